@@ -1,0 +1,38 @@
+# make build   leaves the binary at ./lameduck
+# make demo    shows what it is for (needs Go and make alone)
+# make test    all tests; what the machine lacks is skipped, with the reason
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+MODULE  := github.com/lameduck-init/lameduck
+
+# asyncpreemptoff: Go's runtime shall not send itself SIGURG, so that we can
+# pass on those that somebody sent; sig.preemption tells our code so.
+# containermaxprocs: it shall not hold on to files of the cgroup; one processor
+# is all we use.
+LDFLAGS := -s -w -X main.version=$(VERSION) \
+	-X runtime.godebugDefault=asyncpreemptoff=1,containermaxprocs=0 \
+	-X $(MODULE)/shim/internal/sig.preemption=off
+
+export CGO_ENABLED ?= 0
+
+.PHONY: build demo test race golden clean
+build:
+	go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o lameduck ./cmd/lameduck
+
+demo: build
+	@go run -buildvcs=false ./testdata/demo ./lameduck
+
+test: build
+	go vet ./... ./testdata/demo ./testdata/server
+	go test ./...
+
+# The same under the race detector, which needs a C compiler.
+race: build
+	CGO_ENABLED=1 go test -race ./...
+
+# Writes what is found into the golden files. Read the diff.
+golden:
+	go test ./shim ./shim/internal/stop -update
+
+clean:
+	rm -f lameduck

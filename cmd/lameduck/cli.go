@@ -1,0 +1,154 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/lameduck-init/lameduck/shim"
+)
+
+// cli is the grammar. Values stay the words that were given until config reads
+// them, so that an error can name what it came from. All are lists; where only
+// one value makes sense the last one counts.
+type cli struct {
+	Rewrite     []string `short:"r" sep:"none"`
+	StopSignal  []string `sep:"none"`
+	Delay       []string `short:"d" sep:"none"`
+	GracePeriod []string `sep:"none"`
+	ExitCode    []string `short:"e" sep:"none"`
+	LogLevel    []string `sep:"none"`
+
+	Version bool
+	Help    bool `short:"h"`
+	HelpAll bool
+
+	Command []string `arg:"" optional:"" passthrough:"partial"`
+}
+
+// twinless are the flags without an environment twin: they ask, and run nothing.
+var twinless = []string{"version", "help", "help-all"}
+
+// parse reads the command line, and the environment's twins for what it leaves
+// out.
+func parse(args, env []string) (*cli, *twins, error) {
+	var c cli
+	k, err := kong.New(&c, kong.Name("lameduck"), kong.NoDefaultHelp())
+	if err != nil {
+		return nil, nil, err
+	}
+	t := readTwins(env, k.Model.Flags)
+	kong.Resolvers(t).Apply(k)
+	if _, err := k.Parse(args); err != nil {
+		return nil, nil, fmt.Errorf("%w (lameduck --help-all lists the flags)", err)
+	}
+	if len(c.Command) > 0 && c.Command[0] == "--" {
+		c.Command = c.Command[1:]
+	}
+	return &c, t, nil
+}
+
+// config is the bridge from the words to what they mean.
+func (c *cli) config(t *twins) (cfg shim.Config, err error) {
+	cfg = shim.Config{Command: c.Command, Env: t.rest, Level: shim.Warn, Warnings: t.unknown}
+	if cfg.Rewrites, err = list(t, "rewrite", c.Rewrite, shim.ParseRewrite); err != nil {
+		return cfg, err
+	}
+	if cfg.StopSignals, err = list(t, "stop-signal", c.StopSignal, shim.ParseSignal); err != nil {
+		return cfg, err
+	}
+	if cfg.ExitCodes, err = list(t, "exit-code", c.ExitCode, parseExitMap); err != nil {
+		return cfg, err
+	}
+	if err = one(t, "delay", c.Delay, parseDuration, &cfg.Delay); err != nil {
+		return cfg, err
+	}
+	if err = one(t, "grace-period", c.GracePeriod, parseGrace, &cfg.GracePeriod); err != nil {
+		return cfg, err
+	}
+	if err = one(t, "log-level", c.LogLevel, parseLevel, &cfg.Level); err != nil {
+		return cfg, err
+	}
+	if len(c.GracePeriod) > 0 && cfg.Delay == 0 {
+		err = t.noEffect(&cfg, "grace-period", cfg.GracePeriod, "without a hold: give --delay too")
+	}
+	return cfg, err
+}
+
+// one reads the value of a flag, if it was given, into target.
+func one[T any](t *twins, flag string, words []string, read func(string) (T, error), target *T) error {
+	if len(words) == 0 {
+		return nil
+	}
+	word := words[len(words)-1]
+	value, err := read(word)
+	if err != nil {
+		return fmt.Errorf("%s=%s: %w", t.source(flag), word, err)
+	}
+	*target = value
+	return nil
+}
+
+// list reads the values of a flag that takes several, separated by commas.
+func list[T any](t *twins, flag string, words []string, read func(string) (T, error)) (values []T, err error) {
+	for _, word := range words {
+		for item := range strings.SplitSeq(word, ",") {
+			value, err := read(strings.TrimSpace(item))
+			if err != nil {
+				return nil, fmt.Errorf("%s=%s: %w", t.source(flag), word, err)
+			}
+			values = append(values, value)
+		}
+	}
+	return values, nil
+}
+
+// parseDuration reads a Go duration or a bare number of seconds.
+func parseDuration(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if _, numErr := strconv.ParseFloat(text, 64); numErr == nil {
+		d, err = time.ParseDuration(text + "s")
+	}
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%q is no duration: give seconds (10) or units (1m30s, 500ms), not below zero", text)
+	}
+	return d, nil
+}
+
+// parseGrace reads a grace period, which cannot be nothing.
+func parseGrace(text string) (time.Duration, error) {
+	d, err := parseDuration(text)
+	if err == nil && d < time.Second {
+		return 0, fmt.Errorf("a grace period is at least 1s: give what the orchestrator gives (terminationGracePeriodSeconds, docker stop -t)")
+	}
+	return d, err
+}
+
+// parseExitMap reads FROM[:TO], where TO is 0 when left out.
+func parseExitMap(text string) (m shim.ExitMap, err error) {
+	left, right, mapped := strings.Cut(text, ":")
+	if m.From, err = parseExitCode(left); err == nil && mapped {
+		m.To, err = parseExitCode(right)
+	}
+	return m, err
+}
+
+func parseExitCode(text string) (int, error) {
+	code, err := strconv.ParseUint(text, 10, 8)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no exit code: give FROM or FROM:TO, each from 0 to 255, as in 143 or 143:0", text)
+	}
+	return int(code), nil
+}
+
+func parseLevel(text string) (shim.Level, error) {
+	for level, name := range []string{"error", "warn", "info", "debug"} {
+		if text == name {
+			return shim.Level(level), nil
+		}
+	}
+	return 0, fmt.Errorf("%q is no level: give error, warn, info or debug", text)
+}

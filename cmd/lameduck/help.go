@@ -1,0 +1,59 @@
+package main
+
+// helpText is the everyday flags on one screen: 80 columns, 24 lines where
+// possible.
+const helpText = `lameduck runs COMMAND as a container's first process: it reaps orphans, passes
+signals on, and on TERM keeps COMMAND serving for a while before it stops it.
+
+usage: lameduck [flags] [--] COMMAND [ARG...]
+
+signals
+  -r, --rewrite=FROM:TO,...    send TO where FROM arrives; HUP:0 drops HUP
+      --stop-signal=SIG,...    start the stop on SIG too; TERM and what TERM is
+                               rewritten to always do
+                                 lameduck -d 5 -r TERM:USR1 -- haproxy -f FILE
+hold
+  -d, --delay=DUR              on a stop signal keep serving this long, then send
+                               it on; a second one, or INT, ends the wait [0]
+                                 lameduck --delay=10 -- myserver
+stop
+      --grace-period=DUR       what the orchestrator gives before it sends KILL;
+                               the hold must fit  [30s in Kubernetes and ECS, 5s
+                               in Nomad, else 10s]
+                                 lameduck -d 15 --grace-period=60 -- myserver
+exit
+  -e, --exit-code=FROM[:TO],...  report exit code FROM as TO [0]
+                                 lameduck -e 143 -- java -jar app.jar
+report
+      --log-level=LEVEL        error, warn, info or debug, on stderr [warn]
+                                 lameduck --log-level=debug -- myserver
+
+  -h, --help  --help-all  --version
+
+DUR is seconds (10) or units (1m30s). SIG is a name (TERM, SIGTERM, RTMIN+3) or
+a number. Every flag has a variable: LAMEDUCK_DELAY=10 is --delay=10.
+`
+
+// helpAllText follows it for --help-all.
+const helpAllText = `
+Variables: LAMEDUCK_REWRITE, LAMEDUCK_STOP_SIGNAL, LAMEDUCK_DELAY,
+LAMEDUCK_GRACE_PERIOD, LAMEDUCK_EXIT_CODE, LAMEDUCK_LOG_LEVEL. A flag wins over
+its variable, an empty variable counts as unset, and COMMAND does not get them.
+
+Flags end at the first word that is no flag; "--" before COMMAND is always safe.
+
+A stop: TERM, what TERM is rewritten to (INT aside) and --stop-signal start it,
+as they arrive. With a --delay the hold begins: COMMAND runs on untouched and
+gets all other signals. It ends when the delay has passed, or at once when a
+second stop signal comes (within a second of the first it counts as the same),
+when INT comes, or when COMMAND exits. Then the stop signal is sent, rewritten,
+once. lameduck sends no KILL that was not asked for. Without a delay every stop
+signal is passed on at once.
+
+The hold must fit into the grace period: of G seconds, G - R - 1 are for the
+hold, where R is 10 or a third of G, whichever is less. Over a grace period that
+was given a longer delay is an error; over one that was assumed, a warning.
+
+Exit codes: COMMAND's own; 128+n when signal n killed it; 127 not found; 126
+found but not executable; 125 an error of lameduck's own, before COMMAND ran.
+`

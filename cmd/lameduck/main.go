@@ -1,0 +1,9 @@
+// Command lameduck is a container entrypoint. It runs the real process, reaps
+// orphans, passes signals on, and keeps the process serving for a while when
+// the orchestrator says stop. See its --help, and the README.
+package main
+
+import "os"
+
+// Signals are caught from the first package's init: shim imports it.
+func main() { os.Exit(lameduck(os.Args[1:], os.Environ())) }

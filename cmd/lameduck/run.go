@@ -1,0 +1,68 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/lameduck-init/lameduck/shim"
+)
+
+// The exit codes that are ours, as env(1) and docker-run(1) have them. All
+// others are the command's own, or 128+n.
+const (
+	exitFailed   = 125 // lameduck itself failed, or was asked for the impossible
+	exitRefused  = 126 // the command was found but could not be executed
+	exitNotFound = 127
+)
+
+// version is set by the linker.
+var version = "dev"
+
+// reserved words are subcommands to come, and no names of programs.
+var reserved = []string{"hold", "watch", "install", "presets"}
+
+// lameduck runs the command line and returns the exit code.
+func lameduck(args, env []string) int {
+	if len(args) > 0 && slices.Contains(reserved, args[0]) {
+		return fail(fmt.Errorf("%q is a subcommand that this version does not have; to run a program of that name: lameduck -- %s", args[0], args[0]))
+	}
+	c, t, err := parse(args, env)
+	if err != nil {
+		return fail(err)
+	}
+	switch {
+	case c.HelpAll:
+		return tell(helpText + helpAllText)
+	case c.Help:
+		return tell(helpText)
+	case c.Version:
+		return tell("lameduck version " + version + "\n")
+	case len(c.Command) == 0:
+		return fail(errors.New("no command to run: lameduck [flags] -- COMMAND [ARG...]"))
+	}
+	cfg, err := c.config(t)
+	if err != nil {
+		return fail(err)
+	}
+	code, err := shim.Run(cfg)
+	if err != nil {
+		return fail(err)
+	}
+	return code
+}
+
+// fail says what went wrong, and returns the exit code for it.
+func fail(err error) int {
+	complain(err)
+	var start *shim.StartError
+	switch {
+	case !errors.As(err, &start):
+		return exitFailed
+	case start.Missing():
+		return exitNotFound
+	case start.Refused():
+		return exitRefused
+	}
+	return exitFailed
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/lameduck-init/lameduck/shim"
+)
+
+// prefix begins the name of every variable that is ours.
+const prefix = "LAMEDUCK_"
+
+// twins are the flags' twins in the environment. They are ours alone: the
+// command does not get them, or a nested lameduck would hold twice.
+type twins struct {
+	values  map[string]string // by the flag's name; empty ones count as unset
+	used    map[string]bool   // flags that took their value from here
+	rest    []string          // the environment without the twins
+	unknown []string          // a warning for each LAMEDUCK_* that is no twin
+}
+
+// readTwins sorts the environment. As with getenv(3), the first of two
+// variables of one name counts.
+func readTwins(env []string, flags []*kong.Flag) *twins {
+	t := &twins{values: map[string]string{}, used: map[string]bool{}}
+	var names []string
+	for _, flag := range flags {
+		if !slices.Contains(twinless, flag.Name) {
+			names = append(names, twin(flag.Name))
+		}
+	}
+	for _, entry := range env {
+		name, value, _ := strings.Cut(entry, "=")
+		switch {
+		case slices.Contains(names, name):
+			if _, again := t.values[name]; !again {
+				t.values[name] = value
+			}
+			continue
+		case strings.HasPrefix(name, prefix) && !fromService(name):
+			t.unknown = append(t.unknown, fmt.Sprintf("%s is no variable of lameduck: did you mean %s?", name, nearest(name, names)))
+		}
+		t.rest = append(t.rest, entry)
+	}
+	return t
+}
+
+// fromService knows the variables that Kubernetes injects for a Service called
+// lameduck.
+func fromService(name string) bool {
+	return name == "LAMEDUCK_PORT" || strings.HasPrefix(name, "LAMEDUCK_PORT_") || strings.HasPrefix(name, "LAMEDUCK_SERVICE_")
+}
+
+// twin is the variable for a flag.
+func twin(flag string) string {
+	return prefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// Validate is for kong.Resolver; there is nothing to check.
+func (t *twins) Validate(*kong.Application) error { return nil }
+
+// Resolve gives kong the value of a flag that the command line left out.
+func (t *twins) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+	value := t.values[twin(flag.Name)]
+	if value == "" {
+		return nil, nil
+	}
+	t.used[flag.Name] = true
+	return value, nil
+}
+
+// source is what a flag's value came from, as a user would look for it.
+func (t *twins) source(flag string) string {
+	if t.used[flag] {
+		return twin(flag)
+	}
+	return "--" + flag
+}
+
+// noEffect is about a flag that changes nothing beside the others: an error
+// where somebody wrote it for this command, a warning where it came from the
+// environment.
+func (t *twins) noEffect(cfg *shim.Config, flag string, value any, why string) error {
+	text := fmt.Sprintf("%s=%v has no effect %s", t.source(flag), value, why)
+	if t.used[flag] {
+		cfg.Warnings = append(cfg.Warnings, text)
+		return nil
+	}
+	return fmt.Errorf("%s, or leave it out", text)
+}

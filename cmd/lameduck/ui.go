@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// How we print: what was asked for (--help, --version) goes to standard output.
+// All else is one line on standard error and begins with our name, since
+// standard output is the command's.
+
+// tell prints what was asked for.
+func tell(text string) int {
+	if _, err := os.Stdout.WriteString(text); err != nil {
+		return fail(err)
+	}
+	return 0
+}
+
+// complain prints an error on one line.
+func complain(err error) {
+	fmt.Fprintln(os.Stderr, "lameduck: "+strings.ReplaceAll(err.Error(), "\n", " "))
+}
+
+// nearest is the candidate that needs the fewest edits to become name.
+func nearest(name string, candidates []string) (best string) {
+	fewest := -1
+	for _, c := range candidates {
+		if n := edits(name, c); fewest < 0 || n < fewest {
+			best, fewest = c, n
+		}
+	}
+	return best
+}
+
+// edits is the Levenshtein distance, in bytes.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, diagonal+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,193 @@
+package shim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
+)
+
+// Signal is a Linux signal; see signal(7).
+type Signal = sig.Signal
+
+// Rewrite is one FROM:TO of --rewrite.
+type Rewrite = sig.Rewrite
+
+// ParseSignal reads a signal's name or number.
+func ParseSignal(text string) (Signal, error) { return sig.Parse(text) }
+
+// ParseRewrite reads FROM:TO, or FROM:0 to drop FROM.
+func ParseRewrite(text string) (Rewrite, error) { return sig.ParseRewrite(text) }
+
+// Level is how much is said on standard error. The report of a stop is written
+// at any level.
+type Level int
+
+// The levels, each with those before it.
+const (
+	Error Level = iota
+	Warn
+	Info
+	Debug
+)
+
+// ExitMap reports exit code From as To.
+type ExitMap struct{ From, To int }
+
+// Config is what Run is to do: plain values, one for each flag. The zero value
+// of everything but Command and Env is the flag's default, except Level.
+type Config struct {
+	Command []string // the program and its arguments
+	Env     []string // its environment
+
+	Rewrites    []Rewrite
+	StopSignals []Signal // beside TERM and what TERM is rewritten to
+
+	Delay       time.Duration // the floor of the hold
+	GracePeriod time.Duration // 0: assumed from Env
+
+	ExitCodes []ExitMap
+	Level     Level
+	Warnings  []string // what the caller has found already
+}
+
+// reserve is what is kept of the grace period for the command's own stop,
+// unless a third of it is less.
+const reserve = 10 * time.Second
+
+// assumedGrace is what the orchestrator probably gives where nobody has said.
+func assumedGrace(env []string) time.Duration {
+	switch {
+	case has(env, "KUBERNETES_SERVICE_HOST"), has(env, "ECS_CONTAINER_METADATA_URI_V4"):
+		return 30 * time.Second
+	case has(env, "NOMAD_ALLOC_ID"):
+		return 5 * time.Second
+	}
+	return 10 * time.Second
+}
+
+func has(env []string, name string) bool {
+	return slices.ContainsFunc(env, func(entry string) bool {
+		return len(entry) > len(name)+1 && entry[:len(name)+1] == name+"="
+	})
+}
+
+// ceiling is the longest hold that leaves the command time to stop by itself
+// within the grace period: G - R - 1s, where R is 10 s or a third of G.
+func ceiling(grace time.Duration) time.Duration {
+	return grace - min(reserve, grace/3) - stop.Margin
+}
+
+// plan is a Config made whole: defaults filled in, contradictions refused.
+type plan struct {
+	stop     stop.Config
+	assumed  bool // the grace period was assumed
+	caveat   string
+	warnings []string
+	exits    map[int]int
+}
+
+// Validate reports what in the configuration contradicts itself, in terms of
+// the flags. Nothing happens.
+func (c *Config) Validate() error {
+	_, err := c.plan(false)
+	return err
+}
+
+// plan resolves c. Where there is a terminal, WINCH comes from resizing it and
+// stops nothing.
+func (c *Config) plan(terminal bool) (p plan, err error) {
+	p.stop.Floor = c.Delay
+	p.warnings = slices.Clone(c.Warnings)
+	for _, r := range c.Rewrites {
+		if err := p.stop.Rewrites.Add(r); err != nil {
+			return p, fmt.Errorf("--rewrite=%v: %w", r, err)
+		}
+	}
+	if err := p.setStops(c.StopSignals, terminal); err != nil {
+		return p, err
+	}
+	if err := p.setGrace(c); err != nil {
+		return p, err
+	}
+	return p, p.setExits(c.ExitCodes)
+}
+
+// setStops collects what starts the sequence: TERM, what TERM is rewritten to
+// (an image's STOPSIGNAL comes in TERM's place) and what was given.
+func (p *plan) setStops(given []Signal, terminal bool) error {
+	set := sig.SetOf(sig.TERM)
+	to, passes := p.stop.Rewrites.Of(sig.TERM)
+	switch {
+	case !passes:
+		p.warnings = append(p.warnings, "--rewrite=TERM:0 drops TERM before it can start anything: the command goes on until it is killed")
+	case to != sig.INT && sig.Uncatchable(to) == "":
+		set = set.With(to)
+	}
+	for _, s := range given {
+		if why := sig.Uncatchable(s); why != "" {
+			return fmt.Errorf("--stop-signal=%v never reaches lameduck: %s", s, why)
+		}
+		set = set.With(s)
+	}
+	if terminal {
+		set = set.Without(sig.SetOf(sig.WINCH))
+	}
+	p.stop.Stops = set
+	return nil
+}
+
+// setGrace fits the hold into the grace period. One that was given is the law;
+// one that was assumed only warns.
+func (p *plan) setGrace(c *Config) error {
+	grace := c.GracePeriod
+	if p.assumed = grace == 0; p.assumed {
+		grace = assumedGrace(c.Env)
+	}
+	p.stop.Grace = grace
+	most := max(ceiling(grace), 0)
+	switch {
+	case c.Delay <= most:
+	case !p.assumed:
+		return fmt.Errorf("--delay=%v does not fit into --grace-period=%v, which leaves %v for the hold: give a shorter delay, or a grace period of %v",
+			c.Delay, grace, most, graceFor(c.Delay))
+	case c.Delay >= grace:
+		p.caveat = fmt.Sprintf("assumed grace period %v ends first: give --grace-period and docker stop -t", grace)
+	default:
+		p.caveat = fmt.Sprintf("assumed grace period %v leaves the command %v to stop: give --grace-period and docker stop -t", grace, grace-c.Delay)
+	}
+	if p.caveat != "" {
+		p.warnings = append(p.warnings, fmt.Sprintf("--delay=%v: %s", c.Delay, p.caveat))
+	}
+	return nil
+}
+
+// graceFor is the shortest grace period in whole seconds that a hold fits into.
+func graceFor(hold time.Duration) time.Duration {
+	grace := hold.Truncate(time.Second)
+	for ceiling(grace) < hold {
+		grace += time.Second
+	}
+	return grace
+}
+
+func (p *plan) setExits(maps []ExitMap) error {
+	p.exits = make(map[int]int, len(maps))
+	for _, m := range maps {
+		if _, twice := p.exits[m.From]; twice {
+			return fmt.Errorf("--exit-code=%d:%d: exit code %d is mapped twice: keep one of them", m.From, m.To, m.From)
+		}
+		p.exits[m.From] = m.To
+	}
+	return nil
+}
+
+// exit is the status to leave with where the command's own figure is code.
+func (p *plan) exit(code int) int {
+	if to, ok := p.exits[code]; ok {
+		return to
+	}
+	return code
+}

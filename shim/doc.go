@@ -1,0 +1,26 @@
+// Package shim runs the command, and is the loop between what is decided and
+// what is done.
+//
+// A signal's path: sig catches it, from its init; the loop (shim.go) takes it
+// from the channel and tells the stop machine, which answers with actions;
+// act.go does them through the kernel, which is all that we ask of the system.
+//
+//	signals ──┐                        ┌── kill, reap ── proc
+//	 (sig)    ├─> loop ──> act ──> kernel
+//	 timer ───┘    │ ^                 └── line ──────── stderr
+//	           event │ action
+//	               v │
+//	              stop
+//
+// The rooms: sig has the words for signals, stop decides (and is pure), proc
+// starts, signals and reaps, stderr writes without waiting, script plays test
+// scripts. The walls between them are a test: deps_test.go.
+//
+// Invariants: one goroutine owns the state and is the only caller of kill and
+// wait4. Before the command has started every fault is an error; afterwards
+// none is fatal.
+//
+// What is not ideal: Go's runtime has changed the signal mask and dispositions
+// before any code of ours runs; signals 27 and 32 to 34 never reach us; queued
+// real-time signals of one kind merge.
+package shim

@@ -1,0 +1,24 @@
+// Package stop decides what happens when a container is told to stop.
+//
+// The sequence is a pure state machine: the loop hands it events with the time
+// at which they happened, and it answers with actions. It holds no clock,
+// process, goroutine or file, so that every case of it can be played in a
+// test. Deadlines are absolute and set once; a spurious tick changes nothing.
+//
+// The ways through it, with --delay=2s --rewrite=TERM:USR1 (a test holds this
+// drawing against the machine; testdata/table.txt has every state's answer to
+// every event):
+//
+//	starting -> running:  started
+//	starting -> gone:     TERM
+//	starting -> gone:     TERM within 1 s
+//	running  -> holding:  TERM
+//	running  -> holding:  TERM within 1 s
+//	running  -> gone:     exit 3
+//	holding  -> stopping: TERM
+//	holding  -> stopping: INT
+//	holding  -> stopping: tick at +2 s
+//	holding  -> stopping: tick at G-1s
+//	holding  -> gone:     exit 3
+//	stopping -> gone:     exit 3
+package stop

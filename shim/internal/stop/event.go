@@ -1,0 +1,89 @@
+package stop
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+)
+
+// State is where the sequence is.
+type State int
+
+// The states, in the order in which they are passed through.
+const (
+	Starting State = iota // the command has not been started
+	Running               // it runs, and nobody has asked it to stop
+	Holding               // it was asked to stop, and still serves
+	Stopping              // the stop signal was sent
+	Gone                  // it has exited, or was never started
+)
+
+// String is the state's name in lower case.
+func (s State) String() string {
+	return [...]string{"starting", "running", "holding", "stopping", "gone"}[s]
+}
+
+// Kind is what sort of event it is.
+type Kind int
+
+// The kinds of events.
+const (
+	Tick    Kind = iota // time has passed
+	Started             // the command runs
+	Arrived             // Signal reached lameduck
+	Exited              // the command ended: by Signal, or else with Code
+)
+
+// Event is something that happened.
+type Event struct {
+	Kind   Kind
+	Signal sig.Signal
+	Code   int
+}
+
+// String is the event as scripts write it: "TERM", "exit 0", "killed KILL".
+func (e Event) String() string {
+	switch {
+	case e.Kind == Tick:
+		return "tick"
+	case e.Kind == Started:
+		return "started"
+	case e.Kind == Arrived:
+		return e.Signal.String()
+	case e.Signal != 0:
+		return "killed " + e.Signal.String()
+	}
+	return fmt.Sprintf("exit %d", e.Code)
+}
+
+// Reason is why a hold ended. Its text is part of the report's vocabulary.
+type Reason string
+
+// The reasons.
+const (
+	Elapsed      Reason = "elapsed"       // the floor has passed
+	SecondSignal Reason = "second_signal" // a further stop signal came
+	Interrupt    Reason = "interrupt"     // INT came
+	ChildExit    Reason = "child_exit"    // the command exited by itself
+)
+
+// Sent is a step of the sequence: a signal, and when it was sent.
+type Sent struct {
+	Signal sig.Signal
+	At     time.Time
+}
+
+// Record is what has happened so far; the report is written from it.
+type Record struct {
+	Trigger     sig.Signal // the signal that started the sequence; 0: none yet
+	Step        sig.Signal // what is sent when the hold ends
+	TriggeredAt time.Time
+	Ended       Reason // why the hold ended; empty: it has not
+	EndedAt     time.Time
+	Sent        []Sent
+	Passed      sig.Signal // the last signal that was passed on, as it arrived
+	PassedAt    time.Time
+	Exit        Event // how the command ended
+	ExitedAt    time.Time
+}

@@ -1,0 +1,186 @@
+package stop
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+)
+
+var update = flag.Bool("update", false, "write what was found into the golden files")
+
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// holding is --delay=2s --rewrite=TERM:USR1 --rewrite=HUP:0.
+func holding() Config {
+	cfg := Config{Stops: sig.SetOf(sig.TERM, sig.USR1), Floor: 2 * time.Second, Grace: 10 * time.Second}
+	cfg.Rewrites.Add(sig.Rewrite{From: sig.TERM, To: sig.USR1})
+	cfg.Rewrites.Add(sig.Rewrite{From: sig.HUP, To: 0})
+	return cfg
+}
+
+// in is a machine that has come to state by the usual way, and the time then.
+func in(state State) (*Machine, time.Time) {
+	m, now := New(holding()), epoch
+	steps := []func(){
+		func() { m.Handle(now, Event{Kind: Started}) },
+		func() { m.Handle(now, Event{Kind: Arrived, Signal: sig.TERM}) },
+		func() { now = now.Add(2 * time.Second); m.Handle(now, Event{Kind: Tick}) },
+		func() { m.Handle(now, Event{Kind: Exited}) },
+	}
+	for _, step := range steps[:state] {
+		step()
+	}
+	return m, now
+}
+
+// happening is a column of the table: an event, and how long after the last one.
+type happening struct {
+	title string
+	after time.Duration
+	event Event
+}
+
+var happenings = []happening{
+	{"started", 0, Event{Kind: Started}},
+	{"TERM", 1500 * time.Millisecond, Event{Kind: Arrived, Signal: sig.TERM}},
+	{"TERM within 1 s", 500 * time.Millisecond, Event{Kind: Arrived, Signal: sig.TERM}},
+	{"INT", 500 * time.Millisecond, Event{Kind: Arrived, Signal: sig.INT}},
+	{"HUP, dropped", 0, Event{Kind: Arrived, Signal: sig.HUP}},
+	{"WINCH", 0, Event{Kind: Arrived, Signal: sig.WINCH}},
+	{"tick, early", 0, Event{Kind: Tick}},
+	{"tick at +2 s", 2 * time.Second, Event{Kind: Tick}},
+	{"tick at G-1s", 9 * time.Second, Event{Kind: Tick}},
+	{"exit 3", 0, Event{Kind: Exited, Code: 3}},
+}
+
+// table is what every state answers to every event.
+func table() string {
+	var b strings.Builder
+	for _, h := range happenings {
+		fmt.Fprintf(&b, "%s\n", h.title)
+		for state := Starting; state <= Gone; state++ {
+			m, now := in(state)
+			answer := "-"
+			if acts := m.Handle(now.Add(h.after), h.event); len(acts) > 0 {
+				answer = join(acts)
+			}
+			fmt.Fprintf(&b, "    %-8v  %-8v  %s\n", state, m.State(), answer)
+		}
+	}
+	return b.String()
+}
+
+func join(acts []Action) string {
+	var words []string
+	for _, a := range acts {
+		words = append(words, a.String())
+	}
+	return strings.Join(words, ", ")
+}
+
+// TestTable holds every answer of the machine against the golden file, and the
+// drawing in doc.go against the same answers.
+func TestTable(t *testing.T) {
+	const golden = "testdata/table.txt"
+	got := table()
+	if *update {
+		os.MkdirAll("testdata", 0o755)
+		os.WriteFile(golden, []byte(got), 0o644)
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("the table has changed; got:\n%s", got)
+	}
+}
+
+// TestDrawing holds the transitions that doc.go draws against the machine.
+func TestDrawing(t *testing.T) {
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var drawn []string
+	for line := range strings.Lines(string(doc)) {
+		if text, ok := strings.CutPrefix(line, "//\t"); ok && strings.Contains(text, "->") {
+			drawn = append(drawn, strings.Join(strings.Fields(text), " "))
+		}
+	}
+	if found := transitions(); !slices.Equal(found, drawn) {
+		t.Errorf("doc.go draws\n%s\nthe machine does\n%s", strings.Join(drawn, "\n"), strings.Join(found, "\n"))
+	}
+}
+
+// transitions are the changes of state that the table's events bring about.
+func transitions() (list []string) {
+	for state := Starting; state <= Gone; state++ {
+		for _, h := range happenings {
+			m, now := in(state)
+			m.Handle(now.Add(h.after), h.event)
+			if m.State() != state {
+				list = append(list, fmt.Sprintf("%v -> %v: %s", state, m.State(), h.title))
+			}
+		}
+	}
+	return list
+}
+
+// TestAnyOrder plays random events and holds what must be true of all orders:
+// nothing happens before the start or after the end, a spurious tick changes
+// nothing, and the stop signal is sent once at most.
+func TestAnyOrder(t *testing.T) {
+	for seed := range uint64(20000) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		m, now := New(holding()), epoch
+		sends, exits := 0, 0
+		for range 20 {
+			now = now.Add(time.Duration(rnd.IntN(3000)) * time.Millisecond)
+			before := m.State()
+			acts := m.Handle(now, happenings[rnd.IntN(len(happenings))].event)
+			for _, a := range acts {
+				switch {
+				case exits > 0:
+					t.Fatalf("seed %d: %v after exit", seed, a)
+				case before == Starting && m.State() == Starting:
+					t.Fatalf("seed %d: %v before the start", seed, a)
+				case a.Verb == Send:
+					sends++
+				case a.Verb == Exit:
+					exits++
+				}
+			}
+			if at, ok := m.Deadline(); ok && at.After(now) {
+				if acts := m.Handle(now, Event{Kind: Tick}); acts != nil {
+					t.Fatalf("seed %d: an early tick does %v", seed, acts)
+				}
+			}
+		}
+		if sends > 1 || exits > 1 {
+			t.Fatalf("seed %d: %d sends, %d exits", seed, sends, exits)
+		}
+	}
+}
+
+// TestCeilingOfHold: however often others arrive, the hold ends at its deadline.
+func TestCeilingOfHold(t *testing.T) {
+	m, now := in(Holding)
+	end := now.Add(2 * time.Second)
+	for ; now.Before(end); now = now.Add(100 * time.Millisecond) {
+		m.Handle(now, Event{Kind: Arrived, Signal: sig.WINCH})
+		if at, _ := m.Deadline(); !at.Equal(end) {
+			t.Fatalf("the deadline moved to %v", at)
+		}
+	}
+	if acts := m.Handle(end, Event{Kind: Tick}); len(acts) != 1 || acts[0] != (Action{Verb: Send, Signal: sig.USR1}) {
+		t.Errorf("at the deadline: %v", acts)
+	}
+}
