@@ -14,6 +14,7 @@ import (
 type kernel struct {
 	signals <-chan os.Signal
 
+	nudge   func() error // sends ourselves a CHLD
 	prepare func() error // before the start: may fail, and takes what may later be denied
 	start   func(argv, env []string) (pid int, err error)
 	started func() // after the start: what the command need not wait for
@@ -33,6 +34,7 @@ func system(named sig.Set) kernel {
 	out := stderr.New(2)
 	return kernel{
 		signals: sig.Caught(),
+		nudge:   func() error { return proc.Kill(os.Getpid(), sig.CHLD) },
 		prepare: func() error {
 			sig.Catch(named)
 			proc.Settle()

@@ -65,14 +65,19 @@ func run(cfg Config, p plan, k kernel) (int, error) {
 	return l.code, nil
 }
 
-// drain takes the signals that came while we were starting.
+// drain takes the signals that came while we were starting. Go hands them over
+// in batches; of two CHLD of our own the second is in a later batch than what
+// came before the first, so when it is through, all of that is.
 func (l *loop) drain() {
-	for {
-		select {
-		case s := <-l.signals:
-			l.signal(s)
-		default:
+	for range 2 {
+		if l.nudge() != nil {
 			return
+		}
+		for s := range l.signals {
+			if s == syscall.SIGCHLD {
+				break
+			}
+			l.signal(s)
 		}
 	}
 }

@@ -164,6 +164,10 @@ func (w *world) kernel(t *testing.T, events []script.Step) kernel {
 	return kernel{
 		signals: w.signals,
 		prepare: func() error { return nil },
+		nudge: func() error {
+			w.signals <- syscall.SIGCHLD
+			return nil
+		},
 		start:   func(argv, env []string) (int, error) { return commandPID, nil },
 		started: func() { go w.happen(t, events) },
 		adopt:   func() error { return nil },

@@ -17,7 +17,7 @@ type StartError struct {
 
 // Error says what was to be run and why it was not.
 func (e *StartError) Error() string {
-	if e.found && e.Missing() {
+	if e.found && e.Err == syscall.ENOENT {
 		return fmt.Sprintf("cannot run %q: the interpreter that it names was not found", e.Command)
 	}
 	return fmt.Sprintf("cannot run %q: %v", e.Command, e.Err)
@@ -63,6 +63,8 @@ func Start(argv, env []string) (pid int, err error) {
 		case !keepLooking(err):
 			failed.Err = err
 			return 0, failed
+		case failed.Err == syscall.ENOENT:
+			failed.Err = err // what is no folder says more
 		}
 	}
 	return 0, failed

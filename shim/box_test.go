@@ -1,0 +1,196 @@
+package shim
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+)
+
+// patience is how long a handshake may take; nothing waits for it to pass.
+const patience = 20 * time.Second
+
+// box is the built lameduck running as PID 1 of new namespaces.
+type box struct {
+	t        *testing.T
+	cmd      *exec.Cmd
+	stdin    io.WriteCloser
+	out, err *lines
+	start    time.Time
+}
+
+// binary is the built lameduck.
+var binary, _ = filepath.Abs("../lameduck")
+
+// self is the test binary as a command.
+func self(helper string, args ...string) []string {
+	exe, _ := os.Executable()
+	return append([]string{exe, "helper", helper}, args...)
+}
+
+// boot starts lameduck with args as PID 1, its environment being PATH and env.
+func boot(t *testing.T, env []string, args ...string) *box {
+	t.Helper()
+	return bootFrom(t, "stage", env, args...)
+}
+
+func bootFrom(t *testing.T, stage string, env []string, args ...string) *box {
+	t.Helper()
+	if noNamespaces != "" {
+		t.Skip("no namespaces: ", noNamespaces)
+	}
+	if _, err := os.Stat(binary); err != nil {
+		t.Fatalf("%v: make build first", err)
+	}
+	words := self(stage, append([]string{binary}, args...)...)
+	b := &box{t: t, cmd: exec.Command(words[0], words[1:]...)}
+	b.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...)
+	b.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
+	b.stdin = must(b.cmd.StdinPipe())
+	b.out, b.err = newLines(must(b.cmd.StdoutPipe())), newLines(must(b.cmd.StderrPipe()))
+	b.start = time.Now()
+	if err := b.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go b.out.read()
+	go b.err.read()
+	t.Cleanup(func() { b.cmd.Process.Kill() })
+	return b
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// signal sends s to lameduck.
+func (b *box) signal(s sig.Signal) {
+	b.t.Helper()
+	if err := unix.Kill(b.cmd.Process.Pid, unix.Signal(s)); err != nil {
+		b.t.Errorf("cannot send %v: %v", s, err)
+	}
+}
+
+// tell writes a line to the command's standard input.
+func (b *box) tell(command string) { fmt.Fprintln(b.stdin, command) }
+
+// leaves waits for the end and is lameduck's exit code.
+func (b *box) leaves() int {
+	b.t.Helper()
+	timer := time.AfterFunc(patience, func() { b.cmd.Process.Kill() })
+	<-b.out.ended
+	<-b.err.ended
+	b.cmd.Wait()
+	if !timer.Stop() {
+		b.t.Errorf("lameduck does not end; it said:\n%v", b.err.all())
+	}
+	return b.cmd.ProcessState.ExitCode()
+}
+
+// wants is leaves with a check.
+func (b *box) wants(code int) {
+	b.t.Helper()
+	if got := b.leaves(); got != code {
+		b.t.Errorf("left with %d, want %d; it said:\n%v", got, code, b.err.all())
+	}
+}
+
+// lines collects what a pipe says, and when.
+type lines struct {
+	from  io.Reader
+	ended chan struct{}
+
+	mu   sync.Mutex // the reader and the test share what follows
+	more *sync.Cond
+	said []said
+	over bool
+}
+
+type said struct {
+	at   time.Time
+	text string
+}
+
+func newLines(from io.Reader) *lines {
+	l := &lines{from: from, ended: make(chan struct{})}
+	l.more = sync.NewCond(&l.mu)
+	return l
+}
+
+func (l *lines) read() {
+	in := bufio.NewScanner(l.from)
+	for in.Scan() {
+		l.mu.Lock()
+		l.said = append(l.said, said{time.Now(), in.Text()})
+		l.more.Broadcast()
+		l.mu.Unlock()
+	}
+	l.mu.Lock()
+	l.over = true
+	l.more.Broadcast()
+	l.mu.Unlock()
+	close(l.ended)
+}
+
+// wait waits for a line that contains text.
+func (l *lines) wait(t *testing.T, text string) (found said) {
+	t.Helper()
+	l.until(t, fmt.Sprintf("a line with %q", text), func() bool {
+		i := slices.IndexFunc(l.said, func(s said) bool { return strings.Contains(s.text, text) })
+		if i >= 0 {
+			found = l.said[i]
+		}
+		return i >= 0
+	})
+	return found
+}
+
+// count waits until there are n lines.
+func (l *lines) count(t *testing.T, n int) {
+	t.Helper()
+	l.until(t, fmt.Sprintf("%d lines", n), func() bool { return len(l.said) >= n })
+}
+
+// until waits until what is said satisfies ok.
+func (l *lines) until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	late := false
+	timer := time.AfterFunc(patience, func() {
+		l.mu.Lock()
+		late = true
+		l.more.Broadcast()
+		l.mu.Unlock()
+	})
+	defer timer.Stop()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for !ok() {
+		if l.over || late {
+			t.Fatalf("want %s; said:\n%v", what, l.said)
+		}
+		l.more.Wait()
+	}
+}
+
+func (l *lines) all() []said {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.said)
+}
+
+// String is the line alone.
+func (s said) String() string { return s.text }

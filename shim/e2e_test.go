@@ -1,0 +1,257 @@
+package shim
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/script"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+)
+
+// TestScriptsReal plays the scripts that are marked so on the built binary.
+func TestScriptsReal(t *testing.T) {
+	scripts, err := script.Load(filepath.Join(scriptDir, "*.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range scripts {
+		if s.Real {
+			t.Run(s.Name, func(t *testing.T) {
+				t.Parallel()
+				playReal(t, s)
+			})
+		}
+	}
+}
+
+func playReal(t *testing.T, s *script.Script) {
+	b := boot(t, s.Env, append(append(s.Flags, "--"), self("catch")...)...)
+	ready := b.out.wait(t, "ready").at
+	for _, e := range s.Events {
+		time.Sleep(time.Until(ready.Add(e.At))) // the script's own time
+		if name, err := sig.Parse(e.Text); err == nil {
+			b.signal(name)
+		} else {
+			b.tell(e.Text)
+		}
+	}
+	code := b.leaves()
+	end := time.Now()
+	got := map[string][]said{"leaves": {{end, fmt.Sprint(code)}}}
+	for _, line := range b.err.all() {
+		got["says"] = append(got["says"], said{line.at, strings.TrimPrefix(line.text, "lameduck: ")})
+	}
+	for _, line := range b.out.all() {
+		if name, ok := strings.CutPrefix(line.text, "got "); ok {
+			got["sends"] = append(got["sends"], said{line.at, name})
+		}
+	}
+	compareReal(t, s, ready, got)
+}
+
+// measured are the figures of a report, which differ from run to run.
+var measured = regexp.MustCompile(`[0-9]+\.[0-9] s`)
+
+// compareReal holds what happened against the script: the same things of each
+// sort in the same order, none before its time and none much later.
+func compareReal(t *testing.T, s *script.Script, ready time.Time, got map[string][]said) {
+	t.Helper()
+	for _, a := range s.Actions {
+		verb, text, _ := strings.Cut(a.Text, " ")
+		if len(got[verb]) == 0 {
+			t.Errorf("missing: %v %s", a.At, a.Text)
+			continue
+		}
+		g := got[verb][0]
+		got[verb] = got[verb][1:]
+		if measured.ReplaceAllString(g.text, "N s") != measured.ReplaceAllString(text, "N s") {
+			t.Errorf("%s %q, want %q", verb, g.text, text)
+		}
+		if at := g.at.Sub(ready); a.At > 0 && at < a.At || at > a.At+2*time.Second {
+			t.Errorf("%s %q at %v, want %v", verb, g.text, at, a.At)
+		}
+	}
+	for verb, rest := range got {
+		for _, g := range rest {
+			t.Errorf("unexpected: %s %s", verb, g.text)
+		}
+	}
+}
+
+// TestAllSignalsByAllRewrites sends every signal that can be caught through
+// every rewrite to a signal that a command can catch.
+func TestAllSignalsByAllRewrites(t *testing.T) {
+	unseen := sig.SetOf(sig.KILL, sig.STOP, 27, 32, 33, 34) // by our command, a Go program
+	from := slices.Collect(sig.Set(^uint64(0)).Without(unseen).Without(sig.SetOf(sig.CHLD)).All)
+	to := slices.Collect(sig.Set(^uint64(0)).Without(unseen).All)
+	if len(from) != 57 || len(to) != 58 {
+		t.Fatalf("%d signals by %d", len(from), len(to))
+	}
+	for shift := range to {
+		sendThrough(t, from, func(i int) sig.Signal { return to[(i+shift)%len(to)] })
+	}
+}
+
+// sendThrough sends all of from, each rewritten to what to says, and wants each
+// to arrive once. They go one by one: the kernel lets a pending CONT and a
+// pending stop cancel each other.
+func sendThrough(t *testing.T, from []sig.Signal, to func(i int) sig.Signal) {
+	t.Helper()
+	var rewrites, want []string
+	for i, s := range from {
+		rewrites = append(rewrites, fmt.Sprintf("%d:%d", int(s), int(to(i))))
+		want = append(want, fmt.Sprintf("got %v", to(i)))
+	}
+	b := boot(t, nil, append([]string{"-r", strings.Join(rewrites, ","), "--"}, self("catch")...)...)
+	b.out.wait(t, "ready")
+	for i, s := range from {
+		b.signal(s)
+		b.out.count(t, 2+i)
+	}
+	b.tell("exit 0")
+	b.wants(0)
+	var got []string
+	for _, line := range b.out.all()[1:] {
+		got = append(got, line.text)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestRewriteToUncatchable covers what no command can catch, or no Go program.
+func TestRewriteToUncatchable(t *testing.T) {
+	for _, to := range []sig.Signal{sig.KILL, 27, 32, 33, 34} {
+		b := boot(t, nil, "-r", fmt.Sprintf("HUP:%d", int(to)), "--", "sh", "-c", "echo ready; exec sleep 60")
+		b.out.wait(t, "ready")
+		b.signal(sig.HUP)
+		b.wants(128 + int(to))
+	}
+}
+
+// TestExitCodes covers all 256 exit codes, and death by every signal that kills.
+func TestExitCodes(t *testing.T) {
+	harmless := sig.SetOf(sig.CHLD, sig.CONT, sig.URG, sig.WINCH, sig.STOP, 20, 21, 22)
+	want := map[string]int{}
+	for code := range 256 {
+		want[fmt.Sprintf("exit %d", code)] = code
+	}
+	for s := range sig.Set(^uint64(0)).Without(harmless).All {
+		want[fmt.Sprintf("kill -%d $$", int(s))] = 128 + int(s)
+	}
+	jobs := make(chan string)
+	var workers sync.WaitGroup
+	for range 2 * runtime.NumCPU() {
+		workers.Go(func() {
+			for command := range jobs {
+				boot(t, nil, "sh", "-c", command).wants(want[command])
+			}
+		})
+	}
+	for command := range maps.Keys(want) {
+		jobs <- command
+	}
+	close(jobs)
+	workers.Wait()
+}
+
+// TestOrphans leaves thousands of orphans behind, and wants no zombie.
+func TestOrphans(t *testing.T) {
+	storm := `i=0; while [ $i -lt 2000 ]; do ( : & ); i=$((i+1)); done; exec "$@"`
+	boot(t, nil, append([]string{"sh", "-c", storm, "sh"}, self("zombies")...)...).wants(0)
+}
+
+// TestSubreaper: orphans come to a lameduck that is not PID 1 too.
+func TestSubreaper(t *testing.T) {
+	family := `echo "lameduck $PPID"; ( "$@" & ); read end`
+	inner := append([]string{binary, "sh", "-c", family, "sh"}, self("orphan")...)
+	b := boot(t, nil, inner...)
+	lameduck := strings.Fields(b.out.wait(t, "lameduck ").text)[1]
+	if orphan := b.out.wait(t, "orphan ").text; orphan != "orphan "+lameduck {
+		t.Errorf("lameduck is %s, but %s", lameduck, orphan)
+	}
+	b.tell("end")
+	b.wants(0)
+}
+
+// TestEarlySignal: a stop signal that comes before the command has been started
+// keeps it from being started.
+func TestEarlySignal(t *testing.T) {
+	// A blocked signal stays pending through exec, until lameduck catches it.
+	// (USR1, since Go's runtime unblocks TERM before any code of ours.)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var usr1, before unix.Sigset_t
+	usr1.Val[0] = 1 << (unix.SIGUSR1 - 1)
+	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &usr1, &before); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil)
+	b := bootFrom(t, "stage-early", nil, "-d", "1", "-r", "TERM:USR1", "--", "echo", "started")
+	b.wants(138)
+	if out := b.out.all(); len(out) > 0 {
+		t.Errorf("the command ran: %v", out)
+	}
+}
+
+// TestNotFound: 127 and 126, with one line that names the command.
+func TestNotFound(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for _, c := range []struct {
+		command string
+		code    int
+		says    string
+	}{
+		{"no-such-program", 127, "no such file"},
+		{"/no/such/program", 127, "no such file"},
+		{"", 127, "no such file"},
+		{write("plain", "", 0o644), 126, "permission denied"},
+		{dir, 126, "permission denied"},
+		{write("plain2", "", 0o644) + "/x", 127, "not a directory"},
+		{write("lost", "#!/no/interpreter\n", 0o755), 127, "interpreter"},
+	} {
+		b := boot(t, nil, "--", c.command)
+		b.wants(c.code)
+		said := b.err.all()
+		if len(said) != 1 || !strings.Contains(said[0].text, fmt.Sprintf("cannot run %q: ", c.command)) || !strings.Contains(said[0].text, c.says) {
+			t.Errorf("%q: says %v, want %q", c.command, said, c.says)
+		}
+	}
+}
+
+// TestFound: what execvp(3) runs though Go's own look-up would not.
+func TestFound(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"script": "echo from script $1\n", "empty": ""} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	for path, want := range map[string]string{".": "from script x", "": "from script x", "/nowhere::/bin": "from script x"} {
+		b := boot(t, []string{"PATH=" + path}, "script", "x")
+		b.wants(0)
+		if out := b.out.all(); len(out) != 1 || out[0].text != want {
+			t.Errorf("PATH=%s: %v", path, out)
+		}
+	}
+	boot(t, nil, "./empty").wants(0)
+}

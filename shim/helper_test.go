@@ -1,0 +1,123 @@
+package shim
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+)
+
+// The programs that the tests run beside lameduck are the test binary itself,
+// as "helper NAME ARG...".
+func helper(name string, args []string) {
+	switch name {
+	case "stage":
+		stage(args)
+	case "stage-early":
+		signal.Reset(unix.SIGUSR1)             // the tests import sig, which catches it
+		unix.Kill(unix.Getpid(), unix.SIGUSR1) // blocked by who started us, and so pending
+		stage(args)
+	case "catch":
+		catch()
+	case "orphan":
+		orphan()
+	case "zombies":
+		zombies()
+	}
+	die(fmt.Errorf("no helper %q", name))
+}
+
+func die(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "helper:", err)
+		os.Exit(99)
+	}
+}
+
+// stage makes the new namespaces usable and becomes the program of args, which
+// so is their PID 1.
+func stage(args []string) {
+	die(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+	die(unix.Mount("proc", "/proc", "proc", 0, ""))
+	die(syscall.Exec(args[0], args, os.Environ()))
+}
+
+// catch says "got NAME" for each signal, and does what standard input says:
+// "exit N" or "killed NAME".
+func catch() {
+	if os.Getenv("GODEBUG") == "" { // or Go's own URG would be reported too
+		os.Setenv("GODEBUG", "asyncpreemptoff=1")
+		die(syscall.Exec("/proc/self/exe", os.Args, os.Environ()))
+	}
+	got := make(chan os.Signal, 1000)
+	signal.Notify(got)
+	commands := make(chan string)
+	go func() {
+		in := bufio.NewScanner(os.Stdin)
+		for in.Scan() {
+			commands <- in.Text()
+		}
+		os.Exit(98) // whoever gave the commands is gone
+	}()
+	fmt.Println("ready")
+	for {
+		select {
+		case s := <-got:
+			fmt.Println("got", sig.Signal(s.(syscall.Signal)))
+		case c := <-commands:
+			obey(c)
+		}
+	}
+}
+
+func obey(command string) {
+	word, arg, _ := strings.Cut(command, " ")
+	if word == "exit" {
+		code, err := strconv.Atoi(arg)
+		die(err)
+		os.Exit(code)
+	}
+	s, err := sig.Parse(arg)
+	die(err)
+	signal.Reset(syscall.Signal(s))
+	die(unix.Kill(unix.Getpid(), unix.Signal(s)))
+}
+
+// orphan says who its parent is once the shell that started it is gone.
+func orphan() {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		parent := os.Getppid()
+		if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", parent)); string(name) != "sh\n" {
+			fmt.Println("orphan", parent)
+			os.Exit(0)
+		}
+	}
+}
+
+// zombies exits with 0 as soon as there is no process but PID 1 and itself.
+func zombies() {
+	var left []string
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		left = nil
+		stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+		for _, path := range stats {
+			text, err := os.ReadFile(path)
+			if pid, _, _ := strings.Cut(string(text), " "); err == nil && pid != "1" && pid != strconv.Itoa(os.Getpid()) {
+				left = append(left, string(text))
+			}
+		}
+		if len(left) == 0 {
+			os.Exit(0)
+		}
+	}
+	die(fmt.Errorf("%d processes are left, such as %s", len(left), left[0]))
+}
