@@ -9,9 +9,14 @@ MODULE  := github.com/lameduck-init/lameduck
 # pass on those that somebody sent; sig.preemption tells our code so.
 # containermaxprocs: it shall not hold on to files of the cgroup; one processor
 # is all we use.
+# -E: the program begins in our own few instructions, which note the signal mask
+# and what is ignored before Go's runtime changes them.
+GOARCH  ?= $(shell go env GOARCH)
+ENTRY   := $(if $(filter amd64 arm64,$(GOARCH)),-E $(MODULE)/shim/internal/sig.entry)
 LDFLAGS := -s -w -X main.version=$(VERSION) \
 	-X runtime.godebugDefault=asyncpreemptoff=1,containermaxprocs=0 \
-	-X $(MODULE)/shim/internal/sig.preemption=off
+	-X $(MODULE)/shim/internal/sig.preemption=off \
+	$(ENTRY)
 
 export CGO_ENABLED ?= 0
 

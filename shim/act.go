@@ -10,8 +10,22 @@ import (
 // act does one action.
 func (l *loop) act(a stop.Action) {
 	switch a.Verb {
-	case stop.Pass, stop.Send:
+	case stop.Pass:
+		l.pass(a.Signal)
+	case stop.Send:
 		l.send(a.Signal)
+	case stop.Wake:
+		l.send(sig.CONT)
+	case stop.HandOver:
+		l.handOver(l.group)
+	case stop.StopSelf:
+		l.stopSelf(a.Signal)
+	case stop.Farewell:
+		l.kill(-l.group, a.Signal) // where there is nobody left in it, so be it
+	case stop.TermRest:
+		l.termRest()
+	case stop.KillRest:
+		l.killRest()
 	case stop.Announce:
 		l.report(announcement(&l.plan, l.machine.Record()))
 	case stop.Overtime:
@@ -29,20 +43,82 @@ func (l *loop) act(a stop.Action) {
 	}
 }
 
-// send signals the command. Its pid cannot have been used again: only we reap.
+// pass sends a signal that arrived, unless it is to be dropped because the
+// command does not catch it. What stops and continues is never caught.
+func (l *loop) pass(s sig.Signal) {
+	if l.cfg.DropUnhandled && !sig.SetOf(sig.KILL, sig.STOP, sig.CONT).Has(s) {
+		if set, ok := l.caught(l.command); ok && !set.Has(s) {
+			l.log(Info, fmt.Sprintf("%v dropped: the command does not catch it", s))
+			return
+		}
+	}
+	l.send(s)
+}
+
+// send signals the command, or its group. Its pid cannot have been used again:
+// only we reap.
 func (l *loop) send(s sig.Signal) {
-	if l.pid == 0 {
+	if l.command == 0 {
 		return
 	}
+	to := l.command
+	if l.cfg.Group || l.cfg.Session {
+		to = -l.group
+	}
 	l.log(Debug, fmt.Sprintf("sending %v to the command", s))
-	if err := l.kill(l.pid, s); err != nil {
+	if err := l.kill(to, s); err != nil {
 		l.log(Warn, fmt.Sprintf("cannot send %v to the command: %v", s, err))
 	}
 }
 
+// termRest asks what is left to end, each once. Where /proc cannot say what
+// that is, PID 1 may ask all there is.
+func (l *loop) termRest() {
+	rest, ok := l.descendants()
+	if !ok {
+		rest = []int{everybody}
+	}
+	for _, pid := range rest {
+		if !l.termed[pid] {
+			l.termed[pid] = true
+			l.killOne(pid, sig.TERM)
+			l.killOne(pid, sig.CONT) // or what is stopped could not end
+		}
+	}
+}
+
+// killRest ends what is left. Between two looks there may be more; each look
+// finds fewer, unless somebody forks faster than we can kill.
+func (l *loop) killRest() {
+	for range 10 {
+		rest, ok := l.descendants()
+		if !ok {
+			l.killOne(everybody, sig.KILL)
+			return
+		}
+		for _, pid := range rest {
+			l.killOne(pid, sig.KILL)
+		}
+		if l.sweep(); len(rest) == 0 {
+			return
+		}
+	}
+}
+
+// everybody is kill(2)'s word for every process but ourselves. Only PID 1 may
+// say it: for others there are processes that are none of their business.
+const everybody = -1
+
+func (l *loop) killOne(pid int, s sig.Signal) {
+	if pid == everybody && !l.plan.pid1 {
+		return
+	}
+	l.kill(pid, s)
+}
+
 // log says text where the level asks for it.
 func (l *loop) log(level Level, text string) {
-	if level > l.level {
+	if level > l.cfg.Level {
 		return
 	}
 	if level == Warn {

@@ -36,6 +36,16 @@ const (
 // ExitMap reports exit code From as To.
 type ExitMap struct{ From, To int }
 
+// Choice is what was asked for; where nothing was, what works is done.
+type Choice int
+
+// The choices.
+const (
+	Auto Choice = iota
+	Yes         // and a failure is an error
+	No
+)
+
 // Config is what Run is to do: plain values, one for each flag. The zero value
 // of everything but Command and Env is the flag's default, except Level.
 type Config struct {
@@ -47,6 +57,20 @@ type Config struct {
 
 	Delay       time.Duration // the floor of the hold
 	GracePeriod time.Duration // 0: assumed from Env
+
+	Linger time.Duration // how long what is left may outlive the command
+
+	Group         bool // signal the command's process group
+	DropUnhandled bool // pass on only what the command catches
+
+	Subreaper         Choice // become the reaper of orphans where not PID 1
+	ParentDeathSignal Signal // what we get when our parent ends; 0: nothing
+
+	// For the drop-in names; no flag of lameduck's own sets them.
+	Session    bool // the command leads a session of its own, which is signalled as a group
+	StopToo    bool // TSTP, TTIN and TTOU stop us as well
+	Farewell   bool // TERM to the command's group when the command has exited
+	WarnReaped bool // say at Warn what else says at Debug: that an orphan was reaped
 
 	ExitCodes []ExitMap
 	Level     Level
@@ -75,14 +99,16 @@ func has(env []string, name string) bool {
 }
 
 // ceiling is the longest hold that leaves the command time to stop by itself
-// within the grace period: G - R - 1s, where R is 10 s or a third of G.
-func ceiling(grace time.Duration) time.Duration {
-	return grace - min(reserve, grace/3) - stop.Margin
+// within the grace period G: G - R - 1s, where R is 10 s or a third of G, with
+// linger on top.
+func ceiling(grace, linger time.Duration) time.Duration {
+	return grace - min(reserve, grace/3) - linger - stop.Margin
 }
 
 // plan is a Config made whole: defaults filled in, contradictions refused.
 type plan struct {
 	stop     stop.Config
+	pid1     bool // we are, so all there is is ours
 	assumed  bool // the grace period was assumed
 	caveat   string
 	warnings []string
@@ -92,15 +118,15 @@ type plan struct {
 // Validate reports what in the configuration contradicts itself, in terms of
 // the flags. Nothing happens.
 func (c *Config) Validate() error {
-	_, err := c.plan(false)
+	_, err := c.plan(false, true)
 	return err
 }
 
 // plan resolves c. Where there is a terminal, WINCH comes from resizing it and
-// stops nothing.
-func (c *Config) plan(terminal bool) (p plan, err error) {
-	p.stop.Floor = c.Delay
-	p.warnings = slices.Clone(c.Warnings)
+// stops nothing. PID 1 is nobody's job, and nothing can stop it.
+func (c *Config) plan(terminal, pid1 bool) (p plan, err error) {
+	p.stop = stop.Config{Floor: c.Delay, Linger: c.Linger, JobControl: !pid1, StopToo: c.StopToo, Farewell: c.Farewell}
+	p.pid1, p.warnings = pid1, slices.Clone(c.Warnings)
 	for _, r := range c.Rewrites {
 		if err := p.stop.Rewrites.Add(r); err != nil {
 			return p, fmt.Errorf("--rewrite=%v: %w", r, err)
@@ -147,12 +173,12 @@ func (p *plan) setGrace(c *Config) error {
 		grace = assumedGrace(c.Env)
 	}
 	p.stop.Grace = grace
-	most := max(ceiling(grace), 0)
+	most := max(ceiling(grace, c.Linger), 0)
 	switch {
 	case c.Delay <= most:
 	case !p.assumed:
 		return fmt.Errorf("--delay=%v does not fit into --grace-period=%v, which leaves %v for the hold: give a shorter delay, or a grace period of %v",
-			c.Delay, grace, most, graceFor(c.Delay))
+			c.Delay, grace, most, graceFor(c.Delay, c.Linger))
 	case c.Delay >= grace:
 		p.caveat = fmt.Sprintf("assumed grace period %v ends first: give --grace-period and docker stop -t", grace)
 	default:
@@ -165,9 +191,9 @@ func (p *plan) setGrace(c *Config) error {
 }
 
 // graceFor is the shortest grace period in whole seconds that a hold fits into.
-func graceFor(hold time.Duration) time.Duration {
+func graceFor(hold, linger time.Duration) time.Duration {
 	grace := hold.Truncate(time.Second)
-	for ceiling(grace) < hold {
+	for ceiling(grace, linger) < hold {
 		grace += time.Second
 	}
 	return grace

@@ -14,24 +14,34 @@ import (
 type kernel struct {
 	signals <-chan os.Signal
 
-	nudge   func() error // sends ourselves a CHLD
-	prepare func() error // before the start: may fail, and takes what may later be denied
-	start   func(argv, env []string) (pid int, err error)
-	started func() // after the start: what the command need not wait for
-	adopt   func() error
+	// Before the start, when all may fail.
+	nudge   func() error             // sends ourselves a CHLD
+	prepare func() error             // takes what may later be denied
+	adopt   func() error             // makes us the reaper of orphans
+	follow  func(s sig.Signal) error // has s sent to us when our parent ends
+	start   func(c proc.Command) (pid int, err error)
+	started func() // what the command need not wait for
 
-	kill func(pid int, s sig.Signal) error
-	reap func() (pid int, status proc.Status, ok bool)
+	// While the command runs.
+	kill        func(pid int, s sig.Signal) error
+	reap        func() (pid int, status proc.Status)
+	caught      func(pid int) (set sig.Set, ok bool)
+	descendants func() (pids []int, ok bool)
+	stopSelf    func(s sig.Signal)
+	handOver    func(pgrp int) // the terminal
+	takeBack    func(pgrp int)
 
-	line   func(text string) // to standard error; never waits
-	broken func() bool       // whether the next PIPE comes from our own writing
-	flush  func()
+	own   func(s sig.Signal) bool // whether s, once, came of what we did ourselves
+	line  func(text string)       // to standard error; never waits
+	flush func()
 }
 
 // system is the real one. The signals of named are caught before the start,
 // beside those that always are; the rest when the command runs.
 func system(named sig.Set) kernel {
 	out := stderr.New(2)
+	parent := os.Getppid()
+	var command proc.Command
 	return kernel{
 		signals: sig.Caught(),
 		nudge:   func() error { return proc.Kill(os.Getpid(), sig.CHLD) },
@@ -40,16 +50,28 @@ func system(named sig.Set) kernel {
 			proc.Settle()
 			return proc.CheckDescriptors()
 		},
-		start: func(argv, env []string) (int, error) { return proc.Start(argv, proc.Restore(env)) },
+		adopt:  proc.Adopt,
+		follow: func(s sig.Signal) error { return proc.FollowParent(s, parent) },
+		start: func(c proc.Command) (int, error) {
+			command = c
+			command.Blocked, command.Ignored = sig.Inherited()
+			return command.Start()
+		},
 		started: func() {
 			sig.Catch(sig.Catchable())
 			proc.LetGo()
 		},
-		adopt:  proc.Adopt,
-		kill:   proc.Kill,
-		reap:   proc.Reap,
-		line:   out.Line,
-		broken: out.Broke,
-		flush:  out.Flush,
+		kill:        proc.Kill,
+		reap:        proc.Reap,
+		caught:      proc.Caught,
+		descendants: proc.Descendants,
+		stopSelf:    proc.StopSelf,
+		handOver:    proc.HandOver,
+		takeBack:    proc.TakeBack,
+		own: func(s sig.Signal) bool {
+			return s == sig.CHLD || s == sig.PIPE && out.Broke() || command.Released(s)
+		},
+		line:  out.Line,
+		flush: out.Flush,
 	}
 }

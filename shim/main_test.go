@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}) // many a child is killed by QUIT and the like
-	flag.Set("test.parallel", "16") // the scripts mostly wait
+	flag.Set("test.parallel", "16")                  // the scripts mostly wait
 	os.Exit(m.Run())
 }
 

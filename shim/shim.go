@@ -14,13 +14,17 @@ import (
 // StartError is a command that could not be started.
 type StartError = proc.StartError
 
+// Stage is the first call of main: where args say that we are the second stage
+// of a start, it becomes the command and does not return.
+func Stage(args []string) { proc.Stage(args) }
+
 // Run runs the command until it ends, and returns the exit code to leave with:
 // the command's own, 128+n where signal n killed it, mapped by ExitCodes. An
 // error means that nothing was started; it is a *StartError where that is the
 // command's fault.
 func Run(cfg Config) (code int, err error) {
 	proc.SetAside()
-	p, err := cfg.plan(proc.IsTerminal(0))
+	p, err := cfg.plan(proc.IsTerminal(0), os.Getpid() == 1)
 	if err != nil {
 		return 0, err
 	}
@@ -30,39 +34,70 @@ func Run(cfg Config) (code int, err error) {
 // loop is the one goroutine that selects, decides, acts, kills and reaps.
 type loop struct {
 	kernel
+	cfg     *Config
 	plan    plan
-	level   Level
 	machine *stop.Machine
-	pid     int
+	command int          // its pid; 0: it is not running
+	group   int          // its process group, which may outlive it
+	termed  map[int]bool // what is left and has had its TERM
 	done    bool
 	code    int
 }
 
 func run(cfg Config, p plan, k kernel) (int, error) {
-	l := &loop{kernel: k, plan: p, level: cfg.Level, machine: stop.New(p.stop)}
+	l := &loop{kernel: k, cfg: &cfg, plan: p, machine: stop.New(p.stop), termed: map[int]bool{}}
 	defer l.flush()
-	for _, w := range p.warnings {
-		l.log(Warn, w)
-	}
-	if err := l.prepare(); err != nil {
-		return 0, err
-	}
-	if err := l.adopt(); err != nil {
-		l.log(Warn, fmt.Sprintf("cannot adopt orphans, and will not reap them: not PID 1, and %v", err))
-	}
-	if l.drain(); l.done {
-		return l.code, nil
-	}
-	pid, err := l.start(cfg.Command, cfg.Env)
-	if err != nil {
-		return 0, err
+	if err := l.begin(); err != nil || l.done {
+		return l.code, err
 	}
 	// From here on nothing is fatal any more: warn and go on.
-	l.pid = pid
 	l.tell(stop.Event{Kind: stop.Started})
 	l.started()
 	l.serve()
+	if p.stop.JobControl {
+		l.takeBack(l.group)
+	}
 	return l.code, nil
+}
+
+// begin does all that may fail, the start last. A stop signal that has come by
+// then keeps the command from being started.
+func (l *loop) begin() (err error) {
+	for _, w := range l.plan.warnings {
+		l.log(Warn, w)
+	}
+	if err := l.prepare(); err != nil {
+		return err
+	}
+	if err := l.family(); err != nil {
+		return err
+	}
+	if l.drain(); l.done {
+		return nil
+	}
+	l.command, err = l.start(proc.Command{Argv: l.cfg.Command, Env: l.cfg.Env, Session: l.cfg.Session})
+	l.group = l.command
+	return err
+}
+
+// family settles whose children orphans become, and what we hear of our parent.
+func (l *loop) family() error {
+	if s := l.cfg.ParentDeathSignal; s != 0 {
+		if err := l.follow(s); err != nil {
+			return fmt.Errorf("--parent-death-signal=%v: %w", s, err)
+		}
+	}
+	if l.cfg.Subreaper == No {
+		return nil
+	}
+	err := l.adopt()
+	if err != nil && l.cfg.Subreaper == Yes {
+		return fmt.Errorf("--subreaper: %w", err)
+	}
+	if err != nil {
+		l.log(Warn, fmt.Sprintf("orphans will not be reaped: we are not PID 1, and cannot become a subreaper: %v", err))
+	}
+	return nil
 }
 
 // drain takes the signals that came while we were starting. Go hands them over
@@ -104,31 +139,56 @@ func (l *loop) serve() {
 // signal tells the machine of a signal, unless it is ours.
 func (l *loop) signal(arrived os.Signal) {
 	s := sig.Signal(arrived.(syscall.Signal))
-	if s == sig.CHLD || s == sig.PIPE && l.broken() {
-		return
+	if !l.own(s) {
+		l.tell(stop.Event{Kind: stop.Arrived, Signal: s})
 	}
-	l.tell(stop.Event{Kind: stop.Arrived, Signal: s})
 }
 
-// sweep reaps all that has ended, the command and whatever else, to the last.
+// sweep takes all the news there is of children, the command's and others'.
 func (l *loop) sweep() {
-	for {
-		pid, status, ok := l.reap()
+	orphans := 0
+	pid, status := l.reap()
+	for ; pid > 0; pid, status = l.reap() {
 		switch {
-		case !ok:
-			return
-		case pid == l.pid:
-			l.pid = 0
-			l.tell(stop.Event{Kind: stop.Exited, Signal: status.Signal, Code: status.Code})
-		default:
-			l.log(Debug, fmt.Sprintf("reaped orphan %d", pid))
+		case pid == l.command:
+			l.tell(l.news(status))
+		case status.Stopped == 0 && !status.Continued:
+			orphans++
+			l.reaped(pid)
 		}
 	}
+	if orphans > 0 {
+		l.tell(stop.Event{Kind: stop.Reaped})
+	}
+	if pid == proc.None && l.machine.State() == stop.Lingering {
+		l.tell(stop.Event{Kind: stop.Childless})
+	}
+}
+
+// news is what became of the command.
+func (l *loop) news(status proc.Status) stop.Event {
+	switch {
+	case status.Stopped != 0:
+		return stop.Event{Kind: stop.Halted, Signal: status.Stopped}
+	case status.Continued:
+		return stop.Event{Kind: stop.Continued}
+	}
+	l.command = 0 // the number may be used again
+	return stop.Event{Kind: stop.Exited, Signal: status.Signal, Code: status.Code}
+}
+
+func (l *loop) reaped(pid int) {
+	level := Debug
+	if l.cfg.WarnReaped {
+		level = Warn
+	}
+	l.log(level, fmt.Sprintf("reaped orphan %d", pid))
+	delete(l.termed, pid)
 }
 
 // tell hands an event to the machine and does what it answers.
 func (l *loop) tell(e stop.Event) {
-	if l.level >= Debug {
+	if l.cfg.Level >= Debug {
 		l.log(Debug, fmt.Sprintf("%v: %v", l.machine.State(), e))
 	}
 	for _, a := range l.machine.Handle(time.Now(), e) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -37,9 +38,15 @@ func TestScripts(t *testing.T) {
 func playVirtual(t *testing.T, s *script.Script) {
 	w := &world{start: time.Now(), signals: make(chan os.Signal, 100), ended: make(chan death, 100)}
 	cfg := scriptConfig(t, s)
-	p, err := cfg.plan(false)
+	p, err := cfg.plan(false, !s.Job)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for i := range s.Others {
+		w.rest = append(w.rest, firstOther+i)
+	}
+	for _, name := range s.Catches {
+		w.catches = w.catches.With(mustSignal(t, name))
 	}
 	for len(s.Events) > 0 && strings.HasPrefix(s.Events[0].Text, "early ") {
 		w.signals <- syscall.Signal(mustSignal(t, s.Events[0].Text[len("early "):]))
@@ -86,6 +93,14 @@ func setFlag(cfg *Config, name, value string) (err error) {
 	switch name {
 	case "--delay":
 		cfg.Delay, err = time.ParseDuration(value)
+	case "--linger":
+		cfg.Linger, err = time.ParseDuration(value)
+	case "--group":
+		cfg.Group = true
+	case "--drop-unhandled":
+		cfg.DropUnhandled = true
+	case "dumb-init": // what it sets, which no flag of ours does
+		cfg.Session, cfg.StopToo, cfg.Farewell = true, true, true
 	case "--grace-period":
 		cfg.GracePeriod, err = time.ParseDuration(value)
 	case "--rewrite":
@@ -114,10 +129,25 @@ type world struct {
 	start   time.Time
 	signals chan os.Signal
 	ended   chan death
+	gone    bool    // the command is
+	rest    []int   // the other processes
+	catches sig.Set // what the command does
 	actions []script.Step
 }
 
-const commandPID, orphanPID = 100, 101
+// anyOther stands for the first of the other processes.
+const commandPID, anyOther, firstOther = 100, 200, 201
+
+// to is whom a signal goes to where that is not the command itself.
+func to(pid int) string {
+	switch pid {
+	case commandPID:
+		return ""
+	case -commandPID:
+		return " to the group"
+	}
+	return fmt.Sprintf(" to %d", pid)
+}
 
 type death struct {
 	pid    int
@@ -139,8 +169,12 @@ func (w *world) happen(t *testing.T, events []script.Step) {
 			w.end(commandPID, proc.Status{Code: code})
 		case "killed":
 			w.end(commandPID, proc.Status{Signal: mustSignal(t, arg)})
+		case "stopped":
+			w.end(commandPID, proc.Status{Stopped: mustSignal(t, arg)})
+		case "continued":
+			w.end(commandPID, proc.Status{Continued: true})
 		case "orphan":
-			w.end(orphanPID, proc.Status{})
+			w.end(anyOther, proc.Status{})
 		default:
 			w.signals <- syscall.Signal(mustSignal(t, word))
 		}
@@ -150,6 +184,33 @@ func (w *world) happen(t *testing.T, events []script.Step) {
 func (w *world) end(pid int, status proc.Status) {
 	w.ended <- death{pid, status}
 	w.signals <- syscall.SIGCHLD
+}
+
+// reap is the loop's: it alone changes who is left.
+func (w *world) reap() (int, proc.Status) {
+	select {
+	case d := <-w.ended:
+		if d.pid == anyOther && len(w.rest) > 0 {
+			d.pid, w.rest = w.rest[0], w.rest[1:]
+		}
+		if d.pid == commandPID && d.status.Stopped == 0 && !d.status.Continued {
+			w.gone = true
+		}
+		return d.pid, d.status
+	default:
+	}
+	if w.gone && len(w.rest) == 0 {
+		return proc.None, proc.Status{}
+	}
+	return proc.NoneYet, proc.Status{}
+}
+
+func (w *world) kill(pid int, s sig.Signal) error {
+	w.did("sends %v%s", s, to(pid))
+	if i := slices.Index(w.rest, pid); i >= 0 && s == sig.KILL {
+		w.rest = slices.Delete(w.rest, i, i+1)
+	}
+	return nil
 }
 
 func mustSignal(t *testing.T, text string) sig.Signal {
@@ -168,23 +229,19 @@ func (w *world) kernel(t *testing.T, events []script.Step) kernel {
 			w.signals <- syscall.SIGCHLD
 			return nil
 		},
-		start:   func(argv, env []string) (int, error) { return commandPID, nil },
-		started: func() { go w.happen(t, events) },
-		adopt:   func() error { return nil },
-		kill: func(pid int, s sig.Signal) error {
-			w.did("sends %v", s)
-			return nil
-		},
-		reap: func() (int, proc.Status, bool) {
-			select {
-			case d := <-w.ended:
-				return d.pid, d.status, true
-			default:
-				return 0, proc.Status{}, false
-			}
-		},
-		line:   func(text string) { w.did("says %s", strings.TrimPrefix(text, "lameduck: ")) },
-		broken: func() bool { return false },
-		flush:  func() {},
+		start:       func(proc.Command) (int, error) { return commandPID, nil },
+		started:     func() { go w.happen(t, events) },
+		adopt:       func() error { return nil },
+		follow:      func(sig.Signal) error { return nil },
+		kill:        w.kill,
+		reap:        w.reap,
+		caught:      func(int) (sig.Set, bool) { return w.catches, w.catches != 0 },
+		descendants: func() ([]int, bool) { return slices.Clone(w.rest), true },
+		stopSelf:    func(s sig.Signal) { w.did("stops itself with %v", s) },
+		handOver:    func(int) { w.did("hands over the terminal") },
+		takeBack:    func(int) { w.did("takes back the terminal") },
+		line:        func(text string) { w.did("says %s", strings.TrimPrefix(text, "lameduck: ")) },
+		own:         func(s sig.Signal) bool { return s == sig.CHLD },
+		flush:       func() {},
 	}
 }

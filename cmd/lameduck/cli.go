@@ -15,12 +15,21 @@ import (
 // them, so that an error can name what it came from. All are lists; where only
 // one value makes sense the last one counts.
 type cli struct {
-	Rewrite     []string `short:"r" sep:"none"`
-	StopSignal  []string `sep:"none"`
+	Rewrite       []string `short:"r" sep:"none"`
+	StopSignal    []string `sep:"none"`
+	Group         bool     `short:"g"`
+	DropUnhandled bool
+
 	Delay       []string `short:"d" sep:"none"`
 	GracePeriod []string `sep:"none"`
-	ExitCode    []string `short:"e" sep:"none"`
-	LogLevel    []string `sep:"none"`
+	Linger      []string `sep:"none"`
+
+	ExitCode []string `short:"e" sep:"none"`
+
+	Subreaper         *bool    `short:"s"`
+	ParentDeathSignal []string `sep:"none"`
+
+	LogLevel []string `sep:"none"`
 
 	Version bool
 	Help    bool `short:"h"`
@@ -45,15 +54,16 @@ func parse(args, env []string) (*cli, *twins, error) {
 	if _, err := k.Parse(args); err != nil {
 		return nil, nil, fmt.Errorf("%w (lameduck --help-all lists the flags)", err)
 	}
-	if len(c.Command) > 0 && c.Command[0] == "--" {
-		c.Command = c.Command[1:]
-	}
+	c.Command = dropDashes(c.Command)
 	return &c, t, nil
 }
 
 // config is the bridge from the words to what they mean.
 func (c *cli) config(t *twins) (cfg shim.Config, err error) {
-	cfg = shim.Config{Command: c.Command, Env: t.rest, Level: shim.Warn, Warnings: t.unknown}
+	cfg = shim.Config{
+		Command: c.Command, Env: t.rest, Level: shim.Warn, Warnings: t.unknown,
+		Group: c.Group, DropUnhandled: c.DropUnhandled, Subreaper: choice(c.Subreaper),
+	}
 	if cfg.Rewrites, err = list(t, "rewrite", c.Rewrite, shim.ParseRewrite); err != nil {
 		return cfg, err
 	}
@@ -69,6 +79,12 @@ func (c *cli) config(t *twins) (cfg shim.Config, err error) {
 	if err = one(t, "grace-period", c.GracePeriod, parseGrace, &cfg.GracePeriod); err != nil {
 		return cfg, err
 	}
+	if err = one(t, "linger", c.Linger, parseDuration, &cfg.Linger); err != nil {
+		return cfg, err
+	}
+	if err = one(t, "parent-death-signal", c.ParentDeathSignal, shim.ParseSignal, &cfg.ParentDeathSignal); err != nil {
+		return cfg, err
+	}
 	if err = one(t, "log-level", c.LogLevel, parseLevel, &cfg.Level); err != nil {
 		return cfg, err
 	}
@@ -76,6 +92,17 @@ func (c *cli) config(t *twins) (cfg shim.Config, err error) {
 		err = t.noEffect(&cfg, "grace-period", cfg.GracePeriod, "without a hold: give --delay too")
 	}
 	return cfg, err
+}
+
+// choice is what a flag says that works by itself where it is left out.
+func choice(given *bool) shim.Choice {
+	switch {
+	case given == nil:
+		return shim.Auto
+	case *given:
+		return shim.Yes
+	}
+	return shim.No
 }
 
 // one reads the value of a flag, if it was given, into target.

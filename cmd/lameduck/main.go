@@ -3,7 +3,14 @@
 // the orchestrator says stop. See its --help, and the README.
 package main
 
-import "os"
+import (
+	"os"
+
+	"github.com/lameduck-init/lameduck/shim"
+)
 
 // Signals are caught from the first package's init: shim imports it.
-func main() { os.Exit(lameduck(os.Args[1:], os.Environ())) }
+func main() {
+	shim.Stage(os.Args)
+	os.Exit(lameduck(os.Args[0], os.Args[1:], os.Environ()))
+}

@@ -23,7 +23,10 @@ var version = "dev"
 var reserved = []string{"hold", "watch", "install", "presets"}
 
 // lameduck runs the command line and returns the exit code.
-func lameduck(args, env []string) int {
+func lameduck(argv0 string, args, env []string) int {
+	if d := dropinFor(argv0); d != nil {
+		return runDropin(d, args, env)
+	}
 	if len(args) > 0 && slices.Contains(reserved, args[0]) {
 		return fail(fmt.Errorf("%q is a subcommand that this version does not have; to run a program of that name: lameduck -- %s", args[0], args[0]))
 	}
@@ -33,11 +36,11 @@ func lameduck(args, env []string) int {
 	}
 	switch {
 	case c.HelpAll:
-		return tell(helpText + helpAllText)
+		return tellOn(false, helpText+helpAllText)
 	case c.Help:
-		return tell(helpText)
+		return tellOn(false, helpText)
 	case c.Version:
-		return tell("lameduck version " + version + "\n")
+		return tellOn(false, "lameduck version "+version+"\n")
 	case len(c.Command) == 0:
 		return fail(errors.New("no command to run: lameduck [flags] -- COMMAND [ARG...]"))
 	}

@@ -6,13 +6,17 @@ import (
 	"strings"
 )
 
-// How we print: what was asked for (--help, --version) goes to standard output.
-// All else is one line on standard error and begins with our name, since
-// standard output is the command's.
+// How we print: what was asked for (--help, --version) goes to standard output,
+// unless an init that we stand in for prints it elsewhere. All else is one line
+// on standard error and begins with our name: standard output is the command's.
 
-// tell prints what was asked for.
-func tell(text string) int {
-	if _, err := os.Stdout.WriteString(text); err != nil {
+// tellOn prints what was asked for.
+func tellOn(onStderr bool, text string) int {
+	out := os.Stdout
+	if onStderr {
+		out = os.Stderr
+	}
+	if _, err := out.WriteString(text); err != nil {
 		return fail(err)
 	}
 	return 0

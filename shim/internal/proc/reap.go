@@ -6,31 +6,52 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// Status is how a process ended: by Signal, or else with Code.
+// Status is what became of a child: it was stopped or continued, else it ended,
+// by Signal or else with Code.
 type Status struct {
-	Signal sig.Signal
-	Code   int
+	Signal    sig.Signal
+	Code      int
+	Stopped   sig.Signal // what stopped it; 0: it was not stopped
+	Continued bool
 }
 
-// Reap takes one child that has ended, and ok is false when there is none
-// (left). One CHLD may stand for many deaths, so call it until then.
-func Reap() (pid int, status Status, ok bool) {
-	var ws unix.WaitStatus
+// What Reap returns in place of a pid.
+const (
+	NoneYet = 0  // no child has news
+	None    = -1 // there is no child at all
+)
+
+// Reap takes the news of one child. One CHLD may stand for many deaths, so call
+// it until there is none.
+func Reap() (pid int, status Status) {
 	for {
-		pid, err := unix.Wait4(-1, &ws, unix.WNOHANG, nil)
+		var ws unix.WaitStatus
+		pid, err := unix.Wait4(-1, &ws, unix.WNOHANG|unix.WUNTRACED|unix.WCONTINUED, nil)
 		switch {
 		case err == unix.EINTR:
 			continue
-		case err != nil || pid <= 0:
-			return 0, Status{}, false
-		case ws.Signaled():
-			return pid, Status{Signal: sig.Signal(ws.Signal())}, true
+		case err != nil:
+			return None, Status{}
+		case pid == 0:
+			return NoneYet, Status{}
 		}
-		return pid, Status{Code: ws.ExitStatus()}, true
+		return pid, decode(ws)
 	}
 }
 
-// Kill sends s to the process pid.
+func decode(ws unix.WaitStatus) Status {
+	switch {
+	case ws.Stopped():
+		return Status{Stopped: sig.Signal(ws.StopSignal())}
+	case ws.Continued():
+		return Status{Continued: true}
+	case ws.Signaled():
+		return Status{Signal: sig.Signal(ws.Signal())}
+	}
+	return Status{Code: ws.ExitStatus()}
+}
+
+// Kill sends s to the process pid, or to the process group -pid.
 func Kill(pid int, s sig.Signal) error { return unix.Kill(pid, unix.Signal(s)) }
 
 // Adopt makes us the reaper of our descendants' orphans where we are not PID 1
@@ -40,4 +61,17 @@ func Adopt() error {
 		return nil
 	}
 	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+}
+
+// FollowParent has s sent to us when our parent ends, parent being who it was
+// when we started. The setting is the calling thread's; Go keeps its threads,
+// and so it lasts. See PR_SET_PDEATHSIG in prctl(2).
+func FollowParent(s sig.Signal, parent int) error {
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(s), 0, 0, 0); err != nil {
+		return err
+	}
+	if unix.Getppid() != parent {
+		return Kill(unix.Getpid(), s)
+	}
+	return nil
 }

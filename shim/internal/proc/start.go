@@ -6,7 +6,21 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
+
+// Command is what to start, and how.
+type Command struct {
+	Argv, Env []string
+	Session   bool // in a session of its own, with our controlling terminal
+
+	// What was blocked and ignored when we were executed. Go's fork lets the
+	// command inherit neither.
+	Blocked, Ignored sig.Set
+
+	released sig.Set // what the kernel sends us for giving up the terminal
+}
 
 // StartError is a command that could not be started.
 type StartError struct {
@@ -40,34 +54,75 @@ func (e *StartError) Refused() bool {
 	return !e.Missing()
 }
 
-// Start runs argv in a process group of its own, the terminal's foreground one
-// if we were that, with our standard streams, every inherited descriptor, and
-// env as it is given. The program is found as execvp(3) finds it, along env's
-// PATH. An error is a *StartError.
+// Start runs the command in a process group of its own, the terminal's
+// foreground one if we were that, with our standard streams, every inherited
+// descriptor, and Env as it was given. The program is found as execvp(3) finds
+// it, along Env's PATH. An error is a *StartError.
 //
-// Go's fork puts back what Go itself changed: the soft limit of open files,
-// the signal mask and the dispositions.
-func Start(argv, env []string) (pid int, err error) {
+// Go's fork puts back what Go itself changed, the soft limit of open files;
+// for the signal mask and ignored signals a second stage of our own program
+// does it (stage.go), where there is anything to put back.
+func (c *Command) Start() (pid int, err error) {
+	if c.staged() {
+		if pid, err = c.startStaged(); !errors.Is(err, errNoStage) {
+			return pid, err
+		}
+	}
+	env := Restore(c.Env)
+	failed := execvp(c.Argv, env, func(path string, argv []string) (err error) {
+		pid, err = c.forkExec(path, argv, env)
+		return err
+	})
+	if failed != nil {
+		return 0, failed
+	}
+	return pid, nil
+}
+
+func (c *Command) forkExec(path string, argv, env []string) (pid int, err error) {
+	attr := &syscall.ProcAttr{
+		Env:   env,
+		Files: []uintptr{0, 1, 2},
+		Sys:   &syscall.SysProcAttr{Setpgid: true, Foreground: foreground()},
+	}
+	if c.Session {
+		attr.Sys = &syscall.SysProcAttr{Setsid: true, Setctty: c.releaseTerminal()}
+	}
+	pid, err = syscall.ForkExec(path, argv, attr)
+	if isTerminalError(err) && (attr.Sys.Foreground || attr.Sys.Setctty) {
+		attr.Sys.Foreground, attr.Sys.Setctty = false, false
+		pid, err = syscall.ForkExec(path, argv, attr)
+	}
+	return pid, err
+}
+
+// execvp tries exec on one path after the other, as execvp(3) does, and returns
+// when one succeeds or why none did. A file that the kernel does not take for
+// a program is a script for the shell.
+func execvp(argv, env []string, exec func(path string, argv []string) error) *StartError {
 	failed := &StartError{Command: argv[0], Err: syscall.ENOENT}
 	for _, path := range candidates(argv[0], env) {
 		if unix.Access(path, unix.F_OK) == unix.ENOENT {
 			continue // spares a fork for every folder of PATH
 		}
 		failed.found = true
-		pid, err := fork(path, argv, env)
+		err := exec(path, argv)
+		if err == syscall.ENOEXEC {
+			err = exec("/bin/sh", append([]string{"sh", path}, argv[1:]...))
+		}
 		switch {
 		case err == nil:
-			return pid, nil
+			return nil
 		case err == syscall.EACCES:
 			failed.Err = err // remembered, should none of the others do
 		case !keepLooking(err):
 			failed.Err = err
-			return 0, failed
+			return failed
 		case failed.Err == syscall.ENOENT:
 			failed.Err = err // what is no folder says more
 		}
 	}
-	return 0, failed
+	return failed
 }
 
 // keepLooking lists the errors after which execvp(3) tries the next folder.
@@ -77,47 +132,4 @@ func keepLooking(err error) bool {
 		return true
 	}
 	return false
-}
-
-// fork runs one path. A file that the kernel does not take for a program is a
-// script for the shell, as in execvp(3).
-func fork(path string, argv, env []string) (pid int, err error) {
-	pid, err = forkExec(path, argv, env)
-	if err == syscall.ENOEXEC {
-		return forkExec("/bin/sh", append([]string{"sh", path}, argv[1:]...), env)
-	}
-	return pid, err
-}
-
-func forkExec(path string, argv, env []string) (pid int, err error) {
-	attr := &syscall.ProcAttr{
-		Env:   env,
-		Files: []uintptr{0, 1, 2},
-		Sys:   &syscall.SysProcAttr{Setpgid: true, Foreground: foreground()},
-	}
-	pid, err = syscall.ForkExec(path, argv, attr)
-	if err != nil && attr.Sys.Foreground && isTerminalError(err) {
-		attr.Sys.Foreground = false
-		pid, err = syscall.ForkExec(path, argv, attr)
-	}
-	return pid, err
-}
-
-// foreground reports whether standard input is a terminal whose foreground
-// process group is ours to hand over.
-func foreground() bool {
-	pgrp, err := unix.IoctlGetInt(0, unix.TIOCGPGRP)
-	return err == nil && pgrp == unix.Getpgrp()
-}
-
-// isTerminalError lists what a terminal may answer to tcsetpgrp(3) when it is
-// not, or no longer, our controlling one.
-func isTerminalError(err error) bool {
-	return err == syscall.ENOTTY || err == syscall.ENXIO || err == syscall.EIO || err == syscall.EBADF || err == syscall.EPERM
-}
-
-// IsTerminal reports whether fd is a terminal.
-func IsTerminal(fd int) bool {
-	_, err := unix.IoctlGetTermios(fd, unix.TCGETS)
-	return err == nil
 }

@@ -16,9 +16,14 @@
 //
 // Its first line says what went wrong once, or could. Of the events, a name is
 // a signal that reaches lameduck, "early NAME" one that does before the command
-// has been started; "exit N" and "killed NAME" are ends of the command, and
-// "orphan" is that of somebody else's child. An "env NAME=VALUE" line sets a
-// variable. Scripts marked "real" are played on the built binary too.
+// has been started; "exit N" and "killed NAME" are ends of the command, "stopped
+// NAME" and "continued" what else may become of it, and "orphan" is the end of
+// some other process.
+//
+// Above them stands how the world is: "flags" and "env NAME=VALUE" are given to
+// lameduck, "others N" is how many other processes there are (numbered from
+// 201), "catches NAME..." is what the command handles, "job" says that lameduck
+// is not PID 1, and "real" that the script is played on the built binary too.
 package script
 
 import (
@@ -26,6 +31,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -45,6 +51,9 @@ type Script struct {
 	Flags   []string
 	Env     []string
 	Real    bool
+	Job     bool
+	Others  int
+	Catches []string
 	Events  []Step
 	Actions []Step
 	header  string // the text up to the actions
@@ -101,6 +110,14 @@ func (s *Script) read(row string) error {
 		s.Env = append(s.Env, rest)
 	case "real":
 		s.Real = true
+	case "job":
+		s.Job = true
+	case "catches":
+		s.Catches = strings.Fields(rest)
+	case "others":
+		n, err := strconv.Atoi(rest)
+		s.Others = n
+		return err
 	default:
 		step, err := parseStep(row)
 		s.Events = append(s.Events, step)

@@ -2,6 +2,7 @@ package stop
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
@@ -13,14 +14,24 @@ type Verb int
 const (
 	Pass       Verb = iota // send Signal, which arrived, to the command
 	Send                   // send Signal, a step of the sequence, to the command
+	Wake                   // continue the command, which is stopped
+	HandOver               // give the command the terminal, if it is ours to give
+	StopSelf               // stop lameduck itself by Signal
+	Farewell               // send Signal to the command's group, now that the command is gone
+	TermRest               // send TERM to every process that is left and has not had it
+	KillRest               // send KILL to every process that is left
 	Announce               // report that the sequence has begun
 	Overtime               // report what stands one second before the grace period ends
 	Conclude               // report how the sequence ended
-	NoteUnheld             // a stop signal was passed on at once, since no hold was asked for
+	NoteUnheld             // Signal, a stop signal, was passed on at once: no hold was asked for
 	NoteEarly              // Signal came before the command was started, which it now never is
 	NoteNoHold             // the command ended after Signal, which starts no hold
 	Exit                   // leave: with 128+Signal, or else with Code
 )
+
+// words are the verbs as scripts write them; "*" stands for Signal.
+var words = [...]string{"pass *", "send *", "wake", "hand over", "stop self *", "farewell *", "term rest", "kill rest",
+	"announce", "overtime", "conclude", "note unheld *", "note early *", "note no hold after *", "exit"}
 
 // Action is something to be done; doing it is the loop's business.
 type Action struct {
@@ -31,14 +42,10 @@ type Action struct {
 
 // String is the action as scripts write it: "send USR1", "exit 143".
 func (a Action) String() string {
-	verb := [...]string{"pass", "send", "announce", "overtime", "conclude", "note unheld", "note early", "note no hold after", "exit"}[a.Verb]
-	switch a.Verb {
-	case Pass, Send, NoteNoHold:
-		return verb + " " + a.Signal.String()
-	case Exit:
-		return fmt.Sprintf("%s %d", verb, a.Status())
+	if a.Verb == Exit {
+		return fmt.Sprintf("exit %d", a.Status())
 	}
-	return verb
+	return strings.Replace(words[a.Verb], "*", a.Signal.String(), 1)
 }
 
 // Status is the exit status of an Exit: 128+n for signal n, else the code.

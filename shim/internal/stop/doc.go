@@ -5,20 +5,24 @@
 // process, goroutine or file, so that every case of it can be played in a
 // test. Deadlines are absolute and set once; a spurious tick changes nothing.
 //
-// The ways through it, with --delay=2s --rewrite=TERM:USR1 (a test holds this
-// drawing against the machine; testdata/table.txt has every state's answer to
-// every event):
+// The ways through it, with --delay=2s --rewrite=TERM:USR1 --linger=3s (a test
+// holds this drawing against the machine; testdata/table.txt has every state's
+// answer to every event):
 //
-//	starting -> running:  started
-//	starting -> gone:     TERM
-//	starting -> gone:     TERM within 1 s
-//	running  -> holding:  TERM
-//	running  -> holding:  TERM within 1 s
-//	running  -> gone:     exit 3
-//	holding  -> stopping: TERM
-//	holding  -> stopping: INT
-//	holding  -> stopping: tick at +2 s
-//	holding  -> stopping: tick at G-1s
-//	holding  -> gone:     exit 3
-//	stopping -> gone:     exit 3
+//	starting  -> running:   started
+//	starting  -> gone:      TERM
+//	starting  -> gone:      TERM within 1 s
+//	running   -> holding:   TERM
+//	running   -> holding:   TERM within 1 s
+//	running   -> lingering: exit 3
+//	holding   -> stopping:  TERM
+//	holding   -> stopping:  INT
+//	holding   -> stopping:  tick at +2 s
+//	holding   -> stopping:  tick at G-1s
+//	holding   -> lingering: exit 3
+//	stopping  -> lingering: exit 3
+//	lingering -> gone:      TERM
+//	lingering -> gone:      TERM within 1 s
+//	lingering -> gone:      tick at G-1s
+//	lingering -> gone:      childless
 package stop

@@ -12,16 +12,17 @@ type State int
 
 // The states, in the order in which they are passed through.
 const (
-	Starting State = iota // the command has not been started
-	Running               // it runs, and nobody has asked it to stop
-	Holding               // it was asked to stop, and still serves
-	Stopping              // the stop signal was sent
-	Gone                  // it has exited, or was never started
+	Starting  State = iota // the command has not been started
+	Running                // it runs, and nobody has asked it to stop
+	Holding                // it was asked to stop, and still serves
+	Stopping               // the stop signal was sent
+	Lingering              // it has exited, and others have not
+	Gone                   // all is over, or was never started
 )
 
 // String is the state's name in lower case.
 func (s State) String() string {
-	return [...]string{"starting", "running", "holding", "stopping", "gone"}[s]
+	return [...]string{"starting", "running", "holding", "stopping", "lingering", "gone"}[s]
 }
 
 // Kind is what sort of event it is.
@@ -29,10 +30,14 @@ type Kind int
 
 // The kinds of events.
 const (
-	Tick    Kind = iota // time has passed
-	Started             // the command runs
-	Arrived             // Signal reached lameduck
-	Exited              // the command ended: by Signal, or else with Code
+	Tick      Kind = iota // time has passed
+	Started               // the command runs
+	Arrived               // Signal reached lameduck
+	Halted                // the command was stopped by Signal
+	Continued             // the command was continued
+	Exited                // the command ended: by Signal, or else with Code
+	Reaped                // some other process ended
+	Childless             // there is no process left to reap
 )
 
 // Event is something that happened.
@@ -44,17 +49,18 @@ type Event struct {
 
 // String is the event as scripts write it: "TERM", "exit 0", "killed KILL".
 func (e Event) String() string {
-	switch {
-	case e.Kind == Tick:
-		return "tick"
-	case e.Kind == Started:
-		return "started"
-	case e.Kind == Arrived:
+	switch e.Kind {
+	case Arrived:
 		return e.Signal.String()
-	case e.Signal != 0:
-		return "killed " + e.Signal.String()
+	case Halted:
+		return "stopped " + e.Signal.String()
+	case Exited:
+		if e.Signal != 0 {
+			return "killed " + e.Signal.String()
+		}
+		return fmt.Sprintf("exit %d", e.Code)
 	}
-	return fmt.Sprintf("exit %d", e.Code)
+	return map[Kind]string{Tick: "tick", Started: "started", Continued: "continued", Reaped: "orphan", Childless: "childless"}[e.Kind]
 }
 
 // Reason is why a hold ended. Its text is part of the report's vocabulary.

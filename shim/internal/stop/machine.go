@@ -21,7 +21,15 @@ type Config struct {
 	Rewrites sig.Rewrites  // what is sent in place of what arrives
 	Floor    time.Duration // keep serving at least this long; 0: no hold
 	Grace    time.Duration // what the orchestrator gives in all
+	Linger   time.Duration // how long what is left may outlive the command; 0: not asked for
+
+	JobControl bool // we may be a job of somebody's shell: stop when the command is
+	StopToo    bool // stop ourselves on TSTP, TTIN and TTOU, whatever becomes of them
+	Farewell   bool // send TERM, rewritten, to the command's group when the command has exited
 }
+
+// terminalStops are the signals with which a terminal stops a job.
+var terminalStops = sig.SetOf(sig.TSTP, sig.TTIN, sig.TTOU)
 
 // holds reports whether a stop signal begins a sequence at all.
 func (c *Config) holds() bool { return c.Floor > 0 }
@@ -35,9 +43,12 @@ type Machine struct {
 	record Record
 	early  []sig.Signal // arrived before the command was started, to be passed
 
+	stopped bool // the command is stopped, and can handle nothing
+
 	consumed   sig.Signal // the last signal that moved the sequence,
 	consumedAt time.Time  // and when: what repeats it within double is no news
 	holdEnds   time.Time
+	lingerEnds time.Time
 	reportAt   time.Time // when to write the report as it stands; zero: done or never
 }
 
@@ -53,8 +64,11 @@ func (m *Machine) Record() Record { return m.record }
 // Deadline is when a Tick is due, if one is. A Tick too early or too many
 // changes nothing.
 func (m *Machine) Deadline() (at time.Time, ok bool) {
-	if m.state == Holding {
+	switch m.state {
+	case Holding:
 		at = m.holdEnds
+	case Lingering:
+		at = m.lingerEnds
 	}
 	if !m.reportAt.IsZero() && (at.IsZero() || m.reportAt.Before(at)) {
 		at = m.reportAt
@@ -71,9 +85,17 @@ func (m *Machine) Handle(now time.Time, e Event) []Action {
 	case Started:
 		return m.started()
 	case Arrived:
-		return m.arrived(now, e.Signal)
+		acts := m.arrived(now, e.Signal)
+		if m.cfg.StopToo && terminalStops.Has(e.Signal) {
+			acts = append(acts, Action{Verb: StopSelf, Signal: sig.STOP})
+		}
+		return acts
+	case Halted, Continued:
+		return m.halted(e)
 	case Exited:
 		return m.exited(now, e)
+	case Reaped, Childless:
+		return m.thinned(e)
 	default:
 		return m.tick(now)
 	}
@@ -95,18 +117,24 @@ func (m *Machine) started() (acts []Action) {
 // rewriting, and one that is dropped starts nothing.
 func (m *Machine) arrived(now time.Time, s sig.Signal) []Action {
 	to, ok := m.cfg.Rewrites.Of(s)
+	isStop := m.cfg.Stops.Has(s)
 	switch {
 	case !ok:
 		return nil
 	case m.state == Starting:
 		return m.beforeStart(s, to)
-	case !m.cfg.holds():
-		return m.pass(now, s, to)
-	case m.repeats(now, s):
+	case m.state == Lingering && (!isStop || m.repeats(now, s)):
+		return nil // nobody is left to tell
+	case m.state == Lingering:
+		return append([]Action{{Verb: KillRest}}, m.leave()...)
+	case !m.cfg.holds() && isStop:
+		m.consume(now, s)
+		return []Action{{Verb: Send, Signal: to}, {Verb: NoteUnheld, Signal: s}}
+	case m.cfg.holds() && m.repeats(now, s):
 		return nil
 	case m.state == Holding && s == sig.INT:
 		return m.endHold(now, s, Interrupt)
-	case !m.cfg.Stops.Has(s):
+	case !isStop:
 		return m.pass(now, s, to)
 	case m.state == Running:
 		return m.trigger(now, s, to)
@@ -135,12 +163,27 @@ func (m *Machine) repeats(now time.Time, s sig.Signal) bool {
 
 func (m *Machine) consume(now time.Time, s sig.Signal) { m.consumed, m.consumedAt = s, now }
 
+// pass passes a signal on. A shell that continues us gives us the terminal, and
+// it is the command that needs it.
 func (m *Machine) pass(now time.Time, s, to sig.Signal) []Action {
 	m.record.Passed, m.record.PassedAt = s, now
-	if !m.cfg.holds() && m.cfg.Stops.Has(s) {
-		return []Action{{Verb: Pass, Signal: to}, {Verb: NoteUnheld, Signal: s}}
+	if m.cfg.JobControl && s == sig.CONT {
+		return []Action{{Verb: HandOver}, {Verb: Pass, Signal: to}}
 	}
 	return []Action{{Verb: Pass, Signal: to}}
+}
+
+// halted notes that the command was stopped or continued. Who started us from
+// a shell expects the whole job to stop.
+func (m *Machine) halted(e Event) []Action {
+	if m.state == Starting || m.state == Lingering {
+		return nil // there is no command
+	}
+	m.stopped = e.Kind == Halted
+	if m.stopped && m.cfg.JobControl && terminalStops.Has(e.Signal) {
+		return []Action{{Verb: StopSelf, Signal: sig.TSTP}}
+	}
+	return nil
 }
 
 // trigger begins the sequence. The deadlines are set here, once.
@@ -153,7 +196,8 @@ func (m *Machine) trigger(now time.Time, s, to sig.Signal) []Action {
 	return []Action{{Verb: Announce, Signal: s}}
 }
 
-// endHold sends the first step: the trigger's rewrite, or the trigger itself.
+// endHold sends the first step: the trigger's rewrite, or the trigger itself. A
+// command that is stopped is woken, or it could not handle it.
 func (m *Machine) endHold(now time.Time, s sig.Signal, why Reason) []Action {
 	if s != 0 {
 		m.consume(now, s)
@@ -161,32 +205,64 @@ func (m *Machine) endHold(now time.Time, s sig.Signal, why Reason) []Action {
 	m.state = Stopping
 	m.record.Ended, m.record.EndedAt = why, now
 	m.record.Sent = append(m.record.Sent, Sent{Signal: m.record.Step, At: now})
-	return []Action{{Verb: Send, Signal: m.record.Step}}
+	acts := []Action{{Verb: Send, Signal: m.record.Step}}
+	if m.stopped {
+		acts = append(acts, Action{Verb: Wake})
+	}
+	return acts
 }
 
 // exited ends everything, whatever the state: the command is gone.
 func (m *Machine) exited(now time.Time, e Event) (acts []Action) {
-	if m.state == Starting {
-		return nil // there is no command yet: somebody else's child
+	if m.state == Starting || m.state == Lingering {
+		return nil // there is no command: somebody else's child
 	}
 	if m.state == Holding {
 		m.record.Ended, m.record.EndedAt = ChildExit, now
 	}
 	m.record.Exit, m.record.ExitedAt = e, now
+	if to, ok := m.cfg.Rewrites.Of(sig.TERM); ok && m.cfg.Farewell {
+		acts = append(acts, Action{Verb: Farewell, Signal: to})
+	}
+	if m.cfg.Linger == 0 {
+		return append(acts, m.leave()...)
+	}
+	m.state, m.lingerEnds = Lingering, now.Add(m.cfg.Linger)
+	return append(acts, Action{Verb: TermRest})
+}
+
+// thinned answers to the end of some other process: while lingering, its
+// children may have become ours, and when there are none left we may go.
+func (m *Machine) thinned(e Event) []Action {
 	switch {
-	case m.state != Running:
+	case m.state != Lingering:
+		return nil
+	case e.Kind == Childless:
+		return m.leave()
+	}
+	return []Action{{Verb: TermRest}}
+}
+
+// leave is the end, with the report where there was a stop.
+func (m *Machine) leave() (acts []Action) {
+	r := &m.record
+	switch {
+	case r.Trigger != 0:
 		acts = append(acts, Action{Verb: Conclude})
-	case m.cfg.holds() && m.record.Passed != 0 && now.Sub(m.record.PassedAt) <= m.cfg.Grace:
-		acts = append(acts, Action{Verb: NoteNoHold, Signal: m.record.Passed})
+	case m.cfg.holds() && r.Passed != 0 && r.ExitedAt.Sub(r.PassedAt) <= m.cfg.Grace:
+		acts = append(acts, Action{Verb: NoteNoHold, Signal: r.Passed})
 	}
 	m.state = Gone
 	m.reportAt = time.Time{}
-	return append(acts, Action{Verb: Exit, Signal: e.Signal, Code: e.Code})
+	return append(acts, Action{Verb: Exit, Signal: r.Exit.Signal, Code: r.Exit.Code})
 }
 
 func (m *Machine) tick(now time.Time) (acts []Action) {
 	if m.state == Holding && !now.Before(m.holdEnds) {
 		acts = m.endHold(now, 0, Elapsed)
+	}
+	if m.state == Lingering && !now.Before(m.lingerEnds) {
+		return append([]Action{{Verb: KillRest}}, m.leave()...)
 	}
 	if !m.reportAt.IsZero() && !now.Before(m.reportAt) {
 		m.reportAt = time.Time{}

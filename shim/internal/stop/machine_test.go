@@ -17,9 +17,10 @@ var update = flag.Bool("update", false, "write what was found into the golden fi
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// holding is --delay=2s --rewrite=TERM:USR1 --rewrite=HUP:0.
+// holding is --delay=2s --rewrite=TERM:USR1 --rewrite=HUP:0 --linger=3s, as a
+// shell's job.
 func holding() Config {
-	cfg := Config{Stops: sig.SetOf(sig.TERM, sig.USR1), Floor: 2 * time.Second, Grace: 10 * time.Second}
+	cfg := Config{Stops: sig.SetOf(sig.TERM, sig.USR1), Floor: 2 * time.Second, Grace: 10 * time.Second, Linger: 3 * time.Second, JobControl: true}
 	cfg.Rewrites.Add(sig.Rewrite{From: sig.TERM, To: sig.USR1})
 	cfg.Rewrites.Add(sig.Rewrite{From: sig.HUP, To: 0})
 	return cfg
@@ -33,6 +34,7 @@ func in(state State) (*Machine, time.Time) {
 		func() { m.Handle(now, Event{Kind: Arrived, Signal: sig.TERM}) },
 		func() { now = now.Add(2 * time.Second); m.Handle(now, Event{Kind: Tick}) },
 		func() { m.Handle(now, Event{Kind: Exited}) },
+		func() { m.Handle(now, Event{Kind: Childless}) },
 	}
 	for _, step := range steps[:state] {
 		step()
@@ -57,7 +59,12 @@ var happenings = []happening{
 	{"tick, early", 0, Event{Kind: Tick}},
 	{"tick at +2 s", 2 * time.Second, Event{Kind: Tick}},
 	{"tick at G-1s", 9 * time.Second, Event{Kind: Tick}},
+	{"CONT", 0, Event{Kind: Arrived, Signal: sig.CONT}},
+	{"stopped TSTP", 0, Event{Kind: Halted, Signal: sig.TSTP}},
+	{"continued", 0, Event{Kind: Continued}},
 	{"exit 3", 0, Event{Kind: Exited, Code: 3}},
+	{"orphan", 0, Event{Kind: Reaped}},
+	{"childless", 0, Event{Kind: Childless}},
 }
 
 // table is what every state answers to every event.
@@ -71,7 +78,7 @@ func table() string {
 			if acts := m.Handle(now.Add(h.after), h.event); len(acts) > 0 {
 				answer = join(acts)
 			}
-			fmt.Fprintf(&b, "    %-8v  %-8v  %s\n", state, m.State(), answer)
+			fmt.Fprintf(&b, "    %-9v  %-9v  %s\n", state, m.State(), answer)
 		}
 	}
 	return b.String()

@@ -1,0 +1,94 @@
+package proc
+
+import (
+	"os/signal"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+)
+
+// IsTerminal reports whether fd is a terminal.
+func IsTerminal(fd int) bool {
+	_, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	return err == nil
+}
+
+// foreground reports whether standard input is our controlling terminal, and
+// its foreground process group ours to hand over.
+func foreground() bool { return inForeground(unix.Getpgrp()) }
+
+func inForeground(pgrp int) bool {
+	now, err := unix.IoctlGetInt(0, unix.TIOCGPGRP)
+	return err == nil && now == pgrp
+}
+
+// HandOver makes the command's group the terminal's foreground one, if ours is.
+func HandOver(pgrp int) {
+	if foreground() {
+		setForeground(pgrp)
+	}
+}
+
+// TakeBack makes our group the terminal's foreground one again, if the
+// command's still is: the command is gone, but a script may go on after us.
+func TakeBack(pgrp int) {
+	if inForeground(pgrp) {
+		setForeground(unix.Getpgrp())
+	}
+}
+
+// setForeground is tcsetpgrp(3). Who asks from the background is stopped with
+// TTOU, unless it is blocked.
+func setForeground(pgrp int) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var ttou, before unix.Sigset_t
+	ttou.Val[0] = 1 << (unix.SIGTTOU - 1)
+	if unix.PthreadSigmask(unix.SIG_BLOCK, &ttou, &before) == nil {
+		unix.IoctlSetPointerInt(0, unix.TIOCSPGRP, pgrp)
+		unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil)
+	}
+}
+
+// isTerminalError lists what a terminal may answer to tcsetpgrp(3) or TIOCSCTTY
+// when it is not, or no longer, ours to give.
+func isTerminalError(err error) bool {
+	switch err {
+	case syscall.ENOTTY, syscall.ENXIO, syscall.EIO, syscall.EBADF, syscall.EPERM, syscall.EINVAL:
+		return true
+	}
+	return false
+}
+
+// releaseTerminal gives up our controlling terminal, so that the leader of
+// another session can take it, and reports whether there was one. Where we led
+// the session the kernel sends HUP and CONT for that, which are for nobody.
+func (c *Command) releaseTerminal() bool {
+	if !IsTerminal(0) || unix.IoctlSetInt(0, unix.TIOCNOTTY, 0) != nil {
+		return false
+	}
+	if leader, err := unix.Getsid(0); err == nil && leader == unix.Getpid() {
+		c.released = sig.SetOf(sig.HUP, sig.CONT)
+	}
+	return true
+}
+
+// Released reports, once for each, whether s came of giving up the terminal.
+func (c *Command) Released(s sig.Signal) bool {
+	was := c.released.Has(s)
+	c.released = c.released.Without(sig.SetOf(s))
+	return was
+}
+
+// StopSelf stops us as the default action of s does: STOP always, TSTP unless
+// our process group is orphaned and nobody could wake us.
+func StopSelf(s sig.Signal) {
+	if s != sig.STOP {
+		signal.Reset(syscall.Signal(s))
+		defer sig.Catch(sig.SetOf(s))
+	}
+	Kill(unix.Getpid(), s)
+}

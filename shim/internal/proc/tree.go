@@ -1,0 +1,69 @@
+package proc
+
+import (
+	"bytes"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+)
+
+// ownProc reports whether /proc is there and shows our own PID namespace: the
+// numbers of another one would be other processes.
+func ownProc() bool {
+	self, err := os.Readlink("/proc/self")
+	return err == nil && self == strconv.Itoa(os.Getpid())
+}
+
+// Descendants lists our children and theirs, the living and the dead that
+// nobody has reaped yet; ok is false where /proc cannot tell.
+func Descendants() (pids []int, ok bool) {
+	if !ownProc() {
+		return nil, false
+	}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, false
+	}
+	children := map[int][]int{}
+	for _, entry := range entries {
+		if pid, err := strconv.Atoi(entry.Name()); err == nil {
+			parent := parentOf(pid)
+			children[parent] = append(children[parent], pid)
+		}
+	}
+	pids = slices.Clone(children[os.Getpid()])
+	for i := 0; i < len(pids); i++ {
+		pids = append(pids, children[pids[i]]...)
+	}
+	return pids, true
+}
+
+// parentOf reads the fourth field of proc_pid_stat(5); the second one, the
+// name, may hold anything but ends at the last parenthesis.
+func parentOf(pid int) int {
+	stat, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 2 {
+		return 0
+	}
+	parent, _ := strconv.Atoi(string(fields[1]))
+	return parent
+}
+
+// Caught is the set of signals that the process pid catches (SigCgt of
+// proc_pid_status(5)); ok is false where /proc cannot tell.
+func Caught(pid int) (set sig.Set, ok bool) {
+	if !ownProc() {
+		return 0, false
+	}
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	_, rest, found := bytes.Cut(status, []byte("\nSigCgt:\t"))
+	if err != nil || !found {
+		return 0, false
+	}
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	bits, err := strconv.ParseUint(string(line), 16, 64)
+	return sig.Set(bits), err == nil
+}
