@@ -20,6 +20,8 @@ func (l *loop) act(a stop.Action) {
 		l.handOver(l.group)
 	case stop.StopSelf:
 		l.stopSelf(a.Signal)
+	case stop.LendOrStop:
+		l.lendOrStop()
 	case stop.Farewell:
 		l.kill(-l.group, a.Signal) // where there is nobody left in it, so be it
 	case stop.TermRest:
@@ -41,6 +43,16 @@ func (l *loop) act(a stop.Action) {
 	case stop.Exit:
 		l.done, l.code = true, l.plan.exit(a.Status())
 	}
+}
+
+// lendOrStop is for a command that was stopped because it is in the terminal's
+// background. A shell that moved us to the foreground did not tell us so.
+func (l *loop) lendOrStop() {
+	if l.handOver(l.group) {
+		l.send(sig.CONT)
+		return
+	}
+	l.stopSelf(sig.TSTP)
 }
 
 // pass sends a signal that arrived, unless it is to be dropped because the

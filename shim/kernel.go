@@ -28,7 +28,7 @@ type kernel struct {
 	caught      func(pid int) (set sig.Set, ok bool)
 	descendants func() (pids []int, ok bool)
 	stopSelf    func(s sig.Signal)
-	handOver    func(pgrp int) // the terminal
+	handOver    func(pgrp int) bool // the terminal, if it is ours to give
 	takeBack    func(pgrp int)
 
 	own   func(s sig.Signal) bool // whether s, once, came of what we did ourselves

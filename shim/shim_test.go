@@ -238,7 +238,7 @@ func (w *world) kernel(t *testing.T, events []script.Step) kernel {
 		caught:      func(int) (sig.Set, bool) { return w.catches, w.catches != 0 },
 		descendants: func() ([]int, bool) { return slices.Clone(w.rest), true },
 		stopSelf:    func(s sig.Signal) { w.did("stops itself with %v", s) },
-		handOver:    func(int) { w.did("hands over the terminal") },
+		handOver:    func(int) bool { w.did("hands over the terminal"); return true },
 		takeBack:    func(int) { w.did("takes back the terminal") },
 		line:        func(text string) { w.did("says %s", strings.TrimPrefix(text, "lameduck: ")) },
 		own:         func(s sig.Signal) bool { return s == sig.CHLD },

@@ -112,10 +112,18 @@ func unhex(text string) sig.Set {
 // inherit makes this thread what it was when lameduck was executed. Go's own
 // signal.Ignore cannot ignore SEGV and its like.
 func inherit(blocked, ignored sig.Set) {
-	ignore := [4]uintptr{1} // struct sigaction as the kernel has it: SIG_IGN, no flags
 	for s := range ignored.All {
-		unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&ignore)), 0, 8, 0, 0)
+		action(s, &sigaction{1}, nil) // SIG_IGN
 	}
 	mask := uint64(blocked)
 	unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&mask)), 0, 8, 0, 0)
+}
+
+// sigaction is the kernel's struct sigaction, the handler first. The zero value
+// is the default action.
+type sigaction [5]uintptr
+
+// action is rt_sigaction(2). Errors are for signals that nobody can change.
+func action(s sig.Signal, now, before *sigaction) {
+	unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(now)), uintptr(unsafe.Pointer(before)), 8, 0, 0)
 }

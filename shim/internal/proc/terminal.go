@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"os/signal"
 	"runtime"
 	"syscall"
 
@@ -25,11 +24,14 @@ func inForeground(pgrp int) bool {
 	return err == nil && now == pgrp
 }
 
-// HandOver makes the command's group the terminal's foreground one, if ours is.
-func HandOver(pgrp int) {
-	if foreground() {
+// HandOver makes the command's group the terminal's foreground one, if ours is,
+// and reports whether it was.
+func HandOver(pgrp int) bool {
+	ours := foreground()
+	if ours {
 		setForeground(pgrp)
 	}
+	return ours
 }
 
 // TakeBack makes our group the terminal's foreground one again, if the
@@ -84,11 +86,14 @@ func (c *Command) Released(s sig.Signal) bool {
 }
 
 // StopSelf stops us as the default action of s does: STOP always, TSTP unless
-// our process group is orphaned and nobody could wake us.
+// our process group is orphaned and nobody could wake us. It returns when we
+// have been continued. (os/signal cannot restore the default of TSTP. The signal
+// goes to this very thread, or another might take it when all is as before.)
 func StopSelf(s sig.Signal) {
-	if s != sig.STOP {
-		signal.Reset(syscall.Signal(s))
-		defer sig.Catch(sig.SetOf(s))
-	}
-	Kill(unix.Getpid(), s)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var before sigaction
+	action(s, &sigaction{}, &before)
+	unix.Tgkill(unix.Getpid(), unix.Gettid(), unix.Signal(s))
+	action(s, &before, nil)
 }

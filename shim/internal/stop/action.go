@@ -17,6 +17,7 @@ const (
 	Wake                   // continue the command, which is stopped
 	HandOver               // give the command the terminal, if it is ours to give
 	StopSelf               // stop lameduck itself by Signal
+	LendOrStop             // give the command the terminal and continue it; if it is not ours to give, stop lameduck
 	Farewell               // send Signal to the command's group, now that the command is gone
 	TermRest               // send TERM to every process that is left and has not had it
 	KillRest               // send KILL to every process that is left
@@ -30,7 +31,7 @@ const (
 )
 
 // words are the verbs as scripts write them; "*" stands for Signal.
-var words = [...]string{"pass *", "send *", "wake", "hand over", "stop self *", "farewell *", "term rest", "kill rest",
+var words = [...]string{"pass *", "send *", "wake", "hand over", "stop self *", "lend or stop", "farewell *", "term rest", "kill rest",
 	"announce", "overtime", "conclude", "note unheld *", "note early *", "note no hold after *", "exit"}
 
 // Action is something to be done; doing it is the loop's business.

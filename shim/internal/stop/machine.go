@@ -180,10 +180,13 @@ func (m *Machine) halted(e Event) []Action {
 		return nil // there is no command
 	}
 	m.stopped = e.Kind == Halted
-	if m.stopped && m.cfg.JobControl && terminalStops.Has(e.Signal) {
+	switch {
+	case !m.stopped || !m.cfg.JobControl || !terminalStops.Has(e.Signal):
+		return nil
+	case e.Signal == sig.TSTP:
 		return []Action{{Verb: StopSelf, Signal: sig.TSTP}}
 	}
-	return nil
+	return []Action{{Verb: LendOrStop}} // it wants the terminal
 }
 
 // trigger begins the sequence. The deadlines are set here, once.
