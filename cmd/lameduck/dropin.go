@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,7 +33,7 @@ type dropin interface {
 // exitDropin is the exit code of all of them for a usage error.
 const exitDropin = 1
 
-// dropins finds the drop-in for a name that we were called by.
+// dropinFor finds the drop-in for a name that we were called by, if it is one.
 func dropinFor(argv0 string) dropin {
 	switch filepath.Base(argv0) {
 	case "tini", "tini-static", "docker-init":
@@ -63,12 +64,8 @@ func runDropin(d dropin, args, env []string) int {
 }
 
 func startDropin(d dropin, args, env []string) (int, error) {
-	k, err := kong.New(d, kong.NoDefaultHelp())
-	if err != nil {
+	if err := read(d, args); err != nil {
 		return 0, err
-	}
-	if _, err := k.Parse(args); err != nil {
-		return 0, fmt.Errorf("%w (%s)", err, d.usage())
 	}
 	if text, onStderr, ok := d.answer(); ok {
 		return tellOn(onStderr, text), nil
@@ -81,6 +78,32 @@ func startDropin(d dropin, args, env []string) (int, error) {
 		return 0, err
 	}
 	return shim.Run(cfg)
+}
+
+// read parses the command line into d.
+func read(d dropin, args []string) error {
+	k, err := kong.New(d, kong.NoDefaultHelp())
+	if err != nil {
+		return err
+	}
+	abbreviate(k.Model.Flags)
+	if _, err := k.Parse(args); err != nil {
+		return fmt.Errorf("%w (%s)", err, d.usage())
+	}
+	return nil
+}
+
+// abbreviate lets a long flag be cut short for as long as no other begins so,
+// as getopt_long(3) does, down to two letters.
+func abbreviate(flags []*kong.Flag) {
+	for _, f := range flags {
+		for n := 2; n < len(f.Name); n++ {
+			begins := func(other *kong.Flag) bool { return other != f && strings.HasPrefix(other.Name, f.Name[:n]) }
+			if !slices.ContainsFunc(flags, begins) {
+				f.Aliases = append(f.Aliases, f.Name[:n])
+			}
+		}
+	}
 }
 
 // inherit is the Config that lameduck's own variables make, adjusted by d.
@@ -123,7 +146,7 @@ type tini struct {
 	Version   bool     `name:"version"`
 	Licence   bool     `short:"l"`
 	Subreaper bool     `short:"s"`
-	Pdeath    string   `short:"p"`
+	Pdeath    *string  `short:"p"`
 	Verbose   int      `short:"v" type:"counter"`
 	Warn      bool     `short:"w"`
 	Group     bool     `short:"g"`
@@ -132,7 +155,14 @@ type tini struct {
 	Command []string `arg:"" optional:"" passthrough:"partial"`
 }
 
-func (t *tini) command() []string { return t.Command }
+// command: tini's own usage is "PROGRAM -- [ARGS]", and getopt(3) takes out
+// that "--", but not one that follows another.
+func (t *tini) command() []string {
+	if len(t.Command) > 1 && t.Command[0] != "--" && t.Command[1] == "--" {
+		return slices.Delete(t.Command, 1, 2)
+	}
+	return t.Command
+}
 
 func (t *tini) usage() string { return "tini [-hlsvwg] [-p SIGNAL] [-e CODE] [--] PROGRAM [ARG...]" }
 
@@ -172,14 +202,13 @@ func (t *tini) adjust(cfg *shim.Config) error {
 		if err != nil || code > 255 {
 			return fmt.Errorf("-e %s: give an exit code from 0 to 255", text)
 		}
-		if m := (shim.ExitMap{From: code}); !slices.Contains(cfg.ExitCodes, m) {
-			cfg.ExitCodes = append(cfg.ExitCodes, m)
-		}
+		cfg.ExitCodes = slices.DeleteFunc(cfg.ExitCodes, func(old shim.ExitMap) bool { return old.From == code })
+		cfg.ExitCodes = append(cfg.ExitCodes, shim.ExitMap{From: code})
 	}
-	if t.Pdeath != "" {
-		s, err := shim.ParseSignal(t.Pdeath)
+	if t.Pdeath != nil {
+		s, err := shim.ParseSignal(*t.Pdeath)
 		if err != nil {
-			return fmt.Errorf("-p %s: %w", t.Pdeath, err)
+			return fmt.Errorf("-p %s: %w", *t.Pdeath, err)
 		}
 		cfg.ParentDeathSignal = s
 	}
@@ -225,40 +254,51 @@ func (d *dumbInit) adjust(cfg *shim.Config) error {
 	value, _ := lookup(cfg.Env, "DUMB_INIT_SETSID")
 	cfg.Session = value != "0" && !d.SingleChild
 	cfg.StopToo, cfg.Farewell = true, cfg.Session
-	rewrites := d.Rewrite
-	if cfg.Session { // an orphaned group does not stop of itself
-		rewrites = append([]string{"20:19", "21:19", "22:19"}, rewrites...)
-	}
-	for _, text := range rewrites {
+	for _, text := range d.Rewrite {
 		r, err := parseNumbers(text)
 		if err != nil {
-			return err
+			return fmt.Errorf("-r %s: %w", text, err)
 		}
-		if r.From == 0 {
-			continue
+		rewrite(cfg, r, true) // the last one counts
+	}
+	if cfg.Session { // an orphaned group does not stop of itself
+		for _, from := range []shim.Signal{20, 21, 22} {
+			rewrite(cfg, shim.Rewrite{From: from, To: 19}, false)
 		}
-		cfg.Rewrites = slices.DeleteFunc(cfg.Rewrites, func(old shim.Rewrite) bool { return old.From == r.From })
-		cfg.Rewrites = append(cfg.Rewrites, r) // the last one counts
 	}
 	return nil
 }
 
-// parseNumbers reads dumb-init's FROM:TO, with FROM 1 to 31 and TO 0 to 31.
-// Names are taken too. Of signals that never arrive (KILL, STOP, CHLD) it takes
-// a rewrite that does nothing: then From is 0.
-func parseNumbers(text string) (shim.Rewrite, error) {
-	left, right, _ := strings.Cut(text, ":")
-	from, fromErr := strconv.Atoi(left)
-	to, toErr := strconv.Atoi(right)
-	if fromErr != nil && toErr != nil {
+// rewrite adds r to cfg; where there is one of the same signal it takes its
+// place or not.
+func rewrite(cfg *shim.Config, r shim.Rewrite, replace bool) {
+	i := slices.IndexFunc(cfg.Rewrites, func(old shim.Rewrite) bool { return old.From == r.From })
+	switch {
+	case r.From == 0:
+	case i < 0:
+		cfg.Rewrites = append(cfg.Rewrites, r)
+	case replace:
+		cfg.Rewrites[i] = r
+	}
+}
+
+// parseNumbers reads dumb-init's FROM:TO, with FROM 1 to 31 and TO 0 to 31, as
+// its scanf(3) does: after spaces and a sign, and whatever follows. Names are
+// taken too. Of signals that never arrive (KILL, STOP, CHLD) it takes a rewrite
+// that does nothing: then From is 0.
+func parseNumbers(text string) (r shim.Rewrite, err error) {
+	found := regexp.MustCompile(`^\s*\+?([0-9]+):\s*\+?([0-9]+)`).FindStringSubmatch(text)
+	if found == nil {
 		return shim.ParseRewrite(text)
 	}
-	if fromErr != nil || toErr != nil || from < 1 || from > 31 || to < 0 || to > 31 {
-		return shim.Rewrite{}, fmt.Errorf("-r %s: give FROM:TO, numbers of signals, FROM from 1 to 31 and TO from 0 to 31", text)
+	from, _ := strconv.ParseUint(found[1], 10, 8)
+	to, _ := strconv.ParseUint(found[2], 10, 8)
+	if from < 1 || from > 31 || to > 31 {
+		return r, errors.New("give FROM:TO with FROM from 1 to 31 and TO from 0 to 31")
 	}
-	r, err := shim.ParseRewrite(text)
-	if err != nil {
-		return shim.Rewrite{}, nil
+	r = shim.Rewrite{From: shim.Signal(from), To: shim.Signal(to)}
+	if _, err := shim.ParseRewrite(r.From.String() + ":0"); err != nil {
+		r.From = 0
 	}
 	return r, nil
 }
@@ -297,6 +337,9 @@ func (c *catatonit) answer() (string, bool, bool) {
 }
 
 func (c *catatonit) adjust(cfg *shim.Config) error {
+	if _, set := lookup(cfg.Env, "CATATONIT_LOG"); set {
+		return errors.New("CATATONIT_LOG is kept for later use: unset it")
+	}
 	if _, set := lookup(cfg.Env, "CATATONIT_DEBUG"); set {
 		cfg.Level = shim.Debug
 	}

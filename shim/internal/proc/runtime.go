@@ -1,30 +1,29 @@
 package proc
 
 import (
-	"math"
 	"os"
 	"runtime"
-	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 )
 
-// aside is put before the names of variables that Go's runtime reads at its
-// very start, while they are kept for the command.
-const aside = "_LAMEDUCK_ASIDE_"
+// hidden is the first byte of the names of variables that Go's runtime was not
+// to see, while they are kept for the command. Where our ELF entry point came
+// first (package sig), it has hidden them in time.
+const hidden = "\x01"
 
-// fixed are those variables. They can be taken from the runtime only before it
-// starts.
-var fixed = []string{"GODEBUG", "GOTRACEBACK"}
+// meant are those variables, without their first byte.
+var meant = []string{"ODEBUG=", "OTRACEBACK=", "OMAXPROCS=", "OMEMLIMIT=", "OGC="}
 
-// SetAside executes our own program once more without the variables that are
-// meant for a command written in Go but would change us. It returns if there
-// are none, or if it cannot be done (no /proc, and moved since).
+// SetAside executes our own program once more with those variables hidden,
+// where it was not done in time. It returns if there are none, or if it cannot
+// be done (no /proc, and moved since).
 func SetAside() {
 	env := os.Environ()
-	if !rename(env, "", aside) {
+	if !rename(env, "G", hidden) {
 		return
 	}
 	for _, self := range []string{"/proc/self/exe", os.Args[0]} {
@@ -32,21 +31,20 @@ func SetAside() {
 	}
 }
 
-// Restore is env with what SetAside moved back in its place.
+// Restore is env with what was hidden.
 func Restore(env []string) []string {
-	env = append([]string(nil), env...)
-	rename(env, aside, "")
+	env = slices.Clone(env)
+	rename(env, hidden, "G")
 	return env
 }
 
-// rename exchanges one prefix for another at the fixed variables of env that
-// have a value, and reports whether there were any.
+// rename exchanges the first byte of those variables of env that have a value,
+// and reports whether there were any.
 func rename(env []string, from, to string) (any bool) {
 	for i, entry := range env {
-		for _, name := range fixed {
-			if value, ok := strings.CutPrefix(entry, from+name+"="); ok && value != "" {
-				env[i], any = to+name+"="+value, true
-			}
+		rest, ok := strings.CutPrefix(entry, from)
+		if ok && slices.ContainsFunc(meant, func(name string) bool { return strings.HasPrefix(rest, name) }) {
+			env[i], any = to+rest, true
 		}
 	}
 	return any
@@ -61,12 +59,6 @@ const parked = 4
 // fetch when it is first needed: threads, and epoll for the first timer.
 func Settle() {
 	runtime.GOMAXPROCS(1)
-	if os.Getenv("GOGC") != "" {
-		debug.SetGCPercent(100)
-	}
-	if os.Getenv("GOMEMLIMIT") != "" {
-		debug.SetMemoryLimit(math.MaxInt64)
-	}
 	time.AfterFunc(time.Hour, func() {}).Stop() // a channel timer would open epoll only when waited for
 	parkThreads()
 }

@@ -1,9 +1,10 @@
 #include "textflag.h"
 
-// entry is the ELF entry point where the linker is told so (-E): it notes the
-// signal mask and what is ignored, before Go's runtime changes them, and goes
-// on to where Go programs begin. The stack holds argc, argv and so on, and must
-// stay as it is.
+// entry is the ELF entry point where the linker is told so (-E). Before Go's
+// runtime changes them it notes the signal mask and what is ignored, and hides
+// the variables that are meant for a command written in Go: the first byte of
+// their names becomes 1. Then it goes on to where Go programs begin. The stack
+// holds argc, argv, 0, envp, 0, and must stay as it is.
 TEXT ·entry(SB), NOSPLIT|NOFRAME, $0
 	// rt_sigprocmask(SIG_BLOCK, NULL, &entryBlocked, 8)
 	MOVQ $14, AX
@@ -13,7 +14,7 @@ TEXT ·entry(SB), NOSPLIT|NOFRAME, $0
 	MOVQ $8, R10
 	SYSCALL
 	MOVQ $1, BX
-next:
+signal:
 	// rt_sigaction(BX, NULL, &entryAction, 8)
 	MOVQ $13, AX
 	MOVQ BX, DI
@@ -22,14 +23,45 @@ next:
 	MOVQ $8, R10
 	SYSCALL
 	CMPQ ·entryAction(SB), $1 // SIG_IGN
-	JNE  skip
+	JNE  nextSignal
 	LEAQ -1(BX), CX
 	MOVQ $1, DX
 	SHLQ CX, DX
 	ORQ  DX, ·entryIgnored(SB)
-skip:
+nextSignal:
 	INCQ BX
 	CMPQ BX, $65
-	JNE  next
+	JNE  signal
+
+	MOVQ (SP), AX       // argc
+	LEAQ 16(SP)(AX*8), BX // envp
+	MOVQ $0x3d47554245444f47, R8  // "GODEBUG="
+	MOVQ $0x4245434152544f47, R9  // "GOTRACEB"ACK
+	MOVQ $0x4f525058414d4f47, R10 // "GOMAXPRO"CS
+	MOVQ $0x4d494c4d454d4f47, R11 // "GOMEMLIM"IT
+	MOVQ $0x3d43474f47, R12        // "GOGC="
+	MOVQ $0xffffffffff, R13        // five bytes
+variable:
+	MOVQ (BX), DI
+	TESTQ DI, DI
+	JZ   done
+	MOVQ (DI), SI // there is always more on the stack than eight bytes
+	CMPQ SI, R8
+	JEQ  hide
+	CMPQ SI, R9
+	JEQ  hide
+	CMPQ SI, R10
+	JEQ  hide
+	CMPQ SI, R11
+	JEQ  hide
+	ANDQ R13, SI
+	CMPQ SI, R12
+	JNE  nextVariable
+hide:
+	MOVB $1, (DI)
+nextVariable:
+	ADDQ $8, BX
+	JMP  variable
+done:
 	MOVB $1, ·entrySeen(SB)
 	JMP  _rt0_amd64_linux(SB)

@@ -10,7 +10,7 @@ TEXT ·entry(SB), NOSPLIT|NOFRAME, $0
 	MOVD $8, R3
 	SVC
 	MOVD $1, R19
-next:
+signal:
 	// rt_sigaction(R19, NULL, &entryAction, 8)
 	MOVD $134, R8
 	MOVD R19, R0
@@ -20,17 +20,49 @@ next:
 	SVC
 	MOVD ·entryAction(SB), R4
 	CMP  $1, R4 // SIG_IGN
-	BNE  skip
+	BNE  nextSignal
 	SUB  $1, R19, R5
 	MOVD $1, R6
 	LSL  R5, R6, R6
 	MOVD ·entryIgnored(SB), R7
 	ORR  R6, R7, R7
 	MOVD R7, ·entryIgnored(SB)
-skip:
+nextSignal:
 	ADD  $1, R19, R19
 	CMP  $65, R19
-	BNE  next
+	BNE  signal
+
+	MOVD RSP, R19
+	MOVD (R19), R0         // argc
+	ADD  $16, R19, R19
+	ADD  R0<<3, R19, R19   // envp
 	MOVD $1, R6
+	MOVD $0x3d47554245444f47, R8  // "GODEBUG="
+	MOVD $0x4245434152544f47, R9  // "GOTRACEB"ACK
+	MOVD $0x4f525058414d4f47, R10 // "GOMAXPRO"CS
+	MOVD $0x4d494c4d454d4f47, R11 // "GOMEMLIM"IT
+	MOVD $0x3d43474f47, R12       // "GOGC="
+	MOVD $0xffffffffff, R13       // five bytes
+variable:
+	MOVD (R19), R0
+	CBZ  R0, done
+	MOVD (R0), R1 // there is always more on the stack than eight bytes
+	CMP  R8, R1
+	BEQ  hide
+	CMP  R9, R1
+	BEQ  hide
+	CMP  R10, R1
+	BEQ  hide
+	CMP  R11, R1
+	BEQ  hide
+	AND  R13, R1, R1
+	CMP  R12, R1
+	BNE  nextVariable
+hide:
+	MOVB R6, (R0)
+nextVariable:
+	ADD  $8, R19, R19
+	B    variable
+done:
 	MOVB R6, ·entrySeen(SB)
 	JMP  _rt0_arm64_linux(SB)

@@ -1,0 +1,171 @@
+package shim
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+)
+
+// What a command sees under lameduck is what it sees without: each of these
+// tests runs the same words both ways.
+
+// output runs words, and wants success.
+func output(t *testing.T, env []string, words ...string) string {
+	t.Helper()
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%q: %v: %s", words, err, out)
+	}
+	return string(out)
+}
+
+// same wants the same output of a shell's words without lameduck ("exec $x WORDS"
+// with nothing for x) and with it.
+func same(t *testing.T, env []string, text string) {
+	t.Helper()
+	without := output(t, append(env, "x="), "bash", "-c", text)
+	with := output(t, append(env, "x="+binary+" --"), "bash", "-c", text)
+	if with != without || without == "" {
+		t.Errorf("%s\nwithout: %s\nwith:    %s", text, without, with)
+	}
+}
+
+func TestInherits(t *testing.T) {
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("no bash")
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"soft limit of files": "ulimit -Sn 123; exec $x bash -c 'ulimit -Sn; ulimit -Hn'",
+		"other limits":        "ulimit -c 0; ulimit -s 4096; exec $x bash -c 'ulimit -a'",
+		"umask":               "umask 027; exec $x bash -c umask",
+		"niceness":            "exec nice -n 5 $x nice",
+		"working directory":   "cd " + dir + "; exec $x pwd",
+		"descriptors":         "exec 7</dev/null 9>/dev/zero; exec $x ls -l --time-style=+ /proc/self/fd | sed 's/.* \\([0-9]* ->\\)/\\1/' | sed 's/:.*//' | grep -v '/proc/'",
+		"arguments":           "exec $x printf '%s|' -d 1 -- --help 'a b' '' -",
+		"high descriptors":    "exec 200</dev/null; exec $x readlink /proc/self/fd/200",
+	} {
+		t.Run(name, func(t *testing.T) { same(t, nil, text) })
+	}
+}
+
+// TestInheritsEnvironment: all of it, in its order, with what is meant for Go
+// programs, and changed by nothing of that ourselves.
+func TestInheritsEnvironment(t *testing.T) {
+	env := []string{"A=1", "GODEBUG=gctrace=1,schedtrace=1", "B=2", "GOGC=1", "GOMAXPROCS=3", "GOMEMLIMIT=1MiB", "GOTRACEBACK=crash", "EMPTY=", "C=x=y"}
+	without := output(t, env, "env")
+	if with := output(t, env, binary, "env"); with != without {
+		t.Errorf("without:\n%s\nwith:\n%s", without, with)
+	}
+}
+
+// TestInheritsSignals: what was blocked and ignored still is, and nothing else.
+func TestInheritsSignals(t *testing.T) {
+	signals := regexp.MustCompile(`(?m)^Sig(Blk|Ign):.*$`)
+	set := func(list ...sig.Signal) sig.Set { return sig.SetOf(list...) }
+	all := (^sig.Set(0)).Without(set(sig.KILL, sig.STOP))
+	for _, c := range []struct{ blocked, ignored sig.Set }{
+		{0, 0},
+		{set(sig.TERM, sig.TTIN, 4, 37, sig.USR1), set(sig.INT, sig.HUP, sig.PIPE, sig.URG, sig.TTOU, 11, sig.CHLD)},
+		{0, set(sig.INT)},
+		{0, set(sig.CHLD)},
+		{set(sig.CHLD), 0},
+		{0, set(32)}, // as posix_spawn(3) leaves it, and 33, which Go's runtime takes
+		{all.Without(set(33)), all.Without(set(33))},
+	} {
+		// Our own second stage sets them; what comes of it is read from /proc.
+		stage := fmt.Sprintf(`exec -a lameduck-stage %s 99 0 %x %x "$@"`, binary, uint64(c.blocked), uint64(c.ignored))
+		as := func(words ...string) []string { return append([]string{"bash", "-c", stage, "bash"}, words...) }
+		without := signals.FindAllString(output(t, nil, as("cat", "/proc/self/status")...), -1)
+		with := signals.FindAllString(output(t, nil, as(binary, "cat", "/proc/self/status")...), -1)
+		if !slices.Equal(with, without) || len(with) != 2 {
+			t.Errorf("without: %q\nwith:    %q", without, with)
+		}
+		if got, want := hexOf(t, without[0])|hexOf(t, without[1]), c.blocked|c.ignored; got.Without(set(32)) != want.Without(set(32)) {
+			t.Errorf("the test itself set %q", without)
+		}
+	}
+}
+
+// hexOf is the set in a line of /proc/PID/status.
+func hexOf(t *testing.T, line string) sig.Set {
+	t.Helper()
+	bits, err := strconv.ParseUint(strings.Fields(line)[1], 16, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sig.Set(bits)
+}
+
+// TestSecondStageFails: what cannot be started is told alike.
+func TestSecondStageFails(t *testing.T) {
+	for command, want := range map[string]struct {
+		code int
+		says string
+	}{
+		"/no/such":    {127, "no such file"},
+		"/etc/passwd": {126, "permission denied"},
+	} {
+		cmd := exec.Command("bash", "-c", "trap '' INT; exec "+binary+" "+command)
+		out, _ := cmd.CombinedOutput()
+		if code := cmd.ProcessState.ExitCode(); code != want.code || !strings.Contains(string(out), want.says) || strings.Count(string(out), "\n") != 1 {
+			t.Errorf("%s: %d, %s", command, code, out)
+		}
+	}
+}
+
+// TestKeepsNothing: lameduck itself sits in /, and holds none of the descriptors
+// that it passed on.
+func TestKeepsNothing(t *testing.T) {
+	b := boot(t, nil, "bash", "-c", "exec 7</dev/zero; cd /tmp; exec "+binary+" --log-level=error bash -c 'echo $PPID; read end'")
+	pid := b.out.wait(t, "").text
+	if _, err := strconv.Atoi(pid); err != nil {
+		t.Fatal(err)
+	}
+	script := `readlink /proc/` + pid + `/cwd; ls -l /proc/` + pid + `/fd | sed -n 's/.*-> //p' | sort -u`
+	// PID 1 is a lameduck too; ask in its PID namespace.
+	out := output(t, nil, "nsenter", "-t", strconv.Itoa(b.cmd.Process.Pid), "-p", "-m", "sh", "-c", script)
+	if !strings.HasPrefix(out, "/\n") || strings.Contains(out, "/dev/zero") || !strings.Contains(out, "eventpoll") {
+		t.Errorf("it holds:\n%s", out)
+	}
+	b.tell("end")
+	b.wants(0)
+}
+
+// TestListenPID: who was passed descriptors by socket activation finds its own
+// pid, and nobody else's is touched.
+func TestListenPID(t *testing.T) {
+	ask := `export LISTEN_PID=$$ LISTEN_FDS=1; exec ` + binary + ` bash -c 'echo $LISTEN_PID $$'`
+	if out := strings.Fields(output(t, nil, "bash", "-c", ask)); len(out) != 2 || out[0] != out[1] {
+		t.Errorf("LISTEN_PID and the command's pid: %v", out)
+	}
+	if out := output(t, []string{"LISTEN_PID=1"}, binary, "sh", "-c", "echo $LISTEN_PID"); out != "1\n" {
+		t.Errorf("another's LISTEN_PID became %s", out)
+	}
+}
+
+// TestClosedStreams: standard streams that are closed become /dev/null.
+func TestClosedStreams(t *testing.T) {
+	said := filepath.Join(t.TempDir(), "said")
+	for _, closed := range []string{"<&-", ">&-", "2>&-", "<&- >&-", "<&- 2>&-", ">&- 2>&-", "<&- >&- 2>&-"} {
+		text := fmt.Sprintf(`%s sh -c 'for i in 0 1 2; do readlink /proc/self/fd/$i; done >%s; exit 5' %s`, binary, said, closed)
+		cmd := exec.Command("bash", "-c", text)
+		cmd.Run()
+		if code := cmd.ProcessState.ExitCode(); code != 5 {
+			t.Errorf("%s: left with %d", closed, code)
+		}
+		if text, _ := os.ReadFile(said); strings.Count(string(text), "\n") != 3 {
+			t.Errorf("%s: %s", closed, text)
+		}
+	}
+}
