@@ -36,9 +36,29 @@ a number. Every flag has a variable: LAMEDUCK_DELAY=10 is --delay=10.
 
 // helpAllText follows it for --help-all.
 const helpAllText = `
-Variables: LAMEDUCK_REWRITE, LAMEDUCK_STOP_SIGNAL, LAMEDUCK_DELAY,
-LAMEDUCK_GRACE_PERIOD, LAMEDUCK_EXIT_CODE, LAMEDUCK_LOG_LEVEL. A flag wins over
-its variable, an empty variable counts as unset, and COMMAND does not get them.
+more signals
+  -g, --group                  signal COMMAND's process group, not COMMAND alone
+                                 lameduck -g -- sh -c 'producer | consumer'
+      --drop-unhandled         pass on only what COMMAND catches, so that a HUP
+                               that it never expected does not kill it; never
+                               applied to the stop
+                                 lameduck --drop-unhandled -- myserver
+more stop
+      --linger=DUR             when COMMAND has exited, send TERM to what is left,
+                               wait this long for all of it, then KILL [0]
+                                 lameduck --linger=5 -- mydaemon
+process
+  -s, --subreaper              reap orphans where not PID 1; =false leaves them
+                               [whenever possible]
+                                 lameduck --subreaper=false -- make
+      --parent-death-signal=SIG  what lameduck gets when its parent dies [none]
+                                 lameduck --parent-death-signal=TERM -- myserver
+
+Variables: LAMEDUCK_REWRITE, LAMEDUCK_STOP_SIGNAL, LAMEDUCK_GROUP,
+LAMEDUCK_DROP_UNHANDLED, LAMEDUCK_DELAY, LAMEDUCK_GRACE_PERIOD, LAMEDUCK_LINGER,
+LAMEDUCK_EXIT_CODE, LAMEDUCK_SUBREAPER, LAMEDUCK_PARENT_DEATH_SIGNAL and
+LAMEDUCK_LOG_LEVEL. A flag wins over its variable, an empty variable counts as
+unset, and COMMAND does not get them.
 
 Flags end at the first word that is no flag; "--" before COMMAND is always safe.
 
@@ -51,8 +71,12 @@ once. lameduck sends no KILL that was not asked for. Without a delay every stop
 signal is passed on at once.
 
 The hold must fit into the grace period: of G seconds, G - R - 1 are for the
-hold, where R is 10 or a third of G, whichever is less. Over a grace period that
+hold, where R is 10 or a third of G, whichever is less, and --linger. Over a grace period that
 was given a longer delay is an error; over one that was assumed, a warning.
+
+Called as tini, tini-static, docker-init, dumb-init, catatonit, podman-init or
+pause, lameduck takes that program's flags, variables and exit codes; LAMEDUCK_*
+variables work there too.
 
 Exit codes: COMMAND's own; 128+n when signal n killed it; 127 not found; 126
 found but not executable; 125 an error of lameduck's own, before COMMAND ran.
