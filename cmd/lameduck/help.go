@@ -13,7 +13,7 @@ signals
                                rewritten to always do
                                  lameduck -d 5 -r TERM:USR1 -- haproxy -f FILE
 hold
-  -d, --delay=DUR              on a stop signal keep serving this long, then send
+  -d, --delay=DUR              on a stop signal keep serving this long, then pass
                                it on; a second one, or INT, ends the wait [0]
                                  lameduck --delay=10 -- myserver
 stop
@@ -44,8 +44,8 @@ more signals
                                applied to the stop
                                  lameduck --drop-unhandled -- myserver
 more stop
-      --linger=DUR             when COMMAND has exited, send TERM to what is left,
-                               wait this long for all of it, then KILL [0]
+      --linger=DUR             when COMMAND has exited, send TERM to what is
+                               left, wait this long for all of it, then KILL [0]
                                  lameduck --linger=5 -- mydaemon
 process
   -s, --subreaper              reap orphans where not PID 1; =false leaves them
@@ -71,8 +71,9 @@ once. lameduck sends no KILL that was not asked for. Without a delay every stop
 signal is passed on at once.
 
 The hold must fit into the grace period: of G seconds, G - R - 1 are for the
-hold, where R is 10 or a third of G, whichever is less, and --linger. Over a grace period that
-was given a longer delay is an error; over one that was assumed, a warning.
+hold, where R is 10 or a third of G, whichever is less, and --linger. Over a
+grace period that was given a longer delay is an error; over one that was
+assumed, a warning.
 
 Called as tini, tini-static, docker-init, dumb-init, catatonit, podman-init or
 pause, lameduck takes that program's flags, variables and exit codes; LAMEDUCK_*

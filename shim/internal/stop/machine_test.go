@@ -61,6 +61,7 @@ var happenings = []happening{
 	{"tick at G-1s", 9 * time.Second, Event{Kind: Tick}},
 	{"CONT", 0, Event{Kind: Arrived, Signal: sig.CONT}},
 	{"stopped TSTP", 0, Event{Kind: Halted, Signal: sig.TSTP}},
+	{"stopped TTIN", 0, Event{Kind: Halted, Signal: sig.TTIN}},
 	{"continued", 0, Event{Kind: Continued}},
 	{"exit 3", 0, Event{Kind: Exited, Code: 3}},
 	{"orphan", 0, Event{Kind: Reaped}},

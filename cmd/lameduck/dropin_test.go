@@ -1,0 +1,299 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/lameduck-init/lameduck/shim"
+)
+
+// configAs is what a call by the name of another init comes to.
+func configAs(name string, env, args []string) (shim.Config, error) {
+	d := dropinFor("/usr/bin/" + name)
+	if err := read(d, args); err != nil {
+		return shim.Config{}, err
+	}
+	return inherit(d, env)
+}
+
+// TestDropinConfig: what each flag and variable of each init comes to. Only the
+// fields that differ from a call without any are named.
+func TestDropinConfig(t *testing.T) {
+	none := ""
+	for _, c := range []struct {
+		call string // variables, the name, flags
+		want string // fields
+	}{
+		{"tini", none},
+		{"tini-static", none},
+		{"docker-init", none},
+		{"tini -s", "Subreaper=1"},
+		{"tini -g", "Group=true"},
+		{"tini -sg", "Group=true Subreaper=1"},
+		{"tini -w", "WarnReaped=true"},
+		{"tini -v", "Level=2"},
+		{"tini -vv", "Level=3"},
+		{"tini -v -v -v", "Level=3"},
+		{"tini -gvve7", "ExitCodes=[{7 0}] Group=true Level=3"},
+		{"tini -p SIGTERM", "ParentDeathSignal=TERM"},
+		{"tini -p SIGUSR1 -p SIGHUP", "ParentDeathSignal=HUP"},
+		{"tini -e 7", "ExitCodes=[{7 0}]"},
+		{"tini -e _7", "ExitCodes=[{7 0}]"},
+		{"tini -e +7", "ExitCodes=[{7 0}]"},
+		{"tini -e ", "ExitCodes=[{0 0}]"},
+		{"tini -e 143 -e 255 -e 143", "ExitCodes=[{255 0} {143 0}]"},
+		{"TINI_SUBREAPER= tini", "Subreaper=1"},
+		{"TINI_SUBREAPER=0 docker-init", "Subreaper=1"},
+		{"TINI_KILL_PROCESS_GROUP= tini", "Group=true"},
+		{"TINI_KILL_PROCESS_GROUP=0 docker-init", "Group=true"},
+		{"TINI_VERBOSITY=0 tini", "Level=0"},
+		{"TINI_VERBOSITY= tini -vvv", "Level=0"},
+		{"TINI_VERBOSITY=x tini -vvv", "Level=0"},
+		{"TINI_VERBOSITY=-1 tini", "Level=0"},
+		{"TINI_VERBOSITY=1 tini -vvv", none},
+		{"TINI_VERBOSITY=2 tini", "Level=2"},
+		{"TINI_VERBOSITY=9 tini", "Level=3"},
+		{"DUMB_INIT_SETSID=0 CATATONIT_DEBUG= tini", none}, // another's
+
+		{"dumb-init", none},
+		{"dumb-init -c", "Farewell=false Rewrites=[] Session=false"},
+		{"dumb-init --single-child", "Farewell=false Rewrites=[] Session=false"},
+		{"dumb-init --single", "Farewell=false Rewrites=[] Session=false"},
+		{"DUMB_INIT_SETSID=0 dumb-init", "Farewell=false Rewrites=[] Session=false"},
+		{"DUMB_INIT_SETSID=1 dumb-init", none},
+		{"DUMB_INIT_SETSID=00 dumb-init", none},
+		{"DUMB_INIT_SETSID= dumb-init", none},
+		{"dumb-init -v", "Level=3"},
+		{"dumb-init --verbose", "Level=3"},
+		{"dumb-init --verb", "Level=3"},
+		{"DUMB_INIT_DEBUG=1 dumb-init", "Level=3"},
+		{"DUMB_INIT_DEBUG=2 dumb-init", none},
+		{"DUMB_INIT_DEBUG= dumb-init", none},
+		{"dumb-init -c -r 15:3", "Farewell=false Rewrites=[TERM:QUIT] Session=false"},
+		{"dumb-init -cr15:3", "Farewell=false Rewrites=[TERM:QUIT] Session=false"},
+		{"dumb-init -r 15:3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+		{"dumb-init --rewrite 15:3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+		{"dumb-init --rewrite=15:3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+		{"dumb-init --rew=15:3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+		{"dumb-init --re 15:3 --rewrit 1:2", "Rewrites=[TERM:QUIT HUP:INT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+		{"dumb-init -r 15:3 -r 15:2", "Rewrites=[TERM:INT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+		{"dumb-init -r 20:10", "Rewrites=[TSTP:USR1 TTIN:STOP TTOU:STOP]"},
+		{"dumb-init -r 20:0", "Rewrites=[TSTP:0 TTIN:STOP TTOU:STOP]"},
+		{"dumb-init -r _15:_3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+		{"dumb-init -r +15:+03", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+		{"dumb-init -r 15:3xyz", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+		{"dumb-init -r 15:3:4", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+		{"dumb-init -r TERM:SIGQUIT", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+		{"dumb-init -r 15:0", "Rewrites=[TERM:0 TSTP:STOP TTIN:STOP TTOU:STOP]"},
+		{"dumb-init -r 17:10 -r 9:1 -r 19:1 -r 27:1", none}, // none of them ever arrives
+		{"TINI_VERBOSITY=3 dumb-init", none},
+
+		{"catatonit", none},
+		{"podman-init", none},
+		{"catatonit -g", "Group=true"},
+		{"CATATONIT_DEBUG= catatonit", "Level=3"},
+		{"CATATONIT_DEBUG=0 podman-init", "Level=3"},
+
+		// Our own variables work there too, and a flag wins.
+		{"LAMEDUCK_DELAY=3 docker-init", "Delay=3s"},
+		{"LAMEDUCK_DELAY=3 catatonit -g", "Delay=3s Group=true"},
+		{"LAMEDUCK_DELAY=3 LAMEDUCK_REWRITE=TERM:USR1 dumb-init -c", "Delay=3s Farewell=false Rewrites=[TERM:USR1] Session=false"},
+		{"LAMEDUCK_REWRITE=TERM:USR1,HUP:0 dumb-init -c -r 15:3", "Farewell=false Rewrites=[TERM:QUIT HUP:0] Session=false"},
+		{"LAMEDUCK_REWRITE=TSTP:0 dumb-init", "Rewrites=[TSTP:0 TTIN:STOP TTOU:STOP]"},
+		{"LAMEDUCK_EXIT_CODE=7:1,8:1 tini -e 7", "ExitCodes=[{8 1} {7 0}]"},
+		{"LAMEDUCK_LOG_LEVEL=debug tini -v", "Level=3"},
+	} {
+		env, name, args := splitCall(c.call)
+		got, err := configAs(name, env, append(args, "--", "command"))
+		plain, plainErr := configAs(name, nil, []string{"command"})
+		if err != nil || plainErr != nil {
+			t.Errorf("%s: %v, %v", c.call, err, plainErr)
+			continue
+		}
+		for _, entry := range env { // what is not ours stays the command's
+			if ours := strings.HasPrefix(entry, prefix); slices.Contains(got.Env, entry) == ours {
+				t.Errorf("%s: the command's environment is %v", c.call, got.Env)
+			}
+		}
+		if !slices.Equal(got.Command, []string{"command"}) || differences(plain, got) != c.want {
+			t.Errorf("%s: runs %q with %q, want %q", c.call, got.Command, differences(plain, got), c.want)
+		}
+	}
+}
+
+// splitCall splits a call into its words; an underscore that begins one or a
+// number is a space.
+func splitCall(call string) (env []string, name string, args []string) {
+	words := strings.Split(call, " ")
+	for strings.Contains(words[0], "=") {
+		env, words = append(env, words[0]), words[1:]
+	}
+	for _, word := range words[1:] {
+		args = append(args, strings.ReplaceAll(word, "_", " "))
+	}
+	return env, words[0], args
+}
+
+// differences are the fields of b that differ from those of a.
+func differences(a, b shim.Config) string {
+	a.Env, b.Env = nil, nil
+	var fields []string
+	va, vb := reflect.ValueOf(a), reflect.ValueOf(b)
+	for i := range va.NumField() {
+		if x, y := fmt.Sprint(va.Field(i)), fmt.Sprint(vb.Field(i)); x != y {
+			fields = append(fields, va.Type().Field(i).Name+"="+y)
+		}
+	}
+	slices.Sort(fields)
+	return strings.Join(fields, " ")
+}
+
+// TestDropinDefaults: what a call without flags comes to.
+func TestDropinDefaults(t *testing.T) {
+	for name, want := range map[string]string{
+		"tini": "", "tini-static": "", "docker-init": "", "catatonit": "", "podman-init": "",
+		"dumb-init": "Farewell=true Rewrites=[TSTP:STOP TTIN:STOP TTOU:STOP] Session=true StopToo=true",
+	} {
+		got, err := configAs(name, nil, []string{"command"})
+		if plain := (shim.Config{Command: []string{"command"}, Level: shim.Warn}); err != nil || differences(plain, got) != want {
+			t.Errorf("%s: %q, %v; want %q", name, differences(plain, got), err, want)
+		}
+	}
+	for _, name := range []string{"lameduck", "tinily", "init", "sh", ""} {
+		if dropinFor(name) != nil {
+			t.Errorf("%q is a drop-in", name)
+		}
+	}
+}
+
+// TestDropinRefuses: what is no sense to an init is an error, and so exit 1.
+func TestDropinRefuses(t *testing.T) {
+	for _, call := range []string{
+		"tini -x", "tini -e", "tini -e 256", "tini -e -1", "tini -e abc", "tini -e 7x", "tini -e 0x7",
+		"tini -p", "tini -p ", "tini -p NOSUCH", "tini -p 65", "tini --frob", "tini -gx",
+		"dumb-init -x", "dumb-init --frob", "dumb-init --ver", "dumb-init --verz", "dumb-init -r", "dumb-init --rewrite",
+		"dumb-init -r ", "dumb-init -r herp", "dumb-init -r 15", "dumb-init -r 15:", "dumb-init -r :15",
+		"dumb-init -r 15::12", "dumb-init -r 15:derp", "dumb-init -r derp:15", "dumb-init -r 15:-1",
+		"dumb-init -r -15:1", "dumb-init -r 15_:3", "dumb-init -r 0:15", "dumb-init -r 1:32", "dumb-init -r 32:1",
+		"dumb-init -r 0x1:3", "dumb-init -r 99999999999999999999:3", "dumb-init -r 15:99999999999999999999",
+		"dumb-init -r 15:3 -r 15",
+		"catatonit -x", "catatonit --frob", "CATATONIT_LOG= catatonit", "CATATONIT_LOG=x podman-init",
+		"LAMEDUCK_DELAY=x tini", "LAMEDUCK_DELAY=9 LAMEDUCK_GRACE_PERIOD=5 dumb-init",
+	} {
+		env, name, args := splitCall(call)
+		cfg, err := configAs(name, env, append(args, "--", "command"))
+		if err == nil {
+			err = cfg.Validate()
+		}
+		if err == nil {
+			t.Errorf("%s: accepted as %+v", call, cfg)
+		}
+	}
+	for _, name := range []string{"tini", "dumb-init", "catatonit"} {
+		for _, args := range [][]string{nil, {"--"}, {"-g"}, {"-v", "--"}} {
+			if cfg, err := configAs(name, nil, args); err == nil {
+				t.Errorf("%s %q runs %q", name, args, cfg.Command)
+			}
+		}
+	}
+}
+
+// TestDropinCommand: flags end at the first word that is none; what follows is
+// the command's.
+func TestDropinCommand(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"ls -d /", "ls -d /"},
+		{"-- ls -d /", "ls -d /"},
+		{"-v ls -g -v --version -- -h", "ls -g -v --version -- -h"},
+		{"-- -- x", "-- x"},
+		{"-- --version", "--version"},
+		{"-- prog -- x", "prog -- x"},
+		{"-v -- prog -- x", "prog -- x"},
+		{"prog a -- x", "prog a -- x"},
+		{"- x", "- x"},
+	} {
+		for _, name := range []string{"tini", "dumb-init", "catatonit"} {
+			if name == "catatonit" {
+				c.args = strings.TrimPrefix(c.args, "-v ") // it has none
+			}
+			cfg, err := configAs(name, nil, strings.Fields(c.args))
+			if got := strings.Join(cfg.Command, " "); err != nil || got != c.want {
+				t.Errorf("%s %s: runs %q, %v; want %q", name, c.args, got, err, c.want)
+			}
+		}
+	}
+	// Only tini says that it is used so.
+	for name, want := range map[string]string{"tini": "prog -x -- y", "dumb-init": "prog -- -x -- y", "catatonit": "prog -- -x -- y"} {
+		cfg, err := configAs(name, nil, strings.Fields("prog -- -x -- y"))
+		if got := strings.Join(cfg.Command, " "); err != nil || got != want {
+			t.Errorf("%s prog -- -x -- y: runs %q, %v; want %q", name, got, err, want)
+		}
+	}
+}
+
+// TestDropinAnswers: flags that only ask, where the answer goes, and how it
+// begins; a program that follows is not run.
+func TestDropinAnswers(t *testing.T) {
+	for _, c := range []struct {
+		call, begins string
+		onStderr     bool
+	}{
+		{"tini --version", "tini version 0.19.0", false},
+		{"docker-init --version", "tini version 0.19.0", false},
+		{"tini -h", "usage: tini ", false},
+		{"tini -l", "lameduck is licensed", false},
+		{"dumb-init -V", "dumb-init v1.2.5", true},
+		{"dumb-init --version", "dumb-init v1.2.5", true},
+		{"dumb-init --vers", "dumb-init v1.2.5", true},
+		{"dumb-init -h", "usage: dumb-init ", true},
+		{"dumb-init --help", "usage: dumb-init ", true},
+		{"catatonit -V", "tini version ", false},
+		{"catatonit --version", "tini version ", false},
+		{"podman-init -V", "tini version ", false},
+		{"catatonit -h", "usage: catatonit ", true},
+		{"catatonit -L", "lameduck is licensed", false},
+		{"pause -v", "pause.c lameduck-", false},
+	} {
+		_, name, args := splitCall(c.call)
+		for _, args := range [][]string{args, append(args, "command", "-x")} {
+			d := dropinFor(name)
+			err := read(d, args)
+			text, onStderr, ok := d.answer()
+			if err != nil || !ok || onStderr != c.onStderr || !strings.HasPrefix(text, c.begins) || !strings.HasSuffix(text, "\n") {
+				t.Errorf("%s %v: %q, %v, %v, %v", name, args, text, onStderr, ok, err)
+			}
+		}
+	}
+	for _, name := range []string{"tini", "dumb-init", "catatonit"} {
+		d := dropinFor(name)
+		if err := read(d, []string{"command", "--version", "-h", "-V", "-l", "-L"}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if text, _, ok := d.answer(); ok {
+			t.Errorf("%s answers its command's flags: %q", name, text)
+		}
+	}
+}
+
+// TestDropinStartCode: each init has its own exit codes for a command that
+// cannot be run.
+func TestDropinStartCode(t *testing.T) {
+	for name, want := range map[string][5]int{
+		"tini": {127, 126, 1, 1, 1}, "docker-init": {127, 126, 1, 1, 1},
+		"dumb-init": {2, 2, 2, 2, 2}, "catatonit": {1, 1, 1, 1, 1}, "podman-init": {1, 1, 1, 1, 1},
+	} {
+		for i, errno := range []syscall.Errno{syscall.ENOENT, syscall.EACCES, syscall.ENOTDIR, syscall.E2BIG, syscall.EAGAIN} {
+			err := fmt.Errorf("cannot start: %w", &shim.StartError{Command: "x", Err: errno})
+			var start *shim.StartError
+			errors.As(err, &start)
+			if got := dropinFor(name).startCode(start); got != want[i] {
+				t.Errorf("%s: %v: %d, want %d", name, errno, got, want[i])
+			}
+		}
+	}
+}
