@@ -13,8 +13,8 @@ signals
                                rewritten to always do
                                  lameduck -d 5 -r TERM:USR1 -- haproxy -f FILE
 hold
-  -d, --delay=DUR              on a stop signal keep serving this long, then pass
-                               it on; a second one, or INT, ends the wait [0]
+  -d, --delay=DUR              keep serving this long after a stop signal, then
+                               pass it on; a second one, or INT, skips [0]
                                  lameduck --delay=10 -- myserver
 stop
       --grace-period=DUR       what the orchestrator gives before it sends KILL;
