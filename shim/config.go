@@ -2,6 +2,7 @@ package shim
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -178,7 +179,7 @@ func (p *plan) setGrace(c *Config) error {
 	case c.Delay <= most:
 	case !p.assumed:
 		return fmt.Errorf("--delay=%v does not fit into --grace-period=%v, which leaves %v for the hold: give a shorter delay, or a grace period of %v",
-			c.Delay, grace, most, graceFor(c.Delay, c.Linger))
+			c.Delay, grace, most.Truncate(100*time.Millisecond), graceFor(c.Delay, c.Linger))
 	case c.Delay >= grace:
 		p.caveat = fmt.Sprintf("assumed grace period %v ends first: give --grace-period and docker stop -t", grace)
 	default:
@@ -190,13 +191,12 @@ func (p *plan) setGrace(c *Config) error {
 	return nil
 }
 
-// graceFor is the shortest grace period in whole seconds that a hold fits into.
+// graceFor is the shortest grace period in whole seconds that a hold fits into:
+// ceiling turned round.
 func graceFor(hold, linger time.Duration) time.Duration {
-	grace := hold.Truncate(time.Second)
-	for ceiling(grace, linger) < hold {
-		grace += time.Second
-	}
-	return grace
+	need := min(hold, math.MaxInt64/4) + linger + stop.Margin
+	grace := min(need+need/2, need+reserve)
+	return (grace + time.Second - 1).Truncate(time.Second)
 }
 
 func (p *plan) setExits(maps []ExitMap) error {

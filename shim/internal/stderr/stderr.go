@@ -44,7 +44,11 @@ func New(fd int) *Writer { return &Writer{fd: fd} }
 
 // Line writes text and a newline, sooner or later or, at worst, never.
 func (w *Writer) Line(text string) {
-	if w.dropped > 0 && w.put(fmt.Sprintf("lameduck: %d lines dropped: nobody read standard error", w.dropped)) {
+	if w.dropped > 0 {
+		if !w.put(fmt.Sprintf("lameduck: %d lines dropped: nobody read standard error", w.dropped)) {
+			w.dropped++
+			return
+		}
 		w.dropped = 0
 	}
 	if !w.put(text) {
@@ -69,11 +73,11 @@ func (w *Writer) put(text string) bool {
 func (w *Writer) now(line []byte) (rest []byte, err error) {
 	n, err := unix.Pwritev2(w.fd, [][]byte{line}, -1, unix.RWF_NOWAIT)
 	if err != nil && err != unix.EAGAIN && err != unix.EPIPE {
-		if sendErr := unix.Sendto(w.fd, line, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, nil); sendErr != unix.ENOTSOCK {
-			n, err = len(line), sendErr
-		}
+		err = unix.Sendto(w.fd, line, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, nil)
+		n = len(line)
+	} else {
+		w.note(err)
 	}
-	w.note(err)
 	if err != nil {
 		return line, err
 	}

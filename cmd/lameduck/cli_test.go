@@ -1,0 +1,529 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/lameduck-init/lameduck/shim"
+)
+
+// asMain marks the test binary that is to be lameduck.
+const asMain = "CLI_TEST_MAIN"
+
+// raceInHaste spares each process a second at its exit under the race detector.
+const raceInHaste = "GORACE=atexit_sleep_ms=0"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asMain) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// read is the way from words to the configuration.
+func readBoth(args, env string) (shim.Config, error) {
+	c, t, err := parse(strings.Fields(args), strings.Fields(env))
+	if err != nil {
+		return shim.Config{}, err
+	}
+	return c.config(t)
+}
+
+// TestFlags: every flag, in every form that it may have.
+func TestFlags(t *testing.T) {
+	delay := func(d time.Duration) shim.Config { return shim.Config{Delay: d} }
+	rewrites := func(list ...shim.Rewrite) shim.Config { return shim.Config{Rewrites: list} }
+	stops := func(list ...shim.Signal) shim.Config { return shim.Config{StopSignals: list} }
+	exits := func(list ...shim.ExitMap) shim.Config { return shim.Config{ExitCodes: list} }
+	rewrite := func(from, to shim.Signal) shim.Rewrite { return shim.Rewrite{From: from, To: to} }
+	for args, want := range map[string]shim.Config{
+		"": {},
+
+		"-d2":                 delay(2 * time.Second),
+		"-d 2":                delay(2 * time.Second),
+		"--delay=2":           delay(2 * time.Second),
+		"--delay 2":           delay(2 * time.Second),
+		"-d2s":                delay(2 * time.Second),
+		"-d 1m30s":            delay(90 * time.Second),
+		"-d 0.5":              delay(500 * time.Millisecond),
+		"-d .5":               delay(500 * time.Millisecond),
+		"-d 1.5h":             delay(90 * time.Minute),
+		"-d 250ms":            delay(250 * time.Millisecond),
+		"-d 0":                delay(0),
+		"-d 0s":               delay(0),
+		"-d 2 -d 3":           delay(3 * time.Second),
+		"--delay=2 -d3 -d 0s": delay(0),
+
+		"-d 5 --grace-period=60":                   {Delay: 5 * time.Second, GracePeriod: time.Minute},
+		"-d 5 --grace-period 1m":                   {Delay: 5 * time.Second, GracePeriod: time.Minute},
+		"--grace-period=1 -d 5":                    {Delay: 5 * time.Second, GracePeriod: time.Second},
+		"-d 5 --grace-period=9 --grace-period=1.5": {Delay: 5 * time.Second, GracePeriod: 1500 * time.Millisecond},
+
+		"-r TERM:USR1":                    rewrites(rewrite(15, 10)),
+		"-rTERM:USR1":                     rewrites(rewrite(15, 10)),
+		"--rewrite=TERM:USR1":             rewrites(rewrite(15, 10)),
+		"--rewrite SIGTERM:SIGUSR1":       rewrites(rewrite(15, 10)),
+		"-r sigterm:usr1":                 rewrites(rewrite(15, 10)),
+		"-r 15:10":                        rewrites(rewrite(15, 10)),
+		"-r HUP:0":                        rewrites(rewrite(1, 0)),
+		"-r RTMIN+1:RTMAX-1":              rewrites(rewrite(35, 63)),
+		"-r TERM:USR1,HUP:0,INT:15":       rewrites(rewrite(15, 10), rewrite(1, 0), rewrite(2, 15)),
+		"-r TERM:USR1 --rewrite=HUP:0":    rewrites(rewrite(15, 10), rewrite(1, 0)),
+		"-r TERM:USR1,HUP:0 -r INT:TERM":  rewrites(rewrite(15, 10), rewrite(1, 0), rewrite(2, 15)),
+		"--stop-signal=QUIT":              stops(3),
+		"--stop-signal sigquit,28,rtmax":  stops(3, 28, 64),
+		"--stop-signal=1 --stop-signal=2": stops(1, 2),
+
+		"-e 143":                   exits(shim.ExitMap{From: 143}),
+		"-e143":                    exits(shim.ExitMap{From: 143}),
+		"-e 143:1":                 exits(shim.ExitMap{From: 143, To: 1}),
+		"--exit-code=0:255":        exits(shim.ExitMap{From: 0, To: 255}),
+		"--exit-code 143,130:2":    exits(shim.ExitMap{From: 143}, shim.ExitMap{From: 130, To: 2}),
+		"-e 143 -e 130:2 -e 255:0": exits(shim.ExitMap{From: 143}, shim.ExitMap{From: 130, To: 2}, shim.ExitMap{From: 255}),
+	} {
+		want.Command, want.Level = []string{"x"}, shim.Warn
+		for _, line := range []string{args + " x", args + " -- x"} {
+			if got, err := readBoth(line, ""); err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("%s:\n got %+v, %v\nwant %+v", line, got, err, want)
+			}
+		}
+	}
+	for name, want := range map[string]shim.Level{"error": shim.Error, "warn": shim.Warn, "info": shim.Info, "debug": shim.Debug} {
+		if got, err := readBoth("--log-level="+name+" x", ""); err != nil || got.Level != want {
+			t.Errorf("--log-level=%s is %v, %v", name, got.Level, err)
+		}
+	}
+}
+
+// TestCommand: where the flags end, and the command's own words begin.
+func TestCommand(t *testing.T) {
+	for args, want := range map[string]string{
+		"x":                         "x",
+		"x y z":                     "x y z",
+		"-- x":                      "x",
+		"-- x -- y":                 "x -- y",
+		"-d 1 x":                    "x",
+		"-d 1 -- x":                 "x",
+		"-d 1 -- -x":                "-x",
+		"-d1 -- --help":             "--help",
+		"-- hold":                   "hold",
+		"-d 1 hold":                 "hold",
+		"-- -- x":                   "-- x",
+		"-- -- -- x":                "-- -- x",
+		"x --":                      "x --",
+		"x -- -x":                   "x -- -x",
+		"x -d 9 --delay=9 -r":       "x -d 9 --delay=9 -r",
+		"x --version -h --help-all": "x --version -h --help-all",
+		"x --no-such-flag":          "x --no-such-flag",
+		"-d 1 x -d 9":               "x -d 9",
+		"-d 1 -- x -d 9 -- -e":      "x -d 9 -- -e",
+		"-":                         "-",
+		"":                          "",
+		"--":                        "",
+		"-d 1 --":                   "",
+	} {
+		c, _, err := parse(strings.Fields(args), nil)
+		if err != nil {
+			t.Errorf("%s: %v", args, err)
+			continue
+		}
+		if got := strings.Join(c.Command, " "); got != want || c.Help || c.HelpAll || c.Version {
+			t.Errorf("%s: %+v, want %q to run", args, *c, want)
+		}
+	}
+	c, _, err := parse([]string{"-d", "1", "", "", "a b"}, nil)
+	if err != nil || !slices.Equal(c.Command, []string{"", "", "a b"}) {
+		t.Errorf("empty words and blanks became %q, %v", c.Command, err)
+	}
+}
+
+// TestTwins: the environment counts where the command line is silent, and the
+// command does not see it.
+func TestTwins(t *testing.T) {
+	for _, c := range []struct {
+		args, env string
+		want      shim.Config
+		rest      string
+	}{
+		{"", "A=1 B=", shim.Config{}, "A=1 B="},
+		{"", "LAMEDUCK_DELAY=2 A=1", shim.Config{Delay: 2 * time.Second}, "A=1"},
+		{"-d 3", "LAMEDUCK_DELAY=2", shim.Config{Delay: 3 * time.Second}, ""},
+		{"-d 0", "LAMEDUCK_DELAY=2", shim.Config{}, ""},
+		{"-d 3", "LAMEDUCK_DELAY=nonsense", shim.Config{Delay: 3 * time.Second}, ""},
+		{"", "A=1 LAMEDUCK_DELAY= B=2", shim.Config{}, "A=1 B=2"},
+		{"", "LAMEDUCK_DELAY=2 LAMEDUCK_DELAY=3", shim.Config{Delay: 2 * time.Second}, ""},
+		{"", "LAMEDUCK_DELAY=1m30s LAMEDUCK_GRACE_PERIOD=120", shim.Config{Delay: 90 * time.Second, GracePeriod: 2 * time.Minute}, ""},
+		{"", "LAMEDUCK_REWRITE=TERM:USR1,HUP:0", shim.Config{Rewrites: []shim.Rewrite{{From: 15, To: 10}, {From: 1}}}, ""},
+		{"-r INT:0", "LAMEDUCK_REWRITE=TERM:USR1", shim.Config{Rewrites: []shim.Rewrite{{From: 2}}}, ""},
+		{"", "LAMEDUCK_STOP_SIGNAL=quit,28", shim.Config{StopSignals: []shim.Signal{3, 28}}, ""},
+		{"", "LAMEDUCK_EXIT_CODE=143,130:2", shim.Config{ExitCodes: []shim.ExitMap{{From: 143}, {From: 130, To: 2}}}, ""},
+		{"", "LAMEDUCK_LOG_LEVEL=warn", shim.Config{}, ""},
+		{"", "lameduck_delay=2 XLAMEDUCK_DELAY=2 LAMEDUCK=2", shim.Config{}, "lameduck_delay=2 XLAMEDUCK_DELAY=2 LAMEDUCK=2"},
+		{"", "LAMEDUCK_PORT=tcp://10.0.0.1:80 LAMEDUCK_PORT_8080_TCP=x LAMEDUCK_PORT_8080_TCP_ADDR=x LAMEDUCK_SERVICE_HOST=x LAMEDUCK_SERVICE_PORT=80",
+			shim.Config{}, "LAMEDUCK_PORT=tcp://10.0.0.1:80 LAMEDUCK_PORT_8080_TCP=x LAMEDUCK_PORT_8080_TCP_ADDR=x LAMEDUCK_SERVICE_HOST=x LAMEDUCK_SERVICE_PORT=80"},
+	} {
+		c.want.Command, c.want.Level = []string{"x"}, shim.Warn
+		got, err := readBoth(c.args+" -- x", c.env)
+		if rest := strings.Join(got.Env, " "); rest != c.rest {
+			t.Errorf("%s: the command gets %q, want %q", c.env, rest, c.rest)
+		}
+		if got.Env = nil; err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s %s:\n got %+v, %v\nwant %+v", c.env, c.args, got, err, c.want)
+		}
+	}
+	if got, err := readBoth("x", "LAMEDUCK_LOG_LEVEL=debug"); err != nil || got.Level != shim.Debug {
+		t.Errorf("LAMEDUCK_LOG_LEVEL=debug is %v, %v", got.Level, err)
+	}
+}
+
+// TestTwinsWarn: what is ours by its name but means nothing is said, with what
+// was probably meant, and stays; and what has no effect is said.
+func TestTwinsWarn(t *testing.T) {
+	for env, says := range map[string][]string{
+		"LAMEDUCK_DELAI=2":           {"LAMEDUCK_DELAI", "did you mean LAMEDUCK_DELAY?"},
+		"LAMEDUCK_GRACEPERIOD=2":     {"LAMEDUCK_GRACEPERIOD", "did you mean LAMEDUCK_GRACE_PERIOD?"},
+		"LAMEDUCK_REWRITES=":         {"LAMEDUCK_REWRITES", "did you mean LAMEDUCK_REWRITE?"},
+		"LAMEDUCK_PORTS=2":           {"LAMEDUCK_PORTS"},
+		"LAMEDUCK_SERVICE=2":         {"LAMEDUCK_SERVICE"},
+		"LAMEDUCK_VERSION=1":         {"LAMEDUCK_VERSION"},
+		"LAMEDUCK_HELP=1":            {"LAMEDUCK_HELP"},
+		"LAMEDUCK_=1":                {"LAMEDUCK_ "},
+		"LAMEDUCK_GRACE_PERIOD=60":   {"LAMEDUCK_GRACE_PERIOD", "no effect", "--delay"},
+		"LAMEDUCK_COMMAND=rm":        {"LAMEDUCK_COMMAND"},
+		"LAMEDUCK_LOG__LEVEL=silent": {"LAMEDUCK_LOG__LEVEL", "did you mean LAMEDUCK_LOG_LEVEL?"},
+	} {
+		cfg, err := readBoth("x", env)
+		if err != nil || len(cfg.Warnings) != 1 {
+			t.Errorf("%s: warnings %q, error %v", env, cfg.Warnings, err)
+			continue
+		}
+		for _, part := range says {
+			if !strings.Contains(cfg.Warnings[0], part) {
+				t.Errorf("%s: %q; want %q in it", env, cfg.Warnings[0], part)
+			}
+		}
+		if stays := !strings.Contains(env, "GRACE_PERIOD="); stays != slices.Equal(cfg.Env, []string{env}) {
+			t.Errorf("%s: the command gets %q", env, cfg.Env)
+		}
+	}
+}
+
+func TestEdits(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"a", "", 1}, {"", "ab", 2}, {"abc", "abc", 0}, {"abc", "axc", 1}, {"abc", "bc", 1}, {"abc", "abxc", 1}, {"kitten", "sitting", 3}, {"ab", "ba", 2}} {
+		if got := edits(c.a, c.b); got != c.want {
+			t.Errorf("edits(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}
+
+// badValues are refused, whether the flag or its variable has them; each with
+// what would be right. Empty ones are in TestRefused: variables may be empty.
+var badValues = map[string]struct {
+	values []string
+	right  string
+}{
+	"delay":        {[]string{"x", "-1", "-1s", "1x", "1d", "1e3", "0x5", "inf", "NaN", "1,5", "1:30", "5 s", "2h 3m", "99999999999", "1e400"}, "1m30s"},
+	"grace-period": {[]string{"x", "-1", "1d", "inf"}, "1m30s"},
+	"rewrite":      {[]string{"TERM", "TERM=USR1", "TERM-USR1", "15"}, "FROM:TO"},
+	"stop-signal":  {[]string{"x", "0", "65", "-1", "RTMIN+31", "TERM,", ",TERM", "TERM,,INT", "TERM INT", "TERM:INT"}, "1 to 64"},
+	"exit-code":    {[]string{"x", "256", "-1", "1:256", ":1", "1:", "1:x", "1:2:3", "1.5", "143,", "TERM"}, "FROM:TO"},
+	"log-level":    {[]string{"x", "WARN", "warning", "2", "warn,info"}, "error, warn, info or debug"},
+}
+
+// oneLine wants an error of one line that has all of says in it.
+func oneLine(t *testing.T, of string, err error, says ...string) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("%s is no error", of)
+		return
+	}
+	for _, part := range append(says, "") {
+		if !strings.Contains(err.Error(), part) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %q; want one line with %q in it", of, err, part)
+		}
+	}
+}
+
+func TestBadValues(t *testing.T) {
+	twinOf := map[string]string{"delay": "LAMEDUCK_DELAY", "grace-period": "LAMEDUCK_GRACE_PERIOD", "rewrite": "LAMEDUCK_REWRITE",
+		"stop-signal": "LAMEDUCK_STOP_SIGNAL", "exit-code": "LAMEDUCK_EXIT_CODE", "log-level": "LAMEDUCK_LOG_LEVEL"}
+	try := func(args, env []string) error {
+		c, t, err := parse(args, env)
+		if err == nil {
+			_, err = c.config(t)
+		}
+		return err
+	}
+	for flag, bad := range badValues {
+		for _, value := range bad.values {
+			flagged := "--" + flag + "=" + value
+			oneLine(t, flagged, try([]string{flagged, "x"}, nil), flagged+": ", bad.right)
+			set := twinOf[flag] + "=" + value
+			oneLine(t, set, try([]string{"x"}, []string{set}), set+": ", bad.right)
+		}
+	}
+	if flags := slices.Sorted(maps.Keys(twinOf)); !slices.Equal(flags, slices.Sorted(maps.Keys(badValues))) {
+		t.Errorf("not all of %v have bad values", flags)
+	}
+	for _, value := range []string{"KILL:TERM", "STOP:0", "9:15"} { // here the values are signals, but not to be caught
+		oneLine(t, value, try([]string{"-r", value, "x"}, nil), "--rewrite="+value, "never reaches lameduck")
+	}
+	for _, value := range []string{"FOO:TERM", "TERM:FOO", "TERM:65", "TERM:USR1,FOO:HUP", "0:TERM", "TERM:", ":TERM", "TERM:USR1:HUP"} {
+		oneLine(t, value, try([]string{"-r", value, "x"}, nil), "--rewrite="+value+": ", "1 to 64")
+	}
+	for _, value := range []string{"0", "0.5", "999ms"} {
+		oneLine(t, value, try([]string{"-d", "1", "--grace-period", value, "x"}, nil), "--grace-period="+value+": ", "at least 1s")
+	}
+}
+
+// result is how a run of lameduck ended.
+type result struct {
+	code        int
+	out, errOut string
+}
+
+// run is lameduck with args, in a process of its own, whose environment is PATH
+// and env.
+func run(t *testing.T, env []string, args ...string) (r result) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", args...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), asMain + "=1", raceInHaste}, env...)
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	err := cmd.Run()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	if ctx.Err() != nil {
+		t.Errorf("%q does not end", args)
+	}
+	return result{cmd.ProcessState.ExitCode(), out.String(), errOut.String()}
+}
+
+// TestRefused: what is wrong is said on one line, nothing is started, and the
+// exit code is 125.
+func TestRefused(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		env  string
+		says string
+	}{
+		{nil, "", "no command"},
+		{[]string{"--"}, "", "no command"},
+		{[]string{"-d", "5"}, "", "no command"},
+		{[]string{"hold"}, "", "lameduck -- hold"},
+		{[]string{"watch", "--json"}, "", "lameduck -- watch"},
+		{[]string{"install", "/x"}, "", "lameduck -- install"},
+		{[]string{"presets", "haproxy"}, "", "lameduck -- presets"},
+
+		{[]string{"--until=quiet", "echo"}, "", "--until"},
+		{[]string{"--preset=auto", "echo"}, "", "--preset"},
+		{[]string{"-p", "auto", "echo"}, "", "-p"},
+		{[]string{"--explain", "echo"}, "", "--explain"},
+		{[]string{"--health=:9000", "echo"}, "", "--health"},
+		{[]string{"--dely=5", "echo"}, "", "--delay"},
+		{[]string{"--Delay=5", "echo"}, "", "--delay"},
+		{[]string{"-x", "echo"}, "", "-x"},
+		{[]string{"--no-help", "echo"}, "", "--no-help"},
+		{[]string{"--command=echo"}, "", "--command"},
+		{[]string{"--version", "--no-such-flag"}, "", "--no-such-flag"},
+
+		{[]string{"-d"}, "", "--delay"},
+		{[]string{"--delay"}, "", "--delay"},
+		{[]string{"--delay", "--", "echo"}, "", "--delay"},
+		{[]string{"-d", "-5", "echo"}, "", "--delay"},
+		{[]string{"-dx", "echo"}, "", "--delay=x"},
+		{[]string{"-d", "5\n6", "echo"}, "", "--delay=5 6"},
+
+		{[]string{"--delay=", "echo"}, "", "--delay=: "},
+		{[]string{"-d", "", "echo"}, "", "--delay=: "},
+		{[]string{"--delay=", "echo"}, "LAMEDUCK_DELAY=5", "--delay=: "},
+		{[]string{"--grace-period=", "-d", "1", "echo"}, "", "--grace-period=: "},
+		{[]string{"--rewrite=", "echo"}, "", "--rewrite=: "},
+		{[]string{"--stop-signal=", "echo"}, "", "--stop-signal=: "},
+		{[]string{"--exit-code=", "echo"}, "", "--exit-code=: "},
+		{[]string{"--log-level=", "echo"}, "", "--log-level=: "},
+
+		{[]string{"echo"}, "LAMEDUCK_DELAY=x", "LAMEDUCK_DELAY=x"},
+		{[]string{"--delay=5", "--grace-period=5", "echo"}, "", "--grace-period=5s"},
+		{[]string{"echo"}, "LAMEDUCK_DELAY=5 LAMEDUCK_GRACE_PERIOD=5", "does not fit"},
+		{[]string{"--delay=9223372036", "--grace-period=10", "echo"}, "", "--grace-period=10s"},
+		{[]string{"--grace-period=10", "echo"}, "", "--delay"},
+		{[]string{"--grace-period=10", "--delay=0", "echo"}, "", "--delay"},
+		{[]string{"--grace-period=10", "echo"}, "LAMEDUCK_DELAY=0", "--delay"},
+		{[]string{"-r", "HUP:0,HUP:INT", "echo"}, "", "--rewrite=HUP:INT"},
+		{[]string{"-r", "HUP:0", "-r", "1:2", "echo"}, "", "two rewrites of HUP"},
+		{[]string{"-e", "1,1:2", "echo"}, "", "--exit-code=1:2"},
+		{[]string{"--stop-signal=KILL", "echo"}, "", "--stop-signal=KILL"},
+		{[]string{"--stop-signal=17", "echo"}, "", "--stop-signal=CHLD"},
+	} {
+		got := run(t, strings.Fields(c.env), c.args...)
+		if got.code != exitFailed || got.out != "" {
+			t.Errorf("%q %s: left with %d, %q on standard output", c.args, c.env, got.code, got.out)
+		}
+		if line := got.errOut; !strings.HasPrefix(line, "lameduck: ") || strings.Index(line, "\n") != len(line)-1 || !strings.Contains(line, c.says) {
+			t.Errorf("%q %s: says %q, want one line with %q in it", c.args, c.env, line, c.says)
+		}
+	}
+}
+
+// TestAsked: what was asked for goes to standard output, whatever else there is.
+func TestAsked(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"--help", helpText},
+		{"-h", helpText},
+		{"-d 5 -h no-such-program", helpText},
+		{"--help --delay=x", helpText},
+		{"--help-all", helpText + helpAllText},
+		{"--help --help-all", helpText + helpAllText},
+		{"--version", "lameduck version dev\n"},
+		{"--version -- echo", "lameduck version dev\n"},
+	} {
+		if got := run(t, []string{"LAMEDUCK_DELAY=nonsense", "LAMEDUCK_X=1"}, strings.Fields(c.args)...); got != (result{0, c.want, ""}) {
+			t.Errorf("%s: %+v, want %q", c.args, got, c.want)
+		}
+	}
+}
+
+// TestRuns: the command's words, environment and exit code are its own.
+func TestRuns(t *testing.T) {
+	plain := t.TempDir() + "/plain"
+	if err := os.WriteFile(plain, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	show := []string{"sh", "-c", `echo "$0 $* ($LAMEDUCK_DELAY,$LAMEDUCK_LOG_LEVEL,$LAMEDUCK_PORT,$LAMEDUCK_X)"`, "--", "-d", "x"}
+	for _, c := range []struct {
+		env  string
+		args []string
+		want result
+	}{
+		{"", []string{"true"}, result{}},
+		{"", []string{"sh", "-c", "exit 7"}, result{code: 7}},
+		{"", []string{"-e", "7:9", "sh", "-c", "exit 7"}, result{code: 9}},
+		{"", []string{"-e", "7", "sh", "-c", "exit 7"}, result{}},
+		{"", []string{"-e", "7", "sh", "-c", "exit 8"}, result{code: 8}},
+		{"", []string{"sh", "-c", "kill -USR1 $$"}, result{code: 128 + int(syscall.SIGUSR1)}},
+		{"", []string{"-e", "137:3", "--", "sh", "-c", "kill -KILL $$"}, result{code: 3}},
+		{"", []string{"sh", "-c", "exit 125"}, result{code: 125}},
+		{"", []string{"sh", "-c", "echo out; echo err >&2"}, result{out: "out\n", errOut: "err\n"}},
+		{"", []string{"/no/such/program"}, result{code: 127, errOut: "lameduck: cannot run \"/no/such/program\": no such file or directory\n"}},
+		{"", []string{"--", "hold"}, result{code: 127, errOut: "lameduck: cannot run \"hold\": no such file or directory\n"}},
+		{"", []string{plain}, result{code: 126, errOut: fmt.Sprintf("lameduck: cannot run %q: permission denied\n", plain)}},
+		{"LAMEDUCK_DELAY=1 LAMEDUCK_LOG_LEVEL=error LAMEDUCK_PORT=p LAMEDUCK_X=x", show, result{out: "-- -d x (,,p,x)\n"}},
+		{"LAMEDUCK_DELAI=1", []string{"true"}, result{errOut: "lameduck: warning: LAMEDUCK_DELAI is no variable of lameduck: did you mean LAMEDUCK_DELAY?\n"}},
+		{"LAMEDUCK_DELAI=1", []string{"--log-level=error", "true"}, result{}},
+		{"LAMEDUCK_GRACE_PERIOD=60", []string{"true"}, result{errOut: "lameduck: warning: LAMEDUCK_GRACE_PERIOD=1m0s has no effect without a hold: give --delay too\n"}},
+	} {
+		if got := run(t, strings.Fields(c.env), c.args...); got != c.want {
+			t.Errorf("%s %q:\n got %+v\nwant %+v", c.env, c.args, got, c.want)
+		}
+	}
+}
+
+// grammar is the flags, by their names.
+func grammar(t *testing.T) map[string]*kong.Flag {
+	t.Helper()
+	k, err := kong.New(&cli{}, kong.Name("lameduck"), kong.NoDefaultHelp())
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := map[string]*kong.Flag{}
+	for _, flag := range k.Model.Flags {
+		flags[flag.Name] = flag
+	}
+	return flags
+}
+
+var (
+	longFlag  = regexp.MustCompile(`--([a-z]+(?:-[a-z]+)*)`)
+	shortFlag = regexp.MustCompile(`(?m)^ +(-[a-zA-Z], --[a-z-]*[a-z])`)
+	variable  = regexp.MustCompile(`LAMEDUCK_[A-Z_]*[A-Z]`)
+	example   = regexp.MustCompile(`(?m)^ +lameduck (.*)$`)
+)
+
+// found is the last group of each match of re, once and in order.
+func found(re *regexp.Regexp, text string) []string {
+	set := map[string]bool{}
+	for _, m := range re.FindAllStringSubmatch(text, -1) {
+		set[m[len(m)-1]] = true
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+// TestHelp holds the help against the grammar, both ways.
+func TestHelp(t *testing.T) {
+	flags := grammar(t)
+	all := helpText + helpAllText
+	if want, got := slices.Sorted(maps.Keys(flags)), found(longFlag, all); !slices.Equal(got, want) {
+		t.Errorf("the help has the flags\n%v\nthe grammar\n%v", got, want)
+	}
+	var twins, shorts []string
+	for name, flag := range flags {
+		if !slices.Contains(twinless, name) {
+			twins = append(twins, "LAMEDUCK_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_")))
+		}
+		if flag.Short != 0 {
+			shorts = append(shorts, fmt.Sprintf("-%c, --%s", flag.Short, name))
+		}
+	}
+	slices.Sort(twins)
+	slices.Sort(shorts)
+	if got := found(variable, all); !slices.Equal(got, twins) {
+		t.Errorf("the help has the variables\n%v\nthe flags\n%v", got, twins)
+	}
+	if got := found(shortFlag, all); !slices.Equal(got, shorts) {
+		t.Errorf("the help has the short flags\n%q\nthe grammar\n%q", got, shorts)
+	}
+}
+
+// TestHelpFits: --help is one screen, and no line of either is too long for it.
+func TestHelpFits(t *testing.T) {
+	if n := strings.Count(helpText, "\n"); n > 40 {
+		t.Errorf("--help has %d lines", n)
+	}
+	for line := range strings.Lines(helpText + helpAllText) {
+		if line = strings.TrimSuffix(line, "\n"); len(line) > 80 || line != strings.TrimRight(line, " \t") || strings.Contains(line, "\t") {
+			t.Errorf("too long, or with odd blanks: %q", line)
+		}
+	}
+	if !strings.HasSuffix(helpText, "\n") || !strings.HasSuffix(helpAllText, "\n") {
+		t.Error("no newline at the end")
+	}
+}
+
+// TestHelpExamples: what the help tells people to type is right, and brings no
+// warning in Kubernetes.
+func TestHelpExamples(t *testing.T) {
+	examples := found(example, helpText)
+	if len(examples) < 3 {
+		t.Fatalf("found only %q", examples)
+	}
+	for _, args := range examples {
+		cfg, err := readBoth(args, "KUBERNETES_SERVICE_HOST=10.0.0.1")
+		if err == nil {
+			err = cfg.Validate()
+		}
+		if err != nil || len(cfg.Command) == 0 || len(cfg.Warnings) > 0 {
+			t.Errorf("lameduck %s: %+v, %v", args, cfg, err)
+		}
+	}
+}

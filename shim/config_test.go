@@ -1,0 +1,257 @@
+package shim
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+)
+
+// mustPlan is the plan of a configuration that does not contradict itself.
+func mustPlan(t *testing.T, cfg Config, terminal bool) plan {
+	t.Helper()
+	p, err := cfg.plan(terminal, true)
+	if err != nil {
+		t.Fatalf("%+v: %v", cfg, err)
+	}
+	return p
+}
+
+// rewrites reads FROM:TO words.
+func rewrites(t *testing.T, words string) (list []Rewrite) {
+	t.Helper()
+	for word := range strings.FieldsSeq(words) {
+		r, err := ParseRewrite(word)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+// wantError wants one line that has all of says in it.
+func wantError(t *testing.T, cfg Config, says ...string) {
+	t.Helper()
+	err := cfg.Validate()
+	if err == nil {
+		t.Errorf("%+v is no error", cfg)
+		return
+	}
+	for _, part := range says {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q; want %q in it", err, part)
+		}
+	}
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("%q is not one line", err)
+	}
+}
+
+func TestGraceCeiling(t *testing.T) {
+	for grace, want := range map[time.Duration]time.Duration{
+		time.Second:       -time.Second / 3, // nothing is left
+		5 * time.Second:   5*time.Second - 5*time.Second/3 - time.Second,
+		10 * time.Second:  10*time.Second - 10*time.Second/3 - time.Second,
+		30 * time.Second:  19 * time.Second,
+		60 * time.Second:  49 * time.Second,
+		120 * time.Second: 109 * time.Second,
+	} {
+		if got := ceiling(grace, 0); got != want {
+			t.Errorf("ceiling(%v) = %v, want %v", grace, got, want)
+		}
+	}
+}
+
+// TestGraceFor: it is in whole seconds, the hold fits, and a second less would
+// not do.
+func TestGraceFor(t *testing.T) {
+	for hold := 50 * time.Millisecond; hold < 3*time.Minute; hold += 50 * time.Millisecond {
+		grace := graceFor(hold, 0)
+		if grace%time.Second != 0 || ceiling(grace, 0) < hold || ceiling(grace-time.Second, 0) >= hold {
+			t.Fatalf("graceFor(%v) = %v", hold, grace)
+		}
+	}
+	for hold, want := range map[time.Duration]time.Duration{
+		19 * time.Second:                  30 * time.Second,
+		19*time.Second + time.Millisecond: 31 * time.Second,
+		time.Hour:                         time.Hour + 11*time.Second,
+	} {
+		if got := graceFor(hold, 0); got != want {
+			t.Errorf("graceFor(%v) = %v, want %v", hold, got, want)
+		}
+	}
+}
+
+func TestGraceAssumed(t *testing.T) {
+	for _, c := range []struct {
+		env  string
+		want time.Duration
+	}{
+		{"", 10 * time.Second},
+		{"KUBERNETES_SERVICE_HOST=10.0.0.1", 30 * time.Second},
+		{"ECS_CONTAINER_METADATA_URI_V4=http://169.254.170.2/v4/x", 30 * time.Second},
+		{"NOMAD_ALLOC_ID=5fc98185", 5 * time.Second},
+		{"NOMAD_ALLOC_ID=5fc98185 KUBERNETES_SERVICE_HOST=10.0.0.1", 30 * time.Second},
+		{"KUBERNETES_SERVICE_HOST=", 10 * time.Second},
+		{"ECS_CONTAINER_METADATA_URI_V4= NOMAD_ALLOC_ID=5fc98185", 5 * time.Second},
+		{"NOMAD_ALLOC_ID=", 10 * time.Second},
+		{"NOMAD_ALLOC_ID", 10 * time.Second},
+		{"KUBERNETES_SERVICE_HOSTS=1 MY_NOMAD_ALLOC_ID=1 ECS_CONTAINER_METADATA_URI=1", 10 * time.Second},
+	} {
+		p := mustPlan(t, Config{Env: strings.Fields(c.env)}, false)
+		if p.stop.Grace != c.want || !p.assumed {
+			t.Errorf("with %q the grace period is %v (assumed: %v), want %v", c.env, p.stop.Grace, p.assumed, c.want)
+		}
+	}
+	p := mustPlan(t, Config{Env: []string{"NOMAD_ALLOC_ID=1"}, Delay: 1, GracePeriod: 40 * time.Second}, false)
+	if p.stop.Grace != 40*time.Second || p.assumed {
+		t.Errorf("one that was given became %v (assumed: %v)", p.stop.Grace, p.assumed)
+	}
+}
+
+// TestGraceGiven: it is the law, to the last bit that fits.
+func TestGraceGiven(t *testing.T) {
+	for _, c := range []struct{ delay, grace, needs time.Duration }{
+		{19 * time.Second, 30 * time.Second, 0},
+		{19*time.Second + 1, 30 * time.Second, 31 * time.Second},
+		{20 * time.Second, 30 * time.Second, 31 * time.Second},
+		{30 * time.Second, 30 * time.Second, 41 * time.Second},
+		{2 * time.Second, 5 * time.Second, 0},
+		{3 * time.Second, 5 * time.Second, 6 * time.Second},
+		{0, time.Second, 0},
+		{time.Millisecond, time.Second, 2 * time.Second},
+		{time.Hour, 2 * time.Hour, 0},
+	} {
+		cfg := Config{Delay: c.delay, GracePeriod: c.grace}
+		if c.needs > 0 {
+			wantError(t, cfg, "--delay="+c.delay.String(), "--grace-period="+c.grace.String(), "a grace period of "+c.needs.String())
+			continue
+		}
+		if p := mustPlan(t, cfg, false); p.stop.Floor != c.delay || p.caveat != "" || len(p.warnings) > 0 {
+			t.Errorf("--delay=%v in %v: holds %v, caveat %q, warnings %q", c.delay, c.grace, p.stop.Floor, p.caveat, p.warnings)
+		}
+	}
+}
+
+// TestGraceOver: a hold that does not fit an assumed grace period lasts as long
+// as was asked, with one warning, which is the caveat at the trigger too.
+func TestGraceOver(t *testing.T) {
+	for _, c := range []struct {
+		delay time.Duration
+		env   string
+		says  string // "": it fits
+	}{
+		{0, "", ""},
+		{5 * time.Second, "", ""},
+		{6 * time.Second, "", "assumed grace period 10s leaves the command 4s to stop"},
+		{9 * time.Second, "", "assumed grace period 10s leaves the command 1s to stop"},
+		{10 * time.Second, "", "assumed grace period 10s ends first"},
+		{time.Hour, "", "assumed grace period 10s ends first"},
+		{19 * time.Second, "KUBERNETES_SERVICE_HOST=1", ""},
+		{20 * time.Second, "KUBERNETES_SERVICE_HOST=1", "assumed grace period 30s leaves the command 10s to stop"},
+		{4 * time.Second, "NOMAD_ALLOC_ID=1", "assumed grace period 5s leaves the command 1s to stop"},
+	} {
+		p := mustPlan(t, Config{Delay: c.delay, Env: []string{c.env}}, false)
+		if p.stop.Floor != c.delay {
+			t.Errorf("--delay=%v holds %v", c.delay, p.stop.Floor)
+		}
+		if c.says == "" {
+			if p.caveat != "" || len(p.warnings) > 0 {
+				t.Errorf("--delay=%v %s: caveat %q, warnings %q", c.delay, c.env, p.caveat, p.warnings)
+			}
+			continue
+		}
+		if !strings.HasPrefix(p.caveat, c.says) || !strings.Contains(p.caveat, "--grace-period") || !strings.Contains(p.caveat, "docker stop -t") {
+			t.Errorf("--delay=%v %s: caveat %q, want %q and what to do", c.delay, c.env, p.caveat, c.says)
+		}
+		if want := "--delay=" + c.delay.String() + ": " + p.caveat; !slices.Equal(p.warnings, []string{want}) {
+			t.Errorf("warnings %q, want %q", p.warnings, want)
+		}
+	}
+}
+
+func TestConfigStops(t *testing.T) {
+	for _, c := range []struct {
+		rewrites string
+		given    []Signal
+		terminal bool
+		want     sig.Set
+		warns    string
+	}{
+		{want: sig.SetOf(sig.TERM)},
+		{rewrites: "TERM:USR1", want: sig.SetOf(sig.TERM, sig.USR1)},
+		{rewrites: "TERM:QUIT", given: []Signal{sig.HUP}, want: sig.SetOf(sig.TERM, sig.QUIT, sig.HUP)},
+		{rewrites: "TERM:INT", want: sig.SetOf(sig.TERM)},
+		{rewrites: "TERM:INT", given: []Signal{sig.INT}, want: sig.SetOf(sig.TERM, sig.INT)},
+		{rewrites: "TERM:KILL", want: sig.SetOf(sig.TERM)},
+		{rewrites: "TERM:32", want: sig.SetOf(sig.TERM)},
+		{rewrites: "HUP:TERM QUIT:USR2", want: sig.SetOf(sig.TERM)},
+		{rewrites: "TERM:0", want: sig.SetOf(sig.TERM), warns: "--rewrite=TERM:0"},
+		{rewrites: "HUP:0", want: sig.SetOf(sig.TERM)},
+		{rewrites: "TERM:WINCH", want: sig.SetOf(sig.TERM, sig.WINCH)},
+		{rewrites: "TERM:WINCH", terminal: true, want: sig.SetOf(sig.TERM)},
+		{given: []Signal{sig.WINCH, sig.QUIT}, want: sig.SetOf(sig.TERM, sig.WINCH, sig.QUIT)},
+		{given: []Signal{sig.WINCH, sig.QUIT}, terminal: true, want: sig.SetOf(sig.TERM, sig.QUIT)},
+		{given: []Signal{sig.TERM, 35, 64, 35}, want: sig.SetOf(sig.TERM, 35, 64)},
+	} {
+		p := mustPlan(t, Config{Rewrites: rewrites(t, c.rewrites), StopSignals: c.given}, c.terminal)
+		if p.stop.Stops != c.want {
+			t.Errorf("%v %v (terminal: %v): %v start it, want %v", c.rewrites, c.given, c.terminal, slices.Collect(p.stop.Stops.All), slices.Collect(c.want.All))
+		}
+		if len(p.warnings) > 1 || c.warns != "" != (len(p.warnings) == 1) || c.warns != "" && !strings.Contains(p.warnings[0], c.warns) {
+			t.Errorf("%v: warnings %q, want %q", c.rewrites, p.warnings, c.warns)
+		}
+	}
+}
+
+func TestConfigStopsBad(t *testing.T) {
+	for s := sig.Signal(1); s <= sig.Max; s++ {
+		cfg := Config{StopSignals: []Signal{sig.QUIT, s}}
+		if why := sig.Uncatchable(s); why != "" {
+			wantError(t, cfg, "--stop-signal="+s.String(), why)
+		} else if err := cfg.Validate(); err != nil {
+			t.Errorf("--stop-signal=%v: %v", s, err)
+		}
+	}
+}
+
+func TestConfigRewrites(t *testing.T) {
+	p := mustPlan(t, Config{Rewrites: rewrites(t, "TERM:USR1 HUP:0")}, false)
+	for from, want := range map[Signal]Signal{sig.TERM: sig.USR1, sig.HUP: 0, sig.INT: sig.INT} {
+		if to, _ := p.stop.Rewrites.Of(from); to != want {
+			t.Errorf("%v becomes %v, want %v", from, to, want)
+		}
+	}
+	wantError(t, Config{Rewrites: rewrites(t, "HUP:0 TERM:USR1 HUP:USR2")}, "--rewrite=HUP:USR2", "two rewrites of HUP")
+	wantError(t, Config{Rewrites: rewrites(t, "HUP:0 HUP:0")}, "two rewrites of HUP")
+}
+
+func TestConfigExits(t *testing.T) {
+	p := mustPlan(t, Config{ExitCodes: []ExitMap{{143, 0}, {0, 7}, {7, 255}}}, false)
+	for code := range 256 {
+		want := code
+		if to, ok := map[int]int{143: 0, 0: 7, 7: 255}[code]; ok { // once: no chaining
+			want = to
+		}
+		if got := p.exit(code); got != want {
+			t.Errorf("exit code %d becomes %d, want %d", code, got, want)
+		}
+	}
+	wantError(t, Config{ExitCodes: []ExitMap{{143, 0}, {1, 2}, {143, 1}}}, "--exit-code=143:1", "143 is mapped twice")
+	wantError(t, Config{ExitCodes: []ExitMap{{143, 0}, {143, 0}}}, "143 is mapped twice")
+}
+
+// TestConfigWarnings: the caller's come first, and its list stays its own.
+func TestConfigWarnings(t *testing.T) {
+	callers := append(make([]string, 0, 8), "theirs")
+	p := mustPlan(t, Config{Delay: time.Minute, Warnings: callers}, false)
+	if len(p.warnings) != 2 || p.warnings[0] != "theirs" {
+		t.Errorf("warnings %q", p.warnings)
+	}
+	if spare := callers[:2][1]; spare != "" {
+		t.Errorf("the plan wrote %q into the caller's list", spare)
+	}
+}

@@ -1,0 +1,250 @@
+package proc
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// What changes a whole process happens in the test binary run once more, as
+// "helper NAME ARG...".
+var helpers = map[string]func(args []string){
+	"aside":       helpAside,
+	"descriptors": helpDescriptors,
+	"let-go":      helpLetGo,
+}
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "helper" {
+		helpers[os.Args[2]](os.Args[3:])
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// raceInHaste spares each process a second at its exit under the race detector.
+const raceInHaste = "GORACE=atexit_sleep_ms=0"
+
+// help runs a helper in the environment env, and returns what it says.
+func help(t *testing.T, env []string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("/proc/self/exe", append([]string{"helper"}, args...)...)
+	cmd.Env = append(slices.Clone(env), raceInHaste)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("helper %v: %v: %s", args, err, out)
+	}
+	return string(out)
+}
+
+func TestCandidates(t *testing.T) {
+	for _, c := range []struct {
+		file, env string
+		want      []string
+	}{
+		{"x", "", []string{"/bin/x", "/usr/bin/x"}},
+		{"x", "XPATH=/a PATHS=/b path=/c PATH", []string{"/bin/x", "/usr/bin/x"}},
+		{"x", "PATH=", []string{"x"}},
+		{"x", "PATH=.", []string{"./x"}},
+		{"x", "PATH=/a:/b/c", []string{"/a/x", "/b/c/x"}},
+		{"x", "PATH=:/a", []string{"x", "/a/x"}},
+		{"x", "PATH=/a:", []string{"/a/x", "x"}},
+		{"x", "PATH=/a::/b", []string{"/a/x", "x", "/b/x"}},
+		{"x", "PATH=/a/:rel/", []string{"/a/x", "rel/x"}},
+		{"x", "PATH=/", []string{"/x"}},
+		{"x", "A=1 PATH=/a PATH=/b", []string{"/a/x"}},
+		{"x", "PATH= PATH=/b", []string{"x"}},
+		{"./x", "PATH=/a", []string{"./x"}},
+		{"/x", "PATH=/a", []string{"/x"}},
+		{"a/x", "PATH=/a", []string{"a/x"}},
+		{"x/", "PATH=/a", []string{"x/"}},
+		{"", "PATH=/a", nil},
+		{"", "", nil},
+	} {
+		if got := candidates(c.file, strings.Fields(c.env)); !slices.Equal(got, c.want) {
+			t.Errorf("%q with %q: %q, want %q", c.file, c.env, got, c.want)
+		}
+	}
+}
+
+func TestStartError(t *testing.T) {
+	for _, c := range []struct {
+		err      syscall.Errno
+		found    bool
+		code     int // as env(1) has it
+		contains string
+	}{
+		{syscall.ENOENT, false, 127, "no such file"},
+		{syscall.ENOENT, true, 127, "interpreter"},
+		{syscall.ENOTDIR, true, 127, "not a directory"},
+		{syscall.EACCES, true, 126, "permission denied"},
+		{syscall.EPERM, true, 126, "not permitted"},
+		{syscall.ENOEXEC, true, 126, "exec format"},
+		{syscall.E2BIG, true, 126, "too long"},
+		{syscall.EAGAIN, true, 125, "temporarily"},
+		{syscall.ENOMEM, true, 125, "memory"},
+		{syscall.EMFILE, true, 125, "open files"},
+		{syscall.ENFILE, true, 125, "open files"},
+	} {
+		e := &StartError{Command: "a b", Err: c.err, found: c.found}
+		if missing, refused := e.Missing(), e.Refused(); missing != (c.code == 127) || refused != (c.code == 126) {
+			t.Errorf("%v: missing: %v, refused: %v; want %d", c.err, missing, refused, c.code)
+		}
+		if text := e.Error(); !strings.HasPrefix(text, `cannot run "a b": `) || !strings.Contains(text, c.contains) {
+			t.Errorf("%v: %q", c.err, text)
+		}
+	}
+}
+
+func TestRename(t *testing.T) {
+	for _, c := range []struct {
+		env, want string
+		any       bool
+	}{
+		{"", "", false},
+		{"A=1 GODEBUGX=1 XGODEBUG=1 GO=1 GODEBUG", "A=1 GODEBUGX=1 XGODEBUG=1 GO=1 GODEBUG", false},
+		{"GODEBUG= GOTRACEBACK=", "\x01ODEBUG= \x01OTRACEBACK=", true},
+		{"A=1 GODEBUG=x=1,y=2 B=2", "A=1 \x01ODEBUG=x=1,y=2 B=2", true},
+		{"GOMAXPROCS=2 GOGC=off GOMEMLIMIT=1 GODEBUG=y", "\x01OMAXPROCS=2 \x01OGC=off \x01OMEMLIMIT=1 \x01ODEBUG=y", true},
+	} {
+		env := strings.Fields(c.env)
+		if any := rename(env, "G", hidden); any != c.any || strings.Join(env, " ") != c.want {
+			t.Errorf("%q became %q (any: %v), want %q", c.env, env, any, c.want)
+		}
+		before := slices.Clone(env)
+		if back := Restore(env); strings.Join(back, " ") != c.env {
+			t.Errorf("%q came back as %q", c.env, back)
+		}
+		if !slices.Equal(env, before) {
+			t.Errorf("Restore changed its argument to %q", env)
+		}
+	}
+}
+
+// TestSetAside: the second execution goes without the variables, keeps the
+// arguments, and still has all for the command.
+func TestSetAside(t *testing.T) {
+	for env, want := range map[string]string{
+		"A=1 GODEBUG=madvdontneed=1 B=2 GOTRACEBACK=all": "runtime has [] []; command gets [A=1 GODEBUG=madvdontneed=1 B=2 GOTRACEBACK=all " + raceInHaste + "]; args [a b]",
+		"GODEBUG= A=1": "runtime has [] []; command gets [GODEBUG= A=1 " + raceInHaste + "]; args [a b]",
+	} {
+		if got := help(t, strings.Fields(env), "aside", "a", "b"); got != want {
+			t.Errorf("%s:\n got %s\nwant %s", env, got, want)
+		}
+	}
+}
+
+func helpAside(args []string) {
+	SetAside()
+	fmt.Printf("runtime has [%s] [%s]; command gets %v; args %v", os.Getenv("GODEBUG"), os.Getenv("GOTRACEBACK"), Restore(os.Environ()), args)
+}
+
+// TestCheckDescriptors: four free ones will do, fewer are an error that counts
+// them, and none is kept.
+func TestCheckDescriptors(t *testing.T) {
+	for free := range 7 {
+		got := help(t, nil, "descriptors", strconv.Itoa(free))
+		want := fmt.Sprintf("then %d are free", free)
+		if free < 4 {
+			want = fmt.Sprintf("4 free file descriptors are needed and %d are to be had: raise the limit of open files (RLIMIT_NOFILE); ", free) + want
+		}
+		if got != want {
+			t.Errorf("with %d free:\n got %s\nwant %s", free, got, want)
+		}
+	}
+}
+
+// helpDescriptors leaves as many free descriptors as args say.
+func helpDescriptors(args []string) {
+	free, _ := strconv.Atoi(args[0])
+	const limit = 64
+	must(unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: limit, Max: limit}))
+	taken := takeAll()
+	for _, fd := range taken[:free] {
+		unix.Close(fd)
+	}
+	if err := CheckDescriptors(); err != nil {
+		fmt.Printf("%v; ", err)
+	}
+	fmt.Printf("then %d are free", len(takeAll()))
+}
+
+// takeAll opens descriptors until there are no more.
+func takeAll() (taken []int) {
+	for {
+		fd, err := unix.Dup(0)
+		if err != nil {
+			return taken
+		}
+		taken = append(taken, fd)
+	}
+}
+
+func must(err error) {
+	if err != nil {
+		fmt.Println("helper:", err)
+		os.Exit(1)
+	}
+}
+
+// high is a number that nobody is given again when it is closed.
+const high = 300
+
+// TestOpenDescriptors: every open one from 3 up is listed, and no other. (The
+// folder in which they are listed is open meanwhile.)
+func TestOpenDescriptors(t *testing.T) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	list := openDescriptors()
+	if slices.Min(list) < 3 || !slices.Contains(list, fds[0]) || !slices.Contains(list, fds[1]) {
+		t.Errorf("%v; %v among them, and none below 3", list, fds)
+	}
+	fd, err := unix.FcntlInt(uintptr(fds[0]), unix.F_DUPFD_CLOEXEC, high)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(openDescriptors(), fd) {
+		t.Errorf("%d is not listed", fd)
+	}
+	unix.Close(fd)
+	if slices.Contains(openDescriptors(), fd) {
+		t.Errorf("%d is listed, but was closed", fd)
+	}
+	unix.Close(fds[0])
+	unix.Close(fds[1])
+}
+
+// TestLetGo: what was inherited is closed, what is ours stays, and Go's timers
+// still work.
+func TestLetGo(t *testing.T) {
+	if got, want := help(t, nil, "let-go"), "inherited: false, ours: true, in /"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func helpLetGo([]string) {
+	<-time.After(1) // has the runtime open its epoll
+	ours, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, high)
+	must(err)
+	inherited, err := unix.FcntlInt(0, unix.F_DUPFD, high)
+	must(err)
+	LetGo()
+	dir, _ := os.Getwd()
+	<-time.After(time.Millisecond)
+	fmt.Printf("inherited: %v, ours: %v, in %s", isOpen(inherited), isOpen(ours), dir)
+}
+
+func isOpen(fd int) bool {
+	_, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+	return err == nil
+}

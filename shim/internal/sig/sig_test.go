@@ -1,0 +1,227 @@
+package sig
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestRoundTrip: every signal parses back from what it prints, and from its
+// number.
+func TestRoundTrip(t *testing.T) {
+	for s := Signal(1); s <= Max; s++ {
+		forms := []string{s.String(), strconv.Itoa(int(s))}
+		if s.String() != forms[1] {
+			forms = append(forms, "SIG"+s.String(), strings.ToLower("SIG"+s.String()))
+		}
+		if s > RTMin {
+			forms = append(forms, "RTMAX-"+strconv.Itoa(int(RTMax-s)))
+		}
+		for _, form := range forms {
+			if got, err := Parse(form); got != s || err != nil {
+				t.Errorf("Parse(%q) = %d, %v; want %d", form, int(got), err, int(s))
+			}
+		}
+	}
+}
+
+// TestNames holds the names against those of x/sys.
+func TestNames(t *testing.T) {
+	for s := Signal(1); s < 32; s++ {
+		if num := unix.SignalNum("SIG" + s.String()); num != syscall.Signal(s) {
+			t.Errorf("%d is called %v, which is %d", int(s), s, int(num))
+		}
+	}
+	for _, n := range names {
+		if num := unix.SignalNum("SIG" + n.name); num != 0 && num != n.num {
+			t.Errorf("%s is %d, want %d", n.name, int(n.num), int(num))
+		}
+	}
+	for s, want := range map[Signal]string{0: "0", 32: "32", 33: "33", 34: "RTMIN", 37: "RTMIN+3", 64: "RTMIN+30", 65: "65", -1: "-1"} {
+		if s.String() != want {
+			t.Errorf("%d is called %q, want %q", int(s), s.String(), want)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	for text, want := range map[string]Signal{
+		"IOT": 6, "ABRT": 6, "CLD": 17, "CHLD": 17, "POLL": 29, "IO": 29, "UNUSED": 31, "SYS": 31,
+		"TERM": 15, "SIGTERM": 15, "sigterm": 15, "SigTerm": 15, "usr1": 10, "15": 15, "1": 1, "64": 64,
+		"RTMIN": 34, "RTMIN+0": 34, "RTMIN+3": 37, "RTMIN+30": 64, "SIGRTMIN+3": 37, "rtmin+3": 37,
+		"RTMAX": 64, "RTMAX-0": 64, "RTMAX-1": 63, "RTMAX-30": 34, "SIGRTMAX-1": 63, "rtmax-1": 63,
+	} {
+		if got, err := Parse(text); got != want || err != nil {
+			t.Errorf("Parse(%q) = %d, %v; want %d", text, int(got), err, int(want))
+		}
+	}
+}
+
+// badSignals are refused, wherever a signal is read.
+var badSignals = []string{
+	"", " ", "SIG", "SIGSIGTERM", "SIG15", "TERMINATE", "TERM ", " TERM", "TER", "TERM\x00",
+	"0", "00", "65", "-1", "-15", "1.5", "0x9", "99999999999999999999",
+	"RTMIN+", "RTMIN-1", "RTMIN+31", "RTMIN+x", "RTMIN+-1", "RTMIN++1", "RTMIN3", "RTMIN+256", "RTMIN é",
+	"RTMAX-", "RTMAX+1", "RTMAX-31", "RTMAX--1", "RTMA", "é",
+}
+
+func TestParseBad(t *testing.T) {
+	for _, text := range badSignals {
+		got, err := Parse(text)
+		if err == nil {
+			t.Errorf("Parse(%q) = %v", text, got)
+		} else if msg := err.Error(); got != 0 || !strings.Contains(msg, strconv.Quote(text)) || !strings.Contains(msg, "1 to 64") {
+			t.Errorf("Parse(%q) = %d, %q; want the text, and what would be right", text, int(got), msg)
+		}
+	}
+}
+
+func TestParseRewrite(t *testing.T) {
+	for text, want := range map[string]Rewrite{
+		"TERM:USR1":       {TERM, USR1},
+		"sigterm:SIGUSR1": {TERM, USR1},
+		"15:10":           {TERM, USR1},
+		"HUP:0":           {HUP, 0},
+		"RTMIN+1:RTMAX-1": {35, 63},
+		"TERM:TERM":       {TERM, TERM},
+		"TERM:KILL":       {TERM, KILL},
+		"TERM:CHLD":       {TERM, CHLD},
+		"TERM:32":         {TERM, 32},
+	} {
+		if got, err := ParseRewrite(text); got != want || err != nil {
+			t.Errorf("ParseRewrite(%q) = %v, %v; want %v", text, got, err, want)
+		}
+	}
+}
+
+func TestParseRewriteBad(t *testing.T) {
+	bad := map[string]string{ // the text, and what the error says of it
+		"": "FROM:TO", "TERM": "FROM:TO", "15": "FROM:TO",
+		"KILL:TERM": "KILL", "19:TERM": "STOP", "CHLD:0": "CHLD", "PROF:TERM": "PROF", "32:TERM": "32", "RTMIN:TERM": "RTMIN",
+		"TERM:USR1:HUP": `"USR1:HUP"`, "TERM: USR1": `" USR1"`,
+	}
+	for _, s := range badSignals {
+		bad[s+":TERM"] = strconv.Quote(s)
+		if s != "0" {
+			bad["TERM:"+s] = strconv.Quote(s)
+		}
+	}
+	for text, says := range bad {
+		if got, err := ParseRewrite(text); err == nil {
+			t.Errorf("ParseRewrite(%q) = %v", text, got)
+		} else if !strings.Contains(err.Error(), says) {
+			t.Errorf("ParseRewrite(%q): %q; want %s in it", text, err, says)
+		}
+	}
+}
+
+// TestRewrites: what is not given passes, what is given goes as told and once,
+// and a second rewrite of a signal changes nothing.
+func TestRewrites(t *testing.T) {
+	var rs Rewrites
+	for s := Signal(1); s <= Max; s++ {
+		if to, ok := rs.Of(s); to != s || !ok {
+			t.Errorf("without a rewrite %v becomes %v, %v", s, to, ok)
+		}
+	}
+	for _, r := range []Rewrite{{TERM, USR1}, {USR1, HUP}, {HUP, 0}, {64, 1}} {
+		if err := rs.Add(r); err != nil {
+			t.Errorf("Add(%v): %v", r, err)
+		}
+	}
+	if err := rs.Add(Rewrite{TERM, INT}); err == nil || !strings.Contains(err.Error(), "TERM") {
+		t.Errorf("a second rewrite of TERM: %v", err)
+	}
+	want := map[Signal]Signal{TERM: USR1, USR1: HUP, HUP: 0, 64: 1}
+	for s := Signal(1); s <= Max; s++ {
+		to, ok := rs.Of(s)
+		wantTo, given := want[s]
+		if !given {
+			wantTo = s
+		}
+		if to != wantTo || ok != (wantTo != 0) || rs.Given().Has(s) != given {
+			t.Errorf("%v becomes %v, %v (given: %v); want %v", s, to, ok, rs.Given().Has(s), wantTo)
+		}
+	}
+}
+
+func TestSet(t *testing.T) {
+	var all []Signal
+	for s := Signal(1); s <= Max; s++ {
+		one := SetOf(s)
+		for other := Signal(-1); other <= Max+1; other++ {
+			if one.Has(other) != (other == s) {
+				t.Errorf("SetOf(%v).Has(%d) = %v", s, int(other), one.Has(other))
+			}
+		}
+		if one.With(s) != one || one.Without(one) != 0 || one.Without(SetOf()) != one {
+			t.Errorf("SetOf(%v) is %b", s, one)
+		}
+		all = append(all, s)
+	}
+	if got := slices.Collect(SetOf(all...).All); !slices.Equal(got, all) {
+		t.Errorf("all signals are %v", got)
+	}
+	some := SetOf(TERM, 64, 1, TERM).With(HUP).Without(SetOf(64, USR1))
+	if got := slices.Collect(some.All); !slices.Equal(got, []Signal{HUP, TERM}) {
+		t.Errorf("All: %v", got)
+	}
+	for s := range some.All {
+		if s != HUP {
+			t.Errorf("All goes on to %v after the break", s)
+		}
+		break
+	}
+}
+
+// TestUncatchable: all but these are caught, CHLD too, though it is ours.
+func TestUncatchable(t *testing.T) {
+	want := SetOf(KILL, STOP, CHLD, 27, 32, 33, 34)
+	if preemption != "off" {
+		want = want.With(URG)
+	}
+	for s := Signal(1); s <= Max; s++ {
+		if why := Uncatchable(s); (why != "") != want.Has(s) {
+			t.Errorf("Uncatchable(%v) = %q", s, why)
+		}
+		if has := Catchable().Has(s); has != (!want.Has(s) || s == CHLD) {
+			t.Errorf("Catchable has %v: %v", s, has)
+		}
+	}
+}
+
+// FuzzParse: what parses is a signal, and parses back from what it prints.
+func FuzzParse(f *testing.F) {
+	for _, text := range append(badSignals, "TERM", "sigusr1", "15", "RTMIN+3", "RTMAX-3") {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := Parse(text)
+		if err != nil {
+			return
+		}
+		if again, err := Parse(s.String()); s < 1 || s > Max || again != s || err != nil {
+			t.Errorf("Parse(%q) = %d; Parse(%q) = %d, %v", text, int(s), s.String(), int(again), err)
+		}
+	})
+}
+
+// FuzzParseRewrite is the same for rewrites.
+func FuzzParseRewrite(f *testing.F) {
+	for _, text := range []string{"TERM:USR1", "HUP:0", "15:10", "sigrtmin+1:RTMAX-1", "KILL:TERM", "TERM", ":", "::", "TERM:USR1:HUP"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := ParseRewrite(text)
+		if err != nil {
+			return
+		}
+		if again, err := ParseRewrite(r.String()); Uncatchable(r.From) != "" || again != r || err != nil {
+			t.Errorf("ParseRewrite(%q) = %v; again: %v, %v", text, r, again, err)
+		}
+	})
+}
