@@ -20,7 +20,12 @@
 // wait4. Before the command has started every fault is an error; afterwards
 // none is fatal.
 //
-// What is not ideal: Go's runtime has changed the signal mask and dispositions
-// before any code of ours runs; signals 27 and 32 to 34 never reach us; queued
-// real-time signals of one kind merge.
+// What is not ideal: signals 27 and 32 to 34 never reach us (27 is the runtime's
+// for profiling, 32 and 33 the C library's, 34 the runtime leaves to its default
+// action, which ends us where we are not PID 1), and queued real-time signals of
+// one kind merge. In the first millisecond, before the first init, HUP, INT, QUIT
+// and TERM end a Go program with code 2. What was blocked and ignored when we were
+// executed is seen on amd64 and arm64 only; elsewhere, and in a binary built
+// without the Makefile's linker flags, the command gets an empty mask, and HUP,
+// INT and the like at their defaults.
 package shim
