@@ -2,7 +2,6 @@ package shim
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -166,35 +165,48 @@ func (p *plan) setStops(given []Signal, terminal bool) error {
 	return nil
 }
 
-// setGrace fits the hold into the grace period. One that was given is the law;
-// one that was assumed only warns.
+// setGrace fits the hold and the linger into the grace period. One that was
+// given is the law; one that was assumed only warns.
 func (p *plan) setGrace(c *Config) error {
 	grace := c.GracePeriod
 	if p.assumed = grace == 0; p.assumed {
 		grace = assumedGrace(c.Env)
 	}
 	p.stop.Grace = grace
-	most := max(ceiling(grace, c.Linger), 0)
+	asked, most := c.asked(), ceiling(grace, c.Linger)
+	left := grace - c.Delay - c.Linger
 	switch {
-	case c.Delay <= most:
+	case asked == "" || c.Delay <= most:
+		return nil
 	case !p.assumed:
-		return fmt.Errorf("--delay=%v does not fit into --grace-period=%v, which leaves %v for the hold: give a shorter delay, or a grace period of %v",
-			c.Delay, grace, most.Truncate(100*time.Millisecond), graceFor(c.Delay, c.Linger))
-	case c.Delay >= grace:
+		return fmt.Errorf("%s does not fit into --grace-period=%v, which leaves %v for the hold: give less, or a grace period of %v",
+			asked, grace, max(most, 0).Truncate(100*time.Millisecond), graceFor(c.Delay, c.Linger))
+	case left <= 0:
 		p.caveat = fmt.Sprintf("assumed grace period %v ends first: give --grace-period and docker stop -t", grace)
 	default:
-		p.caveat = fmt.Sprintf("assumed grace period %v leaves the command %v to stop: give --grace-period and docker stop -t", grace, grace-c.Delay)
+		p.caveat = fmt.Sprintf("assumed grace period %v leaves the command %v to stop: give --grace-period and docker stop -t", grace, left)
 	}
-	if p.caveat != "" {
-		p.warnings = append(p.warnings, fmt.Sprintf("--delay=%v: %s", c.Delay, p.caveat))
-	}
+	p.warnings = append(p.warnings, fmt.Sprintf("%s: %s", asked, p.caveat))
 	return nil
+}
+
+// asked is what was asked for of the grace period, in words.
+func (c *Config) asked() string {
+	switch {
+	case c.Delay > 0 && c.Linger > 0:
+		return fmt.Sprintf("--delay=%v with --linger=%v", c.Delay, c.Linger)
+	case c.Linger > 0:
+		return fmt.Sprintf("--linger=%v", c.Linger)
+	case c.Delay > 0:
+		return fmt.Sprintf("--delay=%v", c.Delay)
+	}
+	return ""
 }
 
 // graceFor is the shortest grace period in whole seconds that a hold fits into:
 // ceiling turned round.
 func graceFor(hold, linger time.Duration) time.Duration {
-	need := min(hold, math.MaxInt64/4) + linger + stop.Margin
+	need := hold + linger + stop.Margin
 	grace := min(need+need/2, need+reserve)
 	return (grace + time.Second - 1).Truncate(time.Second)
 }

@@ -59,8 +59,10 @@ func TestGraceCeiling(t *testing.T) {
 		60 * time.Second:  49 * time.Second,
 		120 * time.Second: 109 * time.Second,
 	} {
-		if got := ceiling(grace, 0); got != want {
-			t.Errorf("ceiling(%v) = %v, want %v", grace, got, want)
+		for _, linger := range []time.Duration{0, time.Second, time.Minute} {
+			if got := ceiling(grace, linger); got != want-linger {
+				t.Errorf("ceiling(%v, %v) = %v, want %v", grace, linger, got, want-linger)
+			}
 		}
 	}
 }
@@ -69,9 +71,11 @@ func TestGraceCeiling(t *testing.T) {
 // not do.
 func TestGraceFor(t *testing.T) {
 	for hold := 50 * time.Millisecond; hold < 3*time.Minute; hold += 50 * time.Millisecond {
-		grace := graceFor(hold, 0)
-		if grace%time.Second != 0 || ceiling(grace, 0) < hold || ceiling(grace-time.Second, 0) >= hold {
-			t.Fatalf("graceFor(%v) = %v", hold, grace)
+		for _, linger := range []time.Duration{0, 1500 * time.Millisecond, time.Minute} {
+			grace := graceFor(hold, linger)
+			if grace%time.Second != 0 || ceiling(grace, linger) < hold || ceiling(grace-time.Second, linger) >= hold {
+				t.Fatalf("graceFor(%v, %v) = %v", hold, linger, grace)
+			}
 		}
 	}
 	for hold, want := range map[time.Duration]time.Duration{

@@ -88,7 +88,7 @@ func (c *cli) config(t *twins) (cfg shim.Config, err error) {
 	if err = one(t, "log-level", c.LogLevel, parseLevel, &cfg.Level); err != nil {
 		return cfg, err
 	}
-	if len(c.GracePeriod) > 0 && cfg.Delay == 0 {
+	if len(c.GracePeriod) > 0 && cfg.Delay == 0 && cfg.Linger == 0 {
 		err = t.noEffect(&cfg, "grace-period", cfg.GracePeriod, "without a hold: give --delay too")
 	}
 	return cfg, err
@@ -133,14 +133,17 @@ func list[T any](t *twins, flag string, words []string, read func(string) (T, er
 	return values, nil
 }
 
+// longest is a year, more than any orchestrator waits.
+const longest = 365 * 24 * time.Hour
+
 // parseDuration reads a Go duration or a bare number of seconds.
 func parseDuration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if _, numErr := strconv.ParseFloat(text, 64); numErr == nil {
 		d, err = time.ParseDuration(text + "s")
 	}
-	if err != nil || d < 0 {
-		return 0, fmt.Errorf("%q is no duration: give seconds (10) or units (1m30s, 500ms), not below zero", text)
+	if err != nil || d < 0 || d > longest {
+		return 0, fmt.Errorf("%q is no duration: give seconds (10) or units (1m30s, 500ms), from 0 to %v", text, longest)
 	}
 	return d, nil
 }

@@ -88,6 +88,21 @@ func TestFlags(t *testing.T) {
 		"--stop-signal sigquit,28,rtmax":  stops(3, 28, 64),
 		"--stop-signal=1 --stop-signal=2": stops(1, 2),
 
+		"-g":                         {Group: true},
+		"--group":                    {Group: true},
+		"--group=true":               {Group: true},
+		"--group=false":              {},
+		"--drop-unhandled":           {DropUnhandled: true},
+		"-s":                         {Subreaper: shim.Yes},
+		"--subreaper":                {Subreaper: shim.Yes},
+		"--subreaper=false":          {Subreaper: shim.No},
+		"-gs":                        {Group: true, Subreaper: shim.Yes},
+		"-gd2":                       {Group: true, Delay: 2 * time.Second},
+		"--linger=5":                 {Linger: 5 * time.Second},
+		"--linger 1m":                {Linger: time.Minute},
+		"--parent-death-signal=term": {ParentDeathSignal: 15},
+		"--parent-death-signal 9":    {ParentDeathSignal: 9},
+
 		"-e 143":                   exits(shim.ExitMap{From: 143}),
 		"-e143":                    exits(shim.ExitMap{From: 143}),
 		"-e 143:1":                 exits(shim.ExitMap{From: 143, To: 1}),
@@ -101,6 +116,10 @@ func TestFlags(t *testing.T) {
 				t.Errorf("%s:\n got %+v, %v\nwant %+v", line, got, err, want)
 			}
 		}
+	}
+	c, twins, _ := parse([]string{"-r", "TERM:USR1, HUP:0", "x"}, nil)
+	if got, err := c.config(twins); err != nil || len(got.Rewrites) != 2 {
+		t.Errorf("with a blank after the comma: %v, %v", got.Rewrites, err)
 	}
 	for name, want := range map[string]shim.Level{"error": shim.Error, "warn": shim.Warn, "info": shim.Info, "debug": shim.Debug} {
 		if got, err := readBoth("--log-level="+name+" x", ""); err != nil || got.Level != want {
@@ -172,6 +191,11 @@ func TestTwins(t *testing.T) {
 		{"", "LAMEDUCK_STOP_SIGNAL=quit,28", shim.Config{StopSignals: []shim.Signal{3, 28}}, ""},
 		{"", "LAMEDUCK_EXIT_CODE=143,130:2", shim.Config{ExitCodes: []shim.ExitMap{{From: 143}, {From: 130, To: 2}}}, ""},
 		{"", "LAMEDUCK_LOG_LEVEL=warn", shim.Config{}, ""},
+		{"", "LAMEDUCK_GROUP=true LAMEDUCK_DROP_UNHANDLED=1", shim.Config{Group: true, DropUnhandled: true}, ""},
+		{"", "LAMEDUCK_GROUP= LAMEDUCK_SUBREAPER=", shim.Config{}, ""},
+		{"", "LAMEDUCK_GROUP=0 LAMEDUCK_SUBREAPER=false", shim.Config{Subreaper: shim.No}, ""},
+		{"--group=false -s", "LAMEDUCK_GROUP=1 LAMEDUCK_SUBREAPER=0", shim.Config{Subreaper: shim.Yes}, ""},
+		{"", "LAMEDUCK_LINGER=5 LAMEDUCK_PARENT_DEATH_SIGNAL=sigterm", shim.Config{Linger: 5 * time.Second, ParentDeathSignal: 15}, ""},
 		{"", "lameduck_delay=2 XLAMEDUCK_DELAY=2 LAMEDUCK=2", shim.Config{}, "lameduck_delay=2 XLAMEDUCK_DELAY=2 LAMEDUCK=2"},
 		{"", "LAMEDUCK_PORT=tcp://10.0.0.1:80 LAMEDUCK_PORT_8080_TCP=x LAMEDUCK_PORT_8080_TCP_ADDR=x LAMEDUCK_SERVICE_HOST=x LAMEDUCK_SERVICE_PORT=80",
 			shim.Config{}, "LAMEDUCK_PORT=tcp://10.0.0.1:80 LAMEDUCK_PORT_8080_TCP=x LAMEDUCK_PORT_8080_TCP_ADDR=x LAMEDUCK_SERVICE_HOST=x LAMEDUCK_SERVICE_PORT=80"},
@@ -220,6 +244,10 @@ func TestTwinsWarn(t *testing.T) {
 			t.Errorf("%s: the command gets %q", env, cfg.Env)
 		}
 	}
+	_, odd, err := parse([]string{"x"}, []string{"LAMEDUCK_A\nB=1"})
+	if err != nil || len(odd.unknown) != 1 || strings.Contains(odd.unknown[0], "\n") {
+		t.Errorf("a name with a newline: warnings %q, error %v", odd.unknown, err)
+	}
 }
 
 func TestEdits(t *testing.T) {
@@ -239,12 +267,14 @@ var badValues = map[string]struct {
 	values []string
 	right  string
 }{
-	"delay":        {[]string{"x", "-1", "-1s", "1x", "1d", "1e3", "0x5", "inf", "NaN", "1,5", "1:30", "5 s", "2h 3m", "99999999999", "1e400"}, "1m30s"},
-	"grace-period": {[]string{"x", "-1", "1d", "inf"}, "1m30s"},
-	"rewrite":      {[]string{"TERM", "TERM=USR1", "TERM-USR1", "15"}, "FROM:TO"},
-	"stop-signal":  {[]string{"x", "0", "65", "-1", "RTMIN+31", "TERM,", ",TERM", "TERM,,INT", "TERM INT", "TERM:INT"}, "1 to 64"},
-	"exit-code":    {[]string{"x", "256", "-1", "1:256", ":1", "1:", "1:x", "1:2:3", "1.5", "143,", "TERM"}, "FROM:TO"},
-	"log-level":    {[]string{"x", "WARN", "warning", "2", "warn,info"}, "error, warn, info or debug"},
+	"delay":               {[]string{"x", "-1", "-1s", "1x", "1d", "1e3", "0x5", "inf", "NaN", "1,5", "1:30", "5 s", "2h 3m", "99999999999", "1e400"}, "1m30s"},
+	"grace-period":        {[]string{"x", "-1", "1d", "inf"}, "1m30s"},
+	"linger":              {[]string{"x", "-1", "1d", "inf"}, "1m30s"},
+	"rewrite":             {[]string{"TERM", "TERM=USR1", "TERM-USR1", "15"}, "FROM:TO"},
+	"stop-signal":         {[]string{"x", "0", "65", "-1", "RTMIN+31", "TERM,", ",TERM", "TERM,,INT", "TERM INT", "TERM:INT"}, "1 to 64"},
+	"parent-death-signal": {[]string{"x", "0", "65", "-1", "TERM,INT"}, "1 to 64"},
+	"exit-code":           {[]string{"x", "256", "-1", "1:256", ":1", "1:", "1:x", "1:2:3", "1.5", "143,", "TERM"}, "FROM:TO"},
+	"log-level":           {[]string{"x", "WARN", "warning", "2", "warn,info"}, "error, warn, info or debug"},
 }
 
 // oneLine wants an error of one line that has all of says in it.
@@ -262,8 +292,6 @@ func oneLine(t *testing.T, of string, err error, says ...string) {
 }
 
 func TestBadValues(t *testing.T) {
-	twinOf := map[string]string{"delay": "LAMEDUCK_DELAY", "grace-period": "LAMEDUCK_GRACE_PERIOD", "rewrite": "LAMEDUCK_REWRITE",
-		"stop-signal": "LAMEDUCK_STOP_SIGNAL", "exit-code": "LAMEDUCK_EXIT_CODE", "log-level": "LAMEDUCK_LOG_LEVEL"}
 	try := func(args, env []string) error {
 		c, t, err := parse(args, env)
 		if err == nil {
@@ -275,12 +303,21 @@ func TestBadValues(t *testing.T) {
 		for _, value := range bad.values {
 			flagged := "--" + flag + "=" + value
 			oneLine(t, flagged, try([]string{flagged, "x"}, nil), flagged+": ", bad.right)
-			set := twinOf[flag] + "=" + value
+			set := variableOf(flag) + "=" + value
 			oneLine(t, set, try([]string{"x"}, []string{set}), set+": ", bad.right)
 		}
 	}
-	if flags := slices.Sorted(maps.Keys(twinOf)); !slices.Equal(flags, slices.Sorted(maps.Keys(badValues))) {
-		t.Errorf("not all of %v have bad values", flags)
+	for name, flag := range grammar(t) {
+		if slices.Contains(twinless, name) {
+			continue
+		}
+		if _, ok := badValues[name]; ok == flag.IsBool() {
+			t.Errorf("--%s has no bad values here, or needs none", name)
+		}
+		if flag.IsBool() {
+			oneLine(t, name, try([]string{"--" + name + "=maybe", "x"}, nil), "--"+name, `"maybe"`, "true")
+			oneLine(t, name, try([]string{"x"}, []string{variableOf(name) + "=maybe"}), variableOf(name), "maybe", "true")
+		}
 	}
 	for _, value := range []string{"KILL:TERM", "STOP:0", "9:15"} { // here the values are signals, but not to be caught
 		oneLine(t, value, try([]string{"-r", value, "x"}, nil), "--rewrite="+value, "never reaches lameduck")
@@ -366,7 +403,7 @@ func TestRefused(t *testing.T) {
 		{[]string{"echo"}, "LAMEDUCK_DELAY=x", "LAMEDUCK_DELAY=x"},
 		{[]string{"--delay=5", "--grace-period=5", "echo"}, "", "--grace-period=5s"},
 		{[]string{"echo"}, "LAMEDUCK_DELAY=5 LAMEDUCK_GRACE_PERIOD=5", "does not fit"},
-		{[]string{"--delay=9223372036", "--grace-period=10", "echo"}, "", "--grace-period=10s"},
+		{[]string{"--delay=9223372036", "--grace-period=10", "echo"}, "", "8760h"},
 		{[]string{"--grace-period=10", "echo"}, "", "--delay"},
 		{[]string{"--grace-period=10", "--delay=0", "echo"}, "", "--delay"},
 		{[]string{"--grace-period=10", "echo"}, "LAMEDUCK_DELAY=0", "--delay"},
@@ -439,6 +476,11 @@ func TestRuns(t *testing.T) {
 	}
 }
 
+// variableOf is a flag's twin.
+func variableOf(flag string) string {
+	return "LAMEDUCK_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
 // grammar is the flags, by their names.
 func grammar(t *testing.T) map[string]*kong.Flag {
 	t.Helper()
@@ -479,7 +521,7 @@ func TestHelp(t *testing.T) {
 	var twins, shorts []string
 	for name, flag := range flags {
 		if !slices.Contains(twinless, name) {
-			twins = append(twins, "LAMEDUCK_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_")))
+			twins = append(twins, variableOf(name))
 		}
 		if flag.Short != 0 {
 			shorts = append(shorts, fmt.Sprintf("-%c, --%s", flag.Short, name))

@@ -41,7 +41,7 @@ func readTwins(env []string, flags []*kong.Flag) *twins {
 			}
 			continue
 		case strings.HasPrefix(name, prefix) && !fromService(name):
-			t.unknown = append(t.unknown, fmt.Sprintf("%s is no variable of lameduck: did you mean %s?", name, nearest(name, names)))
+			t.unknown = append(t.unknown, fmt.Sprintf("%s is no variable of lameduck: did you mean %s?", strings.ReplaceAll(name, "\n", " "), nearest(name, names)))
 		}
 		t.rest = append(t.rest, entry)
 	}
@@ -69,7 +69,21 @@ func (t *twins) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, er
 		return nil, nil
 	}
 	t.used[flag.Name] = true
+	if flag.IsBool() {
+		return parseBool(twin(flag.Name), value)
+	}
 	return value, nil
+}
+
+// parseBool reads the value of a variable that only says yes or no.
+func parseBool(name, value string) (bool, error) {
+	switch strings.ToLower(value) {
+	case "1", "true", "yes", "on":
+		return true, nil
+	case "0", "false", "no", "off":
+		return false, nil
+	}
+	return false, fmt.Errorf("%s=%s: %q is neither: give true or false", name, value, value)
 }
 
 // source is what a flag's value came from, as a user would look for it.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 )
 
 // How we print: what was asked for (--help, --version) goes to standard output,
@@ -22,9 +23,18 @@ func tellOn(onStderr bool, text string) int {
 	return 0
 }
 
-// complain prints an error on one line.
+// complain prints an error on one line. It does not wait for long where nobody
+// reads: we are on our way out.
 func complain(err error) {
-	fmt.Fprintln(os.Stderr, "lameduck: "+strings.ReplaceAll(err.Error(), "\n", " "))
+	written := make(chan struct{})
+	go func() {
+		fmt.Fprintln(os.Stderr, "lameduck: "+strings.ReplaceAll(err.Error(), "\n", " "))
+		close(written)
+	}()
+	select {
+	case <-written:
+	case <-time.After(time.Second):
+	}
 }
 
 // nearest is the candidate that needs the fewest edits to become name.

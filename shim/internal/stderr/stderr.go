@@ -45,7 +45,7 @@ func New(fd int) *Writer { return &Writer{fd: fd} }
 // Line writes text and a newline, sooner or later or, at worst, never.
 func (w *Writer) Line(text string) {
 	if w.dropped > 0 {
-		if !w.put(fmt.Sprintf("lameduck: %d lines dropped: nobody read standard error", w.dropped)) {
+		if !w.put(fmt.Sprintf("lameduck: %d lines dropped: standard error was not read in time", w.dropped)) {
 			w.dropped++
 			return
 		}

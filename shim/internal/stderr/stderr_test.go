@@ -2,14 +2,13 @@ package stderr
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -79,29 +78,26 @@ func TestDenied(t *testing.T) {
 // sink is a descriptor to write to, and the reader of what was written.
 type sink struct {
 	*Writer
-	reader *os.File
-	got    []byte
-	closed bool // the reader is
+	reader int
+	got    []byte // has been read, and not been asked for
+	closed bool   // the reader is
 }
 
-// newSink takes both descriptors over. Only the reader's gets O_NONBLOCK, so
-// that reading can have a deadline.
+// newSink takes both descriptors over. Only the reader's gets O_NONBLOCK.
 func newSink(t *testing.T, fd, reader int, err error) *sink {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 	unix.SetNonblock(reader, true)
-	s := &sink{Writer: New(fd), reader: os.NewFile(uintptr(reader), "reader")}
+	s := &sink{Writer: New(fd), reader: reader}
 	before := flags(t, fd)
 	t.Cleanup(func() {
 		if now := flags(t, fd); now != before || now&unix.O_NONBLOCK != 0 {
 			t.Errorf("the descriptor's flags were %#x and are %#x", before, now)
 		}
 		s.close()
-		if s.queue != nil { // its goroutine shall not write to whoever is given fd next
-			s.end(t)
-		}
+		s.end(t) // the goroutine shall not write to whoever is given fd next
 		unix.Close(fd)
 	})
 	return s
@@ -119,7 +115,7 @@ func flags(t *testing.T, fd int) int {
 // close takes the reader away, whereupon no write blocks any more.
 func (s *sink) close() {
 	if !s.closed {
-		s.reader.Close()
+		unix.Close(s.reader)
 		s.closed = true
 	}
 }
@@ -139,27 +135,32 @@ func poll(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// lines reads the next n lines, the empty ones left out.
-func (s *sink) lines(t *testing.T, n int) []string {
+// more reads what there is, and is false where that is nothing.
+func (s *sink) more() bool {
+	buf := make([]byte, 1<<20)
+	n, err := unix.Read(s.reader, buf)
+	s.got = append(s.got, buf[:max(n, 0)]...)
+	return n > 0 && err == nil
+}
+
+// next is the next line that was read, empty ones left out.
+func (s *sink) next() (line string, ok bool) {
+	s.got = bytes.TrimLeft(s.got, "\n")
+	text, rest, ok := bytes.Cut(s.got, []byte("\n"))
+	if ok {
+		s.got = rest
+	}
+	return string(text), ok
+}
+
+// lines reads the next n lines.
+func (s *sink) lines(t *testing.T, n int) (lines []string) {
 	t.Helper()
-	var lines []string
-	buf := make([]byte, 1<<16)
-	s.reader.SetReadDeadline(time.Now().Add(timeout)) // a file needs none
 	poll(t, fmt.Sprintf("%d lines", n), func() bool {
 		for len(lines) < n {
-			line, rest, ok := bytes.Cut(s.got, []byte("\n"))
-			if ok {
-				s.got = rest
-				if len(line) > 0 {
-					lines = append(lines, string(line))
-				}
-				continue
-			}
-			k, err := s.reader.Read(buf)
-			s.got = append(s.got, buf[:k]...)
-			if errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Fatalf("%d lines came, want %d; and then %q", len(lines), n, s.got)
-			} else if k == 0 {
+			if line, ok := s.next(); ok {
+				lines = append(lines, line)
+			} else if !s.more() {
 				return false
 			}
 		}
@@ -237,6 +238,11 @@ func TestLines(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
 			var want []string
+			probe := []byte("can it be written without waiting?")
+			_, err := unix.Pwritev2(s.fd, [][]byte{probe, []byte("\n")}, -1, unix.RWF_NOWAIT)
+			if err == nil {
+				want = append(want, string(probe))
+			}
 			for round := range 3 {
 				command := fmt.Sprintf("the command's %d", round)
 				unix.Write(s.fd, []byte(command+"\n"))
@@ -251,6 +257,9 @@ func TestLines(t *testing.T) {
 			if got := s.lines(t, len(want)); !slices.Equal(got, want) {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
+			if err == nil && (name == "pipe" || name == "socket") && s.queue != nil {
+				t.Error("there was room, and yet a line was queued")
+			}
 			if s.dropped > 0 || s.Broke() {
 				t.Errorf("%d dropped, broken: %v", s.dropped, s.Broke())
 			}
@@ -259,7 +268,7 @@ func TestLines(t *testing.T) {
 }
 
 // fill makes any further write to the sink wait. What it writes are empty
-// lines, which lines leaves out.
+// lines, which next leaves out.
 func (s *sink) fill(t *testing.T) {
 	t.Helper()
 	unix.SetNonblock(s.fd, true)
@@ -295,14 +304,17 @@ func TestStuck(t *testing.T) {
 			if waiting < queued || waiting > queued+1 { // one may be in the goroutine's hand
 				t.Errorf("%d lines wait", waiting)
 			}
-			got := s.lines(t, waiting)
-			s.end(t)
-			s.Line(fmt.Sprintf("line %d", many)) // is preceded by a count
-			got = append(got, s.lines(t, 2)...)
-			s.Line(fmt.Sprintf("line %d", many+1)) // is not
-			got = append(got, s.lines(t, 1)...)
-			if next := replay(t, got); next != many+2 {
-				t.Errorf("%d lines are accounted for, want %d", next, many+2)
+			s.more()                               // makes room,
+			s.Line(fmt.Sprintf("line %d", many))   // but this shall not overtake what waits
+			s.Line(fmt.Sprintf("line %d", many+1)) // nor this
+			poll(t, "the queue to be written", func() bool { return !s.more() && s.waiting.Load() == 0 })
+			s.Line(fmt.Sprintf("line %d", many+2)) // is preceded by a count, if one is due
+			var got []string
+			for next := ""; next != fmt.Sprintf("line %d", many+2); got = append(got, next) {
+				next = s.lines(t, 1)[0]
+			}
+			if next := replay(t, got); next != many+3 {
+				t.Errorf("%d lines are accounted for, want %d", next, many+3)
 			}
 		})
 	}
@@ -354,10 +366,16 @@ func TestFlush(t *testing.T) {
 		for range queued {
 			s.Line("read in the end")
 		}
-		go io.Copy(io.Discard, s.reader)
+		var reading sync.WaitGroup
+		reading.Go(func() {
+			for end := time.Now().Add(timeout); s.waiting.Load() > 0 && time.Now().Before(end); {
+				s.more()
+			}
+		})
 		start := time.Now()
 		s.Flush()
 		left, took := s.waiting.Load(), time.Since(start)
+		reading.Wait()
 		switch {
 		case left == 0:
 			return
@@ -480,6 +498,9 @@ func TestNowhere(t *testing.T) {
 			}
 			if broke, came := w.Broke(), signals.came(t); broke || came {
 				t.Errorf("broke: %v, a PIPE came: %v", broke, came)
+			}
+			if name == "closed" && w.queue != nil {
+				t.Error("lines were queued")
 			}
 			if w.waiting.Load() != 0 {
 				t.Errorf("%d lines are left", w.waiting.Load())
