@@ -47,8 +47,11 @@ func system(named sig.Set) kernel {
 		nudge:   func() error { return proc.Kill(os.Getpid(), sig.CHLD) },
 		prepare: func() error {
 			sig.Catch(named)
-			proc.Settle()
-			return proc.CheckDescriptors()
+			if err := proc.CheckDescriptors(); err != nil {
+				return err
+			}
+			proc.Settle() // takes two of them
+			return nil
 		},
 		adopt:  proc.Adopt,
 		follow: func(s sig.Signal) error { return proc.FollowParent(s, parent) },

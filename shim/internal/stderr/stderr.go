@@ -36,7 +36,8 @@ type Writer struct {
 	done    chan struct{} // closed when the goroutine has written the queue
 	waiting atomic.Int32  // lines given to the goroutine and not yet written
 	dropped int
-	broken  atomic.Int32 // writes that met a closed pipe, each a PIPE sent to us
+	broken  atomic.Bool // the reader is gone for good
+	piped   bool        // and the kernel has sent us a PIPE to say so
 }
 
 // New is a writer for descriptor fd.
@@ -58,6 +59,9 @@ func (w *Writer) Line(text string) {
 
 // put reports false where the line had to be dropped.
 func (w *Writer) put(text string) bool {
+	if w.broken.Load() {
+		return true // another write would mean another PIPE
+	}
 	line := append([]byte(text[:min(len(text), longest-1)]), '\n')
 	if w.waiting.Load() == 0 { // else it would overtake what waits
 		rest, err := w.now(line)
@@ -75,8 +79,9 @@ func (w *Writer) now(line []byte) (rest []byte, err error) {
 	if err != nil && err != unix.EAGAIN && err != unix.EPIPE {
 		err = unix.Sendto(w.fd, line, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, nil)
 		n = len(line)
-	} else {
-		w.note(err)
+	} else if err == unix.EPIPE {
+		w.broken.Store(true)
+		w.piped = true
 	}
 	if err != nil {
 		return line, err
@@ -103,18 +108,21 @@ func (w *Writer) later(line []byte) bool {
 func (w *Writer) run() {
 	defer close(w.done)
 	// A terminal with TOSTOP sends TTOU to writers in the background, over and
-	// over unless it is blocked; and we must not ignore it, but pass it on.
+	// over unless it is blocked; a pipe without readers sends PIPE, to this very
+	// thread. We cannot ignore them, since those that others send are passed on.
 	runtime.LockOSThread()
-	var ttou unix.Sigset_t
-	ttou.Val[0] = 1 << (unix.SIGTTOU - 1)
-	unix.PthreadSigmask(unix.SIG_BLOCK, &ttou, nil)
+	var own unix.Sigset_t
+	own.Val[0] = 1<<(unix.SIGTTOU-1) | 1<<(unix.SIGPIPE-1)
+	unix.PthreadSigmask(unix.SIG_BLOCK, &own, nil)
 	for line := range w.queue {
-		for len(line) > 0 {
+		for len(line) > 0 && !w.broken.Load() {
 			n, err := unix.Write(w.fd, line)
 			if err == unix.EINTR {
 				continue
 			}
-			w.note(err)
+			if err == unix.EPIPE {
+				w.broken.Store(true)
+			}
 			if err != nil {
 				break
 			}
@@ -124,20 +132,12 @@ func (w *Writer) run() {
 	}
 }
 
-func (w *Writer) note(err error) {
-	if err == unix.EPIPE {
-		w.broken.Add(1)
-	}
-}
-
-// Broke reports, once for each, whether a write of ours met a pipe without
-// readers: the PIPE that the kernel sends us then is nobody's message.
+// Broke reports, once, whether a write of ours met a pipe without readers: the
+// PIPE that the kernel sends us then is nobody's message.
 func (w *Writer) Broke() bool {
-	if w.broken.Load() == 0 {
-		return false
-	}
-	w.broken.Add(-1)
-	return true
+	was := w.piped
+	w.piped = false
+	return was
 }
 
 // Flush waits a moment for what is queued. It is the last call.
