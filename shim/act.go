@@ -35,9 +35,9 @@ func (l *loop) act(a stop.Action) {
 	case stop.Conclude:
 		l.report(conclusion(&l.plan, l.machine.Record()))
 	case stop.NoteUnheld:
-		l.log(Info, fmt.Sprintf("%v passed on at once; no hold asked for", a.Signal))
+		l.log(Info, "%v passed on at once; no hold asked for", a.Signal)
 	case stop.NoteEarly:
-		l.log(Info, fmt.Sprintf("%v came before the command was started; it is not started", a.Signal))
+		l.log(Info, "%v came before the command was started; it is not started", a.Signal)
 	case stop.NoteNoHold:
 		l.report(noHold(l.machine.Record()))
 	case stop.Exit:
@@ -60,7 +60,7 @@ func (l *loop) lendOrStop() {
 func (l *loop) pass(s sig.Signal) {
 	if l.cfg.DropUnhandled && !sig.SetOf(sig.KILL, sig.STOP, sig.CONT).Has(s) {
 		if set, ok := l.caught(l.command); ok && !set.Has(s) {
-			l.log(Info, fmt.Sprintf("%v dropped: the command does not catch it", s))
+			l.log(Info, "%v dropped: the command does not catch it", s)
 			return
 		}
 	}
@@ -77,9 +77,9 @@ func (l *loop) send(s sig.Signal) {
 	if l.cfg.Group || l.cfg.Session {
 		to = -l.group
 	}
-	l.log(Debug, fmt.Sprintf("sending %v to the command", s))
+	l.log(Debug, "sending %v to the command", s)
 	if err := l.kill(to, s); err != nil {
-		l.log(Warn, fmt.Sprintf("cannot send %v to the command: %v", s, err))
+		l.log(Warn, "cannot send %v to the command: %v", s, err)
 	}
 }
 
@@ -128,15 +128,15 @@ func (l *loop) killOne(pid int, s sig.Signal) {
 	l.kill(pid, s)
 }
 
-// log says text where the level asks for it.
-func (l *loop) log(level Level, text string) {
+// log says something where the level asks for it.
+func (l *loop) log(level Level, format string, args ...any) {
 	if level > l.cfg.Level {
 		return
 	}
 	if level == Warn {
-		text = "warning: " + text
+		format = "warning: " + format
 	}
-	l.report(text)
+	l.report(fmt.Sprintf(format, args...))
 }
 
 // report says text at any level.

@@ -20,7 +20,7 @@ type kernel struct {
 	adopt   func() error             // makes us the reaper of orphans
 	follow  func(s sig.Signal) error // has s sent to us when our parent ends
 	start   func(c proc.Command) (pid int, err error)
-	started func() // what the command need not wait for
+	later   func() (more bool) // a little of what the command need not wait for
 
 	// While the command runs.
 	kill        func(pid int, s sig.Signal) error
@@ -60,10 +60,7 @@ func system(named sig.Set) kernel {
 			command.Blocked, command.Ignored = sig.Inherited()
 			return command.Start()
 		},
-		started: func() {
-			sig.Catch(sig.Catchable())
-			proc.LetGo()
-		},
+		later:       settle(proc.LetGo, sig.CatchNext),
 		kill:        proc.Kill,
 		reap:        proc.Reap,
 		caught:      proc.Caught,
@@ -76,5 +73,17 @@ func system(named sig.Set) kernel {
 		},
 		line:  out.Line,
 		flush: out.Flush,
+	}
+}
+
+// settle does first, and then next as often as it says that there is more.
+func settle(first func(), next func() bool) (later func() bool) {
+	return func() bool {
+		if first != nil {
+			first()
+			first = nil
+			return true
+		}
+		return next()
 	}
 }

@@ -8,7 +8,8 @@ import (
 // to it, until TERM or INT. It returns the exit code, 0.
 func Pause() int {
 	k := system(0)
-	k.started()
+	for k.later() {
+	}
 	for {
 		for pid, _ := k.reap(); pid > 0; pid, _ = k.reap() {
 		}

@@ -52,7 +52,6 @@ func run(cfg Config, p plan, k kernel) (int, error) {
 	}
 	// From here on nothing is fatal any more: warn and go on.
 	l.tell(stop.Event{Kind: stop.Started})
-	l.started()
 	l.serve()
 	if p.stop.JobControl {
 		l.takeBack(l.group)
@@ -64,7 +63,7 @@ func run(cfg Config, p plan, k kernel) (int, error) {
 // then keeps the command from being started.
 func (l *loop) begin() (err error) {
 	for _, w := range l.plan.warnings {
-		l.log(Warn, w)
+		l.log(Warn, "%s", w)
 	}
 	if err := l.prepare(); err != nil {
 		return err
@@ -95,7 +94,7 @@ func (l *loop) family() error {
 		return fmt.Errorf("--subreaper: %w", err)
 	}
 	if err != nil {
-		l.log(Warn, fmt.Sprintf("orphans will not be reaped: we are not PID 1, and cannot become a subreaper: %v", err))
+		l.log(Warn, "orphans will not be reaped: we are not PID 1, and cannot become a subreaper: %v", err)
 	}
 	return nil
 }
@@ -119,9 +118,16 @@ func (l *loop) drain() {
 
 // serve is the loop.
 func (l *loop) serve() {
+	l.finishStarting()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	for l.sweep(); !l.done; l.sweep() {
+	for {
+		if len(l.signals) == 0 {
+			l.sweep() // a CHLD may have been dropped with the channel full
+		}
+		if l.done {
+			return
+		}
 		if at, ok := l.machine.Deadline(); ok {
 			timer.Reset(time.Until(at))
 		} else {
@@ -136,10 +142,28 @@ func (l *loop) serve() {
 	}
 }
 
+// finishStarting does what is left to do once the command runs, a little at a
+// time: a command that is quick need not wait for its exit code.
+func (l *loop) finishStarting() {
+	for !l.done {
+		select {
+		case s := <-l.signals:
+			l.signal(s)
+		default:
+			if !l.later() {
+				return
+			}
+		}
+	}
+}
+
 // signal tells the machine of a signal, unless it is ours.
 func (l *loop) signal(arrived os.Signal) {
 	s := sig.Signal(arrived.(syscall.Signal))
-	if !l.own(s) {
+	switch {
+	case s == sig.CHLD:
+		l.sweep()
+	case !l.own(s):
 		l.tell(stop.Event{Kind: stop.Arrived, Signal: s})
 	}
 }
@@ -182,15 +206,13 @@ func (l *loop) reaped(pid int) {
 	if l.cfg.WarnReaped {
 		level = Warn
 	}
-	l.log(level, fmt.Sprintf("reaped orphan %d", pid))
+	l.log(level, "reaped orphan %d", pid)
 	delete(l.termed, pid)
 }
 
 // tell hands an event to the machine and does what it answers.
 func (l *loop) tell(e stop.Event) {
-	if l.cfg.Level >= Debug {
-		l.log(Debug, fmt.Sprintf("%v: %v", l.machine.State(), e))
-	}
+	l.log(Debug, "%v: %v", l.machine.State(), e)
 	for _, a := range l.machine.Handle(time.Now(), e) {
 		l.act(a)
 	}

@@ -230,7 +230,7 @@ func (w *world) kernel(t *testing.T, events []script.Step) kernel {
 			return nil
 		},
 		start:       func(proc.Command) (int, error) { return commandPID, nil },
-		started:     func() { go w.happen(t, events) },
+		later:       func() bool { go w.happen(t, events); return false },
 		adopt:       func() error { return nil },
 		follow:      func(sig.Signal) error { return nil },
 		kill:        w.kill,

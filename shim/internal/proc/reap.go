@@ -1,6 +1,8 @@
 package proc
 
 import (
+	"unsafe"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
@@ -21,21 +23,25 @@ const (
 	None    = -1 // there is no child at all
 )
 
+// everyChild is wait4(2)'s -1.
+const everyChild = ^uintptr(0)
+
 // Reap takes the news of one child. One CHLD may stand for many deaths, so call
 // it until there is none.
 func Reap() (pid int, status Status) {
 	for {
 		var ws unix.WaitStatus
-		pid, err := unix.Wait4(-1, &ws, unix.WNOHANG|unix.WUNTRACED|unix.WCONTINUED, nil)
+		// Raw, since it never waits: it need not let go of the processor.
+		pid, _, errno := unix.RawSyscall6(unix.SYS_WAIT4, everyChild, uintptr(unsafe.Pointer(&ws)), unix.WNOHANG|unix.WUNTRACED|unix.WCONTINUED, 0, 0, 0)
 		switch {
-		case err == unix.EINTR:
+		case errno == unix.EINTR:
 			continue
-		case err != nil:
+		case errno != 0:
 			return None, Status{}
 		case pid == 0:
 			return NoneYet, Status{}
 		}
-		return pid, decode(ws)
+		return int(pid), decode(ws)
 	}
 }
 
