@@ -51,6 +51,14 @@ func boot(t *testing.T, env []string, args ...string) *box {
 
 func bootFrom(t *testing.T, stage string, env []string, args ...string) *box {
 	t.Helper()
+	b := newBox(t, stage, env, args...)
+	b.run()
+	return b
+}
+
+// newBox is a box that has not been started, for those who want to change it.
+func newBox(t *testing.T, stage string, env []string, args ...string) *box {
+	t.Helper()
 	if noNamespaces != "" {
 		t.Skip("no namespaces: ", noNamespaces)
 	}
@@ -63,14 +71,18 @@ func bootFrom(t *testing.T, stage string, env []string, args ...string) *box {
 	b.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
 	b.stdin = must(b.cmd.StdinPipe())
 	b.out, b.err = newLines(must(b.cmd.StdoutPipe())), newLines(must(b.cmd.StderrPipe()))
+	return b
+}
+
+func (b *box) run() {
+	b.t.Helper()
 	b.start = time.Now()
 	if err := b.cmd.Start(); err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	go b.out.read()
 	go b.err.read()
-	t.Cleanup(func() { b.cmd.Process.Kill() })
-	return b
+	b.t.Cleanup(func() { b.cmd.Process.Kill() })
 }
 
 func must[T any](value T, err error) T {

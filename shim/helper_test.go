@@ -32,6 +32,8 @@ func helper(name string, args []string) {
 		orphan()
 	case "zombies":
 		zombies()
+	default:
+		faultHelper(name, args)
 	}
 	die(fmt.Errorf("no helper %q", name))
 }

@@ -8,8 +8,17 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/stderr"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
+
+// Say writes one line to standard error, and waits no more than a moment for it
+// to be read.
+func Say(text string) {
+	out := stderr.New(2)
+	out.Line(text)
+	out.Flush()
+}
 
 // StartError is a command that could not be started.
 type StartError = proc.StartError

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"strings"
-	"time"
+
+	"github.com/lameduck-init/lameduck/shim"
 )
 
 // How we print: what was asked for (--help, --version) goes to standard output,
@@ -23,18 +23,9 @@ func tellOn(onStderr bool, text string) int {
 	return 0
 }
 
-// complain prints an error on one line. It does not wait for long where nobody
-// reads: we are on our way out.
+// complain prints an error on one line. Where nobody reads it does not wait.
 func complain(err error) {
-	written := make(chan struct{})
-	go func() {
-		fmt.Fprintln(os.Stderr, "lameduck: "+strings.ReplaceAll(err.Error(), "\n", " "))
-		close(written)
-	}()
-	select {
-	case <-written:
-	case <-time.After(time.Second):
-	}
+	shim.Say("lameduck: " + strings.ReplaceAll(err.Error(), "\n", " "))
 }
 
 // nearest is the candidate that needs the fewest edits to become name.
