@@ -1,6 +1,7 @@
 # make build   leaves the binary at ./lameduck
 # make demo    shows what it is for (needs Go and make alone)
 # make test    all tests; what the machine lacks is skipped, with the reason
+# make bench   beside the other inits: medians, ratios, budgets
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 MODULE  := github.com/lameduck-init/lameduck
@@ -20,7 +21,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION) \
 
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test race golden clean
+.PHONY: build demo test bench race golden clean
 build:
 	go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o lameduck ./cmd/lameduck
 
@@ -28,8 +29,13 @@ demo: build
 	@go run -buildvcs=false ./testdata/demo ./lameduck
 
 test: build
-	go vet ./... ./testdata/demo ./testdata/server
+	go vet ./... ./testdata/demo ./testdata/server ./testdata/bench/...
 	go test ./...
+
+# Beside tini, dumb-init and catatonit, where they are installed: medians, and
+# ratios with their budgets and goals. Takes four minutes; BENCH=-quick, one.
+bench: build
+	go run -buildvcs=false ./testdata/bench $(BENCH) ./lameduck
 
 # The same under the race detector, which needs a C compiler.
 race: build

@@ -174,7 +174,7 @@ func TestTerminalInHold(t *testing.T) {
 	s.shows("got INT")
 	s.shows("got WINCH")
 	s.types("exit 0\n")
-	s.shows("held 1.0 s (elapsed)")
+	s.shows("(elapsed); sent WINCH")
 	s.leaves(0)
 }
 
@@ -311,7 +311,7 @@ func TestTerminalTostop(t *testing.T) {
 	s.shows("ready")
 	unix.Kill(s.cmd.Process.Pid, unix.SIGTERM)
 	s.shows("holding 1 s")
-	s.shows("held 1.0 s")
+	s.shows("(elapsed); sent TERM")
 	s.leaves(5)
 }
 

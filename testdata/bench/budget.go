@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"text/tabwriter"
+)
+
+// budget is what a figure of lameduck's may be at most, and what we aim for:
+// a multiple of the reference's, or a plain number where there is none.
+type budget struct {
+	what      string
+	figure    figure
+	reference string
+	most, aim float64
+}
+
+// budgets is the table of what we promise.
+var budgets = []budget{
+	{"start-up, wall", wall, tini, 3.2, 2.8},
+	{"anonymous memory, idle", anon, goer, 2.2, 1.8},
+	{"binary, stripped, kB", size, "", 4500, 4000},
+	{"context switches a minute, idle", switches, "", 3, 1},
+	{"signal latency", latency, tini, 1.8, 1.3},
+	{"orphan storm, CPU time", storm, tini, 2, 1.3},
+}
+
+const missed = "MISSED"
+
+// printBudgets reports whether all hold that can be judged.
+func printBudgets(w io.Writer, f figures) (hold bool) {
+	hold = true
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "\nwhat\treference\tfound\tspread\tover bare\tbudget\tgoal\tverdict")
+	for _, b := range budgets {
+		found := b.compare(f, 0, 1)
+		verdict := b.verdict(found)
+		hold = hold && verdict != missed
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%v\t%v\t%s\n", b.what, b.reference,
+			b.format(found), b.spread(f), b.format(b.overBare(f)), b.most, b.aim, verdict)
+	}
+	t.Flush()
+	fmt.Fprint(w, "\nspread: in each fifth of the run. over bare: after taking off what the bare command needs.\n")
+	return hold
+}
+
+func (b budget) verdict(found float64) string {
+	switch {
+	case math.IsNaN(found):
+		return "unjudged"
+	case found <= b.aim:
+		return "goal"
+	case found <= b.most:
+		return "budget"
+	}
+	return missed
+}
+
+// compare takes the median of the i-th of n parts of the samples over that of
+// the reference. It is NaN where the reference did not take part.
+func (b budget) compare(f figures, i, n int) float64 {
+	part := func(name string) float64 {
+		samples := f[b.figure][name]
+		return median(samples[len(samples)*i/n : len(samples)*(i+1)/n])
+	}
+	if b.reference == "" {
+		return part(ours)
+	}
+	return part(ours) / part(b.reference)
+}
+
+// spread shows how steady that was.
+func (b budget) spread(f figures) string {
+	low, high := math.Inf(1), math.Inf(-1)
+	for i := range 5 {
+		found := b.compare(f, i, 5)
+		low, high = min(low, found), max(high, found)
+	}
+	if math.IsNaN(low) {
+		return ""
+	}
+	return b.format(low) + " - " + b.format(high)
+}
+
+// overBare compares what comes on top of the bare command. It is NaN where
+// that was not measured.
+func (b budget) overBare(f figures) float64 {
+	of := f[b.figure]
+	return (median(of[ours]) - median(of[bare])) / (median(of[b.reference]) - median(of[bare]))
+}
+
+func (b budget) format(value float64) string {
+	switch {
+	case math.IsNaN(value):
+		return ""
+	case b.reference == "":
+		return fmt.Sprintf("%.4g", value)
+	}
+	return fmt.Sprintf("%.2f", value)
+}
