@@ -20,7 +20,7 @@ type kernel struct {
 	adopt   func() error             // makes us the reaper of orphans
 	follow  func(s sig.Signal) error // has s sent to us when our parent ends
 	start   func(c proc.Command) (pid int, err error)
-	later   func() (more bool) // a little of what the command need not wait for
+	started func() // what the command need not wait for
 
 	// While the command runs.
 	kill        func(pid int, s sig.Signal) error
@@ -60,7 +60,10 @@ func system(named sig.Set) kernel {
 			command.Blocked, command.Ignored = sig.Inherited()
 			return command.Start()
 		},
-		later:       settle(proc.LetGo, sig.CatchNext),
+		started: func() {
+			go sig.Catch(sig.Catchable()) // the loop may already reap
+			proc.LetGo()
+		},
 		kill:        proc.Kill,
 		reap:        proc.Reap,
 		caught:      proc.Caught,
@@ -73,17 +76,5 @@ func system(named sig.Set) kernel {
 		},
 		line:  out.Line,
 		flush: out.Flush,
-	}
-}
-
-// settle does first, and then next as often as it says that there is more.
-func settle(first func(), next func() bool) (later func() bool) {
-	return func() bool {
-		if first != nil {
-			first()
-			first = nil
-			return true
-		}
-		return next()
 	}
 }

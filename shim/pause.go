@@ -8,8 +8,7 @@ import (
 // to it, until TERM or INT. It returns the exit code, 0.
 func Pause() int {
 	k := system(0)
-	for k.later() {
-	}
+	k.started()
 	for {
 		for pid, _ := k.reap(); pid > 0; pid, _ = k.reap() {
 		}

@@ -61,6 +61,7 @@ func run(cfg Config, p plan, k kernel) (int, error) {
 	}
 	// From here on nothing is fatal any more: warn and go on.
 	l.tell(stop.Event{Kind: stop.Started})
+	l.started()
 	l.serve()
 	if p.stop.JobControl {
 		l.takeBack(l.group)
@@ -127,7 +128,6 @@ func (l *loop) drain() {
 
 // serve is the loop.
 func (l *loop) serve() {
-	l.finishStarting()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
@@ -147,21 +147,6 @@ func (l *loop) serve() {
 			l.signal(s)
 		case <-timer.C:
 			l.tell(stop.Event{Kind: stop.Tick})
-		}
-	}
-}
-
-// finishStarting does what is left to do once the command runs, a little at a
-// time: a command that is quick need not wait for its exit code.
-func (l *loop) finishStarting() {
-	for !l.done {
-		select {
-		case s := <-l.signals:
-			l.signal(s)
-		default:
-			if !l.later() {
-				return
-			}
 		}
 	}
 }

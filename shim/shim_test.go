@@ -230,7 +230,7 @@ func (w *world) kernel(t *testing.T, events []script.Step) kernel {
 			return nil
 		},
 		start:       func(proc.Command) (int, error) { return commandPID, nil },
-		later:       func() bool { go w.happen(t, events); return false },
+		started:     func() { go w.happen(t, events) },
 		adopt:       func() error { return nil },
 		follow:      func(sig.Signal) error { return nil },
 		kill:        w.kill,

@@ -21,24 +21,9 @@ var first = SetOf(HUP, INT, QUIT, USR1, USR2, PIPE, Signal(syscall.SIGALRM), TER
 // Go program exit with 2, so nothing may come before it.
 func init() { Catch(first) }
 
-// CatchNext starts to catch one more of the signals that can be, and reports
-// whether there is another.
-func CatchNext() (more bool) {
-	rest := Catchable().Without(catching)
-	for s := range rest.All {
-		Catch(SetOf(s))
-		break
-	}
-	return rest&(rest-1) != 0
-}
-
-// catching is what is being caught.
-var catching Set
-
 // Catch starts to catch the signals of set too. Never signal.Ignore: an
 // ignored signal would stay ignored in the command.
 func Catch(set Set) {
-	catching |= set
 	list := make([]os.Signal, 0, Max)
 	for s := range set.All {
 		list = append(list, syscall.Signal(s))
