@@ -37,6 +37,16 @@ type box struct {
 // binary is the built lameduck.
 var binary, _ = filepath.Abs("../lameduck")
 
+// needs skips a test where one of these programs is not installed.
+func needs(t *testing.T, programs ...string) {
+	t.Helper()
+	for _, name := range programs {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("%s is not installed", name)
+		}
+	}
+}
+
 // self is the test binary as a command.
 func self(helper string, args ...string) []string {
 	exe, _ := os.Executable()

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -34,9 +33,7 @@ frontend web
 // TestHAProxy stops a real HAProxy under load: during the hold no request
 // fails, and then it is told to stop softly, whichever signal began it.
 func TestHAProxy(t *testing.T) {
-	if _, err := exec.LookPath("haproxy"); err != nil {
-		t.Skip("haproxy is not installed")
-	}
+	needs(t, "haproxy")
 	for i, trigger := range []sig.Signal{sig.TERM, sig.USR1} {
 		t.Run(trigger.String(), func(t *testing.T) {
 			t.Parallel()

@@ -41,9 +41,7 @@ func same(t *testing.T, env []string, text string) {
 }
 
 func TestInherits(t *testing.T) {
-	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip("no bash")
-	}
+	needs(t, "bash")
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"soft limit of files": "ulimit -Sn 123; exec $x bash -c 'ulimit -Sn; ulimit -Hn'",
@@ -71,6 +69,7 @@ func TestInheritsEnvironment(t *testing.T) {
 
 // TestInheritsSignals: what was blocked and ignored still is, and nothing else.
 func TestInheritsSignals(t *testing.T) {
+	needs(t, "bash")
 	signals := regexp.MustCompile(`(?m)^Sig(Blk|Ign):.*$`)
 	set := func(list ...sig.Signal) sig.Set { return sig.SetOf(list...) }
 	all := (^sig.Set(0)).Without(set(sig.KILL, sig.STOP))
@@ -109,6 +108,7 @@ func hexOf(t *testing.T, line string) sig.Set {
 
 // TestSecondStageFails: what cannot be started is told alike.
 func TestSecondStageFails(t *testing.T) {
+	needs(t, "bash")
 	for command, want := range map[string]struct {
 		code int
 		says string
@@ -127,6 +127,7 @@ func TestSecondStageFails(t *testing.T) {
 // TestKeepsNothing: lameduck itself sits in /, and holds none of the descriptors
 // that it passed on.
 func TestKeepsNothing(t *testing.T) {
+	needs(t, "bash", "nsenter")
 	b := boot(t, nil, "bash", "-c", "exec 7</dev/zero; cd /tmp; exec "+binary+" --log-level=error bash -c 'echo $PPID; read end'")
 	pid := b.out.wait(t, "").text
 	if _, err := strconv.Atoi(pid); err != nil {
@@ -145,6 +146,7 @@ func TestKeepsNothing(t *testing.T) {
 // TestListenPID: who was passed descriptors by socket activation finds its own
 // pid, and nobody else's is touched.
 func TestListenPID(t *testing.T) {
+	needs(t, "bash")
 	ask := `export LISTEN_PID=$$ LISTEN_FDS=1; exec ` + binary + ` bash -c 'echo $LISTEN_PID $$'`
 	if out := strings.Fields(output(t, nil, "bash", "-c", ask)); len(out) != 2 || out[0] != out[1] {
 		t.Errorf("LISTEN_PID and the command's pid: %v", out)
@@ -156,6 +158,7 @@ func TestListenPID(t *testing.T) {
 
 // TestClosedStreams: standard streams that are closed become /dev/null.
 func TestClosedStreams(t *testing.T) {
+	needs(t, "bash")
 	said := filepath.Join(t.TempDir(), "said")
 	for _, closed := range []string{"<&-", ">&-", "2>&-", "<&- >&-", "<&- 2>&-", ">&- 2>&-", "<&- >&- 2>&-"} {
 		text := fmt.Sprintf(`%s sh -c 'for i in 0 1 2; do readlink /proc/self/fd/$i; done >%s; exit 5' %s`, binary, said, closed)

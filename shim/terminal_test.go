@@ -191,9 +191,7 @@ func TestTerminalText(t *testing.T) {
 
 // TestTerminalShell: an interactive shell under lameduck has job control.
 func TestTerminalShell(t *testing.T) {
-	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip("no bash")
-	}
+	needs(t, "bash")
 	bothWays(t, func(t *testing.T, pid1 bool) {
 		s := onScreen(t, pid1, binary, "bash", "--norc", "--noprofile", "-i")
 		s.shows("$ ")
@@ -234,9 +232,7 @@ func awaitForeground(t *testing.T, s *screen, names ...string) {
 // TestTerminalJob: a shell stops, continues and ends a lameduck, and the command
 // with it.
 func TestTerminalJob(t *testing.T) {
-	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip("no bash")
-	}
+	needs(t, "bash")
 	s := onScreen(t, false, "bash", "--norc", "--noprofile", "-i")
 	s.shows("$ ")
 	s.types("$LAMEDUCK sleep 1000\n")
@@ -260,9 +256,7 @@ func TestTerminalJob(t *testing.T) {
 // TestTerminalLent: a command that reads once its job was moved to the
 // foreground, which nobody tells us, gets the terminal.
 func TestTerminalLent(t *testing.T) {
-	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip("no bash")
-	}
+	needs(t, "bash")
 	cue := filepath.Join(t.TempDir(), "go")
 	s := onScreen(t, false, "bash", "--norc", "--noprofile", "-i")
 	s.shows("$ ")
