@@ -21,7 +21,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION) \
 
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test bench race golden clean
+.PHONY: build demo test containers bench race golden clean
 build:
 	go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o lameduck ./cmd/lameduck
 
@@ -36,6 +36,10 @@ test: build
 # ratios with their budgets and goals. Takes four minutes; BENCH=-quick, one.
 bench: build
 	go run -buildvcs=false ./testdata/bench $(BENCH) ./lameduck
+
+# In real containers, for which podman and runc must be installed.
+containers: build
+	go test -run Container ./shim -containers
 
 # The same under the race detector, which needs a C compiler.
 race: build
