@@ -41,12 +41,13 @@ func lameduck(argv0 string, args, env []string) int {
 		return tellOn(false, helpText)
 	case c.Version:
 		return tellOn(false, "lameduck version "+version+"\n")
-	case len(c.Command) == 0:
-		return fail(errors.New("no command to run: lameduck [flags] -- COMMAND [ARG...]"))
 	}
 	cfg, err := c.config(t)
-	if err != nil {
+	switch {
+	case err != nil:
 		return fail(err)
+	case len(c.Command) == 0:
+		return fail(errors.New("no command to run: lameduck [flags] -- COMMAND [ARG...]"))
 	}
 	code, err := shim.Run(cfg)
 	if err != nil {
