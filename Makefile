@@ -1,8 +1,9 @@
-# make build   leaves the binary at ./lameduck
+# make build   leaves the binary at ./lameduck, or at OUT
 # make demo    shows what it is for (needs Go and make alone)
 # make test    all tests; what the machine lacks is skipped, with the reason
 # make bench   beside the other inits: medians, ratios, budgets
 
+OUT     ?= lameduck
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 MODULE  := github.com/lameduck-init/lameduck
 
@@ -23,7 +24,7 @@ export CGO_ENABLED ?= 0
 
 .PHONY: build demo test containers bench race golden clean
 build:
-	go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o lameduck ./cmd/lameduck
+	go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(OUT) ./cmd/lameduck
 
 demo: build
 	@go run -buildvcs=false ./testdata/demo ./lameduck

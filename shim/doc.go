@@ -1,9 +1,9 @@
 // Package shim runs the command, and is the loop between what is decided and
 // what is done.
 //
-// A signal's path: sig catches it, from its init; the loop (shim.go) takes it
-// from the channel and tells the stop machine, which answers with actions;
-// act.go does them through the kernel, which is all that we ask of the system.
+// A signal's path: sig notes it, from its init; the loop (shim.go) takes it and
+// tells the stop machine, which answers with actions; act.go does them through
+// the kernel, which is all that we ask of the system.
 //
 //	signals ──┐                        ┌── kill, reap ── proc
 //	 (sig)    ├─> loop ──> act ──> kernel
@@ -20,12 +20,12 @@
 // wait4. Before the command has started every fault is an error; afterwards
 // none is fatal.
 //
-// What is not ideal: signals 27 and 32 to 34 never reach us (27 is the runtime's
-// for profiling, 32 and 33 the C library's, 34 the runtime leaves to its default
-// action, which ends us where we are not PID 1), and queued real-time signals of
-// one kind merge. In the first millisecond, before the first init, HUP, INT, QUIT
-// and TERM end a Go program with code 2. What was blocked and ignored when we were
-// executed is seen on amd64 and arm64 only; elsewhere, and in a binary built
-// without the Makefile's linker flags, the command gets an empty mask, and HUP,
-// INT and the like at their defaults.
+// What is not ideal: for some 0.3 ms of the start, between the Go runtime's
+// initialisation and ours, HUP, INT, QUIT, ABRT and TERM end us as they end any
+// Go program, with code 2 where we are PID 1. The entry point is for amd64 and
+// arm64, and needs the Makefile's linker flags. Without it os/signal catches
+// signals: 27 and 32 to 34 never reach us (27 is the runtime's for profiling, 32
+// and 33 the C library's, 34 the runtime leaves to its default action), queued
+// real-time signals of one kind merge, and the command gets an empty mask, and
+// HUP, INT and the like at their defaults.
 package shim

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
@@ -78,43 +79,18 @@ func bootInit(t *testing.T, init string, env []string, args ...string) *box {
 	return launch(t, env, syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}, words...)
 }
 
-// bootCatch is an init as PID 1 whose command catches signals, when it does and
-// the init passes all of them on.
+// bootCatch is an init as PID 1 whose command catches signals, when it does.
 func bootCatch(t *testing.T, init string, flags ...string) *box {
 	t.Helper()
 	b := bootInit(t, init, nil, append(flags, self("catch")...)...)
 	b.out.wait(t, "ready")
-	b.settle(init)
 	return b
 }
 
-// settle waits until lameduck has done what its command need not wait for: it has
-// left its working directory, and no thread of Go's blocks a signal, which one
-// does until it is caught. Other inits block all signals at first.
-func (b *box) settle(init string) {
-	b.t.Helper()
-	proc := fmt.Sprintf("/proc/%d", b.cmd.Process.Pid)
-	for end := time.Now().Add(patience); isOurs(init); time.Sleep(time.Millisecond) {
-		dir, err := os.Readlink(proc + "/cwd")
-		if dir == "/" && blocks(proc+"/task/*") == 0 {
-			return
-		}
-		if err != nil || time.Now().After(end) {
-			b.t.Fatalf("%s does not settle: %q, %v", init, dir, err)
-		}
-	}
-}
-
-// blocks is what any of some processes or threads blocks.
-func blocks(glob string) (set sig.Set) {
-	paths, _ := filepath.Glob(glob + "/status")
-	for _, path := range paths {
-		status, _ := os.ReadFile(path)
-		_, mask, _ := strings.Cut(string(status), "\nSigBlk:\t")
-		bits, _ := strconv.ParseUint(strings.SplitN(mask, "\n", 2)[0], 16, 64)
-		set |= sig.Set(bits)
-	}
-	return set
+// blocks is what the first thread of a process blocks.
+func blocks(pid int) sig.Set {
+	bits, _ := strconv.ParseUint(status(pid, "SigBlk"), 16, 64)
+	return sig.Set(bits)
 }
 
 // launch starts a program between pipes, its environment being PATH and env.
@@ -615,7 +591,6 @@ func TestDropinStopsItself(t *testing.T) {
 				words := slices.Concat([]string{init}, strings.Fields(flags), self("catch"))
 				b := launch(t, nil, syscall.SysProcAttr{Setsid: true}, words...)
 				b.out.wait(t, "ready")
-				b.settle(init)
 				command := onlyChild(t, b.cmd.Process.Pid)
 				b.signal(sig.TSTP)
 				awaitState(t, b.cmd.Process.Pid, "T")
@@ -819,7 +794,6 @@ func TestDropinPause(t *testing.T) {
 func pauseUntil(t *testing.T, end sig.Signal, init string, flags []string) {
 	b := bootInit(t, init, nil, flags...)
 	awaitExec(t, b.cmd.Process.Pid, init)
-	b.settle(init)
 	for _, s := range []sig.Signal{sig.HUP, sig.QUIT, sig.USR1, sig.USR2, sig.PIPE, sig.CONT, sig.WINCH, sig.CHLD, sig.RTMax} {
 		b.signal(s)
 	}
@@ -834,14 +808,19 @@ func pauseUntil(t *testing.T, end sig.Signal, init string, flags []string) {
 	}
 }
 
-// awaitExec waits until a process has become an init, and unless it is ours,
-// blocks TERM to wait for it.
+// awaitExec waits until a process has become an init, and sees to signals: others
+// block TERM to wait for it, and ours catches RTMIN, which Go's runtime does not.
 func awaitExec(t *testing.T, pid int, init string) {
 	t.Helper()
 	want := must(filepath.EvalSymlinks(init))
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-		if exe == want && (isOurs(init) || blocks(fmt.Sprintf("/proc/%d", pid)).Has(sig.TERM)) {
+		ready := blocks(pid).Has(sig.TERM)
+		if isOurs(init) {
+			caught, _ := proc.Caught(pid)
+			ready = caught.Has(sig.RTMin)
+		}
+		if exe == want && ready {
 			return
 		}
 	}

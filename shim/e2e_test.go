@@ -7,13 +7,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/script"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
@@ -89,83 +86,9 @@ func compareReal(t *testing.T, s *script.Script, ready time.Time, got map[string
 	}
 }
 
-// TestAllSignalsByAllRewrites sends every signal that can be caught through
-// every rewrite to a signal that a command can catch.
-func TestAllSignalsByAllRewrites(t *testing.T) {
-	unseen := sig.SetOf(sig.KILL, sig.STOP, 27, 32, 33, 34) // by our command, a Go program
-	from := slices.Collect(sig.Set(^uint64(0)).Without(unseen).Without(sig.SetOf(sig.CHLD)).All)
-	to := slices.Collect(sig.Set(^uint64(0)).Without(unseen).All)
-	if len(from) != 57 || len(to) != 58 {
-		t.Fatalf("%d signals by %d", len(from), len(to))
-	}
-	for shift := range to {
-		sendThrough(t, from, func(i int) sig.Signal { return to[(i+shift)%len(to)] })
-	}
-}
-
-// sendThrough sends all of from, each rewritten to what to says, and wants each
-// to arrive once. They go one by one: the kernel lets a pending CONT and a
-// pending stop cancel each other.
-func sendThrough(t *testing.T, from []sig.Signal, to func(i int) sig.Signal) {
-	t.Helper()
-	var rewrites, want []string
-	for i, s := range from {
-		rewrites = append(rewrites, fmt.Sprintf("%d:%d", int(s), int(to(i))))
-		want = append(want, fmt.Sprintf("got %v", to(i)))
-	}
-	b := boot(t, nil, append([]string{"-r", strings.Join(rewrites, ","), "--"}, self("catch")...)...)
-	b.out.wait(t, "ready")
-	last := len(from) - 1
-	b.catchesAll(from[last])
-	for i, s := range from[:last] {
-		b.signal(s)
-		b.out.until(t, want[i], func() bool {
-			return slices.ContainsFunc(b.out.said, func(s said) bool { return s.text == want[i] })
-		})
-	}
-	b.tell("exit 0")
-	b.wants(0)
-	var got []string
-	for _, line := range b.out.all()[1:] {
-		if line.text != want[last] {
-			got = append(got, line.text)
-		}
-	}
-	if want = want[:last]; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-}
-
-// catchesAll waits until lameduck catches every signal. It begins to catch
-// most of them when the command runs already, last the last one.
-func (b *box) catchesAll(last sig.Signal) {
-	b.t.Helper()
-	for range 50 {
-		b.signal(last) // what is not caught yet is lost, and not late
-		for end := time.Now().Add(patience / 50); time.Now().Before(end); time.Sleep(time.Millisecond) {
-			if len(b.out.all()) > 1 {
-				return
-			}
-		}
-	}
-	b.t.Fatalf("%v does not arrive", last)
-}
-
-// TestRewriteToUncatchable covers what no command can catch, or no Go program.
-// (32 and 33 may be ignored by who was started with posix_spawn(3), as make
-// starts us: it leaves the C library's own signals so.)
-func TestRewriteToUncatchable(t *testing.T) {
-	for _, to := range []sig.Signal{sig.KILL, 27, 34} {
-		b := boot(t, nil, "-r", fmt.Sprintf("HUP:%d", int(to)), "--", "sh", "-c", "echo ready; exec sleep 60")
-		b.out.wait(t, "ready")
-		b.signal(sig.HUP)
-		b.wants(128 + int(to))
-	}
-}
-
 // TestExitCodes covers all 256 exit codes, and death by every signal that kills.
 func TestExitCodes(t *testing.T) {
-	harmless := sig.SetOf(sig.CHLD, sig.CONT, sig.URG, sig.WINCH, sig.STOP, 20, 21, 22, 32, 33)
+	harmless := sig.SetOf(sig.CHLD, sig.CONT, sig.URG, sig.WINCH, sig.STOP, 20, 21, 22)
 	want := map[string]int{}
 	for code := range 256 {
 		want[fmt.Sprintf("exit %d", code)] = code
@@ -206,26 +129,6 @@ func TestSubreaper(t *testing.T) {
 	}
 	b.tell("end")
 	b.wants(0)
-}
-
-// TestEarlySignal: a stop signal that comes before the command has been started
-// keeps it from being started.
-func TestEarlySignal(t *testing.T) {
-	// A blocked signal stays pending through exec, until lameduck catches it.
-	// (USR1, since Go's runtime unblocks TERM before any code of ours.)
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	var usr1, before unix.Sigset_t
-	usr1.Val[0] = 1 << (unix.SIGUSR1 - 1)
-	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &usr1, &before); err != nil {
-		t.Fatal(err)
-	}
-	defer unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil)
-	b := bootFrom(t, "stage-early", nil, "-d", "1", "-r", "TERM:USR1", "--", "echo", "started")
-	b.wants(138)
-	if out := b.out.all(); len(out) > 0 {
-		t.Errorf("the command ran: %v", out)
-	}
 }
 
 // TestNotFound: 127 and 126, with one line that names the command.

@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -484,83 +483,6 @@ func TestOrphanStorm(t *testing.T) {
 	b.stopsInTime()
 }
 
-// unpassed are the signals that the storms leave out: the stop signal, what is
-// not passed on to a Go program, and CONT, which undoes pending TSTP, TTIN and
-// TTOU.
-var unpassed = sig.SetOf(sig.KILL, sig.STOP, sig.TERM, sig.CHLD, 27, 32, 33, 34, sig.CONT)
-
-// TestSignalStorm: whatever the storm, no kind of signal vanishes, none comes
-// that was not sent, and one that is not pending already is never merged.
-func TestSignalStorm(t *testing.T) {
-	t.Parallel()
-	b := boot(t, nil, append([]string{"-d", "1", "--"}, self("catch")...)...)
-	b.out.wait(t, "ready")
-	kinds := slices.Collect(sig.Set(^uint64(0)).Without(unpassed).All)
-	const each = 20
-	b.catchesAll(kinds[len(kinds)-1])
-	b.volleys(kinds, each)
-	b.signal(sig.CONT)
-	b.out.wait(t, "got CONT")
-	last := kinds[len(kinds)-1] // of what is pending it comes last
-	wild := slices.DeleteFunc(slices.Clone(kinds), func(s sig.Signal) bool { return s == sig.URG || s == last })
-	b.storm(wild, 10_000)
-	for i := range 3 { // neither we nor the command take what is pending at one moment only
-		b.signal(last)
-		b.out.until(t, "the storm's end", func() bool { return countOf(b.out.said, "got "+last.String()) > each+1+i })
-	}
-	got := b.tally()
-	for _, s := range wild {
-		if got[s.String()] <= each {
-			t.Errorf("%v vanished", s)
-		}
-	}
-	if len(got) != len(kinds)+1 || got["URG"] != each {
-		t.Errorf("sent %v, got %v", kinds, got)
-	}
-	b.stopsInTime()
-}
-
-// storm sends n signals of these kinds at random, from several threads.
-func (b *box) storm(kinds []sig.Signal, n int) {
-	var senders sync.WaitGroup
-	for range 4 {
-		senders.Go(func() {
-			for range n / 4 {
-				b.signal(kinds[rand.IntN(len(kinds))])
-			}
-		})
-	}
-	senders.Wait()
-}
-
-// volleys sends one of each kind at once, and wants one of each, n times.
-func (b *box) volleys(kinds []sig.Signal, n int) {
-	b.t.Helper()
-	before := b.tally()
-	for range n {
-		lines := len(b.out.all())
-		for _, s := range kinds {
-			b.signal(s)
-		}
-		b.out.count(b.t, lines+len(kinds))
-	}
-	after := b.tally()
-	for _, s := range kinds {
-		if got := after[s.String()] - before[s.String()]; got != n {
-			b.t.Errorf("%v: sent %d, got %d", s, n, got)
-		}
-	}
-}
-
-func countOf(list []said, text string) (n int) {
-	for _, s := range list {
-		if s.text == text {
-			n++
-		}
-	}
-	return n
-}
-
 // TestNoProc: without /proc all that does not need it works; with what would
 // need it, lameduck does what is next best.
 func TestNoProc(t *testing.T) {
@@ -830,38 +752,6 @@ func TestDieTogether(t *testing.T) {
 	})
 }
 
-// TestTermAtStart: a TERM while we start is not lost, unless the kernel drops it,
-// as it does while PID 1 has no handler. (2 is Go's own handler, as long as none
-// of our code has run.)
-func TestTermAtStart(t *testing.T) {
-	var mu sync.Mutex
-	codes := map[int]int{}
-	for _, flags := range [][]string{{"--"}, {"-d", "0.1", "--"}} {
-		many(t, 300, func() {
-			b := bare(t, append(flags, "sleep", "1000")...)
-			time.Sleep(rand.N(5 * time.Millisecond))
-			ready := func() bool {
-				set, _ := strconv.ParseUint(status(b.cmd.Process.Pid, "SigCgt"), 16, 64)
-				return sig.Set(set).Has(sig.TERM)
-			}
-			early := !ready()
-			b.signal(sig.TERM)
-			if early {
-				eventually(t, "TERM is caught", func() bool { return ready() || over(b.cmd.Process.Pid) })
-				unix.Kill(b.cmd.Process.Pid, unix.SIGTERM)
-			}
-			code := b.leaves()
-			mu.Lock()
-			codes[code]++
-			mu.Unlock()
-		})
-	}
-	t.Log("exit codes and how often: ", codes)
-	if codes[143]+codes[2] != 600 || codes[143] == 0 {
-		t.Error("others than 143 and 2")
-	}
-}
-
 // TestLinger: what is left of the container gets its TERM, wherever it went, and
 // is waited for; the code stays the command's.
 func TestLinger(t *testing.T) {
@@ -933,7 +823,6 @@ func TestSoak(t *testing.T) {
 		return fds, status(pid, "Threads"), rss(pid)
 	}
 	kinds := slices.Collect(sig.Set(^uint64(0)).Without(unpassed).All)
-	b.catchesAll(kinds[len(kinds)-1])
 	b.volleys(kinds, 20)
 	fds, threads, kib := look()
 	for end := time.Now().Add(*soak); time.Now().Before(end); {

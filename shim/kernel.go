@@ -2,6 +2,7 @@ package shim
 
 import (
 	"os"
+	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
@@ -12,10 +13,9 @@ import (
 // calls it. The time is the one thing that does not come through here:
 // testing/synctest makes it virtual where a test wants it so.
 type kernel struct {
-	signals <-chan os.Signal
+	next func(until time.Time) sig.Signal // waits for a signal; 0: for that time in vain
 
 	// Before the start, when all may fail.
-	nudge   func() error             // sends ourselves a CHLD
 	prepare func() error             // takes what may later be denied
 	adopt   func() error             // makes us the reaper of orphans
 	follow  func(s sig.Signal) error // has s sent to us when our parent ends
@@ -36,17 +36,14 @@ type kernel struct {
 	flush func()
 }
 
-// system is the real one. The signals of named are caught before the start,
-// beside those that always are; the rest when the command runs.
-func system(named sig.Set) kernel {
+// system is the real one.
+func system() kernel {
 	out := stderr.New(2)
 	parent := os.Getppid()
 	var command proc.Command
 	return kernel{
-		signals: sig.Caught(),
-		nudge:   func() error { return proc.Kill(os.Getpid(), sig.CHLD) },
+		next: sig.Next,
 		prepare: func() error {
-			sig.Catch(named)
 			if err := proc.CheckDescriptors(); err != nil {
 				return err
 			}
@@ -60,10 +57,7 @@ func system(named sig.Set) kernel {
 			command.Blocked, command.Ignored = sig.Inherited()
 			return command.Start()
 		},
-		started: func() {
-			go sig.Catch(sig.Catchable()) // the loop may already reap
-			proc.LetGo()
-		},
+		started:     proc.LetGo,
 		kill:        proc.Kill,
 		reap:        proc.Reap,
 		caught:      proc.Caught,

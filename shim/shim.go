@@ -3,7 +3,6 @@ package shim
 import (
 	"fmt"
 	"os"
-	"syscall"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
@@ -37,7 +36,7 @@ func Run(cfg Config) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return run(cfg, p, system(p.stop.Stops|p.stop.Rewrites.Given()))
+	return run(cfg, p, system())
 }
 
 // loop is the one goroutine that selects, decides, acts, kills and reaps.
@@ -109,51 +108,27 @@ func (l *loop) family() error {
 	return nil
 }
 
-// drain takes the signals that came while we were starting. Go hands them over
-// in batches; of two CHLD of our own the second is in a later batch than what
-// came before the first, so when it is through, all of that is.
+// drain takes the signals that came while we were starting.
 func (l *loop) drain() {
-	for range 2 {
-		if l.nudge() != nil {
-			return
-		}
-		for s := range l.signals {
-			if s == syscall.SIGCHLD {
-				break
-			}
-			l.signal(s)
-		}
+	for s := l.next(time.Now()); s != 0; s = l.next(time.Now()) {
+		l.signal(s)
 	}
 }
 
 // serve is the loop.
 func (l *loop) serve() {
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	for {
-		if len(l.signals) == 0 {
-			l.sweep() // a CHLD may have been dropped with the channel full
-		}
-		if l.done {
-			return
-		}
-		if at, ok := l.machine.Deadline(); ok {
-			timer.Reset(time.Until(at))
-		} else {
-			timer.Stop() // idle costs nothing
-		}
-		select {
-		case s := <-l.signals:
-			l.signal(s)
-		case <-timer.C:
+	for !l.done {
+		at, due := l.machine.Deadline() // none: idle costs nothing
+		if due && !time.Now().Before(at) {
 			l.tell(stop.Event{Kind: stop.Tick})
+		} else if s := l.next(at); s != 0 {
+			l.signal(s)
 		}
 	}
 }
 
 // signal tells the machine of a signal, unless it is ours.
-func (l *loop) signal(arrived os.Signal) {
-	s := sig.Signal(arrived.(syscall.Signal))
+func (l *loop) signal(s sig.Signal) {
 	switch {
 	case s == sig.CHLD:
 		l.sweep()

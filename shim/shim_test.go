@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,7 +35,7 @@ func TestScripts(t *testing.T) {
 }
 
 func playVirtual(t *testing.T, s *script.Script) {
-	w := &world{start: time.Now(), signals: make(chan os.Signal, 100), ended: make(chan death, 100)}
+	w := &world{start: time.Now(), signals: make(chan sig.Signal, 100), ended: make(chan death, 100)}
 	cfg := scriptConfig(t, s)
 	p, err := cfg.plan(false, !s.Job)
 	if err != nil {
@@ -49,7 +48,7 @@ func playVirtual(t *testing.T, s *script.Script) {
 		w.catches = w.catches.With(mustSignal(t, name))
 	}
 	for len(s.Events) > 0 && strings.HasPrefix(s.Events[0].Text, "early ") {
-		w.signals <- syscall.Signal(mustSignal(t, s.Events[0].Text[len("early "):]))
+		w.signals <- mustSignal(t, s.Events[0].Text[len("early "):])
 		s.Events = s.Events[1:]
 	}
 	code, err := run(cfg, p, w.kernel(t, s.Events))
@@ -127,7 +126,7 @@ func setFlag(cfg *Config, name, value string) (err error) {
 // script says so; what lameduck does is written down.
 type world struct {
 	start   time.Time
-	signals chan os.Signal
+	signals chan sig.Signal
 	ended   chan death
 	gone    bool    // the command is
 	rest    []int   // the other processes
@@ -176,14 +175,32 @@ func (w *world) happen(t *testing.T, events []script.Step) {
 		case "orphan":
 			w.end(anyOther, proc.Status{})
 		default:
-			w.signals <- syscall.Signal(mustSignal(t, word))
+			w.signals <- mustSignal(t, word)
 		}
+	}
+}
+
+func (w *world) next(until time.Time) sig.Signal {
+	var over <-chan time.Time
+	if !until.IsZero() {
+		over = time.After(time.Until(until))
+	}
+	select {
+	case s := <-w.signals:
+		return s
+	case <-over:
+	}
+	select { // both at one time
+	case s := <-w.signals:
+		return s
+	default:
+		return 0
 	}
 }
 
 func (w *world) end(pid int, status proc.Status) {
 	w.ended <- death{pid, status}
-	w.signals <- syscall.SIGCHLD
+	w.signals <- sig.CHLD
 }
 
 // reap is the loop's: it alone changes who is left.
@@ -223,12 +240,8 @@ func mustSignal(t *testing.T, text string) sig.Signal {
 
 func (w *world) kernel(t *testing.T, events []script.Step) kernel {
 	return kernel{
-		signals: w.signals,
-		prepare: func() error { return nil },
-		nudge: func() error {
-			w.signals <- syscall.SIGCHLD
-			return nil
-		},
+		next:        w.next,
+		prepare:     func() error { return nil },
 		start:       func(proc.Command) (int, error) { return commandPID, nil },
 		started:     func() { go w.happen(t, events) },
 		adopt:       func() error { return nil },

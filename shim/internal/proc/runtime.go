@@ -50,9 +50,10 @@ func rename(env []string, from, to string) (any bool) {
 	return any
 }
 
-// parked is how many spare threads wait for the rest of our life: one for each
-// goroutine that may sit in a system call (the loop, a stuck writer, the
-// catcher of signals) and one in hand.
+// parked is how many spare threads wait for the rest of our life. The loop has the
+// first thread for itself; besides a stuck writer may sit in a system call, the
+// garbage collector may run, and without our entry point the runtime has two
+// threads more for signals.
 const parked = 4
 
 // Settle makes Go's runtime frugal and has it fetch now what it would else

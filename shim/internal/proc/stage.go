@@ -26,15 +26,15 @@ const stageName = "lameduck-stage"
 // errNoStage is a system on which our own program cannot be found again.
 var errNoStage = errors.New("no second stage")
 
-// untouched are the signals that Go's runtime leaves as they were.
-var untouched = sig.SetOf(sig.KILL, sig.STOP, 32, 33, 34)
+// untouched are the signals that we leave ignored as they were; see sig.
+var untouched = sig.SetOf(32, 33)
 
 // listenPID begins the variable that says whom descriptors were passed to.
 const listenPID = "LISTEN_PID="
 
 // staged reports whether there is anything for the second stage to do.
 func (c *Command) staged() bool {
-	return (c.Blocked|c.Ignored).Without(untouched) != 0 ||
+	return c.Blocked|c.Ignored.Without(untouched) != 0 ||
 		slices.Contains(c.Env, listenPID+strconv.Itoa(os.Getpid()))
 }
 
@@ -89,12 +89,15 @@ func Stage(args []string) {
 	tell, _ := strconv.Atoi(args[1])
 	unix.CloseOnExec(tell)
 	runtime.LockOSThread() // the mask is the thread's
-	inherit(unhex(args[3]), unhex(args[4]))
 	env := Restore(os.Environ())
 	if i := slices.Index(env, listenPID+args[2]); i >= 0 {
 		env[i] = listenPID + strconv.Itoa(os.Getpid())
 	}
-	failed := execvp(args[5:], env, func(path string, argv []string) error { return syscall.Exec(path, argv, env) })
+	var failed *StartError
+	sig.Unblocked(func() {
+		inherit(unhex(args[3]), unhex(args[4]))
+		failed = execvp(args[5:], env, func(path string, argv []string) error { return syscall.Exec(path, argv, env) })
+	})
 	errno, _ := failed.Err.(syscall.Errno)
 	told := []byte{byte(errno), 0}
 	if failed.found {

@@ -88,10 +88,11 @@ func (c *Command) forkExec(path string, argv, env []string) (pid int, err error)
 	if c.Session {
 		attr.Sys = &syscall.SysProcAttr{Setsid: true, Setctty: c.releaseTerminal()}
 	}
-	pid, err = syscall.ForkExec(path, argv, attr)
+	fork := func() { pid, err = syscall.ForkExec(path, argv, attr) }
+	sig.Unblocked(fork)
 	if isTerminalError(err) && (attr.Sys.Foreground || attr.Sys.Setctty) {
 		attr.Sys.Foreground, attr.Sys.Setctty = false, false
-		pid, err = syscall.ForkExec(path, argv, attr)
+		sig.Unblocked(fork)
 	}
 	return pid, err
 }

@@ -92,8 +92,10 @@ func (c *Command) Released(s sig.Signal) bool {
 func StopSelf(s sig.Signal) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	var before sigaction
-	action(s, &sigaction{}, &before)
-	unix.Tgkill(unix.Getpid(), unix.Gettid(), unix.Signal(s))
-	action(s, &before, nil)
+	sig.Unblocked(func() {
+		var before sigaction
+		action(s, &sigaction{}, &before)
+		unix.Tgkill(unix.Getpid(), unix.Gettid(), unix.Signal(s))
+		action(s, &before, nil)
+	})
 }

@@ -3,35 +3,147 @@ package sig
 import (
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
+	"time"
+	"unsafe"
 )
 
-// caught takes what arrives. The runtime merges what is pending of one kind
-// and drops what finds the channel full, so the channel is larger than any
-// burst that fits between two turns of the loop. Unused, it costs address
-// space only.
-var caught = make(chan os.Signal, 8192)
+// A signal is noted where it arrives, and taken by the loop. os/signal would do,
+// and does where our ELF entry point did not come first; but it catches a signal
+// only when told so, some 40 µs each, and hands everything through a thread of its
+// own. So elsewhere a handler of our own notes it: every signal, from one system
+// call on (handler_*.s).
+//
+// A kind that has been noted is blocked until the loop has taken it. So none is
+// lost to another that never ceases, real-time signals stay in the kernel's queue,
+// and however many come, the loop gets on. Go's runtime keeps HUP, INT, QUIT,
+// ABRT, TERM and CHLD open in all of its threads; there they stay blocked after
+// the first.
 
-// first is caught before the command starts: what ends programs or wakes us.
-// Each costs some 40 µs, since the runtime hands it to a thread of its own; so
-// the others wait until the command runs.
-var first = SetOf(HUP, INT, QUIT, USR1, USR2, PIPE, Signal(syscall.SIGALRM), TERM, CHLD, CONT, WINCH, Signal(syscall.SIGTSTP))
+// arrived is the set of what has been noted.
+var arrived uint64
 
-// init is the only one of the program: until Notify is called a TERM makes a
-// Go program exit with 2, so nothing may come before it.
-func init() { Catch(first) }
+// open is how many more signals may arrive without being blocked. It goes on below
+// zero.
+var open int64
 
-// Catch starts to catch the signals of set too. Never signal.Ignore: an
-// ignored signal would stay ignored in the command.
-func Catch(set Set) {
-	list := make([]os.Signal, 0, Max)
-	for s := range set.All {
-		list = append(list, syscall.Signal(s))
-	}
-	if len(list) > 0 { // Notify takes an empty list for "all", SIGURG included
-		signal.Notify(caught, list...)
+// asleep is 1 where the loop sleeps or is about to. Who notes a signal sets it to
+// 0, and wakes the loop where it was 1.
+var asleep uint32
+
+// faults are what the kernel sends for a fault of the program's own, too. Those
+// are Go's.
+const faults Set = 1<<(syscall.SIGILL-1) | 1<<(syscall.SIGTRAP-1) | 1<<(syscall.SIGBUS-1) |
+	1<<(syscall.SIGFPE-1) | 1<<(syscall.SIGSEGV-1) | 1<<(syscall.SIGSYS-1)
+
+// init is the only one of the program, since until it has run a TERM may end us.
+func init() {
+	if entrySeen {
+		handle()
+	} else {
+		relay()
 	}
 }
 
-// Caught is where the caught signals come from, each a syscall.Signal.
-func Caught() <-chan os.Signal { return caught }
+// relay has Go's runtime take them. Never signal.Ignore: an ignored signal would
+// stay ignored in the command.
+func relay() {
+	from := make(chan os.Signal, 8192) // the runtime drops what finds it full
+	for s := range Catchable().All {
+		signal.Notify(from, syscall.Signal(s))
+	}
+	go func() {
+		for s := range from {
+			atomic.OrUint64(&arrived, uint64(SetOf(Signal(s.(syscall.Signal)))))
+			if atomic.SwapUint32(&asleep, 0) == 1 {
+				syscall.Syscall(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(&asleep)), futexWake, 1)
+			}
+		}
+	}()
+}
+
+// burst is how many signals Unblocked stands. With as many it would take 10 ms.
+const burst = 10_000
+
+// Unblocked calls f while all signals get through to this thread and stay so: who
+// is started by it inherits none that is blocked. The loop's thread is meant.
+func Unblocked(f func()) {
+	if !entrySeen {
+		f()
+		return
+	}
+	atomic.StoreInt64(&open, burst)
+	unblock()
+	f()
+	atomic.StoreInt64(&open, 0)
+}
+
+func unblock() {
+	var none uint64
+	const setMask = 2 // SIG_SETMASK
+	syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, setMask, uintptr(unsafe.Pointer(&none)), 0, 8, 0, 0)
+}
+
+// taken is what Next has yet to return.
+var taken Set
+
+// Next is a signal that has arrived. Where there is none it waits for one until
+// then, or for ever if until is zero, and returns 0 if none came; it may return
+// 0 earlier. What came at one time is in the order of the numbers, as with
+// sigtimedwait(2). Only the loop calls Next.
+func Next(until time.Time) Signal {
+	if s := take(); s != 0 {
+		return s
+	}
+	if entrySeen {
+		unblock()
+	}
+	atomic.StoreUint32(&asleep, 1)
+	if s := take(); s != 0 {
+		return s
+	}
+	sleep(until)
+	return take()
+}
+
+// take is a signal that has arrived, or 0. All that came at one time have their
+// turn before any that comes later.
+func take() Signal {
+	if taken == 0 {
+		taken = Set(atomic.SwapUint64(&arrived, 0))
+	}
+	for s := range taken.All {
+		taken = taken.Without(SetOf(s))
+		return s
+	}
+	return 0
+}
+
+// See futex(2); these are private to the process.
+const (
+	futexWait = 128
+	futexWake = 129
+)
+
+// moment is how long the loop sleeps lightly after it was busy.
+const moment = 2 * time.Millisecond
+
+// sleep sleeps until then while asleep is 1. What comes often comes soon again:
+// so for a moment Go's scheduler is not told of it, since to give it the
+// processor and have it back costs more than the work for one signal.
+func sleep(until time.Time) {
+	left := 100 * 365 * 24 * time.Hour
+	if !until.IsZero() {
+		left = max(0, time.Until(until))
+	}
+	if entrySeen { // else the relay needs the processor
+		light := syscall.NsecToTimespec(int64(min(left, moment)))
+		_, _, errno := syscall.RawSyscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(&asleep)), futexWait, 1, uintptr(unsafe.Pointer(&light)), 0, 0)
+		if left -= moment; errno != syscall.ETIMEDOUT || left <= 0 {
+			return
+		}
+	}
+	limit := syscall.NsecToTimespec(int64(left))
+	syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(&asleep)), futexWait, 1, uintptr(unsafe.Pointer(&limit)), 0, 0)
+}

@@ -1,24 +1,35 @@
 #include "textflag.h"
 
+// What is blocked until our init: all but faults.
+DATA early<>+0(SB)/8, $0xffffffffbffffb27
+GLOBL early<>(SB), RODATA, $8
+
+
 // entry is the ELF entry point where the linker is told so (-E). Before Go's
-// runtime changes them it notes the signal mask and what is ignored, and hides
-// the variables that are meant for a command written in Go: the first byte of
-// their names becomes 1. Then it goes on to where Go programs begin. The stack
-// holds argc, argv, 0, envp, 0, and must stay as it is.
+// runtime changes them it notes the signal mask and what is ignored; it sees to
+// it that nothing is lost until our init; and it hides the variables that are
+// meant for a command written in Go: the first byte of their names becomes 1.
+// Then it goes on to where Go programs begin. The stack holds argc, argv, 0,
+// envp, 0, and must stay as it is.
 TEXT ·entry(SB), NOSPLIT|NOFRAME, $0
-	// rt_sigprocmask(SIG_BLOCK, NULL, &entryBlocked, 8)
+	// rt_sigprocmask(SIG_SETMASK, &early, &entryBlocked, 8)
 	MOVQ $14, AX
-	MOVQ $0, DI
-	MOVQ $0, SI
+	MOVQ $2, DI
+	LEAQ early<>(SB), SI
 	LEAQ ·entryBlocked(SB), DX
 	MOVQ $8, R10
 	SYSCALL
 	MOVQ $1, BX
 signal:
-	// rt_sigaction(BX, NULL, &entryAction, 8)
+	// rt_sigaction(BX, NULL or our handler, &entryAction, 8)
 	MOVQ $13, AX
 	MOVQ BX, DI
 	MOVQ $0, SI
+	MOVQ $0x804e, CX // HUP, INT, QUIT, ABRT, TERM: Go's runtime unblocks them, and only then sees to them
+	BTQ  BX, CX
+	JCC  query
+	LEAQ ·noting(SB), SI
+query:
 	LEAQ ·entryAction(SB), DX
 	MOVQ $8, R10
 	SYSCALL

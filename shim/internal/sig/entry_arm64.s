@@ -1,20 +1,27 @@
 #include "textflag.h"
 
+DATA early<>+0(SB)/8, $0xffffffffbffffb27
+GLOBL early<>(SB), RODATA, $8
+
 // entry: see entry_amd64.s.
 TEXT ·entry(SB), NOSPLIT|NOFRAME, $0
-	// rt_sigprocmask(SIG_BLOCK, NULL, &entryBlocked, 8)
+	// rt_sigprocmask(SIG_SETMASK, &early, &entryBlocked, 8)
 	MOVD $135, R8
-	MOVD $0, R0
-	MOVD $0, R1
+	MOVD $2, R0
+	MOVD $early<>(SB), R1
 	MOVD $·entryBlocked(SB), R2
 	MOVD $8, R3
 	SVC
 	MOVD $1, R19
+	MOVD $1, R6
 signal:
-	// rt_sigaction(R19, NULL, &entryAction, 8)
+	// rt_sigaction(R19, NULL or our handler, &entryAction, 8)
 	MOVD $134, R8
 	MOVD R19, R0
-	MOVD $0, R1
+	LSL  R19, R6, R4
+	TST  $0x804e, R4 // as in entry_amd64.s
+	MOVD $·noting(SB), R1
+	CSEL NE, R1, ZR, R1
 	MOVD $·entryAction(SB), R2
 	MOVD $8, R3
 	SVC
@@ -22,10 +29,9 @@ signal:
 	CMP  $1, R4 // SIG_IGN
 	BNE  nextSignal
 	SUB  $1, R19, R5
-	MOVD $1, R6
-	LSL  R5, R6, R6
+	LSL  R5, R6, R5
 	MOVD ·entryIgnored(SB), R7
-	ORR  R6, R7, R7
+	ORR  R5, R7, R7
 	MOVD R7, ·entryIgnored(SB)
 nextSignal:
 	ADD  $1, R19, R19
@@ -36,7 +42,6 @@ nextSignal:
 	MOVD (R19), R0         // argc
 	ADD  $16, R19, R19
 	ADD  R0<<3, R19, R19   // envp
-	MOVD $1, R6
 	MOVD $0x3d47554245444f47, R8  // "GODEBUG="
 	MOVD $0x4245434152544f47, R9  // "GOTRACEB"ACK
 	MOVD $0x4f525058414d4f47, R10 // "GOMAXPRO"CS

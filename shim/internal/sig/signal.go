@@ -126,6 +126,9 @@ func parseRealTime(name string) (Signal, bool) {
 // URG a second, and one that somebody else sent cannot be told from those.
 var preemption = "on"
 
+// withoutEntry begins what holds only where our entry point did not come first.
+const withoutEntry = "this binary was built without -E for the linker, or for another machine than amd64 and arm64, so "
+
 // Uncatchable says why lameduck can never see s arrive, or "" when it can.
 func Uncatchable(s Signal) string {
 	switch s {
@@ -133,14 +136,18 @@ func Uncatchable(s Signal) string {
 		return "the kernel lets no program catch it"
 	case CHLD:
 		return "lameduck itself needs it to reap"
-	case Signal(syscall.SIGPROF):
-		return "Go's runtime keeps it for profiling"
 	case URG:
 		if preemption != "off" {
 			return "this binary was built without -X runtime.godebugDefault=asyncpreemptoff=1, so Go's runtime uses it"
 		}
-	case 32, 33, RTMin:
-		return "Go's runtime leaves it to the C library's threads"
+	}
+	if !entrySeen {
+		switch s {
+		case Signal(syscall.SIGPROF):
+			return withoutEntry + "Go's runtime keeps it for profiling"
+		case 32, 33, RTMin:
+			return withoutEntry + "Go's runtime leaves it to the C library's threads"
+		}
 	}
 	return ""
 }

@@ -99,6 +99,7 @@ func (w *Writer) later(line []byte) bool {
 	select {
 	case w.queue <- line:
 		w.waiting.Add(1)
+		runtime.Gosched() // most often it can be written at once
 		return true
 	default:
 		return false

@@ -1,0 +1,68 @@
+#include "textflag.h"
+
+// handler blocks the signal DI for this thread, unless a few may stay open, and
+// notes it. The kernel calls it on the thread's signal stack, with all signals
+// blocked; DX is the ucontext, with the mask to return to.
+TEXT ·handler(SB), NOSPLIT|NOFRAME, $0
+	LOCK
+	DECQ ·open(SB)
+	JPL  note
+	LEAQ -1(DI), AX
+	BTSQ AX, 296(DX) // uc_sigmask
+note:
+	JMP  note<>(SB)
+
+// note notes the signal DI, and wakes the loop if it sleeps.
+TEXT note<>(SB), NOSPLIT|NOFRAME, $0
+	DECQ DI
+	LOCK
+	BTSQ DI, ·arrived(SB)
+	MOVL $0, AX
+	XCHGL AX, ·asleep(SB)
+	TESTL AX, AX
+	JZ   awake
+	// futex(&asleep, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1)
+	MOVQ $202, AX
+	LEAQ ·asleep(SB), DI
+	MOVQ $129, SI
+	MOVQ $1, DX
+	SYSCALL
+awake:
+	RET
+
+// faultHandler looks at si_code: the kernel's own are positive.
+TEXT ·faultHandler(SB), NOSPLIT|NOFRAME, $0
+	CMPL 8(SI), $0
+	JLE  sent
+	MOVQ ·goHandler(SB), AX
+	JMP  AX
+sent:
+	JMP  note<>(SB)
+
+// restorer is where handlers return to: rt_sigreturn().
+TEXT restorer<>(SB), NOSPLIT|NOFRAME, $0
+	MOVQ $15, AX
+	SYSCALL
+	INT  $3
+
+// struct sigaction: the handler, the flags (SA_SIGINFO, SA_ONSTACK, SA_RESTART,
+// SA_RESTORER), the restorer, the mask.
+DATA ·noting+0(SB)/8, $·handler(SB)
+DATA ·noting+8(SB)/8, $0x1c000004
+DATA ·noting+16(SB)/8, $restorer<>(SB)
+DATA ·noting+24(SB)/8, $-1
+GLOBL ·noting(SB), RODATA, $32
+
+DATA ·faulting+0(SB)/8, $·faultHandler(SB)
+DATA ·faulting+8(SB)/8, $0x1c000004
+DATA ·faulting+16(SB)/8, $restorer<>(SB)
+DATA ·faulting+24(SB)/8, $-1
+GLOBL ·faulting(SB), RODATA, $32
+
+// func handlers() (noting, faulting uintptr)
+TEXT ·handlers(SB), NOSPLIT, $0-16
+	LEAQ ·noting(SB), AX
+	MOVQ AX, noting+0(FP)
+	LEAQ ·faulting(SB), AX
+	MOVQ AX, faulting+8(FP)
+	RET

@@ -1,0 +1,74 @@
+#include "textflag.h"
+
+// handler: see handler_amd64.s. The signal is in R0, the ucontext in R2.
+TEXT ·handler(SB), NOSPLIT|NOFRAME, $0
+	MOVD $·open(SB), R3
+open:
+	LDAXR (R3), R4
+	SUB   $1, R4, R4
+	STLXR R4, (R3), R5
+	CBNZW R5, open
+	TBZ   $63, R4, note
+	SUB   $1, R0, R3
+	MOVD  $1, R4
+	LSL   R3, R4, R4
+	MOVD  40(R2), R5 // uc_sigmask
+	ORR   R4, R5, R5
+	MOVD  R5, 40(R2)
+note:
+	JMP   note<>(SB)
+
+TEXT note<>(SB), NOSPLIT|NOFRAME, $0
+	SUB  $1, R0, R0
+	MOVD $1, R3
+	LSL  R0, R3, R3
+	MOVD $·arrived(SB), R1
+again:
+	LDAXR (R1), R4
+	ORR   R3, R4, R4
+	STLXR R4, (R1), R5
+	CBNZW R5, again
+	MOVD  $·asleep(SB), R0
+wake:
+	LDAXRW (R0), R3
+	STLXRW ZR, (R0), R4
+	CBNZW  R4, wake
+	CBZW   R3, awake
+	// futex(&asleep, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1)
+	MOVD $98, R8
+	MOVD $129, R1
+	MOVD $1, R2
+	SVC
+awake:
+	RET
+
+TEXT ·faultHandler(SB), NOSPLIT|NOFRAME, $0
+	MOVW 8(R1), R2
+	CMPW $0, R2
+	BLE  sent
+	MOVD ·goHandler(SB), R2
+	JMP  (R2)
+sent:
+	JMP  note<>(SB)
+
+// struct sigaction: the handler, the flags (SA_SIGINFO, SA_ONSTACK, SA_RESTART),
+// no restorer, the mask.
+DATA ·noting+0(SB)/8, $·handler(SB)
+DATA ·noting+8(SB)/8, $0x18000004
+DATA ·noting+16(SB)/8, $0
+DATA ·noting+24(SB)/8, $-1
+GLOBL ·noting(SB), RODATA, $32
+
+DATA ·faulting+0(SB)/8, $·faultHandler(SB)
+DATA ·faulting+8(SB)/8, $0x18000004
+DATA ·faulting+16(SB)/8, $0
+DATA ·faulting+24(SB)/8, $-1
+GLOBL ·faulting(SB), RODATA, $32
+
+// func handlers() (noting, faulting uintptr)
+TEXT ·handlers(SB), NOSPLIT, $0-16
+	MOVD $·noting(SB), R0
+	MOVD R0, noting+0(FP)
+	MOVD $·faulting(SB), R0
+	MOVD R0, faulting+8(FP)
+	RET

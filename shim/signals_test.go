@@ -1,0 +1,321 @@
+package shim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/proc"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+)
+
+// TestAllSignalsByAllRewrites sends every signal that can be caught through
+// every rewrite to a signal that our command, a Go program, can catch.
+func TestAllSignalsByAllRewrites(t *testing.T) {
+	from := slices.Collect(sig.Set(^uint64(0)).Without(sig.SetOf(sig.KILL, sig.STOP, sig.CHLD)).All)
+	to := slices.Collect(sig.Set(^uint64(0)).Without(sig.SetOf(sig.KILL, sig.STOP, 27, 32, 33, 34)).All)
+	for shift := range to {
+		sendThrough(t, from, func(i int) sig.Signal { return to[(i+shift)%len(to)] })
+	}
+}
+
+// sendThrough sends all of from, each rewritten to what to says, and wants each
+// to arrive once. They go one by one: the kernel lets a pending CONT and a
+// pending stop cancel each other.
+func sendThrough(t *testing.T, from []sig.Signal, to func(i int) sig.Signal) {
+	t.Helper()
+	var rewrites, want []string
+	for i, s := range from {
+		rewrites = append(rewrites, fmt.Sprintf("%d:%d", int(s), int(to(i))))
+		want = append(want, fmt.Sprintf("got %v", to(i)))
+	}
+	b := boot(t, nil, append([]string{"-r", strings.Join(rewrites, ","), "--"}, self("catch")...)...)
+	b.out.wait(t, "ready")
+	for i, s := range from {
+		b.signal(s)
+		b.out.count(t, i+2)
+	}
+	b.tell("exit 0")
+	b.wants(0)
+	var got []string
+	for _, line := range b.out.all()[1:] {
+		got = append(got, line.text)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestRewriteToUncatchable covers what no command can catch, or no Go program.
+func TestRewriteToUncatchable(t *testing.T) {
+	for _, to := range []sig.Signal{sig.KILL, 27, 32, 33, 34} {
+		b := boot(t, nil, "-r", fmt.Sprintf("HUP:%d", int(to)), "--", "sh", "-c", "echo ready; exec sleep 60")
+		b.out.wait(t, "ready")
+		b.signal(sig.HUP)
+		b.wants(128 + int(to))
+	}
+}
+
+// TestEarlySignal: a stop signal that comes before the command has been started
+// keeps it from being started.
+func TestEarlySignal(t *testing.T) {
+	// A blocked signal stays pending through exec, until lameduck catches it.
+	// (USR1, since Go's runtime unblocks TERM before any code of ours.)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var usr1, before unix.Sigset_t
+	usr1.Val[0] = 1 << (unix.SIGUSR1 - 1)
+	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &usr1, &before); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil)
+	b := bootFrom(t, "stage-early", nil, "-d", "1", "-r", "TERM:USR1", "--", "echo", "started")
+	b.wants(138)
+	if out := b.out.all(); len(out) > 0 {
+		t.Errorf("the command ran: %v", out)
+	}
+}
+
+// TestTermAtStart: a TERM while we start is not lost, unless the kernel drops it,
+// as it does while PID 1 has no handler. (2 is Go's own handler, as long as none
+// of our code has run.)
+func TestTermAtStart(t *testing.T) {
+	var mu sync.Mutex
+	codes := map[int]int{}
+	for _, flags := range [][]string{{"--"}, {"-d", "0.1", "--"}} {
+		many(t, 300, func() {
+			b := bare(t, append(flags, "sleep", "1000")...)
+			time.Sleep(rand.N(5 * time.Millisecond))
+			ready := func() bool {
+				set, _ := strconv.ParseUint(status(b.cmd.Process.Pid, "SigCgt"), 16, 64)
+				return sig.Set(set).Has(sig.TERM)
+			}
+			early := !ready()
+			b.signal(sig.TERM)
+			if early {
+				eventually(t, "TERM is caught", func() bool { return ready() || over(b.cmd.Process.Pid) })
+				unix.Kill(b.cmd.Process.Pid, unix.SIGTERM)
+			}
+			code := b.leaves()
+			mu.Lock()
+			codes[code]++
+			mu.Unlock()
+		})
+	}
+	t.Log("exit codes and how often: ", codes)
+	if codes[143]+codes[2] != 600 || codes[143] == 0 {
+		t.Error("others than 143 and 2")
+	}
+}
+
+// unpassed are the signals that the storms leave out: the stop signal, what is
+// not passed on to a Go program, and CONT, which undoes pending TSTP, TTIN and
+// TTOU.
+var unpassed = sig.SetOf(sig.KILL, sig.STOP, sig.TERM, sig.CHLD, 27, 32, 33, 34, sig.CONT)
+
+// TestSignalStorm: whatever the storm, no kind of signal vanishes, none comes
+// that was not sent, and one that is not pending already is never merged.
+func TestSignalStorm(t *testing.T) {
+	t.Parallel()
+	b := boot(t, nil, append([]string{"-d", "1", "--"}, self("catch")...)...)
+	b.out.wait(t, "ready")
+	kinds := slices.Collect(sig.Set(^uint64(0)).Without(unpassed).All)
+	const each = 20
+	b.volleys(kinds, each)
+	b.signal(sig.CONT)
+	b.out.wait(t, "got CONT")
+	last := kinds[len(kinds)-1] // of what is pending it comes last
+	wild := slices.DeleteFunc(slices.Clone(kinds), func(s sig.Signal) bool { return s == sig.URG || s == last })
+	b.storm(wild, 10_000)
+	for i := range 3 { // neither we nor the command take what is pending at one moment only
+		b.signal(last)
+		b.out.until(t, "the storm's end", func() bool { return countOf(b.out.said, "got "+last.String()) > each+i })
+	}
+	got := b.tally()
+	for _, s := range wild {
+		if got[s.String()] <= each {
+			t.Errorf("%v vanished", s)
+		}
+	}
+	if len(got) != len(kinds)+1 || got["URG"] != each {
+		t.Errorf("sent %v, got %v", kinds, got)
+	}
+	b.stopsInTime()
+}
+
+// TestHoldInStorm: signals that never cease keep neither the end of a hold nor
+// a death from being seen.
+func TestHoldInStorm(t *testing.T) {
+	t.Parallel()
+	b := boot(t, nil, append([]string{"-d", "1", "-r", "HUP:0,64:0", "--"}, trapper...)...)
+	b.out.wait(t, "ready")
+	few := unix.Rlimit{Cur: 1000, Max: 1000} // or the queue, which is the user's, could be too full for other tests
+	if err := unix.Prlimit(b.cmd.Process.Pid, unix.RLIMIT_SIGPENDING, &few, nil); err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan struct{})
+	var senders sync.WaitGroup
+	for _, s := range []unix.Signal{unix.SIGHUP, 64} {
+		senders.Go(func() {
+			for {
+				select {
+				case <-over:
+					return
+				default:
+					unix.Kill(b.cmd.Process.Pid, s)
+				}
+			}
+		})
+	}
+	b.stopsInTime()
+	close(over)
+	senders.Wait()
+}
+
+// storm sends n signals of these kinds at random, from several threads.
+func (b *box) storm(kinds []sig.Signal, n int) {
+	var senders sync.WaitGroup
+	for range 4 {
+		senders.Go(func() {
+			for range n / 4 {
+				b.signal(kinds[rand.IntN(len(kinds))])
+			}
+		})
+	}
+	senders.Wait()
+}
+
+// volleys sends one of each kind at once, and wants one of each, n times.
+func (b *box) volleys(kinds []sig.Signal, n int) {
+	b.t.Helper()
+	before := b.tally()
+	for range n {
+		lines := len(b.out.all())
+		for _, s := range kinds {
+			b.signal(s)
+		}
+		b.out.count(b.t, lines+len(kinds))
+	}
+	after := b.tally()
+	for _, s := range kinds {
+		if got := after[s.String()] - before[s.String()]; got != n {
+			b.t.Errorf("%v: sent %d, got %d", s, n, got)
+		}
+	}
+}
+
+func countOf(list []said, text string) (n int) {
+	for _, s := range list {
+		if s.text == text {
+			n++
+		}
+	}
+	return n
+}
+
+// TestSignalsAtStart: from our first instructions on no signal is lost, of
+// whatever kind. What comes before the command has been started is passed on
+// when it has.
+func TestSignalsAtStart(t *testing.T) {
+	kinds := []sig.Signal{sig.USR1, sig.CONT, 30, 35, 64}
+	flags := []string{"--log-level=debug", "-r", "USR1:WINCH,PWR:WINCH,35:WINCH,64:WINCH", "--", "sleep", "1000"}
+	many(t, 100, func() {
+		b := bare(t, flags...)
+		eventually(t, "signals are blocked, or caught", func() bool {
+			blocked, _ := strconv.ParseUint(status(b.cmd.Process.Pid, "SigBlk"), 16, 64)
+			caught, _ := proc.Caught(b.cmd.Process.Pid)
+			return (sig.Set(blocked) | caught).Has(sig.RTMax)
+		})
+		for _, s := range kinds {
+			b.signal(s)
+		}
+		for _, s := range kinds {
+			b.err.wait(t, ": "+s.String())
+		}
+		b.cmd.Process.Kill()
+		b.leaves()
+	})
+}
+
+// TestQueued: real-time signals are queued, and as many are passed on as came.
+// The command is another lameduck, which says to a file what arrives.
+func TestQueued(t *testing.T) {
+	const n = 500
+	log := filepath.Join(t.TempDir(), "log")
+	count := func(event string) int {
+		text, _ := os.ReadFile(log)
+		return strings.Count(string(text), "ing: "+event+"\n")
+	}
+	inner := []string{"sh", "-c", `exec "$@" 2>>"$0"`, log, binary, "--log-level=debug", "-r", "35:0,HUP:0", "sleep", "1000"}
+	b := boot(t, nil, inner...)
+	eventually(t, "the command runs", func() bool { return count("started") == 1 })
+	for range n {
+		b.signal(35)
+	}
+	eventually(t, "all arrive", func() bool { return count("RTMIN+1") >= n })
+	b.signal(sig.HUP)
+	eventually(t, "HUP arrives", func() bool { return count("HUP") == 1 })
+	if got := count("RTMIN+1"); got != n {
+		t.Errorf("sent %d, got %d", n, got)
+	}
+}
+
+// TestPlainBuild: what is built without the Makefile's flags passes on what Go's
+// runtime lets it.
+func TestPlainBuild(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lameduck")
+	build(t, "go", "build", "-o", path, "./cmd/lameduck")
+	passes(t, sig.Set(^uint64(0)).Without(unpassed.With(sig.URG)), path)
+}
+
+// TestForeignBuild: the same on another kind of processor, with all that is ours.
+func TestForeignBuild(t *testing.T) {
+	other := map[string]string{"amd64": "arm64", "arm64": "amd64"}[runtime.GOARCH]
+	emulator := map[string]string{"amd64": "qemu-x86_64", "arm64": "qemu-aarch64"}[other]
+	needs(t, "make", emulator)
+	path := filepath.Join(t.TempDir(), "lameduck")
+	build(t, "make", "build", "GOARCH="+other, "OUT="+path)
+	passes(t, sig.Set(^uint64(0)).Without(unpassed), must(exec.LookPath(emulator)), path)
+}
+
+func build(t *testing.T, words ...string) {
+	t.Helper()
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Dir = ".."
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%q: %v\n%s", words, err, out)
+	}
+}
+
+// passes wants signals passed on, orphans reaped and a hold, of a lameduck that
+// is called so.
+func passes(t *testing.T, kinds sig.Set, lameduck ...string) {
+	orphans := `for i in 1 2 3; do (: & : & : &); done; exec "$@"`
+	b := newBox(t, "stage", nil, append([]string{"-d", "1", "-r", "TERM:USR1", "sh", "-c", orphans, "sh"}, self("catch")...)...)
+	i := slices.Index(b.cmd.Args, binary)
+	b.cmd.Args = slices.Replace(b.cmd.Args, i, i+1, lameduck...)
+	b.run()
+	b.out.wait(t, "ready")
+	for s := range kinds.Without(sig.SetOf(sig.USR1)).All { // one by one: an emulator may have no queue
+		b.signal(s)
+		b.out.wait(t, "got "+s.String())
+	}
+	eventually(t, "orphans are reaped", func() bool { return len(children(b.cmd.Process.Pid)) == 1 })
+	b.signal(sig.TERM)
+	b.err.wait(t, "holding 1 s, then USR1")
+	b.out.wait(t, "got USR1")
+	b.tell("exit 7")
+	b.wants(7)
+}
