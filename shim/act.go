@@ -3,6 +3,7 @@ package shim
 import (
 	"fmt"
 
+	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
@@ -83,20 +84,25 @@ func (l *loop) send(s sig.Signal) {
 	}
 }
 
-// termRest asks what is left to end, each once. Where /proc cannot say what
-// that is, PID 1 may ask all there is.
+// termRest asks what is left to end, each once, and after the first time none
+// whose parent was asked: it belongs to that one's clean-up. Where /proc cannot
+// say what is left, PID 1 may ask all there is.
 func (l *loop) termRest() {
 	rest, ok := l.descendants()
 	if !ok {
-		rest = []int{everybody}
+		rest = []proc.Process{{PID: everybody}}
 	}
-	for _, pid := range rest {
-		if !l.termed[pid] {
-			l.termed[pid] = true
-			l.killOne(pid, sig.TERM)
-			l.killOne(pid, sig.CONT) // or what is stopped could not end
+	termed := map[int]bool{}
+	for _, p := range rest {
+		if !l.termed[p.PID] && l.termed[p.Parent] {
+			continue
+		}
+		if termed[p.PID] = true; !l.termed[p.PID] {
+			l.killOne(p.PID, sig.TERM)
+			l.killOne(p.PID, sig.CONT) // or what is stopped could not end
 		}
 	}
+	l.termed = termed
 }
 
 // killRest ends what is left. Between two looks there may be more; each look
@@ -108,8 +114,8 @@ func (l *loop) killRest() {
 			l.killOne(everybody, sig.KILL)
 			return
 		}
-		for _, pid := range rest {
-			l.killOne(pid, sig.KILL)
+		for _, p := range rest {
+			l.killOne(p.PID, sig.KILL)
 		}
 		if l.sweep(); len(rest) == 0 {
 			return

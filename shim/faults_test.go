@@ -507,11 +507,9 @@ func TestNoProc(t *testing.T) {
 		b.out.wait(t, "ready")
 		b.stopsInTime()
 	})
-	t.Run("ignored", func(t *testing.T) { // no second stage, so it finds USR1 as it always is
+	t.Run("ignored", func(t *testing.T) { // the second stage is found by the path we were executed by
 		t.Parallel()
-		b := bootFrom(t, "stage:no-proc,ignore=USR1", nil, append([]string{"-d", "1", "--"}, trapper...)...)
-		b.out.wait(t, "ready")
-		b.stopsInTime()
+		bootFrom(t, "stage:no-proc,ignore=USR1", nil, "sh", "-c", "kill -USR1 $$; exit 7").wants(7)
 	})
 	t.Run("linger", func(t *testing.T) { // asks all there is
 		b := noProc(t, nil, append([]string{"--linger", "10", "--", "sh", "-c", `"$@" & read x; exit 7`, "sh"}, self("remnant", "it")...)...)
@@ -780,6 +778,28 @@ func TestLinger(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLingerLeaves: what a process that has had its TERM starts for its clean-up
+// is left alone, however many others end meanwhile.
+func TestLingerLeaves(t *testing.T) {
+	const family = `
+	(trap 'sh -c "echo cleaning; read x; echo cleaned" <&3; exit' TERM; echo up; while :; do sleep 0.05; done) 3<&0 &
+	(trap 'exit' TERM; (trap '' TERM; echo up; sleep 0.3) & while :; do sleep 0.05; done) &
+	read x; exit 7`
+	b := boot(t, nil, "--log-level=debug", "--linger=15", "--", "sh", "-c", family)
+	b.out.count(t, 2)
+	b.tell("")
+	b.out.wait(t, "cleaning")
+	reaped := func() int {
+		b.err.mu.Lock()
+		defer b.err.mu.Unlock()
+		return countOf(b.err.said, "lameduck: lingering: orphan")
+	}
+	eventually(t, "others end", func() bool { return reaped() >= 2 })
+	b.tell("")
+	b.wants(7)
+	b.out.wait(t, "cleaned")
 }
 
 // TestParentDeath: when our parent is killed, the command hears of it.

@@ -26,7 +26,7 @@ type kernel struct {
 	kill        func(pid int, s sig.Signal) error
 	reap        func() (pid int, status proc.Status)
 	caught      func(pid int) (set sig.Set, ok bool)
-	descendants func() (pids []int, ok bool)
+	descendants func() (family []proc.Process, ok bool)
 	stopSelf    func(s sig.Signal)
 	handOver    func(pgrp int) bool // the terminal, if it is ours to give
 	takeBack    func(pgrp int)

@@ -47,13 +47,13 @@ type loop struct {
 	machine *stop.Machine
 	command int          // its pid; 0: it is not running
 	group   int          // its process group, which may outlive it
-	termed  map[int]bool // what is left and has had its TERM
+	termed  map[int]bool // what was left when we looked last, and has had its TERM
 	done    bool
 	code    int
 }
 
 func run(cfg Config, p plan, k kernel) (int, error) {
-	l := &loop{kernel: k, cfg: &cfg, plan: p, machine: stop.New(p.stop), termed: map[int]bool{}}
+	l := &loop{kernel: k, cfg: &cfg, plan: p, machine: stop.New(p.stop)}
 	defer l.flush()
 	if err := l.begin(); err != nil || l.done {
 		return l.code, err
@@ -176,7 +176,6 @@ func (l *loop) reaped(pid int) {
 		level = Warn
 	}
 	l.log(level, "reaped orphan %d", pid)
-	delete(l.termed, pid)
 }
 
 // tell hands an event to the machine and does what it answers.

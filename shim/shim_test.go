@@ -222,6 +222,13 @@ func (w *world) reap() (int, proc.Status) {
 	return proc.NoneYet, proc.Status{}
 }
 
+func (w *world) descendants() (family []proc.Process, ok bool) {
+	for _, pid := range w.rest {
+		family = append(family, proc.Process{PID: pid, Parent: 1})
+	}
+	return family, true
+}
+
 func (w *world) kill(pid int, s sig.Signal) error {
 	w.did("sends %v%s", s, to(pid))
 	if i := slices.Index(w.rest, pid); i >= 0 && s == sig.KILL {
@@ -249,7 +256,7 @@ func (w *world) kernel(t *testing.T, events []script.Step) kernel {
 		kill:        w.kill,
 		reap:        w.reap,
 		caught:      func(int) (sig.Set, bool) { return w.catches, w.catches != 0 },
-		descendants: func() ([]int, bool) { return slices.Clone(w.rest), true },
+		descendants: w.descendants,
 		stopSelf:    func(s sig.Signal) { w.did("stops itself with %v", s) },
 		handOver:    func(int) bool { w.did("hands over the terminal"); return true },
 		takeBack:    func(int) { w.did("takes back the terminal") },

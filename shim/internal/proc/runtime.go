@@ -8,6 +8,9 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // hidden is the first byte of the names of variables that Go's runtime was not
@@ -26,9 +29,23 @@ func SetAside() {
 	if !rename(env, "G", hidden) {
 		return
 	}
-	for _, self := range []string{"/proc/self/exe", os.Args[0]} {
+	for _, self := range ourselves() {
 		syscall.Exec(self, os.Args, env)
 	}
+}
+
+// ourselves are the paths at which our own program may be found: the second is
+// the one that we were executed by, getauxval(3)'s AT_EXECFN, which may be gone.
+func ourselves() []string {
+	const execfn = 31
+	paths := []string{"/proc/self/exe"}
+	vector, _ := unix.Auxv()
+	for _, entry := range vector {
+		if entry[0] == execfn {
+			paths = append(paths, unix.BytePtrToString(*(**byte)(unsafe.Pointer(&entry[1]))))
+		}
+	}
+	return paths
 }
 
 // Restore is env with what was hidden.

@@ -50,7 +50,12 @@ func (c *Command) startStaged() (pid int, err error) {
 	defer unix.Close(listen)
 	unix.FcntlInt(uintptr(tell), unix.F_SETFD, 0) // the stage is to inherit it
 	argv := append([]string{stageName, strconv.Itoa(tell), strconv.Itoa(os.Getpid()), hex(c.Blocked), hex(c.Ignored)}, c.Argv...)
-	pid, err = c.forkExec("/proc/self/exe", argv, c.Env)
+	err = errNoStage
+	for _, self := range ourselves() {
+		if pid, err = c.forkExec(self, argv, c.Env); err == nil {
+			break
+		}
+	}
 	unix.Close(tell)
 	if err != nil {
 		return 0, errNoStage

@@ -16,9 +16,12 @@ func ownProc() bool {
 	return err == nil && self == strconv.Itoa(os.Getpid())
 }
 
+// Process is a process and its parent.
+type Process struct{ PID, Parent int }
+
 // Descendants lists our children and theirs, the living and the dead that
 // nobody has reaped yet; ok is false where /proc cannot tell.
-func Descendants() (pids []int, ok bool) {
+func Descendants() (family []Process, ok bool) {
 	if !ownProc() {
 		return nil, false
 	}
@@ -26,18 +29,18 @@ func Descendants() (pids []int, ok bool) {
 	if err != nil {
 		return nil, false
 	}
-	children := map[int][]int{}
+	children := map[int][]Process{}
 	for _, entry := range entries {
 		if pid, err := strconv.Atoi(entry.Name()); err == nil {
-			parent := parentOf(pid)
-			children[parent] = append(children[parent], pid)
+			p := Process{pid, parentOf(pid)}
+			children[p.Parent] = append(children[p.Parent], p)
 		}
 	}
-	pids = slices.Clone(children[os.Getpid()])
-	for i := 0; i < len(pids); i++ {
-		pids = append(pids, children[pids[i]]...)
+	family = slices.Clone(children[os.Getpid()])
+	for i := 0; i < len(family); i++ {
+		family = append(family, children[family[i].PID]...)
 	}
-	return pids, true
+	return family, true
 }
 
 // parentOf reads the fourth field of proc_pid_stat(5); the second one, the
