@@ -1,9 +1,13 @@
 package shim
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"maps"
+	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -118,6 +122,33 @@ func TestOrphans(t *testing.T) {
 	boot(t, nil, append([]string{"sh", "-c", storm, "sh"}, self("zombies")...)...).wants(0)
 }
 
+// TestOddOrphans: orphans that were killed, stopped or traced are reaped as well.
+func TestOddOrphans(t *testing.T) {
+	for name, odd := range map[string]string{
+		"killed":  `(sh -c 'kill -KILL $$' &)`,
+		"stopped": `(sh -c 'echo $$; kill -STOP $$' &) | (read pid; until grep -q 'State:.T' /proc/$pid/status; do :; done; kill -CONT $pid)`,
+		"traced":  `(strace -D -o /dev/null sh -c 'exit 1' &)`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if name == "traced" {
+				needs(t, "strace")
+			}
+			boot(t, nil, append([]string{"sh", "-c", odd + `; exec "$@"`, "sh"}, self("zombies")...)...).wants(0)
+		})
+	}
+}
+
+// TestStreams: what goes in and out passes untouched, to its end.
+func TestStreams(t *testing.T) {
+	var in, said bytes.Buffer
+	io.CopyN(&in, rand.NewChaCha8([32]byte{}), 100<<20)
+	cmd := exec.Command(binary, "cat")
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(in.Bytes()), &said
+	if out, err := cmd.Output(); err != nil || !bytes.Equal(out, in.Bytes()) || said.Len() > 0 {
+		t.Errorf("%d bytes come out as %d; %v; it said: %s", in.Len(), len(out), err, &said)
+	}
+}
+
 // TestSubreaper: orphans come to a lameduck that is not PID 1 too.
 func TestSubreaper(t *testing.T) {
 	family := `echo "lameduck $PPID"; ( "$@" & ); read end`
@@ -141,6 +172,8 @@ func TestNotFound(t *testing.T) {
 		}
 		return path
 	}
+	busy := must(os.OpenFile(write("busy", "#!/bin/sh\n", 0o755), os.O_WRONLY, 0))
+	defer busy.Close()
 	for _, c := range []struct {
 		command string
 		code    int
@@ -153,6 +186,7 @@ func TestNotFound(t *testing.T) {
 		{dir, 126, "permission denied"},
 		{write("plain2", "", 0o644) + "/x", 127, "not a directory"},
 		{write("lost", "#!/no/interpreter\n", 0o755), 127, "interpreter"},
+		{busy.Name(), 126, "text file busy"},
 	} {
 		b := boot(t, nil, "--", c.command)
 		b.wants(c.code)

@@ -357,6 +357,28 @@ func TestStopped(t *testing.T) {
 	})
 }
 
+// TestStoppedInHold: when lameduck itself was stopped, the hold ends as soon as
+// it goes on, if it should have ended meanwhile.
+func TestStoppedInHold(t *testing.T) {
+	t.Parallel()
+	b := boot(t, nil, append([]string{"-d", "1", "--"}, self("catch")...)...)
+	b.out.wait(t, "ready")
+	start := time.Now()
+	b.triggers(func() {
+		b.err.wait(t, "holding")
+		b.signal(sig.STOP)
+		eventually(t, "the hold should be over", func() bool { return time.Since(start) > 1500*time.Millisecond })
+		if said := len(b.out.all()); said != 1 {
+			t.Errorf("%d lines while stopped", said)
+		}
+		b.signal(sig.CONT)
+	})
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("TERM after %v", took)
+	}
+	b.exits()
+}
+
 // TestIgnoresAll: a command that nothing can move gets its TERM, the report is
 // written ahead, and the orchestrator's KILL ends all.
 func TestIgnoresAll(t *testing.T) {

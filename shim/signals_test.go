@@ -299,23 +299,45 @@ func build(t *testing.T, words ...string) {
 	}
 }
 
+// family is a command with orphans, which then catches signals.
+func family() []string {
+	orphans := `for i in 1 2 3; do (: & : & : &); done; exec "$@"`
+	return append([]string{"-d", "1", "-r", "TERM:USR1", "sh", "-c", orphans, "sh"}, self("catch")...)
+}
+
 // passes wants signals passed on, orphans reaped and a hold, of a lameduck that
 // is called so.
 func passes(t *testing.T, kinds sig.Set, lameduck ...string) {
-	orphans := `for i in 1 2 3; do (: & : & : &); done; exec "$@"`
-	b := newBox(t, "stage", nil, append([]string{"-d", "1", "-r", "TERM:USR1", "sh", "-c", orphans, "sh"}, self("catch")...)...)
+	b := newBox(t, "stage", nil, family()...)
 	i := slices.Index(b.cmd.Args, binary)
 	b.cmd.Args = slices.Replace(b.cmd.Args, i, i+1, lameduck...)
 	b.run()
-	b.out.wait(t, "ready")
+	b.passes(kinds)
+}
+
+func (b *box) passes(kinds sig.Set) {
+	b.out.wait(b.t, "ready")
 	for s := range kinds.Without(sig.SetOf(sig.USR1)).All { // one by one: an emulator may have no queue
 		b.signal(s)
-		b.out.wait(t, "got "+s.String())
+		b.out.wait(b.t, "got "+s.String())
 	}
-	eventually(t, "orphans are reaped", func() bool { return len(children(b.cmd.Process.Pid)) == 1 })
+	eventually(b.t, "orphans are reaped", func() bool { return len(children(b.cmd.Process.Pid)) == 1 })
 	b.signal(sig.TERM)
-	b.err.wait(t, "holding 1 s, then USR1")
-	b.out.wait(t, "got USR1")
+	b.err.wait(b.t, "holding 1 s, then USR1")
+	b.out.wait(b.t, "got USR1")
 	b.tell("exit 7")
 	b.wants(7)
+}
+
+// TestNotPID1: all of it works for any other process too.
+func TestNotPID1(t *testing.T) {
+	b := newBox(t, "stage", nil, family()...)
+	b.cmd.Path, b.cmd.Args, b.cmd.SysProcAttr = binary, b.cmd.Args[3:], nil
+	b.run()
+	b.passes(sig.Set(^uint64(0)).Without(unpassed))
+}
+
+// TestOwnSignals: what the command sends to PID 1 comes back to it.
+func TestOwnSignals(t *testing.T) {
+	boot(t, nil, "sh", "-c", "trap 'exit 7' USR1; kill -USR1 1; while :; do sleep 0.01; done").wants(7)
 }
