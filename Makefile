@@ -22,7 +22,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION) \
 
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test containers bench race golden clean
+.PHONY: build demo test containers rivals bench race golden clean
 build:
 	go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(OUT) ./cmd/lameduck
 
@@ -42,7 +42,11 @@ bench: build
 containers: build
 	go test -run Container ./shim -containers
 
-# The same under the race detector, which needs a C compiler.
+# The tests of the drop-in names, on the inits themselves too.
+rivals: build
+	go test -run Dropin ./shim -rivals
+
+# All tests under the race detector, which needs a C compiler.
 race: build
 	CGO_ENABLED=1 go test -race ./...
 

@@ -75,10 +75,17 @@ func newBox(t *testing.T, stage string, env []string, args ...string) *box {
 	if _, err := os.Stat(binary); err != nil {
 		t.Fatalf("%v: make build first", err)
 	}
-	words := self(stage, append([]string{binary}, args...)...)
+	return piped(t, env, asPID1, self(stage, append([]string{binary}, args...)...)...)
+}
+
+// asPID1 starts the first process of new namespaces.
+var asPID1 = syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
+
+// piped is a box of any program, between pipes.
+func piped(t *testing.T, env []string, attr syscall.SysProcAttr, words ...string) *box {
 	b := &box{t: t, cmd: exec.Command(words[0], words[1:]...)}
 	b.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), raceInHaste}, env...)
-	b.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
+	b.cmd.SysProcAttr = &attr
 	b.stdin = must(b.cmd.StdinPipe())
 	b.out, b.err = newLines(must(b.cmd.StdoutPipe())), newLines(must(b.cmd.StderrPipe()))
 	return b
