@@ -129,11 +129,11 @@ const (
 // moment is how long the loop sleeps lightly after it was busy.
 const moment = 2 * time.Millisecond
 
-// sleep sleeps until then while asleep is 1. What comes often comes soon again:
-// so for a moment Go's scheduler is not told of it, since to give it the
-// processor and have it back costs more than the work for one signal.
+// sleep sleeps until then, at most a year, while asleep is 1. What comes often
+// comes soon again: so for a moment Go's scheduler is not told of it, since to
+// give it the processor and have it back costs more than the work for one signal.
 func sleep(until time.Time) {
-	left := 100 * 365 * 24 * time.Hour
+	left := 365 * 24 * time.Hour
 	if !until.IsZero() {
 		left = max(0, time.Until(until))
 	}

@@ -57,7 +57,7 @@ var names = []struct {
 	{"STOP", syscall.SIGSTOP}, {"TSTP", syscall.SIGTSTP}, {"TTIN", syscall.SIGTTIN}, {"TTOU", syscall.SIGTTOU},
 	{"URG", syscall.SIGURG}, {"XCPU", syscall.SIGXCPU}, {"XFSZ", syscall.SIGXFSZ}, {"VTALRM", syscall.SIGVTALRM},
 	{"PROF", syscall.SIGPROF}, {"WINCH", syscall.SIGWINCH}, {"IO", syscall.SIGIO}, {"POLL", syscall.SIGPOLL},
-	{"PWR", syscall.SIGPWR}, {"SYS", syscall.SIGSYS}, {"UNUSED", syscall.SIGUNUSED},
+	{"PWR", syscall.SIGPWR}, {"SYS", syscall.SIGSYS}, {"UNUSED", syscall.SIGSYS},
 }
 
 // String is the signal's name without SIG ("TERM", "RTMIN+3"), or its number
