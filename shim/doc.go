@@ -20,12 +20,12 @@
 // wait4. Before the command has started every fault is an error; afterwards
 // none is fatal.
 //
-// What is not ideal: for some 0.3 ms of the start, between the Go runtime's
-// initialisation and ours, HUP, INT, QUIT, ABRT and TERM end us as they end any
-// Go program, with code 2 where we are PID 1. The entry point is for amd64 and
-// arm64, and needs the Makefile's linker flags. Without it os/signal catches
-// signals: 27 and 32 to 34 never reach us (27 is the runtime's for profiling, 32
-// and 33 the C library's, 34 the runtime leaves to its default action), queued
-// real-time signals of one kind merge, and the command gets an empty mask, and
-// HUP, INT and the like at their defaults.
+// What is not ideal: for some 0.3 ms of the start, between the initialisation of
+// Go's runtime and ours, HUP, INT, QUIT, ABRT, TERM, SYS, STKFLT and the signals of
+// faults end us as they end any Go program, with code 2 where we are PID 1. The
+// entry point is for amd64 and arm64, and needs the Makefile's linker flags.
+// Without it os/signal catches signals: 27 and 32 to 34 never reach us (27 is the
+// runtime's for profiling, 32 and 33 the C library's, 34 the runtime leaves to its
+// default action), queued real-time signals of one kind merge, and the command
+// gets an empty mask, and HUP, INT and the like at their defaults.
 package shim

@@ -231,7 +231,7 @@ func pauseUntil(t *testing.T, end sig.Signal, init string, flags []string) {
 }
 
 // awaitExec waits until a process has become an init, and sees to signals: others
-// block TERM to wait for it, and ours catches RTMIN, which Go's runtime does not.
+// block TERM to wait for it, and ours catches 32, which Go's runtime does not.
 func awaitExec(t *testing.T, pid int, init string) {
 	t.Helper()
 	want := must(filepath.EvalSymlinks(init))
@@ -240,7 +240,7 @@ func awaitExec(t *testing.T, pid int, init string) {
 		ready := blocks(pid).Has(sig.TERM)
 		if isOurs(init) {
 			caught, _ := proc.Caught(pid)
-			ready = caught.Has(sig.RTMin)
+			ready = caught.Has(32)
 		}
 		if exe == want && ready {
 			return

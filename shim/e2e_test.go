@@ -149,6 +149,24 @@ func TestStreams(t *testing.T) {
 	}
 }
 
+// TestUnread: an answer that nobody reads is an error like any other.
+func TestUnread(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	cmd := exec.Command(binary, "--help-all")
+	cmd.Stdout = w
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	cmd.Run()
+	w.Close()
+	if code := cmd.ProcessState.ExitCode(); code != 125 || !strings.Contains(said.String(), "broken pipe") {
+		t.Errorf("left with %d, and said %q", code, &said)
+	}
+}
+
 // TestSubreaper: orphans come to a lameduck that is not PID 1 too.
 func TestSubreaper(t *testing.T) {
 	family := `echo "lameduck $PPID"; ( "$@" & ); read end`

@@ -253,6 +253,33 @@ func TestTerminalJob(t *testing.T) {
 	s.leaves(0)
 }
 
+// TestTerminalQueued: what comes while the job is stopped waits, however much.
+func TestTerminalQueued(t *testing.T) {
+	needs(t, "bash")
+	log := filepath.Join(t.TempDir(), "log")
+	s := onScreen(t, false, "bash", "--norc", "--noprofile", "-i")
+	s.shows("$ ")
+	s.types("$LAMEDUCK --log-level=debug -r 35:0 sleep 1000 2>" + log + "\n")
+	awaitForeground(t, s, "sleep")
+	s.types(ctrlZ)
+	s.shows("Stopped")
+	s.types("for i in {1..20}; do kill -35 %1; done; fg\n")
+	awaitForeground(t, s, "sleep")
+	got := 0
+	eventually(t, "all arrive", func() bool {
+		text, _ := os.ReadFile(log)
+		got = strings.Count(string(text), "running: RTMIN+1\n")
+		return got >= 20
+	})
+	s.types(ctrlC)
+	s.shows("$ ")
+	if got != 20 {
+		t.Errorf("sent 20, got %d", got)
+	}
+	s.types("exit 0\n")
+	s.leaves(0)
+}
+
 // TestTerminalLent: a command that reads once its job was moved to the
 // foreground, which nobody tells us, gets the terminal.
 func TestTerminalLent(t *testing.T) {

@@ -1,8 +1,9 @@
 package main
 
 import (
-	"os"
+	"fmt"
 	"strings"
+	"syscall"
 
 	"github.com/lameduck-init/lameduck/shim"
 )
@@ -11,14 +12,19 @@ import (
 // unless an init that we stand in for prints it elsewhere. All else is one line
 // on standard error and begins with our name: standard output is the command's.
 
-// tellOn prints what was asked for.
+// tellOn prints what was asked for. Not with os.Stdout, whose writes end a program
+// where the reader is gone and nobody has asked os/signal for PIPE.
 func tellOn(onStderr bool, text string) int {
-	out := os.Stdout
+	fd := syscall.Stdout
 	if onStderr {
-		out = os.Stderr
+		fd = syscall.Stderr
 	}
-	if _, err := out.WriteString(text); err != nil {
-		return fail(err)
+	for rest := []byte(text); len(rest) > 0; {
+		n, err := syscall.Write(fd, rest)
+		if err != nil && err != syscall.EINTR {
+			return fail(fmt.Errorf("cannot write to standard output: %w", err))
+		}
+		rest = rest[max(n, 0):]
 	}
 	return 0
 }

@@ -47,12 +47,16 @@ func TakeBack(pgrp int) {
 func setForeground(pgrp int) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	var ttou, before unix.Sigset_t
-	ttou.Val[0] = 1 << (unix.SIGTTOU - 1)
-	if unix.PthreadSigmask(unix.SIG_BLOCK, &ttou, &before) == nil {
-		unix.IoctlSetPointerInt(0, unix.TIOCSPGRP, pgrp)
-		unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil)
-	}
+	blocked(sig.TTOU, func() { unix.IoctlSetPointerInt(0, unix.TIOCSPGRP, pgrp) })
+}
+
+// blocked calls f while this thread blocks s.
+func blocked(s sig.Signal, f func()) {
+	var set unix.Sigset_t
+	set.Val[0] = 1 << (s - 1)
+	unix.PthreadSigmask(unix.SIG_BLOCK, &set, nil)
+	f()
+	unix.PthreadSigmask(unix.SIG_UNBLOCK, &set, nil)
 }
 
 // isTerminalError lists what a terminal may answer to tcsetpgrp(3) or TIOCSCTTY
@@ -87,15 +91,15 @@ func (c *Command) Released(s sig.Signal) bool {
 
 // StopSelf stops us as the default action of s does: STOP always, TSTP unless
 // our process group is orphaned and nobody could wake us. It returns when we
-// have been continued. (os/signal cannot restore the default of TSTP. The signal
-// goes to this very thread, or another might take it when all is as before.)
+// have been continued. The signal goes to this very thread, or another might take
+// it when all is as before; what else of its kind is pending is one with it.
 func StopSelf(s sig.Signal) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	sig.Unblocked(func() {
-		var before sigaction
+	var before sigaction
+	blocked(s, func() {
 		action(s, &sigaction{}, &before)
 		unix.Tgkill(unix.Getpid(), unix.Gettid(), unix.Signal(s))
-		action(s, &before, nil)
 	})
+	action(s, &before, nil)
 }

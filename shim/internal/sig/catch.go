@@ -1,6 +1,7 @@
 package sig
 
 import (
+	"math/bits"
 	"os"
 	"os/signal"
 	"sync/atomic"
@@ -18,11 +19,15 @@ import (
 // A kind that has been noted is blocked until the loop has taken it. So none is
 // lost to another that never ceases, real-time signals stay in the kernel's queue,
 // and however many come, the loop gets on. Go's runtime keeps HUP, INT, QUIT,
-// ABRT, TERM and CHLD open in all of its threads; there they stay blocked after
-// the first.
+// ABRT, TERM, CHLD and some others open in all of its threads; there they stay
+// blocked after the first. So, and while Unblocked is at work, real-time signals
+// are counted.
 
-// arrived is the set of what has been noted.
-var arrived uint64
+// arrived is the set of what has been noted, and counts how often each was.
+var (
+	arrived uint64
+	counts  [Max + 1]uint32
+)
 
 // open is how many more signals may arrive without being blocked. It goes on below
 // zero.
@@ -55,6 +60,7 @@ func relay() {
 	}
 	go func() {
 		for s := range from {
+			atomic.AddUint32(&counts[s.(syscall.Signal)], 1)
 			atomic.OrUint64(&arrived, uint64(SetOf(Signal(s.(syscall.Signal)))))
 			if atomic.SwapUint32(&asleep, 0) == 1 {
 				syscall.Syscall(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(&asleep)), futexWake, 1)
@@ -67,7 +73,9 @@ func relay() {
 const burst = 10_000
 
 // Unblocked calls f while all signals get through to this thread and stay so: who
-// is started by it inherits none that is blocked. The loop's thread is meant.
+// is started by it inherits none that is blocked. (Until that one is executed it
+// shares our memory, and Go has not reset all of its handlers. What is sent to it
+// then we note, and pass on to it.) The loop's thread is meant.
 func Unblocked(f func()) {
 	if !entrySeen {
 		f()
@@ -85,8 +93,12 @@ func unblock() {
 	syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, setMask, uintptr(unsafe.Pointer(&none)), 0, 8, 0, 0)
 }
 
-// taken is what Next has yet to return.
-var taken Set
+// taken is what Next has yet to return, and before that turn as often as due says.
+var (
+	taken Set
+	turn  Signal
+	due   uint32
+)
 
 // Next is a signal that has arrived. Where there is none it waits for one until
 // then, or for ever if until is zero, and returns 0 if none came; it may return
@@ -108,16 +120,24 @@ func Next(until time.Time) Signal {
 }
 
 // take is a signal that has arrived, or 0. All that came at one time have their
-// turn before any that comes later.
+// turn before any that comes later. Standard signals count once.
 func take() Signal {
-	if taken == 0 {
+	if taken == 0 && due == 0 {
 		taken = Set(atomic.SwapUint64(&arrived, 0))
 	}
-	for s := range taken.All {
-		taken = taken.Without(SetOf(s))
-		return s
+	for due == 0 {
+		if taken == 0 {
+			return 0
+		}
+		turn = Signal(bits.TrailingZeros64(uint64(taken)) + 1)
+		taken = taken.Without(SetOf(turn))
+		due = atomic.SwapUint32(&counts[turn], 0) // 0 where it was counted just before it was noted
+		if turn < 32 {
+			due = min(due, 1)
+		}
 	}
-	return 0
+	due--
+	return turn
 }
 
 // See futex(2); these are private to the process.

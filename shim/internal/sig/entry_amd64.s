@@ -21,20 +21,27 @@ TEXT ·entry(SB), NOSPLIT|NOFRAME, $0
 	SYSCALL
 	MOVQ $1, BX
 signal:
-	// rt_sigaction(BX, NULL or our handler, &entryAction, 8)
+	// rt_sigaction(BX, NULL, &entryAction, 8)
 	MOVQ $13, AX
 	MOVQ BX, DI
 	MOVQ $0, SI
-	MOVQ $0x804e, CX // HUP, INT, QUIT, ABRT, TERM: Go's runtime unblocks them, and only then sees to them
-	BTQ  BX, CX
-	JCC  query
-	LEAQ ·noting(SB), SI
-query:
 	LEAQ ·entryAction(SB), DX
 	MOVQ $8, R10
 	SYSCALL
 	CMPQ ·entryAction(SB), $1 // SIG_IGN
-	JNE  nextSignal
+	JEQ  ignored
+	// HUP, INT, QUIT, ABRT, TERM, STKFLT, PROF and 34: Go's runtime unblocks them,
+	// and only then sees to them.
+	MOVQ $0x40801804e, CX
+	BTQ  BX, CX
+	JCC  nextSignal
+	// rt_sigaction(BX, &noting, NULL, 8)
+	MOVQ $13, AX
+	LEAQ ·noting(SB), SI
+	MOVQ $0, DX
+	SYSCALL
+	JMP  nextSignal
+ignored:
 	LEAQ -1(BX), CX
 	MOVQ $1, DX
 	SHLQ CX, DX

@@ -15,19 +15,27 @@ TEXT ·entry(SB), NOSPLIT|NOFRAME, $0
 	MOVD $1, R19
 	MOVD $1, R6
 signal:
-	// rt_sigaction(R19, NULL or our handler, &entryAction, 8)
+	// rt_sigaction(R19, NULL, &entryAction, 8)
 	MOVD $134, R8
 	MOVD R19, R0
-	LSL  R19, R6, R4
-	TST  $0x804e, R4 // as in entry_amd64.s
-	MOVD $·noting(SB), R1
-	CSEL NE, R1, ZR, R1
+	MOVD $0, R1
 	MOVD $·entryAction(SB), R2
 	MOVD $8, R3
 	SVC
 	MOVD ·entryAction(SB), R4
 	CMP  $1, R4 // SIG_IGN
-	BNE  nextSignal
+	BEQ  ignored
+	LSL  R19, R6, R4
+	MOVD $0x40801804e, R5 // as in entry_amd64.s
+	TST  R5, R4
+	BEQ  nextSignal
+	// rt_sigaction(R19, &noting, NULL, 8)
+	MOVD R19, R0
+	MOVD $·noting(SB), R1
+	MOVD $0, R2
+	SVC
+	B    nextSignal
+ignored:
 	SUB  $1, R19, R5
 	LSL  R5, R6, R5
 	MOVD ·entryIgnored(SB), R7

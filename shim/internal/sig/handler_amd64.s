@@ -12,8 +12,11 @@ TEXT ·handler(SB), NOSPLIT|NOFRAME, $0
 note:
 	JMP  note<>(SB)
 
-// note notes the signal DI, and wakes the loop if it sleeps.
+// note counts and notes the signal DI, and wakes the loop if it sleeps.
 TEXT note<>(SB), NOSPLIT|NOFRAME, $0
+	LEAQ ·counts(SB), AX
+	LOCK
+	INCL (AX)(DI*4)
 	DECQ DI
 	LOCK
 	BTSQ DI, ·arrived(SB)

@@ -19,6 +19,13 @@ note:
 	JMP   note<>(SB)
 
 TEXT note<>(SB), NOSPLIT|NOFRAME, $0
+	MOVD $·counts(SB), R1
+	ADD  R0<<2, R1, R1
+count:
+	LDAXRW (R1), R3
+	ADDW   $1, R3
+	STLXRW R3, (R1), R4
+	CBNZW  R4, count
 	SUB  $1, R0, R0
 	MOVD $1, R3
 	LSL  R0, R3, R3
@@ -43,11 +50,11 @@ awake:
 	RET
 
 TEXT ·faultHandler(SB), NOSPLIT|NOFRAME, $0
-	MOVW 8(R1), R2
-	CMPW $0, R2
+	MOVW 8(R1), R3
+	CMPW $0, R3
 	BLE  sent
-	MOVD ·goHandler(SB), R2
-	JMP  (R2)
+	MOVD ·goHandler(SB), R3
+	JMP  (R3)
 sent:
 	JMP  note<>(SB)
 
