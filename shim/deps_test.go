@@ -25,6 +25,7 @@ var walls = map[string][]string{
 	"shim/internal/sig":    {},
 	"shim/internal/stderr": {"golang.org/x/sys/unix"},
 	"shim/internal/stop":   {module + "shim/internal/sig"},
+	"shim/internal/tcp":    {},
 }
 
 // pure are the rooms of policy, and all that they may take from the standard

@@ -1,0 +1,55 @@
+// Package tcp has the words for TCP sockets as the kernel tells of them, wherever
+// it does: sock_diag(7) or /proc/net/tcp.
+package tcp
+
+import (
+	"net/netip"
+	"time"
+)
+
+// State is a TCP state, numbered as in include/net/tcp_states.h.
+type State uint8
+
+// The states.
+const (
+	Established State = 1 + iota
+	SynSent
+	SynRecv
+	FinWait1
+	FinWait2
+	TimeWait
+	Close
+	CloseWait
+	LastAck
+	Listen
+	Closing
+	NewSynRecv
+)
+
+// Socket is one socket at one moment.
+type Socket struct {
+	State         State
+	Local, Remote netip.AddrPort // unmapped: ::ffff:10.0.0.1 is 10.0.0.1
+
+	Unread uint32 // bytes that the program has not read; of a listener, connections that it has not accepted
+	Unsent uint32 // bytes that the peer has not acknowledged, sent or not; of a listener, its backlog
+
+	UID    uint32
+	Inode  uint32 // 0: in an accept queue, or nobody's any more
+	Cookie uint64 // the kernel's name for it, never used again; 0: not told
+	Cgroup uint64 // the id of its control group in version 2's hierarchy; 0: not told, 1: the root
+
+	Timed bool // Info was told
+	Info  Info
+}
+
+// Info is what of struct tcp_info (include/uapi/linux/tcp.h) tells who is busy.
+// Times are ages, in the kernel's jiffies; where nothing was ever sent, or
+// received, it is the connection's age. Of listeners nothing here means anything.
+type Info struct {
+	LastSent, LastReceived time.Duration // data, not acknowledgements
+	LastAcked              time.Duration // an acknowledgement received
+	Received               uint64        // bytes, the peer's FIN being one
+	Acked                  uint64        // bytes that the peer has acknowledged
+	Sent                   uint64        // bytes, with those sent again
+}
