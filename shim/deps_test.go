@@ -18,20 +18,22 @@ const module = "github.com/lameduck-init/lameduck/"
 // walls says what each room may import beyond the standard library. A room
 // that is not listed may not exist.
 var walls = map[string][]string{
-	"cmd/lameduck":         {module + "shim", "github.com/alecthomas/kong"},
-	"shim":                 {module + "shim/internal/proc", module + "shim/internal/sig", module + "shim/internal/stderr", module + "shim/internal/stop"},
-	"shim/internal/proc":   {module + "shim/internal/sig", "golang.org/x/sys/unix"},
-	"shim/internal/script": {}, // for tests
-	"shim/internal/sig":    {},
-	"shim/internal/stderr": {"golang.org/x/sys/unix"},
-	"shim/internal/stop":   {module + "shim/internal/sig"},
-	"shim/internal/tcp":    {},
+	"cmd/lameduck":          {module + "shim", "github.com/alecthomas/kong"},
+	"shim":                  {module + "shim/internal/proc", module + "shim/internal/sig", module + "shim/internal/stderr", module + "shim/internal/stop"},
+	"shim/internal/proc":    {module + "shim/internal/sig", "golang.org/x/sys/unix"},
+	"shim/internal/script":  {}, // for tests
+	"shim/internal/sig":     {},
+	"shim/internal/stderr":  {"golang.org/x/sys/unix"},
+	"shim/internal/stop":    {module + "shim/internal/sig"},
+	"shim/internal/tcp":     {},
+	"shim/internal/traffic": {module + "shim/internal/tcp"},
 }
 
 // pure are the rooms of policy, and all that they may take from the standard
 // library.
 var pure = map[string][]string{
-	"shim/internal/stop": {"fmt", "strings", "time"},
+	"shim/internal/stop":    {"fmt", "strings", "time"},
+	"shim/internal/traffic": {"encoding/binary", "hash/fnv", "net/netip", "slices", "time"},
 }
 
 // TestWalls: a room imports what it may, and nothing else.

@@ -1,0 +1,83 @@
+package traffic
+
+import (
+	"net/netip"
+	"time"
+)
+
+// What a health probe looks like: short, and few bytes.
+const (
+	brief = 2 * time.Second
+	few   = 2048
+)
+
+// fastest is the shortest period of a probe: what comes more often is traffic.
+const fastest = 500 * time.Millisecond
+
+// shapes is how many kinds of short connections are told apart. Further ones are
+// traffic.
+const shapes = 1024
+
+// shape is what a probe's connections have in common.
+type shape struct {
+	peer     netip.Addr
+	port     uint16
+	received uint64
+}
+
+// beat is the short connections of one shape. Two gaps between them that are the
+// same make a pattern.
+type beat struct {
+	activity          // of the last one, in time if there is a pattern
+	before   activity // of the one before it
+	gap      time.Duration
+	period   time.Duration // 0: no pattern
+}
+
+// beat adds a connection to those of its shape, and reports false where there are
+// too many shapes. What is found to be out of time is traffic.
+func (j *Judge) beat(c conn) bool {
+	s := shape{c.peer, c.port, c.received}
+	b := j.beats[s]
+	if b == nil {
+		if len(j.beats) < shapes {
+			j.beats[s] = &beat{activity: c.activity}
+		}
+		return j.beats[s] != nil
+	}
+	gap := c.opened.Sub(b.opened)
+	if b.period > 0 {
+		if gap < b.period/2 || !j.same(gap, gap.Round(b.period)) { // one may have been missed
+			return false
+		}
+		b.activity = c.activity
+		return true
+	}
+	if gap >= fastest && b.gap > 0 && j.same(gap, b.gap) {
+		b.period = gap
+	} else {
+		j.activity.add(b.before)
+	}
+	b.before, b.activity, b.gap = b.activity, c.activity, gap
+	return true
+}
+
+// same reports whether two gaps are, as far as probes keep time and looks see it.
+func (j *Judge) same(a, b time.Duration) bool { return (a - b).Abs() <= max(a/10, j.cfg.Poll) }
+
+// Pattern is what looks like a health probe.
+type Pattern struct {
+	Peer     netip.Addr
+	Port     uint16 // the local one
+	Received uint64 // bytes each time
+	Period   time.Duration
+}
+
+func (j *Judge) patterns() (list []Pattern) {
+	for s, b := range j.beats {
+		if b.period > 0 {
+			list = append(list, Pattern{s.peer, s.port, s.received, b.period})
+		}
+	}
+	return list
+}

@@ -1,0 +1,237 @@
+package traffic
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+)
+
+// answered is a connection that has had an answer and is kept alive.
+func answered(at float64) life {
+	return life{open: s(at), moves: []move{{s(at), 100}, {s(at + 0.01), -200}}}
+}
+
+// TestVerdicts has the pitfalls of waiting for silence, by name. Where want is the
+// limit of 60 s, the condition never held.
+func TestVerdicts(t *testing.T) {
+	const never = 60 * time.Second
+	request := life{close: s(0.05), moves: []move{{s(0), 100}, {s(0.01), -200}}}
+	slow := life{open: s(-5), moves: []move{{s(-5), 100}, {s(-4), -200}, {s(-1), 100}, {s(9), -200}}}
+	for name, c := range map[string]struct {
+		world
+		cond func(Verdict) bool
+		want time.Duration // one poll more is as good
+	}{
+		"nothing at all":                      {world{}, drained, s(3)},
+		"requests before the trigger only":    {world{lives: every(s(0.1), s(-5), 0, request)}, drained, s(3)},
+		"requests until a while after":        {world{lives: every(s(0.1), s(-5), s(4), request)}, quiet, s(6.5)},
+		"the same, seen by events":            {world{lives: every(s(0.1), s(-5), s(4), request), events: true}, quiet, s(7)},
+		"idle keep-alive, quiet":              {world{lives: []life{answered(-5), answered(-4)}}, quiet, s(3)},
+		"idle keep-alive, drained":            {world{lives: []life{answered(-5), answered(-4)}}, drained, never},
+		"preconnected, nothing sent":          {world{lives: []life{{open: s(-5)}}}, quiet, s(3)},
+		"slow request on a kept-alive one":    {world{lives: []life{slow}}, quiet, s(12)},
+		"first request, slow":                 {world{lives: []life{{open: s(-1), moves: []move{{s(-1), 100}, {s(9), -100}}}}}, quiet, s(12)},
+		"slow, but for too long":              {world{lives: []life{slow}, Config: Config{MaxSilence: s(5)}}, quiet, s(4)},
+		"settled does not wait for it":        {world{lives: []life{slow}}, settled, s(3)},
+		"receive-only":                        {world{lives: []life{{open: s(-100), moves: []move{{s(-2), 100}}}}}, quiet, s(28)},
+		"HTTP/2: a last WINDOW_UPDATE":        {world{lives: []life{{open: s(-100), moves: []move{{s(-9), 100}, {s(-8), -500}, {s(-7), 13}}}}}, quiet, s(23)},
+		"a WebSocket that talks, settled":     {world{lives: []life{talking(60)}}, settled, s(3)},
+		"a WebSocket that talks, quiet":       {world{lives: []life{talking(20)}}, quiet, s(23)},
+		"a WebSocket, drained":                {world{lives: []life{talking(20)}}, drained, never},
+		"a download: sent only":               {world{lives: []life{{open: s(-9), moves: []move{{s(-9), 100}, {s(5), -100000}}}}}, quiet, s(8)},
+		"unsent bytes of an orphan":           {world{lives: []life{{open: s(-9), close: s(6), state: tcp.FinWait1, unsent: 9, moves: []move{{s(-9), 9}, {s(-8), -9}}}}}, quiet, s(9)},
+		"half-closed, nothing queued":         {world{lives: []life{{open: s(-99), state: tcp.CloseWait, moves: []move{{s(-9), 9}}}}}, drained, s(3)},
+		"TIME_WAIT":                           {world{lives: []life{{open: s(1), state: tcp.TimeWait}}}, drained, s(3)},
+		"a handshake":                         {world{lives: []life{{open: s(1), close: s(5), state: tcp.SynRecv}}}, settled, s(7.75)},
+		"waiting to be accepted":              {world{queue: func(now time.Duration) uint32 { return map[bool]uint32{now < s(5): 1}[true] }}, settled, s(7.75)},
+		"ignored port":                        {world{lives: every(s(0.1), 0, s(50), life{port: 81, close: s(0.05)}), events: true, Config: Config{IgnorePorts: []uint16{81}}}, drained, s(3)},
+		"ignored peer":                        {world{lives: every(s(0.1), 0, s(50), request), events: true, Config: Config{IgnorePeers: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/28")}}}, drained, s(3)},
+		"a look that sees nothing":            {world{blind: func(now time.Duration) bool { return true }}, settled, never},
+		"blind for a while":                   {world{blind: func(now time.Duration) bool { return now > s(1) && now < s(20) }}, settled, s(20)},
+		"no times: idle":                      {world{lives: []life{untimed(answered(-5))}}, quiet, s(3)},
+		"no times: waiting for the program":   {world{lives: []life{{open: s(-5), untimed: true, unread: 7}}}, quiet, s(30)},
+		"probes every 1 s":                    {world{lives: probes(1), events: true, Config: Config{IgnoreProbes: true}}, quiet, s(3)},
+		"probes every 1 s, no events":         {world{lives: probes(1), Config: Config{IgnoreProbes: true}}, quiet, s(3)},
+		"probes every 5 s":                    {world{lives: probes(5), events: true, Config: Config{IgnoreProbes: true}}, quiet, s(3)},
+		"probes every 10 s":                   {world{lives: probes(10), events: true, Config: Config{IgnoreProbes: true}}, quiet, s(3)},
+		"probes every 1 s, unless told so":    {world{lives: probes(1), events: true}, quiet, never},
+		"probes and real ones of that peer":   {world{lives: append(probes(1), every(s(0.3), 0, s(5), request)...), events: true, Config: Config{IgnoreProbes: true}}, quiet, s(8)},
+		"real ones that look like the probes": {world{lives: append(probes(1), everyProbe(0.31, 0.13, 8)...), events: true, Config: Config{IgnoreProbes: true}}, quiet, s(11)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.cond == nil {
+				t.Skip()
+			}
+			if got, _ := c.until(never, c.cond); got < c.want || got > c.want+2*c.Poll {
+				t.Errorf("after %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// talking is a WebSocket on which somebody says something every second.
+func talking(until float64) life {
+	l := life{open: s(-100), moves: []move{{s(-100), 100}, {s(-99), -100}}}
+	for at := -10.0; at <= until; at++ {
+		l.moves = append(l.moves, move{s(at), 5}, move{s(at) + s(0.001), -5})
+	}
+	return l
+}
+
+func untimed(l life) life {
+	l.untimed = true
+	return l
+}
+
+// probes is a health probe every so many seconds.
+func probes(period float64) []life { return everyProbe(period, 0, 60) }
+
+func everyProbe(period, from, to float64) []life {
+	return every(s(period), s(from), s(to), life{close: s(0.004), moves: []move{{s(0.001), 77}, {s(0.002), -100}}})
+}
+
+// TestStuck: nothing is accepted and nothing moves, though somebody waits. What
+// moves, or is served, is not stuck.
+func TestStuck(t *testing.T) {
+	full := func(time.Duration) uint32 { return 5 }
+	waiting := life{open: s(-3), accepted: -1, moves: []move{{s(-3), 100}}, unread: 100}
+	const never = 60 * time.Second
+	for name, c := range map[string]struct {
+		world
+		want time.Duration
+	}{
+		"a hung program":                  {world{queue: full}, s(10)},
+		"with a request until given up":   {world{queue: full, lives: []life{waiting}}, s(37)},
+		"that still answers":              {world{queue: full, lives: []life{talking(20)}}, s(30.25)},
+		"a queue that is emptied":         {world{queue: func(now time.Duration) uint32 { return map[bool]uint32{now < s(8): 5}[true] }}, never},
+		"one that accepts":                {world{queue: full, lives: every(s(5), 0, s(20), life{close: s(100)})}, s(25)},
+		"one whose short ones are served": {world{queue: full, events: true, lives: everyProbe(1.1, 0, 20)}, s(30)},
+		"a long wait for silence":         {world{queue: full, Config: Config{QuietFor: s(15)}}, s(15)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, _ := c.until(never, stuck); got < c.want || got > c.want+s(0.5) {
+				t.Errorf("after %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// TestReport: what is told of a hold.
+func TestReport(t *testing.T) {
+	w := world{events: true, lives: append(everyProbe(1, 0.5, 10), answered(-3), answered(2.2),
+		life{open: s(-9), moves: []move{{s(-9), 9}}})}
+	_, j := w.until(s(10), drained)
+	r := j.Report()
+	want := Pattern{Peer: netip.MustParseAddr("10.0.0.1"), Port: 80, Received: 77, Period: time.Second}
+	if len(r.Patterns) != 1 || r.Patterns[0] != want {
+		t.Errorf("patterns %v, want %v", r.Patterns, want)
+	}
+	if r.Accepted != 11 || r.Open != 3 || r.InFlight != 1 || r.GivenUp != 0 {
+		t.Errorf("%+v", r)
+	}
+	if last := r.LastNew.Sub(start); last < s(9.5) || last > s(9.51) {
+		t.Errorf("the last new one at %v", last)
+	}
+	if got := r.PerSecond; !slices.Equal(got, []int{1, 1, 2, 1, 1, 1, 1, 1, 1, 1}) {
+		t.Errorf("in each second: %v", got)
+	}
+}
+
+// TestInFlight has the measured cases, and the ties of jiffies.
+func TestInFlight(t *testing.T) {
+	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+	info := func(sent, received, acked int, in, out uint64) tcp.Info {
+		return tcp.Info{LastSent: ms(sent), LastReceived: ms(received), LastAcked: ms(acked), Received: in, Sent: out}
+	}
+	for name, c := range map[string]struct {
+		sock tcp.Socket
+		want bool
+	}{
+		"preconnected":               {tcp.Socket{State: tcp.Established, Info: info(1504, 1504, 1504, 0, 0)}, false},
+		"answered":                   {tcp.Socket{State: tcp.Established, Info: info(1504, 1508, 1504, 4, 4)}, false},
+		"first request":              {tcp.Socket{State: tcp.Established, Info: info(1004, 1004, 1004, 4, 0)}, true},
+		"second request":             {tcp.Socket{State: tcp.Established, Info: info(1004, 700, 700, 8, 4)}, true},
+		"answered in the same jiffy": {tcp.Socket{State: tcp.Established, Info: info(100, 100, 96, 4, 4)}, false},
+		"asked in the same jiffy":    {tcp.Socket{State: tcp.Established, Info: info(100, 100, 100, 8, 4)}, true},
+		"unread":                     {tcp.Socket{State: tcp.Established, Unread: 1, Info: info(1, 2, 1, 4, 4)}, true},
+		"unsent":                     {tcp.Socket{State: tcp.Established, Unsent: 1, Info: info(1, 2, 1, 4, 4)}, true},
+		"half-closed":                {tcp.Socket{State: tcp.CloseWait, Info: info(100, 1, 1, 4, 4)}, false},
+		"half-closed, unsent":        {tcp.Socket{State: tcp.CloseWait, Unsent: 5, Info: info(1, 100, 1, 4, 4)}, true},
+		"a listener's queue":         {tcp.Socket{State: tcp.Listen, Unread: 5}, false},
+	} {
+		c.sock.Timed = true
+		if got := InFlight(&c.sock); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// TestMonotone: more patience never ends earlier, and neither does more traffic
+// or a look that fails.
+func TestMonotone(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	dice := func(n float64) time.Duration { return time.Duration(r.Float64()*n*100) * 10 * time.Millisecond }
+	for range 2000 {
+		var lives []life
+		for range r.IntN(6) {
+			l := life{open: dice(12) - s(6), port: 80}
+			for at := l.open; r.IntN(3) > 0; at += dice(3) + s(0.01) {
+				l.moves = append(l.moves, move{at, 100 - 200*r.IntN(2)})
+			}
+			if r.IntN(2) == 0 {
+				l.close = max(l.open, 0) + s(0.01) + dice(8)
+			}
+			lives = append(lives, l)
+		}
+		base := world{lives: lives, events: true, Config: Config{QuietFor: s(1) + dice(3), MaxSilence: s(5) + dice(5)}}
+		for _, cond := range []func(Verdict) bool{settled, quiet, drained} {
+			first, _ := base.until(s(60), cond)
+			patient, lasting, blind := base, base, base
+			patient.QuietFor += dice(2)
+			lasting.MaxSilence += dice(5)
+			blind.blind = func(now time.Duration) bool { return now > first-s(2) && now < first }
+			for name, w := range map[string]*world{"quiet-for": &patient, "max-silence": &lasting, "blind": &blind} {
+				if got, _ := w.until(s(60), cond); got < first {
+					t.Fatalf("%s: %v instead of %v; %+v", name, got, first, base)
+				}
+			}
+		}
+		// and each condition implies those before it
+		_, j := base.until(s(60), func(v Verdict) bool { return v.Drained && !v.Quiet || v.Quiet && !v.Settled })
+		if v := j.Verdict(); v.Drained && !v.Quiet || v.Quiet && !v.Settled {
+			t.Fatalf("%+v; %+v", v, base)
+		}
+	}
+}
+
+// TestNothingAllocated: a look costs nothing for connections that stay.
+func TestNothingAllocated(t *testing.T) {
+	w := world{}
+	for i := range 1000 {
+		l := answered(-5)
+		l.id, l.untimed = uint64(i+1), i%2 == 0
+		w.lives = append(w.lives, l)
+	}
+	j := New(Config{QuietFor: s(3), MaxSilence: s(30), Poll: s(0.25)}, start)
+	var socks []tcp.Socket
+	for i := range w.lives {
+		socks = append(socks, w.lives[i].at(0))
+		socks[i].Cookie *= uint64(i % 3 / 1) // some are known by their ends
+	}
+	look := func() {
+		j.Look(start)
+		for i := range socks {
+			j.See(&socks[i])
+		}
+		j.Done(true)
+		j.Verdict()
+	}
+	look()
+	if n := testing.AllocsPerRun(10, look); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
