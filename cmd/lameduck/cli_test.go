@@ -369,7 +369,7 @@ func TestRefused(t *testing.T) {
 		{[]string{"-d", "5"}, "", "no command"},
 		{[]string{"hold"}, "", "lameduck -- hold"},
 		{[]string{"watch", "--json"}, "", "lameduck -- watch"},
-		{[]string{"install", "/x"}, "", "lameduck -- install"},
+		{[]string{"presets", "/x"}, "", "lameduck -- presets"},
 		{[]string{"presets", "haproxy"}, "", "lameduck -- presets"},
 
 		{[]string{"--until=quiet", "echo"}, "", "--until"},

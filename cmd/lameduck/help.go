@@ -6,6 +6,7 @@ const helpText = `lameduck runs COMMAND as a container's first process: it reaps
 signals on, and on TERM keeps COMMAND serving for a while before it stops it.
 
 usage: lameduck [flags] [--] COMMAND [ARG...]
+       lameduck install DIR   copy this program to DIR/lameduck
 
 signals
   -r, --rewrite=FROM:TO,...    send TO where FROM arrives; HUP:0 drops HUP

@@ -20,12 +20,15 @@ const (
 var version = "dev"
 
 // reserved words are subcommands to come, and no names of programs.
-var reserved = []string{"hold", "watch", "install", "presets"}
+var reserved = []string{"hold", "watch", "presets"}
 
 // lameduck runs the command line and returns the exit code.
 func lameduck(argv0 string, args, env []string) int {
 	if d := dropinFor(argv0); d != nil {
 		return runDropin(d, args, env)
+	}
+	if len(args) > 0 && args[0] == "install" {
+		return install(args[1:])
 	}
 	if len(args) > 0 && slices.Contains(reserved, args[0]) {
 		return fail(fmt.Errorf("%q is a subcommand that this version does not have; to run a program of that name: lameduck -- %s", args[0], args[0]))

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// install copies this program to DIR/lameduck, for another container to run: an
+// init container does so with a volume that both have. At no time is half a
+// program there, and one that runs from there goes on.
+func install(args []string) int {
+	if len(args) > 0 && args[0] == "--" {
+		args = args[1:]
+	} else if len(args) > 0 && strings.HasPrefix(args[0], "-") {
+		return fail(fmt.Errorf("unknown flag %s: install has none, lameduck install DIR", args[0]))
+	}
+	if len(args) != 1 || args[0] == "" {
+		return fail(errors.New("install takes one directory, which must exist: lameduck install DIR"))
+	}
+	if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
+		return fail(fmt.Errorf("install: %s is no directory: give one that exists, as a volume is mounted", args[0]))
+	}
+	path := filepath.Join(args[0], "lameduck")
+	if err := copySelf(path); err != nil {
+		return fail(fmt.Errorf("install: %w", err))
+	}
+	return 0
+}
+
+// copySelf writes this program beside path, and then in its place.
+func copySelf(path string) (err error) {
+	self, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	defer self.Close()
+	fresh, err := os.CreateTemp(filepath.Dir(path), ".lameduck-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(fresh.Name())
+		}
+	}()
+	_, err = io.Copy(fresh, self)
+	if err = errors.Join(err, fresh.Chmod(0o755), fresh.Sync(), fresh.Close()); err != nil {
+		return err
+	}
+	return os.Rename(fresh.Name(), path)
+}

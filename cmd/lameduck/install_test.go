@@ -1,0 +1,65 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestInstall: the same program, runnable by all, in place of what was there, and
+// of what runs from there too.
+func TestInstall(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "lameduck")
+	for _, before := range []string{"", "an older one"} {
+		if before != "" {
+			os.WriteFile(path, []byte(before), 0o600)
+		}
+		if got := run(t, nil, "install", dir); got.code != 0 || got.out+got.errOut != "" {
+			t.Fatalf("%+v", got)
+		}
+		info, err := os.Stat(path)
+		if err != nil || info.Mode() != 0o755 {
+			t.Fatalf("%v, %v", info, err)
+		}
+	}
+	cmd := exec.Command(path, "install", dir) // over itself, as it runs
+	cmd.Env = []string{asMain + "=1", raceInHaste}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	ours, _ := os.ReadFile("/proc/self/exe")
+	theirs, _ := os.ReadFile(path)
+	if string(ours) != string(theirs) {
+		t.Error("it is not the same program")
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
+		t.Errorf("left behind: %v", entries)
+	}
+}
+
+// TestInstallBad: one line that says what would be right, and nothing left behind.
+func TestInstallBad(t *testing.T) {
+	dir := t.TempDir()
+	taken := filepath.Join(dir, "taken")
+	os.MkdirAll(filepath.Join(taken, "lameduck"), 0o755)
+	for args, want := range map[string]string{
+		"":                       "lameduck install DIR",
+		"a b":                    "lameduck install DIR",
+		"--force " + dir:         "unknown flag --force",
+		dir + "/missing":         "is no directory",
+		"/proc":                  "/proc/.lameduck-",
+		taken:                    "file exists",
+		"-- " + dir + "/missing": "is no directory",
+	} {
+		got := run(t, nil, append([]string{"install"}, strings.Fields(args)...)...)
+		if got.code != exitFailed || !strings.Contains(got.errOut, want) || strings.Count(got.errOut, "\n") != 1 {
+			t.Errorf("install %s: %+v; want %q", args, got, want)
+		}
+	}
+	if entries, _ := os.ReadDir(taken); len(entries) != 1 {
+		t.Errorf("left behind: %v", entries)
+	}
+}
