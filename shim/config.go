@@ -126,7 +126,7 @@ func (c *Config) Validate() error {
 // stops nothing. PID 1 is nobody's job, and nothing can stop it;
 // a STOP to itself would only discard a CONT that is on its way.
 func (c *Config) plan(terminal, pid1 bool) (p plan, err error) {
-	p.stop = stop.Config{Floor: c.Delay, Linger: c.Linger, JobControl: !pid1, StopToo: c.StopToo && !pid1, Farewell: c.Farewell}
+	p.stop = stop.Config{Gate: stop.Gate{Floor: c.Delay}, Linger: c.Linger, JobControl: !pid1, StopToo: c.StopToo && !pid1, Farewell: c.Farewell}
 	p.pid1, p.warnings = pid1, slices.Clone(c.Warnings)
 	for _, r := range c.Rewrites {
 		if err := p.stop.Rewrites.Add(r); err != nil {

@@ -134,8 +134,8 @@ func TestGraceGiven(t *testing.T) {
 			wantError(t, cfg, "--delay="+c.delay.String(), "--grace-period="+c.grace.String(), "a grace period of "+c.needs.String())
 			continue
 		}
-		if p := mustPlan(t, cfg, false); p.stop.Floor != c.delay || p.caveat != "" || len(p.warnings) > 0 {
-			t.Errorf("--delay=%v in %v: holds %v, caveat %q, warnings %q", c.delay, c.grace, p.stop.Floor, p.caveat, p.warnings)
+		if p := mustPlan(t, cfg, false); p.stop.Gate.Floor != c.delay || p.caveat != "" || len(p.warnings) > 0 {
+			t.Errorf("--delay=%v in %v: holds %v, caveat %q, warnings %q", c.delay, c.grace, p.stop.Gate.Floor, p.caveat, p.warnings)
 		}
 	}
 }
@@ -159,8 +159,8 @@ func TestGraceOver(t *testing.T) {
 		{4 * time.Second, "NOMAD_ALLOC_ID=1", "assumed grace period 5s leaves the command 1s to stop"},
 	} {
 		p := mustPlan(t, Config{Delay: c.delay, Env: []string{c.env}}, false)
-		if p.stop.Floor != c.delay {
-			t.Errorf("--delay=%v holds %v", c.delay, p.stop.Floor)
+		if p.stop.Gate.Floor != c.delay {
+			t.Errorf("--delay=%v holds %v", c.delay, p.stop.Gate.Floor)
 		}
 		if c.says == "" {
 			if p.caveat != "" || len(p.warnings) > 0 {

@@ -15,7 +15,7 @@ import (
 
 // announcement is the line at the trigger.
 func announcement(p *plan, r stop.Record) string {
-	line := fmt.Sprintf("%v: holding %s, then %v; a second %v skips", r.Trigger, length(p.stop.Floor), r.Step, r.Trigger)
+	line := fmt.Sprintf("%v: holding %s, then %v; a second %v skips", r.Trigger, p.stop.Gate.String(), r.Step, r.Trigger)
 	if p.caveat != "" {
 		line += "; " + p.caveat
 	}

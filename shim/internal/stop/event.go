@@ -38,6 +38,7 @@ const (
 	Exited                // the command ended: by Signal, or else with Code
 	Reaped                // some other process ended
 	Childless             // there is no process left to reap
+	Looked                // a look at the traffic was taken, and said Look
 )
 
 // Event is something that happened.
@@ -45,6 +46,7 @@ type Event struct {
 	Kind   Kind
 	Signal sig.Signal
 	Code   int
+	Look   Look
 }
 
 // String is the event as scripts write it: "TERM", "exit 0", "killed KILL".
@@ -59,6 +61,8 @@ func (e Event) String() string {
 			return "killed " + e.Signal.String()
 		}
 		return fmt.Sprintf("exit %d", e.Code)
+	case Looked:
+		return "look " + e.Look.String()
 	}
 	return map[Kind]string{Tick: "tick", Started: "started", Continued: "continued", Reaped: "orphan", Childless: "childless"}[e.Kind]
 }
@@ -68,7 +72,15 @@ type Reason string
 
 // The reasons.
 const (
-	Elapsed      Reason = "elapsed"       // the floor has passed
+	Elapsed      Reason = "elapsed"       // the floor has passed, and is all
+	Settled      Reason = "settled"       // no new connection came
+	Quiet        Reason = "quiet"         // nor did a byte, and no request is in flight
+	Drained      Reason = "drained"       // nor is a connection open
+	Ceiling      Reason = "ceiling"       // it could last no longer
+	NoListener   Reason = "no_listener"   // the container serves nobody
+	NoProgress   Reason = "no_progress"   // the command is hung
+	UDP          Reason = "udp"           // of which nothing can be said
+	NotSeen      Reason = "blind"         // the ceiling, with nothing seen
 	SecondSignal Reason = "second_signal" // a further stop signal came
 	Interrupt    Reason = "interrupt"     // INT came
 	ChildExit    Reason = "child_exit"    // the command exited by itself

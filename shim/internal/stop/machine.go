@@ -19,7 +19,7 @@ const Margin = time.Second
 type Config struct {
 	Stops    sig.Set       // what starts the sequence, as it arrives
 	Rewrites sig.Rewrites  // what is sent in place of what arrives
-	Floor    time.Duration // keep serving at least this long; 0: no hold
+	Gate     Gate          // what ends a hold; the zero value: there is none
 	Grace    time.Duration // what the orchestrator gives in all
 	Linger   time.Duration // how long what is left may outlive the command; 0: not asked for
 
@@ -30,9 +30,6 @@ type Config struct {
 
 // terminalStops are the signals with which a terminal stops a job.
 var terminalStops = sig.SetOf(sig.TSTP, sig.TTIN, sig.TTOU)
-
-// holds reports whether a stop signal begins a sequence at all.
-func (c *Config) holds() bool { return c.Floor > 0 }
 
 // Machine is the stop sequence. It is a value that owns no clock, process or
 // file: the loop tells it what happened and when, and does what it answers.
@@ -47,7 +44,8 @@ type Machine struct {
 
 	consumed   sig.Signal // the last signal that moved the sequence,
 	consumedAt time.Time  // and when: what repeats it within double is no news
-	holdEnds   time.Time
+	look       Look       // what the last look said
+	holdEnds   time.Time  // whatever happens
 	lingerEnds time.Time
 	reportAt   time.Time // when to write the report as it stands; zero: done or never
 }
@@ -96,6 +94,8 @@ func (m *Machine) Handle(now time.Time, e Event) []Action {
 		return m.exited(now, e)
 	case Reaped, Childless:
 		return m.thinned(e)
+	case Looked:
+		return m.looked(now, e.Look)
 	default:
 		return m.tick(now)
 	}
@@ -127,10 +127,10 @@ func (m *Machine) arrived(now time.Time, s sig.Signal) []Action {
 		return nil // nobody is left to tell
 	case m.state == Lingering:
 		return append([]Action{{Verb: KillRest}}, m.leave()...)
-	case !m.cfg.holds() && isStop:
+	case !m.cfg.Gate.holds() && isStop:
 		m.consume(now, s)
 		return []Action{{Verb: Send, Signal: to}, {Verb: NoteUnheld, Signal: s}}
-	case m.cfg.holds() && m.repeats(now, s):
+	case m.cfg.Gate.holds() && m.repeats(now, s):
 		return nil
 	case m.state == Holding && s == sig.INT:
 		return m.endHold(now, s, Interrupt)
@@ -194,9 +194,21 @@ func (m *Machine) trigger(now time.Time, s, to sig.Signal) []Action {
 	m.consume(now, s)
 	m.state = Holding
 	m.record.Trigger, m.record.Step, m.record.TriggeredAt = s, to, now
-	m.holdEnds = now.Add(m.cfg.Floor)
+	m.holdEnds = now.Add(m.cfg.Gate.longest())
 	m.reportAt = now.Add(m.cfg.Grace - Margin)
 	return []Action{{Verb: Announce, Signal: s}}
+}
+
+// looked goes by what a look at the traffic said.
+func (m *Machine) looked(now time.Time, l Look) []Action {
+	if m.state != Holding || !m.cfg.Gate.adaptive() {
+		return nil
+	}
+	m.look = l
+	if why := m.cfg.Gate.after(l, now.Sub(m.record.TriggeredAt)); why != "" {
+		return m.endHold(now, 0, why)
+	}
+	return nil
 }
 
 // endHold sends the first step: the trigger's rewrite, or the trigger itself. A
@@ -252,7 +264,7 @@ func (m *Machine) leave() (acts []Action) {
 	switch {
 	case r.Trigger != 0:
 		acts = append(acts, Action{Verb: Conclude})
-	case m.cfg.holds() && r.Passed != 0 && r.ExitedAt.Sub(r.PassedAt) <= m.cfg.Grace:
+	case m.cfg.Gate.holds() && r.Passed != 0 && r.ExitedAt.Sub(r.PassedAt) <= m.cfg.Grace:
 		acts = append(acts, Action{Verb: NoteNoHold, Signal: r.Passed})
 	}
 	m.state = Gone
@@ -262,7 +274,7 @@ func (m *Machine) leave() (acts []Action) {
 
 func (m *Machine) tick(now time.Time) (acts []Action) {
 	if m.state == Holding && !now.Before(m.holdEnds) {
-		acts = m.endHold(now, 0, Elapsed)
+		acts = m.endHold(now, 0, m.cfg.Gate.atLongest(m.look))
 	}
 	if m.state == Lingering && !now.Before(m.lingerEnds) {
 		return append([]Action{{Verb: KillRest}}, m.leave()...)

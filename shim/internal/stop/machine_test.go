@@ -20,7 +20,7 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // holding is --delay=2s --rewrite=TERM:USR1 --rewrite=HUP:0 --linger=3s, as a
 // shell's job.
 func holding() Config {
-	cfg := Config{Stops: sig.SetOf(sig.TERM, sig.USR1), Floor: 2 * time.Second, Grace: 10 * time.Second, Linger: 3 * time.Second, JobControl: true}
+	cfg := Config{Stops: sig.SetOf(sig.TERM, sig.USR1), Gate: Gate{Floor: 2 * time.Second}, Grace: 10 * time.Second, Linger: 3 * time.Second, JobControl: true}
 	cfg.Rewrites.Add(sig.Rewrite{From: sig.TERM, To: sig.USR1})
 	cfg.Rewrites.Add(sig.Rewrite{From: sig.HUP, To: 0})
 	return cfg
@@ -66,6 +66,8 @@ var happenings = []happening{
 	{"exit 3", 0, Event{Kind: Exited, Code: 3}},
 	{"orphan", 0, Event{Kind: Reaped}},
 	{"childless", 0, Event{Kind: Childless}},
+	{"look calm", 0, Event{Kind: Looked, Look: Calm}},
+	{"look hung", 0, Event{Kind: Looked, Look: Hung}},
 }
 
 // table is what every state answers to every event.
@@ -148,7 +150,11 @@ func transitions() (list []string) {
 func TestAnyOrder(t *testing.T) {
 	for seed := range uint64(20000) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
-		m, now := New(holding()), epoch
+		cfg := holding()
+		if seed%2 == 0 {
+			cfg.Gate = adaptive
+		}
+		m, now := New(cfg), epoch
 		sends, exits := 0, 0
 		for range 20 {
 			now = now.Add(time.Duration(rnd.IntN(3000)) * time.Millisecond)

@@ -1,0 +1,85 @@
+package stop
+
+import (
+	"fmt"
+	"time"
+)
+
+// Look is what a look at the traffic says, in the words of an adaptive hold.
+type Look int
+
+// What a look may say.
+const (
+	Busy      Look = iota // there is traffic
+	Calm                  // what the hold waits for, Until, is so
+	Nobody                // the container has no listener, and waits for nothing
+	Hung                  // connections wait to be accepted, and nothing moves
+	Datagrams             // it listens for UDP alone, of which nothing can be said
+	Blind                 // nothing could be seen
+)
+
+// String is the look in one word.
+func (l Look) String() string {
+	return [...]string{"busy", "calm", "nobody", "hung", "datagrams", "blind"}[l]
+}
+
+// Gate is what ends a hold by itself.
+type Gate struct {
+	Floor   time.Duration // keep serving at least this long
+	Ceiling time.Duration // and no longer than this, where Until says to wait
+	Until   Reason        // Settled, Quiet or Drained; empty: the floor is all
+
+	FloorGiven, CeilingGiven bool // they are the user's, and no default
+}
+
+// holds reports whether there is a hold at all.
+func (g *Gate) holds() bool { return g.Floor > 0 || g.adaptive() }
+
+func (g *Gate) adaptive() bool { return g.Until != "" }
+
+// String is the hold in words: "2 s", "5 s to 19 s until quiet".
+func (g *Gate) String() string {
+	if g.adaptive() {
+		return fmt.Sprintf("%v s to %v s until %s", g.Floor.Seconds(), g.Ceiling.Seconds(), g.Until)
+	}
+	return fmt.Sprintf("%v s", g.Floor.Seconds())
+}
+
+// longest is when the hold ends whatever happens, counted from its beginning.
+func (g *Gate) longest() time.Duration {
+	if g.adaptive() {
+		return g.Ceiling
+	}
+	return g.Floor
+}
+
+// after is why a hold ends when a look has said l this long after its beginning,
+// or empty where it goes on.
+func (g *Gate) after(l Look, held time.Duration) Reason {
+	passed := held >= g.Floor
+	switch {
+	case l == Calm && passed:
+		return g.Until
+	case l == Nobody && (passed || !g.FloorGiven):
+		return NoListener
+	case l == Hung:
+		return NoProgress
+	case l == Datagrams && passed && !g.CeilingGiven:
+		return UDP
+	}
+	return ""
+}
+
+// atLongest is why a hold ends that lasts as long as it may, where the last look
+// has said l.
+func (g *Gate) atLongest(l Look) Reason {
+	switch {
+	case !g.adaptive():
+		return Elapsed
+	case l == Blind:
+		return NotSeen
+	case l == Datagrams:
+		return UDP
+	}
+	return Ceiling
+}
