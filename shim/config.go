@@ -7,6 +7,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 // Signal is a Linux signal; see signal(7).
@@ -33,6 +34,18 @@ const (
 	Debug
 )
 
+// Condition is what ends a hold once its floor has passed. Each is stricter than
+// those before it.
+type Condition = stop.Reason
+
+// The conditions; see the gate.
+const (
+	Elapsed Condition = "" // the floor is all
+	Settled           = stop.Settled
+	Quiet             = stop.Quiet
+	Drained           = stop.Drained
+)
+
 // ExitMap reports exit code From as To.
 type ExitMap struct{ From, To int }
 
@@ -56,6 +69,11 @@ type Config struct {
 	StopSignals []Signal // beside TERM and what TERM is rewritten to
 
 	Delay       time.Duration // the floor of the hold
+	DelayGiven  bool          // it is no default, even if it is 0
+	Until       Condition     // what ends the hold after the floor
+	QuietFor    time.Duration // how long silence must last; 0: the default
+	MaxSilence  time.Duration // when a request without a byte no longer holds; 0: the default
+	MaxDelay    time.Duration // the ceiling; 0: from the grace period
 	GracePeriod time.Duration // 0: assumed from Env
 
 	Linger time.Duration // how long what is left may outlive the command
@@ -77,37 +95,10 @@ type Config struct {
 	Warnings  []string // what the caller has found already
 }
 
-// reserve is what is kept of the grace period for the command's own stop,
-// unless a third of it is less.
-const reserve = 10 * time.Second
-
-// assumedGrace is what the orchestrator probably gives where nobody has said.
-func assumedGrace(env []string) time.Duration {
-	switch {
-	case has(env, "KUBERNETES_SERVICE_HOST"), has(env, "ECS_CONTAINER_METADATA_URI_V4"):
-		return 30 * time.Second
-	case has(env, "NOMAD_ALLOC_ID"):
-		return 5 * time.Second
-	}
-	return 10 * time.Second
-}
-
-func has(env []string, name string) bool {
-	return slices.ContainsFunc(env, func(entry string) bool {
-		return len(entry) > len(name)+1 && entry[:len(name)+1] == name+"="
-	})
-}
-
-// ceiling is the longest hold that leaves the command time to stop by itself
-// within the grace period G: G - R - 1s, where R is 10 s or a third of G, with
-// linger on top.
-func ceiling(grace, linger time.Duration) time.Duration {
-	return grace - min(reserve, grace/3) - linger - stop.Margin
-}
-
 // plan is a Config made whole: defaults filled in, contradictions refused.
 type plan struct {
 	stop     stop.Config
+	traffic  traffic.Config
 	pid1     bool // we are, so all there is is ours
 	assumed  bool // the grace period was assumed
 	caveat   string
@@ -126,7 +117,7 @@ func (c *Config) Validate() error {
 // stops nothing. PID 1 is nobody's job, and nothing can stop it;
 // a STOP to itself would only discard a CONT that is on its way.
 func (c *Config) plan(terminal, pid1 bool) (p plan, err error) {
-	p.stop = stop.Config{Gate: stop.Gate{Floor: c.Delay}, Linger: c.Linger, JobControl: !pid1, StopToo: c.StopToo && !pid1, Farewell: c.Farewell}
+	p.stop = stop.Config{Linger: c.Linger, JobControl: !pid1, StopToo: c.StopToo && !pid1, Farewell: c.Farewell}
 	p.pid1, p.warnings = pid1, slices.Clone(c.Warnings)
 	for _, r := range c.Rewrites {
 		if err := p.stop.Rewrites.Add(r); err != nil {
@@ -164,52 +155,6 @@ func (p *plan) setStops(given []Signal, terminal bool) error {
 	}
 	p.stop.Stops = set
 	return nil
-}
-
-// setGrace fits the hold and the linger into the grace period. One that was
-// given is the law; one that was assumed only warns.
-func (p *plan) setGrace(c *Config) error {
-	grace := c.GracePeriod
-	if p.assumed = grace == 0; p.assumed {
-		grace = assumedGrace(c.Env)
-	}
-	p.stop.Grace = grace
-	asked, most := c.asked(), ceiling(grace, c.Linger)
-	left := grace - c.Delay - c.Linger
-	switch {
-	case asked == "" || c.Delay <= most:
-		return nil
-	case !p.assumed:
-		return fmt.Errorf("%s does not fit into --grace-period=%v, which leaves %v for the hold: give less, or a grace period of %v",
-			asked, grace, max(most, 0).Truncate(100*time.Millisecond), graceFor(c.Delay, c.Linger))
-	case left <= 0:
-		p.caveat = fmt.Sprintf("assumed grace period %v ends first: give --grace-period and docker stop -t", grace)
-	default:
-		p.caveat = fmt.Sprintf("assumed grace period %v leaves the command %v to stop: give --grace-period and docker stop -t", grace, left)
-	}
-	p.warnings = append(p.warnings, fmt.Sprintf("%s: %s", asked, p.caveat))
-	return nil
-}
-
-// asked is what was asked for of the grace period, in words.
-func (c *Config) asked() string {
-	switch {
-	case c.Delay > 0 && c.Linger > 0:
-		return fmt.Sprintf("--delay=%v with --linger=%v", c.Delay, c.Linger)
-	case c.Linger > 0:
-		return fmt.Sprintf("--linger=%v", c.Linger)
-	case c.Delay > 0:
-		return fmt.Sprintf("--delay=%v", c.Delay)
-	}
-	return ""
-}
-
-// graceFor is the shortest grace period in whole seconds that a hold fits into:
-// ceiling turned round.
-func graceFor(hold, linger time.Duration) time.Duration {
-	need := hold + linger + stop.Margin
-	grace := min(need+need/2, need+reserve)
-	return (grace + time.Second - 1).Truncate(time.Second)
 }
 
 func (p *plan) setExits(maps []ExitMap) error {

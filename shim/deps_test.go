@@ -19,7 +19,7 @@ const module = "github.com/lameduck-init/lameduck/"
 // that is not listed may not exist.
 var walls = map[string][]string{
 	"cmd/lameduck":          {module + "shim", "github.com/alecthomas/kong"},
-	"shim":                  {module + "shim/internal/proc", module + "shim/internal/sig", module + "shim/internal/stderr", module + "shim/internal/stop"},
+	"shim":                  {module + "shim/internal/proc", module + "shim/internal/sig", module + "shim/internal/stderr", module + "shim/internal/stop", module + "shim/internal/traffic"},
 	"shim/internal/proc":    {module + "shim/internal/sig", "golang.org/x/sys/unix"},
 	"shim/internal/script":  {}, // for tests
 	"shim/internal/sig":     {},
