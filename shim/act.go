@@ -29,6 +29,8 @@ func (l *loop) act(a stop.Action) {
 		l.termRest()
 	case stop.KillRest:
 		l.killRest()
+	case stop.Watch:
+		l.watch(&l.plan, l.machine.Record().TriggeredAt)
 	case stop.Announce:
 		l.report(announcement(&l.plan, l.machine.Record()))
 	case stop.Overtime:

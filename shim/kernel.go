@@ -7,6 +7,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stderr"
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
 // kernel is all that the loop asks of the system. Only the loop's goroutine
@@ -30,6 +31,10 @@ type kernel struct {
 	stopSelf    func(s sig.Signal)
 	handOver    func(pgrp int) bool // the terminal, if it is ours to give
 	takeBack    func(pgrp int)
+
+	watch   func(p *plan, start time.Time) // begins to look at the traffic
+	unwatch func()                         // ends it
+	looks   <-chan stop.Look               // what was seen; next returns when there is something
 
 	own   func(s sig.Signal) bool // whether s, once, came of what we did ourselves
 	line  func(text string)       // to standard error; never waits

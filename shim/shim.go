@@ -124,6 +124,11 @@ func (l *loop) serve() {
 		} else if s := l.next(at); s != 0 {
 			l.signal(s)
 		}
+		select {
+		case look := <-l.looks:
+			l.tell(stop.Event{Kind: stop.Looked, Look: look})
+		default:
+		}
 	}
 }
 
@@ -181,7 +186,11 @@ func (l *loop) reaped(pid int) {
 // tell hands an event to the machine and does what it answers.
 func (l *loop) tell(e stop.Event) {
 	l.log(Debug, "%v: %v", l.machine.State(), e)
+	before := l.machine.State()
 	for _, a := range l.machine.Handle(time.Now(), e) {
 		l.act(a)
+	}
+	if before == stop.Holding && l.machine.State() != stop.Holding && l.plan.stop.Gate.Until != Elapsed {
+		l.unwatch()
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/script"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
 var update = flag.Bool("update", false, "write what was found into the golden files")
@@ -35,7 +36,7 @@ func TestScripts(t *testing.T) {
 }
 
 func playVirtual(t *testing.T, s *script.Script) {
-	w := &world{start: time.Now(), signals: make(chan sig.Signal, 100), ended: make(chan death, 100)}
+	w := &world{start: time.Now(), signals: make(chan sig.Signal, 100), ended: make(chan death, 100), looks: make(chan stop.Look, 100), wake: make(chan bool, 100)}
 	cfg := scriptConfig(t, s)
 	p, err := cfg.plan(false, !s.Job)
 	if err != nil {
@@ -92,6 +93,13 @@ func setFlag(cfg *Config, name, value string) (err error) {
 	switch name {
 	case "--delay":
 		cfg.Delay, err = time.ParseDuration(value)
+		cfg.DelayGiven = true
+	case "--until":
+		cfg.Until = Condition(value)
+	case "--quiet-for":
+		cfg.QuietFor, err = time.ParseDuration(value)
+	case "--max-delay":
+		cfg.MaxDelay, err = time.ParseDuration(value)
 	case "--linger":
 		cfg.Linger, err = time.ParseDuration(value)
 	case "--group":
@@ -128,6 +136,8 @@ type world struct {
 	start   time.Time
 	signals chan sig.Signal
 	ended   chan death
+	looks   chan stop.Look
+	wake    chan bool
 	gone    bool    // the command is
 	rest    []int   // the other processes
 	catches sig.Set // what the command does
@@ -174,6 +184,9 @@ func (w *world) happen(t *testing.T, events []script.Step) {
 			w.end(commandPID, proc.Status{Continued: true})
 		case "orphan":
 			w.end(anyOther, proc.Status{})
+		case "look":
+			w.looks <- mustLook(t, arg)
+			w.wake <- true
 		default:
 			w.signals <- mustSignal(t, word)
 		}
@@ -188,6 +201,8 @@ func (w *world) next(until time.Time) sig.Signal {
 	select {
 	case s := <-w.signals:
 		return s
+	case <-w.wake:
+		return 0
 	case <-over:
 	}
 	select { // both at one time
@@ -237,6 +252,16 @@ func (w *world) kill(pid int, s sig.Signal) error {
 	return nil
 }
 
+func mustLook(t *testing.T, text string) stop.Look {
+	for l := stop.Busy; l <= stop.Blind; l++ {
+		if l.String() == text {
+			return l
+		}
+	}
+	t.Errorf("no look is called %q", text)
+	return stop.Busy
+}
+
 func mustSignal(t *testing.T, text string) sig.Signal {
 	s, err := sig.Parse(text)
 	if err != nil {
@@ -248,6 +273,9 @@ func mustSignal(t *testing.T, text string) sig.Signal {
 func (w *world) kernel(t *testing.T, events []script.Step) kernel {
 	return kernel{
 		next:        w.next,
+		looks:       w.looks,
+		watch:       func(*plan, time.Time) { w.did("watches") },
+		unwatch:     func() { w.did("looks away") },
 		prepare:     func() error { return nil },
 		start:       func(proc.Command) (int, error) { return commandPID, nil },
 		started:     func() { go w.happen(t, events) },

@@ -17,8 +17,8 @@
 // Its first line says what went wrong once, or could. Of the events, a name is
 // a signal that reaches lameduck, "early NAME" one that does before the command
 // has been started; "exit N" and "killed NAME" are ends of the command, "stopped
-// NAME" and "continued" what else may become of it, and "orphan" is the end of
-// some other process.
+// NAME" and "continued" what else may become of it, "orphan" is the end of some
+// other process, and "look WORD" is what a look at the traffic says.
 //
 // Above them stands how the world is: "flags" and "env NAME=VALUE" are given to
 // lameduck, "others N" is how many other processes there are (numbered from

@@ -62,11 +62,16 @@ func relay() {
 		for s := range from {
 			atomic.AddUint32(&counts[s.(syscall.Signal)], 1)
 			atomic.OrUint64(&arrived, uint64(SetOf(Signal(s.(syscall.Signal)))))
-			if atomic.SwapUint32(&asleep, 0) == 1 {
-				syscall.Syscall(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(&asleep)), futexWake, 1)
-			}
+			Wake()
 		}
 	}()
+}
+
+// Wake has Next return, with or without a signal. Anybody may call it.
+func Wake() {
+	if atomic.SwapUint32(&asleep, 0) == 1 {
+		syscall.RawSyscall(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(&asleep)), futexWake, 1)
+	}
 }
 
 // burst is how many signals Unblocked stands. With as many it would take 10 ms.

@@ -21,6 +21,7 @@ const (
 	Farewell               // send Signal to the command's group, now that the command is gone
 	TermRest               // send TERM to every process that is left and has not had it
 	KillRest               // send KILL to every process that is left
+	Watch                  // begin to look at the traffic
 	Announce               // report that the sequence has begun
 	Overtime               // report what stands one second before the grace period ends
 	Conclude               // report how the sequence ended
@@ -32,7 +33,7 @@ const (
 
 // words are the verbs as scripts write them; "*" stands for Signal.
 var words = [...]string{"pass *", "send *", "wake", "hand over", "stop self *", "lend or stop", "farewell *", "term rest", "kill rest",
-	"announce", "overtime", "conclude", "note unheld *", "note early *", "note no hold after *", "exit"}
+	"watch", "announce", "overtime", "conclude", "note unheld *", "note early *", "note no hold after *", "exit"}
 
 // Action is something to be done; doing it is the loop's business.
 type Action struct {

@@ -196,6 +196,9 @@ func (m *Machine) trigger(now time.Time, s, to sig.Signal) []Action {
 	m.record.Trigger, m.record.Step, m.record.TriggeredAt = s, to, now
 	m.holdEnds = now.Add(m.cfg.Gate.longest())
 	m.reportAt = now.Add(m.cfg.Grace - Margin)
+	if m.cfg.Gate.adaptive() {
+		return []Action{{Verb: Announce, Signal: s}, {Verb: Watch}}
+	}
 	return []Action{{Verb: Announce, Signal: s}}
 }
 
