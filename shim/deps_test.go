@@ -18,15 +18,20 @@ const module = "github.com/lameduck-init/lameduck/"
 // walls says what each room may import beyond the standard library. A room
 // that is not listed may not exist.
 var walls = map[string][]string{
-	"cmd/lameduck":          {module + "shim", "github.com/alecthomas/kong"},
-	"shim":                  {module + "shim/internal/proc", module + "shim/internal/sig", module + "shim/internal/stderr", module + "shim/internal/stop", module + "shim/internal/traffic"},
-	"shim/internal/proc":    {module + "shim/internal/sig", "golang.org/x/sys/unix"},
-	"shim/internal/script":  {}, // for tests
-	"shim/internal/sig":     {},
-	"shim/internal/stderr":  {"golang.org/x/sys/unix"},
-	"shim/internal/stop":    {module + "shim/internal/sig"},
-	"shim/internal/tcp":     {},
-	"shim/internal/traffic": {module + "shim/internal/tcp"},
+	"cmd/lameduck": {module + "shim", "github.com/alecthomas/kong"},
+	"shim": {module + "shim/internal/proc", module + "shim/internal/procnet", module + "shim/internal/scope", module + "shim/internal/sig",
+		module + "shim/internal/sockdiag", module + "shim/internal/stderr", module + "shim/internal/stop", module + "shim/internal/tcp",
+		module + "shim/internal/traffic", "golang.org/x/sys/unix"},
+	"shim/internal/proc":     {module + "shim/internal/sig", "golang.org/x/sys/unix"},
+	"shim/internal/procnet":  {module + "shim/internal/tcp", "golang.org/x/sys/unix"},
+	"shim/internal/scope":    {module + "shim/internal/procnet", module + "shim/internal/tcp", "golang.org/x/sys/unix"},
+	"shim/internal/sockdiag": {module + "shim/internal/tcp", "golang.org/x/sys/unix"},
+	"shim/internal/script":   {}, // for tests
+	"shim/internal/sig":      {},
+	"shim/internal/stderr":   {"golang.org/x/sys/unix"},
+	"shim/internal/stop":     {module + "shim/internal/sig"},
+	"shim/internal/tcp":      {},
+	"shim/internal/traffic":  {module + "shim/internal/tcp"},
 }
 
 // pure are the rooms of policy, and all that they may take from the standard

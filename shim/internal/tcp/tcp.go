@@ -50,6 +50,7 @@ type Info struct {
 	LastSent, LastReceived time.Duration // data, not acknowledgements
 	LastAcked              time.Duration // an acknowledgement received
 	Received               uint64        // bytes, the peer's FIN being one
+	Segments               uint32        // received with data
 	Acked                  uint64        // bytes that the peer has acknowledged
 	Sent                   uint64        // bytes, with those sent again
 }

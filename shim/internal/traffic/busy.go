@@ -13,7 +13,8 @@ import (
 // out: bytes that nobody has read or acknowledged, or data received later than
 // data was sent. So a slow request is told from an idle connection without a byte
 // being read. The kernel counts in jiffies; where both were in the same one, a
-// request that came after an answer acknowledged it, in that same one too.
+// request that came after an answer acknowledged it, in that same one too. So
+// may a peer nearby have done without a request; after its first one it does.
 func InFlight(s *tcp.Socket) bool {
 	switch {
 	case s.State == tcp.Listen || s.State == tcp.TimeWait:
@@ -25,7 +26,7 @@ func InFlight(s *tcp.Socket) bool {
 	case s.Info.Sent == 0 || s.Info.LastReceived < s.Info.LastSent:
 		return true
 	}
-	return s.Info.LastReceived == s.Info.LastSent && s.Info.LastAcked == s.Info.LastSent
+	return s.Info.LastReceived == s.Info.LastSent && s.Info.LastAcked == s.Info.LastSent && s.Info.Segments != 1
 }
 
 // moved is when the last byte moved, and zero where none did.

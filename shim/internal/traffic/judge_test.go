@@ -147,6 +147,8 @@ func TestInFlight(t *testing.T) {
 	info := func(sent, received, acked int, in, out uint64) tcp.Info {
 		return tcp.Info{LastSent: ms(sent), LastReceived: ms(received), LastAcked: ms(acked), Received: in, Sent: out}
 	}
+	first := info(100, 100, 100, 8, 4)
+	first.Segments = 1
 	for name, c := range map[string]struct {
 		sock tcp.Socket
 		want bool
@@ -157,6 +159,7 @@ func TestInFlight(t *testing.T) {
 		"second request":             {tcp.Socket{State: tcp.Established, Info: info(1004, 700, 700, 8, 4)}, true},
 		"answered in the same jiffy": {tcp.Socket{State: tcp.Established, Info: info(100, 100, 96, 4, 4)}, false},
 		"asked in the same jiffy":    {tcp.Socket{State: tcp.Established, Info: info(100, 100, 100, 8, 4)}, true},
+		"the first one, nearby":      {tcp.Socket{State: tcp.Established, Info: first}, false},
 		"unread":                     {tcp.Socket{State: tcp.Established, Unread: 1, Info: info(1, 2, 1, 4, 4)}, true},
 		"unsent":                     {tcp.Socket{State: tcp.Established, Unsent: 1, Info: info(1, 2, 1, 4, 4)}, true},
 		"half-closed":                {tcp.Socket{State: tcp.CloseWait, Info: info(100, 1, 1, 4, 4)}, false},

@@ -1,0 +1,203 @@
+package procnet
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+)
+
+func littleEndian() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }
+
+const (
+	tcpHeader  = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+	unixHeader = "Num       RefCount Protocol Flags    Type St Inode Path\n"
+	tcpRow     = "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000001 00:00000000 00000000     0        0 77 3 0 100 0 0 10 0\n"
+	unixRowOf  = "0000000000000000: 00000002 00000000 00010000 0001 01 77 "
+)
+
+// TestNonsenseRows: whatever is broken in a good row is noticed.
+func TestNonsenseRows(t *testing.T) {
+	if got, err := ParseTCP(nil, strings.NewReader(tcpHeader+tcpRow)); err != nil || len(got) != 1 {
+		t.Fatal(got, err)
+	}
+	for old, broken := range map[string]string{
+		"0:": "0", "0100007F:1F90": "0100007:1F90", "1F90": "1F9", "7F:1F": "7F1F", "0A": "XA", "0A ": "1A ",
+		"0:00000001": "0-00000001", "0000001 ": "000001 ", " 0        0 77": " -1        0 77", "77": "x", " 77": " 4294967296",
+		"77 3 0 100 0 0 10 0": "", "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000001": "",
+	} {
+		row := strings.Replace(tcpRow, old, broken, 1)
+		if row == tcpRow {
+			t.Fatalf("%q is not in the row", old)
+		}
+		if got, err := ParseTCP(nil, strings.NewReader(tcpHeader+row)); err == nil {
+			t.Errorf("%q for %q: %+v", broken, old, got)
+		}
+	}
+}
+
+func TestNonsenseTables(t *testing.T) {
+	tables := map[string]error{
+		"":                                 errHeader,
+		"\n":                               errHeader,
+		tcpRow:                             errHeader,
+		strings.TrimRight(tcpHeader, "\n"): errCut,
+		tcpHeader + tcpRow[:90]:            errCut,
+		tcpHeader + strings.Repeat("0", longest+1) + "\n": errLong,
+	}
+	for table, want := range tables {
+		if _, err := ParseTCP(nil, strings.NewReader(table)); err != want {
+			t.Errorf("TCP, %.40q: %v, want %v", table, err, want)
+		}
+		if _, err := ParseUDP(strings.NewReader(table)); err != want {
+			t.Errorf("UDP, %.40q: %v, want %v", table, err, want)
+		}
+	}
+	for _, table := range []string{"", tcpHeader, unixHeader + "x\n", unixHeader + unixRowOf + "/a", unixHeader + unixRowOf + "\nx\n",
+		unixHeader + strings.Replace(unixRowOf, "77", "7x", 1) + "/a\n", unixHeader + strings.Replace(unixRowOf, "00010000", "0001000", 1) + "/a\n"} {
+		if got, err := ParseUnix(strings.NewReader(table)); err == nil {
+			t.Errorf("Unix, %q: %v", table, got)
+		}
+	}
+	for _, table := range []string{"", "Tcp: PassiveOpens\n", "Tcp: A\nTcp: 1\n", "Tcp: A PassiveOpens\nTcp: 1\n", "Tcp: PassiveOpens\nTcp: x\n", "Tcp: PassiveOpens\nTcp: 5"} {
+		if n, err := ParsePassiveOpens(strings.NewReader(table)); err == nil {
+			t.Errorf("snmp, %q: %d", table, n)
+		}
+	}
+	for _, text := range []string{"", "1\n", "2 1\n", "0 5\n", "1 65536\n", "1 2 3\n", "a b\n", "1 2"} {
+		if r, err := ParseLocalPorts(strings.NewReader(text)); err == nil {
+			t.Errorf("range, %q: %v", text, r)
+		}
+	}
+}
+
+// TestAbsent: only the files of IPv6 may be missing.
+func TestAbsent(t *testing.T) {
+	dir := t.TempDir()
+	root := Root(dir)
+	if err := os.Mkdir(filepath.Join(dir, "net"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	dst := []tcp.Socket{{Inode: 1}}
+	if got, err := root.TCP(dst); !errors.Is(err, fs.ErrNotExist) || len(got) != 1 {
+		t.Errorf("without tcp: %v, %v", got, err)
+	}
+	if _, err := root.UDP(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without udp: %v", err)
+	}
+	if _, err := root.Unix(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without unix: %v", err)
+	}
+	write(t, dir, "net/tcp", tcpHeader+tcpRow)
+	write(t, dir, "net/udp", tcpHeader+tcpRow)
+	if got, err := root.TCP(dst); err != nil || len(got) != 2 {
+		t.Errorf("without tcp6: %v, %v", got, err)
+	}
+	if got, err := root.UDP(); err != nil || len(got) != 1 {
+		t.Errorf("without udp6: %v, %v", got, err)
+	}
+	write(t, dir, "net/tcp6", "nonsense\n")
+	write(t, dir, "net/udp6", "nonsense\n")
+	if got, err := root.TCP(dst); !errors.Is(err, errHeader) || len(got) != 1 {
+		t.Errorf("with a broken tcp6: %v, %v", got, err)
+	}
+	if got, err := root.UDP(); !errors.Is(err, errHeader) || got != nil {
+		t.Errorf("with a broken udp6: %v, %v", got, err)
+	}
+}
+
+func write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAllocations: none for a row.
+func TestAllocations(t *testing.T) {
+	few := tcpHeader + tcpRow
+	many := tcpHeader + strings.Repeat(tcpRow, 1000)
+	into := make([]tcp.Socket, 0, 1000)
+	count := func(table string) float64 {
+		r := strings.NewReader(table)
+		return testing.AllocsPerRun(10, func() {
+			r.Seek(0, io.SeekStart)
+			if _, err := ParseTCP(into, r); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if one, thousand := count(few), count(many); thousand > one {
+		t.Errorf("%v allocations for a row, %v for a thousand", one, thousand)
+	}
+}
+
+func seeds(f *testing.F, names ...string) {
+	for _, name := range names {
+		text, err := os.ReadFile(filepath.Join(string(recorded), name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Add([]byte(tcpHeader + tcpRow))
+	f.Add([]byte(unixHeader + unixRowOf + "/a\n"))
+}
+
+func FuzzTCP(f *testing.F) {
+	seeds(f, "net/tcp", "net/tcp6", "net/udp")
+	f.Fuzz(func(t *testing.T, text []byte) {
+		got, err := ParseTCP(nil, bytes.NewReader(text))
+		if rows := bytes.Count(text, []byte("\n")) - 1; err == nil && len(got) != rows {
+			t.Errorf("%d sockets from %d rows", len(got), rows)
+		}
+		for _, s := range got {
+			if !s.Local.IsValid() && err == nil || s.Local.Addr().Is4In6() || s.Remote.Addr().Is4In6() {
+				t.Errorf("%+v", s)
+			}
+		}
+	})
+}
+
+func FuzzUDP(f *testing.F) {
+	seeds(f, "net/udp", "net/udp6", "net/tcp")
+	f.Fuzz(func(t *testing.T, text []byte) {
+		got, _ := ParseUDP(bytes.NewReader(text))
+		for _, s := range got {
+			if s.Local.Port() == 0 || s.Local.Addr().Is4In6() {
+				t.Errorf("%+v", s)
+			}
+		}
+	})
+}
+
+func FuzzUnix(f *testing.F) {
+	seeds(f, "net/unix")
+	f.Fuzz(func(t *testing.T, text []byte) {
+		got, _ := ParseUnix(bytes.NewReader(text))
+		for _, s := range got {
+			if s.Path == "" || s.Path[0] == '@' || !bytes.Contains(text, []byte(s.Path)) {
+				t.Errorf("%+v", s)
+			}
+		}
+	})
+}
+
+func FuzzNumbers(f *testing.F) {
+	seeds(f, "net/snmp", "sys/net/ipv4/ip_local_port_range")
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if r, err := ParseLocalPorts(bytes.NewReader(text)); err == nil && (r.First == 0 || r.First > r.Last) {
+			t.Errorf("%+v", r)
+		}
+		if n, err := ParsePassiveOpens(bytes.NewReader(text)); err == nil && !bytes.Contains(text, []byte("PassiveOpens")) {
+			t.Errorf("%d from nowhere", n)
+		}
+	})
+}

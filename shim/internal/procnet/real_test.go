@@ -1,0 +1,258 @@
+package procnet
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+)
+
+const own Root = ""
+
+// alone skips a test that needs a network namespace of its own.
+func alone(t *testing.T) {
+	t.Helper()
+	if noNamespaces != "" {
+		t.Skip("no network namespace: ", noNamespaces)
+	}
+}
+
+// inodeOf is a socket's inode, as fstat(2) tells it.
+func inodeOf(t *testing.T, socket any) uint32 {
+	t.Helper()
+	raw, err := socket.(syscall.Conn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stat unix.Stat_t
+	if err := raw.Control(func(fd uintptr) { err = unix.Fstat(int(fd), &stat) }); err != nil {
+		t.Fatal(err)
+	}
+	return uint32(stat.Ino)
+}
+
+// pair is a connection, the server's end accepted or not.
+func pair(t *testing.T, network, listen, dial string, accept bool) (l net.Listener, client, server net.Conn) {
+	t.Helper()
+	l, err := net.Listen(network, listen)
+	if err != nil {
+		t.Skipf("cannot listen on %s: %v", listen, err)
+	}
+	t.Cleanup(func() { l.Close() })
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	client, err = net.Dial("tcp", net.JoinHostPort(dial, port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	if accept {
+		if server, err = l.Accept(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { server.Close() })
+	}
+	return l, client, server
+}
+
+// TestRealTCP: what we opened is there, with addresses as package net has them.
+func TestRealTCP(t *testing.T) {
+	for _, c := range []struct{ name, network, listen, dial string }{
+		{"v4", "tcp4", "127.0.0.1:0", "127.0.0.1"},
+		{"v6", "tcp6", "[::1]:0", "::1"},
+		{"mapped", "tcp", "[::]:0", "127.0.0.1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l, client, server := pair(t, c.network, c.listen, c.dial, true)
+			sockets, err := own.TCP(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			listener := byInode(t, sockets, inodeOf(t, l))
+			if listener.State != tcp.Listen || int(listener.Local.Port()) != l.Addr().(*net.TCPAddr).Port || listener.Unread != 0 {
+				t.Errorf("listener %+v", listener)
+			}
+			for _, end := range []net.Conn{client, server} {
+				s := byInode(t, sockets, inodeOf(t, end))
+				if s.State != tcp.Established || s.UID != uint32(os.Getuid()) ||
+					s.Local.String() != unmapped(end.LocalAddr()) || s.Remote.String() != unmapped(end.RemoteAddr()) {
+					t.Errorf("%v to %v: %+v", end.LocalAddr(), end.RemoteAddr(), s)
+				}
+			}
+		})
+	}
+}
+
+// unmapped is the address as tcp.Socket has it.
+func unmapped(a net.Addr) string {
+	ap := a.(*net.TCPAddr).AddrPort()
+	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port()).String()
+}
+
+func byInode(t *testing.T, sockets []tcp.Socket, inode uint32) tcp.Socket {
+	t.Helper()
+	for _, s := range sockets {
+		if s.Inode == inode {
+			return s
+		}
+	}
+	t.Fatalf("no socket has inode %d: %+v", inode, sockets)
+	return tcp.Socket{}
+}
+
+// TestNotAccepted: a connection in the accept queue has no inode, and its bytes
+// are unread.
+func TestNotAccepted(t *testing.T) {
+	l, client, _ := pair(t, "tcp4", "127.0.0.1:0", "127.0.0.1", false)
+	if _, err := client.Write([]byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	untilAcknowledged(t, client)
+	sockets, err := own.TCP(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := byInode(t, sockets, inodeOf(t, l)); got.Unread != 1 {
+		t.Errorf("listener %+v", got)
+	}
+	i := slices.IndexFunc(sockets, func(s tcp.Socket) bool {
+		return s.Remote.String() == client.LocalAddr().String()
+	})
+	if i < 0 || sockets[i].Inode != 0 || sockets[i].Unread != 5 || sockets[i].State != tcp.Established {
+		t.Errorf("queued: %+v in %+v", i, sockets)
+	}
+}
+
+// untilAcknowledged returns when the other end has what was written: SIOCOUTQ of
+// tcp(7).
+func untilAcknowledged(t *testing.T, c net.Conn) {
+	t.Helper()
+	raw, err := c.(syscall.Conn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for left := -1; left != 0; {
+		if err := raw.Control(func(fd uintptr) { left, err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestRealPassiveOpens(t *testing.T) {
+	alone(t)
+	before, err := own.PassiveOpens()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair(t, "tcp4", "127.0.0.1:0", "127.0.0.1", true)
+	pair(t, "tcp4", "127.0.0.1:0", "127.0.0.1", true)
+	if after, err := own.PassiveOpens(); err != nil || after != before+2 {
+		t.Errorf("%d after %d, %v", after, before, err)
+	}
+}
+
+func TestRealUDP(t *testing.T) {
+	server, err := net.ListenPacket("udp", "[::]:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	port := server.LocalAddr().(*net.UDPAddr).Port
+	client, err := net.Dial("udp4", fmt.Sprint("127.0.0.1:", port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	found, err := own.UDP()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i := slices.IndexFunc(found, func(u UDP) bool { return u.Inode == inodeOf(t, server) }); i < 0 || int(found[i].Local.Port()) != port {
+		t.Errorf("the server on port %d: %d in %+v", port, i, found)
+	}
+	if slices.ContainsFunc(found, func(u UDP) bool { return u.Inode == inodeOf(t, client) }) {
+		t.Errorf("the client is there: %+v", found)
+	}
+	ports, err := own.LocalPorts()
+	if err != nil || !ports.Has(uint16(port)) {
+		t.Errorf("%+v, %v has not %d, which the kernel gave us", ports, err, port)
+	}
+}
+
+func TestRealUnix(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a b\nc")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	abstract, err := net.Listen("unix", fmt.Sprint("@procnet-", os.Getpid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer abstract.Close()
+	client, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	server, err := l.Accept() // it has the listener's path, and does not listen
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	found, err := own.Unix()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(found, Unix{inodeOf(t, l), path}) {
+		t.Errorf("%q is not in %+v", path, found)
+	}
+	for _, other := range []any{abstract, client, server} {
+		if slices.ContainsFunc(found, func(u Unix) bool { return u.Inode == inodeOf(t, other) }) {
+			t.Errorf("%T is in %+v", other, found)
+		}
+	}
+}
+
+// TestElsewhere: another process's /proc/PID shows its network namespace.
+func TestElsewhere(t *testing.T) {
+	alone(t)
+	l, _, _ := pair(t, "tcp4", "127.0.0.1:0", "127.0.0.1", true)
+	cmd := exec.Command("/proc/self/exe", "helper-elsewhere")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
+	stay, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Skip("no further network namespace: ", err)
+	}
+	defer cmd.Wait()
+	defer stay.Close()
+	if line, _ := bufio.NewReader(out).ReadString('\n'); strings.TrimSpace(line) != "ready" {
+		t.Fatalf("%q", line)
+	}
+	there := Root(fmt.Sprint("/proc/", cmd.Process.Pid))
+	if got, err := there.TCP(nil); err != nil || len(got) != 0 {
+		t.Errorf("there: %+v, %v", got, err)
+	}
+	if got, err := own.TCP(nil); err != nil || byInode(t, got, inodeOf(t, l)).State != tcp.Listen {
+		t.Errorf("here: %+v, %v", got, err)
+	}
+}

@@ -1,0 +1,88 @@
+package procnet
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+)
+
+// recorded are files of a Linux 6.18 in a network namespace with known sockets.
+const recorded Root = "testdata/proc"
+
+func at(s string) netip.AddrPort { return netip.MustParseAddrPort(s) }
+
+func TestRecordedTCP(t *testing.T) {
+	if !littleEndian() {
+		t.Skip("recorded on a little-endian machine")
+	}
+	want := []tcp.Socket{
+		{State: tcp.Listen, Local: at("127.0.0.1:8080"), Remote: at("0.0.0.0:0"), Unread: 1, Inode: 13686506},
+		{State: tcp.Established, Local: at("127.0.0.1:37598"), Remote: at("127.0.0.1:9090"), Unread: 13, Inode: 13686513},
+		{State: tcp.TimeWait, Local: at("127.0.0.1:37610"), Remote: at("127.0.0.1:9090")},
+		{State: tcp.Established, Local: at("127.0.0.1:55762"), Remote: at("127.0.0.1:8080"), Inode: 13686510},
+		{State: tcp.Established, Local: at("127.0.0.1:8080"), Remote: at("127.0.0.1:55762"), Unread: 5},
+		{State: tcp.Listen, Local: at("[::]:9090"), Remote: at("[::]:0"), Unread: 1, Inode: 13686511},
+		{State: tcp.Established, Local: at("127.0.0.1:9090"), Remote: at("127.0.0.1:37598"), Inode: 13686514},
+		{State: tcp.Established, Local: at("[::1]:47498"), Remote: at("[::1]:9090"), Inode: 13686517},
+		{State: tcp.Established, Local: at("[::1]:9090"), Remote: at("[::1]:47498")},
+	}
+	before := tcp.Socket{Inode: 1}
+	got, err := recorded.TCP([]tcp.Socket{before})
+	if err != nil || !slices.Equal(got, append([]tcp.Socket{before}, want...)) {
+		t.Errorf("%v\n got %+v\nwant %+v", err, got, want)
+	}
+}
+
+func TestRecordedUDP(t *testing.T) {
+	if !littleEndian() {
+		t.Skip("recorded on a little-endian machine")
+	}
+	want := []UDP{
+		{Local: at("0.0.0.0:5353"), Inode: 13686518},
+		{Local: at("127.0.0.1:45130"), Inode: 13686520},
+		{Local: at("[::1]:8443"), Inode: 13686519},
+	}
+	got, err := recorded.UDP()
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v\n got %+v\nwant %+v", err, got, want)
+	}
+}
+
+func TestRecordedUnix(t *testing.T) {
+	want := []Unix{
+		{13686523, "relative.sock"},
+		{13686525, "/tmp/rec/d/with blank"},
+		{13686526, " blank first"},
+		{13686527, "/tmp/rec/d/two\nlines"},
+		{13686522, "/tmp/rec/d/app.sock"},
+	}
+	got, err := recorded.Unix()
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v\n got %+v\nwant %+v", err, got, want)
+	}
+}
+
+func TestRecordedNumbers(t *testing.T) {
+	ports, err := recorded.LocalPorts()
+	if want := (PortRange{32768, 60999}); err != nil || ports != want {
+		t.Errorf("%v, %v, want %v", ports, err, want)
+	}
+	n, err := recorded.PassiveOpens()
+	if err != nil || n != 4 {
+		t.Errorf("%d passive opens, %v, want 4", n, err)
+	}
+}
+
+func TestPortRange(t *testing.T) {
+	r := PortRange{10, 12}
+	for port, want := range map[uint16]bool{0: false, 9: false, 10: true, 12: true, 13: false} {
+		if r.Has(port) != want {
+			t.Errorf("%d: %v", port, !want)
+		}
+	}
+	if (PortRange{}).Has(0) {
+		t.Error("no range has a port")
+	}
+}

@@ -1,0 +1,109 @@
+package procnet
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+)
+
+// Root is a directory with a net below it: /proc, which is what "" means,
+// shows our own network namespace, and /proc/PID that of another process.
+type Root string
+
+// TCP appends the TCP sockets of both families to dst. They have no cookie,
+// cgroup or times. On an error dst is as it was.
+func (r Root) TCP(dst []tcp.Socket) ([]tcp.Socket, error) {
+	found := dst
+	err := r.both("tcp", func(file io.Reader) (err error) {
+		found, err = ParseTCP(found, file)
+		return err
+	})
+	if err != nil {
+		return dst, err
+	}
+	return found, nil
+}
+
+// UDP lists the unconnected UDP sockets of both families.
+func (r Root) UDP() (found []UDP, err error) {
+	err = r.both("udp", func(file io.Reader) error {
+		more, err := ParseUDP(file)
+		found = append(found, more...)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// Unix lists the Unix sockets that listen on a path.
+func (r Root) Unix() (found []Unix, err error) {
+	err = r.read("net/unix", func(file io.Reader) (err error) {
+		found, err = ParseUnix(file)
+		return err
+	})
+	return found, err
+}
+
+// PassiveOpens is how many connections the network namespace has accepted
+// since it was made.
+func (r Root) PassiveOpens() (n uint64, err error) {
+	err = r.read("net/snmp", func(file io.Reader) (err error) {
+		n, err = ParsePassiveOpens(file)
+		return err
+	})
+	return n, err
+}
+
+// LocalPorts is the range of ports that the kernel gives to who names none. It
+// is always that of our own network namespace, and only below /proc itself.
+func (r Root) LocalPorts() (ports PortRange, err error) {
+	err = r.read("sys/net/ipv4/ip_local_port_range", func(file io.Reader) (err error) {
+		ports, err = ParseLocalPorts(file)
+		return err
+	})
+	return ports, err
+}
+
+// both reads the tables of IPv4 and IPv6. Without the second file IPv6 is off.
+func (r Root) both(name string, parse func(io.Reader) error) error {
+	if err := r.read("net/"+name, parse); err != nil {
+		return err
+	}
+	err := r.read("net/"+name+"6", parse)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func (r Root) read(name string, parse func(io.Reader) error) error {
+	if r == "" {
+		r = "/proc"
+	}
+	path := filepath.Join(string(r), name)
+	file, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("cannot open %q: %w", path, bare(err))
+	}
+	defer file.Close()
+	if err := parse(file); err != nil {
+		return fmt.Errorf("cannot read %q: %w", path, bare(err))
+	}
+	return nil
+}
+
+// bare is the error without the path, which we have said already.
+func bare(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}

@@ -1,0 +1,47 @@
+package procnet
+
+import (
+	"io"
+
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+)
+
+// ParseTCP appends the sockets of net/tcp or net/tcp6 to dst. A listener's
+// backlog is not told: its Unsent is 0. In an accept queue, in SYN_RECV and in
+// TIME_WAIT sockets have no inode.
+func ParseTCP(dst []tcp.Socket, r io.Reader) ([]tcp.Socket, error) {
+	err := eachRow(r, func(r row) bool {
+		dst = append(dst, tcp.Socket{
+			State:  tcp.State(r.state),
+			Local:  r.local,
+			Remote: r.remote,
+			Unread: r.unread,
+			Unsent: r.unsent,
+			UID:    r.uid,
+			Inode:  r.inode,
+		})
+		return r.state < 16 // gVisor has a 0, and the kernel may get new ones, of four bits
+	})
+	return dst, err
+}
+
+// eachRow gives the rows of a table to use, which reports whether one is sound.
+func eachRow(r io.Reader, use func(row) bool) error {
+	l := newLines(r)
+	if err := l.header("sl"); err != nil {
+		return err
+	}
+	for {
+		line, err := l.next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		row, ok := parseRow(line)
+		if !ok || !use(row) {
+			return notSocket(l.number, line)
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package procnet
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/netip"
+	"strconv"
+)
+
+// UDP is a bound and unconnected UDP socket: a server, or a client that sends
+// to many.
+type UDP struct {
+	Local netip.AddrPort // unmapped
+	UID   uint32
+	Inode uint32
+}
+
+// ParseUDP lists the unconnected sockets of net/udp or net/udp6.
+func ParseUDP(r io.Reader) (found []UDP, err error) {
+	err = eachRow(r, func(r row) bool {
+		if r.local.Port() != 0 && r.remote.Port() == 0 && r.remote.Addr().IsUnspecified() {
+			found = append(found, UDP{r.local, r.uid, r.inode})
+		}
+		return true
+	})
+	return found, err
+}
+
+// PortRange is a range of ports, both ends included. The zero value is none.
+type PortRange struct{ First, Last uint16 }
+
+// Has reports whether the port is one of them.
+func (r PortRange) Has(port uint16) bool {
+	return r != PortRange{} && r.First <= port && port <= r.Last
+}
+
+// ParseLocalPorts reads ip_local_port_range, of ip(7).
+func ParseLocalPorts(r io.Reader) (PortRange, error) {
+	line, err := newLines(r).next()
+	if err != nil && err != io.EOF {
+		return PortRange{}, err
+	}
+	fields := bytes.Fields(line)
+	if len(fields) != 2 {
+		return PortRange{}, errors.New("this is no range of ports")
+	}
+	first, one := strconv.ParseUint(string(fields[0]), 10, 16)
+	last, two := strconv.ParseUint(string(fields[1]), 10, 16)
+	if one != nil || two != nil || first == 0 || first > last {
+		return PortRange{}, errors.New("this is no range of ports")
+	}
+	return PortRange{uint16(first), uint16(last)}, nil
+}

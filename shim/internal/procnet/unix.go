@@ -1,0 +1,75 @@
+package procnet
+
+import (
+	"bytes"
+	"io"
+	"strings"
+)
+
+// accepts is the flag of a socket that listens: __SO_ACCEPTCON, include/linux/net.h.
+const accepts = 1 << 16
+
+// Unix is a Unix socket that listens on a path.
+type Unix struct {
+	Inode uint32
+	Path  string // as it was given to bind(2), so perhaps relative to who knows where
+}
+
+// ParseUnix lists the sockets of net/unix that listen on a path. Abstract names,
+// which are printed with an @ first, are none.
+func ParseUnix(r io.Reader) (found []Unix, err error) {
+	l := newLines(r)
+	if err := l.header("Num"); err != nil {
+		return nil, err
+	}
+	var last struct{ named, kept bool }
+	for {
+		line, err := l.next()
+		if err == io.EOF {
+			return found, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		socket, ok := parseUnixRow(line)
+		switch {
+		case ok:
+			last.named = socket.path != ""
+			last.kept = socket.flags&accepts != 0 && last.named && !strings.HasPrefix(socket.path, "@")
+			if last.kept {
+				found = append(found, Unix{socket.inode, socket.path})
+			}
+		case last.kept: // a path may hold newlines, and the kernel prints them
+			found[len(found)-1].Path += "\n" + string(line)
+		case !last.named:
+			return nil, notSocket(l.number, line)
+		}
+	}
+}
+
+type unixRow struct {
+	flags, inode uint32
+	path         string // only of those that listen; of others, at most one byte
+}
+
+// parseUnixRow reports false where the line is none. See unix_seq_show in
+// net/unix/af_unix.c: "Num: RefCount Protocol Flags Type St Inode Path".
+func parseUnixRow(line []byte) (row unixRow, ok bool) {
+	var fields [7][]byte
+	for i := range fields {
+		fields[i], line = cut(line)
+	}
+	var good [6]bool
+	for i, digits := range []int{8, 8, 8, 4, 2} {
+		_, good[i] = hex(fields[i+1], digits)
+	}
+	row.flags, _ = hex(fields[3], 8)
+	row.inode, good[5] = decimal(fields[6])
+	if len(line) > 1 {
+		row.path = string(line[1:2])
+		if row.flags&accepts != 0 {
+			row.path = string(line[1:])
+		}
+	}
+	return row, bytes.HasSuffix(fields[0], []byte(":")) && good == [6]bool{true, true, true, true, true, true}
+}

@@ -1,0 +1,106 @@
+package scope
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/lameduck-init/lameduck/shim/internal/procnet"
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+)
+
+// Facts are what Decide goes by. Each Err is why a part may not be all there is.
+type Facts struct {
+	Given []uint16 // ports that the user named
+
+	Listeners []tcp.Socket // of the network namespace; those in other states are passed over
+	UDP       []procnet.UDP
+	Unix      []procnet.Unix
+	Err       error // why a table of sockets could not be read
+
+	Ephemeral procnet.PortRange // ports that the kernel hands out
+	Shim      Inodes            // lameduck's own sockets, which never count
+	Cgroups   CgroupIDs
+	Held      Held
+}
+
+// Decide makes a scope of what was found.
+func Decide(f Facts) Scope {
+	s := Scope{Complete: f.Err == nil, Why: f.Err, cgroups: f.Cgroups.set()}
+	s.Learn(f.Held.Inodes)
+	s.Learn(f.Shim) // for Self: lameduck's connection to the command is ours at both ends
+	s.Method = f.method()
+	switch s.Method {
+	case Given:
+		s.Ports = newPorts(slices.Clone(f.Given))
+	case Namespace:
+		s.Ports = f.ports(func(*tcp.Socket) bool { return true })
+	default:
+		s.Ports = f.ports(s.Owns)
+	}
+	s.UDP = f.udp()
+	s.Unix = f.unix()
+	if s.Method == Namespace || len(s.UDP)+len(s.Unix) > 0 {
+		s.Why = cmp.Or(s.Why, f.Held.Err)
+	}
+	return s
+}
+
+// method is the best that the facts allow.
+func (f *Facts) method() Method {
+	switch {
+	case len(f.Given) > 0:
+		return Given
+	case f.Cgroups.usable() && f.told() && (f.Cgroups.Err == nil || f.Held.Err == nil):
+		return Cgroup
+	case f.Held.Err == nil:
+		return Descriptors
+	}
+	return Namespace
+}
+
+// told reports whether all listeners tell their control group. Those of /proc/net
+// do not, and would look like a neighbour's.
+func (f *Facts) told() bool {
+	return !slices.ContainsFunc(f.Listeners, func(s tcp.Socket) bool {
+		return s.State == tcp.Listen && s.Cgroup == 0
+	})
+}
+
+// ports are those of the listeners that count.
+func (f *Facts) ports(counts func(*tcp.Socket) bool) Ports {
+	var ports []uint16
+	for i := range f.Listeners {
+		l := &f.Listeners[i]
+		if l.State == tcp.Listen && !f.Shim.Has(l.Inode) && counts(l) {
+			ports = append(ports, l.Local.Port())
+		}
+	}
+	return newPorts(ports)
+}
+
+// ours reports whether a socket of which nothing but the inode is known may be
+// ours.
+func (f *Facts) ours(inode uint32) bool {
+	return !f.Shim.Has(inode) && (f.Held.Err != nil || f.Held.Inodes.Has(inode))
+}
+
+func (f *Facts) udp() Ports {
+	var ports []uint16
+	for _, socket := range f.UDP {
+		if port := socket.Local.Port(); f.ours(socket.Inode) && !f.Ephemeral.Has(port) {
+			ports = append(ports, port)
+		}
+	}
+	return newPorts(ports)
+}
+
+func (f *Facts) unix() []string {
+	var paths []string
+	for _, socket := range f.Unix {
+		if f.ours(socket.Inode) {
+			paths = append(paths, socket.Path)
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}

@@ -1,0 +1,235 @@
+package scope
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/lameduck-init/lameduck/shim/internal/procnet"
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+)
+
+var (
+	errFD     = errors.New("descriptors cannot be read")
+	errGroups = errors.New("groups cannot be listed")
+	errTable  = errors.New("a table cannot be read")
+)
+
+// listener is one on a port, with an inode that is the port.
+func listener(port uint16, cgroup uint64) tcp.Socket {
+	return tcp.Socket{State: tcp.Listen, Local: any4(port), Inode: uint32(port), Cgroup: cgroup}
+}
+
+func any4(port uint16) netip.AddrPort { return netip.AddrPortFrom(netip.IPv4Unspecified(), port) }
+
+func inodes(numbers ...uint32) Inodes {
+	set := Inodes{}
+	for _, n := range numbers {
+		set[n] = struct{}{}
+	}
+	return set
+}
+
+func udp(ports ...uint16) (list []procnet.UDP) {
+	for _, port := range ports {
+		list = append(list, procnet.UDP{Local: any4(port), Inode: uint32(port)})
+	}
+	return list
+}
+
+// neighbourhood: 80 in our group 50, 81 in the group 51 below it, 82 in a
+// neighbour's, 83 in another's, each twice; and a connection to each.
+func neighbourhood() (list []tcp.Socket) {
+	for _, l := range []tcp.Socket{listener(82, 60), listener(80, 50), listener(81, 51), listener(83, 61)} {
+		c := l
+		c.State, c.Local = tcp.Established, any4(l.Local.Port()+1000)
+		list = append(list, l, l, c)
+	}
+	return list
+}
+
+func TestDecide(t *testing.T) {
+	around := neighbourhood()
+	ours := CgroupIDs{Own: 50, Below: []uint64{51}}
+	unseen := Held{Inodes: Inodes{}, Err: errFD}
+	range7 := procnet.PortRange{First: 700, Last: 799}
+	for _, c := range []struct {
+		name  string
+		facts Facts
+
+		method   Method
+		ports    Ports
+		udp      Ports
+		unix     []string
+		doubtful bool // not Complete
+		why      error
+		none     bool // NoListener
+	}{
+		{name: "nothing at all", method: Descriptors, none: true},
+		{name: "ports given", facts: Facts{Given: []uint16{9, 7, 9}, Listeners: around, Cgroups: ours, Held: unseen},
+			method: Given, ports: Ports{7, 9}},
+		{name: "ports given, nothing else known", facts: Facts{Given: []uint16{9}, Held: unseen, Err: errTable},
+			method: Given, ports: Ports{9}, doubtful: true, why: errTable},
+
+		{name: "cgroup", facts: Facts{Listeners: around, Cgroups: ours},
+			method: Cgroup, ports: Ports{80, 81}},
+		{name: "cgroup, descriptors not readable", facts: Facts{Listeners: around, Cgroups: ours, Held: unseen},
+			method: Cgroup, ports: Ports{80, 81}},
+		{name: "cgroup, and a listener that was handed to us", facts: Facts{Listeners: around, Cgroups: ours, Held: Held{Inodes: inodes(83)}},
+			method: Cgroup, ports: Ports{80, 81, 83}},
+		{name: "cgroup, and one of the descriptors that could be read", facts: Facts{Listeners: around, Cgroups: ours, Held: Held{Inodes: inodes(83), Err: errFD}},
+			method: Cgroup, ports: Ports{80, 81, 83}},
+		{name: "cgroup, those below not listed", facts: Facts{Listeners: around, Cgroups: CgroupIDs{Own: 50, Err: errGroups}, Held: Held{Inodes: inodes(81)}},
+			method: Cgroup, ports: Ports{80, 81}},
+		{name: "cgroup, those below not listed, descriptors not readable", facts: Facts{Listeners: around, Cgroups: CgroupIDs{Own: 50, Err: errGroups}, Held: unseen},
+			method: Namespace, ports: Ports{80, 81, 82, 83}, why: errFD},
+		{name: "cgroup, no listener of ours", facts: Facts{Listeners: around, Cgroups: CgroupIDs{Own: 70}},
+			method: Cgroup, none: true},
+		{name: "cgroup, no listener of ours, descriptors not readable, no other sockets around", facts: Facts{Listeners: around, Cgroups: CgroupIDs{Own: 70}, Held: unseen},
+			method: Cgroup, none: true},
+		{name: "cgroup, no listener of ours, descriptors not readable, whose UDP?", facts: Facts{Listeners: around, UDP: udp(53), Cgroups: CgroupIDs{Own: 70}, Held: unseen},
+			method: Cgroup, udp: Ports{53}, why: errFD},
+
+		{name: "cgroup, the listeners' not told", facts: Facts{Listeners: []tcp.Socket{listener(82, 60), listener(80, 0)}, Cgroups: ours, Held: Held{Inodes: inodes(80)}},
+			method: Descriptors, ports: Ports{80}},
+		{name: "cgroup, the listeners' not told, descriptors not readable", facts: Facts{Listeners: []tcp.Socket{listener(82, 60), listener(80, 0)}, Cgroups: ours, Held: unseen},
+			method: Namespace, ports: Ports{80, 82}, why: errFD},
+
+		{name: "cgroup version 1", facts: Facts{Listeners: []tcp.Socket{listener(80, 1), listener(81, 1)}, Cgroups: CgroupIDs{Own: 1}, Held: Held{Inodes: inodes(81)}},
+			method: Descriptors, ports: Ports{81}},
+		{name: "descriptors", facts: Facts{Listeners: around, Held: Held{Inodes: inodes(83, 80, 4)}},
+			method: Descriptors, ports: Ports{80, 83}},
+		{name: "descriptors, no listener of ours", facts: Facts{Listeners: around, Held: Held{Inodes: inodes(4)}},
+			method: Descriptors, none: true},
+		{name: "descriptors, a table not readable", facts: Facts{Held: Held{Inodes: inodes(4)}, Err: errTable},
+			method: Descriptors, doubtful: true, why: errTable},
+		{name: "a listener without an inode is nobody's", facts: Facts{Listeners: []tcp.Socket{listener(0, 0)}, Held: Held{Inodes: inodes(0)}},
+			method: Descriptors, none: true},
+
+		{name: "namespace", facts: Facts{Listeners: around, Held: unseen},
+			method: Namespace, ports: Ports{80, 81, 82, 83}, why: errFD},
+		{name: "namespace, version 1", facts: Facts{Listeners: around, Cgroups: CgroupIDs{Own: 1}, Held: unseen},
+			method: Namespace, ports: Ports{80, 81, 82, 83}, why: errFD},
+		{name: "namespace, nobody listens in it", facts: Facts{Held: unseen},
+			method: Namespace, why: errFD, none: true},
+		{name: "namespace, a table not readable", facts: Facts{Held: unseen, Err: errTable},
+			method: Namespace, doubtful: true, why: errTable},
+
+		{name: "lameduck's own", facts: Facts{Listeners: around, UDP: udp(53), Unix: []procnet.Unix{{Inode: 3, Path: "/a"}}, Cgroups: ours, Shim: inodes(80, 53, 3), Held: unseen},
+			method: Cgroup, ports: Ports{81}},
+		{name: "lameduck's own in a namespace", facts: Facts{Listeners: around, Shim: inodes(80), Held: unseen},
+			method: Namespace, ports: Ports{81, 82, 83}, why: errFD},
+
+		{name: "UDP", facts: Facts{UDP: udp(700, 53, 699, 53, 54, 800), Ephemeral: range7, Held: Held{Inodes: inodes(53, 699, 700)}},
+			method: Descriptors, udp: Ports{53, 699}},
+		{name: "UDP, the range not known", facts: Facts{UDP: udp(700), Held: Held{Inodes: inodes(700)}},
+			method: Descriptors, udp: Ports{700}},
+		{name: "UDP, descriptors not readable", facts: Facts{UDP: udp(700, 53), Ephemeral: range7, Held: unseen},
+			method: Namespace, udp: Ports{53}, why: errFD},
+		{name: "Unix", facts: Facts{Unix: []procnet.Unix{{Inode: 5, Path: "/b"}, {Inode: 6, Path: "/c"}, {Inode: 7, Path: "a"}, {Inode: 8, Path: "/b"}}, Held: Held{Inodes: inodes(5, 7, 8)}},
+			method: Descriptors, unix: []string{"/b", "a"}},
+		{name: "Unix, cgroup, descriptors not readable", facts: Facts{Unix: []procnet.Unix{{Inode: 5, Path: "/b"}}, Cgroups: ours, Held: unseen},
+			method: Cgroup, unix: []string{"/b"}, why: errFD},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := Decide(c.facts)
+			if s.Method != c.method || !slices.Equal(s.Ports, c.ports) || !slices.Equal(s.UDP, c.udp) || !slices.Equal(s.Unix, c.unix) {
+				t.Errorf("got %v, TCP %v, UDP %v, Unix %v", s.Method, s.Ports, s.UDP, s.Unix)
+			}
+			if s.Complete == c.doubtful || s.Why != c.why || s.NoListener() != c.none {
+				t.Errorf("got complete %v, because of %v; no listener %v", s.Complete, s.Why, s.NoListener())
+			}
+		})
+	}
+}
+
+// TestNeverNone: whatever cannot be looked at, in all combinations, a listener
+// of ours is in the lists, or the scope is not complete.
+func TestNeverNone(t *testing.T) {
+	for bits := range 1 << 6 {
+		on := func(bit int) bool { return bits>>bit&1 == 1 }
+		f := Facts{Listeners: []tcp.Socket{listener(81, 51)}, Cgroups: CgroupIDs{Own: 50, Below: []uint64{51}}, Held: Held{Inodes: inodes(81)}}
+		if on(0) {
+			f.Listeners, f.Err = nil, errTable
+		}
+		if on(1) {
+			f.Cgroups.Below, f.Cgroups.Err = nil, errGroups
+		}
+		if on(2) {
+			f.Cgroups = CgroupIDs{Own: 1}
+		}
+		if on(3) {
+			f.Held = Held{Err: errFD}
+		}
+		if on(4) {
+			f.Listeners = append(f.Listeners, listener(90, 60))
+		}
+		if on(5) && !on(0) {
+			f.Listeners[0].Cgroup = 0 // as procnet has it
+		}
+		if s := Decide(f); s.NoListener() || s.Complete && !s.Ports.Has(81) {
+			t.Errorf("%06b: %+v", bits, s)
+		}
+	}
+}
+
+func TestSelf(t *testing.T) {
+	app, client := netip.MustParseAddrPort("10.0.0.1:80"), netip.MustParseAddrPort("10.0.0.1:5000")
+	near := tcp.Socket{State: tcp.Established, Local: app, Remote: client} // in the accept queue, say
+	far := func(inode uint32, cgroup uint64) tcp.Socket {
+		return tcp.Socket{State: tcp.Established, Local: client, Remote: app, Inode: inode, Cgroup: cgroup}
+	}
+	stranger := far(7, 50)
+	stranger.Remote = client
+	facts := Facts{Given: []uint16{80}, Cgroups: CgroupIDs{Own: 50, Below: []uint64{51}}, Held: Held{Inodes: inodes(7)}, Shim: inodes(8)}
+	s := Decide(facts)
+	for _, c := range []struct {
+		name string
+		far  tcp.Socket
+		want bool
+	}{
+		{"our group", far(0, 50), true},
+		{"a group below", far(0, 51), true},
+		{"a descriptor of ours", far(7, 60), true},
+		{"lameduck's own", far(8, 0), true},
+		{"a neighbour", far(9, 60), false},
+		{"nobody", far(0, 0), false},
+		{"another connection", stranger, false},
+	} {
+		if got := s.Self(&near, &c.far); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+	late := far(9, 0)
+	s.Learn(inodes(9))
+	if !s.Self(&near, &late) {
+		t.Error("what was learnt is not known")
+	}
+	if facts.Held.Inodes.Has(9) {
+		t.Error("the facts were changed")
+	}
+	outbound := tcp.Socket{Local: client, Remote: app}
+	if s.Self(&outbound, &near) {
+		t.Error("an outbound connection is not one to our ports")
+	}
+	var zero Scope
+	zero.Learn(inodes(9))
+	if !zero.Owns(&late) || zero.NoListener() {
+		t.Error("the zero scope")
+	}
+	if root := Decide(Facts{Cgroups: CgroupIDs{Own: 1}}); root.Owns(&tcp.Socket{Cgroup: 1}) {
+		t.Error("the root group is nobody's")
+	}
+}
+
+func TestMethodNames(t *testing.T) {
+	seen := map[string]bool{}
+	for m := range Namespace + 2 {
+		seen[fmt.Sprint(m)] = true
+	}
+	if len(seen) != int(Namespace)+1 { // the two at the ends are no method
+		t.Errorf("%v", seen)
+	}
+}

@@ -1,0 +1,226 @@
+package scope
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/procnet"
+)
+
+// The programs that the tests run are the test binary itself, as "helper NAME
+// ARG...". Each says one line when it is ready, and stays while its standard
+// input is open.
+func helper(name string, args []string) {
+	switch name {
+	case "hold": // the descriptors that it was given
+		fmt.Println("ready")
+	case "nest": // a child that holds them
+		cmd := helperCommand("hold")
+		cmd.ExtraFiles = []*os.File{os.NewFile(3, "listener")}
+		child(cmd)
+		unix.Close(3)
+		fmt.Println("ready")
+	case "look": // everyone, or else only its descendants
+		look(Query{Everyone: len(args) > 0 && args[0] == "everyone"})
+	case "hidden": // as PID 1, by a proc file system with hidepid
+		die(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+		die(unix.Mount("proc", "/proc", "proc", 0, "hidepid=2"))
+		look(Query{})
+	case "first": // PID 1, with a listener; a child of it looks, or it does
+		first(args)
+	case "drop": // be another user than one's child
+		child(helperCommand("hold"))
+		die(syscall.Setgroups(nil))
+		die(syscall.Setgid(65534))
+		die(syscall.Setuid(65534))
+		look(Query{})
+	case "docker": // root as Docker has it: the descriptors of others can be listed, not read
+		runtime.LockOSThread()
+		die(unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_SYS_PTRACE, 0, 0, 0))
+		die(syscall.Exec("/proc/self/exe", []string{"scope.test", "helper", "docker-inside"}, os.Environ()))
+	case "docker-inside":
+		cmd := helperCommand("hold")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		child(cmd)
+		look(Query{})
+	case "group":
+		group(args[0])
+	case "listen":
+		l, err := net.Listen("tcp4", "127.0.0.1:0")
+		die(err)
+		fmt.Println(l.Addr().(*net.TCPAddr).Port)
+		stay()
+		l.Close()
+		os.Exit(0)
+	default:
+		die(fmt.Errorf("no helper %q", name))
+	}
+	stay()
+	os.Exit(0)
+}
+
+func stay() { io.Copy(io.Discard, os.Stdin) }
+
+func die(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "helper:", err)
+		os.Exit(99)
+	}
+}
+
+// seen is what a helper tells of its scope.
+type seen struct {
+	Method   string
+	Ports    Ports
+	UDP      Ports
+	Unix     []string
+	Complete bool
+	Why      string
+	None     bool
+	Groups   []uint64
+	Listens  []int // ports that the helper and its child listen on
+}
+
+// look takes the listeners from /proc/net and tells the scope in a line.
+func look(q Query) {
+	sockets, err := procnet.Root("").TCP(nil)
+	q.Listeners, q.Err = sockets, err
+	tell(Look(q), nil)
+}
+
+func tell(f Facts, listens []int) {
+	s := Decide(f)
+	out := seen{s.Method.String(), s.Ports, s.UDP, s.Unix, s.Complete, "", s.NoListener(), f.Cgroups.Below, listens}
+	if s.Why != nil {
+		out.Why = s.Why.Error()
+	}
+	die(json.NewEncoder(os.Stdout).Encode(out))
+}
+
+func helperCommand(args ...string) *exec.Cmd {
+	cmd := exec.Command("/proc/self/exe", append([]string{"helper"}, args...)...)
+	cmd.Stderr = os.Stderr
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
+	return cmd
+}
+
+// child starts a helper's helper and reads its line. It ends when its starter
+// does, or is told to.
+func child(cmd *exec.Cmd) (line string, end func()) {
+	in, err := cmd.StdinPipe()
+	die(err)
+	out, err := cmd.StdoutPipe()
+	die(err)
+	die(cmd.Start())
+	said := make([]byte, 4096)
+	n, err := out.Read(said)
+	die(err)
+	return string(said[:n]), func() {
+		in.Close()
+		die(cmd.Wait())
+	}
+}
+
+// group is in a control group, the directory dir: it listens, a child in a
+// group below listens too, and it tells the scope by the control group alone.
+func group(dir string) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	die(err)
+	sub, err := unix.Open(filepath.Join(dir, "sub"), unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	die(err)
+	cmd := helperCommand("listen")
+	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: sub}
+	line, end := child(cmd)
+	theirs, err := strconv.Atoi(strings.TrimSpace(line))
+	die(err)
+	mine := l.Addr().(*net.TCPAddr).Port
+	sockets, err := diag()
+	die(err)
+	q := Query{Listeners: sockets}
+	for _, s := range sockets {
+		if int(s.Local.Port()) == mine {
+			q.Cgroup = s.Cgroup
+		}
+	}
+	f := Look(q)
+	f.Held = Held{Err: fmt.Errorf("not looked at")}
+	f.Shim = nil // the listener above stands for the command's
+	if f.Cgroups.Err != nil {
+		die(f.Cgroups.Err)
+	}
+	tell(f, []int{mine, theirs})
+	stay()
+	end() // before the test removes the groups
+}
+
+// first is PID 1 of a namespace and has descriptor 3.
+func first(args []string) {
+	die(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+	die(unix.Mount("proc", "/proc", "proc", 0, ""))
+	uid, rest := args[0], args[1:]
+	if uid == "self" {
+		cmd := helperCommand("hold")
+		cmd.ExtraFiles = []*os.File{os.NewFile(3, "listener")}
+		child(cmd)
+		unix.Close(3)
+		look(Query{})
+		return
+	}
+	unix.CloseOnExec(3)
+	cmd := helperCommand(append([]string{"look"}, rest...)...)
+	id, err := strconv.Atoi(uid)
+	die(err)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(id), Gid: uint32(id)}}
+	line, _ := child(cmd)
+	fmt.Print(line)
+}
+
+// start runs a helper for the test and reads its line.
+func start(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Skip("cannot start it: ", err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("helper %v: %v", cmd.Args[2:], err)
+		}
+	})
+	line := make([]byte, 4096)
+	n, err := out.Read(line)
+	if err != nil {
+		t.Fatalf("helper %v: %v", cmd.Args[2:], err)
+	}
+	return string(line[:n])
+}
+
+// startSeen runs a helper that tells its scope.
+func startSeen(t *testing.T, cmd *exec.Cmd) (s seen) {
+	t.Helper()
+	line := start(t, cmd)
+	if err := json.Unmarshal([]byte(line), &s); err != nil {
+		t.Fatalf("%q: %v", line, err)
+	}
+	return s
+}

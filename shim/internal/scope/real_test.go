@@ -1,0 +1,286 @@
+package scope
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/procnet"
+)
+
+// alone skips a test that needs a network namespace of its own.
+func alone(t *testing.T) {
+	t.Helper()
+	if noNamespaces != "" {
+		t.Skip("no network namespace: ", noNamespaces)
+	}
+}
+
+// asRoot skips a test that needs root's rights.
+func asRoot(t *testing.T) {
+	t.Helper()
+	alone(t)
+	if os.Getuid() != 0 {
+		t.Skip("needs root")
+	}
+}
+
+// severalUsers skips a test that must be another user too, which a user namespace
+// of our own making does not allow.
+func severalUsers(t *testing.T) {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/uid_map")
+	var inside, outside, count int
+	if fmt.Sscan(string(text), &inside, &outside, &count); inside+count <= 65534 {
+		t.Skipf("there is no user 65534: %q, %v", text, err)
+	}
+}
+
+func listen(t *testing.T, network, address string) (l net.Listener, port uint16) {
+	t.Helper()
+	l, err := net.Listen(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	if a, ok := l.Addr().(*net.TCPAddr); ok {
+		port = uint16(a.Port)
+	}
+	return l, port
+}
+
+// filer is what sockets of package net can give to a child.
+type filer interface{ File() (*os.File, error) }
+
+// give starts a helper that has the socket, and closes ours.
+func give(t *testing.T, name string, socket interface {
+	filer
+	Close() error
+}) {
+	t.Helper()
+	file, err := socket.File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := helperCommand(name)
+	cmd.ExtraFiles = []*os.File{file}
+	start(t, cmd)
+	file.Close()
+	socket.Close()
+}
+
+// lookHere is our own scope, by descriptors.
+func lookHere(t *testing.T) Scope {
+	t.Helper()
+	sockets, err := procnet.Root("").TCP(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := Look(Query{Listeners: sockets})
+	if f.Held.Err != nil {
+		t.Fatal(f.Held.Err)
+	}
+	return Decide(f)
+}
+
+// TestHeld: the listeners of children and grandchildren are ours, what we hold
+// alone is lameduck's own.
+func TestHeld(t *testing.T) {
+	alone(t)
+	if s := lookHere(t); !s.NoListener() {
+		t.Fatalf("to begin with: %+v", s)
+	}
+	own, _ := listen(t, "tcp", "127.0.0.1:0")
+	if s := lookHere(t); !s.NoListener() {
+		t.Errorf("with a listener of lameduck's own, %v: %+v", own.Addr(), s)
+	}
+	l, port := listen(t, "tcp", "127.0.0.1:0")
+	deep, deeper := listen(t, "tcp", "[::]:0")
+	path := filepath.Join(t.TempDir(), "app.sock")
+	u, _ := listen(t, "unix", path)
+	u.(*net.UnixListener).SetUnlinkOnClose(false)
+	packets, err := net.ListenPacket("udp", "127.0.0.1:53")
+	if err != nil {
+		packets, err = net.ListenPacket("udp", "127.0.0.1:20053")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	udpPort := uint16(packets.LocalAddr().(*net.UDPAddr).Port)
+	give(t, "hold", l.(*net.TCPListener))
+	give(t, "nest", deep.(*net.TCPListener))
+	give(t, "hold", u.(*net.UnixListener))
+	give(t, "hold", packets.(*net.UDPConn))
+	s := lookHere(t)
+	want := newPorts([]uint16{port, deeper})
+	if s.Method != Descriptors || !s.Complete || s.Why != nil || !slices.Equal(s.Ports, want) ||
+		!slices.Equal(s.UDP, Ports{udpPort}) || !slices.Equal(s.Unix, []string{path}) {
+		t.Errorf("%+v, want TCP %v, UDP %d, Unix %s", s, want, udpPort, path)
+	}
+}
+
+// TestEveryone: who is asked, of whom, in a PID namespace of its own whose PID 1
+// has a listener.
+func TestEveryone(t *testing.T) {
+	asRoot(t)
+	for _, c := range []struct {
+		args   []string
+		method Method
+		none   bool
+	}{
+		{[]string{"self"}, Descriptors, false}, // PID 1 looks, a child of it has the listener
+		{[]string{"0"}, Descriptors, true},     // a child looks at its descendants
+		{[]string{"0", "everyone"}, Descriptors, false},
+		{[]string{"65534"}, Descriptors, true},
+		{[]string{"65534", "everyone"}, Namespace, false}, // it may not look at PID 1
+	} {
+		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
+			if c.args[0] != "self" {
+				severalUsers(t)
+			}
+			l, port := listen(t, "tcp", "127.0.0.1:0")
+			file, err := l.(*net.TCPListener).File()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer file.Close()
+			cmd := helperCommand(append([]string{"first"}, c.args...)...)
+			cmd.ExtraFiles = []*os.File{file}
+			cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
+			s := startSeen(t, cmd)
+			if s.Method != c.method.String() || s.None != c.none || slices.Contains(s.Ports, port) == c.none || !s.Complete {
+				t.Errorf("%+v", s)
+			}
+			if denied := strings.Contains(s.Why, "process 1") && strings.Contains(s.Why, "permission denied"); denied != (c.method == Namespace) {
+				t.Errorf("because of %q", s.Why)
+			}
+		})
+	}
+}
+
+// TestUnreadable: a child of another user, whose descriptors we may not see,
+// makes it the namespace.
+func TestUnreadable(t *testing.T) {
+	asRoot(t)
+	severalUsers(t)
+	_, port := listen(t, "tcp", "127.0.0.1:0")
+	for _, name := range []string{"drop", "docker"} {
+		s := startSeen(t, helperCommand(name))
+		if s.Method != Namespace.String() || !slices.Contains(s.Ports, port) || s.None || !strings.Contains(s.Why, "permission denied") {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}
+
+// TestForeignProc: a /proc of another PID namespace shows others by our numbers.
+func TestForeignProc(t *testing.T) {
+	asRoot(t)
+	_, port := listen(t, "tcp", "127.0.0.1:0")
+	cmd := helperCommand("look")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
+	s := startSeen(t, cmd)
+	if s.Method != Namespace.String() || !slices.Contains(s.Ports, port) || !strings.Contains(s.Why, "PID namespace") {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestHidden: processes that are not shown could be there.
+func TestHidden(t *testing.T) {
+	asRoot(t)
+	_, port := listen(t, "tcp", "127.0.0.1:0")
+	cmd := helperCommand("hidden")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
+	s := startSeen(t, cmd)
+	if s.Method != Namespace.String() || !slices.Contains(s.Ports, port) || !strings.Contains(s.Why, "hidepid") {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestGroups: a listener in our group and one below are ours, one outside is
+// not; also where a cgroup namespace hides our path.
+func TestGroups(t *testing.T) {
+	asRoot(t)
+	top := newGroup(t)
+	_, port := listen(t, "tcp", "127.0.0.1:0")
+	for name, flags := range map[string]uintptr{"plain": 0, "namespace": syscall.CLONE_NEWCGROUP} {
+		t.Run(name, func(t *testing.T) {
+			cmd := helperCommand("group", top)
+			fd, err := unix.Open(top, unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer unix.Close(fd)
+			cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: fd, Cloneflags: flags}
+			s := startSeen(t, cmd)
+			var want []uint16
+			for _, p := range s.Listens {
+				want = append(want, uint16(p))
+			}
+			if s.Method != Cgroup.String() || !slices.Equal(s.Ports, newPorts(want)) || s.Ports.Has(port) {
+				t.Errorf("%+v, not with %d", s, port)
+			}
+			if sub := inode(filepath.Join(top, "sub")); !slices.Equal(s.Groups, []uint64{sub}) {
+				t.Errorf("below: %v, want %d", s.Groups, sub)
+			}
+		})
+	}
+}
+
+// newGroup is a control group with one named sub, both removed when the test's
+// processes have left them.
+func newGroup(t *testing.T) string {
+	t.Helper()
+	mounts, err := readMounts("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(mounts, func(m mount) bool { return m.kind == "cgroup2" })
+	if i < 0 {
+		t.Skip("no cgroup2 is mounted")
+	}
+	dir := filepath.Join(mounts[i].point, fmt.Sprint("lameduck-scope-test-", os.Getpid()))
+	sub := filepath.Join(dir, "sub")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Skip("no control group can be made: ", err)
+	}
+	t.Cleanup(func() { remove(t, dir) })
+	if err := os.Mkdir(sub, 0o755); err != nil {
+		t.Skip("no nested control group can be made: ", err)
+	}
+	t.Cleanup(func() { remove(t, sub) })
+	return dir
+}
+
+func remove(t *testing.T, dir string) {
+	if err := unix.Rmdir(dir); err != nil {
+		t.Errorf("cannot remove %q: %v", dir, err)
+	}
+}
+
+// TestNoGroup: where ours is not found, those below are not known.
+func TestNoGroup(t *testing.T) {
+	if ids := readCgroups("/proc", 1); ids.Err != nil || ids.usable() {
+		t.Errorf("the root: %+v", ids)
+	}
+	if ids := readCgroups("/proc", 1<<60); ids.Err == nil || !ids.usable() {
+		t.Errorf("no such group: %+v", ids)
+	}
+	if ids := readCgroups(t.TempDir(), 5); ids.Err == nil {
+		t.Errorf("no /proc: %+v", ids)
+	}
+}
+
+// TestNoProc: without /proc nothing is known, and so nothing is certain.
+func TestNoProc(t *testing.T) {
+	s := Decide(Look(Query{Proc: t.TempDir()}))
+	if s.NoListener() || s.Complete || s.Method != Namespace || s.Why == nil {
+		t.Errorf("%+v", s)
+	}
+}

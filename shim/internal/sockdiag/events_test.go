@@ -1,0 +1,175 @@
+package sockdiag
+
+import (
+	"io"
+	"maps"
+	"net"
+	"slices"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+)
+
+func openEvents(t testing.TB, ports []uint16) *Events {
+	t.Helper()
+	needNamespace(t)
+	e, err := OpenEvents(ports)
+	must(t, err)
+	t.Cleanup(func() { e.Close() })
+	return e
+}
+
+// wait reads events until done says so, and reports whether any were lost.
+func wait(t testing.TB, e *Events, done func() bool, visit func(*tcp.Socket)) (lost bool) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for !done() {
+		if time.Now().After(deadline) {
+			t.Fatal("the events did not come")
+		}
+		if _, err := unix.Poll([]unix.PollFd{{Fd: int32(e.FD()), Events: unix.POLLIN}}, 1000); err != nil && err != unix.EINTR {
+			t.Fatal(err)
+		}
+		some, err := e.Read(visit)
+		must(t, err)
+		lost = lost || some
+	}
+	return lost
+}
+
+// short makes a connection, and ends it: the client first, or the server. It
+// returns how the kernel knows the server's end.
+func short(t testing.TB, l *net.TCPListener, addr string, serverFirst bool) tcp.Socket {
+	t.Helper()
+	client, server := pair(t, l, addr)
+	say(t, client, server, "ping")
+	say(t, server, client, "answer")
+	s := known(t, server)
+	first, second := client, server
+	if serverFirst {
+		first, second = server, client
+	}
+	must(t, first.CloseWrite())
+	_, err := io.Copy(io.Discard, second)
+	must(t, err)
+	must(t, second.Close())
+	must(t, first.Close())
+	return s
+}
+
+// TestEvents: of 1000 short connections each is told of once, whoever ends it.
+func TestEvents(t *testing.T) {
+	dual, four := listen(t, "tcp", ":0"), listen(t, "tcp4", "127.0.0.1:0")
+	e := openEvents(t, []uint16{portOf(dual), portOf(four)})
+	want, got := map[uint64]tcp.Socket{}, map[uint64]tcp.Socket{}
+	visit := func(s *tcp.Socket) {
+		if _, twice := got[s.Cookie]; twice {
+			t.Errorf("twice: %+v", *s)
+		}
+		got[s.Cookie] = *s
+	}
+	lost := false
+	for i := range 1000 {
+		l, addr := four, "127.0.0.1"
+		if i%3 > 0 {
+			l, addr = dual, []string{"", "127.0.0.1", "::1"}[i%3]
+		}
+		s := short(t, l, addr, i%2 == 0)
+		want[s.Cookie] = s
+		some, err := e.Read(visit)
+		must(t, err)
+		lost = lost || some
+	}
+	for _, l := range []*net.TCPListener{dual, four} {
+		s := known(t, l)
+		want[s.Cookie] = s
+		l.Close()
+	}
+	lost = wait(t, e, func() bool { return len(got) >= len(want) }, visit) || lost
+	if lost {
+		t.Error("events were lost")
+	}
+	for id, w := range want {
+		g, found := got[id]
+		switch {
+		case !found:
+			t.Errorf("not told: %+v", w)
+		case g.State != tcp.Close || g.Local != w.Local:
+			t.Errorf("got %+v\nwant %+v", g, w)
+		case w.State != tcp.Listen && (g.Remote != w.Remote || !g.Timed || g.Info.Received != 5 || g.Info.Sent < 6):
+			t.Errorf("got %+v\nwant %+v", g, w)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d events, want %d", len(got), len(want))
+	}
+}
+
+// TestEventPorts: with any number of ports, the kernel's filter lets through
+// the events of those and of no other.
+func TestEventPorts(t *testing.T) {
+	for _, n := range []int{1, 3, 60, 256, 300} {
+		var ports []uint16
+		want := map[uint16]int{}
+		var all []*net.TCPListener
+		for i := range 2 * n {
+			l := listen(t, "tcp", ":0")
+			if all = append(all, l); i%2 == 0 {
+				ports = append(ports, portOf(l))
+				want[portOf(l)] = 1
+			}
+		}
+		e := openEvents(t, ports)
+		last := openEvents(t, nil)
+		if newPortSet(nil, ports).runs() <= mostSpans {
+			e.ports = nil // so that nothing is sorted out here
+		}
+		for _, l := range all {
+			l.Close()
+		}
+		seen, got := 0, map[uint16]int{}
+		wait(t, last, func() bool { return seen >= 2*n }, func(s *tcp.Socket) { seen++ })
+		lost, err := e.Read(func(s *tcp.Socket) { got[s.Local.Port()]++ })
+		if must(t, err); lost {
+			t.Error("events were lost")
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("%d ports: got %v, want %v", n, got, slices.Sorted(slices.Values(ports)))
+		}
+	}
+}
+
+// TestLost: that events were lost is said, once, and what comes later is told.
+func TestLost(t *testing.T) {
+	l := listen(t, "tcp", ":0")
+	e := openEvents(t, []uint16{portOf(l)})
+	all := openEvents(t, []uint16{portOf(l)})
+	must(t, unix.SetsockoptInt(e.FD(), unix.SOL_SOCKET, unix.SO_RCVBUF, 0)) // the smallest there is
+	const many = 100
+	for range many {
+		short(t, l, "127.0.0.1", false)
+	}
+	seen := 0
+	wait(t, all, func() bool { return seen >= many }, func(*tcp.Socket) { seen++ })
+	got := 0
+	lost, err := e.Read(func(*tcp.Socket) { got++ })
+	if must(t, err); !lost || got >= many {
+		t.Errorf("lost: %v, with %d of %d told", lost, got, many)
+	}
+	s := short(t, l, "127.0.0.1", false)
+	var last tcp.Socket
+	if wait(t, e, func() bool { return last.Cookie != 0 }, func(s *tcp.Socket) { last = *s }) || last.Cookie != s.Cookie {
+		t.Errorf("got %+v, want %+v", last, s)
+	}
+}
+
+// TestNoEvents: nothing is there, and nobody waits for it.
+func TestNoEvents(t *testing.T) {
+	e := openEvents(t, []uint16{1})
+	if lost, err := e.Read(func(s *tcp.Socket) { t.Errorf("told: %+v", *s) }); lost || err != nil {
+		t.Errorf("lost: %v, %v", lost, err)
+	}
+}

@@ -1,0 +1,139 @@
+package sockdiag
+
+import (
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+)
+
+var (
+	update = flag.Bool("update", false, "write the golden files anew")
+	record = flag.Bool("record", false, "record what this kernel says, and write the golden files anew")
+)
+
+// needLittle skips where testdata, which has numbers as this machine's are, does
+// not fit.
+func needLittle(t testing.TB) {
+	if native.Uint16([]byte{1, 0}) != 1 {
+		t.Skip("the recorded bytes are a little-endian machine's")
+	}
+}
+
+// golden compares got to a file of testdata.
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update || *record {
+		must(t, os.WriteFile(file, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	if must(t, err); string(want) != got {
+		t.Errorf("%s:\n got %s\nwant %s", file, got, want)
+	}
+}
+
+// TestRequest: the bytes of questions.
+func TestRequest(t *testing.T) {
+	needLittle(t)
+	var text strings.Builder
+	for _, c := range []struct {
+		says   string
+		family uint8
+		q      Query
+	}{
+		{"listeners, IPv4", unix.AF_INET, Query{States: In(tcp.Listen)}},
+		{"everything, IPv6", unix.AF_INET6, Query{States: AllStates, Info: true}},
+		{"one port", unix.AF_INET, Query{States: In(tcp.Established), Ports: []uint16{8080}}},
+		{"a run of ports, and another port", unix.AF_INET, Query{States: In(tcp.Established), Ports: []uint16{443, 82, 80, 81, 80}, Info: true}},
+	} {
+		b := appendRequest([]byte("before"), 7, c.family, c.q, newPortSet(nil, c.q.Ports))
+		fmt.Fprintf(&text, "%s:\n%s", c.says, hex.Dump(b[len("before"):]))
+	}
+	golden(t, "testdata/requests.txt", text.String())
+}
+
+// TestRecorded: what a kernel once said, in our words.
+func TestRecorded(t *testing.T) {
+	needLittle(t)
+	if *record {
+		recordAll(t)
+	}
+	for _, name := range []string{"dump", "events", "nothing-there", "refused"} {
+		b, err := os.ReadFile("testdata/" + name + ".bin")
+		must(t, err)
+		golden(t, "testdata/"+name+".txt", inWords(b))
+	}
+}
+
+// inWords decodes messages, one line each.
+func inWords(b []byte) string {
+	var text strings.Builder
+	for len(b) > 0 {
+		m, rest, err := next(b)
+		if err != nil {
+			return text.String() + err.Error() + "\n"
+		}
+		var s tcp.Socket
+		switch m.kind {
+		case unix.SOCK_DIAG_BY_FAMILY:
+			err := decode(m.payload, &s)
+			fmt.Fprintf(&text, "%+v %v\n", s, err)
+		default:
+			fmt.Fprintf(&text, "kind %d: %v\n", m.kind, m.errno())
+		}
+		b = rest
+	}
+	return text.String()
+}
+
+// recordAll records what this machine's kernel says.
+func recordAll(t *testing.T) {
+	w := newWorld(t)
+	e := openEvents(t, w.ports)
+	must(t, os.WriteFile("testdata/dump.bin", raw(t, Query{States: AllStates, Ports: w.ports, Info: true}), 0o644))
+	must(t, os.WriteFile("testdata/nothing-there.bin", raw(t, Query{States: AllStates, Ports: []uint16{1}}), 0o644))
+
+	c := openConn(t)
+	bad := appendRequest(nil, 9, unix.AF_INET, Query{Ports: []uint16{1}}, portSet{1})
+	bad[len(bad)-1-3*opLen] = 9 // a jump to nowhere
+	must(t, send(c.fd, bad, time.Now()))
+	n, err := receive(c.fd, c.buf, 0, time.Now())
+	must(t, err)
+	must(t, os.WriteFile("testdata/refused.bin", c.buf[:n], 0o644))
+
+	for _, name := range []string{"asking server", "asking client", "listener 6"} {
+		w.sockets[name].(io.Closer).Close()
+	}
+	var events []byte
+	for range 3 { // with the connection that was not accepted
+		_, err := unix.Poll([]unix.PollFd{{Fd: int32(e.FD()), Events: unix.POLLIN}}, 10_000)
+		must(t, err)
+		n, err := receive(e.FD(), e.buf, unix.MSG_DONTWAIT, time.Now())
+		must(t, err)
+		events = append(events, e.buf[:n]...)
+	}
+	must(t, os.WriteFile("testdata/events.bin", events, 0o644))
+}
+
+// raw is all that the kernel answers, of both families.
+func raw(t *testing.T, q Query) (all []byte) {
+	c := openConn(t)
+	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
+		must(t, send(c.fd, appendRequest(nil, 9, family, q, newPortSet(nil, q.Ports)), time.Now()))
+		for a := (answer{seq: 9, sock: &c.sock, visit: func(*tcp.Socket) {}}); !a.done; {
+			n, err := receive(c.fd, c.buf, 0, time.Now())
+			must(t, err)
+			must(t, a.take(c.buf[:n]))
+			all = append(all, c.buf[:n]...)
+		}
+	}
+	return all
+}

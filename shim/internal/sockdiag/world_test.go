@@ -1,0 +1,157 @@
+package sockdiag
+
+import (
+	"io"
+	"net"
+	"net/netip"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func openConn(t testing.TB) *Conn {
+	t.Helper()
+	needNamespace(t)
+	c, err := Open()
+	must(t, err)
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// dump returns what Dump tells, and fails where a socket is told twice.
+func dump(t testing.TB, c *Conn, q Query) map[uint64]tcp.Socket {
+	t.Helper()
+	all := map[uint64]tcp.Socket{}
+	must(t, c.Dump(q, func(s *tcp.Socket) {
+		if other, twice := all[s.Cookie]; twice {
+			t.Errorf("%+v and %+v have one cookie", other, *s)
+		}
+		all[s.Cookie] = *s
+	}))
+	return all
+}
+
+func listen(t testing.TB, network, addr string) *net.TCPListener {
+	t.Helper()
+	return listenWith(t, network, addr, false)
+}
+
+// listenWith says whether the listener speaks MPTCP, as Go's do unless told not
+// to. Then the socket that the kernel tells of is one below the descriptor's:
+// it has the same inode, and another cookie.
+func listenWith(t testing.TB, network, addr string, mptcp bool) *net.TCPListener {
+	t.Helper()
+	var config net.ListenConfig
+	config.SetMultipathTCP(mptcp)
+	l, err := config.Listen(t.Context(), network, addr)
+	must(t, err)
+	t.Cleanup(func() { l.Close() })
+	return l.(*net.TCPListener)
+}
+
+func portOf(l net.Listener) uint16 { return l.Addr().(*net.TCPAddr).AddrPort().Port() }
+
+// dial connects to the port of l at addr.
+func dial(t testing.TB, l net.Listener, addr string) *net.TCPConn {
+	t.Helper()
+	to := netip.AddrPortFrom(netip.MustParseAddr(addr), portOf(l))
+	c, err := net.Dial("tcp", to.String())
+	must(t, err)
+	t.Cleanup(func() { c.Close() })
+	return c.(*net.TCPConn)
+}
+
+// pair is a connection to l, with both its ends.
+func pair(t testing.TB, l *net.TCPListener, addr string) (client, server *net.TCPConn) {
+	t.Helper()
+	client = dial(t, l, addr)
+	server, err := l.AcceptTCP()
+	must(t, err)
+	t.Cleanup(func() { server.Close() })
+	return client, server
+}
+
+// say writes text at one end and reads it at the other.
+func say(t testing.TB, from, to net.Conn, text string) {
+	t.Helper()
+	_, err := io.WriteString(from, text)
+	must(t, err)
+	_, err = io.ReadFull(to, make([]byte, len(text)))
+	must(t, err)
+}
+
+// onFD calls f with the descriptor of c.
+func onFD(t testing.TB, c syscall.Conn, f func(fd int)) {
+	t.Helper()
+	raw, err := c.SyscallConn()
+	must(t, err)
+	must(t, raw.Control(func(fd uintptr) { f(int(fd)) }))
+}
+
+// cookie is the kernel's name for a socket; see SO_COOKIE in socket(7).
+func cookie(t testing.TB, c syscall.Conn) (id uint64) {
+	t.Helper()
+	onFD(t, c, func(fd int) {
+		var err error
+		id, err = unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_COOKIE)
+		must(t, err)
+	})
+	return id
+}
+
+// known is what the kernel says of a socket when asked in all the other ways:
+// getsockopt(2), fstat(2), getsockname(2), ioctl(2).
+func known(t testing.TB, c syscall.Conn) (s tcp.Socket) {
+	t.Helper()
+	s.Cookie = cookie(t, c)
+	onFD(t, c, func(fd int) {
+		info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+		must(t, err)
+		s.State = tcp.State(info.State)
+		var st unix.Stat_t
+		must(t, unix.Fstat(fd, &st))
+		s.Inode, s.UID = uint32(st.Ino), st.Uid
+		if s.State == tcp.Listen {
+			s.Unread, s.Unsent = info.Unacked, info.Sacked // tcp_get_info has them so
+			return
+		}
+		unread, err := unix.IoctlGetInt(fd, unix.SIOCINQ)
+		must(t, err)
+		unsent, err := unix.IoctlGetInt(fd, unix.SIOCOUTQ)
+		must(t, err)
+		s.Unread, s.Unsent, s.Timed = uint32(unread), uint32(unsent), true
+		s.Info.Received, s.Info.Acked, s.Info.Sent = info.Bytes_received, info.Bytes_acked, info.Bytes_sent
+		s.Info.Segments = info.Data_segs_in
+	})
+	s.Local, s.Remote = ends(c)
+	return s
+}
+
+func ends(c syscall.Conn) (local, remote netip.AddrPort) {
+	switch c := c.(type) {
+	case *net.TCPConn:
+		return unmap(c.LocalAddr()), unmap(c.RemoteAddr())
+	case *net.TCPListener:
+		local = unmap(c.Addr())
+		remote = netip.AddrPortFrom(netip.IPv6Unspecified(), 0)
+		if local.Addr().Is4() {
+			remote = netip.AddrPortFrom(netip.IPv4Unspecified(), 0)
+		}
+	}
+	return local, remote
+}
+
+func unmap(a net.Addr) netip.AddrPort {
+	end := a.(*net.TCPAddr).AddrPort()
+	return netip.AddrPortFrom(end.Addr().Unmap(), end.Port())
+}
