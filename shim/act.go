@@ -36,7 +36,7 @@ func (l *loop) act(a stop.Action) {
 	case stop.Overtime:
 		l.report(overtime(&l.plan, l.machine.Record()))
 	case stop.Conclude:
-		l.report(conclusion(&l.plan, l.machine.Record()))
+		l.report(conclusion(&l.plan, l.machine.Record(), &l.seen))
 	case stop.NoteUnheld:
 		l.log(Info, "%v passed on at once; no hold asked for", a.Signal)
 	case stop.NoteEarly:

@@ -2,6 +2,7 @@ package shim
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -76,6 +77,11 @@ type Config struct {
 	MaxDelay    time.Duration // the ceiling; 0: from the grace period
 	GracePeriod time.Duration // 0: assumed from Env
 
+	CountPorts   []uint16       // the local ports that count; none: our listeners'
+	IgnorePorts  []uint16       // local ports that do not
+	IgnorePeers  []netip.Prefix // peers that do not
+	IgnoreProbes bool           // nor what looks like a health probe
+
 	Linger time.Duration // how long what is left may outlive the command
 
 	Group         bool // signal the command's process group
@@ -99,8 +105,9 @@ type Config struct {
 type plan struct {
 	stop     stop.Config
 	traffic  traffic.Config
-	pid1     bool // we are, so all there is is ours
-	assumed  bool // the grace period was assumed
+	ports    []uint16 // that count
+	pid1     bool     // we are, so all there is is ours
+	assumed  bool     // the grace period was assumed
 	caveat   string
 	warnings []string
 	exits    map[int]int
@@ -118,6 +125,8 @@ func (c *Config) Validate() error {
 // a STOP to itself would only discard a CONT that is on its way.
 func (c *Config) plan(terminal, pid1 bool) (p plan, err error) {
 	p.stop = stop.Config{Linger: c.Linger, JobControl: !pid1, StopToo: c.StopToo && !pid1, Farewell: c.Farewell}
+	p.ports = c.CountPorts
+	p.traffic = traffic.Config{IgnorePorts: c.IgnorePorts, IgnorePeers: c.IgnorePeers, IgnoreProbes: c.IgnoreProbes}
 	p.pid1, p.warnings = pid1, slices.Clone(c.Warnings)
 	for _, r := range c.Rewrites {
 		if err := p.stop.Rewrites.Add(r); err != nil {

@@ -7,14 +7,19 @@
 //
 //	signals ──┐                        ┌── kill, reap ── proc
 //	 (sig)    ├─> loop ──> act ──> kernel
-//	 timer ───┘    │ ^                 └── line ──────── stderr
-//	           event │ action
-//	               v │
-//	              stop
+//	 timer ───┤    │ ^                 ├── line ──────── stderr
+//	 looks ───┘  event │ action        └── watch ─┐
+//	   ^           v │                            │
+//	   │          stop       traffic <── watcher <┘
+//	   └─────────────────────────────────── │
+//	                         scope <────────┴──> sockdiag, procnet
 //
-// The rooms: sig has the words for signals, stop decides (and is pure), proc
-// starts, signals and reaps, stderr writes without waiting, script plays test
-// scripts. The walls between them are a test: deps_test.go.
+// The rooms: sig has the words for signals and takes them, stop decides (and is
+// pure), proc starts, signals and reaps, stderr writes without waiting. In an
+// adaptive hold the watcher, on a goroutine of its own, shows traffic (pure too)
+// what sockdiag or procnet tell of the ports that scope finds, and the loop what
+// it says. tcp has the words, script plays test scripts. The walls between them
+// are a test: deps_test.go.
 //
 // Invariants: one goroutine owns the state and is the only caller of kill and
 // wait4. Before the command has started every fault is an error; afterwards

@@ -71,6 +71,8 @@ func faultyStage(faults, args []string) {
 			become(value, args)
 		case "seccomp":
 			denySyscalls()
+		case "no-netlink":
+			denyNetlink()
 		default:
 			die(fmt.Errorf("no fault %q", fault))
 		}
@@ -125,6 +127,23 @@ func denySyscalls() {
 	}
 	filter = append(filter, equal(unix.SYS_PRCTL, 3), load(16), equal(unix.PR_SET_CHILD_SUBREAPER, 1),
 		answer(refuse|uint32(unix.EPERM)), answer(unix.SECCOMP_RET_ALLOW))
+	filterSyscalls(filter)
+}
+
+// denyNetlink refuses its sockets, as gVisor does.
+func denyNetlink() {
+	jump := func(value uint32, skip uint8) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: value, Jf: skip}
+	}
+	filterSyscalls([]unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, jump(unix.SYS_SOCKET, 3),
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 16}, jump(unix.AF_NETLINK, 1),
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPROTONOSUPPORT)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	})
+}
+
+func filterSyscalls(filter []unix.SockFilter) {
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	die(unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 	die(unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)), 0, 0))

@@ -102,6 +102,7 @@ func (p *plan) setGate(c *Config, most time.Duration, fits bool) {
 	}
 	p.stop.Gate = g
 	p.traffic.QuietFor = cmp.Or(c.QuietFor, min(usualQuiet, half))
+	p.traffic.Poll = min(max(p.traffic.QuietFor/12, 10*time.Millisecond), time.Second)
 	p.traffic.MaxSilence = cmp.Or(c.MaxSilence, min(usualMaxSilence, half))
 }
 

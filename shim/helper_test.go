@@ -3,6 +3,7 @@ package shim
 import (
 	"bufio"
 	"fmt"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -29,6 +30,8 @@ func helper(name string, args []string) {
 		stage(args)
 	case "catch":
 		catch()
+	case "serve":
+		serve()
 	case "orphan":
 		orphan()
 	case "zombies":
@@ -84,6 +87,31 @@ func catch() {
 			obey(c)
 		}
 	}
+}
+
+// serve is catch with a server beside it, on the port that it says. To each line
+// it answers one, to "slow" after four seconds.
+func serve() {
+	listener, err := net.Listen("tcp", "[::]:0")
+	die(err)
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			die(err)
+			go func() {
+				defer conn.Close()
+				for in := bufio.NewScanner(conn); in.Scan(); fmt.Fprintln(conn, "ok") {
+					if in.Text() == "slow" {
+						time.Sleep(4 * time.Second)
+					}
+				}
+			}()
+		}
+	}()
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	fmt.Println("port", port)
+	os.Setenv("GODEBUG", "asyncpreemptoff=1") // catch would start anew
+	catch()
 }
 
 func obey(command string) {

@@ -7,7 +7,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stderr"
-	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
 // kernel is all that the loop asks of the system. Only the loop's goroutine
@@ -34,7 +33,7 @@ type kernel struct {
 
 	watch   func(p *plan, start time.Time) // begins to look at the traffic
 	unwatch func()                         // ends it
-	looks   <-chan stop.Look               // what was seen; next returns when there is something
+	looks   <-chan sight                   // what was seen; next returns when there is something
 
 	own   func(s sig.Signal) bool // whether s, once, came of what we did ourselves
 	line  func(text string)       // to standard error; never waits
@@ -46,8 +45,13 @@ func system() kernel {
 	out := stderr.New(2)
 	parent := os.Getppid()
 	var command proc.Command
+	var watching *watcher
+	looks := make(chan sight, 1)
 	return kernel{
-		next: sig.Next,
+		looks:   looks,
+		watch:   func(p *plan, start time.Time) { watching = watch(p, start, looks) },
+		unwatch: func() { watching.stop() },
+		next:    sig.Next,
 		prepare: func() error {
 			if err := proc.CheckDescriptors(); err != nil {
 				return err

@@ -83,7 +83,8 @@ func TestFullPids(t *testing.T) {
 
 func fillPids(t *testing.T, when, stage string, stuck bool) {
 	group := newCgroup(t, "pids")
-	b := newBox(t, fmt.Sprintf("stage:%scgroup=%s", stage, group), nil, append([]string{"-d", "1", "--log-level=debug", "--"}, self("sturdy")...)...)
+	flags := []string{"-d", "1", "--until=quiet", "--quiet-for=0.5", "--log-level=debug", "--"} // the watcher must do with the threads there are
+	b := newBox(t, fmt.Sprintf("stage:%scgroup=%s", stage, group), nil, append(flags, self("sturdy")...)...)
 	r, w := ends(t, pipe)
 	b.cmd.Stderr = w
 	b.run()

@@ -2,6 +2,7 @@ package shim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,9 +24,36 @@ func announcement(p *plan, r stop.Record) string {
 }
 
 // conclusion is the line at the end.
-func conclusion(p *plan, r stop.Record) string {
+func conclusion(p *plan, r stop.Record, s *sight) string {
 	used := fmt.Sprintf("%s of the %s used", seconds(r.ExitedAt.Sub(r.TriggeredAt)), graceText(p))
-	return strings.Join([]string{held(r, r.ExitedAt), sent(r), ending(r), used}, "; ")
+	parts := []string{held(r, r.ExitedAt), sent(r), ending(r), used}
+	if p.stop.Gate.Until != Elapsed {
+		parts = slices.Insert(parts, 1, seen(p, r, s)...)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// seen is what was seen of the traffic in the hold, and how.
+func seen(p *plan, r stop.Record, s *sight) (parts []string) {
+	if s.observer == "" { // there was nothing to see, or no time
+		return nil
+	}
+	t := &s.traffic
+	accepted := fmt.Sprintf("%d new connections", t.Accepted)
+	if t.LastNew.After(r.TriggeredAt) {
+		accepted += ", the last at +" + seconds(t.LastNew.Sub(r.TriggeredAt))
+	}
+	open := fmt.Sprintf("%d open at the end, %d of them in flight", t.Open, t.InFlight)
+	if t.GivenUp > 0 {
+		open += fmt.Sprintf(", %d more given up after %s of silence", t.GivenUp, length(p.traffic.MaxSilence))
+	}
+	parts = []string{accepted, open, fmt.Sprintf("seen by %s, %s", s.observer, s.scope)}
+	for _, probe := range t.Patterns {
+		if !p.traffic.IgnoreProbes {
+			parts = append(parts, fmt.Sprintf("%d bytes from %v every %s: a probe? see --ignore-probes", probe.Received, probe.Peer, seconds(probe.Period)))
+		}
+	}
+	return parts
 }
 
 // overtime is the line one second before the end of the grace period.

@@ -48,6 +48,7 @@ type loop struct {
 	command int          // its pid; 0: it is not running
 	group   int          // its process group, which may outlive it
 	termed  map[int]bool // what was left when we looked last, and has had its TERM
+	seen    sight        // at the last look
 	done    bool
 	code    int
 }
@@ -125,10 +126,21 @@ func (l *loop) serve() {
 			l.signal(s)
 		}
 		select {
-		case look := <-l.looks:
-			l.tell(stop.Event{Kind: stop.Looked, Look: look})
+		case s := <-l.looks:
+			l.see(s)
 		default:
 		}
+	}
+}
+
+// see tells the machine what was seen of the traffic.
+func (l *loop) see(s sight) {
+	if s.trouble != "" {
+		l.log(Warn, "looking at the traffic through %s: %s", s.observer, s.trouble)
+	}
+	if l.machine.State() == stop.Holding {
+		l.seen = s
+		l.tell(stop.Event{Kind: stop.Looked, Look: s.look})
 	}
 }
 

@@ -36,7 +36,7 @@ func TestScripts(t *testing.T) {
 }
 
 func playVirtual(t *testing.T, s *script.Script) {
-	w := &world{start: time.Now(), signals: make(chan sig.Signal, 100), ended: make(chan death, 100), looks: make(chan stop.Look, 100), wake: make(chan bool, 100)}
+	w := &world{start: time.Now(), signals: make(chan sig.Signal, 100), ended: make(chan death, 100), looks: make(chan sight, 100), wake: make(chan bool, 100)}
 	cfg := scriptConfig(t, s)
 	p, err := cfg.plan(false, !s.Job)
 	if err != nil {
@@ -136,7 +136,7 @@ type world struct {
 	start   time.Time
 	signals chan sig.Signal
 	ended   chan death
-	looks   chan stop.Look
+	looks   chan sight
 	wake    chan bool
 	gone    bool    // the command is
 	rest    []int   // the other processes
@@ -185,7 +185,7 @@ func (w *world) happen(t *testing.T, events []script.Step) {
 		case "orphan":
 			w.end(anyOther, proc.Status{})
 		case "look":
-			w.looks <- mustLook(t, arg)
+			w.looks <- sight{look: mustLook(t, arg)}
 			w.wake <- true
 		default:
 			w.signals <- mustSignal(t, word)

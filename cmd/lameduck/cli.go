@@ -2,6 +2,9 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,8 +24,17 @@ type cli struct {
 	DropUnhandled bool
 
 	Delay       []string `short:"d" sep:"none"`
+	Until       []string `short:"u" sep:"none"`
+	QuietFor    []string `sep:"none"`
+	MaxSilence  []string `sep:"none"`
+	MaxDelay    []string `sep:"none"`
 	GracePeriod []string `sep:"none"`
 	Linger      []string `sep:"none"`
+
+	CountPort    []string `sep:"none"`
+	IgnorePort   []string `sep:"none"`
+	IgnorePeer   []string `sep:"none"`
+	IgnoreProbes bool
 
 	ExitCode []string `short:"e" sep:"none"`
 
@@ -76,6 +88,10 @@ func (c *cli) config(t *twins) (cfg shim.Config, err error) {
 	if err = one(t, "delay", c.Delay, parseDuration, &cfg.Delay); err != nil {
 		return cfg, err
 	}
+	if err = c.traffic(t, &cfg); err != nil {
+		return cfg, err
+	}
+	cfg.DelayGiven = len(c.Delay) > 0 && cfg.Until != shim.Elapsed
 	if err = one(t, "grace-period", c.GracePeriod, parseGrace, &cfg.GracePeriod); err != nil {
 		return cfg, err
 	}
@@ -88,10 +104,66 @@ func (c *cli) config(t *twins) (cfg shim.Config, err error) {
 	if err = one(t, "log-level", c.LogLevel, parseLevel, &cfg.Level); err != nil {
 		return cfg, err
 	}
-	if len(c.GracePeriod) > 0 && cfg.Delay == 0 && cfg.Linger == 0 {
+	if len(c.GracePeriod) > 0 && cfg.Delay == 0 && cfg.Until == shim.Elapsed && cfg.Linger == 0 {
 		err = t.noEffect(&cfg, "grace-period", cfg.GracePeriod, "without a hold: give --delay too")
 	}
 	return cfg, err
+}
+
+// traffic reads what makes a hold adaptive, and refuses what would have no effect.
+func (c *cli) traffic(t *twins, cfg *shim.Config) (err error) {
+	if err = one(t, "until", c.Until, parseUntil, &cfg.Until); err != nil {
+		return err
+	}
+	for _, d := range []struct {
+		flag   string
+		words  []string
+		target *time.Duration
+	}{{"quiet-for", c.QuietFor, &cfg.QuietFor}, {"max-silence", c.MaxSilence, &cfg.MaxSilence}, {"max-delay", c.MaxDelay, &cfg.MaxDelay}} {
+		if err = one(t, d.flag, d.words, parseLength, d.target); err != nil {
+			return err
+		}
+	}
+	if cfg.CountPorts, err = list(t, "count-port", c.CountPort, parsePort); err != nil {
+		return err
+	}
+	if cfg.IgnorePorts, err = list(t, "ignore-port", c.IgnorePort, parsePort); err != nil {
+		return err
+	}
+	if cfg.IgnorePeers, err = list(t, "ignore-peer", c.IgnorePeer, parsePeer); err != nil {
+		return err
+	}
+	cfg.IgnoreProbes = c.IgnoreProbes
+	if cfg.Until != shim.Elapsed {
+		return nil
+	}
+	return c.notAdaptive(t, cfg)
+}
+
+// notAdaptive is the first flag that only an adaptive hold would heed.
+func (c *cli) notAdaptive(t *twins, cfg *shim.Config) error {
+	if len(c.MaxDelay) > 0 && cfg.Delay == 0 {
+		if err := t.noEffect(cfg, "max-delay", cfg.MaxDelay, "without a hold: give --until too"); err != nil {
+			return err
+		}
+	}
+	given := map[string][]string{"quiet-for": c.QuietFor, "max-silence": c.MaxSilence,
+		"count-port": c.CountPort, "ignore-port": c.IgnorePort, "ignore-peer": c.IgnorePeer}
+	if c.IgnoreProbes {
+		given["ignore-probes"] = []string{"true"}
+	}
+	for _, flag := range slices.Sorted(maps.Keys(given)) {
+		if words := given[flag]; len(words) > 0 {
+			if err := t.noEffect(cfg, flag, words[len(words)-1], "unless the hold waits for traffic: give --until too"); err != nil {
+				return err
+			}
+		}
+	}
+	cfg.QuietFor, cfg.MaxSilence = 0, 0
+	if cfg.Delay == 0 {
+		cfg.MaxDelay = 0
+	}
+	return nil
 }
 
 // choice is what a flag says that works by itself where it is left out.
@@ -146,6 +218,47 @@ func parseDuration(text string) (time.Duration, error) {
 		return 0, fmt.Errorf("%q is no duration: give seconds (10) or units (1m30s, 500ms), from 0 to %v", text, longest)
 	}
 	return d, nil
+}
+
+// parseLength reads a duration that cannot be nothing.
+func parseLength(text string) (time.Duration, error) {
+	d, err := parseDuration(text)
+	if err == nil && d == 0 {
+		return 0, fmt.Errorf("%q is no time at all: give seconds (3) or units (500ms)", text)
+	}
+	return d, err
+}
+
+// parseUntil reads what ends the hold.
+func parseUntil(text string) (shim.Condition, error) {
+	switch c := shim.Condition(text); c {
+	case "elapsed":
+		return shim.Elapsed, nil
+	case shim.Settled, shim.Quiet, shim.Drained:
+		return c, nil
+	}
+	return "", fmt.Errorf("%q is nothing to wait for: give elapsed, settled, quiet or drained", text)
+}
+
+func parsePort(text string) (uint16, error) {
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || port == 0 {
+		return 0, fmt.Errorf("%q is no port: numbers go from 1 to 65535", text)
+	}
+	return uint16(port), nil
+}
+
+// parsePeer reads an address, or a range of them.
+func parsePeer(text string) (netip.Prefix, error) {
+	if addr, err := netip.ParseAddr(text); err == nil && addr.Zone() == "" {
+		addr = addr.Unmap()
+		return netip.PrefixFrom(addr, addr.BitLen()), nil
+	}
+	peers, err := netip.ParsePrefix(text)
+	if err != nil || peers.Addr().Is4In6() {
+		return peers, fmt.Errorf("%q is no peer: give an address (10.0.0.1) or a range (10.0.0.0/8, fd00::/8)", text)
+	}
+	return peers.Masked(), nil
 }
 
 // parseGrace reads a grace period, which cannot be nothing.

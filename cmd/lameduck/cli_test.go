@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"os"
 	"os/exec"
 	"reflect"
@@ -99,6 +100,18 @@ func TestFlags(t *testing.T) {
 		"-gs":                        {Group: true, Subreaper: shim.Yes},
 		"-gd2":                       {Group: true, Delay: 2 * time.Second},
 		"--linger=5":                 {Linger: 5 * time.Second},
+		"-u quiet":                   {Until: shim.Quiet},
+		"--until=settled":            {Until: shim.Settled},
+		"--until drained -d 0":       {Until: shim.Drained, DelayGiven: true},
+		"--until=elapsed":            {},
+		"-u quiet --quiet-for=500ms": {Until: shim.Quiet, QuietFor: 500 * time.Millisecond},
+		"-u quiet --max-silence=1m":  {Until: shim.Quiet, MaxSilence: time.Minute},
+		"-u quiet --max-delay 15":    {Until: shim.Quiet, MaxDelay: 15 * time.Second},
+		"-d 2 --max-delay 4":         {Delay: 2 * time.Second, MaxDelay: 4 * time.Second},
+		"-u quiet --ignore-probes":   {Until: shim.Quiet, IgnoreProbes: true},
+		"-u quiet --count-port=80,443 --ignore-port 9": {Until: shim.Quiet, CountPorts: []uint16{80, 443}, IgnorePorts: []uint16{9}},
+		"-u quiet --ignore-peer=10.1.2.3,fd00::/8,::ffff:1.2.3.4": {Until: shim.Quiet, IgnorePeers: []netip.Prefix{
+			netip.MustParsePrefix("10.1.2.3/32"), netip.MustParsePrefix("fd00::/8"), netip.MustParsePrefix("1.2.3.4/32")}},
 		"--linger 1m":                {Linger: time.Minute},
 		"--parent-death-signal=term": {ParentDeathSignal: 15},
 		"--parent-death-signal 9":    {ParentDeathSignal: 9},
@@ -274,6 +287,13 @@ var badValues = map[string]struct {
 	"stop-signal":         {[]string{"x", "0", "65", "-1", "RTMIN+31", "TERM,", ",TERM", "TERM,,INT", "TERM INT", "TERM:INT"}, "1 to 64"},
 	"parent-death-signal": {[]string{"x", "0", "65", "-1", "TERM,INT"}, "1 to 64"},
 	"exit-code":           {[]string{"x", "256", "-1", "1:256", ":1", "1:", "1:x", "1:2:3", "1.5", "143,", "TERM"}, "FROM:TO"},
+	"until":               {[]string{"x", "QUIET", "quiet,drained", "gone"}, "elapsed, settled, quiet or drained"},
+	"quiet-for":           {[]string{"x", "-1", "1d", "0"}, "500ms"},
+	"max-silence":         {[]string{"x", "-1", "1d", "0"}, "500ms"},
+	"max-delay":           {[]string{"x", "-1", "1d", "0"}, "500ms"},
+	"count-port":          {[]string{"x", "0", "-1", "65536", "80,", "80-90", "http"}, "1 to 65535"},
+	"ignore-port":         {[]string{"x", "0", "-1", "65536", "80,", "80-90", "http"}, "1 to 65535"},
+	"ignore-peer":         {[]string{"x", "10.0.0", "10.0.0.0/33", "10.0.0.1:80", "fe80::1%eth0", "::ffff:10.0.0.0/104", "10.0.0.1,"}, "10.0.0.0/8"},
 	"log-level":           {[]string{"x", "WARN", "warning", "2", "warn,info"}, "error, warn, info or debug"},
 }
 
@@ -372,7 +392,15 @@ func TestRefused(t *testing.T) {
 		{[]string{"presets", "/x"}, "", "lameduck -- presets"},
 		{[]string{"presets", "haproxy"}, "", "lameduck -- presets"},
 
-		{[]string{"--until=quiet", "echo"}, "", "--until"},
+		{[]string{"--quiet-for=2", "echo"}, "", "--quiet-for=2 has no effect"},
+		{[]string{"--delay=2", "--max-silence=2", "echo"}, "", "--max-silence"},
+		{[]string{"--ignore-probes", "--until=elapsed", "echo"}, "", "--ignore-probes=true has no effect"},
+		{[]string{"--count-port=80", "echo"}, "", "--count-port=80 has no effect"},
+		{[]string{"--ignore-port=80", "echo"}, "", "--ignore-port=80 has no effect"},
+		{[]string{"--ignore-peer=::1", "echo"}, "", "--ignore-peer=::1 has no effect"},
+		{[]string{"--max-delay=2", "echo"}, "", "--max-delay=2s has no effect"},
+		{[]string{"--until=quiet", "--max-delay=25", "--grace-period=30", "echo"}, "", "does not fit"},
+		{[]string{"--until=quiet", "--delay=9", "--max-delay=8", "echo"}, "", "above --max-delay"},
 		{[]string{"--preset=auto", "echo"}, "", "--preset"},
 		{[]string{"-p", "auto", "echo"}, "", "-p"},
 		{[]string{"--explain", "echo"}, "", "--explain"},

@@ -17,6 +17,10 @@ hold
   -d, --delay=DUR              keep serving this long after a stop signal, then
                                pass it on; a second one, or INT, skips [0]
                                  lameduck --delay=10 -- myserver
+  -u, --until=COND             hold on until traffic stops: settled (no new
+                               connection), quiet (nor a byte, nor a request
+                               in flight), drained (none open) [elapsed]
+                                 lameduck --until=quiet -- myserver
 stop
       --grace-period=DUR       what the orchestrator gives before it sends KILL;
                                the hold must fit  [30s in Kubernetes and ECS, 5s
@@ -44,6 +48,19 @@ more signals
                                that it never expected does not kill it; never
                                applied to the stop
                                  lameduck --drop-unhandled -- myserver
+more hold
+      --quiet-for=DUR          how long the silence must last [3s, or half of
+                               the longest hold if that is less]
+      --max-silence=DUR        a request in flight without a byte for this long
+                               no longer holds [30s, or half of the longest]
+      --max-delay=DUR          hold no longer than this [from the grace period]
+      --count-port=PORT,...    the local ports that count [those that the
+                               container listens on]
+      --ignore-port=PORT,...   local ports that do not count [none]
+      --ignore-peer=CIDR,...   peers that do not count [none]
+                                 lameduck -u quiet --ignore-peer=10.0.0.1 -- srv
+      --ignore-probes          leave out what looks like health probes: from one
+                               peer, short, the same few bytes, steadily
 more stop
       --linger=DUR             when COMMAND has exited, send TERM to what is
                                left, wait this long for all of it, then KILL [0]
@@ -56,10 +73,12 @@ process
                                  lameduck --parent-death-signal=TERM -- myserver
 
 Variables: LAMEDUCK_REWRITE, LAMEDUCK_STOP_SIGNAL, LAMEDUCK_GROUP,
-LAMEDUCK_DROP_UNHANDLED, LAMEDUCK_DELAY, LAMEDUCK_GRACE_PERIOD, LAMEDUCK_LINGER,
-LAMEDUCK_EXIT_CODE, LAMEDUCK_SUBREAPER, LAMEDUCK_PARENT_DEATH_SIGNAL and
-LAMEDUCK_LOG_LEVEL. A flag wins over its variable, an empty variable counts as
-unset, and COMMAND does not get them.
+LAMEDUCK_DROP_UNHANDLED, LAMEDUCK_DELAY, LAMEDUCK_UNTIL, LAMEDUCK_QUIET_FOR,
+LAMEDUCK_MAX_SILENCE, LAMEDUCK_MAX_DELAY, LAMEDUCK_COUNT_PORT,
+LAMEDUCK_IGNORE_PORT, LAMEDUCK_IGNORE_PEER, LAMEDUCK_IGNORE_PROBES,
+LAMEDUCK_GRACE_PERIOD, LAMEDUCK_LINGER, LAMEDUCK_EXIT_CODE, LAMEDUCK_SUBREAPER,
+LAMEDUCK_PARENT_DEATH_SIGNAL and LAMEDUCK_LOG_LEVEL. A flag wins over its
+variable, an empty variable counts as unset, and COMMAND does not get them.
 
 Flags end at the first word that is no flag; "--" before COMMAND is always safe.
 
@@ -67,7 +86,9 @@ A stop: TERM, what TERM is rewritten to (INT aside) and --stop-signal start it,
 as they arrive. With a --delay the hold begins: COMMAND runs on untouched and
 gets all other signals. It ends when the delay has passed, or at once when a
 second stop signal comes (within a second of the first it counts as the same),
-when INT comes, or when COMMAND exits. Then the stop signal is sent, rewritten,
+when INT comes, or when COMMAND exits. With --until it goes on from there until
+traffic has stopped, to the longest hold at most; it ends at once where COMMAND
+listens nowhere, or is hung. Then the stop signal is sent, rewritten,
 once. lameduck sends no KILL that was not asked for. Without a delay every stop
 signal is passed on at once.
 
