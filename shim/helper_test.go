@@ -32,6 +32,8 @@ func helper(name string, args []string) {
 		catch()
 	case "serve":
 		serve()
+	case "listen":
+		listen(args[0], args[1])
 	case "orphan":
 		orphan()
 	case "zombies":
@@ -110,6 +112,22 @@ func serve() {
 	}()
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
 	fmt.Println("port", port)
+	os.Setenv("GODEBUG", "asyncpreemptoff=1") // catch would start anew
+	catch()
+}
+
+// listen is catch with a socket that nobody talks to.
+func listen(network, path string) {
+	switch network {
+	case "udp":
+		conn, err := net.ListenPacket("udp", "127.0.0.1:5353")
+		die(err)
+		defer conn.Close()
+	case "unix":
+		listener, err := net.Listen("unix", path)
+		die(err)
+		defer listener.Close()
+	}
 	os.Setenv("GODEBUG", "asyncpreemptoff=1") // catch would start anew
 	catch()
 }

@@ -165,11 +165,8 @@ func (w *watcher) ownCgroup() (id uint64) {
 
 // look takes one look, and says what it means to the hold.
 func (w *watcher) look(now time.Time) stop.Look {
-	switch {
-	case w.scope.NoListener():
-		return stop.Nobody
-	case len(w.scope.Ports) == 0 && len(w.scope.UDP) > 0:
-		return stop.Datagrams
+	if len(w.scope.Ports) == 0 {
+		return w.portless()
 	}
 	err := w.see(now)
 	if err != nil && w.conn != nil {
@@ -188,6 +185,20 @@ func (w *watcher) look(now time.Time) stop.Look {
 		return stop.Calm
 	}
 	return stop.Busy
+}
+
+// portless is for a container without TCP listeners, as far as one could look.
+// Behind a Unix socket there is nothing to be seen but silence.
+func (w *watcher) portless() stop.Look {
+	switch {
+	case w.scope.NoListener():
+		return stop.Nobody
+	case !w.scope.Complete:
+		return stop.Blind
+	case len(w.scope.UDP) > 0:
+		return stop.Datagrams
+	}
+	return stop.Calm
 }
 
 // see shows the judge all that counts: what is there, and then what is gone.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -214,6 +215,21 @@ func TestUntilNobody(t *testing.T) {
 	(&served{box: b}).holds(start, 0, "no_listener")
 	busy.tell("exit 0")
 	busy.wants(0)
+}
+
+// TestUntilPortless: of UDP and of Unix sockets nothing can be said; the floor is
+// kept, and there is no waiting for a ceiling.
+func TestUntilPortless(t *testing.T) {
+	for network, why := range map[string]string{"udp": "udp", "unix": "quiet"} {
+		t.Run(network, func(t *testing.T) {
+			t.Parallel()
+			b := boot(t, nil, append([]string{"--until=quiet", "--delay=1", "--grace-period=30", "--"}, self("listen", network, filepath.Join(t.TempDir(), "socket"))...)...)
+			b.out.wait(t, "ready")
+			start := time.Now()
+			b.signal(sig.TERM)
+			(&served{box: b}).holds(start, time.Second, why)
+		})
+	}
 }
 
 // TestUntilCostsNothing: before the trigger there is no descriptor more than
