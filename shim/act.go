@@ -1,8 +1,6 @@
 package shim
 
 import (
-	"fmt"
-
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
@@ -14,6 +12,7 @@ func (l *loop) act(a stop.Action) {
 	case stop.Pass:
 		l.pass(a.Signal)
 	case stop.Send:
+		l.deaf = l.watching && l.drops(a.Signal)
 		l.send(a.Signal)
 	case stop.Wake:
 		l.send(sig.CONT)
@@ -30,19 +29,20 @@ func (l *loop) act(a stop.Action) {
 	case stop.KillRest:
 		l.killRest()
 	case stop.Watch:
+		l.watching = true
 		l.watch(&l.plan, l.machine.Record().TriggeredAt)
 	case stop.Announce:
-		l.report(announcement(&l.plan, l.machine.Record()))
+		l.declare((*drain).announcement)
 	case stop.Overtime:
-		l.report(overtime(&l.plan, l.machine.Record()))
+		l.declare((*drain).overtime)
 	case stop.Conclude:
-		l.report(conclusion(&l.plan, l.machine.Record(), &l.seen))
+		l.declare((*drain).conclusion)
 	case stop.NoteUnheld:
 		l.log(Info, "%v passed on at once; no hold asked for", a.Signal)
 	case stop.NoteEarly:
 		l.log(Info, "%v came before the command was started; it is not started", a.Signal)
 	case stop.NoteNoHold:
-		l.report(noHold(l.machine.Record()))
+		l.report(l.account().noHold())
 	case stop.Exit:
 		l.done, l.code = true, l.plan.exit(a.Status())
 	}
@@ -136,16 +136,12 @@ func (l *loop) killOne(pid int, s sig.Signal) {
 	l.kill(pid, s)
 }
 
-// log says something where the level asks for it.
-func (l *loop) log(level Level, format string, args ...any) {
-	if level > l.cfg.Level {
-		return
+// drops reports whether the command is a shell that keeps s to itself while what
+// it has started serves on.
+func (l *loop) drops(s sig.Signal) bool {
+	if l.cfg.Group || l.cfg.Session || l.command == 0 || !l.isShell(l.command) {
+		return false
 	}
-	if level == Warn {
-		format = "warning: " + format
-	}
-	l.report(fmt.Sprintf(format, args...))
+	set, ok := l.caught(l.command)
+	return ok && !set.Has(s)
 }
-
-// report says text at any level.
-func (l *loop) report(text string) { l.line("lameduck: " + text) }

@@ -97,8 +97,11 @@ type Config struct {
 	WarnReaped bool // say at Warn what else says at Debug: that an orphan was reaped
 
 	ExitCodes []ExitMap
-	Level     Level
-	Warnings  []string // what the caller has found already
+
+	TerminationLog string // where the report goes as well; "": DefaultTerminationLog where there is one, NoTerminationLog: nowhere
+	JSON           bool   // say all in JSON, a line each
+	Level          Level
+	Warnings       []string // what the caller has found already
 }
 
 // plan is a Config made whole: defaults filled in, contradictions refused.
@@ -107,6 +110,7 @@ type plan struct {
 	traffic  traffic.Config
 	ports    []uint16 // that count
 	pid1     bool     // we are, so all there is is ours
+	hook     bool     // there is no command: we hold beside one that others stop
 	assumed  bool     // the grace period was assumed
 	caveat   string
 	warnings []string

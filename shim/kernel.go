@@ -31,27 +31,29 @@ type kernel struct {
 	handOver    func(pgrp int) bool // the terminal, if it is ours to give
 	takeBack    func(pgrp int)
 
-	watch   func(p *plan, start time.Time) // begins to look at the traffic
-	unwatch func()                         // ends it
-	looks   <-chan sight                   // what was seen; next returns when there is something
+	watch func(p *plan, start time.Time) // begins to look at the traffic
+	ease  func()                         // looks are for the report alone
+	looks <-chan sight                   // what was seen; next returns when there is something
 
-	own   func(s sig.Signal) bool // whether s, once, came of what we did ourselves
-	line  func(text string)       // to standard error; never waits
-	flush func()
+	isShell func(pid int) bool      // whether it is one, with a child
+	own     func(s sig.Signal) bool // whether s, once, came of what we did ourselves
+	line    func(text string)       // to standard error; never waits
+	note    func(text string) error // to the termination log, in place of the last one
+	flush   func()
 }
 
 // system is the real one.
-func system() kernel {
+func system(log *termlog) kernel {
 	out := stderr.New(2)
 	parent := os.Getppid()
 	var command proc.Command
 	var watching *watcher
 	looks := make(chan sight, 1)
 	return kernel{
-		looks:   looks,
-		watch:   func(p *plan, start time.Time) { watching = watch(p, start, looks) },
-		unwatch: func() { watching.stop() },
-		next:    sig.Next,
+		looks: looks,
+		watch: func(p *plan, start time.Time) { watching = watch(p, start, looks) },
+		ease:  func() { watching.ease() },
+		next:  sig.Next,
 		prepare: func() error {
 			if err := proc.CheckDescriptors(); err != nil {
 				return err
@@ -77,7 +79,9 @@ func system() kernel {
 		own: func(s sig.Signal) bool {
 			return s == sig.CHLD || s == sig.PIPE && out.Broke() || command.Released(s)
 		},
-		line:  out.Line,
-		flush: out.Flush,
+		isShell: proc.IsShell,
+		line:    out.Line,
+		note:    log.write,
+		flush:   out.Flush,
 	}
 }

@@ -2,7 +2,6 @@ package shim
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,102 +13,154 @@ import (
 // come at any time; one at the end; and one between them where the command
 // still runs when the grace period is about to end.
 
+// drain is all there is to report of a stop, at some moment of it.
+type drain struct {
+	plan *plan
+	stop.Record
+	sight           // at the last look before the signal was sent
+	late     *sight // at the last look since; nil: there was none
+	now      time.Time
+	deafness bool // the command is a shell that does not pass the signal on
+}
+
+// after is a time since the trigger.
+func (d *drain) after(at time.Time) time.Duration { return at.Sub(d.TriggeredAt) }
+
+// trigger is what began it.
+func (d *drain) trigger() string {
+	if d.Trigger == 0 {
+		return "hold"
+	}
+	return d.Trigger.String()
+}
+
 // announcement is the line at the trigger.
-func announcement(p *plan, r stop.Record) string {
-	line := fmt.Sprintf("%v: holding %s, then %v; a second %v skips", r.Trigger, p.stop.Gate.String(), r.Step, r.Trigger)
-	if p.caveat != "" {
-		line += "; " + p.caveat
+func (d *drain) announcement() string {
+	line := fmt.Sprintf("%s: holding %s", d.trigger(), d.plan.stop.Gate.String())
+	if d.Trigger == 0 {
+		line += "; TERM skips"
+	} else {
+		line += fmt.Sprintf(", then %v; a second %v skips", d.Step, d.Trigger)
+	}
+	if d.plan.caveat != "" {
+		line += "; " + d.plan.caveat
 	}
 	return line
 }
 
 // conclusion is the line at the end.
-func conclusion(p *plan, r stop.Record, s *sight) string {
-	used := fmt.Sprintf("%s of the %s used", seconds(r.ExitedAt.Sub(r.TriggeredAt)), graceText(p))
-	parts := []string{held(r, r.ExitedAt), sent(r), ending(r), used}
-	if p.stop.Gate.Until != Elapsed {
-		parts = slices.Insert(parts, 1, seen(p, r, s)...)
+func (d *drain) conclusion() string {
+	parts := append([]string{d.held()}, d.seen()...)
+	if !d.plan.hook {
+		parts = append(parts, d.sent(), fmt.Sprintf("%s at +%s", d.exit(), seconds(d.after(d.ExitedAt))))
+	}
+	parts = append(parts, fmt.Sprintf("%s of the %s used", seconds(d.after(d.now)), d.grace()))
+	if hint := d.suggestion(); hint != "" {
+		parts = append(parts, hint)
 	}
 	return strings.Join(parts, "; ")
 }
 
-// seen is what was seen of the traffic in the hold, and how.
-func seen(p *plan, r stop.Record, s *sight) (parts []string) {
-	if s.observer == "" { // there was nothing to see, or no time
-		return nil
-	}
-	t := &s.traffic
-	accepted := fmt.Sprintf("%d new connections", t.Accepted)
-	if t.LastNew.After(r.TriggeredAt) {
-		accepted += ", the last at +" + seconds(t.LastNew.Sub(r.TriggeredAt))
-	}
-	open := fmt.Sprintf("%d open at the end, %d of them in flight", t.Open, t.InFlight)
-	if t.GivenUp > 0 {
-		open += fmt.Sprintf(", %d more given up after %s of silence", t.GivenUp, length(p.traffic.MaxSilence))
-	}
-	parts = []string{accepted, open, fmt.Sprintf("seen by %s, %s", s.observer, s.scope)}
-	for _, probe := range t.Patterns {
-		if !p.traffic.IgnoreProbes {
-			parts = append(parts, fmt.Sprintf("%d bytes from %v every %s: a probe? see --ignore-probes", probe.Received, probe.Peer, seconds(probe.Period)))
-		}
-	}
-	return parts
+// progress is what stands when the signal was sent, for the termination log.
+func (d *drain) progress() string {
+	return strings.Join(append(append([]string{d.held()}, d.seen()...), d.sent()), "; ")
 }
 
 // overtime is the line one second before the end of the grace period.
-func overtime(p *plan, r stop.Record) string {
-	at := r.TriggeredAt.Add(p.stop.Grace - stop.Margin)
-	still := fmt.Sprintf("the command still runs at +%s of the %s", seconds(at.Sub(r.TriggeredAt)), graceText(p))
-	return strings.Join([]string{held(r, at), sent(r), still}, "; ")
+func (d *drain) overtime() string {
+	still := fmt.Sprintf("the command still runs at +%s of the %s", seconds(d.after(d.now)), d.grace())
+	switch {
+	case d.late != nil && d.late.observer != "":
+		still += fmt.Sprintf(", %d in flight", d.late.traffic.InFlight)
+	case d.Ended == "" && d.observer != "":
+		still += fmt.Sprintf(", %d in flight", d.traffic.InFlight)
+	}
+	parts := []string{d.held(), d.sent(), still}
+	if hint := d.suggestion(); hint != "" {
+		parts = append(parts, hint)
+	}
+	return strings.Join(parts, "; ")
 }
 
 // noHold is for a command that ended after a signal that starts no hold,
 // though a hold is configured: perhaps an image's STOPSIGNAL.
-func noHold(r stop.Record) string {
+func (d *drain) noHold() string {
 	return fmt.Sprintf("no hold took place: %v was passed on, and %s; if %v is how this container is stopped, give --stop-signal=%v",
-		r.Passed, exitText(r), r.Passed, r.Passed)
+		d.Passed, d.exit(), d.Passed, d.Passed)
 }
 
 // held is how long the hold was, or has been by now.
-func held(r stop.Record, now time.Time) string {
-	if r.Ended == "" {
-		return fmt.Sprintf("%v: held %s so far", r.Trigger, seconds(now.Sub(r.TriggeredAt)))
+func (d *drain) held() string {
+	if d.Ended == "" {
+		return fmt.Sprintf("%s: held %s so far", d.trigger(), seconds(d.after(d.now)))
 	}
-	return fmt.Sprintf("%v: held %s (%s)", r.Trigger, seconds(r.EndedAt.Sub(r.TriggeredAt)), r.Ended)
+	return fmt.Sprintf("%s: held %s (%s)", d.trigger(), seconds(d.after(d.EndedAt)), d.Ended)
 }
 
-func sent(r stop.Record) string {
-	if len(r.Sent) == 0 {
+// seen is what was seen of the traffic in the hold, and how.
+func (d *drain) seen() (parts []string) {
+	if len(d.datagram) > 0 {
+		parts = append(parts, fmt.Sprintf("UDP, on %v, is not seen", numbers(d.datagram)))
+	}
+	if d.observer == "" || d.observer == blind {
+		return parts
+	}
+	parts = append(parts, d.came())
+	open := fmt.Sprintf("%d open at the end, %d of them in flight", d.traffic.Open, d.traffic.InFlight)
+	if n := d.traffic.GivenUp; n > 0 {
+		open += fmt.Sprintf(", %d more given up after %s of silence", n, length(d.plan.traffic.MaxSilence))
+	}
+	parts = append(parts, open, fmt.Sprintf("seen by %s, %s", d.observer, d.scope))
+	if why := d.prolonged(); why != "" {
+		parts = append(parts, why)
+	}
+	return parts
+}
+
+// came is what came after the trigger: connections, and bytes.
+func (d *drain) came() string {
+	t := &d.traffic
+	text := fmt.Sprintf("%d new connections", t.Accepted)
+	if t.Accepted == 1 {
+		text = "1 new connection"
+	}
+	if t.LastNew.After(d.TriggeredAt) {
+		text += fmt.Sprintf(" %s, the last at +%s", sparkline(t.PerSecond), seconds(d.after(t.LastNew)))
+	}
+	if t.LastByte.After(d.TriggeredAt) {
+		text += ", the last byte at +" + seconds(d.after(t.LastByte))
+	}
+	return text
+}
+
+func (d *drain) sent() string {
+	if len(d.Sent) == 0 {
 		return "nothing sent"
 	}
 	var steps []string
-	for _, s := range r.Sent {
-		steps = append(steps, fmt.Sprintf("%v at +%s", s.Signal, seconds(s.At.Sub(r.TriggeredAt))))
+	for _, s := range d.Sent {
+		steps = append(steps, fmt.Sprintf("%v at +%s", s.Signal, seconds(d.after(s.At))))
 	}
 	return "sent " + strings.Join(steps, ", ")
 }
 
-func ending(r stop.Record) string {
-	return fmt.Sprintf("%s at +%s", exitText(r), seconds(r.ExitedAt.Sub(r.TriggeredAt)))
-}
-
-// exitText is how the command ended; a KILL of our own is said to be ours.
-func exitText(r stop.Record) string {
-	if r.Exit.Signal == 0 {
-		return fmt.Sprintf("the command exited %d", r.Exit.Code)
+// exit is how the command ended; a KILL of our own is said to be ours.
+func (d *drain) exit() string {
+	if d.Exit.Signal == 0 {
+		return fmt.Sprintf("the command exited %d", d.Exit.Code)
 	}
 	whose := ""
-	if n := len(r.Sent); r.Exit.Signal == sig.KILL && n > 0 && r.Sent[n-1].Signal == sig.KILL {
+	if n := len(d.Sent); d.Exit.Signal == sig.KILL && n > 0 && d.Sent[n-1].Signal == sig.KILL {
 		whose = ", which lameduck sent"
 	}
-	return fmt.Sprintf("the command was killed by %v (%d)%s", r.Exit.Signal, 128+int(r.Exit.Signal), whose)
+	return fmt.Sprintf("the command was killed by %v (%d)%s", d.Exit.Signal, 128+int(d.Exit.Signal), whose)
 }
 
-func graceText(p *plan) string {
-	if p.assumed {
-		return "assumed " + length(p.stop.Grace) + " grace period"
+func (d *drain) grace() string {
+	if d.plan.assumed {
+		return "assumed " + length(d.plan.stop.Grace) + " grace period"
 	}
-	return length(p.stop.Grace) + " grace period"
+	return length(d.plan.stop.Grace) + " grace period"
 }
 
 // seconds is a time that was measured: "2.3 s".
@@ -117,3 +168,32 @@ func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds())
 
 // length is a time that was given: "2 s", "0.25 s".
 func length(d time.Duration) string { return fmt.Sprintf("%v s", d.Seconds()) }
+
+// numbers is ports in words: "53, 8125".
+func numbers(ports []uint16) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(ports), " ", ", "), "[]")
+}
+
+// columns is how wide a sparkline may be.
+const columns = 30
+
+// sparkline draws how many came in each second, or in each of some seconds where
+// there are many.
+func sparkline(perSecond []int) string {
+	wide := (len(perSecond) + columns - 1) / columns
+	var sums []int
+	most := 1
+	for i, n := range perSecond {
+		if i%wide == 0 {
+			sums = append(sums, 0)
+		}
+		sums[len(sums)-1] += n
+		most = max(most, sums[len(sums)-1])
+	}
+	bars := []rune("▁▂▃▄▅▆▇█")
+	var b strings.Builder
+	for _, n := range sums {
+		b.WriteRune(bars[(n*(len(bars)-1)+most-1)/most])
+	}
+	return b.String()
+}

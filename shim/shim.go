@@ -7,17 +7,8 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
-	"github.com/lameduck-init/lameduck/shim/internal/stderr"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
-
-// Say writes one line to standard error, and waits no more than a moment for it
-// to be read.
-func Say(text string) {
-	out := stderr.New(2)
-	out.Line(text)
-	out.Flush()
-}
 
 // StartError is a command that could not be started.
 type StartError = proc.StartError
@@ -36,7 +27,7 @@ func Run(cfg Config) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return run(cfg, p, system())
+	return run(cfg, p, system(newTermlog(cfg.TerminationLog)))
 }
 
 // loop is the one goroutine that selects, decides, acts, kills and reaps.
@@ -48,9 +39,15 @@ type loop struct {
 	command int          // its pid; 0: it is not running
 	group   int          // its process group, which may outlive it
 	termed  map[int]bool // what was left when we looked last, and has had its TERM
-	seen    sight        // at the last look
-	done    bool
-	code    int
+
+	watching bool
+	seen     sight  // at the last look of the hold
+	late     *sight // at the last one since
+	deaf     bool   // the command is a shell that keeps the stop signal to itself
+	mute     bool   // it was said that the termination log cannot be written
+
+	done bool
+	code int
 }
 
 func run(cfg Config, p plan, k kernel) (int, error) {
@@ -77,6 +74,9 @@ func (l *loop) begin() (err error) {
 	}
 	if err := l.prepare(); err != nil {
 		return err
+	}
+	if err := l.note(""); err != nil {
+		return fmt.Errorf("--termination-log=%s: %w: give a file, or none", l.cfg.TerminationLog, err)
 	}
 	if err := l.family(); err != nil {
 		return err
@@ -135,12 +135,26 @@ func (l *loop) serve() {
 
 // see tells the machine what was seen of the traffic.
 func (l *loop) see(s sight) {
-	if s.trouble != "" {
-		l.log(Warn, "looking at the traffic through %s: %s", s.observer, s.trouble)
+	if l.machine.State() != stop.Holding {
+		l.late = &s
+		return
 	}
-	if l.machine.State() == stop.Holding {
-		l.seen = s
-		l.tell(stop.Event{Kind: stop.Looked, Look: s.look})
+	l.warn(&s)
+	l.seen = s
+	l.tell(stop.Event{Kind: stop.Looked, Look: s.look})
+}
+
+// warn says, once, what cannot be seen.
+func (l *loop) warn(s *sight) {
+	switch {
+	case s.trouble == "":
+	case s.observer != blind:
+		l.log(Warn, "looking at the traffic through %s: %s", s.observer, s.trouble)
+	default:
+		l.log(Warn, "cannot look at the traffic: %s", s.trouble)
+	}
+	if s.look == stop.Datagrams && l.seen.look != s.look && l.plan.stop.Gate.Until != Elapsed {
+		l.log(Warn, "nothing can be told of UDP, and the command listens for nothing else (%s): the hold lasts its floor, or --max-delay where that is given", numbers(s.datagram))
 	}
 }
 
@@ -202,7 +216,9 @@ func (l *loop) tell(e stop.Event) {
 	for _, a := range l.machine.Handle(time.Now(), e) {
 		l.act(a)
 	}
-	if before == stop.Holding && l.machine.State() != stop.Holding && l.plan.stop.Gate.Until != Elapsed {
-		l.unwatch()
+	if before == stop.Holding && l.machine.State() == stop.Stopping {
+		l.ease()
+		d := l.account()
+		l.write(d, d.progress())
 	}
 }

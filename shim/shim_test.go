@@ -52,6 +52,7 @@ func playVirtual(t *testing.T, s *script.Script) {
 		w.signals <- mustSignal(t, s.Events[0].Text[len("early "):])
 		s.Events = s.Events[1:]
 	}
+	w.notes = cfg.TerminationLog != ""
 	code, err := run(cfg, p, w.kernel(t, s.Events))
 	if err != nil {
 		t.Fatal(err)
@@ -102,6 +103,8 @@ func setFlag(cfg *Config, name, value string) (err error) {
 		cfg.MaxDelay, err = time.ParseDuration(value)
 	case "--linger":
 		cfg.Linger, err = time.ParseDuration(value)
+	case "--termination-log":
+		cfg.TerminationLog = value
 	case "--group":
 		cfg.Group = true
 	case "--drop-unhandled":
@@ -142,6 +145,7 @@ type world struct {
 	rest    []int   // the other processes
 	catches sig.Set // what the command does
 	actions []script.Step
+	notes   bool // whether there is a termination log
 }
 
 // anyOther stands for the first of the other processes.
@@ -252,8 +256,15 @@ func (w *world) kill(pid int, s sig.Signal) error {
 	return nil
 }
 
+func (w *world) note(text string) error {
+	if w.notes && text != "" {
+		w.did("notes %s", text)
+	}
+	return nil
+}
+
 func mustLook(t *testing.T, text string) stop.Look {
-	for l := stop.Busy; l <= stop.Blind; l++ {
+	for l := stop.Busy; l <= stop.Deserted; l++ {
 		if l.String() == text {
 			return l
 		}
@@ -275,7 +286,7 @@ func (w *world) kernel(t *testing.T, events []script.Step) kernel {
 		next:        w.next,
 		looks:       w.looks,
 		watch:       func(*plan, time.Time) { w.did("watches") },
-		unwatch:     func() { w.did("looks away") },
+		ease:        func() { w.did("looks seldom") },
 		prepare:     func() error { return nil },
 		start:       func(proc.Command) (int, error) { return commandPID, nil },
 		started:     func() { go w.happen(t, events) },
@@ -288,6 +299,8 @@ func (w *world) kernel(t *testing.T, events []script.Step) kernel {
 		stopSelf:    func(s sig.Signal) { w.did("stops itself with %v", s) },
 		handOver:    func(int) bool { w.did("hands over the terminal"); return true },
 		takeBack:    func(int) { w.did("takes back the terminal") },
+		isShell:     func(int) bool { return false },
+		note:        w.note,
 		line:        func(text string) { w.did("says %s", strings.TrimPrefix(text, "lameduck: ")) },
 		own:         func(s sig.Signal) bool { return s == sig.CHLD },
 		flush:       func() {},

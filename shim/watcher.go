@@ -1,19 +1,14 @@
 package shim
 
 import (
-	"errors"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/lameduck-init/lameduck/shim/internal/procnet"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
-	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
-	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
@@ -21,70 +16,89 @@ import (
 type sight struct {
 	look     stop.Look
 	traffic  traffic.Report
-	scope    string // how the listeners were found
-	observer string // who looks
-	trouble  string // why it is not the best observer; once
+	scope    scope.Method // how the listeners were found
+	datagram scope.Ports  // what they listen on beside TCP
+	observer string       // who looks; "": there is nothing to see
+	trouble  string       // why it is not the best observer; once
 }
 
 // watcher looks at the traffic during a hold, on a goroutine of its own: a look
 // takes as long as there are connections. It only carries what it sees.
 type watcher struct {
-	cfg   traffic.Config
-	given []uint16
-	until stop.Reason
-	out   chan sight // the newest alone
-	over  atomic.Bool
-
-	conn    *sockdiag.Conn
-	events  *sockdiag.Events
-	passive uint64
-	scope   scope.Scope
-	judge   *traffic.Judge
-	now     sight
-	self    []tcp.Socket    // those that may come from ourselves
-	mine    map[uint64]bool // the cookies of those that did
-	table   []tcp.Socket    // of the fallback
-	count   int
+	observer
+	plan       *plan
+	start      time.Time
+	out        chan sight  // the newest alone
+	eased      atomic.Bool // the hold has ended
+	judge      *traffic.Judge
+	now        sight
+	told       string    // the trouble that was told of
+	desertedAt time.Time // since when nothing is left; zero: there is
 }
 
-// crowd is how many connections make looks rarer.
-const crowd = 10_000
+// lead is how long before the hold's end its last look begins, at least.
+const lead = 5 * time.Millisecond
 
-// watch begins to look, and goes on until stopped.
+// idly is the pause between looks when the hold has ended.
+const idly = time.Second
+
+// watch begins to look, and goes on as long as we do.
 func watch(p *plan, start time.Time, out chan sight) *watcher {
-	w := &watcher{cfg: p.traffic, given: p.ports, until: p.stop.Gate.Until, out: out, mine: map[uint64]bool{}}
-	w.judge = traffic.New(w.cfg, start)
+	w := &watcher{plan: p, start: start, out: out, judge: traffic.New(p.traffic, start)}
 	go w.run()
 	return w
 }
 
-func (w *watcher) stop() { w.over.Store(true) }
+func (w *watcher) ease() { w.eased.Store(true) }
 
 func (w *watcher) run() {
-	w.open()
-	defer w.close()
-	for !w.over.Load() {
+	w.open(w.plan.ports, w.plan.hook)
+	for {
 		began := time.Now()
 		w.now.look = w.look(began)
-		w.now.traffic = w.judge.Report()
 		w.tell()
-		pause := w.cfg.Poll
-		if w.count > crowd {
-			pause = max(pause, 10*time.Since(began))
-		}
-		w.sleep(pause)
+		w.sleep(w.pause(began))
 	}
 }
 
 // tell gives the newest sight to the loop, in place of one that it has not taken.
 func (w *watcher) tell() {
+	w.now.traffic = w.judge.Report()
+	w.now.scope, w.now.datagram, w.now.observer = w.scope.Method, w.scope.UDP, w.name
+	if w.trouble != w.told {
+		w.now.trouble, w.told = w.trouble, w.trouble
+	}
 	select {
-	case <-w.out:
+	case missed := <-w.out:
+		if w.now.trouble == "" {
+			w.now.trouble = missed.trouble
+		}
 	default:
 	}
 	w.out <- w.now
 	w.now.trouble = ""
 	sig.Wake()
+}
+
+// pause is until the next look. One is taken when the floor has passed, and one
+// just before the hold ends whatever happens.
+func (w *watcher) pause(began time.Time) time.Duration {
+	now := time.Now()
+	took := now.Sub(began)
+	pause := w.plan.traffic.Poll
+	if w.eased.Load() {
+		pause = idly
+	}
+	if w.count > crowd {
+		pause = max(pause, 10*took)
+	}
+	gate := &w.plan.stop.Gate
+	for _, at := range [...]time.Duration{gate.Floor, gate.Longest() - 2*took - lead} {
+		if left := w.start.Add(at).Sub(now); left > 0 {
+			pause = min(pause, left)
+		}
+	}
+	return pause
 }
 
 // sleep waits in the kernel: Go's timers would need a thread to look at them.
@@ -93,95 +107,21 @@ func (w *watcher) sleep(length time.Duration) {
 	unix.Ppoll(nil, &limit, nil)
 }
 
-// open takes the best observer there is, and the ports that count, which stay.
-// Events are heard before the first look, so that nothing falls between.
-func (w *watcher) open() {
-	listeners, err := w.listeners()
-	if err != nil {
-		w.fall(err)
-		listeners, err = procnet.Root("").TCP(nil)
-	}
-	w.scope = scope.Decide(scope.Look(scope.Query{Given: w.given, Listeners: listeners, Err: err, Cgroup: w.ownCgroup()}))
-	w.now.scope = w.scope.Method.String()
-	if w.conn != nil && len(w.scope.Ports) > 0 {
-		w.now.observer = "sock_diag"
-		w.events, _ = sockdiag.OpenEvents(w.scope.Ports)
-	}
-	w.passive, _ = procnet.Root("").PassiveOpens()
-}
-
-func (w *watcher) listeners() (list []tcp.Socket, err error) {
-	if w.conn, err = sockdiag.Open(); err != nil {
-		return nil, err
-	}
-	err = w.conn.Dump(sockdiag.Query{States: sockdiag.In(tcp.Listen)}, func(s *tcp.Socket) { list = append(list, *s) })
-	if errors.Is(err, sockdiag.ErrInterrupted) {
-		err = nil
-	}
-	return list, err
-}
-
-// fall changes to the next observer.
-func (w *watcher) fall(err error) {
-	w.now.observer, w.now.trouble = "/proc/net", "sock_diag: "+err.Error()
-	w.close()
-	w.conn, w.events = nil, nil
-}
-
-func (w *watcher) close() {
-	if w.conn != nil {
-		w.conn.Close()
-	}
-	if w.events != nil {
-		w.events.Close()
-	}
-}
-
-// ownCgroup is the id of our control group as a socket of ours shows it, which
-// must listen for a moment to be seen; 0 where it cannot be asked.
-func (w *watcher) ownCgroup() (id uint64) {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil || w.conn == nil {
-		return 0
-	}
-	defer unix.Close(fd)
-	local := &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}
-	if unix.Bind(fd, local) != nil || unix.Listen(fd, 0) != nil {
-		return 0
-	}
-	var at syscall.Stat_t
-	name, err := unix.Getsockname(fd)
-	if err != nil || syscall.Fstat(fd, &at) != nil {
-		return 0
-	}
-	q := sockdiag.Query{States: sockdiag.In(tcp.Listen), Ports: []uint16{uint16(name.(*unix.SockaddrInet4).Port)}}
-	w.conn.Dump(q, func(s *tcp.Socket) {
-		if uint64(s.Inode) == at.Ino {
-			id = s.Cgroup
-		}
-	})
-	return id
-}
-
 // look takes one look, and says what it means to the hold.
 func (w *watcher) look(now time.Time) stop.Look {
 	if len(w.scope.Ports) == 0 {
 		return w.portless()
 	}
-	err := w.see(now)
-	if err != nil && w.conn != nil {
-		w.fall(err)
-		err = w.see(now)
-	}
-	if err != nil {
-		w.now.observer = "none"
+	if !w.observer.look(now, w.judge) {
 		return stop.Blind
 	}
-	v := w.judge.Verdict()
+	v, until := w.judge.Verdict(), w.plan.stop.Gate.Until
 	switch {
+	case w.plan.hook && w.deserted(now):
+		return stop.Deserted
 	case v.Stuck:
 		return stop.Hung
-	case w.until == stop.Settled && v.Settled, w.until == stop.Quiet && v.Quiet, w.until == stop.Drained && v.Drained:
+	case until == stop.Settled && v.Settled, until == stop.Quiet && v.Quiet, until == stop.Drained && v.Drained:
 		return stop.Calm
 	}
 	return stop.Busy
@@ -201,86 +141,19 @@ func (w *watcher) portless() stop.Look {
 	return stop.Calm
 }
 
-// see shows the judge all that counts: what is there, and then what is gone.
-func (w *watcher) see(now time.Time) (err error) {
-	w.judge.Look(now)
-	w.count, w.self = 0, w.self[:0]
-	if w.conn != nil {
-		q := sockdiag.Query{States: sockdiag.AllStates &^ sockdiag.In(tcp.TimeWait), Ports: w.scope.Ports, Info: true}
-		if err = w.conn.Dump(q, w.visit); errors.Is(err, sockdiag.ErrInterrupted) {
-			err = nil // what was missed comes back, as something new
-		}
-	} else {
-		w.table, err = procnet.Root("").TCP(w.table[:0])
-		for i := range w.table {
-			if w.scope.Ports.Has(w.table[i].Local.Port()) {
-				w.visit(&w.table[i])
-			}
-		}
-	}
-	w.seeOthers()
-	w.hear(now)
-	w.judge.Done(err == nil)
-	return err
-}
+// reload is how long a server may be without a listener and mean to go on.
+const reload = time.Second
 
-// visit shows the judge a socket, unless its other end may be ours.
-func (w *watcher) visit(s *tcp.Socket) {
-	w.count++
-	if s.State != tcp.Listen && (s.Remote.Addr().IsLoopback() || s.Remote.Addr() == s.Local.Addr()) {
-		w.self = append(w.self, *s)
-		return
+// deserted reports whether the server that there was is gone, which a hook is not
+// told of.
+func (w *watcher) deserted(now time.Time) bool {
+	r := w.judge.Report()
+	switch {
+	case r.Listeners > 0 || r.Open > 0 || r.InFlight > 0:
+		w.desertedAt = time.Time{}
+		return false
+	case w.desertedAt.IsZero():
+		w.desertedAt = now
 	}
-	w.judge.See(s)
-}
-
-// seeOthers shows the judge those of self whose other end is somebody else's.
-func (w *watcher) seeOthers() {
-	if len(w.self) == 0 {
-		return
-	}
-	far := map[[2]uint16]tcp.Socket{}
-	note := func(s *tcp.Socket) { far[[2]uint16{s.Local.Port(), s.Remote.Port()}] = *s }
-	if w.conn != nil {
-		var ports []uint16
-		for i := range w.self {
-			ports = append(ports, w.self[i].Remote.Port())
-		}
-		w.conn.Dump(sockdiag.Query{States: sockdiag.AllStates, Ports: ports}, note)
-	} else {
-		for i := range w.table {
-			note(&w.table[i])
-		}
-	}
-	w.scope.Learn(scope.Hold("/proc", false).Inodes)
-	for i := range w.self {
-		near := &w.self[i]
-		other, found := far[[2]uint16{near.Remote.Port(), near.Local.Port()}]
-		if !found || !w.scope.Self(near, &other) {
-			w.judge.See(near)
-		} else if w.mine[near.Cookie] = true; len(w.mine) > crowd {
-			clear(w.mine)
-		}
-	}
-}
-
-// hear tells the judge what is gone. Where nobody says so, a connection that no
-// look saw is still one that the kernel has counted.
-func (w *watcher) hear(now time.Time) {
-	if w.events != nil {
-		lost, err := w.events.Read(func(s *tcp.Socket) {
-			if !w.mine[s.Cookie] {
-				w.judge.Gone(now, s)
-			}
-		})
-		if lost || err != nil {
-			w.judge.Lost(now)
-		}
-		return
-	}
-	passive, err := procnet.Root("").PassiveOpens()
-	if err == nil && passive > w.passive {
-		w.judge.Lost(now)
-	}
-	w.passive = passive
+	return now.Sub(w.desertedAt) >= reload
 }

@@ -3,6 +3,7 @@ package proc
 import (
 	"bytes"
 	"os"
+	"path"
 	"slices"
 	"strconv"
 
@@ -69,4 +70,18 @@ func Caught(pid int) (set sig.Set, ok bool) {
 	line, _, _ := bytes.Cut(rest, []byte("\n"))
 	bits, err := strconv.ParseUint(string(line), 16, 64)
 	return sig.Set(bits), err == nil
+}
+
+// shells are the programs that run others and seldom pass on what they are sent.
+var shells = []string{"sh", "ash", "bash", "dash", "ksh", "mksh", "zsh", "busybox"}
+
+// IsShell reports whether the process pid is a shell with a child, as far as /proc
+// can tell.
+func IsShell(pid int) bool {
+	exe, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe")
+	if !slices.Contains(shells, path.Base(exe)) {
+		return false
+	}
+	family, _ := Descendants()
+	return slices.ContainsFunc(family, func(p Process) bool { return p.Parent == pid })
 }

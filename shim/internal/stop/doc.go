@@ -5,6 +5,8 @@
 // process, goroutine or file, so that every case of it can be played in a
 // test. Deadlines are absolute and set once; a spurious tick changes nothing.
 //
+// A hook, which runs no command, is asked to hold; its hold ends all.
+//
 // The ways through it, with --delay=2s --rewrite=TERM:USR1 --linger=3s (a test
 // holds this drawing against the machine; testdata/table.txt has every state's
 // answer to every event):
@@ -12,6 +14,7 @@
 //	starting  -> running:   started
 //	starting  -> gone:      TERM
 //	starting  -> gone:      TERM within 1 s
+//	starting  -> holding:   asked
 //	running   -> holding:   TERM
 //	running   -> holding:   TERM within 1 s
 //	running   -> lingering: exit 3

@@ -39,6 +39,7 @@ const (
 	Reaped                // some other process ended
 	Childless             // there is no process left to reap
 	Looked                // a look at the traffic was taken, and said Look
+	Asked                 // a hook is to hold, beside a command that others stop
 )
 
 // Event is something that happened.
@@ -64,7 +65,7 @@ func (e Event) String() string {
 	case Looked:
 		return "look " + e.Look.String()
 	}
-	return map[Kind]string{Tick: "tick", Started: "started", Continued: "continued", Reaped: "orphan", Childless: "childless"}[e.Kind]
+	return map[Kind]string{Tick: "tick", Started: "started", Continued: "continued", Reaped: "orphan", Childless: "childless", Asked: "asked"}[e.Kind]
 }
 
 // Reason is why a hold ended. Its text is part of the report's vocabulary.
@@ -94,10 +95,10 @@ type Sent struct {
 
 // Record is what has happened so far; the report is written from it.
 type Record struct {
-	Trigger     sig.Signal // the signal that started the sequence; 0: none yet
-	Step        sig.Signal // what is sent when the hold ends
-	TriggeredAt time.Time
-	Ended       Reason // why the hold ended; empty: it has not
+	Trigger     sig.Signal // the signal that started the sequence; 0: none, or a hook was asked
+	Step        sig.Signal // what is sent when the hold ends; 0: a hook's ends all
+	TriggeredAt time.Time  // zero: not yet
+	Ended       Reason     // why the hold ended; empty: it has not
 	EndedAt     time.Time
 	Sent        []Sent
 	Passed      sig.Signal // the last signal that was passed on, as it arrived

@@ -16,11 +16,12 @@ const (
 	Hung                  // connections wait to be accepted, and nothing moves
 	Datagrams             // it listens for UDP alone, of which nothing can be said
 	Blind                 // nothing could be seen
+	Deserted              // the listeners that there were are closed, and nothing is open
 )
 
 // String is the look in one word.
 func (l Look) String() string {
-	return [...]string{"busy", "calm", "nobody", "hung", "datagrams", "blind"}[l]
+	return [...]string{"busy", "calm", "nobody", "hung", "datagrams", "blind", "deserted"}[l]
 }
 
 // Gate is what ends a hold by itself.
@@ -45,8 +46,8 @@ func (g *Gate) String() string {
 	return fmt.Sprintf("%v s", g.Floor.Seconds())
 }
 
-// longest is when the hold ends whatever happens, counted from its beginning.
-func (g *Gate) longest() time.Duration {
+// Longest is when the hold ends whatever happens, counted from its beginning.
+func (g *Gate) Longest() time.Duration {
 	if g.adaptive() {
 		return g.Ceiling
 	}
@@ -60,7 +61,7 @@ func (g *Gate) after(l Look, held time.Duration) Reason {
 	switch {
 	case l == Calm && passed:
 		return g.Until
-	case l == Nobody && (passed || !g.FloorGiven):
+	case l == Nobody && (passed || !g.FloorGiven), l == Deserted:
 		return NoListener
 	case l == Hung:
 		return NoProgress

@@ -21,11 +21,11 @@ func TestGate(t *testing.T) {
 		gate Gate
 		want map[Look]string
 	}{
-		{adaptive, map[Look]string{Busy: "8s ceiling", Calm: "2s quiet", Nobody: "2s no_listener", Hung: "0s no_progress", Datagrams: "8s udp", Blind: "8s blind"}},
-		{byDefault, map[Look]string{Busy: "8s ceiling", Calm: "2s quiet", Nobody: "0s no_listener", Hung: "0s no_progress", Datagrams: "2s udp", Blind: "8s blind"}},
-		{Gate{Floor: 2 * time.Second}, map[Look]string{Busy: "2s elapsed", Calm: "2s elapsed", Nobody: "2s elapsed", Hung: "2s elapsed", Datagrams: "2s elapsed", Blind: "2s elapsed"}},
+		{adaptive, map[Look]string{Busy: "8s ceiling", Calm: "2s quiet", Nobody: "2s no_listener", Hung: "0s no_progress", Datagrams: "8s udp", Blind: "8s blind", Deserted: "0s no_listener"}},
+		{byDefault, map[Look]string{Busy: "8s ceiling", Calm: "2s quiet", Nobody: "0s no_listener", Hung: "0s no_progress", Datagrams: "2s udp", Blind: "8s blind", Deserted: "0s no_listener"}},
+		{Gate{Floor: 2 * time.Second}, map[Look]string{Busy: "2s elapsed", Calm: "2s elapsed", Nobody: "2s elapsed", Hung: "2s elapsed", Datagrams: "2s elapsed", Blind: "2s elapsed", Deserted: "2s elapsed"}},
 	} {
-		for look := Busy; look <= Blind; look++ {
+		for look := Busy; look <= Deserted; look++ {
 			if got := c.gate.play(func(time.Duration) Look { return look }); got != c.want[look] {
 				t.Errorf("%v, always %v: %s, want %s", &c.gate, look, got, c.want[look])
 			}

@@ -96,6 +96,8 @@ func (m *Machine) Handle(now time.Time, e Event) []Action {
 		return m.thinned(e)
 	case Looked:
 		return m.looked(now, e.Look)
+	case Asked:
+		return m.asked(now)
 	default:
 		return m.tick(now)
 	}
@@ -194,12 +196,19 @@ func (m *Machine) trigger(now time.Time, s, to sig.Signal) []Action {
 	m.consume(now, s)
 	m.state = Holding
 	m.record.Trigger, m.record.Step, m.record.TriggeredAt = s, to, now
-	m.holdEnds = now.Add(m.cfg.Gate.longest())
+	m.holdEnds = now.Add(m.cfg.Gate.Longest())
 	m.reportAt = now.Add(m.cfg.Grace - Margin)
-	if m.cfg.Gate.adaptive() {
-		return []Action{{Verb: Announce, Signal: s}, {Verb: Watch}}
+	return []Action{{Verb: Announce, Signal: s}, {Verb: Watch}}
+}
+
+// asked begins a hook's hold, after which there is nothing to send.
+func (m *Machine) asked(now time.Time) []Action {
+	if m.state != Starting {
+		return nil
 	}
-	return []Action{{Verb: Announce, Signal: s}}
+	acts := m.trigger(now, 0, 0)
+	m.consumed = 0 // no signal repeats it
+	return acts
 }
 
 // looked goes by what a look at the traffic said.
@@ -215,13 +224,17 @@ func (m *Machine) looked(now time.Time, l Look) []Action {
 }
 
 // endHold sends the first step: the trigger's rewrite, or the trigger itself. A
-// command that is stopped is woken, or it could not handle it.
+// command that is stopped is woken, or it could not handle it. A hook has done its
+// part.
 func (m *Machine) endHold(now time.Time, s sig.Signal, why Reason) []Action {
 	if s != 0 {
 		m.consume(now, s)
 	}
-	m.state = Stopping
 	m.record.Ended, m.record.EndedAt = why, now
+	if m.record.Step == 0 {
+		return m.leave()
+	}
+	m.state = Stopping
 	m.record.Sent = append(m.record.Sent, Sent{Signal: m.record.Step, At: now})
 	acts := []Action{{Verb: Send, Signal: m.record.Step}}
 	if m.stopped {
@@ -265,7 +278,7 @@ func (m *Machine) thinned(e Event) []Action {
 func (m *Machine) leave() (acts []Action) {
 	r := &m.record
 	switch {
-	case r.Trigger != 0:
+	case !r.TriggeredAt.IsZero():
 		acts = append(acts, Action{Verb: Conclude})
 	case m.cfg.Gate.holds() && r.Passed != 0 && r.ExitedAt.Sub(r.PassedAt) <= m.cfg.Grace:
 		acts = append(acts, Action{Verb: NoteNoHold, Signal: r.Passed})

@@ -66,6 +66,7 @@ var happenings = []happening{
 	{"exit 3", 0, Event{Kind: Exited, Code: 3}},
 	{"orphan", 0, Event{Kind: Reaped}},
 	{"childless", 0, Event{Kind: Childless}},
+	{"asked", 0, Event{Kind: Asked}},
 	{"look calm", 0, Event{Kind: Looked, Look: Calm}},
 	{"look hung", 0, Event{Kind: Looked, Look: Hung}},
 }

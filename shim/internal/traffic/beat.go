@@ -1,7 +1,9 @@
 package traffic
 
 import (
+	"cmp"
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -79,5 +81,8 @@ func (j *Judge) patterns() (list []Pattern) {
 			list = append(list, Pattern{s.peer, s.port, s.received, b.period})
 		}
 	}
+	slices.SortFunc(list, func(a, b Pattern) int {
+		return cmp.Or(cmp.Compare(a.Period, b.Period), a.Peer.Compare(b.Peer), cmp.Compare(a.Received, b.Received))
+	})
 	return list
 }

@@ -43,6 +43,7 @@ type Judge struct {
 	answered  bool      // something was answered since the last look, and is gone
 	accepted  int
 	perSecond []int
+	latest    conn // the last to be active, of those that are no probes
 }
 
 // activity is when a connection last came, and when a byte last moved.
@@ -51,6 +52,8 @@ type activity struct{ opened, moved time.Time }
 func (a *activity) add(b activity) {
 	a.opened, a.moved = later(a.opened, b.opened), later(a.moved, b.moved)
 }
+
+func (a *activity) last() time.Time { return later(a.opened, a.moved) }
 
 func later(a, b time.Time) time.Time {
 	if b.After(a) {
@@ -61,7 +64,8 @@ func later(a, b time.Time) time.Time {
 
 // tally is what one look finds.
 type tally struct {
-	activity         // of what is open
+	activity    // of what is open
+	listeners   int
 	queued      int  // not yet accepted by the program
 	open        int  // established, or about to be
 	inFlight    int  // requests that hold
@@ -98,6 +102,7 @@ func (j *Judge) See(s *tcp.Socket) {
 	switch {
 	case j.ignored(s):
 	case s.State == tcp.Listen:
+		j.look.listeners++
 		j.look.queued += int(s.Unread)
 	case s.State == tcp.SynRecv, s.State == tcp.NewSynRecv:
 		j.look.handshaking = true
@@ -126,6 +131,7 @@ func (j *Judge) see(s *tcp.Socket) {
 
 	t := &j.look
 	t.add(c.activity)
+	j.note(&c)
 	t.unsent = t.unsent || s.Unsent > 0
 	t.progress = t.progress || c.accepted && !wasAccepted && j.looks > 1
 	if s.State == tcp.Established {
@@ -216,6 +222,14 @@ func (j *Judge) closed(id uint64, c conn, now time.Time) {
 	delete(j.conns, id)
 	if c.opened.IsZero() || now.Sub(c.opened) > brief || c.received > few || !j.beat(c) {
 		j.activity.add(c.activity)
+		j.note(&c)
+	}
+}
+
+// note remembers who was active last.
+func (j *Judge) note(c *conn) {
+	if at := c.last(); at.After(j.start) && at.After(j.latest.last()) {
+		j.latest = *c
 	}
 }
 
@@ -231,7 +245,7 @@ func (j *Judge) Verdict() (v Verdict) {
 	if !j.judged {
 		return v
 	}
-	a, t := j.total(), &j.last
+	a, t := j.total(j.cfg.IgnoreProbes), &j.last
 	v.Settled = j.silentSince(a.opened)
 	v.Quiet = v.Settled && j.silentSince(a.moved) && t.inFlight == 0
 	v.Drained = v.Quiet && t.open == 0 && !t.unsent
@@ -239,12 +253,12 @@ func (j *Judge) Verdict() (v Verdict) {
 	return v
 }
 
-// total is the latest activity of all that counts.
-func (j *Judge) total() activity {
+// total is the latest activity of all there is, or of all apart from patterns.
+func (j *Judge) total(apart bool) activity {
 	a := j.activity
 	a.add(j.last.activity)
 	for _, b := range j.beats {
-		if !j.cfg.IgnoreProbes || b.period == 0 {
+		if b.period == 0 || !apart {
 			a.add(b.activity)
 		}
 	}
@@ -257,20 +271,24 @@ func (j *Judge) silentSince(at time.Time) bool {
 
 // Report is what there is to tell of a hold.
 type Report struct {
-	Accepted          int       // connections since the start
-	LastNew, LastByte time.Time // zero: none, as far as it counts
-	Open, InFlight    int       // at the last look
+	Accepted          int        // connections since the start
+	LastNew, LastByte time.Time  // zero: none, as far as it counts
+	LastOther         time.Time  // the last new connection that is no part of a pattern
+	LastPeer          netip.Addr // who was active last, and is no part of one; invalid: nobody
+	Listeners         int        // at the last look, as what follows
+	Open, InFlight    int
 	GivenUp           int       // of those that seemed in flight
 	PerSecond         []int     // new connections in each second from the start
-	Patterns          []Pattern // what may be probes, ignored or not
+	Patterns          []Pattern // what may be probes, ignored or not; the most frequent first
 }
 
 // Report is what was found until the last look.
 func (j *Judge) Report() Report {
-	a := j.total()
+	a, others := j.total(j.cfg.IgnoreProbes), j.total(true)
 	return Report{
 		Accepted: j.accepted, LastNew: a.opened, LastByte: a.moved,
-		Open: j.last.open, InFlight: j.last.inFlight, GivenUp: j.last.givenUp,
-		PerSecond: j.perSecond, Patterns: j.patterns(),
+		LastOther: others.opened, LastPeer: j.latest.peer,
+		Listeners: j.last.listeners, Open: j.last.open, InFlight: j.last.inFlight, GivenUp: j.last.givenUp,
+		PerSecond: slices.Clone(j.perSecond), Patterns: j.patterns(),
 	}
 }

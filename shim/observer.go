@@ -1,0 +1,212 @@
+package shim
+
+import (
+	"errors"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/procnet"
+	"github.com/lameduck-init/lameduck/shim/internal/scope"
+	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
+)
+
+// observer shows a judge the connections that count, by the best way there is:
+// sock_diag(7), or /proc/net where that is refused. It only carries what it sees.
+type observer struct {
+	name    string // of the way; "": there is nothing to see
+	trouble string // why it is not the best
+	scope   scope.Scope
+	count   int // of the sockets at the last look
+
+	conn    *sockdiag.Conn
+	events  *sockdiag.Events
+	passive uint64
+	self    []tcp.Socket    // those that may come from ourselves
+	mine    map[uint64]bool // the cookies of those that did
+	table   []tcp.Socket    // of /proc/net
+}
+
+// blind is the name of the observer that sees nothing.
+const blind = "none"
+
+// crowd is how many connections make looks rarer.
+const crowd = 10_000
+
+// open takes the best way there is, and finds the ports that count. They stay: a
+// server may close its listeners first. Events are heard before the first look,
+// so that nothing falls between.
+func (o *observer) open(given []uint16, everyone bool) {
+	o.mine = map[uint64]bool{}
+	listeners, err := o.listeners()
+	if err != nil {
+		o.fall(err)
+		listeners, err = procnet.Root("").TCP(nil)
+	}
+	o.scope = scope.Decide(scope.Look(scope.Query{
+		Given: given, Listeners: listeners, Err: err, Cgroup: o.ownCgroup(), Everyone: everyone,
+	}))
+	if o.conn != nil && len(o.scope.Ports) > 0 {
+		o.name = "sock_diag"
+		o.events, _ = sockdiag.OpenEvents(o.scope.Ports)
+	}
+	if len(o.scope.Ports) == 0 && !o.scope.Complete {
+		o.name, o.trouble = blind, o.scope.Why.Error()
+	}
+	o.passive, _ = procnet.Root("").PassiveOpens()
+}
+
+func (o *observer) listeners() (list []tcp.Socket, err error) {
+	if o.conn, err = sockdiag.Open(); err != nil {
+		return nil, err
+	}
+	err = o.conn.Dump(sockdiag.Query{States: sockdiag.In(tcp.Listen)}, func(s *tcp.Socket) { list = append(list, *s) })
+	if errors.Is(err, sockdiag.ErrInterrupted) {
+		err = nil
+	}
+	return list, err
+}
+
+// fall changes to the next way.
+func (o *observer) fall(err error) {
+	o.name, o.trouble = "/proc/net", "sock_diag: "+err.Error()
+	o.close()
+}
+
+func (o *observer) close() {
+	if o.conn != nil {
+		o.conn.Close()
+	}
+	if o.events != nil {
+		o.events.Close()
+	}
+	o.conn, o.events = nil, nil
+}
+
+// ownCgroup is the id of our control group as a socket of ours shows it, which
+// must listen for a moment to be seen; 0 where it cannot be asked.
+func (o *observer) ownCgroup() (id uint64) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return 0
+	}
+	defer unix.Close(fd)
+	local := &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}
+	if o.conn == nil || unix.Bind(fd, local) != nil || unix.Listen(fd, 0) != nil {
+		return 0
+	}
+	var at syscall.Stat_t
+	name, err := unix.Getsockname(fd)
+	if err != nil || syscall.Fstat(fd, &at) != nil {
+		return 0
+	}
+	q := sockdiag.Query{States: sockdiag.In(tcp.Listen), Ports: []uint16{uint16(name.(*unix.SockaddrInet4).Port)}}
+	o.conn.Dump(q, func(s *tcp.Socket) {
+		if uint64(s.Inode) == at.Ino {
+			id = s.Cgroup
+		}
+	})
+	return id
+}
+
+// look shows the judge all that counts, by the next way where this one fails, and
+// reports whether it could see.
+func (o *observer) look(now time.Time, j *traffic.Judge) bool {
+	err := o.see(now, j)
+	if err != nil && o.conn != nil {
+		o.fall(err)
+		err = o.see(now, j)
+	}
+	if err != nil {
+		o.name, o.trouble = blind, err.Error()
+	}
+	return err == nil
+}
+
+// see shows the judge what is there, and then what is gone.
+func (o *observer) see(now time.Time, j *traffic.Judge) (err error) {
+	j.Look(now)
+	o.count, o.self = 0, o.self[:0]
+	visit := func(s *tcp.Socket) { o.visit(s, j) }
+	if o.conn != nil {
+		q := sockdiag.Query{States: sockdiag.AllStates &^ sockdiag.In(tcp.TimeWait), Ports: o.scope.Ports, Info: true}
+		if err = o.conn.Dump(q, visit); errors.Is(err, sockdiag.ErrInterrupted) {
+			err = nil // what was missed comes back, as something new
+		}
+	} else {
+		o.table, err = procnet.Root("").TCP(o.table[:0])
+		for i := range o.table {
+			if o.scope.Ports.Has(o.table[i].Local.Port()) {
+				visit(&o.table[i])
+			}
+		}
+	}
+	o.seeOthers(j)
+	o.hear(now, j)
+	j.Done(err == nil)
+	return err
+}
+
+// visit shows the judge a socket, unless its other end may be ours.
+func (o *observer) visit(s *tcp.Socket, j *traffic.Judge) {
+	o.count++
+	if s.State != tcp.Listen && (s.Remote.Addr().IsLoopback() || s.Remote.Addr() == s.Local.Addr()) {
+		o.self = append(o.self, *s)
+		return
+	}
+	j.See(s)
+}
+
+// seeOthers shows the judge those of self whose other end is somebody else's.
+func (o *observer) seeOthers(j *traffic.Judge) {
+	if len(o.self) == 0 {
+		return
+	}
+	far := map[[2]uint16]tcp.Socket{}
+	note := func(s *tcp.Socket) { far[[2]uint16{s.Local.Port(), s.Remote.Port()}] = *s }
+	if o.conn != nil {
+		var ports []uint16
+		for i := range o.self {
+			ports = append(ports, o.self[i].Remote.Port())
+		}
+		o.conn.Dump(sockdiag.Query{States: sockdiag.AllStates, Ports: ports}, note)
+	} else {
+		for i := range o.table {
+			note(&o.table[i])
+		}
+	}
+	o.scope.Learn(scope.Hold("/proc", false).Inodes)
+	for i := range o.self {
+		near := &o.self[i]
+		other, found := far[[2]uint16{near.Remote.Port(), near.Local.Port()}]
+		if !found || !o.scope.Self(near, &other) {
+			j.See(near)
+		} else if o.mine[near.Cookie] = true; len(o.mine) > crowd {
+			clear(o.mine)
+		}
+	}
+}
+
+// hear tells the judge what is gone. Where nobody says so, a connection that no
+// look saw is still one that the kernel has counted.
+func (o *observer) hear(now time.Time, j *traffic.Judge) {
+	if o.events != nil {
+		lost, err := o.events.Read(func(s *tcp.Socket) {
+			if !o.mine[s.Cookie] {
+				j.Gone(now, s)
+			}
+		})
+		if lost || err != nil {
+			j.Lost(now)
+		}
+		return
+	}
+	passive, err := procnet.Root("").PassiveOpens()
+	if err == nil && passive > o.passive {
+		j.Lost(now)
+	}
+	o.passive = passive
+}
