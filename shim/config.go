@@ -188,3 +188,6 @@ func (p *plan) exit(code int) int {
 	}
 	return code
 }
+
+// Holds reports whether a stop begins with a hold.
+func (c *Config) Holds() bool { return c.Delay > 0 || c.Until != Elapsed }

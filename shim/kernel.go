@@ -51,7 +51,7 @@ func system(log *termlog) kernel {
 	looks := make(chan sight, 1)
 	return kernel{
 		looks: looks,
-		watch: func(p *plan, start time.Time) { watching = watch(p, start, looks) },
+		watch: func(p *plan, start time.Time) { watching = watchTraffic(p, start, looks) },
 		ease:  func() { watching.ease() },
 		next:  sig.Next,
 		prepare: func() error {

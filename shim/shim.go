@@ -69,14 +69,8 @@ func run(cfg Config, p plan, k kernel) (int, error) {
 // begin does all that may fail, the start last. A stop signal that has come by
 // then keeps the command from being started.
 func (l *loop) begin() (err error) {
-	for _, w := range l.plan.warnings {
-		l.log(Warn, "%s", w)
-	}
-	if err := l.prepare(); err != nil {
+	if err := l.ready(); err != nil {
 		return err
-	}
-	if err := l.note(""); err != nil {
-		return fmt.Errorf("--termination-log=%s: %w: give a file, or none", l.cfg.TerminationLog, err)
 	}
 	if err := l.family(); err != nil {
 		return err
@@ -87,6 +81,20 @@ func (l *loop) begin() (err error) {
 	l.command, err = l.start(proc.Command{Argv: l.cfg.Command, Env: l.cfg.Env, Session: l.cfg.Session})
 	l.group = l.command
 	return err
+}
+
+// ready says what is to be warned of, and takes what may later be denied.
+func (l *loop) ready() error {
+	for _, w := range l.plan.warnings {
+		l.log(Warn, "%s", w)
+	}
+	if err := l.prepare(); err != nil {
+		return err
+	}
+	if err := l.note(""); err != nil {
+		return fmt.Errorf("--termination-log=%s: %w: give a file, or none", l.cfg.TerminationLog, err)
+	}
+	return nil
 }
 
 // family settles whose children orphans become, and what we hear of our parent.

@@ -37,7 +37,7 @@ func newTermlog(path string) *termlog {
 // write puts text in the place of what was written before, after what others have
 // written, where it fits; an empty one takes back what was written.
 func (t *termlog) write(text string) error {
-	if t.path == "" {
+	if t.path == "" || !t.given && text == "" && t.ours == "" {
 		return nil
 	}
 	err := t.rewrite(text)

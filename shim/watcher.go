@@ -42,8 +42,8 @@ const lead = 5 * time.Millisecond
 // idly is the pause between looks when the hold has ended.
 const idly = time.Second
 
-// watch begins to look, and goes on as long as we do.
-func watch(p *plan, start time.Time, out chan sight) *watcher {
+// watchTraffic begins to look, and goes on as long as we do.
+func watchTraffic(p *plan, start time.Time, out chan sight) *watcher {
 	w := &watcher{plan: p, start: start, out: out, judge: traffic.New(p.traffic, start)}
 	go w.run()
 	return w

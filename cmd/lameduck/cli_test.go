@@ -294,6 +294,8 @@ var badValues = map[string]struct {
 	"count-port":          {[]string{"x", "0", "-1", "65536", "80,", "80-90", "http"}, "1 to 65535"},
 	"ignore-port":         {[]string{"x", "0", "-1", "65536", "80,", "80-90", "http"}, "1 to 65535"},
 	"ignore-peer":         {[]string{"x", "10.0.0", "10.0.0.0/33", "10.0.0.1:80", "fe80::1%eth0", "::ffff:10.0.0.0/104", "10.0.0.1,"}, "10.0.0.0/8"},
+	"termination-log":     {nil, ""},
+	"log-format":          {[]string{"x", "JSON", "text,json"}, "text or json"},
 	"log-level":           {[]string{"x", "WARN", "warning", "2", "warn,info"}, "error, warn, info or debug"},
 }
 
@@ -398,7 +400,7 @@ func TestRefused(t *testing.T) {
 		{[]string{"--count-port=80", "echo"}, "", "--count-port=80 has no effect"},
 		{[]string{"--ignore-port=80", "echo"}, "", "--ignore-port=80 has no effect"},
 		{[]string{"--ignore-peer=::1", "echo"}, "", "--ignore-peer=::1 has no effect"},
-		{[]string{"--max-delay=2", "echo"}, "", "--max-delay=2s has no effect"},
+		{[]string{"--max-delay=2", "echo"}, "", "--max-delay=2 has no effect"},
 		{[]string{"--until=quiet", "--max-delay=25", "--grace-period=30", "echo"}, "", "does not fit"},
 		{[]string{"--until=quiet", "--delay=9", "--max-delay=8", "echo"}, "", "above --max-delay"},
 		{[]string{"--preset=auto", "echo"}, "", "--preset"},
@@ -496,7 +498,7 @@ func TestRuns(t *testing.T) {
 		{"LAMEDUCK_DELAY=1 LAMEDUCK_LOG_LEVEL=error LAMEDUCK_PORT=p LAMEDUCK_X=x", show, result{out: "-- -d x (,,p,x)\n"}},
 		{"LAMEDUCK_DELAI=1", []string{"true"}, result{errOut: "lameduck: warning: LAMEDUCK_DELAI is no variable of lameduck: did you mean LAMEDUCK_DELAY?\n"}},
 		{"LAMEDUCK_DELAI=1", []string{"--log-level=error", "true"}, result{}},
-		{"LAMEDUCK_GRACE_PERIOD=60", []string{"true"}, result{errOut: "lameduck: warning: LAMEDUCK_GRACE_PERIOD=1m0s has no effect without a hold: give --delay too\n"}},
+		{"LAMEDUCK_GRACE_PERIOD=60", []string{"true"}, result{errOut: "lameduck: warning: LAMEDUCK_GRACE_PERIOD=60 has no effect without a hold: give --delay or --until too\n"}},
 	} {
 		if got := run(t, strings.Fields(c.env), c.args...); got != c.want {
 			t.Errorf("%s %q:\n got %+v\nwant %+v", c.env, c.args, got, c.want)

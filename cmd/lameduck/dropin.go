@@ -64,7 +64,7 @@ func runDropin(d dropin, args, env []string) int {
 }
 
 func startDropin(d dropin, args, env []string) (int, error) {
-	if err := read(d, args); err != nil {
+	if err := readDropin(d, args); err != nil {
 		return 0, err
 	}
 	if text, onStderr, ok := d.answer(); ok {
@@ -80,8 +80,8 @@ func startDropin(d dropin, args, env []string) (int, error) {
 	return shim.Run(cfg)
 }
 
-// read parses the command line into d.
-func read(d dropin, args []string) error {
+// readDropin parses the command line into d.
+func readDropin(d dropin, args []string) error {
 	k, err := kong.New(d, kong.NoDefaultHelp())
 	if err != nil {
 		return err

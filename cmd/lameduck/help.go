@@ -6,6 +6,8 @@ const helpText = `lameduck runs COMMAND as a container's first process: it reaps
 signals on, and on TERM keeps COMMAND serving for a while before it stops it.
 
 usage: lameduck [flags] [--] COMMAND [ARG...]
+       lameduck hold [flags]  only the hold: a preStop hook (hold --help)
+       lameduck watch [flags] what a hold would see, live (watch --help)
        lameduck install DIR   copy this program to DIR/lameduck
 
 signals
@@ -65,6 +67,11 @@ more stop
       --linger=DUR             when COMMAND has exited, send TERM to what is
                                left, wait this long for all of it, then KILL [0]
                                  lameduck --linger=5 -- mydaemon
+more report
+      --termination-log=PATH   where the report of a stop goes as well, or none
+                               [/dev/termination-log where that is a file]
+      --log-format=FORMAT      text or json, a line each [text]
+                                 lameduck -d 10 --log-format=json -- myserver
 process
   -s, --subreaper              reap orphans where not PID 1; =false leaves them
                                [whenever possible]
@@ -77,8 +84,9 @@ LAMEDUCK_DROP_UNHANDLED, LAMEDUCK_DELAY, LAMEDUCK_UNTIL, LAMEDUCK_QUIET_FOR,
 LAMEDUCK_MAX_SILENCE, LAMEDUCK_MAX_DELAY, LAMEDUCK_COUNT_PORT,
 LAMEDUCK_IGNORE_PORT, LAMEDUCK_IGNORE_PEER, LAMEDUCK_IGNORE_PROBES,
 LAMEDUCK_GRACE_PERIOD, LAMEDUCK_LINGER, LAMEDUCK_EXIT_CODE, LAMEDUCK_SUBREAPER,
-LAMEDUCK_PARENT_DEATH_SIGNAL and LAMEDUCK_LOG_LEVEL. A flag wins over its
-variable, an empty variable counts as unset, and COMMAND does not get them.
+LAMEDUCK_PARENT_DEATH_SIGNAL, LAMEDUCK_TERMINATION_LOG, LAMEDUCK_LOG_LEVEL and
+LAMEDUCK_LOG_FORMAT. A flag wins over its variable, an empty variable counts as
+unset, and COMMAND does not get them.
 
 Flags end at the first word that is no flag; "--" before COMMAND is always safe.
 

@@ -2,8 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 
 	"github.com/lameduck-init/lameduck/shim"
 )
@@ -19,19 +17,22 @@ const (
 // version is set by the linker.
 var version = "dev"
 
-// reserved words are subcommands to come, and no names of programs.
-var reserved = []string{"hold", "watch", "presets"}
-
 // lameduck runs the command line and returns the exit code.
 func lameduck(argv0 string, args, env []string) int {
 	if d := dropinFor(argv0); d != nil {
 		return runDropin(d, args, env)
 	}
-	if len(args) > 0 && args[0] == "install" {
-		return install(args[1:])
-	}
-	if len(args) > 0 && slices.Contains(reserved, args[0]) {
-		return fail(fmt.Errorf("%q is a subcommand that this version does not have; to run a program of that name: lameduck -- %s", args[0], args[0]))
+	if len(args) > 0 {
+		switch args[0] {
+		case "hold":
+			return hold(args[1:], env)
+		case "watch":
+			return watch(args[1:], env)
+		case "install":
+			return install(args[1:])
+		case "presets":
+			return fail(errors.New(`"presets" is a subcommand that this version does not have; to run a program of that name: lameduck -- presets`))
+		}
 	}
 	c, t, err := parse(args, env)
 	if err != nil {

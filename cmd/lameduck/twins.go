@@ -23,15 +23,10 @@ type twins struct {
 }
 
 // readTwins sorts the environment. As with getenv(3), the first of two
-// variables of one name counts.
-func readTwins(env []string, flags []*kong.Flag) *twins {
+// variables of one name counts. Twins of the flags in let are somebody else's.
+func readTwins(env []string, flags, let []*kong.Flag) *twins {
 	t := &twins{values: map[string]string{}, used: map[string]bool{}}
-	var names []string
-	for _, flag := range flags {
-		if !slices.Contains(twinless, flag.Name) {
-			names = append(names, twin(flag.Name))
-		}
-	}
+	names, others := twinsOf(flags), twinsOf(let)
 	for _, entry := range env {
 		name, value, _ := strings.Cut(entry, "=")
 		switch {
@@ -40,12 +35,22 @@ func readTwins(env []string, flags []*kong.Flag) *twins {
 				t.values[name] = value
 			}
 			continue
-		case strings.HasPrefix(name, prefix) && !fromService(name):
+		case strings.HasPrefix(name, prefix) && !fromService(name) && !slices.Contains(others, name):
 			t.unknown = append(t.unknown, fmt.Sprintf("%s is no variable of lameduck: did you mean %s?", strings.ReplaceAll(name, "\n", " "), nearest(name, names)))
 		}
 		t.rest = append(t.rest, entry)
 	}
 	return t
+}
+
+// twinsOf are the names of the flags' variables.
+func twinsOf(flags []*kong.Flag) (names []string) {
+	for _, flag := range flags {
+		if !slices.Contains(twinless, flag.Name) {
+			names = append(names, twin(flag.Name))
+		}
+	}
+	return names
 }
 
 // fromService knows the variables that Kubernetes injects for a Service called

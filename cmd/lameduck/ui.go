@@ -19,14 +19,21 @@ func tellOn(onStderr bool, text string) int {
 	if onStderr {
 		fd = syscall.Stderr
 	}
+	if err := write(fd, text); err != nil {
+		return fail(err)
+	}
+	return 0
+}
+
+func write(fd int, text string) error {
 	for rest := []byte(text); len(rest) > 0; {
 		n, err := syscall.Write(fd, rest)
 		if err != nil && err != syscall.EINTR {
-			return fail(fmt.Errorf("cannot write to standard output: %w", err))
+			return fmt.Errorf("cannot write to standard output: %w", err)
 		}
 		rest = rest[max(n, 0):]
 	}
-	return 0
+	return nil
 }
 
 // complain prints an error on one line. Where nobody reads it does not wait.

@@ -163,11 +163,21 @@ func (c *conn) update(s *tcp.Socket, now time.Time, known bool) {
 // count notes a connection that came after the trigger.
 func (j *Judge) count(at time.Time) {
 	j.accepted++
-	second := int(at.Sub(j.start) / time.Second)
-	for second >= len(j.perSecond) {
+	second := max(int(at.Sub(j.start)/time.Second), 0)
+	j.lengthen(second)
+	if second < len(j.perSecond) {
+		j.perSecond[second]++
+	}
+}
+
+// history is how many seconds connections are counted for, each by itself.
+const history = 3600
+
+// lengthen has a place in perSecond for every second until this one.
+func (j *Judge) lengthen(second int) {
+	for second >= len(j.perSecond) && len(j.perSecond) < history {
 		j.perSecond = append(j.perSecond, 0)
 	}
-	j.perSecond[max(second, 0)]++
 }
 
 // Done ends a look. One that could not see all ends nothing.
@@ -278,12 +288,13 @@ type Report struct {
 	Listeners         int        // at the last look, as what follows
 	Open, InFlight    int
 	GivenUp           int       // of those that seemed in flight
-	PerSecond         []int     // new connections in each second from the start
+	PerSecond         []int     // new connections in each second from the start, for an hour
 	Patterns          []Pattern // what may be probes, ignored or not; the most frequent first
 }
 
 // Report is what was found until the last look.
 func (j *Judge) Report() Report {
+	j.lengthen(int(j.now.Sub(j.start) / time.Second))
 	a, others := j.total(j.cfg.IgnoreProbes), j.total(true)
 	return Report{
 		Accepted: j.accepted, LastNew: a.opened, LastByte: a.moved,

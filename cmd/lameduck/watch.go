@@ -1,0 +1,158 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+
+	"github.com/lameduck-init/lameduck/shim"
+)
+
+const watchHelp = `lameduck watch shows the traffic as a hold would see it, once a second, until it
+is interrupted: on a terminal a view of it all, else a line each time.
+
+usage: lameduck watch [flags]
+
+      --json                   one JSON object a line
+      --quiet-for --max-silence --count-port --ignore-port --ignore-peer
+      --ignore-probes          as for lameduck itself: see lameduck --help-all
+
+It looks at the connections to all processes of the PID namespace that it runs in.
+
+  kubectl exec POD -- /lameduck watch
+`
+
+// watchCLI is the grammar of the live view.
+type watchCLI struct {
+	trafficFlags
+	JSON bool `name:"json"`
+	Help bool `short:"h"`
+}
+
+// watch is lameduck as a live view of the traffic.
+func watch(args, env []string) int {
+	var c watchCLI
+	t, err := read(&c, args, env, &cli{})
+	switch {
+	case err != nil:
+		return fail(err)
+	case c.Help:
+		return tellOn(false, watchHelp)
+	}
+	cfg := shim.Config{Env: t.rest, Until: shim.Quiet}
+	if err := c.trafficFlags.config(t, &cfg); err != nil {
+		return fail(err)
+	}
+	show := plainly
+	switch {
+	case c.JSON:
+		show = jsonView
+	case shim.IsTerminal(syscall.Stdout):
+		show = screen
+		write(syscall.Stdout, enter)
+		defer write(syscall.Stdout, leave)
+	}
+	err = shim.Watch(cfg, func(v shim.View) bool {
+		err = write(syscall.Stdout, show(v))
+		return err == nil
+	})
+	if err != nil && !errors.Is(err, syscall.EPIPE) {
+		return fail(err)
+	}
+	return 0
+}
+
+// What a terminal is told: to show another screen, to begin it anew, to clear the
+// rest of a line, and of the screen. See console_codes(4).
+const (
+	enter     = "\x1b[?1049h"
+	leave     = "\x1b[?1049l"
+	home      = "\x1b[H"
+	restOfRow = "\x1b[K\r\n"
+	rest      = "\x1b[J"
+)
+
+// screen is a view for a terminal.
+func screen(v shim.View) string {
+	rows := []string{
+		fmt.Sprintf("lameduck watch  %s  seen by %s, scope %s", v.Time.Format("15:04:05"), v.Observer, v.Scope),
+		"",
+		"ports       " + places(v),
+		fmt.Sprintf("open        %d, %d in flight", v.Open, v.InFlight),
+		fmt.Sprintf("new/s       %s %d now, %d in all", shim.Sparkline(v.Recent), v.New, v.Accepted),
+		"last        new connection " + ago(v.LastNew) + ", byte " + ago(v.LastByte),
+		"it is       " + verdict(v),
+	}
+	for i, p := range v.Peers {
+		rows = append(rows, fmt.Sprintf("%-11s %d open from %v", title(i, "peers"), p.Open, p.Peer))
+	}
+	for i, p := range v.Probes {
+		rows = append(rows, fmt.Sprintf("%-11s %d bytes from %v to %d every %.1f s", title(i, "probes?"), p.Bytes, p.Peer, p.Port, float64(p.PeriodMS)/1000))
+	}
+	if v.Trouble != "" {
+		rows = append(rows, "trouble     "+v.Trouble)
+	}
+	return home + strings.Join(rows, restOfRow) + restOfRow + rest
+}
+
+// title is the word before the first row of its kind.
+func title(i int, word string) string {
+	if i > 0 {
+		return ""
+	}
+	return word
+}
+
+// plainly is a view on a line.
+func plainly(v shim.View) string {
+	return fmt.Sprintf("%s ports %s; %d open, %d in flight, %d new; last new connection %s, byte %s; %s\n",
+		v.Time.Format("15:04:05"), places(v), v.Open, v.InFlight, v.New, ago(v.LastNew), ago(v.LastByte), verdict(v))
+}
+
+func jsonView(v shim.View) string {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return err.Error() + "\n" // no value here can fail
+	}
+	return string(line) + "\n"
+}
+
+// places is where the container listens.
+func places(v shim.View) string {
+	var list []string
+	for _, port := range v.Ports {
+		list = append(list, fmt.Sprint(port))
+	}
+	for _, port := range v.UDP {
+		list = append(list, fmt.Sprintf("%d/udp (not seen)", port))
+	}
+	for _, path := range v.Unix {
+		list = append(list, path+" (not seen)")
+	}
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Join(list, ", ")
+}
+
+// verdict is the strictest of the conditions that hold.
+func verdict(v shim.View) string {
+	switch {
+	case v.Drained:
+		return "drained"
+	case v.Quiet:
+		return "quiet"
+	case v.Settled:
+		return "settled"
+	}
+	return "busy"
+}
+
+func ago(ms *int64) string {
+	if ms == nil {
+		return "none yet"
+	}
+	return fmt.Sprintf("%.1f s ago", float64(*ms)/1000)
+}
