@@ -20,11 +20,14 @@ LDFLAGS := -s -w -X main.version=$(VERSION) \
 	-X $(MODULE)/shim/internal/sig.preemption=off \
 	$(ENTRY)
 
+# These run once or never; inlining them would cost 150 kB.
+COLD    := github.com/alecthomas/kong encoding/json regexp/... go/... net/url os/... fmt
+
 export CGO_ENABLED ?= 0
 
 .PHONY: build demo test containers rivals bench race golden clean
 build:
-	go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(OUT) ./cmd/lameduck
+	go build -trimpath -buildvcs=false $(COLD:%=-gcflags=%=-l) -ldflags '$(LDFLAGS)' -o $(OUT) ./cmd/lameduck
 
 demo: build
 	@go run -buildvcs=false ./testdata/demo ./lameduck
