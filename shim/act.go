@@ -1,6 +1,9 @@
 package shim
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
@@ -12,7 +15,9 @@ func (l *loop) act(a stop.Action) {
 	case stop.Pass:
 		l.pass(a.Signal)
 	case stop.Send:
-		l.deaf = l.watching && l.drops(a.Signal)
+		if l.watching && l.drops(a.Signal) {
+			l.deaf = a.Signal
+		}
 		l.send(a.Signal)
 	case stop.Wake:
 		l.send(sig.CONT)
@@ -31,6 +36,10 @@ func (l *loop) act(a stop.Action) {
 	case stop.Watch:
 		l.watching = true
 		l.watch(&l.plan, l.machine.Record().TriggeredAt)
+	case stop.RunHook:
+		l.runHook()
+	case stop.KillHook:
+		l.killHook()
 	case stop.Announce:
 		l.declare((*drain).announcement)
 	case stop.Overtime:
@@ -134,6 +143,33 @@ func (l *loop) killOne(pid int, s sig.Signal) {
 		return
 	}
 	l.kill(pid, s)
+}
+
+// runHook starts what is to run when the stop begins. That it cannot be is no
+// obstacle to the stop.
+func (l *loop) runHook() {
+	pid, err := l.run(l.cfg.OnStop, hookEnv(l.cfg.Env, max(l.command, 1), l.machine.Record().Trigger))
+	if l.hook = pid; err != nil {
+		l.log(Warn, "--on-stop: %v", err)
+		l.unhooked = true
+	}
+}
+
+// hookEnv is an environment with what a hook is told: the pid of the command, or
+// of PID 1 where we are a hook beside it, and the signal that began the stop.
+func hookEnv(env []string, command int, trigger sig.Signal) []string {
+	if trigger == 0 {
+		trigger = sig.TERM
+	}
+	return append(slices.Clip(env), fmt.Sprintf("LAMEDUCK_PID=%d", command), fmt.Sprintf("LAMEDUCK_SIGNAL=%v", trigger))
+}
+
+// killHook ends it, and what it has started.
+func (l *loop) killHook() {
+	if l.hook != 0 {
+		l.log(Warn, "--on-stop still runs, and is killed")
+		l.kill(-l.hook, sig.KILL)
+	}
 }
 
 // drops reports whether the command is a shell that keeps s to itself while what

@@ -23,6 +23,8 @@ func (d *drain) prolonged() string {
 	switch {
 	case d.Ended != stop.Ceiling:
 		return ""
+	case len(d.left) > 0:
+		return d.left[0] + " was there to the end"
 	case t.InFlight > 0:
 		return fmt.Sprintf("%d in flight to the end", t.InFlight)
 	case t.LastPeer.IsValid() && d.recent(t.LastNew):
@@ -49,8 +51,8 @@ func (d *drain) recent(at time.Time) bool { return d.end().Sub(at) < d.plan.traf
 // suggestion is what would be better, where the data says so, or empty.
 func (d *drain) suggestion() string {
 	switch {
-	case d.deafness:
-		return fmt.Sprintf("the command is a shell that does not pass %v on: exec, or --group", d.Step)
+	case d.deaf != 0:
+		return fmt.Sprintf("the command is a shell that does not pass %v on: exec, or --group", d.deaf)
 	case d.observer == "" || d.observer == blind || d.Ended == "":
 		return ""
 	case d.Ended == stop.Elapsed:

@@ -23,6 +23,12 @@ func ParseSignal(text string) (Signal, error) { return sig.Parse(text) }
 // ParseRewrite reads FROM:TO, or FROM:0 to drop FROM.
 func ParseRewrite(text string) (Rewrite, error) { return sig.ParseRewrite(text) }
 
+// Step is one item of --stop-schedule, and Schedule all of it.
+type (
+	Step     = stop.Step
+	Schedule = stop.Schedule
+)
+
 // Level is how much is said on standard error. The report of a stop is written
 // at any level.
 type Level int
@@ -82,7 +88,13 @@ type Config struct {
 	IgnorePeers  []netip.Prefix // peers that do not
 	IgnoreProbes bool           // nor what looks like a health probe
 
-	Linger time.Duration // how long what is left may outlive the command
+	WaitGone  []string // paths: hold while one of them exists
+	OnStop    []string // what to run when the stop begins: a program and its arguments
+	AliveFile string   // what is there while the command runs; "": nothing
+
+	Schedule  Schedule      // what to send after the hold; none: the stop signal
+	KillAfter time.Duration // from the first signal sent to KILL; 0: never
+	Linger    time.Duration // how long what is left may outlive the command
 
 	Group         bool // signal the command's process group
 	DropUnhandled bool // pass on only what the command catches
@@ -109,6 +121,7 @@ type plan struct {
 	stop     stop.Config
 	traffic  traffic.Config
 	ports    []uint16 // that count
+	waits    []string // the paths that are to go
 	pid1     bool     // we are, so all there is is ours
 	hook     bool     // there is no command: we hold beside one that others stop
 	assumed  bool     // the grace period was assumed
@@ -128,8 +141,9 @@ func (c *Config) Validate() error {
 // stops nothing. PID 1 is nobody's job, and nothing can stop it;
 // a STOP to itself would only discard a CONT that is on its way.
 func (c *Config) plan(terminal, pid1 bool) (p plan, err error) {
-	p.stop = stop.Config{Linger: c.Linger, JobControl: !pid1, StopToo: c.StopToo && !pid1, Farewell: c.Farewell}
-	p.ports = c.CountPorts
+	p.stop = stop.Config{Schedule: c.Schedule, KillAfter: c.KillAfter, Sequence: c.Schedule != nil || c.KillAfter > 0,
+		Linger: c.Linger, JobControl: !pid1, StopToo: c.StopToo && !pid1, Farewell: c.Farewell}
+	p.ports, p.waits = c.CountPorts, c.WaitGone
 	p.traffic = traffic.Config{IgnorePorts: c.IgnorePorts, IgnorePeers: c.IgnorePeers, IgnoreProbes: c.IgnoreProbes}
 	p.pid1, p.warnings = pid1, slices.Clone(c.Warnings)
 	for _, r := range c.Rewrites {
@@ -190,4 +204,6 @@ func (p *plan) exit(code int) int {
 }
 
 // Holds reports whether a stop begins with a hold.
-func (c *Config) Holds() bool { return c.Delay > 0 || c.Until != Elapsed }
+func (c *Config) Holds() bool {
+	return c.Delay > 0 || c.Until != Elapsed || len(c.WaitGone) > 0 || len(c.OnStop) > 0
+}

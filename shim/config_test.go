@@ -60,7 +60,7 @@ func TestGraceCeiling(t *testing.T) {
 		120 * time.Second: 109 * time.Second,
 	} {
 		for _, linger := range []time.Duration{0, time.Second, time.Minute} {
-			if got := ceiling(grace, linger); got != want-linger {
+			if got := (&Config{Linger: linger}).ceiling(grace); got != want-linger {
 				t.Errorf("ceiling(%v, %v) = %v, want %v", grace, linger, got, want-linger)
 			}
 		}
@@ -72,8 +72,9 @@ func TestGraceCeiling(t *testing.T) {
 func TestGraceFor(t *testing.T) {
 	for hold := 50 * time.Millisecond; hold < 3*time.Minute; hold += 50 * time.Millisecond {
 		for _, linger := range []time.Duration{0, 1500 * time.Millisecond, time.Minute} {
-			grace := graceFor(hold, linger)
-			if grace%time.Second != 0 || ceiling(grace, linger) < hold || ceiling(grace-time.Second, linger) >= hold {
+			cfg := Config{Linger: linger}
+			grace := cfg.graceFor(hold)
+			if grace%time.Second != 0 || cfg.ceiling(grace) < hold || cfg.ceiling(grace-time.Second) >= hold {
 				t.Fatalf("graceFor(%v, %v) = %v", hold, linger, grace)
 			}
 		}
@@ -83,7 +84,7 @@ func TestGraceFor(t *testing.T) {
 		19*time.Second + time.Millisecond: 31 * time.Second,
 		time.Hour:                         time.Hour + 11*time.Second,
 	} {
-		if got := graceFor(hold, 0); got != want {
+		if got := (&Config{}).graceFor(hold); got != want {
 			t.Errorf("graceFor(%v) = %v, want %v", hold, got, want)
 		}
 	}

@@ -19,9 +19,10 @@ const module = "github.com/lameduck-init/lameduck/"
 // that is not listed may not exist.
 var walls = map[string][]string{
 	"cmd/lameduck": {module + "shim", "github.com/alecthomas/kong"},
-	"shim": {module + "shim/internal/proc", module + "shim/internal/procnet", module + "shim/internal/scope", module + "shim/internal/sig",
+	"shim": {module + "shim/internal/alive", module + "shim/internal/proc", module + "shim/internal/procnet", module + "shim/internal/scope", module + "shim/internal/sig",
 		module + "shim/internal/sockdiag", module + "shim/internal/stderr", module + "shim/internal/stop", module + "shim/internal/tcp",
 		module + "shim/internal/traffic", "golang.org/x/sys/unix"},
+	"shim/internal/alive":    {"golang.org/x/sys/unix"},
 	"shim/internal/proc":     {module + "shim/internal/sig", "golang.org/x/sys/unix"},
 	"shim/internal/procnet":  {module + "shim/internal/tcp", "golang.org/x/sys/unix"},
 	"shim/internal/scope":    {module + "shim/internal/procnet", module + "shim/internal/tcp", "golang.org/x/sys/unix"},
@@ -37,7 +38,7 @@ var walls = map[string][]string{
 // pure are the rooms of policy, and all that they may take from the standard
 // library.
 var pure = map[string][]string{
-	"shim/internal/stop":    {"fmt", "strings", "time"},
+	"shim/internal/stop":    {"fmt", "slices", "strings", "time"},
 	"shim/internal/traffic": {"cmp", "encoding/binary", "hash/fnv", "net/netip", "slices", "time"},
 }
 

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -64,12 +65,18 @@ func playReal(t *testing.T, s *script.Script) {
 // measured are the figures of a report, which differ from run to run.
 var measured = regexp.MustCompile(`[0-9]+\.[0-9] s`)
 
+// unseen are what no one outside can see.
+var unseen = []string{"watches", "looks", "notes"}
+
 // compareReal holds what happened against the script: the same things of each
 // sort in the same order, none before its time and none much later.
 func compareReal(t *testing.T, s *script.Script, ready time.Time, got map[string][]said) {
 	t.Helper()
 	for _, a := range s.Actions {
 		verb, text, _ := strings.Cut(a.Text, " ")
+		if slices.Contains(unseen, verb) {
+			continue
+		}
 		if len(got[verb]) == 0 {
 			t.Errorf("missing: %v %s", a.At, a.Text)
 			continue

@@ -19,9 +19,9 @@ const (
 	usualMaxSilence = 30 * time.Second
 )
 
-// reserve is what is kept of the grace period for the command's own stop,
+// usualReserve is what is kept of the grace period for the command's own stop,
 // unless a third of it is less.
-const reserve = 10 * time.Second
+const usualReserve = 10 * time.Second
 
 // assumedGrace is what the orchestrator probably gives where nobody has said.
 func assumedGrace(env []string) time.Duration {
@@ -40,22 +40,47 @@ func has(env []string, name string) bool {
 	})
 }
 
-// ceiling is the longest hold that leaves the command time to stop by itself
-// within the grace period G: G - R - 1s, where R is 10 s or a third of G, with
-// linger on top.
-func ceiling(grace, linger time.Duration) time.Duration {
-	return grace - min(reserve, grace/3) - linger - stop.Margin
+// reserve is what is kept of the grace period for the command's own stop: the
+// time to KILL where one was asked for, else 10 s or a third of it, but no less
+// than the schedule takes.
+func (c *Config) reserve(grace time.Duration) time.Duration {
+	kill, named := c.Schedule.Kill()
+	if c.KillAfter > 0 && (!named || c.KillAfter < kill) {
+		kill, named = c.KillAfter, true
+	}
+	if named {
+		return kill
+	}
+	return max(min(usualReserve, grace/3), c.Schedule.Last())
 }
 
-// setGrace fits the hold and the linger into the grace period. One that was
-// given is the law; over one that was assumed what was given wins, and it warns.
+// ceiling is the longest hold that leaves the command time to stop by itself
+// within the grace period G: G - R - 1s, where R is the reserve, with linger on
+// top.
+func (c *Config) ceiling(grace time.Duration) time.Duration {
+	return grace - c.reserve(grace) - c.Linger - stop.Margin
+}
+
+// graceFor is the shortest grace period in whole seconds that a hold fits into:
+// ceiling turned round.
+func (c *Config) graceFor(hold time.Duration) time.Duration {
+	grace := (hold + c.Linger + stop.Margin).Truncate(time.Second)
+	for c.ceiling(grace) < hold {
+		grace += time.Second
+	}
+	return grace
+}
+
+// setGrace fits the hold, the schedule and the linger into the grace period. One
+// that was given is the law; over one that was assumed what was given wins, and it
+// warns.
 func (p *plan) setGrace(c *Config) error {
 	grace := c.GracePeriod
 	if p.assumed = grace == 0; p.assumed {
 		grace = assumedGrace(c.Env)
 	}
 	p.stop.Grace = grace
-	most := ceiling(grace, c.Linger)
+	most := c.ceiling(grace)
 	longest := max(c.Delay, c.MaxDelay, c.QuietFor)
 	p.setGate(c, max(most, 0), longest <= most)
 	g, asked := &p.stop.Gate, c.asked()
@@ -64,16 +89,17 @@ func (p *plan) setGrace(c *Config) error {
 		return fmt.Errorf("--delay=%v is above --max-delay=%v: give a shorter delay, or a higher ceiling", c.Delay, c.MaxDelay)
 	case c.MaxDelay > 0 && c.QuietFor > c.MaxDelay:
 		return fmt.Errorf("--quiet-for=%v is above --max-delay=%v: give a shorter silence, or a higher ceiling", c.QuietFor, c.MaxDelay)
+	case c.Schedule.Endless():
+		return fmt.Errorf("--stop-schedule=%v repeats without a wait: give one after forever, as in forever/TERM/5s", c.Schedule)
+	case g.Ceiling <= 0 && (g.WaitGone || g.OnStop):
+		return fmt.Errorf("%s leaves no time to hold, which --wait-gone and --on-stop need: give a grace period of %v or more, or --max-delay", cmp.Or(asked, "the grace period"), c.graceFor(time.Second))
 	case asked == "" || longest <= most:
 		return nil
 	case !p.assumed:
 		return fmt.Errorf("%s does not fit into --grace-period=%v, which leaves %v for the hold: give less, or a grace period of %v",
-			asked, grace, max(most, 0).Truncate(100*time.Millisecond), graceFor(longest, c.Linger))
+			asked, grace, max(most, 0).Truncate(100*time.Millisecond), c.graceFor(longest))
 	}
-	hold := g.Floor
-	if g.Until != Elapsed {
-		hold = g.Ceiling
-	}
+	hold := g.Longest()
 	if left := grace - hold - c.Linger; left <= 0 {
 		p.caveat = fmt.Sprintf("assumed grace period %v ends first: give --grace-period and docker stop -t", grace)
 	} else {
@@ -85,12 +111,15 @@ func (p *plan) setGrace(c *Config) error {
 
 // setGate fills in what was not given; most is what the grace period leaves.
 func (p *plan) setGate(c *Config, most time.Duration, fits bool) {
-	g := stop.Gate{Floor: c.Delay, Until: c.Until, FloorGiven: c.DelayGiven, CeilingGiven: c.MaxDelay > 0}
+	g := stop.Gate{Floor: c.Delay, Until: c.Until, FloorGiven: c.DelayGiven, CeilingGiven: c.MaxDelay > 0,
+		WaitGone: len(c.WaitGone) > 0, OnStop: len(c.OnStop) > 0}
 	switch {
 	case g.CeilingGiven:
 		g.Ceiling = c.MaxDelay
 	case fits:
 		g.Ceiling = most
+	case g.Until == Elapsed:
+		g.Ceiling = c.Delay
 	case c.DelayGiven:
 		g.Ceiling = c.Delay + 2*cmp.Or(c.QuietFor, usualQuiet)
 	default:
@@ -112,18 +141,13 @@ func (c *Config) asked() string {
 	for _, given := range []struct {
 		flag  string
 		value time.Duration
-	}{{"delay", c.Delay}, {"quiet-for", c.QuietFor}, {"max-delay", c.MaxDelay}, {"linger", c.Linger}} {
+	}{{"delay", c.Delay}, {"quiet-for", c.QuietFor}, {"max-delay", c.MaxDelay}, {"kill-after", c.KillAfter}, {"linger", c.Linger}} {
 		if given.value > 0 {
 			list = append(list, fmt.Sprintf("--%s=%v", given.flag, given.value))
 		}
 	}
+	if c.Schedule != nil {
+		list = append(list, fmt.Sprintf("--stop-schedule=%v", c.Schedule))
+	}
 	return strings.Join(list, " with ")
-}
-
-// graceFor is the shortest grace period in whole seconds that a hold fits into:
-// ceiling turned round.
-func graceFor(hold, linger time.Duration) time.Duration {
-	need := hold + linger + stop.Margin
-	grace := min(need+need/2, need+reserve)
-	return (grace + time.Second - 1).Truncate(time.Second)
 }

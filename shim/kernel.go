@@ -4,6 +4,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/alive"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stderr"
@@ -22,7 +23,11 @@ type kernel struct {
 	start   func(c proc.Command) (pid int, err error)
 	started func() // what the command need not wait for
 
+	show func(path string) error // the file that says that the command runs; "": none
+	hide func()                  // takes it away
+
 	// While the command runs.
+	run         func(argv, env []string) (pid int, err error) // what is to run beside the command
 	kill        func(pid int, s sig.Signal) error
 	reap        func() (pid int, status proc.Status)
 	caught      func(pid int) (set sig.Set, ok bool)
@@ -49,7 +54,24 @@ func system(log *termlog) kernel {
 	var command proc.Command
 	var watching *watcher
 	looks := make(chan sight, 1)
+	dir, _ := os.Getwd()
+	var sign *alive.File
 	return kernel{
+		show: func(path string) (err error) {
+			if path != "" {
+				sign, err = alive.Create(path)
+			}
+			return err
+		},
+		hide: func() {
+			if sign != nil {
+				sign.Remove()
+			}
+		},
+		run: func(argv, env []string) (int, error) {
+			hook := proc.Command{Argv: argv, Env: env, Aside: true, Dir: dir, Blocked: command.Blocked, Ignored: command.Ignored}
+			return hook.Start()
+		},
 		looks: looks,
 		watch: func(p *plan, start time.Time) { watching = watchTraffic(p, start, looks) },
 		ease:  func() { watching.ease() },

@@ -17,10 +17,10 @@ import (
 type drain struct {
 	plan *plan
 	stop.Record
-	sight           // at the last look before the signal was sent
-	late     *sight // at the last look since; nil: there was none
-	now      time.Time
-	deafness bool // the command is a shell that does not pass the signal on
+	sight        // at the last look before the signal was sent
+	late  *sight // at the last look since; nil: there was none
+	now   time.Time
+	deaf  sig.Signal // what the command, a shell, did not pass on; 0: nothing
 }
 
 // after is a time since the trigger.
@@ -36,11 +36,18 @@ func (d *drain) trigger() string {
 
 // announcement is the line at the trigger.
 func (d *drain) announcement() string {
-	line := fmt.Sprintf("%s: holding %s", d.trigger(), d.plan.stop.Gate.String())
-	if d.Trigger == 0 {
+	gate := &d.plan.stop.Gate
+	line := fmt.Sprintf("%s: holding %s", d.trigger(), gate.String())
+	switch {
+	case d.plan.hook:
 		line += "; TERM skips"
-	} else {
-		line += fmt.Sprintf(", then %v; a second %v skips", d.Step, d.Trigger)
+	case !gate.Holds():
+		line = fmt.Sprintf("%s: no hold; now %v", d.trigger(), d.Steps)
+	default:
+		line += fmt.Sprintf(", then %v; a second %v skips", d.Steps, d.Trigger)
+	}
+	if after := d.plan.stop.KillAfter; after > 0 {
+		line += fmt.Sprintf("; KILL %s after the first signal", length(after))
 	}
 	if d.plan.caveat != "" {
 		line += "; " + d.plan.caveat
@@ -91,6 +98,9 @@ func (d *drain) noHold() string {
 
 // held is how long the hold was, or has been by now.
 func (d *drain) held() string {
+	if !d.plan.stop.Gate.Holds() {
+		return d.trigger() + ": no hold"
+	}
 	if d.Ended == "" {
 		return fmt.Sprintf("%s: held %s so far", d.trigger(), seconds(d.after(d.now)))
 	}

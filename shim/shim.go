@@ -37,14 +37,16 @@ type loop struct {
 	plan    plan
 	machine *stop.Machine
 	command int          // its pid; 0: it is not running
+	hook    int          // the pid of what was run when the stop began; 0: it is not running
 	group   int          // its process group, which may outlive it
 	termed  map[int]bool // what was left when we looked last, and has had its TERM
 
 	watching bool
-	seen     sight  // at the last look of the hold
-	late     *sight // at the last one since
-	deaf     bool   // the command is a shell that keeps the stop signal to itself
-	mute     bool   // it was said that the termination log cannot be written
+	seen     sight      // at the last look of the hold
+	late     *sight     // at the last one since
+	deaf     sig.Signal // what the command, a shell, keeps to itself; 0: nothing
+	unhooked bool       // what was to run when the stop began could not be started
+	mute     bool       // it was said that the termination log cannot be written
 
 	done bool
 	code int
@@ -53,6 +55,7 @@ type loop struct {
 func run(cfg Config, p plan, k kernel) (int, error) {
 	l := &loop{kernel: k, cfg: &cfg, plan: p, machine: stop.New(p.stop)}
 	defer l.flush()
+	defer l.hide()
 	if err := l.begin(); err != nil || l.done {
 		return l.code, err
 	}
@@ -77,6 +80,9 @@ func (l *loop) begin() (err error) {
 	}
 	if l.drain(); l.done {
 		return nil
+	}
+	if err := l.show(l.cfg.AliveFile); err != nil {
+		return fmt.Errorf("--alive-file=%s: %w", l.cfg.AliveFile, err)
 	}
 	l.command, err = l.start(proc.Command{Argv: l.cfg.Command, Env: l.cfg.Env, Session: l.cfg.Session})
 	l.group = l.command
@@ -149,7 +155,7 @@ func (l *loop) see(s sight) {
 	}
 	l.warn(&s)
 	l.seen = s
-	l.tell(stop.Event{Kind: stop.Looked, Look: s.look})
+	l.tell(stop.Event{Kind: stop.Looked, Look: s.look, Left: len(s.left) > 0})
 }
 
 // warn says, once, what cannot be seen.
@@ -184,6 +190,8 @@ func (l *loop) sweep() {
 		switch {
 		case pid == l.command:
 			l.tell(l.news(status))
+		case pid == l.hook:
+			l.hookNews(status)
 		case status.Stopped == 0 && !status.Continued:
 			orphans++
 			l.reaped(pid)
@@ -209,6 +217,20 @@ func (l *loop) news(status proc.Status) stop.Event {
 	return stop.Event{Kind: stop.Exited, Signal: status.Signal, Code: status.Code}
 }
 
+// hookNews is what became of what ran when the stop began.
+func (l *loop) hookNews(status proc.Status) {
+	switch {
+	case status.Stopped != 0 || status.Continued:
+		return
+	case status.Signal != 0:
+		l.log(Warn, "--on-stop was killed by %v", status.Signal)
+	case status.Code != 0:
+		l.log(Warn, "--on-stop exited %d", status.Code)
+	}
+	l.hook = 0
+	l.tell(stop.Event{Kind: stop.HookEnded})
+}
+
 func (l *loop) reaped(pid int) {
 	level := Debug
 	if l.cfg.WarnReaped {
@@ -223,6 +245,10 @@ func (l *loop) tell(e stop.Event) {
 	before := l.machine.State()
 	for _, a := range l.machine.Handle(time.Now(), e) {
 		l.act(a)
+	}
+	if l.unhooked {
+		l.unhooked = false
+		l.tell(stop.Event{Kind: stop.HookEnded})
 	}
 	if before == stop.Holding && l.machine.State() == stop.Stopping {
 		l.ease()

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -105,6 +106,14 @@ func setFlag(cfg *Config, name, value string) (err error) {
 		cfg.Linger, err = time.ParseDuration(value)
 	case "--termination-log":
 		cfg.TerminationLog = value
+	case "--stop-schedule":
+		cfg.Schedule, err = scriptSchedule(value)
+	case "--kill-after":
+		cfg.KillAfter, err = time.ParseDuration(value)
+	case "--wait-gone":
+		cfg.WaitGone = append(cfg.WaitGone, value)
+	case "--on-stop":
+		cfg.OnStop = []string{value}
 	case "--group":
 		cfg.Group = true
 	case "--drop-unhandled":
@@ -133,6 +142,26 @@ func setFlag(cfg *Config, name, value string) (err error) {
 	return err
 }
 
+func scriptSchedule(text string) (schedule Schedule, err error) {
+	for word := range strings.SplitSeq(text, "/") {
+		wait, err := time.ParseDuration(word)
+		s, bad := ParseSignal(word)
+		switch {
+		case word == "forever":
+			schedule = append(schedule, Step{Forever: true})
+		case word == "stop":
+			schedule = append(schedule, Step{Stop: true})
+		case err == nil:
+			schedule = append(schedule, Step{Wait: wait})
+		case bad == nil:
+			schedule = append(schedule, Step{Signal: s})
+		default:
+			return nil, bad
+		}
+	}
+	return schedule, nil
+}
+
 // world is a system in which a script happens. Its processes end when the
 // script says so; what lameduck does is written down.
 type world struct {
@@ -149,7 +178,7 @@ type world struct {
 }
 
 // anyOther stands for the first of the other processes.
-const commandPID, anyOther, firstOther = 100, 200, 201
+const commandPID, hookPID, anyOther, firstOther = 100, 101, 200, 201
 
 // to is whom a signal goes to where that is not the command itself.
 func to(pid int) string {
@@ -158,6 +187,8 @@ func to(pid int) string {
 		return ""
 	case -commandPID:
 		return " to the group"
+	case -hookPID:
+		return " to what runs at the stop"
 	}
 	return fmt.Sprintf(" to %d", pid)
 }
@@ -186,10 +217,19 @@ func (w *world) happen(t *testing.T, events []script.Step) {
 			w.end(commandPID, proc.Status{Stopped: mustSignal(t, arg)})
 		case "continued":
 			w.end(commandPID, proc.Status{Continued: true})
+		case "hook": // "hook exit 0", "hook killed KILL"
+			status := proc.Status{}
+			if name, killed := strings.CutPrefix(arg, "killed "); killed {
+				status.Signal = mustSignal(t, name)
+			} else {
+				fmt.Sscanf(arg, "exit %d", &status.Code)
+			}
+			w.end(hookPID, status)
 		case "orphan":
 			w.end(anyOther, proc.Status{})
 		case "look":
-			w.looks <- sight{look: mustLook(t, arg)}
+			word, left, _ := strings.Cut(arg, ", waiting for ")
+			w.looks <- sight{look: mustLook(t, word), left: strings.Fields(left)}
 			w.wake <- true
 		default:
 			w.signals <- mustSignal(t, word)
@@ -263,6 +303,15 @@ func (w *world) note(text string) error {
 	return nil
 }
 
+// run is what runs when the stop begins: the pid of the command is one less.
+func (w *world) run(argv, env []string) (int, error) {
+	w.did("runs %s", strings.Join(append(argv, env[len(env)-2:]...), " "))
+	if argv[0] == "missing" {
+		return 0, &StartError{Command: argv[0], Err: syscall.ENOENT}
+	}
+	return hookPID, nil
+}
+
 func mustLook(t *testing.T, text string) stop.Look {
 	for l := stop.Busy; l <= stop.Deserted; l++ {
 		if l.String() == text {
@@ -304,5 +353,8 @@ func (w *world) kernel(t *testing.T, events []script.Step) kernel {
 		line:        func(text string) { w.did("says %s", strings.TrimPrefix(text, "lameduck: ")) },
 		own:         func(s sig.Signal) bool { return s == sig.CHLD },
 		flush:       func() {},
+		show:        func(string) error { return nil },
+		hide:        func() {},
+		run:         w.run,
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/shim/internal/alive"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
@@ -20,6 +21,7 @@ type sight struct {
 	datagram scope.Ports  // what they listen on beside TCP
 	observer string       // who looks; "": there is nothing to see
 	trouble  string       // why it is not the best observer; once
+	left     []string     // the paths that are still there
 }
 
 // watcher looks at the traffic during a hold, on a goroutine of its own: a look
@@ -56,9 +58,20 @@ func (w *watcher) run() {
 	for {
 		began := time.Now()
 		w.now.look = w.look(began)
+		w.now.left = present(w.plan.waits)
 		w.tell()
 		w.sleep(w.pause(began))
 	}
+}
+
+// present are those of paths that are there.
+func present(paths []string) (left []string) {
+	for _, path := range paths {
+		if alive.Present(path) {
+			left = append(left, path)
+		}
+	}
+	return left
 }
 
 // tell gives the newest sight to the loop, in place of one that it has not taken.

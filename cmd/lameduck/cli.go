@@ -19,7 +19,11 @@ type cli struct {
 	DropUnhandled bool
 
 	holdFlags
-	Linger []string `sep:"none"`
+	StopSchedule []string `sep:"none"`
+	KillAfter    []string `sep:"none"`
+	Linger       []string `sep:"none"`
+
+	AliveFile []string `sep:"none"`
 
 	ExitCode []string `short:"e" sep:"none"`
 
@@ -41,6 +45,8 @@ type holdFlags struct {
 	Until       []string `short:"u" sep:"none"`
 	MaxDelay    []string `sep:"none"`
 	GracePeriod []string `sep:"none"`
+	WaitGone    []string `sep:"none"`
+	OnStop      []string `sep:"none"`
 	trafficFlags
 }
 
@@ -110,6 +116,15 @@ func (c *cli) config(t *twins) (cfg shim.Config, err error) {
 	if cfg.ExitCodes, err = list(t, "exit-code", c.ExitCode, parseExitMap); err != nil {
 		return cfg, err
 	}
+	if err = one(t, "stop-schedule", c.StopSchedule, parseSchedule, &cfg.Schedule); err != nil {
+		return cfg, err
+	}
+	if err = one(t, "kill-after", c.KillAfter, parseLength, &cfg.KillAfter); err != nil {
+		return cfg, err
+	}
+	if err = one(t, "alive-file", c.AliveFile, parsePath, &cfg.AliveFile); err != nil {
+		return cfg, err
+	}
 	if err = one(t, "linger", c.Linger, parseDuration, &cfg.Linger); err != nil {
 		return cfg, err
 	}
@@ -145,6 +160,16 @@ func (h *holdFlags) config(t *twins, cfg *shim.Config) (err error) {
 	}
 	if err = one(t, "grace-period", h.GracePeriod, parseGrace, &cfg.GracePeriod); err != nil {
 		return err
+	}
+	if err = one(t, "on-stop", h.OnStop, parseWords, &cfg.OnStop); err != nil {
+		return err
+	}
+	for _, word := range h.WaitGone {
+		var path string
+		if err = one(t, "wait-gone", []string{word}, parsePath, &path); err != nil {
+			return err
+		}
+		cfg.WaitGone = append(cfg.WaitGone, path)
 	}
 	if err = h.trafficFlags.config(t, cfg); err != nil {
 		return err
@@ -193,7 +218,7 @@ func (h *holdFlags) idle(t *twins, cfg *shim.Config) error {
 		{"count-port", h.CountPort, holds, unheld, func() { cfg.CountPorts = nil }},
 		{"ignore-port", h.IgnorePort, holds, unheld, func() { cfg.IgnorePorts = nil }},
 		{"ignore-peer", h.IgnorePeer, holds, unheld, func() { cfg.IgnorePeers = nil }},
-		{"grace-period", h.GracePeriod, holds || cfg.Linger > 0, unheld, func() {}},
+		{"grace-period", h.GracePeriod, holds || cfg.Schedule != nil || cfg.KillAfter > 0 || cfg.Linger > 0, unheld, func() {}},
 	} {
 		if len(f.words) == 0 || f.heard {
 			continue

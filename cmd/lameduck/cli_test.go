@@ -295,6 +295,11 @@ var badValues = map[string]struct {
 	"ignore-port":         {[]string{"x", "0", "-1", "65536", "80,", "80-90", "http"}, "1 to 65535"},
 	"ignore-peer":         {[]string{"x", "10.0.0", "10.0.0.0/33", "10.0.0.1:80", "fe80::1%eth0", "::ffff:10.0.0.0/104", "10.0.0.1,"}, "10.0.0.0/8"},
 	"termination-log":     {nil, ""},
+	"wait-gone":           {nil, ""},
+	"alive-file":          {nil, ""},
+	"on-stop":             {[]string{" ", "'a", `a"b`, `a\`}, ""},
+	"stop-schedule":       {[]string{"x", "TERM/", "/TERM", "TERM/x/KILL", "TERM/15/65x", "TERM 5", "-65", "0", "forever", "forever/5", "5/5", "TERM/-5s"}, ""},
+	"kill-after":          {[]string{"x", "-1", "1d", "0"}, "500ms"},
 	"log-format":          {[]string{"x", "JSON", "text,json"}, "text or json"},
 	"log-level":           {[]string{"x", "WARN", "warning", "2", "warn,info"}, "error, warn, info or debug"},
 }
@@ -389,8 +394,6 @@ func TestRefused(t *testing.T) {
 		{nil, "", "no command"},
 		{[]string{"--"}, "", "no command"},
 		{[]string{"-d", "5"}, "", "no command"},
-		{[]string{"hold"}, "", "lameduck -- hold"},
-		{[]string{"watch", "--json"}, "", "lameduck -- watch"},
 		{[]string{"presets", "/x"}, "", "lameduck -- presets"},
 		{[]string{"presets", "haproxy"}, "", "lameduck -- presets"},
 
@@ -442,6 +445,16 @@ func TestRefused(t *testing.T) {
 		{[]string{"-e", "1,1:2", "echo"}, "", "--exit-code=1:2"},
 		{[]string{"--stop-signal=KILL", "echo"}, "", "--stop-signal=KILL"},
 		{[]string{"--stop-signal=17", "echo"}, "", "--stop-signal=CHLD"},
+		{[]string{"--wait-gone=", "echo"}, "", "--wait-gone=: "},
+		{[]string{"--on-stop=", "echo"}, "", "--on-stop=: "},
+		{[]string{"--alive-file=/no/such/folder/file", "echo"}, "", "--alive-file=/no/such/folder/file: cannot make it"},
+		{[]string{"--termination-log=/no/such/folder/file", "echo"}, "", "--termination-log=/no/such/folder/file: "},
+		{[]string{"--termination-log=/", "echo"}, "", "--termination-log=/: "},
+		{[]string{"--stop-schedule=TERM/20/KILL", "--grace-period=15", "echo"}, "", "a grace period of 21s"},
+		{[]string{"--stop-schedule=TERM/forever/KILL", "echo"}, "", "without a wait"},
+		{[]string{"--kill-after=30", "--grace-period=20", "echo"}, "", "a grace period of 31s"},
+		{[]string{"--kill-after=9", "--grace-period=10", "--wait-gone=/x", "echo"}, "", "no time to hold"},
+		{[]string{"--on-stop=true", "--stop-schedule=30", "echo"}, "", "no time to hold"},
 	} {
 		got := run(t, strings.Fields(c.env), c.args...)
 		if got.code != exitFailed || got.out != "" {
@@ -557,6 +570,7 @@ func TestHelp(t *testing.T) {
 			shorts = append(shorts, fmt.Sprintf("-%c, --%s", flag.Short, name))
 		}
 	}
+	twins = append(twins, hooked...)
 	slices.Sort(twins)
 	slices.Sort(shorts)
 	if got := found(variable, all); !slices.Equal(got, twins) {

@@ -63,7 +63,21 @@ more hold
                                  lameduck -u quiet --ignore-peer=10.0.0.1 -- srv
       --ignore-probes          leave out what looks like health probes: from one
                                peer, short, the same few bytes, steadily
+      --wait-gone=PATH         also hold while PATH is there: a neighbour's
+                               --alive-file, or a socket; repeatable [none]
+                                 lameduck --wait-gone=/run/app/alive -- envoy
+      --on-stop=COMMAND        run when the stop begins, with LAMEDUCK_PID and
+                               LAMEDUCK_SIGNAL set; the hold lasts until it has
+                               ended, and it is killed at the longest hold
+                                 lameduck --on-stop='deregister me' -- myserver
 more stop
+      --stop-schedule=SCHEDULE what to send after the hold: signals, times to
+                               wait, and forever, which repeats the rest; TIME
+                               alone: the stop signal, TIME, KILL [the signal]
+                                 lameduck --stop-schedule=USR1/30/TERM -- srv
+      --kill-after=DUR         KILL what still runs so long after the first
+                               signal was sent [never]
+                                 lameduck --kill-after=20 -- myserver
       --linger=DUR             when COMMAND has exited, send TERM to what is
                                left, wait this long for all of it, then KILL [0]
                                  lameduck --linger=5 -- mydaemon
@@ -72,6 +86,10 @@ more report
                                [/dev/termination-log where that is a file]
       --log-format=FORMAT      text or json, a line each [text]
                                  lameduck -d 10 --log-format=json -- myserver
+neighbours
+      --alive-file=PATH        is there, locked, while COMMAND runs: what
+                               --wait-gone waits for [none]
+                                 lameduck --alive-file=/run/app/alive -- srv
 process
   -s, --subreaper              reap orphans where not PID 1; =false leaves them
                                [whenever possible]
@@ -83,7 +101,9 @@ Variables: LAMEDUCK_REWRITE, LAMEDUCK_STOP_SIGNAL, LAMEDUCK_GROUP,
 LAMEDUCK_DROP_UNHANDLED, LAMEDUCK_DELAY, LAMEDUCK_UNTIL, LAMEDUCK_QUIET_FOR,
 LAMEDUCK_MAX_SILENCE, LAMEDUCK_MAX_DELAY, LAMEDUCK_COUNT_PORT,
 LAMEDUCK_IGNORE_PORT, LAMEDUCK_IGNORE_PEER, LAMEDUCK_IGNORE_PROBES,
-LAMEDUCK_GRACE_PERIOD, LAMEDUCK_LINGER, LAMEDUCK_EXIT_CODE, LAMEDUCK_SUBREAPER,
+LAMEDUCK_WAIT_GONE, LAMEDUCK_ON_STOP, LAMEDUCK_GRACE_PERIOD,
+LAMEDUCK_STOP_SCHEDULE, LAMEDUCK_KILL_AFTER, LAMEDUCK_LINGER,
+LAMEDUCK_EXIT_CODE, LAMEDUCK_ALIVE_FILE, LAMEDUCK_SUBREAPER,
 LAMEDUCK_PARENT_DEATH_SIGNAL, LAMEDUCK_TERMINATION_LOG, LAMEDUCK_LOG_LEVEL and
 LAMEDUCK_LOG_FORMAT. A flag wins over its variable, an empty variable counts as
 unset, and COMMAND does not get them.

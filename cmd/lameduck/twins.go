@@ -35,7 +35,7 @@ func readTwins(env []string, flags, let []*kong.Flag) *twins {
 				t.values[name] = value
 			}
 			continue
-		case strings.HasPrefix(name, prefix) && !fromService(name) && !slices.Contains(others, name):
+		case strings.HasPrefix(name, prefix) && !fromService(name) && !slices.Contains(others, name) && !slices.Contains(hooked, name):
 			t.unknown = append(t.unknown, fmt.Sprintf("%s is no variable of lameduck: did you mean %s?", strings.ReplaceAll(name, "\n", " "), nearest(name, names)))
 		}
 		t.rest = append(t.rest, entry)
@@ -52,6 +52,9 @@ func twinsOf(flags []*kong.Flag) (names []string) {
 	}
 	return names
 }
+
+// hooked are the variables that --on-stop is given, for a lameduck in it.
+var hooked = []string{"LAMEDUCK_PID", "LAMEDUCK_SIGNAL"}
 
 // fromService knows the variables that Kubernetes injects for a Service called
 // lameduck.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -67,6 +68,109 @@ func parsePeer(text string) (netip.Prefix, error) {
 		return peers, fmt.Errorf("%q is no peer: give an address (10.0.0.1) or a range (10.0.0.0/8, fd00::/8)", text)
 	}
 	return peers.Masked(), nil
+}
+
+// parseSchedule reads what to send after the hold, in the form of start-stop-daemon(8)'s
+// --retry. One duration alone means the stop signal, and KILL that much later.
+func parseSchedule(text string) (schedule shim.Schedule, err error) {
+	for word := range strings.SplitSeq(text, "/") {
+		step, err := parseStep(word)
+		if err != nil {
+			return nil, err
+		}
+		schedule = append(schedule, step)
+	}
+	if len(schedule) == 1 && schedule[0].Wait > 0 {
+		wait := schedule[0]
+		return shim.Schedule{{Stop: true}, wait, {Signal: sigKILL}, wait}, nil
+	}
+	if !slices.ContainsFunc(schedule, func(s shim.Step) bool { return s.Signal != 0 }) {
+		return nil, fmt.Errorf("it sends no signal: give one, as in USR1/30s/TERM")
+	}
+	return schedule, nil
+}
+
+const sigKILL = shim.Signal(9)
+
+// parseStep reads one item: a signal's name, with a dash or without, its number
+// with one, a duration, or forever.
+func parseStep(word string) (shim.Step, error) {
+	name, dashed := strings.CutPrefix(word, "-")
+	s, bad := shim.ParseSignal(name)
+	wait, late := parseDuration(word)
+	switch {
+	case word == "forever":
+		return shim.Step{Forever: true}, nil
+	case late == nil:
+		return shim.Step{Wait: wait}, nil
+	case bad == nil && (dashed || !isNumber(name)):
+		return shim.Step{Signal: s}, nil
+	}
+	return shim.Step{}, fmt.Errorf("%q is no step: give a signal (TERM, -15), a time to wait (30, 1m) or forever, as in USR1/30s/TERM", word)
+}
+
+func isNumber(text string) bool {
+	_, err := strconv.Atoi(text)
+	return err == nil
+}
+
+// parseWords splits a command into words as a shell does: blanks part them, unless
+// they are quoted or follow a backslash. Nothing is expanded. A program that is
+// named by its path is found wherever lameduck will be.
+func parseWords(text string) (words []string, err error) {
+	if words, err = split(text); err != nil {
+		return nil, err
+	}
+	if len(words) == 0 {
+		return nil, fmt.Errorf("it names no program: give one, with its arguments")
+	}
+	if strings.Contains(words[0], "/") {
+		words[0], err = filepath.Abs(words[0])
+	}
+	return words, err
+}
+
+// split knows sh(1)'s quoting: in single quotes everything is itself, in double
+// quotes a backslash quotes itself, the quote, $ and `.
+func split(text string) (words []string, err error) {
+	var word strings.Builder
+	var quote rune
+	begun, escaped := false, false
+	for _, c := range text {
+		switch {
+		case escaped:
+			if quote == '"' && !strings.ContainsRune("\\\"$`", c) {
+				word.WriteByte('\\')
+			}
+			word.WriteRune(c)
+			escaped = false
+		case c == '\\' && quote != '\'':
+			escaped, begun = true, true
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(c)
+		case c == '\'' || c == '"':
+			quote, begun = c, true
+		case strings.ContainsRune(" \t\n", c):
+			if begun {
+				words, begun = append(words, word.String()), false
+				word.Reset()
+			}
+		default:
+			word.WriteRune(c)
+			begun = true
+		}
+	}
+	switch {
+	case quote != 0:
+		return nil, fmt.Errorf("a %c is not closed", quote)
+	case escaped:
+		return nil, fmt.Errorf("nothing follows the last backslash")
+	case begun:
+		words = append(words, word.String())
+	}
+	return words, nil
 }
 
 // parseGrace reads a grace period, which cannot be nothing.

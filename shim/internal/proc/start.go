@@ -14,6 +14,8 @@ import (
 type Command struct {
 	Argv, Env []string
 	Session   bool // in a session of its own, with our controlling terminal
+	Aside     bool // beside another command: in the background, with nothing to read, in Dir
+	Dir       string
 
 	// What was blocked and ignored when we were executed. Go's fork lets the
 	// command inherit neither.
@@ -84,6 +86,13 @@ func (c *Command) forkExec(path string, argv, env []string) (pid int, err error)
 		Env:   env,
 		Files: []uintptr{0, 1, 2},
 		Sys:   &syscall.SysProcAttr{Setpgid: true, Foreground: foreground()},
+	}
+	if c.Aside {
+		attr.Dir, attr.Sys.Foreground = c.Dir, false
+		if null, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
+			defer unix.Close(null)
+			attr.Files[0] = uintptr(null)
+		}
 	}
 	if c.Session {
 		attr.Sys = &syscall.SysProcAttr{Setsid: true, Setctty: c.releaseTerminal()}

@@ -22,6 +22,9 @@ const (
 	TermRest               // send TERM to every process that is left and has not had it
 	KillRest               // send KILL to every process that is left
 	Watch                  // begin to look at the traffic
+	Retire                 // tell those who ask for our health that we are about to go
+	RunHook                // run what is to run when the stop begins
+	KillHook               // end it
 	Announce               // report that the sequence has begun
 	Overtime               // report what stands one second before the grace period ends
 	Conclude               // report how the sequence ended
@@ -33,7 +36,7 @@ const (
 
 // words are the verbs as scripts write them; "*" stands for Signal.
 var words = [...]string{"pass *", "send *", "wake", "hand over", "stop self *", "lend or stop", "farewell *", "term rest", "kill rest",
-	"watch", "announce", "overtime", "conclude", "note unheld *", "note early *", "note no hold after *", "exit"}
+	"watch", "retire", "run hook", "kill hook", "announce", "overtime", "conclude", "note unheld *", "note early *", "note no hold after *", "exit"}
 
 // Action is something to be done; doing it is the loop's business.
 type Action struct {

@@ -7,8 +7,8 @@
 //
 // A hook, which runs no command, is asked to hold; its hold ends all.
 //
-// The ways through it, with --delay=2s --rewrite=TERM:USR1 --linger=3s (a test
-// holds this drawing against the machine; testdata/table.txt has every state's
+// The ways through it, with --delay=2s --stop-schedule=USR1/5s/QUIT --linger=3s (a
+// test holds this drawing against the machine; testdata/table.txt has every state's
 // answer to every event):
 //
 //	starting  -> running:   started

@@ -40,6 +40,7 @@ const (
 	Childless             // there is no process left to reap
 	Looked                // a look at the traffic was taken, and said Look
 	Asked                 // a hook is to hold, beside a command that others stop
+	HookEnded             // what was to run when the stop begins did, or could not
 )
 
 // Event is something that happened.
@@ -48,6 +49,7 @@ type Event struct {
 	Signal sig.Signal
 	Code   int
 	Look   Look
+	Left   bool // of Looked: some of what the hold waits for is still there
 }
 
 // String is the event as scripts write it: "TERM", "exit 0", "killed KILL".
@@ -63,9 +65,12 @@ func (e Event) String() string {
 		}
 		return fmt.Sprintf("exit %d", e.Code)
 	case Looked:
+		if e.Left {
+			return "look " + e.Look.String() + ", waiting"
+		}
 		return "look " + e.Look.String()
 	}
-	return map[Kind]string{Tick: "tick", Started: "started", Continued: "continued", Reaped: "orphan", Childless: "childless", Asked: "asked"}[e.Kind]
+	return map[Kind]string{Tick: "tick", Started: "started", Continued: "continued", Reaped: "orphan", Childless: "childless", Asked: "asked", HookEnded: "hook ended"}[e.Kind]
 }
 
 // Reason is why a hold ended. Its text is part of the report's vocabulary.
@@ -87,7 +92,10 @@ const (
 	ChildExit    Reason = "child_exit"    // the command exited by itself
 )
 
-// Sent is a step of the sequence: a signal, and when it was sent.
+// mostSent is how many are remembered.
+const mostSent = 50
+
+// Sent is a signal of the sequence, and when it was sent.
 type Sent struct {
 	Signal sig.Signal
 	At     time.Time
@@ -96,11 +104,11 @@ type Sent struct {
 // Record is what has happened so far; the report is written from it.
 type Record struct {
 	Trigger     sig.Signal // the signal that started the sequence; 0: none, or a hook was asked
-	Step        sig.Signal // what is sent when the hold ends; 0: a hook's ends all
+	Steps       Schedule   // what is done when the hold ends; none: a hook's ends all
 	TriggeredAt time.Time  // zero: not yet
 	Ended       Reason     // why the hold ended; empty: it has not
 	EndedAt     time.Time
-	Sent        []Sent
+	Sent        []Sent     // the first of them, if there is no end
 	Passed      sig.Signal // the last signal that was passed on, as it arrived
 	PassedAt    time.Time
 	Exit        Event // how the command ended

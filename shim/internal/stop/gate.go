@@ -2,6 +2,7 @@ package stop
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -31,37 +32,62 @@ type Gate struct {
 	Until   Reason        // Settled, Quiet or Drained; empty: the floor is all
 
 	FloorGiven, CeilingGiven bool // they are the user's, and no default
+
+	WaitGone bool // wait for something to go, too
+	OnStop   bool // and for what is run when the stop begins
 }
 
-// holds reports whether there is a hold at all.
-func (g *Gate) holds() bool { return g.Floor > 0 || g.adaptive() }
+// Holds reports whether there is a hold at all.
+func (g *Gate) Holds() bool { return g.Floor > 0 || g.open() }
+
+// open reports whether something else than the floor may end the hold.
+func (g *Gate) open() bool { return g.adaptive() || g.WaitGone || g.OnStop }
 
 func (g *Gate) adaptive() bool { return g.Until != "" }
 
 // String is the hold in words: "2 s", "5 s to 19 s until quiet".
 func (g *Gate) String() string {
-	if g.adaptive() {
-		return fmt.Sprintf("%v s to %v s until %s", g.Floor.Seconds(), g.Ceiling.Seconds(), g.Until)
+	if !g.open() {
+		return seconds(g.Floor)
 	}
-	return fmt.Sprintf("%v s", g.Floor.Seconds())
+	var until []string
+	if g.adaptive() {
+		until = append(until, string(g.Until))
+	}
+	if g.WaitGone {
+		until = append(until, "others are gone")
+	}
+	if g.OnStop {
+		until = append(until, "--on-stop has ended")
+	}
+	return fmt.Sprintf("%s to %s until %s", seconds(g.Floor), seconds(g.Ceiling), strings.Join(until, " and "))
+}
+
+// seconds is a time in words, to the hundredth.
+func seconds(d time.Duration) string {
+	return fmt.Sprintf("%v s", d.Round(10*time.Millisecond).Seconds())
 }
 
 // Longest is when the hold ends whatever happens, counted from its beginning.
 func (g *Gate) Longest() time.Duration {
-	if g.adaptive() {
+	if g.open() {
 		return g.Ceiling
 	}
 	return g.Floor
 }
 
 // after is why a hold ends when a look has said l this long after its beginning,
-// or empty where it goes on.
-func (g *Gate) after(l Look, held time.Duration) Reason {
-	passed := held >= g.Floor
+// or empty where it goes on; waits says that there is something else to wait for.
+func (g *Gate) after(l Look, held time.Duration, waits bool) Reason {
+	passed := held >= g.Floor && !waits
 	switch {
+	case !g.adaptive() && passed:
+		return Elapsed
+	case !g.adaptive():
+		return ""
 	case l == Calm && passed:
 		return g.Until
-	case l == Nobody && (passed || !g.FloorGiven), l == Deserted:
+	case l == Nobody && (passed || !waits && !g.FloorGiven), l == Deserted:
 		return NoListener
 	case l == Hung:
 		return NoProgress
@@ -75,11 +101,11 @@ func (g *Gate) after(l Look, held time.Duration) Reason {
 // has said l.
 func (g *Gate) atLongest(l Look) Reason {
 	switch {
-	case !g.adaptive():
+	case !g.open():
 		return Elapsed
-	case l == Blind:
+	case g.adaptive() && l == Blind:
 		return NotSeen
-	case l == Datagrams:
+	case g.adaptive() && l == Datagrams:
 		return UDP
 	}
 	return Ceiling

@@ -23,6 +23,12 @@ type Config struct {
 	Grace    time.Duration // what the orchestrator gives in all
 	Linger   time.Duration // how long what is left may outlive the command; 0: not asked for
 
+	Sequence  bool          // a stop is a sequence even without a hold
+	Schedule  Schedule      // what to do after the hold; nil: Preset's, or to send the stop signal
+	KillAfter time.Duration // from the first signal sent to KILL; 0: never
+	Preset    Preset
+	Retires   bool // somebody asks for our health
+
 	JobControl bool // we may be a job of somebody's shell: stop when the command is
 	StopToo    bool // stop ourselves on TSTP, TTIN and TTOU, whatever becomes of them
 	Farewell   bool // send TERM, rewritten, to the command's group when the command has exited
@@ -41,12 +47,19 @@ type Machine struct {
 	early  []sig.Signal // arrived before the command was started, to be passed
 
 	stopped bool // the command is stopped, and can handle nothing
+	left    bool // something that the hold waits for is still there
+	hooked  bool // what was to run when the stop begins has not ended
 
 	consumed   sig.Signal // the last signal that moved the sequence,
 	consumedAt time.Time  // and when: what repeats it within double is no news
 	look       Look       // what the last look said
 	holdEnds   time.Time  // whatever happens
 	lingerEnds time.Time
+	step       int       // of the schedule, that comes next
+	repeat     int       // the first one of those that are repeated; 0: none
+	stepAt     time.Time // when; zero: never
+	killAt     time.Time // zero: done or never
+	hookEnds   time.Time // zero: done or never
 	reportAt   time.Time // when to write the report as it stands; zero: done or never
 }
 
@@ -62,16 +75,25 @@ func (m *Machine) Record() Record { return m.record }
 // Deadline is when a Tick is due, if one is. A Tick too early or too many
 // changes nothing.
 func (m *Machine) Deadline() (at time.Time, ok bool) {
+	var ends time.Time
 	switch m.state {
 	case Holding:
-		at = m.holdEnds
+		ends = m.holdEnds
 	case Lingering:
-		at = m.lingerEnds
+		ends = m.lingerEnds
 	}
-	if !m.reportAt.IsZero() && (at.IsZero() || m.reportAt.Before(at)) {
-		at = m.reportAt
+	for _, t := range [...]time.Time{ends, m.stepAt, m.killAt, m.hookEnds, m.reportAt} {
+		if !t.IsZero() && (at.IsZero() || t.Before(at)) {
+			at = t
+		}
 	}
 	return at, !at.IsZero()
+}
+
+// Adopt takes the preset for a server that was found out late.
+func (m *Machine) Adopt(p Preset) {
+	m.cfg.Preset = p
+	m.cfg.Stops |= p.Stops
 }
 
 // Handle is told what happened at now, and answers what is to be done, in order.
@@ -95,7 +117,9 @@ func (m *Machine) Handle(now time.Time, e Event) []Action {
 	case Reaped, Childless:
 		return m.thinned(e)
 	case Looked:
-		return m.looked(now, e.Look)
+		return m.looked(now, e)
+	case HookEnded:
+		return m.hookEnded(now)
 	case Asked:
 		return m.asked(now)
 	default:
@@ -129,10 +153,9 @@ func (m *Machine) arrived(now time.Time, s sig.Signal) []Action {
 		return nil // nobody is left to tell
 	case m.state == Lingering:
 		return append([]Action{{Verb: KillRest}}, m.leave()...)
-	case !m.cfg.Gate.holds() && isStop:
-		m.consume(now, s)
-		return []Action{{Verb: Send, Signal: to}, {Verb: NoteUnheld, Signal: s}}
-	case m.cfg.Gate.holds() && m.repeats(now, s):
+	case !m.cfg.sequence() && isStop:
+		return append(m.retire(), m.unheld(now, s, to)...)
+	case m.cfg.sequence() && m.repeats(now, s):
 		return nil
 	case m.state == Holding && s == sig.INT:
 		return m.endHold(now, s, Interrupt)
@@ -143,9 +166,26 @@ func (m *Machine) arrived(now time.Time, s sig.Signal) []Action {
 	case m.state == Holding:
 		return m.endHold(now, s, SecondSignal)
 	}
-	// Stopping, with no step left to move on to: nothing is sent twice.
 	m.consume(now, s)
-	return nil
+	return m.hurry(now)
+}
+
+// sequence reports whether a stop is more than to pass the signal on.
+func (c *Config) sequence() bool { return c.Gate.Holds() || c.Sequence }
+
+// unheld passes a stop signal on, as many as there come.
+func (m *Machine) unheld(now time.Time, s, to sig.Signal) []Action {
+	m.consume(now, s)
+	return []Action{{Verb: Send, Signal: to}, {Verb: NoteUnheld, Signal: s}}
+}
+
+// retire is for the first stop signal.
+func (m *Machine) retire() []Action {
+	if !m.cfg.Retires {
+		return nil
+	}
+	m.cfg.Retires = false
+	return []Action{{Verb: Retire}}
 }
 
 // beforeStart answers what came before there was a command to send it to.
@@ -194,11 +234,8 @@ func (m *Machine) halted(e Event) []Action {
 // trigger begins the sequence. The deadlines are set here, once.
 func (m *Machine) trigger(now time.Time, s, to sig.Signal) []Action {
 	m.consume(now, s)
-	m.state = Holding
-	m.record.Trigger, m.record.Step, m.record.TriggeredAt = s, to, now
-	m.holdEnds = now.Add(m.cfg.Gate.Longest())
-	m.reportAt = now.Add(m.cfg.Grace - Margin)
-	return []Action{{Verb: Announce, Signal: s}, {Verb: Watch}}
+	m.record.Trigger, m.record.Steps, m.record.TriggeredAt = s, m.cfg.steps(s, to), now
+	return append(m.retire(), m.hold(now)...)
 }
 
 // asked begins a hook's hold, after which there is nothing to send.
@@ -206,41 +243,116 @@ func (m *Machine) asked(now time.Time) []Action {
 	if m.state != Starting {
 		return nil
 	}
-	acts := m.trigger(now, 0, 0)
-	m.consumed = 0 // no signal repeats it
-	return acts
+	m.record.TriggeredAt = now
+	return m.hold(now)
+}
+
+// hold begins the hold, if there is one.
+func (m *Machine) hold(now time.Time) []Action {
+	gate := &m.cfg.Gate
+	m.state = Holding
+	m.reportAt = now.Add(m.cfg.Grace - Margin)
+	if !gate.Holds() {
+		return append([]Action{{Verb: Announce}}, m.endHold(now, 0, Elapsed)...)
+	}
+	m.holdEnds = now.Add(gate.Longest())
+	m.left, m.hooked = gate.WaitGone, gate.OnStop
+	if m.hooked {
+		m.hookEnds = m.holdEnds
+		return []Action{{Verb: Announce}, {Verb: RunHook}, {Verb: Watch}}
+	}
+	return []Action{{Verb: Announce}, {Verb: Watch}}
 }
 
 // looked goes by what a look at the traffic said.
-func (m *Machine) looked(now time.Time, l Look) []Action {
-	if m.state != Holding || !m.cfg.Gate.adaptive() {
+func (m *Machine) looked(now time.Time, e Event) []Action {
+	if m.state != Holding || !m.cfg.Gate.open() {
 		return nil
 	}
-	m.look = l
-	if why := m.cfg.Gate.after(l, now.Sub(m.record.TriggeredAt)); why != "" {
+	m.look, m.left = e.Look, e.Left
+	return m.ripe(now)
+}
+
+// hookEnded notes that what ran beside the hold has ended. An adaptive hold takes
+// another look.
+func (m *Machine) hookEnded(now time.Time) []Action {
+	m.hooked, m.hookEnds = false, time.Time{}
+	if m.state != Holding || m.cfg.Gate.adaptive() {
+		return nil
+	}
+	return m.ripe(now)
+}
+
+// ripe ends the hold if what it waits for is so.
+func (m *Machine) ripe(now time.Time) []Action {
+	if why := m.cfg.Gate.after(m.look, now.Sub(m.record.TriggeredAt), m.left || m.hooked); why != "" {
 		return m.endHold(now, 0, why)
 	}
 	return nil
 }
 
-// endHold sends the first step: the trigger's rewrite, or the trigger itself. A
-// command that is stopped is woken, or it could not handle it. A hook has done its
-// part.
+// endHold begins the schedule. A hook has done its part.
 func (m *Machine) endHold(now time.Time, s sig.Signal, why Reason) []Action {
 	if s != 0 {
 		m.consume(now, s)
 	}
 	m.record.Ended, m.record.EndedAt = why, now
-	if m.record.Step == 0 {
+	if len(m.record.Steps) == 0 {
 		return m.leave()
 	}
 	m.state = Stopping
-	m.record.Sent = append(m.record.Sent, Sent{Signal: m.record.Step, At: now})
-	acts := []Action{{Verb: Send, Signal: m.record.Step}}
-	if m.stopped {
+	return m.proceed(now)
+}
+
+// proceed sends the signals that are next, until the schedule says to wait. A step
+// counts from the one before.
+func (m *Machine) proceed(now time.Time) (acts []Action) {
+	steps := m.record.Steps
+	m.stepAt = time.Time{}
+	for m.step < len(steps) && m.stepAt.IsZero() {
+		step := steps[m.step]
+		m.step++
+		switch {
+		case step.Forever:
+			m.repeat = m.step
+		case step.Signal != 0:
+			acts = append(acts, m.send(now, step.Signal)...)
+		default:
+			m.stepAt = now.Add(step.Wait)
+		}
+		if m.step == len(steps) && m.repeat > 0 {
+			m.step = m.repeat
+		}
+	}
+	return acts
+}
+
+// send sends a step to the command. One that is stopped is woken, or it could not
+// handle it.
+func (m *Machine) send(now time.Time, s sig.Signal) []Action {
+	r := &m.record
+	if len(r.Sent) == 0 && m.cfg.KillAfter > 0 {
+		m.killAt = now.Add(m.cfg.KillAfter)
+	}
+	if s == sig.KILL {
+		m.killAt = time.Time{}
+	}
+	if len(r.Sent) < mostSent {
+		r.Sent = append(r.Sent, Sent{Signal: s, At: now})
+	}
+	acts := []Action{{Verb: Send, Signal: s}}
+	if m.stopped && s != sig.KILL {
 		acts = append(acts, Action{Verb: Wake})
 	}
 	return acts
+}
+
+// hurry moves on to the next step, if there is one.
+func (m *Machine) hurry(now time.Time) []Action {
+	if m.stepAt.IsZero() {
+		return nil // nothing is sent twice
+	}
+	return m.proceed(now)
 }
 
 // exited ends everything, whatever the state: the command is gone.
@@ -252,6 +364,7 @@ func (m *Machine) exited(now time.Time, e Event) (acts []Action) {
 		m.record.Ended, m.record.EndedAt = ChildExit, now
 	}
 	m.record.Exit, m.record.ExitedAt = e, now
+	m.stepAt, m.killAt = time.Time{}, time.Time{}
 	if to, ok := m.cfg.Rewrites.Of(sig.TERM); ok && m.cfg.Farewell {
 		acts = append(acts, Action{Verb: Farewell, Signal: to})
 	}
@@ -280,22 +393,36 @@ func (m *Machine) leave() (acts []Action) {
 	switch {
 	case !r.TriggeredAt.IsZero():
 		acts = append(acts, Action{Verb: Conclude})
-	case m.cfg.Gate.holds() && r.Passed != 0 && r.ExitedAt.Sub(r.PassedAt) <= m.cfg.Grace:
+	case m.cfg.Gate.Holds() && r.Passed != 0 && r.ExitedAt.Sub(r.PassedAt) <= m.cfg.Grace:
 		acts = append(acts, Action{Verb: NoteNoHold, Signal: r.Passed})
 	}
+	if m.hooked {
+		acts = append(acts, Action{Verb: KillHook})
+	}
 	m.state = Gone
-	m.reportAt = time.Time{}
+	m.reportAt, m.hookEnds = time.Time{}, time.Time{}
 	return append(acts, Action{Verb: Exit, Signal: r.Exit.Signal, Code: r.Exit.Code})
 }
 
 func (m *Machine) tick(now time.Time) (acts []Action) {
-	if m.state == Holding && !now.Before(m.holdEnds) {
-		acts = m.endHold(now, 0, m.cfg.Gate.atLongest(m.look))
+	due := func(at time.Time) bool { return !at.IsZero() && !now.Before(at) }
+	if due(m.hookEnds) {
+		m.hookEnds = time.Time{}
+		acts = append(acts, Action{Verb: KillHook})
 	}
-	if m.state == Lingering && !now.Before(m.lingerEnds) {
-		return append([]Action{{Verb: KillRest}}, m.leave()...)
+	if m.state == Holding && due(m.holdEnds) {
+		acts = append(acts, m.endHold(now, 0, m.cfg.Gate.atLongest(m.look))...)
 	}
-	if !m.reportAt.IsZero() && !now.Before(m.reportAt) {
+	if due(m.stepAt) {
+		acts = append(acts, m.proceed(now)...)
+	}
+	if due(m.killAt) {
+		acts = append(acts, m.send(now, sig.KILL)...)
+	}
+	if m.state == Lingering && due(m.lingerEnds) {
+		return append(append(acts, Action{Verb: KillRest}), m.leave()...)
+	}
+	if due(m.reportAt) {
 		m.reportAt = time.Time{}
 		acts = append(acts, Action{Verb: Overtime})
 	}
