@@ -100,7 +100,7 @@ func (p *plan) setGrace(c *Config) error {
 			asked, grace, max(most, 0).Truncate(100*time.Millisecond), c.graceFor(longest))
 	}
 	hold := g.Longest()
-	if left := grace - hold - c.Linger; left <= 0 {
+	if left := grace - hold - c.Linger; left <= c.Schedule.Last() {
 		p.caveat = fmt.Sprintf("assumed grace period %v ends first: give --grace-period and docker stop -t", grace)
 	} else {
 		p.caveat = fmt.Sprintf("assumed grace period %v leaves the command %v to stop: give --grace-period and docker stop -t", grace, left)

@@ -177,7 +177,7 @@ func (d *drain) grace() string {
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
 // length is a time that was given: "2 s", "0.25 s".
-func length(d time.Duration) string { return fmt.Sprintf("%v s", d.Seconds()) }
+func length(d time.Duration) string { return fmt.Sprintf("%v s", d.Round(10*time.Millisecond).Seconds()) }
 
 // numbers is ports in words: "53, 8125".
 func numbers(ports []uint16) string {

@@ -160,14 +160,18 @@ func (l *loop) see(s sight) {
 
 // warn says, once, what cannot be seen.
 func (l *loop) warn(s *sight) {
+	level := Warn
+	if l.plan.stop.Gate.Until == Elapsed {
+		level = Info // nothing goes by it
+	}
 	switch {
 	case s.trouble == "":
 	case s.observer != blind:
-		l.log(Warn, "looking at the traffic through %s: %s", s.observer, s.trouble)
+		l.log(level, "looking at the traffic through %s: %s", s.observer, s.trouble)
 	default:
-		l.log(Warn, "cannot look at the traffic: %s", s.trouble)
+		l.log(level, "cannot look at the traffic: %s", s.trouble)
 	}
-	if s.look == stop.Datagrams && l.seen.look != s.look && l.plan.stop.Gate.Until != Elapsed {
+	if s.look == stop.Datagrams && l.seen.look != s.look && level == Warn {
 		l.log(Warn, "nothing can be told of UDP, and the command listens for nothing else (%s): the hold lasts its floor, or --max-delay where that is given", numbers(s.datagram))
 	}
 }

@@ -32,6 +32,7 @@ type cli struct {
 
 	reportFlags
 
+	Explain bool
 	Version bool
 	Help    bool `short:"h"`
 	HelpAll bool
@@ -68,7 +69,7 @@ type reportFlags struct {
 }
 
 // twinless are the flags without an environment twin: they ask, and run nothing.
-var twinless = []string{"version", "help", "help-all"}
+var twinless = []string{"explain", "version", "help", "help-all"}
 
 // parse reads the command line, and the environment's twins for what it leaves
 // out.

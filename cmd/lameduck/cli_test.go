@@ -408,7 +408,6 @@ func TestRefused(t *testing.T) {
 		{[]string{"--until=quiet", "--delay=9", "--max-delay=8", "echo"}, "", "above --max-delay"},
 		{[]string{"--preset=auto", "echo"}, "", "--preset"},
 		{[]string{"-p", "auto", "echo"}, "", "-p"},
-		{[]string{"--explain", "echo"}, "", "--explain"},
 		{[]string{"--health=:9000", "echo"}, "", "--health"},
 		{[]string{"--dely=5", "echo"}, "", "--delay"},
 		{[]string{"--Delay=5", "echo"}, "", "--delay"},

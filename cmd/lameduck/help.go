@@ -36,6 +36,7 @@ report
                                  lameduck --log-level=debug -- myserver
 
   -h, --help  --help-all  --version
+      --explain                say what would happen at a stop; start nothing
 
 DUR is seconds (10) or units (1m30s). SIG is a name (TERM, SIGTERM, RTMIN+3) or
 a number. Every flag has a variable: LAMEDUCK_DELAY=10 is --delay=10.

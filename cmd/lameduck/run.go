@@ -50,6 +50,8 @@ func lameduck(argv0 string, args, env []string) int {
 	switch {
 	case err != nil:
 		return fail(err)
+	case c.Explain:
+		return explain(cfg)
 	case len(c.Command) == 0:
 		return fail(errors.New("no command to run: lameduck [flags] -- COMMAND [ARG...]"))
 	}
@@ -58,6 +60,18 @@ func lameduck(argv0 string, args, env []string) int {
 		return fail(err)
 	}
 	return code
+}
+
+// explain says what would happen, and starts nothing.
+func explain(cfg shim.Config) int {
+	text, warnings, err := shim.Explain(cfg)
+	if err != nil {
+		return fail(err)
+	}
+	for _, w := range warnings {
+		complain(errors.New("warning: " + w))
+	}
+	return tellOn(false, text)
 }
 
 // fail says what went wrong, and returns the exit code for it.
