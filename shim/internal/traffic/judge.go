@@ -33,7 +33,7 @@ type Judge struct {
 	looks uint32
 	now   time.Time // of this look
 	look  tally     // what it has found so far
-	conns map[uint64]conn
+	conns table
 	beats map[shape]*beat
 
 	judged    bool      // there was a whole look, and none was lost since
@@ -84,13 +84,14 @@ type conn struct {
 
 // New is the judge of a hold that begins at start.
 func New(cfg Config, start time.Time) *Judge {
-	return &Judge{cfg: cfg, start: start, conns: map[uint64]conn{}, beats: map[shape]*beat{}}
+	return &Judge{cfg: cfg, start: start, conns: newTable(), beats: map[shape]*beat{}}
 }
 
 // Look begins a look.
 func (j *Judge) Look(now time.Time) {
 	j.now, j.look = now, tally{}
 	j.looks++
+	j.conns.rewind()
 }
 
 // See is told of a socket that counts, which the caller may use again.
@@ -113,8 +114,7 @@ func (j *Judge) ignored(s *tcp.Socket) bool {
 }
 
 func (j *Judge) see(s *tcp.Socket) {
-	id := identity(s)
-	c, known := j.conns[id]
+	c, known := j.conns.see(identity(s))
 	if !known && j.looks > 1 {
 		c.opened = j.now
 		j.count(j.now)
@@ -122,7 +122,6 @@ func (j *Judge) see(s *tcp.Socket) {
 	wasAccepted := c.accepted
 	c.update(s, j.now, known)
 	c.look = j.looks
-	j.conns[id] = c
 
 	t := &j.look
 	t.add(c.activity)
@@ -170,11 +169,9 @@ func (j *Judge) Done(whole bool) {
 		j.judged = false
 		return
 	}
-	for id, c := range j.conns {
-		if c.look != j.looks { // gone unseen: a byte may have moved until now
-			c.moved = j.now
-			j.closed(id, c, j.now)
-		}
+	for c := range j.conns.unseen(j.looks) {
+		c.moved = j.now // a byte may have moved until now
+		j.closed(c, j.now)
 	}
 	t := &j.look
 	if t.queued > 0 || t.handshaking {
@@ -197,23 +194,21 @@ func (j *Judge) Gone(now time.Time, s *tcp.Socket) {
 	if j.ignored(s) || s.Remote.Port() == 0 { // a listener, or never connected
 		return
 	}
-	id := identity(s)
-	c, known := j.conns[id]
+	c, known := j.conns.take(identity(s))
 	if !known {
 		c.opened = now
 		j.count(now)
 	}
 	c.update(s, now, known)
 	j.answered = j.answered || s.Info.Sent > 0
-	j.closed(id, c, now)
+	j.closed(c, now)
 }
 
 // Lost is told that something is, or may have gone, on unseen: that is activity.
 func (j *Judge) Lost(now time.Time) { j.activity.add(activity{now, now}) }
 
-// closed forgets a connection, but not when it was active.
-func (j *Judge) closed(id uint64, c conn, now time.Time) {
-	delete(j.conns, id)
+// closed remembers when a connection was active that is no more.
+func (j *Judge) closed(c conn, now time.Time) {
 	if c.opened.IsZero() || now.Sub(c.opened) > brief || c.received > few || !j.beat(c) {
 		j.activity.add(c.activity)
 	}
