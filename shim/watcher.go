@@ -37,6 +37,7 @@ type watcher struct {
 
 	conn    *sockdiag.Conn
 	events  *sockdiag.Events
+	flood   traffic.Flood
 	passive uint64
 	scope   scope.Scope
 	judge   *traffic.Judge
@@ -204,6 +205,7 @@ func (w *watcher) portless() stop.Look {
 // see shows the judge all that counts: what is there, and then what is gone.
 func (w *watcher) see(now time.Time) (err error) {
 	w.judge.Look(now)
+	w.listen(now)
 	w.count, w.self = 0, w.self[:0]
 	if w.conn != nil {
 		q := sockdiag.Query{States: sockdiag.AllStates &^ sockdiag.In(tcp.TimeWait), Ports: w.scope.Ports, Info: true}
@@ -268,14 +270,17 @@ func (w *watcher) seeOthers() {
 // look saw is still one that the kernel has counted.
 func (w *watcher) hear(now time.Time) {
 	if w.events != nil {
+		ended := 0
 		lost, err := w.events.Read(func(s *tcp.Socket) {
+			ended++
 			if !w.mine[s.Cookie] {
 				w.judge.Gone(now, s)
 			}
 		})
-		if lost || err != nil {
+		if lost > 0 || err != nil {
 			w.judge.Lost(now)
 		}
+		w.heard(now, ended+lost)
 		return
 	}
 	passive, err := procnet.Root("").PassiveOpens()
@@ -283,4 +288,24 @@ func (w *watcher) hear(now time.Time) {
 		w.judge.Lost(now)
 	}
 	w.passive = passive
+}
+
+// heard stops listening where too much is told.
+func (w *watcher) heard(now time.Time, ended int) {
+	if w.flood.Heard(now, ended) {
+		w.events.Close()
+		w.events = nil
+	}
+}
+
+// listen grants activity while nobody listens, and ends that in time: before the
+// look, so that nothing falls between.
+func (w *watcher) listen(now time.Time) {
+	if !w.flood.Lasts() {
+		return
+	}
+	w.judge.Lost(now)
+	if w.flood.Over(now) && w.conn != nil {
+		w.events, _ = sockdiag.OpenEvents(w.scope.Ports)
+	}
 }
