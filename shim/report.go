@@ -40,6 +40,9 @@ func seen(p *plan, r stop.Record, s *sight) (parts []string) {
 	}
 	t := &s.traffic
 	accepted := fmt.Sprintf("%d new connections", t.Accepted)
+	if t.More {
+		accepted = "at least " + accepted
+	}
 	if t.LastNew.After(r.TriggeredAt) {
 		accepted += ", the last at +" + seconds(t.LastNew.Sub(r.TriggeredAt))
 	}

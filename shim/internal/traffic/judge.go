@@ -42,6 +42,7 @@ type Judge struct {
 	stuck     time.Time // since when nothing moves; zero: things do
 	answered  bool      // something was answered since the last look, and is gone
 	accepted  int
+	lost      bool // there may have been more
 	perSecond []int
 }
 
@@ -175,7 +176,7 @@ func (j *Judge) Done(whole bool) {
 	}
 	t := &j.look
 	if t.queued > 0 || t.handshaking {
-		j.Lost(j.now)
+		j.activity.add(activity{j.now, j.now})
 	}
 	since := j.last.activity
 	moves := t.progress || j.answered || t.inFlight > 0 || t.queued == 0 || t.moved.After(since.moved)
@@ -205,7 +206,10 @@ func (j *Judge) Gone(now time.Time, s *tcp.Socket) {
 }
 
 // Lost is told that something is, or may have gone, on unseen: that is activity.
-func (j *Judge) Lost(now time.Time) { j.activity.add(activity{now, now}) }
+func (j *Judge) Lost(now time.Time) {
+	j.lost = true
+	j.activity.add(activity{now, now})
+}
 
 // closed remembers when a connection was active that is no more.
 func (j *Judge) closed(c conn, now time.Time) {
@@ -253,6 +257,7 @@ func (j *Judge) silentSince(at time.Time) bool {
 // Report is what there is to tell of a hold.
 type Report struct {
 	Accepted          int       // connections since the start
+	More              bool      // and others that nobody has seen, perhaps
 	LastNew, LastByte time.Time // zero: none, as far as it counts
 	Open, InFlight    int       // at the last look
 	GivenUp           int       // of those that seemed in flight
@@ -264,7 +269,7 @@ type Report struct {
 func (j *Judge) Report() Report {
 	a := j.total()
 	return Report{
-		Accepted: j.accepted, LastNew: a.opened, LastByte: a.moved,
+		Accepted: j.accepted, More: j.lost, LastNew: a.opened, LastByte: a.moved,
 		Open: j.last.open, InFlight: j.last.inFlight, GivenUp: j.last.givenUp,
 		PerSecond: j.perSecond, Patterns: j.patterns(),
 	}

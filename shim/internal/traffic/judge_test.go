@@ -130,6 +130,12 @@ func TestReport(t *testing.T) {
 	if len(r.Patterns) != 1 || r.Patterns[0] != want {
 		t.Errorf("patterns %v, want %v", r.Patterns, want)
 	}
+	if r.More {
+		t.Error("as if some were lost")
+	}
+	if j.Lost(start); !j.Report().More {
+		t.Error("as if none were lost")
+	}
 	if r.Accepted != 11 || r.Open != 3 || r.InFlight != 1 || r.GivenUp != 0 {
 		t.Errorf("%+v", r)
 	}
