@@ -75,10 +75,10 @@ func (e *Events) FD() int { return e.fd }
 // that is known of a socket: its cookie, its ends and its Info, with the state
 // tcp.Close. What was sent and received is right, but of the rest little is:
 // queues and ages of what never happened can be anything, and the remote port of
-// a connection that was never accepted is 0. Listeners have events too, and so
-// have sockets that were never connected. The socket that visit is given is
-// valid until it returns. Lost is how many events came faster than they were
-// read: one at least, if any.
+// a connection that was never accepted is 0. Whose it was is not told, neither by
+// inode nor by control group. Listeners have events too, and so have sockets that
+// were never connected. The socket that visit is given is valid until it returns.
+// Lost is how many events came faster than they were read: one at least, if any.
 func (e *Events) Read(visit func(*tcp.Socket)) (lost int, err error) {
 	overrun, err := e.read(visit)
 	if overrun {

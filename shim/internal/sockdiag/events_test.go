@@ -99,7 +99,7 @@ func TestEvents(t *testing.T) {
 			t.Errorf("not told: %+v", w)
 		case g.State != tcp.Close || g.Local != w.Local:
 			t.Errorf("got %+v\nwant %+v", g, w)
-		case w.State != tcp.Listen && (g.Remote != w.Remote || !g.Timed || g.Info.Received != 5 || g.Info.Sent < 6):
+		case w.State != tcp.Listen && (g.Remote != w.Remote || !g.Timed || g.Info.Received != 4 || g.Info.Sent < 6):
 			t.Errorf("got %+v\nwant %+v", g, w)
 		}
 	}
@@ -171,5 +171,36 @@ func TestNoEvents(t *testing.T) {
 	e := openEvents(t, []uint16{1})
 	if lost, err := e.Read(func(s *tcp.Socket) { t.Errorf("told: %+v", *s) }); lost > 0 || err != nil {
 		t.Errorf("%d lost, %v", lost, err)
+	}
+}
+
+// TestEventsFIN: the peer's FIN is no byte of what was received, whoever ended first
+// and whether or not the end was read; and nothing is taken off where none came.
+func TestEventsFIN(t *testing.T) {
+	l := listen(t, "tcp4", "127.0.0.1:0")
+	e := openEvents(t, []uint16{portOf(l)})
+	for name, end := range map[string]func(client, server *net.TCPConn){
+		"client first":    func(client, server *net.TCPConn) { client.Close(); io.Copy(io.Discard, server); server.Close() },
+		"server first":    func(client, server *net.TCPConn) { server.Close(); io.Copy(io.Discard, client); client.Close() },
+		"the end unread":  func(client, server *net.TCPConn) { endWrite(t, client); server.Close(); client.Close() },
+		"reset by client": func(client, server *net.TCPConn) { client.SetLinger(0); client.Close(); server.Close() },
+		"ended on both ends": func(client, server *net.TCPConn) {
+			endWrite(t, client)
+			server.CloseWrite()
+			client.Close()
+			server.Close()
+		},
+	} {
+		client, server := pair(t, l, "127.0.0.1")
+		say(t, client, server, "ping")
+		say(t, server, client, "answer")
+		end(client, server)
+		told := false
+		wait(t, e, func() bool { return told }, func(s *tcp.Socket) {
+			told = true
+			if s.Info.Received != 4 {
+				t.Errorf("%s: %+v", name, *s)
+			}
+		})
 	}
 }

@@ -53,7 +53,9 @@ func TestNobody(t *testing.T) {
 	hear("I am 65534, without capabilities")
 	id := cookie(t, server)
 	hear(fmt.Sprintf("%d received 4, timed: true", id))
+	endWrite(t, client)
 	server.Close()
+	client.Close()
 	hear(fmt.Sprintf("%d is gone after 4, lost: 0", id))
 }
 
