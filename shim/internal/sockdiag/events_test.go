@@ -204,3 +204,20 @@ func TestEventsFIN(t *testing.T) {
 		})
 	}
 }
+
+// TestEventReset: of a connection that the program resets its peer's address is told,
+// and a listener has none.
+func TestEventReset(t *testing.T) {
+	l := listen(t, "tcp4", "127.0.0.1:0")
+	e := openEvents(t, []uint16{portOf(l)})
+	client, server := pair(t, l, "127.0.0.1")
+	say(t, client, server, "ping")
+	must(t, server.SetLinger(0))
+	must(t, server.Close())
+	must(t, l.Close())
+	var got []string
+	wait(t, e, func() bool { return len(got) == 2 }, func(s *tcp.Socket) { got = append(got, s.Remote.String()) })
+	if slices.Sort(got); !slices.Equal(got, []string{"0.0.0.0:0", "127.0.0.1:0"}) {
+		t.Error(got)
+	}
+}

@@ -141,16 +141,19 @@ func (j *Judge) see(s *tcp.Socket) {
 }
 
 // update is what is new of a connection. The kernel tells when bytes moved; where
-// it does not, a queue that has changed has moved just now.
+// it does not, a queue that has changed has moved just now. So may a connection have
+// that the program has reset: the kernel forgets all but the peer's address.
 func (c *conn) update(s *tcp.Socket, now time.Time, known bool) {
 	queues := [2]uint32{s.Unread, s.Unsent}
 	switch {
+	case s.Remote.Port() == 0: // reset
+		c.moved = now
 	case s.Timed:
 		c.moved = later(c.moved, moved(s, now))
 	case !known || queues != c.queues:
 		c.moved = now
 	}
-	c.port, c.peer, c.received, c.queues = s.Local.Port(), s.Remote.Addr(), s.Info.Received, queues
+	c.port, c.peer, c.received, c.queues = s.Local.Port(), s.Remote.Addr(), max(c.received, s.Info.Received), queues
 	c.accepted = c.accepted || s.Inode != 0
 }
 
@@ -192,7 +195,7 @@ func (j *Judge) Done(whole bool) {
 // Gone is told of a connection that was closed, as the kernel last knew it. Many
 // are so short that no look sees them.
 func (j *Judge) Gone(now time.Time, s *tcp.Socket) {
-	if j.ignored(s) || s.Remote.Port() == 0 { // a listener, or never connected
+	if j.ignored(s) || s.Remote.Addr().IsUnspecified() { // a listener, or never connected
 		return
 	}
 	c, known := j.conns.take(identity(s))
