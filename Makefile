@@ -1,7 +1,7 @@
 # make build   leaves the binary at ./lameduck, or at OUT
 # make demo    shows what it is for (needs Go and make alone)
 # make test    all tests; what the machine lacks is skipped, with the reason
-# make bench   beside the other inits: medians, ratios, budgets
+# make bench   beside the other inits, and ss: medians, ratios, budgets
 
 OUT     ?= lameduck
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -36,8 +36,9 @@ test: build
 	go vet ./... ./testdata/demo ./testdata/server ./testdata/bench/...
 	go test ./...
 
-# Beside tini, dumb-init and catatonit, where they are installed: medians, and
-# ratios with their budgets and goals. Takes four minutes; BENCH=-quick, one.
+# Beside tini, dumb-init and catatonit, and beside ss where it looks at traffic, as
+# far as they are installed: medians, and ratios with their budgets and goals. Takes
+# five minutes; BENCH=-quick, two; BENCH=-traffic has only the looks.
 bench: build
 	go run -buildvcs=false ./testdata/bench $(BENCH) ./lameduck
 

@@ -34,6 +34,8 @@ func helper(name string, args []string) {
 		serve()
 	case "listen":
 		listen(args[0], args[1])
+	case "look":
+		looker(args[0])
 	case "orphan":
 		orphan()
 	case "zombies":

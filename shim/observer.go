@@ -2,6 +2,7 @@ package shim
 
 import (
 	"errors"
+	"net/netip"
 	"syscall"
 	"time"
 
@@ -24,9 +25,10 @@ type observer struct {
 
 	conn    *sockdiag.Conn
 	events  *sockdiag.Events
+	flood   traffic.Flood
 	passive uint64
 	self    []tcp.Socket    // those that may come from ourselves
-	mine    map[uint64]bool // the cookies of those that did
+	mine    map[uint64]bool // and what was found out of them, by cookie
 	table   []tcp.Socket    // of /proc/net
 }
 
@@ -129,6 +131,7 @@ func (o *observer) look(now time.Time, j *traffic.Judge) bool {
 // see shows the judge what is there, and then what is gone.
 func (o *observer) see(now time.Time, j *traffic.Judge) (err error) {
 	j.Look(now)
+	o.listen(now, j)
 	o.count, o.self = 0, o.self[:0]
 	visit := func(s *tcp.Socket) { o.visit(s, j) }
 	if o.conn != nil {
@@ -150,23 +153,31 @@ func (o *observer) see(now time.Time, j *traffic.Judge) (err error) {
 	return err
 }
 
-// visit shows the judge a socket, unless its other end may be ours.
+// visit shows the judge a socket, unless its other end is ours. Whether it is may
+// have to be found out.
 func (o *observer) visit(s *tcp.Socket, j *traffic.Judge) {
 	o.count++
 	if s.State != tcp.Listen && (s.Remote.Addr().IsLoopback() || s.Remote.Addr() == s.Local.Addr()) {
-		o.self = append(o.self, *s)
-		return
+		mine, known := o.mine[s.Cookie]
+		if !known {
+			o.self = append(o.self, *s)
+		}
+		if mine || !known {
+			return
+		}
 	}
 	j.See(s)
 }
 
-// seeOthers shows the judge those of self whose other end is somebody else's.
+// seeOthers finds out about self, and shows the judge those whose other end is
+// somebody else's.
 func (o *observer) seeOthers(j *traffic.Judge) {
 	if len(o.self) == 0 {
 		return
 	}
-	far := map[[2]uint16]tcp.Socket{}
-	note := func(s *tcp.Socket) { far[[2]uint16{s.Local.Port(), s.Remote.Port()}] = *s }
+	type ends struct{ local, remote netip.AddrPort }
+	far := map[ends]tcp.Socket{}
+	note := func(s *tcp.Socket) { far[ends{s.Local, s.Remote}] = *s }
 	if o.conn != nil {
 		var ports []uint16
 		for i := range o.self {
@@ -181,12 +192,17 @@ func (o *observer) seeOthers(j *traffic.Judge) {
 	o.scope.Learn(scope.Hold("/proc", false).Inodes)
 	for i := range o.self {
 		near := &o.self[i]
-		other, found := far[[2]uint16{near.Remote.Port(), near.Local.Port()}]
-		if !found || !o.scope.Self(near, &other) {
+		other, found := far[ends{near.Remote, near.Local}]
+		mine := found && o.scope.Self(near, &other)
+		if !mine {
 			j.See(near)
-		} else if o.mine[near.Cookie] = true; len(o.mine) > crowd {
-			clear(o.mine)
 		}
+		if found && near.Cookie != 0 {
+			o.mine[near.Cookie] = mine
+		}
+	}
+	if len(o.mine) > 2*(o.count+crowd) {
+		clear(o.mine)
 	}
 }
 
@@ -194,13 +210,19 @@ func (o *observer) seeOthers(j *traffic.Judge) {
 // look saw is still one that the kernel has counted.
 func (o *observer) hear(now time.Time, j *traffic.Judge) {
 	if o.events != nil {
+		ended := 0
 		lost, err := o.events.Read(func(s *tcp.Socket) {
+			ended++
 			if !o.mine[s.Cookie] {
 				j.Gone(now, s)
 			}
 		})
-		if lost || err != nil {
+		if lost > 0 || err != nil {
 			j.Lost(now)
+		}
+		if o.flood.Heard(now, ended+lost) { // too much is told
+			o.events.Close()
+			o.events = nil
 		}
 		return
 	}
@@ -209,4 +231,16 @@ func (o *observer) hear(now time.Time, j *traffic.Judge) {
 		j.Lost(now)
 	}
 	o.passive = passive
+}
+
+// listen grants activity while too much would be told, and ends that in time:
+// before the look, so that nothing falls between.
+func (o *observer) listen(now time.Time, j *traffic.Judge) {
+	if !o.flood.Lasts() {
+		return
+	}
+	j.Lost(now)
+	if o.flood.Over(now) && o.conn != nil {
+		o.events, _ = sockdiag.OpenEvents(o.scope.Ports)
+	}
 }

@@ -134,6 +134,9 @@ func (d *drain) came() string {
 	if t.Accepted == 1 {
 		text = "1 new connection"
 	}
+	if t.More {
+		text = "at least " + text
+	}
 	if t.LastNew.After(d.TriggeredAt) {
 		text += fmt.Sprintf(" %s, the last at +%s", sparkline(t.PerSecond), seconds(d.after(t.LastNew)))
 	}
@@ -177,7 +180,9 @@ func (d *drain) grace() string {
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
 // length is a time that was given: "2 s", "0.25 s".
-func length(d time.Duration) string { return fmt.Sprintf("%v s", d.Round(10*time.Millisecond).Seconds()) }
+func length(d time.Duration) string {
+	return fmt.Sprintf("%v s", d.Round(10*time.Millisecond).Seconds())
+}
 
 // numbers is ports in words: "53, 8125".
 func numbers(ports []uint16) string {

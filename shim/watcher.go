@@ -46,9 +46,14 @@ const idly = time.Second
 
 // watchTraffic begins to look, and goes on as long as we do.
 func watchTraffic(p *plan, start time.Time, out chan sight) *watcher {
-	w := &watcher{plan: p, start: start, out: out, judge: traffic.New(p.traffic, start)}
+	w := newWatcher(p, start)
+	w.out = out
 	go w.run()
 	return w
+}
+
+func newWatcher(p *plan, start time.Time) *watcher {
+	return &watcher{plan: p, start: start, judge: traffic.New(p.traffic, start)}
 }
 
 func (w *watcher) ease() { w.eased.Store(true) }

@@ -22,10 +22,10 @@ var env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin
 
 // boot starts words as the first process of a new namespace, where /proc/self
 // is right in our /proc too. It ends when we do, and Ctrl-C is for us alone.
-func boot(words []string, out *os.File) (pid int) {
+func boot(words []string, out, err *os.File) (pid int) {
 	return must(syscall.ForkExec(words[0], words, &syscall.ProcAttr{
 		Env:   env,
-		Files: []uintptr{null.Fd(), out.Fd(), 2},
+		Files: []uintptr{null.Fd(), out.Fd(), err.Fd()},
 		Sys:   &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Setpgid: true, Pdeathsig: syscall.SIGKILL},
 	}))
 }
@@ -37,7 +37,7 @@ func open(c contender, command ...string) *box {
 	out, in, err := os.Pipe()
 	check(err)
 	defer in.Close()
-	b := &box{c, boot(c.with(command...), in), out}
+	b := &box{c, boot(c.with(command...), in, os.Stderr), out}
 	in.Close()
 	b.hear()
 	return b

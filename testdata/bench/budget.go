@@ -24,6 +24,11 @@ var budgets = []budget{
 	{"context switches a minute, idle", switches, "", 3, 1},
 	{"signal latency", latency, tini, 1.8, 1.3},
 	{"orphan storm, CPU time", storm, tini, 2, 1.3},
+	{"a look at 1 000 connections", look1, ss, 0.4, 0.2},
+	{"a look at 10 000", look10, ss, 0.4, 0.2},
+	{"a look at 50 000", look50, ss, 0.4, 0.2},
+	{"a hold of 10 s with 10 000, CPU time", hold, ss, 0.4, 0.2},
+	{"short connections lost, at 10 000 a second", unseen, "", 0, 0},
 }
 
 const missed = "MISSED"

@@ -15,6 +15,7 @@ const (
 	tini = "tini-static"
 	goer = "go"
 	ours = "lameduck"
+	ss   = "ss" // which looks at sockets
 )
 
 // contender is an init, and what to put before a command so that it runs it.
@@ -57,9 +58,20 @@ func installed(paths []string) string {
 // build makes one of the programs that are here, with the flags that lameduck
 // is built with, and is its path.
 func build(dir, from, name string, flags ...string) string {
-	path := filepath.Join(dir, name)
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", path,
-		"-ldflags="+strings.Join(append(flags, "-s", "-w"), " "), "github.com/lameduck-init/lameduck/testdata/bench/"+from)
+	return compile(filepath.Join(dir, name), "build", module+"testdata/bench/"+from, flags)
+}
+
+// buildLooker makes the tests of lameduck's main room: one of their helpers takes
+// looks as a hold does.
+func buildLooker(dir string) string {
+	return compile(filepath.Join(dir, "looker"), "test", module+"shim", nil, "-c")
+}
+
+const module = "github.com/lameduck-init/lameduck/"
+
+func compile(path, command, what string, link []string, flags ...string) string {
+	flags = append([]string{command, "-trimpath", "-buildvcs=false", "-o", path}, flags...)
+	cmd := exec.Command("go", append(flags, "-ldflags="+strings.Join(append(link, "-s", "-w"), " "), what)...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	check(cmd.Run())

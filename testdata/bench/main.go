@@ -1,7 +1,7 @@
 // Bench measures lameduck beside other inits, all as PID 1 of namespaces of
 // their own, in turns within one run, and says which budgets hold.
 //
-//	bench [-quick] [-idle=DURATION] LAMEDUCK
+//	bench [-quick] [-traffic] [-idle=DURATION] LAMEDUCK
 //
 // Only ratios are judged: times are the machine's, and not ours. It exits with
 // 0 if all budgets hold, 1 if one is missed, and 2 if it could not measure.
@@ -34,6 +34,7 @@ func main() {
 	runtime.LockOSThread() // a parent-death signal goes by the thread that forked
 	debug.SetGCPercent(-1) // nothing of ours runs beside what is measured
 	quick := flag.Bool("quick", false, "fewer samples, and a shorter idle time, scaled to a minute")
+	traffic := flag.Bool("traffic", false, "only looks at traffic, beside ss")
 	idle := flag.Duration("idle", 0, "how long to idle (default 2m, with -quick 20s)")
 	flag.Parse()
 	effort := full
@@ -43,9 +44,12 @@ func main() {
 	if *idle > 0 {
 		effort.idle = *idle
 	}
+	if *traffic {
+		effort.runs, effort.idle = 0, 0
+	}
 	switch {
 	case flag.NArg() != 1:
-		fmt.Fprintln(os.Stderr, "usage: bench [-quick] [-idle=DURATION] LAMEDUCK")
+		fmt.Fprintln(os.Stderr, "usage: bench [-quick] [-traffic] [-idle=DURATION] LAMEDUCK")
 		os.Exit(2)
 	case os.Geteuid() != 0:
 		os.Exit(inUserNamespace())
@@ -90,11 +94,14 @@ func run(lameduck string, e effort) (code int) {
 		}
 	}()
 	go giveUp(dir, patience+e.idle)
-	fmt.Fprintf(os.Stderr, "bench: this takes %v of idling, and up to two minutes more\n", e.idle)
+	fmt.Fprintf(os.Stderr, "bench: this takes %v of idling, and up to three minutes more\n", e.idle)
 	field := gather(dir, lameduck)
 	f := measure(field, dir, e)
-	printFigures(os.Stdout, field, f)
-	if e.idle < full.idle {
+	if e.runs > 0 {
+		printFigures(os.Stdout, field, columns, f)
+	}
+	printFigures(os.Stdout, []contender{{name: ss}, {name: ours}}, looks, f)
+	if e.runs > 0 && e.idle < full.idle {
 		fmt.Printf("\nThe idle time was %v; switches are scaled to a minute.\n", e.idle)
 	}
 	if !printBudgets(os.Stdout, f) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"time"
 )
 
@@ -10,7 +11,7 @@ func (f figures) start(field []contender, nothing string, runs int) {
 	turns(runs, field, func(c contender, counts bool) {
 		words := c.with(nothing)
 		before := time.Now()
-		status, usage := wait(boot(words, null))
+		status, usage := wait(boot(words, null, os.Stderr))
 		took := time.Since(before)
 		if status != 0 {
 			check(fmt.Errorf("a command that does nothing, under %s, ends with status %#x", c.name, status))

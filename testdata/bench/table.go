@@ -8,20 +8,28 @@ import (
 	"text/tabwriter"
 )
 
-// columns of the table of medians, in order.
-var columns = []struct {
+// column is of a table of medians.
+type column struct {
 	figure     figure
 	name, unit string
 	digits     int
-}{
+}
+
+// columns are those of the inits, and looks those of who looks at traffic.
+var columns = []column{
 	{wall, "start-up", "wall µs", 0}, {cpu, "", "CPU µs", 0},
 	{rss, "idle:", "Rss kB", 0}, {pss, "", "Pss kB", 0}, {anon, "", "anon kB", 0},
 	{threads, "", "threads", 0}, {switches, "", "sw/min", 1},
 	{latency, "signal", "µs", 1}, {storm, "storm", "CPU ms", 1}, {size, "binary", "kB", 0},
 }
 
+var looks = []column{
+	{look1, "look at", "1 000 µs", 0}, {look10, "", "10 000 µs", 0}, {look50, "", "50 000 µs", 0},
+	{hold, "hold of 10 s,", "10 000: CPU ms", 0}, {unseen, "10 000/s:", "lost", 0},
+}
+
 // printFigures prints the medians, a line for each contender.
-func printFigures(w io.Writer, field []contender, f figures) {
+func printFigures(w io.Writer, field []contender, columns []column, f figures) {
 	names, units := "medians", ""
 	for _, c := range columns {
 		names += "\t" + c.name

@@ -59,17 +59,31 @@ func newWorld(t testing.TB) *world {
 	}
 
 	client, server = join("half closed", l6, "::1")
-	must(t, client.CloseWrite())
+	endWrite(t, client)
 	_, err = io.Copy(io.Discard, server)
 	must(t, err)
+	client, server = join("half closed, idle", l6, "::1")
+	say(t, client, server, "ping")
+	endWrite(t, client)
+	client, server = join("half closed, unread", dual, "127.0.0.1")
+	say(t, client, server, "ping")
+	_, err = io.WriteString(client, "hello")
+	must(t, err)
+	endWrite(t, client)
+
+	w.unclaimed = dial(t, l6, "::1")
+	return w
+}
+
+// endWrite waits until the other end has the FIN.
+func endWrite(t testing.TB, client *net.TCPConn) {
+	t.Helper()
+	must(t, client.CloseWrite())
 	for deadline := time.Now().Add(10 * time.Second); known(t, client).State != tcp.FinWait2; {
 		if time.Now().After(deadline) {
 			t.Fatalf("nobody acknowledges a FIN: %+v", known(t, client))
 		}
 	}
-
-	w.unclaimed = dial(t, l6, "::1")
-	return w
 }
 
 // TestDump: all that is told of each socket is what the kernel says when asked
@@ -132,16 +146,18 @@ func TestWorldIsAsMeant(t *testing.T) {
 	of := func(name string) tcp.Socket { return all[cookie(t, w.sockets[name])] }
 
 	for name, want := range map[string]string{
-		"fresh 4 server":     "1 unread 0 unsent 0 received 0 sent 0 acked 0",
-		"fresh 6 server":     "1 unread 0 unsent 0 received 0 sent 0 acked 0",
-		"mapped server":      "1 unread 0 unsent 0 received 0 sent 0 acked 0",
-		"dual server":        "1 unread 0 unsent 0 received 0 sent 0 acked 0",
-		"asking server":      "1 unread 0 unsent 0 received 9 sent 4 acked 4",
-		"unread server":      "1 unread 5 unsent 0 received 5 sent 0 acked 0",
-		"half closed server": "8 unread 0 unsent 0 received 1 sent 0 acked 0",
-		"listener 4":         "10 unread 0 unsent 4096 received 0 sent 0 acked 0",
-		"listener 6":         "10 unread 1 unsent 4096 received 0 sent 0 acked 0",
-		"listener dual":      "10 unread 0 unsent 4096 received 0 sent 0 acked 0",
+		"fresh 4 server":             "1 unread 0 unsent 0 received 0 sent 0 acked 0",
+		"fresh 6 server":             "1 unread 0 unsent 0 received 0 sent 0 acked 0",
+		"mapped server":              "1 unread 0 unsent 0 received 0 sent 0 acked 0",
+		"dual server":                "1 unread 0 unsent 0 received 0 sent 0 acked 0",
+		"asking server":              "1 unread 0 unsent 0 received 9 sent 4 acked 4",
+		"unread server":              "1 unread 5 unsent 0 received 5 sent 0 acked 0",
+		"half closed server":         "8 unread 0 unsent 0 received 0 sent 0 acked 0",
+		"half closed, idle server":   "8 unread 0 unsent 0 received 4 sent 0 acked 0",
+		"half closed, unread server": "8 unread 5 unsent 0 received 9 sent 0 acked 0",
+		"listener 4":                 "10 unread 0 unsent 4096 received 0 sent 0 acked 0",
+		"listener 6":                 "10 unread 1 unsent 4096 received 0 sent 0 acked 0",
+		"listener dual":              "10 unread 0 unsent 4096 received 0 sent 0 acked 0",
 	} {
 		s := of(name)
 		got := fmt.Sprintf("%d unread %d unsent %d received %d sent %d acked %d", s.State, s.Unread, s.Unsent, s.Info.Received, s.Info.Sent, s.Info.Acked)

@@ -3,6 +3,7 @@ package sockdiag
 import (
 	"fmt"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -27,6 +28,7 @@ type Events struct {
 	ports portSet
 	buf   []byte
 	sock  tcp.Socket
+	drops uint32 // as the kernel counts them
 }
 
 // OpenEvents hears, from now on, of the sockets with one of these local ports;
@@ -73,27 +75,51 @@ func (e *Events) FD() int { return e.fd }
 // that is known of a socket: its cookie, its ends and its Info, with the state
 // tcp.Close. What was sent and received is right, but of the rest little is:
 // queues and ages of what never happened can be anything, and the remote port of
-// a connection that was never accepted is 0. Listeners have events too, and so
-// have sockets that were never connected. The socket that visit is given is
-// valid until it returns. Lost says that events came faster than they were read,
-// and how many is not known.
-func (e *Events) Read(visit func(*tcp.Socket)) (lost bool, err error) {
+// a connection that was never accepted is 0. Whose it was is not told, neither by
+// inode nor by control group. Listeners have events too, and so have sockets that
+// were never connected. The socket that visit is given is valid until it returns.
+// Lost is how many events came faster than they were read: one at least, if any.
+func (e *Events) Read(visit func(*tcp.Socket)) (lost int, err error) {
+	overrun, err := e.read(visit)
+	if overrun {
+		lost = e.lost()
+	}
+	return lost, err
+}
+
+func (e *Events) read(visit func(*tcp.Socket)) (overrun bool, err error) {
 	for range mostEvents {
 		n, err := receive(e.fd, e.buf, unix.MSG_DONTWAIT, time.Time{})
 		switch {
 		case err == unix.EAGAIN:
-			return lost, nil
+			return overrun, nil
 		case err == unix.ENOBUFS:
-			lost = true
+			overrun = true // of what is lost until all is read the kernel says no more
 			continue
 		case err != nil:
-			return lost, fmt.Errorf("cannot read socket events: %w", err)
+			return overrun, fmt.Errorf("cannot read socket events: %w", err)
 		}
 		if err := e.take(e.buf[:n], visit); err != nil {
-			return lost, fmt.Errorf("cannot read socket events: %w", err)
+			return overrun, fmt.Errorf("cannot read socket events: %w", err)
 		}
 	}
-	return lost, nil
+	return overrun, nil
+}
+
+// lost is how many events were lost since it was last asked. The number is one of
+// those in SO_MEMINFO (4.12); see sock_get_meminfo in net/core/sock.c.
+func (e *Events) lost() int {
+	const drops = 8 // SK_MEMINFO_DROPS
+	var info [drops + 1]uint32
+	size := uint32(unsafe.Sizeof(info))
+	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(e.fd), unix.SOL_SOCKET, unix.SO_MEMINFO,
+		uintptr(unsafe.Pointer(&info)), uintptr(unsafe.Pointer(&size)), 0)
+	if errno != 0 {
+		return 1
+	}
+	more := info[drops] - e.drops
+	e.drops = info[drops]
+	return max(int(more), 1)
 }
 
 // take visits the events of one datagram.

@@ -53,8 +53,10 @@ func TestNobody(t *testing.T) {
 	hear("I am 65534, without capabilities")
 	id := cookie(t, server)
 	hear(fmt.Sprintf("%d received 4, timed: true", id))
+	endWrite(t, client)
 	server.Close()
-	hear(fmt.Sprintf("%d is gone after 4, lost: false", id))
+	client.Close()
+	hear(fmt.Sprintf("%d is gone after 4, lost: 0", id))
 }
 
 // inUserNamespace reports whether user ids are mapped.
@@ -95,6 +97,6 @@ func nobody(port string) {
 		var last tcp.Socket
 		lost, err := e.Read(func(s *tcp.Socket) { last, told = *s, true })
 		fail(err)
-		fmt.Printf("%v is gone after %d, lost: %v\n", last.Cookie, last.Info.Received, lost)
+		fmt.Printf("%v is gone after %d, lost: %d\n", last.Cookie, last.Info.Received, lost)
 	}
 }

@@ -43,7 +43,9 @@ func decode(payload []byte, s *tcp.Socket) error {
 	s.Unsent = native.Uint32(queues[8:])
 	s.UID = native.Uint32(queues[12:])
 	s.Inode = native.Uint32(queues[16:])
-	return decodeAttributes(payload[socketLen:], s)
+	err := decodeAttributes(payload[socketLen:], s)
+	s.LessFIN()
+	return err
 }
 
 // decodeAttributes sets what the attributes tell. Those that are not known, or shorter than

@@ -48,14 +48,14 @@ func TestDecode(t *testing.T) {
 	for i := range b {
 		b[i] = byte(i)
 	}
-	b[0], b[1] = unix.AF_INET6, byte(tcp.CloseWait)
+	b[0], b[1] = unix.AF_INET6, byte(tcp.FinWait2)
 	b = append(b, attr(99, 1)...)
 	b = append(b, 0, 0, 0) // up to four
 	b = append(b, attr(attrCgroup, 1, 2, 3, 4, 5, 6, 7, 8)...)
 	b = append(b, attr(attrCgroup, 1, 2, 3, 4, 5, 6, 7)...) // and no more
 	four := func(at byte) uint32 { return native.Uint32([]byte{at, at + 1, at + 2, at + 3}) }
 	want := tcp.Socket{
-		State:  tcp.CloseWait,
+		State:  tcp.FinWait2,
 		Local:  netip.MustParseAddrPort("[809:a0b:c0d:e0f:1011:1213:1415:1617]:1029"),
 		Remote: netip.MustParseAddrPort("[1819:1a1b:1c1d:1e1f:2021:2223:2425:2627]:1543"),
 		Cookie: uint64(four(48))<<32 | uint64(four(44)),

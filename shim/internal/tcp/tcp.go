@@ -43,13 +43,33 @@ type Socket struct {
 	Info  Info
 }
 
+// LessFIN takes the peer's FIN out of what was received and is unread: the kernel
+// counts it as a byte. It has come where the state says that we are to end too, or
+// that both have. Of a socket that is gone it is not told. There it is taken to
+// have come if ours was acknowledged, which counts as a byte too: so it is but for
+// a peer that does not end within some 40 ms after us, of which we then say a byte
+// too few.
+func (s *Socket) LessFIN() {
+	switch s.State {
+	case CloseWait, LastAck, Closing:
+	case Close:
+		if s.Info.Acked <= s.Info.Sent { // reset, or something was sent again
+			return
+		}
+	default:
+		return
+	}
+	s.Unread -= min(s.Unread, 1)
+	s.Info.Received -= min(s.Info.Received, 1)
+}
+
 // Info is what of struct tcp_info (include/uapi/linux/tcp.h) tells who is busy.
 // Times are ages, in the kernel's jiffies; where nothing was ever sent, or
 // received, it is the connection's age. Of listeners nothing here means anything.
 type Info struct {
 	LastSent, LastReceived time.Duration // data, not acknowledgements
 	LastAcked              time.Duration // an acknowledgement received
-	Received               uint64        // bytes, the peer's FIN being one
+	Received               uint64        // bytes; see LessFIN
 	Segments               uint32        // received with data
 	Acked                  uint64        // bytes that the peer has acknowledged
 	Sent                   uint64        // bytes, with those sent again

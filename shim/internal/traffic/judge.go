@@ -33,7 +33,7 @@ type Judge struct {
 	looks uint32
 	now   time.Time // of this look
 	look  tally     // what it has found so far
-	conns map[uint64]conn
+	conns table
 	beats map[shape]*beat
 
 	judged    bool      // there was a whole look, and none was lost since
@@ -42,6 +42,7 @@ type Judge struct {
 	stuck     time.Time // since when nothing moves; zero: things do
 	answered  bool      // something was answered since the last look, and is gone
 	accepted  int
+	lost      bool // there may have been more
 	perSecond []int
 	latest    conn // the last to be active, of those that are no probes
 }
@@ -88,13 +89,14 @@ type conn struct {
 
 // New is the judge of a hold that begins at start.
 func New(cfg Config, start time.Time) *Judge {
-	return &Judge{cfg: cfg, start: start, conns: map[uint64]conn{}, beats: map[shape]*beat{}}
+	return &Judge{cfg: cfg, start: start, conns: newTable(), beats: map[shape]*beat{}}
 }
 
 // Look begins a look.
 func (j *Judge) Look(now time.Time) {
 	j.now, j.look = now, tally{}
 	j.looks++
+	j.conns.rewind()
 }
 
 // See is told of a socket that counts, which the caller may use again.
@@ -118,8 +120,7 @@ func (j *Judge) ignored(s *tcp.Socket) bool {
 }
 
 func (j *Judge) see(s *tcp.Socket) {
-	id := identity(s)
-	c, known := j.conns[id]
+	c, known := j.conns.see(identity(s))
 	if !known && j.looks > 1 {
 		c.opened = j.now
 		j.count(j.now)
@@ -127,11 +128,10 @@ func (j *Judge) see(s *tcp.Socket) {
 	wasAccepted := c.accepted
 	c.update(s, j.now, known)
 	c.look = j.looks
-	j.conns[id] = c
 
 	t := &j.look
 	t.add(c.activity)
-	j.note(&c)
+	j.note(c)
 	t.unsent = t.unsent || s.Unsent > 0
 	t.progress = t.progress || c.accepted && !wasAccepted && j.looks > 1
 	if s.State == tcp.Established {
@@ -147,16 +147,19 @@ func (j *Judge) see(s *tcp.Socket) {
 }
 
 // update is what is new of a connection. The kernel tells when bytes moved; where
-// it does not, a queue that has changed has moved just now.
+// it does not, a queue that has changed has moved just now. So may a connection have
+// that the program has reset: the kernel forgets all but the peer's address.
 func (c *conn) update(s *tcp.Socket, now time.Time, known bool) {
 	queues := [2]uint32{s.Unread, s.Unsent}
 	switch {
+	case s.Remote.Port() == 0: // reset
+		c.moved = now
 	case s.Timed:
 		c.moved = later(c.moved, moved(s, now))
 	case !known || queues != c.queues:
 		c.moved = now
 	}
-	c.port, c.peer, c.received, c.queues = s.Local.Port(), s.Remote.Addr(), s.Info.Received, queues
+	c.port, c.peer, c.received, c.queues = s.Local.Port(), s.Remote.Addr(), max(c.received, s.Info.Received), queues
 	c.accepted = c.accepted || s.Inode != 0
 }
 
@@ -186,15 +189,13 @@ func (j *Judge) Done(whole bool) {
 		j.judged = false
 		return
 	}
-	for id, c := range j.conns {
-		if c.look != j.looks { // gone unseen: a byte may have moved until now
-			c.moved = j.now
-			j.closed(id, c, j.now)
-		}
+	for c := range j.conns.unseen(j.looks) {
+		c.moved = j.now // a byte may have moved until now
+		j.closed(c, j.now)
 	}
 	t := &j.look
 	if t.queued > 0 || t.handshaking {
-		j.Lost(j.now)
+		j.activity.add(activity{j.now, j.now})
 	}
 	since := j.last.activity
 	moves := t.progress || j.answered || t.inFlight > 0 || t.queued == 0 || t.moved.After(since.moved)
@@ -210,26 +211,27 @@ func (j *Judge) Done(whole bool) {
 // Gone is told of a connection that was closed, as the kernel last knew it. Many
 // are so short that no look sees them.
 func (j *Judge) Gone(now time.Time, s *tcp.Socket) {
-	if j.ignored(s) || s.Remote.Port() == 0 { // a listener, or never connected
+	if j.ignored(s) || s.Remote.Addr().IsUnspecified() { // a listener, or never connected
 		return
 	}
-	id := identity(s)
-	c, known := j.conns[id]
+	c, known := j.conns.take(identity(s))
 	if !known {
 		c.opened = now
 		j.count(now)
 	}
 	c.update(s, now, known)
 	j.answered = j.answered || s.Info.Sent > 0
-	j.closed(id, c, now)
+	j.closed(c, now)
 }
 
 // Lost is told that something is, or may have gone, on unseen: that is activity.
-func (j *Judge) Lost(now time.Time) { j.activity.add(activity{now, now}) }
+func (j *Judge) Lost(now time.Time) {
+	j.lost = true
+	j.activity.add(activity{now, now})
+}
 
-// closed forgets a connection, but not when it was active.
-func (j *Judge) closed(id uint64, c conn, now time.Time) {
-	delete(j.conns, id)
+// closed remembers when a connection was active that is no more.
+func (j *Judge) closed(c conn, now time.Time) {
 	if c.opened.IsZero() || now.Sub(c.opened) > brief || c.received > few || !j.beat(c) {
 		j.activity.add(c.activity)
 		j.note(&c)
@@ -282,6 +284,7 @@ func (j *Judge) silentSince(at time.Time) bool {
 // Report is what there is to tell of a hold.
 type Report struct {
 	Accepted          int        // connections since the start
+	More              bool       // and others that nobody has seen, perhaps
 	LastNew, LastByte time.Time  // zero: none, as far as it counts
 	LastOther         time.Time  // the last new connection that is no part of a pattern
 	LastPeer          netip.Addr // who was active last, and is no part of one; invalid: nobody
@@ -297,7 +300,7 @@ func (j *Judge) Report() Report {
 	j.lengthen(int(j.now.Sub(j.start) / time.Second))
 	a, others := j.total(j.cfg.IgnoreProbes), j.total(true)
 	return Report{
-		Accepted: j.accepted, LastNew: a.opened, LastByte: a.moved,
+		Accepted: j.accepted, More: j.lost, LastNew: a.opened, LastByte: a.moved,
 		LastOther: others.opened, LastPeer: j.latest.peer,
 		Listeners: j.last.listeners, Open: j.last.open, InFlight: j.last.inFlight, GivenUp: j.last.givenUp,
 		PerSecond: slices.Clone(j.perSecond), Patterns: j.patterns(),

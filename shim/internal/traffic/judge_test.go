@@ -130,6 +130,12 @@ func TestReport(t *testing.T) {
 	if len(r.Patterns) != 1 || r.Patterns[0] != want {
 		t.Errorf("patterns %v, want %v", r.Patterns, want)
 	}
+	if r.More {
+		t.Error("as if some were lost")
+	}
+	if j.Lost(start); !j.Report().More {
+		t.Error("as if none were lost")
+	}
 	if r.Accepted != 11 || r.Open != 3 || r.InFlight != 1 || r.GivenUp != 0 {
 		t.Errorf("%+v", r)
 	}
@@ -236,5 +242,33 @@ func TestNothingAllocated(t *testing.T) {
 	look()
 	if n := testing.AllocsPerRun(10, look); n > 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// TestReset: a connection that the program has reset counts, though all that is told
+// of it in the end is where it came from; a listener that is closed does not.
+func TestReset(t *testing.T) {
+	for _, seen := range []bool{false, true} {
+		w := world{}
+		j := New(Config{QuietFor: s(3), MaxSilence: s(30), Poll: s(0.25)}, start)
+		l := answered(-5)
+		l.id = 7
+		if seen {
+			w.lives = []life{l}
+		}
+		w.look(j, 0)
+		sock := l.at(s(1))
+		sock.State, sock.Unsent = tcp.Close, 65538
+		sock.Info = tcp.Info{LastReceived: s(1e6)}
+		for _, end := range []string{"0.0.0.0:0", "[::]:0", "10.0.0.1:0"} {
+			sock.Remote = netip.MustParseAddrPort(end)
+			j.Gone(start.Add(s(1)), &sock)
+		}
+		w.lives = nil
+		w.look(j, s(1))
+		r := j.Report()
+		if (r.Accepted == 1) == seen || !r.LastByte.Equal(start.Add(s(1))) || j.Verdict().Quiet {
+			t.Errorf("%+v", r)
+		}
 	}
 }

@@ -16,8 +16,10 @@ type Peer struct {
 // most of them.
 func (j *Judge) Peers(most int) (list []Peer) {
 	open := map[netip.Addr]int{}
-	for _, c := range j.conns {
-		open[c.peer]++
+	for i := range j.conns.slots {
+		if s := &j.conns.slots[i]; s.used {
+			open[s.peer]++
+		}
 	}
 	for addr, n := range open {
 		list = append(list, Peer{addr, n})

@@ -1,0 +1,51 @@
+package shim
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
+)
+
+// TestFlood: while too many connections end for anybody to listen, there is
+// activity; when they no longer do, each is heard of again. The looks' times are
+// not the clock's.
+func TestFlood(t *testing.T) {
+	if noNamespaces != "" {
+		t.Skip("no namespaces: ", noNamespaces)
+	}
+	l := must(net.Listen("tcp", "127.0.0.1:0"))
+	defer l.Close()
+	start := time.Now()
+	cfg := traffic.Config{QuietFor: 3 * time.Second, MaxSilence: 30 * time.Second, Poll: 250 * time.Millisecond}
+	port := uint16(l.Addr().(*net.TCPAddr).Port)
+	w := newWatcher(&plan{traffic: cfg, ports: []uint16{port}, stop: stop.Config{Gate: stop.Gate{Until: stop.Quiet}}}, start)
+	w.open(w.plan.ports, false)
+	defer w.close()
+	look := func(at float64, want stop.Look) {
+		t.Helper()
+		if got := w.look(start.Add(time.Duration(at * float64(time.Second)))); got != want {
+			t.Errorf("at %v s: %v, want %v", at, got, want)
+		}
+	}
+	look(0, stop.Busy)
+	look(3, stop.Calm)
+	w.flood.Heard(start.Add(3100*time.Millisecond), 1e6)
+	w.events.Close()
+	w.events = nil
+	look(3.2, stop.Busy)
+	look(4, stop.Busy)
+	look(4.2, stop.Busy) // what came before that was not heard
+	if w.events == nil {
+		t.Fatal("it does not listen again")
+	}
+	look(7.1, stop.Busy)
+	look(7.2, stop.Calm)
+	client := must(net.Dial("tcp", l.Addr().String()))
+	must(l.Accept()).Close()
+	client.Close()
+	eventually(t, "it is heard of", func() bool { w.see(start.Add(7300*time.Millisecond), w.judge); return w.judge.Report().Accepted == 1 })
+	look(7.4, stop.Busy)
+}

@@ -1,0 +1,54 @@
+package traffic
+
+import (
+	"testing"
+	"time"
+)
+
+// TestFlood: at a steady rate, told at each look, one leaves above the limit and at
+// no time below it, however far apart the looks are; a burst is no flood.
+func TestFlood(t *testing.T) {
+	for _, poll := range []time.Duration{s(0.01), s(0.1), s(0.25), s(1)} {
+		for rate, want := range map[float64]bool{0: false, 19_900: false, 20_100: true, 1e6: true} {
+			var f Flood
+			left := false
+			for now := start; now.Before(start.Add(s(5))); now = now.Add(poll) {
+				ended := int(rate * poll.Seconds())
+				if now == start {
+					ended = 0
+				}
+				left = left || f.Heard(now, ended)
+			}
+			if left != want {
+				t.Errorf("%v a second, every %v: left is %v", rate, poll, left)
+			}
+		}
+	}
+	var f Flood
+	for now := start; now.Before(start.Add(s(10))); now = now.Add(s(1)) {
+		for i := range 100 {
+			if f.Heard(now.Add(time.Duration(i)*s(0.01)), map[int]int{50: 4000}[i]) {
+				t.Fatal("a burst was too much")
+			}
+		}
+	}
+}
+
+// TestRespite: it is over after a second, once, and may begin anew.
+func TestRespite(t *testing.T) {
+	var f Flood
+	f.Heard(start, 0)
+	for round := range 3 {
+		from := start.Add(s(10 * float64(round+1)))
+		if f.Lasts() || f.Over(from) {
+			t.Fatal("it lasts before it began")
+		}
+		f.Heard(from, 0)
+		if now := from.Add(s(0.25)); !f.Heard(now, 5001) || !f.Lasts() || f.Over(now.Add(s(0.99))) || !f.Lasts() {
+			t.Fatal("it does not last")
+		}
+		if f.Over(from.Add(s(1.25))) != true || f.Lasts() || f.Over(from.Add(s(1.26))) {
+			t.Fatal("it is not over")
+		}
+	}
+}

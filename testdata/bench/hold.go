@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// held is a lameduck that holds until it is told again, and what it says.
+type held struct {
+	*box
+	says *bufio.Reader
+}
+
+// hold boots a lameduck that holds for the crowd's sake; its command is of no
+// account.
+func (c *crowd) hold(lameduck contender) *held {
+	lameduck.prefix = append(lameduck.prefix[:1:1], "--until=drained", "--delay=0", "--max-delay=60", "--grace-period=90",
+		fmt.Sprintf("--count-port=%d", c.addr.Port), "--")
+	out, in, err := os.Pipe()
+	check(err)
+	defer in.Close()
+	h := &held{&box{lameduck, boot(lameduck.with("/bin/sh", "-c", "echo ready; exec sleep 1000"), in, in), out}, bufio.NewReader(out)}
+	h.line()
+	h.stop()
+	return h
+}
+
+// stop sends TERM, and is what is said to it.
+func (h *held) stop() string {
+	check(unix.Kill(h.pid, unix.SIGTERM))
+	return h.line()
+}
+
+func (h *held) line() string { return must(h.says.ReadString('\n')) }
+
+// perTenSeconds is how many looks a hold takes in that time, unless told otherwise.
+const perTenSeconds = 40
+
+// hold takes the processor time of holds, scaled to ten seconds; and of ss, run
+// as often as they look.
+func (f figures) hold(lameduck contender, c *crowd, path string, e effort) {
+	for range e.holds {
+		h := c.hold(lameduck)
+		before := h.cpu()
+		time.Sleep(e.hold)
+		f.add(hold, lameduck, micro(h.cpu()-before)/1000*float64(10*time.Second)/float64(e.hold))
+		h.close()
+	}
+	for range e.looks {
+		if path != "" {
+			f.add(hold, contender{name: ss}, micro(c.ss(path))/1000*perTenSeconds)
+		}
+	}
+}
+
+// A rush is so many short connections in each of so many parts of a second.
+const (
+	rushRate  = 10_000
+	rushParts = 100
+)
+
+// rush counts the short connections that a hold is not told of; where it says
+// itself that there were more, none.
+func (f figures) rush(lameduck contender, length time.Duration) {
+	c := newCrowd()
+	defer c.close()
+	h := c.hold(lameduck)
+	defer h.close()
+	time.Sleep(settle) // nobody looks yet at the trigger itself
+	start := time.Now()
+	for next := start; time.Since(start) < length; {
+		for range rushRate / rushParts {
+			c.short()
+		}
+		next = next.Add(time.Second / rushParts)
+		time.Sleep(time.Until(next))
+	}
+	rate := float64(c.made) / time.Since(start).Seconds()
+	time.Sleep(time.Second) // a look more, and no double TERM
+	report := h.stop()
+	found := newConnections.FindStringSubmatch(report)
+	if found == nil {
+		check(fmt.Errorf("the report says nothing of connections: %s", report))
+	}
+	told := must(strconv.Atoi(found[2]))
+	if found[1] != "" {
+		told = max(told, c.made)
+	}
+	f.add(unseen, lameduck, float64(c.made-told))
+	fmt.Printf("%d short connections, %.0f a second: the report has %s\n", c.made, rate, found[0])
+}
+
+var newConnections = regexp.MustCompile(`(at least )?(\d+) new connections`)
