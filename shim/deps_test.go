@@ -23,6 +23,7 @@ var walls = map[string][]string{
 		module + "shim/internal/sockdiag", module + "shim/internal/stderr", module + "shim/internal/stop", module + "shim/internal/tcp",
 		module + "shim/internal/traffic", "golang.org/x/sys/unix"},
 	"shim/internal/proc":     {module + "shim/internal/sig", "golang.org/x/sys/unix"},
+	"shim/internal/health":   {"golang.org/x/sys/unix"},
 	"shim/internal/procnet":  {module + "shim/internal/tcp", "golang.org/x/sys/unix"},
 	"shim/internal/scope":    {module + "shim/internal/procnet", module + "shim/internal/tcp", "golang.org/x/sys/unix"},
 	"shim/internal/sockdiag": {module + "shim/internal/tcp", "golang.org/x/sys/unix"},
