@@ -11,8 +11,10 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/iotest"
 )
 
 // TestHTTP: requests reach the app, one a connection or many.
@@ -94,34 +96,43 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// TestBackpressure: much goes both ways at once, while at first nobody reads; and
-// then slowly.
+// TestBackpressure: much goes both ways at once, and nobody reads until both
+// writers are stuck; all of it arrives.
 func TestBackpressure(t *testing.T) {
-	const size = 8 << 20 // more than socket buffers take
+	const size, piece = 16 << 20, 64 << 10 // more than socket buffers take
 	_, client, server := through(t)
 	data := make([]byte, size)
 	rand.Read(data)
+	var written atomic.Int64
 	var all sync.WaitGroup
-	for _, ends := range [][2]*net.TCPConn{{client, server}, {server, client}} {
-		from, to := ends[0], ends[1]
-		must(t, to.SetReadBuffer(8<<10))
+	for _, end := range []*net.TCPConn{client, server} {
 		all.Go(func() {
-			if _, err := from.Write(data); err != nil {
-				t.Error(err)
-			}
-			from.CloseWrite()
-		})
-		all.Go(func() {
-			var got bytes.Buffer
-			for piece := make([]byte, 4<<10); ; {
-				n, err := to.Read(piece)
-				got.Write(piece[:n])
-				if err != nil {
-					if err != io.EOF || !bytes.Equal(got.Bytes(), data) {
-						t.Errorf("%d bytes came of %d, or others: %v", got.Len(), size, err)
-					}
+			for i := 0; i < size; i += piece {
+				if _, err := end.Write(data[i : i+piece]); err != nil {
+					t.Error(err)
 					return
 				}
+				written.Add(piece)
+			}
+			end.CloseWrite()
+		})
+	}
+	last, same := int64(0), 0
+	wait(t, "both to be stuck", func() bool {
+		if now := written.Load(); now != last {
+			last, same = now, 0
+		}
+		same++
+		return same > 100
+	})
+	if last == 2*size {
+		t.Error("all went at once: nothing was tried")
+	}
+	for _, end := range []*net.TCPConn{client, server} {
+		all.Go(func() {
+			got, err := io.ReadAll(iotest.HalfReader(end))
+			if err != nil || !bytes.Equal(got, data) {
+				t.Errorf("%d bytes came of %d, or others: %v", len(got), size, err)
 			}
 		})
 	}

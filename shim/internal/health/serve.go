@@ -143,9 +143,10 @@ func (l *Listener) serve(s *slot) {
 }
 
 // accept takes in those who wait. Where no descriptor is free somebody must go;
-// where nobody is there to go, it is tried again later.
+// where nobody is there to go, it is tried again later. Only of the first is it
+// certain that he waits: without a descriptor the kernel does not look.
 func (l *Listener) accept() {
-	for range burst {
+	for i := range burst {
 		client, _, err := unix.Accept4(l.fd, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
 		switch {
 		case err == nil:
@@ -153,6 +154,8 @@ func (l *Listener) accept() {
 		case err == unix.EAGAIN:
 			return
 		case gone(err):
+		case i > 0 && scarce(err):
+			return
 		case !scarce(err) || !l.evict(nil):
 			l.paused = l.now.Add(l.limits.pause)
 			return

@@ -28,6 +28,9 @@ func Parse(text string) (Spec, error) {
 	if !passes {
 		return s, nil
 	}
+	if strings.Contains(target, "=") {
+		return Spec{}, fmt.Errorf("%q has more than one target: %s", text, form)
+	}
 	if s.Target, err = parseAddress(target); err != nil {
 		return Spec{}, fmt.Errorf("%q has nothing to pass checks to: %w", text, err)
 	}

@@ -251,11 +251,12 @@ func TestTimes(t *testing.T) {
 	}
 	l.Stop(Fail)
 	heeded(t, l, Fail)
-	asking, answered := dial(t, l.addr()), dial(t, l.addr())
+	asking := dial(t, l.addr())
 	io.WriteString(asking, "GET / HTT")
 	if _, err := io.ReadAll(asking); !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("%v", err)
 	}
+	answered := dial(t, l.addr())
 	io.WriteString(answered, "GET / HTTP/1.1\r\n\r\n")
 	if got, err := io.ReadAll(answered); err != nil || string(got) != unhealthy {
 		t.Errorf("%q, %v", got, err)
