@@ -1,9 +1,9 @@
 package health
 
 import (
+	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -75,66 +75,86 @@ func TestLeastWorthy(t *testing.T) {
 	}
 }
 
+// rounds serves by hand until it is ok, without ever waiting.
+func rounds(t *testing.T, l *Listener, what string, ok func() bool) {
+	t.Helper()
+	wait(t, what, func() bool {
+		l.poke()
+		l.round()
+		return ok()
+	})
+}
+
+// clients counts who is there.
+func (l *Listener) clients() (n int) {
+	for i := range l.slots {
+		if l.slots[i].phase != free {
+			n++
+		}
+	}
+	return n
+}
+
 // TestIdle: without clients there is no deadline, and nothing to look at but who may
 // come.
 func TestIdle(t *testing.T) {
 	l := open(t, loopbackOnly())
-	l.now = time.Now()
-	if l.gather(); len(l.polled) != 2 || l.timeout() != -1 {
-		t.Errorf("%v, %d ms", l.polled, l.timeout())
+	look := func(clients, polled int, deadline bool) {
+		t.Helper()
+		rounds(t, l, fmt.Sprint(clients, " clients"), func() bool { return l.clients() == clients })
+		if l.gather(); len(l.polled) != polled || l.timeout() < 0 == deadline {
+			t.Errorf("with %d clients it looks at %v for %d ms", clients, l.polled, l.timeout())
+		}
 	}
+	look(0, 2, false)
 	c := dial(t, l.addr())
-	l.round()
-	if l.gather(); len(l.polled) != 3 || l.timeout() <= 0 {
-		t.Errorf("with a client: %v, %d ms", l.polled, l.timeout())
-	}
+	look(1, 3, true)
 	c.Close()
-	l.round()
-	if l.gather(); len(l.polled) != 2 || l.timeout() != -1 {
-		t.Errorf("afterwards: %v, %d ms", l.polled, l.timeout())
-	}
+	look(0, 2, false)
 }
 
-// TestScarce: where no descriptor is free, it waits rather than spins; with one it
-// gives a silent client up for the next.
+// TestScarce: where no descriptor is free, it waits rather than spins.
 func TestScarce(t *testing.T) {
 	l := open(t, loopbackOnly())
-	first, second := dial(t, l.addr()), dial(t, l.addr())
 	l.limits.pause = time.Hour
+	c := dial(t, l.addr())
 	restore := exhaust(t)
-	l.round()
-	if l.gather(); l.at != -1 || l.timeout() < 1000 || len(l.polled) != 1 {
+	rounds(t, l, "accept to fail", func() bool { return !l.paused.IsZero() })
+	l.gather()
+	if l.at != -1 || l.timeout() < 1000 || len(l.polled) != 1 {
 		t.Errorf("it looks at %v for %d ms", l.polled, l.timeout())
 	}
 	restore()
-	l.limits.pause, l.paused = time.Second, time.Time{}
-	io.WriteString(second, "GET / HTTP/1.1\r\n\r\n")
-
-	more := dial(t, l.addr())
-	io.WriteString(more, "GET / HTTP/1.1\r\n\r\n")
-	l.round() // takes all three
-	l.round() // answers two
-	for _, c := range []*net.TCPConn{second, more} {
-		if status, _ := response(t, c, "GET"); status != 200 {
-			t.Error(status)
-		}
-	}
-	for l.slots[1].phase != free || l.slots[2].phase != free {
-		second.Close()
-		more.Close()
-		l.round()
-	}
-	third := dial(t, l.addr())
-	io.WriteString(third, "GET / HTTP/1.1\r\n\r\n")
-	restore = exhaust(t)
-	l.round()
-	restore()
-	l.round()
-	if status, _ := response(t, third, "GET"); status != 200 {
+	l.paused = time.Time{}
+	io.WriteString(c, "GET / HTTP/1.1\r\n\r\n")
+	rounds(t, l, "an answer", func() bool { return l.slots[0].phase == lingering })
+	if status, _ := response(t, c, "GET"); status != 200 {
 		t.Error(status)
 	}
-	if _, err := first.Read(make([]byte, 1)); err == nil {
-		t.Error("the silent one is still there")
+}
+
+// TestScarceButOne: where no descriptor is free, a silent client is given up for the
+// next one, and that one for nobody.
+func TestScarceButOne(t *testing.T) {
+	l := open(t, loopbackOnly())
+	silent := dial(t, l.addr())
+	rounds(t, l, "a client", func() bool { return l.clients() == 1 })
+	began := l.slots[0].until
+	next := dial(t, l.addr())
+	restore := exhaust(t)
+	rounds(t, l, "another in its place", func() bool { return l.clients() == 1 && l.slots[0].until != began })
+	for range 10 {
+		l.poke()
+		l.round()
+	}
+	restore()
+	io.WriteString(next, "GET / HTTP/1.1\r\n\r\n")
+	rounds(t, l, "an answer", func() bool { return l.slots[0].phase == lingering })
+	if status, _ := response(t, next, "GET"); status != 200 {
+		t.Error(status)
+	}
+	if _, err := silent.Read(make([]byte, 1)); !errors.Is(err, unix.ECONNRESET) {
+		t.Errorf("the silent one: %v", err)
 	}
 }
 
@@ -143,17 +163,15 @@ func exhaust(t *testing.T) (restore func()) {
 	t.Helper()
 	var was unix.Rlimit
 	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &was))
-	var taken []int
-	highest := 0
-	for { // so that there is no gap below
-		fd, err := unix.Dup(2)
-		must(t, err)
-		taken = append(taken, fd)
-		if highest = max(highest, fd); len(taken) > 64 {
-			break
+	next, err := unix.Dup(2)
+	must(t, err)
+	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(next + 1), Max: was.Max}))
+	taken := []int{next}
+	for err == nil { // gaps below
+		if next, err = unix.Dup(2); err == nil {
+			taken = append(taken, next)
 		}
 	}
-	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(highest + 1), Max: was.Max}))
 	return func() {
 		must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &was))
 		for _, fd := range taken {
