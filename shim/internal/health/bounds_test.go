@@ -158,6 +158,29 @@ func TestScarceButOne(t *testing.T) {
 	}
 }
 
+// TestScarceTarget: where there is a descriptor for a client, and none for the
+// connection to the app, a silent client is given up for that.
+func TestScarceTarget(t *testing.T) {
+	l := open(t, loopback(web(t, "127.0.0.1:0")))
+	silent := dial(t, l.addr())
+	rounds(t, l, "a client", func() bool { return l.slots[0].phase == passing })
+	next := dial(t, l.addr())
+	spare, err := unix.Dup(2)
+	must(t, err)
+	restore := exhaust(t)
+	unix.Close(spare)
+	rounds(t, l, "another client", func() bool { return l.slots[0].phase == free && l.slots[1].phase == passing })
+	restore()
+	io.WriteString(next, "GET / HTTP/1.0\r\n\r\n")
+	rounds(t, l, "an answer", func() bool { return l.slots[1].answered })
+	if status, _ := response(t, next, "GET"); status != 200 {
+		t.Error(status)
+	}
+	if _, err := silent.Read(make([]byte, 1)); !errors.Is(err, unix.ECONNRESET) {
+		t.Errorf("the silent one: %v", err)
+	}
+}
+
 // exhaust lets this process open nothing more.
 func exhaust(t *testing.T) (restore func()) {
 	t.Helper()
