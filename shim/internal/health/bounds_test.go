@@ -161,7 +161,8 @@ func TestScarceButOne(t *testing.T) {
 // TestScarceTarget: where there is a descriptor for a client, and none for the
 // connection to the app, a silent client is given up for that.
 func TestScarceTarget(t *testing.T) {
-	l := open(t, loopback(web(t, "127.0.0.1:0")))
+	a, at := app(t, "127.0.0.1:0") // it does not accept yet, which would take one
+	l := open(t, loopback(at))
 	silent := dial(t, l.addr())
 	rounds(t, l, "a client", func() bool { return l.slots[0].phase == passing })
 	next := dial(t, l.addr())
@@ -171,11 +172,11 @@ func TestScarceTarget(t *testing.T) {
 	unix.Close(spare)
 	rounds(t, l, "another client", func() bool { return l.slots[0].phase == free && l.slots[1].phase == passing })
 	restore()
-	io.WriteString(next, "GET / HTTP/1.0\r\n\r\n")
-	rounds(t, l, "an answer", func() bool { return l.slots[1].answered })
-	if status, _ := response(t, next, "GET"); status != 200 {
-		t.Error(status)
-	}
+	accept(t, a).Close() // the silent one's
+	server := accept(t, a)
+	io.WriteString(next, "GET")
+	rounds(t, l, "the request", func() bool { return l.slots[1].spoke && l.slots[1].up.empty() })
+	hear(t, server, "GET")
 	if _, err := silent.Read(make([]byte, 1)); !errors.Is(err, unix.ECONNRESET) {
 		t.Errorf("the silent one: %v", err)
 	}

@@ -19,9 +19,9 @@
 // we look again in a second. Half a close is passed on as half a close, a reset
 // (or a refusal) as a reset. No write raises PIPE.
 //
-// Under Fail and Close what is in progress ends by itself; a connection whose last
-// byte went to the client is between two requests, and the next is no longer
-// passed on. What does not begin as HTTP/1 does (TLS; HTTP/2 or a handshake in
+// Under Fail and Close what is in progress ends by itself; a connection on which the
+// client has said nothing yet, or whose last byte went to the client, is before a
+// request, which is no longer passed on. What does not begin as HTTP/1 does (TLS; HTTP/2 or a handshake in
 // progress, where both sides talk by turns) cannot be given an answer, and is reset.
 //
 // See poll(2), accept(2), shutdown(2), socket(7), tcp(7), ip(7), ipv6(7),

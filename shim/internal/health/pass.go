@@ -108,7 +108,7 @@ func (l *Listener) write(s *slot) {
 // turned reports whether what the client says now is a new request, which is no
 // longer to be passed on. That it will say no more is none.
 func (l *Listener) turned(s *slot) bool {
-	if l.during() == Pass || s.phase != passing || !s.answered || !s.down.empty() || s.down.eof {
+	if l.during() == Pass || s.spoke && !s.answered || !s.down.empty() || s.down.eof {
 		return false
 	}
 	n, _, err := unix.Recvfrom(s.client, s.up.buffer()[:1], unix.MSG_PEEK)

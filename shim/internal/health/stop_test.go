@@ -122,6 +122,21 @@ func TestHalfClosedInProgress(t *testing.T) {
 	}
 }
 
+// TestSilentBeforeStop: a request is a new one though its connection is older than
+// the stop.
+func TestSilentBeforeStop(t *testing.T) {
+	l, client, server := through(t)
+	l.Stop(Fail)
+	heeded(t, l, Fail)
+	io.WriteString(client, "GET / HTTP/1.1\r\n\r\n")
+	if status, _ := response(t, client, "GET"); status != 503 {
+		t.Error(status)
+	}
+	if n, err := server.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("the app got %d bytes of it, %v", n, err)
+	}
+}
+
 // TestKeptAlive: a pool's idle connection gets 503 too, and the app never hears of it.
 func TestKeptAlive(t *testing.T) {
 	l := serve(t, loopback(web(t, "127.0.0.1:0")))
