@@ -24,6 +24,7 @@ var walls = map[string][]string{
 		module + "shim/internal/traffic", "golang.org/x/sys/unix"},
 	"shim/internal/alive":    {"golang.org/x/sys/unix"},
 	"shim/internal/proc":     {module + "shim/internal/sig", "golang.org/x/sys/unix"},
+	"shim/internal/health":   {"golang.org/x/sys/unix"},
 	"shim/internal/procnet":  {module + "shim/internal/tcp", "golang.org/x/sys/unix"},
 	"shim/internal/scope":    {module + "shim/internal/procnet", module + "shim/internal/tcp", "golang.org/x/sys/unix"},
 	"shim/internal/sockdiag": {module + "shim/internal/tcp", "golang.org/x/sys/unix"},

@@ -1,0 +1,277 @@
+package health
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// soon is how soon a check is answered beside a crowd.
+const soon = time.Second
+
+// TestSilentCrowd: 500 clients that connect and say nothing do not keep a check from
+// being answered, whether it comes among them or behind.
+func TestSilentCrowd(t *testing.T) {
+	for name, target := range map[string]netip.AddrPort{"passed": web(t, "127.0.0.1:0"), "own": {}} {
+		t.Run(name, func(t *testing.T) {
+			l := serve(t, loopback(target))
+			worst := time.Duration(0)
+			for i := range 500 {
+				dial(t, l.addr())
+				if i%50 == 49 {
+					start := time.Now()
+					if status, _, err := check(fresh(), l.url()); status != 200 {
+						t.Errorf("behind %d: %d, %v", i+1, status, err)
+					}
+					worst = max(worst, time.Since(start))
+				}
+			}
+			if t.Logf("at worst %v", worst); worst > soon {
+				t.Errorf("a check took %v", worst)
+			}
+		})
+	}
+}
+
+// TestBusyCheckStays: a check that the app works on outlives the silent.
+func TestBusyCheckStays(t *testing.T) {
+	l, client, server := through(t)
+	say(t, client, server, "GET")
+	for range 5 * slots {
+		dial(t, l.addr())
+	}
+	say(t, server, client, "answer")
+}
+
+// TestLeastWorthy: who goes when there is no room.
+func TestLeastWorthy(t *testing.T) {
+	l := open(t, loopbackOnly())
+	now := time.Now()
+	order := []slot{
+		{phase: lingering, spoke: true, moved: now},
+		{phase: asking, moved: now.Add(-2 * time.Second)},
+		{phase: connecting, moved: now.Add(-time.Second)},
+		{phase: passing, spoke: true, moved: now.Add(-time.Hour)},
+		{phase: passing, spoke: true, moved: now},
+	}
+	for i, s := range order {
+		s.index, s.client, s.target = len(order)-1-i, -1, -1
+		l.slots[s.index] = s
+	}
+	for i := range order {
+		if l.slots[len(order)-1-i].phase == free || !l.evict(nil) || l.slots[len(order)-1-i].phase != free {
+			t.Fatalf("%+v did not go first", order[i])
+		}
+	}
+	if l.evict(nil) {
+		t.Error("nobody is there, and yet somebody went")
+	}
+}
+
+// rounds serves by hand until it is ok, without ever waiting.
+func rounds(t *testing.T, l *Listener, what string, ok func() bool) {
+	t.Helper()
+	wait(t, what, func() bool {
+		l.poke()
+		l.round()
+		return ok()
+	})
+}
+
+// clients counts who is there.
+func (l *Listener) clients() (n int) {
+	for i := range l.slots {
+		if l.slots[i].phase != free {
+			n++
+		}
+	}
+	return n
+}
+
+// TestIdle: without clients there is no deadline, and nothing to look at but who may
+// come.
+func TestIdle(t *testing.T) {
+	l := open(t, loopbackOnly())
+	look := func(clients, polled int, deadline bool) {
+		t.Helper()
+		rounds(t, l, fmt.Sprint(clients, " clients"), func() bool { return l.clients() == clients })
+		if l.gather(); len(l.polled) != polled || l.timeout() < 0 == deadline {
+			t.Errorf("with %d clients it looks at %v for %d ms", clients, l.polled, l.timeout())
+		}
+	}
+	look(0, 2, false)
+	c := dial(t, l.addr())
+	look(1, 3, true)
+	c.Close()
+	look(0, 2, false)
+}
+
+// TestScarce: where no descriptor is free, it waits rather than spins.
+func TestScarce(t *testing.T) {
+	l := open(t, loopbackOnly())
+	l.limits.pause = time.Hour
+	c := dial(t, l.addr())
+	restore := exhaust(t)
+	rounds(t, l, "accept to fail", func() bool { return !l.paused.IsZero() })
+	l.gather()
+	if l.at != -1 || l.timeout() < 1000 || len(l.polled) != 1 {
+		t.Errorf("it looks at %v for %d ms", l.polled, l.timeout())
+	}
+	restore()
+	l.paused = time.Time{}
+	io.WriteString(c, "GET / HTTP/1.1\r\n\r\n")
+	rounds(t, l, "an answer", func() bool { return l.slots[0].phase == lingering })
+	if status, _ := response(t, c, "GET"); status != 200 {
+		t.Error(status)
+	}
+}
+
+// TestScarceButOne: where no descriptor is free, a silent client is given up for the
+// next one, and that one for nobody.
+func TestScarceButOne(t *testing.T) {
+	l := open(t, loopbackOnly())
+	silent := dial(t, l.addr())
+	rounds(t, l, "a client", func() bool { return l.clients() == 1 })
+	began := l.slots[0].until
+	next := dial(t, l.addr())
+	restore := exhaust(t)
+	rounds(t, l, "another in its place", func() bool { return l.clients() == 1 && l.slots[0].until != began })
+	for range 10 {
+		l.poke()
+		l.round()
+	}
+	restore()
+	io.WriteString(next, "GET / HTTP/1.1\r\n\r\n")
+	rounds(t, l, "an answer", func() bool { return l.slots[0].phase == lingering })
+	if status, _ := response(t, next, "GET"); status != 200 {
+		t.Error(status)
+	}
+	if _, err := silent.Read(make([]byte, 1)); !errors.Is(err, unix.ECONNRESET) {
+		t.Errorf("the silent one: %v", err)
+	}
+}
+
+// TestScarceTarget: where there is a descriptor for a client, and none for the
+// connection to the app, a silent client is given up for that.
+func TestScarceTarget(t *testing.T) {
+	a, at := app(t, "127.0.0.1:0") // it does not accept yet, which would take one
+	l := open(t, loopback(at))
+	silent := dial(t, l.addr())
+	rounds(t, l, "a client", func() bool { return l.slots[0].phase == passing })
+	next := dial(t, l.addr())
+	spare, err := unix.Dup(2)
+	must(t, err)
+	restore := exhaust(t)
+	unix.Close(spare)
+	rounds(t, l, "another client", func() bool { return l.slots[0].phase == free && l.slots[1].phase == passing })
+	restore()
+	accept(t, a).Close() // the silent one's
+	server := accept(t, a)
+	io.WriteString(next, "GET")
+	rounds(t, l, "the request", func() bool { return l.slots[1].spoke && l.slots[1].up.empty() })
+	hear(t, server, "GET")
+	if _, err := silent.Read(make([]byte, 1)); !errors.Is(err, unix.ECONNRESET) {
+		t.Errorf("the silent one: %v", err)
+	}
+}
+
+// exhaust lets this process open nothing more.
+func exhaust(t *testing.T) (restore func()) {
+	t.Helper()
+	var was unix.Rlimit
+	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &was))
+	next, err := unix.Dup(2)
+	must(t, err)
+	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(next + 1), Max: was.Max}))
+	taken := []int{next}
+	for err == nil { // gaps below
+		if next, err = unix.Dup(2); err == nil {
+			taken = append(taken, next)
+		}
+	}
+	return func() {
+		must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &was))
+		for _, fd := range taken {
+			unix.Close(fd)
+		}
+	}
+}
+
+// TestOutgoing: each connection that the app saw is known as ours, while it is open
+// and for whoever asks since then, and no other is.
+func TestOutgoing(t *testing.T) {
+	seen := make(chan netip.AddrPort, 100)
+	at := webOf(t, "127.0.0.1:0", func(w http.ResponseWriter, r *http.Request) {
+		seen <- netip.MustParseAddrPort(r.RemoteAddr)
+	})
+	l := serve(t, loopback(at))
+	start := time.Now()
+	var want []netip.AddrPort
+	for range 50 {
+		wantCheck(t, fresh(), l.url(), 200, "")
+		local := <-seen
+		if got := l.Outgoing(nil, start); !slices.Contains(got, Passed{Local: local, Target: at}) {
+			t.Fatalf("%v is not in %v", local, got)
+		}
+		want = append(want, local)
+	}
+	wantCheck(t, fresh(), fmt.Sprintf("http://%v/", at), 200, "")
+	if direct := <-seen; slices.Contains(want, direct) {
+		t.Skip("the kernel gave a port out again")
+	} else if slices.Contains(l.Outgoing(nil, start), Passed{Local: direct, Target: at}) {
+		t.Error("a direct connection is taken for ours")
+	}
+	wait(t, "all to be gone", func() bool { return len(l.Outgoing(nil, time.Now())) == 0 })
+	if got := l.Outgoing(nil, start); len(got) != len(want) {
+		t.Errorf("%d are known, want %d", len(got), len(want))
+	}
+	own := serve(t, loopbackOnly())
+	wantCheck(t, fresh(), own.url(), 200, "ok\n")
+	if got := own.Outgoing(nil, start); len(got) != 0 {
+		t.Errorf("without a target: %v", got)
+	}
+}
+
+// TestLedger: it is bounded, and the oldest go first.
+func TestLedger(t *testing.T) {
+	var g ledger
+	start := time.Now()
+	made := func(i int) Passed {
+		return Passed{Local: netip.AddrPortFrom(netip.IPv6Loopback(), uint16(i+1))}
+	}
+	for i := range 3 * remembered {
+		must(t, g.enter(i%slots, func() (Passed, error) { return made(i), nil }))
+		g.leave(i%slots, start.Add(time.Duration(i)))
+		g.leave(i%slots, start.Add(time.Hour)) // nothing is open
+	}
+	got := g.since(nil, start)
+	if len(got) != remembered || slices.Contains(got, made(0)) || !slices.Contains(got, made(3*remembered-1)) {
+		t.Errorf("%d are known", len(got))
+	}
+	if got := g.since(nil, start.Add(3*remembered-10)); len(got) != 10 {
+		t.Errorf("%d are known of the last 10", len(got))
+	}
+	g.enter(3, func() (Passed, error) { return made(1), io.EOF })
+	g.enter(4, func() (Passed, error) { return made(2), nil })
+	if got := g.since(nil, start.Add(time.Hour)); !slices.Equal(got, []Passed{made(2)}) {
+		t.Errorf("open: %v", got)
+	}
+}
+
+// TestInode: the listening socket is the one with our port.
+func TestInode(t *testing.T) {
+	l := open(t, loopbackOnly())
+	var at unix.Stat_t
+	must(t, unix.Fstat(l.fd, &at))
+	name, err := localAddress(l.fd)
+	if uint64(l.Inode()) != at.Ino || l.Port() != name.Port() || l.Port() == 0 || err != nil {
+		t.Errorf("inode %d, port %d; the kernel says %d, %v", l.Inode(), l.Port(), at.Ino, name)
+	}
+}

@@ -1,0 +1,189 @@
+package health
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// timeout is what a handshake may take on a busy machine.
+const timeout = 20 * time.Second
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wait polls until it is ok.
+func wait(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(timeout); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// loopback is a spec whose port the kernel chooses.
+func loopback(target netip.AddrPort) Spec {
+	return Spec{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Target: target}
+}
+
+// open is a listener that nobody serves yet.
+func open(t testing.TB, s Spec) *Listener {
+	t.Helper()
+	l, err := Open(s)
+	must(t, err)
+	t.Cleanup(l.Close)
+	return l
+}
+
+// serve is a listener that serves.
+func serve(t testing.TB, s Spec) *Listener {
+	t.Helper()
+	l := open(t, s)
+	go l.Serve()
+	return l
+}
+
+func (l *Listener) url() string  { return "http://" + l.addr() + "/health" }
+func (l *Listener) addr() string { return fmt.Sprintf("127.0.0.1:%d", l.port) }
+
+// app listens as the command would.
+func app(t testing.TB, addr string) (*net.TCPListener, netip.AddrPort) {
+	t.Helper()
+	l, err := net.Listen("tcp", addr)
+	if err != nil && strings.HasPrefix(addr, "[") {
+		t.Skip("no IPv6: ", err)
+	}
+	must(t, err)
+	t.Cleanup(func() { l.Close() })
+	return l.(*net.TCPListener), l.Addr().(*net.TCPAddr).AddrPort()
+}
+
+// web is an app that speaks HTTP, and says "fine" once it is let.
+func web(t testing.TB, addr string) netip.AddrPort {
+	t.Helper()
+	return webOf(t, addr, func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		fmt.Fprintf(w, "fine %s", r.URL.Path)
+	})
+}
+
+func webOf(t testing.TB, addr string, handle http.HandlerFunc) netip.AddrPort {
+	t.Helper()
+	l, at := app(t, addr)
+	s := &http.Server{Handler: handle}
+	go s.Serve(l)
+	t.Cleanup(func() { s.Close() })
+	return at
+}
+
+// dial is a client's connection.
+func dial(t testing.TB, addr string) *net.TCPConn {
+	t.Helper()
+	c, err := net.DialTimeout("tcp", addr, timeout)
+	must(t, err)
+	t.Cleanup(func() { c.Close() })
+	c.SetDeadline(time.Now().Add(timeout))
+	return c.(*net.TCPConn)
+}
+
+// accept is the app's end of a connection.
+func accept(t testing.TB, l *net.TCPListener) *net.TCPConn {
+	t.Helper()
+	l.SetDeadline(time.Now().Add(timeout))
+	c, err := l.AcceptTCP()
+	must(t, err)
+	t.Cleanup(func() { c.Close() })
+	c.SetDeadline(time.Now().Add(timeout))
+	return c
+}
+
+// through is a connection from a client to the app, by its ends.
+func through(t testing.TB) (l *Listener, client, server *net.TCPConn) {
+	t.Helper()
+	a, at := app(t, "127.0.0.1:0")
+	l = serve(t, loopback(at))
+	client = dial(t, l.addr())
+	return l, client, accept(t, a)
+}
+
+func say(t testing.TB, from, to net.Conn, text string) {
+	t.Helper()
+	_, err := io.WriteString(from, text)
+	must(t, err)
+	hear(t, to, text)
+}
+
+func hear(t testing.TB, c io.Reader, want string) {
+	t.Helper()
+	got := make([]byte, len(want))
+	if n, err := io.ReadFull(c, got); err != nil || string(got) != want {
+		t.Fatalf("got %q, %v; want %q", got[:n], err, want)
+	}
+}
+
+// fresh has a new connection for each request.
+func fresh() *http.Client {
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: timeout}
+}
+
+// check is what a health check gets: the status and the body.
+func check(c *http.Client, url string) (status int, body string, err error) {
+	r, err := c.Get(url)
+	if err != nil {
+		return 0, "", err
+	}
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	return r.StatusCode, string(text), err
+}
+
+func wantCheck(t testing.TB, c *http.Client, url string, status int, body string) {
+	t.Helper()
+	if s, b, err := check(c, url); err != nil || s != status || b != body {
+		t.Errorf("%s: %d %q, %v; want %d %q", url, s, b, err, status, body)
+	}
+}
+
+// response reads one from a connection.
+func response(t testing.TB, c net.Conn, method string) (status int, body string) {
+	t.Helper()
+	r, err := http.ReadResponse(bufio.NewReader(c), &http.Request{Method: method})
+	must(t, err)
+	text, err := io.ReadAll(r.Body)
+	must(t, err)
+	return r.StatusCode, string(text)
+}
+
+// descriptors counts our own.
+func descriptors(t testing.TB) int {
+	t.Helper()
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("no /proc: ", err)
+	}
+	return len(list)
+}
+
+// noLeak wants everything as it was before f.
+func noLeak(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	t.Run("once", f) // the runtime may open what it keeps
+	open, goroutines := descriptors(t), runtime.NumGoroutine()
+	t.Run("again", f)
+	wait(t, "all goroutines and descriptors to be gone", func() bool {
+		return descriptors(t) <= open && runtime.NumGoroutine() <= goroutines
+	})
+}

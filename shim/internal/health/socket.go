@@ -1,0 +1,120 @@
+package health
+
+import (
+	"fmt"
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+)
+
+// backlog is how many connections may wait to be accepted.
+const backlog = 128
+
+// stream is a new TCP socket.
+func stream(family int) (fd int, err error) {
+	return unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.IPPROTO_TCP)
+}
+
+// listen listens on IPv6 and IPv4 where no address, or [::], is given, and on IPv4
+// alone where there is no IPv6.
+func listen(at netip.AddrPort) (fd int, err error) {
+	if addr := at.Addr(); addr.IsValid() && addr != netip.IPv6Unspecified() {
+		return listenOn(at)
+	}
+	fd, err = listenOn(netip.AddrPortFrom(netip.IPv6Unspecified(), at.Port()))
+	if (err == unix.EAFNOSUPPORT || err == unix.EADDRNOTAVAIL) && !at.Addr().IsValid() {
+		return listenOn(netip.AddrPortFrom(netip.IPv4Unspecified(), at.Port()))
+	}
+	return fd, err
+}
+
+func listenOn(at netip.AddrPort) (fd int, err error) {
+	if fd, err = stream(family(at)); err != nil {
+		return -1, err
+	}
+	if at.Addr() == netip.IPv6Unspecified() {
+		unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0)
+	}
+	if err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err == nil {
+		if err = unix.Bind(fd, sockaddr(at)); err == nil {
+			err = unix.Listen(fd, backlog)
+		}
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// ours is an error where the target's address is not one of this network
+// namespace, as the command's own port must be.
+func ours(target netip.AddrPort) error {
+	if !target.Addr().IsValid() || target.Port() == 0 {
+		return nil
+	}
+	fd, err := stream(family(target))
+	if err == nil {
+		defer unix.Close(fd)
+		err = unix.Bind(fd, sockaddr(netip.AddrPortFrom(target.Addr(), 0)))
+	}
+	if err == unix.EADDRNOTAVAIL || err == unix.EINVAL {
+		return fmt.Errorf("cannot pass health checks to %v: not an address of this container; give :%d for loopback's port", target, target.Port())
+	}
+	return nil // if it is anything else, checks will show
+}
+
+// connect begins to connect, and says how the kernel knows the connection.
+func connect(fd int, to netip.AddrPort) (Passed, error) {
+	if err := unix.Connect(fd, sockaddr(to)); err != nil && err != unix.EINPROGRESS && err != unix.EINTR {
+		return Passed{}, err
+	}
+	local, err := localAddress(fd)
+	return Passed{Local: local, Target: to}, err
+}
+
+func localAddress(fd int) (netip.AddrPort, error) {
+	name, err := unix.Getsockname(fd)
+	switch name := name.(type) {
+	case *unix.SockaddrInet4:
+		return netip.AddrPortFrom(netip.AddrFrom4(name.Addr), uint16(name.Port)), nil
+	case *unix.SockaddrInet6:
+		return netip.AddrPortFrom(netip.AddrFrom16(name.Addr), uint16(name.Port)), nil
+	}
+	return netip.AddrPort{}, err
+}
+
+func family(a netip.AddrPort) int {
+	if a.Addr().Is4() {
+		return unix.AF_INET
+	}
+	return unix.AF_INET6
+}
+
+func sockaddr(a netip.AddrPort) unix.Sockaddr {
+	if a.Addr().Is4() {
+		return &unix.SockaddrInet4{Addr: a.Addr().As4(), Port: int(a.Port())}
+	}
+	return &unix.SockaddrInet6{Addr: a.Addr().As16(), Port: int(a.Port())}
+}
+
+// send sends what goes without waiting, and raises no PIPE.
+func send(fd int, b []byte) (n int, err error) {
+	for {
+		if n, err = unix.SendmsgN(fd, b, nil, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT); err != unix.EINTR {
+			return n, err
+		}
+	}
+}
+
+// hangUp closes a socket. A reset throws away what was not yet sent, and leaves
+// nothing in TIME_WAIT.
+func hangUp(fd int, reset bool) {
+	if fd < 0 {
+		return
+	}
+	if reset {
+		unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+	}
+	unix.Close(fd)
+}
