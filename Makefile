@@ -20,8 +20,8 @@ LDFLAGS := -s -w -X main.version=$(VERSION) \
 	-X $(MODULE)/shim/internal/sig.preemption=off \
 	$(ENTRY)
 
-# These run once or never; inlining them would cost 150 kB.
-COLD    := github.com/alecthomas/kong encoding/json regexp/... go/... net/url os/... fmt
+# These run once or never; inlining them would cost 200 kB.
+COLD    := github.com/alecthomas/kong encoding/json fmt go/... internal/poll net/url os/... reflect regexp/... time
 
 export CGO_ENABLED ?= 0
 

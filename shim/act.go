@@ -36,6 +36,8 @@ func (l *loop) act(a stop.Action) {
 	case stop.Watch:
 		l.watching = true
 		l.watch(&l.plan, l.machine.Record().TriggeredAt)
+	case stop.Retire:
+		l.retire(l.cfg.HealthDuring)
 	case stop.RunHook:
 		l.runHook()
 	case stop.KillHook:

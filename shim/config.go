@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/health"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
@@ -28,6 +29,26 @@ type (
 	Step     = stop.Step
 	Schedule = stop.Schedule
 )
+
+// HealthSpec is --health, and HealthMode what becomes of checks once a stop has
+// begun.
+type (
+	HealthSpec = health.Spec
+	HealthMode = health.Mode
+)
+
+// The ways to answer health checks while the command stops.
+const (
+	HealthPass  = health.Pass
+	HealthFail  = health.Fail
+	HealthClose = health.Close
+)
+
+// ParseHealth reads LISTEN[=TARGET].
+func ParseHealth(text string) (HealthSpec, error) { return health.Parse(text) }
+
+// ParseHealthMode reads pass, fail or close.
+func ParseHealthMode(text string) (HealthMode, error) { return health.ParseMode(text) }
 
 // Level is how much is said on standard error. The report of a stop is written
 // at any level.
@@ -92,6 +113,9 @@ type Config struct {
 	OnStop    []string // what to run when the stop begins: a program and its arguments
 	AliveFile string   // what is there while the command runs; "": nothing
 
+	Health       *HealthSpec // where health checks are answered; nil: nowhere
+	HealthDuring HealthMode  // how, from the first stop signal on
+
 	Schedule  Schedule      // what to send after the hold; none: the stop signal
 	KillAfter time.Duration // from the first signal sent to KILL; 0: never
 	Linger    time.Duration // how long what is left may outlive the command
@@ -120,11 +144,12 @@ type Config struct {
 type plan struct {
 	stop     stop.Config
 	traffic  traffic.Config
-	ports    []uint16 // that count
-	waits    []string // the paths that are to go
-	pid1     bool     // we are, so all there is is ours
-	hook     bool     // there is no command: we hold beside one that others stop
-	assumed  bool     // the grace period was assumed
+	ports    []uint16         // that count
+	waits    []string         // the paths that are to go
+	health   *health.Listener // that answers health checks; nil: none
+	pid1     bool             // we are, so all there is is ours
+	hook     bool             // there is no command: we hold beside one that others stop
+	assumed  bool             // the grace period was assumed
 	caveat   string
 	warnings []string
 	exits    map[int]int
@@ -142,7 +167,7 @@ func (c *Config) Validate() error {
 // a STOP to itself would only discard a CONT that is on its way.
 func (c *Config) plan(terminal, pid1 bool) (p plan, err error) {
 	p.stop = stop.Config{Schedule: c.Schedule, KillAfter: c.KillAfter, Sequence: c.Schedule != nil || c.KillAfter > 0,
-		Linger: c.Linger, JobControl: !pid1, StopToo: c.StopToo && !pid1, Farewell: c.Farewell}
+		Retires: c.Health != nil, Linger: c.Linger, JobControl: !pid1, StopToo: c.StopToo && !pid1, Farewell: c.Farewell}
 	p.ports, p.waits = c.CountPorts, c.WaitGone
 	p.traffic = traffic.Config{IgnorePorts: c.IgnorePorts, IgnorePeers: c.IgnorePeers, IgnoreProbes: c.IgnoreProbes}
 	p.pid1, p.warnings = pid1, slices.Clone(c.Warnings)
@@ -206,4 +231,12 @@ func (p *plan) exit(code int) int {
 // Holds reports whether a stop begins with a hold.
 func (c *Config) Holds() bool {
 	return c.Delay > 0 || c.Until != Elapsed || len(c.WaitGone) > 0 || len(c.OnStop) > 0
+}
+
+// threads is how many are needed beside the usual ones.
+func (c *Config) threads() int {
+	if c.Health != nil {
+		return 1
+	}
+	return 0
 }

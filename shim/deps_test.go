@@ -19,7 +19,7 @@ const module = "github.com/lameduck-init/lameduck/"
 // that is not listed may not exist.
 var walls = map[string][]string{
 	"cmd/lameduck": {module + "shim", "github.com/alecthomas/kong"},
-	"shim": {module + "shim/internal/alive", module + "shim/internal/proc", module + "shim/internal/procnet", module + "shim/internal/scope", module + "shim/internal/sig",
+	"shim": {module + "shim/internal/alive", module + "shim/internal/health", module + "shim/internal/proc", module + "shim/internal/procnet", module + "shim/internal/scope", module + "shim/internal/sig",
 		module + "shim/internal/sockdiag", module + "shim/internal/stderr", module + "shim/internal/stop", module + "shim/internal/tcp",
 		module + "shim/internal/traffic", "golang.org/x/sys/unix"},
 	"shim/internal/alive":    {"golang.org/x/sys/unix"},

@@ -37,6 +37,9 @@ func (p *plan) course(cfg *Config) []string {
 		passed = append(passed, r.String())
 	}
 	lines := []string{"runs " + strings.Join(cfg.Command, " ")}
+	if cfg.Health != nil {
+		lines = append(lines, fmt.Sprintf("answers health checks on %v; from the first stop signal on: %v", cfg.Health, cfg.HealthDuring))
+	}
 	if len(passed) > 0 {
 		lines = append(lines, "rewrites "+strings.Join(passed, ", "))
 	}

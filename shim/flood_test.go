@@ -22,7 +22,7 @@ func TestFlood(t *testing.T) {
 	cfg := traffic.Config{QuietFor: 3 * time.Second, MaxSilence: 30 * time.Second, Poll: 250 * time.Millisecond}
 	port := uint16(l.Addr().(*net.TCPAddr).Port)
 	w := newWatcher(&plan{traffic: cfg, ports: []uint16{port}, stop: stop.Config{Gate: stop.Gate{Until: stop.Quiet}}}, start)
-	w.open(w.plan.ports, false)
+	w.open(w.plan.ports)
 	defer w.close()
 	look := func(at float64, want stop.Look) {
 		t.Helper()

@@ -24,7 +24,7 @@ func Hold(cfg Config) error {
 		return err
 	}
 	p.hook = true
-	k := system(newTermlog(cfg.TerminationLog))
+	k := system(newTermlog(cfg.TerminationLog), 0)
 	k.line, k.flush = tee(k.line, k.flush)
 	return hold(cfg, p, k)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/alive"
+	"github.com/lameduck-init/lameduck/shim/internal/health"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stderr"
@@ -23,8 +24,9 @@ type kernel struct {
 	start   func(c proc.Command) (pid int, err error)
 	started func() // what the command need not wait for
 
-	show func(path string) error // the file that says that the command runs; "": none
-	hide func()                  // takes it away
+	listen func(p *plan, at health.Spec) error // answers health checks, from now on
+	show   func(path string) error             // the file that says that the command runs; "": none
+	hide   func()                              // takes it away
 
 	// While the command runs.
 	run         func(argv, env []string) (pid int, err error) // what is to run beside the command
@@ -36,9 +38,10 @@ type kernel struct {
 	handOver    func(pgrp int) bool // the terminal, if it is ours to give
 	takeBack    func(pgrp int)
 
-	watch func(p *plan, start time.Time) // begins to look at the traffic
-	ease  func()                         // looks are for the report alone
-	looks <-chan sight                   // what was seen; next returns when there is something
+	retire func(during health.Mode)       // answers them otherwise
+	watch  func(p *plan, start time.Time) // begins to look at the traffic
+	ease   func()                         // looks are for the report alone
+	looks  <-chan sight                   // what was seen; next returns when there is something
 
 	isShell func(pid int) bool      // whether it is one, with a child
 	own     func(s sig.Signal) bool // whether s, once, came of what we did ourselves
@@ -47,8 +50,8 @@ type kernel struct {
 	flush   func()
 }
 
-// system is the real one.
-func system(log *termlog) kernel {
+// system is the real one; threads is how many more than usual there must be.
+func system(log *termlog, threads int) kernel {
 	out := stderr.New(2)
 	parent := os.Getppid()
 	var command proc.Command
@@ -56,7 +59,16 @@ func system(log *termlog) kernel {
 	looks := make(chan sight, 1)
 	dir, _ := os.Getwd()
 	var sign *alive.File
+	var checks *health.Listener
 	return kernel{
+		listen: func(p *plan, at health.Spec) (err error) {
+			if checks, err = health.Open(at); err == nil {
+				p.health = checks
+				go checks.Serve()
+			}
+			return err
+		},
+		retire: func(during health.Mode) { checks.Stop(during) },
 		show: func(path string) (err error) {
 			if path != "" {
 				sign, err = alive.Create(path)
@@ -80,7 +92,7 @@ func system(log *termlog) kernel {
 			if err := proc.CheckDescriptors(); err != nil {
 				return err
 			}
-			proc.Settle() // takes two of them
+			proc.Settle(threads) // takes two of them
 			return nil
 		},
 		adopt:  proc.Adopt,

@@ -21,7 +21,7 @@ func looker(port string) {
 	die(err)
 	cfg := traffic.Config{QuietFor: 3 * time.Second, MaxSilence: 30 * time.Second, Poll: 250 * time.Millisecond}
 	w := newWatcher(&plan{traffic: cfg, ports: []uint16{uint16(number)}, stop: stop.Config{Gate: stop.Gate{Until: stop.Quiet}}}, time.Now())
-	w.open(w.plan.ports, false)
+	w.open(w.plan.ports)
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		start := time.Now()
 		w.look(start)

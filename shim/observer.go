@@ -3,11 +3,13 @@ package shim
 import (
 	"errors"
 	"net/netip"
+	"slices"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/shim/internal/health"
 	"github.com/lameduck-init/lameduck/shim/internal/procnet"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
@@ -18,16 +20,22 @@ import (
 // observer shows a judge the connections that count, by the best way there is:
 // sock_diag(7), or /proc/net where that is refused. It only carries what it sees.
 type observer struct {
-	name    string // of the way; "": there is nothing to see
-	trouble string // why it is not the best
-	scope   scope.Scope
-	count   int // of the sockets at the last look
+	name     string           // of the way; "": there is nothing to see
+	trouble  string           // why it is not the best
+	everyone bool             // all processes of our PID namespace are ours
+	health   *health.Listener // whose connections are ours; nil: there is none
+	scope    scope.Scope
+	count    int // of the sockets at the last look
 
 	conn    *sockdiag.Conn
 	events  *sockdiag.Events
 	flood   traffic.Flood
 	passive uint64
+	looked  time.Time       // when the last look began
 	self    []tcp.Socket    // those that may come from ourselves
+	ended   []tcp.Socket    // and those of them that are gone
+	made    uint64          // how many of passed are new
+	passed  []health.Passed // what the health listener has made since the last look
 	mine    map[uint64]bool // and what was found out of them, by cookie
 	table   []tcp.Socket    // of /proc/net
 }
@@ -41,16 +49,18 @@ const crowd = 10_000
 // open takes the best way there is, and finds the ports that count. They stay: a
 // server may close its listeners first. Events are heard before the first look,
 // so that nothing falls between.
-func (o *observer) open(given []uint16, everyone bool) {
+func (o *observer) open(given []uint16) {
 	o.mine = map[uint64]bool{}
 	listeners, err := o.listeners()
 	if err != nil {
 		o.fall(err)
 		listeners, err = procnet.Root("").TCP(nil)
 	}
-	o.scope = scope.Decide(scope.Look(scope.Query{
-		Given: given, Listeners: listeners, Err: err, Cgroup: o.ownCgroup(), Everyone: everyone,
-	}))
+	q := scope.Query{Given: given, Listeners: listeners, Err: err, Cgroup: o.ownCgroup(), Everyone: o.everyone}
+	if o.health != nil {
+		q.Shim = append(q.Shim, o.health.Inode())
+	}
+	o.scope = scope.Decide(scope.Look(q))
 	if o.conn != nil && len(o.scope.Ports) > 0 {
 		o.name = "sock_diag"
 		o.events, _ = sockdiag.OpenEvents(o.scope.Ports)
@@ -147,17 +157,25 @@ func (o *observer) see(now time.Time, j *traffic.Judge) (err error) {
 			}
 		}
 	}
-	o.seeOthers(j)
 	o.hear(now, j)
+	o.askHealth(now)
+	o.seeOthers(j)
+	o.hearOthers(now, j)
 	j.Done(err == nil)
 	return err
+}
+
+// local reports whether both ends of a connection are here, so that it may come
+// from ourselves.
+func local(s *tcp.Socket) bool {
+	return s.State != tcp.Listen && (s.Remote.Addr().IsLoopback() || s.Remote.Addr() == s.Local.Addr())
 }
 
 // visit shows the judge a socket, unless its other end is ours. Whether it is may
 // have to be found out.
 func (o *observer) visit(s *tcp.Socket, j *traffic.Judge) {
 	o.count++
-	if s.State != tcp.Listen && (s.Remote.Addr().IsLoopback() || s.Remote.Addr() == s.Local.Addr()) {
+	if local(s) {
 		mine, known := o.mine[s.Cookie]
 		if !known {
 			o.self = append(o.self, *s)
@@ -189,15 +207,15 @@ func (o *observer) seeOthers(j *traffic.Judge) {
 			note(&o.table[i])
 		}
 	}
-	o.scope.Learn(scope.Hold("/proc", false).Inodes)
+	o.scope.Learn(scope.Hold("/proc", o.everyone).Inodes)
 	for i := range o.self {
 		near := &o.self[i]
 		other, found := far[ends{near.Remote, near.Local}]
-		mine := found && o.scope.Self(near, &other)
+		mine := found && o.scope.Self(near, &other) || o.checks(near)
 		if !mine {
 			j.See(near)
 		}
-		if found && near.Cookie != 0 {
+		if (found || mine) && near.Cookie != 0 {
 			o.mine[near.Cookie] = mine
 		}
 	}
@@ -213,7 +231,9 @@ func (o *observer) hear(now time.Time, j *traffic.Judge) {
 		ended := 0
 		lost, err := o.events.Read(func(s *tcp.Socket) {
 			ended++
-			if !o.mine[s.Cookie] {
+			if local(s) {
+				o.ended = append(o.ended, *s)
+			} else {
 				j.Gone(now, s)
 			}
 		})
@@ -224,13 +244,50 @@ func (o *observer) hear(now time.Time, j *traffic.Judge) {
 			o.events.Close()
 			o.events = nil
 		}
+	}
+}
+
+// hearOthers tells the judge of the ends of those that did not come from ourselves.
+func (o *observer) hearOthers(now time.Time, j *traffic.Judge) {
+	for i := range o.ended {
+		if s := &o.ended[i]; !o.mine[s.Cookie] && !o.checks(s) {
+			j.Gone(now, s)
+		}
+	}
+	o.ended = o.ended[:0]
+	if o.events != nil {
 		return
 	}
 	passive, err := procnet.Root("").PassiveOpens()
-	if err == nil && passive > o.passive {
+	if err == nil && passive > o.passive+o.made {
 		j.Lost(now)
 	}
 	o.passive = passive
+}
+
+// askHealth finds out which connections are the health listener's, after they were
+// seen: then none is missing.
+func (o *observer) askHealth(now time.Time) {
+	if o.health == nil {
+		return
+	}
+	since := o.looked
+	if since.IsZero() {
+		since = now.Add(-time.Minute)
+	}
+	before := slices.Clone(o.passed)
+	o.passed = o.health.Outgoing(o.passed[:0], since)
+	o.looked, o.made = now, 0
+	for _, p := range o.passed {
+		if !slices.Contains(before, p) {
+			o.made++
+		}
+	}
+}
+
+// checks reports whether a connection to the command is the health listener's.
+func (o *observer) checks(s *tcp.Socket) bool {
+	return slices.Contains(o.passed, health.Passed{Local: s.Remote, Target: s.Local})
 }
 
 // listen grants activity while too much would be told, and ends that in time:

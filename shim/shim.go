@@ -27,7 +27,7 @@ func Run(cfg Config) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return run(cfg, p, system(newTermlog(cfg.TerminationLog)))
+	return run(cfg, p, system(newTermlog(cfg.TerminationLog), cfg.threads()))
 }
 
 // loop is the one goroutine that selects, decides, acts, kills and reaps.
@@ -80,6 +80,11 @@ func (l *loop) begin() (err error) {
 	}
 	if l.drain(); l.done {
 		return nil
+	}
+	if l.cfg.Health != nil {
+		if err := l.listen(&l.plan, *l.cfg.Health); err != nil {
+			return fmt.Errorf("--health=%v: %w", l.cfg.Health, err)
+		}
 	}
 	if err := l.show(l.cfg.AliveFile); err != nil {
 		return fmt.Errorf("--alive-file=%s: %w", l.cfg.AliveFile, err)

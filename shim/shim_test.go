@@ -114,6 +114,12 @@ func setFlag(cfg *Config, name, value string) (err error) {
 		cfg.WaitGone = append(cfg.WaitGone, value)
 	case "--on-stop":
 		cfg.OnStop = []string{value}
+	case "--health":
+		var at HealthSpec
+		at, err = ParseHealth(value)
+		cfg.Health = &at
+	case "--health-during":
+		cfg.HealthDuring, err = ParseHealthMode(value)
 	case "--group":
 		cfg.Group = true
 	case "--drop-unhandled":
@@ -355,6 +361,8 @@ func (w *world) kernel(t *testing.T, events []script.Step) kernel {
 		flush:       func() {},
 		show:        func(string) error { return nil },
 		hide:        func() {},
+		listen:      func(*plan, HealthSpec) error { return nil },
+		retire:      func(during HealthMode) { w.did("answers health checks with %v", during) },
 		run:         w.run,
 	}
 }

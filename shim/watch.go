@@ -71,7 +71,7 @@ func Watch(cfg Config, show func(View) bool) error {
 	if err != nil {
 		return err
 	}
-	k := system(newTermlog(NoTerminationLog))
+	k := system(newTermlog(NoTerminationLog), 0)
 	if err := k.prepare(); err != nil {
 		return err
 	}
@@ -119,8 +119,8 @@ type viewer struct {
 func (v *viewer) look(now time.Time) {
 	if now.Sub(v.found) >= findEvery {
 		v.close()
-		v.observer = observer{}
-		v.open(v.plan.ports, true)
+		v.observer = observer{everyone: true}
+		v.open(v.plan.ports)
 		v.found = now
 	}
 	if len(v.scope.Ports) > 0 {

@@ -53,13 +53,16 @@ func watchTraffic(p *plan, start time.Time, out chan sight) *watcher {
 }
 
 func newWatcher(p *plan, start time.Time) *watcher {
-	return &watcher{plan: p, start: start, judge: traffic.New(p.traffic, start)}
+	return &watcher{
+		observer: observer{everyone: p.hook, health: p.health},
+		plan:     p, start: start, judge: traffic.New(p.traffic, start),
+	}
 }
 
 func (w *watcher) ease() { w.eased.Store(true) }
 
 func (w *watcher) run() {
-	w.open(w.plan.ports, w.plan.hook)
+	w.open(w.plan.ports)
 	for {
 		began := time.Now()
 		w.now.look = w.look(began)

@@ -23,7 +23,9 @@ type cli struct {
 	KillAfter    []string `sep:"none"`
 	Linger       []string `sep:"none"`
 
-	AliveFile []string `sep:"none"`
+	AliveFile    []string `sep:"none"`
+	Health       []string `sep:"none"`
+	HealthDuring []string `sep:"none"`
 
 	ExitCode []string `short:"e" sep:"none"`
 
@@ -126,6 +128,9 @@ func (c *cli) config(t *twins) (cfg shim.Config, err error) {
 	if err = one(t, "alive-file", c.AliveFile, parsePath, &cfg.AliveFile); err != nil {
 		return cfg, err
 	}
+	if err = c.health(t, &cfg); err != nil {
+		return cfg, err
+	}
 	if err = one(t, "linger", c.Linger, parseDuration, &cfg.Linger); err != nil {
 		return cfg, err
 	}
@@ -136,6 +141,26 @@ func (c *cli) config(t *twins) (cfg shim.Config, err error) {
 		return cfg, err
 	}
 	return cfg, c.holdFlags.config(t, &cfg)
+}
+
+// health reads where health checks are answered, and how during a stop: a pod that
+// is deleted should stay ready for as long as it serves.
+func (c *cli) health(t *twins, cfg *shim.Config) (err error) {
+	during := shim.HealthFail
+	if set, _ := lookup(t.rest, "KUBERNETES_SERVICE_HOST"); set != "" {
+		during = shim.HealthPass
+	}
+	if err = one(t, "health-during", c.HealthDuring, shim.ParseHealthMode, &during); err != nil {
+		return err
+	}
+	switch {
+	case len(c.Health) > 0:
+		cfg.Health, cfg.HealthDuring = new(shim.HealthSpec), during
+		return one(t, "health", c.Health, shim.ParseHealth, cfg.Health)
+	case len(c.HealthDuring) > 0:
+		return t.noEffect(cfg, "health-during", during, "without --health: give that too")
+	}
+	return nil
 }
 
 func (r *reportFlags) config(t *twins, cfg *shim.Config) (err error) {

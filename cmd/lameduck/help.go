@@ -88,6 +88,12 @@ more report
       --log-format=FORMAT      text or json, a line each [text]
                                  lameduck -d 10 --log-format=json -- myserver
 neighbours
+      --health=LISTEN[=TARGET] answer health checks on LISTEN (:9000): passed on
+                               to TARGET (:8080), which then are no traffic
+                                 lameduck --health=:9000=:8080 -d 5 -- myserver
+      --health-during=MODE     and from the first stop signal on: fail (503),
+                               close (refused) or pass [pass in Kubernetes, else
+                               fail]
       --alive-file=PATH        is there, locked, while COMMAND runs: what
                                --wait-gone waits for [none]
                                  lameduck --alive-file=/run/app/alive -- srv
@@ -104,7 +110,8 @@ LAMEDUCK_MAX_SILENCE, LAMEDUCK_MAX_DELAY, LAMEDUCK_COUNT_PORT,
 LAMEDUCK_IGNORE_PORT, LAMEDUCK_IGNORE_PEER, LAMEDUCK_IGNORE_PROBES,
 LAMEDUCK_WAIT_GONE, LAMEDUCK_ON_STOP, LAMEDUCK_GRACE_PERIOD,
 LAMEDUCK_STOP_SCHEDULE, LAMEDUCK_KILL_AFTER, LAMEDUCK_LINGER,
-LAMEDUCK_EXIT_CODE, LAMEDUCK_ALIVE_FILE, LAMEDUCK_SUBREAPER,
+LAMEDUCK_EXIT_CODE, LAMEDUCK_ALIVE_FILE, LAMEDUCK_HEALTH,
+LAMEDUCK_HEALTH_DURING, LAMEDUCK_SUBREAPER,
 LAMEDUCK_PARENT_DEATH_SIGNAL, LAMEDUCK_TERMINATION_LOG, LAMEDUCK_LOG_LEVEL and
 LAMEDUCK_LOG_FORMAT. A flag wins over its variable, an empty variable counts as
 unset, and COMMAND does not get them.

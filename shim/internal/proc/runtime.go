@@ -74,17 +74,18 @@ func rename(env []string, from, to string) (any bool) {
 const parked = 4
 
 // Settle makes Go's runtime frugal and has it fetch now what it would else
-// fetch when it is first needed: threads, and epoll for the first timer.
-func Settle() {
+// fetch when it is first needed: threads, so many more than usual, and epoll for
+// the first timer.
+func Settle(more int) {
 	runtime.GOMAXPROCS(1)
 	time.AfterFunc(time.Hour, func() {}).Stop() // a channel timer would open epoll only when waited for
-	parkThreads()
+	parkThreads(parked + more)
 }
 
 // parkThreads makes the runtime start threads, by holding that many goroutines
 // on threads of their own at one time. Let go, the threads are kept idle, and
 // the runtime takes one of them where it would else start another.
-func parkThreads() {
+func parkThreads(parked int) {
 	var here, done sync.WaitGroup
 	leave := make(chan struct{})
 	here.Add(parked)
