@@ -47,7 +47,7 @@ func (s *site) write(name, text string) string {
 
 func (s *site) fill(text string) string {
 	_, gate, _ := net.SplitHostPort(s.gate.addr)
-	return strings.NewReplacer("PORT", fmt.Sprint(s.port), "GATE", gate, "DIR", s.dir).Replace(text)
+	return strings.NewReplacer("PORT", fmt.Sprint(s.port), "GATE", gate, "DIR", s.dir, "SELF", must(os.Executable())).Replace(text)
 }
 
 // words are a command, in which PORT, GATE and DIR stand for the site's, and ~ for

@@ -105,6 +105,12 @@ http://127.0.0.1:PORT {
 		files: map[string]string{"app.py": pythonApp},
 		words: uwsgiWords, cuts: true, runs: true,
 	},
+	"go": {
+		preset: "go", words: "SELF helper web PORT GATE graceful",
+	},
+	"go-bare": { // without a handler
+		preset: "go", words: "SELF helper web PORT GATE", cuts: true, exit: 143,
+	},
 	"varnish": {
 		preset: "varnish", needs: []string{"varnishd", "gcc"},
 		files: map[string]string{"cwd/x": ""},
