@@ -19,8 +19,9 @@ type Scene struct {
 	Env      []string // its environment
 	Adaptive bool     // a hold that looks at the traffic comes before the stop
 
-	// Read is the text of all files that a glob pattern finds, and "" where it
-	// finds none that can be read. Nil finds none.
+	// Read is the text of all files that a glob pattern finds, relative to the
+	// command's directory, and "" where it finds none that can be read. Nil finds
+	// none.
 	Read func(pattern string) string
 }
 
@@ -81,7 +82,8 @@ func (s Scene) option(names ...string) (value string, found bool) {
 func (s Scene) mentions(word string) bool {
 	in := func(text string) bool { return strings.Contains(text, word) }
 	variable := strings.ToUpper(strings.ReplaceAll(word, "-", "_"))
-	if slices.ContainsFunc(s.Argv, in) || slices.ContainsFunc(s.Env, func(v string) bool { return strings.Contains(v, variable+"=") }) {
+	set := func(v string) bool { return in(v) || strings.Contains(v, variable+"=") }
+	if slices.ContainsFunc(s.Argv, in) || slices.ContainsFunc(s.Env, set) {
 		return true
 	}
 	for _, arg := range s.Argv[min(1, len(s.Argv)):] {
@@ -89,6 +91,7 @@ func (s Scene) mentions(word string) bool {
 		if !given {
 			value = arg
 		}
+		value, _, _ = strings.Cut(value, ":") // as in app.ini:section
 		if slices.Contains([]string{".ini", ".yaml", ".yml", ".json", ".xml", ".conf"}, path.Ext(value)) && in(withoutComments(s.read(value))) {
 			return true
 		}
@@ -103,6 +106,9 @@ func gracefulHook(s Scene) bool { return s.mentions("gracefully_kill_them_all") 
 // cannot be seen.
 func noControlTimeout(s Scene) bool {
 	main, given := s.option("-y", "--fpm-config")
+	if _, title, ok := strings.Cut(strings.Join(s.Argv, " "), "master process ("); ok { // it wrote that over its command line
+		main, given = strings.TrimRight(title, ") "), true
+	}
 	if !given {
 		main = "/usr/local/etc/php-fpm.conf" // the official image's
 		if version := strings.TrimPrefix(path.Base(s.Exe), "php-fpm"); version != "" && strings.HasPrefix(path.Base(s.Exe), "php-fpm") {
@@ -111,13 +117,24 @@ func noControlTimeout(s Scene) bool {
 	}
 	text := withoutComments(s.read(main))
 	for _, include := range settingsOf(text, "include") {
-		if !path.IsAbs(include) {
-			include = path.Join(path.Dir(main), include)
+		if !path.IsAbs(include) { // from the prefix, of which etc/php-fpm.conf is below
+			include = path.Join(path.Dir(path.Dir(main)), include)
 		}
 		text += "\n" + withoutComments(s.read(include))
 	}
 	timeouts := settingsOf(text, "process_control_timeout")
 	return len(timeouts) == 0 || strings.Trim(timeouts[len(timeouts)-1], "0smhd") == ""
+}
+
+// shortUnload reports whether Tomcat's unloadDelay is its default, or cannot be
+// seen.
+func shortUnload(s Scene) bool {
+	for _, arg := range s.Argv {
+		if base, ok := strings.CutPrefix(arg, "-Dcatalina.base="); ok {
+			return !strings.Contains(s.read(base+"/conf/*.xml"), "unloadDelay")
+		}
+	}
+	return true
 }
 
 // sessionPooling reports whether PgBouncer's pool_mode is session, or cannot be

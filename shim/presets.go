@@ -2,12 +2,6 @@ package shim
 
 import "github.com/lameduck-init/lameduck/shim/internal/sig"
 
-// Signals that only the table has a use for.
-const (
-	pwr    = Signal(30)    // what LXC sends a system to have it shut down
-	rtmin3 = sig.RTMin + 3 // systemd(1): halt
-)
-
 // fine reports what killed a server that had stopped well as success.
 func fine(code int) []ExitMap { return []ExitMap{{From: code, To: 0}} }
 
@@ -107,7 +101,7 @@ var presets = []Preset{
 		Name:     "caddy",
 		Programs: []string{"caddy"},
 		Schedule: "TERM",
-		Says:     "closes its listeners, finishes the requests (bounded by grace_period) and exits; QUIT, or a second INT or TERM, cuts",
+		Says:     "closes its listeners, finishes the requests (bounded by grace_period) and exits; QUIT, or a second INT, cuts",
 		Source:   "Caddy documentation, Command Line, Signals; Caddyfile, grace_period",
 		Proven:   true,
 	}, {
@@ -173,9 +167,10 @@ var presets = []Preset{
 		Aliases:  []string{"valkey"},
 		Programs: []string{"redis-server", "redis-sentinel", "valkey-server", "valkey-sentinel", "redis-check-rdb", "valkey-check-rdb"},
 		Schedule: "TERM",
-		Says:     "waits up to shutdown-timeout (10 s) for replicas to catch up, saves if it is configured to, and exits; blocked commands are cut",
-		Source:   "Redis documentation, Signals Handling; redis.conf, shutdown-timeout and shutdown-on-sigterm",
-		Proven:   true,
+		Says: "waits up to shutdown-timeout (10 s) for replicas to catch up, saves if it is configured to, and exits; " +
+			"commands that run or are blocked get no answer",
+		Source: "Redis documentation, Signals Handling; redis.conf, shutdown-timeout and shutdown-on-sigterm",
+		Proven: true,
 	}, {
 		Name:     "memcached",
 		Programs: []string{"memcached"},
@@ -223,9 +218,13 @@ var presets = []Preset{
 		Programs: []string{"tomcat"},
 		Schedule: "TERM",
 		Exit:     fine(143),
-		Says:     "stops taking connections, gives the requests unloadDelay (2 s) to end, and exits with 143, which is reported as 0",
-		Source:   "Tomcat Configuration Reference, Context, unloadDelay; Service, gracefulStopAwaitMillis",
-		Proven:   true,
+		Caveats: []Caveat{{
+			Says:  "Tomcat cuts requests 2 s after TERM, unless Context has an unloadDelay that is longer (<Context unloadDelay=\"20000\"> in conf/context.xml)",
+			Holds: shortUnload,
+		}},
+		Says:   "stops taking connections, gives the requests unloadDelay (2 s) to end, cuts the others, and exits with 143, which is reported as 0",
+		Source: "Tomcat Configuration Reference, The Context Container, unloadDelay",
+		Proven: true,
 	}, {
 		Name:     "java",
 		Aliases:  []string{"jvm", "spring", "spring-boot"},
@@ -256,10 +255,11 @@ var presets = []Preset{
 		Name:        "systemd",
 		Aliases:     []string{"init"},
 		Programs:    []string{"systemd"},
-		StopSignals: []Signal{rtmin3, pwr},
+		StopSignals: []Signal{sig.RTMin + 3},
 		Schedule:    "RTMIN+3",
 		Caveats: []Caveat{{
-			Says: "systemd runs a system only as PID 1, which lameduck is here: give it a PID namespace of its own (unshare --pid --fork --mount-proc)",
+			Says: "systemd runs a system as PID 1 only, and so not under lameduck: start it by itself, with STOPSIGNAL SIGRTMIN+3, " +
+				"and have a preStop hook run lameduck hold",
 		}},
 		Says:   "shuts the whole system down in order, as halt does; TERM only makes it re-execute itself",
 		Source: "systemd(1), SIGNALS",

@@ -133,9 +133,7 @@ func TestPresetMemcached(t *testing.T) {
 // 0. TERM cuts at once.
 func TestPresetNATS(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("nats-server"); err != nil {
-		needs(t, "/usr/sbin/nats-server")
-	}
+	needs(t, "nats-server")
 	s := newSite(t, 18550)
 	p := named(t, "nats")
 	subscribe := func() wire {
@@ -143,7 +141,7 @@ func TestPresetNATS(t *testing.T) {
 		expect(t, "subscribe", w.ask(`CONNECT {"verbose":false,"protocol":1}`+"\r\nSUB x 1\r\nPING", "PONG"))
 		return w
 	}
-	const server = "/usr/sbin/nats-server -a 127.0.0.1 -p PORT"
+	const server = "nats-server -a 127.0.0.1 -p PORT"
 	b := s.served(p, server, append(presetFlags(p), "--delay=0.1")...)
 	client := subscribe()
 	b.signal(sig.TERM)
