@@ -158,7 +158,7 @@ var presets = []Preset{
 		Aliases:  []string{"mysql", "mysqld", "mariadbd"},
 		Programs: []string{"mariadbd", "mysqld", "mysqld-debug"},
 		Schedule: "TERM",
-		Caveats:  []Caveat{cutsAll("it")},
+		Caveats:  []Caveat{cutsAll("the database")},
 		Says:     "aborts what runs, rolls back open transactions and exits when all is on disk; there is no graceful signal",
 		Source:   "MariaDB documentation, SHUTDOWN; MySQL Reference Manual, The Server Shutdown Process",
 		Proven:   true,
@@ -198,7 +198,6 @@ var presets = []Preset{
 		Schedule: "TERM",
 		Says:     "closes all connections, stops its applications in order and exits; messages that were not acknowledged are delivered again",
 		Source:   "RabbitMQ documentation, rabbitmq-server(8), and Monitoring, Inspecting and Terminating Nodes",
-		Proven:   true,
 	}, {
 		Name:     "nats",
 		Aliases:  []string{"nats-server"},
@@ -253,7 +252,6 @@ var presets = []Preset{
 		Proven: true,
 	}, {
 		Name:        "systemd",
-		Aliases:     []string{"init"},
 		Programs:    []string{"systemd"},
 		StopSignals: []Signal{sig.RTMin + 3},
 		Schedule:    "RTMIN+3",

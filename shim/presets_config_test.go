@@ -1,6 +1,13 @@
 package shim
 
-import "os/exec"
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
 
 // The servers of TestPresetsWeb, each with a configuration that has it ask at
 // the gate before it answers.
@@ -13,11 +20,12 @@ var webs = map[string]*web{
 	"haproxy-master": { // as the official image starts it
 		preset: "haproxy", needs: []string{"haproxy"},
 		files: map[string]string{"cfg": haproxyProxy},
-		words: "haproxy -W -db -f DIR/cfg",
+		words: "haproxy -W -db -f DIR/cfg", ready: masterWaits,
 	},
 	"nginx": {
 		preset: "nginx", needs: []string{"nginx"},
 		files: map[string]string{"conf": `
+user root;
 pid DIR/nginx.pid;
 error_log stderr error;
 events {}
@@ -93,7 +101,7 @@ http://127.0.0.1:PORT {
 	"php-fpm-unset": { // without process_control_timeout
 		preset: "php-fpm", needs: []string{phpFPM},
 		files: map[string]string{"conf": phpConfig + phpPool, "slow.php": phpScript},
-		words: phpFPM + " -R -F -y DIR/conf", get: fastCGI, cuts: true,
+		words: phpFPM + " -R -F -y DIR/conf", get: fastCGI, cuts: true, held: true,
 	},
 	"uwsgi-die-on-term": {
 		preset: "uwsgi", needs: []string{"uwsgi"},
@@ -114,7 +122,7 @@ http://127.0.0.1:PORT {
 	"varnish": {
 		preset: "varnish", needs: []string{"varnishd", "gcc"},
 		files: map[string]string{"cwd/x": ""},
-		words: "varnishd -F -j none -a 127.0.0.1:PORT -b 127.0.0.1:GATE -n DIR/cwd", cuts: true,
+		words: "varnishd -F -j none -a 127.0.0.1:PORT -b 127.0.0.1:GATE -n DIR/cwd", cuts: true, held: true,
 	},
 	"node": {
 		preset: "node", needs: []string{"node"},
@@ -124,7 +132,7 @@ http://127.0.0.1:PORT {
 	"node-bare": { // without a handler
 		preset: "node", needs: []string{"node"},
 		files: map[string]string{"server.js": nodeApp},
-		words: "node DIR/server.js", cuts: true, exit: 143,
+		words: "node DIR/server.js", cuts: true, held: true, exit: 143,
 	},
 	"java": {
 		preset: "java", needs: []string{"java"}, brought: []string{javaCompiler},
@@ -143,6 +151,20 @@ http://127.0.0.1:PORT {
 	},
 }
 
+// masterWaits is when HAProxy's master has executed itself anew to wait for its
+// worker, which serves before that. What it is told in between it forgets.
+// (Since 3.1 it does without.)
+func masterWaits(b *box) {
+	dir := fmt.Sprintf("/proc/%d/", b.commandPID())
+	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		env, _ := os.ReadFile(dir + "environ")
+		status, _ := os.ReadFile(dir + "status")
+		if bytes.Contains(env, []byte("HAPROXY_MWORKER_WAIT_ONLY=1")) && bytes.Contains(status, []byte("SigBlk:\t0000000000000000\n")) {
+			return
+		}
+	}
+}
+
 const haproxyProxy = `
 defaults
     mode http
@@ -154,7 +176,15 @@ listen web
     server gate 127.0.0.1:GATE
 `
 
-const phpFPM = "php-fpm8.2"
+// phpFPM is whichever version is installed; Debian has it in the name.
+var phpFPM = func() string {
+	for _, dir := range []string{"/usr/sbin", "/usr/local/sbin"} {
+		if found, _ := filepath.Glob(dir + "/php-fpm*"); len(found) > 0 {
+			return found[len(found)-1]
+		}
+	}
+	return "php-fpm"
+}()
 
 const phpConfig = `
 [global]

@@ -167,19 +167,19 @@ func TestRecognise(t *testing.T) {
 // seen is.
 func TestCaveats(t *testing.T) {
 	files := map[string]string{
-		"/etc/php/8.2/fpm/php-fpm.conf":       "[global]\n;process_control_timeout = 10s\ninclude=/etc/php/8.2/fpm/pool.d/*.conf\n",
-		"/etc/php/8.2/fpm/pool.d/*.conf":      "[www]\nlisten = 9000\n",
-		"/usr/local/etc/php-fpm.conf":         "[global]\ninclude=etc/php-fpm.d/*.conf\n",
+		"/etc/php/8.2/fpm/php-fpm.conf":   "[global]\n;process_control_timeout = 10s\ninclude=/etc/php/8.2/fpm/pool.d/*.conf\n",
+		"/etc/php/8.2/fpm/pool.d/*.conf":  "[www]\nlisten = 9000\n",
+		"/usr/local/etc/php-fpm.conf":     "[global]\ninclude=etc/php-fpm.d/*.conf\n",
 		"/usr/local/etc/php-fpm.d/*.conf": "[global]\nprocess_control_timeout = 20 ; seconds\n",
-		"/zero.conf":                          "process_control_timeout = 0s\n",
-		"/ten.conf":                           "process_control_timeout=10s\n",
-		"app.ini":                             "[uwsgi]\n# die-on-term = true\nmaster = true\n",
-		"die.ini":                             "[uwsgi]\ndie-on-term = true\n",
-		"hook.ini":                            "[uwsgi]\nhook-master-start = unix_signal:15 gracefully_kill_them_all\n",
-		"/session.ini":                        "[pgbouncer]\nlisten_port = 6432\n",
-		"/pool.ini":                           "[pgbouncer]\npool_mode = transaction\n",
-		"/srv/conf/*.xml":                     `<Context unloadDelay="20000">`,
-		"/etc/mongod.conf":                    "replication:\n  replSetName: rs0\n",
+		"/zero.conf":                      "process_control_timeout = 0s\n",
+		"/ten.conf":                       "process_control_timeout=10s\n",
+		"app.ini":                         "[uwsgi]\n# die-on-term = true\nmaster = true\n",
+		"die.ini":                         "[uwsgi]\ndie-on-term = true\n",
+		"hook.ini":                        "[uwsgi]\nhook-master-start = unix_signal:15 gracefully_kill_them_all\n",
+		"/session.ini":                    "[pgbouncer]\nlisten_port = 6432\n",
+		"/pool.ini":                       "[pgbouncer]\npool_mode = transaction\n",
+		"/srv/conf/*.xml":                 `<Context unloadDelay="20000">`,
+		"/etc/mongod.conf":                "replication:\n  replSetName: rs0\n",
 	}
 	read := func(pattern string) string { return files[pattern] }
 	for _, c := range []struct {

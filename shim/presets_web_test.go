@@ -17,9 +17,11 @@ type web struct {
 	files   map[string]string // in which PORT, GATE and DIR stand for the site's
 	words   string
 	setup   func(s *site)       // what else is needed before it starts
+	ready   func(b *box)        // waits for what an open port does not say
 	get     func(s *site) error // nil: over HTTP
-	cuts    bool                // even under the preset: the hold has to wait for it
+	cuts    bool                // even under the preset
 	runs    bool                // and goes on
+	held    bool                // what the preset cuts a hold waits for
 	exit    int                 // under the preset
 }
 
@@ -42,7 +44,7 @@ func TestPresetsWeb(t *testing.T) {
 			if named(t, w.preset).Schedule != "TERM" {
 				w.underTerm(t, newSite(t, at+1))
 			}
-			if w.cuts {
+			if w.held {
 				w.underHold(t, newSite(t, at+2))
 			}
 		})
@@ -110,6 +112,9 @@ func (w *web) start(s *site, flags ...string) (*box, *flight) {
 		}
 	})
 	awaitPort(s.t, s.addr(), true)
+	if w.ready != nil {
+		w.ready(b)
+	}
 	get := s.get
 	if w.get != nil {
 		get = func() error { return w.get(s) }
