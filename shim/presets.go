@@ -129,7 +129,7 @@ var presets = []Preset{
 		Schedule: "TERM",
 		Caveats:  []Caveat{cutsAll("Varnish")},
 		Says:     "stops its child at once, which cuts all requests",
-		Source:   "varnishd(1); seen",
+		Source:   "varnishd(1), which speaks of no signal; tried with 7.1",
 		Proven:   true,
 	}, {
 		Name:        "postgres",
@@ -232,7 +232,7 @@ var presets = []Preset{
 		Exit:     fine(143),
 		Says: "runs its shutdown hooks and exits with 143, which is reported as 0; QUIT dumps its threads and goes on; " +
 			"what happens to requests is the program's (Spring Boot: server.shutdown=graceful, the default since 3.4)",
-		Source: "java.lang.Runtime, addShutdownHook; JVM, Signal Chaining",
+		Source: "java(1), -Xrs; java.lang.Runtime, addShutdownHook",
 		Proven: true,
 	}, {
 		Name:     "node",

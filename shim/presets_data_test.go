@@ -226,20 +226,3 @@ func TestPresetMariaDB(t *testing.T) {
 	b.wants(0)
 	open.broken()
 }
-
-// knows wants the preset to be recognised in what runs, unless it is one that
-// never is.
-func knows(t *testing.T, b *box, p *Preset) {
-	t.Helper()
-	exe, argv := b.commandOf()
-	if p.Name == "go" {
-		p = nil
-	}
-	t.Logf("exe %q, cmdline %q", exe, argv)
-	if got := recognise(exe, argv); got != p {
-		t.Errorf("recognised %v", got)
-	}
-	if got := recognise("", argv); got != p {
-		t.Errorf("recognised %v without the executable's path", got)
-	}
-}

@@ -40,7 +40,9 @@ func TestPresetsWeb(t *testing.T) {
 			t.Parallel()
 			needs(t, w.needs...)
 			needsFiles(t, w.brought...)
-			w.underPreset(t, newSite(t, at))
+			for i, trigger := range append(named(t, w.preset).StopSignals, sig.TERM) {
+				w.underPreset(t, newSite(t, at+3+i), trigger)
+			}
 			if named(t, w.preset).Schedule != "TERM" {
 				w.underTerm(t, newSite(t, at+1))
 			}
@@ -51,11 +53,12 @@ func TestPresetsWeb(t *testing.T) {
 	}
 }
 
-func (w *web) underPreset(t *testing.T, s *site) {
+// underPreset stops it as its image does, or with TERM.
+func (w *web) underPreset(t *testing.T, s *site, trigger sig.Signal) {
 	p := named(t, w.preset)
 	b, f := w.start(s, append(presetFlags(p), "--delay=0.1", "--log-level=debug")...)
 	knows(t, b, p)
-	b.signal(sig.TERM)
+	b.signal(trigger)
 	first := p.steps()[0].signal.String()
 	b.err.wait(t, "sending "+first+" to the command")
 	if w.cuts {
