@@ -2,8 +2,11 @@ package shim
 
 import (
 	"bufio"
+	"context"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -32,6 +35,8 @@ func helper(name string, args []string) {
 		catch()
 	case "serve":
 		serve()
+	case "web":
+		webServer(args)
 	case "listen":
 		listen(args[0], args[1])
 	case "look":
@@ -116,6 +121,31 @@ func serve() {
 	fmt.Println("port", port)
 	os.Setenv("GODEBUG", "asyncpreemptoff=1") // catch would start anew
 	catch()
+}
+
+// webServer asks the gate, args[1], before it answers on port args[0]. With a
+// third argument it knows what TERM is.
+func webServer(args []string) {
+	server := &http.Server{Addr: "127.0.0.1:" + args[0], Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer, err := http.Get("http://127.0.0.1:" + args[1])
+		die(err)
+		io.Copy(w, answer.Body)
+	})}
+	signal.Reset() // the tests import sig, which catches all
+	ended := make(chan error)
+	if len(args) > 2 {
+		stop := make(chan os.Signal, 1)
+		signal.Notify(stop, unix.SIGTERM)
+		go func() {
+			<-stop
+			ended <- server.Shutdown(context.Background())
+		}()
+	}
+	if err := server.ListenAndServe(); err != http.ErrServerClosed {
+		die(err)
+	}
+	die(<-ended)
+	os.Exit(0)
 }
 
 // listen is catch with a socket that nobody talks to.
