@@ -55,7 +55,7 @@ func (l *loop) act(a stop.Action) {
 	case stop.NoteNoHold:
 		l.report(l.account().noHold())
 	case stop.Exit:
-		l.done, l.code = true, l.plan.exit(a.Status())
+		l.done, l.code = true, l.plan.exit(a.Status(), !l.machine.Record().TriggeredAt.IsZero())
 	}
 }
 

@@ -18,12 +18,6 @@ type Signal = sig.Signal
 // Rewrite is one FROM:TO of --rewrite.
 type Rewrite = sig.Rewrite
 
-// ParseSignal reads a signal's name or number.
-func ParseSignal(text string) (Signal, error) { return sig.Parse(text) }
-
-// ParseRewrite reads FROM:TO, or FROM:0 to drop FROM.
-func ParseRewrite(text string) (Rewrite, error) { return sig.ParseRewrite(text) }
-
 // Step is one item of --stop-schedule, and Schedule all of it.
 type (
 	Step     = stop.Step
@@ -95,6 +89,7 @@ type Config struct {
 
 	Rewrites    []Rewrite
 	StopSignals []Signal // beside TERM and what TERM is rewritten to
+	Preset      string   // a preset's name, or AutoPreset; "": none
 
 	Delay       time.Duration // the floor of the hold
 	DelayGiven  bool          // it is no default, even if it is 0
@@ -153,6 +148,10 @@ type plan struct {
 	caveat   string
 	warnings []string
 	exits    map[int]int
+
+	terminal bool    // our standard input is one
+	preset   *Preset // what the command is known as; nil: nothing yet
+	auto     bool    // to be found out when a signal comes
 }
 
 // Validate reports what in the configuration contradicts itself, in terms of
@@ -176,7 +175,11 @@ func (c *Config) plan(terminal, pid1 bool) (p plan, err error) {
 			return p, fmt.Errorf("--rewrite=%v: %w", r, err)
 		}
 	}
-	if err := p.setStops(c.StopSignals, terminal); err != nil {
+	p.terminal = terminal
+	if err := p.setStops(c.StopSignals); err != nil {
+		return p, err
+	}
+	if err := p.setPreset(c); err != nil {
 		return p, err
 	}
 	if err := p.setGrace(c); err != nil {
@@ -187,7 +190,7 @@ func (c *Config) plan(terminal, pid1 bool) (p plan, err error) {
 
 // setStops collects what starts the sequence: TERM, what TERM is rewritten to
 // (an image's STOPSIGNAL comes in TERM's place) and what was given.
-func (p *plan) setStops(given []Signal, terminal bool) error {
+func (p *plan) setStops(given []Signal) error {
 	set := sig.SetOf(sig.TERM)
 	to, passes := p.stop.Rewrites.Of(sig.TERM)
 	switch {
@@ -202,11 +205,16 @@ func (p *plan) setStops(given []Signal, terminal bool) error {
 		}
 		set = set.With(s)
 	}
-	if terminal {
-		set = set.Without(sig.SetOf(sig.WINCH))
-	}
-	p.stop.Stops = set
+	p.stop.Stops = p.stops(set)
 	return nil
+}
+
+// stops is a set of stop signals, without what a terminal sends for another reason.
+func (p *plan) stops(set sig.Set) sig.Set {
+	if p.terminal {
+		return set.Without(sig.SetOf(sig.WINCH))
+	}
+	return set
 }
 
 func (p *plan) setExits(maps []ExitMap) error {
@@ -220,10 +228,18 @@ func (p *plan) setExits(maps []ExitMap) error {
 	return nil
 }
 
-// exit is the status to leave with where the command's own figure is code.
-func (p *plan) exit(code int) int {
+// exit is the status to leave with where the command's own figure is code; a
+// preset's map is for one that was asked to stop.
+func (p *plan) exit(code int, stopped bool) int {
 	if to, ok := p.exits[code]; ok {
 		return to
+	}
+	if stopped && p.preset != nil {
+		for _, m := range p.preset.Exit {
+			if m.From == code {
+				return m.To
+			}
+		}
 	}
 	return code
 }

@@ -241,7 +241,7 @@ func TestConfigExits(t *testing.T) {
 		if to, ok := map[int]int{143: 0, 0: 7, 7: 255}[code]; ok { // once: no chaining
 			want = to
 		}
-		if got := p.exit(code); got != want {
+		if got := p.exit(code, false); got != want {
 			t.Errorf("exit code %d becomes %d, want %d", code, got, want)
 		}
 	}

@@ -16,6 +16,10 @@ func Explain(cfg Config) (text string, warnings []string, err error) {
 	if err != nil {
 		return "", nil, err
 	}
+	if found := foreseen(cfg.Command); p.auto && found != nil {
+		p.stop.Preset = p.adopt(found)
+		p.stop.Stops |= p.stop.Preset.Stops
+	}
 	var b strings.Builder
 	for _, line := range append(p.course(&cfg), p.needs(&cfg)) {
 		if line != "" {
@@ -43,6 +47,9 @@ func (p *plan) course(cfg *Config) []string {
 	if len(passed) > 0 {
 		lines = append(lines, "rewrites "+strings.Join(passed, ", "))
 	}
+	if cfg.Preset != "" {
+		lines = append(lines, "preset "+p.presetText(cfg))
+	}
 	if !p.stop.Gate.Holds() && !p.stop.Sequence {
 		return append(lines, begin+": passes the signal on at once; no hold, schedule or preset was asked for")
 	}
@@ -55,6 +62,21 @@ func (p *plan) course(cfg *Config) []string {
 		lines = append(lines, fmt.Sprintf("when the command has exited: TERM to what is left, and KILL %s later", length(cfg.Linger)))
 	}
 	return lines
+}
+
+// presetText is the preset in words.
+func (p *plan) presetText(cfg *Config) string {
+	text := cfg.Preset
+	if text == AutoPreset {
+		text = "auto, by what runs when a signal comes"
+		if p.preset != nil {
+			text += "; probably " + p.preset.Name
+		}
+	}
+	if p.preset != nil {
+		text += ": " + p.preset.Says
+	}
+	return text
 }
 
 // holding is the hold in words.

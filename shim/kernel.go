@@ -43,10 +43,11 @@ type kernel struct {
 	ease   func()                         // looks are for the report alone
 	looks  <-chan sight                   // what was seen; next returns when there is something
 
-	isShell func(pid int) bool      // whether it is one, with a child
-	own     func(s sig.Signal) bool // whether s, once, came of what we did ourselves
-	line    func(text string)       // to standard error; never waits
-	note    func(text string) error // to the termination log, in place of the last one
+	program func(pid int) (exe string, argv []string) // what it runs, as far as that can be seen
+	isShell func(pid int) bool                        // whether it is one, with a child
+	own     func(s sig.Signal) bool                   // whether s, once, came of what we did ourselves
+	line    func(text string)                         // to standard error; never waits
+	note    func(text string) error                   // to the termination log, in place of the last one
 	flush   func()
 }
 
@@ -113,6 +114,7 @@ func system(log *termlog, threads int) kernel {
 		own: func(s sig.Signal) bool {
 			return s == sig.CHLD || s == sig.PIPE && out.Broke() || command.Released(s)
 		},
+		program: proc.Program,
 		isShell: proc.IsShell,
 		line:    out.Line,
 		note:    log.write,

@@ -132,7 +132,6 @@ func TestPresetPostgres(t *testing.T) {
 	b.err.wait(t, "sending TERM to the command")
 	open.goesOn(moment)
 	open.finishes()
-	further(b, p)
 	b.wants(0)
 	idle.broken()
 	t.Log(b.err.all()[len(b.err.all())-1])

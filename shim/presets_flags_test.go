@@ -6,11 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
-
-	"golang.org/x/sys/unix"
-
-	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
 // named is a preset that must exist.
@@ -23,51 +18,8 @@ func named(t *testing.T, name string) *Preset {
 	return p
 }
 
-// presetFlags are the flags that do what a preset does, as far as one step goes.
-func presetFlags(p *Preset) (flags []string) {
-	if first := p.steps()[0].signal; first != 0 && first != sig.TERM {
-		flags = append(flags, fmt.Sprintf("--rewrite=TERM:%v", first))
-	}
-	for _, s := range p.StopSignals {
-		flags = append(flags, fmt.Sprintf("--stop-signal=%v", s))
-	}
-	for _, e := range p.Exit {
-		flags = append(flags, fmt.Sprintf("--exit-code=%d:%d", e.From, e.To))
-	}
-	return flags
-}
-
-// further sends the command a preset's steps after the first, which presetFlags
-// does not do.
-func further(b *box, p *Preset) {
-	b.t.Helper()
-	for _, step := range p.steps()[1:] {
-		time.Sleep(step.after)
-		unix.Kill(b.commandPID(), unix.Signal(step.signal))
-	}
-}
-
-// step is one of a schedule: what is sent, and how long after the one before.
-type step struct {
-	after  time.Duration
-	signal sig.Signal
-}
-
-// steps are the schedule of a preset, of which the first step may be 0 for "the
-// trigger".
-func (p *Preset) steps() (steps []step) {
-	var after time.Duration
-	for item := range strings.SplitSeq(p.Schedule, "/") {
-		if d, err := time.ParseDuration(item); err == nil {
-			after += d
-			continue
-		}
-		s, _ := sig.Parse(item)
-		steps = append(steps, step{after, s})
-		after = 0
-	}
-	return steps
-}
+// presetFlags are the flags that do what a preset does.
+func presetFlags(p *Preset) []string { return []string{"--preset=" + p.Name} }
 
 // commandOf is what runs under lameduck, as recognise is told of it.
 func (b *box) commandOf() (exe string, argv []string) {

@@ -59,7 +59,7 @@ func (w *web) underPreset(t *testing.T, s *site, trigger sig.Signal) {
 	b, f := w.start(s, append(presetFlags(p), "--delay=0.1", "--log-level=debug")...)
 	knows(t, b, p)
 	b.signal(trigger)
-	first := p.steps()[0].signal.String()
+	first := p.steps()[0].Signal.String()
 	b.err.wait(t, "sending "+first+" to the command")
 	if w.cuts {
 		f.cut()

@@ -154,7 +154,6 @@ func TestPresetNATS(t *testing.T) {
 	}
 	awaitPort(t, s.addr(), false)
 	expect(t, "while it is a lame duck", client.ask("PUB x 1\r\na", "MSG x 1"))
-	further(b, p)
 	b.wants(0)
 
 	b = s.served(p, server)

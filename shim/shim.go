@@ -187,7 +187,21 @@ func (l *loop) signal(s sig.Signal) {
 	case s == sig.CHLD:
 		l.sweep()
 	case !l.own(s):
+		l.identify(s)
 		l.tell(stop.Event{Kind: stop.Arrived, Signal: s})
+	}
+}
+
+// identify finds out what the command is, where a preset is to go by that and s is
+// a signal that some preset names. Entrypoint scripts execute it in their own time.
+func (l *loop) identify(s sig.Signal) {
+	if !l.plan.auto || l.command == 0 || !presetSignals().Has(s) {
+		return
+	}
+	exe, argv := l.program(l.command)
+	if found := recognise(exe, argv); found != nil {
+		l.machine.Adopt(l.plan.adopt(found))
+		l.log(Info, "the command is known as %s", found.Name)
 	}
 }
 

@@ -120,6 +120,8 @@ func setFlag(cfg *Config, name, value string) (err error) {
 		cfg.Health = &at
 	case "--health-during":
 		cfg.HealthDuring, err = ParseHealthMode(value)
+	case "--preset":
+		cfg.Preset = value
 	case "--group":
 		cfg.Group = true
 	case "--drop-unhandled":
@@ -179,6 +181,7 @@ type world struct {
 	gone    bool    // the command is
 	rest    []int   // the other processes
 	catches sig.Set // what the command does
+	program string  // what the command runs by now
 	actions []script.Step
 	notes   bool // whether there is a termination log
 }
@@ -231,6 +234,8 @@ func (w *world) happen(t *testing.T, events []script.Step) {
 				fmt.Sscanf(arg, "exit %d", &status.Code)
 			}
 			w.end(hookPID, status)
+		case "executes":
+			w.program = arg
 		case "orphan":
 			w.end(anyOther, proc.Status{})
 		case "look":
@@ -354,6 +359,7 @@ func (w *world) kernel(t *testing.T, events []script.Step) kernel {
 		stopSelf:    func(s sig.Signal) { w.did("stops itself with %v", s) },
 		handOver:    func(int) bool { w.did("hands over the terminal"); return true },
 		takeBack:    func(int) { w.did("takes back the terminal") },
+		program:     func(int) (string, []string) { return w.program, []string{w.program} },
 		isShell:     func(int) bool { return false },
 		note:        w.note,
 		line:        func(text string) { w.did("says %s", strings.TrimPrefix(text, "lameduck: ")) },

@@ -15,6 +15,7 @@ import (
 type cli struct {
 	Rewrite       []string `short:"r" sep:"none"`
 	StopSignal    []string `sep:"none"`
+	Preset        []string `short:"p" sep:"none"`
 	Group         bool     `short:"g"`
 	DropUnhandled bool
 
@@ -116,10 +117,13 @@ func (c *cli) config(t *twins) (cfg shim.Config, err error) {
 	if cfg.StopSignals, err = list(t, "stop-signal", c.StopSignal, shim.ParseSignal); err != nil {
 		return cfg, err
 	}
+	if err = one(t, "preset", c.Preset, parsePreset, &cfg.Preset); err != nil {
+		return cfg, err
+	}
 	if cfg.ExitCodes, err = list(t, "exit-code", c.ExitCode, parseExitMap); err != nil {
 		return cfg, err
 	}
-	if err = one(t, "stop-schedule", c.StopSchedule, parseSchedule, &cfg.Schedule); err != nil {
+	if err = one(t, "stop-schedule", c.StopSchedule, shim.ParseSchedule, &cfg.Schedule); err != nil {
 		return cfg, err
 	}
 	if err = one(t, "kill-after", c.KillAfter, parseLength, &cfg.KillAfter); err != nil {
@@ -131,7 +135,7 @@ func (c *cli) config(t *twins) (cfg shim.Config, err error) {
 	if err = c.health(t, &cfg); err != nil {
 		return cfg, err
 	}
-	if err = one(t, "linger", c.Linger, parseDuration, &cfg.Linger); err != nil {
+	if err = one(t, "linger", c.Linger, shim.ParseDuration, &cfg.Linger); err != nil {
 		return cfg, err
 	}
 	if err = one(t, "parent-death-signal", c.ParentDeathSignal, shim.ParseSignal, &cfg.ParentDeathSignal); err != nil {
@@ -175,7 +179,7 @@ func (r *reportFlags) config(t *twins, cfg *shim.Config) (err error) {
 
 // config reads how to hold, and refuses what would have no effect.
 func (h *holdFlags) config(t *twins, cfg *shim.Config) (err error) {
-	if err = one(t, "delay", h.Delay, parseDuration, &cfg.Delay); err != nil {
+	if err = one(t, "delay", h.Delay, shim.ParseDuration, &cfg.Delay); err != nil {
 		return err
 	}
 	if err = one(t, "until", h.Until, parseUntil, &cfg.Until); err != nil {
@@ -244,7 +248,7 @@ func (h *holdFlags) idle(t *twins, cfg *shim.Config) error {
 		{"count-port", h.CountPort, holds, unheld, func() { cfg.CountPorts = nil }},
 		{"ignore-port", h.IgnorePort, holds, unheld, func() { cfg.IgnorePorts = nil }},
 		{"ignore-peer", h.IgnorePeer, holds, unheld, func() { cfg.IgnorePeers = nil }},
-		{"grace-period", h.GracePeriod, holds || cfg.Schedule != nil || cfg.KillAfter > 0 || cfg.Linger > 0, unheld, func() {}},
+		{"grace-period", h.GracePeriod, holds || cfg.Schedule != nil || cfg.KillAfter > 0 || cfg.Preset != "" || cfg.Linger > 0, unheld, func() {}},
 	} {
 		if len(f.words) == 0 || f.heard {
 			continue

@@ -8,6 +8,7 @@ signals on, and on TERM keeps COMMAND serving for a while before it stops it.
 usage: lameduck [flags] [--] COMMAND [ARG...]
        lameduck hold [flags]  only the hold: a preStop hook (hold --help)
        lameduck watch [flags] what a hold would see, live (watch --help)
+       lameduck presets NAME  what a preset does, with its source
        lameduck install DIR   copy this program to DIR/lameduck
 
 signals
@@ -15,6 +16,9 @@ signals
       --stop-signal=SIG,...    start the stop on SIG too; TERM and what TERM is
                                rewritten to always do
                                  lameduck -d 5 -r TERM:USR1 -- haproxy -f FILE
+  -p, --preset=NAME            what a known server takes for a graceful stop:
+                               nginx, postgres, ...; auto: by the program
+                                 lameduck -p auto -u quiet -- run.sh nginx
 hold
   -d, --delay=DUR              keep serving this long after a stop signal, then
                                pass it on; a second one, or INT, skips [0]
@@ -27,13 +31,11 @@ stop
       --grace-period=DUR       what the orchestrator gives before it sends KILL;
                                the hold must fit  [30s in Kubernetes and ECS, 5s
                                in Nomad, else 10s]
-                                 lameduck -d 15 --grace-period=60 -- myserver
 exit
   -e, --exit-code=FROM[:TO],...  report exit code FROM as TO [0]
                                  lameduck -e 143 -- java -jar app.jar
 report
       --log-level=LEVEL        error, warn, info or debug, on stderr [warn]
-                                 lameduck --log-level=debug -- myserver
 
   -h, --help  --help-all  --version
       --explain                say what would happen at a stop; start nothing
@@ -104,7 +106,8 @@ process
       --parent-death-signal=SIG  what lameduck gets when its parent dies [none]
                                  lameduck --parent-death-signal=TERM -- myserver
 
-Variables: LAMEDUCK_REWRITE, LAMEDUCK_STOP_SIGNAL, LAMEDUCK_GROUP,
+Variables: LAMEDUCK_REWRITE, LAMEDUCK_STOP_SIGNAL, LAMEDUCK_PRESET,
+LAMEDUCK_GROUP,
 LAMEDUCK_DROP_UNHANDLED, LAMEDUCK_DELAY, LAMEDUCK_UNTIL, LAMEDUCK_QUIET_FOR,
 LAMEDUCK_MAX_SILENCE, LAMEDUCK_MAX_DELAY, LAMEDUCK_COUNT_PORT,
 LAMEDUCK_IGNORE_PORT, LAMEDUCK_IGNORE_PEER, LAMEDUCK_IGNORE_PROBES,

@@ -31,7 +31,7 @@ func lameduck(argv0 string, args, env []string) int {
 		case "install":
 			return install(args[1:])
 		case "presets":
-			return fail(errors.New(`"presets" is a subcommand that this version does not have; to run a program of that name: lameduck -- presets`))
+			return presets(args[1:])
 		}
 	}
 	c, t, err := parse(args, env)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,24 +13,9 @@ import (
 
 // The values of flags, as people write them.
 
-// longest is a year, more than any orchestrator waits.
-const longest = 365 * 24 * time.Hour
-
-// parseDuration reads a Go duration or a bare number of seconds.
-func parseDuration(text string) (time.Duration, error) {
-	d, err := time.ParseDuration(text)
-	if _, numErr := strconv.ParseFloat(text, 64); numErr == nil {
-		d, err = time.ParseDuration(text + "s")
-	}
-	if err != nil || d < 0 || d > longest {
-		return 0, fmt.Errorf("%q is no duration: give seconds (10) or units (1m30s, 500ms), from 0 to %v", text, longest)
-	}
-	return d, nil
-}
-
 // parseLength reads a duration that cannot be nothing.
 func parseLength(text string) (time.Duration, error) {
-	d, err := parseDuration(text)
+	d, err := shim.ParseDuration(text)
 	if err == nil && d == 0 {
 		return 0, fmt.Errorf("%q is no time at all: give seconds (3) or units (500ms)", text)
 	}
@@ -70,48 +54,13 @@ func parsePeer(text string) (netip.Prefix, error) {
 	return peers.Masked(), nil
 }
 
-// parseSchedule reads what to send after the hold, in the form of start-stop-daemon(8)'s
-// --retry. One duration alone means the stop signal, and KILL that much later.
-func parseSchedule(text string) (schedule shim.Schedule, err error) {
-	for word := range strings.SplitSeq(text, "/") {
-		step, err := parseStep(word)
-		if err != nil {
-			return nil, err
-		}
-		schedule = append(schedule, step)
+// parsePreset reads a preset's name, or auto.
+func parsePreset(text string) (string, error) {
+	name, err := shim.ParsePreset(text)
+	if err != nil {
+		return "", fmt.Errorf("%w: did you mean %s? (lameduck presets lists them)", err, nearest(text, presetNames()))
 	}
-	if len(schedule) == 1 && schedule[0].Wait > 0 {
-		wait := schedule[0]
-		return shim.Schedule{{Stop: true}, wait, {Signal: sigKILL}, wait}, nil
-	}
-	if !slices.ContainsFunc(schedule, func(s shim.Step) bool { return s.Signal != 0 }) {
-		return nil, fmt.Errorf("it sends no signal: give one, as in USR1/30s/TERM")
-	}
-	return schedule, nil
-}
-
-const sigKILL = shim.Signal(9)
-
-// parseStep reads one item: a signal's name, with a dash or without, its number
-// with one, a duration, or forever.
-func parseStep(word string) (shim.Step, error) {
-	name, dashed := strings.CutPrefix(word, "-")
-	s, bad := shim.ParseSignal(name)
-	wait, late := parseDuration(word)
-	switch {
-	case word == "forever":
-		return shim.Step{Forever: true}, nil
-	case late == nil:
-		return shim.Step{Wait: wait}, nil
-	case bad == nil && (dashed || !isNumber(name)):
-		return shim.Step{Signal: s}, nil
-	}
-	return shim.Step{}, fmt.Errorf("%q is no step: give a signal (TERM, -15), a time to wait (30, 1m) or forever, as in USR1/30s/TERM", word)
-}
-
-func isNumber(text string) bool {
-	_, err := strconv.Atoi(text)
-	return err == nil
+	return name, nil
 }
 
 // parseWords splits a command into words as a shell does: blanks part them, unless
@@ -175,7 +124,7 @@ func split(text string) (words []string, err error) {
 
 // parseGrace reads a grace period, which cannot be nothing.
 func parseGrace(text string) (time.Duration, error) {
-	d, err := parseDuration(text)
+	d, err := shim.ParseDuration(text)
 	if err == nil && d < time.Second {
 		return 0, fmt.Errorf("a grace period is at least 1s: give what the orchestrator gives (terminationGracePeriodSeconds, docker stop -t)")
 	}

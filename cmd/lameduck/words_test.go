@@ -27,7 +27,7 @@ func TestSchedule(t *testing.T) {
 		"30":                      {stop, waits(30), sends(9), waits(30)},
 		"1m":                      {stop, waits(60), sends(9), waits(60)},
 	} {
-		if got, err := parseSchedule(text); err != nil || !reflect.DeepEqual(got, want) {
+		if got, err := shim.ParseSchedule(text); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v, %v; want %v", text, got, err, want)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
@@ -84,4 +85,19 @@ func IsShell(pid int) bool {
 	}
 	family, _ := Descendants()
 	return slices.ContainsFunc(family, func(p Process) bool { return p.Parent == pid })
+}
+
+// Program is the path of the program that the process pid runs, and its command
+// line, as far as /proc can tell.
+func Program(pid int) (exe string, argv []string) {
+	if !ownProc() {
+		return "", nil
+	}
+	dir := "/proc/" + strconv.Itoa(pid)
+	exe, _ = os.Readlink(dir + "/exe")
+	text, _ := os.ReadFile(dir + "/cmdline")
+	if len(text) > 0 {
+		argv = strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
+	}
+	return exe, argv
 }
