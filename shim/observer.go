@@ -30,6 +30,7 @@ type observer struct {
 	conn    *sockdiag.Conn
 	events  *sockdiag.Events
 	flood   traffic.Flood
+	rush    bool // so many ended that the next should be heard of soon
 	passive uint64
 	looked  time.Time       // when the last look began
 	self    []tcp.Socket    // those that may come from ourselves
@@ -45,6 +46,10 @@ const blind = "none"
 
 // crowd is how many connections make looks rarer.
 const crowd = 10_000
+
+// few is how many ends are no rush. Without privileges the kernel keeps some 300 of
+// them for us.
+const few = 30
 
 // open takes the best way there is, and finds the ports that count. They stay: a
 // server may close its listeners first. Events are heard before the first look,
@@ -240,6 +245,7 @@ func (o *observer) hear(now time.Time, j *traffic.Judge) {
 		if lost > 0 || err != nil {
 			j.Lost(now)
 		}
+		o.rush = ended+lost > few
 		if o.flood.Heard(now, ended+lost) { // too much is told
 			o.events.Close()
 			o.events = nil

@@ -41,6 +41,9 @@ type watcher struct {
 // lead is how long before the hold's end its last look begins, at least.
 const lead = 5 * time.Millisecond
 
+// rushed is how soon ends are heard of where there are many.
+const rushed = 25 * time.Millisecond
+
 // idly is the pause between looks when the hold has ended.
 const idly = time.Second
 
@@ -68,7 +71,14 @@ func (w *watcher) run() {
 		w.now.look = w.look(began)
 		w.now.left = present(w.plan.waits)
 		w.tell()
-		w.sleep(w.pause(began))
+		for pause := w.pause(began); pause > 0; pause -= rushed {
+			if !w.rush {
+				w.sleep(pause)
+				break
+			}
+			w.sleep(min(pause, rushed))
+			w.hear(time.Now(), w.judge)
+		}
 	}
 }
 
