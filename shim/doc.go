@@ -15,11 +15,18 @@
 //	                         scope <────────┴──> sockdiag, procnet
 //
 // The rooms: sig has the words for signals and takes them, stop decides (and is
-// pure), proc starts, signals and reaps, stderr writes without waiting. In an
-// adaptive hold the watcher, on a goroutine of its own, shows traffic (pure too)
-// what sockdiag or procnet tell of the ports that scope finds, and the loop what
-// it says. tcp has the words, script plays test scripts. The walls between them
-// are a test: deps_test.go.
+// pure), proc starts, signals and reaps, stderr writes without waiting. In a hold
+// the watcher, on a goroutine of its own, shows traffic (pure too) what sockdiag or
+// procnet tell of the ports that scope finds (observer.go), and the loop what it
+// says. For neighbours there is alive, the file that says that the command runs,
+// and health, which answers health checks on a goroutine of its own. tcp has the
+// words, script plays test scripts. The walls between them are a test: deps_test.go.
+//
+// The front doors: Run runs a command; Hold (hold.go) is the same loop without one,
+// for a hook, and Watch (watch.go) the observer without the loop. A Config is plain
+// values; plan makes it whole (config.go, grace.go, and preset.go with the table in
+// presets.go), and Explain says it in words. The report (report.go, advice.go,
+// json.go, termlog.go) is made of what the machine and the last look have recorded.
 //
 // Invariants: one goroutine owns the state and is the only caller of kill and
 // wait4. Before the command has started every fault is an error; afterwards
