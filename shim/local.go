@@ -1,0 +1,103 @@
+package shim
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/health"
+	"github.com/lameduck-init/lameduck/shim/internal/procnet"
+	"github.com/lameduck-init/lameduck/shim/internal/scope"
+	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
+)
+
+// Connections of which both ends are on this machine: a neighbour's in the pod
+// count, and the container's to itself, or lameduck's own, do not.
+
+// local reports whether both ends of a connection are here, so that it may come
+// from ourselves.
+func local(s *tcp.Socket) bool {
+	return s.State != tcp.Listen && (s.Remote.Addr().IsLoopback() || s.Remote.Addr() == s.Local.Addr())
+}
+
+// seeOthers finds out about self, and shows the judge those whose other end is
+// somebody else's.
+func (o *observer) seeOthers(j *traffic.Judge) {
+	if len(o.self) == 0 {
+		return
+	}
+	type ends struct{ local, remote netip.AddrPort }
+	far := map[ends]tcp.Socket{}
+	note := func(s *tcp.Socket) { far[ends{s.Local, s.Remote}] = *s }
+	if o.conn != nil {
+		var ports []uint16
+		for i := range o.self {
+			ports = append(ports, o.self[i].Remote.Port())
+		}
+		o.conn.Dump(sockdiag.Query{States: sockdiag.AllStates, Ports: ports}, note)
+	} else {
+		for i := range o.table {
+			note(&o.table[i])
+		}
+	}
+	o.scope.Learn(scope.Hold("/proc", o.everyone).Inodes)
+	for i := range o.self {
+		near := &o.self[i]
+		other, found := far[ends{near.Remote, near.Local}]
+		mine := found && o.scope.Self(near, &other) || o.checks(near)
+		if !mine {
+			j.See(near)
+		}
+		if (found || mine) && near.Cookie != 0 {
+			o.mine[near.Cookie] = mine
+		}
+	}
+	if len(o.mine) > 2*(o.count+crowd) {
+		clear(o.mine)
+	}
+}
+
+// hearOthers tells the judge of the ends of those that did not come from ourselves.
+func (o *observer) hearOthers(now time.Time, j *traffic.Judge) {
+	for i := range o.ended {
+		if s := &o.ended[i]; !o.mine[s.Cookie] && !o.checks(s) {
+			j.Gone(now, s)
+		}
+	}
+	o.ended = o.ended[:0]
+	if o.events != nil {
+		return
+	}
+	passive, err := procnet.Root("").PassiveOpens()
+	if err == nil && passive > o.passive+o.made {
+		j.Lost(now)
+	}
+	o.passive = passive
+}
+
+// askHealth finds out which connections are the health listener's, after they were
+// seen: then none is missing.
+func (o *observer) askHealth(now time.Time) {
+	if o.health == nil {
+		return
+	}
+	since := o.looked
+	if since.IsZero() {
+		since = now.Add(-time.Minute)
+	}
+	before := slices.Clone(o.passed)
+	o.passed = o.health.Outgoing(o.passed[:0], since)
+	o.looked, o.made = now, 0
+	for _, p := range o.passed {
+		if !slices.Contains(before, p) {
+			o.made++
+		}
+	}
+}
+
+// checks reports whether a connection to the command is the health listener's.
+func (o *observer) checks(s *tcp.Socket) bool {
+	return slices.Contains(o.passed, health.Passed{Local: s.Remote, Target: s.Local})
+}
