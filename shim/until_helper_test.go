@@ -1,0 +1,226 @@
+package shim
+
+import (
+	"bufio"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// untilHelper is the programs whose traffic is waited for.
+func untilHelper(name string, args []string) {
+	switch name {
+	case "app":
+		newActor().lines(args...)
+	case "web":
+		newActor().web(args[0], args[1])
+	case "proxy":
+		newActor().proxy(args[0], args[1])
+	case "as": // another user, whose descriptors root without capabilities may not see
+		id, err := strconv.Atoi(args[0])
+		die(err)
+		die(syscall.Setgroups(nil))
+		die(syscall.Setresgid(id, id, id))
+		die(syscall.Setresuid(id, id, id))
+		die(unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0))
+		helper(args[1], args[2:])
+	}
+}
+
+// actor does what it is told, and says so, and when it gets TERM.
+type actor struct {
+	listeners []net.Listener
+	opened    []net.Conn
+	graceful  func() // on TERM
+}
+
+func newActor() *actor { return &actor{} }
+
+func (p *actor) listen(address string) net.Listener {
+	l, err := net.Listen("tcp", address)
+	die(err)
+	if len(p.listeners) == 0 {
+		_, port, _ := net.SplitHostPort(l.Addr().String())
+		fmt.Println("port", port)
+	}
+	p.listeners = append(p.listeners, l)
+	return l
+}
+
+// lines answers each line, at each address.
+func (p *actor) lines(addresses ...string) {
+	for _, address := range addresses {
+		go answer(p.listen(address))
+	}
+	p.obey()
+}
+
+// answer answers each line: "slow" ones after 3 s, those that begin with "-" not
+// at all, and after "bye" it closes.
+func answer(l net.Listener) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer conn.Close()
+			for in := bufio.NewScanner(conn); in.Scan(); {
+				switch line := in.Text(); {
+				case line == "slow":
+					time.Sleep(3 * time.Second)
+					fmt.Fprintln(conn, "ok")
+				case line == "bye":
+					fmt.Fprintln(conn, "ok")
+					return
+				case !strings.HasPrefix(line, "-"):
+					fmt.Fprintln(conn, "ok")
+				}
+			}
+		}()
+	}
+}
+
+// web is net/http's server: plain, of HTTP/2 without TLS, or with TLS, for both.
+func (p *actor) web(kind, address string) {
+	slow := func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(3 * time.Second)
+		fmt.Fprint(w, "at last")
+	}
+	http.HandleFunc("/slow", slow)
+	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		fmt.Fprint(w, "served")
+	})
+	server := &http.Server{}
+	l := p.listen(address)
+	switch kind {
+	case "h2c":
+		server.Protocols = new(http.Protocols)
+		server.Protocols.SetUnencryptedHTTP2(true)
+		go server.Serve(l)
+	case "tls":
+		server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{certificate()}}
+		go server.ServeTLS(l, "", "")
+	case "graceful":
+		p.graceful = func() { die(server.Shutdown(context.Background())); os.Exit(0) }
+		fallthrough
+	default:
+		go server.Serve(l)
+	}
+	p.obey()
+}
+
+func certificate() tls.Certificate {
+	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	it := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	der := must(x509.CreateCertificate(rand.Reader, it, it, &key.PublicKey, key))
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+// proxy passes on what its clients say. Its own connections outlast theirs.
+func (p *actor) proxy(address, upstream string) {
+	l := p.listen(address)
+	go func() {
+		for {
+			client, err := l.Accept()
+			die(err)
+			server, err := net.Dial("tcp", upstream)
+			die(err)
+			go func() { io.Copy(server, client); client.Close() }()
+			go io.Copy(client, server)
+		}
+	}()
+	p.obey()
+}
+
+func (p *actor) obey() {
+	got := make(chan os.Signal, 10)
+	signal.Notify(got, syscall.SIGTERM)
+	commands := make(chan string)
+	go func() {
+		in := bufio.NewScanner(os.Stdin)
+		for in.Scan() {
+			commands <- in.Text()
+		}
+		os.Exit(98) // whoever gave the commands is gone
+	}()
+	fmt.Println("ready")
+	for {
+		select {
+		case <-got:
+			fmt.Println("got TERM")
+			if p.graceful != nil {
+				p.graceful()
+			}
+		case c := <-commands:
+			p.do(c)
+			fmt.Println("did", c)
+		}
+	}
+}
+
+func (p *actor) do(command string) {
+	word, arg, _ := strings.Cut(command, " ")
+	switch word {
+	case "close": // listens no more
+		for _, l := range p.listeners {
+			die(l.Close())
+		}
+	case "deaf": // accepts no more, and lets few wait
+		for _, l := range p.listeners {
+			l := l.(*net.TCPListener)
+			die(l.SetDeadline(time.Unix(1, 0)))
+			die(must(l.SyscallConn()).Control(func(fd uintptr) { die(unix.Listen(int(fd), 2)) }))
+		}
+	case "open": // a connection that is kept
+		p.opened = append(p.opened, p.ask(arg))
+	case "shut":
+		for _, conn := range p.opened {
+			conn.Close()
+		}
+	case "call": // short connections without end, and one that talks
+		kept := p.ask(arg)
+		go func() {
+			for in := bufio.NewScanner(kept); ; time.Sleep(20 * time.Millisecond) {
+				fmt.Fprintln(kept, "hello")
+				in.Scan()
+				p.ask(arg).Close()
+			}
+		}()
+	case "talk": // that one alone
+		kept := p.ask(arg)
+		go func() {
+			for in := bufio.NewScanner(kept); ; time.Sleep(20 * time.Millisecond) {
+				fmt.Fprintln(kept, "hello")
+				in.Scan()
+			}
+		}()
+	default:
+		obey(command)
+	}
+}
+
+func (p *actor) ask(address string) net.Conn {
+	conn, err := net.Dial("tcp", address)
+	die(err)
+	fmt.Fprintln(conn, "hello")
+	bufio.NewScanner(conn).Scan()
+	return conn
+}
