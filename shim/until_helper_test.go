@@ -72,7 +72,7 @@ func (p *actor) lines(addresses ...string) {
 }
 
 // answer answers each line: "slow" ones after 3 s, those that begin with "-" not
-// at all, and after "bye" it closes.
+// at all, and after "bye" it closes, after "leak" it never does.
 func answer(l net.Listener) {
 	for {
 		conn, err := l.Accept()
@@ -80,12 +80,14 @@ func answer(l net.Listener) {
 			return
 		}
 		go func() {
-			defer conn.Close()
+			defer func() { conn.Close() }()
 			for in := bufio.NewScanner(conn); in.Scan(); {
 				switch line := in.Text(); {
 				case line == "slow":
 					time.Sleep(3 * time.Second)
 					fmt.Fprintln(conn, "ok")
+				case line == "leak":
+					conn = leaked{conn}
 				case line == "bye":
 					fmt.Fprintln(conn, "ok")
 					return
@@ -96,6 +98,11 @@ func answer(l net.Listener) {
 		}()
 	}
 }
+
+// leaked is a connection that is forgotten.
+type leaked struct{ net.Conn }
+
+func (leaked) Close() error { return nil }
 
 // web is net/http's server: plain, of HTTP/2 without TLS, or with TLS, for both.
 func (p *actor) web(kind, address string) {
