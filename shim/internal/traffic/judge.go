@@ -39,7 +39,7 @@ type Judge struct {
 	judged    bool      // there was a whole look, and none was lost since
 	last      tally     // what that one found
 	activity  activity  // of what is closed, but for what may be a probe
-	stuck     time.Time // since when nothing moves; zero: things do
+	stuck     time.Time // since when nobody is served though somebody waits
 	answered  bool      // something was answered since the last look, and is gone
 	accepted  int
 	perSecond []int
@@ -68,6 +68,7 @@ type tally struct {
 	givenUp     int  // and those that have been silent for too long
 	unsent      bool // there are bytes that a peer has not acknowledged
 	progress    bool // the program has accepted something
+	untold      bool // it may be talking to somebody: bytes are not told of
 	handshaking bool
 }
 
@@ -128,6 +129,7 @@ func (j *Judge) see(s *tcp.Socket) {
 	t.add(c.activity)
 	t.unsent = t.unsent || s.Unsent > 0
 	t.progress = t.progress || c.accepted && !wasAccepted && j.looks > 1
+	t.untold = t.untold || c.accepted && !s.Timed
 	if s.State == tcp.Established {
 		t.open++
 	}
@@ -174,18 +176,14 @@ func (j *Judge) Done(whole bool) {
 		if c.look != j.looks { // gone unseen: a byte may have moved until now
 			c.moved = j.now
 			j.closed(id, c, j.now)
+			j.answered = true // perhaps
 		}
 	}
 	t := &j.look
 	if t.queued > 0 || t.handshaking {
 		j.Lost(j.now)
 	}
-	since := j.last.activity
-	moves := t.progress || j.answered || t.inFlight > 0 || t.queued == 0 || t.moved.After(since.moved)
-	switch {
-	case moves || !j.judged:
-		j.stuck = time.Time{}
-	case j.stuck.IsZero():
+	if t.progress || t.untold || j.answered || t.queued == 0 || !j.judged {
 		j.stuck = j.now
 	}
 	j.last, j.judged, j.answered = *t, true, false
@@ -235,7 +233,7 @@ func (j *Judge) Verdict() (v Verdict) {
 	v.Settled = j.silentSince(a.opened)
 	v.Quiet = v.Settled && j.silentSince(a.moved) && t.inFlight == 0
 	v.Drained = v.Quiet && t.open == 0 && !t.unsent
-	v.Stuck = !j.stuck.IsZero() && j.now.Sub(j.stuck) >= max(hung, j.cfg.QuietFor)
+	v.Stuck = t.queued > 0 && t.inFlight == 0 && j.now.Sub(later(j.stuck, t.moved)) >= max(hung, j.cfg.QuietFor)
 	return v
 }
 

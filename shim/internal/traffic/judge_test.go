@@ -104,13 +104,19 @@ func TestStuck(t *testing.T) {
 		world
 		want time.Duration
 	}{
-		"a hung program":                  {world{queue: full}, s(10)},
-		"with a request until given up":   {world{queue: full, lives: []life{waiting}}, s(37)},
-		"that still answers":              {world{queue: full, lives: []life{talking(20)}}, s(30.25)},
-		"a queue that is emptied":         {world{queue: func(now time.Duration) uint32 { return map[bool]uint32{now < s(8): 5}[true] }}, never},
-		"one that accepts":                {world{queue: full, lives: every(s(5), 0, s(20), life{close: s(100)})}, s(25)},
-		"one whose short ones are served": {world{queue: full, events: true, lives: everyProbe(1.1, 0, 20)}, s(30)},
-		"a long wait for silence":         {world{queue: full, Config: Config{QuietFor: s(15)}}, s(15)},
+		"a hung program":                      {world{queue: full}, s(10)},
+		"with a request until given up":       {world{queue: full, lives: []life{waiting}}, s(27)},
+		"with one given up before":            {world{queue: full, lives: []life{waiting}, Config: Config{MaxSilence: s(9.5)}}, s(10)},
+		"without times, nobody accepted":      {world{queue: full, lives: []life{untimed(waiting)}, Config: Config{MaxSilence: s(5)}}, s(10)},
+		"without times, one accepted":         {world{queue: full, lives: []life{untimed(waiting), untimed(answered(-5))}, Config: Config{MaxSilence: s(5)}}, never},
+		"whose short ones come and go unseen": {world{queue: full, lives: every(s(1.1), 0, s(20), life{accepted: -1, close: s(0.4), unread: 9})}, s(30)},
+		"that moves a byte meanwhile":         {world{queue: full, lives: []life{waiting, {open: s(-3), moves: []move{{s(-3), 9}, {s(6), -9}}}}, Config: Config{MaxSilence: s(8)}}, s(16)},
+		"beside an idle one, in jiffies":      {world{queue: full, lives: []life{{open: s(-9), moves: answered(-9).moves, blurred: true}}}, s(10)},
+		"that still answers":                  {world{queue: full, lives: []life{talking(20)}}, s(30)},
+		"a queue that is emptied":             {world{queue: func(now time.Duration) uint32 { return map[bool]uint32{now < s(8): 5}[true] }}, never},
+		"one that accepts":                    {world{queue: full, lives: every(s(5), 0, s(20), life{close: s(100)})}, s(25)},
+		"one whose short ones are served":     {world{queue: full, events: true, lives: everyProbe(1.1, 0, 20)}, s(30)},
+		"a long wait for silence":             {world{queue: full, Config: Config{QuietFor: s(15)}}, s(15)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got, _ := c.until(never, stuck); got < c.want || got > c.want+s(0.5) {

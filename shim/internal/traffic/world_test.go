@@ -2,6 +2,7 @@ package traffic
 
 import (
 	"cmp"
+	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"time"
@@ -30,6 +31,7 @@ type life struct {
 	lastAcked  time.Duration
 	untimed    bool
 	unreported bool // no event tells of its end
+	blurred    bool // ages are late, as they are in jiffies and a look takes its time
 }
 
 // move is bytes received or, where negative, sent.
@@ -62,6 +64,10 @@ func (l *life) at(now time.Duration) tcp.Socket {
 			sock.Info.LastSent = now - m.at
 			sock.Info.LastAcked = now - m.at - min(s(0.001), now-m.at)
 		}
+	}
+	if l.blurred {
+		late := time.Duration(rand.New(rand.NewPCG(uint64(now), l.id)).IntN(4e6))
+		sock.Info.LastSent, sock.Info.LastReceived = sock.Info.LastSent+late, sock.Info.LastReceived+late
 	}
 	return sock
 }
