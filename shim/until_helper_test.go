@@ -28,6 +28,8 @@ func untilHelper(name string, args []string) {
 	switch name {
 	case "app":
 		newActor().lines(args...)
+	case "few":
+		newActor().few(args[0], args[1])
 	case "web":
 		newActor().web(args[0], args[1])
 	case "proxy":
@@ -71,6 +73,21 @@ func (p *actor) lines(addresses ...string) {
 	p.obey()
 }
 
+// few answers so many connections, and accepts no more.
+func (p *actor) few(number, address string) {
+	n, err := strconv.Atoi(number)
+	die(err)
+	l := p.listen(address)
+	raw := must(l.(*net.TCPListener).SyscallConn())
+	die(raw.Control(func(fd uintptr) { die(unix.Listen(int(fd), 2)) })) // as few may wait
+	go func() {
+		for range n {
+			go converse(must(l.Accept()))
+		}
+	}()
+	p.obey()
+}
+
 // answer answers each line: "slow" ones after 3 s, those that begin with "-" not
 // at all, and after "bye" it closes, after "leak" it never does.
 func answer(l net.Listener) {
@@ -79,23 +96,25 @@ func answer(l net.Listener) {
 		if err != nil {
 			return
 		}
-		go func() {
-			defer func() { conn.Close() }()
-			for in := bufio.NewScanner(conn); in.Scan(); {
-				switch line := in.Text(); {
-				case line == "slow":
-					time.Sleep(3 * time.Second)
-					fmt.Fprintln(conn, "ok")
-				case line == "leak":
-					conn = leaked{conn}
-				case line == "bye":
-					fmt.Fprintln(conn, "ok")
-					return
-				case !strings.HasPrefix(line, "-"):
-					fmt.Fprintln(conn, "ok")
-				}
-			}
-		}()
+		go converse(conn)
+	}
+}
+
+func converse(conn net.Conn) {
+	defer func() { conn.Close() }()
+	for in := bufio.NewScanner(conn); in.Scan(); {
+		switch line := in.Text(); {
+		case line == "slow":
+			time.Sleep(3 * time.Second)
+			fmt.Fprintln(conn, "ok")
+		case line == "leak":
+			conn = leaked{conn}
+		case line == "bye":
+			fmt.Fprintln(conn, "ok")
+			return
+		case !strings.HasPrefix(line, "-"):
+			fmt.Fprintln(conn, "ok")
+		}
 	}
 }
 
@@ -189,12 +208,6 @@ func (p *actor) do(command string) {
 	case "close": // listens no more
 		for _, l := range p.listeners {
 			die(l.Close())
-		}
-	case "deaf": // accepts no more, and lets few wait
-		for _, l := range p.listeners {
-			l := l.(*net.TCPListener)
-			die(l.SetDeadline(time.Unix(1, 0)))
-			die(must(l.SyscallConn()).Control(func(fd uintptr) { die(unix.Listen(int(fd), 2)) }))
 		}
 	case "open": // a connection that is kept
 		p.opened = append(p.opened, p.ask(arg))

@@ -113,6 +113,13 @@ func (p *place) transport() *http.Transport {
 	return tr
 }
 
+// oneRequest is a transport that keeps no connection.
+func (p *place) oneRequest() *http.Transport {
+	tr := p.transport()
+	tr.DisableKeepAlives = true
+	return tr
+}
+
 // begin starts a container of the place, with its own processes and mounts.
 func (p *place) begin(what string, words ...string) *app {
 	p.t.Helper()
