@@ -65,10 +65,18 @@ func (p *actor) listen(address string) net.Listener {
 	return l
 }
 
-// lines answers each line, at each address.
+// lines answers each line, at each address; those that begin with a network are
+// not of TCP.
 func (p *actor) lines(addresses ...string) {
 	for _, address := range addresses {
-		go answer(p.listen(address))
+		switch network, path, _ := strings.Cut(address, " "); network {
+		case "unix":
+			go answer(must(net.Listen("unix", path)))
+		case "udp":
+			must(net.ListenPacket("udp", path))
+		default:
+			go answer(p.listen(address))
+		}
 	}
 	p.obey()
 }
@@ -211,6 +219,8 @@ func (p *actor) do(command string) {
 		}
 	case "open": // a connection that is kept
 		p.opened = append(p.opened, p.ask(arg))
+	case "short":
+		p.ask(arg).Close()
 	case "shut":
 		for _, conn := range p.opened {
 			conn.Close()

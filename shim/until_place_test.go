@@ -77,7 +77,15 @@ func (p *place) run(b *box) { p.do(b.run) }
 
 // connect is net.Dial from there.
 func (p *place) connect(address string) (conn net.Conn, err error) {
-	p.do(func() { conn, err = net.Dial("tcp", address) })
+	return p.connectFrom(nil, address)
+}
+
+func (p *place) connectFrom(from net.IP, address string) (conn net.Conn, err error) {
+	var d net.Dialer
+	if from != nil {
+		d.LocalAddr = &net.TCPAddr{IP: from}
+	}
+	p.do(func() { conn, err = d.Dial("tcp", address) })
 	return conn, err
 }
 

@@ -207,3 +207,46 @@ func TestUntilUnreadable(t *testing.T) {
 		a.reports("seen by sock_diag, the ports given")
 	})
 }
+
+// TestUntilNested: control groups below ours are ours, as systemd's in a container;
+// so is one of ours whose descriptors cannot be seen. The neighbour's are not.
+func TestUntilNested(t *testing.T) {
+	if !isRoot() {
+		t.Skip("only root can become somebody else")
+	}
+	for name, c := range map[string]struct {
+		listens string
+		at      time.Duration
+		why     string
+	}{
+		"a server": {"127.0.0.1:0", 3 * instant, "quiet"},
+		"a worker": {"", 0, "no_listener"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := group2(t)
+			below := filepath.Join(dir, "below")
+			if err := os.Mkdir(below, 0o755); err != nil {
+				t.Skip("no control group below ours: ", err)
+			}
+			t.Cleanup(func() { eventually(t, "that below is empty", func() bool { return os.Remove(below) == nil }) })
+			p := newPlace(t)
+			busy, third := p.neighbour(), p.neighbour()
+			busy.does("call " + third.at("127.0.0.1"))
+			move := fmt.Sprintf("echo 0 > %s/cgroup.procs; exec \"$@\"", below)
+			words := self("as", "1000", "app")
+			if c.listens != "" {
+				words = append(words, c.listens)
+			}
+			a := p.holding("stage:no-ptrace,cgroup="+dir, "quiet", brisk, append([]string{"sh", "-c", move, "sh"}, words...)...)
+			start := a.stops()
+			if c.listens != "" {
+				end := steadily(90*time.Millisecond, func() { a.short("127.0.0.1") })
+				time.Sleep(time.Until(start.Add(2 * instant))) // so long it is busy
+				end()
+				a.still("there had just been a request")
+			}
+			a.holds(start, c.at-300*time.Millisecond, c.why)
+		})
+	}
+}
