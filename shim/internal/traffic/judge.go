@@ -81,6 +81,7 @@ type conn struct {
 	received uint64
 	queues   [2]uint32
 	accepted bool
+	missed   time.Time // by the first look that did not see it any more
 }
 
 // New is the judge of a hold that begins at start.
@@ -122,7 +123,7 @@ func (j *Judge) see(s *tcp.Socket) {
 	}
 	wasAccepted := c.accepted
 	c.update(s, j.now, known)
-	c.look = j.looks
+	c.look, c.missed = j.looks, time.Time{}
 	j.conns[id] = c
 
 	t := &j.look
@@ -172,14 +173,22 @@ func (j *Judge) Done(whole bool) {
 		j.judged = false
 		return
 	}
+	t := &j.look
 	for id, c := range j.conns {
-		if c.look != j.looks { // gone unseen: a byte may have moved until now
-			c.moved = j.now
+		switch c.look {
+		case j.looks:
+		case j.looks - 1: // its end may be told of yet; meanwhile it counts
+			t.add(activity{c.opened, j.now})
+			c.missed = j.now
+			j.conns[id] = c
+		default: // gone unseen: a byte may have moved until it was missed
+			if c.moved = c.missed; c.missed.IsZero() {
+				c.moved = j.now
+			}
 			j.closed(id, c, j.now)
 			j.answered = true // perhaps
 		}
 	}
-	t := &j.look
 	if t.queued > 0 || t.handshaking {
 		j.Lost(j.now)
 	}

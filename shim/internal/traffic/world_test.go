@@ -79,6 +79,8 @@ type world struct {
 	queue  func(now time.Duration) uint32 // of the listener
 	blind  func(now time.Duration) bool   // a look sees not all
 	events bool                           // ends are told of
+	late   time.Duration                  // and when, after looks have missed them
+	lag    time.Duration                  // looks are so much further apart than they should be
 }
 
 // until looks until cond holds, and is when that is; or never, which is the limit.
@@ -92,12 +94,12 @@ func (w *world) until(limit time.Duration, cond func(Verdict) bool) (time.Durati
 	ends := slices.Clone(w.lives)
 	slices.SortStableFunc(ends, func(a, b life) int { return cmp.Compare(a.close, b.close) })
 	j := New(w.Config, start)
-	for now := time.Duration(0); now < limit; now += w.Poll {
-		for ; len(ends) > 0 && ends[0].close <= now; ends = ends[1:] {
+	for now := time.Duration(0); now < limit; now += w.Poll + w.lag {
+		for ; len(ends) > 0 && ends[0].close <= now-w.late; ends = ends[1:] {
 			if l := ends[0]; w.events && l.close > 0 && !l.unreported {
 				sock := l.at(l.close)
 				sock.State = tcp.Close
-				j.Gone(start.Add(l.close), &sock)
+				j.Gone(start.Add(l.close+w.late), &sock)
 			}
 		}
 		if w.look(j, now); cond(j.Verdict()) {
