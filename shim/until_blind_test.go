@@ -9,6 +9,7 @@ import (
 // TestUntilDegraded: what cannot be looked at costs certainty and one warning. It
 // is never taken for silence, nor for there being no listener.
 func TestUntilDegraded(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		stage   string
 		sees    string // "": it goes on to the ceiling
@@ -50,6 +51,7 @@ func TestUntilDegraded(t *testing.T) {
 
 // TestUntilUnsure: a worker that listens nowhere, as far as one could look.
 func TestUntilUnsure(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		stage   string
 		why     string

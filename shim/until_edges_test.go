@@ -9,10 +9,13 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
 // TestUntilFamilies: clients of both families, and of one in the other's clothes.
 func TestUntilFamilies(t *testing.T) {
+	t.Parallel()
 	for who, stage := range map[string]string{"sock_diag": "stage", "nobody": "stage:uid=65534", "proc": "stage:no-netlink"} {
 		for name, c := range map[string]struct{ listen, host string }{
 			"IPv4":             {"127.0.0.1:0", "127.0.0.1"},
@@ -41,6 +44,7 @@ func TestUntilFamilies(t *testing.T) {
 // TestUntilPeers: an address that was named does not hold, also where it comes as
 // IPv6; its neighbours do.
 func TestUntilPeers(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		from net.IP
 		at   time.Duration
@@ -70,6 +74,7 @@ func TestUntilPeers(t *testing.T) {
 // TestUntilPorts: a port for health checks alone does not hold where it is named,
 // nor do others where the one is that counts.
 func TestUntilPorts(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		flag string
 		at   time.Duration
@@ -131,6 +136,7 @@ func TestUntilFloorEnds(t *testing.T) {
 // TestUntilNoTCP: where there are no connections to look at, the floor is kept; a
 // TCP listener beside it decides, and so does a ceiling that was given for UDP.
 func TestUntilNoTCP(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		stage   string
 		until   string
@@ -179,6 +185,27 @@ func TestUntilNoTCP(t *testing.T) {
 			}
 			start := a.stops()
 			a.holds(start, c.at, c.why)
+		})
+	}
+}
+
+// TestUntilStarved: requests that came and went while lameduck could not look are
+// no silence.
+func TestUntilStarved(t *testing.T) {
+	t.Parallel()
+	for name, stage := range map[string]string{"sock_diag": "stage", "proc": "stage:no-netlink"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			a := p.holding(stage, "quiet", []string{"--delay=1", "--quiet-for=1", "--grace-period=30"}, self("app", "127.0.0.1:0")...)
+			a.short("127.0.0.1")
+			a.stops()
+			time.Sleep(instant / 2) // it has looked
+			a.signal(sig.STOP)
+			time.Sleep(2 * instant) // all of which it would have called silence
+			a.short("127.0.0.1")
+			a.signal(sig.CONT)
+			a.holds(time.Now(), instant-100*time.Millisecond, "quiet")
 		})
 	}
 }

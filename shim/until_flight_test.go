@@ -1,212 +1,17 @@
 package shim
 
 import (
-	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"testing"
 	"time"
 )
 
 // Requests in flight are never cut, connections that merely look so do not hold
 // for ever.
-
-// get is a request, and its answer whole.
-func get(t *testing.T, rt http.RoundTripper, url string) {
-	t.Helper()
-	answer, err := (&http.Client{Transport: rt}).Get(url)
-	if err != nil {
-		t.Errorf("%s: %v", url, err)
-		return
-	}
-	defer answer.Body.Close()
-	if text, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != 200 || len(text) == 0 {
-		t.Errorf("%s: %v %q, %v", url, answer.Status, text, err)
-	}
-}
-
-var anyCertificate = &tls.Config{InsecureSkipVerify: true}
-
-// TestUntilTLS: nothing needs to be read to tell a slow request from an idle
-// connection.
-func TestUntilTLS(t *testing.T) {
-	for who, stage := range stages {
-		for name, c := range map[string]struct {
-			paths []string // the last one is asked for when the hold has begun
-			idle  int      // connections beside it that have had their answer
-			ahead bool     // one that has shaken hands, and asks nothing
-			at    time.Duration
-		}{
-			"slow request":       {[]string{"/", "/slow"}, 0, false, 4 * time.Second},
-			"slow first request": {[]string{"/slow"}, 0, false, 4 * time.Second},
-			"idle pool":          {nil, 20, false, instant},
-			"both":               {[]string{"/", "/slow"}, 20, false, 4 * time.Second},
-			"preconnected":       {nil, 0, true, 2 * time.Second}, // what came last is the client's: as if it asked
-		} {
-			t.Run(who+"/"+name, func(t *testing.T) {
-				t.Parallel()
-				p := newPlace(t)
-				a := p.holding(stage, "quiet", append(brisk, "--max-silence=5"), self("web", "tls", "127.0.0.1:0")...)
-				if c.ahead {
-					a = p.holding(stage, "quiet", append(brisk, "--max-silence=2"), self("web", "tls", "127.0.0.1:0")...)
-				}
-				url := "https://" + a.at("127.0.0.1")
-				for range c.idle {
-					tr := p.transport()
-					tr.TLSClientConfig = anyCertificate
-					get(t, tr, url)
-				}
-				if c.ahead {
-					conn := tls.Client(p.dial(a.at("127.0.0.1")), anyCertificate)
-					if err := conn.Handshake(); err != nil {
-						t.Fatal(err)
-					}
-				}
-				tr := p.transport()
-				tr.TLSClientConfig = anyCertificate
-				for i, path := range c.paths {
-					if i < len(c.paths)-1 {
-						get(t, tr, url+path)
-					}
-				}
-				start := a.stops()
-				if len(c.paths) > 0 {
-					get(t, tr, url+c.paths[len(c.paths)-1])
-					a.still("the answer may not have been whole")
-				}
-				a.holds(start, c.at-100*time.Millisecond, "quiet")
-			})
-		}
-	}
-}
-
-// frames of HTTP/2, see RFC 9113.
-var (
-	preface      = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
-	settingsAck  = "\x00\x00\x00\x04\x01\x00\x00\x00\x00"
-	getRoot      = "\x00\x00\x06\x01\x05\x00\x00\x00\x01" + "\x82\x86\x84\x41\x01x"
-	getSlow      = "\x00\x00\x0c\x01\x05\x00\x00\x00\x01" + "\x82\x86\x41\x01x\x04\x05/slow"
-	ping         = "\x00\x00\x08\x06\x00\x00\x00\x00\x00" + "12345678"
-	windowUpdate = "\x00\x00\x04\x08\x00\x00\x00\x00\x00" + "\x00\x00\x00\x10"
-)
-
-// h2 is a connection of HTTP/2 on which a test says each frame itself.
-func h2(a *app) net.Conn {
-	a.t.Helper()
-	conn := a.dial("127.0.0.1")
-	fmt.Fprint(conn, preface)
-	return conn.Conn
-}
-
-// frame reads until a frame of that type, and is its flags.
-func frame(t *testing.T, conn net.Conn, kind byte) (flags byte) {
-	t.Helper()
-	for {
-		var head [9]byte
-		if _, err := io.ReadFull(conn, head[:]); err != nil {
-			t.Fatalf("no frame of type %d: %v", kind, err)
-		}
-		body := make([]byte, int(head[0])<<16|int(head[1])<<8|int(head[2]))
-		if _, err := io.ReadFull(conn, body); err != nil {
-			t.Fatal(err)
-		}
-		if head[3] == kind {
-			return head[4]
-		}
-	}
-}
-
-const (
-	typeData = 0
-	typePing = 6
-)
-
-// TestUntilHTTP2: a stream holds, a connection that is merely kept alive does not,
-// and what looks like a request, but is not, does for --max-silence.
-func TestUntilHTTP2(t *testing.T) {
-	for name, c := range map[string]struct {
-		last   string // said when all was answered
-		during func(t *testing.T, conn net.Conn)
-		least  time.Duration
-		most   time.Duration
-	}{
-		"answered":             {ping, nil, instant, 2 * instant},
-		"a last WINDOW_UPDATE": {windowUpdate, nil, 2 * time.Second, 3 * time.Second},
-		"a stream in flight": {getSlow[:5] + "\x00\x00\x00\x03" + getSlow[9:], func(t *testing.T, conn net.Conn) {
-			frame(t, conn, typeData)
-		}, 4 * time.Second, 5 * time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			silence := "--max-silence=2"
-			if c.during != nil {
-				silence = "--max-silence=8"
-			}
-			p := newPlace(t)
-			a := p.holding("stage", "quiet", append(brisk, silence), self("web", "h2c", "127.0.0.1:0")...)
-			conn := h2(a)
-			fmt.Fprint(conn, settingsAck, getRoot)
-			frame(t, conn, typeData)
-			fmt.Fprint(conn, ping)
-			frame(t, conn, typePing)
-			time.Sleep(50 * time.Millisecond) // not in one jiffy with what follows
-			fmt.Fprint(conn, c.last)
-			if c.last == ping {
-				frame(t, conn, typePing)
-			}
-			start := a.stops()
-			if c.during != nil {
-				c.during(t, conn)
-				a.still("the stream may have been cut")
-			}
-			a.holds(start, c.least-200*time.Millisecond, "quiet")
-			if got := a.out.wait(t, "got TERM").at.Sub(start); got > c.most+500*time.Millisecond {
-				t.Errorf("the hold ended after %v", got)
-			}
-		})
-	}
-}
-
-// TestUntilPinged: Go's own client, which pings. Each ping is traffic; between
-// two that are further apart than --quiet-for it is quiet, at the latest when
-// the last one has been silent for --max-silence.
-func TestUntilPinged(t *testing.T) {
-	for name, c := range map[string]struct {
-		ping        time.Duration
-		until       string
-		least, most time.Duration
-		why         string
-	}{
-		"seldom":         {4 * time.Second, "quiet", instant, 6 * time.Second, "quiet"},
-		"often":          {500 * time.Millisecond, "quiet", 8 * time.Second, 9 * time.Second, "ceiling"},
-		"often, settled": {500 * time.Millisecond, "settled", instant, 2 * instant, "settled"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := newPlace(t)
-			a := p.holding("stage", c.until, append(brisk, "--max-silence=2", "--max-delay=8"), self("web", "tls", "127.0.0.1:0")...)
-			tr := p.transport()
-			tr.TLSClientConfig, tr.ForceAttemptHTTP2 = anyCertificate, true
-			tr.HTTP2 = &http.HTTP2Config{SendPingTimeout: c.ping}
-			url := "https://" + a.at("127.0.0.1")
-			answer, err := (&http.Client{Transport: tr}).Get(url)
-			if err != nil || answer.ProtoMajor != 2 {
-				t.Fatal(answer, err)
-			}
-			io.Copy(io.Discard, answer.Body)
-			answer.Body.Close()
-			start := a.stops()
-			a.out.wait(t, "got TERM")
-			get(t, tr, url) // the connection was there all the time
-			a.holds(start, c.least-100*time.Millisecond, c.why)
-			if got := a.out.wait(t, "got TERM").at.Sub(start); got > c.most+500*time.Millisecond {
-				t.Errorf("the hold ended after %v", got)
-			}
-		})
-	}
-}
 
 // TestUntilReceives: a server that never answers is waited for until --max-silence
 // after what it received last, and no longer.
@@ -227,6 +32,7 @@ func TestUntilReceives(t *testing.T) {
 // TestUntilListenerClosed: the server closes its listener first, and still answers:
 // the port stays one of ours.
 func TestUntilListenerClosed(t *testing.T) {
+	t.Parallel()
 	for who, stage := range stages {
 		t.Run(who, func(t *testing.T) {
 			t.Parallel()
@@ -249,4 +55,90 @@ func TestUntilListenerClosed(t *testing.T) {
 			a.holds(start, asked.Sub(start)+4*time.Second-100*time.Millisecond, "quiet")
 		})
 	}
+}
+
+// TestUntilDownload: an answer that the client takes slowly is in flight while
+// there is something to send, unless nobody takes it for too long.
+func TestUntilDownload(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		reads      bool
+		maxSilence string
+	}{
+		"taken slowly": {true, "--max-silence=8"},
+		"not taken":    {false, "--max-silence=2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			a := p.holding("stage", "quiet", append(brisk, c.maxSilence), self("web", "plain", "127.0.0.1:0")...)
+			answer, err := (&http.Client{Transport: p.transport()}).Get("http://" + a.at("127.0.0.1") + "/large")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer answer.Body.Close()
+			start := a.stops()
+			if !c.reads {
+				a.holds(start, 2*time.Second-500*time.Millisecond, "quiet")
+				a.reports("1 open at the end, 0 of them in flight, 1 more given up after 2 s of silence")
+				return
+			}
+			time.Sleep(3 * instant) // the client is slow
+			a.still("there was more to send")
+			if n, err := io.Copy(io.Discard, answer.Body); n != large || err != nil {
+				t.Errorf("cut after %d bytes: %v", n, err)
+			}
+			a.still("the answer may not have been whole")
+			a.holds(time.Now(), instant-100*time.Millisecond, "quiet")
+		})
+	}
+}
+
+// TestUntilQueued: who waits in the queue while another is served has not been
+// served yet.
+func TestUntilQueued(t *testing.T) {
+	t.Parallel()
+	for _, until := range []string{"settled", "quiet", "drained"} {
+		t.Run(until, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			a := p.holding("stage:uid=65534", until, brisk, self("one", "127.0.0.1:0")...)
+			first, second := a.dial("127.0.0.1"), a.dial("127.0.0.1")
+			fmt.Fprintln(first, "slow")
+			a.stops()
+			if first.in.Scan(); first.Close() != nil {
+				t.Errorf("it was cut: %v", first.in.Err())
+			}
+			second.asks("hello")
+			a.still("there was somebody in the queue")
+			second.Close()
+			a.holds(time.Now(), instant-200*time.Millisecond, until)
+		})
+	}
+}
+
+// TestUntilInherited: a listener that somebody else made and gave us counts.
+func TestUntilInherited(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	var l net.Listener
+	var err error
+	if p.do(func() { l, err = net.Listen("tcp", "127.0.0.1:0") }); err != nil {
+		t.Fatal(err)
+	}
+	file := must(l.(*net.TCPListener).File())
+	b := newBox(t, "stage", nil, append(append([]string{"--until=quiet"}, append(brisk, "--")...), self("inherited")...)...)
+	b.cmd.ExtraFiles = []*os.File{file}
+	a := &app{&served{box: b}, p}
+	_, a.port, _ = net.SplitHostPort(l.Addr().String())
+	p.run(b)
+	a.out.wait(t, "ready")
+	file.Close()
+	l.Close()
+	a.stops()
+	end := steadily(90*time.Millisecond, func() { a.short("127.0.0.1") })
+	time.Sleep(2 * instant) // so long it is busy
+	end()
+	a.still("there had just been a request")
+	a.holds(time.Now(), instant-200*time.Millisecond, "quiet")
 }

@@ -2,17 +2,9 @@ package shim
 
 import (
 	"bufio"
-	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"strconv"
@@ -30,6 +22,10 @@ func untilHelper(name string, args []string) {
 		newActor().lines(args...)
 	case "few":
 		newActor().few(args[0], args[1])
+	case "one":
+		newActor().one(args[0])
+	case "inherited":
+		newActor().inherited()
 	case "web":
 		newActor().web(args[0], args[1])
 	case "proxy":
@@ -96,6 +92,25 @@ func (p *actor) few(number, address string) {
 	p.obey()
 }
 
+// one serves one client after the other, and so the rest wait in the queue.
+func (p *actor) one(address string) {
+	l := p.listen(address)
+	go func() {
+		for {
+			converse(must(l.Accept()))
+		}
+	}()
+	p.obey()
+}
+
+// inherited has its listener from whoever started us.
+func (p *actor) inherited() {
+	l, err := net.FileListener(os.NewFile(3, "listener"))
+	die(err)
+	go answer(l)
+	p.obey()
+}
+
 // answer answers each line: "slow" ones after 3 s, those that begin with "-" not
 // at all, and after "bye" it closes, after "leak" it never does.
 func answer(l net.Listener) {
@@ -130,43 +145,6 @@ func converse(conn net.Conn) {
 type leaked struct{ net.Conn }
 
 func (leaked) Close() error { return nil }
-
-// web is net/http's server: plain, of HTTP/2 without TLS, or with TLS, for both.
-func (p *actor) web(kind, address string) {
-	slow := func(w http.ResponseWriter, r *http.Request) {
-		time.Sleep(3 * time.Second)
-		fmt.Fprint(w, "at last")
-	}
-	http.HandleFunc("/slow", slow)
-	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-		fmt.Fprint(w, "served")
-	})
-	server := &http.Server{}
-	l := p.listen(address)
-	switch kind {
-	case "h2c":
-		server.Protocols = new(http.Protocols)
-		server.Protocols.SetUnencryptedHTTP2(true)
-		go server.Serve(l)
-	case "tls":
-		server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{certificate()}}
-		go server.ServeTLS(l, "", "")
-	case "graceful":
-		p.graceful = func() { die(server.Shutdown(context.Background())); os.Exit(0) }
-		fallthrough
-	default:
-		go server.Serve(l)
-	}
-	p.obey()
-}
-
-func certificate() tls.Certificate {
-	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
-	it := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
-	der := must(x509.CreateCertificate(rand.Reader, it, it, &key.PublicKey, key))
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
-}
 
 // proxy passes on what its clients say. Its own connections outlast theirs.
 func (p *actor) proxy(address, upstream string) {
@@ -228,7 +206,7 @@ func (p *actor) do(command string) {
 	case "call": // short connections without end, and one that talks
 		kept := p.ask(arg)
 		go func() {
-			for in := bufio.NewScanner(kept); ; time.Sleep(20 * time.Millisecond) {
+			for in := bufio.NewScanner(kept); ; time.Sleep(50 * time.Millisecond) {
 				fmt.Fprintln(kept, "hello")
 				in.Scan()
 				p.ask(arg).Close()
@@ -237,7 +215,7 @@ func (p *actor) do(command string) {
 	case "talk": // that one alone
 		kept := p.ask(arg)
 		go func() {
-			for in := bufio.NewScanner(kept); ; time.Sleep(20 * time.Millisecond) {
+			for in := bufio.NewScanner(kept); ; time.Sleep(50 * time.Millisecond) {
 				fmt.Fprintln(kept, "hello")
 				in.Scan()
 			}

@@ -10,6 +10,7 @@ import (
 // TestUntilStuck: connections wait to be accepted, and nobody accepts them. Where
 // nothing else is served either, the program hangs, and waiting is of no use.
 func TestUntilStuck(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		stage string
 		kept  string // a connection that was accepted
@@ -19,14 +20,14 @@ func TestUntilStuck(t *testing.T) {
 		"hung":                             {"stage", "silent", 10 * time.Second, "no_progress"},
 		"hung, nobody":                     {"stage:uid=65534", "silent", 10 * time.Second, "no_progress"},
 		"hung, no netlink":                 {"stage:no-netlink", "", 10 * time.Second, "no_progress"},
-		"others are served":                {"stage", "talking", 13 * time.Second, "ceiling"},
-		"others are served, no netlink":    {"stage:no-netlink", "talking", 13 * time.Second, "ceiling"},
-		"others may be, it is not told of": {"stage:no-netlink", "silent", 13 * time.Second, "ceiling"},
+		"others are served":                {"stage", "talking", 17 * time.Second, "ceiling"},
+		"others are served, no netlink":    {"stage:no-netlink", "talking", 17 * time.Second, "ceiling"},
+		"others may be, it is not told of": {"stage:no-netlink", "silent", 17 * time.Second, "ceiling"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			a := p.holding(c.stage, "settled", append(brisk, "--max-delay=13"), self("few", fmt.Sprint(min(len(c.kept), 1)), "127.0.0.1:0")...)
+			a := p.holding(c.stage, "settled", append(brisk, "--max-delay=17"), self("few", fmt.Sprint(min(len(c.kept), 1)), "127.0.0.1:0")...)
 			var kept *client
 			if c.kept != "" {
 				kept = a.dial("127.0.0.1")
