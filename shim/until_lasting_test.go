@@ -135,7 +135,7 @@ func TestUntilTimeWait(t *testing.T) {
 					conn.Close()
 				}
 			})
-			if n := a.timeWait(); n < many*9/10 {
+			if n := a.timeWait(); n < many/2 { // some may have been taken again already
 				t.Fatalf("%d are in TIME_WAIT", n)
 			}
 			start := a.stops()
