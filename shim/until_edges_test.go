@@ -204,6 +204,7 @@ func TestUntilStarved(t *testing.T) {
 			a.signal(sig.STOP)
 			time.Sleep(2 * instant) // all of which it would have called silence
 			a.short("127.0.0.1")
+			time.Sleep(instant / 4) // the kernel tells of ends when it has time
 			a.signal(sig.CONT)
 			a.holds(time.Now(), instant-100*time.Millisecond, "quiet")
 		})
