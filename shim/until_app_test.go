@@ -96,10 +96,10 @@ func (a *app) reports(words ...string) {
 	}
 }
 
-// warnings are the lines that are neither the trigger's nor the report.
+// warnings are lameduck's lines that are neither the trigger's nor the report.
 func (a *app) warnings() (list []string) {
 	for _, line := range a.err.all() {
-		if !strings.HasPrefix(line.text, "lameduck: TERM: ") {
+		if strings.HasPrefix(line.text, "lameduck: ") && !strings.HasPrefix(line.text, "lameduck: TERM: ") {
 			list = append(list, line.text)
 		}
 	}
