@@ -36,7 +36,7 @@ func TestContainer(t *testing.T) {
 		"signals": containerSignals, "killed": containerKilled, "terminal": containerTerminal,
 		"stop": containerStop, "stopsignal": containerStopSignal, "interrupt": containerInterrupt,
 		"init": containerInit, "docker-init": containerDockerInit, "pod": containerPod,
-		"hardened": containerHardened,
+		"hardened": containerHardened, "until": containerUntil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

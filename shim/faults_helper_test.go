@@ -47,6 +47,8 @@ func faultyStage(faults, args []string) {
 		switch fault {
 		case "no-proc":
 			die(unix.Mount("tmpfs", "/proc", "tmpfs", 0, ""))
+		case "no-proc-net": // subset, see proc(5)
+			die(unix.Mount("proc", "/proc", "proc", 0, "subset=pid"))
 		case "read-only":
 			die(unix.Mount("", "/", "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
 		case "no-env":
@@ -73,6 +75,10 @@ func faultyStage(faults, args []string) {
 			denySyscalls()
 		case "no-netlink":
 			denyNetlink()
+		case "no-groups":
+			denyGroups()
+		case "no-ptrace":
+			die(unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_SYS_PTRACE, 0, 0, 0))
 		default:
 			die(fmt.Errorf("no fault %q", fault))
 		}
@@ -139,6 +145,20 @@ func denyNetlink() {
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, jump(unix.SYS_SOCKET, 3),
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 16}, jump(unix.AF_NETLINK, 1),
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPROTONOSUPPORT)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	})
+}
+
+// denyGroups refuses to bind netlink sockets, as it takes to join a group; their
+// addresses have a length of their own.
+func denyGroups() {
+	jump := func(value uint32, skip uint8) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: value, Jf: skip}
+	}
+	filterSyscalls([]unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, jump(unix.SYS_BIND, 3),
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 32}, jump(unix.SizeofSockaddrNetlink, 1),
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
 	})
 }

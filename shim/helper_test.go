@@ -47,6 +47,7 @@ func helper(name string, args []string) {
 		zombies()
 	default:
 		faultHelper(name, args)
+		untilHelper(name, args)
 	}
 	die(fmt.Errorf("no helper %q", name))
 }

@@ -39,7 +39,7 @@ type Judge struct {
 	judged    bool      // there was a whole look, and none was lost since
 	last      tally     // what that one found
 	activity  activity  // of what is closed, but for what may be a probe
-	stuck     time.Time // since when nothing moves; zero: things do
+	stuck     time.Time // since when nobody is served though somebody waits
 	answered  bool      // something was answered since the last look, and is gone
 	accepted  int
 	lost      bool // there may have been more
@@ -73,6 +73,7 @@ type tally struct {
 	givenUp     int  // and those that have been silent for too long
 	unsent      bool // there are bytes that a peer has not acknowledged
 	progress    bool // the program has accepted something
+	untold      bool // it may be talking to somebody: bytes are not told of
 	handshaking bool
 }
 
@@ -85,6 +86,7 @@ type conn struct {
 	received uint64
 	queues   [2]uint32
 	accepted bool
+	missed   time.Time // by the first look that did not see it any more
 }
 
 // New is the judge of a hold that begins at start.
@@ -127,13 +129,14 @@ func (j *Judge) see(s *tcp.Socket) {
 	}
 	wasAccepted := c.accepted
 	c.update(s, j.now, known)
-	c.look = j.looks
+	c.look, c.missed = j.looks, time.Time{}
 
 	t := &j.look
 	t.add(c.activity)
 	j.note(c)
 	t.unsent = t.unsent || s.Unsent > 0
 	t.progress = t.progress || c.accepted && !wasAccepted && j.looks > 1
+	t.untold = t.untold || c.accepted && !s.Timed
 	if s.State == tcp.Established {
 		t.open++
 	}
@@ -189,20 +192,24 @@ func (j *Judge) Done(whole bool) {
 		j.judged = false
 		return
 	}
-	for c := range j.conns.unseen(j.looks) {
-		c.moved = j.now // a byte may have moved until now
-		j.closed(c, j.now)
-	}
 	t := &j.look
+	for s := range j.conns.unseen(j.looks) {
+		if s.look == j.looks-1 { // its end may be told of yet; meanwhile it counts
+			t.add(activity{s.opened, j.now})
+			s.missed = j.now
+			continue
+		}
+		c, _ := j.conns.take(s.id)
+		if c.moved = c.missed; c.missed.IsZero() { // a byte may have moved until it was missed
+			c.moved = j.now
+		}
+		j.closed(c, j.now)
+		j.answered = true // perhaps
+	}
 	if t.queued > 0 || t.handshaking {
 		j.activity.add(activity{j.now, j.now})
 	}
-	since := j.last.activity
-	moves := t.progress || j.answered || t.inFlight > 0 || t.queued == 0 || t.moved.After(since.moved)
-	switch {
-	case moves || !j.judged:
-		j.stuck = time.Time{}
-	case j.stuck.IsZero():
+	if t.progress || t.untold || j.answered || t.queued == 0 || !j.judged {
 		j.stuck = j.now
 	}
 	j.last, j.judged, j.answered = *t, true, false
@@ -261,7 +268,7 @@ func (j *Judge) Verdict() (v Verdict) {
 	v.Settled = j.silentSince(a.opened)
 	v.Quiet = v.Settled && j.silentSince(a.moved) && t.inFlight == 0
 	v.Drained = v.Quiet && t.open == 0 && !t.unsent
-	v.Stuck = !j.stuck.IsZero() && j.now.Sub(j.stuck) >= max(hung, j.cfg.QuietFor)
+	v.Stuck = t.queued > 0 && t.inFlight == 0 && j.now.Sub(later(j.stuck, t.moved)) >= max(hung, j.cfg.QuietFor)
 	return v
 }
 

@@ -26,41 +26,46 @@ func TestVerdicts(t *testing.T) {
 		cond func(Verdict) bool
 		want time.Duration // one poll more is as good
 	}{
-		"nothing at all":                      {world{}, drained, s(3)},
-		"requests before the trigger only":    {world{lives: every(s(0.1), s(-5), 0, request)}, drained, s(3)},
-		"requests until a while after":        {world{lives: every(s(0.1), s(-5), s(4), request)}, quiet, s(6.5)},
-		"the same, seen by events":            {world{lives: every(s(0.1), s(-5), s(4), request), events: true}, quiet, s(7)},
-		"idle keep-alive, quiet":              {world{lives: []life{answered(-5), answered(-4)}}, quiet, s(3)},
-		"idle keep-alive, drained":            {world{lives: []life{answered(-5), answered(-4)}}, drained, never},
-		"preconnected, nothing sent":          {world{lives: []life{{open: s(-5)}}}, quiet, s(3)},
-		"slow request on a kept-alive one":    {world{lives: []life{slow}}, quiet, s(12)},
-		"first request, slow":                 {world{lives: []life{{open: s(-1), moves: []move{{s(-1), 100}, {s(9), -100}}}}}, quiet, s(12)},
-		"slow, but for too long":              {world{lives: []life{slow}, Config: Config{MaxSilence: s(5)}}, quiet, s(4)},
-		"settled does not wait for it":        {world{lives: []life{slow}}, settled, s(3)},
-		"receive-only":                        {world{lives: []life{{open: s(-100), moves: []move{{s(-2), 100}}}}}, quiet, s(28)},
-		"HTTP/2: a last WINDOW_UPDATE":        {world{lives: []life{{open: s(-100), moves: []move{{s(-9), 100}, {s(-8), -500}, {s(-7), 13}}}}}, quiet, s(23)},
-		"a WebSocket that talks, settled":     {world{lives: []life{talking(60)}}, settled, s(3)},
-		"a WebSocket that talks, quiet":       {world{lives: []life{talking(20)}}, quiet, s(23)},
-		"a WebSocket, drained":                {world{lives: []life{talking(20)}}, drained, never},
-		"a download: sent only":               {world{lives: []life{{open: s(-9), moves: []move{{s(-9), 100}, {s(5), -100000}}}}}, quiet, s(8)},
-		"unsent bytes of an orphan":           {world{lives: []life{{open: s(-9), close: s(6), state: tcp.FinWait1, unsent: 9, moves: []move{{s(-9), 9}, {s(-8), -9}}}}}, quiet, s(9)},
-		"half-closed, nothing queued":         {world{lives: []life{{open: s(-99), state: tcp.CloseWait, moves: []move{{s(-9), 9}}}}}, drained, s(3)},
-		"TIME_WAIT":                           {world{lives: []life{{open: s(1), state: tcp.TimeWait}}}, drained, s(3)},
-		"a handshake":                         {world{lives: []life{{open: s(1), close: s(5), state: tcp.SynRecv}}}, settled, s(7.75)},
-		"waiting to be accepted":              {world{queue: func(now time.Duration) uint32 { return map[bool]uint32{now < s(5): 1}[true] }}, settled, s(7.75)},
-		"ignored port":                        {world{lives: every(s(0.1), 0, s(50), life{port: 81, close: s(0.05)}), events: true, Config: Config{IgnorePorts: []uint16{81}}}, drained, s(3)},
-		"ignored peer":                        {world{lives: every(s(0.1), 0, s(50), request), events: true, Config: Config{IgnorePeers: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/28")}}}, drained, s(3)},
-		"a look that sees nothing":            {world{blind: func(now time.Duration) bool { return true }}, settled, never},
-		"blind for a while":                   {world{blind: func(now time.Duration) bool { return now > s(1) && now < s(20) }}, settled, s(20)},
-		"no times: idle":                      {world{lives: []life{untimed(answered(-5))}}, quiet, s(3)},
-		"no times: waiting for the program":   {world{lives: []life{{open: s(-5), untimed: true, unread: 7}}}, quiet, s(30)},
-		"probes every 1 s":                    {world{lives: probes(1), events: true, Config: Config{IgnoreProbes: true}}, quiet, s(3)},
-		"probes every 1 s, no events":         {world{lives: probes(1), Config: Config{IgnoreProbes: true}}, quiet, s(3)},
-		"probes every 5 s":                    {world{lives: probes(5), events: true, Config: Config{IgnoreProbes: true}}, quiet, s(3)},
-		"probes every 10 s":                   {world{lives: probes(10), events: true, Config: Config{IgnoreProbes: true}}, quiet, s(3)},
-		"probes every 1 s, unless told so":    {world{lives: probes(1), events: true}, quiet, never},
-		"probes and real ones of that peer":   {world{lives: append(probes(1), every(s(0.3), 0, s(5), request)...), events: true, Config: Config{IgnoreProbes: true}}, quiet, s(8)},
-		"real ones that look like the probes": {world{lives: append(probes(1), everyProbe(0.31, 0.13, 8)...), events: true, Config: Config{IgnoreProbes: true}}, quiet, s(11)},
+		"nothing at all":                           {world{}, drained, s(3)},
+		"requests before the trigger only":         {world{lives: every(s(0.1), s(-5), 0, request)}, drained, s(3)},
+		"requests until a while after":             {world{lives: every(s(0.1), s(-5), s(4), request)}, quiet, s(6.5)},
+		"the same, seen by events":                 {world{lives: every(s(0.1), s(-5), s(4), request), events: true}, quiet, s(7)},
+		"idle keep-alive, quiet":                   {world{lives: []life{answered(-5), answered(-4)}}, quiet, s(3)},
+		"idle keep-alive, drained":                 {world{lives: []life{answered(-5), answered(-4)}}, drained, never},
+		"preconnected, nothing sent":               {world{lives: []life{{open: s(-5)}}}, quiet, s(3)},
+		"slow request on a kept-alive one":         {world{lives: []life{slow}}, quiet, s(12)},
+		"first request, slow":                      {world{lives: []life{{open: s(-1), moves: []move{{s(-1), 100}, {s(9), -100}}}}}, quiet, s(12)},
+		"slow, but for too long":                   {world{lives: []life{slow}, Config: Config{MaxSilence: s(5)}}, quiet, s(4)},
+		"settled does not wait for it":             {world{lives: []life{slow}}, settled, s(3)},
+		"receive-only":                             {world{lives: []life{{open: s(-100), moves: []move{{s(-2), 100}}}}}, quiet, s(28)},
+		"HTTP/2: a last WINDOW_UPDATE":             {world{lives: []life{{open: s(-100), moves: []move{{s(-9), 100}, {s(-8), -500}, {s(-7), 13}}}}}, quiet, s(23)},
+		"a WebSocket that talks, settled":          {world{lives: []life{talking(60)}}, settled, s(3)},
+		"a WebSocket that talks, quiet":            {world{lives: []life{talking(20)}}, quiet, s(23)},
+		"a WebSocket, drained":                     {world{lives: []life{talking(20)}}, drained, never},
+		"a download: sent only":                    {world{lives: []life{{open: s(-9), moves: []move{{s(-9), 100}, {s(5), -100000}}}}}, quiet, s(8)},
+		"unsent bytes of an orphan":                {world{lives: []life{{open: s(-9), close: s(6), state: tcp.FinWait1, unsent: 9, moves: []move{{s(-9), 9}, {s(-8), -9}}}}}, quiet, s(9)},
+		"half-closed, nothing queued":              {world{lives: []life{{open: s(-99), state: tcp.CloseWait, moves: []move{{s(-9), 9}}}}}, drained, s(3)},
+		"TIME_WAIT":                                {world{lives: []life{{open: s(1), state: tcp.TimeWait}}}, drained, s(3)},
+		"a handshake":                              {world{lives: []life{{open: s(1), close: s(5), state: tcp.SynRecv}}}, settled, s(7.75)},
+		"waiting to be accepted":                   {world{queue: func(now time.Duration) uint32 { return map[bool]uint32{now < s(5): 1}[true] }}, settled, s(7.75)},
+		"ignored port":                             {world{lives: every(s(0.1), 0, s(50), life{port: 81, close: s(0.05)}), events: true, Config: Config{IgnorePorts: []uint16{81}}}, drained, s(3)},
+		"ignored peer":                             {world{lives: every(s(0.1), 0, s(50), request), events: true, Config: Config{IgnorePeers: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/28")}}}, drained, s(3)},
+		"a look that sees nothing":                 {world{blind: func(now time.Duration) bool { return true }}, settled, never},
+		"blind for a while":                        {world{blind: func(now time.Duration) bool { return now > s(1) && now < s(20) }}, settled, s(20)},
+		"no times: idle":                           {world{lives: []life{untimed(answered(-5))}}, quiet, s(3)},
+		"no times: waiting for the program":        {world{lives: []life{{open: s(-5), untimed: true, unread: 7}}}, quiet, s(30)},
+		"probes every 1 s":                         {world{lives: probes(1), events: true, Config: Config{IgnoreProbes: true}}, quiet, s(3)},
+		"probes every 1 s, no events":              {world{lives: probes(1), Config: Config{IgnoreProbes: true}}, quiet, s(3)},
+		"probes every 5 s":                         {world{lives: probes(5), events: true, Config: Config{IgnoreProbes: true}}, quiet, s(3)},
+		"probes every 10 s":                        {world{lives: probes(10), events: true, Config: Config{IgnoreProbes: true}}, quiet, s(3)},
+		"probes every 1 s, looks that lag":         {world{lives: probes(1), events: true, lag: s(0.004), Config: Config{IgnoreProbes: true}}, quiet, s(3)},
+		"probes every 5 s, looks that lag":         {world{lives: probes(5), events: true, lag: s(0.007), Config: Config{IgnoreProbes: true, QuietFor: s(6), Poll: s(0.5)}}, quiet, s(15)},
+		"an end that is told of late":              {world{lives: []life{{open: s(-5), close: s(5), moves: answered(-5).moves}}, events: true, late: s(0.2)}, drained, s(5.25)},
+		"an end that is never told of":             {world{lives: []life{{open: s(-5), close: s(5), moves: answered(-5).moves, unreported: true}}, events: true}, drained, s(8)},
+		"probes every 1 s, seen, and told of late": {world{lives: every(s(1), 0, s(60), life{close: s(0.3), moves: []move{{s(0.001), 77}, {s(0.2), -100}}}), events: true, late: s(0.2), Config: Config{IgnoreProbes: true}}, quiet, s(3.5)},
+		"probes every 1 s, unless told so":         {world{lives: probes(1), events: true}, quiet, never},
+		"probes and real ones of that peer":        {world{lives: append(probes(1), every(s(0.3), 0, s(5), request)...), events: true, Config: Config{IgnoreProbes: true}}, quiet, s(8)},
+		"real ones that look like the probes":      {world{lives: append(probes(1), everyProbe(0.31, 0.13, 8)...), events: true, Config: Config{IgnoreProbes: true}}, quiet, s(11)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.cond == nil {
@@ -104,13 +109,19 @@ func TestStuck(t *testing.T) {
 		world
 		want time.Duration
 	}{
-		"a hung program":                  {world{queue: full}, s(10)},
-		"with a request until given up":   {world{queue: full, lives: []life{waiting}}, s(37)},
-		"that still answers":              {world{queue: full, lives: []life{talking(20)}}, s(30.25)},
-		"a queue that is emptied":         {world{queue: func(now time.Duration) uint32 { return map[bool]uint32{now < s(8): 5}[true] }}, never},
-		"one that accepts":                {world{queue: full, lives: every(s(5), 0, s(20), life{close: s(100)})}, s(25)},
-		"one whose short ones are served": {world{queue: full, events: true, lives: everyProbe(1.1, 0, 20)}, s(30)},
-		"a long wait for silence":         {world{queue: full, Config: Config{QuietFor: s(15)}}, s(15)},
+		"a hung program":                      {world{queue: full}, s(10)},
+		"with a request until given up":       {world{queue: full, lives: []life{waiting}}, s(27)},
+		"with one given up before":            {world{queue: full, lives: []life{waiting}, Config: Config{MaxSilence: s(9.5)}}, s(10)},
+		"without times, nobody accepted":      {world{queue: full, lives: []life{untimed(waiting)}, Config: Config{MaxSilence: s(5)}}, s(10)},
+		"without times, one accepted":         {world{queue: full, lives: []life{untimed(waiting), untimed(answered(-5))}, Config: Config{MaxSilence: s(5)}}, never},
+		"whose short ones come and go unseen": {world{queue: full, lives: every(s(1.1), 0, s(20), life{accepted: -1, close: s(0.4), unread: 9})}, s(30)},
+		"that moves a byte meanwhile":         {world{queue: full, lives: []life{waiting, {open: s(-3), moves: []move{{s(-3), 9}, {s(6), -9}}}}, Config: Config{MaxSilence: s(8)}}, s(16)},
+		"beside an idle one, in jiffies":      {world{queue: full, lives: []life{{open: s(-9), moves: answered(-9).moves, blurred: true}}}, s(10)},
+		"that still answers":                  {world{queue: full, lives: []life{talking(20)}}, s(30)},
+		"a queue that is emptied":             {world{queue: func(now time.Duration) uint32 { return map[bool]uint32{now < s(8): 5}[true] }}, never},
+		"one that accepts":                    {world{queue: full, lives: every(s(5), 0, s(20), life{close: s(100)})}, s(25)},
+		"one whose short ones are served":     {world{queue: full, events: true, lives: everyProbe(1.1, 0, 20)}, s(30)},
+		"a long wait for silence":             {world{queue: full, Config: Config{QuietFor: s(15)}}, s(15)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got, _ := c.until(never, stuck); got < c.want || got > c.want+s(0.5) {
@@ -144,6 +155,17 @@ func TestReport(t *testing.T) {
 	}
 	if got := r.PerSecond; !slices.Equal(got, []int{1, 1, 2, 1, 1, 1, 1, 1, 1, 1}) {
 		t.Errorf("in each second: %v", got)
+	}
+}
+
+// TestLateEnds: what is told of after a look has missed it is counted once.
+func TestLateEnds(t *testing.T) {
+	for _, late := range []float64{0, 0.1, 0.2, 0.24} {
+		w := world{events: true, late: s(late), lives: every(s(1), s(0.1), s(9), life{close: s(0.3), moves: []move{{s(0.001), 77}, {s(0.2), -100}}})}
+		_, j := w.until(s(10), stuck)
+		if r := j.Report(); r.Accepted != 9 || r.LastNew.Sub(start) > s(8.26) || len(r.Patterns) != 1 {
+			t.Errorf("late by %v s: %+v", late, r)
+		}
 	}
 }
 

@@ -65,15 +65,12 @@ func (t *table) remove(i int32) {
 	t.free = append(t.free, i)
 }
 
-// unseen removes those that the look did not see, and yields them.
-func (t *table) unseen(look uint32) func(yield func(c conn) bool) {
-	return func(yield func(c conn) bool) {
+// unseen yields those that the look did not see. They may be taken meanwhile.
+func (t *table) unseen(look uint32) func(yield func(s *slot) bool) {
+	return func(yield func(s *slot) bool) {
 		for i := range t.slots {
-			if s := &t.slots[i]; s.used && s.look != look {
-				t.remove(int32(i))
-				if !yield(s.conn) {
-					return
-				}
+			if s := &t.slots[i]; s.used && s.look != look && !yield(s) {
+				return
 			}
 		}
 	}

@@ -45,8 +45,9 @@ func TestTable(t *testing.T) {
 				}
 			}
 			gone := map[uint16]int{}
-			for c := range table.unseen(look) {
-				gone[c.port]++
+			for s := range table.unseen(look) {
+				gone[s.port]++
+				table.take(s.id)
 			}
 			for id, port := range plain {
 				if !slices.Contains(order, id) {

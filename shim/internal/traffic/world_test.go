@@ -2,6 +2,7 @@ package traffic
 
 import (
 	"cmp"
+	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"time"
@@ -30,6 +31,7 @@ type life struct {
 	lastAcked  time.Duration
 	untimed    bool
 	unreported bool // no event tells of its end
+	blurred    bool // ages are late, as they are in jiffies and a look takes its time
 }
 
 // move is bytes received or, where negative, sent.
@@ -63,6 +65,10 @@ func (l *life) at(now time.Duration) tcp.Socket {
 			sock.Info.LastAcked = now - m.at - min(s(0.001), now-m.at)
 		}
 	}
+	if l.blurred {
+		late := time.Duration(rand.New(rand.NewPCG(uint64(now), l.id)).IntN(4e6))
+		sock.Info.LastSent, sock.Info.LastReceived = sock.Info.LastSent+late, sock.Info.LastReceived+late
+	}
 	return sock
 }
 
@@ -73,6 +79,8 @@ type world struct {
 	queue  func(now time.Duration) uint32 // of the listener
 	blind  func(now time.Duration) bool   // a look sees not all
 	events bool                           // ends are told of
+	late   time.Duration                  // and when, after looks have missed them
+	lag    time.Duration                  // looks are so much further apart than they should be
 }
 
 // until looks until cond holds, and is when that is; or never, which is the limit.
@@ -86,12 +94,12 @@ func (w *world) until(limit time.Duration, cond func(Verdict) bool) (time.Durati
 	ends := slices.Clone(w.lives)
 	slices.SortStableFunc(ends, func(a, b life) int { return cmp.Compare(a.close, b.close) })
 	j := New(w.Config, start)
-	for now := time.Duration(0); now < limit; now += w.Poll {
-		for ; len(ends) > 0 && ends[0].close <= now; ends = ends[1:] {
+	for now := time.Duration(0); now < limit; now += w.Poll + w.lag {
+		for ; len(ends) > 0 && ends[0].close <= now-w.late; ends = ends[1:] {
 			if l := ends[0]; w.events && l.close > 0 && !l.unreported {
 				sock := l.at(l.close)
 				sock.State = tcp.Close
-				j.Gone(start.Add(l.close), &sock)
+				j.Gone(start.Add(l.close+w.late), &sock)
 			}
 		}
 		if w.look(j, now); cond(j.Verdict()) {
