@@ -35,7 +35,7 @@ func helper(name string, args []string) {
 		catch()
 	case "serve":
 		serve()
-	case "web":
+	case "slow-web":
 		webServer(args)
 	case "listen":
 		listen(args[0], args[1])

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/health"
-	"github.com/lameduck-init/lameduck/shim/internal/procnet"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
@@ -47,7 +46,9 @@ func (o *observer) seeOthers(j *traffic.Judge) {
 		near := &o.self[i]
 		other, found := far[ends{near.Remote, near.Local}]
 		mine := found && o.scope.Self(near, &other) || o.checks(near)
-		if !mine {
+		if mine {
+			o.fresh++
+		} else {
 			j.See(near)
 		}
 		if (found || mine) && near.Cookie != 0 {
@@ -62,19 +63,15 @@ func (o *observer) seeOthers(j *traffic.Judge) {
 // hearOthers tells the judge of the ends of those that did not come from ourselves.
 func (o *observer) hearOthers(now time.Time, j *traffic.Judge) {
 	for i := range o.ended {
-		if s := &o.ended[i]; !o.mine[s.Cookie] && !o.checks(s) {
+		switch s := &o.ended[i]; {
+		case o.mine[s.Cookie]: // seen before
+		case o.checks(s):
+			o.fresh++
+		default:
 			j.Gone(now, s)
 		}
 	}
 	o.ended = o.ended[:0]
-	if o.events != nil {
-		return
-	}
-	passive, err := procnet.Root("").PassiveOpens()
-	if err == nil && passive > o.passive+o.made {
-		j.Lost(now)
-	}
-	o.passive = passive
 }
 
 // askHealth finds out which connections are the health listener's, after they were

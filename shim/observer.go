@@ -2,6 +2,8 @@ package shim
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"syscall"
 	"time"
 
@@ -21,6 +23,7 @@ type observer struct {
 	name     string           // of the way; "": there is nothing to see
 	trouble  string           // why it is not the best
 	everyone bool             // all processes of our PID namespace are ours
+	partial  bool             // not all connections count, whoever they come from
 	health   *health.Listener // whose connections are ours; nil: there is none
 	scope    scope.Scope
 	count    int // of the sockets at the last look
@@ -28,8 +31,11 @@ type observer struct {
 	conn    *sockdiag.Conn
 	events  *sockdiag.Events
 	flood   traffic.Flood
-	rush    bool // so many ended that the next should be heard of soon
-	passive uint64
+	rush    bool            // so many ended that the next should be heard of soon
+	passive uint64          // connections that the kernel has counted, of all the namespace
+	alone   bool            // it has no listeners but ours
+	counted int             // of them the judge has had so many
+	fresh   int             // and of the rest we have seen so many since the last look
 	looked  time.Time       // when the last look began
 	self    []tcp.Socket    // those that may come from ourselves
 	ended   []tcp.Socket    // and those of them that are gone
@@ -69,9 +75,12 @@ func (o *observer) open(given []uint16) {
 		o.events, _ = sockdiag.OpenEvents(o.scope.Ports)
 	}
 	if len(o.scope.Ports) == 0 && !o.scope.Complete {
-		o.name, o.trouble = blind, o.scope.Why.Error()
+		o.lose(o.scope.Why)
 	}
-	o.passive, _ = procnet.Root("").PassiveOpens()
+	o.alone = !slices.ContainsFunc(listeners, func(s tcp.Socket) bool { return s.State == tcp.Listen && !o.scope.Ports.Has(s.Local.Port()) })
+	if o.passive, err = procnet.Root("").PassiveOpens(); err != nil && o.name == "sock_diag" && o.events == nil {
+		o.trouble = "connections that no look sees are not told of: " + err.Error()
+	}
 }
 
 func (o *observer) listeners() (list []tcp.Socket, err error) {
@@ -89,6 +98,14 @@ func (o *observer) listeners() (list []tcp.Socket, err error) {
 func (o *observer) fall(err error) {
 	o.name, o.trouble = "/proc/net", "sock_diag: "+err.Error()
 	o.close()
+}
+
+// lose is for where there is no next one.
+func (o *observer) lose(err error) {
+	if o.name != blind && o.trouble != "" {
+		err = fmt.Errorf("%s; %w", o.trouble, err)
+	}
+	o.name, o.trouble = blind, err.Error()
 }
 
 func (o *observer) close() {
@@ -136,7 +153,7 @@ func (o *observer) look(now time.Time, j *traffic.Judge) bool {
 		err = o.see(now, j)
 	}
 	if err != nil {
-		o.name, o.trouble = blind, err.Error()
+		o.lose(err)
 	}
 	return err == nil
 }
@@ -164,6 +181,7 @@ func (o *observer) see(now time.Time, j *traffic.Judge) (err error) {
 	o.askHealth(now)
 	o.seeOthers(j)
 	o.hearOthers(now, j)
+	o.recount(now, j)
 	j.Done(err == nil)
 	return err
 }
@@ -184,8 +202,7 @@ func (o *observer) visit(s *tcp.Socket, j *traffic.Judge) {
 	j.See(s)
 }
 
-// hear tells the judge what is gone. Where nobody says so, a connection that no
-// look saw is still one that the kernel has counted.
+// hear tells the judge what is gone, as far as anybody says so.
 func (o *observer) hear(now time.Time, j *traffic.Judge) {
 	if o.events != nil {
 		ended := 0
@@ -218,4 +235,22 @@ func (o *observer) listen(now time.Time, j *traffic.Judge) {
 	if o.flood.Over(now) && o.conn != nil {
 		o.events, _ = sockdiag.OpenEvents(o.scope.Ports)
 	}
+}
+
+// recount finds the connections that nobody has told of, or not yet: the kernel
+// has counted them. Where others than ours are among them, who does not hear of
+// ends must take them for ours; who does relies on that.
+func (o *observer) recount(now time.Time, j *traffic.Judge) {
+	before, seen := o.passive, j.Accepted()-o.counted
+	passive, err := procnet.Root("").PassiveOpens()
+	o.passive, o.counted = passive, o.counted+seen
+	switch {
+	case o.events != nil:
+		if err == nil && o.alone && !o.partial && passive > before+uint64(seen+o.fresh) {
+			j.Lost(now)
+		}
+	case err != nil, passive > before+o.made:
+		j.Lost(now)
+	}
+	o.fresh = 0
 }

@@ -105,10 +105,10 @@ http://127.0.0.1:PORT {
 		words: uwsgiWords, cuts: true, runs: true,
 	},
 	"go": {
-		preset: "go", words: "SELF helper web PORT GATE graceful",
+		preset: "go", words: "SELF helper slow-web PORT GATE graceful",
 	},
 	"go-bare": { // without a handler
-		preset: "go", words: "SELF helper web PORT GATE", cuts: true, exit: 143,
+		preset: "go", words: "SELF helper slow-web PORT GATE", cuts: true, exit: 143,
 	},
 	"varnish": {
 		preset: "varnish", needs: []string{"varnishd", "gcc"},

@@ -57,8 +57,11 @@ func watchTraffic(p *plan, start time.Time, out chan sight) *watcher {
 
 func newWatcher(p *plan, start time.Time) *watcher {
 	return &watcher{
-		observer: observer{everyone: p.hook, health: p.health},
-		plan:     p, start: start, judge: traffic.New(p.traffic, start),
+		observer: observer{
+			everyone: p.hook || p.pid1, health: p.health,
+			partial: len(p.traffic.IgnorePorts)+len(p.traffic.IgnorePeers) > 0,
+		},
+		plan: p, start: start, judge: traffic.New(p.traffic, start),
 	}
 }
 

@@ -288,6 +288,9 @@ func (j *Judge) silentSince(at time.Time) bool {
 	return j.now.Sub(later(at, j.start)) >= j.cfg.QuietFor
 }
 
+// Accepted is how many connections have come since the start.
+func (j *Judge) Accepted() int { return j.accepted }
+
 // Report is what there is to tell of a hold.
 type Report struct {
 	Accepted          int        // connections since the start
