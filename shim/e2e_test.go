@@ -70,6 +70,9 @@ func compareReal(t *testing.T, s *script.Script, ready time.Time, got map[string
 	t.Helper()
 	for _, a := range s.Actions {
 		verb, text, _ := strings.Cut(a.Text, " ")
+		if verb == "watches" || verb == "looks" { // which nobody sees from outside
+			continue
+		}
 		if len(got[verb]) == 0 {
 			t.Errorf("missing: %v %s", a.At, a.Text)
 			continue

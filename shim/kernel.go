@@ -6,7 +6,6 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
-	"github.com/lameduck-init/lameduck/shim/internal/stderr"
 )
 
 // kernel is all that the loop asks of the system. Only the loop's goroutine
@@ -43,8 +42,8 @@ type kernel struct {
 }
 
 // system is the real one.
-func system(log *termlog) kernel {
-	out := stderr.New(2)
+func system(cfg *Config) kernel {
+	out, log := speaker(2, cfg.JSON), newTermlog(cfg.TerminationLog)
 	parent := os.Getppid()
 	var command proc.Command
 	var watching *watcher

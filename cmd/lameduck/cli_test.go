@@ -389,8 +389,10 @@ func TestRefused(t *testing.T) {
 		{nil, "", "no command"},
 		{[]string{"--"}, "", "no command"},
 		{[]string{"-d", "5"}, "", "no command"},
-		{[]string{"hold"}, "", "lameduck -- hold"},
-		{[]string{"watch", "--json"}, "", "lameduck -- watch"},
+		{[]string{"hold", "server"}, "", "lameduck -- hold"},
+		{[]string{"watch", "/x"}, "", "lameduck -- watch"},
+		{[]string{"watch", "--json=x"}, "", "--json"},
+		{[]string{"hold", "--rewrite=TERM:USR1"}, "", "lameduck hold --help"},
 		{[]string{"presets", "/x"}, "", "lameduck -- presets"},
 		{[]string{"presets", "haproxy"}, "", "lameduck -- presets"},
 

@@ -39,7 +39,7 @@ type holdCLI struct {
 // hold is lameduck as a preStop hook.
 func hold(args, env []string) int {
 	var c holdCLI
-	t, err := read(&c, args, env, &cli{})
+	t, err := read(&c, args, env, &cli{}, "lameduck hold --help lists the flags; to run a program of that name: lameduck -- hold")
 	switch {
 	case err != nil:
 		return fail(err)
@@ -51,13 +51,14 @@ func hold(args, env []string) int {
 	}
 	cfg := shim.Config{Env: t.rest, Level: shim.Warn, Warnings: t.unknown}
 	if err := errors.Join(c.reportFlags.config(t, &cfg), c.holdFlags.config(t, &cfg)); err != nil {
-		return fail(err)
+		return failIn(cfg.JSON, err)
 	}
 	if holdsItself() {
-		return tellHeld()
+		shim.Decline(cfg, "PID 1 is a lameduck that holds by itself; nothing to do")
+		return 0
 	}
 	if err := shim.Hold(cfg); err != nil {
-		return fail(err)
+		return failIn(cfg.JSON, err)
 	}
 	return 0
 }
@@ -85,9 +86,4 @@ func configOf(argv, env []string) (cfg shim.Config, err error) {
 		return cfg, err
 	}
 	return c.config(t)
-}
-
-func tellHeld() int {
-	shim.Say("lameduck: hold: PID 1 is a lameduck that holds by itself; nothing to do")
-	return 0
 }

@@ -41,9 +41,18 @@ func (g *Gate) adaptive() bool { return g.Until != "" }
 // String is the hold in words: "2 s", "5 s to 19 s until quiet".
 func (g *Gate) String() string {
 	if g.adaptive() {
-		return fmt.Sprintf("%v s to %v s until %s", g.Floor.Seconds(), g.Ceiling.Seconds(), g.Until)
+		return fmt.Sprintf("%s to %s until %s", Length(g.Floor), Length(g.Ceiling), g.Until)
 	}
-	return fmt.Sprintf("%v s", g.Floor.Seconds())
+	return Length(g.Floor)
+}
+
+// Length is a time that was given, or follows from one, for people: "2 s", "2.83 s",
+// "0.125 s".
+func Length(d time.Duration) string {
+	if d > time.Second {
+		d = d.Round(10 * time.Millisecond)
+	}
+	return fmt.Sprintf("%v s", d.Round(time.Millisecond).Seconds())
 }
 
 // Longest is when the hold ends whatever happens, counted from its beginning.
