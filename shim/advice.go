@@ -83,7 +83,11 @@ func (d *drain) fixed() string {
 	case d.end().Sub(last) < time.Second:
 		return fmt.Sprintf("new connections came to the end: %s is too short; see --until=quiet", stop.Length(d.plan.stop.Gate.Floor))
 	case need < d.plan.stop.Gate.Floor:
-		return fmt.Sprintf("last new connection at +%s: a fixed delay needs %s", seconds(d.after(last)), stop.Length(need))
+		but := ""
+		if last.Before(d.traffic.LastNew) {
+			but = " but for probes"
+		}
+		return fmt.Sprintf("last new connection%s at +%s: a fixed delay needs %s", but, seconds(d.after(last)), stop.Length(need))
 	}
 	return ""
 }

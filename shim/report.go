@@ -72,17 +72,18 @@ func (d *drain) progress() string {
 
 // overtime is the line one second before the end of the grace period.
 func (d *drain) overtime() string {
-	now := fmt.Sprintf("+%s of the %s", seconds(d.after(d.now)), d.grace())
+	busy := ""
 	switch {
 	case d.late != nil && d.late.sees():
-		now += fmt.Sprintf(", %d in flight", d.late.traffic.InFlight)
+		busy = fmt.Sprintf(", %d in flight", d.late.traffic.InFlight)
 	case d.Ended == "" && d.sees():
-		now += fmt.Sprintf(", %d in flight", d.traffic.InFlight)
+		busy = fmt.Sprintf(", %d in flight", d.traffic.InFlight)
 	}
+	at := d.after(d.now)
 	if d.plan.hook {
-		return d.hinted([]string{d.held(), "it is " + now})
+		return d.hinted([]string{d.held(), fmt.Sprintf("%s of the %s left", seconds(d.plan.stop.Grace-at), d.grace()) + busy})
 	}
-	return d.hinted([]string{d.held(), d.sent(), "the command still runs at " + now})
+	return d.hinted([]string{d.held(), d.sent(), fmt.Sprintf("the command still runs at +%s of the %s", seconds(at), d.grace()) + busy})
 }
 
 // noHold is for a command that ended after a signal that starts no hold,
