@@ -34,6 +34,8 @@ func helper(name string, args []string) {
 		serve()
 	case "listen":
 		listen(args[0], args[1])
+	case "host":
+		host(args)
 	case "orphan":
 		orphan()
 	case "zombies":
