@@ -24,10 +24,7 @@ func host(args []string) {
 	var server *exec.Cmd
 	switch args[0] {
 	case "server":
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		die(err)
-		go echo(listener)
-		fmt.Println("port", listener.Addr().(*net.TCPAddr).Port)
+		listenLocally()
 	case "child":
 		server = exec.Command("/proc/self/exe", "helper", "serve")
 		server.Stdin = must(unixPipe())
@@ -45,6 +42,8 @@ func host(args []string) {
 			s, err := sig.Parse(words[1])
 			die(err)
 			die(hook.Process.Signal(syscall.Signal(s)))
+		case words[0] == "listen":
+			listenLocally()
 		case words[0] == "crash":
 			server.Process.Kill()
 			server.Wait()
@@ -64,6 +63,13 @@ func unixPipe() (*os.File, error) {
 
 // kept are files that stay open.
 var kept []*os.File
+
+func listenLocally() {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	die(err)
+	go echo(listener)
+	fmt.Println("port", listener.Addr().(*net.TCPAddr).Port)
+}
 
 func echo(listener net.Listener) {
 	for {
@@ -135,7 +141,8 @@ how:
 	go func() {
 		cmd.Wait()
 		<-heard
-		fmt.Printf("hook left %d after %d ms\n", cmd.ProcessState.ExitCode(), time.Since(start).Milliseconds())
+		s := cmd.ProcessState
+		fmt.Printf("hook left %d after %d ms, used %d ms\n", s.ExitCode(), time.Since(start).Milliseconds(), (s.UserTime() + s.SystemTime()).Milliseconds())
 	}()
 	return cmd
 }
