@@ -80,7 +80,8 @@ func (d *drain) figures() *figures {
 // watched adds what was seen of the traffic.
 func (d *drain) watched(f *figures) {
 	t := &d.traffic
-	f.Accepted, f.Open, f.InFlight = &t.Accepted, &t.Open, &t.InFlight
+	busy, _ := d.busy()
+	f.Accepted, f.Open, f.InFlight = &t.Accepted, &t.Open, &busy
 	f.LastNewMS, f.LastByteMS = d.moment(t.LastNew), d.moment(t.LastByte)
 	f.Scope, f.ProlongedBy = known(scopes[d.scope]), known(d.prolonged())
 }

@@ -75,9 +75,9 @@ func (d *drain) overtime() string {
 	busy := ""
 	switch {
 	case d.late != nil && d.late.sees():
-		busy = fmt.Sprintf(", %d in flight", d.late.traffic.InFlight)
+		busy = fmt.Sprintf(", %d in flight", d.late.traffic.InFlight+d.late.traffic.GivenUp)
 	case d.Ended == "" && d.sees():
-		busy = fmt.Sprintf(", %d in flight", d.traffic.InFlight)
+		busy = fmt.Sprintf(", %d in flight", d.traffic.InFlight+d.traffic.GivenUp)
 	}
 	at := d.after(d.now)
 	if d.plan.hook {
@@ -152,13 +152,24 @@ func (d *drain) came() string {
 func (d *drain) left() string {
 	t := &d.traffic
 	text := fmt.Sprintf("%d open at the end", t.Open)
-	if t.Open > 0 || t.InFlight > 0 {
-		text += fmt.Sprintf(", %d in flight", t.InFlight)
+	busy, givenUp := d.busy()
+	if t.Open > 0 || busy > 0 {
+		text += fmt.Sprintf(", %d in flight", busy)
 	}
-	if n := t.GivenUp; n > 0 {
-		text += fmt.Sprintf(", %d given up after %s of silence", n, stop.Length(d.plan.traffic.MaxSilence))
+	if givenUp > 0 {
+		text += fmt.Sprintf(", %d given up after %s of silence", givenUp, stop.Length(d.plan.traffic.MaxSilence))
 	}
 	return text
+}
+
+// busy is how many requests were in flight, and how many more had been silent for
+// so long that they did not hold. A delay that is all waits for none, and gives
+// none up.
+func (d *drain) busy() (inFlight, givenUp int) {
+	if d.plan.stop.Gate.Until == Elapsed {
+		return d.traffic.InFlight + d.traffic.GivenUp, 0
+	}
+	return d.traffic.InFlight, d.traffic.GivenUp
 }
 
 func (d *drain) sent() string {

@@ -136,6 +136,7 @@ var reports = []stopped{
 	{name: "a longer delay than needed", cfg: delayed(15), ended: stop.Elapsed, held: 15, exit: exited, at: 15.1, news: []int{8, 9, 8, 7, 9, 8, 4, 1}, lastNew: 7.3, lastByte: 7.4},
 	{name: "a delay that just fits", cfg: delayed(9), ended: stop.Elapsed, held: 9, exit: exited, at: 9.1, news: []int{8, 9, 8, 7, 9, 8, 4, 1}, lastNew: 7.3, lastByte: 7.4},
 	{name: "too short a delay", cfg: delayed(5), ended: stop.Elapsed, held: 5, exit: exited, at: 7.25, news: even(20, 5), lastNew: 4.9, lastByte: 4.9, seen: traffic.Report{Open: 12, InFlight: 3}},
+	{name: "a delay, and a request that is long silent", cfg: delayed(10), ended: stop.Elapsed, held: 10, exit: exited, at: 12, seen: traffic.Report{Open: 2, GivenUp: 1}},
 	{name: "a delay with probes to the end", cfg: delayed(15), ended: stop.Elapsed, held: 15, exit: exited, at: 15.1, news: even(1, 15), lastNew: 14.6, lastByte: 14.7, other: 3.2, seen: traffic.Report{Patterns: probing}},
 	{name: "a delay with probes alone", cfg: delayed(15), ended: stop.Elapsed, held: 15, exit: exited, at: 15.1, news: even(1, 15), lastNew: 14.6, lastByte: 14.7, other: -1, seen: traffic.Report{Patterns: probing}},
 

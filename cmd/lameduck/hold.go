@@ -22,8 +22,8 @@ usage: lameduck hold [flags]
                                as for lameduck itself: see lameduck --help-all
 
 TERM or INT ends it, with 0. Where PID 1 is a lameduck that holds by itself, it
-says so and returns at once: two holds would add up. What it says goes to PID 1's
-standard error too, where kubectl logs shows it. Every flag has a variable:
+says so and returns at once: two holds would add up. Its lines go to PID 1's
+standard error too, where kubectl logs shows them. Every flag has a variable:
 LAMEDUCK_DELAY=10 is --delay=10.
 
   lifecycle: {preStop: {exec: {command: [/lameduck, hold, --delay=10]}}}

@@ -19,7 +19,9 @@ usage: lameduck watch [flags]
       --quiet-for --max-silence --count-port --ignore-port --ignore-peer
       --ignore-probes          as for lameduck itself: see lameduck --help-all
 
-It looks at the connections to all processes of the PID namespace that it runs in.
+It looks at the connections to all processes of the PID namespace that it runs
+in, and finds servers that start later within 6 s. INT, TERM or a reader that is
+gone ends it, with 0.
 
   kubectl exec POD -- /lameduck watch
 `
