@@ -380,3 +380,26 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 }
+
+// TestReportDocs: the page about the report explains every name and every reason,
+// and no other; its example has them all.
+func TestReportDocs(t *testing.T) {
+	page := read(t, "../docs/report.md")
+	var names []string
+	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]*`) \\|.*\\|$").FindAllStringSubmatch(page, -1) {
+		for _, name := range regexp.MustCompile("`([a-z_]+)`").FindAllStringSubmatch(row[1], -1) {
+			names = append(names, name[1])
+		}
+	}
+	want := strings.Fields("schema time level message " + reportNames + " elapsed settled quiet drained ceiling second_signal interrupt child_exit no_listener no_progress udp blind")
+	if !slices.Equal(names, want) {
+		t.Errorf("the page has\n%q\nwant\n%q", names, want)
+	}
+	_, example, _ := strings.Cut(page, "```json\n")
+	example, _, _ = strings.Cut(example, "\n```")
+	var e entry
+	e.figures = &figures{}
+	if err := json.Unmarshal([]byte(example), &e); err != nil || plain(t, strings.ReplaceAll(jsonLine("info", "", e.figures), "\n", "")) != "{"+example[strings.Index(example, `"trigger"`):] {
+		t.Errorf("the example is not what is said now: %v", err)
+	}
+}
