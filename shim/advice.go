@@ -2,6 +2,7 @@ package shim
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
@@ -16,32 +17,41 @@ func (d *drain) prolonged() string {
 	if d.plan.stop.Gate.Until == Elapsed || d.after(d.end()) <= d.plan.stop.Gate.Floor {
 		return ""
 	}
-	ceiling := d.Ended == stop.Ceiling
-	if len(t.Patterns) > 0 && !d.plan.traffic.IgnoreProbes && !(ceiling && d.recent(t.LastOther)) {
+	var causes []string
+	if d.Ended == stop.Ceiling {
+		causes = d.lasted()
+	}
+	if len(t.Patterns) > 0 && !d.plan.traffic.IgnoreProbes {
 		p := t.Patterns[0]
-		return fmt.Sprintf("%d bytes from %v every %s: a probe? see --ignore-probes", p.Received, p.Peer, seconds(p.Period))
+		causes = append(causes, fmt.Sprintf("%d bytes from %v every %s: a probe? see --ignore-probes", p.Received, p.Peer, seconds(p.Period)))
 	}
-	if !ceiling {
-		return ""
-	}
-	latest := ""
+	return strings.Join(causes, ", and ")
+}
+
+// lasted is what lasted until the ceiling, if something did: what Until waits for
+// the end of, but for patterns.
+func (d *drain) lasted() []string {
+	t, until, latest := &d.traffic, d.plan.stop.Gate.Until, ""
 	if t.LastPeer.IsValid() {
 		latest = fmt.Sprintf(", the latest peer %v", t.LastPeer)
 	}
-	until := d.plan.stop.Gate.Until
-	switch {
-	case d.recent(t.LastNew):
-		return "new connections to the end" + latest
-	case until == stop.Settled:
-		return ""
-	case t.InFlight > 0:
-		return fmt.Sprintf("%d in flight to the end", t.InFlight)
-	case d.recent(t.LastByte):
-		return "bytes moved to the end" + latest
-	case until == stop.Drained && t.Open > 0:
-		return fmt.Sprintf("%d open to the end", t.Open)
+	lastNew, lastByte := t.LastNew, t.LastByte
+	if len(t.Patterns) > 0 && !d.plan.traffic.IgnoreProbes {
+		lastNew, lastByte = t.LastOther, time.Time{} // whose the last byte was is not known
 	}
-	return ""
+	switch {
+	case d.recent(lastNew):
+		return []string{"new connections to the end" + latest}
+	case until == stop.Settled:
+		return nil
+	case t.InFlight > 0:
+		return []string{fmt.Sprintf("%d in flight to the end", t.InFlight)}
+	case d.recent(lastByte):
+		return []string{"bytes moved to the end" + latest}
+	case until == stop.Drained && t.Open > 0:
+		return []string{fmt.Sprintf("%d open to the end", t.Open)}
+	}
+	return nil
 }
 
 // end is when the hold ended, or now.
