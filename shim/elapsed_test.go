@@ -67,21 +67,19 @@ func TestElapsedLonger(t *testing.T) {
 // before the signal is sent.
 func TestElapsedTooShort(t *testing.T) {
 	t.Parallel()
-	const delay, late = 2 * time.Second, 1850 * time.Millisecond // the last regular look is at 1.75 s
-	for range 5 {
+	want := regexp.MustCompile(`1 new connection [▁█]+, the last at \+(1\.[89]|2\.0) s, .*; 1 open at the end, \d in flight; .*: 2 s is too short; see --until=quiet$`)
+	line := ""
+	for range 5 { // the machine may be too busy for the last look, or for us
 		s := delayingNow(t, "--delay=2", "--grace-period=30")
 		start := time.Now()
 		s.signal(sig.TERM)
-		time.Sleep(time.Until(start.Add(late)))
+		time.Sleep(time.Until(start.Add(1850 * time.Millisecond))) // the last regular look is at 1.75 s
 		s.dial("127.0.0.1").asks("hello")
-		intime := time.Since(start) < delay-50*time.Millisecond
-		line := s.reports()
-		if intime {
-			wantLine(t, line, `1 new connection [▁█]+, the last at \+(1\.[89]|2\.0) s, .*; 1 open at the end, \d in flight; .*: 2 s is too short; see --until=quiet$`)
+		if line = s.reports(); want.MatchString(line) {
 			return
 		}
 	}
-	t.Skip("the machine is too busy to tell")
+	t.Errorf("it says\n%s\nwant\n%v", line, want)
 }
 
 // TestLastLook: a look is taken just before a hold ends, whatever the pause.
@@ -91,7 +89,7 @@ func TestLastLook(t *testing.T) {
 		p.stop.Gate, p.traffic.Poll = gate, 250*time.Millisecond
 		for _, at := range []time.Duration{1800 * time.Millisecond, 1950 * time.Millisecond, 1990 * time.Millisecond} {
 			w := &watcher{plan: p, start: time.Now().Add(-at)}
-			if pause := w.pause(time.Now()); pause > 2*time.Second-at-lead {
+			if pause := w.pause(time.Now()); pause > 2*time.Second-at-lead || pause <= 0 {
 				t.Errorf("%v: at %v the pause is %v", &gate, at, pause)
 			}
 		}

@@ -36,8 +36,12 @@ type watcher struct {
 	desertedAt time.Time // since when nothing is left; zero: there is
 }
 
-// lead is how long before the hold's end its last look begins, at least.
-const lead = 5 * time.Millisecond
+// lead is how long before the hold's end its last look begins, at least; and safe
+// that of one before it, since on a busy machine the last may come too late.
+const (
+	lead = 5 * time.Millisecond
+	safe = 50 * time.Millisecond
+)
 
 // idly is the pause between looks when the hold has ended.
 const idly = time.Second
@@ -80,7 +84,7 @@ func (w *watcher) tell() {
 	sig.Wake()
 }
 
-// pause is until the next look. One is taken when the floor has passed, and one
+// pause is until the next look. One is taken when the floor has passed, and two
 // just before the hold ends whatever happens.
 func (w *watcher) pause(began time.Time) time.Duration {
 	now := time.Now()
@@ -93,7 +97,7 @@ func (w *watcher) pause(began time.Time) time.Duration {
 		pause = max(pause, 10*took)
 	}
 	gate := &w.plan.stop.Gate
-	for _, at := range [...]time.Duration{gate.Floor, gate.Longest() - 2*took - lead} {
+	for _, at := range [...]time.Duration{gate.Floor, gate.Longest() - 2*took - safe, gate.Longest() - 2*took - lead} {
 		if left := w.start.Add(at).Sub(now); left > 0 {
 			pause = min(pause, left)
 		}
