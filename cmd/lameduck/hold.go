@@ -12,7 +12,8 @@ of the PID namespace that it runs in, and starts nothing.
 
 usage: lameduck hold [flags]
 
-  -d, --delay=DUR              wait at least this long [5s]
+  -d, --delay=DUR              wait at least this long [5s, or half of the
+                               longest hold if that is less]
   -u, --until=COND             and then until traffic stops: settled, quiet or
                                drained; elapsed: the delay is all [quiet]
       --max-delay=DUR          but no longer than this [from the grace period]
