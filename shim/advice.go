@@ -2,6 +2,7 @@ package shim
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
@@ -16,25 +17,43 @@ func (d *drain) prolonged() string {
 	if d.plan.stop.Gate.Until == Elapsed || d.after(d.end()) <= d.plan.stop.Gate.Floor {
 		return ""
 	}
+	var causes []string
+	if d.Ended == stop.Ceiling {
+		causes = d.lasted()
+	}
 	if len(t.Patterns) > 0 && !d.plan.traffic.IgnoreProbes {
 		p := t.Patterns[0]
-		return fmt.Sprintf("%d bytes from %v every %s: a probe? see --ignore-probes", p.Received, p.Peer, seconds(p.Period))
+		causes = append(causes, fmt.Sprintf("%d bytes from %v every %s: a probe? see --ignore-probes", p.Received, p.Peer, seconds(p.Period)))
+	}
+	return strings.Join(causes, ", and ")
+}
+
+// lasted is what lasted until the ceiling, if something did: what Until waits for
+// the end of, but for patterns.
+func (d *drain) lasted() []string {
+	t, until, latest := &d.traffic, d.plan.stop.Gate.Until, ""
+	if t.LastPeer.IsValid() {
+		latest = fmt.Sprintf(", the latest peer %v", t.LastPeer)
+	}
+	lastNew, lastByte := t.LastNew, t.LastByte
+	if len(t.Patterns) > 0 && !d.plan.traffic.IgnoreProbes {
+		lastNew, lastByte = t.LastOther, time.Time{} // whose the last byte was is not known
 	}
 	switch {
-	case d.Ended != stop.Ceiling:
-		return ""
-	case len(d.left) > 0:
-		return d.left[0] + " was there to the end"
+	case len(d.waits) > 0:
+		return []string{d.waits[0] + " was there to the end"}
+	case d.recent(lastNew):
+		return []string{"new connections to the end" + latest}
+	case until == stop.Settled:
+		return nil
 	case t.InFlight > 0:
-		return fmt.Sprintf("%d in flight to the end", t.InFlight)
-	case t.LastPeer.IsValid() && d.recent(t.LastNew):
-		return fmt.Sprintf("new connections to the end, the last from %v", t.LastPeer)
-	case t.LastPeer.IsValid() && d.recent(t.LastByte):
-		return fmt.Sprintf("bytes moved to the end, the last to or from %v", t.LastPeer)
-	case t.Open > 0:
-		return fmt.Sprintf("%d open to the end", t.Open)
+		return []string{fmt.Sprintf("%d in flight to the end", t.InFlight)}
+	case d.recent(lastByte):
+		return []string{"bytes moved to the end" + latest}
+	case until == stop.Drained && t.Open > 0:
+		return []string{fmt.Sprintf("%d open to the end", t.Open)}
 	}
-	return ""
+	return nil
 }
 
 // end is when the hold ended, or now.
@@ -53,15 +72,13 @@ func (d *drain) suggestion() string {
 	switch {
 	case d.deaf != 0:
 		return fmt.Sprintf("the command is a shell that does not pass %v on: exec, or --group", d.deaf)
-	case d.observer == "" || d.observer == blind || d.Ended == "":
+	case !d.sees() || d.Ended == "":
 		return ""
 	case d.Ended == stop.Elapsed:
 		return d.fixed()
-	case d.Ended != stop.Ceiling:
-		return ""
-	case len(d.traffic.Patterns) > 0 && !d.plan.traffic.IgnoreProbes && !d.recent(d.traffic.LastOther):
-		return "to wait for all but probes: --ignore-probes"
-	case d.steady():
+	case d.Ended == stop.NoProgress:
+		return "connections wait to be accepted and nothing moves: the command hangs"
+	case d.Ended == stop.Ceiling && d.recent(d.traffic.LastOther) && d.steady():
 		return "new connections kept their rate to the ceiling: a liveness restart, the last endpoint, or a balancer that never removed us"
 	}
 	return ""
@@ -76,20 +93,24 @@ func (d *drain) fixed() string {
 	need := (d.after(last) + 2*time.Second - 1).Truncate(time.Second)
 	switch {
 	case d.end().Sub(last) < time.Second:
-		return fmt.Sprintf("new connections came to the end: %s is too short; see --until=quiet", length(d.plan.stop.Gate.Floor))
+		return fmt.Sprintf("new connections came to the end: %s is too short; see --until=quiet", stop.Length(d.plan.stop.Gate.Floor))
 	case need < d.plan.stop.Gate.Floor:
-		return fmt.Sprintf("last new connection at +%s: a fixed delay needs %s", seconds(d.after(last)), length(need))
+		but := ""
+		if last.Before(d.traffic.LastNew) {
+			but = " but for probes"
+		}
+		return fmt.Sprintf("last new connection%s at +%s: a fixed delay needs %s", but, seconds(d.after(last)), stop.Length(need))
 	}
 	return ""
 }
 
-// steady reports whether at least as many connections came in the last third of
-// the hold as make half of those in the first.
+// steady reports whether in the last third of the hold at least half as many
+// connections came as in the first.
 func (d *drain) steady() bool {
 	all := d.traffic.PerSecond
 	third := len(all) / 3
 	first, last := sum(all[:third]), sum(all[len(all)-third:])
-	return third > 0 && first >= third && 2*last >= first && d.recent(d.traffic.LastNew)
+	return third > 0 && first >= third && 2*last >= first
 }
 
 func sum(list []int) (n int) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
 // Explain is what would happen at a stop, in plain words, a sentence a line; and
@@ -59,7 +60,7 @@ func (p *plan) course(cfg *Config) []string {
 	}
 	lines = append(lines, "then "+p.sending())
 	if cfg.Linger > 0 {
-		lines = append(lines, fmt.Sprintf("when the command has exited: TERM to what is left, and KILL %s later", length(cfg.Linger)))
+		lines = append(lines, fmt.Sprintf("when the command has exited: TERM to what is left, and KILL %s later", stop.Length(cfg.Linger)))
 	}
 	return lines
 }
@@ -86,7 +87,7 @@ func (p *plan) holding(cfg *Config) string {
 		return "no hold"
 	}
 	var until []string
-	silence := length(p.traffic.QuietFor)
+	silence := stop.Length(p.traffic.QuietFor)
 	switch g.Until {
 	case Settled:
 		until = append(until, "no new connection came for "+silence)
@@ -102,9 +103,9 @@ func (p *plan) holding(cfg *Config) string {
 		until = append(until, "--on-stop has ended")
 	}
 	if len(until) == 0 {
-		return "keeps serving for " + length(g.Floor)
+		return "keeps serving for " + stop.Length(g.Floor)
 	}
-	return fmt.Sprintf("keeps serving at least %s, until %s, at most %s", length(g.Floor), strings.Join(until, ", and "), length(g.Ceiling))
+	return fmt.Sprintf("keeps serving at least %s, until %s, at most %s", stop.Length(g.Floor), strings.Join(until, ", and "), stop.Length(g.Ceiling))
 }
 
 // sending is what is sent after the hold, and when.
@@ -118,7 +119,7 @@ func (p *plan) sending() string {
 		case step.Signal == 0:
 			wait += step.Wait
 		case wait > 0:
-			parts = append(parts, fmt.Sprintf("%s later %v", length(wait), step.Signal))
+			parts = append(parts, fmt.Sprintf("%s later %v", stop.Length(wait), step.Signal))
 			wait = 0
 		default:
 			parts = append(parts, step.Signal.String())
@@ -126,7 +127,7 @@ func (p *plan) sending() string {
 	}
 	if p.stop.KillAfter > 0 {
 		latest := p.stop.Gate.Longest() + p.stop.KillAfter
-		parts = append(parts, fmt.Sprintf("KILL %s after the first signal, at %s at the latest", length(p.stop.KillAfter), length(latest)))
+		parts = append(parts, fmt.Sprintf("KILL %s after the first signal, at %s at the latest", stop.Length(p.stop.KillAfter), stop.Length(latest)))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -143,7 +144,7 @@ func (p *plan) needs(cfg *Config) string {
 	}
 	text := fmt.Sprintf("your pod needs terminationGracePeriodSeconds of %v or more (docker stop -t %[1]v)", need.Seconds())
 	if p.assumed {
-		return text + fmt.Sprintf("; %s is assumed: give --grace-period", length(grace))
+		return text + fmt.Sprintf("; %s is assumed: give --grace-period", stop.Length(grace))
 	}
 	return text
 }

@@ -41,6 +41,8 @@ func helper(name string, args []string) {
 		listen(args[0], args[1])
 	case "look":
 		looker(args[0])
+	case "host":
+		host(args)
 	case "orphan":
 		orphan()
 	case "zombies":

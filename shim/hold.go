@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
-	"github.com/lameduck-init/lameduck/shim/internal/stderr"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
@@ -24,9 +23,21 @@ func Hold(cfg Config) error {
 		return err
 	}
 	p.hook = true
-	k := system(newTermlog(cfg.TerminationLog), 0)
-	k.line, k.flush = tee(k.line, k.flush)
-	return hold(cfg, p, k)
+	return hold(cfg, p, hook(&cfg))
+}
+
+// Decline says, as Hold would, why there is no hold.
+func Decline(cfg Config, why string) {
+	l := &loop{kernel: hook(&cfg), cfg: &cfg}
+	l.report("hold: " + why)
+	l.flush()
+}
+
+// hook is the system of one, of which nobody sees what it says.
+func hook(cfg *Config) kernel {
+	k := system(cfg)
+	k.line, k.flush = tee(k.line, k.flush, cfg.JSON)
+	return k
 }
 
 func hold(cfg Config, p plan, k kernel) error {
@@ -45,7 +56,7 @@ func hold(cfg Config, p plan, k kernel) error {
 
 // tee says every line to PID 1's standard error too, since nobody sees what a hook
 // says; unless it is ours.
-func tee(line func(string), flush func()) (func(string), func()) {
+func tee(line func(string), flush func(), inJSON bool) (func(string), func()) {
 	var ours, theirs unix.Stat_t
 	fd, err := unix.Open("/proc/1/fd/2", unix.O_WRONLY|unix.O_APPEND|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil || os.Getpid() == 1 {
@@ -55,7 +66,7 @@ func tee(line func(string), flush func()) (func(string), func()) {
 		unix.Close(fd)
 		return line, flush
 	}
-	out := stderr.New(fd)
+	out := speaker(fd, inJSON)
 	return func(text string) { line(text); out.Line(text) }, func() { flush(); out.Flush() }
 }
 

@@ -2,9 +2,11 @@ package shim
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
+	"github.com/lameduck-init/lameduck/shim/internal/stderr"
 )
 
 // schema is the version of what is said in JSON. It changes where a name changes
@@ -69,7 +71,7 @@ func (d *drain) figures() *figures {
 	default:
 		f.ExitCode = &d.Exit.Code
 	}
-	if d.observer != "" && d.observer != blind {
+	if d.sees() {
 		d.watched(f)
 	}
 	return f
@@ -78,7 +80,8 @@ func (d *drain) figures() *figures {
 // watched adds what was seen of the traffic.
 func (d *drain) watched(f *figures) {
 	t := &d.traffic
-	f.Accepted, f.Open, f.InFlight = &t.Accepted, &t.Open, &t.InFlight
+	busy, _ := d.busy()
+	f.Accepted, f.Open, f.InFlight = &t.Accepted, &t.Open, &busy
 	f.LastNewMS, f.LastByteMS = d.moment(t.LastNew), d.moment(t.LastByte)
 	f.Scope, f.ProlongedBy = known(scopes[d.scope]), known(d.prolonged())
 }
@@ -104,11 +107,17 @@ func known(text string) *string {
 	return &text
 }
 
-// jsonLine is a line in JSON.
+// jsonLine is a line in JSON. One that standard error would cut has less of the
+// message.
 func jsonLine(level, message string, f *figures) string {
-	line, err := json.Marshal(entry{schema, time.Now(), level, message, f})
-	if err != nil {
-		return message // no value here can fail
+	for {
+		line, err := json.Marshal(entry{schema, time.Now(), level, message, f})
+		switch {
+		case err != nil:
+			return message // no value here can fail
+		case len(line) < stderr.Longest || message == "":
+			return string(line)
+		}
+		message = strings.ToValidUTF8(message[:len(message)/2], "")
 	}
-	return string(line)
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/health"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
-	"github.com/lameduck-init/lameduck/shim/internal/stderr"
 )
 
 // kernel is all that the loop asks of the system. Only the loop's goroutine
@@ -51,9 +50,9 @@ type kernel struct {
 	flush   func()
 }
 
-// system is the real one; threads is how many more than usual there must be.
-func system(log *termlog, threads int) kernel {
-	out := stderr.New(2)
+// system is the real one.
+func system(cfg *Config) kernel {
+	out, log := speaker(2, cfg.JSON), newTermlog(cfg.TerminationLog)
 	parent := os.Getppid()
 	var command proc.Command
 	var watching *watcher
@@ -93,7 +92,7 @@ func system(log *termlog, threads int) kernel {
 			if err := proc.CheckDescriptors(); err != nil {
 				return err
 			}
-			proc.Settle(threads) // takes two of them
+			proc.Settle(cfg.threads()) // takes two of them
 			return nil
 		},
 		adopt:  proc.Adopt,

@@ -9,7 +9,7 @@ import (
 // Pause runs no command: it keeps the namespaces of a pod, and reaps what comes
 // to it, until TERM or INT. It returns the exit code, 0.
 func Pause() int {
-	k := system(newTermlog(NoTerminationLog), 0)
+	k := system(&Config{TerminationLog: NoTerminationLog})
 	k.started()
 	for {
 		for pid, _ := k.reap(); pid > 0; pid, _ = k.reap() {

@@ -25,9 +25,9 @@ type web struct {
 	exit    int                 // under the preset
 }
 
-// moment is how long what is not cut at once has to live before it counts as
+// spell is how long what is not cut at once has to live before it counts as
 // unhurt.
-const moment = 700 * time.Millisecond
+const spell = 700 * time.Millisecond
 
 // TestPresetsWeb stops real servers as their preset has it: the request that is
 // in flight goes on to its end. A plain TERM cuts it, where the server does that.
@@ -64,7 +64,7 @@ func (w *web) underPreset(t *testing.T, s *site, trigger sig.Signal) {
 	if w.cuts {
 		f.cut()
 	} else {
-		f.goesOn(moment)
+		f.goesOn(spell)
 		f.finishes()
 	}
 	if w.runs {
@@ -81,7 +81,7 @@ func (w *web) underHold(t *testing.T, s *site) {
 	b, f := w.start(s, flags...)
 	b.signal(sig.TERM)
 	b.err.wait(t, "until quiet")
-	f.goesOn(moment)
+	f.goesOn(spell)
 	f.finishes()
 	b.err.wait(t, "to the command")
 	if w.runs {

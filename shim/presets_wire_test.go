@@ -80,7 +80,7 @@ func TestPresetRedis(t *testing.T) {
 	blocked := func(s *site) func() error {
 		return func() error {
 			go func() { // Redis answers in order: now the one before is blocked
-				time.Sleep(moment / 4)
+				time.Sleep(spell / 4)
 				s.gate.arrived <- true
 			}()
 			return s.dial().ask("BLPOP queue 0", "*2")
@@ -90,7 +90,7 @@ func TestPresetRedis(t *testing.T) {
 	f := s.fly(blocked(s))
 	b.signal(sig.TERM)
 	b.err.wait(t, "until quiet")
-	f.goesOn(moment)
+	f.goesOn(spell)
 	expect(t, "a push during the hold", s.dial().ask("RPUSH queue a", ":"))
 	expect(t, "a value to save", s.dial().ask("SET a 1", "+OK"))
 	f.finishes()
@@ -207,7 +207,7 @@ func TestPresetSidekiq(t *testing.T) {
 	knows(t, b, p)
 	b.signal(sig.TERM)
 	b.err.wait(t, "sending TERM to the command")
-	f.goesOn(moment)
+	f.goesOn(spell)
 	f.finishes()
 	b.wants(0)
 }

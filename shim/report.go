@@ -47,7 +47,7 @@ func (d *drain) announcement() string {
 		line += fmt.Sprintf(", then %v; a second %v skips", d.Steps, d.Trigger)
 	}
 	if after := d.plan.stop.KillAfter; after > 0 {
-		line += fmt.Sprintf("; KILL %s after the first signal", length(after))
+		line += fmt.Sprintf("; KILL %s after the first signal", stop.Length(after))
 	}
 	if d.plan.caveat != "" {
 		line += "; " + d.plan.caveat
@@ -61,7 +61,11 @@ func (d *drain) conclusion() string {
 	if !d.plan.hook {
 		parts = append(parts, d.sent(), fmt.Sprintf("%s at +%s", d.exit(), seconds(d.after(d.ExitedAt))))
 	}
-	parts = append(parts, fmt.Sprintf("%s of the %s used", seconds(d.after(d.now)), d.grace()))
+	return d.hinted(append(parts, fmt.Sprintf("%s of the %s used", seconds(d.after(d.now)), d.grace())))
+}
+
+// hinted is a line of these parts, and of the suggestion if there is one.
+func (d *drain) hinted(parts []string) string {
 	if hint := d.suggestion(); hint != "" {
 		parts = append(parts, hint)
 	}
@@ -75,18 +79,18 @@ func (d *drain) progress() string {
 
 // overtime is the line one second before the end of the grace period.
 func (d *drain) overtime() string {
-	still := fmt.Sprintf("the command still runs at +%s of the %s", seconds(d.after(d.now)), d.grace())
+	busy := ""
 	switch {
-	case d.late != nil && d.late.observer != "":
-		still += fmt.Sprintf(", %d in flight", d.late.traffic.InFlight)
-	case d.Ended == "" && d.observer != "":
-		still += fmt.Sprintf(", %d in flight", d.traffic.InFlight)
+	case d.late != nil && d.late.sees():
+		busy = fmt.Sprintf(", %d in flight", d.late.traffic.InFlight+d.late.traffic.GivenUp)
+	case d.Ended == "" && d.sees():
+		busy = fmt.Sprintf(", %d in flight", d.traffic.InFlight+d.traffic.GivenUp)
 	}
-	parts := []string{d.held(), d.sent(), still}
-	if hint := d.suggestion(); hint != "" {
-		parts = append(parts, hint)
+	at := d.after(d.now)
+	if d.plan.hook {
+		return d.hinted([]string{d.held(), fmt.Sprintf("%s of the %s left", seconds(d.plan.stop.Grace-at), d.grace()) + busy})
 	}
-	return strings.Join(parts, "; ")
+	return d.hinted([]string{d.held(), d.sent(), fmt.Sprintf("the command still runs at +%s of the %s", seconds(at), d.grace()) + busy})
 }
 
 // noHold is for a command that ended after a signal that starts no hold,
@@ -107,27 +111,29 @@ func (d *drain) held() string {
 	return fmt.Sprintf("%s: held %s (%s)", d.trigger(), seconds(d.after(d.EndedAt)), d.Ended)
 }
 
+// sees reports whether there was something to see, and somebody to see it.
+func (s *sight) sees() bool { return s.observer != "" && s.observer != blind }
+
 // seen is what was seen of the traffic in the hold, and how.
 func (d *drain) seen() (parts []string) {
 	if len(d.datagram) > 0 {
-		parts = append(parts, fmt.Sprintf("UDP, on %v, is not seen", numbers(d.datagram)))
+		parts = append(parts, fmt.Sprintf("UDP, on %s, cannot be seen", numbers(d.datagram)))
 	}
-	if d.observer == "" || d.observer == blind {
+	if d.observer == blind {
+		parts = append(parts, "the traffic could not be seen")
+	}
+	if !d.sees() {
 		return parts
 	}
-	parts = append(parts, d.came())
-	open := fmt.Sprintf("%d open at the end, %d of them in flight", d.traffic.Open, d.traffic.InFlight)
-	if n := d.traffic.GivenUp; n > 0 {
-		open += fmt.Sprintf(", %d more given up after %s of silence", n, length(d.plan.traffic.MaxSilence))
-	}
-	parts = append(parts, open, fmt.Sprintf("seen by %s, %s", d.observer, d.scope))
+	parts = append(parts, d.came(), d.left(), fmt.Sprintf("seen by %s, %s", d.observer, d.scope))
 	if why := d.prolonged(); why != "" {
 		parts = append(parts, why)
 	}
 	return parts
 }
 
-// came is what came after the trigger: connections, and bytes.
+// came is what came after the trigger: connections, and bytes. Some may have been
+// too short to be counted, and yet noticed.
 func (d *drain) came() string {
 	t := &d.traffic
 	text := fmt.Sprintf("%d new connections", t.Accepted)
@@ -138,12 +144,45 @@ func (d *drain) came() string {
 		text = "at least " + text
 	}
 	if t.LastNew.After(d.TriggeredAt) {
-		text += fmt.Sprintf(" %s, the last at +%s", sparkline(t.PerSecond), seconds(d.after(t.LastNew)))
+		last := "the last"
+		if len(t.Patterns) > 0 && d.plan.traffic.IgnoreProbes {
+			last += " but for probes"
+		}
+		if t.Accepted == 0 {
+			text, last = "new connections, too short to be counted", "the last"
+		} else {
+			text += " " + sparkline(t.PerSecond)
+		}
+		text += fmt.Sprintf(", %s at +%s", last, seconds(d.after(t.LastNew)))
 	}
 	if t.LastByte.After(d.TriggeredAt) {
 		text += ", the last byte at +" + seconds(d.after(t.LastByte))
 	}
 	return text
+}
+
+// left is what was open when the hold ended: what the signal may cut.
+func (d *drain) left() string {
+	t := &d.traffic
+	text := fmt.Sprintf("%d open at the end", t.Open)
+	busy, givenUp := d.busy()
+	if t.Open > 0 || busy > 0 {
+		text += fmt.Sprintf(", %d in flight", busy)
+	}
+	if givenUp > 0 {
+		text += fmt.Sprintf(", %d given up after %s of silence", givenUp, stop.Length(d.plan.traffic.MaxSilence))
+	}
+	return text
+}
+
+// busy is how many requests were in flight, and how many more had been silent for
+// so long that they did not hold. A delay that is all waits for none, and gives
+// none up.
+func (d *drain) busy() (inFlight, givenUp int) {
+	if d.plan.stop.Gate.Until == Elapsed {
+		return d.traffic.InFlight + d.traffic.GivenUp, 0
+	}
+	return d.traffic.InFlight, d.traffic.GivenUp
 }
 
 func (d *drain) sent() string {
@@ -164,29 +203,31 @@ func (d *drain) exit() string {
 	}
 	whose := ""
 	if n := len(d.Sent); d.Exit.Signal == sig.KILL && n > 0 && d.Sent[n-1].Signal == sig.KILL {
-		whose = ", which lameduck sent"
+		whose = "lameduck's "
 	}
-	return fmt.Sprintf("the command was killed by %v (%d)%s", d.Exit.Signal, 128+int(d.Exit.Signal), whose)
+	return fmt.Sprintf("the command was killed by %s%v (%d)", whose, d.Exit.Signal, 128+int(d.Exit.Signal))
 }
 
 func (d *drain) grace() string {
 	if d.plan.assumed {
-		return "assumed " + length(d.plan.stop.Grace) + " grace period"
+		return "assumed " + stop.Length(d.plan.stop.Grace) + " grace period"
 	}
-	return length(d.plan.stop.Grace) + " grace period"
+	return stop.Length(d.plan.stop.Grace) + " grace period"
 }
 
 // seconds is a time that was measured: "2.3 s".
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
-// length is a time that was given: "2 s", "0.25 s".
-func length(d time.Duration) string {
-	return fmt.Sprintf("%v s", d.Round(10*time.Millisecond).Seconds())
-}
+// several is how many ports are named: media servers have thousands.
+const several = 8
 
-// numbers is ports in words: "53, 8125".
+// numbers is ports in words: "53, 8125", or the first ones "and 9992 more".
 func numbers(ports []uint16) string {
-	return strings.Trim(strings.ReplaceAll(fmt.Sprint(ports), " ", ", "), "[]")
+	more := ""
+	if n := len(ports) - several; n > 0 {
+		ports, more = ports[:several], fmt.Sprintf(" and %d more", n)
+	}
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(ports), " ", ", "), "[]") + more
 }
 
 // columns is how wide a sparkline may be.

@@ -8,12 +8,28 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
-// Say writes one line to standard error, and waits no more than a moment for it
-// to be read.
-func Say(text string) {
-	out := stderr.New(2)
+// Say writes one line to standard error, an error that ends us, and waits no more
+// than a moment for it to be read.
+func Say(text string, inJSON bool) {
+	out := speaker(2, inJSON)
+	if inJSON {
+		text = jsonLine(levels[Error], text, nil)
+	} else {
+		text = "lameduck: " + text
+	}
 	out.Line(text)
 	out.Flush()
+}
+
+// speaker is a writer to fd whose own words are in JSON too, if all are.
+func speaker(fd int, inJSON bool) *stderr.Writer {
+	out := stderr.New(fd)
+	if inJSON {
+		out.Gap = func(n int) string {
+			return jsonLine(levels[Warn], fmt.Sprintf("%d lines dropped: standard error was not read in time", n), nil)
+		}
+	}
+	return out
 }
 
 // levels are the words for them in JSON.

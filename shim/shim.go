@@ -27,7 +27,7 @@ func Run(cfg Config) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return run(cfg, p, system(newTermlog(cfg.TerminationLog), cfg.threads()))
+	return run(cfg, p, system(&cfg))
 }
 
 // loop is the one goroutine that selects, decides, acts, kills and reaps.
@@ -160,24 +160,27 @@ func (l *loop) see(s sight) {
 	}
 	l.warn(&s)
 	l.seen = s
-	l.tell(stop.Event{Kind: stop.Looked, Look: s.look, Left: len(s.left) > 0})
+	l.tell(stop.Event{Kind: stop.Looked, Look: s.look, Left: len(s.waits) > 0})
 }
 
-// warn says, once, what cannot be seen.
+// warn says, once, what cannot be seen. To a delay that is all there is it makes
+// no difference.
 func (l *loop) warn(s *sight) {
-	level := Warn
-	if l.plan.stop.Gate.Until == Elapsed {
-		level = Info // nothing goes by it
+	adaptive, level := l.plan.stop.Gate.Until != Elapsed, Debug
+	if adaptive {
+		level = Warn
 	}
 	switch {
 	case s.trouble == "":
-	case s.observer != blind:
-		l.log(level, "looking at the traffic through %s: %s", s.observer, s.trouble)
-	default:
+	case s.observer == blind && adaptive:
+		l.log(level, "cannot look at the traffic, so the hold lasts to its ceiling: %s", s.trouble)
+	case s.observer == blind:
 		l.log(level, "cannot look at the traffic: %s", s.trouble)
+	default:
+		l.log(level, "looking at the traffic through %s: %s", s.observer, s.trouble)
 	}
-	if s.look == stop.Datagrams && l.seen.look != s.look && level == Warn {
-		l.log(Warn, "nothing can be told of UDP, and the command listens for nothing else (%s): the hold lasts its floor, or --max-delay where that is given", numbers(s.datagram))
+	if s.look == stop.Datagrams && l.seen.look != s.look && adaptive {
+		l.log(level, "it listens for UDP alone (%s), whose traffic cannot be seen: the hold lasts its floor, or --max-delay where that is given", numbers(s.datagram))
 	}
 }
 

@@ -18,7 +18,8 @@ const (
 type termlog struct {
 	path  string
 	given bool   // by the user: it is made, and faults are told
-	ours  string // what we have written
+	ours  string // what we have written,
+	at    int    // and where
 }
 
 // most is how much of the file is shown.
@@ -72,18 +73,40 @@ func (t *termlog) rewrite(text string) error {
 	if err != nil {
 		return err
 	}
-	others := string(buf[:n])
-	if t.ours != "" {
-		others = strings.Replace(others, t.ours, "", 1)
-	}
-	if t.ours = fit(others, text); t.ours == "" && len(others) == n {
+	others := t.without(string(buf[:n]))
+	ours := fit(others, text)
+	if ours == "" && len(others) == n {
+		t.ours = ""
 		return nil
 	}
-	whole := others + t.ours
-	if _, err := unix.Pwrite(fd, []byte(whole), 0); err != nil {
+	whole := others + ours
+	switch wrote, err := unix.Pwrite(fd, []byte(whole), 0); {
+	case err != nil:
 		return err
+	case wrote < len(whole):
+		return unix.ENOSPC
 	}
+	t.ours, t.at = ours, len(others)
 	return unix.Ftruncate(fd, int64(len(whole)))
+}
+
+// without is what is there but for what is ours. Who writes at a place of his own
+// in the file may have written over the first part of it.
+func (t *termlog) without(whole string) string {
+	if t.ours == "" {
+		return whole
+	}
+	if before, after, found := strings.Cut(whole, t.ours); found {
+		return before + after
+	}
+	if len(whole) == t.at+len(t.ours) {
+		for i := 1; i < len(t.ours)-1; i++ { // more than its newline
+			if before, found := strings.CutSuffix(whole, t.ours[i:]); found {
+				return before
+			}
+		}
+	}
+	return whole
 }
 
 // fit is what is to follow what others have written: text on a line of its own,

@@ -5,6 +5,8 @@ import (
 	"os"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
@@ -15,7 +17,7 @@ import (
 type View struct {
 	Schema   int         `json:"schema"`
 	Time     time.Time   `json:"time"`
-	Observer string      `json:"observer"` // "none": nothing can be seen
+	Observer *string     `json:"observer"` // "none": nothing can be seen; null: there is nothing to see
 	Scope    string      `json:"scope"`
 	Trouble  string      `json:"trouble,omitempty"` // why it is not the best observer
 	Ports    []uint16    `json:"ports"`
@@ -62,47 +64,73 @@ const (
 // topPeers is how many are shown.
 const topPeers = 5
 
+// Display is where views are shown.
+type Display struct {
+	Show  func(View) error // an error ends it
+	Enter func()           // before the first, and when we go on after a stop
+	Leave func()           // after the last, and before we are stopped
+}
+
 // Watch shows what a hold would see in the PID namespace that it runs in, once a
-// second, until show says no or a signal ends it. An error means that it has not
-// begun.
-func Watch(cfg Config, show func(View) bool) error {
+// second, until a signal ends it, or a view cannot be shown. Who does not read has
+// no views in the meantime.
+func Watch(cfg Config, d Display) error {
 	proc.SetAside()
 	p, err := cfg.plan(false, false)
 	if err != nil {
 		return err
 	}
-	k := system(newTermlog(NoTerminationLog), 0)
+	k := system(&Config{TerminationLog: NoTerminationLog})
 	if err := k.prepare(); err != nil {
 		return err
 	}
-	began := time.Now()
-	v := viewer{plan: &p, judge: traffic.New(p.traffic, began), start: began}
-	for next, due := began, began; ; next = next.Add(p.traffic.Poll) {
-		if v.look(time.Now()); !time.Now().Before(due) {
-			if !show(v.view(time.Now())) {
-				return nil
+	d.Enter()
+	defer d.Leave()
+	due := time.Now()
+	v := viewer{plan: &p, judge: traffic.New(p.traffic, due), start: due}
+	for {
+		began := time.Now()
+		v.look(began)
+		if now := time.Now(); !now.Before(due) && hasRoom() {
+			if err := d.Show(v.view(now)); err != nil {
+				return err
 			}
-			due = due.Add(showEvery)
+			if due = due.Add(showEvery); due.Before(now) {
+				due = now.Add(showEvery)
+			}
 		}
-		if ended(k, next.Add(p.traffic.Poll)) {
+		if ended(k, d, time.Now().Add(v.pause(began))) {
 			return nil
 		}
 	}
 }
 
+// hasRoom reports whether standard output takes a view without making us wait, or
+// fails at once.
+func hasRoom() bool {
+	fds := []unix.PollFd{{Fd: 1, Events: unix.POLLOUT}}
+	n, err := unix.Poll(fds, 0)
+	return n != 0 || err != nil
+}
+
 // ended waits until then, or for a signal that ends us, which it reports.
-func ended(k kernel, until time.Time) bool {
-	for time.Now().Before(until) {
+func ended(k kernel, d Display, until time.Time) bool {
+	for {
 		switch k.next(until) {
 		case sig.TERM, sig.INT, sig.HUP, sig.QUIT:
 			return true
 		case sig.TSTP:
 			if os.Getpid() != 1 {
+				d.Leave()
 				k.stopSelf(sig.TSTP)
+				d.Enter()
+			}
+		case 0:
+			if !time.Now().Before(until) {
+				return false
 			}
 		}
 	}
-	return false
 }
 
 // viewer looks again and again, on one goroutine.
@@ -112,7 +140,7 @@ type viewer struct {
 	judge  *traffic.Judge
 	start  time.Time
 	found  time.Time // when the listeners were
-	count  int       // of the connections at the last view
+	shown  int       // connections, at the last view
 	recent []int     // of each of the last views
 }
 
@@ -125,15 +153,27 @@ func (v *viewer) look(now time.Time) {
 	}
 	if len(v.scope.Ports) > 0 {
 		v.observer.look(now, v.judge)
+		return
 	}
+	v.count = 0
+	v.judge.Look(now) // nothing is there, and what was is gone
+	v.judge.Done(v.scope.Complete)
+}
+
+// pause is until the next look, which shall not keep the processor busy.
+func (v *viewer) pause(began time.Time) time.Duration {
+	if v.count > crowd {
+		return max(v.plan.traffic.Poll, 10*time.Since(began))
+	}
+	return v.plan.traffic.Poll
 }
 
 func (v *viewer) view(now time.Time) View {
 	r, verdict := v.judge.Report(), v.judge.Verdict()
 	view := View{
-		Schema: schema, Time: now, Observer: v.name, Scope: scopes[v.scope.Method], Trouble: v.trouble,
+		Schema: schema, Time: now, Observer: known(v.name), Scope: scopes[v.scope.Method], Trouble: v.trouble,
 		Ports: append([]uint16{}, v.scope.Ports...), UDP: append([]uint16{}, v.scope.UDP...), Unix: append([]string{}, v.scope.Unix...),
-		Open: r.Open, InFlight: r.InFlight, New: r.Accepted - v.count, Accepted: r.Accepted,
+		Open: r.Open, InFlight: r.InFlight, New: r.Accepted - v.shown, Accepted: r.Accepted,
 		LastNew: v.ago(now, r.LastNew), LastByte: v.ago(now, r.LastByte),
 		Settled: verdict.Settled, Quiet: verdict.Quiet, Drained: verdict.Drained,
 		Peers: []PeerView{}, Probes: []ProbeView{},
@@ -144,7 +184,7 @@ func (v *viewer) view(now time.Time) View {
 	for _, p := range r.Patterns {
 		view.Probes = append(view.Probes, ProbeView{p.Peer, p.Port, p.Received, p.Period.Milliseconds()})
 	}
-	v.count = r.Accepted
+	v.shown = r.Accepted
 	v.recent = append(v.recent, view.New)
 	v.recent = v.recent[max(0, len(v.recent)-columns):]
 	view.Recent = v.recent

@@ -21,7 +21,7 @@ type sight struct {
 	datagram scope.Ports  // what they listen on beside TCP
 	observer string       // who looks; "": there is nothing to see
 	trouble  string       // why it is not the best observer; once
-	left     []string     // the paths that are still there
+	waits    []string     // for these paths to go, which are still there
 }
 
 // watcher looks at the traffic during a hold, on a goroutine of its own: a look
@@ -38,8 +38,12 @@ type watcher struct {
 	desertedAt time.Time // since when nothing is left; zero: there is
 }
 
-// lead is how long before the hold's end its last look begins, at least.
-const lead = 5 * time.Millisecond
+// lead is how long before the hold's end its last look begins, at least; and safe
+// that of one before it, since on a busy machine the last may come too late.
+const (
+	lead = 5 * time.Millisecond
+	safe = 50 * time.Millisecond
+)
 
 // rushed is how soon ends are heard of where there are many.
 const rushed = 25 * time.Millisecond
@@ -72,7 +76,7 @@ func (w *watcher) run() {
 	for {
 		began := time.Now()
 		w.now.look = w.look(began)
-		w.now.left = present(w.plan.waits)
+		w.now.waits = present(w.plan.waits)
 		w.tell()
 		for pause := w.pause(began); pause > 0; pause -= rushed {
 			if !w.rush {
@@ -114,7 +118,7 @@ func (w *watcher) tell() {
 	sig.Wake()
 }
 
-// pause is until the next look. One is taken when the floor has passed, and one
+// pause is until the next look. One is taken when the floor has passed, and two
 // just before the hold ends whatever happens.
 func (w *watcher) pause(began time.Time) time.Duration {
 	now := time.Now()
@@ -127,7 +131,7 @@ func (w *watcher) pause(began time.Time) time.Duration {
 		pause = max(pause, 10*took)
 	}
 	gate := &w.plan.stop.Gate
-	for _, at := range [...]time.Duration{gate.Floor, gate.Longest() - 2*took - lead} {
+	for _, at := range [...]time.Duration{gate.Floor, gate.Longest() - 2*took - safe, gate.Longest() - 2*took - lead} {
 		if left := w.start.Add(at).Sub(now); left > 0 {
 			pause = min(pause, left)
 		}

@@ -201,7 +201,7 @@ func TestUntilCeiling(t *testing.T) {
 	}
 }
 
-var probeHint = regexp.MustCompile(`; 6 bytes from 127\.0\.0\.1 every 0\.[56] s: a probe\? see --ignore-probes;`)
+var probeHint = regexp.MustCompile(`(; |, and )6 bytes from 127\.0\.0\.1 every 0\.[56] s: a probe\? see --ignore-probes;`)
 
 // TestUntilNobody: who listens nowhere is told at once, however busy the
 // neighbours are.

@@ -78,7 +78,7 @@ var twinless = []string{"explain", "version", "help", "help-all"}
 // out.
 func parse(args, env []string) (*cli, *twins, error) {
 	var c cli
-	t, err := read(&c, args, env, nil)
+	t, err := read(&c, args, env, nil, "lameduck --help-all lists the flags")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -87,8 +87,8 @@ func parse(args, env []string) (*cli, *twins, error) {
 }
 
 // read parses args into grammar, a struct for kong. Variables that belong to the
-// flags of another one are let be.
-func read(grammar any, args, env []string, others any) (*twins, error) {
+// flags of another one are let be. An error ends with the hint.
+func read(grammar any, args, env []string, others any, hint string) (*twins, error) {
 	k, err := kong.New(grammar, kong.Name("lameduck"), kong.NoDefaultHelp())
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func read(grammar any, args, env []string, others any) (*twins, error) {
 	t := readTwins(env, k.Model.Flags, let)
 	kong.Resolvers(t).Apply(k)
 	if _, err := k.Parse(args); err != nil {
-		return nil, fmt.Errorf("%w (lameduck --help-all lists the flags)", err)
+		return nil, fmt.Errorf("%w (%s)", err, hint)
 	}
 	return t, nil
 }
@@ -110,6 +110,9 @@ func (c *cli) config(t *twins) (cfg shim.Config, err error) {
 	cfg = shim.Config{
 		Command: c.Command, Env: t.rest, Level: shim.Warn, Warnings: t.unknown,
 		Group: c.Group, DropUnhandled: c.DropUnhandled, Subreaper: choice(c.Subreaper),
+	}
+	if err = c.reportFlags.config(t, &cfg); err != nil { // first: errors are in its form
+		return cfg, err
 	}
 	if cfg.Rewrites, err = list(t, "rewrite", c.Rewrite, shim.ParseRewrite); err != nil {
 		return cfg, err
@@ -139,9 +142,6 @@ func (c *cli) config(t *twins) (cfg shim.Config, err error) {
 		return cfg, err
 	}
 	if err = one(t, "parent-death-signal", c.ParentDeathSignal, shim.ParseSignal, &cfg.ParentDeathSignal); err != nil {
-		return cfg, err
-	}
-	if err = c.reportFlags.config(t, &cfg); err != nil {
 		return cfg, err
 	}
 	return cfg, c.holdFlags.config(t, &cfg)

@@ -108,6 +108,9 @@ func TestFlags(t *testing.T) {
 		"-u quiet --max-silence=1m":  {Until: shim.Quiet, MaxSilence: time.Minute},
 		"-u quiet --max-delay 15":    {Until: shim.Quiet, MaxDelay: 15 * time.Second},
 		"-d 2 --max-delay 4":         {Delay: 2 * time.Second, MaxDelay: 4 * time.Second},
+		"-d 2 --count-port=80":       {Delay: 2 * time.Second, CountPorts: []uint16{80}},
+		"-d 2 --ignore-port=80":      {Delay: 2 * time.Second, IgnorePorts: []uint16{80}},
+		"-d 2 --ignore-peer=::1":     {Delay: 2 * time.Second, IgnorePeers: []netip.Prefix{netip.MustParsePrefix("::1/128")}},
 		"-u quiet --ignore-probes":   {Until: shim.Quiet, IgnoreProbes: true},
 		"-u quiet --count-port=80,443 --ignore-port 9": {Until: shim.Quiet, CountPorts: []uint16{80, 443}, IgnorePorts: []uint16{9}},
 		"-u quiet --ignore-peer=10.1.2.3,fd00::/8,::ffff:1.2.3.4": {Until: shim.Quiet, IgnorePeers: []netip.Prefix{
@@ -400,6 +403,10 @@ func TestRefused(t *testing.T) {
 		{[]string{"presets", "--all"}, "", "lameduck presets"},
 		{[]string{"presets", "haproxxy"}, "", "did you mean haproxy?"},
 		{[]string{"presets", "a", "b"}, "", "lameduck presets"},
+		{[]string{"hold", "server"}, "", "lameduck -- hold"},
+		{[]string{"watch", "/x"}, "", "lameduck -- watch"},
+		{[]string{"watch", "--json=x"}, "", "--json"},
+		{[]string{"hold", "--rewrite=TERM:USR1"}, "", "lameduck hold --help"},
 
 		{[]string{"--quiet-for=2", "echo"}, "", "--quiet-for=2 has no effect"},
 		{[]string{"--delay=2", "--max-silence=2", "echo"}, "", "--max-silence"},
@@ -476,6 +483,9 @@ func TestAsked(t *testing.T) {
 		{"--help --delay=x", helpText},
 		{"--help-all", helpText + helpAllText},
 		{"--help --help-all", helpText + helpAllText},
+		{"hold --help", holdHelp},
+		{"hold -d x -h", holdHelp},
+		{"watch --help", watchHelp},
 		{"--version", "lameduck version dev\n"},
 		{"--version -- echo", "lameduck version dev\n"},
 	} {
@@ -587,21 +597,23 @@ func TestHelpFits(t *testing.T) {
 	if n := strings.Count(helpText, "\n"); n > 40 {
 		t.Errorf("--help has %d lines", n)
 	}
-	for line := range strings.Lines(helpText + helpAllText) {
+	for line := range strings.Lines(helpText + helpAllText + holdHelp + watchHelp) {
 		if line = strings.TrimSuffix(line, "\n"); len(line) > 80 || line != strings.TrimRight(line, " \t") || strings.Contains(line, "\t") {
 			t.Errorf("too long, or with odd blanks: %q", line)
 		}
 	}
-	if !strings.HasSuffix(helpText, "\n") || !strings.HasSuffix(helpAllText, "\n") {
-		t.Error("no newline at the end")
+	for _, text := range []string{helpText, helpAllText, holdHelp, watchHelp} {
+		if !strings.HasSuffix(text, "\n") {
+			t.Error("no newline at the end")
+		}
 	}
 }
 
 // TestHelpExamples: what the help tells people to type is right, and brings no
 // warning in Kubernetes.
 func TestHelpExamples(t *testing.T) {
-	examples := found(example, helpText)
-	if len(examples) < 3 {
+	examples := found(example, helpText+helpAllText)
+	if len(examples) < 10 {
 		t.Fatalf("found only %q", examples)
 	}
 	for _, args := range examples {
@@ -612,5 +624,46 @@ func TestHelpExamples(t *testing.T) {
 		if err != nil || len(cfg.Command) == 0 || len(cfg.Warnings) > 0 {
 			t.Errorf("lameduck %s: %+v, %v", args, cfg, err)
 		}
+	}
+}
+
+// TestSubcommandHelp holds the help of hold and watch against their grammars, and
+// their examples too.
+func TestSubcommandHelp(t *testing.T) {
+	for _, c := range []struct {
+		name, help string
+		grammar    any
+		others     []string // flags of lameduck itself that the help names
+	}{
+		{"hold", holdHelp, &holdCLI{}, []string{"help-all"}},
+		{"watch", watchHelp, &watchCLI{}, []string{"help-all"}},
+	} {
+		k, err := kong.New(c.grammar, kong.Name("lameduck"), kong.NoDefaultHelp())
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := slices.Clone(c.others)
+		for _, flag := range k.Model.Flags {
+			if flag.Name != "help" {
+				want = append(want, flag.Name)
+			}
+		}
+		slices.Sort(want)
+		if got := found(longFlag, c.help); !slices.Equal(got, want) {
+			t.Errorf("the help of %s has the flags\n%v\nits grammar\n%v", c.name, got, want)
+		}
+	}
+	words := regexp.MustCompile(`/lameduck, hold, ([^]]*)\]`).FindStringSubmatch(holdHelp)
+	if words == nil {
+		t.Fatal("no example of a hook")
+	}
+	var c holdCLI
+	twins, err := read(&c, strings.Split(words[1], ", "), []string{"KUBERNETES_SERVICE_HOST=10.0.0.1"}, &cli{}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := shim.Config{Env: twins.rest, Until: shim.Quiet}
+	if err := c.holdFlags.config(twins, &cfg); err != nil || cfg.Validate() != nil || cfg.Delay != 10*time.Second {
+		t.Errorf("%q: %+v, %v", words[1], cfg, err)
 	}
 }

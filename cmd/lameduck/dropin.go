@@ -56,10 +56,10 @@ func runDropin(d dropin, args, env []string) int {
 	case err == nil:
 		return code
 	case errors.As(err, &start):
-		complain(err)
+		complain(err, false)
 		return d.startCode(start)
 	}
-	complain(err)
+	complain(err, false)
 	return exitDropin
 }
 

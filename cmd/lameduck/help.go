@@ -72,7 +72,7 @@ more hold
       --on-stop=COMMAND        run when the stop begins, with LAMEDUCK_PID and
                                LAMEDUCK_SIGNAL set; the hold lasts until it has
                                ended, and it is killed at the longest hold
-                                 lameduck --on-stop='deregister me' -- myserver
+                                 lameduck --on-stop=deregister -- myserver
 more stop
       --stop-schedule=SCHEDULE what to send after the hold: signals, times to
                                wait, and forever, which repeats the rest; TIME

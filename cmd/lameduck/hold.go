@@ -12,18 +12,20 @@ of the PID namespace that it runs in, and starts nothing.
 
 usage: lameduck hold [flags]
 
-  -d, --delay=DUR              wait at least this long [5s]
+  -d, --delay=DUR              wait at least this long [5s, or half of the
+                               longest hold if that is less]
   -u, --until=COND             and then until traffic stops: settled, quiet or
                                drained; elapsed: the delay is all [quiet]
       --max-delay=DUR          but no longer than this [from the grace period]
       --grace-period=DUR       what the orchestrator gives in all; hooks count
-      --quiet-for --max-silence --count-port --ignore-port --ignore-peer
-      --ignore-probes --termination-log --log-level --log-format
+      --wait-gone --on-stop --quiet-for --max-silence --count-port
+      --ignore-port --ignore-peer --ignore-probes --termination-log
+      --log-level --log-format
                                as for lameduck itself: see lameduck --help-all
 
 TERM or INT ends it, with 0. Where PID 1 is a lameduck that holds by itself, it
-says so and returns at once: two holds would add up. What it says goes to PID 1's
-standard error too, where kubectl logs shows it. Every flag has a variable:
+says so and returns at once: two holds would add up. Its lines go to PID 1's
+standard error too, where kubectl logs shows them. Every flag has a variable:
 LAMEDUCK_DELAY=10 is --delay=10.
 
   lifecycle: {preStop: {exec: {command: [/lameduck, hold, --delay=10]}}}
@@ -39,7 +41,7 @@ type holdCLI struct {
 // hold is lameduck as a preStop hook.
 func hold(args, env []string) int {
 	var c holdCLI
-	t, err := read(&c, args, env, &cli{})
+	t, err := read(&c, args, env, &cli{}, "lameduck hold --help lists the flags; to run a program of that name: lameduck -- hold")
 	switch {
 	case err != nil:
 		return fail(err)
@@ -51,13 +53,14 @@ func hold(args, env []string) int {
 	}
 	cfg := shim.Config{Env: t.rest, Level: shim.Warn, Warnings: t.unknown}
 	if err := errors.Join(c.reportFlags.config(t, &cfg), c.holdFlags.config(t, &cfg)); err != nil {
-		return fail(err)
+		return failIn(cfg.JSON, err)
 	}
 	if holdsItself() {
-		return tellHeld()
+		shim.Decline(cfg, "PID 1 is a lameduck that holds by itself; nothing to do")
+		return 0
 	}
 	if err := shim.Hold(cfg); err != nil {
-		return fail(err)
+		return failIn(cfg.JSON, err)
 	}
 	return 0
 }
@@ -85,9 +88,4 @@ func configOf(argv, env []string) (cfg shim.Config, err error) {
 		return cfg, err
 	}
 	return c.config(t)
-}
-
-func tellHeld() int {
-	shim.Say("lameduck: hold: PID 1 is a lameduck that holds by itself; nothing to do")
-	return 0
 }

@@ -49,15 +49,15 @@ func lameduck(argv0 string, args, env []string) int {
 	cfg, err := c.config(t)
 	switch {
 	case err != nil:
-		return fail(err)
+		return failIn(cfg.JSON, err)
 	case c.Explain:
 		return explain(cfg)
 	case len(c.Command) == 0:
-		return fail(errors.New("no command to run: lameduck [flags] -- COMMAND [ARG...]"))
+		return failIn(cfg.JSON, errors.New("no command to run: lameduck [flags] -- COMMAND [ARG...]"))
 	}
 	code, err := shim.Run(cfg)
 	if err != nil {
-		return fail(err)
+		return failIn(cfg.JSON, err)
 	}
 	return code
 }
@@ -66,17 +66,20 @@ func lameduck(argv0 string, args, env []string) int {
 func explain(cfg shim.Config) int {
 	text, warnings, err := shim.Explain(cfg)
 	if err != nil {
-		return fail(err)
+		return failIn(cfg.JSON, err)
 	}
 	for _, w := range warnings {
-		complain(errors.New("warning: " + w))
+		complain(errors.New("warning: "+w), cfg.JSON)
 	}
 	return tellOn(false, text)
 }
 
 // fail says what went wrong, and returns the exit code for it.
-func fail(err error) int {
-	complain(err)
+func fail(err error) int { return failIn(false, err) }
+
+// failIn is fail in the form that was asked for.
+func failIn(inJSON bool, err error) int {
+	complain(err, inJSON)
 	var start *shim.StartError
 	switch {
 	case !errors.As(err, &start):

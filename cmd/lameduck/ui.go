@@ -37,8 +37,8 @@ func write(fd int, text string) error {
 }
 
 // complain prints an error on one line. Where nobody reads it does not wait.
-func complain(err error) {
-	shim.Say("lameduck: " + strings.ReplaceAll(err.Error(), "\n", " "))
+func complain(err error, inJSON bool) {
+	shim.Say(strings.ReplaceAll(err.Error(), "\n", " "), inJSON)
 }
 
 // nearest is the candidate that needs the fewest edits to become name.

@@ -19,7 +19,9 @@ usage: lameduck watch [flags]
       --quiet-for --max-silence --count-port --ignore-port --ignore-peer
       --ignore-probes          as for lameduck itself: see lameduck --help-all
 
-It looks at the connections to all processes of the PID namespace that it runs in.
+It looks at the connections to all processes of the PID namespace that it runs
+in, and finds servers that start later within 6 s. INT, TERM or a reader that is
+gone ends it, with 0.
 
   kubectl exec POD -- /lameduck watch
 `
@@ -34,7 +36,7 @@ type watchCLI struct {
 // watch is lameduck as a live view of the traffic.
 func watch(args, env []string) int {
 	var c watchCLI
-	t, err := read(&c, args, env, &cli{})
+	t, err := read(&c, args, env, &cli{}, "lameduck watch --help lists the flags; to run a program of that name: lameduck -- watch")
 	switch {
 	case err != nil:
 		return fail(err)
@@ -45,30 +47,29 @@ func watch(args, env []string) int {
 	if err := c.trafficFlags.config(t, &cfg); err != nil {
 		return fail(err)
 	}
-	show := plainly
+	show, nothing := plainly, func() {}
+	display := shim.Display{Enter: nothing, Leave: nothing}
 	switch {
 	case c.JSON:
 		show = jsonView
 	case shim.IsTerminal(syscall.Stdout):
 		show = screen
-		write(syscall.Stdout, enter)
-		defer write(syscall.Stdout, leave)
+		display.Enter = func() { write(syscall.Stdout, enter) }
+		display.Leave = func() { write(syscall.Stdout, leave) }
 	}
-	err = shim.Watch(cfg, func(v shim.View) bool {
-		err = write(syscall.Stdout, show(v))
-		return err == nil
-	})
-	if err != nil && !errors.Is(err, syscall.EPIPE) {
+	display.Show = func(v shim.View) error { return write(syscall.Stdout, show(v)) }
+	if err := shim.Watch(cfg, display); err != nil && !errors.Is(err, syscall.EPIPE) {
 		return fail(err)
 	}
 	return 0
 }
 
-// What a terminal is told: to show another screen, to begin it anew, to clear the
-// rest of a line, and of the screen. See console_codes(4).
+// What a terminal is told: to show another screen, without a cursor and with long
+// lines cut, to begin it anew, to clear the rest of a line, and of the screen. See
+// console_codes(4).
 const (
-	enter     = "\x1b[?1049h"
-	leave     = "\x1b[?1049l"
+	enter     = "\x1b[?1049h\x1b[?25l\x1b[?7l"
+	leave     = "\x1b[?7h\x1b[?25h\x1b[?1049l"
 	home      = "\x1b[H"
 	restOfRow = "\x1b[K\r\n"
 	rest      = "\x1b[J"
@@ -77,7 +78,7 @@ const (
 // screen is a view for a terminal.
 func screen(v shim.View) string {
 	rows := []string{
-		fmt.Sprintf("lameduck watch  %s  seen by %s, scope %s", v.Time.Format("15:04:05"), v.Observer, v.Scope),
+		fmt.Sprintf("lameduck watch  %s  %s", v.Time.Format("15:04:05"), observer(v)),
 		"",
 		"ports       " + places(v),
 		fmt.Sprintf("open        %d, %d in flight", v.Open, v.InFlight),
@@ -88,13 +89,24 @@ func screen(v shim.View) string {
 	for i, p := range v.Peers {
 		rows = append(rows, fmt.Sprintf("%-11s %d open from %v", title(i, "peers"), p.Open, p.Peer))
 	}
-	for i, p := range v.Probes {
+	for i, p := range v.Probes[:min(len(v.Probes), most)] {
 		rows = append(rows, fmt.Sprintf("%-11s %d bytes from %v to %d every %.1f s", title(i, "probes?"), p.Bytes, p.Peer, p.Port, float64(p.PeriodMS)/1000))
 	}
 	if v.Trouble != "" {
 		rows = append(rows, "trouble     "+v.Trouble)
 	}
 	return home + strings.Join(rows, restOfRow) + restOfRow + rest
+}
+
+// most is how many of a kind are shown to people.
+const most = 8
+
+// observer is who looks, and at whose listeners.
+func observer(v shim.View) string {
+	if v.Observer == nil {
+		return "nothing listens"
+	}
+	return fmt.Sprintf("seen by %s, scope %s", *v.Observer, v.Scope)
 }
 
 // title is the word before the first row of its kind.
@@ -131,8 +143,11 @@ func places(v shim.View) string {
 	for _, path := range v.Unix {
 		list = append(list, path+" (not seen)")
 	}
-	if len(list) == 0 {
+	switch n := len(list) - most; {
+	case len(list) == 0:
 		return "none"
+	case n > 0:
+		list = append(list[:most], fmt.Sprintf("and %d more", n))
 	}
 	return strings.Join(list, ", ")
 }

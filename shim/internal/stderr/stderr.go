@@ -21,9 +21,9 @@ import (
 // queued is how many lines may wait for a reader.
 const queued = 64
 
-// longest is the largest line in bytes: up to here a pipe takes a line whole or
-// not at all (PIPE_BUF).
-const longest = 4096
+// Longest is the largest line in bytes, its newline included: up to here a pipe
+// takes a line whole or not at all (PIPE_BUF). What is longer is cut.
+const Longest = 4096
 
 // patience is how long Flush waits for a reader.
 const patience = 100 * time.Millisecond
@@ -31,6 +31,9 @@ const patience = 100 * time.Millisecond
 // Writer writes lines to one descriptor. All its methods belong to one
 // goroutine, the loop's.
 type Writer struct {
+	// Gap is what to say where n lines are missing.
+	Gap func(n int) string
+
 	fd      int
 	queue   chan []byte
 	done    chan struct{} // closed when the goroutine has written the queue
@@ -41,12 +44,16 @@ type Writer struct {
 }
 
 // New is a writer for descriptor fd.
-func New(fd int) *Writer { return &Writer{fd: fd} }
+func New(fd int) *Writer {
+	return &Writer{fd: fd, Gap: func(n int) string {
+		return fmt.Sprintf("lameduck: %d lines dropped: standard error was not read in time", n)
+	}}
+}
 
 // Line writes text and a newline, sooner or later or, at worst, never.
 func (w *Writer) Line(text string) {
 	if w.dropped > 0 {
-		if !w.put(fmt.Sprintf("lameduck: %d lines dropped: standard error was not read in time", w.dropped)) {
+		if !w.put(w.Gap(w.dropped)) {
 			w.dropped++
 			return
 		}
@@ -62,7 +69,7 @@ func (w *Writer) put(text string) bool {
 	if w.broken.Load() {
 		return true // another write would mean another PIPE
 	}
-	line := append([]byte(text[:min(len(text), longest-1)]), '\n')
+	line := append([]byte(text[:min(len(text), Longest-1)]), '\n')
 	if w.waiting.Load() == 0 { // else it would overtake what waits
 		rest, err := w.now(line)
 		if len(rest) == 0 || err == unix.EPIPE || err == unix.EBADF {

@@ -326,7 +326,7 @@ func replay(t *testing.T, lines []string) (next int) {
 	t.Helper()
 	for _, line := range lines {
 		dropped := 0
-		if fmt.Sscanf(line, "lameduck: %d lines dropped: nobody read standard error", &dropped); dropped > 0 {
+		if fmt.Sscanf(line, "lameduck: %d lines dropped: standard error", &dropped); dropped > 0 {
 			next += dropped
 			continue
 		}
@@ -507,10 +507,10 @@ func TestLongLine(t *testing.T) {
 	for name, open := range narrow {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
-			for _, n := range []int{longest - 2, longest - 1, longest, 10000} {
+			for _, n := range []int{Longest - 2, Longest - 1, Longest, 10000} {
 				s.Line(strings.Repeat("x", n))
 				s.Line("next")
-				got, want := s.lines(t, 2), min(n, longest-1)
+				got, want := s.lines(t, 2), min(n, Longest-1)
 				if got[0] != strings.Repeat("x", want) || got[1] != "next" {
 					t.Errorf("of %d bytes %d came, want %d; and then %q", n, len(got[0]), want, got[1])
 				}

@@ -48,7 +48,7 @@ func (g *Gate) adaptive() bool { return g.Until != "" }
 // String is the hold in words: "2 s", "5 s to 19 s until quiet".
 func (g *Gate) String() string {
 	if !g.open() {
-		return seconds(g.Floor)
+		return Length(g.Floor)
 	}
 	var until []string
 	if g.adaptive() {
@@ -60,12 +60,16 @@ func (g *Gate) String() string {
 	if g.OnStop {
 		until = append(until, "--on-stop has ended")
 	}
-	return fmt.Sprintf("%s to %s until %s", seconds(g.Floor), seconds(g.Ceiling), strings.Join(until, " and "))
+	return fmt.Sprintf("%s to %s until %s", Length(g.Floor), Length(g.Ceiling), strings.Join(until, " and "))
 }
 
-// seconds is a time in words, to the hundredth.
-func seconds(d time.Duration) string {
-	return fmt.Sprintf("%v s", d.Round(10*time.Millisecond).Seconds())
+// Length is a time that was given, or follows from one, for people: "2 s", "2.83 s",
+// "0.125 s".
+func Length(d time.Duration) string {
+	if d > time.Second {
+		d = d.Round(10 * time.Millisecond)
+	}
+	return fmt.Sprintf("%v s", d.Round(time.Millisecond).Seconds())
 }
 
 // Longest is when the hold ends whatever happens, counted from its beginning.

@@ -1,0 +1,401 @@
+package shim
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+)
+
+// noted is a termination log in a file that holds text already, and what is
+// written to it.
+func noted(t *testing.T, text string) (log *termlog, path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "log")
+	writeFile(t, path, text)
+	return newTermlog(path), path
+}
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func appendTo(t *testing.T, path, text string) {
+	t.Helper()
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.WriteString(text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// notes writes text, and wants the file to be so.
+func notes(t *testing.T, log *termlog, text, want string) {
+	t.Helper()
+	if err := log.write(text); err != nil {
+		t.Errorf("%.50q: %v", text, err)
+	}
+	got, err := os.ReadFile(log.path)
+	if err != nil || string(got) != want {
+		t.Errorf("after %.50q the file is %d bytes, %.200q, want %d, %.200q: %v", text, len(got), got, len(want), want, err)
+	}
+}
+
+// TestTerminationLog: what we write takes the place of what we wrote before, and
+// never that of what others did.
+func TestTerminationLog(t *testing.T) {
+	x := func(n int) string { return strings.Repeat("x", n) }
+	for name, test := range map[string]func(t *testing.T){
+		"fresh": func(t *testing.T) {
+			log, _ := noted(t, "")
+			notes(t, log, "", "")
+			notes(t, log, "one", "one\n")
+			notes(t, log, "the second", "the second\n")
+			notes(t, log, "3", "3\n")
+			notes(t, log, "", "")
+			notes(t, log, "4", "4\n")
+		},
+		"after another's": func(t *testing.T) {
+			log, _ := noted(t, "boom")
+			notes(t, log, "", "boom")
+			notes(t, log, "one", "boom\none\n")
+			notes(t, log, "second", "boom\nsecond\n")
+			notes(t, log, "", "boom")
+		},
+		"after another's line": func(t *testing.T) {
+			log, _ := noted(t, "boom\n")
+			notes(t, log, "one", "boom\none\n")
+			notes(t, log, "", "boom\n")
+		},
+		"another writes after ours": func(t *testing.T) {
+			log, path := noted(t, "")
+			notes(t, log, "one", "one\n")
+			appendTo(t, path, "boom\n")
+			notes(t, log, "second", "boom\nsecond\n")
+			appendTo(t, path, "bang")
+			notes(t, log, "", "boom\nbang")
+			notes(t, log, "third", "boom\nbang\nthird\n")
+		},
+		"another truncates": func(t *testing.T) {
+			log, path := noted(t, "")
+			notes(t, log, "one", "one\n")
+			writeFile(t, path, "boom\n")
+			notes(t, log, "second", "boom\nsecond\n")
+			writeFile(t, path, "")
+			notes(t, log, "third", "third\n")
+			writeFile(t, path, "boom of another length\n")
+			notes(t, log, "", "boom of another length\n")
+		},
+		"another takes it away": func(t *testing.T) {
+			log, path := noted(t, "")
+			notes(t, log, "one", "one\n")
+			os.Remove(path)
+			notes(t, log, "second", "second\n")
+		},
+		"another writes over it, at a place of its own": func(t *testing.T) {
+			log, path := noted(t, "")
+			file, err := os.OpenFile(path, os.O_WRONLY, 0) // as with 2>/dev/termination-log
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer file.Close()
+			notes(t, log, "this is the first line", "this is the first line\n")
+			file.WriteString("boom\n")
+			notes(t, log, "second", "boom\nsecond\n")
+			file.WriteString("bang")
+			notes(t, log, "third", "boom\nbang\nthird\n")
+			file.WriteString("!\n")
+			notes(t, log, "", "boom\nbang!\n")
+		},
+		"the same text by another": func(t *testing.T) {
+			log, _ := noted(t, "one\n")
+			notes(t, log, "one", "one\none\n")
+			notes(t, log, "two", "one\ntwo\n")
+		},
+		"another's to the limit": func(t *testing.T) {
+			log, path := noted(t, x(most))
+			notes(t, log, "one", x(most))
+			writeFile(t, path, x(most-5)+"\n")
+			notes(t, log, "one", x(most-5)+"\none\n")
+			notes(t, log, "four", x(most-5)+"\n")
+			notes(t, log, "", x(most-5)+"\n")
+		},
+		"another's beyond it": func(t *testing.T) {
+			log, path := noted(t, "")
+			notes(t, log, "one", "one\n")
+			writeFile(t, path, x(9000))
+			notes(t, log, "two", x(9000))
+			notes(t, log, "", x(9000))
+			writeFile(t, path, "")
+			notes(t, log, "three", "three\n")
+		},
+		"ours at the limit": func(t *testing.T) {
+			log, _ := noted(t, "")
+			notes(t, log, x(most-1), x(most-1)+"\n")
+			notes(t, log, x(most), x(most-1)+"\n")
+			notes(t, log, x(9000), x(most-1)+"\n")
+			notes(t, log, "one", "one\n")
+		},
+	} {
+		t.Run(name, func(t *testing.T) { t.Parallel(); test(t) })
+	}
+}
+
+// TestTerminationLogCut: what is too long is cut, but no character is.
+func TestTerminationLogCut(t *testing.T) {
+	t.Parallel()
+	for shift := range 4 {
+		log, path := noted(t, "")
+		if err := log.write(strings.Repeat("x", shift) + strings.Repeat("▁", 2000)); err != nil {
+			t.Error(err)
+		}
+		text, _ := os.ReadFile(path)
+		if n := len(text); n > most || n < most-utf8.UTFMax || !utf8.Valid(text) || text[n-1] != '\n' {
+			t.Errorf("%d bytes, that end in %q", n, text[max(0, n-8):])
+		}
+	}
+}
+
+// TestTerminationLogNowhere: where there is no file of ours to write, that is an
+// error where somebody gave it, at once, and else nobody's business.
+func TestTerminationLogNowhere(t *testing.T) {
+	dir := t.TempDir()
+	fifo, fresh := filepath.Join(dir, "fifo"), filepath.Join(dir, "fresh")
+	if err := unix.Mkfifo(fifo, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for path, why := range map[string]string{
+		dir: "is a directory", fifo: "no regular file", "/dev/full": "no regular file", "/dev/null": "no regular file",
+		dir + "/no/such/dir": "no such file", fresh: "",
+	} {
+		err := newTermlog(path).write("")
+		if why == "" && err != nil || why != "" && (err == nil || !strings.Contains(err.Error(), why)) {
+			t.Errorf("%s: %v, want %q", path, err, why)
+		}
+		log := &termlog{path: path}
+		for _, text := range []string{"", "text", ""} {
+			if err := log.write(text); err != nil {
+				t.Errorf("%s by default: %v", path, err)
+			}
+		}
+	}
+	if info, err := os.Stat(fresh); err != nil || info.Size() != 0 || info.Mode() != 0o644&^umask() {
+		t.Errorf("the file that was to be made: %v, %v", info, err)
+	}
+	missing := filepath.Join(dir, "missing")
+	if (&termlog{path: missing}).write("text"); exists(missing) {
+		t.Error("one that nobody gave was made")
+	}
+	none := newTermlog(NoTerminationLog)
+	if err := none.write("text"); err != nil || none.path != "" || exists(NoTerminationLog) {
+		t.Errorf("none is %+v, %v", none, err)
+	}
+	if log := newTermlog(""); log.path != "/dev/termination-log" || log.given {
+		t.Errorf("by default it is %+v", log)
+	}
+}
+
+func exists(path string) bool { _, err := os.Lstat(path); return err == nil }
+
+func umask() os.FileMode {
+	mask := unix.Umask(0)
+	unix.Umask(mask)
+	return os.FileMode(mask)
+}
+
+// mounted runs a test on a small file system of its own, which nobody else sees.
+func mounted(t *testing.T, options string, test func(dir string)) {
+	t.Helper()
+	if noNamespaces != "" {
+		t.Skip("no namespaces: ", noNamespaces)
+	}
+	dir := t.TempDir()
+	done := make(chan struct{})
+	go func() { // a thread that ends with it
+		defer close(done)
+		runtime.LockOSThread()
+		err := unix.Unshare(unix.CLONE_NEWNS)
+		if err == nil {
+			err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
+		}
+		if err == nil {
+			err = unix.Mount("tmpfs", dir, "tmpfs", 0, options)
+		}
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		test(dir)
+	}()
+	<-done
+}
+
+// TestTerminationLogFull: on a full disk what is there stays as it is, and what was
+// taken back leaves room.
+func TestTerminationLogFull(t *testing.T) {
+	t.Parallel()
+	page := os.Getpagesize()
+	mounted(t, "nr_blocks=2,mode=755", func(dir string) {
+		fill := func() {
+			file, err := os.Create(dir + "/fill")
+			for err == nil {
+				_, err = file.Write(make([]byte, page))
+			}
+			file.Close()
+		}
+		text := func(path string) string { text, _ := os.ReadFile(path); return string(text) }
+
+		log := &termlog{path: dir + "/log", given: true}
+		if err := log.write(""); err != nil {
+			t.Error(err)
+		}
+		fill()
+		for range 2 {
+			if err := log.write("text"); err != unix.ENOSPC || text(log.path) != "" || log.ours != "" {
+				t.Errorf("%v, and the file is %q", err, text(log.path))
+			}
+		}
+		os.Remove(dir + "/fill")
+		for range 2 {
+			if err := log.write("text"); err != nil || text(log.path) != "text\n" {
+				t.Errorf("%v, and the file is %q", err, text(log.path))
+			}
+			fill()
+		}
+	})
+}
+
+// TestTerminationLogReadOnly: one that cannot be written is an error where it was
+// given.
+func TestTerminationLogReadOnly(t *testing.T) {
+	t.Parallel()
+	mounted(t, "mode=755", func(dir string) {
+		if err := os.WriteFile(dir+"/log", []byte("boom"), 0o644); err != nil {
+			t.Error(err)
+		}
+		err := unix.EBUSY // while a process that another test starts still has our descriptor
+		for end := time.Now().Add(patience); err == unix.EBUSY && time.Now().Before(end); time.Sleep(time.Millisecond) {
+			err, _ = unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, "").(unix.Errno)
+		}
+		if err != 0 {
+			t.Error(err)
+		}
+		if err := (&termlog{path: dir + "/log", given: true}).write(""); err != unix.EROFS {
+			t.Errorf("it says %v", err)
+		}
+		if err := (&termlog{path: dir + "/log"}).write("text"); err != nil {
+			t.Errorf("by default it says %v", err)
+		}
+	})
+}
+
+// TestTerminationLogStop: the file has the news of a stop at each of its stages, in
+// the form that was asked for, after what the command has written.
+func TestTerminationLogStop(t *testing.T) {
+	for name, c := range map[string]struct {
+		flags             []string
+		begin, sent, over string
+	}{
+		"text": {nil, "TERM: holding 1 s", "TERM: held 1.0 s (elapsed); sent TERM at +1.0 s\n", "; the command exited 7 at +"},
+		"json": {[]string{"--log-format=json"}, `"ended":null,`, `"ended":"elapsed"`, `"exit_code":7,`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "log")
+			writeFile(t, path, "the command's\n")
+			b := boot(t, nil, append(append(c.flags, "-d", "1", "--termination-log="+path, "--"), self("catch")...)...)
+			b.out.wait(t, "ready")
+			has := func(what, part string) {
+				t.Helper()
+				var rest string
+				eventually(t, what, func() bool {
+					text, _ := os.ReadFile(path)
+					first, line, _ := strings.Cut(string(text), "\n")
+					rest = line
+					return first == "the command's" && strings.Contains(line, part) && strings.Count(line, "\n") == 1
+				})
+				if name == "json" && !json.Valid([]byte(rest)) {
+					t.Errorf("not valid: %s", rest)
+				}
+			}
+			b.signal(sig.TERM)
+			has("the line at the trigger", c.begin)
+			b.out.wait(t, "got TERM")
+			has("what was sent", c.sent)
+			b.exits()
+			has("the end", c.over)
+		})
+	}
+}
+
+// TestTerminationLogFails: a command that fails by itself has the file for itself;
+// a path that cannot be is an error at start; none is none.
+func TestTerminationLogFails(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "log")
+	for _, before := range []string{"", "boom", "boom\n"} {
+		for _, end := range []string{"exit 3", "killed KILL"} {
+			writeFile(t, path, before)
+			b := boot(t, nil, append([]string{"-d", "10", "--grace-period=30", "--termination-log=" + path, "--"}, self("catch")...)...)
+			b.out.wait(t, "ready")
+			b.signal(sig.TERM)
+			b.err.wait(t, "holding")
+			eventually(t, "the line at the trigger", func() bool { return strings.Contains(string(must(os.ReadFile(path))), "holding") })
+			b.tell(end)
+			b.leaves()
+			if now := string(must(os.ReadFile(path))); now != before {
+				t.Errorf("%s: the file was %q and is %q", end, before, now)
+			}
+		}
+	}
+	b := boot(t, nil, "--termination-log=/proc", "-d", "1", "--", "echo", "started")
+	b.wants(125)
+	if said := b.err.all(); len(said) != 1 || len(b.out.all()) > 0 || !strings.Contains(said[0].text, "--termination-log=/proc: is a directory: give a file, or none") {
+		t.Errorf("said %v, %v", said, b.out.all())
+	}
+	writeFile(t, path, "")
+	b = boot(t, nil, append([]string{"-d", "1", "--termination-log=none", "--"}, self("catch")...)...)
+	b.out.wait(t, "ready")
+	b.stopsInTime()
+	if said := b.err.all(); len(said) != 2 || exists("none") {
+		t.Errorf("said %v", said)
+	}
+}
+
+// TestTerminationLogGoes: one that can no longer be written is one warning, and the
+// stop goes on.
+func TestTerminationLogGoes(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "dir")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	b := boot(t, nil, append([]string{"-d", "1", "--termination-log=" + dir + "/log", "--"}, self("catch")...)...)
+	b.out.wait(t, "ready")
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	b.stopsInTime()
+	var warned int
+	for _, line := range b.err.all() {
+		warned += strings.Count(line.text, "warning: the termination log cannot be written: no such file or directory")
+	}
+	if warned != 1 || time.Since(start) > 5*time.Second {
+		t.Errorf("said %v", b.err.all())
+	}
+}
