@@ -47,7 +47,7 @@ func (o *observer) seeOthers(j *traffic.Judge) {
 		other, found := far[ends{near.Remote, near.Local}]
 		mine := found && o.scope.Self(near, &other) || o.checks(near)
 		if mine {
-			o.fresh++
+			o.mines++
 		} else {
 			j.See(near)
 		}
@@ -66,7 +66,7 @@ func (o *observer) hearOthers(now time.Time, j *traffic.Judge) {
 		switch s := &o.ended[i]; {
 		case o.mine[s.Cookie]: // seen before
 		case o.checks(s):
-			o.fresh++
+			o.mines++
 		default:
 			j.Gone(now, s)
 		}

@@ -33,9 +33,10 @@ type observer struct {
 	flood   traffic.Flood
 	rush    bool            // so many ended that the next should be heard of soon
 	passive uint64          // connections that the kernel has counted, of all the namespace
+	based   bool            // and passive is what it had counted beside what we have seen
 	alone   bool            // it has no listeners but ours
-	counted int             // of them the judge has had so many
-	fresh   int             // and of the rest we have seen so many since the last look
+	mines   int             // connections to ourselves that have come
+	short   time.Time       // since when the kernel has counted more than we have seen; zero: it has not
 	looked  time.Time       // when the last look began
 	self    []tcp.Socket    // those that may come from ourselves
 	ended   []tcp.Socket    // and those of them that are gone
@@ -162,6 +163,7 @@ func (o *observer) look(now time.Time, j *traffic.Judge) bool {
 func (o *observer) see(now time.Time, j *traffic.Judge) (err error) {
 	j.Look(now)
 	o.listen(now, j)
+	passive, uncounted := procnet.Root("").PassiveOpens()
 	o.count, o.self = 0, o.self[:0]
 	visit := func(s *tcp.Socket) { o.visit(s, j) }
 	if o.conn != nil {
@@ -181,7 +183,7 @@ func (o *observer) see(now time.Time, j *traffic.Judge) (err error) {
 	o.askHealth(now)
 	o.seeOthers(j)
 	o.hearOthers(now, j)
-	o.recount(now, j)
+	o.recount(now, j, passive, uncounted)
 	j.Done(err == nil)
 	return err
 }
@@ -237,20 +239,32 @@ func (o *observer) listen(now time.Time, j *traffic.Judge) {
 	}
 }
 
-// recount finds the connections that nobody has told of, or not yet: the kernel
-// has counted them. Where others than ours are among them, who does not hear of
-// ends must take them for ours; who does relies on that.
-func (o *observer) recount(now time.Time, j *traffic.Judge) {
-	before, seen := o.passive, j.Accepted()-o.counted
-	passive, err := procnet.Root("").PassiveOpens()
-	o.passive, o.counted = passive, o.counted+seen
-	switch {
-	case o.events != nil:
-		if err == nil && o.alone && !o.partial && passive > before+uint64(seen+o.fresh) {
+// late is how late the kernel may tell of an end. What is missing for longer is
+// nothing that it will tell of.
+const late = time.Second
+
+// recount finds the connections that nobody has told of, or not yet: the kernel had
+// counted passive of them before the look. Where others than ours are among them, who
+// does not hear of ends must take them for ours; who does relies on that.
+func (o *observer) recount(now time.Time, j *traffic.Judge, passive uint64, err error) {
+	if o.events == nil {
+		if err != nil || passive > o.passive+o.made {
 			j.Lost(now)
 		}
-	case err != nil, passive > before+o.made:
-		j.Lost(now)
+		o.passive = passive
+		return
 	}
-	o.fresh = 0
+	seen := uint64(j.Accepted() + o.mines)
+	switch {
+	case err != nil || !o.alone || o.partial:
+	case !o.based || o.short.Before(now.Add(-late)) && !o.short.IsZero():
+		o.passive, o.based, o.short = passive-seen, true, time.Time{}
+	case passive <= o.passive+seen:
+		o.short = time.Time{}
+	default:
+		j.Moved(now)
+		if o.short.IsZero() {
+			o.short = now
+		}
+	}
 }

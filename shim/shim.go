@@ -152,6 +152,10 @@ func (l *loop) serve() {
 	}
 }
 
+// stale is how old a look may be, beside the time that it takes: we may have been
+// stopped, or starved, since.
+const stale = 100 * time.Millisecond
+
 // see tells the machine what was seen of the traffic.
 func (l *loop) see(s sight) {
 	if l.machine.State() != stop.Holding {
@@ -159,6 +163,9 @@ func (l *loop) see(s sight) {
 		return
 	}
 	l.warn(&s)
+	if s.look == stop.Calm && time.Since(s.began) > 2*s.usual+stale {
+		return
+	}
 	l.seen = s
 	l.tell(stop.Event{Kind: stop.Looked, Look: s.look, Left: len(s.waits) > 0})
 }

@@ -240,7 +240,7 @@ func (w *world) happen(t *testing.T, events []script.Step) {
 			w.end(anyOther, proc.Status{})
 		case "look":
 			word, left, _ := strings.Cut(arg, ", waiting for ")
-			w.looks <- sight{look: mustLook(t, word), waits: strings.Fields(left)}
+			w.looks <- sight{began: time.Now(), look: mustLook(t, word), waits: strings.Fields(left)}
 			w.wake <- true
 		default:
 			w.signals <- mustSignal(t, word)

@@ -59,8 +59,8 @@ func TestUntilUnsure(t *testing.T) {
 	}{
 		"nothing":               {"stage", "no_listener", ""},
 		"netlink":               {"stage:no-netlink", "no_listener", "looking at the traffic through /proc/net: "},
-		"/proc/net":             {"stage:no-proc-net", "blind", "cannot look at the traffic: cannot open \"/proc/net/"},
-		"/proc":                 {"stage:no-proc", "blind", "cannot look at the traffic: cannot open \"/proc/net/"},
+		"/proc/net":             {"stage:no-proc-net", "blind", "cannot look at the traffic, so the hold lasts to its ceiling: cannot open \"/proc/net/"},
+		"/proc":                 {"stage:no-proc", "blind", "cannot look at the traffic, so the hold lasts to its ceiling: cannot open \"/proc/net/"},
 		"/proc/net nor netlink": {"stage:no-proc-net,no-netlink", "blind", "sock_diag: "},
 		"/proc nor netlink":     {"stage:no-proc,no-netlink", "blind", "sock_diag: "},
 	} {

@@ -26,7 +26,7 @@ func TestUntilReceives(t *testing.T) {
 	end()
 	a.still("it was being talked to")
 	a.holds(time.Now(), 2800*time.Millisecond, "quiet")
-	a.reports("1 more given up after 3 s of silence")
+	a.reports("1 given up after 3 s of silence")
 }
 
 // TestUntilListenerClosed: the server closes its listener first, and still answers:
@@ -80,7 +80,7 @@ func TestUntilDownload(t *testing.T) {
 			start := a.stops()
 			if !c.reads {
 				a.holds(start, 2*time.Second-500*time.Millisecond, "quiet")
-				a.reports("1 open at the end, 0 of them in flight, 1 more given up after 2 s of silence")
+				a.reports("1 open at the end, 0 in flight, 1 given up after 2 s of silence")
 				return
 			}
 			time.Sleep(3 * instant) // the client is slow

@@ -86,7 +86,7 @@ func TestUntilIdle(t *testing.T) {
 				} else {
 					a.holds(start, 4*time.Second, "ceiling")
 				}
-				a.reports("51 open at the end, 0 of them in flight")
+				a.reports("51 open at the end, 0 in flight")
 			})
 		}
 	}

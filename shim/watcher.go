@@ -15,6 +15,8 @@ import (
 
 // sight is what was seen at one look.
 type sight struct {
+	began    time.Time     // when it was taken,
+	usual    time.Duration // and how long the one before took
 	look     stop.Look
 	traffic  traffic.Report
 	scope    scope.Method // how the listeners were found
@@ -63,7 +65,7 @@ func newWatcher(p *plan, start time.Time) *watcher {
 	return &watcher{
 		observer: observer{
 			everyone: p.hook || p.pid1, health: p.health,
-			partial: len(p.traffic.IgnorePorts)+len(p.traffic.IgnorePeers) > 0,
+			partial: p.traffic.IgnoreProbes || len(p.traffic.IgnorePorts)+len(p.traffic.IgnorePeers) > 0,
 		},
 		plan: p, start: start, judge: traffic.New(p.traffic, start),
 	}
@@ -75,9 +77,10 @@ func (w *watcher) run() {
 	w.open(w.plan.ports)
 	for {
 		began := time.Now()
-		w.now.look = w.look(began)
+		w.now.began, w.now.look = began, w.look(began)
 		w.now.waits = present(w.plan.waits)
 		w.tell()
+		w.now.usual = time.Since(began)
 		for pause := w.pause(began); pause > 0; pause -= rushed {
 			if !w.rush {
 				w.sleep(pause)

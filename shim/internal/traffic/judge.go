@@ -207,7 +207,7 @@ func (j *Judge) Done(whole bool) {
 		j.answered = true // perhaps
 	}
 	if t.queued > 0 || t.handshaking {
-		j.activity.add(activity{j.now, j.now})
+		j.Moved(j.now)
 	}
 	if t.progress || t.untold || j.answered || t.queued == 0 || !j.judged {
 		j.stuck = j.now
@@ -231,10 +231,13 @@ func (j *Judge) Gone(now time.Time, s *tcp.Socket) {
 	j.closed(c, now)
 }
 
+// Moved is told of activity that will be told of yet.
+func (j *Judge) Moved(now time.Time) { j.activity.add(activity{now, now}) }
+
 // Lost is told that something is, or may have gone, on unseen: that is activity.
 func (j *Judge) Lost(now time.Time) {
 	j.lost = true
-	j.activity.add(activity{now, now})
+	j.Moved(now)
 }
 
 // closed remembers when a connection was active that is no more.
