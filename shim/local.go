@@ -60,15 +60,21 @@ func (o *observer) seeOthers(j *traffic.Judge) {
 	}
 }
 
+// parted is a connection that is gone, and since when.
+type parted struct {
+	tcp.Socket
+	at time.Time
+}
+
 // hearOthers tells the judge of the ends of those that did not come from ourselves.
-func (o *observer) hearOthers(now time.Time, j *traffic.Judge) {
+func (o *observer) hearOthers(j *traffic.Judge) {
 	for i := range o.ended {
-		switch s := &o.ended[i]; {
+		switch s := &o.ended[i].Socket; {
 		case o.mine[s.Cookie]: // seen before
 		case o.checks(s):
 			o.mines++
 		default:
-			j.Gone(now, s)
+			j.Gone(o.ended[i].at, s)
 		}
 	}
 	o.ended = o.ended[:0]

@@ -31,7 +31,8 @@ type observer struct {
 	conn    *sockdiag.Conn
 	events  *sockdiag.Events
 	flood   traffic.Flood
-	rush    bool            // so many ended that the next should be heard of soon
+	told    int             // how many ended since the last look
+	rush    bool            // they are too many to hear of each at once
 	passive uint64          // connections that the kernel has counted, of all the namespace
 	based   bool            // and passive is what it had counted beside what we have seen
 	alone   bool            // it has no listeners but ours
@@ -39,7 +40,7 @@ type observer struct {
 	short   time.Time       // since when the kernel has counted more than we have seen; zero: it has not
 	looked  time.Time       // when the last look began
 	self    []tcp.Socket    // those that may come from ourselves
-	ended   []tcp.Socket    // and those of them that are gone
+	ended   []parted        // and those of them that are gone
 	made    uint64          // how many of passed are new
 	passed  []health.Passed // what the health listener has made since the last look
 	mine    map[uint64]bool // and what was found out of them, by cookie
@@ -52,7 +53,7 @@ const blind = "none"
 // crowd is how many connections make looks rarer.
 const crowd = 10_000
 
-// few is how many ends are no rush. Without privileges the kernel keeps some 300 of
+// few is how many ends between two looks are no rush. Without privileges the kernel keeps some 300 of
 // them for us.
 const few = 30
 
@@ -163,6 +164,7 @@ func (o *observer) look(now time.Time, j *traffic.Judge) bool {
 func (o *observer) see(now time.Time, j *traffic.Judge) (err error) {
 	j.Look(now)
 	o.listen(now, j)
+	o.told = 0
 	passive, uncounted := procnet.Root("").PassiveOpens()
 	o.count, o.self = 0, o.self[:0]
 	visit := func(s *tcp.Socket) { o.visit(s, j) }
@@ -182,7 +184,7 @@ func (o *observer) see(now time.Time, j *traffic.Judge) (err error) {
 	o.hear(now, j)
 	o.askHealth(now)
 	o.seeOthers(j)
-	o.hearOthers(now, j)
+	o.hearOthers(j)
 	o.recount(now, j, passive, uncounted)
 	j.Done(err == nil)
 	return err
@@ -207,11 +209,11 @@ func (o *observer) visit(s *tcp.Socket, j *traffic.Judge) {
 // hear tells the judge what is gone, as far as anybody says so.
 func (o *observer) hear(now time.Time, j *traffic.Judge) {
 	if o.events != nil {
-		ended := 0
+		count := 0
 		lost, err := o.events.Read(func(s *tcp.Socket) {
-			ended++
+			count++
 			if local(s) {
-				o.ended = append(o.ended, *s)
+				o.ended = append(o.ended, parted{*s, now})
 			} else {
 				j.Gone(now, s)
 			}
@@ -219,8 +221,9 @@ func (o *observer) hear(now time.Time, j *traffic.Judge) {
 		if lost > 0 || err != nil {
 			j.Lost(now)
 		}
-		o.rush = ended+lost > few
-		if o.flood.Heard(now, ended+lost) { // too much is told
+		o.told += count + lost
+		o.rush = o.told > few || err != nil
+		if o.flood.Heard(now, count+lost) { // too much is told
 			o.events.Close()
 			o.events = nil
 		}

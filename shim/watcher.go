@@ -81,14 +81,7 @@ func (w *watcher) run() {
 		w.now.waits = present(w.plan.waits)
 		w.tell()
 		w.now.usual = time.Since(began)
-		for pause := w.pause(began); pause > 0; pause -= rushed {
-			if !w.rush {
-				w.sleep(pause)
-				break
-			}
-			w.sleep(min(pause, rushed))
-			w.hear(time.Now(), w.judge)
-		}
+		w.rest(time.Now().Add(w.pause(began)))
 	}
 }
 
@@ -142,10 +135,23 @@ func (w *watcher) pause(began time.Time) time.Duration {
 	return pause
 }
 
-// sleep waits in the kernel: Go's timers would need a thread to look at them.
-func (w *watcher) sleep(length time.Duration) {
-	limit := unix.NsecToTimespec(int64(length))
-	unix.Ppoll(nil, &limit, nil)
+// rest waits until then, and hears of ends meanwhile: at once where there are few, so
+// that it is known when they were, and every now and then in a rush. It waits in the
+// kernel: Go's timers would need a thread to look at them.
+func (w *watcher) rest(until time.Time) {
+	for left := time.Until(until); left > 0; left = time.Until(until) {
+		var told []unix.PollFd
+		switch {
+		case w.events == nil:
+		case w.rush:
+			left = min(left, rushed)
+		default:
+			told = []unix.PollFd{{Fd: int32(w.events.FD()), Events: unix.POLLIN}}
+		}
+		limit := unix.NsecToTimespec(int64(left))
+		unix.Ppoll(told, &limit, nil)
+		w.hear(time.Now(), w.judge)
+	}
 }
 
 // look takes one look, and says what it means to the hold.

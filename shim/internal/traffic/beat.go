@@ -30,42 +30,41 @@ type shape struct {
 // beat is the short connections of one shape. Two gaps between them that are the
 // same make a pattern.
 type beat struct {
-	activity          // of the last one, in time if there is a pattern
-	before   activity // of the one before it
+	activity           // of the last one, in time if there is a pattern
+	before   activity  // of the one before it
+	at       time.Time // when it ended
 	gap      time.Duration
 	period   time.Duration // 0: no pattern
 }
 
 // beat adds a connection to those of its shape, and reports false where there are
-// too many shapes. What is found to be out of time is traffic.
-func (j *Judge) beat(c conn) bool {
+// too many shapes. One that is out of time makes traffic of all of them.
+func (j *Judge) beat(c conn, at time.Time, late time.Duration) bool {
 	s := shape{c.peer, c.port, c.received}
 	b := j.beats[s]
 	if b == nil {
 		if len(j.beats) < shapes {
-			j.beats[s] = &beat{activity: c.activity}
+			j.beats[s] = &beat{activity: c.activity, at: at}
 		}
 		return j.beats[s] != nil
 	}
-	gap := c.opened.Sub(b.opened)
-	if b.period > 0 {
-		if gap < b.period/2 || !j.same(gap, gap.Round(b.period)) { // one may have been missed
-			return false
-		}
-		b.activity = c.activity
-		return true
-	}
-	if gap >= fastest && b.gap > 0 && j.same(gap, b.gap) {
+	gap := at.Sub(b.at)
+	times := max(1, gap.Round(b.period)/max(b.period, 1)) // some may have been missed
+	switch {
+	case b.period > 0 && same(gap, times*b.period, late):
+	case b.period == 0 && gap >= fastest && b.gap > 0 && same(gap, b.gap, late):
 		b.period = gap
-	} else {
+	default: // nor was what seemed to be one a pattern
+		b.period = 0
 		j.activity.add(b.before)
 	}
-	b.before, b.activity, b.gap = b.activity, c.activity, gap
+	b.before, b.activity, b.at, b.gap = b.activity, c.activity, at, gap
 	return true
 }
 
-// same reports whether two gaps are, as far as probes keep time and looks see it.
-func (j *Judge) same(a, b time.Duration) bool { return (a - b).Abs() <= max(a/10, j.cfg.Poll) }
+// same reports whether two gaps are, as far as probes keep time and ends are told of
+// in time.
+func same(a, b, late time.Duration) bool { return (a - b).Abs() <= max(a/10, late) }
 
 // Pattern is what looks like a health probe.
 type Pattern struct {

@@ -203,7 +203,7 @@ func (j *Judge) Done(whole bool) {
 		if c.moved = c.missed; c.missed.IsZero() { // a byte may have moved until it was missed
 			c.moved = j.now
 		}
-		j.closed(c, j.now)
+		j.closed(c, j.now, j.cfg.Poll)
 		j.answered = true // perhaps
 	}
 	if t.queued > 0 || t.handshaking {
@@ -214,6 +214,9 @@ func (j *Judge) Done(whole bool) {
 	}
 	j.last, j.judged, j.answered = *t, true, false
 }
+
+// prompt is how late the kernel tells of an end, and we hear of it.
+const prompt = 50 * time.Millisecond
 
 // Gone is told of a connection that was closed, as the kernel last knew it. Many
 // are so short that no look sees them.
@@ -228,7 +231,7 @@ func (j *Judge) Gone(now time.Time, s *tcp.Socket) {
 	}
 	c.update(s, now, known)
 	j.answered = j.answered || s.Info.Sent > 0
-	j.closed(c, now)
+	j.closed(c, now, prompt)
 }
 
 // Moved is told of activity that will be told of yet.
@@ -240,9 +243,10 @@ func (j *Judge) Lost(now time.Time) {
 	j.Moved(now)
 }
 
-// closed remembers when a connection was active that is no more.
-func (j *Judge) closed(c conn, now time.Time) {
-	if c.opened.IsZero() || now.Sub(c.opened) > brief || c.received > few || !j.beat(c) {
+// closed remembers when a connection was active that is no more; late is how long
+// ago it may have ended.
+func (j *Judge) closed(c conn, now time.Time, late time.Duration) {
+	if c.opened.IsZero() || now.Sub(c.opened) > brief || c.received > few || !j.beat(c, now, late) {
 		j.activity.add(c.activity)
 		j.note(&c)
 	}

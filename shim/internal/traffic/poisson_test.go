@@ -1,0 +1,34 @@
+package traffic
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestIgnoreProbesSparesTraffic: requests that all look alike, of one peer, but come
+// as they please, are seldom taken for probes. (One hold in five may end early.)
+func TestIgnoreProbesSparesTraffic(t *testing.T) {
+	const runs, busy = 200, 25
+	for _, rate := range []float64{0.5, 1, 2, 4} {
+		early := 0
+		for seed := range uint64(runs) {
+			r := rand.New(rand.NewPCG(seed, 7))
+			var lives []life
+			for at := r.ExpFloat64() / rate; at < busy; at += r.ExpFloat64() / rate {
+				lives = append(lives, everyProbe(1, at, at+0.5)...)
+			}
+			last := lives[len(lives)-1].close
+			ends := func(ignore bool) bool {
+				w := world{lives: lives, events: true, Config: Config{IgnoreProbes: ignore}}
+				at, _ := w.until(s(60), quiet)
+				return at < last
+			}
+			if ends(true) && !ends(false) {
+				early++
+			}
+		}
+		if early > runs/5 {
+			t.Errorf("%v a second: %d of %d holds end too early", rate, early, runs)
+		}
+	}
+}
