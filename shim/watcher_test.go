@@ -237,7 +237,7 @@ func TestUntilPortless(t *testing.T) {
 // of some runs are meant.)
 func TestUntilCostsNothing(t *testing.T) {
 	look := func(flags ...string) (threads, fds int) {
-		threads = 100
+		threads, fds = 100, 100
 		for range 8 {
 			b := boot(t, nil, append(append(flags, "--"), self("catch")...)...)
 			b.out.wait(t, "ready")
@@ -245,7 +245,7 @@ func TestUntilCostsNothing(t *testing.T) {
 			eventually(t, "it sleeps", func() bool { return strings.HasPrefix(status(pid, "State"), "S") })
 			list, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 			now, _ := strconv.Atoi(status(pid, "Threads"))
-			threads, fds = min(threads, now), max(fds, len(list))
+			threads, fds = min(threads, now), min(fds, len(list))
 			b.tell("exit 0")
 			b.wants(0)
 		}
@@ -253,7 +253,7 @@ func TestUntilCostsNothing(t *testing.T) {
 	}
 	threads, fds := look("--until=quiet", "--grace-period=30")
 	threadsWithout, fdsWithout := look("--delay=5", "--grace-period=30")
-	if threads > threadsWithout || fds != fdsWithout || fds == 0 {
+	if threads > threadsWithout || fds != fdsWithout || fds < 3 {
 		t.Errorf("%d threads, %d descriptors; without: %d, %d", threads, fds, threadsWithout, fdsWithout)
 	}
 }
