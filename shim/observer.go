@@ -34,10 +34,9 @@ type observer struct {
 	told    int             // how many ended since the last look
 	rush    bool            // they are too many to hear of each at once
 	passive uint64          // connections that the kernel has counted, of all the namespace
-	based   bool            // and passive is what it had counted beside what we have seen
 	alone   bool            // it has no listeners but ours
 	mines   int             // connections to ourselves that have come
-	short   time.Time       // since when the kernel has counted more than we have seen; zero: it has not
+	seen    int             // and all that have
 	looked  time.Time       // when the last look began
 	self    []tcp.Socket    // those that may come from ourselves
 	ended   []parted        // and those of them that are gone
@@ -242,32 +241,18 @@ func (o *observer) listen(now time.Time, j *traffic.Judge) {
 	}
 }
 
-// late is how late the kernel may tell of an end. What is missing for longer is
-// nothing that it will tell of.
-const late = time.Second
-
 // recount finds the connections that nobody has told of, or not yet: the kernel had
 // counted passive of them before the look. Where others than ours are among them, who
 // does not hear of ends must take them for ours; who does relies on that.
 func (o *observer) recount(now time.Time, j *traffic.Judge, passive uint64, err error) {
-	if o.events == nil {
-		if err != nil || passive > o.passive+o.made {
-			j.Lost(now)
-		}
-		o.passive = passive
-		return
-	}
-	seen := uint64(j.Accepted() + o.mines)
+	came, seen := passive-o.passive, j.Accepted()+o.mines
 	switch {
-	case err != nil || !o.alone || o.partial:
-	case !o.based || o.short.Before(now.Add(-late)) && !o.short.IsZero():
-		o.passive, o.based, o.short = passive-seen, true, time.Time{}
-	case passive <= o.passive+seen:
-		o.short = time.Time{}
-	default:
-		j.Moved(now)
-		if o.short.IsZero() {
-			o.short = now
-		}
+	case err != nil && o.events != nil:
+		return
+	case o.events == nil && (err != nil || came > o.made):
+		j.Lost(now)
+	case o.events != nil && o.alone && !o.partial && came > uint64(seen-o.seen):
+		j.Moved(now) // of which we hear yet
 	}
+	o.passive, o.seen = passive, seen
 }

@@ -101,11 +101,13 @@ func TestUntilQuiet(t *testing.T) {
 				s.dial(host).asks("hello")
 				s.signal(sig.TERM)
 				s.err.wait(t, "until quiet")
+				var last time.Time
 				for range 10 {
 					s.short(host)
+					last = time.Now()
 					time.Sleep(200 * time.Millisecond) // the traffic that there is
 				}
-				s.holds(time.Now(), silence-200*time.Millisecond, "quiet")
+				s.holds(last, silence-100*time.Millisecond, "quiet")
 			})
 		}
 	}
