@@ -116,7 +116,7 @@ func (p *plan) setGate(c *Config, most time.Duration, fits bool) {
 	switch {
 	case g.CeilingGiven:
 		g.Ceiling = c.MaxDelay
-	case fits:
+	case fits, c.GracePeriod > 0:
 		g.Ceiling = most
 	case g.Until == Elapsed:
 		g.Ceiling = c.Delay

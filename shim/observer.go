@@ -151,6 +151,7 @@ func (o *observer) look(now time.Time, j *traffic.Judge) bool {
 	err := o.see(now, j)
 	if err != nil && o.conn != nil {
 		o.fall(err)
+		j.Anew()
 		err = o.see(now, j)
 	}
 	if err != nil {

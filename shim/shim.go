@@ -141,7 +141,9 @@ func (l *loop) serve() {
 		at, due := l.machine.Deadline() // none: idle costs nothing
 		if due && !time.Now().Before(at) {
 			l.tell(stop.Event{Kind: stop.Tick})
-		} else if s := l.next(at); s != 0 {
+			at = time.Now() // signals get their turn, however much is due
+		}
+		if s := l.next(at); s != 0 {
 			l.signal(s)
 		}
 		select {
@@ -283,9 +285,11 @@ func (l *loop) tell(e stop.Event) {
 		l.unhooked = false
 		l.tell(stop.Event{Kind: stop.HookEnded})
 	}
-	if before == stop.Holding && l.machine.State() == stop.Stopping {
+	if now := l.machine.State(); before == stop.Holding && now != stop.Holding {
 		l.ease()
-		d := l.account()
-		l.write(d, d.progress())
+		if now == stop.Stopping {
+			d := l.account()
+			l.write(d, d.progress())
+		}
 	}
 }

@@ -108,7 +108,7 @@ type Record struct {
 	TriggeredAt time.Time  // zero: not yet
 	Ended       Reason     // why the hold ended; empty: it has not
 	EndedAt     time.Time
-	Sent        []Sent     // the first of them, if there is no end
+	Sent        []Sent     // if there is no end, the first of them and the last
 	Passed      sig.Signal // the last signal that was passed on, as it arrived
 	PassedAt    time.Time
 	Exit        Event // how the command ended

@@ -39,9 +39,7 @@ func (m *Machine) send(now time.Time, s sig.Signal) []Action {
 	if s == sig.KILL {
 		m.killAt = time.Time{}
 	}
-	if len(r.Sent) < mostSent {
-		r.Sent = append(r.Sent, Sent{Signal: s, At: now})
-	}
+	r.Sent = append(r.Sent[:min(len(r.Sent), mostSent-1)], Sent{Signal: s, At: now})
 	acts := []Action{{Verb: Send, Signal: s}}
 	if m.stopped && s != sig.KILL {
 		acts = append(acts, Action{Verb: Wake})

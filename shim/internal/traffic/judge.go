@@ -31,6 +31,7 @@ type Judge struct {
 	cfg   Config
 	start time.Time // silence counts from here
 	looks uint32
+	first uint32 // the look that finds what was there before
 	now   time.Time // of this look
 	look  tally     // what it has found so far
 	conns table
@@ -91,15 +92,22 @@ type conn struct {
 
 // New is the judge of a hold that begins at start.
 func New(cfg Config, start time.Time) *Judge {
-	return &Judge{cfg: cfg, start: start, conns: newTable(), beats: map[shape]*beat{}}
+	return &Judge{cfg: cfg, start: start, first: 1, conns: newTable(), beats: map[shape]*beat{}}
 }
 
 // Look begins a look.
 func (j *Judge) Look(now time.Time) {
+	if now.Sub(j.now) > hung/2 { // whoever looks was stopped itself
+		j.stuck = now
+	}
 	j.now, j.look = now, tally{}
 	j.looks++
 	j.conns.rewind()
 }
+
+// Anew is told that somebody else looks from now on, who may know connections by
+// other names: what the next look finds was there before.
+func (j *Judge) Anew() { j.first = j.looks + 1 }
 
 // See is told of a socket that counts, which the caller may use again.
 func (j *Judge) See(s *tcp.Socket) {
@@ -123,7 +131,7 @@ func (j *Judge) ignored(s *tcp.Socket) bool {
 
 func (j *Judge) see(s *tcp.Socket) {
 	c, known := j.conns.see(identity(s))
-	if !known && j.looks > 1 {
+	if !known && j.looks > j.first {
 		c.opened = j.now
 		j.count(j.now)
 	}
@@ -135,7 +143,7 @@ func (j *Judge) see(s *tcp.Socket) {
 	t.add(c.activity)
 	j.note(c)
 	t.unsent = t.unsent || s.Unsent > 0
-	t.progress = t.progress || c.accepted && !wasAccepted && j.looks > 1
+	t.progress = t.progress || c.accepted && !wasAccepted && j.looks > j.first
 	t.untold = t.untold || c.accepted && !s.Timed
 	if s.State == tcp.Established {
 		t.open++
@@ -209,7 +217,7 @@ func (j *Judge) Done(whole bool) {
 	if t.queued > 0 || t.handshaking {
 		j.Moved(j.now)
 	}
-	if t.progress || t.untold || j.answered || t.queued == 0 || !j.judged {
+	if t.progress || t.untold || j.answered || t.queued == 0 || j.last.queued == 0 || !j.judged {
 		j.stuck = j.now
 	}
 	j.last, j.judged, j.answered = *t, true, false
