@@ -453,6 +453,7 @@ func TestRefused(t *testing.T) {
 		{[]string{"--termination-log=/", "echo"}, "", "--termination-log=/: "},
 		{[]string{"--stop-schedule=TERM/20/KILL", "--grace-period=15", "echo"}, "", "a grace period of 21s"},
 		{[]string{"--stop-schedule=TERM/forever/KILL", "echo"}, "", "without a wait"},
+		{[]string{"--stop-schedule=TERM/forever/5/forever/KILL", "echo"}, "", "forever twice"},
 		{[]string{"--kill-after=30", "--grace-period=20", "echo"}, "", "a grace period of 31s"},
 		{[]string{"--kill-after=9", "--grace-period=10", "--wait-gone=/x", "echo"}, "", "no time to hold"},
 		{[]string{"--on-stop=true", "--stop-schedule=30", "echo"}, "", "no time to hold"},
