@@ -150,7 +150,7 @@ func (l *loop) killOne(pid int, s sig.Signal) {
 // runHook starts what is to run when the stop begins. That it cannot be is no
 // obstacle to the stop.
 func (l *loop) runHook() {
-	pid, err := l.run(l.cfg.OnStop, hookEnv(l.cfg.Env, max(l.command, 1), l.machine.Record().Trigger))
+	pid, err := l.run(l.plan.dir, l.cfg.OnStop, hookEnv(l.cfg.Env, max(l.command, 1), l.machine.Record().Trigger))
 	if l.hook = pid; err != nil {
 		l.log(Warn, "--on-stop: %v", err)
 		l.unhooked = true

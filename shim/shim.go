@@ -27,6 +27,9 @@ func Run(cfg Config) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	if len(cfg.OnStop) > 0 {
+		p.dir, _ = os.Getwd() // we leave it
+	}
 	return run(cfg, p, system(newTermlog(cfg.TerminationLog), cfg.threads()))
 }
 

@@ -315,7 +315,7 @@ func (w *world) note(text string) error {
 }
 
 // run is what runs when the stop begins: the pid of the command is one less.
-func (w *world) run(argv, env []string) (int, error) {
+func (w *world) run(_ string, argv, env []string) (int, error) {
 	w.did("runs %s", strings.Join(append(argv, env[len(env)-2:]...), " "))
 	if argv[0] == "missing" {
 		return 0, &StartError{Command: argv[0], Err: syscall.ENOENT}
