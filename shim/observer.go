@@ -30,12 +30,12 @@ type observer struct {
 	conn    *sockdiag.Conn
 	events  *sockdiag.Events
 	flood   traffic.Flood
-	passive uint64
+	passive int64           // connections that the kernel has counted, the health listener's apart
+	doubted int64           // the same, at the last look
 	looked  time.Time       // when the last look began
 	self    []tcp.Socket    // those that may come from ourselves
 	ended   []tcp.Socket    // and those of them that are gone
-	made    uint64          // how many of passed are new
-	passed  []health.Passed // what the health listener has made since the last look
+	passed  []health.Passed // what the health listener has made of late
 	mine    map[uint64]bool // and what was found out of them, by cookie
 	table   []tcp.Socket    // of /proc/net
 }
@@ -68,7 +68,8 @@ func (o *observer) open(given []uint16) {
 	if len(o.scope.Ports) == 0 && !o.scope.Complete {
 		o.name, o.trouble = blind, o.scope.Why.Error()
 	}
-	o.passive, _ = procnet.Root("").PassiveOpens()
+	o.passive, _ = o.opens()
+	o.doubted = o.passive
 }
 
 func (o *observer) listeners() (list []tcp.Socket, err error) {
@@ -258,11 +259,28 @@ func (o *observer) hearOthers(now time.Time, j *traffic.Judge) {
 	if o.events != nil {
 		return
 	}
-	passive, err := procnet.Root("").PassiveOpens()
-	if err == nil && passive > o.passive+o.made {
+	opens, err := o.opens()
+	if err != nil {
+		return
+	}
+	sure := opens
+	if o.health != nil { // which may not have taken yet what the kernel has counted
+		sure = min(opens, o.doubted)
+	}
+	if o.doubted = opens; sure > o.passive {
 		j.Lost(now)
 	}
-	o.passive = passive
+	o.passive = sure
+}
+
+// opens is how many connections the kernel has counted, without those that the
+// health listener knows of.
+func (o *observer) opens() (int64, error) {
+	passive, err := procnet.Root("").PassiveOpens()
+	if o.health != nil {
+		passive -= o.health.Opens()
+	}
+	return int64(passive), err
 }
 
 // askHealth finds out which connections are the health listener's, after they were
@@ -271,19 +289,16 @@ func (o *observer) askHealth(now time.Time) {
 	if o.health == nil {
 		return
 	}
-	since := o.looked
-	if since.IsZero() {
+	since := o.looked.Add(-late)
+	if o.looked.IsZero() {
 		since = now.Add(-time.Minute)
 	}
-	before := slices.Clone(o.passed)
-	o.passed = o.health.Outgoing(o.passed[:0], since)
-	o.looked, o.made = now, 0
-	for _, p := range o.passed {
-		if !slices.Contains(before, p) {
-			o.made++
-		}
-	}
+	o.passed, o.looked = o.health.Outgoing(o.passed[:0], since), now
 }
+
+// late is how long after the end of a connection the kernel may tell of it: it does so
+// when it has nothing better to do.
+const late = 5 * time.Second
 
 // checks reports whether a connection to the command is the health listener's.
 func (o *observer) checks(s *tcp.Socket) bool {
