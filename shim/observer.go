@@ -36,6 +36,7 @@ type observer struct {
 	self    []tcp.Socket    // those that may come from ourselves
 	ended   []tcp.Socket    // and those of them that are gone
 	passed  []health.Passed // what the health listener has made of late
+	queues  []tcp.Socket    // listeners in whose accept queue there may be some of them
 	mine    map[uint64]bool // and what was found out of them, by cookie
 	table   []tcp.Socket    // of /proc/net
 }
@@ -143,7 +144,7 @@ func (o *observer) look(now time.Time, j *traffic.Judge) bool {
 func (o *observer) see(now time.Time, j *traffic.Judge) (err error) {
 	j.Look(now)
 	o.listen(now, j)
-	o.count, o.self = 0, o.self[:0]
+	o.count, o.self, o.queues = 0, o.self[:0], o.queues[:0]
 	visit := func(s *tcp.Socket) { o.visit(s, j) }
 	if o.conn != nil {
 		q := sockdiag.Query{States: sockdiag.AllStates &^ sockdiag.In(tcp.TimeWait), Ports: o.scope.Ports, Info: true}
@@ -159,7 +160,7 @@ func (o *observer) see(now time.Time, j *traffic.Judge) (err error) {
 		}
 	}
 	o.hear(now, j)
-	o.askHealth(now)
+	o.askHealth(now, j)
 	o.seeOthers(j)
 	o.hearOthers(now, j)
 	j.Done(err == nil)
@@ -176,6 +177,10 @@ func local(s *tcp.Socket) bool {
 // have to be found out.
 func (o *observer) visit(s *tcp.Socket, j *traffic.Judge) {
 	o.count++
+	if o.health != nil && s.State == tcp.Listen && s.Unread > 0 {
+		o.queues = append(o.queues, *s)
+		return
+	}
 	if local(s) {
 		mine, known := o.mine[s.Cookie]
 		if !known {
@@ -284,8 +289,9 @@ func (o *observer) opens() (int64, error) {
 }
 
 // askHealth finds out which connections are the health listener's, after they were
-// seen: then none is missing.
-func (o *observer) askHealth(now time.Time) {
+// seen: then none is missing. Those that are new may not have been accepted yet; in
+// the queue of one that accepts nothing any more they are seen as any other.
+func (o *observer) askHealth(now time.Time, j *traffic.Judge) {
 	if o.health == nil {
 		return
 	}
@@ -293,7 +299,17 @@ func (o *observer) askHealth(now time.Time) {
 	if o.looked.IsZero() {
 		since = now.Add(-time.Minute)
 	}
+	before := slices.Clone(o.passed)
 	o.passed, o.looked = o.health.Outgoing(o.passed[:0], since), now
+	for i := range o.queues {
+		listener := &o.queues[i]
+		for _, p := range o.passed {
+			if p.Target.Port() == listener.Local.Port() && !slices.Contains(before, p) {
+				listener.Unread -= min(listener.Unread, 1)
+			}
+		}
+		j.See(listener)
+	}
 }
 
 // late is how long after the end of a connection the kernel may tell of it: it does so
