@@ -164,7 +164,10 @@ func (c *Config) asked() string {
 			list = append(list, fmt.Sprintf("--%s=%v", given.flag, given.value))
 		}
 	}
-	if c.Schedule != nil {
+	switch {
+	case len(c.Schedule) > 1 && c.Schedule[0].Stop: // a time alone
+		list = append(list, fmt.Sprintf("--stop-schedule=%v", c.Schedule[1]))
+	case c.Schedule != nil:
 		list = append(list, fmt.Sprintf("--stop-schedule=%v", c.Schedule))
 	}
 	return strings.Join(list, " with ")

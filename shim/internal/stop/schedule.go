@@ -155,8 +155,8 @@ func (c *Config) steps(s, to sig.Signal) Schedule {
 	return c.Preset.Steps
 }
 
-// Steps is what would be done after a hold that TERM begins.
-func (c *Config) Steps() Schedule {
-	to, _ := c.Rewrites.Of(sig.TERM)
-	return c.steps(sig.TERM, to)
+// Steps is what would be done after a hold that s begins.
+func (c *Config) Steps(s sig.Signal) Schedule {
+	to, _ := c.Rewrites.Of(s)
+	return c.steps(s, to)
 }
