@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -245,4 +246,55 @@ func TestNeighboursOverTCP(t *testing.T) {
 	proxy.signal(sig.TERM)
 	app.wants(143)
 	proxy.holds(start, 2*time.Second, "drained") // as long as its app took to go
+}
+
+// TestAliveFileEarly: a stop before the start leaves no file, and nobody listening.
+func TestAliveFileEarly(t *testing.T) {
+	runtime.LockOSThread() // see TestEarlySignal
+	defer runtime.UnlockOSThread()
+	var usr1, before unix.Sigset_t
+	usr1.Val[0] = 1 << (unix.SIGUSR1 - 1)
+	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &usr1, &before); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil)
+	path := filepath.Join(t.TempDir(), "alive")
+	b := bootFrom(t, "stage-early", nil, "--alive-file="+path, "--on-stop=echo hook", "-d", "1", "-r", "TERM:USR1", "--", "echo", "started")
+	b.wants(138)
+	absent(t, path)
+	if out := b.out.all(); len(out) > 0 {
+		t.Errorf("it ran: %v", out)
+	}
+}
+
+// TestPoorNeighbours: all of it at once, in a place that gives a program little.
+func TestPoorNeighbours(t *testing.T) {
+	for name, stage := range map[string]string{
+		"no privileges": "uid=65534", "no /proc": "no-proc,uid=65534", "seccomp": "seccomp", "no netlink": "no-netlink",
+		"all of it": "no-proc,no-env,ignore=CHLD,uid=65534,seccomp",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if strings.Contains(stage, "uid") && !isRoot() {
+				t.Skip("only root can be somebody else")
+			}
+			dir := must(os.MkdirTemp("", "alive"))
+			t.Cleanup(func() { os.RemoveAll(dir) })
+			os.Chmod(dir, 0o777)
+			url := fmt.Sprintf("127.0.0.1:%d", freePort())
+			flags := []string{"-d", "1", "--grace-period=30", "--alive-file=" + dir + "/alive", "--wait-gone=" + dir + "/none", "--on-stop=/bin/sleep 0.1",
+				"--health=" + url, "--health-during=fail", "--preset=auto", "--stop-schedule=TERM/20/KILL", "--kill-after=25", "--"}
+			b := bootFrom(t, "stage:"+stage, nil, append(flags, trapper...)...)
+			b.out.wait(t, "ready")
+			if got := ask("http://" + url); got != "200 ok" {
+				t.Errorf("while it runs: %s", got)
+			}
+			b.triggers(func() {
+				eventually(t, "checks fail", func() bool { return ask("http://"+url) == "503 stopping" })
+			})
+			b.exits()
+			absent(t, dir+"/alive")
+			b.warns("")
+		})
+	}
 }
