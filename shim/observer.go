@@ -31,7 +31,7 @@ type observer struct {
 	events  *sockdiag.Events
 	flood   traffic.Flood
 	passive int64           // connections that the kernel has counted, the health listener's apart
-	doubted int64           // the same, at the last look
+	doubted [3]int64        // the same, at the last looks
 	looked  time.Time       // when the last look began
 	self    []tcp.Socket    // those that may come from ourselves
 	ended   []tcp.Socket    // and those of them that are gone
@@ -70,7 +70,9 @@ func (o *observer) open(given []uint16) {
 		o.name, o.trouble = blind, o.scope.Why.Error()
 	}
 	o.passive, _ = o.opens()
-	o.doubted = o.passive
+	for i := range o.doubted {
+		o.doubted[i] = o.passive
+	}
 }
 
 func (o *observer) listeners() (list []tcp.Socket, err error) {
@@ -270,12 +272,13 @@ func (o *observer) hearOthers(now time.Time, j *traffic.Judge) {
 	}
 	sure := opens
 	if o.health != nil { // which may not have taken yet what the kernel has counted
-		sure = min(opens, o.doubted)
+		sure = min(opens, slices.Min(o.doubted[:]))
 	}
-	if o.doubted = opens; sure > o.passive {
+	if sure > o.passive {
 		j.Lost(now)
 	}
 	o.passive = sure
+	o.doubted = [...]int64{o.doubted[1], o.doubted[2], opens}
 }
 
 // opens is how many connections the kernel has counted, without those that the
