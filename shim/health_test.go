@@ -224,23 +224,28 @@ func askPlainly(address string) error {
 	return err
 }
 
-// TestHealthCountsOthers: beside checks, what else comes to the server holds.
+// TestHealthCountsOthers: beside checks, what else comes to the server holds, however
+// short it is.
 func TestHealthCountsOthers(t *testing.T) {
-	s := checking(t, nil, []string{"--until=quiet", "--delay=0", "--quiet-for=2", "--health-during=pass"})
-	end := probe(t, s.cmd.Process.Pid, s.health)
-	s.signal(sig.TERM)
-	s.err.wait(t, "until quiet")
-	var last time.Time
-	for range 8 {
-		if got := ask("http://" + s.target); got != "200 mine" {
-			t.Errorf("a user's request: %s", got)
-		}
-		last = time.Now()
-		time.Sleep(200 * time.Millisecond) // the traffic that there is
+	for stage, name := range map[string]string{"stage:own-network": "sock_diag", "stage:own-network,no-netlink": "proc"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			health, target := freePort(), freePort()
+			flags := []string{"--until=quiet", fmt.Sprintf("--health=:%d=:%d", health, target), "--health-during=pass", "--"}
+			b := bootFrom(t, stage, nil, append(append(impatient, flags...), self("http", strconv.Itoa(target))...)...)
+			b.out.wait(t, "ready")
+			checks := probe(t, b.cmd.Process.Pid, fmt.Sprintf("127.0.0.1:%d", health))
+			b.signal(sig.TERM)
+			b.err.wait(t, "until quiet")
+			users := probe(t, b.cmd.Process.Pid, fmt.Sprintf("127.0.0.1:%d", target))
+			time.Sleep(silence) // the traffic that there is
+			users()
+			last := time.Now()
+			b.out.wait(t, "got TERM")
+			checks()
+			b.goesOut(last, silence-200*time.Millisecond, "quiet")
+		})
 	}
-	s.out.wait(t, "got TERM")
-	end()
-	s.goesOut(last, silence-100*time.Millisecond, "quiet")
 }
 
 // TestHealthTaken: a port that somebody has is an error before anything is started.
