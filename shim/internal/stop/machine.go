@@ -412,7 +412,7 @@ func (m *Machine) leave() (acts []Action) {
 func (m *Machine) tick(now time.Time) (acts []Action) {
 	due := func(at time.Time) bool { return !at.IsZero() && !now.Before(at) }
 	if due(m.hookEnds) {
-		m.hookEnds = time.Time{}
+		m.hooked, m.hookEnds = false, time.Time{}
 		acts = append(acts, Action{Verb: KillHook})
 	}
 	if m.state == Holding && due(m.holdEnds) {
