@@ -2,7 +2,7 @@ package shim
 
 import (
 	"fmt"
-	"slices"
+	"strings"
 
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
@@ -150,12 +150,18 @@ func (l *loop) killOne(pid int, s sig.Signal) {
 // runHook starts what is to run when the stop begins. That it cannot be is no
 // obstacle to the stop.
 func (l *loop) runHook() {
-	pid, err := l.run(l.cfg.OnStop, hookEnv(l.cfg.Env, max(l.command, 1), l.machine.Record().Trigger))
+	pid, err := l.run(l.plan.dir, l.cfg.OnStop, hookEnv(l.cfg.Env, max(l.command, 1), l.machine.Record().Trigger))
 	if l.hook = pid; err != nil {
 		l.log(Warn, "--on-stop: %v", err)
 		l.unhooked = true
 	}
 }
+
+// The variables that a hook is given begin so.
+const (
+	pidVariable    = "LAMEDUCK_PID="
+	signalVariable = "LAMEDUCK_SIGNAL="
+)
 
 // hookEnv is an environment with what a hook is told: the pid of the command, or
 // of PID 1 where we are a hook beside it, and the signal that began the stop.
@@ -163,7 +169,13 @@ func hookEnv(env []string, command int, trigger sig.Signal) []string {
 	if trigger == 0 {
 		trigger = sig.TERM
 	}
-	return append(slices.Clip(env), fmt.Sprintf("LAMEDUCK_PID=%d", command), fmt.Sprintf("LAMEDUCK_SIGNAL=%v", trigger))
+	var told []string
+	for _, entry := range env {
+		if !strings.HasPrefix(entry, pidVariable) && !strings.HasPrefix(entry, signalVariable) { // of a lameduck around us
+			told = append(told, entry)
+		}
+	}
+	return append(told, fmt.Sprintf("%s%d", pidVariable, command), fmt.Sprintf("%s%v", signalVariable, trigger))
 }
 
 // killHook ends it, and what it has started.

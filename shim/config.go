@@ -142,6 +142,7 @@ type plan struct {
 	ports    []uint16         // that count
 	waits    []string         // the paths that are to go
 	health   *health.Listener // that answers health checks; nil: none
+	dir      string           // where what runs at the stop does; "": where we are
 	pid1     bool             // we are, so all there is is ours
 	hook     bool             // there is no command: we hold beside one that others stop
 	assumed  bool             // the grace period was assumed

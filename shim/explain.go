@@ -2,18 +2,22 @@ package shim
 
 import (
 	"fmt"
-	"os"
+	"math"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/lameduck-init/lameduck/shim/internal/proc"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
 // Explain is what would happen at a stop, in plain words, a sentence a line; and
-// what there is to be warned of. An error is one of Run's before its start.
+// what there is to be warned of. An error is what Run would find in the
+// configuration: what only the place can tell (a folder, a port, a program that is
+// not there) it does not look for, since a pod is reviewed elsewhere. For the same
+// reason there is no terminal.
 func Explain(cfg Config) (text string, warnings []string, err error) {
-	p, err := cfg.plan(proc.IsTerminal(0), os.Getpid() == 1)
+	p, err := cfg.plan(false, true)
 	if err != nil {
 		return "", nil, err
 	}
@@ -21,82 +25,133 @@ func Explain(cfg Config) (text string, warnings []string, err error) {
 		p.stop.Preset = p.adopt(found)
 		p.stop.Stops |= p.stop.Preset.Stops
 	}
-	var b strings.Builder
-	for _, line := range append(p.course(&cfg), p.needs(&cfg)) {
-		if line != "" {
-			fmt.Fprintln(&b, line)
-		}
+	e := explainer{&p, &cfg}
+	lines := e.before()
+	if stops := e.stops(); len(stops) > 0 {
+		lines = append(append(lines, e.stop(stops)...), e.after()...)
+	} else {
+		lines = append(lines, "no signal begins a stop")
 	}
-	return b.String(), p.warnings, nil
+	return strings.Join(lines, "\n") + "\n", p.warnings, nil
 }
 
-// course is what happens, in order.
-func (p *plan) course(cfg *Config) []string {
-	var stops []string
-	for s := range p.stop.Stops.All {
-		stops = append(stops, s.String())
+// explainer has the words for a plan.
+type explainer struct {
+	*plan
+	cfg *Config
+}
+
+// before is what is so while the command runs.
+func (e explainer) before() (lines []string) {
+	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	if len(e.cfg.Command) > 0 {
+		say("runs %s", quoted(e.cfg.Command))
 	}
-	begin := "on " + orList(stops)
-	var passed []string
-	for _, r := range cfg.Rewrites {
-		passed = append(passed, r.String())
+	if path := e.cfg.AliveFile; path != "" {
+		say("keeps %s locked while it runs, for neighbours that wait for it", path)
 	}
-	lines := []string{"runs " + strings.Join(cfg.Command, " ")}
-	if cfg.Health != nil {
-		lines = append(lines, fmt.Sprintf("answers health checks on %v; from the first stop signal on: %v", cfg.Health, cfg.HealthDuring))
+	if h := e.cfg.Health; h != nil {
+		how := "answers health checks on %v with 200"
+		if h.Target.Port() != 0 {
+			how = "passes health checks on, %v, which are no traffic"
+		}
+		during := map[HealthMode]string{HealthPass: "goes on so during a stop", HealthFail: "from the first stop signal on they get 503", HealthClose: "from the first stop signal on they are refused"}
+		say(how+"; "+during[e.cfg.HealthDuring], h)
 	}
-	if len(passed) > 0 {
-		lines = append(lines, "rewrites "+strings.Join(passed, ", "))
+	var sends []string
+	for _, r := range e.cfg.Rewrites {
+		if r.To == 0 {
+			sends = append(sends, fmt.Sprintf("drops %v", r.From))
+		} else {
+			sends = append(sends, fmt.Sprintf("sends %v where %v arrives", r.To, r.From))
+		}
 	}
-	if cfg.Preset != "" {
-		lines = append(lines, "preset "+p.presetText(cfg))
+	if len(sends) > 0 {
+		say("%s", strings.Join(sends, ", "))
 	}
-	if !p.stop.Gate.Holds() && !p.stop.Sequence {
-		return append(lines, begin+": passes the signal on at once; no hold, schedule or preset was asked for")
-	}
-	lines = append(lines, begin+": "+p.holding(cfg))
-	if len(cfg.OnStop) > 0 {
-		lines = append(lines, "beside that runs "+strings.Join(cfg.OnStop, " "))
-	}
-	lines = append(lines, "then "+p.sending())
-	if cfg.Linger > 0 {
-		lines = append(lines, fmt.Sprintf("when the command has exited: TERM to what is left, and KILL %s later", stop.Length(cfg.Linger)))
+	if e.cfg.Preset != "" {
+		say("preset %s", e.presetText())
 	}
 	return lines
 }
 
 // presetText is the preset in words.
-func (p *plan) presetText(cfg *Config) string {
-	text := cfg.Preset
-	if text == AutoPreset {
-		text = "auto, by what runs when a signal comes"
-		if p.preset != nil {
-			text += "; probably " + p.preset.Name
+func (e explainer) presetText() string {
+	text := e.cfg.Preset
+	switch {
+	case text != AutoPreset:
+	case e.preset == nil:
+		return "auto: that of the program that runs when a stop signal comes"
+	default:
+		text = "auto, probably " + e.preset.Name
+	}
+	if e.preset.Schedule != "" {
+		text += ", stopped by " + e.preset.Schedule
+	}
+	return text + ": " + e.preset.Says
+}
+
+// stops are the signals that begin a stop, the usual one first.
+func (e explainer) stops() (stops []sig.Signal) {
+	for s := range e.plan.stop.Stops.All {
+		if _, passes := e.plan.stop.Rewrites.Of(s); passes {
+			stops = append(stops, s)
 		}
 	}
-	if p.preset != nil {
-		text += ": " + p.preset.Says
+	if i := slices.Index(stops, sig.TERM); i > 0 {
+		stops = slices.Insert(slices.Delete(stops, i, i+1), 0, sig.TERM)
 	}
-	return text
+	return stops
+}
+
+// stop is what happens at a stop, in order.
+func (e explainer) stop(stops []sig.Signal) (lines []string) {
+	var names []string
+	for _, s := range stops {
+		names = append(names, s.String())
+	}
+	begin := "on " + orList(names) + ": "
+	gate := &e.plan.stop.Gate
+	switch {
+	case !gate.Holds() && !e.plan.stop.Sequence:
+		return []string{begin + "passes it on at once; no hold, schedule or preset was asked for"}
+	case !gate.Holds():
+		lines = append(lines, begin+"does not hold")
+	default:
+		lines = append(lines, begin+e.holding())
+	}
+	if len(e.cfg.OnStop) > 0 {
+		lines = append(lines, "  beside that runs "+quoted(e.cfg.OnStop))
+	}
+	if gate.Holds() {
+		lines = append(lines, "  a second one, more than a second later, or INT, ends that at once")
+	}
+	lines = append(lines, "  then "+e.sending(stops[0]))
+	for _, s := range stops[1:] {
+		if other := e.plan.stop.Steps(s); !slices.Equal(other, e.plan.stop.Steps(stops[0])) {
+			lines = append(lines, fmt.Sprintf("  where %v came: %v", s, other))
+		}
+	}
+	if _, named := e.cfg.kill(); !named {
+		lines = append(lines, fmt.Sprintf("  sends no KILL: that is the orchestrator's, at %s", e.grace()))
+	}
+	return lines
 }
 
 // holding is the hold in words.
-func (p *plan) holding(cfg *Config) string {
-	g := &p.stop.Gate
-	if !g.Holds() {
-		return "no hold"
-	}
+func (e explainer) holding() string {
+	g := &e.plan.stop.Gate
 	var until []string
-	silence := stop.Length(p.traffic.QuietFor)
+	silence := stop.Length(e.traffic.QuietFor)
 	switch g.Until {
 	case Settled:
-		until = append(until, "no new connection came for "+silence)
+		until = append(until, "no new connection has come for "+silence)
 	case Quiet:
-		until = append(until, fmt.Sprintf("for %s no connection came and no byte moved, and no request is in flight", silence))
+		until = append(until, "nobody has connected or sent a byte for "+silence+" and no request is in flight")
 	case Drained:
-		until = append(until, fmt.Sprintf("for %s no connection came and no byte moved, and none is open", silence))
+		until = append(until, "nobody has connected or sent a byte for "+silence+" and no connection is open")
 	}
-	for _, path := range cfg.WaitGone {
+	for _, path := range e.cfg.WaitGone {
 		until = append(until, path+" is gone")
 	}
 	if g.OnStop {
@@ -105,48 +160,114 @@ func (p *plan) holding(cfg *Config) string {
 	if len(until) == 0 {
 		return "keeps serving for " + stop.Length(g.Floor)
 	}
-	return fmt.Sprintf("keeps serving at least %s, until %s, at most %s", stop.Length(g.Floor), strings.Join(until, ", and "), stop.Length(g.Ceiling))
+	text := "keeps serving until " + strings.Join(until, ", and ")
+	if g.Floor > 0 {
+		text = fmt.Sprintf("keeps serving at least %s, until %s", stop.Length(g.Floor), strings.Join(until, ", and "))
+	}
+	return fmt.Sprintf("%s, at most %s", text, stop.Length(g.Ceiling))
 }
 
-// sending is what is sent after the hold, and when.
-func (p *plan) sending() string {
+// sending is what is sent after the hold, and when at the latest.
+func (e explainer) sending(trigger sig.Signal) string {
 	var parts []string
-	wait := time.Duration(0)
-	for _, step := range p.stop.Steps() {
+	var wait time.Duration
+	at := e.plan.stop.Gate.Longest()
+	steps := e.plan.stop.Steps(trigger)
+	for i, step := range steps {
 		switch {
 		case step.Forever:
-			parts = append(parts, "and for ever again")
+			parts = append(parts, fmt.Sprintf("%sfor ever again %v", later(wait), steps[i+1:]))
 		case step.Signal == 0:
-			wait += step.Wait
-		case wait > 0:
-			parts = append(parts, fmt.Sprintf("%s later %v", stop.Length(wait), step.Signal))
-			wait = 0
+			wait, at = wait+step.Wait, at+step.Wait
+			continue
 		default:
-			parts = append(parts, step.Signal.String())
+			parts = append(parts, fmt.Sprintf("%s%v%s", later(wait), step.Signal, e.latest(step, at)))
+		}
+		if wait = 0; step.Forever {
+			break
 		}
 	}
-	if p.stop.KillAfter > 0 {
-		latest := p.stop.Gate.Longest() + p.stop.KillAfter
-		parts = append(parts, fmt.Sprintf("KILL %s after the first signal, at %s at the latest", stop.Length(p.stop.KillAfter), stop.Length(latest)))
+	if after := e.plan.stop.KillAfter; after > 0 {
+		at := e.plan.stop.Gate.Longest() + steps.Lead() + after
+		parts = append(parts, fmt.Sprintf("KILL %s after the first signal%s", stop.Length(after), e.latest(Step{Signal: sig.KILL}, at)))
 	}
 	return strings.Join(parts, ", ")
 }
 
-// needs is what the orchestrator must give, and where the figure comes from.
-func (p *plan) needs(cfg *Config) string {
-	grace := p.stop.Grace
-	if !p.stop.Gate.Holds() && !p.stop.Sequence && cfg.Linger == 0 {
+func later(wait time.Duration) string {
+	if wait == 0 {
 		return ""
 	}
-	need := grace
-	if p.assumed {
-		need = cfg.graceFor(p.stop.Gate.Longest())
+	return stop.Length(wait) + " later "
+}
+
+// latest says when a KILL comes.
+func (e explainer) latest(step Step, at time.Duration) string {
+	g := &e.plan.stop.Gate
+	switch {
+	case step.Signal != sig.KILL:
+		return ""
+	case g.Until != Elapsed || g.WaitGone || g.OnStop:
+		return fmt.Sprintf(", at %s at the latest", stop.Length(at))
 	}
-	text := fmt.Sprintf("your pod needs terminationGracePeriodSeconds of %v or more (docker stop -t %[1]v)", need.Seconds())
-	if p.assumed {
-		return text + fmt.Sprintf("; %s is assumed: give --grace-period", stop.Length(grace))
+	return fmt.Sprintf(", at %s", stop.Length(at))
+}
+
+// after is what follows the command's end, and what the orchestrator must give.
+func (e explainer) after() (lines []string) {
+	if e.cfg.Linger > 0 {
+		lines = append(lines, fmt.Sprintf("when the command has exited: TERM to what it has left, and KILL %s later", stop.Length(e.cfg.Linger)))
 	}
-	return text
+	var codes []string
+	for from, to := range e.exits {
+		codes = append(codes, fmt.Sprintf("%d as %d", from, to))
+	}
+	if e.preset != nil {
+		for _, m := range e.preset.Exit {
+			if _, given := e.exits[m.From]; !given {
+				codes = append(codes, fmt.Sprintf("%d as %d after a stop", m.From, m.To))
+			}
+		}
+	}
+	if slices.Sort(codes); len(codes) > 0 {
+		lines = append(lines, "reports exit code "+strings.Join(codes, ", "))
+	}
+	if !e.plan.stop.Gate.Holds() && e.cfg.Schedule == nil && e.cfg.KillAfter == 0 && e.cfg.Linger == 0 {
+		return lines
+	}
+	hold := e.plan.stop.Gate.Longest()
+	need := e.plan.stop.Grace
+	if e.assumed {
+		need = e.cfg.graceFor(hold)
+	}
+	text := fmt.Sprintf("your pod needs terminationGracePeriodSeconds of %v or more (docker stop -t %[1]v)", math.Ceil(need.Seconds()))
+	if left := need - hold - e.cfg.Schedule.Lead() - e.cfg.Linger; hold > 0 {
+		text += fmt.Sprintf(": %s for the hold, and %s for the command to stop by itself", stop.Length(hold), stop.Length(left))
+	}
+	if e.assumed {
+		text += fmt.Sprintf("; %s is assumed here: give --grace-period", stop.Length(e.plan.stop.Grace))
+	}
+	return append(lines, text)
+}
+
+// grace is the grace period in words.
+func (e explainer) grace() string {
+	if e.assumed {
+		return stop.Length(e.plan.stop.Grace) + ", as is assumed (--grace-period)"
+	}
+	return stop.Length(e.plan.stop.Grace)
+}
+
+// quoted is a command as one would type it.
+func quoted(words []string) string {
+	var typed []string
+	for _, w := range words {
+		if w == "" || strings.ContainsAny(w, " \t\n'\"\\$`*?;&|<>()#") {
+			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+		typed = append(typed, w)
+	}
+	return strings.Join(typed, " ")
 }
 
 // orList is a list in words.

@@ -73,6 +73,9 @@ func faultyStage(faults, args []string) {
 			become(value, args)
 		case "seccomp":
 			denySyscalls()
+		case "own-network":
+			die(unix.Unshare(unix.CLONE_NEWNET))
+			die(loopbackUp())
 		case "no-netlink":
 			denyNetlink()
 		case "no-groups":

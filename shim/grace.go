@@ -44,27 +44,32 @@ func has(env []string, name string) bool {
 // time to KILL where one was asked for, else 10 s or a third of it, but no less
 // than the schedule takes.
 func (c *Config) reserve(grace time.Duration) time.Duration {
-	kill, named := c.Schedule.Kill()
-	if c.KillAfter > 0 && (!named || c.KillAfter < kill) {
-		kill, named = c.KillAfter, true
-	}
-	if named {
+	if kill, named := c.kill(); named {
 		return kill
 	}
 	return max(min(usualReserve, grace/3), c.Schedule.Last())
 }
 
+// kill is the time from the first signal to KILL, where one was asked for.
+func (c *Config) kill() (after time.Duration, named bool) {
+	after, named = c.Schedule.Kill()
+	if c.KillAfter > 0 && (!named || c.KillAfter < after) {
+		return c.KillAfter, true
+	}
+	return after, named
+}
+
 // ceiling is the longest hold that leaves the command time to stop by itself
 // within the grace period G: G - R - 1s, where R is the reserve, with linger on
-// top.
+// top, and what the schedule waits before its first signal.
 func (c *Config) ceiling(grace time.Duration) time.Duration {
-	return grace - c.reserve(grace) - c.Linger - stop.Margin
+	return grace - c.Schedule.Lead() - c.reserve(grace) - c.Linger - stop.Margin
 }
 
 // graceFor is the shortest grace period in whole seconds that a hold fits into:
 // ceiling turned round.
 func (c *Config) graceFor(hold time.Duration) time.Duration {
-	grace := (hold + c.Linger + stop.Margin).Truncate(time.Second)
+	grace := (hold + c.Schedule.Lead() + c.reserve(0) + c.Linger + stop.Margin).Truncate(time.Second)
 	for c.ceiling(grace) < hold {
 		grace += time.Second
 	}
@@ -81,9 +86,10 @@ func (p *plan) setGrace(c *Config) error {
 	}
 	p.stop.Grace = grace
 	most := c.ceiling(grace)
-	longest := max(c.Delay, c.MaxDelay, c.QuietFor)
-	p.setGate(c, max(most, 0), longest <= most)
-	g, asked := &p.stop.Gate, c.asked()
+	longest, asked, adaptive := max(c.Delay, c.MaxDelay, c.QuietFor), c.asked(), c.Until != Elapsed
+	fits := longest <= most && (most > 0 || !adaptive) || asked == "" && !adaptive
+	p.setGate(c, max(most, 0), fits)
+	g := &p.stop.Gate
 	switch {
 	case c.MaxDelay > 0 && c.Delay > c.MaxDelay:
 		return fmt.Errorf("--delay=%v is above --max-delay=%v: give a shorter delay, or a higher ceiling", c.Delay, c.MaxDelay)
@@ -93,20 +99,32 @@ func (p *plan) setGrace(c *Config) error {
 		return fmt.Errorf("--stop-schedule=%v repeats without a wait: give one after forever, as in forever/TERM/5s", c.Schedule)
 	case g.Ceiling <= 0 && (g.WaitGone || g.OnStop):
 		return fmt.Errorf("%s leaves no time to hold, which --wait-gone and --on-stop need: give a grace period of %v or more, or --max-delay", cmp.Or(asked, "the grace period"), c.graceFor(time.Second))
-	case asked == "" || longest <= most:
+	case fits:
 		return nil
 	case !p.assumed:
 		return fmt.Errorf("%s does not fit into --grace-period=%v, which leaves %v for the hold: give less, or a grace period of %v",
-			asked, grace, max(most, 0).Truncate(100*time.Millisecond), c.graceFor(longest))
+			cmp.Or(asked, "--until="+string(c.Until)), grace, max(most, 0).Truncate(100*time.Millisecond), c.graceFor(cmp.Or(longest, leastHold(adaptive))))
 	}
 	hold := g.Longest()
-	if left := grace - hold - c.Linger; left <= c.Schedule.Last() {
+	last, named := c.kill()
+	if !named {
+		last = c.Schedule.Last()
+	}
+	if left := grace - hold - c.Schedule.Lead() - c.Linger; left <= last {
 		p.caveat = fmt.Sprintf("assumed grace period %v ends first: give --grace-period and docker stop -t", grace)
 	} else {
 		p.caveat = fmt.Sprintf("assumed grace period %v leaves the command %v to stop: give --grace-period and docker stop -t", grace, left)
 	}
 	p.warnings = append(p.warnings, fmt.Sprintf("%s: %s", asked, p.caveat))
 	return nil
+}
+
+// leastHold is what a hold should have that waits for traffic to stop.
+func leastHold(adaptive bool) time.Duration {
+	if adaptive {
+		return time.Second
+	}
+	return 0
 }
 
 // setGate fills in what was not given; most is what the grace period leaves.
@@ -146,7 +164,10 @@ func (c *Config) asked() string {
 			list = append(list, fmt.Sprintf("--%s=%v", given.flag, given.value))
 		}
 	}
-	if c.Schedule != nil {
+	switch {
+	case len(c.Schedule) > 1 && c.Schedule[0].Stop: // a time alone
+		list = append(list, fmt.Sprintf("--stop-schedule=%v", c.Schedule[1]))
+	case c.Schedule != nil:
 		list = append(list, fmt.Sprintf("--stop-schedule=%v", c.Schedule))
 	}
 	return strings.Join(list, " with ")

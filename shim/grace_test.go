@@ -46,3 +46,87 @@ func TestGraceAdaptive(t *testing.T) {
 	wantError(t, in(30*s, Config{Delay: 9 * s, MaxDelay: 8 * s}), "--delay=9s", "above --max-delay=8s")
 	wantError(t, in(0, Config{QuietFor: 9 * s, MaxDelay: 8 * s}), "--quiet-for=9s", "above --max-delay=8s")
 }
+
+// TestGraceSchedule: how long a hold may be beside a schedule, a KILL or a linger;
+// the error where that does not fit into what was given, and the warning where it
+// does not into what was assumed.
+func TestGraceSchedule(t *testing.T) {
+	const s = time.Second
+	third := func(g time.Duration) time.Duration { return g - g/3 - s }
+	for _, c := range []struct {
+		schedule   string
+		kill       time.Duration
+		linger     time.Duration
+		grace      time.Duration // in which
+		most       time.Duration // is left for the hold
+		refused    string        // given that grace period
+		caveat     string        // with it assumed to be 10 s
+		thenCaveat string        // and a delay of 2 s
+	}{
+		{"TERM", 0, 0, 60 * s, 49 * s, "", "", ""},
+		{"TERM", 0, 0, 12 * s, third(12 * s), "", "", ""},
+		{"USR1/5/TERM", 0, 0, 60 * s, 49 * s, "", "", ""},
+		{"USR1/30/TERM", 0, 0, 60 * s, 29 * s, "", "ends first", "ends first"},
+		{"USR1/30/TERM/20", 0, 0, 60 * s, 29 * s, "", "ends first", "ends first"},
+		{"USR1/5/TERM/forever/HUP/60", 0, 0, 60 * s, 49 * s, "", "", ""},
+		{"USR1/30/TERM/5/KILL", 0, 0, 60 * s, 24 * s, "", "ends first", "ends first"},
+		{"USR1/30/TERM/5/KILL", 0, 0, 36 * s, 0, "", "ends first", "ends first"},
+		{"USR1/30/TERM/5/KILL", 0, 0, 35 * s, -s, "--stop-schedule=USR1/30s/TERM/5s/KILL does not fit into --grace-period=35s, which leaves 0s for the hold: give less, or a grace period of 36s", "ends first", "ends first"},
+		{"TERM/2/KILL", 0, 0, 60 * s, 57 * s, "", "", ""},
+		{"TERM/8/KILL", 0, 0, 60 * s, 51 * s, "", "", "ends first"},
+		{"KILL", 0, 0, 60 * s, 59 * s, "", "", ""},
+		{"30", 0, 0, 60 * s, 29 * s, "", "ends first", "ends first"},
+		{"", 5 * s, 0, 60 * s, 54 * s, "", "", ""},
+		{"", 8 * s, 0, 60 * s, 51 * s, "", "", "ends first"},
+		{"", 20 * s, 0, 20 * s, -s, "--kill-after=20s does not fit into --grace-period=20s, which leaves 0s for the hold: give less, or a grace period of 21s", "ends first", "ends first"},
+		{"TERM/30/QUIT", 5 * s, 0, 60 * s, 54 * s, "", "", ""}, // KILL is the last
+		{"TERM/30/KILL", 5 * s, 0, 60 * s, 54 * s, "", "", ""},
+		{"TERM/5/KILL", 30 * s, 0, 60 * s, 54 * s, "", "", ""},
+		{"TERM/5/KILL", 0, 10 * s, 60 * s, 44 * s, "", "ends first", "ends first"},
+		{"", 0, 4 * s, 60 * s, 45 * s, "", "", "leaves the command 4s to stop"},
+		{"20/TERM/5/KILL", 0, 0, 60 * s, 34 * s, "", "ends first", "ends first"},
+		{"20/TERM", 0, 0, 60 * s, 29 * s, "", "ends first", "ends first"},
+		{"30/TERM", 0, 0, 20 * s, third(20*s) - 30*s, "--stop-schedule=30s/TERM does not fit into --grace-period=20s, which leaves 0s for the hold: give less, or a grace period of 41s", "ends first", "ends first"},
+	} {
+		cfg := Config{KillAfter: c.kill, Linger: c.linger}
+		if c.schedule != "" {
+			cfg.Schedule = must(ParseSchedule(c.schedule))
+		}
+		if got := cfg.ceiling(c.grace); got != c.most {
+			t.Errorf("%+v: %v is left for the hold", c, got)
+		}
+		for delay, want := range map[time.Duration]string{0: c.caveat, 2 * s: c.thenCaveat} {
+			cfg.Delay, cfg.GracePeriod = delay, 0
+			p := mustPlan(t, cfg, false)
+			if !strings.Contains(p.caveat, want) || (p.caveat == "") != (want == "") || (len(p.warnings) == 1) != (want != "") {
+				t.Errorf("%+v, after %v: caveat %q, warnings %q", c, delay, p.caveat, p.warnings)
+			}
+		}
+		cfg.Delay, cfg.GracePeriod = 0, c.grace
+		if c.refused != "" {
+			wantError(t, cfg, c.refused)
+		} else {
+			mustPlan(t, cfg, false)
+		}
+		cfg.GracePeriod = cfg.graceFor(0)
+		mustPlan(t, cfg, false)
+		cfg.Delay, cfg.GracePeriod = 7*s, cfg.graceFor(7*s)
+		mustPlan(t, cfg, false)
+		if cfg.GracePeriod -= s; cfg.ceiling(cfg.GracePeriod) >= 7*s {
+			t.Errorf("%+v: a second less would do too", c)
+		}
+		wantError(t, cfg, "does not fit")
+	}
+}
+
+// TestGraceNothing: a hold that waits for traffic needs some time to do so.
+func TestGraceNothing(t *testing.T) {
+	const s = time.Second
+	wantError(t, Config{Until: Quiet, GracePeriod: s}, "--until=quiet does not fit into --grace-period=1s", "a grace period of 3s")
+	wantError(t, Config{Until: Quiet, GracePeriod: 10 * s, KillAfter: 9 * s}, "--kill-after=9s does not fit into --grace-period=10s", "a grace period of 11s")
+	if p := mustPlan(t, Config{Until: Quiet, KillAfter: 9 * s}, false); p.stop.Gate.Ceiling != 11*s || !strings.Contains(p.caveat, "ends first") {
+		t.Errorf("over an assumed one: %v, %q", p.stop.Gate.Ceiling, p.caveat)
+	}
+	wantError(t, Config{OnStop: []string{"x"}, GracePeriod: 10 * s, KillAfter: 9 * s}, "leaves no time to hold")
+	mustPlan(t, Config{GracePeriod: s, Preset: "nginx"}, false)
+}

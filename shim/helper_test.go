@@ -37,6 +37,8 @@ func helper(name string, args []string) {
 		serve()
 	case "slow-web":
 		webServer(args)
+	case "http":
+		plainWeb(args[0], len(args) > 1)
 	case "listen":
 		listen(args[0], args[1])
 	case "look":

@@ -28,7 +28,7 @@ type kernel struct {
 	hide   func()                              // takes it away
 
 	// While the command runs.
-	run         func(argv, env []string) (pid int, err error) // what is to run beside the command
+	run         func(dir string, argv, env []string) (pid int, err error) // what is to run beside the command
 	kill        func(pid int, s sig.Signal) error
 	reap        func() (pid int, status proc.Status)
 	caught      func(pid int) (set sig.Set, ok bool)
@@ -57,7 +57,6 @@ func system(cfg *Config) kernel {
 	var command proc.Command
 	var watching *watcher
 	looks := make(chan sight, 1)
-	dir, _ := os.Getwd()
 	var sign *alive.File
 	var checks *health.Listener
 	return kernel{
@@ -80,7 +79,7 @@ func system(cfg *Config) kernel {
 				sign.Remove()
 			}
 		},
-		run: func(argv, env []string) (int, error) {
+		run: func(dir string, argv, env []string) (int, error) {
 			hook := proc.Command{Argv: argv, Env: env, Aside: true, Dir: dir, Blocked: command.Blocked, Ignored: command.Ignored}
 			return hook.Start()
 		},

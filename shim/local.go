@@ -81,24 +81,32 @@ func (o *observer) hearOthers(j *traffic.Judge) {
 }
 
 // askHealth finds out which connections are the health listener's, after they were
-// seen: then none is missing.
-func (o *observer) askHealth(now time.Time) {
+// seen: then none is missing. Those that are new may not have been accepted yet; in
+// the queue of one that accepts nothing any more they are seen as any other.
+func (o *observer) askHealth(now time.Time, j *traffic.Judge) {
 	if o.health == nil {
 		return
 	}
-	since := o.looked
-	if since.IsZero() {
+	since := o.looked.Add(-late)
+	if o.looked.IsZero() {
 		since = now.Add(-time.Minute)
 	}
 	before := slices.Clone(o.passed)
-	o.passed = o.health.Outgoing(o.passed[:0], since)
-	o.looked, o.made = now, 0
-	for _, p := range o.passed {
-		if !slices.Contains(before, p) {
-			o.made++
+	o.passed, o.looked = o.health.Outgoing(o.passed[:0], since), now
+	for i := range o.queues {
+		listener := &o.queues[i]
+		for _, p := range o.passed {
+			if p.Target.Port() == listener.Local.Port() && !slices.Contains(before, p) {
+				listener.Unread -= min(listener.Unread, 1)
+			}
 		}
+		j.See(listener)
 	}
 }
+
+// late is how long after the end of a connection the kernel may tell of it: it does so
+// when it has nothing better to do.
+const late = 5 * time.Second
 
 // checks reports whether a connection to the command is the health listener's.
 func (o *observer) checks(s *tcp.Socket) bool {

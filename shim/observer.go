@@ -33,15 +33,16 @@ type observer struct {
 	flood   traffic.Flood
 	told    int             // how many ended since the last look
 	rush    bool            // they are too many to hear of each at once
-	passive uint64          // connections that the kernel has counted, of all the namespace
+	passive int64           // connections that the kernel has counted, the health listener's apart
+	doubted [3]int64        // the same, at the last looks
 	alone   bool            // it has no listeners but ours
 	mines   int             // connections to ourselves that have come
 	seen    int             // and all that have
 	looked  time.Time       // when the last look began
 	self    []tcp.Socket    // those that may come from ourselves
 	ended   []parted        // and those of them that are gone
-	made    uint64          // how many of passed are new
-	passed  []health.Passed // what the health listener has made since the last look
+	passed  []health.Passed // what the health listener has made of late
+	queues  []tcp.Socket    // listeners in whose accept queue there may be some of them
 	mine    map[uint64]bool // and what was found out of them, by cookie
 	table   []tcp.Socket    // of /proc/net
 }
@@ -79,8 +80,11 @@ func (o *observer) open(given []uint16) {
 		o.lose(o.scope.Why)
 	}
 	o.alone = !slices.ContainsFunc(listeners, func(s tcp.Socket) bool { return s.State == tcp.Listen && !o.scope.Ports.Has(s.Local.Port()) })
-	if o.passive, err = procnet.Root("").PassiveOpens(); err != nil && o.name == "sock_diag" && o.events == nil {
+	if o.passive, err = o.opens(); err != nil && o.name == "sock_diag" && o.events == nil {
 		o.trouble = "connections that no look sees are not told of: " + err.Error()
+	}
+	for i := range o.doubted {
+		o.doubted[i] = o.passive
 	}
 }
 
@@ -165,8 +169,8 @@ func (o *observer) see(now time.Time, j *traffic.Judge) (err error) {
 	j.Look(now)
 	o.listen(now, j)
 	o.told = 0
-	passive, uncounted := procnet.Root("").PassiveOpens()
-	o.count, o.self = 0, o.self[:0]
+	passive, uncounted := o.opens()
+	o.count, o.self, o.queues = 0, o.self[:0], o.queues[:0]
 	visit := func(s *tcp.Socket) { o.visit(s, j) }
 	if o.conn != nil {
 		q := sockdiag.Query{States: sockdiag.AllStates &^ sockdiag.In(tcp.TimeWait), Ports: o.scope.Ports, Info: true}
@@ -182,7 +186,7 @@ func (o *observer) see(now time.Time, j *traffic.Judge) (err error) {
 		}
 	}
 	o.hear(now, j)
-	o.askHealth(now)
+	o.askHealth(now, j)
 	o.seeOthers(j)
 	o.hearOthers(j)
 	o.recount(now, j, passive, uncounted)
@@ -194,6 +198,14 @@ func (o *observer) see(now time.Time, j *traffic.Judge) (err error) {
 // have to be found out.
 func (o *observer) visit(s *tcp.Socket, j *traffic.Judge) {
 	o.count++
+	if o.health != nil && s.State == tcp.Listen && s.Unread > 0 {
+		o.queues = append(o.queues, *s)
+		return
+	}
+	if o.health != nil && s.State == tcp.Listen && s.Unread > 0 {
+		o.queues = append(o.queues, *s)
+		return
+	}
 	if local(s) {
 		mine, known := o.mine[s.Cookie]
 		if !known {
@@ -245,15 +257,38 @@ func (o *observer) listen(now time.Time, j *traffic.Judge) {
 // recount finds the connections that nobody has told of, or not yet: the kernel had
 // counted passive of them before the look. Where others than ours are among them, who
 // does not hear of ends must take them for ours; who does relies on that.
-func (o *observer) recount(now time.Time, j *traffic.Judge, passive uint64, err error) {
-	came, seen := passive-o.passive, j.Accepted()+o.mines
-	switch {
-	case err != nil && o.events != nil:
+func (o *observer) recount(now time.Time, j *traffic.Judge, passive int64, err error) {
+	if o.events == nil {
+		o.recountUntold(now, j, passive, err)
 		return
-	case o.events == nil && (err != nil || came > o.made):
-		j.Lost(now)
-	case o.events != nil && o.alone && !o.partial && came > uint64(seen-o.seen):
+	}
+	came, seen := passive-o.passive, j.Accepted()+o.mines
+	if err == nil && o.alone && !o.partial && came > int64(seen-o.seen) {
 		j.Moved(now) // of which we hear yet
 	}
 	o.passive, o.seen = passive, seen
+}
+
+// recountUntold is for where nobody tells of ends. The health listener may not have
+// taken yet what the kernel has counted.
+func (o *observer) recountUntold(now time.Time, j *traffic.Judge, passive int64, err error) {
+	sure := passive
+	if o.health != nil {
+		sure = min(passive, slices.Min(o.doubted[:]))
+	}
+	if err != nil || sure > o.passive {
+		j.Lost(now)
+	}
+	o.passive = sure
+	o.doubted = [...]int64{o.doubted[1], o.doubted[2], passive}
+}
+
+// opens is how many connections the kernel has counted, without those that the
+// health listener knows of.
+func (o *observer) opens() (int64, error) {
+	passive, err := procnet.Root("").PassiveOpens()
+	if o.health != nil {
+		passive -= o.health.Opens()
+	}
+	return int64(passive), err
 }

@@ -91,7 +91,7 @@ func (s *stopped) drain(t *testing.T) *drain {
 	}
 	d.TriggeredAt = trigger
 	if !s.hook {
-		d.Trigger, d.Steps = sig.TERM, p.stop.Steps()
+		d.Trigger, d.Steps = sig.TERM, p.stop.Steps(sig.TERM)
 	}
 	if d.Ended = s.ended; s.ended != "" {
 		d.EndedAt = moment(s.held)
@@ -165,7 +165,7 @@ var reports = []stopped{
 	{name: "no progress", cfg: until(Quiet), ended: stop.NoProgress, held: 10.2, exit: stop.Event{Kind: stop.Exited, Signal: sig.KILL}, at: 30, news: []int{1, 0, 2}, lastNew: 2.5, lastByte: 2.5, seen: traffic.Report{Open: 3, InFlight: 3}},
 	{name: "udp", cfg: until(Quiet), ended: stop.UDP, held: 2, exit: exited, at: 2.1, observer: nothing, udp: []uint16{53}},
 	{name: "udp beside tcp", cfg: until(Quiet), ended: stop.Quiet, held: 3, exit: exited, at: 3.1, udp: []uint16{53, 8125}},
-	{name: "udp, a whole range", cfg: until(Quiet), ended: stop.UDP, held: 2, exit: exited, at: 2.1, observer: nothing, udp: slices.Collect(ports(10000, 20000))},
+	{name: "udp, a whole range", cfg: until(Quiet), ended: stop.UDP, held: 2, exit: exited, at: 2.1, observer: nothing, udp: slices.Collect(portRange(10000, 20000))},
 	{name: "blind", cfg: until(Quiet), ended: stop.NotSeen, held: 15, exit: exited, at: 15.1, observer: blind},
 
 	{name: "a shell that keeps it", cfg: delayed(2), ended: stop.Elapsed, held: 2, exit: stop.Event{Kind: stop.Exited, Signal: sig.KILL}, at: 30, deaf: true},
@@ -184,7 +184,7 @@ var reports = []stopped{
 	{name: "a hook, delay alone", cfg: delayed(18), hook: true, ended: stop.Elapsed, held: 18, news: even(3, 7), lastNew: 6.9, lastByte: 7},
 }
 
-func ports(from, to uint16) func(func(uint16) bool) {
+func portRange(from, to uint16) func(func(uint16) bool) {
 	return func(yield func(uint16) bool) {
 		for port := from; port < to && yield(port); port++ {
 		}

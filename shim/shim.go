@@ -27,6 +27,9 @@ func Run(cfg Config) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	if len(cfg.OnStop) > 0 {
+		p.dir, _ = os.Getwd() // we leave it
+	}
 	return run(cfg, p, system(&cfg))
 }
 
@@ -199,15 +202,17 @@ func (l *loop) signal(s sig.Signal) {
 	case s == sig.CHLD:
 		l.sweep()
 	case !l.own(s):
-		l.identify(s)
+		if l.plan.auto && presetSignals().Has(s) {
+			l.identify()
+		}
 		l.tell(stop.Event{Kind: stop.Arrived, Signal: s})
 	}
 }
 
-// identify finds out what the command is, where a preset is to go by that and s is
-// a signal that some preset names. Entrypoint scripts execute it in their own time.
-func (l *loop) identify(s sig.Signal) {
-	if !l.plan.auto || l.command == 0 || !presetSignals().Has(s) {
+// identify finds out what the command is, where a preset is to go by that.
+// Entrypoint scripts execute it in their own time.
+func (l *loop) identify() {
+	if !l.plan.auto || l.command == 0 {
 		return
 	}
 	exe, argv := l.program(l.command)
@@ -278,6 +283,9 @@ func (l *loop) reaped(pid int) {
 func (l *loop) tell(e stop.Event) {
 	l.log(Debug, "%v: %v", l.machine.State(), e)
 	before := l.machine.State()
+	if before == stop.Holding {
+		l.identify() // a script may execute it even now
+	}
 	for _, a := range l.machine.Handle(time.Now(), e) {
 		l.act(a)
 	}

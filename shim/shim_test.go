@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -178,10 +179,10 @@ type world struct {
 	ended   chan death
 	looks   chan sight
 	wake    chan bool
-	gone    bool    // the command is
-	rest    []int   // the other processes
-	catches sig.Set // what the command does
-	program string  // what the command runs by now
+	gone    bool         // the command is
+	rest    []int        // the other processes
+	catches sig.Set      // what the command does
+	program atomic.Value // what the command runs by now: a string
 	actions []script.Step
 	notes   bool // whether there is a termination log
 }
@@ -235,7 +236,7 @@ func (w *world) happen(t *testing.T, events []script.Step) {
 			}
 			w.end(hookPID, status)
 		case "executes":
-			w.program = arg
+			w.program.Store(arg)
 		case "orphan":
 			w.end(anyOther, proc.Status{})
 		case "look":
@@ -315,7 +316,7 @@ func (w *world) note(text string) error {
 }
 
 // run is what runs when the stop begins: the pid of the command is one less.
-func (w *world) run(argv, env []string) (int, error) {
+func (w *world) run(_ string, argv, env []string) (int, error) {
 	w.did("runs %s", strings.Join(append(argv, env[len(env)-2:]...), " "))
 	if argv[0] == "missing" {
 		return 0, &StartError{Command: argv[0], Err: syscall.ENOENT}
@@ -359,7 +360,7 @@ func (w *world) kernel(t *testing.T, events []script.Step) kernel {
 		stopSelf:    func(s sig.Signal) { w.did("stops itself with %v", s) },
 		handOver:    func(int) bool { w.did("hands over the terminal"); return true },
 		takeBack:    func(int) { w.did("takes back the terminal") },
-		program:     func(int) (string, []string) { return w.program, []string{w.program} },
+		program:     func(int) (string, []string) { name, _ := w.program.Load().(string); return name, []string{name} },
 		isShell:     func(int) bool { return false },
 		note:        w.note,
 		line:        func(text string) { w.did("says %s", strings.TrimPrefix(text, "lameduck: ")) },

@@ -65,7 +65,7 @@ func newWatcher(p *plan, start time.Time) *watcher {
 	return &watcher{
 		observer: observer{
 			everyone: p.hook || p.pid1, health: p.health,
-			partial: p.traffic.IgnoreProbes || len(p.traffic.IgnorePorts)+len(p.traffic.IgnorePeers) > 0,
+			partial: p.health != nil || p.traffic.IgnoreProbes || len(p.traffic.IgnorePorts)+len(p.traffic.IgnorePeers) > 0,
 		},
 		plan: p, start: start, judge: traffic.New(p.traffic, start),
 	}

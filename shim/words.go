@@ -39,6 +39,9 @@ func ParseSchedule(text string) (schedule Schedule, err error) {
 		if err != nil {
 			return nil, err
 		}
+		if step.Forever && slices.Contains(schedule, step) {
+			return nil, fmt.Errorf("it says forever twice: the first one repeats all that follows")
+		}
 		schedule = append(schedule, step)
 	}
 	if len(schedule) == 1 && schedule[0].Wait > 0 {

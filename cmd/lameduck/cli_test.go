@@ -389,81 +389,86 @@ func run(t *testing.T, env []string, args ...string) (r result) {
 	return result{cmd.ProcessState.ExitCode(), out.String(), errOut.String()}
 }
 
+// refused are calls that are, and what is said of them.
+var refused = []struct {
+	args  []string
+	env   string
+	says  string
+	place bool // not by itself: a place might have it
+}{
+	{nil, "", "no command", false},
+	{[]string{"--"}, "", "no command", false},
+	{[]string{"-d", "5"}, "", "no command", false},
+	{[]string{"hold", "server"}, "", "lameduck -- hold", true},
+	{[]string{"watch", "/x"}, "", "lameduck -- watch", true},
+	{[]string{"watch", "--json=x"}, "", "--json", true},
+	{[]string{"hold", "--rewrite=TERM:USR1"}, "", "lameduck hold --help", true},
+	{[]string{"presets", "--all"}, "", "lameduck presets", false},
+	{[]string{"presets", "haproxxy"}, "", "did you mean haproxy?", false},
+	{[]string{"presets", "a", "b"}, "", "lameduck presets", false},
+
+	{[]string{"--quiet-for=2", "echo"}, "", "--quiet-for=2 has no effect", false},
+	{[]string{"--delay=2", "--max-silence=2", "echo"}, "", "--max-silence", false},
+	{[]string{"--ignore-probes", "--until=elapsed", "echo"}, "", "--ignore-probes=true has no effect", false},
+	{[]string{"--count-port=80", "echo"}, "", "--count-port=80 has no effect", false},
+	{[]string{"--ignore-port=80", "echo"}, "", "--ignore-port=80 has no effect", false},
+	{[]string{"--ignore-peer=::1", "echo"}, "", "--ignore-peer=::1 has no effect", false},
+	{[]string{"--max-delay=2", "echo"}, "", "--max-delay=2 has no effect", false},
+	{[]string{"--until=quiet", "--max-delay=25", "--grace-period=30", "echo"}, "", "does not fit", false},
+	{[]string{"--until=quiet", "--delay=9", "--max-delay=8", "echo"}, "", "above --max-delay", false},
+	{[]string{"--preset=", "echo"}, "", "--preset=: ", false},
+	{[]string{"--dely=5", "echo"}, "", "--delay", false},
+	{[]string{"--Delay=5", "echo"}, "", "--delay", false},
+	{[]string{"-x", "echo"}, "", "-x", false},
+	{[]string{"--no-help", "echo"}, "", "--no-help", false},
+	{[]string{"--command=echo"}, "", "--command", false},
+	{[]string{"--version", "--no-such-flag"}, "", "--no-such-flag", false},
+
+	{[]string{"-d"}, "", "--delay", false},
+	{[]string{"--delay"}, "", "--delay", false},
+	{[]string{"--delay", "--", "echo"}, "", "--delay", false},
+	{[]string{"-d", "-5", "echo"}, "", "--delay", false},
+	{[]string{"-dx", "echo"}, "", "--delay=x", false},
+	{[]string{"-d", "5\n6", "echo"}, "", "--delay=5 6", false},
+
+	{[]string{"--delay=", "echo"}, "", "--delay=: ", false},
+	{[]string{"-d", "", "echo"}, "", "--delay=: ", false},
+	{[]string{"--delay=", "echo"}, "LAMEDUCK_DELAY=5", "--delay=: ", false},
+	{[]string{"--grace-period=", "-d", "1", "echo"}, "", "--grace-period=: ", false},
+	{[]string{"--rewrite=", "echo"}, "", "--rewrite=: ", false},
+	{[]string{"--stop-signal=", "echo"}, "", "--stop-signal=: ", false},
+	{[]string{"--exit-code=", "echo"}, "", "--exit-code=: ", false},
+	{[]string{"--log-level=", "echo"}, "", "--log-level=: ", false},
+
+	{[]string{"echo"}, "LAMEDUCK_DELAY=x", "LAMEDUCK_DELAY=x", false},
+	{[]string{"--delay=5", "--grace-period=5", "echo"}, "", "--grace-period=5s", false},
+	{[]string{"echo"}, "LAMEDUCK_DELAY=5 LAMEDUCK_GRACE_PERIOD=5", "does not fit", false},
+	{[]string{"--delay=9223372036", "--grace-period=10", "echo"}, "", "8760h", false},
+	{[]string{"--grace-period=10", "echo"}, "", "--delay", false},
+	{[]string{"--grace-period=10", "--delay=0", "echo"}, "", "--delay", false},
+	{[]string{"--grace-period=10", "echo"}, "LAMEDUCK_DELAY=0", "--delay", false},
+	{[]string{"-r", "HUP:0,HUP:INT", "echo"}, "", "--rewrite=HUP:INT", false},
+	{[]string{"-r", "HUP:0", "-r", "1:2", "echo"}, "", "two rewrites of HUP", false},
+	{[]string{"-e", "1,1:2", "echo"}, "", "--exit-code=1:2", false},
+	{[]string{"--stop-signal=KILL", "echo"}, "", "--stop-signal=KILL", false},
+	{[]string{"--stop-signal=17", "echo"}, "", "--stop-signal=CHLD", false},
+	{[]string{"--wait-gone=", "echo"}, "", "--wait-gone=: ", false},
+	{[]string{"--on-stop=", "echo"}, "", "--on-stop=: ", false},
+	{[]string{"--alive-file=/no/such/folder/file", "echo"}, "", "--alive-file=/no/such/folder/file: cannot make it", true},
+	{[]string{"--termination-log=/no/such/folder/file", "echo"}, "", "--termination-log=/no/such/folder/file: ", true},
+	{[]string{"--termination-log=/", "echo"}, "", "--termination-log=/: ", true},
+	{[]string{"--stop-schedule=TERM/20/KILL", "--grace-period=15", "echo"}, "", "a grace period of 21s", false},
+	{[]string{"--stop-schedule=TERM/forever/KILL", "echo"}, "", "without a wait", false},
+	{[]string{"--stop-schedule=TERM/forever/5/forever/KILL", "echo"}, "", "forever twice", false},
+	{[]string{"--kill-after=30", "--grace-period=20", "echo"}, "", "a grace period of 31s", false},
+	{[]string{"--kill-after=9", "--grace-period=10", "--wait-gone=/x", "echo"}, "", "no time to hold", false},
+	{[]string{"--on-stop=true", "--stop-schedule=30", "echo"}, "", "no time to hold", false},
+}
+
 // TestRefused: what is wrong is said on one line, nothing is started, and the
 // exit code is 125.
 func TestRefused(t *testing.T) {
-	for _, c := range []struct {
-		args []string
-		env  string
-		says string
-	}{
-		{nil, "", "no command"},
-		{[]string{"--"}, "", "no command"},
-		{[]string{"-d", "5"}, "", "no command"},
-		{[]string{"presets", "--all"}, "", "lameduck presets"},
-		{[]string{"presets", "haproxxy"}, "", "did you mean haproxy?"},
-		{[]string{"presets", "a", "b"}, "", "lameduck presets"},
-		{[]string{"hold", "server"}, "", "lameduck -- hold"},
-		{[]string{"watch", "/x"}, "", "lameduck -- watch"},
-		{[]string{"watch", "--json=x"}, "", "--json"},
-		{[]string{"hold", "--rewrite=TERM:USR1"}, "", "lameduck hold --help"},
-
-		{[]string{"--quiet-for=2", "echo"}, "", "--quiet-for=2 has no effect"},
-		{[]string{"--delay=2", "--max-silence=2", "echo"}, "", "--max-silence"},
-		{[]string{"--ignore-probes", "--until=elapsed", "echo"}, "", "--ignore-probes=true has no effect"},
-		{[]string{"--count-port=80", "echo"}, "", "--count-port=80 has no effect"},
-		{[]string{"--ignore-port=80", "echo"}, "", "--ignore-port=80 has no effect"},
-		{[]string{"--ignore-peer=::1", "echo"}, "", "--ignore-peer=::1 has no effect"},
-		{[]string{"--max-delay=2", "echo"}, "", "--max-delay=2 has no effect"},
-		{[]string{"--until=quiet", "--max-delay=25", "--grace-period=30", "echo"}, "", "does not fit"},
-		{[]string{"--until=quiet", "--delay=9", "--max-delay=8", "echo"}, "", "above --max-delay"},
-		{[]string{"--preset=", "echo"}, "", "--preset=: "},
-		{[]string{"--dely=5", "echo"}, "", "--delay"},
-		{[]string{"--Delay=5", "echo"}, "", "--delay"},
-		{[]string{"-x", "echo"}, "", "-x"},
-		{[]string{"--no-help", "echo"}, "", "--no-help"},
-		{[]string{"--command=echo"}, "", "--command"},
-		{[]string{"--version", "--no-such-flag"}, "", "--no-such-flag"},
-
-		{[]string{"-d"}, "", "--delay"},
-		{[]string{"--delay"}, "", "--delay"},
-		{[]string{"--delay", "--", "echo"}, "", "--delay"},
-		{[]string{"-d", "-5", "echo"}, "", "--delay"},
-		{[]string{"-dx", "echo"}, "", "--delay=x"},
-		{[]string{"-d", "5\n6", "echo"}, "", "--delay=5 6"},
-
-		{[]string{"--delay=", "echo"}, "", "--delay=: "},
-		{[]string{"-d", "", "echo"}, "", "--delay=: "},
-		{[]string{"--delay=", "echo"}, "LAMEDUCK_DELAY=5", "--delay=: "},
-		{[]string{"--grace-period=", "-d", "1", "echo"}, "", "--grace-period=: "},
-		{[]string{"--rewrite=", "echo"}, "", "--rewrite=: "},
-		{[]string{"--stop-signal=", "echo"}, "", "--stop-signal=: "},
-		{[]string{"--exit-code=", "echo"}, "", "--exit-code=: "},
-		{[]string{"--log-level=", "echo"}, "", "--log-level=: "},
-
-		{[]string{"echo"}, "LAMEDUCK_DELAY=x", "LAMEDUCK_DELAY=x"},
-		{[]string{"--delay=5", "--grace-period=5", "echo"}, "", "--grace-period=5s"},
-		{[]string{"echo"}, "LAMEDUCK_DELAY=5 LAMEDUCK_GRACE_PERIOD=5", "does not fit"},
-		{[]string{"--delay=9223372036", "--grace-period=10", "echo"}, "", "8760h"},
-		{[]string{"--grace-period=10", "echo"}, "", "--delay"},
-		{[]string{"--grace-period=10", "--delay=0", "echo"}, "", "--delay"},
-		{[]string{"--grace-period=10", "echo"}, "LAMEDUCK_DELAY=0", "--delay"},
-		{[]string{"-r", "HUP:0,HUP:INT", "echo"}, "", "--rewrite=HUP:INT"},
-		{[]string{"-r", "HUP:0", "-r", "1:2", "echo"}, "", "two rewrites of HUP"},
-		{[]string{"-e", "1,1:2", "echo"}, "", "--exit-code=1:2"},
-		{[]string{"--stop-signal=KILL", "echo"}, "", "--stop-signal=KILL"},
-		{[]string{"--stop-signal=17", "echo"}, "", "--stop-signal=CHLD"},
-		{[]string{"--wait-gone=", "echo"}, "", "--wait-gone=: "},
-		{[]string{"--on-stop=", "echo"}, "", "--on-stop=: "},
-		{[]string{"--alive-file=/no/such/folder/file", "echo"}, "", "--alive-file=/no/such/folder/file: cannot make it"},
-		{[]string{"--termination-log=/no/such/folder/file", "echo"}, "", "--termination-log=/no/such/folder/file: "},
-		{[]string{"--termination-log=/", "echo"}, "", "--termination-log=/: "},
-		{[]string{"--stop-schedule=TERM/20/KILL", "--grace-period=15", "echo"}, "", "a grace period of 21s"},
-		{[]string{"--stop-schedule=TERM/forever/KILL", "echo"}, "", "without a wait"},
-		{[]string{"--kill-after=30", "--grace-period=20", "echo"}, "", "a grace period of 31s"},
-		{[]string{"--kill-after=9", "--grace-period=10", "--wait-gone=/x", "echo"}, "", "no time to hold"},
-		{[]string{"--on-stop=true", "--stop-schedule=30", "echo"}, "", "no time to hold"},
-	} {
+	for _, c := range refused {
 		got := run(t, strings.Fields(c.env), c.args...)
 		if got.code != exitFailed || got.out != "" {
 			t.Errorf("%q %s: left with %d, %q on standard output", c.args, c.env, got.code, got.out)

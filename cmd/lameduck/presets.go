@@ -34,10 +34,10 @@ func presets(args []string) int {
 }
 
 const autoText = `auto
-  takes the preset of the program that runs when a stop signal comes, so that an
-  entrypoint script may execute it in its own time; it goes by the executable and
-  the command line, and sees through python, ruby and java. A shell is none: it
-  may yet execute one.
+  takes the preset of the program that runs when a stop signal comes, or by the
+  end of the hold, so that an entrypoint script may execute it in its own time;
+  it goes by the executable and the command line, and sees through python, ruby
+  and java. A shell is none: it may yet execute one.
 `
 
 // presetNames are all names there are, aliases among them.
@@ -70,7 +70,10 @@ func sends(p shim.Preset) string {
 func explainPreset(p shim.Preset) string {
 	var b strings.Builder
 	row := func(title, format string, args ...any) {
-		fmt.Fprintf(&b, "  %-9s "+format+"\n", append([]any{title}, args...)...)
+		for _, line := range wrap(fmt.Sprintf(format, args...), 80-len("  source    ")) {
+			fmt.Fprintf(&b, "  %-9s %s\n", title, line)
+			title = ""
+		}
 	}
 	fmt.Fprintln(&b, strings.Join(append([]string{p.Name}, p.Aliases...), ", "))
 	on := []string{"TERM"}
@@ -91,4 +94,16 @@ func explainPreset(p shim.Preset) string {
 	}
 	row("source", "%s (%s)", p.Source, proven)
 	return b.String()
+}
+
+// wrap parts text into lines of so many columns, between words.
+func wrap(text string, columns int) (lines []string) {
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && len(line)+1+len(word) > columns {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimLeft(line+" "+word, " ")
+	}
+	return append(lines, line)
 }

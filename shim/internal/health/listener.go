@@ -31,7 +31,7 @@ const (
 )
 
 // Listener answers health checks. Open, Stop and Close belong to one goroutine,
-// Serve runs on another; Outgoing may be called from any.
+// Serve runs on another; Outgoing and Opens may be called from any.
 type Listener struct {
 	targets []netip.AddrPort // to be tried in this order
 	limits  limits
@@ -43,6 +43,7 @@ type Listener struct {
 	state atomic.Uint32
 	done  chan struct{}
 	made  ledger
+	opens atomic.Uint64
 
 	// What is below belongs to Serve.
 	fd     int // -1 when closed
@@ -116,6 +117,11 @@ func (l *Listener) Close() {
 func (l *Listener) Outgoing(dst []Passed, since time.Time) []Passed {
 	return l.made.since(dst, since)
 }
+
+// Opens is how many connections there were that the kernel counts as passive opens:
+// those that were accepted here, and those that the target has accepted. The kernel
+// counts each a moment before.
+func (l *Listener) Opens() uint64 { return l.opens.Load() }
 
 // poke ends the wait in Serve.
 func (l *Listener) poke() { unix.Write(l.wake, []byte{0: 1, 7: 0}) }

@@ -37,6 +37,7 @@ func (l *Listener) dial(s *slot, to netip.AddrPort) (err error) {
 func (l *Listener) connected(s *slot) {
 	failed, err := unix.GetsockoptInt(s.target, unix.SOL_SOCKET, unix.SO_ERROR)
 	if err == nil && failed == 0 {
+		l.opens.Add(1)
 		s.phase = passing // the time to begin goes on
 		return
 	}

@@ -150,10 +150,12 @@ func (l *Listener) accept() {
 		client, _, err := unix.Accept4(l.fd, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
 		switch {
 		case err == nil:
+			l.opens.Add(1)
 			l.admit(client)
 		case err == unix.EAGAIN:
 			return
 		case gone(err):
+			l.opens.Add(1)
 		case i > 0 && scarce(err):
 			return
 		case !scarce(err) || !l.evict(nil):

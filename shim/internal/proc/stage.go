@@ -101,7 +101,7 @@ func Stage(args []string) {
 	var failed *StartError
 	sig.Unblocked(func() {
 		inherit(unhex(args[3]), unhex(args[4]))
-		failed = execvp(args[5:], env, func(path string, argv []string) error { return syscall.Exec(path, argv, env) })
+		failed = execvp("", args[5:], env, func(path string, argv []string) error { return syscall.Exec(path, argv, env) })
 	})
 	errno, _ := failed.Err.(syscall.Errno)
 	told := []byte{byte(errno), 0}

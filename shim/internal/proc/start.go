@@ -3,6 +3,7 @@ package proc
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -71,7 +72,7 @@ func (c *Command) Start() (pid int, err error) {
 		}
 	}
 	env := Restore(c.Env)
-	failed := execvp(c.Argv, env, func(path string, argv []string) (err error) {
+	failed := execvp(c.Dir, c.Argv, env, func(path string, argv []string) (err error) {
 		pid, err = c.forkExec(path, argv, env)
 		return err
 	})
@@ -106,12 +107,15 @@ func (c *Command) forkExec(path string, argv, env []string) (pid int, err error)
 	return pid, err
 }
 
-// execvp tries exec on one path after the other, as execvp(3) does, and returns
-// when one succeeds or why none did. A file that the kernel does not take for
+// execvp tries exec on one path after the other, as execvp(3) does in dir, and
+// returns when one succeeds or why none did. A file that the kernel does not take for
 // a program is a script for the shell.
-func execvp(argv, env []string, exec func(path string, argv []string) error) *StartError {
+func execvp(dir string, argv, env []string, exec func(path string, argv []string) error) *StartError {
 	failed := &StartError{Command: argv[0], Err: syscall.ENOENT}
 	for _, path := range candidates(argv[0], env) {
+		if dir != "" && !strings.HasPrefix(path, "/") {
+			path = dir + "/" + path
+		}
 		if unix.Access(path, unix.F_OK) == unix.ENOENT {
 			continue // spares a fork for every folder of PATH
 		}

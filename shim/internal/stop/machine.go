@@ -90,10 +90,15 @@ func (m *Machine) Deadline() (at time.Time, ok bool) {
 	return at, !at.IsZero()
 }
 
-// Adopt takes the preset for a server that was found out late.
+// Adopt takes the preset for a server that was found out late, in a hold even:
+// nothing was sent yet.
 func (m *Machine) Adopt(p Preset) {
 	m.cfg.Preset = p
 	m.cfg.Stops |= p.Stops
+	if s := m.record.Trigger; m.state == Holding && s != 0 {
+		to, _ := m.cfg.Rewrites.Of(s)
+		m.record.Steps = m.cfg.steps(s, to)
+	}
 }
 
 // Handle is told what happened at now, and answers what is to be done, in order.
@@ -106,7 +111,7 @@ func (m *Machine) Handle(now time.Time, e Event) []Action {
 		return m.started()
 	case Arrived:
 		acts := m.arrived(now, e.Signal)
-		if m.cfg.StopToo && terminalStops.Has(e.Signal) {
+		if m.cfg.StopToo && m.state != Gone && terminalStops.Has(e.Signal) {
 			acts = append(acts, Action{Verb: StopSelf, Signal: sig.STOP})
 		}
 		return acts
@@ -235,7 +240,7 @@ func (m *Machine) halted(e Event) []Action {
 func (m *Machine) tick(now time.Time) (acts []Action) {
 	due := func(at time.Time) bool { return !at.IsZero() && !now.Before(at) }
 	if due(m.hookEnds) {
-		m.hookEnds = time.Time{}
+		m.hooked, m.hookEnds = false, time.Time{}
 		acts = append(acts, Action{Verb: KillHook})
 	}
 	if m.state == Holding && due(m.holdEnds) {
@@ -245,6 +250,7 @@ func (m *Machine) tick(now time.Time) (acts []Action) {
 		acts = append(acts, m.proceed(now)...)
 	}
 	if due(m.killAt) {
+		m.stepAt = time.Time{} // what is killed need not be told more
 		acts = append(acts, m.send(now, sig.KILL)...)
 	}
 	if m.state == Lingering && due(m.lingerEnds) {

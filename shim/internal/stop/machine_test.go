@@ -3,7 +3,6 @@ package stop
 import (
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -145,46 +144,6 @@ func transitions() (list []string) {
 		}
 	}
 	return list
-}
-
-// TestAnyOrder plays random events and holds what must be true of all orders:
-// nothing happens before the start or after the end, a spurious tick changes
-// nothing, and each step of the schedule is sent once at most.
-func TestAnyOrder(t *testing.T) {
-	for seed := range uint64(20000) {
-		rnd := rand.New(rand.NewPCG(seed, 1))
-		cfg := holding()
-		if seed%2 == 0 {
-			cfg.Gate = adaptive
-		}
-		m, now := New(cfg), epoch
-		sends, exits := 0, 0
-		for range 20 {
-			now = now.Add(time.Duration(rnd.IntN(3000)) * time.Millisecond)
-			before := m.State()
-			acts := m.Handle(now, happenings[rnd.IntN(len(happenings))].event)
-			for _, a := range acts {
-				switch {
-				case exits > 0:
-					t.Fatalf("seed %d: %v after exit", seed, a)
-				case before == Starting && m.State() == Starting:
-					t.Fatalf("seed %d: %v before the start", seed, a)
-				case a.Verb == Send:
-					sends++
-				case a.Verb == Exit:
-					exits++
-				}
-			}
-			if at, ok := m.Deadline(); ok && at.After(now) {
-				if acts := m.Handle(now, Event{Kind: Tick}); acts != nil {
-					t.Fatalf("seed %d: an early tick does %v", seed, acts)
-				}
-			}
-		}
-		if sends > 2 || exits > 1 {
-			t.Fatalf("seed %d: %d sends, %d exits", seed, sends, exits)
-		}
-	}
 }
 
 // TestCeilingOfHold: however often others arrive, the hold ends at its deadline.

@@ -80,10 +80,25 @@ func (s Schedule) each(visit func(step Step, at time.Duration)) {
 	}
 }
 
-// Endless reports whether the schedule repeats something without a wait.
+// Lead is the time that passes before the first signal.
+func (s Schedule) Lead() (lead time.Duration) {
+	for _, step := range s {
+		if step.sends() {
+			return lead
+		}
+		lead += step.Wait
+	}
+	return lead
+}
+
+// Endless reports whether the schedule repeats something without a wait. What
+// follows the last forever is what is repeated.
 func (s Schedule) Endless() bool {
-	from := slices.IndexFunc(s, func(step Step) bool { return step.Forever })
-	return from >= 0 && !slices.ContainsFunc(s[from:], func(step Step) bool { return step.Wait > 0 })
+	endless := false
+	for _, step := range s {
+		endless = (endless || step.Forever) && (step.Forever || step.Wait == 0)
+	}
+	return endless
 }
 
 // with is the schedule with the stop signal put in.
@@ -140,8 +155,8 @@ func (c *Config) steps(s, to sig.Signal) Schedule {
 	return c.Preset.Steps
 }
 
-// Steps is what would be done after a hold that TERM begins.
-func (c *Config) Steps() Schedule {
-	to, _ := c.Rewrites.Of(sig.TERM)
-	return c.steps(sig.TERM, to)
+// Steps is what would be done after a hold that s begins.
+func (c *Config) Steps(s sig.Signal) Schedule {
+	to, _ := c.Rewrites.Of(s)
+	return c.steps(s, to)
 }

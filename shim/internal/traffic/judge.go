@@ -31,7 +31,7 @@ type Judge struct {
 	cfg   Config
 	start time.Time // silence counts from here
 	looks uint32
-	first uint32 // the look that finds what was there before
+	first uint32    // the look that finds what was there before
 	now   time.Time // of this look
 	look  tally     // what it has found so far
 	conns table

@@ -1,0 +1,113 @@
+package stop
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+)
+
+// scheduled reads a schedule; "stop" stands for the stop signal.
+func scheduled(t *testing.T, text string) (list Schedule) {
+	t.Helper()
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '/' }) {
+		wait, late := time.ParseDuration(word)
+		s, bad := sig.Parse(word)
+		switch {
+		case word == "forever":
+			list = append(list, Step{Forever: true})
+		case word == "stop":
+			list = append(list, Step{Stop: true})
+		case late == nil:
+			list = append(list, Step{Wait: wait})
+		case bad == nil:
+			list = append(list, Step{Signal: s})
+		default:
+			t.Fatalf("%q is no step", word)
+		}
+	}
+	return list
+}
+
+// TestScheduleTimes: what of a schedule has to fit into a grace period. What is
+// repeated for ever is not counted.
+func TestScheduleTimes(t *testing.T) {
+	const s, never = time.Second, -1
+	for text, want := range map[string]struct {
+		lead, last, kill time.Duration
+		endless          bool
+	}{
+		"":                                {0, 0, never, false},
+		"TERM":                            {0, 0, never, false},
+		"TERM/30s":                        {0, 0, never, false},
+		"TERM/30s/KILL":                   {0, 30 * s, 30 * s, false},
+		"stop/30s/KILL/30s":               {0, 30 * s, 30 * s, false},
+		"USR1/30s/TERM/5s/KILL":           {0, 35 * s, 35 * s, false},
+		"USR1/30s/TERM":                   {0, 30 * s, never, false},
+		"TERM/5s/KILL/5s/QUIT":            {0, 10 * s, 5 * s, false},
+		"TERM/1s/KILL/1s/KILL":            {0, 2 * s, s, false},
+		"KILL":                            {0, 0, 0, false},
+		"5s/TERM":                         {5 * s, 0, never, false},
+		"5s/1s/TERM/2s/KILL":              {6 * s, 2 * s, 2 * s, false},
+		"5s/stop":                         {5 * s, 0, never, false},
+		"TERM/0s/KILL":                    {0, 0, 0, false},
+		"TERM/10s/forever/KILL/1s":        {0, 0, never, false},
+		"TERM/10s/QUIT/forever/TERM/1s":   {0, 10 * s, never, false},
+		"forever/TERM/5s":                 {0, 0, never, false},
+		"TERM/forever":                    {0, 0, never, true},
+		"TERM/forever/KILL":               {0, 0, never, true},
+		"TERM/forever/KILL/0s":            {0, 0, never, true},
+		"TERM/5s/forever/KILL":            {0, 0, never, true},
+		"TERM/forever/5s/forever/KILL":    {0, 0, never, true},
+		"TERM/forever/5s/forever/KILL/1s": {0, 0, never, false},
+	} {
+		list := scheduled(t, text)
+		kill, named := list.Kill()
+		if !named {
+			kill = never
+		}
+		if got := list.Lead(); got != want.lead {
+			t.Errorf("%s: leads with %v, want %v", text, got, want.lead)
+		}
+		if got := list.Last(); got != want.last || kill != want.kill {
+			t.Errorf("%s: %v to the last, %v to KILL; want %v, %v", text, got, kill, want.last, want.kill)
+		}
+		if got := list.Endless(); got != want.endless {
+			t.Errorf("%s: endless: %v", text, got)
+		}
+	}
+}
+
+// TestSteps: what is sent is the first that applies: the schedule, the rewrite of
+// what came, the preset, what came.
+func TestSteps(t *testing.T) {
+	for _, c := range []struct{ schedule, preset, trigger, to, want string }{
+		{"", "", "TERM", "TERM", "TERM"},
+		{"", "", "TERM", "USR1", "USR1"},
+		{"", "", "QUIT", "QUIT", "QUIT"},
+		{"", "QUIT", "TERM", "TERM", "QUIT"},
+		{"", "QUIT", "QUIT", "QUIT", "QUIT"},
+		{"", "QUIT", "TERM", "USR1", "USR1"},
+		{"", "TERM/2s/INT", "TERM", "TERM", "TERM/2s/INT"},
+		{"", "TERM/2s/INT", "INT", "INT", "TERM/2s/INT"},
+		{"", "TERM/2s/INT", "TERM", "USR1", "USR1/2s/INT"},
+		{"", "TERM/2s/INT", "TERM", "INT", "INT/2s"}, // nothing is sent twice
+		{"", "TERM/2s/INT", "HUP", "TERM", "TERM/2s/INT"},
+		{"", "USR2/2s/INT", "TERM", "INT", "INT/2s"},
+		{"USR1/5s/KILL", "QUIT", "TERM", "TERM", "USR1/5s/KILL"},
+		{"USR1/5s/KILL", "QUIT", "TERM", "HUP", "USR1/5s/KILL"},
+		{"stop/5s/KILL", "", "TERM", "TERM", "TERM/5s/KILL"},
+		{"stop/5s/KILL", "", "QUIT", "QUIT", "QUIT/5s/KILL"},
+		{"stop/5s/KILL", "", "TERM", "USR1", "USR1/5s/KILL"},
+		{"stop/5s/KILL", "QUIT", "TERM", "TERM", "QUIT/5s/KILL"},
+		{"stop/5s/stop", "", "TERM", "TERM", "TERM/5s/TERM"}, // it says so
+	} {
+		cfg := Config{Schedule: scheduled(t, c.schedule), Preset: Preset{Steps: scheduled(t, c.preset)}}
+		s, _ := sig.Parse(c.trigger)
+		to, _ := sig.Parse(c.to)
+		if got := cfg.steps(s, to).String(); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}
