@@ -21,7 +21,8 @@ LDFLAGS := -s -w -X main.version=$(VERSION) \
 	$(ENTRY)
 
 # These run once or never; inlining them would cost 200 kB.
-COLD    := github.com/alecthomas/kong encoding/json fmt go/... internal/poll net/url os/... reflect regexp/... time
+COLD    := github.com/alecthomas/kong encoding/json fmt go/... internal/poll internal/reflectlite internal/sync \
+	net/url os/... reflect regexp/... strconv strings syscall time
 
 export CGO_ENABLED ?= 0
 

@@ -41,7 +41,7 @@ func (d *drain) lasted() []string {
 	}
 	switch {
 	case len(d.waits) > 0:
-		return []string{d.waits[0] + " was there to the end"}
+		return []string{fmt.Sprintf("%.200s was there to the end", d.waits[0])}
 	case d.recent(lastNew):
 		return []string{"new connections to the end" + latest}
 	case until == stop.Settled:

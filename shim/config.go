@@ -252,8 +252,12 @@ func (c *Config) Holds() bool {
 
 // threads is how many are needed beside the usual ones.
 func (c *Config) threads() int {
+	n := 0
 	if c.Health != nil {
-		return 1
+		n++
 	}
-	return 0
+	if c.TerminationLog != NoTerminationLog && (c.Holds() || c.Schedule != nil || c.KillAfter > 0 || c.Preset != "") {
+		n++ // to write it
+	}
+	return n
 }

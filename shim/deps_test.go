@@ -40,7 +40,7 @@ var walls = map[string][]string{
 // library.
 var pure = map[string][]string{
 	"shim/internal/stop":    {"fmt", "slices", "strings", "time"},
-	"shim/internal/traffic": {"cmp", "encoding/binary", "hash/fnv", "net/netip", "slices", "time"},
+	"shim/internal/traffic": {"cmp", "encoding/binary", "hash/fnv", "net/netip", "slices", "sort", "time"},
 }
 
 // TestWalls: a room imports what it may, and nothing else.

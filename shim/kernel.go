@@ -52,7 +52,7 @@ type kernel struct {
 
 // system is the real one.
 func system(cfg *Config) kernel {
-	out, log := speaker(2, cfg.JSON), newTermlog(cfg.TerminationLog)
+	out, notes := speaker(2, cfg.JSON), &noter{log: newTermlog(cfg.TerminationLog)}
 	parent := os.Getppid()
 	var command proc.Command
 	var watching *watcher
@@ -115,7 +115,10 @@ func system(cfg *Config) kernel {
 		program: proc.Program,
 		isShell: proc.IsShell,
 		line:    out.Line,
-		note:    log.write,
-		flush:   out.Flush,
+		note:    notes.note,
+		flush: func() {
+			notes.flush()
+			out.Flush()
+		},
 	}
 }

@@ -158,8 +158,13 @@ func (o *observer) look(now time.Time, j *traffic.Judge) bool {
 		j.Anew()
 		err = o.see(now, j)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		o.lose(err)
+	case o.name == blind && o.conn != nil:
+		o.name, o.trouble = "sock_diag", ""
+	case o.name == blind:
+		o.name, o.trouble = "/proc/net", ""
 	}
 	return err == nil
 }

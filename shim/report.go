@@ -87,6 +87,9 @@ func (d *drain) overtime() string {
 		busy = fmt.Sprintf(", %d in flight", d.traffic.InFlight+d.traffic.GivenUp)
 	}
 	at := d.after(d.now)
+	if !d.ExitedAt.IsZero() {
+		return d.hinted([]string{d.held(), d.sent(), fmt.Sprintf("%s at +%s", d.exit(), seconds(d.after(d.ExitedAt))), fmt.Sprintf("what it has left still runs at +%s of the %s", seconds(at), d.grace())})
+	}
 	if d.plan.hook {
 		return d.hinted([]string{d.held(), fmt.Sprintf("%s of the %s left", seconds(d.plan.stop.Grace-at), d.grace()) + busy})
 	}

@@ -147,7 +147,7 @@ type viewer struct {
 func (v *viewer) look(now time.Time) {
 	if now.Sub(v.found) >= findEvery {
 		v.close()
-		v.observer = observer{everyone: true}
+		v.observer = observer{everyone: true, partial: v.plan.partial()}
 		v.open(v.plan.ports)
 		v.found = now
 	}
@@ -172,7 +172,7 @@ func (v *viewer) view(now time.Time) View {
 	r, verdict := v.judge.Report(), v.judge.Verdict()
 	view := View{
 		Schema: schema, Time: now, Observer: known(v.name), Scope: scopes[v.scope.Method], Trouble: v.trouble,
-		Ports: append([]uint16{}, v.scope.Ports...), UDP: append([]uint16{}, v.scope.UDP...), Unix: append([]string{}, v.scope.Unix...),
+		Ports: atMost(v.scope.Ports), UDP: atMost(v.scope.UDP), Unix: atMost(v.scope.Unix),
 		Open: r.Open, InFlight: r.InFlight, New: r.Accepted - v.shown, Accepted: r.Accepted,
 		LastNew: v.ago(now, r.LastNew), LastByte: v.ago(now, r.LastByte),
 		Settled: verdict.Settled, Quiet: verdict.Quiet, Drained: verdict.Drained,
@@ -202,3 +202,10 @@ func (v *viewer) ago(now, at time.Time) *int64 {
 
 // Sparkline draws numbers as bars, the highest full.
 func Sparkline(numbers []int) string { return sparkline(numbers) }
+
+// shown is how many ports and paths a view has, so that it goes into a pipe at once:
+// POLLOUT promises no more than a page.
+const shown = 20
+
+// atMost is the first ones of a list, and never nil.
+func atMost[T any](list []T) []T { return append([]T{}, list[:min(len(list), shown)]...) }

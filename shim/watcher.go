@@ -30,14 +30,14 @@ type sight struct {
 // takes as long as there are connections. It only carries what it sees.
 type watcher struct {
 	observer
-	plan       *plan
-	start      time.Time
-	out        chan sight  // the newest alone
-	eased      atomic.Bool // the hold has ended
-	judge      *traffic.Judge
-	now        sight
-	told       string    // the trouble that was told of
-	desertedAt time.Time // since when nothing is left; zero: there is
+	plan      *plan
+	start     time.Time
+	out       chan sight  // the newest alone
+	eased     atomic.Bool // the hold has ended
+	judge     *traffic.Judge
+	now       sight
+	told      string    // the trouble that was told of
+	peopledAt time.Time // when there was a listener last, or a connection; zero: never
 }
 
 // lead is how long before the hold's end its last look begins, at least; and safe
@@ -63,12 +63,15 @@ func watchTraffic(p *plan, start time.Time, out chan sight) *watcher {
 
 func newWatcher(p *plan, start time.Time) *watcher {
 	return &watcher{
-		observer: observer{
-			everyone: p.hook || p.pid1, health: p.health,
-			partial: p.health != nil || p.traffic.IgnoreProbes || len(p.traffic.IgnorePorts)+len(p.traffic.IgnorePeers) > 0,
-		},
-		plan: p, start: start, judge: traffic.New(p.traffic, start),
+		observer: observer{everyone: p.hook || p.pid1, health: p.health, partial: p.partial()},
+		plan:     p, start: start, judge: traffic.New(p.traffic, start),
 	}
+}
+
+// partial reports whether not all connections count, whoever they come from.
+func (p *plan) partial() bool {
+	t := &p.traffic
+	return p.health != nil || t.IgnoreProbes || len(t.IgnorePorts)+len(t.IgnorePeers) > 0
 }
 
 func (w *watcher) ease() { w.eased.Store(true) }
@@ -164,7 +167,7 @@ func (w *watcher) look(now time.Time) stop.Look {
 	}
 	v, until := w.judge.Verdict(), w.plan.stop.Gate.Until
 	switch {
-	case w.plan.hook && w.deserted(now):
+	case w.plan.hook && w.deserted(now, v):
 		return stop.Deserted
 	case v.Stuck:
 		return stop.Hung
@@ -188,19 +191,11 @@ func (w *watcher) portless() stop.Look {
 	return stop.Calm
 }
 
-// reload is how long a server may be without a listener and mean to go on.
-const reload = time.Second
-
 // deserted reports whether the server that there was is gone, which a hook is not
-// told of.
-func (w *watcher) deserted(now time.Time) bool {
-	r := w.judge.Report()
-	switch {
-	case r.Listeners > 0 || r.Open > 0 || r.InFlight > 0:
-		w.desertedAt = time.Time{}
-		return false
-	case w.desertedAt.IsZero():
-		w.desertedAt = now
+// told of. One that is started anew has the time of silence for it.
+func (w *watcher) deserted(now time.Time, v traffic.Verdict) bool {
+	if !v.Deserted {
+		w.peopledAt = now
 	}
-	return now.Sub(w.desertedAt) >= reload
+	return !w.peopledAt.IsZero() && now.Sub(w.peopledAt) >= w.plan.traffic.QuietFor
 }

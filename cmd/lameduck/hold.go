@@ -59,6 +59,10 @@ func hold(args, env []string) int {
 		shim.Decline(cfg, "PID 1 is a lameduck that holds by itself; nothing to do")
 		return 0
 	}
+	if !cfg.Holds() {
+		shim.Decline(cfg, "nothing to hold for: give --delay, or --until")
+		return 0
+	}
 	if err := shim.Hold(cfg); err != nil {
 		return failIn(cfg.JSON, err)
 	}

@@ -3,7 +3,7 @@ package traffic
 import (
 	"cmp"
 	"net/netip"
-	"slices"
+	"sort"
 	"time"
 )
 
@@ -80,8 +80,9 @@ func (j *Judge) patterns() (list []Pattern) {
 			list = append(list, Pattern{s.peer, s.port, s.received, b.period})
 		}
 	}
-	slices.SortFunc(list, func(a, b Pattern) int {
-		return cmp.Or(cmp.Compare(a.Period, b.Period), a.Peer.Compare(b.Peer), cmp.Compare(a.Received, b.Received))
+	sort.Slice(list, func(i, k int) bool {
+		a, b := &list[i], &list[k]
+		return cmp.Or(cmp.Compare(a.Period, b.Period), a.Peer.Compare(b.Peer), cmp.Compare(a.Received, b.Received)) < 0
 	})
 	return list
 }

@@ -271,6 +271,7 @@ func (j *Judge) note(c *conn) {
 type Verdict struct {
 	Settled, Quiet, Drained bool
 	Stuck                   bool // connections wait to be accepted, and nothing moves
+	Deserted                bool // there is neither a listener nor a connection
 }
 
 // Verdict is the judgement at the last look. Where the observer is lost, nothing
@@ -283,6 +284,7 @@ func (j *Judge) Verdict() (v Verdict) {
 	v.Settled = j.silentSince(a.opened)
 	v.Quiet = v.Settled && j.silentSince(a.moved) && t.inFlight == 0
 	v.Drained = v.Quiet && t.open == 0 && !t.unsent
+	v.Deserted = t.listeners == 0 && t.open == 0 && t.inFlight == 0
 	v.Stuck = t.queued > 0 && t.inFlight == 0 && j.now.Sub(later(j.stuck, t.moved)) >= max(hung, j.cfg.QuietFor)
 	return v
 }

@@ -3,7 +3,7 @@ package traffic
 import (
 	"cmp"
 	"net/netip"
-	"slices"
+	"sort"
 )
 
 // Peer is who has connections open.
@@ -24,8 +24,8 @@ func (j *Judge) Peers(most int) (list []Peer) {
 	for addr, n := range open {
 		list = append(list, Peer{addr, n})
 	}
-	slices.SortFunc(list, func(a, b Peer) int {
-		return cmp.Or(cmp.Compare(b.Open, a.Open), a.Addr.Compare(b.Addr))
+	sort.Slice(list, func(i, k int) bool {
+		return cmp.Or(cmp.Compare(list[k].Open, list[i].Open), list[i].Addr.Compare(list[k].Addr)) < 0
 	})
 	return list[:min(most, len(list))]
 }
