@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// trial is one rollout: each replica is replaced by a new one, one by one, and
+// each stop meets another lag.
+type trial struct {
+	Contender  string  `json:"contender"`
+	Server     string  `json:"server"`
+	Repetition int     `json:"repetition"`
+	Stops      []*stop `json:"stops"`
+	Discarded  int     `json:"discarded"` // runs in which the machine stood still
+	LateMS     float64 `json:"late_ms"`   // how much it did in this one
+	RolloutS   float64 `json:"rollout_s"` // starts and stops of all replicas
+	Requests   int     `json:"requests"`
+
+	contender *contender
+	server    *server
+	lags      []drawn
+	seed      uint64
+}
+
+// warm is for what is not to be measured: pools that fill, the first look.
+const warm = 500 * time.Millisecond
+
+// run plays the trial once.
+func (t *trial) run(ctx context.Context, o *options, r *room) error {
+	t.Stops = nil
+	b, err := r.balance(ctx, t.server, 2*len(t.lags))
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	a := &arena{trial: t, o: o, room: r, balancer: b}
+	defer a.close()
+	for range t.lags {
+		if _, err := a.grow(ctx); err != nil {
+			return err
+		}
+	}
+	l := &load{addr: b.addr(), server: t.server, scale: o.scale, rate: o.rate, seed: t.seed}
+	loaded, unload := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		l.run(loaded)
+		close(done)
+	}()
+	err = a.rollout(ctx)
+	unload()
+	<-done
+	t.tally(l)
+	return err
+}
+
+// stalled says whether the machine stood still for so long that a hold may have
+// taken it for silence, which it then was.
+func (t *trial) stalled(by scale) bool {
+	return t.LateMS > float64(by.of(time.Second).Milliseconds())*0.4
+}
+
+// tally gives each result to the stop in whose time it fell.
+func (t *trial) tally(l *load) {
+	t.LateMS = ms(l.late)
+	t.Requests = 0
+	for _, r := range l.results {
+		if r.kind != lost {
+			t.Requests++
+		}
+		for i, s := range t.Stops {
+			if !r.at.Before(s.began) && (i == len(t.Stops)-1 || r.at.Before(t.Stops[i+1].began)) {
+				s.count(r)
+			}
+		}
+	}
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// arena is what a trial plays in.
+type arena struct {
+	*trial
+	o        *options
+	room     *room
+	balancer balancer
+	replicas []*replica // the next to go first
+	all      []*replica
+}
+
+// grow adds a replica, once it accepts.
+func (a *arena) grow(ctx context.Context) (*replica, error) {
+	p, err := a.room.start(ctx, len(a.all)+1, func(dir string) ([]string, error) {
+		words, err := a.server.command(a.room, dir)
+		return a.contender.command(a.o, a.server, words), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.all, a.replicas = append(a.all, p), append(a.replicas, p)
+	return p, a.balancer.add(p)
+}
+
+// rollout replaces one replica after the other.
+func (a *arena) rollout(ctx context.Context) error {
+	for _, lag := range a.lags {
+		if err := pauseFor(ctx, a.o.scale.of(warm)); err != nil {
+			return err
+		}
+		began := time.Now()
+		if _, err := a.grow(ctx); err != nil {
+			return err
+		}
+		ready := time.Since(began)
+		old := a.replicas[0]
+		a.replicas = a.replicas[1:]
+		s, err := a.stop(ctx, old, lag)
+		if err != nil {
+			return fmt.Errorf("%s, %s: %w", a.Contender, a.Server, err)
+		}
+		a.Stops = append(a.Stops, s)
+		a.RolloutS += (ready.Seconds()) + s.StopMS/1000
+	}
+	// What is still on its way was on its way at the last stop.
+	return pauseFor(ctx, a.o.scale.of(warm))
+}
+
+func pauseFor(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (a *arena) close() {
+	for _, p := range a.all {
+		p.close()
+	}
+}
