@@ -35,18 +35,18 @@ func contenders() []contender {
 	}
 	for _, n := range []int{1, 3, 5, 10, 14} {
 		list = append(list, contender{name: fmt.Sprintf("sleep %d, then tini", n), init: "tini",
-			sleep: time.Duration(n) * time.Second, quick: n >= 5})
+			sleep: time.Duration(n) * time.Second, quick: n >= 10})
 	}
 	list = append(list, contender{name: "lameduck --delay=5", init: "lameduck", until: "elapsed", delay: 5 * time.Second})
 	for _, until := range []string{"settled", "quiet", "drained"} {
 		list = append(list,
 			contender{name: "lameduck --until=" + until, init: "lameduck", until: until,
-				delay: 5 * time.Second, quiet: 3 * time.Second, quick: until != "drained"},
+				delay: 5 * time.Second, quiet: 3 * time.Second, quick: until == "quiet"},
 			contender{name: "lameduck --until=" + until + short, init: "lameduck", until: until,
 				quiet: time.Second, quick: true})
 	}
 	return append(list,
-		contender{name: "oracle", init: "tini", oracle: true, quick: true},
+		contender{name: "oracle", init: "tini", oracle: true},
 		contender{name: broken, init: "lameduck", until: "elapsed", hidden: true})
 }
 

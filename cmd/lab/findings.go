@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -130,11 +131,13 @@ func (p *part) finish() {
 	p.MedianMS, p.P95MS, p.MaxMS = quantile(p.times, 0.5), quantile(p.times, 0.95), quantile(p.times, 1)
 }
 
-// quantile is the smallest value that so much of all does not exceed.
+// quantile goes straight from one value to the next.
 func quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}
 	sorted := slices.Sorted(slices.Values(values))
-	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
+	whole, part := math.Modf(q * float64(len(sorted)-1))
+	low, high := sorted[int(whole)], sorted[min(int(whole)+1, len(sorted)-1)]
+	return low + part*(high-low)
 }

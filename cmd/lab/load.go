@@ -30,6 +30,7 @@ type load struct {
 	mu      sync.Mutex // every request has a goroutine
 	results []result
 	late    time.Duration // the longest that we were behind the plan
+	slowest time.Duration // the longest extra
 }
 
 // run sends until ctx ends, and returns when all are answered.
@@ -74,6 +75,6 @@ func (l *load) add(k kind, extra time.Duration) {
 	defer l.mu.Unlock()
 	l.results = append(l.results, result{time.Now(), k, extra})
 	if k == answered {
-		l.late = max(l.late, extra)
+		l.slowest = max(l.slowest, extra)
 	}
 }

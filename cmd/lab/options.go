@@ -41,7 +41,7 @@ func parse(args []string) (*options, error) {
 	f.Float64Var((*float64)(&o.scale), "scale", 1, "compress time: 0.5 halves lags, sleeps, holds and slow requests")
 	f.IntVar(&o.rate, "rate", 40, "requests a second in each trial")
 	f.IntVar(&o.repeat, "repeat", 3, "rollouts of each contender and server")
-	f.IntVar(&o.jobs, "jobs", 12, "rollouts at a time")
+	f.IntVar(&o.jobs, "jobs", 16, "rollouts at a time")
 	f.BoolVar(&o.quick, "quick", false, "a selection of the contenders, once, at half the time")
 	f.StringVar(&o.json, "json", "", "write everything to this file")
 	f.StringVar(&o.svg, "svg", "", "draw the chart into this file")
@@ -58,7 +58,7 @@ func parse(args []string) (*options, error) {
 		return nil, fmt.Errorf("want one argument, the built lameduck; see --help")
 	}
 	if o.quick {
-		o.scale, o.repeat = 0.5, 1
+		o.scale, o.repeat, o.jobs = 0.5, 1, 20
 	}
 	return o, o.choose(f.Arg(0), *contenders, *servers)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 )
@@ -28,8 +29,17 @@ func plan(o *options) []*trial {
 		}
 		part := all[from:]
 		random.Shuffle(len(part), func(i, j int) { part[i], part[j] = part[j], part[i] })
+		// The long ones first, or the last would be played alone.
+		slices.SortStableFunc(part, func(a, b *trial) int { return long(b) - long(a) })
 	}
 	return all
+}
+
+func long(t *trial) int {
+	if t.server.longLived {
+		return 1
+	}
+	return 0
 }
 
 // runAll plays them, some at a time, and returns the first error.

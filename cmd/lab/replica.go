@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -51,31 +52,46 @@ func (r *room) start(ctx context.Context, slot int, command func(dir string) ([]
 	return p, nil
 }
 
-// launch starts the stage, and tells it when its network is there.
+// launch starts the stage, waits for its network namespace, connects it, and
+// tells it so.
 func (r *room) launch(p *replica, number int, ip net.IP, words []string) error {
-	theirs, wire, err := os.Pipe()
+	p.cmd = exec.Command(r.exe, append([]string{"stage", ip.String()}, words...)...)
+	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+	p.cmd.Stderr = &p.stderr
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
+	stdin, err := p.cmd.StdinPipe()
 	if err != nil {
 		return err
 	}
-	defer wire.Close()
-	defer theirs.Close()
-	p.cmd = exec.Command(r.exe, append([]string{"stage", ip.String()}, words...)...)
-	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
-	p.cmd.Stdout, p.cmd.Stderr, p.cmd.ExtraFiles = &p.stderr, &p.stderr, []*os.File{theirs}
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWNS,
+	defer stdin.Close()
+	stdout, child, err := os.Pipe()
+	if err != nil {
+		return err
 	}
-	if err := p.cmd.Start(); err != nil {
+	defer stdout.Close()
+	p.cmd.Stdout = child
+	err = p.cmd.Start()
+	child.Close()
+	if err != nil {
 		return err
 	}
 	go p.wait()
-	if p.wires, err = os.Open(fmt.Sprintf("/proc/%d/ns/net", p.cmd.Process.Pid)); err == nil {
-		err = r.connect(number, p.cmd.Process.Pid)
-	}
-	if err != nil {
+	if err = r.wire(p, number, stdout); err != nil {
 		p.kill()
+		return fmt.Errorf("%w\n%s", err, &p.stderr)
 	}
-	return err
+	return nil
+}
+
+// wire connects the replica's namespace once the stage says that it is there.
+func (r *room) wire(p *replica, number int, says *os.File) (err error) {
+	if _, err := io.ReadFull(says, make([]byte, len("unshared\n"))); err != nil {
+		return fmt.Errorf("no word from the stage: %w", err)
+	}
+	if p.wires, err = os.Open(fmt.Sprintf("/proc/%d/ns/net", p.cmd.Process.Pid)); err != nil {
+		return err
+	}
+	return r.connect(number, p.cmd.Process.Pid)
 }
 
 func (p *replica) wait() {

@@ -7,15 +7,31 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
-// stage runs as PID 1 of a replica's namespaces: it waits until its network is
-// there (descriptor 3 ends), and becomes the command.
+// A stage enters a network namespace, which is its thread's; that must be the
+// main one, by which others find it. Only here is the main goroutine sure to be.
+func init() {
+	if len(os.Args) > 1 && os.Args[1] == "stage" {
+		runtime.LockOSThread()
+	}
+}
+
+// stage runs as PID 1 of a replica's namespaces: it makes its network namespace,
+// says so, waits until it is connected (its input ends), and becomes the command.
+//
+// The namespace is not made by clone(2) itself: that takes long where many are
+// made and taken away, and Go's runtime stands still meanwhile, the load with it.
 func stage(address string, command []string) error {
-	wire := os.NewFile(3, "wire")
-	io.Copy(io.Discard, wire)
-	wire.Close()
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		return fmt.Errorf("cannot make a network namespace: %w", err)
+	}
+	fmt.Println("unshared")
+	io.Copy(io.Discard, os.Stdin)
 	if err := ownProc(); err != nil {
 		return err
 	}

@@ -13,9 +13,10 @@ type trial struct {
 	Server     string  `json:"server"`
 	Repetition int     `json:"repetition"`
 	Stops      []*stop `json:"stops"`
-	Discarded  int     `json:"discarded"` // runs in which the machine stood still
-	LateMS     float64 `json:"late_ms"`   // how much it did in this one
-	RolloutS   float64 `json:"rollout_s"` // starts and stops of all replicas
+	Discarded  int     `json:"discarded"`  // runs in which the machine stood still
+	LateMS     float64 `json:"late_ms"`    // the longest that a request was sent behind its time
+	SlowestMS  float64 `json:"slowest_ms"` // the longest that an answer took on top of what it should
+	RolloutS   float64 `json:"rollout_s"`  // starts and stops of all replicas
 	Requests   int     `json:"requests"`
 
 	contender *contender
@@ -56,15 +57,16 @@ func (t *trial) run(ctx context.Context, o *options, r *room) error {
 	return err
 }
 
-// stalled says whether the machine stood still for so long that a hold may have
-// taken it for silence, which it then was.
+// stalled says whether the machine stood still for so long that the shortest
+// --quiet-for may have passed without a request: then it was silent in truth.
+// Long-lived connections are never silent for a hold to end by.
 func (t *trial) stalled(by scale) bool {
-	return t.LateMS > float64(by.of(time.Second).Milliseconds())*0.4
+	return !t.server.longLived && max(t.LateMS, t.SlowestMS) > 0.6*ms(by.of(time.Second))
 }
 
 // tally gives each result to the stop in whose time it fell.
 func (t *trial) tally(l *load) {
-	t.LateMS = ms(l.late)
+	t.LateMS, t.SlowestMS = ms(l.late), ms(l.slowest)
 	t.Requests = 0
 	for _, r := range l.results {
 		if r.kind != lost {
