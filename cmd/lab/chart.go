@@ -9,9 +9,9 @@ import (
 
 // The chart's columns, in pixels: names, failed requests, times.
 const (
-	chartWidth = 800
-	nameWidth  = 330
-	failedAt   = nameWidth + 10
+	chartWidth = 860
+	nameWidth  = 365
+	failedAt   = nameWidth
 	barWidth   = 150
 	timeAt     = failedAt + barWidth + 80
 	timeWidth  = chartWidth - timeAt - 60
@@ -43,13 +43,13 @@ func chart(f *findings) string {
 	write(&b, 0, 16, "h", "what the server runs under")
 	write(&b, failedAt, 16, "h", "failed requests")
 	write(&b, timeAt, 16, "h", "stop to exit: median, 95 %")
-	b.WriteString(fmt.Sprintf(`<path class="r" d="M0 26H%d"/>`+"\n", chartWidth))
+	fmt.Fprintf(&b, `<path class="r" d="M0 26H%d"/>`+"\n", chartWidth)
 	for i, c := range f.Contenders {
 		drawRow(&b, c, headHeight+i*rowHeight, float64(mostFailed), longest)
 	}
-	write(&b, 0, height-26, "q", fmt.Sprintf("%d servers, %d stops each contender, lags %s; scale %g, seed %d", len(f.Servers),
-		f.Contenders[0].All.Stops, strings.Join(f.Lags, ", "), float64(f.Scale), f.Seed))
-	write(&b, 0, height-8, "q", fmt.Sprintf("about %d requests a contender; bars are logarithmic; times without long-lived connections", f.Contenders[0].All.Requests))
+	write(&b, 0, height-26, "q", fmt.Sprintf("%d servers, %d stops under each contender; the balancer learns of a stop 0.2 to 10 s late (%s)",
+		len(f.Servers), f.Contenders[0].All.Stops, strings.Join(f.Lags, ", ")))
+	write(&b, 0, height-8, "q", fmt.Sprintf("scale %g, seed %d; bars are logarithmic; times are without servers whose connections last", float64(f.Scale), f.Seed))
 	b.WriteString("</svg>\n")
 	return b.String()
 }

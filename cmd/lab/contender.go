@@ -47,14 +47,14 @@ func contenders() []contender {
 	}
 	return append(list,
 		contender{name: "oracle", init: "tini", oracle: true},
-		contender{name: broken, init: "lameduck", until: "elapsed", hidden: true})
+		contender{name: broken, init: "lameduck", until: "quiet", quiet: 10 * time.Millisecond, hidden: true})
 }
 
 // short marks the holds that go by silence alone; broken is a hold that ends at
 // once, which the lab must find out.
 const (
 	short  = " --delay=0 --quiet-for=1s"
-	broken = "broken: lameduck --delay=0"
+	broken = "broken: lameduck --until=quiet --delay=0 --quiet-for=10ms"
 )
 
 // command is the server's, with the contender's init before it.

@@ -71,10 +71,12 @@ func (o *options) choose(lameduck, names, servers string) (err error) {
 		return err
 	}
 	o.contenders = slices.DeleteFunc(contenders(), func(c contender) bool {
-		if names != "" {
-			return !slices.ContainsFunc(strings.Split(names, ";"), func(n string) bool { return strings.Contains(c.name, n) })
+		if names == "" {
+			return c.hidden || o.quick && !c.quick
 		}
-		return c.hidden || o.quick && !c.quick
+		return !slices.ContainsFunc(strings.Split(names, ";"), func(n string) bool {
+			return strings.Contains(c.name, n) && (!c.hidden || c.name == n)
+		})
 	})
 	o.servers = slices.DeleteFunc(allServers(), func(s server) bool {
 		return servers != "" && !slices.Contains(strings.Split(servers, ";"), s.name)
@@ -87,9 +89,22 @@ func (o *options) choose(lameduck, names, servers string) (err error) {
 
 // installed says what is missing, before anything happens.
 func (o *options) installed() error {
-	for _, program := range []string{"haproxy", "nginx", "tini", "dumb-init"} {
+	var programs []string
+	for _, c := range o.contenders {
+		if c.init == "tini" || c.init == "dumb-init" {
+			programs = append(programs, c.init)
+		}
+	}
+	for _, s := range o.servers {
+		programs = append(programs, s.balancer)
+		if s.name == "haproxy" || s.name == "nginx" {
+			programs = append(programs, s.name)
+		}
+	}
+	slices.Sort(programs)
+	for _, program := range slices.Compact(programs) {
 		if _, err := exec.LookPath(program); err != nil {
-			return fmt.Errorf("%s is not installed: it takes haproxy, nginx, tini and dumb-init, all of which Debian has", program)
+			return fmt.Errorf("%s is not installed; Debian's packages are haproxy, nginx-light, tini and dumb-init", program)
 		}
 	}
 	return nil

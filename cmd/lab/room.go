@@ -57,8 +57,12 @@ func again(dir string, flags uintptr) *exec.Cmd {
 		Pdeathsig:  syscall.SIGKILL,
 	}
 	if flags&syscall.CLONE_NEWUSER != 0 {
-		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
-		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
+		// Ourselves, with what it takes: a nginx that believed to be root would
+		// want to become somebody, and there is nobody else.
+		uid, gid := os.Getuid(), os.Getgid()
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}
+		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
+		cmd.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN}
 	}
 	return cmd
 }

@@ -65,7 +65,7 @@ func newTable(out io.Writer) table {
 }
 
 func (t table) row(cells ...any) {
-	const words = 49 // the longest name
+	const words = 49 // the longest name that is not hidden
 	fmt.Fprintf(t, "%-*s\t", words, cells[0])
 	for _, c := range cells[1:] {
 		fmt.Fprintf(t, "%s\t", strings.TrimSpace(fmt.Sprint(c)))
