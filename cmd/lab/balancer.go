@@ -27,10 +27,16 @@ func (r *room) balance(ctx context.Context, s *server, slots int) (balancer, err
 		return nil, err
 	}
 	listen := fmt.Sprintf("127.0.0.1:%d", n)
-	if s.balancer == "nginx" {
+	mode := byRequest
+	switch {
+	case s.balancer == "nginx":
 		return openNginx(ctx, dir, listen)
+	case s.byConn:
+		mode = byConn
+	case s.keepAlive:
+		mode = pooled
 	}
-	return openHAProxy(ctx, dir, listen, slots, s.keepAlive)
+	return openHAProxy(ctx, dir, listen, slots, mode)
 }
 
 // daemon is the balancer's process.

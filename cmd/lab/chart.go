@@ -47,8 +47,8 @@ func chart(f *findings) string {
 	for i, c := range f.Contenders {
 		drawRow(&b, c, headHeight+i*rowHeight, float64(mostFailed), longest)
 	}
-	write(&b, 0, height-26, "q", fmt.Sprintf("%d servers, %d stops under each contender; the balancer learns of a stop 0.2 to 10 s late (%s)",
-		len(f.Servers), f.Contenders[0].All.Stops, strings.Join(f.Lags, ", ")))
+	write(&b, 0, height-26, "q", fmt.Sprintf("%d servers, %d stops under each contender; the balancer learns of each %.1f to %.0f s late",
+		len(f.Servers), f.Contenders[0].All.Stops, 0.2*float64(f.Scale), 10*float64(f.Scale)))
 	write(&b, 0, height-8, "q", fmt.Sprintf("scale %g, seed %d; bars are logarithmic; times are without servers whose connections last", float64(f.Scale), f.Seed))
 	b.WriteString("</svg>\n")
 	return b.String()

@@ -35,9 +35,10 @@
 //     silence, the rollout is played again, whatever came of it; how often is in
 //     the output.
 //
-// What it does not show: a lag between nodes, packets lost, UDP, connections that
-// a balancer of the transport layer leaves where they are (websocket is their
-// stand-in: it lasts until the server goes, and is counted apart).
+// What it does not show: a lag between nodes, packets lost, UDP, thin traffic (a
+// silence proves little there: that is what the floor is for), and kept connections
+// that a balancer of the transport layer leaves where they are: like a WebSocket
+// they last until the server goes, and what is on them then is lost whoever waits.
 //
 // See namespaces(7), pid_namespaces(7), veth(4).
 package main

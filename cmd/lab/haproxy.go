@@ -11,17 +11,14 @@ import (
 	"time"
 )
 
-// haproxyConfig has as many places for servers as a rollout fills. Without
-// keep-alive each request has a connection of its own, on both sides.
+// haproxyConfig has as many places for servers as a rollout fills.
 const haproxyConfig = `
 global
     stats socket unix@%[1]s mode 600 level admin
     stats timeout 1h
     nbthread 1
 defaults
-    mode http
-    option %[4]s
-    http-reuse %[5]s
+    %[4]s
     retries 0
     no option redispatch
     timeout client 1h
@@ -36,21 +33,25 @@ backend pods
     server-template s 1-%[3]d 127.0.0.1:1 disabled
 `
 
+// How it balances: requests, each with a connection of its own on both sides, or
+// with connections that are kept; or connections, as kube-proxy does.
+const (
+	byRequest = "mode http\n    option httpclose\n    http-reuse never"
+	pooled    = "mode http\n    option http-keep-alive\n    http-reuse always"
+	byConn    = "mode tcp"
+)
+
 // haproxy is told of each change through its runtime API.
 type haproxy struct {
 	daemon
 	socket string
 }
 
-func openHAProxy(ctx context.Context, dir, listen string, slots int, keepAlive bool) (balancer, error) {
+func openHAProxy(ctx context.Context, dir, listen string, slots int, mode string) (balancer, error) {
 	h := &haproxy{socket: filepath.Join(dir, "s")}
 	h.listen = listen
-	mode, reuse := "httpclose", "never"
-	if keepAlive {
-		mode, reuse = "http-keep-alive", "always"
-	}
 	config := filepath.Join(dir, "haproxy.cfg")
-	text := fmt.Appendf(nil, haproxyConfig, h.socket, listen, slots, mode, reuse)
+	text := fmt.Appendf(nil, haproxyConfig, h.socket, listen, slots, mode)
 	if err := os.WriteFile(config, text, 0o644); err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ const port = 8080
 type server struct {
 	name      string
 	balancer  string
+	byConn    bool           // the balancer sees connections, not requests
 	graceful  syscall.Signal // what it takes for "finish gracefully"
 	keepAlive bool           // clients and balancer keep connections and use them again
 	longLived bool           // a connection lasts: WebSockets
@@ -28,6 +29,7 @@ func allServers() []server {
 	return []server{
 		{name: "go", balancer: "haproxy", graceful: syscall.SIGTERM, min: 5 * ms, max: 5 * ms, command: ours("http")},
 		{name: "go behind nginx", balancer: "nginx", graceful: syscall.SIGTERM, min: 5 * ms, max: 5 * ms, command: ours("http")},
+		{name: "go behind tcp", balancer: "haproxy", byConn: true, graceful: syscall.SIGTERM, min: 5 * ms, max: 5 * ms, command: ours("http")},
 		{name: "slow", balancer: "haproxy", graceful: syscall.SIGTERM, min: 100 * ms, max: 3 * time.Second, command: ours("http")},
 		{name: "pool", balancer: "haproxy", graceful: syscall.SIGTERM, keepAlive: true, min: 5 * ms, max: 50 * ms, command: ours("http")},
 		{name: "websocket", balancer: "haproxy", graceful: syscall.SIGTERM, keepAlive: true, longLived: true, command: ours("websocket")},
