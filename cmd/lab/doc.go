@@ -32,8 +32,8 @@
 //     the balancer nor the client.
 //   - A failure belongs to the stop in whose time it ended.
 //   - Where the machine stood still for so long that a hold may have taken it for
-//     silence, the rollout is played again, whatever came of it; how often is in
-//     the output.
+//     silence, the rollout is played again, whatever came of it, and after the
+//     third time left out; how often is in the output.
 //
 // What it does not show: a lag between nodes, packets lost, UDP, thin traffic (a
 // silence proves little there: that is what the floor is for), and kept connections

@@ -14,7 +14,8 @@ type findings struct {
 	Repeat     int        `json:"repeat"`
 	Seconds    float64    `json:"seconds"`
 	Discarded  int        `json:"discarded"` // rollouts played again, since the machine stood still
-	Unsettled  int        `json:"unsettled"` // those in which it did at the last attempt too
+	Rollouts   int        `json:"rollouts"`
+	LeftOut    int        `json:"left_out"` // those in which it did at the last attempt too
 	Servers    []string   `json:"servers"`
 	Lags       []string   `json:"lags"`
 	Contenders []*figures `json:"contenders"`
@@ -55,19 +56,23 @@ func summarise(o *options, trials []*trial) *findings {
 	for _, s := range o.servers {
 		f.Servers = append(f.Servers, s.name)
 	}
-	for _, c := range o.contenders {
-		f.Contenders = append(f.Contenders, f.figures(c.name, trials))
-	}
+	var sound []*trial
 	for _, t := range trials {
+		f.Rollouts++
 		f.Discarded += t.Discarded
 		if t.stalled(o.scale) {
-			f.Unsettled++
+			f.LeftOut++
+			continue
 		}
+		sound = append(sound, t)
+	}
+	for _, c := range o.contenders {
+		f.Contenders = append(f.Contenders, figuresOf(c.name, sound))
 	}
 	return f
 }
 
-func (f *findings) figures(name string, trials []*trial) *figures {
+func figuresOf(name string, trials []*trial) *figures {
 	g := &figures{Name: name, ByLag: map[string]*part{}, ByServer: map[string]*part{}}
 	for _, t := range trials {
 		if t.Contender == name {

@@ -27,6 +27,7 @@ func judge(f *findings) []claim {
 			all = append(all, f.settled(c))
 		}
 	}
+	all = append(all, claim{fmt.Sprintf("the machine is quiet enough to tell: %d of %d rollouts left out", f.LeftOut, f.Rollouts), f.LeftOut*10 <= f.Rollouts})
 	if c, ok := f.speed(); ok {
 		all = append(all, c)
 	}

@@ -11,7 +11,7 @@ import (
 // lag and by server.
 func printTables(out io.Writer, f *findings) {
 	fmt.Fprintf(out, "\nseed %d, scale %g, %d requests/s a rollout, %d rollouts a contender and server, %.0f s;", f.Seed, float64(f.Scale), f.Rate, f.Repeat, f.Seconds)
-	fmt.Fprintf(out, " the machine stood still in %d rollouts, which were played again (in %d to no avail)\n\n", f.Discarded, f.Unsettled)
+	fmt.Fprintf(out, " the machine stood still in %d rollouts, which were played again (%d of %d to no avail: left out)\n\n", f.Discarded, f.LeftOut, f.Rollouts)
 	t := newTable(out)
 	t.row("contender", "requests", "failed", "refused", "reset", "cut", "5xx", "timeout", "lost", "stop: median", "p95", "max", "rollout", "added p99")
 	for _, c := range f.Contenders {
