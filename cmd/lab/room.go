@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"runtime"
 	"sync/atomic"
 	"syscall"
@@ -38,7 +39,7 @@ func enter() error {
 	if err != nil {
 		return fmt.Errorf("cannot make namespaces: %w", err)
 	}
-	signalsAreTheirs()
+	passOn(cmd.Process)
 	err = cmd.Wait()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
@@ -46,6 +47,17 @@ func enter() error {
 		os.Exit(max(exit.ExitCode(), 1)) // it has said why
 	}
 	return err
+}
+
+// passOn leaves every signal that ends us to the lab inside, which cleans up.
+func passOn(p *os.Process) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		for s := range signals {
+			p.Signal(s)
+		}
+	}()
 }
 
 func again(dir string, flags uintptr) *exec.Cmd {

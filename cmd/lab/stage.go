@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"os/signal"
 	"runtime"
 	"syscall"
 
@@ -47,6 +46,3 @@ func stage(address string, command []string) error {
 	}
 	return fmt.Errorf("cannot become %q: %w", path, syscall.Exec(path, command, os.Environ()))
 }
-
-// signalsAreTheirs leaves Ctrl-C to the lab inside, which gets it too.
-func signalsAreTheirs() { signal.Ignore(syscall.SIGINT, syscall.SIGHUP) }
