@@ -2,6 +2,7 @@
 # make demo    shows what it is for (needs Go and make alone)
 # make test    all tests; what the machine lacks is skipped, with the reason
 # make bench   beside the other inits, and ss: medians, ratios, budgets
+# make lab     rollouts behind real balancers, beside tini, dumb-init and sleeps
 
 OUT     ?= lameduck
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -26,7 +27,7 @@ COLD    := github.com/alecthomas/kong encoding/json fmt go/... internal/poll int
 
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test containers rivals bench race golden clean
+.PHONY: build demo test containers rivals bench race golden lab lab-quick clean
 build:
 	go build -trimpath -buildvcs=false $(COLD:%=-gcflags=%=-l) -ldflags '$(LDFLAGS)' -o $(OUT) ./cmd/lameduck
 
@@ -42,6 +43,18 @@ test: build
 # five minutes; BENCH=-quick, two; BENCH=-traffic has only the looks.
 bench: build
 	go run -buildvcs=false ./testdata/bench $(BENCH) ./lameduck
+
+# Rollouts under load, behind HAProxy and nginx, which must be installed, as must
+# tini and dumb-init: failed requests and stop times, beside what people use instead.
+# Takes a quarter of an hour; draws the README's chart. LAB=-help has the flags.
+lab: build
+	go run -C cmd/lab -buildvcs=false . $(LAB) -svg=$(CURDIR)/docs/lab.svg -json=$(CURDIR)/lab.json $(CURDIR)/lameduck
+
+# A selection of it in a minute and a half, and the laboratory's own tests.
+lab-quick: build
+	go vet -C cmd/lab .
+	go test -C cmd/lab .
+	go run -C cmd/lab -buildvcs=false . -quick $(CURDIR)/lameduck
 
 # In real containers, for which podman and runc must be installed.
 containers: build
@@ -60,4 +73,4 @@ golden:
 	go test ./shim ./shim/internal/stop -update
 
 clean:
-	rm -f lameduck
+	rm -f lameduck lab.json

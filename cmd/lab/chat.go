@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// chatters keep a WebSocket each, on which they say something every so often.
+const (
+	chatters = 8
+	pause    = 400 * time.Millisecond
+)
+
+// chat is the load of long-lived connections. Opening one is a request, and so
+// is each message; a connection that ends, with what was said on it, is lost.
+func (l *load) chat(ctx context.Context) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	for i := range chatters {
+		at := l.began.Add(l.scale.of(pause) * time.Duration(i) / chatters)
+		all.Go(func() { l.chatter(ctx, at) })
+	}
+}
+
+func (l *load) chatter(ctx context.Context, at time.Time) {
+	var conn *websocket.Conn
+	for ; l.sleep(ctx, at); at = at.Add(l.scale.of(pause)) {
+		began := time.Now()
+		if conn == nil {
+			var k kind
+			conn, k = l.dial()
+			l.add(k, time.Since(began))
+			continue
+		}
+		k := say(conn)
+		if k != answered {
+			conn.CloseNow()
+			conn, k = nil, lost
+		}
+		l.add(k, time.Since(began))
+	}
+	if conn != nil {
+		conn.CloseNow()
+	}
+}
+
+func (l *load) dial() (*websocket.Conn, kind) {
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+	defer cancel()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	conn, answer, err := websocket.Dial(ctx, "ws://"+l.addr, &websocket.DialOptions{HTTPClient: client})
+	status := 0
+	if answer != nil {
+		status = answer.StatusCode
+	}
+	return conn, kindOf(status, err)
+}
+
+func say(conn *websocket.Conn) kind {
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+	defer cancel()
+	err := conn.Write(ctx, websocket.MessageText, []byte("quack"))
+	if err == nil {
+		_, _, err = conn.Read(ctx)
+	}
+	return kindOf(0, err)
+}

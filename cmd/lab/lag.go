@@ -1,0 +1,54 @@
+package main
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// lag is how late a balancer removes a replica, counted from the stop signal.
+type lag struct {
+	name string
+	draw func(*rand.Rand) time.Duration
+}
+
+// lags are the named distributions. A rollout meets each of them once.
+var lags = []lag{
+	{"in-cluster", inCluster},
+	{"ingress", uniform(time.Second, 3*time.Second)},
+	{"slow", uniform(5*time.Second, 10*time.Second)},
+	{"spike", spike},
+}
+
+var inCluster = uniform(200*time.Millisecond, time.Second)
+
+func uniform(from, to time.Duration) func(*rand.Rand) time.Duration {
+	return func(r *rand.Rand) time.Duration { return from + time.Duration(r.Float64()*float64(to-from)) }
+}
+
+// spike is in-cluster on most days.
+func spike(r *rand.Rand) time.Duration {
+	day := r.IntN(3)
+	short, long := inCluster(r), uniform(6*time.Second, 9*time.Second)(r)
+	if day == 0 {
+		return long
+	}
+	return short
+}
+
+// drawn is a lag of a certain distribution.
+type drawn struct {
+	Name string        `json:"lag"`
+	Lag  time.Duration `json:"-"`
+}
+
+// drawLags is the rollout's lags, in a drawn order. They depend on the seed and
+// the repetition alone, so that every contender meets the same.
+func drawLags(seed uint64, repetition int, s scale) []drawn {
+	r := rand.New(rand.NewPCG(seed, uint64(repetition)))
+	all := make([]drawn, len(lags))
+	for i, l := range lags {
+		all[i] = drawn{l.name, s.of(l.draw(r))}
+	}
+	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
+}

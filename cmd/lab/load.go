@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// requestTimeout is on top of what the request takes.
+const requestTimeout = 8 * time.Second
+
+// result is how one request ended.
+type result struct {
+	at    time.Time
+	kind  kind
+	extra time.Duration // from its planned time to the answer, less what it takes
+}
+
+// load is open-loop: requests are sent at their planned times, whatever becomes
+// of the earlier ones.
+type load struct {
+	addr   string
+	server *server
+	scale  scale
+	rate   int
+	seed   uint64
+	began  time.Time
+
+	mu      sync.Mutex // every request has a goroutine
+	results []result
+	late    time.Duration // the longest that we were behind the plan
+	slowest time.Duration // the longest extra
+}
+
+// run sends until ctx ends, and returns when all are answered.
+func (l *load) run(ctx context.Context) {
+	l.began = time.Now()
+	if l.server.longLived {
+		l.chat(ctx)
+		return
+	}
+	c := &client{addr: l.addr, keep: l.server.keepAlive}
+	defer c.close()
+	random := rand.New(rand.NewPCG(l.seed, 0))
+	period := time.Second / time.Duration(l.rate)
+	var all sync.WaitGroup
+	defer all.Wait()
+	for at := l.began; l.sleep(ctx, at); at = at.Add(period) {
+		think := l.server.think(random, l.scale)
+		all.Go(func() {
+			k := c.get(think, at.Add(think+requestTimeout))
+			l.add(k, time.Since(at)-think)
+		})
+	}
+}
+
+// sleep sleeps until a planned time, and is false at the end.
+func (l *load) sleep(ctx context.Context, at time.Time) bool {
+	if wait := time.Until(at); wait > 0 {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return false
+		}
+	}
+	l.mu.Lock()
+	l.late = max(l.late, time.Since(at))
+	l.mu.Unlock()
+	return ctx.Err() == nil
+}
+
+func (l *load) add(k kind, extra time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.results = append(l.results, result{time.Now(), k, extra})
+	if k == answered {
+		l.slowest = max(l.slowest, extra)
+	}
+}

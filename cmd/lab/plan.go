@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+)
+
+// attempts is how often a trial is played where the machine stands still.
+const attempts = 3
+
+// plan is every trial in the order in which they are played: repetition by
+// repetition, and drawn within, so that what the machine does at one time does
+// not meet one contender alone.
+func plan(o *options) []*trial {
+	random := rand.New(rand.NewPCG(o.seed, 1<<32))
+	var all []*trial
+	for n := range o.repeat {
+		lags := drawLags(o.seed, n, o.scale)
+		from := len(all)
+		for i := range o.contenders {
+			for j := range o.servers {
+				c, s := &o.contenders[i], &o.servers[j]
+				all = append(all, &trial{Contender: c.name, Server: s.name, Repetition: n,
+					contender: c, server: s, lags: lags, seed: o.seed + uint64(n)})
+			}
+		}
+		part := all[from:]
+		random.Shuffle(len(part), func(i, j int) { part[i], part[j] = part[j], part[i] })
+		// The long ones first, or the last would be played alone.
+		slices.SortStableFunc(part, func(a, b *trial) int { return long(b) - long(a) })
+	}
+	return all
+}
+
+func long(t *trial) int {
+	if t.server.longLived {
+		return 1
+	}
+	return 0
+}
+
+// runAll plays them, some at a time, and returns the first error.
+func runAll(ctx context.Context, o *options, r *room, trials []*trial, bar *progress) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	next := make(chan *trial)
+	var workers sync.WaitGroup
+	for i := range o.jobs {
+		workers.Go(func() {
+			// Not all at once: they would be in step for ever.
+			pauseFor(ctx, time.Duration(i)*100*time.Millisecond)
+			for t := range next {
+				if err := t.settle(ctx, o, r); err != nil {
+					fail(err)
+				}
+				bar.step()
+			}
+		})
+	}
+	for _, t := range trials {
+		if ctx.Err() == nil {
+			next <- t
+		}
+	}
+	close(next)
+	workers.Wait()
+	return context.Cause(ctx)
+}
+
+// settle plays a trial, and again where the machine stood still meanwhile,
+// whatever came of it.
+func (t *trial) settle(ctx context.Context, o *options, r *room) error {
+	for {
+		t.RolloutS = 0
+		if err := t.run(ctx, o, r); err != nil {
+			return err
+		}
+		if !t.stalled(o.scale) || t.Discarded == attempts-1 {
+			return nil
+		}
+		t.Discarded++
+	}
+}

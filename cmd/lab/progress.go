@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// progress is a bar on a terminal, and now and then a line elsewhere.
+type progress struct {
+	out      *os.File
+	terminal bool
+	total    int
+	began    time.Time
+
+	mu   sync.Mutex // every worker steps
+	done int
+	said time.Time
+}
+
+func newProgress(out *os.File, total int) *progress {
+	info, err := out.Stat()
+	p := &progress{out: out, total: total, began: time.Now(), said: time.Now()}
+	p.terminal = err == nil && info.Mode()&os.ModeCharDevice != 0
+	p.show()
+	return p
+}
+
+func (p *progress) step() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done++
+	if p.terminal || time.Since(p.said) > 30*time.Second {
+		p.show()
+	}
+}
+
+func (p *progress) show() {
+	p.said = time.Now()
+	const width = 40
+	full := width * p.done / p.total
+	left := ""
+	if p.done > 0 {
+		rest := time.Since(p.began) / time.Duration(p.done) * time.Duration(p.total-p.done)
+		left = fmt.Sprintf(", %v left", rest.Round(time.Second))
+	}
+	text := fmt.Sprintf("[%s%s] %d of %d rollouts%s", strings.Repeat("#", full), strings.Repeat(".", width-full), p.done, p.total, left)
+	if p.terminal {
+		fmt.Fprintf(p.out, "\r%s\x1b[K", text)
+		return
+	}
+	fmt.Fprintln(p.out, text)
+}
+
+func (p *progress) close() {
+	p.show()
+	if p.terminal {
+		fmt.Fprintln(p.out)
+	}
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"time"
+)
+
+// trial is one rollout: each replica is replaced by a new one, one by one, and
+// each stop meets another lag.
+type trial struct {
+	Contender  string  `json:"contender"`
+	Server     string  `json:"server"`
+	Repetition int     `json:"repetition"`
+	Stops      []*stop `json:"stops"`
+	Discarded  int     `json:"discarded"`  // runs in which the machine stood still
+	LateMS     float64 `json:"late_ms"`    // the longest that a request was sent behind its time
+	SlowestMS  float64 `json:"slowest_ms"` // the longest that an answer took on top of what it should
+	RolloutS   float64 `json:"rollout_s"`  // starts and stops of all replicas
+	Requests   int     `json:"requests"`
+
+	contender *contender
+	server    *server
+	lags      []drawn
+	seed      uint64
+}
+
+// run plays the trial once.
+func (t *trial) run(ctx context.Context, o *options, r *room) error {
+	t.Stops = nil
+	b, err := r.balance(ctx, t.server, 2*len(t.lags))
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	a := &arena{trial: t, o: o, room: r, balancer: b}
+	defer a.close()
+	for range t.lags {
+		if _, err := a.grow(ctx); err != nil {
+			return err
+		}
+	}
+	l := &load{addr: b.addr(), server: t.server, scale: o.scale, rate: o.rate, seed: t.seed}
+	loaded, unload := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		l.run(loaded)
+		close(done)
+	}()
+	err = a.rollout(ctx)
+	unload()
+	<-done
+	t.tally(l)
+	return err
+}
+
+// stalled says whether the machine stood still for so long that the shortest
+// --quiet-for may have passed without a request: then it was silent in truth.
+// Long-lived connections are never silent for a hold to end by.
+func (t *trial) stalled(by scale) bool {
+	return !t.server.longLived && max(t.LateMS, t.SlowestMS) > 0.6*ms(by.of(time.Second))
+}
+
+// tally gives each result to the stop in whose time it fell.
+func (t *trial) tally(l *load) {
+	t.LateMS, t.SlowestMS = ms(l.late), ms(l.slowest)
+	t.Requests = 0
+	for _, r := range l.results {
+		if r.kind != lost {
+			t.Requests++
+		}
+		for i, s := range t.Stops {
+			if !r.at.Before(s.began) && (i == len(t.Stops)-1 || r.at.Before(t.Stops[i+1].began)) {
+				s.count(r)
+			}
+		}
+	}
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
