@@ -56,7 +56,7 @@ race: build
 
 # Writes what is found into the golden files. Read the diff.
 golden:
-	go test ./shim ./shim/internal/stop -update
+	go test ./shim ./shim/internal/stop ./cmd/lameduck -update
 
 clean:
 	rm -f lameduck

@@ -44,6 +44,10 @@ func create(path string) (f *File, err error) {
 			unix.Close(fd)
 		}
 	}()
+	var at unix.Stat_t
+	if err := unix.Fstat(fd, &at); err != nil || at.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil, errors.New("it is no regular file: give another path") // and we would remove it
+	}
 	if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return nil, err
 	}
