@@ -25,7 +25,7 @@ COLD    := github.com/alecthomas/kong encoding/json fmt go/... internal/poll net
 
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test containers rivals bench race golden clean
+.PHONY: build demo test containers rivals bench k8s race golden clean
 build:
 	go build -trimpath -buildvcs=false $(COLD:%=-gcflags=%=-l) -ldflags '$(LDFLAGS)' -o $(OUT) ./cmd/lameduck
 
@@ -49,6 +49,10 @@ containers: build
 # The tests of the drop-in names, on the inits themselves too.
 rivals: build
 	go test -run Dropin ./shim -rivals
+
+# The manifests: a module of its own, with much of Kubernetes to compile.
+k8s:
+	cd testdata/k8s && go vet ./... && go test ./...
 
 # All tests under the race detector, which needs a C compiler.
 race: build
