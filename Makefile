@@ -27,7 +27,7 @@ COLD    := github.com/alecthomas/kong encoding/json fmt go/... internal/poll int
 
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test containers rivals bench race golden lab lab-quick clean
+.PHONY: build demo test containers rivals bench k8s race golden lab lab-quick clean
 build:
 	go build -trimpath -buildvcs=false $(COLD:%=-gcflags=%=-l) -ldflags '$(LDFLAGS)' -o $(OUT) ./cmd/lameduck
 
@@ -64,13 +64,17 @@ containers: build
 rivals: build
 	go test -run Dropin ./shim -rivals
 
+# The manifests: a module of its own, with much of Kubernetes to compile.
+k8s:
+	cd testdata/k8s && go vet ./... && go test ./...
+
 # All tests under the race detector, which needs a C compiler.
 race: build
 	CGO_ENABLED=1 go test -race ./...
 
 # Writes what is found into the golden files. Read the diff.
 golden:
-	go test ./shim ./shim/internal/stop -update
+	go test ./shim ./shim/internal/stop ./cmd/lameduck -update
 
 clean:
 	rm -f lameduck lab.json

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestReleaseFlags: a release is built with the flags that the Makefile has, for
+// machines with an entry point of our own and for those without.
+func TestReleaseFlags(t *testing.T) {
+	if _, err := exec.LookPath("make"); err != nil {
+		t.Skip("make is not installed")
+	}
+	text, err := os.ReadFile("../../.goreleaser.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, builds, _ := strings.Cut(string(text), "\nbuilds:\n")
+	builds, _, _ = strings.Cut(builds, "\narchives:\n")
+	both := strings.Split(builds, "\n  - <<: *build\n")
+	if len(both) != 2 {
+		t.Fatalf("%d builds", len(both))
+	}
+	for i, arch := range []string{"amd64", "riscv64"} {
+		cmd := exec.Command("make", "-s", "-n", "-C", "../..", "build", "GOARCH="+arch, "VERSION={{ .Version }}", "OUT=x")
+		cmd.Env = append(os.Environ(), "MAKEFLAGS=")
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		words, err := parseWords(strings.TrimSpace(string(out)))
+		if err != nil || len(words) < 8 {
+			t.Fatalf("%q: %v", words, err)
+		}
+		for _, word := range words[2:] { // go build
+			if strings.HasPrefix(word, "-gcflags=") || word == "-trimpath" || word == "-buildvcs=false" {
+				if !strings.Contains(both[0], "\n      - "+word+"\n") {
+					t.Errorf("no %s in a release", word)
+				}
+			}
+		}
+		if n := strings.Count(string(out), "-gcflags="); n != strings.Count(both[0], "-gcflags=") {
+			t.Errorf("%d -gcflags in the Makefile", n)
+		}
+		linker := strings.Fields(words[slices.Index(words, "-ldflags")+1])
+		_, theirs, _ := strings.Cut(both[i], ">-\n")
+		theirs, _, _ = strings.Cut(theirs, "\n    mod_timestamp")
+		if got := strings.Fields(theirs); !slices.Equal(got, linker) {
+			t.Errorf("%s: a release has\n%q\nthe Makefile\n%q", arch, got, linker)
+		}
+	}
+}
