@@ -87,9 +87,7 @@ func (d *drain) watched(f *figures) {
 }
 
 // scopes are the words for how listeners are found.
-var scopes = map[scope.Method]string{
-	scope.Given: "ports", scope.Cgroup: "cgroup", scope.Descriptors: "descriptors", scope.Namespace: "namespace",
-}
+var scopes = [...]string{scope.Given: "ports", scope.Cgroup: "cgroup", scope.Descriptors: "descriptors", scope.Namespace: "namespace"}
 
 // moment is a time since the trigger, if it came after it.
 func (d *drain) moment(at time.Time) *int64 {

@@ -33,7 +33,7 @@ type Preset struct {
 // and none cuts what the server itself would let end.
 
 // Presets are all there are, for people to read.
-func Presets() []Preset { return slices.Clone(presets) }
+func Presets() []Preset { return slices.Clone(presets()) }
 
 // AutoPreset asks for the preset of whatever program runs when a signal comes.
 const AutoPreset = "auto"
@@ -53,8 +53,8 @@ func ParsePreset(text string) (string, error) {
 // presetNamed finds a preset by its name or an alias, in any case.
 func presetNamed(name string) (*Preset, bool) {
 	name = strings.ToLower(name)
-	for i := range presets {
-		if p := &presets[i]; p.Name == name || slices.Contains(p.Aliases, name) {
+	for i := range presets() {
+		if p := &presets()[i]; p.Name == name || slices.Contains(p.Aliases, name) {
 			return p, true
 		}
 	}
@@ -63,8 +63,8 @@ func presetNamed(name string) (*Preset, bool) {
 
 // presetOf finds a preset by a program's base name.
 func presetOf(program string) *Preset {
-	for i := range presets {
-		if p := &presets[i]; slices.Contains(p.Programs, program) {
+	for i := range presets() {
+		if p := &presets()[i]; slices.Contains(p.Programs, program) {
 			return p
 		}
 	}
@@ -87,11 +87,11 @@ func (p *Preset) steps() stop.Schedule {
 // nobody asks what the command is.
 func presetSignals() sig.Set {
 	set := sig.SetOf(sig.TERM)
-	for i := range presets {
-		for _, s := range presets[i].StopSignals {
+	for i := range presets() {
+		for _, s := range presets()[i].StopSignals {
 			set = set.With(s)
 		}
-		for _, step := range presets[i].steps() {
+		for _, step := range presets()[i].steps() {
 			if step.Signal != 0 {
 				set = set.With(step.Signal)
 			}
