@@ -13,25 +13,25 @@ import (
 // them, so that an error can name what it came from. All are lists; where only
 // one value makes sense the last one counts.
 type cli struct {
-	Rewrite       []string `short:"r" sep:"none"`
-	StopSignal    []string `sep:"none"`
-	Preset        []string `short:"p" sep:"none"`
-	Group         bool     `short:"g"`
+	Rewrite       words `short:"r"`
+	StopSignal    words
+	Preset        words `short:"p"`
+	Group         bool  `short:"g"`
 	DropUnhandled bool
 
 	holdFlags
-	StopSchedule []string `sep:"none"`
-	KillAfter    []string `sep:"none"`
-	Linger       []string `sep:"none"`
+	StopSchedule words
+	KillAfter    words
+	Linger       words
 
-	AliveFile    []string `sep:"none"`
-	Health       []string `sep:"none"`
-	HealthDuring []string `sep:"none"`
+	AliveFile    words
+	Health       words
+	HealthDuring words
 
-	ExitCode []string `short:"e" sep:"none"`
+	ExitCode words `short:"e"`
 
-	Subreaper         *bool    `short:"s"`
-	ParentDeathSignal []string `sep:"none"`
+	Subreaper         *bool `short:"s"`
+	ParentDeathSignal words
 
 	reportFlags
 
@@ -45,30 +45,41 @@ type cli struct {
 
 // holdFlags say how to hold; the hook has them too.
 type holdFlags struct {
-	Delay       []string `short:"d" sep:"none"`
-	Until       []string `short:"u" sep:"none"`
-	MaxDelay    []string `sep:"none"`
-	GracePeriod []string `sep:"none"`
-	WaitGone    []string `sep:"none"`
-	OnStop      []string `sep:"none"`
+	Delay       words `short:"d"`
+	Until       words `short:"u"`
+	MaxDelay    words
+	GracePeriod words
+	WaitGone    words
+	OnStop      words
 	trafficFlags
 }
 
 // trafficFlags say what counts as traffic.
 type trafficFlags struct {
-	QuietFor     []string `sep:"none"`
-	MaxSilence   []string `sep:"none"`
-	CountPort    []string `sep:"none"`
-	IgnorePort   []string `sep:"none"`
-	IgnorePeer   []string `sep:"none"`
+	QuietFor     words
+	MaxSilence   words
+	CountPort    words
+	IgnorePort   words
+	IgnorePeer   words
 	IgnoreProbes bool
 }
 
 // reportFlags say where what is to be told goes.
 type reportFlags struct {
-	TerminationLog []string `sep:"none"`
-	LogLevel       []string `sep:"none"`
-	LogFormat      []string `sep:"none"`
+	TerminationLog words
+	LogLevel       words
+	LogFormat      words
+}
+
+// words are the values of a flag as they were given.
+type words []string
+
+// Decode adds one, as it is: what parts it is the flag's own business.
+func (w *words) Decode(ctx *kong.DecodeContext) error {
+	var word string
+	err := ctx.Scan.PopValueInto("value", &word)
+	*w = append(*w, word)
+	return err
 }
 
 // twinless are the flags without an environment twin: they ask, and run nothing.
