@@ -250,3 +250,24 @@ func TestPresetTexts(t *testing.T) {
 		t.Errorf("the list is long:\n%s", list.out)
 	}
 }
+
+// TestReadmeExplains: what the README shows is what is said.
+func TestReadmeExplains(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(text), "    $ lameduck ")
+	command, rest, _ := strings.Cut(rest, "\n")
+	var want strings.Builder
+	for line := range strings.Lines(rest) {
+		line, shown := strings.CutPrefix(line, "    ")
+		if !shown {
+			break
+		}
+		want.WriteString(line)
+	}
+	if got := run(t, nil, strings.Fields(command)...); !found || got.out != want.String() {
+		t.Errorf("%s says\n%s\nthe README\n%s", command, got.out, want.String())
+	}
+}
