@@ -41,10 +41,10 @@ type drawn struct {
 	Lag  time.Duration `json:"-"`
 }
 
-// drawLags is the rollout's lags, in a drawn order. They depend on the seed and
-// the repetition alone, so that every contender meets the same.
-func drawLags(seed uint64, repetition int, s scale) []drawn {
-	r := rand.New(rand.NewPCG(seed, uint64(repetition)))
+// drawLags is the rollout's lags, in a drawn order. They depend on the seed, the
+// repetition and the server alone, so that every contender meets the same.
+func drawLags(seed uint64, repetition, server int, s scale) []drawn {
+	r := rand.New(rand.NewPCG(seed, uint64(repetition)<<16|uint64(server)))
 	all := make([]drawn, len(lags))
 	for i, l := range lags {
 		all[i] = drawn{l.name, s.of(l.draw(r))}

@@ -18,13 +18,12 @@ func plan(o *options) []*trial {
 	random := rand.New(rand.NewPCG(o.seed, 1<<32))
 	var all []*trial
 	for n := range o.repeat {
-		lags := drawLags(o.seed, n, o.scale)
 		from := len(all)
 		for i := range o.contenders {
 			for j := range o.servers {
 				c, s := &o.contenders[i], &o.servers[j]
 				all = append(all, &trial{Contender: c.name, Server: s.name, Repetition: n,
-					contender: c, server: s, lags: lags, seed: o.seed + uint64(n)})
+					contender: c, server: s, lags: drawLags(o.seed, n, j, o.scale), seed: o.seed + uint64(n)})
 			}
 		}
 		part := all[from:]

@@ -2,14 +2,15 @@ package main
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 )
 
 func TestLags(t *testing.T) {
 	for seed := range uint64(200) {
-		drawn := drawLags(seed, 1, 1)
-		if again := drawLags(seed, 1, 1); !reflect.DeepEqual(drawn, again) {
+		drawn := drawLags(seed, 1, 2, 1)
+		if again := drawLags(seed, 1, 2, 1); !reflect.DeepEqual(drawn, again) {
 			t.Fatalf("seed %d: %v and then %v", seed, drawn, again)
 		}
 		met := map[string]bool{}
@@ -22,7 +23,7 @@ func TestLags(t *testing.T) {
 		if len(met) != len(lags) {
 			t.Errorf("seed %d: not every distribution: %v", seed, drawn)
 		}
-		for i, half := range drawLags(seed, 1, 0.5) {
+		for i, half := range drawLags(seed, 1, 2, 0.5) {
 			if diff := drawn[i].Lag - 2*half.Lag; diff < -2 || diff > 2 {
 				t.Errorf("seed %d: half of %v is %v", seed, drawn[i], half)
 			}
@@ -43,7 +44,8 @@ func TestPlan(t *testing.T) {
 		if a.Contender != again.Contender || a.Server != again.Server || !reflect.DeepEqual(a.lags, again.lags) {
 			t.Fatalf("trial %d is another one the second time", i)
 		}
-		if !reflect.DeepEqual(a.lags, drawLags(7, a.Repetition, 1)) {
+		at := slices.IndexFunc(o.servers, func(s server) bool { return s.name == a.Server })
+		if !reflect.DeepEqual(a.lags, drawLags(7, a.Repetition, at, 1)) {
 			t.Errorf("trial %d has other lags", i)
 		}
 	}
