@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -19,7 +18,6 @@ import (
 func (s *site) transaction(client []string, begin, end string) func() error {
 	return func() error {
 		cmd := exec.Command(client[0], client[1:]...)
-		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
 		var complaints strings.Builder
 		cmd.Stderr = &complaints
 		stdin, out := must(cmd.StdinPipe()), must(cmd.StdoutPipe())
@@ -153,7 +151,6 @@ func TestPresetPgBouncer(t *testing.T) {
 	backend := exec.Command("true")
 	words := s.postgres()
 	backend.Path, backend.Args = must(exec.LookPath(words[0])), words
-	backend.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
 	if err := backend.Start(); err != nil {
 		t.Fatal(err)
 	}

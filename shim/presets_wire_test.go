@@ -8,11 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
@@ -181,7 +178,6 @@ func TestPresetSidekiq(t *testing.T) {
 	needs(t, "sidekiq", "redis-server")
 	s := newSite(t, 18560)
 	queue := exec.Command("redis-server", s.words("--bind 127.0.0.1 --port PORT --dir DIR --save ~")...)
-	queue.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
 	expect(t, "redis-server", queue.Start())
 	t.Cleanup(func() { queue.Process.Kill(); queue.Wait() })
 	awaitPort(t, s.addr(), true)
