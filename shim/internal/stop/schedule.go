@@ -46,8 +46,8 @@ func (s Schedule) String() string {
 // sends reports whether the step is a signal.
 func (s Step) sends() bool { return s.Signal != 0 || s.Stop }
 
-// Last is the time from the first signal to the last one, and Kill the time to
-// the first KILL, if one is named. What is repeated for ever is not counted.
+// Last is the time from the first signal to the last one. What is repeated for ever
+// is not counted.
 func (s Schedule) Last() (last time.Duration) {
 	s.each(func(_ Step, at time.Duration) { last = at })
 	return last
