@@ -31,11 +31,12 @@ export CGO_ENABLED ?= 0
 build:
 	go build -trimpath -buildvcs=false $(COLD:%=-gcflags=%=-l) -ldflags '$(LDFLAGS)' -o $(OUT) ./cmd/lameduck
 
+# The laboratory's smallest case.
 demo: build
-	@go run -buildvcs=false ./testdata/demo ./lameduck
+	@go run -C cmd/lab -buildvcs=false . -demo $(CURDIR)/lameduck
 
 test: build
-	go vet ./... ./testdata/demo ./testdata/server ./testdata/bench/...
+	go vet ./... ./testdata/bench/...
 	go test ./...
 
 # Beside tini, dumb-init and catatonit, and beside ss where it looks at traffic, as

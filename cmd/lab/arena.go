@@ -13,7 +13,7 @@ const warm = 500 * time.Millisecond
 type arena struct {
 	*trial
 	o        *options
-	room     *room
+	place    place
 	balancer balancer
 	replicas []*replica // the next to go first
 	all      []*replica
@@ -21,8 +21,8 @@ type arena struct {
 
 // grow adds a replica, once it accepts.
 func (a *arena) grow(ctx context.Context) (*replica, error) {
-	p, err := a.room.start(ctx, len(a.all)+1, func(dir string) ([]string, error) {
-		words, err := a.server.command(a.room, dir)
+	p, err := a.place.start(ctx, len(a.all)+1, func(at site) ([]string, error) {
+		words, err := a.server.command(at)
 		return a.contender.command(a.o, a.server, words), err
 	})
 	if err != nil {

@@ -33,7 +33,7 @@ func (l *load) chatter(ctx context.Context, at time.Time) {
 		if conn == nil {
 			var k kind
 			conn, k = l.dial()
-			l.add(k, time.Since(began))
+			l.add(began, k, 0)
 			continue
 		}
 		k := say(conn)
@@ -41,7 +41,7 @@ func (l *load) chatter(ctx context.Context, at time.Time) {
 			conn.CloseNow()
 			conn, k = nil, lost
 		}
-		l.add(k, time.Since(began))
+		l.add(began, k, 0)
 	}
 	if conn != nil {
 		conn.CloseNow()

@@ -40,5 +40,8 @@
 // that a balancer of the transport layer leaves where they are: like a WebSocket
 // they last until the server goes, and what is on them then is lost whoever waits.
 //
+// Its smallest case, lab -demo, asks nothing of the machine: one stop on the loopback
+// interface, bare and held, behind a balancer of its own, drawn as it plays.
+//
 // See namespaces(7), pid_namespaces(7), veth(4).
 package main

@@ -11,8 +11,8 @@ type lag struct {
 	draw func(*rand.Rand) time.Duration
 }
 
-// lags are the named distributions. A rollout meets each of them once.
-var lags = []lag{
+// allLags are the named distributions. A rollout meets each of them once.
+var allLags = []lag{
 	{"in-cluster", inCluster},
 	{"ingress", uniform(time.Second, 3*time.Second)},
 	{"slow", uniform(5*time.Second, 10*time.Second)},
@@ -23,6 +23,10 @@ var inCluster = uniform(200*time.Millisecond, time.Second)
 
 func uniform(from, to time.Duration) func(*rand.Rand) time.Duration {
 	return func(r *rand.Rand) time.Duration { return from + time.Duration(r.Float64()*float64(to-from)) }
+}
+
+func fixed(d time.Duration) func(*rand.Rand) time.Duration {
+	return func(*rand.Rand) time.Duration { return d }
 }
 
 // spike is in-cluster on most days.
@@ -43,7 +47,7 @@ type drawn struct {
 
 // drawLags is the rollout's lags, in a drawn order. They depend on the seed, the
 // repetition and the server alone, so that every contender meets the same.
-func drawLags(seed uint64, repetition, server int, s scale) []drawn {
+func drawLags(lags []lag, seed uint64, repetition, server int, s scale) []drawn {
 	r := rand.New(rand.NewPCG(seed, uint64(repetition)<<16|uint64(server)))
 	all := make([]drawn, len(lags))
 	for i, l := range lags {

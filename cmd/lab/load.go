@@ -12,9 +12,10 @@ const requestTimeout = 8 * time.Second
 
 // result is how one request ended.
 type result struct {
-	at    time.Time
-	kind  kind
-	extra time.Duration // from its planned time to the answer, less what it takes
+	planned time.Time
+	at      time.Time
+	kind    kind
+	extra   time.Duration // from its planned time to the answer, less what it takes
 }
 
 // load is open-loop: requests are sent at their planned times, whatever becomes
@@ -26,6 +27,7 @@ type load struct {
 	rate   int
 	seed   uint64
 	began  time.Time
+	strip  *strip
 
 	mu      sync.Mutex // every request has a goroutine
 	results []result
@@ -36,6 +38,9 @@ type load struct {
 // run sends until ctx ends, and returns when all are answered.
 func (l *load) run(ctx context.Context) {
 	l.began = time.Now()
+	if l.strip != nil {
+		l.strip.begin(l.began)
+	}
 	if l.server.longLived {
 		l.chat(ctx)
 		return
@@ -50,7 +55,7 @@ func (l *load) run(ctx context.Context) {
 		think := l.server.think(random, l.scale)
 		all.Go(func() {
 			k := c.get(think, at.Add(think+requestTimeout))
-			l.add(k, time.Since(at)-think)
+			l.add(at, k, think)
 		})
 	}
 }
@@ -70,11 +75,17 @@ func (l *load) sleep(ctx context.Context, at time.Time) bool {
 	return ctx.Err() == nil
 }
 
-func (l *load) add(k kind, extra time.Duration) {
+// add notes how a request ended that was planned for then and had to take so long.
+func (l *load) add(planned time.Time, k kind, think time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.results = append(l.results, result{time.Now(), k, extra})
+	now := time.Now()
+	r := result{planned, now, k, now.Sub(planned) - think}
+	l.results = append(l.results, r)
 	if k == answered {
-		l.slowest = max(l.slowest, extra)
+		l.slowest = max(l.slowest, r.extra)
+	}
+	if l.strip != nil {
+		l.strip.add(r)
 	}
 }

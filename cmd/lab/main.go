@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -16,8 +17,8 @@ func main() {
 	switch {
 	case len(os.Args) > 2 && os.Args[1] == "stage":
 		err = stage(os.Args[2], os.Args[3:])
-	case len(os.Args) > 2 && os.Args[1] == "serve":
-		err = serve(os.Args[2])
+	case len(os.Args) > 3 && os.Args[1] == "serve":
+		err = serve(os.Args[2], os.Args[3])
 	default:
 		err = lab(os.Args[1:])
 	}
@@ -36,11 +37,15 @@ func lab(args []string) error {
 	if err != nil {
 		return err
 	}
-	if os.Getenv(inside) == "" {
+	if os.Getenv(inside) == "" && !o.demo {
 		return enter()
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	// PIPE: where what we print is cut short there is still something to clean up.
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	defer stop()
+	if o.demo {
+		return demo(ctx, o)
+	}
 	r, err := openRoom(os.Getenv(inside))
 	if err != nil {
 		return err
@@ -68,7 +73,7 @@ func experiment(ctx context.Context, o *options, r *room) error {
 }
 
 // verdict prints what was promised and whether it holds.
-func verdict(out *os.File, found *findings) error {
+func verdict(out io.Writer, found *findings) error {
 	broken := 0
 	for _, c := range judge(found) {
 		mark := "ok    "

@@ -20,8 +20,10 @@ type options struct {
 	repeat     int
 	jobs       int // trials at a time
 	quick      bool
+	demo       bool
 	contenders []contender
 	servers    []server
+	lags       []lag
 	lameduck   string
 	json, svg  string
 }
@@ -43,6 +45,7 @@ func parse(args []string) (*options, error) {
 	f.IntVar(&o.repeat, "repeat", 3, "rollouts of each contender and server")
 	f.IntVar(&o.jobs, "jobs", 16, "rollouts at a time")
 	f.BoolVar(&o.quick, "quick", false, "a selection of the contenders, once, at half the time")
+	f.BoolVar(&o.demo, "demo", false, "the smallest case, which needs nothing installed: one stop, bare and held, drawn")
 	f.StringVar(&o.json, "json", "", "write everything to this file")
 	f.StringVar(&o.svg, "svg", "", "draw the chart into this file")
 	contenders := f.String("contenders", "", "only these: parts of names, with semicolons between")
@@ -60,16 +63,22 @@ func parse(args []string) (*options, error) {
 	if o.quick {
 		o.scale, o.repeat, o.jobs = 0.5, 1, 20
 	}
-	return o, o.choose(f.Arg(0), *contenders, *servers)
-}
-
-func (o *options) choose(lameduck, names, servers string) (err error) {
-	if o.lameduck, err = filepath.Abs(lameduck); err != nil {
-		return err
+	var err error
+	if o.lameduck, err = filepath.Abs(f.Arg(0)); err != nil {
+		return nil, err
 	}
 	if _, err := os.Stat(o.lameduck); err != nil {
-		return err
+		return nil, err
 	}
+	if o.demo {
+		o.smallest()
+		return o, nil
+	}
+	return o, o.choose(*contenders, *servers)
+}
+
+func (o *options) choose(names, servers string) error {
+	o.lags = allLags
 	o.contenders = slices.DeleteFunc(contenders(), func(c contender) bool {
 		if names == "" {
 			return c.hidden || o.quick && !c.quick

@@ -23,7 +23,7 @@ func plan(o *options) []*trial {
 			for j := range o.servers {
 				c, s := &o.contenders[i], &o.servers[j]
 				all = append(all, &trial{Contender: c.name, Server: s.name, Repetition: n,
-					contender: c, server: s, lags: drawLags(o.seed, n, j, o.scale), seed: o.seed + uint64(n)})
+					contender: c, server: s, lags: drawLags(o.lags, o.seed, n, j, o.scale), seed: o.seed + uint64(n)})
 			}
 		}
 		part := all[from:]
@@ -42,7 +42,7 @@ func long(t *trial) int {
 }
 
 // runAll plays them, some at a time, and returns the first error.
-func runAll(ctx context.Context, o *options, r *room, trials []*trial, bar *progress) error {
+func runAll(ctx context.Context, o *options, p place, trials []*trial, bar *progress) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	next := make(chan *trial)
@@ -52,7 +52,7 @@ func runAll(ctx context.Context, o *options, r *room, trials []*trial, bar *prog
 			// Not all at once: they would be in step for ever.
 			pauseFor(ctx, time.Duration(i)*100*time.Millisecond)
 			for t := range next {
-				if err := t.settle(ctx, o, r); err != nil {
+				if err := t.settle(ctx, o, p); err != nil {
 					fail(err)
 				}
 				bar.step()
@@ -71,10 +71,10 @@ func runAll(ctx context.Context, o *options, r *room, trials []*trial, bar *prog
 
 // settle plays a trial, and again where the machine stood still meanwhile,
 // whatever came of it.
-func (t *trial) settle(ctx context.Context, o *options, r *room) error {
+func (t *trial) settle(ctx context.Context, o *options, p place) error {
 	for {
 		t.RolloutS = 0
-		if err := t.run(ctx, o, r); err != nil {
+		if err := t.run(ctx, o, p); err != nil {
 			return err
 		}
 		if !t.stalled(o.scale) || t.Discarded == attempts-1 {

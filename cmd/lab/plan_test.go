@@ -9,8 +9,8 @@ import (
 
 func TestLags(t *testing.T) {
 	for seed := range uint64(200) {
-		drawn := drawLags(seed, 1, 2, 1)
-		if again := drawLags(seed, 1, 2, 1); !reflect.DeepEqual(drawn, again) {
+		drawn := drawLags(allLags, seed, 1, 2, 1)
+		if again := drawLags(allLags, seed, 1, 2, 1); !reflect.DeepEqual(drawn, again) {
 			t.Fatalf("seed %d: %v and then %v", seed, drawn, again)
 		}
 		met := map[string]bool{}
@@ -20,10 +20,10 @@ func TestLags(t *testing.T) {
 				t.Errorf("seed %d: %v", seed, d)
 			}
 		}
-		if len(met) != len(lags) {
+		if len(met) != len(allLags) {
 			t.Errorf("seed %d: not every distribution: %v", seed, drawn)
 		}
-		for i, half := range drawLags(seed, 1, 2, 0.5) {
+		for i, half := range drawLags(allLags, seed, 1, 2, 0.5) {
 			if diff := drawn[i].Lag - 2*half.Lag; diff < -2 || diff > 2 {
 				t.Errorf("seed %d: half of %v is %v", seed, drawn[i], half)
 			}
@@ -34,7 +34,7 @@ func TestLags(t *testing.T) {
 // TestPlan: every contender meets every server and the same lags, and the seed
 // decides the order.
 func TestPlan(t *testing.T) {
-	o := &options{seed: 7, scale: 1, repeat: 2, contenders: contenders(), servers: allServers()}
+	o := &options{seed: 7, scale: 1, repeat: 2, contenders: contenders(), servers: allServers(), lags: allLags}
 	trials := plan(o)
 	if want := 2 * len(o.contenders) * len(o.servers); len(trials) != want {
 		t.Errorf("%d trials, want %d", len(trials), want)
@@ -45,7 +45,7 @@ func TestPlan(t *testing.T) {
 			t.Fatalf("trial %d is another one the second time", i)
 		}
 		at := slices.IndexFunc(o.servers, func(s server) bool { return s.name == a.Server })
-		if !reflect.DeepEqual(a.lags, drawLags(7, a.Repetition, at, 1)) {
+		if !reflect.DeepEqual(a.lags, drawLags(allLags, 7, a.Repetition, at, 1)) {
 			t.Errorf("trial %d has other lags", i)
 		}
 	}

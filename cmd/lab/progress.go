@@ -21,11 +21,14 @@ type progress struct {
 }
 
 func newProgress(out *os.File, total int) *progress {
-	info, err := out.Stat()
-	p := &progress{out: out, total: total, began: time.Now(), said: time.Now()}
-	p.terminal = err == nil && info.Mode()&os.ModeCharDevice != 0
+	p := &progress{out: out, terminal: onTerminal(out), total: total, began: time.Now(), said: time.Now()}
 	p.show()
 	return p
+}
+
+func onTerminal(out *os.File) bool {
+	info, err := out.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 func (p *progress) step() {

@@ -25,19 +25,20 @@ type replica struct {
 	gone   chan struct{} // ends when it has exited, at
 	at     time.Time
 	stderr bytes.Buffer // to be read when it is gone
+	alone  bool         // no PID namespace goes with it
 	// wires keeps the network namespace when all processes in it have gone, as a
 	// pod's does for a while: who still comes is refused, not left waiting.
 	wires *os.File
 }
 
 // start starts words in new namespaces and returns when it accepts.
-func (r *room) start(ctx context.Context, slot int, command func(dir string) ([]string, error)) (*replica, error) {
+func (r *room) start(ctx context.Context, slot int, command func(site) ([]string, error)) (*replica, error) {
 	number, ip := r.address()
 	dir := filepath.Join(r.dir, strconv.Itoa(number))
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return nil, err
 	}
-	words, err := command(dir)
+	words, err := command(site{exe: r.exe, dir: dir, listen: fmt.Sprintf(":%d", port)})
 	if err != nil {
 		return nil, err
 	}
@@ -102,6 +103,10 @@ func (p *replica) wait() {
 
 // kill ends it whatever state it is in.
 func (p *replica) kill() {
+	if p.alone {
+		p.end()
+		return
+	}
 	p.cmd.Process.Kill()
 	<-p.gone
 }
@@ -109,7 +114,7 @@ func (p *replica) kill() {
 // close takes its network away too.
 func (p *replica) close() {
 	p.kill()
-	p.wires.Close()
+	p.wires.Close() // nil, and so without effect, where it has none
 }
 
 // report is lameduck's last line.

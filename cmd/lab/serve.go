@@ -2,17 +2,29 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/coder/websocket"
 )
 
+// ready, and its address, is what a server says that was to find itself a port.
+const ready = "ready "
+
 // serve is a server that knows nothing of signals: TERM kills it at once, with
 // whatever it was about to answer.
-func serve(kind string) error {
+func serve(kind, listen string) error {
+	listener, err := net.Listen("tcp", listen)
+	if err != nil {
+		return err
+	}
+	if strings.HasSuffix(listen, ":0") {
+		fmt.Println(ready + listener.Addr().String())
+	}
 	handler := map[string]http.HandlerFunc{"http": answer, "websocket": echo}[kind]
-	return http.ListenAndServe(fmt.Sprintf(":%d", port), handler)
+	return http.Serve(listener, handler)
 }
 
 // answer takes as long as the request says, and answers in two parts, so that

@@ -21,7 +21,7 @@ type server struct {
 	keepAlive bool           // clients and balancer keep connections and use them again
 	longLived bool           // a connection lasts: WebSockets
 	min, max  time.Duration  // how long a request takes
-	command   func(room *room, dir string) ([]string, error)
+	command   func(site) ([]string, error)
 }
 
 func allServers() []server {
@@ -44,15 +44,15 @@ func (s *server) think(r *rand.Rand, by scale) time.Duration {
 }
 
 // ours is one of the servers in this very program.
-func ours(kind string) func(*room, string) ([]string, error) {
-	return func(r *room, _ string) ([]string, error) { return []string{r.exe, "serve", kind}, nil }
+func ours(kind string) func(site) ([]string, error) {
+	return func(at site) ([]string, error) { return []string{at.exe, "serve", kind, at.listen}, nil }
 }
 
 // configured is a program that is told all by a file, which is its last word.
-func configured(file, text string, words ...string) func(*room, string) ([]string, error) {
-	return func(_ *room, dir string) ([]string, error) {
-		path := filepath.Join(dir, file)
-		if err := os.WriteFile(path, fmt.Appendf(nil, text, port, dir), 0o644); err != nil {
+func configured(file, text string, words ...string) func(site) ([]string, error) {
+	return func(at site) ([]string, error) {
+		path := filepath.Join(at.dir, file)
+		if err := os.WriteFile(path, fmt.Appendf(nil, text, port, at.dir), 0o644); err != nil {
 			return nil, err
 		}
 		return append(words[:len(words):len(words)], path), nil

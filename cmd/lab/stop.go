@@ -18,6 +18,7 @@ type stop struct {
 	Report   string       `json:"report,omitempty"`
 
 	began  time.Time
+	said   string          // by lameduck
 	extras []time.Duration // of those that were answered
 }
 
@@ -47,7 +48,7 @@ func (a *arena) stop(ctx context.Context, old *replica, lag drawn) (*stop, error
 	<-removed
 	s.StopMS = ms(old.at.Sub(s.began))
 	if a.contender.init == "lameduck" {
-		s.Report = old.report()
+		s.said, s.Report = old.stderr.String(), old.report()
 	}
 	return s, <-failed
 }

@@ -22,24 +22,25 @@ type trial struct {
 	server    *server
 	lags      []drawn
 	seed      uint64
+	strip     *strip // where it is drawn, if anywhere
 }
 
 // run plays the trial once.
-func (t *trial) run(ctx context.Context, o *options, r *room) error {
+func (t *trial) run(ctx context.Context, o *options, p place) error {
 	t.Stops = nil
-	b, err := r.balance(ctx, t.server, 2*len(t.lags))
+	b, err := p.balance(ctx, t.server, 2*len(t.lags))
 	if err != nil {
 		return err
 	}
 	defer b.close()
-	a := &arena{trial: t, o: o, room: r, balancer: b}
+	a := &arena{trial: t, o: o, place: p, balancer: b}
 	defer a.close()
 	for range t.lags {
 		if _, err := a.grow(ctx); err != nil {
 			return err
 		}
 	}
-	l := &load{addr: b.addr(), server: t.server, scale: o.scale, rate: o.rate, seed: t.seed}
+	l := &load{addr: b.addr(), server: t.server, scale: o.scale, rate: o.rate, seed: t.seed, strip: t.strip}
 	loaded, unload := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {

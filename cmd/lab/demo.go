@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+)
+
+// demo is the laboratory's smallest case: one stop of a server that dies on TERM,
+// bare and held, on the loopback interface. It needs no other program and no
+// privilege. It returns an error unless requests failed without lameduck, and none
+// with it.
+func demo(ctx context.Context, o *options) error {
+	p, err := openLoopback()
+	if err != nil {
+		return err
+	}
+	s := newStrip(os.Stdout, o.rate)
+	intro(s, o)
+	trials := plan(o)
+	for _, t := range trials {
+		t.strip = s
+		fmt.Printf("\n%s\n", caption(o, t))
+		if err := t.settle(ctx, o, p); err != nil {
+			return err
+		}
+		s.end(t.Stops[0])
+		quote(os.Stdout, t.Stops[0].said)
+	}
+	fmt.Println()
+	for _, t := range trials {
+		fmt.Println(t.summary())
+	}
+	var said strings.Builder
+	err = verdict(&said, summarise(o, trials))
+	if err != nil {
+		fmt.Print(said.String())
+	}
+	return err
+}
+
+// smallest is the demo's part of the options.
+func (o *options) smallest() {
+	o.seed, o.scale, o.rate, o.repeat = 1, 1, 100, 1
+	o.lags = []lag{{"demo", fixed(3 * time.Second)}}
+	o.contenders = []contender{
+		{name: "bare"},
+		{name: "lameduck --until=quiet" + short, init: "lameduck", until: "quiet", quiet: time.Second},
+	}
+	o.servers = allServers()[:1]
+}
+
+func intro(s *strip, o *options) {
+	fmt.Printf("Two replicas behind a balancer; the old one is stopped, as in every rollout.\n")
+	fmt.Printf("The balancer learns of it late, as they do: it goes on sending for %.0f s.\n", o.lags[0].draw(nil).Seconds())
+	fmt.Printf("%d requests/s, no retries. A column is %.1f s: %s all answered, %s some failed.\n",
+		o.rate, column.Seconds(), s.good, s.bad)
+}
+
+// caption is what was run, as one would type it.
+func caption(o *options, t *trial) string {
+	words := t.contender.command(o, t.server, []string{"server"})
+	if t.contender.init == "lameduck" {
+		words[0] = "lameduck"
+	}
+	return fmt.Sprintf("%s\n%s$ %s", t.title(), margin, strings.Join(words, " "))
+}
+
+func (t *trial) title() string {
+	if t.contender.init == "" {
+		return t.Contender
+	}
+	return "under " + t.contender.init
+}
+
+func (t *trial) summary() string {
+	s := t.Stops[0]
+	return fmt.Sprintf("%-16s%d requests  %-24sgone %.1f s after TERM", t.title(), t.Requests, s.failures(), s.StopMS/1000)
+}
+
+// failures says how many requests failed, and how: "149 failed (148 5xx, 1 cut)".
+func (s *stop) failures() string {
+	var kinds []string
+	for _, k := range failures {
+		if n := s.Failed[k]; n > 0 {
+			kinds = append(kinds, fmt.Sprintf("%d %s", n, k))
+		}
+	}
+	if kinds == nil {
+		return "0 failed"
+	}
+	return fmt.Sprintf("%d failed (%s)", s.failed(), strings.Join(kinds, ", "))
+}
+
+// quote shows what a process wrote, if anything, wrapped between words.
+func quote(out io.Writer, text string) {
+	const width = 79
+	for line := range strings.Lines(text) {
+		used := width
+		for _, word := range strings.Fields(line) {
+			if used+1+len(word) > width {
+				fmt.Fprintf(out, "\n%s%s", margin, word)
+				used = len(margin) + len(word)
+				continue
+			}
+			fmt.Fprint(out, " ", word)
+			used += 1 + len(word)
+		}
+	}
+	if text != "" {
+		fmt.Fprintln(out)
+	}
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestStrip: a column is drawn once all of it has ended, and bad if one failed;
+// what happened stands under it.
+func TestStrip(t *testing.T) {
+	const ms = time.Millisecond
+	began := time.Now()
+	for name, c := range map[string]struct {
+		failed     []int // by number
+		stop, lag  float64
+		row, below string
+	}{
+		"all is well": {nil, 350, 200, "......", " | |process gone\n | balancer stops sending\n TERM"},
+		"at once":     {[]int{3, 4, 6}, 1, 300, ".xxx..", " |  balancer stops sending\n TERM, process gone"},
+	} {
+		var out strings.Builder
+		s := &strip{out: &out, good: ".", bad: "x", each: 2}
+		s.begin(began)
+		failed := map[int]bool{}
+		for _, n := range c.failed {
+			failed[n] = true
+		}
+		// Eleven requests, each second one before the first of its column.
+		for _, n := range []int{1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 10} {
+			k := answered
+			if failed[n] {
+				k = status5
+			}
+			drawn := s.drawn
+			s.add(result{planned: began.Add(time.Duration(n) * column / 2), kind: k})
+			if n%2 == 1 && s.drawn > drawn {
+				t.Errorf("%s: column %d is drawn before it has ended", name, n/2)
+			}
+		}
+		s.end(&stop{began: began.Add(120 * ms), StopMS: c.stop, drawn: drawn{}, LagMS: c.lag})
+		want := "\n  " + c.row + "\n  " + strings.ReplaceAll(c.below, "\n", "\n  ") + "\n"
+		if out.String() != want {
+			t.Errorf("%s: it is\n%s\nwant\n%s", name, &out, want)
+		}
+	}
+}
