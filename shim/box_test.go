@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/shim/internal/netns"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
@@ -69,9 +70,7 @@ func bootFrom(t *testing.T, stage string, env []string, args ...string) *box {
 // newBox is a box that has not been started, for those who want to change it.
 func newBox(t *testing.T, stage string, env []string, args ...string) *box {
 	t.Helper()
-	if noNamespaces != "" {
-		t.Skip("no namespaces: ", noNamespaces)
-	}
+	netns.Need(t)
 	if _, err := os.Stat(binary); err != nil {
 		t.Fatalf("%v: make build first", err)
 	}

@@ -26,6 +26,7 @@ var walls = map[string][]string{
 	"shim/internal/alive":    {"golang.org/x/sys/unix"},
 	"shim/internal/proc":     {module + "shim/internal/sig", "golang.org/x/sys/unix"},
 	"shim/internal/health":   {"golang.org/x/sys/unix"},
+	"shim/internal/netns":    {"golang.org/x/sys/unix"}, // for tests
 	"shim/internal/procnet":  {module + "shim/internal/tcp", "golang.org/x/sys/unix"},
 	"shim/internal/scope":    {module + "shim/internal/procnet", module + "shim/internal/tcp", "golang.org/x/sys/unix"},
 	"shim/internal/sockdiag": {module + "shim/internal/tcp", "golang.org/x/sys/unix"},
@@ -111,7 +112,7 @@ func TestNothingHeavy(t *testing.T) {
 	if !slices.Contains(deps, "os/signal") {
 		t.Fatalf("an odd list: %v", deps)
 	}
-	for _, banned := range []string{"net", "net/http", "os/exec", "crypto/tls", module + "shim/internal/script"} {
+	for _, banned := range []string{"net", "net/http", "os/exec", "crypto/tls", module + "shim/internal/netns", module + "shim/internal/script"} {
 		if slices.Contains(deps, banned) {
 			t.Errorf("the product imports %s", banned)
 		}

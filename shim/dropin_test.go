@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/shim/internal/netns"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
@@ -70,9 +71,7 @@ func bootAs(t *testing.T, name string, env []string, args ...string) *box {
 // bootInit is boot with any init.
 func bootInit(t *testing.T, init string, env []string, args ...string) *box {
 	t.Helper()
-	if noNamespaces != "" {
-		t.Skip("no namespaces: ", noNamespaces)
-	}
+	netns.Need(t)
 	words := self("stage", append([]string{init}, args...)...)
 	return launch(t, env, asPID1, words...)
 }

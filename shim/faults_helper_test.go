@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/shim/internal/netns"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
@@ -75,7 +76,7 @@ func faultyStage(faults, args []string) {
 			denySyscalls()
 		case "own-network":
 			die(unix.Unshare(unix.CLONE_NEWNET))
-			die(loopbackUp())
+			die(netns.Up())
 		case "no-netlink":
 			denyNetlink()
 		case "no-groups":

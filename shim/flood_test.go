@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/netns"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
@@ -13,9 +14,7 @@ import (
 // activity; when they no longer do, each is heard of again. The looks' times are
 // not the clock's.
 func TestFlood(t *testing.T) {
-	if noNamespaces != "" {
-		t.Skip("no namespaces: ", noNamespaces)
-	}
+	netns.Need(t)
 	l := must(net.Listen("tcp", "127.0.0.1:0"))
 	defer l.Close()
 	start := time.Now()

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/shim/internal/netns"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
@@ -220,9 +221,7 @@ func umask() os.FileMode {
 // mounted runs a test on a small file system of its own, which nobody else sees.
 func mounted(t *testing.T, options string, test func(dir string)) {
 	t.Helper()
-	if noNamespaces != "" {
-		t.Skip("no namespaces: ", noNamespaces)
-	}
+	netns.Need(t)
 	dir := t.TempDir()
 	done := make(chan struct{})
 	go func() { // a thread that ends with it

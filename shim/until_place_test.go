@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/netns"
 	"golang.org/x/sys/unix"
 )
 
@@ -27,16 +28,14 @@ type place struct {
 
 func newPlace(t *testing.T) *place {
 	t.Helper()
-	if noNamespaces != "" {
-		t.Skip("no namespaces: ", noNamespaces)
-	}
+	netns.Need(t)
 	runtime.LockOSThread() // stays so if something fails: the thread ends with us
 	p := &place{t: t, us: netnsOfThread(t)}
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		t.Fatal("network namespace: ", err)
 	}
 	p.fd = netnsOfThread(t)
-	if err := loopbackUp(); err != nil {
+	if err := netns.Up(); err != nil {
 		t.Fatal("loopback: ", err)
 	}
 	if err := unix.Setns(p.us, unix.CLONE_NEWNET); err != nil {

@@ -15,18 +15,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/shim/internal/netns"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
 const own Root = ""
-
-// alone skips a test that needs a network namespace of its own.
-func alone(t *testing.T) {
-	t.Helper()
-	if noNamespaces != "" {
-		t.Skip("no network namespace: ", noNamespaces)
-	}
-}
 
 // inodeOf is a socket's inode, as fstat(2) tells it.
 func inodeOf(t *testing.T, socket any) uint32 {
@@ -149,7 +142,7 @@ func untilAcknowledged(t *testing.T, c net.Conn) {
 }
 
 func TestRealPassiveOpens(t *testing.T) {
-	alone(t)
+	netns.Need(t)
 	before, err := own.PassiveOpens()
 	if err != nil {
 		t.Fatal(err)
@@ -227,7 +220,7 @@ func TestRealUnix(t *testing.T) {
 
 // TestElsewhere: another process's /proc/PID shows its network namespace.
 func TestElsewhere(t *testing.T) {
-	alone(t)
+	netns.Need(t)
 	l, _, _ := pair(t, "tcp4", "127.0.0.1:0", "127.0.0.1", true)
 	cmd := exec.Command("/proc/self/exe", "helper-elsewhere")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}

@@ -12,21 +12,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/shim/internal/netns"
 	"github.com/lameduck-init/lameduck/shim/internal/procnet"
 )
-
-// alone skips a test that needs a network namespace of its own.
-func alone(t *testing.T) {
-	t.Helper()
-	if noNamespaces != "" {
-		t.Skip("no network namespace: ", noNamespaces)
-	}
-}
 
 // asRoot skips a test that needs root's rights.
 func asRoot(t *testing.T) {
 	t.Helper()
-	alone(t)
+	netns.Need(t)
 	if os.Getuid() != 0 {
 		t.Skip("needs root")
 	}
@@ -93,7 +86,7 @@ func lookHere(t *testing.T) Scope {
 // TestHeld: the listeners of children and grandchildren are ours, what we hold
 // alone is lameduck's own.
 func TestHeld(t *testing.T) {
-	alone(t)
+	netns.Need(t)
 	if s := lookHere(t); !s.NoListener() {
 		t.Fatalf("to begin with: %+v", s)
 	}

@@ -10,12 +10,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/shim/internal/netns"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
 func openEvents(t testing.TB, ports []uint16) *Events {
 	t.Helper()
-	needNamespace(t)
+	netns.Need(t)
 	e, err := OpenEvents(ports)
 	must(t, err)
 	t.Cleanup(func() { e.Close() })

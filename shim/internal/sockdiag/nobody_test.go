@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/shim/internal/netns"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
@@ -20,7 +21,7 @@ const nobodyID = 65534
 // TestNobody: a user without any capability is told everything, of another
 // user's sockets, and hears of their ends.
 func TestNobody(t *testing.T) {
-	needNamespace(t)
+	netns.Need(t)
 	if os.Getuid() != 0 {
 		t.Skip("only root can become another user")
 	}

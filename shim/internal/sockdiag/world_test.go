@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/shim/internal/netns"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
@@ -21,7 +22,7 @@ func must(t testing.TB, err error) {
 
 func openConn(t testing.TB) *Conn {
 	t.Helper()
-	needNamespace(t)
+	netns.Need(t)
 	c, err := Open()
 	must(t, err)
 	t.Cleanup(func() { c.Close() })
