@@ -48,22 +48,6 @@ type Judge struct {
 	latest    conn // the last to be active, of those that are no probes
 }
 
-// activity is when a connection last came, and when a byte last moved.
-type activity struct{ opened, moved time.Time }
-
-func (a *activity) add(b activity) {
-	a.opened, a.moved = later(a.opened, b.opened), later(a.moved, b.moved)
-}
-
-func (a *activity) last() time.Time { return later(a.opened, a.moved) }
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
-
 // tally is what one look finds.
 type tally struct {
 	activity    // of what is open
@@ -76,18 +60,6 @@ type tally struct {
 	progress    bool // the program has accepted something
 	untold      bool // it may be talking to somebody: bytes are not told of
 	handshaking bool
-}
-
-// conn is an open connection, as the last look saw it.
-type conn struct {
-	activity // opened is zero where it was there before the first look
-	look     uint32
-	port     uint16
-	peer     netip.Addr
-	received uint64
-	queues   [2]uint32
-	accepted bool
-	missed   time.Time // by the first look that did not see it any more
 }
 
 // New is the judge of a hold that begins at start.
@@ -155,23 +127,6 @@ func (j *Judge) see(s *tcp.Socket) {
 	default:
 		t.inFlight++
 	}
-}
-
-// update is what is new of a connection. The kernel tells when bytes moved; where
-// it does not, a queue that has changed has moved just now. So may a connection have
-// that the program has reset: the kernel forgets all but the peer's address.
-func (c *conn) update(s *tcp.Socket, now time.Time, known bool) {
-	queues := [2]uint32{s.Unread, s.Unsent}
-	switch {
-	case s.Remote.Port() == 0: // reset
-		c.moved = now
-	case s.Timed:
-		c.moved = later(c.moved, moved(s, now))
-	case !known || queues != c.queues:
-		c.moved = now
-	}
-	c.port, c.peer, c.received, c.queues = s.Local.Port(), s.Remote.Addr(), max(c.received, s.Info.Received), queues
-	c.accepted = c.accepted || s.Inode != 0
 }
 
 // count notes a connection that came after the trigger.
@@ -264,72 +219,5 @@ func (j *Judge) closed(c conn, now time.Time, late time.Duration) {
 func (j *Judge) note(c *conn) {
 	if at := c.last(); at.After(j.start) && at.After(j.latest.last()) {
 		j.latest = *c
-	}
-}
-
-// Verdict is what holds at the last look. Each condition implies those before it.
-type Verdict struct {
-	Settled, Quiet, Drained bool
-	Stuck                   bool // connections wait to be accepted, and nothing moves
-	Deserted                bool // there is neither a listener nor a connection
-}
-
-// Verdict is the judgement at the last look. Where the observer is lost, nothing
-// holds.
-func (j *Judge) Verdict() (v Verdict) {
-	if !j.judged {
-		return v
-	}
-	a, t := j.total(j.cfg.IgnoreProbes), &j.last
-	v.Settled = j.silentSince(a.opened)
-	v.Quiet = v.Settled && j.silentSince(a.moved) && t.inFlight == 0
-	v.Drained = v.Quiet && t.open == 0 && !t.unsent
-	v.Deserted = t.listeners == 0 && t.open == 0 && t.inFlight == 0
-	v.Stuck = t.queued > 0 && t.inFlight == 0 && j.now.Sub(later(j.stuck, t.moved)) >= max(hung, j.cfg.QuietFor)
-	return v
-}
-
-// total is the latest activity of all there is, or of all apart from patterns.
-func (j *Judge) total(apart bool) activity {
-	a := j.activity
-	a.add(j.last.activity)
-	for _, b := range j.beats {
-		if b.period == 0 || !apart {
-			a.add(b.activity)
-		}
-	}
-	return a
-}
-
-func (j *Judge) silentSince(at time.Time) bool {
-	return j.now.Sub(later(at, j.start)) >= j.cfg.QuietFor
-}
-
-// Accepted is how many connections have come since the start.
-func (j *Judge) Accepted() int { return j.accepted }
-
-// Report is what there is to tell of a hold.
-type Report struct {
-	Accepted          int        // connections since the start
-	More              bool       // and others that nobody has seen, perhaps
-	LastNew, LastByte time.Time  // zero: none, as far as it counts
-	LastOther         time.Time  // the last new connection that is no part of a pattern
-	LastPeer          netip.Addr // who was active last, and is no part of one; invalid: nobody
-	Listeners         int        // at the last look, as what follows
-	Open, InFlight    int
-	GivenUp           int       // of those that seemed in flight
-	PerSecond         []int     // new connections in each second from the start, for an hour
-	Patterns          []Pattern // what may be probes, ignored or not; the most frequent first
-}
-
-// Report is what was found until the last look.
-func (j *Judge) Report() Report {
-	j.lengthen(int(j.now.Sub(j.start) / time.Second))
-	a, others := j.total(j.cfg.IgnoreProbes), j.total(true)
-	return Report{
-		Accepted: j.accepted, More: j.lost, LastNew: a.opened, LastByte: a.moved,
-		LastOther: others.opened, LastPeer: j.latest.peer,
-		Listeners: j.last.listeners, Open: j.last.open, InFlight: j.last.inFlight, GivenUp: j.last.givenUp,
-		PerSecond: slices.Clone(j.perSecond), Patterns: j.patterns(),
 	}
 }

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/lameduck-init/lameduck/shim"
+)
+
+// catatonit is openSUSE/catatonit 0.2, and Podman's podman-init; with -P, or
+// called pause, it is the process that only keeps a pod's namespaces.
+type catatonit struct {
+	Group   bool `short:"g"`
+	Help    bool `short:"h"`
+	Licence bool `short:"L"`
+	Version bool `short:"V"`
+	Pause   bool `short:"P"`
+
+	PodVersion bool `short:"v"` // the Kubernetes pause container's
+	isPause    bool
+
+	Command []string `arg:"" optional:"" passthrough:"partial"`
+}
+
+func (c *catatonit) command() []string { return c.Command }
+
+func (c *catatonit) usage() string { return "catatonit [-ghLPV] [--] PROGRAM [ARG...]" }
+
+func (c *catatonit) answer() (string, bool, bool) {
+	switch {
+	case c.Version:
+		return "tini version 0.2.1_catatonit_lameduck-" + version + "\n", false, true
+	case c.PodVersion:
+		return "pause.c lameduck-" + version + "\n", false, true
+	case c.Licence:
+		return licence, false, true
+	}
+	return "usage: " + c.usage() + "\nThis is lameduck under catatonit's name; lameduck --help has its own flags.\n", true, c.Help
+}
+
+func (c *catatonit) adjust(cfg *shim.Config) error {
+	if _, set := lookup(cfg.Env, "CATATONIT_LOG"); set {
+		return errors.New("CATATONIT_LOG is kept for later use: unset it")
+	}
+	if _, set := lookup(cfg.Env, "CATATONIT_DEBUG"); set {
+		cfg.Level = shim.Debug
+	}
+	cfg.Group = cfg.Group || c.Group
+	return nil
+}
+
+func (c *catatonit) startCode(*shim.StartError) int { return 1 }

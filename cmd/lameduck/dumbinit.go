@@ -1,0 +1,91 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/lameduck-init/lameduck/shim"
+)
+
+// dumbInit is Yelp/dumb-init 1.2.5.
+type dumbInit struct {
+	SingleChild bool     `short:"c"`
+	Rewrite     []string `short:"r" sep:"none"`
+	Verbose     bool     `short:"v"`
+	Help        bool     `short:"h"`
+	Version     bool     `short:"V"`
+
+	Command []string `arg:"" optional:"" passthrough:"partial"`
+}
+
+func (d *dumbInit) command() []string { return d.Command }
+
+func (d *dumbInit) usage() string { return "dumb-init [-cvhV] [-r FROM:TO]... [--] PROGRAM [ARG...]" }
+
+func (d *dumbInit) answer() (string, bool, bool) {
+	if d.Version {
+		return "dumb-init v1.2.5 (lameduck " + version + ")\n", true, true
+	}
+	return "usage: " + d.usage() + "\nThis is lameduck under dumb-init's name; lameduck --help has its own flags.\n", true, d.Help
+}
+
+func (d *dumbInit) adjust(cfg *shim.Config) error {
+	if value, _ := lookup(cfg.Env, "DUMB_INIT_DEBUG"); value == "1" || d.Verbose {
+		cfg.Level = shim.Debug
+	}
+	value, _ := lookup(cfg.Env, "DUMB_INIT_SETSID")
+	cfg.Session = value != "0" && !d.SingleChild
+	cfg.StopToo, cfg.Farewell = true, cfg.Session
+	for _, text := range d.Rewrite {
+		r, err := parseNumbers(text)
+		if err != nil {
+			return fmt.Errorf("-r %s: %w", text, err)
+		}
+		rewrite(cfg, r, true) // the last one counts
+	}
+	if cfg.Session { // an orphaned group does not stop of itself
+		for _, from := range []shim.Signal{20, 21, 22} {
+			rewrite(cfg, shim.Rewrite{From: from, To: 19}, false)
+		}
+	}
+	return nil
+}
+
+// rewrite adds r to cfg; where there is one of the same signal it takes its
+// place or not.
+func rewrite(cfg *shim.Config, r shim.Rewrite, replace bool) {
+	i := slices.IndexFunc(cfg.Rewrites, func(old shim.Rewrite) bool { return old.From == r.From })
+	switch {
+	case r.From == 0:
+	case i < 0:
+		cfg.Rewrites = append(cfg.Rewrites, r)
+	case replace:
+		cfg.Rewrites[i] = r
+	}
+}
+
+// parseNumbers reads dumb-init's FROM:TO, with FROM 1 to 31 and TO 0 to 31, as
+// its scanf(3) does: after spaces and a sign, and whatever follows. Names are
+// taken too. Of signals that never arrive (KILL, STOP, CHLD) it takes a rewrite
+// that does nothing: then From is 0.
+func parseNumbers(text string) (r shim.Rewrite, err error) {
+	found := regexp.MustCompile(`^\s*\+?([0-9]+):\s*\+?([0-9]+)`).FindStringSubmatch(text)
+	if found == nil {
+		return shim.ParseRewrite(text)
+	}
+	from, _ := strconv.ParseUint(found[1], 10, 8)
+	to, _ := strconv.ParseUint(found[2], 10, 8)
+	if from < 1 || from > 31 || to > 31 {
+		return r, errors.New("give FROM:TO with FROM from 1 to 31 and TO from 0 to 31")
+	}
+	r = shim.Rewrite{From: shim.Signal(from), To: shim.Signal(to)}
+	if _, err := shim.ParseRewrite(r.From.String() + ":0"); err != nil {
+		r.From = 0
+	}
+	return r, nil
+}
+
+func (d *dumbInit) startCode(*shim.StartError) int { return 2 }

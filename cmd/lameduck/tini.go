@@ -1,0 +1,97 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/lameduck-init/lameduck/shim"
+)
+
+// tini is krallin/tini 0.19, and Docker's docker-init.
+type tini struct {
+	Help      bool     `short:"h"`
+	Version   bool     `name:"version"`
+	Licence   bool     `short:"l"`
+	Subreaper bool     `short:"s"`
+	Pdeath    *string  `short:"p"`
+	Verbose   int      `short:"v" type:"counter"`
+	Warn      bool     `short:"w"`
+	Group     bool     `short:"g"`
+	Expect    []string `short:"e" sep:"none"`
+
+	Command []string `arg:"" optional:"" passthrough:"partial"`
+}
+
+// command: tini's own usage is "PROGRAM -- [ARGS]", and getopt(3) takes out
+// that "--", but not one that follows another.
+func (t *tini) command() []string {
+	if len(t.Command) > 1 && t.Command[0] != "--" && t.Command[1] == "--" {
+		return slices.Delete(t.Command, 1, 2)
+	}
+	return t.Command
+}
+
+func (t *tini) usage() string { return "tini [-hlsvwg] [-p SIGNAL] [-e CODE] [--] PROGRAM [ARG...]" }
+
+// answer: docker info reads the version from standard output, and wants it to
+// begin so.
+func (t *tini) answer() (string, bool, bool) {
+	switch {
+	case t.Version:
+		return "tini version 0.19.0_lameduck-" + version + "\n", false, true
+	case t.Help:
+		return "usage: " + t.usage() + "\nThis is lameduck under tini's name; lameduck --help has its own flags.\n", false, true
+	}
+	return licence, false, t.Licence
+}
+
+// licence is what -l prints.
+const licence = "lameduck is licensed under the Apache License, Version 2.0.\n"
+
+func (t *tini) adjust(cfg *shim.Config) error {
+	if _, set := lookup(cfg.Env, "TINI_SUBREAPER"); set || t.Subreaper {
+		cfg.Subreaper = shim.Yes
+	}
+	if _, set := lookup(cfg.Env, "TINI_KILL_PROCESS_GROUP"); set || t.Group {
+		cfg.Group = true
+	}
+	verbosity := 1 + t.Verbose
+	if value, set := lookup(cfg.Env, "TINI_VERBOSITY"); set {
+		verbosity, _ = strconv.Atoi(value) // what is no number is 0, as in atoi(3)
+	}
+	cfg.Level = max(cfg.Level, min(shim.Level(verbosity), shim.Debug))
+	if verbosity <= 0 {
+		cfg.Level = shim.Error
+	}
+	cfg.WarnReaped = t.Warn
+	for _, text := range t.Expect {
+		code, err := strconv.Atoi(strings.TrimSpace("0" + strings.TrimLeft(text, " +")))
+		if err != nil || code > 255 {
+			return fmt.Errorf("-e %s: give an exit code from 0 to 255", text)
+		}
+		cfg.ExitCodes = slices.DeleteFunc(cfg.ExitCodes, func(old shim.ExitMap) bool { return old.From == code })
+		cfg.ExitCodes = append(cfg.ExitCodes, shim.ExitMap{From: code})
+	}
+	if t.Pdeath != nil {
+		s, err := shim.ParseSignal(*t.Pdeath)
+		if err != nil {
+			return fmt.Errorf("-p %s: %w", *t.Pdeath, err)
+		}
+		cfg.ParentDeathSignal = s
+	}
+	return nil
+}
+
+func (t *tini) startCode(err *shim.StartError) int {
+	switch {
+	case errors.Is(err, syscall.ENOENT):
+		return exitNotFound
+	case errors.Is(err, syscall.EACCES):
+		return exitRefused
+	}
+	return 1
+}
