@@ -1,0 +1,184 @@
+package docs
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// patience is how long a command may take; nothing waits for it to pass.
+const patience = 20 * time.Second
+
+// commands are lines to type without what they print, lines of a report, or both as
+// on a console.
+func commands(t *testing.T, text string) {
+	if strings.HasPrefix(text, "$ ") {
+		console(t, text)
+		return
+	}
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(strings.TrimSpace(line), " #")
+		if strings.HasPrefix(line, "lameduck: ") {
+			isReport(t, line)
+		} else if words := fields(t, line); words[0] == "make" {
+			isTarget(t, words[1:])
+		} else {
+			typed(t, words)
+		}
+	}
+}
+
+// fields splits a line as a shell would. An ellipsis at its end is a program.
+func fields(t *testing.T, line string) (words []string) {
+	t.Helper()
+	if strings.HasSuffix(line, "…") {
+		line = strings.TrimSuffix(line, "…") + "-- myserver"
+	}
+	out, err := exec.Command("sh", "-c", "printf '%s\\n' "+line).Output()
+	if err != nil {
+		t.Fatalf("cannot split %q: %v", line, err)
+	}
+	return strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+}
+
+// typed is a command that is not run but checked.
+func typed(t *testing.T, words []string) {
+	t.Helper()
+	var c call
+	for len(words) > 0 && strings.Contains(words[0], "=") && !strings.HasPrefix(words[0], "-") {
+		c.env, words = append(c.env, words[0]), words[1:]
+	}
+	switch {
+	case len(words) > 1 && (words[0] == "docker" || words[0] == "podman"):
+		container(t, words)
+		return
+	case len(words) > 3 && words[0] == "kubectl" && words[1] == "exec" && slices.Contains(words, "--"):
+		words = words[slices.Index(words, "--")+1:]
+	}
+	c.argv = words
+	if !c.ours() && !strings.HasSuffix(words[0], "lameduck") && !slices.Contains(dropins, words[0]) {
+		t.Errorf("nothing of ours in %q", words)
+	}
+	c.check(t)
+}
+
+// container is docker run or podman run; their other commands have nothing of ours.
+func container(t *testing.T, words []string) {
+	t.Helper()
+	if slices.Contains([]string{"stop", "kill", "build"}, words[1]) {
+		return
+	}
+	if words[1] != "run" {
+		t.Fatalf("no rule for %q", words)
+	}
+	var c call
+	words = words[2:]
+	for ; len(words) > 0 && strings.HasPrefix(words[0], "-"); words = words[1:] {
+		name, value, joined := strings.Cut(words[0], "=")
+		if !joined && slices.Contains([]string{"-e", "--env", "--name", "-p", "-v", "--entrypoint", "--stop-timeout", "--init-path"}, name) {
+			words = words[1:]
+			value = words[0]
+		}
+		switch name {
+		case "-e", "--env":
+			c.env = append(c.env, value)
+		case "--stop-timeout":
+			c.grace = value
+		case "--entrypoint":
+			c.argv = []string{value}
+		}
+	}
+	if len(words) == 0 {
+		t.Fatal("no image")
+	}
+	c.argv = append(c.argv, words[1:]...)
+	c.check(t)
+}
+
+// isTarget reports an error where the Makefile does not have all of words.
+func isTarget(t *testing.T, words []string) {
+	t.Helper()
+	makefile, err := os.ReadFile(root + "/Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range words {
+		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(word) + `:`).Match(makefile) {
+			t.Errorf("the Makefile has no %s", word)
+		}
+	}
+}
+
+// isReport reports an error where line has a clause that no golden report has, figures
+// and signals aside.
+func isReport(t *testing.T, line string) {
+	t.Helper()
+	golden, err := os.ReadFile(root + "/testdata/report.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := strings.Split(strings.ReplaceAll(figureless(string(golden)), "\n", "; "), "; ")
+	for _, clause := range strings.Split(figureless(strings.TrimPrefix(line, "lameduck: ")), "; ") {
+		if !slices.Contains(known, clause) {
+			t.Errorf("no report says %q", clause)
+		}
+	}
+}
+
+func figureless(text string) string {
+	text = regexp.MustCompile(`\b(TERM|USR1|QUIT|INT)\b`).ReplaceAllString(text, "SIG")
+	text = regexp.MustCompile(`\d+(\.\d+)?`).ReplaceAllString(text, "N")
+	return regexp.MustCompile(` [▁▂▃▄▅▆▇█]+`).ReplaceAllString(text, "")
+}
+
+// console types the lines after "$ " and compares what all of them print with the
+// others, where "..." is anything.
+func console(t *testing.T, text string) {
+	var want []string
+	var session *shell
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		command, typedIn := strings.CutPrefix(line, "$ ")
+		if !typedIn {
+			want = append(want, line)
+			continue
+		}
+		if name, _, _ := strings.Cut(command, " "); name == "docker" || name == "podman" {
+			typed(t, fields(t, command))
+			continue
+		}
+		if session == nil {
+			session = start(t, strings.Contains(text, "kubectl exec"))
+		}
+		session.do(command)
+	}
+	if session == nil {
+		return
+	}
+	if !session.prints(want) {
+		t.Errorf("the page has\n%s\nbut it is\n%s", strings.Join(want, "\n"), strings.Join(session.got, "\n"))
+	}
+}
+
+// matches compares lines; "..." alone is any number of them, in a line anything.
+func matches(want, got []string) bool {
+	pattern := ""
+	for _, line := range want {
+		if line == "..." {
+			pattern += `(.*\n)*`
+			continue
+		}
+		pattern += strings.ReplaceAll(regexp.QuoteMeta(rounded(line)), `\.\.\.`, ".*") + `\n`
+	}
+	return regexp.MustCompile(`^` + pattern + `$`).MatchString(rounded(strings.Join(got, "\n") + "\n"))
+}
+
+// rounded is text without what differs each time: the time of day, and tenths.
+func rounded(text string) string {
+	text = regexp.MustCompile(`\d\d:\d\d:\d\d`).ReplaceAllString(text, "TIME")
+	return regexp.MustCompile(`(\d)\.\d s\b`).ReplaceAllString(text, "$1 s")
+}

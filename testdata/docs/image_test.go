@@ -1,0 +1,44 @@
+package docs
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// dockerfile checks what each of the images in text would run: a FROM begins one.
+func dockerfile(t *testing.T, text string) {
+	var c call
+	var entrypoint, command []string
+	image := func() {
+		c.argv = append(entrypoint, command...)
+		c.check(t)
+		c, entrypoint, command = call{}, nil, nil
+	}
+	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
+		instruction, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch instruction {
+		case "FROM":
+			image()
+		case "ENV":
+			c.env = append(c.env, fields(t, rest)...)
+		case "ENTRYPOINT":
+			entrypoint = execForm(t, rest)
+		case "CMD":
+			command = execForm(t, rest)
+		case "COPY", "RUN", "STOPSIGNAL", "USER", "#", "":
+		default:
+			t.Errorf("no rule for %s", instruction)
+		}
+	}
+	image()
+}
+
+// execForm is a list of words in JSON. In the shell form a shell would be in between.
+func execForm(t *testing.T, text string) (list []string) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		t.Errorf("%s: %v", text, err)
+	}
+	return list
+}
