@@ -27,7 +27,7 @@ COLD    := github.com/alecthomas/kong encoding/json fmt go/... internal/poll int
 
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test containers rivals bench k8s race golden lab lab-quick clean
+.PHONY: build demo test containers rivals bench k8s docs race golden lab lab-quick clean
 build:
 	go build -trimpath -buildvcs=false $(COLD:%=-gcflags=%=-l) -ldflags '$(LDFLAGS)' -o $(OUT) ./cmd/lameduck
 
@@ -68,6 +68,12 @@ rivals: build
 # The manifests: a module of its own, with much of Kubernetes to compile.
 k8s:
 	cd testdata/k8s && go vet ./... && go test ./...
+
+# What the pages say: their commands are typed, their manifests explained, their links
+# followed. A module of its own, with Kubernetes' types to compile: a minute cold, ten
+# seconds warm. The go command would not see that a page has changed: -count=1.
+docs:
+	cd testdata/docs && go vet ./... && go test -count=1 ./...
 
 # All tests under the race detector, which needs a C compiler.
 race: build

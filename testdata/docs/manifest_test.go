@@ -52,6 +52,11 @@ func pod(t *testing.T, spec core.PodSpec) {
 	if seconds := spec.TerminationGracePeriodSeconds; seconds != nil {
 		grace = strconv.FormatInt(*seconds, 10)
 	}
+	for _, c := range spec.InitContainers {
+		if len(c.Command) < 2 || c.Command[1] != "install" {
+			t.Errorf("%s does not install", c.Name)
+		}
+	}
 	for _, c := range append(spec.InitContainers, spec.Containers...) {
 		main := call{argv: append(c.Command, c.Args...), grace: grace}
 		for _, v := range c.Env {
