@@ -34,6 +34,11 @@ func program(name string, env []string, args ...string) *exec.Cmd {
 func (c call) check(t *testing.T) {
 	t.Helper()
 	c.checkGrace(t)
+	for _, v := range c.env {
+		if !strings.HasPrefix(v, "LAMEDUCK_") {
+			t.Errorf("%s is not for lameduck", v)
+		}
+	}
 	name := ""
 	if len(c.argv) > 0 {
 		name = filepath.Base(c.argv[0])
@@ -47,15 +52,12 @@ func (c call) check(t *testing.T) {
 			t.Fatalf("no -- in %q", c.argv)
 		}
 		succeeds(t, program(name, c.env, append(c.argv[1:dashes:dashes], "--", "true")...))
-	case c.ours():
+	case len(c.env) > 0:
 		// The image's entrypoint is lameduck, and these are its arguments.
 		c.checkOurs(t, c.argv)
+	case slices.ContainsFunc(c.argv, func(word string) bool { return strings.HasPrefix(word, "--") }):
+		t.Errorf("flags, but not lameduck's: %q", c.argv)
 	}
-}
-
-// ours reports whether the environment is for lameduck.
-func (c call) ours() bool {
-	return slices.ContainsFunc(c.env, func(v string) bool { return strings.HasPrefix(v, "LAMEDUCK_") })
 }
 
 // checkOurs explains what args do, or asks the subcommand for its help, which it

@@ -2,6 +2,7 @@ package docs
 
 import (
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 )
@@ -26,12 +27,21 @@ func dockerfile(t *testing.T, text string) {
 			entrypoint = execForm(t, rest)
 		case "CMD":
 			command = execForm(t, rest)
-		case "COPY", "RUN", "STOPSIGNAL", "USER", "#", "":
+		case "COPY", "RUN", "WORKDIR", "#", "":
 		default:
 			t.Errorf("no rule for %s", instruction)
 		}
 	}
 	image()
+}
+
+// TestExample: what the README leads to.
+func TestExample(t *testing.T) {
+	text, err := os.ReadFile(root + "/Dockerfile.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dockerfile(t, string(text))
 }
 
 // execForm is a list of words in JSON. In the shell form a shell would be in between.

@@ -88,7 +88,8 @@ func (s *shell) do(command string) {
 		s.until("ready ")
 		return
 	}
-	fmt.Fprintln(s.stdin, "echo;echo '"+mark+"'")
+	// In one write, so that what lameduck says at the same time does not come between.
+	fmt.Fprintln(s.stdin, `printf '\n%s\n' '`+mark+"'")
 	if s.until(mark) {
 		s.got = s.got[:len(s.got)-1]
 		if last := len(s.got) - 1; s.got[last] == "" {
