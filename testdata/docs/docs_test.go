@@ -83,7 +83,7 @@ var rules = map[string]func(t *testing.T, text string){
 
 // plain are the blocks that no rule is for, by a line of theirs, and why.
 var plain = map[string]string{
-	"bare            401 requests":              "what make demo prints, which CI runs",
+	"TERM, process gone":                        "what make demo prints, which CI runs",
 	"|------- floor --------|--- . ---- . ----": "a drawing",
 	`{"schema":1,"time":"2026`:                  "a line of the report, which a test of the report holds",
 }
