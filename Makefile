@@ -54,7 +54,7 @@ lab: build
 # A selection of it in a minute and a half, and the laboratory's own tests.
 lab-quick: build
 	go vet -C cmd/lab .
-	go test -C cmd/lab .
+	go test -C cmd/lab -count=1 .
 	go run -C cmd/lab -buildvcs=false . -quick $(CURDIR)/lameduck
 
 # In real containers, for which podman and runc must be installed.
@@ -67,7 +67,7 @@ rivals: build
 
 # The manifests: a module of its own, with much of Kubernetes to compile.
 k8s:
-	cd testdata/k8s && go vet ./... && go test ./...
+	cd testdata/k8s && go vet ./... && go test -count=1 ./...
 
 # What the pages say: their commands are typed, their manifests explained, their links
 # followed. A module of its own, with Kubernetes' types to compile: a minute cold, ten
