@@ -40,13 +40,12 @@ func (c *container) say(line int, rule, format string, args ...any) {
 	}
 }
 
-// meet finds out what the container runs. Variables are for its hook, if that is a
-// lameduck and nothing says that the entrypoint is one too.
-func (c *container) meet(hook *program) {
+// meet finds out what the container runs. Where it is hooked, by a preStop that runs
+// lameduck, the variables are for that, unless the entrypoint is surely one too.
+func (c *container) meet(hooked bool) {
 	if c.given {
 		c.program = see(c.words)
 	}
-	hooked := hook != nil && (hook.isHook() || hook.unclear || mentions(hook.words))
 	line := c.line
 	if len(c.words) > 0 {
 		line = c.words[0].line
@@ -138,7 +137,7 @@ func (c *container) unused(others ...[]word) {
 func (c *container) stopsOn(field, text string, line int) {
 	s, err := shim.ParseSignal(text)
 	if d := c.entry; err == nil && d != nil && d.right && d.acts && !c.more && !d.begins(s) {
-		c.say(line, stopSignal, "%s %v begins no stop: lameduck passes it on at once, and holds nothing; give --stop-signal=%v (or --rewrite=TERM:%v, a preset that names it), or leave %s out",
+		c.say(line, stopSignal, "%s %v begins no stop: lameduck passes it on as it is, at once; give --stop-signal=%v (or --rewrite=TERM:%v, a preset that names it), or leave %s out",
 			field, s, s, s, field)
 	}
 }
@@ -146,22 +145,32 @@ func (c *container) stopsOn(field, text string, line int) {
 // shells says that a shell stays in front of what should get the signals.
 func (c *container) shells(job bool) {
 	p := c.program
-	if c.given && p.shell != "" && (!job || mentions(p.words)) && p.stays(c.image) {
-		c.say(c.words[0].line, noExec, "%s passes no signal on to %s, which is killed when the grace period ends; %s", p.shell, p.inside(), p.remedy())
+	if c.given && p.stays(c.image) && (!job || mentions(p.words)) {
+		c.say(c.words[0].line, noExec, "%s passes no signal on to %s, which is killed when the grace period ends; %s", p.front(), p.inside(), p.remedy())
 	}
 	if d := c.entry; d != nil && d.whole && len(d.command) > 0 && !d.cfg.Group {
-		if p := see(d.command); p.shell != "" && p.stays(c.image) {
-			c.say(d.command[0].line, noExec, "%s gets lameduck's signal, passes it on to nobody and leaves %s to be killed; %s, or give --group", p.shell, p.inside(), p.remedy())
+		if p := see(d.command); p.stays(c.image) {
+			c.say(d.command[0].line, noExec, "%s gets lameduck's signal, passes it on to nobody and leaves %s to be killed; %s, or give --group", p.front(), p.inside(), p.remedy())
 		}
 	}
 }
 
-// stays reports whether the shell surely stays there: bash, BusyBox and others
-// execute the last command in their own place, where they can; dash does not.
+// stays reports whether a shell stays in front: bash, BusyBox and others execute
+// the last command in their own place, where they can; dash does not.
 func (p program) stays(image string) bool {
-	simple := len(p.script.last) > 0
-	dash := (p.shell == "sh" || p.shell == "dash") && !strings.Contains(image, "alpine") && !strings.Contains(image, "busybox")
-	return dash || !simple
+	if p.shell == "" || strings.HasSuffix(name(p.words), ".exe") {
+		return false
+	}
+	another := func(name string) bool { return strings.Contains(image, name) }
+	return !p.script.alone || (p.shell == "sh" || p.shell == "dash") && !slices.ContainsFunc([]string{"alpine", "busybox", "windows"}, another)
+}
+
+// front is the shell, and when it stays there.
+func (p program) front() string {
+	if p.shell == "sh" && p.script.alone {
+		return "sh (where that is dash)"
+	}
+	return p.shell
 }
 
 // inside is what the shell waits for.

@@ -54,9 +54,11 @@ func isDockerfile(file string) bool {
 	return ext != ".dockerignore" && !isManifest(file) && (strings.HasPrefix(name, "Dockerfile") || strings.HasPrefix(name, "Containerfile") || ext == ".Dockerfile")
 }
 
-// speaksOfKinds is what a manifest looks like. In a folder there may be other YAML
-// and JSON, which is none of ours, sound or not.
-var speaksOfKinds = regexp.MustCompile(`(?m)^\s*"?kind"?\s*:|[{,]\s*"?kind"?\s*:`)
+// looksKubernetes reports whether a text may be a manifest. In a folder there may
+// be other YAML and JSON, which is none of ours, sound or not.
+func looksKubernetes(text []byte) bool {
+	return bytes.Contains(text, []byte("apiVersion")) && bytes.Contains(text, []byte("kind"))
+}
 
 // lintFile finds what is wrong in a file. One that was named is a manifest if it is
 // no Dockerfile by its name; standard input is what it looks like.
@@ -70,9 +72,9 @@ func lintFile(file string, named bool, in io.Reader) (found []finding, err error
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("cannot read %s: %w", file, err)
-	case isDockerfile(file) || file == stdin && looksDocker(text):
+	case isDockerfile(file) && (named || looksDocker(text)) || file == stdin && looksDocker(text):
 		found, err = lintDockerfile(text)
-	case named || speaksOfKinds.Match(text):
+	case !isDockerfile(file) && (named || looksKubernetes(text)):
 		found, err = lintManifest(text)
 	}
 	if err != nil {

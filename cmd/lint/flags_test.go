@@ -106,7 +106,7 @@ func TestRefusals(t *testing.T) {
 		}
 		said, err := cmd.CombinedOutput()
 		c := &container{given: true, words: append([]word{{"/lameduck", 1}}, args...), env: env}
-		c.meet(nil)
+		c.meet(false)
 		if c.entry.right {
 			c.idle(c.entry)
 		}

@@ -26,7 +26,7 @@ func (p *pod) seconds() time.Duration { return time.Duration(p.grace) * time.Sec
 // a preStop that sleeps so long. Where less is all that a container may have, for
 // a sidecar waits for others first, it may be told of less.
 func (p *pod) fits(c *container, d *duck, sleep time.Duration, less bool) {
-	if !d.right || !d.acts && d.cfg.Linger == 0 {
+	if p.patch || !d.right || !d.acts && d.cfg.Linger == 0 {
 		return
 	}
 	place, line := p.place(d.line)
@@ -72,7 +72,7 @@ func (d *duck) consequence(cfg shim.Config) string {
 func (p *pod) sleep(c *container, h *hook) {
 	switch d := c.entry; {
 	case h.sleep == 0:
-	case h.sleep >= p.seconds():
+	case h.sleep >= p.seconds() && !p.patch:
 		place, _ := p.place(0)
 		c.say(h.line, preStopTooLong, "preStop sleeps %s, and %s: KILL comes 2 s after the stop signal; sleep less, or give more", short(h.sleep), place)
 	case d != nil && d.right && d.cfg.Holds():

@@ -142,7 +142,7 @@ func (im image) lint() []finding {
 		before.shells(false)
 		c.found = before.found
 	}
-	c.meet(nil)
+	c.meet(false)
 	c.shells(false)
 	if !im.mentions && !strings.Contains(im.base, "lameduck") {
 		c.unused()

@@ -8,8 +8,9 @@ import (
 
 // pod is what counts for all of its containers.
 type pod struct {
-	grace     int // seconds
-	graceLine int // 0: it is the default
+	grace     int  // seconds
+	graceLine int  // 0: it is the default
+	patch     bool // that is for others to say, in what it is laid over
 	shared    bool
 	job       bool
 	ports     map[int]int // how many containers declare a port
@@ -36,6 +37,7 @@ func lintPod(spec node, job bool) (found []finding) {
 		}
 	}
 	for _, c := range containers {
+		p.patch = p.patch || p.graceLine == 0 && !c.get("image").there()
 		for _, port := range portsOf(c) {
 			p.ports[port]++
 		}
@@ -68,12 +70,8 @@ func (p *pod) lint(n node) []finding {
 	for i, w := range h.words {
 		h.words[i].text = expand(w.text, c.env)
 	}
-	hook := (*program)(nil)
-	if len(h.words) > 0 {
-		seen := see(h.words)
-		hook = &seen
-	}
-	c.meet(hook)
+	hook := h.program()
+	c.meet(hook.isHook() || mentions(h.words))
 	if c.entry != nil && c.entry.whole && c.entry.right {
 		if len(c.entry.command) == 0 {
 			c.say(c.entry.line, badFlag, "lameduck does not start: no command to run; give it what the image would run, since command leaves out the image's")
@@ -88,7 +86,7 @@ func (p *pod) lint(n node) []finding {
 		c.stopsOn("stopSignal", s.text(), s.Line)
 	}
 	holds := c.entry
-	if hook != nil && hook.isHook() {
+	if hook.isHook() {
 		h.duck = c.duck(true, hook.words[0].line, hook.words[2:])
 		p.hook(c, &h)
 		if holds == nil || !holds.cfg.Holds() {
@@ -101,7 +99,7 @@ func (p *pod) lint(n node) []finding {
 		p.fits(c, c.entry, h.sleep, sidecar || h.busy)
 	}
 	if h.duck != nil {
-		p.fits(c, h.duck, 0, sidecar)
+		p.fits(c, h.duck, h.sleep, sidecar)
 	}
 	if holds != nil && holds.right && holds.cfg.Holds() {
 		p.probes(c, n, holds)
@@ -113,6 +111,7 @@ func (p *pod) lint(n node) []finding {
 // containerOf reads a container.
 func containerOf(n node) *container {
 	c := &container{line: n.Line, image: n.get("image").text(), given: n.get("command").there()}
+	c.more = c.image == "" // a patch
 	for _, e := range n.get("env").list() {
 		value := e.get("value")
 		v := variable{e.get("name").text(), word{value.text(), value.line(e.at().line(n.Line))}}
@@ -170,4 +169,14 @@ func hookOf(n node) (h hook) {
 	}
 	h.busy = stop.get("httpGet").there() || len(h.words) > 0 && len(commands(h.words)) != 1 || len(h.words) > 0 && h.sleep == 0
 	return h
+}
+
+// program is the lameduck hold that it executes, or what it executes else.
+func (h *hook) program() program {
+	for _, call := range commands(h.words) {
+		if p := see(call); p.isHook() {
+			return p
+		}
+	}
+	return see(h.words)
 }

@@ -15,7 +15,7 @@ import (
 type script struct {
 	exec    []word   // what it executes in its own place
 	last    []word   // else what it waits for at the end
-	alone   bool     // and last is a command alone, which some shells execute in their place
+	alone   bool     // and that is a program, which some shells execute in their place
 	unclear bool     // it handles signals, or cannot be followed
 	calls   [][]word // all that it runs on its way
 }
@@ -34,15 +34,13 @@ func parseScript(text string, line int) script {
 		return true
 	})
 	end := file.Stmts[len(file.Stmts)-1]
-	call, simple := end.Cmd.(*syntax.CallExpr)
-	for both, ok := end.Cmd.(*syntax.BinaryCmd); ok; both, ok = end.Cmd.(*syntax.BinaryCmd) {
+	for both, ok := end.Cmd.(*syntax.BinaryCmd); ok && both.Op != syntax.Pipe; both, ok = end.Cmd.(*syntax.BinaryCmd) {
 		end = both.Y
-		call, _ = end.Cmd.(*syntax.CallExpr)
 	}
-	if call != nil {
+	if call, ok := end.Cmd.(*syntax.CallExpr); ok && !end.Background {
 		s.last = literals(call, line)
+		s.alone = name(s.last) != "wait"
 	}
-	s.alone = simple && !end.Background && len(end.Redirs) == 0
 	if len(s.last) > 1 && s.last[0].text == "exec" {
 		s.exec = s.last[1:]
 	}
