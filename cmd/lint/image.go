@@ -147,8 +147,6 @@ func (im image) lint() []finding {
 	if !im.mentions && !strings.Contains(im.base, "lameduck") {
 		c.unused()
 	}
-	if known(im.stop.text) {
-		c.stopsOn("STOPSIGNAL", im.stop.text, im.stop.line)
-	}
+	c.stopsOn("STOPSIGNAL", im.stop.text, im.stop.line)
 	return c.found
 }

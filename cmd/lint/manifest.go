@@ -26,9 +26,6 @@ var errTemplate = errors.New("it is a template: render it first (helm template, 
 
 // lintManifest finds what is wrong in a file of manifests, YAML or JSON.
 func lintManifest(text []byte) (found []finding, err error) {
-	if trimmed := bytes.TrimSpace(text); len(trimmed) > 0 && trimmed[0] == '{' && !bytes.HasPrefix(trimmed, []byte("{{")) {
-		text = bytes.ReplaceAll(text, []byte("\t"), []byte(" ")) // JSON may be indented so, YAML not
-	}
 	documents := yaml.NewDecoder(bytes.NewReader(text))
 	for {
 		var document yaml.Node

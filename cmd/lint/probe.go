@@ -40,7 +40,7 @@ func (p *pod) probes(c *container, n node, d *duck) {
 	if !ok {
 		seconds = usualPeriod
 	}
-	if d.cfg.Until == shim.Elapsed || c.more || time.Duration(seconds)*time.Second >= d.silence || d.leavesOut(uint16(port)) {
+	if c.more || time.Duration(seconds)*time.Second >= d.silence || d.leavesOut(uint16(port)) {
 		return
 	}
 	c.say(period.line(probe.Line), probeHolds, "a readiness probe every %d s ends each silence before the %s that the hold waits for, which so lasts to its ceiling, %s; probe less often, or give --ignore-probes, --ignore-port, or --health for the probe",
