@@ -27,7 +27,7 @@ COLD    := github.com/alecthomas/kong encoding/json fmt go/... internal/poll int
 
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test containers rivals bench k8s race golden lab lab-quick clean
+.PHONY: build demo test containers rivals bench k8s race golden lab lab-quick lint clean
 build:
 	go build -trimpath -buildvcs=false $(COLD:%=-gcflags=%=-l) -ldflags '$(LDFLAGS)' -o $(OUT) ./cmd/lameduck
 
@@ -67,6 +67,12 @@ rivals: build
 # The manifests: a module of its own, with much of Kubernetes to compile.
 k8s:
 	cd testdata/k8s && go vet ./... && go test ./...
+
+# The linter of manifests and Dockerfiles, a module of its own, and what it says of
+# ours. Ten seconds; the first time it downloads and compiles for half a minute.
+lint:
+	cd cmd/lint && go vet ./... && go test ./...
+	go run -C cmd/lint -buildvcs=false . $(CURDIR)/testdata/k8s $(CURDIR)/Dockerfile.example
 
 # All tests under the race detector, which needs a C compiler.
 race: build

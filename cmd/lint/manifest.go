@@ -30,6 +30,9 @@ func lintManifest(text []byte) (found []finding, err error) {
 	for {
 		var document yaml.Node
 		err := documents.Decode(&document)
+		if err == nil && !(node{&document}).templated() {
+			err = bounded(&document)
+		}
 		switch {
 		case err == io.EOF:
 			return found, nil
@@ -42,6 +45,15 @@ func lintManifest(text []byte) (found []finding, err error) {
 			found = append(found, lintObject(node{content})...)
 		}
 	}
+}
+
+// bounded reports anchors that contain themselves, or far too much.
+func bounded(document *yaml.Node) error {
+	var value any
+	if err := document.Decode(&value); !errors.As(err, new(*yaml.TypeError)) { // of which kubectl makes what it can
+		return err
+	}
+	return nil
 }
 
 // lintObject is for one object, or a list of them.
