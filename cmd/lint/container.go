@@ -53,7 +53,9 @@ func (c *container) meet(hooked bool) {
 	switch p := c.program; {
 	case c.given && p.isLameduck():
 		c.entry = c.duck(false, p.words[0].line, p.words[1:])
-		c.entry.whole = true
+		if c.entry.whole = true; c.entry.asks {
+			c.entry = nil
+		}
 	case c.given && p.behind != "" && c.twin() != nil && !hooked: // lameduck under its name, perhaps
 		c.entry = c.duck(false, line, append([]word{{"--", line}}, p.words...))
 	case !c.given && flagged(c.words):
@@ -155,52 +157,10 @@ func (c *container) shells(job bool) {
 	}
 }
 
-// stays reports whether a shell stays in front: bash, BusyBox and others execute
-// the last command in their own place, where they can; dash does not.
-func (p program) stays(image string) bool {
-	if p.shell == "" || strings.HasSuffix(name(p.words), ".exe") {
-		return false
-	}
-	another := func(name string) bool { return strings.Contains(image, name) }
-	return !p.script.alone || (p.shell == "sh" || p.shell == "dash") && !slices.ContainsFunc([]string{"alpine", "busybox", "windows"}, another)
-}
-
-// front is the shell, and when it stays there.
-func (p program) front() string {
-	if p.shell == "sh" && p.script.alone {
-		return "sh (where that is dash)"
-	}
-	return p.shell
-}
-
-// inside is what the shell waits for.
-func (p program) inside() string {
-	if name(p.words) == "wait" || len(p.words) == 0 {
-		return "what it runs"
-	}
-	return name(p.words)
-}
-
-// remedy is what to do about the shell.
-func (p program) remedy() string {
-	if p.inside() == "what it runs" {
-		return "end the script with exec, or trap TERM in it"
-	}
-	return "put exec before " + name(p.words)
-}
-
-// name is the program that words run.
-func name(words []word) string {
-	if len(words) == 0 {
-		return "its entrypoint"
-	}
-	return words[0].text
-}
-
 // flagged reports whether words begin with flags that are surely lameduck's: those
 // that no other program has.
 func flagged(words []word) bool {
-	own := []string{"--until", "--grace-period", "--quiet-for", "--max-silence", "--max-delay", "--wait-gone", "--on-stop", "--stop-schedule", "--ignore-probes"}
+	own := []string{"--until", "--grace-period", "--quiet-for", "--max-silence", "--wait-gone", "--on-stop", "--stop-schedule", "--ignore-probes"}
 	for _, w := range words {
 		flag, _, _ := strings.Cut(w.text, "=")
 		switch {

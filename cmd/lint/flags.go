@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agext/levenshtein"
 	"github.com/alecthomas/kong"
 
 	"github.com/lameduck-init/lameduck/shim"
@@ -22,12 +21,6 @@ type word struct {
 
 // known reports whether text is all that there is to know.
 func known(text string) bool { return !strings.Contains(text, "$(") }
-
-// variable is one of the environment.
-type variable struct {
-	name  string
-	value word
-}
 
 // grammar is lameduck's command line. A test holds it against the real one.
 type grammar struct {
@@ -93,6 +86,7 @@ type reading struct {
 	cfg      shim.Config
 	given    map[string]given // by the flag's name
 	open     bool             // something that was given is not known
+	asks     bool             // it prints something, and runs nothing
 	problems []problem
 }
 
@@ -133,6 +127,7 @@ func read(hook bool, line int, args []word, env []variable) *reading {
 		r.fault(lineOf(regexp.MustCompile(`--?[\w-]+`).FindString(err.Error()), args, line), badFlag, "lameduck does not start: %v", err)
 		r.open = true
 	}
+	r.asks = own.Help || own.Explain || own.Version || own.HelpAll
 	r.cfg.Command = own.Command
 	if len(own.Command) > 0 && own.Command[0] == "--" {
 		r.cfg.Command = own.Command[1:]
@@ -235,40 +230,4 @@ func lineOf(flag string, args []word, otherwise int) int {
 		return otherwise
 	}
 	return args[i].line
-}
-
-// prefix begins the name of every variable of lameduck's.
-const prefix = "LAMEDUCK_"
-
-// twinOf is the variable of a flag.
-func twinOf(flag string) string {
-	return prefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-}
-
-// twinNames are the flags by their variables.
-func twinNames() map[string]string {
-	names := map[string]string{}
-	for flag := range setters {
-		names[twinOf(flag)] = flag
-	}
-	return names
-}
-
-// lent knows variables that are not for lameduck: what --on-stop is given, and
-// what Kubernetes injects for a Service called lameduck.
-func lent(name string) bool {
-	return name == "LAMEDUCK_PID" || name == "LAMEDUCK_SIGNAL" || name == "LAMEDUCK_PORT" ||
-		strings.HasPrefix(name, "LAMEDUCK_PORT_") || strings.HasPrefix(name, "LAMEDUCK_SERVICE_")
-}
-
-// nearest is the name that needs the fewest edits to be the one given.
-func nearest[T any](name string, names map[string]T) (best string) {
-	fewest := -1
-	for candidate := range names {
-		n := levenshtein.Distance(name, candidate, nil)
-		if fewest < 0 || n < fewest || n == fewest && candidate < best {
-			best, fewest = candidate, n
-		}
-	}
-	return best
 }

@@ -36,6 +36,7 @@ func see(words []word) program {
 				p.unclear = true
 			default:
 				p.shell, p.script, p.words = name, &s, s.last
+				p.unclear = len(s.last) == 0 || starter(path.Base(s.last[0].text))
 			}
 			return p
 		default:
@@ -89,4 +90,46 @@ func (p program) called(subcommand string) bool {
 // mentions reports whether a word speaks of lameduck.
 func mentions(words []word) bool {
 	return slices.ContainsFunc(words, func(w word) bool { return strings.Contains(w.text, "lameduck") })
+}
+
+// stays reports whether a shell stays in front: bash, BusyBox and others execute
+// the last command in their own place, where they can; dash does not.
+func (p program) stays(image string) bool {
+	if p.shell == "" || strings.HasSuffix(name(p.words), ".exe") {
+		return false
+	}
+	another := func(name string) bool { return strings.Contains(image, name) }
+	return !p.script.alone || (p.shell == "sh" || p.shell == "dash") && !slices.ContainsFunc([]string{"alpine", "busybox", "windows"}, another)
+}
+
+// front is the shell, and when it stays there.
+func (p program) front() string {
+	if p.shell == "sh" && p.script.alone {
+		return "sh (where that is dash)"
+	}
+	return p.shell
+}
+
+// inside is what the shell waits for.
+func (p program) inside() string {
+	if name(p.words) == "wait" || len(p.words) == 0 {
+		return "what it runs"
+	}
+	return name(p.words)
+}
+
+// remedy is what to do about the shell.
+func (p program) remedy() string {
+	if p.inside() == "what it runs" {
+		return "end the script with exec, or trap TERM in it"
+	}
+	return "put exec before " + name(p.words)
+}
+
+// name is the program that words run.
+func name(words []word) string {
+	if len(words) == 0 {
+		return "its entrypoint"
+	}
+	return words[0].text
 }

@@ -17,7 +17,8 @@ type script struct {
 	last    []word   // else what it waits for at the end
 	alone   bool     // and that is a program, which some shells execute in their place
 	unclear bool     // it handles signals, or cannot be followed
-	calls   [][]word // all that it runs on its way
+	calls   [][]word // all that it may run
+	sure    [][]word // what it runs in any case, one after the other
 }
 
 // parseScript reads the text of a script that begins at a line.
@@ -28,23 +29,51 @@ func parseScript(text string, line int) script {
 		return script{unclear: true}
 	}
 	syntax.Walk(file, func(n syntax.Node) bool {
-		if call, ok := n.(*syntax.CallExpr); ok {
-			s.note(literals(call, line))
+		switch n := n.(type) {
+		case *syntax.CallExpr:
+			s.note(literals(n, line))
+		case *syntax.FuncDecl:
+			s.unclear = true
 		}
 		return true
 	})
+	for _, stmt := range file.Stmts {
+		s.follow(stmt, line)
+	}
 	end := file.Stmts[len(file.Stmts)-1]
 	for both, ok := end.Cmd.(*syntax.BinaryCmd); ok && both.Op != syntax.Pipe; both, ok = end.Cmd.(*syntax.BinaryCmd) {
 		end = both.Y
 	}
-	if call, ok := end.Cmd.(*syntax.CallExpr); ok && !end.Background {
-		s.last = literals(call, line)
-		s.alone = name(s.last) != "wait"
+	switch cmd := end.Cmd.(type) {
+	case *syntax.CallExpr:
+		if !end.Background {
+			s.last = literals(cmd, line)
+			s.alone = name(s.last) != "wait"
+		}
+	case *syntax.Subshell, *syntax.Block:
+		s.unclear = true
 	}
 	if len(s.last) > 1 && s.last[0].text == "exec" {
 		s.exec = s.last[1:]
 	}
 	return s
+}
+
+// follow takes in what a statement runs in any case.
+func (s *script) follow(stmt *syntax.Stmt, line int) {
+	if stmt.Background {
+		return
+	}
+	switch cmd := stmt.Cmd.(type) {
+	case *syntax.CallExpr:
+		if call := literals(cmd, line); len(call) > 0 {
+			s.sure = append(s.sure, call)
+		}
+	case *syntax.BinaryCmd:
+		if s.follow(cmd.X, line); cmd.Op == syntax.AndStmt {
+			s.follow(cmd.Y, line)
+		}
+	}
 }
 
 // note takes in one command.
@@ -92,7 +121,7 @@ func isShell(program string) bool {
 
 // scriptIn is the script that a shell's words have after -c.
 func scriptIn(words []word) (s script, ok bool) {
-	for i, w := range words[1:] {
+	for i, w := range words[min(1, len(words)):] {
 		switch {
 		case !strings.HasPrefix(w.text, "-"):
 			return s, false // a file
@@ -116,9 +145,17 @@ func commands(words []word) [][]word {
 	return [][]word{words}
 }
 
-// sleeps is how long words sleep, in all.
+// sleeps is how long words sleep, in all, whatever else they do.
 func sleeps(words []word) (d time.Duration) {
-	for _, call := range commands(words) {
+	calls := [][]word{words}
+	if len(words) == 0 || isShell(words[0].text) {
+		s, _ := scriptIn(words)
+		calls = s.sure
+	}
+	for _, call := range calls {
+		if call[0].text == "exec" && len(call) > 1 {
+			call = call[1:]
+		}
 		if path.Base(call[0].text) != "sleep" {
 			continue
 		}
