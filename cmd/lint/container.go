@@ -148,11 +148,11 @@ func (c *container) stopsOn(field, text string, line int) {
 func (c *container) shells(job bool) {
 	p := c.program
 	if c.given && p.stays(c.image) && (!job || mentions(p.words)) {
-		c.say(c.words[0].line, noExec, "%s passes no signal on to %s, which is killed when the grace period ends; %s", p.front(), p.inside(), p.remedy())
+		c.say(c.words[0].line, noExec, "%s passes no signal on: %s does not hear of the stop, and is killed; %s", p.front(), p.inside(), p.remedy())
 	}
 	if d := c.entry; d != nil && d.whole && len(d.command) > 0 && !d.cfg.Group {
 		if p := see(d.command); p.stays(c.image) {
-			c.say(d.command[0].line, noExec, "%s gets lameduck's signal, passes it on to nobody and leaves %s to be killed; %s, or give --group", p.front(), p.inside(), p.remedy())
+			c.say(d.command[0].line, noExec, "%s gets lameduck's signal and passes it on to nobody: %s does not hear of the stop, and is killed; %s, or give --group", p.front(), p.inside(), p.remedy())
 		}
 	}
 }

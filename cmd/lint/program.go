@@ -10,6 +10,7 @@ import (
 type program struct {
 	words   []word
 	behind  string  // the init that it runs under
+	group   bool    // which signals all of it
 	shell   string  // the shell that stays in front of it
 	script  *script // which was told so
 	unclear bool    // it may run anything
@@ -25,7 +26,9 @@ func see(words []word) program {
 		name := path.Base(p.words[0].text)
 		switch {
 		case slices.Contains(inits, name):
-			p.behind, p.words = name, behind(p.words)
+			rest := behind(p.words)
+			p.group = p.group || groups(name, p.words[:len(p.words)-len(rest)])
+			p.behind, p.words = name, rest
 		case isShell(name):
 			s, ok := scriptIn(p.words)
 			switch {
@@ -59,6 +62,18 @@ func behind(words []word) []word {
 		}
 	}
 	return nil
+}
+
+// groups reports whether an init signals a group, or a session, and not its child
+// alone.
+func groups(init string, flags []word) bool {
+	has := func(flag string) bool {
+		return slices.ContainsFunc(flags, func(w word) bool { return w.text == flag })
+	}
+	if init == "dumb-init" {
+		return !has("-c") && !has("--single-child")
+	}
+	return has("-g")
 }
 
 // starter knows programs that run others, by their names.
@@ -95,7 +110,7 @@ func mentions(words []word) bool {
 // stays reports whether a shell stays in front: bash, BusyBox and others execute
 // the last command in their own place, where they can; dash does not.
 func (p program) stays(image string) bool {
-	if p.shell == "" || strings.HasSuffix(name(p.words), ".exe") {
+	if p.shell == "" || p.group || strings.HasSuffix(name(p.words), ".exe") {
 		return false
 	}
 	another := func(name string) bool { return strings.Contains(image, name) }

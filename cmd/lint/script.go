@@ -46,10 +46,8 @@ func parseScript(text string, line int) script {
 	}
 	switch cmd := end.Cmd.(type) {
 	case *syntax.CallExpr:
-		if !end.Background {
-			s.last = literals(cmd, line)
-			s.alone = name(s.last) != "wait"
-		}
+		s.last = literals(cmd, line)
+		s.alone = name(s.last) != "wait"
 	case *syntax.Subshell, *syntax.Block:
 		s.unclear = true
 	}
