@@ -69,7 +69,7 @@ k8s:
 	cd testdata/k8s && go vet ./... && go test ./...
 
 # The linter of manifests and Dockerfiles, a module of its own, and what it says of
-# ours. Ten seconds; the first time it downloads and compiles for half a minute.
+# ours. Ten seconds; the first time it downloads and compiles for a minute.
 lint:
 	cd cmd/lint && go vet ./... && go test ./...
 	go run -C cmd/lint -buildvcs=false . $(CURDIR)/testdata/k8s $(CURDIR)/Dockerfile.example
