@@ -27,7 +27,7 @@ COLD    := github.com/alecthomas/kong encoding/json fmt go/... internal/poll int
 
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test containers rivals bench k8s docs race golden lab lab-quick clean
+.PHONY: build demo test containers rivals bench k8s docs lint race golden lab lab-quick clean
 build:
 	go build -trimpath -buildvcs=false $(COLD:%=-gcflags=%=-l) -ldflags '$(LDFLAGS)' -o $(OUT) ./cmd/lameduck
 
@@ -74,6 +74,12 @@ k8s:
 # seconds warm. The go command would not see that a page has changed: -count=1.
 docs:
 	cd testdata/docs && go vet ./... && go test -count=1 ./...
+
+# The linter of manifests and Dockerfiles, a module of its own, and what it says of
+# ours. Ten seconds; the first time it downloads and compiles for a minute.
+lint:
+	cd cmd/lint && go vet ./... && go test ./...
+	go run -C cmd/lint -buildvcs=false . $(CURDIR)/testdata/k8s $(CURDIR)/Dockerfile.example
 
 # All tests under the race detector, which needs a C compiler.
 race: build

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/lameduck-init/lameduck/shim"
+)
+
+// container is what is known of one, from a manifest or a Dockerfile.
+type container struct {
+	line  int
+	image string
+	words []word // what it runs
+	given bool   // that is all; else an entrypoint comes first that is not known
+	env   []variable
+	more  bool // variables come from elsewhere, too
+	found []finding
+
+	program program // what the words are, where they are given
+	entry   *duck   // the lameduck that it runs, as far as that is known
+}
+
+// duck is a lameduck, as an entrypoint or as a hook.
+type duck struct {
+	*reading
+	explained
+	line    int
+	command []word
+	whole   bool // all of its words are known
+	right   bool // it would start
+}
+
+func (c *container) say(line int, rule, format string, args ...any) {
+	f := finding{Line: line, Rule: rule, Text: strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")}
+	if !slices.Contains(c.found, f) {
+		c.found = append(c.found, f)
+	}
+}
+
+// meet finds out what the container runs. Where it is hooked, by a preStop that runs
+// lameduck, the variables are for that, unless the entrypoint is surely one too.
+func (c *container) meet(hooked bool) {
+	if c.given {
+		c.program = see(c.words)
+	}
+	line := c.line
+	if len(c.words) > 0 {
+		line = c.words[0].line
+	}
+	switch p := c.program; {
+	case c.given && p.isLameduck():
+		c.entry = c.duck(false, p.words[0].line, p.words[1:])
+		if c.entry.whole = true; c.entry.asks {
+			c.entry = nil
+		}
+	case c.given && p.behind != "" && c.twin() != nil && !hooked: // lameduck under its name, perhaps
+		c.entry = c.duck(false, line, append([]word{{"--", line}}, p.words...))
+	case !c.given && flagged(c.words):
+		c.entry = c.duck(false, line, c.words)
+	case !c.given && !hooked && (c.twin() != nil || strings.Contains(c.image, "lameduck")):
+		c.entry = c.duck(false, line, append([]word{{"--", line}}, c.words...))
+	}
+}
+
+// duck reads a lameduck's words, and says what it would say to them.
+func (c *container) duck(hook bool, line int, args []word) *duck {
+	d := &duck{reading: read(hook, line, args, c.env), line: line}
+	d.command = args[len(args)-min(len(args), len(d.cfg.Command)):]
+	for _, p := range d.problems {
+		c.say(p.line, p.rule, "%s", p.text)
+	}
+	if d.open {
+		return d
+	}
+	err := d.validate()
+	if err != nil {
+		c.say(d.lineIn(err), badFlag, "lameduck does not start: %v", err)
+	} else if d.explained, err = explain(d.cfg); err == nil {
+		d.right = true
+	}
+	return d
+}
+
+// lineIn is where the first of the flags stands that an error names.
+func (d *duck) lineIn(err error) int {
+	for _, m := range regexp.MustCompile(`--([a-z-]+)`).FindAllStringSubmatch(err.Error(), -1) {
+		if d.gave(m[1]) {
+			return d.given[m[1]].line
+		}
+	}
+	return d.line
+}
+
+// idle says that lameduck refuses a flag that changes nothing beside the others.
+// What a variable does, it only warns of.
+func (c *container) idle(d *duck) {
+	adaptive, holds := d.cfg.Until != shim.Elapsed, d.cfg.Holds()
+	acts := holds || d.cfg.Schedule != nil || d.cfg.KillAfter > 0 || d.cfg.Preset != "" || d.cfg.Linger > 0
+	const unheld, untraffic = "without a hold: give --delay or --until too", "unless the hold waits for traffic: give --until too"
+	for _, f := range []struct {
+		flag  string
+		heard bool
+		why   string
+	}{
+		{"health-during", d.cfg.Health != nil, "without --health: give that too"},
+		{"quiet-for", adaptive, untraffic}, {"max-silence", adaptive, untraffic}, {"ignore-probes", adaptive, untraffic},
+		{"max-delay", holds, unheld}, {"count-port", holds, unheld}, {"ignore-port", holds, unheld}, {"ignore-peer", holds, unheld},
+		{"grace-period", acts, unheld},
+	} {
+		if g := d.given[f.flag]; g.source == "--"+f.flag && !f.heard {
+			c.say(g.line, badFlag, "lameduck does not start: %s=%s has no effect %s, or leave it out", g.source, g.value, f.why)
+		}
+	}
+}
+
+// twin is the first variable that is lameduck's, or looks it.
+func (c *container) twin() *variable {
+	for i, v := range c.env {
+		if strings.HasPrefix(v.name, prefix) && !lent(v.name) && v.value.text != "" {
+			return &c.env[i]
+		}
+	}
+	return nil
+}
+
+// unused says that there are variables for a lameduck that nothing runs.
+func (c *container) unused(others ...[]word) {
+	v := c.twin()
+	if v == nil || c.entry != nil || !c.given || c.program.unclear || mentions(c.words) || slices.ContainsFunc(others, mentions) {
+		return
+	}
+	c.say(v.value.line, unusedVariable, "%s changes nothing, since nothing here runs lameduck but %s alone; put lameduck before it, or take the variable away", v.name, name(c.program.words))
+}
+
+// stopsOn says that a stop signal begins no stop.
+func (c *container) stopsOn(field, text string, line int) {
+	s, err := shim.ParseSignal(text)
+	if d := c.entry; err == nil && d != nil && d.right && d.acts && !c.more && !d.begins(s) {
+		c.say(line, stopSignal, "%s %v begins no stop: lameduck passes it on as it is, at once; give --stop-signal=%v (or --rewrite=TERM:%v, a preset that names it), or leave %s out",
+			field, s, s, s, field)
+	}
+}
+
+// shells says that a shell stays in front of what should get the signals.
+func (c *container) shells(job bool) {
+	p := c.program
+	if c.given && p.stays(c.image) && (!job || mentions(p.words)) {
+		c.say(c.words[0].line, noExec, "%s passes no signal on: %s does not hear of the stop, and is killed; %s", p.front(), p.inside(), p.remedy())
+	}
+	if d := c.entry; d != nil && d.whole && len(d.command) > 0 && !d.cfg.Group {
+		if p := see(d.command); p.stays(c.image) {
+			c.say(d.command[0].line, noExec, "%s gets lameduck's signal and passes it on to nobody: %s does not hear of the stop, and is killed; %s, or give --group", p.front(), p.inside(), p.remedy())
+		}
+	}
+}
+
+// flagged reports whether words begin with flags that are surely lameduck's: those
+// that no other program has.
+func flagged(words []word) bool {
+	own := []string{"--until", "--grace-period", "--quiet-for", "--max-silence", "--wait-gone", "--on-stop", "--stop-schedule", "--ignore-probes"}
+	for _, w := range words {
+		flag, _, _ := strings.Cut(w.text, "=")
+		switch {
+		case !strings.HasPrefix(flag, "-"):
+			return false
+		case slices.Contains(own, flag):
+			return slices.ContainsFunc(words, func(w word) bool { return !strings.HasPrefix(w.text, "-") }) // and a command follows
+		}
+	}
+	return false
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim"
+)
+
+// place is the pod's grace period in words, and where it stands.
+func (p *pod) place(otherwise int) (text string, line int) {
+	if p.graceLine == 0 {
+		return "terminationGracePeriodSeconds is not given, so 30", otherwise
+	}
+	return fmt.Sprintf("terminationGracePeriodSeconds is %d", p.grace), p.graceLine
+}
+
+// short is a time in seconds.
+func short(d time.Duration) string { return fmt.Sprintf("%v s", d.Seconds()) }
+
+// seconds is the pod's grace period.
+func (p *pod) seconds() time.Duration { return time.Duration(p.grace) * time.Second }
+
+// fits says where a lameduck and the pod's grace period do not go together, after
+// a preStop that sleeps so long. Where less is all that a container may have, for
+// a sidecar waits for others first, it may be told of less.
+func (p *pod) fits(c *container, d *duck, sleep time.Duration, less bool) {
+	if p.patch || !d.right || !d.acts && d.cfg.Linger == 0 {
+		return
+	}
+	place, line := p.place(d.line)
+	if sleep > 0 {
+		place += fmt.Sprintf(", of which the preStop sleep takes %s", short(sleep))
+	}
+	left := p.seconds() - sleep
+	if left < time.Second {
+		if sleep == 0 {
+			c.say(line, graceTooShort, "%s: KILL comes at once, and nothing is held; give 30 or more", place)
+		}
+		return // else the sleep is to blame
+	}
+	cfg := d.cfg
+	cfg.GracePeriod = left
+	if err := cfg.Validate(); err != nil {
+		c.say(line, graceTooShort, "%s: %s", place, strings.Replace(err.Error(), ": give", "; give", 1))
+		return
+	}
+	if !d.cfg.Holds() {
+		return
+	}
+	if told := d.cfg.GracePeriod; told > 0 && told != left && told != p.seconds() && (told > left || !less) {
+		c.say(d.given["grace-period"].line, graceDiffers, "lameduck is told of a grace period of %s, and %s: %s; give --grace-period=%v", short(told), place, d.consequence(cfg), left.Seconds())
+	} else if told == 0 && left != usualGrace*time.Second && p.grace != usualGrace && !c.more && !(less && left > usualGrace*time.Second) {
+		c.say(d.line, graceDiffers, "lameduck assumes a grace period of %d s, and %s: %s; give --grace-period=%v", usualGrace, place, d.consequence(cfg), left.Seconds())
+	}
+}
+
+// consequence is what comes of a wrong figure, where cfg has the right one.
+func (d *duck) consequence(cfg shim.Config) string {
+	right, err := explain(cfg)
+	switch {
+	case err != nil || right.longest == d.longest:
+		return "what it reports of a long stop comes at the wrong time"
+	case right.longest < d.longest:
+		return fmt.Sprintf("the hold may last %s, and KILL comes before the command has had its time to stop", short(d.longest))
+	}
+	return fmt.Sprintf("the hold ends after %s, and could last %s", short(d.longest), short(right.longest))
+}
+
+// sleep says what is wrong with a preStop that sleeps.
+func (p *pod) sleep(c *container, h *hook) {
+	switch d := c.entry; {
+	case h.sleep == 0:
+	case h.sleep >= p.seconds() && !p.patch:
+		place, _ := p.place(0)
+		c.say(h.line, preStopTooLong, "preStop sleeps %s, and %s: KILL comes 2 s after the stop signal; sleep less, or give more", short(h.sleep), place)
+	case d != nil && d.right && d.cfg.Holds():
+		c.say(h.line, preStopAddsUp, "preStop sleeps %s, and then lameduck holds, up to %s: they add up; leave the preStop out", short(h.sleep), short(d.longest))
+	}
+}
+
+// hook says where lameduck hold does nothing, or too much.
+func (p *pod) hook(c *container, h *hook) {
+	entry := c.entry
+	if entry != nil && entry.right && entry.cfg.Holds() {
+		switch {
+		case p.shared:
+			c.say(h.duck.line, holdTwice, "lameduck hold comes on top of the hold of the entrypoint, which it does not find, since that is not PID 1 here: they add up; leave one of them out")
+		case c.program.behind != "" && entry.whole:
+			c.say(h.duck.line, holdTwice, "lameduck hold comes on top of the hold of the entrypoint, which it does not find behind %s: they add up; leave one of them out", c.program.behind)
+		default:
+			c.say(h.duck.line, holdTwice, "lameduck hold returns at once, since the entrypoint is a lameduck that holds by itself; leave one of them out")
+		}
+	}
+	if p.shared && h.duck.right && len(h.duck.cfg.CountPorts) == 0 {
+		c.say(h.duck.line, sharedPID, "lameduck hold takes the listeners of all processes that it sees for its own, and here these are other containers' too; give --count-port, or do without shareProcessNamespace and hostPID")
+	}
+}

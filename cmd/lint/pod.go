@@ -1,0 +1,182 @@
+package main
+
+import (
+	"regexp"
+	"slices"
+	"time"
+)
+
+// pod is what counts for all of its containers.
+type pod struct {
+	grace     int  // seconds
+	graceLine int  // 0: it is the default
+	patch     bool // that is for others to say, in what it is laid over
+	shared    bool
+	job       bool
+	ports     map[int]int // how many containers declare a port
+}
+
+// usualGrace is what Kubernetes gives where nobody says, and lameduck assumes there.
+const usualGrace = 30
+
+// lintPod finds what is wrong in the specification of a pod.
+func lintPod(spec node, job bool) (found []finding) {
+	p := pod{grace: usualGrace, job: job, ports: map[int]int{}}
+	p.shared = spec.get("shareProcessNamespace").text() == "true" || spec.get("hostPID").text() == "true"
+	if given := spec.get("terminationGracePeriodSeconds"); given.there() {
+		seconds, ok := given.number()
+		if !ok {
+			return nil // no API server takes it
+		}
+		p.grace, p.graceLine = seconds, given.Line
+	}
+	containers := spec.get("containers").list()
+	for _, c := range spec.get("initContainers").list() {
+		if c.get("restartPolicy").text() == "Always" {
+			containers = append(containers, c)
+		}
+	}
+	for _, c := range containers {
+		p.patch = p.patch || p.graceLine == 0 && !c.get("image").there()
+		for _, port := range portsOf(c) {
+			p.ports[port]++
+		}
+	}
+	for _, c := range containers {
+		found = append(found, p.lint(c)...)
+	}
+	return found
+}
+
+// portsOf are the ports that a container declares, by their names or numbers.
+func portsOf(c node) map[string]int {
+	ports := map[string]int{}
+	for _, port := range c.get("ports").list() {
+		number, ok := port.get("containerPort").number()
+		if ok {
+			ports[port.get("containerPort").text()] = number
+			ports[port.get("name").text()] = number
+		}
+	}
+	delete(ports, "")
+	return ports
+}
+
+// lint finds what is wrong in a container of the pod.
+func (p *pod) lint(n node) []finding {
+	n = n.at()
+	c := containerOf(n)
+	h := hookOf(n)
+	for i, w := range h.words {
+		h.words[i].text = expand(w.text, c.env)
+	}
+	hook := h.program()
+	c.meet(hook.isHook() || mentions(h.words))
+	if c.entry != nil && c.entry.whole && c.entry.right {
+		if len(c.entry.command) == 0 {
+			c.say(c.entry.line, badFlag, "lameduck does not start: no command to run; give it what the image would run, since command leaves out the image's")
+		}
+		if !c.more {
+			c.idle(c.entry)
+		}
+	}
+	c.shells(p.job)
+	c.unused(h.words)
+	if s := n.get("lifecycle", "stopSignal"); s.there() {
+		c.stopsOn("stopSignal", s.text(), s.Line)
+	}
+	holds := c.entry
+	if hook.isHook() {
+		h.duck = c.duck(true, hook.words[0].line, hook.words[2:])
+		p.hook(c, &h)
+		if holds == nil || !holds.cfg.Holds() {
+			holds = h.duck
+		}
+	}
+	p.sleep(c, &h)
+	sidecar := n.get("restartPolicy").text() == "Always"
+	if c.entry != nil {
+		p.fits(c, c.entry, h.sleep, sidecar || h.busy)
+	}
+	if h.duck != nil {
+		p.fits(c, h.duck, h.sleep, sidecar)
+	}
+	if holds != nil && holds.right && holds.cfg.Holds() {
+		p.probes(c, n, holds)
+		p.flips(c, n, holds, h.words)
+	}
+	return c.found
+}
+
+// containerOf reads a container.
+func containerOf(n node) *container {
+	c := &container{line: n.Line, image: n.get("image").text(), given: n.get("command").there()}
+	c.more = c.image == "" // a patch
+	for _, e := range n.get("env").list() {
+		value := e.get("value")
+		v := variable{e.get("name").text(), word{value.text(), value.line(e.at().line(n.Line))}}
+		if e.get("valueFrom").there() {
+			v.value.text = "$(valueFrom)"
+		}
+		v.value.text = expand(v.value.text, c.env)
+		c.env = append(c.env, v)
+	}
+	for _, from := range n.get("envFrom").list() {
+		c.more = c.more || from.get("configMapRef").there()
+	}
+	for _, w := range append(n.get("command").list(), n.get("args").list()...) {
+		c.words = append(c.words, word{expand(w.text(), c.env), w.at().line(n.Line)})
+	}
+	return c
+}
+
+var reference = regexp.MustCompile(`\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)`)
+
+// expand puts in the variables that text refers to, as far as they are known.
+func expand(text string, env []variable) string {
+	return reference.ReplaceAllStringFunc(text, func(ref string) string {
+		name := reference.FindStringSubmatch(ref)[1]
+		if i := slices.IndexFunc(env, func(v variable) bool { return v.name == name }); i >= 0 {
+			return env[i].value.text
+		}
+		return ref
+	})
+}
+
+// hook is what a container has for preStop.
+type hook struct {
+	line  int
+	words []word // that it executes
+	sleep time.Duration
+	busy  bool  // it takes a time that is not known
+	duck  *duck // lameduck hold
+}
+
+// hookOf reads a container's preStop.
+func hookOf(n node) (h hook) {
+	stop := n.get("lifecycle", "preStop")
+	h.line = stop.line(0)
+	for _, w := range stop.get("exec", "command").list() {
+		h.words = append(h.words, word{w.text(), w.at().line(h.line)})
+	}
+	if seconds := stop.get("sleep", "seconds"); seconds.there() {
+		n, _ := seconds.number()
+		h.sleep, h.line = time.Duration(n)*time.Second, seconds.Line
+		return h
+	}
+	if h.sleep = sleeps(h.words); h.sleep > 0 {
+		h.line = h.words[len(h.words)-1].line
+	}
+	h.busy = stop.get("httpGet").there() || len(h.words) > 0 && len(commands(h.words)) != 1 || len(h.words) > 0 && h.sleep == 0
+	return h
+}
+
+// program is the lameduck hold that it executes, or what it executes else.
+func (h *hook) program() program {
+	for _, call := range commands(h.words) {
+		if p := see(call); p.isHook() {
+			return p
+		}
+	}
+	return see(h.words)
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"path"
+	"slices"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim"
+)
+
+// usualPeriod is how often the kubelet probes where nobody says, in seconds.
+const usualPeriod = 10
+
+// probes says where a container's probes and its hold do not go together.
+func (p *pod) probes(c *container, n node, d *duck) {
+	told := d.cfg.GracePeriod
+	if told == 0 {
+		told = usualGrace * time.Second
+	}
+	for _, kind := range []string{"livenessProbe", "startupProbe"} {
+		own := n.get(kind, "terminationGracePeriodSeconds")
+		if seconds, ok := own.number(); ok && time.Duration(seconds)*time.Second < told && !c.more {
+			c.say(own.Line, probeGrace, "when the %s fails KILL comes after %d s, and lameduck goes by %s: it may come in the middle of the hold; give %v or more, or leave it out",
+				kind, seconds, short(told), told.Seconds())
+		}
+	}
+	probe := n.get("readinessProbe")
+	port := portOf(probe, portsOf(n))
+	if port == 0 || p.ports[port] > 0 && !slices.Contains(values(portsOf(n)), port) {
+		return // it connects to nobody, or to a neighbour
+	}
+	if h := d.cfg.Health; h != nil && int(h.Listen.Port()) == port {
+		if d.cfg.HealthDuring != shim.HealthPass {
+			c.say(d.given["health-during"].line, readinessFails, "the readiness probe asks lameduck's --health port, which says no from the stop signal on: where all endpoints are terminating, traffic finds none; give --health-during=pass")
+		}
+		return
+	}
+	period := probe.get("periodSeconds")
+	seconds, ok := period.number()
+	if !ok {
+		seconds = usualPeriod
+	}
+	if c.more || time.Duration(seconds)*time.Second >= d.silence || d.leavesOut(uint16(port)) {
+		return
+	}
+	c.say(period.line(probe.Line), probeHolds, "a readiness probe every %d s ends each silence before the %s that the hold waits for, which so lasts to its ceiling, %s; probe less often, or give --ignore-probes, --ignore-port, or --health for the probe",
+		seconds, short(d.silence), short(d.longest))
+}
+
+// leavesOut reports whether connections to a port may not count.
+func (d *duck) leavesOut(port uint16) bool {
+	cfg := &d.cfg
+	return cfg.IgnoreProbes || len(cfg.IgnorePeers) > 0 || slices.Contains(cfg.IgnorePorts, port) ||
+		len(cfg.CountPorts) > 0 && !slices.Contains(cfg.CountPorts, port)
+}
+
+// portOf is the port that a probe connects to, or 0.
+func portOf(probe node, names map[string]int) int {
+	for _, kind := range []string{"httpGet", "tcpSocket", "grpc"} {
+		if port := probe.get(kind, "port"); port.there() && !probe.get(kind, "host").there() {
+			if number, ok := port.number(); ok {
+				return number
+			}
+			return names[port.text()]
+		}
+	}
+	return 0
+}
+
+func values(m map[string]int) (list []int) {
+	for _, v := range m {
+		list = append(list, v)
+	}
+	return list
+}
+
+// flips says that what runs at the stop makes the pod unready: it removes, or
+// makes, a file that the readiness probe looks at.
+func (p *pod) flips(c *container, n node, d *duck, preStop []word) {
+	var looked []string
+	var probe []word
+	for _, w := range n.get("readinessProbe", "exec", "command").list() {
+		probe = append(probe, word{w.text(), 0})
+	}
+	for _, call := range commands(probe) {
+		for _, w := range call {
+			if path.IsAbs(w.text) {
+				looked = append(looked, w.text)
+			}
+		}
+	}
+	var onStop []word
+	for _, text := range d.cfg.OnStop {
+		onStop = append(onStop, word{text, d.given["on-stop"].line})
+	}
+	for what, words := range map[string][]word{"preStop": preStop, "--on-stop": onStop} {
+		for _, call := range commands(words) {
+			if tool := path.Base(call[0].text); tool != "rm" && tool != "touch" && tool != "unlink" {
+				continue
+			}
+			for _, w := range call[1:] {
+				if slices.Contains(looked, w.text) {
+					c.say(w.line, readinessFails, "%s changes %s, which the readiness probe looks at: the pod gets unready while it still serves, and where all endpoints are terminating traffic finds none; leave that out", what, w.text)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// program is what words run, seen through inits and shells.
+type program struct {
+	words   []word
+	behind  string  // the init that it runs under
+	group   bool    // which signals all of it
+	shell   string  // the shell that stays in front of it
+	script  *script // which was told so
+	unclear bool    // it may run anything
+}
+
+// inits are programs whose place lameduck can take, under their names too.
+var inits = []string{"tini", "tini-static", "docker-init", "dumb-init", "catatonit", "podman-init"}
+
+// see looks through the words.
+func see(words []word) program {
+	p := program{words: words}
+	for len(p.words) > 0 {
+		name := path.Base(p.words[0].text)
+		switch {
+		case slices.Contains(inits, name):
+			rest := behind(p.words)
+			p.group = p.group || groups(name, p.words[:len(p.words)-len(rest)])
+			p.behind, p.words = name, rest
+		case isShell(name):
+			s, ok := scriptIn(p.words)
+			switch {
+			case ok && s.exec != nil:
+				p.words = s.exec
+				continue
+			case !ok || s.unclear:
+				p.unclear = true
+			default:
+				p.shell, p.script, p.words = name, &s, s.last
+				p.unclear = len(s.last) == 0 || starter(path.Base(s.last[0].text))
+			}
+			return p
+		default:
+			p.unclear = !known(p.words[0].text) || starter(name)
+			return p
+		}
+	}
+	p.unclear = true
+	return p
+}
+
+// behind is what an init is told to run.
+func behind(words []word) []word {
+	for i := 1; i < len(words); i++ {
+		switch text := words[i].text; {
+		case text == "-p" || text == "-e" || text == "-r":
+			i++
+		case !strings.HasPrefix(text, "-"):
+			return words[i:]
+		}
+	}
+	return nil
+}
+
+// groups reports whether an init signals a group, or a session, and not its child
+// alone.
+func groups(init string, flags []word) bool {
+	has := func(flag string) bool {
+		return slices.ContainsFunc(flags, func(w word) bool { return w.text == flag })
+	}
+	if init == "dumb-init" {
+		return !has("-c") && !has("--single-child")
+	}
+	return has("-g")
+}
+
+// starter knows programs that run others, by their names.
+func starter(name string) bool {
+	stem, suffix, _ := strings.Cut(name, ".")
+	return suffix == "sh" || suffix == "bash" || strings.Contains(stem, "entrypoint") ||
+		slices.Contains([]string{"run", "start", "init", "boot", "launch", "env", "nice", "gosu", "su-exec", "setpriv", "chroot", "timeout", "s6-svscan", "supervisord"}, stem)
+}
+
+// isLameduck reports whether it is lameduck as an entrypoint.
+func (p program) isLameduck() bool { return p.called("") }
+
+// isHook reports whether it is lameduck hold.
+func (p program) isHook() bool { return p.called("hold") }
+
+// called reports whether it is that subcommand of lameduck's, or none if that is
+// empty.
+func (p program) called(subcommand string) bool {
+	if len(p.words) == 0 || path.Base(p.words[0].text) != "lameduck" {
+		return false
+	}
+	got := ""
+	if len(p.words) > 1 && slices.Contains([]string{"hold", "watch", "install", "presets"}, p.words[1].text) {
+		got = p.words[1].text
+	}
+	return got == subcommand
+}
+
+// mentions reports whether a word speaks of lameduck.
+func mentions(words []word) bool {
+	return slices.ContainsFunc(words, func(w word) bool { return strings.Contains(w.text, "lameduck") })
+}
+
+// stays reports whether a shell stays in front: bash, BusyBox and others execute
+// the last command in their own place, where they can; dash does not.
+func (p program) stays(image string) bool {
+	if p.shell == "" || p.group || strings.HasSuffix(name(p.words), ".exe") {
+		return false
+	}
+	another := func(name string) bool { return strings.Contains(image, name) }
+	return !p.script.alone || (p.shell == "sh" || p.shell == "dash") && !slices.ContainsFunc([]string{"alpine", "busybox", "windows"}, another)
+}
+
+// front is the shell, and when it stays there.
+func (p program) front() string {
+	if p.shell == "sh" && p.script.alone {
+		return "sh (where that is dash)"
+	}
+	return p.shell
+}
+
+// inside is what the shell waits for.
+func (p program) inside() string {
+	if name(p.words) == "wait" || len(p.words) == 0 {
+		return "what it runs"
+	}
+	return name(p.words)
+}
+
+// remedy is what to do about the shell.
+func (p program) remedy() string {
+	if p.inside() == "what it runs" {
+		return "end the script with exec, or trap TERM in it"
+	}
+	return "put exec before " + name(p.words)
+}
+
+// name is the program that words run.
+func name(words []word) string {
+	if len(words) == 0 {
+		return "its entrypoint"
+	}
+	return words[0].text
+}
