@@ -78,7 +78,7 @@ docs:
 # The linter of manifests and Dockerfiles, a module of its own, and what it says of
 # ours. Ten seconds; the first time it downloads and compiles for a minute.
 lint:
-	cd cmd/lint && go vet ./... && go test ./...
+	cd cmd/lint && go vet ./... && go test -count=1 ./...
 	go run -C cmd/lint -buildvcs=false . $(CURDIR)/testdata/k8s $(CURDIR)/Dockerfile.example
 
 # All tests under the race detector, which needs a C compiler.

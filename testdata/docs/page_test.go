@@ -126,6 +126,7 @@ var theirs = map[string]string{
 	"--init": "podman and docker", "--init-path": "podman", "--stop-timeout": "podman and docker",
 	"--single-child": "dumb-init", "--target": "kubectl", "--force": "kubectl", "--pid": "py-spy",
 	"--reload": "uwsgi", "--die-on-term": "uwsgi", "--hook-master-start": "uwsgi", "--memory-file": "memcached",
+	"--format": "lameduck-lint",
 }
 
 // TestWords: every flag and variable that a page speaks of is there.
