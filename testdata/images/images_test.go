@@ -49,7 +49,7 @@ func needs(t *testing.T, programs ...string) (paths []string) {
 	for _, program := range programs {
 		path, err := exec.LookPath(program)
 		if err != nil {
-			t.Skip(program, " is not installed")
+			t.Skipf("%s is not installed", program)
 		}
 		paths = append(paths, path)
 	}

@@ -125,7 +125,6 @@ func (p *podman) build(t *testing.T, name, dockerfile, context string, flags ...
 // config is what an image says of itself.
 type config struct {
 	User, StopSignal string
-	Env              []string
 	Entrypoint, Cmd  []string
 }
 

@@ -24,12 +24,12 @@ const (
 
 // image is a Dockerfile, and what it promises.
 type image struct {
-	dockerfile, context string
-	build, run          []string // flags of podman for them, volumes
-	port                int
-	talk                talk
-	trigger, sends      string // the signal that comes, and what becomes of it
-	code                string // the container's exit code
+	dockerfile, context string   // of the folder here, unless said otherwise
+	build, run          []string // flags of podman for them
+	port                int      // 8080
+	talk                talk     // HTTP
+	trigger, sends      string   // the signal that comes, and what becomes of it
+	code                string   // the container's exit code
 }
 
 // TestStop: each image is stopped in the midst of load that goes on for a while. With
@@ -45,27 +45,36 @@ func TestStop(t *testing.T) {
 		"haproxy": func(t *testing.T) image {
 			p.haproxy(t)
 			behind(t)
-			return image{root + "/Dockerfile.example", root, golang, []string{"-v", config + ":/usr/local/etc/haproxy/haproxy.cfg:ro"}, 8080, speakHTTP, "USR1", "USR1", "0"}
+			return image{dockerfile: root + "/Dockerfile.example", context: root, build: golang,
+				run:     []string{"-v", config + ":/usr/local/etc/haproxy/haproxy.cfg:ro"},
+				trigger: "USR1", sends: "USR1", code: "0"}
 		},
 		"nginx": func(t *testing.T) image {
 			p.nginx(t)
-			return image{"nginx/Dockerfile", "nginx", nil, nil, 8080, speakHTTP, "QUIT", "QUIT", "0"}
+			return image{run: []string{"--stop-signal=SIGTERM"}, // whatever the image says
+				trigger: "TERM", sends: "QUIT", code: "0"}
 		},
-		"go": func(t *testing.T) image {
-			return image{"go/Dockerfile", "go", golang, nil, 8080, speakHTTP, "TERM", "TERM", "143"}
+		"go": func(*testing.T) image {
+			return image{build: golang, trigger: "TERM", sends: "TERM", code: "143"}
 		},
 		"jvm": func(t *testing.T) image {
 			java := p.temurin(t)
-			return image{"jvm/Dockerfile", "jvm", java, java, 8080, speakHTTP, "TERM", "TERM", "0"}
+			return image{build: java, run: java, trigger: "TERM", sends: "TERM", code: "0"}
 		},
 		"php-fpm": func(t *testing.T) image {
 			p.fpm(t)
-			return image{"php-fpm/Dockerfile", "php-fpm", nil, nil, 9000, speakFastCGI, "QUIT", "QUIT", "0"}
+			return image{port: 9000, talk: speakFastCGI, trigger: "QUIT", sends: "QUIT", code: "0"}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			i := make(t)
+			if i.context == "" {
+				i.dockerfile, i.context = name+"/Dockerfile", name
+			}
+			if i.talk == nil {
+				i.port, i.talk = 8080, speakHTTP
+			}
 			p.build(t, name+":test", i.dockerfile, i.context, i.build...)
 			t.Run("lameduck", func(t *testing.T) { t.Parallel(); p.drains(t, name+":test", i) })
 			t.Run("bare", func(t *testing.T) { t.Parallel(); p.drops(t, name+":test", i) })
@@ -136,7 +145,7 @@ func (p *podman) drains(t *testing.T, name string, i image) {
 	holds := func(c *container, _ *load) bool { return strings.Contains(c.logs(), `"trigger":`) }
 	c, requests := p.stopUnderLoad(t, i, holds, "-e", fmt.Sprintf("LAMEDUCK_GRACE_PERIOD=%.0f", grace.Seconds()), "-e", "LAMEDUCK_LOG_FORMAT=json", name)
 	if requests.failed > 0 || requests.late < enough {
-		t.Errorf("%d requests failed, of %d that came after the stop", requests.failed, requests.late)
+		t.Errorf("%d requests failed; %d came after the stop, want %d", requests.failed, requests.late, enough)
 	}
 	if code := c.state("ExitCode"); code != i.code {
 		t.Errorf("it left with %s, want %s", code, i.code)
