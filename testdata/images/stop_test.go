@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,7 +42,7 @@ func TestStop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, make := range map[string]func(*testing.T) image{
+	for name, prepare := range map[string]func(*testing.T) image{
 		"haproxy": func(t *testing.T) image {
 			p.haproxy(t)
 			behind(t)
@@ -68,7 +69,7 @@ func TestStop(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			i := make(t)
+			i := prepare(t)
 			if i.context == "" {
 				i.dockerfile, i.context = name+"/Dockerfile", name
 			}
@@ -105,7 +106,7 @@ func behind(t *testing.T) {
 // longer than it takes until that has begun.
 func (p *podman) stopUnderLoad(t *testing.T, i image, begins func(*container, *load) bool, words ...string) (*container, tally) {
 	t.Helper()
-	c := p.start(t, append(i.run, words...)...)
+	c := p.start(t, slices.Concat(i.run, words)...)
 	address := fmt.Sprintf("%s:%d", c.address, i.port)
 	if err := until(func() (bool, error) {
 		if status := c.state("Status"); status != "running" {
