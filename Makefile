@@ -61,7 +61,8 @@ containers: build
 	go test -run Container ./shim -containers
 
 # The Dockerfiles, built and stopped under load. Needs root, podman, runc and iproute2;
-# haproxy, nginx, php-fpm and java as far as they are installed. Takes a minute, on a busy machine two.
+# haproxy, nginx, php-fpm and java as far as they are installed. Takes a minute, on a
+# busy machine two.
 images: build
 	go vet ./testdata/images/...
 	go test -count=1 -parallel 12 ./testdata/images
