@@ -27,7 +27,7 @@ COLD    := github.com/alecthomas/kong encoding/json fmt go/... internal/poll int
 
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test containers rivals bench k8s docs lint race golden lab lab-quick clean
+.PHONY: build demo test containers images rivals bench k8s docs lint race golden lab lab-quick clean
 build:
 	go build -trimpath -buildvcs=false $(COLD:%=-gcflags=%=-l) -ldflags '$(LDFLAGS)' -o $(OUT) ./cmd/lameduck
 
@@ -60,6 +60,13 @@ lab-quick: build
 # In real containers, for which podman and runc must be installed.
 containers: build
 	go test -run Container ./shim -containers
+
+# The Dockerfiles, built and stopped under load. Needs root, podman, runc and iproute2;
+# haproxy, nginx, php-fpm and java as far as they are installed. Takes a minute, on a
+# busy machine two.
+images: build
+	go vet ./testdata/images/...
+	go test -count=1 -parallel 12 ./testdata/images
 
 # The tests of the drop-in names, on the inits themselves too.
 rivals: build
