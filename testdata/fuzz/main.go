@@ -81,7 +81,8 @@ var (
 
 // run runs it, and is what to say of it.
 func (t target) run(length time.Duration) (line string, ok bool) {
-	cmd := exec.Command("go", "test", "-run=^$", "-fuzz=^"+t.name+"$", "-fuzztime="+length.String(), "-parallel=1", t.pkg)
+	// Making an interesting input smaller could take all of the time.
+	cmd := exec.Command("go", "test", "-run=^$", "-fuzz=^"+t.name+"$", "-fuzztime="+length.String(), "-fuzzminimizetime=1s", "-parallel=1", t.pkg)
 	text, err := cmd.CombinedOutput()
 	line = fmt.Sprintf("%-16s %-32s", t.name, shorten(t.pkg))
 	if all := progress.FindAllStringSubmatch(string(text), -1); len(all) > 0 {
