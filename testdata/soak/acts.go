@@ -35,6 +35,14 @@ func (l *life) ask(answer, format string, args ...any) (string, error) {
 	return l.out.wait(answer)
 }
 
+// runs has the server run a program, and wants that to succeed.
+func (l *life) runs(format string, args ...any) error {
+	if said, err := l.ask("ran ", format, args...); err != nil || said != "ran exit status 0" {
+		return fmt.Errorf(format+": %s, %v", append(args, said, err)...)
+	}
+	return nil
+}
+
 // storm sends signals without a pause, and wants at least one of each kind to
 // arrive: those that are pending already are merged.
 func (l *life) storm() error {
@@ -82,8 +90,7 @@ func (l *life) arrived() (map[unix.Signal]int, error) {
 func (l *life) orphans() error {
 	families := 1 + l.rnd.IntN(30)
 	l.total.add("orphans", 100*families)
-	_, err := l.ask("ran exit status 0", "orphans %d", families)
-	return err
+	return l.runs("orphans %d", families)
 }
 
 // pause stops the command itself, sends it something meanwhile, and wakes it.
@@ -112,15 +119,13 @@ func (l *life) pause() error {
 // watch looks on for a moment, from beside.
 func (l *life) watch() error {
 	l.total.add("watches", 1)
-	_, err := l.ask("ran exit status 0", "%s watch --json", l.init)
-	return err
+	return l.runs("%s watch --json", l.init)
 }
 
 // hook is a preStop hook, which another hold makes superfluous.
 func (l *life) hook() error {
 	l.total.add("hooks", 1)
-	_, err := l.ask("ran exit status 0", "%s hold --until=settled --delay=0.1 --quiet-for=0.1 --max-delay=0.5", l.init)
-	return err
+	return l.runs("%s hold --until=settled --delay=0.1 --quiet-for=0.1 --max-delay=0.5", l.init)
 }
 
 // checks asks for its health a few times, and now and then hangs up.

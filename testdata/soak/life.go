@@ -83,7 +83,7 @@ func (l *life) course() (err error) {
 	return err
 }
 
-// choose picks flags at random.
+// choose picks flags at random; not --group, which would end what the command runs.
 func (l *life) choose(dir string) {
 	if strings.HasPrefix(l.init, "bad:") {
 		return
@@ -107,7 +107,6 @@ func (l *life) choose(dir string) {
 	maybe("--log-format=json")
 	maybe("--log-level=debug")
 	maybe("--drop-unhandled")
-	maybe("--group")
 	maybe("--linger=1")
 	maybe("--termination-log=" + filepath.Join(dir, "log"))
 	if path := filepath.Join(dir, "alive"); maybe("--alive-file=" + path) {
