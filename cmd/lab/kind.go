@@ -25,9 +25,6 @@ const (
 	lost kind = "lost"
 )
 
-// failures are the kinds that count as failed, in the order of the table.
-var failures = []kind{refused, reset, cut, status5, timedOut, other}
-
 // kindOf is the kind of an error, or of a status where there was an answer.
 func kindOf(status int, err error) kind {
 	var late net.Error

@@ -138,24 +138,32 @@ func (l *life) checks() error {
 		}
 		conn.SetDeadline(time.Now().Add(patience))
 		if l.rnd.IntN(4) > 0 {
-			fmt.Fprint(conn, "GET / HTTP/1.0\r\n\r\n")
-			want := "HTTP/1.1 200"
-			if l.passes {
-				want = "pong"
-			}
-			if line, err := bufio.NewReader(conn).ReadString('\n'); !strings.HasPrefix(line, want) {
-				conn.Close()
-				return fmt.Errorf("the health check was answered with %q, %v", line, err)
-			}
+			err = l.answered(conn)
 		}
-		conn.Close()
+		if conn.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *life) answered(conn net.Conn) error {
+	want := "HTTP/1.1 200"
+	if l.passes {
+		want = "pong"
+	}
+	fmt.Fprint(conn, "GET / HTTP/1.0\r\n\r\n")
+	switch line, err := bufio.NewReader(conn).ReadString('\n'); {
+	case err != nil:
+		return fmt.Errorf("the health check was not answered: %w", err)
+	case !strings.HasPrefix(line, want):
+		return fmt.Errorf("the health check was answered with %q", line)
 	}
 	return nil
 }
 
 // stop ends a life in one of the ways there are.
 func (l *life) stop() error {
-	failed := l.load.failed.Load()
 	way := l.rnd.IntN(5)
 	if !l.adaptive && way < 3 {
 		way = 3
@@ -166,9 +174,6 @@ func (l *life) stop() error {
 			return err
 		}
 		time.Sleep(1100 * time.Millisecond) // one within a second counts as the same
-		if l.load.failed.Load() > failed {
-			return fmt.Errorf("requests failed during the hold")
-		}
 		l.total.add("holds cut short", 1)
 		l.signal([]unix.Signal{unix.SIGTERM, unix.SIGINT}[way])
 	case 2: // the command ends by itself
