@@ -21,7 +21,7 @@ const heap = 6 << 10
 // patience is how long a handshake may take, and soon how long it may take until
 // what is over has left nothing behind.
 const (
-	patience = 30 * time.Second
+	patience = time.Minute
 	soon     = 8 * time.Second
 )
 

@@ -97,7 +97,7 @@ func (l *life) choose(dir string) {
 	}
 	if l.adaptive = l.rnd.IntN(3) > 0; l.adaptive {
 		until := []string{"settled", "quiet", "drained"}[l.rnd.IntN(3)]
-		l.flags = []string{"--until=" + until, "--delay=0.2", "--quiet-for=2", "--max-delay=8", "--grace-period=20"}
+		l.flags = []string{"--until=" + until, "--delay=0.2", "--quiet-for=2", "--max-delay=60", "--grace-period=100"}
 		maybe("--on-stop=true")
 		maybe("--wait-gone=" + filepath.Join(dir, "nobody"))
 	} else {
