@@ -58,18 +58,22 @@ func main() {
 func find() (targets []target, err error) {
 	cmd := exec.Command("go", "test", "-json", "-list=^Fuzz", "./...")
 	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("cannot list the targets: %w\n%s", err, out)
-	}
+	out, failed := cmd.Output()
+	var complaints strings.Builder
 	for in := json.NewDecoder(strings.NewReader(string(out))); in.More(); {
-		var event struct{ Package, Output string }
+		var event struct{ Action, Package, Output string }
 		if err := in.Decode(&event); err != nil {
 			return nil, fmt.Errorf("cannot read the list of targets: %w", err)
 		}
 		if name := strings.TrimSpace(event.Output); strings.HasPrefix(name, "Fuzz") {
 			targets = append(targets, target{name, event.Package})
 		}
+		if event.Action == "build-output" {
+			complaints.WriteString(event.Output)
+		}
+	}
+	if failed != nil {
+		return nil, fmt.Errorf("cannot list the targets: %w\n%s", failed, complaints.String())
 	}
 	return targets, nil
 }
