@@ -2,6 +2,9 @@
 # make demo    shows what it is for (needs Go and make alone)
 # make test    all tests; what the machine lacks is skipped, with the reason
 # make bench   beside the other inits, and ss: medians, ratios, budgets
+# make check   all that reads the code and runs none of it
+# make fuzz    every fuzz target for a minute
+# make soak    ten minutes of storms, orphans and stops: nothing leaks
 # make lab     rollouts behind real balancers, beside tini, dumb-init and sleeps
 
 OUT     ?= lameduck
@@ -27,7 +30,7 @@ COLD    := github.com/alecthomas/kong encoding/json fmt go/... internal/poll int
 
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test containers images rivals bench k8s docs lint race golden lab lab-quick clean
+.PHONY: build demo test containers images rivals bench k8s docs lint race golden lab lab-quick check fuzz soak clean
 build:
 	go build -trimpath -buildvcs=false $(COLD:%=-gcflags=%=-l) -ldflags '$(LDFLAGS)' -o $(OUT) ./cmd/lameduck
 
@@ -36,7 +39,7 @@ demo: build
 	@go run -C cmd/lab -buildvcs=false . -demo $(CURDIR)/lameduck
 
 test: build
-	go vet ./... ./testdata/bench/...
+	go vet ./... ./testdata/bench/... ./testdata/fuzz ./testdata/images ./testdata/soak
 	go test ./...
 
 # Beside tini, dumb-init and catatonit, and beside ss where it looks at traffic, as
@@ -91,6 +94,25 @@ lint:
 # All tests under the race detector, which needs a C compiler.
 race: build
 	CGO_ENABLED=1 go test -race ./...
+
+# Formats, vets, lints, looks for vulnerabilities, and so on, with pinned tools; see
+# .ci/check. Half a minute, and four the first time, when they are built. CHECK='format
+# vet' is those parts alone.
+check:
+	.ci/check $(CHECK)
+
+# Every fuzz target, four at a time: two and a half minutes on two processors.
+FUZZTIME ?= 60s
+fuzz:
+	go run -buildvcs=false ./testdata/fuzz -for=$(FUZZTIME)
+
+# The built lameduck as PID 1 of namespaces, under load, at random; before that, half
+# a minute for the soak itself to find the faults of bad inits. SOAK=30s is a short
+# one, SOAK='1h -seed=N' a long one along a known course.
+SOAK ?= 10m
+soak: build
+	go test ./testdata/soak
+	go run -buildvcs=false ./testdata/soak -for=$(SOAK) ./lameduck
 
 # Writes what is found into the golden files. Read the diff.
 golden:

@@ -54,8 +54,20 @@ func faultyStage(faults, args []string) {
 			die(unix.Mount("", "/", "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
 		case "no-env":
 			env = nil
+		case "no-stdin":
+			unix.Close(0)
 		case "no-stderr":
 			unix.Close(2)
+		case "deny": // one system call, NUMBER:ERRNO
+			var number, errno uint32
+			_, err := fmt.Sscanf(value, "%d:%d", &number, &errno)
+			die(err)
+			filterSyscalls([]unix.SockFilter{
+				{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0},
+				{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: number, Jf: 1},
+				{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | errno},
+				{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+			})
 		case "ignore":
 			s, err := sig.Parse(value)
 			die(err)

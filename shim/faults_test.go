@@ -131,6 +131,17 @@ func TestStderr(t *testing.T) {
 		defer w.Close()
 		stderrFails(t, "stage", w, func() {})
 	})
+	run("full disk", func(t *testing.T) {
+		mounted(t, "nr_blocks=1,mode=755", func(dir string) {
+			w := must(os.Create(dir + "/log"))
+			defer w.Close()
+			var err error
+			for err == nil {
+				_, err = w.Write(make([]byte, os.Getpagesize()))
+			}
+			stderrFails(t, "stage", w, func() {})
+		})
+	})
 	run("no descriptor", func(t *testing.T) { stderrFails(t, "stage:no-stderr", nil, func() {}) })
 }
 

@@ -109,7 +109,7 @@ func (r slowRequest) finish(t *testing.T) {
 	defer r.conn.Close()
 	fmt.Fprint(r.conn, "lf")
 	answer, err := http.ReadResponse(bufio.NewReader(r.conn), nil)
-	if err != nil || answer.StatusCode != 200 {
+	if err != nil || answer.StatusCode != http.StatusOK {
 		t.Errorf("the request that was in flight when the stop signal was sent: %v, %v", answer, err)
 	}
 }
@@ -150,7 +150,7 @@ func (l *load) request(client *http.Client, url string) {
 	if err == nil {
 		_, err = io.Copy(io.Discard, answer.Body)
 		answer.Body.Close()
-		if err == nil && answer.StatusCode != 200 {
+		if err == nil && answer.StatusCode != http.StatusOK {
 			err = fmt.Errorf("status %s", answer.Status)
 		}
 	}

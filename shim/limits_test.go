@@ -240,6 +240,8 @@ func TestPoor(t *testing.T) {
 		"read-only root":          "read-only",
 		"no environment":          "no-env",
 		"no privileges":           "uid=65534",
+		"a uid of nobody's":       "uid=1000660000",
+		"no standard input":       "no-stdin",
 		"no privileges, no /proc": "no-proc,uid=65534",
 		"few descriptors":         "nofile=4:16",
 		"seccomp":                 "seccomp",

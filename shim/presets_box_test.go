@@ -150,7 +150,7 @@ func (s *site) get() error {
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
-	if err == nil && (answer.StatusCode != 200 || !strings.Contains(string(text), "served")) {
+	if err == nil && (answer.StatusCode != http.StatusOK || !strings.Contains(string(text), "served")) {
 		err = errors.New(answer.Status)
 	}
 	return err

@@ -32,7 +32,7 @@ func (s *site) transaction(client []string, begin, end string) func() error {
 		}
 		stdin.Close()
 		if err := cmd.Wait(); err != nil || complaints.Len() > 0 {
-			return fmt.Errorf("%v: %s", err, complaints.String())
+			return fmt.Errorf("%w: %s", err, complaints.String())
 		}
 		return nil
 	}

@@ -1,12 +1,6 @@
 package shim
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -50,61 +44,15 @@ var pitfalls = map[string][]string{
 
 // TestPitfalls: the tests in the table are there.
 func TestPitfalls(t *testing.T) {
-	known := map[string][]string{} // the words in the file of each ROOM/TEST
-	for _, room := range []string{"", "traffic", "scope", "sockdiag", "procnet"} {
-		files, _ := filepath.Glob(filepath.Join("internal", room, "*_test.go"))
-		if room == "" {
-			files, _ = filepath.Glob("*_test.go")
-		}
-		for _, path := range files {
-			for name, words := range testsIn(t, path) {
-				known[room+"/"+name] = words
-			}
-		}
-	}
+	known := testsThere(t)
 	for row, tests := range pitfalls {
 		for _, path := range tests {
-			room, rest, _ := strings.Cut(path, "/")
-			name, one, _ := strings.Cut(rest, "/")
-			words, found := known[room+"/"+name]
-			if !found || one != "" && !strings.Contains("\n"+strings.Join(words, "\n")+"\n", "\n"+one+"\n") {
+			if strings.HasPrefix(path, "/") {
+				path = "shim" + path
+			}
+			if !known.has(path) {
 				t.Errorf("%s: there is no test %q", row, path)
 			}
 		}
 	}
-}
-
-// testsIn are the tests in a file, each with the strings in it and in the maps
-// outside of it.
-func testsIn(t *testing.T, path string) map[string][]string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := parser.ParseFile(token.NewFileSet(), path, text, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tests := map[string][]string{}
-	var outside []string
-	for _, d := range file.Decls {
-		var words []string
-		ast.Inspect(d, func(n ast.Node) bool {
-			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-				word, _ := strconv.Unquote(lit.Value)
-				words = append(words, word)
-			}
-			return true
-		})
-		if f, ok := d.(*ast.FuncDecl); ok && strings.HasPrefix(f.Name.Name, "Test") {
-			tests[f.Name.Name] = words
-		} else if !ok {
-			outside = append(outside, words...)
-		}
-	}
-	for name := range tests {
-		tests[name] = append(tests[name], outside...)
-	}
-	return tests
 }

@@ -22,7 +22,7 @@ func get(t *testing.T, rt http.RoundTripper, url string) {
 		return
 	}
 	defer answer.Body.Close()
-	if text, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != 200 || len(text) == 0 {
+	if text, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != http.StatusOK || len(text) == 0 {
 		t.Errorf("%s: %v %q, %v", url, answer.Status, text, err)
 	}
 }

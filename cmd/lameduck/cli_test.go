@@ -541,7 +541,7 @@ func variableOf(flag string) string {
 }
 
 // grammar is the flags, by their names.
-func grammar(t *testing.T) map[string]*kong.Flag {
+func grammar(t testing.TB) map[string]*kong.Flag {
 	t.Helper()
 	k, err := kong.New(&cli{}, kong.Name("lameduck"), kong.NoDefaultHelp())
 	if err != nil {

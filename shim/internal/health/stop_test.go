@@ -26,7 +26,7 @@ func TestHead(t *testing.T) {
 	l := serve(t, loopbackOnly())
 	r, err := fresh().Head(l.url())
 	must(t, err)
-	if body, err := io.ReadAll(r.Body); r.StatusCode != 200 || r.ContentLength != 3 || len(body) > 0 || err != nil {
+	if body, err := io.ReadAll(r.Body); r.StatusCode != http.StatusOK || r.ContentLength != 3 || len(body) > 0 || err != nil {
 		t.Errorf("%v, %q, %v", r, body, err)
 	}
 	c := dial(t, l.addr())

@@ -139,8 +139,9 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-func seeds(f *testing.F, names ...string) {
-	for _, name := range names {
+// FuzzParsers: whatever is in a file, what is made of it is what was in it.
+func FuzzParsers(f *testing.F) {
+	for _, name := range []string{"net/tcp", "net/tcp6", "net/udp", "net/udp6", "net/unix", "net/snmp", "sys/net/ipv4/ip_local_port_range"} {
 		text, err := os.ReadFile(filepath.Join(string(recorded), name))
 		if err != nil {
 			f.Fatal(err)
@@ -149,50 +150,20 @@ func seeds(f *testing.F, names ...string) {
 	}
 	f.Add([]byte(tcpHeader + tcpRow))
 	f.Add([]byte(unixHeader + unixRowOf + "/a\n"))
-}
-
-func FuzzTCP(f *testing.F) {
-	seeds(f, "net/tcp", "net/tcp6", "net/udp")
 	f.Fuzz(func(t *testing.T, text []byte) {
-		got, err := ParseTCP(nil, bytes.NewReader(text))
-		if rows := bytes.Count(text, []byte("\n")) - 1; err == nil && len(got) != rows {
-			t.Errorf("%d sockets from %d rows", len(got), rows)
-		}
-		for _, s := range got {
-			if !s.Local.IsValid() && err == nil || s.Local.Addr().Is4In6() || s.Remote.Addr().Is4In6() {
-				t.Errorf("%+v", s)
-			}
-		}
-	})
-}
-
-func FuzzUDP(f *testing.F) {
-	seeds(f, "net/udp", "net/udp6", "net/tcp")
-	f.Fuzz(func(t *testing.T, text []byte) {
-		got, _ := ParseUDP(bytes.NewReader(text))
-		for _, s := range got {
+		wantTCP(t, text)
+		udp, _ := ParseUDP(bytes.NewReader(text))
+		for _, s := range udp {
 			if s.Local.Port() == 0 || s.Local.Addr().Is4In6() {
 				t.Errorf("%+v", s)
 			}
 		}
-	})
-}
-
-func FuzzUnix(f *testing.F) {
-	seeds(f, "net/unix")
-	f.Fuzz(func(t *testing.T, text []byte) {
-		got, _ := ParseUnix(bytes.NewReader(text))
-		for _, s := range got {
+		unix, _ := ParseUnix(bytes.NewReader(text))
+		for _, s := range unix {
 			if s.Path == "" || s.Path[0] == '@' || !bytes.Contains(text, []byte(s.Path)) {
 				t.Errorf("%+v", s)
 			}
 		}
-	})
-}
-
-func FuzzNumbers(f *testing.F) {
-	seeds(f, "net/snmp", "sys/net/ipv4/ip_local_port_range")
-	f.Fuzz(func(t *testing.T, text []byte) {
 		if r, err := ParseLocalPorts(bytes.NewReader(text)); err == nil && (r.First == 0 || r.First > r.Last) {
 			t.Errorf("%+v", r)
 		}
@@ -200,4 +171,16 @@ func FuzzNumbers(f *testing.F) {
 			t.Errorf("%d from nowhere", n)
 		}
 	})
+}
+
+func wantTCP(t *testing.T, text []byte) {
+	got, err := ParseTCP(nil, bytes.NewReader(text))
+	if rows := bytes.Count(text, []byte("\n")) - 1; err == nil && len(got) != rows {
+		t.Errorf("%d sockets from %d rows", len(got), rows)
+	}
+	for _, s := range got {
+		if !s.Local.IsValid() && err == nil || s.Local.Addr().Is4In6() || s.Remote.Addr().Is4In6() {
+			t.Errorf("%+v", s)
+		}
+	}
 }

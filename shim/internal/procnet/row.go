@@ -51,7 +51,7 @@ func address(field []byte) (netip.AddrPort, bool) {
 		return netip.AddrPort{}, false
 	}
 	var raw [16]byte
-	for i := 0; i < len(digits)/8; i++ {
+	for i := range len(digits) / 8 {
 		word, ok := hex(digits[8*i:8*i+8], 8)
 		if !ok {
 			return netip.AddrPort{}, false

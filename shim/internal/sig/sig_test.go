@@ -193,35 +193,3 @@ func TestUncatchable(t *testing.T) {
 		}
 	}
 }
-
-// FuzzParse: what parses is a signal, and parses back from what it prints.
-func FuzzParse(f *testing.F) {
-	for _, text := range append(badSignals, "TERM", "sigusr1", "15", "RTMIN+3", "RTMAX-3") {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		s, err := Parse(text)
-		if err != nil {
-			return
-		}
-		if again, err := Parse(s.String()); s < 1 || s > Max || again != s || err != nil {
-			t.Errorf("Parse(%q) = %d; Parse(%q) = %d, %v", text, int(s), s.String(), int(again), err)
-		}
-	})
-}
-
-// FuzzParseRewrite is the same for rewrites.
-func FuzzParseRewrite(f *testing.F) {
-	for _, text := range []string{"TERM:USR1", "HUP:0", "15:10", "sigrtmin+1:RTMAX-1", "KILL:TERM", "TERM", ":", "::", "TERM:USR1:HUP"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		r, err := ParseRewrite(text)
-		if err != nil {
-			return
-		}
-		if again, err := ParseRewrite(r.String()); Uncatchable(r.From) != "" || again != r || err != nil {
-			t.Errorf("ParseRewrite(%q) = %v; again: %v, %v", text, r, again, err)
-		}
-	})
-}

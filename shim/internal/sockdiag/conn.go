@@ -72,7 +72,7 @@ func (c *Conn) Close() error { return unix.Close(c.fd) }
 func (c *Conn) Dump(q Query, visit func(*tcp.Socket)) error {
 	c.ports = newPortSet(c.ports, q.Ports)
 	err4 := c.dump(unix.AF_INET, q, visit)
-	if err4 != nil && err4 != ErrInterrupted {
+	if err4 != nil && !errors.Is(err4, ErrInterrupted) {
 		return fmt.Errorf("cannot list IPv4 sockets: %w", err4)
 	}
 	switch err := c.dump(unix.AF_INET6, q, visit); err {

@@ -22,7 +22,7 @@ func TestCutShort(t *testing.T) {
 	b, err := os.ReadFile("testdata/dump.bin")
 	must(t, err)
 	whole := inWords(b)
-	for n := range len(b) {
+	for n := range b {
 		if words := inWords(slices.Clone(b[:n:n])); words == whole {
 			t.Errorf("cut to %d bytes of %d it says all", n, len(b))
 		}
@@ -102,7 +102,7 @@ func TestShortInfo(t *testing.T) {
 		long[i] = 1
 	}
 	const ms, bytes = 0x01010101 * time.Millisecond, 0x0101010101010101
-	for n := range len(long) {
+	for n := range long {
 		var s, want tcp.Socket
 		decodeInfo(long[:n:n], &s)
 		if want.Timed = n >= 60; want.Timed {

@@ -54,7 +54,7 @@ func denyPwritev2() error {
 		return errno
 	}
 	if _, err := unix.Pwritev2(1, nil, -1, unix.RWF_NOWAIT); err != unix.ENOSYS {
-		return fmt.Errorf("it says %v", err)
+		return fmt.Errorf("it says %w", err)
 	}
 	return nil
 }

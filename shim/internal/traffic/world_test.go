@@ -28,7 +28,6 @@ type life struct {
 	unread     uint32
 	unsent     uint32
 	id         uint64
-	lastAcked  time.Duration
 	untimed    bool
 	unreported bool // no event tells of its end
 	blurred    bool // ages are late, as they are in jiffies and a look takes its time

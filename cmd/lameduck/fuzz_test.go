@@ -1,0 +1,197 @@
+package main
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim"
+)
+
+// Words and variables are what execve(2) can give: any bytes but 0, which parts
+// them here.
+
+func wordsOf(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\x00")
+}
+
+func textOf(words ...string) string { return strings.Join(words, "\x00") }
+
+// FuzzCommandLine: any words and any variables give a configuration that can be
+// explained, or one line and 125; and a flag and its twin mean the same.
+func FuzzCommandLine(f *testing.F) {
+	for _, c := range refused {
+		f.Add(textOf(c.args...), textOf(strings.Fields(c.env)...))
+	}
+	for flag, c := range badValues {
+		for _, value := range c.values {
+			f.Add("--"+flag+"="+value, "")
+			f.Add("-uquiet\x00x", variableOf(flag)+"="+value)
+		}
+	}
+	for _, words := range [][]string{
+		{"-d", "5", "-u", "quiet", "--grace-period=60", "-p", "auto", "--", "nginx", "-g", "daemon off;"},
+		{"--stop-schedule=USR1/30/TERM/5/KILL", "--linger=3", "-e", "143,130:2", "-g", "x"},
+		{"--health=:9000=:8080", "--health-during=close", "--wait-gone=/a", "--alive-file=b", "--on-stop=a 'b c'", "-u", "drained"},
+		{"-r", "TERM:USR1,HUP:0", "--stop-signal=WINCH", "--drop-unhandled=false", "-s", "--kill-after=5", "--log-format=json", "x"},
+		{"--until=settled", "--count-port=80,443", "--ignore-port=1", "--ignore-peer=10.0.0.0/8", "--ignore-probes", "--quiet-for=500ms", "--max-silence=1m", "--max-delay=9"},
+		{"--help-all"}, {"--version", "-h"}, {"--no-such\nflag"}, {"-"}, {"--", "--", ""},
+	} {
+		f.Add(textOf(words...), textOf("LAMEDUCK_DELAY=2", "KUBERNETES_SERVICE_HOST=x", "LAMEDUCK_A\nB=1", "LAMEDUCK_GROUP=no", "LAMEDUCK_PORT=1", "="))
+	}
+	streams := newStreams(f)
+	flags := twinned(f)
+	f.Fuzz(func(t *testing.T, args, env string) {
+		words, variables := wordsOf(args), wordsOf(env)
+		c, twins, err := parse(append([]string{"--explain"}, words...), variables)
+		asks := err == nil && (c.Help || c.HelpAll || c.Version)
+		if err == nil && !asks && !c.Explain {
+			return // --explain=false: it would run
+		}
+		var cfg shim.Config
+		if err == nil && !asks {
+			if cfg, err = c.config(twins); err == nil {
+				err = cfg.Validate()
+			}
+		}
+		code, out, errOut := streams.of(func() int { return lameduck("lameduck", append([]string{"--explain"}, words...), variables) })
+		switch {
+		case err != nil && (code != exitFailed || out != "" || !isOneLine(errOut)):
+			t.Errorf("refused (%v): left with %d, said %q and %q", err, code, out, errOut)
+		case err == nil && (code != 0 || out == "" || asks && errOut != ""):
+			t.Errorf("taken: left with %d, said %q and %q", code, out, errOut)
+		case err == nil && len(cfg.Warnings) > 0 && errOut == "":
+			t.Errorf("no word of %q", cfg.Warnings)
+		}
+		for _, word := range words {
+			if name, value, ok := strings.Cut(strings.TrimPrefix(word, "--"), "="); ok && slices.Contains(flags, name) && value != "" {
+				sameTwin(t, name, value)
+			}
+		}
+	})
+}
+
+// twinned are the flags that have a twin.
+func twinned(f *testing.F) (names []string) {
+	for name := range grammar(f) {
+		if !slices.Contains(twinless, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// sameTwin wants a flag and its variable to mean the same. Where it has no effect
+// the variable is put aside; and of yes and no a variable knows more words.
+func sameTwin(t *testing.T, name, value string) {
+	beside := []string{"--until=quiet", "--delay=1", "--health=:1", "x"}
+	for _, flag := range []string{"--until", "--delay", "--health"} {
+		if "--"+name == flag {
+			beside = slices.DeleteFunc(slices.Clone(beside), func(word string) bool { return strings.HasPrefix(word, flag+"=") })
+		}
+	}
+	flagged, err := configOf(slices.Concat([]string{"lameduck", "--" + name + "=" + value}, beside), nil)
+	varied, twinErr := configOf(append([]string{"lameduck"}, beside...), []string{variableOf(name) + "=" + value})
+	if _, no := parseBool(name, value); no == nil && err != nil && strings.Contains(err.Error(), "bool") {
+		return
+	}
+	if twinErr == nil && len(varied.Warnings) > 0 && err != nil && strings.Contains(err.Error(), "no effect") {
+		return
+	}
+	flagged.Env, varied.Env = nil, nil
+	if (err == nil) != (twinErr == nil) || err == nil && !reflect.DeepEqual(flagged, varied) {
+		t.Errorf("--%s=%q is %+v, %v; its variable %+v, %v", name, value, flagged, err, varied, twinErr)
+	}
+}
+
+// isOneLine: there is a line, it is ours, and it is all.
+func isOneLine(said string) bool {
+	return strings.Index(said, "\n") == len(said)-1 && (strings.HasPrefix(said, "lameduck: ") || strings.HasPrefix(said, `{"schema":`))
+}
+
+// FuzzDropin: under another init's name too, any words and variables give a
+// configuration or an error, and as many words as are the command's own.
+func FuzzDropin(f *testing.F) {
+	names := []string{"tini", "dumb-init", "catatonit", "pause"}
+	for i := range names {
+		for _, c := range [][2]string{
+			{textOf("-sg", "-vv", "-e", "143", "-p", "SIGTERM", "--", "x"), "TINI_VERBOSITY=3"},
+			{textOf("-e", " 7", "-e+7", "-e", "", "x", "--", "y"), textOf("TINI_SUBREAPER=", "TINI_VERBOSITY=-1")},
+			{textOf("-r", "15:3", "-r15:0", "--rew=1:31", "-cv", "x", "--", "-y"), textOf("DUMB_INIT_SETSID=0", "LAMEDUCK_DELAY=5")},
+			{textOf("--rewrite", " +15:3xyz", "-r", "TERM:QUIT", "--", "--", "x"), "LAMEDUCK_REWRITE=TERM:INT"},
+			{textOf("-gP", "x"), "CATATONIT_DEBUG="}, {textOf("-V"), ""}, {textOf("-h"), ""}, {textOf("-x", "y"), "CATATONIT_LOG="},
+		} {
+			f.Add(uint8(i), c[0], c[1])
+		}
+	}
+	streams := newStreams(f)
+	f.Fuzz(func(t *testing.T, which uint8, args, env string) {
+		name, words := names[int(which)%len(names)], wordsOf(args)
+		cfg, err := configOf(append([]string{name}, words...), wordsOf(env))
+		if err == nil && (len(cfg.Command) == 0 || len(cfg.Command) > len(words)) {
+			t.Errorf("%s %q runs %q", name, words, cfg.Command)
+		}
+		if err == nil {
+			err = cfg.Validate()
+		}
+		d := dropinFor(name)
+		if readDropin(d, words) == nil {
+			_, _, asks := d.answer()
+			c, ok := d.(*catatonit)
+			if asks || ok && (c.Pause || c.isPause) {
+				return // an answer, or a pause
+			}
+		}
+		if err == nil {
+			return // it would run
+		}
+		code, out, errOut := streams.of(func() int { return lameduck(name, words, wordsOf(env)) })
+		if code != exitDropin || out != "" || !isOneLine(errOut) {
+			t.Errorf("%s %q (%v): left with %d, said %q and %q", name, words, err, code, out, errOut)
+		}
+	})
+}
+
+// streams are files in the place of standard output and standard error.
+type streams [2]int
+
+func newStreams(f *testing.F) (s streams) {
+	for i := range s {
+		fd, err := unix.MemfdCreate("stream", unix.MFD_CLOEXEC)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Cleanup(func() { unix.Close(fd) })
+		s[i] = fd
+	}
+	return s
+}
+
+// of is what call returns, and what it says. Even where it panics the streams are
+// put back, or nobody would read of that.
+func (s streams) of(call func() int) (code int, out, errOut string) {
+	var said [2]string
+	func() {
+		for i, fd := range s {
+			unix.Ftruncate(fd, 0)
+			unix.Seek(fd, 0, 0)
+			before, _ := unix.FcntlInt(uintptr(i+1), unix.F_DUPFD_CLOEXEC, 3)
+			unix.Dup3(fd, i+1, 0)
+			defer func() { unix.Dup3(before, i+1, 0); unix.Close(before) }()
+		}
+		code = call()
+	}()
+	for i, fd := range s {
+		end, _ := unix.Seek(fd, 0, 2)
+		text := make([]byte, end)
+		unix.Pread(fd, text, 0)
+		said[i] = string(text)
+	}
+	return code, said[0], said[1]
+}

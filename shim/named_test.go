@@ -1,0 +1,108 @@
+package shim
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestFaultsDocs: the tests that docs/faults.md names are there, and each of its
+// rows names one.
+func TestFaultsDocs(t *testing.T) {
+	text, err := os.ReadFile("../docs/faults.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named, known := regexp.MustCompile("`([a-z]+/Test[^`]*)`"), testsThere(t)
+	rows := 0
+	for line := range strings.Lines(string(text)) {
+		row := strings.Split(line, "|")
+		if len(row) != 4 || strings.Contains(line, "---") || strings.TrimSpace(row[1]) == "promise" {
+			continue
+		}
+		rows++
+		tests := named.FindAllStringSubmatch(row[2], -1)
+		if len(tests) == 0 {
+			t.Errorf("nothing shows it: %s", line)
+		}
+		for _, test := range tests {
+			if !known.has(test[1]) {
+				t.Errorf("there is no test %q", test[1])
+			}
+		}
+	}
+	if rows < 40 {
+		t.Errorf("%d rows", rows)
+	}
+}
+
+// tests are those there are, as ROOM/TEST, each with the strings near it.
+type tests map[string][]string
+
+// testsThere are the tests of this room, and of those below it.
+func testsThere(t *testing.T) tests {
+	t.Helper()
+	known := tests{}
+	here, _ := filepath.Glob("*_test.go")
+	below, _ := filepath.Glob("internal/*/*_test.go")
+	for _, path := range append(here, below...) {
+		room := "shim"
+		if dir := filepath.Dir(path); dir != "." {
+			room = filepath.Base(dir)
+		}
+		for name, words := range testsIn(t, path) {
+			known[room+"/"+name] = words
+		}
+	}
+	return known
+}
+
+// has reports whether there is a test ROOM/TEST/CASE, or ROOM/TEST.
+func (known tests) has(path string) bool {
+	room, rest, _ := strings.Cut(path, "/")
+	name, one, _ := strings.Cut(rest, "/")
+	words, found := known[room+"/"+name]
+	return found && (one == "" || slices.Contains(words, one))
+}
+
+// testsIn are the tests in a file, each with the strings in it and in the maps
+// outside of it.
+func testsIn(t *testing.T, path string) map[string][]string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), path, text, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string][]string{}
+	var outside []string
+	for _, d := range file.Decls {
+		var words []string
+		ast.Inspect(d, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				word, _ := strconv.Unquote(lit.Value)
+				words = append(words, word)
+			}
+			return true
+		})
+		if f, ok := d.(*ast.FuncDecl); ok && strings.HasPrefix(f.Name.Name, "Test") {
+			tests[f.Name.Name] = words
+		} else if !ok {
+			outside = append(outside, words...)
+		}
+	}
+	for name := range tests {
+		tests[name] = append(tests[name], outside...)
+	}
+	return tests
+}
