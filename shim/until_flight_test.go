@@ -29,6 +29,44 @@ func TestUntilReceives(t *testing.T) {
 	a.reports("1 given up after 3 s of silence")
 }
 
+// TestUntilIdlePool: connections that are kept do not hold, though the client is so near
+// that request, answer and acknowledgement fell into one jiffy; a slow request right
+// behind a fast one does.
+func TestUntilIdlePool(t *testing.T) {
+	t.Parallel()
+	pool := func(t *testing.T) *app {
+		p := newPlace(t)
+		a := p.holding("stage", "quiet", append(brisk, "--max-silence=9"), self("app", "127.0.0.1:0")...)
+		for range 5 {
+			c := a.dial("127.0.0.1")
+			for range 4 {
+				c.asks("hello")
+				time.Sleep(60 * time.Millisecond) // after 40 its kernel no longer waits for a request to acknowledge by
+			}
+		}
+		return a
+	}
+	t.Run("idle", func(t *testing.T) {
+		t.Parallel()
+		a := pool(t)
+		a.holds(a.stops(), instant-100*time.Millisecond, "quiet")
+		a.reports("5 open at the end")
+	})
+	t.Run("one waits", func(t *testing.T) {
+		t.Parallel()
+		a := pool(t)
+		c := a.dial("127.0.0.1")
+		c.asks("hello")
+		fmt.Fprintln(c, "slow")
+		a.stops()
+		if !c.in.Scan() {
+			t.Errorf("it was cut: %v", c.in.Err())
+		}
+		a.still("the answer had not come")
+		a.holds(time.Now(), instant-100*time.Millisecond, "quiet")
+	})
+}
+
 // TestUntilListenerClosed: the server closes its listener first, and still answers:
 // the port stays one of ours.
 func TestUntilListenerClosed(t *testing.T) {

@@ -31,7 +31,7 @@ func allServers() []server {
 		{name: "go behind nginx", balancer: "nginx", graceful: syscall.SIGTERM, min: 5 * ms, max: 5 * ms, command: ours("http")},
 		{name: "go behind tcp", balancer: "haproxy", byConn: true, graceful: syscall.SIGTERM, min: 5 * ms, max: 5 * ms, command: ours("http")},
 		{name: "slow", balancer: "haproxy", graceful: syscall.SIGTERM, min: 100 * ms, max: 3 * time.Second, command: ours("http")},
-		{name: "pool", balancer: "haproxy", graceful: syscall.SIGTERM, keepAlive: true, min: 5 * ms, max: 50 * ms, command: ours("http")},
+		{name: "pool", balancer: "haproxy", graceful: syscall.SIGTERM, keepAlive: true, max: 50 * ms, command: ours("http")},
 		{name: "websocket", balancer: "haproxy", graceful: syscall.SIGTERM, keepAlive: true, longLived: true, command: ours("websocket")},
 		{name: "haproxy", balancer: "haproxy", graceful: syscall.SIGUSR1, command: configured("haproxy.cfg", haproxyApp, "haproxy", "-W", "-db", "-f")},
 		{name: "nginx", balancer: "haproxy", graceful: syscall.SIGQUIT, command: configured("nginx.conf", nginxApp, "nginx", "-c")},

@@ -88,7 +88,9 @@ const (
 	infoLastAcked    = unsafe.Offsetof(unix.TCPInfo{}.Last_ack_recv)
 	infoAcked        = unsafe.Offsetof(unix.TCPInfo{}.Bytes_acked)    // 4.1
 	infoReceived     = unsafe.Offsetof(unix.TCPInfo{}.Bytes_received) // 4.1
+	infoSegmentsSent = unsafe.Offsetof(unix.TCPInfo{}.Segs_out)       // 4.2
 	infoSegments     = unsafe.Offsetof(unix.TCPInfo{}.Data_segs_in)   // 4.6
+	infoDataSent     = unsafe.Offsetof(unix.TCPInfo{}.Data_segs_out)  // 4.6
 	infoSent         = unsafe.Offsetof(unix.TCPInfo{}.Bytes_sent)     // 4.19
 )
 
@@ -104,14 +106,16 @@ func decodeInfo(b []byte, s *tcp.Socket) {
 		LastSent:     milliseconds(b[infoLastSent:]),
 		LastReceived: milliseconds(b[infoLastReceived:]),
 		LastAcked:    milliseconds(b[infoLastAcked:]),
+		Bare:         tcp.AllBare,
 	}
 	if len(b) >= int(infoReceived)+8 {
 		s.Info.Acked = native.Uint64(b[infoAcked:])
 		s.Info.Received = native.Uint64(b[infoReceived:])
 		s.Info.Sent = s.Info.Acked
 	}
-	if len(b) >= int(infoSegments)+4 {
+	if len(b) >= int(infoDataSent)+4 {
 		s.Info.Segments = native.Uint32(b[infoSegments:])
+		s.Info.Bare = native.Uint32(b[infoSegmentsSent:]) - native.Uint32(b[infoDataSent:])
 	}
 	if len(b) >= int(infoSent)+8 {
 		s.Info.Sent = native.Uint64(b[infoSent:])

@@ -132,7 +132,7 @@ func known(t testing.TB, c syscall.Conn) (s tcp.Socket) {
 		must(t, err)
 		s.Unread, s.Unsent, s.Timed = uint32(unread), uint32(unsent), true
 		s.Info.Received, s.Info.Acked, s.Info.Sent = info.Bytes_received, info.Bytes_acked, info.Bytes_sent
-		s.Info.Segments = info.Data_segs_in
+		s.Info.Segments, s.Info.Bare = info.Data_segs_in, info.Segs_out-info.Data_segs_out
 		if s.State == tcp.CloseWait { // the FIN counts there, and not in SIOCINQ
 			s.Info.Received--
 		}

@@ -3,6 +3,7 @@
 package tcp
 
 import (
+	"math"
 	"net/netip"
 	"time"
 )
@@ -63,6 +64,9 @@ func (s *Socket) LessFIN() {
 	s.Info.Received -= min(s.Info.Received, 1)
 }
 
+// AllBare is Info's Bare where the kernel does not tell.
+const AllBare = math.MaxUint32
+
 // Info is what of struct tcp_info (include/uapi/linux/tcp.h) tells who is busy.
 // Times are ages, in the kernel's jiffies; where nothing was ever sent, or
 // received, it is the connection's age. Of listeners nothing here means anything.
@@ -71,6 +75,7 @@ type Info struct {
 	LastAcked              time.Duration // an acknowledgement received
 	Received               uint64        // bytes; see LessFIN
 	Segments               uint32        // received with data
+	Bare                   uint32        // sent without data: acknowledgements; AllBare where it is not told
 	Acked                  uint64        // bytes that the peer has acknowledged
 	Sent                   uint64        // bytes, with those sent again
 }

@@ -12,10 +12,14 @@ import (
 // InFlight reports whether a request is on its way in or an answer on its way
 // out: bytes that nobody has read or acknowledged, or data received later than
 // data was sent. So a slow request is told from an idle connection without a byte
-// being read. The kernel counts in jiffies; where both were in the same one, a
-// request that came after an answer acknowledged it, in that same one too. So
-// may a peer nearby have done without a request; after its first one it does.
-func InFlight(s *tcp.Socket) bool {
+// being read.
+//
+// The kernel counts in jiffies; where both were in the same one, a request that came
+// after an answer acknowledged it, in that same one too. So does a peer nearby without
+// a request. Then our own side tells: an answer acknowledges its request, but one that
+// has been waiting for it was acknowledged without data by then; alone is how many such
+// acknowledgements there are besides.
+func InFlight(s *tcp.Socket, alone uint32) bool {
 	switch {
 	case s.State == tcp.Listen || s.State == tcp.TimeWait:
 		return false
@@ -26,7 +30,25 @@ func InFlight(s *tcp.Socket) bool {
 	case s.Info.Sent == 0 || s.Info.LastReceived < s.Info.LastSent:
 		return true
 	}
-	return s.Info.LastReceived == s.Info.LastSent && s.Info.LastAcked == s.Info.LastSent && s.Info.Segments != 1
+	if s.Info.LastReceived != s.Info.LastSent || s.Info.LastAcked != s.Info.LastSent || s.Info.Segments == 1 {
+		return false
+	}
+	return s.Info.LastReceived < delayed || s.Info.Bare > alone
+}
+
+// delayed is more than the kernel puts off an acknowledgement in the hope of an answer:
+// TCP_DELACK_MAX, and half a second at most (include/net/tcp.h, tcp_send_delayed_ack).
+const delayed = time.Second
+
+// acksAlone is how many acknowledgements without data a connection has on which every
+// request was answered at once: the first segment is always acknowledged so
+// (tcp_event_data_recv in net/ipv4/tcp_input.c), unless the program has turned it off
+// (TCP_QUICKACK in tcp(7), as HAProxy does). A connection that has none shows that.
+func acksAlone(known uint32, s *tcp.Socket) uint32 {
+	if s.Timed && s.Info.Received > 0 && s.Info.Sent > 0 {
+		return min(known, s.Info.Bare)
+	}
+	return known
 }
 
 // moved is when the last byte moved, and zero where none did.

@@ -43,7 +43,8 @@ type Judge struct {
 	stuck     time.Time // since when nobody is served though somebody waits
 	answered  bool      // something was answered since the last look, and is gone
 	accepted  int
-	lost      bool // there may have been more
+	lost      bool   // there may have been more
+	alone     uint32 // see acksAlone
 	perSecond []int
 	latest    conn // the last to be active, of those that are no probes
 }
@@ -64,7 +65,7 @@ type tally struct {
 
 // New is the judge of a hold that begins at start.
 func New(cfg Config, start time.Time) *Judge {
-	return &Judge{cfg: cfg, start: start, first: 1, conns: newTable(), beats: map[shape]*beat{}}
+	return &Judge{cfg: cfg, start: start, first: 1, alone: 1, conns: newTable(), beats: map[shape]*beat{}}
 }
 
 // Look begins a look.
@@ -120,8 +121,9 @@ func (j *Judge) see(s *tcp.Socket) {
 	if s.State == tcp.Established {
 		t.open++
 	}
+	j.alone = acksAlone(j.alone, s)
 	switch {
-	case !InFlight(s):
+	case !InFlight(s, j.alone):
 	case j.now.Sub(c.moved) >= j.cfg.MaxSilence:
 		t.givenUp++
 	default:

@@ -177,6 +177,11 @@ func TestInFlight(t *testing.T) {
 	}
 	first := info(100, 100, 100, 8, 4)
 	first.Segments = 1
+	bare := func(n uint32, at int) tcp.Info {
+		i := info(at, at, at, 8, 4)
+		i.Segments, i.Bare = 2, n
+		return i
+	}
 	for name, c := range map[string]struct {
 		sock tcp.Socket
 		want bool
@@ -186,7 +191,10 @@ func TestInFlight(t *testing.T) {
 		"first request":              {tcp.Socket{State: tcp.Established, Info: info(1004, 1004, 1004, 4, 0)}, true},
 		"second request":             {tcp.Socket{State: tcp.Established, Info: info(1004, 700, 700, 8, 4)}, true},
 		"answered in the same jiffy": {tcp.Socket{State: tcp.Established, Info: info(100, 100, 96, 4, 4)}, false},
-		"asked in the same jiffy":    {tcp.Socket{State: tcp.Established, Info: info(100, 100, 100, 8, 4)}, true},
+		"asked in the same jiffy":    {tcp.Socket{State: tcp.Established, Info: bare(2, 5000)}, true},
+		"answered, and acknowledged": {tcp.Socket{State: tcp.Established, Info: bare(1, 5000)}, false},
+		"not yet acknowledged":       {tcp.Socket{State: tcp.Established, Info: bare(1, 900)}, true},
+		"acknowledged, who knows":    {tcp.Socket{State: tcp.Established, Info: bare(tcp.AllBare, 5000)}, true},
 		"the first one, nearby":      {tcp.Socket{State: tcp.Established, Info: first}, false},
 		"unread":                     {tcp.Socket{State: tcp.Established, Unread: 1, Info: info(1, 2, 1, 4, 4)}, true},
 		"unsent":                     {tcp.Socket{State: tcp.Established, Unsent: 1, Info: info(1, 2, 1, 4, 4)}, true},
@@ -195,8 +203,42 @@ func TestInFlight(t *testing.T) {
 		"a listener's queue":         {tcp.Socket{State: tcp.Listen, Unread: 5}, false},
 	} {
 		c.sock.Timed = true
-		if got := InFlight(&c.sock); got != c.want {
+		if got := InFlight(&c.sock, 1); got != c.want {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// TestInFlightWithoutQuickAcks: where the program has turned off the kernel's first
+// acknowledgement, the one that there is belongs to a request that waits.
+func TestInFlightWithoutQuickAcks(t *testing.T) {
+	s := func(cookie uint64, bare uint32) *tcp.Socket {
+		at := 5 * time.Second
+		return &tcp.Socket{State: tcp.Established, Cookie: cookie, Timed: true,
+			Info: tcp.Info{LastSent: at, LastReceived: at, LastAcked: at, Received: 8, Sent: 4, Segments: 2, Bare: bare}}
+	}
+	for name, c := range map[string]struct {
+		seen []*tcp.Socket
+		want int
+	}{
+		"all answered":            {[]*tcp.Socket{s(1, 1), s(2, 1)}, 0},
+		"one waits":               {[]*tcp.Socket{s(1, 1), s(2, 2)}, 1},
+		"turned off":              {[]*tcp.Socket{s(1, 0), s(2, 0)}, 0},
+		"turned off, one waits":   {[]*tcp.Socket{s(1, 0), s(2, 1)}, 1},
+		"the other way round":     {[]*tcp.Socket{s(2, 1), s(1, 0)}, 1},
+		"one that has had to":     {[]*tcp.Socket{s(1, 3)}, 1},
+		"a kernel that is silent": {[]*tcp.Socket{s(1, tcp.AllBare)}, 1},
+	} {
+		j := New(Config{QuietFor: time.Second, MaxSilence: time.Minute}, time.Unix(0, 0))
+		for look := range 2 { // by the second one it is known
+			j.Look(time.Unix(int64(look), 0))
+			for _, s := range c.seen {
+				j.See(s)
+			}
+			j.Done(true)
+		}
+		if got := j.Report().InFlight; got != c.want {
+			t.Errorf("%s: %d in flight, want %d", name, got, c.want)
 		}
 	}
 }
