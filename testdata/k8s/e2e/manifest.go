@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	apps "k8s.io/api/apps/v1"
+	core "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+)
+
+// tini is Debian's static one, of its package tini.
+const tini = "tini-static"
+
+func tiniPath() (string, bool) {
+	path, err := exec.LookPath(tini)
+	return path, err == nil
+}
+
+// manifest reads one.
+func manifest(path string) func() ([]runtime.Object, error) {
+	return func() ([]runtime.Object, error) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		return objects(text)
+	}
+}
+
+// component is the example of the fleet's component, as kustomize builds it.
+func component() ([]runtime.Object, error) {
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), "fleet/example")
+	if err != nil {
+		return nil, err
+	}
+	text, err := built.AsYaml()
+	if err != nil {
+		return nil, err
+	}
+	return objects(text)
+}
+
+func objects(text []byte) (list []runtime.Object, err error) {
+	for _, part := range bytes.Split(text, []byte("\n---\n")) {
+		var head struct{ Kind string }
+		if err := yaml.Unmarshal(part, &head); err != nil {
+			return nil, err
+		}
+		object, ok := map[string]runtime.Object{"ConfigMap": new(core.ConfigMap), "Deployment": new(apps.Deployment), "Service": new(core.Service)}[head.Kind]
+		if !ok {
+			return nil, fmt.Errorf("there is no %q here", head.Kind)
+		}
+		if err := yaml.UnmarshalStrict(part, object); err != nil {
+			return nil, err
+		}
+		list = append(list, object)
+	}
+	return list, nil
+}
+
+// nap is what people write into a preStop hook.
+const nap = 5
+
+// rival makes of install.yaml what people have without lameduck: the same pods but for
+// what is changed.
+func rival(change func(*core.Container)) func() ([]runtime.Object, error) {
+	return func() ([]runtime.Object, error) {
+		list, err := manifest("install.yaml")()
+		if err != nil {
+			return nil, err
+		}
+		for _, object := range list {
+			d, ok := object.(*apps.Deployment)
+			if !ok {
+				continue
+			}
+			spec := &d.Spec.Template.Spec
+			spec.InitContainers = nil
+			spec.Containers[0].Command, spec.Containers[0].Args = nil, nil
+			change(&spec.Containers[0])
+		}
+		return list, nil
+	}
+}
+
+// atOnce is a server that TERM kills.
+func atOnce(c *core.Container) { c.Image = web }
+
+// own is one that its image's STOPSIGNAL stops gracefully.
+func own(*core.Container) {}
+
+// sleep is one that TERM kills a while later.
+func sleep(c *core.Container) {
+	c.Image = web
+	if _, ok := tiniPath(); ok {
+		c.Command = []string{"/tini", "--", "/web"}
+	}
+	c.Lifecycle = &core.Lifecycle{PreStop: &core.LifecycleHandler{Sleep: &core.SleepAction{Seconds: nap}}}
+}
+
+// renamed gives the pods the names that the cluster has the images by.
+func (c *cluster) renamed(spec *core.PodSpec) error {
+	rename := func(image *string) error {
+		name, ok := c.images[*image]
+		if !ok {
+			return fmt.Errorf("there is no image %s", *image)
+		}
+		*image = name
+		return nil
+	}
+	for _, list := range [][]core.Container{spec.InitContainers, spec.Containers} {
+		for i := range list {
+			if err := rename(&list[i].Image); err != nil {
+				return err
+			}
+		}
+	}
+	for _, v := range spec.Volumes {
+		if v.Image != nil {
+			if err := rename(&v.Image.Reference); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// policyText gives lameduck's image its name in a policy.
+func (c *cluster) policyText(text string) string {
+	return strings.ReplaceAll(text, "'lameduck:1'", "'"+c.images["lameduck:1"]+"'")
+}

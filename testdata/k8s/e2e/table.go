@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// print prints a table of all rows.
+func print(out io.Writer, rows []row) {
+	for _, kept := range []bool{false, true} {
+		title := map[bool]string{false: "a new connection for each request", true: "kept connections"}[kept]
+		t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		for i, r := range slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.kept != kept }) {
+			if i == 0 {
+				fmt.Fprintf(t, "\n%s\trequests\tfailed\tslow\tstop: median\tmax\tload\tended by\n", title)
+			}
+			if r.reason != "" {
+				fmt.Fprintf(t, "%s\tskipped: %s\n", r.name, r.reason)
+				continue
+			}
+			median, longest := r.took()
+			fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%.1f s\t%.1f s\t%.1f\t%s\n", r.name, r.tally.Ended(), r.tally.Failed(), r.tally.Slow,
+				median.Seconds(), longest.Seconds(), r.tally.Load, r.remark())
+		}
+		t.Flush()
+	}
+	fmt.Fprintln(out, "\nslow: answered after more than a second. stop: as the API shows it, up to a second late.\nload: the node's highest load average of a minute.")
+}
+
+// remark is why the holds ended, and how requests failed.
+func (r *row) remark() string {
+	var parts []string
+	for _, s := range r.stops {
+		if why := s.ended(); why != "" && !slices.Contains(parts, why) {
+			parts = append(parts, why)
+		}
+	}
+	if how := r.tally.How(); how != "" {
+		parts = append(parts, how)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// judge says what was promised and is not so.
+func judge(out io.Writer, rows []row) error {
+	broken := 0
+	for _, r := range rows {
+		if text := r.broken(); r.reason == "" && text != "" {
+			fmt.Fprintf(out, "BROKEN  %s: %s\n", r.name, text)
+			broken++
+		}
+	}
+	if broken > 0 {
+		return fmt.Errorf("%d promises broken", broken)
+	}
+	return nil
+}
+
+// broken says what is wrong with a row, or nothing.
+func (r *row) broken() string {
+	switch failed := r.tally.Failed(); {
+	case r.stalled():
+		return "the machine stood still in all tries"
+	case r.ours && failed > 0:
+		return fmt.Sprintf("%d requests failed: %s", failed, r.tally.How())
+	case r.ours && slices.ContainsFunc(r.stops, func(s stop) bool { return s.ended() == "" }):
+		return "a pod's termination message tells of no hold"
+	case r.blind && failed == 0:
+		return "no request failed: the load does not see what a stop loses"
+	}
+	return ""
+}
