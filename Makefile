@@ -27,7 +27,7 @@ COLD    := github.com/alecthomas/kong encoding/json fmt go/... internal/poll int
 
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test containers rivals bench k8s race golden lab lab-quick clean
+.PHONY: build demo test containers rivals bench k8s e2e-k8s race golden lab lab-quick clean
 build:
 	go build -trimpath -buildvcs=false $(COLD:%=-gcflags=%=-l) -ldflags '$(LDFLAGS)' -o $(OUT) ./cmd/lameduck
 
@@ -67,6 +67,15 @@ rivals: build
 # The manifests: a module of its own, with much of Kubernetes to compile.
 k8s:
 	cd testdata/k8s && go vet ./... && go test ./...
+
+# Rollouts in the cluster that KUBECONFIG names, with each manifest: failed requests and
+# stop times, beside plain TERM and a sleep. Takes a quarter of an hour; E2E=-help has
+# the flags. E2E_LOAD is the command that brings an image into the cluster, for kind:
+#   E2E_LOAD='kind load image-archive "$ARCHIVE"' make e2e-k8s
+# k3d image import "$ARCHIVE", minikube image load "$ARCHIVE", ctr -n k8s.io images
+# import "$ARCHIVE"; or, with E2E_IMAGES=REGISTRY/PATH, crane push "$ARCHIVE" "$IMAGE".
+e2e-k8s:
+	cd testdata/k8s && go run -buildvcs=false ./e2e $(E2E)
 
 # All tests under the race detector, which needs a C compiler.
 race: build

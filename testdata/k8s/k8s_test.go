@@ -5,7 +5,6 @@ package k8s
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -25,6 +24,8 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
+
+	"github.com/lameduck-init/lameduck/testdata/k8s/example"
 )
 
 const (
@@ -267,21 +268,11 @@ func explain(t *testing.T, name string, grace int64, env, words []string) {
 // runs.
 func image(t *testing.T) (env, words []string) {
 	t.Helper()
-	text := string(read(t, root+"/Dockerfile.example"))
-	for _, m := range regexp.MustCompile(`(?m)^ENV (.*)$`).FindAllStringSubmatch(text, -1) {
-		env = append(env, strings.Fields(m[1])...)
+	ours, err := example.Read(root + "/Dockerfile.example")
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, m := range regexp.MustCompile(`(?m)^(?:ENTRYPOINT|CMD) (.*)$`).FindAllStringSubmatch(text, -1) {
-		var part []string
-		if err := json.Unmarshal([]byte(m[1]), &part); err != nil {
-			t.Fatal(err)
-		}
-		words = append(words, part...)
-	}
-	if len(env) < 2 || len(words) < 4 {
-		t.Fatalf("Dockerfile.example has %q %q", env, words)
-	}
-	return env, words
+	return ours.Env, append(ours.Entrypoint, ours.Cmd...)
 }
 
 // TestInstall: what the init container runs.

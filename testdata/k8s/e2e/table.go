@@ -48,7 +48,7 @@ func (r *row) remark() string {
 func judge(out io.Writer, rows []row) error {
 	broken := 0
 	for _, r := range rows {
-		if text := r.broken(); r.reason == "" && text != "" {
+		if text := r.broken(); text != "" {
 			fmt.Fprintf(out, "BROKEN  %s: %s\n", r.name, text)
 			broken++
 		}
@@ -62,8 +62,12 @@ func judge(out io.Writer, rows []row) error {
 // broken says what is wrong with a row, or nothing.
 func (r *row) broken() string {
 	switch failed := r.tally.Failed(); {
+	case r.reason != "":
+		return ""
 	case r.stalled():
 		return "the machine stood still in all tries"
+	case len(r.stops) == 0:
+		return "nothing was stopped"
 	case r.ours && failed > 0:
 		return fmt.Sprintf("%d requests failed: %s", failed, r.tally.How())
 	case r.ours && slices.ContainsFunc(r.stops, func(s stop) bool { return s.ended() == "" }):
