@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +11,8 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	apps "k8s.io/api/apps/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/lameduck-init/lameduck/testdata/k8s/tally"
 )
@@ -16,6 +20,31 @@ import (
 func TestMain(m *testing.M) {
 	os.Chdir("..") // where the command is run
 	os.Exit(m.Run())
+}
+
+// TestSkips: without a cluster there is nothing to do, and that is no failure.
+func TestSkips(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.Close()
+	path := filepath.Join(t.TempDir(), "config")
+	config := api.Config{
+		Clusters:       map[string]*api.Cluster{"gone": {Server: "http://" + listener.Addr().String()}},
+		Contexts:       map[string]*api.Context{"gone": {Cluster: "gone"}},
+		CurrentContext: "gone",
+	}
+	if err := clientcmd.WriteToFile(config, path); err != nil {
+		t.Fatal(err)
+	}
+	for at, want := range map[string]string{"": "names no cluster", path: "does not answer"} {
+		t.Setenv("KUBECONFIG", at)
+		var reason skipped
+		if err := e2e(nil); !errors.As(err, &reason) || !strings.Contains(string(reason), want) {
+			t.Errorf("KUBECONFIG=%s: %v", at, err)
+		}
+	}
 }
 
 // TestRows: there is an image for all that the rows run, and no manifest without a row.

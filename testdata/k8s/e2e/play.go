@@ -2,12 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	api "k8s.io/apimachinery/pkg/api/errors"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,28 +20,21 @@ func (c *cluster) play(ctx context.Context, r *row, o *options) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if e := c.clear(context.WithoutCancel(ctx), list); err == nil {
-			err = e
-		}
-	}()
-	if r.begins != nil {
-		end, err := r.begins(ctx, c)
-		if end != nil {
-			defer end()
-		}
-		if r.refused(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	defer func() { err = errors.Join(err, c.clear(context.WithoutCancel(ctx), list)) }()
+	if r.policy {
+		defer func() { err = errors.Join(err, c.endPolicy(context.WithoutCancel(ctx))) }()
+		err = c.beginPolicy(ctx)
 	}
-	d, service, err := c.apply(ctx, list)
+	var d *apps.Deployment
+	var service *core.Service
+	if err == nil {
+		d, service, err = c.apply(ctx, list)
+	}
 	if err == nil {
 		err = c.ready(ctx, d)
 	}
-	if r.refused(err) {
+	if no := refusal(""); r.may && errors.As(err, &no) {
+		r.reason = string(no)
 		return nil
 	}
 	if err != nil {
@@ -70,15 +64,6 @@ type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// refused notes why the cluster will not have it, where it may not.
-func (r *row) refused(err error) bool {
-	no, ok := err.(refusal)
-	if ok && r.may {
-		r.reason = string(no)
-	}
-	return ok && r.may
-}
-
 // apply makes all objects.
 func (c *cluster) apply(ctx context.Context, list []runtime.Object) (d *apps.Deployment, s *core.Service, err error) {
 	for _, object := range list {
@@ -92,7 +77,7 @@ func (c *cluster) apply(ctx context.Context, list []runtime.Object) (d *apps.Dep
 				d, err = c.AppsV1().Deployments(c.namespace).Create(ctx, object, meta.CreateOptions{})
 			}
 		}
-		if errors.IsInvalid(err) {
+		if api.IsInvalid(err) {
 			return nil, nil, refusal(err.Error())
 		}
 		if err != nil {
@@ -164,7 +149,7 @@ func (c *cluster) clear(ctx context.Context, list []runtime.Object) error {
 		case *apps.Deployment:
 			err = c.AppsV1().Deployments(c.namespace).Delete(ctx, object.Name, meta.DeleteOptions{PropagationPolicy: &background})
 		}
-		if ignore(err, errors.IsNotFound) != nil {
+		if ignore(err, api.IsNotFound) != nil {
 			return err
 		}
 	}

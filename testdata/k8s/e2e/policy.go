@@ -3,77 +3,88 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
 	core "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/errors"
+	api "k8s.io/apimachinery/pkg/api/errors"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 )
 
 // group is where the policies are.
 const group = "admissionregistration.k8s.io"
 
-// policy lets fleet/policy.yaml change the pods of our namespace, and of no other,
-// until it ends.
-func policy(ctx context.Context, c *cluster) (end func() error, err error) {
+// plurals are the resources of fleet/policy.yaml, in its order.
+var plurals = []string{"mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}
+
+// policies are where the cluster has one of them.
+func (c *cluster) policies(version string, i int) dynamic.ResourceInterface {
+	return c.dynamic.Resource(schema.GroupVersionResource{Group: group, Version: version, Resource: plurals[i]})
+}
+
+// beginPolicy lets fleet/policy.yaml change the pods of our namespace, and of no other.
+// It has the namespace's name, since policies are in none.
+func (c *cluster) beginPolicy(ctx context.Context) error {
 	version, err := c.policyVersion()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	text, err := os.ReadFile("fleet/policy.yaml")
 	if err != nil {
-		return nil, err
-	}
-	name := c.namespace // the policies have no namespaces
-	resource := func(plural string) schema.GroupVersionResource {
-		return schema.GroupVersionResource{Group: group, Version: version, Resource: plural}
-	}
-	plurals := []string{"mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}
-	end = func() error {
-		var first error
-		for _, plural := range plurals {
-			err := c.dynamic.Resource(resource(plural)).Delete(context.WithoutCancel(ctx), name, meta.DeleteOptions{})
-			if first == nil {
-				first = ignore(err, errors.IsNotFound)
-			}
-		}
-		return first
+		return err
 	}
 	for i, part := range bytes.Split([]byte(c.policyText(string(text))), []byte("\n---\n")) {
 		object := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal(part, &object.Object); err != nil {
-			return end, err
+			return err
 		}
 		object.SetAPIVersion(group + "/" + version)
-		object.SetName(name)
+		object.SetName(c.namespace)
+		spec := object.Object["spec"].(map[string]any)
 		if i == 0 {
-			err = unstructured.SetNestedStringMap(object.Object, map[string]string{core.LabelMetadataName: c.namespace}, "spec", "matchConstraints", "namespaceSelector", "matchLabels")
+			spec["matchConstraints"].(map[string]any)["namespaceSelector"] = map[string]any{"matchLabels": map[string]any{core.LabelMetadataName: c.namespace}}
 		} else {
-			err = unstructured.SetNestedField(object.Object, name, "spec", "policyName")
+			spec["policyName"] = c.namespace
+		}
+		_, err := c.policies(version, i).Create(ctx, object, meta.CreateOptions{})
+		if api.IsForbidden(err) {
+			return refusal(err.Error())
 		}
 		if err != nil {
-			return end, err
-		}
-		_, err := c.dynamic.Resource(resource(plurals[i])).Create(ctx, object, meta.CreateOptions{})
-		if errors.IsForbidden(err) {
-			return end, refusal(err.Error())
-		}
-		if err != nil {
-			return end, fmt.Errorf("cannot make the policy: %w", err)
+			return fmt.Errorf("cannot make the policy: %w", err)
 		}
 	}
-	return end, c.works(ctx)
+	return c.works(ctx)
+}
+
+// endPolicy takes it away, as far as it is there.
+func (c *cluster) endPolicy(ctx context.Context) error {
+	version, err := c.policyVersion()
+	if no := refusal(""); errors.As(err, &no) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for i := range plurals {
+		err := c.policies(version, i).Delete(ctx, c.namespace, meta.DeleteOptions{})
+		if err != nil && !api.IsNotFound(err) && !api.IsForbidden(err) {
+			return fmt.Errorf("cannot delete the policy: %w", err)
+		}
+	}
+	return nil
 }
 
 // policyVersion is the newest that the cluster has.
 func (c *cluster) policyVersion() (string, error) {
 	for _, version := range []string{"v1", "v1beta1"} {
 		list, err := c.Discovery().ServerResourcesForGroupVersion(group + "/" + version)
-		if ignore(err, errors.IsNotFound) != nil {
+		if ignore(err, api.IsNotFound) != nil {
 			return "", err
 		}
 		if err != nil {

@@ -19,7 +19,7 @@ type row struct {
 	ours    bool // lameduck holds, and nothing may be lost
 	blind   bool // it loses something, or the load sees nothing
 	may     bool // a cluster may refuse it
-	begins  func(context.Context, *cluster) (end func() error, err error)
+	policy  bool // with the fleet's
 	kept    bool
 	unkept  string // why it is not for connections that are kept
 
@@ -45,7 +45,7 @@ func rows() []row {
 		{name: "hold.yaml", objects: manifest("hold.yaml"), ours: true},
 		{name: "neighbours.yaml", objects: manifest("neighbours.yaml"), ours: true},
 		{name: "fleet/component", objects: component, ours: true},
-		{name: "fleet/policy.yaml", objects: manifest("fleet/example/web.yaml"), ours: true, may: true, begins: policy},
+		{name: "fleet/policy.yaml", objects: manifest("fleet/example/web.yaml"), ours: true, may: true, policy: true},
 	}
 }
 
@@ -91,13 +91,15 @@ func (c *cluster) playAll(ctx context.Context, o *options) (done []row, err erro
 // stalled reports whether the machine was too busy.
 func (r *row) stalled() bool { return r.tally.LateMS > int(still.Milliseconds()) }
 
+// connections says how the load has them: a new one for each request, or kept ones.
+func (r *row) connections() string { return map[bool]string{false: "new", true: "kept"}[r.kept] }
+
 // String is what is said as soon as a row is done.
 func (r *row) String() string {
-	load := map[bool]string{false: "new connections", true: "kept connections"}[r.kept]
 	if r.reason != "" {
-		return fmt.Sprintf("%s, %s: skipped: %s", r.name, load, r.reason)
+		return fmt.Sprintf("%s, %s connections: skipped: %s", r.name, r.connections(), r.reason)
 	}
-	text := fmt.Sprintf("%s, %s: %d of %d failed", r.name, load, r.tally.Failed(), r.tally.Ended())
+	text := fmt.Sprintf("%s, %s connections: %d of %d failed", r.name, r.connections(), r.tally.Failed(), r.tally.Ended())
 	for _, s := range r.stops {
 		text += fmt.Sprintf("\n  stopped in %.1f s %s", s.took.Seconds(), s.said())
 	}

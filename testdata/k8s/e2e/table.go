@@ -10,23 +10,19 @@ import (
 
 // print prints a table of all rows.
 func print(out io.Writer, rows []row) {
-	for _, kept := range []bool{false, true} {
-		title := map[bool]string{false: "a new connection for each request", true: "kept connections"}[kept]
-		t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-		for i, r := range slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.kept != kept }) {
-			if i == 0 {
-				fmt.Fprintf(t, "\n%s\trequests\tfailed\tslow\tstop: median\tmax\tload\tended by\n", title)
-			}
-			if r.reason != "" {
-				fmt.Fprintf(t, "%s\tskipped: %s\n", r.name, r.reason)
-				continue
-			}
-			median, longest := r.took()
-			fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%.1f s\t%.1f s\t%.1f\t%s\n", r.name, r.tally.Ended(), r.tally.Failed(), r.tally.Slow,
-				median.Seconds(), longest.Seconds(), r.tally.Load, r.remark())
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "\nconnections\t\trequests\tfailed\tslow\tstop: median\tmax\tload\tended by")
+	for _, r := range rows {
+		fmt.Fprintf(t, "%s\t%s\t", r.connections(), r.name)
+		if r.reason != "" {
+			fmt.Fprintf(t, "skipped: %s\n", r.reason)
+			continue
 		}
-		t.Flush()
+		median, longest := r.took()
+		fmt.Fprintf(t, "%d\t%d\t%d\t%.1f s\t%.1f s\t%.1f\t%s\n", r.tally.Ended(), r.tally.Failed(), r.tally.Slow,
+			median.Seconds(), longest.Seconds(), r.tally.Load, r.remark())
 	}
+	t.Flush()
 	fmt.Fprintln(out, "\nslow: answered after more than a second. stop: as the API shows it, up to a second late.\nload: the node's highest load average of a minute.")
 }
 
