@@ -25,14 +25,14 @@ type stop struct {
 // held is what lameduck says at the end of a hold.
 var held = regexp.MustCompile(`: held ([0-9.]+) s \((\w+)\)`)
 
-// ended is why the hold of the container that served ended, or "".
-func (s *stop) ended() string {
+// ended is why the holds of its containers ended.
+func (s *stop) ended() (why []string) {
 	for _, text := range s.messages {
 		if m := held.FindStringSubmatch(text); m != nil {
-			return m[2]
+			why = append(why, m[2])
 		}
 	}
-	return ""
+	return why
 }
 
 // said is what the containers said of it, each in a few words.

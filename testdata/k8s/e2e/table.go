@@ -30,10 +30,10 @@ func print(out io.Writer, rows []row) {
 func (r *row) remark() string {
 	var parts []string
 	for _, s := range r.stops {
-		if why := s.ended(); why != "" && !slices.Contains(parts, why) {
-			parts = append(parts, why)
-		}
+		parts = append(parts, s.ended()...)
 	}
+	slices.Sort(parts)
+	parts = slices.Compact(parts)
 	if how := r.tally.How(); how != "" {
 		parts = append(parts, how)
 	}
@@ -66,7 +66,7 @@ func (r *row) broken() string {
 		return "nothing was stopped"
 	case r.ours && failed > 0:
 		return fmt.Sprintf("%d requests failed: %s", failed, r.tally.How())
-	case r.ours && slices.ContainsFunc(r.stops, func(s stop) bool { return s.ended() == "" }):
+	case r.ours && slices.ContainsFunc(r.stops, func(s stop) bool { return len(s.ended()) == 0 }):
 		return "a pod's termination message tells of no hold"
 	case r.blind && failed == 0:
 		return "no request failed: the load does not see what a stop loses"
