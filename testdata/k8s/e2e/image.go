@@ -30,7 +30,8 @@ const (
 	hookEnv = "E2E_LOAD"
 )
 
-// recipe says what an image from scratch has: programs by their paths in it.
+// recipe says what an image from scratch has: programs, ours by name, by their paths
+// in it.
 type recipe struct {
 	files  map[string]string
 	config image.Config
@@ -64,15 +65,15 @@ func recipes() (map[string]recipe, error) {
 		web:      {map[string]string{"web": "server"}, image.Config{Entrypoint: []string{"/web"}}},
 		loader:   {map[string]string{"load": "load"}, image.Config{Entrypoint: []string{"/load"}}},
 	}
-	if _, err := exec.LookPath(tini); err == nil {
-		all[web].files["tini"] = tini
+	if path, ok := tiniPath(); ok {
+		all[web].files["tini"] = path
 	}
 	return all, nil
 }
 
-// load builds the images and gives them to the cluster, by the command that E2E_LOAD
+// loadImages builds the images and gives them to the cluster, by the command that E2E_LOAD
 // is. It returns their names there.
-func load(ctx context.Context, arch string) (map[string]string, error) {
+func loadImages(ctx context.Context, arch string) (map[string]string, error) {
 	hook := os.Getenv(hookEnv)
 	if hook == "" {
 		return nil, errors.New(hookEnv + ` does not say how to load images; for kind: kind load image-archive "$ARCHIVE"`)
@@ -161,9 +162,9 @@ func (r recipe) layer(dir string) (image.Layer, error) {
 	w := tar.NewWriter(&buf)
 	for _, to := range slices.Sorted(maps.Keys(r.files)) {
 		from := r.files[to]
-		path := filepath.Join(dir, from)
-		if from == tini {
-			path, _ = exec.LookPath(tini)
+		path := from
+		if !filepath.IsAbs(from) {
+			path = filepath.Join(dir, from)
 		}
 		content, err := os.ReadFile(path)
 		if err != nil {

@@ -68,7 +68,7 @@ func e2e(args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	c.images, err = load(ctx, c.arch)
+	c.images, err = loadImages(ctx, c.arch)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,9 @@ func e2e(args []string) (err error) {
 	}()
 	began := time.Now()
 	rows, err := c.playAll(ctx, o)
-	fmt.Printf("\nKubernetes %s, %d requests/s, %d rollouts a row, of 2 replicas each; %.0f s\n", c.version, o.rate, o.rollouts, time.Since(began).Seconds())
-	print(os.Stdout, rows)
+	if len(rows) > 0 {
+		fmt.Printf("\nKubernetes %s, %d requests/s, %d rollouts a row, of 2 replicas each; %.0f s\n", c.version, o.rate, o.rollouts, time.Since(began).Seconds())
+		printTable(os.Stdout, rows)
+	}
 	return errors.Join(err, judge(os.Stdout, rows))
 }

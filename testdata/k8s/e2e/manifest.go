@@ -15,11 +15,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// tini is Debian's static one, of its package tini.
-const tini = "tini-static"
-
-func tiniPath() (string, bool) {
-	path, err := exec.LookPath(tini)
+// tiniPath is where Debian's package has a tini that runs from scratch.
+func tiniPath() (path string, ok bool) {
+	path, err := exec.LookPath("tini-static")
 	return path, err == nil
 }
 

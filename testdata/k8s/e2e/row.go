@@ -21,7 +21,6 @@ type row struct {
 	may     bool // a cluster may refuse it
 	policy  bool // with the fleet's
 	kept    bool
-	unkept  string // why it is not for connections that are kept
 
 	reason string // why it was skipped
 	tally  tally.Tally
@@ -68,9 +67,6 @@ func (c *cluster) playAll(ctx context.Context, o *options) (done []row, err erro
 				continue
 			}
 			r.kept = kept
-			if kept {
-				r.reason = r.unkept
-			}
 			for try := 0; try < again && r.reason == ""; try++ {
 				r.tally, r.stops = tally.Tally{}, nil
 				if err := c.play(ctx, &r, o); err != nil {

@@ -8,8 +8,8 @@ import (
 	"text/tabwriter"
 )
 
-// print prints a table of all rows.
-func print(out io.Writer, rows []row) {
+// printTable prints a table of all rows.
+func printTable(out io.Writer, rows []row) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "\nconnections\t\trequests\tfailed\tslow\tstop: median\tmax\tload\tended by")
 	for _, r := range rows {
