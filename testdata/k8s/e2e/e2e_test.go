@@ -139,7 +139,7 @@ func TestJudge(t *testing.T) {
 		"loses":            {row{ours: true, stops: good, tally: lost}, "1 requests failed: 1 reset"},
 		"tells nothing":    {row{ours: true, stops: []stop{{messages: []string{"TERM: holding"}}}, tally: fine}, "no hold"},
 		"never stopped":    {row{ours: true, tally: fine}, "nothing was stopped"},
-		"sees nothing":     {row{blind: true, stops: good, tally: fine}, "does not see"},
+		"sees nothing":     {row{loses: true, stops: good, tally: fine}, "does not see"},
 		"stood still":      {row{stops: good, tally: tally.Tally{LateMS: 5000}}, "stood still"},
 		"another's losses": {row{stops: good, tally: lost}, ""},
 		"skipped":          {row{ours: true, reason: "too old"}, ""},

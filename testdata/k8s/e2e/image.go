@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
-	"github.com/lameduck-init/lameduck/testdata/k8s/example"
+	"github.com/lameduck-init/lameduck/testdata/k8s/manifest"
 )
 
 // The stand-ins of images of ours, that no manifest names.
@@ -40,7 +40,7 @@ type recipe struct {
 // recipes are by the names that the manifests have. Of HAProxy's and nginx's images
 // they have the paths and the STOPSIGNAL.
 func recipes() (map[string]recipe, error) {
-	ours, err := example.Read(root + "/Dockerfile.example")
+	ours, err := manifest.Dockerfile(root + "/Dockerfile.example")
 	if err != nil {
 		return nil, err
 	}

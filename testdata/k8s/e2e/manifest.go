@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,9 +9,8 @@ import (
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
-	"sigs.k8s.io/yaml"
+
+	"github.com/lameduck-init/lameduck/testdata/k8s/manifest"
 )
 
 // tiniPath is where Debian's package has a tini that runs from scratch.
@@ -21,46 +19,26 @@ func tiniPath() (path string, ok bool) {
 	return path, err == nil
 }
 
-// manifest reads one.
-func manifest(path string) func() ([]runtime.Object, error) {
+// given is a manifest as it is.
+func given(path string) func() ([]runtime.Object, error) {
 	return func() ([]runtime.Object, error) {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}
-		return objects(text)
+		return manifest.Objects(text)
 	}
 }
 
-// component is the example of the fleet's component, as kustomize builds it.
-func component() ([]runtime.Object, error) {
-	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), "fleet/example")
-	if err != nil {
-		return nil, err
-	}
-	text, err := built.AsYaml()
-	if err != nil {
-		return nil, err
-	}
-	return objects(text)
-}
-
-func objects(text []byte) (list []runtime.Object, err error) {
-	for _, part := range bytes.Split(text, []byte("\n---\n")) {
-		var head struct{ Kind string }
-		if err := yaml.Unmarshal(part, &head); err != nil {
+// built is what kustomize makes of a folder.
+func built(dir string) func() ([]runtime.Object, error) {
+	return func() ([]runtime.Object, error) {
+		text, err := manifest.Build(dir)
+		if err != nil {
 			return nil, err
 		}
-		object, ok := map[string]runtime.Object{"ConfigMap": new(core.ConfigMap), "Deployment": new(apps.Deployment), "Service": new(core.Service)}[head.Kind]
-		if !ok {
-			return nil, fmt.Errorf("there is no %q here", head.Kind)
-		}
-		if err := yaml.UnmarshalStrict(part, object); err != nil {
-			return nil, err
-		}
-		list = append(list, object)
+		return manifest.Objects(text)
 	}
-	return list, nil
 }
 
 // nap is what people write into a preStop hook.
@@ -70,7 +48,7 @@ const nap = 5
 // what is changed.
 func rival(change func(*core.Container)) func() ([]runtime.Object, error) {
 	return func() ([]runtime.Object, error) {
-		list, err := manifest("install.yaml")()
+		list, err := given("install.yaml")()
 		if err != nil {
 			return nil, err
 		}

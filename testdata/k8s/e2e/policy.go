@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
+
+	"github.com/lameduck-init/lameduck/testdata/k8s/manifest"
 )
 
 // group is where the policies are.
@@ -38,7 +39,7 @@ func (c *cluster) beginPolicy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for i, part := range bytes.Split([]byte(c.policyText(string(text))), []byte("\n---\n")) {
+	for i, part := range manifest.Parts([]byte(c.policyText(string(text)))) {
 		object := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal(part, &object.Object); err != nil {
 			return err

@@ -17,7 +17,7 @@ type row struct {
 	name    string
 	objects func() ([]runtime.Object, error)
 	ours    bool // lameduck holds, and nothing may be lost
-	blind   bool // it loses something, or the load sees nothing
+	loses   bool // something, or the load sees nothing
 	may     bool // a cluster may refuse it
 	policy  bool // with the fleet's
 	kept    bool
@@ -35,16 +35,16 @@ func rows() []row {
 		rest += ", tini"
 	}
 	return []row{
-		{name: "TERM at once", objects: rival(atOnce), blind: true},
+		{name: "TERM at once", objects: rival(atOnce), loses: true},
 		{name: "the server's own signal at once", objects: rival(own)},
 		{name: rest, objects: rival(sleep)},
-		{name: "entrypoint.yaml", objects: manifest("entrypoint.yaml"), ours: true},
-		{name: "install.yaml", objects: manifest("install.yaml"), ours: true},
-		{name: "image-volume.yaml", objects: manifest("image-volume.yaml"), ours: true, may: true},
-		{name: "hold.yaml", objects: manifest("hold.yaml"), ours: true},
-		{name: "neighbours.yaml", objects: manifest("neighbours.yaml"), ours: true},
-		{name: "fleet/component", objects: component, ours: true},
-		{name: "fleet/policy.yaml", objects: manifest("fleet/example/web.yaml"), ours: true, may: true, policy: true},
+		{name: "entrypoint.yaml", objects: given("entrypoint.yaml"), ours: true},
+		{name: "install.yaml", objects: given("install.yaml"), ours: true},
+		{name: "image-volume.yaml", objects: given("image-volume.yaml"), ours: true, may: true},
+		{name: "hold.yaml", objects: given("hold.yaml"), ours: true},
+		{name: "neighbours.yaml", objects: given("neighbours.yaml"), ours: true},
+		{name: "fleet/component", objects: built("fleet/example"), ours: true},
+		{name: "fleet/policy.yaml", objects: given("fleet/example/web.yaml"), ours: true, may: true, policy: true},
 	}
 }
 

@@ -68,7 +68,7 @@ func (r *row) broken() string {
 		return fmt.Sprintf("%d requests failed: %s", failed, r.tally.How())
 	case r.ours && slices.ContainsFunc(r.stops, func(s stop) bool { return len(s.ended()) == 0 }):
 		return "a pod's termination message tells of no hold"
-	case r.blind && failed == 0:
+	case r.loses && failed == 0:
 		return "no request failed: the load does not see what a stop loses"
 	}
 	return ""

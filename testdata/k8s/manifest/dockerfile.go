@@ -1,5 +1,4 @@
-// Package example reads Dockerfile.example, so that nobody says again what it says.
-package example
+package manifest
 
 import (
 	"encoding/json"
@@ -12,8 +11,8 @@ import (
 // Image is what the Dockerfile sets of an image.
 type Image struct{ Env, Entrypoint, Cmd []string }
 
-// Read reads the Dockerfile at path.
-func Read(path string) (*Image, error) {
+// Dockerfile reads the one at path.
+func Dockerfile(path string) (*Image, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
