@@ -57,14 +57,20 @@ func (c *client) request() tally.Kind {
 
 // line is the connection that was idle longest, or a new one.
 func (c *client) line(deadline time.Time) (*line, error) {
-	c.mu.Lock()
-	if len(c.idle) > 0 {
+	for {
+		c.mu.Lock()
+		if len(c.idle) == 0 {
+			c.mu.Unlock()
+			break
+		}
 		l := c.idle[0]
 		c.idle = c.idle[1:]
 		c.mu.Unlock()
-		return l, nil
+		if !l.gone() {
+			return l, nil
+		}
+		l.Close()
 	}
-	c.mu.Unlock()
 	for {
 		from := &net.TCPAddr{Port: c.nextPort()}
 		conn, err := (&net.Dialer{Deadline: deadline, LocalAddr: from}).Dial("tcp", c.addr)
@@ -76,6 +82,21 @@ func (c *client) line(deadline time.Time) (*line, error) {
 		}
 		return &line{conn, bufio.NewReader(conn)}, nil
 	}
+}
+
+// gone reports whether the server has closed a connection that is idle. It may, and
+// every client looks before it uses one again.
+func (l *line) gone() bool {
+	raw, err := l.Conn.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		return true
+	}
+	open := false
+	raw.Control(func(fd uintptr) {
+		_, _, err := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		open = errors.Is(err, syscall.EAGAIN)
+	})
+	return !open
 }
 
 // nextPort goes through all local ports in turn. The kernel would take the same again

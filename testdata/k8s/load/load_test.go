@@ -84,6 +84,22 @@ func TestKeep(t *testing.T) {
 	}
 }
 
+// TestGone: one that the server has closed meanwhile is not used again.
+func TestGone(t *testing.T) {
+	addr, conns := serve(t, func(c net.Conn) { says(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"); c.Close() })
+	c := &client{addr: addr, keep: true}
+	for n := int32(1); n < 4; n++ {
+		if got := c.request(); got != tally.Answered || conns.Load() != n {
+			t.Fatalf("%s, over %d connections", got, conns.Load())
+		}
+		for end := time.Now().Add(timeout); !c.idle[0].gone(); time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal("it looks as if it were open")
+			}
+		}
+	}
+}
+
 // TestSettled: of the requests that have begun, the first that is pending bounds what
 // has settled.
 func TestSettled(t *testing.T) {
