@@ -55,21 +55,10 @@ func (c *client) request() tally.Kind {
 	return kindOf(status, err)
 }
 
-// line is the connection that was idle longest, or a new one.
+// line is one that is idle, or a new one.
 func (c *client) line(deadline time.Time) (*line, error) {
-	for {
-		c.mu.Lock()
-		if len(c.idle) == 0 {
-			c.mu.Unlock()
-			break
-		}
-		l := c.idle[0]
-		c.idle = c.idle[1:]
-		c.mu.Unlock()
-		if !l.gone() {
-			return l, nil
-		}
-		l.Close()
+	if l := c.reuse(); l != nil {
+		return l, nil
 	}
 	for {
 		from := &net.TCPAddr{Port: c.nextPort()}
@@ -82,6 +71,21 @@ func (c *client) line(deadline time.Time) (*line, error) {
 		}
 		return &line{conn, bufio.NewReader(conn)}, nil
 	}
+}
+
+// reuse is the connection that was idle longest, if there is one.
+func (c *client) reuse() *line {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.idle) > 0 {
+		l := c.idle[0]
+		c.idle = c.idle[1:]
+		if !l.gone() {
+			return l
+		}
+		l.Close()
+	}
+	return nil
 }
 
 // gone reports whether the server has closed a connection that is idle. It may, and
