@@ -125,7 +125,7 @@ func (c *cluster) stuck(ctx context.Context, selector string) error {
 			case w == nil:
 			case strings.HasPrefix(w.Reason, "Err"), strings.HasSuffix(w.Reason, "Error"), strings.HasSuffix(w.Reason, "BackOff"), w.Reason == "InvalidImageName":
 				text := fmt.Sprintf("%s: %s: %s", s.Name, w.Reason, w.Message)
-				if last := s.LastTerminationState.Terminated; last != nil {
+				if last := s.LastTerminationState.Terminated; last != nil && strings.HasSuffix(w.Reason, "BackOff") {
 					text += fmt.Sprintf(" (exit %d: %s)", last.ExitCode, last.Message)
 				}
 				return refusal(text)

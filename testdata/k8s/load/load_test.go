@@ -61,6 +61,10 @@ func TestKinds(t *testing.T) {
 	if got := (&client{addr: listener.Addr().String()}).request(); got != tally.Refused {
 		t.Errorf("refused is taken for %s", got)
 	}
+	_, err = (&net.Dialer{Deadline: time.Unix(1, 0)}).Dial("tcp", listener.Addr().String())
+	if got := kindOf(0, err); got != tally.Timeout {
+		t.Errorf("%v is taken for %s", err, got)
+	}
 }
 
 // TestKeep: a connection is used again, or not.
