@@ -30,7 +30,7 @@ COLD    := github.com/alecthomas/kong encoding/json fmt go/... internal/poll int
 
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test containers images rivals bench k8s docs lint race golden lab lab-quick check fuzz soak clean
+.PHONY: build demo test containers images rivals bench k8s e2e-k8s docs lint race golden lab lab-quick check fuzz soak clean
 build:
 	go build -trimpath -buildvcs=false $(COLD:%=-gcflags=%=-l) -ldflags '$(LDFLAGS)' -o $(OUT) ./cmd/lameduck
 
@@ -90,6 +90,15 @@ docs:
 lint:
 	cd cmd/lint && go vet ./... && go test -count=1 ./...
 	go run -C cmd/lint -buildvcs=false . $(CURDIR)/testdata/k8s $(CURDIR)/Dockerfile.example
+
+# Rollouts in the cluster that KUBECONFIG names, with each manifest: failed requests and
+# stop times, beside plain TERM and a sleep. Takes a quarter of an hour; E2E=-help has
+# the flags. E2E_LOAD is the command that brings an image into the cluster, for kind:
+#   E2E_LOAD='kind load image-archive "$ARCHIVE"' make e2e-k8s
+# k3d image import "$ARCHIVE", minikube image load "$ARCHIVE", ctr -n k8s.io images
+# import "$ARCHIVE"; or, with E2E_IMAGES=REGISTRY/PATH, crane push "$ARCHIVE" "$IMAGE".
+e2e-k8s:
+	cd testdata/k8s && go run -buildvcs=false ./e2e $(E2E)
 
 # All tests under the race detector, which needs a C compiler.
 race: build

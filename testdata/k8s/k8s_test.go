@@ -5,7 +5,6 @@ package k8s
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,15 +15,13 @@ import (
 	"strings"
 	"testing"
 
-	admissionregistration "k8s.io/api/admissionregistration/v1"
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/pod-security-admission/api"
 	"k8s.io/pod-security-admission/policy"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
-	"sigs.k8s.io/yaml"
+
+	"github.com/lameduck-init/lameduck/testdata/k8s/manifest"
 )
 
 const (
@@ -52,32 +49,12 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// kinds are all that a manifest may have; a field that its type lacks is an error.
-var kinds = map[string]func() runtime.Object{
-	"v1/ConfigMap":       func() runtime.Object { return new(core.ConfigMap) },
-	"v1/Service":         func() runtime.Object { return new(core.Service) },
-	"apps/v1/Deployment": func() runtime.Object { return new(apps.Deployment) },
-	"admissionregistration.k8s.io/v1/MutatingAdmissionPolicy":        func() runtime.Object { return new(admissionregistration.MutatingAdmissionPolicy) },
-	"admissionregistration.k8s.io/v1/MutatingAdmissionPolicyBinding": func() runtime.Object { return new(admissionregistration.MutatingAdmissionPolicyBinding) },
-}
-
 // objects reads a manifest.
-func objects(t *testing.T, text []byte) (list []runtime.Object) {
+func objects(t *testing.T, text []byte) []runtime.Object {
 	t.Helper()
-	for _, part := range bytes.Split(text, []byte("\n---\n")) {
-		var head struct{ APIVersion, Kind string }
-		if err := yaml.Unmarshal(part, &head); err != nil {
-			t.Fatal(err)
-		}
-		fresh := kinds[head.APIVersion+"/"+head.Kind]
-		if fresh == nil {
-			t.Fatalf("there is no %s/%s here", head.APIVersion, head.Kind)
-		}
-		object := fresh()
-		if err := yaml.UnmarshalStrict(part, object); err != nil {
-			t.Errorf("%s: %v", head.Kind, err)
-		}
-		list = append(list, object)
+	list, err := manifest.Objects(text)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return list
 }
@@ -102,13 +79,11 @@ func manifests(t *testing.T) map[string][]byte {
 	if len(texts) < 5 {
 		t.Fatalf("only %d manifests", len(texts))
 	}
-	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), "fleet/example")
+	built, err := manifest.Build("fleet/example")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if texts["fleet/example"], err = built.AsYaml(); err != nil {
-		t.Fatal(err)
-	}
+	texts["fleet/example"] = built
 	return texts
 }
 
@@ -267,21 +242,11 @@ func explain(t *testing.T, name string, grace int64, env, words []string) {
 // runs.
 func image(t *testing.T) (env, words []string) {
 	t.Helper()
-	text := string(read(t, root+"/Dockerfile.example"))
-	for _, m := range regexp.MustCompile(`(?m)^ENV (.*)$`).FindAllStringSubmatch(text, -1) {
-		env = append(env, strings.Fields(m[1])...)
+	ours, err := manifest.Dockerfile(root + "/Dockerfile.example")
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, m := range regexp.MustCompile(`(?m)^(?:ENTRYPOINT|CMD) (.*)$`).FindAllStringSubmatch(text, -1) {
-		var part []string
-		if err := json.Unmarshal([]byte(m[1]), &part); err != nil {
-			t.Fatal(err)
-		}
-		words = append(words, part...)
-	}
-	if len(env) < 2 || len(words) < 4 {
-		t.Fatalf("Dockerfile.example has %q %q", env, words)
-	}
-	return env, words
+	return ours.Env, append(ours.Entrypoint, ours.Cmd...)
 }
 
 // TestInstall: what the init container runs.

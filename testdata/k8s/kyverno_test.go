@@ -1,0 +1,59 @@
+package k8s
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	core "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/yaml"
+)
+
+// TestKyvernoEngine: what Kyverno's own engine makes of a pod is what the API server
+// makes of it.
+func TestKyvernoEngine(t *testing.T) {
+	if _, err := exec.LookPath("kyverno"); err != nil {
+		t.Skip("kyverno, its command line (1.17 or newer), is not installed")
+	}
+	var before *core.Pod
+	for _, object := range objects(t, read(t, "fleet/example/web.yaml")) {
+		if pod := podOf(object); pod != nil {
+			before = pod
+		}
+	}
+	before.APIVersion, before.Kind, before.Name, before.Namespace = "v1", "Pod", "web", "default"
+	for name, change := range map[string]func(*core.Pod){
+		"as it is":   func(*core.Pod) {},
+		"annotation": func(p *core.Pod) { p.Annotations = map[string]string{"lameduck/delay": "12"} },
+		"no sleep":   func(p *core.Pod) { p.Spec.Containers[0].Lifecycle = nil },
+		"no label":   func(p *core.Pod) { delete(p.Labels, "lameduck") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := before.DeepCopy()
+			change(pod)
+			text, err := yaml.Marshal(pod)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in, out := filepath.Join(t.TempDir(), "pod.yaml"), filepath.Join(t.TempDir(), "out.yaml")
+			if err := os.WriteFile(in, text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if said, err := exec.Command("kyverno", "apply", "fleet/kyverno.yaml", "--resource", in, "--output", out).CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, said)
+			}
+			got, want := new(core.Pod), pod
+			if err := yaml.UnmarshalStrict(read(t, out), got); err != nil {
+				t.Fatal(err)
+			}
+			if pod.Labels["lameduck"] == "hold" { // what the policies select
+				want = admit(t, &thePolicy(t).Spec, pod)
+			}
+			if !equality.Semantic.DeepEqual(got, want) {
+				t.Errorf("it is\n%+v\nand not\n%+v", got, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bufio"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// start serves what the configuration says.
+func start(t *testing.T, config string) *server {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "haproxy.cfg")
+	if err := os.WriteFile(path, []byte(config), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	handler, err := newHandler(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{handler: handler, listener: listener}
+	go s.serve()
+	t.Cleanup(func() { s.http.Close() })
+	return s
+}
+
+// TestFinish: a proxy and its app answer on a connection that is kept while they stop,
+// say that they close it, and take no new one.
+func TestFinish(t *testing.T) {
+	app := start(t, "frontend web\n  bind :8080\n")
+	proxy := start(t, "backend app\n  server app "+app.listener.Addr().String()+"\n")
+	addr := proxy.listener.Addr().String()
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	in := bufio.NewReader(conn)
+	request := func() *http.Response {
+		t.Helper()
+		if _, err := conn.Write([]byte("POST / HTTP/1.1\r\nHost: web\r\nContent-Length: 4\r\n\r\nduck")); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := new(strings.Builder)
+		if answer.Write(text); answer.StatusCode != 200 || !strings.HasSuffix(text.String(), "ok") {
+			t.Fatalf("it answered %s", text)
+		}
+		return answer
+	}
+	if request().Close {
+		t.Error("it closes before its stop")
+	}
+	done := make(chan bool)
+	go func() { proxy.finish(); close(done) }()
+	for !proxy.stopping.Load() { // it is about to
+	}
+	if !request().Close {
+		t.Error("it does not say that it closes")
+	}
+	<-done
+	if late, err := net.Dial("tcp", addr); err == nil {
+		late.Close()
+		t.Error("it still accepts")
+	}
+}
