@@ -89,7 +89,7 @@ docs:
 # ours. Ten seconds; the first time it downloads and compiles for a minute.
 lint:
 	cd cmd/lint && go vet ./... && go test -count=1 ./...
-	go run -C cmd/lint -buildvcs=false . $(CURDIR)/testdata/k8s $(CURDIR)/Dockerfile.example
+	go run -C cmd/lint -buildvcs=false . $(CURDIR)/testdata/k8s $(CURDIR)/testdata/images $(CURDIR)/Dockerfile.example
 
 # Rollouts in the cluster that KUBECONFIG names, with each manifest: failed requests and
 # stop times, beside plain TERM and a sleep. Takes a quarter of an hour; E2E=-help has
@@ -110,7 +110,7 @@ race: build
 check:
 	.ci/check $(CHECK)
 
-# Every fuzz target, four at a time: two and a half minutes on two processors.
+# Every fuzz target, eight at a time: a minute and a half on two processors.
 FUZZTIME ?= 60s
 fuzz:
 	go run -buildvcs=false ./testdata/fuzz -for=$(FUZZTIME)
@@ -125,7 +125,7 @@ soak: build
 
 # Writes what is found into the golden files. Read the diff.
 golden:
-	go test ./shim ./shim/internal/stop ./cmd/lameduck -update
+	go test ./shim ./shim/internal/stop ./shim/internal/sockdiag ./cmd/lameduck -update
 
 clean:
 	rm -f lameduck lab.json

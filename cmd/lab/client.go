@@ -66,7 +66,7 @@ func (l *line) exchange(think time.Duration, keep bool) (status int, again bool,
 	if keep {
 		header = ""
 	}
-	_, err = fmt.Fprintf(l, "GET /?think=%v HTTP/1.1\r\nHost: lab\r\n%s\r\n", think, header)
+	_, err = fmt.Fprintf(l, "GET /?think=%dns HTTP/1.1\r\nHost: lab\r\n%s\r\n", think.Nanoseconds(), header)
 	if err != nil {
 		return 0, false, err
 	}

@@ -1,7 +1,7 @@
 // Fuzz runs all fuzz targets of the module, a few at a time, each for the same
 // time, and says in a line what each came to.
 //
-//	fuzz [-for=60s] [-at-once=4]
+//	fuzz [-for=60s] [-at-once=8]
 //
 // It exits with 1 if one fails; the line then names the file of what made it fail,
 // which "go test" tries from then on.
@@ -24,7 +24,7 @@ type target struct{ name, pkg string }
 
 func main() {
 	length := flag.Duration("for", time.Minute, "how long each is run")
-	atOnce := flag.Int("at-once", 4, "how many are run at a time")
+	atOnce := flag.Int("at-once", 8, "how many are run at a time")
 	flag.Parse()
 	targets, err := find()
 	if err != nil {
