@@ -45,6 +45,7 @@ type observer struct {
 	queues  []tcp.Socket    // listeners in whose accept queue there may be some of them
 	mine    map[uint64]bool // and what was found out of them, by cookie
 	table   []tcp.Socket    // of /proc/net
+	replies replies
 }
 
 // blind is the name of the observer that sees nothing.
@@ -62,6 +63,7 @@ const few = 30
 // so that nothing falls between.
 func (o *observer) open(given []uint16) {
 	o.mine = map[uint64]bool{}
+	o.replies = replies{list: procnet.Root("").Prompt, known: map[uint64]reply{}}
 	listeners, err := o.listeners()
 	if err != nil {
 		o.fall(err)
@@ -176,6 +178,7 @@ func (o *observer) see(now time.Time, j *traffic.Judge) (err error) {
 	o.told = 0
 	passive, uncounted := o.opens()
 	o.count, o.self, o.queues = 0, o.self[:0], o.queues[:0]
+	o.replies.begin(now)
 	visit := func(s *tcp.Socket) { o.visit(s, j) }
 	if o.conn != nil {
 		q := sockdiag.Query{States: sockdiag.AllStates &^ sockdiag.In(tcp.TimeWait), Ports: o.scope.Ports, Info: true}
@@ -203,10 +206,7 @@ func (o *observer) see(now time.Time, j *traffic.Judge) (err error) {
 // have to be found out.
 func (o *observer) visit(s *tcp.Socket, j *traffic.Judge) {
 	o.count++
-	if o.health != nil && s.State == tcp.Listen && s.Unread > 0 {
-		o.queues = append(o.queues, *s)
-		return
-	}
+	o.replies.tell(s)
 	if o.health != nil && s.State == tcp.Listen && s.Unread > 0 {
 		o.queues = append(o.queues, *s)
 		return

@@ -31,38 +31,57 @@ func TestUntilReceives(t *testing.T) {
 
 // TestUntilIdlePool: connections that are kept do not hold, though the client is so near
 // that request, answer and acknowledgement fell into one jiffy; a slow request right
-// behind a fast one does.
+// behind a fast one does, also where the kernel acknowledges in another way.
 func TestUntilIdlePool(t *testing.T) {
 	t.Parallel()
-	pool := func(t *testing.T) *app {
-		p := newPlace(t)
-		a := p.holding("stage", "quiet", append(brisk, "--max-silence=9"), self("app", "127.0.0.1:0")...)
-		for range 5 {
-			c := a.dial("127.0.0.1")
-			for range 4 {
-				c.asks("hello")
-				time.Sleep(60 * time.Millisecond) // after 40 its kernel no longer waits for a request to acknowledge by
+	for _, server := range []string{"app", "probing"} {
+		pool := func(t *testing.T) *app {
+			p := newPlace(t)
+			a := p.holding("stage", "quiet", append(brisk, "--max-silence=12"), self(server, "127.0.0.1:0")...)
+			for range 5 {
+				c := a.dial("127.0.0.1")
+				for range 4 {
+					c.asks("hello")
+					time.Sleep(60 * time.Millisecond) // after 40 its kernel no longer waits for a request to acknowledge by
+				}
 			}
+			return a
 		}
-		return a
+		t.Run(server+", idle", func(t *testing.T) {
+			t.Parallel()
+			a := pool(t)
+			time.Sleep(1500 * time.Millisecond) // a probe
+			a.holds(a.stops(), instant-100*time.Millisecond, "quiet")
+			a.reports("5 open at the end")
+		})
+		t.Run(server+", one waits", func(t *testing.T) {
+			t.Parallel()
+			a := pool(t)
+			c := a.dial("127.0.0.1")
+			c.asks("hello")
+			fmt.Fprintln(c, "slow")
+			time.Sleep(100 * time.Millisecond) // the kernel has acknowledged it
+			a.stops()
+			if !c.in.Scan() {
+				t.Errorf("it was cut: %v", c.in.Err())
+			}
+			a.still("the answer had not come")
+			a.holds(time.Now(), instant-100*time.Millisecond, "quiet")
+		})
 	}
-	t.Run("idle", func(t *testing.T) {
+	t.Run("alone", func(t *testing.T) {
 		t.Parallel()
-		a := pool(t)
-		a.holds(a.stops(), instant-100*time.Millisecond, "quiet")
-		a.reports("5 open at the end")
-	})
-	t.Run("one waits", func(t *testing.T) {
-		t.Parallel()
-		a := pool(t)
+		p := newPlace(t)
+		a := p.holding("stage", "quiet", append(brisk, "--max-silence=12"), self("probing", "127.0.0.1:0")...)
 		c := a.dial("127.0.0.1")
+		time.Sleep(50 * time.Millisecond) // it has been accepted
 		c.asks("hello")
 		fmt.Fprintln(c, "slow")
+		time.Sleep(100 * time.Millisecond)
 		a.stops()
 		if !c.in.Scan() {
 			t.Errorf("it was cut: %v", c.in.Err())
 		}
-		a.still("the answer had not come")
 		a.holds(time.Now(), instant-100*time.Millisecond, "quiet")
 	})
 }

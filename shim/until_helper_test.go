@@ -2,6 +2,7 @@ package shim
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -20,6 +21,8 @@ func untilHelper(name string, args []string) {
 	switch name {
 	case "app":
 		newActor().lines(args...)
+	case "probing":
+		newActor().probing(args[0])
 	case "few":
 		newActor().few(args[0], args[1])
 	case "one":
@@ -74,6 +77,25 @@ func (p *actor) lines(addresses ...string) {
 			go answer(p.listen(address))
 		}
 	}
+	p.obey()
+}
+
+// probing probes its clients every second, and has the kernel acknowledge nothing at
+// once, as HAProxy does.
+func (p *actor) probing(address string) {
+	l := must((&net.ListenConfig{KeepAliveConfig: net.KeepAliveConfig{
+		Enable: true, Idle: time.Second, Interval: time.Second,
+	}}).Listen(context.Background(), "tcp", address))
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	fmt.Println("port", port)
+	go func() {
+		for {
+			conn := must(l.Accept())
+			raw := must(conn.(*net.TCPConn).SyscallConn())
+			raw.Control(func(fd uintptr) { die(unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_QUICKACK, 0)) })
+			go converse(conn)
+		}
+	}()
 	p.obey()
 }
 

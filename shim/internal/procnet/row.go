@@ -8,7 +8,7 @@ import (
 
 // row is a line of the tables of TCP and UDP, which are alike:
 //
-//	sl: local remote st tx_queue:rx_queue tr:when retrnsmt uid timeout inode ...
+//	sl: local remote st tx_queue:rx_queue tr:when retrnsmt uid timeout inode ref pointer rto ato ack ...
 //
 // See get_tcp4_sock in net/ipv4/tcp_ipv4.c, udp4_format_sock in net/ipv4/udp.c.
 type row struct {
@@ -16,11 +16,12 @@ type row struct {
 	state          uint32
 	unsent, unread uint32
 	uid, inode     uint32
+	prompt         bool // see Prompt
 }
 
 // parseRow reports false where the line is none.
 func parseRow(line []byte) (r row, ok bool) {
-	var fields [10][]byte
+	var fields [15][]byte
 	for i := range fields {
 		fields[i], line = cut(line)
 	}
@@ -31,6 +32,8 @@ func parseRow(line []byte) (r row, ok bool) {
 	r.unsent, r.unread, good[3] = queues(fields[4])
 	r.uid, good[4] = decimal(fields[7])
 	r.inode, good[5] = decimal(fields[9])
+	ack, told := decimal(fields[14])
+	r.prompt = told && ack&1 != 0
 	return r, bytes.HasSuffix(fields[0], []byte(":")) && good == [6]bool{true, true, true, true, true, true}
 }
 

@@ -2,6 +2,7 @@ package procnet
 
 import (
 	"io"
+	"net/netip"
 
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
@@ -24,6 +25,19 @@ func ParseTCP(dst []tcp.Socket, r io.Reader) ([]tcp.Socket, error) {
 		return r.state < 16 // gVisor has a 0, and the kernel may get new ones, of four bits
 	})
 	return dst, err
+}
+
+// Prompt tells of each TCP socket whether the last data that it sent was so soon after
+// data that it carried the acknowledgement too, and none has had to be sent by itself
+// since: inet_csk_in_pingpong_mode, the lowest bit of the table's last but two (see
+// get_tcp4_sock in net/ipv4/tcp_ipv4.c).
+func (r Root) Prompt(tell func(local, remote netip.AddrPort, prompt bool)) error {
+	return r.both("tcp", func(file io.Reader) error {
+		return eachRow(file, func(w row) bool {
+			tell(w.local, w.remote, w.prompt)
+			return true
+		})
+	})
 }
 
 // eachRow gives the rows of a table to use, which reports whether one is sound.

@@ -75,7 +75,8 @@ type Info struct {
 	LastAcked              time.Duration // an acknowledgement received
 	Received               uint64        // bytes; see LessFIN
 	Segments               uint32        // received with data
-	Bare                   uint32        // sent without data: acknowledgements; AllBare where it is not told
+	Bare                   uint32        // sent without data: acknowledgements and probes; AllBare where it is not told
+	Prompt                 bool          // what was received last was answered at once; see procnet.Root's Prompt
 	Acked                  uint64        // bytes that the peer has acknowledged
 	Sent                   uint64        // bytes, with those sent again
 }

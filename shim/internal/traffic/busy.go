@@ -17,8 +17,9 @@ import (
 // The kernel counts in jiffies; where both were in the same one, a request that came
 // after an answer acknowledged it, in that same one too. So does a peer nearby without
 // a request. Then our own side tells: an answer acknowledges its request, but one that
-// has been waiting for it was acknowledged without data by then; alone is how many such
-// acknowledgements there are besides.
+// has been waiting for it was acknowledged without data by then, and the kernel is no
+// longer prompt; alone is how many such acknowledgements there are besides. Where the
+// peer acknowledged later, it may be our keep-alive probe that it did so.
 func InFlight(s *tcp.Socket, alone uint32) bool {
 	switch {
 	case s.State == tcp.Listen || s.State == tcp.TimeWait:
@@ -30,20 +31,35 @@ func InFlight(s *tcp.Socket, alone uint32) bool {
 	case s.Info.Sent == 0 || s.Info.LastReceived < s.Info.LastSent:
 		return true
 	}
-	if s.Info.LastReceived != s.Info.LastSent || s.Info.LastAcked != s.Info.LastSent || s.Info.Segments == 1 {
+	switch {
+	case s.Info.Segments == 1 || s.Info.LastReceived != s.Info.LastSent:
 		return false
+	case !Doubtful(s):
+		return s.Info.LastAcked == s.Info.LastSent
+	case s.Info.LastAcked != s.Info.LastSent: // a probe of ours was answered, which is one of Bare
+		return !s.Info.Prompt
 	}
-	return s.Info.LastReceived < delayed || s.Info.Bare > alone
+	return !s.Info.Prompt || s.Info.Bare > alone
+}
+
+// Doubtful reports whether only Prompt tells if a request is in flight: the last one
+// and an answer were in the same jiffy, and the answer's acknowledgement was too, or is
+// not the last that came. By now one that waits was acknowledged by itself.
+func Doubtful(s *tcp.Socket) bool {
+	return s.Timed && s.State == tcp.Established && s.Info.Received > 0 && s.Info.Sent > 0 && s.Info.Segments != 1 &&
+		s.Info.LastReceived == s.Info.LastSent && s.Info.LastReceived >= delayed &&
+		(s.Info.LastAcked == s.Info.LastSent || s.Info.LastSent-s.Info.LastAcked >= delayed)
 }
 
 // delayed is more than the kernel puts off an acknowledgement in the hope of an answer:
 // TCP_DELACK_MAX, and half a second at most (include/net/tcp.h, tcp_send_delayed_ack).
-const delayed = time.Second
+const delayed = 800 * time.Millisecond
 
 // acksAlone is how many acknowledgements without data a connection has on which every
 // request was answered at once: the first segment is always acknowledged so
 // (tcp_event_data_recv in net/ipv4/tcp_input.c), unless the program has turned it off
-// (TCP_QUICKACK in tcp(7), as HAProxy does). A connection that has none shows that.
+// (TCP_QUICKACK in tcp(7), as HAProxy does). A connection that has none shows that;
+// that all have some shows nothing, which is why Prompt is asked too.
 func acksAlone(known uint32, s *tcp.Socket) uint32 {
 	if s.Timed && s.Info.Received > 0 && s.Info.Sent > 0 {
 		return min(known, s.Info.Bare)
@@ -68,9 +84,14 @@ func identity(s *tcp.Socket) uint64 {
 	if s.Cookie != 0 {
 		return s.Cookie
 	}
+	return Ends(s.Local, s.Remote)
+}
+
+// Ends is a number for the two ends of a connection.
+func Ends(local, remote netip.AddrPort) uint64 {
 	var ends [36]byte
-	put(ends[:18], s.Local)
-	put(ends[18:], s.Remote)
+	put(ends[:18], local)
+	put(ends[18:], remote)
 	h := fnv.New64a()
 	h.Write(ends[:])
 	return h.Sum64()

@@ -177,9 +177,11 @@ func TestInFlight(t *testing.T) {
 	}
 	first := info(100, 100, 100, 8, 4)
 	first.Segments = 1
-	bare := func(n uint32, at int) tcp.Info {
-		i := info(at, at, at, 8, 4)
-		i.Segments, i.Bare = 2, n
+	probed := info(5000, 5000, 500, 8, 4)
+	probed.Segments, probed.Bare = 1, 2
+	tie := func(bare uint32, at, acked int, prompt bool) tcp.Info {
+		i := info(at, at, acked, 8, 4)
+		i.Segments, i.Bare, i.Prompt = 2, bare, prompt
 		return i
 	}
 	for name, c := range map[string]struct {
@@ -191,10 +193,15 @@ func TestInFlight(t *testing.T) {
 		"first request":              {tcp.Socket{State: tcp.Established, Info: info(1004, 1004, 1004, 4, 0)}, true},
 		"second request":             {tcp.Socket{State: tcp.Established, Info: info(1004, 700, 700, 8, 4)}, true},
 		"answered in the same jiffy": {tcp.Socket{State: tcp.Established, Info: info(100, 100, 96, 4, 4)}, false},
-		"asked in the same jiffy":    {tcp.Socket{State: tcp.Established, Info: bare(2, 5000)}, true},
-		"answered, and acknowledged": {tcp.Socket{State: tcp.Established, Info: bare(1, 5000)}, false},
-		"not yet acknowledged":       {tcp.Socket{State: tcp.Established, Info: bare(1, 900)}, true},
-		"acknowledged, who knows":    {tcp.Socket{State: tcp.Established, Info: bare(tcp.AllBare, 5000)}, true},
+		"asked in the same jiffy":    {tcp.Socket{State: tcp.Established, Info: tie(2, 5000, 5000, false)}, true},
+		"the same, read in between":  {tcp.Socket{State: tcp.Established, Info: tie(2, 5000, 5000, true)}, true},
+		"without quick acks":         {tcp.Socket{State: tcp.Established, Info: tie(1, 5000, 5000, false)}, true},
+		"answered, and acknowledged": {tcp.Socket{State: tcp.Established, Info: tie(1, 5000, 5000, true)}, false},
+		"not yet acknowledged":       {tcp.Socket{State: tcp.Established, Info: tie(1, 700, 700, true)}, true},
+		"acknowledged, who knows":    {tcp.Socket{State: tcp.Established, Info: tie(tcp.AllBare, 5000, 5000, true)}, true},
+		"waits, and is probed":       {tcp.Socket{State: tcp.Established, Info: tie(3, 5000, 500, false)}, true},
+		"idle, and is probed":        {tcp.Socket{State: tcp.Established, Info: tie(3, 5000, 500, true)}, false},
+		"the first one, probed":      {tcp.Socket{State: tcp.Established, Info: probed}, false},
 		"the first one, nearby":      {tcp.Socket{State: tcp.Established, Info: first}, false},
 		"unread":                     {tcp.Socket{State: tcp.Established, Unread: 1, Info: info(1, 2, 1, 4, 4)}, true},
 		"unsent":                     {tcp.Socket{State: tcp.Established, Unsent: 1, Info: info(1, 2, 1, 4, 4)}, true},
@@ -215,7 +222,7 @@ func TestInFlightWithoutQuickAcks(t *testing.T) {
 	s := func(cookie uint64, bare uint32) *tcp.Socket {
 		at := 5 * time.Second
 		return &tcp.Socket{State: tcp.Established, Cookie: cookie, Timed: true,
-			Info: tcp.Info{LastSent: at, LastReceived: at, LastAcked: at, Received: 8, Sent: 4, Segments: 2, Bare: bare}}
+			Info: tcp.Info{LastSent: at, LastReceived: at, LastAcked: at, Received: 8, Sent: 4, Segments: 2, Bare: bare, Prompt: true}}
 	}
 	for name, c := range map[string]struct {
 		seen []*tcp.Socket
