@@ -73,13 +73,21 @@ func (p *replica) end() {
 	select {
 	case <-p.gone:
 	case <-time.After(2 * time.Second):
-		p.endChildren() // first: KILL gives lameduck no time to do so
-		p.cmd.Process.Kill()
+		p.slay()
 		<-p.gone
 	}
 }
 
-func (p *replica) endChildren() {
+// slay sends KILL, to the children first where there is nobody else to do so: it gives
+// lameduck no time.
+func (p *replica) slay() {
+	if p.alone {
+		p.slayChildren()
+	}
+	p.cmd.Process.Kill()
+}
+
+func (p *replica) slayChildren() {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", p.cmd.Process.Pid))
 	for _, list := range lists {
 		children, _ := os.ReadFile(list)

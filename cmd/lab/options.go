@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -71,6 +72,9 @@ func parse(args []string) (*options, error) {
 		return nil, err
 	}
 	if o.demo {
+		if f.NFlag() > 1 {
+			return nil, errors.New("-demo is always the same: leave the other flags out")
+		}
 		o.smallest()
 		return o, nil
 	}

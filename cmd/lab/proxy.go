@@ -12,7 +12,7 @@ import (
 )
 
 // proxy is a balancer that is part of this program: by turns, with a connection
-// for each request. Who cannot be reached, or ends within the answer, is a 502.
+// for each request. Who cannot be reached is a 502, and an answer that is cut is cut.
 type proxy struct {
 	listener net.Listener
 	server   *http.Server

@@ -107,7 +107,7 @@ func (p *replica) kill() {
 		p.end()
 		return
 	}
-	p.cmd.Process.Kill()
+	p.slay()
 	<-p.gone
 }
 

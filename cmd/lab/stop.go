@@ -38,13 +38,10 @@ func (a *arena) stop(ctx context.Context, old *replica, lag drawn) (*stop, error
 		close(removed)
 	}()
 	// KILL is real time: a scaled one would not leave lameduck its second.
-	timer := time.AfterFunc(grace, func() {
-		s.Killed = true
-		old.cmd.Process.Kill()
-	})
+	timer := time.AfterFunc(grace, old.slay)
 	go a.contender.stop(a.o.scale, a.server, old.cmd.Process, old.gone, removed)
 	<-old.gone
-	timer.Stop()
+	s.Killed = !timer.Stop()
 	<-removed
 	s.StopMS = ms(old.at.Sub(s.began))
 	if a.contender.init == "lameduck" {

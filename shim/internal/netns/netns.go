@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -34,7 +35,9 @@ func Main(m *testing.M, flags uintptr) {
 			fmt.Fprintln(os.Stderr, "loopback:", err)
 			os.Exit(1)
 		}
-	case strings.Contains(strings.Join(os.Args, " "), "-test.fuzz"):
+	case slices.ContainsFunc(os.Args, func(arg string) bool {
+		return strings.HasPrefix(arg, "-test.fuzz=") || strings.HasPrefix(arg, "-test.fuzzworker")
+	}):
 		missing = "a fuzzer's workers are talked to over pipes"
 	default:
 		for _, user := range []uintptr{0, syscall.CLONE_NEWUSER} {
