@@ -17,7 +17,7 @@
 // The rooms: sig has the words for signals and takes them, stop decides (and is
 // pure), proc starts, signals and reaps, stderr writes without waiting. In a hold
 // the watcher, on a goroutine of its own, shows traffic (pure too) what sockdiag or
-// procnet tell of the ports that scope finds (observer.go), and the loop what it
+// procnet tell of the ports that scope finds (observer.go, replies.go), and the loop what it
 // says. For neighbours there is alive, the file that says that the command runs,
 // and health, which answers health checks on a goroutine of its own. tcp has the
 // words, script and netns are for tests. The walls between them are a test: deps_test.go.
