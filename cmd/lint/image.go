@@ -14,14 +14,14 @@ import (
 
 // image is what the instructions so far make.
 type image struct {
-	entrypoint, cmd  []word
-	entered, ordered bool // by this file; else the base image may have one
-	env              []variable
-	args             []string // NAME=value
-	stop             word
-	shell            []string
-	base             string // what it begins with, which is no stage
-	mentions         bool   // lameduck, in an instruction that may bring it along
+	entrypoint, cmd []word
+	entered         bool // by this file; else the base image may have one
+	env             []variable
+	args            []string // NAME=value
+	stop            word
+	shell           []string
+	base            string // what it begins with, which is no stage
+	mentions        bool   // lameduck, in an instruction that may bring it along
 }
 
 // lintDockerfile finds what is wrong in the image of a Dockerfile's last stage.

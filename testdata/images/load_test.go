@@ -57,7 +57,7 @@ func speakHTTP(l *line, slow, keep bool) error {
 		return err
 	}
 	body, err := io.ReadAll(answer.Body)
-	if err == nil && (answer.StatusCode != 200 || len(body) == 0 || keep && answer.Close) {
+	if err == nil && (answer.StatusCode != http.StatusOK || len(body) == 0 || keep && answer.Close) {
 		err = fmt.Errorf("%s, %q, closes: %v", answer.Status, body, answer.Close)
 	}
 	return err

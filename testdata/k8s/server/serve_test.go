@@ -53,7 +53,7 @@ func TestFinish(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := new(strings.Builder)
-		if answer.Write(text); answer.StatusCode != 200 || !strings.HasSuffix(text.String(), "ok") {
+		if answer.Write(text); answer.StatusCode != http.StatusOK || !strings.HasSuffix(text.String(), "ok") {
 			t.Fatalf("it answered %s", text)
 		}
 		return answer
