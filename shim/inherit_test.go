@@ -2,6 +2,7 @@ package shim
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,6 +65,68 @@ func TestInheritsEnvironment(t *testing.T) {
 	without := output(t, env, "env")
 	if with := output(t, env, binary, "env"); with != without {
 		t.Errorf("without:\n%s\nwith:\n%s", without, with)
+	}
+}
+
+// dropinNames are the names under which the built binary is another init.
+var dropinNames = []string{"lameduck", "tini", "dumb-init", "catatonit"}
+
+// startedAs runs the program at path with argv and env exactly as given (os/exec
+// would drop duplicate variables), and returns its standard output.
+func startedAs(t *testing.T, path string, env []string, argv ...string) string {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	p, err := os.StartProcess(path, argv, &os.ProcAttr{Env: env, Files: []*os.File{nil, w, os.Stderr}})
+	w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := must(io.ReadAll(r))
+	if state := must(p.Wait()); !state.Success() {
+		t.Fatalf("%q: %v: %s", argv, state, out)
+	}
+	return string(out)
+}
+
+// TestInheritsEntries: the environment is a list of entries, which pass unchanged:
+// a second entry of one name, an entry without "=", an empty entry, bytes that are not
+// UTF-8. The second stage passes the same entries on.
+func TestInheritsEntries(t *testing.T) {
+	cat := must(exec.LookPath("cat"))
+	env := []string{"A=1", "B", "A=2", "", "=x", "A=1", "C=caf\xe9", "PATH=/bin", "PATH=/none", "LAMEDUCK_B", "GOGC=1", "GOGC=2", "LAST="}
+	want := startedAs(t, cat, env, "cat", "/proc/self/environ")
+	if want != strings.Join(env, "\x00")+"\x00" {
+		t.Fatalf("the test itself passed %q", want)
+	}
+	for _, name := range dropinNames {
+		if got := startedAs(t, binary, env, name, "cat", "/proc/self/environ"); got != want {
+			t.Errorf("%s:\n got %q\nwant %q", name, got, want)
+		}
+	}
+	blocked := []string{"lameduck-stage", "99", "0", "200", "0"} // USR1, which needs a second stage
+	if got := startedAs(t, binary, env, append(blocked, binary, "cat", "/proc/self/environ")...); got != want {
+		t.Errorf("second stage:\n got %q\nwant %q", got, want)
+	}
+}
+
+// TestInheritsBytes: arguments pass unchanged under every name, whatever their bytes.
+func TestInheritsBytes(t *testing.T) {
+	every := make([]byte, 255)
+	for i := range every {
+		every[i] = byte(i + 1)
+	}
+	args := []string{"caf\xe9", "\xff\xfe", string(every), "", "\xc3"}
+	for _, name := range dropinNames {
+		for _, dashes := range [][]string{{}, {"--"}} {
+			call := slices.Concat([]string{name}, dashes, []string{"printf", "%s|"}, args)
+			if got, want := startedAs(t, binary, []string{"PATH=/usr/bin:/bin"}, call...), strings.Join(args, "|")+"|"; got != want {
+				t.Errorf("%s %q:\n got %q\nwant %q", name, dashes, got, want)
+			}
+		}
 	}
 }
 

@@ -17,6 +17,10 @@ type StartError = proc.StartError
 // of a start, it becomes the command and does not return.
 func Stage(args []string) { proc.Stage(args) }
 
+// Environ returns the environment of this process exactly as it was passed,
+// duplicates included.
+func Environ() []string { return proc.Environ() }
+
 // Run runs the command until it ends, and returns the exit code to leave with:
 // the command's own, 128+n where signal n killed it, mapped by ExitCodes. An
 // error means that nothing was started; it is a *StartError where that is the

@@ -17,11 +17,9 @@ type catatonit struct {
 
 	PodVersion bool `short:"v"` // the Kubernetes pause container's
 	isPause    bool
-
-	Command []string `arg:"" optional:"" passthrough:"partial"`
 }
 
-func (c *catatonit) command() []string { return c.Command }
+func (c *catatonit) command(words []string) []string { return words }
 
 func (c *catatonit) usage() string { return "catatonit [-ghLPV] [--] PROGRAM [ARG...]" }
 

@@ -37,7 +37,7 @@ type cli struct {
 	Help    bool `short:"h"`
 	HelpAll bool
 
-	Command []string `arg:"" optional:"" passthrough:"partial"`
+	Command []string `kong:"-"` // the parser never sees the command
 }
 
 // holdFlags say how to hold; the hook has them too.
@@ -73,9 +73,8 @@ type words []string
 
 // Decode adds one, as it is: what parts it is the flag's own business.
 func (w *words) Decode(ctx *kong.DecodeContext) error {
-	var word string
-	err := ctx.Scan.PopValueInto("value", &word)
-	*w = append(*w, word)
+	token, err := ctx.Scan.PopValue("value") // PopValueInto would replace bytes that are not UTF-8
+	*w = append(*w, token.String())
 	return err
 }
 
@@ -86,21 +85,27 @@ var twinless = []string{"explain", "version", "help", "help-all"}
 // out.
 func parse(args, env []string) (*cli, *twins, error) {
 	var c cli
-	t, err := read(&c, args, env, nil, "lameduck --help-all lists the flags")
+	k, err := newParser(&c)
 	if err != nil {
 		return nil, nil, err
 	}
-	c.Command = dropDashes(c.Command)
+	flags, command := splitCommand(args, k.Model.Flags)
+	t, err := readFlags(k, flags, env, nil, "lameduck --help-all lists the flags")
+	if err != nil {
+		return nil, nil, err
+	}
+	c.Command = dropDashes(command)
 	return &c, t, nil
 }
 
-// read parses args into grammar, a struct for kong. Variables that belong to the
-// flags of another one are let be. An error ends with the hint.
-func read(grammar any, args, env []string, others any, hint string) (*twins, error) {
-	k, err := kong.New(grammar, kong.Name("lameduck"), kong.NoDefaultHelp())
-	if err != nil {
-		return nil, err
-	}
+// newParser returns kong for grammar, a struct.
+func newParser(grammar any) (*kong.Kong, error) {
+	return kong.New(grammar, kong.Name("lameduck"), kong.NoDefaultHelp())
+}
+
+// readFlags parses args. Variables that belong to the flags of another grammar, others,
+// are let be. An error ends with the hint.
+func readFlags(k *kong.Kong, args, env []string, others any, hint string) (*twins, error) {
 	var let []*kong.Flag
 	if others != nil {
 		let = kong.Must(others, kong.NoDefaultHelp()).Model.Flags
@@ -111,4 +116,13 @@ func read(grammar any, args, env []string, others any, hint string) (*twins, err
 		return nil, fmt.Errorf("%w (%s)", err, hint)
 	}
 	return t, nil
+}
+
+// read parses args, which hold flags and nothing else, into grammar; see readFlags.
+func read(grammar any, args, env []string, others any, hint string) (*twins, error) {
+	k, err := newParser(grammar)
+	if err != nil {
+		return nil, err
+	}
+	return readFlags(k, args, env, others, hint)
 }

@@ -186,6 +186,52 @@ func TestCommand(t *testing.T) {
 	}
 }
 
+// TestNotUTF8: bytes that are not UTF-8 pass unchanged, in the command, in the value
+// of a flag and in the environment.
+func TestNotUTF8(t *testing.T) {
+	const path = "/caf\xe9"
+	c, v, err := parse([]string{"--alive-file=" + path, "--on-stop", path, path, path}, []string{"LAMEDUCK_WAIT_GONE=" + path, "A=" + path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := c.config(v)
+	if err != nil || cfg.AliveFile != path || cfg.OnStop[0] != path || cfg.WaitGone[0] != path ||
+		!slices.Equal(cfg.Command, []string{path, path}) || !slices.Equal(cfg.Env, []string{"A=" + path}) {
+		t.Errorf("%q %q %q %q %q, %v", cfg.AliveFile, cfg.OnStop, cfg.WaitGone, cfg.Command, cfg.Env, err)
+	}
+}
+
+// TestSplitCommand: the command begins behind a flag's value and behind no other word,
+// whether the flag is long, short, in a cluster or unknown.
+func TestSplitCommand(t *testing.T) {
+	k, err := newParser(new(cli))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for args, command := range map[string]string{
+		"-d 1 -g x":         "x",
+		"-gd 1 x -d":        "x -d",
+		"-gd1 x":            "x",
+		"-dg x":             "x", // g is the value
+		"--group x":         "x",
+		"--group=false x":   "x",
+		"--delay x -- y":    "-- y",
+		"--delay -- x":      "x", // the parser refuses "--" as the value
+		"--subreaper x":     "x",
+		"--delay":           "",
+		"-d":                "",
+		"--no-such x y":     "x y",
+		"-g --no-such=1 -x": "",
+		"- -g":              "- -g",
+		"-g -- -g":          "-- -g",
+	} {
+		flags, rest := splitCommand(strings.Fields(args), k.Model.Flags)
+		if got := strings.Join(rest, " "); got != command || strings.TrimSpace(strings.Join(flags, " ")+" "+got) != args {
+			t.Errorf("%s: flags %q, command %q; want %q", args, flags, rest, command)
+		}
+	}
+}
+
 // TestTwins: the environment counts where the command line is silent, and the
 // command does not see it.
 func TestTwins(t *testing.T) {
@@ -200,6 +246,7 @@ func TestTwins(t *testing.T) {
 		{"-d 0", "LAMEDUCK_DELAY=2", shim.Config{}, ""},
 		{"-d 3", "LAMEDUCK_DELAY=nonsense", shim.Config{Delay: 3 * time.Second}, ""},
 		{"", "A=1 LAMEDUCK_DELAY= B=2", shim.Config{}, "A=1 B=2"},
+		{"", "A=1 A=2 B A=1 LAMEDUCK_DELAY LAMEDUCK_B", shim.Config{}, "A=1 A=2 B A=1 LAMEDUCK_DELAY LAMEDUCK_B"},
 		{"", "LAMEDUCK_DELAY=2 LAMEDUCK_DELAY=3", shim.Config{Delay: 2 * time.Second}, ""},
 		{"", "LAMEDUCK_DELAY=1m30s LAMEDUCK_GRACE_PERIOD=120", shim.Config{Delay: 90 * time.Second, GracePeriod: 2 * time.Minute}, ""},
 		{"", "LAMEDUCK_REWRITE=TERM:USR1,HUP:0", shim.Config{Rewrites: []shim.Rewrite{{From: 15, To: 10}, {From: 1}}}, ""},

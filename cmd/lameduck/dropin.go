@@ -20,8 +20,8 @@ type dropin interface {
 	answer() (text string, onStderr, ok bool)
 	// adjust puts the flags and variables into cfg.
 	adjust(cfg *shim.Config) error
-	// command is the program and its arguments.
-	command() []string
+	// command is the program and its arguments, which words, what follows the flags, are.
+	command(words []string) []string
 	// startCode is the exit code where the program could not be started.
 	startCode(err *shim.StartError) int
 	usage() string
@@ -61,7 +61,8 @@ func runDropin(d dropin, args, env []string) int {
 }
 
 func startDropin(d dropin, args, env []string) (int, error) {
-	if err := readDropin(d, args); err != nil {
+	words, err := readDropin(d, args)
+	if err != nil {
 		return 0, err
 	}
 	if text, onStderr, ok := d.answer(); ok {
@@ -70,24 +71,25 @@ func startDropin(d dropin, args, env []string) (int, error) {
 	if c, ok := d.(*catatonit); ok && (c.Pause || c.isPause) {
 		return shim.Pause(), nil
 	}
-	cfg, err := inherit(d, env)
+	cfg, err := inherit(d, words, env)
 	if err != nil {
 		return 0, err
 	}
 	return shim.Run(cfg)
 }
 
-// readDropin parses the command line into d.
-func readDropin(d dropin, args []string) error {
+// readDropin parses the flags into d, and returns the words that follow the flags.
+func readDropin(d dropin, args []string) (words []string, err error) {
 	k, err := kong.New(d, kong.NoDefaultHelp())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	abbreviate(k.Model.Flags)
-	if _, err := k.Parse(args); err != nil {
-		return fmt.Errorf("%w (%s)", err, d.usage())
+	flags, words := splitCommand(args, k.Model.Flags)
+	if _, err := k.Parse(flags); err != nil {
+		return nil, fmt.Errorf("%w (%s)", err, d.usage())
 	}
-	return nil
+	return words, nil
 }
 
 // abbreviate lets a long flag be cut short for as long as no other begins so,
@@ -103,9 +105,10 @@ func abbreviate(flags []*kong.Flag) {
 	}
 }
 
-// inherit is the Config that lameduck's own variables make, adjusted by d.
-func inherit(d dropin, env []string) (cfg shim.Config, err error) {
-	command := dropDashes(d.command())
+// inherit is the Config that lameduck's own variables make, adjusted by d. words are
+// what follows the flags.
+func inherit(d dropin, words, env []string) (cfg shim.Config, err error) {
+	command := dropDashes(d.command(words))
 	if len(command) == 0 {
 		return cfg, fmt.Errorf("no program to run (%s)", d.usage())
 	}
@@ -119,7 +122,7 @@ func inherit(d dropin, env []string) (cfg shim.Config, err error) {
 	return cfg, d.adjust(&cfg)
 }
 
-// dropDashes takes off the "--" before the command, which kong leaves there.
+// dropDashes takes off the "--" before the command.
 func dropDashes(command []string) []string {
 	if len(command) > 0 && command[0] == "--" {
 		return command[1:]

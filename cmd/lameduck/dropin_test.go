@@ -15,10 +15,11 @@ import (
 // configAs is what a call by the name of another init comes to.
 func configAs(name string, env, args []string) (shim.Config, error) {
 	d := dropinFor("/usr/bin/" + name)
-	if err := readDropin(d, args); err != nil {
+	words, err := readDropin(d, args)
+	if err != nil {
 		return shim.Config{}, err
 	}
-	return inherit(d, env)
+	return inherit(d, words, env)
 }
 
 // TestDropinConfig: what each flag and variable of each init comes to. Only the
@@ -262,7 +263,7 @@ func TestDropinAnswers(t *testing.T) {
 		_, name, args := splitCall(c.call)
 		for _, args := range [][]string{args, append(args, "command", "-x")} {
 			d := dropinFor(name)
-			err := readDropin(d, args)
+			_, err := readDropin(d, args)
 			text, onStderr, ok := d.answer()
 			if err != nil || !ok || onStderr != c.onStderr || !strings.HasPrefix(text, c.begins) || !strings.HasSuffix(text, "\n") {
 				t.Errorf("%s %v: %q, %v, %v, %v", name, args, text, onStderr, ok, err)
@@ -271,7 +272,7 @@ func TestDropinAnswers(t *testing.T) {
 	}
 	for _, name := range []string{"tini", "dumb-init", "catatonit"} {
 		d := dropinFor(name)
-		if err := readDropin(d, []string{"command", "--version", "-h", "-V", "-l", "-L"}); err != nil {
+		if _, err := readDropin(d, []string{"command", "--version", "-h", "-V", "-l", "-L"}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if text, _, ok := d.answer(); ok {

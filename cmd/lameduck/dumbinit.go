@@ -17,11 +17,9 @@ type dumbInit struct {
 	Verbose     bool     `short:"v"`
 	Help        bool     `short:"h"`
 	Version     bool     `short:"V"`
-
-	Command []string `arg:"" optional:"" passthrough:"partial"`
 }
 
-func (d *dumbInit) command() []string { return d.Command }
+func (d *dumbInit) command(words []string) []string { return words }
 
 func (d *dumbInit) usage() string { return "dumb-init [-cvhV] [-r FROM:TO]... [--] PROGRAM [ARG...]" }
 

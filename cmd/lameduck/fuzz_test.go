@@ -141,7 +141,7 @@ func FuzzDropin(f *testing.F) {
 			err = cfg.Validate()
 		}
 		d := dropinFor(name)
-		if readDropin(d, words) == nil {
+		if _, err := readDropin(d, words); err == nil {
 			_, _, asks := d.answer()
 			c, ok := d.(*catatonit)
 			if asks || ok && (c.Pause || c.isPause) {

@@ -82,10 +82,11 @@ func holdsItself() bool {
 // configOf is what a lameduck makes of its words.
 func configOf(argv, env []string) (cfg shim.Config, err error) {
 	if d := dropinFor(argv[0]); d != nil {
-		if err := readDropin(d, argv[1:]); err != nil {
+		words, err := readDropin(d, argv[1:])
+		if err != nil {
 			return cfg, err
 		}
-		return inherit(d, env)
+		return inherit(d, words, env)
 	}
 	c, t, err := parse(argv[1:], env)
 	if err != nil {

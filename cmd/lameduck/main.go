@@ -12,5 +12,5 @@ import (
 // Signals are caught from the first package's init: shim imports it.
 func main() {
 	shim.Stage(os.Args)
-	os.Exit(lameduck(os.Args[0], os.Args[1:], os.Environ()))
+	os.Exit(lameduck(os.Args[0], os.Args[1:], shim.Environ()))
 }

@@ -22,17 +22,15 @@ type tini struct {
 	Warn      bool     `short:"w"`
 	Group     bool     `short:"g"`
 	Expect    []string `short:"e" sep:"none"`
-
-	Command []string `arg:"" optional:"" passthrough:"partial"`
 }
 
 // command: tini's own usage is "PROGRAM -- [ARGS]", and getopt(3) takes out
 // that "--", but not one that follows another.
-func (t *tini) command() []string {
-	if len(t.Command) > 1 && t.Command[0] != "--" && t.Command[1] == "--" {
-		return slices.Delete(t.Command, 1, 2)
+func (t *tini) command(words []string) []string {
+	if len(words) > 1 && words[0] != "--" && words[1] == "--" {
+		return slices.Delete(slices.Clone(words), 1, 2)
 	}
-	return t.Command
+	return words
 }
 
 func (t *tini) usage() string { return "tini [-hlsvwg] [-p SIGNAL] [-e CODE] [--] PROGRAM [ARG...]" }

@@ -28,8 +28,9 @@ func readTwins(env []string, flags, let []*kong.Flag) *twins {
 	t := &twins{values: map[string]string{}, used: map[string]bool{}}
 	names, others := twinsOf(flags), twinsOf(let)
 	for _, entry := range env {
-		name, value, _ := strings.Cut(entry, "=")
+		name, value, isVariable := strings.Cut(entry, "=")
 		switch {
+		case !isVariable: // getenv(3) would not find it
 		case slices.Contains(names, name):
 			if _, again := t.values[name]; !again {
 				t.values[name] = value

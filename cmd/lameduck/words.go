@@ -83,31 +83,32 @@ func parseWords(text string) (words []string, err error) {
 // quotes a backslash quotes itself, the quote, $ and `.
 func split(text string) (words []string, err error) {
 	var word strings.Builder
-	var quote rune
+	var quote byte
 	begun, escaped := false, false
-	for _, c := range text {
+	for i := range len(text) { // bytes, which need not be UTF-8
+		c := text[i]
 		switch {
 		case escaped:
-			if quote == '"' && !strings.ContainsRune("\\\"$`", c) {
+			if quote == '"' && !strings.Contains("\\\"$`", text[i:i+1]) {
 				word.WriteByte('\\')
 			}
-			word.WriteRune(c)
+			word.WriteByte(c)
 			escaped = false
 		case c == '\\' && quote != '\'':
 			escaped, begun = true, true
 		case quote != 0 && c == quote:
 			quote = 0
 		case quote != 0:
-			word.WriteRune(c)
+			word.WriteByte(c)
 		case c == '\'' || c == '"':
 			quote, begun = c, true
-		case strings.ContainsRune(" \t\n", c):
+		case strings.Contains(" \t\n", text[i:i+1]):
 			if begun {
 				words, begun = append(words, word.String()), false
 				word.Reset()
 			}
 		default:
-			word.WriteRune(c)
+			word.WriteByte(c)
 			begun = true
 		}
 	}

@@ -15,6 +15,7 @@ type figure int
 const (
 	wall     figure = iota // µs: the whole run of a command that does nothing
 	cpu                    // µs: processor time of the same, the command's included
+	wallMany               // µs: wall with 20 000 arguments
 	rss                    // kB
 	pss                    // kB
 	anon                   // kB: what comes from no file

@@ -17,7 +17,7 @@ type column struct {
 
 // columns are those of the inits, and looks those of who looks at traffic.
 var columns = []column{
-	{wall, "start-up", "wall µs", 0}, {cpu, "", "CPU µs", 0},
+	{wall, "start-up", "wall µs", 0}, {cpu, "", "CPU µs", 0}, {wallMany, "", "20k args", 0},
 	{rss, "idle:", "Rss kB", 0}, {pss, "", "Pss kB", 0}, {anon, "", "anon kB", 0},
 	{threads, "", "threads", 0}, {switches, "", "sw/min", 1},
 	{latency, "signal", "µs", 1}, {storm, "storm", "CPU ms", 1}, {size, "binary", "kB", 0},

@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
 // hidden is the first byte of the names of variables that Go's runtime was not
@@ -25,7 +27,7 @@ var meant = []string{"ODEBUG=", "OTRACEBACK=", "OMAXPROCS=", "OMEMLIMIT=", "OGC=
 // where it was not done in time. It returns if there are none, or if it cannot
 // be done (no /proc, and moved since).
 func SetAside() {
-	env := os.Environ()
+	env := Environ()
 	if !rename(env, "G", hidden) {
 		return
 	}
@@ -46,6 +48,23 @@ func ourselves() []string {
 		}
 	}
 	return paths
+}
+
+// Environ returns the environment as execve(2) passed it. os.Environ does not: of two
+// entries with one name it drops the second, and it drops empty entries. Without our
+// entry point /proc has the original.
+func Environ() []string {
+	if env, ok := sig.Environ(); ok {
+		return env
+	}
+	text, err := os.ReadFile("/proc/self/environ")
+	switch {
+	case err != nil:
+		return os.Environ()
+	case len(text) == 0:
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
 }
 
 // Restore is env with what was hidden.

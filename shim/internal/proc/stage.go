@@ -96,7 +96,7 @@ func Stage(args []string) {
 	tell, _ := strconv.Atoi(args[1])
 	unix.CloseOnExec(tell)
 	runtime.LockOSThread() // the mask is the thread's
-	env := Restore(os.Environ())
+	env := Restore(Environ())
 	if i := slices.Index(env, listenPID+args[2]); i >= 0 {
 		env[i] = listenPID + strconv.Itoa(os.Getpid())
 	}

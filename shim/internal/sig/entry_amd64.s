@@ -53,6 +53,7 @@ nextSignal:
 
 	MOVQ (SP), AX       // argc
 	LEAQ 16(SP)(AX*8), BX // envp
+	MOVQ BX, ·entryEnviron(SB)
 	MOVQ $0x3d47554245444f47, R8  // "GODEBUG="
 	MOVQ $0x4245434152544f47, R9  // "GOTRACEB"ACK
 	MOVQ $0x4f525058414d4f47, R10 // "GOMAXPRO"CS

@@ -50,6 +50,7 @@ nextSignal:
 	MOVD (R19), R0         // argc
 	ADD  $16, R19, R19
 	ADD  R0<<3, R19, R19   // envp
+	MOVD R19, ·entryEnviron(SB)
 	MOVD $0x3d47554245444f47, R8  // "GODEBUG="
 	MOVD $0x4245434152544f47, R9  // "GOTRACEB"ACK
 	MOVD $0x4f525058414d4f47, R10 // "GOMAXPRO"CS

@@ -1,10 +1,17 @@
 package sig
 
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
 // What the ELF entry point saw; see entry_amd64.s. On other machines, or where
 // the linker was not told of it, nothing is known and all stay zero.
 var (
 	entryBlocked, entryIgnored uint64
 	entryAction                [4]uint64 // struct sigaction, as the kernel has it
+	entryEnviron               **byte    // envp of execve(2): pointers to strings, ended by nil
 	entrySeen                  bool
 )
 
@@ -15,4 +22,16 @@ func Inherited() (blocked, ignored Set) {
 		return 0, 0
 	}
 	return Set(entryBlocked), Set(entryIgnored)
+}
+
+// Environ returns the environment that execve(2) passed, entry by entry. ok is false
+// where our entry point did not run.
+func Environ() (env []string, ok bool) {
+	if !entrySeen {
+		return nil, false
+	}
+	for p := entryEnviron; *p != nil; p = (**byte)(unsafe.Add(unsafe.Pointer(p), unsafe.Sizeof(p))) {
+		env = append(env, unix.BytePtrToString(*p))
+	}
+	return env, true
 }
