@@ -107,7 +107,7 @@ func TestInheritsEntries(t *testing.T) {
 			t.Errorf("%s:\n got %q\nwant %q", name, got, want)
 		}
 	}
-	blocked := []string{"lameduck-stage", "99", "0", "200", "0"} // USR1, which needs a second stage
+	blocked := []string{"lameduck-stage", "99", "none", "0", "200", "0"} // USR1, which needs a second stage
 	if got := startedAs(t, binary, env, append(blocked, binary, "cat", "/proc/self/environ")...); got != want {
 		t.Errorf("second stage:\n got %q\nwant %q", got, want)
 	}
@@ -146,7 +146,7 @@ func TestInheritsSignals(t *testing.T) {
 		{all.Without(set(33)), all.Without(set(33))},
 	} {
 		// Our own second stage sets them; what comes of it is read from /proc.
-		stage := fmt.Sprintf(`exec -a lameduck-stage %s 99 0 %x %x "$@"`, binary, uint64(c.blocked), uint64(c.ignored))
+		stage := fmt.Sprintf(`exec -a lameduck-stage %s 99 none 0 %x %x "$@"`, binary, uint64(c.blocked), uint64(c.ignored))
 		as := func(words ...string) []string { return append([]string{"bash", "-c", stage, "bash"}, words...) }
 		without := signals.FindAllString(output(t, nil, as("cat", "/proc/self/status")...), -1)
 		with := signals.FindAllString(output(t, nil, as(binary, "cat", "/proc/self/status")...), -1)
@@ -206,16 +206,18 @@ func TestKeepsNothing(t *testing.T) {
 	b.wants(0)
 }
 
-// TestListenPID: who was passed descriptors by socket activation finds its own
-// pid, and nobody else's is touched.
-func TestListenPID(t *testing.T) {
+// TestPIDVariables: sockets and the watchdog of systemd are announced to the command
+// where they were announced to lameduck; what is announced to another process stays.
+func TestPIDVariables(t *testing.T) {
 	needs(t, "bash")
-	ask := `export LISTEN_PID=$$ LISTEN_FDS=1; exec ` + binary + ` bash -c 'echo $LISTEN_PID $$'`
-	if out := strings.Fields(output(t, nil, "bash", "-c", ask)); len(out) != 2 || out[0] != out[1] {
-		t.Errorf("LISTEN_PID and the command's pid: %v", out)
-	}
-	if out := output(t, []string{"LISTEN_PID=1"}, binary, "sh", "-c", "echo $LISTEN_PID"); out != "1\n" {
-		t.Errorf("another's LISTEN_PID became %s", out)
+	for _, name := range []string{"LISTEN_PID", "WATCHDOG_PID"} {
+		ask := `export ` + name + `=$$; exec ` + binary + ` bash -c 'echo $` + name + ` $$'`
+		if out := strings.Fields(output(t, nil, "bash", "-c", ask)); len(out) != 2 || out[0] != out[1] {
+			t.Errorf("%s and the command's pid: %v", name, out)
+		}
+		if out := output(t, []string{name + "=1"}, binary, "sh", "-c", "echo $"+name); out != "1\n" {
+			t.Errorf("another's %s became %s", name, out)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -114,6 +115,32 @@ func fillPids(t *testing.T, when, stage string, stuck bool) {
 		t.Errorf("%s threads, later %s", threads, now)
 	}
 	b.exits()
+}
+
+// TestSecondStagePids: where the limit of processes leaves room for lameduck and not
+// for the second stage of the start, that is a start error in one line, never the
+// command's exit code.
+func TestSecondStagePids(t *testing.T) {
+	group := newCgroup(t, "pids")
+	refused := 0
+	for limit := 6; ; limit++ {
+		group.set(t, "pids.max", limit)
+		script := fmt.Sprintf("echo $$ >%s/cgroup.procs; trap '' INT; exec %s --log-level=debug true", group, binary)
+		cmd := exec.Command("sh", "-c", script)
+		out, _ := cmd.CombinedOutput()
+		code := cmd.ProcessState.ExitCode()
+		said := string(out)
+		oneLine := strings.Count(said, "\n") == 1
+		switch {
+		case code == 125 && oneLine && strings.Contains(said, "second stage") && strings.Contains(said, "raise the limit of processes"):
+			refused++
+		case code == 125 && oneLine: // no room for the fork
+		case code == 0 && refused > 0:
+			return
+		case code == 0, limit > 100, strings.Contains(said, "lameduck:"): // else lameduck itself found no room
+			t.Fatalf("%d processes: left with %d, %d refused before; said %s", limit, code, refused, said)
+		}
+	}
 }
 
 // busy has lameduck pass n signals one by one, and write of each.

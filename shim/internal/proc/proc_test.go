@@ -129,6 +129,47 @@ func TestRename(t *testing.T) {
 	}
 }
 
+// TestReadStage: each end of a stage is known by what it wrote, and one that hangs is
+// not waited for.
+func TestReadStage(t *testing.T) {
+	for want, hangs := range map[string]bool{"": false, "\x01": false, "\x01\x02\x01": false, "\x01 hangs": true} {
+		var fds [2]int
+		must(unix.Pipe(fds[:]))
+		text, _, _ := strings.Cut(want, " ")
+		patience := time.Hour
+		if hangs {
+			patience = time.Millisecond
+		} else {
+			unix.Write(fds[1], []byte(text))
+			unix.Close(fds[1])
+		}
+		if got := string(readStage(fds[0], patience)); got != text {
+			t.Errorf("%q read as %q", want, got)
+		}
+	}
+}
+
+// TestReaddress: what addresses the one process addresses this one, and no other
+// variable changes.
+func TestReaddress(t *testing.T) {
+	env := []string{"LISTEN_PIDFDID=7", "LISTEN_PID=41", "WATCHDOG_PID=41", "WATCHDOG_PID=42", "XLISTEN_PID=41", "LISTEN_FDS=41"}
+	if !addresses(env, "41") || addresses(env, "4") || addresses(env[4:], "41") {
+		t.Error("the variables of 41 are not known")
+	}
+	readdress(env, "41")
+	us := strconv.Itoa(os.Getpid())
+	if want := pidfdVariable("LISTEN_PIDFDID=7"); env[0] != want {
+		t.Errorf("%s, want %s", env[0], want)
+	}
+	if want := []string{"LISTEN_PID=" + us, "WATCHDOG_PID=" + us, "WATCHDOG_PID=42", "XLISTEN_PID=41", "LISTEN_FDS=41"}; !slices.Equal(env[1:], want) {
+		t.Errorf("%q, want %q", env[1:], want)
+	}
+	other := []string{"LISTEN_PID=42", "LISTEN_PIDFDID=7"}
+	if readdress(other, "41"); !slices.Equal(other, []string{"LISTEN_PID=42", "LISTEN_PIDFDID=7"}) {
+		t.Errorf("another process's variables became %q", other)
+	}
+}
+
 // TestSetAside: the second execution goes without the variables, keeps the
 // arguments, and still has all for the command.
 func TestSetAside(t *testing.T) {

@@ -2,11 +2,12 @@ package proc
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"runtime"
-	"slices"
 	"strconv"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -16,12 +17,25 @@ import (
 
 // The second stage. Go resets every disposition between fork and exec, and has
 // no hook there. So where the command is to inherit blocked or ignored signals,
-// or must find its own pid in LISTEN_PID where ours was (sd_listen_fds(3)), our
-// own program is executed in its place: it sets them right, and becomes the
-// command. The pid stays the same.
+// or must find its own pid in a variable that has ours (pidvars.go), our own
+// program is executed in its place: it sets them right, and becomes the command.
+// The pid stays the same.
+//
+// The stage tells through a pipe how far it came: stageRuns when it is about to
+// execute the command, and after that, where it failed, two bytes: the errno, and
+// whether the file was found.
 
 // stageName is the second stage's argv[0].
 const stageName = "lameduck-stage"
+
+// stageRuns is the first byte from a stage. Where it is missing, Go's runtime could
+// not start: it needs some threads, and ends with exit code 2 where it gets none.
+const stageRuns = 1
+
+// stagePatience bounds the wait for a stage that was stopped, or that executes the
+// command from a file system that does not answer. After it the loop goes on as if
+// the command ran.
+const stagePatience = 10 * time.Second
 
 // errNoStage is a system on which our own program cannot be found again.
 var errNoStage = errors.New("no second stage")
@@ -29,18 +43,15 @@ var errNoStage = errors.New("no second stage")
 // untouched are the signals that we leave ignored as they were; see sig.
 var untouched = sig.SetOf(32, 33)
 
-// listenPID begins the variable that says whom descriptors were passed to.
-const listenPID = "LISTEN_PID="
-
 // staged reports whether there is anything for the second stage to do.
 func (c *Command) staged() bool {
-	return c.Blocked|c.Ignored.Without(untouched) != 0 ||
-		slices.Contains(c.Env, listenPID+strconv.Itoa(os.Getpid()))
+	return c.Blocked|c.Ignored.Without(untouched) != 0 || addresses(c.Env, strconv.Itoa(os.Getpid()))
 }
 
 // startStaged starts the second stage and waits until it has become the
 // command, or has told why it could not: a signal sent in between would be
-// lost on the stage.
+// lost on the stage. Until then its standard error is closed, since Go's runtime
+// prints a page where it cannot start; the stage takes over a copy.
 func (c *Command) startStaged() (pid int, err error) {
 	var pipe [2]int
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
@@ -48,62 +59,82 @@ func (c *Command) startStaged() (pid int, err error) {
 	}
 	tell, listen := pipe[1], pipe[0]
 	defer unix.Close(listen)
+	stderr, err := unix.FcntlInt(2, unix.F_DUPFD, 3)
+	if err != nil {
+		unix.Close(tell)
+		return 0, &StartError{Command: c.Argv[0], Err: err}
+	}
 	unix.FcntlInt(uintptr(tell), unix.F_SETFD, 0) // the stage is to inherit it
-	argv := append([]string{stageName, strconv.Itoa(tell), strconv.Itoa(os.Getpid()), hex(c.Blocked), hex(c.Ignored)}, c.Argv...)
+	argv := append([]string{stageName, strconv.Itoa(tell), strconv.Itoa(stderr), strconv.Itoa(os.Getpid()), hex(c.Blocked), hex(c.Ignored)}, c.Argv...)
 	err = errNoStage
 	for _, self := range ourselves() {
-		if pid, err = c.forkExec(self, argv, c.Env); err == nil {
+		if pid, err = c.forkExec(self, argv, c.Env, closed); err == nil {
 			break
 		}
 	}
 	unix.Close(tell)
+	unix.Close(stderr)
 	if err != nil {
 		return 0, errNoStage
 	}
-	if failed := readFailure(listen); failed != nil {
+	return pid, c.stageOutcome(pid, readStage(listen, stagePatience))
+}
+
+// stageOutcome is why the stage pid has not become the command, if it has not; told
+// is what it wrote.
+func (c *Command) stageOutcome(pid int, told []byte) error {
+	switch len(told) {
+	case 0:
 		unix.Wait4(pid, nil, 0, nil)
-		failed.Command = c.Argv[0]
-		return 0, failed
+		return fmt.Errorf("cannot run %q: the second stage of the start could not run: raise the limit of processes (pids.max, RLIMIT_NPROC)", c.Argv[0])
+	case 3:
+		unix.Wait4(pid, nil, 0, nil)
+		return &StartError{Command: c.Argv[0], Err: syscall.Errno(told[1]), found: told[2] != 0}
 	}
-	return pid, nil
+	return nil
+}
+
+// readStage reads what a stage tells, until the stage has become the command or is
+// gone. After patience the stage counts as the command.
+func readStage(fd int, patience time.Duration) (told []byte) {
+	var buf [3]byte
+	n := 0
+	for end := time.Now().Add(patience); ; {
+		left := time.Until(end)
+		if left <= 0 {
+			return []byte{stageRuns}
+		}
+		limit := unix.NsecToTimespec(int64(left))
+		if ready, _ := unix.Ppoll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, &limit, nil); ready <= 0 {
+			continue
+		}
+		more, err := unix.Read(fd, buf[n:])
+		if n += max(more, 0); more == 0 || err != nil && err != unix.EINTR {
+			return buf[:n]
+		}
+	}
 }
 
 func hex(set sig.Set) string { return strconv.FormatUint(uint64(set), 16) }
-
-// readFailure reads what the stage tells: nothing where it has become the
-// command, else the errno and whether the file was found.
-func readFailure(fd int) *StartError {
-	var told [2]byte
-	for {
-		n, err := unix.Read(fd, told[:])
-		switch {
-		case err == unix.EINTR:
-			continue
-		case n < len(told):
-			return nil
-		}
-		return &StartError{Err: syscall.Errno(told[0]), found: told[1] != 0}
-	}
-}
 
 // Stage is the second stage, if args, the program's, say so; else it returns, with
 // Go's runtime on one processor: what runs on a second one fills caches of its own.
 func Stage(args []string) {
 	runtime.GOMAXPROCS(1)
-	if len(args) < 6 || args[0] != stageName {
+	if len(args) < 7 || args[0] != stageName {
 		return
 	}
 	tell, _ := strconv.Atoi(args[1])
 	unix.CloseOnExec(tell)
+	takeStderr(args[2])
 	runtime.LockOSThread() // the mask is the thread's
 	env := Restore(Environ())
-	if i := slices.Index(env, listenPID+args[2]); i >= 0 {
-		env[i] = listenPID + strconv.Itoa(os.Getpid())
-	}
+	readdress(env, args[3])
 	var failed *StartError
 	sig.Unblocked(func() {
-		inherit(unhex(args[3]), unhex(args[4]))
-		failed = execvp("", args[5:], env, func(path string, argv []string) error { return syscall.Exec(path, argv, env) })
+		inherit(unhex(args[4]), unhex(args[5]))
+		unix.Write(tell, []byte{stageRuns})
+		failed = execvp("", args[6:], env, func(path string, argv []string) error { return syscall.Exec(path, argv, env) })
 	})
 	errno, _ := failed.Err.(syscall.Errno)
 	told := []byte{byte(errno), 0}
@@ -112,6 +143,13 @@ func Stage(args []string) {
 	}
 	unix.Write(tell, told)
 	os.Exit(1)
+}
+
+// takeStderr makes the descriptor, which may be absent, standard error.
+func takeStderr(descriptor string) {
+	if fd, err := strconv.Atoi(descriptor); err == nil && unix.Dup3(fd, 2, 0) == nil {
+		unix.Close(fd)
+	}
 }
 
 func unhex(text string) sig.Set {

@@ -73,7 +73,7 @@ func (c *Command) Start() (pid int, err error) {
 	}
 	env := Restore(c.Env)
 	failed := execvp(c.Dir, c.Argv, env, func(path string, argv []string) (err error) {
-		pid, err = c.forkExec(path, argv, env)
+		pid, err = c.forkExec(path, argv, env, 2)
 		return err
 	})
 	if failed != nil {
@@ -82,10 +82,14 @@ func (c *Command) Start() (pid int, err error) {
 	return pid, nil
 }
 
-func (c *Command) forkExec(path string, argv, env []string) (pid int, err error) {
+// closed is no descriptor; see syscall.ProcAttr.
+const closed = ^uintptr(0)
+
+// forkExec is fork(2) and execve(2), with the descriptor stderr as standard error.
+func (c *Command) forkExec(path string, argv, env []string, stderr uintptr) (pid int, err error) {
 	attr := &syscall.ProcAttr{
 		Env:   env,
-		Files: []uintptr{0, 1, 2},
+		Files: []uintptr{0, 1, stderr},
 		Sys:   &syscall.SysProcAttr{Setpgid: true, Foreground: foreground()},
 	}
 	if c.Aside {
