@@ -206,6 +206,47 @@ func TestKeepsNothing(t *testing.T) {
 	b.wants(0)
 }
 
+// TestLeavesDirectoryFirst: lameduck is in / before it forks the command, so that the
+// command cannot see it anywhere else. Only where the path of the directory does not
+// lead back to it, / comes after the fork.
+func TestLeavesDirectoryFirst(t *testing.T) {
+	needs(t, "strace", "bash")
+	calls := regexp.MustCompile(`(?m)(chdir\("/"\)|clone.*CLONE_VFORK.*|vfork\()`)
+	for script, want := range map[string]string{
+		"":                            "chdir clone",
+		"mkdir x; cd x; rmdir $PWD; ": "clone chdir",
+	} {
+		trace := filepath.Join(t.TempDir(), "trace")
+		script = "cd " + t.TempDir() + "; " + script + "exec strace -o " + trace + " -e trace=chdir,clone,clone3,vfork " + binary + " true"
+		output(t, nil, "bash", "-c", script)
+		var order []string
+		for _, call := range calls.FindAllString(string(must(os.ReadFile(trace))), -1) {
+			order = append(order, strings.FieldsFunc(call, func(c rune) bool { return c == '(' })[0])
+		}
+		if got := strings.Join(slices.Compact(order), " "); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s, want %s", script, got, want)
+		}
+	}
+}
+
+// TestInheritsDirectory: a relative program and a directory that has no path work as
+// without lameduck, and $0 of a script is not changed.
+func TestInheritsDirectory(t *testing.T) {
+	needs(t, "bash")
+	for _, text := range []string{
+		`cd $D; exec ${x:-env} ./script`,
+		`cd $D; PATH=.:$PATH exec ${x:-env} script`,
+		`cd $D/sub; exec ${x:-env} ../script`,
+		`cd $D/sub; rm -r $D/sub; exec ${x:-env} readlink /proc/self/cwd`,
+		`cd -P $D/link; exec ${x:-env} readlink /proc/self/cwd`,
+		`cd $D/sub; trap '' INT; exec ${x:-env} ../script`,
+	} {
+		dir := t.TempDir()
+		script := "rm -rf $D; mkdir -p $D/sub; ln -s sub $D/link; printf '#!/bin/sh\necho $0 $PWD\nreadlink /proc/self/cwd\n' >$D/script; chmod +x $D/script; " + text
+		same(t, []string{"D=" + dir}, script)
+	}
+}
+
 // TestPIDVariables: sockets and the watchdog of systemd are announced to the command
 // where they were announced to lameduck; what is announced to another process stays.
 func TestPIDVariables(t *testing.T) {

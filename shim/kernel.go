@@ -98,6 +98,7 @@ func system(cfg *Config) kernel {
 		follow: func(s sig.Signal) error { return proc.FollowParent(s, parent) },
 		start: func(c proc.Command) (int, error) {
 			command = c
+			command.Dir = proc.LeaveDirectory()
 			command.Blocked, command.Ignored = sig.Inherited()
 			return command.Start()
 		},

@@ -32,6 +32,21 @@ func CheckDescriptors() error {
 	return nil
 }
 
+// LeaveDirectory makes / our working directory, so that we keep no file system busy,
+// and returns the previous one for Command.Dir. Where its path does not lead back to it
+// (the directory was deleted, is mounted over, or may not be searched) we stay in it,
+// the result is empty, and LetGo leaves it.
+func LeaveDirectory() (dir string) {
+	var here, there unix.Stat_t
+	dir, err := unix.Getwd()
+	if err != nil || unix.Stat(".", &here) != nil || unix.Stat(dir, &there) != nil ||
+		here.Dev != there.Dev || here.Ino != there.Ino || unix.Chdir(dir) != nil {
+		return ""
+	}
+	unix.Chdir("/")
+	return dir
+}
+
 // LetGo stops us from holding on to what the command inherited with us: the
 // working directory, and descriptors from 3 up. Go's own all have CLOEXEC, and
 // stay. Call it after Start.

@@ -14,9 +14,9 @@ import (
 // Command is what to start, and how.
 type Command struct {
 	Argv, Env []string
-	Session   bool // in a session of its own, with our controlling terminal
-	Aside     bool // beside another command: in the background, with nothing to read, in Dir
-	Dir       string
+	Dir       string // where; "": where we are
+	Session   bool   // in a session of its own, with our controlling terminal
+	Aside     bool   // beside another command: in the background, with nothing to read
 
 	// What was blocked and ignored when we were executed. Go's fork lets the
 	// command inherit neither.
@@ -88,12 +88,13 @@ const closed = ^uintptr(0)
 // forkExec is fork(2) and execve(2), with the descriptor stderr as standard error.
 func (c *Command) forkExec(path string, argv, env []string, stderr uintptr) (pid int, err error) {
 	attr := &syscall.ProcAttr{
+		Dir:   c.Dir,
 		Env:   env,
 		Files: []uintptr{0, 1, stderr},
 		Sys:   &syscall.SysProcAttr{Setpgid: true, Foreground: foreground()},
 	}
 	if c.Aside {
-		attr.Dir, attr.Sys.Foreground = c.Dir, false
+		attr.Sys.Foreground = false
 		if null, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
 			defer unix.Close(null)
 			attr.Files[0] = uintptr(null)
@@ -111,16 +112,17 @@ func (c *Command) forkExec(path string, argv, env []string, stderr uintptr) (pid
 	return pid, err
 }
 
-// execvp tries exec on one path after the other, as execvp(3) does in dir, and
-// returns when one succeeds or why none did. A file that the kernel does not take for
-// a program is a script for the shell.
+// execvp tries exec on one path after the other, as execvp(3) does, and returns when
+// one succeeds or why none did; exec runs in dir, which may not be the directory of this
+// process. A file that is not in a format that the kernel knows is a script for the shell.
 func execvp(dir string, argv, env []string, exec func(path string, argv []string) error) *StartError {
 	failed := &StartError{Command: argv[0], Err: syscall.ENOENT}
 	for _, path := range candidates(argv[0], env) {
+		file := path
 		if dir != "" && !strings.HasPrefix(path, "/") {
-			path = dir + "/" + path
+			file = dir + "/" + path
 		}
-		if unix.Access(path, unix.F_OK) == unix.ENOENT {
+		if unix.Access(file, unix.F_OK) == unix.ENOENT {
 			continue // spares a fork for every folder of PATH
 		}
 		failed.found = true
