@@ -103,7 +103,7 @@ func (l *loop) send(s sig.Signal) {
 func (l *loop) termRest() {
 	rest, ok := l.descendants()
 	if !ok {
-		rest = []proc.Process{{PID: everybody}}
+		rest = []proc.Process{everybody}
 	}
 	termed := map[int]bool{}
 	for _, p := range rest {
@@ -111,8 +111,8 @@ func (l *loop) termRest() {
 			continue
 		}
 		if termed[p.PID] = true; !l.termed[p.PID] {
-			l.killOne(p.PID, sig.TERM)
-			l.killOne(p.PID, sig.CONT) // or what is stopped could not end
+			l.killOne(p, sig.TERM)
+			l.killOne(p, sig.CONT) // or what is stopped could not end
 		}
 	}
 	l.termed = termed
@@ -128,7 +128,7 @@ func (l *loop) killRest() {
 			return
 		}
 		for _, p := range rest {
-			l.killOne(p.PID, sig.KILL)
+			l.killOne(p, sig.KILL)
 		}
 		if l.sweep(); len(rest) == 0 {
 			return
@@ -136,15 +136,17 @@ func (l *loop) killRest() {
 	}
 }
 
-// everybody is kill(2)'s word for every process but ourselves. Only PID 1 may
+// everybody has kill(2)'s word for every process but ourselves. Only PID 1 may
 // say it: for others there are processes that are none of their business.
-const everybody = -1
+var everybody = proc.Process{PID: -1}
 
-func (l *loop) killOne(pid int, s sig.Signal) {
-	if pid == everybody && !l.plan.pid1 {
-		return
+func (l *loop) killOne(p proc.Process, s sig.Signal) {
+	switch {
+	case p != everybody:
+		l.killOther(p, s)
+	case l.plan.pid1:
+		l.kill(p.PID, s)
 	}
-	l.kill(pid, s)
 }
 
 // runHook starts what is to run when the stop begins. That it cannot be is no

@@ -30,6 +30,7 @@ type kernel struct {
 	// While the command runs.
 	run         func(dir string, argv, env []string) (pid int, err error) // what is to run beside the command
 	kill        func(pid int, s sig.Signal) error
+	killOther   func(p proc.Process, s sig.Signal) error // one of descendants
 	reap        func() (pid int, status proc.Status)
 	caught      func(pid int) (set sig.Set, ok bool)
 	descendants func() (family []proc.Process, ok bool)
@@ -104,6 +105,7 @@ func system(cfg *Config) kernel {
 		},
 		started:     proc.LetGo,
 		kill:        proc.Kill,
+		killOther:   proc.KillDescendant,
 		reap:        proc.Reap,
 		caught:      proc.Caught,
 		descendants: proc.Descendants,

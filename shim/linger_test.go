@@ -1,8 +1,11 @@
 package shim
 
 import (
+	"fmt"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // The end of others: of orphans, of what is left, of our parent.
@@ -27,13 +30,16 @@ func TestLinger(t *testing.T) {
 		linger  string
 		done    []string
 		atLeast time.Duration
+		stage   string
 	}{
-		"all end":   {nil, "15", []string{"child", "orphan", "daemon", "deaf"}, 300 * time.Millisecond},
-		"one stays": {[]string{"DEAF=stubborn"}, "2", []string{"child", "orphan", "daemon"}, 2 * time.Second},
+		"all end":              {nil, "15", []string{"child", "orphan", "daemon", "deaf"}, 300 * time.Millisecond, "stage"},
+		"one stays":            {[]string{"DEAF=stubborn"}, "2", []string{"child", "orphan", "daemon"}, 2 * time.Second, "stage"},
+		"no pidfd_open":        {[]string{"DEAF=stubborn"}, "2", []string{"child", "orphan", "daemon"}, 2 * time.Second, fmt.Sprintf("stage:deny=%d:%d", unix.SYS_PIDFD_OPEN, unix.ENOSYS)},
+		"no pidfd_send_signal": {[]string{"DEAF=stubborn"}, "2", []string{"child", "orphan", "daemon"}, 2 * time.Second, fmt.Sprintf("stage:deny=%d:%d", unix.SYS_PIDFD_SEND_SIGNAL, unix.EPERM)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := boot(t, c.env, append([]string{"--linger", c.linger, "--", "sh", "-c", family, "sh"}, self("remnant")...)...)
+			b := bootFrom(t, c.stage, c.env, append([]string{"--linger", c.linger, "--", "sh", "-c", family, "sh"}, self("remnant")...)...)
 			b.out.count(t, 4)
 			start := time.Now()
 			b.tell("")

@@ -354,6 +354,7 @@ func (w *world) kernel(t *testing.T, events []script.Step) kernel {
 		adopt:       func() error { return nil },
 		follow:      func(sig.Signal) error { return nil },
 		kill:        w.kill,
+		killOther:   func(p proc.Process, s sig.Signal) error { return w.kill(p.PID, s) },
 		reap:        w.reap,
 		caught:      func(int) (sig.Set, bool) { return w.catches, w.catches != 0 },
 		descendants: w.descendants,

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
 // What changes a whole process happens in the test binary run once more, as
@@ -126,6 +128,41 @@ func TestRename(t *testing.T) {
 		if !slices.Equal(env, before) {
 			t.Errorf("Restore changed its argument to %q", env)
 		}
+	}
+}
+
+// TestKillDescendant: a process is signaled while it is the child that it was, and a
+// process that was given its number is not.
+func TestKillDescendant(t *testing.T) {
+	parent := exec.Command("sh", "-c", "cat <&3 & echo $!; wait") // its child ends with this test
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	parent.ExtraFiles = []*os.File{r}
+	out, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	if _, err := fmt.Fscan(out, &pid); err != nil {
+		t.Fatal(err)
+	}
+	if err := KillDescendant(Process{pid, 1}, sig.KILL); err != unix.ESRCH {
+		t.Errorf("a process of another parent: %v, want %v", err, unix.ESRCH)
+	}
+	if err := KillDescendant(Process{pid, parent.Process.Pid}, sig.KILL); err != nil {
+		t.Errorf("a child of its parent: %v", err)
+	}
+	if err := parent.Wait(); err != nil {
+		t.Error(err) // "wait" is over
+	}
+	if err := KillDescendant(Process{pid, parent.Process.Pid}, sig.KILL); err != unix.ESRCH {
+		t.Errorf("a process that is gone: %v, want %v", err, unix.ESRCH)
 	}
 }
 

@@ -60,6 +60,30 @@ func decode(ws unix.WaitStatus) Status {
 // Kill sends s to the process pid, or to the process group -pid.
 func Kill(pid int, s sig.Signal) error { return unix.Kill(pid, unix.Signal(s)) }
 
+// KillDescendant sends s to p, one of Descendants, and never to another process that has
+// been given its number since: the pidfd is opened first, and p must then still be a
+// child of the parent that it had, or ours. Kernels before 5.3 have no pidfds, and
+// sandboxes deny them; kill(2) is used there. See pidfd_send_signal(2).
+func KillDescendant(p Process, s sig.Signal) error {
+	fd, err := unix.PidfdOpen(p.PID, 0)
+	switch err {
+	case nil:
+		defer unix.Close(fd)
+	case unix.ESRCH:
+		return err
+	default:
+		return Kill(p.PID, s)
+	}
+	if parent := parentOf(p.PID); parent != p.Parent && parent != unix.Getpid() {
+		return unix.ESRCH
+	}
+	err = unix.PidfdSendSignal(fd, unix.Signal(s), nil, 0)
+	if err == unix.EPERM || err == unix.ENOSYS {
+		return Kill(p.PID, s)
+	}
+	return err
+}
+
 // Adopt makes us the reaper of our descendants' orphans where we are not PID 1
 // and so would not be given them.
 func Adopt() error {
