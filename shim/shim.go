@@ -49,6 +49,7 @@ type loop struct {
 	termed  map[int]bool // what was left when we looked last, and has had its TERM
 
 	watching bool
+	thawed   time.Time  // when a freeze past the end of the hold was noticed
 	seen     sight      // at the last look of the hold
 	late     *sight     // at the last one since
 	deaf     sig.Signal // what the command, a shell, keeps to itself; 0: nothing
@@ -146,7 +147,9 @@ func (l *loop) drain() {
 func (l *loop) serve() {
 	for !l.done {
 		at, due := l.machine.Deadline() // none: idle costs nothing
-		if due && !time.Now().Before(at) {
+		if due && l.wasFrozen(at) {
+			at = l.thawed.Add(thawWait)
+		} else if due && !time.Now().Before(at) {
 			l.tell(stop.Event{Kind: stop.Tick})
 			at = time.Now() // signals get their turn, however much is due
 		}
@@ -159,6 +162,27 @@ func (l *loop) serve() {
 		default:
 		}
 	}
+}
+
+// A loop that is later than freeze for a deadline was stopped, by the freezer of its
+// control group, say. It waits up to thawWait for a sample of the traffic.
+const (
+	freeze   = time.Second
+	thawWait = time.Second
+)
+
+// wasFrozen reports whether the end of the hold, at, passed in a freeze and the traffic
+// has not been sampled since. What the last sample before the freeze says is over: the
+// report would give wrong counts for the moment of the signal.
+func (l *loop) wasFrozen(at time.Time) bool {
+	now := time.Now()
+	if l.machine.State() != stop.Holding || now.Sub(at) < freeze || l.seen.began.After(at) {
+		return false
+	}
+	if l.thawed.IsZero() {
+		l.thawed = now
+	}
+	return now.Sub(l.thawed) < thawWait
 }
 
 // stale is how old a look may be, beside the time that it takes: we may have been

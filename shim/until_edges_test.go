@@ -210,3 +210,26 @@ func TestUntilStarved(t *testing.T) {
 		})
 	}
 }
+
+// TestUntilFrozen: after a freeze that outlasts the ceiling, the traffic is sampled once
+// more before the signal, so that the report says what was open then.
+func TestUntilFrozen(t *testing.T) {
+	t.Parallel()
+	for name, stage := range map[string]string{"sock_diag": "stage", "proc": "stage:no-netlink"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const ceiling = 3 * time.Second
+			p := newPlace(t)
+			a := p.holding(stage, "drained", []string{"--delay=1", "--quiet-for=1", "--max-delay=3", "--grace-period=30"}, self("app", "127.0.0.1:0")...)
+			a.dial("127.0.0.1").asks("hello")
+			start := a.stops()
+			time.Sleep(instant / 2) // lameduck has sampled
+			a.signal(sig.STOP)
+			a.dial("127.0.0.1").asks("hello")
+			time.Sleep(time.Until(start.Add(ceiling + 3*time.Second/2))) // the freeze itself
+			a.signal(sig.CONT)
+			a.holds(start, ceiling+time.Second, "ceiling")
+			a.reports("2 open")
+		})
+	}
+}
