@@ -28,28 +28,35 @@ type observer struct {
 	scope    scope.Scope
 	count    int // of the sockets at the last look
 
-	conn    *sockdiag.Conn
-	events  *sockdiag.Events
-	flood   traffic.Flood
-	told    int             // how many ended since the last look
-	rush    bool            // they are too many to hear of each at once
-	passive int64           // connections that the kernel has counted, the health listener's apart
-	doubted [3]int64        // the same, at the last looks
-	alone   bool            // it has no listeners but ours
-	mines   int             // connections to ourselves that have come
-	seen    int             // and all that have
-	looked  time.Time       // when the last look began
-	self    []tcp.Socket    // those that may come from ourselves
-	ended   []parted        // and those of them that are gone
-	passed  []health.Passed // what the health listener has made of late
-	queues  []tcp.Socket    // listeners in whose accept queue there may be some of them
-	mine    map[uint64]bool // and what was found out of them, by cookie
-	table   []tcp.Socket    // of /proc/net
-	replies replies
+	conn     *sockdiag.Conn
+	events   *sockdiag.Events
+	flood    traffic.Flood
+	told     int              // how many ended since the last look
+	rush     bool             // they are too many to hear of each at once
+	initial  procnet.Counters // at the trigger
+	segments uint64           // InSegs at the last look
+	exact    bool             // PassiveOpens counts nothing but what counts, unless the container connects to itself
+	passive  int64            // connections that the kernel has counted, the health listener's apart
+	doubted  [3]int64         // the same, at the last looks
+	alone    bool             // it has no listeners but ours
+	mines    int              // connections to ourselves that have come
+	seen     int              // and all that have
+	looked   time.Time        // when the last look began
+	self     []tcp.Socket     // those that may come from ourselves
+	ended    []parted         // and those of them that are gone
+	passed   []health.Passed  // what the health listener has made of late
+	queues   []tcp.Socket     // listeners in whose accept queue there may be some of them
+	mine     map[uint64]bool  // and what was found out of them, by cookie
+	table    []tcp.Socket     // of /proc/net
+	replies  replies
 }
 
-// blind is the name of the observer that sees nothing.
-const blind = "none"
+// blind is the name of the observer that sees nothing, procNet of the one that sees no
+// request in flight.
+const (
+	blind   = "none"
+	procNet = "/proc/net"
+)
 
 // crowd is how many connections make looks rarer.
 const crowd = 10_000
@@ -82,7 +89,10 @@ func (o *observer) open(given []uint16) {
 		o.lose(o.scope.Why)
 	}
 	o.alone = !slices.ContainsFunc(listeners, func(s tcp.Socket) bool { return s.State == tcp.Listen && !o.scope.Ports.Has(s.Local.Port()) })
-	if o.passive, err = o.opens(); err != nil && o.name == "sock_diag" && o.events == nil {
+	o.initial, err = o.counters()
+	o.exact = err == nil && o.alone && !o.partial
+	o.passive, o.segments = int64(o.initial.PassiveOpens), o.initial.InSegs
+	if err != nil && o.name == "sock_diag" && o.events == nil {
 		o.trouble = "connections that no look sees are not told of: " + err.Error()
 	}
 	for i := range o.doubted {
@@ -103,7 +113,7 @@ func (o *observer) listeners() (list []tcp.Socket, err error) {
 
 // fall changes to the next way.
 func (o *observer) fall(err error) {
-	o.name, o.trouble = "/proc/net", "sock_diag: "+err.Error()
+	o.name, o.trouble = procNet, "sock_diag: "+err.Error()
 	o.close()
 }
 
@@ -166,7 +176,7 @@ func (o *observer) look(now time.Time, j *traffic.Judge) bool {
 	case o.name == blind && o.conn != nil:
 		o.name, o.trouble = "sock_diag", ""
 	case o.name == blind:
-		o.name, o.trouble = "/proc/net", ""
+		o.name, o.trouble = procNet, ""
 	}
 	return err == nil
 }
@@ -176,7 +186,7 @@ func (o *observer) see(now time.Time, j *traffic.Judge) (err error) {
 	j.Look(now)
 	o.listen(now, j)
 	o.told = 0
-	passive, uncounted := o.opens()
+	counters, uncounted := o.counters()
 	o.count, o.self, o.queues = 0, o.self[:0], o.queues[:0]
 	o.replies.begin(now)
 	visit := func(s *tcp.Socket) { o.visit(s, j) }
@@ -197,7 +207,7 @@ func (o *observer) see(now time.Time, j *traffic.Judge) (err error) {
 	o.askHealth(now, j)
 	o.seeOthers(j)
 	o.hearOthers(j)
-	o.recount(now, j, passive, uncounted)
+	o.recount(now, j, counters, uncounted)
 	j.Done(err == nil)
 	return err
 }
@@ -260,13 +270,14 @@ func (o *observer) listen(now time.Time, j *traffic.Judge) {
 }
 
 // recount finds the connections that nobody has told of, or not yet: the kernel had
-// counted passive of them before the look. Where others than ours are among them, who
-// does not hear of ends must take them for ours; who does relies on that.
-func (o *observer) recount(now time.Time, j *traffic.Judge, passive int64, err error) {
+// counted them before the look. Where others than ours are among them, who does not hear
+// of ends must take them for ours; who does relies on that.
+func (o *observer) recount(now time.Time, j *traffic.Judge, counters procnet.Counters, err error) {
 	if o.events == nil {
-		o.recountUntold(now, j, passive, err)
+		o.recountUntold(now, j, counters, err)
 		return
 	}
+	passive := int64(counters.PassiveOpens)
 	came, seen := passive-o.passive, j.Accepted()+o.mines
 	if err == nil && o.alone && !o.partial && came > int64(seen-o.seen) {
 		j.Moved(now) // of which we hear yet
@@ -276,24 +287,40 @@ func (o *observer) recount(now time.Time, j *traffic.Judge, passive int64, err e
 
 // recountUntold is for where nobody tells of ends. The health listener may not have
 // taken yet what the kernel has counted.
-func (o *observer) recountUntold(now time.Time, j *traffic.Judge, passive int64, err error) {
+func (o *observer) recountUntold(now time.Time, j *traffic.Judge, counters procnet.Counters, err error) {
+	passive := int64(counters.PassiveOpens)
 	sure := passive
 	if o.health != nil {
 		sure = min(passive, slices.Min(o.doubted[:]))
 	}
-	if err != nil || sure > o.passive {
+	switch {
+	case err == nil && sure <= o.passive:
+	case err == nil && o.exact && counters.ActiveOpens == o.initial.ActiveOpens && !o.flood.Lasts():
+		j.Counted(now, int(counters.PassiveOpens-o.initial.PassiveOpens))
+	default:
 		j.Lost(now)
 	}
 	o.passive = sure
 	o.doubted = [...]int64{o.doubted[1], o.doubted[2], passive}
+	o.checkSegments(now, j, counters)
 }
 
-// opens is how many connections the kernel has counted, without those that the
-// health listener knows of.
-func (o *observer) opens() (int64, error) {
-	passive, err := procnet.Root("").PassiveOpens()
-	if o.health != nil {
-		passive -= o.health.Opens()
+// checkSegments tells the judge of segments that arrived since the last look, where no
+// connection shows its bytes: gVisor leaves the queues of /proc/net/tcp at 0, and on Linux
+// most requests are read and answered between two looks.
+func (o *observer) checkSegments(now time.Time, j *traffic.Judge, counters procnet.Counters) {
+	if o.conn == nil && counters.InSegs != o.segments {
+		j.Segments(now)
 	}
-	return int64(passive), err
+	o.segments = counters.InSegs
+}
+
+// counters are those of TCP in the network namespace, without the connections that the
+// health listener knows of.
+func (o *observer) counters() (procnet.Counters, error) {
+	counters, err := procnet.Root("").Counters()
+	if o.health != nil {
+		counters.PassiveOpens -= o.health.Opens()
+	}
+	return counters, err
 }

@@ -169,7 +169,10 @@ func (d *drain) left() string {
 	t := &d.traffic
 	text := fmt.Sprintf("%d open at the end", t.Open)
 	busy, givenUp := d.busy()
-	if t.Open > 0 || busy > 0 {
+	switch {
+	case d.observer == procNet && t.Open > 0 && busy == 0:
+		text += ", in flight unknown"
+	case t.Open > 0 || busy > 0:
 		text += fmt.Sprintf(", %d in flight", busy)
 	}
 	if givenUp > 0 {

@@ -146,6 +146,7 @@ var reports = []stopped{
 	{name: "quiet, some given up", cfg: until(Quiet), ended: stop.Quiet, held: 9, exit: exited, at: 9.1, news: even(0, 9), lastByte: 1.5, seen: traffic.Report{Open: 3, GivenUp: 2}},
 	{name: "quiet, but for probes", cfg: with(until(Quiet), func(c *Config) { c.IgnoreProbes = true }), ended: stop.Quiet, held: 6.4, exit: exited, at: 6.5, news: even(1, 6), lastNew: 3.2, lastByte: 3.3, seen: traffic.Report{Patterns: probing}},
 	{name: "quiet, through /proc/net", cfg: until(Quiet), ended: stop.Quiet, held: 5, exit: exited, at: 5.1, observer: "/proc/net", news: even(0, 5), lastNew: 2, lastByte: 2},
+	{name: "quiet, through /proc/net, one open", cfg: until(Quiet), ended: stop.Quiet, held: 5, exit: exited, at: 5.1, observer: "/proc/net", news: even(3, 1), lastNew: 0.9, lastByte: 1, seen: traffic.Report{Open: 1}},
 	{name: "drained", cfg: until(Drained), ended: stop.Drained, held: 6.1, exit: exited, at: 6.2, news: even(0, 6)},
 	{name: "a socket file alone", cfg: until(Quiet), ended: stop.Quiet, held: 2, exit: exited, at: 2.1, observer: nothing},
 

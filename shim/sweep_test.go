@@ -19,7 +19,7 @@ import (
 // optional are the system calls that lameduck makes and could be denied: those that
 // Go's runtime does not start without, and kill and wait4, are left out.
 var optional = map[string]int{
-	"bind": unix.SYS_BIND, "chdir": unix.SYS_CHDIR, "connect": unix.SYS_CONNECT, "faccessat": unix.SYS_FACCESSAT,
+	"bind": unix.SYS_BIND, "chdir": unix.SYS_CHDIR, "clock_gettime": unix.SYS_CLOCK_GETTIME, "connect": unix.SYS_CONNECT, "faccessat": unix.SYS_FACCESSAT,
 	"fstat": unix.SYS_FSTAT, "getdents64": unix.SYS_GETDENTS64, "getpgid": unix.SYS_GETPGID, "getppid": unix.SYS_GETPPID,
 	"getrandom": unix.SYS_GETRANDOM, "getsockname": unix.SYS_GETSOCKNAME, "getsockopt": unix.SYS_GETSOCKOPT,
 	"ioctl": unix.SYS_IOCTL, "listen": unix.SYS_LISTEN, "madvise": unix.SYS_MADVISE, "openat": unix.SYS_OPENAT,

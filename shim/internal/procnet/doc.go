@@ -1,7 +1,7 @@
 // Package procnet reads what /proc/net tells of sockets: the second best
 // observer, for where sock_diag(7) is refused or absent (gVisor, Kata, some
 // SELinux hosts), and the only source of UDP and Unix listeners and of
-// PassiveOpens.
+// counters of connections and segments.
 //
 // The parsers take bytes and make no system call; a Root opens the files. An
 // error means "could not look", never "there is none": a table without its

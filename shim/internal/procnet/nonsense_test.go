@@ -66,9 +66,13 @@ func TestNonsenseTables(t *testing.T) {
 			t.Errorf("Unix, %q: %v", table, got)
 		}
 	}
-	for _, table := range []string{"", "Tcp: PassiveOpens\n", "Tcp: A\nTcp: 1\n", "Tcp: A PassiveOpens\nTcp: 1\n", "Tcp: PassiveOpens\nTcp: x\n", "Tcp: PassiveOpens\nTcp: 5"} {
-		if n, err := ParsePassiveOpens(strings.NewReader(table)); err == nil {
-			t.Errorf("snmp, %q: %d", table, n)
+	const names = "Tcp: ActiveOpens PassiveOpens InSegs\n"
+	if _, err := ParseCounters(strings.NewReader(names + "Tcp: 1 2 3\n")); err != nil {
+		t.Error(err)
+	}
+	for _, table := range []string{"", names, "Tcp: A\nTcp: 1\n", "Tcp: PassiveOpens InSegs\nTcp: 1 2\n", names + "Tcp: 1 2\n", names + "Tcp: 1 x 3\n", names + "Tcp: 1 2 3"} {
+		if c, err := ParseCounters(strings.NewReader(table)); err == nil {
+			t.Errorf("snmp, %q: %+v", table, c)
 		}
 	}
 	for _, text := range []string{"", "1\n", "2 1\n", "0 5\n", "1 65536\n", "1 2 3\n", "a b\n", "1 2"} {
@@ -167,8 +171,8 @@ func FuzzParsers(f *testing.F) {
 		if r, err := ParseLocalPorts(bytes.NewReader(text)); err == nil && (r.First == 0 || r.First > r.Last) {
 			t.Errorf("%+v", r)
 		}
-		if n, err := ParsePassiveOpens(bytes.NewReader(text)); err == nil && !bytes.Contains(text, []byte("PassiveOpens")) {
-			t.Errorf("%d from nowhere", n)
+		if c, err := ParseCounters(bytes.NewReader(text)); err == nil && !bytes.Contains(text, []byte("PassiveOpens")) {
+			t.Errorf("%+v from nowhere", c)
 		}
 	})
 }

@@ -51,14 +51,13 @@ func (r Root) Unix() (found []Unix, err error) {
 	return found, err
 }
 
-// PassiveOpens is how many connections the network namespace has accepted
-// since it was made.
-func (r Root) PassiveOpens() (n uint64, err error) {
+// Counters are those of the network namespace since it was made.
+func (r Root) Counters() (c Counters, err error) {
 	err = r.read("net/snmp", func(file io.Reader) (err error) {
-		n, err = ParsePassiveOpens(file)
+		c, err = ParseCounters(file)
 		return err
 	})
-	return n, err
+	return c, err
 }
 
 // LocalPorts is the range of ports that the kernel gives to who names none. It

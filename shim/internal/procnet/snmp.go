@@ -1,42 +1,53 @@
 package procnet
 
 import (
-	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 )
 
-// ParsePassiveOpens finds tcpPassiveOpens of RFC 4022 in net/snmp, where a line of
-// names goes before each line of numbers.
-func ParsePassiveOpens(r io.Reader) (uint64, error) {
+// Counters are counters of TCP in a network namespace, by their names in RFC 4022.
+type Counters struct {
+	ActiveOpens  uint64 // connections made from here
+	PassiveOpens uint64 // connections accepted
+	InSegs       uint64 // segments received, by any connection
+}
+
+// ParseCounters finds the counters in net/snmp, where a line of names goes before each
+// line of numbers.
+func ParseCounters(r io.Reader) (Counters, error) {
 	l := newLines(r)
-	column := -1
+	var names []string
 	for {
 		line, err := l.next()
 		if err == io.EOF {
-			return 0, errors.New("PassiveOpens is missing")
+			return Counters{}, errors.New("the counters of TCP are missing")
 		}
 		if err != nil {
-			return 0, err
+			return Counters{}, err
 		}
-		fields := bytes.Fields(line)
+		fields := strings.Fields(string(line))
 		switch {
-		case len(fields) == 0 || string(fields[0]) != "Tcp:":
-		case column < 0:
-			column = position(fields, "PassiveOpens")
-		case column < len(fields):
-			return strconv.ParseUint(string(fields[column]), 10, 64)
+		case len(fields) == 0 || fields[0] != "Tcp:":
+		case names == nil:
+			names = fields
+		default:
+			return counters(names, fields)
 		}
 	}
 }
 
-// position is -1 where there is no such field.
-func position(fields [][]byte, name string) int {
-	for i, field := range fields {
-		if string(field) == name {
-			return i
+func counters(names, numbers []string) (c Counters, err error) {
+	for name, to := range map[string]*uint64{"ActiveOpens": &c.ActiveOpens, "PassiveOpens": &c.PassiveOpens, "InSegs": &c.InSegs} {
+		at := slices.Index(names, name)
+		if at < 0 || at >= len(numbers) {
+			return Counters{}, errors.New(name + " is missing")
+		}
+		if *to, err = strconv.ParseUint(numbers[at], 10, 64); err != nil {
+			return Counters{}, err
 		}
 	}
-	return -1
+	return c, nil
 }

@@ -145,30 +145,53 @@ func take() Signal {
 	return turn
 }
 
-// See futex(2); these are private to the process.
+// See futex(2); the operations are private to the process.
 const (
-	futexWait = 128
-	futexWake = 129
+	futexWait      = 128        // FUTEX_WAIT, whose timeout is relative
+	futexWake      = 129        // FUTEX_WAKE
+	futexWaitUntil = 137        // FUTEX_WAIT_BITSET, whose timeout is absolute, by CLOCK_MONOTONIC
+	anyWaker       = 0xffffffff // FUTEX_BITSET_MATCH_ANY
+	monotonic      = 1          // CLOCK_MONOTONIC, as in time.Time
 )
 
 // moment is how long the loop sleeps lightly after it was busy.
 const moment = 2 * time.Millisecond
 
-// sleep sleeps until then, at most a year, while asleep is 1. What comes often
-// comes soon again: so for a moment Go's scheduler is not told of it, since to
-// give it the processor and have it back costs more than the work for one signal.
+// sleep waits until then, at most a year, while asleep is 1. A busy loop is soon busy
+// again, so the first wait is short and hidden from Go's scheduler: giving up the
+// processor and getting it back costs more than the work for one signal.
+//
+// The second wait ends at an absolute time. The process may be stopped or frozen for any
+// length of time before the kernel sees the call; a timeout computed before that and
+// counted from after it would miss the deadline by as much.
 func sleep(until time.Time) {
-	left := 365 * 24 * time.Hour
-	if !until.IsZero() {
-		left = max(0, time.Until(until))
-	}
-	if entrySeen { // else the relay needs the processor
+	if entrySeen { // otherwise the relay needs the processor
+		left := untilThen(until)
 		light := syscall.NsecToTimespec(int64(min(left, moment)))
 		_, _, errno := syscall.RawSyscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(&asleep)), futexWait, 1, uintptr(unsafe.Pointer(&light)), 0, 0)
-		if left -= moment; errno != syscall.ETIMEDOUT || left <= 0 {
+		if errno != syscall.ETIMEDOUT || left <= moment {
 			return
 		}
 	}
-	limit := syscall.NsecToTimespec(int64(left))
-	syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(&asleep)), futexWait, 1, uintptr(unsafe.Pointer(&limit)), 0, 0)
+	op, limit := timeout(until)
+	syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(&asleep)), op, 1, uintptr(unsafe.Pointer(&limit)), 0, anyWaker)
+}
+
+// timeout is the operation that waits until then, and its argument: an absolute time, or
+// the time left where a seccomp profile denies clock_gettime(2).
+func timeout(until time.Time) (op uintptr, limit syscall.Timespec) {
+	_, _, errno := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, monotonic, uintptr(unsafe.Pointer(&limit)), 0)
+	left := int64(untilThen(until))
+	if errno != 0 {
+		return futexWait, syscall.NsecToTimespec(left)
+	}
+	return futexWaitUntil, syscall.NsecToTimespec(limit.Nano() + left)
+}
+
+// untilThen is the time left, or a year if until is zero.
+func untilThen(until time.Time) time.Duration {
+	if until.IsZero() {
+		return 365 * 24 * time.Hour
+	}
+	return max(0, time.Until(until))
 }

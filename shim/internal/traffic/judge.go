@@ -43,6 +43,7 @@ type Judge struct {
 	stuck     time.Time // since when nobody is served though somebody waits
 	answered  bool      // something was answered since the last look, and is gone
 	accepted  int
+	unseen    int    // of those, counted by the kernel alone so far
 	lost      bool   // there may have been more
 	alone     uint32 // see acksAlone
 	perSecond []int
@@ -61,6 +62,7 @@ type tally struct {
 	progress    bool // the program has accepted something
 	untold      bool // it may be talking to somebody: bytes are not told of
 	handshaking bool
+	untimed     bool // a connection is open whose bytes the observer cannot count
 }
 
 // New is the judge of a hold that begins at start.
@@ -121,6 +123,7 @@ func (j *Judge) see(s *tcp.Socket) {
 	if s.State == tcp.Established {
 		t.open++
 	}
+	t.untimed = t.untimed || !s.Timed && (s.State == tcp.Established || s.State == tcp.CloseWait)
 	j.alone = acksAlone(j.alone, s)
 	switch {
 	case !InFlight(s, j.alone):
@@ -131,13 +134,21 @@ func (j *Judge) see(s *tcp.Socket) {
 	}
 }
 
-// count notes a connection that came after the trigger.
+// count notes a connection that came after the trigger, unless Counted did so.
 func (j *Judge) count(at time.Time) {
-	j.accepted++
+	if j.unseen > 0 {
+		j.unseen--
+		return
+	}
+	j.countAs(at, 1)
+}
+
+func (j *Judge) countAs(at time.Time, n int) {
+	j.accepted += n
 	second := max(int(at.Sub(j.start)/time.Second), 0)
 	j.lengthen(second)
 	if second < len(j.perSecond) {
-		j.perSecond[second]++
+		j.perSecond[second] += n
 	}
 }
 
@@ -201,6 +212,25 @@ func (j *Judge) Gone(now time.Time, s *tcp.Socket) {
 
 // Moved is told of activity that will be told of yet.
 func (j *Judge) Moved(now time.Time) { j.activity.add(activity{now, now}) }
+
+// Counted is told how many connections the kernel has accepted since the start, which is
+// more than before: that is activity. Most may have been too short for a sample.
+func (j *Judge) Counted(now time.Time, total int) {
+	j.Moved(now)
+	if n := total - j.accepted; n > 0 {
+		j.countAs(now, n)
+		j.unseen += n
+	}
+}
+
+// Segments is told that TCP segments have arrived in the network namespace since the last
+// sample. Any of them may have carried bytes of an open connection whose bytes the
+// observer cannot count. Segments is called before Done.
+func (j *Judge) Segments(now time.Time) {
+	if j.look.untimed {
+		j.activity.add(activity{moved: now})
+	}
+}
 
 // Lost is told that something is, or may have gone, on unseen: that is activity.
 func (j *Judge) Lost(now time.Time) {

@@ -158,6 +158,63 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// TestCounted: the kernel's count makes up for connections that no sample sees, and
+// counts none twice that a later sample does see.
+func TestCounted(t *testing.T) {
+	j := New(Config{QuietFor: s(3), Poll: s(1)}, start)
+	l := life{id: 1, untimed: true}
+	for second, total := range []int{0, 0, 5, 5, 5, 6, 6, 6} {
+		now := start.Add(s(float64(second)))
+		j.Look(now)
+		if second >= 3 { // one of the five, accepted by the program only now
+			sock := l.at(s(float64(second)))
+			j.See(&sock)
+		}
+		if total > j.Accepted() {
+			j.Counted(now, total)
+		}
+		j.Done(true)
+	}
+	r := j.Report()
+	if r.Accepted != 6 || r.More || !slices.Equal(r.PerSecond, []int{0, 0, 5, 0, 0, 1, 0, 0}) || r.LastNew != start.Add(s(5)) {
+		t.Errorf("%+v", r)
+	}
+	if v := j.Verdict(); v.Settled {
+		t.Errorf("settled 2 s after the last connection")
+	}
+}
+
+// TestSegments: segments that nobody has seen prolong quiet, not settled, and only while
+// there is an open connection that they may have come on.
+func TestSegments(t *testing.T) {
+	for name, c := range map[string]struct {
+		open  life
+		quiet bool
+	}{
+		"established":     {life{id: 1, open: s(-9), untimed: true}, false},
+		"half-closed":     {life{id: 1, open: s(-9), untimed: true, state: tcp.CloseWait}, false},
+		"closed by us":    {life{id: 1, open: s(-9), untimed: true, state: tcp.FinWait2}, true},
+		"bytes are known": {life{id: 1, open: s(-9)}, true},
+		"none":            {life{id: 1, open: time.Hour}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := New(Config{QuietFor: s(3), MaxSilence: s(30), Poll: s(1)}, start)
+			for second := range 9 {
+				at := s(float64(second))
+				j.Look(start.Add(at))
+				if sock := c.open.at(at); c.open.open <= at {
+					j.See(&sock)
+				}
+				j.Segments(start.Add(at))
+				j.Done(true)
+			}
+			if v := j.Verdict(); !v.Settled || v.Quiet != c.quiet {
+				t.Errorf("%+v, want settled, and quiet %v", v, c.quiet)
+			}
+		})
+	}
+}
+
 // TestLateEnds: what is told of after a look has missed it is counted once.
 func TestLateEnds(t *testing.T) {
 	for _, late := range []float64{0, 0.1, 0.2, 0.24} {
