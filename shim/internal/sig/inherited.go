@@ -1,10 +1,6 @@
 package sig
 
-import (
-	"unsafe"
-
-	"golang.org/x/sys/unix"
-)
+import "unsafe"
 
 // What the ELF entry point saw; see entry_amd64.s. On other machines, or where
 // the linker was not told of it, nothing is known and all stay zero.
@@ -31,7 +27,17 @@ func Environ() (env []string, ok bool) {
 		return nil, false
 	}
 	for p := entryEnviron; *p != nil; p = (**byte)(unsafe.Add(unsafe.Pointer(p), unsafe.Sizeof(p))) {
-		env = append(env, unix.BytePtrToString(*p))
+		env = append(env, stringAt(*p))
 	}
 	return env, true
+}
+
+// stringAt returns the string at p, which a zero byte ends. The memory is the stack that
+// the process started with, which stays.
+func stringAt(p *byte) string {
+	n := 0
+	for *(*byte)(unsafe.Add(unsafe.Pointer(p), n)) != 0 {
+		n++
+	}
+	return unsafe.String(p, n)
 }
