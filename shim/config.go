@@ -183,6 +183,9 @@ func (c *Config) plan(terminal, pid1 bool) (p plan, err error) {
 	if err := p.setPreset(c); err != nil {
 		return p, err
 	}
+	if err := c.checkKill(); err != nil {
+		return p, err
+	}
 	if err := p.setGrace(c); err != nil {
 		return p, err
 	}
