@@ -219,6 +219,28 @@ func TestRealUnix(t *testing.T) {
 	}
 }
 
+// TestRealUnixNewlines: the kernel prints a path as it is, and a path that begins with
+// a newline does not keep anybody from reading the table.
+func TestRealUnixNewlines(t *testing.T) {
+	netns.Need(t)
+	t.Chdir(t.TempDir())
+	for _, path := range []string{"\nfirst", "last\n", "\n", "\x1b[2J\nforged"} {
+		l, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		datagram, err := net.ListenPacket("unixgram", path+".datagram") // which does not listen
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer datagram.Close()
+		if found, err := own.Unix(); err != nil || !slices.Contains(found, Unix{inodeOf(t, l), path}) {
+			t.Errorf("%q is not in %+v: %v", path, found, err)
+		}
+	}
+}
+
 // TestElsewhere: another process's /proc/PID shows its network namespace.
 func TestElsewhere(t *testing.T) {
 	netns.Need(t)
