@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -313,6 +314,42 @@ func TestTwinsWarn(t *testing.T) {
 	}
 }
 
+// TestForgery: whatever the words and variables hold, lameduck says one line, of
+// printable characters, that begins as its lines do; in JSON an object.
+func TestForgery(t *testing.T) {
+	const forged = "x\x1b[2J\x1b]0;t\a\nlameduck: forged\r\u009b2J\u2028\u202e\x7f\xff"
+	var cases [][2][]string // words, variables
+	for name := range grammar(t) {
+		if slices.Contains(twinless, name) {
+			continue
+		}
+		value := forged
+		if name == "termination-log" || name == "alive-file" {
+			value = "/no/such/" + forged // or the file would be made
+		}
+		cases = append(cases, [2][]string{{"--" + name + "=" + value, "--", "/no/such"}}, [2][]string{{"--", "/no/such"}, {variableOf(name) + "=" + value}})
+	}
+	cases = append(cases,
+		[2][]string{{"--" + forged, "x"}}, [2][]string{{"-" + forged, "x"}}, [2][]string{{"/no/such/" + forged}}, [2][]string{{"--delay", forged, "x"}},
+		[2][]string{{"hold", "--" + forged}}, [2][]string{{"hold", forged}}, [2][]string{{"watch", "--count-port=" + forged}}, [2][]string{{"watch", forged}},
+		[2][]string{{"install", "--" + forged}}, [2][]string{{"install", "/no/such/" + forged}}, [2][]string{{"presets", forged}},
+		[2][]string{{"/no/such"}, {"LAMEDUCK_" + forged + "=1"}}, [2][]string{{"/no/such"}, {"LAMEDUCK_QUIET_FOR=" + forged}})
+	for _, c := range cases {
+		for _, format := range []string{"text", "json"} {
+			got := run(t, append(c[1], "LAMEDUCK_LOG_FORMAT="+format), c[0]...)
+			if got.code < exitFailed || got.out != "" || got.errOut == "" {
+				t.Errorf("%q %q: left with %d, said %q and %q", c[0], c[1], got.code, got.out, got.errOut)
+			}
+			for line := range strings.Lines(got.errOut) {
+				text, ended := strings.CutSuffix(line, "\n")
+				if !ended || text != shim.Printable(text) || !strings.HasPrefix(text, "lameduck: ") && !json.Valid([]byte(text)) {
+					t.Errorf("%q %q: said %q", c[0], c[1], line)
+				}
+			}
+		}
+	}
+}
+
 func TestEdits(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
@@ -382,9 +419,9 @@ func TestBadValues(t *testing.T) {
 	for flag, bad := range badValues {
 		for _, value := range bad.values {
 			flagged := "--" + flag + "=" + value
-			oneLine(t, flagged, try([]string{flagged, "x"}, nil), flagged+": ", bad.right)
+			oneLine(t, flagged, try([]string{flagged, "x"}, nil), "--"+flag+"="+shim.Quote(value)+": ", bad.right)
 			set := variableOf(flag) + "=" + value
-			oneLine(t, set, try([]string{"x"}, []string{set}), set+": ", bad.right)
+			oneLine(t, set, try([]string{"x"}, []string{set}), variableOf(flag)+"="+shim.Quote(value)+": ", bad.right)
 		}
 	}
 	for name, flag := range grammar(t) {
@@ -476,7 +513,7 @@ var refused = []struct {
 	{[]string{"--delay", "--", "echo"}, "", "--delay", false},
 	{[]string{"-d", "-5", "echo"}, "", "--delay", false},
 	{[]string{"-dx", "echo"}, "", "--delay=x", false},
-	{[]string{"-d", "5\n6", "echo"}, "", "--delay=5 6", false},
+	{[]string{"-d", "5\n6", "echo"}, "", `--delay="5\n6": `, false},
 
 	{[]string{"--delay=", "echo"}, "", "--delay=: ", false},
 	{[]string{"-d", "", "echo"}, "", "--delay=: ", false},
