@@ -74,6 +74,7 @@ func (l *loop) lendOrStop() {
 func (l *loop) pass(s sig.Signal) {
 	if l.cfg.DropUnhandled && !sig.SetOf(sig.KILL, sig.STOP, sig.CONT).Has(s) {
 		if set, ok := l.caught(l.command); ok && !set.Has(s) {
+			l.machine.Dropped()
 			l.log(Info, "%v dropped: the command does not catch it", s)
 			return
 		}

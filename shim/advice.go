@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/quote"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
@@ -41,7 +42,7 @@ func (d *drain) lasted() []string {
 	}
 	switch {
 	case len(d.waits) > 0:
-		return []string{fmt.Sprintf("%.200s was there to the end", d.waits[0])}
+		return []string{quote.Word(fmt.Sprintf("%.200s", d.waits[0])) + " was there to the end"}
 	case d.recent(lastNew):
 		return []string{"new connections to the end" + latest}
 	case until == stop.Settled:

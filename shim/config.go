@@ -167,7 +167,7 @@ func (c *Config) Validate() error {
 // a STOP to itself would only discard a CONT that is on its way.
 func (c *Config) plan(terminal, pid1 bool) (p plan, err error) {
 	p.stop = stop.Config{Schedule: c.Schedule, KillAfter: c.KillAfter, Sequence: c.Schedule != nil || c.KillAfter > 0,
-		Retires: c.Health != nil, Linger: c.Linger, JobControl: !pid1, StopToo: c.StopToo && !pid1, Farewell: c.Farewell}
+		Retires: c.Health != nil, Linger: c.Linger, Terminal: terminal, JobControl: !pid1, StopToo: c.StopToo && !pid1, Farewell: c.Farewell}
 	p.ports, p.waits = c.CountPorts, c.WaitGone
 	p.traffic = traffic.Config{IgnorePorts: c.IgnorePorts, IgnorePeers: c.IgnorePeers, IgnoreProbes: c.IgnoreProbes}
 	p.pid1, p.warnings = pid1, slices.Clone(c.Warnings)
@@ -181,6 +181,9 @@ func (c *Config) plan(terminal, pid1 bool) (p plan, err error) {
 		return p, err
 	}
 	if err := p.setPreset(c); err != nil {
+		return p, err
+	}
+	if err := c.checkKill(); err != nil {
 		return p, err
 	}
 	if err := p.setGrace(c); err != nil {

@@ -20,7 +20,7 @@ const module = "github.com/lameduck-init/lameduck/"
 // that is not listed may not exist.
 var walls = map[string][]string{
 	"cmd/lameduck": {module + "shim", "github.com/alecthomas/kong"},
-	"shim": {module + "shim/internal/alive", module + "shim/internal/health", module + "shim/internal/proc", module + "shim/internal/procnet", module + "shim/internal/scope", module + "shim/internal/sig",
+	"shim": {module + "shim/internal/alive", module + "shim/internal/health", module + "shim/internal/proc", module + "shim/internal/procnet", module + "shim/internal/quote", module + "shim/internal/scope", module + "shim/internal/sig",
 		module + "shim/internal/sockdiag", module + "shim/internal/stderr", module + "shim/internal/stop", module + "shim/internal/tcp",
 		module + "shim/internal/traffic", "golang.org/x/sys/unix"},
 	"shim/internal/alive":    {"golang.org/x/sys/unix"},
@@ -28,11 +28,12 @@ var walls = map[string][]string{
 	"shim/internal/health":   {"golang.org/x/sys/unix"},
 	"shim/internal/netns":    {"golang.org/x/sys/unix"}, // for tests
 	"shim/internal/procnet":  {module + "shim/internal/tcp", "golang.org/x/sys/unix"},
+	"shim/internal/quote":    {},
 	"shim/internal/scope":    {module + "shim/internal/procnet", module + "shim/internal/tcp", "golang.org/x/sys/unix"},
 	"shim/internal/sockdiag": {module + "shim/internal/tcp", "golang.org/x/sys/unix"},
 	"shim/internal/script":   {}, // for tests
 	"shim/internal/sig":      {},
-	"shim/internal/stderr":   {"golang.org/x/sys/unix"},
+	"shim/internal/stderr":   {module + "shim/internal/quote", "golang.org/x/sys/unix"},
 	"shim/internal/stop":     {module + "shim/internal/sig"},
 	"shim/internal/tcp":      {},
 	"shim/internal/traffic":  {module + "shim/internal/tcp"},
@@ -41,6 +42,7 @@ var walls = map[string][]string{
 // pure are the rooms of policy, and all that they may take from the standard
 // library.
 var pure = map[string][]string{
+	"shim/internal/quote":   {"iter", "strconv", "strings", "unicode/utf16", "unicode/utf8"},
 	"shim/internal/stop":    {"fmt", "slices", "strings", "time"},
 	"shim/internal/traffic": {"cmp", "encoding/binary", "hash/fnv", "net/netip", "slices", "sort", "time"},
 }

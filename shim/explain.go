@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/quote"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
@@ -32,6 +33,9 @@ func Explain(cfg Config) (text string, warnings []string, err error) {
 	} else {
 		lines = append(lines, "no signal begins a stop")
 	}
+	for i, line := range lines {
+		lines[i] = quote.Line(line)
+	}
 	return strings.Join(lines, "\n") + "\n", p.warnings, nil
 }
 
@@ -45,10 +49,10 @@ type explainer struct {
 func (e explainer) before() (lines []string) {
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if len(e.cfg.Command) > 0 {
-		say("runs %s", quoted(e.cfg.Command))
+		say("runs %s", quote.Shell(e.cfg.Command))
 	}
 	if path := e.cfg.AliveFile; path != "" {
-		say("keeps %s locked while it runs, for neighbours that wait for it", path)
+		say("keeps %s locked while it runs, for neighbours that wait for it", quote.Word(path))
 	}
 	if h := e.cfg.Health; h != nil {
 		how := "answers health checks on %v with 200"
@@ -121,7 +125,7 @@ func (e explainer) stop(stops []sig.Signal) (lines []string) {
 		lines = append(lines, begin+e.holding())
 	}
 	if len(e.cfg.OnStop) > 0 {
-		lines = append(lines, "  beside that runs "+quoted(e.cfg.OnStop))
+		lines = append(lines, "  beside that runs "+quote.Shell(e.cfg.OnStop))
 	}
 	if gate.Holds() {
 		lines = append(lines, "  a second one, more than a second later, or INT, ends that at once")
@@ -152,7 +156,7 @@ func (e explainer) holding() string {
 		until = append(until, "nobody has connected or sent a byte for "+silence+" and no connection is open")
 	}
 	for _, path := range e.cfg.WaitGone {
-		until = append(until, path+" is gone")
+		until = append(until, quote.Word(path)+" is gone")
 	}
 	if g.OnStop {
 		until = append(until, "--on-stop has ended")
@@ -256,18 +260,6 @@ func (e explainer) grace() string {
 		return stop.Length(e.plan.stop.Grace) + ", as is assumed (--grace-period)"
 	}
 	return stop.Length(e.plan.stop.Grace)
-}
-
-// quoted is a command as one would type it.
-func quoted(words []string) string {
-	var typed []string
-	for _, w := range words {
-		if w == "" || strings.ContainsAny(w, " \t\n'\"\\$`*?;&|<>()#") {
-			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-		typed = append(typed, w)
-	}
-	return strings.Join(typed, " ")
 }
 
 // orList is a list in words.

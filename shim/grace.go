@@ -59,6 +59,20 @@ func (c *Config) kill() (after time.Duration, named bool) {
 	return after, named
 }
 
+// checkKill refuses a --kill-after that ends the command before the given schedule
+// has sent its signals. A preset's later steps may be cut short: the user did not
+// ask for those one by one. The schedule's own KILL may come later too: the earlier
+// of the two is sent.
+func (c *Config) checkKill() error {
+	step, at, found := c.Schedule.CutOff(c.KillAfter)
+	if c.KillAfter == 0 || !found {
+		return nil
+	}
+	enough := at.Truncate(time.Second) + time.Second
+	return fmt.Errorf("--kill-after=%v with --stop-schedule=%v: KILL comes at %v and %v only at %v: give --kill-after=%v or more, or put KILL into the schedule",
+		c.KillAfter, c.Schedule, c.KillAfter, step, at, enough.Seconds())
+}
+
 // ceiling is the longest hold that leaves the command time to stop by itself
 // within the grace period G: G - R - 1s, where R is the reserve, with linger on
 // top, and what the schedule waits before its first signal.

@@ -79,7 +79,7 @@ func TestGraceSchedule(t *testing.T) {
 		{"", 5 * s, 0, 60 * s, 54 * s, "", "", ""},
 		{"", 8 * s, 0, 60 * s, 51 * s, "", "", "ends first"},
 		{"", 20 * s, 0, 20 * s, -s, "--kill-after=20s does not fit into --grace-period=20s, which leaves 0s for the hold: give less, or a grace period of 21s", "ends first", "ends first"},
-		{"TERM/30/QUIT", 5 * s, 0, 60 * s, 54 * s, "", "", ""}, // KILL is the last
+		{"TERM/4/QUIT", 5 * s, 0, 60 * s, 54 * s, "", "", ""}, // KILL is the last
 		{"TERM/30/KILL", 5 * s, 0, 60 * s, 54 * s, "", "", ""},
 		{"TERM/5/KILL", 30 * s, 0, 60 * s, 54 * s, "", "", ""},
 		{"TERM/5/KILL", 0, 10 * s, 60 * s, 44 * s, "", "ends first", "ends first"},

@@ -44,6 +44,9 @@ func host(args []string) {
 			die(hook.Process.Signal(syscall.Signal(s)))
 		case words[0] == "listen":
 			listenLocally()
+		case words[0] == "socket":
+			kept = append(kept, must(unixSocket(must(strconv.Unquote(words[1])))))
+			fmt.Println("socket listens")
 		case words[0] == "crash":
 			server.Process.Kill()
 			server.Wait()
@@ -52,6 +55,15 @@ func host(args []string) {
 		}
 	}
 	os.Exit(98)
+}
+
+// unixSocket is a socket that listens on a path, or on an abstract name after an @.
+func unixSocket(path string) (*os.File, error) {
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, err
+	}
+	return listener.(*net.UnixListener).File()
 }
 
 // unixPipe is the reading end of a pipe that nobody writes to.

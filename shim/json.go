@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/quote"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/stderr"
 )
@@ -108,14 +109,21 @@ func known(text string) *string {
 // jsonLine is a line in JSON. One that standard error would cut has less of the
 // message.
 func jsonLine(level, message string, f *figures) string {
+	message = quote.Line(message) // as in text, for those who print the message alone
 	for {
-		line, err := json.Marshal(entry{schema, time.Now(), level, message, f})
-		switch {
-		case err != nil:
-			return message // no value here can fail
-		case len(line) < stderr.Longest || message == "":
-			return string(line)
+		line := encode(entry{schema, time.Now(), level, message, f})
+		if len(line) < stderr.Longest || message == "" {
+			return line
 		}
 		message = strings.ToValidUTF8(message[:len(message)/2], "")
 	}
+}
+
+// encode is a value in JSON, on one line that can be printed.
+func encode(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return quote.Word(err.Error()) // no value of ours can fail
+	}
+	return quote.JSON(text)
 }

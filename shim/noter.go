@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/quote"
 )
 
 // noter writes the termination log on a goroutine of its own: a volume that hangs
@@ -32,7 +34,7 @@ func (n *noter) note(text string) error {
 		n.left.Add(-1)
 	default:
 	}
-	n.texts <- text
+	n.texts <- quote.Line(text)
 	if err := n.fault.Load(); err != nil {
 		return *err
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/quote"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
@@ -297,7 +298,7 @@ func TestJSONLine(t *testing.T) {
 			if err := json.Unmarshal([]byte(line), &object); err != nil || len(line) > 4095 || strings.Contains(line, "\n") {
 				t.Errorf("%.20q: %d bytes: %v", message, len(line), err)
 			}
-			if n := len(object.Message); len(message) < 500 && object.Message != strings.ToValidUTF8(strings.ReplaceAll(message, "\xff\xfe", "\ufffd\ufffd"), "") || len(message) > 500 && n < 300 {
+			if n := len(object.Message); len(message) < 500 && object.Message != quote.Line(message) || len(message) > 500 && n < 300 {
 				t.Errorf("%.20q became %.20q, of %d bytes", message, object.Message, n)
 			}
 		}

@@ -4,9 +4,17 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/quote"
 	"github.com/lameduck-init/lameduck/shim/internal/stderr"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
+
+// Quote returns a value from outside for people to read: in quotes where the value
+// could be mistaken for something else.
+func Quote(value string) string { return quote.Word(value) }
+
+// Printable returns text as one line that can be printed, whatever is in the text.
+func Printable(text string) string { return quote.Line(text) }
 
 // Say writes one line to standard error, an error that ends us, and waits no more
 // than a moment for it to be read.

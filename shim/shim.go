@@ -95,7 +95,7 @@ func (l *loop) begin() (err error) {
 		}
 	}
 	if err := l.show(l.cfg.AliveFile); err != nil {
-		return fmt.Errorf("--alive-file=%s: %w", l.cfg.AliveFile, err)
+		return fmt.Errorf("--alive-file=%s: %w", Quote(l.cfg.AliveFile), err)
 	}
 	l.command, err = l.start(proc.Command{Argv: l.cfg.Command, Env: l.cfg.Env, Session: l.cfg.Session})
 	l.group = l.command
@@ -111,7 +111,7 @@ func (l *loop) ready() error {
 		return err
 	}
 	if err := l.note(""); err != nil {
-		return fmt.Errorf("--termination-log=%s: %w: give a file, or none", l.cfg.TerminationLog, err)
+		return fmt.Errorf("--termination-log=%s: %w: give a file, or none", Quote(l.cfg.TerminationLog), err)
 	}
 	return nil
 }

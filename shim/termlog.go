@@ -2,6 +2,7 @@ package shim
 
 import (
 	"errors"
+	"path"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -53,19 +54,12 @@ func (t *termlog) rewrite(text string) error {
 	if t.given {
 		flags |= unix.O_CREAT
 	}
-	fd, err := unix.Open(t.path, flags, 0o644)
+	fd, size, err := openOwn(t.path, flags)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	var at unix.Stat_t
-	if err := unix.Fstat(fd, &at); err != nil {
-		return err
-	}
-	if at.Mode&unix.S_IFMT != unix.S_IFREG {
-		return errors.New("it is no regular file")
-	}
-	if at.Size > most {
+	if size > most {
 		return nil // there is no room
 	}
 	buf := make([]byte, most)
@@ -88,6 +82,52 @@ func (t *termlog) rewrite(text string) error {
 	}
 	t.ours, t.at = ours, len(others)
 	return unix.Ftruncate(fd, int64(len(whole)))
+}
+
+// openOwn opens a regular file and is its size. Where others may write to the file's
+// directory, they could have planted a symbolic or a hard link to a file that they
+// may not write to: there neither is followed. Elsewhere links are as good as the
+// directory: /dev/stderr is one. The directories above are taken as they are.
+func openOwn(name string, flags int) (fd int, size int64, err error) {
+	dir, err := unix.Open(path.Dir(name), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, 0, err
+	}
+	defer unix.Close(dir)
+	shared := othersMayWrite(dir)
+	if shared {
+		flags |= unix.O_NOFOLLOW
+	}
+	fd, err = unix.Openat(dir, path.Base(name), flags, 0o644)
+	switch {
+	case err == unix.ELOOP && shared:
+		return -1, 0, errors.New("it is a symbolic link, and others may write to its directory")
+	case err != nil:
+		return -1, 0, err
+	}
+	var at unix.Stat_t
+	switch err = unix.Fstat(fd, &at); {
+	case err != nil:
+	case at.Mode&unix.S_IFMT != unix.S_IFREG:
+		err = errors.New("it is no regular file")
+	case at.Nlink > 1 && shared:
+		err = errors.New("it is a file with another name (a hard link), and others may write to its directory")
+	default:
+		return fd, at.Size, nil
+	}
+	unix.Close(fd)
+	return -1, 0, err
+}
+
+// othersMayWrite reports whether users other than root and the user that lameduck
+// runs as may write to a directory, which a file descriptor is open on.
+func othersMayWrite(dir int) bool {
+	var at unix.Stat_t
+	if unix.Fstat(dir, &at) != nil {
+		return true
+	}
+	trusted := at.Uid == 0 || int(at.Uid) == unix.Geteuid()
+	return !trusted || at.Mode&0o022 != 0
 }
 
 // without is what is there but for what is ours. Who writes at a place of his own

@@ -2,10 +2,12 @@ package shim
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -210,6 +212,54 @@ func TestTerminationLogNowhere(t *testing.T) {
 	}
 }
 
+// TestTerminationLogPlanted: a link is followed only where nobody else could have
+// planted the link.
+func TestTerminationLogPlanted(t *testing.T) {
+	t.Parallel()
+	type directory struct {
+		mode  os.FileMode
+		owner int
+	}
+	symlink := func(victim, path string) error { return os.Symlink(victim, path) }
+	dangling := func(victim, path string) error { return os.Symlink(victim+".not", path) }
+	for name, c := range map[string]struct {
+		in    directory
+		plant func(victim, path string) error
+		why   string // "": followed
+	}{
+		"symbolic link, own directory":      {directory{0o755, -1}, symlink, ""},
+		"hard link, own directory":          {directory{0o755, -1}, os.Link, ""},
+		"symbolic link, shared directory":   {directory{0o777, -1}, symlink, "it is a symbolic link, and others may write to its directory"},
+		"dangling link, shared directory":   {directory{0o777, -1}, dangling, "it is a symbolic link, and others may write to its directory"},
+		"hard link, shared directory":       {directory{0o777, -1}, os.Link, "(a hard link), and others may write to its directory"},
+		"symbolic link, sticky directory":   {directory{0o777 | os.ModeSticky, -1}, symlink, "it is a symbolic link"},
+		"symbolic link, group's directory":  {directory{0o775, -1}, symlink, "it is a symbolic link"},
+		"symbolic link, another's dir":      {directory{0o755, 65534}, symlink, "it is a symbolic link"},
+		"symbolic link, root's own dir":     {directory{0o755, 0}, symlink, ""},
+		"regular file, shared directory":    {directory{0o777, -1}, func(_, path string) error { return os.WriteFile(path, nil, 0o644) }, ""},
+		"nothing planted, shared directory": {directory{0o777, -1}, func(_, _ string) error { return nil }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, home := t.TempDir(), t.TempDir()
+			victim, path := home+"/victim", dir+"/log"
+			writeFile(t, victim, "secret")
+			if err := errors.Join(c.plant(victim, path), os.Chmod(dir, c.in.mode)); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chown(dir, c.in.owner, -1); err != nil {
+				t.Skip("no other user: ", err)
+			}
+			err := newTermlog(path).write("text")
+			if c.why == "" && err != nil || c.why != "" && (err == nil || !strings.Contains(err.Error(), c.why)) {
+				t.Errorf("it says %v, want %q", err, c.why)
+			}
+			if text := string(must(os.ReadFile(victim))); c.why != "" && text != "secret" || exists(victim+".not") {
+				t.Errorf("the victim has become %q", text)
+			}
+		})
+	}
+}
+
 func exists(path string) bool { _, err := os.Lstat(path); return err == nil }
 
 func umask() os.FileMode {
@@ -396,5 +446,55 @@ func TestTerminationLogGoes(t *testing.T) {
 	}
 	if warned != 1 || time.Since(start) > 5*time.Second {
 		t.Errorf("said %v", b.err.all())
+	}
+}
+
+// TestPlantedLinks: another user's link in a directory that everybody may write to
+// keeps the command from being started, and the file at the other end stays.
+func TestPlantedLinks(t *testing.T) {
+	for flag, says := range map[string]string{
+		"--alive-file":      "it is a symbolic link: give the path of a file",
+		"--termination-log": "it is a symbolic link, and others may write to its directory: give a file, or none",
+	} {
+		t.Run(flag, func(t *testing.T) {
+			t.Parallel()
+			dir, home := t.TempDir(), t.TempDir()
+			victim, path := home+"/victim", dir+"/planted"
+			writeFile(t, victim, "")
+			if err := errors.Join(os.Chmod(dir, 0o777), os.Symlink(victim, path)); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Lchown(path, 65534, 65534); err != nil {
+				t.Logf("planted by the same user: %v", err)
+			}
+			b := boot(t, nil, flag+"="+path, "-d", "1", "--", "echo", "started")
+			b.wants(125)
+			if said := b.err.all(); len(said) != 1 || len(b.out.all()) > 0 || said[0].text != "lameduck: "+flag+"="+path+": "+says {
+				t.Errorf("said %v, %v", said, b.out.all())
+			}
+			if text := string(must(os.ReadFile(victim))); text != "" {
+				t.Errorf("the victim has become %q", text)
+			}
+		})
+	}
+}
+
+// TestTerminationLogStderr: /dev/stderr is a link that root has made, to a file here.
+func TestTerminationLogStderr(t *testing.T) {
+	t.Parallel()
+	if at := must(os.Stat("/dev")).Sys().(*syscall.Stat_t); at.Uid != 0 || at.Mode&0o022 != 0 {
+		t.Skip("others may write to /dev")
+	}
+	path := filepath.Join(t.TempDir(), "stderr")
+	b := boot(t, nil, append([]string{"--termination-log=/dev/stderr", "-d", "1", "--", "sh", "-c", `exec "$@"`, "sh"}, self("catch")...)...)
+	b.leaves() // a pipe is refused, as ever
+	if said := b.err.all(); len(said) != 1 || !strings.Contains(said[0].text, "--termination-log=/dev/stderr: it is no regular file: give a file, or none") {
+		t.Errorf("said %v", said)
+	}
+	b = piped(t, nil, syscall.SysProcAttr{}, "sh", "-c", `exec "$0" --termination-log=/dev/stderr -d 0.2 -- sh -c 'kill -TERM $PPID; sleep 9' 2>"$1"`, binary, path)
+	b.run()
+	b.leaves()
+	if text := string(must(os.ReadFile(path))); strings.Count(text, "TERM: held 0.2 s (elapsed)") != 2 {
+		t.Errorf("the file is %q", text)
 	}
 }

@@ -37,6 +37,9 @@ type View struct {
 	Recent   []int       `json:"-"` // new connections in each of the last seconds
 }
 
+// JSON is the view as a line of JSON.
+func (v View) JSON() string { return encode(v) }
+
 // PeerView is who has connections open.
 type PeerView struct {
 	Peer netip.Addr `json:"peer"`

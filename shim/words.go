@@ -51,6 +51,9 @@ func ParseSchedule(text string) (schedule Schedule, err error) {
 	if !slices.ContainsFunc(schedule, func(s Step) bool { return s.Signal != 0 }) {
 		return nil, fmt.Errorf("it sends no signal: give one, as in USR1/30s/TERM")
 	}
+	if late, found := schedule.AfterKill(); found {
+		return nil, fmt.Errorf("%v comes after KILL, which ends the command: put KILL last", late)
+	}
 	return schedule, nil
 }
 

@@ -188,7 +188,7 @@ func one[T any](t *twins, flag string, words []string, read func(string) (T, err
 	word := words[len(words)-1]
 	value, err := read(word)
 	if err != nil {
-		return fmt.Errorf("%s=%s: %w", t.source(flag), word, err)
+		return fmt.Errorf("%s=%s: %w", t.source(flag), shim.Quote(word), err)
 	}
 	*target = value
 	return nil
@@ -200,7 +200,7 @@ func list[T any](t *twins, flag string, words []string, read func(string) (T, er
 		for item := range strings.SplitSeq(word, ",") {
 			value, err := read(strings.TrimSpace(item))
 			if err != nil {
-				return nil, fmt.Errorf("%s=%s: %w", t.source(flag), word, err)
+				return nil, fmt.Errorf("%s=%s: %w", t.source(flag), shim.Quote(word), err)
 			}
 			values = append(values, value)
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -313,6 +314,42 @@ func TestTwinsWarn(t *testing.T) {
 	}
 }
 
+// TestForgery: whatever the words and variables hold, lameduck says one line, of
+// printable characters, that begins as its lines do; in JSON an object.
+func TestForgery(t *testing.T) {
+	const forged = "x\x1b[2J\x1b]0;t\a\nlameduck: forged\r\u009b2J\u2028\u202e\x7f\xff"
+	var cases [][2][]string // words, variables
+	for name := range grammar(t) {
+		if slices.Contains(twinless, name) {
+			continue
+		}
+		value := forged
+		if name == "termination-log" || name == "alive-file" {
+			value = "/no/such/" + forged // or the file would be made
+		}
+		cases = append(cases, [2][]string{{"--" + name + "=" + value, "--", "/no/such"}}, [2][]string{{"--", "/no/such"}, {variableOf(name) + "=" + value}})
+	}
+	cases = append(cases,
+		[2][]string{{"--" + forged, "x"}}, [2][]string{{"-" + forged, "x"}}, [2][]string{{"/no/such/" + forged}}, [2][]string{{"--delay", forged, "x"}},
+		[2][]string{{"hold", "--" + forged}}, [2][]string{{"hold", forged}}, [2][]string{{"watch", "--count-port=" + forged}}, [2][]string{{"watch", forged}},
+		[2][]string{{"install", "--" + forged}}, [2][]string{{"install", "/no/such/" + forged}}, [2][]string{{"presets", forged}},
+		[2][]string{{"/no/such"}, {"LAMEDUCK_" + forged + "=1"}}, [2][]string{{"/no/such"}, {"LAMEDUCK_QUIET_FOR=" + forged}})
+	for _, c := range cases {
+		for _, format := range []string{"text", "json"} {
+			got := run(t, append(c[1], "LAMEDUCK_LOG_FORMAT="+format), c[0]...)
+			if got.code < exitFailed || got.out != "" || got.errOut == "" {
+				t.Errorf("%q %q: left with %d, said %q and %q", c[0], c[1], got.code, got.out, got.errOut)
+			}
+			for line := range strings.Lines(got.errOut) {
+				text, ended := strings.CutSuffix(line, "\n")
+				if !ended || text != shim.Printable(text) || !strings.HasPrefix(text, "lameduck: ") && !json.Valid([]byte(text)) {
+					t.Errorf("%q %q: said %q", c[0], c[1], line)
+				}
+			}
+		}
+	}
+}
+
 func TestEdits(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
@@ -382,9 +419,9 @@ func TestBadValues(t *testing.T) {
 	for flag, bad := range badValues {
 		for _, value := range bad.values {
 			flagged := "--" + flag + "=" + value
-			oneLine(t, flagged, try([]string{flagged, "x"}, nil), flagged+": ", bad.right)
+			oneLine(t, flagged, try([]string{flagged, "x"}, nil), "--"+flag+"="+shim.Quote(value)+": ", bad.right)
 			set := variableOf(flag) + "=" + value
-			oneLine(t, set, try([]string{"x"}, []string{set}), set+": ", bad.right)
+			oneLine(t, set, try([]string{"x"}, []string{set}), variableOf(flag)+"="+shim.Quote(value)+": ", bad.right)
 		}
 	}
 	for name, flag := range grammar(t) {
@@ -476,7 +513,7 @@ var refused = []struct {
 	{[]string{"--delay", "--", "echo"}, "", "--delay", false},
 	{[]string{"-d", "-5", "echo"}, "", "--delay", false},
 	{[]string{"-dx", "echo"}, "", "--delay=x", false},
-	{[]string{"-d", "5\n6", "echo"}, "", "--delay=5 6", false},
+	{[]string{"-d", "5\n6", "echo"}, "", `--delay="5\n6": `, false},
 
 	{[]string{"--delay=", "echo"}, "", "--delay=: ", false},
 	{[]string{"-d", "", "echo"}, "", "--delay=: ", false},
@@ -507,6 +544,13 @@ var refused = []struct {
 	{[]string{"--stop-schedule=TERM/20/KILL", "--grace-period=15", "echo"}, "", "a grace period of 21s", false},
 	{[]string{"--stop-schedule=TERM/forever/KILL", "echo"}, "", "without a wait", false},
 	{[]string{"--stop-schedule=TERM/forever/5/forever/KILL", "echo"}, "", "forever twice", false},
+	{[]string{"--stop-schedule=USR1/5/KILL/5/TERM", "echo"}, "", "--stop-schedule=USR1/5/KILL/5/TERM: TERM comes after KILL, which ends the command: put KILL last", false},
+	{[]string{"--stop-schedule=TERM/5/KILL/forever/TERM/5", "echo"}, "", "TERM comes after KILL", false},
+	{[]string{"echo"}, "LAMEDUCK_STOP_SCHEDULE=KILL/TERM", "LAMEDUCK_STOP_SCHEDULE=KILL/TERM: TERM comes after KILL", false},
+	{[]string{"--stop-schedule=USR1/10/TERM", "--kill-after=8", "echo"}, "", "--kill-after=8s with --stop-schedule=USR1/10s/TERM: KILL comes at 8s and TERM only at 10s: give --kill-after=11 or more, or put KILL into the schedule", false},
+	{[]string{"--stop-schedule=USR1/10/TERM", "--kill-after=10", "echo"}, "", "give --kill-after=11 or more", false},
+	{[]string{"--kill-after=8", "echo"}, "LAMEDUCK_STOP_SCHEDULE=USR1/10.5/TERM", "give --kill-after=11 or more", false},
+	{[]string{"--stop-schedule=USR1/10/forever/TERM/5", "--kill-after=8", "echo"}, "", "give --kill-after=11 or more", false},
 	{[]string{"--kill-after=30", "--grace-period=20", "echo"}, "", "a grace period of 31s", false},
 	{[]string{"--kill-after=9", "--grace-period=10", "--wait-gone=/x", "echo"}, "", "no time to hold", false},
 	{[]string{"--on-stop=true", "--stop-schedule=30", "echo"}, "", "no time to hold", false},

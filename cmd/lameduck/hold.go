@@ -1,7 +1,7 @@
 package main
 
 import (
-	"errors"
+	"cmp"
 
 	"github.com/lameduck-init/lameduck/shim"
 )
@@ -52,7 +52,7 @@ func hold(args, env []string) int {
 		c.Until = []string{string(shim.Quiet)}
 	}
 	cfg := shim.Config{Env: t.rest, Level: shim.Warn, Warnings: t.unknown}
-	if err := errors.Join(c.reportFlags.config(t, &cfg), c.holdFlags.config(t, &cfg)); err != nil {
+	if err := cmp.Or(c.reportFlags.config(t, &cfg), c.holdFlags.config(t, &cfg)); err != nil {
 		return failIn(cfg.JSON, err)
 	}
 	if holdsItself() {

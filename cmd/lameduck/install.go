@@ -1,12 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/lameduck-init/lameduck/shim"
 )
 
 // install copies this program to DIR/lameduck, for another container to run: an
@@ -16,13 +19,13 @@ func install(args []string) int {
 	if len(args) > 0 && args[0] == "--" {
 		args = args[1:]
 	} else if len(args) > 0 && strings.HasPrefix(args[0], "-") {
-		return fail(fmt.Errorf("unknown flag %s: install has none, lameduck install DIR", args[0]))
+		return fail(fmt.Errorf("unknown flag %s: install has none, lameduck install DIR", shim.Quote(args[0])))
 	}
 	if len(args) != 1 || args[0] == "" {
 		return fail(errors.New("install takes one directory, which must exist: lameduck install DIR"))
 	}
 	if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
-		return fail(fmt.Errorf("install: %s is no directory: give one that exists, as a volume is mounted", args[0]))
+		return fail(fmt.Errorf("install: %s is no directory: give one that exists, as a volume is mounted", shim.Quote(args[0])))
 	}
 	path := filepath.Join(args[0], "lameduck")
 	if err := copySelf(path); err != nil {
@@ -48,7 +51,7 @@ func copySelf(path string) (err error) {
 		}
 	}()
 	_, err = io.Copy(fresh, self)
-	if err = errors.Join(err, fresh.Chmod(0o755), fresh.Sync(), fresh.Close()); err != nil {
+	if err = cmp.Or(err, fresh.Chmod(0o755), fresh.Sync(), fresh.Close()); err != nil {
 		return err
 	}
 	return os.Rename(fresh.Name(), path)

@@ -37,7 +37,7 @@ func readTwins(env []string, flags, let []*kong.Flag) *twins {
 			}
 			continue
 		case strings.HasPrefix(name, prefix) && !fromService(name) && !slices.Contains(others, name) && !slices.Contains(hooked, name):
-			t.unknown = append(t.unknown, fmt.Sprintf("%s is no variable of lameduck: did you mean %s?", strings.ReplaceAll(name, "\n", " "), nearest(name, names)))
+			t.unknown = append(t.unknown, fmt.Sprintf("%s is no variable of lameduck: did you mean %s?", shim.Quote(name), nearest(name, names)))
 		}
 		t.rest = append(t.rest, entry)
 	}
@@ -92,7 +92,7 @@ func parseBool(name, value string) (bool, error) {
 	case "0", "false", "no", "off":
 		return false, nil
 	}
-	return false, fmt.Errorf("%s=%s: %q is neither: give true or false", name, value, value)
+	return false, fmt.Errorf("%s=%s: %q is neither: give true or false", name, shim.Quote(value), value)
 }
 
 // source is what a flag's value came from, as a user would look for it.
@@ -107,7 +107,7 @@ func (t *twins) source(flag string) string {
 // where somebody wrote it for this command, a warning where it came from the
 // environment.
 func (t *twins) noEffect(cfg *shim.Config, flag string, value any, why string) error {
-	text := fmt.Sprintf("%s=%v has no effect %s", t.source(flag), value, why)
+	text := fmt.Sprintf("%s=%s has no effect %s", t.source(flag), shim.Quote(fmt.Sprint(value)), why)
 	if t.used[flag] {
 		cfg.Warnings = append(cfg.Warnings, text)
 		return nil

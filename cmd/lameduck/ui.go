@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 	"syscall"
 
 	"github.com/lameduck-init/lameduck/shim"
@@ -36,10 +35,9 @@ func write(fd int, text string) error {
 	return nil
 }
 
-// complain prints an error on one line. Where nobody reads it does not wait.
-func complain(err error, inJSON bool) {
-	shim.Say(strings.ReplaceAll(err.Error(), "\n", " "), inJSON)
-}
+// complain prints an error on one line, whatever words of the user the error
+// repeats. Where nobody reads it does not wait.
+func complain(err error, inJSON bool) { shim.Say(err.Error(), inJSON) }
 
 // nearest is the candidate that needs the fewest edits to become name.
 func nearest(name string, candidates []string) (best string) {

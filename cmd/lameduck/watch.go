@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -95,6 +94,9 @@ func screen(v shim.View) string {
 	if v.Trouble != "" {
 		rows = append(rows, "trouble     "+v.Trouble)
 	}
+	for i, row := range rows {
+		rows[i] = shim.Printable(row) // the escapes are to be ours alone
+	}
 	return home + strings.Join(rows, restOfRow) + restOfRow + rest
 }
 
@@ -119,17 +121,12 @@ func title(i int, word string) string {
 
 // plainly is a view on a line.
 func plainly(v shim.View) string {
-	return fmt.Sprintf("%s ports %s; %d open, %d in flight, %d new; last new connection %s, byte %s; %s\n",
+	line := fmt.Sprintf("%s ports %s; %d open, %d in flight, %d new; last new connection %s, byte %s; %s",
 		v.Time.Format("15:04:05"), places(v), v.Open, v.InFlight, v.New, ago(v.LastNew), ago(v.LastByte), verdict(v))
+	return shim.Printable(line) + "\n"
 }
 
-func jsonView(v shim.View) string {
-	line, err := json.Marshal(v)
-	if err != nil {
-		return err.Error() + "\n" // no value here can fail
-	}
-	return string(line) + "\n"
-}
+func jsonView(v shim.View) string { return v.JSON() + "\n" }
 
 // places is where the container listens.
 func places(v shim.View) string {
@@ -141,7 +138,7 @@ func places(v shim.View) string {
 		list = append(list, fmt.Sprintf("%d/udp (not seen)", port))
 	}
 	for _, path := range v.Unix {
-		list = append(list, path+" (not seen)")
+		list = append(list, shim.Quote(path)+" (not seen)")
 	}
 	switch n := len(list) - most; {
 	case len(list) == 0:

@@ -20,7 +20,9 @@ type File struct {
 	fd   int
 }
 
-// Create makes the file, mode 0644, or takes over one that nobody holds any more.
+// Create makes the file, mode 0644, or takes over one that nobody holds any more. The
+// volume is often writable to others, who could plant a symbolic or a hard link to a
+// file of lameduck's user: neither is followed.
 func Create(path string) (*File, error) {
 	for until := time.Now().Add(patience); ; {
 		f, err := create(path)
@@ -35,8 +37,11 @@ func Create(path string) (*File, error) {
 }
 
 func create(path string) (f *File, err error) {
-	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0o644)
-	if err != nil {
+	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0o644)
+	switch {
+	case err == unix.ELOOP && isLink(path):
+		return nil, errors.New("it is a symbolic link: give the path of a file")
+	case err != nil:
 		return nil, fmt.Errorf("cannot make it: %w", err)
 	}
 	defer func() {
@@ -47,6 +52,9 @@ func create(path string) (f *File, err error) {
 	var at unix.Stat_t
 	if err := unix.Fstat(fd, &at); err != nil || at.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil, errors.New("it is no regular file: give another path") // and we would remove it
+	}
+	if at.Nlink > 1 {
+		return nil, errors.New("it is a file with another name (a hard link): give another path")
 	}
 	if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return nil, err
@@ -76,7 +84,13 @@ func (f *File) Remove() {
 // there reports whether the path still leads to the file that we hold.
 func (f *File) there() bool {
 	var ours, found unix.Stat_t
-	return unix.Fstat(f.fd, &ours) == nil && unix.Stat(f.path, &found) == nil && ours.Dev == found.Dev && ours.Ino == found.Ino
+	return unix.Fstat(f.fd, &ours) == nil && unix.Lstat(f.path, &found) == nil && ours.Dev == found.Dev && ours.Ino == found.Ino
+}
+
+// isLink reports whether path is a symbolic link.
+func isLink(path string) bool {
+	var at unix.Stat_t
+	return unix.Lstat(path, &at) == nil && at.Mode&unix.S_IFMT == unix.S_IFLNK
 }
 
 // Present reports whether there is something at path; of a file of ours, whether

@@ -156,3 +156,38 @@ func TestRemoveOther(t *testing.T) {
 		t.Error("it was removed")
 	}
 }
+
+// TestPlanted: in a directory where everybody may write, a link that another user has
+// put in the file's place is refused, and the file at its other end stays as it is.
+func TestPlanted(t *testing.T) {
+	for name, plant := range map[string]func(victim, path string) error{
+		"symbolic link":  os.Symlink,
+		"dangling link":  func(_, path string) error { return os.Symlink("nowhere", path) },
+		"link to itself": func(_, path string) error { return os.Symlink(path, path) },
+		"hard link":      os.Link,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, home := t.TempDir(), t.TempDir()
+			victim, path := filepath.Join(home, "victim"), filepath.Join(dir, "alive")
+			os.Chmod(dir, 0o777)
+			os.WriteFile(victim, nil, 0o600) // empty, as a file of lameduck's own may be
+			if err := plant(victim, path); err != nil {
+				t.Fatal(err)
+			}
+			if unix.Getuid() == 0 && name != "hard link" {
+				os.Lchown(path, 65534, 65534)
+			}
+			_, err := Create(path)
+			if err == nil || !strings.Contains(err.Error(), "link") || strings.Contains(err.Error(), "cannot make it") {
+				t.Errorf("made, or refused for another reason: %v", err)
+			}
+			info, err := os.Stat(victim)
+			if err != nil || info.Size() != 0 || info.Mode() != 0o600 {
+				t.Errorf("the victim has changed: %v, %v", info, err)
+			}
+			if found, _ := os.ReadDir(dir); len(found) != 1 {
+				t.Errorf("in the directory there is now %v", found)
+			}
+		})
+	}
+}

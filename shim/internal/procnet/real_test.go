@@ -77,7 +77,7 @@ func TestRealTCP(t *testing.T) {
 			}
 			for _, end := range []net.Conn{client, server} {
 				s := byInode(t, sockets, inodeOf(t, end))
-				if s.State != tcp.Established || s.UID != uint32(os.Getuid()) ||
+				if s.State != tcp.Established ||
 					s.Local.String() != unmapped(end.LocalAddr()) || s.Remote.String() != unmapped(end.RemoteAddr()) {
 					t.Errorf("%v to %v: %+v", end.LocalAddr(), end.RemoteAddr(), s)
 				}
@@ -215,6 +215,28 @@ func TestRealUnix(t *testing.T) {
 	for _, other := range []any{abstract, client, server} {
 		if slices.ContainsFunc(found, func(u Unix) bool { return u.Inode == inodeOf(t, other) }) {
 			t.Errorf("%T is in %+v", other, found)
+		}
+	}
+}
+
+// TestRealUnixNewlines: the kernel prints a path as it is, and a path that begins with
+// a newline does not keep anybody from reading the table.
+func TestRealUnixNewlines(t *testing.T) {
+	netns.Need(t)
+	t.Chdir(t.TempDir())
+	for _, path := range []string{"\nfirst", "last\n", "\n", "\x1b[2J\nforged"} {
+		l, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		datagram, err := net.ListenPacket("unixgram", path+".datagram") // which does not listen
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer datagram.Close()
+		if found, err := own.Unix(); err != nil || !slices.Contains(found, Unix{inodeOf(t, l), path}) {
+			t.Errorf("%q is not in %+v: %v", path, found, err)
 		}
 	}
 }

@@ -15,7 +15,7 @@ type row struct {
 	local, remote  netip.AddrPort
 	state          uint32
 	unsent, unread uint32
-	uid, inode     uint32
+	inode          uint32
 	prompt         bool // see Prompt
 }
 
@@ -30,7 +30,7 @@ func parseRow(line []byte) (r row, ok bool) {
 	r.remote, good[1] = address(fields[2])
 	r.state, good[2] = hex(fields[3], 2)
 	r.unsent, r.unread, good[3] = queues(fields[4])
-	r.uid, good[4] = decimal(fields[7])
+	_, good[4] = decimal(fields[7]) // the uid, read only to tell a row from any other line
 	r.inode, good[5] = decimal(fields[9])
 	ack, told := decimal(fields[14])
 	r.prompt = told && ack&1 != 0

@@ -18,7 +18,6 @@ func ParseTCP(dst []tcp.Socket, r io.Reader) ([]tcp.Socket, error) {
 			Remote: r.remote,
 			Unread: r.unread,
 			Unsent: r.unsent,
-			UID:    r.uid,
 			Inode:  r.inode,
 		})
 		dst[len(dst)-1].LessFIN()

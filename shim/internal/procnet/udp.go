@@ -12,7 +12,6 @@ import (
 // to many.
 type UDP struct {
 	Local netip.AddrPort // unmapped
-	UID   uint32
 	Inode uint32
 }
 
@@ -20,7 +19,7 @@ type UDP struct {
 func ParseUDP(r io.Reader) (found []UDP, err error) {
 	err = eachRow(r, func(r row) bool {
 		if r.local.Port() != 0 && r.remote.Port() == 0 && r.remote.Addr().IsUnspecified() {
-			found = append(found, UDP{r.local, r.uid, r.inode})
+			found = append(found, UDP{r.local, r.inode})
 		}
 		return true
 	})

@@ -34,8 +34,8 @@ func ParseUnix(r io.Reader) (found []Unix, err error) {
 		socket, ok := parseUnixRow(line)
 		switch {
 		case ok:
-			last.named = socket.path != ""
-			last.kept = socket.flags&accepts != 0 && last.named && !strings.HasPrefix(socket.path, "@")
+			last.named = socket.named
+			last.kept = socket.flags&accepts != 0 && socket.named && !strings.HasPrefix(socket.path, "@")
 			if last.kept {
 				found = append(found, Unix{socket.inode, socket.path})
 			}
@@ -49,7 +49,8 @@ func ParseUnix(r io.Reader) (found []Unix, err error) {
 
 type unixRow struct {
 	flags, inode uint32
-	path         string // only of those that listen; of others, at most one byte
+	named        bool   // though the path may begin with a newline
+	path         string // of the sockets that listen
 }
 
 // parseUnixRow reports false where the line is none. See unix_seq_show in
@@ -65,11 +66,9 @@ func parseUnixRow(line []byte) (row unixRow, ok bool) {
 	}
 	row.flags, _ = hex(fields[3], 8)
 	row.inode, good[5] = decimal(fields[6])
-	if len(line) > 1 {
-		row.path = string(line[1:2])
-		if row.flags&accepts != 0 {
-			row.path = string(line[1:])
-		}
+	row.named = len(line) > 0
+	if row.named && row.flags&accepts != 0 {
+		row.path = string(line[1:])
 	}
 	return row, bytes.HasSuffix(fields[0], []byte(":")) && good == [6]bool{true, true, true, true, true, true}
 }

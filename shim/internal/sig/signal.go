@@ -41,6 +41,7 @@ const (
 	TTOU  = Signal(syscall.SIGTTOU)
 	URG   = Signal(syscall.SIGURG)
 	WINCH = Signal(syscall.SIGWINCH)
+	PWR   = Signal(syscall.SIGPWR)
 )
 
 // names lists the standard signals; several names for one number are allowed,

@@ -41,7 +41,6 @@ func decode(payload []byte, s *tcp.Socket) error {
 	s.Cookie = uint64(native.Uint32(id[40:])) | uint64(native.Uint32(id[44:]))<<32
 	s.Unread = native.Uint32(queues[4:]) // behind idiag_expires
 	s.Unsent = native.Uint32(queues[8:])
-	s.UID = native.Uint32(queues[12:])
 	s.Inode = native.Uint32(queues[16:])
 	err := decodeAttributes(payload[socketLen:], s)
 	s.LessFIN()

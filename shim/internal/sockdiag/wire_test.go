@@ -59,7 +59,7 @@ func TestDecode(t *testing.T) {
 		Local:  netip.MustParseAddrPort("[809:a0b:c0d:e0f:1011:1213:1415:1617]:1029"),
 		Remote: netip.MustParseAddrPort("[1819:1a1b:1c1d:1e1f:2021:2223:2425:2627]:1543"),
 		Cookie: uint64(four(48))<<32 | uint64(four(44)),
-		Unread: four(56), Unsent: four(60), UID: four(64), Inode: four(68),
+		Unread: four(56), Unsent: four(60), Inode: four(68),
 		Cgroup: native.Uint64([]byte{1, 2, 3, 4, 5, 6, 7, 8}),
 	}
 	var got tcp.Socket

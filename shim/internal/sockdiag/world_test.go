@@ -121,7 +121,7 @@ func known(t testing.TB, c syscall.Conn) (s tcp.Socket) {
 		s.State = tcp.State(info.State)
 		var st unix.Stat_t
 		must(t, unix.Fstat(fd, &st))
-		s.Inode, s.UID = uint32(st.Ino), st.Uid
+		s.Inode = uint32(st.Ino)
 		if s.State == tcp.Listen {
 			s.Unread, s.Unsent = info.Unacked, info.Sacked // tcp_get_info has them so
 			return

@@ -12,10 +12,13 @@ package stderr
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/quote"
 )
 
 // queued is how many lines may wait for a reader.
@@ -50,7 +53,9 @@ func New(fd int) *Writer {
 	}}
 }
 
-// Line writes text and a newline, sooner or later or, at worst, never.
+// Line writes text and a newline, sooner or later or, at worst, never. What is not
+// printable is escaped here, so that no text from outside can forge a line or send a
+// terminal its escapes.
 func (w *Writer) Line(text string) {
 	if w.dropped > 0 {
 		if !w.put(w.Gap(w.dropped)) {
@@ -69,7 +74,7 @@ func (w *Writer) put(text string) bool {
 	if w.broken.Load() {
 		return true // another write would mean another PIPE
 	}
-	line := append([]byte(text[:min(len(text), Longest-1)]), '\n')
+	line := append(cut(quote.Line(text)), '\n')
 	if w.waiting.Load() == 0 { // else it would overtake what waits
 		rest, err := w.now(line)
 		if len(rest) == 0 || err == unix.EPIPE || err == unix.EBADF {
@@ -78,6 +83,14 @@ func (w *Writer) put(text string) bool {
 		line = rest
 	}
 	return w.later(line)
+}
+
+// cut is text as far as it fits into a line with its newline; no character is cut.
+func cut(text string) []byte {
+	if len(text) < Longest {
+		return []byte(text)
+	}
+	return []byte(strings.ToValidUTF8(text[:Longest-1], ""))
 }
 
 // now writes as much as goes without waiting, and returns the rest.

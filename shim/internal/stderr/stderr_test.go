@@ -503,6 +503,26 @@ func TestNowhere(t *testing.T) {
 }
 
 // TestLongLine: one too long to be written whole is cut, and is the only one.
+// TestPrintable: a text is one line without escapes, however the text is written, and
+// a character at the end is not cut.
+func TestPrintable(t *testing.T) {
+	s := file(t, 0)
+	long := strings.Repeat("x", Longest-3) + "é!" // é would be cut
+	for _, text := range []string{"a\x1b[2J\nforged\r\u009b\u202e\xff", `{"message":"\u001b[2J"}`, long} {
+		s.Line(text)
+	}
+	s.end(t)
+	want := []string{`a\x1b[2J\nforged\r\u009b\u202e\xff`, `{"message":"\u001b[2J"}`, strings.Repeat("x", Longest-3) + "é"}
+	if got := s.lines(t, len(want)); !slices.Equal(got[:2], want[:2]) || got[2] != want[2] {
+		t.Errorf("got\n%.100q\nwant\n%.100q", got, want)
+	}
+	s.Line(strings.Repeat("x", Longest-2) + "é")
+	s.end(t)
+	if got := s.lines(t, 1)[0]; got != strings.Repeat("x", Longest-2) {
+		t.Errorf("it ends in %q", got[len(got)-5:])
+	}
+}
+
 func TestLongLine(t *testing.T) {
 	for name, open := range narrow {
 		t.Run(name, func(t *testing.T) {

@@ -109,7 +109,8 @@ type Record struct {
 	Ended       Reason     // why the hold ended; empty: it has not
 	EndedAt     time.Time
 	Sent        []Sent     // if there is no end, the first of them and the last
-	Passed      sig.Signal // the last signal that was passed on, as it arrived
+	Passed      sig.Signal // the last signal passed on that could end a command, as the signal arrived
+	PassedAs    sig.Signal // and as the signal was sent, rewritten
 	PassedAt    time.Time
 	Exit        Event // how the command ended
 	ExitedAt    time.Time

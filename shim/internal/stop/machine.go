@@ -28,6 +28,7 @@ type Config struct {
 	KillAfter time.Duration // from the first signal sent to KILL; 0: never
 	Preset    Preset
 	Retires   bool // somebody asks for our health
+	Terminal  bool // standard input is a terminal, of which WINCH tells the size
 
 	JobControl bool // we may be a job of somebody's shell: stop when the command is
 	StopToo    bool // stop ourselves on TSTP, TTIN and TTOU, whatever becomes of them
@@ -213,7 +214,7 @@ func (m *Machine) consume(now time.Time, s sig.Signal) { m.consumed, m.consumedA
 // pass passes a signal on. A shell that continues us gives us the terminal, and
 // it is the command that needs it.
 func (m *Machine) pass(now time.Time, s, to sig.Signal) []Action {
-	m.record.Passed, m.record.PassedAt = s, now
+	m.notePassed(now, s, to)
 	if m.cfg.JobControl && s == sig.CONT {
 		return []Action{{Verb: HandOver}, {Verb: Pass, Signal: to}}
 	}

@@ -63,6 +63,39 @@ func (s Schedule) Kill() (at time.Duration, named bool) {
 	return at, named
 }
 
+// CutOff is the first signal other than KILL that a KILL so long after the first
+// signal would cut off, and when that signal is due. What forever repeats counts
+// once: the first round has to come about.
+func (s Schedule) CutOff(kill time.Duration) (step Step, at time.Duration, found bool) {
+	began := false
+	for _, step := range s {
+		switch {
+		case step.sends() && step.Signal != sig.KILL && began && at >= kill:
+			return step, at, true
+		case step.sends():
+			began = true
+		case began:
+			at += step.Wait
+		}
+	}
+	return Step{}, 0, false
+}
+
+// AfterKill is the first signal other than KILL that follows a KILL, and that no
+// command lives to see.
+func (s Schedule) AfterKill() (step Step, found bool) {
+	killed := false
+	for _, step := range s {
+		switch {
+		case step.Signal == sig.KILL:
+			killed = true
+		case step.sends() && killed:
+			return step, true
+		}
+	}
+	return Step{}, false
+}
+
 // each calls visit with every signal, and when it is sent: since the first one.
 func (s Schedule) each(visit func(step Step, at time.Duration)) {
 	var at time.Duration

@@ -1,6 +1,7 @@
 package stop
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -108,6 +109,40 @@ func TestSteps(t *testing.T) {
 		to, _ := sig.Parse(c.to)
 		if got := cfg.steps(s, to).String(); got != c.want {
 			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}
+
+// TestCutOff: a KILL is too early for every signal that is not due before the KILL.
+func TestCutOff(t *testing.T) {
+	const s = time.Second
+	for _, c := range []struct {
+		schedule string
+		kill     time.Duration
+		want     string
+	}{
+		{"", 8 * s, "none"},
+		{"TERM", s, "none"},
+		{"TERM/30s", s, "none"},
+		{"USR1/10s/TERM", 8 * s, "TERM at 10s"},
+		{"USR1/10s/TERM", 10 * s, "TERM at 10s"},
+		{"USR1/10s/TERM", 11 * s, "none"},
+		{"5s/USR1/10s/TERM", 11 * s, "none"}, // KILL counts from the first signal too
+		{"USR1/10s/TERM/5s/QUIT", 12 * s, "QUIT at 15s"},
+		{"TERM/20s/KILL", 10 * s, "none"},
+		{"TERM/20s/QUIT/10s/KILL", 10 * s, "QUIT at 20s"},
+		{"stop/10s/stop", 8 * s, "the stop signal at 10s"},
+		{"TERM/forever/TERM/5s", 8 * s, "none"},
+		{"USR1/10s/forever/TERM/5s", 8 * s, "TERM at 10s"},
+		{"TERM/forever/USR1/5s/QUIT/5s", 8 * s, "none"},
+		{"TERM/forever/USR1/5s/QUIT/5s", 4 * s, "QUIT at 5s"},
+	} {
+		got := "none"
+		if step, at, found := scheduled(t, c.schedule).CutOff(c.kill); found {
+			got = fmt.Sprintf("%v at %v", step, at)
+		}
+		if got != c.want {
+			t.Errorf("%s, KILL after %v: cuts off %s, want %s", c.schedule, c.kill, got, c.want)
 		}
 	}
 }

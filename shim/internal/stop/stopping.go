@@ -93,7 +93,7 @@ func (m *Machine) leave() (acts []Action) {
 	switch {
 	case !r.TriggeredAt.IsZero():
 		acts = append(acts, Action{Verb: Conclude})
-	case m.cfg.Gate.Holds() && r.Passed != 0 && r.ExitedAt.Sub(r.PassedAt) <= m.cfg.Grace:
+	case m.cfg.Gate.Holds() && m.cfg.endedBy(r):
 		acts = append(acts, Action{Verb: NoteNoHold, Signal: r.Passed})
 	}
 	if m.hooked {

@@ -35,7 +35,6 @@ type Socket struct {
 	Unread uint32 // bytes that the program has not read; of a listener, connections that it has not accepted
 	Unsent uint32 // bytes that the peer has not acknowledged, sent or not; of a listener, its backlog
 
-	UID    uint32
 	Inode  uint32 // 0: in an accept queue, or nobody's any more
 	Cookie uint64 // the kernel's name for it, never used again; 0: not told
 	Cgroup uint64 // the id of its control group in version 2's hierarchy; 0: not told, 1: the root

@@ -1,0 +1,123 @@
+package quote
+
+import (
+	"encoding/json"
+	"os/exec"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+)
+
+// nasty has one of each kind of text that must not reach a terminal or a log as the
+// text is.
+var nasty = []struct{ text, line, shell, json string }{
+	{"", "", `''`, `""`},
+	{"plain", "plain", "plain", `"plain"`},
+	{"two words", "two words", `'two words'`, `"two words"`},
+	{"it's", "it's", `'it'\''s'`, `"it's"`},
+	{`a\b "c"`, `a\b "c"`, `'a\b "c"'`, `"a\\b \"c\""`},
+	{"é ▁ 日本", "é ▁ 日本", "'é ▁ 日本'", `"é ▁ 日本"`},
+	{"a\nlameduck: forged", `a\nlameduck: forged`, `$'a\nlameduck: forged'`, `"a\nlameduck: forged"`},
+	{"a\r\tb", `a\r\tb`, `$'a\015\tb'`, `"a\r\tb"`},
+	{"\x1b[2J", `\x1b[2J`, `$'\033[2J'`, `"\u001b[2J"`},
+	{"it's \x1b'", `it's \x1b'`, `$'it\'s \033\''`, `"it's \u001b'"`},
+	{"\x00\a\x7f", `\x00\a\x7f`, "", `"\u0000\u0007\u007f"`},
+	{"\u0085\u009b2J", `\u0085\u009b2J`, `$'\302\205\302\2332J'`, `"\u0085\u009b2J"`},
+	{"\u2028\u2029", `\u2028\u2029`, `$'\342\200\250\342\200\251'`, `"\u2028\u2029"`},
+	{"a\u202eb\u2066c", `a\u202eb\u2066c`, `$'a\342\200\256b\342\201\246c'`, `"a\u202eb\u2066c"`},
+	{"\U000e0041", `\U000e0041`, `$'\363\240\201\201'`, `"\udb40\udc41"`},
+	{"\u00a0\ufeff", `\u00a0\ufeff`, `$'\302\240\357\273\277'`, `"\u00a0\ufeff"`},
+	{"\xff\xc3(\xe2\x80", `\xff\xc3(\xe2\x80`, `$'\377\303(\342\200'`, `"\ufffd\ufffd(\ufffd\ufffd"`},
+	{"\x9b31m", `\x9b31m`, `$'\23331m'`, `"\ufffd31m"`}, // CSI, where a terminal takes Latin-1
+	{"\ufffd", "\ufffd", "'\ufffd'", `"` + "\ufffd" + `"`},
+	{`~ {a,b} [c] !d ^e`, `~ {a,b} [c] !d ^e`, `'~ {a,b} [c] !d ^e'`, `"~ {a,b} [c] !d ^e"`},
+}
+
+func TestNasty(t *testing.T) {
+	for _, c := range nasty {
+		if got := Line(c.text); got != c.line {
+			t.Errorf("%q as a line: %s, want %s", c.text, got, c.line)
+		}
+		if got := Shell([]string{c.text}); c.shell != "" && got != c.shell {
+			t.Errorf("%q for a shell: %s, want %s", c.text, got, c.shell)
+		}
+		encoded, _ := json.Marshal(c.text)
+		if got := JSON(encoded); got != c.json {
+			t.Errorf("%q in JSON: %s, want %s", c.text, got, c.json)
+		}
+	}
+}
+
+func TestWord(t *testing.T) {
+	for value, want := range map[string]string{
+		"":               "",
+		"/run/app.sock":  "/run/app.sock",
+		"HUP:0,INT:TERM": "HUP:0,INT:TERM",
+		"a b":            `"a b"`,
+		`a"b`:            `"a\"b"`,
+		`a\nb`:           `"a\\nb"`, // a backslash, which no escape of Line has put there
+		"it's":           `"it's"`,
+		"a\nb":           `"a\nb"`,
+		"\x1b[2J":        `"\x1b[2J"`,
+		"\xff":           `"\xff"`,
+	} {
+		if got := Word(value); got != want {
+			t.Errorf("%q: %s, want %s", value, got, want)
+		}
+		if again := Line(Word(value)); again != want {
+			t.Errorf("%q: %s as a line, want %s", value, again, want)
+		}
+	}
+}
+
+// TestShells: what is printed means the same words to a real shell.
+func TestShells(t *testing.T) {
+	var words []string
+	for _, c := range nasty {
+		if !strings.Contains(c.text, "\x00") { // which no argument can have
+			words = append(words, c.text)
+		}
+	}
+	shells := 0
+	for _, shell := range []string{"bash", "zsh", "ksh"} {
+		if _, err := exec.LookPath(shell); err != nil {
+			continue
+		}
+		shells++
+		cmd := exec.Command(shell, "-c", `printf '%s\0' `+Shell(words))
+		cmd.Env = []string{"LC_ALL=C.UTF-8"}
+		out, err := cmd.Output()
+		if want := strings.Join(words, "\x00") + "\x00"; err != nil || string(out) != want {
+			t.Errorf("%s: %v\n got %q\nwant %q", shell, err, out, want)
+		}
+	}
+	if shells == 0 {
+		t.Skip("neither bash, zsh nor ksh is installed")
+	}
+}
+
+// FuzzLine: whatever comes, what is printed is one line of printable UTF-8, that
+// stays the same; and JSON means what it did.
+func FuzzLine(f *testing.F) {
+	for _, c := range nasty {
+		f.Add(c.text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		line := Line(text)
+		for _, printed := range []string{line, Word(text), Shell([]string{text})} {
+			if !utf8.ValidString(printed) || strings.ContainsFunc(printed, func(r rune) bool { return r != ' ' && !unicode.IsGraphic(r) || unicode.In(r, unicode.Bidi_Control) }) {
+				t.Errorf("%q is printed as %q", text, printed)
+			}
+		}
+		if Line(line) != line {
+			t.Errorf("%q twice: %q", text, Line(line))
+		}
+		encoded, _ := json.Marshal(text)
+		var before, after string
+		json.Unmarshal(encoded, &before)
+		if err := json.Unmarshal([]byte(JSON(encoded)), &after); err != nil || before != after || JSON(encoded) != Line(JSON(encoded)) {
+			t.Errorf("%q in JSON: %s: %v", text, JSON(encoded), err)
+		}
+	})
+}
