@@ -39,10 +39,7 @@ func TestUntilIdlePool(t *testing.T) {
 			p := newPlace(t)
 			a := p.holding("stage", "quiet", append(brisk, "--max-silence=12"), self(server, "127.0.0.1:0")...)
 			for range 5 {
-				c := a.dial("127.0.0.1")
-				for range 4 {
-					c.asks("hello")
-					time.Sleep(60 * time.Millisecond) // after 40 its kernel no longer waits for a request to acknowledge by
+				for !a.keeps() {
 				}
 			}
 			return a
@@ -84,6 +81,24 @@ func TestUntilIdlePool(t *testing.T) {
 		}
 		a.holds(time.Now(), instant-100*time.Millisecond, "quiet")
 	})
+}
+
+// keeps opens a connection with a few requests, and keeps the connection if every answer
+// came at once. After an answer that a busy machine delayed, the server's kernel has
+// acknowledged by itself, and the connection may hold; docs/limits.md says so.
+func (a *app) keeps() bool {
+	a.t.Helper()
+	c := a.dial("127.0.0.1")
+	for range 4 {
+		asked := time.Now()
+		c.asks("hello")
+		if time.Since(asked) > 20*time.Millisecond {
+			c.Close()
+			return false
+		}
+		time.Sleep(60 * time.Millisecond) // after 40 the client's kernel acknowledges without a further request
+	}
+	return true
 }
 
 // TestUntilListenerClosed: the server closes its listener first, and still answers:
