@@ -3,8 +3,6 @@ package health
 import (
 	"net/netip"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // phase is what a client waits for.
@@ -48,35 +46,51 @@ func (c *client) empty() client {
 }
 
 // worth ranks the clients of one peer.
-func (c *client) worth() int {
+type worth int
+
+const (
+	served worth = iota // the client has its answer
+	silent              // the client has said nothing yet
+	inProgress
+)
+
+func (c *client) worth() worth {
 	switch {
 	case c.phase == lingering:
-		return 0
+		return served
 	case !c.spoke:
-		return 1
+		return silent
 	}
-	return 2
+	return inProgress
 }
 
-// admit takes in a new client, and resets another client if that leaves no free
-// slot. What the client has already sent is read at once, so that a request
-// counts for the client before the next connection is accepted.
+// admit takes in a new client. If that leaves no free slot, a client is reset. What
+// the new client has already sent is read at once, so that a request counts for the
+// client before the next connection is accepted. The connection to the target is
+// made later, by connectAdmitted.
 func (l *Listener) admit(fd int, from netip.Addr) {
 	c := l.freeSlot()
 	c.conn.fd, c.from = fd, peerOf(from)
 	c.moved, c.deadline = l.now, l.now.Add(l.limits.begin)
-	unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	c.phase = asking
 	if l.during() == Pass && len(l.targets) > 0 {
 		c.phase = connecting
 	}
 	if l.freeSlot() == nil {
-		l.evict(c)
-	}
-	if c.phase == connecting {
-		l.connect(c)
+		l.makeRoom(c)
 	}
 	l.serve(c, true, false)
+}
+
+// makeRoom resets a client for a new one. A peer with the most clients already does
+// not displace its own requests in progress: then the new client is reset. Otherwise
+// a flood of requests would connect to the target and reset, over and over.
+func (l *Listener) makeRoom(newcomer *client) {
+	c := victim(l.clients[:], newcomer)
+	if c.from.network == newcomer.from.network && c.worth() == inProgress && l.now.Sub(c.moved) < l.limits.tenure {
+		c = newcomer
+	}
+	l.drop(c, c.phase != lingering)
 }
 
 // freeSlot returns a slot without a client, or nil.
@@ -89,9 +103,10 @@ func (l *Listener) freeSlot() *client {
 	return nil
 }
 
-// evict resets a client other than keep, and reports whether there was one.
-func (l *Listener) evict(keep *client) bool {
-	c := victim(l.clients[:], keep)
+// evict resets the client that is the first to be reset, and reports whether there
+// was one.
+func (l *Listener) evict() bool {
+	c := victim(l.clients[:], nil)
 	if c == nil {
 		return false
 	}

@@ -23,7 +23,7 @@
 //
 // # Limits and fairness
 //
-// There are at most 32 clients. One more is always accepted, and then one client
+// There are at most 64 clients. One more is always accepted, and then one client
 // is reset: a client of the network with the most clients (an IPv4 address, or an
 // IPv6 /64), there a client of the address with the most clients, and there the
 // least worthy client: first a client that has its answer, then a client that has

@@ -2,11 +2,13 @@ package health
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -59,11 +61,11 @@ func TestVictim(t *testing.T) {
 			}
 			for i := range order {
 				c := &l.clients[len(order)-1-i]
-				if c.phase == free || !l.evict(nil) || c.phase != free {
+				if c.phase == free || !l.evict() || c.phase != free {
 					t.Fatalf("number %d was not reset at its turn", i)
 				}
 			}
-			if l.evict(nil) {
+			if l.evict() {
 				t.Error("evict found a client where there is none")
 			}
 		})
@@ -71,8 +73,8 @@ func TestVictim(t *testing.T) {
 	l := open(t, loopbackOnly())
 	only := &l.clients[3]
 	only.phase = asking
-	if l.evict(only) || only.phase == free {
-		t.Error("evict reset the client to keep")
+	if c := victim(l.clients[:], only); c != nil {
+		t.Error("the client to keep is the victim")
 	}
 	*only = only.empty()
 }
@@ -94,20 +96,99 @@ func dialFrom(t testing.TB, from, addr string) *net.TCPConn {
 }
 
 // TestSlowCheckStays: a check that the command works on outlives any number of later
-// and busier connections of another peer; and so does a connection that is silent yet.
+// and busier connections of another peer, and so does a connection that is still
+// silent, whether those connections displace each other or are reset at once.
 func TestSlowCheckStays(t *testing.T) {
-	a, at := app(t, "127.0.0.1:0")
-	l := serve(t, loopback(at))
-	check := dialFrom(t, checker, l.addr())
-	server := accept(t, a)
-	say(t, check, server, "GET")
-	silent := dialFrom(t, checker, l.addr())
-	silentServer := accept(t, a)
-	for range 5 * maxClients {
-		say(t, dialFrom(t, hostile, l.addr()), accept(t, a), "G")
+	for name, tenure := range map[string]time.Duration{"displaced": 0, "reset": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			a, at := app(t, "127.0.0.1:0")
+			l := open(t, loopback(at))
+			l.limits.tenure = tenure
+			go l.Serve()
+			check := dialFrom(t, checker, l.addr())
+			server := accept(t, a)
+			say(t, check, server, "GET")
+			silent := dialFrom(t, checker, l.addr())
+			silentServer := accept(t, a)
+			for i := range 5 * maxClients {
+				if i < maxClients-2 || tenure == 0 {
+					say(t, dialFrom(t, hostile, l.addr()), accept(t, a), "G")
+				} else if c, err := dialer(hostile).Dial("tcp", l.addr()); err == nil {
+					wasReset(t, c)
+					c.Close()
+				} else if !errors.Is(err, syscall.ECONNRESET) {
+					t.Error(err)
+				}
+			}
+			say(t, server, check, "answer")
+			say(t, silent, silentServer, "GET")
+		})
 	}
-	say(t, server, check, "answer")
-	say(t, silent, silentServer, "GET")
+}
+
+// TestTenure: a request in progress is not reset for a newcomer of its own network
+// right away, but later.
+func TestTenure(t *testing.T) {
+	l := open(t, loopbackOnly())
+	admitted := func(n int) []*net.TCPConn {
+		t.Helper()
+		var conns []*net.TCPConn
+		for range n {
+			c := dialFrom(t, checker, l.addr())
+			io.WriteString(c, "GET")
+			conns = append(conns, c)
+		}
+		opens := l.Opens() + uint64(n)
+		rounds(t, l, "all to be accepted", func() bool { return l.Opens() == opens })
+		return conns
+	}
+	first := admitted(maxClients)
+	wasReset(t, admitted(1)[0])
+	l.limits.tenure = 0
+	admitted(1)
+	wasReset(t, first[0])
+}
+
+func wasReset(t *testing.T, c net.Conn) {
+	t.Helper()
+	c.SetDeadline(time.Now().Add(timeout))
+	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("%v, want a reset", err)
+	}
+}
+
+// TestFloodSparesTarget: while more connections wait to be accepted, only clients that
+// have said something are connected to the target.
+func TestFloodSparesTarget(t *testing.T) {
+	_, at := app(t, "127.0.0.1:0")
+	l := open(t, loopback(at))
+	for range acceptBurst {
+		dialFrom(t, hostile, l.addr())
+	}
+	check := dialFrom(t, checker, l.addr())
+	io.WriteString(check, "GET")
+	for range acceptBurst {
+		dialFrom(t, hostile, l.addr())
+	}
+	l.pollOnce()
+	if n := l.connected(); n != 0 {
+		t.Errorf("%d silent clients are connected to the target, want none", n)
+	}
+	l.pollOnce()
+	if n := l.connected(); n != 1 {
+		t.Errorf("%d clients are connected to the target, want the check alone", n)
+	}
+	rounds(t, l, "all clients to be connected", func() bool { return l.connected() == maxClients })
+}
+
+// connected returns how many clients have a connection to the target, or are about to.
+func (l *Listener) connected() (n int) {
+	for i := range l.clients {
+		if l.clients[i].target.fd >= 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // TestOnePeerFailsNoOther: whatever one peer does with its connections, the checks of
@@ -127,7 +208,7 @@ func TestOnePeerFailsNoOther(t *testing.T) {
 		"trickle":    trickle,
 		"never read": func(c *net.TCPConn) {
 			go func() {
-				for range 1000 {
+				for range 100 {
 					if _, err := io.WriteString(c, request); err != nil {
 						return
 					}
@@ -142,7 +223,7 @@ func TestOnePeerFailsNoOther(t *testing.T) {
 				stop := harass(t, l.addr(), do)
 				defer stop()
 				c := &http.Client{Timeout: timeout, Transport: &http.Transport{DisableKeepAlives: true, DialContext: dialer(checker).DialContext}}
-				for i := range 300 {
+				for i := range 50 {
 					if status, _, err := check(c, l.url()); status != 200 {
 						t.Fatalf("check %d: %d, %v", i, status, err)
 					}

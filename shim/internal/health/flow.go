@@ -3,7 +3,7 @@ package health
 import "golang.org/x/sys/unix"
 
 // bufferLen is how many bytes are underway in one direction.
-const bufferLen = 16 << 10
+const bufferLen = 8 << 10
 
 // flow is one direction of a relayed connection. Reading goes on when everything
 // read before is written, so a reader that stops also stops the writer.

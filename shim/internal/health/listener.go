@@ -11,7 +11,7 @@ import (
 )
 
 // maxClients is how many clients there may be at one time.
-const maxClients = 32
+const maxClients = 64
 
 // clientSlots has room for one client more: a new client is admitted first, and
 // counts when the client to reset is chosen.
@@ -23,9 +23,10 @@ type limits struct {
 	idle   time.Duration // between two bytes of a connection that is kept alive
 	linger time.Duration // for a client to read its answer
 	pause  time.Duration // before the next accept where descriptors are scarce
+	tenure time.Duration // in which a request in progress is safe from newcomers of its own network
 }
 
-var usual = limits{begin: 10 * time.Second, idle: 75 * time.Second, linger: 2 * time.Second, pause: time.Second}
+var usual = limits{begin: 10 * time.Second, idle: 75 * time.Second, linger: 2 * time.Second, pause: time.Second, tenure: time.Second}
 
 // The states of a listener.
 const (

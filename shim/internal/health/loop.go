@@ -8,7 +8,7 @@ import (
 
 // acceptBurst is how many connections are accepted before the other clients are
 // served again.
-const acceptBurst = 32
+const acceptBurst = 128
 
 // Serve answers checks until Close. Serve belongs on a goroutine of its own, and
 // takes a thread while it waits.
@@ -132,7 +132,8 @@ func (l *Listener) serveReady() {
 		}
 	}
 	if l.ready(l.accepting) && l.during() != Close {
-		l.accept()
+		moreWait := l.accept()
+		l.connectAdmitted(moreWait)
 	}
 }
 
@@ -149,11 +150,11 @@ func (l *Listener) serve(c *client, conn, target bool) {
 	}
 }
 
-// accept takes in the connections that wait. Without a free descriptor a client is
-// reset to make room; without a client to reset, accepting pauses. Only the first
-// connection is certain to be there, since accept(2) wants a descriptor before it
-// looks at the queue.
-func (l *Listener) accept() {
+// accept takes in the connections that wait, and reports whether more may wait.
+// Without a free descriptor a client is reset to make room; without a client to
+// reset, accepting pauses. Only the first connection is certain to be there, since
+// accept(2) wants a descriptor before it looks at the queue.
+func (l *Listener) accept() (moreWait bool) {
 	for i := range acceptBurst {
 		fd, from, err := unix.Accept4(l.accepting.fd, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
 		switch {
@@ -162,16 +163,17 @@ func (l *Listener) accept() {
 			l.now = time.Now()
 			l.admit(fd, addrPort(from).Addr())
 		case err == unix.EAGAIN:
-			return
+			return false
 		case connectionFailed(err):
 			l.opens.Add(1)
 		case i > 0 && scarce(err):
-			return
-		case !scarce(err) || !l.evict(nil):
+			return false
+		case !scarce(err) || !l.evict():
 			l.pausedUntil = l.now.Add(l.limits.pause)
-			return
+			return false
 		}
 	}
+	return true
 }
 
 // connectionFailed reports whether accept(2) failed because of the connection that

@@ -29,22 +29,6 @@ type standing struct {
 	client        *client
 }
 
-// standingOf counts the clients that share c's network and address.
-func standingOf(c *client, clients []client) standing {
-	s := standing{client: c}
-	for i := range clients {
-		other := &clients[i]
-		if other.phase == free || other.from.network != c.from.network {
-			continue
-		}
-		s.network++
-		if other.from.addr == c.from.addr {
-			s.addr++
-		}
-	}
-	return s
-}
-
 // before reports whether s is to be reset rather than t.
 func (s standing) before(t standing) bool {
 	return cmp.Or(
@@ -59,14 +43,39 @@ func (s standing) before(t standing) bool {
 // no other client.
 func victim(clients []client, keep *client) *client {
 	var first standing
+	networks := tally(clients, func(c *client) netip.Addr { return c.from.network })
+	addrs := tally(clients, func(c *client) netip.Addr { return c.from.addr })
 	for i := range clients {
 		c := &clients[i]
 		if c.phase == free || c == keep {
 			continue
 		}
-		if s := standingOf(c, clients); first.client == nil || s.before(first) {
+		if s := (standing{networks[i], addrs[i], c}); first.client == nil || s.before(first) {
 			first = s
 		}
 	}
 	return first.client
+}
+
+// tally returns for each client how many clients have the same key. In a flood there
+// are few keys, and each takes two passes.
+func tally(clients []client, key func(*client) netip.Addr) (counts [clientSlots]int) {
+	for i := range clients {
+		if clients[i].phase == free || counts[i] > 0 {
+			continue
+		}
+		k, n := key(&clients[i]), 0
+		same := func(j int) bool { return clients[j].phase != free && key(&clients[j]) == k }
+		for j := i; j < len(clients); j++ {
+			if same(j) {
+				n++
+			}
+		}
+		for j := i; j < len(clients); j++ {
+			if same(j) {
+				counts[j] = n
+			}
+		}
+	}
+	return counts
 }

@@ -6,10 +6,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// connectAdmitted starts to connect the clients that were admitted. In a flood, while
+// more connections wait to be accepted, silent clients are not connected yet: most of
+// them are reset before they say anything.
+func (l *Listener) connectAdmitted(moreWait bool) {
+	for i := range l.clients {
+		c := &l.clients[i]
+		if c.phase == connecting && c.target.fd < 0 && (c.spoke || !moreWait) {
+			l.connect(c)
+		}
+	}
+}
+
 // connect starts to connect a client to the first target that may accept. If there
 // is none, the client is reset.
 func (l *Listener) connect(c *client) {
-	for ; c.try < len(l.targets); c.try++ {
+	for ; c.phase == connecting && c.try < len(l.targets); c.try++ {
 		if l.dial(c, l.targets[c.try]) == nil {
 			return
 		}
@@ -17,17 +29,19 @@ func (l *Listener) connect(c *client) {
 	l.drop(c, true)
 }
 
-// dial starts to connect to one target. The ledger knows the connection before the
-// kernel shows it.
+// dial starts to connect to one target. Without a free descriptor clients are reset
+// to make room, which may also be this one. The ledger knows the connection before
+// the kernel shows it.
 func (l *Listener) dial(c *client, to netip.AddrPort) error {
 	fd, err := stream(family(to))
-	for scarce(err) && l.evict(c) {
+	for scarce(err) && l.evict() && c.phase != free {
 		fd, err = stream(family(to))
 	}
 	if err != nil {
 		return err
 	}
 	c.target.fd = fd
+	unix.SetsockoptInt(c.conn.fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	err = l.ledger.enter(c.index, func() (Passed, error) { return connect(fd, to) })
 	if err != nil {
