@@ -153,7 +153,7 @@ func wasReset(t *testing.T, c net.Conn) {
 	t.Helper()
 	c.SetDeadline(time.Now().Add(timeout))
 	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("%v, want a reset", err)
+		t.Fatalf("%v, want a reset", err)
 	}
 }
 
