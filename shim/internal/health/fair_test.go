@@ -103,7 +103,7 @@ func TestSlowCheckStays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a, at := app(t, "127.0.0.1:0")
 			l := open(t, loopback(at))
-			l.limits.tenure = tenure
+			l.limits.tenure, l.limits.begin = tenure, time.Hour
 			go l.Serve()
 			check := dialFrom(t, checker, l.addr())
 			server := accept(t, a)
