@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// backlog is how many connections may wait to be accepted. Where the queue is full,
-// the kernel drops the SYN of the next client, whoever that is, and a check is a
-// second late.
-const backlog = 1024
+// backlog is how many connections may wait to be accepted, and the usual limit of
+// the kernel (net.core.somaxconn). Where the queue is full, the kernel drops the SYN
+// of the next client, whoever that is, and a check is a second late.
+const backlog = 4096
 
 // stream returns a new TCP socket.
 func stream(family int) (fd int, err error) {
