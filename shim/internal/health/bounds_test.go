@@ -44,51 +44,26 @@ func TestSilentCrowd(t *testing.T) {
 func TestBusyCheckStays(t *testing.T) {
 	l, client, server := through(t)
 	say(t, client, server, "GET")
-	for range 5 * slots {
+	for range 5 * maxClients {
 		dial(t, l.addr())
 	}
 	say(t, server, client, "answer")
 }
 
-// TestLeastWorthy: who goes when there is no room.
-func TestLeastWorthy(t *testing.T) {
-	l := open(t, loopbackOnly())
-	now := time.Now()
-	order := []slot{
-		{phase: lingering, spoke: true, moved: now},
-		{phase: asking, moved: now.Add(-2 * time.Second)},
-		{phase: connecting, moved: now.Add(-time.Second)},
-		{phase: passing, spoke: true, moved: now.Add(-time.Hour)},
-		{phase: passing, spoke: true, moved: now},
-	}
-	for i, s := range order {
-		s.index, s.client, s.target = len(order)-1-i, -1, -1
-		l.slots[s.index] = s
-	}
-	for i := range order {
-		if l.slots[len(order)-1-i].phase == free || !l.evict(nil) || l.slots[len(order)-1-i].phase != free {
-			t.Fatalf("%+v did not go first", order[i])
-		}
-	}
-	if l.evict(nil) {
-		t.Error("nobody is there, and yet somebody went")
-	}
-}
-
-// rounds serves by hand until it is ok, without ever waiting.
+// rounds serves by hand until ok, without ever waiting.
 func rounds(t *testing.T, l *Listener, what string, ok func() bool) {
 	t.Helper()
 	wait(t, what, func() bool {
-		l.poke()
-		l.round()
+		l.interrupt()
+		l.pollOnce()
 		return ok()
 	})
 }
 
-// clients counts who is there.
-func (l *Listener) clients() (n int) {
-	for i := range l.slots {
-		if l.slots[i].phase != free {
+// count returns how many clients there are.
+func (l *Listener) count() (n int) {
+	for i := range l.clients {
+		if l.clients[i].phase != free {
 			n++
 		}
 	}
@@ -101,9 +76,9 @@ func TestIdle(t *testing.T) {
 	l := open(t, loopbackOnly())
 	look := func(clients, polled int, deadline bool) {
 		t.Helper()
-		rounds(t, l, fmt.Sprint(clients, " clients"), func() bool { return l.clients() == clients })
-		if l.gather(); len(l.polled) != polled || l.timeout() < 0 == deadline {
-			t.Errorf("with %d clients it looks at %v for %d ms", clients, l.polled, l.timeout())
+		rounds(t, l, fmt.Sprint(clients, " clients"), func() bool { return l.count() == clients })
+		if l.buildPollSet(); len(l.pollSet) != polled || l.timeout() < 0 == deadline {
+			t.Errorf("with %d clients it looks at %v for %d ms", clients, l.pollSet, l.timeout())
 		}
 	}
 	look(0, 2, false)
@@ -119,15 +94,15 @@ func TestScarce(t *testing.T) {
 	l.limits.pause = time.Hour
 	c := dial(t, l.addr())
 	restore := exhaust(t)
-	rounds(t, l, "accept to fail", func() bool { return !l.paused.IsZero() })
-	l.gather()
-	if l.at != -1 || l.timeout() < 1000 || len(l.polled) != 1 {
-		t.Errorf("it looks at %v for %d ms", l.polled, l.timeout())
+	rounds(t, l, "accept to fail", func() bool { return !l.pausedUntil.IsZero() })
+	l.buildPollSet()
+	if l.accepting.polled != -1 || l.timeout() < 1000 || len(l.pollSet) != 1 {
+		t.Errorf("it looks at %v for %d ms", l.pollSet, l.timeout())
 	}
 	restore()
-	l.paused = time.Time{}
+	l.pausedUntil = time.Time{}
 	io.WriteString(c, "GET / HTTP/1.1\r\n\r\n")
-	rounds(t, l, "an answer", func() bool { return l.slots[0].phase == lingering })
+	rounds(t, l, "an answer", func() bool { return l.clients[0].phase == lingering })
 	if status, _ := response(t, c, "GET"); status != 200 {
 		t.Error(status)
 	}
@@ -138,18 +113,18 @@ func TestScarce(t *testing.T) {
 func TestScarceButOne(t *testing.T) {
 	l := open(t, loopbackOnly())
 	silent := dial(t, l.addr())
-	rounds(t, l, "a client", func() bool { return l.clients() == 1 })
-	began := l.slots[0].until
+	rounds(t, l, "a client", func() bool { return l.count() == 1 })
+	began := l.clients[0].deadline
 	next := dial(t, l.addr())
 	restore := exhaust(t)
-	rounds(t, l, "another in its place", func() bool { return l.clients() == 1 && l.slots[0].until != began })
+	rounds(t, l, "another in its place", func() bool { return l.count() == 1 && l.clients[0].deadline != began })
 	for range 10 {
-		l.poke()
-		l.round()
+		l.interrupt()
+		l.pollOnce()
 	}
 	restore()
 	io.WriteString(next, "GET / HTTP/1.1\r\n\r\n")
-	rounds(t, l, "an answer", func() bool { return l.slots[0].phase == lingering })
+	rounds(t, l, "an answer", func() bool { return l.clients[0].phase == lingering })
 	if status, _ := response(t, next, "GET"); status != 200 {
 		t.Error(status)
 	}
@@ -164,18 +139,18 @@ func TestScarceTarget(t *testing.T) {
 	a, at := app(t, "127.0.0.1:0") // it does not accept yet, which would take one
 	l := open(t, loopback(at))
 	silent := dial(t, l.addr())
-	rounds(t, l, "a client", func() bool { return l.slots[0].phase == passing })
+	rounds(t, l, "a client", func() bool { return l.clients[0].phase == relaying })
 	next := dial(t, l.addr())
 	spare, err := unix.Dup(2)
 	must(t, err)
 	restore := exhaust(t)
 	unix.Close(spare)
-	rounds(t, l, "another client", func() bool { return l.slots[0].phase == free && l.slots[1].phase == passing })
+	rounds(t, l, "another client", func() bool { return l.clients[0].phase == free && l.clients[1].phase == relaying })
 	restore()
 	accept(t, a).Close() // the silent one's
 	server := accept(t, a)
 	io.WriteString(next, "GET")
-	rounds(t, l, "the request", func() bool { return l.slots[1].spoke && l.slots[1].up.empty() })
+	rounds(t, l, "the request", func() bool { return l.clients[1].spoke && l.clients[1].up.empty() })
 	hear(t, server, "GET")
 	if _, err := silent.Read(make([]byte, 1)); !errors.Is(err, unix.ECONNRESET) {
 		t.Errorf("the silent one: %v", err)
@@ -247,9 +222,9 @@ func TestLedger(t *testing.T) {
 		return Passed{Local: netip.AddrPortFrom(netip.IPv6Loopback(), uint16(i+1))}
 	}
 	for i := range 3 * remembered {
-		must(t, g.enter(i%slots, func() (Passed, error) { return made(i), nil }))
-		g.leave(i%slots, start.Add(time.Duration(i)))
-		g.leave(i%slots, start.Add(time.Hour)) // nothing is open
+		must(t, g.enter(i%clientSlots, func() (Passed, error) { return made(i), nil }))
+		g.leave(i%clientSlots, start.Add(time.Duration(i)))
+		g.leave(i%clientSlots, start.Add(time.Hour)) // nothing is open
 	}
 	got := g.since(nil, start)
 	if len(got) != remembered || slices.Contains(got, made(0)) || !slices.Contains(got, made(3*remembered-1)) {
@@ -269,8 +244,8 @@ func TestLedger(t *testing.T) {
 func TestInode(t *testing.T) {
 	l := open(t, loopbackOnly())
 	var at unix.Stat_t
-	must(t, unix.Fstat(l.fd, &at))
-	name, err := localAddress(l.fd)
+	must(t, unix.Fstat(l.accepting.fd, &at))
+	name, err := localAddress(l.accepting.fd)
 	if uint64(l.Inode()) != at.Ino || l.Port() != name.Port() || l.Port() == 0 || err != nil {
 		t.Errorf("inode %d, port %d; the kernel says %d, %v", l.Inode(), l.Port(), at.Ino, name)
 	}

@@ -2,23 +2,23 @@ package health
 
 import "golang.org/x/sys/unix"
 
-// bufferLen is how many bytes are on their way in one direction.
-const bufferLen = 16 << 10
+// bufferLen is how many bytes are underway in one direction.
+const bufferLen = 8 << 10
 
-// flow is one direction of a connection that is passed through. It reads again
-// when all that it read is written: who does not read makes the other wait.
+// flow is one direction of a relayed connection. Reading goes on when everything
+// read before is written, so a reader that stops also stops the writer.
 type flow struct {
 	buf        []byte // made for the slot's first client, and kept
-	start, end int    // what is on its way
-	eof        bool   // nothing more will be read
-	shut       bool   // and the end was passed on, or cannot be
-	reset      bool   // it ended otherwise than with a FIN
+	start, end int    // buf[start:end] is yet to be written
+	eof        bool   // there is nothing more to read
+	shut       bool   // the end was passed on, or cannot be
+	reset      bool   // the end was no FIN
 }
 
-// renewed is the flow for the next client.
+// renewed returns the flow for the slot's next client.
 func (f *flow) renewed() flow { return flow{buf: f.buf} }
 
-// buffer is the whole of it.
+// buffer returns the whole buffer.
 func (f *flow) buffer() []byte {
 	if f.buf == nil {
 		f.buf = make([]byte, bufferLen)
@@ -28,10 +28,10 @@ func (f *flow) buffer() []byte {
 
 func (f *flow) empty() bool { return f.start == f.end }
 
-// wants reports whether there is something to be read.
+// wants reports whether to read.
 func (f *flow) wants() bool { return !f.eof && f.empty() }
 
-// cut reports whether the end must be passed on as a reset, now.
+// cut reports whether the end is now to be passed on as a reset.
 func (f *flow) cut() bool { return f.reset && !f.shut && f.empty() }
 
 // read reads once, and reports whether bytes came.
@@ -51,9 +51,9 @@ func (f *flow) read(fd int) bool {
 	return true
 }
 
-// write writes what there is, and passes a FIN on behind it. It reports whether
-// bytes went. Where the reader is gone, what was for it is thrown away; what it
-// had said before may still be read.
+// write writes what the socket takes, and passes on a FIN behind the last byte. It
+// reports whether bytes were written. If the reader is gone, what is left for the
+// reader is discarded; what the reader said earlier is still relayed.
 func (f *flow) write(fd int) (moved bool) {
 	for !f.empty() {
 		n, err := send(fd, f.buf[f.start:f.end])
@@ -65,7 +65,8 @@ func (f *flow) write(fd int) (moved bool) {
 			f.eof, f.shut, f.reset = true, true, true
 			return moved
 		}
-		f.start, moved = f.start+n, true
+		f.start += n
+		moved = true
 	}
 	if f.eof && !f.shut && !f.reset {
 		unix.Shutdown(fd, unix.SHUT_WR)

@@ -7,16 +7,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// backlog is how many connections may wait to be accepted.
-const backlog = 128
+// backlog is how many connections may wait to be accepted, and the usual limit of
+// the kernel (net.core.somaxconn). Where the queue is full, the kernel drops the SYN
+// of the next client, whoever that is, and a check is a second late.
+const backlog = 4096
 
-// stream is a new TCP socket.
+// stream returns a new TCP socket.
 func stream(family int) (fd int, err error) {
 	return unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.IPPROTO_TCP)
 }
 
-// listen listens on IPv6 and IPv4 where no address, or [::], is given, and on IPv4
-// alone where there is no IPv6.
+// listen listens on IPv6 and IPv4 if the address is missing or [::], and on IPv4
+// alone if the address is missing and there is no IPv6.
 func listen(at netip.AddrPort) (fd int, err error) {
 	if addr := at.Addr(); addr.IsValid() && addr != netip.IPv6Unspecified() {
 		return listenOn(at)
@@ -47,9 +49,9 @@ func listenOn(at netip.AddrPort) (fd int, err error) {
 	return fd, nil
 }
 
-// ours is an error where the target's address is not one of this network
+// checkTarget returns an error if the target's address is not in this network
 // namespace, as the command's own port must be.
-func ours(target netip.AddrPort) error {
+func checkTarget(target netip.AddrPort) error {
 	if !target.Addr().IsValid() || target.Port() == 0 {
 		return nil
 	}
@@ -61,10 +63,10 @@ func ours(target netip.AddrPort) error {
 	if err == unix.EADDRNOTAVAIL || err == unix.EINVAL {
 		return fmt.Errorf("cannot pass health checks to %v: not an address of this container; give :%d for loopback's port", target, target.Port())
 	}
-	return nil // if it is anything else, checks will show
+	return nil // any other error will show in the checks
 }
 
-// connect begins to connect, and says how the kernel knows the connection.
+// connect starts to connect, and returns the connection as the kernel shows it.
 func connect(fd int, to netip.AddrPort) (Passed, error) {
 	if err := unix.Connect(fd, sockaddr(to)); err != nil && err != unix.EINPROGRESS && err != unix.EINTR {
 		return Passed{}, err
@@ -75,13 +77,18 @@ func connect(fd int, to netip.AddrPort) (Passed, error) {
 
 func localAddress(fd int) (netip.AddrPort, error) {
 	name, err := unix.Getsockname(fd)
+	return addrPort(name), err
+}
+
+// addrPort returns the zero value for what is no IP address.
+func addrPort(name unix.Sockaddr) netip.AddrPort {
 	switch name := name.(type) {
 	case *unix.SockaddrInet4:
-		return netip.AddrPortFrom(netip.AddrFrom4(name.Addr), uint16(name.Port)), nil
+		return netip.AddrPortFrom(netip.AddrFrom4(name.Addr), uint16(name.Port))
 	case *unix.SockaddrInet6:
-		return netip.AddrPortFrom(netip.AddrFrom16(name.Addr), uint16(name.Port)), nil
+		return netip.AddrPortFrom(netip.AddrFrom16(name.Addr), uint16(name.Port))
 	}
-	return netip.AddrPort{}, err
+	return netip.AddrPort{}
 }
 
 func family(a netip.AddrPort) int {
@@ -98,7 +105,7 @@ func sockaddr(a netip.AddrPort) unix.Sockaddr {
 	return &unix.SockaddrInet6{Addr: a.Addr().As16(), Port: int(a.Port())}
 }
 
-// send sends what goes without waiting, and raises no PIPE.
+// send sends what the socket takes without waiting, and raises no SIGPIPE.
 func send(fd int, b []byte) (n int, err error) {
 	for {
 		if n, err = unix.SendmsgN(fd, b, nil, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT); err != unix.EINTR {
@@ -107,8 +114,8 @@ func send(fd int, b []byte) (n int, err error) {
 	}
 }
 
-// hangUp closes a socket. A reset throws away what was not yet sent, and leaves
-// nothing in TIME_WAIT.
+// hangUp closes a socket. A reset discards what was not yet sent, and leaves nothing
+// in TIME_WAIT.
 func hangUp(fd int, reset bool) {
 	if fd < 0 {
 		return

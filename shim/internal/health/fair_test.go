@@ -1,0 +1,282 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestPeerOf: an IPv4 address is a network of its own, written either way; for IPv6
+// the network is the /64.
+func TestPeerOf(t *testing.T) {
+	for addr, network := range map[string]string{
+		"192.0.2.1":          "192.0.2.1",
+		"::ffff:192.0.2.1":   "192.0.2.1",
+		"2001:db8:1:2::3":    "2001:db8:1:2::",
+		"2001:db8:1:2:3::":   "2001:db8:1:2::",
+		"2001:db8:1:3::3":    "2001:db8:1:3::",
+		"fe80::1%eth0":       "fe80::",
+		"2001:db8:1:2:ff::9": "2001:db8:1:2::",
+	} {
+		a := netip.MustParseAddr(addr)
+		want := peer{network: netip.MustParseAddr(network), addr: a.Unmap().WithZone("")}
+		if got := peerOf(a); got != want {
+			t.Errorf("%s: %v, want %v", addr, got, want)
+		}
+	}
+}
+
+// TestVictim: who is reset first, second and so on.
+func TestVictim(t *testing.T) {
+	now := time.Now()
+	of := func(addr string, c client) client {
+		c.from = peerOf(netip.MustParseAddr(addr))
+		return c
+	}
+	busy := client{phase: relaying, spoke: true, moved: now}
+	idle := client{phase: relaying, spoke: true, moved: now.Add(-time.Hour)}
+	silent := client{phase: connecting, moved: now.Add(-time.Second)}
+	silentLonger := client{phase: asking, moved: now.Add(-2 * time.Second)}
+	answered := client{phase: lingering, spoke: true, moved: now}
+	for name, order := range map[string][]client{
+		"one address":                {of("10.0.0.1", answered), of("10.0.0.1", silentLonger), of("10.0.0.1", silent), of("10.0.0.1", idle), of("10.0.0.1", busy)},
+		"two busy before one silent": {of("10.0.0.1", idle), of("10.0.0.2", silent), of("10.0.0.1", busy)},
+		"as many each":               {of("10.0.0.1", answered), of("10.0.0.2", silent), of("10.0.0.2", idle), of("10.0.0.1", busy)},
+		"mapped":                     {of("::ffff:10.0.0.1", idle), of("10.0.0.2", silent), of("10.0.0.1", busy)},
+		"many addresses of one /64":  {of("2001:db8::1", idle), of("2001:db8:0:1::1", silent), of("2001:db8::2", busy)},
+		"within a /64":               {of("2001:db8::1", idle), of("2001:db8::2", silent), of("2001:db8::1", busy)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := open(t, loopbackOnly())
+			for i, c := range order {
+				c.index, c.conn, c.target = len(order)-1-i, noEnd, noEnd
+				l.clients[c.index] = c
+			}
+			for i := range order {
+				c := &l.clients[len(order)-1-i]
+				if c.phase == free || !l.evict() || c.phase != free {
+					t.Fatalf("number %d was not reset at its turn", i)
+				}
+			}
+			if l.evict() {
+				t.Error("evict found a client where there is none")
+			}
+		})
+	}
+	l := open(t, loopbackOnly())
+	only := &l.clients[3]
+	only.phase = asking
+	if c := victim(l.clients[:], only); c != nil {
+		t.Error("the client to keep is the victim")
+	}
+	*only = only.empty()
+}
+
+// hostile and checker are two peers on loopback.
+const hostile, checker = "127.0.0.2", "127.0.0.3"
+
+func dialer(from string) *net.Dialer {
+	return &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: timeout}
+}
+
+func dialFrom(t testing.TB, from, addr string) *net.TCPConn {
+	t.Helper()
+	c, err := dialer(from).Dial("tcp", addr)
+	must(t, err)
+	t.Cleanup(func() { c.Close() })
+	c.SetDeadline(time.Now().Add(timeout))
+	return c.(*net.TCPConn)
+}
+
+// TestSlowCheckStays: a check that the command works on outlives any number of later
+// and busier connections of another peer, and so does a connection that is still
+// silent, whether those connections displace each other or are reset at once.
+func TestSlowCheckStays(t *testing.T) {
+	for name, tenure := range map[string]time.Duration{"displaced": 0, "reset": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			a, at := app(t, "127.0.0.1:0")
+			l := open(t, loopback(at))
+			l.limits.tenure, l.limits.begin = tenure, time.Hour
+			go l.Serve()
+			check := dialFrom(t, checker, l.addr())
+			server := accept(t, a)
+			say(t, check, server, "GET")
+			silent := dialFrom(t, checker, l.addr())
+			silentServer := accept(t, a)
+			for i := range 5 * maxClients {
+				if i < maxClients-2 || tenure == 0 {
+					say(t, dialFrom(t, hostile, l.addr()), accept(t, a), "G")
+				} else if c, err := dialer(hostile).Dial("tcp", l.addr()); err == nil {
+					wasReset(t, c)
+					c.Close()
+				} else if !errors.Is(err, syscall.ECONNRESET) {
+					t.Error(err)
+				}
+			}
+			say(t, server, check, "answer")
+			say(t, silent, silentServer, "GET")
+		})
+	}
+}
+
+// TestTenure: a request in progress is not reset for a newcomer of its own network
+// right away, but later.
+func TestTenure(t *testing.T) {
+	l := open(t, loopbackOnly())
+	admitted := func(n int) []*net.TCPConn {
+		t.Helper()
+		var conns []*net.TCPConn
+		for range n {
+			c := dialFrom(t, checker, l.addr())
+			io.WriteString(c, "GET")
+			conns = append(conns, c)
+		}
+		opens := l.Opens() + uint64(n)
+		rounds(t, l, "all to be accepted", func() bool { return l.Opens() == opens })
+		return conns
+	}
+	first := admitted(maxClients)
+	wasReset(t, admitted(1)[0])
+	l.limits.tenure = 0
+	admitted(1)
+	wasReset(t, first[0])
+}
+
+func wasReset(t *testing.T, c net.Conn) {
+	t.Helper()
+	c.SetDeadline(time.Now().Add(timeout))
+	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
+		t.Fatalf("%v, want a reset", err)
+	}
+}
+
+// TestFloodSparesTarget: while more connections wait to be accepted, only clients that
+// have said something are connected to the target.
+func TestFloodSparesTarget(t *testing.T) {
+	_, at := app(t, "127.0.0.1:0")
+	l := open(t, loopback(at))
+	for range acceptBurst {
+		dialFrom(t, hostile, l.addr())
+	}
+	check := dialFrom(t, checker, l.addr())
+	io.WriteString(check, "GET")
+	for range acceptBurst {
+		dialFrom(t, hostile, l.addr())
+	}
+	l.pollOnce()
+	if n := l.connected(); n != 0 {
+		t.Errorf("%d silent clients are connected to the target, want none", n)
+	}
+	l.pollOnce()
+	if n := l.connected(); n != 1 {
+		t.Errorf("%d clients are connected to the target, want the check alone", n)
+	}
+	rounds(t, l, "all clients to be connected", func() bool { return l.connected() == maxClients })
+}
+
+// connected returns how many clients have a connection to the target, or are about to.
+func (l *Listener) connected() (n int) {
+	for i := range l.clients {
+		if l.clients[i].target.fd >= 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// TestOnePeerFailsNoOther: whatever one peer does with its connections, the checks of
+// another peer all succeed.
+func TestOnePeerFailsNoOther(t *testing.T) {
+	request := "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+	write := func(text string) func(c *net.TCPConn) {
+		return func(c *net.TCPConn) { io.WriteString(c, text) }
+	}
+	shapes := map[string]func(c *net.TCPConn){
+		"silent":     func(*net.TCPConn) {},
+		"one byte":   write("G"),
+		"keep-alive": write(request),
+		"half-close": func(c *net.TCPConn) { io.WriteString(c, "G"); c.CloseWrite() },
+		"close":      func(c *net.TCPConn) { c.Close() },
+		"reset":      func(c *net.TCPConn) { io.WriteString(c, "G"); c.SetLinger(0); c.Close() },
+		"trickle":    trickle,
+		"never read": func(c *net.TCPConn) {
+			go func() {
+				for range 100 {
+					if _, err := io.WriteString(c, request); err != nil {
+						return
+					}
+				}
+			}()
+		},
+	}
+	for name, target := range map[string]netip.AddrPort{"relayed": web(t, "127.0.0.1:0"), "own": {}} {
+		for shape, do := range shapes {
+			t.Run(name+" "+shape, func(t *testing.T) {
+				l := serve(t, loopback(target))
+				stop := harass(t, l.addr(), do)
+				defer stop()
+				c := &http.Client{Timeout: timeout, Transport: &http.Transport{DisableKeepAlives: true, DialContext: dialer(checker).DialContext}}
+				for i := range 50 {
+					if status, _, err := check(c, l.url()); status != 200 {
+						t.Fatalf("check %d: %d, %v", i, status, err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// trickle sends a byte now and then, until it cannot.
+func trickle(c *net.TCPConn) {
+	go func() {
+		for range time.Tick(time.Millisecond) {
+			if _, err := io.WriteString(c, "G"); err != nil {
+				return
+			}
+		}
+	}()
+}
+
+// harass makes connections from the hostile peer, one after the other from each of
+// four goroutines, until it is stopped; up to 4 * 64 of them are open at a time. It
+// returns once there are more than the listener takes.
+func harass(t *testing.T, addr string, do func(c *net.TCPConn)) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	begun := make(chan struct{}, 1)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			var kept [64]net.Conn
+			for i := 0; ctx.Err() == nil && i < 100_000; i++ {
+				if i == maxClients {
+					begun <- struct{}{}
+				}
+				c, err := dialer(hostile).DialContext(ctx, "tcp", addr)
+				if err != nil {
+					continue
+				}
+				do(c.(*net.TCPConn))
+				if last := kept[i%len(kept)]; last != nil {
+					last.Close()
+				}
+				kept[i%len(kept)] = c
+			}
+			for _, c := range kept {
+				if c != nil {
+					c.Close()
+				}
+			}
+		})
+	}
+	for range 4 {
+		<-begun
+	}
+	return func() { cancel(); all.Wait() }
+}
