@@ -66,6 +66,9 @@ func (e *StartError) Refused() bool {
 // for the signal mask and ignored signals a second stage of our own program
 // does it (stage.go), where there is anything to put back.
 func (c *Command) Start() (pid int, err error) {
+	if c.Session {
+		c.releaseTerminal()
+	}
 	if c.staged() {
 		if pid, err = c.startStaged(); !errors.Is(err, errNoStage) {
 			return pid, err
@@ -101,7 +104,9 @@ func (c *Command) forkExec(path string, argv, env []string, stderr uintptr) (pid
 		}
 	}
 	if c.Session {
-		attr.Sys = &syscall.SysProcAttr{Setsid: true, Setctty: c.releaseTerminal()}
+		// Go's Setctty takes the terminal even from another session, given CAP_SYS_ADMIN.
+		// So it is left to the second stage, or to the case of a terminal just released.
+		attr.Sys = &syscall.SysProcAttr{Setsid: true, Setctty: c.released != 0 && argv[0] != stageName}
 	}
 	fork := func() { pid, err = syscall.ForkExec(path, argv, attr) }
 	sig.Unblocked(fork)
