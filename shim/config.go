@@ -122,10 +122,12 @@ type Config struct {
 	ParentDeathSignal Signal // what we get when our parent ends; 0: nothing
 
 	// For the drop-in names; no flag of lameduck's own sets them.
-	Session    bool // the command leads a session of its own, which is signalled as a group
-	StopToo    bool // TSTP, TTIN and TTOU stop us as well
-	Farewell   bool // TERM to the command's group when the command has exited
-	WarnReaped bool // say at Warn what else says at Debug: that an orphan was reaped
+	Session      bool // the command leads a session of its own, which is signalled as a group
+	SameGroup    bool // the command stays in lameduck's own process group
+	ResetSignals bool // the command starts with no signal blocked and 1 to 31 at their defaults
+	StopToo      bool // TSTP, TTIN and TTOU stop us as well
+	Farewell     bool // TERM to the command's group when the command has exited
+	WarnReaped   bool // say at Warn what else says at Debug: that an orphan was reaped
 
 	ExitCodes []ExitMap
 
@@ -167,7 +169,7 @@ func (c *Config) Validate() error {
 // a STOP to itself would only discard a CONT that is on its way.
 func (c *Config) plan(terminal, pid1 bool) (p plan, err error) {
 	p.stop = stop.Config{Schedule: c.Schedule, KillAfter: c.KillAfter, Sequence: c.Schedule != nil || c.KillAfter > 0,
-		Retires: c.Health != nil, Linger: c.Linger, Terminal: terminal, JobControl: !pid1, StopToo: c.StopToo && !pid1, Farewell: c.Farewell}
+		Retires: c.Health != nil, Linger: c.Linger, Terminal: terminal, JobControl: !pid1 && !c.SameGroup, StopToo: c.StopToo && !pid1, Farewell: c.Farewell}
 	p.ports, p.waits = c.CountPorts, c.WaitGone
 	p.traffic = traffic.Config{IgnorePorts: c.IgnorePorts, IgnorePeers: c.IgnorePeers, IgnoreProbes: c.IgnoreProbes}
 	p.pid1, p.warnings = pid1, slices.Clone(c.Warnings)

@@ -97,7 +97,7 @@ func (l *loop) begin() (err error) {
 	if err := l.show(l.cfg.AliveFile); err != nil {
 		return fmt.Errorf("--alive-file=%s: %w", Quote(l.cfg.AliveFile), err)
 	}
-	l.command, err = l.start(proc.Command{Argv: l.cfg.Command, Env: l.cfg.Env, Session: l.cfg.Session})
+	l.command, err = l.start(proc.Command{Argv: l.cfg.Command, Env: l.cfg.Env, Session: l.cfg.Session, SameGroup: l.cfg.SameGroup})
 	l.group = l.command
 	return err
 }

@@ -62,10 +62,10 @@ func TestDropinConfig(t *testing.T) {
 		{"DUMB_INIT_SETSID=0 CATATONIT_DEBUG= tini", none}, // another's
 
 		{"dumb-init", none},
-		{"dumb-init -c", "Farewell=false Rewrites=[] Session=false"},
-		{"dumb-init --single-child", "Farewell=false Rewrites=[] Session=false"},
-		{"dumb-init --single", "Farewell=false Rewrites=[] Session=false"},
-		{"DUMB_INIT_SETSID=0 dumb-init", "Farewell=false Rewrites=[] Session=false"},
+		{"dumb-init -c", "Farewell=false Rewrites=[] SameGroup=true Session=false"},
+		{"dumb-init --single-child", "Farewell=false Rewrites=[] SameGroup=true Session=false"},
+		{"dumb-init --single", "Farewell=false Rewrites=[] SameGroup=true Session=false"},
+		{"DUMB_INIT_SETSID=0 dumb-init", "Farewell=false Rewrites=[] SameGroup=true Session=false"},
 		{"DUMB_INIT_SETSID=1 dumb-init", none},
 		{"DUMB_INIT_SETSID=00 dumb-init", none},
 		{"DUMB_INIT_SETSID= dumb-init", none},
@@ -75,8 +75,8 @@ func TestDropinConfig(t *testing.T) {
 		{"DUMB_INIT_DEBUG=1 dumb-init", "Level=3"},
 		{"DUMB_INIT_DEBUG=2 dumb-init", none},
 		{"DUMB_INIT_DEBUG= dumb-init", none},
-		{"dumb-init -c -r 15:3", "Farewell=false Rewrites=[TERM:QUIT] Session=false"},
-		{"dumb-init -cr15:3", "Farewell=false Rewrites=[TERM:QUIT] Session=false"},
+		{"dumb-init -c -r 15:3", "Farewell=false Rewrites=[TERM:QUIT] SameGroup=true Session=false"},
+		{"dumb-init -cr15:3", "Farewell=false Rewrites=[TERM:QUIT] SameGroup=true Session=false"},
 		{"dumb-init -r 15:3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
 		{"dumb-init --rewrite 15:3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
 		{"dumb-init --rewrite=15:3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
@@ -103,8 +103,12 @@ func TestDropinConfig(t *testing.T) {
 		// Our own variables work there too, and a flag wins.
 		{"LAMEDUCK_DELAY=3 docker-init", "Delay=3s"},
 		{"LAMEDUCK_DELAY=3 catatonit -g", "Delay=3s Group=true"},
-		{"LAMEDUCK_DELAY=3 LAMEDUCK_REWRITE=TERM:USR1 dumb-init -c", "Delay=3s Farewell=false Rewrites=[TERM:USR1] Session=false"},
-		{"LAMEDUCK_REWRITE=TERM:USR1,HUP:0 dumb-init -c -r 15:3", "Farewell=false Rewrites=[TERM:QUIT HUP:0] Session=false"},
+		{"LAMEDUCK_DELAY=3 LAMEDUCK_REWRITE=TERM:USR1 dumb-init -c", "Delay=3s Farewell=false Rewrites=[TERM:USR1] SameGroup=true Session=false"},
+		{"LAMEDUCK_REWRITE=TERM:USR1,HUP:0 dumb-init -c -r 15:3", "Farewell=false Rewrites=[TERM:QUIT HUP:0] SameGroup=true Session=false"},
+		{"LAMEDUCK_GROUP=true dumb-init -c", "Farewell=false Group=true Rewrites=[] Session=false"}, // which needs a group
+		{"LAMEDUCK_SUBREAPER=true dumb-init", "Subreaper=1"},
+		{"LAMEDUCK_SUBREAPER=false dumb-init", none},
+		{"LAMEDUCK_LINGER=5 dumb-init", "Linger=5s Subreaper=0"}, // to wait for orphans
 		{"LAMEDUCK_REWRITE=TSTP:0 dumb-init", "Rewrites=[TSTP:0 TTIN:STOP TTOU:STOP]"},
 		{"LAMEDUCK_EXIT_CODE=7:1,8:1 tini -e 7", "ExitCodes=[{8 1} {7 0}]"},
 		{"LAMEDUCK_LOG_LEVEL=debug tini -v", "Level=3"},
@@ -158,7 +162,7 @@ func differences(a, b shim.Config) string {
 func TestDropinDefaults(t *testing.T) {
 	for name, want := range map[string]string{
 		"tini": "", "tini-static": "", "docker-init": "", "catatonit": "", "podman-init": "",
-		"dumb-init": "Farewell=true Rewrites=[TSTP:STOP TTIN:STOP TTOU:STOP] Session=true StopToo=true",
+		"dumb-init": "Farewell=true ResetSignals=true Rewrites=[TSTP:STOP TTIN:STOP TTOU:STOP] Session=true StopToo=true Subreaper=2",
 	} {
 		got, err := configAs(name, nil, []string{"command"})
 		if plain := (shim.Config{Command: []string{"command"}, Level: shim.Warn}); err != nil || differences(plain, got) != want {

@@ -37,6 +37,10 @@ func (d *dumbInit) adjust(cfg *shim.Config) error {
 	value, _ := lookup(cfg.Env, "DUMB_INIT_SETSID")
 	cfg.Session = value != "0" && !d.SingleChild
 	cfg.StopToo, cfg.Farewell = true, cfg.Session
+	cfg.ResetSignals, cfg.SameGroup = true, !cfg.Session && !cfg.Group
+	if cfg.Subreaper == shim.Auto && cfg.Linger == 0 { // to linger is to wait for orphans
+		cfg.Subreaper = shim.No
+	}
 	for _, text := range d.Rewrite {
 		r, err := parseNumbers(text)
 		if err != nil {

@@ -16,6 +16,7 @@ type Command struct {
 	Argv, Env []string
 	Dir       string // where; "": where we are
 	Session   bool   // in a session of its own, with our controlling terminal
+	SameGroup bool   // in our process group, rather than in a group of its own
 	Aside     bool   // beside another command: in the background, with nothing to read
 
 	// What was blocked and ignored when we were executed. Go's fork lets the
@@ -58,8 +59,8 @@ func (e *StartError) Refused() bool {
 }
 
 // Start runs the command in a process group of its own, the terminal's
-// foreground one if we were that, with our standard streams, every inherited
-// descriptor, and Env as it was given. The program is found as execvp(3) finds
+// foreground one if we were that (unless Session or SameGroup), with our standard
+// streams, every inherited descriptor, and Env as it was given. The program is found as execvp(3) finds
 // it, along Env's PATH. An error is a *StartError.
 //
 // Go's fork puts back what Go itself changed, the soft limit of open files;
@@ -94,7 +95,7 @@ func (c *Command) forkExec(path string, argv, env []string, stderr uintptr) (pid
 		Dir:   c.Dir,
 		Env:   env,
 		Files: []uintptr{0, 1, stderr},
-		Sys:   &syscall.SysProcAttr{Setpgid: true, Foreground: foreground()},
+		Sys:   &syscall.SysProcAttr{Setpgid: !c.SameGroup, Foreground: !c.SameGroup && foreground()},
 	}
 	if c.Aside {
 		attr.Sys.Foreground = false

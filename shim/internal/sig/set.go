@@ -5,6 +5,9 @@ import "math/bits"
 // Set is a set of signals; the zero value is empty.
 type Set uint64
 
+// Standard is the set of the standard signals, which have names and are not queued.
+const Standard Set = 1<<31 - 1
+
 // SetOf is the set of the given signals.
 func SetOf(list ...Signal) Set {
 	var set Set
