@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -30,20 +31,46 @@ type dropin interface {
 // exitDropin is the exit code of all of them for a usage error.
 const exitDropin = 1
 
-// dropinFor finds the drop-in for a name that we were called by, if it is one.
+// dropinFor returns the drop-in for the name that we were called by, or nil.
 func dropinFor(argv0 string) dropin {
-	switch filepath.Base(argv0) {
-	case "tini", "tini-static", "docker-init":
+	base := filepath.Base(argv0)
+	switch {
+	case isReleaseOf(base, "tini"), isReleaseOf(base, "docker-init"):
 		return &tini{}
-	case "dumb-init":
+	case isReleaseOf(base, "dumb-init"):
 		return &dumbInit{}
-	case "catatonit", "podman-init":
+	case isReleaseOf(base, "catatonit"), isReleaseOf(base, "podman-init"):
 		return &catatonit{}
-	case "pause":
+	case isReleaseOf(base, "pause"):
 		return &catatonit{isPause: true}
 	}
 	return nil
 }
+
+// isReleaseOf reports whether base is the name of a program, alone or as releases have
+// it, followed by a version, an architecture or a kind of build: dumb-init_1.2.5_x86_64,
+// tini-static-muslc-amd64, catatonit.x86_64.
+func isReleaseOf(base, name string) bool {
+	rest, ok := strings.CutPrefix(base, name)
+	if !ok || rest == "" {
+		return ok
+	}
+	parts := strings.Split(releaseSeparators.Replace(rest), "-")
+	return parts[0] == "" && !slices.ContainsFunc(parts[1:], isNoReleasePart)
+}
+
+// releaseSeparators makes all separators one, and leaves the one in x86_64 out.
+var releaseSeparators = strings.NewReplacer("x86_64", "amd64", "_", "-", ".", "-")
+
+func isNoReleasePart(part string) bool {
+	_, err := strconv.ParseUint(strings.TrimPrefix(part, "v"), 10, 32)
+	return err != nil && !slices.Contains(releaseParts, part)
+}
+
+// releaseParts are the words that may follow the name of a program in a release.
+var releaseParts = []string{"static", "muslc", "musl", "linux",
+	"amd64", "arm64", "aarch64", "arm", "armel", "armhf", "armv6", "armv7", "i386", "386", "i686",
+	"ppc64el", "ppc64le", "s390x", "mips64el", "mips64le", "riscv64", "loong64", "loongarch64"}
 
 // runDropin is lameduck under another name.
 func runDropin(d dropin, args, env []string) int {

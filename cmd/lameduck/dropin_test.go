@@ -169,10 +169,31 @@ func TestDropinDefaults(t *testing.T) {
 			t.Errorf("%s: %q, %v; want %q", name, differences(plain, got), err, want)
 		}
 	}
-	for _, name := range []string{"lameduck", "tinily", "init", "sh", ""} {
-		if dropinFor(name) != nil {
-			t.Errorf("%q is a drop-in", name)
+}
+
+// TestDropinNames: the names of the inits, alone and as upstream releases them, and no
+// other that only begins so.
+func TestDropinNames(t *testing.T) {
+	for want, names := range map[string]string{
+		"*main.tini": "tini tini-static docker-init tini-amd64 tini-static-amd64 tini-x86_64 tini-arm64 tini-static-arm64 tini-armel " +
+			"tini-armhf tini-i386 tini-muslc-amd64 tini-static-muslc-amd64 tini-ppc64el tini-ppc64le tini-s390x tini-mips64el " +
+			"tini-v0.19.0 tini_0.19.0-amd64 docker-init-28.0.1",
+		"*main.dumbInit": "dumb-init dumb-init_1.2.5_x86_64 dumb-init_1.2.5_aarch64 dumb-init_1.2.5_ppc64le dumb-init_1.2.5_s390x " +
+			"dumb-init_1.2.2_amd64 dumb-init_1.0.0",
+		"*main.catatonit": "catatonit podman-init pause catatonit.x86_64 catatonit-0.2.1 catatonit.aarch64 pause-linux-amd64 pause-3.10",
+		"<nil>": "lameduck lameduck_1.2.5_x86_64 lameduck-amd64 tinily tini-helper tini.sh tini- tini--amd64 tini_ tini-amd64- tinix86_64 tini64 " +
+			"tini-staticx my-tini init dumb-init.sh dumb-init_wrapper dumb-initd dumb catatonit-debug pauser pause.so sh .tini",
+	} {
+		for _, name := range strings.Fields(names) {
+			for _, path := range []string{name, "/usr/local/bin/" + name, "./" + name} {
+				if got := fmt.Sprintf("%T", dropinFor(path)); got != want {
+					t.Errorf("%s is %s, want %s", path, got, want)
+				}
+			}
 		}
+	}
+	if d := dropinFor(""); d != nil {
+		t.Errorf("no name at all is %T", d)
 	}
 }
 
