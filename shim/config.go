@@ -188,6 +188,7 @@ func (c *Config) plan(terminal, pid1 bool) (p plan, err error) {
 	if err := c.checkKill(); err != nil {
 		return p, err
 	}
+	p.dropInternal()
 	if err := p.setGrace(c); err != nil {
 		return p, err
 	}
@@ -213,6 +214,14 @@ func (p *plan) setStops(given []Signal) error {
 	}
 	p.stop.Stops = p.stops(set)
 	return nil
+}
+
+// dropInternal drops the signals of the C library's threads, unless the configuration
+// names them: no init passes them on, and they end a program in C.
+func (p *plan) dropInternal() {
+	for s := range sig.Internal.Without(p.stop.Rewrites.Given() | p.stop.Stops).All {
+		p.stop.Rewrites.Add(Rewrite{From: s}) // cannot fail: not given
+	}
 }
 
 // stops is a set of stop signals, without what a terminal sends for another reason.

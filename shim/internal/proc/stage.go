@@ -41,12 +41,9 @@ const stagePatience = 10 * time.Second
 // errNoStage is a system on which our own program cannot be found again.
 var errNoStage = errors.New("no second stage")
 
-// untouched are the signals that we leave ignored as they were; see sig.
-var untouched = sig.SetOf(32, 33)
-
 // staged reports whether there is anything for the second stage to do.
 func (c *Command) staged() bool {
-	return c.Blocked|c.Ignored.Without(untouched) != 0 || c.Session && IsTerminal(0) ||
+	return c.Blocked|c.Ignored.Without(sig.Internal) != 0 || c.Session && IsTerminal(0) ||
 		addresses(c.Env, strconv.Itoa(os.Getpid()))
 }
 
