@@ -21,6 +21,8 @@ type dropin interface {
 	answer() (text string, onStderr, ok bool)
 	// adjust puts the flags and variables into cfg.
 	adjust(cfg *shim.Config) error
+	// flags are its own flags that do what flags of lameduck's do, by the names of those.
+	flags() map[string]string
 	// command is the program and its arguments, which words, what follows the flags, are.
 	command(words []string) []string
 	// startCode is the exit code where the program could not be started.
@@ -75,15 +77,13 @@ var releaseParts = []string{"static", "muslc", "musl", "linux",
 // runDropin is lameduck under another name.
 func runDropin(d dropin, args, env []string) int {
 	code, err := startDropin(d, args, env)
-	var start *shim.StartError
-	switch {
-	case err == nil:
+	if err == nil {
 		return code
-	case errors.As(err, &start):
-		complain(err, false)
+	}
+	complain(err, asksJSON(env))
+	if start := (*shim.StartError)(nil); errors.As(err, &start) {
 		return d.startCode(start)
 	}
-	complain(err, false)
 	return exitDropin
 }
 
@@ -114,7 +114,9 @@ func readDropin(d dropin, args []string) (words []string, err error) {
 	abbreviate(k.Model.Flags)
 	flags, words := splitCommand(args, k.Model.Flags)
 	if _, err := k.Parse(flags); err != nil {
-		return nil, fmt.Errorf("%w (%s)", err, d.usage())
+		// The parser would suggest long names, which not every init has.
+		text, _, _ := strings.Cut(err.Error(), ", did you mean")
+		return nil, fmt.Errorf("%s (%s)", text, d.usage())
 	}
 	return words, nil
 }
@@ -143,6 +145,7 @@ func inherit(d dropin, words, env []string) (cfg shim.Config, err error) {
 	if err != nil {
 		return cfg, err
 	}
+	t.spellAsVariables(d.flags())
 	if cfg, err = c.config(t); err != nil {
 		return cfg, err
 	}

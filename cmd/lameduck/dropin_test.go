@@ -90,7 +90,8 @@ func TestDropinConfig(t *testing.T) {
 		{"dumb-init -r 15:3xyz", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
 		{"dumb-init -r 15:3:4", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
 		{"dumb-init -r TERM:SIGQUIT", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
-		{"dumb-init -r 15:0", "Rewrites=[TERM:0 TSTP:STOP TTIN:STOP TTOU:STOP]"},
+		{"dumb-init -r 15:0", "Rewrites=[TERM:0 TSTP:STOP TTIN:STOP TTOU:STOP] TERMDropped=true"},
+		{"dumb-init -r 15:0 -r 1:2 -r 15:1 -c", "Farewell=false Rewrites=[TERM:HUP HUP:INT] SameGroup=true Session=false"},
 		{"dumb-init -r 17:10 -r 9:1 -r 19:1 -r 27:1", none}, // none of them ever arrives
 		{"TINI_VERBOSITY=3 dumb-init", none},
 
@@ -146,7 +147,7 @@ func splitCall(call string) (env []string, name string, args []string) {
 
 // differences are the fields of b that differ from those of a.
 func differences(a, b shim.Config) string {
-	a.Env, b.Env = nil, nil
+	a.Env, b.Env, a.Spelling, b.Spelling = nil, nil, nil, nil // see TestDropinSpelling
 	var fields []string
 	va, vb := reflect.ValueOf(a), reflect.ValueOf(b)
 	for i := range va.NumField() {
@@ -322,4 +323,63 @@ func TestDropinStartCode(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestDropinSpelling: messages name the flags that there are under the name of the init,
+// or lameduck's variables, but no flag of lameduck's.
+func TestDropinSpelling(t *testing.T) {
+	for call, want := range map[string]string{
+		"LAMEDUCK_DELAY=50 tini":                                     "LAMEDUCK_DELAY=50s: assumed grace period 10s ends first: give LAMEDUCK_GRACE_PERIOD and",
+		"LAMEDUCK_DELAY=50 LAMEDUCK_GRACE_PERIOD=20 catatonit":       "LAMEDUCK_DELAY=50s does not fit into LAMEDUCK_GRACE_PERIOD=20s",
+		"LAMEDUCK_UNTIL=quiet LAMEDUCK_GRACE_PERIOD=1 tini":          "LAMEDUCK_UNTIL=quiet does not fit",
+		"LAMEDUCK_DELAY=5 LAMEDUCK_MAX_DELAY=2 dumb-init":            "LAMEDUCK_DELAY=5s is above LAMEDUCK_MAX_DELAY=2s",
+		"LAMEDUCK_KILL_AFTER=20 LAMEDUCK_LINGER=5 tini":              "LAMEDUCK_KILL_AFTER=20s with LAMEDUCK_LINGER=5s: assumed",
+		"LAMEDUCK_STOP_SCHEDULE=TERM/30/KILL dumb-init":              "LAMEDUCK_STOP_SCHEDULE=TERM/30s/KILL: assumed",
+		"LAMEDUCK_STOP_SCHEDULE=TERM/forever/HUP docker-init":        "LAMEDUCK_STOP_SCHEDULE=TERM/forever/HUP repeats",
+		"LAMEDUCK_WAIT_GONE=/x LAMEDUCK_GRACE_PERIOD=1 tini":         "which LAMEDUCK_WAIT_GONE and LAMEDUCK_ON_STOP need: give a grace period of 3s or more, or LAMEDUCK_MAX_DELAY",
+		"LAMEDUCK_STOP_SIGNAL=KILL tini":                             "LAMEDUCK_STOP_SIGNAL=KILL never",
+		"LAMEDUCK_STOP_SIGNAL=frob tini":                             "LAMEDUCK_STOP_SIGNAL=frob: ",
+		"LAMEDUCK_EXIT_CODE=7:1,7:2 tini":                            "LAMEDUCK_EXIT_CODE=7:2: exit code 7",
+		"LAMEDUCK_REWRITE=HUP:1,HUP:2 tini":                          "LAMEDUCK_REWRITE=HUP:INT: two",
+		"LAMEDUCK_REWRITE=TERM:0 dumb-init":                          "LAMEDUCK_REWRITE=TERM:0 drops TERM",
+		"LAMEDUCK_DELAY=1 LAMEDUCK_GRACE_PERIOD=9 dumb-init -r 15:0": "-r TERM:0 drops TERM",
+		"LAMEDUCK_PRESET=mariadb catatonit":                          "with LAMEDUCK_UNTIL=drained or LAMEDUCK_UNTIL=quiet",
+		"LAMEDUCK_PRESET=uwsgi catatonit":                            "with --die-on-term", // uWSGI's own
+		"LAMEDUCK_QUIET_FOR=3 tini":                                  "LAMEDUCK_QUIET_FOR=3 has no effect unless the hold waits for traffic: give LAMEDUCK_UNTIL too",
+		"LAMEDUCK_MAX_DELAY=3 tini":                                  "give LAMEDUCK_DELAY or LAMEDUCK_UNTIL too",
+		"LAMEDUCK_HEALTH_DURING=fail dumb-init":                      "without LAMEDUCK_HEALTH: give that too",
+		"LAMEDUCK_GROUP=maybe tini":                                  "LAMEDUCK_GROUP=maybe: ",
+		"LAMEDUCK_SUBREAPER=maybe dumb-init":                         "LAMEDUCK_SUBREAPER=maybe: ",
+		"tini -x":                                                    "unknown flag -x (tini ", "catatonit -G": "unknown flag -G (catatonit ", "dumb-init --verz": "unknown flag --verz (dumb-init ",
+	} {
+		env, name, args := splitCall(call)
+		got := messageAs(name, env, append(args, "--", "command"))
+		if !strings.Contains(got, want) {
+			t.Errorf("%s says %q, want %q", call, got, want)
+		}
+		for _, flag := range must(newParser(&cli{})).Model.Flags {
+			if strings.Contains(got, "--"+flag.Name) {
+				t.Errorf("%s says %q, with lameduck's own --%s", call, got, flag.Name)
+			}
+		}
+	}
+	for _, call := range []string{"dumb-init -r 15:0", "dumb-init -c -r 15:0", "dumb-init -r 15:3 -r 15:0"} { // asked for in its own words
+		_, name, args := splitCall(call)
+		if got := messageAs(name, nil, append(args, "command")); got != "" {
+			t.Errorf("%s says %q", call, got)
+		}
+	}
+}
+
+// messageAs is the error of a call by the name of another init, or the warnings.
+func messageAs(name string, env, args []string) string {
+	cfg, err := configAs(name, env, args)
+	if err != nil {
+		return err.Error()
+	}
+	_, warnings, err := shim.Explain(cfg)
+	if err != nil {
+		return err.Error()
+	}
+	return strings.Join(warnings, "\n")
 }

@@ -21,6 +21,15 @@ type dumbInit struct {
 
 func (d *dumbInit) command(words []string) []string { return words }
 
+// flags: a group is signalled unless -c says otherwise, and then no flag asks for one.
+func (d *dumbInit) flags() map[string]string {
+	own := map[string]string{"group": twin("group") + "=true"}
+	if len(d.Rewrite) > 0 {
+		own["rewrite"] = "-r"
+	}
+	return own
+}
+
 func (d *dumbInit) usage() string { return "dumb-init [-cvhV] [-r FROM:TO]... [--] PROGRAM [ARG...]" }
 
 func (d *dumbInit) answer() (string, bool, bool) {
@@ -47,6 +56,7 @@ func (d *dumbInit) adjust(cfg *shim.Config) error {
 			return fmt.Errorf("-r %s: %w", text, err)
 		}
 		rewrite(cfg, r, true) // the last one counts
+		cfg.TERMDropped = cfg.TERMDropped && r.From != 15 || r == shim.Rewrite{From: 15}
 	}
 	if cfg.Session { // an orphaned group does not stop of itself
 		for _, from := range []shim.Signal{20, 21, 22} {
