@@ -69,7 +69,7 @@ func (c *Config) checkKill() error {
 		return nil
 	}
 	enough := at.Truncate(time.Second) + time.Second
-	return fmt.Errorf("--kill-after=%v with --stop-schedule=%v: KILL comes at %v and %v only at %v: give --kill-after=%v or more, or put KILL into the schedule",
+	return c.errorf("--kill-after=%v with --stop-schedule=%v: KILL comes at %v and %v only at %v: give --kill-after=%v or more, or put KILL into the schedule",
 		c.KillAfter, c.Schedule, c.KillAfter, step, at, enough.Seconds())
 }
 
