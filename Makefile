@@ -30,7 +30,7 @@ COLD    := github.com/alecthomas/kong encoding/json fmt go/... internal/poll int
 
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test containers images rivals bench k8s e2e-k8s docs lint race golden lab lab-quick check fuzz soak clean
+.PHONY: build demo test containers images bench k8s e2e-k8s docs lint race golden lab lab-quick check fuzz soak clean
 build:
 	go build -trimpath -buildvcs=false $(COLD:%=-gcflags=%=-l) -ldflags '$(LDFLAGS)' -o $(OUT) ./cmd/lameduck
 
@@ -70,10 +70,6 @@ containers: build
 images: build
 	go vet ./testdata/images/...
 	go test -count=1 -parallel 12 ./testdata/images
-
-# The tests of the drop-in names, on the inits themselves too.
-rivals: build
-	go test -run Dropin ./shim -rivals
 
 # The manifests: a module of its own, with much of Kubernetes to compile.
 k8s:

@@ -24,7 +24,7 @@ func (d *drain) prolonged() string {
 	}
 	if len(t.Patterns) > 0 && !d.plan.traffic.IgnoreProbes {
 		p := t.Patterns[0]
-		causes = append(causes, fmt.Sprintf("%d bytes from %v every %s: a probe? see --ignore-probes", p.Received, p.Peer, seconds(p.Period)))
+		causes = append(causes, fmt.Sprintf(d.spell("%d bytes from %v every %s: a probe? see --ignore-probes"), p.Received, p.Peer, seconds(p.Period)))
 	}
 	return strings.Join(causes, ", and ")
 }
@@ -72,7 +72,7 @@ func (d *drain) recent(at time.Time) bool { return d.end().Sub(at) < d.plan.traf
 func (d *drain) suggestion() string {
 	switch {
 	case d.deaf != 0:
-		return fmt.Sprintf("the command is a shell that does not pass %v on: exec, or --group", d.deaf)
+		return fmt.Sprintf(d.spell("the command is a shell that does not pass %v on: exec, or --group"), d.deaf)
 	case !d.sees() || d.Ended == "":
 		return ""
 	case d.Ended == stop.Elapsed:
@@ -94,7 +94,7 @@ func (d *drain) fixed() string {
 	need := (d.after(last) + 2*time.Second - 1).Truncate(time.Second)
 	switch {
 	case d.end().Sub(last) < time.Second:
-		return fmt.Sprintf("new connections came to the end: %s is too short; see --until=quiet", stop.Length(d.plan.stop.Gate.Floor))
+		return fmt.Sprintf(d.spell("new connections came to the end: %s is too short; see --until=quiet"), stop.Length(d.plan.stop.Gate.Floor))
 	case need < d.plan.stop.Gate.Floor:
 		but := ""
 		if last.Before(d.traffic.LastNew) {

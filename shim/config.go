@@ -122,10 +122,15 @@ type Config struct {
 	ParentDeathSignal Signal // what we get when our parent ends; 0: nothing
 
 	// For the drop-in names; no flag of lameduck's own sets them.
-	Session    bool // the command leads a session of its own, which is signalled as a group
-	StopToo    bool // TSTP, TTIN and TTOU stop us as well
-	Farewell   bool // TERM to the command's group when the command has exited
-	WarnReaped bool // say at Warn what else says at Debug: that an orphan was reaped
+	Session      bool // the command leads a session of its own, which is signalled as a group
+	SameGroup    bool // the command stays in lameduck's own process group
+	ResetSignals bool // the command starts with no signal blocked and 1 to 31 at their defaults
+	StopToo      bool // TSTP, TTIN and TTOU stop us as well
+	Farewell     bool // TERM to the command's group when the command has exited
+	WarnReaped   bool // say at Warn what else says at Debug: that an orphan was reaped
+	TERMDropped  bool // a flag of the other program drops TERM: no warning, unless there is a hold
+
+	Spelling Spelling // how messages spell lameduck's flags
 
 	ExitCodes []ExitMap
 
@@ -148,6 +153,7 @@ type plan struct {
 	assumed  bool             // the grace period was assumed
 	caveat   string
 	warnings []string
+	spelling Spelling // of flags, in messages
 	exits    map[int]int
 
 	terminal bool    // our standard input is one
@@ -167,17 +173,17 @@ func (c *Config) Validate() error {
 // a STOP to itself would only discard a CONT that is on its way.
 func (c *Config) plan(terminal, pid1 bool) (p plan, err error) {
 	p.stop = stop.Config{Schedule: c.Schedule, KillAfter: c.KillAfter, Sequence: c.Schedule != nil || c.KillAfter > 0,
-		Retires: c.Health != nil, Linger: c.Linger, Terminal: terminal, JobControl: !pid1, StopToo: c.StopToo && !pid1, Farewell: c.Farewell}
+		Retires: c.Health != nil, Linger: c.Linger, Terminal: terminal, JobControl: !pid1 && !c.SameGroup, StopToo: c.StopToo && !pid1, Farewell: c.Farewell}
 	p.ports, p.waits = c.CountPorts, c.WaitGone
 	p.traffic = traffic.Config{IgnorePorts: c.IgnorePorts, IgnorePeers: c.IgnorePeers, IgnoreProbes: c.IgnoreProbes}
-	p.pid1, p.warnings = pid1, slices.Clone(c.Warnings)
+	p.pid1, p.warnings, p.spelling = pid1, slices.Clone(c.Warnings), c.Spelling
 	for _, r := range c.Rewrites {
 		if err := p.stop.Rewrites.Add(r); err != nil {
-			return p, fmt.Errorf("--rewrite=%v: %w", r, err)
+			return p, c.errorf("--rewrite=%v: %w", r, err)
 		}
 	}
 	p.terminal = terminal
-	if err := p.setStops(c.StopSignals); err != nil {
+	if err := p.setStops(c); err != nil {
 		return p, err
 	}
 	if err := p.setPreset(c); err != nil {
@@ -186,31 +192,51 @@ func (c *Config) plan(terminal, pid1 bool) (p plan, err error) {
 	if err := c.checkKill(); err != nil {
 		return p, err
 	}
+	p.dropInternal()
 	if err := p.setGrace(c); err != nil {
 		return p, err
 	}
-	return p, p.setExits(c.ExitCodes)
+	return p, p.setExits(c)
+}
+
+// errorf is fmt.Errorf, with the flags in format spelled as they are to be given.
+func (c *Config) errorf(format string, args ...any) error {
+	return fmt.Errorf(c.Spelling.In(format), args...)
+}
+
+// warn adds a warning, with the flags in format spelled as they are to be given.
+func (p *plan) warn(format string, args ...any) {
+	p.warnings = append(p.warnings, fmt.Sprintf(p.spelling.In(format), args...))
 }
 
 // setStops collects what starts the sequence: TERM, what TERM is rewritten to
 // (an image's STOPSIGNAL comes in TERM's place) and what was given.
-func (p *plan) setStops(given []Signal) error {
+func (p *plan) setStops(c *Config) error {
 	set := sig.SetOf(sig.TERM)
 	to, passes := p.stop.Rewrites.Of(sig.TERM)
 	switch {
+	case !passes && c.TERMDropped && !c.Holds():
 	case !passes:
-		p.warnings = append(p.warnings, "--rewrite=TERM:0 drops TERM before it can start anything: the command goes on until it is killed")
+		p.warn("--rewrite=TERM:0 drops TERM before it can start anything: the command goes on until it is killed")
 	case to != sig.INT && sig.Uncatchable(to) == "":
 		set = set.With(to)
 	}
-	for _, s := range given {
+	for _, s := range c.StopSignals {
 		if why := sig.Uncatchable(s); why != "" {
-			return fmt.Errorf("--stop-signal=%v never reaches lameduck: %s", s, why)
+			return c.errorf("--stop-signal=%v never reaches lameduck: %s", s, why)
 		}
 		set = set.With(s)
 	}
 	p.stop.Stops = p.stops(set)
 	return nil
+}
+
+// dropInternal drops the signals of the C library's threads, unless the configuration
+// names them: no init passes them on, and they end a program in C.
+func (p *plan) dropInternal() {
+	for s := range sig.Internal.Without(p.stop.Rewrites.Given() | p.stop.Stops).All {
+		p.stop.Rewrites.Add(Rewrite{From: s}) // cannot fail: not given
+	}
 }
 
 // stops is a set of stop signals, without what a terminal sends for another reason.
@@ -221,11 +247,11 @@ func (p *plan) stops(set sig.Set) sig.Set {
 	return set
 }
 
-func (p *plan) setExits(maps []ExitMap) error {
-	p.exits = make(map[int]int, len(maps))
-	for _, m := range maps {
+func (p *plan) setExits(c *Config) error {
+	p.exits = make(map[int]int, len(c.ExitCodes))
+	for _, m := range c.ExitCodes {
 		if _, twice := p.exits[m.From]; twice {
-			return fmt.Errorf("--exit-code=%d:%d: exit code %d is mapped twice: keep one of them", m.From, m.To, m.From)
+			return c.errorf("--exit-code=%d:%d: exit code %d is mapped twice: keep one of them", m.From, m.To, m.From)
 		}
 		p.exits[m.From] = m.To
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
 // How the inits are called, and what they say and leave with.
@@ -40,9 +42,13 @@ var shapes = []shape{
 	{"tini", `$I -- sh -c 'exit 3'`, 3, "", nil},
 	{"tini", `$I -- sh -c 'kill -9 $$'`, 137, "", nil},
 	{"tini", `$I -- sh -c 'kill -64 $$'`, 192, "", nil},
+	{"tini", `echo 'exit 7' | $I sh`, 7, "", nil},
+	{"tini", `$I false`, 1, "", nil},
 	{"tini", `$I echo x`, 0, "x\n", nil},
 	{"tini", `$I -- echo -- x`, 0, "-- x\n", nil},
 	{"tini", `$I echo -- x`, 0, "x\n", nil},
+	{"tini", `$I echo a -- x`, 0, "a x\n", &ours{0, "a -- x\n", permutes}},
+	{"tini", `$I -- echo a -- x`, 0, "a -- x\n", nil},
 	{"tini", `$I sh -- -c 'exit 3'`, 3, "", nil},
 	{"tini", `$I -s -g -w echo -- -n x`, 0, "x", nil},
 	{"tini", `$I -sgw -- echo x`, 0, "x\n", nil},
@@ -110,6 +116,7 @@ var shapes = []shape{
 	{"dumb-init", `$I -- sh -c 'exit 3'`, 3, "", nil},
 	{"dumb-init", `$I sh -c 'kill -9 $$'`, 137, "", nil},
 	{"dumb-init", `$I sh -c 'kill -64 $$'`, 192, "", nil},
+	{"dumb-init", `echo 'exit 7' | $I sh`, 7, "", nil},
 	{"dumb-init", `$I ls -d /`, 0, "/\n", nil},
 	{"dumb-init", `$I echo -- x`, 0, "-- x\n", nil},
 	{"dumb-init", `$I -- echo -- x`, 0, "-- x\n", nil},
@@ -179,6 +186,7 @@ var shapes = []shape{
 	{"catatonit", `$I -- sh -c 'exit 3'`, 3, "", nil},
 	{"catatonit", `$I -- sh -c 'kill -9 $$'`, 137, "", nil},
 	{"catatonit", `$I -- sh -c 'kill -64 $$'`, 192, "", nil},
+	{"catatonit", `echo 'exit 7' | $I sh`, 7, "", nil},
 	{"catatonit", `$I echo x`, 0, "x\n", nil},
 	{"catatonit", `$I -g -- echo x`, 0, "x\n", nil},
 	{"catatonit", `$I -- echo -- x`, 0, "-- x\n", nil},
@@ -328,4 +336,32 @@ func dockerReads(out string) (version, commit string, ok bool) {
 		version = ""
 	}
 	return version, commit, version != "" || commit != ""
+}
+
+// TestDropinMayNotSignal: a command that became another user's cannot be signalled
+// without CAP_KILL. tini ends itself then, and the container with it; the others go on.
+func TestDropinMayNotSignal(t *testing.T) {
+	needs(t, "setpriv")
+	if !isRoot() {
+		t.Skip("needs another user")
+	}
+	for _, name := range []string{"tini", "dumb-init", "catatonit"} {
+		eachInit(t, name, func(t *testing.T, init string) {
+			words := []string{"setpriv", "--bounding-set", "-kill", init, "--", "setpriv", "--reuid", "65534", "--clear-groups",
+				"sh", "-c", "echo ready; read x; exit 5"}
+			b := launch(t, nil, syscall.SysProcAttr{Setsid: true}, words...)
+			b.out.wait(t, "ready")
+			b.signal(sig.USR1)
+			code := 5
+			switch {
+			case isOurs(init):
+				b.err.wait(t, "lameduck: warning: cannot send USR1 to the command: operation not permitted")
+			case name == "tini":
+				b.err.wait(t, "Operation not permitted")
+				code = 1
+			}
+			b.tell("end") // a command that has lost its init has the pipes open
+			b.wants(code)
+		})
+	}
 }

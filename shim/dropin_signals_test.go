@@ -58,6 +58,29 @@ func TestDropinForwards(t *testing.T) {
 	}
 }
 
+// TestDropinInternalSignals: 32 and 33 belong to the threads of one process, and would
+// end a program in C. No init passes them on.
+func TestDropinInternalSignals(t *testing.T) {
+	for _, call := range [][]string{{"tini", "--"}, {"tini", "-g", "--"}, {"dumb-init", "--"}, {"dumb-init", "-c"}, {"catatonit", "--"}} {
+		t.Run(strings.Join(call, " "), func(t *testing.T) {
+			t.Parallel()
+			eachInit(t, call[0], func(t *testing.T, init string) {
+				dropsInternal(t, bootInit(t, init, nil, append(call[1:], "sh", "-c", "echo ready; exec sleep 1000")...))
+			})
+		})
+	}
+}
+
+// dropsInternal sends 32 and 33, and a signal that is passed on after them.
+func dropsInternal(t *testing.T, b *box) {
+	t.Helper()
+	b.out.wait(t, "ready")
+	for _, s := range []sig.Signal{32, 33, sig.RTMax} {
+		b.signal(s)
+	}
+	b.wants(128 + int(sig.RTMax))
+}
+
 // received is what the command has caught.
 func received(t *testing.T, b *box) (set sig.Set) {
 	t.Helper()

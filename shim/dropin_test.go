@@ -21,11 +21,10 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// What is wanted of lameduck under an init's name is wanted of that init too,
-// and where lameduck differs on purpose the test says why. With -rivals the
-// tests run side by side with the inits themselves, where those are installed;
-// not always, since they have races of their own.
-var rivals = flag.Bool("rivals", false, "run the tests of the drop-in names on tini, dumb-init and catatonit too")
+// The tests of the drop-in names run on the genuine init too, wherever that is
+// installed: a test that the genuine init fails asks for the wrong thing. Where
+// lameduck differs on purpose the test says why.
+var rivals = flag.Bool("rivals", true, "run the tests of the drop-in names on the installed tini, dumb-init and catatonit too")
 
 // eachInit runs a test on lameduck under an init's name, and on the init.
 func eachInit(t *testing.T, name string, test func(t *testing.T, init string)) {
@@ -36,7 +35,7 @@ func eachInit(t *testing.T, name string, test func(t *testing.T, init string)) {
 	t.Run(name+" itself", func(t *testing.T) {
 		t.Parallel()
 		if !*rivals {
-			t.Skip("only with -rivals")
+			t.Skip("-rivals=false")
 		}
 		path, err := exec.LookPath(name)
 		if err != nil {

@@ -69,7 +69,7 @@ func (c *Config) checkKill() error {
 		return nil
 	}
 	enough := at.Truncate(time.Second) + time.Second
-	return fmt.Errorf("--kill-after=%v with --stop-schedule=%v: KILL comes at %v and %v only at %v: give --kill-after=%v or more, or put KILL into the schedule",
+	return c.errorf("--kill-after=%v with --stop-schedule=%v: KILL comes at %v and %v only at %v: give --kill-after=%v or more, or put KILL into the schedule",
 		c.KillAfter, c.Schedule, c.KillAfter, step, at, enough.Seconds())
 }
 
@@ -106,18 +106,18 @@ func (p *plan) setGrace(c *Config) error {
 	g := &p.stop.Gate
 	switch {
 	case c.MaxDelay > 0 && c.Delay > c.MaxDelay:
-		return fmt.Errorf("--delay=%v is above --max-delay=%v: give a shorter delay, or a higher ceiling", c.Delay, c.MaxDelay)
+		return c.errorf("--delay=%v is above --max-delay=%v: give a shorter delay, or a higher ceiling", c.Delay, c.MaxDelay)
 	case c.MaxDelay > 0 && c.QuietFor > c.MaxDelay:
-		return fmt.Errorf("--quiet-for=%v is above --max-delay=%v: give a shorter silence, or a higher ceiling", c.QuietFor, c.MaxDelay)
+		return c.errorf("--quiet-for=%v is above --max-delay=%v: give a shorter silence, or a higher ceiling", c.QuietFor, c.MaxDelay)
 	case c.Schedule.Endless():
-		return fmt.Errorf("--stop-schedule=%v repeats without a wait: give one after forever, as in forever/TERM/5s", c.Schedule)
+		return c.errorf("--stop-schedule=%v repeats without a wait: give one after forever, as in forever/TERM/5s", c.Schedule)
 	case g.Ceiling <= 0 && (g.WaitGone || g.OnStop):
-		return fmt.Errorf("%s leaves no time to hold, which --wait-gone and --on-stop need: give a grace period of %v or more, or --max-delay", cmp.Or(asked, "the grace period"), c.graceFor(time.Second))
+		return c.errorf("%s leaves no time to hold, which --wait-gone and --on-stop need: give a grace period of %v or more, or --max-delay", cmp.Or(asked, "the grace period"), c.graceFor(time.Second))
 	case fits:
 		return nil
 	case !p.assumed:
-		return fmt.Errorf("%s does not fit into --grace-period=%v, which leaves %v for the hold: give less, or a grace period of %v",
-			cmp.Or(asked, "--until="+string(c.Until)), grace, max(most, 0).Truncate(100*time.Millisecond), c.graceFor(cmp.Or(longest, leastHold(adaptive))))
+		return c.errorf("%s does not fit into --grace-period=%v, which leaves %v for the hold: give less, or a grace period of %v",
+			cmp.Or(asked, c.Spelling.In("--until=")+string(c.Until)), grace, max(most, 0).Truncate(100*time.Millisecond), c.graceFor(cmp.Or(longest, leastHold(adaptive))))
 	}
 	hold := g.Longest()
 	last, named := c.kill()
@@ -125,11 +125,11 @@ func (p *plan) setGrace(c *Config) error {
 		last = c.Schedule.Last()
 	}
 	if left := grace - hold - c.Schedule.Lead() - c.Linger; left <= last {
-		p.caveat = fmt.Sprintf("assumed grace period %v ends first: give --grace-period and docker stop -t", grace)
+		p.caveat = fmt.Sprintf(c.Spelling.In("assumed grace period %v ends first: give --grace-period and docker stop -t"), grace)
 	} else {
-		p.caveat = fmt.Sprintf("assumed grace period %v leaves the command %v to stop: give --grace-period and docker stop -t", grace, left)
+		p.caveat = fmt.Sprintf(c.Spelling.In("assumed grace period %v leaves the command %v to stop: give --grace-period and docker stop -t"), grace, left)
 	}
-	p.warnings = append(p.warnings, fmt.Sprintf("%s: %s", asked, p.caveat))
+	p.warn("%s: %s", asked, p.caveat)
 	return nil
 }
 
@@ -175,14 +175,14 @@ func (c *Config) asked() string {
 		value time.Duration
 	}{{"delay", c.Delay}, {"quiet-for", c.QuietFor}, {"max-delay", c.MaxDelay}, {"kill-after", c.KillAfter}, {"linger", c.Linger}} {
 		if given.value > 0 {
-			list = append(list, fmt.Sprintf("--%s=%v", given.flag, given.value))
+			list = append(list, fmt.Sprintf("%s=%v", c.Spelling.In("--"+given.flag), given.value))
 		}
 	}
 	switch {
 	case len(c.Schedule) > 1 && c.Schedule[0].Stop: // a time alone
-		list = append(list, fmt.Sprintf("--stop-schedule=%v", c.Schedule[1]))
+		list = append(list, fmt.Sprintf(c.Spelling.In("--stop-schedule=%v"), c.Schedule[1]))
 	case c.Schedule != nil:
-		list = append(list, fmt.Sprintf("--stop-schedule=%v", c.Schedule))
+		list = append(list, fmt.Sprintf(c.Spelling.In("--stop-schedule=%v"), c.Schedule))
 	}
 	return strings.Join(list, " with ")
 }

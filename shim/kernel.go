@@ -101,6 +101,9 @@ func system(cfg *Config) kernel {
 			command = c
 			command.Dir = proc.LeaveDirectory()
 			command.Blocked, command.Ignored = sig.Inherited()
+			if cfg.ResetSignals {
+				command.Blocked, command.Ignored = 0, command.Ignored.Without(sig.Standard)
+			}
 			return command.Start()
 		},
 		started:     proc.LetGo,

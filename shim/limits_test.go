@@ -176,6 +176,64 @@ func TestForkBomb(t *testing.T) {
 	})
 }
 
+// TestLeastAddressSpace: docs/limits.md says how little address space is enough.
+func TestLeastAddressSpace(t *testing.T) {
+	needs(t, "prlimit", "bash")
+	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
+		t.Skip("the figure is for 64 bits")
+	}
+	least := fmt.Sprintf("--as=%d", limitFigure(t, `\(RLIMIT_AS\) has to leave (\d+) MiB`)<<20)
+	for _, flags := range []string{"", "--until=quiet --grace-period=30 --health=127.0.0.1:9753"} {
+		for _, script := range []string{`exec "$@"`, `trap "" INT; exec "$@"`} { // the second one needs a second stage
+			words := slices.Concat([]string{"bash", "-c", script, "bash", "prlimit", least, binary}, strings.Fields(flags), []string{"true"})
+			for range 10 {
+				output(t, nil, words...)
+			}
+		}
+	}
+}
+
+// TestLeastProcesses: docs/limits.md says how few processes of a user are enough.
+func TestLeastProcesses(t *testing.T) {
+	needs(t, "prlimit", "setpriv", "bash")
+	if !isRoot() {
+		t.Skip("needs a user without processes")
+	}
+	program := filepath.Join(must(os.MkdirTemp("", "lameduck")), "lameduck") // where any user may go
+	defer os.RemoveAll(filepath.Dir(program))
+	must(0, os.Chmod(filepath.Dir(program), 0o755))
+	must(0, os.WriteFile(program, must(os.ReadFile(binary)), 0o755))
+	few := limitFigure(t, `lameduck and its command need (\d+)`)
+	more := limitFigure(t, `and (\d+) more with\s+.--health`)
+	staged := limitFigure(t, `signals (\d+) are needed`)
+	for i, c := range []struct {
+		script string
+		flags  []string
+		least  int
+	}{
+		{`exec "$@"`, nil, few},
+		{`exec "$@"`, []string{"--until=quiet", "--grace-period=30", "--health=127.0.0.1:9753"}, few + more},
+		{`trap "" INT; exec "$@"`, nil, staged},
+	} {
+		uid := strconv.Itoa(61300 + i)
+		for range 20 {
+			limited := []string{"setpriv", "--reuid", uid, "--clear-groups", "prlimit", fmt.Sprintf("--nproc=%d", c.least), program}
+			output(t, nil, slices.Concat([]string{"bash", "-c", c.script, "bash"}, limited, c.flags, []string{"true"})...)
+		}
+	}
+}
+
+// limitFigure is the figure in docs/limits.md that the pattern finds.
+func limitFigure(t *testing.T, pattern string) int {
+	t.Helper()
+	text := must(os.ReadFile("../docs/limits.md"))
+	found := regexp.MustCompile(pattern).FindSubmatch(text)
+	if found == nil {
+		t.Fatalf("docs/limits.md does not say %q", pattern)
+	}
+	return must(strconv.Atoi(string(found[1])))
+}
+
 func bombed(t *testing.T, bound string) {
 	b := bootFrom(t, "stage:"+bound, nil, append([]string{"-d", "1", "--"}, self("sturdy")...)...)
 	b.out.wait(t, "ready")

@@ -111,7 +111,7 @@ func (p *plan) setPreset(c *Config) error {
 	if p.auto = c.Preset == AutoPreset; p.auto {
 		found = foreseen(c.Command)
 	} else if !ok {
-		return fmt.Errorf("--preset=%s: there is no such preset", c.Preset)
+		return c.errorf("--preset=%s: there is no such preset", c.Preset)
 	} else {
 		p.stop.Preset = p.adopt(found)
 		p.stop.Stops |= p.stop.Preset.Stops
@@ -121,7 +121,7 @@ func (p *plan) setPreset(c *Config) error {
 	}
 	scene := Scene{Argv: c.Command, Env: c.Env, Adaptive: c.Until != Elapsed, Read: readAll}
 	for _, says := range found.CaveatsIn(scene) {
-		p.warnings = append(p.warnings, fmt.Sprintf("preset %s: %s", found.Name, says))
+		p.warn("preset %s: %s", found.Name, c.Spelling.In(says))
 	}
 	return nil
 }

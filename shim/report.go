@@ -26,6 +26,9 @@ type drain struct {
 // after is a time since the trigger.
 func (d *drain) after(at time.Time) time.Duration { return at.Sub(d.TriggeredAt) }
 
+// spell spells the flags in text as they are to be given.
+func (d *drain) spell(text string) string { return d.plan.spelling.In(text) }
+
 // trigger is what began it.
 func (d *drain) trigger() string {
 	if d.Trigger == 0 {
@@ -37,7 +40,7 @@ func (d *drain) trigger() string {
 // announcement is the line at the trigger.
 func (d *drain) announcement() string {
 	gate := &d.plan.stop.Gate
-	line := fmt.Sprintf("%s: holding %s", d.trigger(), gate.String())
+	line := fmt.Sprintf("%s: holding %s", d.trigger(), d.spell(gate.String()))
 	switch {
 	case d.plan.hook:
 		line += "; TERM skips"
@@ -99,7 +102,7 @@ func (d *drain) overtime() string {
 // noHold is for a command that ended after a signal that starts no hold,
 // though a hold is configured: perhaps an image's STOPSIGNAL.
 func (d *drain) noHold() string {
-	return fmt.Sprintf("no hold took place: %v was passed on, and %s; if %v is how this container is stopped, give --stop-signal=%v",
+	return fmt.Sprintf(d.spell("no hold took place: %v was passed on, and %s; if %v is how this container is stopped, give --stop-signal=%v"),
 		d.Passed, d.exit(), d.Passed, d.Passed)
 }
 

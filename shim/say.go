@@ -43,12 +43,13 @@ func speaker(fd int, inJSON bool) *stderr.Writer {
 // levels are the words for them in JSON.
 var levels = [...]string{Error: "error", Warn: "warn", Info: "info", Debug: "debug"}
 
-// log says something where the level asks for it.
+// log says something where the level asks for it, with the flags in format spelled as
+// they are to be given.
 func (l *loop) log(level Level, format string, args ...any) {
 	if level > l.cfg.Level {
 		return
 	}
-	text := fmt.Sprintf(format, args...)
+	text := fmt.Sprintf(l.cfg.Spelling.In(format), args...)
 	switch {
 	case l.cfg.JSON:
 		l.line(jsonLine(levels[level], text, nil))

@@ -1,7 +1,6 @@
 package shim
 
 import (
-	"fmt"
 	"os"
 	"time"
 
@@ -91,13 +90,13 @@ func (l *loop) begin() (err error) {
 	}
 	if l.cfg.Health != nil {
 		if err := l.listen(&l.plan, *l.cfg.Health); err != nil {
-			return fmt.Errorf("--health=%v: %w", l.cfg.Health, err)
+			return l.cfg.errorf("--health=%v: %w", l.cfg.Health, err)
 		}
 	}
 	if err := l.show(l.cfg.AliveFile); err != nil {
-		return fmt.Errorf("--alive-file=%s: %w", Quote(l.cfg.AliveFile), err)
+		return l.cfg.errorf("--alive-file=%s: %w", Quote(l.cfg.AliveFile), err)
 	}
-	l.command, err = l.start(proc.Command{Argv: l.cfg.Command, Env: l.cfg.Env, Session: l.cfg.Session})
+	l.command, err = l.start(proc.Command{Argv: l.cfg.Command, Env: l.cfg.Env, Session: l.cfg.Session, SameGroup: l.cfg.SameGroup})
 	l.group = l.command
 	return err
 }
@@ -111,7 +110,7 @@ func (l *loop) ready() error {
 		return err
 	}
 	if err := l.note(""); err != nil {
-		return fmt.Errorf("--termination-log=%s: %w: give a file, or none", Quote(l.cfg.TerminationLog), err)
+		return l.cfg.errorf("--termination-log=%s: %w: give a file, or none", Quote(l.cfg.TerminationLog), err)
 	}
 	return nil
 }
@@ -120,7 +119,7 @@ func (l *loop) ready() error {
 func (l *loop) family() error {
 	if s := l.cfg.ParentDeathSignal; s != 0 {
 		if err := l.follow(s); err != nil {
-			return fmt.Errorf("--parent-death-signal=%v: %w", s, err)
+			return l.cfg.errorf("--parent-death-signal=%v: %w", s, err)
 		}
 	}
 	if l.cfg.Subreaper == No {
@@ -128,7 +127,7 @@ func (l *loop) family() error {
 	}
 	err := l.adopt()
 	if err != nil && l.cfg.Subreaper == Yes {
-		return fmt.Errorf("--subreaper: %w", err)
+		return l.cfg.errorf("--subreaper: %w", err)
 	}
 	if err != nil {
 		l.log(Warn, "orphans will not be reaped: we are not PID 1, and cannot become a subreaper: %v", err)

@@ -10,7 +10,7 @@ import (
 // config is the bridge from the words to what they mean.
 func (c *cli) config(t *twins) (cfg shim.Config, err error) {
 	cfg = shim.Config{
-		Command: c.Command, Env: t.rest, Level: shim.Warn, Warnings: t.unknown,
+		Command: c.Command, Env: t.rest, Level: shim.Warn, Warnings: t.unknown, Spelling: t.spelling,
 		Group: c.Group, DropUnhandled: c.DropUnhandled, Subreaper: choice(c.Subreaper),
 	}
 	if err = c.reportFlags.config(t, &cfg); err != nil { // first: errors are in its form

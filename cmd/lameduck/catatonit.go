@@ -21,6 +21,8 @@ type catatonit struct {
 
 func (c *catatonit) command(words []string) []string { return words }
 
+func (c *catatonit) flags() map[string]string { return map[string]string{"group": "-g"} }
+
 func (c *catatonit) usage() string { return "catatonit [-ghLPV] [--] PROGRAM [ARG...]" }
 
 func (c *catatonit) answer() (string, bool, bool) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/alecthomas/kong"
@@ -112,7 +113,11 @@ func readFlags(k *kong.Kong, args, env []string, others any, hint string) (*twin
 	}
 	t := readTwins(env, k.Model.Flags, let)
 	kong.Resolvers(t).Apply(k)
-	if _, err := k.Parse(args); err != nil {
+	_, err := k.Parse(args)
+	if variable := (*variableError)(nil); errors.As(err, &variable) {
+		return nil, variable
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%w (%s)", err, hint)
 	}
 	return t, nil

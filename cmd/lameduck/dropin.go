@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -20,6 +21,8 @@ type dropin interface {
 	answer() (text string, onStderr, ok bool)
 	// adjust puts the flags and variables into cfg.
 	adjust(cfg *shim.Config) error
+	// flags are its own flags that do what flags of lameduck's do, by the names of those.
+	flags() map[string]string
 	// command is the program and its arguments, which words, what follows the flags, are.
 	command(words []string) []string
 	// startCode is the exit code where the program could not be started.
@@ -30,33 +33,57 @@ type dropin interface {
 // exitDropin is the exit code of all of them for a usage error.
 const exitDropin = 1
 
-// dropinFor finds the drop-in for a name that we were called by, if it is one.
+// dropinFor returns the drop-in for the name that we were called by, or nil.
 func dropinFor(argv0 string) dropin {
-	switch filepath.Base(argv0) {
-	case "tini", "tini-static", "docker-init":
+	base := filepath.Base(argv0)
+	switch {
+	case isReleaseOf(base, "tini"), isReleaseOf(base, "docker-init"):
 		return &tini{}
-	case "dumb-init":
+	case isReleaseOf(base, "dumb-init"):
 		return &dumbInit{}
-	case "catatonit", "podman-init":
+	case isReleaseOf(base, "catatonit"), isReleaseOf(base, "podman-init"):
 		return &catatonit{}
-	case "pause":
+	case isReleaseOf(base, "pause"):
 		return &catatonit{isPause: true}
 	}
 	return nil
 }
 
+// isReleaseOf reports whether base is the name of a program, alone or as releases have
+// it, followed by a version, an architecture or a kind of build: dumb-init_1.2.5_x86_64,
+// tini-static-muslc-amd64, catatonit.x86_64.
+func isReleaseOf(base, name string) bool {
+	rest, ok := strings.CutPrefix(base, name)
+	if !ok || rest == "" {
+		return ok
+	}
+	parts := strings.Split(releaseSeparators.Replace(rest), "-")
+	return parts[0] == "" && !slices.ContainsFunc(parts[1:], isNoReleasePart)
+}
+
+// releaseSeparators makes all separators one, and leaves the one in x86_64 out.
+var releaseSeparators = strings.NewReplacer("x86_64", "amd64", "_", "-", ".", "-")
+
+func isNoReleasePart(part string) bool {
+	_, err := strconv.ParseUint(strings.TrimPrefix(part, "v"), 10, 32)
+	return err != nil && !slices.Contains(releaseParts, part)
+}
+
+// releaseParts are the words that may follow the name of a program in a release.
+var releaseParts = []string{"static", "muslc", "musl", "linux",
+	"amd64", "arm64", "aarch64", "arm", "armel", "armhf", "armv6", "armv7", "i386", "386", "i686",
+	"ppc64el", "ppc64le", "s390x", "mips64el", "mips64le", "riscv64", "loong64", "loongarch64"}
+
 // runDropin is lameduck under another name.
 func runDropin(d dropin, args, env []string) int {
 	code, err := startDropin(d, args, env)
-	var start *shim.StartError
-	switch {
-	case err == nil:
+	if err == nil {
 		return code
-	case errors.As(err, &start):
-		complain(err, false)
+	}
+	complain(err, asksJSON(env))
+	if start := (*shim.StartError)(nil); errors.As(err, &start) {
 		return d.startCode(start)
 	}
-	complain(err, false)
 	return exitDropin
 }
 
@@ -87,7 +114,9 @@ func readDropin(d dropin, args []string) (words []string, err error) {
 	abbreviate(k.Model.Flags)
 	flags, words := splitCommand(args, k.Model.Flags)
 	if _, err := k.Parse(flags); err != nil {
-		return nil, fmt.Errorf("%w (%s)", err, d.usage())
+		// The parser would suggest long names, which not every init has.
+		text, _, _ := strings.Cut(err.Error(), ", did you mean")
+		return nil, fmt.Errorf("%s (%s)", text, d.usage())
 	}
 	return words, nil
 }
@@ -116,6 +145,7 @@ func inherit(d dropin, words, env []string) (cfg shim.Config, err error) {
 	if err != nil {
 		return cfg, err
 	}
+	t.spellAsVariables(d.flags())
 	if cfg, err = c.config(t); err != nil {
 		return cfg, err
 	}

@@ -62,10 +62,10 @@ func TestDropinConfig(t *testing.T) {
 		{"DUMB_INIT_SETSID=0 CATATONIT_DEBUG= tini", none}, // another's
 
 		{"dumb-init", none},
-		{"dumb-init -c", "Farewell=false Rewrites=[] Session=false"},
-		{"dumb-init --single-child", "Farewell=false Rewrites=[] Session=false"},
-		{"dumb-init --single", "Farewell=false Rewrites=[] Session=false"},
-		{"DUMB_INIT_SETSID=0 dumb-init", "Farewell=false Rewrites=[] Session=false"},
+		{"dumb-init -c", "Farewell=false Rewrites=[] SameGroup=true Session=false"},
+		{"dumb-init --single-child", "Farewell=false Rewrites=[] SameGroup=true Session=false"},
+		{"dumb-init --single", "Farewell=false Rewrites=[] SameGroup=true Session=false"},
+		{"DUMB_INIT_SETSID=0 dumb-init", "Farewell=false Rewrites=[] SameGroup=true Session=false"},
 		{"DUMB_INIT_SETSID=1 dumb-init", none},
 		{"DUMB_INIT_SETSID=00 dumb-init", none},
 		{"DUMB_INIT_SETSID= dumb-init", none},
@@ -75,8 +75,8 @@ func TestDropinConfig(t *testing.T) {
 		{"DUMB_INIT_DEBUG=1 dumb-init", "Level=3"},
 		{"DUMB_INIT_DEBUG=2 dumb-init", none},
 		{"DUMB_INIT_DEBUG= dumb-init", none},
-		{"dumb-init -c -r 15:3", "Farewell=false Rewrites=[TERM:QUIT] Session=false"},
-		{"dumb-init -cr15:3", "Farewell=false Rewrites=[TERM:QUIT] Session=false"},
+		{"dumb-init -c -r 15:3", "Farewell=false Rewrites=[TERM:QUIT] SameGroup=true Session=false"},
+		{"dumb-init -cr15:3", "Farewell=false Rewrites=[TERM:QUIT] SameGroup=true Session=false"},
 		{"dumb-init -r 15:3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
 		{"dumb-init --rewrite 15:3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
 		{"dumb-init --rewrite=15:3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
@@ -90,7 +90,8 @@ func TestDropinConfig(t *testing.T) {
 		{"dumb-init -r 15:3xyz", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
 		{"dumb-init -r 15:3:4", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
 		{"dumb-init -r TERM:SIGQUIT", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
-		{"dumb-init -r 15:0", "Rewrites=[TERM:0 TSTP:STOP TTIN:STOP TTOU:STOP]"},
+		{"dumb-init -r 15:0", "Rewrites=[TERM:0 TSTP:STOP TTIN:STOP TTOU:STOP] TERMDropped=true"},
+		{"dumb-init -r 15:0 -r 1:2 -r 15:1 -c", "Farewell=false Rewrites=[TERM:HUP HUP:INT] SameGroup=true Session=false"},
 		{"dumb-init -r 17:10 -r 9:1 -r 19:1 -r 27:1", none}, // none of them ever arrives
 		{"TINI_VERBOSITY=3 dumb-init", none},
 
@@ -103,8 +104,12 @@ func TestDropinConfig(t *testing.T) {
 		// Our own variables work there too, and a flag wins.
 		{"LAMEDUCK_DELAY=3 docker-init", "Delay=3s"},
 		{"LAMEDUCK_DELAY=3 catatonit -g", "Delay=3s Group=true"},
-		{"LAMEDUCK_DELAY=3 LAMEDUCK_REWRITE=TERM:USR1 dumb-init -c", "Delay=3s Farewell=false Rewrites=[TERM:USR1] Session=false"},
-		{"LAMEDUCK_REWRITE=TERM:USR1,HUP:0 dumb-init -c -r 15:3", "Farewell=false Rewrites=[TERM:QUIT HUP:0] Session=false"},
+		{"LAMEDUCK_DELAY=3 LAMEDUCK_REWRITE=TERM:USR1 dumb-init -c", "Delay=3s Farewell=false Rewrites=[TERM:USR1] SameGroup=true Session=false"},
+		{"LAMEDUCK_REWRITE=TERM:USR1,HUP:0 dumb-init -c -r 15:3", "Farewell=false Rewrites=[TERM:QUIT HUP:0] SameGroup=true Session=false"},
+		{"LAMEDUCK_GROUP=true dumb-init -c", "Farewell=false Group=true Rewrites=[] Session=false"}, // which needs a group
+		{"LAMEDUCK_SUBREAPER=true dumb-init", "Subreaper=1"},
+		{"LAMEDUCK_SUBREAPER=false dumb-init", none},
+		{"LAMEDUCK_LINGER=5 dumb-init", "Linger=5s Subreaper=0"}, // to wait for orphans
 		{"LAMEDUCK_REWRITE=TSTP:0 dumb-init", "Rewrites=[TSTP:0 TTIN:STOP TTOU:STOP]"},
 		{"LAMEDUCK_EXIT_CODE=7:1,8:1 tini -e 7", "ExitCodes=[{8 1} {7 0}]"},
 		{"LAMEDUCK_LOG_LEVEL=debug tini -v", "Level=3"},
@@ -142,7 +147,7 @@ func splitCall(call string) (env []string, name string, args []string) {
 
 // differences are the fields of b that differ from those of a.
 func differences(a, b shim.Config) string {
-	a.Env, b.Env = nil, nil
+	a.Env, b.Env, a.Spelling, b.Spelling = nil, nil, nil, nil // see TestDropinSpelling
 	var fields []string
 	va, vb := reflect.ValueOf(a), reflect.ValueOf(b)
 	for i := range va.NumField() {
@@ -158,17 +163,38 @@ func differences(a, b shim.Config) string {
 func TestDropinDefaults(t *testing.T) {
 	for name, want := range map[string]string{
 		"tini": "", "tini-static": "", "docker-init": "", "catatonit": "", "podman-init": "",
-		"dumb-init": "Farewell=true Rewrites=[TSTP:STOP TTIN:STOP TTOU:STOP] Session=true StopToo=true",
+		"dumb-init": "Farewell=true ResetSignals=true Rewrites=[TSTP:STOP TTIN:STOP TTOU:STOP] Session=true StopToo=true Subreaper=2",
 	} {
 		got, err := configAs(name, nil, []string{"command"})
 		if plain := (shim.Config{Command: []string{"command"}, Level: shim.Warn}); err != nil || differences(plain, got) != want {
 			t.Errorf("%s: %q, %v; want %q", name, differences(plain, got), err, want)
 		}
 	}
-	for _, name := range []string{"lameduck", "tinily", "init", "sh", ""} {
-		if dropinFor(name) != nil {
-			t.Errorf("%q is a drop-in", name)
+}
+
+// TestDropinNames: the names of the inits, alone and as upstream releases them, and no
+// other that only begins so.
+func TestDropinNames(t *testing.T) {
+	for want, names := range map[string]string{
+		"*main.tini": "tini tini-static docker-init tini-amd64 tini-static-amd64 tini-x86_64 tini-arm64 tini-static-arm64 tini-armel " +
+			"tini-armhf tini-i386 tini-muslc-amd64 tini-static-muslc-amd64 tini-ppc64el tini-ppc64le tini-s390x tini-mips64el " +
+			"tini-v0.19.0 tini_0.19.0-amd64 docker-init-28.0.1",
+		"*main.dumbInit": "dumb-init dumb-init_1.2.5_x86_64 dumb-init_1.2.5_aarch64 dumb-init_1.2.5_ppc64le dumb-init_1.2.5_s390x " +
+			"dumb-init_1.2.2_amd64 dumb-init_1.0.0",
+		"*main.catatonit": "catatonit podman-init pause catatonit.x86_64 catatonit-0.2.1 catatonit.aarch64 pause-linux-amd64 pause-3.10",
+		"<nil>": "lameduck lameduck_1.2.5_x86_64 lameduck-amd64 tinily tini-helper tini.sh tini- tini--amd64 tini_ tini-amd64- tinix86_64 tini64 " +
+			"tini-staticx my-tini init dumb-init.sh dumb-init_wrapper dumb-initd dumb catatonit-debug pauser pause.so sh .tini",
+	} {
+		for _, name := range strings.Fields(names) {
+			for _, path := range []string{name, "/usr/local/bin/" + name, "./" + name} {
+				if got := fmt.Sprintf("%T", dropinFor(path)); got != want {
+					t.Errorf("%s is %s, want %s", path, got, want)
+				}
+			}
 		}
+	}
+	if d := dropinFor(""); d != nil {
+		t.Errorf("no name at all is %T", d)
 	}
 }
 
@@ -297,4 +323,64 @@ func TestDropinStartCode(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestDropinSpelling: messages name the flags that there are under the name of the init,
+// or lameduck's variables, but no flag of lameduck's.
+func TestDropinSpelling(t *testing.T) {
+	for call, want := range map[string]string{
+		"LAMEDUCK_DELAY=50 tini":                                        "LAMEDUCK_DELAY=50s: assumed grace period 10s ends first: give LAMEDUCK_GRACE_PERIOD and",
+		"LAMEDUCK_DELAY=50 LAMEDUCK_GRACE_PERIOD=20 catatonit":          "LAMEDUCK_DELAY=50s does not fit into LAMEDUCK_GRACE_PERIOD=20s",
+		"LAMEDUCK_UNTIL=quiet LAMEDUCK_GRACE_PERIOD=1 tini":             "LAMEDUCK_UNTIL=quiet does not fit",
+		"LAMEDUCK_DELAY=5 LAMEDUCK_MAX_DELAY=2 dumb-init":               "LAMEDUCK_DELAY=5s is above LAMEDUCK_MAX_DELAY=2s",
+		"LAMEDUCK_KILL_AFTER=20 LAMEDUCK_LINGER=5 tini":                 "LAMEDUCK_KILL_AFTER=20s with LAMEDUCK_LINGER=5s: assumed",
+		"LAMEDUCK_STOP_SCHEDULE=TERM/30/KILL dumb-init":                 "LAMEDUCK_STOP_SCHEDULE=TERM/30s/KILL: assumed",
+		"LAMEDUCK_STOP_SCHEDULE=TERM/forever/HUP docker-init":           "LAMEDUCK_STOP_SCHEDULE=TERM/forever/HUP repeats",
+		"LAMEDUCK_WAIT_GONE=/x LAMEDUCK_GRACE_PERIOD=1 tini":            "which LAMEDUCK_WAIT_GONE and LAMEDUCK_ON_STOP need: give a grace period of 3s or more, or LAMEDUCK_MAX_DELAY",
+		"LAMEDUCK_KILL_AFTER=5 LAMEDUCK_STOP_SCHEDULE=TERM/30/INT tini": "LAMEDUCK_KILL_AFTER=5s with LAMEDUCK_STOP_SCHEDULE=TERM/30s/INT: KILL comes at 5s and INT only at 30s: give LAMEDUCK_KILL_AFTER=31 or more",
+		"LAMEDUCK_STOP_SIGNAL=KILL tini":                                "LAMEDUCK_STOP_SIGNAL=KILL never",
+		"LAMEDUCK_STOP_SIGNAL=frob tini":                                "LAMEDUCK_STOP_SIGNAL=frob: ",
+		"LAMEDUCK_EXIT_CODE=7:1,7:2 tini":                               "LAMEDUCK_EXIT_CODE=7:2: exit code 7",
+		"LAMEDUCK_REWRITE=HUP:1,HUP:2 tini":                             "LAMEDUCK_REWRITE=HUP:INT: two",
+		"LAMEDUCK_REWRITE=TERM:0 dumb-init":                             "LAMEDUCK_REWRITE=TERM:0 drops TERM",
+		"LAMEDUCK_DELAY=1 LAMEDUCK_GRACE_PERIOD=9 dumb-init -r 15:0":    "-r TERM:0 drops TERM",
+		"LAMEDUCK_PRESET=mariadb catatonit":                             "with LAMEDUCK_UNTIL=drained or LAMEDUCK_UNTIL=quiet",
+		"LAMEDUCK_PRESET=uwsgi catatonit":                               "with --die-on-term", // uWSGI's own
+		"LAMEDUCK_QUIET_FOR=3 tini":                                     "LAMEDUCK_QUIET_FOR=3 has no effect unless the hold waits for traffic: give LAMEDUCK_UNTIL too",
+		"LAMEDUCK_MAX_DELAY=3 tini":                                     "give LAMEDUCK_DELAY or LAMEDUCK_UNTIL too",
+		"LAMEDUCK_HEALTH_DURING=fail dumb-init":                         "without LAMEDUCK_HEALTH: give that too",
+		"LAMEDUCK_GROUP=maybe tini":                                     "LAMEDUCK_GROUP=maybe: ",
+		"LAMEDUCK_SUBREAPER=maybe dumb-init":                            "LAMEDUCK_SUBREAPER=maybe: ",
+		"tini -x":                                                       "unknown flag -x (tini ", "catatonit -G": "unknown flag -G (catatonit ", "dumb-init --verz": "unknown flag --verz (dumb-init ",
+	} {
+		env, name, args := splitCall(call)
+		got := messageAs(name, env, append(args, "--", "command"))
+		if !strings.Contains(got, want) {
+			t.Errorf("%s says %q, want %q", call, got, want)
+		}
+		for _, flag := range must(newParser(&cli{})).Model.Flags {
+			if strings.Contains(got, "--"+flag.Name) {
+				t.Errorf("%s says %q, with lameduck's own --%s", call, got, flag.Name)
+			}
+		}
+	}
+	for _, call := range []string{"dumb-init -r 15:0", "dumb-init -c -r 15:0", "dumb-init -r 15:3 -r 15:0"} { // asked for in its own words
+		_, name, args := splitCall(call)
+		if got := messageAs(name, nil, append(args, "command")); got != "" {
+			t.Errorf("%s says %q", call, got)
+		}
+	}
+}
+
+// messageAs is the error of a call by the name of another init, or the warnings.
+func messageAs(name string, env, args []string) string {
+	cfg, err := configAs(name, env, args)
+	if err != nil {
+		return err.Error()
+	}
+	_, warnings, err := shim.Explain(cfg)
+	if err != nil {
+		return err.Error()
+	}
+	return strings.Join(warnings, "\n")
 }

@@ -21,6 +21,15 @@ type dumbInit struct {
 
 func (d *dumbInit) command(words []string) []string { return words }
 
+// flags: a group is signalled unless -c says otherwise, and then no flag asks for one.
+func (d *dumbInit) flags() map[string]string {
+	own := map[string]string{"group": twin("group") + "=true"}
+	if len(d.Rewrite) > 0 {
+		own["rewrite"] = "-r"
+	}
+	return own
+}
+
 func (d *dumbInit) usage() string { return "dumb-init [-cvhV] [-r FROM:TO]... [--] PROGRAM [ARG...]" }
 
 func (d *dumbInit) answer() (string, bool, bool) {
@@ -37,12 +46,17 @@ func (d *dumbInit) adjust(cfg *shim.Config) error {
 	value, _ := lookup(cfg.Env, "DUMB_INIT_SETSID")
 	cfg.Session = value != "0" && !d.SingleChild
 	cfg.StopToo, cfg.Farewell = true, cfg.Session
+	cfg.ResetSignals, cfg.SameGroup = true, !cfg.Session && !cfg.Group
+	if cfg.Subreaper == shim.Auto && cfg.Linger == 0 { // to linger is to wait for orphans
+		cfg.Subreaper = shim.No
+	}
 	for _, text := range d.Rewrite {
 		r, err := parseNumbers(text)
 		if err != nil {
 			return fmt.Errorf("-r %s: %w", text, err)
 		}
 		rewrite(cfg, r, true) // the last one counts
+		cfg.TERMDropped = cfg.TERMDropped && r.From != 15 || r == shim.Rewrite{From: 15}
 	}
 	if cfg.Session { // an orphaned group does not stop of itself
 		for _, from := range []shim.Signal{20, 21, 22} {

@@ -36,7 +36,7 @@ func lameduck(argv0 string, args, env []string) int {
 	}
 	c, t, err := parse(args, env)
 	if err != nil {
-		return fail(err)
+		return failIn(asksJSON(env), err)
 	}
 	switch {
 	case c.HelpAll:

@@ -33,6 +33,10 @@ func (t *tini) command(words []string) []string {
 	return words
 }
 
+func (t *tini) flags() map[string]string {
+	return map[string]string{"group": "-g", "subreaper": "-s", "parent-death-signal": "-p"}
+}
+
 func (t *tini) usage() string { return "tini [-hlsvwg] [-p SIGNAL] [-e CODE] [--] PROGRAM [ARG...]" }
 
 // answer: docker info reads the version from standard output, and wants it to

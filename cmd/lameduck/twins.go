@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -20,12 +21,15 @@ type twins struct {
 	used    map[string]bool   // flags that took their value from here
 	rest    []string          // the environment without the twins
 	unknown []string          // a warning for each LAMEDUCK_* that is no twin
+
+	flags    []*kong.Flag  // the flags that have twins, and others
+	spelling shim.Spelling // of flags, in messages
 }
 
 // readTwins sorts the environment. As with getenv(3), the first of two
 // variables of one name counts. Twins of the flags in let are somebody else's.
 func readTwins(env []string, flags, let []*kong.Flag) *twins {
-	t := &twins{values: map[string]string{}, used: map[string]bool{}}
+	t := &twins{values: map[string]string{}, used: map[string]bool{}, flags: flags}
 	names, others := twinsOf(flags), twinsOf(let)
 	for _, entry := range env {
 		name, value, isVariable := strings.Cut(entry, "=")
@@ -92,7 +96,15 @@ func parseBool(name, value string) (bool, error) {
 	case "0", "false", "no", "off":
 		return false, nil
 	}
-	return false, fmt.Errorf("%s=%s: %q is neither: give true or false", name, shim.Quote(value), value)
+	return false, &variableError{name, value}
+}
+
+// variableError is a variable with a value that is neither yes nor no. The parser puts the
+// name of the flag before it, which was not given.
+type variableError struct{ name, value string }
+
+func (e *variableError) Error() string {
+	return fmt.Sprintf("%s=%s: %q is neither: give true or false", e.name, shim.Quote(e.value), e.value)
 }
 
 // source is what a flag's value came from, as a user would look for it.
@@ -100,14 +112,26 @@ func (t *twins) source(flag string) string {
 	if t.used[flag] {
 		return twin(flag)
 	}
-	return "--" + flag
+	return t.spelling.In("--" + flag)
+}
+
+// spellAsVariables has messages name the variables of flags, or in their place flags of
+// another program's own.
+func (t *twins) spellAsVariables(own map[string]string) {
+	t.spelling = shim.Spelling{}
+	for _, flag := range t.flags {
+		if !slices.Contains(twinless, flag.Name) {
+			t.spelling[flag.Name] = twin(flag.Name)
+		}
+	}
+	maps.Copy(t.spelling, own)
 }
 
 // noEffect is about a flag that changes nothing beside the others: an error
 // where somebody wrote it for this command, a warning where it came from the
 // environment.
 func (t *twins) noEffect(cfg *shim.Config, flag string, value any, why string) error {
-	text := fmt.Sprintf("%s=%s has no effect %s", t.source(flag), shim.Quote(fmt.Sprint(value)), why)
+	text := fmt.Sprintf("%s=%s has no effect %s", t.source(flag), shim.Quote(fmt.Sprint(value)), t.spelling.In(why))
 	if t.used[flag] {
 		cfg.Warnings = append(cfg.Warnings, text)
 		return nil

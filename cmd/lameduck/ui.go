@@ -39,6 +39,14 @@ func write(fd int, text string) error {
 // repeats. Where nobody reads it does not wait.
 func complain(err error, inJSON bool) { shim.Say(err.Error(), inJSON) }
 
+// asksJSON reports whether the environment asks for JSON, for errors that come before
+// the flags and variables have been read.
+func asksJSON(env []string) bool {
+	value, _ := lookup(env, twin("log-format"))
+	json, err := parseFormat(value)
+	return err == nil && json
+}
+
 // nearest is the candidate that needs the fewest edits to become name.
 func nearest(name string, candidates []string) (best string) {
 	fewest := -1

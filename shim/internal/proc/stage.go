@@ -19,7 +19,8 @@ import (
 // no hook there. So where the command is to inherit blocked or ignored signals,
 // or must find its own pid in a variable that has ours (pidvars.go), our own
 // program is executed in its place: it sets them right, and becomes the command.
-// The pid stays the same.
+// The pid stays the same. It also takes the terminal for a session of the command's
+// own, which Go's fork would take by force.
 //
 // The stage tells through a pipe how far it came: stageRuns when it is about to
 // execute the command, and after that, where it failed, two bytes: the errno, and
@@ -40,12 +41,10 @@ const stagePatience = 10 * time.Second
 // errNoStage is a system on which our own program cannot be found again.
 var errNoStage = errors.New("no second stage")
 
-// untouched are the signals that we leave ignored as they were; see sig.
-var untouched = sig.SetOf(32, 33)
-
 // staged reports whether there is anything for the second stage to do.
 func (c *Command) staged() bool {
-	return c.Blocked|c.Ignored.Without(untouched) != 0 || addresses(c.Env, strconv.Itoa(os.Getpid()))
+	return c.Blocked|c.Ignored.Without(sig.Internal) != 0 || c.Session && IsTerminal(0) ||
+		addresses(c.Env, strconv.Itoa(os.Getpid()))
 }
 
 // startStaged starts the second stage and waits until it has become the
@@ -130,6 +129,7 @@ func Stage(args []string) {
 	runtime.LockOSThread() // the mask is the thread's
 	env := Restore(Environ())
 	readdress(env, args[3])
+	takeTerminal()
 	var failed *StartError
 	sig.Unblocked(func() {
 		inherit(unhex(args[4]), unhex(args[5]))

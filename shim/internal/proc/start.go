@@ -16,6 +16,7 @@ type Command struct {
 	Argv, Env []string
 	Dir       string // where; "": where we are
 	Session   bool   // in a session of its own, with our controlling terminal
+	SameGroup bool   // in our process group, rather than in a group of its own
 	Aside     bool   // beside another command: in the background, with nothing to read
 
 	// What was blocked and ignored when we were executed. Go's fork lets the
@@ -58,14 +59,17 @@ func (e *StartError) Refused() bool {
 }
 
 // Start runs the command in a process group of its own, the terminal's
-// foreground one if we were that, with our standard streams, every inherited
-// descriptor, and Env as it was given. The program is found as execvp(3) finds
+// foreground one if we were that (unless Session or SameGroup), with our standard
+// streams, every inherited descriptor, and Env as it was given. The program is found as execvp(3) finds
 // it, along Env's PATH. An error is a *StartError.
 //
 // Go's fork puts back what Go itself changed, the soft limit of open files;
 // for the signal mask and ignored signals a second stage of our own program
 // does it (stage.go), where there is anything to put back.
 func (c *Command) Start() (pid int, err error) {
+	if c.Session {
+		c.releaseTerminal()
+	}
 	if c.staged() {
 		if pid, err = c.startStaged(); !errors.Is(err, errNoStage) {
 			return pid, err
@@ -91,7 +95,7 @@ func (c *Command) forkExec(path string, argv, env []string, stderr uintptr) (pid
 		Dir:   c.Dir,
 		Env:   env,
 		Files: []uintptr{0, 1, stderr},
-		Sys:   &syscall.SysProcAttr{Setpgid: true, Foreground: foreground()},
+		Sys:   &syscall.SysProcAttr{Setpgid: !c.SameGroup, Foreground: !c.SameGroup && foreground()},
 	}
 	if c.Aside {
 		attr.Sys.Foreground = false
@@ -101,7 +105,9 @@ func (c *Command) forkExec(path string, argv, env []string, stderr uintptr) (pid
 		}
 	}
 	if c.Session {
-		attr.Sys = &syscall.SysProcAttr{Setsid: true, Setctty: c.releaseTerminal()}
+		// Go's Setctty takes the terminal even from another session, given CAP_SYS_ADMIN.
+		// So it is left to the second stage, or to the case of a terminal just released.
+		attr.Sys = &syscall.SysProcAttr{Setsid: true, Setctty: c.released != 0 && argv[0] != stageName}
 	}
 	fork := func() { pid, err = syscall.ForkExec(path, argv, attr) }
 	sig.Unblocked(fork)

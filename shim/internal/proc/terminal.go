@@ -69,17 +69,29 @@ func isTerminalError(err error) bool {
 	return false
 }
 
-// releaseTerminal gives up our controlling terminal, so that the leader of
-// another session can take it, and reports whether there was one. Where we led
-// the session the kernel sends HUP and CONT for that, which are for nobody.
-func (c *Command) releaseTerminal() bool {
+// releaseTerminal gives up our controlling terminal, if standard input is that. Where we
+// lead the session no process of the session has it any more, and another session can
+// take it; the kernel then sends us HUP and CONT, which are not for the command.
+func (c *Command) releaseTerminal() {
 	if !IsTerminal(0) || unix.IoctlSetInt(0, unix.TIOCNOTTY, 0) != nil {
-		return false
+		return
 	}
-	if leader, err := unix.Getsid(0); err == nil && leader == unix.Getpid() {
+	if leadsSession() {
 		c.released = sig.SetOf(sig.HUP, sig.CONT)
 	}
-	return true
+}
+
+// takeTerminal makes standard input the controlling terminal of the session that we
+// lead, unless another session has that terminal: the argument is 0.
+func takeTerminal() {
+	if leadsSession() {
+		unix.IoctlSetInt(0, unix.TIOCSCTTY, 0)
+	}
+}
+
+func leadsSession() bool {
+	leader, err := unix.Getsid(0)
+	return err == nil && leader == unix.Getpid()
 }
 
 // Released reports, once for each, whether s came of giving up the terminal.

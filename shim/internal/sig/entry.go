@@ -28,7 +28,7 @@ func handle() {
 	var gos [4]uintptr // struct sigaction, the handler first
 	syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(syscall.SIGSEGV), 0, uintptr(unsafe.Pointer(&gos)), 8, 0, 0)
 	goHandler = gos[0]
-	spared := SetOf(32, 33) & Set(entryIgnored) // posix_spawn(3) leaves them so
+	spared := Internal & Set(entryIgnored) // posix_spawn(3) leaves them so
 	for s := range Catchable().Without(spared).All {
 		handler := noting
 		if faults.Has(s) {

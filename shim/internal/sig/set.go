@@ -5,6 +5,13 @@ import "math/bits"
 // Set is a set of signals; the zero value is empty.
 type Set uint64
 
+// Standard is the set of the standard signals, which have names and are not queued.
+const Standard Set = 1<<31 - 1
+
+// Internal is the set of 32 and 33, with which the C library speaks to the threads of
+// its own process; see nptl(7). Elsewhere they end a program.
+const Internal Set = 1<<31 | 1<<32
+
 // SetOf is the set of the given signals.
 func SetOf(list ...Signal) Set {
 	var set Set
