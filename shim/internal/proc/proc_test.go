@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
@@ -306,6 +307,27 @@ func TestOpenDescriptors(t *testing.T) {
 	}
 	unix.Close(fds[0])
 	unix.Close(fds[1])
+}
+
+// TestForegroundGroup: the foreground process group of a terminal is the group of the
+// session's leader. The master's side of a terminal may ask for it too.
+func TestForegroundGroup(t *testing.T) {
+	master, tty, err := pty.Open()
+	if err != nil {
+		t.Skip("no terminals: ", err)
+	}
+	defer master.Close()
+	defer tty.Close()
+	cmd := exec.Command("cat")
+	cmd.Stdin, cmd.SysProcAttr = tty, &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	if got, err := foregroundGroup(int(master.Fd())); err != nil || got != cmd.Process.Pid {
+		t.Errorf("got %d, %v; want %d", got, err, cmd.Process.Pid)
+	}
 }
 
 // TestLetGo: what was inherited is closed, what is ours stays, and Go's timers
