@@ -158,8 +158,8 @@ func untilAcknowledged(t *testing.T, c net.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for left := -1; left != 0; {
-		if err := raw.Control(func(fd uintptr) { left, err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) }); err != nil {
+	for left := uint32(1); left != 0; {
+		if err := raw.Control(func(fd uintptr) { left, err = unix.IoctlGetUint32(int(fd), unix.SIOCOUTQ) }); err != nil {
 			t.Fatal(err)
 		}
 	}
