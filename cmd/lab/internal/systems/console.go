@@ -11,7 +11,7 @@ import (
 // report is what lameduck says of a stop; docs/report.md has the names.
 type report struct {
 	Ended    string `json:"ended"`
-	Accepted int    `json:"accepted"`
+	LastNew  *int   `json:"last_new_ms"` // /proc/net shows it, and cannot count short connections
 	ExitCode *int   `json:"exit_code"`
 	Observer string `json:"observer"`
 	Scope    string `json:"scope"`

@@ -21,7 +21,7 @@ func (r *row) judge() {
 	r.want(r.lost == 0, "%d of %d requests lost", r.lost, r.sent)
 	r.want(r.sent > 0, "no requests sent")
 	r.want(!v.inFlight || r.slow == answered, "the request in flight: %s", r.slow)
-	r.want(v.ended != "quiet" || o.report.Accepted > 0, "the report has no connections after TERM")
+	r.want(v.ended != "quiet" || o.report.LastNew != nil, "the report has no new connection after TERM")
 }
 
 func (r *row) want(ok bool, format string, args ...any) {

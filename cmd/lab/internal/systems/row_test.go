@@ -8,20 +8,20 @@ import (
 )
 
 const consoleText = "KASLR disabled: CPU has no PRNG\r\n" +
-	`{"schema":1,"message":"TERM: holding","trigger":"TERM","ended":null,"accepted":null,"exit_code":null,"observer":null,"scope":null}` + "\r\n" +
+	`{"schema":1,"message":"TERM: holding","trigger":"TERM","ended":null,"last_new_ms":null,"exit_code":null,"observer":null,"scope":null}` + "\r\n" +
 	"{ not JSON\r\n" +
 	`{"schema":1,"level":"warn","message":"without a report"}` + "\r\n" +
-	`{"schema":1,"message":"TERM: held","trigger":"TERM","ended":"quiet","accepted":84,"exit_code":7,"observer":"sock_diag","scope":"descriptors"}` + "\r\n" +
+	`{"schema":1,"message":"TERM: held","trigger":"TERM","ended":"quiet","last_new_ms":2010,"exit_code":7,"observer":"sock_diag","scope":"descriptors"}` + "\r\n" +
 	"[   29.136558] Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000700\r\n" +
 	"[   29.137346] CPU: 0 PID: 1 Comm: lameduck Not tainted\r\n"
 
 func TestParseConsole(t *testing.T) {
 	o := parseConsole(consoleText)
-	if o.report.ExitCode == nil || *o.report.ExitCode != 7 {
+	if o.report.ExitCode == nil || *o.report.ExitCode != 7 || o.report.LastNew == nil || *o.report.LastNew != 2010 {
 		t.Fatalf("%+v", o)
 	}
-	o.report.ExitCode = nil
-	if want := (outcome{report: report{Ended: "quiet", Accepted: 84, Observer: "sock_diag", Scope: "descriptors"}, exit: 7, ended: true}); o != want {
+	o.report.ExitCode, o.report.LastNew = nil, nil
+	if want := (outcome{report: report{Ended: "quiet", Observer: "sock_diag", Scope: "descriptors"}, exit: 7, ended: true}); o != want {
 		t.Errorf("got %+v, want %+v", o, want)
 	}
 	if o := parseConsole("nothing\n"); o.ended || o.report.ExitCode != nil {
@@ -37,7 +37,7 @@ func TestParseConsole(t *testing.T) {
 // goodRow is a row of a variant in which everything is right.
 func goodRow(v *variant) *row {
 	r := &row{kernel: &kernel{version: "6.1.0-50-s390x"}, variant: v, status: status{HUPs: 1}, sent: 209, took: 23400 * time.Millisecond}
-	r.outcome = outcome{report: report{Ended: v.ended, Observer: v.observer, Scope: "descriptors", Accepted: 84}, exit: v.exit, ended: true}
+	r.outcome = outcome{report: report{Ended: v.ended, Observer: v.observer, Scope: "descriptors", LastNew: new(int)}, exit: v.exit, ended: true}
 	if v.inFlight {
 		r.slow = answered
 	}
@@ -50,15 +50,15 @@ func goodRow(v *variant) *row {
 // TestJudge: a good row of each variant is right, and with any one fact broken wrong.
 func TestJudge(t *testing.T) {
 	breaks := map[string]func(r *row){
-		"no end":           func(r *row) { r.outcome.ended = false },
-		"exit code":        func(r *row) { r.outcome.exit++ },
-		"HUP":              func(r *row) { r.status.HUPs = 0 },
-		"orphans":          func(r *row) { r.status.Orphans = 1 },
-		"reason":           func(r *row) { r.outcome.report.Ended = "ceiling" },
-		"observer":         func(r *row) { r.outcome.report.Observer = "another" },
-		"requests":         func(r *row) { r.lost = 1 - min(r.lost, 1) },
-		"nothing accepted": func(r *row) { r.outcome.report.Accepted = 0 },
-		"in flight":        func(r *row) { r.slow = "EOF" },
+		"no end":      func(r *row) { r.outcome.ended = false },
+		"exit code":   func(r *row) { r.outcome.exit++ },
+		"HUP":         func(r *row) { r.status.HUPs = 0 },
+		"orphans":     func(r *row) { r.status.Orphans = 1 },
+		"reason":      func(r *row) { r.outcome.report.Ended = "ceiling" },
+		"observer":    func(r *row) { r.outcome.report.Observer = "another" },
+		"requests":    func(r *row) { r.lost = 1 - min(r.lost, 1) },
+		"nothing new": func(r *row) { r.outcome.report.LastNew = nil },
+		"in flight":   func(r *row) { r.slow = "EOF" },
 	}
 	for i := range variants {
 		v := &variants[i]
@@ -69,7 +69,7 @@ func TestJudge(t *testing.T) {
 		for name, spoil := range breaks {
 			switch {
 			case v.command != "serve" && name != "no end" && name != "exit code",
-				name == "nothing accepted" && v.ended != "quiet",
+				name == "nothing new" && v.ended != "quiet",
 				name == "in flight" && !v.inFlight:
 				continue
 			}
