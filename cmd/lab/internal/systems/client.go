@@ -18,7 +18,7 @@ type client struct {
 }
 
 func newClient(address string) *client {
-	return &client{address, http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
+	return &client{address, http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}}
 }
 
 func (c *client) get(ctx context.Context, path string) ([]byte, error) {

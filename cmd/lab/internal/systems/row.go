@@ -82,18 +82,18 @@ func (q *virtual) wait(ctx context.Context, kill context.CancelFunc) error {
 
 // stopUnderLoad has HUP and then TERM sent to the guest's PID 1, under load.
 func (r *row) stopUnderLoad(ctx context.Context, vm *virtual) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	alive, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	go func() { // a guest that is gone does not answer
 		<-vm.gone
 		cancel()
 	}()
 	c := newClient(vm.address)
-	if _, err := c.await(ctx, func(status) bool { return true }); err != nil {
+	if _, err := c.await(alive, func(status) bool { return true }); err != nil {
 		return fmt.Errorf("the guest's server does not answer: %w", err)
 	}
-	load := c.startLoad(ctx)
-	err := r.hangUp(ctx, c)
+	load := c.startLoad(ctx) // goes on without the guest: those requests are lost
+	err := r.hangUp(alive, c)
 	slow := r.startSlow(ctx, c)
 	if err == nil {
 		err = r.terminate(ctx, c)
