@@ -43,14 +43,24 @@ type status struct {
 	Orphans int `json:"orphans"`
 }
 
+// status asks for the status. QEMU accepts a connection before the guest does, and may
+// never tell the guest of it: a question that takes long is given up.
+func (c *client) status(ctx context.Context) (s status, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	body, err := c.get(ctx, "/status")
+	if err != nil {
+		return s, err
+	}
+	return s, json.Unmarshal(body, &s)
+}
+
 // await asks for the status until ok accepts it, and returns the last one.
 func (c *client) await(ctx context.Context, ok func(status) bool) (s status, err error) {
 	for {
-		var body []byte
-		if body, err = c.get(ctx, "/status"); err == nil {
-			if err = json.Unmarshal(body, &s); err == nil && ok(s) {
-				return s, nil
-			}
+		s, err = c.status(ctx)
+		if err == nil && ok(s) {
+			return s, nil
 		}
 		select {
 		case <-ctx.Done():
