@@ -6,6 +6,7 @@
 # make fuzz    every fuzz target for a minute
 # make soak    ten minutes of storms, orphans and stops: nothing leaks
 # make lab     rollouts behind real balancers, beside tini, dumb-init and sleeps
+# make systems other kernels and processors, under QEMU
 
 OUT     ?= lameduck
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -30,7 +31,7 @@ COLD    := github.com/alecthomas/kong encoding/json fmt go/... internal/poll int
 
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test containers images bench k8s e2e-k8s docs lint race golden lab lab-quick check fuzz soak clean
+.PHONY: build demo test containers images bench k8s e2e-k8s docs lint race golden lab lab-quick systems check fuzz soak clean
 build:
 	go build -trimpath -buildvcs=false $(COLD:%=-gcflags=%=-l) -ldflags '$(LDFLAGS)' -o $(OUT) ./cmd/lameduck
 
@@ -56,9 +57,18 @@ lab: build
 
 # A selection of it in a minute and a half, and the laboratory's own tests.
 lab-quick: build
-	go vet -C cmd/lab .
-	go test -C cmd/lab -count=1 .
+	go vet -C cmd/lab ./...
+	go test -C cmd/lab -count=1 ./...
 	go run -C cmd/lab -buildvcs=false . -quick $(CURDIR)/lameduck
+
+# The binary as PID 1 of Debian's kernels for amd64, arm64 and s390x, under QEMU:
+# qemu-system-x86, qemu-system-arm and qemu-system-misc. Downloads the kernels into
+# KERNELS, unless there are some. Takes twenty minutes; SYSTEMS='-only s390x' has only
+# the rows that contain the text.
+KERNELS ?= kernels
+systems:
+	test -d $(KERNELS) || .ci/kernels $(KERNELS)
+	go run -C cmd/lab -buildvcs=false . systems -kernels=$(abspath $(KERNELS)) $(SYSTEMS)
 
 # In real containers, for which podman and runc must be installed.
 containers: build

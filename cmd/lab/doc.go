@@ -43,5 +43,8 @@
 // Its smallest case, lab -demo, asks nothing of the machine: one stop on the loopback
 // interface, bare and held, behind a balancer of its own, drawn as it plays.
 //
+// Beside it, lab systems boots lameduck as PID 1 of other kernels and processors; see
+// package systems.
+//
 // See namespaces(7), pid_namespaces(7), veth(4).
 package main

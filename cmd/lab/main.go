@@ -10,6 +10,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/systems"
 )
 
 func main() {
@@ -19,6 +21,8 @@ func main() {
 		err = stage(os.Args[2], os.Args[3:])
 	case len(os.Args) > 3 && os.Args[1] == "serve":
 		err = serve(os.Args[2], os.Args[3])
+	case len(os.Args) > 1 && os.Args[1] == "systems":
+		err = bootSystems(os.Args[2:])
 	default:
 		err = lab(os.Args[1:])
 	}
@@ -26,6 +30,13 @@ func main() {
 		fmt.Fprintln(os.Stderr, "lab:", err)
 		os.Exit(1)
 	}
+}
+
+// bootSystems boots other kernels and processors. An interrupt ends QEMU.
+func bootSystems(args []string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	return systems.Run(ctx, args, os.Stdout)
 }
 
 // lab is the whole experiment, begun from outside.

@@ -52,7 +52,7 @@ func parse(args []string) (*options, error) {
 	contenders := f.String("contenders", "", "only these: parts of names, with semicolons between")
 	servers := f.String("servers", "", "only these servers: names, with semicolons between")
 	f.Usage = func() {
-		fmt.Fprintln(f.Output(), "usage: lab [flags] LAMEDUCK")
+		fmt.Fprintln(f.Output(), "usage: lab [flags] LAMEDUCK\n       lab systems [flags]")
 		f.PrintDefaults()
 	}
 	if err := f.Parse(args); err != nil {

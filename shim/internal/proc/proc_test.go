@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
@@ -35,12 +37,17 @@ func TestMain(m *testing.M) {
 // raceInHaste spares each process a second at its exit under the race detector.
 const raceInHaste = "GORACE=atexit_sleep_ms=0"
 
-// help runs a helper in the environment env, and returns what it says.
+// help runs a helper in the environment env, and returns its output. It skips the
+// test under an emulator for another kind of processor: the kernel runs the emulator,
+// and cannot execute the test binary by itself.
 func help(t *testing.T, env []string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe", append([]string{"helper"}, args...)...)
 	cmd.Env = append(slices.Clone(env), raceInHaste)
 	out, err := cmd.CombinedOutput()
+	if errors.Is(err, unix.ENOEXEC) {
+		t.Skip("cannot execute the test binary, which an emulator runs: ", err)
+	}
 	if err != nil {
 		t.Fatalf("helper %v: %v: %s", args, err, out)
 	}
@@ -300,6 +307,27 @@ func TestOpenDescriptors(t *testing.T) {
 	}
 	unix.Close(fds[0])
 	unix.Close(fds[1])
+}
+
+// TestForegroundGroup: the foreground process group of a terminal is the group of the
+// session's leader. The master's side of a terminal may ask for it too.
+func TestForegroundGroup(t *testing.T) {
+	master, tty, err := pty.Open()
+	if err != nil {
+		t.Skip("no terminals: ", err)
+	}
+	defer master.Close()
+	defer tty.Close()
+	cmd := exec.Command("cat")
+	cmd.Stdin, cmd.SysProcAttr = tty, &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	if got, err := foregroundGroup(int(master.Fd())); err != nil || got != cmd.Process.Pid {
+		t.Errorf("got %d, %v; want %d", got, err, cmd.Process.Pid)
+	}
 }
 
 // TestLetGo: what was inherited is closed, what is ours stays, and Go's timers

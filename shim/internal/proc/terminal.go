@@ -20,8 +20,15 @@ func IsTerminal(fd int) bool {
 func foreground() bool { return inForeground(unix.Getpgrp()) }
 
 func inForeground(pgrp int) bool {
-	now, err := unix.IoctlGetInt(0, unix.TIOCGPGRP)
+	now, err := foregroundGroup(0)
 	return err == nil && now == pgrp
+}
+
+// foregroundGroup is tcgetpgrp(3). A pid_t has four bytes, which unix.IoctlGetInt
+// would read as the upper half of an int on a 64-bit big-endian processor.
+func foregroundGroup(fd int) (int, error) {
+	pgrp, err := unix.IoctlGetUint32(fd, unix.TIOCGPGRP)
+	return int(pgrp), err
 }
 
 // HandOver makes the command's group the terminal's foreground one, if ours is,

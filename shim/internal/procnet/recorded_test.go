@@ -11,13 +11,18 @@ import (
 // recorded are files of a Linux 6.18 in a network namespace with known sockets.
 const recorded Root = "testdata/proc"
 
+// recording is what a kernel of one byte order prints of those sockets.
+type recording struct {
+	root Root
+	tcp  []tcp.Socket
+	udp  []UDP
+}
+
 func at(s string) netip.AddrPort { return netip.MustParseAddrPort(s) }
 
-func TestRecordedTCP(t *testing.T) {
-	if !littleEndian() {
-		t.Skip("recorded on a little-endian machine")
-	}
-	want := []tcp.Socket{
+// recordings are by the byte order of the processor: true is little-endian.
+var recordings = map[bool]recording{
+	true: {recorded, []tcp.Socket{
 		{State: tcp.Listen, Local: at("127.0.0.1:8080"), Remote: at("0.0.0.0:0"), Unread: 1, Inode: 13686506},
 		{State: tcp.Established, Local: at("127.0.0.1:37598"), Remote: at("127.0.0.1:9090"), Unread: 13, Inode: 13686513},
 		{State: tcp.TimeWait, Local: at("127.0.0.1:37610"), Remote: at("127.0.0.1:9090")},
@@ -27,10 +32,33 @@ func TestRecordedTCP(t *testing.T) {
 		{State: tcp.Established, Local: at("127.0.0.1:9090"), Remote: at("127.0.0.1:37598"), Inode: 13686514},
 		{State: tcp.Established, Local: at("[::1]:47498"), Remote: at("[::1]:9090"), Inode: 13686517},
 		{State: tcp.Established, Local: at("[::1]:9090"), Remote: at("[::1]:47498")},
-	}
+	}, []UDP{
+		{Local: at("0.0.0.0:5353"), Inode: 13686518},
+		{Local: at("127.0.0.1:45130"), Inode: 13686520},
+		{Local: at("[::1]:8443"), Inode: 13686519},
+	}},
+	false: {"testdata/big-endian", []tcp.Socket{ // Linux 6.1 on s390x
+		{State: tcp.Listen, Local: at("127.0.0.1:8080"), Remote: at("0.0.0.0:0"), Unread: 1, Inode: 8850},
+		{State: tcp.Established, Local: at("127.0.0.1:37598"), Remote: at("127.0.0.1:9090"), Unread: 13, Inode: 8858},
+		{State: tcp.Established, Local: at("127.0.0.1:8080"), Remote: at("127.0.0.1:55762"), Unread: 5},
+		{State: tcp.Established, Local: at("127.0.0.1:55762"), Remote: at("127.0.0.1:8080"), Inode: 8853},
+		{State: tcp.TimeWait, Local: at("127.0.0.1:37610"), Remote: at("127.0.0.1:9090")},
+		{State: tcp.Listen, Local: at("[::]:9090"), Remote: at("[::]:0"), Unread: 1, Inode: 8857},
+		{State: tcp.Established, Local: at("127.0.0.1:9090"), Remote: at("127.0.0.1:37598"), Inode: 8859},
+		{State: tcp.Established, Local: at("[::1]:9090"), Remote: at("[::1]:47498")},
+		{State: tcp.Established, Local: at("[::1]:47498"), Remote: at("[::1]:9090"), Inode: 8862},
+	}, []UDP{
+		{Local: at("127.0.0.1:45130"), Inode: 8865},
+		{Local: at("0.0.0.0:5353"), Inode: 8863},
+		{Local: at("[::1]:8443"), Inode: 8864},
+	}},
+}
+
+func TestRecordedTCP(t *testing.T) {
+	r := recordings[littleEndian()]
 	before := tcp.Socket{Inode: 1}
-	got, err := recorded.TCP([]tcp.Socket{before})
-	if err != nil || !slices.Equal(got, append([]tcp.Socket{before}, want...)) {
+	got, err := r.root.TCP([]tcp.Socket{before})
+	if want := append([]tcp.Socket{before}, r.tcp...); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v\n got %+v\nwant %+v", err, got, want)
 	}
 }
@@ -68,17 +96,10 @@ func TestRecordedGVisor(t *testing.T) {
 }
 
 func TestRecordedUDP(t *testing.T) {
-	if !littleEndian() {
-		t.Skip("recorded on a little-endian machine")
-	}
-	want := []UDP{
-		{Local: at("0.0.0.0:5353"), Inode: 13686518},
-		{Local: at("127.0.0.1:45130"), Inode: 13686520},
-		{Local: at("[::1]:8443"), Inode: 13686519},
-	}
-	got, err := recorded.UDP()
-	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("%v\n got %+v\nwant %+v", err, got, want)
+	r := recordings[littleEndian()]
+	got, err := r.root.UDP()
+	if err != nil || !slices.Equal(got, r.udp) {
+		t.Errorf("%v\n got %+v\nwant %+v", err, got, r.udp)
 	}
 }
 

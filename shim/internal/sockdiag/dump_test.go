@@ -168,7 +168,8 @@ func TestWorldIsAsMeant(t *testing.T) {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, want)
 		}
 	}
-	if s := of("unsent server"); s.Unsent == 0 || s.Info.Sent == 0 || s.Info.Acked >= s.Info.Sent {
+	// A receiver whose window is full may have acknowledged all that was sent to it.
+	if s := of("unsent server"); s.Unsent == 0 || s.Info.Sent == 0 || s.Info.Acked > s.Info.Sent {
 		t.Errorf("unsent: %+v", s)
 	}
 	if s := of("asking server"); s.Info.LastReceived > s.Info.LastSent || s.Info.LastSent > time.Minute {

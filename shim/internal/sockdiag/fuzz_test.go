@@ -12,7 +12,7 @@ import (
 
 // seeds adds all that was recorded, message by message.
 func seeds(f *testing.F, add func(b []byte, m message)) {
-	files, err := filepath.Glob("testdata/*.bin")
+	files, err := filepath.Glob(recorded("*.bin"))
 	must(f, err)
 	for _, file := range files {
 		b, err := os.ReadFile(file)

@@ -18,8 +18,7 @@ import (
 // TestCutShort: a recording cut anywhere, or with any byte of its lengths
 // changed, is an error or something else to say; it is never a panic.
 func TestCutShort(t *testing.T) {
-	needLittle(t)
-	b, err := os.ReadFile("testdata/dump.bin")
+	b, err := os.ReadFile(recorded("dump.bin"))
 	must(t, err)
 	whole := inWords(b)
 	for n := range b {

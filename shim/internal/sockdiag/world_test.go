@@ -126,11 +126,11 @@ func known(t testing.TB, c syscall.Conn) (s tcp.Socket) {
 			s.Unread, s.Unsent = info.Unacked, info.Sacked // tcp_get_info has them so
 			return
 		}
-		unread, err := unix.IoctlGetInt(fd, unix.SIOCINQ)
+		unread, err := unix.IoctlGetUint32(fd, unix.SIOCINQ)
 		must(t, err)
-		unsent, err := unix.IoctlGetInt(fd, unix.SIOCOUTQ)
+		unsent, err := unix.IoctlGetUint32(fd, unix.SIOCOUTQ)
 		must(t, err)
-		s.Unread, s.Unsent, s.Timed = uint32(unread), uint32(unsent), true
+		s.Unread, s.Unsent, s.Timed = unread, unsent, true
 		s.Info.Received, s.Info.Acked, s.Info.Sent = info.Bytes_received, info.Bytes_acked, info.Bytes_sent
 		s.Info.Segments, s.Info.Bare = info.Data_segs_in, info.Segs_out-info.Data_segs_out
 		if s.State == tcp.CloseWait { // the FIN counts there, and not in SIOCINQ

@@ -192,7 +192,7 @@ func terminal(t *testing.T) *sink {
 	if err := unix.IoctlSetPointerInt(master, unix.TIOCSPTLCK, 0); err != nil {
 		t.Skip("no terminals: ", err)
 	}
-	number, err := unix.IoctlGetInt(master, unix.TIOCGPTN)
+	number, err := unix.IoctlGetUint32(master, unix.TIOCGPTN)
 	if err != nil {
 		t.Skip("no terminals: ", err)
 	}
