@@ -91,16 +91,7 @@ func TestDropinTerminalShell(t *testing.T) {
 				eachInit(t, call[0], func(t *testing.T, init string) {
 					s := onScreen(t, pid1, init, call[1], "bash", "--norc", "--noprofile", "-i")
 					s.shows("$ ")
-					s.types("sleep 1000\n")
-					awaitForeground(t, s, "sleep")
-					s.types(ctrlZ)
-					s.shows("Stopped")
-					s.types("fg\n")
-					awaitForeground(t, s, "sleep")
-					s.types(ctrlC)
-					s.shows("$ ")
-					s.types("exit 3\n")
-					s.leaves(3)
+					controlsJobs(t, s)
 				})
 			})
 		}

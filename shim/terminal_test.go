@@ -196,18 +196,25 @@ func TestTerminalShell(t *testing.T) {
 		s.shows("$ ")
 		s.types("case $- in *m*) echo job'-'control;; esac\n")
 		s.shows("job-control")
-		s.types("sleep 1000\n")
-		s.shows("sleep 1000\r\n")
-		awaitForeground(t, s, "sleep")
-		s.types(ctrlZ)
-		s.shows("Stopped")
-		s.types("fg\n")
-		awaitForeground(t, s, "sleep")
-		s.types(ctrlC)
-		s.shows("$ ")
-		s.types("exit 3\n")
-		s.leaves(3)
+		controlsJobs(t, s)
 	})
+}
+
+// controlsJobs wants the interactive shell on the screen to stop, continue and interrupt
+// a job, and then ends the shell.
+func controlsJobs(t *testing.T, s *screen) {
+	t.Helper()
+	s.types("sleep 1000\n")
+	s.shows("sleep 1000\r\n")
+	awaitForeground(t, s, "sleep")
+	s.types(ctrlZ)
+	s.shows("Stopped")
+	s.types("fg\n")
+	awaitForeground(t, s, "sleep")
+	s.types(ctrlC)
+	s.shows("$ ")
+	s.types("exit 3\n")
+	s.leaves(3)
 }
 
 // awaitForeground waits until the leader of the terminal's foreground group is
