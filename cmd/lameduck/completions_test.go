@@ -421,7 +421,8 @@ complete -C "$LINE" | string replace -r '\t.*' '' | string replace -r '^--[a-z-]
 true
 `
 
-// zshAsker types the line into a zsh, and has it list what compadd was given.
+// zshAsker types the line into a zsh, and has it list what compadd was given. The words
+// that are waited for are written in two parts, since the terminal may echo what is typed.
 const zshAsker = `
 zmodload zsh/zpty
 zpty asked zsh -f -i
@@ -434,11 +435,11 @@ compadd() {
 	local -a __all=("$@")
 	builtin compadd -A __hits "$@"
 	zparseopts -D -E -a __x S:=__s P:=__p p:=__pp W:=__w
-	for __i in $__hits; do print -r -- "OFFER ${IPREFIX#--*=}${__p[2]}${__pp[2]}$__i${__s[2]}"; done
+	for __i in $__hits; do print -r -- "OFF""ER ${IPREFIX#--*=}${__p[2]}${__pp[2]}$__i${__s[2]}"; done
 	builtin compadd "${__all[@]}"
 }
-finish() { zle -I; _main_complete; print DONE; exit }
-zle -C finish complete-word finish; bindkey "^T" finish; print READY'
+finish() { zle -I; _main_complete; print D""ONE; exit }
+zle -C finish complete-word finish; bindkey "^T" finish; print READ""Y'
 text '*READY'$'\r\n' >/dev/null
 zpty -n -w asked "$LINE"$'\x14'
 text '*DONE*' | sed -n 's/.*OFFER \([^\r]*\).*/\1/p'
