@@ -136,7 +136,7 @@ func (e explainer) stop(stops []sig.Signal) (lines []string) {
 			lines = append(lines, fmt.Sprintf("  where %v came: %v", s, other))
 		}
 	}
-	if _, named := e.cfg.kill(); !named {
+	if e.cfg.KillAfter == 0 && !slices.ContainsFunc(e.cfg.Schedule, func(s Step) bool { return s.Signal == sig.KILL }) {
 		lines = append(lines, fmt.Sprintf("  sends no KILL: that is the orchestrator's, at %s", e.grace()))
 	}
 	return lines

@@ -107,7 +107,7 @@ func TestInheritsEntries(t *testing.T) {
 			t.Errorf("%s:\n got %q\nwant %q", name, got, want)
 		}
 	}
-	blocked := []string{"lameduck-stage", "99", "none", "0", "200", "0"} // USR1, which needs a second stage
+	blocked := []string{"lameduck-stage", "99", "0", "200", "0"} // USR1, which needs a second stage
 	if got := startedAs(t, binary, env, append(blocked, binary, "cat", "/proc/self/environ")...); got != want {
 		t.Errorf("second stage:\n got %q\nwant %q", got, want)
 	}
@@ -146,7 +146,7 @@ func TestInheritsSignals(t *testing.T) {
 		{all.Without(set(33)), all.Without(set(33))},
 	} {
 		// Our own second stage sets them; what comes of it is read from /proc.
-		stage := fmt.Sprintf(`exec -a lameduck-stage %s 99 none 0 %x %x "$@"`, binary, uint64(c.blocked), uint64(c.ignored))
+		stage := fmt.Sprintf(`exec -a lameduck-stage %s 99 0 %x %x "$@"`, binary, uint64(c.blocked), uint64(c.ignored))
 		as := func(words ...string) []string { return append([]string{"bash", "-c", stage, "bash"}, words...) }
 		without := signals.FindAllString(output(t, nil, as("cat", "/proc/self/status")...), -1)
 		with := signals.FindAllString(output(t, nil, as(binary, "cat", "/proc/self/status")...), -1)
@@ -184,6 +184,22 @@ func TestSecondStageFails(t *testing.T) {
 		if code := cmd.ProcessState.ExitCode(); code != want.code || !strings.Contains(string(out), want.says) || strings.Count(string(out), "\n") != 1 {
 			t.Errorf("%s: %d, %s", command, code, out)
 		}
+	}
+}
+
+// TestSecondStageBare: the second stage needs nothing of the file system but the command.
+func TestSecondStageBare(t *testing.T) {
+	needs(t, "bash", "chroot")
+	if os.Getuid() != 0 {
+		t.Skip("needs root, for chroot")
+	}
+	root := t.TempDir()
+	if err := os.WriteFile(root+"/lameduck", must(os.ReadFile(binary)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("bash", "-c", "trap '' INT; exec chroot "+root+" /lameduck -- /lameduck --version")
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "lameduck version ") {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 

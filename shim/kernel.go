@@ -4,6 +4,8 @@ import (
 	"os"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/lameduck-init/lameduck/shim/internal/alive"
 	"github.com/lameduck-init/lameduck/shim/internal/health"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
@@ -81,6 +83,9 @@ func system(cfg *Config) kernel {
 			}
 		},
 		run: func(dir string, argv, env []string) (int, error) {
+			if unix.Access(dir, unix.X_OK) != nil { // lameduck was started in it with more rights
+				dir = "/"
+			}
 			hook := proc.Command{Argv: argv, Env: env, Aside: true, Dir: dir, Blocked: command.Blocked, Ignored: command.Ignored}
 			return hook.Start()
 		},

@@ -45,7 +45,7 @@ func (o *observer) seeOthers(j *traffic.Judge) {
 	for i := range o.self {
 		near := &o.self[i]
 		other, found := far[ends{near.Remote, near.Local}]
-		mine := found && o.scope.Self(near, &other) || o.checks(near)
+		mine := found && o.scope.Self(near, &other) || o.isCheck(near)
 		if mine {
 			o.mines++
 		} else {
@@ -71,7 +71,7 @@ func (o *observer) hearOthers(j *traffic.Judge) {
 	for i := range o.ended {
 		switch s := &o.ended[i].Socket; {
 		case o.mine[s.Cookie]: // seen before
-		case o.checks(s):
+		case o.isCheck(s):
 			o.mines++
 		default:
 			j.Gone(o.ended[i].at, s)
@@ -104,11 +104,29 @@ func (o *observer) askHealth(now time.Time, j *traffic.Judge) {
 	}
 }
 
+// checkActivity is what the health listener did up to the last look.
+type checkActivity struct {
+	opens uint64 // see health.Listener
+	moved bool   // a check came, or a connection was open
+}
+
+// checksMoved reports whether health checks may have caused segments since the last look,
+// those with which the kernel closes a connection included.
+func (o *observer) checksMoved(now time.Time) bool {
+	if o.health == nil {
+		return false
+	}
+	last := o.checks
+	opens := o.health.Opens()
+	o.checks = checkActivity{opens, opens != last.opens || len(o.health.Outgoing(nil, now)) > 0}
+	return o.checks.moved || last.moved
+}
+
 // late is how long after the end of a connection the kernel may tell of it: it does so
 // when it has nothing better to do.
 const late = 5 * time.Second
 
-// checks reports whether a connection to the command is the health listener's.
-func (o *observer) checks(s *tcp.Socket) bool {
+// isCheck reports whether a connection to the command is the health listener's.
+func (o *observer) isCheck(s *tcp.Socket) bool {
 	return slices.Contains(o.passed, health.Passed{Local: s.Remote, Target: s.Local})
 }

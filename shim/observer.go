@@ -35,6 +35,7 @@ type observer struct {
 	rush     bool             // they are too many to hear of each at once
 	initial  procnet.Counters // at the trigger
 	segments uint64           // InSegs at the last look
+	checks   checkActivity    // of the health listener
 	exact    bool             // PassiveOpens counts nothing but what counts, unless the container connects to itself
 	passive  int64            // connections that the kernel has counted, the health listener's apart
 	doubted  [3]int64         // the same, at the last looks
@@ -307,9 +308,10 @@ func (o *observer) recountUntold(now time.Time, j *traffic.Judge, counters procn
 
 // checkSegments tells the judge of segments that arrived since the last look, where no
 // connection shows its bytes: gVisor leaves the queues of /proc/net/tcp at 0, and on Linux
-// most requests are read and answered between two looks.
+// most requests are read and answered between two looks. Segments of health checks cannot
+// be told apart, so none count while checks go on.
 func (o *observer) checkSegments(now time.Time, j *traffic.Judge, counters procnet.Counters) {
-	if o.conn == nil && counters.InSegs != o.segments {
+	if moved := o.checksMoved(now); o.conn == nil && counters.InSegs != o.segments && !moved {
 		j.Segments(now)
 	}
 	o.segments = counters.InSegs

@@ -189,6 +189,28 @@ func TestOnStopSkipped(t *testing.T) {
 	}
 }
 
+// TestOnStopElsewhere: lameduck may be in a directory that its user may not enter, as a
+// container's working directory is; --on-stop then runs in /.
+func TestOnStopElsewhere(t *testing.T) {
+	needs(t, "setpriv")
+	if os.Getuid() != 0 {
+		t.Skip("needs root, for another user")
+	}
+	t.Parallel()
+	b := piped(t, nil, syscall.SysProcAttr{}, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", binary,
+		"--delay=0.2", "--grace-period=30", "--on-stop=sh -c pwd", "--", "sh", "-c", "kill $PPID; exec sleep 9")
+	b.cmd.Dir = t.TempDir()
+	if err := os.Chmod(b.cmd.Dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b.run()
+	b.wants(143)
+	b.warns("")
+	if out := b.out.all(); len(out) != 1 || out[0].text != "/" {
+		t.Errorf("it runs in %v", out)
+	}
+}
+
 // TestOnStopTells: it may tell the command, whose pid it knows.
 func TestOnStopTells(t *testing.T) {
 	b := hooked(t, `sh -c 'kill -USR2 $LAMEDUCK_PID'`)

@@ -135,6 +135,25 @@ func TestUntilQuietUnseen(t *testing.T) {
 	}
 }
 
+// TestUntilQuietChecked: without netlink, lameduck's own health checks are no traffic of
+// an idle connection.
+func TestUntilQuietChecked(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	flags := append([]string{"--health=127.0.0.1:9000=127.0.0.1:8080", "--health-during=pass"}, impatient...)
+	a := p.holding("stage:no-netlink", "quiet", flags, self("app", "127.0.0.1:8080")...)
+	a.dial("127.0.0.1").asks("hello")
+	end := steadily(100*time.Millisecond, func() {
+		check := p.dial("127.0.0.1:9000")
+		check.asks("hello")
+		check.Close()
+	})
+	start := a.stops()
+	a.out.wait(t, "got TERM")
+	end()
+	a.holds(start, silence-100*time.Millisecond, "quiet")
+}
+
 // TestUntilSlow: a request that takes its time is never cut by quiet, on a
 // connection that was used before.
 func TestUntilSlow(t *testing.T) {

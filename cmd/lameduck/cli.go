@@ -90,8 +90,12 @@ func parse(args, env []string) (*cli, *twins, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	flags, command := splitCommand(args, k.Model.Flags)
-	t, err := readFlags(k, flags, env, nil, "lameduck --help-all lists the flags")
+	const hint = "lameduck --help-all lists the flags"
+	flags, command, err := splitCommand(args, k.Model.Flags)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w (%s)", err, hint)
+	}
+	t, err := readFlags(k, flags, env, nil, hint)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -128,6 +132,9 @@ func read(grammar any, args, env []string, others any, hint string) (*twins, err
 	k, err := newParser(grammar)
 	if err != nil {
 		return nil, err
+	}
+	if _, _, err := splitCommand(args, k.Model.Flags); err != nil {
+		return nil, fmt.Errorf("%w (%s)", err, hint)
 	}
 	return readFlags(k, args, env, others, hint)
 }

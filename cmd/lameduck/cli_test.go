@@ -217,18 +217,27 @@ func TestSplitCommand(t *testing.T) {
 		"--group x":         "x",
 		"--group=false x":   "x",
 		"--delay x -- y":    "-- y",
-		"--delay -- x":      "x", // the parser refuses "--" as the value
 		"--subreaper x":     "x",
-		"--delay":           "",
-		"-d":                "",
+		"-d - x":            "x",
 		"--no-such x y":     "x y",
 		"-g --no-such=1 -x": "",
 		"- -g":              "- -g",
 		"-g -- -g":          "-- -g",
 	} {
-		flags, rest := splitCommand(strings.Fields(args), k.Model.Flags)
-		if got := strings.Join(rest, " "); got != command || strings.TrimSpace(strings.Join(flags, " ")+" "+got) != args {
-			t.Errorf("%s: flags %q, command %q; want %q", args, flags, rest, command)
+		flags, rest, err := splitCommand(strings.Fields(args), k.Model.Flags)
+		if got := strings.Join(rest, " "); err != nil || got != command || strings.TrimSpace(strings.Join(flags, " ")+" "+got) != args {
+			t.Errorf("%s: flags %q, command %q, %v; want %q", args, flags, rest, err, command)
+		}
+	}
+	for args, want := range map[string]string{
+		"--delay":          "--delay has no value: give --delay=VALUE",
+		"--delay -- x":     "--delay has no value: give --delay=VALUE",
+		"-gd":              "-d has no value: give -d VALUE",
+		"-d -5 x":          "-d has no value: give -d VALUE",
+		"-g --until -d5 x": "--until has no value: give --until=VALUE",
+	} {
+		if _, _, err := splitCommand(strings.Fields(args), k.Model.Flags); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", args, err, want)
 		}
 	}
 }
@@ -508,10 +517,10 @@ var refused = []struct {
 	{[]string{"--command=echo"}, "", "--command", false},
 	{[]string{"--version", "--no-such-flag"}, "", "--no-such-flag", false},
 
-	{[]string{"-d"}, "", "--delay", false},
+	{[]string{"-d"}, "", "-d has no value: give -d VALUE", false},
 	{[]string{"--delay"}, "", "--delay", false},
 	{[]string{"--delay", "--", "echo"}, "", "--delay", false},
-	{[]string{"-d", "-5", "echo"}, "", "--delay", false},
+	{[]string{"-d", "-5", "echo"}, "", "-d has no value: give -d VALUE", false},
 	{[]string{"-dx", "echo"}, "", "--delay=x", false},
 	{[]string{"-d", "5\n6", "echo"}, "", `--delay="5\n6": `, false},
 

@@ -112,7 +112,10 @@ func readDropin(d dropin, args []string) (words []string, err error) {
 		return nil, err
 	}
 	abbreviate(k.Model.Flags)
-	flags, words := splitCommand(args, k.Model.Flags)
+	flags, words, err := splitCommand(args, k.Model.Flags)
+	if err != nil {
+		return nil, fmt.Errorf("%w (%s)", err, d.usage())
+	}
 	if _, err := k.Parse(flags); err != nil {
 		// The parser would suggest long names, which not every init has.
 		text, _, _ := strings.Cut(err.Error(), ", did you mean")

@@ -126,6 +126,12 @@ on TERM: does not hold
   sends no KILL: that is the orchestrator's, at 30 s
 your pod needs terminationGracePeriodSeconds of 30 or more (docker stop -t 30)
 `},
+	{"", []string{"--stop-schedule=USR1/5/forever/TERM/5/KILL/5", "--grace-period=30", "--", "x"}, `
+runs x
+on TERM: does not hold
+  then USR1, 5 s later for ever again TERM/5s/KILL/5s
+your pod needs terminationGracePeriodSeconds of 30 or more (docker stop -t 30)
+`},
 	{"", []string{"--stop-schedule=20", "--", "x"}, `
 lameduck: warning: --stop-schedule=20s: assumed grace period 10s ends first: give --grace-period and docker stop -t
 runs x

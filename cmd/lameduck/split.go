@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -12,17 +13,33 @@ import (
 // a flag. The command and its arguments never pass through the parser, which takes
 // quadratic time for long lists and replaces bytes that are not UTF-8. An unknown flag
 // is left to the parser to report.
-func splitCommand(args []string, flags []*kong.Flag) (own, command []string) {
+func splitCommand(args []string, flags []*kong.Flag) (own, command []string, err error) {
 	for i := 0; i < len(args); i++ {
 		word := args[i]
-		if word == "--" || word == "-" || !strings.HasPrefix(word, "-") {
-			return args[:i], args[i:]
+		if !isFlag(word) || word == "--" {
+			return args[:i], args[i:], nil
 		}
 		if valueFollows(word, flags) {
 			i++
+			if i == len(args) || isFlag(args[i]) {
+				return nil, nil, missingValue(word)
+			}
 		}
 	}
-	return args, nil
+	return args, nil, nil
+}
+
+// isFlag reports whether word is a flag, or "--".
+func isFlag(word string) bool { return len(word) > 1 && word[0] == '-' }
+
+// missingValue is the error for word, which ends with a flag that has no value. A value
+// that begins with a hyphen has to be attached.
+func missingValue(word string) error {
+	if strings.HasPrefix(word, "--") {
+		return fmt.Errorf("%s has no value: give %[1]s=VALUE", word)
+	}
+	flag := "-" + word[len(word)-1:]
+	return fmt.Errorf("%s has no value: give %[1]s VALUE", flag)
 }
 
 // valueFollows reports whether word ends with a flag whose value is the next word.

@@ -280,3 +280,23 @@ func harass(t *testing.T, addr string, do func(c *net.TCPConn)) (stop func()) {
 	}
 	return func() { cancel(); all.Wait() }
 }
+
+// TestBurst: the clients of a burst that ends with the last connection of a round are
+// connected in that round. No further event would come for clients that say nothing.
+func TestBurst(t *testing.T) {
+	_, at := app(t, "127.0.0.1:0")
+	l := open(t, loopback(at))
+	for range acceptBurst {
+		dial(t, l.addr())
+	}
+	l.interrupt()
+	l.pollOnce()
+	if n := l.count(); n == 0 {
+		t.Fatal("no clients")
+	}
+	for i := range l.clients {
+		if c := &l.clients[i]; c.phase != free && c.target.fd < 0 {
+			t.Fatalf("client %d is not connected: %+v", i, c.phase)
+		}
+	}
+}

@@ -131,10 +131,8 @@ func (l *Listener) serveReady() {
 			l.serve(c, conn, target)
 		}
 	}
-	if l.ready(l.accepting) && l.during() != Close {
-		moreWait := l.accept()
-		l.connectAdmitted(moreWait)
-	}
+	moreWait := l.ready(l.accepting) && l.during() != Close && l.accept()
+	l.connectAdmitted(moreWait)
 }
 
 // serve does what a client waits for. The arguments say which of its sockets may
@@ -173,7 +171,8 @@ func (l *Listener) accept() (moreWait bool) {
 			return false
 		}
 	}
-	return true
+	n, _ := unix.Poll([]unix.PollFd{{Fd: int32(l.accepting.fd), Events: unix.POLLIN}}, 0)
+	return n > 0
 }
 
 // connectionFailed reports whether accept(2) failed because of the connection that

@@ -138,37 +138,35 @@ func TestRename(t *testing.T) {
 	}
 }
 
-// TestKillDescendant: a process is signaled while it is the child that it was, and a
-// process that was given its number is not.
+// TestKillDescendant: a process is signaled wherever it has gone since, and a process that
+// was given its number is not.
 func TestKillDescendant(t *testing.T) {
-	parent := exec.Command("sh", "-c", "cat <&3 & echo $!; wait") // its child ends with this test
-	r, w, err := os.Pipe()
+	cmd := exec.Command("cat")
+	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Close()
-	parent.ExtraFiles = []*os.File{r}
-	out, err := parent.StdoutPipe()
-	if err != nil {
+	defer stdin.Close()
+	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
+	p := processOf(cmd.Process.Pid)
+	if p.Parent != os.Getpid() || p.Start == "" {
+		t.Fatalf("%+v", p)
 	}
-	var pid int
-	if _, err := fmt.Fscan(out, &pid); err != nil {
-		t.Fatal(err)
+	other := p
+	other.Start += "0" // the process that had the number before
+	if err := KillDescendant(other, sig.KILL); err != unix.ESRCH {
+		t.Errorf("a process that was started at another time: %v, want %v", err, unix.ESRCH)
 	}
-	if err := KillDescendant(Process{pid, 1}, sig.KILL); err != unix.ESRCH {
-		t.Errorf("a process of another parent: %v, want %v", err, unix.ESRCH)
+	p.Parent = 1 // as it was before its parent ended, say
+	if err := KillDescendant(p, sig.INT); err != nil {
+		t.Errorf("the process itself: %v", err)
 	}
-	if err := KillDescendant(Process{pid, parent.Process.Pid}, sig.KILL); err != nil {
-		t.Errorf("a child of its parent: %v", err)
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGINT {
+		t.Errorf("ended by %v", err)
 	}
-	if err := parent.Wait(); err != nil {
-		t.Error(err) // "wait" is over
-	}
-	if err := KillDescendant(Process{pid, parent.Process.Pid}, sig.KILL); err != unix.ESRCH {
+	if err := KillDescendant(p, sig.KILL); err != unix.ESRCH {
 		t.Errorf("a process that is gone: %v, want %v", err, unix.ESRCH)
 	}
 }

@@ -61,8 +61,8 @@ func decode(ws unix.WaitStatus) Status {
 func Kill(pid int, s sig.Signal) error { return unix.Kill(pid, unix.Signal(s)) }
 
 // KillDescendant sends s to p, one of Descendants, and never to another process that has
-// been given its number since: the pidfd is opened first, and p must then still be a
-// child of the parent that it had, or ours. Kernels before 5.3 have no pidfds, and
+// been given its number since: the pidfd is opened first, and the process of that number
+// must then have been started when p was. Kernels before 5.3 have no pidfds, and
 // sandboxes deny them; kill(2) is used there. See pidfd_send_signal(2).
 func KillDescendant(p Process, s sig.Signal) error {
 	fd, err := unix.PidfdOpen(p.PID, 0)
@@ -74,7 +74,7 @@ func KillDescendant(p Process, s sig.Signal) error {
 	default:
 		return Kill(p.PID, s)
 	}
-	if parent := parentOf(p.PID); parent != p.Parent && parent != unix.Getpid() {
+	if processOf(p.PID).Start != p.Start {
 		return unix.ESRCH
 	}
 	err = unix.PidfdSendSignal(fd, unix.Signal(s), nil, 0)

@@ -44,13 +44,12 @@ var errNoStage = errors.New("no second stage")
 // staged reports whether there is anything for the second stage to do.
 func (c *Command) staged() bool {
 	return c.Blocked|c.Ignored.Without(sig.Internal) != 0 || c.Session && IsTerminal(0) ||
-		addresses(c.Env, strconv.Itoa(os.Getpid()))
+		addresses(c.Env, c.addressee())
 }
 
 // startStaged starts the second stage and waits until it has become the
 // command, or has told why it could not: a signal sent in between would be
-// lost on the stage. Until then its standard error is closed, since Go's runtime
-// prints a page where it cannot start; the stage takes over a copy.
+// lost on the stage. The error is errNoStage where there is no program of ours.
 func (c *Command) startStaged() (pid int, err error) {
 	var pipe [2]int
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
@@ -58,25 +57,31 @@ func (c *Command) startStaged() (pid int, err error) {
 	}
 	tell, listen := pipe[1], pipe[0]
 	defer unix.Close(listen)
-	stderr, err := unix.FcntlInt(2, unix.F_DUPFD, 3)
-	if err != nil {
-		unix.Close(tell)
-		return 0, &StartError{Command: c.Argv[0], Err: err}
-	}
 	unix.FcntlInt(uintptr(tell), unix.F_SETFD, 0) // the stage is to inherit it
-	argv := append([]string{stageName, strconv.Itoa(tell), strconv.Itoa(stderr), strconv.Itoa(os.Getpid()), hex(c.Blocked), hex(c.Ignored)}, c.Argv...)
+	argv := append([]string{stageName, strconv.Itoa(tell), c.addressee(), hex(c.Blocked), hex(c.Ignored)}, c.Argv...)
 	err = errNoStage
 	for _, self := range ourselves() {
-		if pid, err = c.forkExec(self, argv, c.Env, closed); err == nil {
+		if pid, err = c.forkExec(self, argv, c.Env); err == nil {
 			break
 		}
 	}
 	unix.Close(tell)
-	unix.Close(stderr)
-	if err != nil {
-		return 0, errNoStage
+	switch err {
+	case nil:
+		return pid, c.stageOutcome(pid, readStage(listen, stagePatience))
+	case syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM: // without a stage the signals would be lost
+		return 0, &StartError{Command: c.Argv[0], Err: err}
 	}
-	return pid, c.stageOutcome(pid, readStage(listen, stagePatience))
+	return 0, errNoStage
+}
+
+// addressee is the pid in the variables that are to address the command. What is
+// announced to lameduck is not meant for a command aside.
+func (c *Command) addressee() string {
+	if c.Aside {
+		return "nobody"
+	}
+	return strconv.Itoa(os.Getpid())
 }
 
 // stageOutcome is why the stage pid has not become the command, if it has not; told
@@ -85,7 +90,7 @@ func (c *Command) stageOutcome(pid int, told []byte) error {
 	switch len(told) {
 	case 0:
 		unix.Wait4(pid, nil, 0, nil)
-		return fmt.Errorf("cannot run %q: the second stage of the start could not run: raise the limit of processes (pids.max, RLIMIT_NPROC)", c.Argv[0])
+		return fmt.Errorf("cannot run %q: the second stage of the start ended early: raise the limit of processes (pids.max, RLIMIT_NPROC), if there is one", c.Argv[0])
 	case 3:
 		unix.Wait4(pid, nil, 0, nil)
 		return &StartError{Command: c.Argv[0], Err: syscall.Errno(told[1]), found: told[2] != 0}
@@ -104,10 +109,11 @@ func readStage(fd int, patience time.Duration) (told []byte) {
 			return []byte{stageRuns}
 		}
 		limit := unix.NsecToTimespec(int64(left))
-		if ready, _ := unix.Ppoll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, &limit, nil); ready <= 0 {
+		ready, err := unix.Ppoll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, &limit, nil)
+		if err == unix.EINTR || err == nil && ready == 0 {
 			continue
 		}
-		more, err := unix.Read(fd, buf[n:])
+		more, err := unix.Read(fd, buf[n:]) // where ppoll is denied, the wait has no bound
 		if n += max(more, 0); more == 0 || err != nil && err != unix.EINTR {
 			return buf[:n]
 		}
@@ -120,21 +126,20 @@ func hex(set sig.Set) string { return strconv.FormatUint(uint64(set), 16) }
 // Go's runtime on one processor: what runs on a second one fills caches of its own.
 func Stage(args []string) {
 	runtime.GOMAXPROCS(1)
-	if len(args) < 7 || args[0] != stageName {
+	if len(args) < 6 || args[0] != stageName {
 		return
 	}
 	tell, _ := strconv.Atoi(args[1])
 	unix.CloseOnExec(tell)
-	takeStderr(args[2])
 	runtime.LockOSThread() // the mask is the thread's
 	env := Restore(Environ())
-	readdress(env, args[3])
+	readdress(env, args[2])
 	takeTerminal()
 	var failed *StartError
 	sig.Unblocked(func() {
-		inherit(unhex(args[4]), unhex(args[5]))
+		inherit(unhex(args[3]), unhex(args[4]))
 		unix.Write(tell, []byte{stageRuns})
-		failed = execvp("", args[6:], env, func(path string, argv []string) error { return syscall.Exec(path, argv, env) })
+		failed = execvp("", args[5:], env, func(path string, argv []string) error { return syscall.Exec(path, argv, env) })
 	})
 	errno, _ := failed.Err.(syscall.Errno)
 	told := []byte{byte(errno), 0}
@@ -143,13 +148,6 @@ func Stage(args []string) {
 	}
 	unix.Write(tell, told)
 	os.Exit(1)
-}
-
-// takeStderr makes the descriptor, which may be absent, standard error.
-func takeStderr(descriptor string) {
-	if fd, err := strconv.Atoi(descriptor); err == nil && unix.Dup3(fd, 2, 0) == nil {
-		unix.Close(fd)
-	}
 }
 
 func unhex(text string) sig.Set {

@@ -58,10 +58,10 @@ func (e *StartError) Refused() bool {
 	return !e.Missing()
 }
 
-// Start runs the command in a process group of its own, the terminal's
-// foreground one if we were that (unless Session or SameGroup), with our standard
-// streams, every inherited descriptor, and Env as it was given. The program is found as execvp(3) finds
-// it, along Env's PATH. An error is a *StartError.
+// Start runs the command in a process group of its own, the terminal's foreground
+// one if we were that (unless Session or SameGroup), with our standard streams, every
+// inherited descriptor, and Env as it was given. The program is found as execvp(3)
+// finds it, along Env's PATH. An error that is the command's is a *StartError.
 //
 // Go's fork puts back what Go itself changed, the soft limit of open files;
 // for the signal mask and ignored signals a second stage of our own program
@@ -77,7 +77,7 @@ func (c *Command) Start() (pid int, err error) {
 	}
 	env := Restore(c.Env)
 	failed := execvp(c.Dir, c.Argv, env, func(path string, argv []string) (err error) {
-		pid, err = c.forkExec(path, argv, env, 2)
+		pid, err = c.forkExec(path, argv, env)
 		return err
 	})
 	if failed != nil {
@@ -86,15 +86,12 @@ func (c *Command) Start() (pid int, err error) {
 	return pid, nil
 }
 
-// closed is no descriptor; see syscall.ProcAttr.
-const closed = ^uintptr(0)
-
-// forkExec is fork(2) and execve(2), with the descriptor stderr as standard error.
-func (c *Command) forkExec(path string, argv, env []string, stderr uintptr) (pid int, err error) {
+// forkExec is fork(2) and execve(2).
+func (c *Command) forkExec(path string, argv, env []string) (pid int, err error) {
 	attr := &syscall.ProcAttr{
 		Dir:   c.Dir,
 		Env:   env,
-		Files: []uintptr{0, 1, stderr},
+		Files: []uintptr{0, 1, 2},
 		Sys:   &syscall.SysProcAttr{Setpgid: !c.SameGroup, Foreground: !c.SameGroup && foreground()},
 	}
 	if c.Aside {

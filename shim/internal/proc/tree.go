@@ -18,8 +18,12 @@ func ownProc() bool {
 	return err == nil && self == strconv.Itoa(os.Getpid())
 }
 
-// Process is a process and its parent.
-type Process struct{ PID, Parent int }
+// Process is a process and its parent, and when the process was started, in clock ticks
+// since the system was: proc_pid_stat(5).
+type Process struct {
+	PID, Parent int
+	Start       string
+}
 
 // Descendants lists our children and theirs, the living and the dead that
 // nobody has reaped yet; ok is false where /proc cannot tell.
@@ -34,7 +38,7 @@ func Descendants() (family []Process, ok bool) {
 	children := map[int][]Process{}
 	for _, entry := range entries {
 		if pid, err := strconv.Atoi(entry.Name()); err == nil {
-			p := Process{pid, parentOf(pid)}
+			p := processOf(pid)
 			children[p.Parent] = append(children[p.Parent], p)
 		}
 	}
@@ -45,16 +49,17 @@ func Descendants() (family []Process, ok bool) {
 	return family, true
 }
 
-// parentOf reads the fourth field of proc_pid_stat(5); the second one, the
-// name, may hold anything but ends at the last parenthesis.
-func parentOf(pid int) int {
+// processOf reads fields 4 and 22 of proc_pid_stat(5); field 2, the name, may hold
+// anything but ends at the last parenthesis. Where the process is gone they are zero.
+func processOf(pid int) Process {
+	p := Process{PID: pid}
 	stat, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 2 {
-		return 0
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:]) // from field 3 on
+	if len(fields) > 19 {
+		p.Parent, _ = strconv.Atoi(string(fields[1]))
+		p.Start = string(fields[19])
 	}
-	parent, _ := strconv.Atoi(string(fields[1]))
-	return parent
+	return p
 }
 
 // Caught is the set of signals that the process pid catches (SigCgt of

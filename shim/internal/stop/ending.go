@@ -49,15 +49,15 @@ func (c *Config) finishers() sig.Set {
 // notePassed records a signal that may turn out to be the end of the command: s as
 // the signal arrived, to as the signal was sent.
 func (m *Machine) notePassed(now time.Time, s, to sig.Signal) {
-	if harmless.Without(m.cfg.finishers()).Has(to) {
-		return
+	m.passedBefore = m.record.LastPassed
+	if !harmless.Without(m.cfg.finishers()).Has(to) {
+		m.record.LastPassed = LastPassed{s, to, now}
 	}
-	m.record.Passed, m.record.PassedAs, m.record.PassedAt = s, to, now
 }
 
 // Dropped tells the machine that the signal it last passed on was not sent after
 // all, since the command does not catch that signal.
-func (m *Machine) Dropped() { m.record.Passed = 0 }
+func (m *Machine) Dropped() { m.record.LastPassed = m.passedBefore }
 
 // endedBy reports whether the last signal that was passed on ended the command.
 func (c *Config) endedBy(r *Record) bool {

@@ -101,6 +101,13 @@ type Sent struct {
 	At     time.Time
 }
 
+// LastPassed is the last signal passed on that could end a command.
+type LastPassed struct {
+	Passed   sig.Signal // as the signal arrived; 0: none
+	PassedAs sig.Signal // as the signal was sent, rewritten
+	PassedAt time.Time
+}
+
 // Record is what has happened so far; the report is written from it.
 type Record struct {
 	Trigger     sig.Signal // the signal that started the sequence; 0: none, or a hook was asked
@@ -108,10 +115,8 @@ type Record struct {
 	TriggeredAt time.Time  // zero: not yet
 	Ended       Reason     // why the hold ended; empty: it has not
 	EndedAt     time.Time
-	Sent        []Sent     // if there is no end, the first of them and the last
-	Passed      sig.Signal // the last signal passed on that could end a command, as the signal arrived
-	PassedAs    sig.Signal // and as the signal was sent, rewritten
-	PassedAt    time.Time
-	Exit        Event // how the command ended
-	ExitedAt    time.Time
+	Sent        []Sent // if there is no end, the first of them and the last
+	LastPassed
+	Exit     Event // how the command ended
+	ExitedAt time.Time
 }

@@ -47,6 +47,8 @@ type Machine struct {
 	record Record
 	early  []sig.Signal // arrived before the command was started, to be passed
 
+	passedBefore LastPassed // what the last signal replaced in the record
+
 	stopped bool // the command is stopped, and can handle nothing
 	left    bool // something that the hold waits for is still there
 	hooked  bool // what was to run when the stop begins has not ended
