@@ -181,7 +181,7 @@ func TestLeastAddressSpace(t *testing.T) {
 	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
 		t.Skip("the figure is for 64 bits")
 	}
-	least := fmt.Sprintf("--as=%d", limitFigure(t, `\(RLIMIT_AS\) has to leave (\d+) MiB`)<<20)
+	least := fmt.Sprintf("--as=%d", limitFigure(t, `\(RLIMIT_AS\) of (\d+) MiB is enough`)<<20)
 	for _, flags := range []string{"", "--until=quiet --grace-period=30 --health=127.0.0.1:9753"} {
 		for _, script := range []string{`exec "$@"`, `trap "" INT; exec "$@"`} { // the second one needs a second stage
 			words := slices.Concat([]string{"bash", "-c", script, "bash", "prlimit", least, binary}, strings.Fields(flags), []string{"true"})
@@ -189,6 +189,10 @@ func TestLeastAddressSpace(t *testing.T) {
 				output(t, nil, words...)
 			}
 		}
+	}
+	tooLittle := limitFigure(t, `less than some\s+(\d+) MiB is too little`) * 9 / 10
+	if err := exec.Command("prlimit", fmt.Sprintf("--as=%d", tooLittle<<20), binary, "true").Run(); err == nil {
+		t.Errorf("%d MiB are enough, too", tooLittle)
 	}
 }
 
