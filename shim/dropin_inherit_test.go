@@ -53,7 +53,7 @@ func TestDropinInheritsSignals(t *testing.T) {
 // started so. Our own second stage sets them.
 func inherits(t *testing.T, init string, blocked, ignored sig.Set) (gotBlocked, gotIgnored sig.Set) {
 	t.Helper()
-	stage := fmt.Sprintf(`exec -a lameduck-stage %s 99 none 0 %x %x "$@"`, binary, uint64(blocked), uint64(ignored))
+	stage := fmt.Sprintf(`exec -a lameduck-stage %s 99 0 %x %x "$@"`, binary, uint64(blocked), uint64(ignored))
 	text := output(t, nil, "bash", "-c", stage, "bash", init, "--", "cat", "/proc/self/status")
 	set := func(name string) sig.Set {
 		return hexOf(t, regexp.MustCompile("(?m)^"+name+":.*$").FindString(text)).Without(sig.SetOf(32, 33))
