@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -75,10 +76,19 @@ type words []string
 
 // Decode adds one, as it is.
 func (w *words) Decode(ctx *kong.DecodeContext) error {
-	var text string
-	err := ctx.Scan.PopValueInto("value", &text)
-	*w = append(*w, text)
-	return err
+	token, err := ctx.Scan.PopValue("value")
+	if err != nil {
+		return &missingValue{ctx.Value.Name}
+	}
+	*w = append(*w, token.String())
+	return nil
+}
+
+// missingValue is a flag without its value, in lameduck's words.
+type missingValue struct{ flag string }
+
+func (e *missingValue) Error() string {
+	return fmt.Sprintf("--%s has no value: give --%[1]s=VALUE", e.flag)
 }
 
 // reading is what lameduck makes of its words and variables.
@@ -123,6 +133,9 @@ func read(hook bool, line int, args []word, env []variable) *reading {
 		texts = append(texts, a.text)
 	}
 	_, err := k.Parse(texts)
+	if missing := (*missingValue)(nil); errors.As(err, &missing) {
+		err = missing // without the parser's prefix
+	}
 	if err != nil {
 		r.fault(lineOf(regexp.MustCompile(`--?[\w-]+`).FindString(err.Error()), args, line), badFlag, "lameduck does not start: %v", err)
 		r.open = true
