@@ -11,6 +11,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
@@ -275,6 +278,26 @@ func TestPIDVariables(t *testing.T) {
 		if out := output(t, []string{name + "=1"}, binary, "sh", "-c", "echo $"+name); out != "1\n" {
 			t.Errorf("another's %s became %s", name, out)
 		}
+		hook := `export ` + name + `=$$; exec ` + binary + ` -e 143 --delay=0.1 --grace-period=9 --on-stop='sh -c "echo $` + name + ` $$"' sh -c 'kill $PPID; exec sleep 9' 2>/dev/null`
+		if out := strings.Fields(output(t, nil, "bash", "-c", hook)); len(out) != 2 || out[0] == out[1] {
+			t.Errorf("%s and the pid of --on-stop: %v", name, out)
+		}
+	}
+}
+
+// TestSecondStagePoor: with too few descriptors the start fails, rather than losing what
+// the command is to inherit; without ppoll(2) the start does not wait for long.
+func TestSecondStagePoor(t *testing.T) {
+	needs(t, "bash")
+	cmd := exec.Command("bash", "-c", "trap '' INT; ulimit -n 8; exec "+binary+" true")
+	out, _ := cmd.CombinedOutput()
+	if code := cmd.ProcessState.ExitCode(); code != 125 || !strings.Contains(string(out), "too many open files") {
+		t.Errorf("with 8 descriptors: %d, %s", code, out)
+	}
+	b := bootFrom(t, fmt.Sprintf("stage:ignore=USR2,deny=%d:%d", unix.SYS_PPOLL, int(unix.EPERM)), nil, "true")
+	b.wants(0)
+	if took := time.Since(b.start); took > 8*time.Second { // 10 s are for a stage that hangs
+		t.Errorf("without ppoll the start takes %v", took)
 	}
 }
 

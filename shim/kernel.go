@@ -32,7 +32,7 @@ type kernel struct {
 	// While the command runs.
 	run         func(dir string, argv, env []string) (pid int, err error) // what is to run beside the command
 	kill        func(pid int, s sig.Signal) error
-	killOther   func(p proc.Process, s sig.Signal) error // one of descendants
+	killOther   func(p proc.Process, s sig.Signal) error // p is from descendants
 	reap        func() (pid int, status proc.Status)
 	caught      func(pid int) (set sig.Set, ok bool)
 	descendants func() (family []proc.Process, ok bool)

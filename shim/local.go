@@ -111,7 +111,7 @@ type checkActivity struct {
 }
 
 // checksMoved reports whether health checks may have caused segments since the last look,
-// those with which the kernel closes a connection included.
+// including the segments with which the kernel closes a connection.
 func (o *observer) checksMoved(now time.Time) bool {
 	if o.health == nil {
 		return false

@@ -271,8 +271,8 @@ func (o *observer) listen(now time.Time, j *traffic.Judge) {
 }
 
 // recount finds the connections that nobody has told of, or not yet: the kernel had
-// counted them before the look. Where others than ours are among them, who does not hear
-// of ends must take them for ours; who does relies on that.
+// counted them before the look. Connections of other containers may be among them: without
+// destroy events they count as ours, with destroy events only reported ends count.
 func (o *observer) recount(now time.Time, j *traffic.Judge, counters procnet.Counters, err error) {
 	if o.events == nil {
 		o.recountUntold(now, j, counters, err)

@@ -220,10 +220,10 @@ func TestUntilFrozen(t *testing.T) {
 			t.Parallel()
 			const ceiling = 3 * time.Second
 			p := newPlace(t)
-			a := p.holding(stage, "drained", []string{"--delay=1", "--quiet-for=1", "--max-delay=3", "--grace-period=30"}, self("app", "127.0.0.1:0")...)
+			a := p.holding(stage, "drained", []string{"--delay=1", "--quiet-for=1", "--max-delay=3", "--grace-period=30", "--log-level=debug"}, self("app", "127.0.0.1:0")...)
 			a.dial("127.0.0.1").asks("hello")
 			start := a.stops()
-			time.Sleep(instant / 2) // lameduck has sampled
+			a.err.wait(t, "holding: look")
 			a.signal(sig.STOP)
 			a.dial("127.0.0.1").asks("hello")
 			time.Sleep(time.Until(start.Add(ceiling + 3*time.Second/2))) // the freeze itself

@@ -116,8 +116,7 @@ func (c *Command) forkExec(path string, argv, env []string) (pid int, err error)
 }
 
 // execvp tries exec on one path after the other, as execvp(3) does, and returns when
-// one succeeds or why none did; exec runs in dir, which may not be the directory of this
-// process. A file that is not in a format that the kernel knows is a script for the shell.
+// one succeeds or why none did; exec runs in dir, even where this process is elsewhere. A file that is not in a format that the kernel knows is a script for the shell.
 func execvp(dir string, argv, env []string, exec func(path string, argv []string) error) *StartError {
 	failed := &StartError{Command: argv[0], Err: syscall.ENOENT}
 	for _, path := range candidates(argv[0], env) {

@@ -38,7 +38,7 @@ var finishers = sig.SetOf(sig.TERM, sig.INT, sig.QUIT, sig.WINCH, sig.PWR, sig.R
 // harmless are the signals that end no process by default; see signal(7).
 var harmless = sig.SetOf(sig.CHLD, sig.CONT, sig.URG, sig.WINCH, sig.STOP, sig.TSTP, sig.TTIN, sig.TTOU)
 
-// finishers are those that count here: on a terminal, WINCH tells of a new size.
+// finishers are the signals that count here: on a terminal, WINCH reports a new size.
 func (c *Config) finishers() sig.Set {
 	if c.Terminal {
 		return finishers.Without(sig.SetOf(sig.WINCH))
