@@ -172,8 +172,8 @@ func (c *Config) Validate() error {
 // stops nothing. PID 1 is nobody's job, and nothing can stop it;
 // a STOP to itself would only discard a CONT that is on its way.
 func (c *Config) plan(terminal, pid1 bool) (p plan, err error) {
-	p.stop = stop.Config{Schedule: c.Schedule, KillAfter: c.KillAfter, Sequence: c.Schedule != nil || c.KillAfter > 0,
-		Retires: c.Health != nil, Linger: c.Linger, Terminal: terminal, JobControl: !pid1 && !c.SameGroup, StopToo: c.StopToo && !pid1, Farewell: c.Farewell}
+	p.stop = stop.Config{Schedule: c.Schedule, KillAfter: c.KillAfter, SequenceWithoutHold: c.Schedule != nil || c.KillAfter > 0,
+		HealthListener: c.Health != nil, Linger: c.Linger, StdinIsTerminal: terminal, JobControl: !pid1 && !c.SameGroup, StopSelfOnTSTP: c.StopToo && !pid1, TermGroup: c.Farewell}
 	p.ports, p.waits = c.CountPorts, c.WaitGone
 	p.traffic = traffic.Config{IgnorePorts: c.IgnorePorts, IgnorePeers: c.IgnorePeers, IgnoreProbes: c.IgnoreProbes}
 	p.pid1, p.warnings, p.spelling = pid1, slices.Clone(c.Warnings), c.Spelling
@@ -227,14 +227,14 @@ func (p *plan) setStops(c *Config) error {
 		}
 		set = set.With(s)
 	}
-	p.stop.Stops = p.stops(set)
+	p.stop.StopSignals = p.stops(set)
 	return nil
 }
 
 // dropInternal drops the signals of the C library's threads, unless the configuration
 // names them: no init passes them on, and they end a program in C.
 func (p *plan) dropInternal() {
-	for s := range sig.Internal.Without(p.stop.Rewrites.Given() | p.stop.Stops).All {
+	for s := range sig.Internal.Without(p.stop.Rewrites.Given() | p.stop.StopSignals).All {
 		p.stop.Rewrites.Add(Rewrite{From: s}) // cannot fail: not given
 	}
 }

@@ -203,8 +203,8 @@ func TestConfigStops(t *testing.T) {
 		{given: []Signal{sig.TERM, 35, 64, 35}, want: sig.SetOf(sig.TERM, 35, 64)},
 	} {
 		p := mustPlan(t, Config{Rewrites: rewrites(t, c.rewrites), StopSignals: c.given}, c.terminal)
-		if p.stop.Stops != c.want {
-			t.Errorf("%v %v (terminal: %v): %v start it, want %v", c.rewrites, c.given, c.terminal, slices.Collect(p.stop.Stops.All), slices.Collect(c.want.All))
+		if p.stop.StopSignals != c.want {
+			t.Errorf("%v %v (terminal: %v): %v start it, want %v", c.rewrites, c.given, c.terminal, slices.Collect(p.stop.StopSignals.All), slices.Collect(c.want.All))
 		}
 		if len(p.warnings) > 1 || c.warns != "" != (len(p.warnings) == 1) || c.warns != "" && !strings.Contains(p.warnings[0], c.warns) {
 			t.Errorf("%v: warnings %q, want %q", c.rewrites, p.warnings, c.warns)

@@ -74,12 +74,12 @@ func schedule(t *testing.T, text string) {
 		oneLine(t, text, err)
 		return
 	}
-	if again, err := ParseSchedule(s.String()); !s[0].Stop && (err != nil || again.String() != s.String()) {
+	if again, err := ParseSchedule(s.String()); !s[0].StopSignal && (err != nil || again.String() != s.String()) {
 		t.Errorf("%q is %v, which is %v, %v", text, s, again, err)
 	}
-	kill, named := s.Kill()
-	if last := s.Last(); last < 0 || s.Lead() < 0 || named && (kill < 0 || kill > last) {
-		t.Errorf("%q: %v before, KILL at %v, the last at %v", text, s.Lead(), kill, last)
+	kill, named := s.TimeToKill()
+	if last := s.TimeToLast(); last < 0 || s.InitialWait() < 0 || named && (kill < 0 || kill > last) {
+		t.Errorf("%q: %v before, KILL at %v, the last at %v", text, s.InitialWait(), kill, last)
 	}
 	for _, cfg := range []Config{{Schedule: s}, {Schedule: s, Delay: time.Hour}, {Schedule: s, Until: Quiet, GracePeriod: time.Minute}} {
 		said, _, err := Explain(cfg)

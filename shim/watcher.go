@@ -17,7 +17,7 @@ import (
 type sight struct {
 	began    time.Time     // when it was taken,
 	usual    time.Duration // and how long the one before took
-	look     stop.Look
+	look     stop.TrafficState
 	traffic  traffic.Report
 	scope    scope.Method // how the listeners were found
 	datagram scope.Ports  // what they listen on beside TCP
@@ -130,7 +130,7 @@ func (w *watcher) pause(began time.Time) time.Duration {
 		pause = max(pause, 10*took)
 	}
 	gate := &w.plan.stop.Gate
-	for _, at := range [...]time.Duration{gate.Floor, gate.Longest() - 2*took - safe, gate.Longest() - 2*took - lead} {
+	for _, at := range [...]time.Duration{gate.Floor, gate.MaxHold() - 2*took - safe, gate.MaxHold() - 2*took - lead} {
 		if left := w.start.Add(at).Sub(now); left > 0 {
 			pause = min(pause, left)
 		}
@@ -158,37 +158,37 @@ func (w *watcher) rest(until time.Time) {
 }
 
 // look takes one look, and says what it means to the hold.
-func (w *watcher) look(now time.Time) stop.Look {
+func (w *watcher) look(now time.Time) stop.TrafficState {
 	if len(w.scope.Ports) == 0 {
 		return w.portless()
 	}
 	if !w.observer.look(now, w.judge) {
-		return stop.Blind
+		return stop.Unobservable
 	}
 	v, until := w.judge.Verdict(), w.plan.stop.Gate.Until
 	switch {
 	case w.plan.hook && w.deserted(now, v):
-		return stop.Deserted
+		return stop.ServerGone
 	case v.Stuck:
 		return stop.Hung
 	case until == stop.Settled && v.Settled, until == stop.Quiet && v.Quiet, until == stop.Drained && v.Drained:
-		return stop.Calm
+		return stop.ConditionMet
 	}
 	return stop.Busy
 }
 
 // portless is for a container without TCP listeners, as far as one could look.
 // Behind a Unix socket there is nothing to be seen but silence.
-func (w *watcher) portless() stop.Look {
+func (w *watcher) portless() stop.TrafficState {
 	switch {
 	case w.scope.NoListener():
-		return stop.Nobody
+		return stop.NoListeners
 	case !w.scope.Complete:
-		return stop.Blind
+		return stop.Unobservable
 	case len(w.scope.UDP) > 0:
-		return stop.Datagrams
+		return stop.UDPOnly
 	}
-	return stop.Calm
+	return stop.ConditionMet
 }
 
 // deserted reports whether the server that there was is gone, which a hook is not

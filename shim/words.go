@@ -46,12 +46,12 @@ func ParseSchedule(text string) (schedule Schedule, err error) {
 	}
 	if len(schedule) == 1 && schedule[0].Wait > 0 {
 		wait := schedule[0]
-		return Schedule{{Stop: true}, wait, {Signal: sig.KILL}, wait}, nil
+		return Schedule{{StopSignal: true}, wait, {Signal: sig.KILL}, wait}, nil
 	}
 	if !slices.ContainsFunc(schedule, func(s Step) bool { return s.Signal != 0 }) {
 		return nil, fmt.Errorf("it sends no signal: give one, as in USR1/30s/TERM")
 	}
-	if late, found := schedule.AfterKill(); found {
+	if late, found := schedule.SignalAfterKill(); found {
 		return nil, fmt.Errorf("%v comes after KILL, which ends the command: put KILL last", late)
 	}
 	return schedule, nil
