@@ -8,6 +8,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/health"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
@@ -218,11 +219,11 @@ func (p *plan) setStops(c *Config) error {
 	case !passes && c.TERMDropped && !c.Holds():
 	case !passes:
 		p.warn("--rewrite=TERM:0 drops TERM before it can start anything: the command goes on until it is killed")
-	case to != sig.INT && sig.Uncatchable(to) == "":
+	case to != sig.INT && sigcatch.Uncatchable(to) == "":
 		set = set.With(to)
 	}
 	for _, s := range c.StopSignals {
-		if why := sig.Uncatchable(s); why != "" {
+		if why := sigcatch.Uncatchable(s); why != "" {
 			return c.errorf("--stop-signal=%v never reaches lameduck: %s", s, why)
 		}
 		set = set.With(s)

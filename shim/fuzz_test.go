@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 )
 
 // FuzzWords: what a flag's words mean is within its bounds, and is meant again by
@@ -33,7 +34,7 @@ func FuzzWords(f *testing.F) {
 		}
 		r, err := ParseRewrite(text)
 		means(t, text, r, err, ParseRewrite)
-		if err == nil && sig.Uncatchable(r.From) != "" {
+		if err == nil && sigcatch.Uncatchable(r.From) != "" {
 			t.Errorf("%q is %v", text, r)
 		}
 		schedule(t, text)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/alive"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
-	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
@@ -114,7 +114,7 @@ func (w *watcher) tell() {
 	}
 	w.out <- w.now
 	w.now.trouble = ""
-	sig.Wake()
+	sigcatch.Wake()
 }
 
 // pause is until the next look. One is taken when the floor has passed, and two

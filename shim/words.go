@@ -8,13 +8,24 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 )
 
 // ParseSignal reads a signal's name or number.
 func ParseSignal(text string) (Signal, error) { return sig.Parse(text) }
 
-// ParseRewrite reads FROM:TO, or FROM:0 to drop FROM.
-func ParseRewrite(text string) (Rewrite, error) { return sig.ParseRewrite(text) }
+// ParseRewrite reads FROM:TO, or FROM:0 to drop FROM. FROM must be a signal that this
+// build can catch.
+func ParseRewrite(text string) (Rewrite, error) {
+	r, err := sig.ParseRewrite(text)
+	if err != nil {
+		return Rewrite{}, err
+	}
+	if why := sigcatch.Uncatchable(r.From); why != "" {
+		return Rewrite{}, fmt.Errorf("%v never reaches lameduck to be rewritten: %s", r.From, why)
+	}
+	return r, nil
+}
 
 // longestTime is a year, more than any orchestrator waits.
 const longestTime = 365 * 24 * time.Hour
