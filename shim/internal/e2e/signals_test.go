@@ -318,7 +318,7 @@ var foreign = []struct {
 }{
 	{"amd64", "qemu-x86_64", []string{"sigcatch"}, []string{"-r", "32:32,33:33"}, 0},
 	{"arm64", "qemu-aarch64", []string{"sigcatch"}, []string{"-r", "32:32,33:33"}, 0},
-	{"s390x", "qemu-s390x", []string{"proc", "procnet", "scope", "script", "sig", "sigcatch", "sockdiag", "stop", "tcp", "traffic"}, nil, sig.SetOf(35, 36)},
+	{"s390x", "qemu-s390x", []string{"proc", "procnet", "scope", "testutil/script", "sig", "sigcatch", "sockdiag", "stop", "tcp", "traffic"}, nil, sig.SetOf(35, 36)},
 }
 
 // TestForeignBuild: the same on other kinds of processor.
@@ -345,7 +345,7 @@ func TestForeignBuild(t *testing.T) {
 func build(t *testing.T, words ...string) {
 	t.Helper()
 	cmd := exec.Command(words[0], words[1:]...)
-	cmd.Dir = ".."
+	cmd.Dir = testutil.Root()
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%q: %v\n%s", words, err, out)
