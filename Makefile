@@ -72,7 +72,7 @@ systems:
 
 # In real containers, for which podman and runc must be installed.
 containers: build
-	go test -run Container ./shim -containers
+	go test -run Container ./shim/internal/e2e -containers
 
 # The Dockerfiles, built and stopped under load. Needs root, podman, runc and iproute2;
 # haproxy, nginx, php-fpm and java as far as they are installed. Takes a minute, on a

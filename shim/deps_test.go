@@ -23,21 +23,23 @@ var walls = map[string][]string{
 	"shim": {module + "shim/internal/alive", module + "shim/internal/health", module + "shim/internal/proc", module + "shim/internal/procnet", module + "shim/internal/quote", module + "shim/internal/scope", module + "shim/internal/sig", module + "shim/internal/sigcatch",
 		module + "shim/internal/sockdiag", module + "shim/internal/stderr", module + "shim/internal/stop", module + "shim/internal/tcp",
 		module + "shim/internal/traffic", "golang.org/x/sys/unix"},
-	"shim/internal/alive":    {"golang.org/x/sys/unix"},
-	"shim/internal/proc":     {module + "shim/internal/sig", module + "shim/internal/sigcatch", "golang.org/x/sys/unix"},
-	"shim/internal/health":   {"golang.org/x/sys/unix"},
-	"shim/internal/netns":    {"golang.org/x/sys/unix"}, // for tests
-	"shim/internal/procnet":  {module + "shim/internal/tcp", "golang.org/x/sys/unix"},
-	"shim/internal/quote":    {},
-	"shim/internal/scope":    {module + "shim/internal/procnet", module + "shim/internal/tcp", "golang.org/x/sys/unix"},
-	"shim/internal/sockdiag": {module + "shim/internal/tcp", "golang.org/x/sys/unix"},
-	"shim/internal/script":   {}, // for tests
-	"shim/internal/sig":      {},
-	"shim/internal/sigcatch": {module + "shim/internal/sig"},
-	"shim/internal/stderr":   {module + "shim/internal/quote", "golang.org/x/sys/unix"},
-	"shim/internal/stop":     {module + "shim/internal/sig"},
-	"shim/internal/tcp":      {},
-	"shim/internal/traffic":  {module + "shim/internal/tcp"},
+	"shim/internal/alive":           {"golang.org/x/sys/unix"},
+	"shim/internal/proc":            {module + "shim/internal/sig", module + "shim/internal/sigcatch", "golang.org/x/sys/unix"},
+	"shim/internal/e2e":             {}, // tests alone
+	"shim/internal/health":          {"golang.org/x/sys/unix"},
+	"shim/internal/procnet":         {module + "shim/internal/tcp", "golang.org/x/sys/unix"},
+	"shim/internal/quote":           {},
+	"shim/internal/scope":           {module + "shim/internal/procnet", module + "shim/internal/tcp", "golang.org/x/sys/unix"},
+	"shim/internal/sockdiag":        {module + "shim/internal/tcp", "golang.org/x/sys/unix"},
+	"shim/internal/sig":             {},
+	"shim/internal/sigcatch":        {module + "shim/internal/sig"},
+	"shim/internal/stderr":          {module + "shim/internal/quote", "golang.org/x/sys/unix"},
+	"shim/internal/stop":            {module + "shim/internal/sig"},
+	"shim/internal/tcp":             {},
+	"shim/internal/testutil":        {module + "shim/internal/testutil/netns", "golang.org/x/sys/unix"}, // for tests, as are the next two
+	"shim/internal/testutil/netns":  {"golang.org/x/sys/unix"},
+	"shim/internal/testutil/script": {},
+	"shim/internal/traffic":         {module + "shim/internal/tcp"},
 }
 
 // pure are the rooms of policy, and all that they may take from the standard
@@ -126,7 +128,7 @@ func TestNothingHeavy(t *testing.T) {
 	if !slices.Contains(deps, "os/signal") {
 		t.Fatalf("an odd list: %v", deps)
 	}
-	for _, banned := range []string{"net", "net/http", "os/exec", "crypto/tls", module + "shim/internal/netns", module + "shim/internal/script"} {
+	for _, banned := range []string{"net", "net/http", "os/exec", "crypto/tls", module + "shim/internal/testutil", module + "shim/internal/testutil/netns", module + "shim/internal/testutil/script"} {
 		if slices.Contains(deps, banned) {
 			t.Errorf("the product imports %s", banned)
 		}

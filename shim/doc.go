@@ -20,7 +20,7 @@
 // procnet tell of the ports that scope finds (observer.go, replies.go), and the loop what it
 // says. For neighbours there is alive, the file that says that the command runs,
 // and health, which answers health checks on a goroutine of its own. tcp has the
-// words, script and netns are for tests. The walls between them are a test: deps_test.go.
+// words, e2e and testutil are for tests. The walls between them are a test: deps_test.go.
 //
 // The front doors: Run runs a command; Hold (hold.go) is the same loop without one,
 // for a hook, and Watch (watch.go) the observer without the loop. A Config is plain

@@ -5,8 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lameduck-init/lameduck/shim/internal/netns"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
@@ -15,7 +16,7 @@ import (
 // not the clock's.
 func TestFlood(t *testing.T) {
 	netns.Need(t)
-	l := must(net.Listen("tcp", "127.0.0.1:0"))
+	l := testutil.Must(net.Listen("tcp", "127.0.0.1:0"))
 	defer l.Close()
 	start := time.Now()
 	cfg := traffic.Config{QuietFor: 3 * time.Second, MaxSilence: 30 * time.Second, Poll: 250 * time.Millisecond}
@@ -42,9 +43,23 @@ func TestFlood(t *testing.T) {
 	}
 	look(7.1, stop.Busy)
 	look(7.2, stop.ConditionMet)
-	client := must(net.Dial("tcp", l.Addr().String()))
-	must(l.Accept()).Close()
+	client := testutil.Must(net.Dial("tcp", l.Addr().String()))
+	testutil.Must(l.Accept()).Close()
 	client.Close()
-	eventually(t, "it is heard of", func() bool { w.see(start.Add(7300*time.Millisecond), w.judge); return w.judge.Report().Accepted == 1 })
+	testutil.Eventually(t, "it is heard of", func() bool { w.see(start.Add(7300*time.Millisecond), w.judge); return w.judge.Report().Accepted == 1 })
 	look(7.4, stop.Busy)
+}
+
+// TestLastLook: a look is taken just before a hold ends, whatever the pause.
+func TestLastLook(t *testing.T) {
+	for _, gate := range []stop.Gate{{Floor: 2 * time.Second}, {Until: Quiet, Floor: time.Second, Ceiling: 2 * time.Second}} {
+		p := &plan{}
+		p.stop.Gate, p.traffic.Poll = gate, 250*time.Millisecond
+		for _, at := range []time.Duration{1800 * time.Millisecond, 1950 * time.Millisecond, 1990 * time.Millisecond} {
+			w := &watcher{plan: p, start: time.Now().Add(-at)}
+			if pause := w.pause(time.Now()); pause > 2*time.Second-at-lead || pause <= 0 {
+				t.Errorf("%v: at %v the pause is %v", &gate, at, pause)
+			}
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 // TestGraceAdaptive: what a hold that waits for silence is like, where it fits and
@@ -90,7 +91,7 @@ func TestGraceSchedule(t *testing.T) {
 	} {
 		cfg := Config{KillAfter: c.kill, Linger: c.linger}
 		if c.schedule != "" {
-			cfg.Schedule = must(ParseSchedule(c.schedule))
+			cfg.Schedule = testutil.Must(ParseSchedule(c.schedule))
 		}
 		if got := cfg.ceiling(c.grace); got != c.most {
 			t.Errorf("%+v: %v is left for the hold", c, got)

@@ -15,17 +15,20 @@ import (
 // looker takes a look, as a hold does, for each line of standard input, and says
 // how many sockets it saw and how many nanoseconds it took. It is for
 // testdata/bench, which cannot come in here.
-func looker(port string) {
+func looker(port string) error {
 	runtime.GOMAXPROCS(1) // as lameduck has
 	number, err := strconv.ParseUint(port, 10, 16)
-	die(err)
+	if err != nil {
+		return err
+	}
 	cfg := traffic.Config{QuietFor: 3 * time.Second, MaxSilence: 30 * time.Second, Poll: 250 * time.Millisecond}
 	w := newWatcher(&plan{traffic: cfg, ports: []uint16{uint16(number)}, stop: stop.Config{Gate: stop.Gate{Until: stop.Quiet}}}, time.Now())
 	w.open(w.plan.ports)
-	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+	in := bufio.NewScanner(os.Stdin)
+	for in.Scan() {
 		start := time.Now()
 		w.look(start)
 		fmt.Println(w.count, time.Since(start).Nanoseconds())
 	}
-	os.Exit(0)
+	return in.Err()
 }

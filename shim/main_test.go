@@ -1,22 +1,23 @@
 package shim
 
 import (
-	"flag"
+	"fmt"
 	"os"
 	"syscall"
 	"testing"
 
-	"github.com/lameduck-init/lameduck/shim/internal/netns"
-	"golang.org/x/sys/unix"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
 
-// The tests run in a network namespace of their own, and start lameduck as
-// PID 1 of further namespaces.
+// TestMain runs the tests in a network namespace of their own. As "helper look PORT"
+// the test binary is a program for testdata/bench: see looker.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "helper" {
-		helper(os.Args[2], os.Args[3:])
+	if len(os.Args) == 4 && os.Args[1] == "helper" && os.Args[2] == "look" {
+		if err := looker(os.Args[3]); err != nil {
+			fmt.Fprintln(os.Stderr, "helper:", err)
+			os.Exit(99)
+		}
+		os.Exit(0)
 	}
-	unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}) // many a child is killed by QUIT and the like
-	flag.Set("test.parallel", "16")                  // the scripts mostly wait
 	netns.Main(m, syscall.CLONE_NEWNS)
 }

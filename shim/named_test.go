@@ -11,16 +11,18 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 // TestFaultsDocs: the tests that docs/faults.md names are there, and each of its
 // rows names one.
 func TestFaultsDocs(t *testing.T) {
-	text, err := os.ReadFile("../docs/faults.md")
+	text, err := os.ReadFile(testutil.Path("docs/faults.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	named, known := regexp.MustCompile("`([a-z]+/Test[^`]*)`"), testsThere(t)
+	named, known := regexp.MustCompile("`([a-z0-9]+/Test[^`]*)`"), testsThere(t)
 	rows := 0
 	for line := range strings.Lines(string(text)) {
 		row := strings.Split(line, "|")
@@ -52,7 +54,8 @@ func testsThere(t *testing.T) tests {
 	known := tests{}
 	here, _ := filepath.Glob("*_test.go")
 	below, _ := filepath.Glob("internal/*/*_test.go")
-	for _, path := range append(here, below...) {
+	testutil, _ := filepath.Glob("internal/testutil/*/*_test.go")
+	for _, path := range slices.Concat(here, below, testutil) {
 		room := "shim"
 		if dir := filepath.Dir(path); dir != "." {
 			room = filepath.Base(dir)

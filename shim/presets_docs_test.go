@@ -5,11 +5,13 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 // TestPresetDocs: the table of docs/presets.md is this one.
 func TestPresetDocs(t *testing.T) {
-	const path = "../docs/presets.md"
+	path := testutil.Path("docs/presets.md")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -216,7 +216,10 @@ func TestCaveats(t *testing.T) {
 		{preset: "nats", argv: "nats-server", want: "lame_duck_duration"},
 		{preset: "systemd", argv: "/sbin/init", want: "PID 1"},
 	} {
-		p := named(t, c.preset)
+		p, ok := presetNamed(c.preset)
+		if !ok {
+			t.Fatalf("no preset %q", c.preset)
+		}
 		says := p.CaveatsIn(Scene{Exe: c.exe, Argv: strings.Fields(c.argv), Env: []string{c.env}, Adaptive: c.adaptive, Read: read})
 		if c.want == "" && len(says) > 0 || c.want != "" && (len(says) != 1 || !strings.Contains(says[0], c.want)) {
 			t.Errorf("%s, %q, %q: says %q, want one with %q", c.preset, c.argv, c.env, says, c.want)

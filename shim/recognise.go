@@ -5,6 +5,15 @@ import (
 	"strings"
 )
 
+// Recognize returns the name of the preset that fits a process, or "" if none does.
+// exe is the target of /proc/PID/exe ("" if unreadable), argv is /proc/PID/cmdline.
+func Recognize(exe string, argv []string) string {
+	if p := recognise(exe, argv); p != nil {
+		return p.Name
+	}
+	return ""
+}
+
 // recognise finds the preset of a process by what /proc/PID/exe and cmdline say,
 // or nil where it is none that is known: a shell may yet execute one. Where exe
 // may not be read (""), the command line does.

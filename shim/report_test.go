@@ -16,6 +16,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
@@ -194,7 +195,7 @@ func portRange(from, to uint16) func(func(uint16) bool) {
 }
 
 // reportFile has what is said of every stop above.
-const reportFile = "../testdata/report.txt"
+var reportFile = testutil.Path("testdata/report.txt")
 
 // TestReport: what is said of a stop, to people and to machines.
 func TestReport(t *testing.T) {
@@ -386,7 +387,7 @@ func TestNumbers(t *testing.T) {
 // TestReportDocs: the page about the report explains every name and every reason,
 // and no other; its example has them all.
 func TestReportDocs(t *testing.T) {
-	page := read(t, "../docs/report.md")
+	page := read(t, testutil.Path("docs/report.md"))
 	var names []string
 	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]*`) \\|.*\\|$").FindAllStringSubmatch(page, -1) {
 		for _, name := range regexp.MustCompile("`([a-z_]+)`").FindAllStringSubmatch(row[1], -1) {

@@ -14,15 +14,16 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
-	"github.com/lameduck-init/lameduck/shim/internal/script"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
 var update = flag.Bool("update", false, "write what was found into the golden files")
 
 // scriptDir has the golden scripts.
-const scriptDir = "../testdata/stop"
+var scriptDir = testutil.Path("testdata/stop")
 
 // TestScripts plays every golden script in virtual time.
 func TestScripts(t *testing.T) {

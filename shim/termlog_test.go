@@ -1,21 +1,17 @@
 package shim
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/lameduck-init/lameduck/shim/internal/netns"
-	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 // noted is a termination log in a file that holds text already, and what is
@@ -23,15 +19,8 @@ import (
 func noted(t *testing.T, text string) (log *termlog, path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "log")
-	writeFile(t, path, text)
+	testutil.WriteFile(t, path, text)
 	return newTermlog(path), path
-}
-
-func writeFile(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func appendTo(t *testing.T, path, text string) {
@@ -96,11 +85,11 @@ func TestTerminationLog(t *testing.T) {
 		"another truncates": func(t *testing.T) {
 			log, path := noted(t, "")
 			notes(t, log, "one", "one\n")
-			writeFile(t, path, "boom\n")
+			testutil.WriteFile(t, path, "boom\n")
 			notes(t, log, "second", "boom\nsecond\n")
-			writeFile(t, path, "")
+			testutil.WriteFile(t, path, "")
 			notes(t, log, "third", "third\n")
-			writeFile(t, path, "boom of another length\n")
+			testutil.WriteFile(t, path, "boom of another length\n")
 			notes(t, log, "", "boom of another length\n")
 		},
 		"another takes it away": func(t *testing.T) {
@@ -132,7 +121,7 @@ func TestTerminationLog(t *testing.T) {
 		"another's to the limit": func(t *testing.T) {
 			log, path := noted(t, x(most))
 			notes(t, log, "one", x(most))
-			writeFile(t, path, x(most-5)+"\n")
+			testutil.WriteFile(t, path, x(most-5)+"\n")
 			notes(t, log, "one", x(most-5)+"\none\n")
 			notes(t, log, "four", x(most-5)+"\n")
 			notes(t, log, "", x(most-5)+"\n")
@@ -140,10 +129,10 @@ func TestTerminationLog(t *testing.T) {
 		"another's beyond it": func(t *testing.T) {
 			log, path := noted(t, "")
 			notes(t, log, "one", "one\n")
-			writeFile(t, path, x(9000))
+			testutil.WriteFile(t, path, x(9000))
 			notes(t, log, "two", x(9000))
 			notes(t, log, "", x(9000))
-			writeFile(t, path, "")
+			testutil.WriteFile(t, path, "")
 			notes(t, log, "three", "three\n")
 		},
 		"ours at the limit": func(t *testing.T) {
@@ -242,7 +231,7 @@ func TestTerminationLogPlanted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir, home := t.TempDir(), t.TempDir()
 			victim, path := home+"/victim", dir+"/log"
-			writeFile(t, victim, "secret")
+			testutil.WriteFile(t, victim, "secret")
 			if err := errors.Join(c.plant(victim, path), os.Chmod(dir, c.in.mode)); err != nil {
 				t.Fatal(err)
 			}
@@ -253,7 +242,7 @@ func TestTerminationLogPlanted(t *testing.T) {
 			if c.why == "" && err != nil || c.why != "" && (err == nil || !strings.Contains(err.Error(), c.why)) {
 				t.Errorf("it says %v, want %q", err, c.why)
 			}
-			if text := string(must(os.ReadFile(victim))); c.why != "" && text != "secret" || exists(victim+".not") {
+			if text := string(testutil.Must(os.ReadFile(victim))); c.why != "" && text != "secret" || exists(victim+".not") {
 				t.Errorf("the victim has become %q", text)
 			}
 		})
@@ -268,37 +257,12 @@ func umask() os.FileMode {
 	return os.FileMode(mask)
 }
 
-// mounted runs a test on a small file system of its own, which nobody else sees.
-func mounted(t *testing.T, options string, test func(dir string)) {
-	t.Helper()
-	netns.Need(t)
-	dir := t.TempDir()
-	done := make(chan struct{})
-	go func() { // a thread that ends with it
-		defer close(done)
-		runtime.LockOSThread()
-		err := unix.Unshare(unix.CLONE_NEWNS)
-		if err == nil {
-			err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
-		}
-		if err == nil {
-			err = unix.Mount("tmpfs", dir, "tmpfs", 0, options)
-		}
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		test(dir)
-	}()
-	<-done
-}
-
 // TestTerminationLogFull: on a full disk what is there stays as it is, and what was
 // taken back leaves room.
 func TestTerminationLogFull(t *testing.T) {
 	t.Parallel()
 	page := os.Getpagesize()
-	mounted(t, "nr_blocks=2,mode=755", func(dir string) {
+	testutil.OnTmpfs(t, "nr_blocks=2,mode=755", func(dir string) {
 		fill := func() {
 			file, err := os.Create(dir + "/fill")
 			for err == nil {
@@ -332,12 +296,12 @@ func TestTerminationLogFull(t *testing.T) {
 // given.
 func TestTerminationLogReadOnly(t *testing.T) {
 	t.Parallel()
-	mounted(t, "mode=755", func(dir string) {
+	testutil.OnTmpfs(t, "mode=755", func(dir string) {
 		if err := os.WriteFile(dir+"/log", []byte("boom"), 0o644); err != nil {
 			t.Error(err)
 		}
 		err := unix.EBUSY // while a process that another test starts still has our descriptor
-		for end := time.Now().Add(patience); err == unix.EBUSY && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(testutil.Patience); err == unix.EBUSY && time.Now().Before(end); time.Sleep(time.Millisecond) {
 			err, _ = unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, "").(unix.Errno)
 		}
 		if err != 0 {
@@ -350,151 +314,4 @@ func TestTerminationLogReadOnly(t *testing.T) {
 			t.Errorf("by default it says %v", err)
 		}
 	})
-}
-
-// TestTerminationLogStop: the file has the news of a stop at each of its stages, in
-// the form that was asked for, after what the command has written.
-func TestTerminationLogStop(t *testing.T) {
-	for name, c := range map[string]struct {
-		flags             []string
-		begin, sent, over string
-	}{
-		"text": {nil, "TERM: holding 1 s", "TERM: held 1.0 s (elapsed); sent TERM at +1.0 s\n", "; the command exited 7 at +"},
-		"json": {[]string{"--log-format=json"}, `"ended":null,`, `"ended":"elapsed"`, `"exit_code":7,`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			path := filepath.Join(t.TempDir(), "log")
-			writeFile(t, path, "the command's\n")
-			b := boot(t, nil, append(append(c.flags, "-d", "1", "--termination-log="+path, "--"), self("catch")...)...)
-			b.out.wait(t, "ready")
-			has := func(what, part string) {
-				t.Helper()
-				var rest string
-				eventually(t, what, func() bool {
-					text, _ := os.ReadFile(path)
-					first, line, _ := strings.Cut(string(text), "\n")
-					rest = line
-					return first == "the command's" && strings.Contains(line, part) && strings.Count(line, "\n") == 1
-				})
-				if name == "json" && !json.Valid([]byte(rest)) {
-					t.Errorf("not valid: %s", rest)
-				}
-			}
-			b.signal(sig.TERM)
-			has("the line at the trigger", c.begin)
-			b.out.wait(t, "got TERM")
-			has("what was sent", c.sent)
-			b.exits()
-			has("the end", c.over)
-		})
-	}
-}
-
-// TestTerminationLogFails: a command that fails by itself has the file for itself;
-// a path that cannot be is an error at start; none is none.
-func TestTerminationLogFails(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "log")
-	for _, before := range []string{"", "boom", "boom\n"} {
-		for _, end := range []string{"exit 3", "killed KILL"} {
-			writeFile(t, path, before)
-			b := boot(t, nil, append([]string{"-d", "10", "--grace-period=30", "--termination-log=" + path, "--"}, self("catch")...)...)
-			b.out.wait(t, "ready")
-			b.signal(sig.TERM)
-			b.err.wait(t, "holding")
-			eventually(t, "the line at the trigger", func() bool { return strings.Contains(string(must(os.ReadFile(path))), "holding") })
-			b.tell(end)
-			b.leaves()
-			if now := string(must(os.ReadFile(path))); now != before {
-				t.Errorf("%s: the file was %q and is %q", end, before, now)
-			}
-		}
-	}
-	b := boot(t, nil, "--termination-log=/proc", "-d", "1", "--", "echo", "started")
-	b.wants(125)
-	if said := b.err.all(); len(said) != 1 || len(b.out.all()) > 0 || !strings.Contains(said[0].text, "--termination-log=/proc: is a directory: give a file, or none") {
-		t.Errorf("said %v, %v", said, b.out.all())
-	}
-	writeFile(t, path, "")
-	b = boot(t, nil, append([]string{"-d", "1", "--termination-log=none", "--"}, self("catch")...)...)
-	b.out.wait(t, "ready")
-	b.stopsInTime()
-	if said := b.err.all(); len(said) != 2 || exists("none") {
-		t.Errorf("said %v", said)
-	}
-}
-
-// TestTerminationLogGoes: one that can no longer be written is one warning, and the
-// stop goes on.
-func TestTerminationLogGoes(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "dir")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	b := boot(t, nil, append([]string{"-d", "1", "--termination-log=" + dir + "/log", "--"}, self("catch")...)...)
-	b.out.wait(t, "ready")
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
-	start := time.Now()
-	b.stopsInTime()
-	var warned int
-	for _, line := range b.err.all() {
-		warned += strings.Count(line.text, "warning: the termination log cannot be written: no such file or directory")
-	}
-	if warned != 1 || time.Since(start) > 5*time.Second {
-		t.Errorf("said %v", b.err.all())
-	}
-}
-
-// TestPlantedLinks: another user's link in a directory that everybody may write to
-// keeps the command from being started, and the file at the other end stays.
-func TestPlantedLinks(t *testing.T) {
-	for flag, says := range map[string]string{
-		"--alive-file":      "it is a symbolic link: give the path of a file",
-		"--termination-log": "it is a symbolic link, and others may write to its directory: give a file, or none",
-	} {
-		t.Run(flag, func(t *testing.T) {
-			t.Parallel()
-			dir, home := t.TempDir(), t.TempDir()
-			victim, path := home+"/victim", dir+"/planted"
-			writeFile(t, victim, "")
-			if err := errors.Join(os.Chmod(dir, 0o777), os.Symlink(victim, path)); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Lchown(path, 65534, 65534); err != nil {
-				t.Logf("planted by the same user: %v", err)
-			}
-			b := boot(t, nil, flag+"="+path, "-d", "1", "--", "echo", "started")
-			b.wants(125)
-			if said := b.err.all(); len(said) != 1 || len(b.out.all()) > 0 || said[0].text != "lameduck: "+flag+"="+path+": "+says {
-				t.Errorf("said %v, %v", said, b.out.all())
-			}
-			if text := string(must(os.ReadFile(victim))); text != "" {
-				t.Errorf("the victim has become %q", text)
-			}
-		})
-	}
-}
-
-// TestTerminationLogStderr: /dev/stderr is a link that root has made, to a file here.
-func TestTerminationLogStderr(t *testing.T) {
-	t.Parallel()
-	if at := must(os.Stat("/dev")).Sys().(*syscall.Stat_t); at.Uid != 0 || at.Mode&0o022 != 0 {
-		t.Skip("others may write to /dev")
-	}
-	path := filepath.Join(t.TempDir(), "stderr")
-	b := boot(t, nil, append([]string{"--termination-log=/dev/stderr", "-d", "1", "--", "sh", "-c", `exec "$@"`, "sh"}, self("catch")...)...)
-	b.leaves() // a pipe is refused, as ever
-	if said := b.err.all(); len(said) != 1 || !strings.Contains(said[0].text, "--termination-log=/dev/stderr: it is no regular file: give a file, or none") {
-		t.Errorf("said %v", said)
-	}
-	b = piped(t, nil, syscall.SysProcAttr{}, "sh", "-c", `exec "$0" --termination-log=/dev/stderr -d 0.2 -- sh -c 'kill -TERM $PPID; sleep 9' 2>"$1"`, binary, path)
-	b.run()
-	b.leaves()
-	if text := string(must(os.ReadFile(path))); strings.Count(text, "TERM: held 0.2 s (elapsed)") != 2 {
-		t.Errorf("the file is %q", text)
-	}
 }

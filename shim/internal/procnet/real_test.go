@@ -17,8 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/lameduck-init/lameduck/shim/internal/netns"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
 
 const own Root = ""

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/lameduck-init/lameduck/shim/internal/netns"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
 
 func TestMain(m *testing.M) {

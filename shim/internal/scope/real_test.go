@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/lameduck-init/lameduck/shim/internal/netns"
 	"github.com/lameduck-init/lameduck/shim/internal/procnet"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
 
 // asRoot skips a test that needs root's rights.

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/lameduck-init/lameduck/shim/internal/netns"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
 
 func openEvents(t testing.TB, ports []uint16) *Events {

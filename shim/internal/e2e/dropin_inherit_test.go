@@ -1,0 +1,208 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+)
+
+// What the command inherits from the inits, and from whom it is separate.
+
+// TestDropinInheritsSignals: tini's command starts with the blocked and ignored signals
+// that tini was given, and so does catatonit's, while dumb-init resets all of them, but
+// the real-time signals that are ignored.
+func TestDropinInheritsSignals(t *testing.T) {
+	needs(t, "bash")
+	stops := sig.SetOf(sig.TSTP, sig.TTIN, sig.TTOU)
+	given := []struct{ blocked, ignored sig.Set }{
+		{0, 0},
+		{sig.SetOf(sig.TERM, sig.USR1, 37), 0},
+		{0, sig.SetOf(sig.HUP, sig.INT)},
+		{sig.SetOf(sig.TTIN, 4, sig.TERM, sig.CHLD), sig.SetOf(sig.TTOU, 11, sig.INT, sig.PIPE, sig.URG, 40)}, // tini's own test, and more
+	}
+	for name, want := range map[string]func(blocked, ignored sig.Set) (sig.Set, sig.Set){
+		"tini":      func(blocked, ignored sig.Set) (sig.Set, sig.Set) { return blocked, ignored },
+		"catatonit": func(blocked, ignored sig.Set) (sig.Set, sig.Set) { return blocked, ignored },
+		"dumb-init": func(_, ignored sig.Set) (sig.Set, sig.Set) { return 0, ignored.Without(sig.Standard) },
+	} {
+		eachInit(t, name, func(t *testing.T, init string) {
+			for _, c := range given {
+				blocked, ignored := want(c.blocked, c.ignored)
+				if name == "catatonit" && !isOurs(init) {
+					blocked |= stops // a bug: the command never sees them
+				}
+				if gotBlocked, gotIgnored := inherits(t, init, c.blocked, c.ignored); gotBlocked != blocked || gotIgnored != ignored {
+					t.Errorf("given %x and %x, the command has %x and %x; want %x and %x", c.blocked, c.ignored, gotBlocked, gotIgnored, blocked, ignored)
+				}
+			}
+		})
+	}
+}
+
+// inherits is what the command of an init finds blocked and ignored where the init was
+// started so. Our own second stage sets them.
+func inherits(t *testing.T, init string, blocked, ignored sig.Set) (gotBlocked, gotIgnored sig.Set) {
+	t.Helper()
+	stage := fmt.Sprintf(`exec -a lameduck-stage %s 99 0 %x %x "$@"`, binary, uint64(blocked), uint64(ignored))
+	text := output(t, nil, "bash", "-c", stage, "bash", init, "--", "cat", "/proc/self/status")
+	set := func(name string) sig.Set {
+		return hexOf(t, regexp.MustCompile("(?m)^"+name+":.*$").FindString(text)).Without(sig.SetOf(32, 33))
+	}
+	return set("SigBlk"), set("SigIgn")
+}
+
+// TestDropinGroups: whose process group and session the command is in, as the process
+// group and the session of the init are numbered.
+func TestDropinGroups(t *testing.T) {
+	for call, want := range map[string]string{
+		"tini --": "own group", "catatonit --": "own group", "dumb-init --": "own group, own session",
+		"dumb-init -c": "", "DUMB_INIT_SETSID=0 dumb-init": "",
+	} {
+		t.Run(call, func(t *testing.T) {
+			env, words := splitEnv(call)
+			eachInit(t, words[0], func(t *testing.T, init string) {
+				script := `cat /proc/$$/stat /proc/$PPID/stat`
+				b := launch(t, env, syscall.SysProcAttr{Setsid: true}, slices.Concat([]string{init}, words[1:], []string{"sh", "-c", script})...)
+				b.wants(0)
+				command, parent := strings.Fields(b.out.all()[0].text), strings.Fields(b.out.all()[1].text)
+				var got []string
+				if command[4] != parent[4] {
+					got = append(got, "own group")
+				}
+				if command[5] != parent[5] {
+					got = append(got, "own session")
+				}
+				if strings.Join(got, ", ") != want {
+					t.Errorf("%q, want %q", got, want)
+				}
+			})
+		})
+	}
+}
+
+// splitEnv splits a call into variables and words.
+func splitEnv(call string) (env, words []string) {
+	words = strings.Fields(call)
+	for strings.Contains(words[0], "=") {
+		env, words = append(env, words[0]), words[1:]
+	}
+	return env, words
+}
+
+// TestDropinDiesWithGroup: what is killed with the group of dumb-init -c is the command
+// too, as timeout(1) kills it.
+func TestDropinDiesWithGroup(t *testing.T) {
+	eachInit(t, "dumb-init", func(t *testing.T, init string) {
+		b := launch(t, nil, syscall.SysProcAttr{Setpgid: true}, init, "-c", "sh", "-c", "echo $$; exec sleep 1000")
+		command, err := strconv.Atoi(b.out.wait(t, "").text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Kill(-b.cmd.Process.Pid, unix.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-b.out.ended: // the command had it open
+		case <-time.After(testutil.Patience):
+			t.Error("the command goes on")
+			unix.Kill(command, unix.SIGKILL)
+		}
+		b.leaves()
+	})
+}
+
+// TestDropinGroupOfShell: the job of a shell with job control is the group of
+// dumb-init -c, and stays in the foreground; Ctrl-Z stops both and fg continues both.
+func TestDropinGroupOfShell(t *testing.T) {
+	needs(t, "bash")
+	eachInit(t, "dumb-init", func(t *testing.T, init string) {
+		s := onScreen(t, false, "env", "INIT="+init, "bash", "--norc", "--noprofile", "-i")
+		s.shows("$ ")
+		s.types("$INIT -c sleep 1000\n")
+		awaitForeground(t, s, "dumb-init")
+		for range 2 {
+			s.types(ctrlZ)
+			s.shows("Stopped")
+			s.types("fg\n")
+			awaitForeground(t, s, "dumb-init")
+		}
+		s.types(ctrlC)
+		s.shows("$ ")
+		s.types("echo code $?\n")
+		s.shows("code 130")
+		s.types("exit 0\n")
+		s.leaves(0)
+	})
+}
+
+// TestDropinNoSubreaper: an orphan does not come to a dumb-init that is not PID 1, unless
+// lameduck is told to take it.
+func TestDropinNoSubreaper(t *testing.T) {
+	for call, takes := range map[string]bool{"dumb-init": false, "dumb-init -c": false, "LAMEDUCK_SUBREAPER=true dumb-init": true} {
+		// The name is part of the path of the init, and env(1) takes a "=" in that for a variable.
+		t.Run(strings.ReplaceAll(call, "=", " "), func(t *testing.T) {
+			t.Parallel()
+			env, words := splitEnv(call)
+			eachInit(t, words[0], func(t *testing.T, init string) {
+				if takes && !isOurs(init) {
+					t.Skip("has no such variable")
+				}
+				family := `echo "init $PPID"; ( "$@" & ); read end`
+				inner := slices.Concat([]string{"env"}, env, []string{init}, words[1:], []string{"--", "sh", "-c", family, "sh"}, self("orphan"))
+				b := boot(t, nil, inner...)
+				parent := strings.TrimPrefix(b.out.wait(t, "init ").text, "init ")
+				want := "orphan 1"
+				if takes {
+					want = "orphan " + parent
+				}
+				if orphan := b.out.wait(t, "orphan ").text; orphan != want {
+					t.Errorf("the init is %s, and %s; want %s", parent, orphan, want)
+				}
+				b.tell("end")
+				b.wants(0)
+			})
+		})
+	}
+}
+
+// TestDropinDirectories: the command starts where the init was started, while dumb-init
+// itself sits in /.
+func TestDropinDirectories(t *testing.T) {
+	dir := testutil.Must(os.MkdirTemp(t.TempDir(), "here"))
+	for _, name := range []string{"tini", "dumb-init", "catatonit"} {
+		eachInit(t, name, func(t *testing.T, init string) {
+			b := piped(t, nil, syscall.SysProcAttr{}, init, "--", "sh", "-c", `pwd; echo $PPID; read end`)
+			b.cmd.Dir = dir
+			b.run()
+			if got := b.out.wait(t, "/").text; got != dir {
+				t.Errorf("the command is in %s, want %s", got, dir)
+			}
+			b.out.count(t, 2)
+			parent, err := strconv.Atoi(b.out.all()[1].text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := "/"
+			if name != "dumb-init" && !isOurs(init) {
+				want = dir
+			}
+			testutil.Eventually(t, "the init sits in "+want, func() bool {
+				cwd, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", parent))
+				return cwd == want
+			})
+			b.tell("end")
+			b.wants(0)
+		})
+	}
+}

@@ -1,0 +1,169 @@
+package e2e
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/lameduck-init/lameduck/shim"
+	"github.com/lameduck-init/lameduck/shim/internal/quote"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
+)
+
+// A Unix socket's path is chosen by whoever binds the socket: here the path clears
+// the screen and begins a line of its own.
+
+const forgery = "\x1b[2J\u009b2J\nlameduck: forged \xff"
+
+// forgedPath is the path of such a socket, which is short enough for sun_path.
+func forgedPath(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "forged")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir + "/" + forgery
+}
+
+// printed fails where lines would change a terminal, or one of them is forged.
+func printed(t *testing.T, lines []said) {
+	t.Helper()
+	for _, line := range lines {
+		if line.text != quote.Line(line.text) || strings.HasPrefix(strings.TrimPrefix(line.text, "hook: "), "lameduck: forged") {
+			t.Errorf("said %q", line.text)
+		}
+	}
+}
+
+// TestForgedView: a view, plain or in JSON, is a line, and shows such a path quoted.
+func TestForgedView(t *testing.T) {
+	for flags, c := range map[string]struct{ shows func(path string) string }{
+		"":        {func(path string) string { return " ports " + strconv.Quote(path) + " (not seen); 0 open" }},
+		" --json": {func(string) string { return `"unix":["` }},
+	} {
+		t.Run("watch"+flags, func(t *testing.T) {
+			h := hosts(t, "none", nil)
+			path := forgedPath(t)
+			for _, name := range []string{path, "@" + path} {
+				h.tell("socket " + strings.ReplaceAll(strconv.QuoteToASCII(name), " ", `\x20`))
+			}
+			h.out.until(t, "both sockets", func() bool {
+				n := 0
+				for _, line := range h.out.said {
+					n += strings.Count(line.text, "socket listens")
+				}
+				return n == 2
+			})
+			h.tell("watch" + flags)
+			views := h.views(c.shows(path))
+			printed(t, h.out.all())
+			if flags != "" {
+				var view shim.View
+				err := json.Unmarshal([]byte(views[len(views)-1]), &view)
+				if want := strings.ReplaceAll(path, "\xff", "\ufffd"); err != nil || len(view.Unix) != 1 || view.Unix[0] != want {
+					t.Errorf("the paths are %q, want %q: %v", view.Unix, want, err)
+				}
+			}
+			h.tell("send TERM")
+			h.out.wait(t, "hook left 0")
+			h.over()
+		})
+	}
+}
+
+// TestForgedScreen: on a terminal the escapes are lameduck's own.
+func TestForgedScreen(t *testing.T) {
+	t.Parallel()
+	netns.Need(t)
+	path := forgedPath(t)
+	for _, name := range []string{path, "@" + path} {
+		listener, err := net.Listen("unix", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer listener.Close()
+	}
+	s := onScreen(t, false, binary, "watch")
+	s.shows("ports ")
+	s.shows(strconv.Quote(path) + " (not seen)")
+	s.types(ctrlC)
+	s.leaves(0)
+	if s.count("\x1b[2J") != 0 || s.count("\nlameduck: forged") != 0 {
+		s.t.Errorf("the screen: %q", s.shown.String())
+	}
+}
+
+// TestForgedReport: the report quotes the path that prolonged a hold, on standard
+// error and in the termination log.
+func TestForgedReport(t *testing.T) {
+	for _, format := range []string{"text", "json"} {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			path := forgedPath(t)
+			listener, err := net.Listen("unix", path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer listener.Close()
+			log := t.TempDir() + "/log"
+			b := boot(t, []string{"LAMEDUCK_\x1b[2J\nlameduck: forged=1"}, append([]string{"--until=quiet", "--quiet-for=0.2", "--delay=0.2", "--max-delay=0.5", "--grace-period=30", "--log-level=debug",
+				"--log-format=" + format, "--wait-gone=" + path, "--on-stop=/no/such/" + strings.ReplaceAll(forgery, "\n", `"`+"\n"+`"`), "--termination-log=" + log, "--"}, self("serve")...)...)
+			b.out.wait(t, "ready")
+			b.signal(sig.TERM)
+			b.out.wait(t, "got TERM")
+			b.tell("exit 0")
+			b.wants(0)
+			printed(t, b.err.all())
+			want := strconv.Quote(path) + " was there to the end"
+			text := strings.TrimSuffix(string(testutil.Must(os.ReadFile(log))), "\n")
+			if text != quote.Line(text) {
+				t.Errorf("the termination log is %q", text)
+			}
+			message := text
+			if format == "json" {
+				var report struct {
+					Message     string
+					ProlongedBy string `json:"prolonged_by"`
+				}
+				if err := json.Unmarshal([]byte(text), &report); err != nil || report.ProlongedBy != want {
+					t.Errorf("prolonged by %q, want %q: %v", report.ProlongedBy, want, err)
+				}
+				message = report.Message
+			}
+			if !strings.Contains(message, want) {
+				t.Errorf("the report is %q, want %q in it", message, want)
+			}
+		})
+	}
+}
+
+// TestForgedExplain: the command that --explain shows can be typed into a shell, and
+// means the same words.
+func TestForgedExplain(t *testing.T) {
+	t.Parallel()
+	needs(t, "bash")
+	b := piped(t, nil, syscall.SysProcAttr{}, binary, "--explain", "--alive-file=/run/"+forgery, "--wait-gone=/run/"+forgery, "--on-stop=/bin/echo '"+forgery+"'", "--delay=1", "--grace-period=30",
+		"--", "printf", `%s`, "it's\t"+forgery)
+	b.run()
+	b.wants(0)
+	lines := b.out.all()
+	printed(t, lines)
+	typed, found := strings.CutPrefix(lines[0].text, "runs ")
+	if !found || len(lines) < 5 {
+		t.Fatalf("it explains %q", lines)
+	}
+	shell := piped(t, nil, syscall.SysProcAttr{}, "bash", "-c", typed+" | od -An -v -tx1 | tr -d ' \\n'; echo")
+	shell.run()
+	shell.wants(0)
+	if got, want := shell.out.all()[0].text, hex.EncodeToString([]byte("it's\t"+forgery)); got != want {
+		t.Errorf("a shell takes %s for %s, want %s", typed, got, want)
+	}
+}

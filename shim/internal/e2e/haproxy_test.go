@@ -1,0 +1,181 @@
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+)
+
+// haproxyConfig answers every request by itself, once it has its body.
+const haproxyConfig = `
+defaults
+    mode http
+    timeout client 10s
+    timeout connect 1s
+    timeout server 10s
+    timeout http-request 10s
+frontend web
+    bind 127.0.0.1:%d
+    http-request wait-for-body time 10s if METH_POST
+    http-request return status 200 content-type text/plain string served
+`
+
+// TestHAProxy stops a real HAProxy under load: during the hold no request
+// fails, and then it is told to stop softly, whichever signal began it.
+func TestHAProxy(t *testing.T) {
+	needs(t, "haproxy")
+	for i, trigger := range []sig.Signal{sig.TERM, sig.USR1} {
+		t.Run(trigger.String(), func(t *testing.T) {
+			t.Parallel()
+			stopHAProxy(t, 8080+i, trigger)
+		})
+	}
+}
+
+func stopHAProxy(t *testing.T, port int, trigger sig.Signal) {
+	config := filepath.Join(t.TempDir(), "haproxy.cfg")
+	if err := os.WriteFile(config, fmt.Appendf(nil, haproxyConfig, port), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	b := boot(t, nil, "--delay=2s", "--rewrite=TERM:USR1", "--", "haproxy", "-db", "-f", config)
+	addr := fmt.Sprintf("127.0.0.1:%d", port)
+	awaitPort(t, addr, true)
+	slow := beginRequest(t, addr)
+
+	load := startLoad(addr)
+	load.await(t, 100)
+	b.signal(trigger)
+	hold := b.err.wait(t, "holding 2 s, then USR1")
+	load.await(t, load.served.Load()+500)
+	time.Sleep(time.Until(hold.at.Add(1500 * time.Millisecond))) // most of the hold
+	load.end()
+	if n := load.failed.Load(); n > 0 {
+		t.Errorf("%d of %d requests failed: %v", n, n+load.served.Load(), load.failure.Load())
+	}
+
+	awaitPort(t, addr, false) // HAProxy has closed its listener: it was told to stop
+	slow.finish(t)
+	b.wants(0)
+	report := measured.ReplaceAllString(b.err.wait(t, "held").text, "N s")
+	want := regexp.MustCompile(fmt.Sprintf(`^lameduck: %v: held N s \(elapsed\); [0-9]+ new connections [▁-█]+, the last at \+N s, the last byte at \+N s; `+
+		`[1-9][0-9]* open at the end, [1-9][0-9]* in flight; seen by [^;]*; sent USR1 at \+N s; the command exited 0 at \+N s; `+
+		`N s of the assumed 10 s grace period used(; [^;]*)*$`, trigger))
+	if !want.MatchString(report) {
+		t.Errorf("report %q, want %v", report, want)
+	}
+}
+
+// awaitPort waits until something listens on addr, or until nothing does.
+func awaitPort(t *testing.T, addr string, open bool) {
+	t.Helper()
+	for end := time.Now().Add(testutil.Patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		conn, err := net.Dial("tcp", addr)
+		if err == nil {
+			conn.Close()
+		}
+		if (err == nil) == open {
+			return
+		}
+	}
+	t.Fatalf("%s: open is still %v", addr, !open)
+}
+
+// slowRequest is a request whose body is late: a hard stop would cut it.
+type slowRequest struct{ conn net.Conn }
+
+func beginRequest(t *testing.T, addr string) slowRequest {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nha")
+	return slowRequest{conn}
+}
+
+func (r slowRequest) finish(t *testing.T) {
+	t.Helper()
+	defer r.conn.Close()
+	fmt.Fprint(r.conn, "lf")
+	answer, err := http.ReadResponse(bufio.NewReader(r.conn), nil)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Errorf("the request that was in flight when the stop signal was sent: %v, %v", answer, err)
+	}
+}
+
+// load is a steady stream of requests, some on new connections and some on
+// kept ones. Nothing is retried.
+type load struct {
+	served, failed atomic.Int64
+	failure        atomic.Value
+	stop           chan struct{}
+	done           chan struct{}
+}
+
+func startLoad(addr string) *load {
+	l := &load{stop: make(chan struct{}), done: make(chan struct{})}
+	const clients = 4
+	for i := range clients {
+		client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: i%2 == 0}}
+		go func() {
+			defer func() { l.done <- struct{}{} }()
+			for {
+				select {
+				case <-l.stop:
+					client.CloseIdleConnections()
+					return
+				default:
+					l.request(client, "http://"+addr+"/")
+				}
+			}
+		}()
+	}
+	return l
+}
+
+func (l *load) request(client *http.Client, url string) {
+	// A body keeps net/http from sending the request again by itself.
+	answer, err := client.Post(url, "text/plain", io.MultiReader(strings.NewReader("x")))
+	if err == nil {
+		_, err = io.Copy(io.Discard, answer.Body)
+		answer.Body.Close()
+		if err == nil && answer.StatusCode != http.StatusOK {
+			err = fmt.Errorf("status %s", answer.Status)
+		}
+	}
+	if err != nil {
+		l.failed.Add(1)
+		l.failure.Store(err.Error())
+		return
+	}
+	l.served.Add(1)
+}
+
+// await waits until that many requests were served in all.
+func (l *load) await(t *testing.T, served int64) {
+	t.Helper()
+	for end := time.Now().Add(testutil.Patience); l.served.Load() < served; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d requests served, %d failed (%v)", l.served.Load(), l.failed.Load(), l.failure.Load())
+		}
+	}
+}
+
+func (l *load) end() {
+	close(l.stop)
+	for range 4 {
+		<-l.done
+	}
+}

@@ -1,0 +1,212 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+)
+
+// The programs that the tests run beside lameduck are the test binary itself,
+// as "helper NAME ARG...".
+func helper(name string, args []string) {
+	switch name {
+	case "stage":
+		stage(args)
+	case "stage-early":
+		signal.Reset(unix.SIGUSR1)             // the tests import sig, which catches it
+		unix.Kill(unix.Getpid(), unix.SIGUSR1) // blocked by who started us, and so pending
+		stage(args)
+	case "catch":
+		catch()
+	case "serve":
+		serve()
+	case "slow-web":
+		webServer(args)
+	case "http":
+		plainWeb(args[0], len(args) > 1)
+	case "listen":
+		listen(args[0], args[1])
+	case "host":
+		host(args)
+	case "orphan":
+		orphan()
+	case "zombies":
+		zombies()
+	default:
+		faultHelper(name, args)
+		untilHelper(name, args)
+	}
+	die(fmt.Errorf("no helper %q", name))
+}
+
+func die(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "helper:", err)
+		os.Exit(99)
+	}
+}
+
+// stage makes the new namespaces usable and becomes the program of args, which
+// so is their PID 1.
+func stage(args []string) {
+	for _, s := range []uintptr{32, 33} { // posix_spawn(3), with which make starts us, leaves them ignored
+		var action [4]uintptr
+		unix.RawSyscall6(unix.SYS_RT_SIGACTION, s, uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
+	}
+	die(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+	die(unix.Mount("proc", "/proc", "proc", 0, ""))
+	die(syscall.Exec(args[0], args, os.Environ()))
+}
+
+// catch says "got NAME" for each signal, and does what standard input says:
+// "exit N" or "killed NAME".
+func catch() {
+	if os.Getenv("GODEBUG") == "" { // or Go's own URG would be reported too
+		os.Setenv("GODEBUG", "asyncpreemptoff=1")
+		die(syscall.Exec("/proc/self/exe", os.Args, os.Environ()))
+	}
+	got := make(chan os.Signal, 1000)
+	signal.Notify(got)
+	commands := make(chan string)
+	go func() {
+		in := bufio.NewScanner(os.Stdin)
+		for in.Scan() {
+			commands <- in.Text()
+		}
+		os.Exit(98) // whoever gave the commands is gone
+	}()
+	fmt.Println("ready")
+	for {
+		select {
+		case s := <-got:
+			fmt.Println("got", sig.Signal(s.(syscall.Signal)))
+		case c := <-commands:
+			obey(c)
+		}
+	}
+}
+
+// serve is catch with a server beside it, on the port that it says. To each line
+// it answers one, to "slow" after four seconds.
+func serve() {
+	listener, err := net.Listen("tcp", "[::]:0")
+	die(err)
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			die(err)
+			go func() {
+				defer conn.Close()
+				for in := bufio.NewScanner(conn); in.Scan(); fmt.Fprintln(conn, "ok") {
+					if in.Text() == "slow" {
+						time.Sleep(4 * time.Second)
+					}
+				}
+			}()
+		}
+	}()
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	fmt.Println("port", port)
+	os.Setenv("GODEBUG", "asyncpreemptoff=1") // catch would start anew
+	catch()
+}
+
+// webServer asks the gate, args[1], before it answers on port args[0]. With a
+// third argument it knows what TERM is.
+func webServer(args []string) {
+	server := &http.Server{Addr: "127.0.0.1:" + args[0], Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer, err := http.Get("http://127.0.0.1:" + args[1])
+		die(err)
+		io.Copy(w, answer.Body)
+	})}
+	signal.Reset() // the tests import sig, which catches all
+	ended := make(chan error)
+	if len(args) > 2 {
+		stop := make(chan os.Signal, 1)
+		signal.Notify(stop, unix.SIGTERM)
+		go func() {
+			<-stop
+			ended <- server.Shutdown(context.Background())
+		}()
+	}
+	if err := server.ListenAndServe(); err != http.ErrServerClosed {
+		die(err)
+	}
+	die(<-ended)
+	os.Exit(0)
+}
+
+// listen is catch with a socket that nobody talks to.
+func listen(network, path string) {
+	switch network {
+	case "udp":
+		conn, err := net.ListenPacket("udp", "127.0.0.1:5353")
+		die(err)
+		defer conn.Close()
+	case "unix":
+		listener, err := net.Listen("unix", path)
+		die(err)
+		defer listener.Close()
+	}
+	os.Setenv("GODEBUG", "asyncpreemptoff=1") // catch would start anew
+	catch()
+}
+
+func obey(command string) {
+	word, arg, _ := strings.Cut(command, " ")
+	if word == "exit" {
+		code, err := strconv.Atoi(arg)
+		die(err)
+		os.Exit(code)
+	}
+	s, err := sig.Parse(arg)
+	die(err)
+	signal.Reset(syscall.Signal(s))
+	die(unix.Kill(unix.Getpid(), unix.Signal(s)))
+}
+
+// orphan says who its parent is once the shell that started it is gone.
+func orphan() {
+	for end := time.Now().Add(testutil.Patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		parent := os.Getppid()
+		if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", parent)); string(name) != "sh\n" {
+			fmt.Println("orphan", parent)
+			os.Exit(0)
+		}
+	}
+}
+
+// zombies exits with 0 as soon as there is no process but PID 1 and itself.
+func zombies() {
+	var left []string
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		left = nil
+		stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+		for _, path := range stats {
+			text, err := os.ReadFile(path)
+			if pid, _, _ := strings.Cut(string(text), " "); err == nil && pid != "1" && pid != strconv.Itoa(os.Getpid()) {
+				left = append(left, string(text))
+			}
+		}
+		if len(left) == 0 {
+			os.Exit(0)
+		}
+	}
+	die(fmt.Errorf("%d processes are left, such as %s", len(left), left[0]))
+}

@@ -1,0 +1,249 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
+)
+
+// TestScriptsReal plays the scripts that are marked so on the built binary.
+func TestScriptsReal(t *testing.T) {
+	scripts, err := script.Load(testutil.Path("testdata/stop/*.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range scripts {
+		if s.Real {
+			t.Run(s.Name, func(t *testing.T) {
+				t.Parallel()
+				playReal(t, s)
+			})
+		}
+	}
+}
+
+func playReal(t *testing.T, s *script.Script) {
+	b := boot(t, s.Env, append(append(s.Flags, "--"), self("catch")...)...)
+	ready := b.out.wait(t, "ready").at
+	for _, e := range s.Events {
+		if e.Text == "killed KILL" && slices.ContainsFunc(s.Actions, func(a script.Step) bool { return a.Text == "sends KILL" }) {
+			continue // it is lameduck that kills
+		}
+		time.Sleep(time.Until(ready.Add(e.At))) // the script's own time
+		if name, err := sig.Parse(e.Text); err == nil {
+			b.signal(name)
+		} else {
+			b.tell(e.Text)
+		}
+	}
+	code := b.leaves()
+	end := time.Now()
+	got := map[string][]said{"leaves": {{end, fmt.Sprint(code)}}}
+	for _, line := range b.err.all() {
+		got["says"] = append(got["says"], said{line.at, strings.TrimPrefix(line.text, "lameduck: ")})
+	}
+	for _, line := range b.out.all() {
+		if name, ok := strings.CutPrefix(line.text, "got "); ok {
+			got["sends"] = append(got["sends"], said{line.at, name})
+		}
+	}
+	compareReal(t, s, ready, got)
+}
+
+// measured are the figures of a report, which differ from run to run.
+var measured = regexp.MustCompile(`[0-9]+\.[0-9] s`)
+
+// leeway is for scripts in which two things happen at all but one time.
+const leeway = 5 * time.Millisecond
+
+// unseen are what no one outside can see.
+var unseen = []string{"watches", "looks", "notes"}
+
+// compareReal holds what happened against the script: the same things of each
+// sort in the same order, none before its time and none much later.
+func compareReal(t *testing.T, s *script.Script, ready time.Time, got map[string][]said) {
+	t.Helper()
+	for _, a := range s.Actions {
+		verb, text, _ := strings.Cut(a.Text, " ")
+		if slices.Contains(unseen, verb) || a.Text == "sends KILL" { // which nobody can catch
+			continue
+		}
+		if len(got[verb]) == 0 {
+			t.Errorf("missing: %v %s", a.At, a.Text)
+			continue
+		}
+		g := got[verb][0]
+		got[verb] = got[verb][1:]
+		if measured.ReplaceAllString(g.text, "N s") != measured.ReplaceAllString(text, "N s") {
+			t.Errorf("%s %q, want %q", verb, g.text, text)
+		}
+		if at := g.at.Sub(ready); a.At > 0 && at < a.At-leeway || at > a.At+2*time.Second {
+			t.Errorf("%s %q at %v, want %v", verb, g.text, at, a.At)
+		}
+	}
+	for verb, rest := range got {
+		for _, g := range rest {
+			t.Errorf("unexpected: %s %s", verb, g.text)
+		}
+	}
+}
+
+// TestExitCodes covers all 256 exit codes, and death by every signal that kills.
+func TestExitCodes(t *testing.T) {
+	harmless := sig.SetOf(sig.CHLD, sig.CONT, sig.URG, sig.WINCH, sig.STOP, 20, 21, 22)
+	want := map[string]int{}
+	for code := range 256 {
+		want[fmt.Sprintf("exit %d", code)] = code
+	}
+	for s := range sig.Set(^uint64(0)).Without(harmless).All {
+		want[fmt.Sprintf("kill -%d $$", int(s))] = 128 + int(s)
+	}
+	jobs := make(chan string)
+	var workers sync.WaitGroup
+	for range 2 * runtime.NumCPU() {
+		workers.Go(func() {
+			for command := range jobs {
+				boot(t, nil, "sh", "-c", command).wants(want[command])
+			}
+		})
+	}
+	for command := range maps.Keys(want) {
+		jobs <- command
+	}
+	close(jobs)
+	workers.Wait()
+}
+
+// TestOrphans leaves thousands of orphans behind, and wants no zombie.
+func TestOrphans(t *testing.T) {
+	storm := `i=0; while [ $i -lt 2000 ]; do ( : & ); i=$((i+1)); done; exec "$@"`
+	boot(t, nil, append([]string{"sh", "-c", storm, "sh"}, self("zombies")...)...).wants(0)
+}
+
+// TestOddOrphans: orphans that were killed, stopped or traced are reaped as well.
+func TestOddOrphans(t *testing.T) {
+	for name, odd := range map[string]string{
+		"killed":  `(sh -c 'kill -KILL $$' &)`,
+		"stopped": `(sh -c 'echo $$; kill -STOP $$' &) | (read pid; until grep -q 'State:.T' /proc/$pid/status; do :; done; kill -CONT $pid)`,
+		"traced":  `(strace -D -o /dev/null sh -c 'exit 1' &)`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if name == "traced" {
+				needs(t, "strace")
+			}
+			boot(t, nil, append([]string{"sh", "-c", odd + `; exec "$@"`, "sh"}, self("zombies")...)...).wants(0)
+		})
+	}
+}
+
+// TestStreams: what goes in and out passes untouched, to its end.
+func TestStreams(t *testing.T) {
+	var in, said bytes.Buffer
+	io.CopyN(&in, rand.NewChaCha8([32]byte{}), 100<<20)
+	cmd := exec.Command(binary, "cat")
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(in.Bytes()), &said
+	if out, err := cmd.Output(); err != nil || !bytes.Equal(out, in.Bytes()) || said.Len() > 0 {
+		t.Errorf("%d bytes come out as %d; %v; it said: %s", in.Len(), len(out), err, &said)
+	}
+}
+
+// TestUnread: an answer that nobody reads is an error like any other.
+func TestUnread(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	cmd := exec.Command(binary, "--help-all")
+	cmd.Stdout = w
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	cmd.Run()
+	w.Close()
+	if code := cmd.ProcessState.ExitCode(); code != 125 || !strings.Contains(said.String(), "broken pipe") {
+		t.Errorf("left with %d, and said %q", code, &said)
+	}
+}
+
+// TestSubreaper: orphans come to a lameduck that is not PID 1 too.
+func TestSubreaper(t *testing.T) {
+	family := `echo "lameduck $PPID"; ( "$@" & ); read end`
+	inner := append([]string{binary, "sh", "-c", family, "sh"}, self("orphan")...)
+	b := boot(t, nil, inner...)
+	lameduck := strings.Fields(b.out.wait(t, "lameduck ").text)[1]
+	if orphan := b.out.wait(t, "orphan ").text; orphan != "orphan "+lameduck {
+		t.Errorf("lameduck is %s, but %s", lameduck, orphan)
+	}
+	b.tell("end")
+	b.wants(0)
+}
+
+// TestNotFound: 127 and 126, with one line that names the command.
+func TestNotFound(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	busy := testutil.Must(os.OpenFile(write("busy", "#!/bin/sh\n", 0o755), os.O_WRONLY, 0))
+	defer busy.Close()
+	for _, c := range []struct {
+		command string
+		code    int
+		says    string
+	}{
+		{"no-such-program", 127, "no such file"},
+		{"/no/such/program", 127, "no such file"},
+		{"", 127, "no such file"},
+		{write("plain", "", 0o644), 126, "permission denied"},
+		{dir, 126, "permission denied"},
+		{write("plain2", "", 0o644) + "/x", 127, "not a directory"},
+		{write("lost", "#!/no/interpreter\n", 0o755), 127, "interpreter"},
+		{busy.Name(), 126, "text file busy"},
+	} {
+		b := boot(t, nil, "--", c.command)
+		b.wants(c.code)
+		said := b.err.all()
+		if len(said) != 1 || !strings.Contains(said[0].text, fmt.Sprintf("cannot run %q: ", c.command)) || !strings.Contains(said[0].text, c.says) {
+			t.Errorf("%q: says %v, want %q", c.command, said, c.says)
+		}
+	}
+}
+
+// TestFound: what execvp(3) runs though Go's own look-up would not.
+func TestFound(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"script": "echo from script $1\n", "empty": ""} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	for path, want := range map[string]string{".": "from script x", "": "from script x", "/nowhere::/bin": "from script x"} {
+		b := boot(t, []string{"PATH=" + path}, "script", "x")
+		b.wants(0)
+		if out := b.out.all(); len(out) != 1 || out[0].text != want {
+			t.Errorf("PATH=%s: %v", path, out)
+		}
+	}
+	boot(t, nil, "./empty").wants(0)
+}

@@ -1,0 +1,118 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+)
+
+// What a PID 1 owes beside what the other files try; docs/faults.md has all of it.
+
+// optional are the system calls that lameduck makes and could be denied: those that
+// Go's runtime does not start without, and kill and wait4, are left out.
+var optional = map[string]int{
+	"bind": unix.SYS_BIND, "chdir": unix.SYS_CHDIR, "clock_gettime": unix.SYS_CLOCK_GETTIME, "connect": unix.SYS_CONNECT, "faccessat": unix.SYS_FACCESSAT,
+	"fstat": unix.SYS_FSTAT, "getdents64": unix.SYS_GETDENTS64, "getpgid": unix.SYS_GETPGID, "getppid": unix.SYS_GETPPID,
+	"getrandom": unix.SYS_GETRANDOM, "getsockname": unix.SYS_GETSOCKNAME, "getsockopt": unix.SYS_GETSOCKOPT,
+	"ioctl": unix.SYS_IOCTL, "listen": unix.SYS_LISTEN, "madvise": unix.SYS_MADVISE, "openat": unix.SYS_OPENAT,
+	"pipe2": unix.SYS_PIPE2, "ppoll": unix.SYS_PPOLL, "prctl": unix.SYS_PRCTL, "pread64": unix.SYS_PREAD64,
+	"prlimit64": unix.SYS_PRLIMIT64, "pwritev2": unix.SYS_PWRITEV2, "readlinkat": unix.SYS_READLINKAT,
+	"recvfrom": unix.SYS_RECVFROM, "recvmsg": unix.SYS_RECVMSG, "sched_getaffinity": unix.SYS_SCHED_GETAFFINITY,
+	"sched_yield": unix.SYS_SCHED_YIELD, "sendto": unix.SYS_SENDTO, "setpgid": unix.SYS_SETPGID, "setsockopt": unix.SYS_SETSOCKOPT,
+	"socket": unix.SYS_SOCKET, "timer_create": unix.SYS_TIMER_CREATE, "timer_settime": unix.SYS_TIMER_SETTIME,
+}
+
+// TestDeniedSyscalls: where a system call is denied, the stop goes on; what it takes to
+// start the command is asked for first, and then one line says that it cannot be had.
+func TestDeniedSyscalls(t *testing.T) {
+	program := waiter(t)
+	for name, number := range optional {
+		for _, errno := range []unix.Errno{unix.EPERM, unix.ENOSYS} {
+			t.Run(fmt.Sprintf("%s, %s", name, unix.ErrnoName(errno)), func(t *testing.T) {
+				t.Parallel()
+				stage := fmt.Sprintf("stage:deny=%d:%d", number, int(errno))
+				b := bootFrom(t, stage, nil, "-d", "0.3", "--until=quiet", "--quiet-for=0.3", "--linger=1", "--", program)
+				pid := b.cmd.Process.Pid
+				testutil.Eventually(t, "the command runs, or there is none", func() bool {
+					pids := children(pid)
+					return over(pid) || len(pids) == 1 && exe(pids[0]) == program
+				})
+				b.signal(sig.TERM)
+				code, said := b.leaves(), b.err.all()
+				if name == "pipe2" || name == "setpgid" { // nothing can be started without
+					if code != 126 || len(said) != 1 {
+						t.Errorf("left with %d, want 126 and one line; it said:\n%v", code, said)
+					}
+				} else if code != 143 {
+					t.Errorf("left with %d, want 143; it said:\n%v", code, said)
+				}
+			})
+		}
+	}
+}
+
+func exe(pid int) string {
+	path, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	return path
+}
+
+// TestIdle: with all that may be asked for, lameduck sleeps as long as nothing
+// happens, after much has.
+func TestIdle(t *testing.T) {
+	t.Parallel()
+	flags := []string{"--until=quiet", "--grace-period=30", "--preset=auto", "--log-level=debug", "--kill-after=5", "--on-stop=true",
+		"--wait-gone=/no/such", "--alive-file=" + filepath.Join(t.TempDir(), "alive"), "--health=127.0.0.1:9", "--"}
+	b := boot(t, nil, append(flags, self("catch")...)...)
+	b.out.wait(t, "ready")
+	b.busy(100)
+	pid := b.cmd.Process.Pid
+	for end := time.Now().Add(testutil.Patience); ; {
+		before := switches(pid)
+		time.Sleep(2 * time.Second) // what is measured
+		if n := switches(pid) - before; n == 0 && before > 0 {
+			break
+		} else if time.Now().After(end) {
+			t.Fatalf("%d context switches of %d in two seconds", n, before)
+		}
+	}
+	b.tell("exit 7")
+	b.wants(7)
+}
+
+// switches is how often the threads of a process have been given the processor.
+func switches(pid int) (sum int) {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+	for _, task := range tasks {
+		text, _ := os.ReadFile(task)
+		for line := range strings.Lines(string(text)) {
+			if _, count, ok := strings.Cut(line, "voluntary_ctxt_switches:"); ok {
+				n, _ := strconv.Atoi(strings.TrimSpace(count))
+				sum += n
+			}
+		}
+	}
+	return sum
+}
+
+// TestOwnGroup: the command leads a process group, and lameduck is in another.
+func TestOwnGroup(t *testing.T) {
+	b := boot(t, nil, append([]string{"--"}, self("catch")...)...)
+	b.out.wait(t, "ready")
+	command := b.child()
+	ours, err := unix.Getpgid(b.cmd.Process.Pid)
+	theirs, err2 := unix.Getpgid(command)
+	if err != nil || err2 != nil || theirs != command || ours == theirs {
+		t.Errorf("lameduck is in group %d, %v, and the command, %d, in %d, %v", ours, err, command, theirs, err2)
+	}
+	b.tell("exit 0")
+	b.wants(0)
+}

@@ -1,0 +1,91 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestUntilDegraded: what cannot be looked at costs certainty and one warning. It
+// is never taken for silence, nor for there being no listener.
+func TestUntilDegraded(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		stage   string
+		sees    string // "": it goes on to the ceiling
+		warning string
+	}{
+		"nothing":               {"stage", "seen by sock_diag, our processes' descriptors", ""},
+		"a netlink group":       {"stage:no-groups", "seen by sock_diag, our processes' descriptors", ""},
+		"netlink":               {"stage:no-netlink", "seen by /proc/net, our processes' descriptors", "looking at the traffic through /proc/net: sock_diag: "},
+		"netlink, nobody":       {"stage:no-netlink,uid=65534", "seen by /proc/net, our processes' descriptors", "looking at the traffic through /proc/net: sock_diag: "},
+		"/proc/net":             {"stage:no-proc-net", "seen by sock_diag, our processes' descriptors", ""},
+		"/proc":                 {"stage:no-proc", "seen by sock_diag, the network namespace", ""},
+		"/proc, nobody":         {"stage:uid=65534,no-proc", "seen by sock_diag, the network namespace", ""},
+		"/proc/net nor netlink": {"stage:no-proc-net,no-netlink", "", "sock_diag: "},
+		"/proc nor netlink":     {"stage:no-proc,no-netlink", "", "sock_diag: "},
+	} {
+		t.Run("without "+name, func(t *testing.T) {
+			t.Parallel()
+			if strings.HasSuffix(c.stage, ",no-proc") { // the mount must come first
+				c.stage = "stage:no-proc,uid=65534"
+			}
+			p := newPlace(t)
+			a := p.holding(c.stage, "quiet", append(brisk, "--max-delay=5"), self("app", "[::]:0")...)
+			a.dial("127.0.0.1").asks("hello") // idle from then on
+			start := a.stops()
+			end := steadily(200*time.Millisecond, func() { a.short("127.0.0.1") })
+			time.Sleep(2 * instant) // so long it is busy
+			end()
+			a.still("there had just been a request")
+			if c.sees == "" {
+				a.holds(start, 5*time.Second, "blind")
+			} else {
+				a.holds(time.Now(), instant-300*time.Millisecond, "quiet")
+				a.reports(c.sees)
+			}
+			a.warns(c.warning)
+		})
+	}
+}
+
+// TestUntilUnsure: a worker that listens nowhere, as far as one could look.
+func TestUntilUnsure(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		stage   string
+		why     string
+		warning string
+	}{
+		"nothing":               {"stage", "no_listener", ""},
+		"netlink":               {"stage:no-netlink", "no_listener", "looking at the traffic through /proc/net: "},
+		"/proc/net":             {"stage:no-proc-net", "blind", "cannot look at the traffic, so the hold lasts to its ceiling: cannot open \"/proc/net/"},
+		"/proc":                 {"stage:no-proc", "blind", "cannot look at the traffic, so the hold lasts to its ceiling: cannot open \"/proc/net/"},
+		"/proc/net nor netlink": {"stage:no-proc-net,no-netlink", "blind", "sock_diag: "},
+		"/proc nor netlink":     {"stage:no-proc,no-netlink", "blind", "sock_diag: "},
+	} {
+		t.Run("without "+name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			a := p.holding(c.stage, "quiet", append(brisk, "--max-delay=3"), self("app")...)
+			start := a.stops()
+			at := time.Duration(0)
+			if c.why == "blind" {
+				at = 3 * time.Second
+			}
+			a.holds(start, at, c.why)
+			a.warns(c.warning)
+		})
+	}
+}
+
+// warns wants that warning, and no other.
+func (a *app) warns(want string) {
+	a.t.Helper()
+	switch said := a.warnings(); {
+	case want == "" && len(said) > 0:
+		a.t.Errorf("it warns of %q", said)
+	case want != "" && (len(said) != 1 || !strings.Contains(said[0], want)):
+		a.t.Errorf("it warns of %q, want %q", said, want)
+	}
+}

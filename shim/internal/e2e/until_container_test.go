@@ -1,0 +1,46 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// containerUntil: in a pod, with the engine's own seccomp profile and as nobody,
+// traffic from the other container holds until it is quiet; that with the other
+// container does not.
+func containerUntil(t *testing.T, y *yard) {
+	words := strings.Fields("pod create --name until --network none --share net --infra-name until-infra --infra-command /pause --infra-image " + images + "pause")
+	if out, err := y.podman(t, words...); err != nil {
+		t.Fatalf("podman pod create: %v\n%s", err, out)
+	}
+	asNobody := []string{"--pod", "until", "--user=65534:65534", "--cap-drop=ALL", "--security-opt=no-new-privileges"}
+	begin := func(words ...string) *container {
+		c := y.run(t, append(asNobody, words...)...)
+		c.out.wait(t, "ready")
+		return c
+	}
+	server := begin(images+"lameduck", "--until=quiet", "--delay=0", "--quiet-for=1", "--grace-period=30", "--", "/helper", "helper", "app", "[::]:8080")
+	client := begin(images+"bare", "/helper", "helper", "app", "[::]:9090")
+	busy := begin(images+"bare", "/helper", "helper", "app")
+	busy.tell("call 127.0.0.1:9090")
+	busy.out.wait(t, "did call")
+	for _, want := range []string{"\nSeccomp:\t2\n", "\nUid:\t65534\t", "\nCapEff:\t0000000000000000\n"} {
+		if text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", server.pid())); !strings.Contains(string(text), want) {
+			t.Errorf("%q is not so:\n%s", want, text)
+		}
+	}
+	done := server.stop()
+	server.err.wait(t, "until quiet")
+	end := steadily(250*time.Millisecond, func() { client.tell("short 127.0.0.1:8080") })
+	time.Sleep(3 * instant) // so long it is busy
+	end()
+	(&served{box: server.box}).holds(time.Now(), instant-350*time.Millisecond, "quiet")
+	done()
+	said := server.err.all()
+	if report := said[len(said)-1].text; !strings.Contains(report, "seen by sock_diag, our") {
+		t.Errorf("the report says %q", report)
+	}
+}

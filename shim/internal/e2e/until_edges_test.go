@@ -1,0 +1,235 @@
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+)
+
+// TestUntilFamilies: clients of both families, and of one in the other's clothes.
+func TestUntilFamilies(t *testing.T) {
+	t.Parallel()
+	for who, stage := range map[string]string{"sock_diag": "stage", "nobody": "stage:uid=65534", "proc": "stage:no-netlink"} {
+		for name, c := range map[string]struct{ listen, host string }{
+			"IPv4":             {"127.0.0.1:0", "127.0.0.1"},
+			"IPv6":             {"[::1]:0", "::1"},
+			"IPv6 of both":     {"[::]:0", "::1"},
+			"IPv4, as if IPv6": {"[::]:0", "127.0.0.1"},
+		} {
+			t.Run(who+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				p := newPlace(t)
+				a := p.holding(stage, "drained", brisk, self("app", c.listen)...)
+				kept := a.dial(c.host)
+				kept.asks("hello")
+				a.stops()
+				end := steadily(150*time.Millisecond, func() { a.short(c.host) })
+				time.Sleep(2 * instant) // so long it is busy
+				end()
+				kept.asks("hello")
+				kept.Close()
+				a.holds(time.Now(), instant-300*time.Millisecond, "drained")
+			})
+		}
+	}
+}
+
+// TestUntilPeers: an address that was named does not hold, also where it comes as
+// IPv6; its neighbours do.
+func TestUntilPeers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		from net.IP
+		at   time.Duration
+		why  string
+	}{
+		"named":    {net.IPv4(127, 0, 0, 2), instant, "quiet"},
+		"not that": {net.IPv4(127, 0, 0, 3), 4 * time.Second, "ceiling"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			a := p.holding("stage", "quiet", append(brisk, "--max-delay=4", "--ignore-peer=127.0.0.2/32"), self("app", "[::]:0")...)
+			end := steadily(90*time.Millisecond, func() {
+				if conn, err := p.connectFrom(c.from, a.at("127.0.0.1")); err == nil {
+					fmt.Fprintln(conn, "hello")
+					bufio.NewScanner(conn).Scan()
+					conn.Close()
+				}
+			})
+			defer end()
+			start := a.stops()
+			a.holds(start, c.at, c.why)
+		})
+	}
+}
+
+// TestUntilPorts: a port for health checks alone does not hold where it is named,
+// nor do others where the one is that counts.
+func TestUntilPorts(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		flag string
+		at   time.Duration
+		why  string
+	}{
+		"ignored":     {"--ignore-port=9090", instant, "quiet"},
+		"not counted": {"--count-port=8080", instant, "quiet"},
+		"counted":     {"--count-port=8080,9090", 4 * time.Second, "ceiling"},
+		"by default":  {"--log-level=warn", 4 * time.Second, "ceiling"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			a := p.holding("stage", "quiet", append(brisk, "--max-delay=4", c.flag), self("app", "127.0.0.1:8080", "127.0.0.1:9090")...)
+			scraper := p.dial("127.0.0.1:9090")
+			end := scraper.talks(50 * time.Millisecond)
+			defer end()
+			start := a.stops()
+			a.out.wait(t, "got TERM")
+			end()
+			a.holds(start, c.at, c.why)
+		})
+	}
+}
+
+// TestUntilFloorEnds: who connects just before the floor ends is seen.
+func TestUntilFloorEnds(t *testing.T) {
+	t.Parallel()
+	var tried atomic.Int32
+	t.Run("before", func(t *testing.T) {
+		for _, before := range []time.Duration{0, 5, 20, 40, 70, 100} {
+			before *= time.Millisecond
+			t.Run(before.String(), func(t *testing.T) {
+				t.Parallel()
+				const floor, silence = 2 * time.Second, 1500 * time.Millisecond
+				p := newPlace(t)
+				a := p.holding("stage", "quiet", []string{"--delay=2", "--quiet-for=1.5", "--grace-period=30"}, self("app", "127.0.0.1:0")...)
+				start := a.stops()
+				time.Sleep(time.Until(start.Add(floor - before)))
+				a.short("127.0.0.1")
+				served := time.Now()
+				got := a.out.wait(t, "got TERM").at
+				switch after := got.Sub(served); {
+				case after < 100*time.Millisecond: // it was decided by then
+				case after < silence-200*time.Millisecond:
+					t.Errorf("the hold ended %v after a request", after)
+				default:
+					tried.Add(1)
+				}
+				a.holds(start, floor, "quiet")
+			})
+		}
+	})
+	if tried.Load() == 0 {
+		t.Error("nobody came in time")
+	}
+}
+
+// TestUntilNoTCP: where there are no connections to look at, the floor is kept; a
+// TCP listener beside it decides, and so does a ceiling that was given for UDP.
+func TestUntilNoTCP(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		stage   string
+		until   string
+		flags   []string
+		listens []string
+		at      time.Duration
+		why     string
+	}{
+		"UDP":                {"stage", "quiet", nil, []string{"udp 127.0.0.1:5353"}, time.Second, "udp"},
+		"UDP, nobody":        {"stage:uid=65534", "quiet", nil, []string{"udp [::]:5353"}, time.Second, "udp"},
+		"UDP, no netlink":    {"stage:no-netlink", "drained", nil, []string{"udp 127.0.0.1:5353"}, time.Second, "udp"},
+		"UDP with a ceiling": {"stage", "quiet", []string{"--max-delay=3"}, []string{"udp 127.0.0.1:5353"}, 3 * time.Second, "udp"},
+		"UDP beside TCP":     {"stage", "quiet", []string{"--max-delay=6"}, []string{"127.0.0.1:0", "udp 127.0.0.1:5353"}, time.Second, "quiet"},
+		"Unix":               {"stage", "quiet", nil, []string{"unix "}, time.Second, "quiet"},
+		"Unix, nobody":       {"stage:uid=65534", "drained", nil, []string{"unix "}, time.Second, "drained"},
+		"Unix, no netlink":   {"stage:no-netlink", "settled", nil, []string{"unix "}, time.Second, "settled"},
+		"Unix, busy":         {"stage", "quiet", []string{"--delay=5"}, []string{"unix "}, 5 * time.Second, "quiet"},
+		"Unix beside TCP":    {"stage", "quiet", nil, []string{"127.0.0.1:0", "unix "}, time.Second, "quiet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, err := os.MkdirTemp("", "until") // t.TempDir's is not for everyone
+			if err != nil {
+				t.Fatal(err)
+			}
+			os.Chmod(dir, 0o777)
+			t.Cleanup(func() { os.RemoveAll(dir) })
+			for i := range c.listens {
+				if c.listens[i] == "unix " {
+					c.listens[i] += filepath.Join(dir, "socket")
+				}
+			}
+			flags := append([]string{"--quiet-for=1", "--grace-period=30", "--delay=1"}, c.flags...)
+			p := newPlace(t)
+			other := p.neighbour() // whose traffic is nothing to us
+			p.neighbour().does("call " + other.at("127.0.0.1"))
+			a := p.holding(c.stage, c.until, flags, self("app", c.listens...)...)
+			if c.at == 5*time.Second {
+				end := steadily(50*time.Millisecond, func() { // clients that nobody sees
+					if conn, err := net.Dial("unix", filepath.Join(dir, "socket")); err == nil {
+						fmt.Fprintln(conn, "hello")
+						conn.Close()
+					}
+				})
+				defer end()
+			}
+			start := a.stops()
+			a.holds(start, c.at, c.why)
+		})
+	}
+}
+
+// TestUntilStarved: requests that came and went while lameduck could not look are
+// no silence.
+func TestUntilStarved(t *testing.T) {
+	t.Parallel()
+	for name, stage := range map[string]string{"sock_diag": "stage", "proc": "stage:no-netlink"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			a := p.holding(stage, "quiet", []string{"--delay=1", "--quiet-for=1", "--grace-period=30"}, self("app", "127.0.0.1:0")...)
+			a.short("127.0.0.1")
+			a.stops()
+			time.Sleep(instant / 2) // it has looked
+			a.signal(sig.STOP)
+			time.Sleep(2 * instant) // all of which it would have called silence
+			a.short("127.0.0.1")
+			time.Sleep(instant / 4) // the kernel tells of ends when it has time
+			a.signal(sig.CONT)
+			a.holds(time.Now(), instant-100*time.Millisecond, "quiet")
+		})
+	}
+}
+
+// TestUntilFrozen: after a freeze that outlasts the ceiling, the traffic is sampled once
+// more before the signal, so that the report says what was open then.
+func TestUntilFrozen(t *testing.T) {
+	t.Parallel()
+	for name, stage := range map[string]string{"sock_diag": "stage", "proc": "stage:no-netlink"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const ceiling = 3 * time.Second
+			p := newPlace(t)
+			a := p.holding(stage, "drained", []string{"--delay=1", "--quiet-for=1", "--max-delay=3", "--grace-period=30", "--log-level=debug"}, self("app", "127.0.0.1:0")...)
+			a.dial("127.0.0.1").asks("hello")
+			start := a.stops()
+			a.err.wait(t, "holding: look")
+			a.signal(sig.STOP)
+			a.dial("127.0.0.1").asks("hello")
+			time.Sleep(time.Until(start.Add(ceiling + 3*time.Second/2))) // the freeze itself
+			a.signal(sig.CONT)
+			a.holds(start, ceiling+time.Second, "ceiling")
+			a.reports("2 open")
+		})
+	}
+}

@@ -1,0 +1,185 @@
+package e2e
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What lasts, or is left behind.
+
+// talks says something on a connection until told to end.
+func (c *client) talks(every time.Duration) (end func()) {
+	return steadily(every, func() {
+		if fmt.Fprintln(c, "hello"); !c.in.Scan() {
+			c.t.Errorf("it was cut: %v", c.in.Err())
+		}
+	})
+}
+
+// TestUntilTalking: a long-lived connection that talks, as of a WebSocket. Only
+// settled does not wait for it. Without netlink the connection itself shows nothing, since
+// its queues are empty between two looks.
+func TestUntilTalking(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		until string
+		talks time.Duration // from the trigger on; then it is closed, unless that never comes
+		at    time.Duration
+		why   string
+		stage string
+	}{
+		"settled":                 {"settled", time.Hour, instant, "settled", "stage"},
+		"quiet, to the ceiling":   {"quiet", time.Hour, 4 * time.Second, "ceiling", "stage"},
+		"drained, to the ceiling": {"drained", time.Hour, 4 * time.Second, "ceiling", "stage"},
+		"quiet":                   {"quiet", time.Second, time.Second + instant, "quiet", "stage"},
+		"drained":                 {"drained", time.Second, 0, "drained", "stage"},
+		"settled, no netlink":     {"settled", time.Hour, instant, "settled", "stage:no-netlink"},
+		"ceiling, no netlink":     {"quiet", time.Hour, 4 * time.Second, "ceiling", "stage:no-netlink"},
+		"quiet, no netlink":       {"quiet", time.Second, time.Second + instant, "quiet", "stage:no-netlink"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			a := p.holding(c.stage, c.until, append(brisk, "--max-delay=4"), self("app", "127.0.0.1:0")...)
+			kept := a.dial("127.0.0.1")
+			kept.asks("hello")
+			end := kept.talks(50 * time.Millisecond)
+			start := a.stops()
+			if c.talks == time.Hour {
+				a.out.wait(t, "got TERM")
+				end() // it was served to the last
+				a.holds(start, c.at, c.why)
+				a.reports("1 open at the end")
+				return
+			}
+			time.Sleep(c.talks)
+			end()
+			if c.until == "drained" {
+				time.Sleep(2 * instant)
+				a.still("a connection was open")
+				kept.Close()
+				a.holds(time.Now(), 0, c.why)
+				a.reports("0 open at the end")
+				return
+			}
+			a.holds(start, c.at-100*time.Millisecond, c.why)
+		})
+	}
+}
+
+// TestUntilIdle: a pool that is kept open, and a connection that the server never
+// closes though its client is gone.
+func TestUntilIdle(t *testing.T) {
+	t.Parallel()
+	for who, stage := range stages {
+		for _, until := range []string{"quiet", "drained"} {
+			t.Run(who+"/pool/"+until, func(t *testing.T) {
+				t.Parallel()
+				p := newPlace(t)
+				a := p.holding(stage, until, append(brisk, "--max-delay=4"), self("app", "[::]:0")...)
+				for range 50 {
+					a.dial("127.0.0.1").asks("hello")
+				}
+				a.dial("::1") // and one that asks nothing
+				start := a.stops()
+				if until == "quiet" {
+					a.holds(start, instant, "quiet")
+				} else {
+					a.holds(start, 4*time.Second, "ceiling")
+				}
+				a.reports("51 open at the end, 0 in flight")
+			})
+		}
+	}
+}
+
+// TestUntilHalfClosed: what the server never closes, though its client is gone, is
+// nobody's request. An end that it has not read may be one's, until that is given
+// up.
+func TestUntilHalfClosed(t *testing.T) {
+	t.Parallel()
+	for name, line := range map[string]string{"leaked": "leak", "unread": "slow"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			a := p.holding("stage", "drained", append(brisk, "--max-silence=2"), self("app", "127.0.0.1:0")...)
+			for range 20 {
+				conn := a.dial("127.0.0.1")
+				conn.asks("hello")
+				fmt.Fprintln(conn, line)
+				conn.Close()
+			}
+			start := a.stops()
+			a.holds(start, instant, "drained")
+		})
+	}
+}
+
+// TestUntilTimeWait: what is left of thousands of connections is nobody's.
+func TestUntilTimeWait(t *testing.T) {
+	t.Parallel()
+	for who, stage := range map[string]string{"root": "stage", "nobody": "stage:uid=65534", "no netlink": "stage:no-netlink"} {
+		t.Run(who, func(t *testing.T) {
+			t.Parallel()
+			const many = 5000
+			p := newPlace(t)
+			a := p.holding(stage, "drained", brisk, self("app", "127.0.0.1:0")...)
+			p.do(func() {
+				for range many {
+					conn, err := net.Dial("tcp", a.at("127.0.0.1"))
+					if err != nil {
+						t.Fatal(err)
+					}
+					fmt.Fprintln(conn, "bye")
+					for b := make([]byte, 8); err == nil; _, err = conn.Read(b) {
+					}
+					conn.Close()
+				}
+			})
+			if n := a.timeWait(); n < many/2 { // some may have been taken again already
+				t.Fatalf("%d are in TIME_WAIT", n)
+			}
+			start := a.stops()
+			a.holds(start, instant, "drained")
+			a.reports("0 open at the end")
+		})
+	}
+}
+
+// timeWait counts the connections in TIME_WAIT.
+func (a *app) timeWait() (n int) {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/sockstat", a.cmd.Process.Pid))
+	_, rest, _ := strings.Cut(string(text), " tw ")
+	fmt.Sscan(rest, &n)
+	return n
+}
+
+// TestUntilOutbound: connections that the server opens, to somewhere else or to
+// itself, are not its clients'.
+func TestUntilOutbound(t *testing.T) {
+	t.Parallel()
+	for who, stage := range stages {
+		for name, command := range map[string]string{"elsewhere": "call", "elsewhere, one": "talk", "itself": "talk", "itself, as if IPv6": "talk"} {
+			t.Run(who+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				p := newPlace(t)
+				address := "127.0.0.1:0"
+				if name == "itself, as if IPv6" {
+					address = "[::]:0"
+				}
+				a := p.holding(stage, "drained", append(brisk, "--max-delay=6"), self("app", address)...)
+				to := a.at("127.0.0.1")
+				if strings.HasPrefix(name, "elsewhere") {
+					to = p.listen()
+				}
+				a.does(command + " " + to)
+				start := a.stops()
+				a.holds(start, instant, "drained")
+			})
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package e2e
+
+import (
+	"fmt"
+	"net"
+	"testing"
+	"time"
+)
+
+// TestUntilStuck: connections wait to be accepted, and nobody accepts them. Where
+// nothing else is served either, the program hangs, and waiting is of no use.
+func TestUntilStuck(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		stage string
+		kept  string // a connection that was accepted
+		at    time.Duration
+		why   string
+	}{
+		"hung":                             {"stage", "silent", 10 * time.Second, "no_progress"},
+		"hung, nobody":                     {"stage:uid=65534", "silent", 10 * time.Second, "no_progress"},
+		"hung, no netlink":                 {"stage:no-netlink", "", 10 * time.Second, "no_progress"},
+		"others are served":                {"stage", "talking", 17 * time.Second, "ceiling"},
+		"others are served, no netlink":    {"stage:no-netlink", "talking", 17 * time.Second, "ceiling"},
+		"others may be, it is not told of": {"stage:no-netlink", "silent", 17 * time.Second, "ceiling"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			a := p.holding(c.stage, "settled", append(brisk, "--max-delay=17"), self("few", fmt.Sprint(min(len(c.kept), 1)), "127.0.0.1:0")...)
+			var kept *client
+			if c.kept != "" {
+				kept = a.dial("127.0.0.1")
+				kept.asks("hello")
+			}
+			p.overrun(a.at("127.0.0.1"))
+			end := func() {}
+			if c.kept == "talking" {
+				end = kept.talks(100 * time.Millisecond)
+			}
+			start := a.stops()
+			a.out.wait(t, "got TERM")
+			end()
+			a.holds(start, c.at, c.why)
+		})
+	}
+}
+
+// overrun connects until the queue is full: who comes then waits in vain.
+func (p *place) overrun(address string) {
+	p.t.Helper()
+	p.do(func() {
+		for n := 0; ; n++ {
+			conn, err := net.DialTimeout("tcp", address, 300*time.Millisecond)
+			if err != nil {
+				if n == 0 {
+					p.t.Errorf("nobody got into the queue: %v", err)
+				}
+				return
+			}
+			p.t.Cleanup(func() { conn.Close() })
+			fmt.Fprintln(conn, "hello?")
+		}
+	})
+}

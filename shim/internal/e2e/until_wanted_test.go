@@ -1,0 +1,82 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestUntilUncounted: where nobody tells of connections that no look sees, they
+// are not taken for silence.
+func TestUntilUncounted(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	a := p.holding("stage:no-proc,no-groups", "quiet", append(brisk, "--max-delay=4"), self("app", "127.0.0.1:0")...)
+	start := a.stops()
+	end := steadily(200*time.Millisecond, func() { a.short("127.0.0.1") })
+	time.Sleep(2 * instant) // so long it is busy
+	end()
+	if got := a.out.wait(t, "got TERM").at.Sub(start); got < 4*time.Second {
+		t.Errorf("the hold ended after %v", got)
+	}
+	a.tell("exit 7")
+	a.wants(7)
+}
+
+// TestUntilBlindReport: a report tells of nothing that was not seen.
+func TestUntilBlindReport(t *testing.T) {
+	t.Parallel()
+	for _, stage := range []string{"stage:no-proc,no-netlink", "stage:no-proc-net,no-netlink"} {
+		t.Run(stage, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			a := p.holding(stage, "quiet", append(brisk, "--max-delay=2"), self("app", "127.0.0.1:0")...)
+			a.short("127.0.0.1")
+			start := a.stops()
+			a.short("127.0.0.1")
+			a.holds(start, 2*time.Second, "blind")
+			for _, line := range a.err.all() {
+				if strings.Contains(line.text, "0 new connections") || strings.Contains(line.text, "through /proc/net") || strings.Contains(line.text, "by /proc/net") {
+					t.Errorf("it says %q", line.text)
+				}
+			}
+		})
+	}
+}
+
+// TestUntilUDPReport: a listener of UDP is named at the end, and warned of at the
+// trigger where there is nothing else.
+func TestUntilUDPReport(t *testing.T) {
+	t.Parallel()
+	for name, listens := range map[string][]string{
+		"alone":      {"udp 127.0.0.1:5353"},
+		"beside TCP": {"127.0.0.1:0", "udp 127.0.0.1:5353"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			a := p.holding("stage", "quiet", brisk, self("app", listens...)...)
+			a.stops()
+			a.out.wait(t, "got TERM")
+			a.tell("exit 7")
+			a.wants(7)
+			a.reports("5353")
+			if said := strings.Join(a.warnings(), "\n"); strings.Contains(said, "UDP") != (name == "alone") {
+				t.Errorf("it warns of %q", said)
+			}
+		})
+	}
+}
+
+// TestUntilExec: a process that was put into the container later is ours, and so
+// are its connections to ourselves.
+func TestUntilExec(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	a := p.holding("stage", "quiet", append(brisk, "--max-delay=4"), self("app", "127.0.0.1:0")...)
+	check := a.exec()
+	start := a.stops()
+	a.looks()
+	check.does("talk " + a.at("127.0.0.1"))
+	a.holds(start, instant, "quiet")
+}

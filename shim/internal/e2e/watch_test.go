@@ -1,0 +1,254 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os/exec"
+	"reflect"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+)
+
+// The live view, end to end.
+
+// views waits for a view with text in it, and is all of them so far.
+func (h hosted) views(text string) (list []string) {
+	h.t.Helper()
+	h.out.until(h.t, fmt.Sprintf("a view with %q", text), func() bool {
+		list = nil
+		for _, line := range h.out.said {
+			if view, ok := strings.CutPrefix(line.text, "hook: "); ok {
+				list = append(list, view)
+			}
+		}
+		return len(list) > 0 && strings.Contains(list[len(list)-1], text)
+	})
+	return list
+}
+
+// TestWatchPlain: in a pipe a view is a line.
+func TestWatchPlain(t *testing.T) {
+	h := hosts(t, "server", nil)
+	h.tell("watch --quiet-for=0.5")
+	h.views("ports " + h.port + "; 0 open, 0 in flight, ")
+	c := h.dial("127.0.0.1")
+	c.asks("hello")
+	h.views("; 1 open, 0 in flight, ")
+	h.short("127.0.0.1")
+	h.views(" 1 new; last new connection ")
+	h.views("; quiet")
+	c.Close()
+	views := h.views("; drained")
+	line := regexp.MustCompile(`^\d\d:\d\d:\d\d ports \d+; \d+ open, \d+ in flight, \d+ new; last new connection (none yet|\d+\.\d s ago), byte (none yet|\d+\.\d s ago); (busy|settled|quiet|drained)$`)
+	for _, view := range views {
+		if !line.MatchString(view) {
+			t.Errorf("a view is %q", view)
+		}
+	}
+	h.tell("send TERM")
+	h.out.wait(t, "hook left 0")
+	h.over()
+}
+
+// viewNames are promised.
+const viewNames = "schema time observer scope ports udp unix open in_flight new accepted last_new_ago_ms last_byte_ago_ms settled quiet drained peers probes"
+
+// TestWatchJSON: a view is one object, with the same names whatever there is.
+func TestWatchJSON(t *testing.T) {
+	h := hosts(t, "none", nil)
+	h.tell("watch --json")
+	h.views(`"ports":[]`)
+	start := time.Now()
+	h.tell("listen")
+	h.port = strings.Fields(h.out.wait(t, "port ").text)[1]
+	h.views(`"ports":[` + h.port + `]`)
+	if took := time.Since(start); took > 8*time.Second {
+		t.Errorf("it took %v to find a server", took)
+	}
+	h.dial("127.0.0.1").asks("hello")
+	views := h.views(`"peers":[{"peer":"127.0.0.1","open":1}]`)
+	for _, view := range views {
+		var object map[string]any
+		if err := json.Unmarshal([]byte(view), &object); err != nil {
+			t.Errorf("%s: %v", view, err)
+		}
+		var names []string
+		for _, m := range regexp.MustCompile(`[{,]"([a-z_]+)":`).FindAllStringSubmatch(strings.Split(view, `"peers":[{`)[0]+`,"peers":,"probes":`, -1) {
+			if len(names) == 0 || names[len(names)-1] != m[1] {
+				names = append(names, m[1])
+			}
+		}
+		if want := strings.Fields(viewNames); !reflect.DeepEqual(names[:len(want)], want) {
+			t.Errorf("the names are %v", names)
+		}
+	}
+	var last shim.View
+	if err := json.Unmarshal([]byte(views[len(views)-1]), &last); err != nil || last.Schema != 1 || last.Open != 1 || *last.Observer != "sock_diag" || last.Scope != "descriptors" || last.LastNew == nil {
+		t.Errorf("%s: %v", views[len(views)-1], err)
+	}
+	if !strings.Contains(views[0], `"observer":null,`) {
+		t.Errorf("where nobody listens: %s", views[0])
+	}
+	h.tell("send INT")
+	h.out.wait(t, "hook left 0")
+	h.over()
+}
+
+// watching is a view of its own, that has begun.
+func watching(t *testing.T, args ...string) *box {
+	t.Helper()
+	t.Parallel()
+	b := piped(t, nil, syscall.SysProcAttr{}, append([]string{binary, "watch"}, args...)...)
+	b.run()
+	b.out.count(t, 1)
+	return b
+}
+
+// TestWatchEnds: signals end it with 0.
+func TestWatchEnds(t *testing.T) {
+	for name, s := range map[string]unix.Signal{"TERM": unix.SIGTERM, "INT": unix.SIGINT, "HUP": unix.SIGHUP} {
+		t.Run(name, func(t *testing.T) {
+			b := watching(t)
+			unix.Kill(b.cmd.Process.Pid, s)
+			b.wants(0)
+		})
+	}
+}
+
+// TestWatchReader: a reader that goes ends it with 0; one that does not read does
+// not keep a signal from doing so; a full disk is an error.
+func TestWatchReader(t *testing.T) {
+	start := func(t *testing.T, stage func(cmd *exec.Cmd)) *exec.Cmd {
+		cmd := exec.Command(binary, "watch", "--json")
+		cmd.Env = []string{}
+		stage(cmd)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { cmd.Process.Kill() })
+		return cmd
+	}
+	t.Run("gone", func(t *testing.T) {
+		t.Parallel()
+		r, w := ends(t, pipe)
+		cmd := start(t, func(cmd *exec.Cmd) { cmd.Stdout = w })
+		w.Close()
+		r.Read(make([]byte, 1))
+		r.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("stuck", func(t *testing.T) {
+		t.Parallel()
+		r, w := ends(t, pipe)
+		stuff(t, w)
+		cmd := start(t, func(cmd *exec.Cmd) { cmd.Stdout = w })
+		w.Close()
+		testutil.Eventually(t, "it looks", func() bool {
+			return strings.HasPrefix(status(cmd.Process.Pid, "State"), "S") && status(cmd.Process.Pid, "SigCgt") != "0000000000000000"
+		})
+		time.Sleep(1500 * time.Millisecond) // a view is due
+		cmd.Process.Signal(syscall.SIGTERM)
+		timer := time.AfterFunc(testutil.Patience, func() { cmd.Process.Kill() })
+		if err := cmd.Wait(); err != nil || !timer.Stop() {
+			t.Error(err)
+		}
+		r.Close()
+	})
+	t.Run("full", func(t *testing.T) {
+		t.Parallel()
+		b := piped(t, nil, syscall.SysProcAttr{}, "/bin/sh", "-c", `exec "$0" watch >/dev/full`, binary)
+		b.run()
+		b.wants(125)
+		if said := b.err.all(); len(said) != 1 || !strings.Contains(said[0].text, "cannot write to standard output: no space left") {
+			t.Errorf("said %v", said)
+		}
+	})
+}
+
+// What a terminal is told at the beginning and at the end.
+const (
+	otherScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l"
+	firstScreen = "\x1b[?7h\x1b[?25h\x1b[?1049l"
+)
+
+// TestWatchScreen: on a terminal it draws a view again and again, on a screen of
+// its own, and leaves that one when it ends.
+func TestWatchScreen(t *testing.T) {
+	t.Parallel()
+	s := onScreen(t, false, binary, "watch")
+	s.shows(otherScreen + "\x1b[H" + "lameduck watch")
+	s.shows("it is")
+	s.shows("\x1b[Hlameduck watch")
+	s.types(ctrlC)
+	s.shows(firstScreen)
+	s.leaves(0)
+	if n := s.count(firstScreen); n != 1 {
+		t.Errorf("it left the screen %d times", n)
+	}
+}
+
+// TestWatchJob: Ctrl-Z stops it, with the screen restored, and fg continues it.
+func TestWatchJob(t *testing.T) {
+	t.Parallel()
+	needs(t, "bash")
+	s := onScreen(t, false, "bash", "--norc", "--noprofile", "-i")
+	s.shows("$ ")
+	s.types("$LAMEDUCK watch\n")
+	s.shows(otherScreen)
+	s.shows("it is")
+	s.types(ctrlZ)
+	s.shows(firstScreen)
+	s.shows("Stopped")
+	time.Sleep(2500 * time.Millisecond) // views that are missed
+	s.types("fg\n")
+	s.shows(otherScreen)
+	s.shows("\x1b[Hlameduck watch")
+	before := s.count("\x1b[Hlameduck watch")
+	s.shows("\x1b[Hlameduck watch")
+	if n := s.count("\x1b[Hlameduck watch") - before; n > 2 {
+		t.Errorf("%d views at once", n)
+	}
+	s.types(ctrlC)
+	s.shows(firstScreen)
+	s.types("echo left $?\n")
+	s.shows("left 0")
+	s.types("exit 0\n")
+	s.leaves(0)
+}
+
+// TestWatchIdle: a thousand connections that do nothing cost little.
+func TestWatchIdle(t *testing.T) {
+	h := hosts(t, "server", nil)
+	for range 1000 {
+		conn, err := net.Dial("tcp", "127.0.0.1:"+h.port)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+	}
+	start := time.Now()
+	h.tell("watch")
+	h.views("; 1000 open, ")
+	time.Sleep(4 * time.Second) // some of its looks
+	h.tell("send TERM")
+	left := h.out.wait(t, "hook left 0").text
+	var used int
+	fmt.Sscanf(left[strings.Index(left, "used"):], "used %d ms", &used)
+	took := time.Since(start)
+	t.Logf("%d ms of processor time in %v", used, took)
+	if ratio := float64(used) / float64(took.Milliseconds()); used == 0 || ratio > 0.3 {
+		t.Errorf("%d ms of processor time in %v", used, took)
+	}
+	h.over()
+}

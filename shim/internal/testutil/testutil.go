@@ -1,0 +1,103 @@
+// Package testutil holds what the tests of several packages share. Its folders have
+// the rest: netns runs a package's tests in a network namespace of their own, script
+// reads the golden scripts.
+package testutil
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
+)
+
+// Patience is the longest time that a handshake may take. No test waits for it to
+// pass unless it fails.
+const Patience = 20 * time.Second
+
+// module is the first line of the go.mod in the repository's root.
+const module = "module github.com/lameduck-init/lameduck\n"
+
+// Root returns the absolute path of the repository: the nearest directory, from the
+// working directory upwards, whose go.mod is the product's. Outside of the repository,
+// where helper processes may run, Root returns "".
+func Root() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		text, _ := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if strings.HasPrefix(string(text), module) {
+			return dir
+		}
+		if dir == "/" {
+			return ""
+		}
+	}
+}
+
+// Path returns the absolute path of a file, given relative to the repository.
+func Path(name string) string { return filepath.Join(Root(), name) }
+
+// Must returns value, and panics on an error.
+func Must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// Eventually polls a condition that has no other sign, and fails the test if ok still
+// returns false after Patience.
+func Eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(Patience); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("after %v, still not: %s", Patience, what)
+		}
+	}
+}
+
+// WriteFile makes path a file with this text.
+func WriteFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// OnTmpfs runs a test on a small file system of its own, in a mount namespace of its
+// own. The options are those of mount(8) for a tmpfs.
+func OnTmpfs(t *testing.T, options string, test func(dir string)) {
+	t.Helper()
+	netns.Need(t)
+	dir := t.TempDir()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // never unlocked: the thread ends, and its namespace with it
+		if err := mountTmpfs(dir, options); err != nil {
+			t.Error(err)
+			return
+		}
+		test(dir)
+	}()
+	<-done
+}
+
+// mountTmpfs mounts a tmpfs on dir, which only the calling thread will see.
+func mountTmpfs(dir, options string) error {
+	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+		return err
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return err
+	}
+	return unix.Mount("tmpfs", dir, "tmpfs", 0, options)
+}
