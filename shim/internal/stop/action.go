@@ -7,45 +7,45 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// Verb is what sort of action it is.
+// Verb is the kind of an Action.
 type Verb int
 
-// The verbs.
+// The verbs, in terms of the action's Signal and Code.
 const (
-	Forward             Verb = iota // send Signal, which arrived, to the command
-	Send                            // send Signal, a step of the sequence, to the command
-	Continue                        // continue the command, which is stopped
-	GiveTerminal                    // give the command the terminal, if it is ours to give
+	Forward             Verb = iota // send Signal, which arrived from outside, to the command
+	Send                            // send Signal, a step of the schedule, to the command
+	Continue                        // send CONT to the stopped command
+	GiveTerminal                    // put the command into the terminal's foreground, if lameduck is in the foreground
 	StopSelf                        // stop lameduck itself by Signal
-	GiveTerminalOrStop              // give the command the terminal and continue it; if it is not ours to give, stop lameduck
-	TermGroup                       // send Signal to the command's group, now that the command is gone
-	TermDescendants                 // send TERM to every process that is left and has not had it
-	KillDescendants                 // send KILL to every process that is left
-	StartSampling                   // begin to look at the traffic
-	StopHealth                      // tell those who ask for our health that we are about to go
-	RunOnStop                       // run what is to run when the stop begins
-	KillOnStop                      // end it
-	ReportStart                     // report that the sequence has begun
-	ReportLate                      // report what stands one second before the grace period ends
+	GiveTerminalOrStop              // GiveTerminal and Continue; if lameduck is in the background, stop lameduck by TSTP
+	TermGroup                       // send Signal to the process group of the exited command
+	TermDescendants                 // send TERM, once each, to all remaining processes
+	KillDescendants                 // send KILL to all remaining processes
+	StartSampling                   // start sampling the traffic
+	StopHealth                      // switch the health listener to its mode for a stop
+	RunOnStop                       // start the --on-stop command
+	KillOnStop                      // kill the --on-stop command
+	ReportStart                     // report the start of the sequence
+	ReportLate                      // report the state of the sequence ReportMargin before the grace period ends
 	ReportEnd                       // report how the sequence ended
-	NoteForwardedAtOnce             // Signal, a stop signal, was passed on at once: no hold was asked for
-	NoteBeforeStart                 // Signal came before the command was started, which it now never is
-	NoteHoldMissed                  // the command ended after Signal, which starts no hold
-	Exit                            // leave: with 128+Signal, or else with Code
+	NoteForwardedAtOnce             // log that Signal, a stop signal, was forwarded at once for want of a hold
+	NoteBeforeStart                 // log that Signal arrived before the start of the command, and prevented the start
+	NoteHoldMissed                  // report that the command ended after Signal, which starts no hold
+	Exit                            // exit with 128+Signal, or without a Signal with Code
 )
 
-// scriptWords are the verbs as scripts write them; "*" stands for Signal.
+// scriptWords are the verbs in golden scripts; "*" stands for Signal.
 var scriptWords = [...]string{"pass *", "send *", "wake", "hand over", "stop self *", "lend or stop", "farewell *", "term rest", "kill rest",
 	"watch", "retire", "run hook", "kill hook", "announce", "overtime", "conclude", "note unheld *", "note early *", "note no hold after *", "exit"}
 
-// Action is something to be done; doing it is the loop's business.
+// Action is an order to the loop. The machine itself does nothing.
 type Action struct {
 	Verb   Verb
 	Signal sig.Signal
 	Code   int
 }
 
-// String is the action as scripts write it: "send USR1", "exit 143".
+// String returns the action as golden scripts spell it: "send USR1", "exit 143".
 func (a Action) String() string {
 	if a.Verb == Exit {
 		return fmt.Sprintf("exit %d", a.Status())
@@ -53,7 +53,7 @@ func (a Action) String() string {
 	return strings.Replace(scriptWords[a.Verb], "*", a.Signal.String(), 1)
 }
 
-// Status is the exit status of an Exit: 128+n for signal n, else the code.
+// Status returns the exit status of an Exit action: 128+n for signal n, else Code.
 func (a Action) Status() int {
 	if a.Signal != 0 {
 		return 128 + int(a.Signal)

@@ -1,15 +1,16 @@
 // Package stop decides what happens when a container is told to stop.
 //
-// The sequence is a pure state machine: the loop hands it events with the time
-// at which they happened, and it answers with actions. It holds no clock,
-// process, goroutine or file, so that every case of it can be played in a
-// test. Deadlines are absolute and set once; a spurious tick changes nothing.
+// Machine is a pure state machine. The loop passes every event with its time to
+// Handle, and does the returned actions in order. The machine owns no clock,
+// process, goroutine or file, so a test can play every case. Deadlines are
+// absolute and set once: an early or repeated Tick changes nothing.
 //
-// A hook, which runs no command, is asked to hold; its hold ends all.
+// A hold without a command (lameduck hold) begins with PreStop. The machine then
+// sends no signal, and the end of the hold is the end of the sequence.
 //
-// The ways through it, with --delay=2s --stop-schedule=USR1/5s/QUIT --linger=3s (a
-// test holds this drawing against the machine; testdata/table.txt has every state's
-// answer to every event):
+// Every state answers every event; testdata/table.txt has all answers. The
+// transitions with --delay=2s --stop-schedule=USR1/5s/QUIT --linger=3s, compared
+// with the machine by TestDrawing:
 //
 //	starting  -> running:   started
 //	starting  -> gone:      TERM

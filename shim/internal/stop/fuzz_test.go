@@ -9,38 +9,38 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// What must be true of every stream of events, under every configuration.
+// The invariants of the machine: any stream of events, under any configuration.
 
-// story is bytes that decide what is configured and what happens. When it is over
-// all answers are 0.
-type story []byte
+// fuzzInput is bytes that decide the configuration and the events. Every answer after
+// the last byte is 0.
+type fuzzInput []byte
 
-func (s *story) below(n int) int {
-	if len(*s) == 0 {
+func (in *fuzzInput) intn(n int) int {
+	if len(*in) == 0 {
 		return 0
 	}
-	b := int((*s)[0])
-	*s = (*s)[1:]
+	b := int((*in)[0])
+	*in = (*in)[1:]
 	return b % n
 }
 
-func (s *story) yes() bool { return s.below(2) == 1 }
+func (in *fuzzInput) bool() bool { return in.intn(2) == 1 }
 
-// times are some that matter: none, within a double, around the waits below.
-var times = []time.Duration{0, time.Millisecond, 500 * time.Millisecond, time.Second, 1500 * time.Millisecond, 2 * time.Second, 5 * time.Second, 9 * time.Second, 30 * time.Second}
+// durations has zero, values around dedupWindow, and values around the waits below.
+var durations = []time.Duration{0, time.Millisecond, 500 * time.Millisecond, time.Second, 1500 * time.Millisecond, 2 * time.Second, 5 * time.Second, 9 * time.Second, 30 * time.Second}
 
-func (s *story) time() time.Duration { return times[s.below(len(times))] }
+func (in *fuzzInput) duration() time.Duration { return durations[in.intn(len(durations))] }
 
-// told are the signals of a story, stop signals among them.
-var told = []sig.Signal{sig.TERM, sig.INT, sig.USR1, sig.QUIT, sig.HUP, sig.WINCH, sig.CONT, sig.TSTP}
+// signals has stop signals and others.
+var signals = []sig.Signal{sig.TERM, sig.INT, sig.USR1, sig.QUIT, sig.HUP, sig.WINCH, sig.CONT, sig.TSTP}
 
-func (s *story) signal() sig.Signal { return told[s.below(len(told))] }
+func (in *fuzzInput) signal() sig.Signal { return signals[in.intn(len(signals))] }
 
-func (s *story) schedule() (list Schedule) {
-	for range 1 + s.below(7) {
-		switch s.below(6) {
+func (in *fuzzInput) schedule() (list Schedule) {
+	for range 1 + in.intn(7) {
+		switch in.intn(6) {
 		case 0, 1:
-			list = append(list, Step{Signal: s.signal()})
+			list = append(list, Step{Signal: in.signal()})
 		case 2:
 			list = append(list, Step{Signal: sig.KILL})
 		case 3:
@@ -48,69 +48,70 @@ func (s *story) schedule() (list Schedule) {
 		case 4:
 			list = append(list, Step{Forever: true})
 		case 5:
-			list = append(list, Step{Wait: s.time()})
+			list = append(list, Step{Wait: in.duration()})
 		}
 	}
 	return list
 }
 
-func (s *story) preset() Preset {
-	steps := Schedule{{Signal: s.signal()}}
-	if s.yes() {
-		steps = append(steps, Step{Wait: 2 * time.Second}, Step{Signal: s.signal()})
+func (in *fuzzInput) preset() Preset {
+	steps := Schedule{{Signal: in.signal()}}
+	if in.bool() {
+		steps = append(steps, Step{Wait: 2 * time.Second}, Step{Signal: in.signal()})
 	}
-	return Preset{StopSignals: sig.SetOf(s.signal()), Steps: steps}
+	return Preset{StopSignals: sig.SetOf(in.signal()), Steps: steps}
 }
 
-// config is one that would not have been refused.
-func (s *story) config() Config {
-	cfg := Config{StopSignals: sig.SetOf(sig.TERM), Grace: max(s.time(), time.Second), Linger: s.time(), KillAfter: s.time(), HealthListener: s.yes(), JobControl: s.yes(), TermGroup: s.yes(), StopSelfOnTSTP: s.yes()}
-	cfg.Gate = Gate{Floor: s.time(), Until: []Reason{"", Settled, Quiet, Drained}[s.below(4)], FloorGiven: s.yes(), CeilingGiven: s.yes(), WaitGone: s.yes(), OnStop: s.yes()}
-	cfg.Gate.Ceiling = cfg.Gate.Floor + s.time()
-	for range s.below(3) {
-		cfg.Rewrites.Add(sig.Rewrite{From: s.signal(), To: []sig.Signal{0, sig.USR1, sig.QUIT, sig.TERM}[s.below(4)]})
+// config returns a valid configuration.
+func (in *fuzzInput) config() Config {
+	cfg := Config{StopSignals: sig.SetOf(sig.TERM), Grace: max(in.duration(), time.Second), Linger: in.duration(), KillAfter: in.duration(),
+		HealthListener: in.bool(), JobControl: in.bool(), TermGroup: in.bool(), StopSelfOnTSTP: in.bool()}
+	cfg.Gate = Gate{Floor: in.duration(), Until: []Reason{"", Settled, Quiet, Drained}[in.intn(4)], FloorGiven: in.bool(), CeilingGiven: in.bool(),
+		WaitGone: in.bool(), OnStop: in.bool()}
+	cfg.Gate.Ceiling = cfg.Gate.Floor + in.duration()
+	for range in.intn(3) {
+		cfg.Rewrites.Add(sig.Rewrite{From: in.signal(), To: []sig.Signal{0, sig.USR1, sig.QUIT, sig.TERM}[in.intn(4)]})
 	}
-	if s.yes() {
-		cfg.Preset = s.preset()
+	if in.bool() {
+		cfg.Preset = in.preset()
 	}
-	sends := func(step Step) bool { return step.Signal != 0 || step.StopSignal }
-	if list := s.schedule(); slices.ContainsFunc(list, sends) && !list.LoopsWithoutWait() && s.yes() {
+	list := in.schedule()
+	if slices.ContainsFunc(list, Step.isSignal) && !list.LoopsWithoutWait() && in.bool() {
 		cfg.Schedule = list
 	}
 	cfg.SequenceWithoutHold = cfg.Schedule != nil || cfg.KillAfter > 0 || cfg.Preset.Steps != nil
 	return cfg
 }
 
-// event is one that a loop might tell of.
-func (s *story) event() Event {
-	switch s.below(12) {
+func (in *fuzzInput) event() Event {
+	switch in.intn(12) {
 	case 0, 1, 2, 3:
-		return Event{Kind: SignalArrived, Signal: s.signal()}
+		return Event{Kind: SignalArrived, Signal: in.signal()}
 	case 4:
-		return Event{Kind: CommandStopped, Signal: []sig.Signal{sig.TSTP, sig.TTIN, sig.STOP}[s.below(3)]}
+		return Event{Kind: CommandStopped, Signal: []sig.Signal{sig.TSTP, sig.TTIN, sig.STOP}[in.intn(3)]}
 	case 5:
 		return Event{Kind: CommandContinued}
 	case 6:
-		return Event{Kind: Sampled, Traffic: TrafficState(s.below(int(ServerGone) + 1)), Waiting: s.yes()}
+		return Event{Kind: Sampled, Traffic: TrafficState(in.intn(int(ServerGone) + 1)), Waiting: in.bool()}
 	case 7:
 		return Event{Kind: OnStopEnded}
 	case 8:
 		return Event{Kind: OrphanReaped}
 	case 9:
-		if s.below(8) == 0 {
+		if in.intn(8) == 0 {
 			return Event{Kind: CommandExited, Code: 3}
 		}
 		return Event{Kind: CommandStarted}
 	case 10:
-		if s.below(4) == 0 {
+		if in.intn(4) == 0 {
 			return Event{Kind: NoChildren}
 		}
 	}
 	return Event{Kind: Tick}
 }
 
-// witness knows what was done so far, and what must never be.
-type witness struct {
+// checker plays events on a machine and checks the invariants after each.
+type checker struct {
 	t    *testing.T
 	cfg  Config
 	m    *Machine
@@ -120,114 +121,119 @@ type witness struct {
 	over bool
 }
 
-func newWitness(t *testing.T, cfg Config) *witness {
-	return &witness{t: t, cfg: cfg, m: New(cfg), now: epoch, did: map[Verb]int{}}
+func newChecker(t *testing.T, cfg Config) *checker {
+	return &checker{t: t, cfg: cfg, m: New(cfg), now: epoch, did: map[Verb]int{}}
 }
 
-// tells hands on an event, and looks at what is answered; then a tick that comes
-// too early must change nothing.
-func (w *witness) tells(e Event) {
-	w.t.Helper()
-	before := w.m.State()
-	acts := w.m.Handle(w.now, e)
+// handle plays an event and checks the answer.
+func (c *checker) handle(e Event) {
+	c.t.Helper()
+	before := c.m.State()
+	acts := c.m.Handle(c.now, e)
 	for i, a := range acts {
-		w.did[a.Verb]++
+		c.did[a.Verb]++
 		switch {
-		case w.over:
-			w.t.Fatalf("%v after exit", a)
-		case before == Starting && w.m.State() == Starting && a.Verb != StopSelf:
-			w.t.Fatalf("%v: %v before the start", e, a)
-		case a.Verb == Exit && (i != len(acts)-1 || w.m.State() != Gone):
-			w.t.Fatalf("%v: %v, and goes on", e, acts)
-		case a.Verb == Send && w.sequence():
-			w.sent = append(w.sent, a.Signal)
+		case c.over:
+			c.t.Fatalf("%v after exit", a)
+		case before == Starting && c.m.State() == Starting && a.Verb != StopSelf:
+			c.t.Fatalf("%v: %v before the start", e, a)
+		case a.Verb == Exit && (i != len(acts)-1 || c.m.State() != Gone):
+			c.t.Fatalf("%v: %v, not at the end of the sequence", e, acts)
+		case a.Verb == Send && c.inSequence():
+			c.sent = append(c.sent, a.Signal)
 		}
 	}
-	w.over = w.m.State() == Gone
-	if w.over != (w.did[Exit] == 1) {
-		w.t.Fatalf("%v: %v, with %d exits", e, w.m.State(), w.did[Exit])
+	c.over = c.m.State() == Gone
+	if c.over != (c.did[Exit] == 1) {
+		c.t.Fatalf("%v: %v, with %d exits", e, c.m.State(), c.did[Exit])
 	}
-	w.once()
-	w.deadlines()
+	c.checkCounts()
+	c.checkDeadlines()
 }
 
-func (w *witness) sequence() bool { return !w.m.Record().TriggeredAt.IsZero() }
+func (c *checker) inSequence() bool { return !c.m.Record().TriggeredAt.IsZero() }
 
-// once holds what happens once at most, and in the right company.
-func (w *witness) once() {
-	w.t.Helper()
+// checkCounts checks that actions of one sequence are not repeated, and that an
+// action comes only with the configuration for the action.
+func (c *checker) checkCounts() {
+	c.t.Helper()
 	for _, v := range []Verb{StartSampling, StopHealth, RunOnStop, ReportStart, ReportLate, ReportEnd, Exit, NoteBeforeStart} {
-		if w.did[v] > 1 {
-			w.t.Fatalf("%v %d times", Action{Verb: v}, w.did[v])
+		if c.did[v] > 1 {
+			c.t.Fatalf("%v %d times", Action{Verb: v}, c.did[v])
 		}
 	}
-	r := w.m.Record()
-	if w.over && w.sequence() != (w.did[ReportEnd] == 1) || w.did[StartSampling] > 0 != (w.did[ReportStart] > 0 && w.cfg.Gate.Holds()) {
-		w.t.Fatalf("did %v; triggered at %v", w.did, r.TriggeredAt)
+	r := c.m.Record()
+	if c.over && c.inSequence() != (c.did[ReportEnd] == 1) || c.did[StartSampling] > 0 != (c.did[ReportStart] > 0 && c.cfg.Gate.Holds()) {
+		c.t.Fatalf("actions %v; triggered at %v", c.did, r.TriggeredAt)
 	}
-	if w.did[RunOnStop] > 0 && !w.cfg.Gate.OnStop || w.did[StopHealth] > 0 && !w.cfg.HealthListener {
-		w.t.Fatalf("did %v unasked", w.did)
+	if c.did[RunOnStop] > 0 && !c.cfg.Gate.OnStop || c.did[StopHealth] > 0 && !c.cfg.HealthListener {
+		c.t.Fatalf("actions %v are not configured", c.did)
 	}
 }
 
-// deadlines holds that those there are lie ahead once they were met, that ticks
-// before them do nothing, and that nothing lasts longer than it may.
-func (w *witness) deadlines() {
-	w.t.Helper()
-	for met := 0; ; met++ {
-		at, due := w.m.Deadline()
-		if !due || at.After(w.now) {
-			state := w.m.State()
-			if acts := w.m.Handle(w.now, Event{Kind: Tick}); acts != nil {
-				w.t.Fatalf("an early tick does %v", acts)
-			}
-			if again, still := w.m.Deadline(); again != at || still != due || w.m.State() != state {
-				w.t.Fatalf("an early tick changes %v to %v, %v to %v", at, again, state, w.m.State())
-			}
-			break
+// checkDeadlines plays a Tick for every deadline up to now, and checks that the last
+// deadline is in the future, that an early Tick does nothing, and that neither the
+// hold nor --kill-after is late.
+func (c *checker) checkDeadlines() {
+	c.t.Helper()
+	ticks := 0
+	at, due := c.m.Deadline()
+	for ; due && !at.After(c.now); at, due = c.m.Deadline() {
+		ticks++
+		if ticks > 20 {
+			c.t.Fatalf("deadline %v stays after %d ticks", at, ticks)
 		}
-		if met > 20 {
-			w.t.Fatalf("the deadline %v is never met", at)
-		}
-		for _, a := range w.m.Handle(w.now, Event{Kind: Tick}) {
-			w.did[a.Verb]++
+		for _, a := range c.m.Handle(c.now, Event{Kind: Tick}) {
+			c.did[a.Verb]++
 			if a.Verb == Send {
-				w.sent = append(w.sent, a.Signal)
+				c.sent = append(c.sent, a.Signal)
 			}
 		}
-		w.over = w.m.State() == Gone
+		c.over = c.m.State() == Gone
 	}
-	r := w.m.Record()
-	if w.m.State() == Holding && w.now.Sub(r.TriggeredAt) >= w.cfg.Gate.MaxHold() {
-		w.t.Fatalf("it still holds after %v, which is the longest", w.now.Sub(r.TriggeredAt))
+	c.checkEarlyTick()
+	r := c.m.Record()
+	if c.m.State() == Holding && c.now.Sub(r.TriggeredAt) >= c.cfg.Gate.MaxHold() {
+		c.t.Fatalf("holding for %v, longer than %v", c.now.Sub(r.TriggeredAt), c.cfg.Gate.MaxHold())
 	}
-	if k := w.cfg.KillAfter; k > 0 && w.m.State() == Stopping && len(r.Sent) > 0 && !w.now.Before(r.Sent[0].At.Add(k)) && !slices.Contains(w.sent, sig.KILL) {
-		w.t.Fatalf("no KILL %v after the first signal", k)
+	if k := c.cfg.KillAfter; k > 0 && c.m.State() == Stopping && len(r.Sent) > 0 && !c.now.Before(r.Sent[0].At.Add(k)) && !slices.Contains(c.sent, sig.KILL) {
+		c.t.Fatalf("no KILL %v after the first signal", k)
 	}
-	w.follows()
+	c.checkSent()
 }
 
-// follows holds that what was sent is what the schedule says, in its order and no
-// more often, KILL excepted that --kill-after names: that is sent once, in its time,
-// and is the last.
-func (w *witness) follows() {
-	w.t.Helper()
-	if !w.sequence() {
+func (c *checker) checkEarlyTick() {
+	c.t.Helper()
+	state := c.m.State()
+	at, due := c.m.Deadline()
+	if acts := c.m.Handle(c.now, Event{Kind: Tick}); acts != nil {
+		c.t.Fatalf("actions of an early tick: %v", acts)
+	}
+	if again, still := c.m.Deadline(); again != at || still != due || c.m.State() != state {
+		c.t.Fatalf("an early tick changes %v to %v, %v to %v", at, again, state, c.m.State())
+	}
+}
+
+// checkSent checks that the signals sent are a prefix of the schedule. KILL of
+// --kill-after may follow as the last signal.
+func (c *checker) checkSent() {
+	c.t.Helper()
+	if !c.inSequence() {
 		return
 	}
-	said := w.m.Record().Steps.unrolled(len(w.sent))
+	want := c.m.Record().Steps.unrolled(len(c.sent))
 	n := 0
-	for n < len(w.sent) && n < len(said) && w.sent[n] == said[n] {
+	for n < len(c.sent) && n < len(want) && c.sent[n] == want[n] {
 		n++
 	}
-	rest := w.sent[n:]
-	if len(rest) == 0 || len(rest) == 1 && rest[0] == sig.KILL && w.cfg.KillAfter > 0 {
+	rest := c.sent[n:]
+	if len(rest) == 0 || len(rest) == 1 && rest[0] == sig.KILL && c.cfg.KillAfter > 0 {
 		return
 	}
-	w.t.Fatalf("sent %v by %v", w.sent, w.m.Record().Steps)
+	c.t.Fatalf("sent %v by schedule %v", c.sent, c.m.Record().Steps)
 }
 
-// unrolled is the first n signals of a schedule.
+// unrolled returns the first n signals of a schedule.
 func (s Schedule) unrolled(n int) (list []sig.Signal) {
 	repeat := -1
 	for i, steps := 0, 0; len(list) < n && steps < (n+1)*(len(s)+1); i, steps = i+1, steps+1 {
@@ -249,63 +255,67 @@ func (s Schedule) unrolled(n int) (list []sig.Signal) {
 	return list
 }
 
-// play plays a story to its end, and then lets the command exit and time pass: that
-// ends it.
-func play(t *testing.T, s story) {
-	cfg := s.config()
-	w := newWitness(t, cfg)
+// play plays the input. At its end the command exits and the linger time passes, which
+// must end the sequence.
+func play(t *testing.T, in fuzzInput) {
+	cfg := in.config()
+	c := newChecker(t, cfg)
 	first := Event{Kind: CommandStarted}
-	if s.below(10) == 0 {
-		first = Event{Kind: SignalArrived, Signal: s.signal()}
+	if in.intn(10) == 0 {
+		first = Event{Kind: SignalArrived, Signal: in.signal()}
 	}
-	w.tells(first)
-	for len(s) > 0 && !w.over {
-		if s.below(20) == 0 {
-			w.m.UsePreset(s.preset())
-			continue
-		}
-		steps := w.m.Record().Steps
-		stopping := w.m.State() == Stopping
-		w.tells(s.event())
-		if stopping && !slices.Equal(steps, w.m.Record().Steps) {
-			t.Fatalf("in the middle of a stop %v became %v", steps, w.m.Record().Steps)
-		}
-		if at, due := w.m.Deadline(); due && s.yes() {
-			w.now = at.Add(s.time() * time.Duration(s.below(2))) // in time, or late
-		} else {
-			w.now = w.now.Add(s.time())
-		}
-		if !w.over {
-			w.deadlines()
-		}
+	c.handle(first)
+	for len(in) > 0 && !c.over {
+		c.playNext(&in)
 	}
-	if w.over {
+	if c.over {
 		return
 	}
-	w.tells(Event{Kind: CommandStarted})
-	w.tells(Event{Kind: CommandExited, Code: 3})
-	w.now = w.now.Add(cfg.Linger)
-	if !w.over {
-		w.tells(Event{Kind: Tick})
+	c.handle(Event{Kind: CommandStarted})
+	c.handle(Event{Kind: CommandExited, Code: 3})
+	c.now = c.now.Add(cfg.Linger)
+	if !c.over {
+		c.handle(Event{Kind: Tick})
 	}
-	if !w.over {
-		t.Fatalf("the command has exited, and nothing lingers: %v", w.m.State())
+	if !c.over {
+		t.Fatalf("%v after the exit and the linger time", c.m.State())
 	}
-	for _, h := range happenings {
-		w.tells(h.event)
+	for _, row := range tableEvents {
+		c.handle(row.event)
 	}
 }
 
-// FuzzMachine plays stories that nobody has thought of.
+// playNext plays one event, or sets a preset, and lets time pass.
+func (c *checker) playNext(in *fuzzInput) {
+	c.t.Helper()
+	if in.intn(20) == 0 {
+		c.m.UsePreset(in.preset())
+		return
+	}
+	steps := c.m.Record().Steps
+	stopping := c.m.State() == Stopping
+	c.handle(in.event())
+	if stopping && !slices.Equal(steps, c.m.Record().Steps) {
+		c.t.Fatalf("schedule %v became %v while stopping", steps, c.m.Record().Steps)
+	}
+	if at, due := c.m.Deadline(); due && in.bool() {
+		c.now = at.Add(in.duration() * time.Duration(in.intn(2))) // in time, or late
+	} else {
+		c.now = c.now.Add(in.duration())
+	}
+	if !c.over {
+		c.checkDeadlines()
+	}
+}
+
 func FuzzMachine(f *testing.F) {
 	for seed := range uint64(200) {
-		f.Add(random(seed))
+		f.Add(randomInput(seed))
 	}
 	f.Fuzz(func(t *testing.T, bytes []byte) { play(t, bytes) })
 }
 
-// random is a story of some length.
-func random(seed uint64) []byte {
+func randomInput(seed uint64) []byte {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	bytes := make([]byte, 40+rnd.IntN(200))
 	for i := range bytes {
@@ -314,10 +324,11 @@ func random(seed uint64) []byte {
 	return bytes
 }
 
-// TestAnyOrder plays as many stories as there is time for.
+// TestAnyOrder checks the invariants on 6000 random inputs.
 func TestAnyOrder(t *testing.T) {
 	for seed := range uint64(6000) {
-		if play(t, random(seed)); t.Failed() {
+		play(t, randomInput(seed))
+		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
 	}

@@ -6,46 +6,47 @@ import (
 	"time"
 )
 
-// TrafficState is what a look at the traffic says, in the words of an adaptive hold.
+// TrafficState is the verdict of one sample of the sockets about an adaptive hold.
 type TrafficState int
 
-// What a look may say.
+// The verdicts.
 const (
-	Busy         TrafficState = iota // there is traffic
-	ConditionMet                     // what the hold waits for, Until, is so
-	NoListeners                      // the container has no listener, and waits for nothing
-	Hung                             // connections wait to be accepted, and nothing moves
-	UDPOnly                          // it listens for UDP alone, of which nothing can be said
-	Unobservable                     // nothing could be seen
-	ServerGone                       // the listeners that there were are closed, and nothing is open
+	Busy         TrafficState = iota // the condition is not met
+	ConditionMet                     // the condition, Gate.Until, is met
+	NoListeners                      // the container has no listening socket
+	Hung                             // connections wait to be accepted, and the command makes no progress
+	UDPOnly                          // all listening sockets are UDP
+	Unobservable                     // no source of samples works
+	ServerGone                       // the listeners were closed, and no connection is open
 )
 
-// String is the look in one word.
-func (l TrafficState) String() string {
-	return [...]string{"busy", "calm", "nobody", "hung", "datagrams", "blind", "deserted"}[l]
+// String returns the verdict in one word, as golden scripts spell it.
+func (t TrafficState) String() string {
+	return [...]string{"busy", "calm", "nobody", "hung", "datagrams", "blind", "deserted"}[t]
 }
 
-// Gate is what ends a hold by itself.
+// Gate says when a hold ends without a further signal.
 type Gate struct {
-	Floor   time.Duration // keep serving at least this long
-	Ceiling time.Duration // and no longer than this, where Until says to wait
-	Until   Reason        // Settled, Quiet or Drained; empty: the floor is all
+	Floor   time.Duration // the shortest hold
+	Ceiling time.Duration // the longest hold, if the hold has a condition
+	Until   Reason        // the condition: Settled, Quiet or Drained; empty: the hold is not adaptive
 
-	FloorGiven, CeilingGiven bool // they are the user's, and no default
+	FloorGiven, CeilingGiven bool // given by the user, not a default
 
-	WaitGone bool // wait for something to go, too
-	OnStop   bool // and for what is run when the stop begins
+	WaitGone bool // hold while a --wait-gone path exists
+	OnStop   bool // hold while the --on-stop command runs
 }
 
 // Holds reports whether there is a hold at all.
 func (g *Gate) Holds() bool { return g.Floor > 0 || g.conditional() }
 
-// conditional reports whether something else than the floor may end the hold.
+// conditional reports whether the end of the hold depends on more than the floor.
 func (g *Gate) conditional() bool { return g.adaptive() || g.WaitGone || g.OnStop }
 
+// adaptive reports whether the traffic ends the hold.
 func (g *Gate) adaptive() bool { return g.Until != "" }
 
-// String is the hold in words: "2 s", "5 s to 19 s until quiet".
+// String returns the hold in words: "2 s", "5 s to 19 s until quiet".
 func (g *Gate) String() string {
 	if !g.conditional() {
 		return FormatDuration(g.Floor)
@@ -63,8 +64,8 @@ func (g *Gate) String() string {
 	return fmt.Sprintf("%s to %s until %s", FormatDuration(g.Floor), FormatDuration(g.Ceiling), strings.Join(until, " and "))
 }
 
-// FormatDuration is a time that was given, or follows from one, for people: "2 s", "2.83 s",
-// "0.125 s".
+// FormatDuration returns a configured or derived duration in seconds, for people:
+// "2 s", "2.83 s", "0.125 s".
 func FormatDuration(d time.Duration) string {
 	if d > time.Second {
 		d = d.Round(10 * time.Millisecond)
@@ -72,7 +73,7 @@ func FormatDuration(d time.Duration) string {
 	return fmt.Sprintf("%v s", d.Round(time.Millisecond).Seconds())
 }
 
-// MaxHold is when the hold ends whatever happens, counted from its beginning.
+// MaxHold returns the length of the longest hold.
 func (g *Gate) MaxHold() time.Duration {
 	if g.conditional() {
 		return g.Ceiling
@@ -80,36 +81,37 @@ func (g *Gate) MaxHold() time.Duration {
 	return g.Floor
 }
 
-// endReason is why a hold ends when a look has said l this long after its beginning,
-// or empty where it goes on; waits says that there is something else to wait for.
-func (g *Gate) endReason(l TrafficState, held time.Duration, waits bool) Reason {
-	passed := held >= g.Floor && !waits
+// endReason returns why a hold ends after the time held with traffic t, or "" for a
+// hold that goes on. waiting reports whether a path or the --on-stop command still
+// keeps the hold.
+func (g *Gate) endReason(t TrafficState, held time.Duration, waiting bool) Reason {
+	passed := held >= g.Floor && !waiting
 	switch {
 	case !g.adaptive() && passed:
 		return Elapsed
 	case !g.adaptive():
 		return ""
-	case l == ConditionMet && passed:
+	case t == ConditionMet && passed:
 		return g.Until
-	case l == NoListeners && (passed || !waits && !g.FloorGiven), l == ServerGone:
+	case t == NoListeners && (passed || !waiting && !g.FloorGiven), t == ServerGone:
 		return NoListener
-	case l == Hung:
+	case t == Hung:
 		return NoProgress
-	case l == UDPOnly && passed && !g.CeilingGiven:
+	case t == UDPOnly && passed && !g.CeilingGiven:
 		return UDP
 	}
 	return ""
 }
 
-// endReasonAtMax is why a hold ends that lasts as long as it may, where the last look
-// has said l.
-func (g *Gate) endReasonAtMax(l TrafficState) Reason {
+// endReasonAtMax returns why a hold ends after MaxHold, with traffic t in the last
+// sample.
+func (g *Gate) endReasonAtMax(t TrafficState) Reason {
 	switch {
 	case !g.conditional():
 		return Elapsed
-	case g.adaptive() && l == Unobservable:
+	case g.adaptive() && t == Unobservable:
 		return Unobserved
-	case g.adaptive() && l == UDPOnly:
+	case g.adaptive() && t == UDPOnly:
 		return UDP
 	}
 	return Ceiling

@@ -6,40 +6,41 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// beginStop begins the sequence. The deadlines are set here, once.
+// beginStop begins the sequence at signal s, which is rewritten as to.
 func (m *Machine) beginStop(now time.Time, s, to sig.Signal) []Action {
 	m.noteTrigger(now, s)
-	m.record.Trigger, m.record.Steps, m.record.TriggeredAt = s, m.cfg.resolveSchedule(s, to), now
+	m.record.Trigger = s
+	m.record.Steps = m.cfg.resolveSchedule(s, to)
 	return append(m.stopHealth(), m.beginHold(now)...)
 }
 
-// beginPreStop begins a hook's hold, after which there is nothing to send.
+// beginPreStop begins the hold of lameduck hold, with no schedule to follow.
 func (m *Machine) beginPreStop(now time.Time) []Action {
 	if m.state != Starting {
 		return nil
 	}
-	m.record.TriggeredAt = now
 	return m.beginHold(now)
 }
 
-// beginHold begins the hold, if there is one.
+// beginHold begins the hold, and ends a hold of length zero at once.
 func (m *Machine) beginHold(now time.Time) []Action {
 	gate := &m.cfg.Gate
 	m.state = Holding
-	m.reportAt = now.Add(m.cfg.Grace - ReportMargin)
+	m.record.TriggeredAt = now
+	m.due.report = now.Add(m.cfg.Grace - ReportMargin)
 	if !gate.Holds() {
 		return append([]Action{{Verb: ReportStart}}, m.endHold(now, 0, Elapsed)...)
 	}
-	m.holdEnds = now.Add(gate.MaxHold())
+	m.due.holdEnd = now.Add(gate.MaxHold())
 	m.pathsPresent, m.onStopRunning = gate.WaitGone, gate.OnStop
 	if m.onStopRunning {
-		m.onStopDeadline = m.holdEnds
+		m.due.onStopKill = m.due.holdEnd
 		return []Action{{Verb: ReportStart}, {Verb: RunOnStop}, {Verb: StartSampling}}
 	}
 	return []Action{{Verb: ReportStart}, {Verb: StartSampling}}
 }
 
-// onSample goes by what a look at the traffic said.
+// onSample ends the hold if the sample meets the gate.
 func (m *Machine) onSample(now time.Time, e Event) []Action {
 	if m.state != Holding || !m.cfg.Gate.conditional() {
 		return nil
@@ -48,30 +49,34 @@ func (m *Machine) onSample(now time.Time, e Event) []Action {
 	return m.checkGate(now)
 }
 
-// onStopEnded notes that what ran beside the hold has ended. An adaptive hold takes
-// another look.
+// onStopEnded notes the end of the --on-stop command. An adaptive hold ends only at
+// the next sample.
 func (m *Machine) onStopEnded(now time.Time) []Action {
-	m.onStopRunning, m.onStopDeadline = false, time.Time{}
+	m.onStopRunning, m.due.onStopKill = false, time.Time{}
 	if m.state != Holding || m.cfg.Gate.adaptive() {
 		return nil
 	}
 	return m.checkGate(now)
 }
 
-// checkGate ends the hold if what it waits for is so.
+// checkGate ends the hold if the gate is met.
 func (m *Machine) checkGate(now time.Time) []Action {
-	if why := m.cfg.Gate.endReason(m.traffic, now.Sub(m.record.TriggeredAt), m.pathsPresent || m.onStopRunning); why != "" {
-		return m.endHold(now, 0, why)
+	held := now.Sub(m.record.TriggeredAt)
+	why := m.cfg.Gate.endReason(m.traffic, held, m.pathsPresent || m.onStopRunning)
+	if why == "" {
+		return nil
 	}
-	return nil
+	return m.endHold(now, 0, why)
 }
 
-// endHold begins the schedule. A hook has done its part.
+// endHold begins the schedule. s is the signal that ended the hold, or 0. An empty
+// schedule (PreStop) ends the sequence.
 func (m *Machine) endHold(now time.Time, s sig.Signal, why Reason) []Action {
 	if s != 0 {
 		m.noteTrigger(now, s)
 	}
 	m.record.Ended, m.record.EndedAt = why, now
+	m.due.holdEnd = time.Time{}
 	if len(m.record.Steps) == 0 {
 		return m.finish()
 	}

@@ -6,86 +6,85 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// dedupWindow is how close together two stop signals count as one: orchestrators
-// and terminals race each other to deliver the same wish twice.
+// dedupWindow is the time in which two stop signals count as one: orchestrators and
+// terminals race each other to deliver the same wish.
 const dedupWindow = time.Second
 
-// ReportMargin is how long before the end of the grace period the report is written
-// as it stands.
+// ReportMargin is the time between ReportLate and the end of the grace period.
 const ReportMargin = time.Second
 
-// Config is what the sequence is to be. The zero value asks for no hold, and
-// passes every signal on.
+// Config describes the sequence. The zero value forwards every signal and never holds.
 type Config struct {
-	StopSignals sig.Set       // what starts the sequence, as it arrives
-	Rewrites    sig.Rewrites  // what is sent in place of what arrives
-	Gate        Gate          // what ends a hold; the zero value: there is none
-	Grace       time.Duration // what the orchestrator gives in all
-	Linger      time.Duration // how long what is left may outlive the command; 0: not asked for
+	StopSignals sig.Set       // start the sequence, matched before rewriting
+	Rewrites    sig.Rewrites  // signals to send in place of others
+	Gate        Gate          // ends the hold; the zero value: no hold
+	Grace       time.Duration // the grace period
+	Linger      time.Duration // time for descendants after the command's exit; 0: no lingering
 
-	SequenceWithoutHold bool          // a stop is a sequence even without a hold
-	Schedule            Schedule      // what to do after the hold; nil: Preset's, or to send the stop signal
-	KillAfter           time.Duration // from the first signal sent to KILL; 0: never
+	SequenceWithoutHold bool          // run the schedule even if the gate does not hold
+	Schedule            Schedule      // signals after the hold; nil: from Preset, or the stop signal
+	KillAfter           time.Duration // from the first signal of the schedule to KILL; 0: never
 	Preset              Preset
-	HealthListener      bool // somebody asks for our health
-	StdinIsTerminal     bool // standard input is a terminal, of which WINCH tells the size
+	HealthListener      bool // a health listener runs
+	StdinIsTerminal     bool // WINCH then reports a new window size
 
-	JobControl     bool // we may be a job of somebody's shell: stop when the command is
-	StopSelfOnTSTP bool // stop ourselves on TSTP, TTIN and TTOU, whatever becomes of them
-	TermGroup      bool // send TERM, rewritten, to the command's group when the command has exited
+	JobControl     bool // lameduck may be a job of a shell: stop with the command
+	StopSelfOnTSTP bool // forward TSTP, TTIN and TTOU, then stop lameduck (dumb-init)
+	TermGroup      bool // send TERM, rewritten, to the group of the exited command
 }
 
-// terminalStopSignals are the signals with which a terminal stops a job.
+// terminalStopSignals are the signals by which a terminal stops a job.
 var terminalStopSignals = sig.SetOf(sig.TSTP, sig.TTIN, sig.TTOU)
 
-// Machine is the stop sequence. It is a value that owns no clock, process or
-// file: the loop tells it what happened and when, and does what it answers.
-// The zero value is not usable; see New.
+// Machine is the stop sequence. New makes a Machine; the zero value is not usable.
 type Machine struct {
-	cfg          Config
-	state        State
-	record       Record
-	earlySignals []sig.Signal // arrived before the command was started, to be passed
+	cfg    Config
+	state  State
+	record Record
 
-	previousForwarded LastForwarded // what the last signal replaced in the record
+	earlySignals      []sig.Signal  // to forward when the command starts
+	previousForwarded LastForwarded // for NotForwarded
+	lastTrigger       Sent          // the last signal that moved the sequence, for isDuplicate
 
-	stopped       bool // the command is stopped, and can handle nothing
-	pathsPresent  bool // something that the hold waits for is still there
-	onStopRunning bool // what was to run when the stop begins has not ended
+	commandStopped bool
+	onStopRunning  bool         // the --on-stop command runs
+	pathsPresent   bool         // a --wait-gone path exists
+	traffic        TrafficState // of the last sample
 
-	lastTrigger    sig.Signal   // the last signal that moved the sequence,
-	lastTriggerAt  time.Time    // and when: what repeats it within dedupWindow is no news
-	traffic        TrafficState // what the last look said
-	holdEnds       time.Time    // whatever happens
-	lingerEnds     time.Time
-	nextStep       int       // of the schedule, that comes next
-	loopStart      int       // the first one of those that are repeated; 0: none
-	nextStepAt     time.Time // when; zero: never
-	killAt         time.Time // zero: done or never
-	onStopDeadline time.Time // zero: done or never
-	reportAt       time.Time // when to write the report as it stands; zero: done or never
+	schedulePosition
+	due deadlines
 }
 
-// New is a machine before the command has been started.
+// schedulePosition is an index into Record.Steps.
+type schedulePosition struct {
+	nextStep  int
+	loopStart int // the first step after the last forever; 0: none so far
+}
+
+// deadlines are absolute times; zero means never, or already past.
+type deadlines struct {
+	holdEnd    time.Time
+	lingerEnd  time.Time
+	step       time.Time // the next step of the schedule
+	kill       time.Time // --kill-after
+	onStopKill time.Time // the --on-stop command is killed
+	report     time.Time // ReportLate
+}
+
+// New returns a machine whose command has not been started.
 func New(cfg Config) *Machine { return &Machine{cfg: cfg} }
 
-// State is where the sequence is.
+// State returns the current state.
 func (m *Machine) State() State { return m.state }
 
-// Record is what has happened so far.
+// Record returns the history so far.
 func (m *Machine) Record() Record { return m.record }
 
-// Deadline is when a Tick is due, if one is. A Tick too early or too many
-// changes nothing.
+// Deadline returns the time of the next Tick; ok is false if no Tick is needed. An
+// early or repeated Tick changes nothing.
 func (m *Machine) Deadline() (at time.Time, ok bool) {
-	var ends time.Time
-	switch m.state {
-	case Holding:
-		ends = m.holdEnds
-	case Lingering:
-		ends = m.lingerEnds
-	}
-	for _, t := range [...]time.Time{ends, m.nextStepAt, m.killAt, m.onStopDeadline, m.reportAt} {
+	d := &m.due
+	for _, t := range [...]time.Time{d.holdEnd, d.lingerEnd, d.step, d.kill, d.onStopKill, d.report} {
 		if !t.IsZero() && (at.IsZero() || t.Before(at)) {
 			at = t
 		}
@@ -93,8 +92,8 @@ func (m *Machine) Deadline() (at time.Time, ok bool) {
 	return at, !at.IsZero()
 }
 
-// UsePreset takes the preset for a server that was found out late, in a hold even:
-// nothing was sent yet.
+// UsePreset sets the preset of a server recognized after the start, even during the
+// hold: no signal of the schedule has been sent so far.
 func (m *Machine) UsePreset(p Preset) {
 	m.cfg.Preset = p
 	m.cfg.StopSignals |= p.StopSignals
@@ -104,7 +103,7 @@ func (m *Machine) UsePreset(p Preset) {
 	}
 }
 
-// Handle is told what happened at now, and answers what is to be done, in order.
+// Handle returns the actions, in order, for an event at time now.
 func (m *Machine) Handle(now time.Time, e Event) []Action {
 	if m.state == Gone {
 		return nil
@@ -135,6 +134,7 @@ func (m *Machine) Handle(now time.Time, e Event) []Action {
 	}
 }
 
+// onStarted forwards the signals that arrived before the start.
 func (m *Machine) onStarted() (acts []Action) {
 	if m.state != Starting {
 		return nil
@@ -147,8 +147,8 @@ func (m *Machine) onStarted() (acts []Action) {
 	return acts
 }
 
-// onSignal decides about a signal; it is looked up as it arrived, before any
-// rewriting, and one that is dropped starts nothing.
+// onSignal handles an arriving signal. Stop signals are matched before rewriting; a
+// signal rewritten to 0 is dropped and starts nothing.
 func (m *Machine) onSignal(now time.Time, s sig.Signal) []Action {
 	to, ok := m.cfg.Rewrites.Of(s)
 	isStop := m.cfg.StopSignals.Has(s)
@@ -158,7 +158,7 @@ func (m *Machine) onSignal(now time.Time, s sig.Signal) []Action {
 	case m.state == Starting:
 		return m.beforeStart(s, to)
 	case m.state == Lingering && (!isStop || m.isDuplicate(now, s)):
-		return nil // nobody is left to tell
+		return nil // the command has exited
 	case m.state == Lingering:
 		return append([]Action{{Verb: KillDescendants}}, m.finish()...)
 	case !m.cfg.runsSequence() && isStop:
@@ -178,16 +178,16 @@ func (m *Machine) onSignal(now time.Time, s sig.Signal) []Action {
 	return m.skipWait(now)
 }
 
-// runsSequence reports whether a stop is more than to pass the signal on.
+// runsSequence reports whether a stop does more than forward the stop signal.
 func (c *Config) runsSequence() bool { return c.Gate.Holds() || c.SequenceWithoutHold }
 
-// forwardAtOnce passes a stop signal on, as many as there come.
+// forwardAtOnce forwards a stop signal without a sequence, repeated signals included.
 func (m *Machine) forwardAtOnce(now time.Time, s, to sig.Signal) []Action {
 	m.noteTrigger(now, s)
 	return []Action{{Verb: Send, Signal: to}, {Verb: NoteForwardedAtOnce, Signal: s}}
 }
 
-// stopHealth is for the first stop signal.
+// stopHealth returns StopHealth at the first stop signal.
 func (m *Machine) stopHealth() []Action {
 	if !m.cfg.HealthListener {
 		return nil
@@ -196,7 +196,8 @@ func (m *Machine) stopHealth() []Action {
 	return []Action{{Verb: StopHealth}}
 }
 
-// beforeStart answers what came before there was a command to send it to.
+// beforeStart handles a signal in Starting: a stop signal prevents the start, other
+// signals wait for the start.
 func (m *Machine) beforeStart(s, to sig.Signal) []Action {
 	if m.cfg.StopSignals.Has(s) {
 		m.state = Gone
@@ -206,15 +207,17 @@ func (m *Machine) beforeStart(s, to sig.Signal) []Action {
 	return nil
 }
 
-// isDuplicate reports whether s only repeats the signal that last moved the sequence.
+// isDuplicate reports whether s arrived within dedupWindow of lastTrigger, and is a
+// stop signal or the same signal.
 func (m *Machine) isDuplicate(now time.Time, s sig.Signal) bool {
-	return m.lastTrigger != 0 && now.Sub(m.lastTriggerAt) < dedupWindow && (m.cfg.StopSignals.Has(s) || s == m.lastTrigger)
+	last := m.lastTrigger
+	return last.Signal != 0 && now.Sub(last.At) < dedupWindow && (m.cfg.StopSignals.Has(s) || s == last.Signal)
 }
 
-func (m *Machine) noteTrigger(now time.Time, s sig.Signal) { m.lastTrigger, m.lastTriggerAt = s, now }
+func (m *Machine) noteTrigger(now time.Time, s sig.Signal) { m.lastTrigger = Sent{s, now} }
 
-// forward passes a signal on. A shell that continues us gives us the terminal, and
-// it is the command that needs it.
+// forward forwards a signal. A shell that continues lameduck's job hands the terminal
+// to lameduck, but the command needs the terminal.
 func (m *Machine) forward(now time.Time, s, to sig.Signal) []Action {
 	m.noteForwarded(now, s, to)
 	if m.cfg.JobControl && s == sig.CONT {
@@ -223,44 +226,44 @@ func (m *Machine) forward(now time.Time, s, to sig.Signal) []Action {
 	return []Action{{Verb: Forward, Signal: to}}
 }
 
-// onStopOrContinue notes that the command was stopped or continued. Who started us from
-// a shell expects the whole job to stop.
+// onStopOrContinue notes that the command was stopped or continued. A shell that
+// started lameduck expects the whole job to stop.
 func (m *Machine) onStopOrContinue(e Event) []Action {
 	if m.state == Starting || m.state == Lingering {
-		return nil // there is no command
+		return nil // the command does not run
 	}
-	m.stopped = e.Kind == CommandStopped
+	m.commandStopped = e.Kind == CommandStopped
 	switch {
-	case !m.stopped || !m.cfg.JobControl || !terminalStopSignals.Has(e.Signal):
+	case !m.commandStopped || !m.cfg.JobControl || !terminalStopSignals.Has(e.Signal):
 		return nil
 	case e.Signal == sig.TSTP:
 		return []Action{{Verb: StopSelf, Signal: sig.TSTP}}
 	}
-	return []Action{{Verb: GiveTerminalOrStop}} // it wants the terminal
+	return []Action{{Verb: GiveTerminalOrStop}} // TTIN, TTOU: the command needs the terminal
 }
 
-// onTick does all that is due by now.
+// onTick does everything due by now.
 func (m *Machine) onTick(now time.Time) (acts []Action) {
-	due := func(at time.Time) bool { return !at.IsZero() && !now.Before(at) }
-	if due(m.onStopDeadline) {
-		m.onStopRunning, m.onStopDeadline = false, time.Time{}
+	past := func(at time.Time) bool { return !at.IsZero() && !now.Before(at) }
+	if past(m.due.onStopKill) {
+		m.onStopRunning, m.due.onStopKill = false, time.Time{}
 		acts = append(acts, Action{Verb: KillOnStop})
 	}
-	if m.state == Holding && due(m.holdEnds) {
+	if past(m.due.holdEnd) {
 		acts = append(acts, m.endHold(now, 0, m.cfg.Gate.endReasonAtMax(m.traffic))...)
 	}
-	if due(m.nextStepAt) {
+	if past(m.due.step) {
 		acts = append(acts, m.runSteps(now)...)
 	}
-	if due(m.killAt) {
-		m.nextStepAt = time.Time{} // what is killed need not be told more
+	if past(m.due.kill) {
+		m.due.step = time.Time{} // a killed command handles no further signal
 		acts = append(acts, m.sendStep(now, sig.KILL)...)
 	}
-	if m.state == Lingering && due(m.lingerEnds) {
+	if past(m.due.lingerEnd) {
 		return append(append(acts, Action{Verb: KillDescendants}), m.finish()...)
 	}
-	if due(m.reportAt) {
-		m.reportAt = time.Time{}
+	if past(m.due.report) {
+		m.due.report = time.Time{}
 		acts = append(acts, Action{Verb: ReportLate})
 	}
 	return acts

@@ -12,13 +12,13 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-var update = flag.Bool("update", false, "write what was found into the golden files")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// holding is --delay=2s --rewrite=TERM:USR1 --rewrite=HUP:0 --linger=3s
-// --stop-schedule=USR1/5s/QUIT, as a shell's job.
-func holding() Config {
+// tableConfig is --delay=2s --rewrite=TERM:USR1 --rewrite=HUP:0 --linger=3s
+// --stop-schedule=USR1/5s/QUIT, as a job of a shell.
+func tableConfig() Config {
 	cfg := Config{StopSignals: sig.SetOf(sig.TERM, sig.USR1), Gate: Gate{Floor: 2 * time.Second}, Grace: 10 * time.Second, Linger: 3 * time.Second, JobControl: true}
 	cfg.Rewrites.Add(sig.Rewrite{From: sig.TERM, To: sig.USR1})
 	cfg.Rewrites.Add(sig.Rewrite{From: sig.HUP, To: 0})
@@ -26,9 +26,10 @@ func holding() Config {
 	return cfg
 }
 
-// in is a machine that has come to state by the usual way, and the time then.
-func in(state State) (*Machine, time.Time) {
-	m, now := New(holding()), epoch
+// machineIn returns a machine in the given state, reached by the usual events, and the
+// time of the last event.
+func machineIn(state State) (*Machine, time.Time) {
+	m, now := New(tableConfig()), epoch
 	steps := []func(){
 		func() { m.Handle(now, Event{Kind: CommandStarted}) },
 		func() { m.Handle(now, Event{Kind: SignalArrived, Signal: sig.TERM}) },
@@ -42,14 +43,13 @@ func in(state State) (*Machine, time.Time) {
 	return m, now
 }
 
-// happening is a column of the table: an event, and how long after the last one.
-type happening struct {
+// tableEvents are the sections of the table: an event, and the time since the last
+// event.
+var tableEvents = []struct {
 	title string
 	after time.Duration
 	event Event
-}
-
-var happenings = []happening{
+}{
 	{"started", 0, Event{Kind: CommandStarted}},
 	{"TERM", 1500 * time.Millisecond, Event{Kind: SignalArrived, Signal: sig.TERM}},
 	{"TERM within 1 s", 500 * time.Millisecond, Event{Kind: SignalArrived, Signal: sig.TERM}},
@@ -72,13 +72,13 @@ var happenings = []happening{
 	{"look hung", 0, Event{Kind: Sampled, Traffic: Hung}},
 }
 
-// table is what every state answers to every event.
+// table returns the answer of every state to every event.
 func table() string {
 	var b strings.Builder
-	for _, h := range happenings {
+	for _, h := range tableEvents {
 		fmt.Fprintf(&b, "%s\n", h.title)
 		for state := Starting; state <= Gone; state++ {
-			m, now := in(state)
+			m, now := machineIn(state)
 			answer := "-"
 			if acts := m.Handle(now.Add(h.after), h.event); len(acts) > 0 {
 				answer = join(acts)
@@ -97,25 +97,25 @@ func join(acts []Action) string {
 	return strings.Join(words, ", ")
 }
 
-// TestTable holds every answer of the machine against the golden file, and the
-// drawing in doc.go against the same answers.
+// TestTable compares every answer of the machine with the golden file.
 func TestTable(t *testing.T) {
 	const golden = "testdata/table.txt"
 	got := table()
 	if *update {
-		os.MkdirAll("testdata", 0o755)
-		os.WriteFile(golden, []byte(got), 0o644)
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	want, err := os.ReadFile(golden)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("the table has changed; got:\n%s", got)
+		t.Errorf("the table differs from %s; got:\n%s", golden, got)
 	}
 }
 
-// TestDrawing holds the transitions that doc.go draws against the machine.
+// TestDrawing compares the transitions drawn in doc.go with the machine.
 func TestDrawing(t *testing.T) {
 	doc, err := os.ReadFile("doc.go")
 	if err != nil {
@@ -128,15 +128,15 @@ func TestDrawing(t *testing.T) {
 		}
 	}
 	if found := transitions(); !slices.Equal(found, drawn) {
-		t.Errorf("doc.go draws\n%s\nthe machine does\n%s", strings.Join(drawn, "\n"), strings.Join(found, "\n"))
+		t.Errorf("doc.go draws\n%s\nthe machine has\n%s", strings.Join(drawn, "\n"), strings.Join(found, "\n"))
 	}
 }
 
-// transitions are the changes of state that the table's events bring about.
+// transitions returns the changes of state in the table.
 func transitions() (list []string) {
 	for state := Starting; state <= Gone; state++ {
-		for _, h := range happenings {
-			m, now := in(state)
+		for _, h := range tableEvents {
+			m, now := machineIn(state)
 			m.Handle(now.Add(h.after), h.event)
 			if m.State() != state {
 				list = append(list, fmt.Sprintf("%v -> %v: %s", state, m.State(), h.title))
@@ -146,9 +146,9 @@ func transitions() (list []string) {
 	return list
 }
 
-// TestCeilingOfHold: however often others arrive, the hold ends at its deadline.
+// TestCeilingOfHold: no number of other signals moves the end of the hold.
 func TestCeilingOfHold(t *testing.T) {
-	m, now := in(Holding)
+	m, now := machineIn(Holding)
 	end := now.Add(2 * time.Second)
 	for ; now.Before(end); now = now.Add(100 * time.Millisecond) {
 		m.Handle(now, Event{Kind: SignalArrived, Signal: sig.WINCH})

@@ -8,16 +8,15 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// Step is one thing to do after the hold: send Signal, send what the stop would
-// send without a schedule, wait, or repeat all that follows for ever.
+// Step is one step of a schedule: exactly one field is set.
 type Step struct {
-	Signal     sig.Signal
-	StopSignal bool
-	Wait       time.Duration
-	Forever    bool
+	Signal     sig.Signal    // send Signal
+	StopSignal bool          // send the signal of a stop without a schedule
+	Wait       time.Duration // wait
+	Forever    bool          // repeat the following steps forever
 }
 
-// String is the step as --stop-schedule has it.
+// String returns the step as --stop-schedule spells it.
 func (s Step) String() string {
 	switch {
 	case s.Forever:
@@ -30,11 +29,13 @@ func (s Step) String() string {
 	return s.Wait.String()
 }
 
-// Schedule is what to do after the hold, in order; see --retry of
-// start-stop-daemon(8).
+// isSignal reports whether the step sends a signal.
+func (s Step) isSignal() bool { return s.Signal != 0 || s.StopSignal }
+
+// Schedule is the list of steps after the hold; see --retry in start-stop-daemon(8).
 type Schedule []Step
 
-// String is the schedule as --stop-schedule has it: "USR1/30s/TERM".
+// String returns the schedule as --stop-schedule spells it: "USR1/30s/TERM".
 func (s Schedule) String() string {
 	var words []string
 	for _, step := range s {
@@ -43,29 +44,26 @@ func (s Schedule) String() string {
 	return strings.Join(words, "/")
 }
 
-// isSignal reports whether the step is a signal.
-func (s Step) isSignal() bool { return s.Signal != 0 || s.StopSignal }
-
-// TimeToLast is the time from the first signal to the last one. What is repeated for ever
-// is not counted.
+// TimeToLast returns the time from the first signal to the last before any forever.
 func (s Schedule) TimeToLast() (last time.Duration) {
 	s.eachSignal(func(_ Step, at time.Duration) { last = at })
 	return last
 }
 
-// TimeToKill is the time from the first signal to the first KILL, if there is one.
-func (s Schedule) TimeToKill() (at time.Duration, named bool) {
+// TimeToKill returns the time from the first signal to the first KILL before any
+// forever.
+func (s Schedule) TimeToKill() (at time.Duration, found bool) {
 	s.eachSignal(func(step Step, then time.Duration) {
-		if step.Signal == sig.KILL && !named {
-			at, named = then, true
+		if step.Signal == sig.KILL && !found {
+			at, found = then, true
 		}
 	})
-	return at, named
+	return at, found
 }
 
-// CutOffBy is the first signal other than KILL that a KILL so long after the first
-// signal would cut off, and when that signal is due. What forever repeats counts
-// once: the first round has to come about.
+// CutOffBy returns the first signal other than KILL that would be due when the command
+// is killed, kill after the first signal, and the time from the first signal until step
+// is due. Steps after forever count once: the first round must take place.
 func (s Schedule) CutOffBy(kill time.Duration) (step Step, at time.Duration, found bool) {
 	began := false
 	for _, step := range s {
@@ -81,8 +79,8 @@ func (s Schedule) CutOffBy(kill time.Duration) (step Step, at time.Duration, fou
 	return Step{}, 0, false
 }
 
-// SignalAfterKill is the first signal other than KILL that follows a KILL, and that no
-// command lives to see.
+// SignalAfterKill returns the first signal other than KILL after a KILL, useless since
+// the command is dead.
 func (s Schedule) SignalAfterKill() (step Step, found bool) {
 	killed := false
 	for _, step := range s {
@@ -96,7 +94,8 @@ func (s Schedule) SignalAfterKill() (step Step, found bool) {
 	return Step{}, false
 }
 
-// eachSignal calls visit with every signal, and when it is sent: since the first one.
+// eachSignal calls visit with every signal before any forever, and the time since the
+// first signal.
 func (s Schedule) eachSignal(visit func(step Step, at time.Duration)) {
 	var at time.Duration
 	began := false
@@ -113,28 +112,27 @@ func (s Schedule) eachSignal(visit func(step Step, at time.Duration)) {
 	}
 }
 
-// InitialWait is the time that passes before the first signal.
-func (s Schedule) InitialWait() (lead time.Duration) {
+// InitialWait returns the time before the first signal.
+func (s Schedule) InitialWait() (wait time.Duration) {
 	for _, step := range s {
 		if step.isSignal() {
-			return lead
+			return wait
 		}
-		lead += step.Wait
+		wait += step.Wait
 	}
-	return lead
+	return wait
 }
 
-// LoopsWithoutWait reports whether the schedule repeats something without a wait. What
-// follows the last forever is what is repeated.
+// LoopsWithoutWait reports whether the steps after the last forever contain no wait.
 func (s Schedule) LoopsWithoutWait() bool {
-	endless := false
+	loops := false
 	for _, step := range s {
-		endless = (endless || step.Forever) && (step.Forever || step.Wait == 0)
+		loops = (loops || step.Forever) && (step.Forever || step.Wait == 0)
 	}
-	return endless
+	return loops
 }
 
-// withStopSignal is the schedule with the stop signal put in.
+// withStopSignal returns the schedule with signal in place of each StopSignal.
 func (s Schedule) withStopSignal(signal sig.Signal) Schedule {
 	filled := slices.Clone(s)
 	for i := range filled {
@@ -145,35 +143,37 @@ func (s Schedule) withStopSignal(signal sig.Signal) Schedule {
 	return filled
 }
 
-// firstSignal is the schedule's first signal, or else that one.
-func (s Schedule) firstSignal(or sig.Signal) sig.Signal {
+// firstSignal returns the first signal of the schedule, or fallback if the schedule
+// has no signal.
+func (s Schedule) firstSignal(fallback sig.Signal) sig.Signal {
 	for _, step := range s {
 		if step.Signal != 0 {
 			return step.Signal
 		}
 	}
-	return or
+	return fallback
 }
 
-// startingWith is the schedule with another first signal, which is not sent again.
+// startingWith returns the schedule with signal as its first step, and leaves signal
+// out of the later steps.
 func (s Schedule) startingWith(signal sig.Signal) Schedule {
-	begun := Schedule{{Signal: signal}}
+	steps := Schedule{{Signal: signal}}
 	for _, step := range s[min(len(s), 1):] {
 		if step.Signal != signal {
-			begun = append(begun, step)
+			steps = append(steps, step)
 		}
 	}
-	return begun
+	return steps
 }
 
-// Preset is what a known server expects: further stop signals, and a schedule.
+// Preset is what a known server expects at a stop.
 type Preset struct {
-	StopSignals sig.Set
+	StopSignals sig.Set // beside Config.StopSignals
 	Steps       Schedule
 }
 
-// resolveSchedule is what to do after the hold that the signal s began, which is rewritten
-// as to.
+// resolveSchedule returns the steps after a hold triggered by s, which is rewritten as
+// to. The stop signal is the first of: the rewrite, the preset's signal, s.
 func (c *Config) resolveSchedule(s, to sig.Signal) Schedule {
 	signal := to
 	if to == s {
@@ -188,7 +188,7 @@ func (c *Config) resolveSchedule(s, to sig.Signal) Schedule {
 	return c.Preset.Steps
 }
 
-// ScheduleFor is what would be done after a hold that s begins.
+// ScheduleFor returns the steps after a hold triggered by s.
 func (c *Config) ScheduleFor(s sig.Signal) Schedule {
 	to, _ := c.Rewrites.Of(s)
 	return c.resolveSchedule(s, to)

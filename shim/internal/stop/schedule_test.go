@@ -9,34 +9,34 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// scheduled reads a schedule; "stop" stands for the stop signal.
-func scheduled(t *testing.T, text string) (list Schedule) {
+// parseSchedule parses a schedule; "stop" is the stop signal.
+func parseSchedule(t *testing.T, text string) (list Schedule) {
 	t.Helper()
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '/' }) {
-		wait, late := time.ParseDuration(word)
-		s, bad := sig.Parse(word)
+		wait, waitErr := time.ParseDuration(word)
+		s, sigErr := sig.Parse(word)
 		switch {
 		case word == "forever":
 			list = append(list, Step{Forever: true})
 		case word == "stop":
 			list = append(list, Step{StopSignal: true})
-		case late == nil:
+		case waitErr == nil:
 			list = append(list, Step{Wait: wait})
-		case bad == nil:
+		case sigErr == nil:
 			list = append(list, Step{Signal: s})
 		default:
-			t.Fatalf("%q is no step", word)
+			t.Fatalf("invalid step %q", word)
 		}
 	}
 	return list
 }
 
-// TestScheduleTimes: what of a schedule has to fit into a grace period. What is
-// repeated for ever is not counted.
+// TestScheduleTimes: the times of a schedule up to any forever, which must fit into
+// the grace period.
 func TestScheduleTimes(t *testing.T) {
 	const s, never = time.Second, -1
 	for text, want := range map[string]struct {
-		lead, last, kill time.Duration
+		wait, last, kill time.Duration
 		endless          bool
 	}{
 		"":                                {0, 0, never, false},
@@ -63,13 +63,13 @@ func TestScheduleTimes(t *testing.T) {
 		"TERM/forever/5s/forever/KILL":    {0, 0, never, true},
 		"TERM/forever/5s/forever/KILL/1s": {0, 0, never, false},
 	} {
-		list := scheduled(t, text)
-		kill, named := list.TimeToKill()
-		if !named {
+		list := parseSchedule(t, text)
+		kill, found := list.TimeToKill()
+		if !found {
 			kill = never
 		}
-		if got := list.InitialWait(); got != want.lead {
-			t.Errorf("%s: leads with %v, want %v", text, got, want.lead)
+		if got := list.InitialWait(); got != want.wait {
+			t.Errorf("%s: initial wait %v, want %v", text, got, want.wait)
 		}
 		if got := list.TimeToLast(); got != want.last || kill != want.kill {
 			t.Errorf("%s: %v to the last, %v to KILL; want %v, %v", text, got, kill, want.last, want.kill)
@@ -80,8 +80,8 @@ func TestScheduleTimes(t *testing.T) {
 	}
 }
 
-// TestSteps: what is sent is the first that applies: the schedule, the rewrite of
-// what came, the preset, what came.
+// TestSteps: the steps come from the first of: the schedule, the rewrite of the
+// trigger, the preset, the trigger.
 func TestSteps(t *testing.T) {
 	for _, c := range []struct{ schedule, preset, trigger, to, want string }{
 		{"", "", "TERM", "TERM", "TERM"},
@@ -93,7 +93,7 @@ func TestSteps(t *testing.T) {
 		{"", "TERM/2s/INT", "TERM", "TERM", "TERM/2s/INT"},
 		{"", "TERM/2s/INT", "INT", "INT", "TERM/2s/INT"},
 		{"", "TERM/2s/INT", "TERM", "USR1", "USR1/2s/INT"},
-		{"", "TERM/2s/INT", "TERM", "INT", "INT/2s"}, // nothing is sent twice
+		{"", "TERM/2s/INT", "TERM", "INT", "INT/2s"}, // INT only once
 		{"", "TERM/2s/INT", "HUP", "TERM", "TERM/2s/INT"},
 		{"", "USR2/2s/INT", "TERM", "INT", "INT/2s"},
 		{"USR1/5s/KILL", "QUIT", "TERM", "TERM", "USR1/5s/KILL"},
@@ -102,9 +102,9 @@ func TestSteps(t *testing.T) {
 		{"stop/5s/KILL", "", "QUIT", "QUIT", "QUIT/5s/KILL"},
 		{"stop/5s/KILL", "", "TERM", "USR1", "USR1/5s/KILL"},
 		{"stop/5s/KILL", "QUIT", "TERM", "TERM", "QUIT/5s/KILL"},
-		{"stop/5s/stop", "", "TERM", "TERM", "TERM/5s/TERM"}, // it says so
+		{"stop/5s/stop", "", "TERM", "TERM", "TERM/5s/TERM"}, // twice by request
 	} {
-		cfg := Config{Schedule: scheduled(t, c.schedule), Preset: Preset{Steps: scheduled(t, c.preset)}}
+		cfg := Config{Schedule: parseSchedule(t, c.schedule), Preset: Preset{Steps: parseSchedule(t, c.preset)}}
 		s, _ := sig.Parse(c.trigger)
 		to, _ := sig.Parse(c.to)
 		if got := cfg.resolveSchedule(s, to).String(); got != c.want {
@@ -113,7 +113,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestCutOff: a KILL is too early for every signal that is not due before the KILL.
+// TestCutOff: a KILL cuts off every signal due at or after the KILL.
 func TestCutOff(t *testing.T) {
 	const s = time.Second
 	for _, c := range []struct {
@@ -127,7 +127,7 @@ func TestCutOff(t *testing.T) {
 		{"USR1/10s/TERM", 8 * s, "TERM at 10s"},
 		{"USR1/10s/TERM", 10 * s, "TERM at 10s"},
 		{"USR1/10s/TERM", 11 * s, "none"},
-		{"5s/USR1/10s/TERM", 11 * s, "none"}, // KILL counts from the first signal too
+		{"5s/USR1/10s/TERM", 11 * s, "none"}, // both times count from the first signal
 		{"USR1/10s/TERM/5s/QUIT", 12 * s, "QUIT at 15s"},
 		{"TERM/20s/KILL", 10 * s, "none"},
 		{"TERM/20s/QUIT/10s/KILL", 10 * s, "QUIT at 20s"},
@@ -138,7 +138,7 @@ func TestCutOff(t *testing.T) {
 		{"TERM/forever/USR1/5s/QUIT/5s", 4 * s, "QUIT at 5s"},
 	} {
 		got := "none"
-		if step, at, found := scheduled(t, c.schedule).CutOffBy(c.kill); found {
+		if step, at, found := parseSchedule(t, c.schedule).CutOffBy(c.kill); found {
 			got = fmt.Sprintf("%v at %v", step, at)
 		}
 		if got != c.want {

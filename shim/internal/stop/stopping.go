@@ -6,12 +6,12 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// runSteps sends the signals that are next, until the schedule says to wait. A step
-// counts from the one before.
+// runSteps sends the next signals of the schedule, up to the next wait. The wait
+// begins now, not when the step was due.
 func (m *Machine) runSteps(now time.Time) (acts []Action) {
 	steps := m.record.Steps
-	m.nextStepAt = time.Time{}
-	for m.nextStep < len(steps) && m.nextStepAt.IsZero() {
+	m.due.step = time.Time{}
+	for m.nextStep < len(steps) && m.due.step.IsZero() {
 		step := steps[m.nextStep]
 		m.nextStep++
 		switch {
@@ -20,7 +20,7 @@ func (m *Machine) runSteps(now time.Time) (acts []Action) {
 		case step.Signal != 0:
 			acts = append(acts, m.sendStep(now, step.Signal)...)
 		default:
-			m.nextStepAt = now.Add(step.Wait)
+			m.due.step = now.Add(step.Wait)
 		}
 		if m.nextStep == len(steps) && m.loopStart > 0 {
 			m.nextStep = m.loopStart
@@ -29,54 +29,57 @@ func (m *Machine) runSteps(now time.Time) (acts []Action) {
 	return acts
 }
 
-// sendStep sends a step to the command. One that is stopped is woken, or it could not
-// handle it.
+// sendStep sends s to the command, followed by CONT if the command is stopped and
+// could not handle s. The first signal starts --kill-after.
 func (m *Machine) sendStep(now time.Time, s sig.Signal) []Action {
 	r := &m.record
 	if len(r.Sent) == 0 && m.cfg.KillAfter > 0 {
-		m.killAt = now.Add(m.cfg.KillAfter)
+		m.due.kill = now.Add(m.cfg.KillAfter)
 	}
 	if s == sig.KILL {
-		m.killAt = time.Time{}
+		m.due.kill = time.Time{}
 	}
 	r.Sent = append(r.Sent[:min(len(r.Sent), maxSent-1)], Sent{Signal: s, At: now})
 	acts := []Action{{Verb: Send, Signal: s}}
-	if m.stopped && s != sig.KILL {
+	if m.commandStopped && s != sig.KILL {
 		acts = append(acts, Action{Verb: Continue})
 	}
 	return acts
 }
 
-// skipWait moves on to the next step, if there is one.
+// skipWait moves on to the next step. After the last step, no signal is sent again.
 func (m *Machine) skipWait(now time.Time) []Action {
-	if m.nextStepAt.IsZero() {
-		return nil // nothing is sent twice
+	if m.due.step.IsZero() {
+		return nil
 	}
 	return m.runSteps(now)
 }
 
-// onExit ends everything, whatever the state: the command is gone.
+// onExit ends the sequence in every state, after lingering if Config.Linger is set.
 func (m *Machine) onExit(now time.Time, e Event) (acts []Action) {
 	if m.state == Starting || m.state == Lingering {
-		return nil // there is no command: somebody else's child
+		return nil // the command does not run: a child of another program
 	}
 	if m.state == Holding {
 		m.record.Ended, m.record.EndedAt = ChildExit, now
 	}
 	m.record.Exit, m.record.ExitedAt = e, now
-	m.nextStepAt, m.killAt = time.Time{}, time.Time{}
+	m.due.holdEnd, m.due.step = time.Time{}, time.Time{}
+	m.due.kill = time.Time{}
 	if to, ok := m.cfg.Rewrites.Of(sig.TERM); ok && m.cfg.TermGroup {
 		acts = append(acts, Action{Verb: TermGroup, Signal: to})
 	}
 	if m.cfg.Linger == 0 {
 		return append(acts, m.finish()...)
 	}
-	m.state, m.lingerEnds = Lingering, now.Add(m.cfg.Linger)
+	m.state = Lingering
+	m.due.lingerEnd = now.Add(m.cfg.Linger)
 	return append(acts, Action{Verb: TermDescendants})
 }
 
-// onOtherExit answers to the end of some other process: while lingering, its
-// children may have become ours, and when there are none left we may go.
+// onOtherExit handles OrphanReaped and NoChildren. While lingering, the children of a
+// reaped process may have become ours and need a TERM; without children the sequence
+// is over.
 func (m *Machine) onOtherExit(e Event) []Action {
 	switch {
 	case m.state != Lingering:
@@ -87,7 +90,7 @@ func (m *Machine) onOtherExit(e Event) []Action {
 	return []Action{{Verb: TermDescendants}}
 }
 
-// finish is the end, with the report where there was a stop.
+// finish enters Gone and exits, with the final report if there was a stop.
 func (m *Machine) finish() (acts []Action) {
 	r := &m.record
 	switch {
@@ -100,6 +103,6 @@ func (m *Machine) finish() (acts []Action) {
 		acts = append(acts, Action{Verb: KillOnStop})
 	}
 	m.state = Gone
-	m.reportAt, m.onStopDeadline = time.Time{}, time.Time{}
+	m.due = deadlines{}
 	return append(acts, Action{Verb: Exit, Signal: r.Exit.Signal, Code: r.Exit.Code})
 }

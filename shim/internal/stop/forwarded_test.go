@@ -7,21 +7,21 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// TestNoHold: the report says that no hold took place only where the signal that
-// was passed on was the end of the command.
+// TestNoHold: the report says "no hold took place" only if the forwarded signal ended
+// the command.
 func TestNoHold(t *testing.T) {
 	const s = time.Second
 	code := func(n int) Event { return Event{Kind: CommandExited, Code: n} }
 	killed := func(by sig.Signal) Event { return Event{Kind: CommandExited, Signal: by} }
 	for name, c := range map[string]struct {
-		passed []sig.Signal
-		after  time.Duration
-		exit   Event
-		want   sig.Signal // after which no hold took place; 0: nothing is said
+		forwarded []sig.Signal
+		after     time.Duration
+		exit      Event
+		want      sig.Signal // the signal named in the report; 0: no report
 	}{
 		"no signal":                        {nil, 0, code(0), 0},
 		"killed by the signal":             {[]sig.Signal{sig.HUP}, 5 * s, killed(sig.HUP), sig.HUP},
-		"killed by what was sent instead":  {[]sig.Signal{sig.USR2}, 5 * s, killed(sig.QUIT), sig.USR2},
+		"killed by the rewritten signal":   {[]sig.Signal{sig.USR2}, 5 * s, killed(sig.QUIT), sig.USR2},
 		"128+n":                            {[]sig.Signal{sig.HUP}, 5 * s, code(129), sig.HUP},
 		"crash":                            {[]sig.Signal{sig.QUIT}, s / 2, killed(sig.Signal(11)), 0},
 		"out of memory":                    {[]sig.Signal{sig.QUIT}, 5 * s, killed(sig.KILL), 0},
@@ -40,25 +40,27 @@ func TestNoHold(t *testing.T) {
 		"continued":                        {[]sig.Signal{sig.CONT}, s / 10, code(0), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := noHold(Config{}, c.passed, c.after, c.exit); got != c.want {
-				t.Errorf("no hold took place after %v, want %v", got, c.want)
+			if got := noHold(Config{}, c.forwarded, c.after, c.exit); got != c.want {
+				t.Errorf("no hold after %v, want %v", got, c.want)
 			}
 		})
 	}
 	resized := noHold(Config{StdinIsTerminal: true}, []sig.Signal{sig.WINCH}, s/10, code(0))
 	if resized != 0 {
-		t.Errorf("a terminal of another size: no hold took place after %v", resized)
+		t.Errorf("no hold after %v, which reported a new window size", resized)
 	}
 }
 
-// noHold is the signal that a machine with a hold blames for the exit, 0 for none:
-// the signals arrive while the command runs, and the exit follows the last one.
-func noHold(cfg Config, passed []sig.Signal, after time.Duration, exit Event) sig.Signal {
-	cfg.StopSignals, cfg.Gate, cfg.Grace = sig.SetOf(sig.TERM), Gate{Floor: time.Second}, 10*time.Second
+// noHold forwards signals to a running command, plays the exit some time after, and
+// returns the signal that the machine blames for the exit, or 0.
+func noHold(cfg Config, forwarded []sig.Signal, after time.Duration, exit Event) sig.Signal {
+	cfg.StopSignals = sig.SetOf(sig.TERM)
+	cfg.Gate = Gate{Floor: time.Second}
+	cfg.Grace = 10 * time.Second
 	cfg.Rewrites.Add(sig.Rewrite{From: sig.USR2, To: sig.QUIT})
 	m, now := New(cfg), epoch
 	m.Handle(now, Event{Kind: CommandStarted})
-	for _, s := range passed {
+	for _, s := range forwarded {
 		m.Handle(now, Event{Kind: SignalArrived, Signal: s})
 	}
 	for _, a := range m.Handle(now.Add(after), exit) {

@@ -1,0 +1,56 @@
+package stop
+
+import (
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+)
+
+// Reason is why a hold ended, as the report spells it.
+type Reason string
+
+// The reasons. Settled, Quiet and Drained are conditions of --until too, each
+// stricter than the one before.
+const (
+	Elapsed      Reason = "elapsed"       // the floor passed, and the hold has no condition
+	Settled      Reason = "settled"       // no new connections
+	Quiet        Reason = "quiet"         // settled, no bytes, and no request in flight
+	Drained      Reason = "drained"       // quiet, and no open connections
+	Ceiling      Reason = "ceiling"       // the ceiling came before the condition was met
+	NoListener   Reason = "no_listener"   // the container has no listening socket
+	NoProgress   Reason = "no_progress"   // the command is hung
+	UDP          Reason = "udp"           // all listening sockets are UDP, whose traffic cannot be observed
+	Unobserved   Reason = "blind"         // the ceiling came, and the traffic could not be observed
+	SecondSignal Reason = "second_signal" // a further stop signal arrived
+	Interrupt    Reason = "interrupt"     // INT arrived
+	ChildExit    Reason = "child_exit"    // the command exited by itself
+)
+
+// maxSent limits Record.Sent, which a schedule with forever would fill.
+const maxSent = 50
+
+// Sent is a signal of the schedule, with the time of sending.
+type Sent struct {
+	Signal sig.Signal
+	At     time.Time
+}
+
+// LastForwarded is the last forwarded signal that could have ended the command.
+type LastForwarded struct {
+	Forwarded   sig.Signal // as the signal arrived; 0: none
+	ForwardedAs sig.Signal // as the signal was sent, after rewriting
+	ForwardedAt time.Time
+}
+
+// Record is the history of the sequence, for the report.
+type Record struct {
+	Trigger     sig.Signal // the first stop signal; 0: none, or PreStop
+	Steps       Schedule   // the schedule after the hold; empty with PreStop
+	TriggeredAt time.Time  // of Trigger or PreStop; zero: not yet
+	Ended       Reason     // why the hold ended; empty: still holding, or no hold
+	EndedAt     time.Time
+	Sent        []Sent // the first maxSent-1 signals and the last
+	LastForwarded
+	Exit     Event // the end of the command
+	ExitedAt time.Time
+}
