@@ -31,7 +31,7 @@ func TestFlood(t *testing.T) {
 	}
 	look(0, stop.Busy)
 	look(3, stop.Calm)
-	w.flood.Heard(start.Add(3100*time.Millisecond), 1e6)
+	w.flood.Add(start.Add(3100*time.Millisecond), 1e6)
 	w.events.Close()
 	w.events = nil
 	look(3.2, stop.Busy)
@@ -45,6 +45,6 @@ func TestFlood(t *testing.T) {
 	client := must(net.Dial("tcp", l.Addr().String()))
 	must(l.Accept()).Close()
 	client.Close()
-	eventually(t, "it is heard of", func() bool { w.see(start.Add(7300*time.Millisecond), w.judge); return w.judge.Report().Accepted == 1 })
+	eventually(t, "it is heard of", func() bool { w.see(start.Add(7300*time.Millisecond), w.judge); return w.judge.Summary().Accepted == 1 })
 	look(7.4, stop.Busy)
 }

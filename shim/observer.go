@@ -164,11 +164,11 @@ func (o *observer) ownCgroup() (id uint64) {
 
 // look shows the judge all that counts, by the next way where this one fails, and
 // reports whether it could see.
-func (o *observer) look(now time.Time, j *traffic.Judge) bool {
+func (o *observer) look(now time.Time, j *traffic.Tracker) bool {
 	err := o.see(now, j)
 	if err != nil && o.conn != nil {
 		o.fall(err)
-		j.Anew()
+		j.Reset()
 		err = o.see(now, j)
 	}
 	switch {
@@ -183,8 +183,8 @@ func (o *observer) look(now time.Time, j *traffic.Judge) bool {
 }
 
 // see shows the judge what is there, and then what is gone.
-func (o *observer) see(now time.Time, j *traffic.Judge) (err error) {
-	j.Look(now)
+func (o *observer) see(now time.Time, j *traffic.Tracker) (err error) {
+	j.Begin(now)
 	o.listen(now, j)
 	o.told = 0
 	counters, uncounted := o.counters()
@@ -209,13 +209,13 @@ func (o *observer) see(now time.Time, j *traffic.Judge) (err error) {
 	o.seeOthers(j)
 	o.hearOthers(j)
 	o.recount(now, j, counters, uncounted)
-	j.Done(err == nil)
+	j.End(err == nil)
 	return err
 }
 
 // visit shows the judge a socket, unless its other end is ours. Whether it is may
 // have to be found out.
-func (o *observer) visit(s *tcp.Socket, j *traffic.Judge) {
+func (o *observer) visit(s *tcp.Socket, j *traffic.Tracker) {
 	o.count++
 	o.replies.tell(s)
 	if o.health != nil && s.State == tcp.Listen && s.Unread > 0 {
@@ -231,11 +231,11 @@ func (o *observer) visit(s *tcp.Socket, j *traffic.Judge) {
 			return
 		}
 	}
-	j.See(s)
+	j.Observe(s)
 }
 
 // hear tells the judge what is gone, as far as anybody says so.
-func (o *observer) hear(now time.Time, j *traffic.Judge) {
+func (o *observer) hear(now time.Time, j *traffic.Tracker) {
 	if o.events != nil {
 		count := 0
 		lost, err := o.events.Read(func(s *tcp.Socket) {
@@ -243,15 +243,15 @@ func (o *observer) hear(now time.Time, j *traffic.Judge) {
 			if local(s) {
 				o.ended = append(o.ended, parted{*s, now})
 			} else {
-				j.Gone(now, s)
+				j.Closed(now, s)
 			}
 		})
 		if lost > 0 || err != nil {
-			j.Lost(now)
+			j.MarkMissed(now)
 		}
 		o.told += count + lost
 		o.rush = o.told > few || err != nil
-		if o.flood.Heard(now, count+lost) { // too much is told
+		if o.flood.Add(now, count+lost) { // too much is told
 			o.events.Close()
 			o.events = nil
 		}
@@ -260,12 +260,12 @@ func (o *observer) hear(now time.Time, j *traffic.Judge) {
 
 // listen grants activity while too much would be told, and ends that in time:
 // before the look, so that nothing falls between.
-func (o *observer) listen(now time.Time, j *traffic.Judge) {
-	if !o.flood.Lasts() {
+func (o *observer) listen(now time.Time, j *traffic.Tracker) {
+	if !o.flood.Ongoing() {
 		return
 	}
-	j.Lost(now)
-	if o.flood.Over(now) && o.conn != nil {
+	j.MarkMissed(now)
+	if o.flood.TryResume(now) && o.conn != nil {
 		o.events, _ = sockdiag.OpenEvents(o.scope.Ports)
 	}
 }
@@ -273,7 +273,7 @@ func (o *observer) listen(now time.Time, j *traffic.Judge) {
 // recount finds the connections that nobody has told of, or not yet: the kernel had
 // counted them before the look. Connections of other containers may be among them: without
 // destroy events they count as ours, with destroy events only reported ends count.
-func (o *observer) recount(now time.Time, j *traffic.Judge, counters procnet.Counters, err error) {
+func (o *observer) recount(now time.Time, j *traffic.Tracker, counters procnet.Counters, err error) {
 	if o.events == nil {
 		o.recountUntold(now, j, counters, err)
 		return
@@ -281,14 +281,14 @@ func (o *observer) recount(now time.Time, j *traffic.Judge, counters procnet.Cou
 	passive := int64(counters.PassiveOpens)
 	came, seen := passive-o.passive, j.Accepted()+o.mines
 	if err == nil && o.alone && !o.partial && came > int64(seen-o.seen) {
-		j.Moved(now) // of which we hear yet
+		j.MarkActive(now) // of which we hear yet
 	}
 	o.passive, o.seen = passive, seen
 }
 
 // recountUntold is for where nobody tells of ends. The health listener may not have
 // taken yet what the kernel has counted.
-func (o *observer) recountUntold(now time.Time, j *traffic.Judge, counters procnet.Counters, err error) {
+func (o *observer) recountUntold(now time.Time, j *traffic.Tracker, counters procnet.Counters, err error) {
 	passive := int64(counters.PassiveOpens)
 	sure := passive
 	if o.health != nil {
@@ -296,10 +296,10 @@ func (o *observer) recountUntold(now time.Time, j *traffic.Judge, counters procn
 	}
 	switch {
 	case err == nil && sure <= o.passive:
-	case err == nil && o.exact && counters.ActiveOpens == o.initial.ActiveOpens && !o.flood.Lasts():
+	case err == nil && o.exact && counters.ActiveOpens == o.initial.ActiveOpens && !o.flood.Ongoing():
 		j.Counted(now, int(counters.PassiveOpens-o.initial.PassiveOpens))
 	default:
-		j.Lost(now)
+		j.MarkMissed(now)
 	}
 	o.passive = sure
 	o.doubted = [...]int64{o.doubted[1], o.doubted[2], passive}
@@ -310,7 +310,7 @@ func (o *observer) recountUntold(now time.Time, j *traffic.Judge, counters procn
 // connection shows its bytes: gVisor leaves the queues of /proc/net/tcp at 0, and on Linux
 // most requests are read and answered between two looks. Segments of health checks cannot
 // be told apart, so none count while checks go on.
-func (o *observer) checkSegments(now time.Time, j *traffic.Judge, counters procnet.Counters) {
+func (o *observer) checkSegments(now time.Time, j *traffic.Tracker, counters procnet.Counters) {
 	if moved := o.checksMoved(now); o.conn == nil && counters.InSegs != o.segments && !moved {
 		j.Segments(now)
 	}

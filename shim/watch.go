@@ -140,7 +140,7 @@ func ended(k kernel, d Display, until time.Time) bool {
 type viewer struct {
 	observer
 	plan   *plan
-	judge  *traffic.Judge
+	judge  *traffic.Tracker
 	start  time.Time
 	found  time.Time // when the listeners were
 	shown  int       // connections, at the last view
@@ -159,8 +159,8 @@ func (v *viewer) look(now time.Time) {
 		return
 	}
 	v.count = 0
-	v.judge.Look(now) // nothing is there, and what was is gone
-	v.judge.Done(v.scope.Complete)
+	v.judge.Begin(now) // nothing is there, and what was is gone
+	v.judge.End(v.scope.Complete)
 }
 
 // pause is until the next look, which shall not keep the processor busy.
@@ -172,7 +172,7 @@ func (v *viewer) pause(began time.Time) time.Duration {
 }
 
 func (v *viewer) view(now time.Time) View {
-	r, verdict := v.judge.Report(), v.judge.Verdict()
+	r, verdict := v.judge.Summary(), v.judge.Verdict()
 	view := View{
 		Schema: schema, Time: now, Observer: known(v.name), Scope: scopes[v.scope.Method], Trouble: v.trouble,
 		Ports: atMost(v.scope.Ports), UDP: atMost(v.scope.UDP), Unix: atMost(v.scope.Unix),

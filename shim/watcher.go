@@ -18,7 +18,7 @@ type sight struct {
 	began    time.Time     // when it was taken,
 	usual    time.Duration // and how long the one before took
 	look     stop.Look
-	traffic  traffic.Report
+	traffic  traffic.Summary
 	scope    scope.Method // how the listeners were found
 	datagram scope.Ports  // what they listen on beside TCP
 	observer string       // who looks; "": there is nothing to see
@@ -34,7 +34,7 @@ type watcher struct {
 	start     time.Time
 	out       chan sight  // the newest alone
 	eased     atomic.Bool // the hold has ended
-	judge     *traffic.Judge
+	judge     *traffic.Tracker
 	now       sight
 	told      string    // the trouble that was told of
 	peopledAt time.Time // when there was a listener last, or a connection; zero: never
@@ -100,7 +100,7 @@ func present(paths []string) (left []string) {
 
 // tell gives the newest sight to the loop, in place of one that it has not taken.
 func (w *watcher) tell() {
-	w.now.traffic = w.judge.Report()
+	w.now.traffic = w.judge.Summary()
 	w.now.scope, w.now.datagram, w.now.observer = w.scope.Method, w.scope.UDP, w.name
 	if w.trouble != w.told {
 		w.now.trouble, w.told = w.trouble, w.trouble
@@ -194,7 +194,7 @@ func (w *watcher) portless() stop.Look {
 // deserted reports whether the server that there was is gone, which a hook is not
 // told of. One that is started anew has the time of silence for it.
 func (w *watcher) deserted(now time.Time, v traffic.Verdict) bool {
-	if !v.Deserted {
+	if !v.NoSockets {
 		w.peopledAt = now
 	}
 	return !w.peopledAt.IsZero() && now.Sub(w.peopledAt) >= w.plan.traffic.QuietFor
