@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
-	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
 // A hold of a fixed length looks at the traffic too, for the report alone.
@@ -80,20 +79,6 @@ func TestElapsedTooShort(t *testing.T) {
 		}
 	}
 	t.Errorf("it says\n%s\nwant\n%v", line, want)
-}
-
-// TestLastLook: a look is taken just before a hold ends, whatever the pause.
-func TestLastLook(t *testing.T) {
-	for _, gate := range []stop.Gate{{Floor: 2 * time.Second}, {Until: Quiet, Floor: time.Second, Ceiling: 2 * time.Second}} {
-		p := &plan{}
-		p.stop.Gate, p.traffic.Poll = gate, 250*time.Millisecond
-		for _, at := range []time.Duration{1800 * time.Millisecond, 1950 * time.Millisecond, 1990 * time.Millisecond} {
-			w := &watcher{plan: p, start: time.Now().Add(-at)}
-			if pause := w.pause(time.Now()); pause > 2*time.Second-at-lead || pause <= 0 {
-				t.Errorf("%v: at %v the pause is %v", &gate, at, pause)
-			}
-		}
-	}
 }
 
 // TestElapsedPorts: what counts is heard with a fixed delay too.

@@ -41,8 +41,6 @@ func helper(name string, args []string) {
 		plainWeb(args[0], len(args) > 1)
 	case "listen":
 		listen(args[0], args[1])
-	case "look":
-		looker(args[0])
 	case "host":
 		host(args)
 	case "orphan":

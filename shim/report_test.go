@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
@@ -106,23 +107,23 @@ func (s *stopped) drain(t *testing.T) *drain {
 	if d.now.IsZero() {
 		d.now = moment(max(s.at, s.held))
 	}
-	d.sight = s.sight()
+	d.Snapshot = s.snapshot()
 	if s.late > 0 {
-		d.late = &sight{observer: "sock_diag", traffic: traffic.Summary{InFlight: s.late}}
+		d.late = &observe.Snapshot{Observer: observe.SockDiag, Traffic: traffic.Summary{InFlight: s.late}}
 	}
 	return d
 }
 
-func (s *stopped) sight() sight {
-	seen := sight{observer: "sock_diag", scope: scope.Descriptors, datagram: s.udp, traffic: s.seen}
+func (s *stopped) snapshot() observe.Snapshot {
+	seen := observe.Snapshot{Observer: observe.SockDiag, Listeners: observe.Listeners{Method: scope.Descriptors, UDP: s.udp}, Traffic: s.seen}
 	switch s.observer {
 	case "":
 	case nothing:
-		seen.observer = ""
+		seen.Observer = ""
 	default:
-		seen.observer = s.observer
+		seen.Observer = s.observer
 	}
-	r := &seen.traffic
+	r := &seen.Traffic
 	r.PerSecond, r.Accepted = s.news, sum(s.news)
 	r.LastNew, r.LastByte, r.LastOther = moment(s.lastNew), moment(s.lastByte), moment(max(s.other, 0))
 	if s.other == 0 {
@@ -168,7 +169,7 @@ var reports = []stopped{
 	{name: "udp", cfg: until(Quiet), ended: stop.UDP, held: 2, exit: exited, at: 2.1, observer: nothing, udp: []uint16{53}},
 	{name: "udp beside tcp", cfg: until(Quiet), ended: stop.Quiet, held: 3, exit: exited, at: 3.1, udp: []uint16{53, 8125}},
 	{name: "udp, a whole range", cfg: until(Quiet), ended: stop.UDP, held: 2, exit: exited, at: 2.1, observer: nothing, udp: slices.Collect(portRange(10000, 20000))},
-	{name: "blind", cfg: until(Quiet), ended: stop.NotSeen, held: 15, exit: exited, at: 15.1, observer: blind},
+	{name: "blind", cfg: until(Quiet), ended: stop.NotSeen, held: 15, exit: exited, at: 15.1, observer: observe.None},
 
 	{name: "a shell that keeps it", cfg: delayed(2), ended: stop.Elapsed, held: 2, exit: stop.Event{Kind: stop.Exited, Signal: sig.KILL}, at: 30, deaf: true},
 	{name: "our own kill, rewritten", cfg: with(delayed(2), func(c *Config) { c.Rewrites = []Rewrite{{From: sig.TERM, To: sig.KILL}} }), ended: stop.Elapsed, held: 2, exit: stop.Event{Kind: stop.Exited, Signal: sig.KILL}, at: 2.1},
@@ -178,7 +179,7 @@ var reports = []stopped{
 	{name: "holding yet, at the end of the grace period", cfg: Config{Delay: 12 * time.Second}, now: 9, seen: traffic.Summary{Open: 4, InFlight: 3}},
 	{name: "running yet, at the end of the grace period", cfg: until(Quiet), ended: stop.Quiet, held: 8, now: 29, late: 3},
 	{name: "running yet, as a shell", cfg: until(Quiet), ended: stop.Quiet, held: 8, now: 29, deaf: true},
-	{name: "holding yet, and blind", cfg: Config{Delay: 12 * time.Second}, now: 9, observer: blind},
+	{name: "holding yet, and blind", cfg: Config{Delay: 12 * time.Second}, now: 9, observer: observe.None},
 	{name: "a hook, at the end of the grace period", cfg: Config{Delay: 12 * time.Second}, hook: true, now: 9, seen: traffic.Summary{Open: 4, InFlight: 3}},
 
 	{name: "a hook, quiet", cfg: until(Quiet), hook: true, ended: stop.Quiet, held: 5.25, news: []int{2, 1, 1, 0, 0, 0}, lastNew: 2.2, lastByte: 2.25},
@@ -247,7 +248,7 @@ func TestReportCovers(t *testing.T) {
 				t.Errorf("%s: %s", s.name, line)
 			}
 		}
-		if f := d.figures(); (f.Observer == nil || *f.Observer == blind) && (f.Accepted != nil || f.Open != nil || f.InFlight != nil || f.Scope != nil || f.LastNewMS != nil || f.LastByteMS != nil || f.ProlongedBy != nil) {
+		if f := d.figures(); (f.Observer == nil || *f.Observer == observe.None) && (f.Accepted != nil || f.Open != nil || f.InFlight != nil || f.Scope != nil || f.LastNewMS != nil || f.LastByteMS != nil || f.ProlongedBy != nil) {
 			t.Errorf("%s: nothing was seen, and yet %+v", s.name, f)
 		}
 	}

@@ -105,7 +105,7 @@ func decodeInfo(b []byte, s *tcp.Socket) {
 		LastSent:     milliseconds(b[infoLastSent:]),
 		LastReceived: milliseconds(b[infoLastReceived:]),
 		LastAcked:    milliseconds(b[infoLastAcked:]),
-		PureACKs:         tcp.PureACKsUnknown,
+		PureACKs:     tcp.PureACKsUnknown,
 	}
 	if len(b) >= int(infoReceived)+8 {
 		s.Info.Acked = native.Uint64(b[infoAcked:])

@@ -40,7 +40,7 @@ type Socket struct {
 	Cgroup uint64 // the id of its control group in version 2's hierarchy; 0: not told, 1: the root
 
 	HasInfo bool // Info was told
-	Info  Info
+	Info    Info
 }
 
 // DiscountFIN takes the peer's FIN out of what was received and is unread: the kernel
@@ -74,8 +74,8 @@ type Info struct {
 	LastAcked              time.Duration // an acknowledgement received
 	Received               uint64        // bytes; see LessFIN
 	Segments               uint32        // received with data
-	PureACKs                   uint32        // sent without data: acknowledgements and probes; AllBare where it is not told
-	PingPong                 bool          // what was received last was answered at once; see procnet.Root's Prompt
+	PureACKs               uint32        // sent without data: acknowledgements and probes; AllBare where it is not told
+	PingPong               bool          // what was received last was answered at once; see procnet.Root's Prompt
 	Acked                  uint64        // bytes that the peer has acknowledged
 	Sent                   uint64        // bytes, with those sent again
 }

@@ -9,8 +9,8 @@ import (
 
 // What a health probe looks like: short, and maxProbeBytes bytes.
 const (
-	maxProbeAge = 2 * time.Second
-	maxProbeBytes   = 2048
+	maxProbeAge   = 2 * time.Second
+	maxProbeBytes = 2048
 )
 
 // minProbePeriod is the shortest period of a probe: what comes more often is traffic.

@@ -5,16 +5,16 @@ package traffic
 // that was seen after another the last time is tried first, and most looks do
 // without the index.
 type table struct {
-	slots []slot           // the first is nobody's: after it comes the first one of a look
-	index map[uint64]int32 // the slots by id
-	free  []int32          // slots that can be used again
-	current    int32            // the slot that was seen last
+	slots   []slot           // the first is nobody's: after it comes the first one of a look
+	index   map[uint64]int32 // the slots by id
+	free    []int32          // slots that can be used again
+	current int32            // the slot that was seen last
 }
 
 type slot struct {
 	conn
-	id    uint64
-	used  bool
+	id   uint64
+	used bool
 	next int32 // the slot that was seen next, which may be another's by now
 }
 

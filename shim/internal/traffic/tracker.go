@@ -28,41 +28,41 @@ const stuckAfter = 10 * time.Second
 // See is called for each socket between Look and Done. For a connection that was
 // there at the last look nothing is allocated.
 type Tracker struct {
-	cfg   Config
-	start time.Time // silence counts from here
-	sampleNo uint32
+	cfg         Config
+	start       time.Time // silence counts from here
+	sampleNo    uint32
 	firstSample uint32    // the look that finds what was there before
-	now   time.Time // of this look
-	sample  tally     // what it has found so far
-	conns table
-	probes map[probeKey]*probeSeries
+	now         time.Time // of this look
+	sample      tally     // what it has found so far
+	conns       table
+	probes      map[probeKey]*probeSeries
 
-	complete    bool      // there was a whole look, and none was lost since
-	lastSample      tally     // what that one found
-	activity  activity  // of what is closed, but for what may be a probe
-	lastProgress     time.Time // since when nobody is served though somebody waits
-	responded  bool      // something was answered since the last look, and is gone
-	accepted  int
-	countedUnseen    int    // of those, counted by the kernel alone so far
-	missed      bool   // there may have been more
-	minPureACKs     uint32 // see acksAlone
-	perSecond []int
+	complete      bool      // there was a whole look, and none was lost since
+	lastSample    tally     // what that one found
+	activity      activity  // of what is closed, but for what may be a probe
+	lastProgress  time.Time // since when nobody is served though somebody waits
+	responded     bool      // something was answered since the last look, and is gone
+	accepted      int
+	countedUnseen int    // of those, counted by the kernel alone so far
+	missed        bool   // there may have been more
+	minPureACKs   uint32 // see acksAlone
+	perSecond     []int
 	lastActive    conn // the last to be active, of those that are no probes
 }
 
 // tally is what one look finds.
 type tally struct {
-	activity    // of what is open
-	listeners   int
-	queued      int  // not yet accepted by the program
-	open        int  // established, or about to be
-	inFlight    int  // requests that hold
-	givenUp     int  // and those that have been silent for too long
-	unsent      bool // there are bytes that a peer has not acknowledged
-	progress    bool // the program has accepted something
-	bytesUnknown      bool // it may be talking to somebody: bytes are not told of
-	handshaking bool
-	withoutInfo     bool // a connection is open whose bytes the observer cannot count
+	activity     // of what is open
+	listeners    int
+	queued       int  // not yet accepted by the program
+	open         int  // established, or about to be
+	inFlight     int  // requests that hold
+	givenUp      int  // and those that have been silent for too long
+	unsent       bool // there are bytes that a peer has not acknowledged
+	progress     bool // the program has accepted something
+	bytesUnknown bool // it may be talking to somebody: bytes are not told of
+	handshaking  bool
+	withoutInfo  bool // a connection is open whose bytes the observer cannot count
 }
 
 // New is the judge of a hold that begins at start.

@@ -8,7 +8,7 @@ import (
 type Verdict struct {
 	Settled, Quiet, Drained bool
 	Stuck                   bool // connections wait to be accepted, and nothing moves
-	NoSockets                bool // there is neither a listener nor a connection
+	NoSockets               bool // there is neither a listener nor a connection
 }
 
 // Verdict is the judgement at the last look. Where the observer is lost, nothing

@@ -1,4 +1,4 @@
-package shim
+package observe
 
 import (
 	"net"
@@ -20,12 +20,12 @@ func TestFlood(t *testing.T) {
 	start := time.Now()
 	cfg := traffic.Config{QuietFor: 3 * time.Second, MaxSilence: 30 * time.Second, Poll: 250 * time.Millisecond}
 	port := uint16(l.Addr().(*net.TCPAddr).Port)
-	w := newWatcher(&plan{traffic: cfg, ports: []uint16{port}, stop: stop.Config{Gate: stop.Gate{Until: stop.Quiet}}}, start)
-	w.open(w.plan.ports)
+	w := newSampler(Config{Start: start, Traffic: cfg, Ports: []uint16{port}, Until: stop.Quiet})
+	w.open(w.cfg.Ports)
 	defer w.close()
 	look := func(at float64, want stop.Look) {
 		t.Helper()
-		if got := w.look(start.Add(time.Duration(at * float64(time.Second)))); got != want {
+		if got := w.sample(start.Add(time.Duration(at * float64(time.Second)))); got != want {
 			t.Errorf("at %v s: %v, want %v", at, got, want)
 		}
 	}
@@ -45,6 +45,9 @@ func TestFlood(t *testing.T) {
 	client := must(net.Dial("tcp", l.Addr().String()))
 	must(l.Accept()).Close()
 	client.Close()
-	eventually(t, "it is heard of", func() bool { w.see(start.Add(7300*time.Millisecond), w.judge); return w.judge.Summary().Accepted == 1 })
+	eventually(t, "it is heard of", func() bool {
+		w.see(start.Add(7300*time.Millisecond), w.tracker)
+		return w.tracker.Summary().Accepted == 1
+	})
 	look(7.4, stop.Busy)
 }

@@ -1,4 +1,4 @@
-package shim
+package observe
 
 import (
 	"net/netip"
@@ -41,7 +41,7 @@ func (o *observer) seeOthers(j *traffic.Tracker) {
 			note(&o.table[i])
 		}
 	}
-	o.scope.Learn(scope.Hold("/proc", o.everyone).Inodes)
+	o.scope.Learn(scope.Hold("/proc", o.wholePIDNamespace).Inodes)
 	for i := range o.self {
 		near := &o.self[i]
 		other, found := far[ends{near.Remote, near.Local}]
@@ -55,7 +55,7 @@ func (o *observer) seeOthers(j *traffic.Tracker) {
 			o.mine[near.Cookie] = mine
 		}
 	}
-	if len(o.mine) > 2*(o.count+crowd) {
+	if len(o.mine) > 2*(o.count+manySockets) {
 		clear(o.mine)
 	}
 }
