@@ -13,16 +13,16 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 MODULE  := github.com/lameduck-init/lameduck
 
 # asyncpreemptoff: Go's runtime shall not send itself SIGURG, so that we can
-# pass on those that somebody sent; sig.preemption tells our code so.
+# pass on those that somebody sent; sigcatch.preemption tells our code so.
 # containermaxprocs: it shall not hold on to files of the cgroup; one processor
 # is all we use.
 # -E: the program begins in our own few instructions, which note the signal mask
 # and what is ignored before Go's runtime changes them.
 GOARCH  ?= $(shell go env GOARCH)
-ENTRY   := $(if $(filter amd64 arm64,$(GOARCH)),-E $(MODULE)/shim/internal/sig.entry)
+ENTRY   := $(if $(filter amd64 arm64,$(GOARCH)),-E $(MODULE)/shim/internal/sigcatch.entry)
 LDFLAGS := -s -w -X main.version=$(VERSION) \
 	-X runtime.godebugDefault=asyncpreemptoff=1,containermaxprocs=0 \
-	-X $(MODULE)/shim/internal/sig.preemption=off \
+	-X $(MODULE)/shim/internal/sigcatch.preemption=off \
 	$(ENTRY)
 
 # These run once or never; inlining them would cost 200 kB.

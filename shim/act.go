@@ -12,47 +12,47 @@ import (
 // act does one action.
 func (l *loop) act(a stop.Action) {
 	switch a.Verb {
-	case stop.Pass:
+	case stop.Forward:
 		l.pass(a.Signal)
 	case stop.Send:
 		if l.watching && l.drops(a.Signal) {
 			l.deaf = a.Signal
 		}
 		l.send(a.Signal)
-	case stop.Wake:
+	case stop.Continue:
 		l.send(sig.CONT)
-	case stop.HandOver:
+	case stop.GiveTerminal:
 		l.handOver(l.group)
 	case stop.StopSelf:
 		l.stopSelf(a.Signal)
-	case stop.LendOrStop:
+	case stop.GiveTerminalOrStop:
 		l.lendOrStop()
-	case stop.Farewell:
+	case stop.TermGroup:
 		l.kill(-l.group, a.Signal) // where there is nobody left in it, so be it
-	case stop.TermRest:
+	case stop.TermDescendants:
 		l.termRest()
-	case stop.KillRest:
+	case stop.KillDescendants:
 		l.killRest()
-	case stop.Watch:
+	case stop.StartSampling:
 		l.watching = true
 		l.watch(&l.plan, l.machine.Record().TriggeredAt)
-	case stop.Retire:
+	case stop.StopHealth:
 		l.retire(l.cfg.HealthDuring)
-	case stop.RunHook:
+	case stop.RunOnStop:
 		l.runHook()
-	case stop.KillHook:
+	case stop.KillOnStop:
 		l.killHook()
-	case stop.Announce:
+	case stop.ReportStart:
 		l.declare((*drain).announcement)
-	case stop.Overtime:
+	case stop.ReportLate:
 		l.declare((*drain).overtime)
-	case stop.Conclude:
+	case stop.ReportEnd:
 		l.declare((*drain).conclusion)
-	case stop.NoteUnheld:
+	case stop.NoteForwardedAtOnce:
 		l.log(Info, "%v passed on at once; no hold asked for", a.Signal)
-	case stop.NoteEarly:
+	case stop.NoteBeforeStart:
 		l.log(Info, "%v came before the command was started; it is not started", a.Signal)
-	case stop.NoteNoHold:
+	case stop.NoteHoldMissed:
 		l.report(l.account().noHold())
 	case stop.Exit:
 		l.done, l.code = true, l.plan.exit(a.Status(), !l.machine.Record().TriggeredAt.IsZero())
@@ -74,7 +74,7 @@ func (l *loop) lendOrStop() {
 func (l *loop) pass(s sig.Signal) {
 	if l.cfg.DropUnhandled && !sig.SetOf(sig.KILL, sig.STOP, sig.CONT).Has(s) {
 		if set, ok := l.caught(l.command); ok && !set.Has(s) {
-			l.machine.Dropped()
+			l.machine.NotForwarded()
 			l.log(Info, "%v dropped: the command does not catch it", s)
 			return
 		}

@@ -94,13 +94,13 @@ func (d *drain) fixed() string {
 	need := (d.after(last) + 2*time.Second - 1).Truncate(time.Second)
 	switch {
 	case d.end().Sub(last) < time.Second:
-		return fmt.Sprintf(d.spell("new connections came to the end: %s is too short; see --until=quiet"), stop.Length(d.plan.stop.Gate.Floor))
+		return fmt.Sprintf(d.spell("new connections came to the end: %s is too short; see --until=quiet"), stop.FormatDuration(d.plan.stop.Gate.Floor))
 	case need < d.plan.stop.Gate.Floor:
 		but := ""
 		if last.Before(d.Traffic.LastNew) {
 			but = " but for probes"
 		}
-		return fmt.Sprintf("last new connection%s at +%s: a fixed delay needs %s", but, seconds(d.after(last)), stop.Length(need))
+		return fmt.Sprintf("last new connection%s at +%s: a fixed delay needs %s", but, seconds(d.after(last)), stop.FormatDuration(need))
 	}
 	return ""
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/health"
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
@@ -173,8 +174,8 @@ func (c *Config) Validate() error {
 // stops nothing. PID 1 is nobody's job, and nothing can stop it;
 // a STOP to itself would only discard a CONT that is on its way.
 func (c *Config) plan(terminal, pid1 bool) (p plan, err error) {
-	p.stop = stop.Config{Schedule: c.Schedule, KillAfter: c.KillAfter, Sequence: c.Schedule != nil || c.KillAfter > 0,
-		Retires: c.Health != nil, Linger: c.Linger, Terminal: terminal, JobControl: !pid1 && !c.SameGroup, StopToo: c.StopToo && !pid1, Farewell: c.Farewell}
+	p.stop = stop.Config{Schedule: c.Schedule, KillAfter: c.KillAfter, SequenceWithoutHold: c.Schedule != nil || c.KillAfter > 0,
+		HealthListener: c.Health != nil, Linger: c.Linger, StdinIsTerminal: terminal, JobControl: !pid1 && !c.SameGroup, StopSelfOnTSTP: c.StopToo && !pid1, TermGroup: c.Farewell}
 	p.ports, p.waits = c.CountPorts, c.WaitGone
 	p.traffic = traffic.Config{IgnorePorts: c.IgnorePorts, IgnorePeers: c.IgnorePeers, IgnoreProbes: c.IgnoreProbes}
 	p.pid1, p.warnings, p.spelling = pid1, slices.Clone(c.Warnings), c.Spelling
@@ -206,8 +207,8 @@ func (p *plan) observe(start time.Time) observe.Config {
 	return observe.Config{
 		Start: start, Traffic: p.traffic, Ports: p.ports,
 		WholePIDNamespace: p.hook || p.pid1, Health: p.health, WaitGone: p.waits,
-		Until: gate.Until, Floor: gate.Floor, Ceiling: gate.Longest(),
-		DetectServerGone: p.hook, Wake: sig.Wake,
+		Until: gate.Until, Floor: gate.Floor, Ceiling: gate.MaxHold(),
+		DetectServerGone: p.hook, Wake: sigcatch.Wake,
 	}
 }
 
@@ -230,23 +231,23 @@ func (p *plan) setStops(c *Config) error {
 	case !passes && c.TERMDropped && !c.Holds():
 	case !passes:
 		p.warn("--rewrite=TERM:0 drops TERM before it can start anything: the command goes on until it is killed")
-	case to != sig.INT && sig.Uncatchable(to) == "":
+	case to != sig.INT && sigcatch.Uncatchable(to) == "":
 		set = set.With(to)
 	}
 	for _, s := range c.StopSignals {
-		if why := sig.Uncatchable(s); why != "" {
+		if why := sigcatch.Uncatchable(s); why != "" {
 			return c.errorf("--stop-signal=%v never reaches lameduck: %s", s, why)
 		}
 		set = set.With(s)
 	}
-	p.stop.Stops = p.stops(set)
+	p.stop.StopSignals = p.stops(set)
 	return nil
 }
 
 // dropInternal drops the signals of the C library's threads, unless the configuration
 // names them: no init passes them on, and they end a program in C.
 func (p *plan) dropInternal() {
-	for s := range sig.Internal.Without(p.stop.Rewrites.Given() | p.stop.Stops).All {
+	for s := range sig.Internal.Without(p.stop.Rewrites.Given() | p.stop.StopSignals).All {
 		p.stop.Rewrites.Add(Rewrite{From: s}) // cannot fail: not given
 	}
 }

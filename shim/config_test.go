@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 )
 
 // mustPlan is the plan of a configuration that does not contradict itself.
@@ -203,8 +204,8 @@ func TestConfigStops(t *testing.T) {
 		{given: []Signal{sig.TERM, 35, 64, 35}, want: sig.SetOf(sig.TERM, 35, 64)},
 	} {
 		p := mustPlan(t, Config{Rewrites: rewrites(t, c.rewrites), StopSignals: c.given}, c.terminal)
-		if p.stop.Stops != c.want {
-			t.Errorf("%v %v (terminal: %v): %v start it, want %v", c.rewrites, c.given, c.terminal, slices.Collect(p.stop.Stops.All), slices.Collect(c.want.All))
+		if p.stop.StopSignals != c.want {
+			t.Errorf("%v %v (terminal: %v): %v start it, want %v", c.rewrites, c.given, c.terminal, slices.Collect(p.stop.StopSignals.All), slices.Collect(c.want.All))
 		}
 		if len(p.warnings) > 1 || c.warns != "" != (len(p.warnings) == 1) || c.warns != "" && !strings.Contains(p.warnings[0], c.warns) {
 			t.Errorf("%v: warnings %q, want %q", c.rewrites, p.warnings, c.warns)
@@ -215,10 +216,24 @@ func TestConfigStops(t *testing.T) {
 func TestConfigStopsBad(t *testing.T) {
 	for s := sig.Signal(1); s <= sig.Max; s++ {
 		cfg := Config{StopSignals: []Signal{sig.QUIT, s}}
-		if why := sig.Uncatchable(s); why != "" {
+		if why := sigcatch.Uncatchable(s); why != "" {
 			wantError(t, cfg, "--stop-signal="+s.String(), why)
 		} else if err := cfg.Validate(); err != nil {
 			t.Errorf("--stop-signal=%v: %v", s, err)
+		}
+	}
+}
+
+// TestUncatchableRewrites: a signal that this build cannot catch cannot be rewritten.
+func TestUncatchableRewrites(t *testing.T) {
+	for s := sig.Signal(1); s <= sig.Max; s++ {
+		r, err := ParseRewrite(s.String() + ":TERM")
+		why := sigcatch.Uncatchable(s)
+		switch {
+		case why == "" && (err != nil || r != Rewrite{From: s, To: sig.TERM}):
+			t.Errorf("%v:TERM is %v, %v", s, r, err)
+		case why != "" && (err == nil || !strings.Contains(err.Error(), s.String()) || !strings.Contains(err.Error(), why)):
+			t.Errorf("%v:TERM: %v; want an error with %q", s, err, why)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func Explain(cfg Config) (text string, warnings []string, err error) {
 	}
 	if found := foreseen(cfg.Command); p.auto && found != nil {
 		p.stop.Preset = p.adopt(found)
-		p.stop.Stops |= p.stop.Preset.Stops
+		p.stop.StopSignals |= p.stop.Preset.StopSignals
 	}
 	e := explainer{&p, &cfg}
 	lines := e.before()
@@ -97,7 +97,7 @@ func (e explainer) presetText() string {
 
 // stops are the signals that begin a stop, the usual one first.
 func (e explainer) stops() (stops []sig.Signal) {
-	for s := range e.plan.stop.Stops.All {
+	for s := range e.plan.stop.StopSignals.All {
 		if _, passes := e.plan.stop.Rewrites.Of(s); passes {
 			stops = append(stops, s)
 		}
@@ -117,7 +117,7 @@ func (e explainer) stop(stops []sig.Signal) (lines []string) {
 	begin := "on " + orList(names) + ": "
 	gate := &e.plan.stop.Gate
 	switch {
-	case !gate.Holds() && !e.plan.stop.Sequence:
+	case !gate.Holds() && !e.plan.stop.SequenceWithoutHold:
 		return []string{begin + "passes it on at once; no hold, schedule or preset was asked for"}
 	case !gate.Holds():
 		lines = append(lines, begin+"does not hold")
@@ -132,7 +132,7 @@ func (e explainer) stop(stops []sig.Signal) (lines []string) {
 	}
 	lines = append(lines, "  then "+e.sending(stops[0]))
 	for _, s := range stops[1:] {
-		if other := e.plan.stop.Steps(s); !slices.Equal(other, e.plan.stop.Steps(stops[0])) {
+		if other := e.plan.stop.ScheduleFor(s); !slices.Equal(other, e.plan.stop.ScheduleFor(stops[0])) {
 			lines = append(lines, fmt.Sprintf("  where %v came: %v", s, other))
 		}
 	}
@@ -146,7 +146,7 @@ func (e explainer) stop(stops []sig.Signal) (lines []string) {
 func (e explainer) holding() string {
 	g := &e.plan.stop.Gate
 	var until []string
-	silence := stop.Length(e.traffic.QuietFor)
+	silence := stop.FormatDuration(e.traffic.QuietFor)
 	switch g.Until {
 	case Settled:
 		until = append(until, "no new connection has come for "+silence)
@@ -162,21 +162,21 @@ func (e explainer) holding() string {
 		until = append(until, "--on-stop has ended")
 	}
 	if len(until) == 0 {
-		return "keeps serving for " + stop.Length(g.Floor)
+		return "keeps serving for " + stop.FormatDuration(g.Floor)
 	}
 	text := "keeps serving until " + strings.Join(until, ", and ")
 	if g.Floor > 0 {
-		text = fmt.Sprintf("keeps serving at least %s, until %s", stop.Length(g.Floor), strings.Join(until, ", and "))
+		text = fmt.Sprintf("keeps serving at least %s, until %s", stop.FormatDuration(g.Floor), strings.Join(until, ", and "))
 	}
-	return fmt.Sprintf("%s, at most %s", text, stop.Length(g.Ceiling))
+	return fmt.Sprintf("%s, at most %s", text, stop.FormatDuration(g.Ceiling))
 }
 
 // sending is what is sent after the hold, and when at the latest.
 func (e explainer) sending(trigger sig.Signal) string {
 	var parts []string
 	var wait time.Duration
-	at := e.plan.stop.Gate.Longest()
-	steps := e.plan.stop.Steps(trigger)
+	at := e.plan.stop.Gate.MaxHold()
+	steps := e.plan.stop.ScheduleFor(trigger)
 	for i, step := range steps {
 		switch {
 		case step.Forever:
@@ -192,8 +192,8 @@ func (e explainer) sending(trigger sig.Signal) string {
 		}
 	}
 	if after := e.plan.stop.KillAfter; after > 0 {
-		at := e.plan.stop.Gate.Longest() + steps.Lead() + after
-		parts = append(parts, fmt.Sprintf("KILL %s after the first signal%s", stop.Length(after), e.latest(Step{Signal: sig.KILL}, at)))
+		at := e.plan.stop.Gate.MaxHold() + steps.InitialWait() + after
+		parts = append(parts, fmt.Sprintf("KILL %s after the first signal%s", stop.FormatDuration(after), e.latest(Step{Signal: sig.KILL}, at)))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -202,7 +202,7 @@ func later(wait time.Duration) string {
 	if wait == 0 {
 		return ""
 	}
-	return stop.Length(wait) + " later "
+	return stop.FormatDuration(wait) + " later "
 }
 
 // latest says when a KILL comes.
@@ -212,15 +212,15 @@ func (e explainer) latest(step Step, at time.Duration) string {
 	case step.Signal != sig.KILL:
 		return ""
 	case g.Until != Elapsed || g.WaitGone || g.OnStop:
-		return fmt.Sprintf(", at %s at the latest", stop.Length(at))
+		return fmt.Sprintf(", at %s at the latest", stop.FormatDuration(at))
 	}
-	return fmt.Sprintf(", at %s", stop.Length(at))
+	return fmt.Sprintf(", at %s", stop.FormatDuration(at))
 }
 
 // after is what follows the command's end, and what the orchestrator must give.
 func (e explainer) after() (lines []string) {
 	if e.cfg.Linger > 0 {
-		lines = append(lines, fmt.Sprintf("when the command has exited: TERM to what it has left, and KILL %s later", stop.Length(e.cfg.Linger)))
+		lines = append(lines, fmt.Sprintf("when the command has exited: TERM to what it has left, and KILL %s later", stop.FormatDuration(e.cfg.Linger)))
 	}
 	var codes []string
 	for from, to := range e.exits {
@@ -239,17 +239,17 @@ func (e explainer) after() (lines []string) {
 	if !e.plan.stop.Gate.Holds() && e.cfg.Schedule == nil && e.cfg.KillAfter == 0 && e.cfg.Linger == 0 {
 		return lines
 	}
-	hold := e.plan.stop.Gate.Longest()
+	hold := e.plan.stop.Gate.MaxHold()
 	need := e.plan.stop.Grace
 	if e.assumed {
 		need = e.cfg.graceFor(hold)
 	}
 	text := fmt.Sprintf("your pod needs terminationGracePeriodSeconds of %v or more (docker stop -t %[1]v)", math.Ceil(need.Seconds()))
-	if left := need - hold - e.cfg.Schedule.Lead() - e.cfg.Linger; hold > 0 {
-		text += fmt.Sprintf(": %s for the hold, and %s for the command to stop by itself", stop.Length(hold), stop.Length(left))
+	if left := need - hold - e.cfg.Schedule.InitialWait() - e.cfg.Linger; hold > 0 {
+		text += fmt.Sprintf(": %s for the hold, and %s for the command to stop by itself", stop.FormatDuration(hold), stop.FormatDuration(left))
 	}
 	if e.assumed {
-		text += fmt.Sprintf("; %s is assumed here: give --grace-period", stop.Length(e.plan.stop.Grace))
+		text += fmt.Sprintf("; %s is assumed here: give --grace-period", stop.FormatDuration(e.plan.stop.Grace))
 	}
 	return append(lines, text)
 }
@@ -257,9 +257,9 @@ func (e explainer) after() (lines []string) {
 // grace is the grace period in words.
 func (e explainer) grace() string {
 	if e.assumed {
-		return stop.Length(e.plan.stop.Grace) + ", as is assumed (--grace-period)"
+		return stop.FormatDuration(e.plan.stop.Grace) + ", as is assumed (--grace-period)"
 	}
-	return stop.Length(e.plan.stop.Grace)
+	return stop.FormatDuration(e.plan.stop.Grace)
 }
 
 // orList is a list in words.

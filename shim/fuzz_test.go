@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 )
 
 // FuzzWords: what a flag's words mean is within its bounds, and is meant again by
@@ -33,7 +34,7 @@ func FuzzWords(f *testing.F) {
 		}
 		r, err := ParseRewrite(text)
 		means(t, text, r, err, ParseRewrite)
-		if err == nil && sig.Uncatchable(r.From) != "" {
+		if err == nil && sigcatch.Uncatchable(r.From) != "" {
 			t.Errorf("%q is %v", text, r)
 		}
 		schedule(t, text)
@@ -74,12 +75,12 @@ func schedule(t *testing.T, text string) {
 		oneLine(t, text, err)
 		return
 	}
-	if again, err := ParseSchedule(s.String()); !s[0].Stop && (err != nil || again.String() != s.String()) {
+	if again, err := ParseSchedule(s.String()); !s[0].StopSignal && (err != nil || again.String() != s.String()) {
 		t.Errorf("%q is %v, which is %v, %v", text, s, again, err)
 	}
-	kill, named := s.Kill()
-	if last := s.Last(); last < 0 || s.Lead() < 0 || named && (kill < 0 || kill > last) {
-		t.Errorf("%q: %v before, KILL at %v, the last at %v", text, s.Lead(), kill, last)
+	kill, named := s.TimeToKill()
+	if last := s.TimeToLast(); last < 0 || s.InitialWait() < 0 || named && (kill < 0 || kill > last) {
+		t.Errorf("%q: %v before, KILL at %v, the last at %v", text, s.InitialWait(), kill, last)
 	}
 	for _, cfg := range []Config{{Schedule: s}, {Schedule: s, Delay: time.Hour}, {Schedule: s, Until: Quiet, GracePeriod: time.Minute}} {
 		said, _, err := Explain(cfg)

@@ -47,12 +47,12 @@ func (c *Config) reserve(grace time.Duration) time.Duration {
 	if kill, named := c.kill(); named {
 		return kill
 	}
-	return max(min(usualReserve, grace/3), c.Schedule.Last())
+	return max(min(usualReserve, grace/3), c.Schedule.TimeToLast())
 }
 
 // kill is the time from the first signal to KILL, where one was asked for.
 func (c *Config) kill() (after time.Duration, named bool) {
-	after, named = c.Schedule.Kill()
+	after, named = c.Schedule.TimeToKill()
 	if c.KillAfter > 0 && (!named || c.KillAfter < after) {
 		return c.KillAfter, true
 	}
@@ -64,7 +64,7 @@ func (c *Config) kill() (after time.Duration, named bool) {
 // ask for those one by one. The schedule's own KILL may come later too: the earlier
 // of the two is sent.
 func (c *Config) checkKill() error {
-	step, at, found := c.Schedule.CutOff(c.KillAfter)
+	step, at, found := c.Schedule.CutOffBy(c.KillAfter)
 	if c.KillAfter == 0 || !found {
 		return nil
 	}
@@ -77,13 +77,13 @@ func (c *Config) checkKill() error {
 // within the grace period G: G - R - 1s, where R is the reserve, with linger on
 // top, and what the schedule waits before its first signal.
 func (c *Config) ceiling(grace time.Duration) time.Duration {
-	return grace - c.Schedule.Lead() - c.reserve(grace) - c.Linger - stop.Margin
+	return grace - c.Schedule.InitialWait() - c.reserve(grace) - c.Linger - stop.ReportMargin
 }
 
 // graceFor is the shortest grace period in whole seconds that a hold fits into:
 // ceiling turned round.
 func (c *Config) graceFor(hold time.Duration) time.Duration {
-	grace := (hold + c.Schedule.Lead() + c.reserve(0) + c.Linger + stop.Margin).Truncate(time.Second)
+	grace := (hold + c.Schedule.InitialWait() + c.reserve(0) + c.Linger + stop.ReportMargin).Truncate(time.Second)
 	for c.ceiling(grace) < hold {
 		grace += time.Second
 	}
@@ -109,7 +109,7 @@ func (p *plan) setGrace(c *Config) error {
 		return c.errorf("--delay=%v is above --max-delay=%v: give a shorter delay, or a higher ceiling", c.Delay, c.MaxDelay)
 	case c.MaxDelay > 0 && c.QuietFor > c.MaxDelay:
 		return c.errorf("--quiet-for=%v is above --max-delay=%v: give a shorter silence, or a higher ceiling", c.QuietFor, c.MaxDelay)
-	case c.Schedule.Endless():
+	case c.Schedule.LoopsWithoutWait():
 		return c.errorf("--stop-schedule=%v repeats without a wait: give one after forever, as in forever/TERM/5s", c.Schedule)
 	case g.Ceiling <= 0 && (g.WaitGone || g.OnStop):
 		return c.errorf("%s leaves no time to hold, which --wait-gone and --on-stop need: give a grace period of %v or more, or --max-delay", cmp.Or(asked, "the grace period"), c.graceFor(time.Second))
@@ -119,12 +119,12 @@ func (p *plan) setGrace(c *Config) error {
 		return c.errorf("%s does not fit into --grace-period=%v, which leaves %v for the hold: give less, or a grace period of %v",
 			cmp.Or(asked, c.Spelling.In("--until=")+string(c.Until)), grace, max(most, 0).Truncate(100*time.Millisecond), c.graceFor(cmp.Or(longest, leastHold(adaptive))))
 	}
-	hold := g.Longest()
+	hold := g.MaxHold()
 	last, named := c.kill()
 	if !named {
-		last = c.Schedule.Last()
+		last = c.Schedule.TimeToLast()
 	}
-	if left := grace - hold - c.Schedule.Lead() - c.Linger; left <= last {
+	if left := grace - hold - c.Schedule.InitialWait() - c.Linger; left <= last {
 		p.caveat = fmt.Sprintf(c.Spelling.In("assumed grace period %v ends first: give --grace-period and docker stop -t"), grace)
 	} else {
 		p.caveat = fmt.Sprintf(c.Spelling.In("assumed grace period %v leaves the command %v to stop: give --grace-period and docker stop -t"), grace, left)
@@ -179,7 +179,7 @@ func (c *Config) asked() string {
 		}
 	}
 	switch {
-	case len(c.Schedule) > 1 && c.Schedule[0].Stop: // a time alone
+	case len(c.Schedule) > 1 && c.Schedule[0].StopSignal: // a time alone
 		list = append(list, fmt.Sprintf(c.Spelling.In("--stop-schedule=%v"), c.Schedule[1]))
 	case c.Schedule != nil:
 		list = append(list, fmt.Sprintf(c.Spelling.In("--stop-schedule=%v"), c.Schedule))

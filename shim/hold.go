@@ -46,9 +46,9 @@ func hold(cfg Config, p plan, k kernel) error {
 	if err := l.ready(); err != nil {
 		return err
 	}
-	l.tell(stop.Event{Kind: stop.Asked})
+	l.tell(stop.Event{Kind: stop.PreStop})
 	l.serve()
-	if why := l.machine.Record().Ended; why == stop.Ceiling || why == stop.NotSeen {
+	if why := l.machine.Record().Ended; why == stop.Ceiling || why == stop.Unobserved {
 		l.log(Warn, "traffic may not have stopped: the hold has lasted as long as it may")
 	}
 	return nil

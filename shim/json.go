@@ -58,7 +58,7 @@ func (d *drain) figures() *figures {
 	gate := &d.plan.stop.Gate
 	f := &figures{
 		Trigger: d.trigger(), HeldMS: d.after(d.end()).Milliseconds(), Ended: known(string(d.Ended)),
-		FloorMS: gate.Floor.Milliseconds(), CeilingMS: gate.Longest().Milliseconds(), Sent: []posted{},
+		FloorMS: gate.Floor.Milliseconds(), CeilingMS: gate.MaxHold().Milliseconds(), Sent: []posted{},
 		GraceUsedMS: d.after(d.now).Milliseconds(), GraceAssumed: d.plan.assumed,
 		Observer: known(d.Observer), Suggestion: known(d.suggestion()),
 	}

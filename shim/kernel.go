@@ -11,6 +11,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 )
 
 // kernel is all that the loop asks of the system. Only the loop's goroutine
@@ -93,7 +94,7 @@ func system(cfg *Config) kernel {
 		looks: looks,
 		watch: func(p *plan, start time.Time) { sampler = observe.Start(p.observe(start), looks) },
 		ease:  func() { sampler.SlowDown() },
-		next:  sig.Next,
+		next:  sigcatch.Next,
 		prepare: func() error {
 			if err := proc.CheckDescriptors(); err != nil {
 				return err
@@ -106,7 +107,7 @@ func system(cfg *Config) kernel {
 		start: func(c proc.Command) (int, error) {
 			command = c
 			command.Dir = proc.LeaveDirectory()
-			command.Blocked, command.Ignored = sig.Inherited()
+			command.Blocked, command.Ignored = sigcatch.Inherited()
 			if cfg.ResetSignals {
 				command.Blocked, command.Ignored = 0, command.Ignored.Without(sig.Standard)
 			}

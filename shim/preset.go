@@ -106,7 +106,7 @@ func (p *plan) setPreset(c *Config) error {
 	if c.Preset == "" {
 		return nil
 	}
-	p.stop.Sequence = true
+	p.stop.SequenceWithoutHold = true
 	found, ok := presetNamed(c.Preset)
 	if p.auto = c.Preset == AutoPreset; p.auto {
 		found = foreseen(c.Command)
@@ -114,7 +114,7 @@ func (p *plan) setPreset(c *Config) error {
 		return c.errorf("--preset=%s: there is no such preset", c.Preset)
 	} else {
 		p.stop.Preset = p.adopt(found)
-		p.stop.Stops |= p.stop.Preset.Stops
+		p.stop.StopSignals |= p.stop.Preset.StopSignals
 	}
 	if found == nil {
 		return nil
@@ -129,7 +129,7 @@ func (p *plan) setPreset(c *Config) error {
 // adopt makes a preset the plan's, and is what the machine is to know of it.
 func (p *plan) adopt(found *Preset) stop.Preset {
 	p.preset, p.auto = found, false
-	return stop.Preset{Stops: p.stops(sig.SetOf(found.StopSignals...)), Steps: found.steps()}
+	return stop.Preset{StopSignals: p.stops(sig.SetOf(found.StopSignals...)), Steps: found.steps()}
 }
 
 // foreseen is what a command will probably turn out to be: itself, or what its

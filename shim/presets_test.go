@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 )
 
 // TestPresetTable: what every preset has to keep to.
@@ -64,7 +65,7 @@ func TestPresetSchedules(t *testing.T) {
 			t.Errorf("%s takes %v", p.Name, sum)
 		}
 		for _, s := range p.StopSignals {
-			if why := sig.Uncatchable(s); why != "" || s == sig.TERM {
+			if why := sigcatch.Uncatchable(s); why != "" || s == sig.TERM {
 				t.Errorf("%s: %v cannot start a stop, or always does: %s", p.Name, s, why)
 			}
 		}

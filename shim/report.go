@@ -51,7 +51,7 @@ func (d *drain) announcement() string {
 		line += fmt.Sprintf(", then %v; a second %v skips", d.Steps, d.Trigger)
 	}
 	if after := d.plan.stop.KillAfter; after > 0 {
-		line += fmt.Sprintf("; KILL %s after the first signal", stop.Length(after))
+		line += fmt.Sprintf("; KILL %s after the first signal", stop.FormatDuration(after))
 	}
 	if d.plan.caveat != "" {
 		line += "; " + d.plan.caveat
@@ -104,7 +104,7 @@ func (d *drain) overtime() string {
 // though a hold is configured: perhaps an image's STOPSIGNAL.
 func (d *drain) noHold() string {
 	return fmt.Sprintf(d.spell("no hold took place: %v was passed on, and %s; if %v is how this container is stopped, give --stop-signal=%v"),
-		d.Passed, d.exit(), d.Passed, d.Passed)
+		d.Forwarded, d.exit(), d.Forwarded, d.Forwarded)
 }
 
 // held is how long the hold was, or has been by now.
@@ -177,7 +177,7 @@ func (d *drain) left() string {
 		text += fmt.Sprintf(", %d in flight", busy)
 	}
 	if givenUp > 0 {
-		text += fmt.Sprintf(", %d given up after %s of silence", givenUp, stop.Length(d.plan.traffic.MaxSilence))
+		text += fmt.Sprintf(", %d given up after %s of silence", givenUp, stop.FormatDuration(d.plan.traffic.MaxSilence))
 	}
 	return text
 }
@@ -217,9 +217,9 @@ func (d *drain) exit() string {
 
 func (d *drain) grace() string {
 	if d.plan.assumed {
-		return "assumed " + stop.Length(d.plan.stop.Grace) + " grace period"
+		return "assumed " + stop.FormatDuration(d.plan.stop.Grace) + " grace period"
 	}
-	return stop.Length(d.plan.stop.Grace) + " grace period"
+	return stop.FormatDuration(d.plan.stop.Grace) + " grace period"
 }
 
 // seconds is a time that was measured: "2.3 s".

@@ -49,8 +49,8 @@ var (
 	trigger = time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC)
 	kubelet = netip.MustParseAddr("10.0.0.1")
 	probing = []traffic.Pattern{{Peer: kubelet, Port: 80, Received: 132, Period: time.Second}}
-	exited  = stop.Event{Kind: stop.Exited}
-	termed  = stop.Event{Kind: stop.Exited, Signal: sig.TERM}
+	exited  = stop.Event{Kind: stop.CommandExited}
+	termed  = stop.Event{Kind: stop.CommandExited, Signal: sig.TERM}
 )
 
 // until is a configuration that holds 2 s to 15 s.
@@ -93,7 +93,7 @@ func (s *stopped) drain(t *testing.T) *drain {
 	}
 	d.TriggeredAt = trigger
 	if !s.hook {
-		d.Trigger, d.Steps = sig.TERM, p.stop.Steps(sig.TERM)
+		d.Trigger, d.Steps = sig.TERM, p.stop.ScheduleFor(sig.TERM)
 	}
 	if d.Ended = s.ended; s.ended != "" {
 		d.EndedAt = moment(s.held)
@@ -163,16 +163,16 @@ var reports = []stopped{
 
 	{name: "second signal", cfg: until(Quiet), ended: stop.SecondSignal, held: 1.8, exit: exited, at: 2, news: even(6, 2), lastNew: 1.7, lastByte: 1.75, seen: traffic.Summary{Open: 6, InFlight: 1}},
 	{name: "interrupt", cfg: delayed(10), ended: stop.Interrupt, held: 0.4, exit: exited, at: 0.5},
-	{name: "child exit", cfg: until(Quiet), ended: stop.ChildExit, held: 1.25, exit: stop.Event{Kind: stop.Exited, Code: 3}, at: 1.25, news: even(2, 1), lastNew: 0.9, lastByte: 0.95},
+	{name: "child exit", cfg: until(Quiet), ended: stop.ChildExit, held: 1.25, exit: stop.Event{Kind: stop.CommandExited, Code: 3}, at: 1.25, news: even(2, 1), lastNew: 0.9, lastByte: 0.95},
 	{name: "no listener", cfg: with(until(Quiet), func(c *Config) { c.DelayGiven = false }), ended: stop.NoListener, held: 0.01, exit: exited, at: 0.02, observer: nothing},
-	{name: "no progress", cfg: until(Quiet), ended: stop.NoProgress, held: 10.2, exit: stop.Event{Kind: stop.Exited, Signal: sig.KILL}, at: 30, news: []int{1, 0, 2}, lastNew: 2.5, lastByte: 2.5, seen: traffic.Summary{Open: 3, InFlight: 3}},
+	{name: "no progress", cfg: until(Quiet), ended: stop.NoProgress, held: 10.2, exit: stop.Event{Kind: stop.CommandExited, Signal: sig.KILL}, at: 30, news: []int{1, 0, 2}, lastNew: 2.5, lastByte: 2.5, seen: traffic.Summary{Open: 3, InFlight: 3}},
 	{name: "udp", cfg: until(Quiet), ended: stop.UDP, held: 2, exit: exited, at: 2.1, observer: nothing, udp: []uint16{53}},
 	{name: "udp beside tcp", cfg: until(Quiet), ended: stop.Quiet, held: 3, exit: exited, at: 3.1, udp: []uint16{53, 8125}},
 	{name: "udp, a whole range", cfg: until(Quiet), ended: stop.UDP, held: 2, exit: exited, at: 2.1, observer: nothing, udp: slices.Collect(portRange(10000, 20000))},
-	{name: "blind", cfg: until(Quiet), ended: stop.NotSeen, held: 15, exit: exited, at: 15.1, observer: observe.None},
+	{name: "blind", cfg: until(Quiet), ended: stop.Unobserved, held: 15, exit: exited, at: 15.1, observer: observe.None},
 
-	{name: "a shell that keeps it", cfg: delayed(2), ended: stop.Elapsed, held: 2, exit: stop.Event{Kind: stop.Exited, Signal: sig.KILL}, at: 30, deaf: true},
-	{name: "our own kill, rewritten", cfg: with(delayed(2), func(c *Config) { c.Rewrites = []Rewrite{{From: sig.TERM, To: sig.KILL}} }), ended: stop.Elapsed, held: 2, exit: stop.Event{Kind: stop.Exited, Signal: sig.KILL}, at: 2.1},
+	{name: "a shell that keeps it", cfg: delayed(2), ended: stop.Elapsed, held: 2, exit: stop.Event{Kind: stop.CommandExited, Signal: sig.KILL}, at: 30, deaf: true},
+	{name: "our own kill, rewritten", cfg: with(delayed(2), func(c *Config) { c.Rewrites = []Rewrite{{From: sig.TERM, To: sig.KILL}} }), ended: stop.Elapsed, held: 2, exit: stop.Event{Kind: stop.CommandExited, Signal: sig.KILL}, at: 2.1},
 	{name: "an assumed grace period, too short", cfg: Config{Delay: 12 * time.Second}, ended: stop.Elapsed, held: 12, exit: exited, at: 12.1},
 	{name: "lengths that are not round", cfg: Config{Until: Quiet}, ended: stop.Quiet, held: 2.9, exit: exited, at: 3, seen: traffic.Summary{Open: 1, GivenUp: 1}},
 
@@ -253,7 +253,7 @@ func TestReportCovers(t *testing.T) {
 		}
 	}
 	for _, why := range []stop.Reason{stop.Elapsed, stop.Settled, stop.Quiet, stop.Drained, stop.Ceiling, stop.SecondSignal, stop.Interrupt,
-		stop.ChildExit, stop.NoListener, stop.NoProgress, stop.UDP, stop.NotSeen} {
+		stop.ChildExit, stop.NoListener, stop.NoProgress, stop.UDP, stop.Unobserved} {
 		if !reasons[why] {
 			t.Errorf("no report of %s", why)
 		}

@@ -68,7 +68,7 @@ func run(cfg Config, p plan, k kernel) (int, error) {
 		return l.code, err
 	}
 	// From here on nothing is fatal any more: warn and go on.
-	l.tell(stop.Event{Kind: stop.Started})
+	l.tell(stop.Event{Kind: stop.CommandStarted})
 	l.started()
 	l.serve()
 	if p.stop.JobControl {
@@ -196,11 +196,11 @@ func (l *loop) see(s observe.Snapshot) {
 		return
 	}
 	l.warn(&s)
-	if s.State == stop.Calm && time.Since(s.Began) > 2*s.PreviousTook+stale {
+	if s.State == stop.ConditionMet && time.Since(s.Began) > 2*s.PreviousTook+stale {
 		return
 	}
 	l.seen = s
-	l.tell(stop.Event{Kind: stop.Looked, Look: s.State, Left: len(s.PathsPresent) > 0})
+	l.tell(stop.Event{Kind: stop.Sampled, Traffic: s.State, Waiting: len(s.PathsPresent) > 0})
 }
 
 // warn says, once, what cannot be seen. To a delay that is all there is it makes
@@ -219,7 +219,7 @@ func (l *loop) warn(s *observe.Snapshot) {
 	default:
 		l.log(level, "looking at the traffic through %s: %s", s.Observer, s.Warning)
 	}
-	if s.State == stop.Datagrams && l.seen.State != s.State && adaptive {
+	if s.State == stop.UDPOnly && l.seen.State != s.State && adaptive {
 		l.log(level, "it listens for UDP alone (%s), whose traffic cannot be seen: the hold lasts its floor, or --max-delay where that is given", numbers(s.Listeners.UDP))
 	}
 }
@@ -233,7 +233,7 @@ func (l *loop) signal(s sig.Signal) {
 		if l.plan.auto && presetSignals().Has(s) {
 			l.identify()
 		}
-		l.tell(stop.Event{Kind: stop.Arrived, Signal: s})
+		l.tell(stop.Event{Kind: stop.SignalArrived, Signal: s})
 	}
 }
 
@@ -245,7 +245,7 @@ func (l *loop) identify() {
 	}
 	exe, argv := l.program(l.command)
 	if found := recognise(exe, argv); found != nil {
-		l.machine.Adopt(l.plan.adopt(found))
+		l.machine.UsePreset(l.plan.adopt(found))
 		l.log(Info, "the command is known as %s", found.Name)
 	}
 }
@@ -266,10 +266,10 @@ func (l *loop) sweep() {
 		}
 	}
 	if orphans > 0 {
-		l.tell(stop.Event{Kind: stop.Reaped})
+		l.tell(stop.Event{Kind: stop.OrphanReaped})
 	}
 	if pid == proc.None && l.machine.State() == stop.Lingering {
-		l.tell(stop.Event{Kind: stop.Childless})
+		l.tell(stop.Event{Kind: stop.NoChildren})
 	}
 }
 
@@ -277,12 +277,12 @@ func (l *loop) sweep() {
 func (l *loop) news(status proc.Status) stop.Event {
 	switch {
 	case status.Stopped != 0:
-		return stop.Event{Kind: stop.Halted, Signal: status.Stopped}
+		return stop.Event{Kind: stop.CommandStopped, Signal: status.Stopped}
 	case status.Continued:
-		return stop.Event{Kind: stop.Continued}
+		return stop.Event{Kind: stop.CommandContinued}
 	}
 	l.command = 0 // the number may be used again
-	return stop.Event{Kind: stop.Exited, Signal: status.Signal, Code: status.Code}
+	return stop.Event{Kind: stop.CommandExited, Signal: status.Signal, Code: status.Code}
 }
 
 // hookNews is what became of what ran when the stop began.
@@ -296,7 +296,7 @@ func (l *loop) hookNews(status proc.Status) {
 		l.log(Warn, "--on-stop exited %d", status.Code)
 	}
 	l.hook = 0
-	l.tell(stop.Event{Kind: stop.HookEnded})
+	l.tell(stop.Event{Kind: stop.OnStopEnded})
 }
 
 func (l *loop) reaped(pid int) {
@@ -319,7 +319,7 @@ func (l *loop) tell(e stop.Event) {
 	}
 	if l.unhooked {
 		l.unhooked = false
-		l.tell(stop.Event{Kind: stop.HookEnded})
+		l.tell(stop.Event{Kind: stop.OnStopEnded})
 	}
 	if now := l.machine.State(); before == stop.Holding && now != stop.Holding {
 		l.ease()

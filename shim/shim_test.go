@@ -160,7 +160,7 @@ func scriptSchedule(text string) (schedule Schedule, err error) {
 		case word == "forever":
 			schedule = append(schedule, Step{Forever: true})
 		case word == "stop":
-			schedule = append(schedule, Step{Stop: true})
+			schedule = append(schedule, Step{StopSignal: true})
 		case err == nil:
 			schedule = append(schedule, Step{Wait: wait})
 		case bad == nil:
@@ -325,8 +325,8 @@ func (w *world) run(_ string, argv, env []string) (int, error) {
 	return hookPID, nil
 }
 
-func mustLook(t *testing.T, text string) stop.Look {
-	for l := stop.Busy; l <= stop.Deserted; l++ {
+func mustLook(t *testing.T, text string) stop.TrafficState {
+	for l := stop.Busy; l <= stop.ServerGone; l++ {
 		if l.String() == text {
 			return l
 		}

@@ -304,7 +304,7 @@ func TestPlainBuild(t *testing.T) {
 }
 
 // foreign are the processors that TestForeignBuild builds for, each with the rooms
-// whose tests an emulator runs: sig has assembly for amd64 and arm64; s390x is
+// whose tests an emulator runs: sigcatch has assembly for amd64 and arm64; s390x is
 // big-endian, which the rooms that decode the kernel's answers must be able to read.
 // The emulator numbers real-time signals anew: 35 arrives as 32, which lameduck drops
 // unless a flag asks for it. The binary for s390x has no handlers of its own to take
@@ -315,9 +315,9 @@ var foreign = []struct {
 	flags          []string
 	lost           sig.Set
 }{
-	{"amd64", "qemu-x86_64", []string{"sig"}, []string{"-r", "32:32,33:33"}, 0},
-	{"arm64", "qemu-aarch64", []string{"sig"}, []string{"-r", "32:32,33:33"}, 0},
-	{"s390x", "qemu-s390x", []string{"proc", "procnet", "scope", "script", "sig", "sockdiag", "stop", "tcp", "traffic"}, nil, sig.SetOf(35, 36)},
+	{"amd64", "qemu-x86_64", []string{"sigcatch"}, []string{"-r", "32:32,33:33"}, 0},
+	{"arm64", "qemu-aarch64", []string{"sigcatch"}, []string{"-r", "32:32,33:33"}, 0},
+	{"s390x", "qemu-s390x", []string{"proc", "procnet", "scope", "script", "sig", "sigcatch", "sockdiag", "stop", "tcp", "traffic"}, nil, sig.SetOf(35, 36)},
 }
 
 // TestForeignBuild: the same on other kinds of processor.

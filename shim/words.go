@@ -8,13 +8,24 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 )
 
 // ParseSignal reads a signal's name or number.
 func ParseSignal(text string) (Signal, error) { return sig.Parse(text) }
 
-// ParseRewrite reads FROM:TO, or FROM:0 to drop FROM.
-func ParseRewrite(text string) (Rewrite, error) { return sig.ParseRewrite(text) }
+// ParseRewrite reads FROM:TO, or FROM:0 to drop FROM. FROM must be a signal that this
+// build can catch.
+func ParseRewrite(text string) (Rewrite, error) {
+	r, err := sig.ParseRewrite(text)
+	if err != nil {
+		return Rewrite{}, err
+	}
+	if why := sigcatch.Uncatchable(r.From); why != "" {
+		return Rewrite{}, fmt.Errorf("%v never reaches lameduck to be rewritten: %s", r.From, why)
+	}
+	return r, nil
+}
 
 // longestTime is a year, more than any orchestrator waits.
 const longestTime = 365 * 24 * time.Hour
@@ -46,12 +57,12 @@ func ParseSchedule(text string) (schedule Schedule, err error) {
 	}
 	if len(schedule) == 1 && schedule[0].Wait > 0 {
 		wait := schedule[0]
-		return Schedule{{Stop: true}, wait, {Signal: sig.KILL}, wait}, nil
+		return Schedule{{StopSignal: true}, wait, {Signal: sig.KILL}, wait}, nil
 	}
 	if !slices.ContainsFunc(schedule, func(s Step) bool { return s.Signal != 0 }) {
 		return nil, fmt.Errorf("it sends no signal: give one, as in USR1/30s/TERM")
 	}
-	if late, found := schedule.AfterKill(); found {
+	if late, found := schedule.SignalAfterKill(); found {
 		return nil, fmt.Errorf("%v comes after KILL, which ends the command: put KILL last", late)
 	}
 	return schedule, nil

@@ -12,7 +12,7 @@ import (
 func TestSchedule(t *testing.T) {
 	sends := func(s shim.Signal) shim.Step { return shim.Step{Signal: s} }
 	waits := func(d time.Duration) shim.Step { return shim.Step{Wait: d * time.Second} }
-	forever, stop := shim.Step{Forever: true}, shim.Step{Stop: true}
+	forever, stop := shim.Step{Forever: true}, shim.Step{StopSignal: true}
 	for text, want := range map[string]shim.Schedule{
 		"TERM":                    {sends(15)},
 		"-TERM":                   {sends(15)},

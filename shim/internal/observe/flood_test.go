@@ -23,14 +23,14 @@ func TestFlood(t *testing.T) {
 	w := newSampler(Config{Start: start, Traffic: cfg, Ports: []uint16{port}, Until: stop.Quiet})
 	w.open(w.cfg.Ports)
 	defer w.close()
-	look := func(at float64, want stop.Look) {
+	look := func(at float64, want stop.TrafficState) {
 		t.Helper()
 		if got := w.sample(start.Add(time.Duration(at * float64(time.Second)))); got != want {
 			t.Errorf("at %v s: %v, want %v", at, got, want)
 		}
 	}
 	look(0, stop.Busy)
-	look(3, stop.Calm)
+	look(3, stop.ConditionMet)
 	w.flood.Add(start.Add(3100*time.Millisecond), 1e6)
 	w.events.Close()
 	w.events = nil
@@ -41,7 +41,7 @@ func TestFlood(t *testing.T) {
 		t.Fatal("it does not listen again")
 	}
 	look(7.1, stop.Busy)
-	look(7.2, stop.Calm)
+	look(7.2, stop.ConditionMet)
 	client := must(net.Dial("tcp", l.Addr().String()))
 	must(l.Accept()).Close()
 	client.Close()

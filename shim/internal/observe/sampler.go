@@ -160,7 +160,7 @@ func (s *Sampler) wait(until time.Time) {
 }
 
 // look takes one look, and says what it means to the hold.
-func (s *Sampler) sample(now time.Time) stop.Look {
+func (s *Sampler) sample(now time.Time) stop.TrafficState {
 	if len(s.scope.Ports) == 0 {
 		s.count = 0
 		s.tracker.Begin(now) // what was open before a rescan is gone
@@ -168,32 +168,32 @@ func (s *Sampler) sample(now time.Time) stop.Look {
 		return s.portless()
 	}
 	if !s.observer.sample(now, s.tracker) {
-		return stop.Blind
+		return stop.Unobservable
 	}
 	v, until := s.tracker.Verdict(), s.cfg.Until
 	switch {
 	case s.cfg.DetectServerGone && s.serverGone(now, v):
-		return stop.Deserted
+		return stop.ServerGone
 	case v.Stuck:
 		return stop.Hung
 	case until == stop.Settled && v.Settled, until == stop.Quiet && v.Quiet, until == stop.Drained && v.Drained:
-		return stop.Calm
+		return stop.ConditionMet
 	}
 	return stop.Busy
 }
 
 // portless is for a container without TCP listeners, as far as one could look.
 // Behind a Unix socket there is nothing to be seen but silence.
-func (s *Sampler) portless() stop.Look {
+func (s *Sampler) portless() stop.TrafficState {
 	switch {
 	case s.scope.NoListener():
-		return stop.Nobody
+		return stop.NoListeners
 	case !s.scope.Complete:
-		return stop.Blind
+		return stop.Unobservable
 	case len(s.scope.UDP) > 0:
-		return stop.Datagrams
+		return stop.UDPOnly
 	}
-	return stop.Calm
+	return stop.ConditionMet
 }
 
 // deserted reports whether the server that there was is gone, which a hook is not

@@ -20,7 +20,7 @@ type Snapshot struct {
 	Began        time.Time     // when the sample was taken
 	PreviousTook time.Duration // how long the sample before this one took
 
-	State   stop.Look // what the sample means for the hold
+	State   stop.TrafficState // what the sample means for the hold
 	Verdict traffic.Verdict
 	Traffic traffic.Summary
 	Peers   []traffic.Peer // at most Config.TopPeers, most connections first

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 )
 
 // hidden is the first byte of the names of variables that Go's runtime was not
@@ -54,7 +54,7 @@ func ourselves() []string {
 // entries with one name it drops the second, and it drops empty entries. Without our
 // entry point /proc has the original.
 func Environ() []string {
-	if env, ok := sig.Environ(); ok {
+	if env, ok := sigcatch.Environ(); ok {
 		return env
 	}
 	text, err := os.ReadFile("/proc/self/environ")

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 )
 
 // The second stage. Go resets every disposition between fork and exec, and has
@@ -136,7 +137,7 @@ func Stage(args []string) {
 	readdress(env, args[2])
 	takeTerminal()
 	var failed *StartError
-	sig.Unblocked(func() {
+	sigcatch.Unblocked(func() {
 		inherit(unhex(args[3]), unhex(args[4]))
 		unix.Write(tell, []byte{stageRuns})
 		failed = execvp("", args[5:], env, func(path string, argv []string) error { return syscall.Exec(path, argv, env) })

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 )
 
 // Command is what to start, and how.
@@ -107,10 +108,10 @@ func (c *Command) forkExec(path string, argv, env []string) (pid int, err error)
 		attr.Sys = &syscall.SysProcAttr{Setsid: true, Setctty: c.released != 0 && argv[0] != stageName}
 	}
 	fork := func() { pid, err = syscall.ForkExec(path, argv, attr) }
-	sig.Unblocked(fork)
+	sigcatch.Unblocked(fork)
 	if isTerminalError(err) && (attr.Sys.Foreground || attr.Sys.Setctty) {
 		attr.Sys.Foreground, attr.Sys.Setctty = false, false
-		sig.Unblocked(fork)
+		sigcatch.Unblocked(fork)
 	}
 	return pid, err
 }

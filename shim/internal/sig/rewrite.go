@@ -5,21 +5,19 @@ import (
 	"strings"
 )
 
-// Rewrite is one FROM:TO: send To where From arrives. To is 0 for "drop".
+// Rewrite is a FROM:TO pair: the signal To is sent in place of From. A To of 0 drops From.
 type Rewrite struct{ From, To Signal }
 
-// ParseRewrite reads FROM:TO, where TO may be 0 to drop FROM.
+// ParseRewrite reads FROM:TO, where TO may be 0 to drop FROM. Whether FROM can be caught
+// depends on the build; see sigcatch.Uncatchable.
 func ParseRewrite(text string) (Rewrite, error) {
 	left, right, ok := strings.Cut(text, ":")
 	if !ok {
-		return Rewrite{}, fmt.Errorf("%q is no rewrite: give FROM:TO, as in TERM:USR1, or FROM:0 to drop FROM", text)
+		return Rewrite{}, fmt.Errorf("invalid rewrite %q: give FROM:TO, as in TERM:USR1, or FROM:0 to drop FROM", text)
 	}
 	from, err := Parse(left)
 	if err != nil {
 		return Rewrite{}, err
-	}
-	if why := Uncatchable(from); why != "" {
-		return Rewrite{}, fmt.Errorf("%v never reaches lameduck to be rewritten: %s", from, why)
 	}
 	if right == "0" {
 		return Rewrite{From: from}, nil
@@ -28,17 +26,17 @@ func ParseRewrite(text string) (Rewrite, error) {
 	return Rewrite{From: from, To: to}, err
 }
 
-// String is the rewrite as it is given: "TERM:USR1", "HUP:0".
+// String returns the rewrite as the user writes it: "TERM:USR1", "HUP:0".
 func (r Rewrite) String() string { return r.From.String() + ":" + r.To.String() }
 
-// Rewrites says what becomes of each signal; the zero value changes nothing.
-// A rewrite is applied once: there is no chaining.
+// Rewrites maps each signal to its replacement; the zero value maps every signal to
+// itself. A rewrite is applied once: rewrites do not chain.
 type Rewrites struct {
 	given Set
 	to    [Max + 1]Signal
 }
 
-// Add puts one rewrite in; a second one of the same signal is an error.
+// Add adds a rewrite. A second rewrite of the same signal is an error.
 func (rs *Rewrites) Add(r Rewrite) error {
 	if rs.given.Has(r.From) {
 		return fmt.Errorf("two rewrites of %v: keep one of them", r.From)
@@ -48,7 +46,7 @@ func (rs *Rewrites) Add(r Rewrite) error {
 	return nil
 }
 
-// Of is what is sent where s arrives, and false where it is dropped.
+// Of returns the signal to send when s arrives; ok is false if s is dropped.
 func (rs *Rewrites) Of(s Signal) (to Signal, ok bool) {
 	if !rs.given.Has(s) {
 		return s, true
@@ -56,5 +54,5 @@ func (rs *Rewrites) Of(s Signal) (to Signal, ok bool) {
 	return rs.to[s], rs.to[s] != 0
 }
 
-// Given is the set of signals that are rewritten or dropped.
+// Given returns the set of signals that are rewritten or dropped.
 func (rs *Rewrites) Given() Set { return rs.given }

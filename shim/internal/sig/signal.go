@@ -1,75 +1,93 @@
-// Package sig has the words for signals: names, numbers, sets and rewrites.
-// It also catches signals, from its own init, so that what arrives while the
-// program is still starting is kept and not lost; see catch.go.
+// Package sig describes Linux signals: names, numbers, sets and rewrites. The package is
+// pure: no init, no system call, no dependency on the operating system it is built for.
+// Package sigcatch catches signals.
 //
 // See signal(7) and, for the real-time range, nptl(7).
 package sig
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 )
 
 // Signal is a Linux signal number, 1 to Max. In a rewrite, 0 stands for "drop".
 type Signal int
 
-// The real-time range as kill(1) and the C library count it: 32 and 33 belong
-// to the C library's threads.
+// The real-time range as kill(1) and the C library count: 32 and 33 belong to the
+// threads of the C library.
 const (
 	RTMin Signal = 34
 	RTMax Signal = 64
 	Max          = RTMax
 )
 
-// The signals that the rest of the program calls by name.
+// The standard signals, with the numbers of every processor that lameduck is built for;
+// alpha, mips, parisc and sparc count otherwise.
 const (
-	HUP   = Signal(syscall.SIGHUP)
-	INT   = Signal(syscall.SIGINT)
-	QUIT  = Signal(syscall.SIGQUIT)
-	KILL  = Signal(syscall.SIGKILL)
-	USR1  = Signal(syscall.SIGUSR1)
-	USR2  = Signal(syscall.SIGUSR2)
-	PIPE  = Signal(syscall.SIGPIPE)
-	TERM  = Signal(syscall.SIGTERM)
-	CHLD  = Signal(syscall.SIGCHLD)
-	CONT  = Signal(syscall.SIGCONT)
-	STOP  = Signal(syscall.SIGSTOP)
-	TSTP  = Signal(syscall.SIGTSTP)
-	TTIN  = Signal(syscall.SIGTTIN)
-	TTOU  = Signal(syscall.SIGTTOU)
-	URG   = Signal(syscall.SIGURG)
-	WINCH = Signal(syscall.SIGWINCH)
-	PWR   = Signal(syscall.SIGPWR)
+	HUP    Signal = 1
+	INT    Signal = 2
+	QUIT   Signal = 3
+	ILL    Signal = 4
+	TRAP   Signal = 5
+	ABRT   Signal = 6
+	BUS    Signal = 7
+	FPE    Signal = 8
+	KILL   Signal = 9
+	USR1   Signal = 10
+	SEGV   Signal = 11
+	USR2   Signal = 12
+	PIPE   Signal = 13
+	ALRM   Signal = 14
+	TERM   Signal = 15
+	STKFLT Signal = 16
+	CHLD   Signal = 17
+	CONT   Signal = 18
+	STOP   Signal = 19
+	TSTP   Signal = 20
+	TTIN   Signal = 21
+	TTOU   Signal = 22
+	URG    Signal = 23
+	XCPU   Signal = 24
+	XFSZ   Signal = 25
+	VTALRM Signal = 26
+	PROF   Signal = 27
+	WINCH  Signal = 28
+	IO     Signal = 29
+	PWR    Signal = 30
+	SYS    Signal = 31
 )
 
-// names lists the standard signals; several names for one number are allowed,
-// and the first is the one that is printed.
-var names = []struct {
-	name string
-	num  syscall.Signal
-}{
-	{"HUP", syscall.SIGHUP}, {"INT", syscall.SIGINT}, {"QUIT", syscall.SIGQUIT}, {"ILL", syscall.SIGILL},
-	{"TRAP", syscall.SIGTRAP}, {"ABRT", syscall.SIGABRT}, {"IOT", syscall.SIGIOT}, {"BUS", syscall.SIGBUS},
-	{"FPE", syscall.SIGFPE}, {"KILL", syscall.SIGKILL}, {"USR1", syscall.SIGUSR1}, {"SEGV", syscall.SIGSEGV},
-	{"USR2", syscall.SIGUSR2}, {"PIPE", syscall.SIGPIPE}, {"ALRM", syscall.SIGALRM}, {"TERM", syscall.SIGTERM},
-	{"STKFLT", syscall.SIGSTKFLT}, {"CHLD", syscall.SIGCHLD}, {"CLD", syscall.SIGCLD}, {"CONT", syscall.SIGCONT},
-	{"STOP", syscall.SIGSTOP}, {"TSTP", syscall.SIGTSTP}, {"TTIN", syscall.SIGTTIN}, {"TTOU", syscall.SIGTTOU},
-	{"URG", syscall.SIGURG}, {"XCPU", syscall.SIGXCPU}, {"XFSZ", syscall.SIGXFSZ}, {"VTALRM", syscall.SIGVTALRM},
-	{"PROF", syscall.SIGPROF}, {"WINCH", syscall.SIGWINCH}, {"IO", syscall.SIGIO}, {"POLL", syscall.SIGPOLL},
-	{"PWR", syscall.SIGPWR}, {"SYS", syscall.SIGSYS}, {"UNUSED", syscall.SIGSYS},
+// names are the names of the standard signals, in the order of their numbers from 1.
+var names = [...]string{
+	"HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE",
+	"KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM", "TERM", "STKFLT",
+	"CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU",
+	"XFSZ", "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
 }
 
-// String is the signal's name without SIG ("TERM", "RTMIN+3"), or its number
-// where it has none.
-func (s Signal) String() string {
-	for _, n := range names {
-		if Signal(n.num) == s {
-			return n.name
-		}
+// alias returns the number of a signal's other name, or 0.
+func alias(name string) Signal {
+	switch name {
+	case "IOT":
+		return ABRT
+	case "CLD":
+		return CHLD
+	case "POLL":
+		return IO
+	case "UNUSED":
+		return SYS
 	}
+	return 0
+}
+
+// String returns the signal's name without SIG ("TERM", "RTMIN+3"), or the number of a
+// signal without a name.
+func (s Signal) String() string {
 	switch {
+	case s >= 1 && int(s) <= len(names):
+		return names[s-1]
 	case s == RTMin:
 		return "RTMIN"
 	case s > RTMin && s <= RTMax:
@@ -83,20 +101,21 @@ func (s Signal) String() string {
 func Parse(text string) (Signal, error) {
 	if n, err := strconv.Atoi(text); err == nil {
 		if n < 1 || n > int(Max) {
-			return 0, fmt.Errorf("%q is no signal: numbers go from 1 to %d", text, Max)
+			return 0, fmt.Errorf("invalid signal %q: give a number from 1 to %d, or a name", text, Max)
 		}
 		return Signal(n), nil
 	}
 	name := strings.TrimPrefix(strings.ToUpper(text), "SIG")
-	for _, n := range names {
-		if n.name == name {
-			return Signal(n.num), nil
-		}
+	if i := slices.Index(names[:], name); i >= 0 {
+		return Signal(i + 1), nil
+	}
+	if s := alias(name); s != 0 {
+		return s, nil
 	}
 	if s, ok := parseRealTime(name); ok {
 		return s, nil
 	}
-	return 0, fmt.Errorf("%q is no signal: give a name (TERM, SIGUSR1), a number from 1 to %d, RTMIN+n or RTMAX-n", text, Max)
+	return 0, fmt.Errorf("invalid signal %q: give a name (TERM, SIGUSR1), a number from 1 to %d, RTMIN+n or RTMAX-n", text, Max)
 }
 
 // parseRealTime reads RTMIN, RTMIN+n, RTMAX and RTMAX-n, within the range.
@@ -120,35 +139,4 @@ func parseRealTime(name string) (Signal, bool) {
 		return base - Signal(n), true
 	}
 	return base + Signal(n), true
-}
-
-// preemption is "off" where the linker has turned Go's asynchronous preemption
-// off (see the Makefile). Where it is on, the runtime sends itself thousands of
-// URG a second, and one that somebody else sent cannot be told from those.
-var preemption = "on"
-
-// withoutEntry begins what holds only where our entry point did not come first.
-const withoutEntry = "this binary was built without -E for the linker, or for another machine than amd64 and arm64, so "
-
-// Uncatchable says why lameduck can never see s arrive, or "" when it can.
-func Uncatchable(s Signal) string {
-	switch s {
-	case KILL, STOP:
-		return "the kernel lets no program catch it"
-	case CHLD:
-		return "lameduck itself needs it to reap"
-	case URG:
-		if preemption != "off" {
-			return "this binary was built without -X runtime.godebugDefault=asyncpreemptoff=1, so Go's runtime uses it"
-		}
-	}
-	if !entrySeen {
-		switch s {
-		case Signal(syscall.SIGPROF):
-			return withoutEntry + "Go's runtime keeps it for profiling"
-		case 32, 33, RTMin:
-			return withoutEntry + "Go's runtime leaves it to the C library's threads"
-		}
-	}
-	return ""
 }

@@ -19,56 +19,56 @@ import (
 //     the end.
 //   - Killed by any other signal (a crash, the kernel short of memory, a KILL):
 //     the signal was not the end.
-//   - Exited within prompt: the signal was the end, whatever the status. A server
+//   - Exited within promptExit: the signal was the end, whatever the status. A server
 //     that is idle exits at once, and so does a Go program that dumps its
 //     goroutines at QUIT, with 2.
 //   - Exited 0 later than that: the signal was the end if servers take the signal
-//     as a request to finish, since draining takes time; see finishers. After any
+//     as a request to finish, since draining takes time; see finishSignals. After any
 //     other signal the exit was the command's own.
 //   - Exited with an error later than that: the signal was not the end.
 
-// prompt is how soon after a signal an exit is the answer to the signal.
-const prompt = time.Second
+// promptExit is how soon after a signal an exit is the answer to the signal.
+const promptExit = time.Second
 
-// finishers are the signals by which servers and service managers are asked to
+// finishSignals are the signals by which servers and service managers are asked to
 // finish, as the presets and systemd(1) have them. USR1 and USR2 stop some servers
 // but make most others reload or reopen their logs. HUP reloads.
-var finishers = sig.SetOf(sig.TERM, sig.INT, sig.QUIT, sig.WINCH, sig.PWR, sig.RTMin+3)
+var finishSignals = sig.SetOf(sig.TERM, sig.INT, sig.QUIT, sig.WINCH, sig.PWR, sig.RTMin+3)
 
-// harmless are the signals that end no process by default; see signal(7).
-var harmless = sig.SetOf(sig.CHLD, sig.CONT, sig.URG, sig.WINCH, sig.STOP, sig.TSTP, sig.TTIN, sig.TTOU)
+// nonFatalSignals are the signals that end no process by default; see signal(7).
+var nonFatalSignals = sig.SetOf(sig.CHLD, sig.CONT, sig.URG, sig.WINCH, sig.STOP, sig.TSTP, sig.TTIN, sig.TTOU)
 
-// finishers are the signals that count here: on a terminal, WINCH reports a new size.
-func (c *Config) finishers() sig.Set {
-	if c.Terminal {
-		return finishers.Without(sig.SetOf(sig.WINCH))
+// finishSignals are the signals that count here: on a terminal, WINCH reports a new size.
+func (c *Config) finishSignals() sig.Set {
+	if c.StdinIsTerminal {
+		return finishSignals.Without(sig.SetOf(sig.WINCH))
 	}
-	return finishers
+	return finishSignals
 }
 
-// notePassed records a signal that may turn out to be the end of the command: s as
+// noteForwarded records a signal that may turn out to be the end of the command: s as
 // the signal arrived, to as the signal was sent.
-func (m *Machine) notePassed(now time.Time, s, to sig.Signal) {
-	m.passedBefore = m.record.LastPassed
-	if !harmless.Without(m.cfg.finishers()).Has(to) {
-		m.record.LastPassed = LastPassed{s, to, now}
+func (m *Machine) noteForwarded(now time.Time, s, to sig.Signal) {
+	m.previousForwarded = m.record.LastForwarded
+	if !nonFatalSignals.Without(m.cfg.finishSignals()).Has(to) {
+		m.record.LastForwarded = LastForwarded{s, to, now}
 	}
 }
 
-// Dropped tells the machine that the signal it last passed on was not sent after
+// NotForwarded tells the machine that the signal it last passed on was not sent after
 // all, since the command does not catch that signal.
-func (m *Machine) Dropped() { m.record.LastPassed = m.passedBefore }
+func (m *Machine) NotForwarded() { m.record.LastForwarded = m.previousForwarded }
 
-// endedBy reports whether the last signal that was passed on ended the command.
-func (c *Config) endedBy(r *Record) bool {
-	took := r.ExitedAt.Sub(r.PassedAt)
+// endedByForwarded reports whether the last signal that was passed on ended the command.
+func (c *Config) endedByForwarded(r *Record) bool {
+	took := r.ExitedAt.Sub(r.ForwardedAt)
 	switch {
-	case r.Passed == 0 || took > c.Grace:
+	case r.Forwarded == 0 || took > c.Grace:
 		return false
 	case r.Exit.Signal != 0:
-		return r.Exit.Signal == r.PassedAs
-	case r.Exit.Code == 128+int(r.PassedAs), took <= prompt:
+		return r.Exit.Signal == r.ForwardedAs
+	case r.Exit.Code == 128+int(r.ForwardedAs), took <= promptExit:
 		return true
 	}
-	return r.Exit.Code == 0 && c.finishers().Has(r.PassedAs)
+	return r.Exit.Code == 0 && c.finishSignals().Has(r.ForwardedAs)
 }

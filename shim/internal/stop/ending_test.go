@@ -11,8 +11,8 @@ import (
 // was passed on was the end of the command.
 func TestNoHold(t *testing.T) {
 	const s = time.Second
-	code := func(n int) Event { return Event{Kind: Exited, Code: n} }
-	killed := func(by sig.Signal) Event { return Event{Kind: Exited, Signal: by} }
+	code := func(n int) Event { return Event{Kind: CommandExited, Code: n} }
+	killed := func(by sig.Signal) Event { return Event{Kind: CommandExited, Signal: by} }
 	for name, c := range map[string]struct {
 		passed []sig.Signal
 		after  time.Duration
@@ -45,7 +45,7 @@ func TestNoHold(t *testing.T) {
 			}
 		})
 	}
-	resized := noHold(Config{Terminal: true}, []sig.Signal{sig.WINCH}, s/10, code(0))
+	resized := noHold(Config{StdinIsTerminal: true}, []sig.Signal{sig.WINCH}, s/10, code(0))
 	if resized != 0 {
 		t.Errorf("a terminal of another size: no hold took place after %v", resized)
 	}
@@ -54,15 +54,15 @@ func TestNoHold(t *testing.T) {
 // noHold is the signal that a machine with a hold blames for the exit, 0 for none:
 // the signals arrive while the command runs, and the exit follows the last one.
 func noHold(cfg Config, passed []sig.Signal, after time.Duration, exit Event) sig.Signal {
-	cfg.Stops, cfg.Gate, cfg.Grace = sig.SetOf(sig.TERM), Gate{Floor: time.Second}, 10*time.Second
+	cfg.StopSignals, cfg.Gate, cfg.Grace = sig.SetOf(sig.TERM), Gate{Floor: time.Second}, 10*time.Second
 	cfg.Rewrites.Add(sig.Rewrite{From: sig.USR2, To: sig.QUIT})
 	m, now := New(cfg), epoch
-	m.Handle(now, Event{Kind: Started})
+	m.Handle(now, Event{Kind: CommandStarted})
 	for _, s := range passed {
-		m.Handle(now, Event{Kind: Arrived, Signal: s})
+		m.Handle(now, Event{Kind: SignalArrived, Signal: s})
 	}
 	for _, a := range m.Handle(now.Add(after), exit) {
-		if a.Verb == NoteNoHold {
+		if a.Verb == NoteHoldMissed {
 			return a.Signal
 		}
 	}

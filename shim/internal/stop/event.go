@@ -30,47 +30,47 @@ type Kind int
 
 // The kinds of events.
 const (
-	Tick      Kind = iota // time has passed
-	Started               // the command runs
-	Arrived               // Signal reached lameduck
-	Halted                // the command was stopped by Signal
-	Continued             // the command was continued
-	Exited                // the command ended: by Signal, or else with Code
-	Reaped                // some other process ended
-	Childless             // there is no process left to reap
-	Looked                // a look at the traffic was taken, and said Look
-	Asked                 // a hook is to hold, beside a command that others stop
-	HookEnded             // what was to run when the stop begins did, or could not
+	Tick             Kind = iota // time has passed
+	CommandStarted               // the command runs
+	SignalArrived                // Signal reached lameduck
+	CommandStopped               // the command was stopped by Signal
+	CommandContinued             // the command was continued
+	CommandExited                // the command ended: by Signal, or else with Code
+	OrphanReaped                 // some other process ended
+	NoChildren                   // there is no process left to reap
+	Sampled                      // a look at the traffic was taken, and said Look
+	PreStop                      // a hook is to hold, beside a command that others stop
+	OnStopEnded                  // what was to run when the stop begins did, or could not
 )
 
 // Event is something that happened.
 type Event struct {
-	Kind   Kind
-	Signal sig.Signal
-	Code   int
-	Look   Look
-	Left   bool // of Looked: some of what the hold waits for is still there
+	Kind    Kind
+	Signal  sig.Signal
+	Code    int
+	Traffic TrafficState
+	Waiting bool // of Sampled: some of what the hold waits for is still there
 }
 
 // String is the event as scripts write it: "TERM", "exit 0", "killed KILL".
 func (e Event) String() string {
 	switch e.Kind {
-	case Arrived:
+	case SignalArrived:
 		return e.Signal.String()
-	case Halted:
+	case CommandStopped:
 		return "stopped " + e.Signal.String()
-	case Exited:
+	case CommandExited:
 		if e.Signal != 0 {
 			return "killed " + e.Signal.String()
 		}
 		return fmt.Sprintf("exit %d", e.Code)
-	case Looked:
-		if e.Left {
-			return "look " + e.Look.String() + ", waiting"
+	case Sampled:
+		if e.Waiting {
+			return "look " + e.Traffic.String() + ", waiting"
 		}
-		return "look " + e.Look.String()
+		return "look " + e.Traffic.String()
 	}
-	return map[Kind]string{Tick: "tick", Started: "started", Continued: "continued", Reaped: "orphan", Childless: "childless", Asked: "asked", HookEnded: "hook ended"}[e.Kind]
+	return map[Kind]string{Tick: "tick", CommandStarted: "started", CommandContinued: "continued", OrphanReaped: "orphan", NoChildren: "childless", PreStop: "asked", OnStopEnded: "hook ended"}[e.Kind]
 }
 
 // Reason is why a hold ended. Its text is part of the report's vocabulary.
@@ -86,14 +86,14 @@ const (
 	NoListener   Reason = "no_listener"   // the container serves nobody
 	NoProgress   Reason = "no_progress"   // the command is hung
 	UDP          Reason = "udp"           // of which nothing can be said
-	NotSeen      Reason = "blind"         // the ceiling, with nothing seen
+	Unobserved   Reason = "blind"         // the ceiling, with nothing seen
 	SecondSignal Reason = "second_signal" // a further stop signal came
 	Interrupt    Reason = "interrupt"     // INT came
 	ChildExit    Reason = "child_exit"    // the command exited by itself
 )
 
-// mostSent is how many are remembered.
-const mostSent = 50
+// maxSent is how many are remembered.
+const maxSent = 50
 
 // Sent is a signal of the sequence, and when it was sent.
 type Sent struct {
@@ -101,11 +101,11 @@ type Sent struct {
 	At     time.Time
 }
 
-// LastPassed is the last signal passed on that could end a command.
-type LastPassed struct {
-	Passed   sig.Signal // as the signal arrived; 0: none
-	PassedAs sig.Signal // as the signal was sent, rewritten
-	PassedAt time.Time
+// LastForwarded is the last signal passed on that could end a command.
+type LastForwarded struct {
+	Forwarded   sig.Signal // as the signal arrived; 0: none
+	ForwardedAs sig.Signal // as the signal was sent, rewritten
+	ForwardedAt time.Time
 }
 
 // Record is what has happened so far; the report is written from it.
@@ -116,7 +116,7 @@ type Record struct {
 	Ended       Reason     // why the hold ended; empty: it has not
 	EndedAt     time.Time
 	Sent        []Sent // if there is no end, the first of them and the last
-	LastPassed
+	LastForwarded
 	Exit     Event // how the command ended
 	ExitedAt time.Time
 }

@@ -44,7 +44,7 @@ func (s *story) schedule() (list Schedule) {
 		case 2:
 			list = append(list, Step{Signal: sig.KILL})
 		case 3:
-			list = append(list, Step{Stop: true})
+			list = append(list, Step{StopSignal: true})
 		case 4:
 			list = append(list, Step{Forever: true})
 		case 5:
@@ -59,12 +59,12 @@ func (s *story) preset() Preset {
 	if s.yes() {
 		steps = append(steps, Step{Wait: 2 * time.Second}, Step{Signal: s.signal()})
 	}
-	return Preset{Stops: sig.SetOf(s.signal()), Steps: steps}
+	return Preset{StopSignals: sig.SetOf(s.signal()), Steps: steps}
 }
 
 // config is one that would not have been refused.
 func (s *story) config() Config {
-	cfg := Config{Stops: sig.SetOf(sig.TERM), Grace: max(s.time(), time.Second), Linger: s.time(), KillAfter: s.time(), Retires: s.yes(), JobControl: s.yes(), Farewell: s.yes(), StopToo: s.yes()}
+	cfg := Config{StopSignals: sig.SetOf(sig.TERM), Grace: max(s.time(), time.Second), Linger: s.time(), KillAfter: s.time(), HealthListener: s.yes(), JobControl: s.yes(), TermGroup: s.yes(), StopSelfOnTSTP: s.yes()}
 	cfg.Gate = Gate{Floor: s.time(), Until: []Reason{"", Settled, Quiet, Drained}[s.below(4)], FloorGiven: s.yes(), CeilingGiven: s.yes(), WaitGone: s.yes(), OnStop: s.yes()}
 	cfg.Gate.Ceiling = cfg.Gate.Floor + s.time()
 	for range s.below(3) {
@@ -73,11 +73,11 @@ func (s *story) config() Config {
 	if s.yes() {
 		cfg.Preset = s.preset()
 	}
-	sends := func(step Step) bool { return step.Signal != 0 || step.Stop }
-	if list := s.schedule(); slices.ContainsFunc(list, sends) && !list.Endless() && s.yes() {
+	sends := func(step Step) bool { return step.Signal != 0 || step.StopSignal }
+	if list := s.schedule(); slices.ContainsFunc(list, sends) && !list.LoopsWithoutWait() && s.yes() {
 		cfg.Schedule = list
 	}
-	cfg.Sequence = cfg.Schedule != nil || cfg.KillAfter > 0 || cfg.Preset.Steps != nil
+	cfg.SequenceWithoutHold = cfg.Schedule != nil || cfg.KillAfter > 0 || cfg.Preset.Steps != nil
 	return cfg
 }
 
@@ -85,25 +85,25 @@ func (s *story) config() Config {
 func (s *story) event() Event {
 	switch s.below(12) {
 	case 0, 1, 2, 3:
-		return Event{Kind: Arrived, Signal: s.signal()}
+		return Event{Kind: SignalArrived, Signal: s.signal()}
 	case 4:
-		return Event{Kind: Halted, Signal: []sig.Signal{sig.TSTP, sig.TTIN, sig.STOP}[s.below(3)]}
+		return Event{Kind: CommandStopped, Signal: []sig.Signal{sig.TSTP, sig.TTIN, sig.STOP}[s.below(3)]}
 	case 5:
-		return Event{Kind: Continued}
+		return Event{Kind: CommandContinued}
 	case 6:
-		return Event{Kind: Looked, Look: Look(s.below(int(Deserted) + 1)), Left: s.yes()}
+		return Event{Kind: Sampled, Traffic: TrafficState(s.below(int(ServerGone) + 1)), Waiting: s.yes()}
 	case 7:
-		return Event{Kind: HookEnded}
+		return Event{Kind: OnStopEnded}
 	case 8:
-		return Event{Kind: Reaped}
+		return Event{Kind: OrphanReaped}
 	case 9:
 		if s.below(8) == 0 {
-			return Event{Kind: Exited, Code: 3}
+			return Event{Kind: CommandExited, Code: 3}
 		}
-		return Event{Kind: Started}
+		return Event{Kind: CommandStarted}
 	case 10:
 		if s.below(4) == 0 {
-			return Event{Kind: Childless}
+			return Event{Kind: NoChildren}
 		}
 	}
 	return Event{Kind: Tick}
@@ -156,16 +156,16 @@ func (w *witness) sequence() bool { return !w.m.Record().TriggeredAt.IsZero() }
 // once holds what happens once at most, and in the right company.
 func (w *witness) once() {
 	w.t.Helper()
-	for _, v := range []Verb{Watch, Retire, RunHook, Announce, Overtime, Conclude, Exit, NoteEarly} {
+	for _, v := range []Verb{StartSampling, StopHealth, RunOnStop, ReportStart, ReportLate, ReportEnd, Exit, NoteBeforeStart} {
 		if w.did[v] > 1 {
 			w.t.Fatalf("%v %d times", Action{Verb: v}, w.did[v])
 		}
 	}
 	r := w.m.Record()
-	if w.over && w.sequence() != (w.did[Conclude] == 1) || w.did[Watch] > 0 != (w.did[Announce] > 0 && w.cfg.Gate.Holds()) {
+	if w.over && w.sequence() != (w.did[ReportEnd] == 1) || w.did[StartSampling] > 0 != (w.did[ReportStart] > 0 && w.cfg.Gate.Holds()) {
 		w.t.Fatalf("did %v; triggered at %v", w.did, r.TriggeredAt)
 	}
-	if w.did[RunHook] > 0 && !w.cfg.Gate.OnStop || w.did[Retire] > 0 && !w.cfg.Retires {
+	if w.did[RunOnStop] > 0 && !w.cfg.Gate.OnStop || w.did[StopHealth] > 0 && !w.cfg.HealthListener {
 		w.t.Fatalf("did %v unasked", w.did)
 	}
 }
@@ -198,7 +198,7 @@ func (w *witness) deadlines() {
 		w.over = w.m.State() == Gone
 	}
 	r := w.m.Record()
-	if w.m.State() == Holding && w.now.Sub(r.TriggeredAt) >= w.cfg.Gate.Longest() {
+	if w.m.State() == Holding && w.now.Sub(r.TriggeredAt) >= w.cfg.Gate.MaxHold() {
 		w.t.Fatalf("it still holds after %v, which is the longest", w.now.Sub(r.TriggeredAt))
 	}
 	if k := w.cfg.KillAfter; k > 0 && w.m.State() == Stopping && len(r.Sent) > 0 && !w.now.Before(r.Sent[0].At.Add(k)) && !slices.Contains(w.sent, sig.KILL) {
@@ -254,14 +254,14 @@ func (s Schedule) unrolled(n int) (list []sig.Signal) {
 func play(t *testing.T, s story) {
 	cfg := s.config()
 	w := newWitness(t, cfg)
-	first := Event{Kind: Started}
+	first := Event{Kind: CommandStarted}
 	if s.below(10) == 0 {
-		first = Event{Kind: Arrived, Signal: s.signal()}
+		first = Event{Kind: SignalArrived, Signal: s.signal()}
 	}
 	w.tells(first)
 	for len(s) > 0 && !w.over {
 		if s.below(20) == 0 {
-			w.m.Adopt(s.preset())
+			w.m.UsePreset(s.preset())
 			continue
 		}
 		steps := w.m.Record().Steps
@@ -282,8 +282,8 @@ func play(t *testing.T, s story) {
 	if w.over {
 		return
 	}
-	w.tells(Event{Kind: Started})
-	w.tells(Event{Kind: Exited, Code: 3})
+	w.tells(Event{Kind: CommandStarted})
+	w.tells(Event{Kind: CommandExited, Code: 3})
 	w.now = w.now.Add(cfg.Linger)
 	if !w.over {
 		w.tells(Event{Kind: Tick})

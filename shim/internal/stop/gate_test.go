@@ -19,14 +19,14 @@ func TestGate(t *testing.T) {
 	byDefault := Gate{Floor: 2 * time.Second, Ceiling: 8 * time.Second, Until: Quiet}
 	for _, c := range []struct {
 		gate Gate
-		want map[Look]string
+		want map[TrafficState]string
 	}{
-		{adaptive, map[Look]string{Busy: "8s ceiling", Calm: "2s quiet", Nobody: "2s no_listener", Hung: "0s no_progress", Datagrams: "8s udp", Blind: "8s blind", Deserted: "0s no_listener"}},
-		{byDefault, map[Look]string{Busy: "8s ceiling", Calm: "2s quiet", Nobody: "0s no_listener", Hung: "0s no_progress", Datagrams: "2s udp", Blind: "8s blind", Deserted: "0s no_listener"}},
-		{Gate{Floor: 2 * time.Second}, map[Look]string{Busy: "2s elapsed", Calm: "2s elapsed", Nobody: "2s elapsed", Hung: "2s elapsed", Datagrams: "2s elapsed", Blind: "2s elapsed", Deserted: "2s elapsed"}},
+		{adaptive, map[TrafficState]string{Busy: "8s ceiling", ConditionMet: "2s quiet", NoListeners: "2s no_listener", Hung: "0s no_progress", UDPOnly: "8s udp", Unobservable: "8s blind", ServerGone: "0s no_listener"}},
+		{byDefault, map[TrafficState]string{Busy: "8s ceiling", ConditionMet: "2s quiet", NoListeners: "0s no_listener", Hung: "0s no_progress", UDPOnly: "2s udp", Unobservable: "8s blind", ServerGone: "0s no_listener"}},
+		{Gate{Floor: 2 * time.Second}, map[TrafficState]string{Busy: "2s elapsed", ConditionMet: "2s elapsed", NoListeners: "2s elapsed", Hung: "2s elapsed", UDPOnly: "2s elapsed", Unobservable: "2s elapsed", ServerGone: "2s elapsed"}},
 	} {
-		for look := Busy; look <= Deserted; look++ {
-			if got := c.gate.play(func(time.Duration) Look { return look }); got != c.want[look] {
+		for look := Busy; look <= ServerGone; look++ {
+			if got := c.gate.play(func(time.Duration) TrafficState { return look }); got != c.want[look] {
 				t.Errorf("%v, always %v: %s, want %s", &c.gate, look, got, c.want[look])
 			}
 		}
@@ -35,16 +35,16 @@ func TestGate(t *testing.T) {
 
 // play holds with this gate, looking four times a second, and is how long that
 // was and why it ended.
-func (g Gate) play(look func(held time.Duration) Look) string {
-	m := New(Config{Stops: sig.SetOf(sig.TERM), Gate: g, Grace: 30 * time.Second})
-	m.Handle(epoch, Event{Kind: Started})
-	m.Handle(epoch, Event{Kind: Arrived, Signal: sig.TERM})
+func (g Gate) play(look func(held time.Duration) TrafficState) string {
+	m := New(Config{StopSignals: sig.SetOf(sig.TERM), Gate: g, Grace: 30 * time.Second})
+	m.Handle(epoch, Event{Kind: CommandStarted})
+	m.Handle(epoch, Event{Kind: SignalArrived, Signal: sig.TERM})
 	for held := time.Duration(0); m.State() == Holding; held += 250 * time.Millisecond {
 		now := epoch.Add(held)
 		if at, _ := m.Deadline(); !at.After(now) {
 			m.Handle(now, Event{Kind: Tick})
 		} else {
-			m.Handle(now, Event{Kind: Looked, Look: look(held)})
+			m.Handle(now, Event{Kind: Sampled, Traffic: look(held)})
 		}
 	}
 	r := m.Record()
@@ -69,15 +69,17 @@ func TestGateCourse(t *testing.T) {
 		"busy busy busy nobody calm": "3s no_listener",
 	} {
 		looks := strings.Fields(course)
-		got := adaptive.play(func(held time.Duration) Look { return parseLook(t, looks[min(int(held.Seconds()), len(looks)-1)]) })
+		got := adaptive.play(func(held time.Duration) TrafficState {
+			return parseLook(t, looks[min(int(held.Seconds()), len(looks)-1)])
+		})
 		if got != want {
 			t.Errorf("%s: %s, want %s", course, got, want)
 		}
 	}
 }
 
-func parseLook(t *testing.T, word string) Look {
-	for l := Busy; l <= Blind; l++ {
+func parseLook(t *testing.T, word string) TrafficState {
+	for l := Busy; l <= Unobservable; l++ {
 		if l.String() == word {
 			return l
 		}
@@ -94,26 +96,26 @@ func TestGateMonotone(t *testing.T) {
 		seconds := func(n int) time.Duration { return time.Duration(r.IntN(n)) * time.Second }
 		g := Gate{Until: Quiet, Floor: seconds(5), FloorGiven: r.IntN(2) == 0, CeilingGiven: r.IntN(2) == 0}
 		g.Ceiling = g.Floor + seconds(6)
-		var looks [100]Look
+		var looks [100]TrafficState
 		for i := range looks {
-			looks[i] = Look(r.IntN(int(Blind) + 1))
+			looks[i] = TrafficState(r.IntN(int(Unobservable) + 1))
 		}
 		at := func(held time.Duration) int { return min(int(held/(250*time.Millisecond)), len(looks)-1) }
-		length := func(g Gate, look func(time.Duration) Look) (d time.Duration) {
+		length := func(g Gate, look func(time.Duration) TrafficState) (d time.Duration) {
 			text, _, _ := strings.Cut(g.play(look), " ")
 			d, _ = time.ParseDuration(text)
 			return d
 		}
-		seen := func(held time.Duration) Look { return looks[at(held)] }
+		seen := func(held time.Duration) TrafficState { return looks[at(held)] }
 		first := length(g, seen)
 		later, longer := g, g
 		later.Floor += time.Second
 		later.Ceiling = max(later.Ceiling, later.Floor)
 		longer.Ceiling += time.Second
 		lost := r.IntN(40)
-		blind := func(held time.Duration) Look {
+		blind := func(held time.Duration) TrafficState {
 			if at(held) >= lost {
-				return Blind
+				return Unobservable
 			}
 			return seen(held)
 		}

@@ -6,61 +6,61 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// trigger begins the sequence. The deadlines are set here, once.
-func (m *Machine) trigger(now time.Time, s, to sig.Signal) []Action {
-	m.consume(now, s)
-	m.record.Trigger, m.record.Steps, m.record.TriggeredAt = s, m.cfg.steps(s, to), now
-	return append(m.retire(), m.hold(now)...)
+// beginStop begins the sequence. The deadlines are set here, once.
+func (m *Machine) beginStop(now time.Time, s, to sig.Signal) []Action {
+	m.noteTrigger(now, s)
+	m.record.Trigger, m.record.Steps, m.record.TriggeredAt = s, m.cfg.resolveSchedule(s, to), now
+	return append(m.stopHealth(), m.beginHold(now)...)
 }
 
-// asked begins a hook's hold, after which there is nothing to send.
-func (m *Machine) asked(now time.Time) []Action {
+// beginPreStop begins a hook's hold, after which there is nothing to send.
+func (m *Machine) beginPreStop(now time.Time) []Action {
 	if m.state != Starting {
 		return nil
 	}
 	m.record.TriggeredAt = now
-	return m.hold(now)
+	return m.beginHold(now)
 }
 
-// hold begins the hold, if there is one.
-func (m *Machine) hold(now time.Time) []Action {
+// beginHold begins the hold, if there is one.
+func (m *Machine) beginHold(now time.Time) []Action {
 	gate := &m.cfg.Gate
 	m.state = Holding
-	m.reportAt = now.Add(m.cfg.Grace - Margin)
+	m.reportAt = now.Add(m.cfg.Grace - ReportMargin)
 	if !gate.Holds() {
-		return append([]Action{{Verb: Announce}}, m.endHold(now, 0, Elapsed)...)
+		return append([]Action{{Verb: ReportStart}}, m.endHold(now, 0, Elapsed)...)
 	}
-	m.holdEnds = now.Add(gate.Longest())
-	m.left, m.hooked = gate.WaitGone, gate.OnStop
-	if m.hooked {
-		m.hookEnds = m.holdEnds
-		return []Action{{Verb: Announce}, {Verb: RunHook}, {Verb: Watch}}
+	m.holdEnds = now.Add(gate.MaxHold())
+	m.pathsPresent, m.onStopRunning = gate.WaitGone, gate.OnStop
+	if m.onStopRunning {
+		m.onStopDeadline = m.holdEnds
+		return []Action{{Verb: ReportStart}, {Verb: RunOnStop}, {Verb: StartSampling}}
 	}
-	return []Action{{Verb: Announce}, {Verb: Watch}}
+	return []Action{{Verb: ReportStart}, {Verb: StartSampling}}
 }
 
-// looked goes by what a look at the traffic said.
-func (m *Machine) looked(now time.Time, e Event) []Action {
-	if m.state != Holding || !m.cfg.Gate.open() {
+// onSample goes by what a look at the traffic said.
+func (m *Machine) onSample(now time.Time, e Event) []Action {
+	if m.state != Holding || !m.cfg.Gate.conditional() {
 		return nil
 	}
-	m.look, m.left = e.Look, e.Left
-	return m.ripe(now)
+	m.traffic, m.pathsPresent = e.Traffic, e.Waiting
+	return m.checkGate(now)
 }
 
-// hookEnded notes that what ran beside the hold has ended. An adaptive hold takes
+// onStopEnded notes that what ran beside the hold has ended. An adaptive hold takes
 // another look.
-func (m *Machine) hookEnded(now time.Time) []Action {
-	m.hooked, m.hookEnds = false, time.Time{}
+func (m *Machine) onStopEnded(now time.Time) []Action {
+	m.onStopRunning, m.onStopDeadline = false, time.Time{}
 	if m.state != Holding || m.cfg.Gate.adaptive() {
 		return nil
 	}
-	return m.ripe(now)
+	return m.checkGate(now)
 }
 
-// ripe ends the hold if what it waits for is so.
-func (m *Machine) ripe(now time.Time) []Action {
-	if why := m.cfg.Gate.after(m.look, now.Sub(m.record.TriggeredAt), m.left || m.hooked); why != "" {
+// checkGate ends the hold if what it waits for is so.
+func (m *Machine) checkGate(now time.Time) []Action {
+	if why := m.cfg.Gate.endReason(m.traffic, now.Sub(m.record.TriggeredAt), m.pathsPresent || m.onStopRunning); why != "" {
 		return m.endHold(now, 0, why)
 	}
 	return nil
@@ -69,12 +69,12 @@ func (m *Machine) ripe(now time.Time) []Action {
 // endHold begins the schedule. A hook has done its part.
 func (m *Machine) endHold(now time.Time, s sig.Signal, why Reason) []Action {
 	if s != 0 {
-		m.consume(now, s)
+		m.noteTrigger(now, s)
 	}
 	m.record.Ended, m.record.EndedAt = why, now
 	if len(m.record.Steps) == 0 {
-		return m.leave()
+		return m.finish()
 	}
 	m.state = Stopping
-	return m.proceed(now)
+	return m.runSteps(now)
 }

@@ -6,64 +6,64 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// double is how close together two stop signals count as one: orchestrators
+// dedupWindow is how close together two stop signals count as one: orchestrators
 // and terminals race each other to deliver the same wish twice.
-const double = time.Second
+const dedupWindow = time.Second
 
-// Margin is how long before the end of the grace period the report is written
+// ReportMargin is how long before the end of the grace period the report is written
 // as it stands.
-const Margin = time.Second
+const ReportMargin = time.Second
 
 // Config is what the sequence is to be. The zero value asks for no hold, and
 // passes every signal on.
 type Config struct {
-	Stops    sig.Set       // what starts the sequence, as it arrives
-	Rewrites sig.Rewrites  // what is sent in place of what arrives
-	Gate     Gate          // what ends a hold; the zero value: there is none
-	Grace    time.Duration // what the orchestrator gives in all
-	Linger   time.Duration // how long what is left may outlive the command; 0: not asked for
+	StopSignals sig.Set       // what starts the sequence, as it arrives
+	Rewrites    sig.Rewrites  // what is sent in place of what arrives
+	Gate        Gate          // what ends a hold; the zero value: there is none
+	Grace       time.Duration // what the orchestrator gives in all
+	Linger      time.Duration // how long what is left may outlive the command; 0: not asked for
 
-	Sequence  bool          // a stop is a sequence even without a hold
-	Schedule  Schedule      // what to do after the hold; nil: Preset's, or to send the stop signal
-	KillAfter time.Duration // from the first signal sent to KILL; 0: never
-	Preset    Preset
-	Retires   bool // somebody asks for our health
-	Terminal  bool // standard input is a terminal, of which WINCH tells the size
+	SequenceWithoutHold bool          // a stop is a sequence even without a hold
+	Schedule            Schedule      // what to do after the hold; nil: Preset's, or to send the stop signal
+	KillAfter           time.Duration // from the first signal sent to KILL; 0: never
+	Preset              Preset
+	HealthListener      bool // somebody asks for our health
+	StdinIsTerminal     bool // standard input is a terminal, of which WINCH tells the size
 
-	JobControl bool // we may be a job of somebody's shell: stop when the command is
-	StopToo    bool // stop ourselves on TSTP, TTIN and TTOU, whatever becomes of them
-	Farewell   bool // send TERM, rewritten, to the command's group when the command has exited
+	JobControl     bool // we may be a job of somebody's shell: stop when the command is
+	StopSelfOnTSTP bool // stop ourselves on TSTP, TTIN and TTOU, whatever becomes of them
+	TermGroup      bool // send TERM, rewritten, to the command's group when the command has exited
 }
 
-// terminalStops are the signals with which a terminal stops a job.
-var terminalStops = sig.SetOf(sig.TSTP, sig.TTIN, sig.TTOU)
+// terminalStopSignals are the signals with which a terminal stops a job.
+var terminalStopSignals = sig.SetOf(sig.TSTP, sig.TTIN, sig.TTOU)
 
 // Machine is the stop sequence. It is a value that owns no clock, process or
 // file: the loop tells it what happened and when, and does what it answers.
 // The zero value is not usable; see New.
 type Machine struct {
-	cfg    Config
-	state  State
-	record Record
-	early  []sig.Signal // arrived before the command was started, to be passed
+	cfg          Config
+	state        State
+	record       Record
+	earlySignals []sig.Signal // arrived before the command was started, to be passed
 
-	passedBefore LastPassed // what the last signal replaced in the record
+	previousForwarded LastForwarded // what the last signal replaced in the record
 
-	stopped bool // the command is stopped, and can handle nothing
-	left    bool // something that the hold waits for is still there
-	hooked  bool // what was to run when the stop begins has not ended
+	stopped       bool // the command is stopped, and can handle nothing
+	pathsPresent  bool // something that the hold waits for is still there
+	onStopRunning bool // what was to run when the stop begins has not ended
 
-	consumed   sig.Signal // the last signal that moved the sequence,
-	consumedAt time.Time  // and when: what repeats it within double is no news
-	look       Look       // what the last look said
-	holdEnds   time.Time  // whatever happens
-	lingerEnds time.Time
-	step       int       // of the schedule, that comes next
-	repeat     int       // the first one of those that are repeated; 0: none
-	stepAt     time.Time // when; zero: never
-	killAt     time.Time // zero: done or never
-	hookEnds   time.Time // zero: done or never
-	reportAt   time.Time // when to write the report as it stands; zero: done or never
+	lastTrigger    sig.Signal   // the last signal that moved the sequence,
+	lastTriggerAt  time.Time    // and when: what repeats it within dedupWindow is no news
+	traffic        TrafficState // what the last look said
+	holdEnds       time.Time    // whatever happens
+	lingerEnds     time.Time
+	nextStep       int       // of the schedule, that comes next
+	loopStart      int       // the first one of those that are repeated; 0: none
+	nextStepAt     time.Time // when; zero: never
+	killAt         time.Time // zero: done or never
+	onStopDeadline time.Time // zero: done or never
+	reportAt       time.Time // when to write the report as it stands; zero: done or never
 }
 
 // New is a machine before the command has been started.
@@ -85,7 +85,7 @@ func (m *Machine) Deadline() (at time.Time, ok bool) {
 	case Lingering:
 		ends = m.lingerEnds
 	}
-	for _, t := range [...]time.Time{ends, m.stepAt, m.killAt, m.hookEnds, m.reportAt} {
+	for _, t := range [...]time.Time{ends, m.nextStepAt, m.killAt, m.onStopDeadline, m.reportAt} {
 		if !t.IsZero() && (at.IsZero() || t.Before(at)) {
 			at = t
 		}
@@ -93,14 +93,14 @@ func (m *Machine) Deadline() (at time.Time, ok bool) {
 	return at, !at.IsZero()
 }
 
-// Adopt takes the preset for a server that was found out late, in a hold even:
+// UsePreset takes the preset for a server that was found out late, in a hold even:
 // nothing was sent yet.
-func (m *Machine) Adopt(p Preset) {
+func (m *Machine) UsePreset(p Preset) {
 	m.cfg.Preset = p
-	m.cfg.Stops |= p.Stops
+	m.cfg.StopSignals |= p.StopSignals
 	if s := m.record.Trigger; m.state == Holding && s != 0 {
 		to, _ := m.cfg.Rewrites.Of(s)
-		m.record.Steps = m.cfg.steps(s, to)
+		m.record.Steps = m.cfg.resolveSchedule(s, to)
 	}
 }
 
@@ -110,158 +110,158 @@ func (m *Machine) Handle(now time.Time, e Event) []Action {
 		return nil
 	}
 	switch e.Kind {
-	case Started:
-		return m.started()
-	case Arrived:
-		acts := m.arrived(now, e.Signal)
-		if m.cfg.StopToo && m.state != Gone && terminalStops.Has(e.Signal) {
+	case CommandStarted:
+		return m.onStarted()
+	case SignalArrived:
+		acts := m.onSignal(now, e.Signal)
+		if m.cfg.StopSelfOnTSTP && m.state != Gone && terminalStopSignals.Has(e.Signal) {
 			acts = append(acts, Action{Verb: StopSelf, Signal: sig.STOP})
 		}
 		return acts
-	case Halted, Continued:
-		return m.halted(e)
-	case Exited:
-		return m.exited(now, e)
-	case Reaped, Childless:
-		return m.thinned(e)
-	case Looked:
-		return m.looked(now, e)
-	case HookEnded:
-		return m.hookEnded(now)
-	case Asked:
-		return m.asked(now)
+	case CommandStopped, CommandContinued:
+		return m.onStopOrContinue(e)
+	case CommandExited:
+		return m.onExit(now, e)
+	case OrphanReaped, NoChildren:
+		return m.onOtherExit(e)
+	case Sampled:
+		return m.onSample(now, e)
+	case OnStopEnded:
+		return m.onStopEnded(now)
+	case PreStop:
+		return m.beginPreStop(now)
 	default:
-		return m.tick(now)
+		return m.onTick(now)
 	}
 }
 
-func (m *Machine) started() (acts []Action) {
+func (m *Machine) onStarted() (acts []Action) {
 	if m.state != Starting {
 		return nil
 	}
 	m.state = Running
-	for _, s := range m.early {
-		acts = append(acts, Action{Verb: Pass, Signal: s})
+	for _, s := range m.earlySignals {
+		acts = append(acts, Action{Verb: Forward, Signal: s})
 	}
-	m.early = nil
+	m.earlySignals = nil
 	return acts
 }
 
-// arrived decides about a signal; it is looked up as it arrived, before any
+// onSignal decides about a signal; it is looked up as it arrived, before any
 // rewriting, and one that is dropped starts nothing.
-func (m *Machine) arrived(now time.Time, s sig.Signal) []Action {
+func (m *Machine) onSignal(now time.Time, s sig.Signal) []Action {
 	to, ok := m.cfg.Rewrites.Of(s)
-	isStop := m.cfg.Stops.Has(s)
+	isStop := m.cfg.StopSignals.Has(s)
 	switch {
 	case !ok:
 		return nil
 	case m.state == Starting:
 		return m.beforeStart(s, to)
-	case m.state == Lingering && (!isStop || m.repeats(now, s)):
+	case m.state == Lingering && (!isStop || m.isDuplicate(now, s)):
 		return nil // nobody is left to tell
 	case m.state == Lingering:
-		return append([]Action{{Verb: KillRest}}, m.leave()...)
-	case !m.cfg.sequence() && isStop:
-		return append(m.retire(), m.unheld(now, s, to)...)
-	case m.cfg.sequence() && m.repeats(now, s):
+		return append([]Action{{Verb: KillDescendants}}, m.finish()...)
+	case !m.cfg.runsSequence() && isStop:
+		return append(m.stopHealth(), m.forwardAtOnce(now, s, to)...)
+	case m.cfg.runsSequence() && m.isDuplicate(now, s):
 		return nil
 	case m.state == Holding && s == sig.INT:
 		return m.endHold(now, s, Interrupt)
 	case !isStop:
-		return m.pass(now, s, to)
+		return m.forward(now, s, to)
 	case m.state == Running:
-		return m.trigger(now, s, to)
+		return m.beginStop(now, s, to)
 	case m.state == Holding:
 		return m.endHold(now, s, SecondSignal)
 	}
-	m.consume(now, s)
-	return m.hurry(now)
+	m.noteTrigger(now, s)
+	return m.skipWait(now)
 }
 
-// sequence reports whether a stop is more than to pass the signal on.
-func (c *Config) sequence() bool { return c.Gate.Holds() || c.Sequence }
+// runsSequence reports whether a stop is more than to pass the signal on.
+func (c *Config) runsSequence() bool { return c.Gate.Holds() || c.SequenceWithoutHold }
 
-// unheld passes a stop signal on, as many as there come.
-func (m *Machine) unheld(now time.Time, s, to sig.Signal) []Action {
-	m.consume(now, s)
-	return []Action{{Verb: Send, Signal: to}, {Verb: NoteUnheld, Signal: s}}
+// forwardAtOnce passes a stop signal on, as many as there come.
+func (m *Machine) forwardAtOnce(now time.Time, s, to sig.Signal) []Action {
+	m.noteTrigger(now, s)
+	return []Action{{Verb: Send, Signal: to}, {Verb: NoteForwardedAtOnce, Signal: s}}
 }
 
-// retire is for the first stop signal.
-func (m *Machine) retire() []Action {
-	if !m.cfg.Retires {
+// stopHealth is for the first stop signal.
+func (m *Machine) stopHealth() []Action {
+	if !m.cfg.HealthListener {
 		return nil
 	}
-	m.cfg.Retires = false
-	return []Action{{Verb: Retire}}
+	m.cfg.HealthListener = false
+	return []Action{{Verb: StopHealth}}
 }
 
 // beforeStart answers what came before there was a command to send it to.
 func (m *Machine) beforeStart(s, to sig.Signal) []Action {
-	if m.cfg.Stops.Has(s) {
+	if m.cfg.StopSignals.Has(s) {
 		m.state = Gone
-		return []Action{{Verb: NoteEarly, Signal: s}, {Verb: Exit, Signal: s}}
+		return []Action{{Verb: NoteBeforeStart, Signal: s}, {Verb: Exit, Signal: s}}
 	}
-	m.early = append(m.early, to)
+	m.earlySignals = append(m.earlySignals, to)
 	return nil
 }
 
-// repeats reports whether s only repeats the signal that last moved the sequence.
-func (m *Machine) repeats(now time.Time, s sig.Signal) bool {
-	return m.consumed != 0 && now.Sub(m.consumedAt) < double && (m.cfg.Stops.Has(s) || s == m.consumed)
+// isDuplicate reports whether s only repeats the signal that last moved the sequence.
+func (m *Machine) isDuplicate(now time.Time, s sig.Signal) bool {
+	return m.lastTrigger != 0 && now.Sub(m.lastTriggerAt) < dedupWindow && (m.cfg.StopSignals.Has(s) || s == m.lastTrigger)
 }
 
-func (m *Machine) consume(now time.Time, s sig.Signal) { m.consumed, m.consumedAt = s, now }
+func (m *Machine) noteTrigger(now time.Time, s sig.Signal) { m.lastTrigger, m.lastTriggerAt = s, now }
 
-// pass passes a signal on. A shell that continues us gives us the terminal, and
+// forward passes a signal on. A shell that continues us gives us the terminal, and
 // it is the command that needs it.
-func (m *Machine) pass(now time.Time, s, to sig.Signal) []Action {
-	m.notePassed(now, s, to)
+func (m *Machine) forward(now time.Time, s, to sig.Signal) []Action {
+	m.noteForwarded(now, s, to)
 	if m.cfg.JobControl && s == sig.CONT {
-		return []Action{{Verb: HandOver}, {Verb: Pass, Signal: to}}
+		return []Action{{Verb: GiveTerminal}, {Verb: Forward, Signal: to}}
 	}
-	return []Action{{Verb: Pass, Signal: to}}
+	return []Action{{Verb: Forward, Signal: to}}
 }
 
-// halted notes that the command was stopped or continued. Who started us from
+// onStopOrContinue notes that the command was stopped or continued. Who started us from
 // a shell expects the whole job to stop.
-func (m *Machine) halted(e Event) []Action {
+func (m *Machine) onStopOrContinue(e Event) []Action {
 	if m.state == Starting || m.state == Lingering {
 		return nil // there is no command
 	}
-	m.stopped = e.Kind == Halted
+	m.stopped = e.Kind == CommandStopped
 	switch {
-	case !m.stopped || !m.cfg.JobControl || !terminalStops.Has(e.Signal):
+	case !m.stopped || !m.cfg.JobControl || !terminalStopSignals.Has(e.Signal):
 		return nil
 	case e.Signal == sig.TSTP:
 		return []Action{{Verb: StopSelf, Signal: sig.TSTP}}
 	}
-	return []Action{{Verb: LendOrStop}} // it wants the terminal
+	return []Action{{Verb: GiveTerminalOrStop}} // it wants the terminal
 }
 
-// tick does all that is due by now.
-func (m *Machine) tick(now time.Time) (acts []Action) {
+// onTick does all that is due by now.
+func (m *Machine) onTick(now time.Time) (acts []Action) {
 	due := func(at time.Time) bool { return !at.IsZero() && !now.Before(at) }
-	if due(m.hookEnds) {
-		m.hooked, m.hookEnds = false, time.Time{}
-		acts = append(acts, Action{Verb: KillHook})
+	if due(m.onStopDeadline) {
+		m.onStopRunning, m.onStopDeadline = false, time.Time{}
+		acts = append(acts, Action{Verb: KillOnStop})
 	}
 	if m.state == Holding && due(m.holdEnds) {
-		acts = append(acts, m.endHold(now, 0, m.cfg.Gate.atLongest(m.look))...)
+		acts = append(acts, m.endHold(now, 0, m.cfg.Gate.endReasonAtMax(m.traffic))...)
 	}
-	if due(m.stepAt) {
-		acts = append(acts, m.proceed(now)...)
+	if due(m.nextStepAt) {
+		acts = append(acts, m.runSteps(now)...)
 	}
 	if due(m.killAt) {
-		m.stepAt = time.Time{} // what is killed need not be told more
-		acts = append(acts, m.send(now, sig.KILL)...)
+		m.nextStepAt = time.Time{} // what is killed need not be told more
+		acts = append(acts, m.sendStep(now, sig.KILL)...)
 	}
 	if m.state == Lingering && due(m.lingerEnds) {
-		return append(append(acts, Action{Verb: KillRest}), m.leave()...)
+		return append(append(acts, Action{Verb: KillDescendants}), m.finish()...)
 	}
 	if due(m.reportAt) {
 		m.reportAt = time.Time{}
-		acts = append(acts, Action{Verb: Overtime})
+		acts = append(acts, Action{Verb: ReportLate})
 	}
 	return acts
 }

@@ -19,7 +19,7 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // holding is --delay=2s --rewrite=TERM:USR1 --rewrite=HUP:0 --linger=3s
 // --stop-schedule=USR1/5s/QUIT, as a shell's job.
 func holding() Config {
-	cfg := Config{Stops: sig.SetOf(sig.TERM, sig.USR1), Gate: Gate{Floor: 2 * time.Second}, Grace: 10 * time.Second, Linger: 3 * time.Second, JobControl: true}
+	cfg := Config{StopSignals: sig.SetOf(sig.TERM, sig.USR1), Gate: Gate{Floor: 2 * time.Second}, Grace: 10 * time.Second, Linger: 3 * time.Second, JobControl: true}
 	cfg.Rewrites.Add(sig.Rewrite{From: sig.TERM, To: sig.USR1})
 	cfg.Rewrites.Add(sig.Rewrite{From: sig.HUP, To: 0})
 	cfg.Schedule = Schedule{{Signal: sig.USR1}, {Wait: 5 * time.Second}, {Signal: sig.QUIT}}
@@ -30,11 +30,11 @@ func holding() Config {
 func in(state State) (*Machine, time.Time) {
 	m, now := New(holding()), epoch
 	steps := []func(){
-		func() { m.Handle(now, Event{Kind: Started}) },
-		func() { m.Handle(now, Event{Kind: Arrived, Signal: sig.TERM}) },
+		func() { m.Handle(now, Event{Kind: CommandStarted}) },
+		func() { m.Handle(now, Event{Kind: SignalArrived, Signal: sig.TERM}) },
 		func() { now = now.Add(2 * time.Second); m.Handle(now, Event{Kind: Tick}) },
-		func() { m.Handle(now, Event{Kind: Exited}) },
-		func() { m.Handle(now, Event{Kind: Childless}) },
+		func() { m.Handle(now, Event{Kind: CommandExited}) },
+		func() { m.Handle(now, Event{Kind: NoChildren}) },
 	}
 	for _, step := range steps[:state] {
 		step()
@@ -50,26 +50,26 @@ type happening struct {
 }
 
 var happenings = []happening{
-	{"started", 0, Event{Kind: Started}},
-	{"TERM", 1500 * time.Millisecond, Event{Kind: Arrived, Signal: sig.TERM}},
-	{"TERM within 1 s", 500 * time.Millisecond, Event{Kind: Arrived, Signal: sig.TERM}},
-	{"INT", 500 * time.Millisecond, Event{Kind: Arrived, Signal: sig.INT}},
-	{"HUP, dropped", 0, Event{Kind: Arrived, Signal: sig.HUP}},
-	{"WINCH", 0, Event{Kind: Arrived, Signal: sig.WINCH}},
+	{"started", 0, Event{Kind: CommandStarted}},
+	{"TERM", 1500 * time.Millisecond, Event{Kind: SignalArrived, Signal: sig.TERM}},
+	{"TERM within 1 s", 500 * time.Millisecond, Event{Kind: SignalArrived, Signal: sig.TERM}},
+	{"INT", 500 * time.Millisecond, Event{Kind: SignalArrived, Signal: sig.INT}},
+	{"HUP, dropped", 0, Event{Kind: SignalArrived, Signal: sig.HUP}},
+	{"WINCH", 0, Event{Kind: SignalArrived, Signal: sig.WINCH}},
 	{"tick, early", 0, Event{Kind: Tick}},
 	{"tick at +2 s", 2 * time.Second, Event{Kind: Tick}},
 	{"tick at G-1s", 9 * time.Second, Event{Kind: Tick}},
-	{"CONT", 0, Event{Kind: Arrived, Signal: sig.CONT}},
-	{"stopped TSTP", 0, Event{Kind: Halted, Signal: sig.TSTP}},
-	{"stopped TTIN", 0, Event{Kind: Halted, Signal: sig.TTIN}},
-	{"continued", 0, Event{Kind: Continued}},
-	{"exit 3", 0, Event{Kind: Exited, Code: 3}},
-	{"orphan", 0, Event{Kind: Reaped}},
-	{"childless", 0, Event{Kind: Childless}},
-	{"asked", 0, Event{Kind: Asked}},
-	{"hook ended", 0, Event{Kind: HookEnded}},
-	{"look calm", 0, Event{Kind: Looked, Look: Calm}},
-	{"look hung", 0, Event{Kind: Looked, Look: Hung}},
+	{"CONT", 0, Event{Kind: SignalArrived, Signal: sig.CONT}},
+	{"stopped TSTP", 0, Event{Kind: CommandStopped, Signal: sig.TSTP}},
+	{"stopped TTIN", 0, Event{Kind: CommandStopped, Signal: sig.TTIN}},
+	{"continued", 0, Event{Kind: CommandContinued}},
+	{"exit 3", 0, Event{Kind: CommandExited, Code: 3}},
+	{"orphan", 0, Event{Kind: OrphanReaped}},
+	{"childless", 0, Event{Kind: NoChildren}},
+	{"asked", 0, Event{Kind: PreStop}},
+	{"hook ended", 0, Event{Kind: OnStopEnded}},
+	{"look calm", 0, Event{Kind: Sampled, Traffic: ConditionMet}},
+	{"look hung", 0, Event{Kind: Sampled, Traffic: Hung}},
 }
 
 // table is what every state answers to every event.
@@ -151,7 +151,7 @@ func TestCeilingOfHold(t *testing.T) {
 	m, now := in(Holding)
 	end := now.Add(2 * time.Second)
 	for ; now.Before(end); now = now.Add(100 * time.Millisecond) {
-		m.Handle(now, Event{Kind: Arrived, Signal: sig.WINCH})
+		m.Handle(now, Event{Kind: SignalArrived, Signal: sig.WINCH})
 		if at, _ := m.Deadline(); !at.Equal(end) {
 			t.Fatalf("the deadline moved to %v", at)
 		}

@@ -11,10 +11,10 @@ import (
 // Step is one thing to do after the hold: send Signal, send what the stop would
 // send without a schedule, wait, or repeat all that follows for ever.
 type Step struct {
-	Signal  sig.Signal
-	Stop    bool
-	Wait    time.Duration
-	Forever bool
+	Signal     sig.Signal
+	StopSignal bool
+	Wait       time.Duration
+	Forever    bool
 }
 
 // String is the step as --stop-schedule has it.
@@ -22,7 +22,7 @@ func (s Step) String() string {
 	switch {
 	case s.Forever:
 		return "forever"
-	case s.Stop:
+	case s.StopSignal:
 		return "the stop signal"
 	case s.Signal != 0:
 		return s.Signal.String()
@@ -43,19 +43,19 @@ func (s Schedule) String() string {
 	return strings.Join(words, "/")
 }
 
-// sends reports whether the step is a signal.
-func (s Step) sends() bool { return s.Signal != 0 || s.Stop }
+// isSignal reports whether the step is a signal.
+func (s Step) isSignal() bool { return s.Signal != 0 || s.StopSignal }
 
-// Last is the time from the first signal to the last one. What is repeated for ever
+// TimeToLast is the time from the first signal to the last one. What is repeated for ever
 // is not counted.
-func (s Schedule) Last() (last time.Duration) {
-	s.each(func(_ Step, at time.Duration) { last = at })
+func (s Schedule) TimeToLast() (last time.Duration) {
+	s.eachSignal(func(_ Step, at time.Duration) { last = at })
 	return last
 }
 
-// Kill is the time from the first signal to the first KILL, if there is one.
-func (s Schedule) Kill() (at time.Duration, named bool) {
-	s.each(func(step Step, then time.Duration) {
+// TimeToKill is the time from the first signal to the first KILL, if there is one.
+func (s Schedule) TimeToKill() (at time.Duration, named bool) {
+	s.eachSignal(func(step Step, then time.Duration) {
 		if step.Signal == sig.KILL && !named {
 			at, named = then, true
 		}
@@ -63,16 +63,16 @@ func (s Schedule) Kill() (at time.Duration, named bool) {
 	return at, named
 }
 
-// CutOff is the first signal other than KILL that a KILL so long after the first
+// CutOffBy is the first signal other than KILL that a KILL so long after the first
 // signal would cut off, and when that signal is due. What forever repeats counts
 // once: the first round has to come about.
-func (s Schedule) CutOff(kill time.Duration) (step Step, at time.Duration, found bool) {
+func (s Schedule) CutOffBy(kill time.Duration) (step Step, at time.Duration, found bool) {
 	began := false
 	for _, step := range s {
 		switch {
-		case step.sends() && step.Signal != sig.KILL && began && at >= kill:
+		case step.isSignal() && step.Signal != sig.KILL && began && at >= kill:
 			return step, at, true
-		case step.sends():
+		case step.isSignal():
 			began = true
 		case began:
 			at += step.Wait
@@ -81,30 +81,30 @@ func (s Schedule) CutOff(kill time.Duration) (step Step, at time.Duration, found
 	return Step{}, 0, false
 }
 
-// AfterKill is the first signal other than KILL that follows a KILL, and that no
+// SignalAfterKill is the first signal other than KILL that follows a KILL, and that no
 // command lives to see.
-func (s Schedule) AfterKill() (step Step, found bool) {
+func (s Schedule) SignalAfterKill() (step Step, found bool) {
 	killed := false
 	for _, step := range s {
 		switch {
 		case step.Signal == sig.KILL:
 			killed = true
-		case step.sends() && killed:
+		case step.isSignal() && killed:
 			return step, true
 		}
 	}
 	return Step{}, false
 }
 
-// each calls visit with every signal, and when it is sent: since the first one.
-func (s Schedule) each(visit func(step Step, at time.Duration)) {
+// eachSignal calls visit with every signal, and when it is sent: since the first one.
+func (s Schedule) eachSignal(visit func(step Step, at time.Duration)) {
 	var at time.Duration
 	began := false
 	for _, step := range s {
 		switch {
 		case step.Forever:
 			return
-		case step.sends():
+		case step.isSignal():
 			began = true
 			visit(step, at)
 		case began:
@@ -113,10 +113,10 @@ func (s Schedule) each(visit func(step Step, at time.Duration)) {
 	}
 }
 
-// Lead is the time that passes before the first signal.
-func (s Schedule) Lead() (lead time.Duration) {
+// InitialWait is the time that passes before the first signal.
+func (s Schedule) InitialWait() (lead time.Duration) {
 	for _, step := range s {
-		if step.sends() {
+		if step.isSignal() {
 			return lead
 		}
 		lead += step.Wait
@@ -124,9 +124,9 @@ func (s Schedule) Lead() (lead time.Duration) {
 	return lead
 }
 
-// Endless reports whether the schedule repeats something without a wait. What
+// LoopsWithoutWait reports whether the schedule repeats something without a wait. What
 // follows the last forever is what is repeated.
-func (s Schedule) Endless() bool {
+func (s Schedule) LoopsWithoutWait() bool {
 	endless := false
 	for _, step := range s {
 		endless = (endless || step.Forever) && (step.Forever || step.Wait == 0)
@@ -134,19 +134,19 @@ func (s Schedule) Endless() bool {
 	return endless
 }
 
-// with is the schedule with the stop signal put in.
-func (s Schedule) with(signal sig.Signal) Schedule {
+// withStopSignal is the schedule with the stop signal put in.
+func (s Schedule) withStopSignal(signal sig.Signal) Schedule {
 	filled := slices.Clone(s)
 	for i := range filled {
-		if filled[i].Stop {
+		if filled[i].StopSignal {
 			filled[i] = Step{Signal: signal}
 		}
 	}
 	return filled
 }
 
-// first is the schedule's first signal, or else that one.
-func (s Schedule) first(or sig.Signal) sig.Signal {
+// firstSignal is the schedule's first signal, or else that one.
+func (s Schedule) firstSignal(or sig.Signal) sig.Signal {
 	for _, step := range s {
 		if step.Signal != 0 {
 			return step.Signal
@@ -155,8 +155,8 @@ func (s Schedule) first(or sig.Signal) sig.Signal {
 	return or
 }
 
-// begun is the schedule with another first signal, which is not sent again.
-func (s Schedule) begun(signal sig.Signal) Schedule {
+// startingWith is the schedule with another first signal, which is not sent again.
+func (s Schedule) startingWith(signal sig.Signal) Schedule {
 	begun := Schedule{{Signal: signal}}
 	for _, step := range s[min(len(s), 1):] {
 		if step.Signal != signal {
@@ -168,28 +168,28 @@ func (s Schedule) begun(signal sig.Signal) Schedule {
 
 // Preset is what a known server expects: further stop signals, and a schedule.
 type Preset struct {
-	Stops sig.Set
-	Steps Schedule
+	StopSignals sig.Set
+	Steps       Schedule
 }
 
-// steps is what to do after the hold that the signal s began, which is rewritten
+// resolveSchedule is what to do after the hold that the signal s began, which is rewritten
 // as to.
-func (c *Config) steps(s, to sig.Signal) Schedule {
+func (c *Config) resolveSchedule(s, to sig.Signal) Schedule {
 	signal := to
 	if to == s {
-		signal = c.Preset.Steps.first(to)
+		signal = c.Preset.Steps.firstSignal(to)
 	}
 	switch {
 	case c.Schedule != nil:
-		return c.Schedule.with(signal)
-	case signal != c.Preset.Steps.first(0):
-		return c.Preset.Steps.begun(signal)
+		return c.Schedule.withStopSignal(signal)
+	case signal != c.Preset.Steps.firstSignal(0):
+		return c.Preset.Steps.startingWith(signal)
 	}
 	return c.Preset.Steps
 }
 
-// Steps is what would be done after a hold that s begins.
-func (c *Config) Steps(s sig.Signal) Schedule {
+// ScheduleFor is what would be done after a hold that s begins.
+func (c *Config) ScheduleFor(s sig.Signal) Schedule {
 	to, _ := c.Rewrites.Of(s)
-	return c.steps(s, to)
+	return c.resolveSchedule(s, to)
 }

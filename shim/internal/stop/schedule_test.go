@@ -19,7 +19,7 @@ func scheduled(t *testing.T, text string) (list Schedule) {
 		case word == "forever":
 			list = append(list, Step{Forever: true})
 		case word == "stop":
-			list = append(list, Step{Stop: true})
+			list = append(list, Step{StopSignal: true})
 		case late == nil:
 			list = append(list, Step{Wait: wait})
 		case bad == nil:
@@ -64,17 +64,17 @@ func TestScheduleTimes(t *testing.T) {
 		"TERM/forever/5s/forever/KILL/1s": {0, 0, never, false},
 	} {
 		list := scheduled(t, text)
-		kill, named := list.Kill()
+		kill, named := list.TimeToKill()
 		if !named {
 			kill = never
 		}
-		if got := list.Lead(); got != want.lead {
+		if got := list.InitialWait(); got != want.lead {
 			t.Errorf("%s: leads with %v, want %v", text, got, want.lead)
 		}
-		if got := list.Last(); got != want.last || kill != want.kill {
+		if got := list.TimeToLast(); got != want.last || kill != want.kill {
 			t.Errorf("%s: %v to the last, %v to KILL; want %v, %v", text, got, kill, want.last, want.kill)
 		}
-		if got := list.Endless(); got != want.endless {
+		if got := list.LoopsWithoutWait(); got != want.endless {
 			t.Errorf("%s: endless: %v", text, got)
 		}
 	}
@@ -107,7 +107,7 @@ func TestSteps(t *testing.T) {
 		cfg := Config{Schedule: scheduled(t, c.schedule), Preset: Preset{Steps: scheduled(t, c.preset)}}
 		s, _ := sig.Parse(c.trigger)
 		to, _ := sig.Parse(c.to)
-		if got := cfg.steps(s, to).String(); got != c.want {
+		if got := cfg.resolveSchedule(s, to).String(); got != c.want {
 			t.Errorf("%+v: %s", c, got)
 		}
 	}
@@ -138,7 +138,7 @@ func TestCutOff(t *testing.T) {
 		{"TERM/forever/USR1/5s/QUIT/5s", 4 * s, "QUIT at 5s"},
 	} {
 		got := "none"
-		if step, at, found := scheduled(t, c.schedule).CutOff(c.kill); found {
+		if step, at, found := scheduled(t, c.schedule).CutOffBy(c.kill); found {
 			got = fmt.Sprintf("%v at %v", step, at)
 		}
 		if got != c.want {

@@ -60,7 +60,7 @@ nextSignal:
 variable:
 	MOVD (R19), R0
 	CBZ  R0, done
-	MOVD (R0), R1 // there is always more on the stack than eight bytes
+	MOVD (R0), R1 // the stack goes on for more than eight bytes
 	CMP  R8, R1
 	BEQ  hide
 	CMP  R9, R1

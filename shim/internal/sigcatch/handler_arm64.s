@@ -2,12 +2,12 @@
 
 // handler: see handler_amd64.s. The signal is in R0, the ucontext in R2.
 TEXT ·handler(SB), NOSPLIT|NOFRAME, $0
-	MOVD $·open(SB), R3
-open:
+	MOVD $·unmaskedBudget(SB), R3
+budget:
 	LDAXR (R3), R4
 	SUB   $1, R4, R4
 	STLXR R4, (R3), R5
-	CBNZW R5, open
+	CBNZW R5, budget
 	TBZ   $63, R4, note
 	SUB   $1, R0, R3
 	MOVD  $1, R4

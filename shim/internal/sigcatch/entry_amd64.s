@@ -1,16 +1,15 @@
 #include "textflag.h"
 
-// What is blocked until our init: all but faults.
+// early is the signal mask until our init: all but faults.
 DATA early<>+0(SB)/8, $0xffffffffbffffb27
 GLOBL early<>(SB), RODATA, $8
 
-
-// entry is the ELF entry point where the linker is told so (-E). Before Go's
-// runtime changes them it notes the signal mask and what is ignored; it sees to
-// it that nothing is lost until our init; and it hides the variables that are
-// meant for a command written in Go: the first byte of their names becomes 1.
-// Then it goes on to where Go programs begin. The stack holds argc, argv, 0,
-// envp, 0, and must stay as it is.
+// entry is the ELF entry point if the linker is given -E. entry notes the signal
+// mask and the ignored signals before Go's runtime changes them; blocks or notes
+// signals that arrive before our init; and hides the variables that configure the
+// Go runtime of the command, not ours: the first byte of their names becomes 1.
+// Then it jumps to the entry point of Go programs. The stack holds argc, argv, 0,
+// envp, 0, and is left as it is.
 TEXT ·entry(SB), NOSPLIT|NOFRAME, $0
 	// rt_sigprocmask(SIG_SETMASK, &early, &entryBlocked, 8)
 	MOVQ $14, AX
@@ -30,8 +29,8 @@ signal:
 	SYSCALL
 	CMPQ ·entryAction(SB), $1 // SIG_IGN
 	JEQ  ignored
-	// HUP, INT, QUIT, ABRT, TERM, STKFLT, PROF and 34: Go's runtime unblocks them,
-	// and only then sees to them.
+	// HUP, INT, QUIT, ABRT, TERM, STKFLT, PROF and 34: Go's runtime unblocks these
+	// signals before it installs its handlers.
 	MOVQ $0x40801804e, CX
 	BTQ  BX, CX
 	JCC  nextSignal
@@ -64,7 +63,7 @@ variable:
 	MOVQ (BX), DI
 	TESTQ DI, DI
 	JZ   done
-	MOVQ (DI), SI // there is always more on the stack than eight bytes
+	MOVQ (DI), SI // the stack goes on for more than eight bytes
 	CMPQ SI, R8
 	JEQ  hide
 	CMPQ SI, R9

@@ -1,18 +1,20 @@
 #include "textflag.h"
 
-// handler blocks the signal DI for this thread, unless a few may stay open, and
-// notes it. The kernel calls it on the thread's signal stack, with all signals
-// blocked; DX is the ucontext, with the mask to return to.
+// handler notes the signal in DI, and masks its kind in this thread if
+// unmaskedBudget is used up. The kernel calls handler on the thread's signal
+// stack, with all signals blocked; DX points to the ucontext, whose mask is
+// restored on return.
 TEXT ·handler(SB), NOSPLIT|NOFRAME, $0
 	LOCK
-	DECQ ·open(SB)
+	DECQ ·unmaskedBudget(SB)
 	JPL  note
 	LEAQ -1(DI), AX
 	BTSQ AX, 296(DX) // uc_sigmask
 note:
 	JMP  note<>(SB)
 
-// note counts and notes the signal DI, and wakes the loop if it sleeps.
+// note counts the signal in DI, adds the signal to arrived, and wakes the loop
+// if asleep is set.
 TEXT note<>(SB), NOSPLIT|NOFRAME, $0
 	LEAQ ·counts(SB), AX
 	LOCK
@@ -33,7 +35,8 @@ TEXT note<>(SB), NOSPLIT|NOFRAME, $0
 awake:
 	RET
 
-// faultHandler looks at si_code: the kernel's own are positive.
+// faultHandler jumps to Go's handler if si_code is positive: the kernel sent the
+// signal for a fault.
 TEXT ·faultHandler(SB), NOSPLIT|NOFRAME, $0
 	CMPL 8(SI), $0
 	JLE  sent
@@ -42,7 +45,7 @@ TEXT ·faultHandler(SB), NOSPLIT|NOFRAME, $0
 sent:
 	JMP  note<>(SB)
 
-// restorer is where handlers return to: rt_sigreturn().
+// restorer is the return address of the handlers: it calls rt_sigreturn(2).
 TEXT restorer<>(SB), NOSPLIT|NOFRAME, $0
 	MOVQ $15, AX
 	SYSCALL

@@ -1,0 +1,190 @@
+package sigcatch
+
+import (
+	"math/bits"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+)
+
+// arrived is the set of noted signals; counts has the number of arrivals by signal.
+var (
+	arrived uint64
+	counts  [sig.Max + 1]uint32
+)
+
+// unmaskedBudget is how many more signals the handler lets through before it masks their
+// kind (see Unblocked). The handler decrements it without a bound: negative means mask.
+var unmaskedBudget int64
+
+// asleep is 1 while the loop sleeps or is about to. The handler and Wake set it to 0, and
+// wake the loop if it was 1.
+var asleep uint32
+
+// faults are the signals that the kernel also sends for a fault of the program's own.
+// Go's runtime turns these into panics.
+const faults sig.Set = 1<<(sig.ILL-1) | 1<<(sig.TRAP-1) | 1<<(sig.BUS-1) |
+	1<<(sig.FPE-1) | 1<<(sig.SEGV-1) | 1<<(sig.SYS-1)
+
+// init is the only init of the program: until it has run, TERM may end the process.
+func init() {
+	if entrySeen {
+		handle()
+	} else {
+		relay()
+	}
+}
+
+// relay catches signals through os/signal. Never signal.Ignore: the command would inherit
+// the disposition.
+func relay() {
+	from := make(chan os.Signal, 8192) // the runtime drops signals when the channel is full
+	for s := range catchable().All {
+		signal.Notify(from, syscall.Signal(s))
+	}
+	go func() {
+		for s := range from {
+			number := sig.Signal(s.(syscall.Signal))
+			atomic.AddUint32(&counts[number], 1)
+			atomic.OrUint64(&arrived, uint64(sig.SetOf(number)))
+			Wake()
+		}
+	}()
+}
+
+// Wake makes Next return, with or without a signal. It may be called from any goroutine.
+func Wake() {
+	if atomic.SwapUint32(&asleep, 0) == 1 {
+		syscall.RawSyscall(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(&asleep)), futexWake, 1)
+	}
+}
+
+// maxUnmasked is how many signals may arrive during Unblocked. Handling as many takes
+// about 10 ms.
+const maxUnmasked = 10_000
+
+// Unblocked calls f while this thread, the loop's, blocks no signal and the handler masks
+// none: a process started by f inherits an empty mask. Until the process calls execve(2)
+// it shares our memory and runs those handlers that Go has not reset. A signal sent to the
+// process in that time is noted here, and passed on to the process.
+func Unblocked(f func()) {
+	if !entrySeen {
+		f()
+		return
+	}
+	atomic.StoreInt64(&unmaskedBudget, maxUnmasked)
+	unblock()
+	f()
+	atomic.StoreInt64(&unmaskedBudget, 0)
+}
+
+// unblock empties the signal mask of this thread.
+func unblock() {
+	var empty uint64
+	const setMask = 2 // SIG_SETMASK
+	syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, setMask, uintptr(unsafe.Pointer(&empty)), 0, 8, 0, 0)
+}
+
+// Next returns current repeats more times, then the signals left in batch, lowest number
+// first.
+var (
+	batch   sig.Set
+	current sig.Signal
+	repeats uint32
+)
+
+// Next returns a signal that has arrived. Without one, Next waits until the given time (for
+// ever if until is zero), and returns 0 if no signal came; it may return 0 earlier. Signals
+// that arrived together are returned in the order of their numbers, as by sigtimedwait(2).
+// Only the loop calls Next.
+func Next(until time.Time) sig.Signal {
+	if s := take(); s != 0 {
+		return s
+	}
+	if entrySeen {
+		unblock()
+	}
+	atomic.StoreUint32(&asleep, 1)
+	if s := take(); s != 0 {
+		return s
+	}
+	sleep(until)
+	return take()
+}
+
+// take returns a signal that has arrived, or 0. All signals of one batch are returned
+// before later arrivals. A standard signal is returned once per batch.
+func take() sig.Signal {
+	if batch == 0 && repeats == 0 {
+		batch = sig.Set(atomic.SwapUint64(&arrived, 0))
+	}
+	for repeats == 0 {
+		if batch == 0 {
+			return 0
+		}
+		current = sig.Signal(bits.TrailingZeros64(uint64(batch)) + 1)
+		batch = batch.Without(sig.SetOf(current))
+		repeats = atomic.SwapUint32(&counts[current], 0) // 0 if an earlier batch took a count made just before its bit was set
+		if sig.Standard.Has(current) {
+			repeats = min(repeats, 1)
+		}
+	}
+	repeats--
+	return current
+}
+
+// See futex(2); the operations are private to the process.
+const (
+	futexWait      = 128        // FUTEX_WAIT, whose timeout is relative
+	futexWake      = 129        // FUTEX_WAKE
+	futexWaitUntil = 137        // FUTEX_WAIT_BITSET, whose timeout is absolute, by CLOCK_MONOTONIC
+	anyWaker       = 0xffffffff // FUTEX_BITSET_MATCH_ANY
+	monotonic      = 1          // CLOCK_MONOTONIC, as in time.Time
+)
+
+// spinFor is the length of the first, light wait of sleep.
+const spinFor = 2 * time.Millisecond
+
+// sleep waits until the given time, at most a year, while asleep is 1. A busy loop is soon
+// busy again, so the first wait is short and hidden from Go's scheduler: giving up the
+// processor and getting it back costs more than the work for one signal.
+//
+// The second wait ends at an absolute time. The process may be stopped or frozen for any
+// length of time before the kernel sees the call; a timeout computed before that and
+// counted from after it would miss the deadline by as much.
+func sleep(until time.Time) {
+	if entrySeen { // otherwise the goroutine of relay needs the processor
+		left := timeLeft(until)
+		light := syscall.NsecToTimespec(int64(min(left, spinFor)))
+		_, _, errno := syscall.RawSyscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(&asleep)), futexWait, 1, uintptr(unsafe.Pointer(&light)), 0, 0)
+		if errno != syscall.ETIMEDOUT || left <= spinFor {
+			return
+		}
+	}
+	op, limit := timeout(until)
+	syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(&asleep)), op, 1, uintptr(unsafe.Pointer(&limit)), 0, anyWaker)
+}
+
+// timeout returns the futex operation that waits until the given time, and its argument: an
+// absolute time, or the time left if a seccomp profile denies clock_gettime(2).
+func timeout(until time.Time) (op uintptr, limit syscall.Timespec) {
+	_, _, errno := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, monotonic, uintptr(unsafe.Pointer(&limit)), 0)
+	left := int64(timeLeft(until))
+	if errno != 0 {
+		return futexWait, syscall.NsecToTimespec(left)
+	}
+	return futexWaitUntil, syscall.NsecToTimespec(limit.Nano() + left)
+}
+
+// timeLeft returns the time left, or a year if until is zero.
+func timeLeft(until time.Time) time.Duration {
+	if until.IsZero() {
+		return 365 * 24 * time.Hour
+	}
+	return max(0, time.Until(until))
+}

@@ -1,0 +1,47 @@
+package sigcatch
+
+import (
+	"unsafe"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+)
+
+// The entry point writes these; see entry_amd64.s. On other machines, and if the linker
+// was not given -E, all stay zero.
+var (
+	entryBlocked, entryIgnored uint64
+	entryAction                [4]uint64 // struct sigaction, as the kernel has it
+	entryEnviron               **byte    // envp of execve(2): pointers to strings, ended by nil
+	entrySeen                  bool
+)
+
+// Inherited returns the signals that were blocked and ignored when the program was
+// executed, for the command to inherit. Both are empty without the entry point.
+func Inherited() (blocked, ignored sig.Set) {
+	if !entrySeen {
+		return 0, 0
+	}
+	return sig.Set(entryBlocked), sig.Set(entryIgnored)
+}
+
+// Environ returns the environment that execve(2) passed, entry by entry; ok is false
+// without the entry point.
+func Environ() (env []string, ok bool) {
+	if !entrySeen {
+		return nil, false
+	}
+	for p := entryEnviron; *p != nil; p = (**byte)(unsafe.Add(unsafe.Pointer(p), unsafe.Sizeof(p))) {
+		env = append(env, stringAt(*p))
+	}
+	return env, true
+}
+
+// stringAt returns the string at p, which a zero byte ends. The memory is the initial
+// stack of the process, which stays.
+func stringAt(p *byte) string {
+	n := 0
+	for *(*byte)(unsafe.Add(unsafe.Pointer(p), n)) != 0 {
+		n++
+	}
+	return unsafe.String(p, n)
+}
