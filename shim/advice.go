@@ -14,7 +14,7 @@ import (
 
 // prolonged is what kept the hold up beyond its floor, or empty.
 func (d *drain) prolonged() string {
-	t := &d.traffic
+	t := &d.Traffic
 	if d.plan.stop.Gate.Until == Elapsed || d.after(d.end()) <= d.plan.stop.Gate.Floor {
 		return ""
 	}
@@ -32,7 +32,7 @@ func (d *drain) prolonged() string {
 // lasted is what lasted until the ceiling, if something did: what Until waits for
 // the end of, but for patterns.
 func (d *drain) lasted() []string {
-	t, until, latest := &d.traffic, d.plan.stop.Gate.Until, ""
+	t, until, latest := &d.Traffic, d.plan.stop.Gate.Until, ""
 	if t.LastPeer.IsValid() {
 		latest = fmt.Sprintf(", the latest peer %v", t.LastPeer)
 	}
@@ -41,8 +41,8 @@ func (d *drain) lasted() []string {
 		lastNew, lastByte = t.LastOther, time.Time{} // whose the last byte was is not known
 	}
 	switch {
-	case len(d.waits) > 0:
-		return []string{quote.Word(fmt.Sprintf("%.200s", d.waits[0])) + " was there to the end"}
+	case len(d.PathsPresent) > 0:
+		return []string{quote.Word(fmt.Sprintf("%.200s", d.PathsPresent[0])) + " was there to the end"}
 	case d.recent(lastNew):
 		return []string{"new connections to the end" + latest}
 	case until == stop.Settled:
@@ -73,13 +73,13 @@ func (d *drain) suggestion() string {
 	switch {
 	case d.deaf != 0:
 		return fmt.Sprintf(d.spell("the command is a shell that does not pass %v on: exec, or --group"), d.deaf)
-	case !d.sees() || d.Ended == "":
+	case !d.Observed() || d.Ended == "":
 		return ""
 	case d.Ended == stop.Elapsed:
 		return d.fixed()
 	case d.Ended == stop.NoProgress:
 		return "connections wait to be accepted and nothing moves: the command hangs"
-	case d.Ended == stop.Ceiling && d.recent(d.traffic.LastOther) && d.steady():
+	case d.Ended == stop.Ceiling && d.recent(d.Traffic.LastOther) && d.steady():
 		return "new connections kept their rate to the ceiling: a liveness restart, the last endpoint, or a balancer that never removed us"
 	}
 	return ""
@@ -87,7 +87,7 @@ func (d *drain) suggestion() string {
 
 // fixed is about a delay that is the floor alone: what it would have to be.
 func (d *drain) fixed() string {
-	last := d.traffic.LastOther
+	last := d.Traffic.LastOther
 	if !last.After(d.TriggeredAt) {
 		return ""
 	}
@@ -97,7 +97,7 @@ func (d *drain) fixed() string {
 		return fmt.Sprintf(d.spell("new connections came to the end: %s is too short; see --until=quiet"), stop.FormatDuration(d.plan.stop.Gate.Floor))
 	case need < d.plan.stop.Gate.Floor:
 		but := ""
-		if last.Before(d.traffic.LastNew) {
+		if last.Before(d.Traffic.LastNew) {
 			but = " but for probes"
 		}
 		return fmt.Sprintf("last new connection%s at +%s: a fixed delay needs %s", but, seconds(d.after(last)), stop.FormatDuration(need))
@@ -108,7 +108,7 @@ func (d *drain) fixed() string {
 // steady reports whether in the last third of the hold at least half as many
 // connections came as in the first.
 func (d *drain) steady() bool {
-	all := d.traffic.PerSecond
+	all := d.Traffic.PerSecond
 	third := len(all) / 3
 	first, last := sum(all[:third]), sum(all[len(all)-third:])
 	return third > 0 && first >= third && 2*last >= first

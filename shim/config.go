@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/health"
+	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
@@ -198,6 +199,17 @@ func (c *Config) plan(terminal, pid1 bool) (p plan, err error) {
 		return p, err
 	}
 	return p, p.setExits(c)
+}
+
+// observe is what to observe during a hold that begins at start.
+func (p *plan) observe(start time.Time) observe.Config {
+	gate := &p.stop.Gate
+	return observe.Config{
+		Start: start, Traffic: p.traffic, Ports: p.ports,
+		WholePIDNamespace: p.hook || p.pid1, Health: p.health, WaitGone: p.waits,
+		Until: gate.Until, Floor: gate.Floor, Ceiling: gate.MaxHold(),
+		DetectServerGone: p.hook, Wake: sigcatch.Wake,
+	}
 }
 
 // errorf is fmt.Errorf, with the flags in format spelled as they are to be given.

@@ -20,13 +20,15 @@ const module = "github.com/lameduck-init/lameduck/"
 // that is not listed may not exist.
 var walls = map[string][]string{
 	"cmd/lameduck": {module + "shim", "github.com/alecthomas/kong"},
-	"shim": {module + "shim/internal/alive", module + "shim/internal/health", module + "shim/internal/proc", module + "shim/internal/procnet", module + "shim/internal/quote", module + "shim/internal/scope", module + "shim/internal/sig", module + "shim/internal/sigcatch",
-		module + "shim/internal/sockdiag", module + "shim/internal/stderr", module + "shim/internal/stop", module + "shim/internal/tcp",
+	"shim": {module + "shim/internal/alive", module + "shim/internal/health", module + "shim/internal/observe", module + "shim/internal/proc", module + "shim/internal/quote", module + "shim/internal/scope", module + "shim/internal/sig", module + "shim/internal/sigcatch",
+		module + "shim/internal/stderr", module + "shim/internal/stop",
 		module + "shim/internal/traffic", "golang.org/x/sys/unix"},
-	"shim/internal/alive":           {"golang.org/x/sys/unix"},
-	"shim/internal/proc":            {module + "shim/internal/sig", module + "shim/internal/sigcatch", "golang.org/x/sys/unix"},
-	"shim/internal/e2e":             {}, // tests alone
-	"shim/internal/health":          {"golang.org/x/sys/unix"},
+	"shim/internal/alive":  {"golang.org/x/sys/unix"},
+	"shim/internal/proc":   {module + "shim/internal/sig", module + "shim/internal/sigcatch", "golang.org/x/sys/unix"},
+	"shim/internal/e2e":    {}, // tests alone
+	"shim/internal/health": {"golang.org/x/sys/unix"},
+	"shim/internal/observe": {module + "shim/internal/alive", module + "shim/internal/health", module + "shim/internal/procnet", module + "shim/internal/scope",
+		module + "shim/internal/sockdiag", module + "shim/internal/stop", module + "shim/internal/tcp", module + "shim/internal/traffic", "golang.org/x/sys/unix"},
 	"shim/internal/procnet":         {module + "shim/internal/tcp", "golang.org/x/sys/unix"},
 	"shim/internal/quote":           {},
 	"shim/internal/scope":           {module + "shim/internal/procnet", module + "shim/internal/tcp", "golang.org/x/sys/unix"},

@@ -10,20 +10,19 @@
 //	 timer ───┤    │ ^                 ├── line ──────── stderr
 //	 looks ───┘  event │ action        └── watch ─┐
 //	   ^           v │                            │
-//	   │          stop       traffic <── watcher <┘
+//	   │          stop       traffic <── observe <┘
 //	   └─────────────────────────────────── │
 //	                         scope <────────┴──> sockdiag, procnet
 //
 // The rooms: sig has the words for signals and takes them, stop decides (and is
 // pure), proc starts, signals and reaps, stderr writes without waiting. In a hold
-// the watcher, on a goroutine of its own, shows traffic (pure too) what sockdiag or
-// procnet tell of the ports that scope finds (observer.go, replies.go), and the loop what it
-// says. For neighbours there is alive, the file that says that the command runs,
+// observe, on a goroutine of its own, gives traffic (pure too) the sockets that sockdiag or
+// procnet list for the ports that scope finds, and sends the loop snapshots. For neighbours there is alive, the file that says that the command runs,
 // and health, which answers health checks on a goroutine of its own. tcp has the
 // words, e2e and testutil are for tests. The walls between them are a test: deps_test.go.
 //
 // The front doors: Run runs a command; Hold (hold.go) is the same loop without one,
-// for a hook, and Watch (watch.go) the observer without the loop. A Config is plain
+// for a hook, and Watch (watch.go) shows the snapshots of observe without the loop. A Config is plain
 // values; plan makes it whole (config.go, grace.go, and preset.go with the table in
 // presets.go), and Explain says it in words. The report (report.go, advice.go,
 // json.go, termlog.go) is made of what the machine and the last look have recorded.

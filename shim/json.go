@@ -60,7 +60,7 @@ func (d *drain) figures() *figures {
 		Trigger: d.trigger(), HeldMS: d.after(d.end()).Milliseconds(), Ended: known(string(d.Ended)),
 		FloorMS: gate.Floor.Milliseconds(), CeilingMS: gate.MaxHold().Milliseconds(), Sent: []posted{},
 		GraceUsedMS: d.after(d.now).Milliseconds(), GraceAssumed: d.plan.assumed,
-		Observer: known(d.observer), Suggestion: known(d.suggestion()),
+		Observer: known(d.Observer), Suggestion: known(d.suggestion()),
 	}
 	for _, s := range d.Sent {
 		f.Sent = append(f.Sent, posted{s.Signal.String(), d.after(s.At).Milliseconds()})
@@ -72,7 +72,7 @@ func (d *drain) figures() *figures {
 	default:
 		f.ExitCode = &d.Exit.Code
 	}
-	if d.sees() {
+	if d.Observed() {
 		d.watched(f)
 	}
 	return f
@@ -80,11 +80,11 @@ func (d *drain) figures() *figures {
 
 // watched adds what was seen of the traffic.
 func (d *drain) watched(f *figures) {
-	t := &d.traffic
+	t := &d.Traffic
 	busy, _ := d.busy()
 	f.Accepted, f.Open, f.InFlight = &t.Accepted, &t.Open, &busy
 	f.LastNewMS, f.LastByteMS = d.moment(t.LastNew), d.moment(t.LastByte)
-	f.Scope, f.ProlongedBy = known(scopes[d.scope]), known(d.prolonged())
+	f.Scope, f.ProlongedBy = known(scopes[d.Listeners.Method]), known(d.prolonged())
 }
 
 // scopes are the words for how listeners are found.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/alive"
 	"github.com/lameduck-init/lameduck/shim/internal/health"
+	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
@@ -44,7 +45,7 @@ type kernel struct {
 	retire func(during health.Mode)       // answers them otherwise
 	watch  func(p *plan, start time.Time) // begins to look at the traffic
 	ease   func()                         // looks are for the report alone
-	looks  <-chan sight                   // what was seen; next returns when there is something
+	looks  <-chan observe.Snapshot        // what was seen; next returns when there is something
 
 	program func(pid int) (exe string, argv []string) // what it runs, as far as that can be seen
 	isShell func(pid int) bool                        // whether it is one, with a child
@@ -59,8 +60,8 @@ func system(cfg *Config) kernel {
 	out, notes := speaker(2, cfg.JSON), &noter{log: newTermlog(cfg.TerminationLog)}
 	parent := os.Getppid()
 	var command proc.Command
-	var watching *watcher
-	looks := make(chan sight, 1)
+	var sampler *observe.Sampler
+	looks := make(chan observe.Snapshot, 1)
 	var sign *alive.File
 	var checks *health.Listener
 	return kernel{
@@ -91,8 +92,8 @@ func system(cfg *Config) kernel {
 			return hook.Start()
 		},
 		looks: looks,
-		watch: func(p *plan, start time.Time) { watching = watchTraffic(p, start, looks) },
-		ease:  func() { watching.ease() },
+		watch: func(p *plan, start time.Time) { sampler = observe.Start(p.observe(start), looks) },
+		ease:  func() { sampler.SlowDown() },
 		next:  sigcatch.Next,
 		prepare: func() error {
 			if err := proc.CheckDescriptors(); err != nil {

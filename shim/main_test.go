@@ -1,23 +1,11 @@
 package shim
 
 import (
-	"fmt"
-	"os"
 	"syscall"
 	"testing"
 
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
 
-// TestMain runs the tests in a network namespace of their own. As "helper look PORT"
-// the test binary is a program for testdata/bench: see looker.
-func TestMain(m *testing.M) {
-	if len(os.Args) == 4 && os.Args[1] == "helper" && os.Args[2] == "look" {
-		if err := looker(os.Args[3]); err != nil {
-			fmt.Fprintln(os.Stderr, "helper:", err)
-			os.Exit(99)
-		}
-		os.Exit(0)
-	}
-	netns.Main(m, syscall.CLONE_NEWNS)
-}
+// TestMain runs the tests in network and mount namespaces of their own.
+func TestMain(m *testing.M) { netns.Main(m, syscall.CLONE_NEWNS) }

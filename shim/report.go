@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
@@ -17,10 +18,10 @@ import (
 type drain struct {
 	plan *plan
 	stop.Record
-	sight        // at the last look before the signal was sent
-	late  *sight // at the last look since; nil: there was none
-	now   time.Time
-	deaf  sig.Signal // what the command, a shell, did not pass on; 0: nothing
+	observe.Snapshot                   // at the last look before the signal was sent
+	late             *observe.Snapshot // at the last look since; nil: there was none
+	now              time.Time
+	deaf             sig.Signal // what the command, a shell, did not pass on; 0: nothing
 }
 
 // after is a time since the trigger.
@@ -84,10 +85,10 @@ func (d *drain) progress() string {
 func (d *drain) overtime() string {
 	busy := ""
 	switch {
-	case d.late != nil && d.late.sees():
-		busy = fmt.Sprintf(", %d in flight", d.late.traffic.InFlight+d.late.traffic.GivenUp)
-	case d.Ended == "" && d.sees():
-		busy = fmt.Sprintf(", %d in flight", d.traffic.InFlight+d.traffic.GivenUp)
+	case d.late != nil && d.late.Observed():
+		busy = fmt.Sprintf(", %d in flight", d.late.Traffic.InFlight+d.late.Traffic.GivenUp)
+	case d.Ended == "" && d.Observed():
+		busy = fmt.Sprintf(", %d in flight", d.Traffic.InFlight+d.Traffic.GivenUp)
 	}
 	at := d.after(d.now)
 	if !d.ExitedAt.IsZero() {
@@ -117,21 +118,18 @@ func (d *drain) held() string {
 	return fmt.Sprintf("%s: held %s (%s)", d.trigger(), seconds(d.after(d.EndedAt)), d.Ended)
 }
 
-// sees reports whether there was something to see, and somebody to see it.
-func (s *sight) sees() bool { return s.observer != "" && s.observer != blind }
-
 // seen is what was seen of the traffic in the hold, and how.
 func (d *drain) seen() (parts []string) {
-	if len(d.datagram) > 0 {
-		parts = append(parts, fmt.Sprintf("UDP, on %s, cannot be seen", numbers(d.datagram)))
+	if len(d.Listeners.UDP) > 0 {
+		parts = append(parts, fmt.Sprintf("UDP, on %s, cannot be seen", numbers(d.Listeners.UDP)))
 	}
-	if d.observer == blind {
+	if d.Observer == observe.None {
 		parts = append(parts, "the traffic could not be seen")
 	}
-	if !d.sees() {
+	if !d.Observed() {
 		return parts
 	}
-	parts = append(parts, d.came(), d.left(), fmt.Sprintf("seen by %s, %s", d.observer, d.scope))
+	parts = append(parts, d.came(), d.left(), fmt.Sprintf("seen by %s, %s", d.Observer, d.Listeners.Method))
 	if why := d.prolonged(); why != "" {
 		parts = append(parts, why)
 	}
@@ -141,7 +139,7 @@ func (d *drain) seen() (parts []string) {
 // came is what came after the trigger: connections, and bytes. Some may have been
 // too short to be counted, and yet noticed.
 func (d *drain) came() string {
-	t := &d.traffic
+	t := &d.Traffic
 	text := fmt.Sprintf("%d new connections", t.Accepted)
 	if t.Accepted == 1 {
 		text = "1 new connection"
@@ -169,11 +167,11 @@ func (d *drain) came() string {
 
 // left is what was open when the hold ended: what the signal may cut.
 func (d *drain) left() string {
-	t := &d.traffic
+	t := &d.Traffic
 	text := fmt.Sprintf("%d open at the end", t.Open)
 	busy, givenUp := d.busy()
 	switch {
-	case d.observer == procNet && t.Open > 0 && busy == 0:
+	case d.Observer == observe.ProcNet && t.Open > 0 && busy == 0:
 		text += ", in flight unknown"
 	case t.Open > 0 || busy > 0:
 		text += fmt.Sprintf(", %d in flight", busy)
@@ -189,9 +187,9 @@ func (d *drain) left() string {
 // none up.
 func (d *drain) busy() (inFlight, givenUp int) {
 	if d.plan.stop.Gate.Until == Elapsed {
-		return d.traffic.InFlight + d.traffic.GivenUp, 0
+		return d.Traffic.InFlight + d.Traffic.GivenUp, 0
 	}
-	return d.traffic.InFlight, d.traffic.GivenUp
+	return d.Traffic.InFlight, d.Traffic.GivenUp
 }
 
 func (d *drain) sent() string {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
@@ -35,7 +36,7 @@ type stopped struct {
 
 	observer string // "": sock_diag; "nothing": there is nothing to see
 	udp      []uint16
-	seen     traffic.Report
+	seen     traffic.Summary
 	news     []int   // new connections in each second
 	lastNew  float64 // 0: none
 	lastByte float64
@@ -107,23 +108,23 @@ func (s *stopped) drain(t *testing.T) *drain {
 	if d.now.IsZero() {
 		d.now = moment(max(s.at, s.held))
 	}
-	d.sight = s.sight()
+	d.Snapshot = s.snapshot()
 	if s.late > 0 {
-		d.late = &sight{observer: "sock_diag", traffic: traffic.Report{InFlight: s.late}}
+		d.late = &observe.Snapshot{Observer: observe.SockDiag, Traffic: traffic.Summary{InFlight: s.late}}
 	}
 	return d
 }
 
-func (s *stopped) sight() sight {
-	seen := sight{observer: "sock_diag", scope: scope.Descriptors, datagram: s.udp, traffic: s.seen}
+func (s *stopped) snapshot() observe.Snapshot {
+	seen := observe.Snapshot{Observer: observe.SockDiag, Listeners: observe.Listeners{Method: scope.Descriptors, UDP: s.udp}, Traffic: s.seen}
 	switch s.observer {
 	case "":
 	case nothing:
-		seen.observer = ""
+		seen.Observer = ""
 	default:
-		seen.observer = s.observer
+		seen.Observer = s.observer
 	}
-	r := &seen.traffic
+	r := &seen.Traffic
 	r.PerSecond, r.Accepted = s.news, sum(s.news)
 	r.LastNew, r.LastByte, r.LastOther = moment(s.lastNew), moment(s.lastByte), moment(max(s.other, 0))
 	if s.other == 0 {
@@ -137,50 +138,50 @@ var reports = []stopped{
 	{name: "elapsed, nothing to see", cfg: delayed(10), ended: stop.Elapsed, held: 10, exit: exited, at: 10.4, observer: nothing},
 	{name: "a longer delay than needed", cfg: delayed(15), ended: stop.Elapsed, held: 15, exit: exited, at: 15.1, news: []int{8, 9, 8, 7, 9, 8, 4, 1}, lastNew: 7.3, lastByte: 7.4},
 	{name: "a delay that just fits", cfg: delayed(9), ended: stop.Elapsed, held: 9, exit: exited, at: 9.1, news: []int{8, 9, 8, 7, 9, 8, 4, 1}, lastNew: 7.3, lastByte: 7.4},
-	{name: "too short a delay", cfg: delayed(5), ended: stop.Elapsed, held: 5, exit: exited, at: 7.25, news: even(20, 5), lastNew: 4.9, lastByte: 4.9, seen: traffic.Report{Open: 12, InFlight: 3}},
-	{name: "a delay, and a request that is long silent", cfg: delayed(10), ended: stop.Elapsed, held: 10, exit: exited, at: 12, seen: traffic.Report{Open: 2, GivenUp: 1}},
-	{name: "a delay with probes to the end", cfg: delayed(15), ended: stop.Elapsed, held: 15, exit: exited, at: 15.1, news: even(1, 15), lastNew: 14.6, lastByte: 14.7, other: 3.2, seen: traffic.Report{Patterns: probing}},
-	{name: "a delay with probes alone", cfg: delayed(15), ended: stop.Elapsed, held: 15, exit: exited, at: 15.1, news: even(1, 15), lastNew: 14.6, lastByte: 14.7, other: -1, seen: traffic.Report{Patterns: probing}},
+	{name: "too short a delay", cfg: delayed(5), ended: stop.Elapsed, held: 5, exit: exited, at: 7.25, news: even(20, 5), lastNew: 4.9, lastByte: 4.9, seen: traffic.Summary{Open: 12, InFlight: 3}},
+	{name: "a delay, and a request that is long silent", cfg: delayed(10), ended: stop.Elapsed, held: 10, exit: exited, at: 12, seen: traffic.Summary{Open: 2, GivenUp: 1}},
+	{name: "a delay with probes to the end", cfg: delayed(15), ended: stop.Elapsed, held: 15, exit: exited, at: 15.1, news: even(1, 15), lastNew: 14.6, lastByte: 14.7, other: 3.2, seen: traffic.Summary{Patterns: probing}},
+	{name: "a delay with probes alone", cfg: delayed(15), ended: stop.Elapsed, held: 15, exit: exited, at: 15.1, news: even(1, 15), lastNew: 14.6, lastByte: 14.7, other: -1, seen: traffic.Summary{Patterns: probing}},
 
-	{name: "settled", cfg: until(Settled), ended: stop.Settled, held: 5.5, exit: exited, at: 7, news: []int{3, 1, 1, 0, 0, 0}, lastNew: 2.5, lastByte: 5.4, seen: traffic.Report{Open: 2, InFlight: 1}},
+	{name: "settled", cfg: until(Settled), ended: stop.Settled, held: 5.5, exit: exited, at: 7, news: []int{3, 1, 1, 0, 0, 0}, lastNew: 2.5, lastByte: 5.4, seen: traffic.Summary{Open: 2, InFlight: 1}},
 	{name: "quiet", cfg: until(Quiet), ended: stop.Quiet, held: 8.3, exit: termed, at: 8.3, news: []int{5, 5, 5, 5, 4, 1, 0, 0, 0}, lastNew: 5.3, lastByte: 5.3},
-	{name: "quiet, one connection", cfg: until(Quiet), ended: stop.Quiet, held: 3.5, exit: exited, at: 3.6, news: []int{1, 0, 0, 0}, lastNew: 0.4, lastByte: 0.5, seen: traffic.Report{Open: 1}},
-	{name: "quiet, some given up", cfg: until(Quiet), ended: stop.Quiet, held: 9, exit: exited, at: 9.1, news: even(0, 9), lastByte: 1.5, seen: traffic.Report{Open: 3, GivenUp: 2}},
-	{name: "quiet, but for probes", cfg: with(until(Quiet), func(c *Config) { c.IgnoreProbes = true }), ended: stop.Quiet, held: 6.4, exit: exited, at: 6.5, news: even(1, 6), lastNew: 3.2, lastByte: 3.3, seen: traffic.Report{Patterns: probing}},
+	{name: "quiet, one connection", cfg: until(Quiet), ended: stop.Quiet, held: 3.5, exit: exited, at: 3.6, news: []int{1, 0, 0, 0}, lastNew: 0.4, lastByte: 0.5, seen: traffic.Summary{Open: 1}},
+	{name: "quiet, some given up", cfg: until(Quiet), ended: stop.Quiet, held: 9, exit: exited, at: 9.1, news: even(0, 9), lastByte: 1.5, seen: traffic.Summary{Open: 3, GivenUp: 2}},
+	{name: "quiet, but for probes", cfg: with(until(Quiet), func(c *Config) { c.IgnoreProbes = true }), ended: stop.Quiet, held: 6.4, exit: exited, at: 6.5, news: even(1, 6), lastNew: 3.2, lastByte: 3.3, seen: traffic.Summary{Patterns: probing}},
 	{name: "quiet, through /proc/net", cfg: until(Quiet), ended: stop.Quiet, held: 5, exit: exited, at: 5.1, observer: "/proc/net", news: even(0, 5), lastNew: 2, lastByte: 2},
-	{name: "quiet, through /proc/net, one open", cfg: until(Quiet), ended: stop.Quiet, held: 5, exit: exited, at: 5.1, observer: "/proc/net", news: even(3, 1), lastNew: 0.9, lastByte: 1, seen: traffic.Report{Open: 1}},
+	{name: "quiet, through /proc/net, one open", cfg: until(Quiet), ended: stop.Quiet, held: 5, exit: exited, at: 5.1, observer: "/proc/net", news: even(3, 1), lastNew: 0.9, lastByte: 1, seen: traffic.Summary{Open: 1}},
 	{name: "drained", cfg: until(Drained), ended: stop.Drained, held: 6.1, exit: exited, at: 6.2, news: even(0, 6)},
 	{name: "a socket file alone", cfg: until(Quiet), ended: stop.Quiet, held: 2, exit: exited, at: 2.1, observer: nothing},
 
-	{name: "ceiling, a probe", cfg: until(Quiet), ended: stop.Ceiling, held: 15, exit: exited, at: 15.1, news: even(1, 15), lastNew: 14.6, lastByte: 14.7, other: 3.2, seen: traffic.Report{Patterns: probing, LastPeer: kubelet}},
-	{name: "ceiling, a probe and others", cfg: until(Quiet), ended: stop.Ceiling, held: 15, exit: exited, at: 15.1, news: even(9, 15), lastNew: 14.9, lastByte: 14.9, seen: traffic.Report{Patterns: probing, LastPeer: netip.MustParseAddr("10.0.0.7"), Open: 9, InFlight: 2}},
-	{name: "ceiling, a steady rate", cfg: until(Quiet), ended: stop.Ceiling, held: 15, exit: exited, at: 17, news: even(40, 15), lastNew: 14.9, lastByte: 14.9, seen: traffic.Report{Open: 8, InFlight: 4, LastPeer: netip.MustParseAddr("fd00::7")}},
-	{name: "ceiling, a rate that falls", cfg: until(Quiet), ended: stop.Ceiling, held: 15, exit: exited, at: 15.2, news: []int{40, 41, 39, 40, 30, 20, 10, 5, 5, 5, 4, 3, 2, 2, 1}, lastNew: 14.2, lastByte: 14.9, seen: traffic.Report{Open: 2, LastPeer: netip.MustParseAddr("10.0.0.7")}},
-	{name: "ceiling, one that streams", cfg: until(Quiet), ended: stop.Ceiling, held: 15, exit: exited, at: 15.2, news: even(0, 15), lastByte: 14.9, seen: traffic.Report{Open: 1, LastPeer: netip.MustParseAddr("10.0.0.7")}},
-	{name: "ceiling, a request that takes long", cfg: until(Quiet), ended: stop.Ceiling, held: 15, exit: exited, at: 16, news: even(0, 15), lastByte: 3, seen: traffic.Report{Open: 1, InFlight: 1}},
-	{name: "ceiling, one that stays open", cfg: until(Drained), ended: stop.Ceiling, held: 15, exit: exited, at: 15.1, news: even(0, 15), lastByte: 3, seen: traffic.Report{Open: 2}},
-	{name: "ceiling, settled", cfg: until(Settled), ended: stop.Ceiling, held: 15, exit: exited, at: 15.1, news: append(even(0, 14), 1), lastNew: 14, lastByte: 14.9, seen: traffic.Report{Open: 2, InFlight: 2}},
+	{name: "ceiling, a probe", cfg: until(Quiet), ended: stop.Ceiling, held: 15, exit: exited, at: 15.1, news: even(1, 15), lastNew: 14.6, lastByte: 14.7, other: 3.2, seen: traffic.Summary{Patterns: probing, LastPeer: kubelet}},
+	{name: "ceiling, a probe and others", cfg: until(Quiet), ended: stop.Ceiling, held: 15, exit: exited, at: 15.1, news: even(9, 15), lastNew: 14.9, lastByte: 14.9, seen: traffic.Summary{Patterns: probing, LastPeer: netip.MustParseAddr("10.0.0.7"), Open: 9, InFlight: 2}},
+	{name: "ceiling, a steady rate", cfg: until(Quiet), ended: stop.Ceiling, held: 15, exit: exited, at: 17, news: even(40, 15), lastNew: 14.9, lastByte: 14.9, seen: traffic.Summary{Open: 8, InFlight: 4, LastPeer: netip.MustParseAddr("fd00::7")}},
+	{name: "ceiling, a rate that falls", cfg: until(Quiet), ended: stop.Ceiling, held: 15, exit: exited, at: 15.2, news: []int{40, 41, 39, 40, 30, 20, 10, 5, 5, 5, 4, 3, 2, 2, 1}, lastNew: 14.2, lastByte: 14.9, seen: traffic.Summary{Open: 2, LastPeer: netip.MustParseAddr("10.0.0.7")}},
+	{name: "ceiling, one that streams", cfg: until(Quiet), ended: stop.Ceiling, held: 15, exit: exited, at: 15.2, news: even(0, 15), lastByte: 14.9, seen: traffic.Summary{Open: 1, LastPeer: netip.MustParseAddr("10.0.0.7")}},
+	{name: "ceiling, a request that takes long", cfg: until(Quiet), ended: stop.Ceiling, held: 15, exit: exited, at: 16, news: even(0, 15), lastByte: 3, seen: traffic.Summary{Open: 1, InFlight: 1}},
+	{name: "ceiling, one that stays open", cfg: until(Drained), ended: stop.Ceiling, held: 15, exit: exited, at: 15.1, news: even(0, 15), lastByte: 3, seen: traffic.Summary{Open: 2}},
+	{name: "ceiling, settled", cfg: until(Settled), ended: stop.Ceiling, held: 15, exit: exited, at: 15.1, news: append(even(0, 14), 1), lastNew: 14, lastByte: 14.9, seen: traffic.Summary{Open: 2, InFlight: 2}},
 
-	{name: "second signal", cfg: until(Quiet), ended: stop.SecondSignal, held: 1.8, exit: exited, at: 2, news: even(6, 2), lastNew: 1.7, lastByte: 1.75, seen: traffic.Report{Open: 6, InFlight: 1}},
+	{name: "second signal", cfg: until(Quiet), ended: stop.SecondSignal, held: 1.8, exit: exited, at: 2, news: even(6, 2), lastNew: 1.7, lastByte: 1.75, seen: traffic.Summary{Open: 6, InFlight: 1}},
 	{name: "interrupt", cfg: delayed(10), ended: stop.Interrupt, held: 0.4, exit: exited, at: 0.5},
 	{name: "child exit", cfg: until(Quiet), ended: stop.ChildExit, held: 1.25, exit: stop.Event{Kind: stop.CommandExited, Code: 3}, at: 1.25, news: even(2, 1), lastNew: 0.9, lastByte: 0.95},
 	{name: "no listener", cfg: with(until(Quiet), func(c *Config) { c.DelayGiven = false }), ended: stop.NoListener, held: 0.01, exit: exited, at: 0.02, observer: nothing},
-	{name: "no progress", cfg: until(Quiet), ended: stop.NoProgress, held: 10.2, exit: stop.Event{Kind: stop.CommandExited, Signal: sig.KILL}, at: 30, news: []int{1, 0, 2}, lastNew: 2.5, lastByte: 2.5, seen: traffic.Report{Open: 3, InFlight: 3}},
+	{name: "no progress", cfg: until(Quiet), ended: stop.NoProgress, held: 10.2, exit: stop.Event{Kind: stop.CommandExited, Signal: sig.KILL}, at: 30, news: []int{1, 0, 2}, lastNew: 2.5, lastByte: 2.5, seen: traffic.Summary{Open: 3, InFlight: 3}},
 	{name: "udp", cfg: until(Quiet), ended: stop.UDP, held: 2, exit: exited, at: 2.1, observer: nothing, udp: []uint16{53}},
 	{name: "udp beside tcp", cfg: until(Quiet), ended: stop.Quiet, held: 3, exit: exited, at: 3.1, udp: []uint16{53, 8125}},
 	{name: "udp, a whole range", cfg: until(Quiet), ended: stop.UDP, held: 2, exit: exited, at: 2.1, observer: nothing, udp: slices.Collect(portRange(10000, 20000))},
-	{name: "blind", cfg: until(Quiet), ended: stop.Unobserved, held: 15, exit: exited, at: 15.1, observer: blind},
+	{name: "blind", cfg: until(Quiet), ended: stop.Unobserved, held: 15, exit: exited, at: 15.1, observer: observe.None},
 
 	{name: "a shell that keeps it", cfg: delayed(2), ended: stop.Elapsed, held: 2, exit: stop.Event{Kind: stop.CommandExited, Signal: sig.KILL}, at: 30, deaf: true},
 	{name: "our own kill, rewritten", cfg: with(delayed(2), func(c *Config) { c.Rewrites = []Rewrite{{From: sig.TERM, To: sig.KILL}} }), ended: stop.Elapsed, held: 2, exit: stop.Event{Kind: stop.CommandExited, Signal: sig.KILL}, at: 2.1},
 	{name: "an assumed grace period, too short", cfg: Config{Delay: 12 * time.Second}, ended: stop.Elapsed, held: 12, exit: exited, at: 12.1},
-	{name: "lengths that are not round", cfg: Config{Until: Quiet}, ended: stop.Quiet, held: 2.9, exit: exited, at: 3, seen: traffic.Report{Open: 1, GivenUp: 1}},
+	{name: "lengths that are not round", cfg: Config{Until: Quiet}, ended: stop.Quiet, held: 2.9, exit: exited, at: 3, seen: traffic.Summary{Open: 1, GivenUp: 1}},
 
-	{name: "holding yet, at the end of the grace period", cfg: Config{Delay: 12 * time.Second}, now: 9, seen: traffic.Report{Open: 4, InFlight: 3}},
+	{name: "holding yet, at the end of the grace period", cfg: Config{Delay: 12 * time.Second}, now: 9, seen: traffic.Summary{Open: 4, InFlight: 3}},
 	{name: "running yet, at the end of the grace period", cfg: until(Quiet), ended: stop.Quiet, held: 8, now: 29, late: 3},
 	{name: "running yet, as a shell", cfg: until(Quiet), ended: stop.Quiet, held: 8, now: 29, deaf: true},
-	{name: "holding yet, and blind", cfg: Config{Delay: 12 * time.Second}, now: 9, observer: blind},
-	{name: "a hook, at the end of the grace period", cfg: Config{Delay: 12 * time.Second}, hook: true, now: 9, seen: traffic.Report{Open: 4, InFlight: 3}},
+	{name: "holding yet, and blind", cfg: Config{Delay: 12 * time.Second}, now: 9, observer: observe.None},
+	{name: "a hook, at the end of the grace period", cfg: Config{Delay: 12 * time.Second}, hook: true, now: 9, seen: traffic.Summary{Open: 4, InFlight: 3}},
 
 	{name: "a hook, quiet", cfg: until(Quiet), hook: true, ended: stop.Quiet, held: 5.25, news: []int{2, 1, 1, 0, 0, 0}, lastNew: 2.2, lastByte: 2.25},
 	{name: "a hook, skipped", cfg: until(Quiet), hook: true, ended: stop.SecondSignal, held: 0.3, news: even(0, 1)},
@@ -248,7 +249,7 @@ func TestReportCovers(t *testing.T) {
 				t.Errorf("%s: %s", s.name, line)
 			}
 		}
-		if f := d.figures(); (f.Observer == nil || *f.Observer == blind) && (f.Accepted != nil || f.Open != nil || f.InFlight != nil || f.Scope != nil || f.LastNewMS != nil || f.LastByteMS != nil || f.ProlongedBy != nil) {
+		if f := d.figures(); (f.Observer == nil || *f.Observer == observe.None) && (f.Accepted != nil || f.Open != nil || f.InFlight != nil || f.Scope != nil || f.LastNewMS != nil || f.LastByteMS != nil || f.ProlongedBy != nil) {
 			t.Errorf("%s: nothing was seen, and yet %+v", s.name, f)
 		}
 	}

@@ -74,7 +74,7 @@ func (l *loop) say(text string, f *figures) {
 
 // account is all there is to report now.
 func (l *loop) account() *drain {
-	return &drain{plan: &l.plan, Record: l.machine.Record(), sight: l.seen, late: l.late, now: time.Now(), deaf: l.deaf}
+	return &drain{plan: &l.plan, Record: l.machine.Record(), Snapshot: l.seen, late: l.late, now: time.Now(), deaf: l.deaf}
 }
 
 // declare says a line of the report, and puts it into the termination log.

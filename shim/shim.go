@@ -4,6 +4,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
@@ -48,12 +49,12 @@ type loop struct {
 	termed  map[int]bool // what was left when we looked last, and has had its TERM
 
 	watching bool
-	thawed   time.Time  // when a freeze past the end of the hold was noticed
-	seen     sight      // at the last look of the hold
-	late     *sight     // at the last one since
-	deaf     sig.Signal // what the command, a shell, keeps to itself; 0: nothing
-	unhooked bool       // what was to run when the stop began could not be started
-	mute     bool       // it was said that the termination log cannot be written
+	thawed   time.Time         // when a freeze past the end of the hold was noticed
+	seen     observe.Snapshot  // at the last look of the hold
+	late     *observe.Snapshot // at the last one since
+	deaf     sig.Signal        // what the command, a shell, keeps to itself; 0: nothing
+	unhooked bool              // what was to run when the stop began could not be started
+	mute     bool              // it was said that the termination log cannot be written
 
 	done bool
 	code int
@@ -175,7 +176,7 @@ const (
 // report would give wrong counts for the moment of the signal.
 func (l *loop) wasFrozen(at time.Time) bool {
 	now := time.Now()
-	if l.machine.State() != stop.Holding || now.Sub(at) < freeze || l.seen.began.After(at) {
+	if l.machine.State() != stop.Holding || now.Sub(at) < freeze || l.seen.Began.After(at) {
 		return false
 	}
 	if l.thawed.IsZero() {
@@ -189,37 +190,37 @@ func (l *loop) wasFrozen(at time.Time) bool {
 const stale = 100 * time.Millisecond
 
 // see tells the machine what was seen of the traffic.
-func (l *loop) see(s sight) {
+func (l *loop) see(s observe.Snapshot) {
 	if l.machine.State() != stop.Holding {
 		l.late = &s
 		return
 	}
 	l.warn(&s)
-	if s.look == stop.ConditionMet && time.Since(s.began) > 2*s.usual+stale {
+	if s.State == stop.ConditionMet && time.Since(s.Began) > 2*s.PreviousTook+stale {
 		return
 	}
 	l.seen = s
-	l.tell(stop.Event{Kind: stop.Sampled, Traffic: s.look, Waiting: len(s.waits) > 0})
+	l.tell(stop.Event{Kind: stop.Sampled, Traffic: s.State, Waiting: len(s.PathsPresent) > 0})
 }
 
 // warn says, once, what cannot be seen. To a delay that is all there is it makes
 // no difference.
-func (l *loop) warn(s *sight) {
+func (l *loop) warn(s *observe.Snapshot) {
 	adaptive, level := l.plan.stop.Gate.Until != Elapsed, Debug
 	if adaptive {
 		level = Warn
 	}
 	switch {
-	case s.trouble == "":
-	case s.observer == blind && adaptive:
-		l.log(level, "cannot look at the traffic, so the hold lasts to its ceiling: %s", s.trouble)
-	case s.observer == blind:
-		l.log(level, "cannot look at the traffic: %s", s.trouble)
+	case s.Warning == "":
+	case s.Observer == observe.None && adaptive:
+		l.log(level, "cannot look at the traffic, so the hold lasts to its ceiling: %s", s.Warning)
+	case s.Observer == observe.None:
+		l.log(level, "cannot look at the traffic: %s", s.Warning)
 	default:
-		l.log(level, "looking at the traffic through %s: %s", s.observer, s.trouble)
+		l.log(level, "looking at the traffic through %s: %s", s.Observer, s.Warning)
 	}
-	if s.look == stop.UDPOnly && l.seen.look != s.look && adaptive {
-		l.log(level, "it listens for UDP alone (%s), whose traffic cannot be seen: the hold lasts its floor, or --max-delay where that is given", numbers(s.datagram))
+	if s.State == stop.UDPOnly && l.seen.State != s.State && adaptive {
+		l.log(level, "it listens for UDP alone (%s), whose traffic cannot be seen: the hold lasts its floor, or --max-delay where that is given", numbers(s.Listeners.UDP))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
@@ -39,7 +40,7 @@ func TestScripts(t *testing.T) {
 }
 
 func playVirtual(t *testing.T, s *script.Script) {
-	w := &world{start: time.Now(), signals: make(chan sig.Signal, 100), ended: make(chan death, 100), looks: make(chan sight, 100), wake: make(chan bool, 100)}
+	w := &world{start: time.Now(), signals: make(chan sig.Signal, 100), ended: make(chan death, 100), looks: make(chan observe.Snapshot, 100), wake: make(chan bool, 100)}
 	cfg := scriptConfig(t, s)
 	p, err := cfg.plan(false, !s.Job)
 	if err != nil {
@@ -178,7 +179,7 @@ type world struct {
 	start   time.Time
 	signals chan sig.Signal
 	ended   chan death
-	looks   chan sight
+	looks   chan observe.Snapshot
 	wake    chan bool
 	gone    bool         // the command is
 	rest    []int        // the other processes
@@ -242,7 +243,7 @@ func (w *world) happen(t *testing.T, events []script.Step) {
 			w.end(anyOther, proc.Status{})
 		case "look":
 			word, left, _ := strings.Cut(arg, ", waiting for ")
-			w.looks <- sight{began: time.Now(), look: mustLook(t, word), waits: strings.Fields(left)}
+			w.looks <- observe.Snapshot{Began: time.Now(), State: mustLook(t, word), PathsPresent: strings.Fields(left)}
 			w.wake <- true
 		default:
 			w.signals <- mustSignal(t, word)

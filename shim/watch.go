@@ -7,9 +7,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
-	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 // View is what a hold would see now. Its JSON names are a promise, as the report's
@@ -57,26 +57,26 @@ type ProbeView struct {
 // IsTerminal reports whether fd is one.
 func IsTerminal(fd int) bool { return proc.IsTerminal(fd) }
 
-// How often a view is shown, and how often listeners are looked for: servers come
-// and go.
+// showEvery is the time between two views, and findEvery between two searches for
+// listeners: servers start and end while a view is shown.
 const (
 	showEvery = time.Second
 	findEvery = 5 * time.Second
 )
 
-// topPeers is how many are shown.
+// topPeers is how many peers a view lists.
 const topPeers = 5
 
 // Display is where views are shown.
 type Display struct {
-	Show  func(View) error // an error ends it
-	Enter func()           // before the first, and when we go on after a stop
-	Leave func()           // after the last, and before we are stopped
+	Show  func(View) error // an error ends Watch
+	Enter func()           // before the first view, and after a stop (SIGTSTP)
+	Leave func()           // after the last view, and before a stop
 }
 
-// Watch shows what a hold would see in the PID namespace that it runs in, once a
-// second, until a signal ends it, or a view cannot be shown. Who does not read has
-// no views in the meantime.
+// Watch shows what a hold would see in the PID namespace in which Watch runs, once a
+// second, until a signal ends Watch or a view cannot be shown. While standard output is
+// not read, views are left out.
 func Watch(cfg Config, d Display) error {
 	proc.SetAside()
 	p, err := cfg.plan(false, false)
@@ -89,112 +89,91 @@ func Watch(cfg Config, d Display) error {
 	}
 	d.Enter()
 	defer d.Leave()
-	due := time.Now()
-	v := viewer{plan: &p, judge: traffic.New(p.traffic, due), start: due}
+	w := newViewer(&p, time.Now())
 	for {
-		began := time.Now()
-		v.look(began)
-		if now := time.Now(); !now.Before(due) && hasRoom() {
-			if err := d.Show(v.view(now)); err != nil {
+		select {
+		case s := <-w.snapshots:
+			if err := w.show(&s, d); err != nil {
 				return err
 			}
-			if due = due.Add(showEvery); due.Before(now) {
-				due = now.Add(showEvery)
-			}
+		default:
 		}
-		if ended(k, d, time.Now().Add(v.pause(began))) {
-			return nil
-		}
-	}
-}
-
-// hasRoom reports whether standard output takes a view without making us wait, or
-// fails at once.
-func hasRoom() bool {
-	fds := []unix.PollFd{{Fd: 1, Events: unix.POLLOUT}}
-	n, err := unix.Poll(fds, 0)
-	return n != 0 || err != nil
-}
-
-// ended waits until then, or for a signal that ends us, which it reports.
-func ended(k kernel, d Display, until time.Time) bool {
-	for {
-		switch k.next(until) {
+		switch k.next(time.Time{}) {
 		case sig.TERM, sig.INT, sig.HUP, sig.QUIT:
-			return true
+			return nil
 		case sig.TSTP:
 			if os.Getpid() != 1 {
 				d.Leave()
 				k.stopSelf(sig.TSTP)
 				d.Enter()
 			}
-		case 0:
-			if !time.Now().Before(until) {
-				return false
-			}
 		}
 	}
 }
 
-// viewer looks again and again, on one goroutine.
+// hasRoom reports whether standard output takes a view without blocking, or fails at
+// once.
+func hasRoom() bool {
+	fds := []unix.PollFd{{Fd: 1, Events: unix.POLLOUT}}
+	n, err := unix.Poll(fds, 0)
+	return n != 0 || err != nil
+}
+
+// viewer makes views of the snapshots that a sampler sends.
 type viewer struct {
-	observer
-	plan   *plan
-	judge  *traffic.Judge
-	start  time.Time
-	found  time.Time // when the listeners were
-	shown  int       // connections, at the last view
-	recent []int     // of each of the last views
+	snapshots <-chan observe.Snapshot
+	start     time.Time
+	due       time.Time // of the next view
+	accepted  int       // connections, as of the last view
+	recent    []int     // new connections, of each of the last views
 }
 
-func (v *viewer) look(now time.Time) {
-	if now.Sub(v.found) >= findEvery {
-		v.close()
-		v.observer = observer{everyone: true, partial: v.plan.partial()}
-		v.open(v.plan.ports)
-		v.found = now
-	}
-	if len(v.scope.Ports) > 0 {
-		v.observer.look(now, v.judge)
-		return
-	}
-	v.count = 0
-	v.judge.Look(now) // nothing is there, and what was is gone
-	v.judge.Done(v.scope.Complete)
+// newViewer starts a sampler that observes all of the PID namespace.
+func newViewer(p *plan, start time.Time) *viewer {
+	cfg := p.observe(start)
+	cfg.WholePIDNamespace, cfg.Rescan, cfg.TopPeers = true, findEvery, topPeers
+	snapshots := make(chan observe.Snapshot, 1)
+	observe.Start(cfg, snapshots)
+	return &viewer{snapshots: snapshots, start: start, due: start}
 }
 
-// pause is until the next look, which shall not keep the processor busy.
-func (v *viewer) pause(began time.Time) time.Duration {
-	if v.count > crowd {
-		return max(v.plan.traffic.Poll, 10*time.Since(began))
+// show shows a view of s if a view is due and standard output takes it.
+func (v *viewer) show(s *observe.Snapshot, d Display) error {
+	now := time.Now()
+	if now.Before(v.due) || !hasRoom() {
+		return nil
 	}
-	return v.plan.traffic.Poll
+	v.due = v.due.Add(showEvery)
+	if v.due.Before(now) {
+		v.due = now.Add(showEvery)
+	}
+	return d.Show(v.view(now, s))
 }
 
-func (v *viewer) view(now time.Time) View {
-	r, verdict := v.judge.Report(), v.judge.Verdict()
+// view is s as a View, and notes what the next view compares with.
+func (v *viewer) view(now time.Time, s *observe.Snapshot) View {
+	t := &s.Traffic
+	v.recent = append(v.recent, t.Accepted-v.accepted)
+	v.recent = v.recent[max(0, len(v.recent)-columns):]
 	view := View{
-		Schema: schema, Time: now, Observer: known(v.name), Scope: scopes[v.scope.Method], Trouble: v.trouble,
-		Ports: atMost(v.scope.Ports), UDP: atMost(v.scope.UDP), Unix: atMost(v.scope.Unix),
-		Open: r.Open, InFlight: r.InFlight, New: r.Accepted - v.shown, Accepted: r.Accepted,
-		LastNew: v.ago(now, r.LastNew), LastByte: v.ago(now, r.LastByte),
-		Settled: verdict.Settled, Quiet: verdict.Quiet, Drained: verdict.Drained,
-		Peers: []PeerView{}, Probes: []ProbeView{},
+		Schema: schema, Time: now, Observer: known(s.Observer), Scope: scopes[s.Listeners.Method], Trouble: s.Trouble,
+		Ports: atMost(s.Listeners.TCP), UDP: atMost(s.Listeners.UDP), Unix: atMost(s.Listeners.Unix),
+		Open: t.Open, InFlight: t.InFlight, New: t.Accepted - v.accepted, Accepted: t.Accepted,
+		LastNew: v.ago(now, t.LastNew), LastByte: v.ago(now, t.LastByte),
+		Settled: s.Verdict.Settled, Quiet: s.Verdict.Quiet, Drained: s.Verdict.Drained,
+		Peers: []PeerView{}, Probes: []ProbeView{}, Recent: v.recent,
 	}
-	for _, p := range v.judge.Peers(topPeers) {
+	for _, p := range s.Peers {
 		view.Peers = append(view.Peers, PeerView{p.Addr, p.Open})
 	}
-	for _, p := range r.Patterns {
+	for _, p := range t.Patterns {
 		view.Probes = append(view.Probes, ProbeView{p.Peer, p.Port, p.Received, p.Period.Milliseconds()})
 	}
-	v.shown = r.Accepted
-	v.recent = append(v.recent, view.New)
-	v.recent = v.recent[max(0, len(v.recent)-columns):]
-	view.Recent = v.recent
+	v.accepted = t.Accepted
 	return view
 }
 
-// ago is how long ago something was, if it was since the start.
+// ago is how long before now at was, in milliseconds; nil if at is not after the start.
 func (v *viewer) ago(now, at time.Time) *int64 {
 	if !at.After(v.start) {
 		return nil
@@ -206,9 +185,9 @@ func (v *viewer) ago(now, at time.Time) *int64 {
 // Sparkline draws numbers as bars, the highest full.
 func Sparkline(numbers []int) string { return sparkline(numbers) }
 
-// shown is how many ports and paths a view has, so that it goes into a pipe at once:
-// POLLOUT promises no more than a page.
-const shown = 20
+// maxShown is how many ports and paths a view lists. A view then fits into a pipe at
+// once: POLLOUT promises room for a page at most.
+const maxShown = 20
 
-// atMost is the first ones of a list, and never nil.
-func atMost[T any](list []T) []T { return append([]T{}, list[:min(len(list), shown)]...) }
+// atMost returns the first maxShown of a list, never nil.
+func atMost[T any](list []T) []T { return append([]T{}, list[:min(len(list), maxShown)]...) }

@@ -64,7 +64,7 @@ func build(dir, from, name string, flags ...string) string {
 // buildLooker makes the tests of lameduck's main room: one of their helpers takes
 // looks as a hold does.
 func buildLooker(dir string) string {
-	return compile(filepath.Join(dir, "looker"), "test", module+"shim", nil, "-c")
+	return compile(filepath.Join(dir, "looker"), "test", module+"shim/internal/observe", nil, "-c")
 }
 
 const module = "github.com/lameduck-init/lameduck/"

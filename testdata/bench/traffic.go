@@ -56,7 +56,7 @@ func (f figures) look(what figure, l *looker, path string, looks int) {
 	})
 }
 
-// looker is a process that looks as a hold does; see shim/looker_test.go.
+// looker is a process that looks as a hold does; see shim/internal/observe/looker_test.go.
 type looker struct {
 	*crowd
 	cmd *exec.Cmd

@@ -20,7 +20,7 @@ func ParseTCP(dst []tcp.Socket, r io.Reader) ([]tcp.Socket, error) {
 			Unsent: r.unsent,
 			Inode:  r.inode,
 		})
-		dst[len(dst)-1].LessFIN()
+		dst[len(dst)-1].DiscountFIN()
 		return r.state < 16 // gVisor has a 0, and the kernel may get new ones, of four bits
 	})
 	return dst, err

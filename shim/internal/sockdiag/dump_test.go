@@ -121,7 +121,7 @@ func TestDump(t *testing.T) {
 		t.Errorf("beside those: %+v; want the one connection that was not accepted", all)
 	}
 	for _, s := range all {
-		if s.Local != client.Remote || s.Remote != client.Local || s.State != tcp.Established || s.Inode != 0 || !s.Timed {
+		if s.Local != client.Remote || s.Remote != client.Local || s.State != tcp.Established || s.Inode != 0 || !s.HasInfo {
 			t.Errorf("in the queue: %+v", s)
 			break
 		}
@@ -234,7 +234,7 @@ func TestStates(t *testing.T) {
 		t.Errorf("listeners: %+v", listeners)
 	}
 	for _, s := range everything {
-		if s.Timed {
+		if s.HasInfo {
 			t.Errorf("nobody asked: %+v", s)
 		}
 	}

@@ -100,7 +100,7 @@ func TestEvents(t *testing.T) {
 			t.Errorf("not told: %+v", w)
 		case g.State != tcp.Close || g.Local != w.Local:
 			t.Errorf("got %+v\nwant %+v", g, w)
-		case w.State != tcp.Listen && (g.Remote != w.Remote || !g.Timed || g.Info.Received != 4 || g.Info.Sent < 6):
+		case w.State != tcp.Listen && (g.Remote != w.Remote || !g.HasInfo || g.Info.Received != 4 || g.Info.Sent < 6):
 			t.Errorf("got %+v\nwant %+v", g, w)
 		}
 	}

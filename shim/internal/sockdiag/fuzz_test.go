@@ -65,7 +65,7 @@ func asAnswer(t *testing.T, b []byte) {
 // asSocket: what a message says of a socket is decoded or an error, twice the same.
 func asSocket(t *testing.T, b []byte) {
 	var one tcp.Socket
-	two := tcp.Socket{State: 99, Timed: true, Cgroup: 99, Info: tcp.Info{Sent: 99}}
+	two := tcp.Socket{State: 99, HasInfo: true, Cgroup: 99, Info: tcp.Info{Sent: 99}}
 	err, again := decode(b, &one), decode(b, &two)
 	switch {
 	case (err == nil) != (again == nil) || one != two:
@@ -74,7 +74,7 @@ func asSocket(t *testing.T, b []byte) {
 		t.Errorf("no addresses: %+v", one)
 	case one.Local.Addr().Is4In6() || one.Remote.Addr().Is4In6():
 		t.Errorf("still mapped: %+v", one)
-	case one.Info != tcp.Info{} && !one.Timed:
+	case one.Info != tcp.Info{} && !one.HasInfo:
 		t.Errorf("untimed: %+v", one)
 	}
 }

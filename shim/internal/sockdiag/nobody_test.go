@@ -87,7 +87,7 @@ func nobody(port string) {
 	c, err := Open()
 	fail(err)
 	fail(c.Dump(Query{States: In(tcp.Established), Ports: ports, Info: true}, func(s *tcp.Socket) {
-		fmt.Printf("%v received %d, timed: %v\n", s.Cookie, s.Info.Received, s.Timed)
+		fmt.Printf("%v received %d, timed: %v\n", s.Cookie, s.Info.Received, s.HasInfo)
 	}))
 	for told := false; !told; {
 		_, err := unix.Poll([]unix.PollFd{{Fd: int32(e.FD()), Events: unix.POLLIN}}, 10_000)

@@ -43,7 +43,7 @@ func decode(payload []byte, s *tcp.Socket) error {
 	s.Unsent = native.Uint32(queues[8:])
 	s.Inode = native.Uint32(queues[16:])
 	err := decodeAttributes(payload[socketLen:], s)
-	s.LessFIN()
+	s.DiscountFIN()
 	return err
 }
 
@@ -100,12 +100,12 @@ func decodeInfo(b []byte, s *tcp.Socket) {
 	if len(b) < int(infoLastAcked)+4 {
 		return
 	}
-	s.Timed = true
+	s.HasInfo = true
 	s.Info = tcp.Info{
 		LastSent:     milliseconds(b[infoLastSent:]),
 		LastReceived: milliseconds(b[infoLastReceived:]),
 		LastAcked:    milliseconds(b[infoLastAcked:]),
-		Bare:         tcp.AllBare,
+		PureACKs:     tcp.PureACKsUnknown,
 	}
 	if len(b) >= int(infoReceived)+8 {
 		s.Info.Acked = native.Uint64(b[infoAcked:])
@@ -114,7 +114,7 @@ func decodeInfo(b []byte, s *tcp.Socket) {
 	}
 	if len(b) >= int(infoDataSent)+4 {
 		s.Info.Segments = native.Uint32(b[infoSegments:])
-		s.Info.Bare = native.Uint32(b[infoSegmentsSent:]) - native.Uint32(b[infoDataSent:])
+		s.Info.PureACKs = native.Uint32(b[infoSegmentsSent:]) - native.Uint32(b[infoDataSent:])
 	}
 	if len(b) >= int(infoSent)+8 {
 		s.Info.Sent = native.Uint64(b[infoSent:])

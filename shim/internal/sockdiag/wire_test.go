@@ -104,14 +104,14 @@ func TestShortInfo(t *testing.T) {
 	for n := range long {
 		var s, want tcp.Socket
 		decodeInfo(long[:n:n], &s)
-		if want.Timed = n >= 60; want.Timed {
-			want.Info = tcp.Info{LastSent: ms, LastReceived: ms, LastAcked: ms, Bare: tcp.AllBare}
+		if want.HasInfo = n >= 60; want.HasInfo {
+			want.Info = tcp.Info{LastSent: ms, LastReceived: ms, LastAcked: ms, PureACKs: tcp.PureACKsUnknown}
 		}
 		if n >= 136 {
 			want.Info.Acked, want.Info.Received, want.Info.Sent = bytes, bytes, bytes
 		}
 		if n >= 160 {
-			want.Info.Segments, want.Info.Bare = 0x01010101, 0
+			want.Info.Segments, want.Info.PureACKs = 0x01010101, 0
 		}
 		if s != want {
 			t.Errorf("%d bytes:\n got %+v\nwant %+v", n, s, want)

@@ -130,9 +130,9 @@ func known(t testing.TB, c syscall.Conn) (s tcp.Socket) {
 		must(t, err)
 		unsent, err := unix.IoctlGetUint32(fd, unix.SIOCOUTQ)
 		must(t, err)
-		s.Unread, s.Unsent, s.Timed = unread, unsent, true
+		s.Unread, s.Unsent, s.HasInfo = unread, unsent, true
 		s.Info.Received, s.Info.Acked, s.Info.Sent = info.Bytes_received, info.Bytes_acked, info.Bytes_sent
-		s.Info.Segments, s.Info.Bare = info.Data_segs_in, info.Segs_out-info.Data_segs_out
+		s.Info.Segments, s.Info.PureACKs = info.Data_segs_in, info.Segs_out-info.Data_segs_out
 		if s.State == tcp.CloseWait { // the FIN counts there, and not in SIOCINQ
 			s.Info.Received--
 		}

@@ -39,17 +39,17 @@ type Socket struct {
 	Cookie uint64 // the kernel's name for it, never used again; 0: not told
 	Cgroup uint64 // the id of its control group in version 2's hierarchy; 0: not told, 1: the root
 
-	Timed bool // Info was told
-	Info  Info
+	HasInfo bool // Info was told
+	Info    Info
 }
 
-// LessFIN takes the peer's FIN out of what was received and is unread: the kernel
+// DiscountFIN takes the peer's FIN out of what was received and is unread: the kernel
 // counts it as a byte. It has come where the state says that we are to end too, or
 // that both have. Of a socket that is gone it is not told. There it is taken to
 // have come if ours was acknowledged, which counts as a byte too: so it is but for
 // a peer that does not end within some 40 ms after us, of which we then say a byte
 // too few.
-func (s *Socket) LessFIN() {
+func (s *Socket) DiscountFIN() {
 	switch s.State {
 	case CloseWait, LastAck, Closing:
 	case Close:
@@ -63,8 +63,8 @@ func (s *Socket) LessFIN() {
 	s.Info.Received -= min(s.Info.Received, 1)
 }
 
-// AllBare is Info's Bare where the kernel does not tell.
-const AllBare = math.MaxUint32
+// PureACKsUnknown is Info's Bare where the kernel does not tell.
+const PureACKsUnknown = math.MaxUint32
 
 // Info is what of struct tcp_info (include/uapi/linux/tcp.h) tells who is busy.
 // Times are ages, in the kernel's jiffies; where nothing was ever sent, or
@@ -74,8 +74,8 @@ type Info struct {
 	LastAcked              time.Duration // an acknowledgement received
 	Received               uint64        // bytes; see LessFIN
 	Segments               uint32        // received with data
-	Bare                   uint32        // sent without data: acknowledgements and probes; AllBare where it is not told
-	Prompt                 bool          // what was received last was answered at once; see procnet.Root's Prompt
+	PureACKs               uint32        // sent without data: acknowledgements and probes; AllBare where it is not told
+	PingPong               bool          // what was received last was answered at once; see procnet.Root's Prompt
 	Acked                  uint64        // bytes that the peer has acknowledged
 	Sent                   uint64        // bytes, with those sent again
 }

@@ -43,7 +43,7 @@ func (c *conn) update(s *tcp.Socket, now time.Time, known bool) {
 	switch {
 	case s.Remote.Port() == 0: // reset
 		c.moved = now
-	case s.Timed:
+	case s.HasInfo:
 		c.moved = later(c.moved, moved(s, now))
 	case !known || queues != c.queues:
 		c.moved = now

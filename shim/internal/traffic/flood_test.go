@@ -17,7 +17,7 @@ func TestFlood(t *testing.T) {
 				if now == start {
 					ended = 0
 				}
-				left = left || f.Heard(now, ended)
+				left = left || f.Add(now, ended)
 			}
 			if left != want {
 				t.Errorf("%v a second, every %v: left is %v", rate, poll, left)
@@ -27,7 +27,7 @@ func TestFlood(t *testing.T) {
 	var f Flood
 	for now := start; now.Before(start.Add(s(10))); now = now.Add(s(1)) {
 		for i := range 100 {
-			if f.Heard(now.Add(time.Duration(i)*s(0.01)), map[int]int{50: 4000}[i]) {
+			if f.Add(now.Add(time.Duration(i)*s(0.01)), map[int]int{50: 4000}[i]) {
 				t.Fatal("a burst was too much")
 			}
 		}
@@ -37,17 +37,17 @@ func TestFlood(t *testing.T) {
 // TestRespite: it is over after a second, once, and may begin anew.
 func TestRespite(t *testing.T) {
 	var f Flood
-	f.Heard(start, 0)
+	f.Add(start, 0)
 	for round := range 3 {
 		from := start.Add(s(10 * float64(round+1)))
-		if f.Lasts() || f.Over(from) {
+		if f.Ongoing() || f.TryResume(from) {
 			t.Fatal("it lasts before it began")
 		}
-		f.Heard(from, 0)
-		if now := from.Add(s(0.25)); !f.Heard(now, 5001) || !f.Lasts() || f.Over(now.Add(s(0.99))) || !f.Lasts() {
+		f.Add(from, 0)
+		if now := from.Add(s(0.25)); !f.Add(now, 5001) || !f.Ongoing() || f.TryResume(now.Add(s(0.99))) || !f.Ongoing() {
 			t.Fatal("it does not last")
 		}
-		if f.Over(from.Add(s(1.25))) != true || f.Lasts() || f.Over(from.Add(s(1.26))) {
+		if f.TryResume(from.Add(s(1.25))) != true || f.Ongoing() || f.TryResume(from.Add(s(1.26))) {
 			t.Fatal("it is not over")
 		}
 	}

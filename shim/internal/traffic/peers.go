@@ -14,7 +14,7 @@ type Peer struct {
 
 // Peers are those with the most connections open at the last look, no more than
 // most of them.
-func (j *Judge) Peers(most int) (list []Peer) {
+func (j *Tracker) Peers(most int) (list []Peer) {
 	open := map[netip.Addr]int{}
 	for i := range j.conns.slots {
 		if s := &j.conns.slots[i]; s.used {

@@ -5,35 +5,35 @@ package traffic
 // that was seen after another the last time is tried first, and most looks do
 // without the index.
 type table struct {
-	slots []slot           // the first is nobody's: after it comes the first one of a look
-	index map[uint64]int32 // the slots by id
-	free  []int32          // slots that can be used again
-	at    int32            // the slot that was seen last
+	slots   []slot           // the first is nobody's: after it comes the first one of a look
+	index   map[uint64]int32 // the slots by id
+	free    []int32          // slots that can be used again
+	current int32            // the slot that was seen last
 }
 
 type slot struct {
 	conn
-	id    uint64
-	used  bool
-	after int32 // the slot that was seen next, which may be another's by now
+	id   uint64
+	used bool
+	next int32 // the slot that was seen next, which may be another's by now
 }
 
 func newTable() table { return table{slots: make([]slot, 1), index: map[uint64]int32{}} }
 
 // rewind begins a look.
-func (t *table) rewind() { t.at = 0 }
+func (t *table) rewind() { t.current = 0 }
 
-// see is the connection, which is added where it is not known. It is valid until
+// visit is the connection, which is added where it is not known. It is valid until
 // the next one is seen.
-func (t *table) see(id uint64) (c *conn, known bool) {
-	i := t.slots[t.at].after
+func (t *table) visit(id uint64) (c *conn, known bool) {
+	i := t.slots[t.current].next
 	if known = t.slots[i].used && t.slots[i].id == id; !known {
 		if i, known = t.index[id]; !known {
 			i = t.add(id)
 		}
-		t.slots[t.at].after = i
+		t.slots[t.current].next = i
 	}
-	t.at = i
+	t.current = i
 	return &t.slots[i].conn, known
 }
 
@@ -65,8 +65,8 @@ func (t *table) remove(i int32) {
 	t.free = append(t.free, i)
 }
 
-// unseen yields those that the look did not see. They may be taken meanwhile.
-func (t *table) unseen(look uint32) func(yield func(s *slot) bool) {
+// notSeenIn yields those that the look did not see. They may be taken meanwhile.
+func (t *table) notSeenIn(look uint32) func(yield func(s *slot) bool) {
 	return func(yield func(s *slot) bool) {
 		for i := range t.slots {
 			if s := &t.slots[i]; s.used && s.look != look && !yield(s) {

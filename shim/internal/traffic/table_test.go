@@ -34,7 +34,7 @@ func TestTable(t *testing.T) {
 				order = slices.Delete(order, i, i+1)
 			}
 			for _, id := range order {
-				c, known := table.see(id)
+				c, known := table.visit(id)
 				if port, want := plain[id]; known != want || c.port != port {
 					t.Fatalf("saw %d, %v; want %d, %v", c.port, known, port, want)
 				}
@@ -45,7 +45,7 @@ func TestTable(t *testing.T) {
 				}
 			}
 			gone := map[uint16]int{}
-			for s := range table.unseen(look) {
+			for s := range table.notSeenIn(look) {
 				gone[s.port]++
 				table.take(s.id)
 			}

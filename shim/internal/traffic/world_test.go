@@ -45,7 +45,7 @@ func (l *life) at(now time.Duration) tcp.Socket {
 		State:  cmp.Or(l.state, tcp.Established),
 		Local:  netip.AddrPortFrom(netip.MustParseAddr("10.0.0.9"), cmp.Or(l.port, 80)),
 		Remote: netip.AddrPortFrom(netip.MustParseAddr(cmp.Or(l.peer, "10.0.0.1")), uint16(1024+l.id)),
-		Unread: l.unread, Unsent: l.unsent, Cookie: l.id, Timed: !l.untimed, Inode: 1,
+		Unread: l.unread, Unsent: l.unsent, Cookie: l.id, HasInfo: !l.untimed, Inode: 1,
 	}
 	if l.accepted < 0 || now < l.accepted {
 		sock.Inode = 0
@@ -83,7 +83,7 @@ type world struct {
 }
 
 // until looks until cond holds, and is when that is; or never, which is the limit.
-func (w *world) until(limit time.Duration, cond func(Verdict) bool) (time.Duration, *Judge) {
+func (w *world) until(limit time.Duration, cond func(Verdict) bool) (time.Duration, *Tracker) {
 	w.Poll = cmp.Or(w.Poll, s(0.25))
 	w.MaxSilence = cmp.Or(w.MaxSilence, s(30))
 	w.QuietFor = cmp.Or(w.QuietFor, s(3))
@@ -98,7 +98,7 @@ func (w *world) until(limit time.Duration, cond func(Verdict) bool) (time.Durati
 			if l := ends[0]; w.events && l.close > 0 && !l.unreported {
 				sock := l.at(l.close)
 				sock.State = tcp.Close
-				j.Gone(start.Add(l.close+w.late), &sock)
+				j.Closed(start.Add(l.close+w.late), &sock)
 			}
 		}
 		if w.look(j, now); cond(j.Verdict()) {
@@ -108,20 +108,20 @@ func (w *world) until(limit time.Duration, cond func(Verdict) bool) (time.Durati
 	return limit, j
 }
 
-func (w *world) look(j *Judge, now time.Duration) {
-	j.Look(start.Add(now))
+func (w *world) look(j *Tracker, now time.Duration) {
+	j.Begin(start.Add(now))
 	listener := tcp.Socket{State: tcp.Listen, Local: netip.MustParseAddrPort("0.0.0.0:80")}
 	if w.queue != nil {
 		listener.Unread = w.queue(now)
 	}
-	j.See(&listener)
+	j.Observe(&listener)
 	for i := range w.lives {
 		if l := &w.lives[i]; l.open <= now && (l.close == 0 || now < l.close) {
 			sock := l.at(now)
-			j.See(&sock)
+			j.Observe(&sock)
 		}
 	}
-	j.Done(w.blind == nil || !w.blind(now))
+	j.End(w.blind == nil || !w.blind(now))
 }
 
 func settled(v Verdict) bool { return v.Settled }

@@ -1,4 +1,4 @@
-package shim
+package observe
 
 import (
 	"errors"
@@ -36,10 +36,10 @@ func TestPassiveOpens(t *testing.T) {
 				now.PassiveOpens += 7
 			}
 			now.ActiveOpens += c.active
-			j.Look(start)
+			j.Begin(start)
 			o.recountUntold(start, j, now, c.err)
-			j.Done(true)
-			if r := j.Report(); r.Accepted != c.count || r.More != c.more {
+			j.End(true)
+			if r := j.Summary(); r.Accepted != c.count || r.More != c.more {
 				t.Errorf("%d connections, more: %v; want %d, %v", r.Accepted, r.More, c.count, c.more)
 			}
 		})

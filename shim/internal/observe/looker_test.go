@@ -1,4 +1,4 @@
-package shim
+package observe
 
 import (
 	"bufio"
@@ -22,12 +22,12 @@ func looker(port string) error {
 		return err
 	}
 	cfg := traffic.Config{QuietFor: 3 * time.Second, MaxSilence: 30 * time.Second, Poll: 250 * time.Millisecond}
-	w := newWatcher(&plan{traffic: cfg, ports: []uint16{uint16(number)}, stop: stop.Config{Gate: stop.Gate{Until: stop.Quiet}}}, time.Now())
-	w.open(w.plan.ports)
+	w := newSampler(Config{Start: time.Now(), Traffic: cfg, Ports: []uint16{uint16(number)}, Until: stop.Quiet})
+	w.open(w.cfg.Ports)
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
 		start := time.Now()
-		w.look(start)
+		w.sample(start)
 		fmt.Println(w.count, time.Since(start).Nanoseconds())
 	}
 	return in.Err()

@@ -1,4 +1,4 @@
-package shim
+package observe
 
 import (
 	"errors"
@@ -27,10 +27,10 @@ func TestReplies(t *testing.T) {
 	look := func(after time.Duration) bool {
 		at = at.Add(after)
 		r.begin(at)
-		s := &tcp.Socket{State: tcp.Established, Local: local, Remote: remote, Timed: true, Info: tcp.Info{
+		s := &tcp.Socket{State: tcp.Established, Local: local, Remote: remote, HasInfo: true, Info: tcp.Info{
 			LastSent: age, LastReceived: age, LastAcked: age, Received: received, Sent: 5, Segments: 2}}
 		r.tell(s)
-		return s.Info.Prompt
+		return s.Info.PingPong
 	}
 	const poll = 250 * time.Millisecond
 	for i, step := range []struct {

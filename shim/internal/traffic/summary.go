@@ -7,10 +7,10 @@ import (
 )
 
 // Accepted is how many connections have come since the start.
-func (j *Judge) Accepted() int { return j.accepted }
+func (j *Tracker) Accepted() int { return j.accepted }
 
-// Report is what there is to tell of a hold.
-type Report struct {
+// Summary is what there is to tell of a hold.
+type Summary struct {
 	Accepted          int        // connections since the start
 	More              bool       // and others that nobody has seen, perhaps
 	LastNew, LastByte time.Time  // zero: none, as far as it counts
@@ -23,14 +23,14 @@ type Report struct {
 	Patterns          []Pattern // what may be probes, ignored or not; the most frequent first
 }
 
-// Report is what was found until the last look.
-func (j *Judge) Report() Report {
+// Summary is what was found until the last look.
+func (j *Tracker) Summary() Summary {
 	j.lengthen(int(j.now.Sub(j.start) / time.Second))
 	a, others := j.total(j.cfg.IgnoreProbes), j.total(true)
-	return Report{
-		Accepted: j.accepted, More: j.lost, LastNew: a.opened, LastByte: a.moved,
-		LastOther: others.opened, LastPeer: j.latest.peer,
-		Listeners: j.last.listeners, Open: j.last.open, InFlight: j.last.inFlight, GivenUp: j.last.givenUp,
+	return Summary{
+		Accepted: j.accepted, More: j.missed, LastNew: a.opened, LastByte: a.moved,
+		LastOther: others.opened, LastPeer: j.lastActive.peer,
+		Listeners: j.lastSample.listeners, Open: j.lastSample.open, InFlight: j.lastSample.inFlight, GivenUp: j.lastSample.givenUp,
 		PerSecond: slices.Clone(j.perSecond), Patterns: j.patterns(),
 	}
 }

@@ -1,4 +1,4 @@
-package shim
+package observe
 
 import (
 	"net/netip"
@@ -23,7 +23,7 @@ func local(s *tcp.Socket) bool {
 
 // seeOthers finds out about self, and shows the judge those whose other end is
 // somebody else's.
-func (o *observer) seeOthers(j *traffic.Judge) {
+func (o *observer) seeOthers(j *traffic.Tracker) {
 	if len(o.self) == 0 {
 		return
 	}
@@ -41,7 +41,7 @@ func (o *observer) seeOthers(j *traffic.Judge) {
 			note(&o.table[i])
 		}
 	}
-	o.scope.Learn(scope.Hold("/proc", o.everyone).Inodes)
+	o.scope.Learn(scope.Hold("/proc", o.wholePIDNamespace).Inodes)
 	for i := range o.self {
 		near := &o.self[i]
 		other, found := far[ends{near.Remote, near.Local}]
@@ -49,13 +49,13 @@ func (o *observer) seeOthers(j *traffic.Judge) {
 		if mine {
 			o.mines++
 		} else {
-			j.See(near)
+			j.Observe(near)
 		}
 		if (found || mine) && near.Cookie != 0 {
 			o.mine[near.Cookie] = mine
 		}
 	}
-	if len(o.mine) > 2*(o.count+crowd) {
+	if len(o.mine) > 2*(o.count+manySockets) {
 		clear(o.mine)
 	}
 }
@@ -67,14 +67,14 @@ type parted struct {
 }
 
 // hearOthers tells the judge of the ends of those that did not come from ourselves.
-func (o *observer) hearOthers(j *traffic.Judge) {
+func (o *observer) hearOthers(j *traffic.Tracker) {
 	for i := range o.ended {
 		switch s := &o.ended[i].Socket; {
 		case o.mine[s.Cookie]: // seen before
 		case o.isCheck(s):
 			o.mines++
 		default:
-			j.Gone(o.ended[i].at, s)
+			j.Closed(o.ended[i].at, s)
 		}
 	}
 	o.ended = o.ended[:0]
@@ -83,7 +83,7 @@ func (o *observer) hearOthers(j *traffic.Judge) {
 // askHealth finds out which connections are the health listener's, after they were
 // seen: then none is missing. Those that are new may not have been accepted yet; in
 // the queue of one that accepts nothing any more they are seen as any other.
-func (o *observer) askHealth(now time.Time, j *traffic.Judge) {
+func (o *observer) askHealth(now time.Time, j *traffic.Tracker) {
 	if o.health == nil {
 		return
 	}
@@ -100,7 +100,7 @@ func (o *observer) askHealth(now time.Time, j *traffic.Judge) {
 				listener.Unread -= min(listener.Unread, 1)
 			}
 		}
-		j.See(listener)
+		j.Observe(listener)
 	}
 }
 

@@ -26,7 +26,7 @@ func InFlight(s *tcp.Socket, alone uint32) bool {
 		return false
 	case s.Unread > 0 || s.Unsent > 0:
 		return true
-	case !s.Timed || s.State != tcp.Established || s.Info.Received == 0:
+	case !s.HasInfo || s.State != tcp.Established || s.Info.Received == 0:
 		return false // the peer of a half-closed connection waits for nothing more
 	case s.Info.Sent == 0 || s.Info.LastReceived < s.Info.LastSent:
 		return true
@@ -34,35 +34,35 @@ func InFlight(s *tcp.Socket, alone uint32) bool {
 	switch {
 	case s.Info.Segments == 1 || s.Info.LastReceived != s.Info.LastSent:
 		return false
-	case !Doubtful(s):
+	case !AmbiguousOrder(s):
 		return s.Info.LastAcked == s.Info.LastSent
 	case s.Info.LastAcked != s.Info.LastSent: // a probe of ours was answered, which is one of Bare
-		return !s.Info.Prompt
+		return !s.Info.PingPong
 	}
-	return !s.Info.Prompt || s.Info.Bare > alone
+	return !s.Info.PingPong || s.Info.PureACKs > alone
 }
 
-// Doubtful reports whether only Prompt tells if a request is in flight: the last one
+// AmbiguousOrder reports whether only Prompt tells if a request is in flight: the last one
 // and an answer were in the same jiffy, and the answer's acknowledgement was too, or is
 // not the last that came. By now one that waits was acknowledged by itself.
-func Doubtful(s *tcp.Socket) bool {
-	return s.Timed && s.State == tcp.Established && s.Info.Received > 0 && s.Info.Sent > 0 && s.Info.Segments != 1 &&
-		s.Info.LastReceived == s.Info.LastSent && s.Info.LastReceived >= delayed &&
-		(s.Info.LastAcked == s.Info.LastSent || s.Info.LastSent-s.Info.LastAcked >= delayed)
+func AmbiguousOrder(s *tcp.Socket) bool {
+	return s.HasInfo && s.State == tcp.Established && s.Info.Received > 0 && s.Info.Sent > 0 && s.Info.Segments != 1 &&
+		s.Info.LastReceived == s.Info.LastSent && s.Info.LastReceived >= maxDelayedACK &&
+		(s.Info.LastAcked == s.Info.LastSent || s.Info.LastSent-s.Info.LastAcked >= maxDelayedACK)
 }
 
-// delayed is more than the kernel puts off an acknowledgement in the hope of an answer:
+// maxDelayedACK is more than the kernel puts off an acknowledgement in the hope of an answer:
 // TCP_DELACK_MAX, and half a second at most (include/net/tcp.h, tcp_send_delayed_ack).
-const delayed = 800 * time.Millisecond
+const maxDelayedACK = 800 * time.Millisecond
 
-// acksAlone is how many acknowledgements without data a connection has on which every
+// leastPureACKs is how many acknowledgements without data a connection has on which every
 // request was answered at once: the first segment is always acknowledged so
 // (tcp_event_data_recv in net/ipv4/tcp_input.c), unless the program has turned it off
 // (TCP_QUICKACK in tcp(7), as HAProxy does). A connection that has none shows that;
 // that all have some shows nothing, which is why Prompt is asked too.
-func acksAlone(known uint32, s *tcp.Socket) uint32 {
-	if s.Timed && s.Info.Received > 0 && s.Info.Sent > 0 {
-		return min(known, s.Info.Bare)
+func leastPureACKs(known uint32, s *tcp.Socket) uint32 {
+	if s.HasInfo && s.Info.Received > 0 && s.Info.Sent > 0 {
+		return min(known, s.Info.PureACKs)
 	}
 	return known
 }
@@ -84,11 +84,11 @@ func identity(s *tcp.Socket) uint64 {
 	if s.Cookie != 0 {
 		return s.Cookie
 	}
-	return Ends(s.Local, s.Remote)
+	return ConnKey(s.Local, s.Remote)
 }
 
-// Ends is a number for the two ends of a connection.
-func Ends(local, remote netip.AddrPort) uint64 {
+// ConnKey is a number for the two ends of a connection.
+func ConnKey(local, remote netip.AddrPort) uint64 {
 	var ends [36]byte
 	put(ends[:18], local)
 	put(ends[18:], remote)

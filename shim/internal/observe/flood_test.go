@@ -1,4 +1,4 @@
-package shim
+package observe
 
 import (
 	"net"
@@ -21,18 +21,18 @@ func TestFlood(t *testing.T) {
 	start := time.Now()
 	cfg := traffic.Config{QuietFor: 3 * time.Second, MaxSilence: 30 * time.Second, Poll: 250 * time.Millisecond}
 	port := uint16(l.Addr().(*net.TCPAddr).Port)
-	w := newWatcher(&plan{traffic: cfg, ports: []uint16{port}, stop: stop.Config{Gate: stop.Gate{Until: stop.Quiet}}}, start)
-	w.open(w.plan.ports)
+	w := newSampler(Config{Start: start, Traffic: cfg, Ports: []uint16{port}, Until: stop.Quiet})
+	w.open(w.cfg.Ports)
 	defer w.close()
 	look := func(at float64, want stop.TrafficState) {
 		t.Helper()
-		if got := w.look(start.Add(time.Duration(at * float64(time.Second)))); got != want {
+		if got := w.sample(start.Add(time.Duration(at * float64(time.Second)))); got != want {
 			t.Errorf("at %v s: %v, want %v", at, got, want)
 		}
 	}
 	look(0, stop.Busy)
 	look(3, stop.ConditionMet)
-	w.flood.Heard(start.Add(3100*time.Millisecond), 1e6)
+	w.flood.Add(start.Add(3100*time.Millisecond), 1e6)
 	w.events.Close()
 	w.events = nil
 	look(3.2, stop.Busy)
@@ -46,20 +46,9 @@ func TestFlood(t *testing.T) {
 	client := testutil.Must(net.Dial("tcp", l.Addr().String()))
 	testutil.Must(l.Accept()).Close()
 	client.Close()
-	testutil.Eventually(t, "it is heard of", func() bool { w.see(start.Add(7300*time.Millisecond), w.judge); return w.judge.Report().Accepted == 1 })
+	testutil.Eventually(t, "it is heard of", func() bool {
+		w.see(start.Add(7300*time.Millisecond), w.tracker)
+		return w.tracker.Summary().Accepted == 1
+	})
 	look(7.4, stop.Busy)
-}
-
-// TestLastLook: a look is taken just before a hold ends, whatever the pause.
-func TestLastLook(t *testing.T) {
-	for _, gate := range []stop.Gate{{Floor: 2 * time.Second}, {Until: Quiet, Floor: time.Second, Ceiling: 2 * time.Second}} {
-		p := &plan{}
-		p.stop.Gate, p.traffic.Poll = gate, 250*time.Millisecond
-		for _, at := range []time.Duration{1800 * time.Millisecond, 1950 * time.Millisecond, 1990 * time.Millisecond} {
-			w := &watcher{plan: p, start: time.Now().Add(-at)}
-			if pause := w.pause(time.Now()); pause > 2*time.Second-at-lead || pause <= 0 {
-				t.Errorf("%v: at %v the pause is %v", &gate, at, pause)
-			}
-		}
-	}
 }

@@ -136,7 +136,7 @@ func TestReport(t *testing.T) {
 	w := world{events: true, lives: append(everyProbe(1, 0.5, 10), answered(-3), answered(2.2),
 		life{open: s(-9), moves: []move{{s(-9), 9}}})}
 	_, j := w.until(s(10), drained)
-	r := j.Report()
+	r := j.Summary()
 	want := Pattern{Peer: netip.MustParseAddr("10.0.0.1"), Port: 80, Received: 77, Period: time.Second}
 	if len(r.Patterns) != 1 || r.Patterns[0] != want {
 		t.Errorf("patterns %v, want %v", r.Patterns, want)
@@ -144,7 +144,7 @@ func TestReport(t *testing.T) {
 	if r.More {
 		t.Error("as if some were lost")
 	}
-	if j.Lost(start); !j.Report().More {
+	if j.MarkMissed(start); !j.Summary().More {
 		t.Error("as if none were lost")
 	}
 	if r.Accepted != 11 || r.Open != 3 || r.InFlight != 1 || r.GivenUp != 0 {
@@ -165,17 +165,17 @@ func TestCounted(t *testing.T) {
 	l := life{id: 1, untimed: true}
 	for second, total := range []int{0, 0, 5, 5, 5, 6, 6, 6} {
 		now := start.Add(s(float64(second)))
-		j.Look(now)
+		j.Begin(now)
 		if second >= 3 { // one of the five, accepted by the program only now
 			sock := l.at(s(float64(second)))
-			j.See(&sock)
+			j.Observe(&sock)
 		}
 		if total > j.Accepted() {
 			j.Counted(now, total)
 		}
-		j.Done(true)
+		j.End(true)
 	}
-	r := j.Report()
+	r := j.Summary()
 	if r.Accepted != 6 || r.More || !slices.Equal(r.PerSecond, []int{0, 0, 5, 0, 0, 1, 0, 0}) || r.LastNew != start.Add(s(5)) {
 		t.Errorf("%+v", r)
 	}
@@ -201,12 +201,12 @@ func TestSegments(t *testing.T) {
 			j := New(Config{QuietFor: s(3), MaxSilence: s(30), Poll: s(1)}, start)
 			for second := range 9 {
 				at := s(float64(second))
-				j.Look(start.Add(at))
+				j.Begin(start.Add(at))
 				if sock := c.open.at(at); c.open.open <= at {
-					j.See(&sock)
+					j.Observe(&sock)
 				}
 				j.Segments(start.Add(at))
-				j.Done(true)
+				j.End(true)
 			}
 			if v := j.Verdict(); !v.Settled || v.Quiet != c.quiet {
 				t.Errorf("%+v, want settled, and quiet %v", v, c.quiet)
@@ -220,7 +220,7 @@ func TestLateEnds(t *testing.T) {
 	for _, late := range []float64{0, 0.1, 0.2, 0.24} {
 		w := world{events: true, late: s(late), lives: every(s(1), s(0.1), s(9), life{close: s(0.3), moves: []move{{s(0.001), 77}, {s(0.2), -100}}})}
 		_, j := w.until(s(10), stuck)
-		if r := j.Report(); r.Accepted != 9 || r.LastNew.Sub(start) > s(8.26) || len(r.Patterns) != 1 {
+		if r := j.Summary(); r.Accepted != 9 || r.LastNew.Sub(start) > s(8.26) || len(r.Patterns) != 1 {
 			t.Errorf("late by %v s: %+v", late, r)
 		}
 	}
@@ -235,10 +235,10 @@ func TestInFlight(t *testing.T) {
 	first := info(100, 100, 100, 8, 4)
 	first.Segments = 1
 	probed := info(5000, 5000, 500, 8, 4)
-	probed.Segments, probed.Bare = 1, 2
+	probed.Segments, probed.PureACKs = 1, 2
 	tie := func(bare uint32, at, acked int, prompt bool) tcp.Info {
 		i := info(at, at, acked, 8, 4)
-		i.Segments, i.Bare, i.Prompt = 2, bare, prompt
+		i.Segments, i.PureACKs, i.PingPong = 2, bare, prompt
 		return i
 	}
 	for name, c := range map[string]struct {
@@ -255,7 +255,7 @@ func TestInFlight(t *testing.T) {
 		"without quick acks":         {tcp.Socket{State: tcp.Established, Info: tie(1, 5000, 5000, false)}, true},
 		"answered, and acknowledged": {tcp.Socket{State: tcp.Established, Info: tie(1, 5000, 5000, true)}, false},
 		"not yet acknowledged":       {tcp.Socket{State: tcp.Established, Info: tie(1, 700, 700, true)}, true},
-		"acknowledged, who knows":    {tcp.Socket{State: tcp.Established, Info: tie(tcp.AllBare, 5000, 5000, true)}, true},
+		"acknowledged, who knows":    {tcp.Socket{State: tcp.Established, Info: tie(tcp.PureACKsUnknown, 5000, 5000, true)}, true},
 		"waits, and is probed":       {tcp.Socket{State: tcp.Established, Info: tie(3, 5000, 500, false)}, true},
 		"idle, and is probed":        {tcp.Socket{State: tcp.Established, Info: tie(3, 5000, 500, true)}, false},
 		"the first one, probed":      {tcp.Socket{State: tcp.Established, Info: probed}, false},
@@ -266,7 +266,7 @@ func TestInFlight(t *testing.T) {
 		"half-closed, unsent":        {tcp.Socket{State: tcp.CloseWait, Unsent: 5, Info: info(1, 100, 1, 4, 4)}, true},
 		"a listener's queue":         {tcp.Socket{State: tcp.Listen, Unread: 5}, false},
 	} {
-		c.sock.Timed = true
+		c.sock.HasInfo = true
 		if got := InFlight(&c.sock, 1); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
@@ -278,8 +278,8 @@ func TestInFlight(t *testing.T) {
 func TestInFlightWithoutQuickAcks(t *testing.T) {
 	s := func(cookie uint64, bare uint32) *tcp.Socket {
 		at := 5 * time.Second
-		return &tcp.Socket{State: tcp.Established, Cookie: cookie, Timed: true,
-			Info: tcp.Info{LastSent: at, LastReceived: at, LastAcked: at, Received: 8, Sent: 4, Segments: 2, Bare: bare, Prompt: true}}
+		return &tcp.Socket{State: tcp.Established, Cookie: cookie, HasInfo: true,
+			Info: tcp.Info{LastSent: at, LastReceived: at, LastAcked: at, Received: 8, Sent: 4, Segments: 2, PureACKs: bare, PingPong: true}}
 	}
 	for name, c := range map[string]struct {
 		seen []*tcp.Socket
@@ -291,17 +291,17 @@ func TestInFlightWithoutQuickAcks(t *testing.T) {
 		"turned off, one waits":   {[]*tcp.Socket{s(1, 0), s(2, 1)}, 1},
 		"the other way round":     {[]*tcp.Socket{s(2, 1), s(1, 0)}, 1},
 		"one that has had to":     {[]*tcp.Socket{s(1, 3)}, 1},
-		"a kernel that is silent": {[]*tcp.Socket{s(1, tcp.AllBare)}, 1},
+		"a kernel that is silent": {[]*tcp.Socket{s(1, tcp.PureACKsUnknown)}, 1},
 	} {
 		j := New(Config{QuietFor: time.Second, MaxSilence: time.Minute}, time.Unix(0, 0))
 		for look := range 2 { // by the second one it is known
-			j.Look(time.Unix(int64(look), 0))
+			j.Begin(time.Unix(int64(look), 0))
 			for _, s := range c.seen {
-				j.See(s)
+				j.Observe(s)
 			}
-			j.Done(true)
+			j.End(true)
 		}
-		if got := j.Report().InFlight; got != c.want {
+		if got := j.Summary().InFlight; got != c.want {
 			t.Errorf("%s: %d in flight, want %d", name, got, c.want)
 		}
 	}
@@ -360,11 +360,11 @@ func TestNothingAllocated(t *testing.T) {
 		socks[i].Cookie *= uint64(i % 3 / 1) // some are known by their ends
 	}
 	look := func() {
-		j.Look(start)
+		j.Begin(start)
 		for i := range socks {
-			j.See(&socks[i])
+			j.Observe(&socks[i])
 		}
-		j.Done(true)
+		j.End(true)
 		j.Verdict()
 	}
 	look()
@@ -390,11 +390,11 @@ func TestReset(t *testing.T) {
 		sock.Info = tcp.Info{LastReceived: s(1e6)}
 		for _, end := range []string{"0.0.0.0:0", "[::]:0", "10.0.0.1:0"} {
 			sock.Remote = netip.MustParseAddrPort(end)
-			j.Gone(start.Add(s(1)), &sock)
+			j.Closed(start.Add(s(1)), &sock)
 		}
 		w.lives = nil
 		w.look(j, s(1))
-		r := j.Report()
+		r := j.Summary()
 		if (r.Accepted == 1) == seen || !r.LastByte.Equal(start.Add(s(1))) || j.Verdict().Quiet {
 			t.Errorf("%+v", r)
 		}

@@ -1,4 +1,4 @@
-package shim
+package observe
 
 import (
 	"net/netip"
@@ -44,7 +44,7 @@ func (a *replies) begin(now time.Time) {
 	a.asked, a.read = false, now
 	// Of an error nothing comes but that they stay unknown, and hold.
 	a.list(func(local, remote netip.AddrPort, prompt bool) {
-		at := traffic.Ends(local, remote)
+		at := traffic.ConnKey(local, remote)
 		if k, ok := a.known[at]; ok && !k.told {
 			k.told, k.prompt = true, prompt
 			a.known[at] = k
@@ -54,10 +54,10 @@ func (a *replies) begin(now time.Time) {
 
 // tell sets Prompt. What was read counts if nothing has come or gone since before it.
 func (a *replies) tell(s *tcp.Socket) {
-	if !traffic.Doubtful(s) {
+	if !traffic.AmbiguousOrder(s) {
 		return
 	}
-	at := traffic.Ends(s.Local, s.Remote)
+	at := traffic.ConnKey(s.Local, s.Remote)
 	k := a.known[at]
 	if k.received != s.Info.Received || k.sent != s.Info.Sent {
 		k = reply{received: s.Info.Received, sent: s.Info.Sent}
@@ -65,5 +65,5 @@ func (a *replies) tell(s *tcp.Socket) {
 	k.look = a.look
 	a.known[at] = k
 	a.asked = a.asked || !k.told
-	s.Info.Prompt = k.told && k.prompt
+	s.Info.PingPong = k.told && k.prompt
 }

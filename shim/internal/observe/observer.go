@@ -1,4 +1,4 @@
-package shim
+package observe
 
 import (
 	"errors"
@@ -20,19 +20,19 @@ import (
 // observer shows a judge the connections that count, by the best way there is:
 // sock_diag(7), or /proc/net where that is refused. It only carries what it sees.
 type observer struct {
-	name     string           // of the way; "": there is nothing to see
-	trouble  string           // why it is not the best
-	everyone bool             // all processes of our PID namespace are ours
-	partial  bool             // not all connections count, whoever they come from
-	health   *health.Listener // whose connections are ours; nil: there is none
-	scope    scope.Scope
-	count    int // of the sockets at the last look
+	name              string           // of the way; "": there is nothing to see
+	trouble           string           // why it is not the best
+	wholePIDNamespace bool             // all processes of our PID namespace are ours
+	filtered          bool             // not all connections count, whoever they come from
+	health            *health.Listener // whose connections are ours; nil: there is none
+	scope             scope.Scope
+	count             int // of the sockets at the last look
 
 	conn     *sockdiag.Conn
 	events   *sockdiag.Events
 	flood    traffic.Flood
 	told     int              // how many ended since the last look
-	rush     bool             // they are too many to hear of each at once
+	bursting bool             // they are too many to hear of each at once
 	initial  procnet.Counters // at the trigger
 	segments uint64           // InSegs at the last look
 	checks   checkActivity    // of the health listener
@@ -52,19 +52,12 @@ type observer struct {
 	replies  replies
 }
 
-// blind is the name of the observer that sees nothing, procNet of the one that sees no
-// request in flight.
-const (
-	blind   = "none"
-	procNet = "/proc/net"
-)
+// manySockets is how many connections make looks rarer.
+const manySockets = 10_000
 
-// crowd is how many connections make looks rarer.
-const crowd = 10_000
-
-// few is how many ends between two looks are no rush. Without privileges the kernel keeps some 300 of
+// burstThreshold is how many ends between two looks are no rush. Without privileges the kernel keeps some 300 of
 // them for us.
-const few = 30
+const burstThreshold = 30
 
 // open takes the best way there is, and finds the ports that count. They stay: a
 // server may close its listeners first. Events are heard before the first look,
@@ -77,13 +70,13 @@ func (o *observer) open(given []uint16) {
 		o.fall(err)
 		listeners, err = procnet.Root("").TCP(nil)
 	}
-	q := scope.Query{Given: given, Listeners: listeners, Err: err, Cgroup: o.ownCgroup(), Everyone: o.everyone}
+	q := scope.Query{Given: given, Listeners: listeners, Err: err, Cgroup: o.ownCgroup(), Everyone: o.wholePIDNamespace}
 	if o.health != nil {
 		q.Shim = append(q.Shim, o.health.Inode())
 	}
 	o.scope = scope.Decide(scope.Look(q))
 	if o.conn != nil && len(o.scope.Ports) > 0 {
-		o.name = "sock_diag"
+		o.name = SockDiag
 		o.events, _ = sockdiag.OpenEvents(o.scope.Ports)
 	}
 	if len(o.scope.Ports) == 0 && !o.scope.Complete {
@@ -91,9 +84,9 @@ func (o *observer) open(given []uint16) {
 	}
 	o.alone = !slices.ContainsFunc(listeners, func(s tcp.Socket) bool { return s.State == tcp.Listen && !o.scope.Ports.Has(s.Local.Port()) })
 	o.initial, err = o.counters()
-	o.exact = err == nil && o.alone && !o.partial
+	o.exact = err == nil && o.alone && !o.filtered
 	o.passive, o.segments = int64(o.initial.PassiveOpens), o.initial.InSegs
-	if err != nil && o.name == "sock_diag" && o.events == nil {
+	if err != nil && o.name == SockDiag && o.events == nil {
 		o.trouble = "connections that no look sees are not told of: " + err.Error()
 	}
 	for i := range o.doubted {
@@ -114,16 +107,16 @@ func (o *observer) listeners() (list []tcp.Socket, err error) {
 
 // fall changes to the next way.
 func (o *observer) fall(err error) {
-	o.name, o.trouble = procNet, "sock_diag: "+err.Error()
+	o.name, o.trouble = ProcNet, "sock_diag: "+err.Error()
 	o.close()
 }
 
 // lose is for where there is no next one.
 func (o *observer) lose(err error) {
-	if o.name != blind && o.trouble != "" {
+	if o.name != None && o.trouble != "" {
 		err = fmt.Errorf("%s; %w", o.trouble, err)
 	}
-	o.name, o.trouble = blind, err.Error()
+	o.name, o.trouble = None, err.Error()
 }
 
 func (o *observer) close() {
@@ -164,27 +157,27 @@ func (o *observer) ownCgroup() (id uint64) {
 
 // look shows the judge all that counts, by the next way where this one fails, and
 // reports whether it could see.
-func (o *observer) look(now time.Time, j *traffic.Judge) bool {
+func (o *observer) sample(now time.Time, j *traffic.Tracker) bool {
 	err := o.see(now, j)
 	if err != nil && o.conn != nil {
 		o.fall(err)
-		j.Anew()
+		j.Reset()
 		err = o.see(now, j)
 	}
 	switch {
 	case err != nil:
 		o.lose(err)
-	case o.name == blind && o.conn != nil:
-		o.name, o.trouble = "sock_diag", ""
-	case o.name == blind:
-		o.name, o.trouble = procNet, ""
+	case o.name == None && o.conn != nil:
+		o.name, o.trouble = SockDiag, ""
+	case o.name == None:
+		o.name, o.trouble = ProcNet, ""
 	}
 	return err == nil
 }
 
 // see shows the judge what is there, and then what is gone.
-func (o *observer) see(now time.Time, j *traffic.Judge) (err error) {
-	j.Look(now)
+func (o *observer) see(now time.Time, j *traffic.Tracker) (err error) {
+	j.Begin(now)
 	o.listen(now, j)
 	o.told = 0
 	counters, uncounted := o.counters()
@@ -209,13 +202,13 @@ func (o *observer) see(now time.Time, j *traffic.Judge) (err error) {
 	o.seeOthers(j)
 	o.hearOthers(j)
 	o.recount(now, j, counters, uncounted)
-	j.Done(err == nil)
+	j.End(err == nil)
 	return err
 }
 
 // visit shows the judge a socket, unless its other end is ours. Whether it is may
 // have to be found out.
-func (o *observer) visit(s *tcp.Socket, j *traffic.Judge) {
+func (o *observer) visit(s *tcp.Socket, j *traffic.Tracker) {
 	o.count++
 	o.replies.tell(s)
 	if o.health != nil && s.State == tcp.Listen && s.Unread > 0 {
@@ -231,11 +224,11 @@ func (o *observer) visit(s *tcp.Socket, j *traffic.Judge) {
 			return
 		}
 	}
-	j.See(s)
+	j.Observe(s)
 }
 
 // hear tells the judge what is gone, as far as anybody says so.
-func (o *observer) hear(now time.Time, j *traffic.Judge) {
+func (o *observer) hear(now time.Time, j *traffic.Tracker) {
 	if o.events != nil {
 		count := 0
 		lost, err := o.events.Read(func(s *tcp.Socket) {
@@ -243,15 +236,15 @@ func (o *observer) hear(now time.Time, j *traffic.Judge) {
 			if local(s) {
 				o.ended = append(o.ended, parted{*s, now})
 			} else {
-				j.Gone(now, s)
+				j.Closed(now, s)
 			}
 		})
 		if lost > 0 || err != nil {
-			j.Lost(now)
+			j.MarkMissed(now)
 		}
 		o.told += count + lost
-		o.rush = o.told > few || err != nil
-		if o.flood.Heard(now, count+lost) { // too much is told
+		o.bursting = o.told > burstThreshold || err != nil
+		if o.flood.Add(now, count+lost) { // too much is told
 			o.events.Close()
 			o.events = nil
 		}
@@ -260,12 +253,12 @@ func (o *observer) hear(now time.Time, j *traffic.Judge) {
 
 // listen grants activity while too much would be told, and ends that in time:
 // before the look, so that nothing falls between.
-func (o *observer) listen(now time.Time, j *traffic.Judge) {
-	if !o.flood.Lasts() {
+func (o *observer) listen(now time.Time, j *traffic.Tracker) {
+	if !o.flood.Ongoing() {
 		return
 	}
-	j.Lost(now)
-	if o.flood.Over(now) && o.conn != nil {
+	j.MarkMissed(now)
+	if o.flood.TryResume(now) && o.conn != nil {
 		o.events, _ = sockdiag.OpenEvents(o.scope.Ports)
 	}
 }
@@ -273,22 +266,22 @@ func (o *observer) listen(now time.Time, j *traffic.Judge) {
 // recount finds the connections that nobody has told of, or not yet: the kernel had
 // counted them before the look. Connections of other containers may be among them: without
 // destroy events they count as ours, with destroy events only reported ends count.
-func (o *observer) recount(now time.Time, j *traffic.Judge, counters procnet.Counters, err error) {
+func (o *observer) recount(now time.Time, j *traffic.Tracker, counters procnet.Counters, err error) {
 	if o.events == nil {
 		o.recountUntold(now, j, counters, err)
 		return
 	}
 	passive := int64(counters.PassiveOpens)
 	came, seen := passive-o.passive, j.Accepted()+o.mines
-	if err == nil && o.alone && !o.partial && came > int64(seen-o.seen) {
-		j.Moved(now) // of which we hear yet
+	if err == nil && o.alone && !o.filtered && came > int64(seen-o.seen) {
+		j.MarkActive(now) // of which we hear yet
 	}
 	o.passive, o.seen = passive, seen
 }
 
 // recountUntold is for where nobody tells of ends. The health listener may not have
 // taken yet what the kernel has counted.
-func (o *observer) recountUntold(now time.Time, j *traffic.Judge, counters procnet.Counters, err error) {
+func (o *observer) recountUntold(now time.Time, j *traffic.Tracker, counters procnet.Counters, err error) {
 	passive := int64(counters.PassiveOpens)
 	sure := passive
 	if o.health != nil {
@@ -296,10 +289,10 @@ func (o *observer) recountUntold(now time.Time, j *traffic.Judge, counters procn
 	}
 	switch {
 	case err == nil && sure <= o.passive:
-	case err == nil && o.exact && counters.ActiveOpens == o.initial.ActiveOpens && !o.flood.Lasts():
+	case err == nil && o.exact && counters.ActiveOpens == o.initial.ActiveOpens && !o.flood.Ongoing():
 		j.Counted(now, int(counters.PassiveOpens-o.initial.PassiveOpens))
 	default:
-		j.Lost(now)
+		j.MarkMissed(now)
 	}
 	o.passive = sure
 	o.doubted = [...]int64{o.doubted[1], o.doubted[2], passive}
@@ -310,7 +303,7 @@ func (o *observer) recountUntold(now time.Time, j *traffic.Judge, counters procn
 // connection shows its bytes: gVisor leaves the queues of /proc/net/tcp at 0, and on Linux
 // most requests are read and answered between two looks. Segments of health checks cannot
 // be told apart, so none count while checks go on.
-func (o *observer) checkSegments(now time.Time, j *traffic.Judge, counters procnet.Counters) {
+func (o *observer) checkSegments(now time.Time, j *traffic.Tracker, counters procnet.Counters) {
 	if moved := o.checksMoved(now); o.conn == nil && counters.InSegs != o.segments && !moved {
 		j.Segments(now)
 	}
