@@ -65,7 +65,7 @@ func (l *loop) startSampling() {
 	c := l.plan.observeConfig()
 	c.Start = l.machine.Record().TriggeredAt
 	c.Health = l.host.neighbors.health()
-	l.host.traffic.start(c)
+	l.host.traffic.startSampling(c)
 }
 
 // observeConfig returns the configuration of the sampler for a hold.

@@ -13,7 +13,7 @@ import (
 // mustPlan is the plan of a configuration that does not contradict itself.
 func mustPlan(t *testing.T, cfg Config, terminal bool) plan {
 	t.Helper()
-	p, err := cfg.plan(terminal, true)
+	p, err := newPlan(&cfg, terminal, true)
 	if err != nil {
 		t.Fatalf("%+v: %v", cfg, err)
 	}
@@ -108,13 +108,13 @@ func TestGraceAssumed(t *testing.T) {
 		{"KUBERNETES_SERVICE_HOSTS=1 MY_NOMAD_ALLOC_ID=1 ECS_CONTAINER_METADATA_URI=1", 10 * time.Second},
 	} {
 		p := mustPlan(t, Config{Env: strings.Fields(c.env)}, false)
-		if p.stop.Grace != c.want || !p.assumed {
-			t.Errorf("with %q the grace period is %v (assumed: %v), want %v", c.env, p.stop.Grace, p.assumed, c.want)
+		if p.stop.Grace != c.want || !p.grace.assumed {
+			t.Errorf("with %q the grace period is %v (assumed: %v), want %v", c.env, p.stop.Grace, p.grace.assumed, c.want)
 		}
 	}
 	p := mustPlan(t, Config{Env: []string{"NOMAD_ALLOC_ID=1"}, Delay: 1, GracePeriod: 40 * time.Second}, false)
-	if p.stop.Grace != 40*time.Second || p.assumed {
-		t.Errorf("one that was given became %v (assumed: %v)", p.stop.Grace, p.assumed)
+	if p.stop.Grace != 40*time.Second || p.grace.assumed {
+		t.Errorf("one that was given became %v (assumed: %v)", p.stop.Grace, p.grace.assumed)
 	}
 }
 
@@ -136,8 +136,8 @@ func TestGraceGiven(t *testing.T) {
 			wantError(t, cfg, "--delay="+c.delay.String(), "--grace-period="+c.grace.String(), "a grace period of "+c.needs.String())
 			continue
 		}
-		if p := mustPlan(t, cfg, false); p.stop.Gate.Floor != c.delay || p.caveat != "" || len(p.warnings) > 0 {
-			t.Errorf("--delay=%v in %v: holds %v, caveat %q, warnings %q", c.delay, c.grace, p.stop.Gate.Floor, p.caveat, p.warnings)
+		if p := mustPlan(t, cfg, false); p.stop.Gate.Floor != c.delay || p.grace.caveat != "" || len(p.warnings) > 0 {
+			t.Errorf("--delay=%v in %v: holds %v, caveat %q, warnings %q", c.delay, c.grace, p.stop.Gate.Floor, p.grace.caveat, p.warnings)
 		}
 	}
 }
@@ -165,15 +165,15 @@ func TestGraceOver(t *testing.T) {
 			t.Errorf("--delay=%v holds %v", c.delay, p.stop.Gate.Floor)
 		}
 		if c.says == "" {
-			if p.caveat != "" || len(p.warnings) > 0 {
-				t.Errorf("--delay=%v %s: caveat %q, warnings %q", c.delay, c.env, p.caveat, p.warnings)
+			if p.grace.caveat != "" || len(p.warnings) > 0 {
+				t.Errorf("--delay=%v %s: caveat %q, warnings %q", c.delay, c.env, p.grace.caveat, p.warnings)
 			}
 			continue
 		}
-		if !strings.HasPrefix(p.caveat, c.says) || !strings.Contains(p.caveat, "--grace-period") || !strings.Contains(p.caveat, "docker stop -t") {
-			t.Errorf("--delay=%v %s: caveat %q, want %q and what to do", c.delay, c.env, p.caveat, c.says)
+		if !strings.HasPrefix(p.grace.caveat, c.says) || !strings.Contains(p.grace.caveat, "--grace-period") || !strings.Contains(p.grace.caveat, "docker stop -t") {
+			t.Errorf("--delay=%v %s: caveat %q, want %q and what to do", c.delay, c.env, p.grace.caveat, c.says)
 		}
-		if want := "--delay=" + c.delay.String() + ": " + p.caveat; !slices.Equal(p.warnings, []string{want}) {
+		if want := "--delay=" + c.delay.String() + ": " + p.grace.caveat; !slices.Equal(p.warnings, []string{want}) {
 			t.Errorf("warnings %q, want %q", p.warnings, want)
 		}
 	}
@@ -250,18 +250,18 @@ func TestConfigRewrites(t *testing.T) {
 }
 
 func TestConfigExits(t *testing.T) {
-	p := mustPlan(t, Config{ExitCodes: []ExitMap{{143, 0}, {0, 7}, {7, 255}}}, false)
+	p := mustPlan(t, Config{ExitCodes: []ExitMap{{From: 143, To: 0}, {From: 0, To: 7}, {From: 7, To: 255}}}, false)
 	for code := range 256 {
 		want := code
 		if to, ok := map[int]int{143: 0, 0: 7, 7: 255}[code]; ok { // once: no chaining
 			want = to
 		}
-		if got := p.exit(code, false); got != want {
+		if got := p.exitCode(code, false); got != want {
 			t.Errorf("exit code %d becomes %d, want %d", code, got, want)
 		}
 	}
-	wantError(t, Config{ExitCodes: []ExitMap{{143, 0}, {1, 2}, {143, 1}}}, "--exit-code=143:1", "143 is mapped twice")
-	wantError(t, Config{ExitCodes: []ExitMap{{143, 0}, {143, 0}}}, "143 is mapped twice")
+	wantError(t, Config{ExitCodes: []ExitMap{{From: 143, To: 0}, {From: 1, To: 2}, {From: 143, To: 1}}}, "--exit-code=143:1", "143 is mapped twice")
+	wantError(t, Config{ExitCodes: []ExitMap{{From: 143, To: 0}, {From: 143, To: 0}}}, "143 is mapped twice")
 }
 
 // TestConfigWarnings: the caller's come first, and its list stays its own.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
 // FuzzWords: what a flag's words mean is within its bounds, and is meant again by
@@ -24,7 +25,7 @@ func FuzzWords(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		d, err := ParseDuration(text)
 		means(t, text, d, err, ParseDuration)
-		if d < 0 || d > longestTime {
+		if d < 0 || d > stop.MaxDuration {
 			t.Errorf("%q is %v", text, d)
 		}
 		s, err := ParseSignal(text)

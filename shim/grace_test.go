@@ -38,8 +38,8 @@ func TestGraceAdaptive(t *testing.T) {
 		if g.Floor != c.floor || g.Ceiling != c.ceiling || g.Until != stop.Quiet || p.traffic.QuietFor != c.quiet || p.traffic.MaxSilence != c.silent {
 			t.Errorf("%s: %v to %v until %q, quiet for %v, silent for %v", name, g.Floor, g.Ceiling, g.Until, p.traffic.QuietFor, p.traffic.MaxSilence)
 		}
-		if !strings.HasPrefix(p.caveat, c.caveat) || (p.caveat == "") != (c.caveat == "") {
-			t.Errorf("%s: caveat %q, want %q", name, p.caveat, c.caveat)
+		if !strings.HasPrefix(p.grace.caveat, c.caveat) || (p.grace.caveat == "") != (c.caveat == "") {
+			t.Errorf("%s: caveat %q, want %q", name, p.grace.caveat, c.caveat)
 		}
 	}
 	wantError(t, in(30*s, Config{MaxDelay: 20 * s}), "--max-delay=20s", "--grace-period=30s", "a grace period of 31s")
@@ -99,8 +99,8 @@ func TestGraceSchedule(t *testing.T) {
 		for delay, want := range map[time.Duration]string{0: c.caveat, 2 * s: c.thenCaveat} {
 			cfg.Delay, cfg.GracePeriod = delay, 0
 			p := mustPlan(t, cfg, false)
-			if !strings.Contains(p.caveat, want) || (p.caveat == "") != (want == "") || (len(p.warnings) == 1) != (want != "") {
-				t.Errorf("%+v, after %v: caveat %q, warnings %q", c, delay, p.caveat, p.warnings)
+			if !strings.Contains(p.grace.caveat, want) || (p.grace.caveat == "") != (want == "") || (len(p.warnings) == 1) != (want != "") {
+				t.Errorf("%+v, after %v: caveat %q, warnings %q", c, delay, p.grace.caveat, p.warnings)
 			}
 		}
 		cfg.Delay, cfg.GracePeriod = 0, c.grace
@@ -125,8 +125,8 @@ func TestGraceNothing(t *testing.T) {
 	const s = time.Second
 	wantError(t, Config{Until: Quiet, GracePeriod: s}, "--until=quiet does not fit into --grace-period=1s", "a grace period of 3s")
 	wantError(t, Config{Until: Quiet, GracePeriod: 10 * s, KillAfter: 9 * s}, "--kill-after=9s does not fit into --grace-period=10s", "a grace period of 11s")
-	if p := mustPlan(t, Config{Until: Quiet, KillAfter: 9 * s}, false); p.stop.Gate.Ceiling != 11*s || !strings.Contains(p.caveat, "ends first") {
-		t.Errorf("over an assumed one: %v, %q", p.stop.Gate.Ceiling, p.caveat)
+	if p := mustPlan(t, Config{Until: Quiet, KillAfter: 9 * s}, false); p.stop.Gate.Ceiling != 11*s || !strings.Contains(p.grace.caveat, "ends first") {
+		t.Errorf("over an assumed one: %v, %q", p.stop.Gate.Ceiling, p.grace.caveat)
 	}
 	wantError(t, Config{OnStop: []string{"x"}, GracePeriod: 10 * s, KillAfter: 9 * s}, "leaves no time to hold")
 	mustPlan(t, Config{GracePeriod: s, Preset: "nginx"}, false)

@@ -61,7 +61,7 @@ type processHost interface {
 
 // trafficHost samples the traffic.
 type trafficHost interface {
-	start(c observe.Config)
+	startSampling(c observe.Config)
 	slowDown() // the hold is over: samples only serve the report
 	snapshots() <-chan observe.Snapshot
 }
@@ -168,7 +168,7 @@ type osTraffic struct {
 	channel chan observe.Snapshot
 }
 
-func (h *osTraffic) start(c observe.Config)             { h.sampler = observe.Start(c, h.channel) }
+func (h *osTraffic) startSampling(c observe.Config)     { h.sampler = observe.Start(c, h.channel) }
 func (h *osTraffic) slowDown()                          { h.sampler.SlowDown() }
 func (h *osTraffic) snapshots() <-chan observe.Snapshot { return h.channel }
 

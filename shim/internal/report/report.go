@@ -22,7 +22,7 @@ type Terms struct {
 
 // Observation is the result of one sample of the traffic.
 type Observation struct {
-	Traffic         traffic.Report
+	Traffic         traffic.Summary
 	Observer        string   // the source of the samples; "": no TCP port counts
 	Blind           bool     // no source was left
 	InFlightUnknown bool     // the source does not show requests in flight

@@ -11,8 +11,8 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// maxDuration is more than any orchestrator waits: a year.
-const maxDuration = 365 * 24 * time.Hour
+// MaxDuration is more than any orchestrator waits: a year.
+const MaxDuration = 365 * 24 * time.Hour
 
 // ParseDuration reads a Go duration or a bare number of seconds, as sleep(1) takes it.
 func ParseDuration(text string) (time.Duration, error) {
@@ -20,8 +20,8 @@ func ParseDuration(text string) (time.Duration, error) {
 	if _, numErr := strconv.ParseFloat(text, 64); numErr == nil {
 		d, err = time.ParseDuration(text + "s")
 	}
-	if err != nil || d < 0 || d > maxDuration {
-		return 0, fmt.Errorf("invalid duration %q: give seconds (10) or units (1m30s, 500ms), from 0 to %v", text, maxDuration)
+	if err != nil || d < 0 || d > MaxDuration {
+		return 0, fmt.Errorf("invalid duration %q: give seconds (10) or units (1m30s, 500ms), from 0 to %v", text, MaxDuration)
 	}
 	return d, nil
 }

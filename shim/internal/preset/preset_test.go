@@ -1,4 +1,4 @@
-package shim
+package preset
 
 import (
 	"strings"
@@ -12,13 +12,13 @@ import (
 // TestPresetTable: what every preset has to keep to.
 func TestPresetTable(t *testing.T) {
 	names, programs := map[string]string{}, map[string]string{}
-	for _, p := range Presets() {
+	for _, p := range All() {
 		for _, name := range append(p.Aliases, p.Name) {
 			if other, twice := names[name]; twice {
 				t.Errorf("%q is a name of %s and of %s", name, other, p.Name)
 			}
 			names[name] = p.Name
-			if got, ok := presetNamed(strings.ToUpper(name)); !ok || got.Name != p.Name {
+			if got, ok := Named(strings.ToUpper(name)); !ok || got.Name != p.Name {
 				t.Errorf("%q finds %v", name, got)
 			}
 		}
@@ -37,7 +37,7 @@ func TestPresetTable(t *testing.T) {
 			}
 		}
 	}
-	if p, ok := presetNamed("nginy"); ok {
+	if p, ok := Named("nginy"); ok {
 		t.Errorf("nginy finds %v", p)
 	}
 }
@@ -46,7 +46,7 @@ func TestPresetTable(t *testing.T) {
 // in the least reserve that a grace period leaves, which is some 2.6 s where it is
 // Nomad's 5 s.
 func TestPresetSchedules(t *testing.T) {
-	for _, p := range Presets() {
+	for _, p := range All() {
 		var sum time.Duration
 		for i, item := range strings.Split(p.Schedule, "/") {
 			if i%2 == 1 {
@@ -72,9 +72,9 @@ func TestPresetSchedules(t *testing.T) {
 	}
 }
 
-// TestRecognise has what /proc says of real processes, and of the ways to start
+// TestMatch has what /proc says of real processes, and of the ways to start
 // them; an empty exe is one that may not be read.
-func TestRecognise(t *testing.T) {
+func TestMatch(t *testing.T) {
 	const python, ruby, java = "/usr/bin/python3.11", "/usr/bin/ruby3.1", "/usr/lib/jvm/java-17-openjdk-amd64/bin/java"
 	for _, c := range []struct {
 		want, exe string
@@ -150,14 +150,14 @@ func TestRecognise(t *testing.T) {
 	} {
 		argv := strings.Split(c.argv, "|")
 		got := ""
-		if p := recognise(c.exe, argv); p != nil {
+		if p := Match(c.exe, argv); p != nil {
 			got = p.Name
 		}
 		if got != c.want {
 			t.Errorf("%q %q is %q, want %q", c.exe, argv, got, c.want)
 		}
 	}
-	if p := recognise("/usr/sbin/nginx", nil); p != nil {
+	if p := Match("/usr/sbin/nginx", nil); p != nil {
 		t.Errorf("without a command line it is %v", p) // the kernel's threads, and zombies
 	}
 }
@@ -216,7 +216,7 @@ func TestCaveats(t *testing.T) {
 		{preset: "nats", argv: "nats-server", want: "lame_duck_duration"},
 		{preset: "systemd", argv: "/sbin/init", want: "PID 1"},
 	} {
-		p, ok := presetNamed(c.preset)
+		p, ok := Named(c.preset)
 		if !ok {
 			t.Fatalf("no preset %q", c.preset)
 		}

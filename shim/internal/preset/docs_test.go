@@ -1,6 +1,7 @@
-package shim
+package preset
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
+
+var update = flag.Bool("update", false, "write docs/presets.md")
 
 // TestPresetDocs: the table of docs/presets.md is this one.
 func TestPresetDocs(t *testing.T) {
@@ -27,7 +30,7 @@ func TestPresetDocs(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatal("the table of docs/presets.md is not that of presets.go; see it with -update")
+		t.Fatal("the table of docs/presets.md is not that of table.go; see it with -update")
 	}
 	if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
 		t.Fatal(err)
@@ -37,7 +40,7 @@ func TestPresetDocs(t *testing.T) {
 // documented is the table of presets as the documentation has it.
 func documented() string {
 	var rows strings.Builder
-	for _, p := range Presets() {
+	for _, p := range All() {
 		exit := "its own"
 		for _, e := range p.Exit {
 			exit = fmt.Sprintf("%d as %d", e.From, e.To)

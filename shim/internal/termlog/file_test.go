@@ -1,4 +1,4 @@
-package shim
+package termlog
 
 import (
 	"errors"
@@ -16,11 +16,11 @@ import (
 
 // noted is a termination log in a file that holds text already, and what is
 // written to it.
-func noted(t *testing.T, text string) (log *termlog, path string) {
+func noted(t *testing.T, text string) (log *file, path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "log")
 	testutil.WriteFile(t, path, text)
-	return newTermlog(path), path
+	return newFile(path), path
 }
 
 func appendTo(t *testing.T, path, text string) {
@@ -36,7 +36,7 @@ func appendTo(t *testing.T, path, text string) {
 }
 
 // notes writes text, and wants the file to be so.
-func notes(t *testing.T, log *termlog, text, want string) {
+func notes(t *testing.T, log *file, text, want string) {
 	t.Helper()
 	if err := log.write(text); err != nil {
 		t.Errorf("%.50q: %v", text, err)
@@ -119,12 +119,12 @@ func TestTerminationLog(t *testing.T) {
 			notes(t, log, "two", "one\ntwo\n")
 		},
 		"another's to the limit": func(t *testing.T) {
-			log, path := noted(t, x(most))
-			notes(t, log, "one", x(most))
-			testutil.WriteFile(t, path, x(most-5)+"\n")
-			notes(t, log, "one", x(most-5)+"\none\n")
-			notes(t, log, "four", x(most-5)+"\n")
-			notes(t, log, "", x(most-5)+"\n")
+			log, path := noted(t, x(maxSize))
+			notes(t, log, "one", x(maxSize))
+			testutil.WriteFile(t, path, x(maxSize-5)+"\n")
+			notes(t, log, "one", x(maxSize-5)+"\none\n")
+			notes(t, log, "four", x(maxSize-5)+"\n")
+			notes(t, log, "", x(maxSize-5)+"\n")
 		},
 		"another's beyond it": func(t *testing.T) {
 			log, path := noted(t, "")
@@ -137,9 +137,9 @@ func TestTerminationLog(t *testing.T) {
 		},
 		"ours at the limit": func(t *testing.T) {
 			log, _ := noted(t, "")
-			notes(t, log, x(most-1), x(most-1)+"\n")
-			notes(t, log, x(most), x(most-1)+"\n")
-			notes(t, log, x(9000), x(most-1)+"\n")
+			notes(t, log, x(maxSize-1), x(maxSize-1)+"\n")
+			notes(t, log, x(maxSize), x(maxSize-1)+"\n")
+			notes(t, log, x(9000), x(maxSize-1)+"\n")
 			notes(t, log, "one", "one\n")
 		},
 	} {
@@ -156,7 +156,7 @@ func TestTerminationLogCut(t *testing.T) {
 			t.Error(err)
 		}
 		text, _ := os.ReadFile(path)
-		if n := len(text); n > most || n < most-utf8.UTFMax || !utf8.Valid(text) || text[n-1] != '\n' {
+		if n := len(text); n > maxSize || n < maxSize-utf8.UTFMax || !utf8.Valid(text) || text[n-1] != '\n' {
 			t.Errorf("%d bytes, that end in %q", n, text[max(0, n-8):])
 		}
 	}
@@ -171,14 +171,14 @@ func TestTerminationLogNowhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, why := range map[string]string{
-		dir: "is a directory", fifo: "no regular file", "/dev/full": "no regular file", "/dev/null": "no regular file",
+		dir: "is a directory", fifo: "not a regular file", "/dev/full": "not a regular file", "/dev/null": "not a regular file",
 		dir + "/no/such/dir": "no such file", fresh: "",
 	} {
-		err := newTermlog(path).write("")
+		err := newFile(path).write("")
 		if why == "" && err != nil || why != "" && (err == nil || !strings.Contains(err.Error(), why)) {
 			t.Errorf("%s: %v, want %q", path, err, why)
 		}
-		log := &termlog{path: path}
+		log := &file{path: path}
 		for _, text := range []string{"", "text", ""} {
 			if err := log.write(text); err != nil {
 				t.Errorf("%s by default: %v", path, err)
@@ -189,14 +189,14 @@ func TestTerminationLogNowhere(t *testing.T) {
 		t.Errorf("the file that was to be made: %v, %v", info, err)
 	}
 	missing := filepath.Join(dir, "missing")
-	if (&termlog{path: missing}).write("text"); exists(missing) {
+	if (&file{path: missing}).write("text"); exists(missing) {
 		t.Error("one that nobody gave was made")
 	}
-	none := newTermlog(NoTerminationLog)
-	if err := none.write("text"); err != nil || none.path != "" || exists(NoTerminationLog) {
+	none := newFile(None)
+	if err := none.write("text"); err != nil || none.path != "" || exists(None) {
 		t.Errorf("none is %+v, %v", none, err)
 	}
-	if log := newTermlog(""); log.path != "/dev/termination-log" || log.given {
+	if log := newFile(""); log.path != "/dev/termination-log" || log.given {
 		t.Errorf("by default it is %+v", log)
 	}
 }
@@ -218,12 +218,12 @@ func TestTerminationLogPlanted(t *testing.T) {
 	}{
 		"symbolic link, own directory":      {directory{0o755, -1}, symlink, ""},
 		"hard link, own directory":          {directory{0o755, -1}, os.Link, ""},
-		"symbolic link, shared directory":   {directory{0o777, -1}, symlink, "it is a symbolic link, and others may write to its directory"},
-		"dangling link, shared directory":   {directory{0o777, -1}, dangling, "it is a symbolic link, and others may write to its directory"},
-		"hard link, shared directory":       {directory{0o777, -1}, os.Link, "(a hard link), and others may write to its directory"},
-		"symbolic link, sticky directory":   {directory{0o777 | os.ModeSticky, -1}, symlink, "it is a symbolic link"},
-		"symbolic link, group's directory":  {directory{0o775, -1}, symlink, "it is a symbolic link"},
-		"symbolic link, another's dir":      {directory{0o755, 65534}, symlink, "it is a symbolic link"},
+		"symbolic link, shared directory":   {directory{0o777, -1}, symlink, "symbolic link in a directory that others may write to"},
+		"dangling link, shared directory":   {directory{0o777, -1}, dangling, "symbolic link in a directory that others may write to"},
+		"hard link, shared directory":       {directory{0o777, -1}, os.Link, "(hard links) in a directory that others may write to"},
+		"symbolic link, sticky directory":   {directory{0o777 | os.ModeSticky, -1}, symlink, "symbolic link in"},
+		"symbolic link, group's directory":  {directory{0o775, -1}, symlink, "symbolic link in"},
+		"symbolic link, another's dir":      {directory{0o755, 65534}, symlink, "symbolic link in"},
 		"symbolic link, root's own dir":     {directory{0o755, 0}, symlink, ""},
 		"regular file, shared directory":    {directory{0o777, -1}, func(_, path string) error { return os.WriteFile(path, nil, 0o644) }, ""},
 		"nothing planted, shared directory": {directory{0o777, -1}, func(_, _ string) error { return nil }, ""},
@@ -238,7 +238,7 @@ func TestTerminationLogPlanted(t *testing.T) {
 			if err := os.Chown(dir, c.in.owner, -1); err != nil {
 				t.Skip("no other user: ", err)
 			}
-			err := newTermlog(path).write("text")
+			err := newFile(path).write("text")
 			if c.why == "" && err != nil || c.why != "" && (err == nil || !strings.Contains(err.Error(), c.why)) {
 				t.Errorf("it says %v, want %q", err, c.why)
 			}
@@ -272,13 +272,13 @@ func TestTerminationLogFull(t *testing.T) {
 		}
 		text := func(path string) string { text, _ := os.ReadFile(path); return string(text) }
 
-		log := &termlog{path: dir + "/log", given: true}
+		log := &file{path: dir + "/log", given: true}
 		if err := log.write(""); err != nil {
 			t.Error(err)
 		}
 		fill()
 		for range 2 {
-			if err := log.write("text"); err != unix.ENOSPC || text(log.path) != "" || log.ours != "" {
+			if err := log.write("text"); err != unix.ENOSPC || text(log.path) != "" || log.ownText != "" {
 				t.Errorf("%v, and the file is %q", err, text(log.path))
 			}
 		}
@@ -307,10 +307,10 @@ func TestTerminationLogReadOnly(t *testing.T) {
 		if err != 0 {
 			t.Error(err)
 		}
-		if err := (&termlog{path: dir + "/log", given: true}).write(""); err != unix.EROFS {
+		if err := (&file{path: dir + "/log", given: true}).write(""); err != unix.EROFS {
 			t.Errorf("it says %v", err)
 		}
-		if err := (&termlog{path: dir + "/log"}).write("text"); err != nil {
+		if err := (&file{path: dir + "/log"}).write("text"); err != nil {
 			t.Errorf("by default it says %v", err)
 		}
 	})
