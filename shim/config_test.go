@@ -10,7 +10,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 )
 
-// mustPlan is the plan of a configuration that does not contradict itself.
+// mustPlan returns the plan of a valid configuration.
 func mustPlan(t *testing.T, cfg Config, terminal bool) plan {
 	t.Helper()
 	p, err := newPlan(&cfg, terminal, true)
@@ -20,7 +20,7 @@ func mustPlan(t *testing.T, cfg Config, terminal bool) plan {
 	return p
 }
 
-// rewrites reads FROM:TO words.
+// rewrites parses a list of FROM:TO.
 func rewrites(t *testing.T, words string) (list []Rewrite) {
 	t.Helper()
 	for word := range strings.FieldsSeq(words) {
@@ -33,7 +33,7 @@ func rewrites(t *testing.T, words string) (list []Rewrite) {
 	return list
 }
 
-// wantError wants one line that has all of says in it.
+// wantError expects an error of one line that contains all of says.
 func wantError(t *testing.T, cfg Config, says ...string) {
 	t.Helper()
 	err := cfg.Validate()
@@ -68,8 +68,7 @@ func TestGraceCeiling(t *testing.T) {
 	}
 }
 
-// TestGraceFor: it is in whole seconds, the hold fits, and a second less would
-// not do.
+// TestGraceFor: the grace period is in whole seconds, fits the hold, and is the shortest.
 func TestGraceFor(t *testing.T) {
 	for hold := 50 * time.Millisecond; hold < 3*time.Minute; hold += 50 * time.Millisecond {
 		for _, linger := range []time.Duration{0, 1500 * time.Millisecond, time.Minute} {
@@ -118,7 +117,7 @@ func TestGraceAssumed(t *testing.T) {
 	}
 }
 
-// TestGraceGiven: it is the law, to the last bit that fits.
+// TestGraceGiven: nothing may exceed a given grace period, by any margin.
 func TestGraceGiven(t *testing.T) {
 	for _, c := range []struct{ delay, grace, needs time.Duration }{
 		{19 * time.Second, 30 * time.Second, 0},
@@ -142,13 +141,13 @@ func TestGraceGiven(t *testing.T) {
 	}
 }
 
-// TestGraceOver: a hold that does not fit an assumed grace period lasts as long
-// as was asked, with one warning, which is the caveat at the trigger too.
+// TestGraceOver: a hold that does not fit an assumed grace period lasts as long as asked,
+// with one warning, which is repeated at the trigger as the caveat.
 func TestGraceOver(t *testing.T) {
 	for _, c := range []struct {
 		delay time.Duration
 		env   string
-		says  string // "": it fits
+		says  string // "": the hold fits
 	}{
 		{0, "", ""},
 		{5 * time.Second, "", ""},
@@ -264,7 +263,7 @@ func TestConfigExits(t *testing.T) {
 	wantError(t, Config{ExitCodes: []ExitMap{{From: 143, To: 0}, {From: 143, To: 0}}}, "143 is mapped twice")
 }
 
-// TestConfigWarnings: the caller's come first, and its list stays its own.
+// TestConfigWarnings: the caller's warnings come first, and the caller's list is unchanged.
 func TestConfigWarnings(t *testing.T) {
 	callers := append(make([]string, 0, 8), "theirs")
 	p := mustPlan(t, Config{Delay: time.Minute, Warnings: callers}, false)

@@ -17,8 +17,8 @@ import (
 const module = "github.com/lameduck-init/lameduck/"
 
 // walls lists what each package may import beyond the standard library: the names of rooms
-// (shim/internal/NAME), and kong, shim and unix (golang.org/x/sys/unix). A package that is
-// not listed may not exist.
+// (shim/internal/NAME), and kong, shim and unix (golang.org/x/sys/unix). Every package has
+// to be listed.
 var walls = map[string]string{
 	"cmd/lameduck": "kong shim",
 	"shim":         "alive health observe preset proc quote report sig sigcatch stderr stop termlog traffic unix",
@@ -48,8 +48,7 @@ var walls = map[string]string{
 	"shim/internal/testutil/script": "",
 }
 
-// pure lists the packages of policy, and everything that they may import from the standard
-// library.
+// pure lists the packages of policy, and all their imports from the standard library.
 var pure = map[string]string{
 	"shim/internal/preset":  "fmt path slices strings sync",
 	"shim/internal/quote":   "iter strconv strings unicode/utf16 unicode/utf8",
@@ -107,7 +106,7 @@ func TestPureRoomsHaveNoAssembly(t *testing.T) {
 	}
 }
 
-// TestPureRoomsHaveNoClock: policy is told the time.
+// TestPureRoomsHaveNoClock: packages of policy get the time from their callers.
 func TestPureRoomsHaveNoClock(t *testing.T) {
 	clock := []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "NewTimer", "NewTicker", "Tick"}
 	for path, file := range sources(t) {
@@ -127,7 +126,7 @@ func TestPureRoomsHaveNoClock(t *testing.T) {
 	}
 }
 
-// TestOneInit: signals are caught in the only init there is.
+// TestOneInit: the module has a single init function, which catches signals.
 func TestOneInit(t *testing.T) {
 	var found []string
 	for path, file := range sources(t) {
@@ -142,8 +141,8 @@ func TestOneInit(t *testing.T) {
 	}
 }
 
-// TestNothingHeavy: the product does without what costs size and start-up time,
-// or would wait for children behind our back.
+// TestNothingHeavy: the product does not import packages that cost size and start-up time,
+// or that wait for children.
 func TestNothingHeavy(t *testing.T) {
 	list := exec.Command("go", "list", "-deps", "./cmd/lameduck")
 	list.Dir = ".."
@@ -163,7 +162,7 @@ func TestNothingHeavy(t *testing.T) {
 	}
 }
 
-// sources are the product's files, by their paths from the top.
+// sources returns the product's files by their paths from the root of the repository.
 func sources(t *testing.T) map[string]*ast.File {
 	t.Helper()
 	files := map[string]*ast.File{}
@@ -171,7 +170,7 @@ func sources(t *testing.T) map[string]*ast.File {
 		err := filepath.WalkDir(filepath.Join("..", dir), func(path string, entry fs.DirEntry, err error) error {
 			if entry != nil && entry.IsDir() && path != filepath.Join("..", dir) {
 				if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil {
-					return filepath.SkipDir // a module of its own
+					return filepath.SkipDir // another module
 				}
 			}
 			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {

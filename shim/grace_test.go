@@ -9,8 +9,8 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// TestGraceAdaptive: what a hold that waits for silence is like, where it fits and
-// where what was given wins over an assumed grace period.
+// TestGraceAdaptive: the times of an adaptive hold that fits, and of holds whose given
+// times win over an assumed grace period.
 func TestGraceAdaptive(t *testing.T) {
 	const s = time.Second
 	in := func(grace time.Duration, c Config) Config {
@@ -48,9 +48,8 @@ func TestGraceAdaptive(t *testing.T) {
 	wantError(t, in(0, Config{QuietFor: 9 * s, MaxDelay: 8 * s}), "--quiet-for=9s", "above --max-delay=8s")
 }
 
-// TestGraceSchedule: how long a hold may be beside a schedule, a KILL or a linger;
-// the error where that does not fit into what was given, and the warning where it
-// does not into what was assumed.
+// TestGraceSchedule: the longest hold beside a schedule, a KILL or a linger; the error if
+// the given grace period is too short, and the warning if the assumed one is.
 func TestGraceSchedule(t *testing.T) {
 	const s = time.Second
 	third := func(g time.Duration) time.Duration { return g - g/3 - s }
@@ -58,11 +57,11 @@ func TestGraceSchedule(t *testing.T) {
 		schedule   string
 		kill       time.Duration
 		linger     time.Duration
-		grace      time.Duration // in which
-		most       time.Duration // is left for the hold
-		refused    string        // given that grace period
-		caveat     string        // with it assumed to be 10 s
-		thenCaveat string        // and a delay of 2 s
+		grace      time.Duration // the grace period
+		most       time.Duration // the longest hold
+		refused    string        // the error with the grace period given
+		caveat     string        // the caveat with 10 s assumed
+		thenCaveat string        // the caveat with 10 s assumed and a delay of 2 s
 	}{
 		{"TERM", 0, 0, 60 * s, 49 * s, "", "", ""},
 		{"TERM", 0, 0, 12 * s, third(12 * s), "", "", ""},
@@ -120,7 +119,7 @@ func TestGraceSchedule(t *testing.T) {
 	}
 }
 
-// TestGraceNothing: a hold that waits for traffic needs some time to do so.
+// TestGraceNothing: an adaptive hold needs some time.
 func TestGraceNothing(t *testing.T) {
 	const s = time.Second
 	wantError(t, Config{Until: Quiet, GracePeriod: s}, "--until=quiet does not fit into --grace-period=1s", "a grace period of 3s")

@@ -65,7 +65,7 @@ var (
 	termed  = stop.Event{Kind: stop.CommandExited, Signal: sig.TERM}
 )
 
-// until is a configuration that holds 2 s to 15 s.
+// until returns a configuration that holds 2 s to 15 s.
 func until(c Condition) Config {
 	return Config{Until: c, Delay: 2 * time.Second, DelayGiven: true, MaxDelay: 15 * time.Second, GracePeriod: 30 * time.Second}
 }
@@ -81,7 +81,7 @@ func with(cfg Config, change func(c *Config)) Config {
 
 func after(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
 
-// moment is a time since the trigger, or none.
+// moment returns a time since the trigger, the zero time for 0.
 func moment(seconds float64) (at time.Time) {
 	if seconds > 0 {
 		at = trigger.Add(after(seconds))
@@ -208,10 +208,10 @@ func portRange(from, to uint16) func(func(uint16) bool) {
 	}
 }
 
-// reportFile has what is said of every stop above.
+// reportFile is the golden file with the report of every case.
 var reportFile = testutil.Path("testdata/report.txt")
 
-// TestReport: what is said of a stop, to people and to machines.
+// TestReport: the report of each case, in words and in JSON, is the golden one.
 func TestReport(t *testing.T) {
 	var b strings.Builder
 	for _, s := range reportCases {
@@ -240,7 +240,7 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// plain is a line in JSON without what every line has.
+// plain removes the fields that every line in JSON has.
 func plain(t *testing.T, line string) string {
 	t.Helper()
 	_, figures, found := strings.Cut(line, `"message":"",`)
@@ -250,8 +250,8 @@ func plain(t *testing.T, line string) string {
 	return "{" + figures
 }
 
-// TestReportCovers: every reason for an end is above, every line is short enough to
-// be written whole, and none says what is not known.
+// TestReportCovers: the cases cover every reason for the end of a hold, every line is short
+// enough to be written whole, and unknown values stay out.
 func TestReportCovers(t *testing.T) {
 	reasons := map[stop.Reason]bool{}
 	for _, s := range reportCases {
@@ -274,12 +274,11 @@ func TestReportCovers(t *testing.T) {
 	}
 }
 
-// reportNames are promised.
+// reportNames are the promised names of a report in JSON.
 const reportNames = "trigger held_ms ended floor_ms ceiling_ms accepted last_new_ms last_byte_ms open in_flight sent exit_code exit_signal " +
 	"grace_used_ms grace_assumed observer scope prolonged_by suggestion"
 
-// TestReportNames: a report in JSON has these names whatever is known, every other
-// line the first four.
+// TestReportNames: a report in JSON always has all names, every other line the first four.
 func TestReportNames(t *testing.T) {
 	const all = "schema time level message"
 	names := func(line string) (list []string) {
@@ -304,7 +303,7 @@ func TestReportNames(t *testing.T) {
 	}
 }
 
-// TestJSONLine: whatever is said is one object, which standard error takes whole.
+// TestJSONLine: any message becomes one object, short enough for one write.
 func TestJSONLine(t *testing.T) {
 	for _, message := range []string{"", `"\`, "\x00\x1b\n\r", "\xff\xfe", "«▁█»", "<&>", strings.Repeat("x", 100_000), strings.Repeat("\x01", 5000), strings.Repeat("x\xff", 2500), strings.Repeat("▁", 3000)} {
 		for _, f := range []*report.Figures{nil, reportCases[0].report(t).Figures()} {
@@ -336,7 +335,7 @@ type lineRecorder struct {
 
 func (r lineRecorder) writeLine(text string) { *r.lines = append(*r.lines, text) }
 
-// TestLevels: every level has its word, and its form.
+// TestLevels: every level has a name in JSON and a prefix in text.
 func TestLevels(t *testing.T) {
 	for _, c := range []struct {
 		level Level
@@ -361,7 +360,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestGapInJSON: where lines are missing that is said in JSON too.
+// TestGapInJSON: dropped lines are reported in the format of the other lines.
 func TestGapInJSON(t *testing.T) {
 	var e loggedEntry
 	if line := newStderr(2, true).Gap(7); json.Unmarshal([]byte(line), &e) != nil || e.Level != "warn" || !strings.HasPrefix(e.Message, "7 lines dropped") {
@@ -372,8 +371,8 @@ func TestGapInJSON(t *testing.T) {
 	}
 }
 
-// TestReportDocs: the page about the report explains every name and every reason,
-// and no other; its example has them all.
+// TestReportDocs: docs/report.md explains exactly the names and reasons that exist, and the
+// page's example has all names.
 func TestReportDocs(t *testing.T) {
 	page := read(t, testutil.Path("docs/report.md"))
 	var names []string

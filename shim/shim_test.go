@@ -24,7 +24,7 @@ import (
 
 var update = flag.Bool("update", false, "write what was found into the golden files")
 
-// scriptDir has the golden scripts.
+// scriptDir is the directory of the golden scripts.
 var scriptDir = testutil.Path("testdata/stop")
 
 // TestScripts plays every golden script in virtual time.
@@ -81,8 +81,8 @@ func compare(t *testing.T, s *script.Script, actions []script.Step) {
 	}
 }
 
-// scriptConfig reads the flags of a script. The words for people are read in
-// cmd/lameduck; here they are plain.
+// scriptConfig reads the flags of a script. The values are plain: cmd/internal/cli parses
+// users' values.
 func scriptConfig(t *testing.T, s *script.Script) Config {
 	t.Helper()
 	cfg := Config{Command: []string{"command"}, Env: s.Env, Level: Warn}
@@ -130,7 +130,7 @@ func setFlag(cfg *Config, name, value string) (err error) {
 		cfg.Group = true
 	case "--drop-unhandled":
 		cfg.DropUnhandled = true
-	case "dumb-init": // what it sets, which no flag of ours does
+	case "dumb-init": // the fields that only dumb-init's flags set
 		cfg.Session, cfg.StopToo, cfg.Farewell = true, true, true
 	case "--grace-period":
 		cfg.GracePeriod, err = time.ParseDuration(value)
@@ -174,8 +174,8 @@ func scriptSchedule(text string) (schedule Schedule, err error) {
 	return schedule, nil
 }
 
-// world is a host in which a script happens. Its processes end when the script says so,
-// and it records what lameduck does.
+// world is a host in which a script happens. Processes end when the script says so, and
+// the actions of lameduck are recorded.
 type world struct {
 	t        *testing.T
 	began    time.Time
@@ -197,10 +197,10 @@ type record struct {
 	notes   bool // whether the termination log is recorded
 }
 
-// anyOther stands for the first of the other processes.
+// The PIDs of the world. anyOther stands for the first of the other processes.
 const commandPID, hookPID, anyOther, firstOther = 100, 101, 200, 201
 
-// to is whom a signal goes to where that is not the command itself.
+// to returns the target of a signal in words, "" for the command.
 func to(pid int) string {
 	switch pid {
 	case commandPID:
@@ -271,7 +271,7 @@ func (w *world) next(until time.Time) sig.Signal {
 		return 0
 	case <-over:
 	}
-	select { // both at one time
+	select { // a signal at the deadline wins
 	case s := <-w.signals:
 		return s
 	default:
@@ -284,7 +284,7 @@ func (w *world) end(pid int, status proc.Status) {
 	w.signals <- sig.CHLD
 }
 
-// reap is the loop's: it alone changes who is left.
+// reap runs on the loop's goroutine, which alone changes w.rest.
 func (w *world) reap() (int, proc.Status) {
 	select {
 	case d := <-w.ended:
@@ -325,7 +325,7 @@ func (w *world) writeTermlog(text string) error {
 	return nil
 }
 
-// run is what runs when the stop begins: the pid of the command is one less.
+// runOnStop fails for a program called "missing".
 func (w *world) runOnStop(_ string, argv, env []string) (int, error) {
 	w.did("runs %s", strings.Join(append(argv, env[len(env)-2:]...), " "))
 	if argv[0] == "missing" {
@@ -352,7 +352,7 @@ func mustSignal(t *testing.T, text string) sig.Signal {
 	return s
 }
 
-// The world is every group of the host.
+// The world implements every group of the host.
 
 func (w *world) host(events []script.Step) host {
 	w.events = events

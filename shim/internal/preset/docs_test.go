@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/presets.md")
 
-// TestPresetDocs: the table of docs/presets.md is this one.
+// TestPresetDocs: docs/presets.md has the table of table.go.
 func TestPresetDocs(t *testing.T) {
 	path := testutil.Path("docs/presets.md")
 	text, err := os.ReadFile(path)
@@ -37,7 +37,7 @@ func TestPresetDocs(t *testing.T) {
 	}
 }
 
-// documented is the table of presets as the documentation has it.
+// documented returns the table of presets in Markdown.
 func documented() string {
 	var rows strings.Builder
 	for _, p := range All() {
@@ -58,7 +58,7 @@ func documented() string {
 	return rows.String()
 }
 
-// caveat is all that a preset may have to say.
+// caveat returns all caveats of a preset.
 func caveat(p *Preset) string {
 	var all []string
 	for _, c := range p.Caveats {
