@@ -10,17 +10,17 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 )
 
-// mustPlan is the plan of a configuration that does not contradict itself.
+// mustPlan returns the plan of a valid configuration.
 func mustPlan(t *testing.T, cfg Config, terminal bool) plan {
 	t.Helper()
-	p, err := cfg.plan(terminal, true)
+	p, err := newPlan(&cfg, terminal, true)
 	if err != nil {
 		t.Fatalf("%+v: %v", cfg, err)
 	}
 	return p
 }
 
-// rewrites reads FROM:TO words.
+// rewrites parses a list of FROM:TO.
 func rewrites(t *testing.T, words string) (list []Rewrite) {
 	t.Helper()
 	for word := range strings.FieldsSeq(words) {
@@ -33,7 +33,7 @@ func rewrites(t *testing.T, words string) (list []Rewrite) {
 	return list
 }
 
-// wantError wants one line that has all of says in it.
+// wantError expects an error of one line that contains all of says.
 func wantError(t *testing.T, cfg Config, says ...string) {
 	t.Helper()
 	err := cfg.Validate()
@@ -68,8 +68,7 @@ func TestGraceCeiling(t *testing.T) {
 	}
 }
 
-// TestGraceFor: it is in whole seconds, the hold fits, and a second less would
-// not do.
+// TestGraceFor: the grace period is in whole seconds, fits the hold, and is the shortest.
 func TestGraceFor(t *testing.T) {
 	for hold := 50 * time.Millisecond; hold < 3*time.Minute; hold += 50 * time.Millisecond {
 		for _, linger := range []time.Duration{0, 1500 * time.Millisecond, time.Minute} {
@@ -108,17 +107,17 @@ func TestGraceAssumed(t *testing.T) {
 		{"KUBERNETES_SERVICE_HOSTS=1 MY_NOMAD_ALLOC_ID=1 ECS_CONTAINER_METADATA_URI=1", 10 * time.Second},
 	} {
 		p := mustPlan(t, Config{Env: strings.Fields(c.env)}, false)
-		if p.stop.Grace != c.want || !p.assumed {
-			t.Errorf("with %q the grace period is %v (assumed: %v), want %v", c.env, p.stop.Grace, p.assumed, c.want)
+		if p.stop.Grace != c.want || !p.grace.assumed {
+			t.Errorf("with %q the grace period is %v (assumed: %v), want %v", c.env, p.stop.Grace, p.grace.assumed, c.want)
 		}
 	}
 	p := mustPlan(t, Config{Env: []string{"NOMAD_ALLOC_ID=1"}, Delay: 1, GracePeriod: 40 * time.Second}, false)
-	if p.stop.Grace != 40*time.Second || p.assumed {
-		t.Errorf("one that was given became %v (assumed: %v)", p.stop.Grace, p.assumed)
+	if p.stop.Grace != 40*time.Second || p.grace.assumed {
+		t.Errorf("one that was given became %v (assumed: %v)", p.stop.Grace, p.grace.assumed)
 	}
 }
 
-// TestGraceGiven: it is the law, to the last bit that fits.
+// TestGraceGiven: nothing may exceed a given grace period, by any margin.
 func TestGraceGiven(t *testing.T) {
 	for _, c := range []struct{ delay, grace, needs time.Duration }{
 		{19 * time.Second, 30 * time.Second, 0},
@@ -136,19 +135,19 @@ func TestGraceGiven(t *testing.T) {
 			wantError(t, cfg, "--delay="+c.delay.String(), "--grace-period="+c.grace.String(), "a grace period of "+c.needs.String())
 			continue
 		}
-		if p := mustPlan(t, cfg, false); p.stop.Gate.Floor != c.delay || p.caveat != "" || len(p.warnings) > 0 {
-			t.Errorf("--delay=%v in %v: holds %v, caveat %q, warnings %q", c.delay, c.grace, p.stop.Gate.Floor, p.caveat, p.warnings)
+		if p := mustPlan(t, cfg, false); p.stop.Gate.Floor != c.delay || p.grace.caveat != "" || len(p.warnings) > 0 {
+			t.Errorf("--delay=%v in %v: holds %v, caveat %q, warnings %q", c.delay, c.grace, p.stop.Gate.Floor, p.grace.caveat, p.warnings)
 		}
 	}
 }
 
-// TestGraceOver: a hold that does not fit an assumed grace period lasts as long
-// as was asked, with one warning, which is the caveat at the trigger too.
+// TestGraceOver: a hold that does not fit an assumed grace period lasts as long as asked,
+// with one warning, which is repeated at the trigger as the caveat.
 func TestGraceOver(t *testing.T) {
 	for _, c := range []struct {
 		delay time.Duration
 		env   string
-		says  string // "": it fits
+		says  string // "": the hold fits
 	}{
 		{0, "", ""},
 		{5 * time.Second, "", ""},
@@ -165,15 +164,15 @@ func TestGraceOver(t *testing.T) {
 			t.Errorf("--delay=%v holds %v", c.delay, p.stop.Gate.Floor)
 		}
 		if c.says == "" {
-			if p.caveat != "" || len(p.warnings) > 0 {
-				t.Errorf("--delay=%v %s: caveat %q, warnings %q", c.delay, c.env, p.caveat, p.warnings)
+			if p.grace.caveat != "" || len(p.warnings) > 0 {
+				t.Errorf("--delay=%v %s: caveat %q, warnings %q", c.delay, c.env, p.grace.caveat, p.warnings)
 			}
 			continue
 		}
-		if !strings.HasPrefix(p.caveat, c.says) || !strings.Contains(p.caveat, "--grace-period") || !strings.Contains(p.caveat, "docker stop -t") {
-			t.Errorf("--delay=%v %s: caveat %q, want %q and what to do", c.delay, c.env, p.caveat, c.says)
+		if !strings.HasPrefix(p.grace.caveat, c.says) || !strings.Contains(p.grace.caveat, "--grace-period") || !strings.Contains(p.grace.caveat, "docker stop -t") {
+			t.Errorf("--delay=%v %s: caveat %q, want %q and what to do", c.delay, c.env, p.grace.caveat, c.says)
 		}
-		if want := "--delay=" + c.delay.String() + ": " + p.caveat; !slices.Equal(p.warnings, []string{want}) {
+		if want := "--delay=" + c.delay.String() + ": " + p.grace.caveat; !slices.Equal(p.warnings, []string{want}) {
 			t.Errorf("warnings %q, want %q", p.warnings, want)
 		}
 	}
@@ -250,21 +249,21 @@ func TestConfigRewrites(t *testing.T) {
 }
 
 func TestConfigExits(t *testing.T) {
-	p := mustPlan(t, Config{ExitCodes: []ExitMap{{143, 0}, {0, 7}, {7, 255}}}, false)
+	p := mustPlan(t, Config{ExitCodes: []ExitMap{{From: 143, To: 0}, {From: 0, To: 7}, {From: 7, To: 255}}}, false)
 	for code := range 256 {
 		want := code
 		if to, ok := map[int]int{143: 0, 0: 7, 7: 255}[code]; ok { // once: no chaining
 			want = to
 		}
-		if got := p.exit(code, false); got != want {
+		if got := p.exitCode(code, false); got != want {
 			t.Errorf("exit code %d becomes %d, want %d", code, got, want)
 		}
 	}
-	wantError(t, Config{ExitCodes: []ExitMap{{143, 0}, {1, 2}, {143, 1}}}, "--exit-code=143:1", "143 is mapped twice")
-	wantError(t, Config{ExitCodes: []ExitMap{{143, 0}, {143, 0}}}, "143 is mapped twice")
+	wantError(t, Config{ExitCodes: []ExitMap{{From: 143, To: 0}, {From: 1, To: 2}, {From: 143, To: 1}}}, "--exit-code=143:1", "143 is mapped twice")
+	wantError(t, Config{ExitCodes: []ExitMap{{From: 143, To: 0}, {From: 143, To: 0}}}, "143 is mapped twice")
 }
 
-// TestConfigWarnings: the caller's come first, and its list stays its own.
+// TestConfigWarnings: the caller's warnings come first, and the caller's list is unchanged.
 func TestConfigWarnings(t *testing.T) {
 	callers := append(make([]string, 0, 8), "theirs")
 	p := mustPlan(t, Config{Delay: time.Minute, Warnings: callers}, false)

@@ -9,8 +9,8 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// TestGraceAdaptive: what a hold that waits for silence is like, where it fits and
-// where what was given wins over an assumed grace period.
+// TestGraceAdaptive: the times of an adaptive hold that fits, and of holds whose given
+// times win over an assumed grace period.
 func TestGraceAdaptive(t *testing.T) {
 	const s = time.Second
 	in := func(grace time.Duration, c Config) Config {
@@ -38,8 +38,8 @@ func TestGraceAdaptive(t *testing.T) {
 		if g.Floor != c.floor || g.Ceiling != c.ceiling || g.Until != stop.Quiet || p.traffic.QuietFor != c.quiet || p.traffic.MaxSilence != c.silent {
 			t.Errorf("%s: %v to %v until %q, quiet for %v, silent for %v", name, g.Floor, g.Ceiling, g.Until, p.traffic.QuietFor, p.traffic.MaxSilence)
 		}
-		if !strings.HasPrefix(p.caveat, c.caveat) || (p.caveat == "") != (c.caveat == "") {
-			t.Errorf("%s: caveat %q, want %q", name, p.caveat, c.caveat)
+		if !strings.HasPrefix(p.grace.caveat, c.caveat) || (p.grace.caveat == "") != (c.caveat == "") {
+			t.Errorf("%s: caveat %q, want %q", name, p.grace.caveat, c.caveat)
 		}
 	}
 	wantError(t, in(30*s, Config{MaxDelay: 20 * s}), "--max-delay=20s", "--grace-period=30s", "a grace period of 31s")
@@ -48,9 +48,8 @@ func TestGraceAdaptive(t *testing.T) {
 	wantError(t, in(0, Config{QuietFor: 9 * s, MaxDelay: 8 * s}), "--quiet-for=9s", "above --max-delay=8s")
 }
 
-// TestGraceSchedule: how long a hold may be beside a schedule, a KILL or a linger;
-// the error where that does not fit into what was given, and the warning where it
-// does not into what was assumed.
+// TestGraceSchedule: the longest hold beside a schedule, a KILL or a linger; the error if
+// the given grace period is too short, and the warning if the assumed one is.
 func TestGraceSchedule(t *testing.T) {
 	const s = time.Second
 	third := func(g time.Duration) time.Duration { return g - g/3 - s }
@@ -58,11 +57,11 @@ func TestGraceSchedule(t *testing.T) {
 		schedule   string
 		kill       time.Duration
 		linger     time.Duration
-		grace      time.Duration // in which
-		most       time.Duration // is left for the hold
-		refused    string        // given that grace period
-		caveat     string        // with it assumed to be 10 s
-		thenCaveat string        // and a delay of 2 s
+		grace      time.Duration // the grace period
+		most       time.Duration // the longest hold
+		refused    string        // the error with the grace period given
+		caveat     string        // the caveat with 10 s assumed
+		thenCaveat string        // the caveat with 10 s assumed and a delay of 2 s
 	}{
 		{"TERM", 0, 0, 60 * s, 49 * s, "", "", ""},
 		{"TERM", 0, 0, 12 * s, third(12 * s), "", "", ""},
@@ -99,8 +98,8 @@ func TestGraceSchedule(t *testing.T) {
 		for delay, want := range map[time.Duration]string{0: c.caveat, 2 * s: c.thenCaveat} {
 			cfg.Delay, cfg.GracePeriod = delay, 0
 			p := mustPlan(t, cfg, false)
-			if !strings.Contains(p.caveat, want) || (p.caveat == "") != (want == "") || (len(p.warnings) == 1) != (want != "") {
-				t.Errorf("%+v, after %v: caveat %q, warnings %q", c, delay, p.caveat, p.warnings)
+			if !strings.Contains(p.grace.caveat, want) || (p.grace.caveat == "") != (want == "") || (len(p.warnings) == 1) != (want != "") {
+				t.Errorf("%+v, after %v: caveat %q, warnings %q", c, delay, p.grace.caveat, p.warnings)
 			}
 		}
 		cfg.Delay, cfg.GracePeriod = 0, c.grace
@@ -120,13 +119,13 @@ func TestGraceSchedule(t *testing.T) {
 	}
 }
 
-// TestGraceNothing: a hold that waits for traffic needs some time to do so.
+// TestGraceNothing: an adaptive hold needs some time.
 func TestGraceNothing(t *testing.T) {
 	const s = time.Second
 	wantError(t, Config{Until: Quiet, GracePeriod: s}, "--until=quiet does not fit into --grace-period=1s", "a grace period of 3s")
 	wantError(t, Config{Until: Quiet, GracePeriod: 10 * s, KillAfter: 9 * s}, "--kill-after=9s does not fit into --grace-period=10s", "a grace period of 11s")
-	if p := mustPlan(t, Config{Until: Quiet, KillAfter: 9 * s}, false); p.stop.Gate.Ceiling != 11*s || !strings.Contains(p.caveat, "ends first") {
-		t.Errorf("over an assumed one: %v, %q", p.stop.Gate.Ceiling, p.caveat)
+	if p := mustPlan(t, Config{Until: Quiet, KillAfter: 9 * s}, false); p.stop.Gate.Ceiling != 11*s || !strings.Contains(p.grace.caveat, "ends first") {
+		t.Errorf("over an assumed one: %v, %q", p.stop.Gate.Ceiling, p.grace.caveat)
 	}
 	wantError(t, Config{OnStop: []string{"x"}, GracePeriod: 10 * s, KillAfter: 9 * s}, "leaves no time to hold")
 	mustPlan(t, Config{GracePeriod: s, Preset: "nginx"}, false)

@@ -15,8 +15,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// TestFaultsDocs: the tests that docs/faults.md names are there, and each of its
-// rows names one.
+// TestFaultsDocs: the tests that docs/faults.md names exist, and each row names a test.
 func TestFaultsDocs(t *testing.T) {
 	text, err := os.ReadFile(testutil.Path("docs/faults.md"))
 	if err != nil {
@@ -45,10 +44,10 @@ func TestFaultsDocs(t *testing.T) {
 	}
 }
 
-// tests are those there are, as ROOM/TEST, each with the strings near it.
+// tests maps ROOM/TEST to the string literals of the test.
 type tests map[string][]string
 
-// testsThere are the tests of this room, and of those below it.
+// testsThere returns the tests of this package and of the packages below.
 func testsThere(t *testing.T) tests {
 	t.Helper()
 	known := tests{}
@@ -67,7 +66,7 @@ func testsThere(t *testing.T) tests {
 	return known
 }
 
-// has reports whether there is a test ROOM/TEST/CASE, or ROOM/TEST.
+// has reports whether a test ROOM/TEST or ROOM/TEST/CASE exists.
 func (known tests) has(path string) bool {
 	room, rest, _ := strings.Cut(path, "/")
 	name, one, _ := strings.Cut(rest, "/")
@@ -75,8 +74,8 @@ func (known tests) has(path string) bool {
 	return found && (one == "" || slices.Contains(words, one))
 }
 
-// testsIn are the tests in a file, each with the strings in it and in the maps
-// outside of it.
+// testsIn returns the tests of a file, each with the string literals of the test and of
+// the file's maps.
 func testsIn(t *testing.T, path string) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile(path)

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/health"
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
@@ -23,7 +24,7 @@ import (
 
 var update = flag.Bool("update", false, "write what was found into the golden files")
 
-// scriptDir has the golden scripts.
+// scriptDir is the directory of the golden scripts.
 var scriptDir = testutil.Path("testdata/stop")
 
 // TestScripts plays every golden script in virtual time.
@@ -40,9 +41,9 @@ func TestScripts(t *testing.T) {
 }
 
 func playVirtual(t *testing.T, s *script.Script) {
-	w := &world{start: time.Now(), signals: make(chan sig.Signal, 100), ended: make(chan death, 100), looks: make(chan observe.Snapshot, 100), wake: make(chan bool, 100)}
+	w := &world{t: t, began: time.Now(), signals: make(chan sig.Signal, 100), ended: make(chan death, 100), samples: make(chan observe.Snapshot, 100), wake: make(chan bool, 100)}
 	cfg := scriptConfig(t, s)
-	p, err := cfg.plan(false, !s.Job)
+	p, err := newPlan(&cfg, false, !s.Job)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func playVirtual(t *testing.T, s *script.Script) {
 		s.Events = s.Events[1:]
 	}
 	w.notes = cfg.TerminationLog != ""
-	code, err := run(cfg, p, w.kernel(t, s.Events))
+	code, err := run(&cfg, p, w.host(s.Events))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,8 +81,8 @@ func compare(t *testing.T, s *script.Script, actions []script.Step) {
 	}
 }
 
-// scriptConfig reads the flags of a script. The words for people are read in
-// cmd/lameduck; here they are plain.
+// scriptConfig reads the flags of a script. The values are plain: cmd/internal/cli parses
+// users' values.
 func scriptConfig(t *testing.T, s *script.Script) Config {
 	t.Helper()
 	cfg := Config{Command: []string{"command"}, Env: s.Env, Level: Warn}
@@ -129,7 +130,7 @@ func setFlag(cfg *Config, name, value string) (err error) {
 		cfg.Group = true
 	case "--drop-unhandled":
 		cfg.DropUnhandled = true
-	case "dumb-init": // what it sets, which no flag of ours does
+	case "dumb-init": // the fields that only dumb-init's flags set
 		cfg.Session, cfg.StopToo, cfg.Farewell = true, true, true
 	case "--grace-period":
 		cfg.GracePeriod, err = time.ParseDuration(value)
@@ -173,26 +174,33 @@ func scriptSchedule(text string) (schedule Schedule, err error) {
 	return schedule, nil
 }
 
-// world is a system in which a script happens. Its processes end when the
-// script says so; what lameduck does is written down.
+// world is a host in which a script happens. Processes end when the script says so, and
+// the actions of lameduck are recorded.
 type world struct {
-	start   time.Time
-	signals chan sig.Signal
-	ended   chan death
-	looks   chan observe.Snapshot
-	wake    chan bool
-	gone    bool         // the command is
-	rest    []int        // the other processes
-	catches sig.Set      // what the command does
-	program atomic.Value // what the command runs by now: a string
-	actions []script.Step
-	notes   bool // whether there is a termination log
+	t        *testing.T
+	began    time.Time
+	events   []script.Step
+	signals  chan sig.Signal
+	ended    chan death
+	samples  chan observe.Snapshot
+	wake     chan bool
+	gone     bool         // the command has exited
+	rest     []int        // PIDs of the other processes
+	catches  sig.Set      // the signals that the command catches
+	executes atomic.Value // the name of the program that the command runs by now, a string
+	record
 }
 
-// anyOther stands for the first of the other processes.
+// record is what lameduck did.
+type record struct {
+	actions []script.Step
+	notes   bool // whether the termination log is recorded
+}
+
+// The PIDs of the world. anyOther stands for the first of the other processes.
 const commandPID, hookPID, anyOther, firstOther = 100, 101, 200, 201
 
-// to is whom a signal goes to where that is not the command itself.
+// to returns the target of a signal in words, "" for the command.
 func to(pid int) string {
 	switch pid {
 	case commandPID:
@@ -211,12 +219,12 @@ type death struct {
 }
 
 func (w *world) did(format string, args ...any) {
-	w.actions = append(w.actions, script.Step{At: time.Since(w.start), Text: fmt.Sprintf(format, args...)})
+	w.actions = append(w.actions, script.Step{At: time.Since(w.began), Text: fmt.Sprintf(format, args...)})
 }
 
 func (w *world) happen(t *testing.T, events []script.Step) {
 	for _, e := range events {
-		time.Sleep(time.Until(w.start.Add(e.At)))
+		time.Sleep(time.Until(w.began.Add(e.At)))
 		word, arg, _ := strings.Cut(e.Text, " ")
 		switch word {
 		case "exit":
@@ -238,12 +246,12 @@ func (w *world) happen(t *testing.T, events []script.Step) {
 			}
 			w.end(hookPID, status)
 		case "executes":
-			w.program.Store(arg)
+			w.executes.Store(arg)
 		case "orphan":
 			w.end(anyOther, proc.Status{})
 		case "look":
 			word, left, _ := strings.Cut(arg, ", waiting for ")
-			w.looks <- observe.Snapshot{Began: time.Now(), State: mustLook(t, word), PathsPresent: strings.Fields(left)}
+			w.samples <- observe.Snapshot{Began: time.Now(), State: mustLook(t, word), PathsPresent: strings.Fields(left)}
 			w.wake <- true
 		default:
 			w.signals <- mustSignal(t, word)
@@ -263,7 +271,7 @@ func (w *world) next(until time.Time) sig.Signal {
 		return 0
 	case <-over:
 	}
-	select { // both at one time
+	select { // a signal at the deadline wins
 	case s := <-w.signals:
 		return s
 	default:
@@ -276,7 +284,7 @@ func (w *world) end(pid int, status proc.Status) {
 	w.signals <- sig.CHLD
 }
 
-// reap is the loop's: it alone changes who is left.
+// reap runs on the loop's goroutine, which alone changes w.rest.
 func (w *world) reap() (int, proc.Status) {
 	select {
 	case d := <-w.ended:
@@ -310,15 +318,15 @@ func (w *world) kill(pid int, s sig.Signal) error {
 	return nil
 }
 
-func (w *world) note(text string) error {
+func (w *world) writeTermlog(text string) error {
 	if w.notes && text != "" {
 		w.did("notes %s", text)
 	}
 	return nil
 }
 
-// run is what runs when the stop begins: the pid of the command is one less.
-func (w *world) run(_ string, argv, env []string) (int, error) {
+// runOnStop fails for a program called "missing".
+func (w *world) runOnStop(_ string, argv, env []string) (int, error) {
 	w.did("runs %s", strings.Join(append(argv, env[len(env)-2:]...), " "))
 	if argv[0] == "missing" {
 		return 0, &StartError{Command: argv[0], Err: syscall.ENOENT}
@@ -344,35 +352,46 @@ func mustSignal(t *testing.T, text string) sig.Signal {
 	return s
 }
 
-func (w *world) kernel(t *testing.T, events []script.Step) kernel {
-	return kernel{
-		next:        w.next,
-		looks:       w.looks,
-		watch:       func(*plan, time.Time) { w.did("watches") },
-		ease:        func() { w.did("looks seldom") },
-		prepare:     func() error { return nil },
-		start:       func(proc.Command) (int, error) { return commandPID, nil },
-		started:     func() { go w.happen(t, events) },
-		adopt:       func() error { return nil },
-		follow:      func(sig.Signal) error { return nil },
-		kill:        w.kill,
-		killOther:   func(p proc.Process, s sig.Signal) error { return w.kill(p.PID, s) },
-		reap:        w.reap,
-		caught:      func(int) (sig.Set, bool) { return w.catches, w.catches != 0 },
-		descendants: w.descendants,
-		stopSelf:    func(s sig.Signal) { w.did("stops itself with %v", s) },
-		handOver:    func(int) bool { w.did("hands over the terminal"); return true },
-		takeBack:    func(int) { w.did("takes back the terminal") },
-		program:     func(int) (string, []string) { name, _ := w.program.Load().(string); return name, []string{name} },
-		isShell:     func(int) bool { return false },
-		note:        w.note,
-		line:        func(text string) { w.did("says %s", strings.TrimPrefix(text, "lameduck: ")) },
-		own:         func(s sig.Signal) bool { return s == sig.CHLD },
-		flush:       func() {},
-		show:        func(string) error { return nil },
-		hide:        func() {},
-		listen:      func(*plan, HealthSpec) error { return nil },
-		retire:      func(during HealthMode) { w.did("answers health checks with %v", during) },
-		run:         w.run,
-	}
+// The world implements every group of the host.
+
+func (w *world) host(events []script.Step) host {
+	w.events = events
+	return host{signals: w, processes: w, traffic: w, neighbors: w, output: w}
 }
+
+func (w *world) selfInflicted(s sig.Signal) bool { return s == sig.CHLD }
+
+func (w *world) reserve() error                        { return nil }
+func (w *world) becomeSubreaper() error                { return nil }
+func (w *world) setParentDeathSignal(sig.Signal) error { return nil }
+func (w *world) start(proc.Command) (int, error)       { return commandPID, nil }
+func (w *world) releaseInherited()                     { go w.happen(w.t, w.events) }
+func (w *world) caught(int) (sig.Set, bool)            { return w.catches, w.catches != 0 }
+func (w *world) isShell(int) bool                      { return false }
+func (w *world) stopSelf(s sig.Signal)                 { w.did("stops itself with %v", s) }
+func (w *world) takeTerminal(int)                      { w.did("takes back the terminal") }
+
+func (w *world) killDescendant(p proc.Process, s sig.Signal) error { return w.kill(p.PID, s) }
+
+func (w *world) giveTerminal(int) bool {
+	w.did("hands over the terminal")
+	return true
+}
+
+func (w *world) program(int) (string, []string) {
+	name, _ := w.executes.Load().(string)
+	return name, []string{name}
+}
+
+func (w *world) startSampling(observe.Config)       { w.did("watches") }
+func (w *world) slowDown()                          { w.did("looks seldom") }
+func (w *world) snapshots() <-chan observe.Snapshot { return w.samples }
+
+func (w *world) listenHealth(HealthSpec) error { return nil }
+func (w *world) stopHealth(during HealthMode)  { w.did("answers health checks with %v", during) }
+func (w *world) health() *health.Listener      { return nil }
+func (w *world) createAliveFile(string) error  { return nil }
+func (w *world) removeAliveFile()              {}
+
+func (w *world) writeLine(text string) { w.did("says %s", strings.TrimPrefix(text, "lameduck: ")) }
+func (w *world) flush()                {}

@@ -552,7 +552,7 @@ var refused = []struct {
 	{[]string{"--termination-log=/", "echo"}, "", "--termination-log=/: ", true},
 	{[]string{"--stop-schedule=TERM/20/KILL", "--grace-period=15", "echo"}, "", "a grace period of 21s", false},
 	{[]string{"--stop-schedule=TERM/forever/KILL", "echo"}, "", "without a wait", false},
-	{[]string{"--stop-schedule=TERM/forever/5/forever/KILL", "echo"}, "", "forever twice", false},
+	{[]string{"--stop-schedule=TERM/forever/5/forever/KILL", "echo"}, "", "forever is given twice", false},
 	{[]string{"--stop-schedule=USR1/5/KILL/5/TERM", "echo"}, "", "--stop-schedule=USR1/5/KILL/5/TERM: TERM comes after KILL, which ends the command: put KILL last", false},
 	{[]string{"--stop-schedule=TERM/5/KILL/forever/TERM/5", "echo"}, "", "TERM comes after KILL", false},
 	{[]string{"echo"}, "LAMEDUCK_STOP_SCHEDULE=KILL/TERM", "LAMEDUCK_STOP_SCHEDULE=KILL/TERM: TERM comes after KILL", false},

@@ -96,7 +96,7 @@ reports exit code 1 as 2, 143 as 0 after a stop
 `},
 	{"", []string{"--preset=postgres", "--delay=3", "--grace-period=40", "--", "postgres"}, `
 runs postgres
-preset postgres, stopped by TERM/2s/INT: smart shutdown first: new connections are refused, and it exits as soon as the last session has ended; after 2 s fast shutdown: open transactions are rolled back (alone, TERM waits for ever for a pool's connections)
+preset postgres, stopped by TERM/2s/INT: smart shutdown first: new connections are refused, and it exits as soon as the last session has ended; after 2 s fast shutdown: open transactions are rolled back (alone, TERM waits forever for a pool's connections)
 on TERM or INT: keeps serving for 3 s
   a second one, more than a second later, or INT, ends that at once
   then TERM, 2 s later INT
@@ -122,14 +122,14 @@ your pod needs terminationGracePeriodSeconds of 30 or more (docker stop -t 30): 
 	{"", []string{"--stop-schedule=5/TERM/7/forever/TERM/2", "--grace-period=30", "--", "x"}, `
 runs x
 on TERM: does not hold
-  then 5 s later TERM, 7 s later for ever again TERM/2s
+  then 5 s later TERM, 7 s later forever again TERM/2s
   sends no KILL: that is the orchestrator's, at 30 s
 your pod needs terminationGracePeriodSeconds of 30 or more (docker stop -t 30)
 `},
 	{"", []string{"--stop-schedule=USR1/5/forever/TERM/5/KILL/5", "--grace-period=30", "--", "x"}, `
 runs x
 on TERM: does not hold
-  then USR1, 5 s later for ever again TERM/5s/KILL/5s
+  then USR1, 5 s later forever again TERM/5s/KILL/5s
 your pod needs terminationGracePeriodSeconds of 30 or more (docker stop -t 30)
 `},
 	{"", []string{"--stop-schedule=20", "--", "x"}, `

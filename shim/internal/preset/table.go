@@ -1,4 +1,4 @@
-package shim
+package preset
 
 import (
 	"sync"
@@ -6,17 +6,18 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// fine reports what killed a server that had stopped well as success.
-func fine(code int) []ExitMap { return []ExitMap{{From: code, To: 0}} }
+// successOn reports code as 0: the exit code of a server that ends itself by a signal
+// after a graceful stop.
+func successOn(code int) []ExitCode { return []ExitCode{{From: code, To: 0}} }
 
-// presets is the table, in the order of the documentation. It is made when it is
-// first asked for: most never do.
-var presets = sync.OnceValue(func() []Preset {
+// table returns the presets in the order of the documentation. The first call builds the
+// table: most runs need none of it.
+var table = sync.OnceValue(func() []Preset {
 	return []Preset{
 		{
 			Name:        "haproxy",
 			Programs:    []string{"haproxy"},
-			StopSignals: []Signal{sig.USR1},
+			StopSignals: []sig.Signal{sig.USR1},
 			Schedule:    "USR1",
 			Says:        "closes its listeners and exits when the last connection has ended (bounded by hard-stop-after); TERM cuts all at once",
 			Source:      "HAProxy Management Guide, section 4, Stopping and restarting HAProxy",
@@ -25,7 +26,7 @@ var presets = sync.OnceValue(func() []Preset {
 			Name:        "nginx",
 			Aliases:     []string{"openresty"},
 			Programs:    []string{"nginx", "nginx-debug", "openresty"},
-			StopSignals: []Signal{sig.QUIT},
+			StopSignals: []sig.Signal{sig.QUIT},
 			Schedule:    "QUIT",
 			Says:        "closes its listeners, finishes the requests and exits (bounded by worker_shutdown_timeout); TERM and INT cut",
 			Source:      "nginx(8), SIGNALS",
@@ -34,7 +35,7 @@ var presets = sync.OnceValue(func() []Preset {
 			Name:        "httpd",
 			Aliases:     []string{"apache2", "apache"},
 			Programs:    []string{"httpd", "apache2"},
-			StopSignals: []Signal{sig.WINCH},
+			StopSignals: []sig.Signal{sig.WINCH},
 			Schedule:    "WINCH",
 			Says:        "closes its listeners, finishes the requests and exits (bounded by GracefulShutdownTimeout); TERM cuts, USR1 restarts",
 			Source:      "httpd manual, Stopping and Restarting, Graceful Stop",
@@ -43,7 +44,7 @@ var presets = sync.OnceValue(func() []Preset {
 			Name:        "php-fpm",
 			Aliases:     []string{"fpm", "php"},
 			Programs:    []string{"php-fpm"},
-			StopSignals: []Signal{sig.QUIT},
+			StopSignals: []sig.Signal{sig.QUIT},
 			Schedule:    "QUIT",
 			Caveats: []Caveat{{
 				Says: "QUIT lets requests finish only within process_control_timeout, which is 0 unless php-fpm.conf sets it: " +
@@ -87,7 +88,7 @@ var presets = sync.OnceValue(func() []Preset {
 			Name:     "puma",
 			Programs: []string{"puma", "pumactl"},
 			Schedule: "TERM",
-			Exit:     fine(143),
+			Exit:     successOn(143),
 			Says:     "closes its listeners, finishes the requests and ends by TERM, so with 143, which is reported as 0",
 			Source:   "puma docs/signals.md; raise_exception_on_sigterm in its DSL",
 			Proven:   true,
@@ -141,10 +142,10 @@ var presets = sync.OnceValue(func() []Preset {
 			Name:        "postgres",
 			Aliases:     []string{"postgresql"},
 			Programs:    []string{"postgres", "postmaster"},
-			StopSignals: []Signal{sig.INT},
+			StopSignals: []sig.Signal{sig.INT},
 			Schedule:    "TERM/2s/INT",
 			Says: "smart shutdown first: new connections are refused, and it exits as soon as the last session has ended; after 2 s fast shutdown: " +
-				"open transactions are rolled back (alone, TERM waits for ever for a pool's connections)",
+				"open transactions are rolled back (alone, TERM waits forever for a pool's connections)",
 			Source: "PostgreSQL documentation, Shutting Down the Server",
 			Proven: true,
 		}, {
@@ -222,7 +223,7 @@ var presets = sync.OnceValue(func() []Preset {
 			Aliases:  []string{"catalina"},
 			Programs: []string{"tomcat"},
 			Schedule: "TERM",
-			Exit:     fine(143),
+			Exit:     successOn(143),
 			Caveats: []Caveat{{
 				Says:  "Tomcat cuts requests 2 s after TERM, unless Context has an unloadDelay that is longer (<Context unloadDelay=\"20000\"> in conf/context.xml)",
 				Holds: shortUnload,
@@ -235,7 +236,7 @@ var presets = sync.OnceValue(func() []Preset {
 			Aliases:  []string{"jvm", "spring", "spring-boot"},
 			Programs: []string{"java"},
 			Schedule: "TERM",
-			Exit:     fine(143),
+			Exit:     successOn(143),
 			Says: "runs its shutdown hooks and exits with 143, which is reported as 0; QUIT dumps its threads and goes on; " +
 				"what happens to requests is the program's (Spring Boot: server.shutdown=graceful, the default since 3.4)",
 			Source: "java(1), -Xrs; java.lang.Runtime, addShutdownHook",
@@ -259,7 +260,7 @@ var presets = sync.OnceValue(func() []Preset {
 		}, {
 			Name:        "systemd",
 			Programs:    []string{"systemd"},
-			StopSignals: []Signal{sig.RTMin + 3},
+			StopSignals: []sig.Signal{sig.RTMin + 3},
 			Schedule:    "RTMIN+3",
 			Caveats: []Caveat{{
 				Says: "systemd runs a system as PID 1 only, and so not under lameduck: start it by itself, with STOPSIGNAL SIGRTMIN+3, " +

@@ -1,6 +1,7 @@
-package shim
+package preset
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -9,7 +10,9 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// TestPresetDocs: the table of docs/presets.md is this one.
+var update = flag.Bool("update", false, "write docs/presets.md")
+
+// TestPresetDocs: docs/presets.md has the table of table.go.
 func TestPresetDocs(t *testing.T) {
 	path := testutil.Path("docs/presets.md")
 	text, err := os.ReadFile(path)
@@ -27,17 +30,17 @@ func TestPresetDocs(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatal("the table of docs/presets.md is not that of presets.go; see it with -update")
+		t.Fatal("the table of docs/presets.md is not that of table.go; see it with -update")
 	}
 	if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// documented is the table of presets as the documentation has it.
+// documented returns the table of presets in Markdown.
 func documented() string {
 	var rows strings.Builder
-	for _, p := range Presets() {
+	for _, p := range All() {
 		exit := "its own"
 		for _, e := range p.Exit {
 			exit = fmt.Sprintf("%d as %d", e.From, e.To)
@@ -55,7 +58,7 @@ func documented() string {
 	return rows.String()
 }
 
-// caveat is all that a preset may have to say.
+// caveat returns all caveats of a preset.
 func caveat(p *Preset) string {
 	var all []string
 	for _, c := range p.Caveats {

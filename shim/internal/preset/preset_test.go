@@ -1,4 +1,4 @@
-package shim
+package preset
 
 import (
 	"strings"
@@ -9,16 +9,17 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 )
 
-// TestPresetTable: what every preset has to keep to.
+// TestPresetTable: names and programs are unique, and every preset has texts that fit into
+// a table.
 func TestPresetTable(t *testing.T) {
 	names, programs := map[string]string{}, map[string]string{}
-	for _, p := range Presets() {
+	for _, p := range All() {
 		for _, name := range append(p.Aliases, p.Name) {
 			if other, twice := names[name]; twice {
 				t.Errorf("%q is a name of %s and of %s", name, other, p.Name)
 			}
 			names[name] = p.Name
-			if got, ok := presetNamed(strings.ToUpper(name)); !ok || got.Name != p.Name {
+			if got, ok := Named(strings.ToUpper(name)); !ok || got.Name != p.Name {
 				t.Errorf("%q finds %v", name, got)
 			}
 		}
@@ -37,16 +38,15 @@ func TestPresetTable(t *testing.T) {
 			}
 		}
 	}
-	if p, ok := presetNamed("nginy"); ok {
+	if p, ok := Named("nginy"); ok {
 		t.Errorf("nginy finds %v", p)
 	}
 }
 
-// TestPresetSchedules: what is sent is a signal, never a KILL, and all of it fits
-// in the least reserve that a grace period leaves, which is some 2.6 s where it is
-// Nomad's 5 s.
+// TestPresetSchedules: presets send signals, never KILL, and fit into the shortest reserve:
+// some 2.6 s of Nomad's 5 s.
 func TestPresetSchedules(t *testing.T) {
-	for _, p := range Presets() {
+	for _, p := range All() {
 		var sum time.Duration
 		for i, item := range strings.Split(p.Schedule, "/") {
 			if i%2 == 1 {
@@ -72,13 +72,13 @@ func TestPresetSchedules(t *testing.T) {
 	}
 }
 
-// TestRecognise has what /proc says of real processes, and of the ways to start
-// them; an empty exe is one that may not be read.
-func TestRecognise(t *testing.T) {
+// TestMatch matches the contents of /proc for real processes and for the usual ways to
+// start servers. An empty exe stands for a link that may not be read.
+func TestMatch(t *testing.T) {
 	const python, ruby, java = "/usr/bin/python3.11", "/usr/bin/ruby3.1", "/usr/lib/jvm/java-17-openjdk-amd64/bin/java"
 	for _, c := range []struct {
 		want, exe string
-		argv      string // words parted by |
+		argv      string // words separated by |
 	}{
 		{"haproxy", "/usr/sbin/haproxy", "haproxy|-W|-db|-f|/usr/local/etc/haproxy/haproxy.cfg"},
 		{"nginx", "/usr/sbin/nginx", "nginx: master process nginx -c /etc/nginx/nginx.conf -g daemon off;"},
@@ -113,7 +113,7 @@ func TestRecognise(t *testing.T) {
 		{"puma", ruby, "ruby|-I|lib|-W0|/usr/local/bin/bundle|exec|puma|-C|config/puma.rb"},
 		{"sidekiq", ruby, "sidekiq 6.4.1  [1 of 10 busy]"},
 		{"sidekiq", ruby, "ruby|/usr/local/bin/bundle|exec|sidekiq|-C|config/sidekiq.yml"},
-		{"", ruby, "ruby|bin/rails|server"}, // until Puma gives itself its name
+		{"", ruby, "ruby|bin/rails|server"}, // until Puma sets its title
 		{"", ruby, "ruby|-e|puts 1"},
 		{"caddy", "/usr/bin/caddy", "caddy|run|--config|/etc/caddy/Caddyfile"},
 		{"traefik", "/usr/local/bin/traefik", "traefik|traefik|--providers.docker"},
@@ -132,7 +132,7 @@ func TestRecognise(t *testing.T) {
 		{"mongodb", "/usr/bin/mongod", "mongod|--bind_ip_all"},
 		{"rabbitmq", "/usr/lib/erlang/erts-13.1.5/bin/beam.smp", "/usr/lib/erlang/erts-13.1.5/bin/beam.smp|-W|w|-MBas|ageffcbf|--|-root|/usr/lib/erlang|-noinput|-s|rabbit|boot|-boot|start_sasl"},
 		{"", "/usr/lib/erlang/erts-13.1.5/bin/beam.smp", "beam.smp|--|-s|ejabberd"},
-		{"", "/usr/bin/dash", "/bin/sh|/usr/lib/rabbitmq/bin/rabbitmq-server"}, // is told TERM in any case
+		{"", "/usr/bin/dash", "/bin/sh|/usr/lib/rabbitmq/bin/rabbitmq-server"}, // gets TERM in any case
 		{"nats", "/usr/sbin/nats-server", "nats-server|-c|/etc/nats.conf"},
 		{"tomcat", java, "/usr/bin/java|-Dcatalina.base=/srv|-classpath|/usr/share/tomcat10/bin/bootstrap.jar|org.apache.catalina.startup.Bootstrap|start"},
 		{"java", java, "java|-jar|app.jar"},
@@ -150,20 +150,19 @@ func TestRecognise(t *testing.T) {
 	} {
 		argv := strings.Split(c.argv, "|")
 		got := ""
-		if p := recognise(c.exe, argv); p != nil {
+		if p := Match(c.exe, argv); p != nil {
 			got = p.Name
 		}
 		if got != c.want {
 			t.Errorf("%q %q is %q, want %q", c.exe, argv, got, c.want)
 		}
 	}
-	if p := recognise("/usr/sbin/nginx", nil); p != nil {
+	if p := Match("/usr/sbin/nginx", nil); p != nil {
 		t.Errorf("without a command line it is %v", p) // the kernel's threads, and zombies
 	}
 }
 
-// TestCaveats: what is seen to be in order is not spoken of, and what cannot be
-// seen is.
+// TestCaveats: a caveat is left out only for settings that are known to be right.
 func TestCaveats(t *testing.T) {
 	files := map[string]string{
 		"/etc/php/8.2/fpm/php-fpm.conf":   "[global]\n;process_control_timeout = 10s\ninclude=/etc/php/8.2/fpm/pool.d/*.conf\n",
@@ -184,7 +183,7 @@ func TestCaveats(t *testing.T) {
 	for _, c := range []struct {
 		preset, exe, argv, env string
 		adaptive               bool
-		want                   string // what the caveat speaks of, "" for silence
+		want                   string // a part of the caveat; "": no caveat
 	}{
 		{preset: "haproxy", argv: "haproxy"},
 		{preset: "php-fpm", exe: "/usr/sbin/php-fpm8.2", argv: "php-fpm8.2 -F", want: "process_control_timeout"},
@@ -216,7 +215,7 @@ func TestCaveats(t *testing.T) {
 		{preset: "nats", argv: "nats-server", want: "lame_duck_duration"},
 		{preset: "systemd", argv: "/sbin/init", want: "PID 1"},
 	} {
-		p, ok := presetNamed(c.preset)
+		p, ok := Named(c.preset)
 		if !ok {
 			t.Fatalf("no preset %q", c.preset)
 		}

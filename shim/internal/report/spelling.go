@@ -1,16 +1,15 @@
-package shim
+package report
 
 import "strings"
 
-// Spelling is how flags of lameduck's are spelled where lameduck was called by another
-// name and has the flags of another program: each flag's name, and the variable or the
-// other program's own flag to give in its place. The zero value is for lameduck's own
-// name, where flags are flags.
+// Spelling maps the names of lameduck's flags to what users have to give instead where
+// lameduck was called by the name of another program: an environment variable, or that
+// program's own flag. With the zero value flags are spelled as flags.
 type Spelling map[string]string
 
-// In returns text with the flags in it ("--until=quiet") spelled accordingly
-// ("LAMEDUCK_UNTIL=quiet"). Flags of other programs stay. Texts that hold what users
-// wrote are spelled before that is put in.
+// In returns text with the flags in text ("--until=quiet") spelled as users have to give
+// them ("LAMEDUCK_UNTIL=quiet"). Flags of other programs stay. Only text of lameduck's own
+// may be passed: callers insert values from users afterwards.
 func (s Spelling) In(text string) string {
 	if len(s) == 0 {
 		return text

@@ -1,4 +1,4 @@
-package shim
+package termlog
 
 import (
 	"errors"
@@ -14,13 +14,12 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// noted is a termination log in a file that holds text already, and what is
-// written to it.
-func noted(t *testing.T, text string) (log *termlog, path string) {
+// newLog returns a termination log in a file with text.
+func newLog(t *testing.T, text string) (log *file, path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "log")
 	testutil.WriteFile(t, path, text)
-	return newTermlog(path), path
+	return newFile(path), path
 }
 
 func appendTo(t *testing.T, path, text string) {
@@ -35,8 +34,8 @@ func appendTo(t *testing.T, path, text string) {
 	}
 }
 
-// notes writes text, and wants the file to be so.
-func notes(t *testing.T, log *termlog, text, want string) {
+// wantFile writes text, and expects the content want in the file.
+func wantFile(t *testing.T, log *file, text, want string) {
 	t.Helper()
 	if err := log.write(text); err != nil {
 		t.Errorf("%.50q: %v", text, err)
@@ -47,123 +46,123 @@ func notes(t *testing.T, log *termlog, text, want string) {
 	}
 }
 
-// TestTerminationLog: what we write takes the place of what we wrote before, and
-// never that of what others did.
+// TestTerminationLog: lameduck's text replaces lameduck's previous text, and never the text
+// of others.
 func TestTerminationLog(t *testing.T) {
 	x := func(n int) string { return strings.Repeat("x", n) }
 	for name, test := range map[string]func(t *testing.T){
 		"fresh": func(t *testing.T) {
-			log, _ := noted(t, "")
-			notes(t, log, "", "")
-			notes(t, log, "one", "one\n")
-			notes(t, log, "the second", "the second\n")
-			notes(t, log, "3", "3\n")
-			notes(t, log, "", "")
-			notes(t, log, "4", "4\n")
+			log, _ := newLog(t, "")
+			wantFile(t, log, "", "")
+			wantFile(t, log, "one", "one\n")
+			wantFile(t, log, "the second", "the second\n")
+			wantFile(t, log, "3", "3\n")
+			wantFile(t, log, "", "")
+			wantFile(t, log, "4", "4\n")
 		},
 		"after another's": func(t *testing.T) {
-			log, _ := noted(t, "boom")
-			notes(t, log, "", "boom")
-			notes(t, log, "one", "boom\none\n")
-			notes(t, log, "second", "boom\nsecond\n")
-			notes(t, log, "", "boom")
+			log, _ := newLog(t, "boom")
+			wantFile(t, log, "", "boom")
+			wantFile(t, log, "one", "boom\none\n")
+			wantFile(t, log, "second", "boom\nsecond\n")
+			wantFile(t, log, "", "boom")
 		},
 		"after another's line": func(t *testing.T) {
-			log, _ := noted(t, "boom\n")
-			notes(t, log, "one", "boom\none\n")
-			notes(t, log, "", "boom\n")
+			log, _ := newLog(t, "boom\n")
+			wantFile(t, log, "one", "boom\none\n")
+			wantFile(t, log, "", "boom\n")
 		},
 		"another writes after ours": func(t *testing.T) {
-			log, path := noted(t, "")
-			notes(t, log, "one", "one\n")
+			log, path := newLog(t, "")
+			wantFile(t, log, "one", "one\n")
 			appendTo(t, path, "boom\n")
-			notes(t, log, "second", "boom\nsecond\n")
+			wantFile(t, log, "second", "boom\nsecond\n")
 			appendTo(t, path, "bang")
-			notes(t, log, "", "boom\nbang")
-			notes(t, log, "third", "boom\nbang\nthird\n")
+			wantFile(t, log, "", "boom\nbang")
+			wantFile(t, log, "third", "boom\nbang\nthird\n")
 		},
 		"another truncates": func(t *testing.T) {
-			log, path := noted(t, "")
-			notes(t, log, "one", "one\n")
+			log, path := newLog(t, "")
+			wantFile(t, log, "one", "one\n")
 			testutil.WriteFile(t, path, "boom\n")
-			notes(t, log, "second", "boom\nsecond\n")
+			wantFile(t, log, "second", "boom\nsecond\n")
 			testutil.WriteFile(t, path, "")
-			notes(t, log, "third", "third\n")
+			wantFile(t, log, "third", "third\n")
 			testutil.WriteFile(t, path, "boom of another length\n")
-			notes(t, log, "", "boom of another length\n")
+			wantFile(t, log, "", "boom of another length\n")
 		},
 		"another takes it away": func(t *testing.T) {
-			log, path := noted(t, "")
-			notes(t, log, "one", "one\n")
+			log, path := newLog(t, "")
+			wantFile(t, log, "one", "one\n")
 			os.Remove(path)
-			notes(t, log, "second", "second\n")
+			wantFile(t, log, "second", "second\n")
 		},
 		"another writes over it, at a place of its own": func(t *testing.T) {
-			log, path := noted(t, "")
+			log, path := newLog(t, "")
 			file, err := os.OpenFile(path, os.O_WRONLY, 0) // as with 2>/dev/termination-log
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer file.Close()
-			notes(t, log, "this is the first line", "this is the first line\n")
+			wantFile(t, log, "this is the first line", "this is the first line\n")
 			file.WriteString("boom\n")
-			notes(t, log, "second", "boom\nsecond\n")
+			wantFile(t, log, "second", "boom\nsecond\n")
 			file.WriteString("bang")
-			notes(t, log, "third", "boom\nbang\nthird\n")
+			wantFile(t, log, "third", "boom\nbang\nthird\n")
 			file.WriteString("!\n")
-			notes(t, log, "", "boom\nbang!\n")
+			wantFile(t, log, "", "boom\nbang!\n")
 		},
 		"the same text by another": func(t *testing.T) {
-			log, _ := noted(t, "one\n")
-			notes(t, log, "one", "one\none\n")
-			notes(t, log, "two", "one\ntwo\n")
+			log, _ := newLog(t, "one\n")
+			wantFile(t, log, "one", "one\none\n")
+			wantFile(t, log, "two", "one\ntwo\n")
 		},
 		"another's to the limit": func(t *testing.T) {
-			log, path := noted(t, x(most))
-			notes(t, log, "one", x(most))
-			testutil.WriteFile(t, path, x(most-5)+"\n")
-			notes(t, log, "one", x(most-5)+"\none\n")
-			notes(t, log, "four", x(most-5)+"\n")
-			notes(t, log, "", x(most-5)+"\n")
+			log, path := newLog(t, x(maxSize))
+			wantFile(t, log, "one", x(maxSize))
+			testutil.WriteFile(t, path, x(maxSize-5)+"\n")
+			wantFile(t, log, "one", x(maxSize-5)+"\none\n")
+			wantFile(t, log, "four", x(maxSize-5)+"\n")
+			wantFile(t, log, "", x(maxSize-5)+"\n")
 		},
 		"another's beyond it": func(t *testing.T) {
-			log, path := noted(t, "")
-			notes(t, log, "one", "one\n")
+			log, path := newLog(t, "")
+			wantFile(t, log, "one", "one\n")
 			testutil.WriteFile(t, path, x(9000))
-			notes(t, log, "two", x(9000))
-			notes(t, log, "", x(9000))
+			wantFile(t, log, "two", x(9000))
+			wantFile(t, log, "", x(9000))
 			testutil.WriteFile(t, path, "")
-			notes(t, log, "three", "three\n")
+			wantFile(t, log, "three", "three\n")
 		},
 		"ours at the limit": func(t *testing.T) {
-			log, _ := noted(t, "")
-			notes(t, log, x(most-1), x(most-1)+"\n")
-			notes(t, log, x(most), x(most-1)+"\n")
-			notes(t, log, x(9000), x(most-1)+"\n")
-			notes(t, log, "one", "one\n")
+			log, _ := newLog(t, "")
+			wantFile(t, log, x(maxSize-1), x(maxSize-1)+"\n")
+			wantFile(t, log, x(maxSize), x(maxSize-1)+"\n")
+			wantFile(t, log, x(9000), x(maxSize-1)+"\n")
+			wantFile(t, log, "one", "one\n")
 		},
 	} {
 		t.Run(name, func(t *testing.T) { t.Parallel(); test(t) })
 	}
 }
 
-// TestTerminationLogCut: what is too long is cut, but no character is.
+// TestTerminationLogCut: text that is too long is cut between two characters.
 func TestTerminationLogCut(t *testing.T) {
 	t.Parallel()
 	for shift := range 4 {
-		log, path := noted(t, "")
+		log, path := newLog(t, "")
 		if err := log.write(strings.Repeat("x", shift) + strings.Repeat("▁", 2000)); err != nil {
 			t.Error(err)
 		}
 		text, _ := os.ReadFile(path)
-		if n := len(text); n > most || n < most-utf8.UTFMax || !utf8.Valid(text) || text[n-1] != '\n' {
+		if n := len(text); n > maxSize || n < maxSize-utf8.UTFMax || !utf8.Valid(text) || text[n-1] != '\n' {
 			t.Errorf("%d bytes, that end in %q", n, text[max(0, n-8):])
 		}
 	}
 }
 
-// TestTerminationLogNowhere: where there is no file of ours to write, that is an
-// error where somebody gave it, at once, and else nobody's business.
+// TestTerminationLogNowhere: a path that is not a writable regular file is an error at once
+// if the user gave the path, and ignored otherwise.
 func TestTerminationLogNowhere(t *testing.T) {
 	dir := t.TempDir()
 	fifo, fresh := filepath.Join(dir, "fifo"), filepath.Join(dir, "fresh")
@@ -171,14 +170,14 @@ func TestTerminationLogNowhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, why := range map[string]string{
-		dir: "is a directory", fifo: "no regular file", "/dev/full": "no regular file", "/dev/null": "no regular file",
+		dir: "is a directory", fifo: "not a regular file", "/dev/full": "not a regular file", "/dev/null": "not a regular file",
 		dir + "/no/such/dir": "no such file", fresh: "",
 	} {
-		err := newTermlog(path).write("")
+		err := newFile(path).write("")
 		if why == "" && err != nil || why != "" && (err == nil || !strings.Contains(err.Error(), why)) {
 			t.Errorf("%s: %v, want %q", path, err, why)
 		}
-		log := &termlog{path: path}
+		log := &file{path: path}
 		for _, text := range []string{"", "text", ""} {
 			if err := log.write(text); err != nil {
 				t.Errorf("%s by default: %v", path, err)
@@ -189,20 +188,20 @@ func TestTerminationLogNowhere(t *testing.T) {
 		t.Errorf("the file that was to be made: %v, %v", info, err)
 	}
 	missing := filepath.Join(dir, "missing")
-	if (&termlog{path: missing}).write("text"); exists(missing) {
+	if (&file{path: missing}).write("text"); exists(missing) {
 		t.Error("one that nobody gave was made")
 	}
-	none := newTermlog(NoTerminationLog)
-	if err := none.write("text"); err != nil || none.path != "" || exists(NoTerminationLog) {
+	none := newFile(None)
+	if err := none.write("text"); err != nil || none.path != "" || exists(None) {
 		t.Errorf("none is %+v, %v", none, err)
 	}
-	if log := newTermlog(""); log.path != "/dev/termination-log" || log.given {
+	if log := newFile(""); log.path != "/dev/termination-log" || log.given {
 		t.Errorf("by default it is %+v", log)
 	}
 }
 
-// TestTerminationLogPlanted: a link is followed only where nobody else could have
-// planted the link.
+// TestTerminationLogPlanted: links are followed only in directories to which no other user
+// may write.
 func TestTerminationLogPlanted(t *testing.T) {
 	t.Parallel()
 	type directory struct {
@@ -218,12 +217,12 @@ func TestTerminationLogPlanted(t *testing.T) {
 	}{
 		"symbolic link, own directory":      {directory{0o755, -1}, symlink, ""},
 		"hard link, own directory":          {directory{0o755, -1}, os.Link, ""},
-		"symbolic link, shared directory":   {directory{0o777, -1}, symlink, "it is a symbolic link, and others may write to its directory"},
-		"dangling link, shared directory":   {directory{0o777, -1}, dangling, "it is a symbolic link, and others may write to its directory"},
-		"hard link, shared directory":       {directory{0o777, -1}, os.Link, "(a hard link), and others may write to its directory"},
-		"symbolic link, sticky directory":   {directory{0o777 | os.ModeSticky, -1}, symlink, "it is a symbolic link"},
-		"symbolic link, group's directory":  {directory{0o775, -1}, symlink, "it is a symbolic link"},
-		"symbolic link, another's dir":      {directory{0o755, 65534}, symlink, "it is a symbolic link"},
+		"symbolic link, shared directory":   {directory{0o777, -1}, symlink, "symbolic link in a directory that others may write to"},
+		"dangling link, shared directory":   {directory{0o777, -1}, dangling, "symbolic link in a directory that others may write to"},
+		"hard link, shared directory":       {directory{0o777, -1}, os.Link, "(hard links) in a directory that others may write to"},
+		"symbolic link, sticky directory":   {directory{0o777 | os.ModeSticky, -1}, symlink, "symbolic link in"},
+		"symbolic link, group's directory":  {directory{0o775, -1}, symlink, "symbolic link in"},
+		"symbolic link, another's dir":      {directory{0o755, 65534}, symlink, "symbolic link in"},
 		"symbolic link, root's own dir":     {directory{0o755, 0}, symlink, ""},
 		"regular file, shared directory":    {directory{0o777, -1}, func(_, path string) error { return os.WriteFile(path, nil, 0o644) }, ""},
 		"nothing planted, shared directory": {directory{0o777, -1}, func(_, _ string) error { return nil }, ""},
@@ -238,7 +237,7 @@ func TestTerminationLogPlanted(t *testing.T) {
 			if err := os.Chown(dir, c.in.owner, -1); err != nil {
 				t.Skip("no other user: ", err)
 			}
-			err := newTermlog(path).write("text")
+			err := newFile(path).write("text")
 			if c.why == "" && err != nil || c.why != "" && (err == nil || !strings.Contains(err.Error(), c.why)) {
 				t.Errorf("it says %v, want %q", err, c.why)
 			}
@@ -257,8 +256,8 @@ func umask() os.FileMode {
 	return os.FileMode(mask)
 }
 
-// TestTerminationLogFull: on a full disk what is there stays as it is, and what was
-// taken back leaves room.
+// TestTerminationLogFull: on a full disk the file stays as before, and removed text leaves
+// room.
 func TestTerminationLogFull(t *testing.T) {
 	t.Parallel()
 	page := os.Getpagesize()
@@ -272,13 +271,13 @@ func TestTerminationLogFull(t *testing.T) {
 		}
 		text := func(path string) string { text, _ := os.ReadFile(path); return string(text) }
 
-		log := &termlog{path: dir + "/log", given: true}
+		log := &file{path: dir + "/log", given: true}
 		if err := log.write(""); err != nil {
 			t.Error(err)
 		}
 		fill()
 		for range 2 {
-			if err := log.write("text"); err != unix.ENOSPC || text(log.path) != "" || log.ours != "" {
+			if err := log.write("text"); err != unix.ENOSPC || text(log.path) != "" || log.ownText != "" {
 				t.Errorf("%v, and the file is %q", err, text(log.path))
 			}
 		}
@@ -292,25 +291,25 @@ func TestTerminationLogFull(t *testing.T) {
 	})
 }
 
-// TestTerminationLogReadOnly: one that cannot be written is an error where it was
-// given.
+// TestTerminationLogReadOnly: a file on a read-only file system is an error if the user gave
+// the path.
 func TestTerminationLogReadOnly(t *testing.T) {
 	t.Parallel()
 	testutil.OnTmpfs(t, "mode=755", func(dir string) {
 		if err := os.WriteFile(dir+"/log", []byte("boom"), 0o644); err != nil {
 			t.Error(err)
 		}
-		err := unix.EBUSY // while a process that another test starts still has our descriptor
+		err := unix.EBUSY // while a process of a parallel test still has the descriptor open
 		for end := time.Now().Add(testutil.Patience); err == unix.EBUSY && time.Now().Before(end); time.Sleep(time.Millisecond) {
 			err, _ = unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, "").(unix.Errno)
 		}
 		if err != 0 {
 			t.Error(err)
 		}
-		if err := (&termlog{path: dir + "/log", given: true}).write(""); err != unix.EROFS {
+		if err := (&file{path: dir + "/log", given: true}).write(""); err != unix.EROFS {
 			t.Errorf("it says %v", err)
 		}
-		if err := (&termlog{path: dir + "/log"}).write("text"); err != nil {
+		if err := (&file{path: dir + "/log"}).write("text"); err != nil {
 			t.Errorf("by default it says %v", err)
 		}
 	})
