@@ -72,7 +72,7 @@ func system(cfg *Config) kernel {
 			}
 			return err
 		},
-		retire: func(during health.Mode) { checks.Stop(during) },
+		retire: func(during health.Mode) { checks.SetMode(during) },
 		show: func(path string) (err error) {
 			if path != "" {
 				sign, err = alive.Create(path)

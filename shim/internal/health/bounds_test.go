@@ -91,18 +91,18 @@ func TestIdle(t *testing.T) {
 // TestScarce: where no descriptor is free, it waits rather than spins.
 func TestScarce(t *testing.T) {
 	l := open(t, loopbackOnly())
-	l.limits.pause = time.Hour
+	l.timeouts.acceptRetry = time.Hour
 	c := dial(t, l.addr())
 	restore := exhaust(t)
 	rounds(t, l, "accept to fail", func() bool { return !l.pausedUntil.IsZero() })
 	l.buildPollSet()
-	if l.accepting.polled != -1 || l.timeout() < 1000 || len(l.pollSet) != 1 {
+	if l.listening.pollIndex != -1 || l.timeout() < 1000 || len(l.pollSet) != 1 {
 		t.Errorf("it looks at %v for %d ms", l.pollSet, l.timeout())
 	}
 	restore()
 	l.pausedUntil = time.Time{}
 	io.WriteString(c, "GET / HTTP/1.1\r\n\r\n")
-	rounds(t, l, "an answer", func() bool { return l.clients[0].phase == lingering })
+	rounds(t, l, "an answer", func() bool { return l.clients[0].phase == closing })
 	if status, _ := response(t, c, "GET"); status != 200 {
 		t.Error(status)
 	}
@@ -124,7 +124,7 @@ func TestScarceButOne(t *testing.T) {
 	}
 	restore()
 	io.WriteString(next, "GET / HTTP/1.1\r\n\r\n")
-	rounds(t, l, "an answer", func() bool { return l.clients[0].phase == lingering })
+	rounds(t, l, "an answer", func() bool { return l.clients[0].phase == closing })
 	if status, _ := response(t, next, "GET"); status != 200 {
 		t.Error(status)
 	}
@@ -150,7 +150,7 @@ func TestScarceTarget(t *testing.T) {
 	accept(t, a).Close() // the silent one's
 	server := accept(t, a)
 	io.WriteString(next, "GET")
-	rounds(t, l, "the request", func() bool { return l.clients[1].spoke && l.clients[1].up.empty() })
+	rounds(t, l, "the request", func() bool { return l.clients[1].hasSent && l.clients[1].up.isEmpty() })
 	hear(t, server, "GET")
 	if _, err := silent.Read(make([]byte, 1)); !errors.Is(err, unix.ECONNRESET) {
 		t.Errorf("the silent one: %v", err)
@@ -192,7 +192,7 @@ func TestOutgoing(t *testing.T) {
 	for range 50 {
 		wantCheck(t, fresh(), l.url(), 200, "")
 		local := <-seen
-		if got := l.Outgoing(nil, start); !slices.Contains(got, Passed{Local: local, Target: at}) {
+		if got := l.Proxied(nil, start); !slices.Contains(got, ProxiedConn{Local: local, Target: at}) {
 			t.Fatalf("%v is not in %v", local, got)
 		}
 		want = append(want, local)
@@ -200,42 +200,42 @@ func TestOutgoing(t *testing.T) {
 	wantCheck(t, fresh(), fmt.Sprintf("http://%v/", at), 200, "")
 	if direct := <-seen; slices.Contains(want, direct) {
 		t.Skip("the kernel gave a port out again")
-	} else if slices.Contains(l.Outgoing(nil, start), Passed{Local: direct, Target: at}) {
+	} else if slices.Contains(l.Proxied(nil, start), ProxiedConn{Local: direct, Target: at}) {
 		t.Error("a direct connection is taken for ours")
 	}
-	wait(t, "all to be gone", func() bool { return len(l.Outgoing(nil, time.Now())) == 0 })
-	if got := l.Outgoing(nil, start); len(got) != len(want) {
+	wait(t, "all to be gone", func() bool { return len(l.Proxied(nil, time.Now())) == 0 })
+	if got := l.Proxied(nil, start); len(got) != len(want) {
 		t.Errorf("%d are known, want %d", len(got), len(want))
 	}
 	own := serve(t, loopbackOnly())
 	wantCheck(t, fresh(), own.url(), 200, "ok\n")
-	if got := own.Outgoing(nil, start); len(got) != 0 {
+	if got := own.Proxied(nil, start); len(got) != 0 {
 		t.Errorf("without a target: %v", got)
 	}
 }
 
 // TestLedger: it is bounded, and the oldest go first.
 func TestLedger(t *testing.T) {
-	var g ledger
+	var g proxiedConns
 	start := time.Now()
-	made := func(i int) Passed {
-		return Passed{Local: netip.AddrPortFrom(netip.IPv6Loopback(), uint16(i+1))}
+	made := func(i int) ProxiedConn {
+		return ProxiedConn{Local: netip.AddrPortFrom(netip.IPv6Loopback(), uint16(i+1))}
 	}
-	for i := range 3 * remembered {
-		must(t, g.enter(i%clientSlots, func() (Passed, error) { return made(i), nil }))
-		g.leave(i%clientSlots, start.Add(time.Duration(i)))
-		g.leave(i%clientSlots, start.Add(time.Hour)) // nothing is open
+	for i := range 3 * maxClosed {
+		must(t, g.add(i%clientSlots, func() (ProxiedConn, error) { return made(i), nil }))
+		g.markClosed(i%clientSlots, start.Add(time.Duration(i)))
+		g.markClosed(i%clientSlots, start.Add(time.Hour)) // nothing is open
 	}
 	got := g.since(nil, start)
-	if len(got) != remembered || slices.Contains(got, made(0)) || !slices.Contains(got, made(3*remembered-1)) {
+	if len(got) != maxClosed || slices.Contains(got, made(0)) || !slices.Contains(got, made(3*maxClosed-1)) {
 		t.Errorf("%d are known", len(got))
 	}
-	if got := g.since(nil, start.Add(3*remembered-10)); len(got) != 10 {
+	if got := g.since(nil, start.Add(3*maxClosed-10)); len(got) != 10 {
 		t.Errorf("%d are known of the last 10", len(got))
 	}
-	g.enter(3, func() (Passed, error) { return made(1), io.EOF })
-	g.enter(4, func() (Passed, error) { return made(2), nil })
-	if got := g.since(nil, start.Add(time.Hour)); !slices.Equal(got, []Passed{made(2)}) {
+	g.add(3, func() (ProxiedConn, error) { return made(1), io.EOF })
+	g.add(4, func() (ProxiedConn, error) { return made(2), nil })
+	if got := g.since(nil, start.Add(time.Hour)); !slices.Equal(got, []ProxiedConn{made(2)}) {
 		t.Errorf("open: %v", got)
 	}
 }
@@ -244,8 +244,8 @@ func TestLedger(t *testing.T) {
 func TestInode(t *testing.T) {
 	l := open(t, loopbackOnly())
 	var at unix.Stat_t
-	must(t, unix.Fstat(l.accepting.fd, &at))
-	name, err := localAddress(l.accepting.fd)
+	must(t, unix.Fstat(l.listening.fd, &at))
+	name, err := localAddress(l.listening.fd)
 	if uint64(l.Inode()) != at.Ino || l.Port() != name.Port() || l.Port() == 0 || err != nil {
 		t.Errorf("inode %d, port %d; the kernel says %d, %v", l.Inode(), l.Port(), at.Ino, name)
 	}

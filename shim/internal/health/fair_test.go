@@ -40,11 +40,11 @@ func TestVictim(t *testing.T) {
 		c.from = peerOf(netip.MustParseAddr(addr))
 		return c
 	}
-	busy := client{phase: relaying, spoke: true, moved: now}
-	idle := client{phase: relaying, spoke: true, moved: now.Add(-time.Hour)}
-	silent := client{phase: connecting, moved: now.Add(-time.Second)}
-	silentLonger := client{phase: asking, moved: now.Add(-2 * time.Second)}
-	answered := client{phase: lingering, spoke: true, moved: now}
+	busy := client{phase: relaying, hasSent: true, lastByte: now}
+	idle := client{phase: relaying, hasSent: true, lastByte: now.Add(-time.Hour)}
+	silent := client{phase: connecting, lastByte: now.Add(-time.Second)}
+	silentLonger := client{phase: reading, lastByte: now.Add(-2 * time.Second)}
+	answered := client{phase: closing, hasSent: true, lastByte: now}
 	for name, order := range map[string][]client{
 		"one address":                {of("10.0.0.1", answered), of("10.0.0.1", silentLonger), of("10.0.0.1", silent), of("10.0.0.1", idle), of("10.0.0.1", busy)},
 		"two busy before one silent": {of("10.0.0.1", idle), of("10.0.0.2", silent), of("10.0.0.1", busy)},
@@ -56,27 +56,27 @@ func TestVictim(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := open(t, loopbackOnly())
 			for i, c := range order {
-				c.index, c.conn, c.target = len(order)-1-i, noEnd, noEnd
-				l.clients[c.index] = c
+				c.slot, c.conn, c.target = len(order)-1-i, noSocket, noSocket
+				l.clients[c.slot] = c
 			}
 			for i := range order {
 				c := &l.clients[len(order)-1-i]
-				if c.phase == free || !l.evict() || c.phase != free {
+				if c.phase == free || !l.evictOne() || c.phase != free {
 					t.Fatalf("number %d was not reset at its turn", i)
 				}
 			}
-			if l.evict() {
+			if l.evictOne() {
 				t.Error("evict found a client where there is none")
 			}
 		})
 	}
 	l := open(t, loopbackOnly())
 	only := &l.clients[3]
-	only.phase = asking
+	only.phase = reading
 	if c := victim(l.clients[:], only); c != nil {
 		t.Error("the client to keep is the victim")
 	}
-	*only = only.empty()
+	only.clear()
 }
 
 // hostile and checker are two peers on loopback.
@@ -99,11 +99,11 @@ func dialFrom(t testing.TB, from, addr string) *net.TCPConn {
 // and busier connections of another peer, and so does a connection that is still
 // silent, whether those connections displace each other or are reset at once.
 func TestSlowCheckStays(t *testing.T) {
-	for name, tenure := range map[string]time.Duration{"displaced": 0, "reset": time.Hour} {
+	for name, protection := range map[string]time.Duration{"displaced": 0, "reset": time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			a, at := app(t, "127.0.0.1:0")
 			l := open(t, loopback(at))
-			l.limits.tenure, l.limits.begin = tenure, time.Hour
+			l.timeouts.protection, l.timeouts.setup = protection, time.Hour
 			go l.Serve()
 			check := dialFrom(t, checker, l.addr())
 			server := accept(t, a)
@@ -111,7 +111,7 @@ func TestSlowCheckStays(t *testing.T) {
 			silent := dialFrom(t, checker, l.addr())
 			silentServer := accept(t, a)
 			for i := range 5 * maxClients {
-				if i < maxClients-2 || tenure == 0 {
+				if i < maxClients-2 || protection == 0 {
 					say(t, dialFrom(t, hostile, l.addr()), accept(t, a), "G")
 				} else if c, err := dialer(hostile).Dial("tcp", l.addr()); err == nil {
 					wasReset(t, c)
@@ -144,7 +144,7 @@ func TestTenure(t *testing.T) {
 	}
 	first := admitted(maxClients)
 	wasReset(t, admitted(1)[0])
-	l.limits.tenure = 0
+	l.timeouts.protection = 0
 	admitted(1)
 	wasReset(t, first[0])
 }

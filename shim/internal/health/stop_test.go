@@ -15,9 +15,9 @@ import (
 func TestOwn(t *testing.T) {
 	l := serve(t, Spec{})
 	wantCheck(t, fresh(), l.url(), 200, "ok\n")
-	l.Stop(Pass)
+	l.SetMode(Pass)
 	wantCheck(t, fresh(), l.url(), 200, "ok\n")
-	l.Stop(Fail)
+	l.SetMode(Fail)
 	wantCheck(t, fresh(), l.url(), 503, "stopping\n")
 }
 
@@ -43,7 +43,7 @@ func TestFail(t *testing.T) {
 	at := web(t, "127.0.0.1:0")
 	l := serve(t, loopback(at))
 	wantCheck(t, fresh(), l.url(), 200, "fine /health")
-	l.Stop(Fail)
+	l.SetMode(Fail)
 	wantCheck(t, fresh(), l.url(), 503, "stopping\n")
 	wantCheck(t, fresh(), "http://"+at.String()+"/direct", 200, "fine /direct")
 }
@@ -51,7 +51,7 @@ func TestFail(t *testing.T) {
 // TestPass: a stop changes nothing.
 func TestPass(t *testing.T) {
 	l := serve(t, loopback(web(t, "127.0.0.1:0")))
-	l.Stop(Pass)
+	l.SetMode(Pass)
 	wantCheck(t, fresh(), l.url(), 200, "fine /health")
 }
 
@@ -59,7 +59,7 @@ func TestPass(t *testing.T) {
 func TestClose(t *testing.T) {
 	l := serve(t, loopback(web(t, "127.0.0.1:0")))
 	wantCheck(t, fresh(), l.url(), 200, "fine /health")
-	l.Stop(Close)
+	l.SetMode(Close)
 	wait(t, "connections to be refused", func() bool {
 		c, err := net.Dial("tcp", l.addr())
 		if err == nil {
@@ -76,7 +76,7 @@ func TestInProgress(t *testing.T) {
 		t.Run(mode.String(), func(t *testing.T) {
 			l, client, server := through(t)
 			say(t, client, server, "GET / HTTP/1.1\r\n\r\n")
-			l.Stop(mode)
+			l.SetMode(mode)
 			heeded(t, l, mode)
 			say(t, server, client, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n")
 			say(t, server, client, "fine")
@@ -108,7 +108,7 @@ func heeded(t *testing.T, l *Listener, mode Mode) {
 func TestHalfClosedInProgress(t *testing.T) {
 	l, client, server := through(t)
 	say(t, client, server, "GET / HTTP/1.0\r\n\r\n")
-	l.Stop(Fail)
+	l.SetMode(Fail)
 	heeded(t, l, Fail)
 	say(t, server, client, "the first half, ")
 	must(t, client.CloseWrite())
@@ -126,7 +126,7 @@ func TestHalfClosedInProgress(t *testing.T) {
 // the stop.
 func TestSilentBeforeStop(t *testing.T) {
 	l, client, server := through(t)
-	l.Stop(Fail)
+	l.SetMode(Fail)
 	heeded(t, l, Fail)
 	io.WriteString(client, "GET / HTTP/1.1\r\n\r\n")
 	if status, _ := response(t, client, "GET"); status != 503 {
@@ -143,7 +143,7 @@ func TestKeptAlive(t *testing.T) {
 	kept := &http.Client{Timeout: timeout, Transport: &http.Transport{}}
 	defer kept.CloseIdleConnections()
 	wantCheck(t, kept, l.url(), 200, "fine /health")
-	l.Stop(Fail)
+	l.SetMode(Fail)
 	wantCheck(t, kept, l.url(), 503, "stopping\n")
 }
 
@@ -151,7 +151,7 @@ func TestKeptAlive(t *testing.T) {
 // listens.
 func TestAnswerArrives(t *testing.T) {
 	l := serve(t, loopbackOnly())
-	l.Stop(Fail)
+	l.SetMode(Fail)
 	for _, request := range []string{
 		"POST / HTTP/1.1\r\nContent-Length: 200000\r\n\r\n" + strings.Repeat("x", 200_000),
 		"GET /" + strings.Repeat("x", 60_000), // no head is that long
@@ -208,7 +208,7 @@ func TestStopAmidBytes(t *testing.T) {
 	r, err := fresh().Get(l.url())
 	must(t, err)
 	defer r.Body.Close()
-	l.Stop(Fail)
+	l.SetMode(Fail)
 	heeded(t, l, Fail)
 	if n, err := io.Copy(io.Discard, r.Body); n != size || err != nil {
 		t.Errorf("%d bytes, %v", n, err)
@@ -223,13 +223,13 @@ func TestEnds(t *testing.T) {
 			l := serve(t, loopback(at))
 			wantCheck(t, fresh(), l.url(), 200, "fine /health")
 			c := dial(t, l.addr())
-			l.Stop(mode)
+			l.SetMode(mode)
 			l.Close()
 			if _, err := io.ReadAll(c); err != nil && !errors.Is(err, syscall.ECONNRESET) {
 				t.Error(err)
 			}
 			l.Close()
-			l.Stop(Fail)
+			l.SetMode(Fail)
 			c.Close()
 		}
 		never := open(t, loopback(at))
@@ -255,7 +255,7 @@ func TestTaken(t *testing.T) {
 func TestTimes(t *testing.T) {
 	a, at := app(t, "127.0.0.1:0")
 	l := open(t, loopback(at))
-	l.limits = limits{begin: 50 * time.Millisecond, idle: 50 * time.Millisecond, linger: 50 * time.Millisecond, pause: time.Second}
+	l.timeouts = timeouts{setup: 50 * time.Millisecond, idle: 50 * time.Millisecond, closing: 50 * time.Millisecond, acceptRetry: time.Second}
 	go l.Serve()
 	silent, talking := dial(t, l.addr()), dial(t, l.addr())
 	io.WriteString(talking, "hello")
@@ -264,7 +264,7 @@ func TestTimes(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	l.Stop(Fail)
+	l.SetMode(Fail)
 	heeded(t, l, Fail)
 	asking := dial(t, l.addr())
 	io.WriteString(asking, "GET / HTT")
