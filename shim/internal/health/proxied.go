@@ -17,10 +17,10 @@ func (c ProxiedConn) isZero() bool { return c.Local.Port() == 0 }
 const maxClosed = 512
 
 // proxiedConns lists the connections to the target. The serving goroutine writes the
-// list and the goroutine that samples the traffic reads the list, hence the mutex,
-// which either goroutine holds for microseconds. The mutex is held while a connection
-// is made: a reader that has seen a connection in the kernel, and reads the list
-// afterwards, finds the connection.
+// list and the sampling goroutine reads the list, hence the mutex, held for
+// microseconds by either. The mutex is held while a connection is made: a reader that
+// has seen a connection in the kernel, and reads the list afterwards, finds the
+// connection.
 type proxiedConns struct {
 	mu     sync.Mutex
 	open   [clientSlots]ProxiedConn

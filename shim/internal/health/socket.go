@@ -12,7 +12,7 @@ import (
 // of the next client, and the client's check is a second late.
 const backlog = 4096
 
-// newSocket returns a TCP socket that is closed on exec and does not block.
+// newSocket returns a non-blocking TCP socket, closed on exec.
 func newSocket(family int) (fd int, err error) {
 	return unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.IPPROTO_TCP)
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestParse tests that String returns the text given to Parse.
+// TestParse tests Parse and String: each valid text is its own canonical form.
 func TestParse(t *testing.T) {
 	for _, text := range good {
 		s, err := Parse(text)
@@ -56,7 +56,7 @@ var bad = map[string]string{
 	":9000\n":                 `invalid port "9000\n"`,
 }
 
-// TestParseBad tests that each error is one line with a hint.
+// TestParseBad tests the errors of Parse: one line each, with a hint.
 func TestParseBad(t *testing.T) {
 	for text, want := range bad {
 		s, err := Parse(text)
@@ -70,7 +70,7 @@ func TestParseBad(t *testing.T) {
 	}
 }
 
-// FuzzParse tests that String returns a text that Parse accepts as the same Spec.
+// FuzzParse tests Parse on the result of String: the Spec stays the same.
 func FuzzParse(f *testing.F) {
 	for _, text := range good {
 		f.Add(text)
@@ -95,7 +95,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestMode tests that String returns the text given to ParseMode.
+// TestMode tests ParseMode and Mode.String.
 func TestMode(t *testing.T) {
 	for _, m := range []Mode{Pass, Fail, Close} {
 		if got, err := ParseMode(m.String()); err != nil || got != m {
