@@ -112,7 +112,7 @@ func jsonLine(level, message string, f *figures) string {
 	message = quote.Line(message) // as in text, for those who print the message alone
 	for {
 		line := encode(entry{schema, time.Now(), level, message, f})
-		if len(line) < stderr.Longest || message == "" {
+		if len(line) < stderr.MaxLine || message == "" {
 			return line
 		}
 		message = strings.ToValidUTF8(message[:len(message)/2], "")

@@ -123,7 +123,7 @@ func system(cfg *Config) kernel {
 		handOver:    proc.HandOver,
 		takeBack:    proc.TakeBack,
 		own: func(s sig.Signal) bool {
-			return s == sig.CHLD || s == sig.PIPE && out.Broke() || command.Released(s)
+			return s == sig.CHLD || s == sig.PIPE && out.CausedSIGPIPE() || command.Released(s)
 		},
 		program: proc.Program,
 		isShell: proc.IsShell,

@@ -335,10 +335,10 @@ func TestLevels(t *testing.T) {
 // TestGapInJSON: where lines are missing that is said in JSON too.
 func TestGapInJSON(t *testing.T) {
 	var e entry
-	if line := speaker(2, true).Gap(7); json.Unmarshal([]byte(line), &e) != nil || e.Level != "warn" || !strings.HasPrefix(e.Message, "7 lines dropped") {
+	if line := speaker(2, true).DroppedText(7); json.Unmarshal([]byte(line), &e) != nil || e.Level != "warn" || !strings.HasPrefix(e.Message, "7 lines dropped") {
 		t.Errorf("it says %s", line)
 	}
-	if line := speaker(2, false).Gap(7); !strings.HasPrefix(line, "lameduck: 7 lines dropped") {
+	if line := speaker(2, false).DroppedText(7); !strings.HasPrefix(line, "lameduck: 7 lines dropped") {
 		t.Errorf("it says %s", line)
 	}
 }

@@ -33,7 +33,7 @@ func Say(text string, inJSON bool) {
 func speaker(fd int, inJSON bool) *stderr.Writer {
 	out := stderr.New(fd)
 	if inJSON {
-		out.Gap = func(n int) string {
+		out.DroppedText = func(n int) string {
 			return jsonLine(levels[Warn], fmt.Sprintf("%d lines dropped: standard error was not read in time", n), nil)
 		}
 	}
