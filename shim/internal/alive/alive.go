@@ -71,7 +71,8 @@ func (f *File) acquire() error {
 	if !f.isCurrent() {
 		return unix.EWOULDBLOCK
 	}
-	if text := readStart(f.fd); text != "" && text != content {
+	text := readStart(f.fd)
+	if text != "" && text != content {
 		return errors.New("cannot overwrite a file of another program: give another path")
 	}
 	unix.Fchmod(f.fd, 0o644) // the umask applied at creation

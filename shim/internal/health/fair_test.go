@@ -56,7 +56,9 @@ func TestVictim(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := open(t, loopbackOnly())
 			for i, c := range order {
-				c.slot, c.conn, c.target = len(order)-1-i, noSocket, noSocket
+				c.slot = len(order) - 1 - i
+				c.conn = noSocket
+				c.target = noSocket
 				l.clients[c.slot] = c
 			}
 			for i := range order {

@@ -28,51 +28,67 @@ type world struct {
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{sockets: map[string]syscall.Conn{}}
-	l4, l6, dual := listen(t, "tcp4", "127.0.0.1:0"), listen(t, "tcp6", "[::1]:0"), listen(t, "tcp", ":0")
-	w.sockets["listener 4"], w.sockets["listener 6"], w.sockets["listener dual"] = l4, l6, dual
-	w.ports = []uint16{portOf(l4), portOf(l6), portOf(dual)}
-	join := func(name string, l *net.TCPListener, addr string) (client, server *net.TCPConn) {
-		client, server = pair(t, l, addr)
-		w.sockets[name+" client"], w.sockets[name+" server"] = client, server
-		return client, server
-	}
+	l4 := w.listen(t, "4", "tcp4", "127.0.0.1:0")
+	l6 := w.listen(t, "6", "tcp6", "[::1]:0")
+	dual := w.listen(t, "dual", "tcp", ":0")
 
-	join("fresh 4", l4, "127.0.0.1")
-	join("fresh 6", l6, "::1")
-	join("mapped", dual, "127.0.0.1")
-	join("dual", dual, "::1")
+	w.pair(t, "fresh 4", l4, "127.0.0.1")
+	w.pair(t, "fresh 6", l6, "::1")
+	w.pair(t, "mapped", dual, "127.0.0.1")
+	w.pair(t, "dual", dual, "::1")
 
-	client, server := join("asking", dual, "127.0.0.1")
+	client, server := w.pair(t, "asking", dual, "127.0.0.1")
 	say(t, client, server, "ping")
 	say(t, server, client, "pong")
 	say(t, client, server, "again")
 
-	client, _ = join("unread", l4, "127.0.0.1")
+	client, _ = w.pair(t, "unread", l4, "127.0.0.1")
 	_, err := io.WriteString(client, "hello")
 	must(t, err)
 
-	_, server = join("unsent", l4, "127.0.0.1")
+	_, server = w.pair(t, "unsent", l4, "127.0.0.1")
 	must(t, server.SetWriteDeadline(time.Now().Add(100*time.Millisecond)))
 	_, err = server.Write(make([]byte, 16<<20))
 	if !os.IsTimeout(err) {
 		t.Fatalf("write of 16 MiB = %v, want a timeout", err)
 	}
 
-	client, server = join("half closed", l6, "::1")
+	w.halfClose(t, l6, dual)
+	w.unclaimed = dial(t, l6, "::1")
+	return w
+}
+
+func (w *world) listen(t testing.TB, name, network, addr string) *net.TCPListener {
+	t.Helper()
+	l := listen(t, network, addr)
+	w.sockets["listener "+name] = l
+	w.ports = append(w.ports, portOf(l))
+	return l
+}
+
+func (w *world) pair(t testing.TB, name string, l *net.TCPListener, addr string) (client, server *net.TCPConn) {
+	t.Helper()
+	client, server = pair(t, l, addr)
+	w.sockets[name+" client"] = client
+	w.sockets[name+" server"] = server
+	return client, server
+}
+
+// halfClose adds connections that the client has half-closed.
+func (w *world) halfClose(t testing.TB, l6, dual *net.TCPListener) {
+	t.Helper()
+	client, server := w.pair(t, "half closed", l6, "::1")
 	endWrite(t, client)
-	_, err = io.Copy(io.Discard, server)
+	_, err := io.Copy(io.Discard, server)
 	must(t, err)
-	client, server = join("half closed, idle", l6, "::1")
+	client, server = w.pair(t, "half closed, idle", l6, "::1")
 	say(t, client, server, "ping")
 	endWrite(t, client)
-	client, server = join("half closed, unread", dual, "127.0.0.1")
+	client, server = w.pair(t, "half closed, unread", dual, "127.0.0.1")
 	say(t, client, server, "ping")
 	_, err = io.WriteString(client, "hello")
 	must(t, err)
 	endWrite(t, client)
-
-	w.unclaimed = dial(t, l6, "::1")
-	return w
 }
 
 // endWrite closes the write half, and waits until the other end has acknowledged the FIN.
@@ -106,7 +122,9 @@ func TestDump(t *testing.T) {
 		if !found {
 			t.Errorf("%s: missing, want %+v", name, want)
 		}
-		got.Info.LastSent, got.Info.LastReceived, got.Info.LastAcked = 0, 0, 0
+		got.Info.LastSent = 0
+		got.Info.LastReceived = 0
+		got.Info.LastAcked = 0
 		got.Cgroup = 0
 		if got != want {
 			t.Errorf("%s:\n got %+v\nwant %+v", name, got, want)

@@ -51,7 +51,8 @@ func (e *Events) join() error {
 	if unix.SetsockoptInt(e.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, eventBufferLen) != nil {
 		unix.SetsockoptInt(e.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, eventBufferLen) // the kernel reduces to the limit
 	}
-	if program := e.ports.socketFilter(); program != nil {
+	program := e.ports.socketFilter()
+	if program != nil {
 		fprog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
 		if err := unix.SetsockoptSockFprog(e.fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &fprog); err != nil {
 			return fmt.Errorf("cannot filter socket events: %w", err)

@@ -107,7 +107,8 @@ func checkBytecode(t *testing.T, b []byte) {
 func runBytecode(t *testing.T, program []byte, port uint16) (accepted bool) {
 	at := 0
 	for at < len(program) {
-		code, yes, no := program[at], int(program[at+1]), int(native.Uint16(program[at+2:]))
+		code := program[at]
+		yes, no := int(program[at+1]), int(native.Uint16(program[at+2:]))
 		met := false
 		switch code {
 		case bcSrcGE:

@@ -107,7 +107,9 @@ func TestShortInfo(t *testing.T) {
 			want.Info = tcp.Info{LastSent: ms, LastReceived: ms, LastAcked: ms, PureACKs: tcp.PureACKsUnknown}
 		}
 		if n >= 136 {
-			want.Info.Acked, want.Info.Received, want.Info.Sent = bytes, bytes, bytes
+			want.Info.Acked = bytes
+			want.Info.Received = bytes
+			want.Info.Sent = bytes
 		}
 		if n >= 160 {
 			want.Info.Segments, want.Info.PureACKs = 0x01010101, 0

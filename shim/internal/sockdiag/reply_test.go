@@ -44,7 +44,9 @@ func encodeError(kind uint16, seq uint32, err unix.Errno) []byte {
 // encodeSocket returns the message of an IPv4 socket with the given port.
 func encodeSocket(flags uint16, seq uint32, port byte) []byte {
 	payload := make([]byte, socketLen)
-	payload[0], payload[1], payload[5] = unix.AF_INET, byte(tcp.Established), port
+	payload[0] = unix.AF_INET
+	payload[1] = byte(tcp.Established)
+	payload[5] = port
 	return encodeMessage(unix.SOCK_DIAG_BY_FAMILY, flags, seq, payload)
 }
 

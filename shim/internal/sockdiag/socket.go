@@ -31,11 +31,14 @@ func decodeSocket(payload []byte, s *tcp.Socket) error {
 	if len(payload) < socketLen {
 		return fmt.Errorf("%w: a socket of %d bytes", ErrMalformed, len(payload))
 	}
-	family, id, queues := payload[0], payload[4:4+socketIDLen], payload[4+socketIDLen:socketLen]
-	var ok bool
-	if s.Local, ok = addrPort(family, id[4:20], id[0:2]); !ok {
+	family := payload[0]
+	id := payload[4 : 4+socketIDLen]
+	queues := payload[4+socketIDLen : socketLen]
+	local, ok := addrPort(family, id[4:20], id[0:2])
+	if !ok {
 		return fmt.Errorf("%w: unknown address family %d", ErrMalformed, family)
 	}
+	s.Local = local
 	s.Remote, _ = addrPort(family, id[20:36], id[2:4])
 	s.State = tcp.State(payload[1])
 	s.Cookie = uint64(native.Uint32(id[40:])) | uint64(native.Uint32(id[44:]))<<32

@@ -131,8 +131,11 @@ func known(t testing.TB, c syscall.Conn) (s tcp.Socket) {
 		must(t, err)
 		unsent, err := unix.IoctlGetUint32(fd, unix.SIOCOUTQ)
 		must(t, err)
-		s.Unread, s.Unsent, s.HasInfo = unread, unsent, true
-		s.Info.Received, s.Info.Acked, s.Info.Sent = info.Bytes_received, info.Bytes_acked, info.Bytes_sent
+		s.Unread, s.Unsent = unread, unsent
+		s.HasInfo = true
+		s.Info.Received = info.Bytes_received
+		s.Info.Acked = info.Bytes_acked
+		s.Info.Sent = info.Bytes_sent
 		s.Info.Segments, s.Info.PureACKs = info.Data_segs_in, info.Segs_out-info.Data_segs_out
 		if s.State == tcp.CloseWait { // TCP_INFO counts the FIN, SIOCINQ does not
 			s.Info.Received--

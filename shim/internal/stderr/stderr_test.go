@@ -328,7 +328,8 @@ func replay(t *testing.T, lines []string) (next int) {
 	t.Helper()
 	for _, line := range lines {
 		dropped := 0
-		if fmt.Sscanf(line, "lameduck: %d lines dropped: standard error", &dropped); dropped > 0 {
+		fmt.Sscanf(line, "lameduck: %d lines dropped: standard error", &dropped)
+		if dropped > 0 {
 			next += dropped
 			continue
 		}
