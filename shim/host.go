@@ -104,7 +104,7 @@ type osSignals struct {
 func (osSignals) next(deadline time.Time) sig.Signal { return sigcatch.Next(deadline) }
 
 func (h *osSignals) selfInflicted(s sig.Signal) bool {
-	return s == sig.CHLD || s == sig.PIPE && h.out.Broke() || h.command.Released(s)
+	return s == sig.CHLD || s == sig.PIPE && h.out.CausedSIGPIPE() || h.command.Released(s)
 }
 
 type osProcesses struct {
@@ -187,7 +187,7 @@ func (h *osNeighbors) listenHealth(spec health.Spec) error {
 	return nil
 }
 
-func (h *osNeighbors) stopHealth(during health.Mode) { h.listener.Stop(during) }
+func (h *osNeighbors) stopHealth(during health.Mode) { h.listener.SetMode(during) }
 func (h *osNeighbors) health() *health.Listener      { return h.listener }
 
 func (h *osNeighbors) createAliveFile(path string) (err error) {

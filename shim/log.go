@@ -31,7 +31,7 @@ func Say(text string, inJSON bool) {
 func newStderr(fd int, inJSON bool) *stderr.Writer {
 	out := stderr.New(fd)
 	if inJSON {
-		out.Gap = func(n int) string {
+		out.DroppedText = func(n int) string {
 			return jsonLine(Warn, fmt.Sprintf("%d lines dropped: standard error was not read in time", n), nil)
 		}
 	}
@@ -39,7 +39,7 @@ func newStderr(fd int, inJSON bool) *stderr.Writer {
 }
 
 func jsonLine(level Level, message string, figures *report.Figures) string {
-	return report.Line(time.Now(), levelNames[level], message, figures, stderr.Longest)
+	return report.Line(time.Now(), levelNames[level], message, figures, stderr.MaxLine)
 }
 
 // log writes a message if the level asks for the message. The flags in format are spelled

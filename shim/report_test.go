@@ -363,10 +363,10 @@ func TestLevels(t *testing.T) {
 // TestGapInJSON: dropped lines are reported in the format of the other lines.
 func TestGapInJSON(t *testing.T) {
 	var e loggedEntry
-	if line := newStderr(2, true).Gap(7); json.Unmarshal([]byte(line), &e) != nil || e.Level != "warn" || !strings.HasPrefix(e.Message, "7 lines dropped") {
+	if line := newStderr(2, true).DroppedText(7); json.Unmarshal([]byte(line), &e) != nil || e.Level != "warn" || !strings.HasPrefix(e.Message, "7 lines dropped") {
 		t.Errorf("it says %s", line)
 	}
-	if line := newStderr(2, false).Gap(7); !strings.HasPrefix(line, "lameduck: 7 lines dropped") {
+	if line := newStderr(2, false).DroppedText(7); !strings.HasPrefix(line, "lameduck: 7 lines dropped") {
 		t.Errorf("it says %s", line)
 	}
 }

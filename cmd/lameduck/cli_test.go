@@ -547,7 +547,7 @@ var refused = []struct {
 	{[]string{"--stop-signal=17", "echo"}, "", "--stop-signal=CHLD", false},
 	{[]string{"--wait-gone=", "echo"}, "", "--wait-gone=: ", false},
 	{[]string{"--on-stop=", "echo"}, "", "--on-stop=: ", false},
-	{[]string{"--alive-file=/no/such/folder/file", "echo"}, "", "--alive-file=/no/such/folder/file: cannot make it", true},
+	{[]string{"--alive-file=/no/such/folder/file", "echo"}, "", "--alive-file=/no/such/folder/file: cannot create the file: no such file or directory", true},
 	{[]string{"--termination-log=/no/such/folder/file", "echo"}, "", "--termination-log=/no/such/folder/file: ", true},
 	{[]string{"--termination-log=/", "echo"}, "", "--termination-log=/: ", true},
 	{[]string{"--stop-schedule=TERM/20/KILL", "--grace-period=15", "echo"}, "", "a grace period of 21s", false},

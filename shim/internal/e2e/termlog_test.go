@@ -116,7 +116,7 @@ func TestTerminationLogGoes(t *testing.T) {
 // keeps the command from being started, and the file at the other end stays.
 func TestPlantedLinks(t *testing.T) {
 	for flag, says := range map[string]string{
-		"--alive-file":      "it is a symbolic link: give the path of a file",
+		"--alive-file":      "cannot use a symbolic link: give the path of a file",
 		"--termination-log": "symbolic link in a directory that others may write to: give a file, or none",
 	} {
 		t.Run(flag, func(t *testing.T) {

@@ -15,30 +15,29 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// TestCutShort: a recording cut anywhere, or with any byte of its lengths
-// changed, is an error or something else to say; it is never a panic.
-func TestCutShort(t *testing.T) {
+// TestTruncated tests recordings that are truncated or changed in a byte: no panic.
+func TestTruncated(t *testing.T) {
 	b, err := os.ReadFile(recorded("dump.bin"))
 	must(t, err)
-	whole := inWords(b)
+	whole := format(b)
 	for n := range b {
-		if words := inWords(slices.Clone(b[:n:n])); words == whole {
-			t.Errorf("cut to %d bytes of %d it says all", n, len(b))
+		if text := format(slices.Clone(b[:n:n])); text == whole {
+			t.Errorf("the first %d bytes of %d decode to the whole text", n, len(b))
 		}
 	}
-	m, _, err := next(b)
+	m, _, err := nextMessage(b)
 	must(t, err)
 	for i := range m.payload {
 		for _, to := range []byte{0, 1, 3, 5, 127, 128, 255} {
 			changed := slices.Clone(m.payload)
 			changed[i] = to
-			decode(changed, new(tcp.Socket))
+			decodeSocket(changed, new(tcp.Socket))
 		}
 	}
 }
 
-// TestDecode: each field comes from its own place.
-func TestDecode(t *testing.T) {
+// TestDecodeSocket tests the offset of each field.
+func TestDecodeSocket(t *testing.T) {
 	attr := func(kind uint16, value ...byte) []byte {
 		b := native.AppendUint16(nil, uint16(attrLen+len(value)))
 		return append(native.AppendUint16(b, kind), value...)
@@ -49,9 +48,9 @@ func TestDecode(t *testing.T) {
 	}
 	b[0], b[1] = unix.AF_INET6, byte(tcp.FinWait2)
 	b = append(b, attr(99, 1)...)
-	b = append(b, 0, 0, 0) // up to four
+	b = append(b, 0, 0, 0) // padding to four bytes
 	b = append(b, attr(attrCgroup, 1, 2, 3, 4, 5, 6, 7, 8)...)
-	b = append(b, attr(attrCgroup, 1, 2, 3, 4, 5, 6, 7)...) // and no more
+	b = append(b, attr(attrCgroup, 1, 2, 3, 4, 5, 6, 7)...) // too short: skipped
 	four := func(at byte) uint32 { return native.Uint32([]byte{at, at + 1, at + 2, at + 3}) }
 	want := tcp.Socket{
 		State:  tcp.FinWait2,
@@ -62,39 +61,38 @@ func TestDecode(t *testing.T) {
 		Cgroup: native.Uint64([]byte{1, 2, 3, 4, 5, 6, 7, 8}),
 	}
 	var got tcp.Socket
-	if err := decode(b, &got); err != nil || got != want {
+	if err := decodeSocket(b, &got); err != nil || got != want {
 		t.Errorf("got %+v, %v\nwant %+v", got, err, want)
 	}
 	b[0] = unix.AF_INET
 	want.Local, want.Remote = netip.MustParseAddrPort("8.9.10.11:1029"), netip.MustParseAddrPort("24.25.26.27:1543")
-	if err := decode(b, &got); err != nil || got != want {
+	if err := decodeSocket(b, &got); err != nil || got != want {
 		t.Errorf("got %+v, %v\nwant %+v", got, err, want)
 	}
 }
 
-// TestLengths: a length that is too small, or too large for what is there, is
-// an error.
+// TestLengths tests lengths of messages and attributes: too small and too large.
 func TestLengths(t *testing.T) {
 	b := make([]byte, 20)
 	for n := range uint32(24) {
 		native.PutUint32(b, n)
-		if _, rest, err := next(b); errors.Is(err, ErrMalformed) == (n >= 16 && n <= 20) || err == nil && len(rest) != 20-align(int(n)) {
-			t.Errorf("a message of %d bytes: %v, with %d behind it", n, err, len(rest))
+		if _, rest, err := nextMessage(b); errors.Is(err, ErrMalformed) == (n >= 16 && n <= 20) || err == nil && len(rest) != 20-align(int(n)) {
+			t.Errorf("message length %d: %v, rest of %d bytes", n, err, len(rest))
 		}
 	}
 	native.PutUint32(b, 1<<32-1)
-	if _, _, err := next(b); !errors.Is(err, ErrMalformed) {
-		t.Error(err)
+	if _, _, err := nextMessage(b); !errors.Is(err, ErrMalformed) {
+		t.Errorf("message length 1<<32-1: %v, want ErrMalformed", err)
 	}
 	for n := range uint16(12) {
 		native.PutUint16(b, n)
-		if _, _, rest, err := attribute(b[:9]); errors.Is(err, ErrMalformed) == (n >= 4 && n <= 9) || err == nil && len(rest) != max(0, 9-align(int(n))) {
-			t.Errorf("an attribute of %d bytes: %v, with %d behind it", n, err, len(rest))
+		if _, _, rest, err := nextAttribute(b[:9]); errors.Is(err, ErrMalformed) == (n >= 4 && n <= 9) || err == nil && len(rest) != max(0, 9-align(int(n))) {
+			t.Errorf("attribute length %d: %v, rest of %d bytes", n, err, len(rest))
 		}
 	}
 }
 
-// TestShortInfo: each kernel told more in struct tcp_info than the one before.
+// TestShortInfo tests the shorter struct tcp_info of older kernels.
 func TestShortInfo(t *testing.T) {
 	long := make([]byte, 300)
 	for i := range long {
@@ -104,11 +102,14 @@ func TestShortInfo(t *testing.T) {
 	for n := range long {
 		var s, want tcp.Socket
 		decodeInfo(long[:n:n], &s)
-		if want.HasInfo = n >= 60; want.HasInfo {
+		want.HasInfo = n >= 60
+		if want.HasInfo {
 			want.Info = tcp.Info{LastSent: ms, LastReceived: ms, LastAcked: ms, PureACKs: tcp.PureACKsUnknown}
 		}
 		if n >= 136 {
-			want.Info.Acked, want.Info.Received, want.Info.Sent = bytes, bytes, bytes
+			want.Info.Acked = bytes
+			want.Info.Received = bytes
+			want.Info.Sent = bytes
 		}
 		if n >= 160 {
 			want.Info.Segments, want.Info.PureACKs = 0x01010101, 0
@@ -117,17 +118,18 @@ func TestShortInfo(t *testing.T) {
 			t.Errorf("%d bytes:\n got %+v\nwant %+v", n, s, want)
 		}
 	}
-	// Acked stands for Sent only where that is not told.
+	// Acked stands for Sent if the kernel does not send tcpi_bytes_sent.
 	long[200] = 2
 	for n, want := range map[int]uint64{207: bytes, 208: native.Uint64(long[200:])} {
 		var s tcp.Socket
-		if decodeInfo(long[:n:n], &s); s.Info.Sent != want {
-			t.Errorf("%d bytes: %x sent, want %x", n, s.Info.Sent, want)
+		decodeInfo(long[:n:n], &s)
+		if s.Info.Sent != want {
+			t.Errorf("%d bytes: Sent = %x, want %x", n, s.Info.Sent, want)
 		}
 	}
 }
 
-// TestErrno: what NLMSG_ERROR and NLMSG_DONE may say.
+// TestErrno tests the payloads of NLMSG_ERROR and NLMSG_DONE.
 func TestErrno(t *testing.T) {
 	number := func(n int32) []byte { return native.AppendUint32(nil, uint32(n)) }
 	for _, c := range []struct {
@@ -148,13 +150,13 @@ func TestErrno(t *testing.T) {
 		{unix.NLMSG_ERROR, number(-1 << 31), ErrMalformed},
 	} {
 		if err := (message{kind: c.kind, payload: c.payload}).errno(); !errors.Is(err, c.want) {
-			t.Errorf("%d % x: %v, want %v", c.kind, c.payload, err, c.want)
+			t.Errorf("type %d, payload % x: %v, want %v", c.kind, c.payload, err, c.want)
 		}
 	}
 }
 
-// TestSpans: runs of consecutive ports are one span each, and too many are one
-// altogether.
+// TestSpans tests spans: one for each run of consecutive ports, or a single span with
+// more than maxSpans runs.
 func TestSpans(t *testing.T) {
 	for ports, want := range map[string]string{
 		"[]":                   "",
@@ -171,15 +173,15 @@ func TestSpans(t *testing.T) {
 			list = append(list, port)
 		}
 		if got := spansOf(newPortSet(nil, list)); got != want {
-			t.Errorf("%s: %s, want %s", ports, got, want)
+			t.Errorf("spans of %s: %s, want %s", ports, got, want)
 		}
 	}
 	var even []uint16
-	for port := uint16(2); len(even) < mostSpans; port += 2 {
+	for port := uint16(2); len(even) < maxSpans; port += 2 {
 		even = append(even, port)
 	}
-	if n := portSet(even).spans(); n != mostSpans {
-		t.Errorf("%d spans", n)
+	if n := portSet(even).countSpans(); n != maxSpans {
+		t.Errorf("%d spans, want %d", n, maxSpans)
 	}
 	if got, want := spansOf(append(even, 60000)), "2-60000 "; got != want {
 		t.Errorf("got %s, want %s", got, want)
@@ -187,7 +189,7 @@ func TestSpans(t *testing.T) {
 }
 
 func spansOf(p portSet) (text string) {
-	for from, to := range p.eachSpan {
+	for from, to := range p.spans {
 		text += fmt.Sprintf("%d-%d ", from, to)
 	}
 	return text
