@@ -50,7 +50,7 @@ func (l *loop) act(a stop.Action) {
 	case stop.NoteForwardedAtOnce:
 		l.log(Info, "%v passed on at once; no hold asked for", a.Signal)
 	case stop.NoteBeforeStart:
-		l.log(Info, "%v came before the command was started; it is not started", a.Signal)
+		l.log(Info, "%v arrived before the start; the command is not started", a.Signal)
 	case stop.NoteHoldMissed:
 		l.report(l.stopReport().NoHold(), nil)
 	case stop.Exit:

@@ -51,7 +51,7 @@ func (e explainer) beforeStop() (lines []string) {
 		lines = append(lines, "runs "+quote.Shell(e.cfg.Command))
 	}
 	if e.cfg.AliveFile != "" {
-		lines = append(lines, fmt.Sprintf("keeps %s locked while it runs, for neighbours that wait for it", quote.Word(e.cfg.AliveFile)))
+		lines = append(lines, fmt.Sprintf("keeps %s locked while the command runs, for neighbors that wait for it", quote.Word(e.cfg.AliveFile)))
 	}
 	if e.cfg.Health != nil {
 		lines = append(lines, e.health())
@@ -69,10 +69,10 @@ func (e explainer) beforeStop() (lines []string) {
 func (e explainer) health() string {
 	answer := "answers health checks on %v with 200"
 	if e.cfg.Health.Target.Port() != 0 {
-		answer = "passes health checks on, %v, which are no traffic"
+		answer = "passes health checks through, %v, which do not count as traffic"
 	}
 	during := map[HealthMode]string{
-		HealthPass:  "goes on so during a stop",
+		HealthPass:  "also during a stop",
 		HealthFail:  "from the first stop signal on they get 503",
 		HealthClose: "from the first stop signal on they are refused",
 	}
@@ -99,7 +99,7 @@ func (e explainer) preset() string {
 	switch {
 	case text != AutoPreset:
 	case found == nil:
-		return "auto: that of the program that runs when a stop signal comes"
+		return "auto: that of the program that runs when a stop signal arrives"
 	default:
 		text = "auto, probably " + found.Name
 	}
@@ -139,16 +139,16 @@ func (e explainer) duringStop(stops []sig.Signal) (lines []string) {
 		lines = append(lines, begin+e.hold())
 	}
 	if len(e.cfg.OnStop) > 0 {
-		lines = append(lines, "  beside that runs "+quote.Shell(e.cfg.OnStop))
+		lines = append(lines, "  meanwhile runs "+quote.Shell(e.cfg.OnStop))
 	}
 	if holds {
-		lines = append(lines, "  a second one, more than a second later, or INT, ends that at once")
+		lines = append(lines, "  a second one, more than a second later, or INT, ends the hold at once")
 	}
 	first := e.plan.stop.ScheduleFor(stops[0])
 	lines = append(lines, "  then "+e.steps(first))
 	for _, s := range stops[1:] {
 		if other := e.plan.stop.ScheduleFor(s); !slices.Equal(other, first) {
-			lines = append(lines, fmt.Sprintf("  where %v came: %v", s, other))
+			lines = append(lines, fmt.Sprintf("  if %v came: %v", s, other))
 		}
 	}
 	if e.cfg.KillAfter == 0 && !slices.ContainsFunc(e.cfg.Schedule, func(s Step) bool { return s.Signal == sig.KILL }) {
@@ -236,7 +236,7 @@ func (e explainer) latestKill(step Step, at time.Duration) string {
 // orchestrator has to give.
 func (e explainer) afterExit() (lines []string) {
 	if e.cfg.Linger > 0 {
-		lines = append(lines, fmt.Sprintf("when the command has exited: TERM to what it has left, and KILL %s later", stop.FormatDuration(e.cfg.Linger)))
+		lines = append(lines, fmt.Sprintf("when the command has exited: TERM to its remaining descendants, and KILL %s later", stop.FormatDuration(e.cfg.Linger)))
 	}
 	if codes := e.exitCodes(); codes != "" {
 		lines = append(lines, "reports exit code "+codes)
@@ -277,7 +277,7 @@ func (e explainer) graceNeeded() string {
 		text += fmt.Sprintf(": %s for the hold, and %s for the command to stop by itself", stop.FormatDuration(hold), stop.FormatDuration(left))
 	}
 	if e.plan.grace.assumed {
-		text += fmt.Sprintf("; %s is assumed here: give --grace-period", stop.FormatDuration(e.plan.stop.Grace))
+		text += fmt.Sprintf("; %s is assumed: give --grace-period", stop.FormatDuration(e.plan.stop.Grace))
 	}
 	return text
 }
@@ -285,7 +285,7 @@ func (e explainer) graceNeeded() string {
 // grace returns the grace period in words.
 func (e explainer) grace() string {
 	if e.plan.grace.assumed {
-		return stop.FormatDuration(e.plan.stop.Grace) + ", as is assumed (--grace-period)"
+		return stop.FormatDuration(e.plan.stop.Grace) + ", assumed (--grace-period)"
 	}
 	return stop.FormatDuration(e.plan.stop.Grace)
 }

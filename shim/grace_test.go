@@ -44,8 +44,8 @@ func TestGraceAdaptive(t *testing.T) {
 	}
 	wantError(t, in(30*s, Config{MaxDelay: 20 * s}), "--max-delay=20s", "--grace-period=30s", "a grace period of 31s")
 	wantError(t, in(30*s, Config{QuietFor: 20 * s}), "--quiet-for=20s", "--grace-period=30s", "a grace period of 31s")
-	wantError(t, in(30*s, Config{Delay: 9 * s, MaxDelay: 8 * s}), "--delay=9s", "above --max-delay=8s")
-	wantError(t, in(0, Config{QuietFor: 9 * s, MaxDelay: 8 * s}), "--quiet-for=9s", "above --max-delay=8s")
+	wantError(t, in(30*s, Config{Delay: 9 * s, MaxDelay: 8 * s}), "--delay=9s", "longer than --max-delay=8s")
+	wantError(t, in(0, Config{QuietFor: 9 * s, MaxDelay: 8 * s}), "--quiet-for=9s", "longer than --max-delay=8s")
 }
 
 // TestGraceSchedule: the longest hold beside a schedule, a KILL or a linger; the error if
@@ -127,6 +127,6 @@ func TestGraceNothing(t *testing.T) {
 	if p := mustPlan(t, Config{Until: Quiet, KillAfter: 9 * s}, false); p.stop.Gate.Ceiling != 11*s || !strings.Contains(p.grace.caveat, "ends first") {
 		t.Errorf("over an assumed one: %v, %q", p.stop.Gate.Ceiling, p.grace.caveat)
 	}
-	wantError(t, Config{OnStop: []string{"x"}, GracePeriod: 10 * s, KillAfter: 9 * s}, "leaves no time to hold")
+	wantError(t, Config{OnStop: []string{"x"}, GracePeriod: 10 * s, KillAfter: 9 * s}, "leaves no time for the hold")
 	mustPlan(t, Config{GracePeriod: s, Preset: "nginx"}, false)
 }

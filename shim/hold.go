@@ -32,7 +32,7 @@ func hold(cfg *Config, p plan, h host) error {
 	l.serve()
 	ended := l.machine.Record().Ended
 	if ended == stop.Ceiling || ended == stop.Unobserved {
-		l.log(Warn, "traffic may not have stopped: the hold has lasted as long as it may")
+		l.log(Warn, "traffic may not have stopped: the hold reached its ceiling")
 	}
 	return nil
 }

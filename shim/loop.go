@@ -134,14 +134,14 @@ func (l *loop) warnUnobservable(s *observe.Snapshot) {
 	switch {
 	case s.Warning == "":
 	case s.Observer == observe.None && adaptive:
-		l.log(level, "cannot look at the traffic, so the hold lasts to its ceiling: %s", s.Warning)
+		l.log(level, "cannot observe the traffic, so the hold lasts to its ceiling: %s", s.Warning)
 	case s.Observer == observe.None:
-		l.log(level, "cannot look at the traffic: %s", s.Warning)
+		l.log(level, "cannot observe the traffic: %s", s.Warning)
 	default:
-		l.log(level, "looking at the traffic through %s: %s", s.Observer, s.Warning)
+		l.log(level, "observing the traffic through %s: %s", s.Observer, s.Warning)
 	}
 	if s.State == stop.UDPOnly && l.samples.inHold.State != s.State && adaptive {
-		l.log(level, "it listens for UDP alone (%s), whose traffic cannot be seen: the hold lasts its floor, or --max-delay where that is given", report.PortList(s.Listeners.UDP))
+		l.log(level, "all listeners are UDP (%s), and UDP traffic cannot be observed: the hold lasts for its floor, or for --max-delay if given", report.PortList(s.Listeners.UDP))
 	}
 }
 
@@ -167,7 +167,7 @@ func (l *loop) identify() {
 	exe, argv := l.host.processes.program(l.children.command)
 	if found := preset.Match(exe, argv); found != nil {
 		l.machine.UsePreset(l.plan.identified(found))
-		l.log(Info, "the command is known as %s", found.Name)
+		l.log(Info, "the command is recognized as %s", found.Name)
 	}
 }
 

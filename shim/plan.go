@@ -110,7 +110,7 @@ func (p *planner) setStopSignals() error {
 	switch {
 	case !passes && p.TERMDropped && !p.Holds():
 	case !passes:
-		p.warn("--rewrite=TERM:0 drops TERM before it can start anything: the command goes on until it is killed")
+		p.warn("--rewrite=TERM:0 drops TERM before it can start a stop: the command runs until it is killed")
 	case to != sig.INT && sigcatch.Uncatchable(to) == "":
 		set = set.With(to)
 	}
@@ -268,13 +268,13 @@ func (p *planner) checkGate() error {
 	gate := &p.plan.stop.Gate
 	switch {
 	case p.MaxDelay > 0 && p.Delay > p.MaxDelay:
-		return p.errorf("--delay=%v is above --max-delay=%v: give a shorter delay, or a higher ceiling", p.Delay, p.MaxDelay)
+		return p.errorf("--delay=%v is longer than --max-delay=%v: give a shorter --delay or a longer --max-delay", p.Delay, p.MaxDelay)
 	case p.MaxDelay > 0 && p.QuietFor > p.MaxDelay:
-		return p.errorf("--quiet-for=%v is above --max-delay=%v: give a shorter silence, or a higher ceiling", p.QuietFor, p.MaxDelay)
+		return p.errorf("--quiet-for=%v is longer than --max-delay=%v: give a shorter --quiet-for or a longer --max-delay", p.QuietFor, p.MaxDelay)
 	case p.Schedule.LoopsWithoutWait():
-		return p.errorf("--stop-schedule=%v repeats without a wait: give one after forever, as in forever/TERM/5s", p.Schedule)
+		return p.errorf("--stop-schedule=%v repeats without a wait: add a wait after forever, as in forever/TERM/5s", p.Schedule)
 	case gate.Ceiling <= 0 && (gate.WaitGone || gate.OnStop):
-		return p.errorf("%s leaves no time to hold, which --wait-gone and --on-stop need: give a grace period of %v or more, or --max-delay", cmp.Or(p.givenTimes(), "the grace period"), p.graceFor(time.Second))
+		return p.errorf("%s leaves no time for the hold that --wait-gone and --on-stop need: give a grace period of %v or more, or --max-delay", cmp.Or(p.givenTimes(), "the grace period"), p.graceFor(time.Second))
 	}
 	return nil
 }
@@ -297,7 +297,7 @@ func (p *planner) setExitCodes() error {
 	p.plan.exits = make(map[int]int, len(p.ExitCodes))
 	for _, m := range p.ExitCodes {
 		if _, twice := p.plan.exits[m.From]; twice {
-			return p.errorf("--exit-code=%d:%d: exit code %d is mapped twice: keep one of them", m.From, m.To, m.From)
+			return p.errorf("--exit-code=%d:%d: exit code %d is mapped twice: keep one", m.From, m.To, m.From)
 		}
 		p.plan.exits[m.From] = m.To
 	}

@@ -114,7 +114,7 @@ func (l *loop) setUpReaping() error {
 		return l.cfg.errorf("--subreaper: %w", err)
 	}
 	if err != nil {
-		l.log(Warn, "orphans will not be reaped: lameduck is not PID 1, and cannot become a subreaper: %v", err)
+		l.log(Warn, "orphans will not be reaped: lameduck is not PID 1, and cannot become the subreaper: %v", err)
 	}
 	return nil
 }

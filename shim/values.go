@@ -98,7 +98,7 @@ func ParseRewrite(text string) (Rewrite, error) {
 		return Rewrite{}, err
 	}
 	if why := sigcatch.Uncatchable(r.From); why != "" {
-		return Rewrite{}, fmt.Errorf("%v never reaches lameduck to be rewritten: %s", r.From, why)
+		return Rewrite{}, fmt.Errorf("cannot rewrite %v, which never reaches lameduck: %s", r.From, why)
 	}
 	return r, nil
 }

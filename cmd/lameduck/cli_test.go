@@ -508,7 +508,7 @@ var refused = []struct {
 	{[]string{"--ignore-peer=::1", "echo"}, "", "--ignore-peer=::1 has no effect", false},
 	{[]string{"--max-delay=2", "echo"}, "", "--max-delay=2 has no effect", false},
 	{[]string{"--until=quiet", "--max-delay=25", "--grace-period=30", "echo"}, "", "does not fit", false},
-	{[]string{"--until=quiet", "--delay=9", "--max-delay=8", "echo"}, "", "above --max-delay", false},
+	{[]string{"--until=quiet", "--delay=9", "--max-delay=8", "echo"}, "", "longer than --max-delay", false},
 	{[]string{"--preset=", "echo"}, "", "--preset=: ", false},
 	{[]string{"--dely=5", "echo"}, "", "--delay", false},
 	{[]string{"--Delay=5", "echo"}, "", "--delay", false},
@@ -561,8 +561,8 @@ var refused = []struct {
 	{[]string{"--kill-after=8", "echo"}, "LAMEDUCK_STOP_SCHEDULE=USR1/10.5/TERM", "give --kill-after=11 or more", false},
 	{[]string{"--stop-schedule=USR1/10/forever/TERM/5", "--kill-after=8", "echo"}, "", "give --kill-after=11 or more", false},
 	{[]string{"--kill-after=30", "--grace-period=20", "echo"}, "", "a grace period of 31s", false},
-	{[]string{"--kill-after=9", "--grace-period=10", "--wait-gone=/x", "echo"}, "", "no time to hold", false},
-	{[]string{"--on-stop=true", "--stop-schedule=30", "echo"}, "", "no time to hold", false},
+	{[]string{"--kill-after=9", "--grace-period=10", "--wait-gone=/x", "echo"}, "", "no time for the hold", false},
+	{[]string{"--on-stop=true", "--stop-schedule=30", "echo"}, "", "no time for the hold", false},
 }
 
 // TestRefused: what is wrong is said on one line, nothing is started, and the

@@ -98,7 +98,7 @@ func (s *Stop) Late() string {
 	at := s.after(s.Now)
 	switch {
 	case !s.ExitedAt.IsZero():
-		return s.withSuggestion([]string{s.held(), s.sent(), s.exitWithTime(), fmt.Sprintf("what it has left still runs at +%s of the %s", seconds(at), s.grace())})
+		return s.withSuggestion([]string{s.held(), s.sent(), s.exitWithTime(), fmt.Sprintf("its descendants still run at +%s of the %s", seconds(at), s.grace())})
 	case s.Hook:
 		return s.withSuggestion([]string{s.held(), fmt.Sprintf("%s of the %s left", seconds(s.StopConfig.Grace-at), s.grace()) + s.inFlightNow()})
 	}
