@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-
 )
 
 var update = flag.Bool("update", false, "write docs/presets.md")
