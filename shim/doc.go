@@ -26,7 +26,7 @@
 // signaling and reaping processes), observe (sampling), with scope (whose sockets count),
 // sockdiag (netlink) and procnet (/proc/net) below, health (the health listener), alive
 // (the alive file), stderr and termlog (output that never blocks). Package e2e tests the
-// built binary, and testutil serves tests. deps_test.go tests which package may import
+// built binary, and testutil serves tests. walls_test.go tests which package may import
 // which.
 //
 // # Entry points

@@ -48,46 +48,51 @@ func TestGraceAdaptive(t *testing.T) {
 	wantError(t, in(0, Config{QuietFor: 9 * s, MaxDelay: 8 * s}), "--quiet-for=9s", "longer than --max-delay=8s")
 }
 
+// graceSchedules are schedules with their grace periods.
+var graceSchedules = []struct {
+	schedule   string
+	kill       time.Duration
+	linger     time.Duration
+	grace      time.Duration // the grace period
+	most       time.Duration // the longest hold
+	refused    string        // the error with the grace period given
+	caveat     string        // the caveat with 10 s assumed
+	thenCaveat string        // the caveat with 10 s assumed and a delay of 2 s
+}{
+	{"TERM", 0, 0, 60 * time.Second, 49 * time.Second, "", "", ""},
+	{"TERM", 0, 0, 12 * time.Second, ceilingOfThird(12 * time.Second), "", "", ""},
+	{"USR1/5/TERM", 0, 0, 60 * time.Second, 49 * time.Second, "", "", ""},
+	{"USR1/30/TERM", 0, 0, 60 * time.Second, 29 * time.Second, "", "ends first", "ends first"},
+	{"USR1/30/TERM/20", 0, 0, 60 * time.Second, 29 * time.Second, "", "ends first", "ends first"},
+	{"USR1/5/TERM/forever/HUP/60", 0, 0, 60 * time.Second, 49 * time.Second, "", "", ""},
+	{"USR1/30/TERM/5/KILL", 0, 0, 60 * time.Second, 24 * time.Second, "", "ends first", "ends first"},
+	{"USR1/30/TERM/5/KILL", 0, 0, 36 * time.Second, 0, "", "ends first", "ends first"},
+	{"USR1/30/TERM/5/KILL", 0, 0, 35 * time.Second, -time.Second, "--stop-schedule=USR1/30s/TERM/5s/KILL does not fit into --grace-period=35s, which leaves 0s for the hold: give less, or a grace period of 36s", "ends first", "ends first"},
+	{"TERM/2/KILL", 0, 0, 60 * time.Second, 57 * time.Second, "", "", ""},
+	{"TERM/8/KILL", 0, 0, 60 * time.Second, 51 * time.Second, "", "", "ends first"},
+	{"KILL", 0, 0, 60 * time.Second, 59 * time.Second, "", "", ""},
+	{"30", 0, 0, 60 * time.Second, 29 * time.Second, "", "ends first", "ends first"},
+	{"", 5 * time.Second, 0, 60 * time.Second, 54 * time.Second, "", "", ""},
+	{"", 8 * time.Second, 0, 60 * time.Second, 51 * time.Second, "", "", "ends first"},
+	{"", 20 * time.Second, 0, 20 * time.Second, -time.Second, "--kill-after=20s does not fit into --grace-period=20s, which leaves 0s for the hold: give less, or a grace period of 21s", "ends first", "ends first"},
+	{"TERM/4/QUIT", 5 * time.Second, 0, 60 * time.Second, 54 * time.Second, "", "", ""}, // KILL is the last
+	{"TERM/30/KILL", 5 * time.Second, 0, 60 * time.Second, 54 * time.Second, "", "", ""},
+	{"TERM/5/KILL", 30 * time.Second, 0, 60 * time.Second, 54 * time.Second, "", "", ""},
+	{"TERM/5/KILL", 0, 10 * time.Second, 60 * time.Second, 44 * time.Second, "", "ends first", "ends first"},
+	{"", 0, 4 * time.Second, 60 * time.Second, 45 * time.Second, "", "", "leaves the command 4s to stop"},
+	{"20/TERM/5/KILL", 0, 0, 60 * time.Second, 34 * time.Second, "", "ends first", "ends first"},
+	{"20/TERM", 0, 0, 60 * time.Second, 29 * time.Second, "", "ends first", "ends first"},
+	{"30/TERM", 0, 0, 20 * time.Second, ceilingOfThird(20*time.Second) - 30*time.Second, "--stop-schedule=30s/TERM does not fit into --grace-period=20s, which leaves 0s for the hold: give less, or a grace period of 41s", "ends first", "ends first"},
+}
+
+// ceilingOfThird returns the ceiling for a grace period of which a third is reserved.
+func ceilingOfThird(grace time.Duration) time.Duration { return grace - grace/3 - time.Second }
+
 // TestGraceSchedule: the longest hold beside a schedule, a KILL or a linger; the error if
 // the given grace period is too short, and the warning if the assumed one is.
 func TestGraceSchedule(t *testing.T) {
 	const s = time.Second
-	third := func(g time.Duration) time.Duration { return g - g/3 - s }
-	for _, c := range []struct {
-		schedule   string
-		kill       time.Duration
-		linger     time.Duration
-		grace      time.Duration // the grace period
-		most       time.Duration // the longest hold
-		refused    string        // the error with the grace period given
-		caveat     string        // the caveat with 10 s assumed
-		thenCaveat string        // the caveat with 10 s assumed and a delay of 2 s
-	}{
-		{"TERM", 0, 0, 60 * s, 49 * s, "", "", ""},
-		{"TERM", 0, 0, 12 * s, third(12 * s), "", "", ""},
-		{"USR1/5/TERM", 0, 0, 60 * s, 49 * s, "", "", ""},
-		{"USR1/30/TERM", 0, 0, 60 * s, 29 * s, "", "ends first", "ends first"},
-		{"USR1/30/TERM/20", 0, 0, 60 * s, 29 * s, "", "ends first", "ends first"},
-		{"USR1/5/TERM/forever/HUP/60", 0, 0, 60 * s, 49 * s, "", "", ""},
-		{"USR1/30/TERM/5/KILL", 0, 0, 60 * s, 24 * s, "", "ends first", "ends first"},
-		{"USR1/30/TERM/5/KILL", 0, 0, 36 * s, 0, "", "ends first", "ends first"},
-		{"USR1/30/TERM/5/KILL", 0, 0, 35 * s, -s, "--stop-schedule=USR1/30s/TERM/5s/KILL does not fit into --grace-period=35s, which leaves 0s for the hold: give less, or a grace period of 36s", "ends first", "ends first"},
-		{"TERM/2/KILL", 0, 0, 60 * s, 57 * s, "", "", ""},
-		{"TERM/8/KILL", 0, 0, 60 * s, 51 * s, "", "", "ends first"},
-		{"KILL", 0, 0, 60 * s, 59 * s, "", "", ""},
-		{"30", 0, 0, 60 * s, 29 * s, "", "ends first", "ends first"},
-		{"", 5 * s, 0, 60 * s, 54 * s, "", "", ""},
-		{"", 8 * s, 0, 60 * s, 51 * s, "", "", "ends first"},
-		{"", 20 * s, 0, 20 * s, -s, "--kill-after=20s does not fit into --grace-period=20s, which leaves 0s for the hold: give less, or a grace period of 21s", "ends first", "ends first"},
-		{"TERM/4/QUIT", 5 * s, 0, 60 * s, 54 * s, "", "", ""}, // KILL is the last
-		{"TERM/30/KILL", 5 * s, 0, 60 * s, 54 * s, "", "", ""},
-		{"TERM/5/KILL", 30 * s, 0, 60 * s, 54 * s, "", "", ""},
-		{"TERM/5/KILL", 0, 10 * s, 60 * s, 44 * s, "", "ends first", "ends first"},
-		{"", 0, 4 * s, 60 * s, 45 * s, "", "", "leaves the command 4s to stop"},
-		{"20/TERM/5/KILL", 0, 0, 60 * s, 34 * s, "", "ends first", "ends first"},
-		{"20/TERM", 0, 0, 60 * s, 29 * s, "", "ends first", "ends first"},
-		{"30/TERM", 0, 0, 20 * s, third(20*s) - 30*s, "--stop-schedule=30s/TERM does not fit into --grace-period=20s, which leaves 0s for the hold: give less, or a grace period of 41s", "ends first", "ends first"},
-	} {
+	for _, c := range graceSchedules {
 		cfg := Config{KillAfter: c.kill, Linger: c.linger}
 		if c.schedule != "" {
 			cfg.Schedule = testutil.Must(ParseSchedule(c.schedule))
@@ -96,7 +101,8 @@ func TestGraceSchedule(t *testing.T) {
 			t.Errorf("%+v: %v is left for the hold", c, got)
 		}
 		for delay, want := range map[time.Duration]string{0: c.caveat, 2 * s: c.thenCaveat} {
-			cfg.Delay, cfg.GracePeriod = delay, 0
+			cfg.Delay = delay
+			cfg.GracePeriod = 0
 			p := mustPlan(t, cfg, false)
 			if !strings.Contains(p.grace.caveat, want) || (p.grace.caveat == "") != (want == "") || (len(p.warnings) == 1) != (want != "") {
 				t.Errorf("%+v, after %v: caveat %q, warnings %q", c, delay, p.grace.caveat, p.warnings)
@@ -112,7 +118,8 @@ func TestGraceSchedule(t *testing.T) {
 		mustPlan(t, cfg, false)
 		cfg.Delay, cfg.GracePeriod = 7*s, cfg.graceFor(7*s)
 		mustPlan(t, cfg, false)
-		if cfg.GracePeriod -= s; cfg.ceiling(cfg.GracePeriod) >= 7*s {
+		cfg.GracePeriod -= s
+		if cfg.ceiling(cfg.GracePeriod) >= 7*s {
 			t.Errorf("%+v: a second less would do too", c)
 		}
 		wantError(t, cfg, "does not fit")

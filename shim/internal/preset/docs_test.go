@@ -6,15 +6,13 @@ import (
 	"os"
 	"strings"
 	"testing"
-
-	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 var update = flag.Bool("update", false, "write docs/presets.md")
 
 // TestPresetDocs: docs/presets.md has the table of table.go.
 func TestPresetDocs(t *testing.T) {
-	path := testutil.Path("docs/presets.md")
+	const path = "../../../docs/presets.md"
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -46,102 +46,107 @@ func wantFile(t *testing.T, log *file, text, want string) {
 	}
 }
 
+// exes returns n times the letter x.
+func exes(n int) string { return strings.Repeat("x", n) }
+
+// logTests write to termination logs with different content.
+var logTests = map[string]func(t *testing.T){
+	"fresh": func(t *testing.T) {
+		log, _ := newLog(t, "")
+		wantFile(t, log, "", "")
+		wantFile(t, log, "one", "one\n")
+		wantFile(t, log, "the second", "the second\n")
+		wantFile(t, log, "3", "3\n")
+		wantFile(t, log, "", "")
+		wantFile(t, log, "4", "4\n")
+	},
+	"after another's": func(t *testing.T) {
+		log, _ := newLog(t, "boom")
+		wantFile(t, log, "", "boom")
+		wantFile(t, log, "one", "boom\none\n")
+		wantFile(t, log, "second", "boom\nsecond\n")
+		wantFile(t, log, "", "boom")
+	},
+	"after another's line": func(t *testing.T) {
+		log, _ := newLog(t, "boom\n")
+		wantFile(t, log, "one", "boom\none\n")
+		wantFile(t, log, "", "boom\n")
+	},
+	"another writes after ours": func(t *testing.T) {
+		log, path := newLog(t, "")
+		wantFile(t, log, "one", "one\n")
+		appendTo(t, path, "boom\n")
+		wantFile(t, log, "second", "boom\nsecond\n")
+		appendTo(t, path, "bang")
+		wantFile(t, log, "", "boom\nbang")
+		wantFile(t, log, "third", "boom\nbang\nthird\n")
+	},
+	"another truncates": func(t *testing.T) {
+		log, path := newLog(t, "")
+		wantFile(t, log, "one", "one\n")
+		testutil.WriteFile(t, path, "boom\n")
+		wantFile(t, log, "second", "boom\nsecond\n")
+		testutil.WriteFile(t, path, "")
+		wantFile(t, log, "third", "third\n")
+		testutil.WriteFile(t, path, "boom of another length\n")
+		wantFile(t, log, "", "boom of another length\n")
+	},
+	"another takes it away": func(t *testing.T) {
+		log, path := newLog(t, "")
+		wantFile(t, log, "one", "one\n")
+		os.Remove(path)
+		wantFile(t, log, "second", "second\n")
+	},
+	"another writes over it, at a place of its own": func(t *testing.T) {
+		log, path := newLog(t, "")
+		file, err := os.OpenFile(path, os.O_WRONLY, 0) // as with 2>/dev/termination-log
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		wantFile(t, log, "this is the first line", "this is the first line\n")
+		file.WriteString("boom\n")
+		wantFile(t, log, "second", "boom\nsecond\n")
+		file.WriteString("bang")
+		wantFile(t, log, "third", "boom\nbang\nthird\n")
+		file.WriteString("!\n")
+		wantFile(t, log, "", "boom\nbang!\n")
+	},
+	"the same text by another": func(t *testing.T) {
+		log, _ := newLog(t, "one\n")
+		wantFile(t, log, "one", "one\none\n")
+		wantFile(t, log, "two", "one\ntwo\n")
+	},
+	"another's to the limit": func(t *testing.T) {
+		log, path := newLog(t, exes(maxSize))
+		wantFile(t, log, "one", exes(maxSize))
+		testutil.WriteFile(t, path, exes(maxSize-5)+"\n")
+		wantFile(t, log, "one", exes(maxSize-5)+"\none\n")
+		wantFile(t, log, "four", exes(maxSize-5)+"\n")
+		wantFile(t, log, "", exes(maxSize-5)+"\n")
+	},
+	"another's beyond it": func(t *testing.T) {
+		log, path := newLog(t, "")
+		wantFile(t, log, "one", "one\n")
+		testutil.WriteFile(t, path, exes(9000))
+		wantFile(t, log, "two", exes(9000))
+		wantFile(t, log, "", exes(9000))
+		testutil.WriteFile(t, path, "")
+		wantFile(t, log, "three", "three\n")
+	},
+	"ours at the limit": func(t *testing.T) {
+		log, _ := newLog(t, "")
+		wantFile(t, log, exes(maxSize-1), exes(maxSize-1)+"\n")
+		wantFile(t, log, exes(maxSize), exes(maxSize-1)+"\n")
+		wantFile(t, log, exes(9000), exes(maxSize-1)+"\n")
+		wantFile(t, log, "one", "one\n")
+	},
+}
+
 // TestTerminationLog: lameduck's text replaces lameduck's previous text, and never the text
 // of others.
 func TestTerminationLog(t *testing.T) {
-	x := func(n int) string { return strings.Repeat("x", n) }
-	for name, test := range map[string]func(t *testing.T){
-		"fresh": func(t *testing.T) {
-			log, _ := newLog(t, "")
-			wantFile(t, log, "", "")
-			wantFile(t, log, "one", "one\n")
-			wantFile(t, log, "the second", "the second\n")
-			wantFile(t, log, "3", "3\n")
-			wantFile(t, log, "", "")
-			wantFile(t, log, "4", "4\n")
-		},
-		"after another's": func(t *testing.T) {
-			log, _ := newLog(t, "boom")
-			wantFile(t, log, "", "boom")
-			wantFile(t, log, "one", "boom\none\n")
-			wantFile(t, log, "second", "boom\nsecond\n")
-			wantFile(t, log, "", "boom")
-		},
-		"after another's line": func(t *testing.T) {
-			log, _ := newLog(t, "boom\n")
-			wantFile(t, log, "one", "boom\none\n")
-			wantFile(t, log, "", "boom\n")
-		},
-		"another writes after ours": func(t *testing.T) {
-			log, path := newLog(t, "")
-			wantFile(t, log, "one", "one\n")
-			appendTo(t, path, "boom\n")
-			wantFile(t, log, "second", "boom\nsecond\n")
-			appendTo(t, path, "bang")
-			wantFile(t, log, "", "boom\nbang")
-			wantFile(t, log, "third", "boom\nbang\nthird\n")
-		},
-		"another truncates": func(t *testing.T) {
-			log, path := newLog(t, "")
-			wantFile(t, log, "one", "one\n")
-			testutil.WriteFile(t, path, "boom\n")
-			wantFile(t, log, "second", "boom\nsecond\n")
-			testutil.WriteFile(t, path, "")
-			wantFile(t, log, "third", "third\n")
-			testutil.WriteFile(t, path, "boom of another length\n")
-			wantFile(t, log, "", "boom of another length\n")
-		},
-		"another takes it away": func(t *testing.T) {
-			log, path := newLog(t, "")
-			wantFile(t, log, "one", "one\n")
-			os.Remove(path)
-			wantFile(t, log, "second", "second\n")
-		},
-		"another writes over it, at a place of its own": func(t *testing.T) {
-			log, path := newLog(t, "")
-			file, err := os.OpenFile(path, os.O_WRONLY, 0) // as with 2>/dev/termination-log
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer file.Close()
-			wantFile(t, log, "this is the first line", "this is the first line\n")
-			file.WriteString("boom\n")
-			wantFile(t, log, "second", "boom\nsecond\n")
-			file.WriteString("bang")
-			wantFile(t, log, "third", "boom\nbang\nthird\n")
-			file.WriteString("!\n")
-			wantFile(t, log, "", "boom\nbang!\n")
-		},
-		"the same text by another": func(t *testing.T) {
-			log, _ := newLog(t, "one\n")
-			wantFile(t, log, "one", "one\none\n")
-			wantFile(t, log, "two", "one\ntwo\n")
-		},
-		"another's to the limit": func(t *testing.T) {
-			log, path := newLog(t, x(maxSize))
-			wantFile(t, log, "one", x(maxSize))
-			testutil.WriteFile(t, path, x(maxSize-5)+"\n")
-			wantFile(t, log, "one", x(maxSize-5)+"\none\n")
-			wantFile(t, log, "four", x(maxSize-5)+"\n")
-			wantFile(t, log, "", x(maxSize-5)+"\n")
-		},
-		"another's beyond it": func(t *testing.T) {
-			log, path := newLog(t, "")
-			wantFile(t, log, "one", "one\n")
-			testutil.WriteFile(t, path, x(9000))
-			wantFile(t, log, "two", x(9000))
-			wantFile(t, log, "", x(9000))
-			testutil.WriteFile(t, path, "")
-			wantFile(t, log, "three", "three\n")
-		},
-		"ours at the limit": func(t *testing.T) {
-			log, _ := newLog(t, "")
-			wantFile(t, log, x(maxSize-1), x(maxSize-1)+"\n")
-			wantFile(t, log, x(maxSize), x(maxSize-1)+"\n")
-			wantFile(t, log, x(9000), x(maxSize-1)+"\n")
-			wantFile(t, log, "one", "one\n")
-		},
-	} {
+	for name, test := range logTests {
 		t.Run(name, func(t *testing.T) { t.Parallel(); test(t) })
 	}
 }
@@ -188,8 +193,9 @@ func TestTerminationLogNowhere(t *testing.T) {
 		t.Errorf("the file that was to be made: %v, %v", info, err)
 	}
 	missing := filepath.Join(dir, "missing")
-	if (&file{path: missing}).write("text"); exists(missing) {
-		t.Error("one that nobody gave was made")
+	(&file{path: missing}).write("text")
+	if exists(missing) {
+		t.Error("a file that the user did not give was created")
 	}
 	none := newFile(None)
 	if err := none.write("text"); err != nil || none.path != "" || exists(None) {

@@ -263,6 +263,17 @@ func TestConfigExits(t *testing.T) {
 	wantError(t, Config{ExitCodes: []ExitMap{{From: 143, To: 0}, {From: 143, To: 0}}}, "143 is mapped twice")
 }
 
+// TestPresetStopSignals: every build can catch the stop signals of every preset.
+func TestPresetStopSignals(t *testing.T) {
+	for _, p := range Presets() {
+		for _, s := range p.StopSignals {
+			if why := sigcatch.Uncatchable(s); why != "" {
+				t.Errorf("%s: %v cannot start a stop: %s", p.Name, s, why)
+			}
+		}
+	}
+}
+
 // TestConfigWarnings: the caller's warnings come first, and the caller's list is unchanged.
 func TestConfigWarnings(t *testing.T) {
 	callers := append(make([]string, 0, 8), "theirs")

@@ -88,70 +88,88 @@ func scriptConfig(t *testing.T, s *script.Script) Config {
 	cfg := Config{Command: []string{"command"}, Env: s.Env, Level: Warn}
 	for _, word := range s.Flags {
 		name, value, _ := strings.Cut(word, "=")
-		if err := setFlag(&cfg, name, value); err != nil {
+		parse, known := scriptFlags[name]
+		if !known {
+			t.Fatalf("unknown flag %s in a script", name)
+		}
+		if err := parse(&cfg, value); err != nil {
 			t.Fatalf("%s: %v", word, err)
 		}
 	}
 	return cfg
 }
 
-func setFlag(cfg *Config, name, value string) (err error) {
-	switch name {
-	case "--delay":
-		cfg.Delay, err = time.ParseDuration(value)
+// scriptFlags parse the flags of scripts, and "dumb-init", which stands for the fields that
+// only dumb-init's flags set.
+var scriptFlags = map[string]func(cfg *Config, value string) error{
+	"--delay": func(cfg *Config, value string) (err error) {
 		cfg.DelayGiven = true
-	case "--until":
-		cfg.Until = Condition(value)
-	case "--quiet-for":
-		cfg.QuietFor, err = time.ParseDuration(value)
-	case "--max-delay":
-		cfg.MaxDelay, err = time.ParseDuration(value)
-	case "--linger":
-		cfg.Linger, err = time.ParseDuration(value)
-	case "--termination-log":
-		cfg.TerminationLog = value
-	case "--stop-schedule":
-		cfg.Schedule, err = scriptSchedule(value)
-	case "--kill-after":
-		cfg.KillAfter, err = time.ParseDuration(value)
-	case "--wait-gone":
-		cfg.WaitGone = append(cfg.WaitGone, value)
-	case "--on-stop":
-		cfg.OnStop = []string{value}
-	case "--health":
-		var at HealthSpec
-		at, err = ParseHealth(value)
-		cfg.Health = &at
-	case "--health-during":
-		cfg.HealthDuring, err = ParseHealthMode(value)
-	case "--preset":
-		cfg.Preset = value
-	case "--group":
-		cfg.Group = true
-	case "--drop-unhandled":
-		cfg.DropUnhandled = true
-	case "dumb-init": // the fields that only dumb-init's flags set
-		cfg.Session, cfg.StopToo, cfg.Farewell = true, true, true
-	case "--grace-period":
-		cfg.GracePeriod, err = time.ParseDuration(value)
-	case "--rewrite":
-		var r Rewrite
-		r, err = ParseRewrite(value)
-		cfg.Rewrites = append(cfg.Rewrites, r)
-	case "--stop-signal":
-		var s Signal
-		s, err = ParseSignal(value)
-		cfg.StopSignals = append(cfg.StopSignals, s)
-	case "--exit-code":
-		var m ExitMap
-		_, err = fmt.Sscanf(value, "%d:%d", &m.From, &m.To)
-		cfg.ExitCodes = append(cfg.ExitCodes, m)
-	case "--log-level":
+		cfg.Delay, err = time.ParseDuration(value)
+		return err
+	},
+	"--quiet-for":       duration(func(cfg *Config) *time.Duration { return &cfg.QuietFor }),
+	"--max-delay":       duration(func(cfg *Config) *time.Duration { return &cfg.MaxDelay }),
+	"--linger":          duration(func(cfg *Config) *time.Duration { return &cfg.Linger }),
+	"--kill-after":      duration(func(cfg *Config) *time.Duration { return &cfg.KillAfter }),
+	"--grace-period":    duration(func(cfg *Config) *time.Duration { return &cfg.GracePeriod }),
+	"--until":           set(func(cfg *Config, value string) { cfg.Until = Condition(value) }),
+	"--termination-log": set(func(cfg *Config, value string) { cfg.TerminationLog = value }),
+	"--wait-gone":       set(func(cfg *Config, value string) { cfg.WaitGone = append(cfg.WaitGone, value) }),
+	"--on-stop":         set(func(cfg *Config, value string) { cfg.OnStop = []string{value} }),
+	"--preset":          set(func(cfg *Config, value string) { cfg.Preset = value }),
+	"--group":           set(func(cfg *Config, _ string) { cfg.Group = true }),
+	"--drop-unhandled":  set(func(cfg *Config, _ string) { cfg.DropUnhandled = true }),
+	"--log-level": set(func(cfg *Config, value string) {
 		cfg.Level = map[string]Level{"error": Error, "warn": Warn, "info": Info, "debug": Debug}[value]
-	default:
-		return fmt.Errorf("no such flag in scripts")
+	}),
+	"dumb-init": set(func(cfg *Config, _ string) {
+		cfg.Session = true
+		cfg.StopToo = true
+		cfg.Farewell = true
+	}),
+	"--stop-schedule": func(cfg *Config, value string) (err error) {
+		cfg.Schedule, err = scriptSchedule(value)
+		return err
+	},
+	"--health": func(cfg *Config, value string) error {
+		spec, err := ParseHealth(value)
+		cfg.Health = &spec
+		return err
+	},
+	"--health-during": func(cfg *Config, value string) (err error) {
+		cfg.HealthDuring, err = ParseHealthMode(value)
+		return err
+	},
+	"--rewrite": func(cfg *Config, value string) error {
+		r, err := ParseRewrite(value)
+		cfg.Rewrites = append(cfg.Rewrites, r)
+		return err
+	},
+	"--stop-signal": func(cfg *Config, value string) error {
+		s, err := ParseSignal(value)
+		cfg.StopSignals = append(cfg.StopSignals, s)
+		return err
+	},
+	"--exit-code": func(cfg *Config, value string) error {
+		var m ExitMap
+		_, err := fmt.Sscanf(value, "%d:%d", &m.From, &m.To)
+		cfg.ExitCodes = append(cfg.ExitCodes, m)
+		return err
+	},
+}
+
+func duration(field func(*Config) *time.Duration) func(*Config, string) error {
+	return func(cfg *Config, value string) (err error) {
+		*field(cfg), err = time.ParseDuration(value)
+		return err
 	}
-	return err
+}
+
+func set(assign func(*Config, string)) func(*Config, string) error {
+	return func(cfg *Config, value string) error {
+		assign(cfg, value)
+		return nil
+	}
 }
 
 func scriptSchedule(text string) (schedule Schedule, err error) {
