@@ -12,9 +12,9 @@ import (
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// install copies this program to DIR/lameduck, for another container to run: an
-// init container does so with a volume that both have. At no time is half a
-// program there, and one that runs from there goes on.
+// install copies this program to DIR/lameduck, as an init container does with a volume
+// that another container runs programs from. The copy is atomic, and a lameduck that
+// runs from DIR goes on.
 func install(args []string) int {
 	if len(args) > 0 && args[0] == "--" {
 		args = args[1:]
@@ -25,7 +25,7 @@ func install(args []string) int {
 		return fail(errors.New("install takes one directory, which must exist: lameduck install DIR"))
 	}
 	if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
-		return fail(fmt.Errorf("install: %s is no directory: give one that exists, as a volume is mounted", shim.Quote(args[0])))
+		return fail(fmt.Errorf("install: invalid directory %s: give a directory that exists, such as a mounted volume", shim.Quote(args[0])))
 	}
 	path := filepath.Join(args[0], "lameduck")
 	if err := copySelf(path); err != nil {
@@ -34,7 +34,7 @@ func install(args []string) int {
 	return 0
 }
 
-// copySelf writes this program beside path, and then in its place.
+// copySelf writes this program to a new file beside path, and renames the file to path.
 func copySelf(path string) (err error) {
 	self, err := os.Open("/proc/self/exe")
 	if err != nil {

@@ -1,54 +1,49 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// presets lists what the presets do, or explains one.
+// presets prints what the presets do, or what the named preset does.
 func presets(args []string) int {
 	if len(args) > 0 && args[0] == "--" {
 		args = args[1:]
 	}
 	switch {
 	case len(args) == 0:
-		return tellOn(false, presetList())
+		return answer(presetList())
 	case len(args) > 1 || strings.HasPrefix(args[0], "-"):
-		return fail(fmt.Errorf("presets takes one name, or none: lameduck presets [NAME]"))
+		return fail(errors.New("presets takes one name, or none: lameduck presets [NAME]"))
 	}
-	name, err := parsePreset(args[0])
+	name, err := cli.ParsePreset(args[0])
 	switch {
 	case err != nil:
 		return fail(err)
 	case name == shim.AutoPreset:
-		return tellOn(false, autoText)
+		return answer(autoText)
 	}
 	for _, p := range shim.Presets() {
 		if p.Name == name {
-			return tellOn(false, explainPreset(p))
+			return answer(explainPreset(p))
 		}
 	}
 	return fail(fmt.Errorf("unknown preset %q", name))
 }
 
 const autoText = `auto
-  takes the preset of the program that runs when a stop signal comes, or by the
-  end of the hold, so that an entrypoint script may execute it in its own time;
-  it goes by the executable and the command line, and sees through python, ruby
-  and java. A shell is none: it may yet execute one.
+  uses the preset of the program that runs when a stop signal comes, or by the
+  end of the hold at the latest, so that an entrypoint script may execute the
+  program in its own time; recognizes the program by its executable and command
+  line, python, ruby and java programs included. A shell has no preset: it may
+  yet execute another program.
 `
 
-// presetNames are all names there are, aliases among them.
-func presetNames() []string {
-	names := []string{shim.AutoPreset}
-	for _, p := range shim.Presets() {
-		names = append(append(names, p.Name), p.Aliases...)
-	}
-	return names
-}
-
+// presetList returns a line for each preset.
 func presetList() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-12s %s\n", shim.AutoPreset, "by the program that runs")
@@ -58,7 +53,7 @@ func presetList() string {
 	return b.String()
 }
 
-// sends is what a preset sends, in --stop-schedule's form.
+// sends returns what a preset sends, in --stop-schedule's form.
 func sends(p shim.Preset) string {
 	if p.Schedule == "" {
 		return "what came"
@@ -66,7 +61,7 @@ func sends(p shim.Preset) string {
 	return p.Schedule
 }
 
-// explainPreset says in a few lines what a preset does, and where that is written.
+// explainPreset returns what a preset does, with its source, in a few lines.
 func explainPreset(p shim.Preset) string {
 	var b strings.Builder
 	row := func(title, format string, args ...any) {
@@ -96,7 +91,7 @@ func explainPreset(p shim.Preset) string {
 	return b.String()
 }
 
-// wrap parts text into lines of so many columns, between words.
+// wrap splits text between words into lines of at most so many columns.
 func wrap(text string, columns int) (lines []string) {
 	line := ""
 	for word := range strings.FieldsSeq(text) {
