@@ -27,7 +27,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION) \
 
 # These run once or never; inlining them would cost 200 kB.
 COLD    := github.com/alecthomas/kong encoding/json fmt go/... internal/poll internal/reflectlite internal/sync \
-	net/url os/... reflect regexp/... strconv strings syscall time $(MODULE)/cmd/lameduck $(MODULE)/cmd/internal/cli
+	net/url os/... reflect regexp/... strconv strings syscall time $(MODULE)/cmd/lameduck
 
 export CGO_ENABLED ?= 0
 

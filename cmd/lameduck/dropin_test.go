@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
 )
 
@@ -122,7 +123,7 @@ func TestDropinConfig(t *testing.T) {
 			continue
 		}
 		for _, entry := range env { // what is not ours stays the command's
-			if ours := strings.HasPrefix(entry, prefix); slices.Contains(got.Env, entry) == ours {
+			if ours := strings.HasPrefix(entry, cli.Prefix); slices.Contains(got.Env, entry) == ours {
 				t.Errorf("%s: the command's environment is %v", c.call, got.Env)
 			}
 		}
@@ -268,31 +269,31 @@ func TestDropinCommand(t *testing.T) {
 func TestDropinAnswers(t *testing.T) {
 	for _, c := range []struct {
 		call, begins string
-		onStderr     bool
+		fd           int
 	}{
-		{"tini --version", "tini version 0.19.0", false},
-		{"docker-init --version", "tini version 0.19.0", false},
-		{"tini -h", "usage: tini ", false},
-		{"tini -l", "lameduck is licensed", false},
-		{"dumb-init -V", "dumb-init v1.2.5", true},
-		{"dumb-init --version", "dumb-init v1.2.5", true},
-		{"dumb-init --vers", "dumb-init v1.2.5", true},
-		{"dumb-init -h", "usage: dumb-init ", true},
-		{"dumb-init --help", "usage: dumb-init ", true},
-		{"catatonit -V", "tini version ", false},
-		{"catatonit --version", "tini version ", false},
-		{"podman-init -V", "tini version ", false},
-		{"catatonit -h", "usage: catatonit ", true},
-		{"catatonit -L", "lameduck is licensed", false},
-		{"pause -v", "pause.c lameduck-", false},
+		{"tini --version", "tini version 0.19.0", syscall.Stdout},
+		{"docker-init --version", "tini version 0.19.0", syscall.Stdout},
+		{"tini -h", "usage: tini ", syscall.Stdout},
+		{"tini -l", "lameduck is licensed", syscall.Stdout},
+		{"dumb-init -V", "dumb-init v1.2.5", syscall.Stderr},
+		{"dumb-init --version", "dumb-init v1.2.5", syscall.Stderr},
+		{"dumb-init --vers", "dumb-init v1.2.5", syscall.Stderr},
+		{"dumb-init -h", "usage: dumb-init ", syscall.Stderr},
+		{"dumb-init --help", "usage: dumb-init ", syscall.Stderr},
+		{"catatonit -V", "tini version ", syscall.Stdout},
+		{"catatonit --version", "tini version ", syscall.Stdout},
+		{"podman-init -V", "tini version ", syscall.Stdout},
+		{"catatonit -h", "usage: catatonit ", syscall.Stderr},
+		{"catatonit -L", "lameduck is licensed", syscall.Stdout},
+		{"pause -v", "pause.c lameduck-", syscall.Stdout},
 	} {
 		_, name, args := splitCall(c.call)
 		for _, args := range [][]string{args, append(args, "command", "-x")} {
 			d := dropinFor(name)
 			_, err := readDropin(d, args)
-			text, onStderr, ok := d.answer()
-			if err != nil || !ok || onStderr != c.onStderr || !strings.HasPrefix(text, c.begins) || !strings.HasSuffix(text, "\n") {
-				t.Errorf("%s %v: %q, %v, %v, %v", name, args, text, onStderr, ok, err)
+			text, fd, ok := d.answer()
+			if err != nil || !ok || fd != c.fd || !strings.HasPrefix(text, c.begins) || !strings.HasSuffix(text, "\n") {
+				t.Errorf("%s %v: %q, %d, %v, %v", name, args, text, fd, ok, err)
 			}
 		}
 	}
@@ -358,9 +359,9 @@ func TestDropinSpelling(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s says %q, want %q", call, got, want)
 		}
-		for _, flag := range must(newParser(&cli{})).Model.Flags {
-			if strings.Contains(got, "--"+flag.Name) {
-				t.Errorf("%s says %q, with lameduck's own --%s", call, got, flag.Name)
+		for flag := range envFlags(t) {
+			if strings.Contains(got, "--"+flag) {
+				t.Errorf("%s says %q, with lameduck's own --%s", call, got, flag)
 			}
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 )
 
 // explained are sets of flags, and all that is said of them: what there is to be
@@ -188,7 +190,7 @@ your pod needs terminationGracePeriodSeconds of 31 or more (docker stop -t 31): 
 // TestExplain: a reviewer reads what would happen.
 func TestExplain(t *testing.T) {
 	for _, c := range explained {
-		got := run(t, strings.Fields(c.env), append([]string{"--explain"}, c.args...)...)
+		got := call(t, strings.Fields(c.env), append([]string{"--explain"}, c.args...)...)
 		if text := "\n" + got.errOut + got.out; got.code != 0 || text != c.says {
 			t.Errorf("%s %q: left with %d, says%s\nwant%s", c.env, c.args, got.code, text, c.says)
 		}
@@ -204,7 +206,7 @@ func TestExplain(t *testing.T) {
 func TestExplainStartsNothing(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
-	got := run(t, nil, "--explain", "--alive-file="+path("alive"), "--termination-log="+path("log"), "--on-stop=touch "+path("hook"), "--health=127.0.0.1:1", "--", "touch", path("command"))
+	got := call(t, nil, "--explain", "--alive-file="+path("alive"), "--termination-log="+path("log"), "--on-stop=touch "+path("hook"), "--health=127.0.0.1:1", "--", "touch", path("command"))
 	if list, _ := os.ReadDir(dir); got.code != 0 || len(list) > 0 {
 		t.Errorf("left with %d, and made %v", got.code, list)
 	}
@@ -218,13 +220,13 @@ func TestExplainRefuses(t *testing.T) {
 			continue
 		}
 		if c.says == "no command" {
-			if got := run(t, nil, append([]string{"--explain"}, c.args...)...); got.code != 0 {
+			if got := call(t, nil, append([]string{"--explain"}, c.args...)...); got.code != 0 {
 				t.Errorf("%q: %+v", c.args, got)
 			}
 			continue
 		}
-		started := run(t, strings.Fields(c.env), c.args...)
-		if got := run(t, strings.Fields(c.env), append([]string{"--explain"}, c.args...)...); got != started {
+		started := call(t, strings.Fields(c.env), c.args...)
+		if got := call(t, strings.Fields(c.env), append([]string{"--explain"}, c.args...)...); got != started {
 			t.Errorf("%q: %+v, want %+v", c.args, got, started)
 		}
 	}
@@ -233,9 +235,9 @@ func TestExplainRefuses(t *testing.T) {
 // TestPresetTexts: each is explained on less than a screen, by all its names, with
 // the source.
 func TestPresetTexts(t *testing.T) {
-	list := run(t, nil, "presets")
-	for _, name := range presetNames() {
-		got := run(t, nil, "presets", name)
+	list := call(t, nil, "presets")
+	for _, name := range cli.PresetNames() {
+		got := call(t, nil, "presets", name)
 		if got.code != 0 || got.errOut != "" || strings.Count(got.out, "\n") > 24 {
 			t.Errorf("%s: %+v", name, got)
 		}
@@ -273,7 +275,7 @@ func TestReadmeExplains(t *testing.T) {
 		}
 		want.WriteString(line)
 	}
-	if got := run(t, nil, strings.Fields(command)...); !found || got.out != want.String() {
+	if got := call(t, nil, strings.Fields(command)...); !found || got.out != want.String() {
 		t.Errorf("%s says\n%s\nthe README\n%s", command, got.out, want.String())
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
 )
 
@@ -29,10 +30,11 @@ func FuzzCommandLine(f *testing.F) {
 	for _, c := range refused {
 		f.Add(textOf(c.args...), textOf(strings.Fields(c.env)...))
 	}
-	for flag, c := range badValues {
-		for _, value := range c.values {
+	flags := envFlags(f)
+	for flag, variable := range flags {
+		for _, value := range []string{"x", "0", "-1", "1d", "1,5", "TERM:", ":0", "maybe", "TERM/x/KILL", "'a"} {
 			f.Add("--"+flag+"="+value, "")
-			f.Add("-uquiet\x00x", variableOf(flag)+"="+value)
+			f.Add("-uquiet\x00x", variable+"="+value)
 		}
 	}
 	for _, words := range [][]string{
@@ -46,17 +48,16 @@ func FuzzCommandLine(f *testing.F) {
 		f.Add(textOf(words...), textOf("LAMEDUCK_DELAY=2", "KUBERNETES_SERVICE_HOST=x", "LAMEDUCK_A\nB=1", "LAMEDUCK_GROUP=no", "LAMEDUCK_PORT=1", "="))
 	}
 	streams := newStreams(f)
-	flags := twinned(f)
 	f.Fuzz(func(t *testing.T, args, env string) {
 		words, variables := wordsOf(args), wordsOf(env)
-		c, twins, err := parse(append([]string{"--explain"}, words...), variables)
-		asks := err == nil && (c.Help || c.HelpAll || c.Version)
-		if err == nil && !asks && !c.Explain {
+		line, err := cli.ParseRun(append([]string{"--explain"}, words...), variables)
+		asks := err == nil && (line.Help.Value || line.HelpAll.Value || line.Version.Value)
+		if err == nil && !asks && !line.Explain.Value {
 			return // --explain=false: it would run
 		}
 		var cfg shim.Config
 		if err == nil && !asks {
-			if cfg, err = c.config(twins); err == nil {
+			if cfg, err = line.Config(); err == nil {
 				err = cfg.Validate()
 			}
 		}
@@ -70,26 +71,16 @@ func FuzzCommandLine(f *testing.F) {
 			t.Errorf("no word of %q", cfg.Warnings)
 		}
 		for _, word := range words {
-			if name, value, ok := strings.Cut(strings.TrimPrefix(word, "--"), "="); ok && slices.Contains(flags, name) && value != "" {
-				sameTwin(t, name, value)
+			if name, value, ok := strings.Cut(strings.TrimPrefix(word, "--"), "="); ok && flags[name] != "" && value != "" {
+				sameAsVariable(t, name, flags[name], value)
 			}
 		}
 	})
 }
 
-// twinned are the flags that have a twin.
-func twinned(f *testing.F) (names []string) {
-	for name := range grammar(f) {
-		if !slices.Contains(twinless, name) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// sameTwin wants a flag and its variable to mean the same. Where it has no effect
-// the variable is put aside; and of yes and no a variable knows more words.
-func sameTwin(t *testing.T, name, value string) {
+// sameAsVariable wants a flag and its variable to mean the same. A variable without effect
+// is left out, and a warning.
+func sameAsVariable(t *testing.T, name, variable, value string) {
 	beside := []string{"--until=quiet", "--delay=1", "--health=:1", "x"}
 	for _, flag := range []string{"--until", "--delay", "--health"} {
 		if "--"+name == flag {
@@ -97,16 +88,13 @@ func sameTwin(t *testing.T, name, value string) {
 		}
 	}
 	flagged, err := configOf(slices.Concat([]string{"lameduck", "--" + name + "=" + value}, beside), nil)
-	varied, twinErr := configOf(append([]string{"lameduck"}, beside...), []string{variableOf(name) + "=" + value})
-	if _, no := parseBool(name, value); no == nil && err != nil && strings.Contains(err.Error(), "bool") {
-		return
-	}
-	if twinErr == nil && len(varied.Warnings) > 0 && err != nil && strings.Contains(err.Error(), "no effect") {
+	varied, variableErr := configOf(append([]string{"lameduck"}, beside...), []string{variable + "=" + value})
+	if variableErr == nil && len(varied.Warnings) > 0 && err != nil && strings.Contains(err.Error(), "no effect") {
 		return
 	}
 	flagged.Env, varied.Env = nil, nil
-	if (err == nil) != (twinErr == nil) || err == nil && !reflect.DeepEqual(flagged, varied) {
-		t.Errorf("--%s=%q is %+v, %v; its variable %+v, %v", name, value, flagged, err, varied, twinErr)
+	if (err == nil) != (variableErr == nil) || err == nil && !reflect.DeepEqual(flagged, varied) {
+		t.Errorf("--%s=%q is %+v, %v; its variable %+v, %v", name, value, flagged, err, varied, variableErr)
 	}
 }
 

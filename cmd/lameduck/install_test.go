@@ -17,7 +17,7 @@ func TestInstall(t *testing.T) {
 		if before != "" {
 			os.WriteFile(path, []byte(before), 0o600)
 		}
-		if got := run(t, nil, "install", dir); got.code != 0 || got.out+got.errOut != "" {
+		if got := call(t, nil, "install", dir); got.code != 0 || got.out+got.errOut != "" {
 			t.Fatalf("%+v", got)
 		}
 		info, err := os.Stat(path)
@@ -49,12 +49,12 @@ func TestInstallBad(t *testing.T) {
 		"":                       "lameduck install DIR",
 		"a b":                    "lameduck install DIR",
 		"--force " + dir:         "unknown flag --force",
-		dir + "/missing":         "is no directory",
+		dir + "/missing":         "invalid directory",
 		"/proc":                  "/proc/.lameduck-",
 		taken:                    "file exists",
-		"-- " + dir + "/missing": "is no directory",
+		"-- " + dir + "/missing": "invalid directory",
 	} {
-		got := run(t, nil, append([]string{"install"}, strings.Fields(args)...)...)
+		got := call(t, nil, append([]string{"install"}, strings.Fields(args)...)...)
 		if got.code != exitFailed || !strings.Contains(got.errOut, want) || strings.Count(got.errOut, "\n") != 1 {
 			t.Errorf("install %s: %+v; want %q", args, got, want)
 		}

@@ -154,7 +154,8 @@ func (l *Line) check(values func() shim.Config) (shim.Config, error) {
 // Given is a value of a flag.
 type Given struct {
 	Flag   string // the flag's name: "delay"
-	Source string // as the user wrote it: "--delay", "LAMEDUCK_DELAY"
+	Short  string // the short form: "-d", or ""
+	Source string // the origin: "--delay", "LAMEDUCK_DELAY"
 	Text   string
 	Err    error // what is wrong with the value, or nil
 
@@ -170,7 +171,7 @@ func (l *Line) Given() (given []Given) {
 			continue
 		}
 		for _, t := range f.texts() {
-			given = append(given, Given{f.name(), l.source(f), t.text, t.err, l.vars.used[f.name()], f})
+			given = append(given, Given{f.name(), f.dashed(), l.source(f), t.text, t.err, l.vars.used[f.name()], f})
 		}
 	}
 	return given

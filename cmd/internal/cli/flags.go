@@ -29,6 +29,14 @@ type flagValue interface {
 
 func (f *flag) name() string { return f.names[0] }
 
+// dashed returns the short form as typed, or "".
+func (f *flag) dashed() string {
+	if f.short == "" {
+		return ""
+	}
+	return "-" + f.short
+}
+
 // texts returns the values that the user gave the flag.
 func (f *flag) texts() []text { return f.value.Addr().Interface().(flagValue).all() }
 

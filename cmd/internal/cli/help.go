@@ -160,14 +160,23 @@ func formatter(all bool) kong.HelpValueFormatter {
 	}
 }
 
+// Model returns kong's model of a grammar: all flags, with their variables and help.
+func Model(grammar any) (*kong.Application, error) {
+	k, err := newParser(grammar)
+	if err != nil {
+		return nil, err
+	}
+	return k.Model, nil
+}
+
 // others returns a paragraph that names the flags that are not common.
 func others(grammar any) string {
-	k, err := newParser(grammar)
+	model, err := Model(grammar)
 	if err != nil {
 		return err.Error()
 	}
 	lines, line := []string{}, "And, as for lameduck itself (see lameduck --help-all):"
-	for _, f := range k.Model.Flags {
+	for _, f := range model.Flags {
 		if f.Tag.Has("common") || f.Hidden {
 			continue
 		}

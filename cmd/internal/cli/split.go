@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/lameduck-init/lameduck/shim"
 )
@@ -51,14 +52,16 @@ func readWord(word string, flags []flag) (valueFollows bool, err error) {
 
 // readCluster is readWord for short flags, of which several may share a hyphen.
 func readCluster(cluster string, flags []flag) (valueFollows bool, err error) {
-	for i, letter := range cluster {
-		f := short(flags, string(letter))
+	for len(cluster) > 0 {
+		_, size := utf8.DecodeRuneInString(cluster)
+		f := short(flags, cluster[:size])
 		if f == nil {
-			return false, fmt.Errorf("unknown flag -%s", shim.Quote(string(letter)))
+			return false, fmt.Errorf("unknown flag %s", shim.Quote("-"+cluster[:size]))
 		}
 		f.given = true
+		cluster = cluster[size:]
 		if f.hasValue { // the rest of the word is the value
-			return i == len(cluster)-len(string(letter)), nil
+			return cluster == "", nil
 		}
 	}
 	return false, nil

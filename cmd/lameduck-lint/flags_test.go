@@ -1,70 +1,15 @@
 package main
 
 import (
-	"maps"
-	"os"
 	"os/exec"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
+	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 )
 
-// TestFlags holds the grammar against the manual, which lameduck's own tests hold
-// against the real one: names, short forms, and which flags take a value.
-func TestFlags(t *testing.T) {
-	manual, err := os.ReadFile(root + "/docs/lameduck.8")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := map[string]string{}
-	for _, m := range regexp.MustCompile(`(?m)^\.It (?:Fl (\w) , )?Fl -([a-z-]+)(.*)$`).FindAllStringSubmatch(strings.ReplaceAll(string(manual), `\-`, "-"), -1) {
-		want[m[2]] = m[1]
-		if strings.Contains(m[3], "= Ns Ar ") {
-			want[m[2]] += "="
-		}
-	}
-	got, asks := map[string]string{}, []string{"explain", "version", "help", "help-all"}
-	for _, f := range kong.Must(&grammar{}, kong.NoDefaultHelp()).Model.Flags {
-		if f.Short != 0 {
-			got[f.Name] = string(f.Short)
-		}
-		if got[f.Name] += ""; !f.IsBool() {
-			got[f.Name] += "="
-		}
-		if _, ok := setters[f.Name]; ok == slices.Contains(asks, f.Name) {
-			t.Errorf("--%s: has a setter, or lacks one", f.Name)
-		}
-	}
-	if !maps.Equal(got, want) {
-		t.Errorf("the flags are\n%v\nin the manual\n%v", got, want)
-	}
-	if len(setters)+len(asks) != len(got) {
-		t.Errorf("%d setters for %d flags", len(setters), len(got))
-	}
-}
-
-// TestHookFlags holds the hook's grammar against lameduck hold --help.
-func TestHookFlags(t *testing.T) {
-	help, err := exec.Command(lameduck(t), "hold", "--help").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	flags, _, _ := strings.Cut(string(help), "as for lameduck itself")
-	want := append(regexp.MustCompile(`--[a-z-]+`).FindAllString(flags, -1), "--help")
-	var got []string
-	for _, f := range kong.Must(&hookGrammar{}, kong.NoDefaultHelp()).Model.Flags {
-		got = append(got, "--"+f.Name)
-	}
-	slices.Sort(got)
-	if slices.Sort(want); !slices.Equal(got, want) {
-		t.Errorf("the flags are\n%v\nin its help\n%v", got, want)
-	}
-}
-
-// tried are command lines and variables; lameduck takes some and refuses others.
+// tried are command lines and variables, of which lameduck accepts some and refuses some.
 var tried = []string{
 	"", "-- hold", "-d5 server", "-gu quiet server --until=x", "--delay 10 -u settled --quiet-for=2 -- server",
 	"--until=silence x", "--delay=soon x", "--delay=-1 x", "--dealy=5 x", "-x x", "--delay", "--group=maybe x", "--group=false x", "-s=false x",
@@ -82,11 +27,8 @@ var tried = []string{
 	"x LAMEDUCK_LINGER=40 LAMEDUCK_GRACE_PERIOD=20 LAMEDUCK_DELAY=1",
 }
 
-// kongs is what kong puts before the error of a variable.
-var kongs = regexp.MustCompile(`--[a-z-]+: (LAMEDUCK_)`)
-
-// TestRefusals: what lameduck refuses is a finding, in its words, and what it takes
-// is none.
+// TestRefusals: an error of lameduck is a finding with the same text, and there is no other
+// finding.
 func TestRefusals(t *testing.T) {
 	program := lameduck(t)
 	refused := 0
@@ -96,7 +38,7 @@ func TestRefusals(t *testing.T) {
 		cmd := exec.Command(program, "--explain")
 		cmd.Env = []string{"KUBERNETES_SERVICE_HOST=10.0.0.1"}
 		for _, text := range regexp.MustCompile(` +`).Split(line, -1) {
-			if name, value, ok := strings.Cut(text, "="); ok && strings.HasPrefix(name, prefix) {
+			if name, value, ok := strings.Cut(text, "="); ok && strings.HasPrefix(name, cli.Prefix) {
 				env = append(env, variable{name, word{value, 1}})
 				cmd.Env = append(cmd.Env, text)
 			} else if text != "" {
@@ -108,9 +50,9 @@ func TestRefusals(t *testing.T) {
 		c := &container{given: true, words: append([]word{{"/lameduck", 1}}, args...), env: env}
 		c.meet(false)
 		if c.entry.right {
-			c.idle(c.entry)
+			c.unusedFlags(c.entry)
 		}
-		switch want := regexp.MustCompile(`^lameduck: (.*?)( \(lameduck --help-all lists the flags\))?\n`).FindStringSubmatch(kongs.ReplaceAllString(string(said), `$1`)); {
+		switch want := regexp.MustCompile(`^lameduck: (.*?)( \(lameduck --help-all lists the flags\))?\n`).FindStringSubmatch(string(said)); {
 		case err == nil && len(c.found) > 0:
 			t.Errorf("%s: lameduck takes it; found %v", line, c.found)
 		case err != nil && len(c.found) != 1:
@@ -124,14 +66,5 @@ func TestRefusals(t *testing.T) {
 	}
 	if refused < 40 || refused > len(tried)-30 {
 		t.Errorf("%d of %d refused", refused, len(tried))
-	}
-}
-
-// TestNear: a mistyped variable brings the nearest to mind, whatever the order.
-func TestNear(t *testing.T) {
-	for got, want := range map[string]string{"LAMEDUCK_DELYA": "LAMEDUCK_DELAY", "LAMEDUCK_GRACE": "LAMEDUCK_GROUP", "LAMEDUCK_QUIETFOR": "LAMEDUCK_QUIET_FOR"} {
-		if n := nearest(got, twinNames()); n != want {
-			t.Errorf("%s: %s, want %s", got, n, want)
-		}
 	}
 }

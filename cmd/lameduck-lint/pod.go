@@ -77,7 +77,7 @@ func (p *pod) lint(n node) []finding {
 			c.say(c.entry.line, badFlag, "lameduck does not start: no command to run; give it what the image would run, since command leaves out the image's")
 		}
 		if !c.more {
-			c.idle(c.entry)
+			c.unusedFlags(c.entry)
 		}
 	}
 	c.shells(p.job)

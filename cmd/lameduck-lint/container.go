@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
 )
 
@@ -56,11 +57,11 @@ func (c *container) meet(hooked bool) {
 		if c.entry.whole = true; c.entry.asks {
 			c.entry = nil
 		}
-	case c.given && p.behind != "" && c.twin() != nil && !hooked: // lameduck under its name, perhaps
+	case c.given && p.behind != "" && c.lameduckVariable() != nil && !hooked: // lameduck under its name, perhaps
 		c.entry = c.duck(false, line, append([]word{{"--", line}}, p.words...))
 	case !c.given && flagged(c.words):
 		c.entry = c.duck(false, line, c.words)
-	case !c.given && !hooked && (c.twin() != nil || strings.Contains(c.image, "lameduck")):
+	case !c.given && !hooked && (c.lameduckVariable() != nil || strings.Contains(c.image, "lameduck")):
 		c.entry = c.duck(false, line, append([]word{{"--", line}}, c.words...))
 	}
 }
@@ -94,32 +95,20 @@ func (d *duck) lineIn(err error) int {
 	return d.line
 }
 
-// idle says that lameduck refuses a flag that changes nothing beside the others.
-// What a variable does, it only warns of.
-func (c *container) idle(d *duck) {
-	adaptive, holds := d.cfg.Until != shim.Elapsed, d.cfg.Holds()
-	acts := holds || d.cfg.Schedule != nil || d.cfg.KillAfter > 0 || d.cfg.Preset != "" || d.cfg.Linger > 0
-	const unheld, untraffic = "without a hold: give --delay or --until too", "unless the hold waits for traffic: give --until too"
-	for _, f := range []struct {
-		flag  string
-		heard bool
-		why   string
-	}{
-		{"health-during", d.cfg.Health != nil, "without --health: give that too"},
-		{"quiet-for", adaptive, untraffic}, {"max-silence", adaptive, untraffic}, {"ignore-probes", adaptive, untraffic},
-		{"max-delay", holds, unheld}, {"count-port", holds, unheld}, {"ignore-port", holds, unheld}, {"ignore-peer", holds, unheld},
-		{"grace-period", acts, unheld},
-	} {
-		if g := d.given[f.flag]; g.source == "--"+f.flag && !f.heard {
-			c.say(g.line, badFlag, "lameduck does not start: %s=%s has no effect %s, or leave it out", g.source, g.value, f.why)
+// unusedFlags says that lameduck refuses a flag that has no effect beside the others. About
+// a variable without effect lameduck only warns.
+func (c *container) unusedFlags(d *duck) {
+	for _, u := range d.CheckUnused(&d.cfg) {
+		if strings.HasPrefix(u.Source, "--") {
+			c.say(d.given[u.Flag].line, badFlag, "lameduck does not start: %v, or leave it out", u)
 		}
 	}
 }
 
-// twin is the first variable that is lameduck's, or looks it.
-func (c *container) twin() *variable {
+// lameduckVariable returns the first variable that is lameduck's by its name, or nil.
+func (c *container) lameduckVariable() *variable {
 	for i, v := range c.env {
-		if strings.HasPrefix(v.name, prefix) && !lent(v.name) && v.value.text != "" {
+		if strings.HasPrefix(v.name, cli.Prefix) && !cli.Foreign(v.name) && v.value.text != "" {
 			return &c.env[i]
 		}
 	}
@@ -128,7 +117,7 @@ func (c *container) twin() *variable {
 
 // unused says that there are variables for a lameduck that nothing runs.
 func (c *container) unused(others ...[]word) {
-	v := c.twin()
+	v := c.lameduckVariable()
 	if v == nil || c.entry != nil || !c.given || c.program.unclear || mentions(c.words) || slices.ContainsFunc(others, mentions) {
 		return
 	}

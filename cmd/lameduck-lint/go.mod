@@ -1,4 +1,4 @@
-module github.com/lameduck-init/lameduck/cmd/lint
+module github.com/lameduck-init/lameduck/cmd/lameduck-lint
 
 go 1.26.0
 
@@ -6,7 +6,6 @@ go 1.26.0
 replace github.com/lameduck-init/lameduck => ../..
 
 require (
-	github.com/agext/levenshtein v1.2.3
 	github.com/alecthomas/kong v1.17.0
 	github.com/lameduck-init/lameduck v0.0.0-00010101000000-000000000000
 	github.com/moby/buildkit v0.31.1
@@ -16,6 +15,7 @@ require (
 )
 
 require (
+	github.com/agext/levenshtein v1.2.3 // indirect
 	github.com/containerd/typeurl/v2 v2.3.0 // indirect
 	github.com/docker/go-units v0.5.0 // indirect
 	github.com/moby/docker-image-spec v1.3.1 // indirect
