@@ -27,8 +27,8 @@ func (*Watch) HelpText() string {
 	return helpOf(new(Watch), watchIntro, false) + others(new(Watch)) + watchOutro
 }
 
-const runIntro = `lameduck runs COMMAND as a container's first process: it reaps orphans, passes
-signals on, and on TERM keeps COMMAND serving for a while before it stops it.
+const runIntro = `lameduck runs COMMAND as the first process of a container: it reaps orphans and
+forwards signals. On TERM it keeps COMMAND serving for a while, then stops it.
 
 Usage: lameduck [flags] [--] COMMAND [ARG...]
        lameduck hold | watch | presets [NAME] | install DIR`
@@ -36,10 +36,10 @@ Usage: lameduck [flags] [--] COMMAND [ARG...]
 const runCommands = `
 
 Commands:
-  hold          only the hold, as a preStop hook (lameduck hold --help)
-  watch         what a hold would see, live (lameduck watch --help)
-  presets NAME  what a preset does, with its source; without NAME, all presets
-  install DIR   copy this program to DIR/lameduck`
+  hold            wait until it is safe to stop: a preStop hook (hold --help)
+  watch           show the traffic that a hold would see, live (watch --help)
+  presets [NAME]  explain a preset, with its source, or list all
+  install DIR     copy this program to DIR/lameduck`
 
 const runOutro = `
 DUR is seconds (10) or units (1m30s). SIG is a name (TERM, SIGTERM, RTMIN+3) or
@@ -48,8 +48,8 @@ a number. Every flag has a variable: LAMEDUCK_DELAY=10 is --delay=10.
 
 const runNotes = `
 A flag wins over its variable, an empty variable counts as unset, and COMMAND
-does not get the variables. The flags end at the first word that is not a flag;
-"--" before COMMAND is always safe.
+does not get the variables. Flags end at the first word that is not a flag; "--"
+before COMMAND is always safe.
 
 Examples:
   lameduck --delay=10 -- myserver
@@ -64,57 +64,60 @@ Examples:
   lameduck --kill-after=20 -- myserver
   lameduck --linger=5 -- mydaemon
   lameduck --health=:9000=:8080 -d 5 -- myserver
+  lameduck --drop-unhandled -- myserver
+  lameduck --subreaper=false -- make
+  lameduck --parent-death-signal=TERM -- myserver
   lameduck -e 143 -- java -jar app.jar
   lameduck -d 10 --log-format=json -- myserver
   lameduck -g -- sh -c 'producer | consumer'
 
-The stop begins when TERM arrives, or the signal that TERM is rewritten to (INT
-aside), or one of --stop-signal. With --delay the hold begins: COMMAND runs on
-untouched and gets all other signals. The hold ends when the delay has passed,
-or at once when a second stop signal comes (within a second of the first it
-counts as the same), when INT comes, or when COMMAND exits. With --until the
-hold goes on until traffic has stopped, to the longest hold at most; it ends at
-once if COMMAND listens nowhere, or hangs. Then the stop signal is sent,
-rewritten, once. lameduck sends no KILL that was not asked for. Without a hold
-every stop signal is passed on at once.
+A stop: TERM, the signal TERM is rewritten to (except INT) and --stop-signal
+start the stop, matched before rewriting. With --delay the hold begins: COMMAND
+keeps running and gets all other signals. The hold ends after the delay, or at
+once when a second stop signal arrives (within a second of the first it counts
+as the same), when INT arrives, or when COMMAND exits. With --until the hold
+then lasts until traffic has stopped, at most to the ceiling; it ends at once if
+COMMAND listens nowhere or is hung. Then the stop signal is sent, rewritten,
+once. lameduck sends no KILL unless asked to. Without a hold every stop signal
+is forwarded at once.
 
 The hold must fit into the grace period: of G seconds, G - R - 1 are for the
-hold, where R is 10 or a third of G, whichever is less, and --linger. A delay
-that does not fit is an error if the grace period was given, and a warning if
-it was assumed.
+hold, where R is 10 or a third of G, whichever is less, plus --linger. A longer
+delay is an error if the grace period was given, and a warning if it was
+assumed.
 
 Called as tini, tini-static, docker-init, dumb-init, catatonit, podman-init or
 pause, lameduck takes that program's flags, variables and exit codes; LAMEDUCK_*
 variables work there too.
 
-Exit codes: COMMAND's own; 128+n when signal n killed it; 127 not found; 126
-found but not executable; 125 an error of lameduck itself, before COMMAND ran.
+Exit codes: COMMAND's own; 128+n if signal n killed it; 127 not found; 126 found
+but not executable; 125 lameduck's own error, before COMMAND ran.
 `
 
 const holdIntro = `lameduck hold waits until it is safe to stop this container, and returns 0: a
-preStop hook, in place of a sleep. It looks at the connections to all processes
-of its PID namespace, and starts nothing.
+preStop hook instead of a sleep. It observes the connections to all processes of
+its PID namespace, and starts nothing.
 
 Usage: lameduck hold [flags]`
 
 const holdOutro = `
 TERM or INT ends the hold, with 0. If PID 1 is a lameduck that holds by itself,
-lameduck hold says so and returns at once: two holds would add up. Its lines go
-to PID 1's standard error too, where kubectl logs shows them. Every flag has a
-variable: LAMEDUCK_DELAY=10 is --delay=10.
+lameduck hold says so and returns at once: two holds would add up. Its lines
+also go to PID 1's standard error, where kubectl logs shows them. Every flag has
+a variable: LAMEDUCK_DELAY=10 is --delay=10.
 
   lifecycle: {preStop: {exec: {command: [/lameduck, hold, --delay=10]}}}
 `
 
-const watchIntro = `lameduck watch shows the traffic as a hold would see it, once a second, until
-interrupted: on a terminal as a screen, else as one line each time.
+const watchIntro = `lameduck watch shows the traffic as a hold would see it, once a second until
+interrupted: a full-screen view on a terminal, otherwise a line each time.
 
 Usage: lameduck watch [flags]`
 
 const watchOutro = `
-It looks at the connections to all processes of its PID namespace, and finds
-servers that start later within 6 s. INT, TERM or a closed standard output ends
-it, with 0.
+It observes the connections to all processes of its PID namespace, and finds
+servers that start later within 6 s. INT, TERM or a closed output end it, with
+0.
 
   kubectl exec POD -- /lameduck watch
 `
