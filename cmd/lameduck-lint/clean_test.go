@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestClean: what the project shows to people has nothing that is wrong.
+// TestClean: no findings for the project's own manifests and Dockerfiles.
 func TestClean(t *testing.T) {
 	paths := []string{root + "/testdata/k8s", root + "/Dockerfile.example", root + "/Dockerfile.release"}
 	images, _ := filepath.Glob(root + "/testdata/images/*/Dockerfile*")
@@ -18,8 +18,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// TestNotInVain: it looks at them. With a shorter grace period each manifest that
-// tells lameduck of one is found out.
+// TestNotInVain: with a shorter grace period, each manifest has a finding.
 func TestNotInVain(t *testing.T) {
 	manifests, _ := filepath.Glob(root + "/testdata/k8s/*.yaml")
 	if len(manifests) < 5 {

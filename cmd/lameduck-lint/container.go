@@ -10,28 +10,28 @@ import (
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// container is what is known of one, from a manifest or a Dockerfile.
+// container has the known facts about a container in a manifest or a Dockerfile.
 type container struct {
 	line  int
 	image string
-	words []word // what it runs
-	given bool   // that is all; else an entrypoint comes first that is not known
+	words []word // the command
+	given bool   // words is complete; else an unknown entrypoint comes first
 	env   []variable
-	more  bool // variables come from elsewhere, too
+	more  bool // variables from elsewhere may be added
 	found []finding
 
-	program program // what the words are, where they are given
-	entry   *duck   // the lameduck that it runs, as far as that is known
+	program program // the program in words, if given
+	entry   *duck   // the lameduck in words, or nil
 }
 
-// duck is a lameduck, as an entrypoint or as a hook.
+// duck is a lameduck in a container: the entrypoint or a hook.
 type duck struct {
 	*reading
 	explained
 	line    int
 	command []word
-	whole   bool // all of its words are known
-	right   bool // it would start
+	whole   bool // the words are complete
+	right   bool // lameduck starts
 }
 
 func (c *container) say(line int, rule, format string, args ...any) {
@@ -41,8 +41,8 @@ func (c *container) say(line int, rule, format string, args ...any) {
 	}
 }
 
-// meet finds out what the container runs. Where it is hooked, by a preStop that runs
-// lameduck, the variables are for that, unless the entrypoint is surely one too.
+// meet sets program and entry. If the container is hooked, with a preStop hook that runs
+// lameduck, variables alone do not make the entrypoint a lameduck.
 func (c *container) meet(hooked bool) {
 	if c.given {
 		c.program = see(c.words)
@@ -57,7 +57,7 @@ func (c *container) meet(hooked bool) {
 		if c.entry.whole = true; c.entry.asks {
 			c.entry = nil
 		}
-	case c.given && p.behind != "" && c.lameduckVariable() != nil && !hooked: // lameduck under its name, perhaps
+	case c.given && p.behind != "" && c.lameduckVariable() != nil && !hooked: // lameduck under the name of an init, perhaps
 		c.entry = c.duck(false, line, append([]word{{"--", line}}, p.words...))
 	case !c.given && flagged(c.words):
 		c.entry = c.duck(false, line, c.words)
@@ -66,7 +66,7 @@ func (c *container) meet(hooked bool) {
 	}
 }
 
-// duck reads a lameduck's words, and says what it would say to them.
+// duck reads a lameduck's words, and adds lameduck's complaints to the findings.
 func (c *container) duck(hook bool, line int, args []word) *duck {
 	d := &duck{reading: read(hook, line, args, c.env), line: line}
 	d.command = args[len(args)-min(len(args), len(d.cfg.Command)):]
@@ -85,7 +85,7 @@ func (c *container) duck(hook bool, line int, args []word) *duck {
 	return d
 }
 
-// lineIn is where the first of the flags stands that an error names.
+// lineIn returns the line of the first flag that an error names.
 func (d *duck) lineIn(err error) int {
 	for _, m := range regexp.MustCompile(`--([a-z-]+)`).FindAllStringSubmatch(err.Error(), -1) {
 		if d.gave(m[1]) {
@@ -95,8 +95,8 @@ func (d *duck) lineIn(err error) int {
 	return d.line
 }
 
-// unusedFlags says that lameduck refuses a flag that has no effect beside the others. About
-// a variable without effect lameduck only warns.
+// unusedFlags reports flags that lameduck refuses for lack of effect. Variables without
+// effect are only warnings of lameduck.
 func (c *container) unusedFlags(d *duck) {
 	for _, u := range d.CheckUnused(&d.cfg) {
 		if strings.HasPrefix(u.Source, "--") {
@@ -105,7 +105,7 @@ func (c *container) unusedFlags(d *duck) {
 	}
 }
 
-// lameduckVariable returns the first variable that is lameduck's by its name, or nil.
+// lameduckVariable returns the first variable with lameduck's prefix, or nil.
 func (c *container) lameduckVariable() *variable {
 	for i, v := range c.env {
 		if strings.HasPrefix(v.name, cli.Prefix) && !cli.Foreign(v.name) && v.value.text != "" {
@@ -115,7 +115,7 @@ func (c *container) lameduckVariable() *variable {
 	return nil
 }
 
-// unused says that there are variables for a lameduck that nothing runs.
+// unused reports variables for lameduck in a container that does not run lameduck.
 func (c *container) unused(others ...[]word) {
 	v := c.lameduckVariable()
 	if v == nil || c.entry != nil || !c.given || c.program.unclear || mentions(c.words) || slices.ContainsFunc(others, mentions) {
@@ -124,7 +124,7 @@ func (c *container) unused(others ...[]word) {
 	c.say(v.value.line, unusedVariable, "%s changes nothing, since nothing here runs lameduck but %s alone; put lameduck before it, or take the variable away", v.name, name(c.program.words))
 }
 
-// stopsOn says that a stop signal begins no stop.
+// stopsOn reports a stop signal that does not begin a stop.
 func (c *container) stopsOn(field, text string, line int) {
 	s, err := shim.ParseSignal(text)
 	if d := c.entry; err == nil && d != nil && d.right && d.acts && !c.more && !d.begins(s) {
@@ -133,7 +133,7 @@ func (c *container) stopsOn(field, text string, line int) {
 	}
 }
 
-// shells says that a shell stays in front of what should get the signals.
+// shells reports a shell in front of the program that should get the signals.
 func (c *container) shells(job bool) {
 	p := c.program
 	if c.given && p.stays(c.image) && (!job || mentions(p.words)) {
@@ -146,8 +146,7 @@ func (c *container) shells(job bool) {
 	}
 }
 
-// flagged reports whether words begin with flags that are surely lameduck's: those
-// that no other program has.
+// flagged reports whether words begin with flags that only lameduck has.
 func flagged(words []word) bool {
 	own := []string{"--until", "--grace-period", "--quiet-for", "--max-silence", "--wait-gone", "--on-stop", "--stop-schedule", "--ignore-probes"}
 	for _, w := range words {
@@ -156,7 +155,7 @@ func flagged(words []word) bool {
 		case !strings.HasPrefix(flag, "-"):
 			return false
 		case slices.Contains(own, flag):
-			return slices.ContainsFunc(words, func(w word) bool { return !strings.HasPrefix(w.text, "-") }) // and a command follows
+			return slices.ContainsFunc(words, func(w word) bool { return !strings.HasPrefix(w.text, "-") }) // a command follows
 		}
 	}
 	return false

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestDocs: the page has the rules there are, and says of its example what is said.
+// TestDocs: docs/lint.md lists the rules, and has the true findings for the example.
 func TestDocs(t *testing.T) {
 	path, _ := filepath.Abs(root + "/docs/lint.md")
 	page, err := os.ReadFile(path)
@@ -45,7 +45,7 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// put puts text in the place of the first match.
+// put replaces the first match of pattern by text.
 func put(page, pattern, text string) string {
 	at := regexp.MustCompile(pattern).FindStringIndex(page)
 	if at == nil {
@@ -54,7 +54,7 @@ func put(page, pattern, text string) string {
 	return page[:at[0]] + text + page[at[1]:]
 }
 
-// TestFired: each rule there is has a script in which it fires, and none else does.
+// TestFired: each rule fires in a script, and no other rules do.
 func TestFired(t *testing.T) {
 	scripts, _ := filepath.Glob("testdata/*.txtar")
 	fired := map[string]bool{}

@@ -9,14 +9,13 @@ import (
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// explained is what lameduck itself says (--explain) that it would do at a stop.
-// It is read from the words, so that no figure here is a second opinion.
+// explained is lameduck --explain, parsed: the linter has no arithmetic of its own.
 type explained struct {
-	acts    bool          // there is a hold, or a sequence of its own
-	stops   []string      // the signals that begin it
-	silence time.Duration // what an adaptive hold waits for
-	longest time.Duration // of the hold
-	later   bool          // the preset is not known before it runs
+	acts    bool          // a hold or a stop sequence was asked for
+	stops   []string      // the signals that begin the stop
+	silence time.Duration // the silence that an adaptive hold waits for
+	longest time.Duration // the ceiling of the hold
+	later   bool          // --preset=auto: the preset is unknown before the start
 }
 
 var (
@@ -25,11 +24,11 @@ var (
 	longestRE = regexp.MustCompile(`, at most ([\d.]+ s)$|keeps serving for ([\d.]+ s)$`)
 )
 
-// explain asks lameduck.
+// explain returns what lameduck with cfg would do.
 func explain(cfg shim.Config) (e explained, err error) {
 	text, _, err := shim.Explain(cfg)
 	starts := startsRE.FindStringSubmatch(text)
-	if err != nil || starts == nil { // or no signal begins a stop
+	if err != nil || starts == nil { // without starts no signal begins a stop
 		return e, err
 	}
 	e.acts = !strings.Contains(starts[2], "passes it on at once")
@@ -40,7 +39,7 @@ func explain(cfg shim.Config) (e explained, err error) {
 	return e, nil
 }
 
-// seconds is the time that a pattern finds.
+// seconds returns the time in the first match of re, or 0.
 func seconds(re *regexp.Regexp, text string) time.Duration {
 	found := re.FindStringSubmatch(text)
 	if found == nil {
@@ -50,7 +49,7 @@ func seconds(re *regexp.Regexp, text string) time.Duration {
 	return d
 }
 
-// begins reports whether a signal begins a stop, or may, for all that is known.
+// begins reports whether a signal begins a stop, or may with --preset=auto.
 func (e explained) begins(s shim.Signal) bool {
 	return slices.Contains(e.stops, s.String()) || e.later && slices.ContainsFunc(shim.Presets(), func(p shim.Preset) bool {
 		return slices.Contains(p.StopSignals, s)

@@ -12,11 +12,11 @@ import (
 	"strings"
 )
 
-// stdin is the path that stands for standard input.
+// stdin is the path for standard input.
 const stdin = "-"
 
-// collect lists the files that the paths name, and of folders those that may be
-// manifests or Dockerfiles.
+// collect returns the files in paths, and in folders the files that may be manifests or
+// Dockerfiles.
 func collect(paths []string) (files []string, err error) {
 	for _, path := range paths {
 		info, err := os.Stat(path)
@@ -54,14 +54,14 @@ func isDockerfile(file string) bool {
 	return ext != ".dockerignore" && !isManifest(file) && (strings.HasPrefix(name, "Dockerfile") || strings.HasPrefix(name, "Containerfile") || ext == ".Dockerfile")
 }
 
-// looksKubernetes reports whether a text may be a manifest. In a folder there may
-// be other YAML and JSON, which is none of ours, sound or not.
+// looksKubernetes reports whether a text may be a manifest. Folders contain other YAML and
+// JSON files as well, which are left alone, valid or not.
 func looksKubernetes(text []byte) bool {
 	return bytes.Contains(text, []byte("apiVersion")) && bytes.Contains(text, []byte("kind"))
 }
 
-// lintFile finds what is wrong in a file. One that was named is a manifest if it is
-// no Dockerfile by its name; standard input is what it looks like.
+// lintFile returns the findings for a file. A file on the command line is a Dockerfile or
+// else a manifest, by the name. Standard input is judged by the text.
 func lintFile(file string, named bool, in io.Reader) (found []finding, err error) {
 	var text []byte
 	if file == stdin {
@@ -94,7 +94,7 @@ func looksDocker(text []byte) bool {
 	return false
 }
 
-// tidy sorts what was found in a file, and leaves out what a comment silences.
+// tidy sorts the findings for a file, and drops findings that a comment silences.
 func tidy(file string, text []byte, found []finding) []finding {
 	lines := strings.Split(string(text), "\n")
 	found = slices.DeleteFunc(found, func(f finding) bool {
@@ -109,7 +109,7 @@ func tidy(file string, text []byte, found []finding) []finding {
 
 var ignore = regexp.MustCompile(`#\s*lameduck-lint:\s*ignore=([a-z0-9,-]+)`)
 
-// ignored reports whether a comment on a line, of which 1 is the first, names a rule.
+// ignored reports whether a comment on a line, counted from 1, names a rule.
 func ignored(lines []string, line int, rule string) bool {
 	if line < 1 || line > len(lines) {
 		return false

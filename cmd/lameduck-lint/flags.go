@@ -38,13 +38,13 @@ type reading struct {
 	problems []problem
 }
 
-// given is a flag or its variable, as given last.
+// given is the last value of a flag or of its variable.
 type given struct {
 	source, value string
 	line          int
 }
 
-// problem is what lameduck would complain about.
+// problem is a complaint of lameduck.
 type problem struct {
 	line int
 	rule string
@@ -108,7 +108,7 @@ func (r *reading) check(err error, unknown []cli.Unknown, line int, args []word,
 	}
 }
 
-// setGiven notes the values, and those that lameduck refuses.
+// setGiven notes the values, and complaints about invalid values.
 func (r *reading) setGiven(args []word, line int, env []variable) {
 	for _, g := range r.Given() {
 		at := lineOf(g.Source, args, lineOf(g.Short, args, line))

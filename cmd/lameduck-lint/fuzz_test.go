@@ -8,7 +8,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// FuzzFiles: whatever is in a file, lint gets to an end, and speaks of its lines.
+// FuzzFiles: the linter ends for any file, and findings are on lines of the file.
 func FuzzFiles(f *testing.F) {
 	for _, text := range []string{
 		"kind: List\nitems: &a [*a]", "&a\nkind: List\nitems: [*a]", "kind: Pod\nspec: &a {<<: *a}", "kind: Pod\nspec: {containers: 1, initContainers: x}",

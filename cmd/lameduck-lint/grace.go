@@ -8,7 +8,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// place is the pod's grace period in words, and where it stands.
+// place returns the pod's grace period in words, and the line.
 func (p *pod) place(otherwise int) (text string, line int) {
 	if p.graceLine == 0 {
 		return "terminationGracePeriodSeconds is not given, so 30", otherwise
@@ -16,15 +16,14 @@ func (p *pod) place(otherwise int) (text string, line int) {
 	return fmt.Sprintf("terminationGracePeriodSeconds is %d", p.grace), p.graceLine
 }
 
-// short is a time in seconds.
+// short returns a time in seconds.
 func short(d time.Duration) string { return fmt.Sprintf("%v s", d.Seconds()) }
 
-// seconds is the pod's grace period.
+// seconds returns the pod's grace period.
 func (p *pod) seconds() time.Duration { return time.Duration(p.grace) * time.Second }
 
-// fits says where a lameduck and the pod's grace period do not go together, after
-// a preStop that sleeps so long. Where less is all that a container may have, for
-// a sidecar waits for others first, it may be told of less.
+// fits reports conflicts of a lameduck with the pod's grace period, after a preStop hook
+// that sleeps. With less, a smaller --grace-period is fine: a sidecar's stop begins later.
 func (p *pod) fits(c *container, d *duck, sleep time.Duration, less bool) {
 	if p.patch || !d.right || !d.acts && d.cfg.Linger == 0 {
 		return
@@ -38,7 +37,7 @@ func (p *pod) fits(c *container, d *duck, sleep time.Duration, less bool) {
 		if sleep == 0 {
 			c.say(line, graceTooShort, "%s: KILL comes at once, and nothing is held; give 30 or more", place)
 		}
-		return // else the sleep is to blame
+		return // sleep reports the rest
 	}
 	cfg := d.cfg
 	cfg.GracePeriod = left
@@ -56,7 +55,7 @@ func (p *pod) fits(c *container, d *duck, sleep time.Duration, less bool) {
 	}
 }
 
-// consequence is what comes of a wrong figure, where cfg has the right one.
+// consequence returns the result of a wrong grace period. cfg has the right one.
 func (d *duck) consequence(cfg shim.Config) string {
 	right, err := explain(cfg)
 	switch {
@@ -68,7 +67,7 @@ func (d *duck) consequence(cfg shim.Config) string {
 	return fmt.Sprintf("the hold ends after %s, and could last %s", short(d.longest), short(right.longest))
 }
 
-// sleep says what is wrong with a preStop that sleeps.
+// sleep reports faults of a preStop hook that sleeps.
 func (p *pod) sleep(c *container, h *hook) {
 	switch d := c.entry; {
 	case h.sleep == 0:
@@ -80,7 +79,7 @@ func (p *pod) sleep(c *container, h *hook) {
 	}
 }
 
-// hook says where lameduck hold does nothing, or too much.
+// hook reports a lameduck hold without effect, or with too much.
 func (p *pod) hook(c *container, h *hook) {
 	entry := c.entry
 	if entry != nil && entry.right && entry.cfg.Holds() {

@@ -12,19 +12,19 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/shell"
 )
 
-// image is what the instructions so far make.
+// image is the image after the instructions so far.
 type image struct {
 	entrypoint, cmd []word
-	entered         bool // by this file; else the base image may have one
+	entered         bool // entrypoint is complete; else the base image may have an entrypoint
 	env             []variable
 	args            []string // NAME=value
 	stop            word
 	shell           []string
-	base            string // what it begins with, which is no stage
-	mentions        bool   // lameduck, in an instruction that may bring it along
+	base            string // the base image outside the Dockerfile
+	mentions        bool   // an instruction that may copy lameduck contains the name
 }
 
-// lintDockerfile finds what is wrong in the image of a Dockerfile's last stage.
+// lintDockerfile returns the findings for the image of a Dockerfile's last stage.
 func lintDockerfile(text []byte) ([]finding, error) {
 	parsed, err := parser.Parse(bytes.NewReader(text))
 	if err != nil {
@@ -35,7 +35,7 @@ func lintDockerfile(text []byte) ([]finding, error) {
 		return nil, noDockerfile(err)
 	}
 	if len(stages) == 0 {
-		return nil, errors.New("it is no Dockerfile: there is no FROM")
+		return nil, errors.New("not a Dockerfile: FROM is missing")
 	}
 	var args []string
 	for _, a := range global {
@@ -45,10 +45,10 @@ func lintDockerfile(text []byte) ([]finding, error) {
 }
 
 func noDockerfile(err error) error {
-	return fmt.Errorf("it is no Dockerfile: %s", strings.Join(strings.Fields(err.Error()), " "))
+	return fmt.Errorf("not a Dockerfile: %s", strings.Join(strings.Fields(err.Error()), " "))
 }
 
-// imageOf is what a stage makes, from the stage that it begins with.
+// imageOf returns the image of a stage and of the stages before it.
 func imageOf(stages []instructions.Stage, i int, global []string, escape rune) image {
 	stage := &stages[i]
 	im := image{shell: []string{"/bin/sh", "-c"}}
@@ -71,7 +71,7 @@ func imageOf(stages []instructions.Stage, i int, global []string, escape rune) i
 		case *instructions.EntrypointCommand:
 			im.entrypoint, im.entered = im.line(c.ShellDependantCmdLine, line), true
 			if !ordered {
-				im.cmd = nil // that of a base is cleared
+				im.cmd = nil // an entrypoint clears the CMD of the base image
 			}
 		case *instructions.CmdCommand:
 			im.cmd, ordered = im.line(c.ShellDependantCmdLine, line), true
@@ -87,7 +87,7 @@ func imageOf(stages []instructions.Stage, i int, global []string, escape rune) i
 		case *instructions.ArgCommand:
 			im.args = append(im.args, argsOf(c)...)
 		default:
-			im.mentions = im.mentions || strings.Contains(fmt.Sprint(command), "lameduck") // its source
+			im.mentions = im.mentions || strings.Contains(fmt.Sprint(command), "lameduck") // the source
 		}
 	}
 	return im
@@ -102,7 +102,7 @@ func argsOf(a *instructions.ArgCommand) (args []string) {
 	return args
 }
 
-// expand puts variables into an instruction; one that is not known stays as $(NAME).
+// expand expands variables in an instruction. Unknown variables stay as $(NAME).
 func (im *image) expand(lex *shell.Lex, command instructions.Command) {
 	c, ok := command.(instructions.SupportsSingleWordExpansion)
 	if !ok {
@@ -121,7 +121,7 @@ func (im *image) expand(lex *shell.Lex, command instructions.Command) {
 	})
 }
 
-// line is what an instruction has the container run.
+// line returns the command of an instruction.
 func (im *image) line(c instructions.ShellDependantCmdLine, line int) (words []word) {
 	if c.PrependShell {
 		for _, text := range im.shell {
@@ -134,10 +134,10 @@ func (im *image) line(c instructions.ShellDependantCmdLine, line int) (words []w
 	return words
 }
 
-// lint finds what is wrong in the image.
+// lint returns the findings for the image.
 func (im image) lint() []finding {
 	c := &container{line: 1, image: im.base, given: im.entered, words: append(slices.Clone(im.entrypoint), im.cmd...), env: im.env}
-	if !im.entered && len(im.cmd) > 0 && isShell(im.cmd[0].text) { // an entrypoint of the base executes it
+	if !im.entered && len(im.cmd) > 0 && isShell(im.cmd[0].text) { // the base image's entrypoint executes CMD
 		before := &container{image: im.base, words: im.cmd, given: true, program: see(im.cmd)}
 		before.shells(false)
 		c.found = before.found

@@ -40,7 +40,7 @@ const (
 	exitFailed
 )
 
-// options is what the command line says.
+// options is the command line.
 type options struct {
 	Format string `default:"text"`
 	Rules  bool
@@ -49,7 +49,7 @@ type options struct {
 }
 
 func main() {
-	signal.Reset() // to be imported, shim catches all signals for a loop that is not here
+	signal.Reset() // package shim catches all signals from its init
 	os.Exit(lint(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
@@ -68,8 +68,8 @@ func lint(args []string, in io.Reader, out, errs io.Writer) int {
 	return exitClean
 }
 
-// run lints what the command line names, and reports whether it found anything.
-// A file that cannot be read does not keep it from the others.
+// run lints the files of the command line, and reports whether it found anything. A file
+// that cannot be read is an error, but the other files are linted.
 func run(args []string, in io.Reader, out io.Writer) (found bool, err error) {
 	var o options
 	if _, err := kong.Must(&o, kong.Name("lameduck-lint"), kong.NoDefaultHelp()).Parse(args); err != nil {

@@ -14,18 +14,17 @@ import (
 
 var update = flag.Bool("update", false, "write what is found into the golden files")
 
-// The test binary is lameduck-lint too.
+// TestMain makes the test binary lameduck-lint as well.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"lameduck-lint": main})
 }
 
-// TestScripts runs testdata/*.txtar: for each rule files that it fires on, with what
-// is said, and near misses.
+// TestScripts runs testdata/*.txtar: for each rule, files with findings, and near misses.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: "testdata", UpdateScripts: *update})
 }
 
-// TestInterrupt: what shim catches is let go of again.
+// TestInterrupt: SIGINT ends the linter, although package shim catches signals.
 func TestInterrupt(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -42,7 +41,7 @@ func TestInterrupt(t *testing.T) {
 	}
 	late := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
 	defer late.Stop()
-	in.Write(make([]byte, 1<<18)) // more than a pipe holds: it is reading
+	in.Write(make([]byte, 1<<18)) // more than a pipe holds: the linter is reading
 	cmd.Process.Signal(syscall.SIGINT)
 	cmd.Wait()
 	if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGINT {
@@ -50,7 +49,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// root is the checkout, and lameduck the binary that is built from it.
+// root is the checkout.
 const root = "../.."
 
 func lameduck(t *testing.T) string {

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// templates are where each kind has its pods' specification.
+// templates are the paths of the pods' specification, by kind.
 var templates = map[string][]string{
 	"Pod":         {"spec"},
 	"Deployment":  {"spec", "template", "spec"},
@@ -21,10 +21,10 @@ var templates = map[string][]string{
 	"CronJob":     {"spec", "jobTemplate", "spec", "template", "spec"},
 }
 
-// errTemplate is about a file that is no manifest yet.
-var errTemplate = errors.New("it is a template: render it first (helm template, kustomize build) and lint what comes out")
+// errTemplate is the error for a template of a manifest.
+var errTemplate = errors.New("a template, not a manifest: render it first (helm template, kustomize build), and lint the output")
 
-// lintManifest finds what is wrong in a file of manifests, YAML or JSON.
+// lintManifest returns the findings for a file of manifests, YAML or JSON.
 func lintManifest(text []byte) (found []finding, err error) {
 	documents := yaml.NewDecoder(bytes.NewReader(text))
 	for {
@@ -39,7 +39,7 @@ func lintManifest(text []byte) (found []finding, err error) {
 		case err != nil && bytes.Contains(text, []byte("{{")) || err == nil && (node{&document}).templated():
 			return nil, errTemplate
 		case err != nil:
-			return nil, fmt.Errorf("it is no YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+			return nil, fmt.Errorf("invalid YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
 		}
 		for _, content := range document.Content {
 			found = append(found, lintObject(node{content})...)
@@ -47,16 +47,16 @@ func lintManifest(text []byte) (found []finding, err error) {
 	}
 }
 
-// bounded reports anchors that contain themselves, or far too much.
+// bounded returns an error for anchors that contain themselves or expand too far.
 func bounded(document *yaml.Node) error {
 	var value any
-	if err := document.Decode(&value); !errors.As(err, new(*yaml.TypeError)) { // of which kubectl makes what it can
+	if err := document.Decode(&value); !errors.As(err, new(*yaml.TypeError)) { // kubectl accepts these
 		return err
 	}
 	return nil
 }
 
-// lintObject is for one object, or a list of them.
+// lintObject returns the findings for an object or a list of objects.
 func lintObject(object node) (found []finding) {
 	kind := object.get("kind").text()
 	if strings.HasSuffix(kind, "List") {

@@ -6,11 +6,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// node is a value in a manifest, which knows its line. The zero node is nothing,
-// and so is null.
+// node is a value in a manifest, with the line. The zero node stands for a missing value
+// and for null.
 type node struct{ *yaml.Node }
 
-// at is the node itself where it is an alias.
+// at returns the node that an alias refers to, or n.
 func (n node) at() node {
 	for n.Node != nil && n.Kind == yaml.AliasNode {
 		n = node{n.Alias}
@@ -21,10 +21,10 @@ func (n node) at() node {
 	return n
 }
 
-// there reports whether there is anything.
+// there reports whether n has a value.
 func (n node) there() bool { return n.at().Node != nil }
 
-// get is what a path of keys leads to.
+// get returns the value at a path of keys.
 func (n node) get(path ...string) node {
 	for _, key := range path {
 		n = n.at().field(key)
@@ -32,7 +32,7 @@ func (n node) get(path ...string) node {
 	return n.at()
 }
 
-// field is the value of a key, from what is merged in (<<) if need be.
+// field returns the value of a key, also from merged mappings (<<).
 func (n node) field(key string) (found node) {
 	if n.Node == nil || n.Kind != yaml.MappingNode {
 		return node{}
@@ -52,7 +52,7 @@ func (n node) field(key string) (found node) {
 	return found
 }
 
-// list are the items of a list, or the value alone.
+// list returns the items of a list; other values are lists of one item.
 func (n node) list() (items []node) {
 	if n = n.at(); n.Node == nil {
 		return nil
@@ -66,7 +66,7 @@ func (n node) list() (items []node) {
 	return items
 }
 
-// text is a scalar's, or empty.
+// text returns the text of a scalar, or "".
 func (n node) text() string {
 	if n = n.at(); n.Node == nil || n.Kind != yaml.ScalarNode {
 		return ""
@@ -74,13 +74,13 @@ func (n node) text() string {
 	return n.Value
 }
 
-// number is a scalar's value as an integer.
+// number returns a scalar as an integer.
 func (n node) number() (int, bool) {
 	number, err := strconv.Atoi(n.text())
 	return number, err == nil
 }
 
-// line is where it begins, or otherwise.
+// line returns the line of n, or otherwise if n is missing.
 func (n node) line(otherwise int) int {
 	if n.Node == nil {
 		return otherwise
@@ -88,8 +88,8 @@ func (n node) line(otherwise int) int {
 	return n.Line
 }
 
-// templated reports whether somewhere {{ … }} stands for a value: YAML takes it
-// for a mapping whose key is a mapping.
+// templated reports whether {{ … }} stands for a value: in YAML, a mapping with a mapping
+// as a key.
 func (n node) templated() bool {
 	if n.Node == nil {
 		return false

@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// pod is what counts for all of its containers.
+// pod has the properties of a pod that concern all of the pod's containers.
 type pod struct {
 	grace     int  // seconds
-	graceLine int  // 0: it is the default
-	patch     bool // that is for others to say, in what it is laid over
+	graceLine int  // 0: the default applies
+	patch     bool // the pod is a patch: the grace period may stand in the base
 	shared    bool
 	job       bool
-	ports     map[int]int // how many containers declare a port
+	ports     map[int]int // how many containers declare each port
 }
 
-// usualGrace is what Kubernetes gives where nobody says, and lameduck assumes there.
+// usualGrace is the default grace period of Kubernetes in seconds, which lameduck assumes.
 const usualGrace = 30
 
-// lintPod finds what is wrong in the specification of a pod.
+// lintPod returns the findings for the specification of a pod.
 func lintPod(spec node, job bool) (found []finding) {
 	p := pod{grace: usualGrace, job: job, ports: map[int]int{}}
 	p.shared = spec.get("shareProcessNamespace").text() == "true" || spec.get("hostPID").text() == "true"
 	if given := spec.get("terminationGracePeriodSeconds"); given.there() {
 		seconds, ok := given.number()
 		if !ok {
-			return nil // no API server takes it
+			return nil // the API server refuses the pod
 		}
 		p.grace, p.graceLine = seconds, given.Line
 	}
@@ -48,7 +48,7 @@ func lintPod(spec node, job bool) (found []finding) {
 	return found
 }
 
-// portsOf are the ports that a container declares, by their names or numbers.
+// portsOf returns the ports that a container declares, by name and by number.
 func portsOf(c node) map[string]int {
 	ports := map[string]int{}
 	for _, port := range c.get("ports").list() {
@@ -62,7 +62,7 @@ func portsOf(c node) map[string]int {
 	return ports
 }
 
-// lint finds what is wrong in a container of the pod.
+// lint returns the findings for a container of the pod.
 func (p *pod) lint(n node) []finding {
 	n = n.at()
 	c := containerOf(n)
@@ -132,7 +132,7 @@ func containerOf(n node) *container {
 
 var reference = regexp.MustCompile(`\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)`)
 
-// expand puts in the variables that text refers to, as far as they are known.
+// expand replaces $(NAME) in text by the value of the variable, if known.
 func expand(text string, env []variable) string {
 	return reference.ReplaceAllStringFunc(text, func(ref string) string {
 		name := reference.FindStringSubmatch(ref)[1]
@@ -143,16 +143,16 @@ func expand(text string, env []variable) string {
 	})
 }
 
-// hook is what a container has for preStop.
+// hook is a container's preStop hook.
 type hook struct {
 	line  int
-	words []word // that it executes
+	words []word // the command
 	sleep time.Duration
-	busy  bool  // it takes a time that is not known
-	duck  *duck // lameduck hold
+	busy  bool  // the hook takes an unknown time
+	duck  *duck // the lameduck hold in words
 }
 
-// hookOf reads a container's preStop.
+// hookOf reads a container's preStop hook.
 func hookOf(n node) (h hook) {
 	stop := n.get("lifecycle", "preStop")
 	h.line = stop.line(0)
@@ -171,7 +171,7 @@ func hookOf(n node) (h hook) {
 	return h
 }
 
-// program is the lameduck hold that it executes, or what it executes else.
+// program returns the hook's lameduck hold, or else the hook's program.
 func (h *hook) program() program {
 	for _, call := range commands(h.words) {
 		if p := see(call); p.isHook() {

@@ -8,10 +8,10 @@ import (
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// usualPeriod is how often the kubelet probes where nobody says, in seconds.
+// usualPeriod is the default of a probe's periodSeconds.
 const usualPeriod = 10
 
-// probes says where a container's probes and its hold do not go together.
+// probes reports probes that conflict with the hold.
 func (p *pod) probes(c *container, n node, d *duck) {
 	told := d.cfg.GracePeriod
 	if told == 0 {
@@ -27,7 +27,7 @@ func (p *pod) probes(c *container, n node, d *duck) {
 	probe := n.get("readinessProbe")
 	port := portOf(probe, portsOf(n))
 	if port == 0 || p.ports[port] > 0 && !slices.Contains(values(portsOf(n)), port) {
-		return // it connects to nobody, or to a neighbour
+		return // no connection, or a connection to another container
 	}
 	if h := d.cfg.Health; h != nil && int(h.Listen.Port()) == port {
 		if d.cfg.HealthDuring != shim.HealthPass {
@@ -47,14 +47,14 @@ func (p *pod) probes(c *container, n node, d *duck) {
 		seconds, short(d.silence), short(d.longest))
 }
 
-// leavesOut reports whether connections to a port may not count.
+// leavesOut reports whether flags may exclude connections to a port.
 func (d *duck) leavesOut(port uint16) bool {
 	cfg := &d.cfg
 	return cfg.IgnoreProbes || len(cfg.IgnorePeers) > 0 || slices.Contains(cfg.IgnorePorts, port) ||
 		len(cfg.CountPorts) > 0 && !slices.Contains(cfg.CountPorts, port)
 }
 
-// portOf is the port that a probe connects to, or 0.
+// portOf returns the port that a probe connects to, or 0.
 func portOf(probe node, names map[string]int) int {
 	for _, kind := range []string{"httpGet", "tcpSocket", "grpc"} {
 		if port := probe.get(kind, "port"); port.there() && !probe.get(kind, "host").there() {
@@ -74,8 +74,8 @@ func values(m map[string]int) (list []int) {
 	return list
 }
 
-// flips says that what runs at the stop makes the pod unready: it removes, or
-// makes, a file that the readiness probe looks at.
+// flips reports commands at the stop that remove or create a file that the readiness probe
+// looks at: the pod becomes unready.
 func (p *pod) flips(c *container, n node, d *duck, preStop []word) {
 	var looked []string
 	var probe []word

@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// program is what words run, seen through inits and shells.
+// program is the program that words run behind inits and shells.
 type program struct {
 	words   []word
-	behind  string  // the init that it runs under
-	group   bool    // which signals all of it
-	shell   string  // the shell that stays in front of it
-	script  *script // which was told so
-	unclear bool    // it may run anything
+	behind  string  // the init in front of the program
+	group   bool    // the init signals the whole group
+	shell   string  // the shell in front of the program
+	script  *script // the shell's script
+	unclear bool    // the program may run any other program
 }
 
-// inits are programs whose place lameduck can take, under their names too.
+// inits are the programs that lameduck replaces, by the name too.
 var inits = []string{"tini", "tini-static", "docker-init", "dumb-init", "catatonit", "podman-init"}
 
-// see looks through the words.
+// see returns the program that words run.
 func see(words []word) program {
 	p := program{words: words}
 	for len(p.words) > 0 {
@@ -51,7 +51,7 @@ func see(words []word) program {
 	return p
 }
 
-// behind is what an init is told to run.
+// behind returns the command in an init's words.
 func behind(words []word) []word {
 	for i := 1; i < len(words); i++ {
 		switch text := words[i].text; {
@@ -64,8 +64,7 @@ func behind(words []word) []word {
 	return nil
 }
 
-// groups reports whether an init signals a group, or a session, and not its child
-// alone.
+// groups reports whether an init signals its child's whole group or session.
 func groups(init string, flags []word) bool {
 	has := func(flag string) bool {
 		return slices.ContainsFunc(flags, func(w word) bool { return w.text == flag })
@@ -76,21 +75,21 @@ func groups(init string, flags []word) bool {
 	return has("-g")
 }
 
-// starter knows programs that run others, by their names.
+// starter reports whether programs of that name run other programs.
 func starter(name string) bool {
 	stem, suffix, _ := strings.Cut(name, ".")
 	return suffix == "sh" || suffix == "bash" || strings.Contains(stem, "entrypoint") ||
 		slices.Contains([]string{"run", "start", "init", "boot", "launch", "env", "nice", "gosu", "su-exec", "setpriv", "chroot", "timeout", "s6-svscan", "supervisord"}, stem)
 }
 
-// isLameduck reports whether it is lameduck as an entrypoint.
+// isLameduck reports whether the program is lameduck without a subcommand.
 func (p program) isLameduck() bool { return p.called("") }
 
-// isHook reports whether it is lameduck hold.
+// isHook reports whether the program is lameduck hold.
 func (p program) isHook() bool { return p.called("hold") }
 
-// called reports whether it is that subcommand of lameduck's, or none if that is
-// empty.
+// called reports whether the program is lameduck with the subcommand, or without any if
+// subcommand is empty.
 func (p program) called(subcommand string) bool {
 	if len(p.words) == 0 || path.Base(p.words[0].text) != "lameduck" {
 		return false
@@ -102,13 +101,13 @@ func (p program) called(subcommand string) bool {
 	return got == subcommand
 }
 
-// mentions reports whether a word speaks of lameduck.
+// mentions reports whether a word contains lameduck.
 func mentions(words []word) bool {
 	return slices.ContainsFunc(words, func(w word) bool { return strings.Contains(w.text, "lameduck") })
 }
 
-// stays reports whether a shell stays in front: bash, BusyBox and others execute
-// the last command in their own place, where they can; dash does not.
+// stays reports whether a shell stays in front of the program. bash, BusyBox and others
+// execute the last command in their own place if possible; dash does not.
 func (p program) stays(image string) bool {
 	if p.shell == "" || p.group || strings.HasSuffix(name(p.words), ".exe") {
 		return false
@@ -117,7 +116,7 @@ func (p program) stays(image string) bool {
 	return !p.script.alone || (p.shell == "sh" || p.shell == "dash") && !slices.ContainsFunc([]string{"alpine", "busybox", "windows"}, another)
 }
 
-// front is the shell, and when it stays there.
+// front returns the shell in front of the program, with the condition if any.
 func (p program) front() string {
 	if p.shell == "sh" && p.script.alone {
 		return "sh (where that is dash)"
@@ -125,7 +124,7 @@ func (p program) front() string {
 	return p.shell
 }
 
-// inside is what the shell waits for.
+// inside returns the program that the shell waits for.
 func (p program) inside() string {
 	if name(p.words) == "wait" || len(p.words) == 0 {
 		return "what it runs"
@@ -133,7 +132,7 @@ func (p program) inside() string {
 	return name(p.words)
 }
 
-// remedy is what to do about the shell.
+// remedy returns what to do about the shell.
 func (p program) remedy() string {
 	if p.inside() == "what it runs" {
 		return "end the script with exec, or trap TERM in it"
@@ -141,7 +140,7 @@ func (p program) remedy() string {
 	return "put exec before " + name(p.words)
 }
 
-// name is the program that words run.
+// name returns the name of the program in words.
 func name(words []word) string {
 	if len(words) == 0 {
 		return "its entrypoint"

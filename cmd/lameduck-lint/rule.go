@@ -1,6 +1,6 @@
 package main
 
-// rule is one thing that lint looks for.
+// rule is a kind of finding.
 type rule struct{ name, says string }
 
 // The rules, in the order of the documentation.
@@ -21,7 +21,7 @@ var rules = []rule{
 	{unusedVariable, "LAMEDUCK_* variables are set where no lameduck runs"},
 }
 
-// Their names.
+// The names of the rules.
 const (
 	graceTooShort   = "grace-too-short"
 	graceDiffers    = "grace-differs"
@@ -39,7 +39,7 @@ const (
 	unusedVariable  = "unused-variable"
 )
 
-// finding is what would go wrong, and what would be right.
+// finding is a fault in a file, with the remedy.
 type finding struct {
 	File string `json:"file"`
 	Line int    `json:"line"`

@@ -11,14 +11,14 @@ import (
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// script is what a shell is given to run, as far as it can be told.
+// script is a shell script, as far as the linter understands the script.
 type script struct {
-	exec    []word   // what it executes in its own place
-	last    []word   // else what it waits for at the end
-	alone   bool     // and that is a program, which some shells execute in their place
-	unclear bool     // it handles signals, or cannot be followed
-	calls   [][]word // all that it may run
-	sure    [][]word // what it runs in any case, one after the other
+	exec    []word   // the words after a final exec
+	last    []word   // the last command, which the shell waits for
+	alone   bool     // last is a plain program: some shells execute a plain program in their own place
+	unclear bool     // the script handles signals, or is not understood
+	calls   [][]word // all commands
+	sure    [][]word // the commands that run in any case, in order
 }
 
 // parseScript reads the text of a script that begins at a line.
@@ -57,7 +57,7 @@ func parseScript(text string, line int) script {
 	return s
 }
 
-// follow takes in what a statement runs in any case.
+// follow adds the commands of a statement that run in any case.
 func (s *script) follow(stmt *syntax.Stmt, line int) {
 	if stmt.Background {
 		return
@@ -74,7 +74,7 @@ func (s *script) follow(stmt *syntax.Stmt, line int) {
 	}
 }
 
-// note takes in one command.
+// note adds a command.
 func (s *script) note(call []word) {
 	if len(call) == 0 {
 		return
@@ -82,11 +82,11 @@ func (s *script) note(call []word) {
 	s.calls = append(s.calls, call)
 	switch call[0].text {
 	case "trap", "eval", ".", "source", "exec":
-		s.unclear = true // until exec turns out to be the last
+		s.unclear = true // unless exec is the last command
 	}
 }
 
-// literals are a command's words; those that the shell makes at run time are not
+// literals returns a command's words. Words that the shell expands at run time are not
 // known.
 func literals(call *syntax.CallExpr, line int) (words []word) {
 	for _, w := range call.Args {
@@ -112,17 +112,17 @@ func literal(parts []syntax.WordPart) string {
 	return b.String()
 }
 
-// isShell knows a shell by its program.
+// isShell reports whether a program is a shell, by the name.
 func isShell(program string) bool {
 	return slices.Contains([]string{"sh", "bash", "dash", "ash", "zsh", "ksh"}, path.Base(program))
 }
 
-// scriptIn is the script that a shell's words have after -c.
+// scriptIn returns the script after -c in a shell's words.
 func scriptIn(words []word) (s script, ok bool) {
 	for i, w := range words[min(1, len(words)):] {
 		switch {
 		case !strings.HasPrefix(w.text, "-"):
-			return s, false // a file
+			return s, false // a script file
 		case strings.HasPrefix(w.text, "--"):
 		case strings.HasSuffix(w.text, "c") && i+2 < len(words):
 			return parseScript(words[i+2].text, words[i+2].line), true
@@ -131,7 +131,7 @@ func scriptIn(words []word) (s script, ok bool) {
 	return s, false
 }
 
-// commands are what words run: themselves, or what a shell is told to.
+// commands returns the words themselves, or the commands of the script in a shell's words.
 func commands(words []word) [][]word {
 	if len(words) == 0 {
 		return nil
@@ -143,7 +143,7 @@ func commands(words []word) [][]word {
 	return [][]word{words}
 }
 
-// sleeps is how long words sleep, in all, whatever else they do.
+// sleeps returns the total time of the sleep commands in words.
 func sleeps(words []word) (d time.Duration) {
 	calls := [][]word{words}
 	if len(words) == 0 || isShell(words[0].text) {

@@ -1,6 +1,6 @@
 package main
 
-// variable is one of the environment.
+// variable is an environment variable in a file.
 type variable struct {
 	name  string
 	value word

@@ -13,7 +13,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// configAs is what a call by the name of another init comes to.
+// configAs returns the configuration of a call by the name of another init.
 func configAs(name string, env, args []string) (shim.Config, error) {
 	d := dropinFor("/usr/bin/" + name)
 	words, err := readDropin(d, args)
@@ -23,8 +23,8 @@ func configAs(name string, env, args []string) (shim.Config, error) {
 	return inherit(d, words, env)
 }
 
-// TestDropinConfig: what each flag and variable of each init comes to. Only the
-// fields that differ from a call without any are named.
+// TestDropinConfig: the configuration for each flag and variable of each init. Only fields
+// that differ from a call without flags and variables are named.
 func TestDropinConfig(t *testing.T) {
 	none := ""
 	for _, c := range []struct {
@@ -60,7 +60,7 @@ func TestDropinConfig(t *testing.T) {
 		{"TINI_VERBOSITY=1 tini -vvv", none},
 		{"TINI_VERBOSITY=2 tini", "Level=2"},
 		{"TINI_VERBOSITY=9 tini", "Level=3"},
-		{"DUMB_INIT_SETSID=0 CATATONIT_DEBUG= tini", none}, // another's
+		{"DUMB_INIT_SETSID=0 CATATONIT_DEBUG= tini", none}, // variables of other inits
 
 		{"dumb-init", none},
 		{"dumb-init -c", "Farewell=false Rewrites=[] SameGroup=true Session=false"},
@@ -93,7 +93,7 @@ func TestDropinConfig(t *testing.T) {
 		{"dumb-init -r TERM:SIGQUIT", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
 		{"dumb-init -r 15:0", "Rewrites=[TERM:0 TSTP:STOP TTIN:STOP TTOU:STOP] TERMDropped=true"},
 		{"dumb-init -r 15:0 -r 1:2 -r 15:1 -c", "Farewell=false Rewrites=[TERM:HUP HUP:INT] SameGroup=true Session=false"},
-		{"dumb-init -r 17:10 -r 9:1 -r 19:1 -r 27:1", none}, // none of them ever arrives
+		{"dumb-init -r 17:10 -r 9:1 -r 19:1 -r 27:1", none}, // these signals never arrive
 		{"TINI_VERBOSITY=3 dumb-init", none},
 
 		{"catatonit", none},
@@ -102,12 +102,12 @@ func TestDropinConfig(t *testing.T) {
 		{"CATATONIT_DEBUG= catatonit", "Level=3"},
 		{"CATATONIT_DEBUG=0 podman-init", "Level=3"},
 
-		// Our own variables work there too, and a flag wins.
+		// lameduck's own variables work as well, and a flag wins.
 		{"LAMEDUCK_DELAY=3 docker-init", "Delay=3s"},
 		{"LAMEDUCK_DELAY=3 catatonit -g", "Delay=3s Group=true"},
 		{"LAMEDUCK_DELAY=3 LAMEDUCK_REWRITE=TERM:USR1 dumb-init -c", "Delay=3s Farewell=false Rewrites=[TERM:USR1] SameGroup=true Session=false"},
 		{"LAMEDUCK_REWRITE=TERM:USR1,HUP:0 dumb-init -c -r 15:3", "Farewell=false Rewrites=[TERM:QUIT HUP:0] SameGroup=true Session=false"},
-		{"LAMEDUCK_GROUP=true dumb-init -c", "Farewell=false Group=true Rewrites=[] Session=false"}, // which needs a group
+		{"LAMEDUCK_GROUP=true dumb-init -c", "Farewell=false Group=true Rewrites=[] Session=false"}, // the variable needs a group
 		{"LAMEDUCK_SUBREAPER=true dumb-init", "Subreaper=1"},
 		{"LAMEDUCK_SUBREAPER=false dumb-init", none},
 		{"LAMEDUCK_LINGER=5 dumb-init", "Linger=5s Subreaper=0"}, // to wait for orphans
@@ -122,7 +122,7 @@ func TestDropinConfig(t *testing.T) {
 			t.Errorf("%s: %v, %v", c.call, err, plainErr)
 			continue
 		}
-		for _, entry := range env { // what is not ours stays the command's
+		for _, entry := range env { // other variables are for the command
 			if ours := strings.HasPrefix(entry, cli.Prefix); slices.Contains(got.Env, entry) == ours {
 				t.Errorf("%s: the command's environment is %v", c.call, got.Env)
 			}
@@ -133,8 +133,8 @@ func TestDropinConfig(t *testing.T) {
 	}
 }
 
-// splitCall splits a call into its words; an underscore that begins one or a
-// number is a space.
+// splitCall splits a call into words. An underscore at the beginning of a word or number
+// stands for a space.
 func splitCall(call string) (env []string, name string, args []string) {
 	words := strings.Split(call, " ")
 	for strings.Contains(words[0], "=") {
@@ -146,7 +146,7 @@ func splitCall(call string) (env []string, name string, args []string) {
 	return env, words[0], args
 }
 
-// differences are the fields of b that differ from those of a.
+// differences returns the fields of b that differ from the fields of a.
 func differences(a, b shim.Config) string {
 	a.Env, b.Env, a.Spelling, b.Spelling = nil, nil, nil, nil // see TestDropinSpelling
 	var fields []string
@@ -160,7 +160,7 @@ func differences(a, b shim.Config) string {
 	return strings.Join(fields, " ")
 }
 
-// TestDropinDefaults: what a call without flags comes to.
+// TestDropinDefaults: the configuration of a call without flags.
 func TestDropinDefaults(t *testing.T) {
 	for name, want := range map[string]string{
 		"tini": "", "tini-static": "", "docker-init": "", "catatonit": "", "podman-init": "",
@@ -173,8 +173,8 @@ func TestDropinDefaults(t *testing.T) {
 	}
 }
 
-// TestDropinNames: the names of the inits, alone and as upstream releases them, and no
-// other that only begins so.
+// TestDropinNames: the names of the inits, alone and as in upstream releases; other names
+// with the same beginning are lameduck.
 func TestDropinNames(t *testing.T) {
 	for want, names := range map[string]string{
 		"*main.tini": "tini tini-static docker-init tini-amd64 tini-static-amd64 tini-x86_64 tini-arm64 tini-static-arm64 tini-armel " +
@@ -199,7 +199,7 @@ func TestDropinNames(t *testing.T) {
 	}
 }
 
-// TestDropinRefuses: what is no sense to an init is an error, and so exit 1.
+// TestDropinRefuses: invalid flags of an init are errors.
 func TestDropinRefuses(t *testing.T) {
 	for _, call := range []string{
 		"tini -x", "tini -e", "tini -e 256", "tini -e -1", "tini -e abc", "tini -e 7x", "tini -e 0x7",
@@ -231,8 +231,8 @@ func TestDropinRefuses(t *testing.T) {
 	}
 }
 
-// TestDropinCommand: flags end at the first word that is none; what follows is
-// the command's.
+// TestDropinCommand: flags end at the first word that is not a flag; the rest is the
+// command.
 func TestDropinCommand(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"ls -d /", "ls -d /"},
@@ -247,7 +247,7 @@ func TestDropinCommand(t *testing.T) {
 	} {
 		for _, name := range []string{"tini", "dumb-init", "catatonit"} {
 			if name == "catatonit" {
-				c.args = strings.TrimPrefix(c.args, "-v ") // it has none
+				c.args = strings.TrimPrefix(c.args, "-v ") // catatonit has no -v
 			}
 			cfg, err := configAs(name, nil, strings.Fields(c.args))
 			if got := strings.Join(cfg.Command, " "); err != nil || got != c.want {
@@ -255,7 +255,7 @@ func TestDropinCommand(t *testing.T) {
 			}
 		}
 	}
-	// Only tini says that it is used so.
+	// Only tini documents such a call.
 	for name, want := range map[string]string{"tini": "prog -x -- y", "dumb-init": "prog -- -x -- y", "catatonit": "prog -- -x -- y"} {
 		cfg, err := configAs(name, nil, strings.Fields("prog -- -x -- y"))
 		if got := strings.Join(cfg.Command, " "); err != nil || got != want {
@@ -264,8 +264,8 @@ func TestDropinCommand(t *testing.T) {
 	}
 }
 
-// TestDropinAnswers: flags that only ask, where the answer goes, and how it
-// begins; a program that follows is not run.
+// TestDropinAnswers: flags that only ask: the beginning of the answer, and the descriptor.
+// A program that follows is not run.
 func TestDropinAnswers(t *testing.T) {
 	for _, c := range []struct {
 		call, begins string
@@ -308,8 +308,7 @@ func TestDropinAnswers(t *testing.T) {
 	}
 }
 
-// TestDropinStartCode: each init has its own exit codes for a command that
-// cannot be run.
+// TestDropinStartCode: the exit codes of each init for a command that cannot be started.
 func TestDropinStartCode(t *testing.T) {
 	for name, want := range map[string][5]int{
 		"tini": {127, 126, 1, 1, 1}, "docker-init": {127, 126, 1, 1, 1},
@@ -326,8 +325,8 @@ func TestDropinStartCode(t *testing.T) {
 	}
 }
 
-// TestDropinSpelling: messages name the flags that there are under the name of the init,
-// or lameduck's variables, but no flag of lameduck's.
+// TestDropinSpelling: messages name flags of the init or lameduck's variables, never flags
+// of lameduck.
 func TestDropinSpelling(t *testing.T) {
 	for call, want := range map[string]string{
 		"LAMEDUCK_DELAY=50 tini":                                        "LAMEDUCK_DELAY=50s: assumed grace period 10s ends first: give LAMEDUCK_GRACE_PERIOD and",
@@ -365,7 +364,7 @@ func TestDropinSpelling(t *testing.T) {
 			}
 		}
 	}
-	for _, call := range []string{"dumb-init -r 15:0", "dumb-init -c -r 15:0", "dumb-init -r 15:3 -r 15:0"} { // asked for in its own words
+	for _, call := range []string{"dumb-init -r 15:0", "dumb-init -c -r 15:0", "dumb-init -r 15:3 -r 15:0"} { // asked for with the flag of the init
 		_, name, args := splitCall(call)
 		if got := messageAs(name, nil, append(args, "command")); got != "" {
 			t.Errorf("%s says %q", call, got)
@@ -373,7 +372,7 @@ func TestDropinSpelling(t *testing.T) {
 	}
 }
 
-// messageAs is the error of a call by the name of another init, or the warnings.
+// messageAs returns the error of a call by the name of another init, or the warnings.
 func messageAs(name string, env, args []string) string {
 	cfg, err := configAs(name, env, args)
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 )
 
-// explained are sets of flags, and all that is said of them: what there is to be
-// warned of first.
+// explained are sets of flags with the whole output of --explain, warnings first.
 var explained = []struct {
 	env  string
 	args []string
@@ -187,7 +186,7 @@ your pod needs terminationGracePeriodSeconds of 31 or more (docker stop -t 31): 
 `},
 }
 
-// TestExplain: a reviewer reads what would happen.
+// TestExplain: --explain prints what would happen.
 func TestExplain(t *testing.T) {
 	for _, c := range explained {
 		got := call(t, strings.Fields(c.env), append([]string{"--explain"}, c.args...)...)
@@ -202,7 +201,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestExplainStartsNothing: nothing runs, and nothing is made.
+// TestExplainStartsNothing: --explain starts no program and creates no file.
 func TestExplainStartsNothing(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
@@ -212,8 +211,8 @@ func TestExplainStartsNothing(t *testing.T) {
 	}
 }
 
-// TestExplainRefuses: what would be refused at a start is so here, in the same words,
-// apart from what only the place can tell: a pod is reviewed elsewhere.
+// TestExplainRefuses: --explain has the same errors as a start, except for errors that
+// depend on the machine: a pod is reviewed on another machine.
 func TestExplainRefuses(t *testing.T) {
 	for _, c := range refused {
 		if len(c.args) == 0 || c.args[0] == "presets" || c.place {
@@ -232,8 +231,8 @@ func TestExplainRefuses(t *testing.T) {
 	}
 }
 
-// TestPresetTexts: each is explained on less than a screen, by all its names, with
-// the source.
+// TestPresetTexts: each preset is explained on less than a screen, by all names, with the
+// source.
 func TestPresetTexts(t *testing.T) {
 	list := call(t, nil, "presets")
 	for _, name := range cli.PresetNames() {
@@ -259,7 +258,7 @@ func TestPresetTexts(t *testing.T) {
 	}
 }
 
-// TestReadmeExplains: what the README shows is what is said.
+// TestReadmeExplains: the README shows the true output of --explain.
 func TestReadmeExplains(t *testing.T) {
 	text, err := os.ReadFile("../../README.md")
 	if err != nil {

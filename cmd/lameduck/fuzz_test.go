@@ -12,8 +12,8 @@ import (
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// Words and variables are what execve(2) can give: any bytes but 0, which parts
-// them here.
+// Words and variables are as execve(2) allows: any bytes but 0, which separates words and
+// variables in the corpus.
 
 func wordsOf(text string) []string {
 	if text == "" {
@@ -24,8 +24,8 @@ func wordsOf(text string) []string {
 
 func textOf(words ...string) string { return strings.Join(words, "\x00") }
 
-// FuzzCommandLine: any words and any variables give a configuration that can be
-// explained, or one line and 125; and a flag and its twin mean the same.
+// FuzzCommandLine: any words and variables give a configuration that --explain accepts, or
+// one line and 125. A flag and its variable mean the same.
 func FuzzCommandLine(f *testing.F) {
 	for _, c := range refused {
 		f.Add(textOf(c.args...), textOf(strings.Fields(c.env)...))
@@ -53,7 +53,7 @@ func FuzzCommandLine(f *testing.F) {
 		line, err := cli.ParseRun(append([]string{"--explain"}, words...), variables)
 		asks := err == nil && (line.Help.Value || line.HelpAll.Value || line.Version.Value)
 		if err == nil && !asks && !line.Explain.Value {
-			return // --explain=false: it would run
+			return // --explain=false: the command would run
 		}
 		var cfg shim.Config
 		if err == nil && !asks {
@@ -98,13 +98,13 @@ func sameAsVariable(t *testing.T, name, variable, value string) {
 	}
 }
 
-// isOneLine: there is a line, it is ours, and it is all.
+// isOneLine reports whether said is one line of lameduck.
 func isOneLine(said string) bool {
 	return strings.Index(said, "\n") == len(said)-1 && (strings.HasPrefix(said, "lameduck: ") || strings.HasPrefix(said, `{"schema":`))
 }
 
-// FuzzDropin: under another init's name too, any words and variables give a
-// configuration or an error, and as many words as are the command's own.
+// FuzzDropin: by the name of another init too, any words and variables give a
+// configuration with a part of the words as the command, or an error.
 func FuzzDropin(f *testing.F) {
 	names := []string{"tini", "dumb-init", "catatonit", "pause"}
 	for i := range names {
@@ -137,7 +137,7 @@ func FuzzDropin(f *testing.F) {
 			}
 		}
 		if err == nil {
-			return // it would run
+			return // the command would run
 		}
 		code, out, errOut := streams.of(func() int { return lameduck(name, words, wordsOf(env)) })
 		if code != exitDropin || out != "" || !isOneLine(errOut) {
@@ -146,7 +146,7 @@ func FuzzDropin(f *testing.F) {
 	})
 }
 
-// streams are files in the place of standard output and standard error.
+// streams are files that replace standard output and standard error.
 type streams [2]int
 
 func newStreams(f *testing.F) (s streams) {
@@ -161,8 +161,8 @@ func newStreams(f *testing.F) (s streams) {
 	return s
 }
 
-// of is what call returns, and what it says. Even where it panics the streams are
-// put back, or nobody would read of that.
+// of returns what call returns and prints. The streams are restored even after a panic,
+// whose text would be lost otherwise.
 func (s streams) of(call func() int) (code int, out, errOut string) {
 	var said [2]string
 	func() {

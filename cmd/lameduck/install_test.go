@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestInstall: the same program, runnable by all, in place of what was there, and
-// of what runs from there too.
+// TestInstall: install writes the same program, executable for all, and replaces an older
+// file, even the running program.
 func TestInstall(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "lameduck")
@@ -25,7 +25,7 @@ func TestInstall(t *testing.T) {
 			t.Fatalf("%v, %v", info, err)
 		}
 	}
-	cmd := exec.Command(path, "install", dir) // over itself, as it runs
+	cmd := exec.Command(path, "install", dir) // replaces the running program
 	cmd.Env = []string{asMain + "=1", raceInHaste}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
@@ -40,7 +40,7 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// TestInstallBad: one line that says what would be right, and nothing left behind.
+// TestInstallBad: the error is one line with the remedy, and no file is left behind.
 func TestInstallBad(t *testing.T) {
 	dir := t.TempDir()
 	taken := filepath.Join(dir, "taken")

@@ -9,7 +9,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// presets prints what the presets do, or what the named preset does.
+// presets lists the presets, or explains the named preset.
 func presets(args []string) int {
 	if len(args) > 0 && args[0] == "--" {
 		args = args[1:]
@@ -53,7 +53,7 @@ func presetList() string {
 	return b.String()
 }
 
-// sends returns what a preset sends, in --stop-schedule's form.
+// sends returns the schedule of a preset, in --stop-schedule's form.
 func sends(p shim.Preset) string {
 	if p.Schedule == "" {
 		return "what came"
@@ -61,7 +61,7 @@ func sends(p shim.Preset) string {
 	return p.Schedule
 }
 
-// explainPreset returns what a preset does, with its source, in a few lines.
+// explainPreset returns the explanation of a preset, with the source.
 func explainPreset(p shim.Preset) string {
 	var b strings.Builder
 	row := func(title, format string, args ...any) {

@@ -7,12 +7,12 @@ import (
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// What was asked for (--help, --version) goes to standard output, or to where an init
-// that lameduck stands in for prints it. Everything else is one line on standard error
-// that begins with lameduck's name: standard output belongs to the command.
+// Answers (--help, --version) go to standard output, or to the descriptor of the init that
+// lameduck replaces. All other output is one line on standard error that begins with
+// lameduck's name: standard output belongs to the command.
 
-// answer prints what was asked for and returns the exit code. os.Stdout is of no use: its
-// writes end a program if the reader is gone and os/signal was not asked for PIPE.
+// answer prints text and returns the exit code. Writes to os.Stdout would end the program
+// if the reader is gone, unless os/signal was asked for PIPE.
 func answer(text string) int { return answerOn(syscall.Stdout, text) }
 
 func answerOn(fd int, text string) int {
@@ -33,6 +33,6 @@ func write(fd int, text string) error {
 	return nil
 }
 
-// complain prints an error on one line, whatever the user's words in the error are. It
-// does not wait for a reader.
+// complain prints an error on one line, whatever the user's words in the error are, without
+// waiting for a reader.
 func complain(err error, inJSON bool) { shim.Say(err.Error(), inJSON) }

@@ -10,7 +10,7 @@ import (
 // The exit codes of lameduck itself, as in env(1) and docker-run(1). All other codes are
 // the command's own, or 128+n.
 const (
-	exitFailed   = 125 // lameduck itself failed, or its flags are wrong
+	exitFailed   = 125 // lameduck itself failed, or the flags are wrong
 	exitRefused  = 126 // the command was found but could not be executed
 	exitNotFound = 127
 )
@@ -67,7 +67,7 @@ func run(args, env []string) int {
 	return code
 }
 
-// explain prints what a stop would do, and starts nothing.
+// explain prints what a stop would do, and does not start the command.
 func explain(cfg shim.Config) int {
 	text, warnings, err := shim.Explain(cfg)
 	if err != nil {
