@@ -54,7 +54,8 @@ func (c *container) meet(hooked bool) {
 	switch p := c.program; {
 	case c.given && p.isLameduck():
 		c.entry = c.duck(false, p.words[0].line, p.words[1:])
-		if c.entry.whole = true; c.entry.asks {
+		c.entry.whole = true
+		if c.entry.asks {
 			c.entry = nil
 		}
 	case c.given && p.behind != "" && c.lameduckVariable() != nil && !hooked: // lameduck under the name of an init, perhaps
@@ -79,9 +80,10 @@ func (c *container) duck(hook bool, line int, args []word) *duck {
 	err := d.validate()
 	if err != nil {
 		c.say(d.lineIn(err), badFlag, "lameduck does not start: %v", err)
-	} else if d.explained, err = explain(d.cfg); err == nil {
-		d.right = true
+		return d
 	}
+	d.explained, err = explain(d.cfg)
+	d.right = err == nil
 	return d
 }
 
@@ -121,14 +123,14 @@ func (c *container) unused(others ...[]word) {
 	if v == nil || c.entry != nil || !c.given || c.program.unclear || mentions(c.words) || slices.ContainsFunc(others, mentions) {
 		return
 	}
-	c.say(v.value.line, unusedVariable, "%s changes nothing, since nothing here runs lameduck but %s alone; put lameduck before it, or take the variable away", v.name, name(c.program.words))
+	c.say(v.value.line, unusedVariable, "%s has no effect: this container runs %s without lameduck; put lameduck in front, or remove the variable", v.name, name(c.program.words))
 }
 
 // stopsOn reports a stop signal that does not begin a stop.
 func (c *container) stopsOn(field, text string, line int) {
 	s, err := shim.ParseSignal(text)
 	if d := c.entry; err == nil && d != nil && d.right && d.acts && !c.more && !d.begins(s) {
-		c.say(line, stopSignal, "%s %v begins no stop: lameduck passes it on as it is, at once; give --stop-signal=%v (or --rewrite=TERM:%v, a preset that names it), or leave %s out",
+		c.say(line, stopSignal, "%s %v starts no stop: lameduck forwards it unchanged, at once; give --stop-signal=%v (or --rewrite=TERM:%v, a preset that names it), or remove %s",
 			field, s, s, s, field)
 	}
 }
@@ -137,11 +139,11 @@ func (c *container) stopsOn(field, text string, line int) {
 func (c *container) shells(job bool) {
 	p := c.program
 	if c.given && p.stays(c.image) && (!job || mentions(p.words)) {
-		c.say(c.words[0].line, noExec, "%s passes no signal on: %s does not hear of the stop, and is killed; %s", p.front(), p.inside(), p.remedy())
+		c.say(c.words[0].line, noExec, "%s forwards no signals: %s does not learn of the stop, and is killed; %s", p.front(), p.inside(), p.remedy())
 	}
 	if d := c.entry; d != nil && d.whole && len(d.command) > 0 && !d.cfg.Group {
 		if p := see(d.command); p.stays(c.image) {
-			c.say(d.command[0].line, noExec, "%s gets lameduck's signal and passes it on to nobody: %s does not hear of the stop, and is killed; %s, or give --group", p.front(), p.inside(), p.remedy())
+			c.say(d.command[0].line, noExec, "%s gets lameduck's signal and does not forward it: %s does not learn of the stop, and is killed; %s, or give --group", p.front(), p.inside(), p.remedy())
 		}
 	}
 }

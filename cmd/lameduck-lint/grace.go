@@ -35,7 +35,7 @@ func (p *pod) fits(c *container, d *duck, sleep time.Duration, less bool) {
 	left := p.seconds() - sleep
 	if left < time.Second {
 		if sleep == 0 {
-			c.say(line, graceTooShort, "%s: KILL comes at once, and nothing is held; give 30 or more", place)
+			c.say(line, graceTooShort, "%s: KILL comes at once, without a hold; give 30 or more", place)
 		}
 		return // sleep reports the rest
 	}
@@ -49,9 +49,9 @@ func (p *pod) fits(c *container, d *duck, sleep time.Duration, less bool) {
 		return
 	}
 	if told := d.cfg.GracePeriod; told > 0 && told != left && told != p.seconds() && (told > left || !less) {
-		c.say(d.given["grace-period"].line, graceDiffers, "lameduck is told of a grace period of %s, and %s: %s; give --grace-period=%v", short(told), place, d.consequence(cfg), left.Seconds())
+		c.say(d.given["grace-period"].line, graceDiffers, "lameduck is told a grace period of %s, but %s: %s; give --grace-period=%v", short(told), place, d.consequence(cfg), left.Seconds())
 	} else if told == 0 && left != usualGrace*time.Second && p.grace != usualGrace && !c.more && !(less && left > usualGrace*time.Second) {
-		c.say(d.line, graceDiffers, "lameduck assumes a grace period of %d s, and %s: %s; give --grace-period=%v", usualGrace, place, d.consequence(cfg), left.Seconds())
+		c.say(d.line, graceDiffers, "lameduck assumes a grace period of %d s, but %s: %s; give --grace-period=%v", usualGrace, place, d.consequence(cfg), left.Seconds())
 	}
 }
 
@@ -62,7 +62,7 @@ func (d *duck) consequence(cfg shim.Config) string {
 	case err != nil || right.longest == d.longest:
 		return "what it reports of a long stop comes at the wrong time"
 	case right.longest < d.longest:
-		return fmt.Sprintf("the hold may last %s, and KILL comes before the command has had its time to stop", short(d.longest))
+		return fmt.Sprintf("the hold may last %s, and KILL comes before the command has time to stop", short(d.longest))
 	}
 	return fmt.Sprintf("the hold ends after %s, and could last %s", short(d.longest), short(right.longest))
 }
@@ -93,6 +93,6 @@ func (p *pod) hook(c *container, h *hook) {
 		}
 	}
 	if p.shared && h.duck.right && len(h.duck.cfg.CountPorts) == 0 {
-		c.say(h.duck.line, sharedPID, "lameduck hold takes the listeners of all processes that it sees for its own, and here these are other containers' too; give --count-port, or do without shareProcessNamespace and hostPID")
+		c.say(h.duck.line, sharedPID, "lameduck hold mistakes the listeners of all visible processes for its own, here also those of other containers; give --count-port, or do without shareProcessNamespace and hostPID")
 	}
 }

@@ -60,7 +60,7 @@ func TestNewFlag(t *testing.T) {
 		{"", "--plain=x -d 1 -- x", `lameduck: --plain=x: invalid duration "x": give seconds`},
 		{"", "--plain=3 -- x", "lameduck: --plain=3 has no effect without a hold: give --delay or --until too, or leave it out"},
 		{"", "--plian=3 -- x", "lameduck: unknown flag --plian: did you mean --plain?"},
-		{"", "--plain", "lameduck: --plain has no value: give --plain=VALUE"},
+		{"", "--plain", "lameduck: --plain needs a value: give --plain=VALUE"},
 		{"", "--help-all", "--plain=DUR"},
 		{"", "--help-all", "($LAMEDUCK_PLAIN)"},
 		{"LAMEDUCK_PLAIN=x", "-d 1 -- x", `lameduck: LAMEDUCK_PLAIN=x: invalid duration "x": give seconds`},

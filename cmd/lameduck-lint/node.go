@@ -54,7 +54,8 @@ func (n node) field(key string) (found node) {
 
 // list returns the items of a list; other values are lists of one item.
 func (n node) list() (items []node) {
-	if n = n.at(); n.Node == nil {
+	n = n.at()
+	if n.Node == nil {
 		return nil
 	}
 	if n.Kind != yaml.SequenceNode {
@@ -68,7 +69,8 @@ func (n node) list() (items []node) {
 
 // text returns the text of a scalar, or "".
 func (n node) text() string {
-	if n = n.at(); n.Node == nil || n.Kind != yaml.ScalarNode {
+	n = n.at()
+	if n.Node == nil || n.Kind != yaml.ScalarNode {
 		return ""
 	}
 	return n.Value

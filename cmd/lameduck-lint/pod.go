@@ -74,7 +74,7 @@ func (p *pod) lint(n node) []finding {
 	c.meet(hook.isHook() || mentions(h.words))
 	if c.entry != nil && c.entry.whole && c.entry.right {
 		if len(c.entry.command) == 0 {
-			c.say(c.entry.line, badFlag, "lameduck does not start: no command to run; give it what the image would run, since command leaves out the image's")
+			c.say(c.entry.line, badFlag, "lameduck does not start: no command to run; add the image's own command, which the pod's command replaces")
 		}
 		if !c.more {
 			c.unusedFlags(c.entry)
@@ -164,7 +164,8 @@ func hookOf(n node) (h hook) {
 		h.sleep, h.line = time.Duration(n)*time.Second, seconds.Line
 		return h
 	}
-	if h.sleep = sleeps(h.words); h.sleep > 0 {
+	h.sleep = sleeps(h.words)
+	if h.sleep > 0 {
 		h.line = h.words[len(h.words)-1].line
 	}
 	h.busy = stop.get("httpGet").there() || len(h.words) > 0 && len(commands(h.words)) != 1 || len(h.words) > 0 && h.sleep == 0

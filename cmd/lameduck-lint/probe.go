@@ -20,7 +20,7 @@ func (p *pod) probes(c *container, n node, d *duck) {
 	for _, kind := range []string{"livenessProbe", "startupProbe"} {
 		own := n.get(kind, "terminationGracePeriodSeconds")
 		if seconds, ok := own.number(); ok && time.Duration(seconds)*time.Second < told && !c.more {
-			c.say(own.Line, probeGrace, "when the %s fails KILL comes after %d s, and lameduck goes by %s: it may come in the middle of the hold; give %v or more, or leave it out",
+			c.say(own.Line, probeGrace, "when the %s fails, KILL comes after %d s, but lameduck's grace period is %s: KILL may come during the hold; give %v or more, or leave it out",
 				kind, seconds, short(told), told.Seconds())
 		}
 	}
@@ -31,7 +31,7 @@ func (p *pod) probes(c *container, n node, d *duck) {
 	}
 	if h := d.cfg.Health; h != nil && int(h.Listen.Port()) == port {
 		if d.cfg.HealthDuring != shim.HealthPass {
-			c.say(d.given["health-during"].line, readinessFails, "the readiness probe asks lameduck's --health port, which says no from the stop signal on: where all endpoints are terminating, traffic finds none; give --health-during=pass")
+			c.say(d.given["health-during"].line, readinessFails, "the readiness probe uses lameduck's --health port, which fails from the stop signal on: if all endpoints are terminating, traffic finds no endpoint; give --health-during=pass")
 		}
 		return
 	}
@@ -43,7 +43,7 @@ func (p *pod) probes(c *container, n node, d *duck) {
 	if c.more || time.Duration(seconds)*time.Second >= d.silence || d.leavesOut(uint16(port)) {
 		return
 	}
-	c.say(period.line(probe.Line), probeHolds, "a readiness probe every %d s ends each silence before the %s that the hold waits for, which so lasts to its ceiling, %s; probe less often, or give --ignore-probes, --ignore-port, or --health for the probe",
+	c.say(period.line(probe.Line), probeHolds, "a readiness probe every %d s ends each silence before the %s that the hold needs, so the hold lasts to its ceiling, %s; probe less often, or give --ignore-probes, --ignore-port, or --health for the probe",
 		seconds, short(d.silence), short(d.longest))
 }
 
@@ -100,7 +100,7 @@ func (p *pod) flips(c *container, n node, d *duck, preStop []word) {
 			}
 			for _, w := range call[1:] {
 				if slices.Contains(looked, w.text) {
-					c.say(w.line, readinessFails, "%s changes %s, which the readiness probe looks at: the pod gets unready while it still serves, and where all endpoints are terminating traffic finds none; leave that out", what, w.text)
+					c.say(w.line, readinessFails, "%s changes %s, which the readiness probe reads: the pod becomes unready while it still serves, and if all endpoints are terminating, traffic finds no endpoint; remove it", what, w.text)
 				}
 			}
 		}

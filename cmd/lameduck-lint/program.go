@@ -38,7 +38,8 @@ func see(words []word) program {
 			case !ok || s.unclear:
 				p.unclear = true
 			default:
-				p.shell, p.script, p.words = name, &s, s.last
+				p.shell, p.script = name, &s
+				p.words = s.last
 				p.unclear = len(s.last) == 0 || starter(path.Base(s.last[0].text))
 			}
 			return p
@@ -119,7 +120,7 @@ func (p program) stays(image string) bool {
 // front returns the shell in front of the program, with the condition if any.
 func (p program) front() string {
 	if p.shell == "sh" && p.script.alone {
-		return "sh (where that is dash)"
+		return "sh (if sh is dash)"
 	}
 	return p.shell
 }
@@ -127,14 +128,14 @@ func (p program) front() string {
 // inside returns the program that the shell waits for.
 func (p program) inside() string {
 	if name(p.words) == "wait" || len(p.words) == 0 {
-		return "what it runs"
+		return "its child"
 	}
 	return name(p.words)
 }
 
 // remedy returns what to do about the shell.
 func (p program) remedy() string {
-	if p.inside() == "what it runs" {
+	if p.inside() == "its child" {
 		return "end the script with exec, or trap TERM in it"
 	}
 	return "put exec before " + name(p.words)

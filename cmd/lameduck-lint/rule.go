@@ -5,20 +5,20 @@ type rule struct{ name, says string }
 
 // The rules, in the order of the documentation.
 var rules = []rule{
-	{graceTooShort, "the grace period is too short for what lameduck was told to do, a preStop sleep counted too"},
-	{graceDiffers, "lameduck is told another grace period than the pod gives, or none where it would assume a wrong one"},
-	{probeGrace, "a liveness or startup probe gives less than the grace period that lameduck goes by"},
+	{graceTooShort, "the grace period is too short for lameduck's flags, including a preStop sleep"},
+	{graceDiffers, "lameduck is told a different grace period than the pod's, or none and assumes a wrong one"},
+	{probeGrace, "a liveness or startup probe gives less time than lameduck's grace period"},
 	{preStopTooLong, "a preStop sleep takes the whole grace period"},
 	{preStopAddsUp, "a preStop sleep comes on top of lameduck's hold"},
-	{holdTwice, "lameduck hold is the preStop hook of a container whose lameduck holds already"},
-	{sharedPID, "lameduck hold runs where it takes other containers' connections for its own"},
-	{stopSignal, "the stop signal of the image or the pod begins no stop of lameduck's"},
+	{holdTwice, "lameduck hold is the preStop hook of a container whose entrypoint already holds"},
+	{sharedPID, "lameduck hold would mistake other containers' connections for its own"},
+	{stopSignal, "the stop signal of the image or the pod does not start lameduck's stop"},
 	{readinessFails, "the stop makes the pod unready while it still serves"},
-	{probeHolds, "readiness probes come so often that traffic never seems to stop"},
-	{noExec, "a shell stays in front of the server and passes no signal on"},
-	{badFlag, "lameduck does not take a flag, a value, or what they make together"},
-	{unknownVariable, "a LAMEDUCK_* variable is none of lameduck's"},
-	{unusedVariable, "LAMEDUCK_* variables are set where no lameduck runs"},
+	{probeHolds, "readiness probes are so frequent that traffic never seems to stop"},
+	{noExec, "a shell stays in front of the server and forwards no signals"},
+	{badFlag, "lameduck rejects a flag, a value, or their combination"},
+	{unknownVariable, "a LAMEDUCK_* variable is unknown to lameduck"},
+	{unusedVariable, "LAMEDUCK_* variables are set, but no lameduck runs"},
 }
 
 // The names of the rules.

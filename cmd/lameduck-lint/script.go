@@ -68,7 +68,8 @@ func (s *script) follow(stmt *syntax.Stmt, line int) {
 			s.sure = append(s.sure, call)
 		}
 	case *syntax.BinaryCmd:
-		if s.follow(cmd.X, line); cmd.Op == syntax.AndStmt {
+		s.follow(cmd.X, line)
+		if cmd.Op == syntax.AndStmt {
 			s.follow(cmd.Y, line)
 		}
 	}

@@ -41,7 +41,7 @@ func (c *catatonit) answer() (string, int, bool) {
 
 func (c *catatonit) adjust(cfg *shim.Config) error {
 	if _, set := cli.Lookup(cfg.Env, "CATATONIT_LOG"); set {
-		return errors.New("CATATONIT_LOG is reserved for future use: unset it")
+		return errors.New("CATATONIT_LOG is reserved: unset it")
 	}
 	if _, set := cli.Lookup(cfg.Env, "CATATONIT_DEBUG"); set {
 		cfg.Level = shim.Debug

@@ -123,10 +123,10 @@ var refused = []struct {
 	{[]string{"--command=echo"}, "", "--command", false},
 	{[]string{"--version", "--no-such-flag"}, "", "--no-such-flag", false},
 
-	{[]string{"-d"}, "", "-d has no value: give -d VALUE", false},
+	{[]string{"-d"}, "", "-d needs a value: give -d VALUE", false},
 	{[]string{"--delay"}, "", "--delay", false},
 	{[]string{"--delay", "--", "echo"}, "", "--delay", false},
-	{[]string{"-d", "-5", "echo"}, "", "-d has no value: give -d VALUE", false},
+	{[]string{"-d", "-5", "echo"}, "", "-d needs a value: give -d VALUE", false},
 	{[]string{"-dx", "echo"}, "", "--delay=x", false},
 	{[]string{"-d", "5\n6", "echo"}, "", `--delay="5\n6": `, false},
 
@@ -198,6 +198,8 @@ func TestAsked(t *testing.T) {
 		{"hold --help", new(cli.HoldOnly).HelpText()},
 		{"hold -d x -h", new(cli.HoldOnly).HelpText()},
 		{"watch --help", new(cli.Watch).HelpText()},
+		{"install --help", installHelp},
+		{"presets -h", presetsHelp},
 		{"--version", "lameduck version dev\n"},
 		{"--version -- echo", "lameduck version dev\n"},
 	} {

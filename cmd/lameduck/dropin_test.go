@@ -23,98 +23,100 @@ func configAs(name string, env, args []string) (shim.Config, error) {
 	return inherit(d, words, env)
 }
 
-// TestDropinConfig: the configuration for each flag and variable of each init. Only fields
-// that differ from a call without flags and variables are named.
+// dropinCalls are calls by the names of inits, and the configurations: only fields that
+// differ from a call without flags and variables.
+var dropinCalls = []struct {
+	call string // variables, the name, flags
+	want string // fields
+}{
+	{"tini", ""},
+	{"tini-static", ""},
+	{"docker-init", ""},
+	{"tini -s", "Subreaper=1"},
+	{"tini -g", "Group=true"},
+	{"tini -sg", "Group=true Subreaper=1"},
+	{"tini -w", "WarnReaped=true"},
+	{"tini -v", "Level=2"},
+	{"tini -vv", "Level=3"},
+	{"tini -v -v -v", "Level=3"},
+	{"tini -gvve7", "ExitCodes=[{7 0}] Group=true Level=3"},
+	{"tini -p SIGTERM", "ParentDeathSignal=TERM"},
+	{"tini -p SIGUSR1 -p SIGHUP", "ParentDeathSignal=HUP"},
+	{"tini -e 7", "ExitCodes=[{7 0}]"},
+	{"tini -e _7", "ExitCodes=[{7 0}]"},
+	{"tini -e +7", "ExitCodes=[{7 0}]"},
+	{"tini -e ", "ExitCodes=[{0 0}]"},
+	{"tini -e 143 -e 255 -e 143", "ExitCodes=[{255 0} {143 0}]"},
+	{"TINI_SUBREAPER= tini", "Subreaper=1"},
+	{"TINI_SUBREAPER=0 docker-init", "Subreaper=1"},
+	{"TINI_KILL_PROCESS_GROUP= tini", "Group=true"},
+	{"TINI_KILL_PROCESS_GROUP=0 docker-init", "Group=true"},
+	{"TINI_VERBOSITY=0 tini", "Level=0"},
+	{"TINI_VERBOSITY= tini -vvv", "Level=0"},
+	{"TINI_VERBOSITY=x tini -vvv", "Level=0"},
+	{"TINI_VERBOSITY=-1 tini", "Level=0"},
+	{"TINI_VERBOSITY=1 tini -vvv", ""},
+	{"TINI_VERBOSITY=2 tini", "Level=2"},
+	{"TINI_VERBOSITY=9 tini", "Level=3"},
+	{"DUMB_INIT_SETSID=0 CATATONIT_DEBUG= tini", ""}, // variables of other inits
+
+	{"dumb-init", ""},
+	{"dumb-init -c", "Farewell=false Rewrites=[] SameGroup=true Session=false"},
+	{"dumb-init --single-child", "Farewell=false Rewrites=[] SameGroup=true Session=false"},
+	{"dumb-init --single", "Farewell=false Rewrites=[] SameGroup=true Session=false"},
+	{"DUMB_INIT_SETSID=0 dumb-init", "Farewell=false Rewrites=[] SameGroup=true Session=false"},
+	{"DUMB_INIT_SETSID=1 dumb-init", ""},
+	{"DUMB_INIT_SETSID=00 dumb-init", ""},
+	{"DUMB_INIT_SETSID= dumb-init", ""},
+	{"dumb-init -v", "Level=3"},
+	{"dumb-init --verbose", "Level=3"},
+	{"dumb-init --verb", "Level=3"},
+	{"DUMB_INIT_DEBUG=1 dumb-init", "Level=3"},
+	{"DUMB_INIT_DEBUG=2 dumb-init", ""},
+	{"DUMB_INIT_DEBUG= dumb-init", ""},
+	{"dumb-init -c -r 15:3", "Farewell=false Rewrites=[TERM:QUIT] SameGroup=true Session=false"},
+	{"dumb-init -cr15:3", "Farewell=false Rewrites=[TERM:QUIT] SameGroup=true Session=false"},
+	{"dumb-init -r 15:3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+	{"dumb-init --rewrite 15:3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+	{"dumb-init --rewrite=15:3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+	{"dumb-init --rew=15:3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+	{"dumb-init --re 15:3 --rewrit 1:2", "Rewrites=[TERM:QUIT HUP:INT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+	{"dumb-init -r 15:3 -r 15:2", "Rewrites=[TERM:INT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+	{"dumb-init -r 20:10", "Rewrites=[TSTP:USR1 TTIN:STOP TTOU:STOP]"},
+	{"dumb-init -r 20:0", "Rewrites=[TSTP:0 TTIN:STOP TTOU:STOP]"},
+	{"dumb-init -r _15:_3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+	{"dumb-init -r +15:+03", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+	{"dumb-init -r 15:3xyz", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+	{"dumb-init -r 15:3:4", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+	{"dumb-init -r TERM:SIGQUIT", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+	{"dumb-init -r 15:0", "Rewrites=[TERM:0 TSTP:STOP TTIN:STOP TTOU:STOP] TERMDropped=true"},
+	{"dumb-init -r 15:0 -r 1:2 -r 15:1 -c", "Farewell=false Rewrites=[TERM:HUP HUP:INT] SameGroup=true Session=false"},
+	{"dumb-init -r 17:10 -r 9:1 -r 19:1 -r 27:1", ""}, // these signals never arrive
+	{"TINI_VERBOSITY=3 dumb-init", ""},
+
+	{"catatonit", ""},
+	{"podman-init", ""},
+	{"catatonit -g", "Group=true"},
+	{"CATATONIT_DEBUG= catatonit", "Level=3"},
+	{"CATATONIT_DEBUG=0 podman-init", "Level=3"},
+
+	// lameduck's own variables work as well, and a flag wins.
+	{"LAMEDUCK_DELAY=3 docker-init", "Delay=3s"},
+	{"LAMEDUCK_DELAY=3 catatonit -g", "Delay=3s Group=true"},
+	{"LAMEDUCK_DELAY=3 LAMEDUCK_REWRITE=TERM:USR1 dumb-init -c", "Delay=3s Farewell=false Rewrites=[TERM:USR1] SameGroup=true Session=false"},
+	{"LAMEDUCK_REWRITE=TERM:USR1,HUP:0 dumb-init -c -r 15:3", "Farewell=false Rewrites=[TERM:QUIT HUP:0] SameGroup=true Session=false"},
+	{"LAMEDUCK_GROUP=true dumb-init -c", "Farewell=false Group=true Rewrites=[] Session=false"}, // the variable needs a group
+	{"LAMEDUCK_SUBREAPER=true dumb-init", "Subreaper=1"},
+	{"LAMEDUCK_SUBREAPER=false dumb-init", ""},
+	{"LAMEDUCK_LINGER=5 dumb-init", "Linger=5s Subreaper=0"}, // to wait for orphans
+	{"LAMEDUCK_REWRITE=TSTP:0 dumb-init", "Rewrites=[TSTP:0 TTIN:STOP TTOU:STOP]"},
+	{"LAMEDUCK_EXIT_CODE=7:1,8:1 tini -e 7", "ExitCodes=[{8 1} {7 0}]"},
+	{"LAMEDUCK_LOG_LEVEL=debug tini -v", "Level=3"},
+}
+
+// TestDropinConfig: the configuration for each flag and variable of each init.
 func TestDropinConfig(t *testing.T) {
-	none := ""
-	for _, c := range []struct {
-		call string // variables, the name, flags
-		want string // fields
-	}{
-		{"tini", none},
-		{"tini-static", none},
-		{"docker-init", none},
-		{"tini -s", "Subreaper=1"},
-		{"tini -g", "Group=true"},
-		{"tini -sg", "Group=true Subreaper=1"},
-		{"tini -w", "WarnReaped=true"},
-		{"tini -v", "Level=2"},
-		{"tini -vv", "Level=3"},
-		{"tini -v -v -v", "Level=3"},
-		{"tini -gvve7", "ExitCodes=[{7 0}] Group=true Level=3"},
-		{"tini -p SIGTERM", "ParentDeathSignal=TERM"},
-		{"tini -p SIGUSR1 -p SIGHUP", "ParentDeathSignal=HUP"},
-		{"tini -e 7", "ExitCodes=[{7 0}]"},
-		{"tini -e _7", "ExitCodes=[{7 0}]"},
-		{"tini -e +7", "ExitCodes=[{7 0}]"},
-		{"tini -e ", "ExitCodes=[{0 0}]"},
-		{"tini -e 143 -e 255 -e 143", "ExitCodes=[{255 0} {143 0}]"},
-		{"TINI_SUBREAPER= tini", "Subreaper=1"},
-		{"TINI_SUBREAPER=0 docker-init", "Subreaper=1"},
-		{"TINI_KILL_PROCESS_GROUP= tini", "Group=true"},
-		{"TINI_KILL_PROCESS_GROUP=0 docker-init", "Group=true"},
-		{"TINI_VERBOSITY=0 tini", "Level=0"},
-		{"TINI_VERBOSITY= tini -vvv", "Level=0"},
-		{"TINI_VERBOSITY=x tini -vvv", "Level=0"},
-		{"TINI_VERBOSITY=-1 tini", "Level=0"},
-		{"TINI_VERBOSITY=1 tini -vvv", none},
-		{"TINI_VERBOSITY=2 tini", "Level=2"},
-		{"TINI_VERBOSITY=9 tini", "Level=3"},
-		{"DUMB_INIT_SETSID=0 CATATONIT_DEBUG= tini", none}, // variables of other inits
-
-		{"dumb-init", none},
-		{"dumb-init -c", "Farewell=false Rewrites=[] SameGroup=true Session=false"},
-		{"dumb-init --single-child", "Farewell=false Rewrites=[] SameGroup=true Session=false"},
-		{"dumb-init --single", "Farewell=false Rewrites=[] SameGroup=true Session=false"},
-		{"DUMB_INIT_SETSID=0 dumb-init", "Farewell=false Rewrites=[] SameGroup=true Session=false"},
-		{"DUMB_INIT_SETSID=1 dumb-init", none},
-		{"DUMB_INIT_SETSID=00 dumb-init", none},
-		{"DUMB_INIT_SETSID= dumb-init", none},
-		{"dumb-init -v", "Level=3"},
-		{"dumb-init --verbose", "Level=3"},
-		{"dumb-init --verb", "Level=3"},
-		{"DUMB_INIT_DEBUG=1 dumb-init", "Level=3"},
-		{"DUMB_INIT_DEBUG=2 dumb-init", none},
-		{"DUMB_INIT_DEBUG= dumb-init", none},
-		{"dumb-init -c -r 15:3", "Farewell=false Rewrites=[TERM:QUIT] SameGroup=true Session=false"},
-		{"dumb-init -cr15:3", "Farewell=false Rewrites=[TERM:QUIT] SameGroup=true Session=false"},
-		{"dumb-init -r 15:3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
-		{"dumb-init --rewrite 15:3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
-		{"dumb-init --rewrite=15:3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
-		{"dumb-init --rew=15:3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
-		{"dumb-init --re 15:3 --rewrit 1:2", "Rewrites=[TERM:QUIT HUP:INT TSTP:STOP TTIN:STOP TTOU:STOP]"},
-		{"dumb-init -r 15:3 -r 15:2", "Rewrites=[TERM:INT TSTP:STOP TTIN:STOP TTOU:STOP]"},
-		{"dumb-init -r 20:10", "Rewrites=[TSTP:USR1 TTIN:STOP TTOU:STOP]"},
-		{"dumb-init -r 20:0", "Rewrites=[TSTP:0 TTIN:STOP TTOU:STOP]"},
-		{"dumb-init -r _15:_3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
-		{"dumb-init -r +15:+03", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
-		{"dumb-init -r 15:3xyz", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
-		{"dumb-init -r 15:3:4", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
-		{"dumb-init -r TERM:SIGQUIT", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
-		{"dumb-init -r 15:0", "Rewrites=[TERM:0 TSTP:STOP TTIN:STOP TTOU:STOP] TERMDropped=true"},
-		{"dumb-init -r 15:0 -r 1:2 -r 15:1 -c", "Farewell=false Rewrites=[TERM:HUP HUP:INT] SameGroup=true Session=false"},
-		{"dumb-init -r 17:10 -r 9:1 -r 19:1 -r 27:1", none}, // these signals never arrive
-		{"TINI_VERBOSITY=3 dumb-init", none},
-
-		{"catatonit", none},
-		{"podman-init", none},
-		{"catatonit -g", "Group=true"},
-		{"CATATONIT_DEBUG= catatonit", "Level=3"},
-		{"CATATONIT_DEBUG=0 podman-init", "Level=3"},
-
-		// lameduck's own variables work as well, and a flag wins.
-		{"LAMEDUCK_DELAY=3 docker-init", "Delay=3s"},
-		{"LAMEDUCK_DELAY=3 catatonit -g", "Delay=3s Group=true"},
-		{"LAMEDUCK_DELAY=3 LAMEDUCK_REWRITE=TERM:USR1 dumb-init -c", "Delay=3s Farewell=false Rewrites=[TERM:USR1] SameGroup=true Session=false"},
-		{"LAMEDUCK_REWRITE=TERM:USR1,HUP:0 dumb-init -c -r 15:3", "Farewell=false Rewrites=[TERM:QUIT HUP:0] SameGroup=true Session=false"},
-		{"LAMEDUCK_GROUP=true dumb-init -c", "Farewell=false Group=true Rewrites=[] Session=false"}, // the variable needs a group
-		{"LAMEDUCK_SUBREAPER=true dumb-init", "Subreaper=1"},
-		{"LAMEDUCK_SUBREAPER=false dumb-init", none},
-		{"LAMEDUCK_LINGER=5 dumb-init", "Linger=5s Subreaper=0"}, // to wait for orphans
-		{"LAMEDUCK_REWRITE=TSTP:0 dumb-init", "Rewrites=[TSTP:0 TTIN:STOP TTOU:STOP]"},
-		{"LAMEDUCK_EXIT_CODE=7:1,8:1 tini -e 7", "ExitCodes=[{8 1} {7 0}]"},
-		{"LAMEDUCK_LOG_LEVEL=debug tini -v", "Level=3"},
-	} {
+	for _, c := range dropinCalls {
 		env, name, args := splitCall(c.call)
 		got, err := configAs(name, env, append(args, "--", "command"))
 		plain, plainErr := configAs(name, nil, []string{"command"})
@@ -148,7 +150,8 @@ func splitCall(call string) (env []string, name string, args []string) {
 
 // differences returns the fields of b that differ from the fields of a.
 func differences(a, b shim.Config) string {
-	a.Env, b.Env, a.Spelling, b.Spelling = nil, nil, nil, nil // see TestDropinSpelling
+	a.Env, a.Spelling = nil, nil // see TestDropinSpelling
+	b.Env, b.Spelling = nil, nil
 	var fields []string
 	va, vb := reflect.ValueOf(a), reflect.ValueOf(b)
 	for i := range va.NumField() {
@@ -348,7 +351,7 @@ func TestDropinSpelling(t *testing.T) {
 		"LAMEDUCK_PRESET=uwsgi catatonit":                               "with --die-on-term", // uWSGI's own
 		"LAMEDUCK_QUIET_FOR=3 tini":                                     "LAMEDUCK_QUIET_FOR=3 has no effect unless the hold waits for traffic: give LAMEDUCK_UNTIL too",
 		"LAMEDUCK_MAX_DELAY=3 tini":                                     "give LAMEDUCK_DELAY or LAMEDUCK_UNTIL too",
-		"LAMEDUCK_HEALTH_DURING=fail dumb-init":                         "without LAMEDUCK_HEALTH: give that too",
+		"LAMEDUCK_HEALTH_DURING=fail dumb-init":                         "without LAMEDUCK_HEALTH: give LAMEDUCK_HEALTH too",
 		"LAMEDUCK_GROUP=maybe tini":                                     "LAMEDUCK_GROUP=maybe: ",
 		"LAMEDUCK_SUBREAPER=maybe dumb-init":                            "LAMEDUCK_SUBREAPER=maybe: ",
 		"tini -x":                                                       "unknown flag -x (tini ", "catatonit -G": "unknown flag -G (catatonit ", "dumb-init --verz": "unknown flag --verz (dumb-init ",

@@ -24,6 +24,16 @@ func wordsOf(text string) []string {
 
 func textOf(words ...string) string { return strings.Join(words, "\x00") }
 
+// seeds are arguments that use every section of the grammar.
+var seeds = [][]string{
+	{"-d", "5", "-u", "quiet", "--grace-period=60", "-p", "auto", "--", "nginx", "-g", "daemon off;"},
+	{"--stop-schedule=USR1/30/TERM/5/KILL", "--linger=3", "-e", "143,130:2", "-g", "x"},
+	{"--health=:9000=:8080", "--health-during=close", "--wait-gone=/a", "--alive-file=b", "--on-stop=a 'b c'", "-u", "drained"},
+	{"-r", "TERM:USR1,HUP:0", "--stop-signal=WINCH", "--drop-unhandled=false", "-s", "--kill-after=5", "--log-format=json", "x"},
+	{"--until=settled", "--count-port=80,443", "--ignore-port=1", "--ignore-peer=10.0.0.0/8", "--ignore-probes", "--quiet-for=500ms", "--max-silence=1m", "--max-delay=9"},
+	{"--help-all"}, {"--version", "-h"}, {"--no-such\nflag"}, {"-"}, {"--", "--", ""},
+}
+
 // FuzzCommandLine: any words and variables give a configuration that --explain accepts, or
 // one line and 125. A flag and its variable mean the same.
 func FuzzCommandLine(f *testing.F) {
@@ -37,14 +47,7 @@ func FuzzCommandLine(f *testing.F) {
 			f.Add("-uquiet\x00x", variable+"="+value)
 		}
 	}
-	for _, words := range [][]string{
-		{"-d", "5", "-u", "quiet", "--grace-period=60", "-p", "auto", "--", "nginx", "-g", "daemon off;"},
-		{"--stop-schedule=USR1/30/TERM/5/KILL", "--linger=3", "-e", "143,130:2", "-g", "x"},
-		{"--health=:9000=:8080", "--health-during=close", "--wait-gone=/a", "--alive-file=b", "--on-stop=a 'b c'", "-u", "drained"},
-		{"-r", "TERM:USR1,HUP:0", "--stop-signal=WINCH", "--drop-unhandled=false", "-s", "--kill-after=5", "--log-format=json", "x"},
-		{"--until=settled", "--count-port=80,443", "--ignore-port=1", "--ignore-peer=10.0.0.0/8", "--ignore-probes", "--quiet-for=500ms", "--max-silence=1m", "--max-delay=9"},
-		{"--help-all"}, {"--version", "-h"}, {"--no-such\nflag"}, {"-"}, {"--", "--", ""},
-	} {
+	for _, words := range seeds {
 		f.Add(textOf(words...), textOf("LAMEDUCK_DELAY=2", "KUBERNETES_SERVICE_HOST=x", "LAMEDUCK_A\nB=1", "LAMEDUCK_GROUP=no", "LAMEDUCK_PORT=1", "="))
 	}
 	streams := newStreams(f)
@@ -57,7 +60,8 @@ func FuzzCommandLine(f *testing.F) {
 		}
 		var cfg shim.Config
 		if err == nil && !asks {
-			if cfg, err = line.Config(); err == nil {
+			cfg, err = line.Config()
+			if err == nil {
 				err = cfg.Validate()
 			}
 		}

@@ -22,7 +22,7 @@ func hold(args, env []string) int {
 		shim.Decline(cfg, "PID 1 is a lameduck that holds by itself; nothing to do")
 		return 0
 	case !cfg.Holds():
-		shim.Decline(cfg, "nothing to hold for: give --delay, or --until")
+		shim.Decline(cfg, "nothing to wait for: give --delay or --until")
 		return 0
 	}
 	if err := shim.Hold(cfg); err != nil {

@@ -49,10 +49,10 @@ func TestInstallBad(t *testing.T) {
 		"":                       "lameduck install DIR",
 		"a b":                    "lameduck install DIR",
 		"--force " + dir:         "unknown flag --force",
-		dir + "/missing":         "invalid directory",
+		dir + "/missing":         "is not a directory",
 		"/proc":                  "/proc/.lameduck-",
 		taken:                    "file exists",
-		"-- " + dir + "/missing": "invalid directory",
+		"-- " + dir + "/missing": "is not a directory",
 	} {
 		got := call(t, nil, append([]string{"install"}, strings.Fields(args)...)...)
 		if got.code != exitFailed || !strings.Contains(got.errOut, want) || strings.Count(got.errOut, "\n") != 1 {

@@ -9,8 +9,19 @@ import (
 	"github.com/lameduck-init/lameduck/shim"
 )
 
+const presetsHelp = `lameduck presets explains the preset NAME, with its source, or lists all presets.
+
+Usage: lameduck presets [NAME]
+`
+
+// asksHelp reports whether the arguments of a subcommand without flags ask for help.
+func asksHelp(args []string) bool { return len(args) > 0 && (args[0] == "-h" || args[0] == "--help") }
+
 // presets lists the presets, or explains the named preset.
 func presets(args []string) int {
+	if asksHelp(args) {
+		return answer(presetsHelp)
+	}
 	if len(args) > 0 && args[0] == "--" {
 		args = args[1:]
 	}
@@ -36,17 +47,16 @@ func presets(args []string) int {
 }
 
 const autoText = `auto
-  uses the preset of the program that runs when a stop signal comes, or by the
-  end of the hold at the latest, so that an entrypoint script may execute the
-  program in its own time; recognizes the program by its executable and command
-  line, python, ruby and java programs included. A shell has no preset: it may
-  yet execute another program.
+  uses the preset of the program that runs when a stop signal arrives, or at the
+  end of the hold, so an entrypoint script has time to execute it. It looks at
+  the executable and the command line, and sees through python, ruby and java. A
+  shell is not recognized, since it may yet execute the program.
 `
 
 // presetList returns a line for each preset.
 func presetList() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-12s %s\n", shim.AutoPreset, "by the program that runs")
+	fmt.Fprintf(&b, "%-12s %s\n", shim.AutoPreset, "detects the program that runs")
 	for _, p := range shim.Presets() {
 		fmt.Fprintf(&b, "%-12s %s\n", p.Name, sends(p))
 	}
@@ -56,7 +66,7 @@ func presetList() string {
 // sends returns the schedule of a preset, in --stop-schedule's form.
 func sends(p shim.Preset) string {
 	if p.Schedule == "" {
-		return "what came"
+		return "the signal that arrived"
 	}
 	return p.Schedule
 }
@@ -85,7 +95,7 @@ func explainPreset(p shim.Preset) string {
 	}
 	proven := "from documentation"
 	if p.Proven {
-		proven = "tried on the real server"
+		proven = "tested on the real server"
 	}
 	row("source", "%s (%s)", p.Source, proven)
 	return b.String()

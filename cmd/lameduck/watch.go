@@ -66,7 +66,7 @@ func screenOf(v shim.View) string {
 		fmt.Sprintf("open        %d, %d in flight", v.Open, v.InFlight),
 		fmt.Sprintf("new/s       %s %d now, %d in all", shim.Sparkline(v.Recent), v.New, v.Accepted),
 		"last        new connection " + ago(v.LastNew) + ", byte " + ago(v.LastByte),
-		"it is       " + verdict(v),
+		"state       " + verdict(v),
 	}
 	for i, p := range v.Peers {
 		rows = append(rows, fmt.Sprintf("%-11s %d open from %v", title(i, "peers"), p.Open, p.Peer))

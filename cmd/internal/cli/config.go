@@ -214,7 +214,7 @@ func met(need string, cfg *shim.Config) (ok bool, remedy string) {
 		other := cfg.Schedule != nil || cfg.KillAfter > 0 || cfg.Preset != "" || cfg.Linger > 0
 		return cfg.Holds() || other, "without a hold: give --delay or --until too"
 	case needsHealth:
-		return cfg.Health != nil, "without --health: give that too"
+		return cfg.Health != nil, "without --health: give --health too"
 	}
 	return true, ""
 }

@@ -46,7 +46,8 @@ func TestEnvFlags(t *testing.T) {
 		if rest := strings.Join(got.Env, " "); rest != c.rest {
 			t.Errorf("%s: the command gets %q, want %q", c.env, rest, c.rest)
 		}
-		if got.Env = nil; err != nil || !reflect.DeepEqual(got, c.want) {
+		got.Env = nil
+		if err != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s %s:\n got %+v, %v\nwant %+v", c.env, c.args, got, err, c.want)
 		}
 	}

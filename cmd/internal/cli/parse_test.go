@@ -21,88 +21,92 @@ func configOf(args, env string) (shim.Config, error) {
 	return line.Config()
 }
 
+// flagForms are command lines with flags in all forms, and the configurations.
+var flagForms = map[string]shim.Config{
+	"": {},
+
+	"-d2":                 delayed(2 * time.Second),
+	"-d 2":                delayed(2 * time.Second),
+	"--delay=2":           delayed(2 * time.Second),
+	"--delay 2":           delayed(2 * time.Second),
+	"-d2s":                delayed(2 * time.Second),
+	"-d 1m30s":            delayed(90 * time.Second),
+	"-d 0.5":              delayed(500 * time.Millisecond),
+	"-d .5":               delayed(500 * time.Millisecond),
+	"-d 1.5h":             delayed(90 * time.Minute),
+	"-d 250ms":            delayed(250 * time.Millisecond),
+	"-d 0":                delayed(0),
+	"-d 0s":               delayed(0),
+	"-d 2 -d 3":           delayed(3 * time.Second),
+	"--delay=2 -d3 -d 0s": delayed(0),
+
+	"-d 5 --grace-period=60":                   {Delay: 5 * time.Second, GracePeriod: time.Minute},
+	"-d 5 --grace-period 1m":                   {Delay: 5 * time.Second, GracePeriod: time.Minute},
+	"--grace-period=1 -d 5":                    {Delay: 5 * time.Second, GracePeriod: time.Second},
+	"-d 5 --grace-period=9 --grace-period=1.5": {Delay: 5 * time.Second, GracePeriod: 1500 * time.Millisecond},
+
+	"-r TERM:USR1":                    rewriting(pair(15, 10)),
+	"-rTERM:USR1":                     rewriting(pair(15, 10)),
+	"--rewrite=TERM:USR1":             rewriting(pair(15, 10)),
+	"--rewrite SIGTERM:SIGUSR1":       rewriting(pair(15, 10)),
+	"-r sigterm:usr1":                 rewriting(pair(15, 10)),
+	"-r 15:10":                        rewriting(pair(15, 10)),
+	"-r HUP:0":                        rewriting(pair(1, 0)),
+	"-r RTMIN+1:RTMAX-1":              rewriting(pair(35, 63)),
+	"-r TERM:USR1,HUP:0,INT:15":       rewriting(pair(15, 10), pair(1, 0), pair(2, 15)),
+	"-r TERM:USR1 --rewrite=HUP:0":    rewriting(pair(15, 10), pair(1, 0)),
+	"-r TERM:USR1,HUP:0 -r INT:TERM":  rewriting(pair(15, 10), pair(1, 0), pair(2, 15)),
+	"--stop-signal=QUIT":              stoppingOn(3),
+	"--stop-signal sigquit,28,rtmax":  stoppingOn(3, 28, 64),
+	"--stop-signal=1 --stop-signal=2": stoppingOn(1, 2),
+
+	"-g":                         {Group: true},
+	"--group":                    {Group: true},
+	"--group=true":               {Group: true},
+	"--group=false":              {},
+	"--drop-unhandled":           {DropUnhandled: true},
+	"-s":                         {Subreaper: shim.Yes},
+	"--subreaper":                {Subreaper: shim.Yes},
+	"--subreaper=false":          {Subreaper: shim.No},
+	"-gs":                        {Group: true, Subreaper: shim.Yes},
+	"-gd2":                       {Group: true, Delay: 2 * time.Second},
+	"--linger=5":                 {Linger: 5 * time.Second},
+	"-u quiet":                   {Until: shim.Quiet},
+	"--until=settled":            {Until: shim.Settled},
+	"--until drained -d 0":       {Until: shim.Drained, DelayGiven: true},
+	"--until=elapsed":            {},
+	"-u quiet --quiet-for=500ms": {Until: shim.Quiet, QuietFor: 500 * time.Millisecond},
+	"-u quiet --max-silence=1m":  {Until: shim.Quiet, MaxSilence: time.Minute},
+	"-u quiet --max-delay 15":    {Until: shim.Quiet, MaxDelay: 15 * time.Second},
+	"-d 2 --max-delay 4":         {Delay: 2 * time.Second, MaxDelay: 4 * time.Second},
+	"-d 2 --count-port=80":       {Delay: 2 * time.Second, CountPorts: []uint16{80}},
+	"-d 2 --ignore-port=80":      {Delay: 2 * time.Second, IgnorePorts: []uint16{80}},
+	"-d 2 --ignore-peer=::1":     {Delay: 2 * time.Second, IgnorePeers: []netip.Prefix{netip.MustParsePrefix("::1/128")}},
+	"-u quiet --ignore-probes":   {Until: shim.Quiet, IgnoreProbes: true},
+	"-u quiet --count-port=80,443 --ignore-port 9": {Until: shim.Quiet, CountPorts: []uint16{80, 443}, IgnorePorts: []uint16{9}},
+	"-u quiet --ignore-peer=10.1.2.3,fd00::/8,::ffff:1.2.3.4": {Until: shim.Quiet, IgnorePeers: []netip.Prefix{
+		netip.MustParsePrefix("10.1.2.3/32"), netip.MustParsePrefix("fd00::/8"), netip.MustParsePrefix("1.2.3.4/32")}},
+	"--linger 1m":                {Linger: time.Minute},
+	"--parent-death-signal=term": {ParentDeathSignal: 15},
+	"--parent-death-signal 9":    {ParentDeathSignal: 9},
+
+	"-e 143":                   mappingExits(shim.ExitMap{From: 143}),
+	"-e143":                    mappingExits(shim.ExitMap{From: 143}),
+	"-e 143:1":                 mappingExits(shim.ExitMap{From: 143, To: 1}),
+	"--exit-code=0:255":        mappingExits(shim.ExitMap{From: 0, To: 255}),
+	"--exit-code 143,130:2":    mappingExits(shim.ExitMap{From: 143}, shim.ExitMap{From: 130, To: 2}),
+	"-e 143 -e 130:2 -e 255:0": mappingExits(shim.ExitMap{From: 143}, shim.ExitMap{From: 130, To: 2}, shim.ExitMap{From: 255}),
+}
+
+func delayed(d time.Duration) shim.Config           { return shim.Config{Delay: d} }
+func rewriting(list ...shim.Rewrite) shim.Config    { return shim.Config{Rewrites: list} }
+func stoppingOn(list ...shim.Signal) shim.Config    { return shim.Config{StopSignals: list} }
+func mappingExits(list ...shim.ExitMap) shim.Config { return shim.Config{ExitCodes: list} }
+func pair(from, to shim.Signal) shim.Rewrite        { return shim.Rewrite{From: from, To: to} }
+
 // TestFlags: every flag in every form.
 func TestFlags(t *testing.T) {
-	delay := func(d time.Duration) shim.Config { return shim.Config{Delay: d} }
-	rewrites := func(list ...shim.Rewrite) shim.Config { return shim.Config{Rewrites: list} }
-	stops := func(list ...shim.Signal) shim.Config { return shim.Config{StopSignals: list} }
-	exits := func(list ...shim.ExitMap) shim.Config { return shim.Config{ExitCodes: list} }
-	rewrite := func(from, to shim.Signal) shim.Rewrite { return shim.Rewrite{From: from, To: to} }
-	for args, want := range map[string]shim.Config{
-		"": {},
-
-		"-d2":                 delay(2 * time.Second),
-		"-d 2":                delay(2 * time.Second),
-		"--delay=2":           delay(2 * time.Second),
-		"--delay 2":           delay(2 * time.Second),
-		"-d2s":                delay(2 * time.Second),
-		"-d 1m30s":            delay(90 * time.Second),
-		"-d 0.5":              delay(500 * time.Millisecond),
-		"-d .5":               delay(500 * time.Millisecond),
-		"-d 1.5h":             delay(90 * time.Minute),
-		"-d 250ms":            delay(250 * time.Millisecond),
-		"-d 0":                delay(0),
-		"-d 0s":               delay(0),
-		"-d 2 -d 3":           delay(3 * time.Second),
-		"--delay=2 -d3 -d 0s": delay(0),
-
-		"-d 5 --grace-period=60":                   {Delay: 5 * time.Second, GracePeriod: time.Minute},
-		"-d 5 --grace-period 1m":                   {Delay: 5 * time.Second, GracePeriod: time.Minute},
-		"--grace-period=1 -d 5":                    {Delay: 5 * time.Second, GracePeriod: time.Second},
-		"-d 5 --grace-period=9 --grace-period=1.5": {Delay: 5 * time.Second, GracePeriod: 1500 * time.Millisecond},
-
-		"-r TERM:USR1":                    rewrites(rewrite(15, 10)),
-		"-rTERM:USR1":                     rewrites(rewrite(15, 10)),
-		"--rewrite=TERM:USR1":             rewrites(rewrite(15, 10)),
-		"--rewrite SIGTERM:SIGUSR1":       rewrites(rewrite(15, 10)),
-		"-r sigterm:usr1":                 rewrites(rewrite(15, 10)),
-		"-r 15:10":                        rewrites(rewrite(15, 10)),
-		"-r HUP:0":                        rewrites(rewrite(1, 0)),
-		"-r RTMIN+1:RTMAX-1":              rewrites(rewrite(35, 63)),
-		"-r TERM:USR1,HUP:0,INT:15":       rewrites(rewrite(15, 10), rewrite(1, 0), rewrite(2, 15)),
-		"-r TERM:USR1 --rewrite=HUP:0":    rewrites(rewrite(15, 10), rewrite(1, 0)),
-		"-r TERM:USR1,HUP:0 -r INT:TERM":  rewrites(rewrite(15, 10), rewrite(1, 0), rewrite(2, 15)),
-		"--stop-signal=QUIT":              stops(3),
-		"--stop-signal sigquit,28,rtmax":  stops(3, 28, 64),
-		"--stop-signal=1 --stop-signal=2": stops(1, 2),
-
-		"-g":                         {Group: true},
-		"--group":                    {Group: true},
-		"--group=true":               {Group: true},
-		"--group=false":              {},
-		"--drop-unhandled":           {DropUnhandled: true},
-		"-s":                         {Subreaper: shim.Yes},
-		"--subreaper":                {Subreaper: shim.Yes},
-		"--subreaper=false":          {Subreaper: shim.No},
-		"-gs":                        {Group: true, Subreaper: shim.Yes},
-		"-gd2":                       {Group: true, Delay: 2 * time.Second},
-		"--linger=5":                 {Linger: 5 * time.Second},
-		"-u quiet":                   {Until: shim.Quiet},
-		"--until=settled":            {Until: shim.Settled},
-		"--until drained -d 0":       {Until: shim.Drained, DelayGiven: true},
-		"--until=elapsed":            {},
-		"-u quiet --quiet-for=500ms": {Until: shim.Quiet, QuietFor: 500 * time.Millisecond},
-		"-u quiet --max-silence=1m":  {Until: shim.Quiet, MaxSilence: time.Minute},
-		"-u quiet --max-delay 15":    {Until: shim.Quiet, MaxDelay: 15 * time.Second},
-		"-d 2 --max-delay 4":         {Delay: 2 * time.Second, MaxDelay: 4 * time.Second},
-		"-d 2 --count-port=80":       {Delay: 2 * time.Second, CountPorts: []uint16{80}},
-		"-d 2 --ignore-port=80":      {Delay: 2 * time.Second, IgnorePorts: []uint16{80}},
-		"-d 2 --ignore-peer=::1":     {Delay: 2 * time.Second, IgnorePeers: []netip.Prefix{netip.MustParsePrefix("::1/128")}},
-		"-u quiet --ignore-probes":   {Until: shim.Quiet, IgnoreProbes: true},
-		"-u quiet --count-port=80,443 --ignore-port 9": {Until: shim.Quiet, CountPorts: []uint16{80, 443}, IgnorePorts: []uint16{9}},
-		"-u quiet --ignore-peer=10.1.2.3,fd00::/8,::ffff:1.2.3.4": {Until: shim.Quiet, IgnorePeers: []netip.Prefix{
-			netip.MustParsePrefix("10.1.2.3/32"), netip.MustParsePrefix("fd00::/8"), netip.MustParsePrefix("1.2.3.4/32")}},
-		"--linger 1m":                {Linger: time.Minute},
-		"--parent-death-signal=term": {ParentDeathSignal: 15},
-		"--parent-death-signal 9":    {ParentDeathSignal: 9},
-
-		"-e 143":                   exits(shim.ExitMap{From: 143}),
-		"-e143":                    exits(shim.ExitMap{From: 143}),
-		"-e 143:1":                 exits(shim.ExitMap{From: 143, To: 1}),
-		"--exit-code=0:255":        exits(shim.ExitMap{From: 0, To: 255}),
-		"--exit-code 143,130:2":    exits(shim.ExitMap{From: 143}, shim.ExitMap{From: 130, To: 2}),
-		"-e 143 -e 130:2 -e 255:0": exits(shim.ExitMap{From: 143}, shim.ExitMap{From: 130, To: 2}, shim.ExitMap{From: 255}),
-	} {
+	for args, want := range flagForms {
 		want.Command, want.Level = []string{"x"}, shim.Warn
 		for _, line := range []string{args + " x", args + " -- x"} {
 			if got, err := configOf(line, ""); err != nil || !reflect.DeepEqual(got, want) {
@@ -201,11 +205,11 @@ func TestSplit(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"--delay":          "--delay has no value: give --delay=VALUE",
-		"--delay -- x":     "--delay has no value: give --delay=VALUE",
-		"-gd":              "-d has no value: give -d VALUE",
-		"-d -5 x":          "-d has no value: give -d VALUE",
-		"-g --until -d5 x": "--until has no value: give --until=VALUE",
+		"--delay":          "--delay needs a value: give --delay=VALUE",
+		"--delay -- x":     "--delay needs a value: give --delay=VALUE",
+		"-gd":              "-d needs a value: give -d VALUE",
+		"-d -5 x":          "-d needs a value: give -d VALUE",
+		"-g --until -d5 x": "--until needs a value: give --until=VALUE",
 		"--no-such x y":    "unknown flag --no-such",
 		"--dealy=5 x":      "unknown flag --dealy: did you mean --delay?",
 		"--Delay x":        "unknown flag --Delay: did you mean --delay?",

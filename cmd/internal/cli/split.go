@@ -79,7 +79,7 @@ func unknownFlag(name string, flags []flag) error {
 // that begins with a hyphen has to be attached.
 func missingValue(word string) error {
 	if strings.HasPrefix(word, "--") {
-		return fmt.Errorf("%s has no value: give %[1]s=VALUE", word)
+		return fmt.Errorf("%s needs a value: give %[1]s=VALUE", word)
 	}
-	return fmt.Errorf("%s has no value: give %[1]s VALUE", "-"+word[len(word)-1:])
+	return fmt.Errorf("%s needs a value: give %[1]s VALUE", "-"+word[len(word)-1:])
 }

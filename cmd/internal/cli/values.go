@@ -192,7 +192,7 @@ func parseLength(text string) (time.Duration, error) {
 func parseGracePeriod(text string) (time.Duration, error) {
 	d, err := shim.ParseDuration(text)
 	if err == nil && d < time.Second {
-		return 0, fmt.Errorf("invalid grace period %q: give what the orchestrator gives (terminationGracePeriodSeconds, docker stop -t), at least 1s", text)
+		return 0, fmt.Errorf("invalid grace period %q: give at least 1s, the time that the orchestrator gives (terminationGracePeriodSeconds, docker stop -t)", text)
 	}
 	return d, err
 }
@@ -248,9 +248,10 @@ func parsePeer(text string) (netip.Prefix, error) {
 
 // parseExitMap reads FROM[:TO]; a TO that is left out is 0.
 func parseExitMap(text string) (m shim.ExitMap, err error) {
-	left, right, mapped := strings.Cut(text, ":")
-	if m.From, err = parseExitCode(left); err == nil && mapped {
-		m.To, err = parseExitCode(right)
+	from, to, mapped := strings.Cut(text, ":")
+	m.From, err = parseExitCode(from)
+	if err == nil && mapped {
+		m.To, err = parseExitCode(to)
 	}
 	return m, err
 }
@@ -306,7 +307,7 @@ func parseCommand(text string) (words []string, err error) {
 		return nil, err
 	}
 	if len(words) == 0 {
-		return nil, errors.New("empty command: give a program and its arguments")
+		return nil, errors.New("no program in the command: give a program with its arguments")
 	}
 	if strings.Contains(words[0], "/") {
 		words[0], err = filepath.Abs(words[0])

@@ -17,7 +17,7 @@ func SplitWords(text string) ([]string, error) {
 	case s.quote != 0:
 		return nil, fmt.Errorf("unclosed quote %c: close the quote", s.quote)
 	case s.escaped:
-		return nil, errors.New("a backslash at the end: quote it, or leave it out")
+		return nil, errors.New("trailing backslash: quote it, or leave it out")
 	}
 	s.end()
 	return s.words, nil
