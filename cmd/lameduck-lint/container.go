@@ -12,83 +12,83 @@ import (
 
 // container has the known facts about a container in a manifest or a Dockerfile.
 type container struct {
-	line  int
-	image string
-	words []word // the command
-	given bool   // words is complete; else an unknown entrypoint comes first
-	env   []variable
-	more  bool // variables from elsewhere may be added
-	found []finding
+	line          int
+	image         string
+	words         []word // the command
+	complete      bool   // words is complete; else an unknown entrypoint comes first
+	env           []variable
+	moreVariables bool // variables from elsewhere may be added
+	found         []finding
 
-	program program // the program in words, if given
-	entry   *duck   // the lameduck in words, or nil
+	program program   // the program in words, if given
+	entry   *instance // the lameduck in words, or nil
 }
 
-// duck is a lameduck in a container: the entrypoint or a hook.
-type duck struct {
+// instance is a lameduck in a container: the entrypoint or a hook.
+type instance struct {
 	*reading
 	explained
-	line    int
-	command []word
-	whole   bool // the words are complete
-	right   bool // lameduck starts
+	line     int
+	command  []word
+	complete bool // the words are complete
+	starts   bool // lameduck starts
 }
 
-func (c *container) say(line int, rule, format string, args ...any) {
+func (c *container) report(line int, rule, format string, args ...any) {
 	f := finding{Line: line, Rule: rule, Text: strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")}
 	if !slices.Contains(c.found, f) {
 		c.found = append(c.found, f)
 	}
 }
 
-// meet sets program and entry. If the container is hooked, with a preStop hook that runs
+// findEntry sets program and entry. If the container is hooked, with a preStop hook that runs
 // lameduck, variables alone do not make the entrypoint a lameduck.
-func (c *container) meet(hooked bool) {
-	if c.given {
-		c.program = see(c.words)
+func (c *container) findEntry(hooked bool) {
+	if c.complete {
+		c.program = programOf(c.words)
 	}
 	line := c.line
 	if len(c.words) > 0 {
 		line = c.words[0].line
 	}
 	switch p := c.program; {
-	case c.given && p.isLameduck():
-		c.entry = c.duck(false, p.words[0].line, p.words[1:])
-		c.entry.whole = true
+	case c.complete && p.isLameduck():
+		c.entry = c.newInstance(false, p.words[0].line, p.words[1:])
+		c.entry.complete = true
 		if c.entry.asks {
 			c.entry = nil
 		}
-	case c.given && p.behind != "" && c.lameduckVariable() != nil && !hooked: // lameduck under the name of an init, perhaps
-		c.entry = c.duck(false, line, append([]word{{"--", line}}, p.words...))
-	case !c.given && flagged(c.words):
-		c.entry = c.duck(false, line, c.words)
-	case !c.given && !hooked && (c.lameduckVariable() != nil || strings.Contains(c.image, "lameduck")):
-		c.entry = c.duck(false, line, append([]word{{"--", line}}, c.words...))
+	case c.complete && p.behind != "" && c.lameduckVariable() != nil && !hooked: // lameduck under the name of an init, perhaps
+		c.entry = c.newInstance(false, line, append([]word{{"--", line}}, p.words...))
+	case !c.complete && flagged(c.words):
+		c.entry = c.newInstance(false, line, c.words)
+	case !c.complete && !hooked && (c.lameduckVariable() != nil || strings.Contains(c.image, "lameduck")):
+		c.entry = c.newInstance(false, line, append([]word{{"--", line}}, c.words...))
 	}
 }
 
-// duck reads a lameduck's words, and adds lameduck's complaints to the findings.
-func (c *container) duck(hook bool, line int, args []word) *duck {
-	d := &duck{reading: read(hook, line, args, c.env), line: line}
+// newInstance reads a lameduck's words, and adds lameduck's complaints to the findings.
+func (c *container) newInstance(hook bool, line int, args []word) *instance {
+	d := &instance{reading: read(hook, line, args, c.env), line: line}
 	d.command = args[len(args)-min(len(args), len(d.cfg.Command)):]
 	for _, p := range d.problems {
-		c.say(p.line, p.rule, "%s", p.text)
+		c.report(p.line, p.rule, "%s", p.text)
 	}
 	if d.open {
 		return d
 	}
 	err := d.validate()
 	if err != nil {
-		c.say(d.lineIn(err), badFlag, "lameduck does not start: %v", err)
+		c.report(d.lineIn(err), badFlag, "lameduck does not start: %v", err)
 		return d
 	}
 	d.explained, err = explain(d.cfg)
-	d.right = err == nil
+	d.starts = err == nil
 	return d
 }
 
 // lineIn returns the line of the first flag that an error names.
-func (d *duck) lineIn(err error) int {
+func (d *instance) lineIn(err error) int {
 	for _, m := range regexp.MustCompile(`--([a-z-]+)`).FindAllStringSubmatch(err.Error(), -1) {
 		if d.gave(m[1]) {
 			return d.given[m[1]].line
@@ -97,12 +97,12 @@ func (d *duck) lineIn(err error) int {
 	return d.line
 }
 
-// unusedFlags reports flags that lameduck refuses for lack of effect. Variables without
+// reportUnusedFlags reports flags that lameduck refuses for lack of effect. Variables without
 // effect are only warnings of lameduck.
-func (c *container) unusedFlags(d *duck) {
+func (c *container) reportUnusedFlags(d *instance) {
 	for _, u := range d.CheckUnused(&d.cfg) {
 		if strings.HasPrefix(u.Source, "--") {
-			c.say(d.given[u.Flag].line, badFlag, "lameduck does not start: %v, or leave it out", u)
+			c.report(d.given[u.Flag].line, badFlag, "lameduck does not start: %v, or leave it out", u)
 		}
 	}
 }
@@ -117,33 +117,33 @@ func (c *container) lameduckVariable() *variable {
 	return nil
 }
 
-// unused reports variables for lameduck in a container that does not run lameduck.
-func (c *container) unused(others ...[]word) {
+// reportUnusedVariables reports variables for lameduck in a container that does not run lameduck.
+func (c *container) reportUnusedVariables(others ...[]word) {
 	v := c.lameduckVariable()
-	if v == nil || c.entry != nil || !c.given || c.program.unclear || mentions(c.words) || slices.ContainsFunc(others, mentions) {
+	if v == nil || c.entry != nil || !c.complete || c.program.unclear || mentions(c.words) || slices.ContainsFunc(others, mentions) {
 		return
 	}
-	c.say(v.value.line, unusedVariable, "%s has no effect: this container runs %s without lameduck; put lameduck in front, or remove the variable", v.name, name(c.program.words))
+	c.report(v.value.line, unusedVariable, "%s has no effect: this container runs %s without lameduck; put lameduck in front, or remove the variable", v.name, name(c.program.words))
 }
 
-// stopsOn reports a stop signal that does not begin a stop.
-func (c *container) stopsOn(field, text string, line int) {
+// reportStopSignal reports a stop signal that does not begin a stop.
+func (c *container) reportStopSignal(field, text string, line int) {
 	s, err := shim.ParseSignal(text)
-	if d := c.entry; err == nil && d != nil && d.right && d.acts && !c.more && !d.begins(s) {
-		c.say(line, stopSignal, "%s %v starts no stop: lameduck forwards it unchanged, at once; give --stop-signal=%v (or --rewrite=TERM:%v, a preset that names it), or remove %s",
+	if d := c.entry; err == nil && d != nil && d.starts && d.sequence && !c.moreVariables && !d.begins(s) {
+		c.report(line, stopSignal, "%s %v starts no stop: lameduck forwards it unchanged, at once; give --stop-signal=%v (or --rewrite=TERM:%v, a preset that names it), or remove %s",
 			field, s, s, s, field)
 	}
 }
 
-// shells reports a shell in front of the program that should get the signals.
-func (c *container) shells(job bool) {
+// reportShells reports a shell in front of the program that should get the signals.
+func (c *container) reportShells(job bool) {
 	p := c.program
-	if c.given && p.stays(c.image) && (!job || mentions(p.words)) {
-		c.say(c.words[0].line, noExec, "%s forwards no signals: %s does not learn of the stop, and is killed; %s", p.front(), p.inside(), p.remedy())
+	if c.complete && p.shellStays(c.image) && (!job || mentions(p.words)) {
+		c.report(c.words[0].line, noExec, "%s forwards no signals: %s does not learn of the stop, and is killed; %s", p.frontShell(), p.awaited(), p.remedy())
 	}
-	if d := c.entry; d != nil && d.whole && len(d.command) > 0 && !d.cfg.Group {
-		if p := see(d.command); p.stays(c.image) {
-			c.say(d.command[0].line, noExec, "%s gets lameduck's signal and does not forward it: %s does not learn of the stop, and is killed; %s, or give --group", p.front(), p.inside(), p.remedy())
+	if d := c.entry; d != nil && d.complete && len(d.command) > 0 && !d.cfg.Group {
+		if p := programOf(d.command); p.shellStays(c.image) {
+			c.report(d.command[0].line, noExec, "%s gets lameduck's signal and does not forward it: %s does not learn of the stop, and is killed; %s, or give --group", p.frontShell(), p.awaited(), p.remedy())
 		}
 	}
 }

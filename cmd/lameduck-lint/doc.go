@@ -2,7 +2,7 @@
 // go wrong at a stop; see docs/lint.md.
 //
 //		file -> manifest -> pod -> container -+-> program: what the words run
-//		     -> image -----------> container -+-> duck: what lameduck makes of the words
+//		     -> image -----------> container -+-> instance: what lameduck makes of the words
 //
 //	  - A finding is a certain fault or a real risk. If a fact is unknown (an image's
 //	    entrypoint, a value from a ConfigMap), findings that depend on the fact are left out.

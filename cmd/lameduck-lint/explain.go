@@ -11,11 +11,11 @@ import (
 
 // explained is lameduck --explain, parsed: the linter has no arithmetic of its own.
 type explained struct {
-	acts    bool          // a hold or a stop sequence was asked for
-	stops   []string      // the signals that begin the stop
-	silence time.Duration // the silence that an adaptive hold waits for
-	longest time.Duration // the ceiling of the hold
-	later   bool          // --preset=auto: the preset is unknown before the start
+	sequence      bool          // a hold or a stop sequence was asked for
+	stops         []string      // the signals that begin the stop
+	silence       time.Duration // the silence that an adaptive hold waits for
+	longest       time.Duration // the ceiling of the hold
+	presetUnknown bool          // --preset=auto: the preset is unknown before the start
 }
 
 var (
@@ -31,9 +31,9 @@ func explain(cfg shim.Config) (e explained, err error) {
 	if err != nil || starts == nil { // without starts no signal begins a stop
 		return e, err
 	}
-	e.acts = !strings.Contains(starts[2], "passes it on at once")
+	e.sequence = !strings.Contains(starts[2], "passes it on at once")
 	e.stops = strings.Split(strings.ReplaceAll(starts[1], " or ", ", "), ", ")
-	e.later = strings.Contains(text, "preset auto: ")
+	e.presetUnknown = strings.Contains(text, "preset auto: ")
 	e.silence = seconds(silenceRE, starts[2])
 	e.longest = seconds(longestRE, starts[2])
 	return e, nil
@@ -51,7 +51,7 @@ func seconds(re *regexp.Regexp, text string) time.Duration {
 
 // begins reports whether a signal begins a stop, or may with --preset=auto.
 func (e explained) begins(s shim.Signal) bool {
-	return slices.Contains(e.stops, s.String()) || e.later && slices.ContainsFunc(shim.Presets(), func(p shim.Preset) bool {
+	return slices.Contains(e.stops, s.String()) || e.presetUnknown && slices.ContainsFunc(shim.Presets(), func(p shim.Preset) bool {
 		return slices.Contains(p.StopSignals, s)
 	})
 }

@@ -51,7 +51,7 @@ type problem struct {
 	text string
 }
 
-func (r *reading) fault(line int, rule, format string, args ...any) {
+func (r *reading) complain(line int, rule, format string, args ...any) {
 	r.problems = append(r.problems, problem{line, rule, fmt.Sprintf(format, args...)})
 }
 
@@ -100,11 +100,11 @@ func (r *reading) check(err error, unknown []cli.Unknown, line int, args []word,
 		if without := errors.Unwrap(err); without != nil {
 			err = without // the hint at the end names lameduck's help
 		}
-		r.fault(lineOf(regexp.MustCompile(`--?[\w-]+`).FindString(err.Error()), args, line), badFlag, "lameduck does not start: %v", err)
+		r.complain(lineOf(regexp.MustCompile(`--?[\w-]+`).FindString(err.Error()), args, line), badFlag, "lameduck does not start: %v", err)
 		r.open = true
 	}
 	for _, u := range unknown {
-		r.fault(last(env, u.Name).value.line, unknownVariable, "unknown variable %s, which lameduck ignores with a warning: did you mean %s?", u.Name, u.Nearest)
+		r.complain(last(env, u.Name).value.line, unknownVariable, "unknown variable %s, which lameduck ignores with a warning: did you mean %s?", u.Name, u.Nearest)
 	}
 }
 
@@ -119,7 +119,7 @@ func (r *reading) setGiven(args []word, line int, env []variable) {
 		if !known(g.Text) {
 			r.open = true
 		} else if g.Err != nil && !ofBuild(g.Err) {
-			r.fault(at, badFlag, "lameduck does not start: %s=%s: %v", g.Source, g.Text, g.Err)
+			r.complain(at, badFlag, "lameduck does not start: %s=%s: %v", g.Source, g.Text, g.Err)
 			r.open = true
 		}
 	}

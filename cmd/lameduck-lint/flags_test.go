@@ -47,10 +47,10 @@ func TestRefusals(t *testing.T) {
 			}
 		}
 		said, err := cmd.CombinedOutput()
-		c := &container{given: true, words: append([]word{{"/lameduck", 1}}, args...), env: env}
-		c.meet(false)
-		if c.entry.right {
-			c.unusedFlags(c.entry)
+		c := &container{complete: true, words: append([]word{{"/lameduck", 1}}, args...), env: env}
+		c.findEntry(false)
+		if c.entry.starts {
+			c.reportUnusedFlags(c.entry)
 		}
 		switch want := regexp.MustCompile(`^lameduck: (.*?)( \(lameduck --help-all lists the flags\))?\n`).FindStringSubmatch(string(said)); {
 		case err == nil && len(c.found) > 0:

@@ -22,10 +22,10 @@ func short(d time.Duration) string { return fmt.Sprintf("%v s", d.Seconds()) }
 // seconds returns the pod's grace period.
 func (p *pod) seconds() time.Duration { return time.Duration(p.grace) * time.Second }
 
-// fits reports conflicts of a lameduck with the pod's grace period, after a preStop hook
+// reportGrace reports conflicts of a lameduck with the pod's grace period, after a preStop hook
 // that sleeps. With less, a smaller --grace-period is fine: a sidecar's stop begins later.
-func (p *pod) fits(c *container, d *duck, sleep time.Duration, less bool) {
-	if p.patch || !d.right || !d.acts && d.cfg.Linger == 0 {
+func (p *pod) reportGrace(c *container, d *instance, sleep time.Duration, less bool) {
+	if p.patch || !d.starts || !d.sequence && d.cfg.Linger == 0 {
 		return
 	}
 	place, line := p.place(d.line)
@@ -35,28 +35,28 @@ func (p *pod) fits(c *container, d *duck, sleep time.Duration, less bool) {
 	left := p.seconds() - sleep
 	if left < time.Second {
 		if sleep == 0 {
-			c.say(line, graceTooShort, "%s: KILL comes at once, without a hold; give 30 or more", place)
+			c.report(line, graceTooShort, "%s: KILL comes at once, without a hold; give 30 or more", place)
 		}
 		return // sleep reports the rest
 	}
 	cfg := d.cfg
 	cfg.GracePeriod = left
 	if err := cfg.Validate(); err != nil {
-		c.say(line, graceTooShort, "%s: %s", place, strings.Replace(err.Error(), ": give", "; give", 1))
+		c.report(line, graceTooShort, "%s: %s", place, strings.Replace(err.Error(), ": give", "; give", 1))
 		return
 	}
 	if !d.cfg.Holds() {
 		return
 	}
 	if told := d.cfg.GracePeriod; told > 0 && told != left && told != p.seconds() && (told > left || !less) {
-		c.say(d.given["grace-period"].line, graceDiffers, "lameduck is told a grace period of %s, but %s: %s; give --grace-period=%v", short(told), place, d.consequence(cfg), left.Seconds())
-	} else if told == 0 && left != usualGrace*time.Second && p.grace != usualGrace && !c.more && !(less && left > usualGrace*time.Second) {
-		c.say(d.line, graceDiffers, "lameduck assumes a grace period of %d s, but %s: %s; give --grace-period=%v", usualGrace, place, d.consequence(cfg), left.Seconds())
+		c.report(d.given["grace-period"].line, graceDiffers, "lameduck is told a grace period of %s, but %s: %s; give --grace-period=%v", short(told), place, d.consequence(cfg), left.Seconds())
+	} else if told == 0 && left != usualGrace*time.Second && p.grace != usualGrace && !c.moreVariables && !(less && left > usualGrace*time.Second) {
+		c.report(d.line, graceDiffers, "lameduck assumes a grace period of %d s, but %s: %s; give --grace-period=%v", usualGrace, place, d.consequence(cfg), left.Seconds())
 	}
 }
 
 // consequence returns the result of a wrong grace period. cfg has the right one.
-func (d *duck) consequence(cfg shim.Config) string {
+func (d *instance) consequence(cfg shim.Config) string {
 	right, err := explain(cfg)
 	switch {
 	case err != nil || right.longest == d.longest:
@@ -67,32 +67,32 @@ func (d *duck) consequence(cfg shim.Config) string {
 	return fmt.Sprintf("the hold ends after %s, and could last %s", short(d.longest), short(right.longest))
 }
 
-// sleep reports faults of a preStop hook that sleeps.
-func (p *pod) sleep(c *container, h *hook) {
+// reportSleep reports faults of a preStop hook that sleeps.
+func (p *pod) reportSleep(c *container, h *hook) {
 	switch d := c.entry; {
 	case h.sleep == 0:
 	case h.sleep >= p.seconds() && !p.patch:
 		place, _ := p.place(0)
-		c.say(h.line, preStopTooLong, "preStop sleeps %s, and %s: KILL comes 2 s after the stop signal; sleep less, or give more", short(h.sleep), place)
-	case d != nil && d.right && d.cfg.Holds():
-		c.say(h.line, preStopAddsUp, "preStop sleeps %s, and then lameduck holds, up to %s: they add up; leave the preStop out", short(h.sleep), short(d.longest))
+		c.report(h.line, preStopTooLong, "preStop sleeps %s, and %s: KILL comes 2 s after the stop signal; sleep less, or give more", short(h.sleep), place)
+	case d != nil && d.starts && d.cfg.Holds():
+		c.report(h.line, preStopAddsUp, "preStop sleeps %s, and then lameduck holds, up to %s: they add up; leave the preStop out", short(h.sleep), short(d.longest))
 	}
 }
 
-// hook reports a lameduck hold without effect, or with too much.
-func (p *pod) hook(c *container, h *hook) {
+// reportHook reports a lameduck hold without effect, or with too much.
+func (p *pod) reportHook(c *container, h *hook) {
 	entry := c.entry
-	if entry != nil && entry.right && entry.cfg.Holds() {
+	if entry != nil && entry.starts && entry.cfg.Holds() {
 		switch {
 		case p.shared:
-			c.say(h.duck.line, holdTwice, "lameduck hold comes on top of the hold of the entrypoint, which it does not find, since that is not PID 1 here: they add up; leave one of them out")
-		case c.program.behind != "" && entry.whole:
-			c.say(h.duck.line, holdTwice, "lameduck hold comes on top of the hold of the entrypoint, which it does not find behind %s: they add up; leave one of them out", c.program.behind)
+			c.report(h.instance.line, holdTwice, "lameduck hold comes on top of the hold of the entrypoint, which it does not find, since that is not PID 1 here: they add up; leave one of them out")
+		case c.program.behind != "" && entry.complete:
+			c.report(h.instance.line, holdTwice, "lameduck hold comes on top of the hold of the entrypoint, which it does not find behind %s: they add up; leave one of them out", c.program.behind)
 		default:
-			c.say(h.duck.line, holdTwice, "lameduck hold returns at once, since the entrypoint is a lameduck that holds by itself; leave one of them out")
+			c.report(h.instance.line, holdTwice, "lameduck hold returns at once, since the entrypoint is a lameduck that holds by itself; leave one of them out")
 		}
 	}
-	if p.shared && h.duck.right && len(h.duck.cfg.CountPorts) == 0 {
-		c.say(h.duck.line, sharedPID, "lameduck hold mistakes the listeners of all visible processes for its own, here also those of other containers; give --count-port, or do without shareProcessNamespace and hostPID")
+	if p.shared && h.instance.starts && len(h.instance.cfg.CountPorts) == 0 {
+		c.report(h.instance.line, sharedPID, "lameduck hold mistakes the listeners of all visible processes for its own, here also those of other containers; give --count-port, or do without shareProcessNamespace and hostPID")
 	}
 }

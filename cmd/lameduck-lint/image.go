@@ -136,17 +136,17 @@ func (im *image) line(c instructions.ShellDependantCmdLine, line int) (words []w
 
 // lint returns the findings for the image.
 func (im image) lint() []finding {
-	c := &container{line: 1, image: im.base, given: im.entered, words: append(slices.Clone(im.entrypoint), im.cmd...), env: im.env}
+	c := &container{line: 1, image: im.base, complete: im.entered, words: append(slices.Clone(im.entrypoint), im.cmd...), env: im.env}
 	if !im.entered && len(im.cmd) > 0 && isShell(im.cmd[0].text) { // the base image's entrypoint executes CMD
-		before := &container{image: im.base, words: im.cmd, given: true, program: see(im.cmd)}
-		before.shells(false)
+		before := &container{image: im.base, words: im.cmd, complete: true, program: programOf(im.cmd)}
+		before.reportShells(false)
 		c.found = before.found
 	}
-	c.meet(false)
-	c.shells(false)
+	c.findEntry(false)
+	c.reportShells(false)
 	if !im.mentions && !strings.Contains(im.base, "lameduck") {
-		c.unused()
+		c.reportUnusedVariables()
 	}
-	c.stopsOn("STOPSIGNAL", im.stop.text, im.stop.line)
+	c.reportStopSignal("STOPSIGNAL", im.stop.text, im.stop.line)
 	return c.found
 }

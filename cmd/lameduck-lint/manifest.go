@@ -64,7 +64,7 @@ func lintObject(object node) (found []finding) {
 			found = append(found, lintObject(item)...)
 		}
 	}
-	if spec := object.get(templates[kind]...); templates[kind] != nil && spec.there() {
+	if spec := object.get(templates[kind]...); templates[kind] != nil && spec.exists() {
 		found = append(found, lintPod(spec, kind == "Job" || kind == "CronJob")...)
 	}
 	return found

@@ -21,8 +21,8 @@ func (n node) at() node {
 	return n
 }
 
-// there reports whether n has a value.
-func (n node) there() bool { return n.at().Node != nil }
+// exists reports whether n has a value.
+func (n node) exists() bool { return n.at().Node != nil }
 
 // get returns the value at a path of keys.
 func (n node) get(path ...string) node {
@@ -43,7 +43,7 @@ func (n node) field(key string) (found node) {
 			return node{n.Content[i+1]}
 		case name.Tag == "!!merge":
 			for _, merged := range (node{n.Content[i+1]}).list() {
-				if f := merged.at().field(key); f.there() && !found.there() {
+				if f := merged.at().field(key); f.exists() && !found.exists() {
 					found = f
 				}
 			}

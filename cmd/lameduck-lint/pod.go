@@ -23,7 +23,7 @@ const usualGrace = 30
 func lintPod(spec node, job bool) (found []finding) {
 	p := pod{grace: usualGrace, job: job, ports: map[int]int{}}
 	p.shared = spec.get("shareProcessNamespace").text() == "true" || spec.get("hostPID").text() == "true"
-	if given := spec.get("terminationGracePeriodSeconds"); given.there() {
+	if given := spec.get("terminationGracePeriodSeconds"); given.exists() {
 		seconds, ok := given.number()
 		if !ok {
 			return nil // the API server refuses the pod
@@ -37,7 +37,7 @@ func lintPod(spec node, job bool) (found []finding) {
 		}
 	}
 	for _, c := range containers {
-		p.patch = p.patch || p.graceLine == 0 && !c.get("image").there()
+		p.patch = p.patch || p.graceLine == 0 && !c.get("image").exists()
 		for _, port := range portsOf(c) {
 			p.ports[port]++
 		}
@@ -71,58 +71,58 @@ func (p *pod) lint(n node) []finding {
 		h.words[i].text = expand(w.text, c.env)
 	}
 	hook := h.program()
-	c.meet(hook.isHook() || mentions(h.words))
-	if c.entry != nil && c.entry.whole && c.entry.right {
+	c.findEntry(hook.isHook() || mentions(h.words))
+	if c.entry != nil && c.entry.complete && c.entry.starts {
 		if len(c.entry.command) == 0 {
-			c.say(c.entry.line, badFlag, "lameduck does not start: no command to run; add the image's own command, which the pod's command replaces")
+			c.report(c.entry.line, badFlag, "lameduck does not start: no command to run; add the image's own command, which the pod's command replaces")
 		}
-		if !c.more {
-			c.unusedFlags(c.entry)
+		if !c.moreVariables {
+			c.reportUnusedFlags(c.entry)
 		}
 	}
-	c.shells(p.job)
-	c.unused(h.words)
-	if s := n.get("lifecycle", "stopSignal"); s.there() {
-		c.stopsOn("stopSignal", s.text(), s.Line)
+	c.reportShells(p.job)
+	c.reportUnusedVariables(h.words)
+	if s := n.get("lifecycle", "stopSignal"); s.exists() {
+		c.reportStopSignal("stopSignal", s.text(), s.Line)
 	}
 	holds := c.entry
 	if hook.isHook() {
-		h.duck = c.duck(true, hook.words[0].line, hook.words[2:])
-		p.hook(c, &h)
+		h.instance = c.newInstance(true, hook.words[0].line, hook.words[2:])
+		p.reportHook(c, &h)
 		if holds == nil || !holds.cfg.Holds() {
-			holds = h.duck
+			holds = h.instance
 		}
 	}
-	p.sleep(c, &h)
+	p.reportSleep(c, &h)
 	sidecar := n.get("restartPolicy").text() == "Always"
 	if c.entry != nil {
-		p.fits(c, c.entry, h.sleep, sidecar || h.busy)
+		p.reportGrace(c, c.entry, h.sleep, sidecar || h.busy)
 	}
-	if h.duck != nil {
-		p.fits(c, h.duck, h.sleep, sidecar)
+	if h.instance != nil {
+		p.reportGrace(c, h.instance, h.sleep, sidecar)
 	}
-	if holds != nil && holds.right && holds.cfg.Holds() {
-		p.probes(c, n, holds)
-		p.flips(c, n, holds, h.words)
+	if holds != nil && holds.starts && holds.cfg.Holds() {
+		p.reportProbes(c, n, holds)
+		p.reportUnready(c, n, holds, h.words)
 	}
 	return c.found
 }
 
 // containerOf reads a container.
 func containerOf(n node) *container {
-	c := &container{line: n.Line, image: n.get("image").text(), given: n.get("command").there()}
-	c.more = c.image == "" // a patch
+	c := &container{line: n.Line, image: n.get("image").text(), complete: n.get("command").exists()}
+	c.moreVariables = c.image == "" // a patch
 	for _, e := range n.get("env").list() {
 		value := e.get("value")
 		v := variable{e.get("name").text(), word{value.text(), value.line(e.at().line(n.Line))}}
-		if e.get("valueFrom").there() {
+		if e.get("valueFrom").exists() {
 			v.value.text = "$(valueFrom)"
 		}
 		v.value.text = expand(v.value.text, c.env)
 		c.env = append(c.env, v)
 	}
 	for _, from := range n.get("envFrom").list() {
-		c.more = c.more || from.get("configMapRef").there()
+		c.moreVariables = c.moreVariables || from.get("configMapRef").exists()
 	}
 	for _, w := range append(n.get("command").list(), n.get("args").list()...) {
 		c.words = append(c.words, word{expand(w.text(), c.env), w.at().line(n.Line)})
@@ -145,11 +145,11 @@ func expand(text string, env []variable) string {
 
 // hook is a container's preStop hook.
 type hook struct {
-	line  int
-	words []word // the command
-	sleep time.Duration
-	busy  bool  // the hook takes an unknown time
-	duck  *duck // the lameduck hold in words
+	line     int
+	words    []word // the command
+	sleep    time.Duration
+	busy     bool      // the hook takes an unknown time
+	instance *instance // the lameduck hold in words
 }
 
 // hookOf reads a container's preStop hook.
@@ -159,7 +159,7 @@ func hookOf(n node) (h hook) {
 	for _, w := range stop.get("exec", "command").list() {
 		h.words = append(h.words, word{w.text(), w.at().line(h.line)})
 	}
-	if seconds := stop.get("sleep", "seconds"); seconds.there() {
+	if seconds := stop.get("sleep", "seconds"); seconds.exists() {
 		n, _ := seconds.number()
 		h.sleep, h.line = time.Duration(n)*time.Second, seconds.Line
 		return h
@@ -168,16 +168,16 @@ func hookOf(n node) (h hook) {
 	if h.sleep > 0 {
 		h.line = h.words[len(h.words)-1].line
 	}
-	h.busy = stop.get("httpGet").there() || len(h.words) > 0 && len(commands(h.words)) != 1 || len(h.words) > 0 && h.sleep == 0
+	h.busy = stop.get("httpGet").exists() || len(h.words) > 0 && len(commands(h.words)) != 1 || len(h.words) > 0 && h.sleep == 0
 	return h
 }
 
 // program returns the hook's lameduck hold, or else the hook's program.
 func (h *hook) program() program {
 	for _, call := range commands(h.words) {
-		if p := see(call); p.isHook() {
+		if p := programOf(call); p.isHook() {
 			return p
 		}
 	}
-	return see(h.words)
+	return programOf(h.words)
 }

@@ -11,16 +11,16 @@ import (
 // usualPeriod is the default of a probe's periodSeconds.
 const usualPeriod = 10
 
-// probes reports probes that conflict with the hold.
-func (p *pod) probes(c *container, n node, d *duck) {
+// reportProbes reports probes that conflict with the hold.
+func (p *pod) reportProbes(c *container, n node, d *instance) {
 	told := d.cfg.GracePeriod
 	if told == 0 {
 		told = usualGrace * time.Second
 	}
 	for _, kind := range []string{"livenessProbe", "startupProbe"} {
 		own := n.get(kind, "terminationGracePeriodSeconds")
-		if seconds, ok := own.number(); ok && time.Duration(seconds)*time.Second < told && !c.more {
-			c.say(own.Line, probeGrace, "when the %s fails, KILL comes after %d s, but lameduck's grace period is %s: KILL may come during the hold; give %v or more, or leave it out",
+		if seconds, ok := own.number(); ok && time.Duration(seconds)*time.Second < told && !c.moreVariables {
+			c.report(own.Line, probeGrace, "when the %s fails, KILL comes after %d s, but lameduck's grace period is %s: KILL may come during the hold; give %v or more, or leave it out",
 				kind, seconds, short(told), told.Seconds())
 		}
 	}
@@ -31,7 +31,7 @@ func (p *pod) probes(c *container, n node, d *duck) {
 	}
 	if h := d.cfg.Health; h != nil && int(h.Listen.Port()) == port {
 		if d.cfg.HealthDuring != shim.HealthPass {
-			c.say(d.given["health-during"].line, readinessFails, "the readiness probe uses lameduck's --health port, which fails from the stop signal on: if all endpoints are terminating, traffic finds no endpoint; give --health-during=pass")
+			c.report(d.given["health-during"].line, readinessFails, "the readiness probe uses lameduck's --health port, which fails from the stop signal on: if all endpoints are terminating, traffic finds no endpoint; give --health-during=pass")
 		}
 		return
 	}
@@ -40,15 +40,15 @@ func (p *pod) probes(c *container, n node, d *duck) {
 	if !ok {
 		seconds = usualPeriod
 	}
-	if c.more || time.Duration(seconds)*time.Second >= d.silence || d.leavesOut(uint16(port)) {
+	if c.moreVariables || time.Duration(seconds)*time.Second >= d.silence || d.excludesPort(uint16(port)) {
 		return
 	}
-	c.say(period.line(probe.Line), probeHolds, "a readiness probe every %d s ends each silence before the %s that the hold needs, so the hold lasts to its ceiling, %s; probe less often, or give --ignore-probes, --ignore-port, or --health for the probe",
+	c.report(period.line(probe.Line), probeHolds, "a readiness probe every %d s ends each silence before the %s that the hold needs, so the hold lasts to its ceiling, %s; probe less often, or give --ignore-probes, --ignore-port, or --health for the probe",
 		seconds, short(d.silence), short(d.longest))
 }
 
-// leavesOut reports whether flags may exclude connections to a port.
-func (d *duck) leavesOut(port uint16) bool {
+// excludesPort reports whether flags may exclude connections to a port.
+func (d *instance) excludesPort(port uint16) bool {
 	cfg := &d.cfg
 	return cfg.IgnoreProbes || len(cfg.IgnorePeers) > 0 || slices.Contains(cfg.IgnorePorts, port) ||
 		len(cfg.CountPorts) > 0 && !slices.Contains(cfg.CountPorts, port)
@@ -57,7 +57,7 @@ func (d *duck) leavesOut(port uint16) bool {
 // portOf returns the port that a probe connects to, or 0.
 func portOf(probe node, names map[string]int) int {
 	for _, kind := range []string{"httpGet", "tcpSocket", "grpc"} {
-		if port := probe.get(kind, "port"); port.there() && !probe.get(kind, "host").there() {
+		if port := probe.get(kind, "port"); port.exists() && !probe.get(kind, "host").exists() {
 			if number, ok := port.number(); ok {
 				return number
 			}
@@ -74,9 +74,9 @@ func values(m map[string]int) (list []int) {
 	return list
 }
 
-// flips reports commands at the stop that remove or create a file that the readiness probe
+// reportUnready reports commands at the stop that remove or create a file that the readiness probe
 // looks at: the pod becomes unready.
-func (p *pod) flips(c *container, n node, d *duck, preStop []word) {
+func (p *pod) reportUnready(c *container, n node, d *instance, preStop []word) {
 	var looked []string
 	var probe []word
 	for _, w := range n.get("readinessProbe", "exec", "command").list() {
@@ -100,7 +100,7 @@ func (p *pod) flips(c *container, n node, d *duck, preStop []word) {
 			}
 			for _, w := range call[1:] {
 				if slices.Contains(looked, w.text) {
-					c.say(w.line, readinessFails, "%s changes %s, which the readiness probe reads: the pod becomes unready while it still serves, and if all endpoints are terminating, traffic finds no endpoint; remove it", what, w.text)
+					c.report(w.line, readinessFails, "%s changes %s, which the readiness probe reads: the pod becomes unready while it still serves, and if all endpoints are terminating, traffic finds no endpoint; remove it", what, w.text)
 				}
 			}
 		}

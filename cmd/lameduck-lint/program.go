@@ -19,15 +19,15 @@ type program struct {
 // inits are the programs that lameduck replaces, by the name too.
 var inits = []string{"tini", "tini-static", "docker-init", "dumb-init", "catatonit", "podman-init"}
 
-// see returns the program that words run.
-func see(words []word) program {
+// programOf returns the program that words run.
+func programOf(words []word) program {
 	p := program{words: words}
 	for len(p.words) > 0 {
 		name := path.Base(p.words[0].text)
 		switch {
 		case slices.Contains(inits, name):
-			rest := behind(p.words)
-			p.group = p.group || groups(name, p.words[:len(p.words)-len(rest)])
+			rest := commandOfInit(p.words)
+			p.group = p.group || signalsGroup(name, p.words[:len(p.words)-len(rest)])
 			p.behind, p.words = name, rest
 		case isShell(name):
 			s, ok := scriptIn(p.words)
@@ -40,11 +40,11 @@ func see(words []word) program {
 			default:
 				p.shell, p.script = name, &s
 				p.words = s.last
-				p.unclear = len(s.last) == 0 || starter(path.Base(s.last[0].text))
+				p.unclear = len(s.last) == 0 || runsOthers(path.Base(s.last[0].text))
 			}
 			return p
 		default:
-			p.unclear = !known(p.words[0].text) || starter(name)
+			p.unclear = !known(p.words[0].text) || runsOthers(name)
 			return p
 		}
 	}
@@ -52,8 +52,8 @@ func see(words []word) program {
 	return p
 }
 
-// behind returns the command in an init's words.
-func behind(words []word) []word {
+// commandOfInit returns the command in an init's words.
+func commandOfInit(words []word) []word {
 	for i := 1; i < len(words); i++ {
 		switch text := words[i].text; {
 		case text == "-p" || text == "-e" || text == "-r":
@@ -65,8 +65,8 @@ func behind(words []word) []word {
 	return nil
 }
 
-// groups reports whether an init signals its child's whole group or session.
-func groups(init string, flags []word) bool {
+// signalsGroup reports whether an init signals its child's whole group or session.
+func signalsGroup(init string, flags []word) bool {
 	has := func(flag string) bool {
 		return slices.ContainsFunc(flags, func(w word) bool { return w.text == flag })
 	}
@@ -76,8 +76,8 @@ func groups(init string, flags []word) bool {
 	return has("-g")
 }
 
-// starter reports whether programs of that name run other programs.
-func starter(name string) bool {
+// runsOthers reports whether programs of that name run other programs.
+func runsOthers(name string) bool {
 	stem, suffix, _ := strings.Cut(name, ".")
 	return suffix == "sh" || suffix == "bash" || strings.Contains(stem, "entrypoint") ||
 		slices.Contains([]string{"run", "start", "init", "boot", "launch", "env", "nice", "gosu", "su-exec", "setpriv", "chroot", "timeout", "s6-svscan", "supervisord"}, stem)
@@ -107,26 +107,26 @@ func mentions(words []word) bool {
 	return slices.ContainsFunc(words, func(w word) bool { return strings.Contains(w.text, "lameduck") })
 }
 
-// stays reports whether a shell stays in front of the program. bash, BusyBox and others
+// shellStays reports whether a shell stays in front of the program. bash, BusyBox and others
 // execute the last command in their own place if possible; dash does not.
-func (p program) stays(image string) bool {
+func (p program) shellStays(image string) bool {
 	if p.shell == "" || p.group || strings.HasSuffix(name(p.words), ".exe") {
 		return false
 	}
 	another := func(name string) bool { return strings.Contains(image, name) }
-	return !p.script.alone || (p.shell == "sh" || p.shell == "dash") && !slices.ContainsFunc([]string{"alpine", "busybox", "windows"}, another)
+	return !p.script.plain || (p.shell == "sh" || p.shell == "dash") && !slices.ContainsFunc([]string{"alpine", "busybox", "windows"}, another)
 }
 
-// front returns the shell in front of the program, with the condition if any.
-func (p program) front() string {
-	if p.shell == "sh" && p.script.alone {
+// frontShell returns the shell in front of the program, with the condition if any.
+func (p program) frontShell() string {
+	if p.shell == "sh" && p.script.plain {
 		return "sh (if sh is dash)"
 	}
 	return p.shell
 }
 
-// inside returns the program that the shell waits for.
-func (p program) inside() string {
+// awaited returns the program that the shell waits for.
+func (p program) awaited() string {
 	if name(p.words) == "wait" || len(p.words) == 0 {
 		return "its child"
 	}
@@ -135,7 +135,7 @@ func (p program) inside() string {
 
 // remedy returns what to do about the shell.
 func (p program) remedy() string {
-	if p.inside() == "its child" {
+	if p.awaited() == "its child" {
 		return "end the script with exec, or trap TERM in it"
 	}
 	return "put exec before " + name(p.words)

@@ -15,10 +15,10 @@ import (
 type script struct {
 	exec    []word   // the words after a final exec
 	last    []word   // the last command, which the shell waits for
-	alone   bool     // last is a plain program: some shells execute a plain program in their own place
+	plain   bool     // last is a plain program: some shells execute a plain program in their own place
 	unclear bool     // the script handles signals, or is not understood
 	calls   [][]word // all commands
-	sure    [][]word // the commands that run in any case, in order
+	certain [][]word // the commands that run in any case, in order
 }
 
 // parseScript reads the text of a script that begins at a line.
@@ -47,7 +47,7 @@ func parseScript(text string, line int) script {
 	switch cmd := end.Cmd.(type) {
 	case *syntax.CallExpr:
 		s.last = literals(cmd, line)
-		s.alone = name(s.last) != "wait"
+		s.plain = name(s.last) != "wait"
 	case *syntax.Subshell, *syntax.Block:
 		s.unclear = true
 	}
@@ -65,7 +65,7 @@ func (s *script) follow(stmt *syntax.Stmt, line int) {
 	switch cmd := stmt.Cmd.(type) {
 	case *syntax.CallExpr:
 		if call := literals(cmd, line); len(call) > 0 {
-			s.sure = append(s.sure, call)
+			s.certain = append(s.certain, call)
 		}
 	case *syntax.BinaryCmd:
 		s.follow(cmd.X, line)
@@ -149,7 +149,7 @@ func sleeps(words []word) (d time.Duration) {
 	calls := [][]word{words}
 	if len(words) == 0 || isShell(words[0].text) {
 		s, _ := scriptIn(words)
-		calls = s.sure
+		calls = s.certain
 	}
 	for _, call := range calls {
 		if call[0].text == "exec" && len(call) > 1 {
