@@ -10,7 +10,7 @@ import (
 // flag is what Parse must know of a flag before kong builds a model. A test holds the
 // flags of each grammar against kong's model of the grammar.
 type flag struct {
-	names    []string // first the name, then aliases
+	names    []string // first the name, then "no-" and the name if negatable, or aliases
 	short    string
 	env      string // the variable, or ""
 	hasValue bool
@@ -58,7 +58,7 @@ func appendFlags(flags []flag, v reflect.Value) []flag {
 			flags = appendFlags(flags, v.Field(i))
 		default:
 			flags = append(flags, flag{
-				names:    []string{field.Tag.Get("name")},
+				names:    namesOf(field.Tag),
 				short:    field.Tag.Get("short"),
 				env:      field.Tag.Get("env"),
 				hasValue: field.Type != reflect.TypeFor[Bool]() && field.Type != reflect.TypeFor[Choice](),
@@ -70,6 +70,15 @@ func appendFlags(flags []flag, v reflect.Value) []flag {
 	return flags
 }
 
+// namesOf returns the long names of a flag.
+func namesOf(tag reflect.StructTag) []string {
+	name := tag.Get("name")
+	if _, negatable := tag.Lookup("negatable"); negatable {
+		return []string{name, "no-" + name}
+	}
+	return []string{name}
+}
+
 // part returns a pointer to a struct of the given flags' fields, for kong: building a
 // model of all flags, with their help, is a large part of start-up. The fields are
 // copies.
@@ -77,6 +86,9 @@ func part(given []*flag) reflect.Value {
 	var fields []reflect.StructField
 	for _, f := range given {
 		tag := `name:"` + f.name() + `" short:"` + f.short + `" env:"` + f.env + `"`
+		if len(f.names) > 1 {
+			tag += ` negatable:""`
+		}
 		fields = append(fields, reflect.StructField{Name: f.field.Name, Type: f.field.Type, Tag: reflect.StructTag(tag)})
 	}
 	return reflect.New(reflect.StructOf(fields))

@@ -1,7 +1,7 @@
 package cli
 
 // The grammars. Each flag is a field, and everything known of the flag is in the field's
-// type and tags: kong's own (name, short, aliases, env, placeholder, group, help), and
+// type and tags: kong's own (name, short, env, negatable, placeholder, group, help), and
 //
 //	common  the flag's line in --help; --help-all has all flags, with their help
 //	needs   what the flag has an effect with: see met in config.go

@@ -30,7 +30,7 @@ func modelOf(t testing.TB, grammar any) map[string]*kong.Flag {
 }
 
 var (
-	longFlag     = regexp.MustCompile(`--([a-z]+(?:-[a-z]+)*)`)
+	longFlag     = regexp.MustCompile(`--(?:\[no-\])?([a-z]+(?:-[a-z]+)*)`)
 	shortFlag    = regexp.MustCompile(`(?m)^ +(-[a-zA-Z], --[a-z-]*[a-z])`)
 	variableName = regexp.MustCompile(`LAMEDUCK_[A-Z_]*[A-Z]`)
 	example      = regexp.MustCompile(`(?m)^ +lameduck (.*)$`)
@@ -64,7 +64,7 @@ func TestFlagsOf(t *testing.T) {
 			if m.Short != 0 {
 				short = string(m.Short)
 			}
-			if f.short != short || f.env != strings.Join(m.Envs, ",") || f.hasValue == m.IsBool() || len(m.Aliases) > 0 || m.Tag.Negatable != "" {
+			if f.short != short || f.env != strings.Join(m.Envs, ",") || f.hasValue == m.IsBool() || len(m.Aliases) > 0 || len(f.names) > 1 != m.Tag.Has("negatable") {
 				t.Errorf("--%s is %+v, in the model %+v", f.name(), f, m)
 			}
 			if _, ok := f.value.Addr().Interface().(flagValue); !ok || fields[f.field.Name] {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -221,4 +222,23 @@ func TestSplit(t *testing.T) {
 			t.Errorf("%s: %v, want %s", args, err, want)
 		}
 	}
+}
+
+// TestNegatable: a flag with the tag negatable has a form with --no-.
+func TestNegatable(t *testing.T) {
+	for args, want := range map[string]string{"": "false []", "--pets": "true [{true <nil>}]", "--no-pets": "false [{false <nil>}]", "--pets=no": "false [{no <nil>}]", "--pets --no-pets": "false [{false <nil>}]"} {
+		var grammar struct {
+			Line `kong:"-"`
+			Section
+		}
+		_, err := grammar.parse(&grammar, strings.Fields(args), nil, nil)
+		if got := fmt.Sprint(grammar.Pets.Value, " ", grammar.Pets.texts); err != nil || got != want {
+			t.Errorf("%s: %s, %v; want %s", args, got, err, want)
+		}
+	}
+}
+
+// Section is a section of a grammar for TestNegatable.
+type Section struct {
+	Pets Bool `name:"pets" negatable:""`
 }
