@@ -72,11 +72,11 @@ func (l *Line) parse(grammar any, args, env []string, foreign []flag) (command [
 			variable(l.flags, name).given = true
 		}
 	}
-	return command, l.fill(own)
+	return command, l.readFlags(own)
 }
 
-// fill has kong read the flags and variables that were given, if any.
-func (l *Line) fill(args []string) error {
+// readFlags has kong read the flags and variables that were given, if any.
+func (l *Line) readFlags(args []string) error {
 	var given []*flag
 	for i := range l.flags {
 		if l.flags[i].given {
