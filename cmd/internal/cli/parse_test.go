@@ -242,3 +242,26 @@ func TestNegatable(t *testing.T) {
 type Section struct {
 	Pets Bool `name:"pets" negatable:""`
 }
+
+// TestParseIsCheap: kong gets only the flags that were given. The model of all flags takes
+// thousands of allocations, a large part of lameduck's start-up.
+func TestParseIsCheap(t *testing.T) {
+	for _, c := range []struct {
+		args, env string
+		atMost    float64
+	}{
+		{"true", "A=1 PATH=x", 60},
+		{"-d 5 true", "A=1", 350},
+		{"true", "LAMEDUCK_UNTIL=quiet LAMEDUCK_PRESET=auto", 450},
+	} {
+		args, env := strings.Fields(c.args), strings.Fields(c.env)
+		got := testing.AllocsPerRun(10, func() {
+			if _, err := ParseRun(args, env); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if got > c.atMost {
+			t.Errorf("%s %s: %v allocations, want at most %v", c.env, c.args, got, c.atMost)
+		}
+	}
+}
