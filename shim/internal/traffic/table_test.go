@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// TestTable: beside a plain map, while connections come and go, and are told of in
-// any order, some of them twice.
+// TestTable compares a table with a map, while connections come and go, and samples list
+// connections in any order, some of them twice.
 func TestTable(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		table, plain := newTable(), map[uint64]uint16{}
 		var order []uint64
-		for look := uint32(1); look < 30; look++ {
+		for sample := uint32(1); sample < 30; sample++ {
 			table.rewind()
 			if r.IntN(5) == 0 {
 				r.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
@@ -38,14 +38,14 @@ func TestTable(t *testing.T) {
 				if port, want := plain[id]; known != want || c.port != port {
 					t.Fatalf("saw %d, %v; want %d, %v", c.port, known, port, want)
 				}
-				c.look = look
+				c.sample = sample
 				if !known {
 					c.port = uint16(r.IntN(1000))
 					plain[id] = c.port
 				}
 			}
 			gone := map[uint16]int{}
-			for s := range table.notSeenIn(look) {
+			for s := range table.notIn(sample) {
 				gone[s.port]++
 				table.take(s.id)
 			}
