@@ -50,7 +50,7 @@ func newObserver(cfg *Config) *observer {
 	initial, err := o.counters()
 	o.opens.begin(initial, err)
 	if err != nil && o.source.name == SockDiag && !o.events.reporting() {
-		o.source.trouble = "connections shorter than the interval of samples are missed: " + err.Error()
+		o.source.trouble = "connections shorter than a sample are not reported: " + err.Error()
 	}
 	return o
 }

@@ -16,15 +16,15 @@ const maxEventDelay = 5 * time.Second
 type healthListener interface {
 	Inode() uint32
 	Opens() uint64
-	Outgoing(dst []health.Passed, since time.Time) []health.Passed
+	Proxied(dst []health.ProxiedConn, since time.Time) []health.ProxiedConn
 }
 
 // proxied knows the connections of the health listener to the command. Like all
 // connections of lameduck, they do not count.
 type proxied struct {
-	listener  healthListener  // nil: health checks are not answered
-	conns     []health.Passed // open in the latest sample, or closed within maxEventDelay before
-	previous  []health.Passed // conns of the sample before
+	listener  healthListener       // nil: health checks are not answered
+	conns     []health.ProxiedConn // open in the latest sample, or closed within maxEventDelay before
+	previous  []health.ProxiedConn // conns of the sample before
 	sampledAt time.Time
 	queues    []tcp.Socket // of the current sample: listeners whose accept queue may hold proxied connections
 	opens     uint64       // of the listener, at the latest call of moved
@@ -74,7 +74,7 @@ func (p *proxied) update(now time.Time, observe func(*tcp.Socket)) {
 		since = now.Add(-time.Minute)
 	}
 	p.previous = append(p.previous[:0], p.conns...)
-	p.conns = p.listener.Outgoing(p.conns[:0], since)
+	p.conns = p.listener.Proxied(p.conns[:0], since)
 	p.sampledAt = now
 	for i := range p.queues {
 		queue := &p.queues[i]
@@ -89,7 +89,7 @@ func (p *proxied) update(now time.Time, observe func(*tcp.Socket)) {
 
 // has reports whether a connection to the command is a proxied connection.
 func (p *proxied) has(s *tcp.Socket) bool {
-	return slices.Contains(p.conns, health.Passed{Local: s.Remote, Target: s.Local})
+	return slices.Contains(p.conns, health.ProxiedConn{Local: s.Remote, Target: s.Local})
 }
 
 // moved reports whether health checks may have caused segments since the previous call,
@@ -99,7 +99,7 @@ func (p *proxied) moved(now time.Time) bool {
 		return false
 	}
 	opens := p.listener.Opens()
-	moving := opens != p.opens || len(p.listener.Outgoing(nil, now)) > 0
+	moving := opens != p.opens || len(p.listener.Proxied(nil, now)) > 0
 	moved := moving || p.wasMoving
 	p.opens = opens
 	p.wasMoving = moving

@@ -12,20 +12,20 @@ import (
 // fakeListener is a healthListener with these connections.
 type fakeListener struct {
 	opens uint64
-	conns []health.Passed
+	conns []health.ProxiedConn
 	since time.Time
 }
 
 func (f *fakeListener) Inode() uint32 { return 7 }
 func (f *fakeListener) Opens() uint64 { return f.opens }
-func (f *fakeListener) Outgoing(dst []health.Passed, since time.Time) []health.Passed {
+func (f *fakeListener) Proxied(dst []health.ProxiedConn, since time.Time) []health.ProxiedConn {
 	f.since = since
 	return append(dst, f.conns...)
 }
 
 // check returns a connection of the health listener to the command.
-func check(port uint16) health.Passed {
-	return health.Passed{Local: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), port), Target: netip.MustParseAddrPort("127.0.0.1:80")}
+func check(port uint16) health.ProxiedConn {
+	return health.ProxiedConn{Local: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), port), Target: netip.MustParseAddrPort("127.0.0.1:80")}
 }
 
 // TestProxied: connections of the health listener are known, and those accepted since the
@@ -34,15 +34,15 @@ func TestProxied(t *testing.T) {
 	f := &fakeListener{}
 	p := proxied{listener: f}
 	for i, c := range []struct {
-		conns  []health.Passed
+		conns  []health.ProxiedConn
 		unread uint32 // in the accept queue
 		want   uint32
 	}{
 		{nil, 2, 2},
-		{[]health.Passed{check(1)}, 1, 0},
-		{[]health.Passed{check(1)}, 1, 1}, // not accepted since
-		{[]health.Passed{check(1), check(2)}, 3, 2},
-		{[]health.Passed{check(3), check(4)}, 1, 0},
+		{[]health.ProxiedConn{check(1)}, 1, 0},
+		{[]health.ProxiedConn{check(1)}, 1, 1}, // not accepted since
+		{[]health.ProxiedConn{check(1), check(2)}, 3, 2},
+		{[]health.ProxiedConn{check(3), check(4)}, 1, 0},
 	} {
 		f.conns = c.conns
 		p.beginSample()
@@ -95,7 +95,7 @@ func TestProxiedMoved(t *testing.T) {
 	}{{0, false, false}, {1, false, true}, {1, false, true}, {1, false, false}, {1, true, true}, {1, false, true}, {1, false, false}} {
 		f.opens, f.conns = c.opens, nil
 		if c.open {
-			f.conns = []health.Passed{check(1)}
+			f.conns = []health.ProxiedConn{check(1)}
 		}
 		if got := p.moved(trigger); got != c.want {
 			t.Errorf("call %d: %v", i, got)
