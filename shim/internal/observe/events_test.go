@@ -53,7 +53,8 @@ func TestEventsBetweenSamples(t *testing.T) {
 		}
 	}
 	e.beginSample(trigger)
-	if e.endSample(&rest, none); len(rest.Closed) != 0 {
+	e.endSample(&rest, none)
+	if len(rest.Closed) != 0 {
 		t.Errorf("again: %+v", rest)
 	}
 }
@@ -158,7 +159,8 @@ func TestEventsWait(t *testing.T) {
 	for _, bursting := range []bool{false, true} {
 		e.bursting = bursting
 		until := time.Now().Add(30 * time.Millisecond)
-		if e.wait(until); time.Now().Before(until) {
+		e.wait(until)
+		if time.Now().Before(until) {
 			t.Error("wait returned early")
 		}
 	}

@@ -100,6 +100,23 @@ func TestPublish(t *testing.T) {
 	}
 }
 
+// TestStart: the sampler publishes snapshots until the process ends, and takes SlowDown at
+// any time.
+func TestStart(t *testing.T) {
+	out, woken := make(chan Snapshot, 1), make(chan bool, 1000)
+	cfg := Config{Start: time.Now(), Traffic: usual, Ports: []uint16{1}, Until: stop.Quiet, Wake: func() { woken <- true }}
+	cfg.Traffic.Poll = 10 * time.Millisecond
+	s := Start(cfg, out)
+	for range 3 {
+		<-woken
+		got := <-out
+		if got.Began.Before(cfg.Start) || !slices.Equal(got.Listeners.TCP, []uint16{1}) || !got.Observed() {
+			t.Errorf("%+v", got)
+		}
+	}
+	s.SlowDown()
+}
+
 // TestWaitGonePaths: a snapshot names the paths that exist.
 func TestWaitGonePaths(t *testing.T) {
 	dir := t.TempDir()
@@ -109,7 +126,8 @@ func TestWaitGonePaths(t *testing.T) {
 	s.observer = &observer{}
 	for _, want := range [][]string{{there}, nil} {
 		var got Snapshot
-		if s.describe(&got); !slices.Equal(got.PathsPresent, want) {
+		s.describe(&got)
+		if !slices.Equal(got.PathsPresent, want) {
 			t.Errorf("%v, want %v", got.PathsPresent, want)
 		}
 		os.Remove(there)

@@ -22,15 +22,15 @@ const testMinPureACKs = 1
 
 // rules are the lines, in order.
 var rules = []rule{
-	{"a listener, or TIME_WAIT", func(s *tcp.Socket) bool { return s.State == tcp.Listen || s.State == tcp.TimeWait }, "idle", never},
-	{"unread or unsent bytes", func(s *tcp.Socket) bool { return s.Unread+s.Unsent > 0 }, "in flight", always},
+	{"a listener, or TIME_WAIT", func(s *tcp.Socket) bool { return s.State == tcp.Listen || s.State == tcp.TimeWait }, "idle", alwaysIdle},
+	{"unread or unsent bytes", func(s *tcp.Socket) bool { return s.Unread+s.Unsent > 0 }, "in flight", alwaysInFlight},
 	{"no tcp_info, nothing received, or half-closed", func(s *tcp.Socket) bool {
 		return !s.HasInfo || s.Info.Received == 0 || s.State != tcp.Established
-	}, "idle", never},
-	{"nothing sent, or received later than sent", func(s *tcp.Socket) bool { return s.Info.Sent == 0 || sinceSent(s) > 0 }, "in flight", always},
+	}, "idle", alwaysIdle},
+	{"nothing sent, or received later than sent", func(s *tcp.Socket) bool { return s.Info.Sent == 0 || sinceSent(s) > 0 }, "in flight", alwaysInFlight},
 	{"sent later than received, or one data segment received at all", func(s *tcp.Socket) bool {
 		return sinceSent(s) < 0 || s.Info.Segments == 1
-	}, "idle", never},
+	}, "idle", alwaysIdle},
 	{"both in one jiffy, < 0.8 s ago", func(s *tcp.Socket) bool { return s.Info.LastSent < 800*time.Millisecond }, "in flight if the last ACK came in that jiffy too", ackedAtOnce},
 	{"both in one jiffy, earlier; last ACK in it", ackedAtOnce, "in flight unless PingPong and PureACKs <= minPureACKs", func(s *tcp.Socket) bool {
 		return !s.Info.PingPong || s.Info.PureACKs > testMinPureACKs
@@ -38,11 +38,11 @@ var rules = []rule{
 	{"both in one jiffy, earlier; last ACK >= 0.8 s after it", func(s *tcp.Socket) bool {
 		return s.Info.LastSent-s.Info.LastAcked >= 800*time.Millisecond
 	}, "in flight unless PingPong (the peer answered our probe)", func(s *tcp.Socket) bool { return !s.Info.PingPong }},
-	{"both in one jiffy, earlier; last ACK between", func(s *tcp.Socket) bool { return true }, "idle", never},
+	{"both in one jiffy, earlier; last ACK between", func(s *tcp.Socket) bool { return true }, "idle", alwaysIdle},
 }
 
-func always(*tcp.Socket) bool { return true }
-func never(*tcp.Socket) bool  { return false }
+func alwaysInFlight(*tcp.Socket) bool { return true }
+func alwaysIdle(*tcp.Socket) bool     { return false }
 
 // sinceSent is how long after the last byte sent the last byte was received.
 func sinceSent(s *tcp.Socket) time.Duration { return s.Info.LastSent - s.Info.LastReceived }
@@ -113,9 +113,10 @@ func TestInFlight(t *testing.T) {
 	first.Segments = 1
 	probed := info(5000, 5000, 500, 8, 4)
 	probed.Segments, probed.PureACKs = 1, 2
-	tie := func(bare uint32, at, acked int, prompt bool) tcp.Info {
+	tie := func(pure uint32, at, acked int, pingpong bool) tcp.Info {
 		i := info(at, at, acked, 8, 4)
-		i.Segments, i.PureACKs, i.PingPong = 2, bare, prompt
+		i.Segments, i.PureACKs = 2, pure
+		i.PingPong = pingpong
 		return i
 	}
 	for name, c := range map[string]struct {
@@ -153,10 +154,10 @@ func TestInFlight(t *testing.T) {
 // TestInFlightWithoutQuickAcks: if the program has turned off the kernel's first pure ACK,
 // a single pure ACK belongs to a request that waits.
 func TestInFlightWithoutQuickAcks(t *testing.T) {
-	s := func(cookie uint64, bare uint32) *tcp.Socket {
+	s := func(cookie uint64, pure uint32) *tcp.Socket {
 		at := 5 * time.Second
 		return &tcp.Socket{State: tcp.Established, Cookie: cookie, HasInfo: true,
-			Info: tcp.Info{LastSent: at, LastReceived: at, LastAcked: at, Received: 8, Sent: 4, Segments: 2, PureACKs: bare, PingPong: true}}
+			Info: tcp.Info{LastSent: at, LastReceived: at, LastAcked: at, Received: 8, Sent: 4, Segments: 2, PureACKs: pure, PingPong: true}}
 	}
 	for name, c := range map[string]struct {
 		seen []*tcp.Socket

@@ -10,58 +10,65 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// TestVerdicts has the pitfalls of waiting for silence, by name. A want of 60 s, the limit,
-// means that the condition never held.
+// never is the limit of simulated time: the condition is not met before.
+const never = 60 * time.Second
+
+var (
+	request     = life{close: s(0.05), moves: []move{{s(0), 100}, {s(0.01), -200}}}
+	slowRequest = life{open: s(-5), moves: []move{{s(-5), 100}, {s(-4), -200}, {s(-1), 100}, {s(9), -200}}}
+)
+
+// verdictCases have the pitfalls of waiting for silence, by name.
+var verdictCases = map[string]struct {
+	world
+	cond func(Verdict) bool
+	want time.Duration // up to two intervals more are as good
+}{
+	"nothing at all":                            {world{}, drained, s(3)},
+	"requests before the trigger only":          {world{lives: every(s(0.1), s(-5), 0, request)}, drained, s(3)},
+	"requests until a while after":              {world{lives: every(s(0.1), s(-5), s(4), request)}, quiet, s(6.5)},
+	"requests until a while after, by events":   {world{lives: every(s(0.1), s(-5), s(4), request), events: true}, quiet, s(7)},
+	"idle keep-alive, quiet":                    {world{lives: []life{answered(-5), answered(-4)}}, quiet, s(3)},
+	"idle keep-alive, drained":                  {world{lives: []life{answered(-5), answered(-4)}}, drained, never},
+	"preconnected, nothing sent":                {world{lives: []life{{open: s(-5)}}}, quiet, s(3)},
+	"slow request on a kept-alive connection":   {world{lives: []life{slowRequest}}, quiet, s(12)},
+	"first request, slow":                       {world{lives: []life{{open: s(-1), moves: []move{{s(-1), 100}, {s(9), -100}}}}}, quiet, s(12)},
+	"slow, beyond MaxSilence":                   {world{lives: []life{slowRequest}, Config: Config{MaxSilence: s(5)}}, quiet, s(4)},
+	"slow, until settled":                       {world{lives: []life{slowRequest}}, settled, s(3)},
+	"receive-only":                              {world{lives: []life{{open: s(-100), moves: []move{{s(-2), 100}}}}}, quiet, s(28)},
+	"HTTP/2: a last WINDOW_UPDATE":              {world{lives: []life{{open: s(-100), moves: []move{{s(-9), 100}, {s(-8), -500}, {s(-7), 13}}}}}, quiet, s(23)},
+	"a busy WebSocket, settled":                 {world{lives: []life{webSocket(60)}}, settled, s(3)},
+	"a busy WebSocket, quiet":                   {world{lives: []life{webSocket(20)}}, quiet, s(23)},
+	"a WebSocket, drained":                      {world{lives: []life{webSocket(20)}}, drained, never},
+	"a download: sent only":                     {world{lives: []life{{open: s(-9), moves: []move{{s(-9), 100}, {s(5), -100000}}}}}, quiet, s(8)},
+	"unsent bytes of an orphan":                 {world{lives: []life{{open: s(-9), close: s(6), state: tcp.FinWait1, unsent: 9, moves: []move{{s(-9), 9}, {s(-8), -9}}}}}, quiet, s(9)},
+	"half-closed, nothing queued":               {world{lives: []life{{open: s(-99), state: tcp.CloseWait, moves: []move{{s(-9), 9}}}}}, drained, s(3)},
+	"TIME_WAIT":                                 {world{lives: []life{{open: s(1), state: tcp.TimeWait}}}, drained, s(3)},
+	"a handshake":                               {world{lives: []life{{open: s(1), close: s(5), state: tcp.SynRecv}}}, settled, s(7.75)},
+	"waiting to be accepted":                    {world{queue: func(now time.Duration) uint32 { return map[bool]uint32{now < s(5): 1}[true] }}, settled, s(7.75)},
+	"ignored port":                              {world{lives: every(s(0.1), 0, s(50), life{port: 81, close: s(0.05)}), events: true, Config: Config{IgnorePorts: []uint16{81}}}, drained, s(3)},
+	"ignored peer":                              {world{lives: every(s(0.1), 0, s(50), request), events: true, Config: Config{IgnorePeers: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/28")}}}, drained, s(3)},
+	"incomplete samples":                        {world{incomplete: func(now time.Duration) bool { return true }}, settled, never},
+	"incomplete for a while":                    {world{incomplete: func(now time.Duration) bool { return now > s(1) && now < s(20) }}, settled, s(20)},
+	"no tcp_info: idle":                         {world{lives: []life{withoutInfo(answered(-5))}}, quiet, s(3)},
+	"no tcp_info: waiting for the program":      {world{lives: []life{{open: s(-5), shown: shown{withoutInfo: true}, unread: 7}}}, quiet, s(30)},
+	"probes every 1 s":                          {world{lives: probing(1), events: true, Config: Config{IgnoreProbes: true}}, quiet, s(3)},
+	"probes every 1 s, no events":               {world{lives: probing(1), Config: Config{IgnoreProbes: true}}, quiet, s(3)},
+	"probes every 5 s":                          {world{lives: probing(5), events: true, Config: Config{IgnoreProbes: true}}, quiet, s(3)},
+	"probes every 10 s":                         {world{lives: probing(10), events: true, Config: Config{IgnoreProbes: true}}, quiet, s(3)},
+	"probes every 1 s, samples that lag":        {world{lives: probing(1), events: true, lag: s(0.004), Config: Config{IgnoreProbes: true}}, quiet, s(3)},
+	"probes every 5 s, samples that lag":        {world{lives: probing(5), events: true, lag: s(0.007), Config: Config{IgnoreProbes: true, QuietFor: s(6), Poll: s(0.5)}}, quiet, s(15)},
+	"an end reported late":                      {world{lives: []life{{open: s(-5), close: s(5), moves: answered(-5).moves}}, events: true, late: s(0.2)}, drained, s(5.25)},
+	"an end never reported":                     {world{lives: []life{{open: s(-5), close: s(5), moves: answered(-5).moves, shown: shown{unreported: true}}}, events: true}, drained, s(8)},
+	"probes every 1 s, seen, and reported late": {world{lives: every(s(1), 0, s(60), life{close: s(0.3), moves: []move{{s(0.001), 77}, {s(0.2), -100}}}), events: true, late: s(0.2), Config: Config{IgnoreProbes: true}}, quiet, s(3.5)},
+	"probes every 1 s, not ignored":             {world{lives: probing(1), events: true}, quiet, never},
+	"probes and requests of one peer":           {world{lives: append(probing(1), every(s(0.3), 0, s(5), request)...), events: true, Config: Config{IgnoreProbes: true}}, quiet, s(8)},
+	"requests that look like the probes":        {world{lives: append(probing(1), everyProbe(0.31, 0.13, 8)...), events: true, Config: Config{IgnoreProbes: true}}, quiet, s(11)},
+}
+
+// TestVerdicts: each condition is met in time, and not before.
 func TestVerdicts(t *testing.T) {
-	const never = 60 * time.Second
-	request := life{close: s(0.05), moves: []move{{s(0), 100}, {s(0.01), -200}}}
-	slow := life{open: s(-5), moves: []move{{s(-5), 100}, {s(-4), -200}, {s(-1), 100}, {s(9), -200}}}
-	for name, c := range map[string]struct {
-		world
-		cond func(Verdict) bool
-		want time.Duration // up to two intervals more are as good
-	}{
-		"nothing at all":                            {world{}, drained, s(3)},
-		"requests before the trigger only":          {world{lives: every(s(0.1), s(-5), 0, request)}, drained, s(3)},
-		"requests until a while after":              {world{lives: every(s(0.1), s(-5), s(4), request)}, quiet, s(6.5)},
-		"requests until a while after, by events":   {world{lives: every(s(0.1), s(-5), s(4), request), events: true}, quiet, s(7)},
-		"idle keep-alive, quiet":                    {world{lives: []life{answered(-5), answered(-4)}}, quiet, s(3)},
-		"idle keep-alive, drained":                  {world{lives: []life{answered(-5), answered(-4)}}, drained, never},
-		"preconnected, nothing sent":                {world{lives: []life{{open: s(-5)}}}, quiet, s(3)},
-		"slow request on a kept-alive connection":   {world{lives: []life{slow}}, quiet, s(12)},
-		"first request, slow":                       {world{lives: []life{{open: s(-1), moves: []move{{s(-1), 100}, {s(9), -100}}}}}, quiet, s(12)},
-		"slow, beyond MaxSilence":                   {world{lives: []life{slow}, Config: Config{MaxSilence: s(5)}}, quiet, s(4)},
-		"slow, until settled":                       {world{lives: []life{slow}}, settled, s(3)},
-		"receive-only":                              {world{lives: []life{{open: s(-100), moves: []move{{s(-2), 100}}}}}, quiet, s(28)},
-		"HTTP/2: a last WINDOW_UPDATE":              {world{lives: []life{{open: s(-100), moves: []move{{s(-9), 100}, {s(-8), -500}, {s(-7), 13}}}}}, quiet, s(23)},
-		"a busy WebSocket, settled":                 {world{lives: []life{webSocket(60)}}, settled, s(3)},
-		"a busy WebSocket, quiet":                   {world{lives: []life{webSocket(20)}}, quiet, s(23)},
-		"a WebSocket, drained":                      {world{lives: []life{webSocket(20)}}, drained, never},
-		"a download: sent only":                     {world{lives: []life{{open: s(-9), moves: []move{{s(-9), 100}, {s(5), -100000}}}}}, quiet, s(8)},
-		"unsent bytes of an orphan":                 {world{lives: []life{{open: s(-9), close: s(6), state: tcp.FinWait1, unsent: 9, moves: []move{{s(-9), 9}, {s(-8), -9}}}}}, quiet, s(9)},
-		"half-closed, nothing queued":               {world{lives: []life{{open: s(-99), state: tcp.CloseWait, moves: []move{{s(-9), 9}}}}}, drained, s(3)},
-		"TIME_WAIT":                                 {world{lives: []life{{open: s(1), state: tcp.TimeWait}}}, drained, s(3)},
-		"a handshake":                               {world{lives: []life{{open: s(1), close: s(5), state: tcp.SynRecv}}}, settled, s(7.75)},
-		"waiting to be accepted":                    {world{queue: func(now time.Duration) uint32 { return map[bool]uint32{now < s(5): 1}[true] }}, settled, s(7.75)},
-		"ignored port":                              {world{lives: every(s(0.1), 0, s(50), life{port: 81, close: s(0.05)}), events: true, Config: Config{IgnorePorts: []uint16{81}}}, drained, s(3)},
-		"ignored peer":                              {world{lives: every(s(0.1), 0, s(50), request), events: true, Config: Config{IgnorePeers: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/28")}}}, drained, s(3)},
-		"incomplete samples":                        {world{incomplete: func(now time.Duration) bool { return true }}, settled, never},
-		"incomplete for a while":                    {world{incomplete: func(now time.Duration) bool { return now > s(1) && now < s(20) }}, settled, s(20)},
-		"no tcp_info: idle":                         {world{lives: []life{withoutInfo(answered(-5))}}, quiet, s(3)},
-		"no tcp_info: waiting for the program":      {world{lives: []life{{open: s(-5), shown: shown{withoutInfo: true}, unread: 7}}}, quiet, s(30)},
-		"probes every 1 s":                          {world{lives: probing(1), events: true, Config: Config{IgnoreProbes: true}}, quiet, s(3)},
-		"probes every 1 s, no events":               {world{lives: probing(1), Config: Config{IgnoreProbes: true}}, quiet, s(3)},
-		"probes every 5 s":                          {world{lives: probing(5), events: true, Config: Config{IgnoreProbes: true}}, quiet, s(3)},
-		"probes every 10 s":                         {world{lives: probing(10), events: true, Config: Config{IgnoreProbes: true}}, quiet, s(3)},
-		"probes every 1 s, samples that lag":        {world{lives: probing(1), events: true, lag: s(0.004), Config: Config{IgnoreProbes: true}}, quiet, s(3)},
-		"probes every 5 s, samples that lag":        {world{lives: probing(5), events: true, lag: s(0.007), Config: Config{IgnoreProbes: true, QuietFor: s(6), Poll: s(0.5)}}, quiet, s(15)},
-		"an end reported late":                      {world{lives: []life{{open: s(-5), close: s(5), moves: answered(-5).moves}}, events: true, late: s(0.2)}, drained, s(5.25)},
-		"an end never reported":                     {world{lives: []life{{open: s(-5), close: s(5), moves: answered(-5).moves, shown: shown{unreported: true}}}, events: true}, drained, s(8)},
-		"probes every 1 s, seen, and reported late": {world{lives: every(s(1), 0, s(60), life{close: s(0.3), moves: []move{{s(0.001), 77}, {s(0.2), -100}}}), events: true, late: s(0.2), Config: Config{IgnoreProbes: true}}, quiet, s(3.5)},
-		"probes every 1 s, not ignored":             {world{lives: probing(1), events: true}, quiet, never},
-		"probes and requests of one peer":           {world{lives: append(probing(1), every(s(0.3), 0, s(5), request)...), events: true, Config: Config{IgnoreProbes: true}}, quiet, s(8)},
-		"requests that look like the probes":        {world{lives: append(probing(1), everyProbe(0.31, 0.13, 8)...), events: true, Config: Config{IgnoreProbes: true}}, quiet, s(11)},
-	} {
+	for name, c := range verdictCases {
 		t.Run(name, func(t *testing.T) {
 			if c.cond == nil {
 				t.Skip()
@@ -78,7 +85,6 @@ func TestVerdicts(t *testing.T) {
 func TestStuck(t *testing.T) {
 	full := func(time.Duration) uint32 { return 5 }
 	waiting := life{open: s(-3), accepted: -1, moves: []move{{s(-3), 100}}, unread: 100}
-	const never = 60 * time.Second
 	for name, c := range map[string]struct {
 		world
 		want time.Duration
@@ -153,7 +159,8 @@ func TestMonotone(t *testing.T) {
 		base := world{lives: lives, events: true, Config: Config{QuietFor: s(1) + dice(3), MaxSilence: s(5) + dice(5)}}
 		for _, cond := range []func(Verdict) bool{settled, quiet, drained} {
 			first, _ := base.until(s(60), cond)
-			patient, lasting, failing := base, base, base
+			patient, lasting := base, base
+			failing := base
 			patient.QuietFor += dice(2)
 			lasting.MaxSilence += dice(5)
 			failing.incomplete = func(now time.Duration) bool { return now > first-s(2) && now < first }
