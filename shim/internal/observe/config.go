@@ -15,22 +15,22 @@ type Config struct {
 	Ports   []uint16 // local TCP ports that count; none: those of the container's listeners
 
 	WholePIDNamespace bool             // every process of the PID namespace is the container's
-	Health            *health.Listener // connections of the health listener do not count; nil: there is no health listener
+	Health            *health.Listener // its connections do not count; nil: no health listener
 	WaitGone          []string         // paths whose existence each snapshot reports
 
 	Until   stop.Reason   // the condition of an adaptive hold: stop.Settled, Quiet or Drained; "": not adaptive
-	Floor   time.Duration // a sample is taken when the floor has passed,
-	Ceiling time.Duration // and two just before the hold ends in any case
+	Floor   time.Duration // a sample is taken when the floor has passed
+	Ceiling time.Duration // two samples are taken just before; the hold ends then in any case
 
-	DetectServerGone bool          // report that the server has ended: for a hook, which is not told
+	DetectServerGone bool          // report that the server has ended: a hook is not its parent
 	Rescan           time.Duration // find the listeners anew this often; 0: only at the start
 	TopPeers         int           // how many peers a snapshot lists
 
 	Wake func() // called after each snapshot is sent
 }
 
-// filtered reports whether some connections do not count, regardless of where they come
-// from: the kernel's counters count them too.
+// filtered reports whether some connections to our ports do not count. The kernel's
+// counters include such connections.
 func (c *Config) filtered() bool {
 	t := &c.Traffic
 	return c.Health != nil || t.IgnoreProbes || len(t.IgnorePorts)+len(t.IgnorePeers) > 0

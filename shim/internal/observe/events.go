@@ -11,7 +11,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
-// burstThreshold is how many events since the latest sample are not yet a burst. Without
+// burstThreshold is how many events since the latest sample do not make a burst. Without
 // CAP_NET_ADMIN the kernel's buffer has room for some 300 events.
 const burstThreshold = 30
 
@@ -46,7 +46,7 @@ func (e *events) open(ports scope.Ports) {
 	}
 }
 
-// report whether events report closed connections.
+// reporting reports whether events are read.
 func (e *events) reporting() bool { return e.reader != nil }
 
 // flooded reports whether events are left unread because of their number.

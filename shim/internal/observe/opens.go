@@ -8,8 +8,8 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
-// opens compares the kernel's counters of TCP in the network namespace with what samples
-// and events show: some connections are shorter than the interval of samples.
+// opens compares the kernel's counters of TCP in the network namespace with samples and
+// events: some connections are shorter than the interval of samples.
 type opens struct {
 	soleListener bool // every listener of the namespace is the container's
 	filtered     bool // some connections do not count, whoever the peer is

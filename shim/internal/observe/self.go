@@ -49,8 +49,8 @@ func (f *self) decide(judge func(near *tcp.Socket) (isSelf, final bool), observe
 	}
 }
 
-// excludesClosed reports whether a closed connection was a connection to ourselves. One
-// that no sample showed can only be known as a proxied connection.
+// excludesClosed reports whether a closed connection was a connection to ourselves. A
+// connection too short for a sample can only be known as a proxied connection.
 func (f *self) excludesClosed(s *tcp.Socket, isProxied func(*tcp.Socket) bool) bool {
 	switch {
 	case !mayBeSelf(s):
@@ -64,7 +64,7 @@ func (f *self) excludesClosed(s *tcp.Socket, isProxied func(*tcp.Socket) bool) b
 	return false
 }
 
-// limit forgets all decisions once there are far more than sockets.
+// limit forgets all decisions if decisions outnumber sockets by far.
 func (f *self) limit(sockets int) {
 	if len(f.isSelf) > 2*(sockets+manySockets) {
 		clear(f.isSelf)
