@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 // maxLatency is the limit of a check's duration beside many clients.
@@ -52,7 +54,7 @@ func TestBusyCheckStays(t *testing.T) {
 // pollUntil serves without blocking until ok returns true.
 func pollUntil(t *testing.T, l *Listener, what string, ok func() bool) {
 	t.Helper()
-	wait(t, what, func() bool {
+	testutil.Eventually(t, what, func() bool {
 		l.interrupt()
 		l.pollOnce()
 		return ok()
@@ -92,7 +94,7 @@ func TestScarce(t *testing.T) {
 	l.timeouts.acceptRetry = time.Hour
 	c := dial(t, l.addr())
 	restore := exhaust(t)
-	pollUntil(t, l, "accept to fail", func() bool { return !l.pausedUntil.IsZero() })
+	pollUntil(t, l, "accepting is paused", func() bool { return !l.pausedUntil.IsZero() })
 	l.buildPollSet()
 	if l.listening.pollIndex != -1 || l.timeout() < 1000 || len(l.pollSet) != 1 {
 		t.Errorf("the poll set is %v, the timeout %d ms; want only the eventfd, a second or more", l.pollSet, l.timeout())
@@ -100,7 +102,7 @@ func TestScarce(t *testing.T) {
 	restore()
 	l.pausedUntil = time.Time{}
 	io.WriteString(c, "GET / HTTP/1.1\r\n\r\n")
-	pollUntil(t, l, "an answer", func() bool { return l.clients[0].phase == closing })
+	pollUntil(t, l, "the answer is sent", func() bool { return l.clients[0].phase == closing })
 	wantStatus(t, c, 200)
 }
 
@@ -109,18 +111,18 @@ func TestScarce(t *testing.T) {
 func TestScarceButOne(t *testing.T) {
 	l := open(t, loopbackOnly())
 	silent := dial(t, l.addr())
-	pollUntil(t, l, "a client", func() bool { return l.count() == 1 })
+	pollUntil(t, l, "a client is admitted", func() bool { return l.count() == 1 })
 	began := l.clients[0].deadline
 	next := dial(t, l.addr())
 	restore := exhaust(t)
-	pollUntil(t, l, "the next client in the slot", func() bool { return l.count() == 1 && l.clients[0].deadline != began })
+	pollUntil(t, l, "the next client has the slot", func() bool { return l.count() == 1 && l.clients[0].deadline != began })
 	for range 10 {
 		l.interrupt()
 		l.pollOnce()
 	}
 	restore()
 	io.WriteString(next, "GET / HTTP/1.1\r\n\r\n")
-	pollUntil(t, l, "an answer", func() bool { return l.clients[0].phase == closing })
+	pollUntil(t, l, "the answer is sent", func() bool { return l.clients[0].phase == closing })
 	wantStatus(t, next, 200)
 	wantReset(t, silent)
 }
@@ -131,18 +133,18 @@ func TestScarceTarget(t *testing.T) {
 	a, at := app(t, "127.0.0.1:0") // does not accept yet: accepting takes a descriptor
 	l := open(t, loopback(at))
 	silent := dial(t, l.addr())
-	pollUntil(t, l, "a client", func() bool { return l.clients[0].phase == relaying })
+	pollUntil(t, l, "a client is relayed", func() bool { return l.clients[0].phase == relaying })
 	next := dial(t, l.addr())
 	spare, err := unix.Dup(2)
 	must(t, err)
 	restore := exhaust(t)
 	unix.Close(spare)
-	pollUntil(t, l, "another client", func() bool { return l.clients[0].phase == free && l.clients[1].phase == relaying })
+	pollUntil(t, l, "the next client is relayed", func() bool { return l.clients[0].phase == free && l.clients[1].phase == relaying })
 	restore()
 	accept(t, a).Close() // of the silent client
 	server := accept(t, a)
 	io.WriteString(next, "GET")
-	pollUntil(t, l, "the request", func() bool { return l.clients[1].hasSent && l.clients[1].up.isEmpty() })
+	pollUntil(t, l, "the request is relayed", func() bool { return l.clients[1].hasSent && l.clients[1].up.isEmpty() })
 	expect(t, server, "GET")
 	wantReset(t, silent)
 }
@@ -196,7 +198,7 @@ func TestProxied(t *testing.T) {
 	if slices.Contains(l.Proxied(nil, start), ProxiedConn{Local: direct, Target: at}) {
 		t.Error("Proxied returns a direct connection")
 	}
-	wait(t, "all connections to close", func() bool { return len(l.Proxied(nil, time.Now())) == 0 })
+	testutil.Eventually(t, "all connections are closed", func() bool { return len(l.Proxied(nil, time.Now())) == 0 })
 	if got := l.Proxied(nil, start); len(got) != len(want) {
 		t.Errorf("Proxied returns %d connections, want %d", len(got), len(want))
 	}

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 // TestPeerOf tests networks: an IPv4 address, mapped or not, is a network of its own;
@@ -85,7 +87,7 @@ func TestVictim(t *testing.T) {
 const hostile, checker = "127.0.0.2", "127.0.0.3"
 
 func dialer(from string) *net.Dialer {
-	return &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: timeout}
+	return &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: testutil.Patience}
 }
 
 func dialFrom(t testing.TB, from, addr string) *net.TCPConn {
@@ -93,7 +95,7 @@ func dialFrom(t testing.TB, from, addr string) *net.TCPConn {
 	c, err := dialer(from).Dial("tcp", addr)
 	must(t, err)
 	t.Cleanup(func() { c.Close() })
-	c.SetDeadline(time.Now().Add(timeout))
+	c.SetDeadline(time.Now().Add(testutil.Patience))
 	return c.(*net.TCPConn)
 }
 
@@ -141,7 +143,7 @@ func TestTenure(t *testing.T) {
 			conns = append(conns, c)
 		}
 		opens := l.Opens() + uint64(n)
-		pollUntil(t, l, "all clients to be accepted", func() bool { return l.Opens() == opens })
+		pollUntil(t, l, "all clients are accepted", func() bool { return l.Opens() == opens })
 		return conns
 	}
 	first := admitted(maxClients)
@@ -154,7 +156,7 @@ func TestTenure(t *testing.T) {
 // wantReset wants a reset before any byte.
 func wantReset(t *testing.T, c net.Conn) {
 	t.Helper()
-	c.SetDeadline(time.Now().Add(timeout))
+	c.SetDeadline(time.Now().Add(testutil.Patience))
 	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
 		t.Fatalf("Read = %v, want a reset", err)
 	}
@@ -181,7 +183,7 @@ func TestFloodSparesTarget(t *testing.T) {
 	if n := l.connected(); n != 1 {
 		t.Errorf("%d clients are connected to the target, want 1, the check", n)
 	}
-	pollUntil(t, l, "all clients to be connected", func() bool { return l.connected() == maxClients })
+	pollUntil(t, l, "all clients are connected to the target", func() bool { return l.connected() == maxClients })
 }
 
 // connected returns how many clients have a socket to the target.
@@ -225,7 +227,7 @@ func TestOnePeerFailsNoOther(t *testing.T) {
 				l := serve(t, loopback(target))
 				stop := harass(t, l.addr(), do)
 				defer stop()
-				c := &http.Client{Timeout: timeout, Transport: &http.Transport{DisableKeepAlives: true, DialContext: dialer(checker).DialContext}}
+				c := &http.Client{Timeout: testutil.Patience, Transport: &http.Transport{DisableKeepAlives: true, DialContext: dialer(checker).DialContext}}
 				for i := range 50 {
 					if status, _, err := check(c, l.url()); status != 200 {
 						t.Fatalf("check %d: %d, %v", i, status, err)

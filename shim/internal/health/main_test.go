@@ -12,25 +12,14 @@ import (
 	"strings"
 	"testing"
 	"time"
-)
 
-// timeout is the limit of a handshake on a busy machine.
-const timeout = 20 * time.Second
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+)
 
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-// wait polls until ok returns true.
-func wait(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(timeout); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("timeout waiting for %s", what)
-		}
 	}
 }
 
@@ -92,21 +81,21 @@ func webOf(t testing.TB, addr string, handle http.HandlerFunc) netip.AddrPort {
 // dial returns a client's connection.
 func dial(t testing.TB, addr string) *net.TCPConn {
 	t.Helper()
-	c, err := net.DialTimeout("tcp", addr, timeout)
+	c, err := net.DialTimeout("tcp", addr, testutil.Patience)
 	must(t, err)
 	t.Cleanup(func() { c.Close() })
-	c.SetDeadline(time.Now().Add(timeout))
+	c.SetDeadline(time.Now().Add(testutil.Patience))
 	return c.(*net.TCPConn)
 }
 
 // accept returns the app's end of a connection.
 func accept(t testing.TB, l *net.TCPListener) *net.TCPConn {
 	t.Helper()
-	l.SetDeadline(time.Now().Add(timeout))
+	l.SetDeadline(time.Now().Add(testutil.Patience))
 	c, err := l.AcceptTCP()
 	must(t, err)
 	t.Cleanup(func() { c.Close() })
-	c.SetDeadline(time.Now().Add(timeout))
+	c.SetDeadline(time.Now().Add(testutil.Patience))
 	return c
 }
 
@@ -138,7 +127,7 @@ func expect(t testing.TB, c io.Reader, want string) {
 
 // newClient returns an HTTP client with a new connection for each request.
 func newClient() *http.Client {
-	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: timeout}
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: testutil.Patience}
 }
 
 // check makes a health check.
@@ -186,7 +175,7 @@ func noLeak(t *testing.T, f func(t *testing.T)) {
 	t.Run("once", f)
 	open, goroutines := descriptors(t), runtime.NumGoroutine()
 	t.Run("again", f)
-	wait(t, "goroutines and descriptors to end", func() bool {
+	testutil.Eventually(t, "all goroutines and descriptors of f are gone", func() bool {
 		return descriptors(t) <= open && runtime.NumGoroutine() <= goroutines
 	})
 }

@@ -15,12 +15,14 @@ import (
 	"syscall"
 	"testing"
 	"testing/iotest"
+
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 // TestHTTP tests relayed requests, on one connection each and on a connection kept alive.
 func TestHTTP(t *testing.T) {
 	l := serve(t, loopback(web(t, "127.0.0.1:0")))
-	kept := &http.Client{Timeout: timeout, Transport: &http.Transport{}}
+	kept := &http.Client{Timeout: testutil.Patience, Transport: &http.Transport{}}
 	defer kept.CloseIdleConnections()
 	for range 20 {
 		wantCheck(t, newClient(), l.url(), 200, "fine /health")
@@ -47,7 +49,7 @@ func TestTLS(t *testing.T) {
 	defer app.Close()
 	l := serve(t, loopback(app.Listener.Addr().(*net.TCPAddr).AddrPort()))
 	c := app.Client()
-	c.Timeout = timeout
+	c.Timeout = testutil.Patience
 	for range 5 {
 		wantCheck(t, c, "https://"+l.addr(), 200, "HTTP/2.0 by TLS")
 	}
@@ -118,7 +120,7 @@ func TestBackpressure(t *testing.T) {
 		})
 	}
 	last, same := int64(0), 0
-	wait(t, "both writers to block", func() bool {
+	testutil.Eventually(t, "both writers are blocked", func() bool {
 		if now := written.Load(); now != last {
 			last, same = now, 0
 		}

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 // TestOwn tests a listener without a target: 200, and 503 in mode Fail.
@@ -61,7 +63,7 @@ func TestClose(t *testing.T) {
 	l := serve(t, loopback(web(t, "127.0.0.1:0")))
 	wantCheck(t, newClient(), l.url(), 200, "fine /health")
 	l.SetMode(Close)
-	wait(t, "connections to be refused", func() bool {
+	testutil.Eventually(t, "connections are refused", func() bool {
 		c, err := net.Dial("tcp", l.addr())
 		if err == nil {
 			c.Close()
@@ -97,7 +99,7 @@ func TestInProgress(t *testing.T) {
 // awaitMode waits until checks show the mode.
 func awaitMode(t *testing.T, l *Listener, mode Mode) {
 	t.Helper()
-	wait(t, mode.String(), func() bool {
+	testutil.Eventually(t, "checks meet mode "+mode.String(), func() bool {
 		status, _, err := check(newClient(), l.url())
 		return mode == Fail && status == 503 || mode == Close && errors.Is(err, syscall.ECONNREFUSED)
 	})
@@ -137,7 +139,7 @@ func TestSilentBeforeStop(t *testing.T) {
 // TestKeptAlive tests a request on an idle connection of a pool after the stop: 503.
 func TestKeptAlive(t *testing.T) {
 	l := serve(t, loopback(web(t, "127.0.0.1:0")))
-	kept := &http.Client{Timeout: timeout, Transport: &http.Transport{}}
+	kept := &http.Client{Timeout: testutil.Patience, Transport: &http.Transport{}}
 	defer kept.CloseIdleConnections()
 	wantCheck(t, kept, l.url(), 200, "fine /health")
 	l.SetMode(Fail)
@@ -271,7 +273,7 @@ func TestTimes(t *testing.T) {
 	if got, err := io.ReadAll(answered); err != nil || string(got) != unhealthy {
 		t.Errorf("received %q, %v; want %q", got, err, unhealthy)
 	}
-	wait(t, "the answered client to be dropped", func() bool {
+	testutil.Eventually(t, "the answered client is dropped", func() bool {
 		_, err := answered.Write([]byte("x"))
 		return err != nil
 	})

@@ -15,13 +15,12 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// Limits on a busy machine: of calls that do not wait, and of handshakes.
-const (
-	maxLatency = 2 * time.Second
-	timeout    = 20 * time.Second
-)
+// maxLatency is the limit of calls that do not wait, on a busy machine.
+const maxLatency = 2 * time.Second
 
 // denyEnv is set in the test process that runs without pwritev2(2).
 const denyEnv = "STDERR_TEST_DENIED"
@@ -124,17 +123,7 @@ func (s *sink) close() {
 // drain waits until the goroutine has written the queue.
 func (s *sink) drain(t *testing.T) {
 	t.Helper()
-	poll(t, "the queue to be written", func() bool { return s.waiting.Load() == 0 })
-}
-
-// poll waits until ok returns true.
-func poll(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(timeout); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("timeout waiting for %s", what)
-		}
-	}
+	testutil.Eventually(t, "the queue is written", func() bool { return s.waiting.Load() == 0 })
 }
 
 // read reads once, and returns false if no bytes came.
@@ -158,7 +147,7 @@ func (s *sink) next() (line string, ok bool) {
 // lines reads the next n lines.
 func (s *sink) lines(t *testing.T, n int) (lines []string) {
 	t.Helper()
-	poll(t, fmt.Sprintf("%d lines", n), func() bool {
+	testutil.Eventually(t, fmt.Sprintf("%d lines have arrived", n), func() bool {
 		for len(lines) < n {
 			if line, ok := s.next(); ok {
 				lines = append(lines, line)
@@ -276,7 +265,7 @@ func (s *sink) fill(t *testing.T) {
 	unix.SetNonblock(s.fd, true)
 	defer unix.SetNonblock(s.fd, false)
 	room := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLOUT}}
-	poll(t, "the descriptor to be full", func() bool {
+	testutil.Eventually(t, "the descriptor is full", func() bool {
 		for {
 			if _, err := unix.Write(s.fd, bytes.Repeat([]byte("\n"), 4096)); err != nil {
 				break
@@ -309,7 +298,7 @@ func TestStuck(t *testing.T) {
 			s.read() // makes room, but new lines must not overtake waiting lines
 			s.Line(fmt.Sprintf("line %d", many))
 			s.Line(fmt.Sprintf("line %d", many+1))
-			poll(t, "the queue to be written", func() bool { return !s.read() && s.waiting.Load() == 0 })
+			testutil.Eventually(t, "the queue is written", func() bool { return !s.read() && s.waiting.Load() == 0 })
 			s.Line(fmt.Sprintf("line %d", many+2)) // after a count, if lines were dropped
 			var got []string
 			for next := ""; next != fmt.Sprintf("line %d", many+2); got = append(got, next) {
@@ -371,7 +360,7 @@ func TestFlush(t *testing.T) {
 		}
 		var reading sync.WaitGroup
 		reading.Go(func() {
-			for end := time.Now().Add(timeout); s.waiting.Load() > 0 && time.Now().Before(end); {
+			for end := time.Now().Add(testutil.Patience); s.waiting.Load() > 0 && time.Now().Before(end); {
 				s.read()
 			}
 		})
@@ -422,7 +411,7 @@ func (c sigpipes) received(t *testing.T) (pipe bool) {
 				return pipe
 			}
 			pipe = true
-		case <-time.After(timeout):
+		case <-time.After(testutil.Patience):
 			t.Fatal("SIGWINCH was lost")
 		}
 	}
