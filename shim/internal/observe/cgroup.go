@@ -9,8 +9,8 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// ownCgroup returns the id of our control group as sock_diag shows it for a socket of
-// ours, which listens for a moment on loopback; 0 if unknown.
+// ownCgroup returns the id of our control group as sock_diag shows the id: for a socket
+// of ours, listening on loopback for a moment; 0 if unknown.
 func ownCgroup(conn dumper) (id uint64) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

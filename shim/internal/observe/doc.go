@@ -4,10 +4,10 @@
 // The Sampler runs on a goroutine of its own. The observer gives a traffic.Tracker one
 // sample at a time, and is made of
 //
-//   - source, which lists the sockets: sock_diag(7) or the tables of /proc/net,
+//   - source, the list of sockets: sock_diag(7) or the tables of /proc/net,
 //   - events, the destroy events of sockets that closed between samples,
-//   - opens, the kernel's counters, for connections that neither of both shows,
-//   - self, which leaves out connections of the container to itself,
-//   - proxied, which leaves out connections of the health listener,
-//   - pingpongCache, for requests whose order the ages in tcp_info do not show.
+//   - opens, the kernel's counters, for connections in neither source nor events,
+//   - self, to leave out connections between our own processes,
+//   - proxied, to leave out connections of the health listener,
+//   - pingpongCache, for requests and responses of one jiffy.
 package observe

@@ -11,10 +11,10 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
-// usual has the limits that the tests' times refer to.
+// usual is the configuration behind the times in tests.
 var usual = traffic.Config{QuietFor: 3 * time.Second, MaxSilence: 30 * time.Second, Poll: 250 * time.Millisecond}
 
-// listening returns a listener and a sampler of its port.
+// listening returns a listener and a sampler of the port.
 func listening(t *testing.T, start time.Time) (net.Listener, *Sampler) {
 	t.Helper()
 	netns.Need(t)
@@ -27,8 +27,8 @@ func listening(t *testing.T, start time.Time) (net.Listener, *Sampler) {
 	return l, s
 }
 
-// TestFlood: during a flood of closed connections there is activity, afterwards each event
-// is read again. The times of the samples are simulated.
+// TestFlood: during a flood of closed connections activity is certain, afterwards each
+// event is read again. The times of the samples are simulated.
 func TestFlood(t *testing.T) {
 	start := time.Now()
 	l, sampler := listening(t, start)

@@ -26,9 +26,9 @@ type observer struct {
 	sockets           int // in the latest sample
 }
 
-// newObserver chooses the best source and finds the ports that count, which do not change
-// afterwards: a server may close its listeners first. Events are read from before the first
-// sample, so that no connection is missed in between.
+// newObserver chooses the best source and finds the ports that count. The ports do not
+// change later: a server may close all listeners first. Reading of events begins before the
+// first sample, lest a connection be missed in between.
 func newObserver(cfg *Config) *observer {
 	o := &observer{
 		wholePIDNamespace: cfg.WholePIDNamespace,
@@ -71,7 +71,7 @@ func (o *observer) close() {
 }
 
 // sample gives the tracker a sample, from the next source if the present one fails. An
-// error means that there is no source left.
+// error means: no source is left.
 func (o *observer) sample(now time.Time, t *traffic.Tracker) error {
 	err := o.sampleSource(now, t)
 	if err != nil && o.source.canFallBack() {
@@ -87,8 +87,8 @@ func (o *observer) sample(now time.Time, t *traffic.Tracker) error {
 	return nil
 }
 
-// sampleSource gives the tracker a sample from the present source: what is open, then what
-// has closed since the sample before, then what the counters show beside both.
+// sampleSource gives the tracker a sample from the present source: open connections, then
+// connections closed since the previous sample, then the surplus of the counters.
 func (o *observer) sampleSource(now time.Time, t *traffic.Tracker) error {
 	t.Begin(now)
 	o.events.beginSample(now)
@@ -96,7 +96,7 @@ func (o *observer) sampleSource(now time.Time, t *traffic.Tracker) error {
 	o.proxied.beginSample()
 	o.pingpong.beginSample(now)
 	o.sockets = 0
-	counters, countersErr := o.counters() // before the dump, which then has all that was counted
+	counters, countersErr := o.counters() // before the dump: counted connections are in the dump or the events
 	err := o.source.dump(o.scope.Ports, func(s *tcp.Socket) { o.visit(s, t) })
 	o.events.read(now)
 	o.proxied.update(now, t.Observe)
@@ -117,8 +117,8 @@ func (o *observer) visit(s *tcp.Socket, t *traffic.Tracker) {
 	}
 }
 
-// decideSelf gives the tracker the candidates that are not connections to ourselves. A
-// connection is, if the other end is a socket of ours or of the health listener.
+// decideSelf gives the tracker all candidates but connections to ourselves, whose other
+// end is a socket of the container or of the health listener.
 func (o *observer) decideSelf(t *traffic.Tracker) {
 	if len(o.self.selfCandidates) == 0 {
 		return
@@ -133,7 +133,7 @@ func (o *observer) decideSelf(t *traffic.Tracker) {
 	o.self.limit(o.sockets)
 }
 
-// check adds to rest what the counters show beside the sample and the events.
+// check adds to rest the surplus of the counters over the sample and the events.
 func (o *observer) check(now time.Time, counters procnet.Counters, err error, rest *traffic.Rest) {
 	if o.events.reporting() {
 		o.opens.checkPassiveOpens(counters, err, o.self.selfAccepted, rest)
@@ -145,8 +145,8 @@ func (o *observer) check(now time.Time, counters procnet.Counters, err error, re
 	rest.Segments = o.source.conn == nil && segments && !checksMoved
 }
 
-// counters reads the counters of TCP in the network namespace, without the connections
-// that the health listener knows of.
+// counters reads the counters of TCP in the network namespace, without connections of
+// the health listener.
 func (o *observer) counters() (procnet.Counters, error) {
 	counters, err := procnet.Root("").Counters()
 	counters.PassiveOpens -= o.proxied.passiveOpens()

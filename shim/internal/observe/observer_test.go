@@ -9,7 +9,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// TestObserverFallsBack: a source that fails during a sample is replaced in that sample.
+// TestObserverFallsBack: a source that fails during a sample is replaced at once.
 // Open connections are not new to the next source.
 func TestObserverFallsBack(t *testing.T) {
 	start := time.Now()
@@ -70,7 +70,7 @@ func TestObserverSelf(t *testing.T) {
 	}
 }
 
-// TestSampleAllocations: what a sample allocates does not depend on the number of
+// TestSampleAllocations: the allocations of a sample do not depend on the number of
 // connections.
 func TestSampleAllocations(t *testing.T) {
 	start := time.Now()

@@ -65,8 +65,8 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestPublish: a snapshot that was not received is replaced. Its warning is in the next
-// one, and in no other.
+// TestPublish: a snapshot not received is replaced, and the warning carried over to the
+// next snapshot. Each warning is received once.
 func TestPublish(t *testing.T) {
 	out := make(chan Snapshot, 1)
 	woken := 0
@@ -134,7 +134,7 @@ func TestWaitGonePaths(t *testing.T) {
 	}
 }
 
-// TestStates: what a verdict means for the hold.
+// TestStates: the state of each verdict.
 func TestStates(t *testing.T) {
 	quiet := traffic.Verdict{Settled: true, Quiet: true}
 	gone := traffic.Verdict{Settled: true, Quiet: true, Drained: true, NoSockets: true}
@@ -155,7 +155,7 @@ func TestStates(t *testing.T) {
 	} {
 		c.cfg.Traffic = usual
 		s := newSampler(c.cfg, nil)
-		s.state(trigger, traffic.Verdict{}) // a server was there
+		s.state(trigger, traffic.Verdict{}) // with a server
 		if got := s.state(trigger.Add(usual.QuietFor), c.verdict); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}

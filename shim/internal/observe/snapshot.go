@@ -12,7 +12,7 @@ import (
 const (
 	SockDiag = "sock_diag" // sock_diag(7), the best observer
 	ProcNet  = "/proc/net" // tables and counters; requests in flight are unknown
-	None     = "none"      // nothing can be read
+	None     = "none"      // no source can be read
 )
 
 // Snapshot is the result of one sample.
@@ -20,7 +20,7 @@ type Snapshot struct {
 	Began        time.Time     // when the sample was taken
 	PreviousTook time.Duration // the duration of the previous sample
 
-	State   stop.TrafficState // what the sample means for the hold
+	State   stop.TrafficState // the consequence for the hold
 	Verdict traffic.Verdict
 	Traffic traffic.Summary
 	Peers   []traffic.Peer // at most Config.TopPeers, by number of connections
@@ -40,6 +40,6 @@ func (s *Snapshot) Observed() bool { return s.Observer != "" && s.Observer != No
 type Listeners struct {
 	Method scope.Method // how the listeners were found
 	TCP    scope.Ports
-	UDP    scope.Ports // ports whose traffic cannot be observed
-	Unix   []string    // paths whose traffic cannot be observed
+	UDP    scope.Ports // traffic of these ports cannot be observed
+	Unix   []string    // likewise
 }

@@ -17,8 +17,8 @@ type dumper interface {
 	Close() error
 }
 
-// source lists the TCP sockets of the network namespace: by sock_diag(7) or, once that
-// has failed, from the tables of /proc/net.
+// source lists the TCP sockets of the network namespace: by sock_diag(7) or, after a
+// failure, from the tables of /proc/net.
 type source struct {
 	conn    dumper // nil: /proc/net
 	root    procnet.Root
@@ -49,8 +49,8 @@ func (s *source) listeners(err error) (list []tcp.Socket, _ error) {
 	return s.root.TCP(nil)
 }
 
-// uninterrupted ignores that sockets changed during a dump: a socket that was missed is
-// in the next dump, as a new one.
+// uninterrupted ignores a change of sockets during a dump: a socket missed is in the next
+// dump, as a new socket.
 func uninterrupted(err error) error {
 	if errors.Is(err, sockdiag.ErrInterrupted) {
 		return nil
@@ -58,8 +58,8 @@ func uninterrupted(err error) error {
 	return err
 }
 
-// dump visits the sockets with these local ports, but not those in TIME_WAIT if the
-// source is sock_diag. A visited socket is valid until visit returns.
+// dump visits the sockets with these local ports, by sock_diag without sockets in
+// TIME_WAIT. A visited socket is valid until visit returns.
 func (s *source) dump(ports scope.Ports, visit func(*tcp.Socket)) (err error) {
 	if s.conn != nil {
 		q := sockdiag.Query{States: sockdiag.AllStates &^ sockdiag.In(tcp.TimeWait), Ports: ports, Info: true}
@@ -74,11 +74,11 @@ func (s *source) dump(ports scope.Ports, visit func(*tcp.Socket)) (err error) {
 	return err
 }
 
-// ends are both ends of a connection, as the socket at one end has them.
+// ends are both ends of a connection, as seen from one end.
 type ends struct{ local, remote netip.AddrPort }
 
-// otherEnds returns the sockets at the other ends of connections, as far as those are in
-// this network namespace. The source is the same as of the latest dump.
+// otherEnds returns the sockets at the other ends of connections, as far as in the same
+// network namespace. The source is the same as of the latest dump.
 func (s *source) otherEnds(conns []tcp.Socket) map[ends]tcp.Socket {
 	found := map[ends]tcp.Socket{}
 	add := func(other *tcp.Socket) { found[ends{other.Local, other.Remote}] = *other }

@@ -12,7 +12,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
 
-// fakeDumper is a dumper that has these sockets and fails afterwards.
+// fakeDumper is a dumper of given sockets, and of an error afterwards.
 type fakeDumper struct {
 	sockets []tcp.Socket
 	err     error
@@ -43,7 +43,7 @@ func TestSourceDump(t *testing.T) {
 	}
 }
 
-// TestSourceFallsBack: after an error of sock_diag the listeners are those of /proc/net.
+// TestSourceFallsBack: after an error of sock_diag the listeners come from /proc/net.
 func TestSourceFallsBack(t *testing.T) {
 	netns.Need(t)
 	l := testutil.Must(net.Listen("tcp", "127.0.0.1:0"))
@@ -68,7 +68,7 @@ func TestSourceFallsBack(t *testing.T) {
 	}
 }
 
-// TestSourceNames: the name and the trouble of each source, as the last one fails and
+// TestSourceNames: the name and the trouble of each source, as the last source fails and
 // works again.
 func TestSourceNames(t *testing.T) {
 	s := source{conn: &fakeDumper{}, name: SockDiag}

@@ -9,7 +9,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// InFlight reports whether a request is on its way in, or a response on its way out. The
+// InFlight reports whether a request is coming in, or a response going out. The
 // kernel's counters and ages distinguish a slow request from an idle connection without
 // reading a byte. The first line that applies decides:
 //
@@ -17,16 +17,16 @@ import (
 //	unread or unsent bytes                                        in flight
 //	no tcp_info, nothing received, or half-closed                 idle
 //	nothing sent, or received later than sent                     in flight
-//	sent later than received, or one data segment received at all idle
+//	sent later than received, or only one data segment received   idle
 //	both in one jiffy, < 0.8 s ago                                in flight if the last ACK came in that jiffy too
 //	both in one jiffy, earlier; last ACK in it                    in flight unless PingPong and PureACKs <= minPureACKs
 //	both in one jiffy, earlier; last ACK >= 0.8 s after it        in flight unless PingPong (the peer answered our probe)
 //	both in one jiffy, earlier; last ACK between                  idle
 //
 // The kernel counts ages in jiffies. A request received in the jiffy of the previous
-// response acknowledged that response in the same jiffy; a nearby peer does so without a
+// response acknowledged the response in the same jiffy; a nearby peer does so without a
 // request too. The local side then decides: a response acknowledges its request, whereas
-// a request that waits was acknowledged by a pure ACK, which ends ping-pong mode.
+// a waiting request got a pure ACK, and pure ACKs end ping-pong mode.
 // minPureACKs is how many pure ACKs a connection has without such a request.
 func InFlight(s *tcp.Socket, minPureACKs uint32) bool {
 	info := &s.Info
@@ -36,14 +36,14 @@ func InFlight(s *tcp.Socket, minPureACKs uint32) bool {
 	case s.Unread > 0 || s.Unsent > 0:
 		return true
 	case !s.HasInfo || s.State != tcp.Established || info.Received == 0:
-		return false // half-closed: the peer waits for nothing more
+		return false // half-closed: the peer expects no response
 	case info.Sent == 0 || info.LastReceived < info.LastSent:
 		return true
 	case info.Segments == 1 || info.LastReceived != info.LastSent:
 		return false
 	case !AmbiguousOrder(s):
 		return info.LastAcked == info.LastSent
-	case info.LastAcked != info.LastSent: // acknowledges our keep-alive probe, which is a pure ACK itself
+	case info.LastAcked != info.LastSent: // of our keep-alive probe, a pure ACK as well
 		return !info.PingPong
 	}
 	return !info.PingPong || info.PureACKs > minPureACKs
@@ -51,8 +51,8 @@ func InFlight(s *tcp.Socket, minPureACKs uint32) bool {
 
 // AmbiguousOrder reports whether only Info.PingPong tells if a request is in flight: the
 // last request and the last response were in one jiffy, and the ACK of the response came
-// in that jiffy too or is not the latest ACK. A request that waits has been acknowledged
-// by itself by now.
+// in that jiffy too or is not the latest ACK. A waiting request has had a pure
+// ACK by now.
 func AmbiguousOrder(s *tcp.Socket) bool {
 	info := &s.Info
 	if !s.HasInfo || s.State != tcp.Established || info.Received == 0 || info.Sent == 0 || info.Segments == 1 {
@@ -69,9 +69,9 @@ const maxDelayedACK = 800 * time.Millisecond
 
 // leastPureACKs returns the lower of known and the pure ACKs of a connection with a
 // response. The kernel acknowledges the first segment of each connection by a pure ACK
-// (tcp_event_data_recv in net/ipv4/tcp_input.c), unless the program has turned that off
-// (TCP_QUICKACK in tcp(7), as HAProxy does): a connection without pure ACKs proves that.
-// Pure ACKs on every connection prove nothing, hence the question for PingPong.
+// (tcp_event_data_recv in net/ipv4/tcp_input.c), unless the program has turned quick
+// ACKs off (TCP_QUICKACK in tcp(7), as HAProxy does), proven by a connection without pure
+// ACKs. Pure ACKs on every connection are no proof, hence the question for PingPong.
 func leastPureACKs(known uint32, s *tcp.Socket) uint32 {
 	if s.HasInfo && s.Info.Received > 0 && s.Info.Sent > 0 {
 		return min(known, s.Info.PureACKs)

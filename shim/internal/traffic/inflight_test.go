@@ -28,7 +28,7 @@ var rules = []rule{
 		return !s.HasInfo || s.Info.Received == 0 || s.State != tcp.Established
 	}, "idle", alwaysIdle},
 	{"nothing sent, or received later than sent", func(s *tcp.Socket) bool { return s.Info.Sent == 0 || sinceSent(s) > 0 }, "in flight", alwaysInFlight},
-	{"sent later than received, or one data segment received at all", func(s *tcp.Socket) bool {
+	{"sent later than received, or only one data segment received", func(s *tcp.Socket) bool {
 		return sinceSent(s) < 0 || s.Info.Segments == 1
 	}, "idle", alwaysIdle},
 	{"both in one jiffy, < 0.8 s ago", func(s *tcp.Socket) bool { return s.Info.LastSent < 800*time.Millisecond }, "in flight if the last ACK came in that jiffy too", ackedAtOnce},

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestIgnoreProbesSparesTraffic: equal requests of one peer at random times are seldom
+// TestIgnoreProbesSparesTraffic: equal requests of a peer at random times are seldom
 // mistaken for probes. (One hold in five may end early.)
 func TestIgnoreProbesSparesTraffic(t *testing.T) {
 	const runs, busy = 200, 25

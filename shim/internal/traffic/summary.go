@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Summary is what a report says about a hold. Times are zero if there was no such event.
+// Summary has the figures of a hold for the report. Times are zero without such an event.
 type Summary struct {
 	Accepted  int        // connections since the trigger
-	More      bool       // there may have been more connections
+	More      bool       // connections may be missing from Accepted
 	LastNew   time.Time  // the last new connection that counts
 	LastByte  time.Time  // the last byte on a connection that counts
-	LastOther time.Time  // the last new connection that is part of no pattern
+	LastOther time.Time  // the last new connection outside of patterns
 	LastPeer  netip.Addr // the peer last active outside of patterns; invalid: no such peer
 	Listeners int        // in the latest complete sample, like Open, InFlight and GivenUp
 	Open      int
@@ -22,7 +22,7 @@ type Summary struct {
 	Patterns  []Pattern // possible health probes, ignored or not, the most frequent first
 }
 
-// Summary returns what was found up to the latest sample.
+// Summary returns the figures up to the latest sample.
 func (t *Tracker) Summary() Summary {
 	t.arrivals.lengthen(int(t.now.Sub(t.start) / time.Second))
 	counted, others := t.activity(t.cfg.IgnoreProbes), t.activity(true)

@@ -2,17 +2,17 @@ package traffic
 
 import "time"
 
-// Verdict is what holds as of the latest sample. Settled, Quiet and Drained each imply
-// the ones before.
+// Verdict lists the conditions met at the latest sample. Drained implies Quiet, and Quiet
+// implies Settled.
 type Verdict struct {
 	Settled   bool // no new connection for QuietFor
-	Quiet     bool // no byte for QuietFor, and no request in flight
-	Drained   bool // no open connection, nothing unsent
+	Quiet     bool // Settled, no byte for QuietFor and no request in flight
+	Drained   bool // Quiet, no open connection and no unsent byte
 	Stuck     bool // connections wait to be accepted, and the program makes no progress
 	NoSockets bool // neither a listener nor a connection
 }
 
-// Verdict returns the verdict on the latest sample. If that was incomplete, nothing holds.
+// Verdict returns the verdict on the latest sample. An incomplete sample meets no condition.
 func (t *Tracker) Verdict() (v Verdict) {
 	if !t.complete {
 		return v
