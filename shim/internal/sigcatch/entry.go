@@ -15,6 +15,11 @@ func entry()
 func handler()
 func faultHandler()
 
+// growStack lets the stack of the goroutine grow to 32 KiB, as deep as the start needs, in
+// one step. In steps of a factor of two, the runtime initializes a pool of stacks of every
+// size on the way.
+func growStack()
+
 // handlers returns the addresses of two struct sigaction, as the kernel has them: the
 // handler of the first notes the signal; the handler of the second passes faults on to
 // Go's handler, and notes the rest.
@@ -26,6 +31,7 @@ var goHandler uintptr
 // handle installs our handlers for every signal, and unblocks all signals in this thread:
 // from now on this is the loop's thread. The other threads block all that Go lets them.
 func handle() {
+	growStack()
 	runtime.LockOSThread()
 	noting, faulting := handlers()
 	var before [4]uintptr // struct sigaction, the handler first

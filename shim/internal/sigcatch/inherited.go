@@ -24,6 +24,9 @@ func Inherited() (blocked, ignored sig.Set) {
 	return sig.Set(entryBlocked), sig.Set(entryIgnored)
 }
 
+// added is how many variables the entry point adds at the end of the environment.
+const added = 2
+
 // Environ returns the environment that execve(2) passed, entry by entry; ok is false
 // without the entry point.
 func Environ() (env []string, ok bool) {
@@ -33,7 +36,7 @@ func Environ() (env []string, ok bool) {
 	for p := entryEnviron; *p != nil; p = (**byte)(unsafe.Add(unsafe.Pointer(p), unsafe.Sizeof(p))) {
 		env = append(env, stringAt(*p))
 	}
-	return env, true
+	return env[:len(env)-added], true
 }
 
 // stringAt returns the string at p, which a zero byte ends. The memory is the initial
