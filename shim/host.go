@@ -118,7 +118,7 @@ func (h *osProcesses) reserve() error {
 	if err := proc.CheckDescriptors(); err != nil {
 		return err
 	}
-	proc.Settle(h.threads) // needs two descriptors
+	proc.ReserveThreads(h.threads) // needs two descriptors
 	return nil
 }
 
@@ -137,7 +137,7 @@ func (h *osProcesses) start(c proc.Command) (int, error) {
 	return h.command.Start()
 }
 
-func (h *osProcesses) releaseInherited() { proc.LetGo() }
+func (h *osProcesses) releaseInherited() { proc.ReleaseInherited() }
 
 // runOnStop runs a program in dir, or in the root directory if dir is no longer
 // accessible: lameduck may have been started in dir with more privileges.
@@ -145,7 +145,7 @@ func (h *osProcesses) runOnStop(dir string, argv, env []string) (int, error) {
 	if unix.Access(dir, unix.X_OK) != nil {
 		dir = "/"
 	}
-	c := proc.Command{Argv: argv, Env: env, Aside: true, Dir: dir, Blocked: h.command.Blocked, Ignored: h.command.Ignored}
+	c := proc.Command{Argv: argv, Env: env, Background: true, Dir: dir, Blocked: h.command.Blocked, Ignored: h.command.Ignored}
 	return c.Start()
 }
 

@@ -14,7 +14,7 @@ type StartError = proc.StartError
 
 // Stage has to be the first call of main. If args are those of the second stage of a
 // start, Stage becomes the command and does not return.
-func Stage(args []string) { proc.Stage(args) }
+func Stage(args []string) { proc.SecondStage(args) }
 
 // Environ returns the environment of this process exactly as execve(2) passed the
 // environment, duplicates included.
@@ -27,7 +27,7 @@ func IsTerminal(fd int) bool { return proc.IsTerminal(fd) }
 // the command's own, or 128+n if signal n killed the command, mapped by ExitCodes. After
 // an error nothing was started. A *StartError means that the command cannot be started.
 func Run(cfg Config) (code int, err error) {
-	proc.SetAside()
+	proc.HideGoEnv()
 	p, err := newPlan(&cfg, proc.IsTerminal(0), os.Getpid() == 1)
 	if err != nil {
 		return 0, err

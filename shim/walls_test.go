@@ -21,17 +21,18 @@ const module = "github.com/lameduck-init/lameduck/"
 // to be listed.
 var walls = map[string]string{
 	"cmd/lameduck": "kong shim",
-	"shim":         "alive health observe preset proc quote report sig sigcatch stderr stop termlog traffic unix",
+	"shim":         "alive health observe preset proc procfs quote report sig sigcatch stderr stop termlog traffic unix",
 
 	"shim/internal/alive":    "unix",
 	"shim/internal/health":   "unix",
 	"shim/internal/observe":  "alive health procnet scope sockdiag stop tcp traffic unix",
 	"shim/internal/preset":   "sig stop",
-	"shim/internal/proc":     "sig sigcatch unix",
+	"shim/internal/proc":     "procfs sig sigcatch unix",
+	"shim/internal/procfs":   "unix",
 	"shim/internal/procnet":  "tcp unix",
 	"shim/internal/quote":    "",
 	"shim/internal/report":   "quote sig stop traffic",
-	"shim/internal/scope":    "procnet tcp unix",
+	"shim/internal/scope":    "procfs procnet tcp unix",
 	"shim/internal/sig":      "",
 	"shim/internal/sigcatch": "sig",
 	"shim/internal/sockdiag": "tcp unix",

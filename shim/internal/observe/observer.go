@@ -70,11 +70,11 @@ func (o *observer) open(given []uint16) {
 		o.fall(err)
 		listeners, err = procnet.Root("").TCP(nil)
 	}
-	q := scope.Query{Given: given, Listeners: listeners, Err: err, Cgroup: o.ownCgroup(), Everyone: o.wholePIDNamespace}
+	q := scope.Query{Given: given, Listeners: listeners, Err: err, Cgroup: o.ownCgroup(), WholePIDNamespace: o.wholePIDNamespace}
 	if o.health != nil {
 		q.Shim = append(q.Shim, o.health.Inode())
 	}
-	o.scope = scope.Decide(scope.Look(q))
+	o.scope = scope.Decide(scope.Gather(q))
 	if o.conn != nil && len(o.scope.Ports) > 0 {
 		o.name = SockDiag
 		o.events, _ = sockdiag.OpenEvents(o.scope.Ports)

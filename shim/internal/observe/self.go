@@ -41,7 +41,7 @@ func (o *observer) seeOthers(j *traffic.Tracker) {
 			note(&o.table[i])
 		}
 	}
-	o.scope.Learn(scope.Hold("/proc", o.wholePIDNamespace).Inodes)
+	o.scope.Learn(scope.HeldSockets("", o.wholePIDNamespace).Inodes)
 	for i := range o.self {
 		near := &o.self[i]
 		other, found := far[ends{near.Remote, near.Local}]

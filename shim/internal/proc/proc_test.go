@@ -21,9 +21,9 @@ import (
 // What changes a whole process happens in the test binary run once more, as
 // "helper NAME ARG...".
 var helpers = map[string]func(args []string){
-	"aside":       helpAside,
+	"hide":        helpHide,
 	"descriptors": helpDescriptors,
-	"let-go":      helpLetGo,
+	"release":     helpRelease,
 }
 
 func TestMain(m *testing.M) {
@@ -125,7 +125,7 @@ func TestRename(t *testing.T) {
 		{"GOMAXPROCS=2 GOGC=off GOMEMLIMIT=1 GODEBUG=y", "\x01OMAXPROCS=2 \x01OGC=off \x01OMEMLIMIT=1 \x01ODEBUG=y", true},
 	} {
 		env := strings.Fields(c.env)
-		if any := rename(env, "G", hidden); any != c.any || strings.Join(env, " ") != c.want {
+		if any := rename(env, "G", hiddenPrefix); any != c.any || strings.Join(env, " ") != c.want {
 			t.Errorf("%q became %q (any: %v), want %q", c.env, env, any, c.want)
 		}
 		before := slices.Clone(env)
@@ -150,12 +150,12 @@ func TestKillDescendant(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p := processOf(cmd.Process.Pid)
-	if p.Parent != os.Getpid() || p.Start == "" {
-		t.Fatalf("%+v", p)
+	p, err := proc.Process(cmd.Process.Pid)
+	if err != nil || p.Parent != os.Getpid() || p.Start == 0 {
+		t.Fatalf("%+v, %v", p, err)
 	}
 	other := p
-	other.Start += "0" // the process that had the number before
+	other.Start++ // as of a process that had the number before
 	if err := KillDescendant(other, sig.KILL); err != unix.ESRCH {
 		t.Errorf("a process that was started at another time: %v, want %v", err, unix.ESRCH)
 	}
@@ -212,21 +212,21 @@ func TestReaddress(t *testing.T) {
 	}
 }
 
-// TestSetAside: the second execution goes without the variables, keeps the
+// TestHideGoEnv: the second execution goes without the variables, keeps the
 // arguments, and still has all for the command.
-func TestSetAside(t *testing.T) {
+func TestHideGoEnv(t *testing.T) {
 	for env, want := range map[string]string{
 		"A=1 GODEBUG=madvdontneed=1 B=2 GOTRACEBACK=all": "runtime has [] []; command gets [A=1 GODEBUG=madvdontneed=1 B=2 GOTRACEBACK=all " + raceInHaste + "]; args [a b]",
 		"GODEBUG= A=1": "runtime has [] []; command gets [GODEBUG= A=1 " + raceInHaste + "]; args [a b]",
 	} {
-		if got := help(t, strings.Fields(env), "aside", "a", "b"); got != want {
+		if got := help(t, strings.Fields(env), "hide", "a", "b"); got != want {
 			t.Errorf("%s:\n got %s\nwant %s", env, got, want)
 		}
 	}
 }
 
-func helpAside(args []string) {
-	SetAside()
+func helpHide(args []string) {
+	HideGoEnv()
 	fmt.Printf("runtime has [%s] [%s]; command gets %v; args %v", os.Getenv("GODEBUG"), os.Getenv("GOTRACEBACK"), Restore(os.Environ()), args)
 }
 
@@ -328,21 +328,21 @@ func TestForegroundGroup(t *testing.T) {
 	}
 }
 
-// TestLetGo: what was inherited is closed, what is ours stays, and Go's timers
+// TestReleaseInherited: what was inherited is closed, what is ours stays, and Go's timers
 // still work.
-func TestLetGo(t *testing.T) {
-	if got, want := help(t, nil, "let-go"), "inherited: false, ours: true, in /"; got != want {
+func TestReleaseInherited(t *testing.T) {
+	if got, want := help(t, nil, "release"), "inherited: false, ours: true, in /"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
-func helpLetGo([]string) {
+func helpRelease([]string) {
 	<-time.After(1) // has the runtime open its epoll
 	ours, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, high)
 	must(err)
 	inherited, err := unix.FcntlInt(0, unix.F_DUPFD, high)
 	must(err)
-	LetGo()
+	ReleaseInherited()
 	dir, _ := os.Getwd()
 	<-time.After(time.Millisecond)
 	fmt.Printf("inherited: %v, ours: %v, in %s", isOpen(inherited), isOpen(ours), dir)

@@ -53,7 +53,7 @@ func neighbourhood() (list []tcp.Socket) {
 func TestDecide(t *testing.T) {
 	around := neighbourhood()
 	ours := CgroupIDs{Own: 50, Below: []uint64{51}}
-	unseen := Held{Inodes: Inodes{}, Err: errFD}
+	unseen := Sockets{Inodes: Inodes{}, Err: errFD}
 	range7 := procnet.PortRange{First: 700, Last: 799}
 	for _, c := range []struct {
 		name  string
@@ -77,11 +77,11 @@ func TestDecide(t *testing.T) {
 			method: Cgroup, ports: Ports{80, 81}},
 		{name: "cgroup, descriptors not readable", facts: Facts{Listeners: around, Cgroups: ours, Held: unseen},
 			method: Cgroup, ports: Ports{80, 81}},
-		{name: "cgroup, and a listener that was handed to us", facts: Facts{Listeners: around, Cgroups: ours, Held: Held{Inodes: inodes(83)}},
+		{name: "cgroup, and a listener that was handed to us", facts: Facts{Listeners: around, Cgroups: ours, Held: Sockets{Inodes: inodes(83)}},
 			method: Cgroup, ports: Ports{80, 81, 83}},
-		{name: "cgroup, and one of the descriptors that could be read", facts: Facts{Listeners: around, Cgroups: ours, Held: Held{Inodes: inodes(83), Err: errFD}},
+		{name: "cgroup, and one of the descriptors that could be read", facts: Facts{Listeners: around, Cgroups: ours, Held: Sockets{Inodes: inodes(83), Err: errFD}},
 			method: Cgroup, ports: Ports{80, 81, 83}},
-		{name: "cgroup, those below not listed", facts: Facts{Listeners: around, Cgroups: CgroupIDs{Own: 50, Err: errGroups}, Held: Held{Inodes: inodes(81)}},
+		{name: "cgroup, those below not listed", facts: Facts{Listeners: around, Cgroups: CgroupIDs{Own: 50, Err: errGroups}, Held: Sockets{Inodes: inodes(81)}},
 			method: Cgroup, ports: Ports{80, 81}},
 		{name: "cgroup, those below not listed, descriptors not readable", facts: Facts{Listeners: around, Cgroups: CgroupIDs{Own: 50, Err: errGroups}, Held: unseen},
 			method: Namespace, ports: Ports{80, 81, 82, 83}, why: errFD},
@@ -92,20 +92,20 @@ func TestDecide(t *testing.T) {
 		{name: "cgroup, no listener of ours, descriptors not readable, whose UDP?", facts: Facts{Listeners: around, UDP: udp(53), Cgroups: CgroupIDs{Own: 70}, Held: unseen},
 			method: Cgroup, udp: Ports{53}, why: errFD},
 
-		{name: "cgroup, the listeners' not told", facts: Facts{Listeners: []tcp.Socket{listener(82, 60), listener(80, 0)}, Cgroups: ours, Held: Held{Inodes: inodes(80)}},
+		{name: "cgroup, the listeners' not told", facts: Facts{Listeners: []tcp.Socket{listener(82, 60), listener(80, 0)}, Cgroups: ours, Held: Sockets{Inodes: inodes(80)}},
 			method: Descriptors, ports: Ports{80}},
 		{name: "cgroup, the listeners' not told, descriptors not readable", facts: Facts{Listeners: []tcp.Socket{listener(82, 60), listener(80, 0)}, Cgroups: ours, Held: unseen},
 			method: Namespace, ports: Ports{80, 82}, why: errFD},
 
-		{name: "cgroup version 1", facts: Facts{Listeners: []tcp.Socket{listener(80, 1), listener(81, 1)}, Cgroups: CgroupIDs{Own: 1}, Held: Held{Inodes: inodes(81)}},
+		{name: "cgroup version 1", facts: Facts{Listeners: []tcp.Socket{listener(80, 1), listener(81, 1)}, Cgroups: CgroupIDs{Own: 1}, Held: Sockets{Inodes: inodes(81)}},
 			method: Descriptors, ports: Ports{81}},
-		{name: "descriptors", facts: Facts{Listeners: around, Held: Held{Inodes: inodes(83, 80, 4)}},
+		{name: "descriptors", facts: Facts{Listeners: around, Held: Sockets{Inodes: inodes(83, 80, 4)}},
 			method: Descriptors, ports: Ports{80, 83}},
-		{name: "descriptors, no listener of ours", facts: Facts{Listeners: around, Held: Held{Inodes: inodes(4)}},
+		{name: "descriptors, no listener of ours", facts: Facts{Listeners: around, Held: Sockets{Inodes: inodes(4)}},
 			method: Descriptors, none: true},
-		{name: "descriptors, a table not readable", facts: Facts{Held: Held{Inodes: inodes(4)}, Err: errTable},
+		{name: "descriptors, a table not readable", facts: Facts{Held: Sockets{Inodes: inodes(4)}, Err: errTable},
 			method: Descriptors, doubtful: true, why: errTable},
-		{name: "a listener without an inode is nobody's", facts: Facts{Listeners: []tcp.Socket{listener(0, 0)}, Held: Held{Inodes: inodes(0)}},
+		{name: "a listener without an inode is nobody's", facts: Facts{Listeners: []tcp.Socket{listener(0, 0)}, Held: Sockets{Inodes: inodes(0)}},
 			method: Descriptors, none: true},
 
 		{name: "namespace", facts: Facts{Listeners: around, Held: unseen},
@@ -122,13 +122,13 @@ func TestDecide(t *testing.T) {
 		{name: "lameduck's own in a namespace", facts: Facts{Listeners: around, Shim: inodes(80), Held: unseen},
 			method: Namespace, ports: Ports{81, 82, 83}, why: errFD},
 
-		{name: "UDP", facts: Facts{UDP: udp(700, 53, 699, 53, 54, 800), Ephemeral: range7, Held: Held{Inodes: inodes(53, 699, 700)}},
+		{name: "UDP", facts: Facts{UDP: udp(700, 53, 699, 53, 54, 800), Ephemeral: range7, Held: Sockets{Inodes: inodes(53, 699, 700)}},
 			method: Descriptors, udp: Ports{53, 699}},
-		{name: "UDP, the range not known", facts: Facts{UDP: udp(700), Held: Held{Inodes: inodes(700)}},
+		{name: "UDP, the range not known", facts: Facts{UDP: udp(700), Held: Sockets{Inodes: inodes(700)}},
 			method: Descriptors, udp: Ports{700}},
 		{name: "UDP, descriptors not readable", facts: Facts{UDP: udp(700, 53), Ephemeral: range7, Held: unseen},
 			method: Namespace, udp: Ports{53}, why: errFD},
-		{name: "Unix", facts: Facts{Unix: []procnet.Unix{{Inode: 5, Path: "/b"}, {Inode: 6, Path: "/c"}, {Inode: 7, Path: "a"}, {Inode: 8, Path: "/b"}}, Held: Held{Inodes: inodes(5, 7, 8)}},
+		{name: "Unix", facts: Facts{Unix: []procnet.Unix{{Inode: 5, Path: "/b"}, {Inode: 6, Path: "/c"}, {Inode: 7, Path: "a"}, {Inode: 8, Path: "/b"}}, Held: Sockets{Inodes: inodes(5, 7, 8)}},
 			method: Descriptors, unix: []string{"/b", "a"}},
 		{name: "Unix, cgroup, descriptors not readable", facts: Facts{Unix: []procnet.Unix{{Inode: 5, Path: "/b"}}, Cgroups: ours, Held: unseen},
 			method: Cgroup, unix: []string{"/b"}, why: errFD},
@@ -150,7 +150,7 @@ func TestDecide(t *testing.T) {
 func TestNeverNone(t *testing.T) {
 	for bits := range 1 << 6 {
 		on := func(bit int) bool { return bits>>bit&1 == 1 }
-		f := Facts{Listeners: []tcp.Socket{listener(81, 51)}, Cgroups: CgroupIDs{Own: 50, Below: []uint64{51}}, Held: Held{Inodes: inodes(81)}}
+		f := Facts{Listeners: []tcp.Socket{listener(81, 51)}, Cgroups: CgroupIDs{Own: 50, Below: []uint64{51}}, Held: Sockets{Inodes: inodes(81)}}
 		if on(0) {
 			f.Listeners, f.Err = nil, errTable
 		}
@@ -161,7 +161,7 @@ func TestNeverNone(t *testing.T) {
 			f.Cgroups = CgroupIDs{Own: 1}
 		}
 		if on(3) {
-			f.Held = Held{Err: errFD}
+			f.Held = Sockets{Err: errFD}
 		}
 		if on(4) {
 			f.Listeners = append(f.Listeners, listener(90, 60))
@@ -183,7 +183,7 @@ func TestSelf(t *testing.T) {
 	}
 	stranger := far(7, 50)
 	stranger.Remote = client
-	facts := Facts{Given: []uint16{80}, Cgroups: CgroupIDs{Own: 50, Below: []uint64{51}}, Held: Held{Inodes: inodes(7)}, Shim: inodes(8)}
+	facts := Facts{Given: []uint16{80}, Cgroups: CgroupIDs{Own: 50, Below: []uint64{51}}, Held: Sockets{Inodes: inodes(7)}, Shim: inodes(8)}
 	s := Decide(facts)
 	for _, c := range []struct {
 		name string

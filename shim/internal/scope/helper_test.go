@@ -33,7 +33,7 @@ func helper(name string, args []string) {
 		unix.Close(3)
 		fmt.Println("ready")
 	case "look": // everyone, or else only its descendants
-		look(Query{Everyone: len(args) > 0 && args[0] == "everyone"})
+		look(Query{WholePIDNamespace: len(args) > 0 && args[0] == "everyone"})
 	case "hidden": // as PID 1, by a proc file system with hidepid
 		die(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 		die(unix.Mount("proc", "/proc", "proc", 0, "hidepid=2"))
@@ -97,7 +97,7 @@ type seen struct {
 func look(q Query) {
 	sockets, err := procnet.Root("").TCP(nil)
 	q.Listeners, q.Err = sockets, err
-	tell(Look(q), nil)
+	tell(Gather(q), nil)
 }
 
 func tell(f Facts, listens []int) {
@@ -154,8 +154,8 @@ func group(dir string) {
 			q.Cgroup = s.Cgroup
 		}
 	}
-	f := Look(q)
-	f.Held = Held{Err: fmt.Errorf("not looked at")}
+	f := Gather(q)
+	f.Held = Sockets{Err: fmt.Errorf("not looked at")}
 	f.Shim = nil // the listener above stands for the command's
 	if f.Cgroups.Err != nil {
 		die(f.Cgroups.Err)

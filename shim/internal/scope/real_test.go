@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/procnet"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
@@ -76,7 +77,7 @@ func lookHere(t *testing.T) Scope {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := Look(Query{Listeners: sockets})
+	f := Gather(Query{Listeners: sockets})
 	if f.Held.Err != nil {
 		t.Fatal(f.Held.Err)
 	}
@@ -230,15 +231,15 @@ func TestGroups(t *testing.T) {
 // processes have left them.
 func newGroup(t *testing.T) string {
 	t.Helper()
-	mounts, err := readMounts("/proc")
+	mounts, err := procfs.Root("").Mounts()
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(mounts, func(m mount) bool { return m.kind == "cgroup2" })
+	i := slices.IndexFunc(mounts, func(m procfs.Mount) bool { return m.Kind == "cgroup2" })
 	if i < 0 {
 		t.Skip("no cgroup2 is mounted")
 	}
-	dir := filepath.Join(mounts[i].point, fmt.Sprint("lameduck-scope-test-", os.Getpid()))
+	dir := filepath.Join(mounts[i].Point, fmt.Sprint("lameduck-scope-test-", os.Getpid()))
 	sub := filepath.Join(dir, "sub")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Skip("no control group can be made: ", err)
@@ -265,14 +266,14 @@ func TestNoGroup(t *testing.T) {
 	if ids := readCgroups("/proc", 1<<60); ids.Err == nil || !ids.usable() {
 		t.Errorf("no such group: %+v", ids)
 	}
-	if ids := readCgroups(t.TempDir(), 5); ids.Err == nil {
+	if ids := readCgroups(procfs.Root(t.TempDir()), 5); ids.Err == nil {
 		t.Errorf("no /proc: %+v", ids)
 	}
 }
 
 // TestNoProc: without /proc nothing is known, and so nothing is certain.
 func TestNoProc(t *testing.T) {
-	s := Decide(Look(Query{Proc: t.TempDir()}))
+	s := Decide(Gather(Query{Proc: procfs.Root(t.TempDir())}))
 	if s.NoListener() || s.Complete || s.Method != Namespace || s.Why == nil {
 		t.Errorf("%+v", s)
 	}

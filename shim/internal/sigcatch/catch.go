@@ -40,6 +40,10 @@ func init() {
 	}
 }
 
+// Direct reports whether our own handlers catch the signals, rather than os/signal, which
+// needs two threads of the runtime's.
+func Direct() bool { return entrySeen }
+
 // relay catches signals through os/signal. Never signal.Ignore: the command would inherit
 // the disposition.
 func relay() {
