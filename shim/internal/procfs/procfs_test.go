@@ -2,6 +2,7 @@ package procfs
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -85,24 +86,41 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestOwnProcess: what /proc says of the test binary.
-func TestOwnProcess(t *testing.T) {
-	var proc Root
-	pid := os.Getpid()
-	if p, err := proc.Process(pid); err != nil || p.PID != pid || p.Parent != os.Getppid() || p.Start == 0 || p.Threads < 1 || p.Dead() {
-		t.Errorf("%+v, %v; want pid %d, parent %d", p, err, pid, os.Getppid())
+// TestChild: what /proc says of a child process.
+func TestChild(t *testing.T) {
+	cmd := exec.Command("cat", "-", "")
+	cmd.Env = []string{"A=1", "B="}
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if args, err := proc.Arguments(pid); err != nil || !slices.Equal(args, os.Args) {
+	if err := cmd.Start(); err != nil {
+		t.Skip("cannot start cat: ", err)
+	}
+	defer cmd.Wait()
+	defer stdin.Close()
+	var proc Root
+	pid := cmd.Process.Pid
+	if p, err := proc.Process(pid); err != nil || p.PID != pid || p.Parent != os.Getpid() || p.Start == 0 || p.Threads != 1 || p.Dead() {
+		t.Errorf("%+v, %v; want pid %d, parent %d", p, err, pid, os.Getpid())
+	}
+	if args, err := proc.Arguments(pid); err != nil || !slices.Equal(args, cmd.Args) {
 		t.Errorf("arguments %q, %v", args, err)
 	}
-	if env, err := proc.Environment(Self); err != nil || !slices.Equal(env, os.Environ()) {
+	if env, err := proc.Environment(pid); err != nil || !slices.Equal(env, cmd.Env) {
 		t.Errorf("environment %q, %v", env, err)
 	}
-	if pids, err := proc.Processes(); err != nil || !slices.Contains(pids, pid) || !slices.IsSorted(pids) {
-		t.Errorf("%v, %v; want %d among them", pids, err, pid)
+	if exe, err := proc.Executable(pid); err != nil || !filepath.IsAbs(exe) {
+		t.Errorf("executable %q, %v", exe, err)
 	}
-	if mask, err := proc.Caught(Self); err != nil || mask&(1<<(unix.SIGSEGV-1)) == 0 {
-		t.Errorf("caught: %x, %v; Go catches SEGV", mask, err)
+	if mask, err := proc.Caught(pid); err != nil || mask != 0 {
+		t.Errorf("caught: %x, %v; cat catches nothing", mask, err)
+	}
+	if pids, err := proc.Processes(); err != nil || !slices.Contains(pids, pid) || !slices.Contains(pids, os.Getpid()) || !slices.IsSorted(pids) {
+		t.Errorf("%v, %v; want %d and %d among them", pids, err, pid, os.Getpid())
+	}
+	if family, err := proc.Descendants(); err != nil || !slices.ContainsFunc(family, func(p Process) bool { return p.PID == pid }) {
+		t.Errorf("%+v, %v; want %d among them", family, err, pid)
 	}
 }
 
