@@ -122,9 +122,9 @@ func (h *osProcesses) reserve() error {
 	return nil
 }
 
-func (h *osProcesses) becomeSubreaper() error { return proc.Adopt() }
+func (h *osProcesses) becomeSubreaper() error { return proc.BecomeSubreaper() }
 
-func (h *osProcesses) setParentDeathSignal(s sig.Signal) error { return proc.FollowParent(s, h.parent) }
+func (h *osProcesses) setParentDeathSignal(s sig.Signal) error { return proc.SetParentDeathSignal(s, h.parent) }
 
 func (h *osProcesses) start(c proc.Command) (int, error) {
 	c.Dir = proc.LeaveDirectory()
@@ -156,8 +156,8 @@ func (h *osProcesses) caught(pid int) (sig.Set, bool)      { return proc.Caught(
 func (h *osProcesses) program(pid int) (string, []string)  { return proc.Program(pid) }
 func (h *osProcesses) isShell(pid int) bool                { return proc.IsShell(pid) }
 func (h *osProcesses) stopSelf(s sig.Signal)               { proc.StopSelf(s) }
-func (h *osProcesses) giveTerminal(group int) bool         { return proc.HandOver(group) }
-func (h *osProcesses) takeTerminal(group int)              { proc.TakeBack(group) }
+func (h *osProcesses) giveTerminal(group int) bool         { return proc.GiveTerminal(group) }
+func (h *osProcesses) takeTerminal(group int)              { proc.RetakeTerminal(group) }
 
 func (h *osProcesses) killDescendant(p proc.Process, s sig.Signal) error {
 	return proc.KillDescendant(p, s)

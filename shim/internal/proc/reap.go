@@ -60,19 +60,19 @@ func decode(ws unix.WaitStatus) Status {
 // Kill sends s to the process pid, or to the process group -pid.
 func Kill(pid int, s sig.Signal) error { return unix.Kill(pid, unix.Signal(s)) }
 
-// Adopt makes us the subreaper, to whom the kernel gives orphaned descendants. PID 1 gets
+// BecomeSubreaper makes us the subreaper, to whom the kernel gives orphaned descendants. PID 1 gets
 // them anyway.
-func Adopt() error {
+func BecomeSubreaper() error {
 	if unix.Getpid() == 1 {
 		return nil
 	}
 	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 }
 
-// FollowParent makes the kernel send s to us when our parent ends; parent is its pid at our
+// SetParentDeathSignal makes the kernel send s to us when our parent ends; parent is its pid at our
 // start. The setting belongs to the calling thread, and lasts because Go ends no threads.
 // See PR_SET_PDEATHSIG in prctl(2).
-func FollowParent(s sig.Signal, parent int) error {
+func SetParentDeathSignal(s sig.Signal, parent int) error {
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(s), 0, 0, 0); err != nil {
 		return err
 	}

@@ -31,9 +31,9 @@ func foregroundGroup(fd int) (int, error) {
 	return int(pgrp), err
 }
 
-// HandOver makes the command's group the foreground group of the terminal if our group is
+// GiveTerminal makes the command's group the foreground group of the terminal if our group is
 // that, and reports whether our group was.
-func HandOver(pgrp int) bool {
+func GiveTerminal(pgrp int) bool {
 	ours := foreground()
 	if ours {
 		setForeground(pgrp)
@@ -41,9 +41,9 @@ func HandOver(pgrp int) bool {
 	return ours
 }
 
-// TakeBack makes our group the foreground group of the terminal again if the command's
+// RetakeTerminal makes our group the foreground group of the terminal again if the command's
 // still is: the command is gone, but a script may go on after us.
-func TakeBack(pgrp int) {
+func RetakeTerminal(pgrp int) {
 	if inForeground(pgrp) {
 		setForeground(unix.Getpgrp())
 	}
