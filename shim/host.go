@@ -124,7 +124,9 @@ func (h *osProcesses) reserve() error {
 
 func (h *osProcesses) becomeSubreaper() error { return proc.BecomeSubreaper() }
 
-func (h *osProcesses) setParentDeathSignal(s sig.Signal) error { return proc.SetParentDeathSignal(s, h.parent) }
+func (h *osProcesses) setParentDeathSignal(s sig.Signal) error {
+	return proc.SetParentDeathSignal(s, h.parent)
+}
 
 func (h *osProcesses) start(c proc.Command) (int, error) {
 	c.Dir = proc.LeaveDirectory()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
+	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
@@ -12,9 +13,17 @@ import (
 // StartError is the error for a command that could not be started.
 type StartError = proc.StartError
 
-// Stage has to be the first call of main. If args are those of the second stage of a
-// start, Stage becomes the command and does not return.
-func Stage(args []string) { proc.SecondStage(args) }
+// Stage has to be the first call of main: signals are caught from then on, if not since the
+// init of package sigcatch. If args are those of the second stage of a start, Stage becomes
+// the command and does not return.
+func Stage(args []string) {
+	sigcatch.Start()
+	proc.SecondStage(args)
+}
+
+// PlainBuild reports whether the program was built without the linker flags of the Makefile;
+// see docs/limits.md.
+func PlainBuild() bool { return sigcatch.Plain() }
 
 // Environ returns the environment of this process exactly as execve(2) passed the
 // environment, duplicates included.

@@ -591,8 +591,8 @@ func TestAsked(t *testing.T) {
 		{"hold --help", holdHelp},
 		{"hold -d x -h", holdHelp},
 		{"watch --help", watchHelp},
-		{"--version", "lameduck version dev\n"},
-		{"--version -- echo", "lameduck version dev\n"},
+		{"--version", "lameduck version dev, a plain build (see docs/limits.md)\n"},
+		{"--version -- echo", "lameduck version dev, a plain build (see docs/limits.md)\n"},
 	} {
 		if got := run(t, []string{"LAMEDUCK_DELAY=nonsense", "LAMEDUCK_X=1"}, strings.Fields(c.args)...); got != (result{0, c.want, ""}) {
 			t.Errorf("%s: %+v, want %q", c.args, got, c.want)

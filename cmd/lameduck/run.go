@@ -14,9 +14,6 @@ const (
 	exitNotFound = 127
 )
 
-// version is set by the linker.
-var version = "dev"
-
 // lameduck runs the command line and returns the exit code.
 func lameduck(argv0 string, args, env []string) int {
 	if d := dropinFor(argv0); d != nil {
@@ -44,7 +41,7 @@ func lameduck(argv0 string, args, env []string) int {
 	case c.Help:
 		return tellOn(false, helpText)
 	case c.Version:
-		return tellOn(false, "lameduck version "+version+"\n")
+		return tellOn(false, versionLine())
 	}
 	cfg, err := c.config(t)
 	switch {

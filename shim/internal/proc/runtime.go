@@ -102,7 +102,7 @@ const relayThreads = 2
 func ReserveThreads(more int) {
 	runtime.GOMAXPROCS(1)
 	time.AfterFunc(time.Hour, func() {}).Stop() // a channel timer would open epoll only when waited for
-	if !sigcatch.Direct() {
+	if !sigcatch.Direct {
 		more += relayThreads
 	}
 	parkThreads(reserved + more)

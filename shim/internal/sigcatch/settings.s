@@ -6,26 +6,20 @@
 // command does not inherit them.
 
 // One processor is all that lameduck uses. With more, the runtime starts a thread
-// for each at once, and keeps a memory cache for each.
+// and fills a memory cache for each.
 DATA ·gomaxprocs+0(SB)/8, $"GOMAXPRO"
 DATA ·gomaxprocs+8(SB)/5, $"CS=1\x00"
 GLOBL ·gomaxprocs(SB), RODATA, $13
 
-// asyncpreemptoff: the runtime must not send itself URG, so that an URG sent by
-// another process can be told and passed on. containermaxprocs, updatemaxprocs: the
-// runtime must not hold files of the cgroup open, nor watch them. profstackdepth: no
-// buffers for profiles, two for every thread.
+// asyncpreemptoff: the runtime does not interrupt our threads with URG.
+// profstackdepth: no buffers for profiles, two for every thread.
 DATA ·godebug+0(SB)/8, $"GODEBUG="
 DATA ·godebug+8(SB)/8, $"asyncpre"
 DATA ·godebug+16(SB)/8, $"emptoff="
-DATA ·godebug+24(SB)/8, $"1,contai"
-DATA ·godebug+32(SB)/8, $"nermaxpr"
-DATA ·godebug+40(SB)/8, $"ocs=0,up"
-DATA ·godebug+48(SB)/8, $"datemaxp"
-DATA ·godebug+56(SB)/8, $"rocs=0,p"
-DATA ·godebug+64(SB)/8, $"rofstack"
-DATA ·godebug+72(SB)/8, $"depth=0\x00"
-GLOBL ·godebug(SB), RODATA, $80
+DATA ·godebug+24(SB)/8, $"1,profst"
+DATA ·godebug+32(SB)/8, $"ackdepth"
+DATA ·godebug+40(SB)/3, $"=0\x00"
+GLOBL ·godebug(SB), RODATA, $43
 
 // func growStack()
 // The assembler adds the check of the stack's size at the top; the frame itself is
