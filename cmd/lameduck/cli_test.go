@@ -541,7 +541,7 @@ var refused = []struct {
 	{[]string{"--grace-period=10", "--delay=0", "echo"}, "", "--delay", false},
 	{[]string{"--grace-period=10", "echo"}, "LAMEDUCK_DELAY=0", "--delay", false},
 	{[]string{"-r", "HUP:0,HUP:INT", "echo"}, "", "--rewrite=HUP:INT", false},
-	{[]string{"-r", "HUP:0", "-r", "1:2", "echo"}, "", "two rewrites of HUP", false},
+	{[]string{"-r", "HUP:0", "-r", "1:2", "echo"}, "", "HUP is rewritten twice", false},
 	{[]string{"-e", "1,1:2", "echo"}, "", "--exit-code=1:2", false},
 	{[]string{"--stop-signal=KILL", "echo"}, "", "--stop-signal=KILL", false},
 	{[]string{"--stop-signal=17", "echo"}, "", "--stop-signal=CHLD", false},

@@ -341,7 +341,7 @@ func TestDropinSpelling(t *testing.T) {
 		"LAMEDUCK_STOP_SIGNAL=KILL tini":                                "LAMEDUCK_STOP_SIGNAL=KILL never",
 		"LAMEDUCK_STOP_SIGNAL=frob tini":                                "LAMEDUCK_STOP_SIGNAL=frob: ",
 		"LAMEDUCK_EXIT_CODE=7:1,7:2 tini":                               "LAMEDUCK_EXIT_CODE=7:2: exit code 7",
-		"LAMEDUCK_REWRITE=HUP:1,HUP:2 tini":                             "LAMEDUCK_REWRITE=HUP:INT: two",
+		"LAMEDUCK_REWRITE=HUP:1,HUP:2 tini":                             "LAMEDUCK_REWRITE=HUP:INT: HUP is rewritten twice",
 		"LAMEDUCK_REWRITE=TERM:0 dumb-init":                             "LAMEDUCK_REWRITE=TERM:0 drops TERM",
 		"LAMEDUCK_DELAY=1 LAMEDUCK_GRACE_PERIOD=9 dumb-init -r 15:0":    "-r TERM:0 drops TERM",
 		"LAMEDUCK_PRESET=mariadb catatonit":                             "with LAMEDUCK_UNTIL=drained or LAMEDUCK_UNTIL=quiet",

@@ -237,7 +237,7 @@ func TestCheckDescriptors(t *testing.T) {
 		got := help(t, nil, "descriptors", strconv.Itoa(free))
 		want := fmt.Sprintf("then %d are free", free)
 		if free < 4 {
-			want = fmt.Sprintf("4 free file descriptors are needed and %d are to be had: raise the limit of open files (RLIMIT_NOFILE); ", free) + want
+			want = fmt.Sprintf("4 free file descriptors are needed, but only %d are available: raise the limit of open files (RLIMIT_NOFILE); ", free) + want
 		}
 		if got != want {
 			t.Errorf("with %d free:\n got %s\nwant %s", free, got, want)

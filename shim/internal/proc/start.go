@@ -37,7 +37,7 @@ type StartError struct {
 // Error names the command and the reason.
 func (e *StartError) Error() string {
 	if e.found && e.Err == syscall.ENOENT {
-		return fmt.Sprintf("cannot run %q: the interpreter that it names was not found", e.Command)
+		return fmt.Sprintf("cannot run %q: its interpreter was not found", e.Command)
 	}
 	return fmt.Sprintf("cannot run %q: %v", e.Command, e.Err)
 }

@@ -45,13 +45,13 @@ func parseStat(pid int, text []byte) (Process, error) {
 		}
 	}
 	if last < 20 {
-		return Process{}, errors.New("its stat is cut short")
+		return Process{}, errors.New("truncated stat")
 	}
 	parent, err1 := strconv.Atoi(string(fields[4]))
 	threads, err2 := strconv.Atoi(string(fields[20]))
 	start, _ := strconv.ParseUint(string(fields[22]), 10, 64)
 	if err1 != nil || err2 != nil || len(fields[3]) != 1 {
-		return Process{}, errors.New("its stat is odd")
+		return Process{}, errors.New("malformed stat")
 	}
 	return Process{PID: pid, Parent: parent, State: fields[3][0], Threads: threads, Start: start}, nil
 }
@@ -104,7 +104,7 @@ func (r Root) processes(pids []int) (all []Process, err error) {
 		case failed == nil:
 			all = append(all, p)
 		case !Gone(failed):
-			err = fmt.Errorf("cannot tell the parent of process %d: %w", pid, failed)
+			err = fmt.Errorf("cannot read the parent of process %d: %w", pid, failed)
 		}
 	}
 	r.reparent(all)

@@ -82,5 +82,5 @@ func hex(field []byte, digits int) (uint32, bool) {
 }
 
 func notSocket(number int, line []byte) error {
-	return fmt.Errorf("line %d is no socket: %q", number, line[:min(len(line), 160)])
+	return fmt.Errorf("invalid socket on line %d: %q", number, line[:min(len(line), 160)])
 }

@@ -42,12 +42,12 @@ func ParseLocalPorts(r io.Reader) (PortRange, error) {
 	}
 	fields := bytes.Fields(line)
 	if len(fields) != 2 {
-		return PortRange{}, errors.New("this is no range of ports")
+		return PortRange{}, errors.New("invalid port range")
 	}
 	first, one := strconv.ParseUint(string(fields[0]), 10, 16)
 	last, two := strconv.ParseUint(string(fields[1]), 10, 16)
 	if one != nil || two != nil || first == 0 || first > last {
-		return PortRange{}, errors.New("this is no range of ports")
+		return PortRange{}, errors.New("invalid port range")
 	}
 	return PortRange{uint16(first), uint16(last)}, nil
 }

@@ -77,7 +77,7 @@ func ownGroup(proc procfs.Root, own uint64) (string, error) {
 			}
 		}
 	}
-	return "", errors.New("no cgroup2 file system shows our own group")
+	return "", errors.New("cannot find our own control group in a cgroup2 file system")
 }
 
 // locate returns where a mount shows a path of its file system; ok is false if the mount

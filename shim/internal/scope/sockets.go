@@ -24,7 +24,7 @@ func HeldSockets(proc procfs.Root, wholePIDNamespace bool) Sockets {
 	held.Err = err
 	for _, pid := range pids {
 		if err := held.add(proc, pid); err != nil && held.Err == nil {
-			held.Err = fmt.Errorf("cannot look at the descriptors of process %d: %w", pid, err)
+			held.Err = fmt.Errorf("cannot read the descriptors of process %d: %w", pid, err)
 		}
 	}
 	return held
@@ -76,7 +76,7 @@ func (s *Sockets) add(proc procfs.Root, pid int) error {
 	case statErr == nil && p.Dead() && p.Threads <= 1:
 		return nil
 	case err == nil && statErr == nil && p.Dead():
-		err = errors.New("its first thread has ended, others have not")
+		err = errors.New("its main thread has ended, but other threads run")
 	}
 	return err
 }

@@ -23,19 +23,19 @@ var preemption = "on"
 // Plain reports whether the program was built without the linker flags of the Makefile.
 func Plain() bool { return preemption != "off" }
 
-const otherMachine = "this binary was built for another machine than amd64 and arm64, so "
+const otherMachine = "this binary was built without handlers of its own, which amd64 and arm64 have, so "
 
 // uncatchable returns the reason why os/signal does not pass s on, or "".
 func uncatchable(s sig.Signal) string {
 	switch s {
 	case sig.URG:
 		if Plain() {
-			return "this binary was built without -X runtime.godebugDefault=asyncpreemptoff=1, so Go's runtime uses it"
+			return "this binary was built without -X runtime.godebugDefault=asyncpreemptoff=1, so Go's runtime uses the signal"
 		}
 	case sig.PROF:
-		return otherMachine + "Go's runtime keeps it for profiling"
+		return otherMachine + "Go's runtime keeps the signal for profiling"
 	case 32, 33, sig.RTMin:
-		return otherMachine + "Go's runtime leaves it to the C library's threads"
+		return otherMachine + "Go's runtime reserves the signal for the C library's threads"
 	}
 	return ""
 }
