@@ -64,7 +64,7 @@ const burstThreshold = 30
 // so that nothing falls between.
 func (o *observer) open(given []uint16) {
 	o.mine = map[uint64]bool{}
-	o.replies = replies{list: procnet.Root("").Prompt, known: map[uint64]reply{}}
+	o.replies = replies{list: procnet.Root("").PingPong, known: map[uint64]reply{}}
 	listeners, err := o.listeners()
 	if err != nil {
 		o.fall(err)

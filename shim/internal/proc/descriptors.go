@@ -33,9 +33,9 @@ func CheckDescriptors() error {
 }
 
 // LeaveDirectory makes / our working directory, so that we keep no file system busy,
-// and returns the previous one for Command.Dir. If its path does not lead back to it
-// (the directory was deleted, is mounted over, or may not be searched) we stay in it,
-// the result is empty, and ReleaseInherited leaves it.
+// and returns the previous directory for Command.Dir. If the path no longer leads to that
+// directory (deleted, mounted over, or not to be searched) we stay, the result is empty, and
+// ReleaseInherited leaves the directory.
 func LeaveDirectory() (dir string) {
 	var here, there unix.Stat_t
 	dir, err := unix.Getwd()

@@ -8,16 +8,16 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// Status is a change of a child's state: it was stopped or continued; or it ended, by
-// Signal, or else with Code.
+// Status is a change of a child's state: stopped, continued, or ended, by Signal or else with
+// Code.
 type Status struct {
 	Signal    sig.Signal
 	Code      int
-	Stopped   sig.Signal // the signal that stopped the child; 0: it was not stopped
+	Stopped   sig.Signal // the signal that stopped the child; 0: not stopped
 	Continued bool
 }
 
-// Reap returns these in place of a pid.
+// The results of Reap that are not a pid.
 const (
 	NoneYet = 0  // no child has changed its state
 	None    = -1 // we have no children
@@ -60,8 +60,8 @@ func decode(ws unix.WaitStatus) Status {
 // Kill sends s to the process pid, or to the process group -pid.
 func Kill(pid int, s sig.Signal) error { return unix.Kill(pid, unix.Signal(s)) }
 
-// BecomeSubreaper makes us the subreaper, to whom the kernel gives orphaned descendants. PID 1 gets
-// them anyway.
+// BecomeSubreaper makes the kernel give orphaned descendants to us. PID 1 gets all orphans
+// without asking.
 func BecomeSubreaper() error {
 	if unix.Getpid() == 1 {
 		return nil
@@ -69,8 +69,9 @@ func BecomeSubreaper() error {
 	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 }
 
-// SetParentDeathSignal makes the kernel send s to us when our parent ends; parent is its pid at our
-// start. The setting belongs to the calling thread, and lasts because Go ends no threads.
+// SetParentDeathSignal makes the kernel send s to us when our parent ends; parent is the
+// parent's pid at our start. The setting belongs to the calling thread, and lasts because Go
+// ends no threads.
 // See PR_SET_PDEATHSIG in prctl(2).
 func SetParentDeathSignal(s sig.Signal, parent int) error {
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(s), 0, 0, 0); err != nil {

@@ -47,7 +47,8 @@ func TestMounts(t *testing.T) {
 	if !hidesProcesses(got, "/proc") || hidesProcesses(got, "/") {
 		t.Error("hidepid is not seen, or seen elsewhere")
 	}
-	if got = append(got, Mount{"/", "/proc", "proc", "rw,hidepid=noaccess"}); hidesProcesses(got, "/proc") {
+	got = append(got, Mount{"/", "/proc", "proc", "rw,hidepid=noaccess"})
+	if hidesProcesses(got, "/proc") {
 		t.Error("the mount below counts")
 	}
 	for _, escaped := range []string{`\`, `\04`, `\999`, `a\`} {
@@ -86,7 +87,7 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestChild: what /proc says of a child process.
+// TestChild: the facts about a child process.
 func TestChild(t *testing.T) {
 	cmd := exec.Command("cat", "-", "")
 	cmd.Env = []string{"A=1", "B="}
@@ -154,12 +155,13 @@ func TestDescriptors(t *testing.T) {
 	for _, fd := range append(open, pipe[:]...) {
 		unix.Close(fd)
 	}
-	if list, err = Root("").Descriptors(Self); err != nil || slices.Contains(list, open[100]) {
+	list, err = Root("").Descriptors(Self)
+	if err != nil || slices.Contains(list, open[100]) {
 		t.Errorf("%v, %v: %d was closed", list, err, open[100])
 	}
 }
 
-// TestReparent: a process whose parent ended while the others were read is read again.
+// TestReparent: a process is read again if its parent ended meanwhile.
 func TestReparent(t *testing.T) {
 	dir := t.TempDir()
 	stat := filepath.Join(dir, "20", "stat")
@@ -176,7 +178,7 @@ func TestReparent(t *testing.T) {
 	}
 }
 
-// TestNoProc: without /proc there is an error, and no list.
+// TestNoProc: without /proc every list is nil, with an error.
 func TestNoProc(t *testing.T) {
 	proc := Root(t.TempDir())
 	if pids, err := proc.Processes(); err == nil || pids != nil {

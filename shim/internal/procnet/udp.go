@@ -8,8 +8,7 @@ import (
 	"strconv"
 )
 
-// UDP is a bound and unconnected UDP socket: a server, or a client that sends
-// to many.
+// UDP is a bound and unconnected UDP socket: a server, or a client of many servers.
 type UDP struct {
 	Local netip.AddrPort // unmapped
 	Inode uint32
@@ -26,10 +25,10 @@ func ParseUDP(r io.Reader) (found []UDP, err error) {
 	return found, err
 }
 
-// PortRange is a range of ports, both ends included. The zero value is none.
+// PortRange is a range of ports, both ends included. The zero value is empty.
 type PortRange struct{ First, Last uint16 }
 
-// Has reports whether the port is one of them.
+// Has reports whether the port is in the range.
 func (r PortRange) Has(port uint16) bool {
 	return r != PortRange{} && r.First <= port && port <= r.Last
 }

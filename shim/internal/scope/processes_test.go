@@ -38,7 +38,8 @@ func madeProc(t *testing.T, options string, parents map[int]int) string {
 
 func TestProcesses(t *testing.T) {
 	me := os.Getpid()
-	a, b, c, d := me+1, me+2, me+3, me+4
+	a, b := me+1, me+2
+	c, d := me+3, me+4
 	for _, test := range []struct {
 		name    string
 		options string

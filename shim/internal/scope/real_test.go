@@ -26,13 +26,14 @@ func asRoot(t *testing.T) {
 	}
 }
 
-// severalUsers skips a test that must be another user too, which a user namespace
-// of our own making does not allow.
+// severalUsers skips a test that needs a second user, unavailable in a user namespace of our
+// own making.
 func severalUsers(t *testing.T) {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/uid_map")
 	var inside, outside, count int
-	if fmt.Sscan(string(text), &inside, &outside, &count); inside+count <= 65534 {
+	fmt.Sscan(string(text), &inside, &outside, &count)
+	if inside+count <= 65534 {
 		t.Skipf("there is no user 65534: %q, %v", text, err)
 	}
 }
@@ -50,10 +51,10 @@ func listen(t *testing.T, network, address string) (l net.Listener, port uint16)
 	return l, port
 }
 
-// filer is what sockets of package net can give to a child.
+// filer is implemented by the sockets of package net; a child inherits the file.
 type filer interface{ File() (*os.File, error) }
 
-// give starts a helper that has the socket, and closes ours.
+// give starts a helper with the socket, and closes our own descriptor.
 func give(t *testing.T, name string, socket interface {
 	filer
 	Close() error
@@ -70,7 +71,7 @@ func give(t *testing.T, name string, socket interface {
 	socket.Close()
 }
 
-// lookHere is our own scope, by descriptors.
+// lookHere returns our own scope, by descriptors.
 func lookHere(t *testing.T) Scope {
 	t.Helper()
 	sockets, err := procnet.Root("").TCP(nil)
@@ -84,8 +85,8 @@ func lookHere(t *testing.T) Scope {
 	return Decide(f)
 }
 
-// TestHeld: the listeners of children and grandchildren are ours, what we hold
-// alone is lameduck's own.
+// TestHeld: the listeners of children and grandchildren are ours; the test's own sockets are
+// lameduck's.
 func TestHeld(t *testing.T) {
 	netns.Need(t)
 	if s := lookHere(t); !s.NoListener() {
@@ -120,20 +121,20 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestEveryone: who is asked, of whom, in a PID namespace of its own whose PID 1
-// has a listener.
-func TestEveryone(t *testing.T) {
+// TestWholePIDNamespace: a child in a PID namespace whose PID 1 has a listener sees that
+// listener if the whole namespace counts.
+func TestWholePIDNamespace(t *testing.T) {
 	asRoot(t)
 	for _, c := range []struct {
 		args   []string
 		method Method
 		none   bool
 	}{
-		{[]string{"self"}, Descriptors, false}, // PID 1 looks, a child of it has the listener
+		{[]string{"self"}, Descriptors, false}, // PID 1 looks, a child has the listener
 		{[]string{"0"}, Descriptors, true},     // a child looks at its descendants
 		{[]string{"0", "everyone"}, Descriptors, false},
 		{[]string{"65534"}, Descriptors, true},
-		{[]string{"65534", "everyone"}, Namespace, false}, // it may not look at PID 1
+		{[]string{"65534", "everyone"}, Namespace, false}, // PID 1 is unreadable
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			if c.args[0] != "self" {
@@ -159,8 +160,8 @@ func TestEveryone(t *testing.T) {
 	}
 }
 
-// TestUnreadable: a child of another user, whose descriptors we may not see,
-// makes it the namespace.
+// TestUnreadable: a child of another user, with unreadable descriptors, makes the method
+// Namespace.
 func TestUnreadable(t *testing.T) {
 	asRoot(t)
 	severalUsers(t)
@@ -173,7 +174,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestForeignProc: a /proc of another PID namespace shows others by our numbers.
+// TestForeignProc: /proc of another PID namespace shows other processes by our numbers.
 func TestForeignProc(t *testing.T) {
 	asRoot(t)
 	_, port := listen(t, "tcp", "127.0.0.1:0")
@@ -185,7 +186,7 @@ func TestForeignProc(t *testing.T) {
 	}
 }
 
-// TestHidden: processes that are not shown could be there.
+// TestHidden: hidden processes may hold sockets.
 func TestHidden(t *testing.T) {
 	asRoot(t)
 	_, port := listen(t, "tcp", "127.0.0.1:0")
@@ -197,8 +198,8 @@ func TestHidden(t *testing.T) {
 	}
 }
 
-// TestGroups: a listener in our group and one below are ours, one outside is
-// not; also where a cgroup namespace hides our path.
+// TestGroups: listeners in our group and below are ours, a listener outside is not; also if
+// a cgroup namespace hides our path.
 func TestGroups(t *testing.T) {
 	asRoot(t)
 	top := newGroup(t)
@@ -227,8 +228,8 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// newGroup is a control group with one named sub, both removed when the test's
-// processes have left them.
+// newGroup makes a control group with a group named sub, and removes both when the test's
+// processes have left.
 func newGroup(t *testing.T) string {
 	t.Helper()
 	mounts, err := procfs.Root("").Mounts()
@@ -258,7 +259,7 @@ func remove(t *testing.T, dir string) {
 	}
 }
 
-// TestNoGroup: where ours is not found, those below are not known.
+// TestNoGroup: if our group is not found, the groups below are unknown.
 func TestNoGroup(t *testing.T) {
 	if ids := readCgroups("/proc", 1); ids.Err != nil || ids.usable() {
 		t.Errorf("the root: %+v", ids)
@@ -271,7 +272,7 @@ func TestNoGroup(t *testing.T) {
 	}
 }
 
-// TestNoProc: without /proc nothing is known, and so nothing is certain.
+// TestNoProc: without /proc no list is complete.
 func TestNoProc(t *testing.T) {
 	s := Decide(Gather(Query{Proc: procfs.Root(t.TempDir())}))
 	if s.NoListener() || s.Complete || s.Method != Namespace || s.Why == nil {

@@ -14,7 +14,7 @@ func TestProcessStates(t *testing.T) {
 	const rest = " 7 0 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 "
 	for _, c := range []struct {
 		name     string
-		fd, stat string // "": there is none
+		fd, stat string // "": missing
 		bad      bool
 	}{
 		{"reaped", "", "", false},

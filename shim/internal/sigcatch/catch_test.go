@@ -6,8 +6,8 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// TestUncatchable: all signals but these are caught, and fewer where os/signal catches.
-// CHLD is caught too, for lameduck itself.
+// TestUncatchable: the kernel's two signals are never caught, and CHLD is lameduck's own;
+// os/signal catches fewer signals than our handlers.
 func TestUncatchable(t *testing.T) {
 	want := sig.SetOf(sig.KILL, sig.STOP, sig.CHLD)
 	if !Direct {

@@ -75,7 +75,7 @@ type Info struct {
 	Received               uint64        // bytes; see LessFIN
 	Segments               uint32        // received with data
 	PureACKs               uint32        // sent without data: acknowledgements and probes; AllBare where it is not told
-	PingPong               bool          // what was received last was answered at once; see procnet.Root's Prompt
+	PingPong               bool          // what was received last was answered at once; see procnet.Root's PingPong
 	Acked                  uint64        // bytes that the peer has acknowledged
 	Sent                   uint64        // bytes, with those sent again
 }
