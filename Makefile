@@ -12,18 +12,19 @@ OUT     ?= lameduck
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 MODULE  := github.com/lameduck-init/lameduck
 
-# asyncpreemptoff: Go's runtime shall not send itself SIGURG, so that we can
-# pass on those that somebody sent; sigcatch.preemption tells our code so.
-# containermaxprocs: it shall not hold on to files of the cgroup; one processor
-# is all we use.
-# -E: the program begins in our own few instructions, which note the signal mask
-# and what is ignored before Go's runtime changes them.
+# -E: the program begins in our own few instructions, which note the signal mask and
+# the ignored signals before Go's runtime changes them, and give the runtime one
+# processor. On other machines than amd64 and arm64 os/signal catches: asyncpreemptoff
+# leaves URG to other processes, and sigcatch.preemption tells our code so; the other
+# two are those of cmd/lameduck/version.go, which -X replaces.
 GOARCH  ?= $(shell go env GOARCH)
-ENTRY   := $(if $(filter amd64 arm64,$(GOARCH)),-E $(MODULE)/shim/internal/sigcatch.entry)
-LDFLAGS := -s -w -X main.version=$(VERSION) \
-	-X runtime.godebugDefault=asyncpreemptoff=1,containermaxprocs=0 \
-	-X $(MODULE)/shim/internal/sigcatch.preemption=off \
-	$(ENTRY)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+ifneq ($(filter amd64 arm64,$(GOARCH)),)
+LDFLAGS += -E $(MODULE)/shim/internal/sigcatch.entry
+else
+LDFLAGS += -X runtime.godebugDefault=asyncpreemptoff=1,containermaxprocs=0,updatemaxprocs=0
+LDFLAGS += -X $(MODULE)/shim/internal/sigcatch.preemption=off
+endif
 
 # These run once or never; inlining them would cost 200 kB.
 COLD    := github.com/alecthomas/kong encoding/json fmt go/... internal/poll internal/reflectlite internal/sync \

@@ -147,7 +147,7 @@ var refused = []struct {
 	{[]string{"--grace-period=10", "--delay=0", "echo"}, "", "--delay", false},
 	{[]string{"--grace-period=10", "echo"}, "LAMEDUCK_DELAY=0", "--delay", false},
 	{[]string{"-r", "HUP:0,HUP:INT", "echo"}, "", "--rewrite=HUP:INT", false},
-	{[]string{"-r", "HUP:0", "-r", "1:2", "echo"}, "", "two rewrites of HUP", false},
+	{[]string{"-r", "HUP:0", "-r", "1:2", "echo"}, "", "HUP is rewritten twice", false},
 	{[]string{"-e", "1,1:2", "echo"}, "", "--exit-code=1:2", false},
 	{[]string{"--stop-signal=KILL", "echo"}, "", "--stop-signal=KILL", false},
 	{[]string{"--stop-signal=17", "echo"}, "", "--stop-signal=CHLD", false},
@@ -200,8 +200,8 @@ func TestAsked(t *testing.T) {
 		{"watch --help", new(cli.Watch).HelpText()},
 		{"install --help", installHelp},
 		{"presets -h", presetsHelp},
-		{"--version", "lameduck version dev\n"},
-		{"--version -- echo", "lameduck version dev\n"},
+		{"--version", "lameduck version dev, a plain build (see docs/limits.md)\n"},
+		{"--version -- echo", "lameduck version dev, a plain build (see docs/limits.md)\n"},
 	} {
 		if got := call(t, []string{"LAMEDUCK_DELAY=nonsense", "LAMEDUCK_X=1"}, strings.Fields(c.args)...); got != (result{0, c.want, ""}) {
 			t.Errorf("%s: %+v, want %q", c.args, got, c.want)

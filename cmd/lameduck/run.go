@@ -15,9 +15,6 @@ const (
 	exitNotFound = 127
 )
 
-// version is set by the linker.
-var version = "dev"
-
 // lameduck runs the command line and returns the exit code.
 func lameduck(argv0 string, args, env []string) int {
 	if d := dropinFor(argv0); d != nil {
@@ -49,7 +46,7 @@ func run(args, env []string) int {
 	case line.Help.Value:
 		return answer(line.HelpText())
 	case line.Version.Value:
-		return answer("lameduck version " + version + "\n")
+		return answer(versionLine())
 	}
 	cfg, err := line.Config()
 	switch {

@@ -34,7 +34,7 @@ func newObserver(cfg *Config) *observer {
 		wholePIDNamespace: cfg.WholePIDNamespace,
 		self:              self{isSelf: map[uint64]bool{}},
 		proxied:           newProxied(cfg.Health),
-		pingpong:          pingpongCache{readTable: procnet.Root("").Prompt, entries: map[uint64]pingpongEntry{}},
+		pingpong:          pingpongCache{readTable: procnet.Root("").PingPong, entries: map[uint64]pingpongEntry{}},
 	}
 	listeners, err := o.source.open()
 	o.findScope(cfg.Ports, listeners, err)
@@ -58,11 +58,11 @@ func newObserver(cfg *Config) *observer {
 // findScope finds out on which ports the container listens; err is why listeners may be
 // incomplete.
 func (o *observer) findScope(given []uint16, listeners []tcp.Socket, err error) {
-	q := scope.Query{Given: given, Listeners: listeners, Err: err, Cgroup: ownCgroup(o.source.conn), Everyone: o.wholePIDNamespace}
+	q := scope.Query{Given: given, Listeners: listeners, Err: err, Cgroup: ownCgroup(o.source.conn), WholePIDNamespace: o.wholePIDNamespace}
 	if o.proxied.enabled() {
 		q.Shim = append(q.Shim, o.proxied.listener.Inode())
 	}
-	o.scope = scope.Decide(scope.Look(q))
+	o.scope = scope.Decide(scope.Gather(q))
 }
 
 func (o *observer) close() {
@@ -124,7 +124,7 @@ func (o *observer) decideSelf(t *traffic.Tracker) {
 		return
 	}
 	otherEnds := o.source.otherEnds(o.self.selfCandidates)
-	o.scope.Learn(scope.Hold("/proc", o.wholePIDNamespace).Inodes)
+	o.scope.Learn(scope.HeldSockets("", o.wholePIDNamespace).Inodes)
 	o.self.decide(func(near *tcp.Socket) (isSelf, final bool) {
 		other, found := otherEnds[ends{near.Remote, near.Local}]
 		isSelf = found && o.scope.Self(near, &other) || o.proxied.has(near)

@@ -5,31 +5,35 @@ import (
 	"path/filepath"
 	"testing"
 
-	"golang.org/x/sys/unix"
+	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 )
 
-// TestProcessStates: which processes certainly hold nothing. An fd that is no
-// directory stands for one that cannot be read.
+// TestProcessStates: which processes certainly hold no socket. A file named fd stands for
+// a directory that cannot be read.
 func TestProcessStates(t *testing.T) {
 	const rest = " 7 0 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 "
 	for _, c := range []struct {
 		name     string
-		fd, stat string // "": there is none
+		fd, stat string // "": missing
 		bad      bool
 	}{
 		{"reaped", "", "", false},
-		{"reaped while we looked", "unreadable", "", false},
+		{"reaped meanwhile", "unreadable", "", false},
 		{"without descriptors", "empty", "9 (a) S" + rest + "1 0", false},
 		{"a zombie", "empty", "9 (a) Z" + rest + "1 0", false},
-		{"a zombie that is closed to us", "unreadable", "9 (a) Z" + rest + "1 0", false},
+		{"a zombie, unreadable", "unreadable", "9 (a) Z" + rest + "1 0", false},
 		{"the first thread has ended", "empty", "9 (a) Z" + rest + "3 0", true},
-		{"the first thread has ended, closed to us", "unreadable", "9 (a) Z" + rest + "3 0", true},
-		{"closed to us", "unreadable", "9 (a) S" + rest + "1 0", true},
-		{"closed to us, and odd", "unreadable", "9 (a) S", true},
+		{"the first thread has ended, unreadable", "unreadable", "9 (a) Z" + rest + "3 0", true},
+		{"unreadable", "unreadable", "9 (a) S" + rest + "1 0", true},
+		{"unreadable, and odd", "unreadable", "9 (a) S", true},
 		{"a socket", "socket:[7]", "9 (a) S" + rest + "1 0", false},
 		{"no socket", "pipe:[8]", "9 (a) S" + rest + "1 0", false},
 	} {
-		dir := t.TempDir()
+		top := t.TempDir()
+		dir := filepath.Join(top, "9")
+		if c.fd != "" || c.stat != "" {
+			must(t, os.Mkdir(dir, 0o700))
+		}
 		fd := filepath.Join(dir, "fd")
 		switch c.fd {
 		case "":
@@ -44,21 +48,12 @@ func TestProcessStates(t *testing.T) {
 		if c.stat != "" {
 			must(t, os.WriteFile(filepath.Join(dir, "stat"), []byte(c.stat), 0o600))
 		}
-		held := Held{Inodes: Inodes{}}
-		if err := held.add(dir); (err != nil) != c.bad {
+		held := Sockets{Inodes: Inodes{}}
+		if err := held.add(procfs.Root(top), 9); (err != nil) != c.bad {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		if held.Inodes.Has(7) != (c.fd == "socket:[7]") || held.Inodes.Has(8) {
 			t.Errorf("%s: %v", c.name, held.Inodes)
-		}
-	}
-}
-
-// TestGone: a process may end before its file is opened, or before it is read.
-func TestGone(t *testing.T) {
-	for err, want := range map[error]bool{unix.ENOENT: true, unix.ESRCH: true, unix.EACCES: false, unix.EPERM: false, nil: false} {
-		if gone(err) != want {
-			t.Errorf("%v: %v", err, !want)
 		}
 	}
 }
