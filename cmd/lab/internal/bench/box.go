@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"fmt"
@@ -9,19 +9,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// box is a PID namespace. Its first process is a contender that runs a
-// command, or the command itself if the contender is bare.
+// box is a PID namespace. The first process is a contender that runs a command, or the
+// command itself if the contender is bare.
 type box struct {
 	contender
 	pid int
-	out *os.File // what the command says
+	out *os.File // the command's standard output
 }
 
-// env is the environment of all: ours could change what they do.
+// env is the environment of all programs: ours could change their behavior.
 var env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 
-// boot starts words as the first process of a new namespace, where /proc/self
-// is right in our /proc too. It ends when we do, and Ctrl-C is for us alone.
+// boot starts words as the first process of a new PID namespace, which ends with the
+// benchmark. /proc stays that of the machine. The process group is a new one, so that
+// Ctrl-C reaches the benchmark alone.
 func boot(words []string, out, err *os.File) (pid int) {
 	return must(syscall.ForkExec(words[0], words, &syscall.ProcAttr{
 		Env:   env,
@@ -32,7 +33,7 @@ func boot(words []string, out, err *os.File) (pid int) {
 
 var null = must(os.OpenFile(os.DevNull, os.O_RDWR, 0))
 
-// open boots c with a command, and waits until the command says a byte.
+// open boots c with a command, and waits until the command writes a byte.
 func open(c contender, command ...string) *box {
 	out, in, err := os.Pipe()
 	check(err)
@@ -43,21 +44,22 @@ func open(c contender, command ...string) *box {
 	return b
 }
 
-// hear waits for a byte from the command. It blocks the thread, since a poller
-// would add steps of its own to what is measured.
+// hear waits for a byte from the command and blocks the thread: a poller would add time
+// to the measurement.
 func (b *box) hear() {
 	var one [1]byte
 	n, err := unix.Read(int(b.out.Fd()), one[:])
 	for err == unix.EINTR {
 		n, err = unix.Read(int(b.out.Fd()), one[:])
 	}
-	if check(err); n == 0 {
+	check(err)
+	if n == 0 {
 		check(fmt.Errorf("the command under %s ended early", b.name))
 	}
 }
 
-// cpu is the processor time that the first process has used, with threads that
-// are gone; for the number of its clock see clock_getcpuclockid(3).
+// cpu returns the processor time of the first process, ended threads included. For the
+// number of the clock see clock_getcpuclockid(3).
 func (b *box) cpu() time.Duration {
 	var t unix.Timespec
 	check(unix.ClockGettime(int32(^b.pid<<3|2), &t))
@@ -72,7 +74,7 @@ func wait(pid int) (status unix.WaitStatus, usage unix.Rusage) {
 	return status, usage
 }
 
-// close kills the first process, and with it all.
+// close kills the first process, and so the whole namespace.
 func (b *box) close() {
 	check(unix.Kill(b.pid, unix.SIGKILL))
 	wait(b.pid)

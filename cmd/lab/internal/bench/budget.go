@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"text/tabwriter"
 )
 
-// budget is what a figure of lameduck's may be at most, and what we aim for:
-// a multiple of the reference's, or a plain number where there is none.
+// budget bounds a figure of lameduck, and names the goal: as multiples of the
+// reference's figure, or as plain numbers without a reference.
 type budget struct {
 	what      string
 	figure    figure
@@ -16,25 +16,26 @@ type budget struct {
 	most, aim float64
 }
 
-// budgets is the table of what we promise.
+// budgets is the table of promises.
 var budgets = []budget{
 	{"start-up, wall", wall, tini, 3.2, 2.8},
+	{"page faults, start-up", faults, tini, 4.4, 3.3},
 	{"start-up with 20 000 arguments", wallMany, tini, 3, 2},
 	{"anonymous memory, idle", anon, goer, 2.2, 1.8},
 	{"binary, stripped, kB", size, "", 5000, 4500},
 	{"context switches a minute, idle", switches, "", 3, 1},
 	{"signal latency", latency, tini, 1.8, 1.3},
 	{"orphan storm, CPU time", storm, tini, 2, 1.3},
-	{"a look at 1 000 connections", look1, ss, 0.4, 0.2},
-	{"a look at 10 000", look10, ss, 0.4, 0.2},
-	{"a look at 50 000", look50, ss, 0.4, 0.2},
+	{"a sample of 1 000 connections", sample1, ss, 0.4, 0.2},
+	{"a sample of 10 000", sample10, ss, 0.4, 0.2},
+	{"a sample of 50 000", sample50, ss, 0.4, 0.2},
 	{"a hold of 10 s with 10 000, CPU time", hold, ss, 0.4, 0.2},
 	{"short connections lost, at 10 000 a second", unseen, "", 0, 0},
 }
 
 const missed = "MISSED"
 
-// printBudgets reports whether all hold that can be judged.
+// printBudgets reports whether all budgets hold. A budget without figures counts as held.
 func printBudgets(w io.Writer, f figures) (hold bool) {
 	hold = true
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -47,7 +48,7 @@ func printBudgets(w io.Writer, f figures) (hold bool) {
 			b.format(found), b.spread(f), b.format(b.overBare(f)), b.most, b.aim, verdict)
 	}
 	t.Flush()
-	fmt.Fprint(w, "\nspread: in each fifth of the run. over bare: after taking off what the bare command needs.\n")
+	fmt.Fprint(w, "\nspread: in each fifth of the run. over bare: after taking off the bare command's figure.\n")
 	return hold
 }
 
@@ -63,8 +64,8 @@ func (b budget) verdict(found float64) string {
 	return missed
 }
 
-// compare takes the median of the i-th of n parts of the samples over that of
-// the reference. It is NaN where the reference did not take part.
+// compare returns the median of the i-th of n parts of the samples, as a multiple of the
+// reference's median. NaN means that the reference did not take part.
 func (b budget) compare(f figures, i, n int) float64 {
 	part := func(name string) float64 {
 		samples := f[b.figure][name]
@@ -76,7 +77,7 @@ func (b budget) compare(f figures, i, n int) float64 {
 	return part(ours) / part(b.reference)
 }
 
-// spread shows how steady that was.
+// spread shows how steady the ratio was.
 func (b budget) spread(f figures) string {
 	low, high := math.Inf(1), math.Inf(-1)
 	for i := range 5 {
@@ -89,11 +90,12 @@ func (b budget) spread(f figures) string {
 	return b.format(low) + " - " + b.format(high)
 }
 
-// overBare compares what comes on top of the bare command. It is NaN where
-// that was not measured.
+// overBare compares the costs on top of the bare command's. NaN means that the bare
+// command was not measured.
 func (b budget) overBare(f figures) float64 {
-	of := f[b.figure]
-	return (median(of[ours]) - median(of[bare])) / (median(of[b.reference]) - median(of[bare]))
+	samples := f[b.figure]
+	base := median(samples[bare])
+	return (median(samples[ours]) - base) / (median(samples[b.reference]) - base)
 }
 
 func (b budget) format(value float64) string {

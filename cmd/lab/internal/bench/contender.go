@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"fmt"
@@ -8,30 +8,33 @@ import (
 	"strings"
 )
 
-// The contenders that are referred to by name. Bare is no init at all: the
-// command itself.
+// The contenders that other code refers to by name.
 const (
-	bare = "bare"
+	bare = "bare" // no init: the command itself
 	tini = "tini-static"
 	goer = "go"
 	ours = "lameduck"
-	ss   = "ss" // which looks at sockets
+	ss   = "ss" // prints sockets
 )
 
-// contender is an init, and what to put before a command so that it runs it.
+// contender is an init, and the words before a command with which the init runs the
+// command.
 type contender struct {
 	name   string
 	prefix []string
 	relays bool // passes signals on, and reaps orphans
 }
 
-// with is the command line that runs command.
+// with returns the command line that runs command.
 func (c contender) with(command ...string) []string {
 	return append(c.prefix[:len(c.prefix):len(c.prefix)], command...)
 }
 
-// gather finds or builds all that takes part.
-func gather(dir, lameduck string) []contender {
+// builder builds programs of the benchmark in dir, from the source tree.
+type builder struct{ dir, source string }
+
+// gather finds or builds all contenders.
+func (b builder) gather(lameduck string) []contender {
 	lameduck = must(filepath.Abs(lameduck))
 	must(os.Stat(lameduck))
 	field := []contender{{name: bare, relays: true}}
@@ -42,7 +45,7 @@ func gather(dir, lameduck string) []contender {
 			fmt.Printf("%s is not installed, and left out\n", paths[0])
 		}
 	}
-	return append(field, contender{goer, []string{build(dir, "forkwait", "forkwait")}, false},
+	return append(field, contender{goer, []string{b.program("forkwait", "forkwait", "")}, false},
 		contender{ours, []string{lameduck, "--"}, true})
 }
 
@@ -55,25 +58,27 @@ func installed(paths []string) string {
 	return ""
 }
 
-// build makes one of the programs that are here, with the flags that lameduck
-// is built with, and is its path.
-func build(dir, from, name string, flags ...string) string {
-	return compile(filepath.Join(dir, name), "build", module+"testdata/bench/"+from, flags)
+// program builds one of the programs beside this package as name and returns the path.
+func (b builder) program(folder, name, linker string) string {
+	return b.run("cmd/lab", name, "go", "build", "-ldflags=-s -w "+linker, "./internal/bench/"+folder)
 }
 
-// buildLooker makes the tests of lameduck's main room: one of their helpers takes
-// looks as a hold does.
-func buildLooker(dir string) string {
-	return compile(filepath.Join(dir, "looker"), "test", module+"shim/internal/observe", nil, "-c")
+// sampler builds the tests of the room that samples traffic: a helper in them takes
+// samples as a hold does.
+func (b builder) sampler() string {
+	return b.run("", "sampler", "go", "test", "-c", "-ldflags=-s -w", "./shim/internal/observe")
 }
 
-const module = "github.com/lameduck-init/lameduck/"
-
-func compile(path, command, what string, link []string, flags ...string) string {
-	flags = append([]string{command, "-trimpath", "-buildvcs=false", "-o", path}, flags...)
-	cmd := exec.Command("go", append(flags, "-ldflags="+strings.Join(append(link, "-s", "-w"), " "), what)...)
+// run builds in a folder of the source tree.
+func (b builder) run(folder, name string, words ...string) string {
+	path := filepath.Join(b.dir, name)
+	last := len(words) - 1
+	words = append(words[:last:last], "-trimpath", "-buildvcs=false", "-o", path, words[last])
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Dir = filepath.Join(b.source, folder)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-	check(cmd.Run())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		check(fmt.Errorf("cannot build: %s: %w\n%s", strings.Join(words, " "), err, out))
+	}
 	return path
 }

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"encoding/binary"
@@ -14,15 +14,15 @@ type crowd struct {
 	listener int
 	addr     unix.SockaddrInet4
 	made     int   // connections so far
-	kept     int   // of them
+	kept     int   // open connections
 	keepers  []int // processes that hold the server's ends
 }
 
-// armful is how many connections a keeper holds: fewer than the descriptors that
-// a process is mostly allowed, even if they are all passed on to another.
+// armful is the number of connections that a keeper holds: fewer than the descriptors
+// that a process is mostly allowed, even if all are passed on to another process.
 const armful = 250
 
-// newCrowd is a server that nobody has come to.
+// newCrowd returns a server without connections.
 func newCrowd() *crowd {
 	c := &crowd{addr: unix.SockaddrInet4{Addr: [4]byte{10, 0, 0, 1}}}
 	c.listener = must(unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
@@ -32,25 +32,10 @@ func newCrowd() *crowd {
 	return c
 }
 
-// ownNetwork moves us, and whom we start, to a network without anybody else. All
-// of 10.0.0.0/8 is its loopback device's: not to be mistaken for a container's
-// talk to itself, and with ports enough for any number of clients.
-func ownNetwork() {
-	check(unix.Unshare(unix.CLONE_NEWNET))
-	fd := must(unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0))
-	defer unix.Close(fd)
-	up := must(unix.NewIfreq("lo"))
-	up.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	check(unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, up))
-	addr := must(unix.NewIfreq("lo:0"))
-	check(addr.SetInet4Addr([]byte{10, 0, 0, 1}))
-	check(unix.IoctlIfreq(fd, unix.SIOCSIFADDR, addr))
-}
-
-// connect makes a connection, on which a request was answered.
+// connect makes a connection on which a request has been answered.
 func (c *crowd) connect() (client, server int) {
 	client = must(unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
-	from := unix.SockaddrInet4{Port: 1024 + c.made/1000} // never twice, since those that vanish leave nothing behind
+	from := unix.SockaddrInet4{Port: 1024 + c.made/1000} // each only once: a client that vanished has not closed the connection
 	binary.BigEndian.PutUint32(from.Addr[:], 10<<24|1<<16|uint32(c.made%1000))
 	c.made++
 	check(unix.Bind(client, &from))
@@ -64,7 +49,7 @@ func (c *crowd) connect() (client, server int) {
 
 var text [1000]byte
 
-// say sends bytes from one end to the other.
+// say sends n bytes from one end to the other.
 func say(from, to, n int) {
 	must(unix.Write(from, text[:n]))
 	if got := must(unix.Read(to, text[:])); got != n {
@@ -72,15 +57,14 @@ func say(from, to, n int) {
 	}
 }
 
-// grow keeps n connections open. Their clients vanish without a word
-// (TCP_REPAIR), as if they were on another host: what the kernel has are the
-// server's ends alone.
+// grow keeps n connections open. The clients vanish without a segment (TCP_REPAIR), as
+// if on another host: the kernel has the server's ends alone.
 func (c *crowd) grow(n int) {
 	for c.kept < n {
 		var ends []uintptr
 		for range min(armful, n-c.kept) {
 			client, server := c.connect()
-			check(unix.SetsockoptInt(client, unix.IPPROTO_TCP, unix.TCP_QUICKACK, 1)) // nothing is left unacknowledged
+			check(unix.SetsockoptInt(client, unix.IPPROTO_TCP, unix.TCP_QUICKACK, 1)) // no byte stays unacknowledged
 			check(unix.SetsockoptInt(client, unix.IPPROTO_TCP, unix.TCP_REPAIR, 1))
 			check(unix.Close(client))
 			ends = append(ends, uintptr(server))
@@ -89,7 +73,7 @@ func (c *crowd) grow(n int) {
 	}
 }
 
-// keep has another process hold descriptors.
+// keep hands descriptors to another process.
 func (c *crowd) keep(ends []uintptr) {
 	pid := must(syscall.ForkExec("/bin/sleep", []string{"sleep", "1000"}, &syscall.ProcAttr{
 		Env: env, Files: append([]uintptr{null.Fd(), null.Fd(), 2}, ends...), Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}}))
@@ -100,7 +84,7 @@ func (c *crowd) keep(ends []uintptr) {
 	}
 }
 
-// short makes a connection that ends at once.
+// short makes a connection and closes both ends at once.
 func (c *crowd) short() {
 	client, server := c.connect()
 	check(errors.Join(unix.Close(client), unix.Close(server)))

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"bufio"
@@ -11,14 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// held is a lameduck that holds until it is told again, and what it says.
+// held is a lameduck that holds until a second TERM, and the lines on stderr.
 type held struct {
 	*box
-	says *bufio.Reader
+	lines *bufio.Reader
 }
 
-// hold boots a lameduck that holds for the crowd's sake; its command is of no
-// account.
+// hold boots a lameduck that holds for the crowd's connections. The command sleeps.
 func (c *crowd) hold(lameduck contender) *held {
 	lameduck.prefix = append(lameduck.prefix[:1:1], "--until=drained", "--delay=0", "--max-delay=60", "--grace-period=90",
 		fmt.Sprintf("--count-port=%d", c.addr.Port), "--")
@@ -31,19 +30,19 @@ func (c *crowd) hold(lameduck contender) *held {
 	return h
 }
 
-// stop sends TERM, and is what is said to it.
+// stop sends TERM and returns the line that lameduck writes.
 func (h *held) stop() string {
 	check(unix.Kill(h.pid, unix.SIGTERM))
 	return h.line()
 }
 
-func (h *held) line() string { return must(h.says.ReadString('\n')) }
+func (h *held) line() string { return must(h.lines.ReadString('\n')) }
 
-// perTenSeconds is how many looks a hold takes in that time, unless told otherwise.
+// perTenSeconds is the number of samples in ten seconds of a hold by default.
 const perTenSeconds = 40
 
-// hold takes the processor time of holds, scaled to ten seconds; and of ss, run
-// as often as they look.
+// hold measures the processor time of holds, scaled to ten seconds, and of ss, run once
+// for each sample.
 func (f figures) hold(lameduck contender, c *crowd, path string, e effort) {
 	for range e.holds {
 		h := c.hold(lameduck)
@@ -52,27 +51,27 @@ func (f figures) hold(lameduck contender, c *crowd, path string, e effort) {
 		f.add(hold, lameduck, micro(h.cpu()-before)/1000*float64(10*time.Second)/float64(e.hold))
 		h.close()
 	}
-	for range e.looks {
+	for range e.samples {
 		if path != "" {
 			f.add(hold, contender{name: ss}, micro(c.ss(path))/1000*perTenSeconds)
 		}
 	}
 }
 
-// A rush is so many short connections in each of so many parts of a second.
+// A rush is rushRate short connections a second, in rushParts bursts.
 const (
 	rushRate  = 10_000
 	rushParts = 100
 )
 
-// rush counts the short connections that a hold is not told of; where it says
-// itself that there were more, none.
+// rush counts the short connections that are missing from the report of a hold. A report
+// that says "at least" misses none.
 func (f figures) rush(lameduck contender, length time.Duration) {
 	c := newCrowd()
 	defer c.close()
 	h := c.hold(lameduck)
 	defer h.close()
-	time.Sleep(settle) // nobody looks yet at the trigger itself
+	time.Sleep(settle) // the first samples come after the trigger
 	start := time.Now()
 	for next := start; time.Since(start) < length; {
 		for range rushRate / rushParts {
@@ -82,17 +81,17 @@ func (f figures) rush(lameduck contender, length time.Duration) {
 		time.Sleep(time.Until(next))
 	}
 	rate := float64(c.made) / time.Since(start).Seconds()
-	time.Sleep(time.Second) // a look more, and no double TERM
+	time.Sleep(time.Second) // for one more sample; and a TERM earlier would count as a double
 	report := h.stop()
 	found := newConnections.FindStringSubmatch(report)
 	if found == nil {
-		check(fmt.Errorf("the report says nothing of connections: %s", report))
+		check(fmt.Errorf("the report has no new connections: %s", report))
 	}
-	told := must(strconv.Atoi(found[2]))
+	counted := must(strconv.Atoi(found[2]))
 	if found[1] != "" {
-		told = max(told, c.made)
+		counted = max(counted, c.made)
 	}
-	f.add(unseen, lameduck, float64(c.made-told))
+	f.add(unseen, lameduck, float64(c.made-counted))
 	fmt.Printf("%d short connections, %.0f a second: the report has %s\n", c.made, rate, found[0])
 }
 

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"fmt"
@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// settle is when an init has done all that it does after the start.
+// settle is the time after which an init has nothing more to do for the start.
 const settle = 2 * time.Second
 
-// idle has copies of each contender do nothing, all at one time.
+// idle runs copies of each contender with a command that sleeps, all at one time.
 func (f figures) idle(field []contender, copies int, length time.Duration) {
 	var boxes []*box
 	for range copies {
@@ -34,26 +34,25 @@ func (f figures) idle(field []contender, copies int, length time.Duration) {
 	}
 }
 
-// memory is of the first process alone.
+// memory measures the first process alone.
 func (f figures) memory(b *box) {
-	of := values(fmt.Sprintf("/proc/%d/smaps_rollup", b.pid))
-	f.add(rss, b.contender, of["Rss"])
-	f.add(pss, b.contender, of["Pss"])
-	f.add(anon, b.contender, of["Anonymous"])
+	rollup := values(fmt.Sprintf("/proc/%d/smaps_rollup", b.pid))
+	f.add(rss, b.contender, rollup["Rss"])
+	f.add(pss, b.contender, rollup["Pss"])
+	f.add(anon, b.contender, rollup["Anonymous"])
 	f.add(threads, b.contender, values(fmt.Sprintf("/proc/%d/status", b.pid))["Threads"])
 }
 
-// switches is how often the threads of the first process went to sleep, or
-// were put to it.
+// switches returns how often the threads of the first process have left a processor.
 func (b *box) switches() (sum float64) {
 	for _, task := range must(filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", b.pid))) {
-		of := values(task)
-		sum += of["voluntary_ctxt_switches"] + of["nonvoluntary_ctxt_switches"]
+		status := values(task)
+		sum += status["voluntary_ctxt_switches"] + status["nonvoluntary_ctxt_switches"]
 	}
 	return sum
 }
 
-// values reads lines as /proc has them: a name, a colon, a number.
+// values reads a file of lines "NAME: NUMBER ...".
 func values(path string) map[string]float64 {
 	found := map[string]float64{}
 	for line := range strings.Lines(string(must(os.ReadFile(path)))) {

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"time"
@@ -6,14 +6,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pause lets all fall asleep again between two signals, as inits mostly are.
+// pause lets all processes fall asleep again between two signals, as inits mostly are.
 const pause = 3 * time.Millisecond
 
-// casts is how often all are started anew: which processors the threads of an
-// init have come to sleep on matters, and is luck.
+// casts is how often all inits are started anew: the processors on which the threads of
+// an init sleep matter, and are luck.
 const casts = 20
 
-// latency sends USR1 to each contender, until its command has answered.
+// latency measures the time from USR1 to each contender to the answer of the command.
 func (f figures) latency(field []contender, answer string, signals int) {
 	for range casts {
 		f.latencyOf(field, answer, signals/casts)

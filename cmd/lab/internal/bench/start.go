@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"fmt"
@@ -13,13 +13,20 @@ import (
 const manyArguments = 20_000
 
 // start measures the whole run of a command that does nothing, under each contender:
-// without arguments, and with many.
+// without arguments, and with many. Page faults are those of a whole run of /bin/true,
+// the program that people try first.
 func (f figures) start(field []contender, nothing string, runs int) {
 	turns(runs, field, func(c contender, counts bool) {
 		took, usage := once(c, nothing)
 		if counts {
 			f.add(wall, c, micro(took))
 			f.add(cpu, c, micro(time.Duration(usage.Utime.Nano()+usage.Stime.Nano())))
+		}
+	})
+	turns(runs/20, field, func(c contender, counts bool) {
+		_, usage := once(c, "/bin/true")
+		if counts {
+			f.add(faults, c, float64(usage.Minflt))
 		}
 	})
 	words := append([]string{nothing}, slices.Repeat([]string{"argument"}, manyArguments)...)
@@ -31,7 +38,7 @@ func (f figures) start(field []contender, nothing string, runs int) {
 	})
 }
 
-// once runs command under c, and returns how long that took.
+// once runs command under c. The usage includes the command's.
 func once(c contender, command ...string) (took time.Duration, usage unix.Rusage) {
 	words := c.with(command...)
 	before := time.Now()

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"errors"
@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// breeders are the shells that make orphans side by side.
+// breeders is the number of shells that make orphans side by side.
 const breeders = 4
 
-// breed says a byte when the init has settled, has $2 shells make $1 orphans
-// each, and says another when it is done: of two forks in a row the first ends
-// at once, so that the second is nobody's but the init's. It stays, since the
-// init would leave with it.
+// breed writes a byte when the init has settled, has $2 shells make $1 orphans each, and
+// writes another byte at the end: of two forks in a row the first ends at once, so that
+// the init becomes the parent of the second. breed stays, since the init would exit with
+// the command.
 const breed = `
 breed() {
 	i=0
@@ -36,7 +36,7 @@ wait
 printf d
 exec sleep 1000`
 
-// storm takes the processor time that each init needs to reap orphans.
+// storm measures the processor time that each init needs to reap orphans.
 func (f figures) storm(field []contender, storms, orphans int) {
 	turns(storms, field, func(c contender, counts bool) {
 		if !c.relays || !counts {
@@ -51,7 +51,7 @@ func (f figures) storm(field []contender, storms, orphans int) {
 	})
 }
 
-// reaped waits until the command is the only child that the first process has.
+// reaped waits until the command is the only child of the first process.
 func (b *box) reaped() {
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		children := 0

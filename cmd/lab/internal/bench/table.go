@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"fmt"
@@ -8,23 +8,23 @@ import (
 	"text/tabwriter"
 )
 
-// column is of a table of medians.
+// column is a column in a table of medians.
 type column struct {
 	figure     figure
 	name, unit string
 	digits     int
 }
 
-// columns are those of the inits, and looks those of who looks at traffic.
+// columns are for the inits, sampleColumns for samples of traffic.
 var columns = []column{
-	{wall, "start-up", "wall µs", 0}, {cpu, "", "CPU µs", 0}, {wallMany, "", "20k args", 0},
+	{wall, "start-up", "wall µs", 0}, {cpu, "", "CPU µs", 0}, {faults, "", "faults", 0}, {wallMany, "", "20k args", 0},
 	{rss, "idle:", "Rss kB", 0}, {pss, "", "Pss kB", 0}, {anon, "", "anon kB", 0},
 	{threads, "", "threads", 0}, {switches, "", "sw/min", 1},
 	{latency, "signal", "µs", 1}, {storm, "storm", "CPU ms", 1}, {size, "binary", "kB", 0},
 }
 
-var looks = []column{
-	{look1, "look at", "1 000 µs", 0}, {look10, "", "10 000 µs", 0}, {look50, "", "50 000 µs", 0},
+var sampleColumns = []column{
+	{sample1, "sample of", "1 000 µs", 0}, {sample10, "", "10 000 µs", 0}, {sample50, "", "50 000 µs", 0},
 	{hold, "hold of 10 s,", "10 000: CPU ms", 0}, {unseen, "10 000/s:", "lost", 0},
 }
 

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"bufio"
@@ -8,84 +8,92 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/netns"
 )
 
-// traffic has lameduck look at connections beside ss(8), which tells the same of
-// them: `ss -Htni` with a filter that the kernel applies.
-func (f figures) traffic(lameduck contender, looker string, e effort) {
-	ownNetwork()
+// traffic has lameduck sample connections beside ss(8), which prints the same facts:
+// ss -Htni with a filter that the kernel applies. The network namespace is a new one.
+// All of 10.0.0.0/8 is local there: its addresses are not taken for a container's
+// connections to itself, and have ports enough for any number of clients.
+func (f figures) traffic(lameduck contender, helper string, e effort) {
+	check(unix.Unshare(unix.CLONE_NEWNET))
+	check(netns.LoopbackUp([4]byte{10, 0, 0, 1}))
 	c := newCrowd()
 	defer c.close()
 	path := installed([]string{ss})
 	if path == "" {
 		fmt.Println("ss is not installed, and left out")
 	}
-	l := c.look(looker)
-	defer l.close()
+	s := c.startSampler(helper)
+	defer s.close()
 	for _, size := range []struct {
 		figure      figure
 		connections int
-	}{{look1, 1000}, {look10, 10_000}, {look50, 50_000}} {
+	}{{sample1, 1000}, {sample10, 10_000}, {sample50, 50_000}} {
 		if size.connections > e.crowd {
 			break
 		}
 		c.grow(size.connections)
-		f.look(size.figure, l, path, e.looks)
-		if size.figure == look10 {
+		f.sample(size.figure, s, path, e.samples)
+		if size.figure == sample10 {
 			f.hold(lameduck, c, path, e)
 		}
 	}
 	f.rush(lameduck, e.rush)
 }
 
-// look takes looks at the crowd.
-func (f figures) look(what figure, l *looker, path string, looks int) {
-	turns(looks, []string{ss, ours}, func(who string, counts bool) {
+// sample samples the crowd, by turns with the ss at path.
+func (f figures) sample(what figure, s *sampler, path string, samples int) {
+	turns(samples, []string{ss, ours}, func(name string, counts bool) {
 		var took time.Duration
 		switch {
-		case who == ours:
-			took = l.look()
+		case name == ours:
+			took = s.sample()
 		case path != "":
 			before := time.Now()
-			l.ss(path)
+			s.ss(path)
 			took = time.Since(before)
 		}
 		if counts && took > 0 {
-			f.add(what, contender{name: who}, micro(took))
+			f.add(what, contender{name: name}, micro(took))
 		}
 	})
 }
 
-// looker is a process that looks as a hold does; see shim/internal/observe/looker_test.go.
-type looker struct {
+// sampler is a process that samples as a hold does: see shim/internal/observe/looker_test.go.
+type sampler struct {
 	*crowd
 	cmd *exec.Cmd
 	in  io.Writer
 	out *bufio.Reader
 }
 
-func (c *crowd) look(path string) *looker {
-	l := &looker{crowd: c, cmd: exec.Command(path, "helper", "look", strconv.Itoa(c.addr.Port))}
-	l.cmd.Env, l.cmd.Stderr = env, null
-	l.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	l.in = must(l.cmd.StdinPipe())
-	l.out = bufio.NewReader(must(l.cmd.StdoutPipe()))
-	check(l.cmd.Start())
-	return l
+func (c *crowd) startSampler(path string) *sampler {
+	s := &sampler{crowd: c, cmd: exec.Command(path, "helper", "look", strconv.Itoa(c.addr.Port))}
+	s.cmd.Env, s.cmd.Stderr = env, null
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	s.in = must(s.cmd.StdinPipe())
+	s.out = bufio.NewReader(must(s.cmd.StdoutPipe()))
+	check(s.cmd.Start())
+	return s
 }
 
-// look is how long one look takes. It has to see all connections, and the listener.
-func (l *looker) look() time.Duration {
+// sample returns the time that one sample takes, which must have all connections and the
+// listener.
+func (s *sampler) sample() time.Duration {
 	var sockets, nanoseconds int
-	fmt.Fprintln(l.in)
-	must(fmt.Fscanln(l.out, &sockets, &nanoseconds))
-	if sockets != l.kept+1 {
-		check(fmt.Errorf("a look saw %d of %d sockets", sockets, l.kept+1))
+	fmt.Fprintln(s.in)
+	must(fmt.Fscanln(s.out, &sockets, &nanoseconds))
+	if sockets != s.kept+1 {
+		check(fmt.Errorf("a sample has %d of %d sockets", sockets, s.kept+1))
 	}
 	return time.Duration(nanoseconds)
 }
 
-// ss runs it, and is the processor time it takes.
+// ss runs ss and returns the processor time.
 func (c *crowd) ss(path string) time.Duration {
 	status, usage := wait(must(syscall.ForkExec(path, []string{ss, "-Htni", fmt.Sprintf("sport = :%d", c.addr.Port)},
 		&syscall.ProcAttr{Env: env, Files: []uintptr{null.Fd(), null.Fd(), 2}})))
@@ -95,7 +103,7 @@ func (c *crowd) ss(path string) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-func (l *looker) close() {
-	l.cmd.Process.Kill()
-	l.cmd.Wait()
+func (s *sampler) close() {
+	s.cmd.Process.Kill()
+	s.cmd.Wait()
 }

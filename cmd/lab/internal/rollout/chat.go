@@ -1,4 +1,4 @@
-package main
+package rollout
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
 // chatters keep a WebSocket each, on which they say something every so often.
@@ -17,7 +19,7 @@ const (
 
 // chat is the load of long-lived connections. Opening one is a request, and so
 // is each message; a connection that ends, with what was said on it, is lost.
-func (l *load) chat(ctx context.Context) {
+func (l *sender) chat(ctx context.Context) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	for i := range chatters {
@@ -26,18 +28,18 @@ func (l *load) chat(ctx context.Context) {
 	}
 }
 
-func (l *load) chatter(ctx context.Context, at time.Time) {
+func (l *sender) chatter(ctx context.Context, at time.Time) {
 	var conn *websocket.Conn
 	for ; l.sleep(ctx, at); at = at.Add(l.scale.of(pause)) {
 		began := time.Now()
 		if conn == nil {
-			var k kind
+			var k load.Kind
 			conn, k = l.dial()
 			l.add(began, k, 0)
 			continue
 		}
 		k := say(conn)
-		if k != answered {
+		if k != load.Answered {
 			conn.CloseNow()
 			conn, k = nil, lost
 		}
@@ -48,7 +50,7 @@ func (l *load) chatter(ctx context.Context, at time.Time) {
 	}
 }
 
-func (l *load) dial() (*websocket.Conn, kind) {
+func (l *sender) dial() (*websocket.Conn, load.Kind) {
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -57,15 +59,15 @@ func (l *load) dial() (*websocket.Conn, kind) {
 	if answer != nil {
 		status = answer.StatusCode
 	}
-	return conn, kindOf(status, err)
+	return conn, load.KindOf(status, err)
 }
 
-func say(conn *websocket.Conn) kind {
+func say(conn *websocket.Conn) load.Kind {
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
 	err := conn.Write(ctx, websocket.MessageText, []byte("quack"))
 	if err == nil {
 		_, _, err = conn.Read(ctx)
 	}
-	return kindOf(0, err)
+	return load.KindOf(0, err)
 }

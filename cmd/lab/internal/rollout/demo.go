@@ -1,43 +1,44 @@
-package main
+package rollout
 
 import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
 // demo is the laboratory's smallest case: one stop of a server that dies on TERM,
 // bare and held, on the loopback interface. It needs no other program and no
 // privilege. It returns an error unless requests failed without lameduck, and none
 // with it.
-func demo(ctx context.Context, o *options) error {
+func demo(ctx context.Context, o *options, out io.Writer) error {
 	p, err := openLoopback()
 	if err != nil {
 		return err
 	}
-	s := newStrip(os.Stdout, o.rate)
-	intro(s, o)
+	s := newStrip(out, o.rate)
+	intro(out, s, o)
 	trials := plan(o)
 	for _, t := range trials {
 		t.strip = s
-		fmt.Printf("\n%s\n", caption(o, t))
+		fmt.Fprintf(out, "\n%s\n", caption(o, t))
 		if err := t.settle(ctx, o, p); err != nil {
 			return err
 		}
 		s.end(t.Stops[0])
-		quote(os.Stdout, t.Stops[0].said)
+		quote(out, t.Stops[0].said)
 	}
-	fmt.Println()
+	fmt.Fprintln(out)
 	for _, t := range trials {
-		fmt.Println(t.summary())
+		fmt.Fprintln(out, t.summary())
 	}
 	var said strings.Builder
 	err = verdict(&said, summarise(o, trials))
 	if err != nil {
-		fmt.Print(said.String())
+		fmt.Fprint(out, said.String())
 	}
 	return err
 }
@@ -53,10 +54,10 @@ func (o *options) smallest() {
 	o.servers = allServers()[:1]
 }
 
-func intro(s *strip, o *options) {
-	fmt.Printf("Two replicas behind a balancer; the old one is stopped, as in every rollout.\n")
-	fmt.Printf("The balancer learns of it late, as they do: it goes on sending for %.0f s.\n", o.lags[0].draw(nil).Seconds())
-	fmt.Printf("%d requests/s, no retries. A column is %.1f s: %s all answered, %s some failed.\n",
+func intro(out io.Writer, s *strip, o *options) {
+	fmt.Fprintf(out, "Two replicas behind a balancer; the old one is stopped, as in every rollout.\n")
+	fmt.Fprintf(out, "The balancer learns of it late, as they do: it goes on sending for %.0f s.\n", o.lags[0].draw(nil).Seconds())
+	fmt.Fprintf(out, "%d requests/s, no retries. A column is %.1f s: %s all answered, %s some failed.\n",
 		o.rate, column.Seconds(), s.good, s.bad)
 }
 
@@ -81,18 +82,12 @@ func (t *trial) summary() string {
 	return fmt.Sprintf("%-16s%d requests  %-24sgone %.1f s after TERM", t.title(), t.Requests, s.failures(), s.StopMS/1000)
 }
 
-// failures says how many requests failed, and how: "149 failed (148 5xx, 1 cut)".
+// failures tells how many requests failed, and how: "149 failed (148 5xx, 1 cut)".
 func (s *stop) failures() string {
-	var kinds []string
-	for _, k := range failures {
-		if n := s.Failed[k]; n > 0 {
-			kinds = append(kinds, fmt.Sprintf("%d %s", n, k))
-		}
-	}
-	if kinds == nil {
+	if s.failed() == 0 {
 		return "0 failed"
 	}
-	return fmt.Sprintf("%d failed (%s)", s.failed(), strings.Join(kinds, ", "))
+	return fmt.Sprintf("%d failed (%s)", s.failed(), load.Summary(s.Failed))
 }
 
 // quote shows what a process wrote, if anything, wrapped between words.

@@ -47,4 +47,4 @@
 // package systems.
 //
 // See namespaces(7), pid_namespaces(7), veth(4).
-package main
+package rollout

@@ -1,9 +1,11 @@
-package main
+package rollout
 
 import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
 // findings is what came of the whole experiment.
@@ -36,15 +38,15 @@ type figures struct {
 
 // part is what some of the stops had.
 type part struct {
-	Stops    int          `json:"stops"`
-	Requests int          `json:"requests"`
-	Failed   int          `json:"failed"`
-	Kinds    map[kind]int `json:"kinds,omitempty"`
-	Lost     int          `json:"lost"`
-	Killed   int          `json:"killed"`
-	MedianMS float64      `json:"stop_median_ms"`
-	P95MS    float64      `json:"stop_p95_ms"`
-	MaxMS    float64      `json:"stop_max_ms"`
+	Stops    int               `json:"stops"`
+	Requests int               `json:"requests"`
+	Failed   int               `json:"failed"`
+	Kinds    map[load.Kind]int `json:"kinds,omitempty"`
+	Lost     int               `json:"lost"`
+	Killed   int               `json:"killed"`
+	MedianMS float64           `json:"stop_median_ms"`
+	P95MS    float64           `json:"stop_p95_ms"`
+	MaxMS    float64           `json:"stop_max_ms"`
 	times    []float64
 }
 
@@ -119,7 +121,7 @@ func (p *part) add(s *stop, timed bool) {
 	p.Failed += s.failed()
 	p.Lost += s.Lost
 	if p.Kinds == nil {
-		p.Kinds = map[kind]int{}
+		p.Kinds = map[load.Kind]int{}
 	}
 	for k, n := range s.Failed {
 		p.Kinds[k] += n

@@ -1,4 +1,4 @@
-package main
+package rollout
 
 import (
 	"errors"
@@ -16,12 +16,12 @@ func TestBrokenHold(t *testing.T) {
 			t.Skipf("%s is not installed", program)
 		}
 	}
-	const lameduck = "../../lameduck"
+	const lameduck = "../../../../lameduck"
 	if _, err := os.Stat(lameduck); err != nil {
 		t.Fatalf("%v: make build first", err)
 	}
 	sound := "lameduck --until=quiet" + short
-	cmd := exec.Command("/proc/self/exe", "lab", "-scale=0.4", "-repeat=1", "-servers=go", "-contenders="+broken+";"+sound, lameduck)
+	cmd := exec.Command("/proc/self/exe", "rollout", "-scale=0.4", "-repeat=1", "-servers=go", "-contenders="+broken+";"+sound, lameduck)
 	out, err := cmd.CombinedOutput()
 	if strings.Contains(string(out), "cannot make namespaces") {
 		t.Skipf("no namespaces: %s", out)

@@ -1,26 +1,33 @@
-package main
+package rollout
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
 // requestTimeout is on top of what the request takes.
 const requestTimeout = 8 * time.Second
 
+// lost is a long-lived connection that ended, with the messages on it. Lost connections
+// are counted apart from the requests.
+const lost load.Kind = "lost"
+
 // result is how one request ended.
 type result struct {
 	planned time.Time
 	at      time.Time
-	kind    kind
+	kind    load.Kind
 	extra   time.Duration // from its planned time to the answer, less what it takes
 }
 
 // load is open-loop: requests are sent at their planned times, whatever becomes
 // of the earlier ones.
-type load struct {
+type sender struct {
 	addr   string
 	server *server
 	scale  scale
@@ -36,7 +43,7 @@ type load struct {
 }
 
 // run sends until ctx ends, and returns when all are answered.
-func (l *load) run(ctx context.Context) {
+func (l *sender) run(ctx context.Context) {
 	l.began = time.Now()
 	if l.strip != nil {
 		l.strip.begin(l.began)
@@ -45,8 +52,8 @@ func (l *load) run(ctx context.Context) {
 		l.chat(ctx)
 		return
 	}
-	c := &client{addr: l.addr, keep: l.server.keepAlive}
-	defer c.close()
+	c := &load.Client{Addr: l.addr, Keep: l.server.keepAlive}
+	defer c.Close()
 	random := rand.New(rand.NewPCG(l.seed, 0))
 	period := time.Second / time.Duration(l.rate)
 	var all sync.WaitGroup
@@ -54,14 +61,14 @@ func (l *load) run(ctx context.Context) {
 	for at := l.began; l.sleep(ctx, at); at = at.Add(period) {
 		think := l.server.think(random, l.scale)
 		all.Go(func() {
-			k := c.get(think, at.Add(think+requestTimeout))
+			k := c.HTTP(fmt.Sprintf("/?think=%dns", think.Nanoseconds()), "", at.Add(think+requestTimeout))
 			l.add(at, k, think)
 		})
 	}
 }
 
 // sleep sleeps until a planned time, and is false at the end.
-func (l *load) sleep(ctx context.Context, at time.Time) bool {
+func (l *sender) sleep(ctx context.Context, at time.Time) bool {
 	if wait := time.Until(at); wait > 0 {
 		select {
 		case <-time.After(wait):
@@ -76,13 +83,13 @@ func (l *load) sleep(ctx context.Context, at time.Time) bool {
 }
 
 // add notes how a request ended that was planned for then and had to take so long.
-func (l *load) add(planned time.Time, k kind, think time.Duration) {
+func (l *sender) add(planned time.Time, k load.Kind, think time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
 	r := result{planned, now, k, now.Sub(planned) - think}
 	l.results = append(l.results, r)
-	if k == answered {
+	if k == load.Answered {
 		l.slowest = max(l.slowest, r.extra)
 	}
 	if l.strip != nil {

@@ -1,4 +1,4 @@
-package main
+package rollout
 
 import (
 	"encoding/json"
@@ -39,7 +39,7 @@ func (s scale) words(d time.Duration) string { return s.of(d).String() }
 
 func parse(args []string) (*options, error) {
 	o := &options{}
-	f := flag.NewFlagSet("lab", flag.ContinueOnError)
+	f := flag.NewFlagSet("lab rollout", flag.ContinueOnError)
 	f.Uint64Var(&o.seed, "seed", 1, "what the lags, the order and the requests are drawn by")
 	f.Float64Var((*float64)(&o.scale), "scale", 1, "compress time: 0.5 halves lags, sleeps, holds and slow requests")
 	f.IntVar(&o.rate, "rate", 40, "requests a second in each trial")
@@ -52,14 +52,14 @@ func parse(args []string) (*options, error) {
 	contenders := f.String("contenders", "", "only these: parts of names, with semicolons between")
 	servers := f.String("servers", "", "only these servers: names, with semicolons between")
 	f.Usage = func() {
-		fmt.Fprintln(f.Output(), "usage: lab [flags] LAMEDUCK\n       lab systems [flags]")
+		fmt.Fprintln(f.Output(), "usage: lab rollout [flags] LAMEDUCK")
 		f.PrintDefaults()
 	}
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
 	if f.NArg() != 1 {
-		return nil, fmt.Errorf("want one argument, the built lameduck; see --help")
+		return nil, fmt.Errorf("want one argument, the built lameduck; see lab rollout --help")
 	}
 	if o.quick {
 		o.scale, o.repeat, o.jobs = 0.5, 1, 20

@@ -1,7 +1,8 @@
-package main
+package rollout
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"sync"
@@ -26,8 +27,12 @@ func newProgress(out *os.File, total int) *progress {
 	return p
 }
 
-func onTerminal(out *os.File) bool {
-	info, err := out.Stat()
+func onTerminal(out io.Writer) bool {
+	file, ok := out.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 

@@ -1,4 +1,4 @@
-package main
+package rollout
 
 import (
 	"bytes"
@@ -56,7 +56,7 @@ func (r *room) start(ctx context.Context, slot int, command func(site) ([]string
 // launch starts the stage, waits for its network namespace, connects it, and
 // tells it so.
 func (r *room) launch(p *replica, number int, ip net.IP, words []string) error {
-	p.cmd = exec.Command(r.exe, append([]string{"stage", ip.String()}, words...)...)
+	p.cmd = exec.Command(r.exe, append([]string{"rollout", "stage", ip.String()}, words...)...)
 	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
 	p.cmd.Stderr = &p.stderr
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}

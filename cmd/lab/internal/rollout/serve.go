@@ -1,4 +1,4 @@
-package main
+package rollout
 
 import (
 	"fmt"
@@ -15,7 +15,8 @@ const ready = "ready "
 
 // serve is a server that knows nothing of signals: TERM kills it at once, with
 // whatever it was about to answer.
-func serve(kind, listen string) error {
+func serve(args []string) error {
+	kind, listen := args[0], args[1]
 	listener, err := net.Listen("tcp", listen)
 	if err != nil {
 		return err

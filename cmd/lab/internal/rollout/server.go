@@ -1,4 +1,4 @@
-package main
+package rollout
 
 import (
 	"fmt"
@@ -45,7 +45,7 @@ func (s *server) think(r *rand.Rand, by scale) time.Duration {
 
 // ours is one of the servers in this very program.
 func ours(kind string) func(site) ([]string, error) {
-	return func(at site) ([]string, error) { return []string{at.exe, "serve", kind, at.listen}, nil }
+	return func(at site) ([]string, error) { return []string{at.exe, "rollout", "serve", kind, at.listen}, nil }
 }
 
 // configured is a program that is told all by a file, which is its last word.

@@ -1,4 +1,4 @@
-package main
+package rollout
 
 import (
 	"fmt"
@@ -10,12 +10,14 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/netns"
 )
 
 // A stage enters a network namespace, which is its thread's; that must be the
 // main one, by which others find it. Only here is the main goroutine sure to be.
 func init() {
-	if len(os.Args) > 1 && os.Args[1] == "stage" {
+	if len(os.Args) > 2 && os.Args[1] == "rollout" && os.Args[2] == "stage" {
 		runtime.LockOSThread()
 	}
 }
@@ -25,16 +27,17 @@ func init() {
 //
 // The namespace is not made by clone(2) itself: that takes long where many are
 // made and taken away, and Go's runtime stands still meanwhile, the load with it.
-func stage(address string, command []string) error {
+func stage(args []string) error {
+	address, command := args[0], args[1:]
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return fmt.Errorf("cannot make a network namespace: %w", err)
 	}
 	fmt.Println("unshared")
 	io.Copy(io.Discard, os.Stdin)
-	if err := ownProc(); err != nil {
+	if err := netns.MountProc(); err != nil {
 		return err
 	}
-	if err := up("lo", nil); err != nil {
+	if err := netns.LoopbackUp(); err != nil {
 		return err
 	}
 	if err := up("eth0", net.ParseIP(address)); err != nil {

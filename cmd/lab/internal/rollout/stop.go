@@ -1,21 +1,23 @@
-package main
+package rollout
 
 import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
 // stop is what came of stopping one replica.
 type stop struct {
 	drawn
-	LagMS    float64      `json:"lag_ms"`
-	StopMS   float64      `json:"stop_ms"` // from the stop signal to its exit
-	Killed   bool         `json:"killed"`  // at the end of the grace period
-	Requests int          `json:"requests"`
-	Failed   map[kind]int `json:"failed,omitempty"`
-	Lost     int          `json:"lost"` // long-lived connections
-	Report   string       `json:"report,omitempty"`
+	LagMS    float64           `json:"lag_ms"`
+	StopMS   float64           `json:"stop_ms"` // from the stop signal to its exit
+	Killed   bool              `json:"killed"`  // at the end of the grace period
+	Requests int               `json:"requests"`
+	Failed   map[load.Kind]int `json:"failed,omitempty"`
+	Lost     int               `json:"lost"` // long-lived connections
+	Report   string            `json:"report,omitempty"`
 
 	began  time.Time
 	said   string          // by lameduck
@@ -56,11 +58,11 @@ func (s *stop) count(r result) {
 	case lost:
 		s.Lost++
 		return
-	case answered:
+	case load.Answered:
 		s.extras = append(s.extras, r.extra)
 	default:
 		if s.Failed == nil {
-			s.Failed = map[kind]int{}
+			s.Failed = map[load.Kind]int{}
 		}
 		s.Failed[r.kind]++
 	}

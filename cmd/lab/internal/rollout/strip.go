@@ -1,4 +1,4 @@
-package main
+package rollout
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
 // column is how much time a symbol of a strip stands for.
@@ -31,7 +33,7 @@ type columnOf struct {
 }
 
 // newStrip has colours where a terminal shows them.
-func newStrip(out *os.File, rate int) *strip {
+func newStrip(out io.Writer, rate int) *strip {
 	s := &strip{out: out, good: ".", bad: "x", each: rate * int(column) / int(time.Second)}
 	if onTerminal(out) && os.Getenv("NO_COLOR") == "" {
 		s.good, s.bad = "\x1b[32m.\x1b[0m", "\x1b[31mx\x1b[0m"
@@ -55,7 +57,7 @@ func (s *strip) add(r result) {
 		s.columns = append(s.columns, columnOf{})
 	}
 	s.columns[i].ended++
-	s.columns[i].bad = s.columns[i].bad || r.kind != answered
+	s.columns[i].bad = s.columns[i].bad || r.kind != load.Answered
 	for s.drawn < len(s.columns) && s.columns[s.drawn].ended == s.each {
 		s.draw()
 	}

@@ -1,9 +1,11 @@
-package main
+package rollout
 
 import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
 // TestStrip: a column is drawn once all of it has ended, and bad if one failed;
@@ -28,9 +30,9 @@ func TestStrip(t *testing.T) {
 		}
 		// Eleven requests, each second one before the first of its column.
 		for _, n := range []int{1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 10} {
-			k := answered
+			k := load.Answered
 			if failed[n] {
-				k = status5
+				k = load.Status5
 			}
 			drawn := s.drawn
 			s.add(result{planned: began.Add(time.Duration(n) * column / 2), kind: k})

@@ -1,10 +1,12 @@
-package main
+package rollout
 
 import (
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
 // printTables prints what was found: all, and then the failures and the times by
@@ -16,7 +18,7 @@ func printTables(out io.Writer, f *findings) {
 	t.row("contender", "requests", "failed", "refused", "reset", "cut", "5xx", "timeout", "lost", "stop: median", "p95", "max", "rollout", "added p99")
 	for _, c := range f.Contenders {
 		k := c.All.Kinds
-		t.row(c.Name, c.All.Requests, c.All.Failed, k[refused], k[reset], k[cut], k[status5], k[timedOut]+k[other], c.All.Lost,
+		t.row(c.Name, c.All.Requests, c.All.Failed, k[load.Refused], k[load.Reset], k[load.Cut], k[load.Status5], k[load.Timeout]+k[load.Unreachable]+k[load.Other], c.All.Lost,
 			seconds(c.All.MedianMS), seconds(c.All.P95MS), seconds(c.All.MaxMS), fmt.Sprintf("%.1f s", c.RolloutS), fmt.Sprintf("%.0f ms", c.ExtraMS))
 	}
 	t.Flush()

@@ -1,4 +1,4 @@
-package main
+package rollout
 
 import (
 	"context"
@@ -40,7 +40,7 @@ func (t *trial) run(ctx context.Context, o *options, p place) error {
 			return err
 		}
 	}
-	l := &load{addr: b.addr(), server: t.server, scale: o.scale, rate: o.rate, seed: t.seed, strip: t.strip}
+	l := &sender{addr: b.addr(), server: t.server, scale: o.scale, rate: o.rate, seed: t.seed, strip: t.strip}
 	loaded, unload := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -62,7 +62,7 @@ func (t *trial) stalled(by scale) bool {
 }
 
 // tally gives each result to the stop in whose time it fell.
-func (t *trial) tally(l *load) {
+func (t *trial) tally(l *sender) {
 	t.LateMS, t.SlowestMS = ms(l.late), ms(l.slowest)
 	t.Requests = 0
 	for _, r := range l.results {

@@ -1,7 +1,8 @@
-package main
+package soak
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -11,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// act does one thing at random, and looks what it left behind.
+// act does one thing at random and checks that no resource has leaked.
 func (l *life) act() error {
 	acts := []func(*life) error{(*life).storm, (*life).orphans, (*life).pause}
 	if !strings.HasPrefix(l.init, "bad:") {
@@ -29,22 +30,23 @@ func (l *life) act() error {
 	return check(l.pid, l.base, false)
 }
 
-// ask has the server do something, and is its answer.
+// ask gives the command an order and returns the line that contains answer.
 func (l *life) ask(answer, format string, args ...any) (string, error) {
 	fmt.Fprintf(l.stdin, format+"\n", args...)
 	return l.out.wait(answer)
 }
 
-// runs has the server run a program, and wants that to succeed.
+// runs has the command run a program, which must succeed.
 func (l *life) runs(format string, args ...any) error {
-	if said, err := l.ask("ran ", format, args...); err != nil || said != "ran exit status 0" {
+	said, err := l.ask("ran ", format, args...)
+	if err != nil || said != "ran exit status 0" {
 		return fmt.Errorf(format+": %s, %v", append(args, said, err)...)
 	}
 	return nil
 }
 
-// storm sends signals without a pause, and wants at least one of each kind to
-// arrive: those that are pending already are merged.
+// storm sends signals without a pause. At least one of each kind must arrive; the kernel
+// merges a signal with a pending one of the same kind.
 func (l *life) storm() error {
 	kinds := []unix.Signal{unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH}
 	before, err := l.arrived()
@@ -74,7 +76,7 @@ func (l *life) storm() error {
 	}
 }
 
-// arrived is how many signals the command has got, of each kind.
+// arrived returns how many signals of each kind the command has received.
 func (l *life) arrived() (map[unix.Signal]int, error) {
 	line, err := l.ask("signals", "signals")
 	counts := map[unix.Signal]int{}
@@ -86,24 +88,24 @@ func (l *life) arrived() (map[unix.Signal]int, error) {
 	return counts, err
 }
 
-// orphans has the command leave some hundreds or thousands behind.
+// orphans has the command leave hundreds or thousands of orphans behind.
 func (l *life) orphans() error {
 	families := 1 + l.rnd.IntN(30)
 	l.total.add("orphans", 100*families)
 	return l.runs("orphans %d", families)
 }
 
-// pause stops the command itself, sends it something meanwhile, and wakes it.
+// pause stops the command with SIGSTOP, sends USR2, and continues the command.
 func (l *life) pause() error {
 	all := children(l.pid)
 	if len(all) == 0 {
-		return fmt.Errorf("there is no command")
+		return errors.New("lameduck has no child")
 	}
 	before, err := l.arrived()
 	if err != nil {
 		return err
 	}
-	command := all[0] // the first that was started
+	command := all[0] // the oldest child
 	unix.Kill(command, unix.SIGSTOP)
 	l.signal(unix.SIGUSR2)
 	unix.Kill(command, unix.SIGCONT)
@@ -113,28 +115,28 @@ func (l *life) pause() error {
 			return err
 		}
 	}
-	return fmt.Errorf("signals: USR2 did not reach a command that was stopped meanwhile")
+	return fmt.Errorf("signals: USR2 did not reach a command that was stopped for a while")
 }
 
-// watch looks on for a moment, from beside.
+// watch runs lameduck watch beside the command for a moment.
 func (l *life) watch() error {
 	l.total.add("watches", 1)
 	return l.runs("%s watch --json", l.init)
 }
 
-// hook is a preStop hook, which another hold makes superfluous.
+// hook runs lameduck hold as a preStop hook would.
 func (l *life) hook() error {
 	l.total.add("hooks", 1)
 	return l.runs("%s hold --until=settled --delay=0.1 --quiet-for=0.1 --max-delay=0.5", l.init)
 }
 
-// checks asks for its health a few times, and now and then hangs up.
+// checks sends health checks, and now and then hangs up before the answer.
 func (l *life) checks() error {
 	for range 1 + l.rnd.IntN(20) {
 		l.total.add("health checks", 1)
 		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", l.health))
 		if err != nil {
-			return fmt.Errorf("cannot ask for its health: %w", err)
+			return fmt.Errorf("cannot connect for a health check: %w", err)
 		}
 		conn.SetDeadline(time.Now().Add(patience))
 		if l.rnd.IntN(4) > 0 {
@@ -162,21 +164,21 @@ func (l *life) answered(conn net.Conn) error {
 	return nil
 }
 
-// stop ends a life in one of the ways there are.
+// stop ends a life in a way chosen at random.
 func (l *life) stop() error {
 	way := l.rnd.IntN(5)
 	if !l.adaptive && way < 3 {
 		way = 3
 	}
 	switch way {
-	case 0, 1: // cut short, by a second TERM or by INT
+	case 0, 1: // a second TERM or INT cuts the hold short
 		if err := l.holds(); err != nil {
 			return err
 		}
-		time.Sleep(1100 * time.Millisecond) // one within a second counts as the same
+		time.Sleep(1100 * time.Millisecond) // within a second a repeat counts as the same signal
 		l.total.add("holds cut short", 1)
 		l.signal([]unix.Signal{unix.SIGTERM, unix.SIGINT}[way])
-	case 2: // the command ends by itself
+	case 2: // the command exits during the hold
 		if err := l.holds(); err != nil {
 			return err
 		}
@@ -186,14 +188,13 @@ func (l *life) stop() error {
 		l.load.end()
 		l.total.add("stops", 1)
 		l.signal(unix.SIGTERM)
-	case 4: // the command ignores it, and goes on
+	case 4: // the command ignores TERM
 		return l.deaf()
 	}
 	return l.leaves()
 }
 
-// holds begins a hold that lasts, since the load goes on, with all that goes on
-// beside it.
+// holds begins a hold, which lasts since the load goes on, and acts meanwhile.
 func (l *life) holds() error {
 	l.signal(unix.SIGTERM)
 	if _, err := l.err.wait("holding"); err != nil {
@@ -207,7 +208,7 @@ func (l *life) holds() error {
 	return check(l.pid, l.base, true)
 }
 
-// deaf has the command survive its stop.
+// deaf stops a command that ignores TERM.
 func (l *life) deaf() error {
 	l.total.add("stops ignored", 1)
 	if _, err := l.ask("deaf", "deaf"); err != nil {
@@ -232,8 +233,8 @@ func (l *life) deaf() error {
 	}
 }
 
-// survives: lameduck goes on looking until the end, for its report, with the two
-// sockets of the hold; and nothing else is left of that.
+// survives acts after a stop that the command has ignored. lameduck samples until the
+// end, for the report, with the two sockets of the hold; no other descriptor remains.
 func (l *life) survives() error {
 	l.base.descriptors += 2
 	for _, act := range []func(*life) error{(*life).storm, (*life).orphans} {

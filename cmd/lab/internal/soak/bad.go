@@ -1,4 +1,4 @@
-package main
+package soak
 
 import (
 	"os"
@@ -12,17 +12,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bad is an init with one fault, "bad FAULT COMMAND [ARG...]", so that the soak can
-// be seen to find it: each USR1 leaks something, or orphans are not reaped, or it
-// wakes for nothing.
-func bad(args []string) {
+// bad is an init with one fault, "bad FAULT COMMAND [ARG...]", with which a test shows
+// that the soak finds faults: each USR1 leaks a resource, or orphans are not reaped, or
+// a timer wakes the init all the time.
+func bad(args []string) error {
 	fault, words := args[0], args[1:]
-	settle()
+	prestart()
 	got := make(chan os.Signal, 1000)
 	signal.Notify(got, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH)
 	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	die(cmd.Start())
+	if err := cmd.Start(); err != nil {
+		return err
+	}
 	if fault == "wakeups" {
 		go func() {
 			for range time.Tick(10 * time.Millisecond) {
@@ -37,21 +39,21 @@ func bad(args []string) {
 			cmd.Process.Signal(s)
 		}
 	}()
-	of := -1
+	reaped := -1 // any child
 	if fault == "zombies" {
-		of = cmd.Process.Pid
+		reaped = cmd.Process.Pid
 	}
 	for {
 		var status unix.WaitStatus
-		if pid, _ := unix.Wait4(of, &status, 0, nil); pid == cmd.Process.Pid {
+		if pid, _ := unix.Wait4(reaped, &status, 0, nil); pid == cmd.Process.Pid {
 			os.Exit(status.ExitStatus())
 		}
 	}
 }
 
-// settle has the runtime start the threads that it may need, which it keeps, and
-// open its epoll.
-func settle() {
+// prestart makes Go's runtime start the threads that it may need, and open its epoll.
+// The runtime keeps both.
+func prestart() {
 	runtime.GOMAXPROCS(1)
 	<-time.After(1)
 	var started, ended sync.WaitGroup
@@ -72,9 +74,9 @@ var leaked []any
 func leak(what string) {
 	switch what {
 	case "descriptors":
-		file, err := os.Open(os.DevNull)
-		die(err)
-		leaked = append(leaked, file)
+		if file, err := os.Open(os.DevNull); err == nil {
+			leaked = append(leaked, file)
+		}
 	case "threads":
 		go func() {
 			runtime.LockOSThread()

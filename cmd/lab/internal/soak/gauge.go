@@ -1,4 +1,4 @@
-package main
+package soak
 
 import (
 	"fmt"
@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// gauge is what a process holds.
+// gauge counts the resources of a process.
 type gauge struct {
 	descriptors, threads, zombies int
 	anonymous                     int // KiB
 }
 
-// heap is what Go's runtime lets pile up before it collects garbage, in KiB.
+// heap is the garbage that Go's runtime lets pile up before a collection, in KiB.
 const heap = 6 << 10
 
-// patience is how long a handshake may take, and soon how long it may take until
-// what is over has left nothing behind.
+// patience bounds a handshake. soon bounds the time until the resources of finished
+// work are freed.
 const (
 	patience = time.Minute
 	soon     = 8 * time.Second
@@ -30,7 +30,7 @@ func read(pid int) (g gauge, err error) {
 	dir := fmt.Sprintf("/proc/%d/", pid)
 	fds, err := os.ReadDir(dir + "fd")
 	if err != nil {
-		return g, fmt.Errorf("cannot look at lameduck: %w", err)
+		return g, fmt.Errorf("cannot read lameduck's descriptors: %w", err)
 	}
 	status := fields(dir + "status")
 	g = gauge{descriptors: len(fds), threads: status["Threads"], anonymous: status["RssAnon"]}
@@ -42,7 +42,7 @@ func read(pid int) (g gauge, err error) {
 	return g, nil
 }
 
-// fields are the numbers in a file of lines "NAME: NUMBER ...".
+// fields returns the numbers in a file of lines "NAME: NUMBER ...".
 func fields(path string) map[string]int {
 	text, _ := os.ReadFile(path)
 	values := map[string]int{}
@@ -55,7 +55,7 @@ func fields(path string) map[string]int {
 	return values
 }
 
-// children are the children of all threads of a process.
+// children returns the children of all threads of a process.
 func children(pid int) (pids []int) {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, list := range lists {
@@ -68,18 +68,18 @@ func children(pid int) (pids []int) {
 	return pids
 }
 
-// switches is how often the threads of a process have been given the processor.
+// switches returns how often the threads of a process have been given the processor.
 func switches(pid int) (n int) {
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
 	for _, task := range tasks {
-		of := fields(task)
-		n += of["voluntary_ctxt_switches"] + of["nonvoluntary_ctxt_switches"]
+		status := fields(task)
+		n += status["voluntary_ctxt_switches"] + status["nonvoluntary_ctxt_switches"]
 	}
 	return n
 }
 
-// check holds a process against its base line: at once what may never change, and
-// within some time what comes back. A hold has descriptors of its own.
+// check compares a process with its base line. Threads and memory may never grow;
+// zombies and descriptors may, for a while. A hold has descriptors of its own.
 func check(pid int, base gauge, holding bool) error {
 	for end := time.Now().Add(soon); ; time.Sleep(5 * time.Millisecond) {
 		now, err := read(pid)
@@ -101,7 +101,7 @@ func check(pid int, base gauge, holding bool) error {
 	}
 }
 
-// asleep wants a process to be left alone by itself for two seconds, soon.
+// asleep returns an error unless the process soon sleeps for two seconds in a row.
 func asleep(pid int) error {
 	for end := time.Now().Add(soon); ; {
 		before := switches(pid)

@@ -1,4 +1,4 @@
-package main
+package soak
 
 import (
 	"context"
@@ -15,32 +15,40 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// life is one lameduck, from its start to its end.
+// life is one lameduck, from start to end.
 type life struct {
-	ctx   context.Context
 	init  string
-	port  int // of the server
-	until time.Time
+	port  int       // of the server
+	until time.Time // the end of the soak
 	rnd   *rand.Rand
 	total *tally
-	live  func(*life) error
 
-	flags    []string
-	adaptive bool   // a stop waits for silence, for seconds
-	health   int    // the port for health checks; 0: none
-	passes   bool   // they are passed on to the server
-	alive    string // the alive-file; "": none
-
-	cmd      *exec.Cmd
-	pid      int
-	stdin    io.Writer
-	out, err *lines
-	load     *load
-	base     gauge
+	features
+	process
+	load *load
+	base gauge // at the start
 }
 
-// begin lives one life. An error says how it was called, and what it said last.
-func begin(ctx context.Context, init string, port int, until time.Time, rnd *rand.Rand, total *tally, live func(*life) error) error {
+// features are the flags of a life, and the flags that its course depends on.
+type features struct {
+	flags    []string
+	adaptive bool   // a stop waits for silence, for seconds
+	health   int    // the port for health checks, or 0
+	passes   bool   // health checks are passed on to the server
+	alive    string // the alive file, or ""
+}
+
+// process is a started lameduck.
+type process struct {
+	cmd      *exec.Cmd
+	pid      int
+	stdin    io.Writer // of the command
+	out, err *lines
+}
+
+// live starts lameduck and follows course. An error has the command line and the last
+// lines of stderr.
+func (l *life) live(ctx context.Context, course func(*life) error) error {
 	dir, err := os.MkdirTemp("", "lameduck-soak-")
 	if err != nil {
 		return err
@@ -48,26 +56,25 @@ func begin(ctx context.Context, init string, port int, until time.Time, rnd *ran
 	defer os.RemoveAll(dir)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	l := &life{ctx: ctx, init: init, port: port, until: until, rnd: rnd, total: total, live: live}
 	l.choose(dir)
-	if err := l.start(); err != nil {
+	if err := l.start(ctx); err != nil {
 		return err
 	}
-	err = l.course()
+	err = l.follow(course)
 	if l.load != nil {
 		l.load.end()
 	}
-	cancel() // kills what is left
+	cancel() // kills lameduck where lameduck still runs
 	l.cmd.Wait()
 	if err != nil {
-		return fmt.Errorf("%w\n%s %s\n%s", err, init, strings.Join(l.flags, " "), l.err.tail())
+		return fmt.Errorf("%w\n%s %s\n%s", err, l.init, strings.Join(l.flags, " "), l.err.tail())
 	}
-	total.add("lives", 1)
+	l.total.add("lives", 1)
 	return nil
 }
 
-// course is a life once it has been started.
-func (l *life) course() (err error) {
+// follow goes through a life after the start.
+func (l *life) follow(course func(*life) error) (err error) {
 	if _, err = l.out.wait("ready"); err != nil {
 		return err
 	}
@@ -75,7 +82,8 @@ func (l *life) course() (err error) {
 		return err
 	}
 	l.load = newLoad(l.port, l.total)
-	if err = l.live(l); err == nil && l.alive != "" {
+	err = course(l)
+	if err == nil && l.alive != "" {
 		if _, err := os.Stat(l.alive); err == nil {
 			return fmt.Errorf("%s is still there", l.alive)
 		}
@@ -83,7 +91,8 @@ func (l *life) course() (err error) {
 	return err
 }
 
-// choose picks flags at random; not --group, which would end what the command runs.
+// choose picks flags at random. --group is left out, since a group's TERM would end the
+// programs that the command runs.
 func (l *life) choose(dir string) {
 	if strings.HasPrefix(l.init, "bad:") {
 		return
@@ -95,7 +104,8 @@ func (l *life) choose(dir string) {
 		l.flags = append(l.flags, flags...)
 		return true
 	}
-	if l.adaptive = l.rnd.IntN(3) > 0; l.adaptive {
+	l.adaptive = l.rnd.IntN(3) > 0
+	if l.adaptive {
 		until := []string{"settled", "quiet", "drained"}[l.rnd.IntN(3)]
 		l.flags = []string{"--until=" + until, "--delay=0.2", "--quiet-for=2", "--max-delay=60", "--grace-period=100"}
 		maybe("--on-stop=true")
@@ -108,11 +118,13 @@ func (l *life) choose(dir string) {
 	maybe("--drop-unhandled")
 	maybe("--linger=1")
 	maybe("--termination-log=" + filepath.Join(dir, "log"))
-	if path := filepath.Join(dir, "alive"); maybe("--alive-file=" + path) {
-		l.alive = path
+	alive := filepath.Join(dir, "alive")
+	if maybe("--alive-file=" + alive) {
+		l.alive = alive
 	}
 	health := fmt.Sprintf("--health=127.0.0.1:%d", l.port+1)
-	if l.passes = l.rnd.IntN(2) == 0; l.passes {
+	l.passes = l.rnd.IntN(2) == 0
+	if l.passes {
 		health += fmt.Sprintf("=127.0.0.1:%d", l.port)
 	}
 	if maybe(health) {
@@ -121,18 +133,18 @@ func (l *life) choose(dir string) {
 	}
 }
 
-// start starts it, as PID 1 of new namespaces.
-func (l *life) start() error {
+// start starts lameduck, as PID 1 of new namespaces.
+func (l *life) start(ctx context.Context) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
 	init := append([]string{l.init}, append(l.flags, "--")...)
 	if fault, ok := strings.CutPrefix(l.init, "bad:"); ok {
-		init = []string{self, "bad", fault}
+		init = []string{self, "soak", "bad", fault}
 	}
-	words := append(append([]string{self, "stage"}, init...), self, "server", fmt.Sprint(l.port))
-	l.cmd = exec.CommandContext(l.ctx, words[0], words[1:]...)
+	words := append(append([]string{self, "soak", "stage"}, init...), self, "soak", "server", fmt.Sprint(l.port))
+	l.cmd = exec.CommandContext(ctx, words[0], words[1:]...)
 	l.cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
 	l.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
 	stdin, err1 := l.cmd.StdinPipe()
@@ -147,7 +159,7 @@ func (l *life) start() error {
 	return nil
 }
 
-// short does a few things, sometimes rests, and stops.
+// short acts a few times, sometimes rests, and stops.
 func (l *life) short() error {
 	for range 2 + l.rnd.IntN(5) {
 		if err := l.act(); err != nil {
@@ -162,9 +174,9 @@ func (l *life) short() error {
 	return l.stop()
 }
 
-// long does things for as long as there is time, then rests, and stops.
+// long acts until the end of the soak, then rests, and stops.
 func (l *life) long() error {
-	for time.Now().Before(l.until) && l.ctx.Err() == nil {
+	for time.Now().Before(l.until) {
 		if err := l.act(); err != nil {
 			return err
 		}
@@ -175,20 +187,20 @@ func (l *life) long() error {
 	return l.stop()
 }
 
-// signal sends it one.
+// signal sends s to lameduck.
 func (l *life) signal(s unix.Signal) {
 	l.total.add("signals", 1)
 	unix.Kill(l.pid, s)
 }
 
-// leaves waits for the end, which is the command's.
+// leaves waits for the end of lameduck, with the exit code of the command.
 func (l *life) leaves() error {
 	timer := time.AfterFunc(patience, func() { l.cmd.Process.Kill() })
 	<-l.out.ended
 	<-l.err.ended
 	l.cmd.Wait()
 	if code := l.cmd.ProcessState.ExitCode(); !timer.Stop() || code != 7 {
-		return fmt.Errorf("left with %d, want 7", code)
+		return fmt.Errorf("exit code %d, want 7", code)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package soak
 
 import (
 	"bufio"
@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// lines is what a program says.
+// lines are the lines that a program writes.
 type lines struct {
 	ended chan struct{}
 
 	mu   sync.Mutex // the reader and the life share what follows
 	said []string
-	seen int // what a wait has found, and all before it
+	seen int // the lines up to the last that wait has found
 }
 
 func collect(from io.Reader) *lines {
@@ -25,7 +25,7 @@ func collect(from io.Reader) *lines {
 		for in := bufio.NewScanner(from); in.Scan(); {
 			l.mu.Lock()
 			l.said = append(l.said, in.Text())
-			if l.seen > 1000 { // a long life says much
+			if l.seen > 1000 { // a long life writes much
 				l.said, l.seen = l.said[l.seen:], 0
 			}
 			l.mu.Unlock()
@@ -34,13 +34,14 @@ func collect(from io.Reader) *lines {
 	return l
 }
 
-// wait waits for a line with text in it, after those found before.
+// wait waits for a line that contains text, after the lines that were found before.
 func (l *lines) wait(text string) (string, error) {
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		l.mu.Lock()
 		for l.seen < len(l.said) {
 			line := l.said[l.seen]
-			if l.seen++; strings.Contains(line, text) {
+			l.seen++
+			if strings.Contains(line, text) {
 				l.mu.Unlock()
 				return line, nil
 			}
@@ -48,16 +49,16 @@ func (l *lines) wait(text string) (string, error) {
 		l.mu.Unlock()
 		select {
 		case <-l.ended:
-			return "", fmt.Errorf("it ended before it said %q", text)
+			return "", fmt.Errorf("the end of the output came before %q", text)
 		default:
 		}
 		if time.Now().After(end) {
-			return "", fmt.Errorf("it does not say %q", text)
+			return "", fmt.Errorf("no %q in the output", text)
 		}
 	}
 }
 
-// tail is the last of it.
+// tail returns the last lines.
 func (l *lines) tail() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,16 +1,16 @@
-package main
+package soak
 
 import (
-	"bufio"
 	"fmt"
-	"net"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	client "github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
-// load is clients that ask the server all the time, one of them on a connection
-// that stays.
+// load is three clients that send requests all the time, the first on a connection that
+// stays open.
 type load struct {
 	over    chan struct{}
 	once    sync.Once
@@ -22,51 +22,37 @@ func newLoad(port int, total *tally) *load {
 	l := &load{over: make(chan struct{})}
 	address := fmt.Sprintf("127.0.0.1:%d", port)
 	for i := range 3 {
-		l.clients.Go(func() {
-			var kept net.Conn
-			for tick := time.NewTicker(10 * time.Millisecond); ; {
-				select {
-				case <-l.over:
-					tick.Stop()
-					if kept != nil {
-						kept.Close()
-					}
-					return
-				case <-tick.C:
-				}
-				conn, err := request(kept, address)
-				if err != nil {
-					l.failed.Add(1)
-					continue
-				}
-				total.add("requests", 1)
-				if kept = conn; i > 0 {
-					conn.Close()
-					kept = nil
-				}
-			}
-		})
+		l.clients.Go(func() { l.client(&client.Client{Addr: address, Keep: i == 0}, total) })
 	}
 	return l
 }
 
-// request asks once, on a connection that is kept, or on a new one.
-func request(kept net.Conn, address string) (conn net.Conn, err error) {
-	if conn = kept; conn == nil {
-		if conn, err = net.Dial("tcp", address); err != nil {
-			return nil, err
+func (l *load) client(c *client.Client, total *tally) {
+	defer c.Close()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-l.over:
+			return
+		case <-tick.C:
 		}
+		if err := c.Do(time.Now().Add(patience), ping); err != nil {
+			l.failed.Add(1)
+			continue
+		}
+		total.add("requests", 1)
 	}
-	fmt.Fprintln(conn, "ping")
-	conn.SetDeadline(time.Now().Add(patience))
-	if _, err := bufio.NewReader(conn).ReadString('\n'); err != nil {
-		conn.Close()
-		return nil, err
-	}
-	return conn, nil
 }
 
-// end ends it.
+// ping sends one line and reads the answer.
+func ping(conn *client.Conn) (again bool, err error) {
+	fmt.Fprintln(conn, "ping")
+	_, err = conn.In.ReadString('\n')
+	return true, err
+}
+
+// end stops the clients and waits for them.
 func (l *load) end() {
 	l.once.Do(func() { close(l.over) })
 	l.clients.Wait()

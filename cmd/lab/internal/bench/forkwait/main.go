@@ -1,5 +1,5 @@
-// Forkwait runs a command and waits for it: the least that an init in Go can
-// be, and so what a better one is compared with.
+// Forkwait runs a command and waits for the end: the smallest init that Go can give, and
+// so the reference for memory.
 package main
 
 import (

@@ -1,7 +1,7 @@
-// Raw is two commands without Go's runtime, or any other: to start one, and to
-// wake its threads, takes longer than most inits do, and would hide what is
-// looked for. The linker is told where to begin: -E main.nothing exits with 0,
-// -E main.answer writes a byte when it is ready, and one for each USR1.
+// Raw is two commands without any runtime: starting Go's runtime and waking its threads
+// takes longer than most inits do, and would hide the difference. The linker sets the
+// entry point: -E main.nothing exits with 0, -E main.answer writes a byte when ready, and
+// another for each USR1.
 package main
 
 func nothing()
