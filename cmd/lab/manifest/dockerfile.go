@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Image is what the Dockerfile sets of an image.
+// Image is the part of an image that a Dockerfile sets.
 type Image struct{ Env, Entrypoint, Cmd []string }
 
-// Dockerfile reads the one at path.
+// Dockerfile reads the Dockerfile at path.
 func Dockerfile(path string) (*Image, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -32,7 +32,7 @@ func Dockerfile(path string) (*Image, error) {
 		}
 	}
 	if len(image.Env) < 2 || len(image.Entrypoint) == 0 || len(image.Cmd) < 3 {
-		return nil, fmt.Errorf("%s has %+v", path, image)
+		return nil, fmt.Errorf("cannot read %s: ENV, ENTRYPOINT or CMD is missing: %+v", path, image)
 	}
 	return image, nil
 }

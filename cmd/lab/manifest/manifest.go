@@ -1,5 +1,5 @@
-// Package manifest reads the manifests beside it, and Dockerfile.example, so that
-// nobody says again what they say.
+// Package manifest reads the manifests of docs/examples/kubernetes and
+// Dockerfile.example, so that tests and programs need not repeat their contents.
 package manifest
 
 import (
@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kinds are all that a manifest may have.
+// kinds are the kinds of objects that a manifest may have.
 var kinds = map[string]func() runtime.Object{
 	"v1/ConfigMap":       func() runtime.Object { return new(core.ConfigMap) },
 	"v1/Service":         func() runtime.Object { return new(core.Service) },
@@ -25,10 +25,10 @@ var kinds = map[string]func() runtime.Object{
 	"admissionregistration.k8s.io/v1/MutatingAdmissionPolicyBinding": func() runtime.Object { return new(admissionregistration.MutatingAdmissionPolicyBinding) },
 }
 
-// Parts are the documents of a manifest.
+// Parts returns the documents of a manifest.
 func Parts(text []byte) [][]byte { return bytes.Split(text, []byte("\n---\n")) }
 
-// Objects reads a manifest; a field that its type lacks is an error.
+// Objects reads a manifest. An unknown field is an error.
 func Objects(text []byte) (list []runtime.Object, err error) {
 	for _, part := range Parts(text) {
 		var head struct{ APIVersion, Kind string }
@@ -37,7 +37,7 @@ func Objects(text []byte) (list []runtime.Object, err error) {
 		}
 		fresh := kinds[head.APIVersion+"/"+head.Kind]
 		if fresh == nil {
-			return nil, fmt.Errorf("there is no %s/%s here", head.APIVersion, head.Kind)
+			return nil, fmt.Errorf("unknown kind %s/%s", head.APIVersion, head.Kind)
 		}
 		object := fresh()
 		if e := yaml.UnmarshalStrict(part, object); e != nil {
@@ -48,7 +48,7 @@ func Objects(text []byte) (list []runtime.Object, err error) {
 	return list, err
 }
 
-// Build is what kustomize makes of a folder.
+// Build returns what kustomize makes of a folder.
 func Build(dir string) ([]byte, error) {
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
 	if err != nil {

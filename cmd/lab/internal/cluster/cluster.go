@@ -20,21 +20,21 @@ import (
 )
 
 const (
-	answer   = 10 * time.Second       // how long a cluster may take to say that it is there
-	patience = 5 * time.Minute        // and for anything else
-	look     = 200 * time.Millisecond // between two looks at what one waits for
+	answer   = 10 * time.Second       // bounds the first answer of a cluster
+	patience = 5 * time.Minute        // bounds every other wait
+	interval = 200 * time.Millisecond // between two polls of a wait
 )
 
-// cluster is what KUBECONFIG names, and a namespace of ours in it.
+// cluster is the cluster that KUBECONFIG names, with a namespace for the experiment.
 type cluster struct {
 	*kubernetes.Clientset
 	dynamic       dynamic.Interface
 	version, arch string
 	namespace     string
-	images        map[string]string // what the cluster calls each image of the manifests
+	images        map[string]string // the cluster's names for the images of the manifests
 }
 
-// connect skips where there is no cluster.
+// connect returns a skipped error without a cluster.
 func connect(ctx context.Context) (*cluster, error) {
 	if os.Getenv("KUBECONFIG") == "" {
 		return nil, skipped("KUBECONFIG names no cluster")
@@ -63,15 +63,14 @@ func connect(ctx context.Context) (*cluster, error) {
 	}
 	c.version = v.GitVersion
 	nodes, err := c.CoreV1().Nodes().List(ctx, meta.ListOptions{Limit: 1})
-	if err == nil && len(nodes.Items) > 0 { // not everybody may list them
+	if err == nil && len(nodes.Items) > 0 { // some users may not list nodes
 		c.arch = nodes.Items[0].Status.NodeInfo.Architecture
 	}
 	return c, nil
 }
 
-// open makes a namespace in which only restricted pods may run, and in it a Service
-// that is called lameduck: Kubernetes tells all pods of it, in variables that look
-// like ours.
+// open makes a namespace for restricted pods only, with a Service called lameduck:
+// Kubernetes gives all pods variables of that Service, with names like lameduck's own.
 func (c *cluster) open(ctx context.Context) error {
 	space, err := c.CoreV1().Namespaces().Create(ctx, &core.Namespace{ObjectMeta: meta.ObjectMeta{
 		GenerateName: "lameduck-e2e-",
@@ -97,7 +96,7 @@ func (c *cluster) open(ctx context.Context) error {
 	return err
 }
 
-// close deletes the namespace, whatever became of the rest, and waits for its end.
+// close deletes the namespace and waits for the end of the deletion.
 func (c *cluster) close() error {
 	ctx := context.Background()
 	if err := c.CoreV1().Namespaces().Delete(ctx, c.namespace, meta.DeleteOptions{}); err != nil {
@@ -109,15 +108,15 @@ func (c *cluster) close() error {
 	})
 }
 
-// until waits for something.
+// until waits for a condition.
 func (c *cluster) until(ctx context.Context, what string, is wait.ConditionWithContextFunc) error {
-	if err := wait.PollUntilContextTimeout(ctx, look, patience, true, is); err != nil {
+	if err := wait.PollUntilContextTimeout(ctx, interval, patience, true, is); err != nil {
 		return fmt.Errorf("cannot wait for %s: %w", what, err)
 	}
 	return nil
 }
 
-// ignore is err, or nil where it is of a kind.
+// ignore returns nil for errors of a kind, and err otherwise.
 func ignore(err error, is func(error) bool) error {
 	if is(err) {
 		return nil

@@ -20,25 +20,24 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
-	"github.com/lameduck-init/lameduck/testdata/k8s/manifest"
+	"github.com/lameduck-init/lameduck/cmd/lab/manifest"
 )
 
-// The stand-ins of images of ours, that no manifest names.
+// The names of images that no manifest has.
 const (
 	web     = "web"
 	loader  = "load"
 	hookEnv = "E2E_LOAD"
 )
 
-// recipe says what an image from scratch has: programs, ours by name, by their paths
-// in it.
+// recipe describes an image from scratch.
 type recipe struct {
-	files  map[string]string
+	files  map[string]string // path in the image to program: a built one by name
 	config image.Config
 }
 
-// recipes are by the names that the manifests have. Of HAProxy's and nginx's images
-// they have the paths and the STOPSIGNAL.
+// recipes returns the images by the names in the manifests, with the paths and the
+// STOPSIGNAL of HAProxy's and nginx's images.
 func recipes() (map[string]recipe, error) {
 	ours, err := manifest.Dockerfile(root + "/Dockerfile.example")
 	if err != nil {
@@ -71,14 +70,14 @@ func recipes() (map[string]recipe, error) {
 	return all, nil
 }
 
-// loadImages builds the images and gives them to the cluster, by the command that E2E_LOAD
-// is. It returns their names there.
+// loadImages builds the images, brings each into the cluster with the command E2E_LOAD,
+// and returns the names in the cluster.
 func loadImages(ctx context.Context, arch string) (map[string]string, error) {
 	hook := os.Getenv(hookEnv)
 	if hook == "" {
-		return nil, errors.New(hookEnv + ` does not say how to load images; for kind: kind load image-archive "$ARCHIVE"`)
+		return nil, errors.New(hookEnv + ` is not set: give a command that loads an image; for kind: kind load image-archive "$ARCHIVE"`)
 	}
-	dir, err := os.MkdirTemp("", "e2e-k8s")
+	dir, err := os.MkdirTemp("", "lab-cluster-")
 	if err != nil {
 		return nil, err
 	}
@@ -107,11 +106,11 @@ func loadImages(ctx context.Context, arch string) (map[string]string, error) {
 	return names, nil
 }
 
-// programs builds all that the images are made of.
+// programs builds the programs of the images.
 func programs(ctx context.Context, dir, arch string) error {
 	for _, words := range [][]string{
 		{"make", "-s", "-C", root, "build", "OUT=" + dir + "/lameduck"},
-		{"go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", dir + "/", "./server", "./load"},
+		{"go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", dir + "/", "./internal/cluster/server", "./internal/cluster/load"},
 	} {
 		cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
@@ -122,8 +121,8 @@ func programs(ctx context.Context, dir, arch string) error {
 	return nil
 }
 
-// write writes the image's archive, and returns its name: the tag is of its content,
-// so that no cluster takes an older one that it has for it.
+// write writes the image's archive, and returns the name of the image. The tag depends on
+// the content, so that no cluster uses an older image.
 func (r recipe) write(archive, dir, known, arch string) (string, error) {
 	layer, err := r.layer(dir)
 	if err != nil {

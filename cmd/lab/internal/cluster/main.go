@@ -12,42 +12,49 @@ import (
 	"time"
 )
 
-// root is the checkout, from testdata/k8s, where this is run.
-const root = "../.."
+// root is the checkout, from cmd/lab, where the program runs; examples has the manifests.
+const (
+	root     = "../.."
+	examples = root + "/docs/examples/kubernetes/"
+)
 
-// options is what the command line says.
+// options is the command line.
 type options struct {
 	only           *regexp.Regexp
 	rate, rollouts int
 	new, kept      bool
 }
 
-// skipped is a reason why there is nothing to do here.
+// skipped is a reason why there is nothing to do.
 type skipped string
 
 func (s skipped) Error() string { return string(s) }
 
 func main() {
 	var reason skipped
-	err := e2e(os.Args[1:])
+	err := run(os.Args[1:])
 	switch {
 	case errors.As(err, &reason):
-		fmt.Println("e2e-k8s: skipped:", reason)
+		fmt.Println("cluster: skipped:", reason)
 	case errors.Is(err, flag.ErrHelp):
 	case err != nil:
-		fmt.Fprintln(os.Stderr, "e2e-k8s:", err)
+		fmt.Fprintln(os.Stderr, "cluster:", err)
 		os.Exit(1)
 	}
 }
 
 func parse(args []string) (*options, error) {
 	o := &options{}
-	f := flag.NewFlagSet("e2e", flag.ContinueOnError)
+	f := flag.NewFlagSet("lab cluster", flag.ContinueOnError)
 	only := f.String("run", "", "only the rows whose names match this pattern")
 	f.IntVar(&o.rate, "rate", 100, "requests a second")
 	f.IntVar(&o.rollouts, "rollouts", 1, "rollouts a row, of two replicas each")
 	f.BoolVar(&o.new, "new", true, "a load with a new connection for each request")
-	f.BoolVar(&o.kept, "kept", true, "and one that keeps its connections")
+	f.BoolVar(&o.kept, "kept", true, "a load that keeps connections")
+	f.Usage = func() {
+		fmt.Fprintln(f.Output(), "usage: KUBECONFIG=FILE E2E_LOAD=COMMAND lab cluster [flags]")
+		f.PrintDefaults()
+	}
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
@@ -56,13 +63,13 @@ func parse(args []string) (*options, error) {
 	return o, err
 }
 
-// e2e is the whole of it.
-func e2e(args []string) (err error) {
+func run(args []string) (err error) {
 	o, err := parse(args)
 	if err != nil {
 		return err
 	}
-	// PIPE too: who reads what we print may go before us.
+	// SIGPIPE too: when the reader of the output goes away, the namespace remains to be
+	// deleted.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	defer stop()
 	c, err := connect(ctx)
@@ -77,7 +84,7 @@ func e2e(args []string) (err error) {
 		return err
 	}
 	defer func() {
-		stop() // a second interrupt ends us at once
+		stop() // a second interrupt ends the program at once
 		err = errors.Join(err, c.close())
 	}()
 	began := time.Now()

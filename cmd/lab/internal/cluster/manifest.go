@@ -10,19 +10,19 @@ import (
 	core "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/lameduck-init/lameduck/testdata/k8s/manifest"
+	"github.com/lameduck-init/lameduck/cmd/lab/manifest"
 )
 
-// tiniPath is where Debian's package has a tini that runs from scratch.
+// tiniPath returns the path of Debian's static tini.
 func tiniPath() (path string, ok bool) {
 	path, err := exec.LookPath("tini-static")
 	return path, err == nil
 }
 
-// given is a manifest as it is.
-func given(path string) func() ([]runtime.Object, error) {
+// given returns a manifest of the examples as written.
+func given(name string) func() ([]runtime.Object, error) {
 	return func() ([]runtime.Object, error) {
-		text, err := os.ReadFile(path)
+		text, err := os.ReadFile(examples + name)
 		if err != nil {
 			return nil, err
 		}
@@ -30,10 +30,10 @@ func given(path string) func() ([]runtime.Object, error) {
 	}
 }
 
-// built is what kustomize makes of a folder.
-func built(dir string) func() ([]runtime.Object, error) {
+// built returns what kustomize makes of a folder of the examples.
+func built(folder string) func() ([]runtime.Object, error) {
 	return func() ([]runtime.Object, error) {
-		text, err := manifest.Build(dir)
+		text, err := manifest.Build(examples + folder)
 		if err != nil {
 			return nil, err
 		}
@@ -41,11 +41,11 @@ func built(dir string) func() ([]runtime.Object, error) {
 	}
 }
 
-// nap is what people write into a preStop hook.
+// nap is the usual sleep in a preStop hook, in seconds.
 const nap = 5
 
-// rival makes of install.yaml what people have without lameduck: the same pods but for
-// what is changed.
+// rival turns install.yaml into a usual Deployment without lameduck. change changes the
+// server's container.
 func rival(change func(*core.Container)) func() ([]runtime.Object, error) {
 	return func() ([]runtime.Object, error) {
 		list, err := given("install.yaml")()
@@ -66,13 +66,13 @@ func rival(change func(*core.Container)) func() ([]runtime.Object, error) {
 	}
 }
 
-// atOnce is a server that TERM kills.
+// atOnce makes a server that TERM kills.
 func atOnce(c *core.Container) { c.Image = web }
 
-// own is one that its image's STOPSIGNAL stops gracefully.
+// own makes a server that the image's STOPSIGNAL stops gracefully.
 func own(*core.Container) {}
 
-// sleep is one that TERM kills a while later.
+// sleep makes a server that TERM kills after a nap.
 func sleep(c *core.Container) {
 	c.Image = web
 	if _, ok := tiniPath(); ok {
@@ -81,12 +81,12 @@ func sleep(c *core.Container) {
 	c.Lifecycle = &core.Lifecycle{PreStop: &core.LifecycleHandler{Sleep: &core.SleepAction{Seconds: nap}}}
 }
 
-// renamed gives the pods the names that the cluster has the images by.
+// renamed replaces the images in a pod by the cluster's names.
 func (c *cluster) renamed(spec *core.PodSpec) error {
 	rename := func(image *string) error {
 		name, ok := c.images[*image]
 		if !ok {
-			return fmt.Errorf("there is no image %s", *image)
+			return fmt.Errorf("no image %s was built", *image)
 		}
 		*image = name
 		return nil
@@ -108,7 +108,7 @@ func (c *cluster) renamed(spec *core.PodSpec) error {
 	return nil
 }
 
-// policyText gives lameduck's image its name in a policy.
+// policyText replaces lameduck's image in a policy by the cluster's name.
 func (c *cluster) policyText(text string) string {
 	return strings.ReplaceAll(text, "'lameduck:1'", "'"+c.images["lameduck:1"]+"'")
 }

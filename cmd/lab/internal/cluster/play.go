@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// play rolls a row's Deployment under load, and cleans up after it.
+// play rolls a row's Deployment under load, and cleans up afterwards.
 func (c *cluster) play(ctx context.Context, r *row, o *options) (err error) {
 	list, err := r.objects()
 	if err != nil {
@@ -33,7 +33,7 @@ func (c *cluster) play(ctx context.Context, r *row, o *options) (err error) {
 	if err == nil {
 		err = c.ready(ctx, d)
 	}
-	if no := refusal(""); r.may && errors.As(err, &no) {
+	if no := refusal(""); r.optional && errors.As(err, &no) {
 		r.reason = string(no)
 		return nil
 	}
@@ -59,12 +59,12 @@ func (c *cluster) play(ctx context.Context, r *row, o *options) (err error) {
 	return err
 }
 
-// refusal is a cluster's no.
+// refusal is the reason why a cluster refuses an object.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// apply makes all objects.
+// apply creates all objects.
 func (c *cluster) apply(ctx context.Context, list []runtime.Object) (d *apps.Deployment, s *core.Service, err error) {
 	for _, object := range list {
 		switch object := object.(type) {
@@ -87,12 +87,12 @@ func (c *cluster) apply(ctx context.Context, list []runtime.Object) (d *apps.Dep
 	return d, s, nil
 }
 
-// podsOf selects a Deployment's pods.
+// podsOf returns the selector of a Deployment's pods.
 func podsOf(d *apps.Deployment) string {
 	return labels.SelectorFromSet(d.Spec.Selector.MatchLabels).String()
 }
 
-// ready waits until all pods are of the newest kind, and serve.
+// ready waits until all pods are of the newest revision and available.
 func (c *cluster) ready(ctx context.Context, d *apps.Deployment) error {
 	var refused error
 	err := c.until(ctx, "the pods of "+d.Name, func(ctx context.Context) (bool, error) {
@@ -113,7 +113,7 @@ func (c *cluster) ready(ctx context.Context, d *apps.Deployment) error {
 	return err
 }
 
-// stuck says why a pod cannot start, if one cannot.
+// stuck returns the reason why a pod cannot start, or nil.
 func (c *cluster) stuck(ctx context.Context, selector string) error {
 	pods, err := c.CoreV1().Pods(c.namespace).List(ctx, meta.ListOptions{LabelSelector: selector})
 	if err != nil {
@@ -135,8 +135,8 @@ func (c *cluster) stuck(ctx context.Context, selector string) error {
 	return nil
 }
 
-// clear takes a row's objects away, and its pods without their holds, so that the next
-// row's Service has only its own.
+// clear deletes a row's objects and kills the pods, without their holds, so that the next
+// row's Service has only the next row's pods.
 func (c *cluster) clear(ctx context.Context, list []runtime.Object) error {
 	for _, object := range list {
 		var err error

@@ -14,28 +14,28 @@ import (
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
-	"github.com/lameduck-init/lameduck/testdata/k8s/manifest"
+	"github.com/lameduck-init/lameduck/cmd/lab/manifest"
 )
 
-// group is where the policies are.
+// group is the API group of the policies.
 const group = "admissionregistration.k8s.io"
 
-// plurals are the resources of fleet/policy.yaml, in its order.
+// plurals are the resources of fleet/policy.yaml, in the order of the file.
 var plurals = []string{"mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}
 
-// policies are where the cluster has one of them.
+// policies returns the client for plurals[i].
 func (c *cluster) policies(version string, i int) dynamic.ResourceInterface {
 	return c.dynamic.Resource(schema.GroupVersionResource{Group: group, Version: version, Resource: plurals[i]})
 }
 
-// beginPolicy lets fleet/policy.yaml change the pods of our namespace, and of no other.
-// It has the namespace's name, since policies are in none.
+// beginPolicy lets fleet/policy.yaml change the pods of the experiment's namespace, and of
+// no other. The policy, which belongs to no namespace, is named after the namespace.
 func (c *cluster) beginPolicy(ctx context.Context) error {
 	version, err := c.policyVersion()
 	if err != nil {
 		return err
 	}
-	text, err := os.ReadFile("fleet/policy.yaml")
+	text, err := os.ReadFile(examples + "fleet/policy.yaml")
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (c *cluster) beginPolicy(ctx context.Context) error {
 	return c.works(ctx)
 }
 
-// endPolicy takes it away, as far as it is there.
+// endPolicy deletes the policy where there is one.
 func (c *cluster) endPolicy(ctx context.Context) error {
 	version, err := c.policyVersion()
 	if no := refusal(""); errors.As(err, &no) {
@@ -81,7 +81,7 @@ func (c *cluster) endPolicy(ctx context.Context) error {
 	return nil
 }
 
-// policyVersion is the newest that the cluster has.
+// policyVersion returns the newest version of the API group that the cluster serves.
 func (c *cluster) policyVersion() (string, error) {
 	for _, version := range []string{"v1", "v1beta1"} {
 		list, err := c.Discovery().ServerResourcesForGroupVersion(group + "/" + version)
@@ -100,8 +100,7 @@ func (c *cluster) policyVersion() (string, error) {
 	return "", refusal("the cluster has no MutatingAdmissionPolicy")
 }
 
-// works waits until the API server heeds the policy: it does so some time after it has
-// taken it.
+// works waits until the API server applies the policy, some time after its creation.
 func (c *cluster) works(ctx context.Context) error {
 	pod := newLoadPod(c.images[web])
 	pod.Labels["lameduck"] = "hold"

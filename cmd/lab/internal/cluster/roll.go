@@ -15,28 +15,28 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// stop is the end of one pod, as the API shows it, which may be a second late.
+// stop is the end of one pod as the API shows the end, up to a second late.
 type stop struct {
 	began    time.Time
 	took     time.Duration
 	messages []string // the containers' termination messages
 }
 
-// held is what lameduck says at the end of a hold.
+// held matches lameduck's report at the end of a hold.
 var held = regexp.MustCompile(`: held ([0-9.]+) s \((\w+)\)`)
 
-// ended is why the holds of its containers ended.
-func (s *stop) ended() (why []string) {
+// ended returns why the holds of the containers ended.
+func (s *stop) ended() (reasons []string) {
 	for _, text := range s.messages {
 		if m := held.FindStringSubmatch(text); m != nil {
-			why = append(why, m[2])
+			reasons = append(reasons, m[2])
 		}
 	}
-	return why
+	return reasons
 }
 
-// said is what the containers said of it, each in a few words.
-func (s *stop) said() string {
+// holds lists the containers' holds.
+func (s *stop) holds() string {
 	var parts []string
 	for _, text := range s.messages {
 		if m := held.FindString(text); m != "" {
@@ -46,7 +46,7 @@ func (s *stop) said() string {
 	return strings.Join(parts, ", ")
 }
 
-// roll replaces all pods of a Deployment and follows the old ones to their ends.
+// roll replaces all pods of a Deployment and follows the old pods to their ends.
 func (c *cluster) roll(ctx context.Context, d *apps.Deployment) ([]stop, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -81,7 +81,8 @@ func (c *cluster) roll(ctx context.Context, d *apps.Deployment) ([]stop, error) 
 		s.follow(pod)
 		if event.Type == watch.Deleted {
 			done = append(done, *s)
-			if delete(stops, pod.Name); len(stops) == 0 {
+			delete(stops, pod.Name)
+			if len(stops) == 0 {
 				return done, c.ready(ctx, d)
 			}
 		}
@@ -89,7 +90,7 @@ func (c *cluster) roll(ctx context.Context, d *apps.Deployment) ([]stop, error) 
 	return nil, errors.Join(errors.New("cannot watch the pods to their ends"), ctx.Err(), c.stuck(context.WithoutCancel(ctx), podsOf(d)))
 }
 
-// follow notes what an update says of a pod's stop.
+// follow records an update of a pod that stops.
 func (s *stop) follow(pod *core.Pod) {
 	if pod.DeletionTimestamp == nil {
 		return

@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 )
 
-// printTable prints a table of all rows.
+// printTable prints the rows.
 func printTable(out io.Writer, rows []row) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "\nconnections\t\trequests\tfailed\tslow\tstop: median\tmax\tload\tended by")
@@ -26,7 +26,7 @@ func printTable(out io.Writer, rows []row) {
 	fmt.Fprintln(out, "\nslow: answered after more than a second. stop: as the API shows it, up to a second late.\nload: the node's highest load average of a minute.")
 }
 
-// remark is why the holds ended, and how requests failed.
+// remark tells why the holds ended, and how requests failed.
 func (r *row) remark() string {
 	var parts []string
 	for _, s := range r.stops {
@@ -34,13 +34,13 @@ func (r *row) remark() string {
 	}
 	slices.Sort(parts)
 	parts = slices.Compact(parts)
-	if how := r.tally.How(); how != "" {
-		parts = append(parts, how)
+	if failures := r.tally.Summary(); failures != "" {
+		parts = append(parts, failures)
 	}
 	return strings.Join(parts, "; ")
 }
 
-// judge says what was promised and is not so.
+// judge prints the broken promises.
 func judge(out io.Writer, rows []row) error {
 	broken := 0
 	for _, r := range rows {
@@ -55,7 +55,7 @@ func judge(out io.Writer, rows []row) error {
 	return nil
 }
 
-// broken says what is wrong with a row, or nothing.
+// broken returns the promise that a row breaks, or "".
 func (r *row) broken() string {
 	switch failed := r.tally.Failed(); {
 	case r.reason != "":
@@ -65,11 +65,11 @@ func (r *row) broken() string {
 	case len(r.stops) == 0:
 		return "nothing was stopped"
 	case r.ours && failed > 0:
-		return fmt.Sprintf("%d requests failed: %s", failed, r.tally.How())
+		return fmt.Sprintf("%d requests failed: %s", failed, r.tally.Summary())
 	case r.ours && slices.ContainsFunc(r.stops, func(s stop) bool { return len(s.ended()) == 0 }):
-		return "a pod's termination message tells of no hold"
+		return "a pod's termination message has no hold"
 	case r.loses && failed == 0:
-		return "no request failed: the load does not see what a stop loses"
+		return "no request failed: the load does not see lost requests"
 	}
 	return ""
 }

@@ -8,24 +8,26 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lameduck-init/lameduck/testdata/k8s/tally"
+	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
-// slow is how long an answer may take; one that lost its first SYN takes longer.
+// slow bounds the time to an answer. After the loss of the first SYN an answer takes
+// longer.
 const slow = time.Second
 
-// count counts requests, each of which has a goroutine.
+// count counts requests. Each request has a goroutine.
 type count struct {
 	mu      sync.Mutex
-	sum     tally.Tally
-	pending map[int]bool // the numbers of those under way
+	sum     load.Tally
+	pending map[int]bool // by the number of the request
 }
 
 func newCount() *count {
-	return &count{sum: tally.Tally{Kinds: map[tally.Kind]int{}}, pending: map[int]bool{}}
+	return &count{sum: load.Tally{Kinds: map[load.Kind]int{}}, pending: map[int]bool{}}
 }
 
-// begin counts one that begins so late, and gives its number.
+// begin counts a request that begins late behind the plan, and returns the number of the
+// request.
 func (c *count) begin(late time.Duration) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -36,19 +38,19 @@ func (c *count) begin(late time.Duration) int {
 	return number
 }
 
-// end counts how one ended, so long after its planned time.
-func (c *count) end(number int, kind tally.Kind, took time.Duration) {
+// end counts the end of a request, took after the planned time.
+func (c *count) end(number int, kind load.Kind, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.pending, number)
 	c.sum.Kinds[kind]++
-	if kind == tally.Answered && took > slow {
+	if kind == load.Answered && took > slow {
 		c.sum.Slow++
 	}
 }
 
-// tally is what has been counted so far.
-func (c *count) tally() tally.Tally {
+// tally returns the counts so far.
+func (c *count) tally() load.Tally {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sum.Settled = c.sum.Sent
@@ -61,9 +63,9 @@ func (c *count) tally() tally.Tally {
 	return sum
 }
 
-// average is the machine's load average of the last minute, or 0.
-func average() (load float64) {
+// average returns the machine's load average of the last minute, or 0.
+func average() (average float64) {
 	text, _ := os.ReadFile("/proc/loadavg")
-	fmt.Fscan(bytes.NewReader(text), &load)
-	return load
+	fmt.Fscan(bytes.NewReader(text), &average)
+	return average
 }

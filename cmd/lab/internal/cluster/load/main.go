@@ -1,9 +1,10 @@
 // Load makes requests to one address, at a fixed rate whatever becomes of the earlier
-// ones, and prints each second, as a line of JSON, how they have ended so far.
+// requests, and prints a load.Tally each second, as a line of JSON.
 //
 //	load [-rate=N] [-keep] HOST:PORT
 //
-// It runs in a pod and ends with it.
+// Load runs in a pod and ends with the pod. The requests are POSTs, which no proxy
+// repeats.
 package main
 
 import (
@@ -13,8 +14,11 @@ import (
 	"os"
 	"time"
 
-	"github.com/lameduck-init/lameduck/testdata/k8s/tally"
+	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
+
+// timeout bounds one request.
+const timeout = 5 * time.Second
 
 func main() {
 	rate := flag.Int("rate", 100, "requests a second")
@@ -24,8 +28,8 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: load [-rate=N] [-keep] HOST:PORT")
 		os.Exit(2)
 	}
-	c, n := &client{addr: flag.Arg(0), keep: *keep}, newCount()
-	for c.request() != tally.Answered { // the Service may not be known on this node yet
+	c, n := &load.Client{Addr: flag.Arg(0), Keep: *keep, Ports: true}, newCount()
+	for request(c) != load.Answered { // the node may not know the Service yet
 		time.Sleep(100 * time.Millisecond)
 	}
 	go send(c, time.Second/time.Duration(*rate), n)
@@ -37,13 +41,15 @@ func main() {
 	}
 }
 
-// send makes a request each period, at its planned time.
-func send(c *client, period time.Duration, n *count) {
+func request(c *load.Client) load.Kind { return c.HTTP("/", "duck", time.Now().Add(timeout)) }
+
+// send makes a request each period, at the planned time.
+func send(c *load.Client, period time.Duration, n *count) {
 	for at := time.Now(); ; at = at.Add(period) {
 		time.Sleep(time.Until(at))
 		number := n.begin(time.Since(at))
 		go func() {
-			kind := c.request()
+			kind := request(c)
 			n.end(number, kind, time.Since(at))
 		}()
 	}

@@ -1,9 +1,9 @@
-// Server stands in for servers that a test cannot be given: a static program that is
-// HAProxy, nginx or an app by the name it is called by. Called as
-// docker-entrypoint.sh it executes the program that its arguments name; as any other
-// it serves HTTP, says "ready", and on a signal says which, and ends: gracefully on
-// the one that this server would take so, else at once, with all that it was
-// answering. As web it takes none so, and says nothing.
+// Server stands in for servers that a test does not have: a static program that behaves
+// as HAProxy, nginx or an app by the name under which the program is called. Called as
+// docker-entrypoint.sh, server executes the program that the arguments name. Under any
+// other name server serves HTTP and prints "ready"; on a signal server prints the signal
+// and ends, gracefully on the signal that stops the real server gracefully, else at once,
+// with all requests in flight. The name web catches no signal.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 	"syscall"
 )
 
-// graceful are the signals that let each finish.
+// graceful are the signals for a graceful stop.
 var graceful = map[string]os.Signal{"haproxy": syscall.SIGUSR1, "nginx": syscall.SIGQUIT, "shop": syscall.SIGTERM}
 
 func main() {
@@ -30,9 +30,9 @@ func main() {
 		fail(err)
 	}
 	flags := flag.NewFlagSet(name, flag.ExitOnError)
-	addr := flags.String("listen", ":8080", "where it listens")
+	addr := flags.String("listen", ":8080", "the address to listen on")
 	config := flags.String("f", "", "HAProxy's configuration")
-	for _, flag := range []string{"W", "db"} { // HAProxy's: workers, and in the foreground
+	for _, flag := range []string{"W", "db"} { // HAProxy's: workers, foreground
 		flags.Bool(flag, false, "ignored")
 	}
 	flags.String("g", "", "ignored: nginx's directives")

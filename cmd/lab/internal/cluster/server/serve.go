@@ -16,17 +16,18 @@ import (
 )
 
 const (
-	think  = 20 * time.Millisecond // what an answer takes
-	linger = time.Second           // how long kept connections are told to close
+	think  = 20 * time.Millisecond // the time for an answer
+	linger = time.Second           // answers on kept connections say close for so long
 )
 
-// newHandler answers, or is a proxy where the configuration names a server.
+// newHandler returns a handler that answers, or a proxy if the configuration names a
+// server.
 func newHandler(config string) (http.Handler, error) {
 	if config == "" {
 		return http.HandlerFunc(answer), nil
 	}
 	text, err := os.ReadFile(config)
-	if os.IsNotExist(err) { // what does not ask for one, needs none
+	if os.IsNotExist(err) {
 		return http.HandlerFunc(answer), nil
 	}
 	if err != nil {
@@ -38,17 +39,16 @@ func newHandler(config string) (http.Handler, error) {
 	return http.HandlerFunc(answer), nil
 }
 
-// answer reads all of the request, so that no connection ends in a reset that the
-// answer did not call for.
+// answer reads the whole request: an unread byte would end the connection in a reset.
 func answer(w http.ResponseWriter, r *http.Request) {
 	io.Copy(io.Discard, r.Body)
 	time.Sleep(think)
 	fmt.Fprint(w, "ok")
 }
 
-// server is an HTTP server whose graceful stop is HAProxy's: it closes its listener at
-// once, and tells those whose connections are kept to close them. One that closed them
-// by itself would meet requests on their way.
+// server is an HTTP server with HAProxy's graceful stop: the listener closes at once, and
+// answers on kept connections ask the client to close. Closing a kept connection here
+// would cut off a request on the way.
 type server struct {
 	handler  http.Handler
 	listener net.Listener

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// start serves what the configuration says.
+// start serves by a configuration.
 func start(t *testing.T, config string) *server {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "haproxy.cfg")
@@ -31,8 +31,8 @@ func start(t *testing.T, config string) *server {
 	return s
 }
 
-// TestFinish: a proxy and its app answer on a connection that is kept while they stop,
-// say that they close it, and take no new one.
+// TestFinish: a proxy and the app behind the proxy answer on a kept connection during
+// the stop, announce the close, and accept no new connection.
 func TestFinish(t *testing.T) {
 	app := start(t, "frontend web\n  bind :8080\n")
 	proxy := start(t, "backend app\n  server app "+app.listener.Addr().String()+"\n")
@@ -54,23 +54,23 @@ func TestFinish(t *testing.T) {
 		}
 		text := new(strings.Builder)
 		if answer.Write(text); answer.StatusCode != http.StatusOK || !strings.HasSuffix(text.String(), "ok") {
-			t.Fatalf("it answered %s", text)
+			t.Fatalf("answer %s", text)
 		}
 		return answer
 	}
 	if request().Close {
-		t.Error("it closes before its stop")
+		t.Error("an answer before the stop announces a close")
 	}
 	done := make(chan bool)
 	go func() { proxy.finish(); close(done) }()
-	for !proxy.stopping.Load() { // it is about to
+	for !proxy.stopping.Load() { // finish sets stopping first
 	}
 	if !request().Close {
-		t.Error("it does not say that it closes")
+		t.Error("an answer during the stop announces no close")
 	}
 	<-done
 	if late, err := net.Dial("tcp", addr); err == nil {
 		late.Close()
-		t.Error("it still accepts")
+		t.Error("the listener still accepts")
 	}
 }

@@ -14,15 +14,15 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/lameduck-init/lameduck/testdata/k8s/tally"
+	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
 func TestMain(m *testing.M) {
-	os.Chdir("..") // where the command is run
+	os.Chdir("../..") // cmd/lab, where the program runs
 	os.Exit(m.Run())
 }
 
-// TestSkips: without a cluster there is nothing to do, and that is no failure.
+// TestSkips: without a cluster the program skips, and does not fail.
 func TestSkips(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -41,13 +41,13 @@ func TestSkips(t *testing.T) {
 	for at, want := range map[string]string{"": "names no cluster", path: "does not answer"} {
 		t.Setenv("KUBECONFIG", at)
 		var reason skipped
-		if err := e2e(nil); !errors.As(err, &reason) || !strings.Contains(string(reason), want) {
+		if err := run(nil); !errors.As(err, &reason) || !strings.Contains(string(reason), want) {
 			t.Errorf("KUBECONFIG=%s: %v", at, err)
 		}
 	}
 }
 
-// TestRows: there is an image for all that the rows run, and no manifest without a row.
+// TestRows: each image of the rows is built, and each manifest has a row.
 func TestRows(t *testing.T) {
 	all, err := recipes()
 	if err != nil {
@@ -77,23 +77,26 @@ func TestRows(t *testing.T) {
 			t.Errorf("%s has %d Deployments", r.name, deployments)
 		}
 	}
-	paths, _ := filepath.Glob("*.yaml")
+	paths, _ := filepath.Glob(examples + "*.yaml")
+	if len(paths) < 5 {
+		t.Errorf("only %d manifests", len(paths))
+	}
 	for _, path := range paths {
-		if !names[path] {
+		if !names[filepath.Base(path)] {
 			t.Errorf("%s has no row", path)
 		}
 	}
-	text, err := os.ReadFile("fleet/policy.yaml")
+	text, err := os.ReadFile(examples + "fleet/policy.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(c.policyText(string(text)), "image: 'built'") {
-		t.Error("the policy has no image that we would know")
+		t.Error("the policy has no image to replace")
 	}
 }
 
-// TestImage: an archive has the program and how it is called, and another program
-// gives it another name.
+// TestImage: an archive has the program and the configuration, and another program gives
+// another name.
 func TestImage(t *testing.T) {
 	all, err := recipes()
 	if err != nil {
@@ -122,27 +125,27 @@ func TestImage(t *testing.T) {
 		t.Errorf("%+v", file)
 	}
 	if refs[0] == refs[1] || !strings.HasPrefix(refs[0], "localhost/lameduck-e2e-nginx:") {
-		t.Errorf("they are called %q", refs)
+		t.Errorf("names %q", refs)
 	}
 }
 
-// TestJudge: what is broken is said.
+// TestJudge: a broken promise is found.
 func TestJudge(t *testing.T) {
 	good := []stop{{messages: []string{"", "TERM: held 10.0 s (quiet); 3 new connections"}}}
-	lost := tally.Tally{Kinds: map[tally.Kind]int{tally.Answered: 5, tally.Reset: 1}}
-	fine := tally.Tally{Kinds: map[tally.Kind]int{tally.Answered: 5}}
+	lost := load.Tally{Kinds: map[load.Kind]int{load.Answered: 5, load.Reset: 1}}
+	fine := load.Tally{Kinds: map[load.Kind]int{load.Answered: 5}}
 	for name, c := range map[string]struct {
 		row  row
 		want string
 	}{
-		"good":             {row{ours: true, stops: good, tally: fine}, ""},
-		"loses":            {row{ours: true, stops: good, tally: lost}, "1 requests failed: 1 reset"},
-		"tells nothing":    {row{ours: true, stops: []stop{{messages: []string{"TERM: holding"}}}, tally: fine}, "no hold"},
-		"never stopped":    {row{ours: true, tally: fine}, "nothing was stopped"},
-		"sees nothing":     {row{loses: true, stops: good, tally: fine}, "does not see"},
-		"stood still":      {row{stops: good, tally: tally.Tally{LateMS: 5000}}, "stood still"},
+		"good":             {row{rowKind: rowKind{ours: true}, stops: good, tally: fine}, ""},
+		"loses":            {row{rowKind: rowKind{ours: true}, stops: good, tally: lost}, "1 requests failed: 1 reset"},
+		"reports no hold":  {row{rowKind: rowKind{ours: true}, stops: []stop{{messages: []string{"TERM: holding"}}}, tally: fine}, "no hold"},
+		"never stopped":    {row{rowKind: rowKind{ours: true}, tally: fine}, "nothing was stopped"},
+		"blind load":       {row{rowKind: rowKind{loses: true}, stops: good, tally: fine}, "does not see"},
+		"stood still":      {row{stops: good, tally: load.Tally{LateMS: 5000}}, "stood still"},
 		"another's losses": {row{stops: good, tally: lost}, ""},
-		"skipped":          {row{ours: true, reason: "too old"}, ""},
+		"skipped":          {row{rowKind: rowKind{ours: true}, reason: "too old"}, ""},
 	} {
 		if err := judge(io.Discard, []row{c.row}); (err != nil) != (c.want != "") || !strings.Contains(c.row.broken(), c.want) {
 			t.Errorf("%s: %v: %s", name, err, c.row.broken())

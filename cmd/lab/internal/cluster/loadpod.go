@@ -14,17 +14,17 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/lameduck-init/lameduck/testdata/k8s/tally"
+	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
-// loadPod makes the requests, from inside the cluster. Each has an address of its own,
-// so that connection tracking knows nothing of it.
+// loadPod makes the requests, from inside the cluster. Each load pod has a new address,
+// unknown to connection tracking.
 type loadPod struct {
 	log   io.ReadCloser
-	lines chan tally.Tally // the newest line
+	lines chan load.Tally // the newest line
 }
 
-// startLoad starts one that loads a Service at its cluster IP.
+// startLoad starts a pod that loads a Service at the cluster IP.
 func (c *cluster) startLoad(ctx context.Context, s *core.Service, kept bool, rate int) (*loadPod, error) {
 	addr := net.JoinHostPort(s.Spec.ClusterIP, strconv.Itoa(int(s.Spec.Ports[0].Port)))
 	pods := c.CoreV1().Pods(c.namespace)
@@ -46,7 +46,7 @@ func (c *cluster) startLoad(ctx context.Context, s *core.Service, kept bool, rat
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the load's log: %w", err)
 	}
-	l := &loadPod{log, make(chan tally.Tally, 1)}
+	l := &loadPod{log, make(chan load.Tally, 1)}
 	go l.read()
 	return l, nil
 }
@@ -78,7 +78,7 @@ func (l *loadPod) read() {
 	defer close(l.lines)
 	lines := bufio.NewScanner(l.log)
 	for lines.Scan() {
-		var t tally.Tally
+		var t load.Tally
 		if json.Unmarshal(lines.Bytes(), &t) != nil {
 			return
 		}
@@ -90,7 +90,7 @@ func (l *loadPod) read() {
 	}
 }
 
-func (l *loadPod) next(ctx context.Context) (tally.Tally, error) {
+func (l *loadPod) next(ctx context.Context) (load.Tally, error) {
 	select {
 	case t, ok := <-l.lines:
 		if !ok {
@@ -98,12 +98,11 @@ func (l *loadPod) next(ctx context.Context) (tally.Tally, error) {
 		}
 		return t, nil
 	case <-ctx.Done():
-		return tally.Tally{}, ctx.Err()
+		return load.Tally{}, ctx.Err()
 	}
 }
 
-// flows waits until requests are answered, all of them: before the rollout nothing may
-// fail.
+// flows waits for two seconds of answered requests. Before the rollout none may fail.
 func (l *loadPod) flows(ctx context.Context, rate int) error {
 	for {
 		t, err := l.next(ctx)
@@ -111,7 +110,7 @@ func (l *loadPod) flows(ctx context.Context, rate int) error {
 			return err
 		}
 		if t.Failed() > 0 {
-			return fmt.Errorf("before the rollout %s", t.How())
+			return fmt.Errorf("before the rollout %s", t.Summary())
 		}
 		if t.Settled > 2*rate {
 			return nil
@@ -119,9 +118,10 @@ func (l *loadPod) flows(ctx context.Context, rate int) error {
 	}
 }
 
-// settled is the tally of when every request that had begun by now has ended.
-func (l *loadPod) settled(ctx context.Context) (t tally.Tally, err error) {
-	for range 2 { // the first may be of a while ago
+// settled waits until every request that has begun by now has ended, and returns the
+// tally.
+func (l *loadPod) settled(ctx context.Context) (t load.Tally, err error) {
+	for range 2 { // the first may be old
 		if t, err = l.next(ctx); err != nil {
 			return t, err
 		}
