@@ -23,6 +23,8 @@ type Namespaces struct {
 	// networks, rather than to root: nginx as root would change to another user, and a
 	// namespace of one user has no other.
 	KeepUser bool
+	// RootOnly adds no user namespace.
+	RootOnly bool
 }
 
 // Reenter runs this program with the same arguments in new namespaces and returns its
@@ -34,7 +36,7 @@ func (n Namespaces) Reenter() (code int, err error) {
 	runtime.LockOSThread() // the parent-death signal belongs to the thread that forks
 	defer runtime.UnlockOSThread()
 	cmd := n.command(0)
-	if err = cmd.Start(); errors.Is(err, syscall.EPERM) {
+	if err = cmd.Start(); errors.Is(err, syscall.EPERM) && !n.RootOnly {
 		cmd = n.command(syscall.CLONE_NEWUSER)
 		err = cmd.Start()
 	}

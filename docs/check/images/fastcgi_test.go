@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	client "github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
-// The types of FastCGI's records, and the values in them, that a web server needs:
-// FastCGI Specification, section 8.
+// The types and values in FastCGI's records that a web server needs: FastCGI
+// Specification, section 8.
 const (
 	beginRequest = 1
 	endRequest   = 3
@@ -20,8 +22,8 @@ const (
 	keepConn  = 1
 )
 
-// speakFastCGI is a talk, as a web server before PHP-FPM has it.
-func speakFastCGI(l *line, slow, keep bool) error {
+// speakFastCGI is a talk in the manner of a web server before PHP-FPM.
+func speakFastCGI(conn *client.Conn, slow, keep bool) error {
 	script, flags := "/", byte(0)
 	if slow {
 		script = "/slow"
@@ -34,10 +36,10 @@ func speakFastCGI(l *line, slow, keep bool) error {
 	text = record(text, params, pairs("REQUEST_METHOD", "GET", "SCRIPT_NAME", script, "SCRIPT_FILENAME", "/var/www/html/index.php"))
 	text = record(text, params, nil)
 	text = record(text, stdin, nil)
-	if _, err := l.Write(text); err != nil {
+	if _, err := conn.Write(text); err != nil {
 		return err
 	}
-	return readAnswer(l)
+	return readAnswer(conn.In)
 }
 
 // readAnswer reads the records of one request.
@@ -61,21 +63,21 @@ func readAnswer(r io.Reader) error {
 			out.Write(content[:header.Length])
 		case endRequest:
 			if !strings.HasSuffix(out.String(), "\r\n\r\nok\n") {
-				return fmt.Errorf("it answered %q", out.String())
+				return fmt.Errorf("answer %q", out.String())
 			}
 			return nil
 		}
 	}
 }
 
-// record appends one, of request 1.
+// record appends a record of request 1.
 func record(to []byte, kind byte, content []byte) []byte {
 	to = append(to, 1, kind, 0, 1)
 	to = binary.BigEndian.AppendUint16(to, uint16(len(content)))
 	return append(append(to, 0, 0), content...)
 }
 
-// pairs are names and values, each shorter than 128 bytes.
+// pairs encodes names and values, each shorter than 128 bytes.
 func pairs(words ...string) (text []byte) {
 	for i := 0; i < len(words); i += 2 {
 		text = append(text, byte(len(words[i])), byte(len(words[i+1])))

@@ -11,59 +11,61 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	client "github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
 const (
-	// lag is how long after the stop the balancer still sends.
+	// lag is the time after the stop for which the balancer still sends.
 	lag = 2 * time.Second
-	// grace is what podman stop gives.
+	// grace is the grace period of podman stop.
 	grace = 30 * time.Second
-	// enough is how many requests must come after the stop, on a machine so busy that
-	// not all are sent.
+	// enough is the number of requests that must come after the stop, on a machine too
+	// busy to send all.
 	enough = 20
 )
 
-// image is a Dockerfile, and what it promises.
+// image is a Dockerfile and its promises.
 type image struct {
-	dockerfile, context string   // of the folder here, unless said otherwise
-	build, run          []string // flags of podman for them
-	port                int      // 8080
-	talk                talk     // HTTP
-	trigger, sends      string   // the signal that comes, and what becomes of it
+	dockerfile, context string   // by default of the folder in docs/examples/docker
+	build, run          []string // flags of podman
+	port                int      // by default 8080
+	talk                talk     // by default HTTP
+	trigger, sends      string   // the signal from podman, and the signal to the server
 	code                string   // the container's exit code
 }
 
-// TestStop: each image is stopped in the midst of load that goes on for a while. With
-// lameduck no request is lost; the same image without it loses some.
+// TestStop: each image is stopped under a load that goes on for a while. With lameduck no
+// request is lost; without lameduck the same image loses requests.
 func TestStop(t *testing.T) {
-	p := newPodman(t)
-	golang := p.golang(t)
-	config, err := filepath.Abs("haproxy/haproxy.cfg")
+	e := newEngine(t)
+	golang := e.golang(t)
+	config, err := filepath.Abs(examples + "/haproxy/haproxy.cfg")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, prepare := range map[string]func(*testing.T) image{
 		"haproxy": func(t *testing.T) image {
-			p.haproxy(t)
+			e.haproxy(t)
 			behind(t)
 			return image{dockerfile: root + "/Dockerfile.example", context: root, build: golang,
 				run:     []string{"-v", config + ":/usr/local/etc/haproxy/haproxy.cfg:ro"},
 				trigger: "USR1", sends: "USR1", code: "0"}
 		},
 		"nginx": func(t *testing.T) image {
-			p.nginx(t)
-			return image{run: []string{"--stop-signal=SIGTERM"}, // whatever the image says
+			e.nginx(t)
+			return image{run: []string{"--stop-signal=SIGTERM"}, // in place of the image's
 				trigger: "TERM", sends: "QUIT", code: "0"}
 		},
 		"go": func(*testing.T) image {
 			return image{build: golang, trigger: "TERM", sends: "TERM", code: "143"}
 		},
 		"jvm": func(t *testing.T) image {
-			java := p.temurin(t)
+			java := e.temurin(t)
 			return image{build: java, run: java, trigger: "TERM", sends: "TERM", code: "0"}
 		},
 		"php-fpm": func(t *testing.T) image {
-			p.fpm(t)
+			e.fpm(t)
 			return image{port: 9000, talk: speakFastCGI, trigger: "QUIT", sends: "QUIT", code: "0"}
 		},
 	} {
@@ -71,19 +73,20 @@ func TestStop(t *testing.T) {
 			t.Parallel()
 			i := prepare(t)
 			if i.context == "" {
-				i.dockerfile, i.context = name+"/Dockerfile", name
+				i.context = examples + "/" + name
+				i.dockerfile = i.context + "/Dockerfile"
 			}
 			if i.talk == nil {
 				i.port, i.talk = 8080, speakHTTP
 			}
-			p.build(t, name+":test", i.dockerfile, i.context, i.build...)
-			t.Run("lameduck", func(t *testing.T) { t.Parallel(); p.drains(t, name+":test", i) })
-			t.Run("bare", func(t *testing.T) { t.Parallel(); p.drops(t, name+":test", i) })
+			e.build(t, name+":test", i.dockerfile, i.context, i.build...)
+			t.Run("lameduck", func(t *testing.T) { t.Parallel(); e.drains(t, name+":test", i) })
+			t.Run("bare", func(t *testing.T) { t.Parallel(); e.drops(t, name+":test", i) })
 		})
 	}
 }
 
-// behind serves what HAProxy passes on.
+// behind serves the requests that HAProxy passes on.
 func behind(t *testing.T) {
 	t.Helper()
 	output(t, "ip", "link", "set", "lo", "up")
@@ -102,24 +105,24 @@ func behind(t *testing.T) {
 	t.Cleanup(func() { server.Close() })
 }
 
-// stopUnderLoad starts a container, and stops it while requests come, and for lag
-// longer than it takes until that has begun.
-func (p *podman) stopUnderLoad(t *testing.T, i image, begins func(*container, *load) bool, words ...string) (*container, tally) {
+// stopUnderLoad starts a container and stops the container while requests come. The load
+// goes on for lag after begins has returned true.
+func (e *engine) stopUnderLoad(t *testing.T, i image, begins func(*container, *load) bool, words ...string) (*container, tally) {
 	t.Helper()
-	c := p.start(t, slices.Concat(i.run, words)...)
+	c := e.start(t, slices.Concat(i.run, words)...)
 	address := fmt.Sprintf("%s:%d", c.address, i.port)
 	if err := until(func() (bool, error) {
 		if status := c.state("Status"); status != "running" {
-			return false, fmt.Errorf("it is %s", status)
+			return false, fmt.Errorf("the container is %s", status)
 		}
-		l, err := dial(address)
+		conn, err := client.Dial(address, time.Now().Add(timeout))
 		if err != nil {
 			return false, nil
 		}
-		defer l.Close()
-		return i.talk(l, false, false) == nil, nil
+		defer conn.Close()
+		return i.talk(conn, false, false) == nil, nil
 	}); err != nil {
-		t.Fatalf("it does not serve: %v\n%s", err, c.logs())
+		t.Fatalf("the container does not serve: %v\n%s", err, c.logs())
 	}
 	load := press(address, i.talk)
 	defer load.close()
@@ -128,7 +131,7 @@ func (p *podman) stopUnderLoad(t *testing.T, i image, begins func(*container, *l
 	}
 	done := c.stop(grace)
 	if err := until(func() (bool, error) { return begins(c, load), nil }); err != nil {
-		t.Fatalf("nothing tells of a stop: %v\n%s", err, c.logs())
+		t.Fatalf("no sign of a stop: %v\n%s", err, c.logs())
 	}
 	begun := time.Now()
 	time.Sleep(lag) // the balancer's
@@ -136,29 +139,29 @@ func (p *podman) stopUnderLoad(t *testing.T, i image, begins func(*container, *l
 	how := <-done
 	t.Logf("gone after %.1f s; %v", how.took.Seconds(), requests)
 	if how.err != nil || how.killed || how.took >= grace {
-		t.Errorf("podman killed it: %+v", how)
+		t.Errorf("podman killed the container: %+v", how)
 	}
 	return c, requests
 }
 
-// drains: the image as it is. How long it has is said by the place.
-func (p *podman) drains(t *testing.T, name string, i image) {
+// drains stops the image as built, with the grace period in a variable.
+func (e *engine) drains(t *testing.T, name string, i image) {
 	holds := func(c *container, _ *load) bool { return strings.Contains(c.logs(), `"trigger":`) }
-	c, requests := p.stopUnderLoad(t, i, holds, "-e", fmt.Sprintf("LAMEDUCK_GRACE_PERIOD=%.0f", grace.Seconds()), "-e", "LAMEDUCK_LOG_FORMAT=json", name)
+	c, requests := e.stopUnderLoad(t, i, holds, "-e", fmt.Sprintf("LAMEDUCK_GRACE_PERIOD=%.0f", grace.Seconds()), "-e", "LAMEDUCK_LOG_FORMAT=json", name)
 	if requests.failed > 0 || requests.late < enough {
 		t.Errorf("%d requests failed; %d came after the stop, want %d", requests.failed, requests.late, enough)
 	}
 	if code := c.state("ExitCode"); code != i.code {
-		t.Errorf("it left with %s, want %s", code, i.code)
+		t.Errorf("exit code %s, want %s", code, i.code)
 	}
 	r := c.report()
 	sent := r.Sent
 	if r.Trigger != i.trigger || r.Ended != "quiet" || r.HeldMS < lag.Milliseconds() || len(sent) != 1 || sent[0].Signal != i.sends {
-		t.Errorf("it was not held until quiet, from %s to %s: %+v\n%s", i.trigger, i.sends, r, c.logs())
+		t.Errorf("not held until quiet, from %s to %s: %+v\n%s", i.trigger, i.sends, r, c.logs())
 	}
 }
 
-// report is what lameduck says in JSON of a stop: docs/report.md.
+// report is lameduck's report of a stop in JSON: see docs/report.md.
 type report struct {
 	Trigger, Ended string
 	HeldMS         int64 `json:"held_ms"`
@@ -166,7 +169,7 @@ type report struct {
 	Message        string
 }
 
-// report is the last line of lameduck's, among those of the program.
+// report returns lameduck's last line.
 func (c *container) report() (r report) {
 	c.t.Helper()
 	for text := range strings.Lines(c.logs()) {
@@ -181,10 +184,10 @@ func (c *container) report() (r report) {
 	return r
 }
 
-// drops: the same command, from the same image, is PID 1 itself. The stop has begun
-// when a request fails; if none did, the other test would prove nothing.
-func (p *podman) drops(t *testing.T, name string, i image) {
+// drops stops the same command, from the same image, as PID 1 without lameduck. The stop
+// has begun when a request fails; without a failure drains would prove nothing.
+func (e *engine) drops(t *testing.T, name string, i image) {
 	fails := func(_ *container, l *load) bool { _, err := l.runs(); return err != nil }
-	command := p.config(t, name).Cmd
-	p.stopUnderLoad(t, i, fails, append([]string{"--entrypoint", command[0], name}, command[1:]...)...)
+	command := e.config(t, name).Cmd
+	e.stopUnderLoad(t, i, fails, append([]string{"--entrypoint", command[0], name}, command[1:]...)...)
 }

@@ -1,4 +1,4 @@
-package k8s
+package manifests
 
 import (
 	"context"
@@ -21,18 +21,18 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// thePolicy is that of policy.yaml.
+// thePolicy returns the policy of policy.yaml.
 func thePolicy(t *testing.T) *admissionregistration.MutatingAdmissionPolicy {
 	t.Helper()
 	list := objects(t, read(t, "fleet/policy.yaml"))
 	p, binding := list[0].(*admissionregistration.MutatingAdmissionPolicy), list[1].(*admissionregistration.MutatingAdmissionPolicyBinding)
 	if binding.Spec.PolicyName != p.Name {
-		t.Errorf("the binding is of %s", binding.Spec.PolicyName)
+		t.Errorf("the binding binds %s", binding.Spec.PolicyName)
 	}
 	return p
 }
 
-// admit does with a new pod what the API server does, with its own parts of it: the
+// admit changes a new pod as the API server does, with the API server's own code: the
 // conditions, the variables, the patch.
 func admit(t *testing.T, spec *admissionregistration.MutatingAdmissionPolicySpec, pod *core.Pod) *core.Pod {
 	t.Helper()
@@ -83,8 +83,7 @@ func admit(t *testing.T, spec *admissionregistration.MutatingAdmissionPolicySpec
 	return pod
 }
 
-// TestPolicy: the pods that the policies are for come out as if they had been
-// written so.
+// TestPolicy: the policy changes pods into pods that pass the checks of the manifests.
 func TestPolicy(t *testing.T) {
 	spec := &thePolicy(t).Spec
 	var before *core.Pod
@@ -118,7 +117,7 @@ func TestPolicy(t *testing.T) {
 			was := pod.DeepCopy()
 			got := admit(t, spec, pod)
 			if !equality.Semantic.DeepEqual(was, pod) {
-				t.Error("the pod that was handed in is another now")
+				t.Error("admit has changed its argument")
 			}
 			if got.Spec.TerminationGracePeriodSeconds == nil {
 				got.Spec.TerminationGracePeriodSeconds = new(int64(30))
@@ -126,7 +125,7 @@ func TestPolicy(t *testing.T) {
 			if n := len(got.Spec.InitContainers); n != len(was.Spec.InitContainers)+1 || got.Spec.InitContainers[0].Name != "lameduck" {
 				t.Fatalf("%d init containers", n)
 			}
-			if name == "init" { // and not that somebody else's is as ours
+			if name == "init" { // without the pod's own init container
 				got.Spec.InitContainers = got.Spec.InitContainers[:1]
 			}
 			hardened(t, got)
@@ -136,7 +135,7 @@ func TestPolicy(t *testing.T) {
 				t.Errorf("the hook is %+v", hook)
 			}
 			if again := admit(t, spec, got); !equality.Semantic.DeepEqual(again, got) {
-				t.Error("it is not left alone the second time")
+				t.Error("a second admission changes the pod again")
 			}
 		})
 	}
@@ -147,12 +146,12 @@ func TestPolicy(t *testing.T) {
 		pod := before.DeepCopy()
 		pod.Spec.Containers[0].Lifecycle = lifecycle
 		if got := admit(t, spec, pod); !equality.Semantic.DeepEqual(got, pod) {
-			t.Errorf("%s: it is %+v now", name, got)
+			t.Errorf("%s: the policy changes the pod: %+v", name, got)
 		}
 	}
 }
 
-// TestKyverno: its policy is the same.
+// TestKyverno: Kyverno's policy equals the API server's.
 func TestKyverno(t *testing.T) {
 	var theirs struct {
 		APIVersion, Kind string
@@ -171,6 +170,6 @@ func TestKyverno(t *testing.T) {
 	ours := thePolicy(t).Spec
 	ours.ReinvocationPolicy = ""
 	if !reflect.DeepEqual(theirs.Spec.MutatingAdmissionPolicySpec, ours) {
-		t.Errorf("theirs is\n%+v\nours\n%+v", theirs.Spec.MutatingAdmissionPolicySpec, ours)
+		t.Errorf("Kyverno's is\n%+v\nthe API server's\n%+v", theirs.Spec.MutatingAdmissionPolicySpec, ours)
 	}
 }

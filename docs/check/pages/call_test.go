@@ -1,4 +1,4 @@
-package docs
+package pages
 
 import (
 	"os"
@@ -11,32 +11,32 @@ import (
 	"time"
 )
 
-// call is how a page would have lameduck called.
+// call is a call of lameduck on a page.
 type call struct {
 	env   []string
 	argv  []string
-	grace string // what the orchestrator gives, in seconds, if the page says it
+	grace string // the orchestrator's grace period in seconds, or ""
 }
 
 // dropins are lameduck's other names.
 var dropins = []string{"tini", "tini-static", "docker-init", "dumb-init", "catatonit", "podman-init", "pause"}
 
-// lameduck is the program with args, and nothing but env.
-func lameduck(env []string, args ...string) *exec.Cmd { return program("lameduck", env, args...) }
+// lameduck returns a command with env as the whole environment but PATH.
+func lameduck(env []string, args ...string) *exec.Cmd { return command("lameduck", env, args...) }
 
-func program(name string, env []string, args ...string) *exec.Cmd {
+func command(name string, env []string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(bin, name), args...)
 	cmd.Env = append([]string{"PATH=" + bin + ":" + os.Getenv("PATH")}, env...)
 	return cmd
 }
 
-// check runs c as far as it goes without an orchestrator.
+// check runs c as far as possible without an orchestrator.
 func (c call) check(t *testing.T) {
 	t.Helper()
 	c.checkGrace(t)
 	for _, v := range c.env {
 		if !strings.HasPrefix(v, "LAMEDUCK_") {
-			t.Errorf("%s is not for lameduck", v)
+			t.Errorf("%s is not a variable of lameduck", v)
 		}
 	}
 	name := ""
@@ -51,17 +51,16 @@ func (c call) check(t *testing.T) {
 		if dashes < 0 {
 			t.Fatalf("no -- in %q", c.argv)
 		}
-		succeeds(t, program(name, c.env, append(c.argv[1:dashes:dashes], "--", "true")...))
+		succeeds(t, command(name, c.env, append(c.argv[1:dashes:dashes], "--", "true")...))
 	case len(c.env) > 0:
-		// The image's entrypoint is lameduck, and these are its arguments.
+		// The image's entrypoint is lameduck, and the words are arguments.
 		c.checkOurs(t, c.argv)
 	case slices.ContainsFunc(c.argv, func(word string) bool { return strings.HasPrefix(word, "--") }):
 		t.Errorf("flags, but not lameduck's: %q", c.argv)
 	}
 }
 
-// checkOurs explains what args do, or asks the subcommand for its help, which it
-// gives where it knows all the flags.
+// checkOurs explains args, or asks a subcommand for help, which an unknown flag prevents.
 func (c call) checkOurs(t *testing.T, args []string) {
 	t.Helper()
 	if len(args) == 0 {
@@ -86,7 +85,7 @@ func (c call) checkOurs(t *testing.T, args []string) {
 	}
 }
 
-// succeeds runs what should have nothing to say against it, but that it assumes a
+// succeeds runs a command that must succeed, without a warning but that about an assumed
 // grace period.
 func succeeds(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
@@ -104,13 +103,13 @@ func succeeds(t *testing.T, cmd *exec.Cmd) {
 	}
 }
 
-var told = regexp.MustCompile(`^(?:--grace-period|LAMEDUCK_GRACE_PERIOD)=(\d+)s?$`)
+var graceFlag = regexp.MustCompile(`^(?:--grace-period|LAMEDUCK_GRACE_PERIOD)=(\d+)s?$`)
 
-// checkGrace compares what lameduck is told of the grace period with what it is.
+// checkGrace compares the grace period in flags and variables with the orchestrator's.
 func (c call) checkGrace(t *testing.T) {
 	t.Helper()
 	for _, word := range slices.Concat(c.argv, c.env) {
-		if m := told.FindStringSubmatch(word); m != nil && c.grace != "" && m[1] != c.grace {
+		if m := graceFlag.FindStringSubmatch(word); m != nil && c.grace != "" && m[1] != c.grace {
 			t.Errorf("%s, but the orchestrator gives %s s", word, c.grace)
 		}
 	}

@@ -1,4 +1,4 @@
-package docs
+package pages
 
 import (
 	"os"
@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// patience is how long a command may take; nothing waits for it to pass.
+// patience bounds every wait for a command.
 const patience = 20 * time.Second
 
-// commands are lines to type without what they print, lines of a report, or both as
-// on a console.
+// commands checks lines to type without output, lines of a report, or both as on a
+// console.
 func commands(t *testing.T, text string) {
 	if strings.HasPrefix(text, "$ ") {
 		console(t, text)
@@ -45,7 +45,7 @@ func fields(t *testing.T, line string) (words []string) {
 	return strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
 }
 
-// typed is a command that is not run but checked.
+// typed checks a command without running the command.
 func typed(t *testing.T, words []string) {
 	t.Helper()
 	var c call
@@ -61,12 +61,12 @@ func typed(t *testing.T, words []string) {
 	}
 	c.argv = words
 	if len(c.env) == 0 && !strings.HasSuffix(words[0], "lameduck") && !slices.Contains(dropins, words[0]) {
-		t.Errorf("nothing of ours in %q", words)
+		t.Errorf("no call of lameduck in %q", words)
 	}
 	c.check(t)
 }
 
-// container is docker run or podman run; their other commands have nothing of ours.
+// container checks docker run and podman run. Stop, kill and build call no lameduck.
 func container(t *testing.T, words []string) {
 	t.Helper()
 	if slices.Contains([]string{"stop", "kill", "build"}, words[1]) {
@@ -113,8 +113,8 @@ func isTarget(t *testing.T, words []string) {
 	}
 }
 
-// isReport reports an error where line has a clause that no golden report has, figures
-// and signals aside.
+// isReport reports an error where line has a clause that no golden report has. Figures
+// and signals may differ.
 func isReport(t *testing.T, line string) {
 	t.Helper()
 	golden, err := os.ReadFile(root + "/testdata/report.txt")
@@ -135,8 +135,8 @@ func figureless(text string) string {
 	return regexp.MustCompile(` [▁▂▃▄▅▆▇█]+`).ReplaceAllString(text, "")
 }
 
-// console types the lines after "$ " and compares what all of them print with the
-// others, where "..." is anything.
+// console types the lines after "$ " and compares the output with the other lines, where
+// "..." stands for any text.
 func console(t *testing.T, text string) {
 	var want []string
 	var session *shell
@@ -160,11 +160,12 @@ func console(t *testing.T, text string) {
 		return
 	}
 	if !session.prints(want) {
-		t.Errorf("the page has\n%s\nbut it is\n%s", strings.Join(want, "\n"), strings.Join(session.got, "\n"))
+		t.Errorf("the page has\n%s\nand the console\n%s", strings.Join(want, "\n"), strings.Join(session.got, "\n"))
 	}
 }
 
-// matches compares lines; "..." alone is any number of them, in a line anything.
+// matches compares lines. "..." alone stands for any number of lines, in a line for any
+// text.
 func matches(want, got []string) bool {
 	pattern := ""
 	for _, line := range want {
@@ -177,8 +178,7 @@ func matches(want, got []string) bool {
 	return regexp.MustCompile(`^` + pattern + `$`).MatchString(timeless(strings.Join(got, "\n") + "\n"))
 }
 
-// timeless is text without what differs each time: the time of day, and times that
-// were measured, which have tenths.
+// timeless replaces the time of day, and measured times, which have tenths.
 func timeless(text string) string {
 	text = regexp.MustCompile(`\d\d:\d\d:\d\d`).ReplaceAllString(text, "TIME")
 	return regexp.MustCompile(`\d+\.\d s\b`).ReplaceAllString(text, "MEASURED")

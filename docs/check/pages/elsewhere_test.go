@@ -1,4 +1,4 @@
-package docs
+package pages
 
 import (
 	"encoding/json"
@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsimple"
 )
 
-// job is what the pages use of Nomad's job specification.
+// job is the part of Nomad's job specification that the pages use.
 type job struct {
 	Jobs []struct {
 		Name   string `hcl:"name,label"`
@@ -38,7 +38,7 @@ type job struct {
 	} `hcl:"job,block"`
 }
 
-// nomad is a job.
+// nomad checks a job.
 func nomad(t *testing.T, text string) {
 	var j job
 	if err := hclsimple.Decode("job.hcl", []byte(text), nil, &j); err != nil {
@@ -59,7 +59,7 @@ func nomad(t *testing.T, text string) {
 	}
 }
 
-// definition is what the pages use of a task definition of ECS.
+// definition is the part of ECS's task definition that the pages use.
 type definition struct {
 	Family     string `json:"family"`
 	Containers []struct {
@@ -76,7 +76,7 @@ type definition struct {
 	} `json:"containerDefinitions"`
 }
 
-// ecs is a task definition.
+// ecs checks a task definition.
 func ecs(t *testing.T, text string) {
 	var d definition
 	decoder := json.NewDecoder(strings.NewReader(text))
@@ -96,7 +96,7 @@ func ecs(t *testing.T, text string) {
 // quadlet are the keys of a [Container] that the pages use.
 var quadlet = []string{"Image", "Exec", "Entrypoint", "Environment", "StopTimeout", "StopSignal", "PodmanArgs", "PublishPort"}
 
-// unit is a unit of systemd, or a container of Podman's that becomes one.
+// unit checks a unit of systemd, or one of Podman's Quadlet.
 func unit(t *testing.T, text string) {
 	var c call
 	section, service := "", true
@@ -138,7 +138,7 @@ func unit(t *testing.T, text string) {
 	}
 }
 
-// verify asks systemd what it makes of a unit, with the programs that are here.
+// verify gives a unit to systemd-analyze, with the programs in bin.
 func verify(t *testing.T, text string) {
 	t.Helper()
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {

@@ -1,4 +1,4 @@
-package docs
+package pages
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// dockerfile checks what each of the images in text would run: a FROM begins one.
+// dockerfile checks the command line of each image in text. A FROM begins an image.
 func dockerfile(t *testing.T, text string) {
 	var c call
 	var entrypoint, command []string
@@ -35,7 +35,7 @@ func dockerfile(t *testing.T, text string) {
 	image()
 }
 
-// TestExample: what the README leads to.
+// TestExample: the Dockerfile that the README links to.
 func TestExample(t *testing.T) {
 	text, err := os.ReadFile(root + "/Dockerfile.example")
 	if err != nil {
@@ -44,7 +44,8 @@ func TestExample(t *testing.T) {
 	dockerfile(t, string(text))
 }
 
-// execForm is a list of words in JSON. In the shell form a shell would be in between.
+// execForm returns a list of words in JSON. The shell form, an error here, would put a
+// shell before lameduck.
 func execForm(t *testing.T, text string) (list []string) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), &list); err != nil {

@@ -1,7 +1,8 @@
-package docs
+package pages
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// manifest is something for Kubernetes, or for Compose: whole objects, a pod's spec or
-// a container's part of one. A field that its type lacks is an error.
+// manifest checks YAML for Kubernetes or Compose: whole objects, a pod's spec, or the part
+// of a container. An unknown field is an error.
 func manifest(t *testing.T, text string) {
 	for _, part := range bytes.Split([]byte(text), []byte("\n---\n")) {
 		var head map[string]any
@@ -70,21 +71,18 @@ func pod(t *testing.T, spec core.PodSpec) {
 	}
 }
 
-// checkMounts reports an error where a container mounts what the pod does not have.
+// checkMounts reports an error where a container mounts a volume that the pod lacks.
 func checkMounts(t *testing.T, spec core.PodSpec, c core.Container) {
 	t.Helper()
 	for _, m := range c.VolumeMounts {
-		there := false
-		for _, v := range spec.Volumes {
-			there = there || v.Name == m.Name
-		}
-		if !there && spec.Volumes != nil {
-			t.Errorf("%s mounts %s, which is no volume", c.Name, m.Name)
+		exists := slices.ContainsFunc(spec.Volumes, func(v core.Volume) bool { return v.Name == m.Name })
+		if !exists && spec.Volumes != nil {
+			t.Errorf("%s mounts %s, which is not a volume of the pod", c.Name, m.Name)
 		}
 	}
 }
 
-// words are a command as Compose takes it.
+// words are a command as Compose accepts commands.
 type words []string
 
 func (w *words) UnmarshalJSON(text []byte) error {
@@ -96,7 +94,7 @@ func (w *words) UnmarshalJSON(text []byte) error {
 	return yaml.Unmarshal(text, (*[]string)(w))
 }
 
-// project is what the pages use of a Compose file.
+// project is the part of a Compose file that the pages use.
 type project struct {
 	Services map[string]struct {
 		Image           string            `json:"image"`
@@ -126,7 +124,7 @@ func compose(t *testing.T, text []byte) {
 	}
 }
 
-// period is a duration in seconds; an empty one is not known.
+// period returns a duration in seconds, and "" for "".
 func period(t *testing.T, text string) string {
 	t.Helper()
 	if text == "" {

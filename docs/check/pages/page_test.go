@@ -1,4 +1,4 @@
-package docs
+package pages
 
 import (
 	"os"
@@ -14,7 +14,7 @@ type page struct {
 	text string
 }
 
-// pages are all of them.
+// pages returns the project's pages.
 func pages(t *testing.T) (list []page) {
 	t.Helper()
 	paths, err := filepath.Glob(root + "/docs/*.md")
@@ -39,7 +39,7 @@ type block struct {
 	text     string
 }
 
-// blocks are those between fences, and those that are indented after an empty line.
+// blocks returns the code between fences, and the code indented after an empty line.
 func (p page) blocks() (list []block) {
 	fenced, before := false, ""
 	for i, line := range strings.Split(p.text, "\n") {
@@ -62,14 +62,14 @@ func (p page) blocks() (list []block) {
 	return list
 }
 
-// prose is the page without its blocks.
+// prose returns the page without blocks.
 func (p page) prose() string {
 	text := regexp.MustCompile("(?ms)^```.*?^```$").ReplaceAllString(p.text, "")
 	return regexp.MustCompile(`(?m)^    .*$`).ReplaceAllString(text, "")
 }
 
-// headings are what links may name, as they are shown on the web: without what is
-// neither letter nor digit, and hyphens for spaces.
+// headings returns the anchors of a page as shown on the web: letters and digits, with
+// hyphens for spaces.
 func (p page) headings() map[string]bool {
 	anchors := map[string]bool{}
 	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(p.prose(), -1) {
@@ -81,7 +81,7 @@ func (p page) headings() map[string]bool {
 
 var link = regexp.MustCompile(`\]\(([^)#]*)(?:#([^)]*))?\)`)
 
-// TestLinks: what a page points to is there.
+// TestLinks: the target of each link exists.
 func TestLinks(t *testing.T) {
 	all := map[string]page{}
 	for _, p := range pages(t) {
@@ -107,7 +107,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestIndex: docs/README.md leads to each page beside it.
+// TestIndex: docs/README.md links to each page of docs.
 func TestIndex(t *testing.T) {
 	index, err := os.ReadFile(root + "/docs/README.md")
 	if err != nil {
@@ -116,20 +116,20 @@ func TestIndex(t *testing.T) {
 	for _, p := range pages(t) {
 		name, inDocs := strings.CutPrefix(p.path, "docs/")
 		if inDocs && name != "README.md" && !strings.Contains(string(index), "]("+name+")") {
-			t.Errorf("docs/README.md does not lead to %s", name)
+			t.Errorf("docs/README.md has no link to %s", name)
 		}
 	}
 }
 
-// theirs are flags of other programs that the pages speak of.
-var theirs = map[string]string{
+// foreign are the flags of other programs on the pages.
+var foreign = map[string]string{
 	"--init": "podman and docker", "--init-path": "podman", "--stop-timeout": "podman and docker",
 	"--single-child": "dumb-init", "--target": "kubectl", "--force": "kubectl", "--pid": "py-spy",
 	"--reload": "uwsgi", "--die-on-term": "uwsgi", "--hook-master-start": "uwsgi", "--memory-file": "memcached",
 	"--format": "lameduck-lint",
 }
 
-// TestWords: every flag and variable that a page speaks of is there.
+// TestWords: every flag and variable on a page exists.
 func TestWords(t *testing.T) {
 	help, err := lameduck(nil, "--help-all").Output()
 	if err != nil {
@@ -138,9 +138,9 @@ func TestWords(t *testing.T) {
 	known := string(help) + "--json LAMEDUCK_PID LAMEDUCK_SIGNAL --"
 	for _, p := range pages(t) {
 		for _, word := range regexp.MustCompile(`--[a-z][a-z-]*|LAMEDUCK_[A-Z_]+`).FindAllString(p.prose(), -1) {
-			there := regexp.MustCompile(regexp.QuoteMeta(word) + `([^A-Za-z_-]|$)`).MatchString(known)
-			if !there && theirs[word] == "" {
-				t.Errorf("%s: there is no %s", p.path, word)
+			exists := regexp.MustCompile(regexp.QuoteMeta(word) + `([^A-Za-z_-]|$)`).MatchString(known)
+			if !exists && foreign[word] == "" {
+				t.Errorf("%s: unknown flag or variable %s", p.path, word)
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package docs
+package pages
 
 import (
 	"bufio"
@@ -21,7 +21,7 @@ type shell struct {
 	marks int
 }
 
-// aboard lets kubectl exec run its command where the shell is, which is in the pod.
+// aboard makes kubectl exec run the command beside the shell, which is in the pod.
 const aboard = `kubectl() {
 	[ "$1" = exec ] || { echo "no rule for kubectl $1"; return; }
 	while [ "$1" != -- ]; do shift; done
@@ -35,14 +35,14 @@ const aboard = `kubectl() {
 }
 `
 
-// start starts a shell. In a pod it is beside a server that is held.
+// start starts a shell, in a pod beside a server under lameduck.
 func start(t *testing.T, pod bool) *shell {
 	t.Helper()
 	inside := []string{"lameduck", "--", "sh"}
 	if pod {
 		inside = []string{"lameduck", "--until=quiet", "--grace-period=60", "--", "sh", "-c", "exec 3<&0; sh <&3 & exec myserver :8080"}
 	}
-	cmd := program("lameduck", nil)
+	cmd := command("lameduck", nil)
 	cmd.Path, _ = exec.LookPath("unshare")
 	cmd.Args = append(strings.Fields("unshare --user --map-root-user --pid --fork --kill-child --mount-proc --net"), inside...)
 	if cmd.Path == "" {
@@ -78,7 +78,7 @@ func start(t *testing.T, pod bool) *shell {
 	return s
 }
 
-// do types a command and waits until it is done, or until its server is ready.
+// do types a command and waits for the end of the command, or until its server is ready.
 func (s *shell) do(command string) {
 	s.t.Helper()
 	s.marks++
@@ -88,7 +88,7 @@ func (s *shell) do(command string) {
 		s.until("ready ")
 		return
 	}
-	// In one write, so that what lameduck says at the same time does not come between.
+	// In one write, so that no line of lameduck comes between.
 	fmt.Fprintln(s.stdin, `printf '\n%s\n' '`+mark+"'")
 	if s.until(mark) {
 		s.got = s.got[:len(s.got)-1]
@@ -98,20 +98,22 @@ func (s *shell) do(command string) {
 	}
 }
 
-// until reads up to a line that begins so, or to the end, and says which.
+// until reads up to a line with a beginning, or to the end of the output, and reports
+// whether the line came.
 func (s *shell) until(beginning string) bool {
 	s.t.Helper()
 	found, more := false, true
 	for deadline := time.After(patience); !found && more; {
-		if more = s.read(deadline); more {
+		more = s.read(deadline)
+		if more {
 			found = strings.HasPrefix(s.got[len(s.got)-1], beginning)
 		}
 	}
 	return found
 }
 
-// prints reports whether all that is printed is want. A pod goes on when the shell has
-// ended, and is watched until it has printed that.
+// prints reports whether the whole output is want. A pod, which goes on when the shell has
+// ended, may print the rest until patience is over.
 func (s *shell) prints(want []string) bool {
 	s.t.Helper()
 	s.stdin.Close()
@@ -123,7 +125,7 @@ func (s *shell) prints(want []string) bool {
 	return matches(want, s.got)
 }
 
-// read waits for a line and reports whether there was one.
+// read waits for a line and reports whether a line came.
 func (s *shell) read(deadline <-chan time.Time) bool {
 	s.t.Helper()
 	select {
@@ -133,7 +135,7 @@ func (s *shell) read(deadline <-chan time.Time) bool {
 		}
 		return more
 	case <-deadline:
-		s.t.Fatalf("nothing comes after\n%s", strings.Join(s.got, "\n"))
+		s.t.Fatalf("no line after\n%s", strings.Join(s.got, "\n"))
 		return false
 	}
 }
