@@ -10,8 +10,8 @@ import (
 
 // TestClean: what the project shows to people has nothing that is wrong.
 func TestClean(t *testing.T) {
-	paths := []string{root + "/testdata/k8s", root + "/Dockerfile.example", root + "/Dockerfile.release"}
-	images, _ := filepath.Glob(root + "/testdata/images/*/Dockerfile*")
+	paths := []string{root + "/docs/examples/kubernetes", root + "/Dockerfile.example", root + "/Dockerfile.release"}
+	images, _ := filepath.Glob(root + "/docs/examples/docker/*/Dockerfile*")
 	var out, errs bytes.Buffer
 	if code := lint(append(paths, images...), nil, &out, &errs); code != exitClean {
 		t.Errorf("%d\n%s%s", code, out.String(), errs.String())
@@ -21,7 +21,7 @@ func TestClean(t *testing.T) {
 // TestNotInVain: it looks at them. With a shorter grace period each manifest that
 // tells lameduck of one is found out.
 func TestNotInVain(t *testing.T) {
-	manifests, _ := filepath.Glob(root + "/testdata/k8s/*.yaml")
+	manifests, _ := filepath.Glob(root + "/docs/examples/kubernetes/*.yaml")
 	if len(manifests) < 5 {
 		t.Fatalf("only %q", manifests)
 	}

@@ -14,7 +14,7 @@ import (
 
 // looker takes a look, as a hold does, for each line of standard input, and says
 // how many sockets it saw and how many nanoseconds it took. It is for
-// testdata/bench, which cannot come in here.
+// lab bench, which cannot come in here.
 func looker(port string) error {
 	runtime.GOMAXPROCS(1) // as lameduck has
 	number, err := strconv.ParseUint(port, 10, 16)
