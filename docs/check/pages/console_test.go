@@ -24,9 +24,14 @@ func commands(t *testing.T, text string) {
 		line, _, _ = strings.Cut(strings.TrimSpace(line), " #")
 		if strings.HasPrefix(line, "lameduck: ") {
 			isReport(t, line)
-		} else if words := fields(t, line); words[0] == "make" {
+			continue
+		}
+		switch words := fields(t, line); words[0] {
+		case "make":
 			isTarget(t, words[1:])
-		} else {
+		case ".ci/run":
+			isPart(t, words[1:])
+		default:
 			typed(t, words)
 		}
 	}
@@ -109,6 +114,20 @@ func isTarget(t *testing.T, words []string) {
 	for _, word := range words {
 		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(word) + `:`).Match(makefile) {
 			t.Errorf("the Makefile has no %s", word)
+		}
+	}
+}
+
+// isPart reports an error where .ci/run does not have all of words.
+func isPart(t *testing.T, words []string) {
+	t.Helper()
+	script, err := os.ReadFile(root + "/.ci/run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range words {
+		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(word) + `\(\) \{`).Match(script) {
+			t.Errorf(".ci/run has no part %s", word)
 		}
 	}
 }
