@@ -30,7 +30,7 @@ test: build ## all tests of the product; a test that the machine cannot run says
 race: build ## the same under the race detector, which needs a C compiler
 	CGO_ENABLED=1 go test -race ./...
 fuzz: ## every fuzz target for FUZZTIME=60s, eight at a time
-	.ci/fuzz $(FUZZTIME)
+	.ci/fuzz $(or $(FUZZTIME),60s)
 soak: build ## storms, orphans and stops at random for SOAK=10m: no resource leaks
 	$(RUNLAB) soak -for=$(or $(SOAK),10m) $(abspath $(OUT))
 bench: build ## beside tini, dumb-init, catatonit and ss: ratios, budgets; BENCH=-quick

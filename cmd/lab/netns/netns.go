@@ -36,7 +36,8 @@ func (n Namespaces) Reenter() (code int, err error) {
 	runtime.LockOSThread() // the parent-death signal belongs to the thread that forks
 	defer runtime.UnlockOSThread()
 	cmd := n.command(0)
-	if err = cmd.Start(); errors.Is(err, syscall.EPERM) && !n.RootOnly {
+	err = cmd.Start()
+	if errors.Is(err, syscall.EPERM) && !n.RootOnly {
 		cmd = n.command(syscall.CLONE_NEWUSER)
 		err = cmd.Start()
 	}
@@ -45,7 +46,8 @@ func (n Namespaces) Reenter() (code int, err error) {
 	}
 	passOn(cmd.Process)
 	var exit *exec.ExitError
-	if err = cmd.Wait(); errors.As(err, &exit) {
+	err = cmd.Wait()
+	if errors.As(err, &exit) {
 		return max(exit.ExitCode(), 1), nil // -1 after a signal
 	}
 	return 0, err
@@ -53,7 +55,8 @@ func (n Namespaces) Reenter() (code int, err error) {
 
 func (n Namespaces) command(user uintptr) *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Stdin = os.Stdin
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), n.Env)
 	attr := &syscall.SysProcAttr{Cloneflags: n.Flags | user, Pdeathsig: syscall.SIGTERM}
 	if n.Flags&syscall.CLONE_NEWPID != 0 {

@@ -8,6 +8,7 @@ import (
 
 	core "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -16,13 +17,9 @@ func TestKyvernoEngine(t *testing.T) {
 	if _, err := exec.LookPath("kyverno"); err != nil {
 		t.Skip("kyverno, its command line (1.17 or newer), is not installed")
 	}
-	var before *core.Pod
-	for _, object := range objects(t, read(t, "fleet/example/web.yaml")) {
-		if pod := podOf(object); pod != nil {
-			before = pod
-		}
-	}
-	before.APIVersion, before.Kind, before.Name, before.Namespace = "v1", "Pod", "web", "default"
+	before := web(t)
+	before.TypeMeta = meta.TypeMeta{APIVersion: "v1", Kind: "Pod"}
+	before.Name, before.Namespace = "web", "default"
 	for name, change := range map[string]func(*core.Pod){
 		"as it is":   func(*core.Pod) {},
 		"annotation": func(p *core.Pod) { p.Annotations = map[string]string{"lameduck/delay": "12"} },

@@ -10,6 +10,7 @@ import (
 
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/lameduck-init/lameduck/docs/check/internal/podman"
@@ -37,8 +38,8 @@ func TestPlay(t *testing.T) {
 	}
 	p.imports(t, "haproxy:1", map[string]string{"/lameduck": lameduck, "/usr/local/bin/docker-entrypoint.sh": server, "/usr/sbin/haproxy": server}, changes...)
 	for name, want := range map[string]struct{ image, signal string }{
-		"entrypoint.yaml": {"localhost/haproxy:1", "USR1"},
-		"install.yaml":    {"localhost/nginx:1", "QUIT"},
+		"entrypoint.yaml": {"haproxy:1", "USR1"},
+		"install.yaml":    {"nginx:1", "QUIT"},
 	} {
 		t.Run(name, func(t *testing.T) { p.plays(t, name, want.image, want.signal) })
 	}
@@ -59,39 +60,11 @@ func (p player) imports(t *testing.T, name string, files map[string]string, chan
 
 // plays runs and stops a manifest with stand-ins for the images.
 func (p player) plays(t *testing.T, name, image, signal string) {
-	var pod *core.Pod
-	var text []byte
-	for _, object := range objects(t, read(t, name)) {
-		if d, ok := object.(*apps.Deployment); ok {
-			pod = podOf(d)
-		} else if c, ok := object.(*core.ConfigMap); ok {
-			part, _ := yaml.Marshal(c)
-			text = append(append(text, part...), "---\n"...)
-		}
-	}
-	pod.APIVersion, pod.Kind, pod.Name, pod.Spec.RestartPolicy = "v1", "Pod", "played", core.RestartPolicyNever
-	for _, list := range [][]core.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			c := &list[i]
-			c.Image = map[bool]string{true: "localhost/lameduck:1", false: image}[c.Image == "lameduck:1"]
-			c.ImagePullPolicy = core.PullNever
-			c.Resources, c.Ports, c.ReadinessProbe = core.ResourceRequirements{}, nil, nil // the machine may have neither control groups nor a network
-			for j, e := range c.Env {
-				if e.Name == "LAMEDUCK_DELAY" {
-					c.Env[j].Value = "1"
-				}
-			}
-			for j, word := range c.Command {
-				c.Command[j] = strings.Replace(word, "--delay=10", "--delay=1", 1)
-			}
-		}
-	}
-	part, err := yaml.Marshal(pod)
-	if err != nil {
+	path := filepath.Join(p.Dir, "pod.yaml")
+	pod, text := playable(t, name, image)
+	if err := os.WriteFile(path, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(p.Dir, "pod.yaml")
-	os.WriteFile(path, append(text, part...), 0o644)
 	if out, err := p.Run("kube", "play", "--network", "none", path); err != nil {
 		t.Fatalf("podman kube play: %v\n%s", err, out)
 	}
@@ -109,5 +82,50 @@ func (p player) plays(t *testing.T, name, image, signal string) {
 	code, _ := p.Run("inspect", "-f", "{{.State.ExitCode}}", container)
 	if text := logs(); code != "0" || !strings.Contains(text, "got "+signal) || !strings.Contains(text, "TERM: held") {
 		t.Errorf("exit code %s:\n%s", code, text)
+	}
+}
+
+// playable returns the pod of a manifest, changed for podman, and the YAML of the pod and
+// the manifest's ConfigMaps.
+func playable(t *testing.T, name, image string) (pod *core.Pod, text []byte) {
+	t.Helper()
+	for _, object := range objects(t, read(t, name)) {
+		if d, ok := object.(*apps.Deployment); ok {
+			pod = podOf(d)
+		} else if c, ok := object.(*core.ConfigMap); ok {
+			part, _ := yaml.Marshal(c)
+			text = append(append(text, part...), "---\n"...)
+		}
+	}
+	pod.TypeMeta = meta.TypeMeta{APIVersion: "v1", Kind: "Pod"}
+	pod.Name, pod.Spec.RestartPolicy = "played", core.RestartPolicyNever
+	for _, list := range [][]core.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			localise(&list[i], image)
+		}
+	}
+	part, err := yaml.Marshal(pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pod, append(text, part...)
+}
+
+// localise gives a container an image of the store and a short floor, and takes away what
+// needs control groups or a network: the machine may have neither.
+func localise(c *core.Container, image string) {
+	if c.Image == "lameduck:1" {
+		image = c.Image
+	}
+	c.Image, c.ImagePullPolicy = "localhost/"+image, core.PullNever
+	c.Resources, c.Ports = core.ResourceRequirements{}, nil
+	c.ReadinessProbe = nil
+	for i, e := range c.Env {
+		if e.Name == "LAMEDUCK_DELAY" {
+			c.Env[i].Value = "1"
+		}
+	}
+	for i, word := range c.Command {
+		c.Command[i] = strings.Replace(word, "--delay=10", "--delay=1", 1)
 	}
 }

@@ -83,36 +83,45 @@ func admit(t *testing.T, spec *admissionregistration.MutatingAdmissionPolicySpec
 	return pod
 }
 
+// web returns the pod of the fleet's example, which the policy changes.
+func web(t *testing.T) (pod *core.Pod) {
+	t.Helper()
+	for _, object := range objects(t, read(t, "fleet/example/web.yaml")) {
+		if found := podOf(object); found != nil {
+			pod = found
+		}
+	}
+	return pod
+}
+
+func sleep(words ...string) *core.Lifecycle {
+	return &core.Lifecycle{PreStop: &core.LifecycleHandler{Exec: &core.ExecAction{Command: words}}}
+}
+
+// changed are changes to the example that leave work for the policy.
+var changed = map[string]func(*core.Pod){
+	"as it is": func(*core.Pod) {},
+	"exec":     func(p *core.Pod) { p.Spec.Containers[0].Lifecycle = sleep("sleep", "15") },
+	"sh":       func(p *core.Pod) { p.Spec.Containers[0].Lifecycle = sleep("/bin/sh", "-c", "sleep 15") },
+	"no grace": func(p *core.Pod) { p.Spec.TerminationGracePeriodSeconds = nil },
+	"bare":     func(p *core.Pod) { p.Spec.Volumes, p.Spec.Containers[0].VolumeMounts = nil, nil },
+	"init": func(p *core.Pod) {
+		p.Spec.InitContainers = []core.Container{*p.Spec.Containers[0].DeepCopy()}
+		p.Spec.InitContainers[0].Name, p.Spec.InitContainers[0].Lifecycle = "migrate", nil
+	},
+	"annotation": func(p *core.Pod) { p.Annotations = map[string]string{"lameduck/delay": "12"} },
+	"two": func(p *core.Pod) {
+		p.Spec.Containers = append([]core.Container{*p.Spec.Containers[0].DeepCopy()}, p.Spec.Containers...)
+		p.Spec.Containers[0].Name, p.Spec.Containers[0].Lifecycle = "first", nil
+	},
+}
+
 // TestPolicy: the policy changes pods into pods that pass the checks of the manifests.
 func TestPolicy(t *testing.T) {
 	spec := &thePolicy(t).Spec
-	var before *core.Pod
-	for _, object := range objects(t, read(t, "fleet/example/web.yaml")) {
-		if pod := podOf(object); pod != nil {
-			before = pod
-		}
-	}
-	sleep := func(words ...string) *core.Lifecycle {
-		return &core.Lifecycle{PreStop: &core.LifecycleHandler{Exec: &core.ExecAction{Command: words}}}
-	}
-	for name, change := range map[string]func(*core.Pod){
-		"as it is": func(*core.Pod) {},
-		"exec":     func(p *core.Pod) { p.Spec.Containers[0].Lifecycle = sleep("sleep", "15") },
-		"sh":       func(p *core.Pod) { p.Spec.Containers[0].Lifecycle = sleep("/bin/sh", "-c", "sleep 15") },
-		"no grace": func(p *core.Pod) { p.Spec.TerminationGracePeriodSeconds = nil },
-		"bare":     func(p *core.Pod) { p.Spec.Volumes, p.Spec.Containers[0].VolumeMounts = nil, nil },
-		"init": func(p *core.Pod) {
-			p.Spec.InitContainers = []core.Container{*p.Spec.Containers[0].DeepCopy()}
-			p.Spec.InitContainers[0].Name, p.Spec.InitContainers[0].Lifecycle = "migrate", nil
-		},
-		"annotation": func(p *core.Pod) { p.Annotations = map[string]string{"lameduck/delay": "12"} },
-		"two": func(p *core.Pod) {
-			p.Spec.Containers = append([]core.Container{*p.Spec.Containers[0].DeepCopy()}, p.Spec.Containers...)
-			p.Spec.Containers[0].Name, p.Spec.Containers[0].Lifecycle = "first", nil
-		},
-	} {
+	for name, change := range changed {
 		t.Run(name, func(t *testing.T) {
-			pod := before.DeepCopy()
+			pod := web(t)
 			change(pod)
 			was := pod.DeepCopy()
 			got := admit(t, spec, pod)
@@ -139,11 +148,19 @@ func TestPolicy(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPolicyLeavesAlone: the policy does not change pods whose preStop is more than a
+// sleep, or none.
+func TestPolicyLeavesAlone(t *testing.T) {
+	spec := &thePolicy(t).Spec
 	for name, lifecycle := range map[string]*core.Lifecycle{
-		"none": nil, "more than a sleep": sleep("sh", "-c", "nginx -s quit; sleep 15"), "post": {PostStart: &core.LifecycleHandler{Exec: &core.ExecAction{Command: []string{"sleep", "1"}}}},
-		"http": {PreStop: &core.LifecycleHandler{HTTPGet: &core.HTTPGetAction{}}},
+		"none":              nil,
+		"more than a sleep": sleep("sh", "-c", "nginx -s quit; sleep 15"),
+		"post":              {PostStart: &core.LifecycleHandler{Exec: &core.ExecAction{Command: []string{"sleep", "1"}}}},
+		"http":              {PreStop: &core.LifecycleHandler{HTTPGet: &core.HTTPGetAction{}}},
 	} {
-		pod := before.DeepCopy()
+		pod := web(t)
 		pod.Spec.Containers[0].Lifecycle = lifecycle
 		if got := admit(t, spec, pod); !equality.Semantic.DeepEqual(got, pod) {
 			t.Errorf("%s: the policy changes the pod: %+v", name, got)

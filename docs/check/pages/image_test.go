@@ -14,7 +14,8 @@ func dockerfile(t *testing.T, text string) {
 	image := func() {
 		c.argv = append(entrypoint, command...)
 		c.check(t)
-		c, entrypoint, command = call{}, nil, nil
+		c = call{}
+		entrypoint, command = nil, nil
 	}
 	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
 		instruction, rest, _ := strings.Cut(strings.TrimSpace(line), " ")

@@ -43,12 +43,15 @@ func connect(ctx context.Context) (*cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read KUBECONFIG: %w", err)
 	}
-	config.QPS, config.Burst, config.WarningHandler = 50, 100, rest.NoWarnings{}
+	config.QPS, config.Burst = 50, 100
+	config.WarningHandler = rest.NoWarnings{}
 	c := &cluster{arch: runtime.GOARCH}
-	if c.Clientset, err = kubernetes.NewForConfig(config); err != nil {
+	c.Clientset, err = kubernetes.NewForConfig(config)
+	if err != nil {
 		return nil, err
 	}
-	if c.dynamic, err = dynamic.NewForConfig(config); err != nil {
+	c.dynamic, err = dynamic.NewForConfig(config)
+	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, answer)

@@ -109,7 +109,8 @@ func TestImage(t *testing.T) {
 		if err := os.WriteFile(dir+"/server", []byte(content), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if refs[i], err = all["nginxinc/nginx-unprivileged:1.29"].write(archive, dir, "nginx", "arm64"); err != nil {
+		refs[i], err = all["nginxinc/nginx-unprivileged:1.29"].write(archive, dir, "nginx", "arm64")
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

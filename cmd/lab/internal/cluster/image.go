@@ -136,8 +136,10 @@ func (r recipe) write(archive, dir, known, arch string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	file.OS, file.Architecture, file.Config = "linux", arch, r.config
-	if made, err = mutate.ConfigFile(made, file); err != nil {
+	file.OS, file.Architecture = "linux", arch
+	file.Config = r.config
+	made, err = mutate.ConfigFile(made, file)
+	if err != nil {
 		return "", err
 	}
 	digest, err := made.Digest()

@@ -122,12 +122,14 @@ func (l *loadPod) flows(ctx context.Context, rate int) error {
 // tally.
 func (l *loadPod) settled(ctx context.Context) (t load.Tally, err error) {
 	for range 2 { // the first may be old
-		if t, err = l.next(ctx); err != nil {
+		t, err = l.next(ctx)
+		if err != nil {
 			return t, err
 		}
 	}
 	for sent := t.Sent; t.Settled < sent; {
-		if t, err = l.next(ctx); err != nil {
+		t, err = l.next(ctx)
+		if err != nil {
 			return t, err
 		}
 	}

@@ -73,7 +73,8 @@ func (c *cluster) apply(ctx context.Context, list []runtime.Object) (d *apps.Dep
 		case *core.Service:
 			s, err = c.CoreV1().Services(c.namespace).Create(ctx, object, meta.CreateOptions{})
 		case *apps.Deployment:
-			if err = c.renamed(&object.Spec.Template.Spec); err == nil {
+			err = c.renamed(&object.Spec.Template.Spec)
+			if err == nil {
 				d, err = c.AppsV1().Deployments(c.namespace).Create(ctx, object, meta.CreateOptions{})
 			}
 		}

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// warm is for what is not to be measured: pools that fill, the first look.
+// warm is the time for pools to fill and for the first sample, before a measurement.
 const warm = 500 * time.Millisecond
 
-// arena is what a trial plays in.
+// arena has the processes of a trial.
 type arena struct {
 	*trial
 	o        *options
 	place    place
 	balancer balancer
-	replicas []*replica // the next to go first
+	replicas []*replica // the next to be stopped first
 	all      []*replica
 }
 
-// grow adds a replica, once it accepts.
+// grow starts a replica and adds the replica to the balancer.
 func (a *arena) grow(ctx context.Context) (*replica, error) {
 	p, err := a.place.start(ctx, len(a.all)+1, func(at site) ([]string, error) {
 		words, err := a.server.command(at)
@@ -52,7 +52,7 @@ func (a *arena) rollout(ctx context.Context) error {
 		a.Stops = append(a.Stops, s)
 		a.RolloutS += (ready.Seconds()) + s.StopMS/1000
 	}
-	// What is still on its way was on its way at the last stop.
+	// Requests in flight now were in flight at the last stop.
 	return pauseFor(ctx, a.o.scale.of(warm))
 }
 

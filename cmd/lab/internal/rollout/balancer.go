@@ -10,10 +10,10 @@ import (
 	"syscall"
 )
 
-// balancer is a real one, before one trial's replicas. It retries nothing, so
-// that no failure hides.
+// balancer balances over the replicas of one trial. No request is retried, so that no
+// failure is hidden.
 type balancer interface {
-	// add and remove return when it has happened.
+	// add and remove return when the change has taken effect.
 	add(*replica) error
 	remove(*replica) error
 	addr() string
@@ -39,7 +39,7 @@ func (r *room) balance(ctx context.Context, s *server, slots int) (balancer, err
 	return openHAProxy(ctx, dir, listen, slots, mode)
 }
 
-// daemon is the balancer's process.
+// daemon is the process of a balancer.
 type daemon struct {
 	cmd    *exec.Cmd
 	listen string
@@ -47,11 +47,12 @@ type daemon struct {
 	gone   chan struct{}
 }
 
-// open starts it and returns when it accepts.
+// open starts the daemon and returns when the daemon accepts.
 func (d *daemon) open(ctx context.Context, words ...string) error {
 	d.cmd = exec.Command(words[0], words[1:]...)
-	d.cmd.Stdout, d.cmd.Stderr, d.gone = &d.stderr, &d.stderr, make(chan struct{})
-	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // its workers go with it
+	d.cmd.Stdout, d.cmd.Stderr = &d.stderr, &d.stderr
+	d.gone = make(chan struct{})
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a signal to the group reaches the workers too
 	if err := d.cmd.Start(); err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ const (
 	headHeight = 44
 )
 
-// style has both of a reader's tastes.
+// style has a light and a dark scheme.
 const style = `<style>
 text{font:12px ui-monospace,monospace;fill:#24292f}
 .h{font-weight:bold}.q{fill:#57606a}

@@ -11,14 +11,14 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
-// chatters keep a WebSocket each, on which they say something every so often.
+// chatters keep a WebSocket each, and send a message every pause.
 const (
 	chatters = 8
 	pause    = 400 * time.Millisecond
 )
 
-// chat is the load of long-lived connections. Opening one is a request, and so
-// is each message; a connection that ends, with what was said on it, is lost.
+// chat is the load of long-lived connections. A connection counts as a request when
+// opened, and so does each message. A connection that ends is lost, message included.
 func (l *sender) chat(ctx context.Context) {
 	var all sync.WaitGroup
 	defer all.Wait()

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// grace is what the orchestrator gives before it sends KILL, and ceiling what
-// lameduck makes of it: the longest hold.
+// grace is the orchestrator's grace period, and ceiling the longest hold that lameduck
+// derives from the grace period.
 const (
 	grace   = 30 * time.Second
 	ceiling = 19 * time.Second
@@ -18,13 +18,13 @@ const (
 type contender struct {
 	name   string
 	init   string        // tini, dumb-init, lameduck, or none
-	sleep  time.Duration // before TERM, as a preStop would
-	oracle bool          // TERM is sent when the removal has happened
-	until  string        // what lameduck's hold ends by
-	delay  time.Duration // its floor
-	quiet  time.Duration // its --quiet-for
-	quick  bool          // met in a quick run too
-	hidden bool          // met only when named
+	sleep  time.Duration // before TERM, as in a preStop hook
+	oracle bool          // TERM is sent after the removal
+	until  string        // lameduck's condition
+	delay  time.Duration // lameduck's floor
+	quiet  time.Duration // lameduck's --quiet-for
+	quick  bool          // in a quick run too
+	hidden bool          // only when named
 }
 
 func contenders() []contender {
@@ -50,14 +50,14 @@ func contenders() []contender {
 		contender{name: broken, init: "lameduck", until: "quiet", quiet: 10 * time.Millisecond, hidden: true})
 }
 
-// short marks the holds that go by silence alone; broken is a hold that ends at
-// once, which the lab must find out.
+// short marks the holds without a floor; broken is a hold that ends at once, which the
+// experiment must detect.
 const (
 	short  = " --delay=0 --quiet-for=1s"
 	broken = "broken: lameduck --until=quiet --delay=0 --quiet-for=10ms"
 )
 
-// command is the server's, with the contender's init before it.
+// command returns the server's command line after the contender's init.
 func (c *contender) command(o *options, s *server, words []string) []string {
 	switch c.init {
 	case "tini":
@@ -71,8 +71,7 @@ func (c *contender) command(o *options, s *server, words []string) []string {
 	return words
 }
 
-// flags are lameduck's. What is a default is not said, but where time is
-// compressed.
+// flags returns lameduck's flags. Defaults are left out unless time is compressed.
 func (c *contender) flags(by scale, s *server) []string {
 	flags := []string{"--grace-period=" + grace.String(), "--until=" + c.until}
 	if s.graceful != syscall.SIGTERM {
@@ -91,8 +90,8 @@ func (c *contender) flags(by scale, s *server) []string {
 	return append(flags, "--")
 }
 
-// stop does what this contender does at a stop: removed ends when the balancer
-// has let go.
+// stop stops a process as the contender does. removed is closed when the balancer has
+// removed the replica.
 func (c *contender) stop(by scale, s *server, p *os.Process, gone, removed <-chan struct{}) {
 	switch {
 	case c.oracle:

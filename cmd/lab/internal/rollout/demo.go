@@ -10,10 +10,9 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
-// demo is the laboratory's smallest case: one stop of a server that dies on TERM,
-// bare and held, on the loopback interface. It needs no other program and no
-// privilege. It returns an error unless requests failed without lameduck, and none
-// with it.
+// demo is the smallest case: one stop of a server that dies on TERM, bare and held, on the
+// loopback interface, without other programs and without privileges. The error is nil if
+// requests failed without lameduck, and none failed with lameduck.
 func demo(ctx context.Context, o *options, out io.Writer) error {
 	p, err := openLoopback()
 	if err != nil {
@@ -35,17 +34,18 @@ func demo(ctx context.Context, o *options, out io.Writer) error {
 	for _, t := range trials {
 		fmt.Fprintln(out, t.summary())
 	}
-	var said strings.Builder
-	err = verdict(&said, summarise(o, trials))
+	var claims strings.Builder
+	err = verdict(&claims, summarise(o, trials))
 	if err != nil {
-		fmt.Fprint(out, said.String())
+		fmt.Fprint(out, claims.String())
 	}
 	return err
 }
 
-// smallest is the demo's part of the options.
+// smallest sets the options of the demo.
 func (o *options) smallest() {
-	o.seed, o.scale, o.rate, o.repeat = 1, 1, 100, 1
+	o.seed, o.scale = 1, 1
+	o.rate, o.repeat = 100, 1
 	o.lags = []lag{{"demo", fixed(3 * time.Second)}}
 	o.contenders = []contender{
 		{name: "bare"},
@@ -61,7 +61,7 @@ func intro(out io.Writer, s *strip, o *options) {
 		o.rate, column.Seconds(), s.good, s.bad)
 }
 
-// caption is what was run, as one would type it.
+// caption is the command line as typed.
 func caption(o *options, t *trial) string {
 	words := t.contender.command(o, t.server, []string{"server"})
 	if t.contender.init == "lameduck" {
@@ -90,7 +90,7 @@ func (s *stop) failures() string {
 	return fmt.Sprintf("%d failed (%s)", s.failed(), load.Summary(s.Failed))
 }
 
-// quote shows what a process wrote, if anything, wrapped between words.
+// quote prints the output of a process, wrapped between words.
 func quote(out io.Writer, text string) {
 	const width = 79
 	for line := range strings.Lines(text) {

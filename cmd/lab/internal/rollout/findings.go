@@ -8,7 +8,7 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
-// findings is what came of the whole experiment.
+// findings are the results of the whole experiment.
 type findings struct {
 	Seed       uint64     `json:"seed"`
 	Scale      scale      `json:"scale"`
@@ -17,13 +17,13 @@ type findings struct {
 	Seconds    float64    `json:"seconds"`
 	Discarded  int        `json:"discarded"` // rollouts played again, since the machine stood still
 	Rollouts   int        `json:"rollouts"`
-	LeftOut    int        `json:"left_out"` // those in which it did at the last attempt too
+	LeftOut    int        `json:"left_out"` // rollouts in which the machine stood still at the last attempt too
 	Servers    []string   `json:"servers"`
 	Lags       []string   `json:"lags"`
 	Contenders []*figures `json:"contenders"`
 }
 
-// figures are one contender's, over all servers and lags. The times of stops
+// figures are the results of one contender, over all servers and lags. The times of stops
 // leave out servers with long-lived connections, which last to the ceiling.
 type figures struct {
 	Name     string           `json:"name"`
@@ -36,7 +36,7 @@ type figures struct {
 	rollouts []float64
 }
 
-// part is what some of the stops had.
+// part sums up some of the stops.
 type part struct {
 	Stops    int               `json:"stops"`
 	Requests int               `json:"requests"`
@@ -99,8 +99,8 @@ func (g *figures) add(t *trial) {
 	for _, s := range t.Stops {
 		timed := !t.server.longLived
 		g.All.add(s, timed)
-		of(g.ByLag, s.Name).add(s, timed)
-		of(g.ByServer, t.Server).add(s, true)
+		partOf(g.ByLag, s.Name).add(s, timed)
+		partOf(g.ByServer, t.Server).add(s, true)
 		g.extras = append(g.extras, s.extras...)
 	}
 	if !t.server.longLived {
@@ -108,7 +108,7 @@ func (g *figures) add(t *trial) {
 	}
 }
 
-func of(parts map[string]*part, name string) *part {
+func partOf(parts map[string]*part, name string) *part {
 	if parts[name] == nil {
 		parts[name] = &part{}
 	}
@@ -135,10 +135,12 @@ func (p *part) add(s *stop, timed bool) {
 }
 
 func (p *part) finish() {
-	p.MedianMS, p.P95MS, p.MaxMS = quantile(p.times, 0.5), quantile(p.times, 0.95), quantile(p.times, 1)
+	p.MedianMS = quantile(p.times, 0.5)
+	p.P95MS = quantile(p.times, 0.95)
+	p.MaxMS = quantile(p.times, 1)
 }
 
-// quantile goes straight from one value to the next.
+// quantile interpolates between neighbouring values.
 func quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return 0

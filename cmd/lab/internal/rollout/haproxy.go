@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// haproxyConfig has as many places for servers as a rollout fills.
+// haproxyConfig has a slot for each replica of a rollout.
 const haproxyConfig = `
 global
     stats socket unix@%[1]s mode 600 level admin
@@ -33,15 +33,15 @@ backend pods
     server-template s 1-%[3]d 127.0.0.1:1 disabled
 `
 
-// How it balances: requests, each with a connection of its own on both sides, or
-// with connections that are kept; or connections, as kube-proxy does.
+// The modes of balancing: requests, each with a connection of its own on both sides, or
+// with kept connections; or connections, as kube-proxy does.
 const (
 	byRequest = "mode http\n    option httpclose\n    http-reuse never"
 	pooled    = "mode http\n    option http-keep-alive\n    http-reuse always"
 	byConn    = "mode tcp"
 )
 
-// haproxy is told of each change through its runtime API.
+// haproxy learns of each change through the runtime API.
 type haproxy struct {
 	daemon
 	socket string
@@ -73,7 +73,7 @@ func (h *haproxy) remove(p *replica) error {
 	return h.say(fmt.Sprintf("set server pods/s%d state maint", p.slot), "")
 }
 
-// say says one command, to which the answer has want in it, or is empty.
+// say sends one command. The answer must contain want, or be empty for an empty want.
 func (h *haproxy) say(command, want string) error {
 	conn, err := net.Dial("unix", h.socket)
 	if err != nil {
@@ -84,7 +84,7 @@ func (h *haproxy) say(command, want string) error {
 	fmt.Fprintln(conn, command)
 	answer, err := io.ReadAll(conn)
 	if text := strings.TrimSpace(string(answer)); err == nil && (!strings.Contains(text, want) || want == "" && text != "") {
-		err = fmt.Errorf("it says %q", text)
+		err = fmt.Errorf("the answer is %q", text)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot tell haproxy %q: %w", command, err)

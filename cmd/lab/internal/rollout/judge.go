@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// claim is something that is promised, and whether it held.
+// claim is a promise, and whether the promise holds.
 type claim struct {
 	text  string
 	holds bool
 }
 
-// judge says which promises held, of those that this run can tell of.
+// judge returns the claims about which a run can tell.
 func judge(f *findings) []claim {
 	var all []claim
 	for _, c := range f.Contenders {
@@ -34,8 +34,9 @@ func judge(f *findings) []claim {
 	return all
 }
 
-// settled goes by new connections alone, so it promises something only where
-// each request has one and takes no longer than the silence.
+// settled returns the claim about --until=settled. New connections alone decide there, so
+// the claim covers servers where each request has a connection and is shorter than the
+// silence.
 func (f *findings) settled(c *figures) claim {
 	var names []string
 	failed, longest := 0, quietOf(c.Name)
@@ -54,7 +55,7 @@ func quietOf(name string) time.Duration {
 	return list[slices.IndexFunc(list, func(c contender) bool { return c.name == name })].quiet
 }
 
-// speed compares the fast hold with the shortest sleep that loses nothing.
+// speed compares the fast hold with the shortest sleep that loses no request.
 func (f *findings) speed() (claim, bool) {
 	fast := slices.IndexFunc(f.Contenders, func(c *figures) bool { return c.Name == "lameduck --until=quiet"+short })
 	sleep := f.shortestSleep()
@@ -66,8 +67,8 @@ func (f *findings) speed() (claim, bool) {
 		f.Contenders[fast].Name, sleep.Name, is/1000, than/1000, is/than), is <= than/2}, true
 }
 
-// shortestSleep is the shortest that loses nothing, and else the longest of all:
-// one that lost nothing would be longer still.
+// shortestSleep returns the shortest sleep that loses no request, or the longest sleep: a
+// sleep that loses none would be longer still.
 func (f *findings) shortestSleep() (found *figures) {
 	least, longest := math.Inf(1), 0.0
 	for _, c := range f.Contenders {

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// found is what a run of these contenders would have found: how many requests
-// failed on the server go, and the median stop.
+// found returns the findings of a run with these contenders.
 func found(list ...*figures) *findings { return &findings{Contenders: list} }
 
 func figure(name string, failed int, median float64) *figures {
@@ -18,7 +17,7 @@ func TestJudge(t *testing.T) {
 	quiet, settled := "lameduck --until=quiet"+short, "lameduck --until=settled"
 	for name, c := range map[string]struct {
 		found  *findings
-		broken string // a part of the one that is
+		broken string // part of the broken claim
 	}{
 		"all well":         {found(figure("bare", 9, 0), figure("sleep 14, then tini", 0, 14000), figure(quiet, 0, 3000)), ""},
 		"nothing shown":    {found(figure("bare", 0, 0)), "without anything"},

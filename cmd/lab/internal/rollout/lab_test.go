@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestBrokenHold shows that the lab can fail: it finds out a hold that ends at
-// once, and leaves with an error; beside it a sound one passes.
+// TestBrokenHold shows that an experiment can fail: a hold that ends at once is detected,
+// beside a sound hold, which passes.
 func TestBrokenHold(t *testing.T) {
 	for _, program := range []string{"haproxy"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -36,6 +36,6 @@ func TestBrokenHold(t *testing.T) {
 		}
 	}
 	if t.Failed() {
-		t.Logf("it said:\n%s", out)
+		t.Logf("output:\n%s", out)
 	}
 }

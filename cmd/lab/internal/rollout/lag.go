@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// lag is how late a balancer removes a replica, counted from the stop signal.
+// lag is the time from the stop signal to the removal from the balancer.
 type lag struct {
 	name string
 	draw func(*rand.Rand) time.Duration
 }
 
-// allLags are the named distributions. A rollout meets each of them once.
+// allLags are the distributions. A rollout meets each distribution once.
 var allLags = []lag{
 	{"in-cluster", inCluster},
 	{"ingress", uniform(time.Second, 3*time.Second)},
@@ -39,14 +39,14 @@ func spike(r *rand.Rand) time.Duration {
 	return short
 }
 
-// drawn is a lag of a certain distribution.
+// drawn is a lag drawn from a distribution.
 type drawn struct {
 	Name string        `json:"lag"`
 	Lag  time.Duration `json:"-"`
 }
 
-// drawLags is the rollout's lags, in a drawn order. They depend on the seed, the
-// repetition and the server alone, so that every contender meets the same.
+// drawLags returns a rollout's lags, in a drawn order. The lags depend on the seed, the
+// repetition and the server alone, so that every contender meets the same lags.
 func drawLags(lags []lag, seed uint64, repetition, server int, s scale) []drawn {
 	r := rand.New(rand.NewPCG(seed, uint64(repetition)<<16|uint64(server)))
 	all := make([]drawn, len(lags))

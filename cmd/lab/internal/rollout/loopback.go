@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// loopback is a place that asks nothing of the machine: replicas are processes
-// beside each other at 127.0.0.1, behind a balancer in this program.
+// loopback is a place without demands on the machine: replicas are processes at 127.0.0.1,
+// behind a balancer in this program.
 type loopback struct{ exe string }
 
 func openLoopback() (*loopback, error) {
@@ -25,7 +25,7 @@ func openLoopback() (*loopback, error) {
 
 func (l *loopback) balance(context.Context, *server, int) (balancer, error) { return openProxy() }
 
-// start returns when the server, one of ours, has said that it is ready, and where.
+// start returns when the server, a role of this program, has printed ready and an address.
 func (l *loopback) start(_ context.Context, slot int, command func(site) ([]string, error)) (*replica, error) {
 	words, err := command(site{exe: l.exe, listen: "127.0.0.1:0"})
 	if err != nil {
@@ -39,14 +39,15 @@ func (l *loopback) start(_ context.Context, slot int, command func(site) ([]stri
 	p := &replica{cmd: exec.Command(words[0], words[1:]...), slot: slot, gone: make(chan struct{}), alone: true}
 	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
 	p.cmd.Stdout, p.cmd.Stderr = child, &p.stderr
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for us, and we then stop it
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C reaches this program alone, which then stops the replica
 	err = p.cmd.Start()
 	child.Close()
 	if err != nil {
 		return nil, err
 	}
 	go p.wait()
-	if p.addr, err = readReady(stdout); err != nil {
+	p.addr, err = readReady(stdout)
+	if err != nil {
 		p.close()
 		return nil, fmt.Errorf("cannot start %q: %w\n%s", words, err, &p.stderr)
 	}
@@ -58,16 +59,16 @@ func readReady(stdout *os.File) (string, error) {
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	addr, ok := strings.CutPrefix(strings.TrimSpace(line), ready)
 	if err == nil && !ok {
-		err = errors.New("it says something else")
+		err = errors.New("the server prints another line")
 	}
 	if err != nil {
-		return "", fmt.Errorf("no %q from it: %w", ready, err)
+		return "", fmt.Errorf("no %q from the server: %w", ready, err)
 	}
 	return addr, nil
 }
 
-// end ends a replica that has no PID namespace to go with it, whatever state it
-// is in. INT rather than TERM, since lameduck ends a hold at INT.
+// end ends a replica without a PID namespace, in any state. INT rather than TERM, since
+// INT ends a hold of lameduck.
 func (p *replica) end() {
 	p.cmd.Process.Signal(syscall.SIGINT)
 	select {
@@ -78,8 +79,8 @@ func (p *replica) end() {
 	}
 }
 
-// slay sends KILL, to the children first where there is nobody else to do so: it gives
-// lameduck no time.
+// slay sends KILL. Without a PID namespace the children get KILL first: a killed lameduck
+// leaves them behind.
 func (p *replica) slay() {
 	if p.alone {
 		p.slayChildren()

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// nginxConfig: max_fails=0, or nginx would itself leave out a server for 10 s.
+// nginxConfig has max_fails=0, or nginx would leave out a server for 10 s after a failure.
 const nginxConfig = `
 daemon off;
 worker_processes 1;
@@ -41,8 +41,8 @@ http {
 }
 `
 
-// nginx is told of each change by a new file and HUP. A change has happened when
-// the new workers answer.
+// nginx learns of each change by a new file and HUP. A change has taken effect when the new
+// workers answer.
 type nginx struct {
 	daemon
 	dir        string

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// options is what the command line says.
+// options is the command line.
 type options struct {
 	seed       uint64
 	scale      scale
@@ -26,27 +26,30 @@ type options struct {
 	servers    []server
 	lags       []lag
 	lameduck   string
-	json, svg  string
+	files
 }
 
-// scale compresses time: the lags, and everything that is measured against them.
+// files are the files to write, or "".
+type files struct{ json, svg string }
+
+// scale compresses time: the lags, and everything compared with the lags.
 type scale float64
 
 func (s scale) of(d time.Duration) time.Duration { return time.Duration(float64(s) * float64(d)) }
 
-// words are of's text, for a command line.
+// words returns of as text for a command line.
 func (s scale) words(d time.Duration) string { return s.of(d).String() }
 
 func parse(args []string) (*options, error) {
 	o := &options{}
 	f := flag.NewFlagSet("lab rollout", flag.ContinueOnError)
-	f.Uint64Var(&o.seed, "seed", 1, "what the lags, the order and the requests are drawn by")
+	f.Uint64Var(&o.seed, "seed", 1, "what decides the lags, the order and the requests")
 	f.Float64Var((*float64)(&o.scale), "scale", 1, "compress time: 0.5 halves lags, sleeps, holds and slow requests")
 	f.IntVar(&o.rate, "rate", 40, "requests a second in each trial")
 	f.IntVar(&o.repeat, "repeat", 3, "rollouts of each contender and server")
 	f.IntVar(&o.jobs, "jobs", 16, "rollouts at a time")
 	f.BoolVar(&o.quick, "quick", false, "a selection of the contenders, once, at half the time")
-	f.BoolVar(&o.demo, "demo", false, "the smallest case, which needs nothing installed: one stop, bare and held, drawn")
+	f.BoolVar(&o.demo, "demo", false, "the smallest case, without other programs: one stop, bare and held, drawn")
 	f.StringVar(&o.json, "json", "", "write everything to this file")
 	f.StringVar(&o.svg, "svg", "", "draw the chart into this file")
 	contenders := f.String("contenders", "", "only these: parts of names, with semicolons between")
@@ -62,10 +65,12 @@ func parse(args []string) (*options, error) {
 		return nil, fmt.Errorf("want one argument, the built lameduck; see lab rollout --help")
 	}
 	if o.quick {
-		o.scale, o.repeat, o.jobs = 0.5, 1, 20
+		o.scale, o.repeat = 0.5, 1
+		o.jobs = 20
 	}
 	var err error
-	if o.lameduck, err = filepath.Abs(f.Arg(0)); err != nil {
+	o.lameduck, err = filepath.Abs(f.Arg(0))
+	if err != nil {
 		return nil, err
 	}
 	if _, err := os.Stat(o.lameduck); err != nil {
@@ -95,12 +100,12 @@ func (o *options) choose(names, servers string) error {
 		return servers != "" && !slices.Contains(strings.Split(servers, ";"), s.name)
 	})
 	if len(o.contenders) == 0 || len(o.servers) == 0 {
-		return fmt.Errorf("no contender or no server has such a name")
+		return errors.New("no contender or no server has such a name")
 	}
 	return o.installed()
 }
 
-// installed says what is missing, before anything happens.
+// installed returns an error if a program is missing.
 func (o *options) installed() error {
 	var programs []string
 	for _, c := range o.contenders {
@@ -123,7 +128,7 @@ func (o *options) installed() error {
 	return nil
 }
 
-// write writes the files that were asked for.
+// write writes the files of the command line.
 func (o *options) write(found *findings, trials []*trial) error {
 	if o.json != "" {
 		text, err := json.MarshalIndent(struct {

@@ -2,10 +2,10 @@ package rollout
 
 import "context"
 
-// place is where a trial's processes run. The laboratory's is a room; the smallest
-// case makes do with the loopback interface.
+// place is where a trial's processes run: a room, or for the smallest case the loopback
+// interface.
 type place interface {
-	// start returns when the replica accepts. Its command is told where it runs.
+	// start returns when the replica accepts. command returns the words for a site.
 	start(ctx context.Context, slot int, command func(site) ([]string, error)) (*replica, error)
 	balance(ctx context.Context, s *server, slots int) (balancer, error)
 }

@@ -8,12 +8,11 @@ import (
 	"time"
 )
 
-// attempts is how often a trial is played where the machine stands still.
+// attempts is how often a trial is played on a machine that stands still.
 const attempts = 3
 
-// plan is every trial in the order in which they are played: repetition by
-// repetition, and drawn within, so that what the machine does at one time does
-// not meet one contender alone.
+// plan returns every trial in the order of play: repetition by repetition, and drawn
+// within, so that a busy time of the machine does not meet one contender alone.
 func plan(o *options) []*trial {
 	random := rand.New(rand.NewPCG(o.seed, 1<<32))
 	var all []*trial
@@ -28,7 +27,7 @@ func plan(o *options) []*trial {
 		}
 		part := all[from:]
 		random.Shuffle(len(part), func(i, j int) { part[i], part[j] = part[j], part[i] })
-		// The long ones first, or the last would be played alone.
+		// Long trials first, or the last long trial would be played alone.
 		slices.SortStableFunc(part, func(a, b *trial) int { return long(b) - long(a) })
 	}
 	return all
@@ -41,7 +40,7 @@ func long(t *trial) int {
 	return 0
 }
 
-// runAll plays them, some at a time, and returns the first error.
+// runAll plays trials, some at a time, and returns the first error.
 func runAll(ctx context.Context, o *options, p place, trials []*trial, bar *progress) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -49,7 +48,7 @@ func runAll(ctx context.Context, o *options, p place, trials []*trial, bar *prog
 	var workers sync.WaitGroup
 	for i := range o.jobs {
 		workers.Go(func() {
-			// Not all at once: they would be in step for ever.
+			// Not all at once, or the workers would stay in step.
 			pauseFor(ctx, time.Duration(i)*100*time.Millisecond)
 			for t := range next {
 				if err := t.settle(ctx, o, p); err != nil {
@@ -69,8 +68,7 @@ func runAll(ctx context.Context, o *options, p place, trials []*trial, bar *prog
 	return context.Cause(ctx)
 }
 
-// settle plays a trial, and again where the machine stood still meanwhile,
-// whatever came of it.
+// settle plays a trial, and again if the machine stood still, whatever the result.
 func (t *trial) settle(ctx context.Context, o *options, p place) error {
 	for {
 		t.RolloutS = 0

@@ -31,8 +31,8 @@ func TestLags(t *testing.T) {
 	}
 }
 
-// TestPlan: every contender meets every server and the same lags, and the seed
-// decides the order.
+// TestPlan: every contender meets every server and the same lags, and the seed decides the
+// order.
 func TestPlan(t *testing.T) {
 	o := &options{seed: 7, scale: 1, repeat: 2, contenders: contenders(), servers: allServers(), lags: allLags}
 	trials := plan(o)
@@ -68,8 +68,8 @@ func TestFlags(t *testing.T) {
 		server    server
 		want      []string
 	}{
-		"defaults are not said": {"lameduck --until=quiet", 1, server{graceful: 15}, []string{"--grace-period=30s", "--until=quiet", "--"}},
-		"but where compressed":  {"lameduck --until=quiet", 0.5, haproxy, []string{"--grace-period=30s", "--until=quiet", "--rewrite=TERM:10", "--delay=2.5s", "--quiet-for=1.5s", "--max-delay=9.5s", "--"}},
+		"defaults are left out": {"lameduck --until=quiet", 1, server{graceful: 15}, []string{"--grace-period=30s", "--until=quiet", "--"}},
+		"unless compressed":     {"lameduck --until=quiet", 0.5, haproxy, []string{"--grace-period=30s", "--until=quiet", "--rewrite=TERM:10", "--delay=2.5s", "--quiet-for=1.5s", "--max-delay=9.5s", "--"}},
 		"silence alone":         {"lameduck --until=drained" + short, 1, haproxy, []string{"--grace-period=30s", "--until=drained", "--rewrite=TERM:10", "--delay=0s", "--quiet-for=1s", "--"}},
 		"a floor alone":         {"lameduck --delay=5", 1, haproxy, []string{"--grace-period=30s", "--until=elapsed", "--rewrite=TERM:10", "--delay=5s", "--"}},
 	} {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// progress is a bar on a terminal, and now and then a line elsewhere.
+// progress is a bar on a terminal, and elsewhere a line every 30 s.
 type progress struct {
 	out      *os.File
 	terminal bool

@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// proxy is a balancer that is part of this program: by turns, with a connection
-// for each request. Who cannot be reached is a 502, and an answer that is cut is cut.
+// proxy is a balancer in this program: by turns, with a connection for each request. A
+// replica out of reach gives a 502, and an answer cut short stays cut short.
 type proxy struct {
 	listener net.Listener
 	server   *http.Server
@@ -30,7 +30,7 @@ func openProxy() (*proxy, error) {
 	p := &proxy{listener: listener}
 	p.server = &http.Server{Handler: &httputil.ReverseProxy{
 		Rewrite: p.choose,
-		// A connection that is used once gives the transport nothing to retry.
+		// The transport retries only on connections used before.
 		Transport: &http.Transport{DisableKeepAlives: true},
 		ErrorLog:  log.New(io.Discard, "", 0),
 	}}

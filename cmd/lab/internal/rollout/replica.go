@@ -3,6 +3,7 @@ package rollout
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -17,21 +18,21 @@ import (
 
 const patience = 20 * time.Second // for a handshake
 
-// replica is one server under a contender, PID 1 of namespaces of its own.
+// replica is a server under a contender, PID 1 of namespaces of its own.
 type replica struct {
 	cmd    *exec.Cmd
 	addr   string
-	slot   int           // its place in the balancer
-	gone   chan struct{} // ends when it has exited, at
-	at     time.Time
-	stderr bytes.Buffer // to be read when it is gone
-	alone  bool         // no PID namespace goes with it
-	// wires keeps the network namespace when all processes in it have gone, as a
-	// pod's does for a while: who still comes is refused, not left waiting.
+	slot   int           // in the balancer
+	gone   chan struct{} // closed when the process has exited
+	at     time.Time     // of the exit
+	stderr bytes.Buffer  // to be read after the exit
+	alone  bool          // without a PID namespace
+	// wires keeps the network namespace after the last process, as the network of a pod
+	// lasts for a while: late connections are refused and not left waiting.
 	wires *os.File
 }
 
-// start starts words in new namespaces and returns when it accepts.
+// start starts a replica in new namespaces and returns when the server accepts.
 func (r *room) start(ctx context.Context, slot int, command func(site) ([]string, error)) (*replica, error) {
 	number, ip := r.address()
 	dir := filepath.Join(r.dir, strconv.Itoa(number))
@@ -53,8 +54,8 @@ func (r *room) start(ctx context.Context, slot int, command func(site) ([]string
 	return p, nil
 }
 
-// launch starts the stage, waits for its network namespace, connects it, and
-// tells it so.
+// launch starts the stage, waits for the network namespace, and connects the namespace to
+// the room. The end of the stage's input is the sign to go on.
 func (r *room) launch(p *replica, number int, ip net.IP, words []string) error {
 	p.cmd = exec.Command(r.exe, append([]string{"rollout", "stage", ip.String()}, words...)...)
 	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
@@ -77,19 +78,20 @@ func (r *room) launch(p *replica, number int, ip net.IP, words []string) error {
 		return err
 	}
 	go p.wait()
-	if err = r.wire(p, number, stdout); err != nil {
+	if err := r.wire(p, number, stdout); err != nil {
 		p.kill()
 		return fmt.Errorf("%w\n%s", err, &p.stderr)
 	}
 	return nil
 }
 
-// wire connects the replica's namespace once the stage says that it is there.
-func (r *room) wire(p *replica, number int, says *os.File) (err error) {
-	if _, err := io.ReadFull(says, make([]byte, len("unshared\n"))); err != nil {
+// wire connects the replica's namespace when the stage has printed unshared.
+func (r *room) wire(p *replica, number int, stdout *os.File) (err error) {
+	if _, err := io.ReadFull(stdout, make([]byte, len("unshared\n"))); err != nil {
 		return fmt.Errorf("no word from the stage: %w", err)
 	}
-	if p.wires, err = os.Open(fmt.Sprintf("/proc/%d/ns/net", p.cmd.Process.Pid)); err != nil {
+	p.wires, err = os.Open(fmt.Sprintf("/proc/%d/ns/net", p.cmd.Process.Pid))
+	if err != nil {
 		return err
 	}
 	return r.connect(number, p.cmd.Process.Pid)
@@ -101,7 +103,7 @@ func (p *replica) wait() {
 	close(p.gone)
 }
 
-// kill ends it whatever state it is in.
+// kill ends the replica in any state.
 func (p *replica) kill() {
 	if p.alone {
 		p.end()
@@ -111,30 +113,31 @@ func (p *replica) kill() {
 	<-p.gone
 }
 
-// close takes its network away too.
+// close removes the replica's network too.
 func (p *replica) close() {
 	p.kill()
-	p.wires.Close() // nil, and so without effect, where it has none
+	p.wires.Close() // without effect if nil
 }
 
-// report is lameduck's last line.
+// report returns lameduck's last line.
 func (p *replica) report() string {
 	lines := strings.Split(strings.TrimSpace(p.stderr.String()), "\n")
 	return lines[len(lines)-1]
 }
 
-// await returns when somebody accepts at addr.
+// await returns when a server accepts at addr.
 func await(ctx context.Context, addr string, gone <-chan struct{}) error {
 	var err error
 	for end := time.Now().Add(patience); time.Now().Before(end); {
 		var conn net.Conn
-		if conn, err = net.DialTimeout("tcp", addr, 100*time.Millisecond); err == nil {
+		conn, err = net.DialTimeout("tcp", addr, 100*time.Millisecond)
+		if err == nil {
 			return conn.Close()
 		}
 		select {
 		case <-time.After(5 * time.Millisecond):
 		case <-gone:
-			return fmt.Errorf("it has exited")
+			return errors.New("the process has exited")
 		case <-ctx.Done():
 			return ctx.Err()
 		}

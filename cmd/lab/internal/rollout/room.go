@@ -11,13 +11,13 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/netns"
 )
 
-// room is the network that the balancers and the replicas share: a bridge in
-// the lab's own namespace. Each replica hangs on it by a pair of veths.
+// room is the network of the balancers and the replicas: a bridge in the experiment's
+// namespace. A pair of veths connects each replica.
 type room struct {
 	dir    string
 	bridge netlink.Link
 	exe    string
-	used   atomic.Int32 // addresses; none is given out twice
+	used   atomic.Int32 // addresses; each is used once
 	ports  atomic.Int32
 }
 
@@ -39,20 +39,20 @@ func openRoom(dir string) (*room, error) {
 		return nil, err
 	}
 	r := &room{dir: dir, bridge: bridge, exe: exe}
-	r.ports.Store(10000) // below those that the kernel chooses from
+	r.ports.Store(10000) // below the ports that the kernel chooses
 	if err := up("lab", gateway); err != nil {
 		return nil, err
 	}
 	return r, askOften("lab")
 }
 
-// address is a new one for a replica.
+// address returns a new address for a replica.
 func (r *room) address() (number int, ip net.IP) {
 	n := int(r.used.Add(1))
 	return n, net.IPv4(10, 200, byte(1+n/250), byte(1+n%250))
 }
 
-// connect puts the other end of a new pair into the namespace of pid.
+// connect puts one end of a new pair of veths into the namespace of pid.
 func (r *room) connect(number, pid int) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = fmt.Sprintf("r%d", number)
@@ -64,22 +64,20 @@ func (r *room) connect(number, pid int) error {
 	return netlink.LinkSetUp(pair)
 }
 
-// up gives a link its address, if it has one, and brings it up.
+// up gives a link an address and brings the link up.
 func up(name string, ip net.IP) error {
 	link, err := netlink.LinkByName(name)
 	if err != nil {
 		return fmt.Errorf("cannot find %q: %w", name, err)
 	}
-	if ip != nil {
-		address := &netlink.Addr{IPNet: &net.IPNet{IP: ip, Mask: net.CIDRMask(16, 32)}}
-		if err := netlink.AddrAdd(link, address); err != nil {
-			return fmt.Errorf("cannot give %q its address: %w", name, err)
-		}
+	address := &netlink.Addr{IPNet: &net.IPNet{IP: ip, Mask: net.CIDRMask(16, 32)}}
+	if err := netlink.AddrAdd(link, address); err != nil {
+		return fmt.Errorf("cannot give %q an address: %w", name, err)
 	}
 	return netlink.LinkSetUp(link)
 }
 
-// askOften has arp(7) ask again soon for who has just come up.
+// askOften has arp(7) ask again after 20 ms for an address that has just come up.
 func askOften(link string) error {
 	return os.WriteFile("/proc/sys/net/ipv4/neigh/"+link+"/retrans_time_ms", []byte("20"), 0)
 }

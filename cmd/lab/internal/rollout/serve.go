@@ -10,11 +10,11 @@ import (
 	"github.com/coder/websocket"
 )
 
-// ready, and its address, is what a server says that was to find itself a port.
+// ready precedes the address that a server with port 0 prints.
 const ready = "ready "
 
-// serve is a server that knows nothing of signals: TERM kills it at once, with
-// whatever it was about to answer.
+// serve is a server without signal handlers: TERM kills the server at once, with all
+// requests in flight.
 func serve(args []string) error {
 	kind, listen := args[0], args[1]
 	listener, err := net.Listen("tcp", listen)
@@ -28,8 +28,8 @@ func serve(args []string) error {
 	return http.Serve(listener, handler)
 }
 
-// answer takes as long as the request says, and answers in two parts, so that
-// an answer can be cut.
+// answer waits as the request demands, and answers in two parts, so that an answer can be
+// cut short.
 func answer(w http.ResponseWriter, r *http.Request) {
 	think, _ := time.ParseDuration(r.FormValue("think"))
 	time.Sleep(think)

@@ -12,13 +12,13 @@ import (
 // port is where every replica serves, each at an address of its own.
 const port = 8080
 
-// server is a kind of server, with the balancer before it and the clients it has.
+// server is a kind of server, with a balancer and a kind of clients.
 type server struct {
 	name      string
 	balancer  string
 	byConn    bool           // the balancer sees connections, not requests
-	graceful  syscall.Signal // what it takes for "finish gracefully"
-	keepAlive bool           // clients and balancer keep connections and use them again
+	graceful  syscall.Signal // for a graceful stop
+	keepAlive bool           // clients and balancer use connections again
 	longLived bool           // a connection lasts: WebSockets
 	min, max  time.Duration  // how long a request takes
 	command   func(site) ([]string, error)
@@ -38,17 +38,17 @@ func allServers() []server {
 	}
 }
 
-// think is how long the next request takes.
+// think returns the thinking time of the next request.
 func (s *server) think(r *rand.Rand, by scale) time.Duration {
 	return by.of(s.min + time.Duration(r.Float64()*float64(s.max-s.min)))
 }
 
-// ours is one of the servers in this very program.
+// ours runs a server of this program.
 func ours(kind string) func(site) ([]string, error) {
 	return func(at site) ([]string, error) { return []string{at.exe, "rollout", "serve", kind, at.listen}, nil }
 }
 
-// configured is a program that is told all by a file, which is its last word.
+// configured runs a program with a configuration file as the last argument.
 func configured(file, text string, words ...string) func(site) ([]string, error) {
 	return func(at site) ([]string, error) {
 		path := filepath.Join(at.dir, file)

@@ -14,19 +14,19 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/netns"
 )
 
-// A stage enters a network namespace, which is its thread's; that must be the
-// main one, by which others find it. Only here is the main goroutine sure to be.
+// A stage makes a network namespace, which belongs to a thread. /proc/PID/ns/net shows the
+// main thread's, and only init is sure to run on the main thread.
 func init() {
 	if len(os.Args) > 2 && os.Args[1] == "rollout" && os.Args[2] == "stage" {
 		runtime.LockOSThread()
 	}
 }
 
-// stage runs as PID 1 of a replica's namespaces: it makes its network namespace,
-// says so, waits until it is connected (its input ends), and becomes the command.
+// stage runs as PID 1 of a replica's namespaces: stage makes a network namespace, prints
+// unshared, waits for the connection (the end of standard input), and becomes the command.
 //
-// The namespace is not made by clone(2) itself: that takes long where many are
-// made and taken away, and Go's runtime stands still meanwhile, the load with it.
+// CLONE_NEWNET in clone(2) would take long while many namespaces are made and removed, and
+// Go's runtime, and with it the load, would stand still meanwhile.
 func stage(args []string) error {
 	address, command := args[0], args[1:]
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {

@@ -8,11 +8,11 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
-// stop is what came of stopping one replica.
+// stop is the outcome of stopping one replica.
 type stop struct {
 	drawn
 	LagMS    float64           `json:"lag_ms"`
-	StopMS   float64           `json:"stop_ms"` // from the stop signal to its exit
+	StopMS   float64           `json:"stop_ms"` // from the stop signal to the exit
 	Killed   bool              `json:"killed"`  // at the end of the grace period
 	Requests int               `json:"requests"`
 	Failed   map[load.Kind]int `json:"failed,omitempty"`
@@ -20,16 +20,16 @@ type stop struct {
 	Report   string            `json:"report,omitempty"`
 
 	began  time.Time
-	said   string          // by lameduck
-	extras []time.Duration // of those that were answered
+	said   string          // lameduck's stderr
+	extras []time.Duration // of answered requests
 }
 
-// stop stops a replica; the clock of the lag starts with the stop signal. It
-// returns when the replica has gone and the balancer knows.
+// stop stops a replica. The clock of the lag starts with the stop signal. stop returns when
+// the replica is gone and removed from the balancer.
 func (a *arena) stop(ctx context.Context, old *replica, lag drawn) (*stop, error) {
 	select {
 	case <-old.gone:
-		return nil, fmt.Errorf("a replica ended by itself: %s", &old.stderr)
+		return nil, fmt.Errorf("a replica ended before the stop: %s", &old.stderr)
 	default:
 	}
 	s := &stop{drawn: lag, LagMS: ms(lag.Lag), began: time.Now()}
@@ -39,7 +39,7 @@ func (a *arena) stop(ctx context.Context, old *replica, lag drawn) (*stop, error
 		failed <- a.balancer.remove(old)
 		close(removed)
 	}()
-	// KILL is real time: a scaled one would not leave lameduck its second.
+	// The grace period is not scaled: lameduck needs its last second.
 	timer := time.AfterFunc(grace, old.slay)
 	go a.contender.stop(a.o.scale, a.server, old.cmd.Process, old.gone, removed)
 	<-old.gone
@@ -52,7 +52,7 @@ func (a *arena) stop(ctx context.Context, old *replica, lag drawn) (*stop, error
 	return s, <-failed
 }
 
-// count takes a result that fell into this stop's time.
+// count adds a result from the time of this stop.
 func (s *stop) count(r result) {
 	switch r.kind {
 	case lost:
@@ -69,7 +69,7 @@ func (s *stop) count(r result) {
 	s.Requests++
 }
 
-// failed is how many requests failed.
+// failed returns the number of failed requests.
 func (s *stop) failed() (n int) {
 	for _, k := range s.Failed {
 		n += k

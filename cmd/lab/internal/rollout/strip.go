@@ -11,13 +11,13 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
-// column is how much time a symbol of a strip stands for.
+// column is the time that one symbol of a strip stands for.
 const column = 100 * time.Millisecond
 
 const margin = "  "
 
-// strip is a trial's requests in a row of symbols, drawn as it plays, by the
-// times at which they were planned.
+// strip draws a trial's requests, by planned time, as a row of symbols while the trial is
+// played.
 type strip struct {
 	out       io.Writer
 	good, bad string
@@ -32,7 +32,7 @@ type columnOf struct {
 	bad   bool
 }
 
-// newStrip has colours where a terminal shows them.
+// newStrip returns a strip, with colours on a terminal.
 func newStrip(out io.Writer, rate int) *strip {
 	s := &strip{out: out, good: ".", bad: "x", each: rate * int(column) / int(time.Second)}
 	if onTerminal(out) && os.Getenv("NO_COLOR") == "" {
@@ -46,11 +46,12 @@ func (s *strip) begin(at time.Time) {
 	if s.columns != nil {
 		fmt.Fprintf(s.out, "\n%sthe machine stood still for a moment: once more\n", margin)
 	}
-	s.began, s.columns, s.drawn = at, nil, 0
+	s.began = at
+	s.columns, s.drawn = nil, 0
 	fmt.Fprint(s.out, "\n", margin)
 }
 
-// add draws each column that is complete by this result.
+// add adds a result and draws each complete column.
 func (s *strip) add(r result) {
 	i := s.at(r.planned.Sub(s.began))
 	for len(s.columns) <= i {
@@ -74,8 +75,8 @@ func (s *strip) draw() {
 	s.drawn++
 }
 
-// end draws the last column, which may have fewer requests, and under the row
-// what happened at the stop, the last first, so that no text is in another's way:
+// end draws the last column, which may have fewer requests, and under the row the marks of
+// the stop, the last first, so that no text covers another:
 //
 //	|     balancer stops sending
 //	TERM, process gone
@@ -95,13 +96,13 @@ func (s *strip) end(stopped *stop) {
 	}
 }
 
-// mark is something that happened, in a column of the row.
+// mark is an event, in a column of the row.
 type mark struct {
 	column int
 	text   string
 }
 
-// marks are in order of time; what fell into one column stands together.
+// marks returns the events in order of time. Events of one column share a mark.
 func (s *strip) marks(stopped *stop) (all []mark) {
 	term := stopped.began.Sub(s.began)
 	after := func(ms float64) int { return s.at(term + time.Duration(ms*float64(time.Millisecond))) }

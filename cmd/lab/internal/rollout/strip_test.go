@@ -8,8 +8,8 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
-// TestStrip: a column is drawn once all of it has ended, and bad if one failed;
-// what happened stands under it.
+// TestStrip: a column is drawn once all its requests have ended, as bad if a request
+// failed, and the marks of the stop stand under the row.
 func TestStrip(t *testing.T) {
 	const ms = time.Millisecond
 	began := time.Now()
@@ -28,7 +28,7 @@ func TestStrip(t *testing.T) {
 		for _, n := range c.failed {
 			failed[n] = true
 		}
-		// Eleven requests, each second one before the first of its column.
+		// Eleven requests, in each column the second before the first.
 		for _, n := range []int{1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 10} {
 			k := load.Answered
 			if failed[n] {
@@ -43,7 +43,7 @@ func TestStrip(t *testing.T) {
 		s.end(&stop{began: began.Add(120 * ms), StopMS: c.stop, drawn: drawn{}, LagMS: c.lag})
 		want := "\n  " + c.row + "\n  " + strings.ReplaceAll(c.below, "\n", "\n  ") + "\n"
 		if out.String() != want {
-			t.Errorf("%s: it is\n%s\nwant\n%s", name, &out, want)
+			t.Errorf("%s: got\n%s\nwant\n%s", name, &out, want)
 		}
 	}
 }

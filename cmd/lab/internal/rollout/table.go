@@ -9,8 +9,8 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
-// printTables prints what was found: all, and then the failures and the times by
-// lag and by server.
+// printTables prints the results: first all, then failures and times by lag and by
+// server.
 func printTables(out io.Writer, f *findings) {
 	fmt.Fprintf(out, "\nseed %d, scale %g, %d requests/s a rollout, %d rollouts a contender and server, %.0f s;", f.Seed, float64(f.Scale), f.Rate, f.Repeat, f.Seconds)
 	fmt.Fprintf(out, " the machine stood still in %d rollouts, which were played again (%d of %d to no avail: left out)\n\n", f.Discarded, f.LeftOut, f.Rollouts)
@@ -41,7 +41,7 @@ func printParts(out io.Writer, f *findings, title string, columns []string, part
 	for _, c := range f.Contenders {
 		row := []any{c.Name}
 		for _, name := range columns {
-			row = append(row, text(of(parts(c), name)))
+			row = append(row, text(partOf(parts(c), name)))
 		}
 		t.row(row...)
 	}
@@ -59,7 +59,7 @@ func timeOf(p *part) string { return seconds(p.MedianMS) }
 
 func seconds(ms float64) string { return fmt.Sprintf("%.1f s", ms/1000) }
 
-// table is aligned columns, the first of them words.
+// table aligns columns. The first column has words.
 type table struct{ *tabwriter.Writer }
 
 func newTable(out io.Writer) table {
@@ -67,7 +67,7 @@ func newTable(out io.Writer) table {
 }
 
 func (t table) row(cells ...any) {
-	const words = 49 // the longest name that is not hidden
+	const words = 49 // the length of the longest contender's name
 	fmt.Fprintf(t, "%-*s\t", words, cells[0])
 	for _, c := range cells[1:] {
 		fmt.Fprintf(t, "%s\t", strings.TrimSpace(fmt.Sprint(c)))

@@ -5,24 +5,29 @@ import (
 	"time"
 )
 
-// trial is one rollout: each replica is replaced by a new one, one by one, and
-// each stop meets another lag.
+// trial is one rollout: the replicas are replaced one after the other, and each stop meets
+// another lag.
 type trial struct {
-	Contender  string  `json:"contender"`
-	Server     string  `json:"server"`
-	Repetition int     `json:"repetition"`
-	Stops      []*stop `json:"stops"`
-	Discarded  int     `json:"discarded"`  // runs in which the machine stood still
-	LateMS     float64 `json:"late_ms"`    // the longest that a request was sent behind its time
-	SlowestMS  float64 `json:"slowest_ms"` // the longest that an answer took on top of what it should
-	RolloutS   float64 `json:"rollout_s"`  // starts and stops of all replicas
-	Requests   int     `json:"requests"`
+	Contender  string `json:"contender"`
+	Server     string `json:"server"`
+	Repetition int    `json:"repetition"`
+	outcome
 
 	contender *contender
 	server    *server
 	lags      []drawn
 	seed      uint64
-	strip     *strip // where it is drawn, if anywhere
+	strip     *strip // or nil
+}
+
+// outcome is the result of a trial.
+type outcome struct {
+	Stops     []*stop `json:"stops"`
+	Discarded int     `json:"discarded"`  // runs in which the machine stood still
+	LateMS    float64 `json:"late_ms"`    // the longest delay of a request behind the plan
+	SlowestMS float64 `json:"slowest_ms"` // the longest time of an answer beyond the thinking time
+	RolloutS  float64 `json:"rollout_s"`  // starts and stops of all replicas
+	Requests  int     `json:"requests"`
 }
 
 // run plays the trial once.
@@ -54,14 +59,14 @@ func (t *trial) run(ctx context.Context, o *options, p place) error {
 	return err
 }
 
-// stalled says whether the machine stood still for so long that the shortest
-// --quiet-for may have passed without a request: then it was silent in truth.
-// Long-lived connections are never silent for a hold to end by.
+// stalled reports whether the machine stood still for so long that the shortest --quiet-for
+// may have passed without a request: the silence was real then. A hold never ends by the
+// silence of long-lived connections.
 func (t *trial) stalled(by scale) bool {
 	return !t.server.longLived && max(t.LateMS, t.SlowestMS) > 0.6*ms(by.of(time.Second))
 }
 
-// tally gives each result to the stop in whose time it fell.
+// tally gives each result to the stop in whose time the request ended.
 func (t *trial) tally(l *sender) {
 	t.LateMS, t.SlowestMS = ms(l.late), ms(l.slowest)
 	t.Requests = 0

@@ -142,7 +142,8 @@ func (l *life) checks() error {
 		if l.rnd.IntN(4) > 0 {
 			err = l.answered(conn)
 		}
-		if conn.Close(); err != nil {
+		conn.Close()
+		if err != nil {
 			return err
 		}
 	}

@@ -75,10 +75,12 @@ func (l *life) live(ctx context.Context, course func(*life) error) error {
 
 // follow goes through a life after the start.
 func (l *life) follow(course func(*life) error) (err error) {
-	if _, err = l.out.wait("ready"); err != nil {
+	_, err = l.out.wait("ready")
+	if err != nil {
 		return err
 	}
-	if l.base, err = read(l.pid); err != nil {
+	l.base, err = read(l.pid)
+	if err != nil {
 		return err
 	}
 	l.load = newLoad(l.port, l.total)
@@ -155,7 +157,8 @@ func (l *life) start(ctx context.Context) error {
 			return fmt.Errorf("cannot start: %w", err)
 		}
 	}
-	l.stdin, l.out, l.err, l.pid = stdin, collect(out), collect(said), l.cmd.Process.Pid
+	l.stdin, l.pid = stdin, l.cmd.Process.Pid
+	l.out, l.err = collect(out), collect(said)
 	return nil
 }
 

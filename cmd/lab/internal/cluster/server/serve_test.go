@@ -53,7 +53,8 @@ func TestFinish(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := new(strings.Builder)
-		if answer.Write(text); answer.StatusCode != http.StatusOK || !strings.HasSuffix(text.String(), "ok") {
+		answer.Write(text)
+		if answer.StatusCode != http.StatusOK || !strings.HasSuffix(text.String(), "ok") {
 			t.Fatalf("answer %s", text)
 		}
 		return answer

@@ -10,7 +10,7 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
-// requestTimeout is on top of what the request takes.
+// requestTimeout bounds a request, beyond the server's thinking time.
 const requestTimeout = 8 * time.Second
 
 // lost is a long-lived connection that ended, with the messages on it. Lost connections
@@ -22,11 +22,11 @@ type result struct {
 	planned time.Time
 	at      time.Time
 	kind    load.Kind
-	extra   time.Duration // from its planned time to the answer, less what it takes
+	extra   time.Duration // from the planned time to the answer, less the thinking time
 }
 
-// load is open-loop: requests are sent at their planned times, whatever becomes
-// of the earlier ones.
+// sender is an open-loop load: requests are sent at planned times, whatever becomes of
+// earlier requests.
 type sender struct {
 	addr   string
 	server *server
@@ -38,11 +38,11 @@ type sender struct {
 
 	mu      sync.Mutex // every request has a goroutine
 	results []result
-	late    time.Duration // the longest that we were behind the plan
+	late    time.Duration // the longest delay behind the plan
 	slowest time.Duration // the longest extra
 }
 
-// run sends until ctx ends, and returns when all are answered.
+// run sends until ctx ends, and returns when all requests have ended.
 func (l *sender) run(ctx context.Context) {
 	l.began = time.Now()
 	if l.strip != nil {
@@ -67,7 +67,7 @@ func (l *sender) run(ctx context.Context) {
 	}
 }
 
-// sleep sleeps until a planned time, and is false at the end.
+// sleep sleeps until a planned time, and reports false at the end.
 func (l *sender) sleep(ctx context.Context, at time.Time) bool {
 	if wait := time.Until(at); wait > 0 {
 		select {
@@ -82,7 +82,7 @@ func (l *sender) sleep(ctx context.Context, at time.Time) bool {
 	return ctx.Err() == nil
 }
 
-// add notes how a request ended that was planned for then and had to take so long.
+// add records the end of a request with a planned time and a thinking time.
 func (l *sender) add(planned time.Time, k load.Kind, think time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
