@@ -1,5 +1,5 @@
-// Server is an HTTP server like many: it does nothing about signals, so that TERM
-// kills it at once, with whatever it was about to answer.
+// Server is an HTTP server without signal handling, like many: TERM kills the server at
+// once, with all requests in flight.
 package main
 
 import (

@@ -2,7 +2,7 @@ import com.sun.net.httpserver.HttpServer;
 import java.net.InetSocketAddress;
 import java.util.concurrent.Executors;
 
-/** Server has no shutdown hook: TERM ends it with what it was about to answer. */
+/** Server has no shutdown hook: TERM ends the server with all requests in flight. */
 public class Server {
 	public static void main(String[] args) throws Exception {
 		var server = HttpServer.create(new InetSocketAddress(8080), 128);
