@@ -95,8 +95,8 @@ docs:
 # The linter of manifests and Dockerfiles, a module of its own, and what it says of
 # ours. Ten seconds; the first time it downloads and compiles for a minute.
 lint:
-	cd cmd/lint && go vet ./... && go test -count=1 ./...
-	go run -C cmd/lint -buildvcs=false . $(CURDIR)/testdata/k8s $(CURDIR)/testdata/images $(CURDIR)/Dockerfile.example
+	cd cmd/lameduck-lint && go vet ./... && go test -count=1 ./...
+	go run -C cmd/lameduck-lint -buildvcs=false . $(CURDIR)/testdata/k8s $(CURDIR)/testdata/images $(CURDIR)/Dockerfile.example
 
 # Rollouts in the cluster that KUBECONFIG names, with each manifest: failed requests and
 # stop times, beside plain TERM and a sleep. Takes a quarter of an hour; E2E=-help has
@@ -132,7 +132,7 @@ soak: build
 
 # Writes what is found into the golden files. Read the diff.
 golden:
-	go test ./shim ./shim/internal/stop ./shim/internal/sockdiag ./cmd/lameduck -update
+	go test ./shim ./shim/internal/stop ./shim/internal/sockdiag -update
 
 clean:
 	rm -f lameduck lab.json

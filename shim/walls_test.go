@@ -17,11 +17,12 @@ import (
 const module = "github.com/lameduck-init/lameduck/"
 
 // walls lists what each package may import beyond the standard library: the names of rooms
-// (shim/internal/NAME), and kong, shim and unix (golang.org/x/sys/unix). Every package has
-// to be listed.
+// (shim/internal/NAME), and cli (cmd/internal/cli), kong, shim and unix
+// (golang.org/x/sys/unix). Every package has to be listed.
 var walls = map[string]string{
-	"cmd/lameduck": "kong shim",
-	"shim":         "alive health observe preset proc procfs quote report sig sigcatch stderr stop termlog traffic unix",
+	"cmd/lameduck":     "cli shim",
+	"cmd/internal/cli": "kong shim",
+	"shim":             "alive health observe preset proc procfs quote report sig sigcatch stderr stop termlog traffic unix",
 
 	"shim/internal/alive":    "unix",
 	"shim/internal/health":   "unix",
@@ -69,6 +70,8 @@ func wallName(path string) string {
 		return "unix"
 	case module + "shim":
 		return "shim"
+	case module + "cmd/internal/cli":
+		return "cli"
 	}
 	return strings.TrimPrefix(path, module+"shim/internal/")
 }

@@ -92,7 +92,7 @@ func TestBlocks(t *testing.T) {
 	used := map[string]bool{}
 	for _, p := range pages(t) {
 		if p.path == "docs/lint.md" {
-			continue // meant to be wrong; a test of cmd/lint's holds it
+			continue // meant to be wrong; a test of cmd/lameduck-lint's holds it
 		}
 		for _, b := range p.blocks() {
 			if line := excused(b.text); line != "" {
