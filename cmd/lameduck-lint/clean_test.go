@@ -10,8 +10,8 @@ import (
 
 // TestClean: no findings for the project's own manifests and Dockerfiles.
 func TestClean(t *testing.T) {
-	paths := []string{root + "/testdata/k8s", root + "/Dockerfile.example", root + "/Dockerfile.release"}
-	images, _ := filepath.Glob(root + "/testdata/images/*/Dockerfile*")
+	paths := []string{root + "/docs/examples/kubernetes", root + "/Dockerfile.example", root + "/Dockerfile.release"}
+	images, _ := filepath.Glob(root + "/docs/examples/docker/*/Dockerfile*")
 	var out, errs bytes.Buffer
 	if code := lint(append(paths, images...), nil, &out, &errs); code != exitClean {
 		t.Errorf("%d\n%s%s", code, out.String(), errs.String())
@@ -20,7 +20,7 @@ func TestClean(t *testing.T) {
 
 // TestNotInVain: with a shorter grace period, each manifest has a finding.
 func TestNotInVain(t *testing.T) {
-	manifests, _ := filepath.Glob(root + "/testdata/k8s/*.yaml")
+	manifests, _ := filepath.Glob(root + "/docs/examples/kubernetes/*.yaml")
 	if len(manifests) < 5 {
 		t.Fatalf("only %q", manifests)
 	}
