@@ -68,7 +68,7 @@ func TestAuto(t *testing.T) {
 			b := boot(t, nil, words...)
 			awaitPort(t, s.addr(), true)
 			b.signal(c.trigger)
-			b.wants(c.code)
+			b.wantExit(c.code)
 			if said := fmt.Sprint(b.err.all()); !strings.Contains(said, c.sent) {
 				t.Errorf("it says %s, want %s", said, c.sent)
 			}
@@ -81,9 +81,9 @@ func TestAuto(t *testing.T) {
 func TestAutoScript(t *testing.T) {
 	t.Run("stays", func(t *testing.T) {
 		t.Parallel()
-		b := boot(t, nil, append([]string{"--preset=auto", "-d", "1", "--"}, trapper...)...)
+		b := boot(t, nil, append([]string{"--preset=auto", "-d", "1", "--"}, trapCommand...)...)
 		b.out.wait(t, "ready")
-		b.stopsInTime()
+		b.wantStop()
 	})
 	t.Run("executes late", func(t *testing.T) {
 		t.Parallel()
@@ -92,23 +92,23 @@ func TestAutoScript(t *testing.T) {
 		b.out.wait(t, "ready")
 		b.signal(sig.TERM)
 		b.err.wait(t, "holding 2 s")
-		b.tell("go")
+		b.sendLine("go")
 		awaitPort(t, s.addr(), true)
-		b.wants(0)
+		b.wantExit(0)
 		if said := fmt.Sprint(b.err.all()); !strings.Contains(said, "sent QUIT at +2.") {
 			t.Errorf("it says %s", said)
 		}
 	})
 	t.Run("other signals", func(t *testing.T) { // that are stop signals of some preset
 		t.Parallel()
-		b := boot(t, nil, append([]string{"--preset=auto", "-d", "1", "--"}, self("catch")...)...)
+		b := boot(t, nil, append([]string{"--preset=auto", "-d", "1", "--"}, helperCommand("catch")...)...)
 		b.out.wait(t, "ready")
 		for i, s := range []sig.Signal{sig.QUIT, sig.USR1, sig.WINCH, sig.INT, sig.HUP, sig.RTMin + 3} {
 			b.signal(s)
-			b.out.count(t, i+2)
+			b.out.waitCount(t, i+2)
 		}
-		b.tell("exit 0")
-		b.wants(0)
+		b.sendLine("exit 0")
+		b.wantExit(0)
 	})
 }
 
@@ -128,10 +128,10 @@ func TestAutoUnreadable(t *testing.T) {
 	program := filepath.Join(dir, "haproxy")
 	os.WriteFile(program, testutil.Must(os.ReadFile(testutil.Must(exec.LookPath("haproxy")))), 0o711) // one that may not be read
 	os.Chmod(program, 0o711)
-	b := bootFrom(t, "stage:uid=65534", nil, "--preset=auto", "--delay=0.5", "--grace-period=30", "--", program, "-db", "-f", config)
+	b := bootStage(t, "stage:uid=65534", nil, "--preset=auto", "--delay=0.5", "--grace-period=30", "--", program, "-db", "-f", config)
 	awaitPort(t, s.addr(), true)
 	b.signal(sig.TERM)
-	b.wants(0)
+	b.wantExit(0)
 	if said := fmt.Sprint(b.err.all()); !strings.Contains(said, "sent USR1 at") {
 		t.Errorf("it says %s", said)
 	}
@@ -149,7 +149,7 @@ func TestAutoDropin(t *testing.T) {
 	b.run()
 	awaitPort(t, s.addr(), true)
 	b.signal(sig.TERM)
-	b.wants(0)
+	b.wantExit(0)
 	if said := fmt.Sprint(b.err.all()); !strings.Contains(said, "sent QUIT at") {
 		t.Errorf("it says %s", said)
 	}
@@ -160,23 +160,23 @@ func TestAutoDropin(t *testing.T) {
 func TestPresetWinch(t *testing.T) {
 	t.Run("terminal", func(t *testing.T) {
 		t.Parallel()
-		s := catchOn(t, true, "--preset=httpd", "--delay=1")
+		s := catchOnTerminal(t, true, "--preset=httpd", "--delay=1")
 		pty.Setsize(s.tty, &pty.Winsize{Rows: 30, Cols: 100})
-		s.shows("got WINCH")
-		s.types("exit 3\n")
-		s.leaves(3)
+		s.waitFor("got WINCH")
+		s.typeText("exit 3\n")
+		s.wantExit(3)
 		if s.count("holding") > 0 {
 			t.Error("it held")
 		}
 	})
 	t.Run("none", func(t *testing.T) {
 		t.Parallel()
-		b := boot(t, nil, append([]string{"--preset=httpd", "--delay=1", "--"}, self("catch")...)...)
+		b := boot(t, nil, append([]string{"--preset=httpd", "--delay=1", "--"}, helperCommand("catch")...)...)
 		b.out.wait(t, "ready")
 		b.signal(sig.WINCH)
 		b.err.wait(t, "WINCH: holding 1 s, then WINCH")
 		b.out.wait(t, "got WINCH")
-		b.tell("exit 0")
-		b.wants(0)
+		b.sendLine("exit 0")
+		b.wantExit(0)
 	})
 }

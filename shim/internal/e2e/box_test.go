@@ -20,8 +20,8 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
 
-// raceInHaste spares each helper a second at its end under the race detector.
-const raceInHaste = "GORACE=atexit_sleep_ms=0"
+// raceOptions spares each helper a second at its end under the race detector.
+const raceOptions = "GORACE=atexit_sleep_ms=0"
 
 // box is the built lameduck running as PID 1 of new namespaces.
 type box struct {
@@ -45,8 +45,8 @@ func needs(t *testing.T, programs ...string) {
 	}
 }
 
-// self is the test binary as a command.
-func self(helper string, args ...string) []string {
+// helperCommand is the test binary as a command.
+func helperCommand(helper string, args ...string) []string {
 	exe, _ := os.Executable()
 	return append([]string{exe, "helper", helper}, args...)
 }
@@ -54,10 +54,10 @@ func self(helper string, args ...string) []string {
 // boot starts lameduck with args as PID 1, its environment being PATH and env.
 func boot(t *testing.T, env []string, args ...string) *box {
 	t.Helper()
-	return bootFrom(t, "stage", env, args...)
+	return bootStage(t, "stage", env, args...)
 }
 
-func bootFrom(t *testing.T, stage string, env []string, args ...string) *box {
+func bootStage(t *testing.T, stage string, env []string, args ...string) *box {
 	t.Helper()
 	b := newBox(t, stage, env, args...)
 	b.run()
@@ -71,16 +71,16 @@ func newBox(t *testing.T, stage string, env []string, args ...string) *box {
 	if _, err := os.Stat(binary); err != nil {
 		t.Fatalf("%v: make build first", err)
 	}
-	return piped(t, env, asPID1, self(stage, append([]string{binary}, args...)...)...)
+	return newProgram(t, env, asPID1, helperCommand(stage, append([]string{binary}, args...)...)...)
 }
 
 // asPID1 starts the first process of new namespaces.
 var asPID1 = syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
 
-// piped is a box of any program, between pipes.
-func piped(t *testing.T, env []string, attr syscall.SysProcAttr, words ...string) *box {
+// newProgram is a box of any program, between pipes.
+func newProgram(t *testing.T, env []string, attr syscall.SysProcAttr, words ...string) *box {
 	b := &box{t: t, cmd: exec.Command(words[0], words[1:]...)}
-	b.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), raceInHaste}, env...)
+	b.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), raceOptions}, env...)
 	b.cmd.SysProcAttr = &attr
 	b.stdin = testutil.Must(b.cmd.StdinPipe())
 	b.out, b.err = newLines(testutil.Must(b.cmd.StdoutPipe())), newLines(testutil.Must(b.cmd.StderrPipe()))
@@ -106,15 +106,15 @@ func (b *box) signal(s sig.Signal) {
 	}
 }
 
-// tell writes a line to the command's standard input.
-func (b *box) tell(command string) { fmt.Fprintln(b.stdin, command) }
+// sendLine writes a line to the command's standard input.
+func (b *box) sendLine(command string) { fmt.Fprintln(b.stdin, command) }
 
-// leaves waits for the end and is lameduck's exit code.
-func (b *box) leaves() int {
+// waitExit waits for the end and is lameduck's exit code.
+func (b *box) waitExit() int {
 	b.t.Helper()
 	timer := time.AfterFunc(testutil.Patience, func() { b.cmd.Process.Kill() })
-	<-b.out.ended
-	<-b.err.ended
+	<-b.out.eof
+	<-b.err.eof
 	b.cmd.Wait()
 	if !timer.Stop() {
 		b.t.Errorf("lameduck does not end; it said:\n%v", b.err.all())
@@ -122,32 +122,32 @@ func (b *box) leaves() int {
 	return b.cmd.ProcessState.ExitCode()
 }
 
-// wants is leaves with a check.
-func (b *box) wants(code int) {
+// wantExit is leaves with a check.
+func (b *box) wantExit(code int) {
 	b.t.Helper()
-	if got := b.leaves(); got != code {
+	if got := b.waitExit(); got != code {
 		b.t.Errorf("left with %d, want %d; it said:\n%v", got, code, b.err.all())
 	}
 }
 
 // lines collects what a pipe says, and when.
 type lines struct {
-	from  io.Reader
-	ended chan struct{}
+	from io.Reader
+	eof  chan struct{}
 
-	mu   sync.Mutex // the reader and the test share what follows
-	more *sync.Cond
-	said []said
-	over bool
+	mu        sync.Mutex // the reader and the test share what follows
+	more      *sync.Cond
+	collected []outputLine
+	closed    bool
 }
 
-type said struct {
+type outputLine struct {
 	at   time.Time
 	text string
 }
 
 func newLines(from io.Reader) *lines {
-	l := &lines{from: from, ended: make(chan struct{})}
+	l := &lines{from: from, eof: make(chan struct{})}
 	l.more = sync.NewCond(&l.mu)
 	return l
 }
@@ -156,38 +156,38 @@ func (l *lines) read() {
 	in := bufio.NewScanner(l.from)
 	for in.Scan() {
 		l.mu.Lock()
-		l.said = append(l.said, said{time.Now(), in.Text()})
+		l.collected = append(l.collected, outputLine{time.Now(), in.Text()})
 		l.more.Broadcast()
 		l.mu.Unlock()
 	}
 	l.mu.Lock()
-	l.over = true
+	l.closed = true
 	l.more.Broadcast()
 	l.mu.Unlock()
-	close(l.ended)
+	close(l.eof)
 }
 
 // wait waits for a line that contains text.
-func (l *lines) wait(t *testing.T, text string) (found said) {
+func (l *lines) wait(t *testing.T, text string) (found outputLine) {
 	t.Helper()
-	l.until(t, fmt.Sprintf("a line with %q", text), func() bool {
-		i := slices.IndexFunc(l.said, func(s said) bool { return strings.Contains(s.text, text) })
+	l.waitUntil(t, fmt.Sprintf("a line with %q", text), func() bool {
+		i := slices.IndexFunc(l.collected, func(s outputLine) bool { return strings.Contains(s.text, text) })
 		if i >= 0 {
-			found = l.said[i]
+			found = l.collected[i]
 		}
 		return i >= 0
 	})
 	return found
 }
 
-// count waits until there are n lines.
-func (l *lines) count(t *testing.T, n int) {
+// waitCount waits until there are n lines.
+func (l *lines) waitCount(t *testing.T, n int) {
 	t.Helper()
-	l.until(t, fmt.Sprintf("%d lines", n), func() bool { return len(l.said) >= n })
+	l.waitUntil(t, fmt.Sprintf("%d lines", n), func() bool { return len(l.collected) >= n })
 }
 
-// until waits until what is said satisfies ok.
-func (l *lines) until(t *testing.T, what string, ok func() bool) {
+// waitUntil waits until what is said satisfies ok.
+func (l *lines) waitUntil(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	late := false
 	timer := time.AfterFunc(testutil.Patience, func() {
@@ -200,18 +200,18 @@ func (l *lines) until(t *testing.T, what string, ok func() bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for !ok() {
-		if l.over || late {
-			t.Fatalf("want %s; said:\n%v", what, l.said)
+		if l.closed || late {
+			t.Fatalf("want %s; said:\n%v", what, l.collected)
 		}
 		l.more.Wait()
 	}
 }
 
-func (l *lines) all() []said {
+func (l *lines) all() []outputLine {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Clone(l.said)
+	return slices.Clone(l.collected)
 }
 
 // String is the line alone.
-func (s said) String() string { return s.text }
+func (s outputLine) String() string { return s.text }

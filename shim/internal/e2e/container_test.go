@@ -54,8 +54,8 @@ type yard struct {
 	n   atomic.Int32 // containers so far
 }
 
-// catcher is the command in the containers.
-var catcher = []string{"/helper", "helper", "catch"}
+// catchCommand is the command in the containers.
+var catchCommand = []string{"/helper", "helper", "catch"}
 
 // settings make podman need little of the machine, and leave alone the podman that
 // may run there. (Limits above our own cannot be
@@ -175,7 +175,7 @@ type container struct {
 func (y *yard) run(t *testing.T, words ...string) *container {
 	t.Helper()
 	name, words := y.runWords(words)
-	return &container{launch(t, nil, syscall.SysProcAttr{}, words...), y, name}
+	return &container{startProgram(t, nil, syscall.SysProcAttr{}, words...), y, name}
 }
 
 // runWords is the call for a container, which ends after a minute at the latest.
@@ -187,7 +187,7 @@ func (y *yard) runWords(words []string) (name string, call []string) {
 // catch starts a container with the command that catches signals.
 func (y *yard) catch(t *testing.T, words ...string) *container {
 	t.Helper()
-	c := y.run(t, append(words, catcher...)...)
+	c := y.run(t, append(words, catchCommand...)...)
 	c.out.wait(t, "ready")
 	return c
 }
@@ -242,8 +242,8 @@ func containerSignals(t *testing.T, y *yard) {
 		c.kill(s)
 		c.out.wait(t, "got "+s.String())
 	}
-	c.tell("exit 42")
-	c.wants(42)
+	c.sendLine("exit 42")
+	c.wantExit(42)
 	if n := len(c.out.all()); n != 7 || len(c.err.all()) > 0 {
 		t.Errorf("said %v %v", c.out.all(), c.err.all())
 	}
@@ -251,11 +251,11 @@ func containerSignals(t *testing.T, y *yard) {
 
 func containerKilled(t *testing.T, y *yard) {
 	c := y.catch(t, images+"lameduck")
-	c.tell("killed TERM")
-	c.wants(143)
-	y.run(t, images+"lameduck", "/no-such-program").wants(127)
-	y.run(t, images+"lameduck", "/sbin").wants(126)
-	y.run(t, images+"docker", "/sbin").wants(126)
+	c.sendLine("killed TERM")
+	c.wantExit(143)
+	y.run(t, images+"lameduck", "/no-such-program").wantExit(127)
+	y.run(t, images+"lameduck", "/sbin").wantExit(126)
+	y.run(t, images+"docker", "/sbin").wantExit(126)
 }
 
 // containerTerminal: with a terminal, as entrypoint and as --init.
@@ -263,24 +263,24 @@ func containerTerminal(t *testing.T, y *yard) {
 	for name, words := range map[string][]string{"entrypoint": {images + "lameduck"}, "init": {"--init", "--init-path", binary, images + "bare"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			id, call := y.runWords(slices.Concat([]string{"-t"}, longHold, words, catcher))
-			s := onScreen(t, false, call...)
-			s.shows("ready")
-			s.types(ctrlC)
-			s.shows("got INT")
+			id, call := y.runWords(slices.Concat([]string{"-t"}, longHold, words, catchCommand))
+			s := startOnTerminal(t, false, call...)
+			s.waitFor("ready")
+			s.typeText(ctrlC)
+			s.waitFor("got INT")
 			pty.Setsize(s.tty, &pty.Winsize{Rows: 30, Cols: 100})
-			s.shows("got WINCH")
-			s.types(ctrlZ)
-			s.shows("got TSTP")
+			s.waitFor("got WINCH")
+			s.typeText(ctrlZ)
+			s.waitFor("got TSTP")
 			y.kill(t, id, sig.TERM)
-			s.shows("TERM: holding 15 s")
-			s.types(ctrlC) // goes to the command, and ends no hold
-			s.shows("got INT")
+			s.waitFor("TERM: holding 15 s")
+			s.typeText(ctrlC) // goes to the command, and ends no hold
+			s.waitFor("got INT")
 			y.kill(t, id, sig.INT) // ends it
-			s.shows("got USR1")
-			s.types("exit 7\n")
-			s.shows("(interrupt)")
-			s.leaves(7)
+			s.waitFor("got USR1")
+			s.typeText("exit 7\n")
+			s.waitFor("(interrupt)")
+			s.wantExit(7)
 			for text, n := range map[string]int{"got INT": 2, "got TSTP": 1, "got USR1": 1, "got TERM": 0} {
 				if got := s.count(text); got != n {
 					t.Errorf("%q %d times, want %d", text, got, n)
@@ -300,24 +300,24 @@ var (
 // containerStop: podman stop begins a hold, after which the command is sent the
 // signal that it understands.
 func containerStop(t *testing.T, y *yard) {
-	y.catch(t, append(holding, images+"lameduck")...).holds(sig.TERM)
+	y.catch(t, append(holding, images+"lameduck")...).wantHoldBy(sig.TERM)
 }
 
 // containerStopSignal: podman sends the image's STOPSIGNAL in TERM's place.
 func containerStopSignal(t *testing.T, y *yard) {
-	y.catch(t, append(holding, "--stop-signal", "SIGUSR1", images+"lameduck")...).holds(sig.USR1)
+	y.catch(t, append(holding, "--stop-signal", "SIGUSR1", images+"lameduck")...).wantHoldBy(sig.USR1)
 }
 
-// holds stops a container, and wants a hold that trigger begins.
-func (c *container) holds(trigger sig.Signal) {
+// wantHoldBy stops a container, and wants a hold that trigger begins.
+func (c *container) wantHoldBy(trigger sig.Signal) {
 	c.t.Helper()
 	done := c.stop()
 	c.err.wait(c.t, fmt.Sprintf("%v: holding 1 s, then USR1", trigger))
 	c.out.wait(c.t, "got USR1")
-	c.tell("exit 3")
-	c.wants(3)
+	c.sendLine("exit 3")
+	c.wantExit(3)
 	done()
-	c.reports(trigger, "elapsed", time.Second, sig.USR1, 3)
+	c.wantReport(trigger, "elapsed", time.Second, sig.USR1, 3)
 	if got := fmt.Sprint(c.out.all()); got != "[ready got USR1]" {
 		c.t.Errorf("the command said %s", got)
 	}
@@ -332,10 +332,10 @@ func containerInterrupt(t *testing.T, y *yard) {
 	c.out.wait(t, "got HUP")
 	c.kill(sig.INT)
 	c.out.wait(t, "got USR1")
-	c.tell("exit 3")
-	c.wants(3)
+	c.sendLine("exit 3")
+	c.wantExit(3)
 	done()
-	c.reports(sig.TERM, "interrupt", 0, sig.USR1, 3)
+	c.wantReport(sig.TERM, "interrupt", 0, sig.USR1, 3)
 	if got := fmt.Sprint(c.out.all()); got != "[ready got HUP got USR1]" {
 		t.Errorf("the command said %s", got)
 	}
@@ -344,25 +344,25 @@ func containerInterrupt(t *testing.T, y *yard) {
 // containerInit: podman run --init, which calls "/run/podman-init -- COMMAND".
 func containerInit(t *testing.T, y *yard) {
 	c := y.catch(t, append(holding, "-e", "CATATONIT_X=1", "--init", "--init-path", binary, images+"bare")...)
-	c.runs(append([]string{"/run/podman-init", "--"}, catcher...), "CATATONIT_X=1")
-	c.holds(sig.TERM)
+	c.wantCall(append([]string{"/run/podman-init", "--"}, catchCommand...), "CATATONIT_X=1")
+	c.wantHoldBy(sig.TERM)
 	c = y.catch(t, "--init", "--init-path", binary, images+"bare")
 	c.kill(sig.TERM)
 	c.out.wait(t, "got TERM")
-	c.tell("killed KILL")
-	c.wants(137)
+	c.sendLine("killed KILL")
+	c.wantExit(137)
 }
 
 // containerDockerInit: the call that docker run --init makes.
 func containerDockerInit(t *testing.T, y *yard) {
 	c := y.catch(t, append(holding, "-e", "TINI_KILL_PROCESS_GROUP=1", images+"docker")...)
-	c.runs(append([]string{"/sbin/docker-init", "--"}, catcher...), "TINI_KILL_PROCESS_GROUP=1")
-	c.holds(sig.TERM)
+	c.wantCall(append([]string{"/sbin/docker-init", "--"}, catchCommand...), "TINI_KILL_PROCESS_GROUP=1")
+	c.wantHoldBy(sig.TERM)
 }
 
-// runs wants PID 1 to be called so, and its command to have one variable but
+// wantCall wants PID 1 to be called so, and its command to have one variable but
 // none of lameduck's.
-func (c *container) runs(call []string, variable string) {
+func (c *container) wantCall(call []string, variable string) {
 	c.t.Helper()
 	pid := c.pid()
 	if got := list0(fmt.Sprintf("/proc/%d/cmdline", pid)); !slices.Equal(got, call) {
@@ -390,8 +390,8 @@ func containerPod(t *testing.T, y *yard) {
 	}
 	c := y.catch(t, "--pod", "pod", images+"lameduck")
 	c.kill(sig.KILL) // and leaves its command to the pod
-	c.wants(137)
-	y.run(t, "--pod", "pod", images+"bare", "/helper", "helper", "zombies").wants(0)
+	c.wantExit(137)
+	y.run(t, "--pod", "pod", images+"bare", "/helper", "helper", "zombies").wantExit(0)
 	if out, err := y.podman(t, "pod", "stop", "-t", "15", "pod"); err != nil || strings.Contains(out, "SIGKILL") {
 		t.Errorf("podman pod stop: %v\n%s", err, out)
 	}
@@ -429,7 +429,7 @@ func containerHardened(t *testing.T, y *yard) {
 					}
 				}
 			}
-			b.holds(sig.TERM)
+			b.wantHoldBy(sig.TERM)
 		})
 	}
 }

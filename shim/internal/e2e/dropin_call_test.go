@@ -350,7 +350,7 @@ func TestDropinMayNotSignal(t *testing.T) {
 		eachInit(t, name, func(t *testing.T, init string) {
 			words := []string{"setpriv", "--bounding-set", "-kill", init, "--", "setpriv", "--reuid", "65534", "--clear-groups",
 				"sh", "-c", "echo ready; read x; exit 5"}
-			b := launch(t, nil, syscall.SysProcAttr{Setsid: true}, words...)
+			b := startProgram(t, nil, syscall.SysProcAttr{Setsid: true}, words...)
 			b.out.wait(t, "ready")
 			b.signal(sig.USR1)
 			code := 5
@@ -361,8 +361,8 @@ func TestDropinMayNotSignal(t *testing.T) {
 				b.err.wait(t, "Operation not permitted")
 				code = 1
 			}
-			b.tell("end") // a command that has lost its init has the pipes open
-			b.wants(code)
+			b.sendLine("end") // a command that has lost its init has the pipes open
+			b.wantExit(code)
 		})
 	}
 }

@@ -20,7 +20,7 @@ func TestDropinAdvice(t *testing.T) {
 			b.out.wait(t, "ready")
 			b.child()
 			b.signal(sig.TERM)
-			b.wants(143)
+			b.wantExit(143)
 			b.err.wait(t, "until LAMEDUCK_ON_STOP has ended")
 			b.err.wait(t, "LAMEDUCK_ON_STOP: cannot run")
 			if said := b.err.all(); !strings.HasSuffix(said[len(said)-1].text, c.want) {
@@ -40,7 +40,7 @@ func TestDropinErrorsJSON(t *testing.T) {
 			t.Parallel()
 			env, words := splitEnv(call)
 			b := bootAs(t, words[0], append(env, "LAMEDUCK_LOG_FORMAT=json"), words[1:]...)
-			b.wants(code)
+			b.wantExit(code)
 			if said := b.err.all(); len(said) != 1 || !strings.Contains(said[0].text, `"level":"error"`) {
 				t.Errorf("it says %v", said)
 			}

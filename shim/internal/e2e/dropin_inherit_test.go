@@ -73,8 +73,8 @@ func TestDropinGroups(t *testing.T) {
 			env, words := splitEnv(call)
 			eachInit(t, words[0], func(t *testing.T, init string) {
 				script := `cat /proc/$$/stat /proc/$PPID/stat`
-				b := launch(t, env, syscall.SysProcAttr{Setsid: true}, slices.Concat([]string{init}, words[1:], []string{"sh", "-c", script})...)
-				b.wants(0)
+				b := startProgram(t, env, syscall.SysProcAttr{Setsid: true}, slices.Concat([]string{init}, words[1:], []string{"sh", "-c", script})...)
+				b.wantExit(0)
 				command, parent := strings.Fields(b.out.all()[0].text), strings.Fields(b.out.all()[1].text)
 				var got []string
 				if command[4] != parent[4] {
@@ -104,7 +104,7 @@ func splitEnv(call string) (env, words []string) {
 // too, as timeout(1) kills it.
 func TestDropinDiesWithGroup(t *testing.T) {
 	eachInit(t, "dumb-init", func(t *testing.T, init string) {
-		b := launch(t, nil, syscall.SysProcAttr{Setpgid: true}, init, "-c", "sh", "-c", "echo $$; exec sleep 1000")
+		b := startProgram(t, nil, syscall.SysProcAttr{Setpgid: true}, init, "-c", "sh", "-c", "echo $$; exec sleep 1000")
 		command, err := strconv.Atoi(b.out.wait(t, "").text)
 		if err != nil {
 			t.Fatal(err)
@@ -113,12 +113,12 @@ func TestDropinDiesWithGroup(t *testing.T) {
 			t.Fatal(err)
 		}
 		select {
-		case <-b.out.ended: // the command had it open
+		case <-b.out.eof: // the command had it open
 		case <-time.After(testutil.Patience):
 			t.Error("the command goes on")
 			unix.Kill(command, unix.SIGKILL)
 		}
-		b.leaves()
+		b.waitExit()
 	})
 }
 
@@ -127,22 +127,22 @@ func TestDropinDiesWithGroup(t *testing.T) {
 func TestDropinGroupOfShell(t *testing.T) {
 	needs(t, "bash")
 	eachInit(t, "dumb-init", func(t *testing.T, init string) {
-		s := onScreen(t, false, "env", "INIT="+init, "bash", "--norc", "--noprofile", "-i")
-		s.shows("$ ")
-		s.types("$INIT -c sleep 1000\n")
+		s := startOnTerminal(t, false, "env", "INIT="+init, "bash", "--norc", "--noprofile", "-i")
+		s.waitFor("$ ")
+		s.typeText("$INIT -c sleep 1000\n")
 		awaitForeground(t, s, "dumb-init")
 		for range 2 {
-			s.types(ctrlZ)
-			s.shows("Stopped")
-			s.types("fg\n")
+			s.typeText(ctrlZ)
+			s.waitFor("Stopped")
+			s.typeText("fg\n")
 			awaitForeground(t, s, "dumb-init")
 		}
-		s.types(ctrlC)
-		s.shows("$ ")
-		s.types("echo code $?\n")
-		s.shows("code 130")
-		s.types("exit 0\n")
-		s.leaves(0)
+		s.typeText(ctrlC)
+		s.waitFor("$ ")
+		s.typeText("echo code $?\n")
+		s.waitFor("code 130")
+		s.typeText("exit 0\n")
+		s.wantExit(0)
 	})
 }
 
@@ -159,7 +159,7 @@ func TestDropinNoSubreaper(t *testing.T) {
 					t.Skip("has no such variable")
 				}
 				family := `echo "init $PPID"; ( "$@" & ); read end`
-				inner := slices.Concat([]string{"env"}, env, []string{init}, words[1:], []string{"--", "sh", "-c", family, "sh"}, self("orphan"))
+				inner := slices.Concat([]string{"env"}, env, []string{init}, words[1:], []string{"--", "sh", "-c", family, "sh"}, helperCommand("orphan"))
 				b := boot(t, nil, inner...)
 				parent := strings.TrimPrefix(b.out.wait(t, "init ").text, "init ")
 				want := "orphan 1"
@@ -169,8 +169,8 @@ func TestDropinNoSubreaper(t *testing.T) {
 				if orphan := b.out.wait(t, "orphan ").text; orphan != want {
 					t.Errorf("the init is %s, and %s; want %s", parent, orphan, want)
 				}
-				b.tell("end")
-				b.wants(0)
+				b.sendLine("end")
+				b.wantExit(0)
 			})
 		})
 	}
@@ -182,13 +182,13 @@ func TestDropinDirectories(t *testing.T) {
 	dir := testutil.Must(os.MkdirTemp(t.TempDir(), "here"))
 	for _, name := range []string{"tini", "dumb-init", "catatonit"} {
 		eachInit(t, name, func(t *testing.T, init string) {
-			b := piped(t, nil, syscall.SysProcAttr{}, init, "--", "sh", "-c", `pwd; echo $PPID; read end`)
+			b := newProgram(t, nil, syscall.SysProcAttr{}, init, "--", "sh", "-c", `pwd; echo $PPID; read end`)
 			b.cmd.Dir = dir
 			b.run()
 			if got := b.out.wait(t, "/").text; got != dir {
 				t.Errorf("the command is in %s, want %s", got, dir)
 			}
-			b.out.count(t, 2)
+			b.out.waitCount(t, 2)
 			parent, err := strconv.Atoi(b.out.all()[1].text)
 			if err != nil {
 				t.Fatal(err)
@@ -201,8 +201,8 @@ func TestDropinDirectories(t *testing.T) {
 				cwd, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", parent))
 				return cwd == want
 			})
-			b.tell("end")
-			b.wants(0)
+			b.sendLine("end")
+			b.wantExit(0)
 		})
 	}
 }

@@ -47,11 +47,11 @@ func TestDropinForwards(t *testing.T) {
 				b.signal(s)
 				if want.Has(s) {
 					wanted++
-					b.out.count(t, wanted)
+					b.out.waitCount(t, wanted)
 				}
 			}
-			b.tell("exit 0")
-			b.wants(0)
+			b.sendLine("exit 0")
+			b.wantExit(0)
 			if got := received(t, b); got != want {
 				t.Errorf("lost %v, too many %v", slices.Collect(want.Without(got).All), slices.Collect(got.Without(want).All))
 			}
@@ -79,7 +79,7 @@ func dropsInternal(t *testing.T, b *box) {
 	for _, s := range []sig.Signal{32, 33, sig.RTMax} {
 		b.signal(s)
 	}
-	b.wants(128 + int(sig.RTMax))
+	b.wantExit(128 + int(sig.RTMax))
 }
 
 // received is what the command has caught.
@@ -124,7 +124,7 @@ func TestDropinRewrites(t *testing.T) {
 						to = sig.RTMax.String()
 					}
 					want = append(want, "got "+to)
-					b.out.count(t, len(want))
+					b.out.waitCount(t, len(want))
 				}
 				if got := fmt.Sprint(b.out.all()); got != fmt.Sprint(want) {
 					t.Errorf("%v, want %v", got, want)
@@ -161,7 +161,7 @@ func TestDropinGroup(t *testing.T) {
 				b := bootInit(t, init, env, append(words[1:], "--", "sh", "-c", groupScript, last)...)
 				b.out.wait(t, "ready")
 				b.signal(sig.USR1)
-				b.wants(5)
+				b.wantExit(5)
 				var got []string
 				for _, line := range b.out.all() {
 					got = append(got, line.text)
@@ -185,11 +185,11 @@ func TestDropinStops(t *testing.T) {
 			awaitState(t, command, "T")
 			awaitState(t, b.cmd.Process.Pid, "S") // dumb-init's STOP to itself would take back a CONT
 			b.signal(sig.CONT)
-			b.out.count(t, 2+i)
+			b.out.waitCount(t, 2+i)
 			awaitState(t, command, "S")
 		}
-		b.tell("exit 6")
-		b.wants(6)
+		b.sendLine("exit 6")
+		b.wantExit(6)
 		if got := received(t, b); got != sig.SetOf(sig.CONT) || len(b.out.all()) != 4 {
 			t.Errorf("the command got %v", b.out.all())
 		}
@@ -203,8 +203,8 @@ func TestDropinStopsItself(t *testing.T) {
 		t.Run(flags, func(t *testing.T) {
 			t.Parallel()
 			eachInit(t, "dumb-init", func(t *testing.T, init string) {
-				words := slices.Concat([]string{init}, strings.Fields(flags), self("catch"))
-				b := launch(t, nil, syscall.SysProcAttr{Setsid: true}, words...)
+				words := slices.Concat([]string{init}, strings.Fields(flags), helperCommand("catch"))
+				b := startProgram(t, nil, syscall.SysProcAttr{Setsid: true}, words...)
 				b.out.wait(t, "ready")
 				command := onlyChild(t, b.cmd.Process.Pid)
 				b.signal(sig.TSTP)
@@ -218,8 +218,8 @@ func TestDropinStopsItself(t *testing.T) {
 				b.signal(sig.CONT)
 				b.out.wait(t, "got CONT")
 				awaitState(t, b.cmd.Process.Pid, "S")
-				b.tell("exit 6")
-				b.wants(6)
+				b.sendLine("exit 6")
+				b.wantExit(6)
 			})
 		})
 	}
@@ -271,19 +271,19 @@ func TestDropinFarewell(t *testing.T) {
 			t.Parallel()
 			eachInit(t, "dumb-init", func(t *testing.T, init string) {
 				words := slices.Concat([]string{init}, strings.Fields(flags), []string{"sh", "-c", farewellScript})
-				b := launch(t, nil, syscall.SysProcAttr{Setsid: true}, words...)
+				b := startProgram(t, nil, syscall.SysProcAttr{Setsid: true}, words...)
 				b.out.wait(t, "ready")
 				left, err := strconv.Atoi(strings.TrimPrefix(b.out.wait(t, "left ").text, "left "))
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer unix.Kill(left, unix.SIGKILL)
-				b.tell("leave")
+				b.sendLine("leave")
 				if state, err := b.cmd.Process.Wait(); err != nil || state.ExitCode() != 4 {
 					t.Errorf("%v, %v; want 4", state, err)
 				}
 				unix.Kill(left, unix.SIGWINCH)
-				<-b.out.ended
+				<-b.out.eof
 				if got := b.out.all(); len(got) < 3 || got[2].text != told {
 					t.Errorf("%v, want %s", got, told)
 				}

@@ -59,7 +59,7 @@ func TestDropinExitMap(t *testing.T) {
 func TestDropinReapsMany(t *testing.T) {
 	family := `i=0; while [ $i -lt 100 ]; do ( sleep 0.$((i % 25 + 10)) & ); i=$((i+1)); done; exec "$@"`
 	eachMode(t, func(t *testing.T, init string, flags []string) {
-		bootInit(t, init, nil, slices.Concat(flags, []string{"sh", "-c", family, "sh"}, self("zombies"))...).wants(0)
+		bootInit(t, init, nil, slices.Concat(flags, []string{"sh", "-c", family, "sh"}, helperCommand("zombies"))...).wantExit(0)
 	})
 }
 
@@ -70,10 +70,10 @@ func TestDropinSignalled(t *testing.T) {
 	eachMode(t, func(t *testing.T, init string, flags []string) {
 		words := slices.Concat(flags, command)
 		for _, s := range []sig.Signal{sig.HUP, sig.INT, sig.QUIT, sig.USR1, sig.USR2, sig.PIPE, sig.TERM, 35, sig.RTMax} {
-			for _, b := range []*box{bootInit(t, init, nil, words...), launch(t, nil, syscall.SysProcAttr{Setsid: true}, append([]string{init}, words...)...)} {
+			for _, b := range []*box{bootInit(t, init, nil, words...), startProgram(t, nil, syscall.SysProcAttr{Setsid: true}, append([]string{init}, words...)...)} {
 				b.out.wait(t, "ready")
 				b.signal(s)
-				b.wants(128 + int(s))
+				b.wantExit(128 + int(s))
 			}
 		}
 	})
@@ -88,10 +88,10 @@ func TestDropinGroupWhereCommandIgnores(t *testing.T) {
 			env, words := splitEnv(call)
 			eachInit(t, words[0], func(t *testing.T, init string) {
 				script := `sleep 1000 & trap '' USR1; echo ready; wait $!; exit $(( $? == 138 ? 3 : 4 ))`
-				b := launch(t, env, syscall.SysProcAttr{Setsid: true}, slices.Concat([]string{init}, words[1:], []string{"sh", "-c", script})...)
+				b := startProgram(t, env, syscall.SysProcAttr{Setsid: true}, slices.Concat([]string{init}, words[1:], []string{"sh", "-c", script})...)
 				b.out.wait(t, "ready")
 				b.signal(sig.USR1)
-				b.wants(3)
+				b.wantExit(3)
 			})
 		})
 	}
@@ -100,19 +100,19 @@ func TestDropinGroupWhereCommandIgnores(t *testing.T) {
 // TestDropinForwardsAsChild: an init that is not PID 1 passes on what comes, in order.
 func TestDropinForwardsAsChild(t *testing.T) {
 	eachMode(t, func(t *testing.T, init string, flags []string) {
-		b := launch(t, nil, syscall.SysProcAttr{Setsid: true}, slices.Concat([]string{init}, flags, self("catch"))...)
+		b := startProgram(t, nil, syscall.SysProcAttr{Setsid: true}, slices.Concat([]string{init}, flags, helperCommand("catch"))...)
 		b.out.wait(t, "ready")
 		want := []string{"ready"}
 		for _, s := range []sig.Signal{sig.TERM, sig.QUIT, sig.CONT, sig.INT, sig.HUP, sig.USR2, sig.USR1, sig.WINCH, sig.PIPE, 14, 16, 23, 24, 25, 26, 29, 30, 64, 35} {
 			b.signal(s)
 			want = append(want, "got "+s.String())
-			b.out.count(t, len(want))
+			b.out.waitCount(t, len(want))
 		}
 		if got := fmt.Sprint(b.out.all()); got != fmt.Sprint(want) {
 			t.Errorf("%v, want %v", got, want)
 		}
-		b.tell("exit 0")
-		b.wants(0)
+		b.sendLine("exit 0")
+		b.wantExit(0)
 	})
 }
 
@@ -127,7 +127,7 @@ func TestDropinSuspends(t *testing.T) {
 		t.Run(flags, func(t *testing.T) {
 			t.Parallel()
 			eachInit(t, "dumb-init", func(t *testing.T, init string) {
-				b := launch(t, nil, syscall.SysProcAttr{Setsid: true}, slices.Concat([]string{init}, strings.Fields(flags), self("catch"))...)
+				b := startProgram(t, nil, syscall.SysProcAttr{Setsid: true}, slices.Concat([]string{init}, strings.Fields(flags), helperCommand("catch"))...)
 				b.out.wait(t, "ready")
 				command := onlyChild(t, b.cmd.Process.Pid)
 				lines := 1
@@ -142,11 +142,11 @@ func TestDropinSuspends(t *testing.T) {
 					}
 					b.signal(sig.CONT)
 					lines++
-					b.out.count(t, lines)
+					b.out.waitCount(t, lines)
 					awaitState(t, b.cmd.Process.Pid, "S")
 				}
-				b.tell("exit 6")
-				b.wants(6)
+				b.sendLine("exit 6")
+				b.wantExit(6)
 			})
 		})
 	}

@@ -25,10 +25,10 @@ func TestDropinTerminalOfAnother(t *testing.T) {
 	} {
 		t.Run(how, func(t *testing.T) {
 			eachInit(t, "dumb-init", func(t *testing.T, init string) {
-				s := onScreen(t, false, "env", "INIT="+init, "ASK="+askTTY, "sh", "-c", script+`; sh -c "$ASK" shell`)
-				s.shows("command: no")
-				s.shows("shell: yes")
-				s.leaves(0)
+				s := startOnTerminal(t, false, "env", "INIT="+init, "ASK="+askTTY, "sh", "-c", script+`; sh -c "$ASK" shell`)
+				s.waitFor("command: no")
+				s.waitFor("shell: yes")
+				s.wantExit(0)
 			})
 		})
 	}
@@ -61,9 +61,9 @@ func TestDropinTerminalScript(t *testing.T) {
 	}
 	for _, name := range []string{"tini", "dumb-init", "catatonit"} {
 		eachInit(t, name, func(t *testing.T, init string) {
-			s := onScreen(t, true, init, script)
-			s.shows("script: yes")
-			s.leaves(0)
+			s := startOnTerminal(t, true, init, script)
+			s.waitFor("script: yes")
+			s.wantExit(0)
 		})
 	}
 }
@@ -72,11 +72,11 @@ func TestDropinTerminalScript(t *testing.T) {
 func TestDropinTerminalText(t *testing.T) {
 	for _, name := range []string{"tini", "dumb-init", "catatonit"} {
 		eachInit(t, name, func(t *testing.T, init string) {
-			s := onScreen(t, false, init, "--", "sh", "-c", "stty -echo; echo ready; tac")
-			s.shows("ready")
-			s.types("1\n2\n3\n" + ctrlD)
-			s.shows("3\r\n2\r\n1\r\n")
-			s.leaves(0)
+			s := startOnTerminal(t, false, init, "--", "sh", "-c", "stty -echo; echo ready; tac")
+			s.waitFor("ready")
+			s.typeText("1\n2\n3\n" + ctrlD)
+			s.waitFor("3\r\n2\r\n1\r\n")
+			s.wantExit(0)
 		})
 	}
 }
@@ -89,8 +89,8 @@ func TestDropinTerminalShell(t *testing.T) {
 		for how, pid1 := range map[string]bool{"pid1": true, "not pid1": false} {
 			t.Run(strings.Join(call, " ")+" "+how, func(t *testing.T) {
 				eachInit(t, call[0], func(t *testing.T, init string) {
-					s := onScreen(t, pid1, init, call[1], "bash", "--norc", "--noprofile", "-i")
-					s.shows("$ ")
+					s := startOnTerminal(t, pid1, init, call[1], "bash", "--norc", "--noprofile", "-i")
+					s.waitFor("$ ")
 					controlsJobs(t, s)
 				})
 			})

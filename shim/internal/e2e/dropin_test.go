@@ -72,14 +72,14 @@ func bootAs(t *testing.T, name string, env []string, args ...string) *box {
 func bootInit(t *testing.T, init string, env []string, args ...string) *box {
 	t.Helper()
 	netns.Need(t)
-	words := self("stage", append([]string{init}, args...)...)
-	return launch(t, env, asPID1, words...)
+	words := helperCommand("stage", append([]string{init}, args...)...)
+	return startProgram(t, env, asPID1, words...)
 }
 
 // bootCatch is an init as PID 1 whose command catches signals, when it does.
 func bootCatch(t *testing.T, init string, flags ...string) *box {
 	t.Helper()
-	b := bootInit(t, init, nil, append(flags, self("catch")...)...)
+	b := bootInit(t, init, nil, append(flags, helperCommand("catch")...)...)
 	b.out.wait(t, "ready")
 	return b
 }
@@ -90,10 +90,10 @@ func blocks(pid int) sig.Set {
 	return sig.Set(bits)
 }
 
-// launch starts a program between pipes, its environment being PATH and env.
-func launch(t *testing.T, env []string, attr syscall.SysProcAttr, words ...string) *box {
+// startProgram starts a program between pipes, its environment being PATH and env.
+func startProgram(t *testing.T, env []string, attr syscall.SysProcAttr, words ...string) *box {
 	t.Helper()
-	b := piped(t, env, attr, words...)
+	b := newProgram(t, env, attr, words...)
 	b.run()
 	return b
 }
@@ -102,16 +102,16 @@ func launch(t *testing.T, env []string, attr syscall.SysProcAttr, words ...strin
 // The HUP and CONT that the kernel sends for it are nobody's; later ones pass.
 func TestDropinTerminal(t *testing.T) {
 	eachInit(t, "dumb-init", func(t *testing.T, init string) {
-		s := onScreen(t, true, append([]string{init}, self("catch")...)...)
-		s.shows("ready")
+		s := startOnTerminal(t, true, append([]string{init}, helperCommand("catch")...)...)
+		s.waitFor("ready")
 		for _, name := range []string{"HUP", "CONT", "HUP", "CONT"} {
 			unix.Kill(s.cmd.Process.Pid, unix.Signal(testutil.Must(sig.Parse(name))))
-			s.shows("got " + name)
+			s.waitFor("got " + name)
 		}
-		s.types(ctrlC)
-		s.shows("got INT")
-		s.types("exit 7\n")
-		s.leaves(7)
+		s.typeText(ctrlC)
+		s.waitFor("got INT")
+		s.typeText("exit 7\n")
+		s.wantExit(7)
 		for name, n := range map[string]int{"got HUP": 2, "got CONT": 2, "got INT": 1} {
 			if got := s.count(name); got != n {
 				t.Errorf("%q %d times, want %d", name, got, n)
@@ -119,14 +119,14 @@ func TestDropinTerminal(t *testing.T) {
 		}
 	})
 	eachInit(t, "tini", func(t *testing.T, init string) {
-		s := onScreen(t, true, append([]string{init, "--"}, self("catch")...)...)
-		s.shows("ready")
+		s := startOnTerminal(t, true, append([]string{init, "--"}, helperCommand("catch")...)...)
+		s.waitFor("ready")
 		unix.Kill(s.cmd.Process.Pid, unix.SIGHUP)
-		s.shows("got HUP")
-		s.types(ctrlC)
-		s.shows("got INT")
-		s.types("exit 7\n")
-		s.leaves(7)
+		s.waitFor("got HUP")
+		s.typeText(ctrlC)
+		s.waitFor("got INT")
+		s.typeText("exit 7\n")
+		s.wantExit(7)
 	})
 }
 
@@ -145,8 +145,8 @@ func TestDropinWarnReaped(t *testing.T) {
 					}
 				}
 				script := []string{"--", "sh", "-c", `( : & ); exec "$@"`, "sh"}
-				b := bootInit(t, init, env, slices.Concat(flags, script, self("zombies"))...)
-				b.wants(0)
+				b := bootInit(t, init, env, slices.Concat(flags, script, helperCommand("zombies"))...)
+				b.wantExit(0)
 				said := fmt.Sprint(b.err.all())
 				if strings.Contains(strings.ToLower(said), "reaped") != says {
 					t.Errorf("said %s", said)
@@ -161,12 +161,12 @@ func TestDropinWarnReaped(t *testing.T) {
 func TestDropinParentDeath(t *testing.T) {
 	eachInit(t, "tini", func(t *testing.T, init string) {
 		script := []string{"sh", "-c", `exec 3<&0; "$@" <&3 & wait`, "sh", init, "-s", "-p", "SIGUSR1", "--"}
-		b := launch(t, nil, syscall.SysProcAttr{Setsid: true}, append(script, self("catch")...)...)
+		b := startProgram(t, nil, syscall.SysProcAttr{Setsid: true}, append(script, helperCommand("catch")...)...)
 		b.out.wait(t, "ready")
 		b.cmd.Process.Kill()
 		b.out.wait(t, "got USR1")
-		b.tell("exit 0")
-		<-b.out.ended
+		b.sendLine("exit 0")
+		<-b.out.eof
 	})
 }
 
@@ -183,14 +183,14 @@ func TestDropinSubreaper(t *testing.T) {
 			}
 			eachInit(t, words[0], func(t *testing.T, init string) {
 				family := `echo "init $PPID"; ( "$@" & ); read end`
-				inner := slices.Concat([]string{init}, words[1:], []string{"--", "sh", "-c", family, "sh"}, self("orphan"))
+				inner := slices.Concat([]string{init}, words[1:], []string{"--", "sh", "-c", family, "sh"}, helperCommand("orphan"))
 				b := boot(t, env, inner...)
 				parent := strings.TrimPrefix(b.out.wait(t, "init ").text, "init ")
 				if orphan := b.out.wait(t, "orphan ").text; orphan != "orphan "+parent {
 					t.Errorf("the init is %s, but %s", parent, orphan)
 				}
-				b.tell("end")
-				b.wants(0)
+				b.sendLine("end")
+				b.wantExit(0)
 			})
 		})
 	}
@@ -218,12 +218,12 @@ func pauseUntil(t *testing.T, end sig.Signal, init string, flags []string) {
 	for _, s := range []sig.Signal{sig.HUP, sig.QUIT, sig.USR1, sig.USR2, sig.PIPE, sig.CONT, sig.WINCH, sig.CHLD, sig.RTMax} {
 		b.signal(s)
 	}
-	words := append([]string{"-t", strconv.Itoa(b.cmd.Process.Pid), "-p", "-m", "sh", "-c", `( : & ); exec "$@"`, "sh"}, self("zombies")...)
+	words := append([]string{"-t", strconv.Itoa(b.cmd.Process.Pid), "-p", "-m", "sh", "-c", `( : & ); exec "$@"`, "sh"}, helperCommand("zombies")...)
 	if out, err := exec.Command("nsenter", words...).CombinedOutput(); err != nil {
 		t.Errorf("an orphan is not reaped: %v\n%s", err, out)
 	}
 	b.signal(end)
-	b.wants(0)
+	b.wantExit(0)
 	if len(b.out.all())+len(b.err.all()) > 0 {
 		t.Errorf("said %v %v", b.out.all(), b.err.all())
 	}
@@ -253,7 +253,7 @@ func awaitExec(t *testing.T, pid int, init string) {
 // more, and all others as they are.
 func TestDropinHold(t *testing.T) {
 	env := []string{"LAMEDUCK_DELAY=15", "LAMEDUCK_GRACE_PERIOD=60", "LAMEDUCK_REWRITE=TERM:USR2", "TINI_SUBREAPER=", "DUMB_INIT_DEBUG=0", "APP=1"}
-	script := append([]string{"--", "sh", "-c", `env; exec "$@"`, "sh"}, self("catch")...)
+	script := append([]string{"--", "sh", "-c", `env; exec "$@"`, "sh"}, helperCommand("catch")...)
 	for name, flags := range map[string][]string{
 		"docker-init": nil, "tini": {"-s"}, "tini-static": nil, "podman-init": nil, "catatonit": {"-g"}, "dumb-init": {"-c"},
 	} {
@@ -275,9 +275,9 @@ func TestDropinHold(t *testing.T) {
 			b.out.wait(t, "got HUP")
 			b.signal(sig.INT) // ends the hold
 			b.out.wait(t, "got USR2")
-			b.tell("exit 5")
-			b.wants(5)
-			b.reports(sig.TERM, "interrupt", 0, sig.USR2, 5)
+			b.sendLine("exit 5")
+			b.wantExit(5)
+			b.wantReport(sig.TERM, "interrupt", 0, sig.USR2, 5)
 			for _, line := range b.out.all() {
 				if line.text == "got TERM" || line.text == "got INT" {
 					t.Error(line)
@@ -292,9 +292,9 @@ func TestDropinHold(t *testing.T) {
 		b.out.wait(t, "ready")
 		b.signal(sig.TERM)
 		b.err.wait(t, "TERM: holding 0.3 s, then USR1")
-		b.wants(5)
+		b.wantExit(5)
 		b.out.wait(t, "second")
-		b.reports(sig.TERM, "elapsed", 300*time.Millisecond, sig.USR1, 5)
+		b.wantReport(sig.TERM, "elapsed", 300*time.Millisecond, sig.USR1, 5)
 	})
 }
 
@@ -302,8 +302,8 @@ func TestDropinHold(t *testing.T) {
 // ended, what was sent, and the command's exit code.
 var holdReport = regexp.MustCompile(`^lameduck: (\S+): held (\S+) s \((\w+)\); sent (\S+) at \+\S+ s; the command exited (\d+) `)
 
-// reports wants the report of a hold that was this long at least.
-func (b *box) reports(trigger sig.Signal, why string, length time.Duration, sent sig.Signal, code int) {
+// wantReport wants the report of a hold that was this long at least.
+func (b *box) wantReport(trigger sig.Signal, why string, length time.Duration, sent sig.Signal, code int) {
 	b.t.Helper()
 	line := b.err.wait(b.t, ": held ").text
 	found := holdReport.FindStringSubmatch(line)

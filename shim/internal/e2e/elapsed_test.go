@@ -16,26 +16,26 @@ import (
 // A hold of a fixed length looks at the traffic too, for the report alone.
 
 // delaying is a server under lameduck with a fixed delay.
-func delaying(t *testing.T, flags ...string) *served {
+func delaying(t *testing.T, flags ...string) *serverBox {
 	t.Helper()
 	t.Parallel()
 	return delayingNow(t, flags...)
 }
 
-func delayingNow(t *testing.T, flags ...string) *served {
+func delayingNow(t *testing.T, flags ...string) *serverBox {
 	t.Helper()
-	s := &served{box: boot(t, nil, append(append(flags, "--"), self("serve")...)...)}
+	s := &serverBox{box: boot(t, nil, append(append(flags, "--"), helperCommand("serve")...)...)}
 	s.out.wait(t, "ready")
 	s.port = strings.Fields(s.out.all()[0].text)[1]
 	return s
 }
 
-// reports waits for the end, and is the last line.
-func (s *served) reports() string {
+// finalReport waits for the end, and is the last line.
+func (s *serverBox) finalReport() string {
 	s.t.Helper()
 	s.out.wait(s.t, "got TERM")
-	s.tell("exit 0")
-	s.wants(0)
+	s.sendLine("exit 0")
+	s.wantExit(0)
 	said := s.err.all()
 	return said[len(said)-1].text
 }
@@ -49,7 +49,7 @@ func wantLine(t *testing.T, line, want string) {
 }
 
 // settles waits until the watcher has looked: what came before it did is not new.
-func (s *served) settles() { s.err.wait(s.t, "look busy") }
+func (s *serverBox) settles() { s.err.wait(s.t, "look busy") }
 
 // TestElapsedLonger: the report says what delay would do.
 func TestElapsedLonger(t *testing.T) {
@@ -57,9 +57,9 @@ func TestElapsedLonger(t *testing.T) {
 	s.signal(sig.TERM)
 	s.settles()
 	for range 3 {
-		s.short("127.0.0.1")
+		s.shortConn("127.0.0.1")
 	}
-	wantLine(t, s.reports(), `^lameduck: TERM: held 6\.\d s \(elapsed\); 3 new connections [▁▂▃▄▅▆▇█]+, the last at \+[0-2]\.\d s, the last byte at \+[0-2]\.\d s; `+
+	wantLine(t, s.finalReport(), `^lameduck: TERM: held 6\.\d s \(elapsed\); 3 new connections [▁▂▃▄▅▆▇█]+, the last at \+[0-2]\.\d s, the last byte at \+[0-2]\.\d s; `+
 		`0 open at the end; seen by sock_diag, [^;]*; sent TERM at \+6\.\d s; the command exited 0 at \+6\.\d s; 6\.\d s of the 30 s grace period used; `+
 		`last new connection at \+[0-2]\.\d s: a fixed delay needs [2-4] s$`)
 }
@@ -75,8 +75,8 @@ func TestElapsedTooShort(t *testing.T) {
 		start := time.Now()
 		s.signal(sig.TERM)
 		time.Sleep(time.Until(start.Add(1850 * time.Millisecond))) // the last regular look is at 1.75 s
-		s.dial("127.0.0.1").asks("hello")
-		if line = s.reports(); want.MatchString(line) {
+		s.dial("127.0.0.1").ask("hello")
+		if line = s.finalReport(); want.MatchString(line) {
 			return
 		}
 	}
@@ -94,8 +94,8 @@ func TestElapsedPorts(t *testing.T) {
 			s := delaying(t, flags...)
 			s.signal(sig.TERM)
 			s.settles()
-			s.short("127.0.0.1")
-			wantLine(t, s.reports(), want)
+			s.shortConn("127.0.0.1")
+			wantLine(t, s.finalReport(), want)
 		})
 	}
 }
@@ -105,13 +105,13 @@ func TestElapsedPorts(t *testing.T) {
 func TestElapsedOvertime(t *testing.T) {
 	s := delaying(t, "--delay=1", "--grace-period=4")
 	c := s.dial("127.0.0.1")
-	c.asks("hello")
+	c.ask("hello")
 	s.signal(sig.TERM)
 	s.out.wait(t, "got TERM")
 	fmt.Fprintln(c, "slow") // four seconds
 	wantLine(t, s.err.wait(t, "still runs").text, `^lameduck: TERM: held 1\.0 s \(elapsed\); sent TERM at \+1\.0 s; the command still runs at \+3\.\d s of the 4 s grace period, 1 in flight$`)
-	s.tell("exit 0")
-	s.wants(0)
+	s.sendLine("exit 0")
+	s.wantExit(0)
 }
 
 // TestElapsedJSON: every line of a stop is an object, and the last has it all.
@@ -119,8 +119,8 @@ func TestElapsedJSON(t *testing.T) {
 	s := delaying(t, "--delay=2", "--grace-period=30", "--log-format=json", "--log-level=debug")
 	s.signal(sig.TERM)
 	s.settles()
-	s.short("127.0.0.1")
-	s.reports()
+	s.shortConn("127.0.0.1")
+	s.finalReport()
 	var last jsonReport
 	for _, line := range s.err.all() {
 		last = jsonReport{}
@@ -171,7 +171,7 @@ func TestErrorsJSON(t *testing.T) {
 		{"--log-format=json", "--delay=50", "--grace-period=30", "true"}, {"--log-format=json", "--termination-log=/proc", "true"},
 	} {
 		b := boot(t, []string{"LAMEDUCK_" + strings.Repeat("X", 20_000) + "=1"}, args...)
-		b.leaves()
+		b.waitExit()
 		said := b.err.all()
 		for _, line := range said {
 			if !json.Valid([]byte(line.text)) {
@@ -192,7 +192,7 @@ func TestReportDeaf(t *testing.T) {
 	b.out.wait(t, "ready")
 	b.child()
 	b.signal(sig.TERM)
-	b.wants(143)
+	b.wantExit(143)
 	said := b.err.all()
 	wantLine(t, said[len(said)-1].text, `; the command is a shell that does not pass TERM on: exec, or --group$`)
 }

@@ -22,31 +22,31 @@ import (
 // soak is how long TestSoak lasts: 30s and more before a release.
 var soak = flag.Duration("soak", 5*time.Second, "how long TestSoak lasts")
 
-// trapper is a shell that catches TERM, for where our own programs cannot run.
-var trapper = []string{"sh", "-c", `trap 'echo got TERM; exit 7' TERM; echo ready $# ${#1}; sleep 1000 & wait`, "sh"}
+// trapCommand is a shell that catches TERM, for where our own programs cannot run.
+var trapCommand = []string{"sh", "-c", `trap 'echo got TERM; exit 7' TERM; echo ready $# ${#1}; sleep 1000 & wait`, "sh"}
 
-// stopsInTime wants a stop that holds one second, and leaves with the command's
+// wantStop wants a stop that holds one second, and leaves with the command's
 // code as soon as there is one.
-func (b *box) stopsInTime() {
+func (b *box) wantStop() {
 	b.t.Helper()
-	b.triggers(func() {})
-	b.exits()
+	b.wantTermAfterHold(func() {})
+	b.wantPromptExit()
 }
 
-// exits has the command exit, and wants lameduck to do the same at once.
-func (b *box) exits() {
+// wantPromptExit has the command exit, and wants lameduck to do the same at once.
+func (b *box) wantPromptExit() {
 	b.t.Helper()
 	start := time.Now()
-	b.tell("exit 7")
-	b.wants(7)
+	b.sendLine("exit 7")
+	b.wantExit(7)
 	if took := time.Since(start); took > 2*time.Second {
 		b.t.Errorf("took %v to leave; it said:\n%v", took, b.err.all())
 	}
 }
 
-// triggers sends TERM, does what is to happen during the hold, and wants TERM to
+// wantTermAfterHold sends TERM, does what is to happen during the hold, and wants TERM to
 // reach the command when the hold of one second is over, and not much later.
-func (b *box) triggers(during func()) {
+func (b *box) wantTermAfterHold(during func()) {
 	b.t.Helper()
 	start := time.Now()
 	b.signal(sig.TERM)
@@ -64,8 +64,8 @@ func socket(fds *[2]int) (err error) {
 	return err
 }
 
-// ends are the two ends of such a connection, without what Go would do to them.
-func ends(t *testing.T, connect func(fds *[2]int) error) (r, w *os.File) {
+// pipeEnds are the two ends of such a connection, without what Go would do to them.
+func pipeEnds(t *testing.T, connect func(fds *[2]int) error) (r, w *os.File) {
 	t.Helper()
 	var fds [2]int
 	if err := connect(&fds); err != nil {
@@ -76,8 +76,8 @@ func ends(t *testing.T, connect func(fds *[2]int) error) (r, w *os.File) {
 	return r, w
 }
 
-// stuff writes all that goes without waiting.
-func stuff(t *testing.T, w *os.File) {
+// fillPipe writes all that goes without waiting.
+func fillPipe(t *testing.T, w *os.File) {
 	fd := int(w.Fd())
 	unix.SetNonblock(fd, true)
 	defer unix.SetNonblock(fd, false)
@@ -110,16 +110,16 @@ func TestStderr(t *testing.T) {
 	}
 	for kind, connect := range map[string]func(fds *[2]int) error{"pipe": pipe, "socket": socket} {
 		for how, fail := range map[string]func(t *testing.T, r, w *os.File){
-			"full":   func(t *testing.T, r, w *os.File) { stuff(t, w) },
+			"full":   func(t *testing.T, r, w *os.File) { fillPipe(t, w) },
 			"closed": func(t *testing.T, r, w *os.File) { r.Close() },
 		} {
 			run(how+" "+kind, func(t *testing.T) {
-				r, w := ends(t, connect)
+				r, w := pipeEnds(t, connect)
 				fail(t, r, w)
 				stderrFails(t, "stage", w, func() {})
 			})
 			run(kind+" "+how+" during the hold", func(t *testing.T) {
-				r, w := ends(t, connect)
+				r, w := pipeEnds(t, connect)
 				stderrFails(t, "stage", w, func() { awaitHold(t, r); fail(t, r, w) })
 			})
 		}
@@ -147,25 +147,25 @@ func TestStderr(t *testing.T) {
 }
 
 func stderrFails(t *testing.T, stage string, w *os.File, during func()) {
-	b := newBox(t, stage, nil, append([]string{"-d", "1", "--log-level=debug", "--"}, self("catch")...)...)
+	b := newBox(t, stage, nil, append([]string{"-d", "1", "--log-level=debug", "--"}, helperCommand("catch")...)...)
 	if w != nil {
 		b.cmd.Stderr = w
 	}
 	b.run()
 	b.out.wait(t, "ready")
 	b.busy(100)
-	b.triggers(during)
+	b.wantTermAfterHold(during)
 	b.busy(1) // after which what PIPEs of our own were under way have been seen
 	b.signal(sig.PIPE)
 	b.out.wait(t, "got PIPE")
-	b.exits()
-	if n := b.tally()["PIPE"]; n != 1 {
+	b.wantPromptExit()
+	if n := b.signalCounts()["PIPE"]; n != 1 {
 		t.Errorf("PIPE came %d times", n)
 	}
 }
 
-// tally is how often the command says it got which signal.
-func (b *box) tally() map[string]int {
+// signalCounts is how often the command says it got which signal.
+func (b *box) signalCounts() map[string]int {
 	got := map[string]int{}
 	for _, line := range b.out.all() {
 		if name, ok := strings.CutPrefix(line.text, "got "); ok {
@@ -180,28 +180,28 @@ func (b *box) tally() map[string]int {
 func TestStopped(t *testing.T) {
 	stopped := func(t *testing.T, flags ...string) (b *box, command int) {
 		t.Parallel()
-		b = boot(t, nil, append(append(flags, "--"), self("catch")...)...)
+		b = boot(t, nil, append(append(flags, "--"), helperCommand("catch")...)...)
 		b.out.wait(t, "ready")
 		command = b.child()
-		b.tell("killed STOP")
+		b.sendLine("killed STOP")
 		testutil.Eventually(t, "stopped", func() bool { return strings.HasPrefix(status(command, "State"), "T") })
 		return b, command
 	}
 	t.Run("TERM", func(t *testing.T) {
 		b, _ := stopped(t, "-d", "1")
-		b.triggers(func() {})
+		b.wantTermAfterHold(func() {})
 		b.out.wait(t, "got CONT")
-		b.exits()
+		b.wantPromptExit()
 	})
 	t.Run("our KILL", func(t *testing.T) {
 		b, _ := stopped(t, "-d", "1", "-r", "TERM:KILL")
 		b.signal(sig.TERM)
-		b.wants(137)
+		b.wantExit(137)
 	})
 	t.Run("KILL from elsewhere", func(t *testing.T) {
 		b, command := stopped(t, "-d", "1")
 		unix.Kill(command, unix.SIGKILL)
-		b.wants(137)
+		b.wantExit(137)
 	})
 }
 
@@ -209,10 +209,10 @@ func TestStopped(t *testing.T) {
 // it goes on, if it should have ended meanwhile.
 func TestStoppedInHold(t *testing.T) {
 	t.Parallel()
-	b := boot(t, nil, append([]string{"-d", "1", "--"}, self("catch")...)...)
+	b := boot(t, nil, append([]string{"-d", "1", "--"}, helperCommand("catch")...)...)
 	b.out.wait(t, "ready")
 	start := time.Now()
-	b.triggers(func() {
+	b.wantTermAfterHold(func() {
 		b.err.wait(t, "holding")
 		b.signal(sig.STOP)
 		testutil.Eventually(t, "the hold should be over", func() bool { return time.Since(start) > 1500*time.Millisecond })
@@ -224,7 +224,7 @@ func TestStoppedInHold(t *testing.T) {
 	if took := time.Since(start); took > 2*time.Second {
 		t.Errorf("TERM after %v", took)
 	}
-	b.exits()
+	b.wantPromptExit()
 }
 
 // TestIgnoresAll: a command that nothing can move gets its TERM, the report is
@@ -239,10 +239,10 @@ func TestIgnoresAll(t *testing.T) {
 		t.Errorf("said %q", said)
 	}
 	b.cmd.Process.Kill()
-	if code := b.leaves(); code != -1 {
+	if code := b.waitExit(); code != -1 {
 		t.Errorf("left with %d", code)
 	}
-	testutil.Eventually(t, "the command's end", func() bool { return over(command) })
+	testutil.Eventually(t, "the command's end", func() bool { return hasEnded(command) })
 }
 
 // TestNoProc: without /proc all that does not need it works; with what would
@@ -251,40 +251,40 @@ func TestNoProc(t *testing.T) {
 	shell := []string{"sh", "-c", "echo ready; sleep 1000 & wait"}
 	noProc := func(t *testing.T, env []string, args ...string) *box {
 		t.Parallel()
-		return bootFrom(t, "stage:no-proc", env, args...)
+		return bootStage(t, "stage:no-proc", env, args...)
 	}
 	t.Run("hold", func(t *testing.T) {
-		b := noProc(t, nil, append([]string{"-d", "1", "--"}, trapper...)...)
+		b := noProc(t, nil, append([]string{"-d", "1", "--"}, trapCommand...)...)
 		b.out.wait(t, "ready")
-		b.stopsInTime()
+		b.wantStop()
 	})
 	t.Run("drop-unhandled", func(t *testing.T) { // passes all then
 		b := noProc(t, nil, append([]string{"--drop-unhandled", "--"}, shell...)...)
 		b.out.wait(t, "ready")
 		b.signal(sig.HUP)
-		b.wants(129)
+		b.wantExit(129)
 	})
 	t.Run("GODEBUG", func(t *testing.T) { // catch would need /proc if it were not passed on
-		b := noProc(t, []string{"GODEBUG=asyncpreemptoff=1", "GOTRACEBACK=crash"}, append([]string{"-d", "1", "--"}, self("catch")...)...)
+		b := noProc(t, []string{"GODEBUG=asyncpreemptoff=1", "GOTRACEBACK=crash"}, append([]string{"-d", "1", "--"}, helperCommand("catch")...)...)
 		b.out.wait(t, "ready")
-		b.stopsInTime()
+		b.wantStop()
 	})
 	t.Run("ignored", func(t *testing.T) { // the second stage is found by the path we were executed by
 		t.Parallel()
-		bootFrom(t, "stage:no-proc,ignore=USR1", nil, "sh", "-c", "kill -USR1 $$; exit 7").wants(7)
+		bootStage(t, "stage:no-proc,ignore=USR1", nil, "sh", "-c", "kill -USR1 $$; exit 7").wantExit(7)
 	})
 	t.Run("linger", func(t *testing.T) { // asks all there is
-		b := noProc(t, nil, append([]string{"--linger", "10", "--", "sh", "-c", `"$@" & read x; exit 7`, "sh"}, self("remnant", "it")...)...)
+		b := noProc(t, nil, append([]string{"--linger", "10", "--", "sh", "-c", `"$@" & read x; exit 7`, "sh"}, helperCommand("remnant", "it")...)...)
 		b.out.wait(t, "it up")
-		b.tell("")
+		b.sendLine("")
 		b.out.wait(t, "it done")
-		b.wants(7)
+		b.wantExit(7)
 	})
 	t.Run("linger kills", func(t *testing.T) {
-		b := noProc(t, nil, append([]string{"--linger", "1", "--", "sh", "-c", `"$@" & read x; exit 7`, "sh"}, self("remnant", "it", "stubborn")...)...)
+		b := noProc(t, nil, append([]string{"--linger", "1", "--", "sh", "-c", `"$@" & read x; exit 7`, "sh"}, helperCommand("remnant", "it", "stubborn")...)...)
 		b.out.wait(t, "it up")
-		b.tell("")
-		b.wants(7)
+		b.sendLine("")
+		b.wantExit(7)
 	})
 }
 
@@ -292,21 +292,21 @@ func TestNoProc(t *testing.T) {
 // and goes on, unless it was asked for.
 func TestNoSubreaper(t *testing.T) {
 	t.Parallel()
-	b := bootFrom(t, "stage:seccomp", nil, binary, "sh", "-c", "exit 7")
-	b.wants(7)
+	b := bootStage(t, "stage:seccomp", nil, binary, "sh", "-c", "exit 7")
+	b.wantExit(7)
 	if said := b.err.all(); len(said) != 1 || !strings.Contains(said[0].text, "orphans will not be reaped") {
 		t.Errorf("said %v", said)
 	}
-	bootFrom(t, "stage:seccomp", nil, binary, "-s", "sh", "-c", "exit 7").wants(125)
+	bootStage(t, "stage:seccomp", nil, binary, "-s", "sh", "-c", "exit 7").wantExit(125)
 }
 
 // TestIgnoredChild: that CHLD was ignored makes us miss no end, and the command
 // finds it so.
 func TestIgnoredChild(t *testing.T) {
 	t.Parallel()
-	bootFrom(t, "stage:ignore=CHLD", nil, "--", "sh", "-c", "exit 7").wants(7)
-	b := bootFrom(t, "stage:ignore=CHLD", nil, "--", "grep", "SigIgn", "/proc/self/status")
-	b.wants(0)
+	bootStage(t, "stage:ignore=CHLD", nil, "--", "sh", "-c", "exit 7").wantExit(7)
+	b := bootStage(t, "stage:ignore=CHLD", nil, "--", "grep", "SigIgn", "/proc/self/status")
+	b.wantExit(0)
 	if got := hexOf(t, b.out.wait(t, "SigIgn").text); !got.Has(sig.CHLD) {
 		t.Errorf("the command ignores %x", uint64(got))
 	}
@@ -316,7 +316,7 @@ func TestIgnoredChild(t *testing.T) {
 func TestSoak(t *testing.T) {
 	t.Parallel()
 	orphans := `(while :; do (: & : & : &); sleep 0.005; done) & exec "$@"`
-	b := boot(t, nil, append([]string{"-d", "1", "--log-level=info", "--", "sh", "-c", orphans, "sh"}, self("catch")...)...)
+	b := boot(t, nil, append([]string{"-d", "1", "--log-level=info", "--", "sh", "-c", orphans, "sh"}, helperCommand("catch")...)...)
 	b.out.wait(t, "ready")
 	pid := b.cmd.Process.Pid
 	look := func() (fds []os.DirEntry, threads string, kib int) {
@@ -333,5 +333,5 @@ func TestSoak(t *testing.T) {
 	if len(fds) == 0 || len(nowFds) != len(fds) || nowThreads != threads || nowKib > kib+heap {
 		t.Errorf("%d descriptors, %s threads, %d KiB; later %d, %s, %d", len(fds), threads, kib, len(nowFds), nowThreads, nowKib)
 	}
-	b.stopsInTime()
+	b.wantStop()
 }

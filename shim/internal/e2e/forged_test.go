@@ -34,7 +34,7 @@ func forgedPath(t *testing.T) string {
 }
 
 // printed fails where lines would change a terminal, or one of them is forged.
-func printed(t *testing.T, lines []said) {
+func printed(t *testing.T, lines []outputLine) {
 	t.Helper()
 	for _, line := range lines {
 		if line.text != quote.Line(line.text) || strings.HasPrefix(strings.TrimPrefix(line.text, "hook: "), "lameduck: forged") {
@@ -50,19 +50,19 @@ func TestForgedView(t *testing.T) {
 		" --json": {func(string) string { return `"unix":["` }},
 	} {
 		t.Run("watch"+flags, func(t *testing.T) {
-			h := hosts(t, "none", nil)
+			h := startHookHost(t, "none", nil)
 			path := forgedPath(t)
 			for _, name := range []string{path, "@" + path} {
-				h.tell("socket " + strings.ReplaceAll(strconv.QuoteToASCII(name), " ", `\x20`))
+				h.sendLine("socket " + strings.ReplaceAll(strconv.QuoteToASCII(name), " ", `\x20`))
 			}
-			h.out.until(t, "both sockets", func() bool {
+			h.out.waitUntil(t, "both sockets", func() bool {
 				n := 0
-				for _, line := range h.out.said {
+				for _, line := range h.out.collected {
 					n += strings.Count(line.text, "socket listens")
 				}
 				return n == 2
 			})
-			h.tell("watch" + flags)
+			h.sendLine("watch" + flags)
 			views := h.views(c.shows(path))
 			printed(t, h.out.all())
 			if flags != "" {
@@ -72,9 +72,9 @@ func TestForgedView(t *testing.T) {
 					t.Errorf("the paths are %q, want %q: %v", view.Unix, want, err)
 				}
 			}
-			h.tell("send TERM")
+			h.sendLine("send TERM")
 			h.out.wait(t, "hook left 0")
-			h.over()
+			h.shutDown()
 		})
 	}
 }
@@ -91,11 +91,11 @@ func TestForgedScreen(t *testing.T) {
 		}
 		defer listener.Close()
 	}
-	s := onScreen(t, false, binary, "watch")
-	s.shows("ports ")
-	s.shows(strconv.Quote(path) + " (not seen)")
-	s.types(ctrlC)
-	s.leaves(0)
+	s := startOnTerminal(t, false, binary, "watch")
+	s.waitFor("ports ")
+	s.waitFor(strconv.Quote(path) + " (not seen)")
+	s.typeText(ctrlC)
+	s.wantExit(0)
 	if s.count("\x1b[2J") != 0 || s.count("\nlameduck: forged") != 0 {
 		s.t.Errorf("the screen: %q", s.shown.String())
 	}
@@ -115,12 +115,12 @@ func TestForgedReport(t *testing.T) {
 			defer listener.Close()
 			log := t.TempDir() + "/log"
 			b := boot(t, []string{"LAMEDUCK_\x1b[2J\nlameduck: forged=1"}, append([]string{"--until=quiet", "--quiet-for=0.2", "--delay=0.2", "--max-delay=0.5", "--grace-period=30", "--log-level=debug",
-				"--log-format=" + format, "--wait-gone=" + path, "--on-stop=/no/such/" + strings.ReplaceAll(forgery, "\n", `"`+"\n"+`"`), "--termination-log=" + log, "--"}, self("serve")...)...)
+				"--log-format=" + format, "--wait-gone=" + path, "--on-stop=/no/such/" + strings.ReplaceAll(forgery, "\n", `"`+"\n"+`"`), "--termination-log=" + log, "--"}, helperCommand("serve")...)...)
 			b.out.wait(t, "ready")
 			b.signal(sig.TERM)
 			b.out.wait(t, "got TERM")
-			b.tell("exit 0")
-			b.wants(0)
+			b.sendLine("exit 0")
+			b.wantExit(0)
 			printed(t, b.err.all())
 			want := strconv.Quote(path) + " was there to the end"
 			text := strings.TrimSuffix(string(testutil.Must(os.ReadFile(log))), "\n")
@@ -150,19 +150,19 @@ func TestForgedReport(t *testing.T) {
 func TestForgedExplain(t *testing.T) {
 	t.Parallel()
 	needs(t, "bash")
-	b := piped(t, nil, syscall.SysProcAttr{}, binary, "--explain", "--alive-file=/run/"+forgery, "--wait-gone=/run/"+forgery, "--on-stop=/bin/echo '"+forgery+"'", "--delay=1", "--grace-period=30",
+	b := newProgram(t, nil, syscall.SysProcAttr{}, binary, "--explain", "--alive-file=/run/"+forgery, "--wait-gone=/run/"+forgery, "--on-stop=/bin/echo '"+forgery+"'", "--delay=1", "--grace-period=30",
 		"--", "printf", `%s`, "it's\t"+forgery)
 	b.run()
-	b.wants(0)
+	b.wantExit(0)
 	lines := b.out.all()
 	printed(t, lines)
 	typed, found := strings.CutPrefix(lines[0].text, "runs ")
 	if !found || len(lines) < 5 {
 		t.Fatalf("it explains %q", lines)
 	}
-	shell := piped(t, nil, syscall.SysProcAttr{}, "bash", "-c", typed+" | od -An -v -tx1 | tr -d ' \\n'; echo")
+	shell := newProgram(t, nil, syscall.SysProcAttr{}, "bash", "-c", typed+" | od -An -v -tx1 | tr -d ' \\n'; echo")
 	shell.run()
-	shell.wants(0)
+	shell.wantExit(0)
 	if got, want := shell.out.all()[0].text, hex.EncodeToString([]byte("it's\t"+forgery)); got != want {
 		t.Errorf("a shell takes %s for %s, want %s", typed, got, want)
 	}

@@ -57,7 +57,7 @@ func checking(t *testing.T, env []string, flags []string, args ...string) *check
 	health, target := freePort(), freePort()
 	spec := fmt.Sprintf("--health=:%d=:%d", health, target)
 	flags = append([]string{spec, "--grace-period=30"}, flags...)
-	b := boot(t, env, append(append(flags, "--"), self("http", append([]string{strconv.Itoa(target)}, args...)...)...)...)
+	b := boot(t, env, append(append(flags, "--"), helperCommand("http", append([]string{strconv.Itoa(target)}, args...)...)...)...)
 	b.out.wait(t, "ready")
 	return &checked{b, fmt.Sprintf("127.0.0.1:%d", health), fmt.Sprintf("127.0.0.1:%d", target)}
 }
@@ -120,7 +120,7 @@ func TestHealth(t *testing.T) {
 					t.Errorf("a user's request, during the stop: %s", got)
 				}
 			}
-			s.goesOut(start, 2*time.Second, "elapsed")
+			s.wantHoldSince(start, 2*time.Second, "elapsed")
 		})
 	}
 }
@@ -130,7 +130,7 @@ func TestHealth(t *testing.T) {
 func TestHealthAlone(t *testing.T) {
 	t.Parallel()
 	url := fmt.Sprintf("127.0.0.1:%d", freePort())
-	b := boot(t, nil, append([]string{"--health=" + url, "--"}, self("catch")...)...)
+	b := boot(t, nil, append([]string{"--health=" + url, "--"}, helperCommand("catch")...)...)
 	b.out.wait(t, "ready")
 	if got := ask("http://" + url + "/anything"); got != "200 ok" {
 		t.Errorf("while it runs: %s", got)
@@ -143,8 +143,8 @@ func TestHealthAlone(t *testing.T) {
 	b.signal(sig.TERM)
 	b.out.wait(t, "got TERM")
 	testutil.Eventually(t, "checks fail", func() bool { return ask("http://"+url) == "503 stopping" })
-	b.tell("exit 7")
-	b.wants(7)
+	b.sendLine("exit 7")
+	b.wantExit(7)
 	if got := ask("http://" + url); got != "refused" {
 		t.Errorf("afterwards: %s", got)
 	}
@@ -163,14 +163,14 @@ func TestHealthIsNoTraffic(t *testing.T) {
 				}
 				health, target := freePort(), freePort()
 				flags := []string{"--until=" + until, fmt.Sprintf("--health=:%d=:%d", health, target), "--health-during=pass", "--"}
-				b := bootFrom(t, stage, nil, append(append(impatient, flags...), self("http", strconv.Itoa(target))...)...)
+				b := bootStage(t, stage, nil, append(append(quickFlags, flags...), helperCommand("http", strconv.Itoa(target))...)...)
 				b.out.wait(t, "ready")
 				failed := probe(t, b.cmd.Process.Pid, fmt.Sprintf("127.0.0.1:%d", health))
 				start := time.Now()
 				b.signal(sig.TERM)
 				b.out.wait(t, "got TERM")
 				failed() // it still serves
-				b.goesOut(start, silence, until)
+				b.wantHoldSince(start, quietFor, until)
 				said := b.err.all()
 				if last := said[len(said)-1].text; !strings.Contains(last, "; 0 new connections, ") && !strings.Contains(last, "; 0 new connections;") {
 					t.Errorf("checks were counted: %s", last)
@@ -233,18 +233,18 @@ func TestHealthCountsOthers(t *testing.T) {
 			t.Parallel()
 			health, target := freePort(), freePort()
 			flags := []string{"--until=quiet", fmt.Sprintf("--health=:%d=:%d", health, target), "--health-during=pass", "--"}
-			b := bootFrom(t, stage, nil, append(append(impatient, flags...), self("http", strconv.Itoa(target))...)...)
+			b := bootStage(t, stage, nil, append(append(quickFlags, flags...), helperCommand("http", strconv.Itoa(target))...)...)
 			b.out.wait(t, "ready")
 			checks := probe(t, b.cmd.Process.Pid, fmt.Sprintf("127.0.0.1:%d", health))
 			b.signal(sig.TERM)
 			b.err.wait(t, "until quiet")
 			users := probe(t, b.cmd.Process.Pid, fmt.Sprintf("127.0.0.1:%d", target))
-			time.Sleep(silence) // the traffic that there is
+			time.Sleep(quietFor) // the traffic that there is
 			users()
 			last := time.Now()
 			b.out.wait(t, "got TERM")
 			checks()
-			b.goesOut(last, silence-200*time.Millisecond, "quiet")
+			b.wantHoldSince(last, quietFor-200*time.Millisecond, "quiet")
 		})
 	}
 }
@@ -256,7 +256,7 @@ func TestHealthTaken(t *testing.T) {
 	defer taken.Close()
 	_, port, _ := net.SplitHostPort(taken.Addr().String())
 	b := boot(t, nil, "--health=:"+port, "--", "echo", "started")
-	b.wants(125)
+	b.wantExit(125)
 	if said := b.err.all(); len(said) != 1 || !strings.Contains(said[0].text, "--health=:"+port+": cannot listen on :"+port+": address already in use") || len(b.out.all()) > 0 {
 		t.Errorf("it says %v, and %v", said, b.out.all())
 	}
@@ -280,8 +280,8 @@ func TestHealthSlow(t *testing.T) {
 			s.signal(sig.TERM)
 			s.out.wait(t, "got TERM")
 			end := time.Now()
-			s.tell("exit 7")
-			s.wants(7)
+			s.sendLine("exit 7")
+			s.wantExit(7)
 			if held, left := end.Sub(start), time.Since(end); held > 3*time.Second || left > 2*time.Second {
 				t.Errorf("the hold took %v, and to leave %v", held, left)
 			}
@@ -297,24 +297,24 @@ func TestHealthFullPids(t *testing.T) {
 			t.Parallel()
 			group := newCgroup(t, "pids")
 			url := fmt.Sprintf("127.0.0.1:%d", freePort())
-			b := bootFrom(t, "stage:one-cpu,cgroup="+string(group), nil, append([]string{"-d", "1", "--until=quiet", "--quiet-for=0.5", "--health=" + url, "--"}, self("sturdy")...)...)
+			b := bootStage(t, "stage:one-cpu,cgroup="+string(group), nil, append([]string{"-d", "1", "--until=quiet", "--quiet-for=0.5", "--health=" + url, "--"}, helperCommand("sturdy")...)...)
 			b.out.wait(t, "ready")
 			threads := status(b.cmd.Process.Pid, "Threads")
 			group.set(t, "pids.max", group.get(t, "pids.current")+20)
-			b.tell("fill")
+			b.sendLine("fill")
 			b.out.wait(t, "full")
 			for range 100 {
 				if got := ask("http://" + url); got != "200 ok" {
 					t.Fatalf("while it runs: %s", got)
 				}
 			}
-			b.triggers(func() {
+			b.wantTermAfterHold(func() {
 				testutil.Eventually(t, "checks fail", func() bool { return ask("http://"+url) == "503 stopping" })
 			})
 			if now := status(b.cmd.Process.Pid, "Threads"); now != threads {
 				t.Errorf("%s threads, later %s", threads, now)
 			}
-			b.exits()
+			b.wantPromptExit()
 		})
 	}
 }
@@ -344,5 +344,5 @@ func TestHealthKept(t *testing.T) {
 	s.err.wait(t, "holding 1 s")
 	testutil.Eventually(t, "checks fail", func() bool { return ask("http://"+s.health) == "503 stopping" })
 	asks(503)
-	s.goesOut(start, time.Second, "elapsed")
+	s.wantHoldSince(start, time.Second, "elapsed")
 }

@@ -222,8 +222,8 @@ func TestKeepsNothing(t *testing.T) {
 	if !strings.HasPrefix(out, "/\n") || strings.Contains(out, "/dev/zero") || !strings.Contains(out, "eventpoll") {
 		t.Errorf("it holds:\n%s", out)
 	}
-	b.tell("end")
-	b.wants(0)
+	b.sendLine("end")
+	b.wantExit(0)
 }
 
 // TestLeavesDirectoryFirst: lameduck is in / before it forks the command, so that the
@@ -295,8 +295,8 @@ func TestSecondStagePoor(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != 125 || !strings.Contains(string(out), "too many open files") {
 		t.Errorf("with 8 descriptors: %d, %s", code, out)
 	}
-	b := bootFrom(t, fmt.Sprintf("stage:ignore=USR2,deny=%d:%d", unix.SYS_PPOLL, int(unix.EPERM)), nil, "true")
-	b.wants(0)
+	b := bootStage(t, fmt.Sprintf("stage:ignore=USR2,deny=%d:%d", unix.SYS_PPOLL, int(unix.EPERM)), nil, "true")
+	b.wantExit(0)
 	if took := time.Since(b.start); took > 8*time.Second { // 10 s are for a stage that hangs
 		t.Errorf("without ppoll the start takes %v", took)
 	}

@@ -39,7 +39,7 @@ func TestScriptsReal(t *testing.T) {
 }
 
 func playReal(t *testing.T, s *script.Script) {
-	b := boot(t, s.Env, append(append(s.Flags, "--"), self("catch")...)...)
+	b := boot(t, s.Env, append(append(s.Flags, "--"), helperCommand("catch")...)...)
 	ready := b.out.wait(t, "ready").at
 	for _, e := range s.Events {
 		if e.Text == "killed KILL" && slices.ContainsFunc(s.Actions, func(a script.Step) bool { return a.Text == "sends KILL" }) {
@@ -49,18 +49,18 @@ func playReal(t *testing.T, s *script.Script) {
 		if name, err := sig.Parse(e.Text); err == nil {
 			b.signal(name)
 		} else {
-			b.tell(e.Text)
+			b.sendLine(e.Text)
 		}
 	}
-	code := b.leaves()
+	code := b.waitExit()
 	end := time.Now()
-	got := map[string][]said{"leaves": {{end, fmt.Sprint(code)}}}
+	got := map[string][]outputLine{"leaves": {{end, fmt.Sprint(code)}}}
 	for _, line := range b.err.all() {
-		got["says"] = append(got["says"], said{line.at, strings.TrimPrefix(line.text, "lameduck: ")})
+		got["says"] = append(got["says"], outputLine{line.at, strings.TrimPrefix(line.text, "lameduck: ")})
 	}
 	for _, line := range b.out.all() {
 		if name, ok := strings.CutPrefix(line.text, "got "); ok {
-			got["sends"] = append(got["sends"], said{line.at, name})
+			got["sends"] = append(got["sends"], outputLine{line.at, name})
 		}
 	}
 	compareReal(t, s, ready, got)
@@ -77,7 +77,7 @@ var unseen = []string{"watches", "looks", "notes"}
 
 // compareReal holds what happened against the script: the same things of each
 // sort in the same order, none before its time and none much later.
-func compareReal(t *testing.T, s *script.Script, ready time.Time, got map[string][]said) {
+func compareReal(t *testing.T, s *script.Script, ready time.Time, got map[string][]outputLine) {
 	t.Helper()
 	for _, a := range s.Actions {
 		verb, text, _ := strings.Cut(a.Text, " ")
@@ -119,7 +119,7 @@ func TestExitCodes(t *testing.T) {
 	for range 2 * runtime.NumCPU() {
 		workers.Go(func() {
 			for command := range jobs {
-				boot(t, nil, "sh", "-c", command).wants(want[command])
+				boot(t, nil, "sh", "-c", command).wantExit(want[command])
 			}
 		})
 	}
@@ -133,7 +133,7 @@ func TestExitCodes(t *testing.T) {
 // TestOrphans leaves thousands of orphans behind, and wants no zombie.
 func TestOrphans(t *testing.T) {
 	storm := `i=0; while [ $i -lt 2000 ]; do ( : & ); i=$((i+1)); done; exec "$@"`
-	boot(t, nil, append([]string{"sh", "-c", storm, "sh"}, self("zombies")...)...).wants(0)
+	boot(t, nil, append([]string{"sh", "-c", storm, "sh"}, helperCommand("zombies")...)...).wantExit(0)
 }
 
 // TestOddOrphans: orphans that were killed, stopped or traced are reaped as well.
@@ -147,7 +147,7 @@ func TestOddOrphans(t *testing.T) {
 			if name == "traced" {
 				needs(t, "strace")
 			}
-			boot(t, nil, append([]string{"sh", "-c", odd + `; exec "$@"`, "sh"}, self("zombies")...)...).wants(0)
+			boot(t, nil, append([]string{"sh", "-c", odd + `; exec "$@"`, "sh"}, helperCommand("zombies")...)...).wantExit(0)
 		})
 	}
 }
@@ -184,14 +184,14 @@ func TestUnread(t *testing.T) {
 // TestSubreaper: orphans come to a lameduck that is not PID 1 too.
 func TestSubreaper(t *testing.T) {
 	family := `echo "lameduck $PPID"; ( "$@" & ); read end`
-	inner := append([]string{binary, "sh", "-c", family, "sh"}, self("orphan")...)
+	inner := append([]string{binary, "sh", "-c", family, "sh"}, helperCommand("orphan")...)
 	b := boot(t, nil, inner...)
 	lameduck := strings.Fields(b.out.wait(t, "lameduck ").text)[1]
 	if orphan := b.out.wait(t, "orphan ").text; orphan != "orphan "+lameduck {
 		t.Errorf("lameduck is %s, but %s", lameduck, orphan)
 	}
-	b.tell("end")
-	b.wants(0)
+	b.sendLine("end")
+	b.wantExit(0)
 }
 
 // TestNotFound: 127 and 126, with one line that names the command.
@@ -221,7 +221,7 @@ func TestNotFound(t *testing.T) {
 		{busy.Name(), 126, "text file busy"},
 	} {
 		b := boot(t, nil, "--", c.command)
-		b.wants(c.code)
+		b.wantExit(c.code)
 		said := b.err.all()
 		if len(said) != 1 || !strings.Contains(said[0].text, fmt.Sprintf("cannot run %q: ", c.command)) || !strings.Contains(said[0].text, c.says) {
 			t.Errorf("%q: says %v, want %q", c.command, said, c.says)
@@ -240,10 +240,10 @@ func TestFound(t *testing.T) {
 	t.Chdir(dir)
 	for path, want := range map[string]string{".": "from script x", "": "from script x", "/nowhere::/bin": "from script x"} {
 		b := boot(t, []string{"PATH=" + path}, "script", "x")
-		b.wants(0)
+		b.wantExit(0)
 		if out := b.out.all(); len(out) != 1 || out[0].text != want {
 			t.Errorf("PATH=%s: %v", path, out)
 		}
 	}
-	boot(t, nil, "./empty").wants(0)
+	boot(t, nil, "./empty").wantExit(0)
 }

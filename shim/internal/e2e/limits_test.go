@@ -86,8 +86,8 @@ func TestFullPids(t *testing.T) {
 func fillPids(t *testing.T, when, stage string, stuck bool) {
 	group := newCgroup(t, "pids")
 	flags := []string{"-d", "1", "--until=quiet", "--quiet-for=0.5", "--log-level=debug", "--"} // the watcher must do with the threads there are
-	b := newBox(t, fmt.Sprintf("stage:%scgroup=%s", stage, group), nil, append(flags, self("sturdy")...)...)
-	r, w := ends(t, pipe)
+	b := newBox(t, fmt.Sprintf("stage:%scgroup=%s", stage, group), nil, append(flags, helperCommand("sturdy")...)...)
+	r, w := pipeEnds(t, pipe)
 	b.cmd.Stderr = w
 	b.run()
 	b.out.wait(t, "ready")
@@ -97,25 +97,25 @@ func fillPids(t *testing.T, when, stage string, stuck bool) {
 		if moment != when {
 			return
 		}
-		b.tell("fill")
+		b.sendLine("fill")
 		b.out.wait(t, "full")
 		if now, most := group.get(t, "pids.current"), group.get(t, "pids.max"); now != most {
 			t.Errorf("%d of %d processes: not full", now, most)
 		}
 		if stuck {
-			stuff(t, w)
+			fillPipe(t, w)
 		} else {
 			go io.Copy(io.Discard, r)
 		}
 		b.busy(1000)
 	}
 	fillAt("before the trigger")
-	b.triggers(func() { fillAt("during the hold") })
+	b.wantTermAfterHold(func() { fillAt("during the hold") })
 	fillAt("after the stop signal")
 	if now := status(b.cmd.Process.Pid, "Threads"); now != threads {
 		t.Errorf("%s threads, later %s", threads, now)
 	}
-	b.exits()
+	b.wantPromptExit()
 }
 
 // TestSecondStagePids: where the limit of processes leaves room for lameduck and not
@@ -149,7 +149,7 @@ func (b *box) busy(n int) {
 	already := len(b.out.all())
 	for i := range n {
 		b.signal(sig.WINCH)
-		b.out.count(b.t, already+i+1)
+		b.out.waitCount(b.t, already+i+1)
 	}
 }
 
@@ -239,11 +239,11 @@ func limitFigure(t *testing.T, pattern string) int {
 }
 
 func bombed(t *testing.T, bound string) {
-	b := bootFrom(t, "stage:"+bound, nil, append([]string{"-d", "1", "--"}, self("sturdy")...)...)
+	b := bootStage(t, "stage:"+bound, nil, append([]string{"-d", "1", "--"}, helperCommand("sturdy")...)...)
 	b.out.wait(t, "ready")
-	b.tell("bomb")
+	b.sendLine("bomb")
 	b.out.wait(t, "bombed")
-	b.stopsInTime()
+	b.wantStop()
 }
 
 // breeder is a program that has 100 000 orphans: a thousand times a child that
@@ -311,16 +311,16 @@ func program(t *testing.T, codes map[string][]byte) (path string) {
 // TestOrphanStorm: of 100 000 orphans none stays a zombie, and nothing of them
 // stays in our memory. (Not parallel either.)
 func TestOrphanStorm(t *testing.T) {
-	b := boot(t, nil, append([]string{"-d", "1", "--", "sh", "-c", `echo calm; read go; "$0"; exec "$@"`, breeder(t)}, self("sturdy")...)...)
+	b := boot(t, nil, append([]string{"-d", "1", "--", "sh", "-c", `echo calm; read go; "$0"; exec "$@"`, breeder(t)}, helperCommand("sturdy")...)...)
 	b.out.wait(t, "calm")
 	before := rss(b.cmd.Process.Pid)
-	b.tell("go")
+	b.sendLine("go")
 	b.out.wait(t, "ready")
 	b.child()
 	if after := rss(b.cmd.Process.Pid); before == 0 || after > before+heap {
 		t.Errorf("%d KiB, later %d", before, after)
 	}
-	b.stopsInTime()
+	b.wantStop()
 }
 
 // TestPoor: places that give a program little.
@@ -341,9 +341,9 @@ func TestPoor(t *testing.T) {
 			if strings.Contains(stage, "uid") && !isRoot() {
 				t.Skip("only root can be somebody else")
 			}
-			b := bootFrom(t, "stage:"+stage, nil, append([]string{"-d", "1", "--log-level=info", "--"}, trapper...)...)
+			b := bootStage(t, "stage:"+stage, nil, append([]string{"-d", "1", "--log-level=info", "--"}, trapCommand...)...)
 			b.out.wait(t, "ready")
-			b.stopsInTime()
+			b.wantStop()
 			blindly := ""
 			if strings.Contains(stage, "no-proc,") && strings.Contains(stage, "uid") {
 				blindly = "the traffic could not be seen; "
@@ -367,14 +367,14 @@ func TestMemory(t *testing.T) {
 		}
 	}
 	greedy := `trap 'echo got TERM; read x; exit 7' TERM; (while :; do "$@"; echo "hog $?"; done) & echo ready; wait`
-	b := bootFrom(t, "stage:cgroup="+string(group), nil, append([]string{"-d", "1", "--", "sh", "-c", greedy, "sh"}, self("hog")...)...)
+	b := bootStage(t, "stage:cgroup="+string(group), nil, append([]string{"-d", "1", "--", "sh", "-c", greedy, "sh"}, helperCommand("hog")...)...)
 	hogs := func(n int) {
-		b.out.until(t, "more hogs killed", func() bool { return countOf(b.out.said, "hog 137") >= n })
+		b.out.waitUntil(t, "more hogs killed", func() bool { return countLines(b.out.collected, "hog 137") >= n })
 	}
 	hogs(3)
-	b.triggers(func() { hogs(6) })
+	b.wantTermAfterHold(func() { hogs(6) })
 	hogs(9)
-	b.exits()
+	b.wantPromptExit()
 }
 
 // The kernel's limits of what a program can be given: of one string, and of all.
@@ -404,7 +404,7 @@ func stuffed(b *box, list []string, little int) []string {
 // TestLongArguments: as much as the kernel lets anybody have, and a command
 // that cannot be given as much as we were.
 func TestLongArguments(t *testing.T) {
-	trapping := append([]string{"-d", "1", "--"}, trapper...)
+	trapping := append([]string{"-d", "1", "--"}, trapCommand...)
 	t.Run("arguments", func(t *testing.T) {
 		t.Parallel()
 		b := newBox(t, "stage", nil, trapping...)
@@ -412,15 +412,15 @@ func TestLongArguments(t *testing.T) {
 		b.cmd.Args = stuffed(b, b.cmd.Args, 4096)
 		b.run()
 		b.out.wait(t, fmt.Sprintf("ready %d %d", len(b.cmd.Args)-before, longestString))
-		b.stopsInTime()
+		b.wantStop()
 	})
 	t.Run("environment", func(t *testing.T) {
 		t.Parallel()
-		b := newBox(t, "stage", nil, "-d", "1", "--", "sh", "-c", `echo ${#N02} $(env | grep -c '^N'); `+trapper[2])
+		b := newBox(t, "stage", nil, "-d", "1", "--", "sh", "-c", `echo ${#N02} $(env | grep -c '^N'); `+trapCommand[2])
 		b.cmd.Env = stuffed(b, b.cmd.Env, 4096)
 		b.run()
 		b.out.wait(t, fmt.Sprintf("%d %d", longestString-4, len(b.cmd.Env)-2)) // PATH and GORACE
-		b.stopsInTime()
+		b.wantStop()
 	})
 	t.Run("too long", func(t *testing.T) {
 		t.Parallel()
@@ -438,7 +438,7 @@ func TestLongArguments(t *testing.T) {
 		b.cmd.Env = []string{"PATH=" + dir}
 		b.cmd.Args = stuffed(b, b.cmd.Args, 1024)
 		b.run()
-		b.wants(126)
+		b.wantExit(126)
 		if said := b.err.all(); len(said) != 1 || !strings.Contains(said[0].text, `cannot run "program": argument list too long`) {
 			t.Errorf("said %v", said)
 		}
@@ -463,7 +463,7 @@ func waiter(t *testing.T) (path string) {
 func TestDescriptors(t *testing.T) {
 	t.Run("3 of 16", func(t *testing.T) {
 		t.Parallel()
-		b := bootFrom(t, "stage:nofile=3:16", nil, "-d", "1", "--", waiter(t))
+		b := bootStage(t, "stage:nofile=3:16", nil, "-d", "1", "--", waiter(t))
 		var limits string
 		testutil.Eventually(t, "the command's limit is 3 of 16", func() bool {
 			if pids := children(b.cmd.Process.Pid); len(pids) == 1 {
@@ -473,13 +473,13 @@ func TestDescriptors(t *testing.T) {
 			return regexp.MustCompile(`Max open files +3 +16 `).MatchString(limits)
 		})
 		b.signal(sig.TERM)
-		b.wants(143)
+		b.wantExit(143)
 	})
 	for hard := 3; hard <= 12; hard++ {
 		t.Run(fmt.Sprintf("%d of %d", hard, hard), func(t *testing.T) {
 			t.Parallel()
-			b := bootFrom(t, fmt.Sprintf("stage:nofile=%d:%d", hard, hard), nil, "sh", "-c", "exit 7")
-			code, said := b.leaves(), b.err.all()
+			b := bootStage(t, fmt.Sprintf("stage:nofile=%d:%d", hard, hard), nil, "sh", "-c", "exit 7")
+			code, said := b.waitExit(), b.err.all()
 			if code == 125 && len(said) == 1 && strings.Contains(said[0].text, "file descriptors are needed") {
 				return
 			}

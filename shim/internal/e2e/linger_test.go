@@ -15,11 +15,11 @@ import (
 // TestDieTogether: the command and an orphan that end at the same moment.
 func TestDieTogether(t *testing.T) {
 	twins := `( (echo up; read x) <&3 & ) 3<&0; echo up; read x; exit 7`
-	many(t, 500, func() {
-		b := bare(t, "sh", "-c", twins)
-		b.out.count(t, 2)
+	runMany(t, 500, func() {
+		b := bootBare(t, "sh", "-c", twins)
+		b.out.waitCount(t, 2)
 		b.stdin.Close()
-		b.wants(7)
+		b.wantExit(7)
 	})
 }
 
@@ -41,11 +41,11 @@ func TestLinger(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := bootFrom(t, c.stage, c.env, append([]string{"--linger", c.linger, "--", "sh", "-c", family, "sh"}, self("remnant")...)...)
-			b.out.count(t, 4)
+			b := bootStage(t, c.stage, c.env, append([]string{"--linger", c.linger, "--", "sh", "-c", family, "sh"}, helperCommand("remnant")...)...)
+			b.out.waitCount(t, 4)
 			start := time.Now()
-			b.tell("")
-			b.wants(7)
+			b.sendLine("")
+			b.wantExit(7)
 			if took := time.Since(start); took < c.atLeast || took > c.atLeast+3*time.Second {
 				t.Errorf("took %v", took)
 			}
@@ -64,33 +64,33 @@ func TestLingerLeaves(t *testing.T) {
 	(trap 'exit' TERM; (trap '' TERM; echo up; sleep 0.3) & while :; do sleep 0.05; done) &
 	read x; exit 7`
 	b := boot(t, nil, "--log-level=debug", "--linger=15", "--", "sh", "-c", family)
-	b.out.count(t, 2)
-	b.tell("")
+	b.out.waitCount(t, 2)
+	b.sendLine("")
 	b.out.wait(t, "cleaning")
 	reaped := func() int {
 		b.err.mu.Lock()
 		defer b.err.mu.Unlock()
-		return countOf(b.err.said, "lameduck: lingering: orphan")
+		return countLines(b.err.collected, "lameduck: lingering: orphan")
 	}
 	testutil.Eventually(t, "others end", func() bool { return reaped() >= 2 })
-	b.tell("")
-	b.wants(7)
+	b.sendLine("")
+	b.wantExit(7)
 	b.out.wait(t, "cleaned")
 }
 
 // TestParentDeath: when our parent is killed, the command hears of it.
 func TestParentDeath(t *testing.T) {
 	t.Parallel()
-	words := self("parent", append([]string{binary, "--parent-death-signal=USR1", "--"}, self("catch")...)...)
+	words := helperCommand("parent", append([]string{binary, "--parent-death-signal=USR1", "--"}, helperCommand("catch")...)...)
 	b := newBox(t, "", nil)
 	b.cmd.Path, b.cmd.Args, b.cmd.SysProcAttr = words[0], words, nil
 	b.run()
 	b.out.wait(t, "ready")
 	b.cmd.Process.Kill()
 	b.out.wait(t, "got USR1")
-	b.tell("exit 0")
+	b.sendLine("exit 0")
 	select {
-	case <-b.out.ended:
+	case <-b.out.eof:
 	case <-time.After(testutil.Patience):
 		t.Error("they do not end")
 	}
@@ -100,9 +100,9 @@ func TestParentDeath(t *testing.T) {
 func TestParentDead(t *testing.T) {
 	t.Parallel()
 	orphaned := `("$@" & ) ; read x`
-	b := boot(t, nil, append([]string{"sh", "-c", orphaned, "sh", binary, "--parent-death-signal=TERM", "--"}, self("orphan")...)...)
+	b := boot(t, nil, append([]string{"sh", "-c", orphaned, "sh", binary, "--parent-death-signal=TERM", "--"}, helperCommand("orphan")...)...)
 	b.out.wait(t, "orphan")
 	b.child()
-	b.tell("")
-	b.wants(0)
+	b.sendLine("")
+	b.wantExit(0)
 }

@@ -23,7 +23,7 @@ import (
 func waits(t *testing.T, path string, flags ...string) *box {
 	t.Helper()
 	flags = append([]string{"--wait-gone=" + path, "--grace-period=30"}, flags...)
-	b := boot(t, nil, append(append(flags, "--"), self("catch")...)...)
+	b := boot(t, nil, append(append(flags, "--"), helperCommand("catch")...)...)
 	b.out.wait(t, "ready")
 	return b
 }
@@ -32,7 +32,7 @@ func waits(t *testing.T, path string, flags ...string) *box {
 func lives(t *testing.T, stage, path string, flags ...string) *box {
 	t.Helper()
 	flags = append([]string{"--alive-file=" + path}, flags...)
-	b := bootFrom(t, stage, nil, append(append(flags, "--"), self("catch")...)...)
+	b := bootStage(t, stage, nil, append(append(flags, "--"), helperCommand("catch")...)...)
 	b.out.wait(t, "ready")
 	return b
 }
@@ -59,10 +59,10 @@ func TestNeighbours(t *testing.T) {
 		t.Errorf("the proxy was stopped before its app: %s", said)
 	}
 	start := time.Now()
-	app.tell("exit 0")
-	app.wants(0)
+	app.sendLine("exit 0")
+	app.wantExit(0)
 	absent(t, path)
-	proxy.goesOut(start, 0, "elapsed")
+	proxy.wantHoldSince(start, 0, "elapsed")
 }
 
 // TestNeighbourCrashes: the file that a crash leaves holds up nobody, and is taken
@@ -76,14 +76,14 @@ func TestNeighbourCrashes(t *testing.T) {
 	proxy.err.wait(t, "until others are gone")
 	start := time.Now()
 	app.signal(sig.KILL)
-	proxy.goesOut(start, 0, "elapsed")
+	proxy.wantHoldSince(start, 0, "elapsed")
 	if _, err := os.Stat(path); err != nil {
 		t.Errorf("the crash has left nothing: %v", err)
 	}
-	app.leaves()
+	app.waitExit()
 	app = lives(t, "stage", path)
-	app.tell("exit 0")
-	app.wants(0)
+	app.sendLine("exit 0")
+	app.wantExit(0)
 	absent(t, path)
 }
 
@@ -111,7 +111,7 @@ func TestWaitGone(t *testing.T) {
 			os.Mkdir(filepath.Dir(path), 0o755)
 			c.put(path)
 			flags := strings.Fields(c.flag)
-			waits(t, path, flags...).stops(c.at, c.why)
+			waits(t, path, flags...).wantHold(c.at, c.why)
 		})
 	}
 }
@@ -135,7 +135,7 @@ func TestWaitGoneSocket(t *testing.T) {
 	}
 	start := time.Now()
 	socket.Close()
-	b.goesOut(start, 0, "elapsed")
+	b.wantHoldSince(start, 0, "elapsed")
 }
 
 // TestAliveFileMode: others can read it, whatever the umask and whoever we are.
@@ -150,13 +150,13 @@ func TestAliveFileMode(t *testing.T) {
 			t.Cleanup(func() { os.RemoveAll(dir) })
 			os.Chmod(dir, 0o777)
 			path := dir + "/alive"
-			b := bootFrom(t, stage, nil, append([]string{"sh", "-c", `umask 077; exec "$@"`, "sh", binary, "--alive-file=" + path, "--"}, self("catch")...)...)
+			b := bootStage(t, stage, nil, append([]string{"sh", "-c", `umask 077; exec "$@"`, "sh", binary, "--alive-file=" + path, "--"}, helperCommand("catch")...)...)
 			b.out.wait(t, "ready")
 			if info := testutil.Must(os.Stat(path)); info.Mode() != 0o644 {
 				t.Errorf("its mode is %v", info.Mode())
 			}
-			b.tell("exit 0")
-			b.wants(0)
+			b.sendLine("exit 0")
+			b.wantExit(0)
 			absent(t, path)
 		})
 	}
@@ -188,7 +188,7 @@ func TestAliveFileGone(t *testing.T) {
 				words = append(words, strings.ReplaceAll(word, "~", " "))
 			}
 			b := boot(t, nil, words...)
-			b.wants(c.code)
+			b.wantExit(c.code)
 			absent(t, path)
 			if c.code == 125 {
 				if said, out := fmt.Sprint(b.err.all()), b.out.all(); len(b.err.all()) != 1 || len(out) > 0 || !strings.Contains(said, "--health="+taken.Addr().String()+": cannot listen on") {
@@ -209,8 +209,8 @@ func TestAliveFileRefused(t *testing.T) {
 		"folder":    {"stage", dir, "is a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := bootFrom(t, c.stage, nil, "--alive-file="+c.path, "--", "echo", "started")
-			b.wants(125)
+			b := bootStage(t, c.stage, nil, "--alive-file="+c.path, "--", "echo", "started")
+			b.wantExit(125)
 			if said := b.err.all(); len(said) != 1 || !strings.Contains(said[0].text, "--alive-file="+c.path+": ") || !strings.Contains(said[0].text, c.says) || len(b.out.all()) > 0 {
 				t.Errorf("it says %v, and %v", said, b.out.all())
 			}
@@ -222,15 +222,15 @@ func TestAliveFileRefused(t *testing.T) {
 	path := dir + "/alive"
 	first := lives(t, "stage", path)
 	second := boot(t, nil, "--alive-file="+path, "--", "echo", "started")
-	second.wants(125)
+	second.wantExit(125)
 	if said := fmt.Sprint(second.err.all()); !strings.Contains(said, "another lameduck that runs has it") {
 		t.Errorf("it says %s", said)
 	}
 	if _, err := os.Stat(path); err != nil {
 		t.Errorf("the second one took it away: %v", err)
 	}
-	first.tell("exit 0")
-	first.wants(0)
+	first.sendLine("exit 0")
+	first.wantExit(0)
 }
 
 // TestNeighboursOverTCP: a proxy that its app talks to over TCP needs no file: until
@@ -239,14 +239,14 @@ func TestNeighboursOverTCP(t *testing.T) {
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("bash is not installed")
 	}
-	proxy := serving(t, "stage", "drained", "--quiet-for=0.5")
+	proxy := bootServer(t, "stage", "drained", "--quiet-for=0.5")
 	app := boot(t, nil, "--delay=2", "--", "bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/"+proxy.port+"; echo hello >&3; read answer <&3; echo $answer; exec sleep 1000")
 	app.out.wait(t, "ok")
 	start := time.Now()
 	app.signal(sig.TERM)
 	proxy.signal(sig.TERM)
-	app.wants(143)
-	proxy.holds(start, 2*time.Second, "drained") // as long as its app took to go
+	app.wantExit(143)
+	proxy.wantHoldSince(start, 2*time.Second, "drained") // as long as its app took to go
 }
 
 // TestAliveFileEarly: a stop before the start leaves no file, and nobody listening.
@@ -260,8 +260,8 @@ func TestAliveFileEarly(t *testing.T) {
 	}
 	defer unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil)
 	path := filepath.Join(t.TempDir(), "alive")
-	b := bootFrom(t, "stage-early", nil, "--alive-file="+path, "--on-stop=echo hook", "-d", "1", "-r", "TERM:USR1", "--", "echo", "started")
-	b.wants(138)
+	b := bootStage(t, "stage-early", nil, "--alive-file="+path, "--on-stop=echo hook", "-d", "1", "-r", "TERM:USR1", "--", "echo", "started")
+	b.wantExit(138)
 	absent(t, path)
 	if out := b.out.all(); len(out) > 0 {
 		t.Errorf("it ran: %v", out)
@@ -285,17 +285,17 @@ func TestPoorNeighbours(t *testing.T) {
 			url := fmt.Sprintf("127.0.0.1:%d", freePort())
 			flags := []string{"-d", "1", "--grace-period=30", "--alive-file=" + dir + "/alive", "--wait-gone=" + dir + "/none", "--on-stop=/bin/sleep 0.1",
 				"--health=" + url, "--health-during=fail", "--preset=auto", "--stop-schedule=TERM/20/KILL", "--kill-after=25", "--"}
-			b := bootFrom(t, "stage:"+stage, nil, append(flags, trapper...)...)
+			b := bootStage(t, "stage:"+stage, nil, append(flags, trapCommand...)...)
 			b.out.wait(t, "ready")
 			if got := ask("http://" + url); got != "200 ok" {
 				t.Errorf("while it runs: %s", got)
 			}
-			b.triggers(func() {
+			b.wantTermAfterHold(func() {
 				testutil.Eventually(t, "checks fail", func() bool { return ask("http://"+url) == "503 stopping" })
 			})
-			b.exits()
+			b.wantPromptExit()
 			absent(t, dir+"/alive")
-			b.warns("")
+			b.wantWarning("")
 		})
 	}
 }

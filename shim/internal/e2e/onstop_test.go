@@ -30,34 +30,34 @@ func hooked(t *testing.T, hook string, flags ...string) *box {
 	t.Helper()
 	t.Parallel()
 	flags = append([]string{"--on-stop=" + hook, "--grace-period=30"}, flags...)
-	b := boot(t, nil, append(append(flags, "--"), self("catch")...)...)
+	b := boot(t, nil, append(append(flags, "--"), helperCommand("catch")...)...)
 	b.out.wait(t, "ready")
 	return b
 }
 
-// stops wants TERM to reach the command so long after it reached lameduck, and the
+// wantHold wants TERM to reach the command so long after it reached lameduck, and the
 // report to say why.
-func (b *box) stops(at time.Duration, why string) {
+func (b *box) wantHold(at time.Duration, why string) {
 	b.t.Helper()
 	start := time.Now()
 	b.signal(sig.TERM)
-	b.goesOut(start, at, why)
+	b.wantHoldSince(start, at, why)
 }
 
-func (b *box) goesOut(start time.Time, at time.Duration, why string) {
+func (b *box) wantHoldSince(start time.Time, at time.Duration, why string) {
 	b.t.Helper()
 	if got := b.out.wait(b.t, "got TERM").at.Sub(start); got < at || got > at+2*time.Second {
 		b.t.Errorf("TERM after %v, want %v", got, at)
 	}
-	b.tell("exit 7")
-	b.wants(7)
+	b.sendLine("exit 7")
+	b.wantExit(7)
 	if last := b.err.all(); !strings.Contains(fmt.Sprint(last), "("+why+")") {
 		b.t.Errorf("it says %v, want %s", last, why)
 	}
 }
 
-// warns wants exactly one warning, with text in it, or none.
-func (b *box) warns(text string) {
+// wantWarning wants exactly one warning, with text in it, or none.
+func (b *box) wantWarning(text string) {
 	b.t.Helper()
 	var found []string
 	for _, line := range b.err.all() {
@@ -90,7 +90,7 @@ func TestOnStopSees(t *testing.T) {
 				pid := strings.Fields(b.out.wait(t, "ready").text)[1]
 				own := b.out.all()
 				b.signal(sig.TERM)
-				b.wants(7)
+				b.wantExit(7)
 				theirs := b.out.all()[len(own):]
 				want := fmt.Sprint(own[0], "|stdin /dev/null|strange 0|", own[3], "|", own[4], "|", own[5], "|told ", pid, " TERM|[a  b]|[c'd]|[e f]")
 				var got []string
@@ -103,7 +103,7 @@ func TestOnStopSees(t *testing.T) {
 				if own[0].text != "dir "+dir || own[2].text == "strange 0" || name != "" && !strings.HasSuffix(own[4].text, "800") {
 					t.Errorf("the command sees %v", own)
 				}
-				b.warns("")
+				b.wantWarning("")
 			})
 		}
 	}
@@ -130,14 +130,14 @@ func TestOnStopEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := hooked(t, c.hook, "--max-delay=2")
-			b.stops(c.at, c.why)
+			b.wantHold(c.at, c.why)
 			if c.why == "ceiling" { // and its end by our KILL is said too
 				if said := fmt.Sprint(b.err.all()); !strings.Contains(said, c.warns) {
 					t.Errorf("it says %s", said)
 				}
 				return
 			}
-			b.warns(c.warns)
+			b.wantWarning(c.warns)
 		})
 	}
 }
@@ -150,23 +150,23 @@ func TestOnStopKilled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			flags := []string{"--on-stop=" + stubborn, "--grace-period=30", "--max-delay=2", "--"}
-			b := launch(t, nil, syscall.SysProcAttr{}, append(append([]string{binary}, flags...), self("catch")...)...) // not PID 1: nobody else kills it
+			b := startProgram(t, nil, syscall.SysProcAttr{}, append(append([]string{binary}, flags...), helperCommand("catch")...)...) // not PID 1: nobody else kills it
 			b.out.wait(t, "ready")
 			start := time.Now()
 			b.signal(sig.TERM)
 			var pids [2]int
 			fmt.Sscanf(b.out.wait(t, "child").text, "child %d self %d", &pids[0], &pids[1])
 			if early {
-				b.tell("exit 7")
-				b.wants(7)
+				b.sendLine("exit 7")
+				b.wantExit(7)
 				if took := time.Since(start); took > 1900*time.Millisecond {
 					t.Errorf("took %v", took)
 				}
 			} else {
-				b.goesOut(start, 2*time.Second, "ceiling")
+				b.wantHoldSince(start, 2*time.Second, "ceiling")
 			}
 			for _, pid := range pids {
-				testutil.Eventually(t, fmt.Sprint(pid, " is dead"), func() bool { return over(pid) })
+				testutil.Eventually(t, fmt.Sprint(pid, " is dead"), func() bool { return hasEnded(pid) })
 			}
 			if said := fmt.Sprint(b.err.all()); strings.Count(said, "still runs, and is killed") != 1 {
 				t.Errorf("it says %s", said)
@@ -185,7 +185,7 @@ func TestOnStopSkipped(t *testing.T) {
 			time.Sleep(1100 * time.Millisecond) // or it would be the same
 			start := time.Now()
 			b.signal(s)
-			b.goesOut(start, 0, why)
+			b.wantHoldSince(start, 0, why)
 		})
 	}
 }
@@ -198,15 +198,15 @@ func TestOnStopElsewhere(t *testing.T) {
 		t.Skip("needs root, for another user")
 	}
 	t.Parallel()
-	b := piped(t, nil, syscall.SysProcAttr{}, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", binary,
+	b := newProgram(t, nil, syscall.SysProcAttr{}, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", binary,
 		"--delay=0.2", "--grace-period=30", "--on-stop=sh -c pwd", "--", "sh", "-c", "kill $PPID; exec sleep 9")
 	b.cmd.Dir = t.TempDir()
 	if err := os.Chmod(b.cmd.Dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	b.run()
-	b.wants(143)
-	b.warns("")
+	b.wantExit(143)
+	b.wantWarning("")
 	if out := b.out.all(); len(out) != 1 || out[0].text != "/" {
 		t.Errorf("it runs in %v", out)
 	}
@@ -215,11 +215,11 @@ func TestOnStopElsewhere(t *testing.T) {
 // TestOnStopTells: it may tell the command, whose pid it knows.
 func TestOnStopTells(t *testing.T) {
 	b := hooked(t, `sh -c 'kill -USR2 $LAMEDUCK_PID'`)
-	b.stops(0, "elapsed")
+	b.wantHold(0, "elapsed")
 	if got := fmt.Sprint(b.out.all()); got != "[ready got USR2 got TERM]" {
 		t.Errorf("the command said %s", got)
 	}
-	b.warns("")
+	b.wantWarning("")
 }
 
 // TestOnStopFullPids: where no process can be had it is left out, and the stop goes
@@ -229,13 +229,13 @@ func TestOnStopFullPids(t *testing.T) {
 		t.Run(strconv.Itoa(round), func(t *testing.T) {
 			t.Parallel()
 			group := newCgroup(t, "pids")
-			b := bootFrom(t, "stage:cgroup="+string(group), nil, append([]string{"-d", "1", "--on-stop=sleep 100", "--health=127.0.0.1:" + strconv.Itoa(9950+round), "--"}, self("sturdy")...)...)
+			b := bootStage(t, "stage:cgroup="+string(group), nil, append([]string{"-d", "1", "--on-stop=sleep 100", "--health=127.0.0.1:" + strconv.Itoa(9950+round), "--"}, helperCommand("sturdy")...)...)
 			b.out.wait(t, "ready")
 			threads := status(b.cmd.Process.Pid, "Threads")
 			group.set(t, "pids.max", group.get(t, "pids.current")+20)
-			b.tell("fill")
+			b.sendLine("fill")
 			b.out.wait(t, "full")
-			b.stopsInTime()
+			b.wantStop()
 			if said := fmt.Sprint(b.err.all()); !strings.Contains(said, `--on-stop: cannot run "sleep": resource temporarily unavailable`) {
 				t.Errorf("it says %s", said)
 			}
@@ -277,7 +277,7 @@ func TestScheduleReal(t *testing.T) {
 				time.Sleep(1100 * time.Millisecond)
 				b.signal(sig.TERM)
 			}
-			b.wants(137)
+			b.wantExit(137)
 			if took := time.Since(start); took < c.within || took > c.within+2*time.Second {
 				t.Errorf("took %v", took)
 			}

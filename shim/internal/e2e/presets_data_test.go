@@ -131,7 +131,7 @@ func TestPresetPostgres(t *testing.T) {
 	b.err.wait(t, "sending TERM to the command")
 	open.goesOn(spell)
 	open.finishes()
-	b.wants(0)
+	b.wantExit(0)
 	idle.broken()
 	t.Log(b.err.all()[len(b.err.all())-1])
 
@@ -139,7 +139,7 @@ func TestPresetPostgres(t *testing.T) {
 	b = serve("--delay=0.1", "--stop-signal=INT", "--rewrite=TERM:INT") // what the image's STOPSIGNAL does
 	open = again.fly(again.transaction(s.psql(), "drop table n;"+begins, commits))
 	b.signal(sig.TERM)
-	b.wants(0)
+	b.wantExit(0)
 	open.broken()
 }
 
@@ -176,7 +176,7 @@ func TestPresetPgBouncer(t *testing.T) {
 	b.err.wait(t, "sending INT to the command")
 	open.goesOn(spell)
 	open.finishes()
-	b.wants(0)
+	b.wantExit(0)
 	idle.broken()
 	t.Log(b.err.all()[len(b.err.all())-1])
 
@@ -187,7 +187,7 @@ func TestPresetPgBouncer(t *testing.T) {
 	b = serve()
 	open = again.fly(again.transaction(front.psql(), "drop table n;"+begins, commits))
 	b.signal(sig.TERM)
-	t.Log("after TERM it left with", b.leaves())
+	t.Log("after TERM it left with", b.waitExit())
 	open.broken()
 }
 
@@ -213,13 +213,13 @@ func TestPresetMariaDB(t *testing.T) {
 	b.err.wait(t, "until drained")
 	open.goesOn(spell)
 	open.finishes()
-	b.wants(0)
+	b.wantExit(0)
 	t.Log(b.err.all()[len(b.err.all())-1])
 
 	again := s.another()
 	b = serve(append(presetFlags(p), "--delay=0.1")...)
 	open = again.fly(again.transaction(client, "drop table n;"+begins, commits))
 	b.signal(sig.TERM)
-	b.wants(0)
+	b.wantExit(0)
 	open.broken()
 }

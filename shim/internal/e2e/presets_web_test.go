@@ -72,7 +72,7 @@ func (w *web) underPreset(t *testing.T, s *site, trigger sig.Signal) {
 		awaitPort(t, s.addr(), true)
 		b.signal(sig.INT)
 	}
-	b.wants(w.exit)
+	b.wantExit(w.exit)
 	t.Log(b.err.all()[len(b.err.all())-1])
 }
 
@@ -88,7 +88,7 @@ func (w *web) underHold(t *testing.T, s *site) {
 	if w.runs {
 		b.signal(sig.INT)
 	}
-	b.leaves()
+	b.waitExit()
 }
 
 // underTerm is what the preset is for.
@@ -96,7 +96,7 @@ func (w *web) underTerm(t *testing.T, s *site) {
 	b, f := w.start(s)
 	b.signal(sig.TERM)
 	f.cut()
-	t.Log("after TERM it left with", b.leaves())
+	t.Log("after TERM it left with", b.waitExit())
 }
 
 // start is the server with a request in flight.

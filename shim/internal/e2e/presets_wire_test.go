@@ -93,7 +93,7 @@ func TestPresetRedis(t *testing.T) {
 	expect(t, "a push during the hold", s.dial().ask("RPUSH queue a", ":"))
 	expect(t, "a value to save", s.dial().ask("SET a 1", "+OK"))
 	f.finishes()
-	b.wants(0)
+	b.wantExit(0)
 	if _, err := os.Stat(s.dir + "/dump.rdb"); err != nil {
 		t.Error("nothing was saved: ", err)
 	}
@@ -103,7 +103,7 @@ func TestPresetRedis(t *testing.T) {
 	f = again.fly(blocked(again))
 	b.signal(sig.TERM)
 	f.cut()
-	b.wants(0)
+	b.wantExit(0)
 }
 
 // TestPresetMemcached: with a memory file the cache is there after the next start,
@@ -120,7 +120,7 @@ func TestPresetMemcached(t *testing.T) {
 			b := s.served(p, server, append(strings.Fields(c.flags), "--delay=0.1")...)
 			expect(t, "set", s.dial().ask("set a 0 0 1\r\nx", "STORED"))
 			b.signal(sig.TERM)
-			b.wants(0)
+			b.wantExit(0)
 			time.Sleep(1100 * time.Millisecond) // its clock has whole seconds, and must not seem to stand still
 			s.served(p, server)
 			expect(t, "after the next start", s.dial().ask("get a", c.answer))
@@ -153,7 +153,7 @@ func TestPresetNATS(t *testing.T) {
 	}
 	awaitPort(t, s.addr(), false)
 	expect(t, "while it is a lame duck", client.ask("PUB x 1\r\na", "MSG x 1"))
-	b.wants(0)
+	b.wantExit(0)
 
 	b = s.served(p, server)
 	client = subscribe()
@@ -161,7 +161,7 @@ func TestPresetNATS(t *testing.T) {
 	if err := client.hear("INFO"); err == nil {
 		t.Error("TERM cuts nobody")
 	}
-	t.Log("after TERM it left with", b.leaves())
+	t.Log("after TERM it left with", b.waitExit())
 }
 
 const sidekiqJob = `
@@ -207,5 +207,5 @@ func TestPresetSidekiq(t *testing.T) {
 	b.err.wait(t, "sending TERM to the command")
 	f.goesOn(spell)
 	f.finishes()
-	b.wants(0)
+	b.wantExit(0)
 }

@@ -23,8 +23,8 @@ func status(pid int, field string) string {
 	return strings.TrimSpace(value)
 }
 
-// over reports whether a process has ended.
-func over(pid int) bool {
+// hasEnded reports whether a process has ended.
+func hasEnded(pid int) bool {
 	state := status(pid, "State")
 	return state == "" || strings.HasPrefix(state, "Z")
 }
@@ -58,8 +58,8 @@ func (b *box) child() int {
 	return pids[0]
 }
 
-// many runs a test as often as that, several at a time, until it fails.
-func many(t *testing.T, rounds int, test func()) {
+// runMany runs a test as often as that, several at a time, until it fails.
+func runMany(t *testing.T, rounds int, test func()) {
 	var workers sync.WaitGroup
 	left := make(chan struct{}, rounds)
 	for range rounds {
@@ -78,8 +78,8 @@ func many(t *testing.T, rounds int, test func()) {
 	workers.Wait()
 }
 
-// bare is a box without a stage, which spares its time. /proc is not its own.
-func bare(t *testing.T, args ...string) *box {
+// bootBare is a box without a stage, which spares its time. /proc is not its own.
+func bootBare(t *testing.T, args ...string) *box {
 	b := newBox(t, "stage", nil, args...)
 	b.cmd.Path, b.cmd.Args = binary, b.cmd.Args[3:]
 	b.run()

@@ -40,7 +40,7 @@ func TestUntilServers(t *testing.T) {
 		words    func(config string) []string
 	}{
 		"haproxy": {haproxyConfig, 8090, sig.USR1, func(config string) []string { return []string{"haproxy", "-db", "-f", config} }},
-		"Go":      {"", 8092, sig.TERM, func(string) []string { return self("web", "graceful", "127.0.0.1:8092") }},
+		"Go":      {"", 8092, sig.TERM, func(string) []string { return helperCommand("web", "graceful", "127.0.0.1:8092") }},
 		"nginx":   {nginxConfig, 8091, sig.QUIT, func(config string) []string { return []string{"nginx", "-c", config} }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestUntilServers(t *testing.T) {
 			if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			flags := append([]string{"--until=quiet", "--rewrite=TERM:" + c.graceful.String()}, impatient...)
+			flags := append([]string{"--until=quiet", "--rewrite=TERM:" + c.graceful.String()}, quickFlags...)
 			b := boot(t, nil, append(append(flags, "--"), c.words(config)...)...)
 			addr := fmt.Sprintf("127.0.0.1:%d", c.port)
 			awaitPort(t, addr, true)
@@ -73,10 +73,10 @@ func TestUntilServers(t *testing.T) {
 			if !strings.Contains(report.text, "(quiet)") {
 				t.Error(report)
 			}
-			if took := report.at.Sub(last); took < silence-500*time.Millisecond || took > silence+time.Second {
-				t.Errorf("told to stop %v after the last request, want %v", took, silence)
+			if took := report.at.Sub(last); took < quietFor-500*time.Millisecond || took > quietFor+time.Second {
+				t.Errorf("told to stop %v after the last request, want %v", took, quietFor)
 			}
-			b.wants(0)
+			b.wantExit(0)
 		})
 	}
 }

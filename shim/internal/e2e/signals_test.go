@@ -42,14 +42,14 @@ func sendThrough(t *testing.T, from []sig.Signal, to func(i int) sig.Signal) {
 		rewrites = append(rewrites, fmt.Sprintf("%d:%d", int(s), int(to(i))))
 		want = append(want, fmt.Sprintf("got %v", to(i)))
 	}
-	b := boot(t, nil, append([]string{"-r", strings.Join(rewrites, ","), "--"}, self("catch")...)...)
+	b := boot(t, nil, append([]string{"-r", strings.Join(rewrites, ","), "--"}, helperCommand("catch")...)...)
 	b.out.wait(t, "ready")
 	for i, s := range from {
 		b.signal(s)
-		b.out.count(t, i+2)
+		b.out.waitCount(t, i+2)
 	}
-	b.tell("exit 0")
-	b.wants(0)
+	b.sendLine("exit 0")
+	b.wantExit(0)
 	var got []string
 	for _, line := range b.out.all()[1:] {
 		got = append(got, line.text)
@@ -65,14 +65,14 @@ func TestInternalSignals(t *testing.T) {
 	command := []string{"--", "sh", "-c", "echo ready; exec sleep 1000"}
 	for _, flags := range [][]string{nil, {"-d", "1"}, {"--preset=auto"}, {"-g"}} {
 		dropsInternal(t, boot(t, nil, append(flags, command...)...))
-		dropsInternal(t, launch(t, nil, syscall.SysProcAttr{Setpgid: true}, slices.Concat([]string{binary}, flags, command)...))
+		dropsInternal(t, startProgram(t, nil, syscall.SysProcAttr{Setpgid: true}, slices.Concat([]string{binary}, flags, command)...))
 	}
 	for flags, code := range map[string]int{"-r 32:USR1": 138, "-r 32:32": 160, "--stop-signal=32": 160, "-r 32:USR1,33:0": 138} {
 		b := boot(t, nil, append(strings.Fields(flags), command...)...)
 		b.out.wait(t, "ready")
 		b.signal(33)
 		b.signal(32)
-		b.wants(code)
+		b.wantExit(code)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestRewriteToUncatchable(t *testing.T) {
 		b := boot(t, nil, "-r", fmt.Sprintf("HUP:%d", int(to)), "--", "sh", "-c", "echo ready; exec sleep 60")
 		b.out.wait(t, "ready")
 		b.signal(sig.HUP)
-		b.wants(128 + int(to))
+		b.wantExit(128 + int(to))
 	}
 }
 
@@ -99,8 +99,8 @@ func TestEarlySignal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil)
-	b := bootFrom(t, "stage-early", nil, "-d", "1", "-r", "TERM:USR1", "--", "echo", "started")
-	b.wants(138)
+	b := bootStage(t, "stage-early", nil, "-d", "1", "-r", "TERM:USR1", "--", "echo", "started")
+	b.wantExit(138)
 	if out := b.out.all(); len(out) > 0 {
 		t.Errorf("the command ran: %v", out)
 	}
@@ -113,8 +113,8 @@ func TestTermAtStart(t *testing.T) {
 	var mu sync.Mutex
 	codes := map[int]int{}
 	for _, flags := range [][]string{{"--"}, {"-d", "0.1", "--"}} {
-		many(t, 300, func() {
-			b := bare(t, append(flags, "sleep", "1000")...)
+		runMany(t, 300, func() {
+			b := bootBare(t, append(flags, "sleep", "1000")...)
 			time.Sleep(rand.N(5 * time.Millisecond))
 			ready := func() bool {
 				set, _ := strconv.ParseUint(status(b.cmd.Process.Pid, "SigCgt"), 16, 64)
@@ -123,10 +123,10 @@ func TestTermAtStart(t *testing.T) {
 			early := !ready()
 			b.signal(sig.TERM)
 			if early {
-				testutil.Eventually(t, "TERM is caught", func() bool { return ready() || over(b.cmd.Process.Pid) })
+				testutil.Eventually(t, "TERM is caught", func() bool { return ready() || hasEnded(b.cmd.Process.Pid) })
 				unix.Kill(b.cmd.Process.Pid, unix.SIGTERM)
 			}
-			code := b.leaves()
+			code := b.waitExit()
 			mu.Lock()
 			codes[code]++
 			mu.Unlock()
@@ -147,7 +147,7 @@ var unpassed = sig.SetOf(sig.KILL, sig.STOP, sig.TERM, sig.CHLD, 27, 32, 33, 34,
 // that was not sent, and one that is not pending already is never merged.
 func TestSignalStorm(t *testing.T) {
 	t.Parallel()
-	b := boot(t, nil, append([]string{"-d", "1", "--"}, self("catch")...)...)
+	b := boot(t, nil, append([]string{"-d", "1", "--"}, helperCommand("catch")...)...)
 	b.out.wait(t, "ready")
 	kinds := slices.Collect(sig.Set(^uint64(0)).Without(unpassed).All)
 	const each = 20
@@ -159,9 +159,9 @@ func TestSignalStorm(t *testing.T) {
 	b.storm(wild, 10_000)
 	for i := range 3 { // neither we nor the command take what is pending at one moment only
 		b.signal(last)
-		b.out.until(t, "the storm's end", func() bool { return countOf(b.out.said, "got "+last.String()) > each+i })
+		b.out.waitUntil(t, "the storm's end", func() bool { return countLines(b.out.collected, "got "+last.String()) > each+i })
 	}
-	got := b.tally()
+	got := b.signalCounts()
 	for _, s := range wild {
 		if got[s.String()] <= each {
 			t.Errorf("%v vanished", s)
@@ -170,14 +170,14 @@ func TestSignalStorm(t *testing.T) {
 	if len(got) != len(kinds)+1 || got["URG"] != each {
 		t.Errorf("sent %v, got %v", kinds, got)
 	}
-	b.stopsInTime()
+	b.wantStop()
 }
 
 // TestHoldInStorm: signals that never cease keep neither the end of a hold nor
 // a death from being seen.
 func TestHoldInStorm(t *testing.T) {
 	t.Parallel()
-	b := boot(t, nil, append([]string{"-d", "1", "-r", "HUP:0,64:0", "--"}, trapper...)...)
+	b := boot(t, nil, append([]string{"-d", "1", "-r", "HUP:0,64:0", "--"}, trapCommand...)...)
 	b.out.wait(t, "ready")
 	few := unix.Rlimit{Cur: 1000, Max: 1000} // or the queue, which is the user's, could be too full for other tests
 	if err := unix.Prlimit(b.cmd.Process.Pid, unix.RLIMIT_SIGPENDING, &few, nil); err != nil {
@@ -197,7 +197,7 @@ func TestHoldInStorm(t *testing.T) {
 			}
 		})
 	}
-	b.stopsInTime()
+	b.wantStop()
 	close(over)
 	senders.Wait()
 }
@@ -218,15 +218,15 @@ func (b *box) storm(kinds []sig.Signal, n int) {
 // volleys sends one of each kind at once, and wants one of each, n times.
 func (b *box) volleys(kinds []sig.Signal, n int) {
 	b.t.Helper()
-	before := b.tally()
+	before := b.signalCounts()
 	for range n {
 		lines := len(b.out.all())
 		for _, s := range kinds {
 			b.signal(s)
 		}
-		b.out.count(b.t, lines+len(kinds))
+		b.out.waitCount(b.t, lines+len(kinds))
 	}
-	after := b.tally()
+	after := b.signalCounts()
 	for _, s := range kinds {
 		if got := after[s.String()] - before[s.String()]; got != n {
 			b.t.Errorf("%v: sent %d, got %d", s, n, got)
@@ -234,7 +234,7 @@ func (b *box) volleys(kinds []sig.Signal, n int) {
 	}
 }
 
-func countOf(list []said, text string) (n int) {
+func countLines(list []outputLine, text string) (n int) {
 	for _, s := range list {
 		if s.text == text {
 			n++
@@ -249,8 +249,8 @@ func countOf(list []said, text string) (n int) {
 func TestSignalsAtStart(t *testing.T) {
 	kinds := []sig.Signal{sig.USR1, sig.CONT, 30, 35, 64}
 	flags := []string{"--log-level=debug", "-r", "USR1:WINCH,PWR:WINCH,35:WINCH,64:WINCH", "--", "sleep", "1000"}
-	many(t, 100, func() {
-		b := bare(t, flags...)
+	runMany(t, 100, func() {
+		b := bootBare(t, flags...)
 		testutil.Eventually(t, "signals are blocked, or caught", func() bool {
 			blocked, _ := strconv.ParseUint(status(b.cmd.Process.Pid, "SigBlk"), 16, 64)
 			caught, _ := proc.Caught(b.cmd.Process.Pid)
@@ -263,7 +263,7 @@ func TestSignalsAtStart(t *testing.T) {
 			b.err.wait(t, ": "+s.String())
 		}
 		b.cmd.Process.Kill()
-		b.leaves()
+		b.waitExit()
 	})
 }
 
@@ -355,7 +355,7 @@ func build(t *testing.T, words ...string) {
 // family is a command with orphans, which then catches signals.
 func family() []string {
 	orphans := `for i in 1 2 3; do (: & : & : &); done; exec "$@"`
-	return append([]string{"-d", "1", "-r", "TERM:USR1", "sh", "-c", orphans, "sh"}, self("catch")...)
+	return append([]string{"-d", "1", "-r", "TERM:USR1", "sh", "-c", orphans, "sh"}, helperCommand("catch")...)
 }
 
 // passes wants signals passed on, orphans reaped and a hold, of a lameduck that
@@ -378,8 +378,8 @@ func (b *box) passes(kinds sig.Set) {
 	b.signal(sig.TERM)
 	b.err.wait(b.t, "holding 1 s, then USR1")
 	b.out.wait(b.t, "got USR1")
-	b.tell("exit 7")
-	b.wants(7)
+	b.sendLine("exit 7")
+	b.wantExit(7)
 }
 
 // TestNotPID1: all of it works for any other process too.
@@ -392,5 +392,5 @@ func TestNotPID1(t *testing.T) {
 
 // TestOwnSignals: what the command sends to PID 1 comes back to it.
 func TestOwnSignals(t *testing.T) {
-	boot(t, nil, "sh", "-c", "trap 'exit 7' USR1; kill -USR1 1; while :; do sleep 0.01; done").wants(7)
+	boot(t, nil, "sh", "-c", "trap 'exit 7' USR1; kill -USR1 1; while :; do sleep 0.01; done").wantExit(7)
 }

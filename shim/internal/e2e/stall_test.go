@@ -20,13 +20,13 @@ import (
 func TestDeadlineAfterStall(t *testing.T) {
 	t.Parallel()
 	const step = 3 * time.Second
-	b := piped(t, nil, syscall.SysProcAttr{}, binary, "--stop-schedule=TERM/3/KILL", "--",
+	b := newProgram(t, nil, syscall.SysProcAttr{}, binary, "--stop-schedule=TERM/3/KILL", "--",
 		"sh", "-c", `trap "" TERM; echo ready; read line`)
 	b.run()
 	b.out.wait(t, "ready")
 	stall(t, b, step+100*time.Millisecond)
 	released := time.Now()
-	b.wants(128 + int(sig.KILL))
+	b.wantExit(128 + int(sig.KILL))
 	if late := time.Since(released); late > step/2 {
 		t.Errorf("KILL came %v after the stall, want at once", late)
 	}

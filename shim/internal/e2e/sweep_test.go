@@ -40,14 +40,14 @@ func TestDeniedSyscalls(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %s", name, unix.ErrnoName(errno)), func(t *testing.T) {
 				t.Parallel()
 				stage := fmt.Sprintf("stage:deny=%d:%d", number, int(errno))
-				b := bootFrom(t, stage, nil, "-d", "0.3", "--until=quiet", "--quiet-for=0.3", "--linger=1", "--", program)
+				b := bootStage(t, stage, nil, "-d", "0.3", "--until=quiet", "--quiet-for=0.3", "--linger=1", "--", program)
 				pid := b.cmd.Process.Pid
 				testutil.Eventually(t, "the command runs, or there is none", func() bool {
 					pids := children(pid)
-					return over(pid) || len(pids) == 1 && exe(pids[0]) == program
+					return hasEnded(pid) || len(pids) == 1 && exe(pids[0]) == program
 				})
 				b.signal(sig.TERM)
-				code, said := b.leaves(), b.err.all()
+				code, said := b.waitExit(), b.err.all()
 				if name == "pipe2" || name == "setpgid" { // nothing can be started without
 					if code != 126 || len(said) != 1 {
 						t.Errorf("left with %d, want 126 and one line; it said:\n%v", code, said)
@@ -71,7 +71,7 @@ func TestIdle(t *testing.T) {
 	t.Parallel()
 	flags := []string{"--until=quiet", "--grace-period=30", "--preset=auto", "--log-level=debug", "--kill-after=5", "--on-stop=true",
 		"--wait-gone=/no/such", "--alive-file=" + filepath.Join(t.TempDir(), "alive"), "--health=127.0.0.1:9", "--"}
-	b := boot(t, nil, append(flags, self("catch")...)...)
+	b := boot(t, nil, append(flags, helperCommand("catch")...)...)
 	b.out.wait(t, "ready")
 	b.busy(100)
 	pid := b.cmd.Process.Pid
@@ -84,8 +84,8 @@ func TestIdle(t *testing.T) {
 			t.Fatalf("%d context switches of %d in two seconds", n, before)
 		}
 	}
-	b.tell("exit 7")
-	b.wants(7)
+	b.sendLine("exit 7")
+	b.wantExit(7)
 }
 
 // switches is how often the threads of a process have been given the processor.
@@ -105,7 +105,7 @@ func switches(pid int) (sum int) {
 
 // TestOwnGroup: the command leads a process group, and lameduck is in another.
 func TestOwnGroup(t *testing.T) {
-	b := boot(t, nil, append([]string{"--"}, self("catch")...)...)
+	b := boot(t, nil, append([]string{"--"}, helperCommand("catch")...)...)
 	b.out.wait(t, "ready")
 	command := b.child()
 	ours, err := unix.Getpgid(b.cmd.Process.Pid)
@@ -113,6 +113,6 @@ func TestOwnGroup(t *testing.T) {
 	if err != nil || err2 != nil || theirs != command || ours == theirs {
 		t.Errorf("lameduck is in group %d, %v, and the command, %d, in %d, %v", ours, err, command, theirs, err2)
 	}
-	b.tell("exit 0")
-	b.wants(0)
+	b.sendLine("exit 0")
+	b.wantExit(0)
 }

@@ -26,19 +26,19 @@ type screen struct {
 	tty *os.File // the side of who types
 	cmd *exec.Cmd
 
-	mu    sync.Mutex // the reader and the test share what follows
-	shown bytes.Buffer
-	seen  int // what an earlier wait has passed
-	over  bool
+	mu     sync.Mutex // the reader and the test share what follows
+	shown  bytes.Buffer
+	seen   int // what an earlier wait has passed
+	closed bool
 }
 
-// onScreen runs a command as the leader of a session on a terminal of its own;
+// startOnTerminal runs a command as the leader of a session on a terminal of its own;
 // in new namespaces, as PID 1, if pid1 says so.
-func onScreen(t *testing.T, pid1 bool, words ...string) *screen {
+func startOnTerminal(t *testing.T, pid1 bool, words ...string) *screen {
 	t.Helper()
 	if pid1 {
 		netns.Need(t)
-		words = self("stage", words...)
+		words = helperCommand("stage", words...)
 	}
 	s := &screen{t: t, cmd: exec.Command(words[0], words[1:]...)}
 	s.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "PS1=$ ", "HOME=/", "TERM=dumb", "LAMEDUCK=" + binary}
@@ -65,7 +65,7 @@ func (s *screen) read() {
 		n, err := s.tty.Read(buf)
 		s.mu.Lock()
 		s.shown.Write(buf[:n])
-		s.over = err != nil
+		s.closed = err != nil
 		s.mu.Unlock()
 		if err != nil { // EIO: the last program on the terminal is gone
 			return
@@ -73,21 +73,21 @@ func (s *screen) read() {
 	}
 }
 
-func (s *screen) types(text string) {
+func (s *screen) typeText(text string) {
 	s.t.Helper()
 	if _, err := io.WriteString(s.tty, text); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-// shows waits until text is shown, after what earlier calls waited for.
-func (s *screen) shows(text string) {
+// waitFor waits until text is shown, after what earlier calls waited for.
+func (s *screen) waitFor(text string) {
 	s.t.Helper()
 	var shown string
 	for end := time.Now().Add(testutil.Patience); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
 		s.mu.Lock()
 		shown = s.shown.String()
-		at, over := strings.Index(shown[s.seen:], text), s.over
+		at, over := strings.Index(shown[s.seen:], text), s.closed
 		if at >= 0 {
 			s.seen += at + len(text)
 		}
@@ -109,8 +109,8 @@ func (s *screen) count(text string) int {
 	return strings.Count(s.shown.String(), text)
 }
 
-// leaves waits for the end, and wants this exit code.
-func (s *screen) leaves(code int) {
+// wantExit waits for the end, and wants this exit code.
+func (s *screen) wantExit(code int) {
 	s.t.Helper()
 	timer := time.AfterFunc(testutil.Patience, func() { s.cmd.Process.Kill() })
 	s.cmd.Wait()
@@ -127,10 +127,10 @@ const (
 	ctrlZ = "\x1a"
 )
 
-// catchOn is lameduck with the catch helper on a screen.
-func catchOn(t *testing.T, pid1 bool, flags ...string) *screen {
-	s := onScreen(t, pid1, append(append([]string{binary}, flags...), append([]string{"--"}, self("catch")...)...)...)
-	s.shows("ready")
+// catchOnTerminal is lameduck with the catch helper on a screen.
+func catchOnTerminal(t *testing.T, pid1 bool, flags ...string) *screen {
+	s := startOnTerminal(t, pid1, append(append([]string{binary}, flags...), append([]string{"--"}, helperCommand("catch")...)...)...)
+	s.waitFor("ready")
 	return s
 }
 
@@ -143,17 +143,17 @@ func bothWays(t *testing.T, test func(t *testing.T, pid1 bool)) {
 // TestTerminalKeys: what is typed reaches the command, once.
 func TestTerminalKeys(t *testing.T) {
 	bothWays(t, func(t *testing.T, pid1 bool) {
-		s := catchOn(t, pid1)
-		s.types(ctrlC)
-		s.shows("got INT")
+		s := catchOnTerminal(t, pid1)
+		s.typeText(ctrlC)
+		s.waitFor("got INT")
 		if err := pty.Setsize(s.tty, &pty.Winsize{Rows: 30, Cols: 100}); err != nil {
 			t.Fatal(err)
 		}
-		s.shows("got WINCH")
-		s.types(ctrlZ)
-		s.shows("got TSTP")
-		s.types("exit 7\n")
-		s.leaves(7)
+		s.waitFor("got WINCH")
+		s.typeText(ctrlZ)
+		s.waitFor("got TSTP")
+		s.typeText("exit 7\n")
+		s.wantExit(7)
 		for _, name := range []string{"got INT", "got WINCH", "got TSTP"} {
 			if n := s.count(name); n != 1 {
 				t.Errorf("%q %d times", name, n)
@@ -165,27 +165,27 @@ func TestTerminalKeys(t *testing.T) {
 // TestTerminalInHold: Ctrl-C goes to the command's group and ends no hold; WINCH
 // is a resize and no stop signal, even where TERM is rewritten to it.
 func TestTerminalInHold(t *testing.T) {
-	s := catchOn(t, true, "-d", "1", "-r", "TERM:WINCH")
+	s := catchOnTerminal(t, true, "-d", "1", "-r", "TERM:WINCH")
 	pty.Setsize(s.tty, &pty.Winsize{Rows: 30, Cols: 100})
-	s.shows("got WINCH")
+	s.waitFor("got WINCH")
 	unix.Kill(s.cmd.Process.Pid, unix.SIGTERM)
-	s.shows("holding 1 s")
-	s.types(ctrlC)
-	s.shows("got INT")
-	s.shows("got WINCH")
-	s.types("exit 0\n")
-	s.shows("(elapsed); sent WINCH")
-	s.leaves(0)
+	s.waitFor("holding 1 s")
+	s.typeText(ctrlC)
+	s.waitFor("got INT")
+	s.waitFor("got WINCH")
+	s.typeText("exit 0\n")
+	s.waitFor("(elapsed); sent WINCH")
+	s.wantExit(0)
 }
 
 // TestTerminalText: text goes through as it is, end of file too.
 func TestTerminalText(t *testing.T) {
 	bothWays(t, func(t *testing.T, pid1 bool) {
-		s := onScreen(t, pid1, binary, "sh", "-c", "stty -echo; echo ready; tac")
-		s.shows("ready")
-		s.types("one\ntwo\nthree\n" + ctrlD)
-		s.shows("three\r\ntwo\r\none\r\n")
-		s.leaves(0)
+		s := startOnTerminal(t, pid1, binary, "sh", "-c", "stty -echo; echo ready; tac")
+		s.waitFor("ready")
+		s.typeText("one\ntwo\nthree\n" + ctrlD)
+		s.waitFor("three\r\ntwo\r\none\r\n")
+		s.wantExit(0)
 	})
 }
 
@@ -193,10 +193,10 @@ func TestTerminalText(t *testing.T) {
 func TestTerminalShell(t *testing.T) {
 	needs(t, "bash")
 	bothWays(t, func(t *testing.T, pid1 bool) {
-		s := onScreen(t, pid1, binary, "bash", "--norc", "--noprofile", "-i")
-		s.shows("$ ")
-		s.types("case $- in *m*) echo job'-'control;; esac\n")
-		s.shows("job-control")
+		s := startOnTerminal(t, pid1, binary, "bash", "--norc", "--noprofile", "-i")
+		s.waitFor("$ ")
+		s.typeText("case $- in *m*) echo job'-'control;; esac\n")
+		s.waitFor("job-control")
 		controlsJobs(t, s)
 	})
 }
@@ -205,17 +205,17 @@ func TestTerminalShell(t *testing.T) {
 // a job, and then ends the shell.
 func controlsJobs(t *testing.T, s *screen) {
 	t.Helper()
-	s.types("sleep 1000\n")
-	s.shows("sleep 1000\r\n")
+	s.typeText("sleep 1000\n")
+	s.waitFor("sleep 1000\r\n")
 	awaitForeground(t, s, "sleep")
-	s.types(ctrlZ)
-	s.shows("Stopped")
-	s.types("fg\n")
+	s.typeText(ctrlZ)
+	s.waitFor("Stopped")
+	s.typeText("fg\n")
 	awaitForeground(t, s, "sleep")
-	s.types(ctrlC)
-	s.shows("$ ")
-	s.types("exit 3\n")
-	s.leaves(3)
+	s.typeText(ctrlC)
+	s.waitFor("$ ")
+	s.typeText("exit 3\n")
+	s.wantExit(3)
 }
 
 // awaitForeground waits until the leader of the terminal's foreground group is
@@ -240,37 +240,37 @@ func awaitForeground(t *testing.T, s *screen, names ...string) {
 // with it.
 func TestTerminalJob(t *testing.T) {
 	needs(t, "bash")
-	s := onScreen(t, false, "bash", "--norc", "--noprofile", "-i")
-	s.shows("$ ")
-	s.types("$LAMEDUCK sleep 1000\n")
+	s := startOnTerminal(t, false, "bash", "--norc", "--noprofile", "-i")
+	s.waitFor("$ ")
+	s.typeText("$LAMEDUCK sleep 1000\n")
 	awaitForeground(t, s, "sleep")
-	s.types(ctrlZ)
-	s.shows("Stopped")
-	s.types("fg\n")
+	s.typeText(ctrlZ)
+	s.waitFor("Stopped")
+	s.typeText("fg\n")
 	awaitForeground(t, s, "sleep")
-	s.types(ctrlZ)
-	s.shows("Stopped")
-	s.types("bg; fg\n")
+	s.typeText(ctrlZ)
+	s.waitFor("Stopped")
+	s.typeText("bg; fg\n")
 	awaitForeground(t, s, "sleep", "lameduck") // bash continues only what is stopped
-	s.types(ctrlC)
-	s.shows("$ ")
-	s.types("echo code $?\n")
-	s.shows("code 130")
-	s.types("exit 0\n")
-	s.leaves(0)
+	s.typeText(ctrlC)
+	s.waitFor("$ ")
+	s.typeText("echo code $?\n")
+	s.waitFor("code 130")
+	s.typeText("exit 0\n")
+	s.wantExit(0)
 }
 
 // TestTerminalQueued: what comes while the job is stopped waits, however much.
 func TestTerminalQueued(t *testing.T) {
 	needs(t, "bash")
 	log := filepath.Join(t.TempDir(), "log")
-	s := onScreen(t, false, "bash", "--norc", "--noprofile", "-i")
-	s.shows("$ ")
-	s.types("$LAMEDUCK --log-level=debug -r 35:0 sleep 1000 2>" + log + "\n")
+	s := startOnTerminal(t, false, "bash", "--norc", "--noprofile", "-i")
+	s.waitFor("$ ")
+	s.typeText("$LAMEDUCK --log-level=debug -r 35:0 sleep 1000 2>" + log + "\n")
 	awaitForeground(t, s, "sleep")
-	s.types(ctrlZ)
-	s.shows("Stopped")
-	s.types("for i in {1..20}; do kill -35 %1; done; fg\n")
+	s.typeText(ctrlZ)
+	s.waitFor("Stopped")
+	s.typeText("for i in {1..20}; do kill -35 %1; done; fg\n")
 	awaitForeground(t, s, "sleep")
 	got := 0
 	testutil.Eventually(t, "all arrive", func() bool {
@@ -278,13 +278,13 @@ func TestTerminalQueued(t *testing.T) {
 		got = strings.Count(string(text), "running: RTMIN+1\n")
 		return got >= 20
 	})
-	s.types(ctrlC)
-	s.shows("$ ")
+	s.typeText(ctrlC)
+	s.waitFor("$ ")
 	if got != 20 {
 		t.Errorf("sent 20, got %d", got)
 	}
-	s.types("exit 0\n")
-	s.leaves(0)
+	s.typeText("exit 0\n")
+	s.wantExit(0)
 }
 
 // TestTerminalLent: a command that reads once its job was moved to the
@@ -292,41 +292,41 @@ func TestTerminalQueued(t *testing.T) {
 func TestTerminalLent(t *testing.T) {
 	needs(t, "bash")
 	cue := filepath.Join(t.TempDir(), "go")
-	s := onScreen(t, false, "bash", "--norc", "--noprofile", "-i")
-	s.shows("$ ")
-	s.types("$LAMEDUCK sh -c 'echo run''ning; until [ -e " + cue + " ]; do sleep 0.01; done; read x; echo it read $x' &\n")
-	s.shows("running")
-	s.types("fg\n")
+	s := startOnTerminal(t, false, "bash", "--norc", "--noprofile", "-i")
+	s.waitFor("$ ")
+	s.typeText("$LAMEDUCK sh -c 'echo run''ning; until [ -e " + cue + " ]; do sleep 0.01; done; read x; echo it read $x' &\n")
+	s.waitFor("running")
+	s.typeText("fg\n")
 	awaitForeground(t, s, "lameduck")
 	if err := os.WriteFile(cue, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s.types("words\n")
-	s.shows("it read words")
-	s.types("exit 0\n")
-	s.leaves(0)
+	s.typeText("words\n")
+	s.waitFor("it read words")
+	s.typeText("exit 0\n")
+	s.wantExit(0)
 }
 
 // TestTerminalGivenBack: who goes on after lameduck, without job control of its
 // own, has the terminal again.
 func TestTerminalGivenBack(t *testing.T) {
-	s := onScreen(t, false, "sh", "-c", `$LAMEDUCK sh -c 'echo inner; read x; echo "inner read $x"'; read y; echo "outer read $y"`)
-	s.shows("inner")
-	s.types("a\n")
-	s.shows("inner read a")
-	s.types("b\n")
-	s.shows("outer read b")
-	s.leaves(0)
+	s := startOnTerminal(t, false, "sh", "-c", `$LAMEDUCK sh -c 'echo inner; read x; echo "inner read $x"'; read y; echo "outer read $y"`)
+	s.waitFor("inner")
+	s.typeText("a\n")
+	s.waitFor("inner read a")
+	s.typeText("b\n")
+	s.waitFor("outer read b")
+	s.wantExit(0)
 }
 
 // TestTerminalNested: a lameduck in a lameduck hands the terminal on.
 func TestTerminalNested(t *testing.T) {
-	s := onScreen(t, true, append([]string{binary, "--", binary, "--"}, self("catch")...)...)
-	s.shows("ready")
-	s.types(ctrlC)
-	s.shows("got INT")
-	s.types("exit 4\n")
-	s.leaves(4)
+	s := startOnTerminal(t, true, append([]string{binary, "--", binary, "--"}, helperCommand("catch")...)...)
+	s.waitFor("ready")
+	s.typeText(ctrlC)
+	s.waitFor("got INT")
+	s.typeText("exit 4\n")
+	s.wantExit(4)
 	if n := s.count("got INT"); n != 1 {
 		t.Errorf("INT came %d times", n)
 	}
@@ -335,12 +335,12 @@ func TestTerminalNested(t *testing.T) {
 // TestTerminalTostop: where writing from the background stops a program, our
 // own report does not stop us.
 func TestTerminalTostop(t *testing.T) {
-	s := onScreen(t, false, binary, "-d", "1", "sh", "-c", `stty tostop; echo ready; trap 'exit 5' TERM; while :; do sleep 0.01; done`)
-	s.shows("ready")
+	s := startOnTerminal(t, false, binary, "-d", "1", "sh", "-c", `stty tostop; echo ready; trap 'exit 5' TERM; while :; do sleep 0.01; done`)
+	s.waitFor("ready")
 	unix.Kill(s.cmd.Process.Pid, unix.SIGTERM)
-	s.shows("holding 1 s")
-	s.shows("(elapsed); sent TERM")
-	s.leaves(5)
+	s.waitFor("holding 1 s")
+	s.waitFor("(elapsed); sent TERM")
+	s.wantExit(5)
 }
 
 // TestTerminalOfAnother: a terminal that is not the controlling one, or none, is

@@ -28,7 +28,7 @@ func TestTerminationLogStop(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "log")
 			testutil.WriteFile(t, path, "the command's\n")
-			b := boot(t, nil, append(append(c.flags, "-d", "1", "--termination-log="+path, "--"), self("catch")...)...)
+			b := boot(t, nil, append(append(c.flags, "-d", "1", "--termination-log="+path, "--"), helperCommand("catch")...)...)
 			b.out.wait(t, "ready")
 			has := func(what, part string) {
 				t.Helper()
@@ -47,7 +47,7 @@ func TestTerminationLogStop(t *testing.T) {
 			has("the line at the trigger", c.begin)
 			b.out.wait(t, "got TERM")
 			has("what was sent", c.sent)
-			b.exits()
+			b.wantPromptExit()
 			has("the end", c.over)
 		})
 	}
@@ -61,27 +61,27 @@ func TestTerminationLogFails(t *testing.T) {
 	for _, before := range []string{"", "boom", "boom\n"} {
 		for _, end := range []string{"exit 3", "killed KILL"} {
 			testutil.WriteFile(t, path, before)
-			b := boot(t, nil, append([]string{"-d", "10", "--grace-period=30", "--termination-log=" + path, "--"}, self("catch")...)...)
+			b := boot(t, nil, append([]string{"-d", "10", "--grace-period=30", "--termination-log=" + path, "--"}, helperCommand("catch")...)...)
 			b.out.wait(t, "ready")
 			b.signal(sig.TERM)
 			b.err.wait(t, "holding")
 			testutil.Eventually(t, "the line at the trigger", func() bool { return strings.Contains(string(testutil.Must(os.ReadFile(path))), "holding") })
-			b.tell(end)
-			b.leaves()
+			b.sendLine(end)
+			b.waitExit()
 			if now := string(testutil.Must(os.ReadFile(path))); now != before {
 				t.Errorf("%s: the file was %q and is %q", end, before, now)
 			}
 		}
 	}
 	b := boot(t, nil, "--termination-log=/proc", "-d", "1", "--", "echo", "started")
-	b.wants(125)
+	b.wantExit(125)
 	if said := b.err.all(); len(said) != 1 || len(b.out.all()) > 0 || !strings.Contains(said[0].text, "--termination-log=/proc: is a directory: give a file, or none") {
 		t.Errorf("said %v, %v", said, b.out.all())
 	}
 	testutil.WriteFile(t, path, "")
-	b = boot(t, nil, append([]string{"-d", "1", "--termination-log=none", "--"}, self("catch")...)...)
+	b = boot(t, nil, append([]string{"-d", "1", "--termination-log=none", "--"}, helperCommand("catch")...)...)
 	b.out.wait(t, "ready")
-	b.stopsInTime()
+	b.wantStop()
 	_, err := os.Lstat("none")
 	if said := b.err.all(); len(said) != 2 || err == nil {
 		t.Errorf("said %v", said)
@@ -96,13 +96,13 @@ func TestTerminationLogGoes(t *testing.T) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	b := boot(t, nil, append([]string{"-d", "1", "--termination-log=" + dir + "/log", "--"}, self("catch")...)...)
+	b := boot(t, nil, append([]string{"-d", "1", "--termination-log=" + dir + "/log", "--"}, helperCommand("catch")...)...)
 	b.out.wait(t, "ready")
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
 	start := time.Now()
-	b.stopsInTime()
+	b.wantStop()
 	var warned int
 	for _, line := range b.err.all() {
 		warned += strings.Count(line.text, "warning: the termination log cannot be written: no such file or directory")
@@ -131,7 +131,7 @@ func TestPlantedLinks(t *testing.T) {
 				t.Logf("planted by the same user: %v", err)
 			}
 			b := boot(t, nil, flag+"="+path, "-d", "1", "--", "echo", "started")
-			b.wants(125)
+			b.wantExit(125)
 			if said := b.err.all(); len(said) != 1 || len(b.out.all()) > 0 || said[0].text != "lameduck: "+flag+"="+path+": "+says {
 				t.Errorf("said %v, %v", said, b.out.all())
 			}
@@ -149,14 +149,14 @@ func TestTerminationLogStderr(t *testing.T) {
 		t.Skip("others may write to /dev")
 	}
 	path := filepath.Join(t.TempDir(), "stderr")
-	b := boot(t, nil, append([]string{"--termination-log=/dev/stderr", "-d", "1", "--", "sh", "-c", `exec "$@"`, "sh"}, self("catch")...)...)
-	b.leaves() // a pipe is refused, as ever
+	b := boot(t, nil, append([]string{"--termination-log=/dev/stderr", "-d", "1", "--", "sh", "-c", `exec "$@"`, "sh"}, helperCommand("catch")...)...)
+	b.waitExit() // a pipe is refused, as ever
 	if said := b.err.all(); len(said) != 1 || !strings.Contains(said[0].text, "--termination-log=/dev/stderr: it is no regular file: give a file, or none") {
 		t.Errorf("said %v", said)
 	}
-	b = piped(t, nil, syscall.SysProcAttr{}, "sh", "-c", `exec "$0" --termination-log=/dev/stderr -d 0.2 -- sh -c 'kill -TERM $PPID; sleep 9' 2>"$1"`, binary, path)
+	b = newProgram(t, nil, syscall.SysProcAttr{}, "sh", "-c", `exec "$0" --termination-log=/dev/stderr -d 0.2 -- sh -c 'kill -TERM $PPID; sleep 9' 2>"$1"`, binary, path)
 	b.run()
-	b.leaves()
+	b.waitExit()
 	if text := string(testutil.Must(os.ReadFile(path))); strings.Count(text, "TERM: held 0.2 s (elapsed)") != 2 {
 		t.Errorf("the file is %q", text)
 	}

@@ -20,18 +20,18 @@ func (a *app) dial(host string) *client {
 	return a.place.dial(a.at(host))
 }
 
-// short is a connection with one request.
-func (a *app) short(host string) {
+// shortConn is a connection with one request.
+func (a *app) shortConn(host string) {
 	a.t.Helper()
 	c := a.dial(host)
-	c.asks("hello")
+	c.ask("hello")
 	c.Close()
 }
 
 // does has the program do something, and waits until it has.
 func (a *app) does(command string) {
 	a.t.Helper()
-	a.tell(command)
+	a.sendLine(command)
 	a.out.wait(a.t, "did "+command)
 }
 
@@ -39,15 +39,15 @@ func (a *app) does(command string) {
 // its reason: ceilings are further off, or it is the reason that is wanted.
 const slack = 4 * time.Second
 
-// holds wants the hold to end so long after some moment, and for that reason.
-func (a *app) holds(since time.Time, at time.Duration, why string) {
+// wantHoldSince wants the hold to end so long after some moment, and for that reason.
+func (a *app) wantHoldSince(since time.Time, at time.Duration, why string) {
 	a.t.Helper()
 	got := a.out.wait(a.t, "got TERM").at.Sub(since)
 	if got < at || got > at+slack {
 		a.t.Errorf("the hold ended after %v, want %v", got, at)
 	}
-	a.tell("exit 7")
-	a.wants(7)
+	a.sendLine("exit 7")
+	a.wantExit(7)
 	a.reports("(" + why + ")")
 }
 

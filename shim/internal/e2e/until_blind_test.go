@@ -31,17 +31,17 @@ func TestUntilDegraded(t *testing.T) {
 				c.stage = "stage:no-proc,uid=65534"
 			}
 			p := newPlace(t)
-			a := p.holding(c.stage, "quiet", append(brisk, "--max-delay=5"), self("app", "[::]:0")...)
-			a.dial("127.0.0.1").asks("hello") // idle from then on
+			a := p.holding(c.stage, "quiet", append(brisk, "--max-delay=5"), helperCommand("app", "[::]:0")...)
+			a.dial("127.0.0.1").ask("hello") // idle from then on
 			start := a.stops()
-			end := steadily(200*time.Millisecond, func() { a.short("127.0.0.1") })
+			end := steadily(200*time.Millisecond, func() { a.shortConn("127.0.0.1") })
 			time.Sleep(2 * instant) // so long it is busy
 			end()
 			a.still("there had just been a request")
 			if c.sees == "" {
-				a.holds(start, 5*time.Second, "blind")
+				a.wantHoldSince(start, 5*time.Second, "blind")
 			} else {
-				a.holds(time.Now(), instant-300*time.Millisecond, "quiet")
+				a.wantHoldSince(time.Now(), instant-300*time.Millisecond, "quiet")
 				a.reports(c.sees)
 			}
 			a.warns(c.warning)
@@ -67,13 +67,13 @@ func TestUntilUnsure(t *testing.T) {
 		t.Run("without "+name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			a := p.holding(c.stage, "quiet", append(brisk, "--max-delay=3"), self("app")...)
+			a := p.holding(c.stage, "quiet", append(brisk, "--max-delay=3"), helperCommand("app")...)
 			start := a.stops()
 			at := time.Duration(0)
 			if c.why == "blind" {
 				at = 3 * time.Second
 			}
-			a.holds(start, at, c.why)
+			a.wantHoldSince(start, at, c.why)
 			a.warns(c.warning)
 		})
 	}

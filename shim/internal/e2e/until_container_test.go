@@ -25,7 +25,7 @@ func containerUntil(t *testing.T, y *yard) {
 	server := begin(images+"lameduck", "--until=quiet", "--delay=0", "--quiet-for=1", "--grace-period=30", "--", "/helper", "helper", "app", "[::]:8080")
 	client := begin(images+"bare", "/helper", "helper", "app", "[::]:9090")
 	busy := begin(images+"bare", "/helper", "helper", "app")
-	busy.tell("call 127.0.0.1:9090")
+	busy.sendLine("call 127.0.0.1:9090")
 	busy.out.wait(t, "did call")
 	for _, want := range []string{"\nSeccomp:\t2\n", "\nUid:\t65534\t", "\nCapEff:\t0000000000000000\n"} {
 		if text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", server.pid())); !strings.Contains(string(text), want) {
@@ -34,10 +34,10 @@ func containerUntil(t *testing.T, y *yard) {
 	}
 	done := server.stop()
 	server.err.wait(t, "until quiet")
-	end := steadily(250*time.Millisecond, func() { client.tell("short 127.0.0.1:8080") })
+	end := steadily(250*time.Millisecond, func() { client.sendLine("short 127.0.0.1:8080") })
 	time.Sleep(3 * instant) // so long it is busy
 	end()
-	(&served{box: server.box}).holds(time.Now(), instant-350*time.Millisecond, "quiet")
+	(&serverBox{box: server.box}).wantHoldSince(time.Now(), instant-350*time.Millisecond, "quiet")
 	done()
 	said := server.err.all()
 	if report := said[len(said)-1].text; !strings.Contains(report, "seen by sock_diag, our") {

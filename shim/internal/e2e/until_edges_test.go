@@ -26,16 +26,16 @@ func TestUntilFamilies(t *testing.T) {
 			t.Run(who+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				p := newPlace(t)
-				a := p.holding(stage, "drained", brisk, self("app", c.listen)...)
+				a := p.holding(stage, "drained", brisk, helperCommand("app", c.listen)...)
 				kept := a.dial(c.host)
-				kept.asks("hello")
+				kept.ask("hello")
 				a.stops()
-				end := steadily(150*time.Millisecond, func() { a.short(c.host) })
+				end := steadily(150*time.Millisecond, func() { a.shortConn(c.host) })
 				time.Sleep(2 * instant) // so long it is busy
 				end()
-				kept.asks("hello")
+				kept.ask("hello")
 				kept.Close()
-				a.holds(time.Now(), instant-300*time.Millisecond, "drained")
+				a.wantHoldSince(time.Now(), instant-300*time.Millisecond, "drained")
 			})
 		}
 	}
@@ -56,7 +56,7 @@ func TestUntilPeers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			a := p.holding("stage", "quiet", append(brisk, "--max-delay=4", "--ignore-peer=127.0.0.2/32"), self("app", "[::]:0")...)
+			a := p.holding("stage", "quiet", append(brisk, "--max-delay=4", "--ignore-peer=127.0.0.2/32"), helperCommand("app", "[::]:0")...)
 			end := steadily(90*time.Millisecond, func() {
 				if conn, err := p.connectFrom(c.from, a.at("127.0.0.1")); err == nil {
 					fmt.Fprintln(conn, "hello")
@@ -66,7 +66,7 @@ func TestUntilPeers(t *testing.T) {
 			})
 			defer end()
 			start := a.stops()
-			a.holds(start, c.at, c.why)
+			a.wantHoldSince(start, c.at, c.why)
 		})
 	}
 }
@@ -88,14 +88,14 @@ func TestUntilPorts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			a := p.holding("stage", "quiet", append(brisk, "--max-delay=4", c.flag), self("app", "127.0.0.1:8080", "127.0.0.1:9090")...)
+			a := p.holding("stage", "quiet", append(brisk, "--max-delay=4", c.flag), helperCommand("app", "127.0.0.1:8080", "127.0.0.1:9090")...)
 			scraper := p.dial("127.0.0.1:9090")
 			end := scraper.talks(50 * time.Millisecond)
 			defer end()
 			start := a.stops()
 			a.out.wait(t, "got TERM")
 			end()
-			a.holds(start, c.at, c.why)
+			a.wantHoldSince(start, c.at, c.why)
 		})
 	}
 }
@@ -111,10 +111,10 @@ func TestUntilFloorEnds(t *testing.T) {
 				t.Parallel()
 				const floor, silence = 2 * time.Second, 1500 * time.Millisecond
 				p := newPlace(t)
-				a := p.holding("stage", "quiet", []string{"--delay=2", "--quiet-for=1.5", "--grace-period=30"}, self("app", "127.0.0.1:0")...)
+				a := p.holding("stage", "quiet", []string{"--delay=2", "--quiet-for=1.5", "--grace-period=30"}, helperCommand("app", "127.0.0.1:0")...)
 				start := a.stops()
 				time.Sleep(time.Until(start.Add(floor - before)))
-				a.short("127.0.0.1")
+				a.shortConn("127.0.0.1")
 				served := time.Now()
 				got := a.out.wait(t, "got TERM").at
 				switch after := got.Sub(served); {
@@ -124,7 +124,7 @@ func TestUntilFloorEnds(t *testing.T) {
 				default:
 					tried.Add(1)
 				}
-				a.holds(start, floor, "quiet")
+				a.wantHoldSince(start, floor, "quiet")
 			})
 		}
 	})
@@ -173,7 +173,7 @@ func TestUntilNoTCP(t *testing.T) {
 			p := newPlace(t)
 			other := p.neighbour() // whose traffic is nothing to us
 			p.neighbour().does("call " + other.at("127.0.0.1"))
-			a := p.holding(c.stage, c.until, flags, self("app", c.listens...)...)
+			a := p.holding(c.stage, c.until, flags, helperCommand("app", c.listens...)...)
 			if c.at == 5*time.Second {
 				end := steadily(50*time.Millisecond, func() { // clients that nobody sees
 					if conn, err := net.Dial("unix", filepath.Join(dir, "socket")); err == nil {
@@ -184,7 +184,7 @@ func TestUntilNoTCP(t *testing.T) {
 				defer end()
 			}
 			start := a.stops()
-			a.holds(start, c.at, c.why)
+			a.wantHoldSince(start, c.at, c.why)
 		})
 	}
 }
@@ -197,16 +197,16 @@ func TestUntilStarved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			a := p.holding(stage, "quiet", []string{"--delay=1", "--quiet-for=1", "--grace-period=30"}, self("app", "127.0.0.1:0")...)
-			a.short("127.0.0.1")
+			a := p.holding(stage, "quiet", []string{"--delay=1", "--quiet-for=1", "--grace-period=30"}, helperCommand("app", "127.0.0.1:0")...)
+			a.shortConn("127.0.0.1")
 			a.stops()
 			time.Sleep(instant / 2) // it has looked
 			a.signal(sig.STOP)
 			time.Sleep(2 * instant) // all of which it would have called silence
-			a.short("127.0.0.1")
+			a.shortConn("127.0.0.1")
 			time.Sleep(instant / 4) // the kernel tells of ends when it has time
 			a.signal(sig.CONT)
-			a.holds(time.Now(), instant-100*time.Millisecond, "quiet")
+			a.wantHoldSince(time.Now(), instant-100*time.Millisecond, "quiet")
 		})
 	}
 }
@@ -220,15 +220,15 @@ func TestUntilFrozen(t *testing.T) {
 			t.Parallel()
 			const ceiling = 3 * time.Second
 			p := newPlace(t)
-			a := p.holding(stage, "drained", []string{"--delay=1", "--quiet-for=1", "--max-delay=3", "--grace-period=30", "--log-level=debug"}, self("app", "127.0.0.1:0")...)
-			a.dial("127.0.0.1").asks("hello")
+			a := p.holding(stage, "drained", []string{"--delay=1", "--quiet-for=1", "--max-delay=3", "--grace-period=30", "--log-level=debug"}, helperCommand("app", "127.0.0.1:0")...)
+			a.dial("127.0.0.1").ask("hello")
 			start := a.stops()
 			a.err.wait(t, "holding: look")
 			a.signal(sig.STOP)
-			a.dial("127.0.0.1").asks("hello")
+			a.dial("127.0.0.1").ask("hello")
 			time.Sleep(time.Until(start.Add(ceiling + 3*time.Second/2))) // the freeze itself
 			a.signal(sig.CONT)
-			a.holds(start, ceiling+time.Second, "ceiling")
+			a.wantHoldSince(start, ceiling+time.Second, "ceiling")
 			a.reports("2 open")
 		})
 	}

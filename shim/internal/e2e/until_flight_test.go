@@ -20,14 +20,14 @@ import (
 func TestUntilReceives(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	a := p.holding("stage", "quiet", append(brisk, "--max-silence=3"), self("app", "127.0.0.1:0")...)
+	a := p.holding("stage", "quiet", append(brisk, "--max-silence=3"), helperCommand("app", "127.0.0.1:0")...)
 	c := a.dial("127.0.0.1")
 	end := steadily(50*time.Millisecond, func() { fmt.Fprintln(c, "-a.metric:1|c") })
 	a.stops()
 	time.Sleep(2 * time.Second) // so long it is sent metrics
 	end()
 	a.still("it was being talked to")
-	a.holds(time.Now(), 2800*time.Millisecond, "quiet")
+	a.wantHoldSince(time.Now(), 2800*time.Millisecond, "quiet")
 	a.reports("1 given up after 3 s of silence")
 }
 
@@ -39,7 +39,7 @@ func TestUntilIdlePool(t *testing.T) {
 	for _, server := range []string{"app", "probing"} {
 		pool := func(t *testing.T) *app {
 			p := newPlace(t)
-			a := p.holding("stage", "quiet", append(brisk, "--max-silence=12"), self(server, "127.0.0.1:0")...)
+			a := p.holding("stage", "quiet", append(brisk, "--max-silence=12"), helperCommand(server, "127.0.0.1:0")...)
 			for range 5 {
 				for !a.keeps() {
 				}
@@ -50,14 +50,14 @@ func TestUntilIdlePool(t *testing.T) {
 			t.Parallel()
 			a := pool(t)
 			time.Sleep(1500 * time.Millisecond) // a probe
-			a.holds(a.stops(), instant-100*time.Millisecond, "quiet")
+			a.wantHoldSince(a.stops(), instant-100*time.Millisecond, "quiet")
 			a.reports("5 open at the end")
 		})
 		t.Run(server+", one waits", func(t *testing.T) {
 			t.Parallel()
 			a := pool(t)
 			c := a.dial("127.0.0.1")
-			c.asks("hello")
+			c.ask("hello")
 			fmt.Fprintln(c, "slow")
 			time.Sleep(100 * time.Millisecond) // the kernel has acknowledged it
 			a.stops()
@@ -65,23 +65,23 @@ func TestUntilIdlePool(t *testing.T) {
 				t.Errorf("it was cut: %v", c.in.Err())
 			}
 			a.still("the answer had not come")
-			a.holds(time.Now(), instant-100*time.Millisecond, "quiet")
+			a.wantHoldSince(time.Now(), instant-100*time.Millisecond, "quiet")
 		})
 	}
 	t.Run("alone", func(t *testing.T) {
 		t.Parallel()
 		p := newPlace(t)
-		a := p.holding("stage", "quiet", append(brisk, "--max-silence=12"), self("probing", "127.0.0.1:0")...)
+		a := p.holding("stage", "quiet", append(brisk, "--max-silence=12"), helperCommand("probing", "127.0.0.1:0")...)
 		c := a.dial("127.0.0.1")
 		time.Sleep(50 * time.Millisecond) // it has been accepted
-		c.asks("hello")
+		c.ask("hello")
 		fmt.Fprintln(c, "slow")
 		time.Sleep(100 * time.Millisecond)
 		a.stops()
 		if !c.in.Scan() {
 			t.Errorf("it was cut: %v", c.in.Err())
 		}
-		a.holds(time.Now(), instant-100*time.Millisecond, "quiet")
+		a.wantHoldSince(time.Now(), instant-100*time.Millisecond, "quiet")
 	})
 }
 
@@ -93,7 +93,7 @@ func (a *app) keeps() bool {
 	c := a.dial("127.0.0.1")
 	for range 4 {
 		asked := time.Now()
-		c.asks("hello")
+		c.ask("hello")
 		if time.Since(asked) > 20*time.Millisecond {
 			c.Close()
 			return false
@@ -111,9 +111,9 @@ func TestUntilListenerClosed(t *testing.T) {
 		t.Run(who, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			a := p.holding(stage, "quiet", brisk, self("app", "127.0.0.1:0")...)
+			a := p.holding(stage, "quiet", brisk, helperCommand("app", "127.0.0.1:0")...)
 			c := a.dial("127.0.0.1")
-			c.asks("hello")
+			c.ask("hello")
 			start := a.stops()
 			a.looks()
 			fmt.Fprintln(c, "slow")
@@ -126,7 +126,7 @@ func TestUntilListenerClosed(t *testing.T) {
 				t.Errorf("it was cut: %v", c.in.Err())
 			}
 			a.still("the answer had not come")
-			a.holds(start, asked.Sub(start)+4*time.Second-100*time.Millisecond, "quiet")
+			a.wantHoldSince(start, asked.Sub(start)+4*time.Second-100*time.Millisecond, "quiet")
 		})
 	}
 }
@@ -145,7 +145,7 @@ func TestUntilDownload(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			a := p.holding("stage", "quiet", append(brisk, c.maxSilence), self("web", "plain", "127.0.0.1:0")...)
+			a := p.holding("stage", "quiet", append(brisk, c.maxSilence), helperCommand("web", "plain", "127.0.0.1:0")...)
 			answer, err := (&http.Client{Transport: p.transport()}).Get("http://" + a.at("127.0.0.1") + "/large")
 			if err != nil {
 				t.Fatal(err)
@@ -153,7 +153,7 @@ func TestUntilDownload(t *testing.T) {
 			defer answer.Body.Close()
 			start := a.stops()
 			if !c.reads {
-				a.holds(start, 2*time.Second-500*time.Millisecond, "quiet")
+				a.wantHoldSince(start, 2*time.Second-500*time.Millisecond, "quiet")
 				a.reports("1 open at the end, 0 in flight, 1 given up after 2 s of silence")
 				return
 			}
@@ -163,7 +163,7 @@ func TestUntilDownload(t *testing.T) {
 				t.Errorf("cut after %d bytes: %v", n, err)
 			}
 			a.still("the answer may not have been whole")
-			a.holds(time.Now(), instant-100*time.Millisecond, "quiet")
+			a.wantHoldSince(time.Now(), instant-100*time.Millisecond, "quiet")
 		})
 	}
 }
@@ -176,17 +176,17 @@ func TestUntilQueued(t *testing.T) {
 		t.Run(until, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			a := p.holding("stage:uid=65534", until, brisk, self("one", "127.0.0.1:0")...)
+			a := p.holding("stage:uid=65534", until, brisk, helperCommand("one", "127.0.0.1:0")...)
 			first, second := a.dial("127.0.0.1"), a.dial("127.0.0.1")
 			fmt.Fprintln(first, "slow")
 			a.stops()
 			if first.in.Scan(); first.Close() != nil {
 				t.Errorf("it was cut: %v", first.in.Err())
 			}
-			second.asks("hello")
+			second.ask("hello")
 			a.still("there was somebody in the queue")
 			second.Close()
-			a.holds(time.Now(), instant-200*time.Millisecond, until)
+			a.wantHoldSince(time.Now(), instant-200*time.Millisecond, until)
 		})
 	}
 }
@@ -201,18 +201,18 @@ func TestUntilInherited(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := testutil.Must(l.(*net.TCPListener).File())
-	b := newBox(t, "stage", nil, append(append([]string{"--until=quiet"}, append(brisk, "--")...), self("inherited")...)...)
+	b := newBox(t, "stage", nil, append(append([]string{"--until=quiet"}, append(brisk, "--")...), helperCommand("inherited")...)...)
 	b.cmd.ExtraFiles = []*os.File{file}
-	a := &app{&served{box: b}, p}
+	a := &app{&serverBox{box: b}, p}
 	_, a.port, _ = net.SplitHostPort(l.Addr().String())
 	p.run(b)
 	a.out.wait(t, "ready")
 	file.Close()
 	l.Close()
 	a.stops()
-	end := steadily(90*time.Millisecond, func() { a.short("127.0.0.1") })
+	end := steadily(90*time.Millisecond, func() { a.shortConn("127.0.0.1") })
 	time.Sleep(2 * instant) // so long it is busy
 	end()
 	a.still("there had just been a request")
-	a.holds(time.Now(), instant-200*time.Millisecond, "quiet")
+	a.wantHoldSince(time.Now(), instant-200*time.Millisecond, "quiet")
 }

@@ -44,15 +44,15 @@ func TestUntilTalking(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			a := p.holding(c.stage, c.until, append(brisk, "--max-delay=4"), self("app", "127.0.0.1:0")...)
+			a := p.holding(c.stage, c.until, append(brisk, "--max-delay=4"), helperCommand("app", "127.0.0.1:0")...)
 			kept := a.dial("127.0.0.1")
-			kept.asks("hello")
+			kept.ask("hello")
 			end := kept.talks(50 * time.Millisecond)
 			start := a.stops()
 			if c.talks == time.Hour {
 				a.out.wait(t, "got TERM")
 				end() // it was served to the last
-				a.holds(start, c.at, c.why)
+				a.wantHoldSince(start, c.at, c.why)
 				a.reports("1 open at the end")
 				return
 			}
@@ -62,11 +62,11 @@ func TestUntilTalking(t *testing.T) {
 				time.Sleep(2 * instant)
 				a.still("a connection was open")
 				kept.Close()
-				a.holds(time.Now(), 0, c.why)
+				a.wantHoldSince(time.Now(), 0, c.why)
 				a.reports("0 open at the end")
 				return
 			}
-			a.holds(start, c.at-100*time.Millisecond, c.why)
+			a.wantHoldSince(start, c.at-100*time.Millisecond, c.why)
 		})
 	}
 }
@@ -80,16 +80,16 @@ func TestUntilIdle(t *testing.T) {
 			t.Run(who+"/pool/"+until, func(t *testing.T) {
 				t.Parallel()
 				p := newPlace(t)
-				a := p.holding(stage, until, append(brisk, "--max-delay=4"), self("app", "[::]:0")...)
+				a := p.holding(stage, until, append(brisk, "--max-delay=4"), helperCommand("app", "[::]:0")...)
 				for range 50 {
-					a.dial("127.0.0.1").asks("hello")
+					a.dial("127.0.0.1").ask("hello")
 				}
 				a.dial("::1") // and one that asks nothing
 				start := a.stops()
 				if until == "quiet" {
-					a.holds(start, instant, "quiet")
+					a.wantHoldSince(start, instant, "quiet")
 				} else {
-					a.holds(start, 4*time.Second, "ceiling")
+					a.wantHoldSince(start, 4*time.Second, "ceiling")
 				}
 				a.reports("51 open at the end, 0 in flight")
 			})
@@ -106,15 +106,15 @@ func TestUntilHalfClosed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			a := p.holding("stage", "drained", append(brisk, "--max-silence=2"), self("app", "127.0.0.1:0")...)
+			a := p.holding("stage", "drained", append(brisk, "--max-silence=2"), helperCommand("app", "127.0.0.1:0")...)
 			for range 20 {
 				conn := a.dial("127.0.0.1")
-				conn.asks("hello")
+				conn.ask("hello")
 				fmt.Fprintln(conn, line)
 				conn.Close()
 			}
 			start := a.stops()
-			a.holds(start, instant, "drained")
+			a.wantHoldSince(start, instant, "drained")
 		})
 	}
 }
@@ -127,7 +127,7 @@ func TestUntilTimeWait(t *testing.T) {
 			t.Parallel()
 			const many = 5000
 			p := newPlace(t)
-			a := p.holding(stage, "drained", brisk, self("app", "127.0.0.1:0")...)
+			a := p.holding(stage, "drained", brisk, helperCommand("app", "127.0.0.1:0")...)
 			p.do(func() {
 				for range many {
 					conn, err := net.Dial("tcp", a.at("127.0.0.1"))
@@ -144,7 +144,7 @@ func TestUntilTimeWait(t *testing.T) {
 				t.Fatalf("%d are in TIME_WAIT", n)
 			}
 			start := a.stops()
-			a.holds(start, instant, "drained")
+			a.wantHoldSince(start, instant, "drained")
 			a.reports("0 open at the end")
 		})
 	}
@@ -171,14 +171,14 @@ func TestUntilOutbound(t *testing.T) {
 				if name == "itself, as if IPv6" {
 					address = "[::]:0"
 				}
-				a := p.holding(stage, "drained", append(brisk, "--max-delay=6"), self("app", address)...)
+				a := p.holding(stage, "drained", append(brisk, "--max-delay=6"), helperCommand("app", address)...)
 				to := a.at("127.0.0.1")
 				if strings.HasPrefix(name, "elsewhere") {
 					to = p.listen()
 				}
 				a.does(command + " " + to)
 				start := a.stops()
-				a.holds(start, instant, "drained")
+				a.wantHoldSince(start, instant, "drained")
 			})
 		}
 	}

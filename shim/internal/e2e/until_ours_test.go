@@ -33,7 +33,7 @@ func TestUntilItself(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			a := p.holding("stage", "quiet", append(brisk, "--max-delay=4", c.flag), self("app", "127.0.0.1:0")...)
+			a := p.holding("stage", "quiet", append(brisk, "--max-delay=4", c.flag), helperCommand("app", "127.0.0.1:0")...)
 			by := a
 			if c.exec {
 				by = a.exec()
@@ -46,7 +46,7 @@ func TestUntilItself(t *testing.T) {
 				a.looks()
 				by.does(c.command + " " + a.at("127.0.0.1"))
 			}
-			a.holds(start, c.at, c.why)
+			a.wantHoldSince(start, c.at, c.why)
 		})
 	}
 }
@@ -55,8 +55,8 @@ func TestUntilItself(t *testing.T) {
 func (a *app) exec() *app {
 	a.t.Helper()
 	needs(a.t, "nsenter")
-	words := append([]string{"nsenter", "-t", strconv.Itoa(a.cmd.Process.Pid), "-p", "-m", "-n"}, self("app")...)
-	b := &app{&served{box: piped(a.t, nil, syscall.SysProcAttr{}, words...)}, a.place}
+	words := append([]string{"nsenter", "-t", strconv.Itoa(a.cmd.Process.Pid), "-p", "-m", "-n"}, helperCommand("app")...)
+	b := &app{&serverBox{box: newProgram(a.t, nil, syscall.SysProcAttr{}, words...)}, a.place}
 	b.run()
 	b.out.wait(a.t, "ready")
 	return b
@@ -72,13 +72,13 @@ func TestUntilUnreadable(t *testing.T) {
 	t.Run("its own", func(t *testing.T) {
 		t.Parallel()
 		p := newPlace(t)
-		a := p.holding("stage:no-ptrace", "quiet", brisk, self("as", "1000", "app", "127.0.0.1:0")...)
+		a := p.holding("stage:no-ptrace", "quiet", brisk, helperCommand("as", "1000", "app", "127.0.0.1:0")...)
 		a.stops()
-		end := steadily(200*time.Millisecond, func() { a.short("127.0.0.1") })
+		end := steadily(200*time.Millisecond, func() { a.shortConn("127.0.0.1") })
 		time.Sleep(2 * instant) // so long it is busy
 		end()
 		a.still("there had just been a request")
-		a.holds(time.Now(), instant-300*time.Millisecond, "quiet")
+		a.wantHoldSince(time.Now(), instant-300*time.Millisecond, "quiet")
 		a.reports("seen by sock_diag, the network namespace")
 	})
 	t.Run("a neighbour's", func(t *testing.T) {
@@ -86,25 +86,25 @@ func TestUntilUnreadable(t *testing.T) {
 		p := newPlace(t)
 		busy := p.neighbour()
 		p.neighbour().does("call " + busy.at("127.0.0.1"))
-		a := p.holding("stage:no-ptrace", "quiet", append(brisk, "--max-delay=3"), self("as", "1000", "app")...)
+		a := p.holding("stage:no-ptrace", "quiet", append(brisk, "--max-delay=3"), helperCommand("as", "1000", "app")...)
 		start := a.stops()
-		a.holds(start, 3*time.Second, "ceiling")
+		a.wantHoldSince(start, 3*time.Second, "ceiling")
 	})
 	t.Run("nobody's", func(t *testing.T) {
 		t.Parallel()
 		p := newPlace(t)
-		a := p.holding("stage:no-ptrace", "quiet", brisk, self("as", "1000", "app")...)
+		a := p.holding("stage:no-ptrace", "quiet", brisk, helperCommand("as", "1000", "app")...)
 		start := a.stops()
-		a.holds(start, 0, "no_listener") // nobody listens at all
+		a.wantHoldSince(start, 0, "no_listener") // nobody listens at all
 	})
 	t.Run("ports given", func(t *testing.T) {
 		t.Parallel()
 		p := newPlace(t)
 		busy := p.neighbour()
 		p.neighbour().does("call " + busy.at("127.0.0.1"))
-		a := p.holding("stage:no-ptrace", "quiet", append(brisk, "--count-port=7070"), self("as", "1000", "app", "127.0.0.1:7070")...)
+		a := p.holding("stage:no-ptrace", "quiet", append(brisk, "--count-port=7070"), helperCommand("as", "1000", "app", "127.0.0.1:7070")...)
 		start := a.stops()
-		a.holds(start, instant, "quiet")
+		a.wantHoldSince(start, instant, "quiet")
 		a.reports("seen by sock_diag, the ports given")
 	})
 }
@@ -136,19 +136,19 @@ func TestUntilNested(t *testing.T) {
 			busy, third := p.neighbour(), p.neighbour()
 			busy.does("call " + third.at("127.0.0.1"))
 			move := fmt.Sprintf("echo 0 > %s/cgroup.procs; exec \"$@\"", below)
-			words := self("as", "1000", "app")
+			words := helperCommand("as", "1000", "app")
 			if c.listens != "" {
 				words = append(words, c.listens)
 			}
 			a := p.holding("stage:no-ptrace,cgroup="+dir, "quiet", brisk, append([]string{"sh", "-c", move, "sh"}, words...)...)
 			start := a.stops()
 			if c.listens != "" {
-				end := steadily(90*time.Millisecond, func() { a.short("127.0.0.1") })
+				end := steadily(90*time.Millisecond, func() { a.shortConn("127.0.0.1") })
 				time.Sleep(time.Until(start.Add(2 * instant))) // so long it is busy
 				end()
 				a.still("there had just been a request")
 			}
-			a.holds(start, c.at-300*time.Millisecond, c.why)
+			a.wantHoldSince(start, c.at-300*time.Millisecond, c.why)
 		})
 	}
 }

@@ -127,7 +127,7 @@ func (p *place) oneRequest() *http.Transport {
 // begin starts a container of the place, with its own processes and mounts.
 func (p *place) begin(what string, words ...string) *app {
 	p.t.Helper()
-	a := &app{&served{box: piped(p.t, nil, asPID1, self(what, words...)...)}, p}
+	a := &app{&serverBox{box: newProgram(p.t, nil, asPID1, helperCommand(what, words...)...)}, p}
 	p.run(a.box)
 	a.out.wait(p.t, "ready")
 	if first := a.out.all()[0].text; strings.HasPrefix(first, "port ") {
@@ -138,7 +138,7 @@ func (p *place) begin(what string, words ...string) *app {
 
 // app is a server, or at least a program, in a place.
 type app struct {
-	*served
+	*serverBox
 	place *place
 }
 

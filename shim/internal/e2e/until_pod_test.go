@@ -40,7 +40,7 @@ func way(t *testing.T, name string) string {
 // neighbour starts another container, in no control group of its own.
 func (p *place) neighbour() *app {
 	p.t.Helper()
-	return p.begin("stage", self("app", "[::]:0")...)
+	return p.begin("stage", helperCommand("app", "[::]:0")...)
 }
 
 // ownGroup2 is our group in the hierarchy of version 2.
@@ -83,13 +83,13 @@ func TestUntilPod(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
 			busy, third := p.neighbour(), p.neighbour()
-			a := p.holding(way(t, name), "drained", brisk, self("app", "127.0.0.1:0")...)
+			a := p.holding(way(t, name), "drained", brisk, helperCommand("app", "127.0.0.1:0")...)
 			busy.does("call " + third.at("127.0.0.1"))
 			third.does("call " + busy.at("::1"))
 			a.does("open " + busy.at("127.0.0.1")) // of no account either
-			a.short("127.0.0.1")
+			a.shortConn("127.0.0.1")
 			start := a.stops()
-			a.holds(start, instant, "drained")
+			a.wantHoldSince(start, instant, "drained")
 			a.reports("seen by sock_diag, our " + map[bool]string{true: "control group", false: "processes' descriptors"}[strings.HasPrefix(name, "cgroup")])
 		})
 	}
@@ -104,15 +104,15 @@ func TestUntilSidecar(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
 			mesh := p.neighbour()
-			a := p.holding(way(t, name), "quiet", brisk, self("app", "[::]:0")...)
+			a := p.holding(way(t, name), "quiet", brisk, helperCommand("app", "[::]:0")...)
 			a.stops()
 			end := steadily(300*time.Millisecond, func() {
-				mesh.tell("open " + a.at("127.0.0.6"))
+				mesh.sendLine("open " + a.at("127.0.0.6"))
 			})
 			time.Sleep(3 * instant) // so long it is busy
 			end()
 			a.still("the neighbour had just called")
-			a.holds(time.Now(), instant-400*time.Millisecond, "quiet")
+			a.wantHoldSince(time.Now(), instant-400*time.Millisecond, "quiet")
 		})
 	}
 }
@@ -127,14 +127,14 @@ func TestUntilProxy(t *testing.T) {
 			p := newPlace(t)
 			database := p.listen()
 			client := p.neighbour()
-			proxy := p.holding(way(t, name), "drained", brisk, self("proxy", "127.0.0.1:0", database)...)
+			proxy := p.holding(way(t, name), "drained", brisk, helperCommand("proxy", "127.0.0.1:0", database)...)
 			client.does("open " + proxy.at("127.0.0.1"))
 			client.does("open " + proxy.at("127.0.0.1"))
 			proxy.stops()
 			time.Sleep(2 * instant) // quiet it is
 			proxy.still("the app was connected")
 			client.does("shut")
-			proxy.holds(time.Now(), 0, "drained")
+			proxy.wantHoldSince(time.Now(), 0, "drained")
 			proxy.reports("0 open at the end")
 		})
 	}
@@ -153,14 +153,14 @@ func TestUntilWorker(t *testing.T) {
 				t.Parallel()
 				p := newPlace(t)
 				busy, third := p.neighbour(), p.neighbour()
-				a := p.holding(way(t, name), "drained", flags, self("app")...)
+				a := p.holding(way(t, name), "drained", flags, helperCommand("app")...)
 				busy.does("call " + third.at("127.0.0.1"))
 				a.does("call " + busy.at("127.0.0.1")) // it is a client
 				start := a.stops()
 				if floor == "at once" {
-					a.holds(start, 0, "no_listener")
+					a.wantHoldSince(start, 0, "no_listener")
 				} else {
-					a.holds(start, time.Second, "no_listener")
+					a.wantHoldSince(start, time.Second, "no_listener")
 				}
 			})
 		}

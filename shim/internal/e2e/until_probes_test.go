@@ -58,7 +58,7 @@ func TestUntilProbes(t *testing.T) {
 			t.Run(kind+" "+name, func(t *testing.T) {
 				t.Parallel()
 				p := newPlace(t)
-				a := p.holding("stage:uid=65534", "quiet", append(c.flags, "--grace-period=30"), self("web", "plain", "127.0.0.1:0")...)
+				a := p.holding("stage:uid=65534", "quiet", append(c.flags, "--grace-period=30"), helperCommand("web", "plain", "127.0.0.1:0")...)
 				address := a.at("127.0.0.1")
 				var ends []time.Time
 				over := steadily(c.period, func() {
@@ -84,8 +84,8 @@ func TestUntilProbes(t *testing.T) {
 				if got < c.least-500*time.Millisecond || got > c.most+500*time.Millisecond {
 					t.Errorf("the hold ended %v after the last request", got)
 				}
-				a.tell("exit 7")
-				a.wants(7)
+				a.sendLine("exit 7")
+				a.wantExit(7)
 				a.reports("(" + c.why + ")")
 				hint := `(; |, and )0 bytes from 127\.0\.0\.1 every (0\.[6-9]|1\.\d) s: a probe\? see --ignore-probes;`
 				if kind == "HTTP" {

@@ -27,11 +27,11 @@ func TestUntilStuck(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			a := p.holding(c.stage, "settled", append(brisk, "--max-delay=17"), self("few", fmt.Sprint(min(len(c.kept), 1)), "127.0.0.1:0")...)
+			a := p.holding(c.stage, "settled", append(brisk, "--max-delay=17"), helperCommand("few", fmt.Sprint(min(len(c.kept), 1)), "127.0.0.1:0")...)
 			var kept *client
 			if c.kept != "" {
 				kept = a.dial("127.0.0.1")
-				kept.asks("hello")
+				kept.ask("hello")
 			}
 			p.overrun(a.at("127.0.0.1"))
 			end := func() {}
@@ -41,7 +41,7 @@ func TestUntilStuck(t *testing.T) {
 			start := a.stops()
 			a.out.wait(t, "got TERM")
 			end()
-			a.holds(start, c.at, c.why)
+			a.wantHoldSince(start, c.at, c.why)
 		})
 	}
 }

@@ -11,16 +11,16 @@ import (
 func TestUntilUncounted(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	a := p.holding("stage:no-proc,no-groups", "quiet", append(brisk, "--max-delay=4"), self("app", "127.0.0.1:0")...)
+	a := p.holding("stage:no-proc,no-groups", "quiet", append(brisk, "--max-delay=4"), helperCommand("app", "127.0.0.1:0")...)
 	start := a.stops()
-	end := steadily(200*time.Millisecond, func() { a.short("127.0.0.1") })
+	end := steadily(200*time.Millisecond, func() { a.shortConn("127.0.0.1") })
 	time.Sleep(2 * instant) // so long it is busy
 	end()
 	if got := a.out.wait(t, "got TERM").at.Sub(start); got < 4*time.Second {
 		t.Errorf("the hold ended after %v", got)
 	}
-	a.tell("exit 7")
-	a.wants(7)
+	a.sendLine("exit 7")
+	a.wantExit(7)
 }
 
 // TestUntilBlindReport: a report tells of nothing that was not seen.
@@ -30,11 +30,11 @@ func TestUntilBlindReport(t *testing.T) {
 		t.Run(stage, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			a := p.holding(stage, "quiet", append(brisk, "--max-delay=2"), self("app", "127.0.0.1:0")...)
-			a.short("127.0.0.1")
+			a := p.holding(stage, "quiet", append(brisk, "--max-delay=2"), helperCommand("app", "127.0.0.1:0")...)
+			a.shortConn("127.0.0.1")
 			start := a.stops()
-			a.short("127.0.0.1")
-			a.holds(start, 2*time.Second, "blind")
+			a.shortConn("127.0.0.1")
+			a.wantHoldSince(start, 2*time.Second, "blind")
 			for _, line := range a.err.all() {
 				if strings.Contains(line.text, "0 new connections") || strings.Contains(line.text, "through /proc/net") || strings.Contains(line.text, "by /proc/net") {
 					t.Errorf("it says %q", line.text)
@@ -55,11 +55,11 @@ func TestUntilUDPReport(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			a := p.holding("stage", "quiet", brisk, self("app", listens...)...)
+			a := p.holding("stage", "quiet", brisk, helperCommand("app", listens...)...)
 			a.stops()
 			a.out.wait(t, "got TERM")
-			a.tell("exit 7")
-			a.wants(7)
+			a.sendLine("exit 7")
+			a.wantExit(7)
 			a.reports("5353")
 			if said := strings.Join(a.warnings(), "\n"); strings.Contains(said, "UDP") != (name == "alone") {
 				t.Errorf("it warns of %q", said)
@@ -73,10 +73,10 @@ func TestUntilUDPReport(t *testing.T) {
 func TestUntilExec(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	a := p.holding("stage", "quiet", append(brisk, "--max-delay=4"), self("app", "127.0.0.1:0")...)
+	a := p.holding("stage", "quiet", append(brisk, "--max-delay=4"), helperCommand("app", "127.0.0.1:0")...)
 	check := a.exec()
 	start := a.stops()
 	a.looks()
 	check.does("talk " + a.at("127.0.0.1"))
-	a.holds(start, instant, "quiet")
+	a.wantHoldSince(start, instant, "quiet")
 }

@@ -52,7 +52,7 @@ func TestUntilTLS(t *testing.T) {
 			t.Run(who+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				p := newPlace(t)
-				a := p.holding(stage, "quiet", append(brisk, c.silence), self("web", "tls", "127.0.0.1:0")...)
+				a := p.holding(stage, "quiet", append(brisk, c.silence), helperCommand("web", "tls", "127.0.0.1:0")...)
 				url := "https://" + a.at("127.0.0.1")
 				for range c.idle {
 					tr := p.transport()
@@ -81,7 +81,7 @@ func TestUntilTLS(t *testing.T) {
 				} else if !c.ahead {
 					last = start
 				}
-				a.holds(last, c.at-100*time.Millisecond, "quiet")
+				a.wantHoldSince(last, c.at-100*time.Millisecond, "quiet")
 			})
 		}
 	}
@@ -150,7 +150,7 @@ func TestUntilHTTP2(t *testing.T) {
 				silence = "--max-silence=8"
 			}
 			p := newPlace(t)
-			a := p.holding("stage", "quiet", append(brisk, silence), self("web", "h2c", "127.0.0.1:0")...)
+			a := p.holding("stage", "quiet", append(brisk, silence), helperCommand("web", "h2c", "127.0.0.1:0")...)
 			conn := h2(a)
 			fmt.Fprint(conn, settingsAck, getRoot)
 			frame(t, conn, typeData)
@@ -168,7 +168,7 @@ func TestUntilHTTP2(t *testing.T) {
 				a.still("the stream may have been cut")
 				last = time.Now()
 			}
-			a.holds(last, c.at-100*time.Millisecond, "quiet")
+			a.wantHoldSince(last, c.at-100*time.Millisecond, "quiet")
 		})
 	}
 }
@@ -191,7 +191,7 @@ func TestUntilPinged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			a := p.holding("stage", c.until, append(brisk, "--max-silence=2", "--max-delay=8"), self("web", "tls", "127.0.0.1:0")...)
+			a := p.holding("stage", c.until, append(brisk, "--max-silence=2", "--max-delay=8"), helperCommand("web", "tls", "127.0.0.1:0")...)
 			tr := p.transport()
 			tr.TLSClientConfig, tr.ForceAttemptHTTP2 = anyCertificate(), true
 			tr.HTTP2 = &http.HTTP2Config{SendPingTimeout: c.ping}
@@ -205,7 +205,7 @@ func TestUntilPinged(t *testing.T) {
 			start := a.stops()
 			a.out.wait(t, "got TERM")
 			get(t, tr, url) // the connection was there all the time
-			a.holds(start, c.at-100*time.Millisecond, c.why)
+			a.wantHoldSince(start, c.at-100*time.Millisecond, c.why)
 		})
 	}
 }

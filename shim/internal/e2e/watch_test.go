@@ -21,11 +21,11 @@ import (
 // The live view, end to end.
 
 // views waits for a view with text in it, and is all of them so far.
-func (h hosted) views(text string) (list []string) {
+func (h hookHost) views(text string) (list []string) {
 	h.t.Helper()
-	h.out.until(h.t, fmt.Sprintf("a view with %q", text), func() bool {
+	h.out.waitUntil(h.t, fmt.Sprintf("a view with %q", text), func() bool {
 		list = nil
-		for _, line := range h.out.said {
+		for _, line := range h.out.collected {
 			if view, ok := strings.CutPrefix(line.text, "hook: "); ok {
 				list = append(list, view)
 			}
@@ -37,13 +37,13 @@ func (h hosted) views(text string) (list []string) {
 
 // TestWatchPlain: in a pipe a view is a line.
 func TestWatchPlain(t *testing.T) {
-	h := hosts(t, "server", nil)
-	h.tell("watch --quiet-for=0.5")
+	h := startHookHost(t, "server", nil)
+	h.sendLine("watch --quiet-for=0.5")
 	h.views("ports " + h.port + "; 0 open, 0 in flight, ")
 	c := h.dial("127.0.0.1")
-	c.asks("hello")
+	c.ask("hello")
 	h.views("; 1 open, 0 in flight, ")
-	h.short("127.0.0.1")
+	h.shortConn("127.0.0.1")
 	h.views(" 1 new; last new connection ")
 	h.views("; quiet")
 	c.Close()
@@ -54,9 +54,9 @@ func TestWatchPlain(t *testing.T) {
 			t.Errorf("a view is %q", view)
 		}
 	}
-	h.tell("send TERM")
+	h.sendLine("send TERM")
 	h.out.wait(t, "hook left 0")
-	h.over()
+	h.shutDown()
 }
 
 // viewNames are promised.
@@ -64,17 +64,17 @@ const viewNames = "schema time observer scope ports udp unix open in_flight new 
 
 // TestWatchJSON: a view is one object, with the same names whatever there is.
 func TestWatchJSON(t *testing.T) {
-	h := hosts(t, "none", nil)
-	h.tell("watch --json")
+	h := startHookHost(t, "none", nil)
+	h.sendLine("watch --json")
 	h.views(`"ports":[]`)
 	start := time.Now()
-	h.tell("listen")
+	h.sendLine("listen")
 	h.port = strings.Fields(h.out.wait(t, "port ").text)[1]
 	h.views(`"ports":[` + h.port + `]`)
 	if took := time.Since(start); took > 8*time.Second {
 		t.Errorf("it took %v to find a server", took)
 	}
-	h.dial("127.0.0.1").asks("hello")
+	h.dial("127.0.0.1").ask("hello")
 	views := h.views(`"peers":[{"peer":"127.0.0.1","open":1}]`)
 	for _, view := range views {
 		var object map[string]any
@@ -98,18 +98,18 @@ func TestWatchJSON(t *testing.T) {
 	if !strings.Contains(views[0], `"observer":null,`) {
 		t.Errorf("where nobody listens: %s", views[0])
 	}
-	h.tell("send INT")
+	h.sendLine("send INT")
 	h.out.wait(t, "hook left 0")
-	h.over()
+	h.shutDown()
 }
 
 // watching is a view of its own, that has begun.
 func watching(t *testing.T, args ...string) *box {
 	t.Helper()
 	t.Parallel()
-	b := piped(t, nil, syscall.SysProcAttr{}, append([]string{binary, "watch"}, args...)...)
+	b := newProgram(t, nil, syscall.SysProcAttr{}, append([]string{binary, "watch"}, args...)...)
 	b.run()
-	b.out.count(t, 1)
+	b.out.waitCount(t, 1)
 	return b
 }
 
@@ -119,7 +119,7 @@ func TestWatchEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := watching(t)
 			unix.Kill(b.cmd.Process.Pid, s)
-			b.wants(0)
+			b.wantExit(0)
 		})
 	}
 }
@@ -139,7 +139,7 @@ func TestWatchReader(t *testing.T) {
 	}
 	t.Run("gone", func(t *testing.T) {
 		t.Parallel()
-		r, w := ends(t, pipe)
+		r, w := pipeEnds(t, pipe)
 		cmd := start(t, func(cmd *exec.Cmd) { cmd.Stdout = w })
 		w.Close()
 		r.Read(make([]byte, 1))
@@ -150,8 +150,8 @@ func TestWatchReader(t *testing.T) {
 	})
 	t.Run("stuck", func(t *testing.T) {
 		t.Parallel()
-		r, w := ends(t, pipe)
-		stuff(t, w)
+		r, w := pipeEnds(t, pipe)
+		fillPipe(t, w)
 		cmd := start(t, func(cmd *exec.Cmd) { cmd.Stdout = w })
 		w.Close()
 		testutil.Eventually(t, "it looks", func() bool {
@@ -167,9 +167,9 @@ func TestWatchReader(t *testing.T) {
 	})
 	t.Run("full", func(t *testing.T) {
 		t.Parallel()
-		b := piped(t, nil, syscall.SysProcAttr{}, "/bin/sh", "-c", `exec "$0" watch >/dev/full`, binary)
+		b := newProgram(t, nil, syscall.SysProcAttr{}, "/bin/sh", "-c", `exec "$0" watch >/dev/full`, binary)
 		b.run()
-		b.wants(125)
+		b.wantExit(125)
 		if said := b.err.all(); len(said) != 1 || !strings.Contains(said[0].text, "cannot write to standard output: no space left") {
 			t.Errorf("said %v", said)
 		}
@@ -186,13 +186,13 @@ const (
 // its own, and leaves that one when it ends.
 func TestWatchScreen(t *testing.T) {
 	t.Parallel()
-	s := onScreen(t, false, binary, "watch")
-	s.shows(otherScreen + "\x1b[H" + "lameduck watch")
-	s.shows("it is")
-	s.shows("\x1b[Hlameduck watch")
-	s.types(ctrlC)
-	s.shows(firstScreen)
-	s.leaves(0)
+	s := startOnTerminal(t, false, binary, "watch")
+	s.waitFor(otherScreen + "\x1b[H" + "lameduck watch")
+	s.waitFor("it is")
+	s.waitFor("\x1b[Hlameduck watch")
+	s.typeText(ctrlC)
+	s.waitFor(firstScreen)
+	s.wantExit(0)
 	if n := s.count(firstScreen); n != 1 {
 		t.Errorf("it left the screen %d times", n)
 	}
@@ -202,34 +202,34 @@ func TestWatchScreen(t *testing.T) {
 func TestWatchJob(t *testing.T) {
 	t.Parallel()
 	needs(t, "bash")
-	s := onScreen(t, false, "bash", "--norc", "--noprofile", "-i")
-	s.shows("$ ")
-	s.types("$LAMEDUCK watch\n")
-	s.shows(otherScreen)
-	s.shows("it is")
-	s.types(ctrlZ)
-	s.shows(firstScreen)
-	s.shows("Stopped")
+	s := startOnTerminal(t, false, "bash", "--norc", "--noprofile", "-i")
+	s.waitFor("$ ")
+	s.typeText("$LAMEDUCK watch\n")
+	s.waitFor(otherScreen)
+	s.waitFor("it is")
+	s.typeText(ctrlZ)
+	s.waitFor(firstScreen)
+	s.waitFor("Stopped")
 	time.Sleep(2500 * time.Millisecond) // views that are missed
-	s.types("fg\n")
-	s.shows(otherScreen)
-	s.shows("\x1b[Hlameduck watch")
+	s.typeText("fg\n")
+	s.waitFor(otherScreen)
+	s.waitFor("\x1b[Hlameduck watch")
 	before := s.count("\x1b[Hlameduck watch")
-	s.shows("\x1b[Hlameduck watch")
+	s.waitFor("\x1b[Hlameduck watch")
 	if n := s.count("\x1b[Hlameduck watch") - before; n > 2 {
 		t.Errorf("%d views at once", n)
 	}
-	s.types(ctrlC)
-	s.shows(firstScreen)
-	s.types("echo left $?\n")
-	s.shows("left 0")
-	s.types("exit 0\n")
-	s.leaves(0)
+	s.typeText(ctrlC)
+	s.waitFor(firstScreen)
+	s.typeText("echo left $?\n")
+	s.waitFor("left 0")
+	s.typeText("exit 0\n")
+	s.wantExit(0)
 }
 
 // TestWatchIdle: a thousand connections that do nothing cost little.
 func TestWatchIdle(t *testing.T) {
-	h := hosts(t, "server", nil)
+	h := startHookHost(t, "server", nil)
 	for range 1000 {
 		conn, err := net.Dial("tcp", "127.0.0.1:"+h.port)
 		if err != nil {
@@ -238,10 +238,10 @@ func TestWatchIdle(t *testing.T) {
 		t.Cleanup(func() { conn.Close() })
 	}
 	start := time.Now()
-	h.tell("watch")
+	h.sendLine("watch")
 	h.views("; 1000 open, ")
 	time.Sleep(4 * time.Second) // some of its looks
-	h.tell("send TERM")
+	h.sendLine("send TERM")
 	left := h.out.wait(t, "hook left 0").text
 	var used int
 	fmt.Sscanf(left[strings.Index(left, "used"):], "used %d ms", &used)
@@ -250,5 +250,5 @@ func TestWatchIdle(t *testing.T) {
 	if ratio := float64(used) / float64(took.Milliseconds()); used == 0 || ratio > 0.3 {
 		t.Errorf("%d ms of processor time in %v", used, took)
 	}
-	h.over()
+	h.shutDown()
 }
