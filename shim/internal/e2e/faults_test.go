@@ -20,7 +20,7 @@ import (
 // lameduck as PID 1, and a stop with a hold goes as ever.
 
 // soak is how long TestSoak lasts: 30s and more before a release.
-var soak = flag.Duration("soak", 5*time.Second, "how long TestSoak lasts")
+var soakTime = flag.Duration("soak", 5*time.Second, "how long TestSoak lasts")
 
 // trapCommand is a shell that catches TERM, for where our own programs cannot run.
 var trapCommand = []string{"sh", "-c", `trap 'echo got TERM; exit 7' TERM; echo ready $# ${#1}; sleep 1000 & wait`, "sh"}
@@ -93,7 +93,7 @@ func fillPipe(t *testing.T, w *os.File) {
 }
 
 // awaitHold reads until the line at the trigger.
-func awaitHold(t *testing.T, r *os.File) {
+func waitHoldLine(t *testing.T, r *os.File) {
 	for in := bufio.NewScanner(r); in.Scan(); {
 		if strings.Contains(in.Text(), "holding") {
 			return
@@ -116,11 +116,11 @@ func TestStderr(t *testing.T) {
 			run(how+" "+kind, func(t *testing.T) {
 				r, w := pipeEnds(t, connect)
 				fail(t, r, w)
-				stderrFails(t, "stage", w, func() {})
+				stopWithStderr(t, "stage", w, func() {})
 			})
 			run(kind+" "+how+" during the hold", func(t *testing.T) {
 				r, w := pipeEnds(t, connect)
-				stderrFails(t, "stage", w, func() { awaitHold(t, r); fail(t, r, w) })
+				stopWithStderr(t, "stage", w, func() { waitHoldLine(t, r); fail(t, r, w) })
 			})
 		}
 	}
@@ -130,7 +130,7 @@ func TestStderr(t *testing.T) {
 			t.Skip(err)
 		}
 		defer w.Close()
-		stderrFails(t, "stage", w, func() {})
+		stopWithStderr(t, "stage", w, func() {})
 	})
 	run("full disk", func(t *testing.T) {
 		testutil.OnTmpfs(t, "nr_blocks=1,mode=755", func(dir string) {
@@ -140,13 +140,13 @@ func TestStderr(t *testing.T) {
 			for err == nil {
 				_, err = w.Write(make([]byte, os.Getpagesize()))
 			}
-			stderrFails(t, "stage", w, func() {})
+			stopWithStderr(t, "stage", w, func() {})
 		})
 	})
-	run("no descriptor", func(t *testing.T) { stderrFails(t, "stage:no-stderr", nil, func() {}) })
+	run("no descriptor", func(t *testing.T) { stopWithStderr(t, "stage:no-stderr", nil, func() {}) })
 }
 
-func stderrFails(t *testing.T, stage string, w *os.File, during func()) {
+func stopWithStderr(t *testing.T, stage string, w *os.File, during func()) {
 	b := newBox(t, stage, nil, append([]string{"-d", "1", "--log-level=debug", "--"}, helperCommand("catch")...)...)
 	if w != nil {
 		b.cmd.Stderr = w
@@ -235,8 +235,8 @@ func TestIgnoresAll(t *testing.T) {
 	b.out.wait(t, "ready")
 	command := b.child()
 	b.signal(sig.TERM)
-	if said := b.err.wait(t, "still runs").text; !strings.Contains(said, "sent TERM at +1.0 s") {
-		t.Errorf("said %q", said)
+	if stderr := b.err.wait(t, "still runs").text; !strings.Contains(stderr, "sent TERM at +1.0 s") {
+		t.Errorf("said %q", stderr)
 	}
 	b.cmd.Process.Kill()
 	if code := b.waitExit(); code != -1 {
@@ -274,14 +274,14 @@ func TestNoProc(t *testing.T) {
 		bootStage(t, "stage:no-proc,ignore=USR1", nil, "sh", "-c", "kill -USR1 $$; exit 7").wantExit(7)
 	})
 	t.Run("linger", func(t *testing.T) { // asks all there is
-		b := noProc(t, nil, append([]string{"--linger", "10", "--", "sh", "-c", `"$@" & read x; exit 7`, "sh"}, helperCommand("remnant", "it")...)...)
+		b := noProc(t, nil, append([]string{"--linger", "10", "--", "sh", "-c", `"$@" & read x; exit 7`, "sh"}, helperCommand("leftover", "it")...)...)
 		b.out.wait(t, "it up")
 		b.sendLine("")
 		b.out.wait(t, "it done")
 		b.wantExit(7)
 	})
 	t.Run("linger kills", func(t *testing.T) {
-		b := noProc(t, nil, append([]string{"--linger", "1", "--", "sh", "-c", `"$@" & read x; exit 7`, "sh"}, helperCommand("remnant", "it", "stubborn")...)...)
+		b := noProc(t, nil, append([]string{"--linger", "1", "--", "sh", "-c", `"$@" & read x; exit 7`, "sh"}, helperCommand("leftover", "it", "stubborn")...)...)
 		b.out.wait(t, "it up")
 		b.sendLine("")
 		b.wantExit(7)
@@ -294,8 +294,8 @@ func TestNoSubreaper(t *testing.T) {
 	t.Parallel()
 	b := bootStage(t, "stage:seccomp", nil, binary, "sh", "-c", "exit 7")
 	b.wantExit(7)
-	if said := b.err.all(); len(said) != 1 || !strings.Contains(said[0].text, "orphans will not be reaped") {
-		t.Errorf("said %v", said)
+	if stderr := b.err.all(); len(stderr) != 1 || !strings.Contains(stderr[0].text, "orphans will not be reaped") {
+		t.Errorf("said %v", stderr)
 	}
 	bootStage(t, "stage:seccomp", nil, binary, "-s", "sh", "-c", "exit 7").wantExit(125)
 }
@@ -307,7 +307,7 @@ func TestIgnoredChild(t *testing.T) {
 	bootStage(t, "stage:ignore=CHLD", nil, "--", "sh", "-c", "exit 7").wantExit(7)
 	b := bootStage(t, "stage:ignore=CHLD", nil, "--", "grep", "SigIgn", "/proc/self/status")
 	b.wantExit(0)
-	if got := hexOf(t, b.out.wait(t, "SigIgn").text); !got.Has(sig.CHLD) {
+	if got := parseSignalSet(t, b.out.wait(t, "SigIgn").text); !got.Has(sig.CHLD) {
 		t.Errorf("the command ignores %x", uint64(got))
 	}
 }
@@ -326,7 +326,7 @@ func TestSoak(t *testing.T) {
 	kinds := slices.Collect(sig.Set(^uint64(0)).Without(unpassed).All)
 	b.volleys(kinds, 20)
 	fds, threads, kib := look()
-	for end := time.Now().Add(*soak); time.Now().Before(end); {
+	for end := time.Now().Add(*soakTime); time.Now().Before(end); {
 		b.volleys(kinds, 20)
 	}
 	nowFds, nowThreads, nowKib := look()

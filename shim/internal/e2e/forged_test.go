@@ -34,7 +34,7 @@ func forgedPath(t *testing.T) string {
 }
 
 // printed fails where lines would change a terminal, or one of them is forged.
-func printed(t *testing.T, lines []outputLine) {
+func wantPrintable(t *testing.T, lines []outputLine) {
 	t.Helper()
 	for _, line := range lines {
 		if line.text != quote.Line(line.text) || strings.HasPrefix(strings.TrimPrefix(line.text, "hook: "), "lameduck: forged") {
@@ -64,7 +64,7 @@ func TestForgedView(t *testing.T) {
 			})
 			h.sendLine("watch" + flags)
 			views := h.views(c.shows(path))
-			printed(t, h.out.all())
+			wantPrintable(t, h.out.all())
 			if flags != "" {
 				var view shim.View
 				err := json.Unmarshal([]byte(views[len(views)-1]), &view)
@@ -121,7 +121,7 @@ func TestForgedReport(t *testing.T) {
 			b.out.wait(t, "got TERM")
 			b.sendLine("exit 0")
 			b.wantExit(0)
-			printed(t, b.err.all())
+			wantPrintable(t, b.err.all())
 			want := strconv.Quote(path) + " was there to the end"
 			text := strings.TrimSuffix(string(testutil.Must(os.ReadFile(log))), "\n")
 			if text != quote.Line(text) {
@@ -155,7 +155,7 @@ func TestForgedExplain(t *testing.T) {
 	b.run()
 	b.wantExit(0)
 	lines := b.out.all()
-	printed(t, lines)
+	wantPrintable(t, lines)
 	typed, found := strings.CutPrefix(lines[0].text, "runs ")
 	if !found || len(lines) < 5 {
 		t.Fatalf("it explains %q", lines)

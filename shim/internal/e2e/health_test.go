@@ -46,12 +46,12 @@ func plainWeb(port string, secure bool) {
 }
 
 // checked is a web server whose health is asked for.
-type checked struct {
+type healthBox struct {
 	*box
 	health, target string // host and port
 }
 
-func checking(t *testing.T, env []string, flags []string, args ...string) *checked {
+func bootHealth(t *testing.T, env []string, flags []string, args ...string) *healthBox {
 	t.Helper()
 	t.Parallel()
 	health, target := freePort(), freePort()
@@ -59,12 +59,12 @@ func checking(t *testing.T, env []string, flags []string, args ...string) *check
 	flags = append([]string{spec, "--grace-period=30"}, flags...)
 	b := boot(t, env, append(append(flags, "--"), helperCommand("http", append([]string{strconv.Itoa(target)}, args...)...)...)...)
 	b.out.wait(t, "ready")
-	return &checked{b, fmt.Sprintf("127.0.0.1:%d", health), fmt.Sprintf("127.0.0.1:%d", target)}
+	return &healthBox{b, fmt.Sprintf("127.0.0.1:%d", health), fmt.Sprintf("127.0.0.1:%d", target)}
 }
 
 // ask is a request on a connection of its own: the status and the text, or why there
 // are none.
-func ask(url string) string {
+func getAnswer(url string) string {
 	client := http.Client{Timeout: testutil.Patience, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	answer, err := client.Get(url)
 	switch {
@@ -104,19 +104,19 @@ func TestHealth(t *testing.T) {
 			if c.secure {
 				scheme, args = "https://", []string{"tls"}
 			}
-			s := checking(t, c.env, append(strings.Fields(c.flags), "--delay=2"), args...)
-			if got := ask(scheme + s.health); got != "200 mine" {
+			s := bootHealth(t, c.env, append(strings.Fields(c.flags), "--delay=2"), args...)
+			if got := getAnswer(scheme + s.health); got != "200 mine" {
 				t.Errorf("while it runs: %s", got)
 			}
 			start := time.Now()
 			s.signal(sig.TERM)
 			s.err.wait(t, "holding 2 s")
-			testutil.Eventually(t, "checks are told "+c.during, func() bool { return ask(scheme+s.health) == c.during })
+			testutil.Eventually(t, "checks are told "+c.during, func() bool { return getAnswer(scheme+s.health) == c.during })
 			for range 5 {
-				if got := ask(scheme + s.health); got != c.during {
+				if got := getAnswer(scheme + s.health); got != c.during {
 					t.Errorf("during the stop: %s", got)
 				}
-				if got := ask(scheme + s.target); got != "200 mine" {
+				if got := getAnswer(scheme + s.target); got != "200 mine" {
 					t.Errorf("a user's request, during the stop: %s", got)
 				}
 			}
@@ -132,20 +132,20 @@ func TestHealthAlone(t *testing.T) {
 	url := fmt.Sprintf("127.0.0.1:%d", freePort())
 	b := boot(t, nil, append([]string{"--health=" + url, "--"}, helperCommand("catch")...)...)
 	b.out.wait(t, "ready")
-	if got := ask("http://" + url + "/anything"); got != "200 ok" {
+	if got := getAnswer("http://" + url + "/anything"); got != "200 ok" {
 		t.Errorf("while it runs: %s", got)
 	}
 	b.signal(sig.HUP)
 	b.out.wait(t, "got HUP")
-	if got := ask("http://" + url); got != "200 ok" {
+	if got := getAnswer("http://" + url); got != "200 ok" {
 		t.Errorf("after a HUP: %s", got)
 	}
 	b.signal(sig.TERM)
 	b.out.wait(t, "got TERM")
-	testutil.Eventually(t, "checks fail", func() bool { return ask("http://"+url) == "503 stopping" })
+	testutil.Eventually(t, "checks fail", func() bool { return getAnswer("http://"+url) == "503 stopping" })
 	b.sendLine("exit 7")
 	b.wantExit(7)
-	if got := ask("http://" + url); got != "refused" {
+	if got := getAnswer("http://" + url); got != "refused" {
 		t.Errorf("afterwards: %s", got)
 	}
 }
@@ -165,14 +165,14 @@ func TestHealthIsNoTraffic(t *testing.T) {
 				flags := []string{"--until=" + until, fmt.Sprintf("--health=:%d=:%d", health, target), "--health-during=pass", "--"}
 				b := bootStage(t, stage, nil, append(append(quickFlags, flags...), helperCommand("http", strconv.Itoa(target))...)...)
 				b.out.wait(t, "ready")
-				failed := probe(t, b.cmd.Process.Pid, fmt.Sprintf("127.0.0.1:%d", health))
+				failed := startChecks(t, b.cmd.Process.Pid, fmt.Sprintf("127.0.0.1:%d", health))
 				start := time.Now()
 				b.signal(sig.TERM)
 				b.out.wait(t, "got TERM")
 				failed() // it still serves
 				b.wantHoldSince(start, quietFor, until)
-				said := b.err.all()
-				if last := said[len(said)-1].text; !strings.Contains(last, "; 0 new connections, ") && !strings.Contains(last, "; 0 new connections;") {
+				stderr := b.err.all()
+				if last := stderr[len(stderr)-1].text; !strings.Contains(last, "; 0 new connections, ") && !strings.Contains(last, "; 0 new connections;") {
 					t.Errorf("checks were counted: %s", last)
 				}
 			})
@@ -182,7 +182,7 @@ func TestHealthIsNoTraffic(t *testing.T) {
 
 // probe asks ten times a second, in the network of the process pid, until it is told
 // to end and say whether all went well.
-func probe(t *testing.T, pid int, address string) (end func()) {
+func startChecks(t *testing.T, pid int, address string) (end func()) {
 	over, ended := make(chan bool), make(chan bool)
 	var asked int
 	go func() {
@@ -195,7 +195,7 @@ func probe(t *testing.T, pid int, address string) (end func()) {
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
 		for {
-			if err := askPlainly(address); err != nil {
+			if err := getOnThread(address); err != nil {
 				t.Errorf("check %d: %v", asked, err)
 				return
 			}
@@ -211,7 +211,7 @@ func probe(t *testing.T, pid int, address string) (end func()) {
 }
 
 // askPlainly asks on this very thread.
-func askPlainly(address string) error {
+func getOnThread(address string) error {
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		return err
@@ -235,10 +235,10 @@ func TestHealthCountsOthers(t *testing.T) {
 			flags := []string{"--until=quiet", fmt.Sprintf("--health=:%d=:%d", health, target), "--health-during=pass", "--"}
 			b := bootStage(t, stage, nil, append(append(quickFlags, flags...), helperCommand("http", strconv.Itoa(target))...)...)
 			b.out.wait(t, "ready")
-			checks := probe(t, b.cmd.Process.Pid, fmt.Sprintf("127.0.0.1:%d", health))
+			checks := startChecks(t, b.cmd.Process.Pid, fmt.Sprintf("127.0.0.1:%d", health))
 			b.signal(sig.TERM)
 			b.err.wait(t, "until quiet")
-			users := probe(t, b.cmd.Process.Pid, fmt.Sprintf("127.0.0.1:%d", target))
+			users := startChecks(t, b.cmd.Process.Pid, fmt.Sprintf("127.0.0.1:%d", target))
 			time.Sleep(quietFor) // the traffic that there is
 			users()
 			last := time.Now()
@@ -257,8 +257,8 @@ func TestHealthTaken(t *testing.T) {
 	_, port, _ := net.SplitHostPort(taken.Addr().String())
 	b := boot(t, nil, "--health=:"+port, "--", "echo", "started")
 	b.wantExit(125)
-	if said := b.err.all(); len(said) != 1 || !strings.Contains(said[0].text, "--health=:"+port+": cannot listen on :"+port+": address already in use") || len(b.out.all()) > 0 {
-		t.Errorf("it says %v, and %v", said, b.out.all())
+	if stderr := b.err.all(); len(stderr) != 1 || !strings.Contains(stderr[0].text, "--health=:"+port+": cannot listen on :"+port+": address already in use") || len(b.out.all()) > 0 {
+		t.Errorf("it says %v, and %v", stderr, b.out.all())
 	}
 }
 
@@ -267,7 +267,7 @@ func TestHealthTaken(t *testing.T) {
 func TestHealthSlow(t *testing.T) {
 	for _, during := range []string{"fail", "pass", "close"} {
 		t.Run(during, func(t *testing.T) {
-			s := checking(t, nil, []string{"--until=quiet", "--delay=0", "--quiet-for=1", "--health-during=" + during})
+			s := bootHealth(t, nil, []string{"--until=quiet", "--delay=0", "--quiet-for=1", "--health-during=" + during})
 			for i := range 50 {
 				conn, err := net.Dial("tcp", s.health)
 				if err != nil {
@@ -304,12 +304,12 @@ func TestHealthFullPids(t *testing.T) {
 			b.sendLine("fill")
 			b.out.wait(t, "full")
 			for range 100 {
-				if got := ask("http://" + url); got != "200 ok" {
+				if got := getAnswer("http://" + url); got != "200 ok" {
 					t.Fatalf("while it runs: %s", got)
 				}
 			}
 			b.wantTermAfterHold(func() {
-				testutil.Eventually(t, "checks fail", func() bool { return ask("http://"+url) == "503 stopping" })
+				testutil.Eventually(t, "checks fail", func() bool { return getAnswer("http://"+url) == "503 stopping" })
 			})
 			if now := status(b.cmd.Process.Pid, "Threads"); now != threads {
 				t.Errorf("%s threads, later %s", threads, now)
@@ -321,7 +321,7 @@ func TestHealthFullPids(t *testing.T) {
 
 // TestHealthKept: a checker that keeps its connection is told on it, too.
 func TestHealthKept(t *testing.T) {
-	s := checking(t, nil, []string{"--delay=1"})
+	s := bootHealth(t, nil, []string{"--delay=1"})
 	conn, err := net.Dial("tcp", s.health)
 	if err != nil {
 		t.Fatal(err)
@@ -342,7 +342,7 @@ func TestHealthKept(t *testing.T) {
 	start := time.Now()
 	s.signal(sig.TERM)
 	s.err.wait(t, "holding 1 s")
-	testutil.Eventually(t, "checks fail", func() bool { return ask("http://"+s.health) == "503 stopping" })
+	testutil.Eventually(t, "checks fail", func() bool { return getAnswer("http://"+s.health) == "503 stopping" })
 	asks(503)
 	s.wantHoldSince(start, time.Second, "elapsed")
 }

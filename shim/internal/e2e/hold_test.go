@@ -109,8 +109,8 @@ func TestHoldOnce(t *testing.T) {
 	h.sendLine("same hold")
 	h.out.wait(t, "hook left 0")
 	h.shutDown()
-	if said := h.err.all(); len(said) != 2 {
-		t.Errorf("PID 1 said %v", said)
+	if stderr := h.err.all(); len(stderr) != 2 {
+		t.Errorf("PID 1 said %v", stderr)
 	}
 }
 

@@ -25,7 +25,7 @@ func host(args []string) {
 	var server *exec.Cmd
 	switch args[0] {
 	case "server":
-		listenLocally()
+		listenOnLoopback()
 	case "child":
 		server = exec.Command("/proc/self/exe", "helper", "serve")
 		server.Stdin = testutil.Must(unixPipe())
@@ -44,15 +44,15 @@ func host(args []string) {
 			die(err)
 			die(hook.Process.Signal(syscall.Signal(s)))
 		case words[0] == "listen":
-			listenLocally()
+			listenOnLoopback()
 		case words[0] == "socket":
-			kept = append(kept, testutil.Must(unixSocket(testutil.Must(strconv.Unquote(words[1])))))
+			keptFiles = append(keptFiles, testutil.Must(unixSocket(testutil.Must(strconv.Unquote(words[1])))))
 			fmt.Println("socket listens")
 		case words[0] == "crash":
 			server.Process.Kill()
 			server.Wait()
 		default:
-			hook = begin(words)
+			hook = startHook(words)
 		}
 	}
 	os.Exit(98)
@@ -70,14 +70,14 @@ func unixSocket(path string) (*os.File, error) {
 // unixPipe is the reading end of a pipe that nobody writes to.
 func unixPipe() (*os.File, error) {
 	r, w, err := os.Pipe()
-	kept = append(kept, w)
+	keptFiles = append(keptFiles, w)
 	return r, err
 }
 
 // kept are files that stay open.
-var kept []*os.File
+var keptFiles []*os.File
 
-func listenLocally() {
+func listenOnLoopback() {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	die(err)
 	go echo(listener)
@@ -97,7 +97,7 @@ func echo(listener net.Listener) {
 }
 
 // begin runs a hook.
-func begin(words []string) *exec.Cmd {
+func startHook(words []string) *exec.Cmd {
 	cmd := exec.Command(os.Getenv("BINARY"))
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
 	r, w, err := os.Pipe()
@@ -118,7 +118,7 @@ how:
 		case name == "stuck":
 			stuck, full, err := os.Pipe()
 			die(err)
-			kept = append(kept, stuck)
+			keptFiles = append(keptFiles, stuck)
 			fd := int(full.Fd())
 			unix.SetNonblock(fd, true)
 			for err == nil {

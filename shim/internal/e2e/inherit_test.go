@@ -23,7 +23,7 @@ import (
 // tests runs the same words both ways.
 
 // output runs words, and wants success.
-func output(t *testing.T, env []string, words ...string) string {
+func commandOutput(t *testing.T, env []string, words ...string) string {
 	t.Helper()
 	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...)
@@ -36,10 +36,10 @@ func output(t *testing.T, env []string, words ...string) string {
 
 // same wants the same output of a shell's words without lameduck ("exec $x WORDS"
 // with nothing for x) and with it.
-func same(t *testing.T, env []string, text string) {
+func wantSameOutput(t *testing.T, env []string, text string) {
 	t.Helper()
-	without := output(t, append(env, "x="), "bash", "-c", text)
-	with := output(t, append(env, "x="+binary+" --"), "bash", "-c", text)
+	without := commandOutput(t, append(env, "x="), "bash", "-c", text)
+	with := commandOutput(t, append(env, "x="+binary+" --"), "bash", "-c", text)
 	if with != without || without == "" {
 		t.Errorf("%s\nwithout: %s\nwith:    %s", text, without, with)
 	}
@@ -58,7 +58,7 @@ func TestInherits(t *testing.T) {
 		"arguments":           "exec $x printf '%s|' -d 1 -- --help 'a b' '' -",
 		"high descriptors":    "exec 200</dev/null; exec $x readlink /proc/self/fd/200",
 	} {
-		t.Run(name, func(t *testing.T) { same(t, nil, text) })
+		t.Run(name, func(t *testing.T) { wantSameOutput(t, nil, text) })
 	}
 }
 
@@ -66,8 +66,8 @@ func TestInherits(t *testing.T) {
 // programs, and changed by nothing of that ourselves.
 func TestInheritsEnvironment(t *testing.T) {
 	env := []string{"A=1", "GODEBUG=gctrace=1,schedtrace=1", "B=2", "GOGC=1", "GOMAXPROCS=3", "GOMEMLIMIT=1MiB", "GOTRACEBACK=crash", "EMPTY=", "C=x=y"}
-	without := output(t, env, "env")
-	if with := output(t, env, binary, "env"); with != without {
+	without := commandOutput(t, env, "env")
+	if with := commandOutput(t, env, binary, "env"); with != without {
 		t.Errorf("without:\n%s\nwith:\n%s", without, with)
 	}
 }
@@ -152,19 +152,19 @@ func TestInheritsSignals(t *testing.T) {
 		// Our own second stage sets them; what comes of it is read from /proc.
 		stage := fmt.Sprintf(`exec -a lameduck-stage %s 99 0 %x %x "$@"`, binary, uint64(c.blocked), uint64(c.ignored))
 		as := func(words ...string) []string { return append([]string{"bash", "-c", stage, "bash"}, words...) }
-		without := signals.FindAllString(output(t, nil, as("cat", "/proc/self/status")...), -1)
-		with := signals.FindAllString(output(t, nil, as(binary, "cat", "/proc/self/status")...), -1)
+		without := signals.FindAllString(commandOutput(t, nil, as("cat", "/proc/self/status")...), -1)
+		with := signals.FindAllString(commandOutput(t, nil, as(binary, "cat", "/proc/self/status")...), -1)
 		if !slices.Equal(with, without) || len(with) != 2 {
 			t.Errorf("without: %q\nwith:    %q", without, with)
 		}
-		if got, want := hexOf(t, without[0])|hexOf(t, without[1]), c.blocked|c.ignored; got.Without(set(32)) != want.Without(set(32)) {
+		if got, want := parseSignalSet(t, without[0])|parseSignalSet(t, without[1]), c.blocked|c.ignored; got.Without(set(32)) != want.Without(set(32)) {
 			t.Errorf("the test itself set %q", without)
 		}
 	}
 }
 
 // hexOf is the set in a line of /proc/PID/status.
-func hexOf(t *testing.T, line string) sig.Set {
+func parseSignalSet(t *testing.T, line string) sig.Set {
 	t.Helper()
 	bits, err := strconv.ParseUint(strings.Fields(line)[1], 16, 64)
 	if err != nil {
@@ -218,7 +218,7 @@ func TestKeepsNothing(t *testing.T) {
 	}
 	script := `readlink /proc/` + pid + `/cwd; ls -l /proc/` + pid + `/fd | sed -n 's/.*-> //p' | sort -u`
 	// PID 1 is a lameduck too; ask in its PID namespace.
-	out := output(t, nil, "nsenter", "-t", strconv.Itoa(b.cmd.Process.Pid), "-p", "-m", "sh", "-c", script)
+	out := commandOutput(t, nil, "nsenter", "-t", strconv.Itoa(b.cmd.Process.Pid), "-p", "-m", "sh", "-c", script)
 	if !strings.HasPrefix(out, "/\n") || strings.Contains(out, "/dev/zero") || !strings.Contains(out, "eventpoll") {
 		t.Errorf("it holds:\n%s", out)
 	}
@@ -238,7 +238,7 @@ func TestLeavesDirectoryFirst(t *testing.T) {
 	} {
 		trace := filepath.Join(t.TempDir(), "trace")
 		script = "cd " + t.TempDir() + "; " + script + "exec strace -o " + trace + " -e trace=chdir,clone,clone3,vfork " + binary + " true"
-		output(t, nil, "bash", "-c", script)
+		commandOutput(t, nil, "bash", "-c", script)
 		var order []string
 		for _, call := range calls.FindAllString(string(testutil.Must(os.ReadFile(trace))), -1) {
 			order = append(order, strings.FieldsFunc(call, func(c rune) bool { return c == '(' })[0])
@@ -263,7 +263,7 @@ func TestInheritsDirectory(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		script := "rm -rf $D; mkdir -p $D/sub; ln -s sub $D/link; printf '#!/bin/sh\necho $0 $PWD\nreadlink /proc/self/cwd\n' >$D/script; chmod +x $D/script; " + text
-		same(t, []string{"D=" + dir}, script)
+		wantSameOutput(t, []string{"D=" + dir}, script)
 	}
 }
 
@@ -273,14 +273,14 @@ func TestPIDVariables(t *testing.T) {
 	needs(t, "bash")
 	for _, name := range []string{"LISTEN_PID", "WATCHDOG_PID"} {
 		ask := `export ` + name + `=$$; exec ` + binary + ` bash -c 'echo $` + name + ` $$'`
-		if out := strings.Fields(output(t, nil, "bash", "-c", ask)); len(out) != 2 || out[0] != out[1] {
+		if out := strings.Fields(commandOutput(t, nil, "bash", "-c", ask)); len(out) != 2 || out[0] != out[1] {
 			t.Errorf("%s and the command's pid: %v", name, out)
 		}
-		if out := output(t, []string{name + "=1"}, binary, "sh", "-c", "echo $"+name); out != "1\n" {
+		if out := commandOutput(t, []string{name + "=1"}, binary, "sh", "-c", "echo $"+name); out != "1\n" {
 			t.Errorf("another's %s became %s", name, out)
 		}
 		hook := `export ` + name + `=$$; exec ` + binary + ` -e 143 --delay=0.1 --grace-period=9 --on-stop='sh -c "echo $` + name + ` $$"' sh -c 'kill $PPID; exec sleep 9' 2>/dev/null`
-		if out := strings.Fields(output(t, nil, "bash", "-c", hook)); len(out) != 2 || out[0] == out[1] {
+		if out := strings.Fields(commandOutput(t, nil, "bash", "-c", hook)); len(out) != 2 || out[0] == out[1] {
 			t.Errorf("%s and the pid of --on-stop: %v", name, out)
 		}
 	}
@@ -305,15 +305,15 @@ func TestSecondStagePoor(t *testing.T) {
 // TestClosedStreams: standard streams that are closed become /dev/null.
 func TestClosedStreams(t *testing.T) {
 	needs(t, "bash")
-	said := filepath.Join(t.TempDir(), "said")
+	stderr := filepath.Join(t.TempDir(), "said")
 	for _, closed := range []string{"<&-", ">&-", "2>&-", "<&- >&-", "<&- 2>&-", ">&- 2>&-", "<&- >&- 2>&-"} {
-		text := fmt.Sprintf(`%s sh -c 'for i in 0 1 2; do readlink /proc/self/fd/$i; done >%s; exit 5' %s`, binary, said, closed)
+		text := fmt.Sprintf(`%s sh -c 'for i in 0 1 2; do readlink /proc/self/fd/$i; done >%s; exit 5' %s`, binary, stderr, closed)
 		cmd := exec.Command("bash", "-c", text)
 		cmd.Run()
 		if code := cmd.ProcessState.ExitCode(); code != 5 {
 			t.Errorf("%s: left with %d", closed, code)
 		}
-		if text, _ := os.ReadFile(said); strings.Count(string(text), "\n") != 3 {
+		if text, _ := os.ReadFile(stderr); strings.Count(string(text), "\n") != 3 {
 			t.Errorf("%s: %s", closed, text)
 		}
 	}

@@ -73,7 +73,7 @@ var measured = regexp.MustCompile(`[0-9]+\.[0-9] s`)
 const leeway = 5 * time.Millisecond
 
 // unseen are what no one outside can see.
-var unseen = []string{"watches", "looks", "notes"}
+var invisibleActions = []string{"watches", "looks", "notes"}
 
 // compareReal holds what happened against the script: the same things of each
 // sort in the same order, none before its time and none much later.
@@ -81,7 +81,7 @@ func compareReal(t *testing.T, s *script.Script, ready time.Time, got map[string
 	t.Helper()
 	for _, a := range s.Actions {
 		verb, text, _ := strings.Cut(a.Text, " ")
-		if slices.Contains(unseen, verb) || a.Text == "sends KILL" { // which nobody can catch
+		if slices.Contains(invisibleActions, verb) || a.Text == "sends KILL" { // which nobody can catch
 			continue
 		}
 		if len(got[verb]) == 0 {
@@ -154,12 +154,12 @@ func TestOddOrphans(t *testing.T) {
 
 // TestStreams: what goes in and out passes untouched, to its end.
 func TestStreams(t *testing.T) {
-	var in, said bytes.Buffer
+	var in, stderr bytes.Buffer
 	io.CopyN(&in, rand.NewChaCha8([32]byte{}), 100<<20)
 	cmd := exec.Command(binary, "cat")
-	cmd.Stdin, cmd.Stderr = bytes.NewReader(in.Bytes()), &said
-	if out, err := cmd.Output(); err != nil || !bytes.Equal(out, in.Bytes()) || said.Len() > 0 {
-		t.Errorf("%d bytes come out as %d; %v; it said: %s", in.Len(), len(out), err, &said)
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(in.Bytes()), &stderr
+	if out, err := cmd.Output(); err != nil || !bytes.Equal(out, in.Bytes()) || stderr.Len() > 0 {
+		t.Errorf("%d bytes come out as %d; %v; it said: %s", in.Len(), len(out), err, &stderr)
 	}
 }
 
@@ -172,12 +172,12 @@ func TestUnread(t *testing.T) {
 	r.Close()
 	cmd := exec.Command(binary, "--help-all")
 	cmd.Stdout = w
-	var said bytes.Buffer
-	cmd.Stderr = &said
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	cmd.Run()
 	w.Close()
-	if code := cmd.ProcessState.ExitCode(); code != 125 || !strings.Contains(said.String(), "broken pipe") {
-		t.Errorf("left with %d, and said %q", code, &said)
+	if code := cmd.ProcessState.ExitCode(); code != 125 || !strings.Contains(stderr.String(), "broken pipe") {
+		t.Errorf("left with %d, and said %q", code, &stderr)
 	}
 }
 
@@ -222,9 +222,9 @@ func TestNotFound(t *testing.T) {
 	} {
 		b := boot(t, nil, "--", c.command)
 		b.wantExit(c.code)
-		said := b.err.all()
-		if len(said) != 1 || !strings.Contains(said[0].text, fmt.Sprintf("cannot run %q: ", c.command)) || !strings.Contains(said[0].text, c.says) {
-			t.Errorf("%q: says %v, want %q", c.command, said, c.says)
+		stderr := b.err.all()
+		if len(stderr) != 1 || !strings.Contains(stderr[0].text, fmt.Sprintf("cannot run %q: ", c.command)) || !strings.Contains(stderr[0].text, c.says) {
+			t.Errorf("%q: says %v, want %q", c.command, stderr, c.says)
 		}
 	}
 }

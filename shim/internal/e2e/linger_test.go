@@ -41,7 +41,7 @@ func TestLinger(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := bootStage(t, c.stage, c.env, append([]string{"--linger", c.linger, "--", "sh", "-c", family, "sh"}, helperCommand("remnant")...)...)
+			b := bootStage(t, c.stage, c.env, append([]string{"--linger", c.linger, "--", "sh", "-c", family, "sh"}, helperCommand("leftover")...)...)
 			b.out.waitCount(t, 4)
 			start := time.Now()
 			b.sendLine("")
