@@ -75,11 +75,7 @@ const imagePrefix = "localhost/"
 
 func newPodman(t *testing.T) *podman {
 	t.Helper()
-	for _, program := range []string{"podman", "runc", "conmon", "go"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skip(program, " is not installed")
-		}
-	}
+	needs(t, "podman", "runc", "conmon", "go")
 	dir, err := os.MkdirTemp("", "podman") // the path of t.TempDir is too long for podman's sockets
 	if err != nil {
 		t.Fatal(err)

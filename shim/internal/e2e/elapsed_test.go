@@ -75,7 +75,8 @@ func TestElapsedTooShort(t *testing.T) {
 		s.signal(sig.TERM)
 		time.Sleep(time.Until(start.Add(1850 * time.Millisecond))) // after the last regular sample, at 1.75 s
 		s.dial("127.0.0.1").ask("hello")
-		if line = s.finalReport(); want.MatchString(line) {
+		line = s.finalReport()
+		if want.MatchString(line) {
 			return
 		}
 	}

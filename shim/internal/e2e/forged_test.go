@@ -70,7 +70,7 @@ func TestForgedView(t *testing.T) {
 				}
 			}
 			h.sendLine("send TERM")
-			h.out.wait(t, "hook left 0")
+			h.out.wait(t, "hook exited 0")
 			h.shutDown()
 		})
 	}

@@ -55,7 +55,7 @@ func TestWatchPlain(t *testing.T) {
 		}
 	}
 	h.sendLine("send TERM")
-	h.out.wait(t, "hook left 0")
+	h.out.wait(t, "hook exited 0")
 	h.shutDown()
 }
 
@@ -99,7 +99,7 @@ func TestWatchJSON(t *testing.T) {
 		t.Errorf("where nobody listens: %s", views[0])
 	}
 	h.sendLine("send INT")
-	h.out.wait(t, "hook left 0")
+	h.out.wait(t, "hook exited 0")
 	h.shutDown()
 }
 
@@ -242,7 +242,7 @@ func TestWatchIdle(t *testing.T) {
 	h.views("; 1000 open, ")
 	time.Sleep(4 * time.Second) // some of its looks
 	h.sendLine("send TERM")
-	left := h.out.wait(t, "hook left 0").text
+	left := h.out.wait(t, "hook exited 0").text
 	var used int
 	fmt.Sscanf(left[strings.Index(left, "used"):], "used %d ms", &used)
 	took := time.Since(start)
