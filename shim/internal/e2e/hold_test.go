@@ -184,7 +184,7 @@ func TestHoldEnds(t *testing.T) {
 			h.shortConn("127.0.0.1")
 			time.Sleep(100 * time.Millisecond) // the traffic goes on past the ceiling
 		}
-		output := h.wantHookExit(0, 3*time.Second, "lameduck: warning: traffic may not have stopped: the hold has lasted as long as it may")
+		output := h.wantHookExit(0, 3*time.Second, "lameduck: warning: traffic may not have stopped: the hold reached its ceiling")
 		if len(output) != 3 || !strings.Contains(output[1], "(ceiling)") {
 			t.Errorf("output %q, want three lines and the end at the ceiling", output)
 		}
