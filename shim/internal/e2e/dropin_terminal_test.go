@@ -45,7 +45,9 @@ func TestDropinTerminalOfNobody(t *testing.T) {
 		defer ptmx.Close()
 		defer tty.Close()
 		cmd := exec.Command(init, "sh", "-c", askTTY, "command")
-		cmd.Stdin, cmd.Stderr, cmd.SysProcAttr = tty, os.Stderr, &syscall.SysProcAttr{Setsid: true}
+		cmd.Stdin = tty
+		cmd.Stderr = os.Stderr
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		if out, err := cmd.Output(); err != nil || string(out) != "command: yes\n" {
 			t.Errorf("output %q, %v", out, err)
 		}

@@ -260,8 +260,11 @@ func TestNoProc(t *testing.T) {
 		b.signal(sig.HUP)
 		b.wantExit(129)
 	})
-	t.Run("GODEBUG", func(t *testing.T) { // the catch helper re-executes /proc/self/exe if GODEBUG is unset
-		b := noProc(t, []string{"GODEBUG=asyncpreemptoff=1", "GOTRACEBACK=crash"}, append([]string{"-d", "1", "--"}, helperCommand("catch")...)...)
+	t.Run("GODEBUG", func(t *testing.T) {
+		script := `echo "$GODEBUG $GOTRACEBACK"; exec "$@"`
+		flags := []string{"-d", "1", "--", "sh", "-c", script, "sh"}
+		b := noProc(t, []string{"GODEBUG=asyncpreemptoff=1", "GOTRACEBACK=crash"}, append(flags, helperCommand("catch")...)...)
+		b.out.wait(t, "asyncpreemptoff=1 crash")
 		b.out.wait(t, "ready")
 		b.wantStop()
 	})

@@ -41,7 +41,7 @@ func plainWeb(port string, secure bool) {
 	} else {
 		server.Start()
 	}
-	catchHere()
+	catch()
 }
 
 // healthBox is a web server under lameduck with --health.

@@ -10,9 +10,12 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 	"unsafe"
 
@@ -24,6 +27,9 @@ import (
 
 // helper runs a helper program: the test binary called as "helper NAME ARG...".
 func helper(name string, args []string) {
+	if slices.Contains(catchers, name) {
+		disablePreemption()
+	}
 	switch name {
 	case "stage":
 		stage(args)
@@ -35,6 +41,8 @@ func helper(name string, args []string) {
 		catch()
 	case "serve":
 		serve()
+	case "spin":
+		spin()
 	case "slow-web":
 		webServer(args)
 	case "http":
@@ -73,19 +81,22 @@ func stage(args []string) {
 	die(syscall.Exec(args[0], args, os.Environ()))
 }
 
-// catch prints "got NAME" for each signal, and obeys the lines of standard input: "exit N"
-// and "killed NAME". catch re-executes the test binary without preemption by SIGURG, so that
-// no URG of Go's runtime is printed.
-func catch() {
+// catchers are the helpers that end in catch.
+var catchers = []string{"catch", "serve", "http", "listen", "spin"}
+
+// disablePreemption re-executes the helper once with GODEBUG set, because preemption in Go's
+// runtime sends SIGURG, and catch would print "got URG". The runtime reads the setting at its
+// start only. The path is that of os.Args, because tests run helpers without /proc.
+func disablePreemption() {
 	if os.Getenv("GODEBUG") == "" {
 		os.Setenv("GODEBUG", "asyncpreemptoff=1")
-		die(syscall.Exec("/proc/self/exe", os.Args, os.Environ()))
+		die(syscall.Exec(os.Args[0], os.Args, os.Environ()))
 	}
-	catchHere()
 }
 
-// catchHere is catch without the re-execution, for helpers that have a server already.
-func catchHere() {
+// catch prints "got NAME" for each signal, and obeys the lines of standard input: "exit N"
+// and "killed NAME".
+func catch() {
 	got := make(chan os.Signal, 1000)
 	signal.Notify(got)
 	commands := make(chan string)
@@ -128,7 +139,7 @@ func serve() {
 	}()
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
 	fmt.Println("port", port)
-	catchHere()
+	catch()
 }
 
 // webServer serves HTTP on port args[0]. Each answer is the answer of the gate on port
@@ -168,7 +179,7 @@ func listen(network, path string) {
 		die(err)
 		defer listener.Close()
 	}
-	catchHere()
+	catch()
 }
 
 // obey executes a command line of the catch helper.
@@ -183,6 +194,41 @@ func obey(command string) {
 	die(err)
 	signal.Reset(syscall.Signal(s))
 	die(unix.Kill(unix.Getpid(), unix.Signal(s)))
+}
+
+// spin is catch while garbage collections stop a busy goroutine, which Go's runtime does with
+// SIGURG unless preemption is off.
+func spin() {
+	go func() {
+		for {
+			fmt.Fprint(io.Discard, os.Args)
+		}
+	}()
+	go func() {
+		for range 100 {
+			runtime.GC()
+		}
+		fmt.Println("collected")
+	}()
+	catch()
+}
+
+// TestCatchPrintsNoURG: the catch helper prints no URG of its own runtime, and would print URG
+// with preemption.
+func TestCatchPrintsNoURG(t *testing.T) {
+	t.Parallel()
+	run := func(env ...string) *box {
+		b := startProgram(t, env, syscall.SysProcAttr{}, helperCommand("spin")...)
+		b.out.wait(t, "collected")
+		return b
+	}
+	quiet := run()
+	quiet.sendLine("exit 0")
+	quiet.wantExit(0)
+	if n := quiet.signalCounts()["URG"]; n > 0 {
+		t.Errorf("the helper printed URG %d times", n)
+	}
+	run("GODEBUG=asyncpreemptoff=0").out.wait(t, "got URG")
 }
 
 // orphan prints the pid of its parent, once the shell that started orphan has exited.
