@@ -55,8 +55,8 @@ func TestDropinForwards(t *testing.T) {
 	}
 }
 
-// TestDropinInternalSignals: no init passes on 32 and 33, which the C library uses between
-// the threads of a process, and which would end a program in C.
+// TestDropinInternalSignals: no init passes on 32 and 33: the C library uses both between the
+// threads of a process, and each would end a program in C.
 func TestDropinInternalSignals(t *testing.T) {
 	for _, call := range [][]string{{"tini", "--"}, {"tini", "-g", "--"}, {"dumb-init", "--"}, {"dumb-init", "-c"}, {"catatonit", "--"}} {
 		t.Run(strings.Join(call, " "), func(t *testing.T) {
@@ -88,14 +88,14 @@ func receivedSignals(t *testing.T, b *box) (set sig.Set) {
 	return set
 }
 
-// TestDropinRewrites: the signals sent to dumb-init with --rewrite, and the signals that the
-// command gets.
+// TestDropinRewrites: signals sent to dumb-init with --rewrite, and the resulting signals at the
+// command.
 func TestDropinRewrites(t *testing.T) {
 	for flags, steps := range map[string]string{
 		"-r 15:3":               "TERM>QUIT INT>INT",
 		"-r 15:2 -r 2:1":        "TERM>INT INT>HUP", // no chaining
 		"-r 15:2 -r 2:15":       "TERM>INT INT>TERM",
-		"-r 15:1 -r 15:3":       "TERM>QUIT", // the last one wins
+		"-r 15:1 -r 15:3":       "TERM>QUIT", // the last rewrite wins
 		"-r 15:0 -r 15:3":       "TERM>QUIT",
 		"-r 15:15":              "TERM>TERM",
 		"-r 1:31 -r 31:1":       "HUP>SYS SYS>HUP",
@@ -131,7 +131,7 @@ func TestDropinRewrites(t *testing.T) {
 	}
 }
 
-// groupScript starts two processes that print a line when USR1 arrives. With the argument
+// groupScript starts two processes, each of which prints a line at USR1. With the argument
 // "wait" the first process waits for the second.
 const groupScript = `trap 'echo first; [ "$0" = wait ] && wait; exit 5' USR1
 ( trap 'echo second; exit' USR1; echo ready; while :; do sleep 0.01; done ) & wait`
