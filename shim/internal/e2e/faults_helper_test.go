@@ -286,7 +286,7 @@ func leftover(name string, how []string) {
 	<-got
 	if slices.Contains(how, "stubborn") {
 		fmt.Println(name, "stays")
-		time.Sleep(time.Hour)
+		time.Sleep(time.Hour) // until a KILL
 	}
 	time.Sleep(300 * time.Millisecond) // a slow exit, for which --linger has to wait
 	fmt.Println(name, "done")
@@ -299,5 +299,5 @@ func parent(args []string) {
 	pid, err := syscall.ForkExec(args[0], args, &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}})
 	die(err)
 	fmt.Println("child", pid)
-	time.Sleep(time.Hour)
+	time.Sleep(time.Hour) // until a KILL
 }

@@ -55,10 +55,20 @@ type healthBox struct {
 func bootHealth(t *testing.T, env []string, flags []string, args ...string) *healthBox {
 	t.Helper()
 	t.Parallel()
+	return bootHealthStage(t, "stage", env, append([]string{"--grace-period=30"}, flags...), args...)
+}
+
+// bootHealthUntil is bootHealth in another stage, with a hold until a condition.
+func bootHealthUntil(t *testing.T, stage, until string) *healthBox {
+	t.Helper()
+	return bootHealthStage(t, stage, nil, append([]string{"--until=" + until, "--health-during=pass"}, quickFlags...))
+}
+
+func bootHealthStage(t *testing.T, stage string, env, flags []string, args ...string) *healthBox {
+	t.Helper()
 	health, target := freePort(), freePort()
-	spec := fmt.Sprintf("--health=:%d=:%d", health, target)
-	flags = append([]string{spec, "--grace-period=30"}, flags...)
-	b := boot(t, env, append(append(flags, "--"), helperCommand("http", append([]string{strconv.Itoa(target)}, args...)...)...)...)
+	flags = append([]string{fmt.Sprintf("--health=:%d=:%d", health, target)}, flags...)
+	b := bootStage(t, stage, env, append(append(flags, "--"), helperCommand("http", append([]string{strconv.Itoa(target)}, args...)...)...)...)
 	b.out.wait(t, "ready")
 	return &healthBox{b, fmt.Sprintf("127.0.0.1:%d", health), fmt.Sprintf("127.0.0.1:%d", target)}
 }
@@ -162,11 +172,8 @@ func TestHealthIsNoTraffic(t *testing.T) {
 				if strings.Contains(stage, "uid") && !isRoot() {
 					t.Skip("needs root, to become another user")
 				}
-				health, target := freePort(), freePort()
-				flags := []string{"--until=" + until, fmt.Sprintf("--health=:%d=:%d", health, target), "--health-during=pass", "--"}
-				b := bootStage(t, stage, nil, append(append(quickFlags, flags...), helperCommand("http", strconv.Itoa(target))...)...)
-				b.out.wait(t, "ready")
-				endChecks := startChecks(t, b.cmd.Process.Pid, fmt.Sprintf("127.0.0.1:%d", health))
+				b := bootHealthUntil(t, stage, until)
+				endChecks := startChecks(t, b.cmd.Process.Pid, b.health)
 				start := time.Now()
 				b.signal(sig.TERM)
 				b.out.wait(t, "got TERM")
@@ -232,19 +239,16 @@ func TestHealthCountsOthers(t *testing.T) {
 	for stage, name := range map[string]string{"stage:own-network": "sock_diag", "stage:own-network,no-netlink": "proc"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			health, target := freePort(), freePort()
-			flags := []string{"--until=quiet", fmt.Sprintf("--health=:%d=:%d", health, target), "--health-during=pass", "--"}
-			b := bootStage(t, stage, nil, append(append(quickFlags, flags...), helperCommand("http", strconv.Itoa(target))...)...)
-			b.out.wait(t, "ready")
-			checks := startChecks(t, b.cmd.Process.Pid, fmt.Sprintf("127.0.0.1:%d", health))
+			b := bootHealthUntil(t, stage, "quiet")
+			endChecks := startChecks(t, b.cmd.Process.Pid, b.health)
 			b.signal(sig.TERM)
 			b.err.wait(t, "until quiet")
-			users := startChecks(t, b.cmd.Process.Pid, fmt.Sprintf("127.0.0.1:%d", target))
+			endRequests := startChecks(t, b.cmd.Process.Pid, b.target)
 			time.Sleep(quietFor) // the traffic goes on for this long
-			users()
+			endRequests()
 			last := time.Now()
 			b.out.wait(t, "got TERM")
-			checks()
+			endChecks()
 			b.wantHoldSince(last, quietFor-200*time.Millisecond, "quiet")
 		})
 	}
