@@ -63,7 +63,7 @@ func TestForgedView(t *testing.T) {
 				return n == 2
 			})
 			h.sendLine("watch" + flags)
-			views := h.views(c.shows(path))
+			views := h.waitView(c.shows(path))
 			printed(t, h.out.all())
 			if flags != "" {
 				var view shim.View

@@ -249,7 +249,7 @@ func bombed(t *testing.T, bound string) {
 // breeder is a program that has 100 000 orphans: a thousand times a child that
 // leaves a hundred behind. What it runs in is as small as can be, since that is
 // what a fork takes its time for.
-func breeder(t *testing.T) (path string) {
+func orphanMaker(t *testing.T) (path string) {
 	script := "#!/bin/sh\ni=0; while [ $i -lt 1000 ]; do (j=0; while [ $j -lt 100 ]; do : & j=$((j+1)); done); i=$((i+1)); done\n"
 	path = program(t, map[string][]byte{"amd64": {
 		0x41, 0xbc, 0xe8, 3, 0, 0, //       mov  $1000, %r12d
@@ -311,7 +311,7 @@ func program(t *testing.T, codes map[string][]byte) (path string) {
 // TestOrphanStorm: of 100 000 orphans none stays a zombie, and nothing of them
 // stays in our memory. (Not parallel either.)
 func TestOrphanStorm(t *testing.T) {
-	b := boot(t, nil, append([]string{"-d", "1", "--", "sh", "-c", `echo calm; read go; "$0"; exec "$@"`, breeder(t)}, helperCommand("sturdy")...)...)
+	b := boot(t, nil, append([]string{"-d", "1", "--", "sh", "-c", `echo calm; read go; "$0"; exec "$@"`, orphanMaker(t)}, helperCommand("sturdy")...)...)
 	b.out.wait(t, "calm")
 	before := rss(b.cmd.Process.Pid)
 	b.sendLine("go")
@@ -378,7 +378,7 @@ func TestMemory(t *testing.T) {
 }
 
 // The kernel's limits of what a program can be given: of one string, and of all.
-var longestString = 32*os.Getpagesize() - 1
+var maxStringLen = 32*os.Getpagesize() - 1
 
 func argMax() int {
 	var stack unix.Rlimit
@@ -388,13 +388,13 @@ func argMax() int {
 
 // stuffed appends strings to list, until what is left of ARG_MAX for the whole
 // box is but little.
-func stuffed(b *box, list []string, little int) []string {
+func fillArguments(b *box, list []string, little int) []string {
 	room := argMax() - little - len(b.cmd.Path) - 1
 	for _, word := range slices.Concat(b.cmd.Args, b.cmd.Env) {
 		room -= len(word) + 1 + 8
 	}
 	for room > 100 {
-		word := fmt.Sprintf("N%02d=%s", len(list), strings.Repeat("x", min(room-9, longestString)-4))
+		word := fmt.Sprintf("N%02d=%s", len(list), strings.Repeat("x", min(room-9, maxStringLen)-4))
 		list = append(list, word)
 		room -= len(word) + 1 + 8
 	}
@@ -409,17 +409,17 @@ func TestLongArguments(t *testing.T) {
 		t.Parallel()
 		b := newBox(t, "stage", nil, trapping...)
 		before := len(b.cmd.Args)
-		b.cmd.Args = stuffed(b, b.cmd.Args, 4096)
+		b.cmd.Args = fillArguments(b, b.cmd.Args, 4096)
 		b.run()
-		b.out.wait(t, fmt.Sprintf("ready %d %d", len(b.cmd.Args)-before, longestString))
+		b.out.wait(t, fmt.Sprintf("ready %d %d", len(b.cmd.Args)-before, maxStringLen))
 		b.wantStop()
 	})
 	t.Run("environment", func(t *testing.T) {
 		t.Parallel()
 		b := newBox(t, "stage", nil, "-d", "1", "--", "sh", "-c", `echo ${#N02} $(env | grep -c '^N'); `+trapCommand[2])
-		b.cmd.Env = stuffed(b, b.cmd.Env, 4096)
+		b.cmd.Env = fillArguments(b, b.cmd.Env, 4096)
 		b.run()
-		b.out.wait(t, fmt.Sprintf("%d %d", longestString-4, len(b.cmd.Env)-2)) // PATH and GORACE
+		b.out.wait(t, fmt.Sprintf("%d %d", maxStringLen-4, len(b.cmd.Env)-2)) // PATH and GORACE
 		b.wantStop()
 	})
 	t.Run("too long", func(t *testing.T) {
@@ -436,7 +436,7 @@ func TestLongArguments(t *testing.T) {
 		}
 		b := newBox(t, "stage", nil, "program")
 		b.cmd.Env = []string{"PATH=" + dir}
-		b.cmd.Args = stuffed(b, b.cmd.Args, 1024)
+		b.cmd.Args = fillArguments(b, b.cmd.Args, 1024)
 		b.run()
 		b.wantExit(126)
 		if said := b.err.all(); len(said) != 1 || !strings.Contains(said[0].text, `cannot run "program": argument list too long`) {
@@ -447,7 +447,7 @@ func TestLongArguments(t *testing.T) {
 
 // waiter is a program that waits for ever. Unlike all others it needs no
 // descriptor to be loaded.
-func waiter(t *testing.T) (path string) {
+func pauseProgram(t *testing.T) (path string) {
 	t.Helper()
 	path = program(t, map[string][]byte{
 		"amd64": {0x6a, 34, 0x58, 0x0f, 5, 0xeb, 0xf9},                           // pause, again
@@ -463,7 +463,7 @@ func waiter(t *testing.T) (path string) {
 func TestDescriptors(t *testing.T) {
 	t.Run("3 of 16", func(t *testing.T) {
 		t.Parallel()
-		b := bootStage(t, "stage:nofile=3:16", nil, "-d", "1", "--", waiter(t))
+		b := bootStage(t, "stage:nofile=3:16", nil, "-d", "1", "--", pauseProgram(t))
 		var limits string
 		testutil.Eventually(t, "the command's limit is 3 of 16", func() bool {
 			if pids := children(b.cmd.Process.Pid); len(pids) == 1 {

@@ -17,7 +17,7 @@ import (
 // What runs when the stop begins, end to end.
 
 // facts is a shell's account of what it was given.
-const facts = `echo "dir $(pwd)"
+const factsScript = `echo "dir $(pwd)"
 echo "stdin $(readlink /proc/self/fd/0)"
 echo "strange" $(ls -l /proc/$$/fd | grep -cE '/dev/zero|socket|anon_inode|alive')
 grep -E '^Sig(Ign|Blk)' /proc/$$/status | tr -d '\t'
@@ -26,7 +26,7 @@ echo "var $VAR"
 
 // hooked is a box whose command catches signals, and which holds to 19 s at most,
 // or else as flags say, while hook runs.
-func hooked(t *testing.T, hook string, flags ...string) *box {
+func bootOnStop(t *testing.T, hook string, flags ...string) *box {
 	t.Helper()
 	t.Parallel()
 	flags = append([]string{"--on-stop=" + hook, "--grace-period=30"}, flags...)
@@ -80,10 +80,10 @@ func TestOnStopSees(t *testing.T) {
 			t.Run(name+" "+kind, func(t *testing.T) {
 				t.Parallel()
 				dir := t.TempDir()
-				script := "#!/bin/sh\n" + facts + "echo \"told $LAMEDUCK_PID $LAMEDUCK_SIGNAL\"\nfor i; do echo \"[$i]\"; done\n"
+				script := "#!/bin/sh\n" + factsScript + "echo \"told $LAMEDUCK_PID $LAMEDUCK_SIGNAL\"\nfor i; do echo \"[$i]\"; done\n"
 				os.WriteFile(dir+"/hook", []byte(script), 0o755)
 				b := newBox(t, stage, []string{"VAR=x y", "PATH=.:" + os.Getenv("PATH"), "LAMEDUCK_PID=1"},
-					"--alive-file="+dir+"/alive", "--health=127.0.0.1:"+port, "--on-stop="+program+` 'a  b' "c'd" e\ f`, "--grace-period=30", "--", "sh", "-c", facts+`trap 'exit 7' TERM; echo ready $$; while :; do sleep 0.05; done`)
+					"--alive-file="+dir+"/alive", "--health=127.0.0.1:"+port, "--on-stop="+program+` 'a  b' "c'd" e\ f`, "--grace-period=30", "--", "sh", "-c", factsScript+`trap 'exit 7' TERM; echo ready $$; while :; do sleep 0.05; done`)
 				b.cmd.Dir = dir
 				b.cmd.ExtraFiles = []*os.File{testutil.Must(os.Open("/dev/zero"))}
 				b.run()
@@ -129,7 +129,7 @@ func TestOnStopEnds(t *testing.T) {
 		"a daemon":       {"sh -c 'setsid sleep 1000 >/dev/null 2>&1 & exit 0'", 0, "elapsed", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := hooked(t, c.hook, "--max-delay=2")
+			b := bootOnStop(t, c.hook, "--max-delay=2")
 			b.wantHold(c.at, c.why)
 			if c.why == "ceiling" { // and its end by our KILL is said too
 				if said := fmt.Sprint(b.err.all()); !strings.Contains(said, c.warns) {
@@ -179,7 +179,7 @@ func TestOnStopKilled(t *testing.T) {
 func TestOnStopSkipped(t *testing.T) {
 	for s, why := range map[sig.Signal]string{sig.TERM: "second_signal", sig.INT: "interrupt"} {
 		t.Run(why, func(t *testing.T) {
-			b := hooked(t, "sh -c 'echo hook; sleep 1000'")
+			b := bootOnStop(t, "sh -c 'echo hook; sleep 1000'")
 			b.signal(sig.TERM)
 			b.out.wait(t, "hook")
 			time.Sleep(1100 * time.Millisecond) // or it would be the same
@@ -214,7 +214,7 @@ func TestOnStopElsewhere(t *testing.T) {
 
 // TestOnStopTells: it may tell the command, whose pid it knows.
 func TestOnStopTells(t *testing.T) {
-	b := hooked(t, `sh -c 'kill -USR2 $LAMEDUCK_PID'`)
+	b := bootOnStop(t, `sh -c 'kill -USR2 $LAMEDUCK_PID'`)
 	b.wantHold(0, "elapsed")
 	if got := fmt.Sprint(b.out.all()); got != "[ready got USR2 got TERM]" {
 		t.Errorf("the command said %s", got)

@@ -21,36 +21,36 @@ type site struct {
 	t    *testing.T
 	dir  string
 	port int
-	gate *gate
+	backend *backend
 }
 
 func newSite(t *testing.T, port int) *site {
-	return &site{t, t.TempDir(), port, newGate(t)}
+	return &site{t, t.TempDir(), port, newBackend(t)}
 }
 
 // addr is where the server listens.
 func (s *site) addr() string { return fmt.Sprintf("127.0.0.1:%d", s.port) }
 
-// write makes a file of text, in which PORT, GATE and DIR stand for the site's.
+// write makes a file of text, in which PORT, BACKEND and DIR stand for the site's.
 func (s *site) write(name, text string) string {
 	s.t.Helper()
 	path := filepath.Join(s.dir, name)
 	os.MkdirAll(filepath.Dir(path), 0o755)
-	if err := os.WriteFile(path, []byte(s.fill(text)), 0o755); err != nil {
+	if err := os.WriteFile(path, []byte(s.expand(text)), 0o755); err != nil {
 		s.t.Fatal(err)
 	}
 	return path
 }
 
-func (s *site) fill(text string) string {
-	_, gate, _ := net.SplitHostPort(s.gate.addr)
-	return strings.NewReplacer("PORT", fmt.Sprint(s.port), "GATE", gate, "DIR", s.dir, "SELF", testutil.Must(os.Executable())).Replace(text)
+func (s *site) expand(text string) string {
+	_, gate, _ := net.SplitHostPort(s.backend.addr)
+	return strings.NewReplacer("PORT", fmt.Sprint(s.port), "BACKEND", gate, "DIR", s.dir, "SELF", testutil.Must(os.Executable())).Replace(text)
 }
 
-// words are a command, in which PORT, GATE and DIR stand for the site's, and ~ for
+// words are a command, in which PORT, BACKEND and DIR stand for the site's, and ~ for
 // a space that does not part words.
-func (s *site) words(command string) []string {
-	words := strings.Split(s.fill(command), " ")
+func (s *site) command(command string) []string {
+	words := strings.Split(s.expand(command), " ")
 	for i := range words {
 		words[i] = strings.ReplaceAll(words[i], "~", " ")
 	}
@@ -58,18 +58,18 @@ func (s *site) words(command string) []string {
 }
 
 // gate is a backend whose one answer is held back until it is released.
-type gate struct {
+type backend struct {
 	addr     string
 	arrived  chan bool
 	released chan bool
 }
 
-func newGate(t *testing.T) *gate {
+func newBackend(t *testing.T) *backend {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &gate{listener.Addr().String(), make(chan bool, 100), make(chan bool)}
+	g := &backend{listener.Addr().String(), make(chan bool, 100), make(chan bool)}
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.arrived <- true
 		<-g.released
@@ -82,20 +82,20 @@ func newGate(t *testing.T) *gate {
 
 // flight is something that a client has under way with the server: a request, a
 // transaction. It goes on to its end when the site's gate is released.
-type flight struct {
+type inFlight struct {
 	t     *testing.T
-	gate  *gate
+	backend  *backend
 	ended chan error
 }
 
 // fly starts one, and returns when it is in flight: run says so itself where the
 // server does not ask at the gate.
-func (s *site) fly(run func() error) *flight {
+func (s *site) startRequest(run func() error) *inFlight {
 	s.t.Helper()
-	f := &flight{s.t, s.gate, make(chan error, 1)}
+	f := &inFlight{s.t, s.backend, make(chan error, 1)}
 	go func() { f.ended <- run() }()
 	select {
-	case <-s.gate.arrived:
+	case <-s.backend.arrived:
 	case err := <-f.ended:
 		s.t.Fatalf("it ended before it was in flight: %v", err)
 	case <-time.After(testutil.Patience):
@@ -105,7 +105,7 @@ func (s *site) fly(run func() error) *flight {
 }
 
 // goesOn wants it to be unhurt for some time.
-func (f *flight) goesOn(moment time.Duration) {
+func (f *inFlight) wantInFlight(moment time.Duration) {
 	f.t.Helper()
 	select {
 	case err := <-f.ended:
@@ -115,9 +115,9 @@ func (f *flight) goesOn(moment time.Duration) {
 }
 
 // finishes lets it go on and wants a good end.
-func (f *flight) finishes() {
+func (f *inFlight) wantFinished() {
 	f.t.Helper()
-	close(f.gate.released)
+	close(f.backend.released)
 	select {
 	case err := <-f.ended:
 		if err != nil {
@@ -129,7 +129,7 @@ func (f *flight) finishes() {
 }
 
 // cut wants it to fail while it is still under way.
-func (f *flight) cut() {
+func (f *inFlight) wantCut() {
 	f.t.Helper()
 	select {
 	case err := <-f.ended:
@@ -140,7 +140,7 @@ func (f *flight) cut() {
 	case <-time.After(testutil.Patience):
 		f.t.Error("it goes on, want it cut")
 	}
-	close(f.gate.released)
+	close(f.backend.released)
 }
 
 // get is a request that the server can answer only when the gate has.

@@ -27,8 +27,8 @@ func (s *site) transaction(client []string, begin, end string) func() error {
 		}
 		fmt.Fprintln(stdin, begin, "select 'under way';")
 		if said := bufio.NewScanner(out); said.Scan() && said.Text() == "under way" {
-			s.gate.arrived <- true
-			<-s.gate.released
+			s.backend.arrived <- true
+			<-s.backend.released
 			fmt.Fprintln(stdin, end)
 		}
 		stdin.Close()
@@ -40,9 +40,9 @@ func (s *site) transaction(client []string, begin, end string) func() error {
 }
 
 // broken lets a client go on, and wants it to find that its transaction is gone.
-func (f *flight) broken() {
+func (f *inFlight) wantLost() {
 	f.t.Helper()
-	close(f.gate.released)
+	close(f.backend.released)
 	select {
 	case err := <-f.ended:
 		if err == nil {
@@ -55,11 +55,11 @@ func (f *flight) broken() {
 }
 
 // another is a site with a gate of its own for a second client.
-func (s *site) another() *site { return &site{s.t, s.dir, s.port, newGate(s.t)} }
+func (s *site) withNewBackend() *site { return &site{s.t, s.dir, s.port, newBackend(s.t)} }
 
 const (
-	begins  = "create table n (n int); begin; insert into n values (1);"
-	commits = "insert into n values (2); commit;"
+	beginSQL  = "create table n (n int); begin; insert into n values (1);"
+	commitSQL = "insert into n values (2); commit;"
 )
 
 // asNobody are the words before a program that refuses to run as root. In a user
@@ -78,7 +78,7 @@ func postgresBin(t *testing.T) string {
 }
 
 // postgres is the command of a new database.
-func (s *site) postgres() []string {
+func (s *site) newPostgres() []string {
 	s.t.Helper()
 	bin := postgresBin(s.t)
 	data := s.dir + "/data"
@@ -92,8 +92,8 @@ func (s *site) postgres() []string {
 	return append(asNobody, bin+"/postgres", "-D", data, "-p", fmt.Sprint(s.port), "-k", "", "-c", "fsync=off", "-c", "listen_addresses=127.0.0.1")
 }
 
-func (s *site) psql() []string {
-	return s.words("psql -XqAt -h 127.0.0.1 -p PORT -U postgres -v ON_ERROR_STOP=1 postgres")
+func (s *site) psqlCommand() []string {
+	return s.command("psql -XqAt -h 127.0.0.1 -p PORT -U postgres -v ON_ERROR_STOP=1 postgres")
 }
 
 // awaitQuery waits until the database answers.
@@ -116,31 +116,31 @@ func (s *site) awaitQuery(client []string) {
 func TestPresetPostgres(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 18501)
-	p, words := named(t, "postgres"), s.postgres()
+	p, words := named(t, "postgres"), s.newPostgres()
 	serve := func(flags ...string) *box {
 		b := boot(t, nil, append(append(flags, "--"), words...)...)
-		s.awaitQuery(s.psql())
+		s.awaitQuery(s.psqlCommand())
 		return b
 	}
 	b := serve(append(presetFlags(p), "--delay=0.1", "--log-level=debug")...)
 	knows(t, b, p)
-	pool := s.another()
-	idle := pool.fly(pool.transaction(s.psql(), "", "select 1;"))
-	open := s.fly(s.transaction(s.psql(), begins, commits))
+	pool := s.withNewBackend()
+	idle := pool.startRequest(pool.transaction(s.psqlCommand(), "", "select 1;"))
+	open := s.startRequest(s.transaction(s.psqlCommand(), beginSQL, commitSQL))
 	b.signal(sig.TERM)
 	b.err.wait(t, "sending TERM to the command")
-	open.goesOn(spell)
-	open.finishes()
+	open.wantInFlight(cutWindow)
+	open.wantFinished()
 	b.wantExit(0)
-	idle.broken()
+	idle.wantLost()
 	t.Log(b.err.all()[len(b.err.all())-1])
 
-	again := s.another()
+	again := s.withNewBackend()
 	b = serve("--delay=0.1", "--stop-signal=INT", "--rewrite=TERM:INT") // what the image's STOPSIGNAL does
-	open = again.fly(again.transaction(s.psql(), "drop table n;"+begins, commits))
+	open = again.startRequest(again.transaction(s.psqlCommand(), "drop table n;"+beginSQL, commitSQL))
 	b.signal(sig.TERM)
 	b.wantExit(0)
-	open.broken()
+	open.wantLost()
 }
 
 // TestPresetPgBouncer: the transaction that is open ends, and an idle client does
@@ -150,45 +150,45 @@ func TestPresetPgBouncer(t *testing.T) {
 	needs(t, "pgbouncer")
 	s := newSite(t, 18510)
 	backend := exec.Command("true")
-	words := s.postgres()
+	words := s.newPostgres()
 	backend.Path, backend.Args = testutil.Must(exec.LookPath(words[0])), words
 	if err := backend.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { backend.Process.Signal(unix.SIGQUIT); backend.Wait() })
-	s.awaitQuery(s.psql())
+	s.awaitQuery(s.psqlCommand())
 
 	ini := s.write("pgbouncer.ini", "[databases]\n* = host=127.0.0.1 port=PORT user=postgres\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = 18511\n"+
 		"unix_socket_dir =\nauth_type = any\npool_mode = transaction\n")
-	front := &site{t, s.dir, 18511, newGate(t)}
+	front := &site{t, s.dir, 18511, newBackend(t)}
 	p := named(t, "pgbouncer")
 	serve := func(flags ...string) *box {
 		b := boot(t, nil, append(append(append(flags, "--"), asNobody...), "pgbouncer", ini)...)
-		front.awaitQuery(front.psql())
+		front.awaitQuery(front.psqlCommand())
 		return b
 	}
 	b := serve(append(presetFlags(p), "--delay=0.1", "--log-level=debug")...)
 	knows(t, b, p)
-	pool := front.another()
-	idle := pool.fly(pool.transaction(front.psql(), "", "select 1;"))
-	open := front.fly(front.transaction(front.psql(), begins, commits))
+	pool := front.withNewBackend()
+	idle := pool.startRequest(pool.transaction(front.psqlCommand(), "", "select 1;"))
+	open := front.startRequest(front.transaction(front.psqlCommand(), beginSQL, commitSQL))
 	b.signal(sig.TERM)
 	b.err.wait(t, "sending INT to the command")
-	open.goesOn(spell)
-	open.finishes()
+	open.wantInFlight(cutWindow)
+	open.wantFinished()
 	b.wantExit(0)
-	idle.broken()
+	idle.wantLost()
 	t.Log(b.err.all()[len(b.err.all())-1])
 
 	if version, _ := exec.Command("pgbouncer", "--version").Output(); !strings.HasPrefix(string(version), "PgBouncer 1.1") {
 		return // since 1.23 TERM waits for all clients
 	}
-	again := front.another()
+	again := front.withNewBackend()
 	b = serve()
-	open = again.fly(again.transaction(front.psql(), "drop table n;"+begins, commits))
+	open = again.startRequest(again.transaction(front.psqlCommand(), "drop table n;"+beginSQL, commitSQL))
 	b.signal(sig.TERM)
 	t.Log("after TERM it left with", b.waitExit())
-	open.broken()
+	open.wantLost()
 }
 
 // TestPresetMariaDB: TERM cuts an open transaction, and a hold waits for it.
@@ -197,10 +197,10 @@ func TestPresetMariaDB(t *testing.T) {
 	needs(t, "mariadbd", "mariadb")
 	s := newSite(t, 18520)
 	p := named(t, "mariadb")
-	client := s.words("mariadb --no-defaults -h 127.0.0.1 -P PORT -BNn x")
+	client := s.command("mariadb --no-defaults -h 127.0.0.1 -P PORT -BNn x")
 	serve := func(flags ...string) *box {
 		s.write("data/x/db.opt", "")
-		words := s.words("mariadbd --no-defaults --user=root --datadir=DIR/data --skip-grant-tables --bind-address=127.0.0.1 --port=PORT " +
+		words := s.command("mariadbd --no-defaults --user=root --datadir=DIR/data --skip-grant-tables --bind-address=127.0.0.1 --port=PORT " +
 			"--socket=DIR/socket --pid-file=DIR/pid --innodb-log-file-size=4M --innodb-buffer-pool-size=8M --innodb-flush-log-at-trx-commit=0")
 		b := boot(t, nil, append(append(flags, "--"), words...)...)
 		s.awaitQuery(client)
@@ -208,18 +208,18 @@ func TestPresetMariaDB(t *testing.T) {
 	}
 	b := serve(append(presetFlags(p), "--until=drained", "--delay=0", "--quiet-for=0.3", "--grace-period=30")...)
 	knows(t, b, p)
-	open := s.fly(s.transaction(client, begins, commits))
+	open := s.startRequest(s.transaction(client, beginSQL, commitSQL))
 	b.signal(sig.TERM)
 	b.err.wait(t, "until drained")
-	open.goesOn(spell)
-	open.finishes()
+	open.wantInFlight(cutWindow)
+	open.wantFinished()
 	b.wantExit(0)
 	t.Log(b.err.all()[len(b.err.all())-1])
 
-	again := s.another()
+	again := s.withNewBackend()
 	b = serve(append(presetFlags(p), "--delay=0.1")...)
-	open = again.fly(again.transaction(client, "drop table n;"+begins, commits))
+	open = again.startRequest(again.transaction(client, "drop table n;"+beginSQL, commitSQL))
 	b.signal(sig.TERM)
 	b.wantExit(0)
-	open.broken()
+	open.wantLost()
 }

@@ -26,7 +26,7 @@ func named(t *testing.T, name string) *shim.Preset {
 func presetFlags(p *shim.Preset) []string { return []string{"--preset=" + p.Name} }
 
 // commandOf is what runs under lameduck, as shim.Recognize is told of it.
-func (b *box) commandOf() (exe string, argv []string) {
+func (b *box) commandLine() (exe string, argv []string) {
 	b.t.Helper()
 	pid := b.commandPID()
 	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
@@ -53,7 +53,7 @@ func (b *box) commandPID() int {
 // never is.
 func knows(t *testing.T, b *box, p *shim.Preset) {
 	t.Helper()
-	exe, argv := b.commandOf()
+	exe, argv := b.commandLine()
 	want := p.Name
 	if want == "go" {
 		want = ""

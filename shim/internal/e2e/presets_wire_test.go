@@ -17,12 +17,12 @@ import (
 )
 
 // wire is a connection to a server that speaks in lines.
-type wire struct {
+type lineConn struct {
 	conn net.Conn
 	in   *bufio.Reader
 }
 
-func (s *site) dial() wire {
+func (s *site) dial() lineConn {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", s.addr())
 	if err != nil {
@@ -30,17 +30,17 @@ func (s *site) dial() wire {
 	}
 	s.t.Cleanup(func() { conn.Close() })
 	conn.SetDeadline(time.Now().Add(testutil.Patience))
-	return wire{conn, bufio.NewReader(conn)}
+	return lineConn{conn, bufio.NewReader(conn)}
 }
 
 // ask says a line and wants an answer that begins with prefix.
-func (w wire) ask(line, prefix string) error {
+func (w lineConn) ask(line, prefix string) error {
 	fmt.Fprint(w.conn, line+"\r\n")
-	return w.hear(prefix)
+	return w.skipTo(prefix)
 }
 
 // hear wants a line that begins with prefix, and passes over others.
-func (w wire) hear(prefix string) error {
+func (w lineConn) skipTo(prefix string) error {
 	for {
 		line, err := w.in.ReadString('\n')
 		if err != nil || strings.HasPrefix(line, prefix) {
@@ -50,7 +50,7 @@ func (w wire) hear(prefix string) error {
 }
 
 // expect fails the test where err is not nil.
-func expect(t *testing.T, what string, err error) {
+func noError(t *testing.T, what string, err error) {
 	t.Helper()
 	if err != nil {
 		t.Errorf("%s: %v", what, err)
@@ -58,9 +58,9 @@ func expect(t *testing.T, what string, err error) {
 }
 
 // served is a server of this site, up and recognised.
-func (s *site) served(p *shim.Preset, command string, flags ...string) *box {
+func (s *site) boot(p *shim.Preset, command string, flags ...string) *box {
 	s.t.Helper()
-	b := boot(s.t, []string{"HOME=" + s.dir}, append(append(flags, "--"), s.words(command)...)...)
+	b := boot(s.t, []string{"HOME=" + s.dir}, append(append(flags, "--"), s.command(command)...)...)
 	awaitPort(s.t, s.addr(), true)
 	if p != nil {
 		knows(s.t, b, p)
@@ -79,30 +79,30 @@ func TestPresetRedis(t *testing.T) {
 	blocked := func(s *site) func() error {
 		return func() error {
 			go func() { // Redis answers in order: now the one before is blocked
-				time.Sleep(spell / 4)
-				s.gate.arrived <- true
+				time.Sleep(cutWindow / 4)
+				s.backend.arrived <- true
 			}()
 			return s.dial().ask("BLPOP queue 0", "*2")
 		}
 	}
-	b := s.served(p, server, append(presetFlags(p), "--until=quiet", "--delay=0", "--quiet-for=0.3", "--grace-period=30")...)
-	f := s.fly(blocked(s))
+	b := s.boot(p, server, append(presetFlags(p), "--until=quiet", "--delay=0", "--quiet-for=0.3", "--grace-period=30")...)
+	f := s.startRequest(blocked(s))
 	b.signal(sig.TERM)
 	b.err.wait(t, "until quiet")
-	f.goesOn(spell)
-	expect(t, "a push during the hold", s.dial().ask("RPUSH queue a", ":"))
-	expect(t, "a value to save", s.dial().ask("SET a 1", "+OK"))
-	f.finishes()
+	f.wantInFlight(cutWindow)
+	noError(t, "a push during the hold", s.dial().ask("RPUSH queue a", ":"))
+	noError(t, "a value to save", s.dial().ask("SET a 1", "+OK"))
+	f.wantFinished()
 	b.wantExit(0)
 	if _, err := os.Stat(s.dir + "/dump.rdb"); err != nil {
 		t.Error("nothing was saved: ", err)
 	}
 
-	again := s.another()
-	b = again.served(p, server, append(presetFlags(p), "--delay=0.1")...)
-	f = again.fly(blocked(again))
+	again := s.withNewBackend()
+	b = again.boot(p, server, append(presetFlags(p), "--delay=0.1")...)
+	f = again.startRequest(blocked(again))
 	b.signal(sig.TERM)
-	f.cut()
+	f.wantCut()
 	b.wantExit(0)
 }
 
@@ -117,13 +117,13 @@ func TestPresetMemcached(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, 18540+i)
 			const server = "memcached -u root -l 127.0.0.1 -p PORT -m 64 -e DIR/memory"
-			b := s.served(p, server, append(strings.Fields(c.flags), "--delay=0.1")...)
-			expect(t, "set", s.dial().ask("set a 0 0 1\r\nx", "STORED"))
+			b := s.boot(p, server, append(strings.Fields(c.flags), "--delay=0.1")...)
+			noError(t, "set", s.dial().ask("set a 0 0 1\r\nx", "STORED"))
 			b.signal(sig.TERM)
 			b.wantExit(0)
 			time.Sleep(1100 * time.Millisecond) // its clock has whole seconds, and must not seem to stand still
-			s.served(p, server)
-			expect(t, "after the next start", s.dial().ask("get a", c.answer))
+			s.boot(p, server)
+			noError(t, "after the next start", s.dial().ask("get a", c.answer))
 		})
 	}
 }
@@ -135,13 +135,13 @@ func TestPresetNATS(t *testing.T) {
 	needs(t, "nats-server")
 	s := newSite(t, 18550)
 	p := named(t, "nats")
-	subscribe := func() wire {
+	subscribe := func() lineConn {
 		w := s.dial()
-		expect(t, "subscribe", w.ask(`CONNECT {"verbose":false,"protocol":1}`+"\r\nSUB x 1\r\nPING", "PONG"))
+		noError(t, "subscribe", w.ask(`CONNECT {"verbose":false,"protocol":1}`+"\r\nSUB x 1\r\nPING", "PONG"))
 		return w
 	}
 	const server = "nats-server -a 127.0.0.1 -p PORT"
-	b := s.served(p, server, append(presetFlags(p), "--delay=0.1")...)
+	b := s.boot(p, server, append(presetFlags(p), "--delay=0.1")...)
 	client := subscribe()
 	b.signal(sig.TERM)
 	for told := false; !told; {
@@ -152,13 +152,13 @@ func TestPresetNATS(t *testing.T) {
 		told = strings.HasPrefix(line, "INFO") && strings.Contains(line, `"ldm":true`)
 	}
 	awaitPort(t, s.addr(), false)
-	expect(t, "while it is a lame duck", client.ask("PUB x 1\r\na", "MSG x 1"))
+	noError(t, "while it is a lame duck", client.ask("PUB x 1\r\na", "MSG x 1"))
 	b.wantExit(0)
 
-	b = s.served(p, server)
+	b = s.boot(p, server)
 	client = subscribe()
 	b.signal(sig.TERM)
-	if err := client.hear("INFO"); err == nil {
+	if err := client.skipTo("INFO"); err == nil {
 		t.Error("TERM cuts nobody")
 	}
 	t.Log("after TERM it left with", b.waitExit())
@@ -169,7 +169,7 @@ require "net/http"
 class Job
   include Sidekiq::Worker
   def perform
-    Sidekiq.redis { |redis| redis.set("answer", Net::HTTP.get("127.0.0.1", "/", GATE)) }
+    Sidekiq.redis { |redis| redis.set("answer", Net::HTTP.get("127.0.0.1", "/", BACKEND)) }
   end
 end
 `
@@ -179,19 +179,19 @@ func TestPresetSidekiq(t *testing.T) {
 	t.Parallel()
 	needs(t, "sidekiq", "redis-server")
 	s := newSite(t, 18560)
-	queue := exec.Command("redis-server", s.words("--bind 127.0.0.1 --port PORT --dir DIR --save ~")...)
-	expect(t, "redis-server", queue.Start())
+	queue := exec.Command("redis-server", s.command("--bind 127.0.0.1 --port PORT --dir DIR --save ~")...)
+	noError(t, "redis-server", queue.Start())
 	t.Cleanup(func() { queue.Process.Kill(); queue.Wait() })
 	awaitPort(t, s.addr(), true)
 	p := named(t, "sidekiq")
 	flags := append(presetFlags(p), "--delay=0.1", "--grace-period=30", "--log-level=debug", "--")
-	b := boot(t, []string{"REDIS_URL=redis://" + s.addr()}, append(flags, s.words("sidekiq -t 20 -r "+s.write("job.rb", sidekiqJob))...)...)
-	f := s.fly(func() error {
+	b := boot(t, []string{"REDIS_URL=redis://" + s.addr()}, append(flags, s.command("sidekiq -t 20 -r "+s.write("job.rb", sidekiqJob))...)...)
+	f := s.startRequest(func() error {
 		job := `{"class":"Job","args":[],"jid":"0123456789abcdef01234567","queue":"default","created_at":1,"enqueued_at":1,"retry":false}`
 		if err := s.dial().ask("RPUSH queue:default '"+job+"'", ":1"); err != nil {
 			return err
 		}
-		<-s.gate.released
+		<-s.backend.released
 		for end := time.Now().Add(testutil.Patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 			w := s.dial()
 			fmt.Fprint(w.conn, "GET answer\r\n")
@@ -205,7 +205,7 @@ func TestPresetSidekiq(t *testing.T) {
 	knows(t, b, p)
 	b.signal(sig.TERM)
 	b.err.wait(t, "sending TERM to the command")
-	f.goesOn(spell)
-	f.finishes()
+	f.wantInFlight(cutWindow)
+	f.wantFinished()
 	b.wantExit(0)
 }

@@ -28,14 +28,14 @@ func TestAllSignalsByAllRewrites(t *testing.T) {
 	from := slices.Collect(sig.Set(^uint64(0)).Without(sig.SetOf(sig.KILL, sig.STOP, sig.CHLD)).All)
 	to := slices.Collect(sig.Set(^uint64(0)).Without(sig.SetOf(sig.KILL, sig.STOP, 27, 32, 33, 34)).All)
 	for shift := range to {
-		sendThrough(t, from, func(i int) sig.Signal { return to[(i+shift)%len(to)] })
+		sendRewritten(t, from, func(i int) sig.Signal { return to[(i+shift)%len(to)] })
 	}
 }
 
 // sendThrough sends all of from, each rewritten to what to says, and wants each
 // to arrive once. They go one by one: the kernel lets a pending CONT and a
 // pending stop cancel each other.
-func sendThrough(t *testing.T, from []sig.Signal, to func(i int) sig.Signal) {
+func sendRewritten(t *testing.T, from []sig.Signal, to func(i int) sig.Signal) {
 	t.Helper()
 	var rewrites, want []string
 	for i, s := range from {
@@ -271,11 +271,11 @@ func TestSignalsAtStart(t *testing.T) {
 // The command is another lameduck, which says to a file what arrives.
 func TestQueued(t *testing.T) {
 	for s := range sig.SetOf(32, 33, sig.RTMin, sig.RTMin+1).All { // Go's runtime blocks not all of them
-		queued(t, s, 500)
+		checkQueued(t, s, 500)
 	}
 }
 
-func queued(t *testing.T, s sig.Signal, n int) {
+func checkQueued(t *testing.T, s sig.Signal, n int) {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "log")
 	count := func(event string) int {
@@ -310,7 +310,7 @@ func TestPlainBuild(t *testing.T) {
 // The emulator numbers real-time signals anew: 35 arrives as 32, which lameduck drops
 // unless a flag asks for it. The binary for s390x has no handlers of its own to take
 // such a flag, and 35 and 36 are lost there.
-var foreign = []struct {
+var foreignArchs = []struct {
 	arch, emulator string
 	rooms          []string
 	flags          []string
@@ -323,7 +323,7 @@ var foreign = []struct {
 
 // TestForeignBuild: the same on other kinds of processor.
 func TestForeignBuild(t *testing.T) {
-	for _, f := range foreign {
+	for _, f := range foreignArchs {
 		if f.arch == runtime.GOARCH {
 			continue
 		}

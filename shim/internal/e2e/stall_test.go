@@ -49,13 +49,13 @@ func stall(t *testing.T, b *box, long time.Duration) {
 		}
 	}
 	check(unix.PtraceInterrupt(pid))
-	traced(t, pid)
+	waitTraced(t, pid)
 	check(unix.PtraceSetOptions(pid, unix.PTRACE_O_TRACESYSGOOD))
 	b.signal(sig.TERM)
 	termed, light, deliver := false, false, 0
 	for {
 		check(unix.PtraceSyscall(pid, deliver))
-		stopped := traced(t, pid)
+		stopped := waitTraced(t, pid)
 		deliver = 0
 		if stopped != unix.SIGTRAP|0x80 { // no system call
 			if stopped != unix.SIGTRAP {
@@ -68,7 +68,7 @@ func stall(t *testing.T, b *box, long time.Duration) {
 		case entry && call.number == unix.SYS_KILL && call.args[1] == uint64(unix.SIGTERM):
 			termed = true // the next step has its time now
 		case entry:
-			light = termed && call.sleeps(t, pid, 2*time.Millisecond)
+			light = termed && call.isFutexSleep(t, pid, 2*time.Millisecond)
 		case light && -int64(call.number) == int64(unix.ETIMEDOUT):
 			time.Sleep(long)
 			return
@@ -77,7 +77,7 @@ func stall(t *testing.T, b *box, long time.Duration) {
 }
 
 // traced is the signal that the tracee has stopped with.
-func traced(t *testing.T, pid int) unix.Signal {
+func waitTraced(t *testing.T, pid int) unix.Signal {
 	t.Helper()
 	for {
 		var status unix.WaitStatus
@@ -113,7 +113,7 @@ func syscallInfo(t *testing.T, pid int) (call tracedCall) {
 }
 
 // sleeps reports whether the call waits for a futex for exactly that long.
-func (c *tracedCall) sleeps(t *testing.T, pid int, long time.Duration) bool {
+func (c *tracedCall) isFutexSleep(t *testing.T, pid int, long time.Duration) bool {
 	t.Helper()
 	const waitPrivate = 128
 	if c.number != unix.SYS_FUTEX || c.args[1] != waitPrivate || c.args[3] == 0 {

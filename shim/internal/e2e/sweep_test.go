@@ -19,7 +19,7 @@ import (
 
 // optional are the system calls that lameduck makes and could be denied: those that
 // Go's runtime does not start without, and kill and wait4, are left out.
-var optional = map[string]int{
+var optionalSyscalls = map[string]int{
 	"bind": unix.SYS_BIND, "chdir": unix.SYS_CHDIR, "clock_gettime": unix.SYS_CLOCK_GETTIME, "connect": unix.SYS_CONNECT, "faccessat": unix.SYS_FACCESSAT,
 	"fstat": unix.SYS_FSTAT, "getdents64": unix.SYS_GETDENTS64, "getpgid": unix.SYS_GETPGID, "getppid": unix.SYS_GETPPID,
 	"getrandom": unix.SYS_GETRANDOM, "getsockname": unix.SYS_GETSOCKNAME, "getsockopt": unix.SYS_GETSOCKOPT,
@@ -34,8 +34,8 @@ var optional = map[string]int{
 // TestDeniedSyscalls: where a system call is denied, the stop goes on; what it takes to
 // start the command is asked for first, and then one line says that it cannot be had.
 func TestDeniedSyscalls(t *testing.T) {
-	program := waiter(t)
-	for name, number := range optional {
+	program := pauseProgram(t)
+	for name, number := range optionalSyscalls {
 		for _, errno := range []unix.Errno{unix.EPERM, unix.ENOSYS} {
 			t.Run(fmt.Sprintf("%s, %s", name, unix.ErrnoName(errno)), func(t *testing.T) {
 				t.Parallel()
@@ -76,9 +76,9 @@ func TestIdle(t *testing.T) {
 	b.busy(100)
 	pid := b.cmd.Process.Pid
 	for end := time.Now().Add(testutil.Patience); ; {
-		before := switches(pid)
+		before := contextSwitches(pid)
 		time.Sleep(2 * time.Second) // what is measured
-		if n := switches(pid) - before; n == 0 && before > 0 {
+		if n := contextSwitches(pid) - before; n == 0 && before > 0 {
 			break
 		} else if time.Now().After(end) {
 			t.Fatalf("%d context switches of %d in two seconds", n, before)
@@ -89,7 +89,7 @@ func TestIdle(t *testing.T) {
 }
 
 // switches is how often the threads of a process have been given the processor.
-func switches(pid int) (sum int) {
+func contextSwitches(pid int) (sum int) {
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
 	for _, task := range tasks {
 		text, _ := os.ReadFile(task)

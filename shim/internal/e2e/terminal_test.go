@@ -135,14 +135,14 @@ func catchOnTerminal(t *testing.T, pid1 bool, flags ...string) *screen {
 }
 
 // bothWays runs a test as PID 1 and as an ordinary process.
-func bothWays(t *testing.T, test func(t *testing.T, pid1 bool)) {
+func asPID1AndNot(t *testing.T, test func(t *testing.T, pid1 bool)) {
 	t.Run("pid1", func(t *testing.T) { test(t, true) })
 	t.Run("not pid1", func(t *testing.T) { test(t, false) })
 }
 
 // TestTerminalKeys: what is typed reaches the command, once.
 func TestTerminalKeys(t *testing.T) {
-	bothWays(t, func(t *testing.T, pid1 bool) {
+	asPID1AndNot(t, func(t *testing.T, pid1 bool) {
 		s := catchOnTerminal(t, pid1)
 		s.typeText(ctrlC)
 		s.waitFor("got INT")
@@ -180,7 +180,7 @@ func TestTerminalInHold(t *testing.T) {
 
 // TestTerminalText: text goes through as it is, end of file too.
 func TestTerminalText(t *testing.T) {
-	bothWays(t, func(t *testing.T, pid1 bool) {
+	asPID1AndNot(t, func(t *testing.T, pid1 bool) {
 		s := startOnTerminal(t, pid1, binary, "sh", "-c", "stty -echo; echo ready; tac")
 		s.waitFor("ready")
 		s.typeText("one\ntwo\nthree\n" + ctrlD)
@@ -192,7 +192,7 @@ func TestTerminalText(t *testing.T) {
 // TestTerminalShell: an interactive shell under lameduck has job control.
 func TestTerminalShell(t *testing.T) {
 	needs(t, "bash")
-	bothWays(t, func(t *testing.T, pid1 bool) {
+	asPID1AndNot(t, func(t *testing.T, pid1 bool) {
 		s := startOnTerminal(t, pid1, binary, "bash", "--norc", "--noprofile", "-i")
 		s.waitFor("$ ")
 		s.typeText("case $- in *m*) echo job'-'control;; esac\n")

@@ -13,11 +13,11 @@ import (
 
 // What a test asks of a program in a place.
 
-func (a *app) at(host string) string { return net.JoinHostPort(host, a.port) }
+func (a *app) addr(host string) string { return net.JoinHostPort(host, a.port) }
 
 func (a *app) dial(host string) *client {
 	a.t.Helper()
-	return a.place.dial(a.at(host))
+	return a.ns.dial(a.addr(host))
 }
 
 // shortConn is a connection with one request.
@@ -29,7 +29,7 @@ func (a *app) shortConn(host string) {
 }
 
 // does has the program do something, and waits until it has.
-func (a *app) does(command string) {
+func (a *app) do(command string) {
 	a.t.Helper()
 	a.sendLine(command)
 	a.out.wait(a.t, "did "+command)
@@ -48,11 +48,11 @@ func (a *app) wantHoldSince(since time.Time, at time.Duration, why string) {
 	}
 	a.sendLine("exit 7")
 	a.wantExit(7)
-	a.reports("(" + why + ")")
+	a.wantReport("(" + why + ")")
 }
 
 // stops sends TERM, and waits until the hold has begun.
-func (a *app) stops() (at time.Time) {
+func (a *app) trigger() (at time.Time) {
 	a.t.Helper()
 	at = time.Now()
 	a.signal(sig.TERM)
@@ -62,7 +62,7 @@ func (a *app) stops() (at time.Time) {
 
 // looks waits until the ports have been taken and the traffic is listened to: a
 // sock_diag socket that is in a group.
-func (a *app) looks() {
+func (a *app) awaitEvents() {
 	a.t.Helper()
 	testutil.Eventually(a.t, "it hears events", func() bool {
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/netlink", a.cmd.Process.Pid))
@@ -77,7 +77,7 @@ func (a *app) looks() {
 }
 
 // still wants the hold to go on.
-func (a *app) still(what string) {
+func (a *app) wantHolding(what string) {
 	a.t.Helper()
 	for _, line := range a.out.all() {
 		if line.text == "got TERM" {
@@ -87,7 +87,7 @@ func (a *app) still(what string) {
 }
 
 // reports wants the line at the end to have these words.
-func (a *app) reports(words ...string) {
+func (a *app) wantReport(words ...string) {
 	a.t.Helper()
 	said := a.err.all()
 	for _, want := range words {

@@ -30,21 +30,21 @@ func TestUntilDegraded(t *testing.T) {
 			if strings.HasSuffix(c.stage, ",no-proc") { // the mount must come first
 				c.stage = "stage:no-proc,uid=65534"
 			}
-			p := newPlace(t)
-			a := p.holding(c.stage, "quiet", append(brisk, "--max-delay=5"), helperCommand("app", "[::]:0")...)
+			ns := newNamespace(t)
+			a := ns.bootUntil(c.stage, "quiet", append(quiet1sFlags, "--max-delay=5"), helperCommand("app", "[::]:0")...)
 			a.dial("127.0.0.1").ask("hello") // idle from then on
-			start := a.stops()
-			end := steadily(200*time.Millisecond, func() { a.shortConn("127.0.0.1") })
-			time.Sleep(2 * instant) // so long it is busy
+			start := a.trigger()
+			end := repeatEvery(200*time.Millisecond, func() { a.shortConn("127.0.0.1") })
+			time.Sleep(2 * quiet1s) // so long it is busy
 			end()
-			a.still("there had just been a request")
+			a.wantHolding("there had just been a request")
 			if c.sees == "" {
 				a.wantHoldSince(start, 5*time.Second, "blind")
 			} else {
-				a.wantHoldSince(time.Now(), instant-300*time.Millisecond, "quiet")
-				a.reports(c.sees)
+				a.wantHoldSince(time.Now(), quiet1s-300*time.Millisecond, "quiet")
+				a.wantReport(c.sees)
 			}
-			a.warns(c.warning)
+			a.wantWarning(c.warning)
 		})
 	}
 }
@@ -66,21 +66,21 @@ func TestUntilUnsure(t *testing.T) {
 	} {
 		t.Run("without "+name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			a := p.holding(c.stage, "quiet", append(brisk, "--max-delay=3"), helperCommand("app")...)
-			start := a.stops()
+			ns := newNamespace(t)
+			a := ns.bootUntil(c.stage, "quiet", append(quiet1sFlags, "--max-delay=3"), helperCommand("app")...)
+			start := a.trigger()
 			at := time.Duration(0)
 			if c.why == "blind" {
 				at = 3 * time.Second
 			}
 			a.wantHoldSince(start, at, c.why)
-			a.warns(c.warning)
+			a.wantWarning(c.warning)
 		})
 	}
 }
 
 // warns wants that warning, and no other.
-func (a *app) warns(want string) {
+func (a *app) wantWarning(want string) {
 	a.t.Helper()
 	switch said := a.warnings(); {
 	case want == "" && len(said) > 0:

@@ -34,10 +34,10 @@ func containerUntil(t *testing.T, y *yard) {
 	}
 	done := server.stop()
 	server.err.wait(t, "until quiet")
-	end := steadily(250*time.Millisecond, func() { client.sendLine("short 127.0.0.1:8080") })
-	time.Sleep(3 * instant) // so long it is busy
+	end := repeatEvery(250*time.Millisecond, func() { client.sendLine("short 127.0.0.1:8080") })
+	time.Sleep(3 * quiet1s) // so long it is busy
 	end()
-	(&serverBox{box: server.box}).wantHoldSince(time.Now(), instant-350*time.Millisecond, "quiet")
+	(&serverBox{box: server.box}).wantHoldSince(time.Now(), quiet1s-350*time.Millisecond, "quiet")
 	done()
 	said := server.err.all()
 	if report := said[len(said)-1].text; !strings.Contains(report, "seen by sock_diag, our") {

@@ -25,17 +25,17 @@ func TestUntilFamilies(t *testing.T) {
 		} {
 			t.Run(who+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				p := newPlace(t)
-				a := p.holding(stage, "drained", brisk, helperCommand("app", c.listen)...)
+				ns := newNamespace(t)
+				a := ns.bootUntil(stage, "drained", quiet1sFlags, helperCommand("app", c.listen)...)
 				kept := a.dial(c.host)
 				kept.ask("hello")
-				a.stops()
-				end := steadily(150*time.Millisecond, func() { a.shortConn(c.host) })
-				time.Sleep(2 * instant) // so long it is busy
+				a.trigger()
+				end := repeatEvery(150*time.Millisecond, func() { a.shortConn(c.host) })
+				time.Sleep(2 * quiet1s) // so long it is busy
 				end()
 				kept.ask("hello")
 				kept.Close()
-				a.wantHoldSince(time.Now(), instant-300*time.Millisecond, "drained")
+				a.wantHoldSince(time.Now(), quiet1s-300*time.Millisecond, "drained")
 			})
 		}
 	}
@@ -50,22 +50,22 @@ func TestUntilPeers(t *testing.T) {
 		at   time.Duration
 		why  string
 	}{
-		"named":    {net.IPv4(127, 0, 0, 2), instant, "quiet"},
+		"named":    {net.IPv4(127, 0, 0, 2), quiet1s, "quiet"},
 		"not that": {net.IPv4(127, 0, 0, 3), 4 * time.Second, "ceiling"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			a := p.holding("stage", "quiet", append(brisk, "--max-delay=4", "--ignore-peer=127.0.0.2/32"), helperCommand("app", "[::]:0")...)
-			end := steadily(90*time.Millisecond, func() {
-				if conn, err := p.connectFrom(c.from, a.at("127.0.0.1")); err == nil {
+			ns := newNamespace(t)
+			a := ns.bootUntil("stage", "quiet", append(quiet1sFlags, "--max-delay=4", "--ignore-peer=127.0.0.2/32"), helperCommand("app", "[::]:0")...)
+			end := repeatEvery(90*time.Millisecond, func() {
+				if conn, err := ns.connectFrom(c.from, a.addr("127.0.0.1")); err == nil {
 					fmt.Fprintln(conn, "hello")
 					bufio.NewScanner(conn).Scan()
 					conn.Close()
 				}
 			})
 			defer end()
-			start := a.stops()
+			start := a.trigger()
 			a.wantHoldSince(start, c.at, c.why)
 		})
 	}
@@ -80,19 +80,19 @@ func TestUntilPorts(t *testing.T) {
 		at   time.Duration
 		why  string
 	}{
-		"ignored":     {"--ignore-port=9090", instant, "quiet"},
-		"not counted": {"--count-port=8080", instant, "quiet"},
+		"ignored":     {"--ignore-port=9090", quiet1s, "quiet"},
+		"not counted": {"--count-port=8080", quiet1s, "quiet"},
 		"counted":     {"--count-port=8080,9090", 4 * time.Second, "ceiling"},
 		"by default":  {"--log-level=warn", 4 * time.Second, "ceiling"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			a := p.holding("stage", "quiet", append(brisk, "--max-delay=4", c.flag), helperCommand("app", "127.0.0.1:8080", "127.0.0.1:9090")...)
-			scraper := p.dial("127.0.0.1:9090")
-			end := scraper.talks(50 * time.Millisecond)
+			ns := newNamespace(t)
+			a := ns.bootUntil("stage", "quiet", append(quiet1sFlags, "--max-delay=4", c.flag), helperCommand("app", "127.0.0.1:8080", "127.0.0.1:9090")...)
+			scraper := ns.dial("127.0.0.1:9090")
+			end := scraper.keepTalking(50 * time.Millisecond)
 			defer end()
-			start := a.stops()
+			start := a.trigger()
 			a.out.wait(t, "got TERM")
 			end()
 			a.wantHoldSince(start, c.at, c.why)
@@ -110,9 +110,9 @@ func TestUntilFloorEnds(t *testing.T) {
 			t.Run(before.String(), func(t *testing.T) {
 				t.Parallel()
 				const floor, silence = 2 * time.Second, 1500 * time.Millisecond
-				p := newPlace(t)
-				a := p.holding("stage", "quiet", []string{"--delay=2", "--quiet-for=1.5", "--grace-period=30"}, helperCommand("app", "127.0.0.1:0")...)
-				start := a.stops()
+				ns := newNamespace(t)
+				a := ns.bootUntil("stage", "quiet", []string{"--delay=2", "--quiet-for=1.5", "--grace-period=30"}, helperCommand("app", "127.0.0.1:0")...)
+				start := a.trigger()
 				time.Sleep(time.Until(start.Add(floor - before)))
 				a.shortConn("127.0.0.1")
 				served := time.Now()
@@ -170,12 +170,12 @@ func TestUntilNoTCP(t *testing.T) {
 				}
 			}
 			flags := append([]string{"--quiet-for=1", "--grace-period=30", "--delay=1"}, c.flags...)
-			p := newPlace(t)
-			other := p.neighbour() // whose traffic is nothing to us
-			p.neighbour().does("call " + other.at("127.0.0.1"))
-			a := p.holding(c.stage, c.until, flags, helperCommand("app", c.listens...)...)
+			ns := newNamespace(t)
+			other := ns.neighbor() // whose traffic is nothing to us
+			ns.neighbor().do("call " + other.addr("127.0.0.1"))
+			a := ns.bootUntil(c.stage, c.until, flags, helperCommand("app", c.listens...)...)
 			if c.at == 5*time.Second {
-				end := steadily(50*time.Millisecond, func() { // clients that nobody sees
+				end := repeatEvery(50*time.Millisecond, func() { // clients that nobody sees
 					if conn, err := net.Dial("unix", filepath.Join(dir, "socket")); err == nil {
 						fmt.Fprintln(conn, "hello")
 						conn.Close()
@@ -183,7 +183,7 @@ func TestUntilNoTCP(t *testing.T) {
 				})
 				defer end()
 			}
-			start := a.stops()
+			start := a.trigger()
 			a.wantHoldSince(start, c.at, c.why)
 		})
 	}
@@ -196,17 +196,17 @@ func TestUntilStarved(t *testing.T) {
 	for name, stage := range map[string]string{"sock_diag": "stage", "proc": "stage:no-netlink"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			a := p.holding(stage, "quiet", []string{"--delay=1", "--quiet-for=1", "--grace-period=30"}, helperCommand("app", "127.0.0.1:0")...)
+			ns := newNamespace(t)
+			a := ns.bootUntil(stage, "quiet", []string{"--delay=1", "--quiet-for=1", "--grace-period=30"}, helperCommand("app", "127.0.0.1:0")...)
 			a.shortConn("127.0.0.1")
-			a.stops()
-			time.Sleep(instant / 2) // it has looked
+			a.trigger()
+			time.Sleep(quiet1s / 2) // it has looked
 			a.signal(sig.STOP)
-			time.Sleep(2 * instant) // all of which it would have called silence
+			time.Sleep(2 * quiet1s) // all of which it would have called silence
 			a.shortConn("127.0.0.1")
-			time.Sleep(instant / 4) // the kernel tells of ends when it has time
+			time.Sleep(quiet1s / 4) // the kernel tells of ends when it has time
 			a.signal(sig.CONT)
-			a.wantHoldSince(time.Now(), instant-100*time.Millisecond, "quiet")
+			a.wantHoldSince(time.Now(), quiet1s-100*time.Millisecond, "quiet")
 		})
 	}
 }
@@ -219,17 +219,17 @@ func TestUntilFrozen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const ceiling = 3 * time.Second
-			p := newPlace(t)
-			a := p.holding(stage, "drained", []string{"--delay=1", "--quiet-for=1", "--max-delay=3", "--grace-period=30", "--log-level=debug"}, helperCommand("app", "127.0.0.1:0")...)
+			ns := newNamespace(t)
+			a := ns.bootUntil(stage, "drained", []string{"--delay=1", "--quiet-for=1", "--max-delay=3", "--grace-period=30", "--log-level=debug"}, helperCommand("app", "127.0.0.1:0")...)
 			a.dial("127.0.0.1").ask("hello")
-			start := a.stops()
+			start := a.trigger()
 			a.err.wait(t, "holding: look")
 			a.signal(sig.STOP)
 			a.dial("127.0.0.1").ask("hello")
 			time.Sleep(time.Until(start.Add(ceiling + 3*time.Second/2))) // the freeze itself
 			a.signal(sig.CONT)
 			a.wantHoldSince(start, ceiling+time.Second, "ceiling")
-			a.reports("2 open")
+			a.wantReport("2 open")
 		})
 	}
 }

@@ -19,16 +19,16 @@ import (
 // after what it received last, and no longer.
 func TestUntilReceives(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
-	a := p.holding("stage", "quiet", append(brisk, "--max-silence=3"), helperCommand("app", "127.0.0.1:0")...)
+	ns := newNamespace(t)
+	a := ns.bootUntil("stage", "quiet", append(quiet1sFlags, "--max-silence=3"), helperCommand("app", "127.0.0.1:0")...)
 	c := a.dial("127.0.0.1")
-	end := steadily(50*time.Millisecond, func() { fmt.Fprintln(c, "-a.metric:1|c") })
-	a.stops()
+	end := repeatEvery(50*time.Millisecond, func() { fmt.Fprintln(c, "-a.metric:1|c") })
+	a.trigger()
 	time.Sleep(2 * time.Second) // so long it is sent metrics
 	end()
-	a.still("it was being talked to")
+	a.wantHolding("it was being talked to")
 	a.wantHoldSince(time.Now(), 2800*time.Millisecond, "quiet")
-	a.reports("1 given up after 3 s of silence")
+	a.wantReport("1 given up after 3 s of silence")
 }
 
 // TestUntilIdlePool: connections that are kept do not hold, though the client is so near
@@ -38,10 +38,10 @@ func TestUntilIdlePool(t *testing.T) {
 	t.Parallel()
 	for _, server := range []string{"app", "probing"} {
 		pool := func(t *testing.T) *app {
-			p := newPlace(t)
-			a := p.holding("stage", "quiet", append(brisk, "--max-silence=12"), helperCommand(server, "127.0.0.1:0")...)
+			ns := newNamespace(t)
+			a := ns.bootUntil("stage", "quiet", append(quiet1sFlags, "--max-silence=12"), helperCommand(server, "127.0.0.1:0")...)
 			for range 5 {
-				for !a.keeps() {
+				for !a.keepFastConn() {
 				}
 			}
 			return a
@@ -50,8 +50,8 @@ func TestUntilIdlePool(t *testing.T) {
 			t.Parallel()
 			a := pool(t)
 			time.Sleep(1500 * time.Millisecond) // a probe
-			a.wantHoldSince(a.stops(), instant-100*time.Millisecond, "quiet")
-			a.reports("5 open at the end")
+			a.wantHoldSince(a.trigger(), quiet1s-100*time.Millisecond, "quiet")
+			a.wantReport("5 open at the end")
 		})
 		t.Run(server+", one waits", func(t *testing.T) {
 			t.Parallel()
@@ -60,35 +60,35 @@ func TestUntilIdlePool(t *testing.T) {
 			c.ask("hello")
 			fmt.Fprintln(c, "slow")
 			time.Sleep(100 * time.Millisecond) // the kernel has acknowledged it
-			a.stops()
+			a.trigger()
 			if !c.in.Scan() {
 				t.Errorf("it was cut: %v", c.in.Err())
 			}
-			a.still("the answer had not come")
-			a.wantHoldSince(time.Now(), instant-100*time.Millisecond, "quiet")
+			a.wantHolding("the answer had not come")
+			a.wantHoldSince(time.Now(), quiet1s-100*time.Millisecond, "quiet")
 		})
 	}
 	t.Run("alone", func(t *testing.T) {
 		t.Parallel()
-		p := newPlace(t)
-		a := p.holding("stage", "quiet", append(brisk, "--max-silence=12"), helperCommand("probing", "127.0.0.1:0")...)
+		ns := newNamespace(t)
+		a := ns.bootUntil("stage", "quiet", append(quiet1sFlags, "--max-silence=12"), helperCommand("probing", "127.0.0.1:0")...)
 		c := a.dial("127.0.0.1")
 		time.Sleep(50 * time.Millisecond) // it has been accepted
 		c.ask("hello")
 		fmt.Fprintln(c, "slow")
 		time.Sleep(100 * time.Millisecond)
-		a.stops()
+		a.trigger()
 		if !c.in.Scan() {
 			t.Errorf("it was cut: %v", c.in.Err())
 		}
-		a.wantHoldSince(time.Now(), instant-100*time.Millisecond, "quiet")
+		a.wantHoldSince(time.Now(), quiet1s-100*time.Millisecond, "quiet")
 	})
 }
 
 // keeps opens a connection with a few requests, and keeps the connection if every answer
 // came at once. After an answer that a busy machine delayed, the server's kernel has
 // acknowledged by itself, and the connection may hold; docs/limits.md says so.
-func (a *app) keeps() bool {
+func (a *app) keepFastConn() bool {
 	a.t.Helper()
 	c := a.dial("127.0.0.1")
 	for range 4 {
@@ -107,25 +107,25 @@ func (a *app) keeps() bool {
 // the port stays one of ours.
 func TestUntilListenerClosed(t *testing.T) {
 	t.Parallel()
-	for who, stage := range stages {
+	for who, stage := range users {
 		t.Run(who, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			a := p.holding(stage, "quiet", brisk, helperCommand("app", "127.0.0.1:0")...)
+			ns := newNamespace(t)
+			a := ns.bootUntil(stage, "quiet", quiet1sFlags, helperCommand("app", "127.0.0.1:0")...)
 			c := a.dial("127.0.0.1")
 			c.ask("hello")
-			start := a.stops()
-			a.looks()
+			start := a.trigger()
+			a.awaitEvents()
 			fmt.Fprintln(c, "slow")
 			asked := time.Now()
-			a.does("close")
-			if _, err := p.connect(a.at("127.0.0.1")); err == nil {
+			a.do("close")
+			if _, err := ns.connect(a.addr("127.0.0.1")); err == nil {
 				t.Error("it still listens")
 			}
 			if !c.in.Scan() {
 				t.Errorf("it was cut: %v", c.in.Err())
 			}
-			a.still("the answer had not come")
+			a.wantHolding("the answer had not come")
 			a.wantHoldSince(start, asked.Sub(start)+4*time.Second-100*time.Millisecond, "quiet")
 		})
 	}
@@ -144,26 +144,26 @@ func TestUntilDownload(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			a := p.holding("stage", "quiet", append(brisk, c.maxSilence), helperCommand("web", "plain", "127.0.0.1:0")...)
-			answer, err := (&http.Client{Transport: p.transport()}).Get("http://" + a.at("127.0.0.1") + "/large")
+			ns := newNamespace(t)
+			a := ns.bootUntil("stage", "quiet", append(quiet1sFlags, c.maxSilence), helperCommand("web", "plain", "127.0.0.1:0")...)
+			answer, err := (&http.Client{Transport: ns.transport()}).Get("http://" + a.addr("127.0.0.1") + "/large")
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer answer.Body.Close()
-			start := a.stops()
+			start := a.trigger()
 			if !c.reads {
 				a.wantHoldSince(start, 2*time.Second-500*time.Millisecond, "quiet")
-				a.reports("1 open at the end, 0 in flight, 1 given up after 2 s of silence")
+				a.wantReport("1 open at the end, 0 in flight, 1 given up after 2 s of silence")
 				return
 			}
-			time.Sleep(3 * instant) // the client is slow
-			a.still("there was more to send")
-			if n, err := io.Copy(io.Discard, answer.Body); n != large || err != nil {
+			time.Sleep(3 * quiet1s) // the client is slow
+			a.wantHolding("there was more to send")
+			if n, err := io.Copy(io.Discard, answer.Body); n != largeBodyLen || err != nil {
 				t.Errorf("cut after %d bytes: %v", n, err)
 			}
-			a.still("the answer may not have been whole")
-			a.wantHoldSince(time.Now(), instant-100*time.Millisecond, "quiet")
+			a.wantHolding("the answer may not have been whole")
+			a.wantHoldSince(time.Now(), quiet1s-100*time.Millisecond, "quiet")
 		})
 	}
 }
@@ -175,18 +175,18 @@ func TestUntilQueued(t *testing.T) {
 	for _, until := range []string{"settled", "quiet", "drained"} {
 		t.Run(until, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			a := p.holding("stage:uid=65534", until, brisk, helperCommand("one", "127.0.0.1:0")...)
+			ns := newNamespace(t)
+			a := ns.bootUntil("stage:uid=65534", until, quiet1sFlags, helperCommand("one", "127.0.0.1:0")...)
 			first, second := a.dial("127.0.0.1"), a.dial("127.0.0.1")
 			fmt.Fprintln(first, "slow")
-			a.stops()
+			a.trigger()
 			if first.in.Scan(); first.Close() != nil {
 				t.Errorf("it was cut: %v", first.in.Err())
 			}
 			second.ask("hello")
-			a.still("there was somebody in the queue")
+			a.wantHolding("there was somebody in the queue")
 			second.Close()
-			a.wantHoldSince(time.Now(), instant-200*time.Millisecond, until)
+			a.wantHoldSince(time.Now(), quiet1s-200*time.Millisecond, until)
 		})
 	}
 }
@@ -194,25 +194,25 @@ func TestUntilQueued(t *testing.T) {
 // TestUntilInherited: a listener that somebody else made and gave us counts.
 func TestUntilInherited(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	ns := newNamespace(t)
 	var l net.Listener
 	var err error
-	if p.do(func() { l, err = net.Listen("tcp", "127.0.0.1:0") }); err != nil {
+	if ns.do(func() { l, err = net.Listen("tcp", "127.0.0.1:0") }); err != nil {
 		t.Fatal(err)
 	}
 	file := testutil.Must(l.(*net.TCPListener).File())
-	b := newBox(t, "stage", nil, append(append([]string{"--until=quiet"}, append(brisk, "--")...), helperCommand("inherited")...)...)
+	b := newBox(t, "stage", nil, append(append([]string{"--until=quiet"}, append(quiet1sFlags, "--")...), helperCommand("inherited")...)...)
 	b.cmd.ExtraFiles = []*os.File{file}
-	a := &app{&serverBox{box: b}, p}
+	a := &app{&serverBox{box: b}, ns}
 	_, a.port, _ = net.SplitHostPort(l.Addr().String())
-	p.run(b)
+	ns.run(b)
 	a.out.wait(t, "ready")
 	file.Close()
 	l.Close()
-	a.stops()
-	end := steadily(90*time.Millisecond, func() { a.shortConn("127.0.0.1") })
-	time.Sleep(2 * instant) // so long it is busy
+	a.trigger()
+	end := repeatEvery(90*time.Millisecond, func() { a.shortConn("127.0.0.1") })
+	time.Sleep(2 * quiet1s) // so long it is busy
 	end()
-	a.still("there had just been a request")
-	a.wantHoldSince(time.Now(), instant-200*time.Millisecond, "quiet")
+	a.wantHolding("there had just been a request")
+	a.wantHoldSince(time.Now(), quiet1s-200*time.Millisecond, "quiet")
 }

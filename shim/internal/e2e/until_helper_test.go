@@ -22,17 +22,17 @@ import (
 func untilHelper(name string, args []string) {
 	switch name {
 	case "app":
-		newActor().lines(args...)
+		newActor().serveLines(args...)
 	case "probing":
-		newActor().probing(args[0])
+		newActor().serveWithKeepAlive(args[0])
 	case "few":
-		newActor().few(args[0], args[1])
+		newActor().serveFew(args[0], args[1])
 	case "one":
-		newActor().one(args[0])
+		newActor().serveOneByOne(args[0])
 	case "inherited":
-		newActor().inherited()
+		newActor().serveInherited()
 	case "web":
-		newActor().web(args[0], args[1])
+		newActor().serveWeb(args[0], args[1])
 	case "proxy":
 		newActor().proxy(args[0], args[1])
 	case "as": // another user, whose descriptors root without capabilities may not see
@@ -47,28 +47,28 @@ func untilHelper(name string, args []string) {
 }
 
 // actor does what it is told, and says so, and when it gets TERM.
-type actor struct {
+type appHelper struct {
 	listeners []net.Listener
-	opened    []net.Conn
-	graceful  func() // on TERM
+	conns    []net.Conn
+	shutdown  func() // on TERM
 }
 
-func newActor() *actor { return &actor{} }
+func newActor() *appHelper { return &appHelper{} }
 
-func (p *actor) listen(address string) net.Listener {
+func (h *appHelper) listen(address string) net.Listener {
 	l, err := net.Listen("tcp", address)
 	die(err)
-	if len(p.listeners) == 0 {
+	if len(h.listeners) == 0 {
 		_, port, _ := net.SplitHostPort(l.Addr().String())
 		fmt.Println("port", port)
 	}
-	p.listeners = append(p.listeners, l)
+	h.listeners = append(h.listeners, l)
 	return l
 }
 
 // lines answers each line, at each address; those that begin with a network are
 // not of TCP.
-func (p *actor) lines(addresses ...string) {
+func (h *appHelper) serveLines(addresses ...string) {
 	for _, address := range addresses {
 		switch network, path, _ := strings.Cut(address, " "); network {
 		case "unix":
@@ -76,15 +76,15 @@ func (p *actor) lines(addresses ...string) {
 		case "udp":
 			testutil.Must(net.ListenPacket("udp", path))
 		default:
-			go answer(p.listen(address))
+			go answer(h.listen(address))
 		}
 	}
-	p.obey()
+	h.runCommands()
 }
 
 // probing probes its clients every second, and has the kernel acknowledge nothing at
 // once, as HAProxy does.
-func (p *actor) probing(address string) {
+func (h *appHelper) serveWithKeepAlive(address string) {
 	l := testutil.Must((&net.ListenConfig{KeepAliveConfig: net.KeepAliveConfig{
 		Enable: true, Idle: time.Second, Interval: time.Second,
 	}}).Listen(context.Background(), "tcp", address))
@@ -98,14 +98,14 @@ func (p *actor) probing(address string) {
 			go converse(conn)
 		}
 	}()
-	p.obey()
+	h.runCommands()
 }
 
 // few answers so many connections, and accepts no more.
-func (p *actor) few(number, address string) {
+func (h *appHelper) serveFew(number, address string) {
 	n, err := strconv.Atoi(number)
 	die(err)
-	l := p.listen(address)
+	l := h.listen(address)
 	raw := testutil.Must(l.(*net.TCPListener).SyscallConn())
 	die(raw.Control(func(fd uintptr) { die(unix.Listen(int(fd), 2)) })) // as few may wait
 	go func() {
@@ -113,26 +113,26 @@ func (p *actor) few(number, address string) {
 			go converse(testutil.Must(l.Accept()))
 		}
 	}()
-	p.obey()
+	h.runCommands()
 }
 
 // one serves one client after the other, and so the rest wait in the queue.
-func (p *actor) one(address string) {
-	l := p.listen(address)
+func (h *appHelper) serveOneByOne(address string) {
+	l := h.listen(address)
 	go func() {
 		for {
 			converse(testutil.Must(l.Accept()))
 		}
 	}()
-	p.obey()
+	h.runCommands()
 }
 
 // inherited has its listener from whoever started us.
-func (p *actor) inherited() {
+func (h *appHelper) serveInherited() {
 	l, err := net.FileListener(os.NewFile(3, "listener"))
 	die(err)
 	go answer(l)
-	p.obey()
+	h.runCommands()
 }
 
 // answer answers each line: "slow" ones after 3 s, those that begin with "-" not
@@ -155,7 +155,7 @@ func converse(conn net.Conn) {
 			time.Sleep(3 * time.Second)
 			fmt.Fprintln(conn, "ok")
 		case line == "leak":
-			conn = leaked{conn}
+			conn = unclosedConn{conn}
 		case line == "bye":
 			fmt.Fprintln(conn, "ok")
 			return
@@ -166,13 +166,13 @@ func converse(conn net.Conn) {
 }
 
 // leaked is a connection that is forgotten.
-type leaked struct{ net.Conn }
+type unclosedConn struct{ net.Conn }
 
-func (leaked) Close() error { return nil }
+func (unclosedConn) Close() error { return nil }
 
 // proxy passes on what its clients say. Its own connections outlast theirs.
-func (p *actor) proxy(address, upstream string) {
-	l := p.listen(address)
+func (h *appHelper) proxy(address, upstream string) {
+	l := h.listen(address)
 	go func() {
 		for {
 			client, err := l.Accept()
@@ -183,10 +183,10 @@ func (p *actor) proxy(address, upstream string) {
 			go io.Copy(client, server)
 		}
 	}()
-	p.obey()
+	h.runCommands()
 }
 
-func (p *actor) obey() {
+func (h *appHelper) runCommands() {
 	got := make(chan os.Signal, 10)
 	signal.Notify(got, syscall.SIGTERM)
 	commands := make(chan string)
@@ -202,42 +202,42 @@ func (p *actor) obey() {
 		select {
 		case <-got:
 			fmt.Println("got TERM")
-			if p.graceful != nil {
-				p.graceful()
+			if h.shutdown != nil {
+				h.shutdown()
 			}
 		case c := <-commands:
-			p.do(c)
+			h.runCommand(c)
 			fmt.Println("did", c)
 		}
 	}
 }
 
-func (p *actor) do(command string) {
+func (h *appHelper) runCommand(command string) {
 	word, arg, _ := strings.Cut(command, " ")
 	switch word {
 	case "close": // listens no more
-		for _, l := range p.listeners {
+		for _, l := range h.listeners {
 			die(l.Close())
 		}
 	case "open": // a connection that is kept
-		p.opened = append(p.opened, p.ask(arg))
+		h.conns = append(h.conns, h.openConn(arg))
 	case "short":
-		p.ask(arg).Close()
+		h.openConn(arg).Close()
 	case "shut":
-		for _, conn := range p.opened {
+		for _, conn := range h.conns {
 			conn.Close()
 		}
 	case "call": // short connections without end, and one that talks
-		kept := p.ask(arg)
+		kept := h.openConn(arg)
 		go func() {
 			for in := bufio.NewScanner(kept); ; time.Sleep(50 * time.Millisecond) {
 				fmt.Fprintln(kept, "hello")
 				in.Scan()
-				p.ask(arg).Close()
+				h.openConn(arg).Close()
 			}
 		}()
 	case "talk": // that one alone
-		kept := p.ask(arg)
+		kept := h.openConn(arg)
 		go func() {
 			for in := bufio.NewScanner(kept); ; time.Sleep(50 * time.Millisecond) {
 				fmt.Fprintln(kept, "hello")
@@ -249,7 +249,7 @@ func (p *actor) do(command string) {
 	}
 }
 
-func (p *actor) ask(address string) net.Conn {
+func (h *appHelper) openConn(address string) net.Conn {
 	conn, err := net.Dial("tcp", address)
 	die(err)
 	fmt.Fprintln(conn, "hello")

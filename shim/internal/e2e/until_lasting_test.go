@@ -12,8 +12,8 @@ import (
 // What lasts, or is left behind.
 
 // talks says something on a connection until told to end.
-func (c *client) talks(every time.Duration) (end func()) {
-	return steadily(every, func() {
+func (c *client) keepTalking(every time.Duration) (end func()) {
+	return repeatEvery(every, func() {
 		if fmt.Fprintln(c, "hello"); !c.in.Scan() {
 			c.t.Errorf("it was cut: %v", c.in.Err())
 		}
@@ -32,38 +32,38 @@ func TestUntilTalking(t *testing.T) {
 		why   string
 		stage string
 	}{
-		"settled":                 {"settled", time.Hour, instant, "settled", "stage"},
+		"settled":                 {"settled", time.Hour, quiet1s, "settled", "stage"},
 		"quiet, to the ceiling":   {"quiet", time.Hour, 4 * time.Second, "ceiling", "stage"},
 		"drained, to the ceiling": {"drained", time.Hour, 4 * time.Second, "ceiling", "stage"},
-		"quiet":                   {"quiet", time.Second, time.Second + instant, "quiet", "stage"},
+		"quiet":                   {"quiet", time.Second, time.Second + quiet1s, "quiet", "stage"},
 		"drained":                 {"drained", time.Second, 0, "drained", "stage"},
-		"settled, no netlink":     {"settled", time.Hour, instant, "settled", "stage:no-netlink"},
+		"settled, no netlink":     {"settled", time.Hour, quiet1s, "settled", "stage:no-netlink"},
 		"ceiling, no netlink":     {"quiet", time.Hour, 4 * time.Second, "ceiling", "stage:no-netlink"},
-		"quiet, no netlink":       {"quiet", time.Second, time.Second + instant, "quiet", "stage:no-netlink"},
+		"quiet, no netlink":       {"quiet", time.Second, time.Second + quiet1s, "quiet", "stage:no-netlink"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			a := p.holding(c.stage, c.until, append(brisk, "--max-delay=4"), helperCommand("app", "127.0.0.1:0")...)
+			ns := newNamespace(t)
+			a := ns.bootUntil(c.stage, c.until, append(quiet1sFlags, "--max-delay=4"), helperCommand("app", "127.0.0.1:0")...)
 			kept := a.dial("127.0.0.1")
 			kept.ask("hello")
-			end := kept.talks(50 * time.Millisecond)
-			start := a.stops()
+			end := kept.keepTalking(50 * time.Millisecond)
+			start := a.trigger()
 			if c.talks == time.Hour {
 				a.out.wait(t, "got TERM")
 				end() // it was served to the last
 				a.wantHoldSince(start, c.at, c.why)
-				a.reports("1 open at the end")
+				a.wantReport("1 open at the end")
 				return
 			}
 			time.Sleep(c.talks)
 			end()
 			if c.until == "drained" {
-				time.Sleep(2 * instant)
-				a.still("a connection was open")
+				time.Sleep(2 * quiet1s)
+				a.wantHolding("a connection was open")
 				kept.Close()
 				a.wantHoldSince(time.Now(), 0, c.why)
-				a.reports("0 open at the end")
+				a.wantReport("0 open at the end")
 				return
 			}
 			a.wantHoldSince(start, c.at-100*time.Millisecond, c.why)
@@ -75,23 +75,23 @@ func TestUntilTalking(t *testing.T) {
 // closes though its client is gone.
 func TestUntilIdle(t *testing.T) {
 	t.Parallel()
-	for who, stage := range stages {
+	for who, stage := range users {
 		for _, until := range []string{"quiet", "drained"} {
 			t.Run(who+"/pool/"+until, func(t *testing.T) {
 				t.Parallel()
-				p := newPlace(t)
-				a := p.holding(stage, until, append(brisk, "--max-delay=4"), helperCommand("app", "[::]:0")...)
+				ns := newNamespace(t)
+				a := ns.bootUntil(stage, until, append(quiet1sFlags, "--max-delay=4"), helperCommand("app", "[::]:0")...)
 				for range 50 {
 					a.dial("127.0.0.1").ask("hello")
 				}
 				a.dial("::1") // and one that asks nothing
-				start := a.stops()
+				start := a.trigger()
 				if until == "quiet" {
-					a.wantHoldSince(start, instant, "quiet")
+					a.wantHoldSince(start, quiet1s, "quiet")
 				} else {
 					a.wantHoldSince(start, 4*time.Second, "ceiling")
 				}
-				a.reports("51 open at the end, 0 in flight")
+				a.wantReport("51 open at the end, 0 in flight")
 			})
 		}
 	}
@@ -105,16 +105,16 @@ func TestUntilHalfClosed(t *testing.T) {
 	for name, line := range map[string]string{"leaked": "leak", "unread": "slow"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			a := p.holding("stage", "drained", append(brisk, "--max-silence=2"), helperCommand("app", "127.0.0.1:0")...)
+			ns := newNamespace(t)
+			a := ns.bootUntil("stage", "drained", append(quiet1sFlags, "--max-silence=2"), helperCommand("app", "127.0.0.1:0")...)
 			for range 20 {
 				conn := a.dial("127.0.0.1")
 				conn.ask("hello")
 				fmt.Fprintln(conn, line)
 				conn.Close()
 			}
-			start := a.stops()
-			a.wantHoldSince(start, instant, "drained")
+			start := a.trigger()
+			a.wantHoldSince(start, quiet1s, "drained")
 		})
 	}
 }
@@ -126,11 +126,11 @@ func TestUntilTimeWait(t *testing.T) {
 		t.Run(who, func(t *testing.T) {
 			t.Parallel()
 			const many = 5000
-			p := newPlace(t)
-			a := p.holding(stage, "drained", brisk, helperCommand("app", "127.0.0.1:0")...)
-			p.do(func() {
+			ns := newNamespace(t)
+			a := ns.bootUntil(stage, "drained", quiet1sFlags, helperCommand("app", "127.0.0.1:0")...)
+			ns.do(func() {
 				for range many {
-					conn, err := net.Dial("tcp", a.at("127.0.0.1"))
+					conn, err := net.Dial("tcp", a.addr("127.0.0.1"))
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -143,9 +143,9 @@ func TestUntilTimeWait(t *testing.T) {
 			if n := a.timeWait(); n < many/2 { // some may have been taken again already
 				t.Fatalf("%d are in TIME_WAIT", n)
 			}
-			start := a.stops()
-			a.wantHoldSince(start, instant, "drained")
-			a.reports("0 open at the end")
+			start := a.trigger()
+			a.wantHoldSince(start, quiet1s, "drained")
+			a.wantReport("0 open at the end")
 		})
 	}
 }
@@ -162,23 +162,23 @@ func (a *app) timeWait() (n int) {
 // itself, are not its clients'.
 func TestUntilOutbound(t *testing.T) {
 	t.Parallel()
-	for who, stage := range stages {
+	for who, stage := range users {
 		for name, command := range map[string]string{"elsewhere": "call", "elsewhere, one": "talk", "itself": "talk", "itself, as if IPv6": "talk"} {
 			t.Run(who+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				p := newPlace(t)
+				ns := newNamespace(t)
 				address := "127.0.0.1:0"
 				if name == "itself, as if IPv6" {
 					address = "[::]:0"
 				}
-				a := p.holding(stage, "drained", append(brisk, "--max-delay=6"), helperCommand("app", address)...)
-				to := a.at("127.0.0.1")
+				a := ns.bootUntil(stage, "drained", append(quiet1sFlags, "--max-delay=6"), helperCommand("app", address)...)
+				to := a.addr("127.0.0.1")
 				if strings.HasPrefix(name, "elsewhere") {
-					to = p.listen()
+					to = ns.listen()
 				}
-				a.does(command + " " + to)
-				start := a.stops()
-				a.wantHoldSince(start, instant, "drained")
+				a.do(command + " " + to)
+				start := a.trigger()
+				a.wantHoldSince(start, quiet1s, "drained")
 			})
 		}
 	}

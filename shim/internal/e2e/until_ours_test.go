@@ -25,26 +25,26 @@ func TestUntilItself(t *testing.T) {
 		at          time.Duration
 		why         string
 	}{
-		"later":                     {"talk", false, true, "--log-level=warn", instant, "quiet"},
-		"by exec":                   {"talk", true, false, "--log-level=warn", instant, "quiet"},
+		"later":                     {"talk", false, true, "--log-level=warn", quiet1s, "quiet"},
+		"by exec":                   {"talk", true, false, "--log-level=warn", quiet1s, "quiet"},
 		"short ones":                {"call", false, false, "--log-level=warn", 4 * time.Second, "ceiling"},
-		"short ones of peers named": {"call", true, true, "--ignore-peer=127.0.0.0/8", instant, "quiet"},
+		"short ones of peers named": {"call", true, true, "--ignore-peer=127.0.0.0/8", quiet1s, "quiet"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			a := p.holding("stage", "quiet", append(brisk, "--max-delay=4", c.flag), helperCommand("app", "127.0.0.1:0")...)
+			ns := newNamespace(t)
+			a := ns.bootUntil("stage", "quiet", append(quiet1sFlags, "--max-delay=4", c.flag), helperCommand("app", "127.0.0.1:0")...)
 			by := a
 			if c.exec {
-				by = a.exec()
+				by = a.execProgram()
 			}
 			if !c.later {
-				by.does(c.command + " " + a.at("127.0.0.1"))
+				by.do(c.command + " " + a.addr("127.0.0.1"))
 			}
-			start := a.stops()
+			start := a.trigger()
 			if c.later {
-				a.looks()
-				by.does(c.command + " " + a.at("127.0.0.1"))
+				a.awaitEvents()
+				by.do(c.command + " " + a.addr("127.0.0.1"))
 			}
 			a.wantHoldSince(start, c.at, c.why)
 		})
@@ -52,11 +52,11 @@ func TestUntilItself(t *testing.T) {
 }
 
 // exec puts a process into the container, as a health check is.
-func (a *app) exec() *app {
+func (a *app) execProgram() *app {
 	a.t.Helper()
 	needs(a.t, "nsenter")
 	words := append([]string{"nsenter", "-t", strconv.Itoa(a.cmd.Process.Pid), "-p", "-m", "-n"}, helperCommand("app")...)
-	b := &app{&serverBox{box: newProgram(a.t, nil, syscall.SysProcAttr{}, words...)}, a.place}
+	b := &app{&serverBox{box: newProgram(a.t, nil, syscall.SysProcAttr{}, words...)}, a.ns}
 	b.run()
 	b.out.wait(a.t, "ready")
 	return b
@@ -71,41 +71,41 @@ func TestUntilUnreadable(t *testing.T) {
 	}
 	t.Run("its own", func(t *testing.T) {
 		t.Parallel()
-		p := newPlace(t)
-		a := p.holding("stage:no-ptrace", "quiet", brisk, helperCommand("as", "1000", "app", "127.0.0.1:0")...)
-		a.stops()
-		end := steadily(200*time.Millisecond, func() { a.shortConn("127.0.0.1") })
-		time.Sleep(2 * instant) // so long it is busy
+		ns := newNamespace(t)
+		a := ns.bootUntil("stage:no-ptrace", "quiet", quiet1sFlags, helperCommand("as", "1000", "app", "127.0.0.1:0")...)
+		a.trigger()
+		end := repeatEvery(200*time.Millisecond, func() { a.shortConn("127.0.0.1") })
+		time.Sleep(2 * quiet1s) // so long it is busy
 		end()
-		a.still("there had just been a request")
-		a.wantHoldSince(time.Now(), instant-300*time.Millisecond, "quiet")
-		a.reports("seen by sock_diag, the network namespace")
+		a.wantHolding("there had just been a request")
+		a.wantHoldSince(time.Now(), quiet1s-300*time.Millisecond, "quiet")
+		a.wantReport("seen by sock_diag, the network namespace")
 	})
 	t.Run("a neighbour's", func(t *testing.T) {
 		t.Parallel()
-		p := newPlace(t)
-		busy := p.neighbour()
-		p.neighbour().does("call " + busy.at("127.0.0.1"))
-		a := p.holding("stage:no-ptrace", "quiet", append(brisk, "--max-delay=3"), helperCommand("as", "1000", "app")...)
-		start := a.stops()
+		ns := newNamespace(t)
+		busy := ns.neighbor()
+		ns.neighbor().do("call " + busy.addr("127.0.0.1"))
+		a := ns.bootUntil("stage:no-ptrace", "quiet", append(quiet1sFlags, "--max-delay=3"), helperCommand("as", "1000", "app")...)
+		start := a.trigger()
 		a.wantHoldSince(start, 3*time.Second, "ceiling")
 	})
 	t.Run("nobody's", func(t *testing.T) {
 		t.Parallel()
-		p := newPlace(t)
-		a := p.holding("stage:no-ptrace", "quiet", brisk, helperCommand("as", "1000", "app")...)
-		start := a.stops()
+		ns := newNamespace(t)
+		a := ns.bootUntil("stage:no-ptrace", "quiet", quiet1sFlags, helperCommand("as", "1000", "app")...)
+		start := a.trigger()
 		a.wantHoldSince(start, 0, "no_listener") // nobody listens at all
 	})
 	t.Run("ports given", func(t *testing.T) {
 		t.Parallel()
-		p := newPlace(t)
-		busy := p.neighbour()
-		p.neighbour().does("call " + busy.at("127.0.0.1"))
-		a := p.holding("stage:no-ptrace", "quiet", append(brisk, "--count-port=7070"), helperCommand("as", "1000", "app", "127.0.0.1:7070")...)
-		start := a.stops()
-		a.wantHoldSince(start, instant, "quiet")
-		a.reports("seen by sock_diag, the ports given")
+		ns := newNamespace(t)
+		busy := ns.neighbor()
+		ns.neighbor().do("call " + busy.addr("127.0.0.1"))
+		a := ns.bootUntil("stage:no-ptrace", "quiet", append(quiet1sFlags, "--count-port=7070"), helperCommand("as", "1000", "app", "127.0.0.1:7070")...)
+		start := a.trigger()
+		a.wantHoldSince(start, quiet1s, "quiet")
+		a.wantReport("seen by sock_diag, the ports given")
 	})
 }
 
@@ -121,32 +121,32 @@ func TestUntilNested(t *testing.T) {
 		at      time.Duration
 		why     string
 	}{
-		"a server": {"127.0.0.1:0", 3 * instant, "quiet"},
+		"a server": {"127.0.0.1:0", 3 * quiet1s, "quiet"},
 		"a worker": {"", 0, "no_listener"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := group2(t)
+			dir := newCgroupV2(t)
 			below := filepath.Join(dir, "below")
 			if err := os.Mkdir(below, 0o755); err != nil {
 				t.Skip("no control group below ours: ", err)
 			}
 			t.Cleanup(func() { testutil.Eventually(t, "that below is empty", func() bool { return os.Remove(below) == nil }) })
-			p := newPlace(t)
-			busy, third := p.neighbour(), p.neighbour()
-			busy.does("call " + third.at("127.0.0.1"))
+			ns := newNamespace(t)
+			busy, third := ns.neighbor(), ns.neighbor()
+			busy.do("call " + third.addr("127.0.0.1"))
 			move := fmt.Sprintf("echo 0 > %s/cgroup.procs; exec \"$@\"", below)
 			words := helperCommand("as", "1000", "app")
 			if c.listens != "" {
 				words = append(words, c.listens)
 			}
-			a := p.holding("stage:no-ptrace,cgroup="+dir, "quiet", brisk, append([]string{"sh", "-c", move, "sh"}, words...)...)
-			start := a.stops()
+			a := ns.bootUntil("stage:no-ptrace,cgroup="+dir, "quiet", quiet1sFlags, append([]string{"sh", "-c", move, "sh"}, words...)...)
+			start := a.trigger()
 			if c.listens != "" {
-				end := steadily(90*time.Millisecond, func() { a.shortConn("127.0.0.1") })
-				time.Sleep(time.Until(start.Add(2 * instant))) // so long it is busy
+				end := repeatEvery(90*time.Millisecond, func() { a.shortConn("127.0.0.1") })
+				time.Sleep(time.Until(start.Add(2 * quiet1s))) // so long it is busy
 				end()
-				a.still("there had just been a request")
+				a.wantHolding("there had just been a request")
 			}
 			a.wantHoldSince(start, c.at-300*time.Millisecond, c.why)
 		})

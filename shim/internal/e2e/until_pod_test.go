@@ -14,7 +14,7 @@ import (
 // Several containers in one network namespace, as in a pod.
 
 // ways are how one's own listeners are told from the neighbours'.
-var ways = map[string]string{
+var scopes = map[string]string{
 	"descriptors":         "stage",
 	"descriptors, nobody": "stage:uid=65534",
 	"cgroup":              "stage:cgroup=",
@@ -22,15 +22,15 @@ var ways = map[string]string{
 }
 
 // way is the stage, with a control group made for it.
-func way(t *testing.T, name string) string {
+func scopeStage(t *testing.T, name string) string {
 	t.Helper()
-	switch stage := ways[name]; name {
+	switch stage := scopes[name]; name {
 	case "cgroup":
-		return stage + group2(t)
+		return stage + newCgroupV2(t)
 	case "cgroup, nobody":
-		return fmt.Sprintf("stage:cgroup=%s,uid=65534", group2(t))
+		return fmt.Sprintf("stage:cgroup=%s,uid=65534", newCgroupV2(t))
 	default:
-		if own := ownGroup2(); own != "/" {
+		if own := ownCgroupV2(); own != "/" {
 			t.Skipf("all of us are in the control group %q, which tells them apart no longer", own)
 		}
 		return stage
@@ -38,13 +38,13 @@ func way(t *testing.T, name string) string {
 }
 
 // neighbour starts another container, in no control group of its own.
-func (p *place) neighbour() *app {
-	p.t.Helper()
-	return p.begin("stage", helperCommand("app", "[::]:0")...)
+func (ns *namespace) neighbor() *app {
+	ns.t.Helper()
+	return ns.boot("stage", helperCommand("app", "[::]:0")...)
 }
 
 // ownGroup2 is our group in the hierarchy of version 2.
-func ownGroup2() string {
+func ownCgroupV2() string {
 	text, _ := os.ReadFile("/proc/self/cgroup")
 	for line := range strings.Lines(string(text)) {
 		if len(line) > 3 && line[:3] == "0::" {
@@ -55,13 +55,13 @@ func ownGroup2() string {
 }
 
 // group2 makes a control group of version 2, which ends with the test.
-func group2(t *testing.T) string {
+func newCgroupV2(t *testing.T) string {
 	t.Helper()
 	for _, top := range []string{"/sys/fs/cgroup/unified", "/sys/fs/cgroup"} {
 		if _, err := os.Stat(top + "/cgroup.controllers"); err != nil {
 			continue
 		}
-		dir, err := os.MkdirTemp(filepath.Join(top, ownGroup2()), "lameduck-test-")
+		dir, err := os.MkdirTemp(filepath.Join(top, ownCgroupV2()), "lameduck-test-")
 		if err != nil {
 			t.Skip("no control group of version 2: ", err)
 		}
@@ -78,19 +78,19 @@ func group2(t *testing.T) string {
 // ours.
 func TestUntilPod(t *testing.T) {
 	t.Parallel()
-	for name := range ways {
+	for name := range scopes {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			busy, third := p.neighbour(), p.neighbour()
-			a := p.holding(way(t, name), "drained", brisk, helperCommand("app", "127.0.0.1:0")...)
-			busy.does("call " + third.at("127.0.0.1"))
-			third.does("call " + busy.at("::1"))
-			a.does("open " + busy.at("127.0.0.1")) // of no account either
+			ns := newNamespace(t)
+			busy, third := ns.neighbor(), ns.neighbor()
+			a := ns.bootUntil(scopeStage(t, name), "drained", quiet1sFlags, helperCommand("app", "127.0.0.1:0")...)
+			busy.do("call " + third.addr("127.0.0.1"))
+			third.do("call " + busy.addr("::1"))
+			a.do("open " + busy.addr("127.0.0.1")) // of no account either
 			a.shortConn("127.0.0.1")
-			start := a.stops()
-			a.wantHoldSince(start, instant, "drained")
-			a.reports("seen by sock_diag, our " + map[bool]string{true: "control group", false: "processes' descriptors"}[strings.HasPrefix(name, "cgroup")])
+			start := a.trigger()
+			a.wantHoldSince(start, quiet1s, "drained")
+			a.wantReport("seen by sock_diag, our " + map[bool]string{true: "control group", false: "processes' descriptors"}[strings.HasPrefix(name, "cgroup")])
 		})
 	}
 }
@@ -99,20 +99,20 @@ func TestUntilPod(t *testing.T) {
 // come by loopback.
 func TestUntilSidecar(t *testing.T) {
 	t.Parallel()
-	for name := range ways {
+	for name := range scopes {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			mesh := p.neighbour()
-			a := p.holding(way(t, name), "quiet", brisk, helperCommand("app", "[::]:0")...)
-			a.stops()
-			end := steadily(300*time.Millisecond, func() {
-				mesh.sendLine("open " + a.at("127.0.0.6"))
+			ns := newNamespace(t)
+			mesh := ns.neighbor()
+			a := ns.bootUntil(scopeStage(t, name), "quiet", quiet1sFlags, helperCommand("app", "[::]:0")...)
+			a.trigger()
+			end := repeatEvery(300*time.Millisecond, func() {
+				mesh.sendLine("open " + a.addr("127.0.0.6"))
 			})
-			time.Sleep(3 * instant) // so long it is busy
+			time.Sleep(3 * quiet1s) // so long it is busy
 			end()
-			a.still("the neighbour had just called")
-			a.wantHoldSince(time.Now(), instant-400*time.Millisecond, "quiet")
+			a.wantHolding("the neighbour had just called")
+			a.wantHoldSince(time.Now(), quiet1s-400*time.Millisecond, "quiet")
 		})
 	}
 }
@@ -121,21 +121,21 @@ func TestUntilSidecar(t *testing.T) {
 // go; what it keeps open to elsewhere is not waited for.
 func TestUntilProxy(t *testing.T) {
 	t.Parallel()
-	for name := range ways {
+	for name := range scopes {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			database := p.listen()
-			client := p.neighbour()
-			proxy := p.holding(way(t, name), "drained", brisk, helperCommand("proxy", "127.0.0.1:0", database)...)
-			client.does("open " + proxy.at("127.0.0.1"))
-			client.does("open " + proxy.at("127.0.0.1"))
-			proxy.stops()
-			time.Sleep(2 * instant) // quiet it is
-			proxy.still("the app was connected")
-			client.does("shut")
+			ns := newNamespace(t)
+			database := ns.listen()
+			client := ns.neighbor()
+			proxy := ns.bootUntil(scopeStage(t, name), "drained", quiet1sFlags, helperCommand("proxy", "127.0.0.1:0", database)...)
+			client.do("open " + proxy.addr("127.0.0.1"))
+			client.do("open " + proxy.addr("127.0.0.1"))
+			proxy.trigger()
+			time.Sleep(2 * quiet1s) // quiet it is
+			proxy.wantHolding("the app was connected")
+			client.do("shut")
 			proxy.wantHoldSince(time.Now(), 0, "drained")
-			proxy.reports("0 open at the end")
+			proxy.wantReport("0 open at the end")
 		})
 	}
 }
@@ -144,19 +144,19 @@ func TestUntilProxy(t *testing.T) {
 // neighbours are, unless a floor was given.
 func TestUntilWorker(t *testing.T) {
 	t.Parallel()
-	for name := range ways {
+	for name := range scopes {
 		for floor, flags := range map[string][]string{
 			"at once":   {"--quiet-for=1", "--grace-period=30"},
-			"its floor": append(brisk, "--delay=1"),
+			"its floor": append(quiet1sFlags, "--delay=1"),
 		} {
 			t.Run(name+"/"+floor, func(t *testing.T) {
 				t.Parallel()
-				p := newPlace(t)
-				busy, third := p.neighbour(), p.neighbour()
-				a := p.holding(way(t, name), "drained", flags, helperCommand("app")...)
-				busy.does("call " + third.at("127.0.0.1"))
-				a.does("call " + busy.at("127.0.0.1")) // it is a client
-				start := a.stops()
+				ns := newNamespace(t)
+				busy, third := ns.neighbor(), ns.neighbor()
+				a := ns.bootUntil(scopeStage(t, name), "drained", flags, helperCommand("app")...)
+				busy.do("call " + third.addr("127.0.0.1"))
+				a.do("call " + busy.addr("127.0.0.1")) // it is a client
+				start := a.trigger()
 				if floor == "at once" {
 					a.wantHoldSince(start, 0, "no_listener")
 				} else {

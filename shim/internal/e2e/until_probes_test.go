@@ -14,9 +14,9 @@ import (
 const kubeProbe = "GET /healthz HTTP/1.1\r\nHost: 10.0.0.9:80\r\nUser-Agent: kube-probe/1.34\r\nAccept: */*\r\nConnection: close\r\n\r\n"
 
 // probes are how a server may be asked whether it is ready.
-var probes = map[string]func(p *place, address string) error{
-	"HTTP": func(p *place, address string) error {
-		conn, err := p.connect(address)
+var readinessProbes = map[string]func(ns *namespace, address string) error{
+	"HTTP": func(ns *namespace, address string) error {
+		conn, err := ns.connect(address)
 		if err != nil {
 			return err
 		}
@@ -25,8 +25,8 @@ var probes = map[string]func(p *place, address string) error{
 		_, err = io.ReadAll(conn)
 		return err
 	},
-	"TCP": func(p *place, address string) error {
-		conn, err := p.connect(address)
+	"TCP": func(ns *namespace, address string) error {
+		conn, err := ns.connect(address)
 		if err == nil {
 			conn.Close()
 		}
@@ -41,7 +41,7 @@ var probes = map[string]func(p *place, address string) error{
 func TestUntilProbes(t *testing.T) {
 	t.Parallel()
 	const usual = 3 * time.Second // --quiet-for
-	for kind, probe := range probes {
+	for kind, probe := range readinessProbes {
 		for name, c := range map[string]struct {
 			flags       []string
 			period      time.Duration
@@ -57,28 +57,28 @@ func TestUntilProbes(t *testing.T) {
 		} {
 			t.Run(kind+" "+name, func(t *testing.T) {
 				t.Parallel()
-				p := newPlace(t)
-				a := p.holding("stage:uid=65534", "quiet", append(c.flags, "--grace-period=30"), helperCommand("web", "plain", "127.0.0.1:0")...)
-				address := a.at("127.0.0.1")
+				ns := newNamespace(t)
+				a := ns.bootUntil("stage:uid=65534", "quiet", append(c.flags, "--grace-period=30"), helperCommand("web", "plain", "127.0.0.1:0")...)
+				address := a.addr("127.0.0.1")
 				var ends []time.Time
-				over := steadily(c.period, func() {
-					if err := probe(p, address); err != nil {
+				over := repeatEvery(c.period, func() {
+					if err := probe(ns, address); err != nil {
 						t.Errorf("a probe: %v", err)
 					}
 					ends = append(ends, time.Now())
 				})
 				defer over()
 				var last atomic.Int64 // when a request was last answered
-				requests := steadily(170*time.Millisecond, func() {
-					get(t, p.oneRequest(), "http://"+address)
+				requests := repeatEvery(170*time.Millisecond, func() {
+					get(t, ns.oneRequestTransport(), "http://"+address)
 					last.Store(time.Now().UnixNano())
 				})
-				start := a.stops()
+				start := a.trigger()
 				time.Sleep(time.Until(start.Add(6 * time.Second))) // so long the balancer goes on
 				requests()
 				got := a.out.wait(t, "got TERM").at.Sub(time.Unix(0, last.Load()))
 				over()
-				if off := unsteady(ends); off > max(c.period/10, 50*time.Millisecond)/2 {
+				if off := maxJitter(ends); off > max(c.period/10, 50*time.Millisecond)/2 {
 					a.t.Skipf("the machine is too busy for probes every %v: one was off by %v", c.period, off)
 				}
 				if got < c.least-500*time.Millisecond || got > c.most+500*time.Millisecond {
@@ -86,7 +86,7 @@ func TestUntilProbes(t *testing.T) {
 				}
 				a.sendLine("exit 7")
 				a.wantExit(7)
-				a.reports("(" + c.why + ")")
+				a.wantReport("(" + c.why + ")")
 				hint := `(; |, and )0 bytes from 127\.0\.0\.1 every (0\.[6-9]|1\.\d) s: a probe\? see --ignore-probes;`
 				if kind == "HTTP" {
 					hint = strings.Replace(hint, "0", fmt.Sprint(len(kubeProbe)), 1)
@@ -101,7 +101,7 @@ func TestUntilProbes(t *testing.T) {
 }
 
 // unsteady is the most by which one gap differs from the next.
-func unsteady(times []time.Time) (most time.Duration) {
+func maxJitter(times []time.Time) (most time.Duration) {
 	for i := 2; i < len(times); i++ {
 		most = max(most, (times[i].Sub(times[i-1]) - times[i-1].Sub(times[i-2])).Abs())
 	}

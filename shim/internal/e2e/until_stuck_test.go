@@ -26,19 +26,19 @@ func TestUntilStuck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			a := p.holding(c.stage, "settled", append(brisk, "--max-delay=17"), helperCommand("few", fmt.Sprint(min(len(c.kept), 1)), "127.0.0.1:0")...)
+			ns := newNamespace(t)
+			a := ns.bootUntil(c.stage, "settled", append(quiet1sFlags, "--max-delay=17"), helperCommand("few", fmt.Sprint(min(len(c.kept), 1)), "127.0.0.1:0")...)
 			var kept *client
 			if c.kept != "" {
 				kept = a.dial("127.0.0.1")
 				kept.ask("hello")
 			}
-			p.overrun(a.at("127.0.0.1"))
+			ns.fillAcceptQueue(a.addr("127.0.0.1"))
 			end := func() {}
 			if c.kept == "talking" {
-				end = kept.talks(100 * time.Millisecond)
+				end = kept.keepTalking(100 * time.Millisecond)
 			}
-			start := a.stops()
+			start := a.trigger()
 			a.out.wait(t, "got TERM")
 			end()
 			a.wantHoldSince(start, c.at, c.why)
@@ -47,18 +47,18 @@ func TestUntilStuck(t *testing.T) {
 }
 
 // overrun connects until the queue is full: who comes then waits in vain.
-func (p *place) overrun(address string) {
-	p.t.Helper()
-	p.do(func() {
+func (ns *namespace) fillAcceptQueue(address string) {
+	ns.t.Helper()
+	ns.do(func() {
 		for n := 0; ; n++ {
 			conn, err := net.DialTimeout("tcp", address, 300*time.Millisecond)
 			if err != nil {
 				if n == 0 {
-					p.t.Errorf("nobody got into the queue: %v", err)
+					ns.t.Errorf("nobody got into the queue: %v", err)
 				}
 				return
 			}
-			p.t.Cleanup(func() { conn.Close() })
+			ns.t.Cleanup(func() { conn.Close() })
 			fmt.Fprintln(conn, "hello?")
 		}
 	})

@@ -121,10 +121,10 @@ func TestUntilQuietUnseen(t *testing.T) {
 	for _, host := range []string{"127.0.0.1", "::1"} {
 		t.Run(host, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			a := p.holding("stage:no-netlink", "quiet", quickFlags, helperCommand("app", "[::]:0")...)
+			p := newNamespace(t)
+			a := p.bootUntil("stage:no-netlink", "quiet", quickFlags, helperCommand("app", "[::]:0")...)
 			a.dial(host).ask("hello")
-			a.stops()
+			a.trigger()
 			var last time.Time
 			for range 10 {
 				a.shortConn(host)
@@ -140,16 +140,16 @@ func TestUntilQuietUnseen(t *testing.T) {
 // an idle connection.
 func TestUntilQuietChecked(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newNamespace(t)
 	flags := append([]string{"--health=127.0.0.1:9000=127.0.0.1:8080", "--health-during=pass"}, quickFlags...)
-	a := p.holding("stage:no-netlink", "quiet", flags, helperCommand("app", "127.0.0.1:8080")...)
+	a := p.bootUntil("stage:no-netlink", "quiet", flags, helperCommand("app", "127.0.0.1:8080")...)
 	a.dial("127.0.0.1").ask("hello")
-	end := steadily(100*time.Millisecond, func() {
+	end := repeatEvery(100*time.Millisecond, func() {
 		check := p.dial("127.0.0.1:9000")
 		check.ask("hello")
 		check.Close()
 	})
-	start := a.stops()
+	start := a.trigger()
 	a.out.wait(t, "got TERM")
 	end()
 	a.wantHoldSince(start, quietFor-100*time.Millisecond, "quiet")

@@ -10,11 +10,11 @@ import (
 // are not taken for silence.
 func TestUntilUncounted(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
-	a := p.holding("stage:no-proc,no-groups", "quiet", append(brisk, "--max-delay=4"), helperCommand("app", "127.0.0.1:0")...)
-	start := a.stops()
-	end := steadily(200*time.Millisecond, func() { a.shortConn("127.0.0.1") })
-	time.Sleep(2 * instant) // so long it is busy
+	ns := newNamespace(t)
+	a := ns.bootUntil("stage:no-proc,no-groups", "quiet", append(quiet1sFlags, "--max-delay=4"), helperCommand("app", "127.0.0.1:0")...)
+	start := a.trigger()
+	end := repeatEvery(200*time.Millisecond, func() { a.shortConn("127.0.0.1") })
+	time.Sleep(2 * quiet1s) // so long it is busy
 	end()
 	if got := a.out.wait(t, "got TERM").at.Sub(start); got < 4*time.Second {
 		t.Errorf("the hold ended after %v", got)
@@ -29,10 +29,10 @@ func TestUntilBlindReport(t *testing.T) {
 	for _, stage := range []string{"stage:no-proc,no-netlink", "stage:no-proc-net,no-netlink"} {
 		t.Run(stage, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			a := p.holding(stage, "quiet", append(brisk, "--max-delay=2"), helperCommand("app", "127.0.0.1:0")...)
+			ns := newNamespace(t)
+			a := ns.bootUntil(stage, "quiet", append(quiet1sFlags, "--max-delay=2"), helperCommand("app", "127.0.0.1:0")...)
 			a.shortConn("127.0.0.1")
-			start := a.stops()
+			start := a.trigger()
 			a.shortConn("127.0.0.1")
 			a.wantHoldSince(start, 2*time.Second, "blind")
 			for _, line := range a.err.all() {
@@ -54,13 +54,13 @@ func TestUntilUDPReport(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			a := p.holding("stage", "quiet", brisk, helperCommand("app", listens...)...)
-			a.stops()
+			ns := newNamespace(t)
+			a := ns.bootUntil("stage", "quiet", quiet1sFlags, helperCommand("app", listens...)...)
+			a.trigger()
 			a.out.wait(t, "got TERM")
 			a.sendLine("exit 7")
 			a.wantExit(7)
-			a.reports("5353")
+			a.wantReport("5353")
 			if said := strings.Join(a.warnings(), "\n"); strings.Contains(said, "UDP") != (name == "alone") {
 				t.Errorf("it warns of %q", said)
 			}
@@ -72,11 +72,11 @@ func TestUntilUDPReport(t *testing.T) {
 // are its connections to ourselves.
 func TestUntilExec(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
-	a := p.holding("stage", "quiet", append(brisk, "--max-delay=4"), helperCommand("app", "127.0.0.1:0")...)
-	check := a.exec()
-	start := a.stops()
-	a.looks()
-	check.does("talk " + a.at("127.0.0.1"))
-	a.wantHoldSince(start, instant, "quiet")
+	ns := newNamespace(t)
+	a := ns.bootUntil("stage", "quiet", append(quiet1sFlags, "--max-delay=4"), helperCommand("app", "127.0.0.1:0")...)
+	check := a.execProgram()
+	start := a.trigger()
+	a.awaitEvents()
+	check.do("talk " + a.addr("127.0.0.1"))
+	a.wantHoldSince(start, quiet1s, "quiet")
 }

@@ -28,14 +28,14 @@ func get(t *testing.T, rt http.RoundTripper, url string) {
 }
 
 // anyCertificate is new each time, since http.Transport writes to it.
-func anyCertificate() *tls.Config { return &tls.Config{InsecureSkipVerify: true} }
+func insecureTLS() *tls.Config { return &tls.Config{InsecureSkipVerify: true} }
 
 // TestUntilTLS: nothing needs to be read to tell a slow request from an idle
 // connection. (One in hundreds is so near that the answer is acknowledged in the
 // jiffy of the request, and seems in flight until --max-silence.)
 func TestUntilTLS(t *testing.T) {
 	t.Parallel()
-	for who, stage := range stages {
+	for who, stage := range users {
 		for name, c := range map[string]struct {
 			paths   []string // the last one is asked for when the hold has begun
 			idle    int      // connections beside it that have had their answer
@@ -43,40 +43,40 @@ func TestUntilTLS(t *testing.T) {
 			silence string
 			at      time.Duration // after the last answer, or what else came last
 		}{
-			"slow request":       {[]string{"/", "/slow"}, 0, false, "--max-silence=8", instant},
-			"slow first request": {[]string{"/slow"}, 0, false, "--max-silence=8", instant},
-			"idle pool":          {nil, 10, false, "--max-silence=3", instant},
-			"both":               {[]string{"/", "/slow"}, 10, false, "--max-silence=6", instant},
+			"slow request":       {[]string{"/", "/slow"}, 0, false, "--max-silence=8", quiet1s},
+			"slow first request": {[]string{"/slow"}, 0, false, "--max-silence=8", quiet1s},
+			"idle pool":          {nil, 10, false, "--max-silence=3", quiet1s},
+			"both":               {[]string{"/", "/slow"}, 10, false, "--max-silence=6", quiet1s},
 			"preconnected":       {nil, 0, true, "--max-silence=2", 2 * time.Second}, // what came last is the client's: as if it asked
 		} {
 			t.Run(who+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				p := newPlace(t)
-				a := p.holding(stage, "quiet", append(brisk, c.silence), helperCommand("web", "tls", "127.0.0.1:0")...)
-				url := "https://" + a.at("127.0.0.1")
+				ns := newNamespace(t)
+				a := ns.bootUntil(stage, "quiet", append(quiet1sFlags, c.silence), helperCommand("web", "tls", "127.0.0.1:0")...)
+				url := "https://" + a.addr("127.0.0.1")
 				for range c.idle {
-					tr := p.transport()
-					tr.TLSClientConfig = anyCertificate()
+					tr := ns.transport()
+					tr.TLSClientConfig = insecureTLS()
 					get(t, tr, url)
 				}
 				last := time.Now()
 				if c.ahead {
-					conn := tls.Client(p.dial(a.at("127.0.0.1")), anyCertificate())
+					conn := tls.Client(ns.dial(a.addr("127.0.0.1")), insecureTLS())
 					if err := conn.Handshake(); err != nil {
 						t.Fatal(err)
 					}
 				}
-				tr := p.transport()
-				tr.TLSClientConfig = anyCertificate()
+				tr := ns.transport()
+				tr.TLSClientConfig = insecureTLS()
 				for i, path := range c.paths {
 					if i < len(c.paths)-1 {
 						get(t, tr, url+path)
 					}
 				}
-				start := a.stops()
+				start := a.trigger()
 				if len(c.paths) > 0 {
 					get(t, tr, url+c.paths[len(c.paths)-1])
-					a.still("the answer may not have been whole")
+					a.wantHolding("the answer may not have been whole")
 					last = time.Now()
 				} else if !c.ahead {
 					last = start
@@ -98,7 +98,7 @@ var (
 )
 
 // h2 is a connection of HTTP/2 on which a test says each frame itself.
-func h2(a *app) net.Conn {
+func dialHTTP2(a *app) net.Conn {
 	a.t.Helper()
 	conn := a.dial("127.0.0.1")
 	fmt.Fprint(conn, preface)
@@ -106,7 +106,7 @@ func h2(a *app) net.Conn {
 }
 
 // frame reads until a frame of that type, and is its flags.
-func frame(t *testing.T, conn net.Conn, kind byte) (flags byte) {
+func readFrame(t *testing.T, conn net.Conn, kind byte) (flags byte) {
 	t.Helper()
 	for {
 		var head [9]byte
@@ -140,8 +140,8 @@ func TestUntilHTTP2(t *testing.T) {
 		"answered":             {ping, nil, 0},
 		"a last WINDOW_UPDATE": {windowUpdate, nil, 2 * time.Second},
 		"a stream in flight": {getSlow[:5] + "\x00\x00\x00\x03" + getSlow[9:], func(t *testing.T, conn net.Conn) {
-			frame(t, conn, typeData)
-		}, instant},
+			readFrame(t, conn, typeData)
+		}, quiet1s},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -149,23 +149,23 @@ func TestUntilHTTP2(t *testing.T) {
 			if c.during != nil {
 				silence = "--max-silence=8"
 			}
-			p := newPlace(t)
-			a := p.holding("stage", "quiet", append(brisk, silence), helperCommand("web", "h2c", "127.0.0.1:0")...)
-			conn := h2(a)
+			ns := newNamespace(t)
+			a := ns.bootUntil("stage", "quiet", append(quiet1sFlags, silence), helperCommand("web", "h2c", "127.0.0.1:0")...)
+			conn := dialHTTP2(a)
 			fmt.Fprint(conn, settingsAck, getRoot)
-			frame(t, conn, typeData)
+			readFrame(t, conn, typeData)
 			fmt.Fprint(conn, ping)
-			frame(t, conn, typePing)
+			readFrame(t, conn, typePing)
 			time.Sleep(50 * time.Millisecond) // not in one jiffy with what follows
 			last := time.Now()
 			fmt.Fprint(conn, c.last)
 			if c.last == ping {
-				frame(t, conn, typePing)
+				readFrame(t, conn, typePing)
 			}
-			a.stops()
+			a.trigger()
 			if c.during != nil {
 				c.during(t, conn)
-				a.still("the stream may have been cut")
+				a.wantHolding("the stream may have been cut")
 				last = time.Now()
 			}
 			a.wantHoldSince(last, c.at-100*time.Millisecond, "quiet")
@@ -184,25 +184,25 @@ func TestUntilPinged(t *testing.T) {
 		at    time.Duration
 		why   string
 	}{
-		"seldom":         {4 * time.Second, "quiet", instant, "quiet"},
+		"seldom":         {4 * time.Second, "quiet", quiet1s, "quiet"},
 		"often":          {500 * time.Millisecond, "quiet", 8 * time.Second, "ceiling"},
-		"often, settled": {500 * time.Millisecond, "settled", instant, "settled"},
+		"often, settled": {500 * time.Millisecond, "settled", quiet1s, "settled"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			a := p.holding("stage", c.until, append(brisk, "--max-silence=2", "--max-delay=8"), helperCommand("web", "tls", "127.0.0.1:0")...)
-			tr := p.transport()
-			tr.TLSClientConfig, tr.ForceAttemptHTTP2 = anyCertificate(), true
+			ns := newNamespace(t)
+			a := ns.bootUntil("stage", c.until, append(quiet1sFlags, "--max-silence=2", "--max-delay=8"), helperCommand("web", "tls", "127.0.0.1:0")...)
+			tr := ns.transport()
+			tr.TLSClientConfig, tr.ForceAttemptHTTP2 = insecureTLS(), true
 			tr.HTTP2 = &http.HTTP2Config{SendPingTimeout: c.ping}
-			url := "https://" + a.at("127.0.0.1")
+			url := "https://" + a.addr("127.0.0.1")
 			answer, err := (&http.Client{Transport: tr}).Get(url)
 			if err != nil || answer.ProtoMajor != 2 {
 				t.Fatal(answer, err)
 			}
 			io.Copy(io.Discard, answer.Body)
 			answer.Body.Close()
-			start := a.stops()
+			start := a.trigger()
 			a.out.wait(t, "got TERM")
 			get(t, tr, url) // the connection was there all the time
 			a.wantHoldSince(start, c.at-100*time.Millisecond, c.why)

@@ -21,7 +21,7 @@ import (
 // The live view, end to end.
 
 // views waits for a view with text in it, and is all of them so far.
-func (h hookHost) views(text string) (list []string) {
+func (h hookHost) waitView(text string) (list []string) {
 	h.t.Helper()
 	h.out.waitUntil(h.t, fmt.Sprintf("a view with %q", text), func() bool {
 		list = nil
@@ -39,15 +39,15 @@ func (h hookHost) views(text string) (list []string) {
 func TestWatchPlain(t *testing.T) {
 	h := startHookHost(t, "server", nil)
 	h.sendLine("watch --quiet-for=0.5")
-	h.views("ports " + h.port + "; 0 open, 0 in flight, ")
+	h.waitView("ports " + h.port + "; 0 open, 0 in flight, ")
 	c := h.dial("127.0.0.1")
 	c.ask("hello")
-	h.views("; 1 open, 0 in flight, ")
+	h.waitView("; 1 open, 0 in flight, ")
 	h.shortConn("127.0.0.1")
-	h.views(" 1 new; last new connection ")
-	h.views("; quiet")
+	h.waitView(" 1 new; last new connection ")
+	h.waitView("; quiet")
 	c.Close()
-	views := h.views("; drained")
+	views := h.waitView("; drained")
 	line := regexp.MustCompile(`^\d\d:\d\d:\d\d ports \d+; \d+ open, \d+ in flight, \d+ new; last new connection (none yet|\d+\.\d s ago), byte (none yet|\d+\.\d s ago); (busy|settled|quiet|drained)$`)
 	for _, view := range views {
 		if !line.MatchString(view) {
@@ -66,16 +66,16 @@ const viewNames = "schema time observer scope ports udp unix open in_flight new 
 func TestWatchJSON(t *testing.T) {
 	h := startHookHost(t, "none", nil)
 	h.sendLine("watch --json")
-	h.views(`"ports":[]`)
+	h.waitView(`"ports":[]`)
 	start := time.Now()
 	h.sendLine("listen")
 	h.port = strings.Fields(h.out.wait(t, "port ").text)[1]
-	h.views(`"ports":[` + h.port + `]`)
+	h.waitView(`"ports":[` + h.port + `]`)
 	if took := time.Since(start); took > 8*time.Second {
 		t.Errorf("it took %v to find a server", took)
 	}
 	h.dial("127.0.0.1").ask("hello")
-	views := h.views(`"peers":[{"peer":"127.0.0.1","open":1}]`)
+	views := h.waitView(`"peers":[{"peer":"127.0.0.1","open":1}]`)
 	for _, view := range views {
 		var object map[string]any
 		if err := json.Unmarshal([]byte(view), &object); err != nil {
@@ -104,7 +104,7 @@ func TestWatchJSON(t *testing.T) {
 }
 
 // watching is a view of its own, that has begun.
-func watching(t *testing.T, args ...string) *box {
+func startWatch(t *testing.T, args ...string) *box {
 	t.Helper()
 	t.Parallel()
 	b := newProgram(t, nil, syscall.SysProcAttr{}, append([]string{binary, "watch"}, args...)...)
@@ -117,7 +117,7 @@ func watching(t *testing.T, args ...string) *box {
 func TestWatchEnds(t *testing.T) {
 	for name, s := range map[string]unix.Signal{"TERM": unix.SIGTERM, "INT": unix.SIGINT, "HUP": unix.SIGHUP} {
 		t.Run(name, func(t *testing.T) {
-			b := watching(t)
+			b := startWatch(t)
 			unix.Kill(b.cmd.Process.Pid, s)
 			b.wantExit(0)
 		})
@@ -178,8 +178,8 @@ func TestWatchReader(t *testing.T) {
 
 // What a terminal is told at the beginning and at the end.
 const (
-	otherScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l"
-	firstScreen = "\x1b[?7h\x1b[?25h\x1b[?1049l"
+	enterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l"
+	leaveScreen = "\x1b[?7h\x1b[?25h\x1b[?1049l"
 )
 
 // TestWatchScreen: on a terminal it draws a view again and again, on a screen of
@@ -187,13 +187,13 @@ const (
 func TestWatchScreen(t *testing.T) {
 	t.Parallel()
 	s := startOnTerminal(t, false, binary, "watch")
-	s.waitFor(otherScreen + "\x1b[H" + "lameduck watch")
+	s.waitFor(enterScreen + "\x1b[H" + "lameduck watch")
 	s.waitFor("it is")
 	s.waitFor("\x1b[Hlameduck watch")
 	s.typeText(ctrlC)
-	s.waitFor(firstScreen)
+	s.waitFor(leaveScreen)
 	s.wantExit(0)
-	if n := s.count(firstScreen); n != 1 {
+	if n := s.count(leaveScreen); n != 1 {
 		t.Errorf("it left the screen %d times", n)
 	}
 }
@@ -205,14 +205,14 @@ func TestWatchJob(t *testing.T) {
 	s := startOnTerminal(t, false, "bash", "--norc", "--noprofile", "-i")
 	s.waitFor("$ ")
 	s.typeText("$LAMEDUCK watch\n")
-	s.waitFor(otherScreen)
+	s.waitFor(enterScreen)
 	s.waitFor("it is")
 	s.typeText(ctrlZ)
-	s.waitFor(firstScreen)
+	s.waitFor(leaveScreen)
 	s.waitFor("Stopped")
 	time.Sleep(2500 * time.Millisecond) // views that are missed
 	s.typeText("fg\n")
-	s.waitFor(otherScreen)
+	s.waitFor(enterScreen)
 	s.waitFor("\x1b[Hlameduck watch")
 	before := s.count("\x1b[Hlameduck watch")
 	s.waitFor("\x1b[Hlameduck watch")
@@ -220,7 +220,7 @@ func TestWatchJob(t *testing.T) {
 		t.Errorf("%d views at once", n)
 	}
 	s.typeText(ctrlC)
-	s.waitFor(firstScreen)
+	s.waitFor(leaveScreen)
 	s.typeText("echo left $?\n")
 	s.waitFor("left 0")
 	s.typeText("exit 0\n")
@@ -239,7 +239,7 @@ func TestWatchIdle(t *testing.T) {
 	}
 	start := time.Now()
 	h.sendLine("watch")
-	h.views("; 1000 open, ")
+	h.waitView("; 1000 open, ")
 	time.Sleep(4 * time.Second) // some of its looks
 	h.sendLine("send TERM")
 	left := h.out.wait(t, "hook left 0").text

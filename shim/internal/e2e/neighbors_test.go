@@ -20,7 +20,7 @@ import (
 // Two containers that share a volume: boxes with a directory.
 
 // waits is a box that waits for path to go, for 19 s at most.
-func waits(t *testing.T, path string, flags ...string) *box {
+func bootWaitGone(t *testing.T, path string, flags ...string) *box {
 	t.Helper()
 	flags = append([]string{"--wait-gone=" + path, "--grace-period=30"}, flags...)
 	b := boot(t, nil, append(append(flags, "--"), helperCommand("catch")...)...)
@@ -29,7 +29,7 @@ func waits(t *testing.T, path string, flags ...string) *box {
 }
 
 // lives is a box whose command is alive as long as the file at path.
-func lives(t *testing.T, stage, path string, flags ...string) *box {
+func bootAlive(t *testing.T, stage, path string, flags ...string) *box {
 	t.Helper()
 	flags = append([]string{"--alive-file=" + path}, flags...)
 	b := bootStage(t, stage, nil, append(append(flags, "--"), helperCommand("catch")...)...)
@@ -48,8 +48,8 @@ func absent(t *testing.T, path string) {
 func TestNeighbours(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "alive")
-	app := lives(t, "stage", path, "--delay=1", "--grace-period=30")
-	proxy := waits(t, path)
+	app := bootAlive(t, "stage", path, "--delay=1", "--grace-period=30")
+	proxy := bootWaitGone(t, path)
 	app.signal(sig.TERM)
 	proxy.signal(sig.TERM)
 	proxy.err.wait(t, "holding 0 s to 19 s until others are gone")
@@ -70,8 +70,8 @@ func TestNeighbours(t *testing.T) {
 func TestNeighbourCrashes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "alive")
-	app := lives(t, "stage", path)
-	proxy := waits(t, path)
+	app := bootAlive(t, "stage", path)
+	proxy := bootWaitGone(t, path)
 	proxy.signal(sig.TERM)
 	proxy.err.wait(t, "until others are gone")
 	start := time.Now()
@@ -81,7 +81,7 @@ func TestNeighbourCrashes(t *testing.T) {
 		t.Errorf("the crash has left nothing: %v", err)
 	}
 	app.waitExit()
-	app = lives(t, "stage", path)
+	app = bootAlive(t, "stage", path)
 	app.sendLine("exit 0")
 	app.wantExit(0)
 	absent(t, path)
@@ -98,9 +98,9 @@ func TestWaitGone(t *testing.T) {
 		"nothing":     {func(string) {}, 0, "elapsed", ""},
 		"no folder":   {func(path string) { os.Remove(filepath.Dir(path)) }, 0, "elapsed", ""},
 		"stale":       {func(path string) { os.WriteFile(path, []byte("lameduck alive 1\n"), 0o644) }, 0, "elapsed", ""},
-		"foreign":     {func(path string) { os.WriteFile(path, []byte("1234\n"), 0o644) }, 2 * time.Second, "ceiling", path2},
-		"folder":      {func(path string) { os.Mkdir(path, 0o755) }, 2 * time.Second, "ceiling", path2},
-		"fifo":        {func(path string) { unix.Mkfifo(path, 0o644) }, 2 * time.Second, "ceiling", path2},
+		"foreign":     {func(path string) { os.WriteFile(path, []byte("1234\n"), 0o644) }, 2 * time.Second, "ceiling", maxDelay2},
+		"folder":      {func(path string) { os.Mkdir(path, 0o755) }, 2 * time.Second, "ceiling", maxDelay2},
+		"fifo":        {func(path string) { unix.Mkfifo(path, 0o644) }, 2 * time.Second, "ceiling", maxDelay2},
 		"dangling":    {func(path string) { os.Symlink("nowhere", path) }, 0, "elapsed", ""},
 		"floor kept":  {func(string) {}, time.Second, "elapsed", "--delay=1"},
 		"and silence": {func(string) {}, 0, "no_listener", "--until=quiet"},
@@ -111,12 +111,12 @@ func TestWaitGone(t *testing.T) {
 			os.Mkdir(filepath.Dir(path), 0o755)
 			c.put(path)
 			flags := strings.Fields(c.flag)
-			waits(t, path, flags...).wantHold(c.at, c.why)
+			bootWaitGone(t, path, flags...).wantHold(c.at, c.why)
 		})
 	}
 }
 
-const path2 = "--max-delay=2"
+const maxDelay2 = "--max-delay=2"
 
 // TestWaitGoneSocket: a neighbour that only has a socket is waited for too.
 func TestWaitGoneSocket(t *testing.T) {
@@ -126,7 +126,7 @@ func TestWaitGoneSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := waits(t, path)
+	b := bootWaitGone(t, path)
 	b.signal(sig.TERM)
 	b.err.wait(t, "until others are gone")
 	time.Sleep(time.Second)
@@ -220,7 +220,7 @@ func TestAliveFileRefused(t *testing.T) {
 		t.Errorf("it became %q", text)
 	}
 	path := dir + "/alive"
-	first := lives(t, "stage", path)
+	first := bootAlive(t, "stage", path)
 	second := boot(t, nil, "--alive-file="+path, "--", "echo", "started")
 	second.wantExit(125)
 	if said := fmt.Sprint(second.err.all()); !strings.Contains(said, "another lameduck that runs has it") {

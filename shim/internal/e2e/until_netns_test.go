@@ -21,32 +21,32 @@ import (
 // clients in the test itself connect.
 
 // place is a network namespace, with loopback.
-type place struct {
+type namespace struct {
 	t      *testing.T
-	fd, us int // it, and the one of the other tests
+	fd, parentFD int // it, and the one of the other tests
 }
 
-func newPlace(t *testing.T) *place {
+func newNamespace(t *testing.T) *namespace {
 	t.Helper()
 	netns.Need(t)
 	runtime.LockOSThread() // stays so if something fails: the thread ends with us
-	p := &place{t: t, us: netnsOfThread(t)}
+	ns := &namespace{t: t, parentFD: openNetns(t)}
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		t.Fatal("network namespace: ", err)
 	}
-	p.fd = netnsOfThread(t)
+	ns.fd = openNetns(t)
 	if err := netns.Up(); err != nil {
 		t.Fatal("loopback: ", err)
 	}
-	if err := unix.Setns(p.us, unix.CLONE_NEWNET); err != nil {
+	if err := unix.Setns(ns.parentFD, unix.CLONE_NEWNET); err != nil {
 		t.Fatal(err)
 	}
 	runtime.UnlockOSThread()
-	t.Cleanup(func() { unix.Close(p.fd); unix.Close(p.us) })
-	return p
+	t.Cleanup(func() { unix.Close(ns.fd); unix.Close(ns.parentFD) })
+	return ns
 }
 
-func netnsOfThread(t *testing.T) int {
+func openNetns(t *testing.T) int {
 	t.Helper()
 	fd, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -56,80 +56,80 @@ func netnsOfThread(t *testing.T) int {
 }
 
 // do does something there: sockets and processes stay where they were made.
-func (p *place) do(what func()) {
+func (ns *namespace) do(what func()) {
 	runtime.LockOSThread()
-	if err := unix.Setns(p.fd, unix.CLONE_NEWNET); err != nil {
+	if err := unix.Setns(ns.fd, unix.CLONE_NEWNET); err != nil {
 		panic(err)
 	}
 	defer func() {
-		if unix.Setns(p.us, unix.CLONE_NEWNET) == nil { // else the thread ends with us
+		if unix.Setns(ns.parentFD, unix.CLONE_NEWNET) == nil { // else the thread ends with us
 			runtime.UnlockOSThread()
 		}
 	}()
 	what()
 }
 
-func (p *place) run(b *box) { p.do(b.run) }
+func (ns *namespace) run(b *box) { ns.do(b.run) }
 
 // connect is net.Dial from there.
-func (p *place) connect(address string) (conn net.Conn, err error) {
-	return p.connectFrom(nil, address)
+func (ns *namespace) connect(address string) (conn net.Conn, err error) {
+	return ns.connectFrom(nil, address)
 }
 
-func (p *place) connectFrom(from net.IP, address string) (conn net.Conn, err error) {
+func (ns *namespace) connectFrom(from net.IP, address string) (conn net.Conn, err error) {
 	var d net.Dialer
 	if from != nil {
 		d.LocalAddr = &net.TCPAddr{IP: from}
 	}
-	p.do(func() { conn, err = d.Dial("tcp", address) })
+	ns.do(func() { conn, err = d.Dial("tcp", address) })
 	return conn, err
 }
 
-func (p *place) dial(address string) *client {
-	p.t.Helper()
-	conn, err := p.connect(address)
+func (ns *namespace) dial(address string) *client {
+	ns.t.Helper()
+	conn, err := ns.connect(address)
 	if err != nil {
-		p.t.Fatal(err)
+		ns.t.Fatal(err)
 	}
-	p.t.Cleanup(func() { conn.Close() })
-	return &client{conn, p.t, bufio.NewScanner(conn)}
+	ns.t.Cleanup(func() { conn.Close() })
+	return &client{conn, ns.t, bufio.NewScanner(conn)}
 }
 
 // listen is net.Listen there; everything is read, each line is answered.
-func (p *place) listen() (address string) {
-	p.t.Helper()
+func (ns *namespace) listen() (address string) {
+	ns.t.Helper()
 	var l net.Listener
 	var err error
-	if p.do(func() { l, err = net.Listen("tcp", "127.0.0.1:0") }); err != nil {
-		p.t.Fatal(err)
+	if ns.do(func() { l, err = net.Listen("tcp", "127.0.0.1:0") }); err != nil {
+		ns.t.Fatal(err)
 	}
-	p.t.Cleanup(func() { l.Close() })
+	ns.t.Cleanup(func() { l.Close() })
 	go answer(l)
 	return l.Addr().String()
 }
 
 // transport is one whose connections come from there.
-func (p *place) transport() *http.Transport {
+func (ns *namespace) transport() *http.Transport {
 	tr := &http.Transport{
-		DialContext: func(_ context.Context, _, address string) (net.Conn, error) { return p.connect(address) },
+		DialContext: func(_ context.Context, _, address string) (net.Conn, error) { return ns.connect(address) },
 	}
-	p.t.Cleanup(tr.CloseIdleConnections)
+	ns.t.Cleanup(tr.CloseIdleConnections)
 	return tr
 }
 
 // oneRequest is a transport that keeps no connection.
-func (p *place) oneRequest() *http.Transport {
-	tr := p.transport()
+func (ns *namespace) oneRequestTransport() *http.Transport {
+	tr := ns.transport()
 	tr.DisableKeepAlives = true
 	return tr
 }
 
 // begin starts a container of the place, with its own processes and mounts.
-func (p *place) begin(what string, words ...string) *app {
-	p.t.Helper()
-	a := &app{&serverBox{box: newProgram(p.t, nil, asPID1, helperCommand(what, words...)...)}, p}
-	p.run(a.box)
-	a.out.wait(p.t, "ready")
+func (ns *namespace) boot(what string, words ...string) *app {
+	ns.t.Helper()
+	a := &app{&serverBox{box: newProgram(ns.t, nil, asPID1, helperCommand(what, words...)...)}, ns}
+	ns.run(a.box)
+	a.out.wait(ns.t, "ready")
 	if first := a.out.all()[0].text; strings.HasPrefix(first, "port ") {
 		a.port = strings.TrimPrefix(first, "port ")
 	}
@@ -139,32 +139,32 @@ func (p *place) begin(what string, words ...string) *app {
 // app is a server, or at least a program, in a place.
 type app struct {
 	*serverBox
-	place *place
+	ns *namespace
 }
 
 // brisk are flags that make all of it quicker still.
-var brisk = []string{"--delay=0", "--quiet-for=1", "--grace-period=30"}
+var quiet1sFlags = []string{"--delay=0", "--quiet-for=1", "--grace-period=30"}
 
-const instant = time.Second // the silence of brisk
+const quiet1s = time.Second // the silence of brisk
 
 // holding starts the program of words under lameduck, by way of a stage.
-func (p *place) holding(stage, until string, flags []string, words ...string) *app {
-	p.t.Helper()
+func (ns *namespace) bootUntil(stage, until string, flags []string, words ...string) *app {
+	ns.t.Helper()
 	if strings.Contains(stage, "uid=") && !isRoot() {
-		p.t.Skip("only root can become somebody else")
+		ns.t.Skip("only root can become somebody else")
 	}
 	if _, err := os.Stat(binary); err != nil {
-		p.t.Fatalf("%v: make build first", err)
+		ns.t.Fatalf("%v: make build first", err)
 	}
 	call := append([]string{binary, "--until=" + until}, append(flags, "--")...)
-	return p.begin(stage, append(call, words...)...)
+	return ns.boot(stage, append(call, words...)...)
 }
 
 // stages are who lameduck and its command may be, for the cases that matter most.
-var stages = map[string]string{"root": "stage", "nobody": "stage:uid=65534"}
+var users = map[string]string{"root": "stage", "nobody": "stage:uid=65534"}
 
 // steadily does something again and again, until told to end; that waits.
-func steadily(every time.Duration, what func()) (end func()) {
+func repeatEvery(every time.Duration, what func()) (end func()) {
 	over := make(chan struct{})
 	var done sync.WaitGroup
 	done.Go(func() {
