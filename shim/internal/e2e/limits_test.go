@@ -130,15 +130,15 @@ func TestSecondStagePids(t *testing.T) {
 		cmd := exec.Command("sh", "-c", script)
 		out, _ := cmd.CombinedOutput()
 		code := cmd.ProcessState.ExitCode()
-		said := string(out)
+		stderr := string(out)
 		switch {
-		case code == 125 && strings.HasSuffix(said, "raise the limit of processes (pids.max, RLIMIT_NPROC), if there is one\n"):
+		case code == 125 && strings.HasSuffix(stderr, "raise the limit of processes (pids.max, RLIMIT_NPROC), if there is one\n"):
 			refused++ // Go's runtime has said more before
-		case code == 125 && strings.Count(said, "\n") == 1: // no room for the fork
+		case code == 125 && strings.Count(stderr, "\n") == 1: // no room for the fork
 		case code == 0 && refused > 0:
 			return
-		case code == 0, limit > 100, strings.Contains(said, "lameduck:"): // else lameduck itself found no room
-			t.Fatalf("%d processes: left with %d, %d refused before; said %s", limit, code, refused, said)
+		case code == 0, limit > 100, strings.Contains(stderr, "lameduck:"): // else lameduck itself found no room
+			t.Fatalf("%d processes: left with %d, %d refused before; stderr %s", limit, code, refused, stderr)
 		}
 	}
 }
@@ -339,7 +339,7 @@ func TestPoor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if strings.Contains(stage, "uid") && !isRoot() {
-				t.Skip("only root can be somebody else")
+				t.Skip("only root can change its uid")
 			}
 			b := bootStage(t, "stage:"+stage, nil, append([]string{"-d", "1", "--log-level=info", "--"}, trapCommand...)...)
 			b.out.wait(t, "ready")
@@ -349,8 +349,8 @@ func TestPoor(t *testing.T) {
 				blindly = "the traffic could not be seen; "
 			}
 			for i, want := range []string{"TERM: holding 1 s", "TERM: held 1.0 s (elapsed); " + blindly + "sent TERM at +1.0 s; the command exited 7"} {
-				if said := b.err.all(); len(said) != 2 || !strings.Contains(said[i].text, want) {
-					t.Errorf("said %v, want %q", said, want)
+				if stderr := b.err.all(); len(stderr) != 2 || !strings.Contains(stderr[i].text, want) {
+					t.Errorf("stderr: %v, want %q", stderr, want)
 				}
 			}
 		})
@@ -439,8 +439,8 @@ func TestLongArguments(t *testing.T) {
 		b.cmd.Args = fillArguments(b, b.cmd.Args, 1024)
 		b.run()
 		b.wantExit(126)
-		if said := b.err.all(); len(said) != 1 || !strings.Contains(said[0].text, `cannot run "program": argument list too long`) {
-			t.Errorf("said %v", said)
+		if stderr := b.err.all(); len(stderr) != 1 || !strings.Contains(stderr[0].text, `cannot run "program": argument list too long`) {
+			t.Errorf("stderr: %v", stderr)
 		}
 	})
 }
@@ -479,12 +479,12 @@ func TestDescriptors(t *testing.T) {
 		t.Run(fmt.Sprintf("%d of %d", hard, hard), func(t *testing.T) {
 			t.Parallel()
 			b := bootStage(t, fmt.Sprintf("stage:nofile=%d:%d", hard, hard), nil, "sh", "-c", "exit 7")
-			code, said := b.waitExit(), b.err.all()
-			if code == 125 && len(said) == 1 && strings.Contains(said[0].text, "file descriptors are needed") {
+			code, stderr := b.waitExit(), b.err.all()
+			if code == 125 && len(stderr) == 1 && strings.Contains(stderr[0].text, "file descriptors are needed") {
 				return
 			}
 			if hard <= 6 || code != 7 {
-				t.Errorf("left with %d; it said:\n%v", code, said)
+				t.Errorf("exit code %d; stderr:\n%v", code, stderr)
 			}
 		})
 	}

@@ -47,7 +47,7 @@ func TestLinger(t *testing.T) {
 			b.sendLine("")
 			b.wantExit(7)
 			if took := time.Since(start); took < c.atLeast || took > c.atLeast+3*time.Second {
-				t.Errorf("took %v", took)
+				t.Errorf("the stop took %v", took)
 			}
 			for _, name := range c.done {
 				b.out.wait(t, name+" done")

@@ -55,8 +55,8 @@ func TestNeighbours(t *testing.T) {
 	proxy.err.wait(t, "holding 0 s to 19 s until others are gone")
 	app.out.wait(t, "got TERM")
 	time.Sleep(time.Second) // it takes its time
-	if said := fmt.Sprint(proxy.out.all()); said != "[ready]" {
-		t.Errorf("the proxy was stopped before its app: %s", said)
+	if stderr := fmt.Sprint(proxy.out.all()); stderr != "[ready]" {
+		t.Errorf("the proxy was stopped before its app: %s", stderr)
 	}
 	start := time.Now()
 	app.sendLine("exit 0")
@@ -90,10 +90,10 @@ func TestNeighbourCrashes(t *testing.T) {
 // TestWaitGone: what there may be in place of the file of an app that runs.
 func TestWaitGone(t *testing.T) {
 	for name, c := range map[string]struct {
-		put  func(path string)
-		at   time.Duration
-		why  string
-		flag string
+		put    func(path string)
+		hold   time.Duration
+		reason string
+		flag   string
 	}{
 		"nothing":     {func(string) {}, 0, "elapsed", ""},
 		"no folder":   {func(path string) { os.Remove(filepath.Dir(path)) }, 0, "elapsed", ""},
@@ -111,7 +111,7 @@ func TestWaitGone(t *testing.T) {
 			os.Mkdir(filepath.Dir(path), 0o755)
 			c.put(path)
 			flags := strings.Fields(c.flag)
-			bootWaitGone(t, path, flags...).wantHold(c.at, c.why)
+			bootWaitGone(t, path, flags...).wantHold(c.hold, c.reason)
 		})
 	}
 }
@@ -130,8 +130,8 @@ func TestWaitGoneSocket(t *testing.T) {
 	b.signal(sig.TERM)
 	b.err.wait(t, "until others are gone")
 	time.Sleep(time.Second)
-	if said := fmt.Sprint(b.out.all()); said != "[ready]" {
-		t.Errorf("it was stopped before: %s", said)
+	if stderr := fmt.Sprint(b.out.all()); stderr != "[ready]" {
+		t.Errorf("it was stopped before: %s", stderr)
 	}
 	start := time.Now()
 	socket.Close()
@@ -144,7 +144,7 @@ func TestAliveFileMode(t *testing.T) {
 		t.Run(stage, func(t *testing.T) {
 			t.Parallel()
 			if stage != "stage" && !isRoot() {
-				t.Skip("only root can become somebody else")
+				t.Skip("only root can change its uid")
 			}
 			dir := testutil.Must(os.MkdirTemp("", "alive"))
 			t.Cleanup(func() { os.RemoveAll(dir) })
@@ -191,8 +191,8 @@ func TestAliveFileGone(t *testing.T) {
 			b.wantExit(c.code)
 			absent(t, path)
 			if c.code == 125 {
-				if said, out := fmt.Sprint(b.err.all()), b.out.all(); len(b.err.all()) != 1 || len(out) > 0 || !strings.Contains(said, "--health="+taken.Addr().String()+": cannot listen on") {
-					t.Errorf("it says %s, and %v", said, out)
+				if stderr, out := fmt.Sprint(b.err.all()), b.out.all(); len(b.err.all()) != 1 || len(out) > 0 || !strings.Contains(stderr, "--health="+taken.Addr().String()+": cannot listen on") {
+					t.Errorf("stderr: %s, and %v", stderr, out)
 				}
 			}
 		})
@@ -203,7 +203,7 @@ func TestAliveFileGone(t *testing.T) {
 func TestAliveFileRefused(t *testing.T) {
 	dir := t.TempDir()
 	os.WriteFile(dir+"/foreign", []byte("1234\n"), 0o644)
-	for name, c := range map[string]struct{ stage, path, says string }{
+	for name, c := range map[string]struct{ stage, path, message string }{
 		"read-only": {"stage:read-only", "/alive-of-a-test", "read-only file system"},
 		"foreign":   {"stage", dir + "/foreign", "it is somebody else's file: give another path"},
 		"folder":    {"stage", dir, "is a directory"},
@@ -211,8 +211,8 @@ func TestAliveFileRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := bootStage(t, c.stage, nil, "--alive-file="+c.path, "--", "echo", "started")
 			b.wantExit(125)
-			if said := b.err.all(); len(said) != 1 || !strings.Contains(said[0].text, "--alive-file="+c.path+": ") || !strings.Contains(said[0].text, c.says) || len(b.out.all()) > 0 {
-				t.Errorf("it says %v, and %v", said, b.out.all())
+			if stderr := b.err.all(); len(stderr) != 1 || !strings.Contains(stderr[0].text, "--alive-file="+c.path+": ") || !strings.Contains(stderr[0].text, c.message) || len(b.out.all()) > 0 {
+				t.Errorf("stderr: %v, and %v", stderr, b.out.all())
 			}
 		})
 	}
@@ -223,8 +223,8 @@ func TestAliveFileRefused(t *testing.T) {
 	first := bootAlive(t, "stage", path)
 	second := boot(t, nil, "--alive-file="+path, "--", "echo", "started")
 	second.wantExit(125)
-	if said := fmt.Sprint(second.err.all()); !strings.Contains(said, "another lameduck that runs has it") {
-		t.Errorf("it says %s", said)
+	if stderr := fmt.Sprint(second.err.all()); !strings.Contains(stderr, "another lameduck that runs has it") {
+		t.Errorf("stderr: %s", stderr)
 	}
 	if _, err := os.Stat(path); err != nil {
 		t.Errorf("the second one took it away: %v", err)
@@ -277,7 +277,7 @@ func TestPoorNeighbours(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if strings.Contains(stage, "uid") && !isRoot() {
-				t.Skip("only root can be somebody else")
+				t.Skip("only root can change its uid")
 			}
 			dir := testutil.Must(os.MkdirTemp("", "alive"))
 			t.Cleanup(func() { os.RemoveAll(dir) })

@@ -37,22 +37,22 @@ func bootOnStop(t *testing.T, hook string, flags ...string) *box {
 
 // wantHold wants TERM to reach the command so long after it reached lameduck, and the
 // report to say why.
-func (b *box) wantHold(at time.Duration, why string) {
+func (b *box) wantHold(at time.Duration, reason string) {
 	b.t.Helper()
 	start := time.Now()
 	b.signal(sig.TERM)
-	b.wantHoldSince(start, at, why)
+	b.wantHoldSince(start, at, reason)
 }
 
-func (b *box) wantHoldSince(start time.Time, at time.Duration, why string) {
+func (b *box) wantHoldSince(start time.Time, at time.Duration, reason string) {
 	b.t.Helper()
 	if got := b.out.wait(b.t, "got TERM").at.Sub(start); got < at || got > at+2*time.Second {
 		b.t.Errorf("TERM after %v, want %v", got, at)
 	}
 	b.sendLine("exit 7")
 	b.wantExit(7)
-	if last := b.err.all(); !strings.Contains(fmt.Sprint(last), "("+why+")") {
-		b.t.Errorf("it says %v, want %s", last, why)
+	if last := b.err.all(); !strings.Contains(fmt.Sprint(last), "("+reason+")") {
+		b.t.Errorf("stderr: %v, want %s", last, reason)
 	}
 }
 
@@ -66,7 +66,7 @@ func (b *box) wantWarning(text string) {
 		}
 	}
 	if text == "" && len(found) > 0 || text != "" && (len(found) != 1 || !strings.Contains(found[0], text)) {
-		b.t.Errorf("it warns %q, want %q", found, text)
+		b.t.Errorf("warnings: %q, want %q", found, text)
 	}
 }
 
@@ -115,10 +115,10 @@ func TestOnStopEnds(t *testing.T) {
 	plain := filepath.Join(t.TempDir(), "plain")
 	os.WriteFile(plain, []byte("#!/bin/sh\n"), 0o644)
 	for name, c := range map[string]struct {
-		hook  string
-		at    time.Duration
-		why   string
-		warns string
+		hook   string
+		hold   time.Duration
+		reason string
+		warns  string
 	}{
 		"well":           {"sleep 1", time.Second, "elapsed", ""},
 		"badly":          {"sh -c 'exit 3'", 0, "elapsed", "--on-stop exited 3"},
@@ -130,10 +130,10 @@ func TestOnStopEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := bootOnStop(t, c.hook, "--max-delay=2")
-			b.wantHold(c.at, c.why)
-			if c.why == "ceiling" { // and its end by our KILL is said too
-				if said := fmt.Sprint(b.err.all()); !strings.Contains(said, c.warns) {
-					t.Errorf("it says %s", said)
+			b.wantHold(c.hold, c.reason)
+			if c.reason == "ceiling" { // and its end by our KILL is said too
+				if stderr := fmt.Sprint(b.err.all()); !strings.Contains(stderr, c.warns) {
+					t.Errorf("stderr: %s", stderr)
 				}
 				return
 			}
@@ -160,7 +160,7 @@ func TestOnStopKilled(t *testing.T) {
 				b.sendLine("exit 7")
 				b.wantExit(7)
 				if took := time.Since(start); took > 1900*time.Millisecond {
-					t.Errorf("took %v", took)
+					t.Errorf("the stop took %v", took)
 				}
 			} else {
 				b.wantHoldSince(start, 2*time.Second, "ceiling")
@@ -168,8 +168,8 @@ func TestOnStopKilled(t *testing.T) {
 			for _, pid := range pids {
 				testutil.Eventually(t, fmt.Sprint(pid, " is dead"), func() bool { return hasEnded(pid) })
 			}
-			if said := fmt.Sprint(b.err.all()); strings.Count(said, "still runs, and is killed") != 1 {
-				t.Errorf("it says %s", said)
+			if stderr := fmt.Sprint(b.err.all()); strings.Count(stderr, "still runs, and is killed") != 1 {
+				t.Errorf("stderr: %s", stderr)
 			}
 		})
 	}
@@ -177,15 +177,15 @@ func TestOnStopKilled(t *testing.T) {
 
 // TestOnStopSkipped: a second signal ends the hold, and lets it run on.
 func TestOnStopSkipped(t *testing.T) {
-	for s, why := range map[sig.Signal]string{sig.TERM: "second_signal", sig.INT: "interrupt"} {
-		t.Run(why, func(t *testing.T) {
+	for s, reason := range map[sig.Signal]string{sig.TERM: "second_signal", sig.INT: "interrupt"} {
+		t.Run(reason, func(t *testing.T) {
 			b := bootOnStop(t, "sh -c 'echo hook; sleep 1000'")
 			b.signal(sig.TERM)
 			b.out.wait(t, "hook")
 			time.Sleep(1100 * time.Millisecond) // or it would be the same
 			start := time.Now()
 			b.signal(s)
-			b.wantHoldSince(start, 0, why)
+			b.wantHoldSince(start, 0, reason)
 		})
 	}
 }
@@ -217,7 +217,7 @@ func TestOnStopTells(t *testing.T) {
 	b := bootOnStop(t, `sh -c 'kill -USR2 $LAMEDUCK_PID'`)
 	b.wantHold(0, "elapsed")
 	if got := fmt.Sprint(b.out.all()); got != "[ready got USR2 got TERM]" {
-		t.Errorf("the command said %s", got)
+		t.Errorf("the command stderr %s", got)
 	}
 	b.wantWarning("")
 }
@@ -236,8 +236,8 @@ func TestOnStopFullPids(t *testing.T) {
 			b.sendLine("fill")
 			b.out.wait(t, "full")
 			b.wantStop()
-			if said := fmt.Sprint(b.err.all()); !strings.Contains(said, `--on-stop: cannot run "sleep": resource temporarily unavailable`) {
-				t.Errorf("it says %s", said)
+			if stderr := fmt.Sprint(b.err.all()); !strings.Contains(stderr, `--on-stop: cannot run "sleep": resource temporarily unavailable`) {
+				t.Errorf("stderr: %s", stderr)
 			}
 			if now := status(b.cmd.Process.Pid, "Threads"); now != "" && now != threads {
 				t.Errorf("%s threads, later %s", threads, now)
@@ -279,10 +279,10 @@ func TestScheduleReal(t *testing.T) {
 			}
 			b.wantExit(137)
 			if took := time.Since(start); took < c.within || took > c.within+2*time.Second {
-				t.Errorf("took %v", took)
+				t.Errorf("the stop took %v", took)
 			}
-			if said := fmt.Sprint(b.err.all()); !strings.Contains(said, c.want) {
-				t.Errorf("it says %s, want %s", said, c.want)
+			if stderr := fmt.Sprint(b.err.all()); !strings.Contains(stderr, c.want) {
+				t.Errorf("stderr: %s, want %s", stderr, c.want)
 			}
 		})
 	}

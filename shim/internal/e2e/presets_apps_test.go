@@ -141,7 +141,7 @@ const (
 func compileJava(s *site) {
 	compile := exec.Command("java", "-cp", javaCompiler, "org.eclipse.jdt.internal.compiler.batch.Main",
 		"-17", "-proc:none", "-nowarn", s.dir+"/Slow.java")
-	if said, err := compile.CombinedOutput(); err != nil {
-		s.t.Fatalf("%v: %s", err, said)
+	if output, err := compile.CombinedOutput(); err != nil {
+		s.t.Fatalf("%v: %s", err, output)
 	}
 }

@@ -18,9 +18,9 @@ import (
 // site is where a server of the tests lives: a directory, a port, and the gate
 // at which its slow requests wait.
 type site struct {
-	t    *testing.T
-	dir  string
-	port int
+	t       *testing.T
+	dir     string
+	port    int
 	backend *backend
 }
 
@@ -83,9 +83,9 @@ func newBackend(t *testing.T) *backend {
 // flight is something that a client has under way with the server: a request, a
 // transaction. It goes on to its end when the site's gate is released.
 type inFlight struct {
-	t     *testing.T
-	backend  *backend
-	ended chan error
+	t       *testing.T
+	backend *backend
+	ended   chan error
 }
 
 // fly starts one, and returns when it is in flight: run says so itself where the

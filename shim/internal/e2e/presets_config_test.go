@@ -5,12 +5,12 @@ package e2e
 var webCases = map[string]*webCase{
 	"haproxy": {
 		preset: "haproxy", needs: []string{"haproxy"},
-		files: map[string]string{"cfg": haproxyProxy},
+		files:   map[string]string{"cfg": haproxyProxy},
 		command: "haproxy -db -f DIR/cfg",
 	},
 	"haproxy-master": { // as the official image starts it
 		preset: "haproxy", needs: []string{"haproxy"},
-		files: map[string]string{"cfg": haproxyProxy},
+		files:   map[string]string{"cfg": haproxyProxy},
 		command: "haproxy -W -db -f DIR/cfg", ready: awaitMaster,
 	},
 	"nginx": {
@@ -54,27 +54,27 @@ ProxyPass / http://127.0.0.1:BACKEND/
 	},
 	"php-fpm": {
 		preset: "php-fpm", needs: []string{phpFPM},
-		files: map[string]string{"conf": phpConfig + "process_control_timeout = 10s\n" + phpPool, "slow.php": phpScript},
+		files:   map[string]string{"conf": phpConfig + "process_control_timeout = 10s\n" + phpPool, "slow.php": phpScript},
 		command: phpFPM + " -R -F -y DIR/conf", get: fastCGI,
 	},
 	"uwsgi": {
 		preset: "uwsgi", needs: []string{"uwsgi"},
-		files: map[string]string{"app.py": pythonApp},
+		files:   map[string]string{"app.py": pythonApp},
 		command: uwsgiCommand + " --hook-master-start=unix_signal:15~gracefully_kill_them_all",
 	},
 	"gunicorn": {
 		preset: "gunicorn", needs: []string{"gunicorn"},
-		files: map[string]string{"app.py": pythonApp},
+		files:   map[string]string{"app.py": pythonApp},
 		command: "gunicorn --chdir DIR -b 127.0.0.1:PORT app",
 	},
 	"unicorn": {
 		preset: "unicorn", needs: []string{"unicorn"},
-		files: map[string]string{"config.ru": rackApp},
+		files:   map[string]string{"config.ru": rackApp},
 		command: "unicorn -l 127.0.0.1:PORT DIR/config.ru",
 	},
 	"puma": {
 		preset: "puma", needs: []string{"puma"},
-		files: map[string]string{"config.ru": rackApp},
+		files:   map[string]string{"config.ru": rackApp},
 		command: "puma -b tcp://127.0.0.1:PORT DIR/config.ru",
 	},
 	"caddy": {
@@ -91,17 +91,17 @@ http://127.0.0.1:PORT {
 	},
 	"php-fpm-unset": { // without process_control_timeout
 		preset: "php-fpm", needs: []string{phpFPM},
-		files: map[string]string{"conf": phpConfig + phpPool, "slow.php": phpScript},
+		files:   map[string]string{"conf": phpConfig + phpPool, "slow.php": phpScript},
 		command: phpFPM + " -R -F -y DIR/conf", get: fastCGI, alwaysCut: true, savedByHold: true,
 	},
 	"uwsgi-die-on-term": {
 		preset: "uwsgi", needs: []string{"uwsgi"},
-		files: map[string]string{"app.py": pythonApp},
+		files:   map[string]string{"app.py": pythonApp},
 		command: uwsgiCommand + " --die-on-term", alwaysCut: true,
 	},
 	"uwsgi-bare": { // TERM reloads
 		preset: "uwsgi", needs: []string{"uwsgi"},
-		files: map[string]string{"app.py": pythonApp},
+		files:   map[string]string{"app.py": pythonApp},
 		command: uwsgiCommand, alwaysCut: true, keepsRunning: true,
 	},
 	"go": {
@@ -112,17 +112,17 @@ http://127.0.0.1:PORT {
 	},
 	"varnish": {
 		preset: "varnish", needs: []string{"varnishd", "gcc"},
-		files: map[string]string{"cwd/x": ""},
+		files:   map[string]string{"cwd/x": ""},
 		command: "varnishd -F -j none -a 127.0.0.1:PORT -b 127.0.0.1:BACKEND -n DIR/cwd", alwaysCut: true, savedByHold: true,
 	},
 	"node": {
 		preset: "node", needs: []string{"node"},
-		files: map[string]string{"server.js": nodeApp + "process.on('SIGTERM', () => server.close())"},
+		files:   map[string]string{"server.js": nodeApp + "process.on('SIGTERM', () => server.close())"},
 		command: "node DIR/server.js",
 	},
 	"node-bare": { // without a handler
 		preset: "node", needs: []string{"node"},
-		files: map[string]string{"server.js": nodeApp},
+		files:   map[string]string{"server.js": nodeApp},
 		command: "node DIR/server.js", alwaysCut: true, savedByHold: true, exitCode: 143,
 	},
 	"java": {
@@ -137,7 +137,7 @@ http://127.0.0.1:PORT {
 	},
 	"tomcat": {
 		preset: "tomcat", needs: []string{"java"}, needFiles: []string{tomcatScript},
-		files: map[string]string{"conf/server.xml": tomcatServer, "webapps/ROOT/slow.jsp": tomcatPage, "conf/web.xml": tomcatWeb},
+		files:   map[string]string{"conf/server.xml": tomcatServer, "webapps/ROOT/slow.jsp": tomcatPage, "conf/web.xml": tomcatWeb},
 		command: "env CATALINA_BASE=DIR JAVA_OPTS=-XX:TieredStopAtLevel=1 " + tomcatScript + " run",
 	},
 }

@@ -26,7 +26,7 @@ func (s *site) transaction(client []string, begin, end string) func() error {
 			return err
 		}
 		fmt.Fprintln(stdin, begin, "select 'under way';")
-		if said := bufio.NewScanner(out); said.Scan() && said.Text() == "under way" {
+		if reply := bufio.NewScanner(out); reply.Scan() && reply.Text() == "under way" {
 			s.backend.arrived <- true
 			<-s.backend.released
 			fmt.Fprintln(stdin, end)
@@ -83,11 +83,11 @@ func (s *site) newPostgres() []string {
 	bin := postgresBin(s.t)
 	data := s.dir + "/data"
 	initdb := append(asNobody, bin+"/initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
-	if said, err := exec.Command(initdb[0], initdb[1:]...).CombinedOutput(); err != nil {
-		if strings.Contains(string(said), "unshare") {
-			s.t.Skipf("no user namespace: %s", said)
+	if output, err := exec.Command(initdb[0], initdb[1:]...).CombinedOutput(); err != nil {
+		if strings.Contains(string(output), "unshare") {
+			s.t.Skipf("no user namespace: %s", output)
 		}
-		s.t.Fatalf("%v: %s", err, said)
+		s.t.Fatalf("%v: %s", err, output)
 	}
 	return append(asNobody, bin+"/postgres", "-D", data, "-p", fmt.Sprint(s.port), "-k", "", "-c", "fsync=off", "-c", "listen_addresses=127.0.0.1")
 }
@@ -99,16 +99,16 @@ func (s *site) psqlCommand() []string {
 // awaitQuery waits until the database answers.
 func (s *site) awaitQuery(client []string) {
 	s.t.Helper()
-	var said []byte
+	var output []byte
 	for end := time.Now().Add(testutil.Patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		cmd := exec.Command(client[0], client[1:]...)
 		cmd.Stdin = strings.NewReader("select 1;")
 		var err error
-		if said, err = cmd.CombinedOutput(); err == nil {
+		if output, err = cmd.CombinedOutput(); err == nil {
 			return
 		}
 	}
-	s.t.Fatalf("no database: %s", said)
+	s.t.Fatalf("no database: %s", output)
 }
 
 // TestPresetPostgres: an open transaction gets its time, and a client that never
@@ -187,7 +187,7 @@ func TestPresetPgBouncer(t *testing.T) {
 	b = serve()
 	open = again.startRequest(again.transaction(front.psqlCommand(), "drop table n;"+beginSQL, commitSQL))
 	b.signal(sig.TERM)
-	t.Log("after TERM it left with", b.waitExit())
+	t.Log("after TERM: exit code", b.waitExit())
 	open.wantLost()
 }
 

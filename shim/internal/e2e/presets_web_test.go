@@ -12,18 +12,18 @@ import (
 // web is a server of requests over HTTP, of which one is in flight when it is
 // told to stop.
 type webCase struct {
-	preset  string
-	needs   []string
-	needFiles []string          // files that are needed too
-	files   map[string]string // in which PORT, BACKEND and DIR stand for the site's
-	command   string
-	setup   func(s *site)       // what else is needed before it starts
-	ready   func(b *box)        // waits for what an open port does not say
-	get     func(s *site) error // nil: over HTTP
+	preset       string
+	needs        []string
+	needFiles    []string          // files that are needed too
+	files        map[string]string // in which PORT, BACKEND and DIR stand for the site's
+	command      string
+	setup        func(s *site)       // what else is needed before it starts
+	ready        func(b *box)        // waits for what an open port does not say
+	get          func(s *site) error // nil: over HTTP
 	alwaysCut    bool                // even under the preset
-	keepsRunning    bool                // and goes on
-	savedByHold    bool                // what the preset cuts a hold waits for
-	exitCode    int                 // under the preset
+	keepsRunning bool                // and goes on
+	savedByHold  bool                // what the preset cuts a hold waits for
+	exitCode     int                 // under the preset
 }
 
 // spell is how long what is not cut at once has to live before it counts as
@@ -96,7 +96,7 @@ func (w *webCase) underTerm(t *testing.T, s *site) {
 	b, f := w.boot(s)
 	b.signal(sig.TERM)
 	f.wantCut()
-	t.Log("after TERM it left with", b.waitExit())
+	t.Log("after TERM: exit code", b.waitExit())
 }
 
 // start is the server with a request in flight.

@@ -161,7 +161,7 @@ func TestPresetNATS(t *testing.T) {
 	if err := client.skipTo("INFO"); err == nil {
 		t.Error("TERM cuts nobody")
 	}
-	t.Log("after TERM it left with", b.waitExit())
+	t.Log("after TERM: exit code", b.waitExit())
 }
 
 const sidekiqJob = `

@@ -47,13 +47,13 @@ func TestDeniedSyscalls(t *testing.T) {
 					return hasEnded(pid) || len(pids) == 1 && exe(pids[0]) == program
 				})
 				b.signal(sig.TERM)
-				code, said := b.waitExit(), b.err.all()
+				code, stderr := b.waitExit(), b.err.all()
 				if name == "pipe2" || name == "setpgid" { // nothing can be started without
-					if code != 126 || len(said) != 1 {
-						t.Errorf("left with %d, want 126 and one line; it said:\n%v", code, said)
+					if code != 126 || len(stderr) != 1 {
+						t.Errorf("exit code %d, want 126 and one line; stderr:\n%v", code, stderr)
 					}
 				} else if code != 143 {
-					t.Errorf("left with %d, want 143; it said:\n%v", code, said)
+					t.Errorf("exit code %d, want 143; stderr:\n%v", code, stderr)
 				}
 			})
 		}

@@ -117,7 +117,7 @@ func (s *screen) wantExit(code int) {
 	if got := s.cmd.ProcessState.ExitCode(); !timer.Stop() || got != code {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.t.Errorf("left with %d, want %d; the screen:\n%s", got, code, s.shown.String())
+		s.t.Errorf("exit code %d, want %d; the screen:\n%s", got, code, s.shown.String())
 	}
 }
 
@@ -356,6 +356,6 @@ func TestTerminalOfAnother(t *testing.T) {
 	err = cmd.Run()
 	tty.Close()
 	if code := cmd.ProcessState.ExitCode(); code != 6 {
-		t.Errorf("left with %d: %v", code, err)
+		t.Errorf("exit code %d: %v", code, err)
 	}
 }

@@ -40,7 +40,7 @@ func (a *app) do(command string) {
 const slack = 4 * time.Second
 
 // wantHoldSince wants the hold to end so long after some moment, and for that reason.
-func (a *app) wantHoldSince(since time.Time, at time.Duration, why string) {
+func (a *app) wantHoldSince(since time.Time, at time.Duration, reason string) {
 	a.t.Helper()
 	got := a.out.wait(a.t, "got TERM").at.Sub(since)
 	if got < at || got > at+slack {
@@ -48,7 +48,7 @@ func (a *app) wantHoldSince(since time.Time, at time.Duration, why string) {
 	}
 	a.sendLine("exit 7")
 	a.wantExit(7)
-	a.wantReport("(" + why + ")")
+	a.wantReport("(" + reason + ")")
 }
 
 // stops sends TERM, and waits until the hold has begun.
@@ -89,9 +89,9 @@ func (a *app) wantHolding(what string) {
 // reports wants the line at the end to have these words.
 func (a *app) wantReport(words ...string) {
 	a.t.Helper()
-	said := a.err.all()
+	stderr := a.err.all()
 	for _, want := range words {
-		if last := said[len(said)-1].text; !strings.Contains(last, want) {
+		if last := stderr[len(stderr)-1].text; !strings.Contains(last, want) {
 			a.t.Errorf("the report says %q, want %q", last, want)
 		}
 	}

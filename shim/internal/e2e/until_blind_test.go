@@ -54,7 +54,7 @@ func TestUntilUnsure(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		stage   string
-		why     string
+		reason  string
 		warning string
 	}{
 		"nothing":               {"stage", "no_listener", ""},
@@ -70,10 +70,10 @@ func TestUntilUnsure(t *testing.T) {
 			a := ns.bootUntil(c.stage, "quiet", append(quiet1sFlags, "--max-delay=3"), helperCommand("app")...)
 			start := a.trigger()
 			at := time.Duration(0)
-			if c.why == "blind" {
+			if c.reason == "blind" {
 				at = 3 * time.Second
 			}
-			a.wantHoldSince(start, at, c.why)
+			a.wantHoldSince(start, at, c.reason)
 			a.wantWarning(c.warning)
 		})
 	}
@@ -82,10 +82,10 @@ func TestUntilUnsure(t *testing.T) {
 // warns wants that warning, and no other.
 func (a *app) wantWarning(want string) {
 	a.t.Helper()
-	switch said := a.warnings(); {
-	case want == "" && len(said) > 0:
-		a.t.Errorf("it warns of %q", said)
-	case want != "" && (len(said) != 1 || !strings.Contains(said[0], want)):
-		a.t.Errorf("it warns of %q, want %q", said, want)
+	switch stderr := a.warnings(); {
+	case want == "" && len(stderr) > 0:
+		a.t.Errorf("warnings: %q", stderr)
+	case want != "" && (len(stderr) != 1 || !strings.Contains(stderr[0], want)):
+		a.t.Errorf("warnings: %q, want %q", stderr, want)
 	}
 }

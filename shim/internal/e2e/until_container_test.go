@@ -39,8 +39,8 @@ func containerUntil(t *testing.T, y *yard) {
 	end()
 	(&serverBox{box: server.box}).wantHoldSince(time.Now(), quiet1s-350*time.Millisecond, "quiet")
 	done()
-	said := server.err.all()
-	if report := said[len(said)-1].text; !strings.Contains(report, "seen by sock_diag, our") {
+	stderr := server.err.all()
+	if report := stderr[len(stderr)-1].text; !strings.Contains(report, "seen by sock_diag, our") {
 		t.Errorf("the report says %q", report)
 	}
 }

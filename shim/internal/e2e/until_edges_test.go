@@ -16,14 +16,14 @@ import (
 // TestUntilFamilies: clients of both families, and of one in the other's clothes.
 func TestUntilFamilies(t *testing.T) {
 	t.Parallel()
-	for who, stage := range map[string]string{"sock_diag": "stage", "nobody": "stage:uid=65534", "proc": "stage:no-netlink"} {
+	for user, stage := range map[string]string{"sock_diag": "stage", "nobody": "stage:uid=65534", "proc": "stage:no-netlink"} {
 		for name, c := range map[string]struct{ listen, host string }{
 			"IPv4":             {"127.0.0.1:0", "127.0.0.1"},
 			"IPv6":             {"[::1]:0", "::1"},
 			"IPv6 of both":     {"[::]:0", "::1"},
 			"IPv4, as if IPv6": {"[::]:0", "127.0.0.1"},
 		} {
-			t.Run(who+"/"+name, func(t *testing.T) {
+			t.Run(user+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				ns := newNamespace(t)
 				a := ns.bootUntil(stage, "drained", quiet1sFlags, helperCommand("app", c.listen)...)
@@ -46,9 +46,9 @@ func TestUntilFamilies(t *testing.T) {
 func TestUntilPeers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		from net.IP
-		at   time.Duration
-		why  string
+		from   net.IP
+		hold   time.Duration
+		reason string
 	}{
 		"named":    {net.IPv4(127, 0, 0, 2), quiet1s, "quiet"},
 		"not that": {net.IPv4(127, 0, 0, 3), 4 * time.Second, "ceiling"},
@@ -66,7 +66,7 @@ func TestUntilPeers(t *testing.T) {
 			})
 			defer end()
 			start := a.trigger()
-			a.wantHoldSince(start, c.at, c.why)
+			a.wantHoldSince(start, c.hold, c.reason)
 		})
 	}
 }
@@ -76,9 +76,9 @@ func TestUntilPeers(t *testing.T) {
 func TestUntilPorts(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		flag string
-		at   time.Duration
-		why  string
+		flag   string
+		hold   time.Duration
+		reason string
 	}{
 		"ignored":     {"--ignore-port=9090", quiet1s, "quiet"},
 		"not counted": {"--count-port=8080", quiet1s, "quiet"},
@@ -95,7 +95,7 @@ func TestUntilPorts(t *testing.T) {
 			start := a.trigger()
 			a.out.wait(t, "got TERM")
 			end()
-			a.wantHoldSince(start, c.at, c.why)
+			a.wantHoldSince(start, c.hold, c.reason)
 		})
 	}
 }
@@ -142,8 +142,8 @@ func TestUntilNoTCP(t *testing.T) {
 		until   string
 		flags   []string
 		listens []string
-		at      time.Duration
-		why     string
+		hold    time.Duration
+		reason  string
 	}{
 		"UDP":                {"stage", "quiet", nil, []string{"udp 127.0.0.1:5353"}, time.Second, "udp"},
 		"UDP, nobody":        {"stage:uid=65534", "quiet", nil, []string{"udp [::]:5353"}, time.Second, "udp"},
@@ -174,7 +174,7 @@ func TestUntilNoTCP(t *testing.T) {
 			other := ns.neighbor() // whose traffic is nothing to us
 			ns.neighbor().do("call " + other.addr("127.0.0.1"))
 			a := ns.bootUntil(c.stage, c.until, flags, helperCommand("app", c.listens...)...)
-			if c.at == 5*time.Second {
+			if c.hold == 5*time.Second {
 				end := repeatEvery(50*time.Millisecond, func() { // clients that nobody sees
 					if conn, err := net.Dial("unix", filepath.Join(dir, "socket")); err == nil {
 						fmt.Fprintln(conn, "hello")
@@ -184,7 +184,7 @@ func TestUntilNoTCP(t *testing.T) {
 				defer end()
 			}
 			start := a.trigger()
-			a.wantHoldSince(start, c.at, c.why)
+			a.wantHoldSince(start, c.hold, c.reason)
 		})
 	}
 }

@@ -62,7 +62,7 @@ func TestUntilIdlePool(t *testing.T) {
 			time.Sleep(100 * time.Millisecond) // the kernel has acknowledged it
 			a.trigger()
 			if !c.in.Scan() {
-				t.Errorf("it was cut: %v", c.in.Err())
+				t.Errorf("the request was cut: %v", c.in.Err())
 			}
 			a.wantHolding("the answer had not come")
 			a.wantHoldSince(time.Now(), quiet1s-100*time.Millisecond, "quiet")
@@ -79,7 +79,7 @@ func TestUntilIdlePool(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 		a.trigger()
 		if !c.in.Scan() {
-			t.Errorf("it was cut: %v", c.in.Err())
+			t.Errorf("the request was cut: %v", c.in.Err())
 		}
 		a.wantHoldSince(time.Now(), quiet1s-100*time.Millisecond, "quiet")
 	})
@@ -107,8 +107,8 @@ func (a *app) keepFastConn() bool {
 // the port stays one of ours.
 func TestUntilListenerClosed(t *testing.T) {
 	t.Parallel()
-	for who, stage := range users {
-		t.Run(who, func(t *testing.T) {
+	for user, stage := range users {
+		t.Run(user, func(t *testing.T) {
 			t.Parallel()
 			ns := newNamespace(t)
 			a := ns.bootUntil(stage, "quiet", quiet1sFlags, helperCommand("app", "127.0.0.1:0")...)
@@ -123,7 +123,7 @@ func TestUntilListenerClosed(t *testing.T) {
 				t.Error("it still listens")
 			}
 			if !c.in.Scan() {
-				t.Errorf("it was cut: %v", c.in.Err())
+				t.Errorf("the request was cut: %v", c.in.Err())
 			}
 			a.wantHolding("the answer had not come")
 			a.wantHoldSince(start, asked.Sub(start)+4*time.Second-100*time.Millisecond, "quiet")
@@ -181,7 +181,7 @@ func TestUntilQueued(t *testing.T) {
 			fmt.Fprintln(first, "slow")
 			a.trigger()
 			if first.in.Scan(); first.Close() != nil {
-				t.Errorf("it was cut: %v", first.in.Err())
+				t.Errorf("the request was cut: %v", first.in.Err())
 			}
 			second.ask("hello")
 			a.wantHolding("there was somebody in the queue")

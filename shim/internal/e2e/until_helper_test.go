@@ -49,7 +49,7 @@ func untilHelper(name string, args []string) {
 // actor does what it is told, and says so, and when it gets TERM.
 type appHelper struct {
 	listeners []net.Listener
-	conns    []net.Conn
+	conns     []net.Conn
 	shutdown  func() // on TERM
 }
 

@@ -15,7 +15,7 @@ import (
 func (c *client) keepTalking(every time.Duration) (end func()) {
 	return repeatEvery(every, func() {
 		if fmt.Fprintln(c, "hello"); !c.in.Scan() {
-			c.t.Errorf("it was cut: %v", c.in.Err())
+			c.t.Errorf("the request was cut: %v", c.in.Err())
 		}
 	})
 }
@@ -26,11 +26,11 @@ func (c *client) keepTalking(every time.Duration) (end func()) {
 func TestUntilTalking(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		until string
-		talks time.Duration // from the trigger on; then it is closed, unless that never comes
-		at    time.Duration
-		why   string
-		stage string
+		until  string
+		talks  time.Duration // from the trigger on; then it is closed, unless that never comes
+		hold   time.Duration
+		reason string
+		stage  string
 	}{
 		"settled":                 {"settled", time.Hour, quiet1s, "settled", "stage"},
 		"quiet, to the ceiling":   {"quiet", time.Hour, 4 * time.Second, "ceiling", "stage"},
@@ -52,7 +52,7 @@ func TestUntilTalking(t *testing.T) {
 			if c.talks == time.Hour {
 				a.out.wait(t, "got TERM")
 				end() // it was served to the last
-				a.wantHoldSince(start, c.at, c.why)
+				a.wantHoldSince(start, c.hold, c.reason)
 				a.wantReport("1 open at the end")
 				return
 			}
@@ -62,11 +62,11 @@ func TestUntilTalking(t *testing.T) {
 				time.Sleep(2 * quiet1s)
 				a.wantHolding("a connection was open")
 				kept.Close()
-				a.wantHoldSince(time.Now(), 0, c.why)
+				a.wantHoldSince(time.Now(), 0, c.reason)
 				a.wantReport("0 open at the end")
 				return
 			}
-			a.wantHoldSince(start, c.at-100*time.Millisecond, c.why)
+			a.wantHoldSince(start, c.hold-100*time.Millisecond, c.reason)
 		})
 	}
 }
@@ -75,9 +75,9 @@ func TestUntilTalking(t *testing.T) {
 // closes though its client is gone.
 func TestUntilIdle(t *testing.T) {
 	t.Parallel()
-	for who, stage := range users {
+	for user, stage := range users {
 		for _, until := range []string{"quiet", "drained"} {
-			t.Run(who+"/pool/"+until, func(t *testing.T) {
+			t.Run(user+"/pool/"+until, func(t *testing.T) {
 				t.Parallel()
 				ns := newNamespace(t)
 				a := ns.bootUntil(stage, until, append(quiet1sFlags, "--max-delay=4"), helperCommand("app", "[::]:0")...)
@@ -122,8 +122,8 @@ func TestUntilHalfClosed(t *testing.T) {
 // TestUntilTimeWait: what is left of thousands of connections is nobody's.
 func TestUntilTimeWait(t *testing.T) {
 	t.Parallel()
-	for who, stage := range map[string]string{"root": "stage", "nobody": "stage:uid=65534", "no netlink": "stage:no-netlink"} {
-		t.Run(who, func(t *testing.T) {
+	for user, stage := range map[string]string{"root": "stage", "nobody": "stage:uid=65534", "no netlink": "stage:no-netlink"} {
+		t.Run(user, func(t *testing.T) {
 			t.Parallel()
 			const many = 5000
 			ns := newNamespace(t)
@@ -162,9 +162,9 @@ func (a *app) timeWait() (n int) {
 // itself, are not its clients'.
 func TestUntilOutbound(t *testing.T) {
 	t.Parallel()
-	for who, stage := range users {
+	for user, stage := range users {
 		for name, command := range map[string]string{"elsewhere": "call", "elsewhere, one": "talk", "itself": "talk", "itself, as if IPv6": "talk"} {
-			t.Run(who+"/"+name, func(t *testing.T) {
+			t.Run(user+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				ns := newNamespace(t)
 				address := "127.0.0.1:0"

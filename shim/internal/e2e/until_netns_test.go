@@ -22,7 +22,7 @@ import (
 
 // place is a network namespace, with loopback.
 type namespace struct {
-	t      *testing.T
+	t            *testing.T
 	fd, parentFD int // it, and the one of the other tests
 }
 
@@ -151,7 +151,7 @@ const quiet1s = time.Second // the silence of brisk
 func (ns *namespace) bootUntil(stage, until string, flags []string, words ...string) *app {
 	ns.t.Helper()
 	if strings.Contains(stage, "uid=") && !isRoot() {
-		ns.t.Skip("only root can become somebody else")
+		ns.t.Skip("only root can change its uid")
 	}
 	if _, err := os.Stat(binary); err != nil {
 		ns.t.Fatalf("%v: make build first", err)

@@ -22,8 +22,8 @@ func TestUntilItself(t *testing.T) {
 		command     string
 		exec, later bool // not by the command itself; not before the trigger
 		flag        string
-		at          time.Duration
-		why         string
+		hold        time.Duration
+		reason      string
 	}{
 		"later":                     {"talk", false, true, "--log-level=warn", quiet1s, "quiet"},
 		"by exec":                   {"talk", true, false, "--log-level=warn", quiet1s, "quiet"},
@@ -46,7 +46,7 @@ func TestUntilItself(t *testing.T) {
 				a.awaitEvents()
 				by.do(c.command + " " + a.addr("127.0.0.1"))
 			}
-			a.wantHoldSince(start, c.at, c.why)
+			a.wantHoldSince(start, c.hold, c.reason)
 		})
 	}
 }
@@ -67,7 +67,7 @@ func (a *app) execProgram() *app {
 func TestUntilUnreadable(t *testing.T) {
 	t.Parallel()
 	if !isRoot() {
-		t.Skip("only root can become somebody else")
+		t.Skip("only root can change its uid")
 	}
 	t.Run("its own", func(t *testing.T) {
 		t.Parallel()
@@ -114,12 +114,12 @@ func TestUntilUnreadable(t *testing.T) {
 func TestUntilNested(t *testing.T) {
 	t.Parallel()
 	if !isRoot() {
-		t.Skip("only root can become somebody else")
+		t.Skip("only root can change its uid")
 	}
 	for name, c := range map[string]struct {
 		listens string
-		at      time.Duration
-		why     string
+		hold    time.Duration
+		reason  string
 	}{
 		"a server": {"127.0.0.1:0", 3 * quiet1s, "quiet"},
 		"a worker": {"", 0, "no_listener"},
@@ -148,7 +148,7 @@ func TestUntilNested(t *testing.T) {
 				end()
 				a.wantHolding("there had just been a request")
 			}
-			a.wantHoldSince(start, c.at-300*time.Millisecond, c.why)
+			a.wantHoldSince(start, c.hold-300*time.Millisecond, c.reason)
 		})
 	}
 }

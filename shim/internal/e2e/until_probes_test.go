@@ -46,7 +46,7 @@ func TestUntilProbes(t *testing.T) {
 			flags       []string
 			period      time.Duration
 			least, most time.Duration // after the last request
-			why         string
+			reason      string
 		}{
 			"every 1 s":                      {[]string{"--ignore-probes"}, time.Second, usual, 10 * time.Second, "quiet"},
 			"every 5 s":                      {[]string{"--ignore-probes"}, 5 * time.Second, usual, 10 * time.Second, "quiet"},
@@ -86,14 +86,14 @@ func TestUntilProbes(t *testing.T) {
 				}
 				a.sendLine("exit 7")
 				a.wantExit(7)
-				a.wantReport("(" + c.why + ")")
+				a.wantReport("(" + c.reason + ")")
 				hint := `(; |, and )0 bytes from 127\.0\.0\.1 every (0\.[6-9]|1\.\d) s: a probe\? see --ignore-probes;`
 				if kind == "HTTP" {
 					hint = strings.Replace(hint, "0", fmt.Sprint(len(kubeProbe)), 1)
 				}
-				said := a.err.all()
-				if text := said[len(said)-1].text; regexp.MustCompile(hint).MatchString(text) != (c.why == "ceiling") {
-					t.Errorf("it says %q", text)
+				stderr := a.err.all()
+				if text := stderr[len(stderr)-1].text; regexp.MustCompile(hint).MatchString(text) != (c.reason == "ceiling") {
+					t.Errorf("stderr: %q", text)
 				}
 			})
 		}

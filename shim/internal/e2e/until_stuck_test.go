@@ -12,10 +12,10 @@ import (
 func TestUntilStuck(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		stage string
-		kept  string // a connection that was accepted
-		at    time.Duration
-		why   string
+		stage  string
+		kept   string // a connection that was accepted
+		hold   time.Duration
+		reason string
 	}{
 		"hung":                             {"stage", "silent", 10 * time.Second, "no_progress"},
 		"hung, nobody":                     {"stage:uid=65534", "silent", 10 * time.Second, "no_progress"},
@@ -41,7 +41,7 @@ func TestUntilStuck(t *testing.T) {
 			start := a.trigger()
 			a.out.wait(t, "got TERM")
 			end()
-			a.wantHoldSince(start, c.at, c.why)
+			a.wantHoldSince(start, c.hold, c.reason)
 		})
 	}
 }

@@ -71,7 +71,7 @@ func (s *serverBox) shortConn(host string) {
 }
 
 // wantHoldSince wants the hold to end so long after some moment, and for that reason.
-func (s *serverBox) wantHoldSince(since time.Time, at time.Duration, why string) {
+func (s *serverBox) wantHoldSince(since time.Time, at time.Duration, reason string) {
 	s.t.Helper()
 	got := s.out.wait(s.t, "got TERM").at.Sub(since)
 	if got < at || got > at+2*time.Second {
@@ -79,9 +79,9 @@ func (s *serverBox) wantHoldSince(since time.Time, at time.Duration, why string)
 	}
 	s.sendLine("exit 7")
 	s.wantExit(7)
-	said := s.err.all()
-	if last := said[len(said)-1].text; !strings.Contains(last, "("+why+")") {
-		s.t.Errorf("the report says %q, want %s", last, why)
+	stderr := s.err.all()
+	if last := stderr[len(stderr)-1].text; !strings.Contains(last, "("+reason+")") {
+		s.t.Errorf("the report says %q, want %s", last, reason)
 	}
 }
 
@@ -96,7 +96,7 @@ func TestUntilQuiet(t *testing.T) {
 		for _, host := range []string{"127.0.0.1", "::1"} {
 			t.Run(name+" "+host, func(t *testing.T) {
 				if stage == "stage:uid=65534" && !isRoot() {
-					t.Skip("only root can become somebody else")
+					t.Skip("only root can change its uid")
 				}
 				s := bootServer(t, stage, "quiet")
 				s.dial(host).ask("hello")
@@ -164,7 +164,7 @@ func TestUntilSlow(t *testing.T) {
 	fmt.Fprintln(c, "slow")
 	s.signal(sig.TERM)
 	if !c.in.Scan() {
-		t.Errorf("it was cut: %v", c.in.Err())
+		t.Errorf("the request was cut: %v", c.in.Err())
 	}
 	s.wantHoldSince(time.Now(), quietFor-time.Second, "quiet")
 }
@@ -195,8 +195,8 @@ func TestUntilDrained(t *testing.T) {
 	s.signal(sig.TERM)
 	s.err.wait(t, "until drained")
 	time.Sleep(quietFor + time.Second) // quiet it is
-	if said := s.out.all(); said[len(said)-1].text != "ready" {
-		t.Errorf("it did not wait: %v", said)
+	if stderr := s.out.all(); stderr[len(stderr)-1].text != "ready" {
+		t.Errorf("it did not wait: %v", stderr)
 	}
 	c.Close()
 	s.wantHoldSince(time.Now(), 0, "drained")
@@ -206,9 +206,9 @@ func TestUntilDrained(t *testing.T) {
 // what looks like a probe; ignored, it does not hold.
 func TestUntilCeiling(t *testing.T) {
 	for name, c := range map[string]struct {
-		flags []string
-		at    time.Duration
-		why   string
+		flags  []string
+		hold   time.Duration
+		reason string
 	}{
 		"counted": {[]string{"--max-delay=6"}, 6 * time.Second, "ceiling"},
 		"ignored": {[]string{"--max-delay=10", "--ignore-probes"}, quietFor, "quiet"},
@@ -235,11 +235,11 @@ func TestUntilCeiling(t *testing.T) {
 					}
 				}
 			}()
-			s.wantHoldSince(start, c.at, c.why)
+			s.wantHoldSince(start, c.hold, c.reason)
 			close(over)
 			text := fmt.Sprint(s.err.all())
 			if hint := probeHint.MatchString(text); hint != (name == "counted") {
-				t.Errorf("it says %s", text)
+				t.Errorf("stderr: %s", text)
 			}
 		})
 	}
@@ -264,14 +264,14 @@ func TestUntilNobody(t *testing.T) {
 // TestUntilPortless: of UDP and of Unix sockets nothing can be said; the floor is
 // kept, and there is no waiting for a ceiling.
 func TestUntilPortless(t *testing.T) {
-	for network, why := range map[string]string{"udp": "udp", "unix": "quiet"} {
+	for network, reason := range map[string]string{"udp": "udp", "unix": "quiet"} {
 		t.Run(network, func(t *testing.T) {
 			t.Parallel()
 			b := boot(t, nil, append([]string{"--until=quiet", "--delay=1", "--grace-period=30", "--"}, helperCommand("listen", network, filepath.Join(t.TempDir(), "socket"))...)...)
 			b.out.wait(t, "ready")
 			start := time.Now()
 			b.signal(sig.TERM)
-			(&serverBox{box: b}).wantHoldSince(start, time.Second, why)
+			(&serverBox{box: b}).wantHoldSince(start, time.Second, reason)
 		})
 	}
 }

@@ -37,7 +37,7 @@ func TestUntilBlindReport(t *testing.T) {
 			a.wantHoldSince(start, 2*time.Second, "blind")
 			for _, line := range a.err.all() {
 				if strings.Contains(line.text, "0 new connections") || strings.Contains(line.text, "through /proc/net") || strings.Contains(line.text, "by /proc/net") {
-					t.Errorf("it says %q", line.text)
+					t.Errorf("stderr: %q", line.text)
 				}
 			}
 		})
@@ -61,8 +61,8 @@ func TestUntilUDPReport(t *testing.T) {
 			a.sendLine("exit 7")
 			a.wantExit(7)
 			a.wantReport("5353")
-			if said := strings.Join(a.warnings(), "\n"); strings.Contains(said, "UDP") != (name == "alone") {
-				t.Errorf("it warns of %q", said)
+			if stderr := strings.Join(a.warnings(), "\n"); strings.Contains(stderr, "UDP") != (name == "alone") {
+				t.Errorf("warnings: %q", stderr)
 			}
 		})
 	}

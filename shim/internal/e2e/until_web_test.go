@@ -35,13 +35,13 @@ func insecureTLS() *tls.Config { return &tls.Config{InsecureSkipVerify: true} }
 // jiffy of the request, and seems in flight until --max-silence.)
 func TestUntilTLS(t *testing.T) {
 	t.Parallel()
-	for who, stage := range users {
+	for user, stage := range users {
 		for name, c := range map[string]struct {
 			paths   []string // the last one is asked for when the hold has begun
 			idle    int      // connections beside it that have had their answer
 			ahead   bool     // one that has shaken hands, and asks nothing
 			silence string
-			at      time.Duration // after the last answer, or what else came last
+			hold    time.Duration // after the last answer, or what else came last
 		}{
 			"slow request":       {[]string{"/", "/slow"}, 0, false, "--max-silence=8", quiet1s},
 			"slow first request": {[]string{"/slow"}, 0, false, "--max-silence=8", quiet1s},
@@ -49,7 +49,7 @@ func TestUntilTLS(t *testing.T) {
 			"both":               {[]string{"/", "/slow"}, 10, false, "--max-silence=6", quiet1s},
 			"preconnected":       {nil, 0, true, "--max-silence=2", 2 * time.Second}, // what came last is the client's: as if it asked
 		} {
-			t.Run(who+"/"+name, func(t *testing.T) {
+			t.Run(user+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				ns := newNamespace(t)
 				a := ns.bootUntil(stage, "quiet", append(quiet1sFlags, c.silence), helperCommand("web", "tls", "127.0.0.1:0")...)
@@ -81,7 +81,7 @@ func TestUntilTLS(t *testing.T) {
 				} else if !c.ahead {
 					last = start
 				}
-				a.wantHoldSince(last, c.at-100*time.Millisecond, "quiet")
+				a.wantHoldSince(last, c.hold-100*time.Millisecond, "quiet")
 			})
 		}
 	}
@@ -135,7 +135,7 @@ func TestUntilHTTP2(t *testing.T) {
 	for name, c := range map[string]struct {
 		last   string // said when all was answered
 		during func(t *testing.T, conn net.Conn)
-		at     time.Duration // after that, or after the last answer
+		hold   time.Duration // after that, or after the last answer
 	}{
 		"answered":             {ping, nil, 0},
 		"a last WINDOW_UPDATE": {windowUpdate, nil, 2 * time.Second},
@@ -168,7 +168,7 @@ func TestUntilHTTP2(t *testing.T) {
 				a.wantHolding("the stream may have been cut")
 				last = time.Now()
 			}
-			a.wantHoldSince(last, c.at-100*time.Millisecond, "quiet")
+			a.wantHoldSince(last, c.hold-100*time.Millisecond, "quiet")
 		})
 	}
 }
@@ -179,10 +179,10 @@ func TestUntilHTTP2(t *testing.T) {
 func TestUntilPinged(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		ping  time.Duration
-		until string
-		at    time.Duration
-		why   string
+		ping   time.Duration
+		until  string
+		hold   time.Duration
+		reason string
 	}{
 		"seldom":         {4 * time.Second, "quiet", quiet1s, "quiet"},
 		"often":          {500 * time.Millisecond, "quiet", 8 * time.Second, "ceiling"},
@@ -205,7 +205,7 @@ func TestUntilPinged(t *testing.T) {
 			start := a.trigger()
 			a.out.wait(t, "got TERM")
 			get(t, tr, url) // the connection was there all the time
-			a.wantHoldSince(start, c.at-100*time.Millisecond, c.why)
+			a.wantHoldSince(start, c.hold-100*time.Millisecond, c.reason)
 		})
 	}
 }

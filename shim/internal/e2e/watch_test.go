@@ -170,8 +170,8 @@ func TestWatchReader(t *testing.T) {
 		b := newProgram(t, nil, syscall.SysProcAttr{}, "/bin/sh", "-c", `exec "$0" watch >/dev/full`, binary)
 		b.run()
 		b.wantExit(125)
-		if said := b.err.all(); len(said) != 1 || !strings.Contains(said[0].text, "cannot write to standard output: no space left") {
-			t.Errorf("said %v", said)
+		if stderr := b.err.all(); len(stderr) != 1 || !strings.Contains(stderr[0].text, "cannot write to standard output: no space left") {
+			t.Errorf("stderr: %v", stderr)
 		}
 	})
 }
