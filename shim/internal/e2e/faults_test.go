@@ -153,9 +153,9 @@ func stderrFails(t *testing.T, stage string, w *os.File, during func()) {
 	}
 	b.run()
 	b.out.wait(t, "ready")
-	b.busy(100)
+	b.forwardMany(100)
 	b.wantTermAfterHold(during)
-	b.busy(1) // after which what PIPEs of our own were under way have been seen
+	b.forwardMany(1) // after which what PIPEs of our own were under way have been seen
 	b.signal(sig.PIPE)
 	b.out.wait(t, "got PIPE")
 	b.wantPromptExit()

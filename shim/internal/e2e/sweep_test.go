@@ -73,7 +73,7 @@ func TestIdle(t *testing.T) {
 		"--wait-gone=/no/such", "--alive-file=" + filepath.Join(t.TempDir(), "alive"), "--health=127.0.0.1:9", "--"}
 	b := boot(t, nil, append(flags, helperCommand("catch")...)...)
 	b.out.wait(t, "ready")
-	b.busy(100)
+	b.forwardMany(100)
 	pid := b.cmd.Process.Pid
 	for end := time.Now().Add(testutil.Patience); ; {
 		before := contextSwitches(pid)

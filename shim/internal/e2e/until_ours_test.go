@@ -126,7 +126,7 @@ func TestUntilNested(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := newCgroupV2(t)
+			dir := string(newCgroupV2(t))
 			below := filepath.Join(dir, "below")
 			if err := os.Mkdir(below, 0o755); err != nil {
 				t.Skip("no control group below ours: ", err)

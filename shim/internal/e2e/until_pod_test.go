@@ -2,13 +2,9 @@ package e2e
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 // Several containers in one network namespace, as in a pod.
@@ -26,7 +22,7 @@ func scopeStage(t *testing.T, name string) string {
 	t.Helper()
 	switch stage := scopes[name]; name {
 	case "cgroup":
-		return stage + newCgroupV2(t)
+		return stage + string(newCgroupV2(t))
 	case "cgroup, nobody":
 		return fmt.Sprintf("stage:cgroup=%s,uid=65534", newCgroupV2(t))
 	default:
@@ -41,37 +37,6 @@ func scopeStage(t *testing.T, name string) string {
 func (ns *namespace) neighbor() *app {
 	ns.t.Helper()
 	return ns.boot("stage", helperCommand("app", "[::]:0")...)
-}
-
-// ownGroup2 is our group in the hierarchy of version 2.
-func ownCgroupV2() string {
-	text, _ := os.ReadFile("/proc/self/cgroup")
-	for line := range strings.Lines(string(text)) {
-		if len(line) > 3 && line[:3] == "0::" {
-			return strings.TrimSpace(line[3:])
-		}
-	}
-	return "/"
-}
-
-// group2 makes a control group of version 2, which ends with the test.
-func newCgroupV2(t *testing.T) string {
-	t.Helper()
-	for _, top := range []string{"/sys/fs/cgroup/unified", "/sys/fs/cgroup"} {
-		if _, err := os.Stat(top + "/cgroup.controllers"); err != nil {
-			continue
-		}
-		dir, err := os.MkdirTemp(filepath.Join(top, ownCgroupV2()), "lameduck-test-")
-		if err != nil {
-			t.Skip("no control group of version 2: ", err)
-		}
-		t.Cleanup(func() {
-			testutil.Eventually(t, "the control group is empty", func() bool { return os.Remove(dir) == nil })
-		})
-		return dir
-	}
-	t.Skip("no control groups of version 2")
-	return ""
 }
 
 // TestUntilPod: the other container's traffic, on its own port, does not hold
