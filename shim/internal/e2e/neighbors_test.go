@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -17,9 +15,9 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// Two containers that share a volume: boxes with a directory.
+// Tests of --alive-file and --wait-gone: two containers of a pod that share a volume.
 
-// waits is a box that waits for path to go, for 19 s at most.
+// bootWaitGone boots a lameduck that, when stopped, waits until path is gone, 19 s at most.
 func bootWaitGone(t *testing.T, path string, flags ...string) *box {
 	t.Helper()
 	flags = append([]string{"--wait-gone=" + path, "--grace-period=30"}, flags...)
@@ -28,7 +26,7 @@ func bootWaitGone(t *testing.T, path string, flags ...string) *box {
 	return b
 }
 
-// lives is a box whose command is alive as long as the file at path.
+// bootAlive boots a lameduck that keeps an alive file at path.
 func bootAlive(t *testing.T, stage, path string, flags ...string) *box {
 	t.Helper()
 	flags = append([]string{"--alive-file=" + path}, flags...)
@@ -40,12 +38,13 @@ func bootAlive(t *testing.T, stage, path string, flags ...string) *box {
 func absent(t *testing.T, path string) {
 	t.Helper()
 	if _, err := os.Lstat(path); !os.IsNotExist(err) {
-		t.Errorf("%s is there: %v", path, err)
+		t.Errorf("%s exists, want it removed (error: %v)", path, err)
 	}
 }
 
-// TestNeighbours: both are told to stop at once, and the proxy stops after its app.
-func TestNeighbours(t *testing.T) {
+// TestNeighbors: an app and its proxy get TERM at the same time, and the proxy's hold lasts
+// until the app has ended.
+func TestNeighbors(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "alive")
 	app := bootAlive(t, "stage", path, "--delay=1", "--grace-period=30")
@@ -54,9 +53,9 @@ func TestNeighbours(t *testing.T) {
 	proxy.signal(sig.TERM)
 	proxy.err.wait(t, "holding 0 s to 19 s until others are gone")
 	app.out.wait(t, "got TERM")
-	time.Sleep(time.Second) // it takes its time
-	if stderr := fmt.Sprint(proxy.out.all()); stderr != "[ready]" {
-		t.Errorf("the proxy was stopped before its app: %s", stderr)
+	time.Sleep(time.Second) // the app takes its time, and the proxy's hold must outlast the app
+	if stdout := fmt.Sprint(proxy.out.all()); stdout != "[ready]" {
+		t.Errorf("the proxy's hold ended before the app: %s", stdout)
 	}
 	start := time.Now()
 	app.sendLine("exit 0")
@@ -65,9 +64,9 @@ func TestNeighbours(t *testing.T) {
 	proxy.wantHoldSince(start, 0, "elapsed")
 }
 
-// TestNeighbourCrashes: the file that a crash leaves holds up nobody, and is taken
-// over at the next start.
-func TestNeighbourCrashes(t *testing.T) {
+// TestNeighborCrashes: an alive file left by a crash does not delay the neighbor's stop, and
+// the next start takes over the file.
+func TestNeighborCrashes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "alive")
 	app := bootAlive(t, "stage", path)
@@ -78,7 +77,7 @@ func TestNeighbourCrashes(t *testing.T) {
 	app.signal(sig.KILL)
 	proxy.wantHoldSince(start, 0, "elapsed")
 	if _, err := os.Stat(path); err != nil {
-		t.Errorf("the crash has left nothing: %v", err)
+		t.Errorf("no alive file is left by the crash: %v", err)
 	}
 	app.waitExit()
 	app = bootAlive(t, "stage", path)
@@ -87,10 +86,11 @@ func TestNeighbourCrashes(t *testing.T) {
 	absent(t, path)
 }
 
-// TestWaitGone: what there may be in place of the file of an app that runs.
+// TestWaitGone: --wait-gone waits for files that may belong to a running app, not for stale
+// or missing files.
 func TestWaitGone(t *testing.T) {
 	for name, c := range map[string]struct {
-		put    func(path string)
+		setup  func(path string)
 		hold   time.Duration
 		reason string
 		flag   string
@@ -109,7 +109,7 @@ func TestWaitGone(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "in", "alive")
 			os.Mkdir(filepath.Dir(path), 0o755)
-			c.put(path)
+			c.setup(path)
 			flags := strings.Fields(c.flag)
 			bootWaitGone(t, path, flags...).wantHold(c.hold, c.reason)
 		})
@@ -118,7 +118,7 @@ func TestWaitGone(t *testing.T) {
 
 const maxDelay2 = "--max-delay=2"
 
-// TestWaitGoneSocket: a neighbour that only has a socket is waited for too.
+// TestWaitGoneSocket: --wait-gone waits for a listening Unix socket too.
 func TestWaitGoneSocket(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "socket")
@@ -129,16 +129,16 @@ func TestWaitGoneSocket(t *testing.T) {
 	b := bootWaitGone(t, path)
 	b.signal(sig.TERM)
 	b.err.wait(t, "until others are gone")
-	time.Sleep(time.Second)
-	if stderr := fmt.Sprint(b.out.all()); stderr != "[ready]" {
-		t.Errorf("it was stopped before: %s", stderr)
+	time.Sleep(time.Second) // the socket is open for a while, and the hold must outlast the socket
+	if stdout := fmt.Sprint(b.out.all()); stdout != "[ready]" {
+		t.Errorf("the hold ended before the socket was closed: %s", stdout)
 	}
 	start := time.Now()
 	socket.Close()
 	b.wantHoldSince(start, 0, "elapsed")
 }
 
-// TestAliveFileMode: others can read it, whatever the umask and whoever we are.
+// TestAliveFileMode: every user can read the alive file, under any umask and any uid.
 func TestAliveFileMode(t *testing.T) {
 	for _, stage := range []string{"stage", "stage:uid=65534"} {
 		t.Run(stage, func(t *testing.T) {
@@ -153,7 +153,7 @@ func TestAliveFileMode(t *testing.T) {
 			b := bootStage(t, stage, nil, append([]string{"sh", "-c", `umask 077; exec "$@"`, "sh", binary, "--alive-file=" + path, "--"}, helperCommand("catch")...)...)
 			b.out.wait(t, "ready")
 			if info := testutil.Must(os.Stat(path)); info.Mode() != 0o644 {
-				t.Errorf("its mode is %v", info.Mode())
+				t.Errorf("mode of the alive file: %v, want 0644", info.Mode())
 			}
 			b.sendLine("exit 0")
 			b.wantExit(0)
@@ -162,7 +162,8 @@ func TestAliveFileMode(t *testing.T) {
 	}
 }
 
-// TestAliveFileGone: it is gone at every end, and at one that was no start.
+// TestAliveFileGone: lameduck removes the alive file when the command has ended, in whatever
+// way, and when the start has failed.
 func TestAliveFileGone(t *testing.T) {
 	dir := t.TempDir()
 	os.WriteFile(dir+"/plain", nil, 0o644)
@@ -191,15 +192,14 @@ func TestAliveFileGone(t *testing.T) {
 			b.wantExit(c.code)
 			absent(t, path)
 			if c.code == 125 {
-				if stderr, out := fmt.Sprint(b.err.all()), b.out.all(); len(b.err.all()) != 1 || len(out) > 0 || !strings.Contains(stderr, "--health="+taken.Addr().String()+": cannot listen on") {
-					t.Errorf("stderr: %s, and %v", stderr, out)
-				}
+				b.wantOneLine("--health=" + taken.Addr().String() + ": cannot listen on")
 			}
 		})
 	}
 }
 
-// TestAliveFileRefused: where it cannot be made nothing is started.
+// TestAliveFileRefused: if the alive file cannot be made or belongs to another program,
+// lameduck exits with 125 and does not start the command.
 func TestAliveFileRefused(t *testing.T) {
 	dir := t.TempDir()
 	os.WriteFile(dir+"/foreign", []byte("1234\n"), 0o644)
@@ -211,34 +211,28 @@ func TestAliveFileRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := bootStage(t, c.stage, nil, "--alive-file="+c.path, "--", "echo", "started")
 			b.wantExit(125)
-			if stderr := b.err.all(); len(stderr) != 1 || !strings.Contains(stderr[0].text, "--alive-file="+c.path+": ") || !strings.Contains(stderr[0].text, c.message) || len(b.out.all()) > 0 {
-				t.Errorf("stderr: %v, and %v", stderr, b.out.all())
-			}
+			b.wantOneLine("--alive-file="+c.path+": ", c.message)
 		})
 	}
 	if text := testutil.Must(os.ReadFile(dir + "/foreign")); string(text) != "1234\n" {
-		t.Errorf("it became %q", text)
+		t.Errorf("the other program's file has become %q", text)
 	}
 	path := dir + "/alive"
 	first := bootAlive(t, "stage", path)
 	second := boot(t, nil, "--alive-file="+path, "--", "echo", "started")
 	second.wantExit(125)
-	if stderr := fmt.Sprint(second.err.all()); !strings.Contains(stderr, "another lameduck that runs has it") {
-		t.Errorf("stderr: %s", stderr)
-	}
+	second.wantOneLine("another lameduck that runs has it")
 	if _, err := os.Stat(path); err != nil {
-		t.Errorf("the second one took it away: %v", err)
+		t.Errorf("the second lameduck removed the alive file of the first: %v", err)
 	}
 	first.sendLine("exit 0")
 	first.wantExit(0)
 }
 
-// TestNeighboursOverTCP: a proxy that its app talks to over TCP needs no file: until
-// the app has gone, its connections are there.
-func TestNeighboursOverTCP(t *testing.T) {
-	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip("bash is not installed")
-	}
+// TestNeighborsOverTCP: a proxy whose app is connected over TCP needs no alive file, since
+// --until=drained holds until the app's connections are closed.
+func TestNeighborsOverTCP(t *testing.T) {
+	needs(t, "bash")
 	proxy := bootServer(t, "stage", "drained", "--quiet-for=0.5")
 	app := boot(t, nil, "--delay=2", "--", "bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/"+proxy.port+"; echo hello >&3; read answer <&3; echo $answer; exec sleep 1000")
 	app.out.wait(t, "ok")
@@ -246,30 +240,24 @@ func TestNeighboursOverTCP(t *testing.T) {
 	app.signal(sig.TERM)
 	proxy.signal(sig.TERM)
 	app.wantExit(143)
-	proxy.wantHoldSince(start, 2*time.Second, "drained") // as long as its app took to go
+	proxy.wantHoldSince(start, 2*time.Second, "drained") // the app's own hold
 }
 
-// TestAliveFileEarly: a stop before the start leaves no file, and nobody listening.
+// TestAliveFileEarly: after a stop signal before the start, no alive file is left, and
+// neither the command nor --on-stop has run.
 func TestAliveFileEarly(t *testing.T) {
-	runtime.LockOSThread() // see TestEarlySignal
-	defer runtime.UnlockOSThread()
-	var usr1, before unix.Sigset_t
-	usr1.Val[0] = 1 << (unix.SIGUSR1 - 1)
-	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &usr1, &before); err != nil {
-		t.Fatal(err)
-	}
-	defer unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil)
 	path := filepath.Join(t.TempDir(), "alive")
-	b := bootStage(t, "stage-early", nil, "--alive-file="+path, "--on-stop=echo hook", "-d", "1", "-r", "TERM:USR1", "--", "echo", "started")
+	b := bootEarlyUSR1(t, "--alive-file="+path, "--on-stop=echo ran", "-d", "1", "-r", "TERM:USR1", "--", "echo", "started")
 	b.wantExit(138)
 	absent(t, path)
 	if out := b.out.all(); len(out) > 0 {
-		t.Errorf("it ran: %v", out)
+		t.Errorf("the command or --on-stop ran: %v", out)
 	}
 }
 
-// TestPoorNeighbours: all of it at once, in a place that gives a program little.
-func TestPoorNeighbours(t *testing.T) {
+// TestPoorNeighbors: alive file, --wait-gone, --on-stop, health checks and a schedule work
+// together without privileges, /proc, netlink or some system calls.
+func TestPoorNeighbors(t *testing.T) {
 	for name, stage := range map[string]string{
 		"no privileges": "uid=65534", "no /proc": "no-proc,uid=65534", "seccomp": "seccomp", "no netlink": "no-netlink",
 		"all of it": "no-proc,no-env,ignore=CHLD,uid=65534,seccomp",
@@ -288,10 +276,10 @@ func TestPoorNeighbours(t *testing.T) {
 			b := bootStage(t, "stage:"+stage, nil, append(flags, trapCommand...)...)
 			b.out.wait(t, "ready")
 			if got := ask("http://" + url); got != "200 ok" {
-				t.Errorf("while it runs: %s", got)
+				t.Errorf("health check before the stop: %s", got)
 			}
 			b.wantTermAfterHold(func() {
-				testutil.Eventually(t, "checks fail", func() bool { return ask("http://"+url) == "503 stopping" })
+				testutil.Eventually(t, "health checks fail", func() bool { return ask("http://"+url) == "503 stopping" })
 			})
 			b.wantPromptExit()
 			absent(t, dir+"/alive")

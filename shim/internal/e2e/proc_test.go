@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -116,12 +117,15 @@ func (b *box) wantOneLine(texts ...string) {
 	}
 }
 
-// lastLine returns the last line of lameduck's standard error: after the end, the report.
-func (b *box) lastLine() string {
+// report returns the last line of lameduck's standard error that is not a warning.
+func (b *box) report() string {
 	b.t.Helper()
 	stderr := b.err.all()
-	if len(stderr) == 0 {
-		b.t.Fatal("stderr is empty")
+	for _, line := range slices.Backward(stderr) {
+		if !strings.HasPrefix(line.text, "lameduck: warning: ") {
+			return line.text
+		}
 	}
-	return stderr[len(stderr)-1].text
+	b.t.Errorf("no report: %v", stderr)
+	return ""
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// What a PID 1 owes beside what the other files try; docs/faults.md has all of it.
+// Tests of further promises in docs/faults.md.
 
-// optional are the system calls that lameduck makes and could be denied: those that
-// Go's runtime does not start without, and kill and wait4, are left out.
+// optionalSyscalls are the system calls of lameduck that a sandbox might deny. The system
+// calls without which Go's runtime does not start are left out, as are kill and wait4.
 var optionalSyscalls = map[string]int{
 	"bind": unix.SYS_BIND, "chdir": unix.SYS_CHDIR, "clock_gettime": unix.SYS_CLOCK_GETTIME, "connect": unix.SYS_CONNECT, "faccessat": unix.SYS_FACCESSAT,
 	"fstat": unix.SYS_FSTAT, "getdents64": unix.SYS_GETDENTS64, "getpgid": unix.SYS_GETPGID, "getppid": unix.SYS_GETPPID,
@@ -31,8 +31,8 @@ var optionalSyscalls = map[string]int{
 	"socket": unix.SYS_SOCKET, "timer_create": unix.SYS_TIMER_CREATE, "timer_settime": unix.SYS_TIMER_SETTIME,
 }
 
-// TestDeniedSyscalls: where a system call is denied, the stop goes on; what it takes to
-// start the command is asked for first, and then one line says that it cannot be had.
+// TestDeniedSyscalls: with any one system call denied, the stop goes on. If the call is
+// needed to start the command, lameduck exits with 126 and one line.
 func TestDeniedSyscalls(t *testing.T) {
 	program := pauseProgram(t)
 	for name, number := range optionalSyscalls {
@@ -42,13 +42,13 @@ func TestDeniedSyscalls(t *testing.T) {
 				stage := fmt.Sprintf("stage:deny=%d:%d", number, int(errno))
 				b := bootStage(t, stage, nil, "-d", "0.3", "--until=quiet", "--quiet-for=0.3", "--linger=1", "--", program)
 				pid := b.cmd.Process.Pid
-				testutil.Eventually(t, "the command runs, or there is none", func() bool {
+				testutil.Eventually(t, "the command runs, or lameduck has ended", func() bool {
 					pids := children(pid)
 					return hasEnded(pid) || len(pids) == 1 && exe(pids[0]) == program
 				})
 				b.signal(sig.TERM)
 				code, stderr := b.waitExit(), b.err.all()
-				if name == "pipe2" || name == "setpgid" { // nothing can be started without
+				if name == "pipe2" || name == "setpgid" { // needed to start the command
 					if code != 126 || len(stderr) != 1 {
 						t.Errorf("exit code %d, want 126 and one line; stderr:\n%v", code, stderr)
 					}
@@ -65,8 +65,8 @@ func exe(pid int) string {
 	return path
 }
 
-// TestIdle: with all that may be asked for, lameduck sleeps as long as nothing
-// happens, after much has.
+// TestIdle: after a number of signals, with every feature switched on, lameduck sleeps as
+// long as no event arrives.
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	flags := []string{"--until=quiet", "--grace-period=30", "--preset=auto", "--log-level=debug", "--kill-after=5", "--on-stop=true",
@@ -77,18 +77,21 @@ func TestIdle(t *testing.T) {
 	pid := b.cmd.Process.Pid
 	for end := time.Now().Add(testutil.Patience); ; {
 		before := contextSwitches(pid)
-		time.Sleep(2 * time.Second) // what is measured
-		if n := contextSwitches(pid) - before; n == 0 && before > 0 {
+		time.Sleep(2 * time.Second) // the idle time that the test measures
+		switches := contextSwitches(pid) - before
+		if switches == 0 && before > 0 {
 			break
-		} else if time.Now().After(end) {
-			t.Fatalf("%d context switches of %d in two seconds", n, before)
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d context switches in two idle seconds, after %d", switches, before)
 		}
 	}
 	b.sendLine("exit 7")
 	b.wantExit(7)
 }
 
-// switches is how often the threads of a process have been given the processor.
+// contextSwitches returns how often the threads of a process have given up or lost the
+// processor, see proc_pid_status(5).
 func contextSwitches(pid int) (sum int) {
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
 	for _, task := range tasks {
@@ -103,15 +106,15 @@ func contextSwitches(pid int) (sum int) {
 	return sum
 }
 
-// TestOwnGroup: the command leads a process group, and lameduck is in another.
+// TestOwnGroup: the command leads a process group, and lameduck is in another group.
 func TestOwnGroup(t *testing.T) {
 	b := boot(t, nil, append([]string{"--"}, helperCommand("catch")...)...)
 	b.out.wait(t, "ready")
 	command := b.child()
-	ours, err := unix.Getpgid(b.cmd.Process.Pid)
-	theirs, err2 := unix.Getpgid(command)
-	if err != nil || err2 != nil || theirs != command || ours == theirs {
-		t.Errorf("lameduck is in group %d, %v, and the command, %d, in %d, %v", ours, err, command, theirs, err2)
+	ownGroup := testutil.Must(unix.Getpgid(b.cmd.Process.Pid))
+	commandGroup := testutil.Must(unix.Getpgid(command))
+	if commandGroup != command || ownGroup == commandGroup {
+		t.Errorf("lameduck is in group %d, the command (pid %d) in group %d; want the command to lead a group of its own", ownGroup, command, commandGroup)
 	}
 	b.sendLine("exit 0")
 	b.wantExit(0)
