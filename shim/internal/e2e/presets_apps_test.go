@@ -9,11 +9,12 @@ import (
 	"time"
 )
 
-// What the servers of TestPresetsWeb run, and what they need to be ready.
+// Programs and configurations for the servers of TestPresetsWeb.
 
-// masterWaits is when HAProxy's master has executed itself anew to wait for its
-// worker, which serves before that. What it is told in between it forgets.
-// (Since 3.1 it does without.)
+// awaitMaster waits until HAProxy's master has executed itself again to wait for its worker.
+// The worker serves before that, and the master loses signals that arrive in between.
+// Since version 3.1 HAProxy does without the second execution, and awaitMaster gives up
+// after 3 s.
 func awaitMaster(b *box) {
 	dir := fmt.Sprintf("/proc/%d/", b.commandPID())
 	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
@@ -36,7 +37,7 @@ listen web
     server gate 127.0.0.1:BACKEND
 `
 
-// phpFPM is whichever version is installed; Debian has it in the name.
+// phpFPM is the installed php-fpm; Debian's name includes the version.
 var phpFPM = func() string {
 	for _, dir := range []string{"/usr/sbin", "/usr/local/sbin"} {
 		if found, _ := filepath.Glob(dir + "/php-fpm*"); len(found) > 0 {
@@ -136,8 +137,8 @@ const (
 	javaCompiler = "/usr/share/java/eclipse-jdt-core.jar"
 )
 
-// compileJava needs no more than a runtime, thanks to the compiler that Tomcat
-// brings along for its pages.
+// compileJava compiles Slow.java. Tomcat brings a compiler along, so a Java runtime without
+// the JDK is enough.
 func compileJava(s *site) {
 	compile := exec.Command("java", "-cp", javaCompiler, "org.eclipse.jdt.internal.compiler.batch.Main",
 		"-17", "-proc:none", "-nowarn", s.dir+"/Slow.java")

@@ -1,7 +1,7 @@
 package e2e
 
-// The servers of TestPresetsWeb, each with a configuration that has it ask at
-// the gate before it answers.
+// webCases are the servers of TestPresetsWeb, each configured to call the backend before a
+// reply.
 var webCases = map[string]*webCase{
 	"haproxy": {
 		preset: "haproxy", needs: []string{"haproxy"},
@@ -126,17 +126,17 @@ http://127.0.0.1:PORT {
 		command: "node DIR/server.js", alwaysCut: true, savedByHold: true, exitCode: 143,
 	},
 	"java": {
-		preset: "java", needs: []string{"java"}, needFiles: []string{javaCompiler},
+		preset: "java", needs: []string{"java"}, needsFiles: []string{javaCompiler},
 		files: map[string]string{"Slow.java": javaApp}, setup: compileJava,
 		command: "java -Xshare:auto -XX:TieredStopAtLevel=1 -cp DIR Slow hook",
 	},
 	"java-bare": { // without a shutdown hook
-		preset: "java", needs: []string{"java"}, needFiles: []string{javaCompiler},
+		preset: "java", needs: []string{"java"}, needsFiles: []string{javaCompiler},
 		files: map[string]string{"Slow.java": javaApp}, setup: compileJava,
 		command: "java -Xshare:auto -XX:TieredStopAtLevel=1 -cp DIR Slow", alwaysCut: true,
 	},
 	"tomcat": {
-		preset: "tomcat", needs: []string{"java"}, needFiles: []string{tomcatScript},
+		preset: "tomcat", needs: []string{"java"}, needsFiles: []string{tomcatScript},
 		files:   map[string]string{"conf/server.xml": tomcatServer, "webapps/ROOT/slow.jsp": tomcatPage, "conf/web.xml": tomcatWeb},
 		command: "env CATALINA_BASE=DIR JAVA_OPTS=-XX:TieredStopAtLevel=1 " + tomcatScript + " run",
 	},

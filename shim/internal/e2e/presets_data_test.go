@@ -14,8 +14,8 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// transaction is a flight: it runs begin and, when the gate is released, end.
-// The client then leaves.
+// transaction returns a client for startRequest, which runs begin and, when the backend's
+// replies are released, end.
 func (s *site) transaction(client []string, begin, end string) func() error {
 	return func() error {
 		cmd := exec.Command(client[0], client[1:]...)
@@ -39,22 +39,7 @@ func (s *site) transaction(client []string, begin, end string) func() error {
 	}
 }
 
-// broken lets a client go on, and wants it to find that its transaction is gone.
-func (f *inFlight) wantLost() {
-	f.t.Helper()
-	close(f.backend.released)
-	select {
-	case err := <-f.ended:
-		if err == nil {
-			f.t.Error("the transaction was not cut")
-		}
-		f.t.Log("cut:", err)
-	case <-time.After(testutil.Patience):
-		f.t.Error("the client does not end")
-	}
-}
-
-// another is a site with a gate of its own for a second client.
+// withNewBackend returns the same site with another backend, for a second client.
 func (s *site) withNewBackend() *site { return &site{s.t, s.dir, s.port, newBackend(s.t)} }
 
 const (
@@ -62,11 +47,12 @@ const (
 	commitSQL = "insert into n values (2); commit;"
 )
 
-// asNobody are the words before a program that refuses to run as root. In a user
-// namespace of its own the files are nobody's, as long as they are ours.
+// asNobody are the words before a program that refuses to run as root. In a new user
+// namespace, root's files belong to the user nobody.
 var asNobody = []string{"unshare", "--user", "--map-user=65534", "--map-group=65534", "--"}
 
-// postgresBin is where Debian keeps what is not in PATH.
+// postgresBin returns the directory of PostgreSQL's programs, which Debian keeps out of
+// PATH.
 func postgresBin(t *testing.T) string {
 	needs(t, "psql", "unshare", "sh")
 	out, _ := exec.Command("sh", "-c", "ls -d /usr/lib/postgresql/*/bin").Output()
@@ -77,7 +63,7 @@ func postgresBin(t *testing.T) string {
 	return dirs[len(dirs)-1]
 }
 
-// postgres is the command of a new database.
+// newPostgres makes a database, and returns the command that serves the database.
 func (s *site) newPostgres() []string {
 	s.t.Helper()
 	bin := postgresBin(s.t)
@@ -96,7 +82,7 @@ func (s *site) psqlCommand() []string {
 	return s.command("psql -XqAt -h 127.0.0.1 -p PORT -U postgres -v ON_ERROR_STOP=1 postgres")
 }
 
-// awaitQuery waits until the database answers.
+// awaitQuery waits until the database answers a query.
 func (s *site) awaitQuery(client []string) {
 	s.t.Helper()
 	var output []byte
@@ -108,22 +94,23 @@ func (s *site) awaitQuery(client []string) {
 			return
 		}
 	}
-	s.t.Fatalf("no database: %s", output)
+	s.t.Fatalf("the database does not answer: %s", output)
 }
 
-// TestPresetPostgres: an open transaction gets its time, and a client that never
-// leaves does not keep the server from ending. (Alone, INT cuts and TERM waits.)
+// TestPresetPostgres: with the preset, an open transaction can finish, and an idle client
+// does not keep the server from ending. Without, INT cuts transactions and TERM waits for
+// clients.
 func TestPresetPostgres(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 18501)
-	p, words := named(t, "postgres"), s.newPostgres()
+	p, words := presetNamed(t, "postgres"), s.newPostgres()
 	serve := func(flags ...string) *box {
 		b := boot(t, nil, append(append(flags, "--"), words...)...)
 		s.awaitQuery(s.psqlCommand())
 		return b
 	}
 	b := serve(append(presetFlags(p), "--delay=0.1", "--log-level=debug")...)
-	knows(t, b, p)
+	wantRecognized(t, b, p)
 	pool := s.withNewBackend()
 	idle := pool.startRequest(pool.transaction(s.psqlCommand(), "", "select 1;"))
 	open := s.startRequest(s.transaction(s.psqlCommand(), beginSQL, commitSQL))
@@ -133,7 +120,7 @@ func TestPresetPostgres(t *testing.T) {
 	open.wantFinished()
 	b.wantExit(0)
 	idle.wantLost()
-	t.Log(b.err.all()[len(b.err.all())-1])
+	t.Log(b.report())
 
 	again := s.withNewBackend()
 	b = serve("--delay=0.1", "--stop-signal=INT", "--rewrite=TERM:INT") // what the image's STOPSIGNAL does
@@ -143,32 +130,31 @@ func TestPresetPostgres(t *testing.T) {
 	open.wantLost()
 }
 
-// TestPresetPgBouncer: the transaction that is open ends, and an idle client does
-// not keep the pooler from ending.
+// TestPresetPgBouncer: with the preset, an open transaction can finish, and an idle client
+// does not keep the pooler from ending.
 func TestPresetPgBouncer(t *testing.T) {
 	t.Parallel()
 	needs(t, "pgbouncer")
 	s := newSite(t, 18510)
-	backend := exec.Command("true")
 	words := s.newPostgres()
-	backend.Path, backend.Args = testutil.Must(exec.LookPath(words[0])), words
-	if err := backend.Start(); err != nil {
+	database := exec.Command(words[0], words[1:]...)
+	if err := database.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { backend.Process.Signal(unix.SIGQUIT); backend.Wait() })
+	t.Cleanup(func() { database.Process.Signal(unix.SIGQUIT); database.Wait() })
 	s.awaitQuery(s.psqlCommand())
 
 	ini := s.write("pgbouncer.ini", "[databases]\n* = host=127.0.0.1 port=PORT user=postgres\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = 18511\n"+
 		"unix_socket_dir =\nauth_type = any\npool_mode = transaction\n")
 	front := &site{t, s.dir, 18511, newBackend(t)}
-	p := named(t, "pgbouncer")
+	p := presetNamed(t, "pgbouncer")
 	serve := func(flags ...string) *box {
 		b := boot(t, nil, append(append(append(flags, "--"), asNobody...), "pgbouncer", ini)...)
 		front.awaitQuery(front.psqlCommand())
 		return b
 	}
 	b := serve(append(presetFlags(p), "--delay=0.1", "--log-level=debug")...)
-	knows(t, b, p)
+	wantRecognized(t, b, p)
 	pool := front.withNewBackend()
 	idle := pool.startRequest(pool.transaction(front.psqlCommand(), "", "select 1;"))
 	open := front.startRequest(front.transaction(front.psqlCommand(), beginSQL, commitSQL))
@@ -178,10 +164,10 @@ func TestPresetPgBouncer(t *testing.T) {
 	open.wantFinished()
 	b.wantExit(0)
 	idle.wantLost()
-	t.Log(b.err.all()[len(b.err.all())-1])
+	t.Log(b.report())
 
 	if version, _ := exec.Command("pgbouncer", "--version").Output(); !strings.HasPrefix(string(version), "PgBouncer 1.1") {
-		return // since 1.23 TERM waits for all clients
+		return // since version 1.23 TERM waits for all clients
 	}
 	again := front.withNewBackend()
 	b = serve()
@@ -191,12 +177,12 @@ func TestPresetPgBouncer(t *testing.T) {
 	open.wantLost()
 }
 
-// TestPresetMariaDB: TERM cuts an open transaction, and a hold waits for it.
+// TestPresetMariaDB: TERM cuts an open transaction, and a hold waits for the transaction.
 func TestPresetMariaDB(t *testing.T) {
 	t.Parallel()
 	needs(t, "mariadbd", "mariadb")
 	s := newSite(t, 18520)
-	p := named(t, "mariadb")
+	p := presetNamed(t, "mariadb")
 	client := s.command("mariadb --no-defaults -h 127.0.0.1 -P PORT -BNn x")
 	serve := func(flags ...string) *box {
 		s.write("data/x/db.opt", "")
@@ -207,14 +193,14 @@ func TestPresetMariaDB(t *testing.T) {
 		return b
 	}
 	b := serve(append(presetFlags(p), "--until=drained", "--delay=0", "--quiet-for=0.3", "--grace-period=30")...)
-	knows(t, b, p)
+	wantRecognized(t, b, p)
 	open := s.startRequest(s.transaction(client, beginSQL, commitSQL))
 	b.signal(sig.TERM)
 	b.err.wait(t, "until drained")
 	open.wantInFlight(cutWindow)
 	open.wantFinished()
 	b.wantExit(0)
-	t.Log(b.err.all()[len(b.err.all())-1])
+	t.Log(b.report())
 
 	again := s.withNewBackend()
 	b = serve(append(presetFlags(p), "--delay=0.1")...)

@@ -12,7 +12,7 @@ import (
 )
 
 // named is a preset that must exist.
-func named(t *testing.T, name string) *shim.Preset {
+func presetNamed(t *testing.T, name string) *shim.Preset {
 	t.Helper()
 	presets := shim.Presets()
 	i := slices.IndexFunc(presets, func(p shim.Preset) bool { return p.Name == name })
@@ -51,7 +51,7 @@ func (b *box) commandPID() int {
 
 // knows wants the preset to be recognised in what runs, unless it is one that
 // never is.
-func knows(t *testing.T, b *box, p *shim.Preset) {
+func wantRecognized(t *testing.T, b *box, p *shim.Preset) {
 	t.Helper()
 	exe, argv := b.commandLine()
 	want := p.Name

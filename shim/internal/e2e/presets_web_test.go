@@ -9,29 +9,27 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// web is a server of requests over HTTP, of which one is in flight when it is
-// told to stop.
+// webCase is a web server that is stopped while a request is in flight.
 type webCase struct {
 	preset       string
 	needs        []string
-	needFiles    []string          // files that are needed too
-	files        map[string]string // in which PORT, BACKEND and DIR stand for the site's
-	command      string
-	setup        func(s *site)       // what else is needed before it starts
-	ready        func(b *box)        // waits for what an open port does not say
-	get          func(s *site) error // nil: over HTTP
-	alwaysCut    bool                // even under the preset
-	keepsRunning bool                // and goes on
-	savedByHold  bool                // what the preset cuts a hold waits for
-	exitCode     int                 // under the preset
+	needsFiles   []string
+	files        map[string]string   // written to the site's directory, by name
+	command      string              // see site.command
+	setup        func(s *site)       // called after the files are written
+	ready        func(b *box)        // called when the port is open
+	get          func(s *site) error // nil: an HTTP request
+	alwaysCut    bool                // the preset cannot save the request
+	keepsRunning bool                // the server survives the preset's signal
+	savedByHold  bool                // a hold saves a request that the preset cuts
+	exitCode     int                 // with the preset
 }
 
-// spell is how long what is not cut at once has to live before it counts as
-// unhurt.
+// cutWindow is how long a request must go on after the stop signal to count as not cut.
 const cutWindow = 700 * time.Millisecond
 
-// TestPresetsWeb stops real servers as their preset has it: the request that is
-// in flight goes on to its end. A plain TERM cuts it, where the server does that.
+// TestPresetsWeb stops real web servers with their presets: the request in flight goes on to
+// its end. Without the preset TERM cuts the request.
 func TestPresetsWeb(t *testing.T) {
 	port := 18000
 	for name, w := range webCases {
@@ -40,25 +38,26 @@ func TestPresetsWeb(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			needs(t, w.needs...)
-			needsPaths(t, w.needFiles...)
-			for i, trigger := range append(named(t, w.preset).StopSignals, sig.TERM) {
-				w.underPreset(t, newSite(t, at+3+i), trigger)
+			needsPaths(t, w.needsFiles...)
+			for i, trigger := range append(presetNamed(t, w.preset).StopSignals, sig.TERM) {
+				w.stopWithPreset(t, newSite(t, at+3+i), trigger)
 			}
-			if named(t, w.preset).Schedule != "TERM" {
-				w.underTerm(t, newSite(t, at+1))
+			if presetNamed(t, w.preset).Schedule != "TERM" {
+				w.stopWithTERM(t, newSite(t, at+1))
 			}
 			if w.savedByHold {
-				w.underHold(t, newSite(t, at+2))
+				w.stopWithHold(t, newSite(t, at+2))
 			}
 		})
 	}
 }
 
-// underPreset stops it as its image does, or with TERM.
-func (w *webCase) underPreset(t *testing.T, s *site, trigger sig.Signal) {
-	p := named(t, w.preset)
+// stopWithPreset stops the server with a preset, by TERM or by the stop signal of the
+// server's image.
+func (w *webCase) stopWithPreset(t *testing.T, s *site, trigger sig.Signal) {
+	p := presetNamed(t, w.preset)
 	b, f := w.boot(s, append(presetFlags(p), "--delay=0.1", "--log-level=debug")...)
-	knows(t, b, p)
+	wantRecognized(t, b, p)
 	b.signal(trigger)
 	first, _, _ := strings.Cut(p.Schedule, "/")
 	b.err.wait(t, "sending "+first+" to the command")
@@ -73,12 +72,12 @@ func (w *webCase) underPreset(t *testing.T, s *site, trigger sig.Signal) {
 		b.signal(sig.INT)
 	}
 	b.wantExit(w.exitCode)
-	t.Log(b.err.all()[len(b.err.all())-1])
+	t.Log(b.report())
 }
 
-// underHold has the hold wait for what the preset cannot save.
-func (w *webCase) underHold(t *testing.T, s *site) {
-	flags := append(presetFlags(named(t, w.preset)), "--until=quiet", "--delay=0", "--quiet-for=0.3", "--grace-period=30", "--log-level=debug")
+// stopWithHold checks that a hold with --until=quiet saves the request.
+func (w *webCase) stopWithHold(t *testing.T, s *site) {
+	flags := append(presetFlags(presetNamed(t, w.preset)), "--until=quiet", "--delay=0", "--quiet-for=0.3", "--grace-period=30", "--log-level=debug")
 	b, f := w.boot(s, flags...)
 	b.signal(sig.TERM)
 	b.err.wait(t, "until quiet")
@@ -91,15 +90,15 @@ func (w *webCase) underHold(t *testing.T, s *site) {
 	b.waitExit()
 }
 
-// underTerm is what the preset is for.
-func (w *webCase) underTerm(t *testing.T, s *site) {
+// stopWithTERM checks that the request is cut without the preset.
+func (w *webCase) stopWithTERM(t *testing.T, s *site) {
 	b, f := w.boot(s)
 	b.signal(sig.TERM)
 	f.wantCut()
 	t.Log("after TERM: exit code", b.waitExit())
 }
 
-// start is the server with a request in flight.
+// boot starts the server, and then a request.
 func (w *webCase) boot(s *site, flags ...string) (*box, *inFlight) {
 	s.t.Helper()
 	for name, text := range w.files {
@@ -108,7 +107,7 @@ func (w *webCase) boot(s *site, flags ...string) (*box, *inFlight) {
 	if w.setup != nil {
 		w.setup(s)
 	}
-	env := []string{"BACKEND=" + s.backend.addr, "HOME=" + s.dir, "XDG_DATA_HOME=" + s.dir, "XDG_CONFIG_HOME=" + s.dir}
+	env := []string{"HOME=" + s.dir, "XDG_DATA_HOME=" + s.dir, "XDG_CONFIG_HOME=" + s.dir}
 	b := boot(s.t, env, append(append(flags, "--"), s.command(w.command)...)...)
 	s.t.Cleanup(func() {
 		if s.t.Failed() {
@@ -126,7 +125,7 @@ func (w *webCase) boot(s *site, flags ...string) (*box, *inFlight) {
 	return b, s.startRequest(get)
 }
 
-// needsFiles skips a test where one of these files is not there.
+// needsPaths skips the test if one of the files is missing.
 func needsPaths(t *testing.T, paths ...string) {
 	t.Helper()
 	for _, path := range paths {
