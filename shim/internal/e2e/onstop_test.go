@@ -71,15 +71,23 @@ const pastDedupWindow = 1100 * time.Millisecond
 // an empty text, that lameduck has not warned.
 func (b *box) wantWarning(text string) {
 	b.t.Helper()
-	var found []string
+	warnings := b.warnings()
+	switch {
+	case text == "" && len(warnings) > 0:
+		b.t.Errorf("warnings: %q, want none", warnings)
+	case text != "" && (len(warnings) != 1 || !strings.Contains(warnings[0], text)):
+		b.t.Errorf("warnings: %q, want one with %q", warnings, text)
+	}
+}
+
+// warnings returns lameduck's lines other than the line at the trigger and the report.
+func (b *box) warnings() (list []string) {
 	for _, line := range b.err.all() {
-		if strings.Contains(line.text, "warning") {
-			found = append(found, line.text)
+		if strings.HasPrefix(line.text, "lameduck: ") && !strings.HasPrefix(line.text, "lameduck: TERM: ") {
+			list = append(list, line.text)
 		}
 	}
-	if text == "" && len(found) > 0 || text != "" && (len(found) != 1 || !strings.Contains(found[0], text)) {
-		b.t.Errorf("warnings: %q, want %q", found, text)
-	}
+	return list
 }
 
 // TestOnStopSees: --on-stop inherits what the command inherits, apart from standard input,

@@ -13,7 +13,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// TestUntilFamilies: clients of both families, and of one in the other's clothes.
+// TestUntilFamilies: clients over IPv4, over IPv6, and over IPv4 at an IPv6 socket.
 func TestUntilFamilies(t *testing.T) {
 	t.Parallel()
 	for user, stage := range map[string]string{"sock_diag": "stage", "nobody": "stage:uid=65534", "proc": "stage:no-netlink"} {
@@ -30,9 +30,7 @@ func TestUntilFamilies(t *testing.T) {
 				kept := a.dial(c.host)
 				kept.ask("hello")
 				a.trigger()
-				end := repeatEvery(150*time.Millisecond, func() { a.shortConn(c.host) })
-				time.Sleep(2 * quiet1s) // so long it is busy
-				end()
+				repeatFor(2*quiet1s, 150*time.Millisecond, func() { a.shortConn(c.host) })
 				kept.ask("hello")
 				kept.Close()
 				a.wantHoldSince(time.Now(), quiet1s-300*time.Millisecond, "drained")
@@ -41,8 +39,8 @@ func TestUntilFamilies(t *testing.T) {
 	}
 }
 
-// TestUntilPeers: an address that was named does not hold, also where it comes as
-// IPv6; its neighbours do.
+// TestUntilPeers: traffic from an address of --ignore-peer does not prolong the hold,
+// even as an IPv4-mapped IPv6 address; traffic from other addresses does.
 func TestUntilPeers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -71,8 +69,8 @@ func TestUntilPeers(t *testing.T) {
 	}
 }
 
-// TestUntilPorts: a port for health checks alone does not hold where it is named,
-// nor do others where the one is that counts.
+// TestUntilPorts: a port of --ignore-port does not prolong the hold, nor does a port
+// missing from --count-port.
 func TestUntilPorts(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -100,7 +98,7 @@ func TestUntilPorts(t *testing.T) {
 	}
 }
 
-// TestUntilFloorEnds: who connects just before the floor ends is seen.
+// TestUntilFloorEnds: a connection just before the end of the floor counts.
 func TestUntilFloorEnds(t *testing.T) {
 	t.Parallel()
 	var tried atomic.Int32
@@ -118,9 +116,9 @@ func TestUntilFloorEnds(t *testing.T) {
 				served := time.Now()
 				got := a.out.wait(t, "got TERM").at
 				switch after := got.Sub(served); {
-				case after < 100*time.Millisecond: // it was decided by then
+				case after < 100*time.Millisecond: // the request came after lameduck's last sample
 				case after < silence-200*time.Millisecond:
-					t.Errorf("the hold ended %v after a request", after)
+					t.Errorf("the hold ended %v after a request, want %v or at once", after, silence)
 				default:
 					tried.Add(1)
 				}
@@ -129,12 +127,12 @@ func TestUntilFloorEnds(t *testing.T) {
 		}
 	})
 	if tried.Load() == 0 {
-		t.Error("nobody came in time")
+		t.Error("no request came before the last sample")
 	}
 }
 
-// TestUntilNoTCP: where there are no connections to look at, the floor is kept; a
-// TCP listener beside it decides, and so does a ceiling that was given for UDP.
+// TestUntilNoTCP: without TCP listeners the hold lasts for the floor. A TCP listener
+// beside UDP or Unix sockets decides, and for UDP a ceiling given on the command line.
 func TestUntilNoTCP(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -158,7 +156,7 @@ func TestUntilNoTCP(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir, err := os.MkdirTemp("", "until") // t.TempDir's is not for everyone
+			dir, err := os.MkdirTemp("", "until") // other users may not enter t.TempDir
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -171,11 +169,11 @@ func TestUntilNoTCP(t *testing.T) {
 			}
 			flags := append([]string{"--quiet-for=1", "--grace-period=30", "--delay=1"}, c.flags...)
 			ns := newNamespace(t)
-			other := ns.neighbor() // whose traffic is nothing to us
+			other := ns.neighbor() // a neighbor's traffic does not count
 			ns.neighbor().do("call " + other.addr("127.0.0.1"))
 			a := ns.bootUntil(c.stage, c.until, flags, helperCommand("app", c.listens...)...)
 			if c.hold == 5*time.Second {
-				end := repeatEvery(50*time.Millisecond, func() { // clients that nobody sees
+				end := repeatEvery(50*time.Millisecond, func() { // clients that lameduck cannot observe
 					if conn, err := net.Dial("unix", filepath.Join(dir, "socket")); err == nil {
 						fmt.Fprintln(conn, "hello")
 						conn.Close()
@@ -189,30 +187,30 @@ func TestUntilNoTCP(t *testing.T) {
 	}
 }
 
-// TestUntilStarved: requests that came and went while lameduck could not look are
-// no silence.
+// TestUntilStarved: requests during a time in which lameduck could not run do not count
+// as silence.
 func TestUntilStarved(t *testing.T) {
 	t.Parallel()
 	for name, stage := range map[string]string{"sock_diag": "stage", "proc": "stage:no-netlink"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ns := newNamespace(t)
-			a := ns.bootUntil(stage, "quiet", []string{"--delay=1", "--quiet-for=1", "--grace-period=30"}, helperCommand("app", "127.0.0.1:0")...)
+			a := ns.bootUntil(stage, "quiet", []string{"--delay=1", "--quiet-for=1", "--grace-period=30", "--log-level=debug"}, helperCommand("app", "127.0.0.1:0")...)
 			a.shortConn("127.0.0.1")
 			a.trigger()
-			time.Sleep(quiet1s / 2) // it has looked
+			a.err.wait(t, "holding: look")
 			a.signal(sig.STOP)
-			time.Sleep(2 * quiet1s) // all of which it would have called silence
+			time.Sleep(2 * quiet1s) // a silence of twice --quiet-for, had lameduck been running
 			a.shortConn("127.0.0.1")
-			time.Sleep(quiet1s / 4) // the kernel tells of ends when it has time
+			time.Sleep(quiet1s / 4) // lameduck is stopped, and the kernel queues the event of the close a little later
 			a.signal(sig.CONT)
 			a.wantHoldSince(time.Now(), quiet1s-100*time.Millisecond, "quiet")
 		})
 	}
 }
 
-// TestUntilFrozen: after a freeze that outlasts the ceiling, the traffic is sampled once
-// more before the signal, so that the report says what was open then.
+// TestUntilFrozen: after a freeze beyond the ceiling, lameduck takes one more sample
+// before the signal, so that the report counts connections opened during the freeze.
 func TestUntilFrozen(t *testing.T) {
 	t.Parallel()
 	for name, stage := range map[string]string{"sock_diag": "stage", "proc": "stage:no-netlink"} {

@@ -9,25 +9,23 @@ import (
 	"time"
 )
 
-// What lasts, or is left behind.
+// Tests of long-lived connections, and of the remains of closed ones.
 
-// talks says something on a connection until told to end.
+// keepTalking makes a request at every interval until end is called.
 func (c *client) keepTalking(every time.Duration) (end func()) {
 	return repeatEvery(every, func() {
-		if fmt.Fprintln(c, "hello"); !c.in.Scan() {
-			c.t.Errorf("the request was cut: %v", c.in.Err())
-		}
+		c.ask("hello")
 	})
 }
 
-// TestUntilTalking: a long-lived connection that talks, as of a WebSocket. Only
-// settled does not wait for it. Without netlink the connection itself shows nothing, since
-// its queues are empty between two looks.
+// TestUntilTalking: a long-lived connection with steady traffic, such as a WebSocket,
+// prolongs the hold, except with --until=settled. Without netlink such traffic cannot be
+// seen on the connection, whose queues are empty in every sample.
 func TestUntilTalking(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		until  string
-		talks  time.Duration // from the trigger on; then it is closed, unless that never comes
+		talks  time.Duration // how long the connection talks after the trigger; an hour stands for "to the end"
 		hold   time.Duration
 		reason string
 		stage  string
@@ -51,15 +49,15 @@ func TestUntilTalking(t *testing.T) {
 			start := a.trigger()
 			if c.talks == time.Hour {
 				a.out.wait(t, "got TERM")
-				end() // it was served to the last
+				end() // the server replies to the end
 				a.wantHoldSince(start, c.hold, c.reason)
 				a.wantReport("1 open at the end")
 				return
 			}
-			time.Sleep(c.talks)
+			time.Sleep(c.talks) // the traffic goes on
 			end()
 			if c.until == "drained" {
-				time.Sleep(2 * quiet1s)
+				time.Sleep(2 * quiet1s) // an idle connection, for longer than --quiet-for
 				a.wantHolding("a connection was open")
 				kept.Close()
 				a.wantHoldSince(time.Now(), 0, c.reason)
@@ -71,8 +69,7 @@ func TestUntilTalking(t *testing.T) {
 	}
 }
 
-// TestUntilIdle: a pool that is kept open, and a connection that the server never
-// closes though its client is gone.
+// TestUntilIdle: a pool of idle connections prolongs the hold only with --until=drained.
 func TestUntilIdle(t *testing.T) {
 	t.Parallel()
 	for user, stage := range users {
@@ -84,7 +81,7 @@ func TestUntilIdle(t *testing.T) {
 				for range 50 {
 					a.dial("127.0.0.1").ask("hello")
 				}
-				a.dial("::1") // and one that asks nothing
+				a.dial("::1") // a connection without a request
 				start := a.trigger()
 				if until == "quiet" {
 					a.wantHoldSince(start, quiet1s, "quiet")
@@ -97,9 +94,9 @@ func TestUntilIdle(t *testing.T) {
 	}
 }
 
-// TestUntilHalfClosed: what the server never closes, though its client is gone, is
-// nobody's request. An end that it has not read may be one's, until that is given
-// up.
+// TestUntilHalfClosed: a connection that the client has closed and the server never
+// closes does not prolong the hold. While the server has not read the end, a request may
+// be in flight, until --max-silence.
 func TestUntilHalfClosed(t *testing.T) {
 	t.Parallel()
 	for name, line := range map[string]string{"leaked": "leak", "unread": "slow"} {
@@ -119,7 +116,7 @@ func TestUntilHalfClosed(t *testing.T) {
 	}
 }
 
-// TestUntilTimeWait: what is left of thousands of connections is nobody's.
+// TestUntilTimeWait: connections in TIME_WAIT do not prolong the hold.
 func TestUntilTimeWait(t *testing.T) {
 	t.Parallel()
 	for user, stage := range map[string]string{"root": "stage", "nobody": "stage:uid=65534", "no netlink": "stage:no-netlink"} {
@@ -140,8 +137,8 @@ func TestUntilTimeWait(t *testing.T) {
 					conn.Close()
 				}
 			})
-			if n := a.timeWait(); n < many/2 { // some may have been taken again already
-				t.Fatalf("%d are in TIME_WAIT", n)
+			if n := a.timeWait(); n < many/2 { // the kernel may have reused some ports
+				t.Fatalf("%d connections are in TIME_WAIT, want at least %d", n, many/2)
 			}
 			start := a.trigger()
 			a.wantHoldSince(start, quiet1s, "drained")
@@ -150,7 +147,7 @@ func TestUntilTimeWait(t *testing.T) {
 	}
 }
 
-// timeWait counts the connections in TIME_WAIT.
+// timeWait returns the number of connections in TIME_WAIT.
 func (a *app) timeWait() (n int) {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/sockstat", a.cmd.Process.Pid))
 	_, rest, _ := strings.Cut(string(text), " tw ")
@@ -158,8 +155,8 @@ func (a *app) timeWait() (n int) {
 	return n
 }
 
-// TestUntilOutbound: connections that the server opens, to somewhere else or to
-// itself, are not its clients'.
+// TestUntilOutbound: connections that the server itself opens, to other servers or to
+// itself, do not prolong the hold.
 func TestUntilOutbound(t *testing.T) {
 	t.Parallel()
 	for user, stage := range users {

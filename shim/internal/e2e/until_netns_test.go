@@ -16,20 +16,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What waits for traffic is told of all that goes on in its network namespace:
-// these tests have one each, in which they start containers, and to which the
-// clients in the test itself connect.
+// Lameduck observes its whole network namespace, so each of the following tests makes a
+// namespace of its own. The test boots containers in the namespace, and the test's own
+// clients connect from within.
 
-// place is a network namespace, with loopback.
+// namespace is a network namespace with a loopback interface.
 type namespace struct {
 	t            *testing.T
-	fd, parentFD int // it, and the one of the other tests
+	fd, parentFD int // the namespace, and the namespace of the test's other threads
 }
 
 func newNamespace(t *testing.T) *namespace {
 	t.Helper()
 	netns.Need(t)
-	runtime.LockOSThread() // stays so if something fails: the thread ends with us
+	runtime.LockOSThread() // stays locked after a failure: the thread then ends with the goroutine
 	ns := &namespace{t: t, parentFD: openNetns(t)}
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		t.Fatal("network namespace: ", err)
@@ -55,23 +55,22 @@ func openNetns(t *testing.T) int {
 	return fd
 }
 
-// do does something there: sockets and processes stay where they were made.
+// do calls what on a thread in the namespace. Sockets and processes stay in the namespace
+// in which they were made.
 func (ns *namespace) do(what func()) {
 	runtime.LockOSThread()
 	if err := unix.Setns(ns.fd, unix.CLONE_NEWNET); err != nil {
 		panic(err)
 	}
 	defer func() {
-		if unix.Setns(ns.parentFD, unix.CLONE_NEWNET) == nil { // else the thread ends with us
+		if unix.Setns(ns.parentFD, unix.CLONE_NEWNET) == nil { // otherwise the thread stays locked, and ends with the goroutine
 			runtime.UnlockOSThread()
 		}
 	}()
 	what()
 }
 
-func (ns *namespace) run(b *box) { ns.do(b.run) }
-
-// connect is net.Dial from there.
+// connect is net.Dial within the namespace.
 func (ns *namespace) connect(address string) (conn net.Conn, err error) {
 	return ns.connectFrom(nil, address)
 }
@@ -95,20 +94,27 @@ func (ns *namespace) dial(address string) *client {
 	return &client{conn, ns.t, bufio.NewScanner(conn)}
 }
 
-// listen is net.Listen there; everything is read, each line is answered.
+// listen starts a server within the namespace that replies to every line.
 func (ns *namespace) listen() (address string) {
 	ns.t.Helper()
-	var l net.Listener
-	var err error
-	if ns.do(func() { l, err = net.Listen("tcp", "127.0.0.1:0") }); err != nil {
-		ns.t.Fatal(err)
-	}
+	l := ns.newListener()
 	ns.t.Cleanup(func() { l.Close() })
 	go answer(l)
 	return l.Addr().String()
 }
 
-// transport is one whose connections come from there.
+func (ns *namespace) newListener() net.Listener {
+	ns.t.Helper()
+	var l net.Listener
+	var err error
+	ns.do(func() { l, err = net.Listen("tcp", "127.0.0.1:0") })
+	if err != nil {
+		ns.t.Fatal(err)
+	}
+	return l
+}
+
+// transport returns an HTTP transport whose connections start in the namespace.
 func (ns *namespace) transport() *http.Transport {
 	tr := &http.Transport{
 		DialContext: func(_ context.Context, _, address string) (net.Conn, error) { return ns.connect(address) },
@@ -117,18 +123,19 @@ func (ns *namespace) transport() *http.Transport {
 	return tr
 }
 
-// oneRequest is a transport that keeps no connection.
+// oneRequestTransport returns a transport that opens a connection for every request.
 func (ns *namespace) oneRequestTransport() *http.Transport {
 	tr := ns.transport()
 	tr.DisableKeepAlives = true
 	return tr
 }
 
-// begin starts a container of the place, with its own processes and mounts.
-func (ns *namespace) boot(what string, words ...string) *app {
+// boot starts a container in the namespace, by way of the helper program stage, with new
+// PID and mount namespaces.
+func (ns *namespace) boot(stage string, words ...string) *app {
 	ns.t.Helper()
-	a := &app{&serverBox{box: newProgram(ns.t, nil, asPID1, helperCommand(what, words...)...)}, ns}
-	ns.run(a.box)
+	a := &app{&serverBox{box: newProgram(ns.t, nil, asPID1, helperCommand(stage, words...)...)}, ns}
+	ns.do(a.run)
 	a.out.wait(ns.t, "ready")
 	if first := a.out.all()[0].text; strings.HasPrefix(first, "port ") {
 		a.port = strings.TrimPrefix(first, "port ")
@@ -136,18 +143,18 @@ func (ns *namespace) boot(what string, words ...string) *app {
 	return a
 }
 
-// app is a server, or at least a program, in a place.
+// app is a container in a network namespace of its own or shared with neighbors.
 type app struct {
 	*serverBox
 	ns *namespace
 }
 
-// brisk are flags that make all of it quicker still.
+// quiet1sFlags shorten a hold: no floor, and a silence of quiet1s.
 var quiet1sFlags = []string{"--delay=0", "--quiet-for=1", "--grace-period=30"}
 
-const quiet1s = time.Second // the silence of brisk
+const quiet1s = time.Second
 
-// holding starts the program of words under lameduck, by way of a stage.
+// bootUntil boots lameduck with --until and a command, by way of a stage.
 func (ns *namespace) bootUntil(stage, until string, flags []string, words ...string) *app {
 	ns.t.Helper()
 	if strings.Contains(stage, "uid=") && !isRoot() {
@@ -160,24 +167,32 @@ func (ns *namespace) bootUntil(stage, until string, flags []string, words ...str
 	return ns.boot(stage, append(call, words...)...)
 }
 
-// stages are who lameduck and its command may be, for the cases that matter most.
+// users are the stages for the users under which important tests run.
 var users = map[string]string{"root": "stage", "nobody": "stage:uid=65534"}
 
-// steadily does something again and again, until told to end; that waits.
+// repeatFor calls what at every interval for the given time: traffic that goes on.
+func repeatFor(d, every time.Duration, what func()) {
+	end := repeatEvery(every, what)
+	time.Sleep(d)
+	end()
+}
+
+// repeatEvery calls what at every interval until end is called. end waits for the last
+// call.
 func repeatEvery(every time.Duration, what func()) (end func()) {
-	over := make(chan struct{})
-	var done sync.WaitGroup
-	done.Go(func() {
+	stop := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() {
 		tick := time.NewTicker(every)
 		defer tick.Stop()
 		for {
 			select {
-			case <-over:
+			case <-stop:
 				return
 			case <-tick.C:
 				what()
 			}
 		}
 	})
-	return sync.OnceFunc(func() { close(over); done.Wait() })
+	return sync.OnceFunc(func() { close(stop); running.Wait() })
 }

@@ -12,15 +12,16 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// What is ours, and what cannot be told.
+// Tests of which sockets count as the container's own.
 
-// TestUntilItself: the container's connections to itself do not count, nor those
-// of a process that was put into it. Whose the short ones were, nobody can tell.
+// TestUntilItself: the container's connections to itself do not prolong the hold, even
+// from a process that entered the container later. Connections shorter than a sample
+// could be anybody's, and count.
 func TestUntilItself(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		command     string
-		exec, later bool // not by the command itself; not before the trigger
+		exec, later bool // the client is a process that entered the container; the client starts after the trigger
 		flag        string
 		hold        time.Duration
 		reason      string
@@ -51,7 +52,7 @@ func TestUntilItself(t *testing.T) {
 	}
 }
 
-// exec puts a process into the container, as a health check is.
+// execProgram starts a program in the container, as an exec health check does.
 func (a *app) execProgram() *app {
 	a.t.Helper()
 	needs(a.t, "nsenter")
@@ -62,8 +63,9 @@ func (a *app) execProgram() *app {
 	return b
 }
 
-// TestUntilUnreadable: where a process's descriptors cannot be seen, "could not
-// look" is not "there is none": the namespace's ports count, the neighbours' too.
+// TestUntilUnreadable: if a process's descriptors cannot be read, lameduck does not
+// conclude that the command has no listener: all ports of the network namespace count,
+// the neighbors' included.
 func TestUntilUnreadable(t *testing.T) {
 	t.Parallel()
 	if !isRoot() {
@@ -74,10 +76,8 @@ func TestUntilUnreadable(t *testing.T) {
 		ns := newNamespace(t)
 		a := ns.bootUntil("stage:no-ptrace", "quiet", quiet1sFlags, helperCommand("as", "1000", "app", "127.0.0.1:0")...)
 		a.trigger()
-		end := repeatEvery(200*time.Millisecond, func() { a.shortConn("127.0.0.1") })
-		time.Sleep(2 * quiet1s) // so long it is busy
-		end()
-		a.wantHolding("there had just been a request")
+		repeatFor(2*quiet1s, 200*time.Millisecond, func() { a.shortConn("127.0.0.1") })
+		a.wantHolding("a request had just ended")
 		a.wantHoldSince(time.Now(), quiet1s-300*time.Millisecond, "quiet")
 		a.wantReport("seen by sock_diag, the network namespace")
 	})
@@ -95,7 +95,7 @@ func TestUntilUnreadable(t *testing.T) {
 		ns := newNamespace(t)
 		a := ns.bootUntil("stage:no-ptrace", "quiet", quiet1sFlags, helperCommand("as", "1000", "app")...)
 		start := a.trigger()
-		a.wantHoldSince(start, 0, "no_listener") // nobody listens at all
+		a.wantHoldSince(start, 0, "no_listener") // no process in the network namespace listens
 	})
 	t.Run("ports given", func(t *testing.T) {
 		t.Parallel()
@@ -109,8 +109,8 @@ func TestUntilUnreadable(t *testing.T) {
 	})
 }
 
-// TestUntilNested: control groups below ours are ours, as systemd's in a container;
-// so is one of ours whose descriptors cannot be seen. The neighbour's are not.
+// TestUntilNested: sockets of control groups below lameduck's own count, as with systemd
+// in a container, even if the descriptors cannot be read. The neighbors' do not count.
 func TestUntilNested(t *testing.T) {
 	t.Parallel()
 	if !isRoot() {
@@ -129,9 +129,11 @@ func TestUntilNested(t *testing.T) {
 			dir := string(newCgroupV2(t))
 			below := filepath.Join(dir, "below")
 			if err := os.Mkdir(below, 0o755); err != nil {
-				t.Skip("no control group below ours: ", err)
+				t.Skip("cannot make a nested cgroup: ", err)
 			}
-			t.Cleanup(func() { testutil.Eventually(t, "that below is empty", func() bool { return os.Remove(below) == nil }) })
+			t.Cleanup(func() {
+				testutil.Eventually(t, "the nested cgroup is removed", func() bool { return os.Remove(below) == nil })
+			})
 			ns := newNamespace(t)
 			busy, third := ns.neighbor(), ns.neighbor()
 			busy.do("call " + third.addr("127.0.0.1"))
@@ -143,10 +145,8 @@ func TestUntilNested(t *testing.T) {
 			a := ns.bootUntil("stage:no-ptrace,cgroup="+dir, "quiet", quiet1sFlags, append([]string{"sh", "-c", move, "sh"}, words...)...)
 			start := a.trigger()
 			if c.listens != "" {
-				end := repeatEvery(90*time.Millisecond, func() { a.shortConn("127.0.0.1") })
-				time.Sleep(time.Until(start.Add(2 * quiet1s))) // so long it is busy
-				end()
-				a.wantHolding("there had just been a request")
+				repeatFor(time.Until(start.Add(2*quiet1s)), 90*time.Millisecond, func() { a.shortConn("127.0.0.1") })
+				a.wantHolding("a request had just ended")
 			}
 			a.wantHoldSince(start, c.hold-300*time.Millisecond, c.reason)
 		})

@@ -7,9 +7,10 @@ import (
 	"time"
 )
 
-// Several containers in one network namespace, as in a pod.
+// Tests with several containers in one network namespace, as in a pod.
 
-// ways are how one's own listeners are told from the neighbours'.
+// scopes are the stages for each way to tell the container's own listeners from the
+// neighbors'.
 var scopes = map[string]string{
 	"descriptors":         "stage",
 	"descriptors, nobody": "stage:uid=65534",
@@ -17,7 +18,7 @@ var scopes = map[string]string{
 	"cgroup, nobody":      "stage:cgroup=,uid=65534",
 }
 
-// way is the stage, with a control group made for it.
+// scopeStage returns the stage for a scope, after making the control group.
 func scopeStage(t *testing.T, name string) string {
 	t.Helper()
 	switch stage := scopes[name]; name {
@@ -27,20 +28,19 @@ func scopeStage(t *testing.T, name string) string {
 		return fmt.Sprintf("stage:cgroup=%s,uid=65534", newCgroupV2(t))
 	default:
 		if own := ownCgroupV2(); own != "/" {
-			t.Skipf("all of us are in the control group %q, which tells them apart no longer", own)
+			t.Skipf("the containers of this test share the control group %q, by which lameduck tells containers apart", own)
 		}
 		return stage
 	}
 }
 
-// neighbour starts another container, in no control group of its own.
+// neighbor boots another container in the namespace, without a control group of its own.
 func (ns *namespace) neighbor() *app {
 	ns.t.Helper()
 	return ns.boot("stage", helperCommand("app", "[::]:0")...)
 }
 
-// TestUntilPod: the other container's traffic, on its own port, does not hold
-// ours.
+// TestUntilPod: traffic at another container's port does not prolong the hold.
 func TestUntilPod(t *testing.T) {
 	t.Parallel()
 	for name := range scopes {
@@ -51,7 +51,7 @@ func TestUntilPod(t *testing.T) {
 			a := ns.bootUntil(scopeStage(t, name), "drained", quiet1sFlags, helperCommand("app", "127.0.0.1:0")...)
 			busy.do("call " + third.addr("127.0.0.1"))
 			third.do("call " + busy.addr("::1"))
-			a.do("open " + busy.addr("127.0.0.1")) // of no account either
+			a.do("open " + busy.addr("127.0.0.1")) // an outbound connection does not count either
 			a.shortConn("127.0.0.1")
 			start := a.trigger()
 			a.wantHoldSince(start, quiet1s, "drained")
@@ -60,8 +60,8 @@ func TestUntilPod(t *testing.T) {
 	}
 }
 
-// TestUntilSidecar: the neighbour's connections to our port do count, though they
-// come by loopback.
+// TestUntilSidecar: a neighbor's connections to the container's port count, although they
+// come over loopback.
 func TestUntilSidecar(t *testing.T) {
 	t.Parallel()
 	for name := range scopes {
@@ -71,19 +71,17 @@ func TestUntilSidecar(t *testing.T) {
 			mesh := ns.neighbor()
 			a := ns.bootUntil(scopeStage(t, name), "quiet", quiet1sFlags, helperCommand("app", "[::]:0")...)
 			a.trigger()
-			end := repeatEvery(300*time.Millisecond, func() {
+			repeatFor(3*quiet1s, 300*time.Millisecond, func() {
 				mesh.sendLine("open " + a.addr("127.0.0.6"))
 			})
-			time.Sleep(3 * quiet1s) // so long it is busy
-			end()
-			a.wantHolding("the neighbour had just called")
+			a.wantHolding("the neighbor had just connected")
 			a.wantHoldSince(time.Now(), quiet1s-400*time.Millisecond, "quiet")
 		})
 	}
 }
 
-// TestUntilProxy: a proxy is drained when its app, in the other container, has let
-// go; what it keeps open to elsewhere is not waited for.
+// TestUntilProxy: a proxy's hold lasts until the app in the other container has closed
+// its connections. The proxy's own connections to other servers do not count.
 func TestUntilProxy(t *testing.T) {
 	t.Parallel()
 	for name := range scopes {
@@ -96,7 +94,7 @@ func TestUntilProxy(t *testing.T) {
 			client.do("open " + proxy.addr("127.0.0.1"))
 			client.do("open " + proxy.addr("127.0.0.1"))
 			proxy.trigger()
-			time.Sleep(2 * quiet1s) // quiet it is
+			time.Sleep(2 * quiet1s) // idle connections, for longer than --quiet-for
 			proxy.wantHolding("the app was connected")
 			client.do("shut")
 			proxy.wantHoldSince(time.Now(), 0, "drained")
@@ -105,8 +103,8 @@ func TestUntilProxy(t *testing.T) {
 	}
 }
 
-// TestUntilWorker: who has no listener is told at once, however busy the
-// neighbours are, unless a floor was given.
+// TestUntilWorker: a command without listeners gets TERM at once, or after the floor if a
+// floor is given, however busy the neighbors are.
 func TestUntilWorker(t *testing.T) {
 	t.Parallel()
 	for name := range scopes {
@@ -120,7 +118,7 @@ func TestUntilWorker(t *testing.T) {
 				busy, third := ns.neighbor(), ns.neighbor()
 				a := ns.bootUntil(scopeStage(t, name), "drained", flags, helperCommand("app")...)
 				busy.do("call " + third.addr("127.0.0.1"))
-				a.do("call " + busy.addr("127.0.0.1")) // it is a client
+				a.do("call " + busy.addr("127.0.0.1")) // the command is only a client
 				start := a.trigger()
 				if floor == "at once" {
 					a.wantHoldSince(start, 0, "no_listener")

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// TestUntilStuck: connections wait to be accepted, and nobody accepts them. Where
-// nothing else is served either, the program hangs, and waiting is of no use.
+// TestUntilStuck: connections wait in the accept queue and the server accepts none. If
+// the server makes no other progress either, the server hangs, and the hold ends early.
 func TestUntilStuck(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		stage  string
-		kept   string // a connection that was accepted
+		kept   string // kind of an accepted connection beside the queue; "": no such connection
 		hold   time.Duration
 		reason string
 	}{
@@ -46,7 +46,8 @@ func TestUntilStuck(t *testing.T) {
 	}
 }
 
-// overrun connects until the queue is full: who comes then waits in vain.
+// fillAcceptQueue connects until the accept queue is full and a connection attempt times
+// out.
 func (ns *namespace) fillAcceptQueue(address string) {
 	ns.t.Helper()
 	ns.do(func() {
@@ -54,7 +55,7 @@ func (ns *namespace) fillAcceptQueue(address string) {
 			conn, err := net.DialTimeout("tcp", address, 300*time.Millisecond)
 			if err != nil {
 				if n == 0 {
-					ns.t.Errorf("nobody got into the queue: %v", err)
+					ns.t.Errorf("no connection got into the accept queue: %v", err)
 				}
 				return
 			}

@@ -16,16 +16,16 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// The hold that waits for traffic, end to end: a server under the built lameduck,
-// and its clients in other processes, of the same network namespace.
+// Tests of a hold that waits for traffic: a server under lameduck, and clients in the
+// test's process, in the same network namespace.
 
-// serverBox is a server under lameduck, that has started.
+// serverBox is a started server under lameduck.
 type serverBox struct {
 	*box
 	port string
 }
 
-// quickFlags are flags that make all of it quick.
+// quickFlags shorten a hold: no floor, and a silence of quietFor.
 var quickFlags = []string{"--delay=0", "--quiet-for=2", "--grace-period=30"}
 
 func bootServer(t *testing.T, stage, until string, flags ...string) *serverBox {
@@ -38,7 +38,7 @@ func bootServer(t *testing.T, stage, until string, flags ...string) *serverBox {
 	return s
 }
 
-// client is a connection to a server.
+// client is a connection to a server that replies to lines.
 type client struct {
 	net.Conn
 	t  *testing.T
@@ -55,40 +55,31 @@ func (s *serverBox) dial(host string) *client {
 	return &client{conn, s.t, bufio.NewScanner(conn)}
 }
 
-// ask sends a line and waits for the answer.
+// ask sends a line and waits for the reply.
 func (c *client) ask(line string) {
 	c.t.Helper()
-	if fmt.Fprintln(c, line); !c.in.Scan() {
-		c.t.Errorf("%q is not answered: %v", line, c.in.Err())
+	fmt.Fprintln(c, line)
+	c.awaitReply()
+}
+
+func (c *client) awaitReply() {
+	c.t.Helper()
+	if !c.in.Scan() {
+		c.t.Errorf("the server closed the connection without a reply: %v", c.in.Err())
 	}
 }
 
-// shortConn is a connection with one request, as probes and many clients make them.
+// shortConn makes one request on a new connection, as probes and many clients do.
 func (s *serverBox) shortConn(host string) {
 	c := s.dial(host)
 	c.ask("hello")
 	c.Close()
 }
 
-// wantHoldSince wants the hold to end so long after some moment, and for that reason.
-func (s *serverBox) wantHoldSince(since time.Time, at time.Duration, reason string) {
-	s.t.Helper()
-	got := s.out.wait(s.t, "got TERM").at.Sub(since)
-	if got < at || got > at+2*time.Second {
-		s.t.Errorf("the hold ended after %v, want %v", got, at)
-	}
-	s.sendLine("exit 7")
-	s.wantExit(7)
-	stderr := s.err.all()
-	if last := stderr[len(stderr)-1].text; !strings.Contains(last, "("+reason+")") {
-		s.t.Errorf("the report says %q, want %s", last, reason)
-	}
-}
-
 const quietFor = 2 * time.Second
 
-// TestUntilQuiet: short connections hold, one by one, over both families; idle
-// ones that are kept alive do not.
+// TestUntilQuiet: short connections, one after the other, prolong the hold, over IPv4 and
+// IPv6; an idle keep-alive connection does not.
 func TestUntilQuiet(t *testing.T) {
 	for name, stage := range map[string]string{
 		"": "stage", "nobody": "stage:uid=65534", "denied": "stage:seccomp",
@@ -103,19 +94,18 @@ func TestUntilQuiet(t *testing.T) {
 				s.signal(sig.TERM)
 				s.err.wait(t, "until quiet")
 				var last time.Time
-				for range 10 {
+				repeatFor(2*time.Second, 200*time.Millisecond, func() {
 					s.shortConn(host)
 					last = time.Now()
-					time.Sleep(200 * time.Millisecond) // the traffic that there is
-				}
+				})
 				s.wantHoldSince(last, quietFor-100*time.Millisecond, "quiet")
 			})
 		}
 	}
 }
 
-// TestUntilQuietUnseen: the same without netlink, in a network namespace without the
-// segments of other tests, which would count.
+// TestUntilQuietUnseen: like TestUntilQuiet, without netlink. The test has its own
+// network namespace, since the TCP segments of other tests would count.
 func TestUntilQuietUnseen(t *testing.T) {
 	t.Parallel()
 	for _, host := range []string{"127.0.0.1", "::1"} {
@@ -126,18 +116,17 @@ func TestUntilQuietUnseen(t *testing.T) {
 			a.dial(host).ask("hello")
 			a.trigger()
 			var last time.Time
-			for range 10 {
+			repeatFor(2*time.Second, 200*time.Millisecond, func() {
 				a.shortConn(host)
 				last = time.Now()
-				time.Sleep(200 * time.Millisecond) // the traffic that there is
-			}
+			})
 			a.wantHoldSince(last, quietFor-100*time.Millisecond, "quiet")
 		})
 	}
 }
 
-// TestUntilQuietChecked: without netlink, lameduck's own health checks are no traffic of
-// an idle connection.
+// TestUntilQuietChecked: without netlink, lameduck's own health checks do not count as
+// traffic on an idle connection.
 func TestUntilQuietChecked(t *testing.T) {
 	t.Parallel()
 	p := newNamespace(t)
@@ -155,21 +144,20 @@ func TestUntilQuietChecked(t *testing.T) {
 	a.wantHoldSince(start, quietFor-100*time.Millisecond, "quiet")
 }
 
-// TestUntilSlow: a request that takes its time is never cut by quiet, on a
-// connection that was used before.
+// TestUntilSlow: --until=quiet never cuts a slow request on a connection that was used
+// before.
 func TestUntilSlow(t *testing.T) {
 	s := bootServer(t, "stage", "quiet")
 	c := s.dial("127.0.0.1")
 	c.ask("hello")
 	fmt.Fprintln(c, "slow")
 	s.signal(sig.TERM)
-	if !c.in.Scan() {
-		t.Errorf("the request was cut: %v", c.in.Err())
-	}
+	c.awaitReply()
 	s.wantHoldSince(time.Now(), quietFor-time.Second, "quiet")
 }
 
-// TestUntilSettled: connections that talk do not hold, new ones do.
+// TestUntilSettled: with --until=settled, only new connections prolong the hold, not
+// traffic on old ones.
 func TestUntilSettled(t *testing.T) {
 	s := bootServer(t, "stage", "settled")
 	start := time.Now()
@@ -187,23 +175,24 @@ func TestUntilSettled(t *testing.T) {
 	<-over
 }
 
-// TestUntilDrained: an idle connection holds until it is closed.
+// TestUntilDrained: with --until=drained, an idle connection prolongs the hold until the
+// connection is closed.
 func TestUntilDrained(t *testing.T) {
 	s := bootServer(t, "stage", "drained")
 	c := s.dial("127.0.0.1")
 	c.ask("hello")
 	s.signal(sig.TERM)
 	s.err.wait(t, "until drained")
-	time.Sleep(quietFor + time.Second) // quiet it is
-	if stderr := s.out.all(); stderr[len(stderr)-1].text != "ready" {
-		t.Errorf("it did not wait: %v", stderr)
+	time.Sleep(quietFor + time.Second) // an idle connection, for longer than --quiet-for
+	if stdout := s.out.all(); stdout[len(stdout)-1].text != "ready" {
+		t.Errorf("the hold has ended with a connection open: %v", stdout)
 	}
 	c.Close()
 	s.wantHoldSince(time.Now(), 0, "drained")
 }
 
-// TestUntilCeiling: traffic without end holds to the ceiling, and the report names
-// what looks like a probe; ignored, it does not hold.
+// TestUntilCeiling: under traffic without end, the hold lasts to the ceiling, and the
+// report points out a likely probe. Ignored traffic does not prolong the hold.
 func TestUntilCeiling(t *testing.T) {
 	for name, c := range map[string]struct {
 		flags  []string
@@ -218,28 +207,18 @@ func TestUntilCeiling(t *testing.T) {
 			s := bootServer(t, "stage", "quiet", c.flags...)
 			start := time.Now()
 			s.signal(sig.TERM)
-			over := make(chan struct{})
-			go func() {
-				tick := time.NewTicker(550 * time.Millisecond)
-				defer tick.Stop()
-				for {
-					select {
-					case <-over:
-						return
-					case <-tick.C:
-						if conn, err := net.Dial("tcp", "127.0.0.1:"+s.port); err == nil {
-							fmt.Fprintln(conn, "probe")
-							bufio.NewScanner(conn).Scan()
-							conn.Close()
-						}
-					}
+			end := repeatEvery(550*time.Millisecond, func() {
+				if conn, err := net.Dial("tcp", "127.0.0.1:"+s.port); err == nil {
+					fmt.Fprintln(conn, "probe")
+					bufio.NewScanner(conn).Scan()
+					conn.Close()
 				}
-			}()
+			})
 			s.wantHoldSince(start, c.hold, c.reason)
-			close(over)
+			end()
 			text := fmt.Sprint(s.err.all())
 			if hint := probeHint.MatchString(text); hint != (name == "counted") {
-				t.Errorf("stderr: %s", text)
+				t.Errorf("stderr: %s\nhint at probes: %v, want %v", text, hint, !hint)
 			}
 		})
 	}
@@ -247,22 +226,22 @@ func TestUntilCeiling(t *testing.T) {
 
 var probeHint = regexp.MustCompile(`(; |, and )6 bytes from 127\.0\.0\.1 every 0\.[56] s: a probe\? see --ignore-probes;`)
 
-// TestUntilNobody: who listens nowhere is told at once, however busy the
-// neighbours are.
-func TestUntilNobody(t *testing.T) {
+// TestUntilNoListener: a command without listeners gets TERM at once, however busy the
+// neighbors are.
+func TestUntilNoListener(t *testing.T) {
 	busy := bootServer(t, "stage", "quiet")
 	b := boot(t, nil, append([]string{"--until=quiet", "--grace-period=30", "--"}, helperCommand("catch")...)...)
 	b.out.wait(t, "ready")
 	busy.shortConn("127.0.0.1")
 	start := time.Now()
 	b.signal(sig.TERM)
-	(&serverBox{box: b}).wantHoldSince(start, 0, "no_listener")
+	b.wantHoldSince(start, 0, "no_listener")
 	busy.sendLine("exit 0")
 	busy.wantExit(0)
 }
 
-// TestUntilPortless: of UDP and of Unix sockets nothing can be said; the floor is
-// kept, and there is no waiting for a ceiling.
+// TestUntilPortless: for a command with only UDP or Unix sockets, the hold lasts for the
+// floor and not to the ceiling.
 func TestUntilPortless(t *testing.T) {
 	for network, reason := range map[string]string{"udp": "udp", "unix": "quiet"} {
 		t.Run(network, func(t *testing.T) {
@@ -271,20 +250,20 @@ func TestUntilPortless(t *testing.T) {
 			b.out.wait(t, "ready")
 			start := time.Now()
 			b.signal(sig.TERM)
-			(&serverBox{box: b}).wantHoldSince(start, time.Second, reason)
+			b.wantHoldSince(start, time.Second, reason)
 		})
 	}
 }
 
-// TestUntilCostsNothing: before the trigger there is no descriptor more than
-// without, and no thread. How many threads Go's runtime has is up to chance: the
-// fewest of some runs are compared.
+// TestUntilCostsNothing: before a stop, --until costs neither a descriptor nor a thread.
+// The number of threads of Go's runtime varies from run to run, so the test compares the
+// minimum over several runs.
 func TestUntilCostsNothing(t *testing.T) {
-	look := func(flags ...string) (threads, fds int) {
+	count := func(flags ...string) (threads, fds int) {
 		b := boot(t, nil, append(append(flags, "--"), helperCommand("catch")...)...)
 		b.out.wait(t, "ready")
 		pid := b.cmd.Process.Pid
-		testutil.Eventually(t, "it sleeps", func() bool { return strings.HasPrefix(status(pid, "State"), "S") })
+		testutil.Eventually(t, "lameduck sleeps", func() bool { return strings.HasPrefix(status(pid, "State"), "S") })
 		list, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 		threads, _ = strconv.Atoi(status(pid, "Threads"))
 		b.sendLine("exit 0")
@@ -295,7 +274,7 @@ func TestUntilCostsNothing(t *testing.T) {
 	fewest := map[string]counts{}
 	for round := range 40 {
 		for _, flag := range []string{"--until=quiet", "--delay=5"} {
-			threads, fds := look(flag, "--grace-period=30")
+			threads, fds := count(flag, "--grace-period=30")
 			if old, ok := fewest[flag]; ok {
 				threads, fds = min(threads, old.threads), min(fds, old.fds)
 			}

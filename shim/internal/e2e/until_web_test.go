@@ -10,10 +10,9 @@ import (
 	"time"
 )
 
-// Requests in flight are never cut, connections that merely look so do not hold
-// for ever.
+// Tests with web servers over TLS and HTTP/2.
 
-// get is a request, and its answer whole.
+// get makes a request and reads the whole reply.
 func get(t *testing.T, rt http.RoundTripper, url string) {
 	t.Helper()
 	answer, err := (&http.Client{Transport: rt}).Get(url)
@@ -27,27 +26,28 @@ func get(t *testing.T, rt http.RoundTripper, url string) {
 	}
 }
 
-// anyCertificate is new each time, since http.Transport writes to it.
+// insecureTLS accepts any certificate. http.Transport modifies its configuration, so
+// every transport needs a new one.
 func insecureTLS() *tls.Config { return &tls.Config{InsecureSkipVerify: true} }
 
-// TestUntilTLS: nothing needs to be read to tell a slow request from an idle
-// connection. (One in hundreds is so near that the answer is acknowledged in the
-// jiffy of the request, and seems in flight until --max-silence.)
+// TestUntilTLS: slow requests are told from idle connections without reading the
+// encrypted bytes. In one of several hundred runs the reply is acknowledged in the jiffy
+// of the request, and the connection seems in flight until --max-silence.
 func TestUntilTLS(t *testing.T) {
 	t.Parallel()
 	for user, stage := range users {
 		for name, c := range map[string]struct {
-			paths   []string // the last one is asked for when the hold has begun
-			idle    int      // connections beside it that have had their answer
-			ahead   bool     // one that has shaken hands, and asks nothing
+			paths   []string // the last path is requested during the hold
+			idle    int      // number of idle connections after one request each
+			ahead   bool     // a connection with a TLS handshake and no request
 			silence string
-			hold    time.Duration // after the last answer, or what else came last
+			hold    time.Duration // after the last reply or other event
 		}{
 			"slow request":       {[]string{"/", "/slow"}, 0, false, "--max-silence=8", quiet1s},
 			"slow first request": {[]string{"/slow"}, 0, false, "--max-silence=8", quiet1s},
 			"idle pool":          {nil, 10, false, "--max-silence=3", quiet1s},
 			"both":               {[]string{"/", "/slow"}, 10, false, "--max-silence=6", quiet1s},
-			"preconnected":       {nil, 0, true, "--max-silence=2", 2 * time.Second}, // what came last is the client's: as if it asked
+			"preconnected":       {nil, 0, true, "--max-silence=2", 2 * time.Second}, // the last bytes came from the client, as with a request
 		} {
 			t.Run(user+"/"+name, func(t *testing.T) {
 				t.Parallel()
@@ -76,7 +76,7 @@ func TestUntilTLS(t *testing.T) {
 				start := a.trigger()
 				if len(c.paths) > 0 {
 					get(t, tr, url+c.paths[len(c.paths)-1])
-					a.wantHolding("the answer may not have been whole")
+					a.wantHolding("the reply had just ended")
 					last = time.Now()
 				} else if !c.ahead {
 					last = start
@@ -87,7 +87,7 @@ func TestUntilTLS(t *testing.T) {
 	}
 }
 
-// frames of HTTP/2, see RFC 9113.
+// Frames of HTTP/2, see RFC 9113.
 var (
 	preface      = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 	settingsAck  = "\x00\x00\x00\x04\x01\x00\x00\x00\x00"
@@ -97,7 +97,7 @@ var (
 	windowUpdate = "\x00\x00\x04\x08\x00\x00\x00\x00\x00" + "\x00\x00\x00\x10"
 )
 
-// h2 is a connection of HTTP/2 on which a test says each frame itself.
+// dialHTTP2 opens an HTTP/2 connection on which the test writes every frame itself.
 func dialHTTP2(a *app) net.Conn {
 	a.t.Helper()
 	conn := a.dial("127.0.0.1")
@@ -105,13 +105,13 @@ func dialHTTP2(a *app) net.Conn {
 	return conn.Conn
 }
 
-// frame reads until a frame of that type, and is its flags.
+// readFrame skips to the next frame of a type, and returns the frame's flags.
 func readFrame(t *testing.T, conn net.Conn, kind byte) (flags byte) {
 	t.Helper()
 	for {
 		var head [9]byte
 		if _, err := io.ReadFull(conn, head[:]); err != nil {
-			t.Fatalf("no frame of type %d: %v", kind, err)
+			t.Fatalf("waiting for a frame of type %d: %v", kind, err)
 		}
 		body := make([]byte, int(head[0])<<16|int(head[1])<<8|int(head[2]))
 		if _, err := io.ReadFull(conn, body); err != nil {
@@ -128,14 +128,14 @@ const (
 	typePing = 6
 )
 
-// TestUntilHTTP2: a stream holds, a connection that is merely kept alive does not,
-// and what looks like a request, but is not, does for --max-silence.
+// TestUntilHTTP2: an open stream prolongs the hold, an idle connection does not. A last
+// frame from the client that is not a request looks like one, until --max-silence.
 func TestUntilHTTP2(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		last   string // said when all was answered
+		last   string // frame sent after all replies
 		during func(t *testing.T, conn net.Conn)
-		hold   time.Duration // after that, or after the last answer
+		hold   time.Duration // after the last frame or reply
 	}{
 		"answered":             {ping, nil, 0},
 		"a last WINDOW_UPDATE": {windowUpdate, nil, 2 * time.Second},
@@ -156,7 +156,7 @@ func TestUntilHTTP2(t *testing.T) {
 			readFrame(t, conn, typeData)
 			fmt.Fprint(conn, ping)
 			readFrame(t, conn, typePing)
-			time.Sleep(50 * time.Millisecond) // not in one jiffy with what follows
+			time.Sleep(50 * time.Millisecond) // so that the next frame falls into another jiffy
 			last := time.Now()
 			fmt.Fprint(conn, c.last)
 			if c.last == ping {
@@ -165,7 +165,7 @@ func TestUntilHTTP2(t *testing.T) {
 			a.trigger()
 			if c.during != nil {
 				c.during(t, conn)
-				a.wantHolding("the stream may have been cut")
+				a.wantHolding("the stream had just ended")
 				last = time.Now()
 			}
 			a.wantHoldSince(last, c.hold-100*time.Millisecond, "quiet")
@@ -173,9 +173,9 @@ func TestUntilHTTP2(t *testing.T) {
 	}
 }
 
-// TestUntilPinged: Go's own client, which pings. Each ping is traffic; between
-// two that are further apart than --quiet-for it is quiet, at the latest when
-// the last one has been silent for --max-silence.
+// TestUntilPinged: Go's HTTP/2 client sends pings, and every ping is traffic. If pings
+// are further apart than --quiet-for, the hold ends between two of them, at the latest
+// --max-silence after the last.
 func TestUntilPinged(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -198,13 +198,13 @@ func TestUntilPinged(t *testing.T) {
 			url := "https://" + a.addr("127.0.0.1")
 			answer, err := (&http.Client{Transport: tr}).Get(url)
 			if err != nil || answer.ProtoMajor != 2 {
-				t.Fatal(answer, err)
+				t.Fatalf("reply %v, error %v; want a reply over HTTP/2", answer, err)
 			}
 			io.Copy(io.Discard, answer.Body)
 			answer.Body.Close()
 			start := a.trigger()
 			a.out.wait(t, "got TERM")
-			get(t, tr, url) // the connection was there all the time
+			get(t, tr, url) // the connection was never closed
 			a.wantHoldSince(start, c.hold-100*time.Millisecond, c.reason)
 		})
 	}

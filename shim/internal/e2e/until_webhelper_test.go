@@ -17,11 +17,12 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// web is net/http's server: plain, of HTTP/2 without TLS, or with TLS, for both.
+// serveWeb runs an HTTP server: "plain" for HTTP/1.1, "h2c" for HTTP/2 without TLS, "tls"
+// for both with TLS, "graceful" with a Shutdown on TERM.
 func (h *appHelper) serveWeb(kind, address string) {
 	slow := func(w http.ResponseWriter, r *http.Request) {
-		time.Sleep(3 * time.Second)
-		fmt.Fprint(w, "at last")
+		time.Sleep(3 * time.Second) // a slow request
+		fmt.Fprint(w, "done")
 	}
 	http.HandleFunc("/slow", slow)
 	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
@@ -48,12 +49,12 @@ func (h *appHelper) serveWeb(kind, address string) {
 	h.runCommands()
 }
 
-// large is more than fits into what the kernel keeps of a connection.
+// largeBodyLen is more than the kernel's socket buffers hold.
 const largeBodyLen = 32 << 20
 
 func newCertificate() tls.Certificate {
 	key := testutil.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
-	it := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
-	der := testutil.Must(x509.CreateCertificate(rand.Reader, it, it, &key.PublicKey, key))
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	der := testutil.Must(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
