@@ -4,76 +4,102 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
+	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
-// act does one action.
+// act performs one action of the stop machine.
 func (l *loop) act(a stop.Action) {
 	switch a.Verb {
 	case stop.Forward:
-		l.pass(a.Signal)
+		l.forward(a.Signal)
 	case stop.Send:
-		if l.watching && l.drops(a.Signal) {
-			l.deaf = a.Signal
-		}
-		l.send(a.Signal)
+		l.sendStep(a.Signal)
 	case stop.Continue:
 		l.send(sig.CONT)
 	case stop.GiveTerminal:
-		l.handOver(l.group)
+		l.host.processes.giveTerminal(l.children.group)
 	case stop.StopSelf:
-		l.stopSelf(a.Signal)
+		l.host.processes.stopSelf(a.Signal)
 	case stop.GiveTerminalOrStop:
-		l.lendOrStop()
+		l.giveTerminalOrStop()
 	case stop.TermGroup:
-		l.kill(-l.group, a.Signal) // where there is nobody left in it, so be it
+		l.host.processes.kill(-l.children.group, a.Signal) // the group may be empty
 	case stop.TermDescendants:
-		l.termRest()
+		l.termDescendants()
 	case stop.KillDescendants:
-		l.killRest()
+		l.killDescendants()
 	case stop.StartSampling:
-		l.watching = true
-		l.watch(&l.plan, l.machine.Record().TriggeredAt)
+		l.startSampling()
 	case stop.StopHealth:
-		l.retire(l.cfg.HealthDuring)
+		l.host.neighbors.stopHealth(l.cfg.HealthDuring)
 	case stop.RunOnStop:
-		l.runHook()
+		l.runOnStop()
 	case stop.KillOnStop:
-		l.killHook()
+		l.killOnStop()
 	case stop.ReportStart:
-		l.declare((*drain).announcement)
+		l.reportStop((*report.Stop).Announcement)
 	case stop.ReportLate:
-		l.declare((*drain).overtime)
+		l.reportStop((*report.Stop).Late)
 	case stop.ReportEnd:
-		l.declare((*drain).conclusion)
+		l.reportStop((*report.Stop).Conclusion)
 	case stop.NoteForwardedAtOnce:
 		l.log(Info, "%v passed on at once; no hold asked for", a.Signal)
 	case stop.NoteBeforeStart:
-		l.log(Info, "%v came before the command was started; it is not started", a.Signal)
+		l.log(Info, "%v arrived before the start; the command is not started", a.Signal)
 	case stop.NoteHoldMissed:
-		l.report(l.account().noHold())
+		l.report(l.stopReport().NoHold(), nil)
 	case stop.Exit:
-		l.done, l.code = true, l.plan.exit(a.Status(), !l.machine.Record().TriggeredAt.IsZero())
+		l.code = l.plan.exitCode(a.Status(), !l.machine.Record().TriggeredAt.IsZero())
+		l.done = true
 	}
 }
 
-// lendOrStop is for a command that was stopped because it is in the terminal's
-// background. A shell that moved us to the foreground did not tell us so.
-func (l *loop) lendOrStop() {
-	if l.handOver(l.group) {
+// startSampling starts to sample the traffic.
+func (l *loop) startSampling() {
+	l.samples.began = true
+	c := l.plan.observeConfig()
+	c.Start = l.machine.Record().TriggeredAt
+	c.Health = l.host.neighbors.health()
+	l.host.traffic.startSampling(c)
+}
+
+// observeConfig returns the configuration of the sampler for a hold.
+func (p *plan) observeConfig() observe.Config {
+	return observe.Config{
+		Traffic:           p.traffic,
+		Ports:             p.ports,
+		WholePIDNamespace: p.hook || p.pid1,
+		WaitGone:          p.paths,
+		Until:             p.stop.Gate.Until,
+		Floor:             p.stop.Gate.Floor,
+		Ceiling:           p.stop.Gate.MaxHold(),
+		DetectServerGone:  p.hook,
+		Wake:              sigcatch.Wake,
+	}
+}
+
+// giveTerminalOrStop handles a command that was stopped because the command is in the
+// terminal's background. A shell that moved lameduck to the foreground did not say so.
+func (l *loop) giveTerminalOrStop() {
+	if l.host.processes.giveTerminal(l.children.group) {
 		l.send(sig.CONT)
 		return
 	}
-	l.stopSelf(sig.TSTP)
+	l.host.processes.stopSelf(sig.TSTP)
 }
 
-// pass sends a signal that arrived, unless it is to be dropped because the
-// command does not catch it. What stops and continues is never caught.
-func (l *loop) pass(s sig.Signal) {
+// forward sends the command a signal that arrived, unless --drop-unhandled drops the
+// signal because the command does not catch it. KILL, STOP and CONT are never dropped: no
+// program catches the first two, and CONT works uncaught.
+func (l *loop) forward(s sig.Signal) {
 	if l.cfg.DropUnhandled && !sig.SetOf(sig.KILL, sig.STOP, sig.CONT).Has(s) {
-		if set, ok := l.caught(l.command); ok && !set.Has(s) {
+		caught, ok := l.host.processes.caught(l.children.command)
+		if ok && !caught.Has(s) {
 			l.machine.NotForwarded()
 			l.log(Info, "%v dropped: the command does not catch it", s)
 			return
@@ -82,119 +108,134 @@ func (l *loop) pass(s sig.Signal) {
 	l.send(s)
 }
 
-// send signals the command, or its group. Its pid cannot have been used again:
-// only we reap.
+// sendStep sends the command a signal of the stop schedule.
+func (l *loop) sendStep(s sig.Signal) {
+	if l.samples.began && l.shellDrops(s) {
+		l.shellDropped = s
+	}
+	l.send(s)
+}
+
+// send sends a signal to the command, or to its process group. The PID is still the
+// command's: only this goroutine reaps.
 func (l *loop) send(s sig.Signal) {
-	if l.command == 0 {
+	if l.children.command == 0 {
 		return
 	}
-	to := l.command
+	target := l.children.command
 	if l.cfg.Group || l.cfg.Session {
-		to = -l.group
+		target = -l.children.group
 	}
 	l.log(Debug, "sending %v to the command", s)
-	if err := l.kill(to, s); err != nil {
+	if err := l.host.processes.kill(target, s); err != nil {
 		l.log(Warn, "cannot send %v to the command: %v", s, err)
 	}
 }
 
-// termRest asks what is left to end, each once, and after the first time none
-// whose parent was asked: it belongs to that one's clean-up. Where /proc cannot
-// say what is left, PID 1 may ask all there is.
-func (l *loop) termRest() {
-	rest, ok := l.descendants()
-	if !ok {
-		rest = []proc.Process{everybody}
+// shellDrops reports whether the command is a shell that does not react to s while its
+// children go on serving.
+func (l *loop) shellDrops(s sig.Signal) bool {
+	if l.cfg.Group || l.cfg.Session || l.children.command == 0 || !l.host.processes.isShell(l.children.command) {
+		return false
 	}
-	termed := map[int]bool{}
-	for _, p := range rest {
-		if !l.termed[p.PID] && l.termed[p.Parent] {
+	caught, ok := l.host.processes.caught(l.children.command)
+	return ok && !caught.Has(s)
+}
+
+// termDescendants sends TERM to every descendant that has not had TERM. After the first
+// time, a descendant whose parent had TERM is left to its parent's cleanup. Without /proc,
+// PID 1 signals all processes.
+func (l *loop) termDescendants() {
+	descendants, ok := l.host.processes.descendants()
+	if !ok {
+		descendants = []proc.Process{allProcesses}
+	}
+	before := l.children.sentTERM
+	l.children.sentTERM = map[int]bool{}
+	for _, p := range descendants {
+		if !before[p.PID] && before[p.Parent] {
 			continue
 		}
-		if termed[p.PID] = true; !l.termed[p.PID] {
-			l.killOne(p, sig.TERM)
-			l.killOne(p, sig.CONT) // or what is stopped could not end
+		l.children.sentTERM[p.PID] = true
+		if !before[p.PID] {
+			l.killDescendant(p, sig.TERM)
+			l.killDescendant(p, sig.CONT) // a stopped process handles TERM only when continued
 		}
 	}
-	l.termed = termed
 }
 
-// killRest ends what is left. Between two looks there may be more; each look
-// finds fewer, unless somebody forks faster than we can kill.
-func (l *loop) killRest() {
-	for range 10 {
-		rest, ok := l.descendants()
+// maxKillRounds bounds killDescendants. Each round finds fewer processes, unless a process
+// forks faster than lameduck kills.
+const maxKillRounds = 10
+
+// killDescendants sends KILL to every descendant, and reaps.
+func (l *loop) killDescendants() {
+	for range maxKillRounds {
+		descendants, ok := l.host.processes.descendants()
 		if !ok {
-			l.killOne(everybody, sig.KILL)
+			l.killDescendant(allProcesses, sig.KILL)
 			return
 		}
-		for _, p := range rest {
-			l.killOne(p, sig.KILL)
+		for _, p := range descendants {
+			l.killDescendant(p, sig.KILL)
 		}
-		if l.sweep(); len(rest) == 0 {
+		l.reapAll()
+		if len(descendants) == 0 {
 			return
 		}
 	}
 }
 
-// everybody has kill(2)'s word for every process but ourselves. Only PID 1 may
-// say it: for others there are processes that are none of their business.
-var everybody = proc.Process{PID: -1}
+// allProcesses stands for every process but lameduck itself; see kill(2). Only PID 1 may
+// signal them: elsewhere some of the processes are not lameduck's.
+var allProcesses = proc.Process{PID: -1}
 
-func (l *loop) killOne(p proc.Process, s sig.Signal) {
+func (l *loop) killDescendant(p proc.Process, s sig.Signal) {
 	switch {
-	case p != everybody:
-		l.killOther(p, s)
+	case p != allProcesses:
+		l.host.processes.killDescendant(p, s)
 	case l.plan.pid1:
-		l.kill(p.PID, s)
+		l.host.processes.kill(p.PID, s)
 	}
 }
 
-// runHook starts what is to run when the stop begins. That it cannot be is no
-// obstacle to the stop.
-func (l *loop) runHook() {
-	pid, err := l.run(l.plan.dir, l.cfg.OnStop, hookEnv(l.cfg.Env, max(l.command, 1), l.machine.Record().Trigger))
-	if l.hook = pid; err != nil {
+// runOnStop starts --on-stop. A failure is logged, and does not stand in the way of the
+// stop.
+func (l *loop) runOnStop() {
+	env := onStopEnv(l.cfg.Env, max(l.children.command, 1), l.machine.Record().Trigger)
+	pid, err := l.host.processes.runOnStop(l.plan.workDir, l.cfg.OnStop, env)
+	l.children.onStop = pid
+	if err != nil {
 		l.log(Warn, "--on-stop: %v", err)
-		l.unhooked = true
+		l.children.onStopFailed = true
 	}
 }
 
-// The variables that a hook is given begin so.
+// The variables of --on-stop.
 const (
 	pidVariable    = "LAMEDUCK_PID="
 	signalVariable = "LAMEDUCK_SIGNAL="
 )
 
-// hookEnv is an environment with what a hook is told: the pid of the command, or
-// of PID 1 where we are a hook beside it, and the signal that began the stop.
-func hookEnv(env []string, command int, trigger sig.Signal) []string {
+// onStopEnv returns the environment of --on-stop: env with the PID of the command, which
+// is PID 1 for a preStop hook, and the signal that began the stop.
+func onStopEnv(env []string, command int, trigger sig.Signal) []string {
 	if trigger == 0 {
 		trigger = sig.TERM
 	}
-	var told []string
+	var extended []string
 	for _, entry := range env {
-		if !strings.HasPrefix(entry, pidVariable) && !strings.HasPrefix(entry, signalVariable) { // of a lameduck around us
-			told = append(told, entry)
+		if !strings.HasPrefix(entry, pidVariable) && !strings.HasPrefix(entry, signalVariable) { // of an outer lameduck
+			extended = append(extended, entry)
 		}
 	}
-	return append(told, fmt.Sprintf("%s%d", pidVariable, command), fmt.Sprintf("%s%v", signalVariable, trigger))
+	return append(extended, fmt.Sprintf("%s%d", pidVariable, command), fmt.Sprintf("%s%v", signalVariable, trigger))
 }
 
-// killHook ends it, and what it has started.
-func (l *loop) killHook() {
-	if l.hook != 0 {
+// killOnStop kills --on-stop and the other processes of its group.
+func (l *loop) killOnStop() {
+	if l.children.onStop != 0 {
 		l.log(Warn, "--on-stop still runs, and is killed")
-		l.kill(-l.hook, sig.KILL)
+		l.host.processes.kill(-l.children.onStop, sig.KILL)
 	}
-}
-
-// drops reports whether the command is a shell that keeps s to itself while what
-// it has started serves on.
-func (l *loop) drops(s sig.Signal) bool {
-	if l.cfg.Group || l.cfg.Session || l.command == 0 || !l.isShell(l.command) {
-		return false
-	}
-	set, ok := l.caught(l.command)
-	return ok && !set.Has(s)
 }

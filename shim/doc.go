@@ -1,42 +1,82 @@
-// Package shim runs the command, and is the loop between what is decided and
-// what is done.
+// Package shim runs a command as the first process of a container, and stops the command
+// gracefully: shim is the loop between the decisions of the stop machine and the operating
+// system.
 //
-// A signal's path: sig notes it, from its init; the loop (shim.go) takes it and
-// tells the stop machine, which answers with actions; act.go does them through
-// the kernel, which is all that we ask of the system.
+// # The path of a signal
 //
-//	signals ──┐                        ┌── kill, reap ── proc
-//	 (sig)    ├─> loop ──> act ──> kernel
-//	 timer ───┤    │ ^                 ├── line ──────── stderr
-//	 looks ───┘  event │ action        └── watch ─┐
-//	   ^           v │                            │
-//	   │          stop       traffic <── observe <┘
-//	   └─────────────────────────────────── │
-//	                         scope <────────┴──> sockdiag, procnet
+// Package sigcatch catches the signal. The loop (loop.go) takes the signal and hands the
+// stop machine an event. The machine answers with actions, which act.go performs through
+// the host (host.go), the loop's view of the operating system.
 //
-// The rooms: sig has the words for signals and takes them, stop decides (and is
-// pure), proc starts, signals and reaps, stderr writes without waiting. In a hold
-// observe, on a goroutine of its own, gives traffic (pure too) the sockets that sockdiag or
-// procnet list for the ports that scope finds, and sends the loop snapshots. For neighbours there is alive, the file that says that the command runs,
-// and health, which answers health checks on a goroutine of its own. tcp has the
-// words, e2e and testutil are for tests. The walls between them are a test: deps_test.go.
+//	sigcatch ── signals ──┐                             ┌── processes ── proc
+//	clock ──── deadlines ─┼─> loop ────────> act ──> host ── traffic ──── observe
+//	observe ── snapshots ─┘   │ ^                       ├── neighbors ── health, alive
+//	                    event v │ actions               └── output ───── stderr, termlog
+//	                        stop
 //
-// The front doors: Run runs a command; Hold (hold.go) is the same loop without one,
-// for a hook, and Watch (watch.go) shows the snapshots of observe without the loop. A Config is plain
-// values; plan makes it whole (config.go, grace.go, and preset.go with the table in
-// presets.go), and Explain says it in words. The report (report.go, advice.go,
-// json.go, termlog.go) is made of what the machine and the last look have recorded.
+// During a hold the sampler of package observe, on a goroutine of its own, feeds the
+// sockets of the container's ports to package traffic and sends the verdicts to the loop.
 //
-// Invariants: one goroutine owns the state and is the only caller of kill and
-// wait4. Before the command has started every fault is an error; afterwards
-// none is fatal.
+// # Rooms
 //
-// What is not ideal: for some 0.3 ms of the start, between the initialisation of
-// Go's runtime and ours, HUP, INT, QUIT, ABRT, TERM, SYS, STKFLT and the signals of
-// faults end us as they end any Go program, with code 2 where we are PID 1. The
-// entry point is for amd64 and arm64, and needs the Makefile's linker flags.
-// Without it os/signal catches signals: 27 and 32 to 34 never reach us (27 is the
-// runtime's for profiling, 32 and 33 the C library's, 34 the runtime leaves to its
-// default action), queued real-time signals of one kind merge, and the command
-// gets an empty mask, and HUP, INT and the like at their defaults.
+// Policy is pure: the packages sig (signals in words), stop (the stop sequence), tcp
+// (sockets in words), traffic (which traffic counts, and whether it has stopped), preset
+// (known servers), report (the report of a stop) and quote (text for people) do no I/O and
+// know no clock. Mechanism knows no policy: sigcatch (catching signals), proc (starting,
+// signaling and reaping processes), observe (sampling), with scope (whose sockets count),
+// sockdiag (netlink) and procnet (/proc/net) below, health (the health listener), alive
+// (the alive file), stderr and termlog (output that never blocks). Package e2e tests the
+// built binary, and testutil serves tests. walls_test.go tests which package may import
+// which.
+//
+// # Entry points
+//
+// [Run] runs a command. [Hold] is the same loop without a command, for a preStop hook.
+// [Watch] shows samples without the loop. [Explain] puts the plan into words. [Config] is
+// plain values, of which plan.go and grace.go make the plan.
+//
+// # Invariants
+//
+// One goroutine owns the state, and is the only caller of kill(2) and wait4(2), so that no
+// PID is reused between the two. Before the command has started every fault is an error.
+// Afterwards no fault is fatal.
+//
+// # Glossary
+//
+//	adaptive hold   a hold whose end depends on the traffic
+//	alive file      a locked file that exists while the command runs (--alive-file)
+//	caveat          a warning about a server's settings that comes with a preset
+//	ceiling         the longest time that a hold may last
+//	command         the process that lameduck runs, and what that process executes later
+//	condition       settled, quiet or drained: what ends an adaptive hold (--until)
+//	drained         no traffic for a while, and no open connection
+//	drop-in name    the name of another init, under which lameduck takes that init's flags
+//	floor           the shortest time that a hold lasts (--delay)
+//	gate            the floor, the ceiling and the conditions of a hold
+//	grace period    the time from the stop signal to the orchestrator's KILL
+//	hold            the time in which a command that was asked to stop goes on serving
+//	hook            lameduck hold: a hold beside the container's command (preStop)
+//	linger          the time that descendants may outlive the command (--linger)
+//	observer        the source of samples: sock_diag, /proc/net, or none
+//	preset          how a known server is stopped gracefully (--preset)
+//	probe           a health check, which looks like a short connection at a steady period
+//	quiet           no new connection and no byte for a while, and no request in flight
+//	reserve         the part of the grace period that is kept for the command's own stop
+//	sample          one look at the sockets that count
+//	schedule        the signals and waits after the hold (--stop-schedule); its items are steps
+//	scope           the set of sockets that belong to the container
+//	settled         no new connection for a while
+//	stop signal     a signal that begins a stop: TERM, and others that the plan names
+//	trigger         the stop signal that began the stop
+//	second stage    a re-execution of lameduck that restores signal mask and dispositions
+//
+// # Known limits
+//
+// For some 0.3 ms of the start, between the initialization of Go's runtime and that of
+// sigcatch, HUP, INT, QUIT, ABRT, TERM, SYS, STKFLT and the signals of faults end lameduck
+// as they end any Go program: with code 2 as PID 1. The entry point exists for amd64 and
+// arm64, and needs the Makefile's linker flags. Without the entry point, os/signal catches
+// signals: 27 and 32 to 34 never arrive (27 is the runtime's for profiling, 32 and 33 are
+// the C library's, 34 keeps its default action), queued real-time signals of one kind
+// merge, and the command gets an empty mask, and HUP, INT and the like at their defaults.
 package shim

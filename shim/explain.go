@@ -7,29 +7,29 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
-// Explain is what would happen at a stop, in plain words, a sentence a line; and
-// what there is to be warned of. An error is what Run would find in the
-// configuration: what only the place can tell (a folder, a port, a program that is
-// not there) it does not look for, since a pod is reviewed elsewhere. For the same
-// reason there is no terminal.
+// Explain returns what would happen at a stop, in plain words, one sentence a line, and the
+// warnings of the configuration. An error is a contradiction in the configuration that Run
+// would find as well. Explain does not look at what depends on the machine (directories,
+// ports, programs, a terminal), because pod specs are reviewed elsewhere.
 func Explain(cfg Config) (text string, warnings []string, err error) {
-	p, err := cfg.plan(false, true)
+	p, err := newPlan(&cfg, false, true)
 	if err != nil {
 		return "", nil, err
 	}
-	if found := foreseen(cfg.Command); p.auto && found != nil {
-		p.stop.Preset = p.adopt(found)
-		p.stop.StopSignals |= p.stop.Preset.StopSignals
+	if likely := preset.MatchCommand(cfg.Command); p.server.auto && likely != nil {
+		p.usePreset(likely)
 	}
 	e := explainer{&p, &cfg}
-	lines := e.before()
-	if stops := e.stops(); len(stops) > 0 {
-		lines = append(append(lines, e.stop(stops)...), e.after()...)
+	lines := e.beforeStop()
+	if stops := e.stopSignals(); len(stops) > 0 {
+		lines = append(lines, e.duringStop(stops)...)
+		lines = append(lines, e.afterExit()...)
 	} else {
 		lines = append(lines, "no signal begins a stop")
 	}
@@ -39,64 +39,78 @@ func Explain(cfg Config) (text string, warnings []string, err error) {
 	return strings.Join(lines, "\n") + "\n", p.warnings, nil
 }
 
-// explainer has the words for a plan.
+// explainer puts a plan into words.
 type explainer struct {
-	*plan
-	cfg *Config
+	plan *plan
+	cfg  *Config
 }
 
-// before is what is so while the command runs.
-func (e explainer) before() (lines []string) {
-	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+// beforeStop explains what happens while the command runs.
+func (e explainer) beforeStop() (lines []string) {
 	if len(e.cfg.Command) > 0 {
-		say("runs %s", quote.Shell(e.cfg.Command))
+		lines = append(lines, "runs "+quote.Shell(e.cfg.Command))
 	}
-	if path := e.cfg.AliveFile; path != "" {
-		say("keeps %s locked while it runs, for neighbours that wait for it", quote.Word(path))
+	if e.cfg.AliveFile != "" {
+		lines = append(lines, fmt.Sprintf("keeps %s locked while the command runs, for neighbors that wait for it", quote.Word(e.cfg.AliveFile)))
 	}
-	if h := e.cfg.Health; h != nil {
-		how := "answers health checks on %v with 200"
-		if h.Target.Port() != 0 {
-			how = "passes health checks on, %v, which are no traffic"
-		}
-		during := map[HealthMode]string{HealthPass: "goes on so during a stop", HealthFail: "from the first stop signal on they get 503", HealthClose: "from the first stop signal on they are refused"}
-		say(how+"; "+during[e.cfg.HealthDuring], h)
+	if e.cfg.Health != nil {
+		lines = append(lines, e.health())
 	}
-	var sends []string
-	for _, r := range e.cfg.Rewrites {
-		if r.To == 0 {
-			sends = append(sends, fmt.Sprintf("drops %v", r.From))
-		} else {
-			sends = append(sends, fmt.Sprintf("sends %v where %v arrives", r.To, r.From))
-		}
-	}
-	if len(sends) > 0 {
-		say("%s", strings.Join(sends, ", "))
+	if rewrites := e.rewrites(); rewrites != "" {
+		lines = append(lines, rewrites)
 	}
 	if e.cfg.Preset != "" {
-		say("preset %s", e.presetText())
+		lines = append(lines, "preset "+e.preset())
 	}
 	return lines
 }
 
-// presetText is the preset in words.
-func (e explainer) presetText() string {
+// health explains the health listener.
+func (e explainer) health() string {
+	answer := "answers health checks on %v with 200"
+	if e.cfg.Health.Target.Port() != 0 {
+		answer = "passes health checks through, %v, which do not count as traffic"
+	}
+	during := map[HealthMode]string{
+		HealthPass:  "also during a stop",
+		HealthFail:  "from the first stop signal on they get 503",
+		HealthClose: "from the first stop signal on they are refused",
+	}
+	return fmt.Sprintf(answer, e.cfg.Health) + "; " + during[e.cfg.HealthDuring]
+}
+
+// rewrites explains --rewrite.
+func (e explainer) rewrites() string {
+	var rewrites []string
+	for _, r := range e.cfg.Rewrites {
+		if r.To == 0 {
+			rewrites = append(rewrites, fmt.Sprintf("drops %v", r.From))
+		} else {
+			rewrites = append(rewrites, fmt.Sprintf("sends %v where %v arrives", r.To, r.From))
+		}
+	}
+	return strings.Join(rewrites, ", ")
+}
+
+// preset explains --preset.
+func (e explainer) preset() string {
+	found := e.plan.server.preset
 	text := e.cfg.Preset
 	switch {
 	case text != AutoPreset:
-	case e.preset == nil:
-		return "auto: that of the program that runs when a stop signal comes"
+	case found == nil:
+		return "auto: that of the program that runs when a stop signal arrives"
 	default:
-		text = "auto, probably " + e.preset.Name
+		text = "auto, probably " + found.Name
 	}
-	if e.preset.Schedule != "" {
-		text += ", stopped by " + e.preset.Schedule
+	if found.Schedule != "" {
+		text += ", stopped by " + found.Schedule
 	}
-	return text + ": " + e.preset.Says
+	return text + ": " + found.Says
 }
 
-// stops are the signals that begin a stop, the usual one first.
-func (e explainer) stops() (stops []sig.Signal) {
+// stopSignals returns the signals that begin a stop, TERM first.
+func (e explainer) stopSignals() (stops []sig.Signal) {
 	for s := range e.plan.stop.StopSignals.All {
 		if _, passes := e.plan.stop.Rewrites.Of(s); passes {
 			stops = append(stops, s)
@@ -108,32 +122,33 @@ func (e explainer) stops() (stops []sig.Signal) {
 	return stops
 }
 
-// stop is what happens at a stop, in order.
-func (e explainer) stop(stops []sig.Signal) (lines []string) {
+// duringStop explains what happens at a stop, in order.
+func (e explainer) duringStop(stops []sig.Signal) (lines []string) {
 	var names []string
 	for _, s := range stops {
 		names = append(names, s.String())
 	}
 	begin := "on " + orList(names) + ": "
-	gate := &e.plan.stop.Gate
+	holds := e.plan.stop.Gate.Holds()
 	switch {
-	case !gate.Holds() && !e.plan.stop.SequenceWithoutHold:
+	case !holds && !e.plan.stop.SequenceWithoutHold:
 		return []string{begin + "passes it on at once; no hold, schedule or preset was asked for"}
-	case !gate.Holds():
+	case !holds:
 		lines = append(lines, begin+"does not hold")
 	default:
-		lines = append(lines, begin+e.holding())
+		lines = append(lines, begin+e.hold())
 	}
 	if len(e.cfg.OnStop) > 0 {
-		lines = append(lines, "  beside that runs "+quote.Shell(e.cfg.OnStop))
+		lines = append(lines, "  meanwhile runs "+quote.Shell(e.cfg.OnStop))
 	}
-	if gate.Holds() {
-		lines = append(lines, "  a second one, more than a second later, or INT, ends that at once")
+	if holds {
+		lines = append(lines, "  a second one, more than a second later, or INT, ends the hold at once")
 	}
-	lines = append(lines, "  then "+e.sending(stops[0]))
+	first := e.plan.stop.ScheduleFor(stops[0])
+	lines = append(lines, "  then "+e.steps(first))
 	for _, s := range stops[1:] {
-		if other := e.plan.stop.ScheduleFor(s); !slices.Equal(other, e.plan.stop.ScheduleFor(stops[0])) {
-			lines = append(lines, fmt.Sprintf("  where %v came: %v", s, other))
+		if other := e.plan.stop.ScheduleFor(s); !slices.Equal(other, first) {
+			lines = append(lines, fmt.Sprintf("  if %v came: %v", s, other))
 		}
 	}
 	if e.cfg.KillAfter == 0 && !slices.ContainsFunc(e.cfg.Schedule, func(s Step) bool { return s.Signal == sig.KILL }) {
@@ -142,12 +157,12 @@ func (e explainer) stop(stops []sig.Signal) (lines []string) {
 	return lines
 }
 
-// holding is the hold in words.
-func (e explainer) holding() string {
-	g := &e.plan.stop.Gate
+// hold explains the hold.
+func (e explainer) hold() string {
+	gate := &e.plan.stop.Gate
 	var until []string
-	silence := stop.FormatDuration(e.traffic.QuietFor)
-	switch g.Until {
+	silence := stop.FormatDuration(e.plan.traffic.QuietFor)
+	switch gate.Until {
 	case Settled:
 		until = append(until, "no new connection has come for "+silence)
 	case Quiet:
@@ -158,46 +173,46 @@ func (e explainer) holding() string {
 	for _, path := range e.cfg.WaitGone {
 		until = append(until, quote.Word(path)+" is gone")
 	}
-	if g.OnStop {
+	if gate.OnStop {
 		until = append(until, "--on-stop has ended")
 	}
-	if len(until) == 0 {
-		return "keeps serving for " + stop.FormatDuration(g.Floor)
+	conditions := strings.Join(until, ", and ")
+	switch {
+	case len(until) == 0:
+		return "keeps serving for " + stop.FormatDuration(gate.Floor)
+	case gate.Floor > 0:
+		return fmt.Sprintf("keeps serving at least %s, until %s, at most %s", stop.FormatDuration(gate.Floor), conditions, stop.FormatDuration(gate.Ceiling))
 	}
-	text := "keeps serving until " + strings.Join(until, ", and ")
-	if g.Floor > 0 {
-		text = fmt.Sprintf("keeps serving at least %s, until %s", stop.FormatDuration(g.Floor), strings.Join(until, ", and "))
-	}
-	return fmt.Sprintf("%s, at most %s", text, stop.FormatDuration(g.Ceiling))
+	return fmt.Sprintf("keeps serving until %s, at most %s", conditions, stop.FormatDuration(gate.Ceiling))
 }
 
-// sending is what is sent after the hold, and when at the latest.
-func (e explainer) sending(trigger sig.Signal) string {
+// steps explains what is sent after the hold, and when KILL is sent at the latest.
+func (e explainer) steps(schedule Schedule) string {
 	var parts []string
-	var wait time.Duration
+	var wait time.Duration // since the previous signal
 	at := e.plan.stop.Gate.MaxHold()
-	steps := e.plan.stop.ScheduleFor(trigger)
-	for i, step := range steps {
-		switch {
-		case step.Forever:
-			parts = append(parts, fmt.Sprintf("%sfor ever again %v", later(wait), steps[i+1:]))
-		case step.Signal == 0:
-			wait, at = wait+step.Wait, at+step.Wait
-			continue
-		default:
-			parts = append(parts, fmt.Sprintf("%s%v%s", later(wait), step.Signal, e.latest(step, at)))
-		}
-		if wait = 0; step.Forever {
+	for i, step := range schedule {
+		if step.Forever {
+			parts = append(parts, fmt.Sprintf("%sforever again %v", later(wait), schedule[i+1:]))
 			break
+		}
+		switch {
+		case step.Signal == 0:
+			wait += step.Wait
+			at += step.Wait
+		default:
+			parts = append(parts, fmt.Sprintf("%s%v%s", later(wait), step.Signal, e.latestKill(step, at)))
+			wait = 0
 		}
 	}
 	if after := e.plan.stop.KillAfter; after > 0 {
-		at := e.plan.stop.Gate.MaxHold() + steps.InitialWait() + after
-		parts = append(parts, fmt.Sprintf("KILL %s after the first signal%s", stop.FormatDuration(after), e.latest(Step{Signal: sig.KILL}, at)))
+		at := e.plan.stop.Gate.MaxHold() + schedule.InitialWait() + after
+		parts = append(parts, fmt.Sprintf("KILL %s after the first signal%s", stop.FormatDuration(after), e.latestKill(Step{Signal: sig.KILL}, at)))
 	}
 	return strings.Join(parts, ", ")
 }
 
+// later returns the words before a signal that follows another one.
 func later(wait time.Duration) string {
 	if wait == 0 {
 		return ""
@@ -205,64 +220,77 @@ func later(wait time.Duration) string {
 	return stop.FormatDuration(wait) + " later "
 }
 
-// latest says when a KILL comes.
-func (e explainer) latest(step Step, at time.Duration) string {
-	g := &e.plan.stop.Gate
+// latestKill returns the words after a KILL that say when KILL is sent, "" for other steps.
+func (e explainer) latestKill(step Step, at time.Duration) string {
+	gate := &e.plan.stop.Gate
 	switch {
 	case step.Signal != sig.KILL:
 		return ""
-	case g.Until != Elapsed || g.WaitGone || g.OnStop:
+	case gate.Until != Elapsed || gate.WaitGone || gate.OnStop:
 		return fmt.Sprintf(", at %s at the latest", stop.FormatDuration(at))
 	}
 	return fmt.Sprintf(", at %s", stop.FormatDuration(at))
 }
 
-// after is what follows the command's end, and what the orchestrator must give.
-func (e explainer) after() (lines []string) {
+// afterExit explains what follows the exit of the command, and which grace period the
+// orchestrator has to give.
+func (e explainer) afterExit() (lines []string) {
 	if e.cfg.Linger > 0 {
-		lines = append(lines, fmt.Sprintf("when the command has exited: TERM to what it has left, and KILL %s later", stop.FormatDuration(e.cfg.Linger)))
+		lines = append(lines, fmt.Sprintf("when the command has exited: TERM to its remaining descendants, and KILL %s later", stop.FormatDuration(e.cfg.Linger)))
 	}
+	if codes := e.exitCodes(); codes != "" {
+		lines = append(lines, "reports exit code "+codes)
+	}
+	if e.plan.stop.Gate.Holds() || e.cfg.Schedule != nil || e.cfg.KillAfter > 0 || e.cfg.Linger > 0 {
+		lines = append(lines, e.graceNeeded())
+	}
+	return lines
+}
+
+// exitCodes explains --exit-code and the exit codes of the preset.
+func (e explainer) exitCodes() string {
 	var codes []string
-	for from, to := range e.exits {
+	for from, to := range e.plan.exits {
 		codes = append(codes, fmt.Sprintf("%d as %d", from, to))
 	}
-	if e.preset != nil {
-		for _, m := range e.preset.Exit {
-			if _, given := e.exits[m.From]; !given {
+	if e.plan.server.preset != nil {
+		for _, m := range e.plan.server.preset.Exit {
+			if _, given := e.plan.exits[m.From]; !given {
 				codes = append(codes, fmt.Sprintf("%d as %d after a stop", m.From, m.To))
 			}
 		}
 	}
-	if slices.Sort(codes); len(codes) > 0 {
-		lines = append(lines, "reports exit code "+strings.Join(codes, ", "))
-	}
-	if !e.plan.stop.Gate.Holds() && e.cfg.Schedule == nil && e.cfg.KillAfter == 0 && e.cfg.Linger == 0 {
-		return lines
-	}
-	hold := e.plan.stop.Gate.MaxHold()
-	need := e.plan.stop.Grace
-	if e.assumed {
-		need = e.cfg.graceFor(hold)
-	}
-	text := fmt.Sprintf("your pod needs terminationGracePeriodSeconds of %v or more (docker stop -t %[1]v)", math.Ceil(need.Seconds()))
-	if left := need - hold - e.cfg.Schedule.InitialWait() - e.cfg.Linger; hold > 0 {
-		text += fmt.Sprintf(": %s for the hold, and %s for the command to stop by itself", stop.FormatDuration(hold), stop.FormatDuration(left))
-	}
-	if e.assumed {
-		text += fmt.Sprintf("; %s is assumed here: give --grace-period", stop.FormatDuration(e.plan.stop.Grace))
-	}
-	return append(lines, text)
+	slices.Sort(codes)
+	return strings.Join(codes, ", ")
 }
 
-// grace is the grace period in words.
+// graceNeeded explains which grace period the stop needs.
+func (e explainer) graceNeeded() string {
+	hold := e.plan.stop.Gate.MaxHold()
+	needed := e.plan.stop.Grace
+	if e.plan.grace.assumed {
+		needed = e.cfg.graceFor(hold)
+	}
+	text := fmt.Sprintf("your pod needs terminationGracePeriodSeconds of %v or more (docker stop -t %[1]v)", math.Ceil(needed.Seconds()))
+	if hold > 0 {
+		left := needed - hold - e.cfg.Schedule.InitialWait() - e.cfg.Linger
+		text += fmt.Sprintf(": %s for the hold, and %s for the command to stop by itself", stop.FormatDuration(hold), stop.FormatDuration(left))
+	}
+	if e.plan.grace.assumed {
+		text += fmt.Sprintf("; %s is assumed: give --grace-period", stop.FormatDuration(e.plan.stop.Grace))
+	}
+	return text
+}
+
+// grace returns the grace period in words.
 func (e explainer) grace() string {
-	if e.assumed {
-		return stop.FormatDuration(e.plan.stop.Grace) + ", as is assumed (--grace-period)"
+	if e.plan.grace.assumed {
+		return stop.FormatDuration(e.plan.stop.Grace) + ", assumed (--grace-period)"
 	}
 	return stop.FormatDuration(e.plan.stop.Grace)
 }
 
-// orList is a list in words.
+// orList joins words with commas and an "or".
 func orList(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")

@@ -8,10 +8,11 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
-// FuzzWords: what a flag's words mean is within its bounds, and is meant again by
-// what it is shown as; what is refused is refused on one line.
+// FuzzWords: the value of a flag is within bounds and survives printing and parsing;
+// errors are one line.
 func FuzzWords(f *testing.F) {
 	for _, text := range []string{
 		"10", "1m30s", "0", ".5", "1e400", "-0", "8760h", "8761h", "9223372036854775807ns", "1_0", "0x1p2", "+3", "NaN",
@@ -24,7 +25,7 @@ func FuzzWords(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		d, err := ParseDuration(text)
 		means(t, text, d, err, ParseDuration)
-		if d < 0 || d > longestTime {
+		if d < 0 || d > stop.MaxDuration {
 			t.Errorf("%q is %v", text, d)
 		}
 		s, err := ParseSignal(text)
@@ -41,7 +42,7 @@ func FuzzWords(f *testing.F) {
 	})
 }
 
-// meaning is what words mean, and shows it in words again.
+// meaning is a parsed value that can be printed.
 type meaning interface {
 	comparable
 	String() string
@@ -67,8 +68,8 @@ func oneLine(t *testing.T, text string, err error) {
 
 var negative = regexp.MustCompile(`(^| )-[0-9]`)
 
-// schedule wants one that is taken to send something, to be taken again, and to
-// have times that are no nonsense, if a plan is made of it.
+// schedule checks that a schedule sends a signal, survives printing and parsing, and leads
+// to a plan with sensible times.
 func schedule(t *testing.T, text string) {
 	s, err := ParseSchedule(text)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// TestGraceAdaptive: what a hold that waits for silence is like, where it fits and
-// where what was given wins over an assumed grace period.
+// TestGraceAdaptive: the times of an adaptive hold that fits, and of holds whose given
+// times win over an assumed grace period.
 func TestGraceAdaptive(t *testing.T) {
 	const s = time.Second
 	in := func(grace time.Duration, c Config) Config {
@@ -38,57 +38,61 @@ func TestGraceAdaptive(t *testing.T) {
 		if g.Floor != c.floor || g.Ceiling != c.ceiling || g.Until != stop.Quiet || p.traffic.QuietFor != c.quiet || p.traffic.MaxSilence != c.silent {
 			t.Errorf("%s: %v to %v until %q, quiet for %v, silent for %v", name, g.Floor, g.Ceiling, g.Until, p.traffic.QuietFor, p.traffic.MaxSilence)
 		}
-		if !strings.HasPrefix(p.caveat, c.caveat) || (p.caveat == "") != (c.caveat == "") {
-			t.Errorf("%s: caveat %q, want %q", name, p.caveat, c.caveat)
+		if !strings.HasPrefix(p.grace.caveat, c.caveat) || (p.grace.caveat == "") != (c.caveat == "") {
+			t.Errorf("%s: caveat %q, want %q", name, p.grace.caveat, c.caveat)
 		}
 	}
 	wantError(t, in(30*s, Config{MaxDelay: 20 * s}), "--max-delay=20s", "--grace-period=30s", "a grace period of 31s")
 	wantError(t, in(30*s, Config{QuietFor: 20 * s}), "--quiet-for=20s", "--grace-period=30s", "a grace period of 31s")
-	wantError(t, in(30*s, Config{Delay: 9 * s, MaxDelay: 8 * s}), "--delay=9s", "above --max-delay=8s")
-	wantError(t, in(0, Config{QuietFor: 9 * s, MaxDelay: 8 * s}), "--quiet-for=9s", "above --max-delay=8s")
+	wantError(t, in(30*s, Config{Delay: 9 * s, MaxDelay: 8 * s}), "--delay=9s", "longer than --max-delay=8s")
+	wantError(t, in(0, Config{QuietFor: 9 * s, MaxDelay: 8 * s}), "--quiet-for=9s", "longer than --max-delay=8s")
 }
 
-// TestGraceSchedule: how long a hold may be beside a schedule, a KILL or a linger;
-// the error where that does not fit into what was given, and the warning where it
-// does not into what was assumed.
+// graceSchedules are schedules with their grace periods.
+var graceSchedules = []struct {
+	schedule   string
+	kill       time.Duration
+	linger     time.Duration
+	grace      time.Duration // the grace period
+	most       time.Duration // the longest hold
+	refused    string        // the error with the grace period given
+	caveat     string        // the caveat with 10 s assumed
+	thenCaveat string        // the caveat with 10 s assumed and a delay of 2 s
+}{
+	{"TERM", 0, 0, 60 * time.Second, 49 * time.Second, "", "", ""},
+	{"TERM", 0, 0, 12 * time.Second, ceilingOfThird(12 * time.Second), "", "", ""},
+	{"USR1/5/TERM", 0, 0, 60 * time.Second, 49 * time.Second, "", "", ""},
+	{"USR1/30/TERM", 0, 0, 60 * time.Second, 29 * time.Second, "", "ends first", "ends first"},
+	{"USR1/30/TERM/20", 0, 0, 60 * time.Second, 29 * time.Second, "", "ends first", "ends first"},
+	{"USR1/5/TERM/forever/HUP/60", 0, 0, 60 * time.Second, 49 * time.Second, "", "", ""},
+	{"USR1/30/TERM/5/KILL", 0, 0, 60 * time.Second, 24 * time.Second, "", "ends first", "ends first"},
+	{"USR1/30/TERM/5/KILL", 0, 0, 36 * time.Second, 0, "", "ends first", "ends first"},
+	{"USR1/30/TERM/5/KILL", 0, 0, 35 * time.Second, -time.Second, "--stop-schedule=USR1/30s/TERM/5s/KILL does not fit into --grace-period=35s, which leaves 0s for the hold: give less, or a grace period of 36s", "ends first", "ends first"},
+	{"TERM/2/KILL", 0, 0, 60 * time.Second, 57 * time.Second, "", "", ""},
+	{"TERM/8/KILL", 0, 0, 60 * time.Second, 51 * time.Second, "", "", "ends first"},
+	{"KILL", 0, 0, 60 * time.Second, 59 * time.Second, "", "", ""},
+	{"30", 0, 0, 60 * time.Second, 29 * time.Second, "", "ends first", "ends first"},
+	{"", 5 * time.Second, 0, 60 * time.Second, 54 * time.Second, "", "", ""},
+	{"", 8 * time.Second, 0, 60 * time.Second, 51 * time.Second, "", "", "ends first"},
+	{"", 20 * time.Second, 0, 20 * time.Second, -time.Second, "--kill-after=20s does not fit into --grace-period=20s, which leaves 0s for the hold: give less, or a grace period of 21s", "ends first", "ends first"},
+	{"TERM/4/QUIT", 5 * time.Second, 0, 60 * time.Second, 54 * time.Second, "", "", ""}, // KILL is the last
+	{"TERM/30/KILL", 5 * time.Second, 0, 60 * time.Second, 54 * time.Second, "", "", ""},
+	{"TERM/5/KILL", 30 * time.Second, 0, 60 * time.Second, 54 * time.Second, "", "", ""},
+	{"TERM/5/KILL", 0, 10 * time.Second, 60 * time.Second, 44 * time.Second, "", "ends first", "ends first"},
+	{"", 0, 4 * time.Second, 60 * time.Second, 45 * time.Second, "", "", "leaves the command 4s to stop"},
+	{"20/TERM/5/KILL", 0, 0, 60 * time.Second, 34 * time.Second, "", "ends first", "ends first"},
+	{"20/TERM", 0, 0, 60 * time.Second, 29 * time.Second, "", "ends first", "ends first"},
+	{"30/TERM", 0, 0, 20 * time.Second, ceilingOfThird(20*time.Second) - 30*time.Second, "--stop-schedule=30s/TERM does not fit into --grace-period=20s, which leaves 0s for the hold: give less, or a grace period of 41s", "ends first", "ends first"},
+}
+
+// ceilingOfThird returns the ceiling for a grace period of which a third is reserved.
+func ceilingOfThird(grace time.Duration) time.Duration { return grace - grace/3 - time.Second }
+
+// TestGraceSchedule: the longest hold beside a schedule, a KILL or a linger; the error if
+// the given grace period is too short, and the warning if the assumed one is.
 func TestGraceSchedule(t *testing.T) {
 	const s = time.Second
-	third := func(g time.Duration) time.Duration { return g - g/3 - s }
-	for _, c := range []struct {
-		schedule   string
-		kill       time.Duration
-		linger     time.Duration
-		grace      time.Duration // in which
-		most       time.Duration // is left for the hold
-		refused    string        // given that grace period
-		caveat     string        // with it assumed to be 10 s
-		thenCaveat string        // and a delay of 2 s
-	}{
-		{"TERM", 0, 0, 60 * s, 49 * s, "", "", ""},
-		{"TERM", 0, 0, 12 * s, third(12 * s), "", "", ""},
-		{"USR1/5/TERM", 0, 0, 60 * s, 49 * s, "", "", ""},
-		{"USR1/30/TERM", 0, 0, 60 * s, 29 * s, "", "ends first", "ends first"},
-		{"USR1/30/TERM/20", 0, 0, 60 * s, 29 * s, "", "ends first", "ends first"},
-		{"USR1/5/TERM/forever/HUP/60", 0, 0, 60 * s, 49 * s, "", "", ""},
-		{"USR1/30/TERM/5/KILL", 0, 0, 60 * s, 24 * s, "", "ends first", "ends first"},
-		{"USR1/30/TERM/5/KILL", 0, 0, 36 * s, 0, "", "ends first", "ends first"},
-		{"USR1/30/TERM/5/KILL", 0, 0, 35 * s, -s, "--stop-schedule=USR1/30s/TERM/5s/KILL does not fit into --grace-period=35s, which leaves 0s for the hold: give less, or a grace period of 36s", "ends first", "ends first"},
-		{"TERM/2/KILL", 0, 0, 60 * s, 57 * s, "", "", ""},
-		{"TERM/8/KILL", 0, 0, 60 * s, 51 * s, "", "", "ends first"},
-		{"KILL", 0, 0, 60 * s, 59 * s, "", "", ""},
-		{"30", 0, 0, 60 * s, 29 * s, "", "ends first", "ends first"},
-		{"", 5 * s, 0, 60 * s, 54 * s, "", "", ""},
-		{"", 8 * s, 0, 60 * s, 51 * s, "", "", "ends first"},
-		{"", 20 * s, 0, 20 * s, -s, "--kill-after=20s does not fit into --grace-period=20s, which leaves 0s for the hold: give less, or a grace period of 21s", "ends first", "ends first"},
-		{"TERM/4/QUIT", 5 * s, 0, 60 * s, 54 * s, "", "", ""}, // KILL is the last
-		{"TERM/30/KILL", 5 * s, 0, 60 * s, 54 * s, "", "", ""},
-		{"TERM/5/KILL", 30 * s, 0, 60 * s, 54 * s, "", "", ""},
-		{"TERM/5/KILL", 0, 10 * s, 60 * s, 44 * s, "", "ends first", "ends first"},
-		{"", 0, 4 * s, 60 * s, 45 * s, "", "", "leaves the command 4s to stop"},
-		{"20/TERM/5/KILL", 0, 0, 60 * s, 34 * s, "", "ends first", "ends first"},
-		{"20/TERM", 0, 0, 60 * s, 29 * s, "", "ends first", "ends first"},
-		{"30/TERM", 0, 0, 20 * s, third(20*s) - 30*s, "--stop-schedule=30s/TERM does not fit into --grace-period=20s, which leaves 0s for the hold: give less, or a grace period of 41s", "ends first", "ends first"},
-	} {
+	for _, c := range graceSchedules {
 		cfg := Config{KillAfter: c.kill, Linger: c.linger}
 		if c.schedule != "" {
 			cfg.Schedule = testutil.Must(ParseSchedule(c.schedule))
@@ -97,10 +101,11 @@ func TestGraceSchedule(t *testing.T) {
 			t.Errorf("%+v: %v is left for the hold", c, got)
 		}
 		for delay, want := range map[time.Duration]string{0: c.caveat, 2 * s: c.thenCaveat} {
-			cfg.Delay, cfg.GracePeriod = delay, 0
+			cfg.Delay = delay
+			cfg.GracePeriod = 0
 			p := mustPlan(t, cfg, false)
-			if !strings.Contains(p.caveat, want) || (p.caveat == "") != (want == "") || (len(p.warnings) == 1) != (want != "") {
-				t.Errorf("%+v, after %v: caveat %q, warnings %q", c, delay, p.caveat, p.warnings)
+			if !strings.Contains(p.grace.caveat, want) || (p.grace.caveat == "") != (want == "") || (len(p.warnings) == 1) != (want != "") {
+				t.Errorf("%+v, after %v: caveat %q, warnings %q", c, delay, p.grace.caveat, p.warnings)
 			}
 		}
 		cfg.Delay, cfg.GracePeriod = 0, c.grace
@@ -113,21 +118,22 @@ func TestGraceSchedule(t *testing.T) {
 		mustPlan(t, cfg, false)
 		cfg.Delay, cfg.GracePeriod = 7*s, cfg.graceFor(7*s)
 		mustPlan(t, cfg, false)
-		if cfg.GracePeriod -= s; cfg.ceiling(cfg.GracePeriod) >= 7*s {
+		cfg.GracePeriod -= s
+		if cfg.ceiling(cfg.GracePeriod) >= 7*s {
 			t.Errorf("%+v: a second less would do too", c)
 		}
 		wantError(t, cfg, "does not fit")
 	}
 }
 
-// TestGraceNothing: a hold that waits for traffic needs some time to do so.
+// TestGraceNothing: an adaptive hold needs some time.
 func TestGraceNothing(t *testing.T) {
 	const s = time.Second
 	wantError(t, Config{Until: Quiet, GracePeriod: s}, "--until=quiet does not fit into --grace-period=1s", "a grace period of 3s")
 	wantError(t, Config{Until: Quiet, GracePeriod: 10 * s, KillAfter: 9 * s}, "--kill-after=9s does not fit into --grace-period=10s", "a grace period of 11s")
-	if p := mustPlan(t, Config{Until: Quiet, KillAfter: 9 * s}, false); p.stop.Gate.Ceiling != 11*s || !strings.Contains(p.caveat, "ends first") {
-		t.Errorf("over an assumed one: %v, %q", p.stop.Gate.Ceiling, p.caveat)
+	if p := mustPlan(t, Config{Until: Quiet, KillAfter: 9 * s}, false); p.stop.Gate.Ceiling != 11*s || !strings.Contains(p.grace.caveat, "ends first") {
+		t.Errorf("over an assumed one: %v, %q", p.stop.Gate.Ceiling, p.grace.caveat)
 	}
-	wantError(t, Config{OnStop: []string{"x"}, GracePeriod: 10 * s, KillAfter: 9 * s}, "leaves no time to hold")
+	wantError(t, Config{OnStop: []string{"x"}, GracePeriod: 10 * s, KillAfter: 9 * s}, "leaves no time for the hold")
 	mustPlan(t, Config{GracePeriod: s, Preset: "nginx"}, false)
 }

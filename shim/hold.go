@@ -1,127 +1,89 @@
 package shim
 
 import (
-	"bytes"
-	"io"
 	"os"
-	"path"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
+	"github.com/lameduck-init/lameduck/shim/internal/stderr"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
-// Hold holds beside the command of the container that it is executed in, which
-// others stop, and returns when it is safe to do so; TERM ends it. An error means
-// that it has not begun.
+// Hold holds as a preStop hook, beside a command that others stop, and returns when the
+// command may be stopped. TERM ends the hold. After an error no hold took place.
 func Hold(cfg Config) error {
 	proc.SetAside()
-	p, err := cfg.plan(false, false)
+	p, err := newPlan(&cfg, false, false)
 	if err != nil || !cfg.Holds() {
 		return err
 	}
 	p.hook = true
-	return hold(cfg, p, hook(&cfg))
+	return hold(&cfg, p, hookHost(&cfg))
 }
 
-// Decline says, as Hold would, why there is no hold.
-func Decline(cfg Config, why string) {
-	l := &loop{kernel: hook(&cfg), cfg: &cfg}
-	l.report("hold: " + why)
-	l.flush()
-}
-
-// hook is the system of one, of which nobody sees what it says.
-func hook(cfg *Config) kernel {
-	k := system(cfg)
-	k.line, k.flush = tee(k.line, k.flush, cfg.JSON)
-	return k
-}
-
-func hold(cfg Config, p plan, k kernel) error {
-	l := &loop{kernel: k, cfg: &cfg, plan: p, machine: stop.New(p.stop)}
-	defer l.flush()
-	if err := l.ready(); err != nil {
+func hold(cfg *Config, p plan, h host) error {
+	l := newLoop(cfg, p, h)
+	defer h.output.flush()
+	if err := l.prepare(); err != nil {
 		return err
 	}
-	l.tell(stop.Event{Kind: stop.PreStop})
+	l.dispatch(stop.Event{Kind: stop.PreStop})
 	l.serve()
-	if why := l.machine.Record().Ended; why == stop.Ceiling || why == stop.Unobserved {
-		l.log(Warn, "traffic may not have stopped: the hold has lasted as long as it may")
+	ended := l.machine.Record().Ended
+	if ended == stop.Ceiling || ended == stop.Unobserved {
+		l.log(Warn, "traffic may not have stopped: the hold reached its ceiling")
 	}
 	return nil
 }
 
-// tee says every line to PID 1's standard error too, since nobody sees what a hook
-// says; unless it is ours.
-func tee(line func(string), flush func(), inJSON bool) (func(string), func()) {
-	var ours, theirs unix.Stat_t
+// Decline logs, where Hold would log, why no hold takes place.
+func Decline(cfg Config, why string) {
+	l := newLoop(&cfg, plan{}, hookHost(&cfg))
+	l.report("hold: "+why, nil)
+	l.host.output.flush()
+}
+
+// hookHost returns the host of a preStop hook. Kubernetes discards a hook's output, so
+// lines also go to PID 1's standard error.
+func hookHost(cfg *Config) host {
+	h := newHost(cfg)
+	if out := pid1Stderr(cfg.JSON); out != nil {
+		h.output = &teeOutput{h.output, out}
+	}
+	return h
+}
+
+// pid1Stderr returns a writer to PID 1's standard error, nil if PID 1's standard error
+// cannot be opened or is the same file as that of this process.
+func pid1Stderr(inJSON bool) *stderr.Writer {
+	if os.Getpid() == 1 {
+		return nil
+	}
 	fd, err := unix.Open("/proc/1/fd/2", unix.O_WRONLY|unix.O_APPEND|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-	if err != nil || os.Getpid() == 1 {
-		return line, flush
-	}
-	if unix.Fstat(2, &ours) == nil && unix.Fstat(fd, &theirs) == nil && ours.Dev == theirs.Dev && ours.Ino == theirs.Ino {
-		unix.Close(fd)
-		return line, flush
-	}
-	out := speaker(fd, inJSON)
-	return func(text string) { line(text); out.Line(text) }, func() { flush(); out.Flush() }
-}
-
-// marker is in every program of ours.
-const marker = "lameduck-init/lameduck"
-
-// Entrypoint is the command line and the environment of PID 1, where its program
-// is a lameduck, under whatever name. An environment that cannot be read is nil.
-func Entrypoint() (argv, env []string, ours bool) {
-	argv = words("/proc/1/cmdline")
-	if len(argv) == 0 || os.Getpid() == 1 {
-		return nil, nil, false
-	}
-	exe, err := os.Readlink("/proc/1/exe")
-	switch {
-	case err != nil: // another user's
-		ours = path.Base(argv[0]) == "lameduck"
-	default:
-		ours = path.Base(exe) == "lameduck" || contains("/proc/1/exe", marker)
-	}
-	return argv, words("/proc/1/environ"), ours
-}
-
-// words are the strings of a file that ends each with a zero; nil where it cannot
-// be read.
-func words(path string) []string {
-	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil
 	}
-	if len(text) == 0 {
-		return []string{}
+	var own, pid1 unix.Stat_t
+	if unix.Fstat(2, &own) == nil && unix.Fstat(fd, &pid1) == nil && own.Dev == pid1.Dev && own.Ino == pid1.Ino {
+		unix.Close(fd)
+		return nil
 	}
-	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
+	return newStderr(fd, inJSON)
 }
 
-// contains reports whether text is in the first part of a file, which is far more
-// than we have.
-func contains(path, text string) bool {
-	file, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer file.Close()
-	buf := make([]byte, 0, 1<<16)
-	for range 256 {
-		n, err := io.ReadFull(file, buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		switch {
-		case bytes.Contains(buf, []byte(text)):
-			return true
-		case err != nil:
-			return false
-		}
-		buf = append(buf[:0], buf[len(buf)-len(text):]...)
-	}
-	return false
+// teeOutput writes lines to a second place too.
+type teeOutput struct {
+	outputHost
+	second *stderr.Writer
+}
+
+func (t *teeOutput) writeLine(text string) {
+	t.outputHost.writeLine(text)
+	t.second.Line(text)
+}
+
+func (t *teeOutput) flush() {
+	t.outputHost.flush()
+	t.second.Flush()
 }

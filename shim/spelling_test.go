@@ -10,36 +10,15 @@ import (
 	"testing"
 )
 
-func TestSpelling(t *testing.T) {
-	s := Spelling{"until": "LAMEDUCK_UNTIL", "group": "-g", "max-delay": "LAMEDUCK_MAX_DELAY", "parent-death-signal": "-p"}
-	for text, want := range map[string]string{
-		"":                              "",
-		"a - b -- c --":                 "a - b -- c --",
-		"see --until=quiet":             "see LAMEDUCK_UNTIL=quiet",
-		"--until, --max-delay: --until": "LAMEDUCK_UNTIL, LAMEDUCK_MAX_DELAY: LAMEDUCK_UNTIL",
-		"exec, or --group":              "exec, or -g",
-		"--parent-death-signal=%v: %w":  "-p %v: %w",
-		"--die-on-term, --untilt":       "--die-on-term, --untilt",
-		"---until":                      "---until",
-	} {
-		if got := s.In(text); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-		if got := Spelling(nil).In(text); got != text {
-			t.Errorf("%q becomes %q under lameduck's own name", text, got)
-		}
-	}
-}
-
-// TestMessagesAreSpelled: every message that names a flag goes through the spelling. In
-// caveats.go and presets.go are texts that setPreset spells; --explain exists under
-// lameduck's own name only.
+// TestMessagesAreSpelled: every message that names a flag goes through the spelling, so that
+// drop-in names get advice that they can follow. The planner spells the texts of room
+// preset, and --explain exists only under lameduck's own name.
 func TestMessagesAreSpelled(t *testing.T) {
 	spelling := []string{"errorf", "warn", "log", "spell", "In"}
 	flag := regexp.MustCompile(`--[a-z]`)
 	seen := 0
 	for path, file := range sources(t) {
-		if !strings.HasPrefix(path, "shim/") || slices.Contains([]string{"shim/caveats.go", "shim/presets.go", "shim/explain.go"}, path) {
+		if !strings.HasPrefix(path, "shim/") || path == "shim/explain.go" || strings.HasPrefix(path, "shim/internal/preset/") {
 			continue
 		}
 		spelled := map[ast.Node]bool{}

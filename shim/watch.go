@@ -9,53 +9,51 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
+	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// View is what a hold would see now. Its JSON names are a promise, as the report's
-// are; durations are milliseconds there.
+// View is what a hold would observe now. The JSON names are promises, as those of the
+// report are. Durations in JSON are milliseconds.
 type View struct {
 	Schema   int         `json:"schema"`
 	Time     time.Time   `json:"time"`
-	Observer *string     `json:"observer"` // "none": nothing can be seen; null: there is nothing to see
+	Observer *string     `json:"observer"` // "none": nothing can be observed; null: no port counts
 	Scope    string      `json:"scope"`
-	Trouble  string      `json:"trouble,omitempty"` // why it is not the best observer
+	Trouble  string      `json:"trouble,omitempty"` // why Observer is not the best observer
 	Ports    []uint16    `json:"ports"`
-	UDP      []uint16    `json:"udp"`  // ports, of which nothing is seen
-	Unix     []string    `json:"unix"` // paths, of which nothing is seen
+	UDP      []uint16    `json:"udp"`  // ports whose traffic cannot be observed
+	Unix     []string    `json:"unix"` // paths whose traffic cannot be observed
 	Open     int         `json:"open"`
 	InFlight int         `json:"in_flight"`
 	New      int         `json:"new"`              // connections since the last view
-	Accepted int         `json:"accepted"`         // and since the first
-	LastNew  *int64      `json:"last_new_ago_ms"`  // null: none since the first
-	LastByte *int64      `json:"last_byte_ago_ms"` // the same
+	Accepted int         `json:"accepted"`         // connections since the first view
+	LastNew  *int64      `json:"last_new_ago_ms"`  // null: none since the first view
+	LastByte *int64      `json:"last_byte_ago_ms"` // as LastNew
 	Settled  bool        `json:"settled"`
 	Quiet    bool        `json:"quiet"`
 	Drained  bool        `json:"drained"`
-	Peers    []PeerView  `json:"peers"` // those with the most connections
+	Peers    []PeerView  `json:"peers"` // the peers with the most connections
 	Probes   []ProbeView `json:"probes"`
 	Recent   []int       `json:"-"` // new connections in each of the last seconds
 }
 
-// JSON is the view as a line of JSON.
-func (v View) JSON() string { return encode(v) }
+// JSON returns the view as one line of JSON.
+func (v View) JSON() string { return report.Encode(v) }
 
-// PeerView is who has connections open.
+// PeerView is a peer with open connections.
 type PeerView struct {
 	Peer netip.Addr `json:"peer"`
 	Open int        `json:"open"`
 }
 
-// ProbeView is what looks like a health probe.
+// ProbeView is a series of connections that look like health probes.
 type ProbeView struct {
 	Peer     netip.Addr `json:"peer"`
 	Port     uint16     `json:"port"`
 	Bytes    uint64     `json:"bytes"`
 	PeriodMS int64      `json:"period_ms"`
 }
-
-// IsTerminal reports whether fd is one.
-func IsTerminal(fd int) bool { return proc.IsTerminal(fd) }
 
 // showEvery is the time between two views, and findEvery between two searches for
 // listeners: servers start and end while a view is shown.
@@ -79,12 +77,12 @@ type Display struct {
 // not read, views are left out.
 func Watch(cfg Config, d Display) error {
 	proc.SetAside()
-	p, err := cfg.plan(false, false)
+	p, err := newPlan(&cfg, false, false)
 	if err != nil {
 		return err
 	}
-	k := system(&Config{TerminationLog: NoTerminationLog})
-	if err := k.prepare(); err != nil {
+	h := newHost(&Config{TerminationLog: NoTerminationLog})
+	if err := h.processes.reserve(); err != nil {
 		return err
 	}
 	d.Enter()
@@ -98,13 +96,13 @@ func Watch(cfg Config, d Display) error {
 			}
 		default:
 		}
-		switch k.next(time.Time{}) {
+		switch h.signals.next(time.Time{}) {
 		case sig.TERM, sig.INT, sig.HUP, sig.QUIT:
 			return nil
 		case sig.TSTP:
 			if os.Getpid() != 1 {
 				d.Leave()
-				k.stopSelf(sig.TSTP)
+				h.processes.stopSelf(sig.TSTP)
 				d.Enter()
 			}
 		}
@@ -130,8 +128,11 @@ type viewer struct {
 
 // newViewer starts a sampler that observes all of the PID namespace.
 func newViewer(p *plan, start time.Time) *viewer {
-	cfg := p.observe(start)
-	cfg.WholePIDNamespace, cfg.Rescan, cfg.TopPeers = true, findEvery, topPeers
+	cfg := p.observeConfig()
+	cfg.Start = start
+	cfg.WholePIDNamespace = true
+	cfg.Rescan = findEvery
+	cfg.TopPeers = topPeers
 	snapshots := make(chan observe.Snapshot, 1)
 	observe.Start(cfg, snapshots)
 	return &viewer{snapshots: snapshots, start: start, due: start}
@@ -150,13 +151,13 @@ func (v *viewer) show(s *observe.Snapshot, d Display) error {
 	return d.Show(v.view(now, s))
 }
 
-// view is s as a View, and notes what the next view compares with.
+// view returns s as a View, and records the values to which the next view refers.
 func (v *viewer) view(now time.Time, s *observe.Snapshot) View {
 	t := &s.Traffic
 	v.recent = append(v.recent, t.Accepted-v.accepted)
-	v.recent = v.recent[max(0, len(v.recent)-columns):]
+	v.recent = v.recent[max(0, len(v.recent)-report.Columns):]
 	view := View{
-		Schema: schema, Time: now, Observer: known(s.Observer), Scope: scopes[s.Listeners.Method], Trouble: s.Trouble,
+		Schema: report.Schema, Time: now, Observer: report.NullIfEmpty(s.Observer), Scope: s.Listeners.Method.Name(), Trouble: s.Trouble,
 		Ports: atMost(s.Listeners.TCP), UDP: atMost(s.Listeners.UDP), Unix: atMost(s.Listeners.Unix),
 		Open: t.Open, InFlight: t.InFlight, New: t.Accepted - v.accepted, Accepted: t.Accepted,
 		LastNew: v.ago(now, t.LastNew), LastByte: v.ago(now, t.LastByte),
@@ -173,7 +174,7 @@ func (v *viewer) view(now time.Time, s *observe.Snapshot) View {
 	return view
 }
 
-// ago is how long before now at was, in milliseconds; nil if at is not after the start.
+// ago returns the milliseconds from at to now, nil if at is not after the start.
 func (v *viewer) ago(now, at time.Time) *int64 {
 	if !at.After(v.start) {
 		return nil
@@ -181,9 +182,6 @@ func (v *viewer) ago(now, at time.Time) *int64 {
 	ms := now.Sub(at).Milliseconds()
 	return &ms
 }
-
-// Sparkline draws numbers as bars, the highest full.
-func Sparkline(numbers []int) string { return sparkline(numbers) }
 
 // maxShown is how many ports and paths a view lists. A view then fits into a pipe at
 // once: POLLOUT promises room for a page at most.

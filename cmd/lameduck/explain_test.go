@@ -25,7 +25,7 @@ on TERM: passes it on at once; no hold, schedule or preset was asked for
 	{"", []string{"--delay=5", "--grace-period=30", "--", "nginx"}, `
 runs nginx
 on TERM: keeps serving for 5 s
-  a second one, more than a second later, or INT, ends that at once
+  a second one, more than a second later, or INT, ends the hold at once
   then TERM
   sends no KILL: that is the orchestrator's, at 30 s
 your pod needs terminationGracePeriodSeconds of 30 or more (docker stop -t 30): 5 s for the hold, and 25 s for the command to stop by itself
@@ -33,24 +33,24 @@ your pod needs terminationGracePeriodSeconds of 30 or more (docker stop -t 30): 
 	{"", []string{"--delay=5", "--", "nginx", "-g", "daemon off;"}, `
 runs nginx -g 'daemon off;'
 on TERM: keeps serving for 5 s
-  a second one, more than a second later, or INT, ends that at once
+  a second one, more than a second later, or INT, ends the hold at once
   then TERM
-  sends no KILL: that is the orchestrator's, at 10 s, as is assumed (--grace-period)
-your pod needs terminationGracePeriodSeconds of 9 or more (docker stop -t 9): 5 s for the hold, and 4 s for the command to stop by itself; 10 s is assumed here: give --grace-period
+  sends no KILL: that is the orchestrator's, at 10 s, assumed (--grace-period)
+your pod needs terminationGracePeriodSeconds of 9 or more (docker stop -t 9): 5 s for the hold, and 4 s for the command to stop by itself; 10 s is assumed: give --grace-period
 `},
 	{"KUBERNETES_SERVICE_HOST=10.0.0.1", []string{"--delay=5", "--", "nginx"}, `
 runs nginx
 on TERM: keeps serving for 5 s
-  a second one, more than a second later, or INT, ends that at once
+  a second one, more than a second later, or INT, ends the hold at once
   then TERM
-  sends no KILL: that is the orchestrator's, at 30 s, as is assumed (--grace-period)
-your pod needs terminationGracePeriodSeconds of 9 or more (docker stop -t 9): 5 s for the hold, and 4 s for the command to stop by itself; 30 s is assumed here: give --grace-period
+  sends no KILL: that is the orchestrator's, at 30 s, assumed (--grace-period)
+your pod needs terminationGracePeriodSeconds of 9 or more (docker stop -t 9): 5 s for the hold, and 4 s for the command to stop by itself; 30 s is assumed: give --grace-period
 `},
 	{"", []string{"--until=quiet", "--grace-period=60", "--preset=haproxy", "--", "haproxy", "-f", "/etc/haproxy.cfg"}, `
 runs haproxy -f /etc/haproxy.cfg
 preset haproxy, stopped by USR1: closes its listeners and exits when the last connection has ended (bounded by hard-stop-after); TERM cuts all at once
 on TERM or USR1: keeps serving at least 5 s, until nobody has connected or sent a byte for 3 s and no request is in flight, at most 49 s
-  a second one, more than a second later, or INT, ends that at once
+  a second one, more than a second later, or INT, ends the hold at once
   then USR1
   sends no KILL: that is the orchestrator's, at 60 s
 your pod needs terminationGracePeriodSeconds of 60 or more (docker stop -t 60): 49 s for the hold, and 11 s for the command to stop by itself
@@ -58,7 +58,7 @@ your pod needs terminationGracePeriodSeconds of 60 or more (docker stop -t 60): 
 	{"", []string{"--until=drained", "--delay=0", "--quiet-for=2", "--max-delay=40", "--grace-period=60", "--", "envoy"}, `
 runs envoy
 on TERM: keeps serving until nobody has connected or sent a byte for 2 s and no connection is open, at most 40 s
-  a second one, more than a second later, or INT, ends that at once
+  a second one, more than a second later, or INT, ends the hold at once
   then TERM
   sends no KILL: that is the orchestrator's, at 60 s
 your pod needs terminationGracePeriodSeconds of 60 or more (docker stop -t 60): 40 s for the hold, and 20 s for the command to stop by itself
@@ -66,39 +66,39 @@ your pod needs terminationGracePeriodSeconds of 60 or more (docker stop -t 60): 
 	{"", []string{"--until=settled", "--", "x"}, `
 runs x
 on TERM: keeps serving at least 2.83 s, until no new connection has come for 2.83 s, at most 5.67 s
-  a second one, more than a second later, or INT, ends that at once
+  a second one, more than a second later, or INT, ends the hold at once
   then TERM
-  sends no KILL: that is the orchestrator's, at 10 s, as is assumed (--grace-period)
-your pod needs terminationGracePeriodSeconds of 10 or more (docker stop -t 10): 5.67 s for the hold, and 4.33 s for the command to stop by itself; 10 s is assumed here: give --grace-period
+  sends no KILL: that is the orchestrator's, at 10 s, assumed (--grace-period)
+your pod needs terminationGracePeriodSeconds of 10 or more (docker stop -t 10): 5.67 s for the hold, and 4.33 s for the command to stop by itself; 10 s is assumed: give --grace-period
 `},
 	{"", []string{"--preset=auto", "--until=quiet", "--grace-period=60", "--stop-schedule=USR1/30/TERM/5/KILL", "--", "run.sh", "nginx"}, `
 runs run.sh nginx
 preset auto, probably nginx, stopped by QUIT: closes its listeners, finishes the requests and exits (bounded by worker_shutdown_timeout); TERM and INT cut
 on TERM or QUIT: keeps serving at least 5 s, until nobody has connected or sent a byte for 3 s and no request is in flight, at most 24 s
-  a second one, more than a second later, or INT, ends that at once
+  a second one, more than a second later, or INT, ends the hold at once
   then USR1, 30 s later TERM, 5 s later KILL, at 59 s at the latest
 your pod needs terminationGracePeriodSeconds of 60 or more (docker stop -t 60): 24 s for the hold, and 36 s for the command to stop by itself
 `},
 	{"", []string{"--preset=auto", "--", "./run.sh"}, `
 runs ./run.sh
-preset auto: that of the program that runs when a stop signal comes
+preset auto: that of the program that runs when a stop signal arrives
 on TERM: does not hold
   then TERM
-  sends no KILL: that is the orchestrator's, at 10 s, as is assumed (--grace-period)
+  sends no KILL: that is the orchestrator's, at 10 s, assumed (--grace-period)
 `},
 	{"", []string{"--preset=java", "--exit-code=1:2", "--", "run"}, `
 runs run
 preset java, stopped by TERM: runs its shutdown hooks and exits with 143, which is reported as 0; QUIT dumps its threads and goes on; what happens to requests is the program's (Spring Boot: server.shutdown=graceful, the default since 3.4)
 on TERM: does not hold
   then TERM
-  sends no KILL: that is the orchestrator's, at 10 s, as is assumed (--grace-period)
+  sends no KILL: that is the orchestrator's, at 10 s, assumed (--grace-period)
 reports exit code 1 as 2, 143 as 0 after a stop
 `},
 	{"", []string{"--preset=postgres", "--delay=3", "--grace-period=40", "--", "postgres"}, `
 runs postgres
-preset postgres, stopped by TERM/2s/INT: smart shutdown first: new connections are refused, and it exits as soon as the last session has ended; after 2 s fast shutdown: open transactions are rolled back (alone, TERM waits for ever for a pool's connections)
+preset postgres, stopped by TERM/2s/INT: smart shutdown first: new connections are refused, and it exits as soon as the last session has ended; after 2 s fast shutdown: open transactions are rolled back (alone, TERM waits forever for a pool's connections)
 on TERM or INT: keeps serving for 3 s
-  a second one, more than a second later, or INT, ends that at once
+  a second one, more than a second later, or INT, ends the hold at once
   then TERM, 2 s later INT
   sends no KILL: that is the orchestrator's, at 40 s
 your pod needs terminationGracePeriodSeconds of 40 or more (docker stop -t 40): 3 s for the hold, and 37 s for the command to stop by itself
@@ -106,30 +106,30 @@ your pod needs terminationGracePeriodSeconds of 40 or more (docker stop -t 40): 
 	{"", []string{"--kill-after=20", "--delay=3", "--grace-period=60", "--", "x"}, `
 runs x
 on TERM: keeps serving for 3 s
-  a second one, more than a second later, or INT, ends that at once
+  a second one, more than a second later, or INT, ends the hold at once
   then TERM, KILL 20 s after the first signal, at 23 s
 your pod needs terminationGracePeriodSeconds of 60 or more (docker stop -t 60): 3 s for the hold, and 57 s for the command to stop by itself
 `},
 	{"", []string{"--linger=5", "--grace-period=30", "--delay=1", "--", "x"}, `
 runs x
 on TERM: keeps serving for 1 s
-  a second one, more than a second later, or INT, ends that at once
+  a second one, more than a second later, or INT, ends the hold at once
   then TERM
   sends no KILL: that is the orchestrator's, at 30 s
-when the command has exited: TERM to what it has left, and KILL 5 s later
+when the command has exited: TERM to its remaining descendants, and KILL 5 s later
 your pod needs terminationGracePeriodSeconds of 30 or more (docker stop -t 30): 1 s for the hold, and 24 s for the command to stop by itself
 `},
 	{"", []string{"--stop-schedule=5/TERM/7/forever/TERM/2", "--grace-period=30", "--", "x"}, `
 runs x
 on TERM: does not hold
-  then 5 s later TERM, 7 s later for ever again TERM/2s
+  then 5 s later TERM, 7 s later forever again TERM/2s
   sends no KILL: that is the orchestrator's, at 30 s
 your pod needs terminationGracePeriodSeconds of 30 or more (docker stop -t 30)
 `},
 	{"", []string{"--stop-schedule=USR1/5/forever/TERM/5/KILL/5", "--grace-period=30", "--", "x"}, `
 runs x
 on TERM: does not hold
-  then USR1, 5 s later for ever again TERM/5s/KILL/5s
+  then USR1, 5 s later forever again TERM/5s/KILL/5s
 your pod needs terminationGracePeriodSeconds of 30 or more (docker stop -t 30)
 `},
 	{"", []string{"--stop-schedule=20", "--", "x"}, `
@@ -137,24 +137,24 @@ lameduck: warning: --stop-schedule=20s: assumed grace period 10s ends first: giv
 runs x
 on TERM: does not hold
   then TERM, 20 s later KILL, at 20 s
-your pod needs terminationGracePeriodSeconds of 21 or more (docker stop -t 21); 10 s is assumed here: give --grace-period
+your pod needs terminationGracePeriodSeconds of 21 or more (docker stop -t 21); 10 s is assumed: give --grace-period
 `},
 	{"", []string{"--wait-gone=/run/app/alive", "--on-stop=deregister \"b c\"", "--health=:9000=:8080", "--grace-period=30", "--", "envoy"}, `
 runs envoy
-passes health checks on, :9000=:8080, which are no traffic; from the first stop signal on they get 503
+passes health checks through, :9000=:8080, which do not count as traffic; from the first stop signal on they get 503
 on TERM: keeps serving until /run/app/alive is gone, and --on-stop has ended, at most 19 s
-  beside that runs deregister 'b c'
-  a second one, more than a second later, or INT, ends that at once
+  meanwhile runs deregister 'b c'
+  a second one, more than a second later, or INT, ends the hold at once
   then TERM
   sends no KILL: that is the orchestrator's, at 30 s
 your pod needs terminationGracePeriodSeconds of 30 or more (docker stop -t 30): 19 s for the hold, and 11 s for the command to stop by itself
 `},
 	{"", []string{"--alive-file=/run/app/alive", "--health=:9000", "--health-during=close", "--delay=1", "--grace-period=30", "--", "x"}, `
 runs x
-keeps /run/app/alive locked while it runs, for neighbours that wait for it
+keeps /run/app/alive locked while the command runs, for neighbors that wait for it
 answers health checks on :9000 with 200; from the first stop signal on they are refused
 on TERM: keeps serving for 1 s
-  a second one, more than a second later, or INT, ends that at once
+  a second one, more than a second later, or INT, ends the hold at once
   then TERM
   sends no KILL: that is the orchestrator's, at 30 s
 your pod needs terminationGracePeriodSeconds of 30 or more (docker stop -t 30): 1 s for the hold, and 29 s for the command to stop by itself
@@ -163,14 +163,14 @@ your pod needs terminationGracePeriodSeconds of 30 or more (docker stop -t 30): 
 runs x
 sends USR1 where TERM arrives, drops HUP
 on TERM, QUIT or USR1: keeps serving for 1 s
-  a second one, more than a second later, or INT, ends that at once
+  a second one, more than a second later, or INT, ends the hold at once
   then USR1
-  where QUIT came: QUIT
+  if QUIT came: QUIT
   sends no KILL: that is the orchestrator's, at 30 s
 your pod needs terminationGracePeriodSeconds of 30 or more (docker stop -t 30): 1 s for the hold, and 29 s for the command to stop by itself
 `},
 	{"", []string{"--rewrite=TERM:0", "--delay=3"}, `
-lameduck: warning: --rewrite=TERM:0 drops TERM before it can start anything: the command goes on until it is killed
+lameduck: warning: --rewrite=TERM:0 drops TERM before it can start a stop: the command runs until it is killed
 drops TERM
 no signal begins a stop
 `},
@@ -178,10 +178,10 @@ no signal begins a stop
 lameduck: warning: --max-delay=20s: assumed grace period 10s ends first: give --grace-period and docker stop -t
 runs x
 on TERM: keeps serving at least 5 s, until nobody has connected or sent a byte for 3 s and no request is in flight, at most 20 s
-  a second one, more than a second later, or INT, ends that at once
+  a second one, more than a second later, or INT, ends the hold at once
   then TERM
-  sends no KILL: that is the orchestrator's, at 10 s, as is assumed (--grace-period)
-your pod needs terminationGracePeriodSeconds of 31 or more (docker stop -t 31): 20 s for the hold, and 11 s for the command to stop by itself; 10 s is assumed here: give --grace-period
+  sends no KILL: that is the orchestrator's, at 10 s, assumed (--grace-period)
+your pod needs terminationGracePeriodSeconds of 31 or more (docker stop -t 31): 20 s for the hold, and 11 s for the command to stop by itself; 10 s is assumed: give --grace-period
 `},
 }
 

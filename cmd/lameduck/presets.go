@@ -30,7 +30,7 @@ func presets(args []string) int {
 			return tellOn(false, explainPreset(p))
 		}
 	}
-	return fail(fmt.Errorf("there is no preset %q", name))
+	return fail(fmt.Errorf("unknown preset %q", name))
 }
 
 const autoText = `auto

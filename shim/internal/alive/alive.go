@@ -8,99 +8,110 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mark is all that the file has in it.
-const mark = "lameduck alive 1\n"
+// content is the whole content of an alive file.
+const content = "lameduck alive 1\n"
 
-// patience is for those who look at the file, and have it locked for a moment.
-const patience = time.Second
+// lockTimeout is how long Create waits for the lock: a process in Present holds the
+// lock for a moment.
+const lockTimeout = time.Second
 
-// File is our own file, locked.
+// File is an alive file that this process has locked.
 type File struct {
 	path string
 	fd   int
 }
 
-// Create makes the file, mode 0644, or takes over one that nobody holds any more. The
-// volume is often writable to others, who could plant a symbolic or a hard link to a
-// file of lameduck's user: neither is followed.
+// Create creates the file with mode 0644, or takes over a file whose owner has ended.
+// Other users may often write to the volume, and could plant a symbolic or a hard link
+// to a file of lameduck's user: neither is followed. Errors do not name the path.
 func Create(path string) (*File, error) {
-	for until := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(lockTimeout); ; {
 		f, err := create(path)
 		if err != unix.EWOULDBLOCK {
 			return f, err
 		}
-		if time.Now().After(until) {
-			return nil, errors.New("another lameduck that runs has it: give each a path of its own")
+		if time.Now().After(deadline) {
+			return nil, errors.New("cannot lock the file: another running lameduck holds the lock; give each a path of its own")
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 }
 
-func create(path string) (f *File, err error) {
+// create returns EWOULDBLOCK if another process has the file locked, or has just
+// removed it.
+func create(path string) (*File, error) {
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0o644)
 	switch {
-	case err == unix.ELOOP && isLink(path):
-		return nil, errors.New("it is a symbolic link: give the path of a file")
+	case err == unix.ELOOP && isSymlink(path):
+		return nil, errors.New("cannot use a symbolic link: give the path of a file")
 	case err != nil:
-		return nil, fmt.Errorf("cannot make it: %w", err)
+		return nil, fmt.Errorf("cannot create the file: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			unix.Close(fd)
-		}
-	}()
-	var at unix.Stat_t
-	if err := unix.Fstat(fd, &at); err != nil || at.Mode&unix.S_IFMT != unix.S_IFREG {
-		return nil, errors.New("it is no regular file: give another path") // and we would remove it
-	}
-	if at.Nlink > 1 {
-		return nil, errors.New("it is a file with another name (a hard link): give another path")
-	}
-	if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	f := &File{path, fd}
+	if err := f.acquire(); err != nil {
+		unix.Close(fd)
 		return nil, err
-	}
-	f = &File{path, fd}
-	if !f.there() {
-		return nil, unix.EWOULDBLOCK // its owner has just removed it
-	}
-	if text := read(fd); text != "" && text != mark {
-		return nil, errors.New("it is somebody else's file: give another path")
-	}
-	unix.Fchmod(fd, 0o644) // whatever the umask is
-	if _, err := unix.Pwrite(fd, []byte(mark), 0); err != nil {
-		return nil, fmt.Errorf("cannot write it: %w", err)
 	}
 	return f, nil
 }
 
-// Remove takes the file away, unless it is another by now.
+// acquire checks, locks and writes the file. A path that is not a regular file is
+// refused, since Remove would remove the path.
+func (f *File) acquire() error {
+	var stat unix.Stat_t
+	if err := unix.Fstat(f.fd, &stat); err != nil || !isRegular(&stat) {
+		return errors.New("cannot use a path other than a regular file: give another path")
+	}
+	if stat.Nlink > 1 {
+		return errors.New("cannot use a file with a second name (a hard link): give another path")
+	}
+	if err := unix.Flock(f.fd, unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return err
+	}
+	if !f.isCurrent() {
+		return unix.EWOULDBLOCK
+	}
+	text := readStart(f.fd)
+	if text != "" && text != content {
+		return errors.New("cannot overwrite a file of another program: give another path")
+	}
+	unix.Fchmod(f.fd, 0o644) // the umask applied at creation
+	if _, err := unix.Pwrite(f.fd, []byte(content), 0); err != nil {
+		return fmt.Errorf("cannot write the file: %w", err)
+	}
+	return nil
+}
+
+// Remove removes and unlocks the file. A newer file at the same path stays.
 func (f *File) Remove() {
-	if f.there() {
+	if f.isCurrent() {
 		unix.Unlink(f.path)
 	}
 	unix.Close(f.fd)
 }
 
-// there reports whether the path still leads to the file that we hold.
-func (f *File) there() bool {
-	var ours, found unix.Stat_t
-	return unix.Fstat(f.fd, &ours) == nil && unix.Lstat(f.path, &found) == nil && ours.Dev == found.Dev && ours.Ino == found.Ino
+// isCurrent reports whether the path still leads to the open file.
+func (f *File) isCurrent() bool {
+	var opened, found unix.Stat_t
+	return unix.Fstat(f.fd, &opened) == nil && unix.Lstat(f.path, &found) == nil && opened.Dev == found.Dev && opened.Ino == found.Ino
 }
 
-// isLink reports whether path is a symbolic link.
-func isLink(path string) bool {
-	var at unix.Stat_t
-	return unix.Lstat(path, &at) == nil && at.Mode&unix.S_IFMT == unix.S_IFLNK
+func isSymlink(path string) bool {
+	var stat unix.Stat_t
+	return unix.Lstat(path, &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFLNK
 }
 
-// Present reports whether there is something at path; of a file of ours, whether
-// its owner runs. What cannot be looked at is there.
+func isRegular(stat *unix.Stat_t) bool { return stat.Mode&unix.S_IFMT == unix.S_IFREG }
+
+// Present reports whether path exists and, for an alive file, whether its owner runs.
+// A path that cannot be checked counts as present.
 func Present(path string) bool {
-	var at unix.Stat_t
-	switch err := unix.Stat(path, &at); {
+	var stat unix.Stat_t
+	err := unix.Stat(path, &stat)
+	switch {
 	case err == unix.ENOENT || err == unix.ENOTDIR:
 		return false
-	case err != nil || at.Mode&unix.S_IFMT != unix.S_IFREG:
+	case err != nil || !isRegular(&stat):
 		return true
 	}
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
@@ -108,12 +119,12 @@ func Present(path string) bool {
 		return err != unix.ENOENT
 	}
 	defer unix.Close(fd)
-	return read(fd) != mark || unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB) != nil
+	return readStart(fd) != content || unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB) != nil
 }
 
-// read is the beginning of a file.
-func read(fd int) string {
-	buf := make([]byte, len(mark)+1)
+// readStart returns the first bytes of a file, one more than content has.
+func readStart(fd int) string {
+	buf := make([]byte, len(content)+1)
 	n, _ := unix.Pread(fd, buf, 0)
 	return string(buf[:max(n, 0)])
 }

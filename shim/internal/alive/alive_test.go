@@ -12,19 +12,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestMain: the test binary is its own helper, which holds a file until it is killed.
+// TestMain lets the test binary hold an alive file until killed.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "hold" {
 		if _, err := Create(os.Args[2]); err != nil {
 			os.Stdout.WriteString(err.Error() + "\n")
 		}
 		os.Stdout.WriteString("held\n")
-		bufio.NewReader(os.Stdin).ReadByte() // until it is killed
+		bufio.NewReader(os.Stdin).ReadByte()
 	}
 	os.Exit(m.Run())
 }
 
-// owner starts a process that holds the file at path.
+// owner starts a process with the alive file at path.
 func owner(t *testing.T, path string) *exec.Cmd {
 	t.Helper()
 	exe, _ := os.Executable()
@@ -44,11 +44,12 @@ func owner(t *testing.T, path string) *exec.Cmd {
 	return cmd
 }
 
+// TestLife tests an alive file from Create to Remove.
 func TestLife(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o077))
 	path := filepath.Join(t.TempDir(), "alive")
 	if Present(path) {
-		t.Error("it is there before it was made")
+		t.Error("present before Create")
 	}
 	f, err := Create(path)
 	if err != nil {
@@ -57,46 +58,45 @@ func TestLife(t *testing.T) {
 	text, _ := os.ReadFile(path)
 	info, _ := os.Stat(path)
 	if string(text) != "lameduck alive 1\n" || info.Mode() != 0o644 || !Present(path) {
-		t.Errorf("%q, mode %v, present: %v", text, info.Mode(), Present(path))
+		t.Errorf("content %q, mode %v, present: %v", text, info.Mode(), Present(path))
 	}
 	f.Remove()
 	if _, err := os.Stat(path); err == nil || Present(path) {
-		t.Error("it is there after it was removed")
+		t.Error("present after Remove")
 	}
 }
 
-// TestCrash: the file of an owner that was killed holds up nobody, and may be
-// taken over.
+// TestCrash tests the file of a killed owner: not present, and free to be taken over.
 func TestCrash(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "alive")
 	cmd := owner(t, path)
 	if !Present(path) {
-		t.Error("its owner runs, and it is not there")
+		t.Error("not present while the owner runs")
 	}
-	if _, err := Create(path); err == nil || !strings.Contains(err.Error(), "another lameduck") {
-		t.Errorf("taken from its owner: %v", err)
+	if _, err := Create(path); err == nil || !strings.Contains(err.Error(), "another running lameduck") {
+		t.Errorf("Create while the owner runs = %v, want an error", err)
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
 	if _, err := os.Stat(path); err != nil || Present(path) {
-		t.Errorf("left behind: %v, present: %v", err, Present(path))
+		t.Errorf("after the owner was killed: Stat = %v, present: %v; want a file that is not present", err, Present(path))
 	}
 	f, err := Create(path)
 	if err != nil || !Present(path) {
-		t.Fatalf("taken over: %v", err)
+		t.Fatalf("Create after the owner was killed: %v", err)
 	}
 	f.Remove()
 }
 
-// TestLookers: those who look do not keep an owner from the file.
-func TestLookers(t *testing.T) {
+// TestPresentDuringCreate tests Create while another goroutine calls Present.
+func TestPresentDuringCreate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "alive")
-	over := make(chan struct{})
-	defer close(over)
+	done := make(chan struct{})
+	defer close(done)
 	go func() {
 		for {
 			select {
-			case <-over:
+			case <-done:
 				return
 			default:
 				Present(path)
@@ -112,38 +112,39 @@ func TestLookers(t *testing.T) {
 	}
 }
 
-// TestOthers: what is no file of ours is there, or is not; and is never written to.
+// TestOthers tests paths other than alive files: present if they exist, and never
+// written to.
 func TestOthers(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	os.WriteFile(at("file"), []byte("something"), 0o644)
-	os.WriteFile(at("longer"), []byte(mark+"x"), 0o644)
+	os.WriteFile(at("longer"), []byte(content+"x"), 0o644)
 	unix.Mkfifo(at("fifo"), 0o644)
 	os.Symlink(at("nowhere"), at("dangling"))
 	for name, want := range map[string]bool{
 		"": true, "file": true, "longer": true, "fifo": true, "dangling": false, "none": false, "file/below": false, "none/below": false,
 	} {
 		if got := Present(at(name)); got != want {
-			t.Errorf("%q is present: %v", name, got)
+			t.Errorf("Present(%q) = %v, want %v", name, got, want)
 		}
 	}
-	if isRoot := unix.Getuid() == 0; isRoot { // a device, as /dev/null is one
+	if unix.Getuid() == 0 { // a device like /dev/null
 		unix.Mknod(at("null"), unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3)))
 	}
 	for _, name := range []string{"file", "longer", "", "none/below", "fifo", "null"} {
 		if _, err := os.Lstat(at(name)); err != nil && name == "null" {
-			continue // which only root can make
+			continue // only root can make a device
 		}
 		if _, err := Create(at(name)); err == nil {
-			t.Errorf("%q was made ours", name)
+			t.Errorf("Create(%q) succeeded", name)
 		}
 	}
 	if text, _ := os.ReadFile(at("file")); string(text) != "something" {
-		t.Errorf("it was overwritten: %q", text)
+		t.Errorf("Create has overwritten the file: %q", text)
 	}
 }
 
-// TestRemoveOther: a file that came in the place of ours stays.
+// TestRemoveOther tests Remove after another file has taken the path.
 func TestRemoveOther(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "alive")
 	f, err := Create(path)
@@ -152,13 +153,14 @@ func TestRemoveOther(t *testing.T) {
 	}
 	os.Remove(path)
 	os.WriteFile(path, []byte("other"), 0o644)
-	if f.Remove(); !Present(path) {
-		t.Error("it was removed")
+	f.Remove()
+	if !Present(path) {
+		t.Error("Remove has removed the other file")
 	}
 }
 
-// TestPlanted: in a directory where everybody may write, a link that another user has
-// put in the file's place is refused, and the file at its other end stays as it is.
+// TestPlanted tests links that another user has planted at the path, in a directory
+// where all users may write: Create refuses the link, and leaves its target as it is.
 func TestPlanted(t *testing.T) {
 	for name, plant := range map[string]func(victim, path string) error{
 		"symbolic link":  os.Symlink,
@@ -170,7 +172,7 @@ func TestPlanted(t *testing.T) {
 			dir, home := t.TempDir(), t.TempDir()
 			victim, path := filepath.Join(home, "victim"), filepath.Join(dir, "alive")
 			os.Chmod(dir, 0o777)
-			os.WriteFile(victim, nil, 0o600) // empty, as a file of lameduck's own may be
+			os.WriteFile(victim, nil, 0o600) // empty, as a new alive file is
 			if err := plant(victim, path); err != nil {
 				t.Fatal(err)
 			}
@@ -178,15 +180,15 @@ func TestPlanted(t *testing.T) {
 				os.Lchown(path, 65534, 65534)
 			}
 			_, err := Create(path)
-			if err == nil || !strings.Contains(err.Error(), "link") || strings.Contains(err.Error(), "cannot make it") {
-				t.Errorf("made, or refused for another reason: %v", err)
+			if err == nil || !strings.Contains(err.Error(), "link") || strings.Contains(err.Error(), "cannot create") {
+				t.Errorf("Create = %v, want an error about the link", err)
 			}
 			info, err := os.Stat(victim)
 			if err != nil || info.Size() != 0 || info.Mode() != 0o600 {
-				t.Errorf("the victim has changed: %v, %v", info, err)
+				t.Errorf("the link's target has changed: %v, %v", info, err)
 			}
 			if found, _ := os.ReadDir(dir); len(found) != 1 {
-				t.Errorf("in the directory there is now %v", found)
+				t.Errorf("the directory now has %v", found)
 			}
 		})
 	}

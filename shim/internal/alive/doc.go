@@ -1,8 +1,10 @@
-// Package alive is the file by which a container tells its neighbours, through a
-// volume that they share, that its command still runs; and the look for it.
+// Package alive creates and checks alive files. An alive file on a shared volume
+// shows the neighbors of a container whether its command still runs.
 //
-// The file is there and locked while the command runs. The lock goes with its
-// owner, however that ends, so that one left behind by a crash holds up nobody. A
-// path that is no such file (a socket, a folder, another's file) is taken for what
-// it says: it is there, or it is not. See flock(2).
+// The file exists and is locked by flock(2) while the command runs. The kernel drops
+// the lock when the owner ends, in any way, so a file left by a crash does not hold
+// up a neighbor. Other paths (a socket, a directory, another program's file)
+// count as present if they exist.
+//
+// See flock(2), open(2).
 package alive

@@ -185,7 +185,7 @@ func TestHoldEnds(t *testing.T) {
 			h.shortConn("127.0.0.1")
 			time.Sleep(100 * time.Millisecond) // the traffic that there is
 		}
-		said := h.wantHookExit(0, 3*time.Second, "lameduck: warning: traffic may not have stopped: the hold has lasted as long as it may")
+		said := h.wantHookExit(0, 3*time.Second, "lameduck: warning: traffic may not have stopped: the hold reached its ceiling")
 		if len(said) != 3 || !strings.Contains(said[1], "(ceiling)") {
 			t.Errorf("said %q", said)
 		}

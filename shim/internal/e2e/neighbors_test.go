@@ -205,7 +205,7 @@ func TestAliveFileRefused(t *testing.T) {
 	os.WriteFile(dir+"/foreign", []byte("1234\n"), 0o644)
 	for name, c := range map[string]struct{ stage, path, message string }{
 		"read-only": {"stage:read-only", "/alive-of-a-test", "read-only file system"},
-		"foreign":   {"stage", dir + "/foreign", "it is somebody else's file: give another path"},
+		"foreign":   {"stage", dir + "/foreign", "cannot overwrite a file of another program: give another path"},
 		"folder":    {"stage", dir, "is a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -221,7 +221,7 @@ func TestAliveFileRefused(t *testing.T) {
 	first := bootAlive(t, "stage", path)
 	second := boot(t, nil, "--alive-file="+path, "--", "echo", "started")
 	second.wantExit(125)
-	second.wantOneLine("another lameduck that runs has it")
+	second.wantOneLine("another running lameduck holds the lock")
 	if _, err := os.Stat(path); err != nil {
 		t.Errorf("the second lameduck removed the alive file of the first: %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/lameduck-init/lameduck/shim"
+	"github.com/lameduck-init/lameduck/shim/internal/preset"
 )
 
 // named is a preset that must exist.
@@ -25,7 +26,7 @@ func presetNamed(t *testing.T, name string) *shim.Preset {
 // presetFlags are the flags that do what a preset does.
 func presetFlags(p *shim.Preset) []string { return []string{"--preset=" + p.Name} }
 
-// commandOf is what runs under lameduck, as shim.Recognize is told of it.
+// commandLine returns the path and arguments of the command, as preset.Match takes them.
 func (b *box) commandLine() (exe string, argv []string) {
 	b.t.Helper()
 	pid := b.commandPID()
@@ -49,7 +50,7 @@ func (b *box) commandPID() int {
 	return pid
 }
 
-// knows wants the preset to be recognised in what runs, unless it is one that
+// knows wants the preset to be recognized in what runs, unless it is one that
 // never is.
 func wantRecognized(t *testing.T, b *box, p *shim.Preset) {
 	t.Helper()
@@ -59,10 +60,18 @@ func wantRecognized(t *testing.T, b *box, p *shim.Preset) {
 		want = ""
 	}
 	t.Logf("exe %q, cmdline %q", exe, argv)
-	if got := shim.Recognize(exe, argv); got != want {
-		t.Errorf("recognised %q", got)
+	if got := presetName(preset.Match(exe, argv)); got != want {
+		t.Errorf("recognized %q", got)
 	}
-	if got := shim.Recognize("", argv); got != want {
-		t.Errorf("recognised %q without the executable's path", got)
+	if got := presetName(preset.Match("", argv)); got != want {
+		t.Errorf("recognized %q without the executable's path", got)
 	}
+}
+
+// presetName returns the name of a preset, "" for nil.
+func presetName(p *preset.Preset) string {
+	if p == nil {
+		return ""
+	}
+	return p.Name
 }

@@ -105,7 +105,7 @@ func TestTerminationLogGoes(t *testing.T) {
 	b.wantStop()
 	var warned int
 	for _, line := range b.err.all() {
-		warned += strings.Count(line.text, "warning: the termination log cannot be written: no such file or directory")
+		warned += strings.Count(line.text, "warning: cannot write the termination log: no such file or directory")
 	}
 	if warned != 1 || time.Since(start) > 5*time.Second {
 		t.Errorf("said %v", b.err.all())
@@ -116,8 +116,8 @@ func TestTerminationLogGoes(t *testing.T) {
 // keeps the command from being started, and the file at the other end stays.
 func TestPlantedLinks(t *testing.T) {
 	for flag, says := range map[string]string{
-		"--alive-file":      "it is a symbolic link: give the path of a file",
-		"--termination-log": "it is a symbolic link, and others may write to its directory: give a file, or none",
+		"--alive-file":      "cannot use a symbolic link: give the path of a file",
+		"--termination-log": "symbolic link in a directory that others may write to: give a file, or none",
 	} {
 		t.Run(flag, func(t *testing.T) {
 			t.Parallel()
@@ -151,7 +151,7 @@ func TestTerminationLogStderr(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "stderr")
 	b := boot(t, nil, append([]string{"--termination-log=/dev/stderr", "-d", "1", "--", "sh", "-c", `exec "$@"`, "sh"}, helperCommand("catch")...)...)
 	b.waitExit() // a pipe is refused, as ever
-	if said := b.err.all(); len(said) != 1 || !strings.Contains(said[0].text, "--termination-log=/dev/stderr: it is no regular file: give a file, or none") {
+	if said := b.err.all(); len(said) != 1 || !strings.Contains(said[0].text, "--termination-log=/dev/stderr: not a regular file: give a file, or none") {
 		t.Errorf("said %v", said)
 	}
 	b = newProgram(t, nil, syscall.SysProcAttr{}, "sh", "-c", `exec "$0" --termination-log=/dev/stderr -d 0.2 -- sh -c 'kill -TERM $PPID; sleep 9' 2>"$1"`, binary, path)

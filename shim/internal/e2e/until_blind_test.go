@@ -17,8 +17,8 @@ func TestUntilDegraded(t *testing.T) {
 	}{
 		"nothing":               {"stage", "seen by sock_diag, our processes' descriptors", ""},
 		"a netlink group":       {"stage:no-groups", "seen by sock_diag, our processes' descriptors", ""},
-		"netlink":               {"stage:no-netlink", "seen by /proc/net, our processes' descriptors", "looking at the traffic through /proc/net: sock_diag: "},
-		"netlink, nobody":       {"stage:no-netlink,uid=65534", "seen by /proc/net, our processes' descriptors", "looking at the traffic through /proc/net: sock_diag: "},
+		"netlink":               {"stage:no-netlink", "seen by /proc/net, our processes' descriptors", "observing the traffic through /proc/net: sock_diag: "},
+		"netlink, nobody":       {"stage:no-netlink,uid=65534", "seen by /proc/net, our processes' descriptors", "observing the traffic through /proc/net: sock_diag: "},
 		"/proc/net":             {"stage:no-proc-net", "seen by sock_diag, our processes' descriptors", ""},
 		"/proc":                 {"stage:no-proc", "seen by sock_diag, the network namespace", ""},
 		"/proc, nobody":         {"stage:uid=65534,no-proc", "seen by sock_diag, the network namespace", ""},
@@ -56,9 +56,9 @@ func TestUntilUnsure(t *testing.T) {
 		warning string
 	}{
 		"nothing":               {"stage", "no_listener", ""},
-		"netlink":               {"stage:no-netlink", "no_listener", "looking at the traffic through /proc/net: "},
-		"/proc/net":             {"stage:no-proc-net", "blind", "cannot look at the traffic, so the hold lasts to its ceiling: cannot open \"/proc/net/"},
-		"/proc":                 {"stage:no-proc", "blind", "cannot look at the traffic, so the hold lasts to its ceiling: cannot open \"/proc/net/"},
+		"netlink":               {"stage:no-netlink", "no_listener", "observing the traffic through /proc/net: "},
+		"/proc/net":             {"stage:no-proc-net", "blind", "cannot observe the traffic, so the hold lasts to its ceiling: cannot open \"/proc/net/"},
+		"/proc":                 {"stage:no-proc", "blind", "cannot observe the traffic, so the hold lasts to its ceiling: cannot open \"/proc/net/"},
 		"/proc/net nor netlink": {"stage:no-proc-net,no-netlink", "blind", "sock_diag: "},
 		"/proc nor netlink":     {"stage:no-proc,no-netlink", "blind", "sock_diag: "},
 	} {

@@ -7,38 +7,40 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// headLen is how much of a request is read before it is answered anyway.
-const headLen = 8 << 10
+// maxHeadLen is how many bytes of a request are read before the request is answered
+// anyway.
+const maxHeadLen = 8 << 10
 
 const (
 	healthy   = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\nContent-Type: text/plain\r\n\r\nok\n"
 	unhealthy = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 9\r\nConnection: close\r\nContent-Type: text/plain\r\n\r\nstopping\n"
 )
 
-// request says what the first bytes of a client are.
-type request uint8
+// headKind classifies the first bytes of a client.
+type headKind uint8
 
 const (
-	partial  request = iota
-	complete         // can be answered
-	foreign          // not HTTP/1
+	incomplete headKind = iota
+	complete            // can be answered
+	notHTTP             // cannot be answered in HTTP/1
 )
 
-// classify looks at the head of a request. Over says that no more of it will come.
-func classify(head []byte, over bool) request {
-	text := bytes.TrimLeft(head, "\r\n") // RFC 9112, 2.2: empty lines before a request are ignored
+// classify classifies the head of a request. With eof, no more bytes will come.
+// Empty lines before a request are ignored (RFC 9112, 2.2).
+func classify(head []byte, eof bool) headKind {
+	text := bytes.TrimLeft(head, "\r\n")
 	switch {
-	case len(text) > 0 && !letter(text[0]):
-		return foreign
-	case len(text) == 0 && over:
-		return foreign
-	case over, len(head) >= headLen, bytes.Contains(text, []byte("\r\n\r\n")), bytes.Contains(text, []byte("\n\n")):
+	case len(text) > 0 && !isLetter(text[0]):
+		return notHTTP
+	case len(text) == 0 && eof:
+		return notHTTP
+	case eof, len(head) >= maxHeadLen, bytes.Contains(text, []byte("\r\n\r\n")), bytes.Contains(text, []byte("\n\n")):
 		return complete
 	}
-	return partial
+	return incomplete
 }
 
-func letter(c byte) bool { return 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' }
+func isLetter(c byte) bool { return 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' }
 
 // answer returns the response to a request. The response to HEAD has no body.
 func answer(mode Mode, head []byte) string {
@@ -52,49 +54,55 @@ func answer(mode Mode, head []byte) string {
 	return text
 }
 
-// ask reads more of the head of a request, and replies when it is complete.
-func (l *Listener) ask(c *client) {
+// readHead reads more of the head of a request, and replies when the head is
+// complete. A client that closes without a byte only wanted to connect: its check
+// has passed, so the client is not reset.
+func (l *Listener) readHead(c *client) {
 	head := &c.up
-	n, err := unix.Read(c.conn.fd, head.buffer()[head.end:headLen])
+	n, err := unix.Read(c.conn.fd, head.buffer()[head.end:maxHeadLen])
 	switch {
-	case err == unix.EAGAIN || err == unix.EINTR:
+	case wouldBlock(err):
 		return
 	case err != nil:
 		l.drop(c, true)
 		return
 	case n > 0:
-		c.spoke, c.moved = true, l.now
+		c.hasSent = true
+		c.lastByte = l.now
 	}
 	head.end += n
-	switch classify(head.buf[:head.end], n == 0) {
-	case foreign:
-		l.drop(c, head.end > 0) // a client that only connects has succeeded
+	switch eof := n == 0; classify(head.buf[:head.end], eof) {
+	case notHTTP:
+		l.drop(c, head.end > 0)
 	case complete:
-		l.reply(c, n == 0)
+		l.reply(c, eof)
 	}
 }
 
-// reply sends the answer. The client may have sent more than was read: closing now
-// would reset the connection, and the answer would be lost.
-func (l *Listener) reply(c *client, over bool) {
-	text := answer(l.during(), c.up.buf[:c.up.end])
+// reply sends the answer. Without eof the client may have sent more bytes than were
+// read: a close would reset the connection, and the answer would be lost.
+func (l *Listener) reply(c *client, eof bool) {
+	text := answer(l.currentMode(), c.up.buf[:c.up.end])
 	n, err := send(c.conn.fd, []byte(text))
-	if err != nil || n < len(text) { // the client has not even read what came before
+	if err != nil || n < len(text) { // the client has not read earlier bytes
 		l.drop(c, true)
 		return
 	}
-	if over {
+	if eof {
 		l.drop(c, false)
 		return
 	}
 	unix.Shutdown(c.conn.fd, unix.SHUT_WR)
-	c.phase, c.moved, c.deadline = lingering, l.now, l.now.Add(l.limits.linger)
+	c.phase = closing
+	c.lastByte = l.now
+	c.deadline = l.now.Add(l.timeouts.closing)
 }
 
-// linger discards what the client still sends, until the client closes.
-func (l *Listener) linger(c *client) {
+// discard discards the bytes that an answered client still sends, until the client
+// closes.
+func (l *Listener) discard(c *client) {
 	n, err := unix.Read(c.conn.fd, c.up.buffer())
-	if n > 0 || err == unix.EAGAIN || err == unix.EINTR {
+	if n > 0 || wouldBlock(err) {
 		return
 	}
 	l.drop(c, false)

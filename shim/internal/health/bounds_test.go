@@ -1,7 +1,6 @@
 package health
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,15 +10,17 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// soon is how soon a check is answered beside a crowd.
-const soon = time.Second
+// maxLatency is the limit of a check's duration beside many clients.
+const maxLatency = time.Second
 
-// TestSilentCrowd: 500 clients that connect and say nothing do not keep a check from
-// being answered, whether it comes among them or behind.
+// TestSilentCrowd tests checks among 500 clients that connect and send no byte: the
+// answers come soon.
 func TestSilentCrowd(t *testing.T) {
-	for name, target := range map[string]netip.AddrPort{"passed": web(t, "127.0.0.1:0"), "own": {}} {
+	for name, target := range map[string]netip.AddrPort{"relayed": web(t, "127.0.0.1:0"), "own": {}} {
 		t.Run(name, func(t *testing.T) {
 			l := serve(t, loopback(target))
 			worst := time.Duration(0)
@@ -27,137 +28,128 @@ func TestSilentCrowd(t *testing.T) {
 				dial(t, l.addr())
 				if i%50 == 49 {
 					start := time.Now()
-					if status, _, err := check(fresh(), l.url()); status != 200 {
-						t.Errorf("behind %d: %d, %v", i+1, status, err)
+					if status, _, err := check(newClient(), l.url()); status != 200 {
+						t.Errorf("check after %d clients: %d, %v", i+1, status, err)
 					}
 					worst = max(worst, time.Since(start))
 				}
 			}
-			if t.Logf("at worst %v", worst); worst > soon {
-				t.Errorf("a check took %v", worst)
+			if worst > maxLatency {
+				t.Errorf("a check took %v, want %v at most", worst, maxLatency)
 			}
 		})
 	}
 }
 
-// TestBusyCheckStays: a check that the app works on outlives the silent.
+// TestBusyCheckStays tests that a request in progress outlives silent clients.
 func TestBusyCheckStays(t *testing.T) {
-	l, client, server := through(t)
-	say(t, client, server, "GET")
+	l, client, server := relayed(t)
+	transfer(t, client, server, "GET")
 	for range 5 * maxClients {
 		dial(t, l.addr())
 	}
-	say(t, server, client, "answer")
+	transfer(t, server, client, "answer")
 }
 
-// rounds serves by hand until ok, without ever waiting.
-func rounds(t *testing.T, l *Listener, what string, ok func() bool) {
+// pollUntil serves without blocking until ok returns true.
+func pollUntil(t *testing.T, l *Listener, what string, ok func() bool) {
 	t.Helper()
-	wait(t, what, func() bool {
+	testutil.Eventually(t, what, func() bool {
 		l.interrupt()
 		l.pollOnce()
 		return ok()
 	})
 }
 
-// count returns how many clients there are.
+// count returns the number of clients.
 func (l *Listener) count() (n int) {
-	for i := range l.clients {
-		if l.clients[i].phase != free {
-			n++
-		}
+	for range l.active() {
+		n++
 	}
 	return n
 }
 
-// TestIdle: without clients there is no deadline, and nothing to look at but who may
-// come.
+// TestIdle tests that without clients poll(2) has no timeout, and waits for the eventfd
+// and the listening socket alone.
 func TestIdle(t *testing.T) {
 	l := open(t, loopbackOnly())
-	look := func(clients, polled int, deadline bool) {
+	wantPoll := func(clients, polled int, deadline bool) {
 		t.Helper()
-		rounds(t, l, fmt.Sprint(clients, " clients"), func() bool { return l.count() == clients })
-		if l.buildPollSet(); len(l.pollSet) != polled || l.timeout() < 0 == deadline {
-			t.Errorf("with %d clients it looks at %v for %d ms", clients, l.pollSet, l.timeout())
+		pollUntil(t, l, fmt.Sprint(clients, " clients"), func() bool { return l.count() == clients })
+		l.buildPollSet()
+		if len(l.pollSet) != polled || l.timeout() < 0 == deadline {
+			t.Errorf("with %d clients the poll set is %v, the timeout %d ms", clients, l.pollSet, l.timeout())
 		}
 	}
-	look(0, 2, false)
+	wantPoll(0, 2, false)
 	c := dial(t, l.addr())
-	look(1, 3, true)
+	wantPoll(1, 3, true)
 	c.Close()
-	look(0, 2, false)
+	wantPoll(0, 2, false)
 }
 
-// TestScarce: where no descriptor is free, it waits rather than spins.
+// TestScarce tests that accepting pauses while no descriptor is free.
 func TestScarce(t *testing.T) {
 	l := open(t, loopbackOnly())
-	l.limits.pause = time.Hour
+	l.timeouts.acceptRetry = time.Hour
 	c := dial(t, l.addr())
 	restore := exhaust(t)
-	rounds(t, l, "accept to fail", func() bool { return !l.pausedUntil.IsZero() })
+	pollUntil(t, l, "accepting is paused", func() bool { return !l.pausedUntil.IsZero() })
 	l.buildPollSet()
-	if l.accepting.polled != -1 || l.timeout() < 1000 || len(l.pollSet) != 1 {
-		t.Errorf("it looks at %v for %d ms", l.pollSet, l.timeout())
+	if l.listening.pollIndex != -1 || l.timeout() < 1000 || len(l.pollSet) != 1 {
+		t.Errorf("the poll set is %v, the timeout %d ms; want only the eventfd, a second or more", l.pollSet, l.timeout())
 	}
 	restore()
 	l.pausedUntil = time.Time{}
 	io.WriteString(c, "GET / HTTP/1.1\r\n\r\n")
-	rounds(t, l, "an answer", func() bool { return l.clients[0].phase == lingering })
-	if status, _ := response(t, c, "GET"); status != 200 {
-		t.Error(status)
-	}
+	pollUntil(t, l, "the answer is sent", func() bool { return l.clients[0].phase == closing })
+	wantStatus(t, c, 200)
 }
 
-// TestScarceButOne: where no descriptor is free, a silent client is given up for the
-// next one, and that one for nobody.
+// TestScarceButOne tests that without a free descriptor a silent client is reset for
+// the next client, and the next client stays.
 func TestScarceButOne(t *testing.T) {
 	l := open(t, loopbackOnly())
 	silent := dial(t, l.addr())
-	rounds(t, l, "a client", func() bool { return l.count() == 1 })
+	pollUntil(t, l, "a client is admitted", func() bool { return l.count() == 1 })
 	began := l.clients[0].deadline
 	next := dial(t, l.addr())
 	restore := exhaust(t)
-	rounds(t, l, "another in its place", func() bool { return l.count() == 1 && l.clients[0].deadline != began })
+	pollUntil(t, l, "the next client has the slot", func() bool { return l.count() == 1 && l.clients[0].deadline != began })
 	for range 10 {
 		l.interrupt()
 		l.pollOnce()
 	}
 	restore()
 	io.WriteString(next, "GET / HTTP/1.1\r\n\r\n")
-	rounds(t, l, "an answer", func() bool { return l.clients[0].phase == lingering })
-	if status, _ := response(t, next, "GET"); status != 200 {
-		t.Error(status)
-	}
-	if _, err := silent.Read(make([]byte, 1)); !errors.Is(err, unix.ECONNRESET) {
-		t.Errorf("the silent one: %v", err)
-	}
+	pollUntil(t, l, "the answer is sent", func() bool { return l.clients[0].phase == closing })
+	wantStatus(t, next, 200)
+	wantReset(t, silent)
 }
 
-// TestScarceTarget: where there is a descriptor for a client, and none for the
-// connection to the app, a silent client is given up for that.
+// TestScarceTarget tests that a silent client is reset if the descriptors suffice for a
+// new client but not for its connection to the app.
 func TestScarceTarget(t *testing.T) {
-	a, at := app(t, "127.0.0.1:0") // it does not accept yet, which would take one
+	a, at := app(t, "127.0.0.1:0") // does not accept yet: accepting takes a descriptor
 	l := open(t, loopback(at))
 	silent := dial(t, l.addr())
-	rounds(t, l, "a client", func() bool { return l.clients[0].phase == relaying })
+	pollUntil(t, l, "a client is relayed", func() bool { return l.clients[0].phase == relaying })
 	next := dial(t, l.addr())
 	spare, err := unix.Dup(2)
 	must(t, err)
 	restore := exhaust(t)
 	unix.Close(spare)
-	rounds(t, l, "another client", func() bool { return l.clients[0].phase == free && l.clients[1].phase == relaying })
+	pollUntil(t, l, "the next client is relayed", func() bool { return l.clients[0].phase == free && l.clients[1].phase == relaying })
 	restore()
-	accept(t, a).Close() // the silent one's
+	accept(t, a).Close() // of the silent client
 	server := accept(t, a)
 	io.WriteString(next, "GET")
-	rounds(t, l, "the request", func() bool { return l.clients[1].spoke && l.clients[1].up.empty() })
-	hear(t, server, "GET")
-	if _, err := silent.Read(make([]byte, 1)); !errors.Is(err, unix.ECONNRESET) {
-		t.Errorf("the silent one: %v", err)
-	}
+	pollUntil(t, l, "the request is relayed", func() bool { return l.clients[1].hasSent && l.clients[1].up.isEmpty() })
+	expect(t, server, "GET")
+	wantReset(t, silent)
 }
 
-// exhaust lets this process open nothing more.
+// exhaust leaves this process no free descriptor.
 func exhaust(t *testing.T) (restore func()) {
 	t.Helper()
 	var was unix.Rlimit
@@ -166,8 +158,9 @@ func exhaust(t *testing.T) (restore func()) {
 	must(t, err)
 	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(next + 1), Max: was.Max}))
 	taken := []int{next}
-	for err == nil { // gaps below
-		if next, err = unix.Dup(2); err == nil {
+	for err == nil { // fill the gaps below the limit
+		next, err = unix.Dup(2)
+		if err == nil {
 			taken = append(taken, next)
 		}
 	}
@@ -179,9 +172,9 @@ func exhaust(t *testing.T) (restore func()) {
 	}
 }
 
-// TestOutgoing: each connection that the app saw is known as ours, while it is open
-// and for whoever asks since then, and no other is.
-func TestOutgoing(t *testing.T) {
+// TestProxied tests that Proxied returns the connections to the app, open or closed
+// since the given time, and no other connection.
+func TestProxied(t *testing.T) {
 	seen := make(chan netip.AddrPort, 100)
 	at := webOf(t, "127.0.0.1:0", func(w http.ResponseWriter, r *http.Request) {
 		seen <- netip.MustParseAddrPort(r.RemoteAddr)
@@ -190,63 +183,65 @@ func TestOutgoing(t *testing.T) {
 	start := time.Now()
 	var want []netip.AddrPort
 	for range 50 {
-		wantCheck(t, fresh(), l.url(), 200, "")
+		wantCheck(t, newClient(), l.url(), 200, "")
 		local := <-seen
-		if got := l.Outgoing(nil, start); !slices.Contains(got, Passed{Local: local, Target: at}) {
-			t.Fatalf("%v is not in %v", local, got)
+		if got := l.Proxied(nil, start); !slices.Contains(got, ProxiedConn{Local: local, Target: at}) {
+			t.Fatalf("Proxied = %v, without %v", got, local)
 		}
 		want = append(want, local)
 	}
-	wantCheck(t, fresh(), fmt.Sprintf("http://%v/", at), 200, "")
-	if direct := <-seen; slices.Contains(want, direct) {
-		t.Skip("the kernel gave a port out again")
-	} else if slices.Contains(l.Outgoing(nil, start), Passed{Local: direct, Target: at}) {
-		t.Error("a direct connection is taken for ours")
+	wantCheck(t, newClient(), fmt.Sprintf("http://%v/", at), 200, "")
+	direct := <-seen
+	if slices.Contains(want, direct) {
+		t.Skip("the kernel reused a port")
 	}
-	wait(t, "all to be gone", func() bool { return len(l.Outgoing(nil, time.Now())) == 0 })
-	if got := l.Outgoing(nil, start); len(got) != len(want) {
-		t.Errorf("%d are known, want %d", len(got), len(want))
+	if slices.Contains(l.Proxied(nil, start), ProxiedConn{Local: direct, Target: at}) {
+		t.Error("Proxied returns a direct connection")
+	}
+	testutil.Eventually(t, "all connections are closed", func() bool { return len(l.Proxied(nil, time.Now())) == 0 })
+	if got := l.Proxied(nil, start); len(got) != len(want) {
+		t.Errorf("Proxied returns %d connections, want %d", len(got), len(want))
 	}
 	own := serve(t, loopbackOnly())
-	wantCheck(t, fresh(), own.url(), 200, "ok\n")
-	if got := own.Outgoing(nil, start); len(got) != 0 {
-		t.Errorf("without a target: %v", got)
+	wantCheck(t, newClient(), own.url(), 200, "ok\n")
+	if got := own.Proxied(nil, start); len(got) != 0 {
+		t.Errorf("Proxied without a target = %v, want none", got)
 	}
 }
 
-// TestLedger: it is bounded, and the oldest go first.
-func TestLedger(t *testing.T) {
-	var g ledger
+// TestProxiedConns tests that the list is bounded, and drops the oldest connections.
+func TestProxiedConns(t *testing.T) {
+	var p proxiedConns
 	start := time.Now()
-	made := func(i int) Passed {
-		return Passed{Local: netip.AddrPortFrom(netip.IPv6Loopback(), uint16(i+1))}
+	conn := func(i int) ProxiedConn {
+		return ProxiedConn{Local: netip.AddrPortFrom(netip.IPv6Loopback(), uint16(i+1))}
 	}
-	for i := range 3 * remembered {
-		must(t, g.enter(i%clientSlots, func() (Passed, error) { return made(i), nil }))
-		g.leave(i%clientSlots, start.Add(time.Duration(i)))
-		g.leave(i%clientSlots, start.Add(time.Hour)) // nothing is open
+	for i := range 3 * maxClosed {
+		must(t, p.add(i%clientSlots, func() (ProxiedConn, error) { return conn(i), nil }))
+		p.markClosed(i%clientSlots, start.Add(time.Duration(i)))
+		p.markClosed(i%clientSlots, start.Add(time.Hour)) // already closed
 	}
-	got := g.since(nil, start)
-	if len(got) != remembered || slices.Contains(got, made(0)) || !slices.Contains(got, made(3*remembered-1)) {
-		t.Errorf("%d are known", len(got))
+	got := p.since(nil, start)
+	if len(got) != maxClosed || slices.Contains(got, conn(0)) || !slices.Contains(got, conn(3*maxClosed-1)) {
+		t.Errorf("%d connections are listed, want the latest %d", len(got), maxClosed)
 	}
-	if got := g.since(nil, start.Add(3*remembered-10)); len(got) != 10 {
-		t.Errorf("%d are known of the last 10", len(got))
+	if got := p.since(nil, start.Add(3*maxClosed-10)); len(got) != 10 {
+		t.Errorf("%d connections are listed since the last 10, want 10", len(got))
 	}
-	g.enter(3, func() (Passed, error) { return made(1), io.EOF })
-	g.enter(4, func() (Passed, error) { return made(2), nil })
-	if got := g.since(nil, start.Add(time.Hour)); !slices.Equal(got, []Passed{made(2)}) {
-		t.Errorf("open: %v", got)
+	p.add(3, func() (ProxiedConn, error) { return conn(1), io.EOF })
+	p.add(4, func() (ProxiedConn, error) { return conn(2), nil })
+	if got := p.since(nil, start.Add(time.Hour)); !slices.Equal(got, []ProxiedConn{conn(2)}) {
+		t.Errorf("listed %v, want the open connection alone", got)
 	}
 }
 
-// TestInode: the listening socket is the one with our port.
+// TestInode tests Inode and Port.
 func TestInode(t *testing.T) {
 	l := open(t, loopbackOnly())
 	var at unix.Stat_t
-	must(t, unix.Fstat(l.accepting.fd, &at))
-	name, err := localAddress(l.accepting.fd)
+	must(t, unix.Fstat(l.listening.fd, &at))
+	name, err := localAddress(l.listening.fd)
 	if uint64(l.Inode()) != at.Ino || l.Port() != name.Port() || l.Port() == 0 || err != nil {
-		t.Errorf("inode %d, port %d; the kernel says %d, %v", l.Inode(), l.Port(), at.Ino, name)
+		t.Errorf("inode %d, port %d; want %d, %v", l.Inode(), l.Port(), at.Ino, name)
 	}
 }

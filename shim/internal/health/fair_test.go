@@ -11,10 +11,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// TestPeerOf: an IPv4 address is a network of its own, written either way; for IPv6
-// the network is the /64.
+// TestPeerOf tests networks: an IPv4 address, mapped or not, is a network of its own;
+// the network of an IPv6 address is the /64.
 func TestPeerOf(t *testing.T) {
 	for addr, network := range map[string]string{
 		"192.0.2.1":          "192.0.2.1",
@@ -33,18 +35,18 @@ func TestPeerOf(t *testing.T) {
 	}
 }
 
-// TestVictim: who is reset first, second and so on.
+// TestVictim tests the order in which clients are reset.
 func TestVictim(t *testing.T) {
 	now := time.Now()
 	of := func(addr string, c client) client {
 		c.from = peerOf(netip.MustParseAddr(addr))
 		return c
 	}
-	busy := client{phase: relaying, spoke: true, moved: now}
-	idle := client{phase: relaying, spoke: true, moved: now.Add(-time.Hour)}
-	silent := client{phase: connecting, moved: now.Add(-time.Second)}
-	silentLonger := client{phase: asking, moved: now.Add(-2 * time.Second)}
-	answered := client{phase: lingering, spoke: true, moved: now}
+	busy := client{phase: relaying, hasSent: true, lastByte: now}
+	idle := client{phase: relaying, hasSent: true, lastByte: now.Add(-time.Hour)}
+	silent := client{phase: connecting, lastByte: now.Add(-time.Second)}
+	silentLonger := client{phase: reading, lastByte: now.Add(-2 * time.Second)}
+	answered := client{phase: closing, hasSent: true, lastByte: now}
 	for name, order := range map[string][]client{
 		"one address":                {of("10.0.0.1", answered), of("10.0.0.1", silentLonger), of("10.0.0.1", silent), of("10.0.0.1", idle), of("10.0.0.1", busy)},
 		"two busy before one silent": {of("10.0.0.1", idle), of("10.0.0.2", silent), of("10.0.0.1", busy)},
@@ -56,34 +58,36 @@ func TestVictim(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := open(t, loopbackOnly())
 			for i, c := range order {
-				c.index, c.conn, c.target = len(order)-1-i, noEnd, noEnd
-				l.clients[c.index] = c
+				c.slot = len(order) - 1 - i
+				c.conn = noSocket
+				c.target = noSocket
+				l.clients[c.slot] = c
 			}
 			for i := range order {
 				c := &l.clients[len(order)-1-i]
-				if c.phase == free || !l.evict() || c.phase != free {
-					t.Fatalf("number %d was not reset at its turn", i)
+				if c.phase == free || !l.evictOne() || c.phase != free {
+					t.Fatalf("client %d was not reset in its turn", i)
 				}
 			}
-			if l.evict() {
-				t.Error("evict found a client where there is none")
+			if l.evictOne() {
+				t.Error("evictOne reports a client, want none")
 			}
 		})
 	}
 	l := open(t, loopbackOnly())
 	only := &l.clients[3]
-	only.phase = asking
+	only.phase = reading
 	if c := victim(l.clients[:], only); c != nil {
-		t.Error("the client to keep is the victim")
+		t.Error("victim returns the client to keep")
 	}
-	*only = only.empty()
+	only.clear()
 }
 
 // hostile and checker are two peers on loopback.
 const hostile, checker = "127.0.0.2", "127.0.0.3"
 
 func dialer(from string) *net.Dialer {
-	return &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: timeout}
+	return &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: testutil.Patience}
 }
 
 func dialFrom(t testing.TB, from, addr string) *net.TCPConn {
@@ -91,43 +95,43 @@ func dialFrom(t testing.TB, from, addr string) *net.TCPConn {
 	c, err := dialer(from).Dial("tcp", addr)
 	must(t, err)
 	t.Cleanup(func() { c.Close() })
-	c.SetDeadline(time.Now().Add(timeout))
+	c.SetDeadline(time.Now().Add(testutil.Patience))
 	return c.(*net.TCPConn)
 }
 
-// TestSlowCheckStays: a check that the command works on outlives any number of later
-// and busier connections of another peer, and so does a connection that is still
-// silent, whether those connections displace each other or are reset at once.
+// TestSlowCheckStays tests that a request in progress and a silent connection outlive
+// any number of later and busier connections of another peer, whether the other peer's
+// connections displace each other or are reset at once.
 func TestSlowCheckStays(t *testing.T) {
-	for name, tenure := range map[string]time.Duration{"displaced": 0, "reset": time.Hour} {
+	for name, protection := range map[string]time.Duration{"displaced": 0, "reset": time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			a, at := app(t, "127.0.0.1:0")
 			l := open(t, loopback(at))
-			l.limits.tenure, l.limits.begin = tenure, time.Hour
+			l.timeouts.protection, l.timeouts.setup = protection, time.Hour
 			go l.Serve()
 			check := dialFrom(t, checker, l.addr())
 			server := accept(t, a)
-			say(t, check, server, "GET")
+			transfer(t, check, server, "GET")
 			silent := dialFrom(t, checker, l.addr())
 			silentServer := accept(t, a)
 			for i := range 5 * maxClients {
-				if i < maxClients-2 || tenure == 0 {
-					say(t, dialFrom(t, hostile, l.addr()), accept(t, a), "G")
+				if i < maxClients-2 || protection == 0 {
+					transfer(t, dialFrom(t, hostile, l.addr()), accept(t, a), "G")
 				} else if c, err := dialer(hostile).Dial("tcp", l.addr()); err == nil {
-					wasReset(t, c)
+					wantReset(t, c)
 					c.Close()
 				} else if !errors.Is(err, syscall.ECONNRESET) {
 					t.Error(err)
 				}
 			}
-			say(t, server, check, "answer")
-			say(t, silent, silentServer, "GET")
+			transfer(t, server, check, "answer")
+			transfer(t, silent, silentServer, "GET")
 		})
 	}
 }
 
-// TestTenure: a request in progress is not reset for a newcomer of its own network
-// right away, but later.
+// TestTenure tests that a request in progress is reset for a newcomer of its own
+// network only when its protection has passed.
 func TestTenure(t *testing.T) {
 	l := open(t, loopbackOnly())
 	admitted := func(n int) []*net.TCPConn {
@@ -139,26 +143,27 @@ func TestTenure(t *testing.T) {
 			conns = append(conns, c)
 		}
 		opens := l.Opens() + uint64(n)
-		rounds(t, l, "all to be accepted", func() bool { return l.Opens() == opens })
+		pollUntil(t, l, "all clients are accepted", func() bool { return l.Opens() == opens })
 		return conns
 	}
 	first := admitted(maxClients)
-	wasReset(t, admitted(1)[0])
-	l.limits.tenure = 0
+	wantReset(t, admitted(1)[0])
+	l.timeouts.protection = 0
 	admitted(1)
-	wasReset(t, first[0])
+	wantReset(t, first[0])
 }
 
-func wasReset(t *testing.T, c net.Conn) {
+// wantReset wants a reset before any byte.
+func wantReset(t *testing.T, c net.Conn) {
 	t.Helper()
-	c.SetDeadline(time.Now().Add(timeout))
+	c.SetDeadline(time.Now().Add(testutil.Patience))
 	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
-		t.Fatalf("%v, want a reset", err)
+		t.Fatalf("Read = %v, want a reset", err)
 	}
 }
 
-// TestFloodSparesTarget: while more connections wait to be accepted, only clients that
-// have said something are connected to the target.
+// TestFloodSparesTarget tests that silent clients are not connected to the target while
+// more connections wait to be accepted.
 func TestFloodSparesTarget(t *testing.T) {
 	_, at := app(t, "127.0.0.1:0")
 	l := open(t, loopback(at))
@@ -176,29 +181,29 @@ func TestFloodSparesTarget(t *testing.T) {
 	}
 	l.pollOnce()
 	if n := l.connected(); n != 1 {
-		t.Errorf("%d clients are connected to the target, want the check alone", n)
+		t.Errorf("%d clients are connected to the target, want 1, the check", n)
 	}
-	rounds(t, l, "all clients to be connected", func() bool { return l.connected() == maxClients })
+	pollUntil(t, l, "all clients are connected to the target", func() bool { return l.connected() == maxClients })
 }
 
-// connected returns how many clients have a connection to the target, or are about to.
+// connected returns how many clients have a socket to the target.
 func (l *Listener) connected() (n int) {
-	for i := range l.clients {
-		if l.clients[i].target.fd >= 0 {
+	for c := range l.active() {
+		if c.target.fd >= 0 {
 			n++
 		}
 	}
 	return n
 }
 
-// TestOnePeerFailsNoOther: whatever one peer does with its connections, the checks of
-// another peer all succeed.
+// TestOnePeerFailsNoOther tests that the checks of one peer succeed while another peer
+// misuses connections.
 func TestOnePeerFailsNoOther(t *testing.T) {
 	request := "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 	write := func(text string) func(c *net.TCPConn) {
 		return func(c *net.TCPConn) { io.WriteString(c, text) }
 	}
-	shapes := map[string]func(c *net.TCPConn){
+	misuses := map[string]func(c *net.TCPConn){
 		"silent":     func(*net.TCPConn) {},
 		"one byte":   write("G"),
 		"keep-alive": write(request),
@@ -217,12 +222,12 @@ func TestOnePeerFailsNoOther(t *testing.T) {
 		},
 	}
 	for name, target := range map[string]netip.AddrPort{"relayed": web(t, "127.0.0.1:0"), "own": {}} {
-		for shape, do := range shapes {
-			t.Run(name+" "+shape, func(t *testing.T) {
+		for misuse, do := range misuses {
+			t.Run(name+" "+misuse, func(t *testing.T) {
 				l := serve(t, loopback(target))
 				stop := harass(t, l.addr(), do)
 				defer stop()
-				c := &http.Client{Timeout: timeout, Transport: &http.Transport{DisableKeepAlives: true, DialContext: dialer(checker).DialContext}}
+				c := &http.Client{Timeout: testutil.Patience, Transport: &http.Transport{DisableKeepAlives: true, DialContext: dialer(checker).DialContext}}
 				for i := range 50 {
 					if status, _, err := check(c, l.url()); status != 200 {
 						t.Fatalf("check %d: %d, %v", i, status, err)
@@ -233,7 +238,7 @@ func TestOnePeerFailsNoOther(t *testing.T) {
 	}
 }
 
-// trickle sends a byte now and then, until it cannot.
+// trickle sends a byte every millisecond, until a write fails.
 func trickle(c *net.TCPConn) {
 	go func() {
 		for range time.Tick(time.Millisecond) {
@@ -244,9 +249,9 @@ func trickle(c *net.TCPConn) {
 	}()
 }
 
-// harass makes connections from the hostile peer, one after the other from each of
-// four goroutines, until it is stopped; up to 4 * 64 of them are open at a time. It
-// returns once there are more than the listener takes.
+// harass makes connections from the hostile peer in four goroutines, until stop is
+// called. Up to 4 * 64 connections are open at a time. harass returns when more
+// connections were made than the listener has slots.
 func harass(t *testing.T, addr string, do func(c *net.TCPConn)) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	begun := make(chan struct{}, 1)
@@ -281,8 +286,8 @@ func harass(t *testing.T, addr string, do func(c *net.TCPConn)) (stop func()) {
 	return func() { cancel(); all.Wait() }
 }
 
-// TestBurst: the clients of a burst that ends with the last connection of a round are
-// connected in that round. No further event would come for clients that say nothing.
+// TestBurst tests that the clients of a burst of exactly acceptBurst connections are
+// connected to the target at once. Silent clients would cause no further event.
 func TestBurst(t *testing.T) {
 	_, at := app(t, "127.0.0.1:0")
 	l := open(t, loopback(at))
@@ -294,9 +299,9 @@ func TestBurst(t *testing.T) {
 	if n := l.count(); n == 0 {
 		t.Fatal("no clients")
 	}
-	for i := range l.clients {
-		if c := &l.clients[i]; c.phase != free && c.target.fd < 0 {
-			t.Fatalf("client %d is not connected: %+v", i, c.phase)
+	for c := range l.active() {
+		if c.target.fd < 0 {
+			t.Fatalf("client %d is not connected to the target, in phase %d", c.slot, c.phase)
 		}
 	}
 }

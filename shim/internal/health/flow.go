@@ -2,43 +2,44 @@ package health
 
 import "golang.org/x/sys/unix"
 
-// bufferLen is how many bytes are underway in one direction.
-const bufferLen = 8 << 10
+// flowBufferLen is how many bytes one direction may have in transit.
+const flowBufferLen = 8 << 10
 
-// flow is one direction of a relayed connection. Reading goes on when everything
-// read before is written, so a reader that stops also stops the writer.
+// flow is one direction of a relayed connection. The next read waits until all
+// bytes read before are written, so a receiver that stops also stops the sender.
 type flow struct {
-	buf        []byte // made for the slot's first client, and kept
-	start, end int    // buf[start:end] is yet to be written
-	eof        bool   // there is nothing more to read
-	shut       bool   // the end was passed on, or cannot be
-	reset      bool   // the end was no FIN
+	buf   []byte // allocated for the slot's first client, and kept
+	start int    // buf[start:end] is yet to be written
+	end   int
+	eof   bool // the sender has ended: no more reads
+	shut  bool // the end was relayed, or cannot be
+	reset bool // the sender ended by a reset, or the receiver is gone
 }
 
-// renewed returns the flow for the slot's next client.
-func (f *flow) renewed() flow { return flow{buf: f.buf} }
+// cleared returns the flow for the slot's next client.
+func (f *flow) cleared() flow { return flow{buf: f.buf} }
 
 // buffer returns the whole buffer.
 func (f *flow) buffer() []byte {
 	if f.buf == nil {
-		f.buf = make([]byte, bufferLen)
+		f.buf = make([]byte, flowBufferLen)
 	}
 	return f.buf
 }
 
-func (f *flow) empty() bool { return f.start == f.end }
+func (f *flow) isEmpty() bool { return f.start == f.end }
 
-// wants reports whether to read.
-func (f *flow) wants() bool { return !f.eof && f.empty() }
+// canRead reports whether the flow has room for a read.
+func (f *flow) canRead() bool { return !f.eof && f.isEmpty() }
 
-// cut reports whether the end is now to be passed on as a reset.
-func (f *flow) cut() bool { return f.reset && !f.shut && f.empty() }
+// resetDue reports whether the end is now to be relayed as a reset.
+func (f *flow) resetDue() bool { return f.reset && !f.shut && f.isEmpty() }
 
 // read reads once, and reports whether bytes came.
 func (f *flow) read(fd int) bool {
 	n, err := unix.Read(fd, f.buffer())
 	switch {
-	case err == unix.EAGAIN || err == unix.EINTR:
+	case wouldBlock(err):
 		return false
 	case err != nil:
 		f.eof, f.reset = true, true
@@ -51,18 +52,17 @@ func (f *flow) read(fd int) bool {
 	return true
 }
 
-// write writes what the socket takes, and passes on a FIN behind the last byte. It
-// reports whether bytes were written. If the reader is gone, what is left for the
-// reader is discarded; what the reader said earlier is still relayed.
+// write writes as many bytes as the socket takes, and relays a FIN after the last
+// byte. The result reports whether bytes were written. If the receiver is gone, the
+// rest is discarded; the opposite flow goes on.
 func (f *flow) write(fd int) (moved bool) {
-	for !f.empty() {
+	for !f.isEmpty() {
 		n, err := send(fd, f.buf[f.start:f.end])
 		if err == unix.EAGAIN {
 			return moved
 		}
 		if err != nil {
-			f.start, f.end = 0, 0
-			f.eof, f.shut, f.reset = true, true, true
+			f.abandon()
 			return moved
 		}
 		f.start += n
@@ -73,4 +73,12 @@ func (f *flow) write(fd int) (moved bool) {
 		f.shut = true
 	}
 	return moved
+}
+
+// abandon ends the flow without a receiver.
+func (f *flow) abandon() {
+	*f = f.cleared()
+	f.eof = true
+	f.shut = true
+	f.reset = true
 }

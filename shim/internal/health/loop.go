@@ -11,7 +11,7 @@ import (
 const acceptBurst = 128
 
 // Serve answers checks until Close. Serve belongs on a goroutine of its own, and
-// takes a thread while it waits.
+// takes a thread while waiting.
 func (l *Listener) Serve() {
 	if !l.state.CompareAndSwap(opened, serving) {
 		return
@@ -23,15 +23,11 @@ func (l *Listener) Serve() {
 	l.release()
 }
 
-// during is the mode.
-func (l *Listener) during() Mode { return Mode(l.mode.Load()) }
-
 // pollOnce waits until a socket is ready or a deadline has passed, and serves.
 func (l *Listener) pollOnce() {
 	l.now = time.Now()
-	if l.during() == Close && l.accepting.fd >= 0 {
-		unix.Close(l.accepting.fd) // the kernel resets what waits to be accepted
-		l.accepting = noEnd
+	if l.currentMode() == Close {
+		l.stopListening() // the kernel resets the connections in the accept queue
 	}
 	l.buildPollSet()
 	_, err := unix.Poll(l.pollSet, l.timeout())
@@ -41,7 +37,7 @@ func (l *Listener) pollOnce() {
 		l.serveReady()
 	case unix.EINTR:
 	default: // no memory, or a limit below the number of open files: do not spin
-		pause := unix.NsecToTimespec(int64(l.limits.pause))
+		pause := unix.NsecToTimespec(int64(l.timeouts.acceptRetry))
 		unix.Ppoll(nil, &pause, nil)
 	}
 	l.expire()
@@ -51,13 +47,8 @@ func (l *Listener) pollOnce() {
 // nothing are left out: POLLERR and POLLHUP cannot be masked, and would spin the
 // loop.
 func (l *Listener) buildPollSet() {
-	l.pollSet = l.pollSet[:0]
-	l.poll(&end{fd: l.wake}, unix.POLLIN)
-	var accept int16
-	if !l.now.Before(l.pausedUntil) {
-		accept = unix.POLLIN
-	}
-	l.poll(&l.accepting, accept)
+	l.pollSet = append(l.pollSet[:0], unix.PollFd{Fd: int32(l.wake), Events: unix.POLLIN})
+	l.poll(&l.listening, events(!l.acceptPaused(), false))
 	for i := range l.clients {
 		c := &l.clients[i]
 		conn, target := c.events()
@@ -66,31 +57,35 @@ func (l *Listener) buildPollSet() {
 	}
 }
 
-// poll adds a socket to the poll set.
-func (l *Listener) poll(e *end, events int16) {
-	e.polled = -1
-	if events != 0 && e.fd >= 0 {
-		e.polled = len(l.pollSet)
-		l.pollSet = append(l.pollSet, unix.PollFd{Fd: int32(e.fd), Events: events})
+func (l *Listener) acceptPaused() bool { return l.now.Before(l.pausedUntil) }
+
+// poll adds a socket to the poll set, if events are wanted.
+func (l *Listener) poll(s *socket, events int16) {
+	s.pollIndex = -1
+	if events != 0 && s.fd >= 0 {
+		s.pollIndex = len(l.pollSet)
+		l.pollSet = append(l.pollSet, unix.PollFd{Fd: int32(s.fd), Events: events})
 	}
 }
 
 // ready reports whether poll(2) returned an event for the socket.
-func (l *Listener) ready(e end) bool { return e.polled >= 0 && l.pollSet[e.polled].Revents != 0 }
+func (l *Listener) ready(s socket) bool {
+	return s.pollIndex >= 0 && l.pollSet[s.pollIndex].Revents != 0
+}
 
-// events returns what to wait for at either end of a client.
+// events returns the events to wait for on both sockets of a client.
 func (c *client) events() (conn, target int16) {
 	switch c.phase {
 	case free:
 		return 0, 0
-	case asking, lingering:
+	case reading, closing:
 		return unix.POLLIN, 0
 	case connecting:
 		target = unix.POLLOUT
 	case relaying:
-		target = events(c.down.wants(), !c.up.empty())
+		target = events(c.down.canRead(), !c.up.isEmpty())
 	}
-	return events(c.up.wants(), !c.down.empty()), target
+	return events(c.up.canRead(), !c.down.isEmpty()), target
 }
 
 func events(in, out bool) (set int16) {
@@ -103,14 +98,15 @@ func events(in, out bool) (set int16) {
 	return set
 }
 
-// timeout returns how long poll(2) waits, in milliseconds: forever without clients.
+// timeout returns how long poll(2) waits, in milliseconds rounded up: -1, forever,
+// without clients.
 func (l *Listener) timeout() int {
 	var next time.Time
-	if l.accepting.fd >= 0 && l.now.Before(l.pausedUntil) {
+	if l.listening.fd >= 0 && l.acceptPaused() {
 		next = l.pausedUntil
 	}
-	for i := range l.clients {
-		if c := &l.clients[i]; c.phase != free && (next.IsZero() || c.deadline.Before(next)) {
+	for c := range l.active() {
+		if next.IsZero() || c.deadline.Before(next) {
 			next = c.deadline
 		}
 	}
@@ -120,41 +116,40 @@ func (l *Listener) timeout() int {
 	return int(max(0, next.Sub(l.now)+time.Millisecond-1) / time.Millisecond)
 }
 
-// serveReady serves the clients that poll(2) returned, and then accepts new ones.
+// serveReady serves the clients that poll(2) returned, and then accepts new clients.
 func (l *Listener) serveReady() {
 	if l.pollSet[0].Revents != 0 {
 		unix.Read(l.wake, make([]byte, 8))
 	}
-	for i := range l.clients {
-		c := &l.clients[i]
-		if conn, target := l.ready(c.conn), l.ready(c.target); conn || target {
+	for c := range l.active() {
+		conn, target := l.ready(c.conn), l.ready(c.target)
+		if conn || target {
 			l.serve(c, conn, target)
 		}
 	}
-	moreWait := l.ready(l.accepting) && l.during() != Close && l.accept()
+	moreWait := l.ready(l.listening) && l.currentMode() != Close && l.accept()
 	l.connectAdmitted(moreWait)
 }
 
-// serve does what a client waits for. The arguments say which of its sockets may
-// be ready.
+// serve serves a client. The arguments say which of its sockets may be ready.
 func (l *Listener) serve(c *client, conn, target bool) {
 	switch c.phase {
 	case connecting, relaying:
 		l.relay(c, conn, target)
-	case asking:
-		l.ask(c)
-	case lingering:
-		l.linger(c)
+	case reading:
+		l.readHead(c)
+	case closing:
+		l.discard(c)
 	}
 }
 
-// accept takes in the connections that wait, and reports whether more may wait.
-// Without a free descriptor a client is reset to make room; without a client to
-// reset, accepting pauses. Only the first connection is certain to be there, since
-// accept(2) wants a descriptor before it looks at the queue.
+// accept accepts waiting connections, and reports whether more may wait. Without a
+// free descriptor a client is reset to make room; without a client to reset, accepting
+// pauses. Only the first connection is certain to exist, since accept(2) takes a
+// descriptor before the queue is read.
 func (l *Listener) accept() (moreWait bool) {
 	for i := range acceptBurst {
-		fd, from, err := unix.Accept4(l.accepting.fd, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
+		fd, from, err := unix.Accept4(l.listening.fd, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
 		switch {
 		case err == nil:
 			l.opens.Add(1)
@@ -166,17 +161,17 @@ func (l *Listener) accept() (moreWait bool) {
 			l.opens.Add(1)
 		case i > 0 && scarce(err):
 			return false
-		case !scarce(err) || !l.evict():
-			l.pausedUntil = l.now.Add(l.limits.pause)
+		case !scarce(err) || !l.evictOne():
+			l.pausedUntil = l.now.Add(l.timeouts.acceptRetry)
 			return false
 		}
 	}
-	n, _ := unix.Poll([]unix.PollFd{{Fd: int32(l.accepting.fd), Events: unix.POLLIN}}, 0)
+	n, _ := unix.Poll([]unix.PollFd{{Fd: int32(l.listening.fd), Events: unix.POLLIN}}, 0)
 	return n > 0
 }
 
-// connectionFailed reports whether accept(2) failed because of the connection that
-// was taken from the queue.
+// connectionFailed reports whether accept(2) failed because of the connection taken
+// from the queue.
 func connectionFailed(err error) bool {
 	switch err {
 	case unix.EINTR, unix.ECONNABORTED, unix.EPROTO, unix.ENOPROTOOPT, unix.EOPNOTSUPP, unix.ENETDOWN, unix.ENETUNREACH,
@@ -186,14 +181,14 @@ func connectionFailed(err error) bool {
 	return false
 }
 
-// scarce reports whether closing another connection may help.
+// scarce reports whether descriptors are scarce: closing another connection may help.
 func scarce(err error) bool { return err == unix.EMFILE || err == unix.ENFILE }
 
 // expire drops the clients whose deadline has passed.
 func (l *Listener) expire() {
-	for i := range l.clients {
-		if c := &l.clients[i]; c.phase != free && !l.now.Before(c.deadline) {
-			l.drop(c, c.phase != lingering)
+	for c := range l.active() {
+		if !l.now.Before(c.deadline) {
+			l.evict(c)
 		}
 	}
 }

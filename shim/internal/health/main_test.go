@@ -12,10 +12,9 @@ import (
 	"strings"
 	"testing"
 	"time"
-)
 
-// timeout is what a handshake may take on a busy machine.
-const timeout = 20 * time.Second
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+)
 
 func must(t testing.TB, err error) {
 	t.Helper()
@@ -24,22 +23,12 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// wait polls until it is ok.
-func wait(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(timeout); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}
-
-// loopback is a spec whose port the kernel chooses.
+// loopback returns a spec whose port the kernel chooses.
 func loopback(target netip.AddrPort) Spec {
 	return Spec{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Target: target}
 }
 
-// open is a listener that nobody serves yet.
+// open returns a listener whose Serve is not called yet.
 func open(t testing.TB, s Spec) *Listener {
 	t.Helper()
 	l, err := Open(s)
@@ -48,7 +37,7 @@ func open(t testing.TB, s Spec) *Listener {
 	return l
 }
 
-// serve is a listener that serves.
+// serve returns a listener that serves.
 func serve(t testing.TB, s Spec) *Listener {
 	t.Helper()
 	l := open(t, s)
@@ -71,7 +60,7 @@ func app(t testing.TB, addr string) (*net.TCPListener, netip.AddrPort) {
 	return l.(*net.TCPListener), l.Addr().(*net.TCPAddr).AddrPort()
 }
 
-// web is an app that speaks HTTP, and says "fine" once it is let.
+// web is an app: an HTTP server, which answers "fine" and the path.
 func web(t testing.TB, addr string) netip.AddrPort {
 	t.Helper()
 	return webOf(t, addr, func(w http.ResponseWriter, r *http.Request) {
@@ -89,29 +78,29 @@ func webOf(t testing.TB, addr string, handle http.HandlerFunc) netip.AddrPort {
 	return at
 }
 
-// dial is a client's connection.
+// dial returns a client's connection.
 func dial(t testing.TB, addr string) *net.TCPConn {
 	t.Helper()
-	c, err := net.DialTimeout("tcp", addr, timeout)
+	c, err := net.DialTimeout("tcp", addr, testutil.Patience)
 	must(t, err)
 	t.Cleanup(func() { c.Close() })
-	c.SetDeadline(time.Now().Add(timeout))
+	c.SetDeadline(time.Now().Add(testutil.Patience))
 	return c.(*net.TCPConn)
 }
 
-// accept is the app's end of a connection.
+// accept returns the app's end of a connection.
 func accept(t testing.TB, l *net.TCPListener) *net.TCPConn {
 	t.Helper()
-	l.SetDeadline(time.Now().Add(timeout))
+	l.SetDeadline(time.Now().Add(testutil.Patience))
 	c, err := l.AcceptTCP()
 	must(t, err)
 	t.Cleanup(func() { c.Close() })
-	c.SetDeadline(time.Now().Add(timeout))
+	c.SetDeadline(time.Now().Add(testutil.Patience))
 	return c
 }
 
-// through is a connection from a client to the app, by its ends.
-func through(t testing.TB) (l *Listener, client, server *net.TCPConn) {
+// relayed returns both ends of a relayed connection.
+func relayed(t testing.TB) (l *Listener, client, server *net.TCPConn) {
 	t.Helper()
 	a, at := app(t, "127.0.0.1:0")
 	l = serve(t, loopback(at))
@@ -119,14 +108,16 @@ func through(t testing.TB) (l *Listener, client, server *net.TCPConn) {
 	return l, client, accept(t, a)
 }
 
-func say(t testing.TB, from, to net.Conn, text string) {
+// transfer writes text at one end and reads it at the other.
+func transfer(t testing.TB, from, to net.Conn, text string) {
 	t.Helper()
 	_, err := io.WriteString(from, text)
 	must(t, err)
-	hear(t, to, text)
+	expect(t, to, text)
 }
 
-func hear(t testing.TB, c io.Reader, want string) {
+// expect reads want.
+func expect(t testing.TB, c io.Reader, want string) {
 	t.Helper()
 	got := make([]byte, len(want))
 	if n, err := io.ReadFull(c, got); err != nil || string(got) != want {
@@ -134,12 +125,12 @@ func hear(t testing.TB, c io.Reader, want string) {
 	}
 }
 
-// fresh has a new connection for each request.
-func fresh() *http.Client {
-	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: timeout}
+// newClient returns an HTTP client with a new connection for each request.
+func newClient() *http.Client {
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: testutil.Patience}
 }
 
-// check is what a health check gets: the status and the body.
+// check makes a health check.
 func check(c *http.Client, url string) (status int, body string, err error) {
 	r, err := c.Get(url)
 	if err != nil {
@@ -153,11 +144,11 @@ func check(c *http.Client, url string) (status int, body string, err error) {
 func wantCheck(t testing.TB, c *http.Client, url string, status int, body string) {
 	t.Helper()
 	if s, b, err := check(c, url); err != nil || s != status || b != body {
-		t.Errorf("%s: %d %q, %v; want %d %q", url, s, b, err, status, body)
+		t.Errorf("check of %s = %d %q, %v; want %d %q", url, s, b, err, status, body)
 	}
 }
 
-// response reads one from a connection.
+// response reads a response from a connection.
 func response(t testing.TB, c net.Conn, method string) (status int, body string) {
 	t.Helper()
 	r, err := http.ReadResponse(bufio.NewReader(c), &http.Request{Method: method})
@@ -167,7 +158,7 @@ func response(t testing.TB, c net.Conn, method string) (status int, body string)
 	return r.StatusCode, string(text)
 }
 
-// descriptors counts our own.
+// descriptors counts the open descriptors of this process.
 func descriptors(t testing.TB) int {
 	t.Helper()
 	list, err := os.ReadDir("/proc/self/fd")
@@ -177,13 +168,14 @@ func descriptors(t testing.TB) int {
 	return len(list)
 }
 
-// noLeak wants everything as it was before f.
+// noLeak fails if f leaves a descriptor or a goroutine. The first run of f is not
+// counted: the runtime may open descriptors and keep them.
 func noLeak(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
-	t.Run("once", f) // the runtime may open what it keeps
+	t.Run("once", f)
 	open, goroutines := descriptors(t), runtime.NumGoroutine()
 	t.Run("again", f)
-	wait(t, "all goroutines and descriptors to be gone", func() bool {
+	testutil.Eventually(t, "all goroutines and descriptors of f are gone", func() bool {
 		return descriptors(t) <= open && runtime.NumGoroutine() <= goroutines
 	})
 }

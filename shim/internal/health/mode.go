@@ -2,32 +2,32 @@ package health
 
 import "fmt"
 
-// Mode is what becomes of a check.
+// Mode is how a Listener treats checks.
 type Mode uint32
 
-// The modes. A listener begins with Pass.
+// The modes. A new Listener is in mode Pass.
 const (
-	Pass  Mode = iota // to the target; a 200 where there is none
-	Fail              // a 503
-	Close             // refused: nobody listens any more
+	Pass  Mode = iota // relay to the target, or answer 200 without a target
+	Fail              // answer 503
+	Close             // refuse connections: the listening socket is closed
 )
 
-var modes = [...]string{Pass: "pass", Fail: "fail", Close: "close"}
+var modeNames = [...]string{Pass: "pass", Fail: "fail", Close: "close"}
 
-// ParseMode reads "pass", "fail" or "close".
+// ParseMode parses "pass", "fail" or "close".
 func ParseMode(text string) (Mode, error) {
-	for m, name := range modes {
+	for mode, name := range modeNames {
 		if text == name {
-			return Mode(m), nil
+			return Mode(mode), nil
 		}
 	}
-	return 0, fmt.Errorf("%q is not what a health listener can do during a stop: give fail (HTTP 503), pass or close", text)
+	return 0, fmt.Errorf("invalid mode %q: give fail (HTTP 503), pass or close", text)
 }
 
-// String is the mode as it is given.
+// String returns the name that ParseMode accepts.
 func (m Mode) String() string {
-	if int(m) < len(modes) {
-		return modes[m]
+	if int(m) < len(modeNames) {
+		return modeNames[m]
 	}
 	return fmt.Sprintf("Mode(%d)", uint32(m))
 }

@@ -15,29 +15,31 @@ import (
 	"syscall"
 	"testing"
 	"testing/iotest"
+
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// TestHTTP: requests reach the app, one a connection or many.
+// TestHTTP tests relayed requests, on one connection each and on a connection kept alive.
 func TestHTTP(t *testing.T) {
 	l := serve(t, loopback(web(t, "127.0.0.1:0")))
-	kept := &http.Client{Timeout: timeout, Transport: &http.Transport{}}
+	kept := &http.Client{Timeout: testutil.Patience, Transport: &http.Transport{}}
 	defer kept.CloseIdleConnections()
 	for range 20 {
-		wantCheck(t, fresh(), l.url(), 200, "fine /health")
+		wantCheck(t, newClient(), l.url(), 200, "fine /health")
 		wantCheck(t, kept, l.url(), 200, "fine /health")
 	}
 }
 
-// TestKeepAlive: one connection of the client is one to the app.
+// TestKeepAlive tests many requests on a connection to the app.
 func TestKeepAlive(t *testing.T) {
-	_, client, server := through(t)
+	_, client, server := relayed(t)
 	for i := range 100 {
-		say(t, client, server, fmt.Sprintf("request %d", i))
-		say(t, server, client, fmt.Sprintf("answer %d", i))
+		transfer(t, client, server, fmt.Sprintf("request %d", i))
+		transfer(t, server, client, fmt.Sprintf("answer %d", i))
 	}
 }
 
-// TestTLS: it is passed through unread; HTTP/2, too.
+// TestTLS tests TLS and HTTP/2, which are relayed unread.
 func TestTLS(t *testing.T) {
 	app := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "%s by TLS", r.Proto)
@@ -47,32 +49,32 @@ func TestTLS(t *testing.T) {
 	defer app.Close()
 	l := serve(t, loopback(app.Listener.Addr().(*net.TCPAddr).AddrPort()))
 	c := app.Client()
-	c.Timeout = timeout
+	c.Timeout = testutil.Patience
 	for range 5 {
 		wantCheck(t, c, "https://"+l.addr(), 200, "HTTP/2.0 by TLS")
 	}
 }
 
-// TestServerFirst: an app may speak before the client does.
+// TestServerFirst tests an app that sends before the client does.
 func TestServerFirst(t *testing.T) {
-	_, client, server := through(t)
-	say(t, server, client, "220 ready")
-	say(t, client, server, "QUIT")
+	_, client, server := relayed(t)
+	transfer(t, server, client, "220 ready")
+	transfer(t, client, server, "QUIT")
 }
 
-// TestHalfClose: either side may end first, and still hear the other.
+// TestHalfClose tests half-closed connections: the other half still carries bytes.
 func TestHalfClose(t *testing.T) {
 	for _, clientFirst := range []bool{true, false} {
-		_, first, second := through(t)
+		_, first, second := relayed(t)
 		if !clientFirst {
 			first, second = second, first
 		}
-		say(t, first, second, "the last word")
+		transfer(t, first, second, "the last word")
 		must(t, first.CloseWrite())
 		if rest, err := io.ReadAll(second); err != nil || len(rest) > 0 {
 			t.Fatalf("client first: %v: %q, %v", clientFirst, rest, err)
 		}
-		say(t, second, first, "one more")
+		transfer(t, second, first, "one more")
 		must(t, second.CloseWrite())
 		if rest, err := io.ReadAll(first); err != nil || len(rest) > 0 {
 			t.Fatalf("client first: %v: %q, %v", clientFirst, rest, err)
@@ -80,27 +82,27 @@ func TestHalfClose(t *testing.T) {
 	}
 }
 
-// TestReset: a reset is passed on as one, behind what was said before it.
+// TestReset tests resets: the bytes sent before a reset arrive, then the reset.
 func TestReset(t *testing.T) {
 	for _, clientFirst := range []bool{true, false} {
-		_, first, second := through(t)
+		_, first, second := relayed(t)
 		if !clientFirst {
 			first, second = second, first
 		}
-		say(t, first, second, "hear")
+		transfer(t, first, second, "hear")
 		must(t, first.SetLinger(0))
 		first.Close()
 		if _, err := second.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
-			t.Errorf("client first: %v: %v", clientFirst, err)
+			t.Errorf("client first: %v: Read = %v, want a reset", clientFirst, err)
 		}
 	}
 }
 
-// TestBackpressure: much goes both ways at once, and nobody reads until both
-// writers are stuck; all of it arrives.
+// TestBackpressure tests two writers who send more bytes than the buffers hold, with
+// readers who begin when both writers are blocked: all bytes arrive.
 func TestBackpressure(t *testing.T) {
 	const size, piece = 16 << 20, 64 << 10 // more than socket buffers take
-	_, client, server := through(t)
+	_, client, server := relayed(t)
 	data := make([]byte, size)
 	rand.Read(data)
 	var written atomic.Int64
@@ -118,7 +120,7 @@ func TestBackpressure(t *testing.T) {
 		})
 	}
 	last, same := int64(0), 0
-	wait(t, "both to be stuck", func() bool {
+	testutil.Eventually(t, "both writers are blocked", func() bool {
 		if now := written.Load(); now != last {
 			last, same = now, 0
 		}
@@ -126,26 +128,26 @@ func TestBackpressure(t *testing.T) {
 		return same > 100
 	})
 	if last == 2*size {
-		t.Error("all went at once: nothing was tried")
+		t.Error("no writer blocked: the test shows nothing")
 	}
 	for _, end := range []*net.TCPConn{client, server} {
 		all.Go(func() {
 			got, err := io.ReadAll(iotest.HalfReader(end))
 			if err != nil || !bytes.Equal(got, data) {
-				t.Errorf("%d bytes came of %d, or others: %v", len(got), size, err)
+				t.Errorf("received %d bytes, equal: %v, error %v; want %d bytes", len(got), bytes.Equal(got, data), err, size)
 			}
 		})
 	}
 	all.Wait()
 }
 
-// TestNoApp: where the app refuses, so do we; and no longer when it is up.
+// TestNoApp tests checks while the app refuses connections, and after the app listens.
 func TestNoApp(t *testing.T) {
 	a, at := app(t, "127.0.0.1:0")
 	a.Close()
 	l := serve(t, loopback(at))
-	if status, _, err := check(fresh(), l.url()); err == nil {
-		t.Errorf("%d without an app", status)
+	if status, _, err := check(newClient(), l.url()); err == nil {
+		t.Errorf("status %d without an app, want an error", status)
 	}
 	again, err := net.Listen("tcp", at.String())
 	if err != nil {
@@ -154,23 +156,23 @@ func TestNoApp(t *testing.T) {
 	s := &http.Server{Handler: http.NotFoundHandler()}
 	go s.Serve(again)
 	defer s.Close()
-	wantCheck(t, fresh(), l.url(), 404, "404 page not found\n")
+	wantCheck(t, newClient(), l.url(), 404, "404 page not found\n")
 }
 
-// TestEitherLoopback: ":PORT" is the app's, wherever on loopback it listens.
+// TestEitherLoopback tests the target :PORT with an app on either loopback address.
 func TestEitherLoopback(t *testing.T) {
 	for _, addr := range []string{"127.0.0.1:0", "[::1]:0"} {
 		t.Run(addr, func(t *testing.T) {
 			at := web(t, addr)
 			l := serve(t, loopback(netip.AddrPortFrom(netip.Addr{}, at.Port())))
-			wantCheck(t, fresh(), l.url(), 200, "fine /health")
+			wantCheck(t, newClient(), l.url(), 200, "fine /health")
 		})
 	}
 }
 
-// TestListen: on all addresses, on IPv4 alone, on IPv6.
+// TestListen tests listening on all addresses, on IPv4 alone, on IPv6.
 func TestListen(t *testing.T) {
-	six, four := app6(t), "127.0.0.1"
+	six, four := hasIPv6(t), "127.0.0.1"
 	for _, c := range []struct {
 		listen string
 		served map[string]bool
@@ -190,16 +192,16 @@ func TestListen(t *testing.T) {
 		}
 		l := serve(t, Spec{Listen: netip.AddrPortFrom(addr, 0)})
 		for host, want := range c.served {
-			status, _, err := check(fresh(), fmt.Sprintf("http://%s:%d", host, l.Port()))
+			status, _, err := check(newClient(), fmt.Sprintf("http://%s:%d", host, l.Port()))
 			if got := status == 200; got != want {
-				t.Errorf("on %q, asked at %s: %d, %v", c.listen, host, status, err)
+				t.Errorf("listening on %q, check of %s = %d, %v; want an answer: %v", c.listen, host, status, err, want)
 			}
 		}
 	}
 }
 
-// app6 reports whether there is IPv6.
-func app6(t *testing.T) bool {
+// hasIPv6 reports whether this machine has IPv6.
+func hasIPv6(t *testing.T) bool {
 	l, err := net.Listen("tcp", "[::1]:0")
 	if err != nil {
 		t.Log("no IPv6: ", err)
@@ -209,9 +211,9 @@ func app6(t *testing.T) bool {
 	return true
 }
 
-// TestIPv6: from end to end.
+// TestIPv6 tests relaying from IPv6 to IPv6.
 func TestIPv6(t *testing.T) {
 	at := web(t, "[::1]:0")
 	l := serve(t, Spec{Listen: netip.MustParseAddrPort("[::1]:0"), Target: at})
-	wantCheck(t, fresh(), fmt.Sprintf("http://[::1]:%d/six", l.Port()), 200, "fine /six")
+	wantCheck(t, newClient(), fmt.Sprintf("http://[::1]:%d/six", l.Port()), 200, "fine /six")
 }

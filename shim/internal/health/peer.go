@@ -5,9 +5,9 @@ import (
 	"net/netip"
 )
 
-// peer is where a client comes from.
+// peer is the origin of a client.
 type peer struct {
-	network netip.Addr // the IPv4 address, or the IPv6 address's /64
+	network netip.Addr // the IPv4 address, or the /64 of the IPv6 address
 	addr    netip.Addr
 }
 
@@ -23,49 +23,51 @@ func peerOf(addr netip.Addr) peer {
 	return peer{network: network.Addr(), addr: addr}
 }
 
-// standing is what decides which client is reset to make room.
-type standing struct {
-	network, addr int // clients of the same network, and of the same address
-	client        *client
+// candidate is a client that may be reset to make room.
+type candidate struct {
+	sameNetwork int // clients of the same network
+	sameAddr    int // clients of the same address
+	client      *client
 }
 
-// before reports whether s is to be reset rather than t.
-func (s standing) before(t standing) bool {
+// before reports whether c is to be reset rather than d.
+func (c candidate) before(d candidate) bool {
 	return cmp.Or(
-		cmp.Compare(t.network, s.network),
-		cmp.Compare(t.addr, s.addr),
-		cmp.Compare(s.client.worth(), t.client.worth()),
-		s.client.moved.Compare(t.client.moved),
+		cmp.Compare(d.sameNetwork, c.sameNetwork),
+		cmp.Compare(d.sameAddr, c.sameAddr),
+		cmp.Compare(c.client.rank(), d.client.rank()),
+		c.client.lastByte.Compare(d.client.lastByte),
 	) < 0
 }
 
-// victim returns the client to reset to make room, but never keep; nil if there is
-// no other client.
+// victim returns the client to reset to make room, other than keep; nil if no other
+// client exists.
 func victim(clients []client, keep *client) *client {
-	var first standing
-	networks := tally(clients, func(c *client) netip.Addr { return c.from.network })
-	addrs := tally(clients, func(c *client) netip.Addr { return c.from.addr })
+	var first candidate
+	networks := countByKey(clients, func(c *client) netip.Addr { return c.from.network })
+	addrs := countByKey(clients, func(c *client) netip.Addr { return c.from.addr })
 	for i := range clients {
-		c := &clients[i]
-		if c.phase == free || c == keep {
+		c := candidate{networks[i], addrs[i], &clients[i]}
+		if c.client.phase == free || c.client == keep {
 			continue
 		}
-		if s := (standing{networks[i], addrs[i], c}); first.client == nil || s.before(first) {
-			first = s
+		if first.client == nil || c.before(first) {
+			first = c
 		}
 	}
 	return first.client
 }
 
-// tally returns for each client how many clients have the same key. In a flood there
-// are few keys, and each takes two passes.
-func tally(clients []client, key func(*client) netip.Addr) (counts [clientSlots]int) {
+// countByKey returns for each client how many clients have the same key. In a flood
+// the keys are few, and each key takes two passes.
+func countByKey(clients []client, key func(*client) netip.Addr) (counts [clientSlots]int) {
 	for i := range clients {
 		if clients[i].phase == free || counts[i] > 0 {
 			continue
 		}
-		k, n := key(&clients[i]), 0
+		k := key(&clients[i])
 		same := func(j int) bool { return clients[j].phase != free && key(&clients[j]) == k }
+		n := 0
 		for j := i; j < len(clients); j++ {
 			if same(j) {
 				n++

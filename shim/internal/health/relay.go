@@ -8,34 +8,34 @@ import (
 
 // connectAdmitted starts to connect the clients that were admitted. In a flood, while
 // more connections wait to be accepted, silent clients are not connected yet: most of
-// them are reset before they say anything.
+// the silent clients are reset before their first byte.
 func (l *Listener) connectAdmitted(moreWait bool) {
-	for i := range l.clients {
-		c := &l.clients[i]
-		if c.phase == connecting && c.target.fd < 0 && (c.spoke || !moreWait) {
+	for c := range l.active() {
+		if c.phase == connecting && c.target.fd < 0 && (c.hasSent || !moreWait) {
 			l.connect(c)
 		}
 	}
 }
 
-// connect starts to connect a client to the first target that may accept. If there
-// is none, the client is reset.
+// connect starts to connect a client to the first target that may accept. If every
+// target refuses, the client is reset.
 func (l *Listener) connect(c *client) {
-	for ; c.phase == connecting && c.try < len(l.targets); c.try++ {
-		if l.dial(c, l.targets[c.try]) == nil {
+	for c.phase == connecting && c.targetIndex < len(l.targets) {
+		if err := l.dial(c, l.targets[c.targetIndex]); err == nil {
 			return
 		}
+		c.targetIndex++
 	}
 	l.drop(c, true)
 }
 
 // dial starts to connect to one target. Without a free descriptor clients are reset
-// to make room, which may also be this one. The ledger knows the connection before
-// the kernel shows it.
+// to make room, perhaps c itself. The list of proxied connections has the connection
+// before the kernel shows the connection.
 func (l *Listener) dial(c *client, to netip.AddrPort) error {
-	fd, err := stream(family(to))
-	for scarce(err) && l.evict() && c.phase != free {
-		fd, err = stream(family(to))
+	fd, err := newSocket(family(to))
+	for scarce(err) && l.evictOne() && c.phase != free {
+		fd, err = newSocket(family(to))
 	}
 	if err != nil {
 		return err
@@ -43,28 +43,29 @@ func (l *Listener) dial(c *client, to netip.AddrPort) error {
 	c.target.fd = fd
 	unix.SetsockoptInt(c.conn.fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-	err = l.ledger.enter(c.index, func() (Passed, error) { return connect(fd, to) })
+	err = l.proxied.add(c.slot, func() (ProxiedConn, error) { return connect(fd, to) })
 	if err != nil {
-		l.leaveTarget(c, false)
+		l.closeTarget(c, false)
 	}
 	return err
 }
 
-// finishConnect begins to relay, or tries the next target.
+// finishConnect begins to relay, or tries the next target. The deadline for the
+// first byte stays.
 func (l *Listener) finishConnect(c *client) {
-	failed, err := unix.GetsockoptInt(c.target.fd, unix.SOL_SOCKET, unix.SO_ERROR)
-	if err == nil && failed == 0 {
+	soError, err := unix.GetsockoptInt(c.target.fd, unix.SOL_SOCKET, unix.SO_ERROR)
+	if err == nil && soError == 0 {
 		l.opens.Add(1)
-		c.phase = relaying // the deadline for the first byte stays
+		c.phase = relaying
 		return
 	}
-	l.leaveTarget(c, false)
-	c.try++
+	l.closeTarget(c, false)
+	c.targetIndex++
 	l.connect(c)
 }
 
 // relay moves bytes between a client and its target. The arguments say which of the
-// two may be ready.
+// two sockets may be ready.
 func (l *Listener) relay(c *client, conn, target bool) {
 	if c.phase == connecting && target {
 		l.finishConnect(c)
@@ -72,30 +73,39 @@ func (l *Listener) relay(c *client, conn, target bool) {
 			return
 		}
 	}
-	if conn && c.up.wants() {
+	if conn && c.up.canRead() {
 		if l.newRequest(c) {
 			l.takeOver(c)
 			return
 		}
-		if l.read(c, &c.up, c.conn.fd) {
-			c.spoke, c.answered = true, false
-		}
+		l.readClient(c)
 	}
-	if target && c.phase == relaying && c.down.wants() && l.read(c, &c.down, c.target.fd) {
-		c.answered = true
+	if target && c.phase == relaying && c.down.canRead() {
+		l.readTarget(c)
 	}
 	l.write(c)
 }
 
-// read reads one direction, and reports whether bytes came. The end of one
-// direction limits the time for the other.
+func (l *Listener) readClient(c *client) {
+	if l.read(c, &c.up, c.conn.fd) {
+		c.hasSent = true
+		c.answered = false
+	}
+}
+
+func (l *Listener) readTarget(c *client) {
+	if l.read(c, &c.down, c.target.fd) {
+		c.answered = true
+	}
+}
+
+// read reads one direction, and reports whether bytes came.
 func (l *Listener) read(c *client, f *flow, fd int) bool {
 	moved := f.read(fd)
-	switch {
-	case moved:
+	if moved {
 		l.touch(c)
-	case f.eof && c.phase == relaying:
-		c.deadline = l.now.Add(l.limits.begin)
+	} else if f.eof && c.phase == relaying {
+		l.limitHalfClosed(c)
 	}
 	return moved
 }
@@ -109,7 +119,7 @@ func (l *Listener) write(c *client) {
 	if moved {
 		l.touch(c)
 	}
-	if c.up.cut() || c.down.cut() || c.up.shut && c.down.shut {
+	if c.up.resetDue() || c.down.resetDue() || c.up.shut && c.down.shut {
 		l.drop(c, c.up.reset || c.down.reset)
 	}
 }
@@ -117,8 +127,8 @@ func (l *Listener) write(c *client) {
 // newRequest reports whether the client is about to send a request after the stop
 // began. EOF is not a request.
 func (l *Listener) newRequest(c *client) bool {
-	inProgress := c.spoke && !c.answered || !c.down.empty() || c.down.eof
-	if l.during() == Pass || inProgress {
+	inProgress := c.hasSent && !c.answered || !c.down.isEmpty() || c.down.eof
+	if l.currentMode() == Pass || inProgress {
 		return false
 	}
 	n, _, err := unix.Recvfrom(c.conn.fd, c.up.buffer()[:1], unix.MSG_PEEK)
@@ -127,12 +137,14 @@ func (l *Listener) newRequest(c *client) bool {
 
 // takeOver closes the connection to the target, and answers the client here.
 func (l *Listener) takeOver(c *client) {
-	if l.during() == Close {
+	if l.currentMode() == Close {
 		l.drop(c, true)
 		return
 	}
-	l.leaveTarget(c, false)
-	c.phase, c.deadline = asking, l.now.Add(l.limits.begin)
-	c.up, c.down = c.up.renewed(), c.down.renewed()
-	l.ask(c)
+	l.closeTarget(c, false)
+	c.phase = reading
+	c.deadline = l.now.Add(l.timeouts.setup)
+	c.up = c.up.cleared()
+	c.down = c.down.cleared()
+	l.readHead(c)
 }

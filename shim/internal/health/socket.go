@@ -8,71 +8,78 @@ import (
 )
 
 // backlog is how many connections may wait to be accepted, and the usual limit of
-// the kernel (net.core.somaxconn). Where the queue is full, the kernel drops the SYN
-// of the next client, whoever that is, and a check is a second late.
+// the kernel (net.core.somaxconn). When the queue is full, the kernel drops the SYN
+// of the next client, and the client's check is a second late.
 const backlog = 4096
 
-// stream returns a new TCP socket.
-func stream(family int) (fd int, err error) {
+// newSocket returns a non-blocking TCP socket, closed on exec.
+func newSocket(family int) (fd int, err error) {
 	return unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.IPPROTO_TCP)
 }
 
 // listen listens on IPv6 and IPv4 if the address is missing or [::], and on IPv4
-// alone if the address is missing and there is no IPv6.
+// alone if the address is missing and the kernel has no IPv6.
 func listen(at netip.AddrPort) (fd int, err error) {
-	if addr := at.Addr(); addr.IsValid() && addr != netip.IPv6Unspecified() {
+	addr := at.Addr()
+	if addr.IsValid() && addr != netip.IPv6Unspecified() {
 		return listenOn(at)
 	}
 	fd, err = listenOn(netip.AddrPortFrom(netip.IPv6Unspecified(), at.Port()))
-	if (err == unix.EAFNOSUPPORT || err == unix.EADDRNOTAVAIL) && !at.Addr().IsValid() {
+	if (err == unix.EAFNOSUPPORT || err == unix.EADDRNOTAVAIL) && !addr.IsValid() {
 		return listenOn(netip.AddrPortFrom(netip.IPv4Unspecified(), at.Port()))
 	}
 	return fd, err
 }
 
 func listenOn(at netip.AddrPort) (fd int, err error) {
-	if fd, err = stream(family(at)); err != nil {
+	fd, err = newSocket(family(at))
+	if err != nil {
 		return -1, err
 	}
-	if at.Addr() == netip.IPv6Unspecified() {
-		unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0)
-	}
-	if err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err == nil {
-		if err = unix.Bind(fd, sockaddr(at)); err == nil {
-			err = unix.Listen(fd, backlog)
-		}
-	}
-	if err != nil {
+	if err := bindAndListen(fd, at); err != nil {
 		unix.Close(fd)
 		return -1, err
 	}
 	return fd, nil
 }
 
-// checkTarget returns an error if the target's address is not in this network
-// namespace, as the command's own port must be.
+func bindAndListen(fd int, at netip.AddrPort) error {
+	if at.Addr() == netip.IPv6Unspecified() {
+		unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0)
+	}
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
+		return err
+	}
+	if err := unix.Bind(fd, sockaddr(at)); err != nil {
+		return err
+	}
+	return unix.Listen(fd, backlog)
+}
+
+// checkTarget returns an error if the target's address is outside this network
+// namespace, where the command listens. All other errors show in the checks.
 func checkTarget(target netip.AddrPort) error {
 	if !target.Addr().IsValid() || target.Port() == 0 {
 		return nil
 	}
-	fd, err := stream(family(target))
+	fd, err := newSocket(family(target))
 	if err == nil {
 		defer unix.Close(fd)
 		err = unix.Bind(fd, sockaddr(netip.AddrPortFrom(target.Addr(), 0)))
 	}
 	if err == unix.EADDRNOTAVAIL || err == unix.EINVAL {
-		return fmt.Errorf("cannot pass health checks to %v: not an address of this container; give :%d for loopback's port", target, target.Port())
+		return fmt.Errorf("cannot pass health checks to %v: not an address of this container; give :%d for the port on loopback", target, target.Port())
 	}
-	return nil // any other error will show in the checks
+	return nil
 }
 
-// connect starts to connect, and returns the connection as the kernel shows it.
-func connect(fd int, to netip.AddrPort) (Passed, error) {
+// connect starts to connect, and returns the connection as the kernel lists it.
+func connect(fd int, to netip.AddrPort) (ProxiedConn, error) {
 	if err := unix.Connect(fd, sockaddr(to)); err != nil && err != unix.EINPROGRESS && err != unix.EINTR {
-		return Passed{}, err
+		return ProxiedConn{}, err
 	}
 	local, err := localAddress(fd)
-	return Passed{Local: local, Target: to}, err
+	return ProxiedConn{Local: local, Target: to}, err
 }
 
 func localAddress(fd int) (netip.AddrPort, error) {
@@ -80,7 +87,7 @@ func localAddress(fd int) (netip.AddrPort, error) {
 	return addrPort(name), err
 }
 
-// addrPort returns the zero value for what is no IP address.
+// addrPort returns the zero value for a name that is not an IP address.
 func addrPort(name unix.Sockaddr) netip.AddrPort {
 	switch name := name.(type) {
 	case *unix.SockaddrInet4:
@@ -105,18 +112,23 @@ func sockaddr(a netip.AddrPort) unix.Sockaddr {
 	return &unix.SockaddrInet6{Addr: a.Addr().As16(), Port: int(a.Port())}
 }
 
-// send sends what the socket takes without waiting, and raises no SIGPIPE.
+// send sends as many bytes as the socket takes without waiting. The error is EAGAIN
+// if the socket takes none. send raises no SIGPIPE.
 func send(fd int, b []byte) (n int, err error) {
 	for {
-		if n, err = unix.SendmsgN(fd, b, nil, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT); err != unix.EINTR {
+		n, err = unix.SendmsgN(fd, b, nil, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
+		if err != unix.EINTR {
 			return n, err
 		}
 	}
 }
 
-// hangUp closes a socket. A reset discards what was not yet sent, and leaves nothing
-// in TIME_WAIT.
-func hangUp(fd int, reset bool) {
+// wouldBlock reports whether a read failed only because no byte was ready.
+func wouldBlock(err error) bool { return err == unix.EAGAIN || err == unix.EINTR }
+
+// closeSocket closes a socket, if any (fd -1: none). A reset discards the bytes
+// not yet sent, and leaves no socket in TIME_WAIT.
+func closeSocket(fd int, reset bool) {
 	if fd < 0 {
 		return
 	}

@@ -7,76 +7,91 @@ import (
 	"strings"
 )
 
-// Spec is LISTEN[=TARGET].
+// Spec says where checks arrive and where they are relayed to: LISTEN[=TARGET].
 type Spec struct {
-	Listen netip.AddrPort // without an address: all of them
-	Target netip.AddrPort // without an address: loopback; with port 0: there is none
+	Listen netip.AddrPort // without an address: all addresses
+	Target netip.AddrPort // without an address: loopback; with port 0: no target
 }
 
-// form is what a value looks like.
-const form = "give LISTEN or LISTEN=TARGET, as in :9000 or :9000=:8080"
+// The two parts of a Spec, as errors name them.
+const (
+	listenPart = "listen address"
+	targetPart = "target"
+)
 
-// Parse reads LISTEN[=TARGET]. Each is :PORT, IPV4:PORT or [IPV6]:PORT; TARGET's
-// :PORT is loopback's.
+const example = "as in :9000 or :9000=:8080"
+
+// Parse parses LISTEN[=TARGET]. Each part is :PORT, IPV4:PORT or [IPV6]:PORT. The
+// target :PORT is on loopback.
 func Parse(text string) (Spec, error) {
-	listen, target, passes := strings.Cut(text, "=")
-	var s Spec
-	var err error
-	if s.Listen, err = parseAddress(listen); err != nil {
-		return Spec{}, fmt.Errorf("%q is nothing to listen on: %w", text, err)
-	}
-	if !passes {
-		return s, nil
-	}
-	if strings.Contains(target, "=") {
-		return Spec{}, fmt.Errorf("%q has more than one target: %s", text, form)
-	}
-	if s.Target, err = parseAddress(target); err != nil {
-		return Spec{}, fmt.Errorf("%q has nothing to pass checks to: %w", text, err)
-	}
-	port := s.Target.Port()
-	switch {
-	case s.Target.Addr().IsUnspecified():
-		return Spec{}, fmt.Errorf("%q passes checks to every address: give %v=:%d for loopback's port", text, portOrAddress(s.Listen), port)
-	case s.loops():
-		return Spec{}, fmt.Errorf("%q would pass checks to itself: give a port of its own to listen on, and the command's after the =", text)
+	s, err := parse(text)
+	if err != nil {
+		return Spec{}, err
 	}
 	return s, nil
 }
 
-func parseAddress(text string) (netip.AddrPort, error) {
+func parse(text string) (s Spec, err error) {
+	listen, target, hasTarget := strings.Cut(text, "=")
+	s.Listen, err = parseAddress(listenPart, listen)
+	if err != nil || !hasTarget {
+		return s, err
+	}
+	if strings.Contains(target, "=") {
+		return s, fmt.Errorf("invalid target %q: give one target, %s", target, example)
+	}
+	s.Target, err = parseAddress(targetPart, target)
+	if err != nil {
+		return s, err
+	}
+	if s.Target.Addr().IsUnspecified() {
+		return s, fmt.Errorf("invalid target %q: all addresses; give %v=:%d for the port on loopback", target, formatAddress(s.Listen), s.Target.Port())
+	}
+	if s.loops() {
+		return s, fmt.Errorf("invalid target %q: the listener itself; give LISTEN a port of its own, and the command's port after the =", target)
+	}
+	return s, nil
+}
+
+// parseAddress parses one part of a Spec.
+func parseAddress(part, text string) (netip.AddrPort, error) {
 	colon := strings.LastIndexByte(text, ':')
 	if colon < 0 {
+		hint := "no port; give LISTEN or LISTEN=TARGET, " + example
 		if _, err := strconv.ParseUint(text, 10, 16); err == nil {
-			return netip.AddrPort{}, fmt.Errorf("a port is written :%s", text)
+			hint = "give :" + text
 		}
-		return netip.AddrPort{}, fmt.Errorf("%q has no port: %s", text, form)
+		return netip.AddrPort{}, fmt.Errorf("invalid %s %q: %s", part, text, hint)
 	}
 	port, err := strconv.ParseUint(text[colon+1:], 10, 16)
 	if err != nil || port == 0 {
-		return netip.AddrPort{}, fmt.Errorf("%q is no port from 1 to 65535: %s", text[colon+1:], form)
+		return netip.AddrPort{}, fmt.Errorf("invalid port %q in %s %q: give 1 to 65535, %s", text[colon+1:], part, text, example)
 	}
 	addr, err := parseHost(text[:colon])
 	return netip.AddrPortFrom(addr, uint16(port)), err
 }
 
-// parseHost reads what stands before the colon; the zero address for nothing.
+// parseHost parses the text before the colon. An empty text is the zero address.
 func parseHost(text string) (netip.Addr, error) {
 	if text == "" {
 		return netip.Addr{}, nil
 	}
-	inner, bracket := strings.CutPrefix(text, "[")
+	inner, opened := strings.CutPrefix(text, "[")
 	inner, closed := strings.CutSuffix(inner, "]")
 	addr, err := netip.ParseAddr(inner)
+	hint := ""
 	switch {
-	case err != nil || bracket != closed:
-		return netip.Addr{}, fmt.Errorf("%q is no IP address: names are not looked up; give 127.0.0.1, [::1] or nothing before the port", text)
+	case err != nil || opened != closed:
+		hint = "names are not looked up; give 127.0.0.1, [::1] or nothing before the port"
 	case addr.Zone() != "":
-		return netip.Addr{}, fmt.Errorf("%q has a zone: give an address without one", text)
-	case addr.Is6() && !bracket:
-		return netip.Addr{}, fmt.Errorf("an IPv6 address is written in brackets: [%v]", addr)
-	case addr.Is4() && bracket:
-		return netip.Addr{}, fmt.Errorf("an IPv4 address is written without brackets: %v", addr)
+		hint = "give the address without its zone"
+	case addr.Is6() && !opened:
+		hint = fmt.Sprintf("give the IPv6 address in brackets: [%v]", addr)
+	case addr.Is4() && opened:
+		hint = fmt.Sprintf("give the IPv4 address without brackets: %v", addr)
+	}
+	if hint != "" {
+		return netip.Addr{}, fmt.Errorf("invalid IP address %q: %s", text, hint)
 	}
 	return addr.Unmap(), nil
 }
@@ -97,8 +112,8 @@ func (s Spec) loops() bool {
 	return listen == target
 }
 
-// targets are the addresses to try, in this order: a command may listen on
-// either loopback alone.
+// targets returns the addresses to try, in order. Without an address both loopback
+// addresses are tried: a command may listen on only one of the two.
 func (s Spec) targets() []netip.AddrPort {
 	port := s.Target.Port()
 	switch {
@@ -107,19 +122,20 @@ func (s Spec) targets() []netip.AddrPort {
 	case s.Target.Addr().IsValid():
 		return []netip.AddrPort{s.Target}
 	}
-	four := netip.AddrFrom4([4]byte{127, 0, 0, 1})
-	return []netip.AddrPort{netip.AddrPortFrom(four, port), netip.AddrPortFrom(netip.IPv6Loopback(), port)}
+	loopback4 := netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	return []netip.AddrPort{netip.AddrPortFrom(loopback4, port), netip.AddrPortFrom(netip.IPv6Loopback(), port)}
 }
 
-// String is the spec as it is given.
+// String returns the form that Parse accepts.
 func (s Spec) String() string {
 	if s.Target.Port() == 0 {
-		return portOrAddress(s.Listen)
+		return formatAddress(s.Listen)
 	}
-	return portOrAddress(s.Listen) + "=" + portOrAddress(s.Target)
+	return formatAddress(s.Listen) + "=" + formatAddress(s.Target)
 }
 
-func portOrAddress(a netip.AddrPort) string {
+// formatAddress returns :PORT if a has no address.
+func formatAddress(a netip.AddrPort) string {
 	if a.Addr().IsValid() {
 		return a.String()
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestParse: what is given is what is shown.
+// TestParse tests Parse and String: each valid text is its own canonical form.
 func TestParse(t *testing.T) {
 	for _, text := range good {
 		s, err := Parse(text)
@@ -13,7 +13,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("Parse(%q) = %v, %v", text, s, err)
 		}
 	}
-	// An IPv4 address after all.
+	// An IPv4-mapped address is shown as IPv4.
 	if s, err := Parse("[::ffff:127.0.0.1]:9000"); err != nil || s.String() != "127.0.0.1:9000" {
 		t.Errorf("%v, %v", s, err)
 	}
@@ -23,39 +23,40 @@ var good = []string{":9000", "127.0.0.1:9000", "0.0.0.0:9000", "[::1]:9000", "[:
 	"127.0.0.1:9000=127.0.0.1:8080", ":9000=[::1]:8080", "[::1]:9000=127.0.0.1:9000", "10.0.0.1:9000=:9000",
 	"0.0.0.0:9000=[::1]:9000", "[fd00::1]:9000=10.0.0.1:9000"}
 
-// bad is what is wrong, and a piece of what is said about it.
+// bad maps invalid texts to a part of the error.
 var bad = map[string]string{
-	"":                        "give LISTEN",
-	"9000":                    "a port is written :9000",
-	":9000=8080":              "a port is written :8080",
-	"health":                  "no port",
-	":":                       "no port from 1 to 65535",
-	":0":                      "no port from 1 to 65535",
-	":65536":                  "no port from 1 to 65535",
-	":+1":                     "no port from 1 to 65535",
-	":http":                   "no port from 1 to 65535",
-	":9000=":                  "has no port",
-	":9000=:8080=:7070":       "more than one target",
-	"localhost:9000":          "names are not looked up",
-	":9000=app:8080":          "names are not looked up",
-	"::1:9000":                "brackets: [::1]",
-	"[127.0.0.1]:9000":        "without brackets: 127.0.0.1",
-	"[::1:9000":               "no IP address",
-	"::1]:9000":               "no IP address",
-	"[]:9000":                 "no IP address",
-	"[fe80::1%eth0]:9000":     "zone",
-	":9000=0.0.0.0:8080":      "give :9000=:8080",
-	":9000=[::]:8080":         "give :9000=:8080",
-	":8080=:8080":             "to itself",
-	"[::]:8080=10.0.0.1:8080": "to itself",
-	"0.0.0.0:8080=:8080":      "to itself",
-	"127.0.0.1:8080=:8080":    "to itself",
-	"10.0.0.1:80=10.0.0.1:80": "to itself",
-	"http://127.0.0.1:9000":   "no IP address",
-	":9000\n":                 "no port from 1 to 65535",
+	"":                        `invalid listen address "": no port; give LISTEN or LISTEN=TARGET`,
+	"9000":                    `invalid listen address "9000": give :9000`,
+	":9000=8080":              `invalid target "8080": give :8080`,
+	"health":                  `invalid listen address "health": no port`,
+	":":                       `invalid port "" in listen address ":": give 1 to 65535`,
+	":0":                      `invalid port "0"`,
+	":65536":                  `invalid port "65536"`,
+	":+1":                     `invalid port "+1"`,
+	":http":                   `invalid port "http"`,
+	":9000=":                  `invalid target "": no port`,
+	":9000=:http":             `invalid port "http" in target ":http": give 1 to 65535`,
+	":9000=:8080=:7070":       `invalid target ":8080=:7070": give one target`,
+	"localhost:9000":          `invalid IP address "localhost": names are not looked up`,
+	":9000=app:8080":          `invalid IP address "app": names are not looked up`,
+	"::1:9000":                `invalid IP address "::1": give the IPv6 address in brackets: [::1]`,
+	"[127.0.0.1]:9000":        `invalid IP address "[127.0.0.1]": give the IPv4 address without brackets: 127.0.0.1`,
+	"[::1:9000":               `invalid IP address "[::1"`,
+	"::1]:9000":               `invalid IP address "::1]"`,
+	"[]:9000":                 `invalid IP address "[]"`,
+	"[fe80::1%eth0]:9000":     `without its zone`,
+	":9000=0.0.0.0:8080":      `invalid target "0.0.0.0:8080": all addresses; give :9000=:8080`,
+	":9000=[::]:8080":         `give :9000=:8080`,
+	":8080=:8080":             `invalid target ":8080": the listener itself`,
+	"[::]:8080=10.0.0.1:8080": `the listener itself`,
+	"0.0.0.0:8080=:8080":      `the listener itself`,
+	"127.0.0.1:8080=:8080":    `the listener itself`,
+	"10.0.0.1:80=10.0.0.1:80": `the listener itself`,
+	"http://127.0.0.1:9000":   `invalid IP address "http://127.0.0.1"`,
+	":9000\n":                 `invalid port "9000\n"`,
 }
 
-// TestParseBad: each error is a line that says what would be right.
+// TestParseBad tests the errors of Parse: one line each, with a hint.
 func TestParseBad(t *testing.T) {
 	for text, want := range bad {
 		s, err := Parse(text)
@@ -64,12 +65,12 @@ func TestParseBad(t *testing.T) {
 			continue
 		}
 		if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("Parse(%q) says %q; want %q in it", text, err, want)
+			t.Errorf("Parse(%q): error %q does not contain %q, or is not one line", text, err, want)
 		}
 	}
 }
 
-// FuzzParse: what is taken is shown in a form that is taken, as the same.
+// FuzzParse tests Parse on the result of String: the Spec stays the same.
 func FuzzParse(f *testing.F) {
 	for _, text := range good {
 		f.Add(text)
@@ -81,20 +82,20 @@ func FuzzParse(f *testing.F) {
 		s, err := Parse(text)
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") || s != (Spec{}) {
-				t.Errorf("%v, %q", s, err)
+				t.Errorf("Parse(%q) = %v, %q: want the zero Spec and an error of one line", text, s, err)
 			}
 			return
 		}
 		if again, err := Parse(s.String()); err != nil || again != s {
-			t.Errorf("%q is %v, which is %v, %v", text, s, again, err)
+			t.Errorf("Parse(%q) = %v, but Parse(%q) = %v, %v", text, s, s.String(), again, err)
 		}
 		if s.Listen.Port() == 0 || strings.Contains(text, "=") != (s.Target.Port() != 0) {
-			t.Errorf("%q is %#v", text, s)
+			t.Errorf("Parse(%q) = %#v", text, s)
 		}
 	})
 }
 
-// TestMode: what is given is what is shown.
+// TestMode tests ParseMode and Mode.String.
 func TestMode(t *testing.T) {
 	for _, m := range []Mode{Pass, Fail, Close} {
 		if got, err := ParseMode(m.String()); err != nil || got != m {

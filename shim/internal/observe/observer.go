@@ -45,10 +45,10 @@ type observer struct {
 	looked   time.Time        // when the last look began
 	self     []tcp.Socket     // those that may come from ourselves
 	ended    []parted         // and those of them that are gone
-	passed   []health.Passed  // what the health listener has made of late
-	queues   []tcp.Socket     // listeners in whose accept queue there may be some of them
-	mine     map[uint64]bool  // and what was found out of them, by cookie
-	table    []tcp.Socket     // of /proc/net
+	passed   []health.ProxiedConn
+	queues   []tcp.Socket    // listeners in whose accept queue there may be some of them
+	mine     map[uint64]bool // and what was found out of them, by cookie
+	table    []tcp.Socket    // of /proc/net
 	replies  replies
 }
 

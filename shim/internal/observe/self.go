@@ -92,7 +92,7 @@ func (o *observer) askHealth(now time.Time, j *traffic.Tracker) {
 		since = now.Add(-time.Minute)
 	}
 	before := slices.Clone(o.passed)
-	o.passed, o.looked = o.health.Outgoing(o.passed[:0], since), now
+	o.passed, o.looked = o.health.Proxied(o.passed[:0], since), now
 	for i := range o.queues {
 		listener := &o.queues[i]
 		for _, p := range o.passed {
@@ -118,7 +118,7 @@ func (o *observer) checksMoved(now time.Time) bool {
 	}
 	last := o.checks
 	opens := o.health.Opens()
-	o.checks = checkActivity{opens, opens != last.opens || len(o.health.Outgoing(nil, now)) > 0}
+	o.checks = checkActivity{opens, opens != last.opens || len(o.health.Proxied(nil, now)) > 0}
 	return o.checks.moved || last.moved
 }
 
@@ -128,5 +128,5 @@ const late = 5 * time.Second
 
 // isCheck reports whether a connection to the command is the health listener's.
 func (o *observer) isCheck(s *tcp.Socket) bool {
-	return slices.Contains(o.passed, health.Passed{Local: s.Remote, Target: s.Local})
+	return slices.Contains(o.passed, health.ProxiedConn{Local: s.Remote, Target: s.Local})
 }

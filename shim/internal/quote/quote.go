@@ -1,10 +1,3 @@
-// Package quote makes text from outside fit to print: arguments, variables, paths,
-// names of sockets and programs, words of the kernel. Such text may hold terminal
-// escapes, newlines that would forge a line of the log, direction marks that reorder
-// what is read (Trojan Source), and bytes that are not UTF-8.
-//
-// Line is applied to everything that lameduck prints, next to the output. Word and
-// Shell are applied to single values, where a reader must see where a value ends.
 package quote
 
 import (
@@ -17,7 +10,7 @@ import (
 
 // Line returns text as one line of printable characters: all others, newlines and
 // tabs included, are escaped as in a Go string (\n, \x1b, \u202e, \xff). A backslash
-// stays as it is, so that Line changes no text twice.
+// is not escaped, so that Line applied twice is Line applied once.
 func Line(text string) string {
 	if isPrintable(text) {
 		return text
@@ -34,7 +27,7 @@ func Line(text string) string {
 	return b.String()
 }
 
-// characters yields the characters of text, and each byte that is part of none.
+// characters yields the characters of text. An invalid byte is a character of its own.
 func characters(text string) iter.Seq[string] {
 	return func(yield func(char string) bool) {
 		for len(text) > 0 {
@@ -47,8 +40,8 @@ func characters(text string) iter.Seq[string] {
 	}
 }
 
-// isPrintable reports whether text is UTF-8 and all of it can be printed. The ASCII
-// space is the only space that can.
+// isPrintable reports whether text is UTF-8 without unprintable characters (see
+// strconv.IsPrint). The only printable space is the ASCII space.
 func isPrintable(text string) bool {
 	for _, r := range text {
 		if !strconv.IsPrint(r) {
@@ -58,8 +51,8 @@ func isPrintable(text string) bool {
 	return utf8.ValidString(text)
 }
 
-// Word returns a value as it is where the value's end is plain to see, else in
-// quotes, as a Go string.
+// Word returns a value unchanged if a reader sees where the value ends, else quoted as
+// a Go string.
 func Word(value string) string {
 	if isPrintable(value) && !strings.ContainsAny(value, " \"'`\\") {
 		return value
@@ -67,8 +60,8 @@ func Word(value string) string {
 	return strconv.Quote(value)
 }
 
-// Shell returns words as they can be typed into a shell. What cannot be printed is
-// in $'...', which POSIX.1-2024 has, as have bash, zsh, ksh and busybox.
+// Shell returns words in a form to type into a shell. Words with unprintable characters
+// are quoted by $'...', known to POSIX.1-2024, bash, zsh, ksh and busybox.
 func Shell(words []string) string {
 	var typed []string
 	for _, w := range words {
@@ -92,8 +85,8 @@ func isSpecial(r rune) bool {
 	return !strings.ContainsRune("_@%+=:,./-", r)
 }
 
-// dollarQuoted is what stands between $' and '. Bytes are octal, since shells differ
-// in how many digits follow \x.
+// dollarQuoted returns the text between $' and '. Bytes are written in octal, since
+// shells differ in how many digits follow \x.
 func dollarQuoted(word string) string {
 	var b strings.Builder
 	for char := range characters(word) {
@@ -115,9 +108,9 @@ func dollarQuoted(word string) string {
 	return b.String()
 }
 
-// JSON escapes, in a value that encoding/json has encoded, what that leaves as it is
-// and a terminal would not: DEL, the C1 control characters, direction marks. In
-// JSON such characters occur in strings alone, so that the value stays the same.
+// JSON escapes the unprintable characters that encoding/json does not escape: DEL, the
+// C1 control characters, direction marks. In JSON such characters occur only within
+// strings, so the value stays the same.
 func JSON(encoded []byte) string {
 	text := string(encoded)
 	if isPrintable(text) {
@@ -125,19 +118,20 @@ func JSON(encoded []byte) string {
 	}
 	var b strings.Builder
 	for _, r := range text {
-		switch high, low := utf16.EncodeRune(r); {
+		switch {
 		case strconv.IsPrint(r):
 			b.WriteRune(r)
 		case r < 0x10000:
-			b.WriteString(escaped(r))
+			b.WriteString(escapeUnit(r))
 		default:
-			b.WriteString(escaped(high) + escaped(low))
+			high, low := utf16.EncodeRune(r)
+			b.WriteString(escapeUnit(high) + escapeUnit(low))
 		}
 	}
 	return b.String()
 }
 
-// escaped is a unit of UTF-16 as JSON has it: \u009b.
-func escaped(unit rune) string {
+// escapeUnit returns the JSON escape of a UTF-16 code unit: \u009b.
+func escapeUnit(unit rune) string {
 	return `\u` + strconv.FormatInt(int64(unit)+0x10000, 16)[1:]
 }

@@ -9,8 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// nasty has one of each kind of text that must not reach a terminal or a log as the
-// text is.
+// nasty has a text of each kind that must not reach a terminal or a log unescaped.
 var nasty = []struct{ text, line, shell, json string }{
 	{"", "", `''`, `""`},
 	{"plain", "plain", "plain", `"plain"`},
@@ -29,26 +28,28 @@ var nasty = []struct{ text, line, shell, json string }{
 	{"\U000e0041", `\U000e0041`, `$'\363\240\201\201'`, `"\udb40\udc41"`},
 	{"\u00a0\ufeff", `\u00a0\ufeff`, `$'\302\240\357\273\277'`, `"\u00a0\ufeff"`},
 	{"\xff\xc3(\xe2\x80", `\xff\xc3(\xe2\x80`, `$'\377\303(\342\200'`, `"\ufffd\ufffd(\ufffd\ufffd"`},
-	{"\x9b31m", `\x9b31m`, `$'\23331m'`, `"\ufffd31m"`}, // CSI, where a terminal takes Latin-1
+	{"\x9b31m", `\x9b31m`, `$'\23331m'`, `"\ufffd31m"`}, // CSI in Latin-1
 	{"\ufffd", "\ufffd", "'\ufffd'", `"` + "\ufffd" + `"`},
 	{`~ {a,b} [c] !d ^e`, `~ {a,b} [c] !d ^e`, `'~ {a,b} [c] !d ^e'`, `"~ {a,b} [c] !d ^e"`},
 }
 
+// TestNasty tests Line, Shell and JSON.
 func TestNasty(t *testing.T) {
 	for _, c := range nasty {
 		if got := Line(c.text); got != c.line {
-			t.Errorf("%q as a line: %s, want %s", c.text, got, c.line)
+			t.Errorf("Line(%q) = %s, want %s", c.text, got, c.line)
 		}
 		if got := Shell([]string{c.text}); c.shell != "" && got != c.shell {
-			t.Errorf("%q for a shell: %s, want %s", c.text, got, c.shell)
+			t.Errorf("Shell(%q) = %s, want %s", c.text, got, c.shell)
 		}
 		encoded, _ := json.Marshal(c.text)
 		if got := JSON(encoded); got != c.json {
-			t.Errorf("%q in JSON: %s, want %s", c.text, got, c.json)
+			t.Errorf("JSON(%q) = %s, want %s", c.text, got, c.json)
 		}
 	}
 }
 
+// TestWord tests Word, and Line applied to the result of Word.
 func TestWord(t *testing.T) {
 	for value, want := range map[string]string{
 		"":               "",
@@ -56,26 +57,26 @@ func TestWord(t *testing.T) {
 		"HUP:0,INT:TERM": "HUP:0,INT:TERM",
 		"a b":            `"a b"`,
 		`a"b`:            `"a\"b"`,
-		`a\nb`:           `"a\\nb"`, // a backslash, which no escape of Line has put there
+		`a\nb`:           `"a\\nb"`, // a backslash of the value, not of an escape by Line
 		"it's":           `"it's"`,
 		"a\nb":           `"a\nb"`,
 		"\x1b[2J":        `"\x1b[2J"`,
 		"\xff":           `"\xff"`,
 	} {
 		if got := Word(value); got != want {
-			t.Errorf("%q: %s, want %s", value, got, want)
+			t.Errorf("Word(%q) = %s, want %s", value, got, want)
 		}
 		if again := Line(Word(value)); again != want {
-			t.Errorf("%q: %s as a line, want %s", value, again, want)
+			t.Errorf("Line(Word(%q)) = %s, want %s", value, again, want)
 		}
 	}
 }
 
-// TestShells: what is printed means the same words to a real shell.
+// TestShells tests the results of Shell with real shells.
 func TestShells(t *testing.T) {
 	var words []string
 	for _, c := range nasty {
-		if !strings.Contains(c.text, "\x00") { // which no argument can have
+		if !strings.Contains(c.text, "\x00") { // arguments have no NUL
 			words = append(words, c.text)
 		}
 	}
@@ -97,8 +98,8 @@ func TestShells(t *testing.T) {
 	}
 }
 
-// FuzzLine: whatever comes, what is printed is one line of printable UTF-8, that
-// stays the same; and JSON means what it did.
+// FuzzLine tests that results are a line of printable UTF-8, that Line changes its own
+// result no more, and that JSON keeps the value.
 func FuzzLine(f *testing.F) {
 	for _, c := range nasty {
 		f.Add(c.text)
@@ -107,17 +108,17 @@ func FuzzLine(f *testing.F) {
 		line := Line(text)
 		for _, printed := range []string{line, Word(text), Shell([]string{text})} {
 			if !utf8.ValidString(printed) || strings.ContainsFunc(printed, func(r rune) bool { return r != ' ' && !unicode.IsGraphic(r) || unicode.In(r, unicode.Bidi_Control) }) {
-				t.Errorf("%q is printed as %q", text, printed)
+				t.Errorf("%q becomes %q, which is not printable", text, printed)
 			}
 		}
 		if Line(line) != line {
-			t.Errorf("%q twice: %q", text, Line(line))
+			t.Errorf("Line(Line(%q)) = %q, want %q", text, Line(line), line)
 		}
 		encoded, _ := json.Marshal(text)
 		var before, after string
 		json.Unmarshal(encoded, &before)
 		if err := json.Unmarshal([]byte(JSON(encoded)), &after); err != nil || before != after || JSON(encoded) != Line(JSON(encoded)) {
-			t.Errorf("%q in JSON: %s: %v", text, JSON(encoded), err)
+			t.Errorf("JSON(%q) = %s: value %q, %v", text, JSON(encoded), after, err)
 		}
 	})
 }

@@ -32,6 +32,21 @@ func (m Method) String() string {
 	return "no method"
 }
 
+// Name returns the method as JSON output has the method, "" for the zero value.
+func (m Method) Name() string {
+	switch m {
+	case Given:
+		return "ports"
+	case Cgroup:
+		return "cgroup"
+	case Descriptors:
+		return "descriptors"
+	case Namespace:
+		return "namespace"
+	}
+	return ""
+}
+
 // Ports are TCP or UDP ports in ascending order, each once.
 type Ports []uint16
 

@@ -11,50 +11,50 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// ErrInterrupted is what Dump returns when all that was told has been visited,
-// but the kernel says that sockets came and went meanwhile (NLM_F_DUMP_INTR):
-// some may be missing.
+// ErrInterrupted is returned by a complete Dump during which sockets came and went
+// (NLM_F_DUMP_INTR): some may be missing.
 var ErrInterrupted = errors.New("the sockets changed while they were listed")
 
-// patience is how long a whole family may take, and each wait in it. The kernel
-// answers while it is asked: it has never been seen to wait.
-const patience = 10 * time.Second
+// dumpTimeout limits the dump of one address family, and each wait. The kernel builds
+// its reply within send(2) and recv(2), so no wait has been seen.
+const dumpTimeout = 10 * time.Second
 
-// bufferLen is as much as the kernel puts into one answer; see netlink_dump in
+// bufferLen is the length of the longest datagram of a dump; see netlink_dump in
 // net/netlink/af_netlink.c.
 const bufferLen = 32 << 10
 
-// Conn asks the kernel. It belongs to one goroutine at a time.
+// Conn is a netlink socket for dumps. A Conn belongs to one goroutine at a time.
 type Conn struct {
-	fd     int
-	seq    uint32
-	limit  time.Duration // how long a family may take
-	unread bool          // an answer was given up on: the rest of it may be in the way
-	ports  portSet
-	buf    []byte
-	sock   tcp.Socket
+	fd           int
+	seq          uint32
+	timeout      time.Duration // for the dump of one family
+	replyPending bool          // a dump was abandoned: its rest may still be queued
+	ports        portSet
+	buf          []byte
+	sock         tcp.Socket
 }
 
-// Open opens a socket to ask with.
+// Open returns a new Conn.
 func Open() (*Conn, error) {
-	fd, err := socket()
+	fd, err := newSocket()
 	if err != nil {
 		return nil, err
 	}
-	limit := unix.NsecToTimeval(int64(patience))
+	limit := unix.NsecToTimeval(int64(dumpTimeout))
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit); err != nil {
 		unix.Close(fd)
 		return nil, fmt.Errorf("cannot limit the wait for sock_diag: %w", err)
 	}
-	// Connected to the kernel, whose port is 0, it takes nobody else's messages.
+	// Connected to the kernel (port 0), the socket receives no messages of other
+	// processes.
 	if err := unix.Connect(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		unix.Close(fd)
 		return nil, fmt.Errorf("cannot connect to sock_diag: %w", err)
 	}
-	return &Conn{fd: fd, limit: patience, buf: make([]byte, bufferLen)}, nil
+	return &Conn{fd: fd, timeout: dumpTimeout, buf: make([]byte, bufferLen)}, nil
 }
 
-func socket() (fd int, err error) {
+func newSocket() (fd int, err error) {
 	fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
 	if err != nil {
 		return -1, fmt.Errorf("cannot open a sock_diag socket: %w", err)
@@ -65,10 +65,9 @@ func socket() (fd int, err error) {
 // Close closes the socket.
 func (c *Conn) Close() error { return unix.Close(c.fd) }
 
-// Dump visits the sockets that q describes, first those of AF_INET, then those
-// of AF_INET6, with which come the IPv4 connections of a dual-stack listener.
-// The socket that visit is given is valid until it returns. After an error some
-// may have been visited; after ErrInterrupted nearly all have.
+// Dump visits the sockets that match q: first AF_INET, then AF_INET6, including the IPv4
+// connections of dual-stack listeners. The socket is valid until visit returns. After
+// an error some sockets may have been visited; after ErrInterrupted nearly all.
 func (c *Conn) Dump(q Query, visit func(*tcp.Socket)) error {
 	c.ports = newPortSet(c.ports, q.Ports)
 	err4 := c.dump(unix.AF_INET, q, visit)
@@ -76,7 +75,7 @@ func (c *Conn) Dump(q Query, visit func(*tcp.Socket)) error {
 		return fmt.Errorf("cannot list IPv4 sockets: %w", err4)
 	}
 	switch err := c.dump(unix.AF_INET6, q, visit); err {
-	case nil, unix.ENOENT, unix.EAFNOSUPPORT: // IPv6 is not there, while IPv4 is
+	case nil, unix.ENOENT, unix.EAFNOSUPPORT: // a kernel without IPv6
 		return err4
 	case ErrInterrupted:
 		return err
@@ -85,10 +84,10 @@ func (c *Conn) Dump(q Query, visit func(*tcp.Socket)) error {
 	}
 }
 
-// dump visits the sockets of one family.
+// dump visits the sockets of one address family.
 func (c *Conn) dump(family uint8, q Query, visit func(*tcp.Socket)) error {
-	deadline := time.Now().Add(c.limit)
-	if c.unread {
+	deadline := time.Now().Add(c.timeout)
+	if c.replyPending {
 		if err := c.discard(deadline); err != nil {
 			return err
 		}
@@ -97,9 +96,9 @@ func (c *Conn) dump(family uint8, q Query, visit func(*tcp.Socket)) error {
 	if err := send(c.fd, appendRequest(c.buf[:0], c.seq, family, q, c.ports), deadline); err != nil {
 		return err
 	}
-	c.unread = true
-	a := answer{seq: c.seq, ports: c.ports, sock: &c.sock, visit: visit}
-	for !a.done {
+	c.replyPending = true
+	r := reply{seq: c.seq, ports: c.ports, sock: &c.sock, visit: visit}
+	for !r.done {
 		if time.Now().After(deadline) {
 			return unix.ETIMEDOUT
 		}
@@ -107,22 +106,22 @@ func (c *Conn) dump(family uint8, q Query, visit func(*tcp.Socket)) error {
 		if err != nil {
 			return err
 		}
-		if err := a.take(c.buf[:n]); err != nil {
+		if err := r.parse(c.buf[:n]); err != nil {
 			return err
 		}
 	}
-	c.unread = false
-	return a.err()
+	c.replyPending = false
+	return r.err()
 }
 
-// discard reads what is left of an earlier answer: before that, the kernel
-// takes no other question (EBUSY).
+// discard reads the rest of an abandoned dump. Until then the kernel refuses another
+// request (EBUSY).
 func (c *Conn) discard(deadline time.Time) error {
 	for time.Now().Before(deadline) {
 		_, err := receive(c.fd, c.buf, unix.MSG_DONTWAIT, deadline)
 		switch {
 		case err == unix.EAGAIN:
-			c.unread = false
+			c.replyPending = false
 			return nil
 		case err != nil && err != unix.ENOBUFS && !errors.Is(err, ErrMalformed):
 			return err
@@ -131,9 +130,10 @@ func (c *Conn) discard(deadline time.Time) error {
 	return unix.ETIMEDOUT
 }
 
-// receive reads one datagram. It is an error where that does not fit, or where
-// nothing came in time (ETIMEDOUT; EAGAIN for who does not wait). It makes the system call itself, since x/sys allocates
-// the sender's address each time.
+// receive reads one datagram, and returns its length. A datagram longer than b is an
+// error. Without a datagram in time the error is ETIMEDOUT, or EAGAIN with
+// MSG_DONTWAIT. The raw system call saves the allocation of the sender's address in
+// x/sys.
 func receive(fd int, b []byte, flags int, deadline time.Time) (int, error) {
 	wait := flags&unix.MSG_DONTWAIT == 0
 	for {

@@ -1,15 +1,13 @@
-// Package sockdiag asks the kernel which TCP sockets there are, over
-// NETLINK_SOCK_DIAG, and hears from it which ones are gone.
+// Package sockdiag lists TCP sockets over NETLINK_SOCK_DIAG, and reads the kernel's
+// events of destroyed sockets.
 //
-// It works without any privilege, in one's own network namespace. What reads
-// and writes bytes makes no system call: a message is never trusted to be as
-// long as it says. Nothing is allocated for a socket: what a visitor is given
-// is overwritten when it returns.
+// No privilege is needed within the own network namespace. Functions that parse bytes
+// make no system call, and check each length in a message. Listing allocates no memory
+// per socket: a visitor's socket is overwritten when the visitor returns.
 //
-// Errors wrap the kernel's. Where there is no such thing to ask, socket(2) says
-// EPROTONOSUPPORT (gVisor), or the first question gets ENOENT (a kernel without
-// inet_diag, or whose modules are locked); EACCES and EPERM are SELinux's and
-// seccomp's.
+// Errors wrap the kernel's. Without sock_diag, socket(2) returns EPROTONOSUPPORT
+// (gVisor), or the first dump returns ENOENT (a kernel without inet_diag, or with
+// locked modules); EACCES and EPERM come from SELinux and seccomp.
 //
 // See sock_diag(7), netlink(7), include/uapi/linux/inet_diag.h.
 package sockdiag

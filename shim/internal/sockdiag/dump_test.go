@@ -18,81 +18,97 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// world is one socket of each sort.
+// world has a socket in each state.
 type world struct {
 	sockets   map[string]syscall.Conn
-	unclaimed *net.TCPConn // a client that has not been accepted
+	unclaimed *net.TCPConn // a client in the accept queue
 	ports     []uint16     // of the listeners
 }
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{sockets: map[string]syscall.Conn{}}
-	l4, l6, dual := listen(t, "tcp4", "127.0.0.1:0"), listen(t, "tcp6", "[::1]:0"), listen(t, "tcp", ":0")
-	w.sockets["listener 4"], w.sockets["listener 6"], w.sockets["listener dual"] = l4, l6, dual
-	w.ports = []uint16{portOf(l4), portOf(l6), portOf(dual)}
-	join := func(name string, l *net.TCPListener, addr string) (client, server *net.TCPConn) {
-		client, server = pair(t, l, addr)
-		w.sockets[name+" client"], w.sockets[name+" server"] = client, server
-		return client, server
-	}
+	l4 := w.listen(t, "4", "tcp4", "127.0.0.1:0")
+	l6 := w.listen(t, "6", "tcp6", "[::1]:0")
+	dual := w.listen(t, "dual", "tcp", ":0")
 
-	join("fresh 4", l4, "127.0.0.1")
-	join("fresh 6", l6, "::1")
-	join("mapped", dual, "127.0.0.1")
-	join("dual", dual, "::1")
+	w.pair(t, "fresh 4", l4, "127.0.0.1")
+	w.pair(t, "fresh 6", l6, "::1")
+	w.pair(t, "mapped", dual, "127.0.0.1")
+	w.pair(t, "dual", dual, "::1")
 
-	client, server := join("asking", dual, "127.0.0.1")
+	client, server := w.pair(t, "asking", dual, "127.0.0.1")
 	say(t, client, server, "ping")
 	say(t, server, client, "pong")
 	say(t, client, server, "again")
 
-	client, _ = join("unread", l4, "127.0.0.1")
+	client, _ = w.pair(t, "unread", l4, "127.0.0.1")
 	_, err := io.WriteString(client, "hello")
 	must(t, err)
 
-	_, server = join("unsent", l4, "127.0.0.1")
+	_, server = w.pair(t, "unsent", l4, "127.0.0.1")
 	must(t, server.SetWriteDeadline(time.Now().Add(100*time.Millisecond)))
 	_, err = server.Write(make([]byte, 16<<20))
 	if !os.IsTimeout(err) {
-		t.Fatalf("16 MiB went out: %v", err)
+		t.Fatalf("write of 16 MiB = %v, want a timeout", err)
 	}
 
-	client, server = join("half closed", l6, "::1")
-	endWrite(t, client)
-	_, err = io.Copy(io.Discard, server)
-	must(t, err)
-	client, server = join("half closed, idle", l6, "::1")
-	say(t, client, server, "ping")
-	endWrite(t, client)
-	client, server = join("half closed, unread", dual, "127.0.0.1")
-	say(t, client, server, "ping")
-	_, err = io.WriteString(client, "hello")
-	must(t, err)
-	endWrite(t, client)
-
+	w.halfClose(t, l6, dual)
 	w.unclaimed = dial(t, l6, "::1")
 	return w
 }
 
-// endWrite waits until the other end has the FIN.
+func (w *world) listen(t testing.TB, name, network, addr string) *net.TCPListener {
+	t.Helper()
+	l := listen(t, network, addr)
+	w.sockets["listener "+name] = l
+	w.ports = append(w.ports, portOf(l))
+	return l
+}
+
+func (w *world) pair(t testing.TB, name string, l *net.TCPListener, addr string) (client, server *net.TCPConn) {
+	t.Helper()
+	client, server = pair(t, l, addr)
+	w.sockets[name+" client"] = client
+	w.sockets[name+" server"] = server
+	return client, server
+}
+
+// halfClose adds connections that the client has half-closed.
+func (w *world) halfClose(t testing.TB, l6, dual *net.TCPListener) {
+	t.Helper()
+	client, server := w.pair(t, "half closed", l6, "::1")
+	endWrite(t, client)
+	_, err := io.Copy(io.Discard, server)
+	must(t, err)
+	client, server = w.pair(t, "half closed, idle", l6, "::1")
+	say(t, client, server, "ping")
+	endWrite(t, client)
+	client, server = w.pair(t, "half closed, unread", dual, "127.0.0.1")
+	say(t, client, server, "ping")
+	_, err = io.WriteString(client, "hello")
+	must(t, err)
+	endWrite(t, client)
+}
+
+// endWrite closes the write half, and waits until the other end has acknowledged the FIN.
 func endWrite(t testing.TB, client *net.TCPConn) {
 	t.Helper()
 	must(t, client.CloseWrite())
 	for deadline := time.Now().Add(10 * time.Second); known(t, client).State != tcp.FinWait2; {
 		if time.Now().After(deadline) {
-			t.Fatalf("nobody acknowledges a FIN: %+v", known(t, client))
+			t.Fatalf("the FIN was not acknowledged: %+v", known(t, client))
 		}
 	}
 }
 
-// TestDump: all that is told of each socket is what the kernel says when asked
-// in other ways, and there is no socket more and none less.
+// TestDump compares Dump with the results of other system calls: the same sockets, with
+// the same values.
 func TestDump(t *testing.T) {
 	c := openConn(t)
 	w := newWorld(t)
 	var all, before map[uint64]tcp.Socket
-	for deadline := time.Now().Add(10 * time.Second); ; { // acknowledgements may be on their way
+	for deadline := time.Now().Add(10 * time.Second); ; { // until no acknowledgement is on its way
 		before = w.known(t)
 		all = dump(t, c, Query{States: AllStates, Info: true})
 		if maps.Equal(before, w.known(t)) || time.Now().After(deadline) {
@@ -104,9 +120,11 @@ func TestDump(t *testing.T) {
 		got, found := all[want.Cookie]
 		delete(all, want.Cookie)
 		if !found {
-			t.Errorf("%s is missing: %+v", name, want)
+			t.Errorf("%s: missing, want %+v", name, want)
 		}
-		got.Info.LastSent, got.Info.LastReceived, got.Info.LastAcked = 0, 0, 0
+		got.Info.LastSent = 0
+		got.Info.LastReceived = 0
+		got.Info.LastAcked = 0
 		got.Cgroup = 0
 		if got != want {
 			t.Errorf("%s:\n got %+v\nwant %+v", name, got, want)
@@ -114,20 +132,21 @@ func TestDump(t *testing.T) {
 	}
 	client := known(t, w.unclaimed)
 	delete(all, client.Cookie)
-	maps.DeleteFunc(all, func(_ uint64, s tcp.Socket) bool { // what is left of earlier tests
+	maps.DeleteFunc(all, func(_ uint64, s tcp.Socket) bool { // sockets of earlier tests
 		return !slices.Contains(w.ports, s.Local.Port()) && !slices.Contains(w.ports, s.Remote.Port())
 	})
 	if len(all) != 1 {
-		t.Errorf("beside those: %+v; want the one connection that was not accepted", all)
+		t.Errorf("further sockets %+v, want only the connection in the accept queue", all)
 	}
 	for _, s := range all {
 		if s.Local != client.Remote || s.Remote != client.Local || s.State != tcp.Established || s.Inode != 0 || !s.HasInfo {
-			t.Errorf("in the queue: %+v", s)
+			t.Errorf("in the accept queue: %+v", s)
 			break
 		}
 	}
 }
 
+// known returns the values of all sockets by other system calls, by cookie.
 func (w *world) known(t testing.TB) map[uint64]tcp.Socket {
 	all := map[uint64]tcp.Socket{}
 	for _, sock := range w.sockets {
@@ -137,9 +156,8 @@ func (w *world) known(t testing.TB) map[uint64]tcp.Socket {
 	return all
 }
 
-// TestWorldIsAsMeant: the sockets are what their names say, in the words of
-// Dump, asked for by the listeners' ports.
-func TestWorldIsAsMeant(t *testing.T) {
+// TestWorld tests the values of Dump for the sockets of world, by the listeners' ports.
+func TestWorld(t *testing.T) {
 	c := openConn(t)
 	w := newWorld(t)
 	all := dump(t, c, Query{States: AllStates, Ports: w.ports, Info: true})
@@ -168,7 +186,7 @@ func TestWorldIsAsMeant(t *testing.T) {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, want)
 		}
 	}
-	// A receiver whose window is full may have acknowledged all that was sent to it.
+	// A receiver with a full window may have acknowledged all bytes sent so far.
 	if s := of("unsent server"); s.Unsent == 0 || s.Info.Sent == 0 || s.Info.Acked > s.Info.Sent {
 		t.Errorf("unsent: %+v", s)
 	}
@@ -180,13 +198,13 @@ func TestWorldIsAsMeant(t *testing.T) {
 	}
 	for name := range w.sockets {
 		if strings.HasSuffix(name, "client") && of(name).Cookie != 0 {
-			t.Errorf("%s has no such port: %+v", name, of(name))
+			t.Errorf("%s: visited with another port: %+v", name, of(name))
 		}
 	}
 }
 
-// TestMultipath: a listener that speaks MPTCP is told of too, with the inode by
-// which its owner is found, and so are its connections, which do not.
+// TestMultipath tests an MPTCP listener and a plain TCP connection to the listener: both
+// are visited with the inode of the descriptor.
 func TestMultipath(t *testing.T) {
 	c := openConn(t)
 	l := listenWith(t, "tcp", "[::1]:0", true)
@@ -199,10 +217,10 @@ func TestMultipath(t *testing.T) {
 		}
 	}
 	if want := known(t, l); len(listeners) != 1 || listeners[0].Inode != want.Inode {
-		t.Errorf("%+v; want inode %d", listeners, want.Inode)
+		t.Errorf("listeners %+v, want inode %d", listeners, want.Inode)
 	}
 	if want := known(t, server); all[want.Cookie].Inode != want.Inode {
-		t.Errorf("%+v; want %+v", all, want)
+		t.Errorf("sockets %+v, want %+v", all, want)
 	}
 }
 
@@ -213,7 +231,7 @@ func somaxconn(t testing.TB) string {
 	return string(bytes.TrimSpace(text))
 }
 
-// TestStates: only the states that were asked for, and no Info unasked.
+// TestStates tests Query.States, and dumps without Query.Info.
 func TestStates(t *testing.T) {
 	c := openConn(t)
 	w := newWorld(t)
@@ -222,25 +240,25 @@ func TestStates(t *testing.T) {
 		some := dump(t, c, Query{States: In(state)})
 		for id, s := range everything {
 			if s.Inode == 0 {
-				continue // what is left of earlier tests still changes
+				continue // a socket of an earlier test, which may change
 			}
 			if _, found := some[id]; found != (s.State == state) {
-				t.Errorf("asked for %d: %+v was told: %v", state, s, found)
+				t.Errorf("dump of state %d: visited %v: %+v", state, found, s)
 			}
 		}
 	}
 	listeners := dump(t, c, Query{States: In(tcp.Listen), Ports: w.ports})
 	if len(listeners) != 3 {
-		t.Errorf("listeners: %+v", listeners)
+		t.Errorf("listeners %+v, want 3", listeners)
 	}
 	for _, s := range everything {
 		if s.HasInfo {
-			t.Errorf("nobody asked: %+v", s)
+			t.Errorf("a socket has Info without Query.Info: %+v", s)
 		}
 	}
 }
 
-// TestTimes: ages are ages, of the same thing as TCP_INFO's.
+// TestTimes tests the ages in Info.
 func TestTimes(t *testing.T) {
 	c := openConn(t)
 	client, server := pair(t, listen(t, "tcp", ":0"), "::1")
@@ -249,16 +267,16 @@ func TestTimes(t *testing.T) {
 	ages := func() tcp.Info { return dump(t, c, Query{States: AllStates, Info: true})[id].Info }
 	for deadline := time.Now().Add(10 * time.Second); ages().LastReceived < 50*time.Millisecond; {
 		if time.Now().After(deadline) {
-			t.Fatalf("nothing gets older: %+v", ages())
+			t.Fatalf("ages do not increase: %+v", ages())
 		}
 	}
 	say(t, server, client, "pong")
 	if i := ages(); i.LastReceived < 50*time.Millisecond || i.LastSent >= i.LastReceived || i.LastAcked >= i.LastReceived {
-		t.Errorf("%+v", i)
+		t.Errorf("ages after an answer: %+v", i)
 	}
 }
 
-// TestCgroup: every socket here is of our own control group.
+// TestCgroup tests the control group ID, equal for all sockets of this process.
 func TestCgroup(t *testing.T) {
 	c := openConn(t)
 	l := listen(t, "tcp", ":0")
@@ -276,12 +294,12 @@ func TestCgroup(t *testing.T) {
 			}
 		}
 		if st.Ino == 0 {
-			t.Skip("the hierarchy of control groups is not mounted")
+			t.Skip("no cgroup2 file system is mounted")
 		}
 	}
 	for _, s := range dump(t, c, Query{States: AllStates, Ports: []uint16{portOf(l)}}) {
 		if s.Cgroup != want {
-			t.Errorf("control group %d, want %d: %+v", s.Cgroup, want, s)
+			t.Errorf("cgroup %d, want %d: %+v", s.Cgroup, want, s)
 		}
 	}
 }

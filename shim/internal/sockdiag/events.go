@@ -10,56 +10,56 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// eventsBuffer is how many bytes of events we would like the kernel to keep for
-// us; without CAP_NET_ADMIN it is net.core.rmem_max, often 208 KiB. It takes
-// memory only while there are events.
-const eventsBuffer = 8 << 20
+// eventBufferLen is the size of the receive buffer in bytes. Without CAP_NET_ADMIN the
+// limit is net.core.rmem_max, often 208 KiB. Only queued events take memory.
+const eventBufferLen = 8 << 20
 
-// mostEvents is how many events one Read takes, lest it never end.
-const mostEvents = 1 << 16
+// maxEvents is how many datagrams one Read reads, so that Read ends.
+const maxEvents = 1 << 16
 
-// groups are the multicast groups that hear of destroyed TCP sockets (4.2).
-const groups = 1<<(unix.SKNLGRP_INET_TCP_DESTROY-1) | 1<<(unix.SKNLGRP_INET6_TCP_DESTROY-1)
+// destroyGroups are the multicast groups of destroyed TCP sockets (Linux 4.2).
+const destroyGroups = 1<<(unix.SKNLGRP_INET_TCP_DESTROY-1) | 1<<(unix.SKNLGRP_INET6_TCP_DESTROY-1)
 
-// Events hears of TCP sockets that are gone. It belongs to one goroutine at a
-// time.
+// Events receives an event for each destroyed TCP socket. An Events belongs to one
+// goroutine at a time.
 type Events struct {
 	fd    int
 	ports portSet
 	buf   []byte
 	sock  tcp.Socket
-	drops uint32 // as the kernel counts them
+	drops uint32 // SK_MEMINFO_DROPS at the last call of newDrops
 }
 
-// OpenEvents hears, from now on, of the sockets with one of these local ports;
-// of all sockets if there are none. There are no events before Linux 4.2, and no
-// error says so.
+// OpenEvents returns an Events for sockets with one of the local ports, or for all
+// sockets without ports, from now on. Linux sends no events before 4.2, and OpenEvents
+// returns no error.
 func OpenEvents(ports []uint16) (*Events, error) {
-	fd, err := socket()
+	fd, err := newSocket()
 	if err != nil {
 		return nil, err
 	}
 	e := &Events{fd: fd, ports: newPortSet(nil, ports), buf: make([]byte, bufferLen)}
-	if err := e.prepare(); err != nil {
+	if err := e.join(); err != nil {
 		unix.Close(fd)
 		return nil, err
 	}
 	return e, nil
 }
 
-// prepare joins the groups last: nothing may come in unfiltered.
-func (e *Events) prepare() error {
-	if unix.SetsockoptInt(e.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, eventsBuffer) != nil {
-		unix.SetsockoptInt(e.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, eventsBuffer) // cut to what is allowed
+// join joins the groups last, so that no event arrives unfiltered.
+func (e *Events) join() error {
+	if unix.SetsockoptInt(e.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, eventBufferLen) != nil {
+		unix.SetsockoptInt(e.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, eventBufferLen) // the kernel reduces to the limit
 	}
-	if program := e.ports.filter(); program != nil {
+	program := e.ports.socketFilter()
+	if program != nil {
 		fprog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
 		if err := unix.SetsockoptSockFprog(e.fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &fprog); err != nil {
 			return fmt.Errorf("cannot filter socket events: %w", err)
 		}
 	}
-	if err := unix.Bind(e.fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: groups}); err != nil {
-		return fmt.Errorf("cannot join the groups of socket events: %w", err)
+	if err := unix.Bind(e.fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: destroyGroups}); err != nil {
+		return fmt.Errorf("cannot join the multicast groups of socket events: %w", err)
 	}
 	return nil
 }
@@ -67,70 +67,68 @@ func (e *Events) prepare() error {
 // Close leaves the groups.
 func (e *Events) Close() error { return unix.Close(e.fd) }
 
-// FD is the descriptor to poll: readable when Read has something to tell. A
-// poller that sees POLLERR should call Read too: events were lost.
+// FD returns the descriptor to poll: readable when events are queued. On POLLERR events
+// were lost: call Read too.
 func (e *Events) FD() int { return e.fd }
 
-// Read visits, without waiting, all events that are there; each is the last
-// that is known of a socket: its cookie, its ends and its Info, with the state
-// tcp.Close. What was sent and received is right, but of the rest little is:
-// queues and ages of what never happened can be anything, and the remote port of
-// a connection that was never accepted is 0. Whose it was is not told, neither by
-// inode nor by control group. Listeners have events too, and so have sockets that
-// were never connected. The socket that visit is given is valid until it returns.
-// Lost is how many events came faster than they were read: one at least, if any.
+// Read visits all queued events without waiting. An event is the last state of a socket:
+// cookie, both addresses and Info, with the state tcp.Close. Sent and Received are
+// right. Queues are not, nor ages of events that never happened; inode and control group
+// are missing; the remote port of a connection that was never accepted is 0. Listeners
+// and sockets that were never connected have events too. The socket is valid until visit
+// returns. The result lost is how many events the kernel dropped, at least 1 if any.
 func (e *Events) Read(visit func(*tcp.Socket)) (lost int, err error) {
 	overrun, err := e.read(visit)
 	if overrun {
-		lost = e.lost()
+		lost = e.newDrops()
 	}
 	return lost, err
 }
 
 func (e *Events) read(visit func(*tcp.Socket)) (overrun bool, err error) {
-	for range mostEvents {
+	for range maxEvents {
 		n, err := receive(e.fd, e.buf, unix.MSG_DONTWAIT, time.Time{})
 		switch {
 		case err == unix.EAGAIN:
 			return overrun, nil
 		case err == unix.ENOBUFS:
-			overrun = true // of what is lost until all is read the kernel says no more
+			overrun = true // reported once until the queue is empty
 			continue
 		case err != nil:
 			return overrun, fmt.Errorf("cannot read socket events: %w", err)
 		}
-		if err := e.take(e.buf[:n], visit); err != nil {
+		if err := e.parse(e.buf[:n], visit); err != nil {
 			return overrun, fmt.Errorf("cannot read socket events: %w", err)
 		}
 	}
 	return overrun, nil
 }
 
-// lost is how many events were lost since it was last asked. The number is one of
-// those in SO_MEMINFO (4.12); see sock_get_meminfo in net/core/sock.c.
-func (e *Events) lost() int {
-	const drops = 8 // SK_MEMINFO_DROPS
-	var info [drops + 1]uint32
+// newDrops returns how many events were dropped since the last call, from SO_MEMINFO
+// (Linux 4.12; see sock_get_meminfo in net/core/sock.c); 1 without SO_MEMINFO.
+func (e *Events) newDrops() int {
+	var info [unix.SK_MEMINFO_DROPS + 1]uint32
 	size := uint32(unsafe.Sizeof(info))
 	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(e.fd), unix.SOL_SOCKET, unix.SO_MEMINFO,
 		uintptr(unsafe.Pointer(&info)), uintptr(unsafe.Pointer(&size)), 0)
 	if errno != 0 {
 		return 1
 	}
-	more := info[drops] - e.drops
-	e.drops = info[drops]
-	return max(int(more), 1)
+	drops := info[unix.SK_MEMINFO_DROPS]
+	added := drops - e.drops
+	e.drops = drops
+	return max(int(added), 1)
 }
 
-// take visits the events of one datagram.
-func (e *Events) take(b []byte, visit func(*tcp.Socket)) error {
+// parse visits the sockets of one datagram.
+func (e *Events) parse(b []byte, visit func(*tcp.Socket)) error {
 	for len(b) > 0 {
-		m, rest, err := next(b)
+		m, rest, err := nextMessage(b)
 		if err != nil {
 			return err
 		}
 		if m.kind == unix.SOCK_DIAG_BY_FAMILY {
-			if err := visitOne(m, e.ports, &e.sock, visit); err != nil {
+			if err := visitSocket(m, e.ports, &e.sock, visit); err != nil {
 				return err
 			}
 		}

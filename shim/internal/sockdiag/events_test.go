@@ -23,13 +23,13 @@ func openEvents(t testing.TB, ports []uint16) *Events {
 	return e
 }
 
-// wait reads events until done says so, and is how many were lost.
+// wait reads events until done returns true, and returns how many were lost.
 func wait(t testing.TB, e *Events, done func() bool, visit func(*tcp.Socket)) (lost int) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
 	for !done() {
 		if time.Now().After(deadline) {
-			t.Fatal("the events did not come")
+			t.Fatal("timeout waiting for events")
 		}
 		if _, err := unix.Poll([]unix.PollFd{{Fd: int32(e.FD()), Events: unix.POLLIN}}, 1000); err != nil && err != unix.EINTR {
 			t.Fatal(err)
@@ -41,9 +41,8 @@ func wait(t testing.TB, e *Events, done func() bool, visit func(*tcp.Socket)) (l
 	return lost
 }
 
-// short makes a connection, and ends it: the client first, or the server. It
-// returns how the kernel knows the server's end.
-func short(t testing.TB, l *net.TCPListener, addr string, serverFirst bool) tcp.Socket {
+// connectBriefly makes and closes a connection, and returns the socket of the server.
+func connectBriefly(t testing.TB, l *net.TCPListener, addr string, serverFirst bool) tcp.Socket {
 	t.Helper()
 	client, server := pair(t, l, addr)
 	say(t, client, server, "ping")
@@ -61,14 +60,15 @@ func short(t testing.TB, l *net.TCPListener, addr string, serverFirst bool) tcp.
 	return s
 }
 
-// TestEvents: of 1000 short connections each is told of once, whoever ends it.
+// TestEvents tests 1000 short connections, closed first by client or server: an event
+// each.
 func TestEvents(t *testing.T) {
 	dual, four := listen(t, "tcp", ":0"), listen(t, "tcp4", "127.0.0.1:0")
 	e := openEvents(t, []uint16{portOf(dual), portOf(four)})
 	want, got := map[uint64]tcp.Socket{}, map[uint64]tcp.Socket{}
 	visit := func(s *tcp.Socket) {
 		if _, twice := got[s.Cookie]; twice {
-			t.Errorf("twice: %+v", *s)
+			t.Errorf("a second event of %+v", *s)
 		}
 		got[s.Cookie] = *s
 	}
@@ -78,7 +78,7 @@ func TestEvents(t *testing.T) {
 		if i%3 > 0 {
 			l, addr = dual, []string{"", "127.0.0.1", "::1"}[i%3]
 		}
-		s := short(t, l, addr, i%2 == 0)
+		s := connectBriefly(t, l, addr, i%2 == 0)
 		want[s.Cookie] = s
 		some, err := e.Read(visit)
 		must(t, err)
@@ -91,13 +91,13 @@ func TestEvents(t *testing.T) {
 	}
 	lost += wait(t, e, func() bool { return len(got) >= len(want) }, visit)
 	if lost > 0 {
-		t.Error("events were lost")
+		t.Errorf("%d events were lost", lost)
 	}
 	for id, w := range want {
 		g, found := got[id]
 		switch {
 		case !found:
-			t.Errorf("not told: %+v", w)
+			t.Errorf("no event of %+v", w)
 		case g.State != tcp.Close || g.Local != w.Local:
 			t.Errorf("got %+v\nwant %+v", g, w)
 		case w.State != tcp.Listen && (g.Remote != w.Remote || !g.HasInfo || g.Info.Received != 4 || g.Info.Sent < 6):
@@ -109,8 +109,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestEventPorts: with any number of ports, the kernel's filter lets through
-// the events of those and of no other.
+// TestEventPorts tests the socket filter with up to 300 ports: events of these ports
+// alone arrive.
 func TestEventPorts(t *testing.T) {
 	for _, n := range []int{1, 3, 60, 256, 300} {
 		var ports []uint16
@@ -118,15 +118,16 @@ func TestEventPorts(t *testing.T) {
 		var all []*net.TCPListener
 		for i := range 2 * n {
 			l := listen(t, "tcp", ":0")
-			if all = append(all, l); i%2 == 0 {
+			all = append(all, l)
+			if i%2 == 0 {
 				ports = append(ports, portOf(l))
 				want[portOf(l)] = 1
 			}
 		}
 		e := openEvents(t, ports)
 		last := openEvents(t, nil)
-		if newPortSet(nil, ports).runs() <= mostSpans {
-			e.ports = nil // so that nothing is sorted out here
+		if newPortSet(nil, ports).countRuns() <= maxSpans {
+			e.ports = nil // so that the kernel filters alone
 		}
 		for _, l := range all {
 			l.Close()
@@ -134,49 +135,53 @@ func TestEventPorts(t *testing.T) {
 		seen, got := 0, map[uint16]int{}
 		wait(t, last, func() bool { return seen >= 2*n }, func(s *tcp.Socket) { seen++ })
 		lost, err := e.Read(func(s *tcp.Socket) { got[s.Local.Port()]++ })
-		if must(t, err); lost > 0 {
-			t.Error("events were lost")
+		must(t, err)
+		if lost > 0 {
+			t.Errorf("%d events were lost", lost)
 		}
 		if !maps.Equal(got, want) {
-			t.Errorf("%d ports: got %v, want %v", n, got, slices.Sorted(slices.Values(ports)))
+			t.Errorf("%d ports: events of %v, want %v", n, got, slices.Sorted(slices.Values(ports)))
 		}
 	}
 }
 
-// TestLost: it is said once how many events were lost, and what comes later is told.
+// TestLost tests a full receive buffer: Read returns how many events were lost, and later
+// events arrive.
 func TestLost(t *testing.T) {
 	l := listen(t, "tcp", ":0")
 	e := openEvents(t, []uint16{portOf(l)})
 	all := openEvents(t, []uint16{portOf(l)})
-	must(t, unix.SetsockoptInt(e.FD(), unix.SOL_SOCKET, unix.SO_RCVBUF, 0)) // the smallest there is
+	must(t, unix.SetsockoptInt(e.FD(), unix.SOL_SOCKET, unix.SO_RCVBUF, 0)) // the minimum
 	const many = 100
 	for range many {
-		short(t, l, "127.0.0.1", false)
+		connectBriefly(t, l, "127.0.0.1", false)
 	}
 	seen := 0
 	wait(t, all, func() bool { return seen >= many }, func(*tcp.Socket) { seen++ })
 	got := 0
 	lost, err := e.Read(func(*tcp.Socket) { got++ })
-	if must(t, err); lost == 0 || got+lost != many {
-		t.Errorf("%d lost, and %d of %d told", lost, got, many)
+	must(t, err)
+	if lost == 0 || got+lost != many {
+		t.Errorf("%d events lost and %d received, want %d in all", lost, got, many)
 	}
-	s := short(t, l, "127.0.0.1", false)
+	s := connectBriefly(t, l, "127.0.0.1", false)
 	var last tcp.Socket
-	if wait(t, e, func() bool { return last.Cookie != 0 }, func(s *tcp.Socket) { last = *s }) > 0 || last.Cookie != s.Cookie {
-		t.Errorf("got %+v, want %+v", last, s)
+	lost = wait(t, e, func() bool { return last.Cookie != 0 }, func(s *tcp.Socket) { last = *s })
+	if lost > 0 || last.Cookie != s.Cookie {
+		t.Errorf("%d events lost, the last is %+v; want %+v", lost, last, s)
 	}
 }
 
-// TestNoEvents: nothing is there, and nobody waits for it.
+// TestNoEvents tests Read without events: Read does not wait.
 func TestNoEvents(t *testing.T) {
 	e := openEvents(t, []uint16{1})
-	if lost, err := e.Read(func(s *tcp.Socket) { t.Errorf("told: %+v", *s) }); lost > 0 || err != nil {
-		t.Errorf("%d lost, %v", lost, err)
+	if lost, err := e.Read(func(s *tcp.Socket) { t.Errorf("an event of %+v", *s) }); lost > 0 || err != nil {
+		t.Errorf("Read = %d, %v", lost, err)
 	}
 }
 
-// TestEventsFIN: the peer's FIN is no byte of what was received, whoever ended first
-// and whether or not the end was read; and nothing is taken off where none came.
+// TestEventsFIN tests Info.Received in events: the FIN of the peer does not count as a
+// byte, in any order of closing, read or unread.
 func TestEventsFIN(t *testing.T) {
 	l := listen(t, "tcp4", "127.0.0.1:0")
 	e := openEvents(t, []uint16{portOf(l)})
@@ -196,18 +201,18 @@ func TestEventsFIN(t *testing.T) {
 		say(t, client, server, "ping")
 		say(t, server, client, "answer")
 		end(client, server)
-		told := false
-		wait(t, e, func() bool { return told }, func(s *tcp.Socket) {
-			told = true
+		received := false
+		wait(t, e, func() bool { return received }, func(s *tcp.Socket) {
+			received = true
 			if s.Info.Received != 4 {
-				t.Errorf("%s: %+v", name, *s)
+				t.Errorf("%s: received %d bytes, want 4: %+v", name, s.Info.Received, *s)
 			}
 		})
 	}
 }
 
-// TestEventReset: of a connection that the program resets its peer's address is told,
-// and a listener has none.
+// TestEventReset tests the remote addresses in the events of a reset connection and of a
+// listener.
 func TestEventReset(t *testing.T) {
 	l := listen(t, "tcp4", "127.0.0.1:0")
 	e := openEvents(t, []uint16{portOf(l)})
@@ -218,7 +223,8 @@ func TestEventReset(t *testing.T) {
 	must(t, l.Close())
 	var got []string
 	wait(t, e, func() bool { return len(got) == 2 }, func(s *tcp.Socket) { got = append(got, s.Remote.String()) })
-	if slices.Sort(got); !slices.Equal(got, []string{"0.0.0.0:0", "127.0.0.1:0"}) {
-		t.Error(got)
+	slices.Sort(got)
+	if want := []string{"0.0.0.0:0", "127.0.0.1:0"}; !slices.Equal(got, want) {
+		t.Errorf("remote addresses %v, want %v", got, want)
 	}
 }

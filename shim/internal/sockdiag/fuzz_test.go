@@ -10,17 +10,17 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// seeds adds all that was recorded, message by message.
-func seeds(f *testing.F, add func(b []byte, m message)) {
+// addSeeds adds all recorded messages.
+func addSeeds(f *testing.F, add func(b []byte, m message)) {
 	files, err := filepath.Glob(recorded("*.bin"))
 	must(f, err)
 	for _, file := range files {
 		b, err := os.ReadFile(file)
 		must(f, err)
 		for len(b) > 0 {
-			m, rest, err := next(b)
+			m, rest, err := nextMessage(b)
 			if err != nil {
-				break // recorded by a machine of the other byte order
+				break // recorded in the other byte order
 			}
 			add(b, m)
 			b = rest
@@ -28,10 +28,10 @@ func seeds(f *testing.F, add func(b []byte, m message)) {
 	}
 }
 
-// FuzzWire: whatever bytes there are, as a datagram, as what a message says of one
-// socket, and as the ports that are asked for.
+// FuzzWire parses bytes as a datagram, as the payload of a socket's message, and as
+// ports of a query.
 func FuzzWire(f *testing.F) {
-	seeds(f, func(b []byte, m message) { f.Add(b); f.Add(m.payload) })
+	addSeeds(f, func(b []byte, m message) { f.Add(b); f.Add(m.payload) })
 	f.Add([]byte{0, 80})
 	f.Add([]byte{0, 80, 0, 81, 1, 187})
 	var many []byte
@@ -40,50 +40,49 @@ func FuzzWire(f *testing.F) {
 	}
 	f.Add(many)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		asAnswer(t, b)
-		asSocket(t, b)
-		asPorts(t, b)
+		checkReply(t, b)
+		checkSocket(t, b)
+		checkBytecode(t, b)
 	})
 }
 
-// asAnswer: a datagram is taken or an error, and what is visited has a port that
-// was asked for.
-func asAnswer(t *testing.T, b []byte) {
+// checkReply parses b as a datagram: an error, or sockets with the ports of the query.
+func checkReply(t *testing.T, b []byte) {
 	var s tcp.Socket
-	a := answer{seq: 9, ports: portSet{1, 80, 443}, sock: &s, visit: func(s *tcp.Socket) {
+	r := reply{seq: 9, ports: portSet{1, 80, 443}, sock: &s, visit: func(s *tcp.Socket) {
 		if port := s.Local.Port(); port != 1 && port != 80 && port != 443 {
-			t.Errorf("nobody asked: %+v", *s)
+			t.Errorf("visited with another port: %+v", *s)
 		}
 	}}
-	if err := a.take(b); err == nil && !a.done && len(b) > 0 && len(b) < headerLen {
-		t.Errorf("% x was taken", b)
+	if err := r.parse(b); err == nil && !r.done && len(b) > 0 && len(b) < headerLen {
+		t.Errorf("no error for % x", b)
 	}
-	e := Events{ports: a.ports}
-	e.take(b, a.visit)
+	e := Events{ports: r.ports}
+	e.parse(b, r.visit)
 }
 
-// asSocket: what a message says of a socket is decoded or an error, twice the same.
-func asSocket(t *testing.T, b []byte) {
+// checkSocket decodes b twice, with the same result, whatever the socket had before.
+func checkSocket(t *testing.T, b []byte) {
 	var one tcp.Socket
 	two := tcp.Socket{State: 99, HasInfo: true, Cgroup: 99, Info: tcp.Info{Sent: 99}}
-	err, again := decode(b, &one), decode(b, &two)
+	err := decodeSocket(b, &one)
+	again := decodeSocket(b, &two)
 	switch {
 	case (err == nil) != (again == nil) || one != two:
 		t.Errorf("%+v, %v\n%+v, %v", one, err, two, again)
 	case err == nil && (!one.Local.IsValid() || !one.Remote.IsValid()):
-		t.Errorf("no addresses: %+v", one)
+		t.Errorf("invalid addresses: %+v", one)
 	case one.Local.Addr().Is4In6() || one.Remote.Addr().Is4In6():
-		t.Errorf("still mapped: %+v", one)
+		t.Errorf("IPv4-mapped addresses: %+v", one)
 	case one.Info != tcp.Info{} && !one.HasInfo:
-		t.Errorf("untimed: %+v", one)
+		t.Errorf("Info without HasInfo: %+v", one)
 	}
 }
 
-// asPorts: the program for any ports ends where it says, and each of its jumps
-// leads to an operation, to its end, or one beyond, as the kernel will have it.
-func asPorts(t *testing.T, b []byte) {
+// checkBytecode runs the bytecode for the ports in b as the kernel does.
+func checkBytecode(t *testing.T, b []byte) {
 	var ports []uint16
-	for ; len(b) >= 2 && len(ports) < mostSpans+50; b = b[2:] {
+	for ; len(b) >= 2 && len(ports) < maxSpans+50; b = b[2:] {
 		ports = append(ports, uint16(b[0])<<8|uint16(b[1]))
 	}
 	p := newPortSet(nil, ports)
@@ -91,31 +90,32 @@ func asPorts(t *testing.T, b []byte) {
 		return
 	}
 	request := appendRequest(nil, 1, unix.AF_INET, Query{}, p)
-	_, program, rest, err := attribute(request[headerLen+requestLen:])
+	_, program, rest, err := nextAttribute(request[headerLen+requestLen:])
 	if err != nil || len(rest) > 0 {
-		t.Fatalf("%v, with %d bytes behind it", err, len(rest))
+		t.Fatalf("bytecode attribute: %v, %d bytes after the attribute", err, len(rest))
 	}
-	coarse := p.runs() > mostSpans
+	coarse := p.countRuns() > maxSpans
 	for _, port := range append(ports, 0, 1, 80, 443, 65535) {
-		want := p.has(port) || coarse && port >= p[0] && port <= p[len(p)-1]
-		if got := run(t, program, port); got != want {
-			t.Errorf("%v: %d is kept: %v, want %v", p, port, got, want)
+		want := p.contains(port) || coarse && port >= p[0] && port <= p[len(p)-1]
+		if got := runBytecode(t, program, port); got != want {
+			t.Errorf("ports %v: port %d accepted: %v, want %v", p, port, got, want)
 		}
 	}
 }
 
-// run is inet_diag_bc_run.
-func run(t *testing.T, program []byte, port uint16) (kept bool) {
+// runBytecode is inet_diag_bc_run of net/ipv4/inet_diag.c.
+func runBytecode(t *testing.T, program []byte, port uint16) (accepted bool) {
 	at := 0
 	for at < len(program) {
-		code, yes, no := program[at], int(program[at+1]), int(native.Uint16(program[at+2:]))
+		code := program[at]
+		yes, no := int(program[at+1]), int(native.Uint16(program[at+2:]))
 		met := false
 		switch code {
-		case opFrom:
-			met = port >= native.Uint16(program[at+opLen+2:])
-		case opTo:
-			met = port <= native.Uint16(program[at+opLen+2:])
-		case opJump:
+		case bcSrcGE:
+			met = port >= native.Uint16(program[at+bcOpLen+2:])
+		case bcSrcLE:
+			met = port <= native.Uint16(program[at+bcOpLen+2:])
+		case bcJump:
 		default:
 			t.Fatalf("operation %d at %d of % x", code, at, program)
 		}
@@ -125,8 +125,8 @@ func run(t *testing.T, program []byte, port uint16) (kept bool) {
 			at += no
 		}
 	}
-	if at > len(program)+opLen {
-		t.Fatalf("jumps to %d of %d", at, len(program))
+	if at > len(program)+bcOpLen {
+		t.Fatalf("jump to %d in a program of %d bytes", at, len(program))
 	}
 	return at == len(program)
 }

@@ -8,8 +8,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "nobody" {
-		nobody(os.Args[2])
+	if len(os.Args) > 2 && os.Args[1] == "unprivileged" {
+		runUnprivileged(os.Args[2])
 		os.Exit(0)
 	}
 	netns.Main(m, 0)

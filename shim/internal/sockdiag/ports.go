@@ -6,26 +6,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mostSpans is how many runs of consecutive ports a filter tells apart. With
-// more, it is one run from the first port to the last, and what the kernel lets
-// through is sorted out here.
+// maxSpans is how many runs of consecutive ports a filter has. With more runs the filter
+// is a single span from the first port to the last, and other ports are left out after
+// decoding.
 //
-// The limit is that of socket filters: net.core.optmem_max was 20 KiB for long,
-// and the three instructions of a run take 24 bytes or more.
-const mostSpans = 256
+// The limit comes from socket filters: net.core.optmem_max was 20 KiB for many years, and
+// the three instructions of a run take 24 bytes or more.
+const maxSpans = 256
 
-// portSet is a set of ports, in order. The empty one stands for every port.
+// portSet is a sorted set of ports. The empty set means all ports.
 type portSet []uint16
 
-// newPortSet is the set of ports, in the memory of into.
+// newPortSet returns the set of ports, in the memory of into.
 func newPortSet(into portSet, ports []uint16) portSet {
 	into = append(into[:0], ports...)
 	slices.Sort(into)
 	return slices.Compact(into)
 }
 
-// has reports whether port is one of p.
-func (p portSet) has(port uint16) bool {
+func (p portSet) contains(port uint16) bool {
 	if len(p) == 0 {
 		return true
 	}
@@ -33,17 +32,17 @@ func (p portSet) has(port uint16) bool {
 	return found
 }
 
-// spans is the number of spans that eachSpan has.
-func (p portSet) spans() (n int) {
-	for range p.eachSpan {
+// countSpans returns how many spans the iterator spans yields.
+func (p portSet) countSpans() (n int) {
+	for range p.spans {
 		n++
 	}
 	return n
 }
 
-// eachSpan yields the first and the last port of each run of consecutive ones.
-func (p portSet) eachSpan(yield func(from, to uint16) bool) {
-	if p.runs() > mostSpans {
+// spans yields the first and the last port of each run of consecutive ports.
+func (p portSet) spans(yield func(from, to uint16) bool) {
+	if p.countRuns() > maxSpans {
 		yield(p[0], p[len(p)-1])
 		return
 	}
@@ -59,8 +58,8 @@ func (p portSet) eachSpan(yield func(from, to uint16) bool) {
 	}
 }
 
-// runs is how many runs of consecutive ports there are.
-func (p portSet) runs() (n int) {
+// countRuns returns how many runs of consecutive ports the set has.
+func (p portSet) countRuns() (n int) {
 	for i := range p {
 		if i == 0 || p[i] != p[i-1]+1 {
 			n++
@@ -69,19 +68,19 @@ func (p portSet) runs() (n int) {
 	return n
 }
 
-// localPort is where the local port is in a message about a socket, behind
-// struct nlmsghdr.
-const localPort = headerLen + 4
+// localPortOffset is the offset of the local port in the message of a socket: behind
+// struct nlmsghdr, and four bytes of struct inet_diag_msg.
+const localPortOffset = headerLen + 4
 
-// filter is the classic BPF program that keeps the messages about sockets whose
-// local port is one of p; nil: all. See socket(7) and
-// Documentation/networking/filter.rst: BPF_ABS loads in network order.
-func (p portSet) filter() (program []unix.SockFilter) {
+// socketFilter returns the classic BPF program that accepts messages of sockets with a
+// local port in p; nil accepts all. See socket(7) and
+// Documentation/networking/filter.rst: BPF_ABS loads in network byte order.
+func (p portSet) socketFilter() (program []unix.SockFilter) {
 	if len(p) == 0 {
 		return nil
 	}
-	program = append(program, unix.SockFilter{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_ABS, K: localPort})
-	for from, to := range p.eachSpan {
+	program = append(program, unix.SockFilter{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_ABS, K: localPortOffset})
+	for from, to := range p.spans {
 		program = append(program,
 			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, Jf: 2, K: uint32(from)},
 			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JGT | unix.BPF_K, Jt: 1, K: uint32(to)},

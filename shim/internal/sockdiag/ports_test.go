@@ -13,14 +13,14 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// TestPorts: the kernel tells of the ports that were asked for, and of no other.
+// TestPorts tests Query.Ports, in the kernel's filter and in Dump.
 func TestPorts(t *testing.T) {
 	c := openConn(t)
 	var open []uint16
 	for range 400 {
 		open = append(open, portOf(listen(t, "tcp4", "127.0.0.1:0")))
 	}
-	for port := uint16(5000); port < 5010; port++ { // one run
+	for port := uint16(5000); port < 5010; port++ { // a run of ports
 		open = append(open, portOf(listen(t, "tcp", fmt.Sprintf(":%d", port))))
 	}
 	listeners := Query{States: In(tcp.Listen)}
@@ -32,20 +32,22 @@ func TestPorts(t *testing.T) {
 	checkPorts(t, c, []uint16{5009, 5000, 5001, 5002, 5002, 5000})
 	listeners.Ports = []uint16{1, 4999, 5010, 65535}
 	if got := dump(t, c, listeners); len(got) != 0 {
-		t.Errorf("nobody is there: %+v", got)
+		t.Errorf("listeners %+v, want none", got)
 	}
 	listeners.Ports = nil
-	told := map[uint16]bool{}
+	visited := map[uint16]bool{}
 	for _, s := range dump(t, c, listeners) {
-		told[s.Local.Port()] = true
+		visited[s.Local.Port()] = true
 	}
 	for _, port := range open {
-		if !told[port] {
-			t.Errorf("port %d is missing", port)
+		if !visited[port] {
+			t.Errorf("port %d was not visited", port)
 		}
 	}
 }
 
+// checkPorts compares the ports of a query with the ports visited by Dump, and with the
+// ports that the kernel sends.
 func checkPorts(t *testing.T, c *Conn, ports []uint16) {
 	t.Helper()
 	q := Query{States: In(tcp.Listen), Ports: ports}
@@ -54,37 +56,38 @@ func checkPorts(t *testing.T, c *Conn, ports []uint16) {
 	for _, s := range dump(t, c, q) {
 		got = append(got, s.Local.Port())
 	}
-	if slices.Sort(got); !slices.Equal(got, want) {
-		t.Errorf("%d ports: got %v, want %v", len(ports), got, want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("%d ports: visited %v, want %v", len(ports), got, want)
 	}
-	if portSet(want).runs() > mostSpans {
+	if portSet(want).countRuns() > maxSpans {
 		return
 	}
-	kernels := slices.Sorted(maps.Keys(unsorted(t, q)))
-	if !slices.Equal(kernels, want) {
-		t.Errorf("%d ports: the kernel lets through %v, want %v", len(ports), kernels, want)
+	sent := slices.Sorted(maps.Keys(portsSent(t, q)))
+	if !slices.Equal(sent, want) {
+		t.Errorf("%d ports: the kernel sends %v, want %v", len(ports), sent, want)
 	}
 }
 
-// unsorted is what the kernel tells, by port, before it is looked at again.
-func unsorted(t *testing.T, q Query) map[uint16]bool {
+// portsSent returns the local ports of all sockets that the kernel sends for q.
+func portsSent(t *testing.T, q Query) map[uint16]bool {
 	t.Helper()
 	c := openConn(t)
-	told := map[uint16]bool{}
+	sent := map[uint16]bool{}
 	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
 		must(t, send(c.fd, appendRequest(nil, 0, family, q, newPortSet(nil, q.Ports)), time.Now()))
-		a := answer{sock: &c.sock, visit: func(s *tcp.Socket) { told[s.Local.Port()] = true }}
-		for !a.done {
+		r := reply{sock: &c.sock, visit: func(s *tcp.Socket) { sent[s.Local.Port()] = true }}
+		for !r.done {
 			n, err := receive(c.fd, c.buf, 0, time.Now())
 			must(t, err)
-			must(t, a.take(c.buf[:n]))
+			must(t, r.parse(c.buf[:n]))
 		}
 	}
-	return told
+	return sent
 }
 
-// TestGivenUp: what is left of an answer that nobody read does no harm.
-func TestGivenUp(t *testing.T) {
+// TestAbandonedDump tests a dump after a dump whose visitor panicked.
+func TestAbandonedDump(t *testing.T) {
 	c := openConn(t)
 	for range 300 {
 		listen(t, "tcp", ":0")
@@ -95,8 +98,8 @@ func TestGivenUp(t *testing.T) {
 			defer func() { recover() }()
 			c.Dump(q, func(*tcp.Socket) { panic("enough") })
 		}()
-		if !c.unread {
-			t.Error("the answer was read")
+		if !c.replyPending {
+			t.Error("the abandoned dump was read to its end")
 		}
 		if got := dump(t, c, q); len(got) < 300 {
 			t.Errorf("%d sockets, want at least 300", len(got))
@@ -104,13 +107,14 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// TestCloseOnExec: the command inherits neither socket.
+// TestCloseOnExec tests the flag FD_CLOEXEC of both sockets.
 func TestCloseOnExec(t *testing.T) {
 	c := openConn(t)
 	e := openEvents(t, nil)
 	for _, fd := range []int{c.fd, e.FD()} {
 		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
-		if must(t, err); flags&unix.FD_CLOEXEC == 0 {
+		must(t, err)
+		if flags&unix.FD_CLOEXEC == 0 {
 			t.Errorf("descriptor %d is inherited", fd)
 		}
 	}

@@ -17,13 +17,13 @@ import (
 )
 
 var (
-	update = flag.Bool("update", false, "write the golden files anew")
-	record = flag.Bool("record", false, "record what this kernel says, and write the golden files anew")
+	update = flag.Bool("update", false, "rewrite the golden files")
+	record = flag.Bool("record", false, "record replies of this kernel, and rewrite the golden files")
 )
 
-// recorded is the path of a file in testdata, which has the bytes of a kernel of each
-// byte order: little-endian are those of Linux 6.18 on amd64, big-endian those of Linux
-// 6.1 on s390x. The processor decides which, and not the byte order of this package.
+// recorded returns the path of a recording in the processor's byte order: little-endian
+// by Linux 6.18 on amd64, big-endian by Linux 6.1 on s390x. The variable native does not
+// decide, since a wrong byte order there must fail.
 func recorded(name string) string {
 	if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
 		return "testdata/little-endian/" + name
@@ -31,23 +31,24 @@ func recorded(name string) string {
 	return "testdata/big-endian/" + name
 }
 
-// golden compares got to a file of testdata.
+// golden compares got with a golden file.
 func golden(t *testing.T, file, got string) {
 	t.Helper()
 	if *update || *record {
 		must(t, os.WriteFile(file, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(file)
-	if must(t, err); string(want) != got {
+	must(t, err)
+	if string(want) != got {
 		t.Errorf("%s:\n got %s\nwant %s", file, got, want)
 	}
 }
 
-// TestRequest: the bytes of questions.
+// TestRequest tests the bytes of requests.
 func TestRequest(t *testing.T) {
 	var text strings.Builder
 	for _, c := range []struct {
-		says   string
+		name   string
 		family uint8
 		q      Query
 	}{
@@ -57,12 +58,12 @@ func TestRequest(t *testing.T) {
 		{"a run of ports, and another port", unix.AF_INET, Query{States: In(tcp.Established), Ports: []uint16{443, 82, 80, 81, 80}, Info: true}},
 	} {
 		b := appendRequest([]byte("before"), 7, c.family, c.q, newPortSet(nil, c.q.Ports))
-		fmt.Fprintf(&text, "%s:\n%s", c.says, hex.Dump(b[len("before"):]))
+		fmt.Fprintf(&text, "%s:\n%s", c.name, hex.Dump(b[len("before"):]))
 	}
 	golden(t, recorded("requests.txt"), text.String())
 }
 
-// TestRecorded: what a kernel once said, in our words.
+// TestRecorded tests the decoding of recorded messages.
 func TestRecorded(t *testing.T) {
 	if *record {
 		recordAll(t)
@@ -70,22 +71,22 @@ func TestRecorded(t *testing.T) {
 	for _, name := range []string{"dump", "events", "nothing-there", "refused"} {
 		b, err := os.ReadFile(recorded(name + ".bin"))
 		must(t, err)
-		golden(t, recorded(name+".txt"), inWords(b))
+		golden(t, recorded(name+".txt"), format(b))
 	}
 }
 
-// inWords decodes messages, one line each.
-func inWords(b []byte) string {
+// format decodes messages, a line each.
+func format(b []byte) string {
 	var text strings.Builder
 	for len(b) > 0 {
-		m, rest, err := next(b)
+		m, rest, err := nextMessage(b)
 		if err != nil {
 			return text.String() + err.Error() + "\n"
 		}
 		var s tcp.Socket
 		switch m.kind {
 		case unix.SOCK_DIAG_BY_FAMILY:
-			err := decode(m.payload, &s)
+			err := decodeSocket(m.payload, &s)
 			fmt.Fprintf(&text, "%+v %v\n", s, err)
 		default:
 			fmt.Fprintf(&text, "kind %d: %v\n", m.kind, m.errno())
@@ -95,16 +96,16 @@ func inWords(b []byte) string {
 	return text.String()
 }
 
-// recordAll records what this machine's kernel says.
+// recordAll records the replies of this machine's kernel.
 func recordAll(t *testing.T) {
 	w := newWorld(t)
 	e := openEvents(t, w.ports)
-	must(t, os.WriteFile(recorded("dump.bin"), raw(t, Query{States: AllStates, Ports: w.ports, Info: true}), 0o644))
-	must(t, os.WriteFile(recorded("nothing-there.bin"), raw(t, Query{States: AllStates, Ports: []uint16{1}}), 0o644))
+	must(t, os.WriteFile(recorded("dump.bin"), rawReply(t, Query{States: AllStates, Ports: w.ports, Info: true}), 0o644))
+	must(t, os.WriteFile(recorded("nothing-there.bin"), rawReply(t, Query{States: AllStates, Ports: []uint16{1}}), 0o644))
 
 	c := openConn(t)
 	bad := appendRequest(nil, 9, unix.AF_INET, Query{Ports: []uint16{1}}, portSet{1})
-	bad[len(bad)-1-3*opLen] = 9 // a jump to nowhere
+	bad[len(bad)-1-3*bcOpLen] = 9 // an invalid jump
 	must(t, send(c.fd, bad, time.Now()))
 	n, err := receive(c.fd, c.buf, 0, time.Now())
 	must(t, err)
@@ -114,7 +115,7 @@ func recordAll(t *testing.T) {
 		w.sockets[name].(io.Closer).Close()
 	}
 	var events []byte
-	for range 3 { // with the connection that was not accepted
+	for range 3 { // and the event of the connection in the accept queue
 		_, err := unix.Poll([]unix.PollFd{{Fd: int32(e.FD()), Events: unix.POLLIN}}, 10_000)
 		must(t, err)
 		n, err := receive(e.FD(), e.buf, unix.MSG_DONTWAIT, time.Now())
@@ -124,15 +125,15 @@ func recordAll(t *testing.T) {
 	must(t, os.WriteFile(recorded("events.bin"), events, 0o644))
 }
 
-// raw is all that the kernel answers, of both families.
-func raw(t *testing.T, q Query) (all []byte) {
+// rawReply returns all bytes of a dump of both families.
+func rawReply(t *testing.T, q Query) (all []byte) {
 	c := openConn(t)
 	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
 		must(t, send(c.fd, appendRequest(nil, 9, family, q, newPortSet(nil, q.Ports)), time.Now()))
-		for a := (answer{seq: 9, sock: &c.sock, visit: func(*tcp.Socket) {}}); !a.done; {
+		for r := (reply{seq: 9, sock: &c.sock, visit: func(*tcp.Socket) {}}); !r.done; {
 			n, err := receive(c.fd, c.buf, 0, time.Now())
 			must(t, err)
-			must(t, a.take(c.buf[:n]))
+			must(t, r.parse(c.buf[:n]))
 			all = append(all, c.buf[:n]...)
 		}
 	}

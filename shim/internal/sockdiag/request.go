@@ -6,20 +6,20 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// Query says which sockets to tell of.
+// Query selects sockets.
 type Query struct {
 	States States
-	Ports  []uint16 // local ones; empty: every port
-	Info   bool     // with Socket.Info, which takes about a third longer
+	Ports  []uint16 // local ports; empty: all
+	Info   bool     // fill Socket.Info: takes about a third longer
 }
 
 // States is a set of TCP states.
 type States uint32
 
-// AllStates has every state.
+// AllStates is the set of all states.
 const AllStates States = 1<<(tcp.NewSynRecv+1) - 2
 
-// In is the set of the given states.
+// In returns the set of the given states.
 func In(states ...tcp.State) (set States) {
 	for _, s := range states {
 		set |= 1 << s
@@ -30,29 +30,29 @@ func In(states ...tcp.State) (set States) {
 // The lengths of struct inet_diag_req_v2 and of struct inet_diag_bc_op.
 const (
 	requestLen = 56
-	opLen      = 4
+	bcOpLen    = 4
 )
 
-// From include/uapi/linux/inet_diag.h.
+// INET_DIAG_REQ_BYTECODE and the operations of include/uapi/linux/inet_diag.h.
 const (
-	reqBytecode = 1 // INET_DIAG_REQ_BYTECODE
-	opJump      = 1 // INET_DIAG_BC_JMP
-	opFrom      = 2 // INET_DIAG_BC_S_GE: the local port is at least the next op's no
-	opTo        = 3 // INET_DIAG_BC_S_LE: at most
+	attrBytecode = 1 // INET_DIAG_REQ_BYTECODE
+	bcJump       = 1 // INET_DIAG_BC_JMP
+	bcSrcGE      = 2 // INET_DIAG_BC_S_GE: local port >= the field no of the next operation
+	bcSrcLE      = 3 // INET_DIAG_BC_S_LE: local port <= the field no of the next operation
 )
 
-// appendRequest appends to b the question for all sockets of a family that q
-// and ports (those of q, as a set) describe.
+// appendRequest appends to b a request for the sockets of a family that match q. The
+// set ports replaces q.Ports.
 func appendRequest(b []byte, seq uint32, family uint8, q Query, ports portSet) []byte {
 	start := len(b)
-	b = native.AppendUint32(b, 0) // the length, when it is known
+	b = native.AppendUint32(b, 0) // the length, set below
 	b = native.AppendUint16(b, unix.SOCK_DIAG_BY_FAMILY)
 	b = native.AppendUint16(b, unix.NLM_F_REQUEST|unix.NLM_F_DUMP)
 	b = native.AppendUint32(b, seq)
-	b = native.AppendUint32(b, 0) // from: the kernel knows
+	b = native.AppendUint32(b, 0) // the sender, set by the kernel
 	b = append(b, family, unix.IPPROTO_TCP, q.extensions(), 0)
 	b = native.AppendUint32(b, uint32(q.States))
-	b = append(b, make([]byte, socketIDLen)...) // no socket in particular
+	b = append(b, make([]byte, socketIDLen)...) // no single socket
 	if len(ports) > 0 {
 		b = appendBytecode(b, ports)
 	}
@@ -60,7 +60,7 @@ func appendRequest(b []byte, seq uint32, family uint8, q Query, ports portSet) [
 	return b
 }
 
-// extensions are the attributes that an answer has, a bit each.
+// extensions returns the attributes to send with each socket, a bit each.
 func (q Query) extensions() uint8 {
 	if q.Info {
 		return 1 << (attrInfo - 1)
@@ -68,42 +68,41 @@ func (q Query) extensions() uint8 {
 	return 0
 }
 
-// A span's test in bytecode: two comparisons, each of an operation and its
-// argument, and a jump to where the socket is accepted. The last span has no
-// jump: there it falls through.
+// The bytecode of a span has two comparisons, each with an operation for its argument,
+// and a jump to the end of the program. The last span needs no jump.
 const (
-	compareLen = 2 * opLen
-	spanLen    = 2*compareLen + opLen
+	compareLen = 2 * bcOpLen
+	spanLen    = 2*compareLen + bcOpLen
 )
 
-// appendBytecode appends the attribute that has the kernel keep the sockets
-// whose local port is one of ports. A program accepts by ending exactly at its
-// end, and refuses by jumping an operation further; the kernel checks that all
-// "yes" lead through the program one by one. INET_DIAG_BC_S_EQ would be
-// shorter, but is newer; these two are as old as inet_diag.
+// appendBytecode appends the attribute INET_DIAG_REQ_BYTECODE, a program that accepts
+// sockets with a local port in ports. A program accepts by reaching its exact end, and
+// rejects by jumping one operation further; the audit in
+// the kernel walks along the field yes of each operation. INET_DIAG_BC_S_EQ would be
+// shorter, but is newer; S_GE and S_LE are as old as inet_diag.
 //
 // See inet_diag_bc_audit and inet_diag_bc_run in net/ipv4/inet_diag.c.
 func appendBytecode(b []byte, ports portSet) []byte {
-	left := ports.spans()*spanLen - opLen
+	left := ports.countSpans()*spanLen - bcOpLen
 	b = native.AppendUint16(b, uint16(attrLen+left))
-	b = native.AppendUint16(b, reqBytecode)
-	for from, to := range ports.eachSpan {
-		// Both refusals lead to the next span or, from the last, beyond the end.
-		b = appendOp(b, opFrom, compareLen, spanLen)
-		b = appendOp(b, 0, 0, from)
-		b = appendOp(b, opTo, compareLen, spanLen-compareLen)
-		b = appendOp(b, 0, 0, to)
+	b = native.AppendUint16(b, attrBytecode)
+	for from, to := range ports.spans {
+		// A failed comparison leads to the next span or, in the last span, beyond the end.
+		b = appendBytecodeOp(b, bcSrcGE, compareLen, spanLen)
+		b = appendBytecodeOp(b, 0, 0, from)
+		b = appendBytecodeOp(b, bcSrcLE, compareLen, spanLen-compareLen)
+		b = appendBytecodeOp(b, 0, 0, to)
 		left -= 2 * compareLen
 		if left > 0 {
-			b = appendOp(b, opJump, opLen, uint16(left))
-			left -= opLen
+			b = appendBytecodeOp(b, bcJump, bcOpLen, uint16(left))
+			left -= bcOpLen
 		}
 	}
 	return b
 }
 
-// appendOp appends a struct inet_diag_bc_op. The jumps yes and no are in bytes,
-// from its start.
-func appendOp(b []byte, code, yes uint8, no uint16) []byte {
+// appendBytecodeOp appends a struct inet_diag_bc_op. The offsets yes and no count bytes
+// from the start of the operation.
+func appendBytecodeOp(b []byte, code, yes uint8, no uint16) []byte {
 	return native.AppendUint16(append(b, code, yes), no)
 }

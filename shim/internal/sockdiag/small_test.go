@@ -11,8 +11,8 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// TestSynRecv: a connection that is not yet one is told of, by its listener's
-// port. TCP_DEFER_ACCEPT (tcp(7)) leaves it so until data comes.
+// TestSynRecv tests a half-open connection. TCP_DEFER_ACCEPT (tcp(7)) keeps a connection
+// half-open until data arrives.
 func TestSynRecv(t *testing.T) {
 	c := openConn(t)
 	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
@@ -26,10 +26,10 @@ func TestSynRecv(t *testing.T) {
 	defer l.Close()
 	client := dial(t, l, "127.0.0.1")
 	q := Query{States: In(tcp.SynRecv), Ports: []uint16{portOf(l)}, Info: true}
-	checkSmall(t, dump(t, c, q), tcp.SynRecv, client)
+	wantMinisock(t, dump(t, c, q), tcp.SynRecv, client)
 }
 
-// TestTimeWait: what is left of a connection is told of, if asked for.
+// TestTimeWait tests a socket in TIME_WAIT.
 func TestTimeWait(t *testing.T) {
 	c := openConn(t)
 	l := listen(t, "tcp", ":0")
@@ -39,19 +39,19 @@ func TestTimeWait(t *testing.T) {
 	q := Query{States: In(tcp.TimeWait), Ports: []uint16{portOf(l)}, Info: true}
 	for deadline := time.Now().Add(10 * time.Second); len(dump(t, c, q)) == 0; {
 		if time.Now().After(deadline) {
-			t.Fatal("not in TIME_WAIT")
+			t.Fatal("timeout waiting for TIME_WAIT")
 		}
 	}
-	checkSmall(t, dump(t, c, q), tcp.TimeWait, client)
+	wantMinisock(t, dump(t, c, q), tcp.TimeWait, client)
 }
 
-// checkSmall: there is one such socket, client's other end, of which not much
-// is told.
-func checkSmall(t *testing.T, all map[uint64]tcp.Socket, state tcp.State, client *net.TCPConn) {
+// wantMinisock wants a single socket, the server end of client. The kernel keeps only
+// state, addresses and cookie of such sockets.
+func wantMinisock(t *testing.T, all map[uint64]tcp.Socket, state tcp.State, client *net.TCPConn) {
 	t.Helper()
 	want := tcp.Socket{State: state, Local: unmap(client.RemoteAddr()), Remote: unmap(client.LocalAddr())}
 	if len(all) != 1 {
-		t.Errorf("%+v; want %+v", all, want)
+		t.Errorf("sockets %+v, want %+v", all, want)
 	}
 	for _, s := range all {
 		if s.Cookie == 0 {

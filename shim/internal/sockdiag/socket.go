@@ -12,7 +12,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// The lengths of struct inet_diag_msg and of struct inet_diag_sockid in it.
+// The lengths of struct inet_diag_msg and of its struct inet_diag_sockid.
 const (
 	socketLen   = 72
 	socketIDLen = 48
@@ -24,18 +24,21 @@ const (
 	attrCgroup = 21
 )
 
-// decode sets all of s from a struct inet_diag_msg and its attributes. A zone
-// of an address is left out.
-func decode(payload []byte, s *tcp.Socket) error {
+// decodeSocket sets all of s from a struct inet_diag_msg and its attributes. Zones of
+// addresses are left out.
+func decodeSocket(payload []byte, s *tcp.Socket) error {
 	*s = tcp.Socket{}
 	if len(payload) < socketLen {
-		return fmt.Errorf("%w: %d bytes of a socket", ErrMalformed, len(payload))
+		return fmt.Errorf("%w: a socket of %d bytes", ErrMalformed, len(payload))
 	}
-	family, id, queues := payload[0], payload[4:4+socketIDLen], payload[4+socketIDLen:socketLen]
-	var ok bool
-	if s.Local, ok = addrPort(family, id[4:20], id[0:2]); !ok {
-		return fmt.Errorf("%w: a socket of family %d", ErrMalformed, family)
+	family := payload[0]
+	id := payload[4 : 4+socketIDLen]
+	queues := payload[4+socketIDLen : socketLen]
+	local, ok := addrPort(family, id[4:20], id[0:2])
+	if !ok {
+		return fmt.Errorf("%w: unknown address family %d", ErrMalformed, family)
 	}
+	s.Local = local
 	s.Remote, _ = addrPort(family, id[20:36], id[2:4])
 	s.State = tcp.State(payload[1])
 	s.Cookie = uint64(native.Uint32(id[40:])) | uint64(native.Uint32(id[44:]))<<32
@@ -47,16 +50,16 @@ func decode(payload []byte, s *tcp.Socket) error {
 	return err
 }
 
-// decodeAttributes sets what the attributes tell. Those that are not known, or shorter than
-// they should be, are left out.
+// decodeAttributes sets Info and Cgroup. Attributes that are unknown or too short are
+// skipped, as is the meaningless tcp_info of a listener.
 func decodeAttributes(b []byte, s *tcp.Socket) error {
 	for len(b) > 0 {
-		kind, value, rest, err := attribute(b)
+		kind, value, rest, err := nextAttribute(b)
 		if err != nil {
 			return err
 		}
 		switch {
-		case kind == attrInfo && s.State != tcp.Listen: // nothing in it that means anything
+		case kind == attrInfo && s.State != tcp.Listen:
 			decodeInfo(value, s)
 		case kind == attrCgroup && len(value) >= 8:
 			s.Cgroup = native.Uint64(value)
@@ -66,7 +69,7 @@ func decodeAttributes(b []byte, s *tcp.Socket) error {
 	return nil
 }
 
-// addrPort is one end of a socket.
+// addrPort decodes one end of a socket.
 func addrPort(family uint8, addr, port []byte) (end netip.AddrPort, ok bool) {
 	var ip netip.Addr
 	switch family {
@@ -80,44 +83,45 @@ func addrPort(family uint8, addr, port []byte) (end netip.AddrPort, ok bool) {
 	return netip.AddrPortFrom(ip, binary.BigEndian.Uint16(port)), true
 }
 
-// Where things are in struct tcp_info, which has only ever grown at its end.
+// Offsets in struct tcp_info, with the kernel that added the field. The struct has only
+// grown at its end.
 const (
-	infoLastSent     = unsafe.Offsetof(unix.TCPInfo{}.Last_data_sent)
-	infoLastReceived = unsafe.Offsetof(unix.TCPInfo{}.Last_data_recv)
-	infoLastAcked    = unsafe.Offsetof(unix.TCPInfo{}.Last_ack_recv)
-	infoAcked        = unsafe.Offsetof(unix.TCPInfo{}.Bytes_acked)    // 4.1
-	infoReceived     = unsafe.Offsetof(unix.TCPInfo{}.Bytes_received) // 4.1
-	infoSegmentsSent = unsafe.Offsetof(unix.TCPInfo{}.Segs_out)       // 4.2
-	infoSegments     = unsafe.Offsetof(unix.TCPInfo{}.Data_segs_in)   // 4.6
-	infoDataSent     = unsafe.Offsetof(unix.TCPInfo{}.Data_segs_out)  // 4.6
-	infoSent         = unsafe.Offsetof(unix.TCPInfo{}.Bytes_sent)     // 4.19
+	infoLastDataSent  = unsafe.Offsetof(unix.TCPInfo{}.Last_data_sent)
+	infoLastDataRecv  = unsafe.Offsetof(unix.TCPInfo{}.Last_data_recv)
+	infoLastAckRecv   = unsafe.Offsetof(unix.TCPInfo{}.Last_ack_recv)
+	infoBytesAcked    = unsafe.Offsetof(unix.TCPInfo{}.Bytes_acked)    // 4.1
+	infoBytesReceived = unsafe.Offsetof(unix.TCPInfo{}.Bytes_received) // 4.1
+	infoSegsOut       = unsafe.Offsetof(unix.TCPInfo{}.Segs_out)       // 4.2
+	infoDataSegsIn    = unsafe.Offsetof(unix.TCPInfo{}.Data_segs_in)   // 4.6
+	infoDataSegsOut   = unsafe.Offsetof(unix.TCPInfo{}.Data_segs_out)  // 4.6
+	infoBytesSent     = unsafe.Offsetof(unix.TCPInfo{}.Bytes_sent)     // 4.19
 )
 
-// decodeInfo sets Info from as much of a struct tcp_info as the kernel knew.
-// Where it did not tell what was sent, what was acknowledged stands for it, or
-// nothing would ever seem to have been answered; the rest of it is in Unsent.
+// decodeInfo sets Info from the part of struct tcp_info that the kernel knows. Before
+// 4.19 acknowledged bytes stand for sent bytes, or no request would ever seem answered;
+// sent bytes not yet acknowledged are in Unsent.
 func decodeInfo(b []byte, s *tcp.Socket) {
-	if len(b) < int(infoLastAcked)+4 {
+	if len(b) < int(infoLastAckRecv)+4 {
 		return
 	}
 	s.HasInfo = true
 	s.Info = tcp.Info{
-		LastSent:     milliseconds(b[infoLastSent:]),
-		LastReceived: milliseconds(b[infoLastReceived:]),
-		LastAcked:    milliseconds(b[infoLastAcked:]),
+		LastSent:     milliseconds(b[infoLastDataSent:]),
+		LastReceived: milliseconds(b[infoLastDataRecv:]),
+		LastAcked:    milliseconds(b[infoLastAckRecv:]),
 		PureACKs:     tcp.PureACKsUnknown,
 	}
-	if len(b) >= int(infoReceived)+8 {
-		s.Info.Acked = native.Uint64(b[infoAcked:])
-		s.Info.Received = native.Uint64(b[infoReceived:])
+	if len(b) >= int(infoBytesReceived)+8 {
+		s.Info.Acked = native.Uint64(b[infoBytesAcked:])
+		s.Info.Received = native.Uint64(b[infoBytesReceived:])
 		s.Info.Sent = s.Info.Acked
 	}
-	if len(b) >= int(infoDataSent)+4 {
-		s.Info.Segments = native.Uint32(b[infoSegments:])
-		s.Info.PureACKs = native.Uint32(b[infoSegmentsSent:]) - native.Uint32(b[infoDataSent:])
+	if len(b) >= int(infoDataSegsOut)+4 {
+		s.Info.Segments = native.Uint32(b[infoDataSegsIn:])
+		s.Info.PureACKs = native.Uint32(b[infoSegsOut:]) - native.Uint32(b[infoDataSegsOut:])
 	}
-	if len(b) >= int(infoSent)+8 {
-		s.Info.Sent = native.Uint64(b[infoSent:])
+	if len(b) >= int(infoBytesSent)+8 {
+		s.Info.Sent = native.Uint64(b[infoBytesSent:])
 	}
 }
 

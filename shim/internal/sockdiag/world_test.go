@@ -29,13 +29,14 @@ func openConn(t testing.TB) *Conn {
 	return c
 }
 
-// dump returns what Dump tells, and fails where a socket is told twice.
+// dump returns the sockets that Dump visits, by cookie, and fails if a socket is visited
+// twice.
 func dump(t testing.TB, c *Conn, q Query) map[uint64]tcp.Socket {
 	t.Helper()
 	all := map[uint64]tcp.Socket{}
 	must(t, c.Dump(q, func(s *tcp.Socket) {
 		if other, twice := all[s.Cookie]; twice {
-			t.Errorf("%+v and %+v have one cookie", other, *s)
+			t.Errorf("%+v and %+v have the same cookie", other, *s)
 		}
 		all[s.Cookie] = *s
 	}))
@@ -47,9 +48,9 @@ func listen(t testing.TB, network, addr string) *net.TCPListener {
 	return listenWith(t, network, addr, false)
 }
 
-// listenWith says whether the listener speaks MPTCP, as Go's do unless told not
-// to. Then the socket that the kernel tells of is one below the descriptor's:
-// it has the same inode, and another cookie.
+// listenWith returns a listener, with MPTCP if mptcp is true (the default in package
+// net). With MPTCP the kernel lists the TCP socket below the descriptor's socket: the
+// inode is the same, the cookie another.
 func listenWith(t testing.TB, network, addr string, mptcp bool) *net.TCPListener {
 	t.Helper()
 	var config net.ListenConfig
@@ -72,7 +73,7 @@ func dial(t testing.TB, l net.Listener, addr string) *net.TCPConn {
 	return c.(*net.TCPConn)
 }
 
-// pair is a connection to l, with both its ends.
+// pair returns both ends of a connection to l.
 func pair(t testing.TB, l *net.TCPListener, addr string) (client, server *net.TCPConn) {
 	t.Helper()
 	client = dial(t, l, addr)
@@ -82,7 +83,7 @@ func pair(t testing.TB, l *net.TCPListener, addr string) (client, server *net.TC
 	return client, server
 }
 
-// say writes text at one end and reads it at the other.
+// say writes text at one end and reads the text at the other.
 func say(t testing.TB, from, to net.Conn, text string) {
 	t.Helper()
 	_, err := io.WriteString(from, text)
@@ -99,7 +100,7 @@ func onFD(t testing.TB, c syscall.Conn, f func(fd int)) {
 	must(t, raw.Control(func(fd uintptr) { f(int(fd)) }))
 }
 
-// cookie is the kernel's name for a socket; see SO_COOKIE in socket(7).
+// cookie returns SO_COOKIE; see socket(7).
 func cookie(t testing.TB, c syscall.Conn) (id uint64) {
 	t.Helper()
 	onFD(t, c, func(fd int) {
@@ -110,8 +111,8 @@ func cookie(t testing.TB, c syscall.Conn) (id uint64) {
 	return id
 }
 
-// known is what the kernel says of a socket when asked in all the other ways:
-// getsockopt(2), fstat(2), getsockname(2), ioctl(2).
+// known returns the values of a socket by getsockopt(2), fstat(2), getsockname(2) and
+// ioctl(2).
 func known(t testing.TB, c syscall.Conn) (s tcp.Socket) {
 	t.Helper()
 	s.Cookie = cookie(t, c)
@@ -123,17 +124,20 @@ func known(t testing.TB, c syscall.Conn) (s tcp.Socket) {
 		must(t, unix.Fstat(fd, &st))
 		s.Inode = uint32(st.Ino)
 		if s.State == tcp.Listen {
-			s.Unread, s.Unsent = info.Unacked, info.Sacked // tcp_get_info has them so
+			s.Unread, s.Unsent = info.Unacked, info.Sacked // see tcp_get_info in net/ipv4/tcp.c
 			return
 		}
 		unread, err := unix.IoctlGetUint32(fd, unix.SIOCINQ)
 		must(t, err)
 		unsent, err := unix.IoctlGetUint32(fd, unix.SIOCOUTQ)
 		must(t, err)
-		s.Unread, s.Unsent, s.HasInfo = unread, unsent, true
-		s.Info.Received, s.Info.Acked, s.Info.Sent = info.Bytes_received, info.Bytes_acked, info.Bytes_sent
+		s.Unread, s.Unsent = unread, unsent
+		s.HasInfo = true
+		s.Info.Received = info.Bytes_received
+		s.Info.Acked = info.Bytes_acked
+		s.Info.Sent = info.Bytes_sent
 		s.Info.Segments, s.Info.PureACKs = info.Data_segs_in, info.Segs_out-info.Data_segs_out
-		if s.State == tcp.CloseWait { // the FIN counts there, and not in SIOCINQ
+		if s.State == tcp.CloseWait { // TCP_INFO counts the FIN, SIOCINQ does not
 			s.Info.Received--
 		}
 	})

@@ -15,20 +15,18 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// bound is what "at once" and "in a moment" may take on a busy machine, and
-// timeout what a handshake may.
-const (
-	bound   = 2 * time.Second
-	timeout = 20 * time.Second
-)
+// maxLatency is the limit of calls that do not wait, on a busy machine.
+const maxLatency = 2 * time.Second
 
-// denied marks the test binary that runs without pwritev2(2).
-const denied = "STDERR_TEST_DENIED"
+// denyEnv is set in the test process that runs without pwritev2(2).
+const denyEnv = "STDERR_TEST_DENIED"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(denied) != "" {
+	if os.Getenv(denyEnv) != "" {
 		if err := denyPwritev2(); err != nil {
 			fmt.Println("cannot deny pwritev2:", err)
 			os.Exit(0)
@@ -37,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// denyPwritev2 makes it fail as on kernels before 4.6; see seccomp(2).
+// denyPwritev2 makes pwritev2(2) fail as on kernels before 4.6; see seccomp(2).
 func denyPwritev2() error {
 	filter := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // the system call's number
@@ -54,18 +52,18 @@ func denyPwritev2() error {
 		return errno
 	}
 	if _, err := unix.Pwritev2(1, nil, -1, unix.RWF_NOWAIT); err != unix.ENOSYS {
-		return fmt.Errorf("it says %w", err)
+		return fmt.Errorf("pwritev2: %w", err)
 	}
 	return nil
 }
 
-// TestDenied runs the other tests where pwritev2 is denied.
+// TestDenied runs the other tests in a process without pwritev2.
 func TestDenied(t *testing.T) {
-	if os.Getenv(denied) != "" {
-		t.Skip("inside")
+	if os.Getenv(denyEnv) != "" {
+		t.Skip("in the test process of TestDenied")
 	}
 	cmd := exec.Command("/proc/self/exe", "-test.v")
-	cmd.Env = append(os.Environ(), denied+"=1")
+	cmd.Env = append(os.Environ(), denyEnv+"=1")
 	out, err := cmd.CombinedOutput()
 	if text, ok := strings.CutPrefix(string(out), "cannot deny"); ok {
 		t.Skip("cannot deny", text)
@@ -75,15 +73,17 @@ func TestDenied(t *testing.T) {
 	}
 }
 
-// sink is a descriptor to write to, and the reader of what was written.
+// sink is a Writer with the reader of its descriptor.
 type sink struct {
 	*Writer
 	reader int
-	got    []byte // has been read, and not been asked for
-	closed bool   // the reader is
+	got    []byte // read from the descriptor, and not returned yet
+	closed bool   // the reader
 }
 
-// newSink takes both descriptors over. Only the reader's gets O_NONBLOCK.
+// newSink takes over both descriptors, and sets O_NONBLOCK on the reader alone. At the
+// end of the test the flags of fd must be as before. The goroutine must end before fd is
+// closed: the kernel may reuse the number.
 func newSink(t *testing.T, fd, reader int, err error) *sink {
 	t.Helper()
 	if err != nil {
@@ -97,7 +97,7 @@ func newSink(t *testing.T, fd, reader int, err error) *sink {
 			t.Errorf("the descriptor's flags were %#x and are %#x", before, now)
 		}
 		s.close()
-		s.end(t) // the goroutine shall not write to whoever is given fd next
+		s.drain(t)
 		unix.Close(fd)
 	})
 	return s
@@ -112,7 +112,7 @@ func flags(t *testing.T, fd int) int {
 	return now
 }
 
-// close takes the reader away, whereupon no write blocks any more.
+// close closes the reader. From then on no write blocks.
 func (s *sink) close() {
 	if !s.closed {
 		unix.Close(s.reader)
@@ -120,30 +120,21 @@ func (s *sink) close() {
 	}
 }
 
-// end waits until the goroutine has written what is queued.
-func (s *sink) end(t *testing.T) {
+// drain waits until the goroutine has written the queue.
+func (s *sink) drain(t *testing.T) {
 	t.Helper()
-	poll(t, "the queue to be written", func() bool { return s.waiting.Load() == 0 })
+	testutil.Eventually(t, "the queue is written", func() bool { return s.waiting.Load() == 0 })
 }
 
-func poll(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(timeout); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}
-
-// more reads what there is, and is false where that is nothing.
-func (s *sink) more() bool {
+// read reads once, and returns false if no bytes came.
+func (s *sink) read() bool {
 	buf := make([]byte, 1<<20)
 	n, err := unix.Read(s.reader, buf)
 	s.got = append(s.got, buf[:max(n, 0)]...)
 	return n > 0 && err == nil
 }
 
-// next is the next line that was read, empty ones left out.
+// next returns the next line that was read. Empty lines are left out.
 func (s *sink) next() (line string, ok bool) {
 	s.got = bytes.TrimLeft(s.got, "\n")
 	text, rest, ok := bytes.Cut(s.got, []byte("\n"))
@@ -156,11 +147,11 @@ func (s *sink) next() (line string, ok bool) {
 // lines reads the next n lines.
 func (s *sink) lines(t *testing.T, n int) (lines []string) {
 	t.Helper()
-	poll(t, fmt.Sprintf("%d lines", n), func() bool {
+	testutil.Eventually(t, fmt.Sprintf("%d lines have arrived", n), func() bool {
 		for len(lines) < n {
 			if line, ok := s.next(); ok {
 				lines = append(lines, line)
-			} else if !s.more() {
+			} else if !s.read() {
 				return false
 			}
 		}
@@ -169,8 +160,8 @@ func (s *sink) lines(t *testing.T, n int) (lines []string) {
 	return lines
 }
 
-// The sinks that fill up when nobody reads: a pipe, a socket, a terminal.
-var narrow = map[string]func(*testing.T) *sink{"pipe": pipe, "socket": socket, "terminal": terminal}
+// boundedSinks fill up without a reader.
+var boundedSinks = map[string]func(*testing.T) *sink{"pipe": pipe, "socket": socket, "terminal": terminal}
 
 func pipe(t *testing.T) *sink {
 	var fds [2]int
@@ -183,7 +174,7 @@ func socket(t *testing.T) *sink {
 	return newSink(t, fds[1], fds[0], err)
 }
 
-// terminal is a new one that passes bytes on as they are; see pts(4).
+// terminal returns a new terminal without output processing; see pts(4).
 func terminal(t *testing.T) *sink {
 	master, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -208,7 +199,7 @@ func terminal(t *testing.T) *sink {
 	return newSink(t, fd, master, err)
 }
 
-// file is a regular one that has text already.
+// file returns a regular file with earlier text.
 func file(t *testing.T, flags int) *sink {
 	path := t.TempDir() + "/log"
 	if err := os.WriteFile(path, []byte("older\n"), 0o600); err != nil {
@@ -224,21 +215,21 @@ func file(t *testing.T, flags int) *sink {
 	return newSink(t, fd, reader, err)
 }
 
-// TestLines: lines arrive whole, in order and between those of the command,
-// which shares the descriptor and its place in the file.
+// TestLines tests lines between lines of the command, which shares the descriptor and
+// the file offset: all arrive whole and in order.
 func TestLines(t *testing.T) {
 	kinds := map[string]func(*testing.T) *sink{
 		"file":           func(t *testing.T) *sink { return file(t, 0) },
 		"file to append": func(t *testing.T) *sink { return file(t, unix.O_APPEND) },
 	}
-	for name, open := range narrow {
+	for name, open := range boundedSinks {
 		kinds[name] = open
 	}
 	for name, open := range kinds {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
 			var want []string
-			probe := []byte("can it be written without waiting?")
+			probe := []byte("a line of RWF_NOWAIT")
 			_, err := unix.Pwritev2(s.fd, [][]byte{probe, []byte("\n")}, -1, unix.RWF_NOWAIT)
 			if err == nil {
 				want = append(want, string(probe))
@@ -247,49 +238,49 @@ func TestLines(t *testing.T) {
 				command := fmt.Sprintf("the command's %d", round)
 				unix.Write(s.fd, []byte(command+"\n"))
 				want = append(want, command)
-				for i := range 20 { // three rounds together are less than the queue
+				for i := range 20 { // three rounds fit into the queue
 					line := fmt.Sprintf("%d.%d %s", round, i, strings.Repeat("x", 7*i))
 					s.Line(line)
 					want = append(want, line)
 				}
-				s.end(t)
+				s.drain(t)
 			}
 			if got := s.lines(t, len(want)); !slices.Equal(got, want) {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
 			if err == nil && (name == "pipe" || name == "socket") && s.queue != nil {
-				t.Error("there was room, and yet a line was queued")
+				t.Error("a line was queued for a descriptor with room")
 			}
-			if s.dropped > 0 || s.Broke() {
-				t.Errorf("%d dropped, broken: %v", s.dropped, s.Broke())
+			if s.dropped > 0 || s.CausedSIGPIPE() {
+				t.Errorf("%d lines dropped; caused SIGPIPE: %v", s.dropped, s.CausedSIGPIPE())
 			}
 		})
 	}
 }
 
-// fill makes any further write to the sink wait. What it writes are empty
-// lines, which next leaves out.
+// fill writes empty lines, which next leaves out, until a further write would wait. A
+// terminal makes more room after a while.
 func (s *sink) fill(t *testing.T) {
 	t.Helper()
 	unix.SetNonblock(s.fd, true)
 	defer unix.SetNonblock(s.fd, false)
 	room := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLOUT}}
-	poll(t, "it to be full", func() bool {
+	testutil.Eventually(t, "the descriptor is full", func() bool {
 		for {
 			if _, err := unix.Write(s.fd, bytes.Repeat([]byte("\n"), 4096)); err != nil {
 				break
 			}
 		}
-		n, err := unix.Poll(room, 50) // a terminal makes more room by and by
+		n, err := unix.Poll(room, 50)
 		return n == 0 && err == nil
 	})
 }
 
-// TestStuck: where nobody reads, Line does not wait; what finds no room in the
-// queue is counted, and the count stands where the lines are missing.
+// TestStuck tests Line without a reader: Line does not wait, dropped lines are counted,
+// and the count is written in place of the dropped lines.
 func TestStuck(t *testing.T) {
 	const many = 20000
-	for name, open := range narrow {
+	for name, open := range boundedSinks {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
 			s.fill(t)
@@ -297,36 +288,37 @@ func TestStuck(t *testing.T) {
 			for i := range many {
 				s.Line(fmt.Sprintf("line %d", i))
 			}
-			if took := time.Since(start); took > bound {
+			if took := time.Since(start); took > maxLatency {
 				t.Errorf("%d lines took %v", many, took)
 			}
 			waiting := int(s.waiting.Load())
-			if waiting < queued || waiting > queued+1 { // one may be in the goroutine's hand
-				t.Errorf("%d lines wait", waiting)
+			if waiting < maxQueued || waiting > maxQueued+1 { // the goroutine may hold one line
+				t.Errorf("%d lines wait, want %d", waiting, maxQueued)
 			}
-			s.more()                               // makes room,
-			s.Line(fmt.Sprintf("line %d", many))   // but this shall not overtake what waits
-			s.Line(fmt.Sprintf("line %d", many+1)) // nor this
-			poll(t, "the queue to be written", func() bool { return !s.more() && s.waiting.Load() == 0 })
-			s.Line(fmt.Sprintf("line %d", many+2)) // is preceded by a count, if one is due
+			s.read() // makes room, but new lines must not overtake waiting lines
+			s.Line(fmt.Sprintf("line %d", many))
+			s.Line(fmt.Sprintf("line %d", many+1))
+			testutil.Eventually(t, "the queue is written", func() bool { return !s.read() && s.waiting.Load() == 0 })
+			s.Line(fmt.Sprintf("line %d", many+2)) // after a count, if lines were dropped
 			var got []string
 			for next := ""; next != fmt.Sprintf("line %d", many+2); got = append(got, next) {
 				next = s.lines(t, 1)[0]
 			}
 			if next := replay(t, got); next != many+3 {
-				t.Errorf("%d lines are accounted for, want %d", next, many+3)
+				t.Errorf("%d lines written or counted, want %d", next, many+3)
 			}
 		})
 	}
 }
 
-// replay wants lines in order, where a count stands for what is missing, and
-// returns the number of the next.
+// replay checks the order of lines, with counts in place of dropped lines, and returns
+// the number of the next line.
 func replay(t *testing.T, lines []string) (next int) {
 	t.Helper()
 	for _, line := range lines {
 		dropped := 0
-		if fmt.Sscanf(line, "lameduck: %d lines dropped: standard error", &dropped); dropped > 0 {
+		fmt.Sscanf(line, "lameduck: %d lines dropped: standard error", &dropped)
+		if dropped > 0 {
 			next += dropped
 			continue
 		}
@@ -338,38 +330,38 @@ func replay(t *testing.T, lines []string) (next int) {
 	return next
 }
 
-// TestFlushStuck: the end does not wait for a reader that never comes.
+// TestFlushStuck tests Flush without a reader: Flush gives up.
 func TestFlushStuck(t *testing.T) {
-	for name, open := range narrow {
+	for name, open := range boundedSinks {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
 			s.fill(t)
 			s.Line("never read")
 			start := time.Now()
 			s.Flush()
-			if took := time.Since(start); took > patience+bound {
+			if took := time.Since(start); took > flushTimeout+maxLatency {
 				t.Errorf("Flush took %v", took)
 			}
 			if s.waiting.Load() != 1 {
-				t.Error("nothing was stuck")
+				t.Error("no line was stuck")
 			}
 		})
 	}
 }
 
-// TestFlush: it waits for a reader who is slow. One that needed longer than
-// Flush has patience for shows nothing, and so it is tried again.
+// TestFlush tests Flush with a slow reader. If the reader needs longer than
+// flushTimeout, the test shows nothing, and is tried again.
 func TestFlush(t *testing.T) {
 	for range 20 {
 		s := pipe(t)
 		s.fill(t)
-		for range queued {
-			s.Line("read in the end")
+		for range maxQueued {
+			s.Line("read late")
 		}
 		var reading sync.WaitGroup
 		reading.Go(func() {
-			for end := time.Now().Add(timeout); s.waiting.Load() > 0 && time.Now().Before(end); {
-				s.more()
+			for end := time.Now().Add(testutil.Patience); s.waiting.Load() > 0 && time.Now().Before(end); {
+				s.read()
 			}
 		})
 		start := time.Now()
@@ -379,38 +371,37 @@ func TestFlush(t *testing.T) {
 		switch {
 		case left == 0:
 			return
-		case took < patience:
+		case took < flushTimeout:
 			t.Fatalf("Flush returned after %v with %d lines left", took, left)
 		}
 	}
-	t.Skip("the machine is too busy to tell")
+	t.Skip("the reader was slower than flushTimeout each time")
 }
 
-// TestFlushNothing: there is nothing to wait for, and nothing to go wrong.
+// TestFlushNothing tests Flush without lines.
 func TestFlushNothing(t *testing.T) {
 	s := pipe(t)
 	s.Flush()
 	New(-1).Flush()
-	s.Line("after all")
-	if got := s.lines(t, 1)[0]; got != "after all" {
+	s.Line("after Flush")
+	if got := s.lines(t, 1)[0]; got != "after Flush" {
 		t.Errorf("got %q", got)
 	}
 }
 
-// pipes tells of the PIPE signals that the kernel sends us.
-type pipes chan os.Signal
+// sigpipes receives SIGPIPE, and SIGWINCH to mark the end.
+type sigpipes chan os.Signal
 
-func catchPipes(t *testing.T) pipes {
-	c := make(pipes, 100)
+func catchSIGPIPE(t *testing.T) sigpipes {
+	c := make(sigpipes, 100)
 	signal.Notify(c, unix.SIGPIPE, unix.SIGWINCH)
 	t.Cleanup(func() { signal.Stop(c) })
 	return c
 }
 
-// came reports whether there was one since it was last asked. The PIPE of a
-// write is there when the write returns; a WINCH that follows is handed over
-// behind it.
-func (c pipes) came(t *testing.T) (pipe bool) {
+// received reports whether SIGPIPE arrived since the last call. The SIGPIPE of a write
+// is pending when the write returns; a SIGWINCH sent afterwards arrives later.
+func (c sigpipes) received(t *testing.T) (pipe bool) {
 	t.Helper()
 	unix.Kill(unix.Getpid(), unix.SIGWINCH)
 	for {
@@ -420,80 +411,85 @@ func (c pipes) came(t *testing.T) (pipe bool) {
 				return pipe
 			}
 			pipe = true
-		case <-time.After(timeout):
-			t.Fatal("WINCH was lost")
+		case <-time.After(testutil.Patience):
+			t.Fatal("SIGWINCH was lost")
 		}
 	}
 }
 
-// TestBroke: a write without a reader is told once, exactly where it brings a
-// PIPE upon us, which so is known as our own; and it is the last one to a pipe.
-func TestBroke(t *testing.T) {
+// TestCausedSIGPIPE tests writes without a reader: CausedSIGPIPE is true once, exactly
+// if SIGPIPE arrives, and no later write raises SIGPIPE.
+func TestCausedSIGPIPE(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) *sink{"pipe": pipe, "socket": socket} {
 		t.Run(name, func(t *testing.T) {
-			signals := catchPipes(t)
+			signals := catchSIGPIPE(t)
 			s := open(t)
-			s.Line("somebody reads")
-			s.end(t)
-			if broke, came := s.Broke(), signals.came(t); broke || came {
-				t.Errorf("with a reader: broke: %v, a PIPE came: %v", broke, came)
+			s.Line("read")
+			s.drain(t)
+			caused, arrived := s.CausedSIGPIPE(), signals.received(t)
+			if caused || arrived {
+				t.Errorf("with a reader: CausedSIGPIPE = %v, SIGPIPE arrived: %v; want neither", caused, arrived)
 			}
 			s.close()
 			for i := range 3 {
-				s.Line("nobody reads")
-				s.end(t)
+				s.Line("not read")
+				s.drain(t)
 				must := i == 0 && name == "pipe" && s.queue == nil
-				if broke, came := s.Broke(), signals.came(t); broke != came || must && !broke || i > 0 && broke {
-					t.Errorf("write %d: broke: %v, a PIPE came: %v", i, broke, came)
+				caused, arrived := s.CausedSIGPIPE(), signals.received(t)
+				if caused != arrived || must && !caused || i > 0 && caused {
+					t.Errorf("write %d: CausedSIGPIPE = %v, SIGPIPE arrived: %v", i, caused, arrived)
 				}
 			}
 			if s.dropped > 0 {
-				t.Errorf("%d lines wait for a reader who will not come", s.dropped)
+				t.Errorf("%d lines dropped, want none: the reader is gone", s.dropped)
 			}
 		})
 	}
 }
 
-// TestBrokeStuck: where lines wait when the reader goes, no PIPE comes.
-func TestBrokeStuck(t *testing.T) {
-	signals := catchPipes(t)
+// TestCausedSIGPIPEStuck tests lines that wait when the reader closes: no SIGPIPE.
+func TestCausedSIGPIPEStuck(t *testing.T) {
+	signals := catchSIGPIPE(t)
 	s := pipe(t)
 	s.fill(t)
 	for range 10 {
-		s.Line("nobody reads")
+		s.Line("not read")
 	}
 	s.close()
-	s.end(t)
-	if broke, came := s.Broke(), signals.came(t); broke || came {
-		t.Errorf("broke: %v, a PIPE came: %v", broke, came)
+	s.drain(t)
+	caused, arrived := s.CausedSIGPIPE(), signals.received(t)
+	if caused || arrived {
+		t.Errorf("CausedSIGPIPE = %v, SIGPIPE arrived: %v; want neither", caused, arrived)
 	}
 }
 
-// TestNowhere: a full disk and a closed descriptor take nothing, and do no harm.
+// TestNowhere tests a full disk and a closed descriptor: lines are lost, without a wait
+// and without SIGPIPE.
 func TestNowhere(t *testing.T) {
 	full, err := unix.Open("/dev/full", unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		t.Skip("no /dev/full: ", err)
 	}
 	defer unix.Close(full)
-	const closed = 1 << 20 // beyond the limit, so that nobody else is given it
+	const closed = 1 << 20 // beyond the limit: never reused
 	for name, fd := range map[string]int{"full": full, "closed": closed} {
 		t.Run(name, func(t *testing.T) {
-			signals := catchPipes(t)
+			signals := catchSIGPIPE(t)
 			w := New(fd)
 			start := time.Now()
 			for range 1000 {
 				w.Line("into the void")
 			}
 			w.Flush()
-			if took := time.Since(start); took > bound {
-				t.Errorf("it took %v", took)
+			if took := time.Since(start); took > maxLatency {
+				t.Errorf("1000 lines took %v", took)
 			}
-			if broke, came := w.Broke(), signals.came(t); broke || came {
-				t.Errorf("broke: %v, a PIPE came: %v", broke, came)
+			caused, arrived := w.CausedSIGPIPE(), signals.received(t)
+			if caused || arrived {
+				t.Errorf("CausedSIGPIPE = %v, SIGPIPE arrived: %v; want neither", caused, arrived)
 			}
 			if name == "closed" && w.queue != nil {
-				t.Error("lines were queued")
+				t.Error("lines were queued for a closed descriptor")
 			}
 			if w.waiting.Load() != 0 {
 				t.Errorf("%d lines are left", w.waiting.Load())
@@ -502,37 +498,37 @@ func TestNowhere(t *testing.T) {
 	}
 }
 
-// TestLongLine: one too long to be written whole is cut, and is the only one.
-// TestPrintable: a text is one line without escapes, however the text is written, and
-// a character at the end is not cut.
+// TestPrintable tests escapes: each text is one line of printable characters, and a line
+// is cut between two characters.
 func TestPrintable(t *testing.T) {
 	s := file(t, 0)
-	long := strings.Repeat("x", Longest-3) + "é!" // é would be cut
+	long := strings.Repeat("x", MaxLine-3) + "é!" // é would be cut
 	for _, text := range []string{"a\x1b[2J\nforged\r\u009b\u202e\xff", `{"message":"\u001b[2J"}`, long} {
 		s.Line(text)
 	}
-	s.end(t)
-	want := []string{`a\x1b[2J\nforged\r\u009b\u202e\xff`, `{"message":"\u001b[2J"}`, strings.Repeat("x", Longest-3) + "é"}
+	s.drain(t)
+	want := []string{`a\x1b[2J\nforged\r\u009b\u202e\xff`, `{"message":"\u001b[2J"}`, strings.Repeat("x", MaxLine-3) + "é"}
 	if got := s.lines(t, len(want)); !slices.Equal(got[:2], want[:2]) || got[2] != want[2] {
 		t.Errorf("got\n%.100q\nwant\n%.100q", got, want)
 	}
-	s.Line(strings.Repeat("x", Longest-2) + "é")
-	s.end(t)
-	if got := s.lines(t, 1)[0]; got != strings.Repeat("x", Longest-2) {
-		t.Errorf("it ends in %q", got[len(got)-5:])
+	s.Line(strings.Repeat("x", MaxLine-2) + "é")
+	s.drain(t)
+	if got := s.lines(t, 1)[0]; got != strings.Repeat("x", MaxLine-2) {
+		t.Errorf("the line ends with %q", got[len(got)-5:])
 	}
 }
 
+// TestLongLine tests lines longer than MaxLine, which are cut.
 func TestLongLine(t *testing.T) {
-	for name, open := range narrow {
+	for name, open := range boundedSinks {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
-			for _, n := range []int{Longest - 2, Longest - 1, Longest, 10000} {
+			for _, n := range []int{MaxLine - 2, MaxLine - 1, MaxLine, 10000} {
 				s.Line(strings.Repeat("x", n))
 				s.Line("next")
-				got, want := s.lines(t, 2), min(n, Longest-1)
+				got, want := s.lines(t, 2), min(n, MaxLine-1)
 				if got[0] != strings.Repeat("x", want) || got[1] != "next" {
-					t.Errorf("of %d bytes %d came, want %d; and then %q", n, len(got[0]), want, got[1])
+					t.Errorf("a line of %d bytes: %d arrived, want %d; next line %q", n, len(got[0]), want, got[1])
 				}
 			}
 		})

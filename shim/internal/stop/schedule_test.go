@@ -9,24 +9,18 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// parseSchedule parses a schedule; "stop" is the stop signal.
-func parseSchedule(t *testing.T, text string) (list Schedule) {
+// testSchedule reads a schedule without ParseSchedule's checks; "stop" is the stop signal.
+func testSchedule(t *testing.T, text string) (list Schedule) {
 	t.Helper()
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '/' }) {
-		wait, waitErr := time.ParseDuration(word)
-		s, sigErr := sig.Parse(word)
+		step, err := parseStep(word)
 		switch {
-		case word == "forever":
-			list = append(list, Step{Forever: true})
 		case word == "stop":
-			list = append(list, Step{StopSignal: true})
-		case waitErr == nil:
-			list = append(list, Step{Wait: wait})
-		case sigErr == nil:
-			list = append(list, Step{Signal: s})
-		default:
-			t.Fatalf("invalid step %q", word)
+			step = Step{StopSignal: true}
+		case err != nil:
+			t.Fatal(err)
 		}
+		list = append(list, step)
 	}
 	return list
 }
@@ -63,7 +57,7 @@ func TestScheduleTimes(t *testing.T) {
 		"TERM/forever/5s/forever/KILL":    {0, 0, never, true},
 		"TERM/forever/5s/forever/KILL/1s": {0, 0, never, false},
 	} {
-		list := parseSchedule(t, text)
+		list := testSchedule(t, text)
 		kill, found := list.TimeToKill()
 		if !found {
 			kill = never
@@ -104,7 +98,7 @@ func TestSteps(t *testing.T) {
 		{"stop/5s/KILL", "QUIT", "TERM", "TERM", "QUIT/5s/KILL"},
 		{"stop/5s/stop", "", "TERM", "TERM", "TERM/5s/TERM"}, // twice by request
 	} {
-		cfg := Config{Schedule: parseSchedule(t, c.schedule), Preset: Preset{Steps: parseSchedule(t, c.preset)}}
+		cfg := Config{Schedule: testSchedule(t, c.schedule), Preset: Preset{Steps: testSchedule(t, c.preset)}}
 		s, _ := sig.Parse(c.trigger)
 		to, _ := sig.Parse(c.to)
 		if got := cfg.resolveSchedule(s, to).String(); got != c.want {
@@ -138,7 +132,7 @@ func TestCutOff(t *testing.T) {
 		{"TERM/forever/USR1/5s/QUIT/5s", 4 * s, "QUIT at 5s"},
 	} {
 		got := "none"
-		if step, at, found := parseSchedule(t, c.schedule).CutOffBy(c.kill); found {
+		if step, at, found := testSchedule(t, c.schedule).CutOffBy(c.kill); found {
 			got = fmt.Sprintf("%v at %v", step, at)
 		}
 		if got != c.want {

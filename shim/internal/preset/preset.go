@@ -1,0 +1,104 @@
+package preset
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
+)
+
+// Auto is the name that asks for the preset of whichever program runs when a signal
+// arrives.
+const Auto = "auto"
+
+// Preset describes how a known server is stopped gracefully. The fields are plain values,
+// to be read beside the server's manual.
+//
+// Durations in Schedule have to fit into every grace period from 5 s on, of which at
+// least 2 s remain for the steps: no preset waits longer between its steps.
+type Preset struct {
+	Name     string
+	Aliases  []string
+	Programs []string // base names of the executables and scripts of the server
+
+	StopSignals []sig.Signal // STOPSIGNAL of the server's images, TERM aside
+	Schedule    string       // as for --stop-schedule, never with KILL; "" passes the trigger on
+	Exit        []ExitCode   // applies only after a stop sequence
+	Caveats     []Caveat
+
+	Says   string // how the server reacts to Schedule
+	Source string // the documentation of that reaction
+	Proven bool   // the tests stop the real server this way
+}
+
+// ExitCode reports the exit code From as To.
+type ExitCode struct{ From, To int }
+
+// All returns the presets in the order of the documentation.
+func All() []Preset { return slices.Clone(table()) }
+
+// Parse reads Auto or the name or an alias of a preset, in any case, and returns the
+// preset's name.
+func Parse(text string) (string, error) {
+	if strings.EqualFold(text, Auto) {
+		return Auto, nil
+	}
+	p, ok := Named(text)
+	if !ok {
+		return "", fmt.Errorf("unknown preset %q", text)
+	}
+	return p.Name, nil
+}
+
+// Named returns the preset with a name or an alias, in any case.
+func Named(name string) (*Preset, bool) {
+	name = strings.ToLower(name)
+	for i := range table() {
+		p := &table()[i]
+		if p.Name == name || slices.Contains(p.Aliases, name) {
+			return p, true
+		}
+	}
+	return nil, false
+}
+
+// Signals returns the signals that any preset names, and TERM. At other signals the
+// command's program need not be identified.
+func Signals() sig.Set {
+	set := sig.SetOf(sig.TERM)
+	for i := range table() {
+		for _, s := range table()[i].StopSignals {
+			set = set.With(s)
+		}
+		for _, step := range table()[i].Steps() {
+			if step.Signal != 0 {
+				set = set.With(step.Signal)
+			}
+		}
+	}
+	return set
+}
+
+// Steps returns the parsed Schedule, nil if Schedule is empty.
+func (p *Preset) Steps() stop.Schedule {
+	if p.Schedule == "" {
+		return nil
+	}
+	steps, err := stop.ParseSchedule(p.Schedule)
+	if err != nil {
+		panic(err) // a test parses the whole table
+	}
+	return steps
+}
+
+// ofProgram returns the preset of a program's base name, or nil.
+func ofProgram(program string) *Preset {
+	for i := range table() {
+		if p := &table()[i]; slices.Contains(p.Programs, program) {
+			return p
+		}
+	}
+	return nil
+}

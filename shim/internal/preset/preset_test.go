@@ -1,0 +1,236 @@
+package preset
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+)
+
+// TestPresetTable: names and programs are unique, and every preset has texts that fit into
+// a table.
+func TestPresetTable(t *testing.T) {
+	names, programs := map[string]string{}, map[string]string{}
+	for _, p := range All() {
+		for _, name := range append(p.Aliases, p.Name) {
+			if other, twice := names[name]; twice {
+				t.Errorf("%q is a name of %s and of %s", name, other, p.Name)
+			}
+			names[name] = p.Name
+			if got, ok := Named(strings.ToUpper(name)); !ok || got.Name != p.Name {
+				t.Errorf("%q finds %v", name, got)
+			}
+		}
+		for _, program := range p.Programs {
+			if other, twice := programs[program]; twice {
+				t.Errorf("%q is a program of %s and of %s", program, other, p.Name)
+			}
+			programs[program] = p.Name
+		}
+		if p.Says == "" || p.Source == "" {
+			t.Errorf("%s does not say what it does, or who says so", p.Name)
+		}
+		for _, text := range append(p.CaveatsIn(Scene{}), p.Says) {
+			if strings.ContainsAny(text, "|\n") {
+				t.Errorf("%s: no line of a table: %s", p.Name, text)
+			}
+		}
+	}
+	if p, ok := Named("nginy"); ok {
+		t.Errorf("nginy finds %v", p)
+	}
+}
+
+// TestPresetSchedules: presets send signals, never KILL, and fit into the shortest reserve:
+// some 2.6 s of Nomad's 5 s.
+func TestPresetSchedules(t *testing.T) {
+	for _, p := range All() {
+		var sum time.Duration
+		for i, item := range strings.Split(p.Schedule, "/") {
+			if i%2 == 1 {
+				d, err := time.ParseDuration(item)
+				if err != nil || d <= 0 {
+					t.Errorf("%s: %q is no time", p.Name, item)
+				}
+				sum += d
+				continue
+			}
+			if s, err := sig.Parse(item); err != nil || s == sig.KILL {
+				t.Errorf("%s sends %q", p.Name, item)
+			}
+		}
+		if sum > 2*time.Second {
+			t.Errorf("%s takes %v", p.Name, sum)
+		}
+		for _, s := range p.StopSignals {
+			if s == sig.TERM {
+				t.Errorf("%s: TERM always starts a stop", p.Name)
+			}
+		}
+	}
+}
+
+// The executables of interpreters.
+const python, ruby, java = "/usr/bin/python3.11", "/usr/bin/ruby3.1", "/usr/lib/jvm/java-17-openjdk-amd64/bin/java"
+
+// processes are the contents of /proc for processes, with the preset that matches.
+var processes = []struct {
+	want, exe string
+	argv      string // words separated by |
+}{
+	{"haproxy", "/usr/sbin/haproxy", "haproxy|-W|-db|-f|/usr/local/etc/haproxy/haproxy.cfg"},
+	{"nginx", "/usr/sbin/nginx", "nginx: master process nginx -c /etc/nginx/nginx.conf -g daemon off;"},
+	{"nginx", "", "nginx: master process nginx -g daemon off;"},
+	{"nginx", "/usr/sbin/nginx (deleted)", "nginx|-g|daemon off;"},
+	{"nginx", "/usr/local/openresty/nginx/sbin/nginx", "nginx: master process /usr/local/openresty/bin/openresty -g daemon off;"},
+	{"nginx", "", "/usr/local/openresty/bin/openresty|-g|daemon off;"},
+	{"httpd", "/usr/sbin/apache2", "apache2|-DFOREGROUND|-f|/etc/apache2/apache2.conf"},
+	{"httpd", "/usr/local/apache2/bin/httpd", "httpd|-DFOREGROUND"},
+	{"php-fpm", "/usr/sbin/php-fpm8.2", "php-fpm: master process (/etc/php/8.2/fpm/php-fpm.conf)"},
+	{"php-fpm", "/usr/local/sbin/php-fpm", "php-fpm"},
+	{"php-fpm", "", "/usr/sbin/php-fpm8.4|-F"},
+	{"php-fpm", "", "php-fpm83|-F"},
+	{"uwsgi", "/usr/bin/uwsgi-core", "uwsgi|--plugin=python3|--http-socket=:8000|--master|--wsgi=app"},
+	{"uwsgi", "/usr/bin/uwsgi-core", "/usr/bin/uwsgi_python311|app.ini"},
+	{"gunicorn", python, "/usr/bin/python3|/usr/bin/gunicorn|--chdir|/app|-b|127.0.0.1:18060|app"},
+	{"gunicorn", "", "/usr/bin/python3|/usr/bin/gunicorn|app"},
+	{"gunicorn", python, "python3|-u|-W|ignore|-X|dev|/usr/local/bin/gunicorn|app"},
+	{"gunicorn", python, "python|-m|gunicorn|app"},
+	{"gunicorn", python, "python|-Wignore|-m|gunicorn.app.wsgiapp|app"},
+	{"gunicorn", python, "gunicorn: master [app]"},
+	{"gunicorn", "", "gunicorn: master [app]"},
+	{"", python, "python|-m|http.server"},
+	{"", python, "python|manage.py|runserver"},
+	{"", python, "python|-c|import gunicorn"},
+	{"", python, "python|train.py|gunicorn"},
+	{"unicorn", ruby, "unicorn master -l 127.0.0.1:18070 config.ru"},
+	{"unicorn", ruby, "ruby|/usr/bin/unicorn_rails|-c|config/unicorn.rb"},
+	{"puma", ruby, "puma 5.6.5 (tcp://127.0.0.1:18080) [app]"},
+	{"puma", "", "puma 6.0 (tcp://0.0.0.0:3000)"},
+	{"puma", ruby, "ruby|/usr/local/bundle/bin/puma|-C|config/puma.rb"},
+	{"puma", ruby, "ruby|-I|lib|-W0|/usr/local/bin/bundle|exec|puma|-C|config/puma.rb"},
+	{"sidekiq", ruby, "sidekiq 6.4.1  [1 of 10 busy]"},
+	{"sidekiq", ruby, "ruby|/usr/local/bin/bundle|exec|sidekiq|-C|config/sidekiq.yml"},
+	{"", ruby, "ruby|bin/rails|server"}, // until Puma sets its title
+	{"", ruby, "ruby|-e|puts 1"},
+	{"caddy", "/usr/bin/caddy", "caddy|run|--config|/etc/caddy/Caddyfile"},
+	{"traefik", "/usr/local/bin/traefik", "traefik|traefik|--providers.docker"},
+	{"envoy", "/usr/local/bin/envoy", "envoy|-c|/etc/envoy/envoy.yaml"},
+	{"varnish", "/usr/sbin/varnishd", "varnishd|-F|-j|none|-a|:80|-b|app:8080"},
+	{"postgres", "/usr/lib/postgresql/15/bin/postgres", "/usr/lib/postgresql/15/bin/postgres|-D|/data|-k|"},
+	{"postgres", "", "postgres"},
+	{"pgbouncer", "/usr/sbin/pgbouncer", "pgbouncer|/etc/pgbouncer/pgbouncer.ini"},
+	{"mariadb", "/usr/sbin/mariadbd", "mariadbd|--user=mysql"},
+	{"mariadb", "/usr/sbin/mysqld", "mysqld"},
+	{"redis", "/usr/bin/redis-check-rdb", "redis-server 127.0.0.1:18530"},
+	{"redis", "/usr/local/bin/redis-server", "redis-server *:6379"},
+	{"redis", "", "/usr/bin/redis-server *:6379|||"},
+	{"redis", "/usr/local/bin/valkey-server", "valkey-server *:6379"},
+	{"memcached", "/usr/bin/memcached", "memcached|-u|nobody"},
+	{"mongodb", "/usr/bin/mongod", "mongod|--bind_ip_all"},
+	{"rabbitmq", "/usr/lib/erlang/erts-13.1.5/bin/beam.smp", "/usr/lib/erlang/erts-13.1.5/bin/beam.smp|-W|w|-MBas|ageffcbf|--|-root|/usr/lib/erlang|-noinput|-s|rabbit|boot|-boot|start_sasl"},
+	{"", "/usr/lib/erlang/erts-13.1.5/bin/beam.smp", "beam.smp|--|-s|ejabberd"},
+	{"", "/usr/bin/dash", "/bin/sh|/usr/lib/rabbitmq/bin/rabbitmq-server"}, // gets TERM in any case
+	{"nats", "/usr/sbin/nats-server", "nats-server|-c|/etc/nats.conf"},
+	{"tomcat", java, "/usr/bin/java|-Dcatalina.base=/srv|-classpath|/usr/share/tomcat10/bin/bootstrap.jar|org.apache.catalina.startup.Bootstrap|start"},
+	{"java", java, "java|-jar|app.jar"},
+	{"java", "", "/opt/java/openjdk/bin/java|-jar|app.jar"},
+	{"node", "/usr/bin/node", "node|/app/server.js"},
+	{"node", "/usr/local/bin/node", "npm start"},
+	{"node", "", "/usr/bin/nodejs|server.js"},
+	{"systemd", "/usr/lib/systemd/systemd", "/sbin/init"},
+	{"", "/usr/bin/dash", "sh|-c|sleep 1; exec nginx"},
+	{"", "/usr/bin/bash", "/bin/bash|/docker-entrypoint.sh|nginx|-g|daemon off;"},
+	{"", "/usr/bin/bash", "bash|nginx"},
+	{"", "/bin/busybox", "/bin/sh|/docker-entrypoint.sh|php-fpm"},
+	{"", "/app/server", "/app/server"},
+	{"", "", ""},
+}
+
+// TestMatch matches the contents of /proc for real processes and for the usual ways to
+// start servers. An empty exe stands for a link that may not be read.
+func TestMatch(t *testing.T) {
+	for _, c := range processes {
+		argv := strings.Split(c.argv, "|")
+		got := ""
+		if p := Match(c.exe, argv); p != nil {
+			got = p.Name
+		}
+		if got != c.want {
+			t.Errorf("%q %q is %q, want %q", c.exe, argv, got, c.want)
+		}
+	}
+	if p := Match("/usr/sbin/nginx", nil); p != nil {
+		t.Errorf("without a command line it is %v", p) // the kernel's threads, and zombies
+	}
+}
+
+// configFiles are configuration files by path or pattern.
+var configFiles = map[string]string{
+	"/etc/php/8.2/fpm/php-fpm.conf":   "[global]\n;process_control_timeout = 10s\ninclude=/etc/php/8.2/fpm/pool.d/*.conf\n",
+	"/etc/php/8.2/fpm/pool.d/*.conf":  "[www]\nlisten = 9000\n",
+	"/usr/local/etc/php-fpm.conf":     "[global]\ninclude=etc/php-fpm.d/*.conf\n",
+	"/usr/local/etc/php-fpm.d/*.conf": "[global]\nprocess_control_timeout = 20 ; seconds\n",
+	"/zero.conf":                      "process_control_timeout = 0s\n",
+	"/ten.conf":                       "process_control_timeout=10s\n",
+	"app.ini":                         "[uwsgi]\n# die-on-term = true\nmaster = true\n",
+	"die.ini":                         "[uwsgi]\ndie-on-term = true\n",
+	"hook.ini":                        "[uwsgi]\nhook-master-start = unix_signal:15 gracefully_kill_them_all\n",
+	"/session.ini":                    "[pgbouncer]\nlisten_port = 6432\n",
+	"/pool.ini":                       "[pgbouncer]\npool_mode = transaction\n",
+	"/srv/conf/*.xml":                 `<Context unloadDelay="20000">`,
+	"/etc/mongod.conf":                "replication:\n  replSetName: rs0\n",
+}
+
+// scenes are commands with the caveat that each needs.
+var scenes = []struct {
+	preset, exe, argv, env string
+	adaptive               bool
+	want                   string // a part of the caveat; "": no caveat
+}{
+	{preset: "haproxy", argv: "haproxy"},
+	{preset: "php-fpm", exe: "/usr/sbin/php-fpm8.2", argv: "php-fpm8.2 -F", want: "process_control_timeout"},
+	{preset: "php-fpm", exe: "/usr/sbin/php-fpm8.2", argv: "php-fpm8.2 -F -y /ten.conf"},
+	{preset: "php-fpm", exe: "/usr/sbin/php-fpm8.2", argv: "php-fpm8.2 -F --fpm-config=/zero.conf", want: "process_control_timeout"},
+	{preset: "php-fpm", exe: "/usr/sbin/php-fpm8.2", argv: "php-fpm: master process (/ten.conf)"},
+	{preset: "php-fpm", argv: "php-fpm"},
+	{preset: "php-fpm", argv: "php-fpm -y /nowhere", want: "process_control_timeout"},
+	{preset: "uwsgi", argv: "uwsgi --master", want: "makes uWSGI reload"},
+	{preset: "uwsgi", argv: "uwsgi --ini app.ini", want: "makes uWSGI reload"},
+	{preset: "uwsgi", argv: "uwsgi --ini=die.ini:uwsgi", want: "die-on-term cuts"},
+	{preset: "uwsgi", argv: "uwsgi app.ini", env: "UWSGI_DIE_ON_TERM=1", want: "die-on-term cuts"},
+	{preset: "uwsgi", argv: "uwsgi hook.ini"},
+	{preset: "uwsgi", argv: "uwsgi --master", env: "UWSGI_HOOK_MASTER_START=unix_signal:15 gracefully_kill_them_all"},
+	{preset: "sidekiq", argv: "sidekiq", want: "25 s"},
+	{preset: "sidekiq", argv: "sidekiq -t 8"},
+	{preset: "envoy", argv: "envoy", want: "--until=drained"},
+	{preset: "envoy", argv: "envoy", adaptive: true},
+	{preset: "varnish", argv: "varnishd", want: "cuts what is under way"},
+	{preset: "mysql", argv: "mariadbd", adaptive: true},
+	{preset: "pgbouncer", argv: "pgbouncer /session.ini", want: "pool_mode"},
+	{preset: "pgbouncer", argv: "pgbouncer -q /pool.ini"},
+	{preset: "pgbouncer", argv: "pgbouncer", want: "pool_mode"},
+	{preset: "mongodb", argv: "mongod --replSet rs0", want: "15 s"},
+	{preset: "mongodb", argv: "mongod -f /etc/mongod.conf", want: "15 s"},
+	{preset: "mongodb", argv: "mongod"},
+	{preset: "tomcat", argv: "java -Dcatalina.base=/srv", want: ""},
+	{preset: "tomcat", argv: "java -Dcatalina.base=/other", want: "unloadDelay"},
+	{preset: "nats", argv: "nats-server", want: "lame_duck_duration"},
+	{preset: "systemd", argv: "/sbin/init", want: "PID 1"},
+}
+
+// TestCaveats: a caveat is left out only for settings that are known to be right.
+func TestCaveats(t *testing.T) {
+	read := func(pattern string) string { return configFiles[pattern] }
+	for _, c := range scenes {
+		p, ok := Named(c.preset)
+		if !ok {
+			t.Fatalf("no preset %q", c.preset)
+		}
+		says := p.CaveatsIn(Scene{Exe: c.exe, Argv: strings.Fields(c.argv), Env: []string{c.env}, Adaptive: c.adaptive, Read: read})
+		if c.want == "" && len(says) > 0 || c.want != "" && (len(says) != 1 || !strings.Contains(says[0], c.want)) {
+			t.Errorf("%s, %q, %q: says %q, want one with %q", c.preset, c.argv, c.env, says, c.want)
+		}
+	}
+}

@@ -1,0 +1,273 @@
+package preset
+
+import (
+	"sync"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+)
+
+// successOn reports code as 0: the exit code of a server that ends itself by a signal
+// after a graceful stop.
+func successOn(code int) []ExitCode { return []ExitCode{{From: code, To: 0}} }
+
+// table returns the presets in the order of the documentation. The first call builds the
+// table: most runs need none of it.
+var table = sync.OnceValue(func() []Preset {
+	return []Preset{
+		{
+			Name:        "haproxy",
+			Programs:    []string{"haproxy"},
+			StopSignals: []sig.Signal{sig.USR1},
+			Schedule:    "USR1",
+			Says:        "closes its listeners and exits when the last connection has ended (bounded by hard-stop-after); TERM cuts all at once",
+			Source:      "HAProxy Management Guide, section 4, Stopping and restarting HAProxy",
+			Proven:      true,
+		}, {
+			Name:        "nginx",
+			Aliases:     []string{"openresty"},
+			Programs:    []string{"nginx", "nginx-debug", "openresty"},
+			StopSignals: []sig.Signal{sig.QUIT},
+			Schedule:    "QUIT",
+			Says:        "closes its listeners, finishes the requests and exits (bounded by worker_shutdown_timeout); TERM and INT cut",
+			Source:      "nginx(8), SIGNALS",
+			Proven:      true,
+		}, {
+			Name:        "httpd",
+			Aliases:     []string{"apache2", "apache"},
+			Programs:    []string{"httpd", "apache2"},
+			StopSignals: []sig.Signal{sig.WINCH},
+			Schedule:    "WINCH",
+			Says:        "closes its listeners, finishes the requests and exits (bounded by GracefulShutdownTimeout); TERM cuts, USR1 restarts",
+			Source:      "httpd manual, Stopping and Restarting, Graceful Stop",
+			Proven:      true,
+		}, {
+			Name:        "php-fpm",
+			Aliases:     []string{"fpm", "php"},
+			Programs:    []string{"php-fpm"},
+			StopSignals: []sig.Signal{sig.QUIT},
+			Schedule:    "QUIT",
+			Caveats: []Caveat{{
+				Says: "QUIT lets requests finish only within process_control_timeout, which is 0 unless php-fpm.conf sets it: " +
+					"set it in [global] to what requests need, below what the grace period leaves",
+				Holds: noControlTimeout,
+			}},
+			Says:   "finishes the requests within process_control_timeout and exits; TERM and INT cut, USR2 reloads",
+			Source: "php-fpm(8), SIGNAL; php.net, FPM configuration, process_control_timeout",
+			Proven: true,
+		}, {
+			Name:     "uwsgi",
+			Programs: []string{"uwsgi", "uwsgi-core", "uwsgi_python", "pyuwsgi"},
+			Schedule: "TERM",
+			Caveats: []Caveat{{
+				Says: "TERM makes uWSGI reload and go on until it is killed; with --die-on-term it stops, and cuts the requests; " +
+					"with --hook-master-start='unix_signal:15 gracefully_kill_them_all' it finishes them",
+				Holds: func(s Scene) bool { return !s.mentions("die-on-term") && !gracefulHook(s) },
+			}, {
+				Says: "die-on-term cuts the requests that are under way: in place of it give " +
+					"--hook-master-start='unix_signal:15 gracefully_kill_them_all', which finishes them",
+				Holds: func(s Scene) bool { return s.mentions("die-on-term") && !gracefulHook(s) },
+			}},
+			Says:   "finishes the requests and exits where a hook maps TERM to gracefully_kill_them_all; else TERM reloads, or with die-on-term cuts",
+			Source: "uWSGI documentation, Managing the uWSGI server, and Hooks",
+			Proven: true,
+		}, {
+			Name:     "gunicorn",
+			Programs: []string{"gunicorn", "gunicorn3"},
+			Schedule: "TERM",
+			Says:     "closes its listeners, finishes the requests within graceful_timeout (30 s) and exits; QUIT and INT cut, the other way round than nginx",
+			Source:   "Gunicorn documentation, Signal Handling",
+			Proven:   true,
+		}, {
+			Name:     "unicorn",
+			Programs: []string{"unicorn", "unicorn_rails"},
+			Schedule: "QUIT",
+			Says:     "finishes the requests and exits; TERM and INT cut",
+			Source:   "unicorn SIGNALS",
+			Proven:   true,
+		}, {
+			Name:     "puma",
+			Programs: []string{"puma", "pumactl"},
+			Schedule: "TERM",
+			Exit:     successOn(143),
+			Says:     "closes its listeners, finishes the requests and ends by TERM, so with 143, which is reported as 0",
+			Source:   "puma docs/signals.md; raise_exception_on_sigterm in its DSL",
+			Proven:   true,
+		}, {
+			Name:     "sidekiq",
+			Programs: []string{"sidekiq", "sidekiqswarm"},
+			Schedule: "TERM",
+			Caveats: []Caveat{{
+				Says: "jobs have Sidekiq's own timeout (25 s unless -t or its configuration says otherwise) to end after TERM before " +
+					"they go back to the queue: the grace period has to be longer",
+				Holds: func(s Scene) bool { return !s.flag("-t", "--timeout") },
+			}},
+			Says:   "takes no new job (as with TSTP), waits for those under way until its timeout, puts back the others and exits",
+			Source: "Sidekiq wiki, Signals",
+			Proven: true,
+		}, {
+			Name:     "caddy",
+			Programs: []string{"caddy"},
+			Schedule: "TERM",
+			Says:     "closes its listeners, finishes the requests (bounded by grace_period) and exits; QUIT, or a second INT, cuts",
+			Source:   "Caddy documentation, Command Line, Signals; Caddyfile, grace_period",
+			Proven:   true,
+		}, {
+			Name:     "traefik",
+			Programs: []string{"traefik"},
+			Schedule: "TERM",
+			Says: "goes on for transport.lifeCycle.requestAcceptGraceTimeout (0), closes its listeners and finishes the requests within graceTimeOut (10 s); " +
+				"USR1 reopens logs",
+			Source: "Traefik documentation, EntryPoints, Transport, lifeCycle",
+		}, {
+			Name:     "envoy",
+			Programs: []string{"envoy"},
+			Schedule: "TERM",
+			Caveats: []Caveat{{
+				Says: "Envoy never drains at a stop: let the hold do it, with --until=drained (its admin interface can ask clients to leave: " +
+					"POST /drain_listeners?graceful)",
+				Holds: func(s Scene) bool { return !s.Adaptive },
+			}},
+			Says:   "exits at once and cuts all; it drains only when told so through its admin interface before",
+			Source: "Envoy documentation, Draining, and Administration interface, drain_listeners",
+		}, {
+			Name:     "varnish",
+			Aliases:  []string{"varnishd"},
+			Programs: []string{"varnishd"},
+			Schedule: "TERM",
+			Caveats:  []Caveat{cutsAll("Varnish")},
+			Says:     "stops its child at once, which cuts all requests",
+			Source:   "varnishd(1), which speaks of no signal; tried with 7.1",
+			Proven:   true,
+		}, {
+			Name:        "postgres",
+			Aliases:     []string{"postgresql"},
+			Programs:    []string{"postgres", "postmaster"},
+			StopSignals: []sig.Signal{sig.INT},
+			Schedule:    "TERM/2s/INT",
+			Says: "smart shutdown first: new connections are refused, and it exits as soon as the last session has ended; after 2 s fast shutdown: " +
+				"open transactions are rolled back (alone, TERM waits forever for a pool's connections)",
+			Source: "PostgreSQL documentation, Shutting Down the Server",
+			Proven: true,
+		}, {
+			Name:     "pgbouncer",
+			Programs: []string{"pgbouncer"},
+			Schedule: "INT",
+			Caveats: []Caveat{{
+				Says:  "with pool_mode=session, which is the default, INT waits until the clients leave by themselves: transaction pooling stops between transactions",
+				Holds: sessionPooling,
+			}},
+			Says: "waits until the servers are released (the transactions, with transaction pooling, have ended) and exits; " +
+				"TERM cuts, and since 1.23 waits for all clients to leave; a second TERM or INT cuts",
+			Source: "pgbouncer(1), Signals",
+			Proven: true,
+		}, {
+			Name:     "mariadb",
+			Aliases:  []string{"mysql", "mysqld", "mariadbd"},
+			Programs: []string{"mariadbd", "mysqld", "mysqld-debug"},
+			Schedule: "TERM",
+			Caveats:  []Caveat{cutsAll("the database")},
+			Says:     "aborts what runs, rolls back open transactions and exits when all is on disk; there is no graceful signal",
+			Source:   "MariaDB documentation, SHUTDOWN; MySQL Reference Manual, The Server Shutdown Process",
+			Proven:   true,
+		}, {
+			Name:     "redis",
+			Aliases:  []string{"valkey"},
+			Programs: []string{"redis-server", "redis-sentinel", "valkey-server", "valkey-sentinel", "redis-check-rdb", "valkey-check-rdb"},
+			Schedule: "TERM",
+			Says: "waits up to shutdown-timeout (10 s) for replicas to catch up, saves if it is configured to, and exits; " +
+				"commands that run or are blocked get no answer",
+			Source: "Redis documentation, Signals Handling; redis.conf, shutdown-timeout and shutdown-on-sigterm",
+			Proven: true,
+		}, {
+			Name:     "memcached",
+			Programs: []string{"memcached"},
+			Schedule: "USR1",
+			Says:     "exits at once as on TERM, but keeps the cache for the next start where --memory-file is given",
+			Source:   "memcached(1), -e; Memcached documentation, Warm Restart",
+			Proven:   true,
+		}, {
+			Name:     "mongodb",
+			Aliases:  []string{"mongo", "mongod", "mongos"},
+			Programs: []string{"mongod", "mongos"},
+			Schedule: "TERM",
+			Caveats: []Caveat{{
+				Says: "a replica set's member and mongos let operations end for 15 s after TERM: the grace period has to leave as much " +
+					"(or set shutdownTimeoutMillisForSignaledShutdown)",
+				Holds: func(s Scene) bool {
+					return s.mentions("replSet") && !s.mentions("shutdownTimeoutMillisForSignaledShutdown")
+				},
+			}},
+			Says:   "steps down, takes no new operation, lets those under way end for up to 15 s (since 5.0, in a replica set) and exits",
+			Source: "MongoDB manual, shutdown command, and Parameters, shutdownTimeoutMillisForSignaledShutdown",
+		}, {
+			Name:     "rabbitmq",
+			Programs: []string{"rabbitmq-server"},
+			Schedule: "TERM",
+			Says:     "closes all connections, stops its applications in order and exits; messages that were not acknowledged are delivered again",
+			Source:   "RabbitMQ documentation, rabbitmq-server(8), and Monitoring, Inspecting and Terminating Nodes",
+		}, {
+			Name:     "nats",
+			Aliases:  []string{"nats-server"},
+			Programs: []string{"nats-server"},
+			Schedule: "USR2/2s/INT",
+			Caveats: []Caveat{{
+				Says: "all of lame duck mode takes lame_duck_duration (2 min; at least 30 s), more than a preset may: for it give --stop-schedule=USR2 " +
+					"and a grace period above that",
+			}},
+			Says: "lame duck mode first: it takes no new connection and tells its clients to leave, and exits if there are none; " +
+				"after 2 s it closes the rest and exits (TERM does only that)",
+			Source: "NATS documentation, Signals, and Lame Duck Mode",
+			Proven: true,
+		}, {
+			Name:     "tomcat",
+			Aliases:  []string{"catalina"},
+			Programs: []string{"tomcat"},
+			Schedule: "TERM",
+			Exit:     successOn(143),
+			Caveats: []Caveat{{
+				Says:  "Tomcat cuts requests 2 s after TERM, unless Context has an unloadDelay that is longer (<Context unloadDelay=\"20000\"> in conf/context.xml)",
+				Holds: shortUnload,
+			}},
+			Says:   "stops taking connections, gives the requests unloadDelay (2 s) to end, cuts the others, and exits with 143, which is reported as 0",
+			Source: "Tomcat Configuration Reference, The Context Container, unloadDelay",
+			Proven: true,
+		}, {
+			Name:     "java",
+			Aliases:  []string{"jvm", "spring", "spring-boot"},
+			Programs: []string{"java"},
+			Schedule: "TERM",
+			Exit:     successOn(143),
+			Says: "runs its shutdown hooks and exits with 143, which is reported as 0; QUIT dumps its threads and goes on; " +
+				"what happens to requests is the program's (Spring Boot: server.shutdown=graceful, the default since 3.4)",
+			Source: "java(1), -Xrs; java.lang.Runtime, addShutdownHook",
+			Proven: true,
+		}, {
+			Name:     "node",
+			Aliases:  []string{"nodejs"},
+			Programs: []string{"node", "nodejs"},
+			Schedule: "TERM",
+			Says:     "dies at once and cuts all, unless the program handles SIGTERM; USR1 opens the debugger",
+			Source:   "Node.js documentation, process, Signal events",
+			Proven:   true,
+		}, {
+			Name:     "go",
+			Aliases:  []string{"golang"},
+			Schedule: "TERM",
+			Says: "dies at once and cuts all, unless the program handles SIGTERM (http.Server.Shutdown); QUIT dumps its goroutines. " +
+				"A Go program cannot be told by its name: auto never means this one",
+			Source: "package os/signal, Default behavior of signals in Go programs",
+			Proven: true,
+		}, {
+			Name:        "systemd",
+			Programs:    []string{"systemd"},
+			StopSignals: []sig.Signal{sig.RTMin + 3},
+			Schedule:    "RTMIN+3",
+			Caveats: []Caveat{{
+				Says: "systemd runs a system as PID 1 only, and so not under lameduck: start it by itself, with STOPSIGNAL SIGRTMIN+3, " +
+					"and have a preStop hook run lameduck hold",
+			}},
+			Says:   "shuts the whole system down in order, as halt does; TERM only makes it re-execute itself",
+			Source: "systemd(1), SIGNALS",
+		},
+	}
+})

@@ -1,0 +1,68 @@
+package termlog
+
+import (
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/quote"
+)
+
+// flushTimeout bounds how long Flush waits for a file that hangs.
+const flushTimeout = 200 * time.Millisecond
+
+// Writer writes the termination log on a goroutine of its own. The methods are for a
+// single goroutine.
+type Writer struct {
+	file    *file
+	texts   chan string           // the newest text only; nil until the first text
+	pending atomic.Int32          // texts that are not yet written
+	lastErr atomic.Pointer[error] // of the goroutine
+}
+
+// New returns a writer to the file at path. An empty path means [DefaultPath] if that file
+// may be written, [None] means no file.
+func New(path string) *Writer { return &Writer{file: newFile(path)} }
+
+// Write replaces the text that was written last, and returns the last error of an earlier
+// write. Until the first text there is no goroutine: Write("") checks at once that a file
+// given by the user can be written, creates the file, and returns the error.
+func (w *Writer) Write(text string) error {
+	if w.texts == nil {
+		if text == "" {
+			return w.file.write("")
+		}
+		w.texts = make(chan string, 1)
+		go w.run()
+	}
+	w.pending.Add(1)
+	select {
+	case <-w.texts:
+		w.pending.Add(-1)
+	default:
+	}
+	w.texts <- quote.Line(text)
+	if err := w.lastErr.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+func (w *Writer) run() {
+	for text := range w.texts {
+		if err := w.file.write(text); err != nil {
+			w.lastErr.Store(&err)
+		}
+		w.pending.Add(-1)
+	}
+}
+
+// Flush waits up to 200 ms until all text is written. Flush sleeps in the kernel, because a
+// Go timer would need another thread.
+func (w *Writer) Flush() {
+	end := time.Now().Add(flushTimeout)
+	for w.pending.Load() > 0 && time.Now().Before(end) {
+		unix.Nanosleep(&unix.Timespec{Nsec: 1e6}, nil)
+	}
+}

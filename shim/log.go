@@ -1,0 +1,133 @@
+package shim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/observe"
+	"github.com/lameduck-init/lameduck/shim/internal/report"
+	"github.com/lameduck-init/lameduck/shim/internal/stderr"
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
+)
+
+// levelNames are the names of the levels in JSON.
+var levelNames = [...]string{Error: "error", Warn: "warn", Info: "info", Debug: "debug"}
+
+// Say writes one line to standard error, the error that ends lameduck, and waits only a
+// moment for the line to be read.
+func Say(text string, inJSON bool) {
+	out := newStderr(2, inJSON)
+	if inJSON {
+		text = jsonLine(Error, text, nil)
+	} else {
+		text = "lameduck: " + text
+	}
+	out.Line(text)
+	out.Flush()
+}
+
+// newStderr returns a writer to fd that reports dropped lines in the format of the other
+// lines.
+func newStderr(fd int, inJSON bool) *stderr.Writer {
+	out := stderr.New(fd)
+	if inJSON {
+		out.DroppedText = func(n int) string {
+			return jsonLine(Warn, fmt.Sprintf("%d lines dropped: standard error was not read in time", n), nil)
+		}
+	}
+	return out
+}
+
+func jsonLine(level Level, message string, figures *report.Figures) string {
+	return report.Line(time.Now(), levelNames[level], message, figures, stderr.MaxLine)
+}
+
+// log writes a message if the level asks for the message. The flags in format are spelled
+// as users have to give them.
+func (l *loop) log(level Level, format string, args ...any) {
+	if level > l.cfg.Level {
+		return
+	}
+	text := fmt.Sprintf(l.cfg.Spelling.In(format), args...)
+	switch {
+	case l.cfg.JSON:
+		text = jsonLine(level, text, nil)
+	case level == Warn:
+		text = "lameduck: warning: " + text
+	default:
+		text = "lameduck: " + text
+	}
+	l.host.output.writeLine(text)
+}
+
+// report writes a line of the report, which no level turns off.
+func (l *loop) report(text string, figures *report.Figures) {
+	if l.cfg.JSON {
+		text = jsonLine(Info, text, figures)
+	} else {
+		text = "lameduck: " + text
+	}
+	l.host.output.writeLine(text)
+}
+
+// stopReport returns what can be reported about the stop now.
+func (l *loop) stopReport() *report.Stop {
+	s := &report.Stop{
+		Terms:        l.plan.terms(l.cfg.Spelling),
+		Record:       l.machine.Record(),
+		Now:          time.Now(),
+		InHold:       observation(&l.samples.inHold),
+		ShellDropped: l.shellDropped,
+	}
+	if l.samples.afterHold != nil {
+		after := observation(l.samples.afterHold)
+		s.AfterHold = &after
+	}
+	return s
+}
+
+// terms returns the parts of the plan that a report refers to.
+func (p *plan) terms(spelling Spelling) report.Terms {
+	return report.Terms{
+		StopConfig: &p.stop, TrafficConfig: &p.traffic, Hook: p.hook,
+		GraceAssumed: p.grace.assumed, Caveat: p.grace.caveat, Spelling: spelling,
+	}
+}
+
+// observation returns the parts of a sample that a report shows.
+func observation(s *observe.Snapshot) report.Observation {
+	return report.Observation{
+		Traffic:         s.Traffic,
+		Observer:        s.Observer,
+		Blind:           s.Observer == observe.None,
+		InFlightUnknown: s.Observer == observe.ProcNet,
+		Scope:           s.Listeners.Method.String(),
+		ScopeName:       s.Listeners.Method.Name(),
+		UDPPorts:        s.Listeners.UDP,
+		PathsPresent:    s.PathsPresent,
+	}
+}
+
+// reportStop writes a line about the stop to standard error and to the termination log.
+func (l *loop) reportStop(line func(*report.Stop) string) {
+	s := l.stopReport()
+	text := line(s)
+	l.report(text, s.Figures())
+	l.writeTermlog(s, text)
+}
+
+// writeTermlog writes a line of the report to the termination log, which is left alone
+// once the command has failed by itself.
+func (l *loop) writeTermlog(s *report.Stop, text string) {
+	if l.cfg.JSON {
+		text = jsonLine(Info, text, s.Figures())
+	}
+	if s.Ended == stop.ChildExit && (s.Exit.Signal != 0 || s.Exit.Code != 0) {
+		text = ""
+	}
+	err := l.host.output.writeTermlog(text)
+	if err != nil && !l.termlogWarned {
+		l.termlogWarned = true
+		l.log(Warn, "cannot write the termination log: %v", err)
+	}
+}

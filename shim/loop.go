@@ -1,0 +1,258 @@
+package shim
+
+import (
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/observe"
+	"github.com/lameduck-init/lameduck/shim/internal/preset"
+	"github.com/lameduck-init/lameduck/shim/internal/proc"
+	"github.com/lameduck-init/lameduck/shim/internal/report"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
+)
+
+// loop is the one goroutine that waits, decides, acts, signals and reaps.
+type loop struct {
+	host    host
+	cfg     *Config
+	plan    plan
+	machine *stop.Machine
+
+	children children
+	samples  samples
+
+	shellDropped  sig.Signal // a signal that the command, a shell, does not forward; 0: none
+	termlogWarned bool       // the user knows that the termination log cannot be written
+
+	done bool
+	code int
+}
+
+// children are the processes that the loop has started.
+type children struct {
+	command      int          // PID of the command; 0: not running
+	group        int          // process group of the command, which may outlive the command
+	onStop       int          // PID of --on-stop; 0: not running
+	onStopFailed bool         // --on-stop could not be started
+	sentTERM     map[int]bool // descendants that were sent TERM, by PID, as of the last look
+}
+
+// samples are the newest samples of the traffic.
+type samples struct {
+	began     bool              // sampling has begun
+	thawedAt  time.Time         // when a freeze past the end of the hold was noticed
+	inHold    observe.Snapshot  // the last sample of the hold
+	afterHold *observe.Snapshot // the last sample since the hold; nil: none
+}
+
+func newLoop(cfg *Config, p plan, h host) *loop {
+	return &loop{host: h, cfg: cfg, plan: p, machine: stop.New(p.stop)}
+}
+
+// takePending handles the signals that arrived during the start.
+func (l *loop) takePending() {
+	for {
+		s := l.host.signals.next(time.Now())
+		if s == 0 {
+			return
+		}
+		l.onSignal(s)
+	}
+}
+
+// serve handles signals, deadlines and samples until the machine says to exit. Without a
+// deadline, waiting costs nothing.
+func (l *loop) serve() {
+	for !l.done {
+		deadline, ok := l.machine.Deadline()
+		switch {
+		case ok && l.wasFrozen(deadline):
+			deadline = l.samples.thawedAt.Add(thawWait)
+		case ok && !time.Now().Before(deadline):
+			l.dispatch(stop.Event{Kind: stop.Tick})
+			deadline = time.Now() // pending signals are handled before the next deadline
+		}
+		if s := l.host.signals.next(deadline); s != 0 {
+			l.onSignal(s)
+		}
+		select {
+		case s := <-l.host.traffic.snapshots():
+			l.onSample(s)
+		default:
+		}
+	}
+}
+
+// A loop that misses a deadline by more than freezeThreshold was stopped, by the freezer
+// of its control group for example. The loop then waits up to thawWait for a new sample of
+// the traffic.
+const (
+	freezeThreshold = time.Second
+	thawWait        = time.Second
+)
+
+// wasFrozen reports whether the end of the hold passed during a freeze and the traffic has
+// not been sampled since. The last sample before the freeze is out of date, and the report
+// would give wrong counts for the moment of the signal.
+func (l *loop) wasFrozen(holdEnd time.Time) bool {
+	now := time.Now()
+	if l.machine.State() != stop.Holding || now.Sub(holdEnd) < freezeThreshold || l.samples.inHold.Began.After(holdEnd) {
+		return false
+	}
+	if l.samples.thawedAt.IsZero() {
+		l.samples.thawedAt = now
+	}
+	return now.Sub(l.samples.thawedAt) < thawWait
+}
+
+// maxSampleAge is how old a sample that ends the hold may be, besides the time that
+// sampling takes: lameduck may have been stopped, or starved, since.
+const maxSampleAge = 100 * time.Millisecond
+
+// onSample tells the machine about a sample of the traffic.
+func (l *loop) onSample(s observe.Snapshot) {
+	if l.machine.State() != stop.Holding {
+		l.samples.afterHold = &s
+		return
+	}
+	l.warnUnobservable(&s)
+	if s.State == stop.ConditionMet && time.Since(s.Began) > 2*s.PreviousTook+maxSampleAge {
+		return
+	}
+	l.samples.inHold = s
+	l.dispatch(stop.Event{Kind: stop.Sampled, Traffic: s.State, Waiting: len(s.PathsPresent) > 0})
+}
+
+// warnUnobservable logs, once, why the traffic cannot be observed in the best way. The
+// level is Debug for a plain delay, which does not depend on the traffic.
+func (l *loop) warnUnobservable(s *observe.Snapshot) {
+	adaptive := l.plan.stop.Gate.Until != Elapsed
+	level := Debug
+	if adaptive {
+		level = Warn
+	}
+	switch {
+	case s.Warning == "":
+	case s.Observer == observe.None && adaptive:
+		l.log(level, "cannot observe the traffic, so the hold lasts to its ceiling: %s", s.Warning)
+	case s.Observer == observe.None:
+		l.log(level, "cannot observe the traffic: %s", s.Warning)
+	default:
+		l.log(level, "observing the traffic through %s: %s", s.Observer, s.Warning)
+	}
+	if s.State == stop.UDPOnly && l.samples.inHold.State != s.State && adaptive {
+		l.log(level, "all listeners are UDP (%s), and UDP traffic cannot be observed: the hold lasts for its floor, or for --max-delay if given", report.PortList(s.Listeners.UDP))
+	}
+}
+
+// onSignal tells the machine about a signal, unless lameduck itself caused the signal.
+func (l *loop) onSignal(s sig.Signal) {
+	switch {
+	case s == sig.CHLD:
+		l.reapAll()
+	case !l.host.signals.selfInflicted(s):
+		if l.plan.server.auto && preset.Signals().Has(s) {
+			l.identify()
+		}
+		l.dispatch(stop.Event{Kind: stop.SignalArrived, Signal: s})
+	}
+}
+
+// identify looks for the preset of the program that the command runs by now: entrypoint
+// scripts execute the server at some time after the start.
+func (l *loop) identify() {
+	if !l.plan.server.auto || l.children.command == 0 {
+		return
+	}
+	exe, argv := l.host.processes.program(l.children.command)
+	if found := preset.Match(exe, argv); found != nil {
+		l.machine.UsePreset(l.plan.identified(found))
+		l.log(Info, "the command is recognized as %s", found.Name)
+	}
+}
+
+// reapAll reaps every process that has ended, and handles what became of the children.
+func (l *loop) reapAll() {
+	orphans := false
+	pid, status := l.host.processes.reap()
+	for ; pid > 0; pid, status = l.host.processes.reap() {
+		switch {
+		case pid == l.children.command:
+			l.dispatch(l.commandEvent(status))
+		case pid == l.children.onStop:
+			l.onStopStatus(status)
+		case status.Stopped == 0 && !status.Continued:
+			orphans = true
+			l.logReaped(pid)
+		}
+	}
+	if orphans {
+		l.dispatch(stop.Event{Kind: stop.OrphanReaped})
+	}
+	if pid == proc.None && l.machine.State() == stop.Lingering {
+		l.dispatch(stop.Event{Kind: stop.NoChildren})
+	}
+}
+
+// commandEvent returns the event for a new status of the command.
+func (l *loop) commandEvent(status proc.Status) stop.Event {
+	switch {
+	case status.Stopped != 0:
+		return stop.Event{Kind: stop.CommandStopped, Signal: status.Stopped}
+	case status.Continued:
+		return stop.Event{Kind: stop.CommandContinued}
+	}
+	l.children.command = 0 // the kernel may reuse the PID
+	return stop.Event{Kind: stop.CommandExited, Signal: status.Signal, Code: status.Code}
+}
+
+// onStopStatus handles a new status of --on-stop.
+func (l *loop) onStopStatus(status proc.Status) {
+	switch {
+	case status.Stopped != 0 || status.Continued:
+		return
+	case status.Signal != 0:
+		l.log(Warn, "--on-stop was killed by %v", status.Signal)
+	case status.Code != 0:
+		l.log(Warn, "--on-stop exited %d", status.Code)
+	}
+	l.children.onStop = 0
+	l.dispatch(stop.Event{Kind: stop.OnStopEnded})
+}
+
+func (l *loop) logReaped(pid int) {
+	level := Debug
+	if l.cfg.WarnReaped {
+		level = Warn
+	}
+	l.log(level, "reaped orphan %d", pid)
+}
+
+// dispatch hands an event to the machine and performs the machine's actions.
+func (l *loop) dispatch(e stop.Event) {
+	before := l.machine.State()
+	l.log(Debug, "%v: %v", before, e)
+	if before == stop.Holding {
+		l.identify() // an entrypoint script may execute the server as late as now
+	}
+	for _, a := range l.machine.Handle(time.Now(), e) {
+		l.act(a)
+	}
+	if l.children.onStopFailed {
+		l.children.onStopFailed = false
+		l.dispatch(stop.Event{Kind: stop.OnStopEnded})
+	}
+	if before == stop.Holding && l.machine.State() != stop.Holding {
+		l.afterHold()
+	}
+}
+
+// afterHold takes fewer samples, now that they serve only the report, and writes the
+// report into the termination log if the stop signal has been sent.
+func (l *loop) afterHold() {
+	l.host.traffic.slowDown()
+	if l.machine.State() == stop.Stopping {
+		s := l.stopReport()
+		l.writeTermlog(s, s.Progress())
+	}
+}

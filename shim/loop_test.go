@@ -1,0 +1,415 @@
+package shim
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/health"
+	"github.com/lameduck-init/lameduck/shim/internal/observe"
+	"github.com/lameduck-init/lameduck/shim/internal/proc"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
+)
+
+var update = flag.Bool("update", false, "write what was found into the golden files")
+
+// scriptDir is the directory of the golden scripts.
+var scriptDir = testutil.Path("testdata/stop")
+
+// TestScripts plays every golden script in virtual time.
+func TestScripts(t *testing.T) {
+	scripts, err := script.Load(filepath.Join(scriptDir, "*.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range scripts {
+		t.Run(s.Name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { playVirtual(t, s) })
+		})
+	}
+}
+
+func playVirtual(t *testing.T, s *script.Script) {
+	w := &world{t: t, began: time.Now(), signals: make(chan sig.Signal, 100), ended: make(chan death, 100), samples: make(chan observe.Snapshot, 100), wake: make(chan bool, 100)}
+	cfg := scriptConfig(t, s)
+	p, err := newPlan(&cfg, false, !s.Job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range s.Others {
+		w.rest = append(w.rest, firstOther+i)
+	}
+	for _, name := range s.Catches {
+		w.catches = w.catches.With(mustSignal(t, name))
+	}
+	for len(s.Events) > 0 && strings.HasPrefix(s.Events[0].Text, "early ") {
+		w.signals <- mustSignal(t, s.Events[0].Text[len("early "):])
+		s.Events = s.Events[1:]
+	}
+	w.notes = cfg.TerminationLog != ""
+	code, err := run(&cfg, p, w.host(s.Events))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.did("leaves %d", code)
+	compare(t, s, w.actions)
+}
+
+func compare(t *testing.T, s *script.Script, actions []script.Step) {
+	t.Helper()
+	path := filepath.Join(scriptDir, s.Name)
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := s.Format(actions)
+	if *update {
+		os.WriteFile(path, []byte(got), 0o644)
+	} else if got != string(want) {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// scriptConfig reads the flags of a script. The values are plain: cmd/internal/cli parses
+// users' values.
+func scriptConfig(t *testing.T, s *script.Script) Config {
+	t.Helper()
+	cfg := Config{Command: []string{"command"}, Env: s.Env, Level: Warn}
+	for _, word := range s.Flags {
+		name, value, _ := strings.Cut(word, "=")
+		parse, known := scriptFlags[name]
+		if !known {
+			t.Fatalf("unknown flag %s in a script", name)
+		}
+		if err := parse(&cfg, value); err != nil {
+			t.Fatalf("%s: %v", word, err)
+		}
+	}
+	return cfg
+}
+
+// scriptFlags parse the flags of scripts, and "dumb-init", which stands for the fields that
+// only dumb-init's flags set.
+var scriptFlags = map[string]func(cfg *Config, value string) error{
+	"--delay": func(cfg *Config, value string) (err error) {
+		cfg.DelayGiven = true
+		cfg.Delay, err = time.ParseDuration(value)
+		return err
+	},
+	"--quiet-for":       duration(func(cfg *Config) *time.Duration { return &cfg.QuietFor }),
+	"--max-delay":       duration(func(cfg *Config) *time.Duration { return &cfg.MaxDelay }),
+	"--linger":          duration(func(cfg *Config) *time.Duration { return &cfg.Linger }),
+	"--kill-after":      duration(func(cfg *Config) *time.Duration { return &cfg.KillAfter }),
+	"--grace-period":    duration(func(cfg *Config) *time.Duration { return &cfg.GracePeriod }),
+	"--until":           set(func(cfg *Config, value string) { cfg.Until = Condition(value) }),
+	"--termination-log": set(func(cfg *Config, value string) { cfg.TerminationLog = value }),
+	"--wait-gone":       set(func(cfg *Config, value string) { cfg.WaitGone = append(cfg.WaitGone, value) }),
+	"--on-stop":         set(func(cfg *Config, value string) { cfg.OnStop = []string{value} }),
+	"--preset":          set(func(cfg *Config, value string) { cfg.Preset = value }),
+	"--group":           set(func(cfg *Config, _ string) { cfg.Group = true }),
+	"--drop-unhandled":  set(func(cfg *Config, _ string) { cfg.DropUnhandled = true }),
+	"--log-level": set(func(cfg *Config, value string) {
+		cfg.Level = map[string]Level{"error": Error, "warn": Warn, "info": Info, "debug": Debug}[value]
+	}),
+	"dumb-init": set(func(cfg *Config, _ string) {
+		cfg.Session = true
+		cfg.StopToo = true
+		cfg.Farewell = true
+	}),
+	"--stop-schedule": func(cfg *Config, value string) (err error) {
+		cfg.Schedule, err = scriptSchedule(value)
+		return err
+	},
+	"--health": func(cfg *Config, value string) error {
+		spec, err := ParseHealth(value)
+		cfg.Health = &spec
+		return err
+	},
+	"--health-during": func(cfg *Config, value string) (err error) {
+		cfg.HealthDuring, err = ParseHealthMode(value)
+		return err
+	},
+	"--rewrite": func(cfg *Config, value string) error {
+		r, err := ParseRewrite(value)
+		cfg.Rewrites = append(cfg.Rewrites, r)
+		return err
+	},
+	"--stop-signal": func(cfg *Config, value string) error {
+		s, err := ParseSignal(value)
+		cfg.StopSignals = append(cfg.StopSignals, s)
+		return err
+	},
+	"--exit-code": func(cfg *Config, value string) error {
+		var m ExitMap
+		_, err := fmt.Sscanf(value, "%d:%d", &m.From, &m.To)
+		cfg.ExitCodes = append(cfg.ExitCodes, m)
+		return err
+	},
+}
+
+func duration(field func(*Config) *time.Duration) func(*Config, string) error {
+	return func(cfg *Config, value string) (err error) {
+		*field(cfg), err = time.ParseDuration(value)
+		return err
+	}
+}
+
+func set(assign func(*Config, string)) func(*Config, string) error {
+	return func(cfg *Config, value string) error {
+		assign(cfg, value)
+		return nil
+	}
+}
+
+func scriptSchedule(text string) (schedule Schedule, err error) {
+	for word := range strings.SplitSeq(text, "/") {
+		wait, err := time.ParseDuration(word)
+		s, bad := ParseSignal(word)
+		switch {
+		case word == "forever":
+			schedule = append(schedule, Step{Forever: true})
+		case word == "stop":
+			schedule = append(schedule, Step{StopSignal: true})
+		case err == nil:
+			schedule = append(schedule, Step{Wait: wait})
+		case bad == nil:
+			schedule = append(schedule, Step{Signal: s})
+		default:
+			return nil, bad
+		}
+	}
+	return schedule, nil
+}
+
+// world is a host in which a script happens. Processes end when the script says so, and
+// the actions of lameduck are recorded.
+type world struct {
+	t        *testing.T
+	began    time.Time
+	events   []script.Step
+	signals  chan sig.Signal
+	ended    chan death
+	samples  chan observe.Snapshot
+	wake     chan bool
+	gone     bool         // the command has exited
+	rest     []int        // PIDs of the other processes
+	catches  sig.Set      // the signals that the command catches
+	executes atomic.Value // the name of the program that the command runs by now, a string
+	record
+}
+
+// record is what lameduck did.
+type record struct {
+	actions []script.Step
+	notes   bool // whether the termination log is recorded
+}
+
+// The PIDs of the world. anyOther stands for the first of the other processes.
+const commandPID, hookPID, anyOther, firstOther = 100, 101, 200, 201
+
+// to returns the target of a signal in words, "" for the command.
+func to(pid int) string {
+	switch pid {
+	case commandPID:
+		return ""
+	case -commandPID:
+		return " to the group"
+	case -hookPID:
+		return " to what runs at the stop"
+	}
+	return fmt.Sprintf(" to %d", pid)
+}
+
+type death struct {
+	pid    int
+	status proc.Status
+}
+
+func (w *world) did(format string, args ...any) {
+	w.actions = append(w.actions, script.Step{At: time.Since(w.began), Text: fmt.Sprintf(format, args...)})
+}
+
+func (w *world) happen(t *testing.T, events []script.Step) {
+	for _, e := range events {
+		time.Sleep(time.Until(w.began.Add(e.At)))
+		word, arg, _ := strings.Cut(e.Text, " ")
+		switch word {
+		case "exit":
+			var code int
+			fmt.Sscan(arg, &code)
+			w.end(commandPID, proc.Status{Code: code})
+		case "killed":
+			w.end(commandPID, proc.Status{Signal: mustSignal(t, arg)})
+		case "stopped":
+			w.end(commandPID, proc.Status{Stopped: mustSignal(t, arg)})
+		case "continued":
+			w.end(commandPID, proc.Status{Continued: true})
+		case "hook": // "hook exit 0", "hook killed KILL"
+			status := proc.Status{}
+			if name, killed := strings.CutPrefix(arg, "killed "); killed {
+				status.Signal = mustSignal(t, name)
+			} else {
+				fmt.Sscanf(arg, "exit %d", &status.Code)
+			}
+			w.end(hookPID, status)
+		case "executes":
+			w.executes.Store(arg)
+		case "orphan":
+			w.end(anyOther, proc.Status{})
+		case "look":
+			word, left, _ := strings.Cut(arg, ", waiting for ")
+			w.samples <- observe.Snapshot{Began: time.Now(), State: mustLook(t, word), PathsPresent: strings.Fields(left)}
+			w.wake <- true
+		default:
+			w.signals <- mustSignal(t, word)
+		}
+	}
+}
+
+func (w *world) next(until time.Time) sig.Signal {
+	var over <-chan time.Time
+	if !until.IsZero() {
+		over = time.After(time.Until(until))
+	}
+	select {
+	case s := <-w.signals:
+		return s
+	case <-w.wake:
+		return 0
+	case <-over:
+	}
+	select { // a signal at the deadline wins
+	case s := <-w.signals:
+		return s
+	default:
+		return 0
+	}
+}
+
+func (w *world) end(pid int, status proc.Status) {
+	w.ended <- death{pid, status}
+	w.signals <- sig.CHLD
+}
+
+// reap runs on the loop's goroutine, which alone changes w.rest.
+func (w *world) reap() (int, proc.Status) {
+	select {
+	case d := <-w.ended:
+		if d.pid == anyOther && len(w.rest) > 0 {
+			d.pid, w.rest = w.rest[0], w.rest[1:]
+		}
+		if d.pid == commandPID && d.status.Stopped == 0 && !d.status.Continued {
+			w.gone = true
+		}
+		return d.pid, d.status
+	default:
+	}
+	if w.gone && len(w.rest) == 0 {
+		return proc.None, proc.Status{}
+	}
+	return proc.NoneYet, proc.Status{}
+}
+
+func (w *world) descendants() (family []proc.Process, ok bool) {
+	for _, pid := range w.rest {
+		family = append(family, proc.Process{PID: pid, Parent: 1})
+	}
+	return family, true
+}
+
+func (w *world) kill(pid int, s sig.Signal) error {
+	w.did("sends %v%s", s, to(pid))
+	if i := slices.Index(w.rest, pid); i >= 0 && s == sig.KILL {
+		w.rest = slices.Delete(w.rest, i, i+1)
+	}
+	return nil
+}
+
+func (w *world) writeTermlog(text string) error {
+	if w.notes && text != "" {
+		w.did("notes %s", text)
+	}
+	return nil
+}
+
+// runOnStop fails for a program called "missing".
+func (w *world) runOnStop(_ string, argv, env []string) (int, error) {
+	w.did("runs %s", strings.Join(append(argv, env[len(env)-2:]...), " "))
+	if argv[0] == "missing" {
+		return 0, &StartError{Command: argv[0], Err: syscall.ENOENT}
+	}
+	return hookPID, nil
+}
+
+func mustLook(t *testing.T, text string) stop.TrafficState {
+	for l := stop.Busy; l <= stop.ServerGone; l++ {
+		if l.String() == text {
+			return l
+		}
+	}
+	t.Errorf("no look is called %q", text)
+	return stop.Busy
+}
+
+func mustSignal(t *testing.T, text string) sig.Signal {
+	s, err := sig.Parse(text)
+	if err != nil {
+		t.Error(err)
+	}
+	return s
+}
+
+// The world implements every group of the host.
+
+func (w *world) host(events []script.Step) host {
+	w.events = events
+	return host{signals: w, processes: w, traffic: w, neighbors: w, output: w}
+}
+
+func (w *world) selfInflicted(s sig.Signal) bool { return s == sig.CHLD }
+
+func (w *world) reserve() error                        { return nil }
+func (w *world) becomeSubreaper() error                { return nil }
+func (w *world) setParentDeathSignal(sig.Signal) error { return nil }
+func (w *world) start(proc.Command) (int, error)       { return commandPID, nil }
+func (w *world) releaseInherited()                     { go w.happen(w.t, w.events) }
+func (w *world) caught(int) (sig.Set, bool)            { return w.catches, w.catches != 0 }
+func (w *world) isShell(int) bool                      { return false }
+func (w *world) stopSelf(s sig.Signal)                 { w.did("stops itself with %v", s) }
+func (w *world) takeTerminal(int)                      { w.did("takes back the terminal") }
+
+func (w *world) killDescendant(p proc.Process, s sig.Signal) error { return w.kill(p.PID, s) }
+
+func (w *world) giveTerminal(int) bool {
+	w.did("hands over the terminal")
+	return true
+}
+
+func (w *world) program(int) (string, []string) {
+	name, _ := w.executes.Load().(string)
+	return name, []string{name}
+}
+
+func (w *world) startSampling(observe.Config)       { w.did("watches") }
+func (w *world) slowDown()                          { w.did("looks seldom") }
+func (w *world) snapshots() <-chan observe.Snapshot { return w.samples }
+
+func (w *world) listenHealth(HealthSpec) error { return nil }
+func (w *world) stopHealth(during HealthMode)  { w.did("answers health checks with %v", during) }
+func (w *world) health() *health.Listener      { return nil }
+func (w *world) createAliveFile(string) error  { return nil }
+func (w *world) removeAliveFile()              {}
+
+func (w *world) writeLine(text string) { w.did("says %s", strings.TrimPrefix(text, "lameduck: ")) }
+func (w *world) flush()                {}

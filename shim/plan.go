@@ -1,0 +1,321 @@
+package shim
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/preset"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
+)
+
+// Defaults of an adaptive hold. Half of the ceiling is used where that is less.
+const (
+	defaultFloor      = 5 * time.Second
+	defaultQuiet      = 3 * time.Second // shorter than the usual gap between probes
+	defaultMaxSilence = 30 * time.Second
+)
+
+// plan is a [Config] with defaults filled in and contradictions refused.
+type plan struct {
+	stop     stop.Config
+	traffic  traffic.Config
+	ports    []uint16 // of --count-port
+	paths    []string // of --wait-gone
+	workDir  string   // where --on-stop runs; "": the current directory
+	pid1     bool     // lameduck is PID 1, so all processes of the PID namespace are the command's
+	hook     bool     // a preStop hook: lameduck holds beside a command that others stop
+	grace    graceTerms
+	server   server
+	exits    map[int]int // exit codes to report instead
+	warnings []string
+}
+
+// graceTerms describe the grace period of a plan.
+type graceTerms struct {
+	assumed bool
+	caveat  string // why the grace period may be too short; "": long enough
+}
+
+// server is the known server that the command is, or may turn out to be.
+type server struct {
+	preset *preset.Preset // nil: unknown as yet
+	auto   bool           // preset is to be found when a signal arrives
+}
+
+// planner makes a plan, in the order of the stop sequence.
+type planner struct {
+	*Config
+	plan plan
+}
+
+// newPlan makes the plan of c. With a terminal, resizing sends WINCH, which therefore
+// stops nothing. PID 1 does no job control: PID 1 is in nobody's job and nothing can stop
+// PID 1, where a STOP to itself would only discard a pending CONT.
+func newPlan(c *Config, terminal, pid1 bool) (plan, error) {
+	p := planner{Config: c, plan: plan{
+		stop: stop.Config{
+			Schedule:            c.Schedule,
+			KillAfter:           c.KillAfter,
+			SequenceWithoutHold: c.Schedule != nil || c.KillAfter > 0,
+			HealthListener:      c.Health != nil,
+			Linger:              c.Linger,
+			StdinIsTerminal:     terminal,
+			JobControl:          !pid1 && !c.SameGroup,
+			StopSelfOnTSTP:      c.StopToo && !pid1,
+			TermGroup:           c.Farewell,
+		},
+		traffic:  traffic.Config{IgnorePorts: c.IgnorePorts, IgnorePeers: c.IgnorePeers, IgnoreProbes: c.IgnoreProbes},
+		ports:    c.CountPorts,
+		paths:    c.WaitGone,
+		pid1:     pid1,
+		warnings: slices.Clone(c.Warnings),
+	}}
+	for _, step := range []func() error{p.setRewrites, p.setStopSignals, p.setPreset, p.setSchedule, p.setGrace, p.setExitCodes} {
+		if err := step(); err != nil {
+			return p.plan, err
+		}
+	}
+	return p.plan, nil
+}
+
+// warn adds a warning, with the flags in format spelled as users have to give them.
+func (p *planner) warn(format string, args ...any) {
+	p.plan.warnings = append(p.plan.warnings, fmt.Sprintf(p.Spelling.In(format), args...))
+}
+
+// Signals.
+
+func (p *planner) setRewrites() error {
+	for _, r := range p.Rewrites {
+		if err := p.plan.stop.Rewrites.Add(r); err != nil {
+			return p.errorf("--rewrite=%v: %w", r, err)
+		}
+	}
+	return nil
+}
+
+// setStopSignals collects the signals that start the sequence: TERM, the signal that TERM
+// is rewritten to, which is often the image's STOPSIGNAL and then arrives in TERM's place,
+// and the signals that were given.
+func (p *planner) setStopSignals() error {
+	set := sig.SetOf(sig.TERM)
+	to, passes := p.plan.stop.Rewrites.Of(sig.TERM)
+	switch {
+	case !passes && p.TERMDropped && !p.Holds():
+	case !passes:
+		p.warn("--rewrite=TERM:0 drops TERM before it can start a stop: the command runs until it is killed")
+	case to != sig.INT && sigcatch.Uncatchable(to) == "":
+		set = set.With(to)
+	}
+	for _, s := range p.StopSignals {
+		if why := sigcatch.Uncatchable(s); why != "" {
+			return p.errorf("--stop-signal=%v never reaches lameduck: %s", s, why)
+		}
+		set = set.With(s)
+	}
+	p.plan.stop.StopSignals = p.plan.withoutResize(set)
+	return nil
+}
+
+// withoutResize returns set without the signal by which a terminal reports a new size.
+func (p *plan) withoutResize(set sig.Set) sig.Set {
+	if p.stop.StdinIsTerminal {
+		return set.Without(sig.SetOf(sig.WINCH))
+	}
+	return set
+}
+
+// The preset.
+
+// setPreset resolves the preset as far as possible before the start, and adds the warnings
+// of the preset's caveats.
+func (p *planner) setPreset() error {
+	if p.Preset == "" {
+		return nil
+	}
+	p.plan.stop.SequenceWithoutHold = true
+	p.plan.server.auto = p.Preset == AutoPreset
+	likely := preset.MatchCommand(p.Command)
+	if !p.plan.server.auto {
+		named, ok := preset.Named(p.Preset)
+		if !ok {
+			return p.errorf("--preset=%s: unknown preset", Quote(p.Preset))
+		}
+		p.plan.usePreset(named)
+		likely = named
+	}
+	if likely == nil {
+		return nil
+	}
+	scene := Scene{Argv: p.Command, Env: p.Env, Adaptive: p.Until != Elapsed, Read: readAll}
+	for _, caveat := range likely.CaveatsIn(scene) {
+		p.warn("preset %s: %s", likely.Name, p.Spelling.In(caveat))
+	}
+	return nil
+}
+
+// usePreset makes found the preset of the plan.
+func (p *plan) usePreset(found *preset.Preset) {
+	p.stop.Preset = p.identified(found)
+	p.stop.StopSignals |= p.stop.Preset.StopSignals
+}
+
+// identified records the preset of the command, and returns what the stop machine has to
+// know about the preset.
+func (p *plan) identified(found *preset.Preset) stop.Preset {
+	p.server = server{preset: found}
+	return stop.Preset{StopSignals: p.withoutResize(sig.SetOf(found.StopSignals...)), Steps: found.Steps()}
+}
+
+// readAll returns the text of all regular files that match a pattern, as far as they can
+// be read.
+func readAll(pattern string) (text string) {
+	paths, _ := filepath.Glob(pattern)
+	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			content, _ := os.ReadFile(path)
+			text += string(content) + "\n"
+		}
+	}
+	return text
+}
+
+// setSchedule checks the times of KILL, and drops the signals of the C library's threads
+// unless the configuration names them: no init passes them on, and they end a C program.
+//
+// A --kill-after that comes before the given schedule's last signal is refused. A preset's
+// later steps may be cut short, since the user did not ask for each of them, and so may
+// the schedule's own KILL: the earlier KILL is sent.
+func (p *planner) setSchedule() error {
+	rewrites := &p.plan.stop.Rewrites
+	for s := range sig.Internal.Without(rewrites.Given() | p.plan.stop.StopSignals).All {
+		rewrites.Add(Rewrite{From: s}) // cannot fail: s has no rewrite yet
+	}
+	step, at, found := p.Schedule.CutOffBy(p.KillAfter)
+	if p.KillAfter == 0 || !found {
+		return nil
+	}
+	enough := at.Truncate(time.Second) + time.Second
+	return p.errorf("--kill-after=%v with --stop-schedule=%v: KILL comes at %v and %v only at %v: give --kill-after=%v or more, or put KILL into the schedule",
+		p.KillAfter, p.Schedule, p.KillAfter, step, at, enough.Seconds())
+}
+
+// The grace period and the gate.
+
+// setGrace fits the hold, the schedule and the linger into the grace period. Over a given
+// grace period nothing wins. Over an assumed one given times win, with a warning.
+func (p *planner) setGrace() error {
+	grace := cmp.Or(p.GracePeriod, assumedGrace(p.Env))
+	p.plan.grace.assumed = p.GracePeriod == 0
+	p.plan.stop.Grace = grace
+	ceiling := p.ceiling(grace)
+	fits := p.fitsInto(ceiling)
+	p.setGate(max(ceiling, 0), fits)
+	if err := p.checkGate(); err != nil || fits {
+		return err
+	}
+	if p.plan.grace.assumed {
+		p.warnAssumed()
+		return nil
+	}
+	needed := p.longestGiven()
+	if needed == 0 && p.Until != Elapsed {
+		needed = time.Second
+	}
+	return p.errorf("%s does not fit into --grace-period=%v, which leaves %v for the hold: give less, or a grace period of %v",
+		cmp.Or(p.givenTimes(), p.Spelling.In("--until=")+string(p.Until)), grace, max(ceiling, 0).Truncate(100*time.Millisecond), p.graceFor(needed))
+}
+
+// setGate sets the gate and the times of the traffic's judgement. The grace period leaves
+// ceiling for the hold, and fits says whether the given times fit below that.
+func (p *planner) setGate(ceiling time.Duration, fits bool) {
+	gate := stop.Gate{
+		Floor: p.Delay, FloorGiven: p.DelayGiven,
+		Ceiling: ceiling, CeilingGiven: p.MaxDelay > 0,
+		Until: p.Until, WaitGone: len(p.WaitGone) > 0, OnStop: len(p.OnStop) > 0,
+	}
+	switch {
+	case gate.CeilingGiven:
+		gate.Ceiling = p.MaxDelay
+	case fits, p.GracePeriod > 0: // the grace period decides
+	case gate.Until == Elapsed:
+		gate.Ceiling = p.Delay
+	case p.DelayGiven:
+		gate.Ceiling = p.Delay + 2*cmp.Or(p.QuietFor, defaultQuiet)
+	default:
+		gate.Ceiling = defaultFloor + 2*cmp.Or(p.QuietFor, defaultQuiet)
+	}
+	half := gate.Ceiling / 2
+	if gate.Until != Elapsed && !gate.FloorGiven {
+		gate.Floor = min(defaultFloor, half)
+	}
+	p.plan.stop.Gate = gate
+	t := &p.plan.traffic
+	t.QuietFor = cmp.Or(p.QuietFor, min(defaultQuiet, half))
+	t.Poll = min(max(t.QuietFor/12, 10*time.Millisecond), time.Second)
+	t.MaxSilence = cmp.Or(p.MaxSilence, min(defaultMaxSilence, half))
+}
+
+// checkGate reports times that contradict each other.
+func (p *planner) checkGate() error {
+	gate := &p.plan.stop.Gate
+	switch {
+	case p.MaxDelay > 0 && p.Delay > p.MaxDelay:
+		return p.errorf("--delay=%v is longer than --max-delay=%v: give a shorter --delay or a longer --max-delay", p.Delay, p.MaxDelay)
+	case p.MaxDelay > 0 && p.QuietFor > p.MaxDelay:
+		return p.errorf("--quiet-for=%v is longer than --max-delay=%v: give a shorter --quiet-for or a longer --max-delay", p.QuietFor, p.MaxDelay)
+	case p.Schedule.LoopsWithoutWait():
+		return p.errorf("--stop-schedule=%v repeats without a wait: add a wait after forever, as in forever/TERM/5s", p.Schedule)
+	case gate.Ceiling <= 0 && (gate.WaitGone || gate.OnStop):
+		return p.errorf("%s leaves no time for the hold that --wait-gone and --on-stop need: give a grace period of %v or more, or --max-delay", cmp.Or(p.givenTimes(), "the grace period"), p.graceFor(time.Second))
+	}
+	return nil
+}
+
+// warnAssumed warns that the assumed grace period is too short for the given times.
+func (p *planner) warnAssumed() {
+	grace := p.plan.stop.Grace
+	left := grace - p.plan.stop.Gate.MaxHold() - p.Schedule.InitialWait() - p.Linger
+	caveat := fmt.Sprintf(p.Spelling.In("assumed grace period %v ends first: give --grace-period and docker stop -t"), grace)
+	if left > p.timeToLast() {
+		caveat = fmt.Sprintf(p.Spelling.In("assumed grace period %v leaves the command %v to stop: give --grace-period and docker stop -t"), grace, left)
+	}
+	p.plan.grace.caveat = caveat
+	p.warn("%s: %s", p.givenTimes(), caveat)
+}
+
+// Exit codes.
+
+func (p *planner) setExitCodes() error {
+	p.plan.exits = make(map[int]int, len(p.ExitCodes))
+	for _, m := range p.ExitCodes {
+		if _, twice := p.plan.exits[m.From]; twice {
+			return p.errorf("--exit-code=%d:%d: exit code %d is mapped twice: keep one", m.From, m.To, m.From)
+		}
+		p.plan.exits[m.From] = m.To
+	}
+	return nil
+}
+
+// exitCode returns the exit code to report for the command's own. A preset's map applies
+// only after a stop sequence.
+func (p *plan) exitCode(code int, stopped bool) int {
+	if to, ok := p.exits[code]; ok {
+		return to
+	}
+	if stopped && p.server.preset != nil {
+		for _, m := range p.server.preset.Exit {
+			if m.From == code {
+				return m.To
+			}
+		}
+	}
+	return code
+}

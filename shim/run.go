@@ -1,0 +1,137 @@
+package shim
+
+import (
+	"os"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/proc"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
+)
+
+// StartError is the error for a command that could not be started.
+type StartError = proc.StartError
+
+// Stage has to be the first call of main. If args are those of the second stage of a
+// start, Stage becomes the command and does not return.
+func Stage(args []string) { proc.Stage(args) }
+
+// Environ returns the environment of this process exactly as execve(2) passed the
+// environment, duplicates included.
+func Environ() []string { return proc.Environ() }
+
+// IsTerminal reports whether the file descriptor fd is a terminal.
+func IsTerminal(fd int) bool { return proc.IsTerminal(fd) }
+
+// Run runs the command until the command exits, and returns the exit code to leave with:
+// the command's own, or 128+n if signal n killed the command, mapped by ExitCodes. After
+// an error nothing was started. A *StartError means that the command cannot be started.
+func Run(cfg Config) (code int, err error) {
+	proc.SetAside()
+	p, err := newPlan(&cfg, proc.IsTerminal(0), os.Getpid() == 1)
+	if err != nil {
+		return 0, err
+	}
+	if len(cfg.OnStop) > 0 {
+		p.workDir, _ = os.Getwd() // lameduck itself moves to the root directory
+	}
+	return run(&cfg, p, newHost(&cfg))
+}
+
+func run(cfg *Config, p plan, h host) (int, error) {
+	l := newLoop(cfg, p, h)
+	defer h.output.flush()
+	defer h.neighbors.removeAliveFile()
+	if err := l.begin(); err != nil || l.done {
+		return l.code, err
+	}
+	// From here on no error is fatal: warn and go on.
+	l.dispatch(stop.Event{Kind: stop.CommandStarted})
+	h.processes.releaseInherited()
+	l.serve()
+	if p.stop.JobControl {
+		h.processes.takeTerminal(l.children.group)
+	}
+	return l.code, nil
+}
+
+// begin does everything that may fail, and starts the command last. A stop signal that
+// has arrived by then keeps the command from being started.
+func (l *loop) begin() error {
+	if err := l.prepare(); err != nil {
+		return err
+	}
+	if err := l.setUpReaping(); err != nil {
+		return err
+	}
+	l.takePending()
+	if l.done {
+		return nil
+	}
+	if l.cfg.Health != nil {
+		if err := l.host.neighbors.listenHealth(*l.cfg.Health); err != nil {
+			return l.cfg.errorf("--health=%v: %w", l.cfg.Health, err)
+		}
+	}
+	if err := l.host.neighbors.createAliveFile(l.cfg.AliveFile); err != nil {
+		return l.cfg.errorf("--alive-file=%s: %w", Quote(l.cfg.AliveFile), err)
+	}
+	command := proc.Command{Argv: l.cfg.Command, Env: l.cfg.Env, Session: l.cfg.Session, SameGroup: l.cfg.SameGroup}
+	pid, err := l.host.processes.start(command)
+	l.children.command = pid
+	l.children.group = pid
+	return err
+}
+
+// prepare logs the warnings of the plan, and takes the resources that may be unavailable
+// later.
+func (l *loop) prepare() error {
+	for _, warning := range l.plan.warnings {
+		l.log(Warn, "%s", warning)
+	}
+	if err := l.host.processes.reserve(); err != nil {
+		return err
+	}
+	if err := l.host.output.writeTermlog(""); err != nil {
+		return l.cfg.errorf("--termination-log=%s: %w: give a file, or none", Quote(l.cfg.TerminationLog), err)
+	}
+	return nil
+}
+
+// setUpReaping makes lameduck the subreaper if lameduck is not PID 1, and sets the
+// parent-death signal.
+func (l *loop) setUpReaping() error {
+	if s := l.cfg.ParentDeathSignal; s != 0 {
+		if err := l.host.processes.setParentDeathSignal(s); err != nil {
+			return l.cfg.errorf("--parent-death-signal=%v: %w", s, err)
+		}
+	}
+	if l.cfg.Subreaper == No {
+		return nil
+	}
+	err := l.host.processes.becomeSubreaper()
+	if err != nil && l.cfg.Subreaper == Yes {
+		return l.cfg.errorf("--subreaper: %w", err)
+	}
+	if err != nil {
+		l.log(Warn, "orphans will not be reaped: lameduck is not PID 1, and cannot become the subreaper: %v", err)
+	}
+	return nil
+}
+
+// Pause runs no command: Pause keeps the namespaces of a pod and reaps its orphans until
+// TERM or INT arrives. Pause returns the exit code, 0.
+func Pause() int {
+	h := newHost(&Config{TerminationLog: NoTerminationLog})
+	h.processes.releaseInherited()
+	for {
+		for reaped := true; reaped; {
+			pid, _ := h.processes.reap()
+			reaped = pid > 0
+		}
+		switch h.signals.next(time.Time{}) {
+		case sig.TERM, sig.INT:
+			return 0
+		}
+	}
+}

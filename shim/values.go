@@ -1,0 +1,127 @@
+package shim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/health"
+	"github.com/lameduck-init/lameduck/shim/internal/preset"
+	"github.com/lameduck-init/lameduck/shim/internal/quote"
+	"github.com/lameduck-init/lameduck/shim/internal/report"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/termlog"
+)
+
+// The types of the values in a [Config].
+type (
+	Signal     = sig.Signal      // see signal(7)
+	Rewrite    = sig.Rewrite     // one FROM:TO of --rewrite
+	Step       = stop.Step       // one item of --stop-schedule
+	Schedule   = stop.Schedule   // the value of --stop-schedule
+	Condition  = stop.Reason     // the value of --until
+	ExitMap    = preset.ExitCode // one FROM:TO of --exit-code
+	HealthSpec = health.Spec     // the value of --health
+	HealthMode = health.Mode     // the value of --health-during
+	Spelling   = report.Spelling // how messages spell lameduck's flags
+)
+
+// The conditions that end a hold once its floor has passed, each stricter than the
+// previous one.
+const (
+	Elapsed Condition = "" // no condition besides the floor
+	Settled           = stop.Settled
+	Quiet             = stop.Quiet
+	Drained           = stop.Drained
+)
+
+// The ways to answer health checks while the command stops.
+const (
+	HealthPass  = health.Pass
+	HealthFail  = health.Fail
+	HealthClose = health.Close
+)
+
+// NoTerminationLog is the value of --termination-log for no termination log.
+const NoTerminationLog = termlog.None
+
+// Level is how much is written to standard error. The report of a stop is written at
+// every level.
+type Level int
+
+// The levels. Each includes the previous ones.
+const (
+	Error Level = iota
+	Warn
+	Info
+	Debug
+)
+
+// Choice is a setting that is on, off, or left to lameduck.
+type Choice int
+
+// The choices.
+const (
+	Auto Choice = iota
+	Yes         // a failure is an error
+	No
+)
+
+// Preset describes how a known server is stopped gracefully, Caveat a warning about a
+// preset, and Scene the information from which caveats are decided.
+type (
+	Preset = preset.Preset
+	Caveat = preset.Caveat
+	Scene  = preset.Scene
+)
+
+// AutoPreset is the value of --preset that asks for the preset of whichever program runs
+// when a signal arrives.
+const AutoPreset = preset.Auto
+
+// Presets returns all presets in the order of the documentation.
+func Presets() []Preset { return preset.All() }
+
+// ParsePreset reads [AutoPreset] or the name or an alias of a preset, and returns the
+// preset's name.
+func ParsePreset(text string) (string, error) { return preset.Parse(text) }
+
+// ParseSignal reads a signal's name or number.
+func ParseSignal(text string) (Signal, error) { return sig.Parse(text) }
+
+// ParseRewrite reads FROM:TO, or FROM:0 to drop FROM. FROM has to be a signal that this
+// build can catch.
+func ParseRewrite(text string) (Rewrite, error) {
+	r, err := sig.ParseRewrite(text)
+	if err != nil {
+		return Rewrite{}, err
+	}
+	if why := sigcatch.Uncatchable(r.From); why != "" {
+		return Rewrite{}, fmt.Errorf("cannot rewrite %v, which never reaches lameduck: %s", r.From, why)
+	}
+	return r, nil
+}
+
+// ParseDuration reads a Go duration or a bare number of seconds.
+func ParseDuration(text string) (time.Duration, error) { return stop.ParseDuration(text) }
+
+// ParseSchedule reads a schedule in the form of start-stop-daemon(8)'s --retry. A single
+// duration means the stop signal, and KILL that much later.
+func ParseSchedule(text string) (Schedule, error) { return stop.ParseSchedule(text) }
+
+// ParseHealth reads LISTEN[=TARGET].
+func ParseHealth(text string) (HealthSpec, error) { return health.Parse(text) }
+
+// ParseHealthMode reads pass, fail or close.
+func ParseHealthMode(text string) (HealthMode, error) { return health.ParseMode(text) }
+
+// Quote returns a value from outside for a message: in quotes if the value could be
+// mistaken for a part of the message.
+func Quote(value string) string { return quote.Word(value) }
+
+// Printable returns any text as one line that is safe to print.
+func Printable(text string) string { return quote.Line(text) }
+
+// Sparkline draws numbers as bars. The highest bar is full.
+func Sparkline(numbers []int) string { return report.Sparkline(numbers) }
