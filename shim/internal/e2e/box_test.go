@@ -141,15 +141,6 @@ func (b *box) wantStderr(text string) {
 	}
 }
 
-// lastStderr returns the last line on standard error so far, "" where there is none.
-func (b *box) lastStderr() string {
-	stderr := b.err.all()
-	if len(stderr) == 0 {
-		return ""
-	}
-	return stderr[len(stderr)-1].text
-}
-
 // lines collects the lines of a pipe, with the time of each.
 type lines struct {
 	from io.Reader

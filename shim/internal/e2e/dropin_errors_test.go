@@ -23,7 +23,7 @@ func TestDropinAdvice(t *testing.T) {
 			b.wantExit(143)
 			b.err.wait(t, "until LAMEDUCK_ON_STOP has ended")
 			b.err.wait(t, "LAMEDUCK_ON_STOP: cannot run")
-			if line := b.lastStderr(); !strings.HasSuffix(line, c.want) {
+			if line := b.report(); !strings.HasSuffix(line, c.want) {
 				t.Errorf("%s: last line %q, want %q at its end", c.name, line, c.want)
 			}
 		})
@@ -41,9 +41,7 @@ func TestDropinErrorsJSON(t *testing.T) {
 			env, words := splitEnv(call)
 			b := bootUnderName(t, words[0], append(env, "LAMEDUCK_LOG_FORMAT=json"), words[1:]...)
 			b.wantExit(code)
-			if stderr := b.err.all(); len(stderr) != 1 || !strings.Contains(stderr[0].text, `"level":"error"`) {
-				t.Errorf("stderr: %v, want one JSON line", stderr)
-			}
+			b.wantOneLine(`"level":"error"`)
 		})
 	}
 }

@@ -36,7 +36,7 @@ func (s *serverBox) finalReport() string {
 	s.out.wait(s.t, "got TERM")
 	s.sendLine("exit 0")
 	s.wantExit(0)
-	return s.lastStderr()
+	return s.report()
 }
 
 // wantMatch fails unless a line matches the regular expression want.
@@ -193,7 +193,7 @@ func TestErrorsJSON(t *testing.T) {
 				t.Errorf("%q: %.200s", args, line)
 			}
 		}
-		if !strings.Contains(b.lastStderr(), `"level":"error"`) {
+		if n := len(stderr); n == 0 || !strings.Contains(stderr[n-1].text, `"level":"error"`) {
 			t.Errorf("%q: stderr %.200v, want an error as the last line", args, stderr)
 		}
 	}
@@ -207,5 +207,5 @@ func TestReportShell(t *testing.T) {
 	b.child()
 	b.signal(sig.TERM)
 	b.wantExit(143)
-	wantMatch(t, b.lastStderr(), `; the command is a shell that does not pass TERM on: exec, or --group$`)
+	wantMatch(t, b.report(), `; the command is a shell that does not pass TERM on: exec, or --group$`)
 }

@@ -60,7 +60,7 @@ func TestForgedView(t *testing.T) {
 				return strings.Count(fmt.Sprint(h.out.collected), "socket listens") == 2
 			})
 			h.sendLine("watch" + flags)
-			views := h.views(want(path))
+			views := h.waitView(want(path))
 			wantPrintable(t, h.out.all())
 			if flags != "" {
 				var view shim.View

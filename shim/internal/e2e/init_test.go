@@ -218,10 +218,7 @@ func TestNotFound(t *testing.T) {
 	} {
 		b := boot(t, nil, "--", c.command)
 		b.wantExit(c.code)
-		stderr := b.err.all()
-		if len(stderr) != 1 || !strings.Contains(stderr[0].text, fmt.Sprintf("cannot run %q: ", c.command)) || !strings.Contains(stderr[0].text, c.text) {
-			t.Errorf("%q: stderr %v, want %q", c.command, stderr, c.text)
-		}
+		b.wantOneLine(fmt.Sprintf("cannot run %q: ", c.command), c.text)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // named is a preset that must exist.
-func named(t *testing.T, name string) *shim.Preset {
+func presetNamed(t *testing.T, name string) *shim.Preset {
 	t.Helper()
 	presets := shim.Presets()
 	i := slices.IndexFunc(presets, func(p shim.Preset) bool { return p.Name == name })
@@ -26,8 +26,8 @@ func named(t *testing.T, name string) *shim.Preset {
 // presetFlags are the flags that do what a preset does.
 func presetFlags(p *shim.Preset) []string { return []string{"--preset=" + p.Name} }
 
-// commandOf is what runs under lameduck, as preset.Match gets it.
-func (b *box) commandOf() (exe string, argv []string) {
+// commandLine returns the path and arguments of the command, as preset.Match takes them.
+func (b *box) commandLine() (exe string, argv []string) {
 	b.t.Helper()
 	pid := b.commandPID()
 	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
@@ -52,9 +52,9 @@ func (b *box) commandPID() int {
 
 // knows wants the preset to be recognized in what runs, unless it is one that
 // never is.
-func knows(t *testing.T, b *box, p *shim.Preset) {
+func wantRecognized(t *testing.T, b *box, p *shim.Preset) {
 	t.Helper()
-	exe, argv := b.commandOf()
+	exe, argv := b.commandLine()
 	want := p.Name
 	if want == "go" {
 		want = ""

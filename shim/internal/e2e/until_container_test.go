@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// containerUntil: in a pod, with the engine's own seccomp profile and as nobody,
-// traffic from the other container holds until it is quiet; that with the other
-// container does not.
+// containerUntil: in a pod, as the user nobody and with podman's seccomp profile,
+// requests of another container prolong the hold until they end. Connections between
+// other containers do not count.
 func containerUntil(t *testing.T, y *podman) {
 	words := strings.Fields("pod create --name until --network none --share net --infra-name until-infra --infra-command /pause --infra-image " + imagePrefix + "pause")
 	if out, err := y.call(t, words...); err != nil {
@@ -29,18 +29,15 @@ func containerUntil(t *testing.T, y *podman) {
 	busy.out.wait(t, "did call")
 	for _, want := range []string{"\nSeccomp:\t2\n", "\nUid:\t65534\t", "\nCapEff:\t0000000000000000\n"} {
 		if text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", server.pid())); !strings.Contains(string(text), want) {
-			t.Errorf("%q is not so:\n%s", want, text)
+			t.Errorf("status of lameduck:\n%s\nwant %q", text, want)
 		}
 	}
 	done := server.stop()
 	server.err.wait(t, "until quiet")
-	end := steadily(250*time.Millisecond, func() { client.sendLine("short 127.0.0.1:8080") })
-	time.Sleep(3 * instant) // so long it is busy
-	end()
-	(&serverBox{box: server.box}).wantHoldSince(time.Now(), instant-350*time.Millisecond, "quiet")
+	repeatFor(3*quiet1s, 250*time.Millisecond, func() { client.sendLine("short 127.0.0.1:8080") })
+	(&serverBox{box: server.box}).wantHoldSince(time.Now(), quiet1s-350*time.Millisecond, "quiet")
 	done()
-	said := server.err.all()
-	if report := said[len(said)-1].text; !strings.Contains(report, "seen by sock_diag, our") {
-		t.Errorf("the report says %q", report)
+	if want := "seen by sock_diag, our"; !strings.Contains(server.report(), want) {
+		t.Errorf("report: %s\nwant %q", server.report(), want)
 	}
 }

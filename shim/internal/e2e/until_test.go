@@ -16,16 +16,16 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// The hold that waits for traffic, end to end: a server under the built lameduck,
-// and its clients in other processes, of the same network namespace.
+// Tests of a hold that waits for traffic: a server under lameduck, and clients in the
+// test's process, in the same network namespace.
 
-// serverBox is a server under lameduck, that has started.
+// serverBox is a started server under lameduck.
 type serverBox struct {
 	*box
 	port string
 }
 
-// quickFlags are flags that make all of it quick.
+// quickFlags shorten a hold: no floor, and a silence of quietFor.
 var quickFlags = []string{"--delay=0", "--quiet-for=2", "--grace-period=30"}
 
 func bootServer(t *testing.T, stage, until string, flags ...string) *serverBox {
@@ -38,7 +38,7 @@ func bootServer(t *testing.T, stage, until string, flags ...string) *serverBox {
 	return s
 }
 
-// client is a connection to a server.
+// client is a connection to a server that replies to lines.
 type client struct {
 	net.Conn
 	t  *testing.T
@@ -55,40 +55,31 @@ func (s *serverBox) dial(host string) *client {
 	return &client{conn, s.t, bufio.NewScanner(conn)}
 }
 
-// ask sends a line and waits for the answer.
+// ask sends a line and waits for the reply.
 func (c *client) ask(line string) {
 	c.t.Helper()
-	if fmt.Fprintln(c, line); !c.in.Scan() {
-		c.t.Errorf("%q is not answered: %v", line, c.in.Err())
+	fmt.Fprintln(c, line)
+	c.awaitReply()
+}
+
+func (c *client) awaitReply() {
+	c.t.Helper()
+	if !c.in.Scan() {
+		c.t.Errorf("the server closed the connection without a reply: %v", c.in.Err())
 	}
 }
 
-// shortConn is a connection with one request, as probes and many clients make them.
+// shortConn makes one request on a new connection, as probes and many clients do.
 func (s *serverBox) shortConn(host string) {
 	c := s.dial(host)
 	c.ask("hello")
 	c.Close()
 }
 
-// wantHoldSince wants the hold to end so long after some moment, and for that reason.
-func (s *serverBox) wantHoldSince(since time.Time, at time.Duration, why string) {
-	s.t.Helper()
-	got := s.out.wait(s.t, "got TERM").at.Sub(since)
-	if got < at || got > at+2*time.Second {
-		s.t.Errorf("the hold ended after %v, want %v", got, at)
-	}
-	s.sendLine("exit 7")
-	s.wantExit(7)
-	said := s.err.all()
-	if last := said[len(said)-1].text; !strings.Contains(last, "("+why+")") {
-		s.t.Errorf("the report says %q, want %s", last, why)
-	}
-}
-
 const quietFor = 2 * time.Second
 
-// TestUntilQuiet: short connections hold, one by one, over both families; idle
-// ones that are kept alive do not.
+// TestUntilQuiet: short connections, one after the other, prolong the hold, over IPv4 and
+// IPv6; an idle keep-alive connection does not.
 func TestUntilQuiet(t *testing.T) {
 	for name, stage := range map[string]string{
 		"": "stage", "nobody": "stage:uid=65534", "denied": "stage:seccomp",
@@ -96,80 +87,77 @@ func TestUntilQuiet(t *testing.T) {
 		for _, host := range []string{"127.0.0.1", "::1"} {
 			t.Run(name+" "+host, func(t *testing.T) {
 				if stage == "stage:uid=65534" && !isRoot() {
-					t.Skip("only root can become somebody else")
+					t.Skip("only root can change its uid")
 				}
 				s := bootServer(t, stage, "quiet")
 				s.dial(host).ask("hello")
 				s.signal(sig.TERM)
 				s.err.wait(t, "until quiet")
 				var last time.Time
-				for range 10 {
+				repeatFor(2*time.Second, 200*time.Millisecond, func() {
 					s.shortConn(host)
 					last = time.Now()
-					time.Sleep(200 * time.Millisecond) // the traffic that there is
-				}
+				})
 				s.wantHoldSince(last, quietFor-100*time.Millisecond, "quiet")
 			})
 		}
 	}
 }
 
-// TestUntilQuietUnseen: the same without netlink, in a network namespace without the
-// segments of other tests, which would count.
+// TestUntilQuietUnseen: like TestUntilQuiet, without netlink. The test has its own
+// network namespace, since the TCP segments of other tests would count.
 func TestUntilQuietUnseen(t *testing.T) {
 	t.Parallel()
 	for _, host := range []string{"127.0.0.1", "::1"} {
 		t.Run(host, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			a := p.holding("stage:no-netlink", "quiet", quickFlags, helperCommand("app", "[::]:0")...)
+			p := newNamespace(t)
+			a := p.bootUntil("stage:no-netlink", "quiet", quickFlags, helperCommand("app", "[::]:0")...)
 			a.dial(host).ask("hello")
-			a.stops()
+			a.trigger()
 			var last time.Time
-			for range 10 {
+			repeatFor(2*time.Second, 200*time.Millisecond, func() {
 				a.shortConn(host)
 				last = time.Now()
-				time.Sleep(200 * time.Millisecond) // the traffic that there is
-			}
+			})
 			a.wantHoldSince(last, quietFor-100*time.Millisecond, "quiet")
 		})
 	}
 }
 
-// TestUntilQuietChecked: without netlink, lameduck's own health checks are no traffic of
-// an idle connection.
+// TestUntilQuietChecked: without netlink, lameduck's own health checks do not count as
+// traffic on an idle connection.
 func TestUntilQuietChecked(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newNamespace(t)
 	flags := append([]string{"--health=127.0.0.1:9000=127.0.0.1:8080", "--health-during=pass"}, quickFlags...)
-	a := p.holding("stage:no-netlink", "quiet", flags, helperCommand("app", "127.0.0.1:8080")...)
+	a := p.bootUntil("stage:no-netlink", "quiet", flags, helperCommand("app", "127.0.0.1:8080")...)
 	a.dial("127.0.0.1").ask("hello")
-	end := steadily(100*time.Millisecond, func() {
+	end := repeatEvery(100*time.Millisecond, func() {
 		check := p.dial("127.0.0.1:9000")
 		check.ask("hello")
 		check.Close()
 	})
-	start := a.stops()
+	start := a.trigger()
 	a.out.wait(t, "got TERM")
 	end()
 	a.wantHoldSince(start, quietFor-100*time.Millisecond, "quiet")
 }
 
-// TestUntilSlow: a request that takes its time is never cut by quiet, on a
-// connection that was used before.
+// TestUntilSlow: --until=quiet never cuts a slow request on a connection that was used
+// before.
 func TestUntilSlow(t *testing.T) {
 	s := bootServer(t, "stage", "quiet")
 	c := s.dial("127.0.0.1")
 	c.ask("hello")
 	fmt.Fprintln(c, "slow")
 	s.signal(sig.TERM)
-	if !c.in.Scan() {
-		t.Errorf("it was cut: %v", c.in.Err())
-	}
+	c.awaitReply()
 	s.wantHoldSince(time.Now(), quietFor-time.Second, "quiet")
 }
 
-// TestUntilSettled: connections that talk do not hold, new ones do.
+// TestUntilSettled: with --until=settled, only new connections prolong the hold, not
+// traffic on old ones.
 func TestUntilSettled(t *testing.T) {
 	s := bootServer(t, "stage", "settled")
 	start := time.Now()
@@ -187,28 +175,29 @@ func TestUntilSettled(t *testing.T) {
 	<-over
 }
 
-// TestUntilDrained: an idle connection holds until it is closed.
+// TestUntilDrained: with --until=drained, an idle connection prolongs the hold until the
+// connection is closed.
 func TestUntilDrained(t *testing.T) {
 	s := bootServer(t, "stage", "drained")
 	c := s.dial("127.0.0.1")
 	c.ask("hello")
 	s.signal(sig.TERM)
 	s.err.wait(t, "until drained")
-	time.Sleep(quietFor + time.Second) // quiet it is
-	if said := s.out.all(); said[len(said)-1].text != "ready" {
-		t.Errorf("it did not wait: %v", said)
+	time.Sleep(quietFor + time.Second) // an idle connection, for longer than --quiet-for
+	if stdout := s.out.all(); stdout[len(stdout)-1].text != "ready" {
+		t.Errorf("the hold has ended with a connection open: %v", stdout)
 	}
 	c.Close()
 	s.wantHoldSince(time.Now(), 0, "drained")
 }
 
-// TestUntilCeiling: traffic without end holds to the ceiling, and the report names
-// what looks like a probe; ignored, it does not hold.
+// TestUntilCeiling: under traffic without end, the hold lasts to the ceiling, and the
+// report points out a likely probe. Ignored traffic does not prolong the hold.
 func TestUntilCeiling(t *testing.T) {
 	for name, c := range map[string]struct {
-		flags []string
-		at    time.Duration
-		why   string
+		flags  []string
+		hold   time.Duration
+		reason string
 	}{
 		"counted": {[]string{"--max-delay=6"}, 6 * time.Second, "ceiling"},
 		"ignored": {[]string{"--max-delay=10", "--ignore-probes"}, quietFor, "quiet"},
@@ -218,28 +207,18 @@ func TestUntilCeiling(t *testing.T) {
 			s := bootServer(t, "stage", "quiet", c.flags...)
 			start := time.Now()
 			s.signal(sig.TERM)
-			over := make(chan struct{})
-			go func() {
-				tick := time.NewTicker(550 * time.Millisecond)
-				defer tick.Stop()
-				for {
-					select {
-					case <-over:
-						return
-					case <-tick.C:
-						if conn, err := net.Dial("tcp", "127.0.0.1:"+s.port); err == nil {
-							fmt.Fprintln(conn, "probe")
-							bufio.NewScanner(conn).Scan()
-							conn.Close()
-						}
-					}
+			end := repeatEvery(550*time.Millisecond, func() {
+				if conn, err := net.Dial("tcp", "127.0.0.1:"+s.port); err == nil {
+					fmt.Fprintln(conn, "probe")
+					bufio.NewScanner(conn).Scan()
+					conn.Close()
 				}
-			}()
-			s.wantHoldSince(start, c.at, c.why)
-			close(over)
+			})
+			s.wantHoldSince(start, c.hold, c.reason)
+			end()
 			text := fmt.Sprint(s.err.all())
 			if hint := probeHint.MatchString(text); hint != (name == "counted") {
-				t.Errorf("it says %s", text)
+				t.Errorf("stderr: %s\nhint at probes: %v, want %v", text, hint, !hint)
 			}
 		})
 	}
@@ -247,44 +226,44 @@ func TestUntilCeiling(t *testing.T) {
 
 var probeHint = regexp.MustCompile(`(; |, and )6 bytes from 127\.0\.0\.1 every 0\.[56] s: a probe\? see --ignore-probes;`)
 
-// TestUntilNobody: who listens nowhere is told at once, however busy the
-// neighbours are.
-func TestUntilNobody(t *testing.T) {
+// TestUntilNoListener: a command without listeners gets TERM at once, however busy the
+// neighbors are.
+func TestUntilNoListener(t *testing.T) {
 	busy := bootServer(t, "stage", "quiet")
 	b := boot(t, nil, append([]string{"--until=quiet", "--grace-period=30", "--"}, helperCommand("catch")...)...)
 	b.out.wait(t, "ready")
 	busy.shortConn("127.0.0.1")
 	start := time.Now()
 	b.signal(sig.TERM)
-	(&serverBox{box: b}).wantHoldSince(start, 0, "no_listener")
+	b.wantHoldSince(start, 0, "no_listener")
 	busy.sendLine("exit 0")
 	busy.wantExit(0)
 }
 
-// TestUntilPortless: of UDP and of Unix sockets nothing can be said; the floor is
-// kept, and there is no waiting for a ceiling.
+// TestUntilPortless: for a command with only UDP or Unix sockets, the hold lasts for the
+// floor and not to the ceiling.
 func TestUntilPortless(t *testing.T) {
-	for network, why := range map[string]string{"udp": "udp", "unix": "quiet"} {
+	for network, reason := range map[string]string{"udp": "udp", "unix": "quiet"} {
 		t.Run(network, func(t *testing.T) {
 			t.Parallel()
 			b := boot(t, nil, append([]string{"--until=quiet", "--delay=1", "--grace-period=30", "--"}, helperCommand("listen", network, filepath.Join(t.TempDir(), "socket"))...)...)
 			b.out.wait(t, "ready")
 			start := time.Now()
 			b.signal(sig.TERM)
-			(&serverBox{box: b}).wantHoldSince(start, time.Second, why)
+			b.wantHoldSince(start, time.Second, reason)
 		})
 	}
 }
 
-// TestUntilCostsNothing: before the trigger there is no descriptor more than
-// without, and no thread. How many threads Go's runtime has is up to chance: the
-// fewest of some runs are compared.
+// TestUntilCostsNothing: before a stop, --until costs neither a descriptor nor a thread.
+// The number of threads of Go's runtime varies from run to run, so the test compares the
+// minimum over several runs.
 func TestUntilCostsNothing(t *testing.T) {
-	look := func(flags ...string) (threads, fds int) {
+	count := func(flags ...string) (threads, fds int) {
 		b := boot(t, nil, append(append(flags, "--"), helperCommand("catch")...)...)
 		b.out.wait(t, "ready")
 		pid := b.cmd.Process.Pid
-		testutil.Eventually(t, "it sleeps", func() bool { return strings.HasPrefix(status(pid, "State"), "S") })
+		testutil.Eventually(t, "lameduck sleeps", func() bool { return strings.HasPrefix(status(pid, "State"), "S") })
 		list, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 		threads, _ = strconv.Atoi(status(pid, "Threads"))
 		b.sendLine("exit 0")
@@ -295,7 +274,7 @@ func TestUntilCostsNothing(t *testing.T) {
 	fewest := map[string]counts{}
 	for round := range 40 {
 		for _, flag := range []string{"--until=quiet", "--delay=5"} {
-			threads, fds := look(flag, "--grace-period=30")
+			threads, fds := count(flag, "--grace-period=30")
 			if old, ok := fewest[flag]; ok {
 				threads, fds = min(threads, old.threads), min(fds, old.fds)
 			}
