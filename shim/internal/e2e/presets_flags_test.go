@@ -10,7 +10,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/preset"
 )
 
-// presetNamed returns a preset that must exist.
+// presetNamed returns a preset, and fails the test if the name is unknown.
 func presetNamed(t *testing.T, name string) *preset.Preset {
 	t.Helper()
 	p, ok := preset.Named(name)
@@ -20,7 +20,7 @@ func presetNamed(t *testing.T, name string) *preset.Preset {
 	return p
 }
 
-// presetFlags returns the flags that switch a preset on.
+// presetFlags returns the flags for a preset.
 func presetFlags(p *preset.Preset) []string { return []string{"--preset=" + p.Name} }
 
 // commandLine returns the path and arguments of the command, as preset.Match takes them.
@@ -48,8 +48,8 @@ func (b *box) commandPID() int {
 	return pid
 }
 
-// wantRecognized checks that preset.Match recognizes the command, except for a Go
-// program, which has no sign of its own.
+// wantRecognized checks the preset that preset.Match finds for the command. Go programs have
+// no common sign, and match no preset.
 func wantRecognized(t *testing.T, b *box, p *preset.Preset) {
 	t.Helper()
 	exe, argv := b.commandLine()
