@@ -10,7 +10,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// Tests of orphans, of the processes that outlive the command, and of lameduck's parent.
+// Tests of orphans, of processes left after the command, and of lameduck's parent.
 
 // TestDieTogether: the command's exit code is not lost when an orphan ends at the same
 // moment.
@@ -24,8 +24,8 @@ func TestDieTogether(t *testing.T) {
 	})
 }
 
-// TestLinger: with --linger, every process that outlives the command gets TERM, in whatever
-// session, and lameduck waits for them. The exit code stays the command's.
+// TestLinger: with --linger, lameduck sends TERM to the processes left after the command, in
+// every session, and waits for their end. The exit code stays the command's.
 func TestLinger(t *testing.T) {
 	const script = `"$@" child & ("$@" orphan &); ("$@" daemon setsid &); "$@" last $LAST & read x; exit 7`
 	for name, c := range map[string]struct {
@@ -57,8 +57,8 @@ func TestLinger(t *testing.T) {
 	}
 }
 
-// TestLingerLeaves: a process that a lingering process starts for its cleanup, after TERM,
-// gets no TERM itself, however many other processes end meanwhile.
+// TestLingerLeaves: a process started after TERM, for the cleanup of a lingering process,
+// gets no TERM, however many other processes end meanwhile.
 func TestLingerLeaves(t *testing.T) {
 	const script = `
 	(trap 'sh -c "echo cleaning; read x; echo cleaned" <&3; exit' TERM; echo up; while :; do sleep 0.05; done) 3<&0 &
@@ -99,7 +99,7 @@ func TestParentDeath(t *testing.T) {
 	}
 }
 
-// TestParentDead: a lameduck that has lost its parent before the start runs the command.
+// TestParentDead: after the death of its parent, lameduck still starts and runs the command.
 func TestParentDead(t *testing.T) {
 	t.Parallel()
 	orphaned := `("$@" & ) ; read x`

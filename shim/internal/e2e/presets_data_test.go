@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -86,15 +85,18 @@ func (s *site) psqlCommand() []string {
 func (s *site) awaitQuery(client []string) {
 	s.t.Helper()
 	var output []byte
-	for end := time.Now().Add(testutil.Patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	defer func() {
+		if s.t.Failed() {
+			s.t.Logf("the client's last output: %s", output)
+		}
+	}()
+	testutil.Eventually(s.t, "the database answers", func() bool {
 		cmd := exec.Command(client[0], client[1:]...)
 		cmd.Stdin = strings.NewReader("select 1;")
 		var err error
-		if output, err = cmd.CombinedOutput(); err == nil {
-			return
-		}
-	}
-	s.t.Fatalf("the database does not answer: %s", output)
+		output, err = cmd.CombinedOutput()
+		return err == nil
+	})
 }
 
 // TestPresetPostgres: with the preset, an open transaction can finish, and an idle client

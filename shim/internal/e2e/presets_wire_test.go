@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lameduck-init/lameduck/shim"
+	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
@@ -61,7 +61,7 @@ func noError(t *testing.T, what string, err error) {
 
 // boot boots the site's server and waits for its port. With a preset, boot checks that
 // lameduck recognizes the server.
-func (s *site) boot(p *shim.Preset, command string, flags ...string) *box {
+func (s *site) boot(p *preset.Preset, command string, flags ...string) *box {
 	s.t.Helper()
 	b := boot(s.t, []string{"HOME=" + s.dir}, append(append(flags, "--"), s.command(command)...)...)
 	awaitPort(s.t, s.addr(), true)

@@ -9,7 +9,7 @@ import (
 )
 
 // containerUntil: in a pod, as the user nobody and with podman's seccomp profile,
-// requests of another container prolong the hold until they end. Connections between
+// another container's requests prolong the hold until the last. Connections between
 // other containers do not count.
 func containerUntil(t *testing.T, y *podman) {
 	words := strings.Fields("pod create --name until --network none --share net --infra-name until-infra --infra-command /pause --infra-image " + imagePrefix + "pause")

@@ -135,14 +135,7 @@ func TestUntilFloorEnds(t *testing.T) {
 // beside UDP or Unix sockets decides, and for UDP a ceiling given on the command line.
 func TestUntilNoTCP(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		stage   string
-		until   string
-		flags   []string
-		listens []string
-		hold    time.Duration
-		reason  string
-	}{
+	for name, c := range map[string]noTCPCase{
 		"UDP":                {"stage", "quiet", nil, []string{"udp 127.0.0.1:5353"}, time.Second, "udp"},
 		"UDP, nobody":        {"stage:uid=65534", "quiet", nil, []string{"udp [::]:5353"}, time.Second, "udp"},
 		"UDP, no netlink":    {"stage:no-netlink", "drained", nil, []string{"udp 127.0.0.1:5353"}, time.Second, "udp"},
@@ -156,35 +149,48 @@ func TestUntilNoTCP(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir, err := os.MkdirTemp("", "until") // other users may not enter t.TempDir
-			if err != nil {
-				t.Fatal(err)
-			}
-			os.Chmod(dir, 0o777)
-			t.Cleanup(func() { os.RemoveAll(dir) })
-			for i := range c.listens {
-				if c.listens[i] == "unix " {
-					c.listens[i] += filepath.Join(dir, "socket")
-				}
-			}
-			flags := append([]string{"--quiet-for=1", "--grace-period=30", "--delay=1"}, c.flags...)
-			ns := newNamespace(t)
-			other := ns.neighbor() // a neighbor's traffic does not count
-			ns.neighbor().do("call " + other.addr("127.0.0.1"))
-			a := ns.bootUntil(c.stage, c.until, flags, helperCommand("app", c.listens...)...)
-			if c.hold == 5*time.Second {
-				end := repeatEvery(50*time.Millisecond, func() { // clients that lameduck cannot observe
-					if conn, err := net.Dial("unix", filepath.Join(dir, "socket")); err == nil {
-						fmt.Fprintln(conn, "hello")
-						conn.Close()
-					}
-				})
-				defer end()
-			}
-			start := a.trigger()
-			a.wantHoldSince(start, c.hold, c.reason)
+			c.run(t)
 		})
 	}
+}
+
+type noTCPCase struct {
+	stage   string
+	until   string
+	flags   []string
+	listens []string
+	hold    time.Duration
+	reason  string
+}
+
+func (c noTCPCase) run(t *testing.T) {
+	dir, err := os.MkdirTemp("", "until") // other users may not enter t.TempDir
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.Chmod(dir, 0o777)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	for i := range c.listens {
+		if c.listens[i] == "unix " {
+			c.listens[i] += filepath.Join(dir, "socket")
+		}
+	}
+	flags := append([]string{"--quiet-for=1", "--grace-period=30", "--delay=1"}, c.flags...)
+	ns := newNamespace(t)
+	other := ns.neighbor() // a neighbor's traffic does not count
+	ns.neighbor().do("call " + other.addr("127.0.0.1"))
+	a := ns.bootUntil(c.stage, c.until, flags, helperCommand("app", c.listens...)...)
+	if c.hold == 5*time.Second {
+		end := repeatEvery(50*time.Millisecond, func() { // clients that lameduck cannot observe
+			if conn, err := net.Dial("unix", filepath.Join(dir, "socket")); err == nil {
+				fmt.Fprintln(conn, "hello")
+				conn.Close()
+			}
+		})
+		defer end()
+	}
+	start := a.trigger()
+	a.wantHoldSince(start, c.hold, c.reason)
 }
 
 // TestUntilStarved: requests during a time in which lameduck could not run do not count

@@ -18,7 +18,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// untilHelper runs the helper programs that make traffic.
+// untilHelper runs the helper programs for tests with traffic.
 func untilHelper(name string, args []string) {
 	h := new(appHelper)
 	switch name {
@@ -47,7 +47,7 @@ func untilHelper(name string, args []string) {
 	}
 }
 
-// appHelper is a program that reads commands from standard input, and prints "did COMMAND"
+// appHelper is a program with commands on standard input. The program prints "did COMMAND"
 // after each and "got TERM" on TERM.
 type appHelper struct {
 	listeners []net.Listener
@@ -137,8 +137,8 @@ func (h *appHelper) serveInherited() {
 }
 
 // answer accepts connections and replies "ok" to every line, with exceptions: "slow" after
-// 3 s, a line that begins with "-" never. After "bye" the server closes the connection,
-// after "leak" the server never closes it.
+// 3 s, a line beginning with "-" never. After "bye" the server closes the connection; after
+// "leak" the connection stays open when the client has closed its end.
 func answer(l net.Listener) {
 	for {
 		conn, err := l.Accept()
@@ -182,7 +182,10 @@ func (h *appHelper) proxy(address, upstream string) {
 			die(err)
 			server, err := net.Dial("tcp", upstream)
 			die(err)
-			go func() { io.Copy(server, client); client.Close() }()
+			go func() {
+				io.Copy(server, client)
+				client.Close()
+			}()
 			go io.Copy(client, server)
 		}
 	}()

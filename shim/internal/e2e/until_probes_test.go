@@ -40,62 +40,75 @@ var readinessProbes = map[string]func(ns *namespace, address string) error{
 // frequent probes prolong the hold to the ceiling, and the report points them out.
 func TestUntilProbes(t *testing.T) {
 	t.Parallel()
-	const usual = 3 * time.Second // the default of --quiet-for
+	const quiet = 3 * time.Second // the default of --quiet-for
 	for kind, probe := range readinessProbes {
-		for name, c := range map[string]struct {
-			flags       []string
-			period      time.Duration
-			least, most time.Duration // after the last request
-			reason      string
-		}{
-			"every 1 s":                      {[]string{"--ignore-probes"}, time.Second, usual, 10 * time.Second, "quiet"},
-			"every 5 s":                      {[]string{"--ignore-probes"}, 5 * time.Second, usual, 10 * time.Second, "quiet"},
-			"every 10 s":                     {[]string{"--ignore-probes"}, 10 * time.Second, usual, 10 * time.Second, "quiet"},
-			"every 5 s, silence of 6 s":      {[]string{"--ignore-probes", "--quiet-for=6"}, 5 * time.Second, 2 * usual, 10 * time.Second, "quiet"},
+		for name, c := range map[string]probesCase{
+			"every 1 s":                      {[]string{"--ignore-probes"}, time.Second, quiet, 10 * time.Second, "quiet"},
+			"every 5 s":                      {[]string{"--ignore-probes"}, 5 * time.Second, quiet, 10 * time.Second, "quiet"},
+			"every 10 s":                     {[]string{"--ignore-probes"}, 10 * time.Second, quiet, 10 * time.Second, "quiet"},
+			"every 5 s, silence of 6 s":      {[]string{"--ignore-probes", "--quiet-for=6"}, 5 * time.Second, 2 * quiet, 10 * time.Second, "quiet"},
 			"every 1 s, unless told so":      {nil, time.Second, 12 * time.Second, 19 * time.Second, "ceiling"},
-			"every 5 s, which does not hold": {nil, 5 * time.Second, usual, 10 * time.Second, "quiet"},
+			"every 5 s, which does not hold": {nil, 5 * time.Second, quiet, 10 * time.Second, "quiet"},
 		} {
 			t.Run(kind+" "+name, func(t *testing.T) {
 				t.Parallel()
-				ns := newNamespace(t)
-				a := ns.bootUntil("stage:uid=65534", "quiet", append(c.flags, "--grace-period=30"), helperCommand("web", "plain", "127.0.0.1:0")...)
-				address := a.addr("127.0.0.1")
-				var ends []time.Time
-				over := repeatEvery(c.period, func() {
-					if err := probe(ns, address); err != nil {
-						t.Errorf("probe: %v", err)
-					}
-					ends = append(ends, time.Now())
-				})
-				defer over()
-				var last atomic.Int64 // the time of the last reply to a request
-				requests := repeatEvery(170*time.Millisecond, func() {
-					get(t, ns.oneRequestTransport(), "http://"+address)
-					last.Store(time.Now().UnixNano())
-				})
-				start := a.trigger()
-				time.Sleep(time.Until(start.Add(6 * time.Second))) // the load balancer's traffic goes on
-				requests()
-				got := a.out.wait(t, "got TERM").at.Sub(time.Unix(0, last.Load()))
-				over()
-				if off := maxJitter(ends); off > max(c.period/10, 50*time.Millisecond)/2 {
-					a.t.Skipf("the machine is too busy for probes every %v: the jitter was %v", c.period, off)
-				}
-				if got < c.least-500*time.Millisecond || got > c.most+500*time.Millisecond {
-					t.Errorf("the hold ended %v after the last request, want %v to %v", got, c.least, c.most)
-				}
-				a.sendLine("exit 7")
-				a.wantExit(7)
-				a.wantReport("(" + c.reason + ")")
-				hint := `(; |, and )0 bytes from 127\.0\.0\.1 every (0\.[6-9]|1\.\d) s: a probe\? see --ignore-probes;`
-				if kind == "HTTP" {
-					hint = strings.Replace(hint, "0", fmt.Sprint(len(kubeProbe)), 1)
-				}
-				if regexp.MustCompile(hint).MatchString(a.report()) != (c.reason == "ceiling") {
-					t.Errorf("report: %s\nwant the hint at probes: %v", a.report(), c.reason == "ceiling")
-				}
+				c.run(t, kind, probe)
 			})
 		}
+	}
+}
+
+type probesCase struct {
+	flags       []string
+	period      time.Duration
+	least, most time.Duration // after the last request
+	reason      string
+}
+
+func (c probesCase) run(t *testing.T, kind string, probe func(ns *namespace, address string) error) {
+	ns := newNamespace(t)
+	a := ns.bootUntil("stage:uid=65534", "quiet", append(c.flags, "--grace-period=30"), helperCommand("web", "plain", "127.0.0.1:0")...)
+	address := a.addr("127.0.0.1")
+	var probedAt []time.Time
+	endProbes := repeatEvery(c.period, func() {
+		if err := probe(ns, address); err != nil {
+			t.Errorf("probe: %v", err)
+		}
+		probedAt = append(probedAt, time.Now())
+	})
+	defer endProbes()
+	var last atomic.Int64 // the time of the last reply to a request
+	endRequests := repeatEvery(170*time.Millisecond, func() {
+		get(t, ns.oneRequestTransport(), "http://"+address)
+		last.Store(time.Now().UnixNano())
+	})
+	start := a.trigger()
+	time.Sleep(time.Until(start.Add(6 * time.Second))) // the load balancer's traffic goes on
+	endRequests()
+	got := a.out.wait(t, "got TERM").at.Sub(time.Unix(0, last.Load()))
+	endProbes()
+	if off := maxJitter(probedAt); off > max(c.period/10, 50*time.Millisecond)/2 {
+		a.t.Skipf("the machine is too busy for probes every %v: the jitter was %v", c.period, off)
+	}
+	if got < c.least-500*time.Millisecond || got > c.most+500*time.Millisecond {
+		t.Errorf("the hold ended %v after the last request, want %v to %v", got, c.least, c.most)
+	}
+	a.sendLine("exit 7")
+	a.wantExit(7)
+	a.wantReport("(" + c.reason + ")")
+	c.wantHint(t, kind, a.report())
+}
+
+// wantHint checks that the report points out the probe if the probe has prolonged the hold
+// to the ceiling.
+func (c probesCase) wantHint(t *testing.T, kind, report string) {
+	t.Helper()
+	hint := `(; |, and )0 bytes from 127\.0\.0\.1 every (0\.[6-9]|1\.\d) s: a probe\? see --ignore-probes;`
+	if kind == "HTTP" {
+		hint = strings.Replace(hint, "0", fmt.Sprint(len(kubeProbe)), 1)
+	}
+	if regexp.MustCompile(hint).MatchString(report) != (c.reason == "ceiling") {
+		t.Errorf("report: %s\nwant the hint at probes: %v", report, c.reason == "ceiling")
 	}
 }
 

@@ -36,13 +36,7 @@ func insecureTLS() *tls.Config { return &tls.Config{InsecureSkipVerify: true} }
 func TestUntilTLS(t *testing.T) {
 	t.Parallel()
 	for user, stage := range users {
-		for name, c := range map[string]struct {
-			paths   []string // the last path is requested during the hold
-			idle    int      // number of idle connections after one request each
-			ahead   bool     // a connection with a TLS handshake and no request
-			silence string
-			hold    time.Duration // after the last reply or other event
-		}{
+		for name, c := range map[string]tlsCase{
 			"slow request":       {[]string{"/", "/slow"}, 0, false, "--max-silence=8", quiet1s},
 			"slow first request": {[]string{"/slow"}, 0, false, "--max-silence=8", quiet1s},
 			"idle pool":          {nil, 10, false, "--max-silence=3", quiet1s},
@@ -51,40 +45,52 @@ func TestUntilTLS(t *testing.T) {
 		} {
 			t.Run(user+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				ns := newNamespace(t)
-				a := ns.bootUntil(stage, "quiet", append(quiet1sFlags, c.silence), helperCommand("web", "tls", "127.0.0.1:0")...)
-				url := "https://" + a.addr("127.0.0.1")
-				for range c.idle {
-					tr := ns.transport()
-					tr.TLSClientConfig = insecureTLS()
-					get(t, tr, url)
-				}
-				last := time.Now()
-				if c.ahead {
-					conn := tls.Client(ns.dial(a.addr("127.0.0.1")), insecureTLS())
-					if err := conn.Handshake(); err != nil {
-						t.Fatal(err)
-					}
-				}
-				tr := ns.transport()
-				tr.TLSClientConfig = insecureTLS()
-				for i, path := range c.paths {
-					if i < len(c.paths)-1 {
-						get(t, tr, url+path)
-					}
-				}
-				start := a.trigger()
-				if len(c.paths) > 0 {
-					get(t, tr, url+c.paths[len(c.paths)-1])
-					a.wantHolding("the reply had just ended")
-					last = time.Now()
-				} else if !c.ahead {
-					last = start
-				}
-				a.wantHoldSince(last, c.hold-100*time.Millisecond, "quiet")
+				c.run(t, stage)
 			})
 		}
 	}
+}
+
+type tlsCase struct {
+	paths   []string // the last path is requested during the hold
+	idle    int      // number of idle connections after one request each
+	ahead   bool     // a connection with a TLS handshake and no request
+	silence string
+	hold    time.Duration // after the last reply or other event
+}
+
+func (c tlsCase) run(t *testing.T, stage string) {
+	ns := newNamespace(t)
+	a := ns.bootUntil(stage, "quiet", append(quiet1sFlags, c.silence), helperCommand("web", "tls", "127.0.0.1:0")...)
+	url := "https://" + a.addr("127.0.0.1")
+	for range c.idle {
+		tr := ns.transport()
+		tr.TLSClientConfig = insecureTLS()
+		get(t, tr, url)
+	}
+	last := time.Now()
+	if c.ahead {
+		conn := tls.Client(ns.dial(a.addr("127.0.0.1")), insecureTLS())
+		if err := conn.Handshake(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tr := ns.transport()
+	tr.TLSClientConfig = insecureTLS()
+	for i, path := range c.paths {
+		if i < len(c.paths)-1 {
+			get(t, tr, url+path)
+		}
+	}
+	start := a.trigger()
+	if len(c.paths) > 0 {
+		get(t, tr, url+c.paths[len(c.paths)-1])
+		a.wantHolding("the reply had just ended")
+		last = time.Now()
+	} else if !c.ahead {
+		last = start
+	}
+	a.wantHoldSince(last, c.hold-100*time.Millisecond, "quiet")
 }
 
 // Frames of HTTP/2, see RFC 9113.
