@@ -29,7 +29,7 @@ var containers = flag.Bool("containers", false, "run lameduck in real containers
 // images are made here, of lameduck and the test binary: no network is needed.
 func TestContainer(t *testing.T) {
 	if !*containers {
-		t.Skip("only with -containers: make containers")
+		t.Skip("only with -containers: .ci/run containers")
 	}
 	p := newPodman(t)
 	for name, test := range map[string]func(*testing.T, *podman){

@@ -190,7 +190,7 @@ func filterSyscalls(filter []unix.SockFilter) {
 // a thread that cannot start would end the program in a full pids cgroup. On "fill" sturdy
 // fills the cgroup with processes; on "bomb" a fork bomb fills the cgroup.
 func sturdy() {
-	proc.Settle(0)
+	proc.ReserveThreads(2) // two for os/signal
 	got := make(chan os.Signal, 100)
 	signal.Notify(got, syscall.SIGTERM, syscall.SIGWINCH)
 	go func() {

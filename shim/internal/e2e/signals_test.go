@@ -19,6 +19,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
@@ -301,12 +302,52 @@ func wantQueued(t *testing.T, s sig.Signal, n int) {
 	}
 }
 
-// TestPlainBuild: a build without the Makefile's flags passes on every signal but URG, which
-// Go's runtime uses.
+// TestPlainBuild: a program built without the Makefile's flags forwards signals all the
+// same, with the C library or without, and says in --version that it is a plain build.
 func TestPlainBuild(t *testing.T) {
+	lost := sig.Set(0)
+	if !sigcatch.Direct {
+		lost = sig.SetOf(sig.URG)
+	}
+	for _, cgo := range []string{"0", "1"} {
+		t.Run("CGO_ENABLED="+cgo, func(t *testing.T) {
+			if cgo == "1" {
+				needs(t, "gcc")
+			}
+			path := filepath.Join(t.TempDir(), "lameduck")
+			build(t, "env", "CGO_ENABLED="+cgo, "go", "build", "-o", path, "./cmd/lameduck")
+			passes(t, sig.Set(^uint64(0)).Without(unpassed|lost), path)
+			if version := versionOf(t, path); !strings.HasSuffix(version, ", a plain build (see docs/limits.md)\n") {
+				t.Errorf("the plain build's version is %q", version)
+			}
+		})
+	}
+	if version := versionOf(t, binary); strings.Contains(version, "plain") {
+		t.Errorf("the Makefile's version is %q", version)
+	}
+}
+
+func versionOf(t *testing.T, path string) string {
+	t.Helper()
+	out, err := exec.Command(path, "--version").Output()
+	if err != nil || !strings.HasPrefix(string(out), "lameduck version ") {
+		t.Errorf("%s --version: %q, %v", path, out, err)
+	}
+	return string(out)
+}
+
+// TestPlainBuildKeeps: what a plain build lacks, as docs/limits.md has it: an inherited
+// signal mask and ignored signals do not reach the command. Its environment does.
+func TestPlainBuildKeeps(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lameduck")
 	build(t, "go", "build", "-o", path, "./cmd/lameduck")
-	passes(t, sig.Set(^uint64(0)).Without(unpassed.With(sig.URG)), path)
+	cmd := exec.Command("sh", "-c", `trap '' HUP USR2; exec "$0" -- sh -c 'grep -E "Sig(Blk|Ign)" /proc/self/status; echo $GOGC $GODEBUG'`, path)
+	cmd.Env = append(os.Environ(), "GOGC=77", "GODEBUG=x=y")
+	out, err := cmd.Output()
+	want := "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n77 x=y\n"
+	if err != nil || string(out) != want {
+		t.Errorf("%q, %v; want %q", out, err, want)
+	}
 }
 
 // foreignArchs are the processors that TestForeignBuild builds for, each with the rooms
@@ -323,7 +364,7 @@ var foreignArchs = []struct {
 }{
 	{"amd64", "qemu-x86_64", []string{"sigcatch"}, []string{"-r", "32:32,33:33"}, 0},
 	{"arm64", "qemu-aarch64", []string{"sigcatch"}, []string{"-r", "32:32,33:33"}, 0},
-	{"s390x", "qemu-s390x", []string{"proc", "procnet", "scope", "testutil/script", "sig", "sigcatch", "sockdiag", "stop", "tcp", "traffic"}, nil, sig.SetOf(35, 36)},
+	{"s390x", "qemu-s390x", []string{"proc", "procfs", "procnet", "scope", "testutil/script", "sig", "sigcatch", "sockdiag", "stop", "tcp", "traffic"}, nil, sig.SetOf(35, 36)},
 }
 
 // TestForeignBuild: signals, orphans and holds work on other processors, under QEMU's user
