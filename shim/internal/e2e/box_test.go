@@ -20,10 +20,10 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
 
-// raceInHaste spares each helper a second at its end under the race detector.
-const raceInHaste = "GORACE=atexit_sleep_ms=0"
+// raceOptions avoids the second that the race detector waits at the exit of each helper.
+const raceOptions = "GORACE=atexit_sleep_ms=0"
 
-// box is the built lameduck running as PID 1 of new namespaces.
+// box is a program between pipes: as a rule the built lameduck as PID 1 of new namespaces.
 type box struct {
 	t        *testing.T
 	cmd      *exec.Cmd
@@ -35,7 +35,7 @@ type box struct {
 // binary is the built lameduck.
 var binary = testutil.Path("lameduck")
 
-// needs skips a test where one of these programs is not installed.
+// needs skips a test where one of the programs is not installed.
 func needs(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, name := range programs {
@@ -45,48 +45,50 @@ func needs(t *testing.T, programs ...string) {
 	}
 }
 
-// self is the test binary as a command.
-func self(helper string, args ...string) []string {
+// helperCommand returns the command line for a helper of the test binary.
+func helperCommand(helper string, args ...string) []string {
 	exe, _ := os.Executable()
 	return append([]string{exe, "helper", helper}, args...)
 }
 
-// boot starts lameduck with args as PID 1, its environment being PATH and env.
+// boot starts lameduck with args as PID 1. The environment is PATH and env.
 func boot(t *testing.T, env []string, args ...string) *box {
 	t.Helper()
-	return bootFrom(t, "stage", env, args...)
+	return bootStage(t, "stage", env, args...)
 }
 
-func bootFrom(t *testing.T, stage string, env []string, args ...string) *box {
+// bootStage is boot with another helper than "stage", which sets up the namespaces.
+func bootStage(t *testing.T, stage string, env []string, args ...string) *box {
 	t.Helper()
 	b := newBox(t, stage, env, args...)
 	b.run()
 	return b
 }
 
-// newBox is a box that has not been started, for those who want to change it.
+// newBox returns a box of lameduck before its start, for changes to box.cmd.
 func newBox(t *testing.T, stage string, env []string, args ...string) *box {
 	t.Helper()
 	netns.Need(t)
 	if _, err := os.Stat(binary); err != nil {
 		t.Fatalf("%v: make build first", err)
 	}
-	return piped(t, env, asPID1, self(stage, append([]string{binary}, args...)...)...)
+	return newProgram(t, env, asPID1, helperCommand(stage, append([]string{binary}, args...)...)...)
 }
 
 // asPID1 starts the first process of new namespaces.
 var asPID1 = syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
 
-// piped is a box of any program, between pipes.
-func piped(t *testing.T, env []string, attr syscall.SysProcAttr, words ...string) *box {
+// newProgram returns a box of any program before its start.
+func newProgram(t *testing.T, env []string, attr syscall.SysProcAttr, words ...string) *box {
 	b := &box{t: t, cmd: exec.Command(words[0], words[1:]...)}
-	b.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), raceInHaste}, env...)
+	b.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), raceOptions}, env...)
 	b.cmd.SysProcAttr = &attr
 	b.stdin = testutil.Must(b.cmd.StdinPipe())
 	b.out, b.err = newLines(testutil.Must(b.cmd.StdoutPipe())), newLines(testutil.Must(b.cmd.StderrPipe()))
 	return b
 }
 
+// run starts the program. The test's cleanup kills the program.
 func (b *box) run() {
 	b.t.Helper()
 	b.start = time.Now()
@@ -106,48 +108,58 @@ func (b *box) signal(s sig.Signal) {
 	}
 }
 
-// tell writes a line to the command's standard input.
-func (b *box) tell(command string) { fmt.Fprintln(b.stdin, command) }
+// sendLine writes a line to the command's standard input.
+func (b *box) sendLine(command string) { fmt.Fprintln(b.stdin, command) }
 
-// leaves waits for the end and is lameduck's exit code.
-func (b *box) leaves() int {
+// waitExit waits until the program has exited and its output is closed, and returns the exit code.
+func (b *box) waitExit() int {
 	b.t.Helper()
 	timer := time.AfterFunc(testutil.Patience, func() { b.cmd.Process.Kill() })
-	<-b.out.ended
-	<-b.err.ended
+	<-b.out.eof
+	<-b.err.eof
 	b.cmd.Wait()
 	if !timer.Stop() {
-		b.t.Errorf("lameduck does not end; it said:\n%v", b.err.all())
+		b.t.Errorf("lameduck did not exit within %v; stderr:\n%v", testutil.Patience, b.err.all())
 	}
 	return b.cmd.ProcessState.ExitCode()
 }
 
-// wants is leaves with a check.
-func (b *box) wants(code int) {
+// wantExit is waitExit with a check of the exit code.
+func (b *box) wantExit(code int) {
 	b.t.Helper()
-	if got := b.leaves(); got != code {
-		b.t.Errorf("left with %d, want %d; it said:\n%v", got, code, b.err.all())
+	got := b.waitExit()
+	if got != code {
+		b.t.Errorf("exit code %d, want %d; stderr:\n%v", got, code, b.err.all())
 	}
 }
 
-// lines collects what a pipe says, and when.
-type lines struct {
-	from  io.Reader
-	ended chan struct{}
-
-	mu   sync.Mutex // the reader and the test share what follows
-	more *sync.Cond
-	said []said
-	over bool
+// wantStderr fails unless the lines on standard error so far have text in them.
+func (b *box) wantStderr(text string) {
+	b.t.Helper()
+	if got := fmt.Sprint(b.err.all()); !strings.Contains(got, text) {
+		b.t.Errorf("stderr %s, want %q in it", got, text)
+	}
 }
 
-type said struct {
+// lines collects the lines of a pipe, with the time of each.
+type lines struct {
+	from io.Reader
+	eof  chan struct{} // closed at the end of the pipe
+
+	mu        sync.Mutex // guards the fields below, which the reader and the test share
+	more      *sync.Cond
+	collected []outputLine
+	closed    bool
+}
+
+// outputLine is a line of a pipe, and the time of its arrival.
+type outputLine struct {
 	at   time.Time
 	text string
 }
 
 func newLines(from io.Reader) *lines {
-	l := &lines{from: from, ended: make(chan struct{})}
+	l := &lines{from: from, eof: make(chan struct{})}
 	l.more = sync.NewCond(&l.mu)
 	return l
 }
@@ -156,38 +168,39 @@ func (l *lines) read() {
 	in := bufio.NewScanner(l.from)
 	for in.Scan() {
 		l.mu.Lock()
-		l.said = append(l.said, said{time.Now(), in.Text()})
+		l.collected = append(l.collected, outputLine{time.Now(), in.Text()})
 		l.more.Broadcast()
 		l.mu.Unlock()
 	}
 	l.mu.Lock()
-	l.over = true
+	l.closed = true
 	l.more.Broadcast()
 	l.mu.Unlock()
-	close(l.ended)
+	close(l.eof)
 }
 
 // wait waits for a line that contains text.
-func (l *lines) wait(t *testing.T, text string) (found said) {
+func (l *lines) wait(t *testing.T, text string) (found outputLine) {
 	t.Helper()
-	l.until(t, fmt.Sprintf("a line with %q", text), func() bool {
-		i := slices.IndexFunc(l.said, func(s said) bool { return strings.Contains(s.text, text) })
+	l.waitUntil(t, fmt.Sprintf("a line with %q", text), func() bool {
+		i := slices.IndexFunc(l.collected, func(s outputLine) bool { return strings.Contains(s.text, text) })
 		if i >= 0 {
-			found = l.said[i]
+			found = l.collected[i]
 		}
 		return i >= 0
 	})
 	return found
 }
 
-// count waits until there are n lines.
-func (l *lines) count(t *testing.T, n int) {
+// waitCount waits until there are n lines.
+func (l *lines) waitCount(t *testing.T, n int) {
 	t.Helper()
-	l.until(t, fmt.Sprintf("%d lines", n), func() bool { return len(l.said) >= n })
+	l.waitUntil(t, fmt.Sprintf("%d lines", n), func() bool { return len(l.collected) >= n })
 }
 
-// until waits until what is said satisfies ok.
-func (l *lines) until(t *testing.T, what string, ok func() bool) {
+// waitUntil calls ok after each line, with l.mu held, until ok returns true. The failure
+// message is "want " and what.
+func (l *lines) waitUntil(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	late := false
 	timer := time.AfterFunc(testutil.Patience, func() {
@@ -200,18 +213,19 @@ func (l *lines) until(t *testing.T, what string, ok func() bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for !ok() {
-		if l.over || late {
-			t.Fatalf("want %s; said:\n%v", what, l.said)
+		if l.closed || late {
+			t.Fatalf("want %s; got:\n%v", what, l.collected)
 		}
 		l.more.Wait()
 	}
 }
 
-func (l *lines) all() []said {
+// all returns a copy of the lines so far.
+func (l *lines) all() []outputLine {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Clone(l.said)
+	return slices.Clone(l.collected)
 }
 
-// String is the line alone.
-func (s said) String() string { return s.text }
+// String returns the text without the time.
+func (s outputLine) String() string { return s.text }

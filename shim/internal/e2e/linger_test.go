@@ -10,23 +10,24 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// The end of others: of orphans, of what is left, of our parent.
+// Tests of orphans, of processes left after the command, and of lameduck's parent.
 
-// TestDieTogether: the command and an orphan that end at the same moment.
+// TestDieTogether: the command's exit code is not lost when an orphan ends at the same
+// moment.
 func TestDieTogether(t *testing.T) {
-	twins := `( (echo up; read x) <&3 & ) 3<&0; echo up; read x; exit 7`
-	many(t, 500, func() {
-		b := bare(t, "sh", "-c", twins)
-		b.out.count(t, 2)
+	script := `( (echo up; read x) <&3 & ) 3<&0; echo up; read x; exit 7`
+	runMany(t, 500, func() {
+		b := bootBare(t, "sh", "-c", script)
+		b.out.waitCount(t, 2)
 		b.stdin.Close()
-		b.wants(7)
+		b.wantExit(7)
 	})
 }
 
-// TestLinger: what is left of the container gets its TERM, wherever it went, and
-// is waited for; the code stays the command's.
+// TestLinger: with --linger, lameduck sends TERM to the processes left after the command, in
+// every session, and waits for their end. The exit code stays the command's.
 func TestLinger(t *testing.T) {
-	const family = `"$@" child & ("$@" orphan &); ("$@" daemon setsid &); "$@" deaf $DEAF & read x; exit 7`
+	const script = `"$@" child & ("$@" orphan &); ("$@" daemon setsid &); "$@" last $LAST & read x; exit 7`
 	for name, c := range map[string]struct {
 		env     []string
 		linger  string
@@ -34,20 +35,20 @@ func TestLinger(t *testing.T) {
 		atLeast time.Duration
 		stage   string
 	}{
-		"all end":              {nil, "15", []string{"child", "orphan", "daemon", "deaf"}, 300 * time.Millisecond, "stage"},
-		"one stays":            {[]string{"DEAF=stubborn"}, "2", []string{"child", "orphan", "daemon"}, 2 * time.Second, "stage"},
-		"no pidfd_open":        {[]string{"DEAF=stubborn"}, "2", []string{"child", "orphan", "daemon"}, 2 * time.Second, fmt.Sprintf("stage:deny=%d:%d", unix.SYS_PIDFD_OPEN, unix.ENOSYS)},
-		"no pidfd_send_signal": {[]string{"DEAF=stubborn"}, "2", []string{"child", "orphan", "daemon"}, 2 * time.Second, fmt.Sprintf("stage:deny=%d:%d", unix.SYS_PIDFD_SEND_SIGNAL, unix.EPERM)},
+		"all end":              {nil, "15", []string{"child", "orphan", "daemon", "last"}, 300 * time.Millisecond, "stage"},
+		"one stays":            {[]string{"LAST=stubborn"}, "2", []string{"child", "orphan", "daemon"}, 2 * time.Second, "stage"},
+		"no pidfd_open":        {[]string{"LAST=stubborn"}, "2", []string{"child", "orphan", "daemon"}, 2 * time.Second, fmt.Sprintf("stage:deny=%d:%d", unix.SYS_PIDFD_OPEN, unix.ENOSYS)},
+		"no pidfd_send_signal": {[]string{"LAST=stubborn"}, "2", []string{"child", "orphan", "daemon"}, 2 * time.Second, fmt.Sprintf("stage:deny=%d:%d", unix.SYS_PIDFD_SEND_SIGNAL, unix.EPERM)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := bootFrom(t, c.stage, c.env, append([]string{"--linger", c.linger, "--", "sh", "-c", family, "sh"}, self("remnant")...)...)
-			b.out.count(t, 4)
+			b := bootStage(t, c.stage, c.env, append([]string{"--linger", c.linger, "--", "sh", "-c", script, "sh"}, helperCommand("leftover")...)...)
+			b.out.waitCount(t, 4)
 			start := time.Now()
-			b.tell("")
-			b.wants(7)
+			b.sendLine("")
+			b.wantExit(7)
 			if took := time.Since(start); took < c.atLeast || took > c.atLeast+3*time.Second {
-				t.Errorf("took %v", took)
+				t.Errorf("lameduck lingered for %v, want %v", took, c.atLeast)
 			}
 			for _, name := range c.done {
 				b.out.wait(t, name+" done")
@@ -56,53 +57,55 @@ func TestLinger(t *testing.T) {
 	}
 }
 
-// TestLingerLeaves: what a process that has had its TERM starts for its clean-up
-// is left alone, however many others end meanwhile.
+// TestLingerLeaves: a process started after TERM, for the cleanup of a lingering process,
+// gets no TERM, however many other processes end meanwhile.
 func TestLingerLeaves(t *testing.T) {
-	const family = `
+	const script = `
 	(trap 'sh -c "echo cleaning; read x; echo cleaned" <&3; exit' TERM; echo up; while :; do sleep 0.05; done) 3<&0 &
 	(trap 'exit' TERM; (trap '' TERM; echo up; sleep 0.3) & while :; do sleep 0.05; done) &
 	read x; exit 7`
-	b := boot(t, nil, "--log-level=debug", "--linger=15", "--", "sh", "-c", family)
-	b.out.count(t, 2)
-	b.tell("")
+	b := boot(t, nil, "--log-level=debug", "--linger=15", "--", "sh", "-c", script)
+	b.out.waitCount(t, 2)
+	b.sendLine("")
 	b.out.wait(t, "cleaning")
 	reaped := func() int {
 		b.err.mu.Lock()
 		defer b.err.mu.Unlock()
-		return countOf(b.err.said, "lameduck: lingering: orphan")
+		return countLines(b.err.collected, "lameduck: lingering: orphan")
 	}
-	testutil.Eventually(t, "others end", func() bool { return reaped() >= 2 })
-	b.tell("")
-	b.wants(7)
+	testutil.Eventually(t, "two other processes are reaped", func() bool { return reaped() >= 2 })
+	b.sendLine("")
+	b.wantExit(7)
 	b.out.wait(t, "cleaned")
 }
 
-// TestParentDeath: when our parent is killed, the command hears of it.
+// TestParentDeath: when lameduck's parent is killed, the command gets the signal of
+// --parent-death-signal.
 func TestParentDeath(t *testing.T) {
 	t.Parallel()
-	words := self("parent", append([]string{binary, "--parent-death-signal=USR1", "--"}, self("catch")...)...)
+	words := helperCommand("parent", append([]string{binary, "--parent-death-signal=USR1", "--"}, helperCommand("catch")...)...)
 	b := newBox(t, "", nil)
-	b.cmd.Path, b.cmd.Args, b.cmd.SysProcAttr = words[0], words, nil
+	b.cmd.Path, b.cmd.Args = words[0], words
+	b.cmd.SysProcAttr = nil
 	b.run()
 	b.out.wait(t, "ready")
 	b.cmd.Process.Kill()
 	b.out.wait(t, "got USR1")
-	b.tell("exit 0")
+	b.sendLine("exit 0")
 	select {
-	case <-b.out.ended:
+	case <-b.out.eof:
 	case <-time.After(testutil.Patience):
-		t.Error("they do not end")
+		t.Error("lameduck and its command do not end")
 	}
 }
 
-// TestParentDead: who has lost its parent before it starts, runs all the same.
+// TestParentDead: after the death of its parent, lameduck still starts and runs the command.
 func TestParentDead(t *testing.T) {
 	t.Parallel()
 	orphaned := `("$@" & ) ; read x`
-	b := boot(t, nil, append([]string{"sh", "-c", orphaned, "sh", binary, "--parent-death-signal=TERM", "--"}, self("orphan")...)...)
+	b := boot(t, nil, append([]string{"sh", "-c", orphaned, "sh", binary, "--parent-death-signal=TERM", "--"}, helperCommand("orphan")...)...)
 	b.out.wait(t, "orphan")
 	b.child()
-	b.tell("")
-	b.wants(0)
+	b.sendLine("")
+	b.wantExit(0)
 }

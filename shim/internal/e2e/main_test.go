@@ -10,13 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The tests run in a network namespace of their own, and start lameduck as
-// PID 1 of further namespaces.
+// TestMain runs the tests in a new network namespace, and the helper programs.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "helper" {
 		helper(os.Args[2], os.Args[3:])
 	}
-	unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}) // many a child is killed by QUIT and the like
-	flag.Set("test.parallel", "16")                  // the scripts mostly wait
+	unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}) // no core files: many tests kill with QUIT and the like
+	flag.Set("test.parallel", "16")                  // the tests mostly wait
 	netns.Main(m, syscall.CLONE_NEWNS)
 }

@@ -14,111 +14,131 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// What runs when the stop begins, end to end.
+// Tests of --on-stop and of --stop-schedule.
 
-// facts is a shell's account of what it was given.
-const facts = `echo "dir $(pwd)"
+// factsScript prints what a shell has inherited.
+const factsScript = `echo "dir $(pwd)"
 echo "stdin $(readlink /proc/self/fd/0)"
-echo "strange" $(ls -l /proc/$$/fd | grep -cE '/dev/zero|socket|anon_inode|alive')
+echo "foreign" $(ls -l /proc/$$/fd | grep -cE '/dev/zero|socket|anon_inode|alive')
 grep -E '^Sig(Ign|Blk)' /proc/$$/status | tr -d '\t'
 echo "var $VAR"
 `
 
-// hooked is a box whose command catches signals, and which holds to 19 s at most,
-// or else as flags say, while hook runs.
-func hooked(t *testing.T, hook string, flags ...string) *box {
+// bootOnStop boots a command that catches signals, with a program for --on-stop. The hold
+// lasts 19 s at most, unless flags say otherwise.
+func bootOnStop(t *testing.T, onStop string, flags ...string) *box {
 	t.Helper()
 	t.Parallel()
-	flags = append([]string{"--on-stop=" + hook, "--grace-period=30"}, flags...)
-	b := boot(t, nil, append(append(flags, "--"), self("catch")...)...)
+	flags = append([]string{"--on-stop=" + onStop, "--grace-period=30"}, flags...)
+	b := boot(t, nil, append(append(flags, "--"), helperCommand("catch")...)...)
 	b.out.wait(t, "ready")
 	return b
 }
 
-// stops wants TERM to reach the command so long after it reached lameduck, and the
-// report to say why.
-func (b *box) stops(at time.Duration, why string) {
+// wantHold sends TERM, and checks how long lameduck holds and the reason in the report.
+func (b *box) wantHold(hold time.Duration, reason string) {
 	b.t.Helper()
 	start := time.Now()
 	b.signal(sig.TERM)
-	b.goesOut(start, at, why)
+	b.wantHoldSince(start, hold, reason)
 }
 
-func (b *box) goesOut(start time.Time, at time.Duration, why string) {
+// wantHoldSince checks that the command gets TERM when the given time has passed since
+// start, at most 2 s later, and then ends the command and checks the reason in the report.
+func (b *box) wantHoldSince(start time.Time, hold time.Duration, reason string) {
 	b.t.Helper()
-	if got := b.out.wait(b.t, "got TERM").at.Sub(start); got < at || got > at+2*time.Second {
-		b.t.Errorf("TERM after %v, want %v", got, at)
+	b.wantHoldWithin(start, hold, hold+2*time.Second, reason)
+}
+
+func (b *box) wantHoldWithin(start time.Time, shortest, longest time.Duration, reason string) {
+	b.t.Helper()
+	got := b.out.wait(b.t, "got TERM").at.Sub(start)
+	if got < shortest || got > longest {
+		b.t.Errorf("the hold took %v, want %v to %v", got, shortest, longest)
 	}
-	b.tell("exit 7")
-	b.wants(7)
-	if last := b.err.all(); !strings.Contains(fmt.Sprint(last), "("+why+")") {
-		b.t.Errorf("it says %v, want %s", last, why)
+	b.sendLine("exit 7")
+	b.wantExit(7)
+	if report := b.report(); !strings.Contains(report, "("+reason+")") {
+		b.t.Errorf("report: %s\nwant the reason %s", report, reason)
 	}
 }
 
-// warns wants exactly one warning, with text in it, or none.
-func (b *box) warns(text string) {
+// pastDedupWindow is a pause longer than the second in which the stop machine counts two
+// signals as one trigger.
+const pastDedupWindow = 1100 * time.Millisecond
+
+// wantWarning checks that lameduck has warned exactly once, with text in the warning; with
+// an empty text, that lameduck has not warned.
+func (b *box) wantWarning(text string) {
 	b.t.Helper()
-	var found []string
+	warnings := b.warnings()
+	switch {
+	case text == "" && len(warnings) > 0:
+		b.t.Errorf("warnings: %q, want none", warnings)
+	case text != "" && (len(warnings) != 1 || !strings.Contains(warnings[0], text)):
+		b.t.Errorf("warnings: %q, want one with %q", warnings, text)
+	}
+}
+
+// warnings returns lameduck's lines other than the line at the trigger and the report.
+func (b *box) warnings() (list []string) {
 	for _, line := range b.err.all() {
-		if strings.Contains(line.text, "warning") {
-			found = append(found, line.text)
+		if strings.HasPrefix(line.text, "lameduck: ") && !strings.HasPrefix(line.text, "lameduck: TERM: ") {
+			list = append(list, line.text)
 		}
 	}
-	if text == "" && len(found) > 0 || text != "" && (len(found) != 1 || !strings.Contains(found[0], text)) {
-		b.t.Errorf("it warns %q, want %q", found, text)
-	}
+	return list
 }
 
-// TestOnStopSees: it is given what the command is, apart from the terminal, the
-// descriptors and two variables; it is found by its path from where lameduck was
-// started.
+// TestOnStopSees: --on-stop inherits what the command inherits, apart from standard input,
+// the other descriptors, LAMEDUCK_PID and LAMEDUCK_SIGNAL. A relative path starts at
+// lameduck's first working directory.
 func TestOnStopSees(t *testing.T) {
 	for name, stage := range map[string]string{"": "stage", "ignoring": "stage:ignore=USR2"} {
-		for kind, program := range map[string]string{"path": "./hook", "PATH": "hook"} {
+		for kind, program := range map[string]string{"path": "./on-stop", "PATH": "on-stop"} {
 			port := strconv.Itoa(9940 + len(name) + len(program))
 			t.Run(name+" "+kind, func(t *testing.T) {
 				t.Parallel()
 				dir := t.TempDir()
-				script := "#!/bin/sh\n" + facts + "echo \"told $LAMEDUCK_PID $LAMEDUCK_SIGNAL\"\nfor i; do echo \"[$i]\"; done\n"
-				os.WriteFile(dir+"/hook", []byte(script), 0o755)
+				script := "#!/bin/sh\n" + factsScript + "echo \"env $LAMEDUCK_PID $LAMEDUCK_SIGNAL\"\nfor i; do echo \"[$i]\"; done\n"
+				os.WriteFile(dir+"/on-stop", []byte(script), 0o755)
 				b := newBox(t, stage, []string{"VAR=x y", "PATH=.:" + os.Getenv("PATH"), "LAMEDUCK_PID=1"},
-					"--alive-file="+dir+"/alive", "--health=127.0.0.1:"+port, "--on-stop="+program+` 'a  b' "c'd" e\ f`, "--grace-period=30", "--", "sh", "-c", facts+`trap 'exit 7' TERM; echo ready $$; while :; do sleep 0.05; done`)
+					"--alive-file="+dir+"/alive", "--health=127.0.0.1:"+port, "--on-stop="+program+` 'a  b' "c'd" e\ f`, "--grace-period=30", "--", "sh", "-c", factsScript+`trap 'exit 7' TERM; echo ready $$; while :; do sleep 0.05; done`)
 				b.cmd.Dir = dir
 				b.cmd.ExtraFiles = []*os.File{testutil.Must(os.Open("/dev/zero"))}
 				b.run()
 				pid := strings.Fields(b.out.wait(t, "ready").text)[1]
 				own := b.out.all()
 				b.signal(sig.TERM)
-				b.wants(7)
-				theirs := b.out.all()[len(own):]
-				want := fmt.Sprint(own[0], "|stdin /dev/null|strange 0|", own[3], "|", own[4], "|", own[5], "|told ", pid, " TERM|[a  b]|[c'd]|[e f]")
+				b.wantExit(7)
+				onStop := b.out.all()[len(own):]
+				want := fmt.Sprint(own[0], "|stdin /dev/null|foreign 0|", own[3], "|", own[4], "|", own[5], "|env ", pid, " TERM|[a  b]|[c'd]|[e f]")
 				var got []string
-				for _, line := range theirs {
+				for _, line := range onStop {
 					got = append(got, line.text)
 				}
 				if text := strings.Join(got, "|"); text != want {
-					t.Errorf("it sees %s\n   want %s", text, want)
+					t.Errorf("--on-stop printed %s\nwant %s", text, want)
 				}
-				if own[0].text != "dir "+dir || own[2].text == "strange 0" || name != "" && !strings.HasSuffix(own[4].text, "800") {
-					t.Errorf("the command sees %v", own)
+				if own[0].text != "dir "+dir || own[2].text == "foreign 0" || name != "" && !strings.HasSuffix(own[4].text, "800") {
+					t.Errorf("the command printed %v", own)
 				}
-				b.warns("")
+				b.wantWarning("")
 			})
 		}
 	}
 }
 
-// TestOnStopEnds: the hold lasts until it has ended, however it does, and no longer
-// than it may.
+// TestOnStopEnds: the hold lasts until --on-stop has ended, well or badly, and never longer
+// than its ceiling.
 func TestOnStopEnds(t *testing.T) {
 	plain := filepath.Join(t.TempDir(), "plain")
 	os.WriteFile(plain, []byte("#!/bin/sh\n"), 0o644)
 	for name, c := range map[string]struct {
-		hook  string
-		at    time.Duration
-		why   string
-		warns string
+		onStop string
+		hold   time.Duration
+		reason string
+		warns  string
 	}{
 		"well":           {"sleep 1", time.Second, "elapsed", ""},
 		"badly":          {"sh -c 'exit 3'", 0, "elapsed", "--on-stop exited 3"},
@@ -129,130 +149,126 @@ func TestOnStopEnds(t *testing.T) {
 		"a daemon":       {"sh -c 'setsid sleep 1000 >/dev/null 2>&1 & exit 0'", 0, "elapsed", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := hooked(t, c.hook, "--max-delay=2")
-			b.stops(c.at, c.why)
-			if c.why == "ceiling" { // and its end by our KILL is said too
-				if said := fmt.Sprint(b.err.all()); !strings.Contains(said, c.warns) {
-					t.Errorf("it says %s", said)
-				}
+			b := bootOnStop(t, c.onStop, "--max-delay=2")
+			b.wantHold(c.hold, c.reason)
+			if c.reason == "ceiling" { // a second warning reports the end by KILL
+				b.wantStderr(c.warns)
 				return
 			}
-			b.warns(c.warns)
+			b.wantWarning(c.warns)
 		})
 	}
 }
 
-// TestOnStopKilled: one that ignores what it can is killed with what it has started,
-// when the hold may last no longer; and when lameduck leaves before.
+// TestOnStopKilled: an --on-stop that ignores signals is killed together with its children,
+// at the ceiling of the hold or when lameduck exits earlier.
 func TestOnStopKilled(t *testing.T) {
 	stubborn := `sh -c 'trap "" TERM INT HUP; sleep 1000 & echo child $! self $$; while :; do wait; done'`
 	for name, early := range map[string]bool{"ceiling": false, "command exits": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			flags := []string{"--on-stop=" + stubborn, "--grace-period=30", "--max-delay=2", "--"}
-			b := launch(t, nil, syscall.SysProcAttr{}, append(append([]string{binary}, flags...), self("catch")...)...) // not PID 1: nobody else kills it
+			b := startProgram(t, nil, syscall.SysProcAttr{}, append(append([]string{binary}, flags...), helperCommand("catch")...)...) // not PID 1: the kernel kills no process when lameduck exits
 			b.out.wait(t, "ready")
 			start := time.Now()
 			b.signal(sig.TERM)
 			var pids [2]int
 			fmt.Sscanf(b.out.wait(t, "child").text, "child %d self %d", &pids[0], &pids[1])
 			if early {
-				b.tell("exit 7")
-				b.wants(7)
+				b.sendLine("exit 7")
+				b.wantExit(7)
 				if took := time.Since(start); took > 1900*time.Millisecond {
-					t.Errorf("took %v", took)
+					t.Errorf("lameduck exited %v after TERM, want at once", took)
 				}
 			} else {
-				b.goesOut(start, 2*time.Second, "ceiling")
+				b.wantHoldSince(start, 2*time.Second, "ceiling")
 			}
 			for _, pid := range pids {
-				testutil.Eventually(t, fmt.Sprint(pid, " is dead"), func() bool { return over(pid) })
+				testutil.Eventually(t, fmt.Sprint(pid, " is dead"), func() bool { return hasEnded(pid) })
 			}
-			if said := fmt.Sprint(b.err.all()); strings.Count(said, "still runs, and is killed") != 1 {
-				t.Errorf("it says %s", said)
+			if stderr := fmt.Sprint(b.err.all()); strings.Count(stderr, "still runs, and is killed") != 1 {
+				t.Errorf("stderr: %s\nwant one line about the kill", stderr)
 			}
 		})
 	}
 }
 
-// TestOnStopSkipped: a second signal ends the hold, and lets it run on.
+// TestOnStopSkipped: a second signal ends the hold while --on-stop runs.
 func TestOnStopSkipped(t *testing.T) {
-	for s, why := range map[sig.Signal]string{sig.TERM: "second_signal", sig.INT: "interrupt"} {
-		t.Run(why, func(t *testing.T) {
-			b := hooked(t, "sh -c 'echo hook; sleep 1000'")
+	for s, reason := range map[sig.Signal]string{sig.TERM: "second_signal", sig.INT: "interrupt"} {
+		t.Run(reason, func(t *testing.T) {
+			b := bootOnStop(t, "sh -c 'echo started; sleep 1000'")
 			b.signal(sig.TERM)
-			b.out.wait(t, "hook")
-			time.Sleep(1100 * time.Millisecond) // or it would be the same
+			b.out.wait(t, "started")
+			time.Sleep(pastDedupWindow)
 			start := time.Now()
 			b.signal(s)
-			b.goesOut(start, 0, why)
+			b.wantHoldSince(start, 0, reason)
 		})
 	}
 }
 
-// TestOnStopElsewhere: lameduck may be in a directory that its user may not enter, as a
-// container's working directory is; --on-stop then runs in /.
+// TestOnStopElsewhere: if lameduck's user may not enter the working directory, as in some
+// containers, --on-stop runs in /.
 func TestOnStopElsewhere(t *testing.T) {
 	needs(t, "setpriv")
 	if os.Getuid() != 0 {
-		t.Skip("needs root, for another user")
+		t.Skip("only root can change its uid")
 	}
 	t.Parallel()
-	b := piped(t, nil, syscall.SysProcAttr{}, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", binary,
+	b := newProgram(t, nil, syscall.SysProcAttr{}, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", binary,
 		"--delay=0.2", "--grace-period=30", "--on-stop=sh -c pwd", "--", "sh", "-c", "kill $PPID; exec sleep 9")
 	b.cmd.Dir = t.TempDir()
 	if err := os.Chmod(b.cmd.Dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	b.run()
-	b.wants(143)
-	b.warns("")
+	b.wantExit(143)
+	b.wantWarning("")
 	if out := b.out.all(); len(out) != 1 || out[0].text != "/" {
-		t.Errorf("it runs in %v", out)
+		t.Errorf("--on-stop ran in %v, want /", out)
 	}
 }
 
-// TestOnStopTells: it may tell the command, whose pid it knows.
+// TestOnStopTells: --on-stop can signal the command, whose pid is in LAMEDUCK_PID.
 func TestOnStopTells(t *testing.T) {
-	b := hooked(t, `sh -c 'kill -USR2 $LAMEDUCK_PID'`)
-	b.stops(0, "elapsed")
+	b := bootOnStop(t, `sh -c 'kill -USR2 $LAMEDUCK_PID'`)
+	b.wantHold(0, "elapsed")
 	if got := fmt.Sprint(b.out.all()); got != "[ready got USR2 got TERM]" {
-		t.Errorf("the command said %s", got)
+		t.Errorf("the command printed %s, want USR2 before TERM", got)
 	}
-	b.warns("")
+	b.wantWarning("")
 }
 
-// TestOnStopFullPids: where no process can be had it is left out, and the stop goes
-// on in time.
+// TestOnStopFullPids: with the pids cgroup full, lameduck warns that --on-stop cannot run,
+// and the stop is in time.
 func TestOnStopFullPids(t *testing.T) {
 	for round := range 4 {
 		t.Run(strconv.Itoa(round), func(t *testing.T) {
 			t.Parallel()
 			group := newCgroup(t, "pids")
-			b := bootFrom(t, "stage:cgroup="+string(group), nil, append([]string{"-d", "1", "--on-stop=sleep 100", "--health=127.0.0.1:" + strconv.Itoa(9950+round), "--"}, self("sturdy")...)...)
+			b := bootStage(t, "stage:cgroup="+string(group), nil, append([]string{"-d", "1", "--on-stop=sleep 100", "--health=127.0.0.1:" + strconv.Itoa(9950+round), "--"}, helperCommand("sturdy")...)...)
 			b.out.wait(t, "ready")
 			threads := status(b.cmd.Process.Pid, "Threads")
 			group.set(t, "pids.max", group.get(t, "pids.current")+20)
-			b.tell("fill")
+			b.sendLine("fill")
 			b.out.wait(t, "full")
-			b.stopsInTime()
-			if said := fmt.Sprint(b.err.all()); !strings.Contains(said, `--on-stop: cannot run "sleep": resource temporarily unavailable`) {
-				t.Errorf("it says %s", said)
-			}
+			b.wantStop()
+			b.wantStderr(`--on-stop: cannot run "sleep": resource temporarily unavailable`)
 			if now := status(b.cmd.Process.Pid, "Threads"); now != "" && now != threads {
-				t.Errorf("%s threads, later %s", threads, now)
+				t.Errorf("lameduck has %s threads after the stop, had %s", now, threads)
 			}
 		})
 	}
 }
 
-// TestScheduleReal: a command that ignores all it can is led through a schedule; a
-// second TERM moves on.
+// TestScheduleReal: a command that ignores signals gets those of --stop-schedule at their
+// times. A second TERM skips to the next step.
 func TestScheduleReal(t *testing.T) {
 	for name, c := range map[string]struct {
 		flags  []string
 		env    []string
-		again  bool // TERM is sent again
+		again  bool // send TERM twice
 		want   string
 		within time.Duration
 	}{
@@ -274,16 +290,14 @@ func TestScheduleReal(t *testing.T) {
 			start := time.Now()
 			b.signal(sig.TERM)
 			if c.again {
-				time.Sleep(1100 * time.Millisecond)
+				time.Sleep(pastDedupWindow)
 				b.signal(sig.TERM)
 			}
-			b.wants(137)
+			b.wantExit(137)
 			if took := time.Since(start); took < c.within || took > c.within+2*time.Second {
-				t.Errorf("took %v", took)
+				t.Errorf("the stop took %v, want %v", took, c.within)
 			}
-			if said := fmt.Sprint(b.err.all()); !strings.Contains(said, c.want) {
-				t.Errorf("it says %s, want %s", said, c.want)
-			}
+			b.wantStderr(c.want)
 		})
 	}
 }

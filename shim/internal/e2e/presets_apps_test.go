@@ -9,12 +9,13 @@ import (
 	"time"
 )
 
-// What the servers of TestPresetsWeb run, and what they need to be ready.
+// Programs and configurations for the servers of TestPresetsWeb.
 
-// masterWaits is when HAProxy's master has executed itself anew to wait for its
-// worker, which serves before that. What it is told in between it forgets.
-// (Since 3.1 it does without.)
-func masterWaits(b *box) {
+// awaitMaster waits until HAProxy's master has executed itself again to wait for its worker.
+// The worker serves before that, and the master loses signals that arrive in between.
+// Since version 3.1 HAProxy does without the second execution, and awaitMaster gives up
+// after 3 s.
+func awaitMaster(b *box) {
 	dir := fmt.Sprintf("/proc/%d/", b.commandPID())
 	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		env, _ := os.ReadFile(dir + "environ")
@@ -33,10 +34,10 @@ defaults
     timeout server 10s
 listen web
     bind 127.0.0.1:PORT
-    server gate 127.0.0.1:GATE
+    server gate 127.0.0.1:BACKEND
 `
 
-// phpFPM is whichever version is installed; Debian has it in the name.
+// phpFPM is the installed php-fpm; Debian's name includes the version.
 var phpFPM = func() string {
 	for _, dir := range []string{"/usr/sbin", "/usr/local/sbin"} {
 		if found, _ := filepath.Glob(dir + "/php-fpm*"); len(found) > 0 {
@@ -59,29 +60,29 @@ pm = static
 pm.max_children = 2
 `
 
-const phpScript = `<?php echo file_get_contents("http://127.0.0.1:GATE/");`
+const phpScript = `<?php echo file_get_contents("http://127.0.0.1:BACKEND/");`
 
-const uwsgiWords = "uwsgi --plugin=python3 --http-socket=127.0.0.1:PORT --master --processes=1 --chdir=DIR --wsgi=app"
+const uwsgiCommand = "uwsgi --plugin=python3 --http-socket=127.0.0.1:PORT --master --processes=1 --chdir=DIR --wsgi=app"
 
 const pythonApp = `
 import urllib.request
 
 def application(environ, start_response):
-    answer = urllib.request.urlopen("http://127.0.0.1:GATE/").read()
+    answer = urllib.request.urlopen("http://127.0.0.1:BACKEND/").read()
     start_response("200 OK", [("Content-Length", str(len(answer)))])
     return [answer]
 `
 
 const rackApp = `
 require "net/http"
-run proc { |env| [200, {}, [Net::HTTP.get("127.0.0.1", "/", GATE)]] }
+run proc { |env| [200, {}, [Net::HTTP.get("127.0.0.1", "/", BACKEND)]] }
 `
 
 const nodeApp = `
 const http = require("http")
 const server = http.createServer((request, answer) => {
     answer.setHeader("Connection", "close")
-    http.get("http://127.0.0.1:GATE/", { agent: false }, (from) => from.pipe(answer))
+    http.get("http://127.0.0.1:BACKEND/", { agent: false }, (from) => from.pipe(answer))
 }).listen(PORT, "127.0.0.1")
 `
 
@@ -94,7 +95,7 @@ public class Slow {
     public static void main(String[] args) throws Exception {
         HttpServer server = HttpServer.create(new InetSocketAddress("127.0.0.1", PORT), 0);
         server.createContext("/", exchange -> {
-            byte[] answer = new URL("http://127.0.0.1:GATE/").openStream().readAllBytes();
+            byte[] answer = new URL("http://127.0.0.1:BACKEND/").openStream().readAllBytes();
             exchange.sendResponseHeaders(200, answer.length);
             exchange.getResponseBody().write(answer);
             exchange.close();
@@ -129,19 +130,19 @@ const tomcatWeb = `
 </web-app>
 `
 
-const tomcatPage = `<%= new String(new java.net.URL("http://127.0.0.1:GATE/").openStream().readAllBytes()) %>`
+const tomcatPage = `<%= new String(new java.net.URL("http://127.0.0.1:BACKEND/").openStream().readAllBytes()) %>`
 
 const (
 	tomcatScript = "/usr/share/tomcat10/bin/catalina.sh"
 	javaCompiler = "/usr/share/java/eclipse-jdt-core.jar"
 )
 
-// compileJava needs no more than a runtime, thanks to the compiler that Tomcat
-// brings along for its pages.
+// compileJava compiles Slow.java. Tomcat brings a compiler along, so a Java runtime without
+// the JDK is enough.
 func compileJava(s *site) {
 	compile := exec.Command("java", "-cp", javaCompiler, "org.eclipse.jdt.internal.compiler.batch.Main",
 		"-17", "-proc:none", "-nowarn", s.dir+"/Slow.java")
-	if said, err := compile.CombinedOutput(); err != nil {
-		s.t.Fatalf("%v: %s", err, said)
+	if output, err := compile.CombinedOutput(); err != nil {
+		s.t.Fatalf("%v: %s", err, output)
 	}
 }

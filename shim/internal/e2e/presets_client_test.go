@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// fastCGI has php-fpm run slow.php; see the FastCGI specification.
+// fastCGI asks php-fpm to run slow.php; see the FastCGI specification.
 func fastCGI(s *site) error {
 	conn, err := net.Dial("tcp", s.addr())
 	if err != nil {
@@ -25,7 +25,7 @@ func fastCGI(s *site) error {
 	io.WriteString(conn, record(begin, "\x00\x01\x00\x00\x00\x00\x00\x00")+record(param, params.String())+record(param, "")+record(stdin, ""))
 	answer, err := io.ReadAll(conn)
 	if err == nil && !strings.Contains(string(answer), "served") {
-		err = errors.New("an answer of " + string(answer))
+		err = errors.New("unexpected reply: " + string(answer))
 	}
 	return err
 }

@@ -1,17 +1,17 @@
 package e2e
 
-// The servers of TestPresetsWeb, each with a configuration that has it ask at
-// the gate before it answers.
-var webs = map[string]*web{
+// webCases are the servers of TestPresetsWeb, each configured to call the backend before a
+// reply.
+var webCases = map[string]*webCase{
 	"haproxy": {
 		preset: "haproxy", needs: []string{"haproxy"},
-		files: map[string]string{"cfg": haproxyProxy},
-		words: "haproxy -db -f DIR/cfg",
+		files:   map[string]string{"cfg": haproxyProxy},
+		command: "haproxy -db -f DIR/cfg",
 	},
 	"haproxy-master": { // as the official image starts it
 		preset: "haproxy", needs: []string{"haproxy"},
-		files: map[string]string{"cfg": haproxyProxy},
-		words: "haproxy -W -db -f DIR/cfg", ready: masterWaits,
+		files:   map[string]string{"cfg": haproxyProxy},
+		command: "haproxy -W -db -f DIR/cfg", ready: awaitMaster,
 	},
 	"nginx": {
 		preset: "nginx", needs: []string{"nginx"},
@@ -29,11 +29,11 @@ http {
     scgi_temp_path DIR/scgi;
     server {
         listen 127.0.0.1:PORT;
-        location / { proxy_pass http://127.0.0.1:GATE; }
+        location / { proxy_pass http://127.0.0.1:BACKEND; }
     }
 }
 `},
-		words: "nginx -c DIR/conf -g daemon~off;",
+		command: "nginx -c DIR/conf -g daemon~off;",
 	},
 	"httpd": {
 		preset: "httpd", needs: []string{"apache2"},
@@ -48,34 +48,34 @@ LoadModule mpm_event_module /usr/lib/apache2/modules/mod_mpm_event.so
 LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so
 LoadModule proxy_module /usr/lib/apache2/modules/mod_proxy.so
 LoadModule proxy_http_module /usr/lib/apache2/modules/mod_proxy_http.so
-ProxyPass / http://127.0.0.1:GATE/
+ProxyPass / http://127.0.0.1:BACKEND/
 `},
-		words: "apache2 -DFOREGROUND -f DIR/conf",
+		command: "apache2 -DFOREGROUND -f DIR/conf",
 	},
 	"php-fpm": {
 		preset: "php-fpm", needs: []string{phpFPM},
-		files: map[string]string{"conf": phpConfig + "process_control_timeout = 10s\n" + phpPool, "slow.php": phpScript},
-		words: phpFPM + " -R -F -y DIR/conf", get: fastCGI,
+		files:   map[string]string{"conf": phpConfig + "process_control_timeout = 10s\n" + phpPool, "slow.php": phpScript},
+		command: phpFPM + " -R -F -y DIR/conf", get: fastCGI,
 	},
 	"uwsgi": {
 		preset: "uwsgi", needs: []string{"uwsgi"},
-		files: map[string]string{"app.py": pythonApp},
-		words: uwsgiWords + " --hook-master-start=unix_signal:15~gracefully_kill_them_all",
+		files:   map[string]string{"app.py": pythonApp},
+		command: uwsgiCommand + " --hook-master-start=unix_signal:15~gracefully_kill_them_all",
 	},
 	"gunicorn": {
 		preset: "gunicorn", needs: []string{"gunicorn"},
-		files: map[string]string{"app.py": pythonApp},
-		words: "gunicorn --chdir DIR -b 127.0.0.1:PORT app",
+		files:   map[string]string{"app.py": pythonApp},
+		command: "gunicorn --chdir DIR -b 127.0.0.1:PORT app",
 	},
 	"unicorn": {
 		preset: "unicorn", needs: []string{"unicorn"},
-		files: map[string]string{"config.ru": rackApp},
-		words: "unicorn -l 127.0.0.1:PORT DIR/config.ru",
+		files:   map[string]string{"config.ru": rackApp},
+		command: "unicorn -l 127.0.0.1:PORT DIR/config.ru",
 	},
 	"puma": {
 		preset: "puma", needs: []string{"puma"},
-		files: map[string]string{"config.ru": rackApp},
-		words: "puma -b tcp://127.0.0.1:PORT DIR/config.ru",
+		files:   map[string]string{"config.ru": rackApp},
+		command: "puma -b tcp://127.0.0.1:PORT DIR/config.ru",
 	},
 	"caddy": {
 		preset: "caddy", needs: []string{"caddy"},
@@ -84,60 +84,60 @@ ProxyPass / http://127.0.0.1:GATE/
 	admin off
 }
 http://127.0.0.1:PORT {
-	reverse_proxy 127.0.0.1:GATE
+	reverse_proxy 127.0.0.1:BACKEND
 }
 `},
-		words: "caddy run --config DIR/Caddyfile",
+		command: "caddy run --config DIR/Caddyfile",
 	},
 	"php-fpm-unset": { // without process_control_timeout
 		preset: "php-fpm", needs: []string{phpFPM},
-		files: map[string]string{"conf": phpConfig + phpPool, "slow.php": phpScript},
-		words: phpFPM + " -R -F -y DIR/conf", get: fastCGI, cuts: true, held: true,
+		files:   map[string]string{"conf": phpConfig + phpPool, "slow.php": phpScript},
+		command: phpFPM + " -R -F -y DIR/conf", get: fastCGI, alwaysCut: true, savedByHold: true,
 	},
 	"uwsgi-die-on-term": {
 		preset: "uwsgi", needs: []string{"uwsgi"},
-		files: map[string]string{"app.py": pythonApp},
-		words: uwsgiWords + " --die-on-term", cuts: true,
+		files:   map[string]string{"app.py": pythonApp},
+		command: uwsgiCommand + " --die-on-term", alwaysCut: true,
 	},
 	"uwsgi-bare": { // TERM reloads
 		preset: "uwsgi", needs: []string{"uwsgi"},
-		files: map[string]string{"app.py": pythonApp},
-		words: uwsgiWords, cuts: true, runs: true,
+		files:   map[string]string{"app.py": pythonApp},
+		command: uwsgiCommand, alwaysCut: true, keepsRunning: true,
 	},
 	"go": {
-		preset: "go", words: "SELF helper slow-web PORT GATE graceful",
+		preset: "go", command: "SELF helper slow-web PORT BACKEND graceful",
 	},
 	"go-bare": { // without a handler
-		preset: "go", words: "SELF helper slow-web PORT GATE", cuts: true, exit: 143,
+		preset: "go", command: "SELF helper slow-web PORT BACKEND", alwaysCut: true, exitCode: 143,
 	},
 	"varnish": {
 		preset: "varnish", needs: []string{"varnishd", "gcc"},
-		files: map[string]string{"cwd/x": ""},
-		words: "varnishd -F -j none -a 127.0.0.1:PORT -b 127.0.0.1:GATE -n DIR/cwd", cuts: true, held: true,
+		files:   map[string]string{"cwd/x": ""},
+		command: "varnishd -F -j none -a 127.0.0.1:PORT -b 127.0.0.1:BACKEND -n DIR/cwd", alwaysCut: true, savedByHold: true,
 	},
 	"node": {
 		preset: "node", needs: []string{"node"},
-		files: map[string]string{"server.js": nodeApp + "process.on('SIGTERM', () => server.close())"},
-		words: "node DIR/server.js",
+		files:   map[string]string{"server.js": nodeApp + "process.on('SIGTERM', () => server.close())"},
+		command: "node DIR/server.js",
 	},
 	"node-bare": { // without a handler
 		preset: "node", needs: []string{"node"},
-		files: map[string]string{"server.js": nodeApp},
-		words: "node DIR/server.js", cuts: true, held: true, exit: 143,
+		files:   map[string]string{"server.js": nodeApp},
+		command: "node DIR/server.js", alwaysCut: true, savedByHold: true, exitCode: 143,
 	},
 	"java": {
-		preset: "java", needs: []string{"java"}, brought: []string{javaCompiler},
+		preset: "java", needs: []string{"java"}, needsFiles: []string{javaCompiler},
 		files: map[string]string{"Slow.java": javaApp}, setup: compileJava,
-		words: "java -Xshare:auto -XX:TieredStopAtLevel=1 -cp DIR Slow hook",
+		command: "java -Xshare:auto -XX:TieredStopAtLevel=1 -cp DIR Slow hook",
 	},
 	"java-bare": { // without a shutdown hook
-		preset: "java", needs: []string{"java"}, brought: []string{javaCompiler},
+		preset: "java", needs: []string{"java"}, needsFiles: []string{javaCompiler},
 		files: map[string]string{"Slow.java": javaApp}, setup: compileJava,
-		words: "java -Xshare:auto -XX:TieredStopAtLevel=1 -cp DIR Slow", cuts: true,
+		command: "java -Xshare:auto -XX:TieredStopAtLevel=1 -cp DIR Slow", alwaysCut: true,
 	},
 	"tomcat": {
-		preset: "tomcat", needs: []string{"java"}, brought: []string{tomcatScript},
-		files: map[string]string{"conf/server.xml": tomcatServer, "webapps/ROOT/slow.jsp": tomcatPage, "conf/web.xml": tomcatWeb},
-		words: "env CATALINA_BASE=DIR JAVA_OPTS=-XX:TieredStopAtLevel=1 " + tomcatScript + " run",
+		preset: "tomcat", needs: []string{"java"}, needsFiles: []string{tomcatScript},
+		files:   map[string]string{"conf/server.xml": tomcatServer, "webapps/ROOT/slow.jsp": tomcatPage, "conf/web.xml": tomcatWeb},
+		command: "env CATALINA_BASE=DIR JAVA_OPTS=-XX:TieredStopAtLevel=1 " + tomcatScript + " run",
 	},
 }

@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -14,8 +13,8 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// transaction is a flight: it runs begin and, when the gate is released, end.
-// The client then leaves.
+// transaction returns a client for startRequest, which runs begin and, when the backend's
+// replies are released, end.
 func (s *site) transaction(client []string, begin, end string) func() error {
 	return func() error {
 		cmd := exec.Command(client[0], client[1:]...)
@@ -26,9 +25,9 @@ func (s *site) transaction(client []string, begin, end string) func() error {
 			return err
 		}
 		fmt.Fprintln(stdin, begin, "select 'under way';")
-		if said := bufio.NewScanner(out); said.Scan() && said.Text() == "under way" {
-			s.gate.arrived <- true
-			<-s.gate.released
+		if reply := bufio.NewScanner(out); reply.Scan() && reply.Text() == "under way" {
+			s.backend.arrived <- true
+			<-s.backend.released
 			fmt.Fprintln(stdin, end)
 		}
 		stdin.Close()
@@ -39,34 +38,20 @@ func (s *site) transaction(client []string, begin, end string) func() error {
 	}
 }
 
-// broken lets a client go on, and wants it to find that its transaction is gone.
-func (f *flight) broken() {
-	f.t.Helper()
-	close(f.gate.released)
-	select {
-	case err := <-f.ended:
-		if err == nil {
-			f.t.Error("the transaction was not cut")
-		}
-		f.t.Log("cut:", err)
-	case <-time.After(testutil.Patience):
-		f.t.Error("the client does not end")
-	}
-}
-
-// another is a site with a gate of its own for a second client.
-func (s *site) another() *site { return &site{s.t, s.dir, s.port, newGate(s.t)} }
+// withNewBackend returns the same site with another backend, for a second client.
+func (s *site) withNewBackend() *site { return &site{s.t, s.dir, s.port, newBackend(s.t)} }
 
 const (
-	begins  = "create table n (n int); begin; insert into n values (1);"
-	commits = "insert into n values (2); commit;"
+	beginSQL  = "create table n (n int); begin; insert into n values (1);"
+	commitSQL = "insert into n values (2); commit;"
 )
 
-// asNobody are the words before a program that refuses to run as root. In a user
-// namespace of its own the files are nobody's, as long as they are ours.
+// asNobody are the words before a program that refuses to run as root. In a new user
+// namespace, root's files belong to the user nobody.
 var asNobody = []string{"unshare", "--user", "--map-user=65534", "--map-group=65534", "--"}
 
-// postgresBin is where Debian keeps what is not in PATH.
+// postgresBin returns the directory of PostgreSQL's programs, which Debian keeps out of
+// PATH.
 func postgresBin(t *testing.T) string {
 	needs(t, "psql", "unshare", "sh")
 	out, _ := exec.Command("sh", "-c", "ls -d /usr/lib/postgresql/*/bin").Output()
@@ -77,149 +62,152 @@ func postgresBin(t *testing.T) string {
 	return dirs[len(dirs)-1]
 }
 
-// postgres is the command of a new database.
-func (s *site) postgres() []string {
+// newPostgres makes a database, and returns the command that serves the database.
+func (s *site) newPostgres() []string {
 	s.t.Helper()
 	bin := postgresBin(s.t)
 	data := s.dir + "/data"
 	initdb := append(asNobody, bin+"/initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
-	if said, err := exec.Command(initdb[0], initdb[1:]...).CombinedOutput(); err != nil {
-		if strings.Contains(string(said), "unshare") {
-			s.t.Skipf("no user namespace: %s", said)
+	if output, err := exec.Command(initdb[0], initdb[1:]...).CombinedOutput(); err != nil {
+		if strings.Contains(string(output), "unshare") {
+			s.t.Skipf("no user namespace: %s", output)
 		}
-		s.t.Fatalf("%v: %s", err, said)
+		s.t.Fatalf("%v: %s", err, output)
 	}
 	return append(asNobody, bin+"/postgres", "-D", data, "-p", fmt.Sprint(s.port), "-k", "", "-c", "fsync=off", "-c", "listen_addresses=127.0.0.1")
 }
 
-func (s *site) psql() []string {
-	return s.words("psql -XqAt -h 127.0.0.1 -p PORT -U postgres -v ON_ERROR_STOP=1 postgres")
+func (s *site) psqlCommand() []string {
+	return s.command("psql -XqAt -h 127.0.0.1 -p PORT -U postgres -v ON_ERROR_STOP=1 postgres")
 }
 
-// awaitQuery waits until the database answers.
+// awaitQuery waits until the database answers a query.
 func (s *site) awaitQuery(client []string) {
 	s.t.Helper()
-	var said []byte
-	for end := time.Now().Add(testutil.Patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	var output []byte
+	defer func() {
+		if s.t.Failed() {
+			s.t.Logf("the client's last output: %s", output)
+		}
+	}()
+	testutil.Eventually(s.t, "the database answers", func() bool {
 		cmd := exec.Command(client[0], client[1:]...)
 		cmd.Stdin = strings.NewReader("select 1;")
 		var err error
-		if said, err = cmd.CombinedOutput(); err == nil {
-			return
-		}
-	}
-	s.t.Fatalf("no database: %s", said)
+		output, err = cmd.CombinedOutput()
+		return err == nil
+	})
 }
 
-// TestPresetPostgres: an open transaction gets its time, and a client that never
-// leaves does not keep the server from ending. (Alone, INT cuts and TERM waits.)
+// TestPresetPostgres: with the preset, an open transaction can finish, and an idle client
+// does not keep the server from ending. Without, INT cuts transactions and TERM waits for
+// clients.
 func TestPresetPostgres(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 18501)
-	p, words := named(t, "postgres"), s.postgres()
+	p, words := presetNamed(t, "postgres"), s.newPostgres()
 	serve := func(flags ...string) *box {
 		b := boot(t, nil, append(append(flags, "--"), words...)...)
-		s.awaitQuery(s.psql())
+		s.awaitQuery(s.psqlCommand())
 		return b
 	}
 	b := serve(append(presetFlags(p), "--delay=0.1", "--log-level=debug")...)
-	knows(t, b, p)
-	pool := s.another()
-	idle := pool.fly(pool.transaction(s.psql(), "", "select 1;"))
-	open := s.fly(s.transaction(s.psql(), begins, commits))
+	wantRecognized(t, b, p)
+	pool := s.withNewBackend()
+	idle := pool.startRequest(pool.transaction(s.psqlCommand(), "", "select 1;"))
+	open := s.startRequest(s.transaction(s.psqlCommand(), beginSQL, commitSQL))
 	b.signal(sig.TERM)
 	b.err.wait(t, "sending TERM to the command")
-	open.goesOn(spell)
-	open.finishes()
-	b.wants(0)
-	idle.broken()
-	t.Log(b.err.all()[len(b.err.all())-1])
+	open.wantInFlight(cutWindow)
+	open.wantFinished()
+	b.wantExit(0)
+	idle.wantLost()
+	t.Log(b.report())
 
-	again := s.another()
+	again := s.withNewBackend()
 	b = serve("--delay=0.1", "--stop-signal=INT", "--rewrite=TERM:INT") // what the image's STOPSIGNAL does
-	open = again.fly(again.transaction(s.psql(), "drop table n;"+begins, commits))
+	open = again.startRequest(again.transaction(s.psqlCommand(), "drop table n;"+beginSQL, commitSQL))
 	b.signal(sig.TERM)
-	b.wants(0)
-	open.broken()
+	b.wantExit(0)
+	open.wantLost()
 }
 
-// TestPresetPgBouncer: the transaction that is open ends, and an idle client does
-// not keep the pooler from ending.
+// TestPresetPgBouncer: with the preset, an open transaction can finish, and an idle client
+// does not keep the pooler from ending.
 func TestPresetPgBouncer(t *testing.T) {
 	t.Parallel()
 	needs(t, "pgbouncer")
 	s := newSite(t, 18510)
-	backend := exec.Command("true")
-	words := s.postgres()
-	backend.Path, backend.Args = testutil.Must(exec.LookPath(words[0])), words
-	if err := backend.Start(); err != nil {
+	words := s.newPostgres()
+	database := exec.Command(words[0], words[1:]...)
+	if err := database.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { backend.Process.Signal(unix.SIGQUIT); backend.Wait() })
-	s.awaitQuery(s.psql())
+	t.Cleanup(func() { database.Process.Signal(unix.SIGQUIT); database.Wait() })
+	s.awaitQuery(s.psqlCommand())
 
 	ini := s.write("pgbouncer.ini", "[databases]\n* = host=127.0.0.1 port=PORT user=postgres\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = 18511\n"+
 		"unix_socket_dir =\nauth_type = any\npool_mode = transaction\n")
-	front := &site{t, s.dir, 18511, newGate(t)}
-	p := named(t, "pgbouncer")
+	front := &site{t, s.dir, 18511, newBackend(t)}
+	p := presetNamed(t, "pgbouncer")
 	serve := func(flags ...string) *box {
 		b := boot(t, nil, append(append(append(flags, "--"), asNobody...), "pgbouncer", ini)...)
-		front.awaitQuery(front.psql())
+		front.awaitQuery(front.psqlCommand())
 		return b
 	}
 	b := serve(append(presetFlags(p), "--delay=0.1", "--log-level=debug")...)
-	knows(t, b, p)
-	pool := front.another()
-	idle := pool.fly(pool.transaction(front.psql(), "", "select 1;"))
-	open := front.fly(front.transaction(front.psql(), begins, commits))
+	wantRecognized(t, b, p)
+	pool := front.withNewBackend()
+	idle := pool.startRequest(pool.transaction(front.psqlCommand(), "", "select 1;"))
+	open := front.startRequest(front.transaction(front.psqlCommand(), beginSQL, commitSQL))
 	b.signal(sig.TERM)
 	b.err.wait(t, "sending INT to the command")
-	open.goesOn(spell)
-	open.finishes()
-	b.wants(0)
-	idle.broken()
-	t.Log(b.err.all()[len(b.err.all())-1])
+	open.wantInFlight(cutWindow)
+	open.wantFinished()
+	b.wantExit(0)
+	idle.wantLost()
+	t.Log(b.report())
 
 	if version, _ := exec.Command("pgbouncer", "--version").Output(); !strings.HasPrefix(string(version), "PgBouncer 1.1") {
-		return // since 1.23 TERM waits for all clients
+		return // since version 1.23 TERM waits for all clients
 	}
-	again := front.another()
+	again := front.withNewBackend()
 	b = serve()
-	open = again.fly(again.transaction(front.psql(), "drop table n;"+begins, commits))
+	open = again.startRequest(again.transaction(front.psqlCommand(), "drop table n;"+beginSQL, commitSQL))
 	b.signal(sig.TERM)
-	t.Log("after TERM it left with", b.leaves())
-	open.broken()
+	t.Log("after TERM: exit code", b.waitExit())
+	open.wantLost()
 }
 
-// TestPresetMariaDB: TERM cuts an open transaction, and a hold waits for it.
+// TestPresetMariaDB: TERM cuts an open transaction, and a hold waits for the transaction.
 func TestPresetMariaDB(t *testing.T) {
 	t.Parallel()
 	needs(t, "mariadbd", "mariadb")
 	s := newSite(t, 18520)
-	p := named(t, "mariadb")
-	client := s.words("mariadb --no-defaults -h 127.0.0.1 -P PORT -BNn x")
+	p := presetNamed(t, "mariadb")
+	client := s.command("mariadb --no-defaults -h 127.0.0.1 -P PORT -BNn x")
 	serve := func(flags ...string) *box {
 		s.write("data/x/db.opt", "")
-		words := s.words("mariadbd --no-defaults --user=root --datadir=DIR/data --skip-grant-tables --bind-address=127.0.0.1 --port=PORT " +
+		words := s.command("mariadbd --no-defaults --user=root --datadir=DIR/data --skip-grant-tables --bind-address=127.0.0.1 --port=PORT " +
 			"--socket=DIR/socket --pid-file=DIR/pid --innodb-log-file-size=4M --innodb-buffer-pool-size=8M --innodb-flush-log-at-trx-commit=0")
 		b := boot(t, nil, append(append(flags, "--"), words...)...)
 		s.awaitQuery(client)
 		return b
 	}
 	b := serve(append(presetFlags(p), "--until=drained", "--delay=0", "--quiet-for=0.3", "--grace-period=30")...)
-	knows(t, b, p)
-	open := s.fly(s.transaction(client, begins, commits))
+	wantRecognized(t, b, p)
+	open := s.startRequest(s.transaction(client, beginSQL, commitSQL))
 	b.signal(sig.TERM)
 	b.err.wait(t, "until drained")
-	open.goesOn(spell)
-	open.finishes()
-	b.wants(0)
-	t.Log(b.err.all()[len(b.err.all())-1])
+	open.wantInFlight(cutWindow)
+	open.wantFinished()
+	b.wantExit(0)
+	t.Log(b.report())
 
-	again := s.another()
+	again := s.withNewBackend()
 	b = serve(append(presetFlags(p), "--delay=0.1")...)
-	open = again.fly(again.transaction(client, "drop table n;"+begins, commits))
+	open = again.startRequest(again.transaction(client, "drop table n;"+beginSQL, commitSQL))
 	b.signal(sig.TERM)
-	b.wants(0)
-	open.broken()
+	b.wantExit(0)
+	open.wantLost()
 }

@@ -3,31 +3,28 @@ package e2e
 import (
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/lameduck-init/lameduck/shim"
 	"github.com/lameduck-init/lameduck/shim/internal/preset"
 )
 
-// named is a preset that must exist.
-func named(t *testing.T, name string) *shim.Preset {
+// presetNamed returns a preset, and fails the test if the name is unknown.
+func presetNamed(t *testing.T, name string) *preset.Preset {
 	t.Helper()
-	presets := shim.Presets()
-	i := slices.IndexFunc(presets, func(p shim.Preset) bool { return p.Name == name })
-	if i < 0 {
+	p, ok := preset.Named(name)
+	if !ok {
 		t.Fatalf("no preset %q", name)
 	}
-	return &presets[i]
+	return p
 }
 
-// presetFlags are the flags that do what a preset does.
-func presetFlags(p *shim.Preset) []string { return []string{"--preset=" + p.Name} }
+// presetFlags returns the flags for a preset.
+func presetFlags(p *preset.Preset) []string { return []string{"--preset=" + p.Name} }
 
-// commandOf is what runs under lameduck, as preset.Match gets it.
-func (b *box) commandOf() (exe string, argv []string) {
+// commandLine returns the path and arguments of the command, as preset.Match takes them.
+func (b *box) commandLine() (exe string, argv []string) {
 	b.t.Helper()
 	pid := b.commandPID()
 	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
@@ -38,6 +35,7 @@ func (b *box) commandOf() (exe string, argv []string) {
 	return exe, strings.Split(strings.TrimRight(string(cmdline), "\x00"), "\x00")
 }
 
+// commandPID returns the pid of lameduck's first child.
 func (b *box) commandPID() int {
 	b.t.Helper()
 	lameduck := b.cmd.Process.Pid
@@ -45,26 +43,26 @@ func (b *box) commandPID() int {
 	first, _, _ := strings.Cut(string(text), " ")
 	pid, err := strconv.Atoi(first)
 	if err != nil {
-		b.t.Fatalf("no command: %q", text)
+		b.t.Fatalf("no child of lameduck in %q", text)
 	}
 	return pid
 }
 
-// knows wants the preset to be recognized in what runs, unless it is one that
-// never is.
-func knows(t *testing.T, b *box, p *shim.Preset) {
+// wantRecognized checks the preset that preset.Match finds for the command. Go programs have
+// no common sign, and match no preset.
+func wantRecognized(t *testing.T, b *box, p *preset.Preset) {
 	t.Helper()
-	exe, argv := b.commandOf()
+	exe, argv := b.commandLine()
 	want := p.Name
 	if want == "go" {
 		want = ""
 	}
 	t.Logf("exe %q, cmdline %q", exe, argv)
 	if got := presetName(preset.Match(exe, argv)); got != want {
-		t.Errorf("recognized %q", got)
+		t.Errorf("preset %q recognized, want %q", got, want)
 	}
 	if got := presetName(preset.Match("", argv)); got != want {
-		t.Errorf("recognized %q without the executable's path", got)
+		t.Errorf("preset %q recognized without the executable's path, want %q", got, want)
 	}
 }
 

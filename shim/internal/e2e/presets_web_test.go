@@ -9,98 +9,97 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// web is a server of requests over HTTP, of which one is in flight when it is
-// told to stop.
-type web struct {
-	preset  string
-	needs   []string
-	brought []string          // files that are needed too
-	files   map[string]string // in which PORT, GATE and DIR stand for the site's
-	words   string
-	setup   func(s *site)       // what else is needed before it starts
-	ready   func(b *box)        // waits for what an open port does not say
-	get     func(s *site) error // nil: over HTTP
-	cuts    bool                // even under the preset
-	runs    bool                // and goes on
-	held    bool                // what the preset cuts a hold waits for
-	exit    int                 // under the preset
+// webCase is a web server that is stopped while a request is in flight.
+type webCase struct {
+	preset       string
+	needs        []string
+	needsFiles   []string
+	files        map[string]string   // written to the site's directory, by name
+	command      string              // see site.command
+	setup        func(s *site)       // called after the files are written
+	ready        func(b *box)        // called when the port is open
+	get          func(s *site) error // nil: an HTTP request
+	alwaysCut    bool                // the preset cannot save the request
+	keepsRunning bool                // the server survives the preset's signal
+	savedByHold  bool                // a hold saves a request that the preset cuts
+	exitCode     int                 // with the preset
 }
 
-// spell is how long what is not cut at once has to live before it counts as
-// unhurt.
-const spell = 700 * time.Millisecond
+// cutWindow is how long a request must go on after the stop signal to count as not cut.
+const cutWindow = 700 * time.Millisecond
 
-// TestPresetsWeb stops real servers as their preset has it: the request that is
-// in flight goes on to its end. A plain TERM cuts it, where the server does that.
+// TestPresetsWeb stops real web servers with their presets: the request in flight goes on to
+// its end. Without the preset TERM cuts the request.
 func TestPresetsWeb(t *testing.T) {
 	port := 18000
-	for name, w := range webs {
+	for name, w := range webCases {
 		port += 10
 		at := port
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			needs(t, w.needs...)
-			needsFiles(t, w.brought...)
-			for i, trigger := range append(named(t, w.preset).StopSignals, sig.TERM) {
-				w.underPreset(t, newSite(t, at+3+i), trigger)
+			needsPaths(t, w.needsFiles...)
+			for i, trigger := range append(presetNamed(t, w.preset).StopSignals, sig.TERM) {
+				w.stopWithPreset(t, newSite(t, at+3+i), trigger)
 			}
-			if named(t, w.preset).Schedule != "TERM" {
-				w.underTerm(t, newSite(t, at+1))
+			if presetNamed(t, w.preset).Schedule != "TERM" {
+				w.stopWithTERM(t, newSite(t, at+1))
 			}
-			if w.held {
-				w.underHold(t, newSite(t, at+2))
+			if w.savedByHold {
+				w.stopWithHold(t, newSite(t, at+2))
 			}
 		})
 	}
 }
 
-// underPreset stops it as its image does, or with TERM.
-func (w *web) underPreset(t *testing.T, s *site, trigger sig.Signal) {
-	p := named(t, w.preset)
-	b, f := w.start(s, append(presetFlags(p), "--delay=0.1", "--log-level=debug")...)
-	knows(t, b, p)
+// stopWithPreset stops the server with a preset, by TERM or by the stop signal of the
+// server's image.
+func (w *webCase) stopWithPreset(t *testing.T, s *site, trigger sig.Signal) {
+	p := presetNamed(t, w.preset)
+	b, f := w.boot(s, append(presetFlags(p), "--delay=0.1", "--log-level=debug")...)
+	wantRecognized(t, b, p)
 	b.signal(trigger)
 	first, _, _ := strings.Cut(p.Schedule, "/")
 	b.err.wait(t, "sending "+first+" to the command")
-	if w.cuts {
-		f.cut()
+	if w.alwaysCut {
+		f.wantCut()
 	} else {
-		f.goesOn(spell)
-		f.finishes()
+		f.wantInFlight(cutWindow)
+		f.wantFinished()
 	}
-	if w.runs {
+	if w.keepsRunning {
 		awaitPort(t, s.addr(), true)
 		b.signal(sig.INT)
 	}
-	b.wants(w.exit)
-	t.Log(b.err.all()[len(b.err.all())-1])
+	b.wantExit(w.exitCode)
+	t.Log(b.report())
 }
 
-// underHold has the hold wait for what the preset cannot save.
-func (w *web) underHold(t *testing.T, s *site) {
-	flags := append(presetFlags(named(t, w.preset)), "--until=quiet", "--delay=0", "--quiet-for=0.3", "--grace-period=30", "--log-level=debug")
-	b, f := w.start(s, flags...)
+// stopWithHold checks that a hold with --until=quiet saves the request.
+func (w *webCase) stopWithHold(t *testing.T, s *site) {
+	flags := append(presetFlags(presetNamed(t, w.preset)), "--until=quiet", "--delay=0", "--quiet-for=0.3", "--grace-period=30", "--log-level=debug")
+	b, f := w.boot(s, flags...)
 	b.signal(sig.TERM)
 	b.err.wait(t, "until quiet")
-	f.goesOn(spell)
-	f.finishes()
+	f.wantInFlight(cutWindow)
+	f.wantFinished()
 	b.err.wait(t, "to the command")
-	if w.runs {
+	if w.keepsRunning {
 		b.signal(sig.INT)
 	}
-	b.leaves()
+	b.waitExit()
 }
 
-// underTerm is what the preset is for.
-func (w *web) underTerm(t *testing.T, s *site) {
-	b, f := w.start(s)
+// stopWithTERM checks that the request is cut without the preset.
+func (w *webCase) stopWithTERM(t *testing.T, s *site) {
+	b, f := w.boot(s)
 	b.signal(sig.TERM)
-	f.cut()
-	t.Log("after TERM it left with", b.leaves())
+	f.wantCut()
+	t.Log("after TERM: exit code", b.waitExit())
 }
 
-// start is the server with a request in flight.
-func (w *web) start(s *site, flags ...string) (*box, *flight) {
+// boot starts the server, and then a request.
+func (w *webCase) boot(s *site, flags ...string) (*box, *inFlight) {
 	s.t.Helper()
 	for name, text := range w.files {
 		s.write(name, text)
@@ -108,8 +107,8 @@ func (w *web) start(s *site, flags ...string) (*box, *flight) {
 	if w.setup != nil {
 		w.setup(s)
 	}
-	env := []string{"GATE=" + s.gate.addr, "HOME=" + s.dir, "XDG_DATA_HOME=" + s.dir, "XDG_CONFIG_HOME=" + s.dir}
-	b := boot(s.t, env, append(append(flags, "--"), s.words(w.words)...)...)
+	env := []string{"HOME=" + s.dir, "XDG_DATA_HOME=" + s.dir, "XDG_CONFIG_HOME=" + s.dir}
+	b := boot(s.t, env, append(append(flags, "--"), s.command(w.command)...)...)
 	s.t.Cleanup(func() {
 		if s.t.Failed() {
 			s.t.Log(b.out.all(), b.err.all())
@@ -123,11 +122,11 @@ func (w *web) start(s *site, flags ...string) (*box, *flight) {
 	if w.get != nil {
 		get = func() error { return w.get(s) }
 	}
-	return b, s.fly(get)
+	return b, s.startRequest(get)
 }
 
-// needsFiles skips a test where one of these files is not there.
-func needsFiles(t *testing.T, paths ...string) {
+// needsPaths skips the test if one of the files is missing.
+func needsPaths(t *testing.T, paths ...string) {
 	t.Helper()
 	for _, path := range paths {
 		if _, err := os.Stat(path); err != nil {

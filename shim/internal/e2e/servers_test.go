@@ -30,8 +30,8 @@ http {
 }
 `
 
-// TestUntilServers stops real servers while a balancer goes on for a while that
-// nobody knows: no request fails, and the hold ends as soon as silence has lasted.
+// TestUntilServers stops real servers while a load balancer sends requests for an unknown
+// time: no request fails, and the hold ends after the silence of --quiet-for.
 func TestUntilServers(t *testing.T) {
 	for name, c := range map[string]struct {
 		config   string
@@ -40,7 +40,7 @@ func TestUntilServers(t *testing.T) {
 		words    func(config string) []string
 	}{
 		"haproxy": {haproxyConfig, 8090, sig.USR1, func(config string) []string { return []string{"haproxy", "-db", "-f", config} }},
-		"Go":      {"", 8092, sig.TERM, func(string) []string { return self("web", "graceful", "127.0.0.1:8092") }},
+		"Go":      {"", 8092, sig.TERM, func(string) []string { return helperCommand("web", "graceful", "127.0.0.1:8092") }},
 		"nginx":   {nginxConfig, 8091, sig.QUIT, func(config string) []string { return []string{"nginx", "-c", config} }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,29 +54,29 @@ func TestUntilServers(t *testing.T) {
 			if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			flags := append([]string{"--until=quiet", "--rewrite=TERM:" + c.graceful.String()}, impatient...)
+			flags := append([]string{"--until=quiet", "--rewrite=TERM:" + c.graceful.String()}, quickFlags...)
 			b := boot(t, nil, append(append(flags, "--"), c.words(config)...)...)
 			addr := fmt.Sprintf("127.0.0.1:%d", c.port)
 			awaitPort(t, addr, true)
 			load := startLoad(addr)
 			load.await(t, 100)
 			b.signal(sig.TERM)
-			late := b.err.wait(t, "until quiet").at.Add(3 * time.Second)
+			end := b.err.wait(t, "until quiet").at.Add(3 * time.Second)
 			load.await(t, load.served.Load()+500)
-			time.Sleep(time.Until(late)) // so long the balancer goes on
+			time.Sleep(time.Until(end)) // the load balancer's traffic goes on
 			load.end()
 			last := time.Now()
 			if n := load.failed.Load(); n > 0 {
 				t.Errorf("%d of %d requests failed: %v", n, n+load.served.Load(), load.failure.Load())
 			}
-			report := b.err.wait(t, "; the command exited 0 at ") // idle, they end at once
+			report := b.err.wait(t, "; the command exited 0 at ") // without load the servers end at once
 			if !strings.Contains(report.text, "(quiet)") {
-				t.Error(report)
+				t.Errorf("report: %v\nwant the reason quiet", report)
 			}
-			if took := report.at.Sub(last); took < silence-500*time.Millisecond || took > silence+time.Second {
-				t.Errorf("told to stop %v after the last request, want %v", took, silence)
+			if took := report.at.Sub(last); took < quietFor-500*time.Millisecond || took > quietFor+time.Second {
+				t.Errorf("the hold ended %v after the last request, want %v", took, quietFor)
 			}
-			b.wants(0)
+			b.wantExit(0)
 		})
 	}
 }

@@ -14,27 +14,26 @@ import (
 )
 
 // TestDeadlineAfterStall stops lameduck at the worst moment, between the computation of a
-// timeout and the wait for it, until the next step is overdue: a paused container, a
-// frozen cgroup or a suspended machine. The step must follow at once, not after the
-// rest of the timeout.
+// timeout and the wait, until the next step is overdue: a paused container, a frozen cgroup
+// or a suspended machine. The step must follow at once, not after the rest of the timeout.
 func TestDeadlineAfterStall(t *testing.T) {
 	t.Parallel()
 	const step = 3 * time.Second
-	b := piped(t, nil, syscall.SysProcAttr{}, binary, "--stop-schedule=TERM/3/KILL", "--",
+	b := newProgram(t, nil, syscall.SysProcAttr{}, binary, "--stop-schedule=TERM/3/KILL", "--",
 		"sh", "-c", `trap "" TERM; echo ready; read line`)
 	b.run()
 	b.out.wait(t, "ready")
 	stall(t, b, step+100*time.Millisecond)
 	released := time.Now()
-	b.wants(128 + int(sig.KILL))
+	b.wantExit(128 + int(sig.KILL))
 	if late := time.Since(released); late > step/2 {
 		t.Errorf("KILL came %v after the stall, want at once", late)
 	}
 }
 
-// stall sends TERM, and traces lameduck's loop until TERM has been passed on and the first
-// short sleep after that has ended. There the loop stays for that long.
-func stall(t *testing.T, b *box, long time.Duration) {
+// stall sends TERM and traces lameduck's loop. When TERM has been passed on and the first
+// short sleep afterwards has ended, stall keeps the loop stopped for the duration.
+func stall(t *testing.T, b *box, duration time.Duration) {
 	t.Helper()
 	runtime.LockOSThread() // ptrace(2) knows the tracer by its thread
 	defer runtime.UnlockOSThread()
@@ -49,15 +48,17 @@ func stall(t *testing.T, b *box, long time.Duration) {
 		}
 	}
 	check(unix.PtraceInterrupt(pid))
-	traced(t, pid)
+	waitTraced(t, pid)
 	check(unix.PtraceSetOptions(pid, unix.PTRACE_O_TRACESYSGOOD))
 	b.signal(sig.TERM)
-	termed, light, deliver := false, false, 0
+	sentTERM := false   // the time of the next step is fixed
+	shortSleep := false // the current system call is the short sleep
+	deliver := 0        // the signal to pass on to lameduck
 	for {
 		check(unix.PtraceSyscall(pid, deliver))
-		stopped := traced(t, pid)
+		stopped := waitTraced(t, pid)
 		deliver = 0
-		if stopped != unix.SIGTRAP|0x80 { // no system call
+		if stopped != unix.SIGTRAP|0x80 { // not a system call
 			if stopped != unix.SIGTRAP {
 				deliver = int(stopped)
 			}
@@ -66,18 +67,18 @@ func stall(t *testing.T, b *box, long time.Duration) {
 		call := syscallInfo(t, pid)
 		switch entry := call.op == unix.PTRACE_SYSCALL_INFO_ENTRY; {
 		case entry && call.number == unix.SYS_KILL && call.args[1] == uint64(unix.SIGTERM):
-			termed = true // the next step has its time now
+			sentTERM = true
 		case entry:
-			light = termed && call.sleeps(t, pid, 2*time.Millisecond)
-		case light && -int64(call.number) == int64(unix.ETIMEDOUT):
-			time.Sleep(long)
+			shortSleep = sentTERM && call.isFutexSleep(t, pid, 2*time.Millisecond)
+		case shortSleep && -int64(call.number) == int64(unix.ETIMEDOUT):
+			time.Sleep(duration) // the stall itself
 			return
 		}
 	}
 }
 
-// traced is the signal that the tracee has stopped with.
-func traced(t *testing.T, pid int) unix.Signal {
+// waitTraced waits until the tracee stops, and returns the signal of the stop.
+func waitTraced(t *testing.T, pid int) unix.Signal {
 	t.Helper()
 	for {
 		var status unix.WaitStatus
@@ -85,15 +86,16 @@ func traced(t *testing.T, pid int) unix.Signal {
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case err != nil || !status.Stopped():
-			t.Fatalf("lameduck has not stopped: status %#x, %v", status, err)
+			t.Fatalf("lameduck has not stopped for the tracer: status %#x, %v", status, err)
 		default:
 			return status.StopSignal()
 		}
 	}
 }
 
-// tracedCall is struct ptrace_syscall_info: at the entry of a system call its number and
-// arguments, at the exit the result in place of the number.
+// tracedCall is struct ptrace_syscall_info of ptrace(2). At the entry of a system call the
+// structure has the call's number and arguments, at the exit the result in place of the
+// number.
 type tracedCall struct {
 	op     uint8
 	_      [3]uint8
@@ -107,13 +109,13 @@ func syscallInfo(t *testing.T, pid int) (call tracedCall) {
 	t.Helper()
 	_, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_GET_SYSCALL_INFO, uintptr(pid), unsafe.Sizeof(call), uintptr(unsafe.Pointer(&call)), 0, 0)
 	if errno != 0 {
-		t.Skipf("cannot see what a traced process calls: %v", errno)
+		t.Skipf("cannot read the system calls of a traced process: %v", errno)
 	}
 	return call
 }
 
-// sleeps reports whether the call waits for a futex for exactly that long.
-func (c *tracedCall) sleeps(t *testing.T, pid int, long time.Duration) bool {
+// isFutexSleep reports whether the call waits for a futex with exactly this timeout.
+func (c *tracedCall) isFutexSleep(t *testing.T, pid int, want time.Duration) bool {
 	t.Helper()
 	const waitPrivate = 128
 	if c.number != unix.SYS_FUTEX || c.args[1] != waitPrivate || c.args[3] == 0 {
@@ -123,5 +125,5 @@ func (c *tracedCall) sleeps(t *testing.T, pid int, long time.Duration) bool {
 	if _, err := unix.PtracePeekData(pid, uintptr(c.args[3]), unsafe.Slice((*byte)(unsafe.Pointer(&timeout)), unsafe.Sizeof(timeout))); err != nil {
 		t.Fatal(err)
 	}
-	return timeout.Nano() == int64(long)
+	return timeout.Nano() == int64(want)
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// What a PID 1 owes beside what the other files try; docs/faults.md has all of it.
+// Tests of further promises in docs/faults.md.
 
-// optional are the system calls that lameduck makes and could be denied: those that
-// Go's runtime does not start without, and kill and wait4, are left out.
-var optional = map[string]int{
+// optionalSyscalls are the system calls of lameduck that a sandbox might deny. The system
+// calls without which Go's runtime does not start are left out, as are kill and wait4.
+var optionalSyscalls = map[string]int{
 	"bind": unix.SYS_BIND, "chdir": unix.SYS_CHDIR, "clock_gettime": unix.SYS_CLOCK_GETTIME, "connect": unix.SYS_CONNECT, "faccessat": unix.SYS_FACCESSAT,
 	"fstat": unix.SYS_FSTAT, "getdents64": unix.SYS_GETDENTS64, "getpgid": unix.SYS_GETPGID, "getppid": unix.SYS_GETPPID,
 	"getrandom": unix.SYS_GETRANDOM, "getsockname": unix.SYS_GETSOCKNAME, "getsockopt": unix.SYS_GETSOCKOPT,
@@ -31,29 +31,29 @@ var optional = map[string]int{
 	"socket": unix.SYS_SOCKET, "timer_create": unix.SYS_TIMER_CREATE, "timer_settime": unix.SYS_TIMER_SETTIME,
 }
 
-// TestDeniedSyscalls: where a system call is denied, the stop goes on; what it takes to
-// start the command is asked for first, and then one line says that it cannot be had.
+// TestDeniedSyscalls: with any one system call denied, the stop goes on. If the call is
+// needed to start the command, lameduck exits with 126 and one line.
 func TestDeniedSyscalls(t *testing.T) {
-	program := waiter(t)
-	for name, number := range optional {
+	program := pauseProgram(t)
+	for name, number := range optionalSyscalls {
 		for _, errno := range []unix.Errno{unix.EPERM, unix.ENOSYS} {
 			t.Run(fmt.Sprintf("%s, %s", name, unix.ErrnoName(errno)), func(t *testing.T) {
 				t.Parallel()
 				stage := fmt.Sprintf("stage:deny=%d:%d", number, int(errno))
-				b := bootFrom(t, stage, nil, "-d", "0.3", "--until=quiet", "--quiet-for=0.3", "--linger=1", "--", program)
+				b := bootStage(t, stage, nil, "-d", "0.3", "--until=quiet", "--quiet-for=0.3", "--linger=1", "--", program)
 				pid := b.cmd.Process.Pid
-				testutil.Eventually(t, "the command runs, or there is none", func() bool {
+				testutil.Eventually(t, "the command runs, or lameduck has ended", func() bool {
 					pids := children(pid)
-					return over(pid) || len(pids) == 1 && exe(pids[0]) == program
+					return hasEnded(pid) || len(pids) == 1 && exe(pids[0]) == program
 				})
 				b.signal(sig.TERM)
-				code, said := b.leaves(), b.err.all()
-				if name == "pipe2" || name == "setpgid" { // nothing can be started without
-					if code != 126 || len(said) != 1 {
-						t.Errorf("left with %d, want 126 and one line; it said:\n%v", code, said)
+				code, stderr := b.waitExit(), b.err.all()
+				if name == "pipe2" || name == "setpgid" { // needed to start the command
+					if code != 126 || len(stderr) != 1 {
+						t.Errorf("exit code %d, want 126 and one line; stderr:\n%v", code, stderr)
 					}
 				} else if code != 143 {
-					t.Errorf("left with %d, want 143; it said:\n%v", code, said)
+					t.Errorf("exit code %d, want 143; stderr:\n%v", code, stderr)
 				}
 			})
 		}
@@ -65,31 +65,34 @@ func exe(pid int) string {
 	return path
 }
 
-// TestIdle: with all that may be asked for, lameduck sleeps as long as nothing
-// happens, after much has.
+// TestIdle: after a number of signals, with every feature switched on, lameduck sleeps as
+// long as no event arrives.
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	flags := []string{"--until=quiet", "--grace-period=30", "--preset=auto", "--log-level=debug", "--kill-after=5", "--on-stop=true",
 		"--wait-gone=/no/such", "--alive-file=" + filepath.Join(t.TempDir(), "alive"), "--health=127.0.0.1:9", "--"}
-	b := boot(t, nil, append(flags, self("catch")...)...)
+	b := boot(t, nil, append(flags, helperCommand("catch")...)...)
 	b.out.wait(t, "ready")
-	b.busy(100)
+	b.forwardMany(100)
 	pid := b.cmd.Process.Pid
 	for end := time.Now().Add(testutil.Patience); ; {
-		before := switches(pid)
-		time.Sleep(2 * time.Second) // what is measured
-		if n := switches(pid) - before; n == 0 && before > 0 {
+		before := contextSwitches(pid)
+		time.Sleep(2 * time.Second) // the idle time that the test measures
+		switches := contextSwitches(pid) - before
+		if switches == 0 && before > 0 {
 			break
-		} else if time.Now().After(end) {
-			t.Fatalf("%d context switches of %d in two seconds", n, before)
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d context switches in two idle seconds, after %d", switches, before)
 		}
 	}
-	b.tell("exit 7")
-	b.wants(7)
+	b.sendLine("exit 7")
+	b.wantExit(7)
 }
 
-// switches is how often the threads of a process have been given the processor.
-func switches(pid int) (sum int) {
+// contextSwitches returns how often the threads of a process have given up or lost the
+// processor, see proc_pid_status(5).
+func contextSwitches(pid int) (sum int) {
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
 	for _, task := range tasks {
 		text, _ := os.ReadFile(task)
@@ -103,16 +106,16 @@ func switches(pid int) (sum int) {
 	return sum
 }
 
-// TestOwnGroup: the command leads a process group, and lameduck is in another.
+// TestOwnGroup: the command leads a process group, and lameduck is in another group.
 func TestOwnGroup(t *testing.T) {
-	b := boot(t, nil, append([]string{"--"}, self("catch")...)...)
+	b := boot(t, nil, append([]string{"--"}, helperCommand("catch")...)...)
 	b.out.wait(t, "ready")
 	command := b.child()
-	ours, err := unix.Getpgid(b.cmd.Process.Pid)
-	theirs, err2 := unix.Getpgid(command)
-	if err != nil || err2 != nil || theirs != command || ours == theirs {
-		t.Errorf("lameduck is in group %d, %v, and the command, %d, in %d, %v", ours, err, command, theirs, err2)
+	ownGroup := testutil.Must(unix.Getpgid(b.cmd.Process.Pid))
+	commandGroup := testutil.Must(unix.Getpgid(command))
+	if commandGroup != command || ownGroup == commandGroup {
+		t.Errorf("lameduck is in group %d, the command (pid %d) in group %d; want the command to lead a group of its own", ownGroup, command, commandGroup)
 	}
-	b.tell("exit 0")
-	b.wants(0)
+	b.sendLine("exit 0")
+	b.wantExit(0)
 }

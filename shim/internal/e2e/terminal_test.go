@@ -20,25 +20,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// screen is a terminal that a program runs on, and what it shows.
+// screen is a terminal with a program, and the text that the terminal shows.
 type screen struct {
 	t   *testing.T
-	tty *os.File // the side of who types
+	tty *os.File // the keyboard's side
 	cmd *exec.Cmd
 
-	mu    sync.Mutex // the reader and the test share what follows
-	shown bytes.Buffer
-	seen  int // what an earlier wait has passed
-	over  bool
+	mu     sync.Mutex // guards the fields below, shared by the reader and the test
+	shown  bytes.Buffer
+	seen   int // bytes up to the end of the last match of waitFor
+	closed bool
 }
 
-// onScreen runs a command as the leader of a session on a terminal of its own;
-// in new namespaces, as PID 1, if pid1 says so.
-func onScreen(t *testing.T, pid1 bool, words ...string) *screen {
+// startOnTerminal runs a command as the leader of a session on a new terminal; with pid1,
+// as PID 1 of new namespaces.
+func startOnTerminal(t *testing.T, pid1 bool, words ...string) *screen {
 	t.Helper()
 	if pid1 {
 		netns.Need(t)
-		words = self("stage", words...)
+		words = helperCommand("stage", words...)
 	}
 	s := &screen{t: t, cmd: exec.Command(words[0], words[1:]...)}
 	s.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "PS1=$ ", "HOME=/", "TERM=dumb", "LAMEDUCK=" + binary}
@@ -46,10 +46,11 @@ func onScreen(t *testing.T, pid1 bool, words ...string) *screen {
 	if pid1 {
 		s.cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWPID | syscall.CLONE_NEWNS
 	}
-	var err error
-	if s.tty, err = pty.StartWithSize(s.cmd, &pty.Winsize{Rows: 24, Cols: 80}); err != nil {
+	tty, err := pty.StartWithSize(s.cmd, &pty.Winsize{Rows: 24, Cols: 80})
+	if err != nil {
 		t.Skip("no terminal: ", err)
 	}
+	s.tty = tty
 	go s.read()
 	t.Cleanup(func() {
 		s.cmd.Process.Kill()
@@ -65,29 +66,29 @@ func (s *screen) read() {
 		n, err := s.tty.Read(buf)
 		s.mu.Lock()
 		s.shown.Write(buf[:n])
-		s.over = err != nil
+		s.closed = err != nil
 		s.mu.Unlock()
-		if err != nil { // EIO: the last program on the terminal is gone
+		if err != nil { // EIO: the last program on the terminal has ended
 			return
 		}
 	}
 }
 
-func (s *screen) types(text string) {
+func (s *screen) typeText(text string) {
 	s.t.Helper()
 	if _, err := io.WriteString(s.tty, text); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-// shows waits until text is shown, after what earlier calls waited for.
-func (s *screen) shows(text string) {
+// waitFor waits until the terminal shows text, after the text of earlier calls.
+func (s *screen) waitFor(text string) {
 	s.t.Helper()
 	var shown string
 	for end := time.Now().Add(testutil.Patience); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
 		s.mu.Lock()
 		shown = s.shown.String()
-		at, over := strings.Index(shown[s.seen:], text), s.over
+		at, over := strings.Index(shown[s.seen:], text), s.closed
 		if at >= 0 {
 			s.seen += at + len(text)
 		}
@@ -102,22 +103,22 @@ func (s *screen) shows(text string) {
 	s.t.Fatalf("the screen does not show %q after the first %d bytes of:\n%s", text, s.seen, shown)
 }
 
-// count is how often text was shown in all.
+// count returns how often the terminal has shown text since the start.
 func (s *screen) count(text string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return strings.Count(s.shown.String(), text)
 }
 
-// leaves waits for the end, and wants this exit code.
-func (s *screen) leaves(code int) {
+// wantExit waits until the program ends, and checks the exit code.
+func (s *screen) wantExit(code int) {
 	s.t.Helper()
 	timer := time.AfterFunc(testutil.Patience, func() { s.cmd.Process.Kill() })
 	s.cmd.Wait()
 	if got := s.cmd.ProcessState.ExitCode(); !timer.Stop() || got != code {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.t.Errorf("left with %d, want %d; the screen:\n%s", got, code, s.shown.String())
+		s.t.Errorf("exit code %d, want %d; the screen:\n%s", got, code, s.shown.String())
 	}
 }
 
@@ -127,99 +128,108 @@ const (
 	ctrlZ = "\x1a"
 )
 
-// catchOn is lameduck with the catch helper on a screen.
-func catchOn(t *testing.T, pid1 bool, flags ...string) *screen {
-	s := onScreen(t, pid1, append(append([]string{binary}, flags...), append([]string{"--"}, self("catch")...)...)...)
-	s.shows("ready")
+// startShell starts an interactive bash, with job control, on a terminal.
+func startShell(t *testing.T) *screen {
+	t.Helper()
+	needs(t, "bash")
+	s := startOnTerminal(t, false, "bash", "--norc", "--noprofile", "-i")
+	s.waitFor("$ ")
 	return s
 }
 
-// bothWays runs a test as PID 1 and as an ordinary process.
-func bothWays(t *testing.T, test func(t *testing.T, pid1 bool)) {
+// catchOnTerminal runs lameduck with the catch helper on a terminal.
+func catchOnTerminal(t *testing.T, pid1 bool, flags ...string) *screen {
+	s := startOnTerminal(t, pid1, append(append([]string{binary}, flags...), append([]string{"--"}, helperCommand("catch")...)...)...)
+	s.waitFor("ready")
+	return s
+}
+
+// asPID1AndNot runs a test twice, with lameduck as PID 1 and as an ordinary process.
+func asPID1AndNot(t *testing.T, test func(t *testing.T, pid1 bool)) {
 	t.Run("pid1", func(t *testing.T) { test(t, true) })
 	t.Run("not pid1", func(t *testing.T) { test(t, false) })
 }
 
-// TestTerminalKeys: what is typed reaches the command, once.
+// TestTerminalKeys: the signals of typed keys and of a resize reach the command once.
 func TestTerminalKeys(t *testing.T) {
-	bothWays(t, func(t *testing.T, pid1 bool) {
-		s := catchOn(t, pid1)
-		s.types(ctrlC)
-		s.shows("got INT")
+	asPID1AndNot(t, func(t *testing.T, pid1 bool) {
+		s := catchOnTerminal(t, pid1)
+		s.typeText(ctrlC)
+		s.waitFor("got INT")
 		if err := pty.Setsize(s.tty, &pty.Winsize{Rows: 30, Cols: 100}); err != nil {
 			t.Fatal(err)
 		}
-		s.shows("got WINCH")
-		s.types(ctrlZ)
-		s.shows("got TSTP")
-		s.types("exit 7\n")
-		s.leaves(7)
+		s.waitFor("got WINCH")
+		s.typeText(ctrlZ)
+		s.waitFor("got TSTP")
+		s.typeText("exit 7\n")
+		s.wantExit(7)
 		for _, name := range []string{"got INT", "got WINCH", "got TSTP"} {
 			if n := s.count(name); n != 1 {
-				t.Errorf("%q %d times", name, n)
+				t.Errorf("the command printed %q %d times, want once", name, n)
 			}
 		}
 	})
 }
 
-// TestTerminalInHold: Ctrl-C goes to the command's group and ends no hold; WINCH
-// is a resize and no stop signal, even where TERM is rewritten to it.
+// TestTerminalInHold: Ctrl-C goes to the command's group and does not end a hold; WINCH is a
+// resize and not a stop signal, even with a rewrite of TERM to WINCH.
 func TestTerminalInHold(t *testing.T) {
-	s := catchOn(t, true, "-d", "1", "-r", "TERM:WINCH")
+	s := catchOnTerminal(t, true, "-d", "1", "-r", "TERM:WINCH")
 	pty.Setsize(s.tty, &pty.Winsize{Rows: 30, Cols: 100})
-	s.shows("got WINCH")
+	s.waitFor("got WINCH")
 	unix.Kill(s.cmd.Process.Pid, unix.SIGTERM)
-	s.shows("holding 1 s")
-	s.types(ctrlC)
-	s.shows("got INT")
-	s.shows("got WINCH")
-	s.types("exit 0\n")
-	s.shows("(elapsed); sent WINCH")
-	s.leaves(0)
+	s.waitFor("holding 1 s")
+	s.typeText(ctrlC)
+	s.waitFor("got INT")
+	s.waitFor("got WINCH")
+	s.typeText("exit 0\n")
+	s.waitFor("(elapsed); sent WINCH")
+	s.wantExit(0)
 }
 
-// TestTerminalText: text goes through as it is, end of file too.
+// TestTerminalText: text and end of file reach the command unchanged.
 func TestTerminalText(t *testing.T) {
-	bothWays(t, func(t *testing.T, pid1 bool) {
-		s := onScreen(t, pid1, binary, "sh", "-c", "stty -echo; echo ready; tac")
-		s.shows("ready")
-		s.types("one\ntwo\nthree\n" + ctrlD)
-		s.shows("three\r\ntwo\r\none\r\n")
-		s.leaves(0)
+	asPID1AndNot(t, func(t *testing.T, pid1 bool) {
+		s := startOnTerminal(t, pid1, binary, "sh", "-c", "stty -echo; echo ready; tac")
+		s.waitFor("ready")
+		s.typeText("one\ntwo\nthree\n" + ctrlD)
+		s.waitFor("three\r\ntwo\r\none\r\n")
+		s.wantExit(0)
 	})
 }
 
 // TestTerminalShell: an interactive shell under lameduck has job control.
 func TestTerminalShell(t *testing.T) {
 	needs(t, "bash")
-	bothWays(t, func(t *testing.T, pid1 bool) {
-		s := onScreen(t, pid1, binary, "bash", "--norc", "--noprofile", "-i")
-		s.shows("$ ")
-		s.types("case $- in *m*) echo job'-'control;; esac\n")
-		s.shows("job-control")
+	asPID1AndNot(t, func(t *testing.T, pid1 bool) {
+		s := startOnTerminal(t, pid1, binary, "bash", "--norc", "--noprofile", "-i")
+		s.waitFor("$ ")
+		s.typeText("case $- in *m*) echo job'-'control;; esac\n")
+		s.waitFor("job-control")
 		controlsJobs(t, s)
 	})
 }
 
-// controlsJobs wants the interactive shell on the screen to stop, continue and interrupt
-// a job, and then ends the shell.
+// controlsJobs checks that the shell on the terminal can stop, continue and interrupt a job,
+// and then ends the shell.
 func controlsJobs(t *testing.T, s *screen) {
 	t.Helper()
-	s.types("sleep 1000\n")
-	s.shows("sleep 1000\r\n")
+	s.typeText("sleep 1000\n")
+	s.waitFor("sleep 1000\r\n")
 	awaitForeground(t, s, "sleep")
-	s.types(ctrlZ)
-	s.shows("Stopped")
-	s.types("fg\n")
+	s.typeText(ctrlZ)
+	s.waitFor("Stopped")
+	s.typeText("fg\n")
 	awaitForeground(t, s, "sleep")
-	s.types(ctrlC)
-	s.shows("$ ")
-	s.types("exit 3\n")
-	s.leaves(3)
+	s.typeText(ctrlC)
+	s.waitFor("$ ")
+	s.typeText("exit 3\n")
+	s.wantExit(3)
 }
 
-// awaitForeground waits until the leader of the terminal's foreground group is
-// a program of one of these names.
+// awaitForeground waits until the leader of the terminal's foreground process group is a
+// program with one of the names.
 func awaitForeground(t *testing.T, s *screen, names ...string) {
 	t.Helper()
 	var comm []byte
@@ -233,118 +243,113 @@ func awaitForeground(t *testing.T, s *screen, names ...string) {
 			return
 		}
 	}
-	t.Fatalf("in the foreground is %q, want %q", comm, names)
+	t.Fatalf("%q leads the foreground process group, want one of %q", comm, names)
 }
 
-// TestTerminalJob: a shell stops, continues and ends a lameduck, and the command
-// with it.
+// TestTerminalJob: a shell stops, continues and ends lameduck together with the command.
 func TestTerminalJob(t *testing.T) {
-	needs(t, "bash")
-	s := onScreen(t, false, "bash", "--norc", "--noprofile", "-i")
-	s.shows("$ ")
-	s.types("$LAMEDUCK sleep 1000\n")
+	s := startShell(t)
+	s.typeText("$LAMEDUCK sleep 1000\n")
 	awaitForeground(t, s, "sleep")
-	s.types(ctrlZ)
-	s.shows("Stopped")
-	s.types("fg\n")
+	s.typeText(ctrlZ)
+	s.waitFor("Stopped")
+	s.typeText("fg\n")
 	awaitForeground(t, s, "sleep")
-	s.types(ctrlZ)
-	s.shows("Stopped")
-	s.types("bg; fg\n")
-	awaitForeground(t, s, "sleep", "lameduck") // bash continues only what is stopped
-	s.types(ctrlC)
-	s.shows("$ ")
-	s.types("echo code $?\n")
-	s.shows("code 130")
-	s.types("exit 0\n")
-	s.leaves(0)
+	s.typeText(ctrlZ)
+	s.waitFor("Stopped")
+	s.typeText("bg; fg\n")
+	awaitForeground(t, s, "sleep", "lameduck") // bash continues only stopped processes, and the command may be running again
+	s.typeText(ctrlC)
+	s.waitFor("$ ")
+	s.typeText("echo code $?\n")
+	s.waitFor("code 130")
+	s.typeText("exit 0\n")
+	s.wantExit(0)
 }
 
-// TestTerminalQueued: what comes while the job is stopped waits, however much.
+// TestTerminalQueued: real-time signals that arrive while the job is stopped are queued, and
+// none is lost.
 func TestTerminalQueued(t *testing.T) {
-	needs(t, "bash")
 	log := filepath.Join(t.TempDir(), "log")
-	s := onScreen(t, false, "bash", "--norc", "--noprofile", "-i")
-	s.shows("$ ")
-	s.types("$LAMEDUCK --log-level=debug -r 35:0 sleep 1000 2>" + log + "\n")
+	s := startShell(t)
+	s.typeText("$LAMEDUCK --log-level=debug -r 35:0 sleep 1000 2>" + log + "\n")
 	awaitForeground(t, s, "sleep")
-	s.types(ctrlZ)
-	s.shows("Stopped")
-	s.types("for i in {1..20}; do kill -35 %1; done; fg\n")
+	s.typeText(ctrlZ)
+	s.waitFor("Stopped")
+	s.typeText("for i in {1..20}; do kill -35 %1; done; fg\n")
 	awaitForeground(t, s, "sleep")
 	got := 0
-	testutil.Eventually(t, "all arrive", func() bool {
+	testutil.Eventually(t, "every signal has arrived", func() bool {
 		text, _ := os.ReadFile(log)
 		got = strings.Count(string(text), "running: RTMIN+1\n")
 		return got >= 20
 	})
-	s.types(ctrlC)
-	s.shows("$ ")
+	s.typeText(ctrlC)
+	s.waitFor("$ ")
 	if got != 20 {
-		t.Errorf("sent 20, got %d", got)
+		t.Errorf("sent 20 signals, lameduck got %d", got)
 	}
-	s.types("exit 0\n")
-	s.leaves(0)
+	s.typeText("exit 0\n")
+	s.wantExit(0)
 }
 
-// TestTerminalLent: a command that reads once its job was moved to the
-// foreground, which nobody tells us, gets the terminal.
+// TestTerminalLent: the command can read from the terminal when the shell has moved its job
+// to the foreground, although no signal tells lameduck of the move.
 func TestTerminalLent(t *testing.T) {
-	needs(t, "bash")
 	cue := filepath.Join(t.TempDir(), "go")
-	s := onScreen(t, false, "bash", "--norc", "--noprofile", "-i")
-	s.shows("$ ")
-	s.types("$LAMEDUCK sh -c 'echo run''ning; until [ -e " + cue + " ]; do sleep 0.01; done; read x; echo it read $x' &\n")
-	s.shows("running")
-	s.types("fg\n")
+	s := startShell(t)
+	s.typeText("$LAMEDUCK sh -c 'echo run''ning; until [ -e " + cue + " ]; do sleep 0.01; done; read x; echo it read $x' &\n")
+	s.waitFor("running")
+	s.typeText("fg\n")
 	awaitForeground(t, s, "lameduck")
 	if err := os.WriteFile(cue, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s.types("words\n")
-	s.shows("it read words")
-	s.types("exit 0\n")
-	s.leaves(0)
+	s.typeText("words\n")
+	s.waitFor("it read words")
+	s.typeText("exit 0\n")
+	s.wantExit(0)
 }
 
-// TestTerminalGivenBack: who goes on after lameduck, without job control of its
-// own, has the terminal again.
+// TestTerminalGivenBack: after lameduck, a script without job control can read from the
+// terminal again.
 func TestTerminalGivenBack(t *testing.T) {
-	s := onScreen(t, false, "sh", "-c", `$LAMEDUCK sh -c 'echo inner; read x; echo "inner read $x"'; read y; echo "outer read $y"`)
-	s.shows("inner")
-	s.types("a\n")
-	s.shows("inner read a")
-	s.types("b\n")
-	s.shows("outer read b")
-	s.leaves(0)
+	s := startOnTerminal(t, false, "sh", "-c", `$LAMEDUCK sh -c 'echo inner; read x; echo "inner read $x"'; read y; echo "outer read $y"`)
+	s.waitFor("inner")
+	s.typeText("a\n")
+	s.waitFor("inner read a")
+	s.typeText("b\n")
+	s.waitFor("outer read b")
+	s.wantExit(0)
 }
 
-// TestTerminalNested: a lameduck in a lameduck hands the terminal on.
+// TestTerminalNested: under two lameducks, one inside the other, the command has the
+// terminal.
 func TestTerminalNested(t *testing.T) {
-	s := onScreen(t, true, append([]string{binary, "--", binary, "--"}, self("catch")...)...)
-	s.shows("ready")
-	s.types(ctrlC)
-	s.shows("got INT")
-	s.types("exit 4\n")
-	s.leaves(4)
+	s := startOnTerminal(t, true, append([]string{binary, "--", binary, "--"}, helperCommand("catch")...)...)
+	s.waitFor("ready")
+	s.typeText(ctrlC)
+	s.waitFor("got INT")
+	s.typeText("exit 4\n")
+	s.wantExit(4)
 	if n := s.count("got INT"); n != 1 {
-		t.Errorf("INT came %d times", n)
+		t.Errorf("the command got INT %d times, want once", n)
 	}
 }
 
-// TestTerminalTostop: where writing from the background stops a program, our
-// own report does not stop us.
+// TestTerminalTostop: on a terminal that stops background processes when they write (stty
+// tostop), the report does not stop lameduck.
 func TestTerminalTostop(t *testing.T) {
-	s := onScreen(t, false, binary, "-d", "1", "sh", "-c", `stty tostop; echo ready; trap 'exit 5' TERM; while :; do sleep 0.01; done`)
-	s.shows("ready")
+	s := startOnTerminal(t, false, binary, "-d", "1", "sh", "-c", `stty tostop; echo ready; trap 'exit 5' TERM; while :; do sleep 0.01; done`)
+	s.waitFor("ready")
 	unix.Kill(s.cmd.Process.Pid, unix.SIGTERM)
-	s.shows("holding 1 s")
-	s.shows("(elapsed); sent TERM")
-	s.leaves(5)
+	s.waitFor("holding 1 s")
+	s.waitFor("(elapsed); sent TERM")
+	s.wantExit(5)
 }
 
-// TestTerminalOfAnother: a terminal that is not the controlling one, or none, is
-// left alone.
+// TestTerminalOfAnother: lameduck works with standard input on a terminal that is not its
+// controlling terminal.
 func TestTerminalOfAnother(t *testing.T) {
 	ptmx, tty, err := pty.Open()
 	if err != nil {
@@ -356,6 +361,6 @@ func TestTerminalOfAnother(t *testing.T) {
 	err = cmd.Run()
 	tty.Close()
 	if code := cmd.ProcessState.ExitCode(); code != 6 {
-		t.Errorf("left with %d: %v", code, err)
+		t.Errorf("exit code %d: %v", code, err)
 	}
 }

@@ -11,48 +11,43 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// What a test asks of a program in a place.
+// Operations of a test on a program in a network namespace.
 
-func (a *app) at(host string) string { return net.JoinHostPort(host, a.port) }
+func (a *app) addr(host string) string { return net.JoinHostPort(host, a.port) }
 
 func (a *app) dial(host string) *client {
 	a.t.Helper()
-	return a.place.dial(a.at(host))
+	return a.ns.dial(a.addr(host))
 }
 
-// short is a connection with one request.
-func (a *app) short(host string) {
+// shortConn makes one request on a connection, and closes the connection.
+func (a *app) shortConn(host string) {
 	a.t.Helper()
 	c := a.dial(host)
-	c.asks("hello")
+	c.ask("hello")
 	c.Close()
 }
 
-// does has the program do something, and waits until it has.
-func (a *app) does(command string) {
+// do has the program run a command, and waits for its confirmation.
+func (a *app) do(command string) {
 	a.t.Helper()
-	a.tell(command)
+	a.sendLine(command)
 	a.out.wait(a.t, "did "+command)
 }
 
-// slack is what a busy machine may add. That the hold ended by itself is seen by
-// its reason: ceilings are further off, or it is the reason that is wanted.
+// slack is how late a hold may end on a busy machine. The reason in the report shows that
+// the hold has ended by itself: either the ceiling is further off, or the test wants the
+// ceiling as the reason.
 const slack = 4 * time.Second
 
-// holds wants the hold to end so long after some moment, and for that reason.
-func (a *app) holds(since time.Time, at time.Duration, why string) {
+// wantHoldSince is box.wantHoldSince with more slack.
+func (a *app) wantHoldSince(start time.Time, hold time.Duration, reason string) {
 	a.t.Helper()
-	got := a.out.wait(a.t, "got TERM").at.Sub(since)
-	if got < at || got > at+slack {
-		a.t.Errorf("the hold ended after %v, want %v", got, at)
-	}
-	a.tell("exit 7")
-	a.wants(7)
-	a.reports("(" + why + ")")
+	a.wantHoldWithin(start, hold, hold+slack, reason)
 }
 
-// stops sends TERM, and waits until the hold has begun.
-func (a *app) stops() (at time.Time) {
+// trigger sends TERM, waits until the hold has begun, and returns the time of the signal.
+func (a *app) trigger() (at time.Time) {
 	a.t.Helper()
 	at = time.Now()
 	a.signal(sig.TERM)
@@ -60,11 +55,11 @@ func (a *app) stops() (at time.Time) {
 	return at
 }
 
-// looks waits until the ports have been taken and the traffic is listened to: a
-// sock_diag socket that is in a group.
-func (a *app) looks() {
+// awaitEvents waits until lameduck has taken its first sample and joined a netlink group of
+// sock_diag, from which the kernel sends events.
+func (a *app) awaitEvents() {
 	a.t.Helper()
-	testutil.Eventually(a.t, "it hears events", func() bool {
+	testutil.Eventually(a.t, "lameduck receives events of sock_diag", func() bool {
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/netlink", a.cmd.Process.Pid))
 		for line := range strings.Lines(string(text)) {
 			f := strings.Fields(line) // sk, Eth, Pid, Groups
@@ -76,33 +71,23 @@ func (a *app) looks() {
 	})
 }
 
-// still wants the hold to go on.
-func (a *app) still(what string) {
+// wantHolding checks that the hold has not ended yet; cause says why the hold must go on.
+func (a *app) wantHolding(cause string) {
 	a.t.Helper()
 	for _, line := range a.out.all() {
 		if line.text == "got TERM" {
-			a.t.Errorf("the hold has ended: %s", what)
+			a.t.Errorf("the hold has ended although %s", cause)
 		}
 	}
 }
 
-// reports wants the line at the end to have these words.
-func (a *app) reports(words ...string) {
+// wantReport checks that the report contains every text.
+func (a *app) wantReport(texts ...string) {
 	a.t.Helper()
-	said := a.err.all()
-	for _, want := range words {
-		if last := said[len(said)-1].text; !strings.Contains(last, want) {
-			a.t.Errorf("the report says %q, want %q", last, want)
+	report := a.report()
+	for _, want := range texts {
+		if !strings.Contains(report, want) {
+			a.t.Errorf("report: %s\nwant %q", report, want)
 		}
 	}
-}
-
-// warnings are lameduck's lines that are neither the trigger's nor the report.
-func (a *app) warnings() (list []string) {
-	for _, line := range a.err.all() {
-		if strings.HasPrefix(line.text, "lameduck: ") && !strings.HasPrefix(line.text, "lameduck: TERM: ") {
-			list = append(list, line.text)
-		}
-	}
-	return list
 }

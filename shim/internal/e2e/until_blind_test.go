@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// TestUntilDegraded: what cannot be looked at costs certainty and one warning. It
-// is never taken for silence, nor for there being no listener.
+// TestUntilDegraded: without netlink or parts of /proc, lameduck is less certain and
+// warns once. A source that cannot be read never counts as silence or as "no listener".
 func TestUntilDegraded(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		stage   string
-		sees    string // "": it goes on to the ceiling
+		sees    string // in the report; "": no source is left, and the hold lasts to the ceiling
 		warning string
 	}{
 		"nothing":               {"stage", "seen by sock_diag, our processes' descriptors", ""},
@@ -27,34 +27,32 @@ func TestUntilDegraded(t *testing.T) {
 	} {
 		t.Run("without "+name, func(t *testing.T) {
 			t.Parallel()
-			if strings.HasSuffix(c.stage, ",no-proc") { // the mount must come first
+			if strings.HasSuffix(c.stage, ",no-proc") { // the mount must come before the change of the uid
 				c.stage = "stage:no-proc,uid=65534"
 			}
-			p := newPlace(t)
-			a := p.holding(c.stage, "quiet", append(brisk, "--max-delay=5"), self("app", "[::]:0")...)
-			a.dial("127.0.0.1").asks("hello") // idle from then on
-			start := a.stops()
-			end := steadily(200*time.Millisecond, func() { a.short("127.0.0.1") })
-			time.Sleep(2 * instant) // so long it is busy
-			end()
-			a.still("there had just been a request")
+			ns := newNamespace(t)
+			a := ns.bootUntil(c.stage, "quiet", append(quiet1sFlags, "--max-delay=5"), helperCommand("app", "[::]:0")...)
+			a.dial("127.0.0.1").ask("hello") // an idle connection
+			start := a.trigger()
+			repeatFor(2*quiet1s, 200*time.Millisecond, func() { a.shortConn("127.0.0.1") })
+			a.wantHolding("a request had just ended")
 			if c.sees == "" {
-				a.holds(start, 5*time.Second, "blind")
+				a.wantHoldSince(start, 5*time.Second, "blind")
 			} else {
-				a.holds(time.Now(), instant-300*time.Millisecond, "quiet")
-				a.reports(c.sees)
+				a.wantHoldSince(time.Now(), quiet1s-300*time.Millisecond, "quiet")
+				a.wantReport(c.sees)
 			}
-			a.warns(c.warning)
+			a.wantWarning(c.warning)
 		})
 	}
 }
 
-// TestUntilUnsure: a worker that listens nowhere, as far as one could look.
+// TestUntilUnsure: a command without listeners, when lameduck can only partly know.
 func TestUntilUnsure(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		stage   string
-		why     string
+		reason  string
 		warning string
 	}{
 		"nothing":               {"stage", "no_listener", ""},
@@ -66,26 +64,15 @@ func TestUntilUnsure(t *testing.T) {
 	} {
 		t.Run("without "+name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			a := p.holding(c.stage, "quiet", append(brisk, "--max-delay=3"), self("app")...)
-			start := a.stops()
+			ns := newNamespace(t)
+			a := ns.bootUntil(c.stage, "quiet", append(quiet1sFlags, "--max-delay=3"), helperCommand("app")...)
+			start := a.trigger()
 			at := time.Duration(0)
-			if c.why == "blind" {
+			if c.reason == "blind" {
 				at = 3 * time.Second
 			}
-			a.holds(start, at, c.why)
-			a.warns(c.warning)
+			a.wantHoldSince(start, at, c.reason)
+			a.wantWarning(c.warning)
 		})
-	}
-}
-
-// warns wants that warning, and no other.
-func (a *app) warns(want string) {
-	a.t.Helper()
-	switch said := a.warnings(); {
-	case want == "" && len(said) > 0:
-		a.t.Errorf("it warns of %q", said)
-	case want != "" && (len(said) != 1 || !strings.Contains(said[0], want)):
-		a.t.Errorf("it warns of %q, want %q", said, want)
 	}
 }

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// containerUntil: in a pod, with the engine's own seccomp profile and as nobody,
-// traffic from the other container holds until it is quiet; that with the other
-// container does not.
-func containerUntil(t *testing.T, y *yard) {
-	words := strings.Fields("pod create --name until --network none --share net --infra-name until-infra --infra-command /pause --infra-image " + images + "pause")
-	if out, err := y.podman(t, words...); err != nil {
+// containerUntil: in a pod, as the user nobody and with podman's seccomp profile,
+// another container's requests prolong the hold until the last. Connections between
+// other containers do not count.
+func containerUntil(t *testing.T, y *podman) {
+	words := strings.Fields("pod create --name until --network none --share net --infra-name until-infra --infra-command /pause --infra-image " + imagePrefix + "pause")
+	if out, err := y.call(t, words...); err != nil {
 		t.Fatalf("podman pod create: %v\n%s", err, out)
 	}
 	asNobody := []string{"--pod", "until", "--user=65534:65534", "--cap-drop=ALL", "--security-opt=no-new-privileges"}
@@ -22,25 +22,22 @@ func containerUntil(t *testing.T, y *yard) {
 		c.out.wait(t, "ready")
 		return c
 	}
-	server := begin(images+"lameduck", "--until=quiet", "--delay=0", "--quiet-for=1", "--grace-period=30", "--", "/helper", "helper", "app", "[::]:8080")
-	client := begin(images+"bare", "/helper", "helper", "app", "[::]:9090")
-	busy := begin(images+"bare", "/helper", "helper", "app")
-	busy.tell("call 127.0.0.1:9090")
+	server := begin(imagePrefix+"lameduck", "--until=quiet", "--delay=0", "--quiet-for=1", "--grace-period=30", "--", "/helper", "helper", "app", "[::]:8080")
+	client := begin(imagePrefix+"bare", "/helper", "helper", "app", "[::]:9090")
+	busy := begin(imagePrefix+"bare", "/helper", "helper", "app")
+	busy.sendLine("call 127.0.0.1:9090")
 	busy.out.wait(t, "did call")
 	for _, want := range []string{"\nSeccomp:\t2\n", "\nUid:\t65534\t", "\nCapEff:\t0000000000000000\n"} {
 		if text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", server.pid())); !strings.Contains(string(text), want) {
-			t.Errorf("%q is not so:\n%s", want, text)
+			t.Errorf("status of lameduck:\n%s\nwant %q", text, want)
 		}
 	}
 	done := server.stop()
 	server.err.wait(t, "until quiet")
-	end := steadily(250*time.Millisecond, func() { client.tell("short 127.0.0.1:8080") })
-	time.Sleep(3 * instant) // so long it is busy
-	end()
-	(&served{box: server.box}).holds(time.Now(), instant-350*time.Millisecond, "quiet")
+	repeatFor(3*quiet1s, 250*time.Millisecond, func() { client.sendLine("short 127.0.0.1:8080") })
+	(&serverBox{box: server.box}).wantHoldSince(time.Now(), quiet1s-350*time.Millisecond, "quiet")
 	done()
-	said := server.err.all()
-	if report := said[len(said)-1].text; !strings.Contains(report, "seen by sock_diag, our") {
-		t.Errorf("the report says %q", report)
+	if want := "seen by sock_diag, our"; !strings.Contains(server.report(), want) {
+		t.Errorf("report: %s\nwant %q", server.report(), want)
 	}
 }

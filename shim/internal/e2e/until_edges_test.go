@@ -13,94 +13,92 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// TestUntilFamilies: clients of both families, and of one in the other's clothes.
+// TestUntilFamilies: clients over IPv4, over IPv6, and over IPv4 at an IPv6 socket.
 func TestUntilFamilies(t *testing.T) {
 	t.Parallel()
-	for who, stage := range map[string]string{"sock_diag": "stage", "nobody": "stage:uid=65534", "proc": "stage:no-netlink"} {
+	for user, stage := range map[string]string{"sock_diag": "stage", "nobody": "stage:uid=65534", "proc": "stage:no-netlink"} {
 		for name, c := range map[string]struct{ listen, host string }{
 			"IPv4":             {"127.0.0.1:0", "127.0.0.1"},
 			"IPv6":             {"[::1]:0", "::1"},
 			"IPv6 of both":     {"[::]:0", "::1"},
 			"IPv4, as if IPv6": {"[::]:0", "127.0.0.1"},
 		} {
-			t.Run(who+"/"+name, func(t *testing.T) {
+			t.Run(user+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				p := newPlace(t)
-				a := p.holding(stage, "drained", brisk, self("app", c.listen)...)
+				ns := newNamespace(t)
+				a := ns.bootUntil(stage, "drained", quiet1sFlags, helperCommand("app", c.listen)...)
 				kept := a.dial(c.host)
-				kept.asks("hello")
-				a.stops()
-				end := steadily(150*time.Millisecond, func() { a.short(c.host) })
-				time.Sleep(2 * instant) // so long it is busy
-				end()
-				kept.asks("hello")
+				kept.ask("hello")
+				a.trigger()
+				repeatFor(2*quiet1s, 150*time.Millisecond, func() { a.shortConn(c.host) })
+				kept.ask("hello")
 				kept.Close()
-				a.holds(time.Now(), instant-300*time.Millisecond, "drained")
+				a.wantHoldSince(time.Now(), quiet1s-300*time.Millisecond, "drained")
 			})
 		}
 	}
 }
 
-// TestUntilPeers: an address that was named does not hold, also where it comes as
-// IPv6; its neighbours do.
+// TestUntilPeers: traffic from an address of --ignore-peer does not prolong the hold,
+// even as an IPv4-mapped IPv6 address; traffic from other addresses does.
 func TestUntilPeers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		from net.IP
-		at   time.Duration
-		why  string
+		from   net.IP
+		hold   time.Duration
+		reason string
 	}{
-		"named":    {net.IPv4(127, 0, 0, 2), instant, "quiet"},
+		"named":    {net.IPv4(127, 0, 0, 2), quiet1s, "quiet"},
 		"not that": {net.IPv4(127, 0, 0, 3), 4 * time.Second, "ceiling"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			a := p.holding("stage", "quiet", append(brisk, "--max-delay=4", "--ignore-peer=127.0.0.2/32"), self("app", "[::]:0")...)
-			end := steadily(90*time.Millisecond, func() {
-				if conn, err := p.connectFrom(c.from, a.at("127.0.0.1")); err == nil {
+			ns := newNamespace(t)
+			a := ns.bootUntil("stage", "quiet", append(quiet1sFlags, "--max-delay=4", "--ignore-peer=127.0.0.2/32"), helperCommand("app", "[::]:0")...)
+			end := repeatEvery(90*time.Millisecond, func() {
+				if conn, err := ns.connectFrom(c.from, a.addr("127.0.0.1")); err == nil {
 					fmt.Fprintln(conn, "hello")
 					bufio.NewScanner(conn).Scan()
 					conn.Close()
 				}
 			})
 			defer end()
-			start := a.stops()
-			a.holds(start, c.at, c.why)
+			start := a.trigger()
+			a.wantHoldSince(start, c.hold, c.reason)
 		})
 	}
 }
 
-// TestUntilPorts: a port for health checks alone does not hold where it is named,
-// nor do others where the one is that counts.
+// TestUntilPorts: a port of --ignore-port does not prolong the hold, nor does a port
+// missing from --count-port.
 func TestUntilPorts(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		flag string
-		at   time.Duration
-		why  string
+		flag   string
+		hold   time.Duration
+		reason string
 	}{
-		"ignored":     {"--ignore-port=9090", instant, "quiet"},
-		"not counted": {"--count-port=8080", instant, "quiet"},
+		"ignored":     {"--ignore-port=9090", quiet1s, "quiet"},
+		"not counted": {"--count-port=8080", quiet1s, "quiet"},
 		"counted":     {"--count-port=8080,9090", 4 * time.Second, "ceiling"},
 		"by default":  {"--log-level=warn", 4 * time.Second, "ceiling"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			a := p.holding("stage", "quiet", append(brisk, "--max-delay=4", c.flag), self("app", "127.0.0.1:8080", "127.0.0.1:9090")...)
-			scraper := p.dial("127.0.0.1:9090")
-			end := scraper.talks(50 * time.Millisecond)
+			ns := newNamespace(t)
+			a := ns.bootUntil("stage", "quiet", append(quiet1sFlags, "--max-delay=4", c.flag), helperCommand("app", "127.0.0.1:8080", "127.0.0.1:9090")...)
+			scraper := ns.dial("127.0.0.1:9090")
+			end := scraper.keepTalking(50 * time.Millisecond)
 			defer end()
-			start := a.stops()
+			start := a.trigger()
 			a.out.wait(t, "got TERM")
 			end()
-			a.holds(start, c.at, c.why)
+			a.wantHoldSince(start, c.hold, c.reason)
 		})
 	}
 }
 
-// TestUntilFloorEnds: who connects just before the floor ends is seen.
+// TestUntilFloorEnds: a connection just before the end of the floor counts.
 func TestUntilFloorEnds(t *testing.T) {
 	t.Parallel()
 	var tried atomic.Int32
@@ -110,41 +108,34 @@ func TestUntilFloorEnds(t *testing.T) {
 			t.Run(before.String(), func(t *testing.T) {
 				t.Parallel()
 				const floor, silence = 2 * time.Second, 1500 * time.Millisecond
-				p := newPlace(t)
-				a := p.holding("stage", "quiet", []string{"--delay=2", "--quiet-for=1.5", "--grace-period=30"}, self("app", "127.0.0.1:0")...)
-				start := a.stops()
+				ns := newNamespace(t)
+				a := ns.bootUntil("stage", "quiet", []string{"--delay=2", "--quiet-for=1.5", "--grace-period=30"}, helperCommand("app", "127.0.0.1:0")...)
+				start := a.trigger()
 				time.Sleep(time.Until(start.Add(floor - before)))
-				a.short("127.0.0.1")
+				a.shortConn("127.0.0.1")
 				served := time.Now()
 				got := a.out.wait(t, "got TERM").at
 				switch after := got.Sub(served); {
-				case after < 100*time.Millisecond: // it was decided by then
+				case after < 100*time.Millisecond: // the request came after lameduck's last sample
 				case after < silence-200*time.Millisecond:
-					t.Errorf("the hold ended %v after a request", after)
+					t.Errorf("the hold ended %v after a request, want %v or at once", after, silence)
 				default:
 					tried.Add(1)
 				}
-				a.holds(start, floor, "quiet")
+				a.wantHoldSince(start, floor, "quiet")
 			})
 		}
 	})
 	if tried.Load() == 0 {
-		t.Error("nobody came in time")
+		t.Error("no request came before the last sample")
 	}
 }
 
-// TestUntilNoTCP: where there are no connections to look at, the floor is kept; a
-// TCP listener beside it decides, and so does a ceiling that was given for UDP.
+// TestUntilNoTCP: without TCP listeners the hold lasts for the floor. A TCP listener
+// beside UDP or Unix sockets decides, and for UDP a ceiling given on the command line.
 func TestUntilNoTCP(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		stage   string
-		until   string
-		flags   []string
-		listens []string
-		at      time.Duration
-		why     string
-	}{
+	for name, c := range map[string]noTCPCase{
 		"UDP":                {"stage", "quiet", nil, []string{"udp 127.0.0.1:5353"}, time.Second, "udp"},
 		"UDP, nobody":        {"stage:uid=65534", "quiet", nil, []string{"udp [::]:5353"}, time.Second, "udp"},
 		"UDP, no netlink":    {"stage:no-netlink", "drained", nil, []string{"udp 127.0.0.1:5353"}, time.Second, "udp"},
@@ -158,78 +149,91 @@ func TestUntilNoTCP(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir, err := os.MkdirTemp("", "until") // t.TempDir's is not for everyone
-			if err != nil {
-				t.Fatal(err)
-			}
-			os.Chmod(dir, 0o777)
-			t.Cleanup(func() { os.RemoveAll(dir) })
-			for i := range c.listens {
-				if c.listens[i] == "unix " {
-					c.listens[i] += filepath.Join(dir, "socket")
-				}
-			}
-			flags := append([]string{"--quiet-for=1", "--grace-period=30", "--delay=1"}, c.flags...)
-			p := newPlace(t)
-			other := p.neighbour() // whose traffic is nothing to us
-			p.neighbour().does("call " + other.at("127.0.0.1"))
-			a := p.holding(c.stage, c.until, flags, self("app", c.listens...)...)
-			if c.at == 5*time.Second {
-				end := steadily(50*time.Millisecond, func() { // clients that nobody sees
-					if conn, err := net.Dial("unix", filepath.Join(dir, "socket")); err == nil {
-						fmt.Fprintln(conn, "hello")
-						conn.Close()
-					}
-				})
-				defer end()
-			}
-			start := a.stops()
-			a.holds(start, c.at, c.why)
+			c.run(t)
 		})
 	}
 }
 
-// TestUntilStarved: requests that came and went while lameduck could not look are
-// no silence.
+type noTCPCase struct {
+	stage   string
+	until   string
+	flags   []string
+	listens []string
+	hold    time.Duration
+	reason  string
+}
+
+func (c noTCPCase) run(t *testing.T) {
+	dir, err := os.MkdirTemp("", "until") // other users may not enter t.TempDir
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.Chmod(dir, 0o777)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	for i := range c.listens {
+		if c.listens[i] == "unix " {
+			c.listens[i] += filepath.Join(dir, "socket")
+		}
+	}
+	flags := append([]string{"--quiet-for=1", "--grace-period=30", "--delay=1"}, c.flags...)
+	ns := newNamespace(t)
+	other := ns.neighbor() // a neighbor's traffic does not count
+	ns.neighbor().do("call " + other.addr("127.0.0.1"))
+	a := ns.bootUntil(c.stage, c.until, flags, helperCommand("app", c.listens...)...)
+	if c.hold == 5*time.Second {
+		end := repeatEvery(50*time.Millisecond, func() { // clients that lameduck cannot observe
+			if conn, err := net.Dial("unix", filepath.Join(dir, "socket")); err == nil {
+				fmt.Fprintln(conn, "hello")
+				conn.Close()
+			}
+		})
+		defer end()
+	}
+	start := a.trigger()
+	a.wantHoldSince(start, c.hold, c.reason)
+}
+
+// TestUntilStarved: requests during a time in which lameduck could not run do not count
+// as silence.
 func TestUntilStarved(t *testing.T) {
 	t.Parallel()
 	for name, stage := range map[string]string{"sock_diag": "stage", "proc": "stage:no-netlink"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			a := p.holding(stage, "quiet", []string{"--delay=1", "--quiet-for=1", "--grace-period=30"}, self("app", "127.0.0.1:0")...)
-			a.short("127.0.0.1")
-			a.stops()
-			time.Sleep(instant / 2) // it has looked
+			ns := newNamespace(t)
+			a := ns.bootUntil(stage, "quiet", []string{"--delay=1", "--quiet-for=1", "--grace-period=30", "--log-level=debug"}, helperCommand("app", "127.0.0.1:0")...)
+			a.shortConn("127.0.0.1")
+			a.trigger()
+			a.err.wait(t, "holding: look")
 			a.signal(sig.STOP)
-			time.Sleep(2 * instant) // all of which it would have called silence
-			a.short("127.0.0.1")
-			time.Sleep(instant / 4) // the kernel tells of ends when it has time
+			time.Sleep(2 * quiet1s) // a silence of twice --quiet-for, had lameduck been running
+			a.shortConn("127.0.0.1")
+			time.Sleep(quiet1s / 4) // lameduck is stopped, and the kernel queues the event of the close a little later
 			a.signal(sig.CONT)
-			a.holds(time.Now(), instant-100*time.Millisecond, "quiet")
+			a.wantHoldSince(time.Now(), quiet1s-100*time.Millisecond, "quiet")
 		})
 	}
 }
 
-// TestUntilFrozen: after a freeze that outlasts the ceiling, the traffic is sampled once
-// more before the signal, so that the report says what was open then.
+// TestUntilFrozen: after a freeze beyond the ceiling, lameduck takes one more sample
+// before the signal, so that the report counts connections opened during the freeze.
 func TestUntilFrozen(t *testing.T) {
 	t.Parallel()
 	for name, stage := range map[string]string{"sock_diag": "stage", "proc": "stage:no-netlink"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const ceiling = 3 * time.Second
-			p := newPlace(t)
-			a := p.holding(stage, "drained", []string{"--delay=1", "--quiet-for=1", "--max-delay=3", "--grace-period=30", "--log-level=debug"}, self("app", "127.0.0.1:0")...)
-			a.dial("127.0.0.1").asks("hello")
-			start := a.stops()
+			ns := newNamespace(t)
+			a := ns.bootUntil(stage, "drained", []string{"--delay=1", "--quiet-for=1", "--max-delay=3", "--grace-period=30", "--log-level=debug"}, helperCommand("app", "127.0.0.1:0")...)
+			a.dial("127.0.0.1").ask("hello")
+			start := a.trigger()
 			a.err.wait(t, "holding: look")
 			a.signal(sig.STOP)
-			a.dial("127.0.0.1").asks("hello")
+			a.dial("127.0.0.1").ask("hello")
 			time.Sleep(time.Until(start.Add(ceiling + 3*time.Second/2))) // the freeze itself
 			a.signal(sig.CONT)
-			a.holds(start, ceiling+time.Second, "ceiling")
-			a.reports("2 open")
+			a.wantHoldSince(start, ceiling+time.Second, "ceiling")
+			a.wantReport("2 open")
 		})
 	}
 }

@@ -12,36 +12,37 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// Requests in flight are never cut, connections that merely look so do not hold
-// for ever.
+// Tests of requests in flight, which are never cut, and of connections that only seem to
+// have a request in flight.
 
-// TestUntilReceives: a server that never answers is waited for until --max-silence
-// after what it received last, and no longer.
+// TestUntilReceives: a connection on which the server never replies counts as in flight
+// until --max-silence after the last byte received.
 func TestUntilReceives(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
-	a := p.holding("stage", "quiet", append(brisk, "--max-silence=3"), self("app", "127.0.0.1:0")...)
+	ns := newNamespace(t)
+	a := ns.bootUntil("stage", "quiet", append(quiet1sFlags, "--max-silence=3"), helperCommand("app", "127.0.0.1:0")...)
 	c := a.dial("127.0.0.1")
-	end := steadily(50*time.Millisecond, func() { fmt.Fprintln(c, "-a.metric:1|c") })
-	a.stops()
-	time.Sleep(2 * time.Second) // so long it is sent metrics
+	end := repeatEvery(50*time.Millisecond, func() { fmt.Fprintln(c, "-a.metric:1|c") })
+	a.trigger()
+	time.Sleep(2 * time.Second) // the client's traffic goes on
 	end()
-	a.still("it was being talked to")
-	a.holds(time.Now(), 2800*time.Millisecond, "quiet")
-	a.reports("1 given up after 3 s of silence")
+	a.wantHolding("the server had just received bytes")
+	a.wantHoldSince(time.Now(), 2800*time.Millisecond, "quiet")
+	a.wantReport("1 given up after 3 s of silence")
 }
 
-// TestUntilIdlePool: connections that are kept do not hold, though the client is so near
-// that request, answer and acknowledgement fell into one jiffy; a slow request right
-// behind a fast one does, also where the kernel acknowledges in another way.
+// TestUntilIdlePool: idle keep-alive connections do not prolong the hold, even if
+// request, reply and acknowledgment fell into one jiffy, as with a client nearby. A slow
+// request right after a fast one does, also with keep-alive probes and without quick
+// acknowledgments.
 func TestUntilIdlePool(t *testing.T) {
 	t.Parallel()
 	for _, server := range []string{"app", "probing"} {
 		pool := func(t *testing.T) *app {
-			p := newPlace(t)
-			a := p.holding("stage", "quiet", append(brisk, "--max-silence=12"), self(server, "127.0.0.1:0")...)
+			ns := newNamespace(t)
+			a := ns.bootUntil("stage", "quiet", append(quiet1sFlags, "--max-silence=12"), helperCommand(server, "127.0.0.1:0")...)
 			for range 5 {
-				for !a.keeps() {
+				for !a.keepFastConn() {
 				}
 			}
 			return a
@@ -49,90 +50,85 @@ func TestUntilIdlePool(t *testing.T) {
 		t.Run(server+", idle", func(t *testing.T) {
 			t.Parallel()
 			a := pool(t)
-			time.Sleep(1500 * time.Millisecond) // a probe
-			a.holds(a.stops(), instant-100*time.Millisecond, "quiet")
-			a.reports("5 open at the end")
+			time.Sleep(1500 * time.Millisecond) // the server's kernel sends a keep-alive probe after a second
+			a.wantHoldSince(a.trigger(), quiet1s-100*time.Millisecond, "quiet")
+			a.wantReport("5 open at the end")
 		})
 		t.Run(server+", one waits", func(t *testing.T) {
 			t.Parallel()
 			a := pool(t)
 			c := a.dial("127.0.0.1")
-			c.asks("hello")
+			c.ask("hello")
 			fmt.Fprintln(c, "slow")
-			time.Sleep(100 * time.Millisecond) // the kernel has acknowledged it
-			a.stops()
-			if !c.in.Scan() {
-				t.Errorf("it was cut: %v", c.in.Err())
-			}
-			a.still("the answer had not come")
-			a.holds(time.Now(), instant-100*time.Millisecond, "quiet")
+			time.Sleep(100 * time.Millisecond) // the kernel delays an acknowledgment by up to 40 ms
+			a.trigger()
+			c.awaitReply()
+			a.wantHolding("a request was in flight")
+			a.wantHoldSince(time.Now(), quiet1s-100*time.Millisecond, "quiet")
 		})
 	}
 	t.Run("alone", func(t *testing.T) {
 		t.Parallel()
-		p := newPlace(t)
-		a := p.holding("stage", "quiet", append(brisk, "--max-silence=12"), self("probing", "127.0.0.1:0")...)
+		ns := newNamespace(t)
+		a := ns.bootUntil("stage", "quiet", append(quiet1sFlags, "--max-silence=12"), helperCommand("probing", "127.0.0.1:0")...)
 		c := a.dial("127.0.0.1")
-		time.Sleep(50 * time.Millisecond) // it has been accepted
-		c.asks("hello")
+		a.out.wait(t, "accepted")
+		c.ask("hello")
 		fmt.Fprintln(c, "slow")
-		time.Sleep(100 * time.Millisecond)
-		a.stops()
-		if !c.in.Scan() {
-			t.Errorf("it was cut: %v", c.in.Err())
-		}
-		a.holds(time.Now(), instant-100*time.Millisecond, "quiet")
+		time.Sleep(100 * time.Millisecond) // the kernel delays an acknowledgment by up to 40 ms
+		a.trigger()
+		c.awaitReply()
+		a.wantHoldSince(time.Now(), quiet1s-100*time.Millisecond, "quiet")
 	})
 }
 
-// keeps opens a connection with a few requests, and keeps the connection if every answer
-// came at once. After an answer that a busy machine delayed, the server's kernel has
-// acknowledged by itself, and the connection may hold; docs/limits.md says so.
-func (a *app) keeps() bool {
+// keepFastConn opens a connection with a few requests, and keeps the connection if every
+// reply came at once. If a busy machine has delayed a reply, the server's kernel has
+// acknowledged the request by itself, and the connection may prolong the hold; see
+// docs/limits.md.
+func (a *app) keepFastConn() bool {
 	a.t.Helper()
 	c := a.dial("127.0.0.1")
 	for range 4 {
 		asked := time.Now()
-		c.asks("hello")
+		c.ask("hello")
 		if time.Since(asked) > 20*time.Millisecond {
 			c.Close()
 			return false
 		}
-		time.Sleep(60 * time.Millisecond) // after 40 the client's kernel acknowledges without a further request
+		time.Sleep(60 * time.Millisecond) // the client's kernel acknowledges after 40 ms without a further request kernel acknowledges without a further request
 	}
 	return true
 }
 
-// TestUntilListenerClosed: the server closes its listener first, and still answers:
-// the port stays one of ours.
+// TestUntilListenerClosed: when the server has closed its listener, its port still
+// counts, and requests in progress are not cut.
 func TestUntilListenerClosed(t *testing.T) {
 	t.Parallel()
-	for who, stage := range stages {
-		t.Run(who, func(t *testing.T) {
+	for user, stage := range users {
+		t.Run(user, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			a := p.holding(stage, "quiet", brisk, self("app", "127.0.0.1:0")...)
+			ns := newNamespace(t)
+			a := ns.bootUntil(stage, "quiet", quiet1sFlags, helperCommand("app", "127.0.0.1:0")...)
 			c := a.dial("127.0.0.1")
-			c.asks("hello")
-			start := a.stops()
-			a.looks()
+			c.ask("hello")
+			start := a.trigger()
+			a.awaitEvents()
 			fmt.Fprintln(c, "slow")
 			asked := time.Now()
-			a.does("close")
-			if _, err := p.connect(a.at("127.0.0.1")); err == nil {
-				t.Error("it still listens")
+			a.do("close")
+			if _, err := ns.connect(a.addr("127.0.0.1")); err == nil {
+				t.Error("the server still listens")
 			}
-			if !c.in.Scan() {
-				t.Errorf("it was cut: %v", c.in.Err())
-			}
-			a.still("the answer had not come")
-			a.holds(start, asked.Sub(start)+4*time.Second-100*time.Millisecond, "quiet")
+			c.awaitReply()
+			a.wantHolding("a request was in flight")
+			a.wantHoldSince(start, asked.Sub(start)+4*time.Second-100*time.Millisecond, "quiet")
 		})
 	}
 }
 
-// TestUntilDownload: an answer that the client takes slowly is in flight while
-// there is something to send, unless nobody takes it for too long.
+// TestUntilDownload: a reply that the client reads slowly is in flight while bytes are
+// unsent. If the client reads nothing for --max-silence, the connection is given up.
 func TestUntilDownload(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -144,75 +140,67 @@ func TestUntilDownload(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			a := p.holding("stage", "quiet", append(brisk, c.maxSilence), self("web", "plain", "127.0.0.1:0")...)
-			answer, err := (&http.Client{Transport: p.transport()}).Get("http://" + a.at("127.0.0.1") + "/large")
+			ns := newNamespace(t)
+			a := ns.bootUntil("stage", "quiet", append(quiet1sFlags, c.maxSilence), helperCommand("web", "plain", "127.0.0.1:0")...)
+			answer, err := (&http.Client{Transport: ns.transport()}).Get("http://" + a.addr("127.0.0.1") + "/large")
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer answer.Body.Close()
-			start := a.stops()
+			start := a.trigger()
 			if !c.reads {
-				a.holds(start, 2*time.Second-500*time.Millisecond, "quiet")
-				a.reports("1 open at the end, 0 in flight, 1 given up after 2 s of silence")
+				a.wantHoldSince(start, 2*time.Second-500*time.Millisecond, "quiet")
+				a.wantReport("1 open at the end, 0 in flight, 1 given up after 2 s of silence")
 				return
 			}
-			time.Sleep(3 * instant) // the client is slow
-			a.still("there was more to send")
-			if n, err := io.Copy(io.Discard, answer.Body); n != large || err != nil {
-				t.Errorf("cut after %d bytes: %v", n, err)
+			time.Sleep(3 * quiet1s) // the client reads nothing for a while
+			a.wantHolding("bytes were unsent")
+			if n, err := io.Copy(io.Discard, answer.Body); n != largeBodyLen || err != nil {
+				t.Errorf("the reply was cut after %d bytes: %v", n, err)
 			}
-			a.still("the answer may not have been whole")
-			a.holds(time.Now(), instant-100*time.Millisecond, "quiet")
+			a.wantHolding("the reply had just ended")
+			a.wantHoldSince(time.Now(), quiet1s-100*time.Millisecond, "quiet")
 		})
 	}
 }
 
-// TestUntilQueued: who waits in the queue while another is served has not been
-// served yet.
+// TestUntilQueued: a client that waits in the accept queue prolongs the hold.
 func TestUntilQueued(t *testing.T) {
 	t.Parallel()
 	for _, until := range []string{"settled", "quiet", "drained"} {
 		t.Run(until, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			a := p.holding("stage:uid=65534", until, brisk, self("one", "127.0.0.1:0")...)
+			ns := newNamespace(t)
+			a := ns.bootUntil("stage:uid=65534", until, quiet1sFlags, helperCommand("one", "127.0.0.1:0")...)
 			first, second := a.dial("127.0.0.1"), a.dial("127.0.0.1")
 			fmt.Fprintln(first, "slow")
-			a.stops()
-			if first.in.Scan(); first.Close() != nil {
-				t.Errorf("it was cut: %v", first.in.Err())
-			}
-			second.asks("hello")
-			a.still("there was somebody in the queue")
+			a.trigger()
+			first.awaitReply()
+			first.Close()
+			second.ask("hello")
+			a.wantHolding("a client was in the accept queue")
 			second.Close()
-			a.holds(time.Now(), instant-200*time.Millisecond, until)
+			a.wantHoldSince(time.Now(), quiet1s-200*time.Millisecond, until)
 		})
 	}
 }
 
-// TestUntilInherited: a listener that somebody else made and gave us counts.
+// TestUntilInherited: an inherited listener counts as the command's own.
 func TestUntilInherited(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
-	var l net.Listener
-	var err error
-	if p.do(func() { l, err = net.Listen("tcp", "127.0.0.1:0") }); err != nil {
-		t.Fatal(err)
-	}
+	ns := newNamespace(t)
+	l := ns.newListener()
 	file := testutil.Must(l.(*net.TCPListener).File())
-	b := newBox(t, "stage", nil, append(append([]string{"--until=quiet"}, append(brisk, "--")...), self("inherited")...)...)
+	b := newBox(t, "stage", nil, append(append([]string{"--until=quiet"}, append(quiet1sFlags, "--")...), helperCommand("inherited")...)...)
 	b.cmd.ExtraFiles = []*os.File{file}
-	a := &app{&served{box: b}, p}
+	a := &app{&serverBox{box: b}, ns}
 	_, a.port, _ = net.SplitHostPort(l.Addr().String())
-	p.run(b)
+	ns.do(b.run)
 	a.out.wait(t, "ready")
 	file.Close()
 	l.Close()
-	a.stops()
-	end := steadily(90*time.Millisecond, func() { a.short("127.0.0.1") })
-	time.Sleep(2 * instant) // so long it is busy
-	end()
-	a.still("there had just been a request")
-	a.holds(time.Now(), instant-200*time.Millisecond, "quiet")
+	a.trigger()
+	repeatFor(2*quiet1s, 90*time.Millisecond, func() { a.shortConn("127.0.0.1") })
+	a.wantHolding("a request had just ended")
+	a.wantHoldSince(time.Now(), quiet1s-200*time.Millisecond, "quiet")
 }

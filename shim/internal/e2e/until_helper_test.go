@@ -18,24 +18,25 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// untilHelper is the programs whose traffic is waited for.
+// untilHelper runs the helper programs for tests with traffic.
 func untilHelper(name string, args []string) {
+	h := new(appHelper)
 	switch name {
 	case "app":
-		newActor().lines(args...)
+		h.serveLines(args...)
 	case "probing":
-		newActor().probing(args[0])
+		h.serveWithKeepAlive(args[0])
 	case "few":
-		newActor().few(args[0], args[1])
+		h.serveFew(args[0], args[1])
 	case "one":
-		newActor().one(args[0])
+		h.serveOneByOne(args[0])
 	case "inherited":
-		newActor().inherited()
+		h.serveInherited()
 	case "web":
-		newActor().web(args[0], args[1])
+		h.serveWeb(args[0], args[1])
 	case "proxy":
-		newActor().proxy(args[0], args[1])
-	case "as": // another user, whose descriptors root without capabilities may not see
+		h.proxy(args[0], args[1])
+	case "as": // a helper as another user, whose descriptors root without capabilities cannot read
 		id, err := strconv.Atoi(args[0])
 		die(err)
 		die(syscall.Setgroups(nil))
@@ -46,29 +47,28 @@ func untilHelper(name string, args []string) {
 	}
 }
 
-// actor does what it is told, and says so, and when it gets TERM.
-type actor struct {
+// appHelper is a program with commands on standard input. The program prints "did COMMAND"
+// after each and "got TERM" on TERM.
+type appHelper struct {
 	listeners []net.Listener
-	opened    []net.Conn
-	graceful  func() // on TERM
+	conns     []net.Conn
+	shutdown  func() // called on TERM, if set
 }
 
-func newActor() *actor { return &actor{} }
-
-func (p *actor) listen(address string) net.Listener {
+func (h *appHelper) listen(address string) net.Listener {
 	l, err := net.Listen("tcp", address)
 	die(err)
-	if len(p.listeners) == 0 {
+	if len(h.listeners) == 0 {
 		_, port, _ := net.SplitHostPort(l.Addr().String())
 		fmt.Println("port", port)
 	}
-	p.listeners = append(p.listeners, l)
+	h.listeners = append(h.listeners, l)
 	return l
 }
 
-// lines answers each line, at each address; those that begin with a network are
-// not of TCP.
-func (p *actor) lines(addresses ...string) {
+// serveLines replies to lines at every address: of TCP, or of another network if the address
+// begins with "unix " or "udp ".
+func (h *appHelper) serveLines(addresses ...string) {
 	for _, address := range addresses {
 		switch network, path, _ := strings.Cut(address, " "); network {
 		case "unix":
@@ -76,15 +76,15 @@ func (p *actor) lines(addresses ...string) {
 		case "udp":
 			testutil.Must(net.ListenPacket("udp", path))
 		default:
-			go answer(p.listen(address))
+			go answer(h.listen(address))
 		}
 	}
-	p.obey()
+	h.runCommands()
 }
 
-// probing probes its clients every second, and has the kernel acknowledge nothing at
-// once, as HAProxy does.
-func (p *actor) probing(address string) {
+// serveWithKeepAlive sends its clients keep-alive probes every second and switches off quick
+// acknowledgments, as HAProxy does; see tcp(7).
+func (h *appHelper) serveWithKeepAlive(address string) {
 	l := testutil.Must((&net.ListenConfig{KeepAliveConfig: net.KeepAliveConfig{
 		Enable: true, Idle: time.Second, Interval: time.Second,
 	}}).Listen(context.Background(), "tcp", address))
@@ -95,48 +95,50 @@ func (p *actor) probing(address string) {
 			conn := testutil.Must(l.Accept())
 			raw := testutil.Must(conn.(*net.TCPConn).SyscallConn())
 			raw.Control(func(fd uintptr) { die(unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_QUICKACK, 0)) })
+			fmt.Println("accepted")
 			go converse(conn)
 		}
 	}()
-	p.obey()
+	h.runCommands()
 }
 
-// few answers so many connections, and accepts no more.
-func (p *actor) few(number, address string) {
+// serveFew serves that many connections, and accepts no more.
+func (h *appHelper) serveFew(number, address string) {
 	n, err := strconv.Atoi(number)
 	die(err)
-	l := p.listen(address)
+	l := h.listen(address)
 	raw := testutil.Must(l.(*net.TCPListener).SyscallConn())
-	die(raw.Control(func(fd uintptr) { die(unix.Listen(int(fd), 2)) })) // as few may wait
+	die(raw.Control(func(fd uintptr) { die(unix.Listen(int(fd), 2)) })) // a short accept queue
 	go func() {
 		for range n {
 			go converse(testutil.Must(l.Accept()))
 		}
 	}()
-	p.obey()
+	h.runCommands()
 }
 
-// one serves one client after the other, and so the rest wait in the queue.
-func (p *actor) one(address string) {
-	l := p.listen(address)
+// serveOneByOne serves one client at a time, while the others wait in the accept queue.
+func (h *appHelper) serveOneByOne(address string) {
+	l := h.listen(address)
 	go func() {
 		for {
 			converse(testutil.Must(l.Accept()))
 		}
 	}()
-	p.obey()
+	h.runCommands()
 }
 
-// inherited has its listener from whoever started us.
-func (p *actor) inherited() {
+// serveInherited serves on the listener inherited as descriptor 3.
+func (h *appHelper) serveInherited() {
 	l, err := net.FileListener(os.NewFile(3, "listener"))
 	die(err)
 	go answer(l)
-	p.obey()
+	h.runCommands()
 }
 
-// answer answers each line: "slow" ones after 3 s, those that begin with "-" not
-// at all, and after "bye" it closes, after "leak" it never does.
+// answer accepts connections and replies "ok" to every line, with exceptions: "slow" after
+// 3 s, a line beginning with "-" never. After "bye" the server closes the connection; after
+// "leak" the connection stays open when the client has closed its end.
 func answer(l net.Listener) {
 	for {
 		conn, err := l.Accept()
@@ -152,10 +154,10 @@ func converse(conn net.Conn) {
 	for in := bufio.NewScanner(conn); in.Scan(); {
 		switch line := in.Text(); {
 		case line == "slow":
-			time.Sleep(3 * time.Second)
+			time.Sleep(3 * time.Second) // a slow request
 			fmt.Fprintln(conn, "ok")
 		case line == "leak":
-			conn = leaked{conn}
+			conn = unclosedConn{conn}
 		case line == "bye":
 			fmt.Fprintln(conn, "ok")
 			return
@@ -165,28 +167,32 @@ func converse(conn net.Conn) {
 	}
 }
 
-// leaked is a connection that is forgotten.
-type leaked struct{ net.Conn }
+// unclosedConn is a connection whose Close does nothing.
+type unclosedConn struct{ net.Conn }
 
-func (leaked) Close() error { return nil }
+func (unclosedConn) Close() error { return nil }
 
-// proxy passes on what its clients say. Its own connections outlast theirs.
-func (p *actor) proxy(address, upstream string) {
-	l := p.listen(address)
+// proxy passes on its clients' bytes to an upstream server, on connections that outlast the
+// clients'.
+func (h *appHelper) proxy(address, upstream string) {
+	l := h.listen(address)
 	go func() {
 		for {
 			client, err := l.Accept()
 			die(err)
 			server, err := net.Dial("tcp", upstream)
 			die(err)
-			go func() { io.Copy(server, client); client.Close() }()
+			go func() {
+				io.Copy(server, client)
+				client.Close()
+			}()
 			go io.Copy(client, server)
 		}
 	}()
-	p.obey()
+	h.runCommands()
 }
 
-func (p *actor) obey() {
+func (h *appHelper) runCommands() {
 	got := make(chan os.Signal, 10)
 	signal.Notify(got, syscall.SIGTERM)
 	commands := make(chan string)
@@ -195,61 +201,58 @@ func (p *actor) obey() {
 		for in.Scan() {
 			commands <- in.Text()
 		}
-		os.Exit(98) // whoever gave the commands is gone
+		os.Exit(98) // the test has ended
 	}()
 	fmt.Println("ready")
 	for {
 		select {
 		case <-got:
 			fmt.Println("got TERM")
-			if p.graceful != nil {
-				p.graceful()
+			if h.shutdown != nil {
+				h.shutdown()
 			}
 		case c := <-commands:
-			p.do(c)
+			h.runCommand(c)
 			fmt.Println("did", c)
 		}
 	}
 }
 
-func (p *actor) do(command string) {
+func (h *appHelper) runCommand(command string) {
 	word, arg, _ := strings.Cut(command, " ")
 	switch word {
-	case "close": // listens no more
-		for _, l := range p.listeners {
+	case "close": // the listeners
+		for _, l := range h.listeners {
 			die(l.Close())
 		}
-	case "open": // a connection that is kept
-		p.opened = append(p.opened, p.ask(arg))
+	case "open": // and keep a connection
+		h.conns = append(h.conns, h.openConn(arg))
 	case "short":
-		p.ask(arg).Close()
+		h.openConn(arg).Close()
 	case "shut":
-		for _, conn := range p.opened {
+		for _, conn := range h.conns {
 			conn.Close()
 		}
-	case "call": // short connections without end, and one that talks
-		kept := p.ask(arg)
-		go func() {
-			for in := bufio.NewScanner(kept); ; time.Sleep(50 * time.Millisecond) {
-				fmt.Fprintln(kept, "hello")
-				in.Scan()
-				p.ask(arg).Close()
-			}
-		}()
-	case "talk": // that one alone
-		kept := p.ask(arg)
-		go func() {
-			for in := bufio.NewScanner(kept); ; time.Sleep(50 * time.Millisecond) {
-				fmt.Fprintln(kept, "hello")
-				in.Scan()
-			}
-		}()
+	case "call": // short connections without end, beside a talking connection
+		go keepCalling(h.openConn(arg), func() { h.openConn(arg).Close() })
+	case "talk": // on a connection, without end
+		go keepCalling(h.openConn(arg), func() {})
 	default:
 		obey(command)
 	}
 }
 
-func (p *actor) ask(address string) net.Conn {
+// keepCalling sends a line, waits for the reply and calls also, 20 times a second.
+func keepCalling(conn net.Conn, also func()) {
+	for in := bufio.NewScanner(conn); ; time.Sleep(50 * time.Millisecond) { // traffic that goes on
+		fmt.Fprintln(conn, "hello")
+		in.Scan()
+		also()
+	}
+}
+
+// openConn opens a connection with one request.
+func (h *appHelper) openConn(address string) net.Conn {
 	conn, err := net.Dial("tcp", address)
 	die(err)
 	fmt.Fprintln(conn, "hello")

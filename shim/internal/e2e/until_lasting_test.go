@@ -9,128 +9,125 @@ import (
 	"time"
 )
 
-// What lasts, or is left behind.
+// Tests of long-lived connections, and of the remains of closed ones.
 
-// talks says something on a connection until told to end.
-func (c *client) talks(every time.Duration) (end func()) {
-	return steadily(every, func() {
-		if fmt.Fprintln(c, "hello"); !c.in.Scan() {
-			c.t.Errorf("it was cut: %v", c.in.Err())
-		}
+// keepTalking makes a request at every interval until end is called.
+func (c *client) keepTalking(every time.Duration) (end func()) {
+	return repeatEvery(every, func() {
+		c.ask("hello")
 	})
 }
 
-// TestUntilTalking: a long-lived connection that talks, as of a WebSocket. Only
-// settled does not wait for it. Without netlink the connection itself shows nothing, since
-// its queues are empty between two looks.
+// TestUntilTalking: a long-lived connection with steady traffic, such as a WebSocket,
+// prolongs the hold, except with --until=settled. Without netlink such traffic cannot be
+// seen on the connection, whose queues are empty in every sample.
 func TestUntilTalking(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		until string
-		talks time.Duration // from the trigger on; then it is closed, unless that never comes
-		at    time.Duration
-		why   string
-		stage string
+		until  string
+		talks  time.Duration // how long the connection talks after the trigger; an hour stands for "to the end"
+		hold   time.Duration
+		reason string
+		stage  string
 	}{
-		"settled":                 {"settled", time.Hour, instant, "settled", "stage"},
+		"settled":                 {"settled", time.Hour, quiet1s, "settled", "stage"},
 		"quiet, to the ceiling":   {"quiet", time.Hour, 4 * time.Second, "ceiling", "stage"},
 		"drained, to the ceiling": {"drained", time.Hour, 4 * time.Second, "ceiling", "stage"},
-		"quiet":                   {"quiet", time.Second, time.Second + instant, "quiet", "stage"},
+		"quiet":                   {"quiet", time.Second, time.Second + quiet1s, "quiet", "stage"},
 		"drained":                 {"drained", time.Second, 0, "drained", "stage"},
-		"settled, no netlink":     {"settled", time.Hour, instant, "settled", "stage:no-netlink"},
+		"settled, no netlink":     {"settled", time.Hour, quiet1s, "settled", "stage:no-netlink"},
 		"ceiling, no netlink":     {"quiet", time.Hour, 4 * time.Second, "ceiling", "stage:no-netlink"},
-		"quiet, no netlink":       {"quiet", time.Second, time.Second + instant, "quiet", "stage:no-netlink"},
+		"quiet, no netlink":       {"quiet", time.Second, time.Second + quiet1s, "quiet", "stage:no-netlink"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			a := p.holding(c.stage, c.until, append(brisk, "--max-delay=4"), self("app", "127.0.0.1:0")...)
+			ns := newNamespace(t)
+			a := ns.bootUntil(c.stage, c.until, append(quiet1sFlags, "--max-delay=4"), helperCommand("app", "127.0.0.1:0")...)
 			kept := a.dial("127.0.0.1")
-			kept.asks("hello")
-			end := kept.talks(50 * time.Millisecond)
-			start := a.stops()
+			kept.ask("hello")
+			end := kept.keepTalking(50 * time.Millisecond)
+			start := a.trigger()
 			if c.talks == time.Hour {
 				a.out.wait(t, "got TERM")
-				end() // it was served to the last
-				a.holds(start, c.at, c.why)
-				a.reports("1 open at the end")
+				end() // the server replies to the end
+				a.wantHoldSince(start, c.hold, c.reason)
+				a.wantReport("1 open at the end")
 				return
 			}
-			time.Sleep(c.talks)
+			time.Sleep(c.talks) // the traffic goes on
 			end()
 			if c.until == "drained" {
-				time.Sleep(2 * instant)
-				a.still("a connection was open")
+				time.Sleep(2 * quiet1s) // an idle connection, for longer than --quiet-for
+				a.wantHolding("a connection was open")
 				kept.Close()
-				a.holds(time.Now(), 0, c.why)
-				a.reports("0 open at the end")
+				a.wantHoldSince(time.Now(), 0, c.reason)
+				a.wantReport("0 open at the end")
 				return
 			}
-			a.holds(start, c.at-100*time.Millisecond, c.why)
+			a.wantHoldSince(start, c.hold-100*time.Millisecond, c.reason)
 		})
 	}
 }
 
-// TestUntilIdle: a pool that is kept open, and a connection that the server never
-// closes though its client is gone.
+// TestUntilIdle: a pool of idle connections prolongs the hold only with --until=drained.
 func TestUntilIdle(t *testing.T) {
 	t.Parallel()
-	for who, stage := range stages {
+	for user, stage := range users {
 		for _, until := range []string{"quiet", "drained"} {
-			t.Run(who+"/pool/"+until, func(t *testing.T) {
+			t.Run(user+"/pool/"+until, func(t *testing.T) {
 				t.Parallel()
-				p := newPlace(t)
-				a := p.holding(stage, until, append(brisk, "--max-delay=4"), self("app", "[::]:0")...)
+				ns := newNamespace(t)
+				a := ns.bootUntil(stage, until, append(quiet1sFlags, "--max-delay=4"), helperCommand("app", "[::]:0")...)
 				for range 50 {
-					a.dial("127.0.0.1").asks("hello")
+					a.dial("127.0.0.1").ask("hello")
 				}
-				a.dial("::1") // and one that asks nothing
-				start := a.stops()
+				a.dial("::1") // a connection without a request
+				start := a.trigger()
 				if until == "quiet" {
-					a.holds(start, instant, "quiet")
+					a.wantHoldSince(start, quiet1s, "quiet")
 				} else {
-					a.holds(start, 4*time.Second, "ceiling")
+					a.wantHoldSince(start, 4*time.Second, "ceiling")
 				}
-				a.reports("51 open at the end, 0 in flight")
+				a.wantReport("51 open at the end, 0 in flight")
 			})
 		}
 	}
 }
 
-// TestUntilHalfClosed: what the server never closes, though its client is gone, is
-// nobody's request. An end that it has not read may be one's, until that is given
-// up.
+// TestUntilHalfClosed: a connection that the client has closed and the server never
+// closes does not prolong the hold. While the server has not read the end, a request may
+// be in flight, until --max-silence.
 func TestUntilHalfClosed(t *testing.T) {
 	t.Parallel()
 	for name, line := range map[string]string{"leaked": "leak", "unread": "slow"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			a := p.holding("stage", "drained", append(brisk, "--max-silence=2"), self("app", "127.0.0.1:0")...)
+			ns := newNamespace(t)
+			a := ns.bootUntil("stage", "drained", append(quiet1sFlags, "--max-silence=2"), helperCommand("app", "127.0.0.1:0")...)
 			for range 20 {
 				conn := a.dial("127.0.0.1")
-				conn.asks("hello")
+				conn.ask("hello")
 				fmt.Fprintln(conn, line)
 				conn.Close()
 			}
-			start := a.stops()
-			a.holds(start, instant, "drained")
+			start := a.trigger()
+			a.wantHoldSince(start, quiet1s, "drained")
 		})
 	}
 }
 
-// TestUntilTimeWait: what is left of thousands of connections is nobody's.
+// TestUntilTimeWait: connections in TIME_WAIT do not prolong the hold.
 func TestUntilTimeWait(t *testing.T) {
 	t.Parallel()
-	for who, stage := range map[string]string{"root": "stage", "nobody": "stage:uid=65534", "no netlink": "stage:no-netlink"} {
-		t.Run(who, func(t *testing.T) {
+	for user, stage := range map[string]string{"root": "stage", "nobody": "stage:uid=65534", "no netlink": "stage:no-netlink"} {
+		t.Run(user, func(t *testing.T) {
 			t.Parallel()
 			const many = 5000
-			p := newPlace(t)
-			a := p.holding(stage, "drained", brisk, self("app", "127.0.0.1:0")...)
-			p.do(func() {
+			ns := newNamespace(t)
+			a := ns.bootUntil(stage, "drained", quiet1sFlags, helperCommand("app", "127.0.0.1:0")...)
+			ns.do(func() {
 				for range many {
-					conn, err := net.Dial("tcp", a.at("127.0.0.1"))
+					conn, err := net.Dial("tcp", a.addr("127.0.0.1"))
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -140,17 +137,17 @@ func TestUntilTimeWait(t *testing.T) {
 					conn.Close()
 				}
 			})
-			if n := a.timeWait(); n < many/2 { // some may have been taken again already
-				t.Fatalf("%d are in TIME_WAIT", n)
+			if n := a.timeWait(); n < many/2 { // the kernel may have reused some ports
+				t.Fatalf("%d connections are in TIME_WAIT, want at least %d", n, many/2)
 			}
-			start := a.stops()
-			a.holds(start, instant, "drained")
-			a.reports("0 open at the end")
+			start := a.trigger()
+			a.wantHoldSince(start, quiet1s, "drained")
+			a.wantReport("0 open at the end")
 		})
 	}
 }
 
-// timeWait counts the connections in TIME_WAIT.
+// timeWait returns the number of connections in TIME_WAIT.
 func (a *app) timeWait() (n int) {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/sockstat", a.cmd.Process.Pid))
 	_, rest, _ := strings.Cut(string(text), " tw ")
@@ -158,27 +155,27 @@ func (a *app) timeWait() (n int) {
 	return n
 }
 
-// TestUntilOutbound: connections that the server opens, to somewhere else or to
-// itself, are not its clients'.
+// TestUntilOutbound: connections that the server itself opens, to other servers or to
+// itself, do not prolong the hold.
 func TestUntilOutbound(t *testing.T) {
 	t.Parallel()
-	for who, stage := range stages {
+	for user, stage := range users {
 		for name, command := range map[string]string{"elsewhere": "call", "elsewhere, one": "talk", "itself": "talk", "itself, as if IPv6": "talk"} {
-			t.Run(who+"/"+name, func(t *testing.T) {
+			t.Run(user+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				p := newPlace(t)
+				ns := newNamespace(t)
 				address := "127.0.0.1:0"
 				if name == "itself, as if IPv6" {
 					address = "[::]:0"
 				}
-				a := p.holding(stage, "drained", append(brisk, "--max-delay=6"), self("app", address)...)
-				to := a.at("127.0.0.1")
+				a := ns.bootUntil(stage, "drained", append(quiet1sFlags, "--max-delay=6"), helperCommand("app", address)...)
+				to := a.addr("127.0.0.1")
 				if strings.HasPrefix(name, "elsewhere") {
-					to = p.listen()
+					to = ns.listen()
 				}
-				a.does(command + " " + to)
-				start := a.stops()
-				a.holds(start, instant, "drained")
+				a.do(command + " " + to)
+				start := a.trigger()
+				a.wantHoldSince(start, quiet1s, "drained")
 			})
 		}
 	}

@@ -12,143 +12,143 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// What is ours, and what cannot be told.
+// Tests of which sockets count as the container's own.
 
-// TestUntilItself: the container's connections to itself do not count, nor those
-// of a process that was put into it. Whose the short ones were, nobody can tell.
+// TestUntilItself: the container's connections to itself do not prolong the hold, even
+// from a process that entered the container later. Connections shorter than a sample
+// could be anybody's, and count.
 func TestUntilItself(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		command     string
-		exec, later bool // not by the command itself; not before the trigger
+		exec, later bool // the client is a process that entered the container; the client starts after the trigger
 		flag        string
-		at          time.Duration
-		why         string
+		hold        time.Duration
+		reason      string
 	}{
-		"later":                     {"talk", false, true, "--log-level=warn", instant, "quiet"},
-		"by exec":                   {"talk", true, false, "--log-level=warn", instant, "quiet"},
+		"later":                     {"talk", false, true, "--log-level=warn", quiet1s, "quiet"},
+		"by exec":                   {"talk", true, false, "--log-level=warn", quiet1s, "quiet"},
 		"short ones":                {"call", false, false, "--log-level=warn", 4 * time.Second, "ceiling"},
-		"short ones of peers named": {"call", true, true, "--ignore-peer=127.0.0.0/8", instant, "quiet"},
+		"short ones of peers named": {"call", true, true, "--ignore-peer=127.0.0.0/8", quiet1s, "quiet"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			a := p.holding("stage", "quiet", append(brisk, "--max-delay=4", c.flag), self("app", "127.0.0.1:0")...)
+			ns := newNamespace(t)
+			a := ns.bootUntil("stage", "quiet", append(quiet1sFlags, "--max-delay=4", c.flag), helperCommand("app", "127.0.0.1:0")...)
 			by := a
 			if c.exec {
-				by = a.exec()
+				by = a.execProgram()
 			}
 			if !c.later {
-				by.does(c.command + " " + a.at("127.0.0.1"))
+				by.do(c.command + " " + a.addr("127.0.0.1"))
 			}
-			start := a.stops()
+			start := a.trigger()
 			if c.later {
-				a.looks()
-				by.does(c.command + " " + a.at("127.0.0.1"))
+				a.awaitEvents()
+				by.do(c.command + " " + a.addr("127.0.0.1"))
 			}
-			a.holds(start, c.at, c.why)
+			a.wantHoldSince(start, c.hold, c.reason)
 		})
 	}
 }
 
-// exec puts a process into the container, as a health check is.
-func (a *app) exec() *app {
+// execProgram starts a program in the container, as an exec health check does.
+func (a *app) execProgram() *app {
 	a.t.Helper()
 	needs(a.t, "nsenter")
-	words := append([]string{"nsenter", "-t", strconv.Itoa(a.cmd.Process.Pid), "-p", "-m", "-n"}, self("app")...)
-	b := &app{&served{box: piped(a.t, nil, syscall.SysProcAttr{}, words...)}, a.place}
+	words := append([]string{"nsenter", "-t", strconv.Itoa(a.cmd.Process.Pid), "-p", "-m", "-n"}, helperCommand("app")...)
+	b := &app{&serverBox{box: newProgram(a.t, nil, syscall.SysProcAttr{}, words...)}, a.ns}
 	b.run()
 	b.out.wait(a.t, "ready")
 	return b
 }
 
-// TestUntilUnreadable: where a process's descriptors cannot be seen, "could not
-// look" is not "there is none": the namespace's ports count, the neighbours' too.
+// TestUntilUnreadable: if a process's descriptors cannot be read, lameduck does not
+// conclude that the command has no listener: all ports of the network namespace count,
+// the neighbors' included.
 func TestUntilUnreadable(t *testing.T) {
 	t.Parallel()
 	if !isRoot() {
-		t.Skip("only root can become somebody else")
+		t.Skip("only root can change its uid")
 	}
 	t.Run("its own", func(t *testing.T) {
 		t.Parallel()
-		p := newPlace(t)
-		a := p.holding("stage:no-ptrace", "quiet", brisk, self("as", "1000", "app", "127.0.0.1:0")...)
-		a.stops()
-		end := steadily(200*time.Millisecond, func() { a.short("127.0.0.1") })
-		time.Sleep(2 * instant) // so long it is busy
-		end()
-		a.still("there had just been a request")
-		a.holds(time.Now(), instant-300*time.Millisecond, "quiet")
-		a.reports("seen by sock_diag, the network namespace")
+		ns := newNamespace(t)
+		a := ns.bootUntil("stage:no-ptrace", "quiet", quiet1sFlags, helperCommand("as", "1000", "app", "127.0.0.1:0")...)
+		a.trigger()
+		repeatFor(2*quiet1s, 200*time.Millisecond, func() { a.shortConn("127.0.0.1") })
+		a.wantHolding("a request had just ended")
+		a.wantHoldSince(time.Now(), quiet1s-300*time.Millisecond, "quiet")
+		a.wantReport("seen by sock_diag, the network namespace")
 	})
 	t.Run("a neighbour's", func(t *testing.T) {
 		t.Parallel()
-		p := newPlace(t)
-		busy := p.neighbour()
-		p.neighbour().does("call " + busy.at("127.0.0.1"))
-		a := p.holding("stage:no-ptrace", "quiet", append(brisk, "--max-delay=3"), self("as", "1000", "app")...)
-		start := a.stops()
-		a.holds(start, 3*time.Second, "ceiling")
+		ns := newNamespace(t)
+		busy := ns.neighbor()
+		ns.neighbor().do("call " + busy.addr("127.0.0.1"))
+		a := ns.bootUntil("stage:no-ptrace", "quiet", append(quiet1sFlags, "--max-delay=3"), helperCommand("as", "1000", "app")...)
+		start := a.trigger()
+		a.wantHoldSince(start, 3*time.Second, "ceiling")
 	})
 	t.Run("nobody's", func(t *testing.T) {
 		t.Parallel()
-		p := newPlace(t)
-		a := p.holding("stage:no-ptrace", "quiet", brisk, self("as", "1000", "app")...)
-		start := a.stops()
-		a.holds(start, 0, "no_listener") // nobody listens at all
+		ns := newNamespace(t)
+		a := ns.bootUntil("stage:no-ptrace", "quiet", quiet1sFlags, helperCommand("as", "1000", "app")...)
+		start := a.trigger()
+		a.wantHoldSince(start, 0, "no_listener") // no process in the network namespace listens
 	})
 	t.Run("ports given", func(t *testing.T) {
 		t.Parallel()
-		p := newPlace(t)
-		busy := p.neighbour()
-		p.neighbour().does("call " + busy.at("127.0.0.1"))
-		a := p.holding("stage:no-ptrace", "quiet", append(brisk, "--count-port=7070"), self("as", "1000", "app", "127.0.0.1:7070")...)
-		start := a.stops()
-		a.holds(start, instant, "quiet")
-		a.reports("seen by sock_diag, the ports given")
+		ns := newNamespace(t)
+		busy := ns.neighbor()
+		ns.neighbor().do("call " + busy.addr("127.0.0.1"))
+		a := ns.bootUntil("stage:no-ptrace", "quiet", append(quiet1sFlags, "--count-port=7070"), helperCommand("as", "1000", "app", "127.0.0.1:7070")...)
+		start := a.trigger()
+		a.wantHoldSince(start, quiet1s, "quiet")
+		a.wantReport("seen by sock_diag, the ports given")
 	})
 }
 
-// TestUntilNested: control groups below ours are ours, as systemd's in a container;
-// so is one of ours whose descriptors cannot be seen. The neighbour's are not.
+// TestUntilNested: sockets of control groups below lameduck's own count, as with systemd
+// in a container, even if the descriptors cannot be read. The neighbors' do not count.
 func TestUntilNested(t *testing.T) {
 	t.Parallel()
 	if !isRoot() {
-		t.Skip("only root can become somebody else")
+		t.Skip("only root can change its uid")
 	}
 	for name, c := range map[string]struct {
 		listens string
-		at      time.Duration
-		why     string
+		hold    time.Duration
+		reason  string
 	}{
-		"a server": {"127.0.0.1:0", 3 * instant, "quiet"},
+		"a server": {"127.0.0.1:0", 3 * quiet1s, "quiet"},
 		"a worker": {"", 0, "no_listener"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := group2(t)
+			dir := string(newCgroupV2(t))
 			below := filepath.Join(dir, "below")
 			if err := os.Mkdir(below, 0o755); err != nil {
-				t.Skip("no control group below ours: ", err)
+				t.Skip("cannot make a nested cgroup: ", err)
 			}
-			t.Cleanup(func() { testutil.Eventually(t, "that below is empty", func() bool { return os.Remove(below) == nil }) })
-			p := newPlace(t)
-			busy, third := p.neighbour(), p.neighbour()
-			busy.does("call " + third.at("127.0.0.1"))
+			t.Cleanup(func() {
+				testutil.Eventually(t, "the nested cgroup is removed", func() bool { return os.Remove(below) == nil })
+			})
+			ns := newNamespace(t)
+			busy, third := ns.neighbor(), ns.neighbor()
+			busy.do("call " + third.addr("127.0.0.1"))
 			move := fmt.Sprintf("echo 0 > %s/cgroup.procs; exec \"$@\"", below)
-			words := self("as", "1000", "app")
+			words := helperCommand("as", "1000", "app")
 			if c.listens != "" {
 				words = append(words, c.listens)
 			}
-			a := p.holding("stage:no-ptrace,cgroup="+dir, "quiet", brisk, append([]string{"sh", "-c", move, "sh"}, words...)...)
-			start := a.stops()
+			a := ns.bootUntil("stage:no-ptrace,cgroup="+dir, "quiet", quiet1sFlags, append([]string{"sh", "-c", move, "sh"}, words...)...)
+			start := a.trigger()
 			if c.listens != "" {
-				end := steadily(90*time.Millisecond, func() { a.short("127.0.0.1") })
-				time.Sleep(time.Until(start.Add(2 * instant))) // so long it is busy
-				end()
-				a.still("there had just been a request")
+				repeatFor(time.Until(start.Add(2*quiet1s)), 90*time.Millisecond, func() { a.shortConn("127.0.0.1") })
+				a.wantHolding("a request had just ended")
 			}
-			a.holds(start, c.at-300*time.Millisecond, c.why)
+			a.wantHoldSince(start, c.hold-300*time.Millisecond, c.reason)
 		})
 	}
 }

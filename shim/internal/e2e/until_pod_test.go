@@ -2,165 +2,128 @@ package e2e
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// Several containers in one network namespace, as in a pod.
+// Tests with several containers in one network namespace, as in a pod.
 
-// ways are how one's own listeners are told from the neighbours'.
-var ways = map[string]string{
+// scopes are the stages for each way to tell the container's own listeners from the
+// neighbors'.
+var scopes = map[string]string{
 	"descriptors":         "stage",
 	"descriptors, nobody": "stage:uid=65534",
 	"cgroup":              "stage:cgroup=",
 	"cgroup, nobody":      "stage:cgroup=,uid=65534",
 }
 
-// way is the stage, with a control group made for it.
-func way(t *testing.T, name string) string {
+// scopeStage returns the stage for a scope, after making the control group.
+func scopeStage(t *testing.T, name string) string {
 	t.Helper()
-	switch stage := ways[name]; name {
+	switch stage := scopes[name]; name {
 	case "cgroup":
-		return stage + group2(t)
+		return stage + string(newCgroupV2(t))
 	case "cgroup, nobody":
-		return fmt.Sprintf("stage:cgroup=%s,uid=65534", group2(t))
+		return fmt.Sprintf("stage:cgroup=%s,uid=65534", newCgroupV2(t))
 	default:
-		if own := ownGroup2(); own != "/" {
-			t.Skipf("all of us are in the control group %q, which tells them apart no longer", own)
+		if own := ownCgroupV2(); own != "/" {
+			t.Skipf("the containers of this test share the control group %q, by which lameduck tells containers apart", own)
 		}
 		return stage
 	}
 }
 
-// neighbour starts another container, in no control group of its own.
-func (p *place) neighbour() *app {
-	p.t.Helper()
-	return p.begin("stage", self("app", "[::]:0")...)
+// neighbor boots another container in the namespace, without a control group of its own.
+func (ns *namespace) neighbor() *app {
+	ns.t.Helper()
+	return ns.boot("stage", helperCommand("app", "[::]:0")...)
 }
 
-// ownGroup2 is our group in the hierarchy of version 2.
-func ownGroup2() string {
-	text, _ := os.ReadFile("/proc/self/cgroup")
-	for line := range strings.Lines(string(text)) {
-		if len(line) > 3 && line[:3] == "0::" {
-			return strings.TrimSpace(line[3:])
-		}
-	}
-	return "/"
-}
-
-// group2 makes a control group of version 2, which ends with the test.
-func group2(t *testing.T) string {
-	t.Helper()
-	for _, top := range []string{"/sys/fs/cgroup/unified", "/sys/fs/cgroup"} {
-		if _, err := os.Stat(top + "/cgroup.controllers"); err != nil {
-			continue
-		}
-		dir, err := os.MkdirTemp(filepath.Join(top, ownGroup2()), "lameduck-test-")
-		if err != nil {
-			t.Skip("no control group of version 2: ", err)
-		}
-		t.Cleanup(func() {
-			testutil.Eventually(t, "the control group is empty", func() bool { return os.Remove(dir) == nil })
-		})
-		return dir
-	}
-	t.Skip("no control groups of version 2")
-	return ""
-}
-
-// TestUntilPod: the other container's traffic, on its own port, does not hold
-// ours.
+// TestUntilPod: traffic at another container's port does not prolong the hold.
 func TestUntilPod(t *testing.T) {
 	t.Parallel()
-	for name := range ways {
+	for name := range scopes {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			busy, third := p.neighbour(), p.neighbour()
-			a := p.holding(way(t, name), "drained", brisk, self("app", "127.0.0.1:0")...)
-			busy.does("call " + third.at("127.0.0.1"))
-			third.does("call " + busy.at("::1"))
-			a.does("open " + busy.at("127.0.0.1")) // of no account either
-			a.short("127.0.0.1")
-			start := a.stops()
-			a.holds(start, instant, "drained")
-			a.reports("seen by sock_diag, our " + map[bool]string{true: "control group", false: "processes' descriptors"}[strings.HasPrefix(name, "cgroup")])
+			ns := newNamespace(t)
+			busy, third := ns.neighbor(), ns.neighbor()
+			a := ns.bootUntil(scopeStage(t, name), "drained", quiet1sFlags, helperCommand("app", "127.0.0.1:0")...)
+			busy.do("call " + third.addr("127.0.0.1"))
+			third.do("call " + busy.addr("::1"))
+			a.do("open " + busy.addr("127.0.0.1")) // an outbound connection does not count either
+			a.shortConn("127.0.0.1")
+			start := a.trigger()
+			a.wantHoldSince(start, quiet1s, "drained")
+			a.wantReport("seen by sock_diag, our " + map[bool]string{true: "control group", false: "processes' descriptors"}[strings.HasPrefix(name, "cgroup")])
 		})
 	}
 }
 
-// TestUntilSidecar: the neighbour's connections to our port do count, though they
-// come by loopback.
+// TestUntilSidecar: a neighbor's connections to the container's port count, although they
+// come over loopback.
 func TestUntilSidecar(t *testing.T) {
 	t.Parallel()
-	for name := range ways {
+	for name := range scopes {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			mesh := p.neighbour()
-			a := p.holding(way(t, name), "quiet", brisk, self("app", "[::]:0")...)
-			a.stops()
-			end := steadily(300*time.Millisecond, func() {
-				mesh.tell("open " + a.at("127.0.0.6"))
+			ns := newNamespace(t)
+			mesh := ns.neighbor()
+			a := ns.bootUntil(scopeStage(t, name), "quiet", quiet1sFlags, helperCommand("app", "[::]:0")...)
+			a.trigger()
+			repeatFor(3*quiet1s, 300*time.Millisecond, func() {
+				mesh.sendLine("open " + a.addr("127.0.0.6"))
 			})
-			time.Sleep(3 * instant) // so long it is busy
-			end()
-			a.still("the neighbour had just called")
-			a.holds(time.Now(), instant-400*time.Millisecond, "quiet")
+			a.wantHolding("the neighbor had just connected")
+			a.wantHoldSince(time.Now(), quiet1s-400*time.Millisecond, "quiet")
 		})
 	}
 }
 
-// TestUntilProxy: a proxy is drained when its app, in the other container, has let
-// go; what it keeps open to elsewhere is not waited for.
+// TestUntilProxy: a proxy's hold lasts until the app in the other container has closed
+// its connections. The proxy's own connections to other servers do not count.
 func TestUntilProxy(t *testing.T) {
 	t.Parallel()
-	for name := range ways {
+	for name := range scopes {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			database := p.listen()
-			client := p.neighbour()
-			proxy := p.holding(way(t, name), "drained", brisk, self("proxy", "127.0.0.1:0", database)...)
-			client.does("open " + proxy.at("127.0.0.1"))
-			client.does("open " + proxy.at("127.0.0.1"))
-			proxy.stops()
-			time.Sleep(2 * instant) // quiet it is
-			proxy.still("the app was connected")
-			client.does("shut")
-			proxy.holds(time.Now(), 0, "drained")
-			proxy.reports("0 open at the end")
+			ns := newNamespace(t)
+			database := ns.listen()
+			client := ns.neighbor()
+			proxy := ns.bootUntil(scopeStage(t, name), "drained", quiet1sFlags, helperCommand("proxy", "127.0.0.1:0", database)...)
+			client.do("open " + proxy.addr("127.0.0.1"))
+			client.do("open " + proxy.addr("127.0.0.1"))
+			proxy.trigger()
+			time.Sleep(2 * quiet1s) // idle connections, for longer than --quiet-for
+			proxy.wantHolding("the app was connected")
+			client.do("shut")
+			proxy.wantHoldSince(time.Now(), 0, "drained")
+			proxy.wantReport("0 open at the end")
 		})
 	}
 }
 
-// TestUntilWorker: who has no listener is told at once, however busy the
-// neighbours are, unless a floor was given.
+// TestUntilWorker: a command without listeners gets TERM at once, or after the floor if a
+// floor is given, however busy the neighbors are.
 func TestUntilWorker(t *testing.T) {
 	t.Parallel()
-	for name := range ways {
+	for name := range scopes {
 		for floor, flags := range map[string][]string{
 			"at once":   {"--quiet-for=1", "--grace-period=30"},
-			"its floor": append(brisk, "--delay=1"),
+			"its floor": append(quiet1sFlags, "--delay=1"),
 		} {
 			t.Run(name+"/"+floor, func(t *testing.T) {
 				t.Parallel()
-				p := newPlace(t)
-				busy, third := p.neighbour(), p.neighbour()
-				a := p.holding(way(t, name), "drained", flags, self("app")...)
-				busy.does("call " + third.at("127.0.0.1"))
-				a.does("call " + busy.at("127.0.0.1")) // it is a client
-				start := a.stops()
+				ns := newNamespace(t)
+				busy, third := ns.neighbor(), ns.neighbor()
+				a := ns.bootUntil(scopeStage(t, name), "drained", flags, helperCommand("app")...)
+				busy.do("call " + third.addr("127.0.0.1"))
+				a.do("call " + busy.addr("127.0.0.1")) // the command is only a client
+				start := a.trigger()
 				if floor == "at once" {
-					a.holds(start, 0, "no_listener")
+					a.wantHoldSince(start, 0, "no_listener")
 				} else {
-					a.holds(start, time.Second, "no_listener")
+					a.wantHoldSince(start, time.Second, "no_listener")
 				}
 			})
 		}

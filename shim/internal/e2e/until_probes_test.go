@@ -10,13 +10,14 @@ import (
 	"time"
 )
 
-// kubeProbe is what a kubelet asks, on a connection of its own each time.
+// kubeProbe is the request of a kubelet's HTTP probe. The kubelet opens a connection for
+// each probe.
 const kubeProbe = "GET /healthz HTTP/1.1\r\nHost: 10.0.0.9:80\r\nUser-Agent: kube-probe/1.34\r\nAccept: */*\r\nConnection: close\r\n\r\n"
 
-// probes are how a server may be asked whether it is ready.
-var probes = map[string]func(p *place, address string) error{
-	"HTTP": func(p *place, address string) error {
-		conn, err := p.connect(address)
+// readinessProbes are the kinds of readiness probes.
+var readinessProbes = map[string]func(ns *namespace, address string) error{
+	"HTTP": func(ns *namespace, address string) error {
+		conn, err := ns.connect(address)
 		if err != nil {
 			return err
 		}
@@ -25,8 +26,8 @@ var probes = map[string]func(p *place, address string) error{
 		_, err = io.ReadAll(conn)
 		return err
 	},
-	"TCP": func(p *place, address string) error {
-		conn, err := p.connect(address)
+	"TCP": func(ns *namespace, address string) error {
+		conn, err := ns.connect(address)
 		if err == nil {
 			conn.Close()
 		}
@@ -34,74 +35,85 @@ var probes = map[string]func(p *place, address string) error{
 	},
 }
 
-// TestUntilProbes: a readiness probe that goes on all the time, on the port of the
-// traffic. Left out, it keeps nobody waiting for longer than ten seconds after the
-// last request; counted, it holds to the ceiling if it comes often enough, and the
-// report says what it is.
+// TestUntilProbes: a readiness probe on the port of the traffic, which never ends. With
+// --ignore-probes the hold ends at most ten seconds after the last request. Without,
+// frequent probes prolong the hold to the ceiling, and the report points them out.
 func TestUntilProbes(t *testing.T) {
 	t.Parallel()
-	const usual = 3 * time.Second // --quiet-for
-	for kind, probe := range probes {
-		for name, c := range map[string]struct {
-			flags       []string
-			period      time.Duration
-			least, most time.Duration // after the last request
-			why         string
-		}{
-			"every 1 s":                      {[]string{"--ignore-probes"}, time.Second, usual, 10 * time.Second, "quiet"},
-			"every 5 s":                      {[]string{"--ignore-probes"}, 5 * time.Second, usual, 10 * time.Second, "quiet"},
-			"every 10 s":                     {[]string{"--ignore-probes"}, 10 * time.Second, usual, 10 * time.Second, "quiet"},
-			"every 5 s, silence of 6 s":      {[]string{"--ignore-probes", "--quiet-for=6"}, 5 * time.Second, 2 * usual, 10 * time.Second, "quiet"},
+	const quiet = 3 * time.Second // the default of --quiet-for
+	for kind, probe := range readinessProbes {
+		for name, c := range map[string]probesCase{
+			"every 1 s":                      {[]string{"--ignore-probes"}, time.Second, quiet, 10 * time.Second, "quiet"},
+			"every 5 s":                      {[]string{"--ignore-probes"}, 5 * time.Second, quiet, 10 * time.Second, "quiet"},
+			"every 10 s":                     {[]string{"--ignore-probes"}, 10 * time.Second, quiet, 10 * time.Second, "quiet"},
+			"every 5 s, silence of 6 s":      {[]string{"--ignore-probes", "--quiet-for=6"}, 5 * time.Second, 2 * quiet, 10 * time.Second, "quiet"},
 			"every 1 s, unless told so":      {nil, time.Second, 12 * time.Second, 19 * time.Second, "ceiling"},
-			"every 5 s, which does not hold": {nil, 5 * time.Second, usual, 10 * time.Second, "quiet"},
+			"every 5 s, which does not hold": {nil, 5 * time.Second, quiet, 10 * time.Second, "quiet"},
 		} {
 			t.Run(kind+" "+name, func(t *testing.T) {
 				t.Parallel()
-				p := newPlace(t)
-				a := p.holding("stage:uid=65534", "quiet", append(c.flags, "--grace-period=30"), self("web", "plain", "127.0.0.1:0")...)
-				address := a.at("127.0.0.1")
-				var ends []time.Time
-				over := steadily(c.period, func() {
-					if err := probe(p, address); err != nil {
-						t.Errorf("a probe: %v", err)
-					}
-					ends = append(ends, time.Now())
-				})
-				defer over()
-				var last atomic.Int64 // when a request was last answered
-				requests := steadily(170*time.Millisecond, func() {
-					get(t, p.oneRequest(), "http://"+address)
-					last.Store(time.Now().UnixNano())
-				})
-				start := a.stops()
-				time.Sleep(time.Until(start.Add(6 * time.Second))) // so long the balancer goes on
-				requests()
-				got := a.out.wait(t, "got TERM").at.Sub(time.Unix(0, last.Load()))
-				over()
-				if off := unsteady(ends); off > max(c.period/10, 50*time.Millisecond)/2 {
-					a.t.Skipf("the machine is too busy for probes every %v: one was off by %v", c.period, off)
-				}
-				if got < c.least-500*time.Millisecond || got > c.most+500*time.Millisecond {
-					t.Errorf("the hold ended %v after the last request", got)
-				}
-				a.tell("exit 7")
-				a.wants(7)
-				a.reports("(" + c.why + ")")
-				hint := `(; |, and )0 bytes from 127\.0\.0\.1 every (0\.[6-9]|1\.\d) s: a probe\? see --ignore-probes;`
-				if kind == "HTTP" {
-					hint = strings.Replace(hint, "0", fmt.Sprint(len(kubeProbe)), 1)
-				}
-				said := a.err.all()
-				if text := said[len(said)-1].text; regexp.MustCompile(hint).MatchString(text) != (c.why == "ceiling") {
-					t.Errorf("it says %q", text)
-				}
+				c.run(t, kind, probe)
 			})
 		}
 	}
 }
 
-// unsteady is the most by which one gap differs from the next.
-func unsteady(times []time.Time) (most time.Duration) {
+type probesCase struct {
+	flags       []string
+	period      time.Duration
+	least, most time.Duration // after the last request
+	reason      string
+}
+
+func (c probesCase) run(t *testing.T, kind string, probe func(ns *namespace, address string) error) {
+	ns := newNamespace(t)
+	a := ns.bootUntil("stage:uid=65534", "quiet", append(c.flags, "--grace-period=30"), helperCommand("web", "plain", "127.0.0.1:0")...)
+	address := a.addr("127.0.0.1")
+	var probedAt []time.Time
+	endProbes := repeatEvery(c.period, func() {
+		if err := probe(ns, address); err != nil {
+			t.Errorf("probe: %v", err)
+		}
+		probedAt = append(probedAt, time.Now())
+	})
+	defer endProbes()
+	var last atomic.Int64 // the time of the last reply to a request
+	endRequests := repeatEvery(170*time.Millisecond, func() {
+		get(t, ns.oneRequestTransport(), "http://"+address)
+		last.Store(time.Now().UnixNano())
+	})
+	start := a.trigger()
+	time.Sleep(time.Until(start.Add(6 * time.Second))) // the load balancer's traffic goes on
+	endRequests()
+	got := a.out.wait(t, "got TERM").at.Sub(time.Unix(0, last.Load()))
+	endProbes()
+	if off := maxJitter(probedAt); off > max(c.period/10, 50*time.Millisecond)/2 {
+		a.t.Skipf("the machine is too busy for probes every %v: the jitter was %v", c.period, off)
+	}
+	if got < c.least-500*time.Millisecond || got > c.most+500*time.Millisecond {
+		t.Errorf("the hold ended %v after the last request, want %v to %v", got, c.least, c.most)
+	}
+	a.sendLine("exit 7")
+	a.wantExit(7)
+	a.wantReport("(" + c.reason + ")")
+	c.wantHint(t, kind, a.report())
+}
+
+// wantHint checks that the report points out the probe if the probe has prolonged the hold
+// to the ceiling.
+func (c probesCase) wantHint(t *testing.T, kind, report string) {
+	t.Helper()
+	hint := `(; |, and )0 bytes from 127\.0\.0\.1 every (0\.[6-9]|1\.\d) s: a probe\? see --ignore-probes;`
+	if kind == "HTTP" {
+		hint = strings.Replace(hint, "0", fmt.Sprint(len(kubeProbe)), 1)
+	}
+	if regexp.MustCompile(hint).MatchString(report) != (c.reason == "ceiling") {
+		t.Errorf("report: %s\nwant the hint at probes: %v", report, c.reason == "ceiling")
+	}
+}
+
+// maxJitter returns the largest difference between two successive gaps.
+func maxJitter(times []time.Time) (most time.Duration) {
 	for i := 2; i < len(times); i++ {
 		most = max(most, (times[i].Sub(times[i-1]) - times[i-1].Sub(times[i-2])).Abs())
 	}

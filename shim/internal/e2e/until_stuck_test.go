@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// TestUntilStuck: connections wait to be accepted, and nobody accepts them. Where
-// nothing else is served either, the program hangs, and waiting is of no use.
+// TestUntilStuck: connections wait in the accept queue and the server accepts none. If
+// the server makes no other progress either, the server hangs, and the hold ends early.
 func TestUntilStuck(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		stage string
-		kept  string // a connection that was accepted
-		at    time.Duration
-		why   string
+		stage  string
+		kept   string // kind of an accepted connection beside the queue; "": no such connection
+		hold   time.Duration
+		reason string
 	}{
 		"hung":                             {"stage", "silent", 10 * time.Second, "no_progress"},
 		"hung, nobody":                     {"stage:uid=65534", "silent", 10 * time.Second, "no_progress"},
@@ -26,39 +26,40 @@ func TestUntilStuck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			a := p.holding(c.stage, "settled", append(brisk, "--max-delay=17"), self("few", fmt.Sprint(min(len(c.kept), 1)), "127.0.0.1:0")...)
+			ns := newNamespace(t)
+			a := ns.bootUntil(c.stage, "settled", append(quiet1sFlags, "--max-delay=17"), helperCommand("few", fmt.Sprint(min(len(c.kept), 1)), "127.0.0.1:0")...)
 			var kept *client
 			if c.kept != "" {
 				kept = a.dial("127.0.0.1")
-				kept.asks("hello")
+				kept.ask("hello")
 			}
-			p.overrun(a.at("127.0.0.1"))
+			ns.fillAcceptQueue(a.addr("127.0.0.1"))
 			end := func() {}
 			if c.kept == "talking" {
-				end = kept.talks(100 * time.Millisecond)
+				end = kept.keepTalking(100 * time.Millisecond)
 			}
-			start := a.stops()
+			start := a.trigger()
 			a.out.wait(t, "got TERM")
 			end()
-			a.holds(start, c.at, c.why)
+			a.wantHoldSince(start, c.hold, c.reason)
 		})
 	}
 }
 
-// overrun connects until the queue is full: who comes then waits in vain.
-func (p *place) overrun(address string) {
-	p.t.Helper()
-	p.do(func() {
+// fillAcceptQueue connects until the accept queue is full and a connection attempt times
+// out.
+func (ns *namespace) fillAcceptQueue(address string) {
+	ns.t.Helper()
+	ns.do(func() {
 		for n := 0; ; n++ {
 			conn, err := net.DialTimeout("tcp", address, 300*time.Millisecond)
 			if err != nil {
 				if n == 0 {
-					p.t.Errorf("nobody got into the queue: %v", err)
+					ns.t.Errorf("no connection got into the accept queue: %v", err)
 				}
 				return
 			}
-			p.t.Cleanup(func() { conn.Close() })
+			ns.t.Cleanup(func() { conn.Close() })
 			fmt.Fprintln(conn, "hello?")
 		}
 	})

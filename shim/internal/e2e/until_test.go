@@ -16,36 +16,36 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// The hold that waits for traffic, end to end: a server under the built lameduck,
-// and its clients in other processes, of the same network namespace.
+// Tests of a hold that waits for traffic: a server under lameduck, and clients in the
+// test's process, in the same network namespace.
 
-// served is a server under lameduck, that has started.
-type served struct {
+// serverBox is a started server under lameduck.
+type serverBox struct {
 	*box
 	port string
 }
 
-// impatient are flags that make all of it quick.
-var impatient = []string{"--delay=0", "--quiet-for=2", "--grace-period=30"}
+// quickFlags shorten a hold: no floor, and a silence of quietFor.
+var quickFlags = []string{"--delay=0", "--quiet-for=2", "--grace-period=30"}
 
-func serving(t *testing.T, stage, until string, flags ...string) *served {
+func bootServer(t *testing.T, stage, until string, flags ...string) *serverBox {
 	t.Helper()
 	t.Parallel()
-	flags = append(append([]string{"--until=" + until}, impatient...), flags...)
-	s := &served{box: bootFrom(t, stage, nil, append(append(flags, "--"), self("serve")...)...)}
+	flags = append(append([]string{"--until=" + until}, quickFlags...), flags...)
+	s := &serverBox{box: bootStage(t, stage, nil, append(append(flags, "--"), helperCommand("serve")...)...)}
 	s.out.wait(t, "ready")
 	s.port = strings.Fields(s.out.all()[0].text)[1]
 	return s
 }
 
-// client is a connection to a server.
+// client is a connection to a server that replies to lines.
 type client struct {
 	net.Conn
 	t  *testing.T
 	in *bufio.Scanner
 }
 
-func (s *served) dial(host string) *client {
+func (s *serverBox) dial(host string) *client {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", net.JoinHostPort(host, s.port))
 	if err != nil {
@@ -55,40 +55,31 @@ func (s *served) dial(host string) *client {
 	return &client{conn, s.t, bufio.NewScanner(conn)}
 }
 
-// asks sends a line and waits for the answer.
-func (c *client) asks(line string) {
+// ask sends a line and waits for the reply.
+func (c *client) ask(line string) {
 	c.t.Helper()
-	if fmt.Fprintln(c, line); !c.in.Scan() {
-		c.t.Errorf("%q is not answered: %v", line, c.in.Err())
+	fmt.Fprintln(c, line)
+	c.awaitReply()
+}
+
+func (c *client) awaitReply() {
+	c.t.Helper()
+	if !c.in.Scan() {
+		c.t.Errorf("the server closed the connection without a reply: %v", c.in.Err())
 	}
 }
 
-// short is a connection with one request, as probes and many clients make them.
-func (s *served) short(host string) {
+// shortConn makes one request on a new connection, as probes and many clients do.
+func (s *serverBox) shortConn(host string) {
 	c := s.dial(host)
-	c.asks("hello")
+	c.ask("hello")
 	c.Close()
 }
 
-// holds wants the hold to end so long after some moment, and for that reason.
-func (s *served) holds(since time.Time, at time.Duration, why string) {
-	s.t.Helper()
-	got := s.out.wait(s.t, "got TERM").at.Sub(since)
-	if got < at || got > at+2*time.Second {
-		s.t.Errorf("the hold ended after %v, want %v", got, at)
-	}
-	s.tell("exit 7")
-	s.wants(7)
-	said := s.err.all()
-	if last := said[len(said)-1].text; !strings.Contains(last, "("+why+")") {
-		s.t.Errorf("the report says %q, want %s", last, why)
-	}
-}
+const quietFor = 2 * time.Second
 
-const silence = 2 * time.Second
-
-// TestUntilQuiet: short connections hold, one by one, over both families; idle
-// ones that are kept alive do not.
+// TestUntilQuiet: short connections, one after the other, prolong the hold, over IPv4 and
+// IPv6; an idle keep-alive connection does not.
 func TestUntilQuiet(t *testing.T) {
 	for name, stage := range map[string]string{
 		"": "stage", "nobody": "stage:uid=65534", "denied": "stage:seccomp",
@@ -96,150 +87,138 @@ func TestUntilQuiet(t *testing.T) {
 		for _, host := range []string{"127.0.0.1", "::1"} {
 			t.Run(name+" "+host, func(t *testing.T) {
 				if stage == "stage:uid=65534" && !isRoot() {
-					t.Skip("only root can become somebody else")
+					t.Skip("only root can change its uid")
 				}
-				s := serving(t, stage, "quiet")
-				s.dial(host).asks("hello")
+				s := bootServer(t, stage, "quiet")
+				s.dial(host).ask("hello")
 				s.signal(sig.TERM)
 				s.err.wait(t, "until quiet")
 				var last time.Time
-				for range 10 {
-					s.short(host)
+				repeatFor(2*time.Second, 200*time.Millisecond, func() {
+					s.shortConn(host)
 					last = time.Now()
-					time.Sleep(200 * time.Millisecond) // the traffic that there is
-				}
-				s.holds(last, silence-100*time.Millisecond, "quiet")
+				})
+				s.wantHoldSince(last, quietFor-100*time.Millisecond, "quiet")
 			})
 		}
 	}
 }
 
-// TestUntilQuietUnseen: the same without netlink, in a network namespace without the
-// segments of other tests, which would count.
+// TestUntilQuietUnseen: like TestUntilQuiet, without netlink. The test has its own
+// network namespace, since the TCP segments of other tests would count.
 func TestUntilQuietUnseen(t *testing.T) {
 	t.Parallel()
 	for _, host := range []string{"127.0.0.1", "::1"} {
 		t.Run(host, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			a := p.holding("stage:no-netlink", "quiet", impatient, self("app", "[::]:0")...)
-			a.dial(host).asks("hello")
-			a.stops()
+			p := newNamespace(t)
+			a := p.bootUntil("stage:no-netlink", "quiet", quickFlags, helperCommand("app", "[::]:0")...)
+			a.dial(host).ask("hello")
+			a.trigger()
 			var last time.Time
-			for range 10 {
-				a.short(host)
+			repeatFor(2*time.Second, 200*time.Millisecond, func() {
+				a.shortConn(host)
 				last = time.Now()
-				time.Sleep(200 * time.Millisecond) // the traffic that there is
-			}
-			a.holds(last, silence-100*time.Millisecond, "quiet")
+			})
+			a.wantHoldSince(last, quietFor-100*time.Millisecond, "quiet")
 		})
 	}
 }
 
-// TestUntilQuietChecked: without netlink, lameduck's own health checks are no traffic of
-// an idle connection.
+// TestUntilQuietChecked: without netlink, lameduck's own health checks do not count as
+// traffic on an idle connection.
 func TestUntilQuietChecked(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
-	flags := append([]string{"--health=127.0.0.1:9000=127.0.0.1:8080", "--health-during=pass"}, impatient...)
-	a := p.holding("stage:no-netlink", "quiet", flags, self("app", "127.0.0.1:8080")...)
-	a.dial("127.0.0.1").asks("hello")
-	end := steadily(100*time.Millisecond, func() {
+	p := newNamespace(t)
+	flags := append([]string{"--health=127.0.0.1:9000=127.0.0.1:8080", "--health-during=pass"}, quickFlags...)
+	a := p.bootUntil("stage:no-netlink", "quiet", flags, helperCommand("app", "127.0.0.1:8080")...)
+	a.dial("127.0.0.1").ask("hello")
+	end := repeatEvery(100*time.Millisecond, func() {
 		check := p.dial("127.0.0.1:9000")
-		check.asks("hello")
+		check.ask("hello")
 		check.Close()
 	})
-	start := a.stops()
+	start := a.trigger()
 	a.out.wait(t, "got TERM")
 	end()
-	a.holds(start, silence-100*time.Millisecond, "quiet")
+	a.wantHoldSince(start, quietFor-100*time.Millisecond, "quiet")
 }
 
-// TestUntilSlow: a request that takes its time is never cut by quiet, on a
-// connection that was used before.
+// TestUntilSlow: --until=quiet never cuts a slow request on a connection that was used
+// before.
 func TestUntilSlow(t *testing.T) {
-	s := serving(t, "stage", "quiet")
+	s := bootServer(t, "stage", "quiet")
 	c := s.dial("127.0.0.1")
-	c.asks("hello")
+	c.ask("hello")
 	fmt.Fprintln(c, "slow")
 	s.signal(sig.TERM)
-	if !c.in.Scan() {
-		t.Errorf("it was cut: %v", c.in.Err())
-	}
-	s.holds(time.Now(), silence-time.Second, "quiet")
+	c.awaitReply()
+	s.wantHoldSince(time.Now(), quietFor-time.Second, "quiet")
 }
 
-// TestUntilSettled: connections that talk do not hold, new ones do.
+// TestUntilSettled: with --until=settled, only new connections prolong the hold, not
+// traffic on old ones.
 func TestUntilSettled(t *testing.T) {
-	s := serving(t, "stage", "settled")
+	s := bootServer(t, "stage", "settled")
 	start := time.Now()
 	c := s.dial("127.0.0.1")
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		for c.in.Text() != "no" && time.Since(start) < 2*silence {
+		for c.in.Text() != "no" && time.Since(start) < 2*quietFor {
 			fmt.Fprintln(c, "hello")
 			c.in.Scan()
 		}
 	}()
 	s.signal(sig.TERM)
-	s.holds(start, silence, "settled")
+	s.wantHoldSince(start, quietFor, "settled")
 	<-over
 }
 
-// TestUntilDrained: an idle connection holds until it is closed.
+// TestUntilDrained: with --until=drained, an idle connection prolongs the hold until the
+// connection is closed.
 func TestUntilDrained(t *testing.T) {
-	s := serving(t, "stage", "drained")
+	s := bootServer(t, "stage", "drained")
 	c := s.dial("127.0.0.1")
-	c.asks("hello")
+	c.ask("hello")
 	s.signal(sig.TERM)
 	s.err.wait(t, "until drained")
-	time.Sleep(silence + time.Second) // quiet it is
-	if said := s.out.all(); said[len(said)-1].text != "ready" {
-		t.Errorf("it did not wait: %v", said)
+	time.Sleep(quietFor + time.Second) // an idle connection, for longer than --quiet-for
+	if stdout := s.out.all(); stdout[len(stdout)-1].text != "ready" {
+		t.Errorf("the hold has ended with a connection open: %v", stdout)
 	}
 	c.Close()
-	s.holds(time.Now(), 0, "drained")
+	s.wantHoldSince(time.Now(), 0, "drained")
 }
 
-// TestUntilCeiling: traffic without end holds to the ceiling, and the report names
-// what looks like a probe; ignored, it does not hold.
+// TestUntilCeiling: under traffic without end, the hold lasts to the ceiling, and the
+// report points out a likely probe. Ignored traffic does not prolong the hold.
 func TestUntilCeiling(t *testing.T) {
 	for name, c := range map[string]struct {
-		flags []string
-		at    time.Duration
-		why   string
+		flags  []string
+		hold   time.Duration
+		reason string
 	}{
 		"counted": {[]string{"--max-delay=6"}, 6 * time.Second, "ceiling"},
-		"ignored": {[]string{"--max-delay=10", "--ignore-probes"}, silence, "quiet"},
-		"peer":    {[]string{"--max-delay=10", "--ignore-peer=127.0.0.0/8"}, silence, "quiet"},
+		"ignored": {[]string{"--max-delay=10", "--ignore-probes"}, quietFor, "quiet"},
+		"peer":    {[]string{"--max-delay=10", "--ignore-peer=127.0.0.0/8"}, quietFor, "quiet"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := serving(t, "stage", "quiet", c.flags...)
+			s := bootServer(t, "stage", "quiet", c.flags...)
 			start := time.Now()
 			s.signal(sig.TERM)
-			over := make(chan struct{})
-			go func() {
-				tick := time.NewTicker(550 * time.Millisecond)
-				defer tick.Stop()
-				for {
-					select {
-					case <-over:
-						return
-					case <-tick.C:
-						if conn, err := net.Dial("tcp", "127.0.0.1:"+s.port); err == nil {
-							fmt.Fprintln(conn, "probe")
-							bufio.NewScanner(conn).Scan()
-							conn.Close()
-						}
-					}
+			end := repeatEvery(550*time.Millisecond, func() {
+				if conn, err := net.Dial("tcp", "127.0.0.1:"+s.port); err == nil {
+					fmt.Fprintln(conn, "probe")
+					bufio.NewScanner(conn).Scan()
+					conn.Close()
 				}
-			}()
-			s.holds(start, c.at, c.why)
-			close(over)
+			})
+			s.wantHoldSince(start, c.hold, c.reason)
+			end()
 			text := fmt.Sprint(s.err.all())
 			if hint := probeHint.MatchString(text); hint != (name == "counted") {
-				t.Errorf("it says %s", text)
+				t.Errorf("stderr: %s\nhint at probes: %v, want %v", text, hint, !hint)
 			}
 		})
 	}
@@ -247,55 +226,55 @@ func TestUntilCeiling(t *testing.T) {
 
 var probeHint = regexp.MustCompile(`(; |, and )6 bytes from 127\.0\.0\.1 every 0\.[56] s: a probe\? see --ignore-probes;`)
 
-// TestUntilNobody: who listens nowhere is told at once, however busy the
-// neighbours are.
-func TestUntilNobody(t *testing.T) {
-	busy := serving(t, "stage", "quiet")
-	b := boot(t, nil, append([]string{"--until=quiet", "--grace-period=30", "--"}, self("catch")...)...)
+// TestUntilNoListener: a command without listeners gets TERM at once, however busy the
+// neighbors are.
+func TestUntilNoListener(t *testing.T) {
+	busy := bootServer(t, "stage", "quiet")
+	b := boot(t, nil, append([]string{"--until=quiet", "--grace-period=30", "--"}, helperCommand("catch")...)...)
 	b.out.wait(t, "ready")
-	busy.short("127.0.0.1")
+	busy.shortConn("127.0.0.1")
 	start := time.Now()
 	b.signal(sig.TERM)
-	(&served{box: b}).holds(start, 0, "no_listener")
-	busy.tell("exit 0")
-	busy.wants(0)
+	b.wantHoldSince(start, 0, "no_listener")
+	busy.sendLine("exit 0")
+	busy.wantExit(0)
 }
 
-// TestUntilPortless: of UDP and of Unix sockets nothing can be said; the floor is
-// kept, and there is no waiting for a ceiling.
+// TestUntilPortless: for a command with only UDP or Unix sockets, the hold lasts for the
+// floor and not to the ceiling.
 func TestUntilPortless(t *testing.T) {
-	for network, why := range map[string]string{"udp": "udp", "unix": "quiet"} {
+	for network, reason := range map[string]string{"udp": "udp", "unix": "quiet"} {
 		t.Run(network, func(t *testing.T) {
 			t.Parallel()
-			b := boot(t, nil, append([]string{"--until=quiet", "--delay=1", "--grace-period=30", "--"}, self("listen", network, filepath.Join(t.TempDir(), "socket"))...)...)
+			b := boot(t, nil, append([]string{"--until=quiet", "--delay=1", "--grace-period=30", "--"}, helperCommand("listen", network, filepath.Join(t.TempDir(), "socket"))...)...)
 			b.out.wait(t, "ready")
 			start := time.Now()
 			b.signal(sig.TERM)
-			(&served{box: b}).holds(start, time.Second, why)
+			b.wantHoldSince(start, time.Second, reason)
 		})
 	}
 }
 
-// TestUntilCostsNothing: before the trigger there is no descriptor more than
-// without, and no thread. How many threads Go's runtime has is up to chance: the
-// fewest of some runs are compared.
+// TestUntilCostsNothing: before a stop, --until costs neither a descriptor nor a thread.
+// The number of threads of Go's runtime varies from run to run, so the test compares the
+// minimum over several runs.
 func TestUntilCostsNothing(t *testing.T) {
-	look := func(flags ...string) (threads, fds int) {
-		b := boot(t, nil, append(append(flags, "--"), self("catch")...)...)
+	count := func(flags ...string) (threads, fds int) {
+		b := boot(t, nil, append(append(flags, "--"), helperCommand("catch")...)...)
 		b.out.wait(t, "ready")
 		pid := b.cmd.Process.Pid
-		testutil.Eventually(t, "it sleeps", func() bool { return strings.HasPrefix(status(pid, "State"), "S") })
+		testutil.Eventually(t, "lameduck sleeps", func() bool { return strings.HasPrefix(status(pid, "State"), "S") })
 		list, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 		threads, _ = strconv.Atoi(status(pid, "Threads"))
-		b.tell("exit 0")
-		b.wants(0)
+		b.sendLine("exit 0")
+		b.wantExit(0)
 		return threads, len(list)
 	}
 	type counts struct{ threads, fds int }
 	fewest := map[string]counts{}
 	for round := range 40 {
 		for _, flag := range []string{"--until=quiet", "--delay=5"} {
-			threads, fds := look(flag, "--grace-period=30")
+			threads, fds := count(flag, "--grace-period=30")
 			if old, ok := fewest[flag]; ok {
 				threads, fds = min(threads, old.threads), min(fds, old.fds)
 			}

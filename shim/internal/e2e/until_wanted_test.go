@@ -6,46 +6,44 @@ import (
 	"time"
 )
 
-// TestUntilUncounted: where nobody tells of connections that no look sees, they
-// are not taken for silence.
+// TestUntilUncounted: without destroy events and counters, connections shorter than a
+// sample cannot be seen, so the time between samples does not count as silence.
 func TestUntilUncounted(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
-	a := p.holding("stage:no-proc,no-groups", "quiet", append(brisk, "--max-delay=4"), self("app", "127.0.0.1:0")...)
-	start := a.stops()
-	end := steadily(200*time.Millisecond, func() { a.short("127.0.0.1") })
-	time.Sleep(2 * instant) // so long it is busy
-	end()
+	ns := newNamespace(t)
+	a := ns.bootUntil("stage:no-proc,no-groups", "quiet", append(quiet1sFlags, "--max-delay=4"), helperCommand("app", "127.0.0.1:0")...)
+	start := a.trigger()
+	repeatFor(2*quiet1s, 200*time.Millisecond, func() { a.shortConn("127.0.0.1") })
 	if got := a.out.wait(t, "got TERM").at.Sub(start); got < 4*time.Second {
-		t.Errorf("the hold ended after %v", got)
+		t.Errorf("the hold ended after %v, want the ceiling of 4 s", got)
 	}
-	a.tell("exit 7")
-	a.wants(7)
+	a.sendLine("exit 7")
+	a.wantExit(7)
 }
 
-// TestUntilBlindReport: a report tells of nothing that was not seen.
+// TestUntilBlindReport: a report without observations gives no figures.
 func TestUntilBlindReport(t *testing.T) {
 	t.Parallel()
 	for _, stage := range []string{"stage:no-proc,no-netlink", "stage:no-proc-net,no-netlink"} {
 		t.Run(stage, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			a := p.holding(stage, "quiet", append(brisk, "--max-delay=2"), self("app", "127.0.0.1:0")...)
-			a.short("127.0.0.1")
-			start := a.stops()
-			a.short("127.0.0.1")
-			a.holds(start, 2*time.Second, "blind")
+			ns := newNamespace(t)
+			a := ns.bootUntil(stage, "quiet", append(quiet1sFlags, "--max-delay=2"), helperCommand("app", "127.0.0.1:0")...)
+			a.shortConn("127.0.0.1")
+			start := a.trigger()
+			a.shortConn("127.0.0.1")
+			a.wantHoldSince(start, 2*time.Second, "blind")
 			for _, line := range a.err.all() {
 				if strings.Contains(line.text, "0 new connections") || strings.Contains(line.text, "through /proc/net") || strings.Contains(line.text, "by /proc/net") {
-					t.Errorf("it says %q", line.text)
+					t.Errorf("stderr: %q, want no figures and no source", line.text)
 				}
 			}
 		})
 	}
 }
 
-// TestUntilUDPReport: a listener of UDP is named at the end, and warned of at the
-// trigger where there is nothing else.
+// TestUntilUDPReport: the report names UDP listeners. Without TCP listeners lameduck also
+// warns at the trigger.
 func TestUntilUDPReport(t *testing.T) {
 	t.Parallel()
 	for name, listens := range map[string][]string{
@@ -54,29 +52,29 @@ func TestUntilUDPReport(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			a := p.holding("stage", "quiet", brisk, self("app", listens...)...)
-			a.stops()
+			ns := newNamespace(t)
+			a := ns.bootUntil("stage", "quiet", quiet1sFlags, helperCommand("app", listens...)...)
+			a.trigger()
 			a.out.wait(t, "got TERM")
-			a.tell("exit 7")
-			a.wants(7)
-			a.reports("5353")
-			if said := strings.Join(a.warnings(), "\n"); strings.Contains(said, "UDP") != (name == "alone") {
-				t.Errorf("it warns of %q", said)
+			a.sendLine("exit 7")
+			a.wantExit(7)
+			a.wantReport("5353")
+			if stderr := strings.Join(a.warnings(), "\n"); strings.Contains(stderr, "UDP") != (name == "alone") {
+				t.Errorf("warnings: %q; want one about UDP only without TCP listeners", stderr)
 			}
 		})
 	}
 }
 
-// TestUntilExec: a process that was put into the container later is ours, and so
-// are its connections to ourselves.
+// TestUntilExec: a process that entered the container after the start is the container's
+// own, and so are its connections to the server.
 func TestUntilExec(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
-	a := p.holding("stage", "quiet", append(brisk, "--max-delay=4"), self("app", "127.0.0.1:0")...)
-	check := a.exec()
-	start := a.stops()
-	a.looks()
-	check.does("talk " + a.at("127.0.0.1"))
-	a.holds(start, instant, "quiet")
+	ns := newNamespace(t)
+	a := ns.bootUntil("stage", "quiet", append(quiet1sFlags, "--max-delay=4"), helperCommand("app", "127.0.0.1:0")...)
+	check := a.execProgram()
+	start := a.trigger()
+	a.awaitEvents()
+	check.do("talk " + a.addr("127.0.0.1"))
+	a.wantHoldSince(start, quiet1s, "quiet")
 }

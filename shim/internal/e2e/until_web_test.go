@@ -10,10 +10,9 @@ import (
 	"time"
 )
 
-// Requests in flight are never cut, connections that merely look so do not hold
-// for ever.
+// Tests with web servers over TLS and HTTP/2.
 
-// get is a request, and its answer whole.
+// get makes a request and reads the whole reply.
 func get(t *testing.T, rt http.RoundTripper, url string) {
 	t.Helper()
 	answer, err := (&http.Client{Transport: rt}).Get(url)
@@ -27,67 +26,74 @@ func get(t *testing.T, rt http.RoundTripper, url string) {
 	}
 }
 
-// anyCertificate is new each time, since http.Transport writes to it.
-func anyCertificate() *tls.Config { return &tls.Config{InsecureSkipVerify: true} }
+// insecureTLS accepts any certificate. http.Transport modifies its configuration, so
+// every transport needs a new one.
+func insecureTLS() *tls.Config { return &tls.Config{InsecureSkipVerify: true} }
 
-// TestUntilTLS: nothing needs to be read to tell a slow request from an idle
-// connection. (One in hundreds is so near that the answer is acknowledged in the
-// jiffy of the request, and seems in flight until --max-silence.)
+// TestUntilTLS: slow requests are told from idle connections without reading the
+// encrypted bytes. In one of several hundred runs the reply is acknowledged in the jiffy
+// of the request, and the connection seems in flight until --max-silence.
 func TestUntilTLS(t *testing.T) {
 	t.Parallel()
-	for who, stage := range stages {
-		for name, c := range map[string]struct {
-			paths   []string // the last one is asked for when the hold has begun
-			idle    int      // connections beside it that have had their answer
-			ahead   bool     // one that has shaken hands, and asks nothing
-			silence string
-			at      time.Duration // after the last answer, or what else came last
-		}{
-			"slow request":       {[]string{"/", "/slow"}, 0, false, "--max-silence=8", instant},
-			"slow first request": {[]string{"/slow"}, 0, false, "--max-silence=8", instant},
-			"idle pool":          {nil, 10, false, "--max-silence=3", instant},
-			"both":               {[]string{"/", "/slow"}, 10, false, "--max-silence=6", instant},
-			"preconnected":       {nil, 0, true, "--max-silence=2", 2 * time.Second}, // what came last is the client's: as if it asked
+	for user, stage := range users {
+		for name, c := range map[string]tlsCase{
+			"slow request":       {[]string{"/", "/slow"}, 0, false, "--max-silence=8", quiet1s},
+			"slow first request": {[]string{"/slow"}, 0, false, "--max-silence=8", quiet1s},
+			"idle pool":          {nil, 10, false, "--max-silence=3", quiet1s},
+			"both":               {[]string{"/", "/slow"}, 10, false, "--max-silence=6", quiet1s},
+			"preconnected":       {nil, 0, true, "--max-silence=2", 2 * time.Second}, // the last bytes came from the client, as with a request
 		} {
-			t.Run(who+"/"+name, func(t *testing.T) {
+			t.Run(user+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				p := newPlace(t)
-				a := p.holding(stage, "quiet", append(brisk, c.silence), self("web", "tls", "127.0.0.1:0")...)
-				url := "https://" + a.at("127.0.0.1")
-				for range c.idle {
-					tr := p.transport()
-					tr.TLSClientConfig = anyCertificate()
-					get(t, tr, url)
-				}
-				last := time.Now()
-				if c.ahead {
-					conn := tls.Client(p.dial(a.at("127.0.0.1")), anyCertificate())
-					if err := conn.Handshake(); err != nil {
-						t.Fatal(err)
-					}
-				}
-				tr := p.transport()
-				tr.TLSClientConfig = anyCertificate()
-				for i, path := range c.paths {
-					if i < len(c.paths)-1 {
-						get(t, tr, url+path)
-					}
-				}
-				start := a.stops()
-				if len(c.paths) > 0 {
-					get(t, tr, url+c.paths[len(c.paths)-1])
-					a.still("the answer may not have been whole")
-					last = time.Now()
-				} else if !c.ahead {
-					last = start
-				}
-				a.holds(last, c.at-100*time.Millisecond, "quiet")
+				c.run(t, stage)
 			})
 		}
 	}
 }
 
-// frames of HTTP/2, see RFC 9113.
+type tlsCase struct {
+	paths   []string // the last path is requested during the hold
+	idle    int      // number of idle connections after one request each
+	ahead   bool     // a connection with a TLS handshake and no request
+	silence string
+	hold    time.Duration // after the last reply or other event
+}
+
+func (c tlsCase) run(t *testing.T, stage string) {
+	ns := newNamespace(t)
+	a := ns.bootUntil(stage, "quiet", append(quiet1sFlags, c.silence), helperCommand("web", "tls", "127.0.0.1:0")...)
+	url := "https://" + a.addr("127.0.0.1")
+	for range c.idle {
+		tr := ns.transport()
+		tr.TLSClientConfig = insecureTLS()
+		get(t, tr, url)
+	}
+	last := time.Now()
+	if c.ahead {
+		conn := tls.Client(ns.dial(a.addr("127.0.0.1")), insecureTLS())
+		if err := conn.Handshake(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tr := ns.transport()
+	tr.TLSClientConfig = insecureTLS()
+	for i, path := range c.paths {
+		if i < len(c.paths)-1 {
+			get(t, tr, url+path)
+		}
+	}
+	start := a.trigger()
+	if len(c.paths) > 0 {
+		get(t, tr, url+c.paths[len(c.paths)-1])
+		a.wantHolding("the reply had just ended")
+		last = time.Now()
+	} else if !c.ahead {
+		last = start
+	}
+	a.wantHoldSince(last, c.hold-100*time.Millisecond, "quiet")
+}
+
+// Frames of HTTP/2, see RFC 9113.
 var (
 	preface      = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 	settingsAck  = "\x00\x00\x00\x04\x01\x00\x00\x00\x00"
@@ -97,21 +103,21 @@ var (
 	windowUpdate = "\x00\x00\x04\x08\x00\x00\x00\x00\x00" + "\x00\x00\x00\x10"
 )
 
-// h2 is a connection of HTTP/2 on which a test says each frame itself.
-func h2(a *app) net.Conn {
+// dialHTTP2 opens an HTTP/2 connection on which the test writes every frame itself.
+func dialHTTP2(a *app) net.Conn {
 	a.t.Helper()
 	conn := a.dial("127.0.0.1")
 	fmt.Fprint(conn, preface)
 	return conn.Conn
 }
 
-// frame reads until a frame of that type, and is its flags.
-func frame(t *testing.T, conn net.Conn, kind byte) (flags byte) {
+// readFrame skips to the next frame of a type, and returns the frame's flags.
+func readFrame(t *testing.T, conn net.Conn, kind byte) (flags byte) {
 	t.Helper()
 	for {
 		var head [9]byte
 		if _, err := io.ReadFull(conn, head[:]); err != nil {
-			t.Fatalf("no frame of type %d: %v", kind, err)
+			t.Fatalf("waiting for a frame of type %d: %v", kind, err)
 		}
 		body := make([]byte, int(head[0])<<16|int(head[1])<<8|int(head[2]))
 		if _, err := io.ReadFull(conn, body); err != nil {
@@ -128,20 +134,20 @@ const (
 	typePing = 6
 )
 
-// TestUntilHTTP2: a stream holds, a connection that is merely kept alive does not,
-// and what looks like a request, but is not, does for --max-silence.
+// TestUntilHTTP2: an open stream prolongs the hold, an idle connection does not. A last
+// frame from the client that is not a request looks like one, until --max-silence.
 func TestUntilHTTP2(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		last   string // said when all was answered
+		last   string // frame sent after all replies
 		during func(t *testing.T, conn net.Conn)
-		at     time.Duration // after that, or after the last answer
+		hold   time.Duration // after the last frame or reply
 	}{
 		"answered":             {ping, nil, 0},
 		"a last WINDOW_UPDATE": {windowUpdate, nil, 2 * time.Second},
 		"a stream in flight": {getSlow[:5] + "\x00\x00\x00\x03" + getSlow[9:], func(t *testing.T, conn net.Conn) {
-			frame(t, conn, typeData)
-		}, instant},
+			readFrame(t, conn, typeData)
+		}, quiet1s},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -149,63 +155,63 @@ func TestUntilHTTP2(t *testing.T) {
 			if c.during != nil {
 				silence = "--max-silence=8"
 			}
-			p := newPlace(t)
-			a := p.holding("stage", "quiet", append(brisk, silence), self("web", "h2c", "127.0.0.1:0")...)
-			conn := h2(a)
+			ns := newNamespace(t)
+			a := ns.bootUntil("stage", "quiet", append(quiet1sFlags, silence), helperCommand("web", "h2c", "127.0.0.1:0")...)
+			conn := dialHTTP2(a)
 			fmt.Fprint(conn, settingsAck, getRoot)
-			frame(t, conn, typeData)
+			readFrame(t, conn, typeData)
 			fmt.Fprint(conn, ping)
-			frame(t, conn, typePing)
-			time.Sleep(50 * time.Millisecond) // not in one jiffy with what follows
+			readFrame(t, conn, typePing)
+			time.Sleep(50 * time.Millisecond) // so that the next frame falls into another jiffy
 			last := time.Now()
 			fmt.Fprint(conn, c.last)
 			if c.last == ping {
-				frame(t, conn, typePing)
+				readFrame(t, conn, typePing)
 			}
-			a.stops()
+			a.trigger()
 			if c.during != nil {
 				c.during(t, conn)
-				a.still("the stream may have been cut")
+				a.wantHolding("the stream had just ended")
 				last = time.Now()
 			}
-			a.holds(last, c.at-100*time.Millisecond, "quiet")
+			a.wantHoldSince(last, c.hold-100*time.Millisecond, "quiet")
 		})
 	}
 }
 
-// TestUntilPinged: Go's own client, which pings. Each ping is traffic; between
-// two that are further apart than --quiet-for it is quiet, at the latest when
-// the last one has been silent for --max-silence.
+// TestUntilPinged: Go's HTTP/2 client sends pings, and every ping is traffic. If pings
+// are further apart than --quiet-for, the hold ends between two of them, at the latest
+// --max-silence after the last.
 func TestUntilPinged(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		ping  time.Duration
-		until string
-		at    time.Duration
-		why   string
+		ping   time.Duration
+		until  string
+		hold   time.Duration
+		reason string
 	}{
-		"seldom":         {4 * time.Second, "quiet", instant, "quiet"},
+		"seldom":         {4 * time.Second, "quiet", quiet1s, "quiet"},
 		"often":          {500 * time.Millisecond, "quiet", 8 * time.Second, "ceiling"},
-		"often, settled": {500 * time.Millisecond, "settled", instant, "settled"},
+		"often, settled": {500 * time.Millisecond, "settled", quiet1s, "settled"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t)
-			a := p.holding("stage", c.until, append(brisk, "--max-silence=2", "--max-delay=8"), self("web", "tls", "127.0.0.1:0")...)
-			tr := p.transport()
-			tr.TLSClientConfig, tr.ForceAttemptHTTP2 = anyCertificate(), true
+			ns := newNamespace(t)
+			a := ns.bootUntil("stage", c.until, append(quiet1sFlags, "--max-silence=2", "--max-delay=8"), helperCommand("web", "tls", "127.0.0.1:0")...)
+			tr := ns.transport()
+			tr.TLSClientConfig, tr.ForceAttemptHTTP2 = insecureTLS(), true
 			tr.HTTP2 = &http.HTTP2Config{SendPingTimeout: c.ping}
-			url := "https://" + a.at("127.0.0.1")
+			url := "https://" + a.addr("127.0.0.1")
 			answer, err := (&http.Client{Transport: tr}).Get(url)
 			if err != nil || answer.ProtoMajor != 2 {
-				t.Fatal(answer, err)
+				t.Fatalf("reply %v, error %v; want a reply over HTTP/2", answer, err)
 			}
 			io.Copy(io.Discard, answer.Body)
 			answer.Body.Close()
-			start := a.stops()
+			start := a.trigger()
 			a.out.wait(t, "got TERM")
-			get(t, tr, url) // the connection was there all the time
-			a.holds(start, c.at-100*time.Millisecond, c.why)
+			get(t, tr, url) // the connection was never closed
+			a.wantHoldSince(start, c.hold-100*time.Millisecond, c.reason)
 		})
 	}
 }

@@ -17,43 +17,44 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// web is net/http's server: plain, of HTTP/2 without TLS, or with TLS, for both.
-func (p *actor) web(kind, address string) {
+// serveWeb runs an HTTP server: "plain" for HTTP/1.1, "h2c" for HTTP/2 without TLS, "tls"
+// for both with TLS, "graceful" with a Shutdown on TERM.
+func (h *appHelper) serveWeb(kind, address string) {
 	slow := func(w http.ResponseWriter, r *http.Request) {
-		time.Sleep(3 * time.Second)
-		fmt.Fprint(w, "at last")
+		time.Sleep(3 * time.Second) // a slow request
+		fmt.Fprint(w, "done")
 	}
 	http.HandleFunc("/slow", slow)
 	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		fmt.Fprint(w, "served")
 	})
-	http.HandleFunc("/large", func(w http.ResponseWriter, r *http.Request) { w.Write(make([]byte, large)) })
+	http.HandleFunc("/large", func(w http.ResponseWriter, r *http.Request) { w.Write(make([]byte, largeBodyLen)) })
 	server := &http.Server{}
-	l := p.listen(address)
+	l := h.listen(address)
 	switch kind {
 	case "h2c":
 		server.Protocols = new(http.Protocols)
 		server.Protocols.SetUnencryptedHTTP2(true)
 		go server.Serve(l)
 	case "tls":
-		server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{certificate()}}
+		server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{newCertificate()}}
 		go server.ServeTLS(l, "", "")
 	case "graceful":
-		p.graceful = func() { die(server.Shutdown(context.Background())); os.Exit(0) }
+		h.shutdown = func() { die(server.Shutdown(context.Background())); os.Exit(0) }
 		fallthrough
 	default:
 		go server.Serve(l)
 	}
-	p.obey()
+	h.runCommands()
 }
 
-// large is more than fits into what the kernel keeps of a connection.
-const large = 32 << 20
+// largeBodyLen is more than the kernel's socket buffers hold.
+const largeBodyLen = 32 << 20
 
-func certificate() tls.Certificate {
+func newCertificate() tls.Certificate {
 	key := testutil.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
-	it := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
-	der := testutil.Must(x509.CreateCertificate(rand.Reader, it, it, &key.PublicKey, key))
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	der := testutil.Must(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }

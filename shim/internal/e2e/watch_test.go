@@ -18,14 +18,14 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// The live view, end to end.
+// Tests of "lameduck watch", the live view.
 
-// views waits for a view with text in it, and is all of them so far.
-func (h hosted) views(text string) (list []string) {
+// waitView waits for a view that contains text, and returns the views so far.
+func (h hookHost) waitView(text string) (list []string) {
 	h.t.Helper()
-	h.out.until(h.t, fmt.Sprintf("a view with %q", text), func() bool {
+	h.out.waitUntil(h.t, fmt.Sprintf("a view with %q", text), func() bool {
 		list = nil
-		for _, line := range h.out.said {
+		for _, line := range h.out.collected {
 			if view, ok := strings.CutPrefix(line.text, "hook: "); ok {
 				list = append(list, view)
 			}
@@ -35,47 +35,47 @@ func (h hosted) views(text string) (list []string) {
 	return list
 }
 
-// TestWatchPlain: in a pipe a view is a line.
+// TestWatchPlain: on a pipe every view is one line.
 func TestWatchPlain(t *testing.T) {
-	h := hosts(t, "server", nil)
-	h.tell("watch --quiet-for=0.5")
-	h.views("ports " + h.port + "; 0 open, 0 in flight, ")
+	h := startHookHost(t, "server", nil)
+	h.sendLine("watch --quiet-for=0.5")
+	h.waitView("ports " + h.port + "; 0 open, 0 in flight, ")
 	c := h.dial("127.0.0.1")
-	c.asks("hello")
-	h.views("; 1 open, 0 in flight, ")
-	h.short("127.0.0.1")
-	h.views(" 1 new; last new connection ")
-	h.views("; quiet")
+	c.ask("hello")
+	h.waitView("; 1 open, 0 in flight, ")
+	h.shortConn("127.0.0.1")
+	h.waitView(" 1 new; last new connection ")
+	h.waitView("; quiet")
 	c.Close()
-	views := h.views("; drained")
+	views := h.waitView("; drained")
 	line := regexp.MustCompile(`^\d\d:\d\d:\d\d ports \d+; \d+ open, \d+ in flight, \d+ new; last new connection (none yet|\d+\.\d s ago), byte (none yet|\d+\.\d s ago); (busy|settled|quiet|drained)$`)
 	for _, view := range views {
 		if !line.MatchString(view) {
-			t.Errorf("a view is %q", view)
+			t.Errorf("unexpected form of a view: %q", view)
 		}
 	}
-	h.tell("send TERM")
-	h.out.wait(t, "hook left 0")
-	h.over()
+	h.sendLine("send TERM")
+	h.out.wait(t, "hook exited 0")
+	h.shutDown()
 }
 
-// viewNames are promised.
+// viewNames are the promised names of the JSON view, in order.
 const viewNames = "schema time observer scope ports udp unix open in_flight new accepted last_new_ago_ms last_byte_ago_ms settled quiet drained peers probes"
 
-// TestWatchJSON: a view is one object, with the same names whatever there is.
+// TestWatchJSON: a view is one JSON object with the same names at all times.
 func TestWatchJSON(t *testing.T) {
-	h := hosts(t, "none", nil)
-	h.tell("watch --json")
-	h.views(`"ports":[]`)
+	h := startHookHost(t, "none", nil)
+	h.sendLine("watch --json")
+	h.waitView(`"ports":[]`)
 	start := time.Now()
-	h.tell("listen")
+	h.sendLine("listen")
 	h.port = strings.Fields(h.out.wait(t, "port ").text)[1]
-	h.views(`"ports":[` + h.port + `]`)
+	h.waitView(`"ports":[` + h.port + `]`)
 	if took := time.Since(start); took > 8*time.Second {
-		t.Errorf("it took %v to find a server", took)
+		t.Errorf("watch took %v to find a server", took)
 	}
-	h.dial("127.0.0.1").asks("hello")
-	views := h.views(`"peers":[{"peer":"127.0.0.1","open":1}]`)
+	h.dial("127.0.0.1").ask("hello")
+	views := h.waitView(`"peers":[{"peer":"127.0.0.1","open":1}]`)
 	for _, view := range views {
 		var object map[string]any
 		if err := json.Unmarshal([]byte(view), &object); err != nil {
@@ -88,7 +88,7 @@ func TestWatchJSON(t *testing.T) {
 			}
 		}
 		if want := strings.Fields(viewNames); !reflect.DeepEqual(names[:len(want)], want) {
-			t.Errorf("the names are %v", names)
+			t.Errorf("names in the view: %v, want %v", names, want)
 		}
 	}
 	var last shim.View
@@ -96,36 +96,36 @@ func TestWatchJSON(t *testing.T) {
 		t.Errorf("%s: %v", views[len(views)-1], err)
 	}
 	if !strings.Contains(views[0], `"observer":null,`) {
-		t.Errorf("where nobody listens: %s", views[0])
+		t.Errorf("view without listeners: %s, want no observer", views[0])
 	}
-	h.tell("send INT")
-	h.out.wait(t, "hook left 0")
-	h.over()
+	h.sendLine("send INT")
+	h.out.wait(t, "hook exited 0")
+	h.shutDown()
 }
 
-// watching is a view of its own, that has begun.
-func watching(t *testing.T, args ...string) *box {
+// startWatch starts "lameduck watch" outside of containers, and waits for the first view.
+func startWatch(t *testing.T, args ...string) *box {
 	t.Helper()
 	t.Parallel()
-	b := piped(t, nil, syscall.SysProcAttr{}, append([]string{binary, "watch"}, args...)...)
+	b := newProgram(t, nil, syscall.SysProcAttr{}, append([]string{binary, "watch"}, args...)...)
 	b.run()
-	b.out.count(t, 1)
+	b.out.waitCount(t, 1)
 	return b
 }
 
-// TestWatchEnds: signals end it with 0.
+// TestWatchEnds: watch exits with 0 on TERM, INT and HUP.
 func TestWatchEnds(t *testing.T) {
 	for name, s := range map[string]unix.Signal{"TERM": unix.SIGTERM, "INT": unix.SIGINT, "HUP": unix.SIGHUP} {
 		t.Run(name, func(t *testing.T) {
-			b := watching(t)
+			b := startWatch(t)
 			unix.Kill(b.cmd.Process.Pid, s)
-			b.wants(0)
+			b.wantExit(0)
 		})
 	}
 }
 
-// TestWatchReader: a reader that goes ends it with 0; one that does not read does
-// not keep a signal from doing so; a full disk is an error.
+// TestWatchReader: watch exits with 0 when its reader has closed the pipe; a reader that
+// does not read does not delay a signal; a full disk is an error.
 func TestWatchReader(t *testing.T) {
 	start := func(t *testing.T, stage func(cmd *exec.Cmd)) *exec.Cmd {
 		cmd := exec.Command(binary, "watch", "--json")
@@ -139,7 +139,7 @@ func TestWatchReader(t *testing.T) {
 	}
 	t.Run("gone", func(t *testing.T) {
 		t.Parallel()
-		r, w := ends(t, pipe)
+		r, w := pipeEnds(t, pipe)
 		cmd := start(t, func(cmd *exec.Cmd) { cmd.Stdout = w })
 		w.Close()
 		r.Read(make([]byte, 1))
@@ -150,14 +150,14 @@ func TestWatchReader(t *testing.T) {
 	})
 	t.Run("stuck", func(t *testing.T) {
 		t.Parallel()
-		r, w := ends(t, pipe)
-		stuff(t, w)
+		r, w := pipeEnds(t, pipe)
+		fillPipe(t, w)
 		cmd := start(t, func(cmd *exec.Cmd) { cmd.Stdout = w })
 		w.Close()
-		testutil.Eventually(t, "it looks", func() bool {
+		testutil.Eventually(t, "watch sleeps with its handlers installed", func() bool {
 			return strings.HasPrefix(status(cmd.Process.Pid, "State"), "S") && status(cmd.Process.Pid, "SigCgt") != "0000000000000000"
 		})
-		time.Sleep(1500 * time.Millisecond) // a view is due
+		time.Sleep(1500 * time.Millisecond) // a view is due every second, and the pipe has no room
 		cmd.Process.Signal(syscall.SIGTERM)
 		timer := time.AfterFunc(testutil.Patience, func() { cmd.Process.Kill() })
 		if err := cmd.Wait(); err != nil || !timer.Stop() {
@@ -167,69 +167,65 @@ func TestWatchReader(t *testing.T) {
 	})
 	t.Run("full", func(t *testing.T) {
 		t.Parallel()
-		b := piped(t, nil, syscall.SysProcAttr{}, "/bin/sh", "-c", `exec "$0" watch >/dev/full`, binary)
+		b := newProgram(t, nil, syscall.SysProcAttr{}, "/bin/sh", "-c", `exec "$0" watch >/dev/full`, binary)
 		b.run()
-		b.wants(125)
-		if said := b.err.all(); len(said) != 1 || !strings.Contains(said[0].text, "cannot write to standard output: no space left") {
-			t.Errorf("said %v", said)
-		}
+		b.wantExit(125)
+		b.wantOneLine("cannot write to standard output: no space left")
 	})
 }
 
-// What a terminal is told at the beginning and at the end.
+// The terminal's escape sequences at the beginning and at the end of watch.
 const (
-	otherScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l"
-	firstScreen = "\x1b[?7h\x1b[?25h\x1b[?1049l"
+	enterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l"
+	leaveScreen = "\x1b[?7h\x1b[?25h\x1b[?1049l"
 )
 
-// TestWatchScreen: on a terminal it draws a view again and again, on a screen of
-// its own, and leaves that one when it ends.
+// TestWatchScreen: on a terminal watch redraws the view on the alternate screen, and leaves
+// the alternate screen at the end.
 func TestWatchScreen(t *testing.T) {
 	t.Parallel()
-	s := onScreen(t, false, binary, "watch")
-	s.shows(otherScreen + "\x1b[H" + "lameduck watch")
-	s.shows("it is")
-	s.shows("\x1b[Hlameduck watch")
-	s.types(ctrlC)
-	s.shows(firstScreen)
-	s.leaves(0)
-	if n := s.count(firstScreen); n != 1 {
-		t.Errorf("it left the screen %d times", n)
+	s := startOnTerminal(t, false, binary, "watch")
+	s.waitFor(enterScreen + "\x1b[H" + "lameduck watch")
+	s.waitFor("it is")
+	s.waitFor("\x1b[Hlameduck watch")
+	s.typeText(ctrlC)
+	s.waitFor(leaveScreen)
+	s.wantExit(0)
+	if n := s.count(leaveScreen); n != 1 {
+		t.Errorf("watch left the alternate screen %d times, want once", n)
 	}
 }
 
-// TestWatchJob: Ctrl-Z stops it, with the screen restored, and fg continues it.
+// TestWatchJob: Ctrl-Z stops watch and restores the screen, and fg continues watch.
 func TestWatchJob(t *testing.T) {
 	t.Parallel()
-	needs(t, "bash")
-	s := onScreen(t, false, "bash", "--norc", "--noprofile", "-i")
-	s.shows("$ ")
-	s.types("$LAMEDUCK watch\n")
-	s.shows(otherScreen)
-	s.shows("it is")
-	s.types(ctrlZ)
-	s.shows(firstScreen)
-	s.shows("Stopped")
-	time.Sleep(2500 * time.Millisecond) // views that are missed
-	s.types("fg\n")
-	s.shows(otherScreen)
-	s.shows("\x1b[Hlameduck watch")
+	s := startShell(t)
+	s.typeText("$LAMEDUCK watch\n")
+	s.waitFor(enterScreen)
+	s.waitFor("it is")
+	s.typeText(ctrlZ)
+	s.waitFor(leaveScreen)
+	s.waitFor("Stopped")
+	time.Sleep(2500 * time.Millisecond) // long enough to miss two views, which must not be caught up
+	s.typeText("fg\n")
+	s.waitFor(enterScreen)
+	s.waitFor("\x1b[Hlameduck watch")
 	before := s.count("\x1b[Hlameduck watch")
-	s.shows("\x1b[Hlameduck watch")
+	s.waitFor("\x1b[Hlameduck watch")
 	if n := s.count("\x1b[Hlameduck watch") - before; n > 2 {
-		t.Errorf("%d views at once", n)
+		t.Errorf("%d views at once after the stop, want no catching up", n)
 	}
-	s.types(ctrlC)
-	s.shows(firstScreen)
-	s.types("echo left $?\n")
-	s.shows("left 0")
-	s.types("exit 0\n")
-	s.leaves(0)
+	s.typeText(ctrlC)
+	s.waitFor(leaveScreen)
+	s.typeText("echo left $?\n")
+	s.waitFor("left 0")
+	s.typeText("exit 0\n")
+	s.wantExit(0)
 }
 
-// TestWatchIdle: a thousand connections that do nothing cost little.
+// TestWatchIdle: watching a thousand idle connections takes less than 30 % of one processor.
 func TestWatchIdle(t *testing.T) {
-	h := hosts(t, "server", nil)
+	h := startHookHost(t, "server", nil)
 	for range 1000 {
 		conn, err := net.Dial("tcp", "127.0.0.1:"+h.port)
 		if err != nil {
@@ -238,17 +234,17 @@ func TestWatchIdle(t *testing.T) {
 		t.Cleanup(func() { conn.Close() })
 	}
 	start := time.Now()
-	h.tell("watch")
-	h.views("; 1000 open, ")
-	time.Sleep(4 * time.Second) // some of its looks
-	h.tell("send TERM")
-	left := h.out.wait(t, "hook left 0").text
+	h.sendLine("watch")
+	h.waitView("; 1000 open, ")
+	time.Sleep(4 * time.Second) // the time over which the test measures
+	h.sendLine("send TERM")
+	left := h.out.wait(t, "hook exited 0").text
 	var used int
 	fmt.Sscanf(left[strings.Index(left, "used"):], "used %d ms", &used)
 	took := time.Since(start)
 	t.Logf("%d ms of processor time in %v", used, took)
 	if ratio := float64(used) / float64(took.Milliseconds()); used == 0 || ratio > 0.3 {
-		t.Errorf("%d ms of processor time in %v", used, took)
+		t.Errorf("watch used %d ms of processor time in %v", used, took)
 	}
-	h.over()
+	h.shutDown()
 }

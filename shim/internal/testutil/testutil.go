@@ -1,6 +1,6 @@
-// Package testutil holds what the tests of several packages share. Its folders have
-// the rest: netns runs a package's tests in a network namespace of their own, script
-// reads the golden scripts.
+// Package testutil has helpers for the tests of several packages. Package netns runs a
+// package's tests in a network namespace of their own, and package script reads the
+// golden scripts.
 package testutil
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
 
-// Patience is the longest time that a handshake may take. No test waits for it to
-// pass unless it fails.
+// Patience is the longest time that a handshake may take. A test waits that long only if
+// it fails.
 const Patience = 20 * time.Second
 
 // module is the first line of the go.mod in the repository's root.
@@ -53,8 +53,8 @@ func Must[T any](value T, err error) T {
 	return value
 }
 
-// Eventually polls a condition that has no other sign, and fails the test if ok still
-// returns false after Patience.
+// Eventually polls until ok returns true, for conditions without another sign, and fails
+// the test after Patience.
 func Eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(Patience); !ok(); time.Sleep(time.Millisecond) {
@@ -72,8 +72,8 @@ func WriteFile(t *testing.T, path, text string) {
 	}
 }
 
-// OnTmpfs runs a test on a small file system of its own, in a mount namespace of its
-// own. The options are those of mount(8) for a tmpfs.
+// OnTmpfs runs a test on a tmpfs in a new mount namespace. The options are those of
+// mount(8) for a tmpfs.
 func OnTmpfs(t *testing.T, options string, test func(dir string)) {
 	t.Helper()
 	netns.Need(t)
@@ -81,7 +81,7 @@ func OnTmpfs(t *testing.T, options string, test func(dir string)) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		runtime.LockOSThread() // never unlocked: the thread ends, and its namespace with it
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine, and the namespace with the thread
 		if err := mountTmpfs(dir, options); err != nil {
 			t.Error(err)
 			return
@@ -91,7 +91,7 @@ func OnTmpfs(t *testing.T, options string, test func(dir string)) {
 	<-done
 }
 
-// mountTmpfs mounts a tmpfs on dir, which only the calling thread will see.
+// mountTmpfs mounts a tmpfs on dir, visible only to the calling thread.
 func mountTmpfs(dir, options string) error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return err

@@ -1,6 +1,6 @@
-// Package netns is test help: it runs a package's tests in a network namespace of
-// their own, where there are no sockets but theirs. It needs no root where
-// unprivileged user namespaces are allowed.
+// Package netns runs the tests of a package in a new network namespace, without the
+// sockets of other programs. Where unprivileged user namespaces are allowed, root is not
+// needed.
 //
 // See network_namespaces(7), user_namespaces(7).
 package netns
@@ -21,12 +21,13 @@ import (
 // inside marks the test binary that runs in the namespaces.
 const inside = "LAMEDUCK_TEST_INSIDE"
 
-// missing is why there are no namespaces, where there are none. Main sets it, once.
+// missing says why the tests have no namespaces of their own. Only Main sets missing,
+// before the tests run.
 var missing string
 
-// Main is for the end of a TestMain: it runs the tests in a new network namespace,
-// and in what flags (CLONE_NEWNS and the like) name beside it. Where that cannot
-// be had they run where they are, and Need skips. It does not return.
+// Main, called at the end of a TestMain, runs the tests in a new network namespace and in
+// the further namespaces of flags, such as CLONE_NEWNS. If new namespaces are not
+// available, the tests run without, and Need skips. Main does not return.
 func Main(m *testing.M, flags uintptr) {
 	switch {
 	case os.Getenv(inside) != "":
@@ -38,10 +39,10 @@ func Main(m *testing.M, flags uintptr) {
 	case slices.ContainsFunc(os.Args, func(arg string) bool {
 		return strings.HasPrefix(arg, "-test.fuzz=") || strings.HasPrefix(arg, "-test.fuzzworker")
 	}):
-		missing = "a fuzzer's workers are talked to over pipes"
+		missing = "a fuzzer talks to its workers over pipes"
 	default:
 		for _, user := range []uintptr{0, syscall.CLONE_NEWUSER} {
-			code, err := again(user | flags | syscall.CLONE_NEWNET)
+			code, err := rerun(user | flags | syscall.CLONE_NEWNET)
 			if err == nil {
 				os.Exit(code)
 			}
@@ -51,19 +52,21 @@ func Main(m *testing.M, flags uintptr) {
 	os.Exit(m.Run())
 }
 
-// Need skips a test that would see, or disturb, the sockets of others.
+// Need skips a test that would see or disturb the sockets of other programs.
 func Need(t testing.TB) {
 	t.Helper()
 	if missing != "" {
-		t.Skip("no namespaces of our own: ", missing)
+		t.Skip("cannot make namespaces: ", missing)
 	}
 }
 
-// again runs this test binary in new namespaces, and is an error where it could
-// not be started there.
-func again(flags uintptr) (code int, err error) {
+// rerun runs the test binary in new namespaces. An error means that the test binary could
+// not be started.
+func rerun(flags uintptr) (code int, err error) {
 	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Stdin = os.Stdin
+	cmd.Stdout = os.Stdout
+	cmd.Stderr = os.Stderr
 	cmd.Env = append(os.Environ(), inside+"=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: flags, Pdeathsig: syscall.SIGKILL}
 	if flags&syscall.CLONE_NEWUSER != 0 {
@@ -78,7 +81,7 @@ func again(flags uintptr) (code int, err error) {
 	return 0, err
 }
 
-// Up brings up the loopback interface of a new namespace; see netdevice(7).
+// Up brings up the loopback interface of a new network namespace; see netdevice(7).
 func Up() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

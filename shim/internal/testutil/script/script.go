@@ -1,7 +1,7 @@
 // Package script reads the scripts that specify the stop sequence.
 //
-// A script is a text: what happens above the line, with its time, and below it
-// what lameduck does.
+// A script is a text file: above the line are events with their times, below the line
+// lameduck's actions.
 //
 //	# TERM is held for the delay, and goes out as USR1.
 //	flags --delay=2s --rewrite=TERM:USR1
@@ -14,16 +14,25 @@
 //	2s    sends USR1
 //	3s    leaves 0
 //
-// Its first line says what went wrong once, or could. Of the events, a name is
-// a signal that reaches lameduck, "early NAME" one that does before the command
-// has been started; "exit N" and "killed NAME" are ends of the command, "stopped
-// NAME" and "continued" what else may become of it, "orphan" is the end of some
-// other process, and "look WORD" is what a look at the traffic says.
+// The first line describes a past or possible fault. An event is one of
 //
-// Above them stands how the world is: "flags" and "env NAME=VALUE" are given to
-// lameduck, "others N" is how many other processes there are (numbered from
-// 201), "catches NAME..." is what the command handles, "job" says that lameduck
-// is not PID 1, and "real" that the script is played on the built binary too.
+//	NAME              a signal to lameduck
+//	early NAME        a signal to lameduck before the start of the command
+//	exit N            the command exits
+//	killed NAME       the command is killed by a signal
+//	stopped NAME      the command is stopped by a signal
+//	continued         the command is continued
+//	orphan            another process ends
+//	look WORD         a sample of the traffic with this result
+//
+// Lines without a time, before the events, set the scene:
+//
+//	flags FLAG...     lameduck's flags
+//	env NAME=VALUE    an entry in lameduck's environment
+//	others N          the number of other processes, with pids from 201 on
+//	catches NAME...   the signals for which the command has handlers
+//	job               lameduck is not PID 1
+//	real              the script is also played on the built binary
 package script
 
 import (
@@ -36,16 +45,16 @@ import (
 	"time"
 )
 
-// line parts what happens from what is done.
+// line separates events from actions.
 const line = "----"
 
-// Step is one event or action, and when: since the command was started.
+// Step is an event or action, and its time since the start of the command.
 type Step struct {
 	At   time.Duration
 	Text string
 }
 
-// Script is a script that was read.
+// Script is a parsed script.
 type Script struct {
 	Name    string // the file's name
 	Flags   []string
@@ -59,33 +68,36 @@ type Script struct {
 	header  string // the text up to the actions
 }
 
-// Load reads the scripts that pattern matches, in the order of their names.
+// Load reads the scripts whose paths match the pattern, in the order of their names.
 func Load(pattern string) ([]*Script, error) {
 	paths, err := filepath.Glob(pattern)
-	if err == nil && len(paths) == 0 {
-		err = fmt.Errorf("no script matches %q", pattern)
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("no script matches %q", pattern)
 	}
 	var scripts []*Script
 	for _, path := range paths {
 		text, readErr := os.ReadFile(path)
 		s, parseErr := Parse(filepath.Base(path), string(text))
-		if err = cmp.Or(err, readErr, parseErr); err != nil {
+		if err := cmp.Or(readErr, parseErr); err != nil {
 			return nil, err
 		}
 		scripts = append(scripts, s)
 	}
-	return scripts, err
+	return scripts, nil
 }
 
 // Parse reads one script.
 func Parse(name, text string) (*Script, error) {
 	above, below, ok := strings.Cut(text, "\n"+line+"\n")
 	if !ok {
-		return nil, fmt.Errorf("%s: no line of %s", name, line)
+		return nil, fmt.Errorf("%s: no line %q between events and actions", name, line)
 	}
 	s := &Script{Name: name, header: above + "\n" + line + "\n"}
 	for row := range strings.Lines(above) {
-		if err := s.read(strings.TrimSpace(row)); err != nil {
+		if err := s.parseRow(strings.TrimSpace(row)); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -99,8 +111,8 @@ func Parse(name, text string) (*Script, error) {
 	return s, nil
 }
 
-// read takes one row of what is above the line.
-func (s *Script) read(row string) error {
+// parseRow adds a row above the line.
+func (s *Script) parseRow(row string) error {
 	word, rest, _ := strings.Cut(row, " ")
 	switch word {
 	case "", "#":
@@ -130,12 +142,12 @@ func parseStep(row string) (Step, error) {
 	at, text, ok := strings.Cut(row, " ")
 	d, err := time.ParseDuration(at)
 	if !ok || err != nil {
-		return Step{}, fmt.Errorf("%q: want a time and what happens", row)
+		return Step{}, fmt.Errorf("%q: give a time and an event", row)
 	}
 	return Step{At: d, Text: strings.TrimSpace(text)}, nil
 }
 
-// Format is the script's text with the given actions.
+// Format returns the script's text with other actions.
 func (s *Script) Format(actions []Step) string {
 	var b strings.Builder
 	b.WriteString(s.header)

@@ -11,7 +11,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// dir has the golden scripts.
+// dir is the directory of the golden scripts.
 var dir = testutil.Path("testdata/stop")
 
 const good = `# What went wrong.
@@ -53,7 +53,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestGolden: every golden script is what it would be written as.
+// TestGolden: the golden scripts have the form that Format writes.
 func TestGolden(t *testing.T) {
 	scripts, err := Load(filepath.Join(dir, "*.txt"))
 	if err != nil {
@@ -64,16 +64,16 @@ func TestGolden(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		} else if got := s.Format(s.Actions); got != string(text) {
-			t.Errorf("%s is formatted:\n%s", s.Name, got)
+			t.Errorf("%s has another form than Format writes:\n%s", s.Name, got)
 		}
 		if !strings.HasPrefix(string(text), "# ") || len(s.Events) == 0 || len(s.Actions) == 0 {
-			t.Errorf("%s lacks a first line, events or actions", s.Name)
+			t.Errorf("%s has no first line, no events or no actions", s.Name)
 		}
 	}
 }
 
 func TestParseBad(t *testing.T) {
-	for _, c := range []struct{ text, says string }{
+	for _, c := range []struct{ text, message string }{
 		{"", "----"},
 		{"0s TERM\n", "----"},
 		{"0s TERM\n---- \n0s leaves 0\n", "----"},
@@ -88,8 +88,8 @@ func TestParseBad(t *testing.T) {
 		s, err := Parse("bad.txt", c.text)
 		if err == nil {
 			t.Errorf("%q parses: %+v", c.text, s)
-		} else if msg := err.Error(); !strings.Contains(msg, "bad.txt: ") || !strings.Contains(msg, c.says) {
-			t.Errorf("%q: %q; want the name and %s in it", c.text, msg, c.says)
+		} else if msg := err.Error(); !strings.Contains(msg, "bad.txt: ") || !strings.Contains(msg, c.message) {
+			t.Errorf("%q: %q; want the file name and %s", c.text, msg, c.message)
 		}
 	}
 }
@@ -105,13 +105,13 @@ func TestLoadBad(t *testing.T) {
 		}
 	}
 	if scripts, err := Load(filepath.Join(tmp, "*.txt")); err == nil || !strings.Contains(err.Error(), "b.txt") {
-		t.Errorf("with a bad one among them: %v, %v", scripts, err)
+		t.Errorf("with an invalid script among them: %v, %v", scripts, err)
 	}
 	if scripts, err := Load(filepath.Join(tmp, "[")); err == nil {
 		t.Errorf("from a bad pattern: %v", scripts)
 	}
 	scripts, err := Load(filepath.Join(tmp, "[ac].txt"))
 	if err != nil || len(scripts) != 2 || scripts[0].Name != "a.txt" || scripts[1].Name != "c.txt" {
-		t.Errorf("two good ones: %v, %v", scripts, err)
+		t.Errorf("two valid scripts: %v, %v", scripts, err)
 	}
 }

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -17,22 +15,22 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// Two containers that share a volume: boxes with a directory.
+// Tests of --alive-file and --wait-gone: two containers of a pod that share a volume.
 
-// waits is a box that waits for path to go, for 19 s at most.
-func waits(t *testing.T, path string, flags ...string) *box {
+// bootWaitGone boots a lameduck that, when stopped, waits until path is gone, 19 s at most.
+func bootWaitGone(t *testing.T, path string, flags ...string) *box {
 	t.Helper()
 	flags = append([]string{"--wait-gone=" + path, "--grace-period=30"}, flags...)
-	b := boot(t, nil, append(append(flags, "--"), self("catch")...)...)
+	b := boot(t, nil, append(append(flags, "--"), helperCommand("catch")...)...)
 	b.out.wait(t, "ready")
 	return b
 }
 
-// lives is a box whose command is alive as long as the file at path.
-func lives(t *testing.T, stage, path string, flags ...string) *box {
+// bootAlive boots a lameduck that keeps an alive file at path.
+func bootAlive(t *testing.T, stage, path string, flags ...string) *box {
 	t.Helper()
 	flags = append([]string{"--alive-file=" + path}, flags...)
-	b := bootFrom(t, stage, nil, append(append(flags, "--"), self("catch")...)...)
+	b := bootStage(t, stage, nil, append(append(flags, "--"), helperCommand("catch")...)...)
 	b.out.wait(t, "ready")
 	return b
 }
@@ -40,67 +38,69 @@ func lives(t *testing.T, stage, path string, flags ...string) *box {
 func absent(t *testing.T, path string) {
 	t.Helper()
 	if _, err := os.Lstat(path); !os.IsNotExist(err) {
-		t.Errorf("%s is there: %v", path, err)
+		t.Errorf("%s exists, want it removed (error: %v)", path, err)
 	}
 }
 
-// TestNeighbours: both are told to stop at once, and the proxy stops after its app.
-func TestNeighbours(t *testing.T) {
+// TestNeighbors: an app and its proxy get TERM at the same time, and the proxy's hold lasts
+// until the app has ended.
+func TestNeighbors(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "alive")
-	app := lives(t, "stage", path, "--delay=1", "--grace-period=30")
-	proxy := waits(t, path)
+	app := bootAlive(t, "stage", path, "--delay=1", "--grace-period=30")
+	proxy := bootWaitGone(t, path)
 	app.signal(sig.TERM)
 	proxy.signal(sig.TERM)
 	proxy.err.wait(t, "holding 0 s to 19 s until others are gone")
 	app.out.wait(t, "got TERM")
-	time.Sleep(time.Second) // it takes its time
-	if said := fmt.Sprint(proxy.out.all()); said != "[ready]" {
-		t.Errorf("the proxy was stopped before its app: %s", said)
+	time.Sleep(time.Second) // the app takes its time, and the proxy's hold must outlast the app
+	if stdout := fmt.Sprint(proxy.out.all()); stdout != "[ready]" {
+		t.Errorf("the proxy's hold ended before the app: %s", stdout)
 	}
 	start := time.Now()
-	app.tell("exit 0")
-	app.wants(0)
+	app.sendLine("exit 0")
+	app.wantExit(0)
 	absent(t, path)
-	proxy.goesOut(start, 0, "elapsed")
+	proxy.wantHoldSince(start, 0, "elapsed")
 }
 
-// TestNeighbourCrashes: the file that a crash leaves holds up nobody, and is taken
-// over at the next start.
-func TestNeighbourCrashes(t *testing.T) {
+// TestNeighborCrashes: an alive file left by a crash does not delay the neighbor's stop, and
+// the next start takes over the file.
+func TestNeighborCrashes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "alive")
-	app := lives(t, "stage", path)
-	proxy := waits(t, path)
+	app := bootAlive(t, "stage", path)
+	proxy := bootWaitGone(t, path)
 	proxy.signal(sig.TERM)
 	proxy.err.wait(t, "until others are gone")
 	start := time.Now()
 	app.signal(sig.KILL)
-	proxy.goesOut(start, 0, "elapsed")
+	proxy.wantHoldSince(start, 0, "elapsed")
 	if _, err := os.Stat(path); err != nil {
-		t.Errorf("the crash has left nothing: %v", err)
+		t.Errorf("no alive file is left by the crash: %v", err)
 	}
-	app.leaves()
-	app = lives(t, "stage", path)
-	app.tell("exit 0")
-	app.wants(0)
+	app.waitExit()
+	app = bootAlive(t, "stage", path)
+	app.sendLine("exit 0")
+	app.wantExit(0)
 	absent(t, path)
 }
 
-// TestWaitGone: what there may be in place of the file of an app that runs.
+// TestWaitGone: --wait-gone waits for files that may belong to a running app, not for stale
+// or missing files.
 func TestWaitGone(t *testing.T) {
 	for name, c := range map[string]struct {
-		put  func(path string)
-		at   time.Duration
-		why  string
-		flag string
+		setup  func(path string)
+		hold   time.Duration
+		reason string
+		flag   string
 	}{
 		"nothing":     {func(string) {}, 0, "elapsed", ""},
 		"no folder":   {func(path string) { os.Remove(filepath.Dir(path)) }, 0, "elapsed", ""},
 		"stale":       {func(path string) { os.WriteFile(path, []byte("lameduck alive 1\n"), 0o644) }, 0, "elapsed", ""},
-		"foreign":     {func(path string) { os.WriteFile(path, []byte("1234\n"), 0o644) }, 2 * time.Second, "ceiling", path2},
-		"folder":      {func(path string) { os.Mkdir(path, 0o755) }, 2 * time.Second, "ceiling", path2},
-		"fifo":        {func(path string) { unix.Mkfifo(path, 0o644) }, 2 * time.Second, "ceiling", path2},
+		"foreign":     {func(path string) { os.WriteFile(path, []byte("1234\n"), 0o644) }, 2 * time.Second, "ceiling", maxDelay2},
+		"folder":      {func(path string) { os.Mkdir(path, 0o755) }, 2 * time.Second, "ceiling", maxDelay2},
+		"fifo":        {func(path string) { unix.Mkfifo(path, 0o644) }, 2 * time.Second, "ceiling", maxDelay2},
 		"dangling":    {func(path string) { os.Symlink("nowhere", path) }, 0, "elapsed", ""},
 		"floor kept":  {func(string) {}, time.Second, "elapsed", "--delay=1"},
 		"and silence": {func(string) {}, 0, "no_listener", "--until=quiet"},
@@ -109,16 +109,16 @@ func TestWaitGone(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "in", "alive")
 			os.Mkdir(filepath.Dir(path), 0o755)
-			c.put(path)
+			c.setup(path)
 			flags := strings.Fields(c.flag)
-			waits(t, path, flags...).stops(c.at, c.why)
+			bootWaitGone(t, path, flags...).wantHold(c.hold, c.reason)
 		})
 	}
 }
 
-const path2 = "--max-delay=2"
+const maxDelay2 = "--max-delay=2"
 
-// TestWaitGoneSocket: a neighbour that only has a socket is waited for too.
+// TestWaitGoneSocket: --wait-gone waits for a listening Unix socket too.
 func TestWaitGoneSocket(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "socket")
@@ -126,43 +126,44 @@ func TestWaitGoneSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := waits(t, path)
+	b := bootWaitGone(t, path)
 	b.signal(sig.TERM)
 	b.err.wait(t, "until others are gone")
-	time.Sleep(time.Second)
-	if said := fmt.Sprint(b.out.all()); said != "[ready]" {
-		t.Errorf("it was stopped before: %s", said)
+	time.Sleep(time.Second) // the socket is open for a while, and the hold must outlast the socket
+	if stdout := fmt.Sprint(b.out.all()); stdout != "[ready]" {
+		t.Errorf("the hold ended before the socket was closed: %s", stdout)
 	}
 	start := time.Now()
 	socket.Close()
-	b.goesOut(start, 0, "elapsed")
+	b.wantHoldSince(start, 0, "elapsed")
 }
 
-// TestAliveFileMode: others can read it, whatever the umask and whoever we are.
+// TestAliveFileMode: every user can read the alive file, under any umask and any uid.
 func TestAliveFileMode(t *testing.T) {
 	for _, stage := range []string{"stage", "stage:uid=65534"} {
 		t.Run(stage, func(t *testing.T) {
 			t.Parallel()
 			if stage != "stage" && !isRoot() {
-				t.Skip("only root can become somebody else")
+				t.Skip("only root can change its uid")
 			}
 			dir := testutil.Must(os.MkdirTemp("", "alive"))
 			t.Cleanup(func() { os.RemoveAll(dir) })
 			os.Chmod(dir, 0o777)
 			path := dir + "/alive"
-			b := bootFrom(t, stage, nil, append([]string{"sh", "-c", `umask 077; exec "$@"`, "sh", binary, "--alive-file=" + path, "--"}, self("catch")...)...)
+			b := bootStage(t, stage, nil, append([]string{"sh", "-c", `umask 077; exec "$@"`, "sh", binary, "--alive-file=" + path, "--"}, helperCommand("catch")...)...)
 			b.out.wait(t, "ready")
 			if info := testutil.Must(os.Stat(path)); info.Mode() != 0o644 {
-				t.Errorf("its mode is %v", info.Mode())
+				t.Errorf("mode of the alive file: %v, want 0644", info.Mode())
 			}
-			b.tell("exit 0")
-			b.wants(0)
+			b.sendLine("exit 0")
+			b.wantExit(0)
 			absent(t, path)
 		})
 	}
 }
 
-// TestAliveFileGone: it is gone at every end, and at one that was no start.
+// TestAliveFileGone: lameduck removes the alive file when the command has ended, in whatever
+// way, and when the start has failed.
 func TestAliveFileGone(t *testing.T) {
 	dir := t.TempDir()
 	os.WriteFile(dir+"/plain", nil, 0o644)
@@ -188,88 +189,75 @@ func TestAliveFileGone(t *testing.T) {
 				words = append(words, strings.ReplaceAll(word, "~", " "))
 			}
 			b := boot(t, nil, words...)
-			b.wants(c.code)
+			b.wantExit(c.code)
 			absent(t, path)
 			if c.code == 125 {
-				if said, out := fmt.Sprint(b.err.all()), b.out.all(); len(b.err.all()) != 1 || len(out) > 0 || !strings.Contains(said, "--health="+taken.Addr().String()+": cannot listen on") {
-					t.Errorf("it says %s, and %v", said, out)
-				}
+				b.wantOneLine("--health=" + taken.Addr().String() + ": cannot listen on")
 			}
 		})
 	}
 }
 
-// TestAliveFileRefused: where it cannot be made nothing is started.
+// TestAliveFileRefused: if the alive file cannot be made or belongs to another program,
+// lameduck exits with 125 and does not start the command.
 func TestAliveFileRefused(t *testing.T) {
 	dir := t.TempDir()
 	os.WriteFile(dir+"/foreign", []byte("1234\n"), 0o644)
-	for name, c := range map[string]struct{ stage, path, says string }{
+	for name, c := range map[string]struct{ stage, path, message string }{
 		"read-only": {"stage:read-only", "/alive-of-a-test", "read-only file system"},
 		"foreign":   {"stage", dir + "/foreign", "cannot overwrite a file of another program: give another path"},
 		"folder":    {"stage", dir, "is a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := bootFrom(t, c.stage, nil, "--alive-file="+c.path, "--", "echo", "started")
-			b.wants(125)
-			if said := b.err.all(); len(said) != 1 || !strings.Contains(said[0].text, "--alive-file="+c.path+": ") || !strings.Contains(said[0].text, c.says) || len(b.out.all()) > 0 {
-				t.Errorf("it says %v, and %v", said, b.out.all())
-			}
+			b := bootStage(t, c.stage, nil, "--alive-file="+c.path, "--", "echo", "started")
+			b.wantExit(125)
+			b.wantOneLine("--alive-file="+c.path+": ", c.message)
 		})
 	}
 	if text := testutil.Must(os.ReadFile(dir + "/foreign")); string(text) != "1234\n" {
-		t.Errorf("it became %q", text)
+		t.Errorf("the other program's file has become %q", text)
 	}
 	path := dir + "/alive"
-	first := lives(t, "stage", path)
+	first := bootAlive(t, "stage", path)
 	second := boot(t, nil, "--alive-file="+path, "--", "echo", "started")
-	second.wants(125)
-	if said := fmt.Sprint(second.err.all()); !strings.Contains(said, "another running lameduck holds the lock") {
-		t.Errorf("it says %s", said)
-	}
+	second.wantExit(125)
+	second.wantOneLine("another running lameduck holds the lock")
 	if _, err := os.Stat(path); err != nil {
-		t.Errorf("the second one took it away: %v", err)
+		t.Errorf("the second lameduck removed the alive file of the first: %v", err)
 	}
-	first.tell("exit 0")
-	first.wants(0)
+	first.sendLine("exit 0")
+	first.wantExit(0)
 }
 
-// TestNeighboursOverTCP: a proxy that its app talks to over TCP needs no file: until
-// the app has gone, its connections are there.
-func TestNeighboursOverTCP(t *testing.T) {
-	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip("bash is not installed")
-	}
-	proxy := serving(t, "stage", "drained", "--quiet-for=0.5")
+// TestNeighborsOverTCP: a proxy whose app is connected over TCP needs no alive file, since
+// --until=drained holds until the app's connections are closed.
+func TestNeighborsOverTCP(t *testing.T) {
+	needs(t, "bash")
+	proxy := bootServer(t, "stage", "drained", "--quiet-for=0.5")
 	app := boot(t, nil, "--delay=2", "--", "bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/"+proxy.port+"; echo hello >&3; read answer <&3; echo $answer; exec sleep 1000")
 	app.out.wait(t, "ok")
 	start := time.Now()
 	app.signal(sig.TERM)
 	proxy.signal(sig.TERM)
-	app.wants(143)
-	proxy.holds(start, 2*time.Second, "drained") // as long as its app took to go
+	app.wantExit(143)
+	proxy.wantHoldSince(start, 2*time.Second, "drained") // the app's own hold
 }
 
-// TestAliveFileEarly: a stop before the start leaves no file, and nobody listening.
+// TestAliveFileEarly: after a stop signal before the start, no alive file is left, and
+// neither the command nor --on-stop has run.
 func TestAliveFileEarly(t *testing.T) {
-	runtime.LockOSThread() // see TestEarlySignal
-	defer runtime.UnlockOSThread()
-	var usr1, before unix.Sigset_t
-	usr1.Val[0] = 1 << (unix.SIGUSR1 - 1)
-	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &usr1, &before); err != nil {
-		t.Fatal(err)
-	}
-	defer unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil)
 	path := filepath.Join(t.TempDir(), "alive")
-	b := bootFrom(t, "stage-early", nil, "--alive-file="+path, "--on-stop=echo hook", "-d", "1", "-r", "TERM:USR1", "--", "echo", "started")
-	b.wants(138)
+	b := bootEarlyUSR1(t, "--alive-file="+path, "--on-stop=echo ran", "-d", "1", "-r", "TERM:USR1", "--", "echo", "started")
+	b.wantExit(138)
 	absent(t, path)
 	if out := b.out.all(); len(out) > 0 {
-		t.Errorf("it ran: %v", out)
+		t.Errorf("the command or --on-stop ran: %v", out)
 	}
 }
 
-// TestPoorNeighbours: all of it at once, in a place that gives a program little.
-func TestPoorNeighbours(t *testing.T) {
+// TestPoorNeighbors: alive file, --wait-gone, --on-stop, health checks and a schedule work
+// together without privileges, /proc, netlink or some system calls.
+func TestPoorNeighbors(t *testing.T) {
 	for name, stage := range map[string]string{
 		"no privileges": "uid=65534", "no /proc": "no-proc,uid=65534", "seccomp": "seccomp", "no netlink": "no-netlink",
 		"all of it": "no-proc,no-env,ignore=CHLD,uid=65534,seccomp",
@@ -277,7 +265,7 @@ func TestPoorNeighbours(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if strings.Contains(stage, "uid") && !isRoot() {
-				t.Skip("only root can be somebody else")
+				t.Skip("only root can change its uid")
 			}
 			dir := testutil.Must(os.MkdirTemp("", "alive"))
 			t.Cleanup(func() { os.RemoveAll(dir) })
@@ -285,17 +273,17 @@ func TestPoorNeighbours(t *testing.T) {
 			url := fmt.Sprintf("127.0.0.1:%d", freePort())
 			flags := []string{"-d", "1", "--grace-period=30", "--alive-file=" + dir + "/alive", "--wait-gone=" + dir + "/none", "--on-stop=/bin/sleep 0.1",
 				"--health=" + url, "--health-during=fail", "--preset=auto", "--stop-schedule=TERM/20/KILL", "--kill-after=25", "--"}
-			b := bootFrom(t, "stage:"+stage, nil, append(flags, trapper...)...)
+			b := bootStage(t, "stage:"+stage, nil, append(flags, trapCommand...)...)
 			b.out.wait(t, "ready")
-			if got := ask("http://" + url); got != "200 ok" {
-				t.Errorf("while it runs: %s", got)
+			if got := getAnswer("http://" + url); got != "200 ok" {
+				t.Errorf("health check before the stop: %s", got)
 			}
-			b.triggers(func() {
-				testutil.Eventually(t, "checks fail", func() bool { return ask("http://"+url) == "503 stopping" })
+			b.wantTermAfterHold(func() {
+				testutil.Eventually(t, "health checks fail", func() bool { return getAnswer("http://"+url) == "503 stopping" })
 			})
-			b.exits()
+			b.wantPromptExit()
 			absent(t, dir+"/alive")
-			b.warns("")
+			b.wantWarning("")
 		})
 	}
 }
