@@ -54,9 +54,15 @@ func (l *loop) act(a stop.Action) {
 	case stop.NoteHoldMissed:
 		l.report(l.stopReport().NoHold(), nil)
 	case stop.Exit:
-		l.code = l.plan.exitCode(a.Status(), !l.machine.Record().TriggeredAt.IsZero())
-		l.done = true
+		l.exit(a.Status())
 	}
+}
+
+// exit ends the loop with the exit code for the command's own status.
+func (l *loop) exit(status int) {
+	stopped := !l.machine.Record().TriggeredAt.IsZero()
+	l.code = l.plan.exitCode(status, stopped)
+	l.done = true
 }
 
 // startSampling starts to sample the traffic.

@@ -45,12 +45,21 @@ func (p *pod) reportGrace(c *container, d *instance, sleep time.Duration, less b
 		c.report(line, graceTooShort, "%s: %s", place, strings.Replace(err.Error(), ": give", "; give", 1))
 		return
 	}
-	if !d.cfg.Holds() {
-		return
+	if d.cfg.Holds() {
+		p.reportDifference(c, d, cfg, place, less)
 	}
-	if told := d.cfg.GracePeriod; told > 0 && told != left && told != p.seconds() && (told > left || !less) {
+}
+
+// reportDifference reports a --grace-period, or an assumed grace period, that differs from the
+// pod's. cfg has the right one.
+func (p *pod) reportDifference(c *container, d *instance, cfg shim.Config, place string, less bool) {
+	told := d.cfg.GracePeriod
+	left := cfg.GracePeriod
+	const usual = usualGrace * time.Second
+	switch {
+	case told > 0 && told != left && told != p.seconds() && (told > left || !less):
 		c.report(d.given["grace-period"].line, graceDiffers, "lameduck is told a grace period of %s, but %s: %s; give --grace-period=%v", short(told), place, d.consequence(cfg), left.Seconds())
-	} else if told == 0 && left != usualGrace*time.Second && p.grace != usualGrace && !c.moreVariables && !(less && left > usualGrace*time.Second) {
+	case told == 0 && left != usual && p.grace != usualGrace && !c.moreVariables && !(less && left > usual):
 		c.report(d.line, graceDiffers, "lameduck assumes a grace period of %d s, but %s: %s; give --grace-period=%v", usualGrace, place, d.consequence(cfg), left.Seconds())
 	}
 }

@@ -53,33 +53,40 @@ func FuzzCommandLine(f *testing.F) {
 	streams := newStreams(f)
 	f.Fuzz(func(t *testing.T, args, env string) {
 		words, variables := wordsOf(args), wordsOf(env)
-		line, err := cli.ParseRun(append([]string{"--explain"}, words...), variables)
-		asks := err == nil && (line.Help.Value || line.HelpAll.Value || line.Version.Value)
-		if err == nil && !asks && !line.Explain.Value {
-			return // --explain=false: the command would run
-		}
-		var cfg shim.Config
-		if err == nil && !asks {
-			cfg, err = line.Config()
-			if err == nil {
-				err = cfg.Validate()
-			}
-		}
-		code, out, errOut := streams.of(func() int { return lameduck("lameduck", append([]string{"--explain"}, words...), variables) })
-		switch {
-		case err != nil && (code != exitFailed || out != "" || !isOneLine(errOut)):
-			t.Errorf("refused (%v): left with %d, said %q and %q", err, code, out, errOut)
-		case err == nil && (code != 0 || out == "" || asks && errOut != ""):
-			t.Errorf("taken: left with %d, said %q and %q", code, out, errOut)
-		case err == nil && len(cfg.Warnings) > 0 && errOut == "":
-			t.Errorf("no word of %q", cfg.Warnings)
-		}
+		explains(t, streams, words, variables)
 		for _, word := range words {
-			if name, value, ok := strings.Cut(strings.TrimPrefix(word, "--"), "="); ok && flags[name] != "" && value != "" {
+			name, value, ok := strings.Cut(strings.TrimPrefix(word, "--"), "=")
+			if ok && flags[name] != "" && value != "" {
 				sameAsVariable(t, name, flags[name], value)
 			}
 		}
 	})
+}
+
+// explains checks that --explain accepts a command line if the command line is valid.
+func explains(t *testing.T, streams streams, words, variables []string) {
+	words = append([]string{"--explain"}, words...)
+	line, err := cli.ParseRun(words, variables)
+	asks := err == nil && (line.Help.Value || line.HelpAll.Value || line.Version.Value)
+	if err == nil && !asks && !line.Explain.Value {
+		return // --explain=false: the command would run
+	}
+	var cfg shim.Config
+	if err == nil && !asks {
+		cfg, err = line.Config()
+		if err == nil {
+			err = cfg.Validate()
+		}
+	}
+	code, out, errOut := streams.of(func() int { return lameduck("lameduck", words, variables) })
+	switch {
+	case err != nil && (code != exitFailed || out != "" || !isOneLine(errOut)):
+		t.Errorf("refused (%v): left with %d, said %q and %q", err, code, out, errOut)
+	case err == nil && (code != 0 || out == "" || asks && errOut != ""):
+		t.Errorf("taken: left with %d, said %q and %q", code, out, errOut)
+	case err == nil && len(cfg.Warnings) > 0 && errOut == "":
+		t.Errorf("no word of %q", cfg.Warnings)
+	}
 }
 
 // sameAsVariable wants a flag and its variable to mean the same. A variable without effect

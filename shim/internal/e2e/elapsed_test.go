@@ -123,17 +123,31 @@ func TestElapsedJSON(t *testing.T) {
 	s.finalReport()
 	var last jsonReport
 	for _, line := range s.err.all() {
-		last = jsonReport{}
-		if err := json.Unmarshal([]byte(line.text), &last); err != nil || last.Schema != 1 || last.Message == "" || !slices.Contains([]string{"error", "warn", "info", "debug"}, last.Level) {
-			t.Errorf("%s: %v", line.text, err)
+		last = parseReport(t, line.text)
+	}
+	for name, ok := range map[string]bool{
+		"trigger":     last.Trigger == "TERM",
+		"hold":        *last.Ended == "elapsed" && last.HeldMS >= 2000 && last.FloorMS == 2000 && last.CeilingMS == 2000 && last.ProlongedBy == nil,
+		"connections": *last.Accepted == 1 && *last.Open == 0 && *last.InFlight == 0 && *last.Observer == "sock_diag",
+		"times":       *last.LastNewMS <= 1500 && last.LastByteMS != nil,
+		"sent":        len(last.Sent) == 1 && last.Sent[0].Signal == "TERM" && last.Sent[0].AtMS >= 2000,
+		"exit":        *last.ExitCode == 0 && last.ExitSignal == nil && last.GraceUsedMS >= last.HeldMS && !last.GraceAssumed,
+	} {
+		if !ok {
+			t.Errorf("%s: the report is %s", name, testutil.Must(json.Marshal(last)))
 		}
 	}
-	f := &last
-	if f.Trigger != "TERM" || *f.Ended != "elapsed" || f.HeldMS < 2000 || f.FloorMS != 2000 || f.CeilingMS != 2000 || *f.Accepted != 1 || *f.LastNewMS > 1500 ||
-		f.LastByteMS == nil || *f.Open != 0 || *f.InFlight != 0 || len(f.Sent) != 1 || f.Sent[0].Signal != "TERM" || f.Sent[0].AtMS < 2000 || *f.ExitCode != 0 ||
-		f.ExitSignal != nil || f.GraceUsedMS < f.HeldMS || f.GraceAssumed || *f.Observer != "sock_diag" || f.ProlongedBy != nil {
-		t.Errorf("the report is %s", testutil.Must(json.Marshal(f)))
+}
+
+// parseReport parses a line with --log-format=json.
+func parseReport(t *testing.T, line string) (r jsonReport) {
+	t.Helper()
+	levels := []string{"error", "warn", "info", "debug"}
+	err := json.Unmarshal([]byte(line), &r)
+	if err != nil || r.Schema != 1 || r.Message == "" || !slices.Contains(levels, r.Level) {
+		t.Errorf("%s: %v", line, err)
 	}
+	return r
 }
 
 // jsonReport is a line with --log-format=json. docs/report.md has the names.

@@ -117,6 +117,13 @@ func TestChild(t *testing.T) {
 	if mask, err := proc.Caught(pid); err != nil || mask != 0 {
 		t.Errorf("caught: %x, %v; cat catches nothing", mask, err)
 	}
+	lists(t, pid)
+}
+
+// lists checks that a child is among the processes and among the descendants.
+func lists(t *testing.T, pid int) {
+	t.Helper()
+	var proc Root
 	if pids, err := proc.Processes(); err != nil || !slices.Contains(pids, pid) || !slices.Contains(pids, os.Getpid()) || !slices.IsSorted(pids) {
 		t.Errorf("%v, %v; want %d and %d among them", pids, err, pid, os.Getpid())
 	}
