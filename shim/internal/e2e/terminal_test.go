@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -232,18 +233,14 @@ func controlsJobs(t *testing.T, s *screen) {
 // program with one of the names.
 func awaitForeground(t *testing.T, s *screen, names ...string) {
 	t.Helper()
-	var comm []byte
-	for end := time.Now().Add(testutil.Patience); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+	testutil.Eventually(t, fmt.Sprintf("one of %q leads the foreground process group", names), func() bool {
 		pgrp, err := unix.IoctlGetInt(int(s.tty.Fd()), unix.TIOCGPGRP)
 		if err != nil {
 			t.Fatal(err)
 		}
-		comm, _ = os.ReadFile("/proc/" + strconv.Itoa(pgrp) + "/comm")
-		if slices.Contains(names, strings.TrimSpace(string(comm))) {
-			return
-		}
-	}
-	t.Fatalf("%q leads the foreground process group, want one of %q", comm, names)
+		comm, _ := os.ReadFile("/proc/" + strconv.Itoa(pgrp) + "/comm")
+		return slices.Contains(names, strings.TrimSpace(string(comm)))
+	})
 }
 
 // TestTerminalJob: a shell stops, continues and ends lameduck together with the command.
