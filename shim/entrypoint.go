@@ -5,7 +5,8 @@ import (
 	"io"
 	"os"
 	"path"
-	"strings"
+
+	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 )
 
 // programMarker occurs in every lameduck binary.
@@ -15,30 +16,19 @@ const programMarker = "lameduck-init/lameduck"
 // lameduck, under any name. An environment that cannot be read is nil. PID 1 itself has no
 // entrypoint.
 func Entrypoint() (argv, env []string, isLameduck bool) {
-	argv = readStrings("/proc/1/cmdline")
+	var proc procfs.Root
+	argv, _ = proc.Arguments(1)
 	if len(argv) == 0 || os.Getpid() == 1 {
 		return nil, nil, false
 	}
-	exe, err := os.Readlink("/proc/1/exe")
+	exe, err := proc.Executable(1)
 	if err != nil { // PID 1 runs as another user
 		isLameduck = path.Base(argv[0]) == "lameduck"
 	} else {
 		isLameduck = path.Base(exe) == "lameduck" || contains("/proc/1/exe", programMarker)
 	}
-	return argv, readStrings("/proc/1/environ"), isLameduck
-}
-
-// readStrings returns the strings of a file in which each string ends with a zero byte,
-// nil if the file cannot be read.
-func readStrings(path string) []string {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil
-	}
-	if len(text) == 0 {
-		return []string{}
-	}
-	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
+	env, _ = proc.Environment(1)
+	return argv, env, isLameduck
 }
 
 // contains reports whether text occurs in the first 16 MiB of the file. A lameduck binary

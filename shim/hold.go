@@ -13,7 +13,7 @@ import (
 // Hold holds as a preStop hook, beside a command that others stop, and returns when the
 // command may be stopped. TERM ends the hold. After an error no hold took place.
 func Hold(cfg Config) error {
-	proc.SetAside()
+	proc.HideGoEnv()
 	p, err := newPlan(&cfg, false, false)
 	if err != nil || !cfg.Holds() {
 		return err

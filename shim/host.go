@@ -118,13 +118,15 @@ func (h *osProcesses) reserve() error {
 	if err := proc.CheckDescriptors(); err != nil {
 		return err
 	}
-	proc.Settle(h.threads) // needs two descriptors
+	proc.ReserveThreads(h.threads) // needs two descriptors
 	return nil
 }
 
-func (h *osProcesses) becomeSubreaper() error { return proc.Adopt() }
+func (h *osProcesses) becomeSubreaper() error { return proc.BecomeSubreaper() }
 
-func (h *osProcesses) setParentDeathSignal(s sig.Signal) error { return proc.FollowParent(s, h.parent) }
+func (h *osProcesses) setParentDeathSignal(s sig.Signal) error {
+	return proc.SetParentDeathSignal(s, h.parent)
+}
 
 func (h *osProcesses) start(c proc.Command) (int, error) {
 	c.Dir = proc.LeaveDirectory()
@@ -137,7 +139,7 @@ func (h *osProcesses) start(c proc.Command) (int, error) {
 	return h.command.Start()
 }
 
-func (h *osProcesses) releaseInherited() { proc.LetGo() }
+func (h *osProcesses) releaseInherited() { proc.ReleaseInherited() }
 
 // runOnStop runs a program in dir, or in the root directory if dir is no longer
 // accessible: lameduck may have been started in dir with more privileges.
@@ -145,7 +147,7 @@ func (h *osProcesses) runOnStop(dir string, argv, env []string) (int, error) {
 	if unix.Access(dir, unix.X_OK) != nil {
 		dir = "/"
 	}
-	c := proc.Command{Argv: argv, Env: env, Aside: true, Dir: dir, Blocked: h.command.Blocked, Ignored: h.command.Ignored}
+	c := proc.Command{Argv: argv, Env: env, Background: true, Dir: dir, Blocked: h.command.Blocked, Ignored: h.command.Ignored}
 	return c.Start()
 }
 
@@ -156,8 +158,8 @@ func (h *osProcesses) caught(pid int) (sig.Set, bool)      { return proc.Caught(
 func (h *osProcesses) program(pid int) (string, []string)  { return proc.Program(pid) }
 func (h *osProcesses) isShell(pid int) bool                { return proc.IsShell(pid) }
 func (h *osProcesses) stopSelf(s sig.Signal)               { proc.StopSelf(s) }
-func (h *osProcesses) giveTerminal(group int) bool         { return proc.HandOver(group) }
-func (h *osProcesses) takeTerminal(group int)              { proc.TakeBack(group) }
+func (h *osProcesses) giveTerminal(group int) bool         { return proc.GiveTerminal(group) }
+func (h *osProcesses) takeTerminal(group int)              { proc.RetakeTerminal(group) }
 
 func (h *osProcesses) killDescendant(p proc.Process, s sig.Signal) error {
 	return proc.KillDescendant(p, s)

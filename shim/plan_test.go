@@ -192,7 +192,7 @@ func TestConfigStops(t *testing.T) {
 		{rewrites: "TERM:INT", want: sig.SetOf(sig.TERM)},
 		{rewrites: "TERM:INT", given: []Signal{sig.INT}, want: sig.SetOf(sig.TERM, sig.INT)},
 		{rewrites: "TERM:KILL", want: sig.SetOf(sig.TERM)},
-		{rewrites: "TERM:32", want: sig.SetOf(sig.TERM)},
+		{rewrites: "TERM:CHLD", want: sig.SetOf(sig.TERM)},
 		{rewrites: "HUP:TERM QUIT:USR2", want: sig.SetOf(sig.TERM)},
 		{rewrites: "TERM:0", want: sig.SetOf(sig.TERM), warns: "--rewrite=TERM:0"},
 		{rewrites: "HUP:0", want: sig.SetOf(sig.TERM)},
@@ -244,8 +244,8 @@ func TestConfigRewrites(t *testing.T) {
 			t.Errorf("%v becomes %v, want %v", from, to, want)
 		}
 	}
-	wantError(t, Config{Rewrites: rewrites(t, "HUP:0 TERM:USR1 HUP:USR2")}, "--rewrite=HUP:USR2", "two rewrites of HUP")
-	wantError(t, Config{Rewrites: rewrites(t, "HUP:0 HUP:0")}, "two rewrites of HUP")
+	wantError(t, Config{Rewrites: rewrites(t, "HUP:0 TERM:USR1 HUP:USR2")}, "--rewrite=HUP:USR2", "HUP is rewritten twice")
+	wantError(t, Config{Rewrites: rewrites(t, "HUP:0 HUP:0")}, "HUP is rewritten twice")
 }
 
 func TestConfigExits(t *testing.T) {

@@ -6,15 +6,24 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
 // StartError is the error for a command that could not be started.
 type StartError = proc.StartError
 
-// Stage has to be the first call of main. If args are those of the second stage of a
-// start, Stage becomes the command and does not return.
-func Stage(args []string) { proc.Stage(args) }
+// Stage has to be the first call of main: signals are caught from then on, if not since the
+// init of package sigcatch. If args are those of the second stage of a start, Stage becomes
+// the command and does not return.
+func Stage(args []string) {
+	sigcatch.Start()
+	proc.SecondStage(args)
+}
+
+// PlainBuild reports whether the program was built without the linker flags of the Makefile;
+// see docs/limits.md.
+func PlainBuild() bool { return sigcatch.Plain() }
 
 // Environ returns the environment of this process exactly as execve(2) passed the
 // environment, duplicates included.
@@ -27,7 +36,7 @@ func IsTerminal(fd int) bool { return proc.IsTerminal(fd) }
 // the command's own, or 128+n if signal n killed the command, mapped by ExitCodes. After
 // an error nothing was started. A *StartError means that the command cannot be started.
 func Run(cfg Config) (code int, err error) {
-	proc.SetAside()
+	proc.HideGoEnv()
 	p, err := newPlan(&cfg, proc.IsTerminal(0), os.Getpid() == 1)
 	if err != nil {
 		return 0, err

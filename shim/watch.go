@@ -76,7 +76,7 @@ type Display struct {
 // second, until a signal ends Watch or a view cannot be shown. While standard output is
 // not read, views are left out.
 func Watch(cfg Config, d Display) error {
-	proc.SetAside()
+	proc.HideGoEnv()
 	p, err := newPlan(&cfg, false, false)
 	if err != nil {
 		return err

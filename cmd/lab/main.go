@@ -1,101 +1,87 @@
+// Lab is the laboratory: programs that measure lameduck and try it out, each a
+// subcommand. None of what they need reaches the product, since the laboratory is a
+// module of its own. Run it from this directory, or with go run -C cmd/lab.
 package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"syscall"
-	"time"
 
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/bench"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/rollout"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/soak"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/systems"
 )
 
+const usage = `usage: lab COMMAND [flags]
+
+  rollout LAMEDUCK  rollouts under load behind HAProxy and nginx: failed requests and
+                    stop times, beside other inits and sleeps (-quick, -demo)
+  bench LAMEDUCK    start-up, memory, latency and samples, beside other inits and ss
+  soak LAMEDUCK     storms, orphans and stops at random: no resource may leak
+  cluster           rollouts in the Kubernetes cluster that KUBECONFIG names
+  systems           PID 1 of other kernels and processors, under QEMU
+
+lab COMMAND -h has the flags. LAMEDUCK is the program that make build leaves.
+`
+
+// commands are the subcommands by name.
+var commands = map[string]func(ctx context.Context, args []string, out io.Writer) error{
+	"rollout": rollout.Run,
+	"bench":   bench.Run,
+	"soak":    soak.Run,
+	"cluster": cluster,
+	"systems": systems.Run,
+}
+
+// roles are the programs that a subcommand starts of itself.
+var roles = map[string]map[string]func(args []string) error{
+	"rollout": rollout.Roles,
+	"soak":    soak.Roles,
+}
+
 func main() {
-	var err error
-	switch {
-	case len(os.Args) > 2 && os.Args[1] == "stage":
-		err = stage(os.Args[2], os.Args[3:])
-	case len(os.Args) > 3 && os.Args[1] == "serve":
-		err = serve(os.Args[2], os.Args[3])
-	case len(os.Args) > 1 && os.Args[1] == "systems":
-		err = bootSystems(os.Args[2:])
-	default:
-		err = lab(os.Args[1:])
-	}
-	if err != nil {
+	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "lab:", err)
 		os.Exit(1)
 	}
 }
 
-// bootSystems boots other kernels and processors. An interrupt ends QEMU.
-func bootSystems(args []string) error {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	return systems.Run(ctx, args, os.Stdout)
-}
-
-// lab is the whole experiment, begun from outside.
-func lab(args []string) error {
-	o, err := parse(args)
-	if errors.Is(err, flag.ErrHelp) {
+func run(args []string) error {
+	if len(args) == 0 || args[0] == "help" || args[0] == "-h" || args[0] == "--help" {
+		fmt.Print(usage)
 		return nil
 	}
-	if err != nil {
-		return err
+	name, args := args[0], args[1:]
+	command, known := commands[name]
+	if !known {
+		return fmt.Errorf("unknown command %q: see lab help", name)
 	}
-	if os.Getenv(inside) == "" && !o.demo {
-		return enter()
+	if len(args) > 0 {
+		// A role decides about signals by itself: a server shall die on TERM.
+		if role := roles[name][args[0]]; role != nil {
+			return role(args[1:])
+		}
 	}
-	// PIPE: where what we print is cut short there is still something to clean up.
+	// SIGPIPE too: when the reader of the output goes away, namespaces and files remain
+	// to be cleaned up.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	defer stop()
-	if o.demo {
-		return demo(ctx, o)
-	}
-	r, err := openRoom(os.Getenv(inside))
+	return command(ctx, args, os.Stdout)
+}
+
+// cluster becomes a program of its own, since the demo shall not wait until Kubernetes'
+// client is compiled.
+func cluster(_ context.Context, args []string, _ io.Writer) error {
+	path, err := exec.LookPath("go")
 	if err != nil {
 		return err
 	}
-	return experiment(ctx, o, r)
-}
-
-// experiment runs every trial, writes what was found and judges it.
-func experiment(ctx context.Context, o *options, r *room) error {
-	began := time.Now()
-	trials := plan(o)
-	bar := newProgress(os.Stderr, len(trials))
-	err := runAll(ctx, o, r, trials, bar)
-	bar.close()
-	if err != nil {
-		return err
-	}
-	found := summarise(o, trials)
-	found.Seconds = time.Since(began).Seconds()
-	printTables(os.Stdout, found)
-	if err := o.write(found, trials); err != nil {
-		return err
-	}
-	return verdict(os.Stdout, found)
-}
-
-// verdict prints what was promised and whether it holds.
-func verdict(out io.Writer, found *findings) error {
-	broken := 0
-	for _, c := range judge(found) {
-		mark := "ok    "
-		if !c.holds {
-			mark = "BROKEN"
-			broken++
-		}
-		fmt.Fprintf(out, "%s  %s\n", mark, c.text)
-	}
-	if broken > 0 {
-		return fmt.Errorf("%d promises broken", broken)
-	}
-	return nil
+	words := append([]string{"go", "run", "-buildvcs=false", "./internal/cluster"}, args...)
+	return fmt.Errorf("cannot run go: %w", syscall.Exec(path, words, os.Environ()))
 }

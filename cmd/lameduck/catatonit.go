@@ -2,12 +2,14 @@ package main
 
 import (
 	"errors"
+	"syscall"
 
+	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// catatonit is openSUSE/catatonit 0.2, and Podman's podman-init; with -P, or
-// called pause, it is the process that only keeps a pod's namespaces.
+// catatonit is openSUSE/catatonit 0.2, and Podman's podman-init. With -P, or called
+// pause, catatonit is the process that only keeps a pod's namespaces.
 type catatonit struct {
 	Group   bool `short:"g"`
 	Help    bool `short:"h"`
@@ -21,27 +23,27 @@ type catatonit struct {
 
 func (c *catatonit) command(words []string) []string { return words }
 
-func (c *catatonit) flags() map[string]string { return map[string]string{"group": "-g"} }
+func (c *catatonit) spelling() map[string]string { return map[string]string{"group": "-g"} }
 
 func (c *catatonit) usage() string { return "catatonit [-ghLPV] [--] PROGRAM [ARG...]" }
 
-func (c *catatonit) answer() (string, bool, bool) {
+func (c *catatonit) answer() (string, int, bool) {
 	switch {
 	case c.Version:
-		return "tini version 0.2.1_catatonit_lameduck-" + version + "\n", false, true
+		return "tini version 0.2.1_catatonit_lameduck-" + version + "\n", syscall.Stdout, true
 	case c.PodVersion:
-		return "pause.c lameduck-" + version + "\n", false, true
+		return "pause.c lameduck-" + version + "\n", syscall.Stdout, true
 	case c.Licence:
-		return licence, false, true
+		return licence, syscall.Stdout, true
 	}
-	return "usage: " + c.usage() + "\nThis is lameduck under catatonit's name; lameduck --help has its own flags.\n", true, c.Help
+	return "usage: " + c.usage() + "\nThis is lameduck under catatonit's name; lameduck --help has its own flags.\n", syscall.Stderr, c.Help
 }
 
 func (c *catatonit) adjust(cfg *shim.Config) error {
-	if _, set := lookup(cfg.Env, "CATATONIT_LOG"); set {
-		return errors.New("CATATONIT_LOG is kept for later use: unset it")
+	if _, set := cli.Lookup(cfg.Env, "CATATONIT_LOG"); set {
+		return errors.New("CATATONIT_LOG is reserved: unset it")
 	}
-	if _, set := lookup(cfg.Env, "CATATONIT_DEBUG"); set {
+	if _, set := cli.Lookup(cfg.Env, "CATATONIT_DEBUG"); set {
 		cfg.Level = shim.Debug
 	}
 	cfg.Group = cfg.Group || c.Group

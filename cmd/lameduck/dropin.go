@@ -8,32 +8,33 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/alecthomas/kong"
-
+	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// dropin is another init's way to be called. Under its name lameduck takes that
-// init's flags, variables and exit codes, and fills the same Config. LAMEDUCK_*
+// dropin is another init whose place lameduck takes. Called by the init's name, lameduck
+// takes the init's flags, variables and exit codes, and fills the same Config. LAMEDUCK_*
 // variables work there too, so that an init that a runtime injects can hold.
 type dropin interface {
-	// answer is what a flag that only asks prints, and where, if there is one.
-	answer() (text string, onStderr, ok bool)
+	// answer returns what a flag that only asks prints, and the descriptor to print to.
+	// ok reports whether there is such a flag.
+	answer() (text string, fd int, ok bool)
 	// adjust puts the flags and variables into cfg.
 	adjust(cfg *shim.Config) error
-	// flags are its own flags that do what flags of lameduck's do, by the names of those.
-	flags() map[string]string
-	// command is the program and its arguments, which words, what follows the flags, are.
+	// spelling returns the init's own flags that do what flags of lameduck do, by the names
+	// of lameduck's flags.
+	spelling() map[string]string
+	// command returns the program and its arguments. words follow the flags.
 	command(words []string) []string
-	// startCode is the exit code where the program could not be started.
+	// startCode returns the exit code if the program could not be started.
 	startCode(err *shim.StartError) int
 	usage() string
 }
 
-// exitDropin is the exit code of all of them for a usage error.
+// exitDropin is the exit code of all inits for a usage error.
 const exitDropin = 1
 
-// dropinFor returns the drop-in for the name that we were called by, or nil.
+// dropinFor returns the drop-in for the name that lameduck was called by, or nil.
 func dropinFor(argv0 string) dropin {
 	base := filepath.Base(argv0)
 	switch {
@@ -49,8 +50,8 @@ func dropinFor(argv0 string) dropin {
 	return nil
 }
 
-// isReleaseOf reports whether base is the name of a program, alone or as releases have
-// it, followed by a version, an architecture or a kind of build: dumb-init_1.2.5_x86_64,
+// isReleaseOf reports whether base is the name of a program, alone or followed by a
+// version, an architecture or a kind of build, as in releases: dumb-init_1.2.5_x86_64,
 // tini-static-muslc-amd64, catatonit.x86_64.
 func isReleaseOf(base, name string) bool {
 	rest, ok := strings.CutPrefix(base, name)
@@ -61,7 +62,7 @@ func isReleaseOf(base, name string) bool {
 	return parts[0] == "" && !slices.ContainsFunc(parts[1:], isNoReleasePart)
 }
 
-// releaseSeparators makes all separators one, and leaves the one in x86_64 out.
+// releaseSeparators replaces all separators by a hyphen, and spares the underscore of x86_64.
 var releaseSeparators = strings.NewReplacer("x86_64", "amd64", "_", "-", ".", "-")
 
 func isNoReleasePart(part string) bool {
@@ -80,7 +81,7 @@ func runDropin(d dropin, args, env []string) int {
 	if err == nil {
 		return code
 	}
-	complain(err, asksJSON(env))
+	complain(err, cli.AsksJSON(env))
 	if start := (*shim.StartError)(nil); errors.As(err, &start) {
 		return d.startCode(start)
 	}
@@ -92,8 +93,8 @@ func startDropin(d dropin, args, env []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if text, onStderr, ok := d.answer(); ok {
-		return tellOn(onStderr, text), nil
+	if text, fd, ok := d.answer(); ok {
+		return answerOn(fd, text), nil
 	}
 	if c, ok := d.(*catatonit); ok && (c.Pause || c.isPause) {
 		return shim.Pause(), nil
@@ -107,68 +108,28 @@ func startDropin(d dropin, args, env []string) (int, error) {
 
 // readDropin parses the flags into d, and returns the words that follow the flags.
 func readDropin(d dropin, args []string) (words []string, err error) {
-	k, err := kong.New(d, kong.NoDefaultHelp())
-	if err != nil {
-		return nil, err
-	}
-	abbreviate(k.Model.Flags)
-	flags, words, err := splitCommand(args, k.Model.Flags)
+	words, err = cli.ParseOther(d, args)
 	if err != nil {
 		return nil, fmt.Errorf("%w (%s)", err, d.usage())
-	}
-	if _, err := k.Parse(flags); err != nil {
-		// The parser would suggest long names, which not every init has.
-		text, _, _ := strings.Cut(err.Error(), ", did you mean")
-		return nil, fmt.Errorf("%s (%s)", text, d.usage())
 	}
 	return words, nil
 }
 
-// abbreviate lets a long flag be cut short for as long as no other begins so,
-// as getopt_long(3) does, down to two letters.
-func abbreviate(flags []*kong.Flag) {
-	for _, f := range flags {
-		for n := 2; n < len(f.Name); n++ {
-			begins := func(other *kong.Flag) bool { return other != f && strings.HasPrefix(other.Name, f.Name[:n]) }
-			if !slices.ContainsFunc(flags, begins) {
-				f.Aliases = append(f.Aliases, f.Name[:n])
-			}
-		}
-	}
-}
-
-// inherit is the Config that lameduck's own variables make, adjusted by d. words are
-// what follows the flags.
-func inherit(d dropin, words, env []string) (cfg shim.Config, err error) {
-	command := dropDashes(d.command(words))
+// inherit returns the Config of lameduck's own variables, adjusted by d. words follow the
+// flags.
+func inherit(d dropin, words, env []string) (shim.Config, error) {
+	command := cli.DropDashes(d.command(words))
 	if len(command) == 0 {
-		return cfg, fmt.Errorf("no program to run (%s)", d.usage())
+		return shim.Config{}, fmt.Errorf("no program to run (%s)", d.usage())
 	}
-	c, t, err := parse(append([]string{"--"}, command...), env)
+	line, err := cli.ParseRun(append([]string{"--"}, command...), env)
+	if err != nil {
+		return shim.Config{}, err
+	}
+	line.SpellAsVariables(d.spelling())
+	cfg, err := line.Config()
 	if err != nil {
 		return cfg, err
 	}
-	t.spellAsVariables(d.flags())
-	if cfg, err = c.config(t); err != nil {
-		return cfg, err
-	}
 	return cfg, d.adjust(&cfg)
-}
-
-// dropDashes takes off the "--" before the command.
-func dropDashes(command []string) []string {
-	if len(command) > 0 && command[0] == "--" {
-		return command[1:]
-	}
-	return command
-}
-
-// lookup is an environment variable's value, as getenv(3) finds it.
-func lookup(env []string, name string) (value string, set bool) {
-	for _, entry := range env {
-		if value, ok := strings.CutPrefix(entry, name+"="); ok {
-			return value, true
-		}
-	}
-	return "", false
 }

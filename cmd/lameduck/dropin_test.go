@@ -9,10 +9,11 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// configAs is what a call by the name of another init comes to.
+// configAs returns the configuration of a call by the name of another init.
 func configAs(name string, env, args []string) (shim.Config, error) {
 	d := dropinFor("/usr/bin/" + name)
 	words, err := readDropin(d, args)
@@ -22,98 +23,100 @@ func configAs(name string, env, args []string) (shim.Config, error) {
 	return inherit(d, words, env)
 }
 
-// TestDropinConfig: what each flag and variable of each init comes to. Only the
-// fields that differ from a call without any are named.
+// dropinCalls are calls by the names of inits, and the configurations: only fields that
+// differ from a call without flags and variables.
+var dropinCalls = []struct {
+	call string // variables, the name, flags
+	want string // fields
+}{
+	{"tini", ""},
+	{"tini-static", ""},
+	{"docker-init", ""},
+	{"tini -s", "Subreaper=1"},
+	{"tini -g", "Group=true"},
+	{"tini -sg", "Group=true Subreaper=1"},
+	{"tini -w", "WarnReaped=true"},
+	{"tini -v", "Level=2"},
+	{"tini -vv", "Level=3"},
+	{"tini -v -v -v", "Level=3"},
+	{"tini -gvve7", "ExitCodes=[{7 0}] Group=true Level=3"},
+	{"tini -p SIGTERM", "ParentDeathSignal=TERM"},
+	{"tini -p SIGUSR1 -p SIGHUP", "ParentDeathSignal=HUP"},
+	{"tini -e 7", "ExitCodes=[{7 0}]"},
+	{"tini -e _7", "ExitCodes=[{7 0}]"},
+	{"tini -e +7", "ExitCodes=[{7 0}]"},
+	{"tini -e ", "ExitCodes=[{0 0}]"},
+	{"tini -e 143 -e 255 -e 143", "ExitCodes=[{255 0} {143 0}]"},
+	{"TINI_SUBREAPER= tini", "Subreaper=1"},
+	{"TINI_SUBREAPER=0 docker-init", "Subreaper=1"},
+	{"TINI_KILL_PROCESS_GROUP= tini", "Group=true"},
+	{"TINI_KILL_PROCESS_GROUP=0 docker-init", "Group=true"},
+	{"TINI_VERBOSITY=0 tini", "Level=0"},
+	{"TINI_VERBOSITY= tini -vvv", "Level=0"},
+	{"TINI_VERBOSITY=x tini -vvv", "Level=0"},
+	{"TINI_VERBOSITY=-1 tini", "Level=0"},
+	{"TINI_VERBOSITY=1 tini -vvv", ""},
+	{"TINI_VERBOSITY=2 tini", "Level=2"},
+	{"TINI_VERBOSITY=9 tini", "Level=3"},
+	{"DUMB_INIT_SETSID=0 CATATONIT_DEBUG= tini", ""}, // variables of other inits
+
+	{"dumb-init", ""},
+	{"dumb-init -c", "Farewell=false Rewrites=[] SameGroup=true Session=false"},
+	{"dumb-init --single-child", "Farewell=false Rewrites=[] SameGroup=true Session=false"},
+	{"dumb-init --single", "Farewell=false Rewrites=[] SameGroup=true Session=false"},
+	{"DUMB_INIT_SETSID=0 dumb-init", "Farewell=false Rewrites=[] SameGroup=true Session=false"},
+	{"DUMB_INIT_SETSID=1 dumb-init", ""},
+	{"DUMB_INIT_SETSID=00 dumb-init", ""},
+	{"DUMB_INIT_SETSID= dumb-init", ""},
+	{"dumb-init -v", "Level=3"},
+	{"dumb-init --verbose", "Level=3"},
+	{"dumb-init --verb", "Level=3"},
+	{"DUMB_INIT_DEBUG=1 dumb-init", "Level=3"},
+	{"DUMB_INIT_DEBUG=2 dumb-init", ""},
+	{"DUMB_INIT_DEBUG= dumb-init", ""},
+	{"dumb-init -c -r 15:3", "Farewell=false Rewrites=[TERM:QUIT] SameGroup=true Session=false"},
+	{"dumb-init -cr15:3", "Farewell=false Rewrites=[TERM:QUIT] SameGroup=true Session=false"},
+	{"dumb-init -r 15:3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+	{"dumb-init --rewrite 15:3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+	{"dumb-init --rewrite=15:3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+	{"dumb-init --rew=15:3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+	{"dumb-init --re 15:3 --rewrit 1:2", "Rewrites=[TERM:QUIT HUP:INT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+	{"dumb-init -r 15:3 -r 15:2", "Rewrites=[TERM:INT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+	{"dumb-init -r 20:10", "Rewrites=[TSTP:USR1 TTIN:STOP TTOU:STOP]"},
+	{"dumb-init -r 20:0", "Rewrites=[TSTP:0 TTIN:STOP TTOU:STOP]"},
+	{"dumb-init -r _15:_3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+	{"dumb-init -r +15:+03", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+	{"dumb-init -r 15:3xyz", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+	{"dumb-init -r 15:3:4", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+	{"dumb-init -r TERM:SIGQUIT", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
+	{"dumb-init -r 15:0", "Rewrites=[TERM:0 TSTP:STOP TTIN:STOP TTOU:STOP] TERMDropped=true"},
+	{"dumb-init -r 15:0 -r 1:2 -r 15:1 -c", "Farewell=false Rewrites=[TERM:HUP HUP:INT] SameGroup=true Session=false"},
+	{"dumb-init -r 17:10 -r 9:1 -r 19:1", ""}, // these signals never arrive
+	{"TINI_VERBOSITY=3 dumb-init", ""},
+
+	{"catatonit", ""},
+	{"podman-init", ""},
+	{"catatonit -g", "Group=true"},
+	{"CATATONIT_DEBUG= catatonit", "Level=3"},
+	{"CATATONIT_DEBUG=0 podman-init", "Level=3"},
+
+	// lameduck's own variables work as well, and a flag wins.
+	{"LAMEDUCK_DELAY=3 docker-init", "Delay=3s"},
+	{"LAMEDUCK_DELAY=3 catatonit -g", "Delay=3s Group=true"},
+	{"LAMEDUCK_DELAY=3 LAMEDUCK_REWRITE=TERM:USR1 dumb-init -c", "Delay=3s Farewell=false Rewrites=[TERM:USR1] SameGroup=true Session=false"},
+	{"LAMEDUCK_REWRITE=TERM:USR1,HUP:0 dumb-init -c -r 15:3", "Farewell=false Rewrites=[TERM:QUIT HUP:0] SameGroup=true Session=false"},
+	{"LAMEDUCK_GROUP=true dumb-init -c", "Farewell=false Group=true Rewrites=[] Session=false"}, // the variable needs a group
+	{"LAMEDUCK_SUBREAPER=true dumb-init", "Subreaper=1"},
+	{"LAMEDUCK_SUBREAPER=false dumb-init", ""},
+	{"LAMEDUCK_LINGER=5 dumb-init", "Linger=5s Subreaper=0"}, // to wait for orphans
+	{"LAMEDUCK_REWRITE=TSTP:0 dumb-init", "Rewrites=[TSTP:0 TTIN:STOP TTOU:STOP]"},
+	{"LAMEDUCK_EXIT_CODE=7:1,8:1 tini -e 7", "ExitCodes=[{8 1} {7 0}]"},
+	{"LAMEDUCK_LOG_LEVEL=debug tini -v", "Level=3"},
+}
+
+// TestDropinConfig: the configuration for each flag and variable of each init.
 func TestDropinConfig(t *testing.T) {
-	none := ""
-	for _, c := range []struct {
-		call string // variables, the name, flags
-		want string // fields
-	}{
-		{"tini", none},
-		{"tini-static", none},
-		{"docker-init", none},
-		{"tini -s", "Subreaper=1"},
-		{"tini -g", "Group=true"},
-		{"tini -sg", "Group=true Subreaper=1"},
-		{"tini -w", "WarnReaped=true"},
-		{"tini -v", "Level=2"},
-		{"tini -vv", "Level=3"},
-		{"tini -v -v -v", "Level=3"},
-		{"tini -gvve7", "ExitCodes=[{7 0}] Group=true Level=3"},
-		{"tini -p SIGTERM", "ParentDeathSignal=TERM"},
-		{"tini -p SIGUSR1 -p SIGHUP", "ParentDeathSignal=HUP"},
-		{"tini -e 7", "ExitCodes=[{7 0}]"},
-		{"tini -e _7", "ExitCodes=[{7 0}]"},
-		{"tini -e +7", "ExitCodes=[{7 0}]"},
-		{"tini -e ", "ExitCodes=[{0 0}]"},
-		{"tini -e 143 -e 255 -e 143", "ExitCodes=[{255 0} {143 0}]"},
-		{"TINI_SUBREAPER= tini", "Subreaper=1"},
-		{"TINI_SUBREAPER=0 docker-init", "Subreaper=1"},
-		{"TINI_KILL_PROCESS_GROUP= tini", "Group=true"},
-		{"TINI_KILL_PROCESS_GROUP=0 docker-init", "Group=true"},
-		{"TINI_VERBOSITY=0 tini", "Level=0"},
-		{"TINI_VERBOSITY= tini -vvv", "Level=0"},
-		{"TINI_VERBOSITY=x tini -vvv", "Level=0"},
-		{"TINI_VERBOSITY=-1 tini", "Level=0"},
-		{"TINI_VERBOSITY=1 tini -vvv", none},
-		{"TINI_VERBOSITY=2 tini", "Level=2"},
-		{"TINI_VERBOSITY=9 tini", "Level=3"},
-		{"DUMB_INIT_SETSID=0 CATATONIT_DEBUG= tini", none}, // another's
-
-		{"dumb-init", none},
-		{"dumb-init -c", "Farewell=false Rewrites=[] SameGroup=true Session=false"},
-		{"dumb-init --single-child", "Farewell=false Rewrites=[] SameGroup=true Session=false"},
-		{"dumb-init --single", "Farewell=false Rewrites=[] SameGroup=true Session=false"},
-		{"DUMB_INIT_SETSID=0 dumb-init", "Farewell=false Rewrites=[] SameGroup=true Session=false"},
-		{"DUMB_INIT_SETSID=1 dumb-init", none},
-		{"DUMB_INIT_SETSID=00 dumb-init", none},
-		{"DUMB_INIT_SETSID= dumb-init", none},
-		{"dumb-init -v", "Level=3"},
-		{"dumb-init --verbose", "Level=3"},
-		{"dumb-init --verb", "Level=3"},
-		{"DUMB_INIT_DEBUG=1 dumb-init", "Level=3"},
-		{"DUMB_INIT_DEBUG=2 dumb-init", none},
-		{"DUMB_INIT_DEBUG= dumb-init", none},
-		{"dumb-init -c -r 15:3", "Farewell=false Rewrites=[TERM:QUIT] SameGroup=true Session=false"},
-		{"dumb-init -cr15:3", "Farewell=false Rewrites=[TERM:QUIT] SameGroup=true Session=false"},
-		{"dumb-init -r 15:3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
-		{"dumb-init --rewrite 15:3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
-		{"dumb-init --rewrite=15:3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
-		{"dumb-init --rew=15:3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
-		{"dumb-init --re 15:3 --rewrit 1:2", "Rewrites=[TERM:QUIT HUP:INT TSTP:STOP TTIN:STOP TTOU:STOP]"},
-		{"dumb-init -r 15:3 -r 15:2", "Rewrites=[TERM:INT TSTP:STOP TTIN:STOP TTOU:STOP]"},
-		{"dumb-init -r 20:10", "Rewrites=[TSTP:USR1 TTIN:STOP TTOU:STOP]"},
-		{"dumb-init -r 20:0", "Rewrites=[TSTP:0 TTIN:STOP TTOU:STOP]"},
-		{"dumb-init -r _15:_3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
-		{"dumb-init -r +15:+03", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
-		{"dumb-init -r 15:3xyz", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
-		{"dumb-init -r 15:3:4", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
-		{"dumb-init -r TERM:SIGQUIT", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
-		{"dumb-init -r 15:0", "Rewrites=[TERM:0 TSTP:STOP TTIN:STOP TTOU:STOP] TERMDropped=true"},
-		{"dumb-init -r 15:0 -r 1:2 -r 15:1 -c", "Farewell=false Rewrites=[TERM:HUP HUP:INT] SameGroup=true Session=false"},
-		{"dumb-init -r 17:10 -r 9:1 -r 19:1 -r 27:1", none}, // none of them ever arrives
-		{"TINI_VERBOSITY=3 dumb-init", none},
-
-		{"catatonit", none},
-		{"podman-init", none},
-		{"catatonit -g", "Group=true"},
-		{"CATATONIT_DEBUG= catatonit", "Level=3"},
-		{"CATATONIT_DEBUG=0 podman-init", "Level=3"},
-
-		// Our own variables work there too, and a flag wins.
-		{"LAMEDUCK_DELAY=3 docker-init", "Delay=3s"},
-		{"LAMEDUCK_DELAY=3 catatonit -g", "Delay=3s Group=true"},
-		{"LAMEDUCK_DELAY=3 LAMEDUCK_REWRITE=TERM:USR1 dumb-init -c", "Delay=3s Farewell=false Rewrites=[TERM:USR1] SameGroup=true Session=false"},
-		{"LAMEDUCK_REWRITE=TERM:USR1,HUP:0 dumb-init -c -r 15:3", "Farewell=false Rewrites=[TERM:QUIT HUP:0] SameGroup=true Session=false"},
-		{"LAMEDUCK_GROUP=true dumb-init -c", "Farewell=false Group=true Rewrites=[] Session=false"}, // which needs a group
-		{"LAMEDUCK_SUBREAPER=true dumb-init", "Subreaper=1"},
-		{"LAMEDUCK_SUBREAPER=false dumb-init", none},
-		{"LAMEDUCK_LINGER=5 dumb-init", "Linger=5s Subreaper=0"}, // to wait for orphans
-		{"LAMEDUCK_REWRITE=TSTP:0 dumb-init", "Rewrites=[TSTP:0 TTIN:STOP TTOU:STOP]"},
-		{"LAMEDUCK_EXIT_CODE=7:1,8:1 tini -e 7", "ExitCodes=[{8 1} {7 0}]"},
-		{"LAMEDUCK_LOG_LEVEL=debug tini -v", "Level=3"},
-	} {
+	for _, c := range dropinCalls {
 		env, name, args := splitCall(c.call)
 		got, err := configAs(name, env, append(args, "--", "command"))
 		plain, plainErr := configAs(name, nil, []string{"command"})
@@ -121,8 +124,8 @@ func TestDropinConfig(t *testing.T) {
 			t.Errorf("%s: %v, %v", c.call, err, plainErr)
 			continue
 		}
-		for _, entry := range env { // what is not ours stays the command's
-			if ours := strings.HasPrefix(entry, prefix); slices.Contains(got.Env, entry) == ours {
+		for _, entry := range env { // other variables are for the command
+			if ours := strings.HasPrefix(entry, cli.Prefix); slices.Contains(got.Env, entry) == ours {
 				t.Errorf("%s: the command's environment is %v", c.call, got.Env)
 			}
 		}
@@ -132,8 +135,8 @@ func TestDropinConfig(t *testing.T) {
 	}
 }
 
-// splitCall splits a call into its words; an underscore that begins one or a
-// number is a space.
+// splitCall splits a call into words. An underscore at the beginning of a word or number
+// stands for a space.
 func splitCall(call string) (env []string, name string, args []string) {
 	words := strings.Split(call, " ")
 	for strings.Contains(words[0], "=") {
@@ -145,9 +148,10 @@ func splitCall(call string) (env []string, name string, args []string) {
 	return env, words[0], args
 }
 
-// differences are the fields of b that differ from those of a.
+// differences returns the fields of b that differ from the fields of a.
 func differences(a, b shim.Config) string {
-	a.Env, b.Env, a.Spelling, b.Spelling = nil, nil, nil, nil // see TestDropinSpelling
+	a.Env, a.Spelling = nil, nil // see TestDropinSpelling
+	b.Env, b.Spelling = nil, nil
 	var fields []string
 	va, vb := reflect.ValueOf(a), reflect.ValueOf(b)
 	for i := range va.NumField() {
@@ -159,7 +163,7 @@ func differences(a, b shim.Config) string {
 	return strings.Join(fields, " ")
 }
 
-// TestDropinDefaults: what a call without flags comes to.
+// TestDropinDefaults: the configuration of a call without flags.
 func TestDropinDefaults(t *testing.T) {
 	for name, want := range map[string]string{
 		"tini": "", "tini-static": "", "docker-init": "", "catatonit": "", "podman-init": "",
@@ -172,8 +176,8 @@ func TestDropinDefaults(t *testing.T) {
 	}
 }
 
-// TestDropinNames: the names of the inits, alone and as upstream releases them, and no
-// other that only begins so.
+// TestDropinNames: the names of the inits, alone and as in upstream releases; other names
+// with the same beginning are lameduck.
 func TestDropinNames(t *testing.T) {
 	for want, names := range map[string]string{
 		"*main.tini": "tini tini-static docker-init tini-amd64 tini-static-amd64 tini-x86_64 tini-arm64 tini-static-arm64 tini-armel " +
@@ -198,7 +202,7 @@ func TestDropinNames(t *testing.T) {
 	}
 }
 
-// TestDropinRefuses: what is no sense to an init is an error, and so exit 1.
+// TestDropinRefuses: invalid flags of an init are errors.
 func TestDropinRefuses(t *testing.T) {
 	for _, call := range []string{
 		"tini -x", "tini -e", "tini -e 256", "tini -e -1", "tini -e abc", "tini -e 7x", "tini -e 0x7",
@@ -230,8 +234,8 @@ func TestDropinRefuses(t *testing.T) {
 	}
 }
 
-// TestDropinCommand: flags end at the first word that is none; what follows is
-// the command's.
+// TestDropinCommand: flags end at the first word that is not a flag; the rest is the
+// command.
 func TestDropinCommand(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"ls -d /", "ls -d /"},
@@ -246,7 +250,7 @@ func TestDropinCommand(t *testing.T) {
 	} {
 		for _, name := range []string{"tini", "dumb-init", "catatonit"} {
 			if name == "catatonit" {
-				c.args = strings.TrimPrefix(c.args, "-v ") // it has none
+				c.args = strings.TrimPrefix(c.args, "-v ") // catatonit has no -v
 			}
 			cfg, err := configAs(name, nil, strings.Fields(c.args))
 			if got := strings.Join(cfg.Command, " "); err != nil || got != c.want {
@@ -254,7 +258,7 @@ func TestDropinCommand(t *testing.T) {
 			}
 		}
 	}
-	// Only tini says that it is used so.
+	// Only tini documents such a call.
 	for name, want := range map[string]string{"tini": "prog -x -- y", "dumb-init": "prog -- -x -- y", "catatonit": "prog -- -x -- y"} {
 		cfg, err := configAs(name, nil, strings.Fields("prog -- -x -- y"))
 		if got := strings.Join(cfg.Command, " "); err != nil || got != want {
@@ -263,36 +267,36 @@ func TestDropinCommand(t *testing.T) {
 	}
 }
 
-// TestDropinAnswers: flags that only ask, where the answer goes, and how it
-// begins; a program that follows is not run.
+// TestDropinAnswers: flags that only ask: the beginning of the answer, and the descriptor.
+// A program that follows is not run.
 func TestDropinAnswers(t *testing.T) {
 	for _, c := range []struct {
 		call, begins string
-		onStderr     bool
+		fd           int
 	}{
-		{"tini --version", "tini version 0.19.0", false},
-		{"docker-init --version", "tini version 0.19.0", false},
-		{"tini -h", "usage: tini ", false},
-		{"tini -l", "lameduck is licensed", false},
-		{"dumb-init -V", "dumb-init v1.2.5", true},
-		{"dumb-init --version", "dumb-init v1.2.5", true},
-		{"dumb-init --vers", "dumb-init v1.2.5", true},
-		{"dumb-init -h", "usage: dumb-init ", true},
-		{"dumb-init --help", "usage: dumb-init ", true},
-		{"catatonit -V", "tini version ", false},
-		{"catatonit --version", "tini version ", false},
-		{"podman-init -V", "tini version ", false},
-		{"catatonit -h", "usage: catatonit ", true},
-		{"catatonit -L", "lameduck is licensed", false},
-		{"pause -v", "pause.c lameduck-", false},
+		{"tini --version", "tini version 0.19.0", syscall.Stdout},
+		{"docker-init --version", "tini version 0.19.0", syscall.Stdout},
+		{"tini -h", "usage: tini ", syscall.Stdout},
+		{"tini -l", "lameduck is licensed", syscall.Stdout},
+		{"dumb-init -V", "dumb-init v1.2.5", syscall.Stderr},
+		{"dumb-init --version", "dumb-init v1.2.5", syscall.Stderr},
+		{"dumb-init --vers", "dumb-init v1.2.5", syscall.Stderr},
+		{"dumb-init -h", "usage: dumb-init ", syscall.Stderr},
+		{"dumb-init --help", "usage: dumb-init ", syscall.Stderr},
+		{"catatonit -V", "tini version ", syscall.Stdout},
+		{"catatonit --version", "tini version ", syscall.Stdout},
+		{"podman-init -V", "tini version ", syscall.Stdout},
+		{"catatonit -h", "usage: catatonit ", syscall.Stderr},
+		{"catatonit -L", "lameduck is licensed", syscall.Stdout},
+		{"pause -v", "pause.c lameduck-", syscall.Stdout},
 	} {
 		_, name, args := splitCall(c.call)
 		for _, args := range [][]string{args, append(args, "command", "-x")} {
 			d := dropinFor(name)
 			_, err := readDropin(d, args)
-			text, onStderr, ok := d.answer()
-			if err != nil || !ok || onStderr != c.onStderr || !strings.HasPrefix(text, c.begins) || !strings.HasSuffix(text, "\n") {
-				t.Errorf("%s %v: %q, %v, %v, %v", name, args, text, onStderr, ok, err)
+			text, fd, ok := d.answer()
+			if err != nil || !ok || fd != c.fd || !strings.HasPrefix(text, c.begins) || !strings.HasSuffix(text, "\n") {
+				t.Errorf("%s %v: %q, %d, %v, %v", name, args, text, fd, ok, err)
 			}
 		}
 	}
@@ -307,8 +311,7 @@ func TestDropinAnswers(t *testing.T) {
 	}
 }
 
-// TestDropinStartCode: each init has its own exit codes for a command that
-// cannot be run.
+// TestDropinStartCode: the exit codes of each init for a command that cannot be started.
 func TestDropinStartCode(t *testing.T) {
 	for name, want := range map[string][5]int{
 		"tini": {127, 126, 1, 1, 1}, "docker-init": {127, 126, 1, 1, 1},
@@ -325,8 +328,8 @@ func TestDropinStartCode(t *testing.T) {
 	}
 }
 
-// TestDropinSpelling: messages name the flags that there are under the name of the init,
-// or lameduck's variables, but no flag of lameduck's.
+// TestDropinSpelling: messages name flags of the init or lameduck's variables, never flags
+// of lameduck.
 func TestDropinSpelling(t *testing.T) {
 	for call, want := range map[string]string{
 		"LAMEDUCK_DELAY=50 tini":                                        "LAMEDUCK_DELAY=50s: assumed grace period 10s ends first: give LAMEDUCK_GRACE_PERIOD and",
@@ -341,14 +344,14 @@ func TestDropinSpelling(t *testing.T) {
 		"LAMEDUCK_STOP_SIGNAL=KILL tini":                                "LAMEDUCK_STOP_SIGNAL=KILL never",
 		"LAMEDUCK_STOP_SIGNAL=frob tini":                                "LAMEDUCK_STOP_SIGNAL=frob: ",
 		"LAMEDUCK_EXIT_CODE=7:1,7:2 tini":                               "LAMEDUCK_EXIT_CODE=7:2: exit code 7",
-		"LAMEDUCK_REWRITE=HUP:1,HUP:2 tini":                             "LAMEDUCK_REWRITE=HUP:INT: two",
+		"LAMEDUCK_REWRITE=HUP:1,HUP:2 tini":                             "LAMEDUCK_REWRITE=HUP:INT: HUP is rewritten twice",
 		"LAMEDUCK_REWRITE=TERM:0 dumb-init":                             "LAMEDUCK_REWRITE=TERM:0 drops TERM",
 		"LAMEDUCK_DELAY=1 LAMEDUCK_GRACE_PERIOD=9 dumb-init -r 15:0":    "-r TERM:0 drops TERM",
 		"LAMEDUCK_PRESET=mariadb catatonit":                             "with LAMEDUCK_UNTIL=drained or LAMEDUCK_UNTIL=quiet",
 		"LAMEDUCK_PRESET=uwsgi catatonit":                               "with --die-on-term", // uWSGI's own
 		"LAMEDUCK_QUIET_FOR=3 tini":                                     "LAMEDUCK_QUIET_FOR=3 has no effect unless the hold waits for traffic: give LAMEDUCK_UNTIL too",
 		"LAMEDUCK_MAX_DELAY=3 tini":                                     "give LAMEDUCK_DELAY or LAMEDUCK_UNTIL too",
-		"LAMEDUCK_HEALTH_DURING=fail dumb-init":                         "without LAMEDUCK_HEALTH: give that too",
+		"LAMEDUCK_HEALTH_DURING=fail dumb-init":                         "without LAMEDUCK_HEALTH: give LAMEDUCK_HEALTH too",
 		"LAMEDUCK_GROUP=maybe tini":                                     "LAMEDUCK_GROUP=maybe: ",
 		"LAMEDUCK_SUBREAPER=maybe dumb-init":                            "LAMEDUCK_SUBREAPER=maybe: ",
 		"tini -x":                                                       "unknown flag -x (tini ", "catatonit -G": "unknown flag -G (catatonit ", "dumb-init --verz": "unknown flag --verz (dumb-init ",
@@ -358,13 +361,13 @@ func TestDropinSpelling(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s says %q, want %q", call, got, want)
 		}
-		for _, flag := range must(newParser(&cli{})).Model.Flags {
-			if strings.Contains(got, "--"+flag.Name) {
-				t.Errorf("%s says %q, with lameduck's own --%s", call, got, flag.Name)
+		for flag := range envFlags(t) {
+			if strings.Contains(got, "--"+flag) {
+				t.Errorf("%s says %q, with lameduck's own --%s", call, got, flag)
 			}
 		}
 	}
-	for _, call := range []string{"dumb-init -r 15:0", "dumb-init -c -r 15:0", "dumb-init -r 15:3 -r 15:0"} { // asked for in its own words
+	for _, call := range []string{"dumb-init -r 15:0", "dumb-init -c -r 15:0", "dumb-init -r 15:3 -r 15:0"} { // asked for with the flag of the init
 		_, name, args := splitCall(call)
 		if got := messageAs(name, nil, append(args, "command")); got != "" {
 			t.Errorf("%s says %q", call, got)
@@ -372,7 +375,7 @@ func TestDropinSpelling(t *testing.T) {
 	}
 }
 
-// messageAs is the error of a call by the name of another init, or the warnings.
+// messageAs returns the error of a call by the name of another init, or the warnings.
 func messageAs(name string, env, args []string) string {
 	cfg, err := configAs(name, env, args)
 	if err != nil {

@@ -6,7 +6,9 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"syscall"
 
+	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
 )
 
@@ -21,9 +23,9 @@ type dumbInit struct {
 
 func (d *dumbInit) command(words []string) []string { return words }
 
-// flags: a group is signalled unless -c says otherwise, and then no flag asks for one.
-func (d *dumbInit) flags() map[string]string {
-	own := map[string]string{"group": twin("group") + "=true"}
+// spelling has no flag for a group: dumb-init signals the group unless -c is given.
+func (d *dumbInit) spelling() map[string]string {
+	own := map[string]string{"group": "LAMEDUCK_GROUP=true"}
 	if len(d.Rewrite) > 0 {
 		own["rewrite"] = "-r"
 	}
@@ -32,18 +34,18 @@ func (d *dumbInit) flags() map[string]string {
 
 func (d *dumbInit) usage() string { return "dumb-init [-cvhV] [-r FROM:TO]... [--] PROGRAM [ARG...]" }
 
-func (d *dumbInit) answer() (string, bool, bool) {
+func (d *dumbInit) answer() (string, int, bool) {
 	if d.Version {
-		return "dumb-init v1.2.5 (lameduck " + version + ")\n", true, true
+		return "dumb-init v1.2.5 (lameduck " + version + ")\n", syscall.Stderr, true
 	}
-	return "usage: " + d.usage() + "\nThis is lameduck under dumb-init's name; lameduck --help has its own flags.\n", true, d.Help
+	return "usage: " + d.usage() + "\nThis is lameduck under dumb-init's name; lameduck --help has its own flags.\n", syscall.Stderr, d.Help
 }
 
 func (d *dumbInit) adjust(cfg *shim.Config) error {
-	if value, _ := lookup(cfg.Env, "DUMB_INIT_DEBUG"); value == "1" || d.Verbose {
+	if value, _ := cli.Lookup(cfg.Env, "DUMB_INIT_DEBUG"); value == "1" || d.Verbose {
 		cfg.Level = shim.Debug
 	}
-	value, _ := lookup(cfg.Env, "DUMB_INIT_SETSID")
+	value, _ := cli.Lookup(cfg.Env, "DUMB_INIT_SETSID")
 	cfg.Session = value != "0" && !d.SingleChild
 	cfg.StopToo, cfg.Farewell = true, cfg.Session
 	cfg.ResetSignals, cfg.SameGroup = true, !cfg.Session && !cfg.Group
@@ -58,7 +60,7 @@ func (d *dumbInit) adjust(cfg *shim.Config) error {
 		rewrite(cfg, r, true) // the last one counts
 		cfg.TERMDropped = cfg.TERMDropped && r.From != 15 || r == shim.Rewrite{From: 15}
 	}
-	if cfg.Session { // an orphaned group does not stop of itself
+	if cfg.Session { // TSTP, TTIN and TTOU do not stop an orphaned group
 		for _, from := range []shim.Signal{20, 21, 22} {
 			rewrite(cfg, shim.Rewrite{From: from, To: 19}, false)
 		}
@@ -66,8 +68,8 @@ func (d *dumbInit) adjust(cfg *shim.Config) error {
 	return nil
 }
 
-// rewrite adds r to cfg; where there is one of the same signal it takes its
-// place or not.
+// rewrite adds r to cfg. If cfg rewrites that signal already, r replaces the older rewrite
+// or is left out.
 func rewrite(cfg *shim.Config, r shim.Rewrite, replace bool) {
 	i := slices.IndexFunc(cfg.Rewrites, func(old shim.Rewrite) bool { return old.From == r.From })
 	switch {
@@ -79,10 +81,10 @@ func rewrite(cfg *shim.Config, r shim.Rewrite, replace bool) {
 	}
 }
 
-// parseNumbers reads dumb-init's FROM:TO, with FROM 1 to 31 and TO 0 to 31, as
-// its scanf(3) does: after spaces and a sign, and whatever follows. Names are
-// taken too. Of signals that never arrive (KILL, STOP, CHLD) it takes a rewrite
-// that does nothing: then From is 0.
+// parseNumbers reads FROM:TO, with FROM from 1 to 31 and TO from 0 to 31, as dumb-init's
+// scanf(3) does: spaces and a sign may come before a number, and anything after TO. Names
+// of signals are fine too. From is 0, a rewrite without effect, for signals that never
+// arrive (KILL, STOP, CHLD): dumb-init accepts such rewrites.
 func parseNumbers(text string) (r shim.Rewrite, err error) {
 	found := regexp.MustCompile(`^\s*\+?([0-9]+):\s*\+?([0-9]+)`).FindStringSubmatch(text)
 	if found == nil {

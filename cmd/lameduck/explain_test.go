@@ -5,10 +5,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 )
 
-// explained are sets of flags, and all that is said of them: what there is to be
-// warned of first.
+// explained are sets of flags with the whole output of --explain, warnings first.
 var explained = []struct {
 	env  string
 	args []string
@@ -185,10 +186,10 @@ your pod needs terminationGracePeriodSeconds of 31 or more (docker stop -t 31): 
 `},
 }
 
-// TestExplain: a reviewer reads what would happen.
+// TestExplain: --explain prints what would happen.
 func TestExplain(t *testing.T) {
 	for _, c := range explained {
-		got := run(t, strings.Fields(c.env), append([]string{"--explain"}, c.args...)...)
+		got := call(t, strings.Fields(c.env), append([]string{"--explain"}, c.args...)...)
 		if text := "\n" + got.errOut + got.out; got.code != 0 || text != c.says {
 			t.Errorf("%s %q: left with %d, says%s\nwant%s", c.env, c.args, got.code, text, c.says)
 		}
@@ -200,42 +201,42 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestExplainStartsNothing: nothing runs, and nothing is made.
+// TestExplainStartsNothing: --explain starts no program and creates no file.
 func TestExplainStartsNothing(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
-	got := run(t, nil, "--explain", "--alive-file="+path("alive"), "--termination-log="+path("log"), "--on-stop=touch "+path("hook"), "--health=127.0.0.1:1", "--", "touch", path("command"))
+	got := call(t, nil, "--explain", "--alive-file="+path("alive"), "--termination-log="+path("log"), "--on-stop=touch "+path("hook"), "--health=127.0.0.1:1", "--", "touch", path("command"))
 	if list, _ := os.ReadDir(dir); got.code != 0 || len(list) > 0 {
 		t.Errorf("left with %d, and made %v", got.code, list)
 	}
 }
 
-// TestExplainRefuses: what would be refused at a start is so here, in the same words,
-// apart from what only the place can tell: a pod is reviewed elsewhere.
+// TestExplainRefuses: --explain has the same errors as a start, except for errors that
+// depend on the machine: a pod is reviewed on another machine.
 func TestExplainRefuses(t *testing.T) {
 	for _, c := range refused {
 		if len(c.args) == 0 || c.args[0] == "presets" || c.place {
 			continue
 		}
 		if c.says == "no command" {
-			if got := run(t, nil, append([]string{"--explain"}, c.args...)...); got.code != 0 {
+			if got := call(t, nil, append([]string{"--explain"}, c.args...)...); got.code != 0 {
 				t.Errorf("%q: %+v", c.args, got)
 			}
 			continue
 		}
-		started := run(t, strings.Fields(c.env), c.args...)
-		if got := run(t, strings.Fields(c.env), append([]string{"--explain"}, c.args...)...); got != started {
+		started := call(t, strings.Fields(c.env), c.args...)
+		if got := call(t, strings.Fields(c.env), append([]string{"--explain"}, c.args...)...); got != started {
 			t.Errorf("%q: %+v, want %+v", c.args, got, started)
 		}
 	}
 }
 
-// TestPresetTexts: each is explained on less than a screen, by all its names, with
-// the source.
+// TestPresetTexts: each preset is explained on less than a screen, by all names, with the
+// source.
 func TestPresetTexts(t *testing.T) {
-	list := run(t, nil, "presets")
-	for _, name := range presetNames() {
-		got := run(t, nil, "presets", name)
+	list := call(t, nil, "presets")
+	for _, name := range cli.PresetNames() {
+		got := call(t, nil, "presets", name)
 		if got.code != 0 || got.errOut != "" || strings.Count(got.out, "\n") > 24 {
 			t.Errorf("%s: %+v", name, got)
 		}
@@ -257,7 +258,7 @@ func TestPresetTexts(t *testing.T) {
 	}
 }
 
-// TestReadmeExplains: what the README shows is what is said.
+// TestReadmeExplains: the README shows the true output of --explain.
 func TestReadmeExplains(t *testing.T) {
 	text, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -273,7 +274,7 @@ func TestReadmeExplains(t *testing.T) {
 		}
 		want.WriteString(line)
 	}
-	if got := run(t, nil, strings.Fields(command)...); !found || got.out != want.String() {
+	if got := call(t, nil, strings.Fields(command)...); !found || got.out != want.String() {
 		t.Errorf("%s says\n%s\nthe README\n%s", command, got.out, want.String())
 	}
 }

@@ -8,11 +8,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// Words and variables are what execve(2) can give: any bytes but 0, which parts
-// them here.
+// Words and variables are as execve(2) allows: any bytes but 0, which separates words and
+// variables in the corpus.
 
 func wordsOf(text string) []string {
 	if text == "" {
@@ -23,40 +24,44 @@ func wordsOf(text string) []string {
 
 func textOf(words ...string) string { return strings.Join(words, "\x00") }
 
-// FuzzCommandLine: any words and any variables give a configuration that can be
-// explained, or one line and 125; and a flag and its twin mean the same.
+// seeds are arguments that use every section of the grammar.
+var seeds = [][]string{
+	{"-d", "5", "-u", "quiet", "--grace-period=60", "-p", "auto", "--", "nginx", "-g", "daemon off;"},
+	{"--stop-schedule=USR1/30/TERM/5/KILL", "--linger=3", "-e", "143,130:2", "-g", "x"},
+	{"--health=:9000=:8080", "--health-during=close", "--wait-gone=/a", "--alive-file=b", "--on-stop=a 'b c'", "-u", "drained"},
+	{"-r", "TERM:USR1,HUP:0", "--stop-signal=WINCH", "--drop-unhandled=false", "-s", "--kill-after=5", "--log-format=json", "x"},
+	{"--until=settled", "--count-port=80,443", "--ignore-port=1", "--ignore-peer=10.0.0.0/8", "--ignore-probes", "--quiet-for=500ms", "--max-silence=1m", "--max-delay=9"},
+	{"--help-all"}, {"--version", "-h"}, {"--no-such\nflag"}, {"-"}, {"--", "--", ""},
+}
+
+// FuzzCommandLine: any words and variables give a configuration that --explain accepts, or
+// one line and 125. A flag and its variable mean the same.
 func FuzzCommandLine(f *testing.F) {
 	for _, c := range refused {
 		f.Add(textOf(c.args...), textOf(strings.Fields(c.env)...))
 	}
-	for flag, c := range badValues {
-		for _, value := range c.values {
+	flags := envFlags(f)
+	for flag, variable := range flags {
+		for _, value := range []string{"x", "0", "-1", "1d", "1,5", "TERM:", ":0", "maybe", "TERM/x/KILL", "'a"} {
 			f.Add("--"+flag+"="+value, "")
-			f.Add("-uquiet\x00x", variableOf(flag)+"="+value)
+			f.Add("-uquiet\x00x", variable+"="+value)
 		}
 	}
-	for _, words := range [][]string{
-		{"-d", "5", "-u", "quiet", "--grace-period=60", "-p", "auto", "--", "nginx", "-g", "daemon off;"},
-		{"--stop-schedule=USR1/30/TERM/5/KILL", "--linger=3", "-e", "143,130:2", "-g", "x"},
-		{"--health=:9000=:8080", "--health-during=close", "--wait-gone=/a", "--alive-file=b", "--on-stop=a 'b c'", "-u", "drained"},
-		{"-r", "TERM:USR1,HUP:0", "--stop-signal=WINCH", "--drop-unhandled=false", "-s", "--kill-after=5", "--log-format=json", "x"},
-		{"--until=settled", "--count-port=80,443", "--ignore-port=1", "--ignore-peer=10.0.0.0/8", "--ignore-probes", "--quiet-for=500ms", "--max-silence=1m", "--max-delay=9"},
-		{"--help-all"}, {"--version", "-h"}, {"--no-such\nflag"}, {"-"}, {"--", "--", ""},
-	} {
+	for _, words := range seeds {
 		f.Add(textOf(words...), textOf("LAMEDUCK_DELAY=2", "KUBERNETES_SERVICE_HOST=x", "LAMEDUCK_A\nB=1", "LAMEDUCK_GROUP=no", "LAMEDUCK_PORT=1", "="))
 	}
 	streams := newStreams(f)
-	flags := twinned(f)
 	f.Fuzz(func(t *testing.T, args, env string) {
 		words, variables := wordsOf(args), wordsOf(env)
-		c, twins, err := parse(append([]string{"--explain"}, words...), variables)
-		asks := err == nil && (c.Help || c.HelpAll || c.Version)
-		if err == nil && !asks && !c.Explain {
-			return // --explain=false: it would run
+		line, err := cli.ParseRun(append([]string{"--explain"}, words...), variables)
+		asks := err == nil && (line.Help.Value || line.HelpAll.Value || line.Version.Value)
+		if err == nil && !asks && !line.Explain.Value {
+			return // --explain=false: the command would run
 		}
 		var cfg shim.Config
 		if err == nil && !asks {
-			if cfg, err = c.config(twins); err == nil {
+			cfg, err = line.Config()
+			if err == nil {
 				err = cfg.Validate()
 			}
 		}
@@ -70,26 +75,16 @@ func FuzzCommandLine(f *testing.F) {
 			t.Errorf("no word of %q", cfg.Warnings)
 		}
 		for _, word := range words {
-			if name, value, ok := strings.Cut(strings.TrimPrefix(word, "--"), "="); ok && slices.Contains(flags, name) && value != "" {
-				sameTwin(t, name, value)
+			if name, value, ok := strings.Cut(strings.TrimPrefix(word, "--"), "="); ok && flags[name] != "" && value != "" {
+				sameAsVariable(t, name, flags[name], value)
 			}
 		}
 	})
 }
 
-// twinned are the flags that have a twin.
-func twinned(f *testing.F) (names []string) {
-	for name := range grammar(f) {
-		if !slices.Contains(twinless, name) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// sameTwin wants a flag and its variable to mean the same. Where it has no effect
-// the variable is put aside; and of yes and no a variable knows more words.
-func sameTwin(t *testing.T, name, value string) {
+// sameAsVariable wants a flag and its variable to mean the same. A variable without effect
+// is left out, and a warning.
+func sameAsVariable(t *testing.T, name, variable, value string) {
 	beside := []string{"--until=quiet", "--delay=1", "--health=:1", "x"}
 	for _, flag := range []string{"--until", "--delay", "--health"} {
 		if "--"+name == flag {
@@ -97,26 +92,23 @@ func sameTwin(t *testing.T, name, value string) {
 		}
 	}
 	flagged, err := configOf(slices.Concat([]string{"lameduck", "--" + name + "=" + value}, beside), nil)
-	varied, twinErr := configOf(append([]string{"lameduck"}, beside...), []string{variableOf(name) + "=" + value})
-	if _, no := parseBool(name, value); no == nil && err != nil && strings.Contains(err.Error(), "bool") {
-		return
-	}
-	if twinErr == nil && len(varied.Warnings) > 0 && err != nil && strings.Contains(err.Error(), "no effect") {
+	varied, variableErr := configOf(append([]string{"lameduck"}, beside...), []string{variable + "=" + value})
+	if variableErr == nil && len(varied.Warnings) > 0 && err != nil && strings.Contains(err.Error(), "no effect") {
 		return
 	}
 	flagged.Env, varied.Env = nil, nil
-	if (err == nil) != (twinErr == nil) || err == nil && !reflect.DeepEqual(flagged, varied) {
-		t.Errorf("--%s=%q is %+v, %v; its variable %+v, %v", name, value, flagged, err, varied, twinErr)
+	if (err == nil) != (variableErr == nil) || err == nil && !reflect.DeepEqual(flagged, varied) {
+		t.Errorf("--%s=%q is %+v, %v; its variable %+v, %v", name, value, flagged, err, varied, variableErr)
 	}
 }
 
-// isOneLine: there is a line, it is ours, and it is all.
+// isOneLine reports whether said is one line of lameduck.
 func isOneLine(said string) bool {
 	return strings.Index(said, "\n") == len(said)-1 && (strings.HasPrefix(said, "lameduck: ") || strings.HasPrefix(said, `{"schema":`))
 }
 
-// FuzzDropin: under another init's name too, any words and variables give a
-// configuration or an error, and as many words as are the command's own.
+// FuzzDropin: by the name of another init too, any words and variables give a
+// configuration with a part of the words as the command, or an error.
 func FuzzDropin(f *testing.F) {
 	names := []string{"tini", "dumb-init", "catatonit", "pause"}
 	for i := range names {
@@ -149,7 +141,7 @@ func FuzzDropin(f *testing.F) {
 			}
 		}
 		if err == nil {
-			return // it would run
+			return // the command would run
 		}
 		code, out, errOut := streams.of(func() int { return lameduck(name, words, wordsOf(env)) })
 		if code != exitDropin || out != "" || !isOneLine(errOut) {
@@ -158,7 +150,7 @@ func FuzzDropin(f *testing.F) {
 	})
 }
 
-// streams are files in the place of standard output and standard error.
+// streams are files that replace standard output and standard error.
 type streams [2]int
 
 func newStreams(f *testing.F) (s streams) {
@@ -173,8 +165,8 @@ func newStreams(f *testing.F) (s streams) {
 	return s
 }
 
-// of is what call returns, and what it says. Even where it panics the streams are
-// put back, or nobody would read of that.
+// of returns what call returns and prints. The streams are restored even after a panic,
+// whose text would be lost otherwise.
 func (s streams) of(call func() int) (code int, out, errOut string) {
 	var said [2]string
 	func() {

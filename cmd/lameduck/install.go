@@ -12,20 +12,29 @@ import (
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// install copies this program to DIR/lameduck, for another container to run: an
-// init container does so with a volume that both have. At no time is half a
-// program there, and one that runs from there goes on.
+const installHelp = `lameduck install copies this program to DIR/lameduck, for other containers.
+
+Usage: lameduck install DIR
+`
+
+// install copies this program to DIR/lameduck, as an init container does with a volume
+// that another container runs programs from. The copy is atomic, and a lameduck that
+// runs from DIR goes on.
 func install(args []string) int {
-	if len(args) > 0 && args[0] == "--" {
+	switch {
+	case asksHelp(args):
+		return answer(installHelp)
+	case len(args) > 0 && args[0] == "--":
 		args = args[1:]
-	} else if len(args) > 0 && strings.HasPrefix(args[0], "-") {
-		return fail(fmt.Errorf("unknown flag %s: install has none, lameduck install DIR", shim.Quote(args[0])))
+	case len(args) > 0 && strings.HasPrefix(args[0], "-"):
+		return fail(fmt.Errorf("unknown flag %s: usage: lameduck install DIR", shim.Quote(args[0])))
 	}
 	if len(args) != 1 || args[0] == "" {
-		return fail(errors.New("install takes one directory, which must exist: lameduck install DIR"))
+		return fail(errors.New("install needs one existing directory: lameduck install DIR"))
 	}
-	if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
-		return fail(fmt.Errorf("install: %s is no directory: give one that exists, as a volume is mounted", shim.Quote(args[0])))
+	info, err := os.Stat(args[0])
+	if err != nil || !info.IsDir() {
+		return fail(fmt.Errorf("install: %s is not a directory: give an existing directory, such as a mounted volume", shim.Quote(args[0])))
 	}
 	path := filepath.Join(args[0], "lameduck")
 	if err := copySelf(path); err != nil {
@@ -34,7 +43,7 @@ func install(args []string) int {
 	return 0
 }
 
-// copySelf writes this program beside path, and then in its place.
+// copySelf writes this program to a new file beside path, and renames the file to path.
 func copySelf(path string) (err error) {
 	self, err := os.Open("/proc/self/exe")
 	if err != nil {
@@ -51,7 +60,8 @@ func copySelf(path string) (err error) {
 		}
 	}()
 	_, err = io.Copy(fresh, self)
-	if err = cmp.Or(err, fresh.Chmod(0o755), fresh.Sync(), fresh.Close()); err != nil {
+	err = cmp.Or(err, fresh.Chmod(0o755), fresh.Sync(), fresh.Close())
+	if err != nil {
 		return err
 	}
 	return os.Rename(fresh.Name(), path)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestInstall: the same program, runnable by all, in place of what was there, and
-// of what runs from there too.
+// TestInstall: install writes the same program, executable for all, and replaces an older
+// file, even the running program.
 func TestInstall(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "lameduck")
@@ -17,7 +17,7 @@ func TestInstall(t *testing.T) {
 		if before != "" {
 			os.WriteFile(path, []byte(before), 0o600)
 		}
-		if got := run(t, nil, "install", dir); got.code != 0 || got.out+got.errOut != "" {
+		if got := call(t, nil, "install", dir); got.code != 0 || got.out+got.errOut != "" {
 			t.Fatalf("%+v", got)
 		}
 		info, err := os.Stat(path)
@@ -25,7 +25,7 @@ func TestInstall(t *testing.T) {
 			t.Fatalf("%v, %v", info, err)
 		}
 	}
-	cmd := exec.Command(path, "install", dir) // over itself, as it runs
+	cmd := exec.Command(path, "install", dir) // replaces the running program
 	cmd.Env = []string{asMain + "=1", raceInHaste}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
@@ -40,7 +40,7 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// TestInstallBad: one line that says what would be right, and nothing left behind.
+// TestInstallBad: the error is one line with the remedy, and no file is left behind.
 func TestInstallBad(t *testing.T) {
 	dir := t.TempDir()
 	taken := filepath.Join(dir, "taken")
@@ -49,12 +49,12 @@ func TestInstallBad(t *testing.T) {
 		"":                       "lameduck install DIR",
 		"a b":                    "lameduck install DIR",
 		"--force " + dir:         "unknown flag --force",
-		dir + "/missing":         "is no directory",
+		dir + "/missing":         "is not a directory",
 		"/proc":                  "/proc/.lameduck-",
 		taken:                    "file exists",
-		"-- " + dir + "/missing": "is no directory",
+		"-- " + dir + "/missing": "is not a directory",
 	} {
-		got := run(t, nil, append([]string{"install"}, strings.Fields(args)...)...)
+		got := call(t, nil, append([]string{"install"}, strings.Fields(args)...)...)
 		if got.code != exitFailed || !strings.Contains(got.errOut, want) || strings.Count(got.errOut, "\n") != 1 {
 			t.Errorf("install %s: %+v; want %q", args, got, want)
 		}

@@ -1,72 +1,77 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// presets lists what the presets do, or explains one.
+const presetsHelp = `lameduck presets explains the preset NAME, with its source, or lists all presets.
+
+Usage: lameduck presets [NAME]
+`
+
+// asksHelp reports whether the arguments of a subcommand without flags ask for help.
+func asksHelp(args []string) bool { return len(args) > 0 && (args[0] == "-h" || args[0] == "--help") }
+
+// presets lists the presets, or explains the named preset.
 func presets(args []string) int {
+	if asksHelp(args) {
+		return answer(presetsHelp)
+	}
 	if len(args) > 0 && args[0] == "--" {
 		args = args[1:]
 	}
 	switch {
 	case len(args) == 0:
-		return tellOn(false, presetList())
+		return answer(presetList())
 	case len(args) > 1 || strings.HasPrefix(args[0], "-"):
-		return fail(fmt.Errorf("presets takes one name, or none: lameduck presets [NAME]"))
+		return fail(errors.New("presets takes one name, or none: lameduck presets [NAME]"))
 	}
-	name, err := parsePreset(args[0])
+	name, err := cli.ParsePreset(args[0])
 	switch {
 	case err != nil:
 		return fail(err)
 	case name == shim.AutoPreset:
-		return tellOn(false, autoText)
+		return answer(autoText)
 	}
 	for _, p := range shim.Presets() {
 		if p.Name == name {
-			return tellOn(false, explainPreset(p))
+			return answer(explainPreset(p))
 		}
 	}
 	return fail(fmt.Errorf("unknown preset %q", name))
 }
 
 const autoText = `auto
-  takes the preset of the program that runs when a stop signal comes, or by the
-  end of the hold, so that an entrypoint script may execute it in its own time;
-  it goes by the executable and the command line, and sees through python, ruby
-  and java. A shell is none: it may yet execute one.
+  uses the preset of the program that runs when a stop signal arrives, or at the
+  end of the hold, so an entrypoint script has time to execute it. It looks at
+  the executable and the command line, and sees through python, ruby and java. A
+  shell is not recognized, since it may yet execute the program.
 `
 
-// presetNames are all names there are, aliases among them.
-func presetNames() []string {
-	names := []string{shim.AutoPreset}
-	for _, p := range shim.Presets() {
-		names = append(append(names, p.Name), p.Aliases...)
-	}
-	return names
-}
-
+// presetList returns a line for each preset.
 func presetList() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-12s %s\n", shim.AutoPreset, "by the program that runs")
+	fmt.Fprintf(&b, "%-12s %s\n", shim.AutoPreset, "detects the program that runs")
 	for _, p := range shim.Presets() {
 		fmt.Fprintf(&b, "%-12s %s\n", p.Name, sends(p))
 	}
 	return b.String()
 }
 
-// sends is what a preset sends, in --stop-schedule's form.
+// sends returns the schedule of a preset, in --stop-schedule's form.
 func sends(p shim.Preset) string {
 	if p.Schedule == "" {
-		return "what came"
+		return "the signal that arrived"
 	}
 	return p.Schedule
 }
 
-// explainPreset says in a few lines what a preset does, and where that is written.
+// explainPreset returns the explanation of a preset, with the source.
 func explainPreset(p shim.Preset) string {
 	var b strings.Builder
 	row := func(title, format string, args ...any) {
@@ -90,13 +95,13 @@ func explainPreset(p shim.Preset) string {
 	}
 	proven := "from documentation"
 	if p.Proven {
-		proven = "tried on the real server"
+		proven = "tested on the real server"
 	}
 	row("source", "%s (%s)", p.Source, proven)
 	return b.String()
 }
 
-// wrap parts text into lines of so many columns, between words.
+// wrap splits text between words into lines of at most so many columns.
 func wrap(text string, columns int) (lines []string) {
 	line := ""
 	for word := range strings.FieldsSeq(text) {

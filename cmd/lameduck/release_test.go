@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 )
 
 // TestReleaseFlags: a release is built with the flags that the Makefile has, for
@@ -31,7 +33,7 @@ func TestReleaseFlags(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		words, err := parseWords(strings.TrimSpace(string(out)))
+		words, err := cli.SplitWords(strings.TrimSpace(string(out)))
 		if err != nil || len(words) < 8 {
 			t.Fatalf("%q: %v", words, err)
 		}

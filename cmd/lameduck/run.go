@@ -3,19 +3,17 @@ package main
 import (
 	"errors"
 
+	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// The exit codes that are ours, as env(1) and docker-run(1) have them. All
-// others are the command's own, or 128+n.
+// The exit codes of lameduck itself, as in env(1) and docker-run(1). All other codes are
+// the command's own, or 128+n.
 const (
-	exitFailed   = 125 // lameduck itself failed, or was asked for the impossible
+	exitFailed   = 125 // lameduck itself failed, or the flags are wrong
 	exitRefused  = 126 // the command was found but could not be executed
 	exitNotFound = 127
 )
-
-// version is set by the linker.
-var version = "dev"
 
 // lameduck runs the command line and returns the exit code.
 func lameduck(argv0 string, args, env []string) int {
@@ -34,25 +32,29 @@ func lameduck(argv0 string, args, env []string) int {
 			return presets(args[1:])
 		}
 	}
-	c, t, err := parse(args, env)
-	if err != nil {
-		return failIn(asksJSON(env), err)
-	}
+	return run(args, env)
+}
+
+// run runs the command under the shim, unless the flags only ask.
+func run(args, env []string) int {
+	line, err := cli.ParseRun(args, env)
 	switch {
-	case c.HelpAll:
-		return tellOn(false, helpText+helpAllText)
-	case c.Help:
-		return tellOn(false, helpText)
-	case c.Version:
-		return tellOn(false, "lameduck version "+version+"\n")
+	case err != nil:
+		return failIn(cli.AsksJSON(env), err)
+	case line.HelpAll.Value:
+		return answer(line.HelpAllText())
+	case line.Help.Value:
+		return answer(line.HelpText())
+	case line.Version.Value:
+		return answer(versionLine())
 	}
-	cfg, err := c.config(t)
+	cfg, err := line.Config()
 	switch {
 	case err != nil:
 		return failIn(cfg.JSON, err)
-	case c.Explain:
+	case line.Explain.Value:
 		return explain(cfg)
-	case len(c.Command) == 0:
+	case len(cfg.Command) == 0:
 		return failIn(cfg.JSON, errors.New("no command to run: lameduck [flags] -- COMMAND [ARG...]"))
 	}
 	code, err := shim.Run(cfg)
@@ -62,7 +64,7 @@ func lameduck(argv0 string, args, env []string) int {
 	return code
 }
 
-// explain says what would happen, and starts nothing.
+// explain prints what a stop would do, and does not start the command.
 func explain(cfg shim.Config) int {
 	text, warnings, err := shim.Explain(cfg)
 	if err != nil {
@@ -71,13 +73,13 @@ func explain(cfg shim.Config) int {
 	for _, w := range warnings {
 		complain(errors.New("warning: "+w), cfg.JSON)
 	}
-	return tellOn(false, text)
+	return answer(text)
 }
 
-// fail says what went wrong, and returns the exit code for it.
+// fail prints an error and returns the exit code for it.
 func fail(err error) int { return failIn(false, err) }
 
-// failIn is fail in the form that was asked for.
+// failIn is fail with a choice of the form.
 func failIn(inJSON bool, err error) int {
 	complain(err, inJSON)
 	var start *shim.StartError

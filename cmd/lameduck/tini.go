@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
 )
 
@@ -24,8 +25,8 @@ type tini struct {
 	Expect    []string `short:"e" sep:"none"`
 }
 
-// command: tini's own usage is "PROGRAM -- [ARGS]", and getopt(3) takes out
-// that "--", but not one that follows another.
+// command drops the "--" after the program: tini's own usage is "PROGRAM -- [ARGS]". As
+// with getopt(3), a "--" that follows another "--" stays.
 func (t *tini) command(words []string) []string {
 	if len(words) > 1 && words[0] != "--" && words[1] == "--" {
 		return slices.Delete(slices.Clone(words), 1, 2)
@@ -33,50 +34,39 @@ func (t *tini) command(words []string) []string {
 	return words
 }
 
-func (t *tini) flags() map[string]string {
+func (t *tini) spelling() map[string]string {
 	return map[string]string{"group": "-g", "subreaper": "-s", "parent-death-signal": "-p"}
 }
 
 func (t *tini) usage() string { return "tini [-hlsvwg] [-p SIGNAL] [-e CODE] [--] PROGRAM [ARG...]" }
 
-// answer: docker info reads the version from standard output, and wants it to
-// begin so.
-func (t *tini) answer() (string, bool, bool) {
+// answer begins the version as docker info wants, on standard output.
+func (t *tini) answer() (string, int, bool) {
 	switch {
 	case t.Version:
-		return "tini version 0.19.0_lameduck-" + version + "\n", false, true
+		return "tini version 0.19.0_lameduck-" + version + "\n", syscall.Stdout, true
 	case t.Help:
-		return "usage: " + t.usage() + "\nThis is lameduck under tini's name; lameduck --help has its own flags.\n", false, true
+		return "usage: " + t.usage() + "\nThis is lameduck under tini's name; lameduck --help has its own flags.\n", syscall.Stdout, true
 	}
-	return licence, false, t.Licence
+	return licence, syscall.Stdout, t.Licence
 }
 
-// licence is what -l prints.
+// licence is the text for -l.
 const licence = "lameduck is licensed under the Apache License, Version 2.0.\n"
 
 func (t *tini) adjust(cfg *shim.Config) error {
-	if _, set := lookup(cfg.Env, "TINI_SUBREAPER"); set || t.Subreaper {
+	if _, set := cli.Lookup(cfg.Env, "TINI_SUBREAPER"); set || t.Subreaper {
 		cfg.Subreaper = shim.Yes
 	}
-	if _, set := lookup(cfg.Env, "TINI_KILL_PROCESS_GROUP"); set || t.Group {
+	if _, set := cli.Lookup(cfg.Env, "TINI_KILL_PROCESS_GROUP"); set || t.Group {
 		cfg.Group = true
 	}
-	verbosity := 1 + t.Verbose
-	if value, set := lookup(cfg.Env, "TINI_VERBOSITY"); set {
-		verbosity, _ = strconv.Atoi(value) // what is no number is 0, as in atoi(3)
-	}
-	cfg.Level = max(cfg.Level, min(shim.Level(verbosity), shim.Debug))
-	if verbosity <= 0 {
-		cfg.Level = shim.Error
-	}
+	t.setLevel(cfg)
 	cfg.WarnReaped = t.Warn
 	for _, text := range t.Expect {
-		code, err := strconv.Atoi(strings.TrimSpace("0" + strings.TrimLeft(text, " +")))
-		if err != nil || code > 255 {
-			return fmt.Errorf("-e %s: give an exit code from 0 to 255", text)
+		if err := expectExit(cfg, text); err != nil {
+			return err
 		}
-		cfg.ExitCodes = slices.DeleteFunc(cfg.ExitCodes, func(old shim.ExitMap) bool { return old.From == code })
-		cfg.ExitCodes = append(cfg.ExitCodes, shim.ExitMap{From: code})
 	}
 	if t.Pdeath != nil {
 		s, err := shim.ParseSignal(*t.Pdeath)
@@ -85,6 +75,30 @@ func (t *tini) adjust(cfg *shim.Config) error {
 		}
 		cfg.ParentDeathSignal = s
 	}
+	return nil
+}
+
+// setLevel sets the log level. TINI_VERBOSITY wins over -v, and as with atoi(3) a word
+// that is not a number is 0.
+func (t *tini) setLevel(cfg *shim.Config) {
+	verbosity := 1 + t.Verbose
+	if value, set := cli.Lookup(cfg.Env, "TINI_VERBOSITY"); set {
+		verbosity, _ = strconv.Atoi(value)
+	}
+	cfg.Level = max(cfg.Level, min(shim.Level(verbosity), shim.Debug))
+	if verbosity <= 0 {
+		cfg.Level = shim.Error
+	}
+}
+
+// expectExit has an exit code reported as 0, which wins over LAMEDUCK_EXIT_CODE.
+func expectExit(cfg *shim.Config, text string) error {
+	code, err := strconv.Atoi(strings.TrimSpace("0" + strings.TrimLeft(text, " +")))
+	if err != nil || code > 255 {
+		return fmt.Errorf("-e %s: give an exit code from 0 to 255", text)
+	}
+	cfg.ExitCodes = slices.DeleteFunc(cfg.ExitCodes, func(old shim.ExitMap) bool { return old.From == code })
+	cfg.ExitCodes = append(cfg.ExitCodes, shim.ExitMap{From: code})
 	return nil
 }
 

@@ -6,112 +6,95 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-const watchHelp = `lameduck watch shows the traffic as a hold would see it, once a second, until it
-is interrupted: on a terminal a view of it all, else a line each time.
-
-usage: lameduck watch [flags]
-
-      --json                   one JSON object a line
-      --quiet-for --max-silence --count-port --ignore-port --ignore-peer
-      --ignore-probes          as for lameduck itself: see lameduck --help-all
-
-It looks at the connections to all processes of the PID namespace that it runs
-in, and finds servers that start later within 6 s. INT, TERM or a reader that is
-gone ends it, with 0.
-
-  kubectl exec POD -- /lameduck watch
-`
-
-// watchCLI is the grammar of the live view.
-type watchCLI struct {
-	trafficFlags
-	JSON bool `name:"json"`
-	Help bool `short:"h"`
-}
-
 // watch is lameduck as a live view of the traffic.
 func watch(args, env []string) int {
-	var c watchCLI
-	t, err := read(&c, args, env, &cli{}, "lameduck watch --help lists the flags; to run a program of that name: lameduck -- watch")
+	line, err := cli.ParseWatch(args, env)
 	switch {
 	case err != nil:
 		return fail(err)
-	case c.Help:
-		return tellOn(false, watchHelp)
+	case line.Help.Value:
+		return answer(line.HelpText())
 	}
-	cfg := shim.Config{Env: t.rest, Until: shim.Quiet}
-	if err := c.trafficFlags.config(t, &cfg); err != nil {
+	cfg, err := line.Config()
+	if err != nil {
 		return fail(err)
 	}
-	show, nothing := plainly, func() {}
-	display := shim.Display{Enter: nothing, Leave: nothing}
-	switch {
-	case c.JSON:
-		show = jsonView
-	case shim.IsTerminal(syscall.Stdout):
-		show = screen
-		display.Enter = func() { write(syscall.Stdout, enter) }
-		display.Leave = func() { write(syscall.Stdout, leave) }
-	}
-	display.Show = func(v shim.View) error { return write(syscall.Stdout, show(v)) }
-	if err := shim.Watch(cfg, display); err != nil && !errors.Is(err, syscall.EPIPE) {
+	err = shim.Watch(cfg, display(line.JSON.Value))
+	if err != nil && !errors.Is(err, syscall.EPIPE) {
 		return fail(err)
 	}
 	return 0
 }
 
-// What a terminal is told: to show another screen, without a cursor and with long
-// lines cut, to begin it anew, to clear the rest of a line, and of the screen. See
-// console_codes(4).
+// display returns how to show views: as JSON, or else on a terminal as a screen, or else
+// as lines.
+func display(inJSON bool) shim.Display {
+	render := lineOf
+	none := func() {}
+	d := shim.Display{Enter: none, Leave: none}
+	switch {
+	case inJSON:
+		render = func(v shim.View) string { return v.JSON() + "\n" }
+	case shim.IsTerminal(syscall.Stdout):
+		render = screenOf
+		d.Enter = func() { write(syscall.Stdout, enterScreen) }
+		d.Leave = func() { write(syscall.Stdout, leaveScreen) }
+	}
+	d.Show = func(v shim.View) error { return write(syscall.Stdout, render(v)) }
+	return d
+}
+
+// Escape sequences; see console_codes(4).
 const (
-	enter     = "\x1b[?1049h\x1b[?25l\x1b[?7l"
-	leave     = "\x1b[?7h\x1b[?25h\x1b[?1049l"
-	home      = "\x1b[H"
-	restOfRow = "\x1b[K\r\n"
-	rest      = "\x1b[J"
+	enterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l" // the alternate screen, no cursor, long lines cut
+	leaveScreen = "\x1b[?7h\x1b[?25h\x1b[?1049l"
+	home        = "\x1b[H"
+	endRow      = "\x1b[K\r\n" // clears the rest of the row
+	clearBelow  = "\x1b[J"
 )
 
-// screen is a view for a terminal.
-func screen(v shim.View) string {
+// screenOf returns a view for a terminal.
+func screenOf(v shim.View) string {
 	rows := []string{
-		fmt.Sprintf("lameduck watch  %s  %s", v.Time.Format("15:04:05"), observer(v)),
+		fmt.Sprintf("lameduck watch  %s  %s", v.Time.Format("15:04:05"), observerOf(v)),
 		"",
-		"ports       " + places(v),
+		"ports       " + portsOf(v),
 		fmt.Sprintf("open        %d, %d in flight", v.Open, v.InFlight),
 		fmt.Sprintf("new/s       %s %d now, %d in all", shim.Sparkline(v.Recent), v.New, v.Accepted),
 		"last        new connection " + ago(v.LastNew) + ", byte " + ago(v.LastByte),
-		"it is       " + verdict(v),
+		"state       " + verdict(v),
 	}
 	for i, p := range v.Peers {
 		rows = append(rows, fmt.Sprintf("%-11s %d open from %v", title(i, "peers"), p.Open, p.Peer))
 	}
-	for i, p := range v.Probes[:min(len(v.Probes), most)] {
+	for i, p := range v.Probes[:min(len(v.Probes), maxShown)] {
 		rows = append(rows, fmt.Sprintf("%-11s %d bytes from %v to %d every %.1f s", title(i, "probes?"), p.Bytes, p.Peer, p.Port, float64(p.PeriodMS)/1000))
 	}
 	if v.Trouble != "" {
 		rows = append(rows, "trouble     "+v.Trouble)
 	}
 	for i, row := range rows {
-		rows[i] = shim.Printable(row) // the escapes are to be ours alone
+		rows[i] = shim.Printable(row) // no escape sequence may come from outside
 	}
-	return home + strings.Join(rows, restOfRow) + restOfRow + rest
+	return home + strings.Join(rows, endRow) + endRow + clearBelow
 }
 
-// most is how many of a kind are shown to people.
-const most = 8
+// maxShown is how many probes or ports people are shown.
+const maxShown = 8
 
-// observer is who looks, and at whose listeners.
-func observer(v shim.View) string {
+// observerOf returns how the traffic is observed, and the scope.
+func observerOf(v shim.View) string {
 	if v.Observer == nil {
 		return "nothing listens"
 	}
 	return fmt.Sprintf("seen by %s, scope %s", *v.Observer, v.Scope)
 }
 
-// title is the word before the first row of its kind.
+// title returns the word before the first row of a kind.
 func title(i int, word string) string {
 	if i > 0 {
 		return ""
@@ -119,17 +102,15 @@ func title(i int, word string) string {
 	return word
 }
 
-// plainly is a view on a line.
-func plainly(v shim.View) string {
+// lineOf returns a view as one line.
+func lineOf(v shim.View) string {
 	line := fmt.Sprintf("%s ports %s; %d open, %d in flight, %d new; last new connection %s, byte %s; %s",
-		v.Time.Format("15:04:05"), places(v), v.Open, v.InFlight, v.New, ago(v.LastNew), ago(v.LastByte), verdict(v))
+		v.Time.Format("15:04:05"), portsOf(v), v.Open, v.InFlight, v.New, ago(v.LastNew), ago(v.LastByte), verdict(v))
 	return shim.Printable(line) + "\n"
 }
 
-func jsonView(v shim.View) string { return v.JSON() + "\n" }
-
-// places is where the container listens.
-func places(v shim.View) string {
+// portsOf returns where the container listens.
+func portsOf(v shim.View) string {
 	var list []string
 	for _, port := range v.Ports {
 		list = append(list, fmt.Sprint(port))
@@ -140,16 +121,16 @@ func places(v shim.View) string {
 	for _, path := range v.Unix {
 		list = append(list, shim.Quote(path)+" (not seen)")
 	}
-	switch n := len(list) - most; {
+	switch n := len(list) - maxShown; {
 	case len(list) == 0:
 		return "none"
 	case n > 0:
-		list = append(list[:most], fmt.Sprintf("and %d more", n))
+		list = append(list[:maxShown], fmt.Sprintf("and %d more", n))
 	}
 	return strings.Join(list, ", ")
 }
 
-// verdict is the strictest of the conditions that hold.
+// verdict returns the strictest condition that is met.
 func verdict(v shim.View) string {
 	switch {
 	case v.Drained:
@@ -162,6 +143,7 @@ func verdict(v shim.View) string {
 	return "busy"
 }
 
+// ago returns a time in milliseconds for people.
 func ago(ms *int64) string {
 	if ms == nil {
 		return "none yet"

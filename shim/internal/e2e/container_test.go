@@ -30,7 +30,7 @@ var containers = flag.Bool("containers", false, "run lameduck in real containers
 // them, and the test binary.
 func TestContainer(t *testing.T) {
 	if !*containers {
-		t.Skip("only with -containers: make containers")
+		t.Skip("only with -containers: .ci/run containers")
 	}
 	y := newYard(t)
 	for name, test := range map[string]func(*testing.T, *yard){

@@ -189,7 +189,7 @@ func filterSyscalls(filter []unix.SockFilter) {
 // or a full pids cgroup would kill it. It fills that when told "fill", and has
 // a fork bomb go off when told "bomb".
 func sturdy() {
-	proc.Settle(0)
+	proc.ReserveThreads(2) // two for os/signal
 	got := make(chan os.Signal, 100)
 	signal.Notify(got, syscall.SIGTERM, syscall.SIGWINCH)
 	go func() {

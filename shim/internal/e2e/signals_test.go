@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -298,63 +297,6 @@ func wantQueued(t *testing.T, s sig.Signal, n int) {
 	testutil.Eventually(t, "HUP has arrived", func() bool { return count("HUP") == 1 })
 	if got := count(s.String()); got != n {
 		t.Errorf("%v: sent %d, the command got %d", s, n, got)
-	}
-}
-
-// TestPlainBuild: a build without the Makefile's flags passes on every signal but URG, which
-// Go's runtime uses.
-func TestPlainBuild(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "lameduck")
-	build(t, "go", "build", "-o", path, "./cmd/lameduck")
-	passes(t, sig.Set(^uint64(0)).Without(unpassed.With(sig.URG)), path)
-}
-
-// foreignArchs are the processors that TestForeignBuild builds for, each with the rooms
-// whose tests run in an emulator: sigcatch has assembly for amd64 and arm64; s390x is
-// big-endian, for the rooms that decode the kernel's replies. The emulator renumbers
-// real-time signals: 35 arrives as 32, which lameduck drops unless a rewrite names 32. The
-// binary for s390x has no handlers of its own, so rewrites do not help, and 35 and 36 are
-// lost.
-var foreignArchs = []struct {
-	arch, emulator string
-	rooms          []string
-	flags          []string
-	lost           sig.Set
-}{
-	{"amd64", "qemu-x86_64", []string{"sigcatch"}, []string{"-r", "32:32,33:33"}, 0},
-	{"arm64", "qemu-aarch64", []string{"sigcatch"}, []string{"-r", "32:32,33:33"}, 0},
-	{"s390x", "qemu-s390x", []string{"proc", "procnet", "scope", "testutil/script", "sig", "sigcatch", "sockdiag", "stop", "tcp", "traffic"}, nil, sig.SetOf(35, 36)},
-}
-
-// TestForeignBuild: signals, orphans and holds work on other processors, under QEMU's user
-// emulation.
-func TestForeignBuild(t *testing.T) {
-	for _, f := range foreignArchs {
-		if f.arch == runtime.GOARCH {
-			continue
-		}
-		t.Run(f.arch, func(t *testing.T) {
-			needs(t, "make", f.emulator)
-			test := []string{"env", "GOARCH=" + f.arch, "go", "test", "-exec", f.emulator}
-			for _, room := range f.rooms {
-				test = append(test, "./shim/internal/"+room)
-			}
-			build(t, test...)
-			path := filepath.Join(t.TempDir(), "lameduck")
-			build(t, "make", "build", "GOARCH="+f.arch, "OUT="+path)
-			lameduck := append([]string{testutil.Must(exec.LookPath(f.emulator)), path}, f.flags...)
-			passes(t, sig.Set(^uint64(0)).Without(unpassed|f.lost), lameduck...)
-		})
-	}
-}
-
-func build(t *testing.T, words ...string) {
-	t.Helper()
-	cmd := exec.Command(words[0], words[1:]...)
-	cmd.Dir = testutil.Root()
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%q: %v\n%s", words, err, out)
 	}
 }
 

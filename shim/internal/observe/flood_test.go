@@ -11,44 +11,52 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
-// TestFlood: while too many connections end for anybody to listen, there is
-// activity; when they no longer do, each is heard of again. The looks' times are
-// not the clock's.
-func TestFlood(t *testing.T) {
+// usual is the configuration behind the times in tests.
+var usual = traffic.Config{QuietFor: 3 * time.Second, MaxSilence: 30 * time.Second, Poll: 250 * time.Millisecond}
+
+// listening returns a listener and a sampler of the port.
+func listening(t *testing.T, start time.Time) (net.Listener, *Sampler) {
+	t.Helper()
 	netns.Need(t)
 	l := testutil.Must(net.Listen("tcp", "127.0.0.1:0"))
-	defer l.Close()
-	start := time.Now()
-	cfg := traffic.Config{QuietFor: 3 * time.Second, MaxSilence: 30 * time.Second, Poll: 250 * time.Millisecond}
+	t.Cleanup(func() { l.Close() })
 	port := uint16(l.Addr().(*net.TCPAddr).Port)
-	w := newSampler(Config{Start: start, Traffic: cfg, Ports: []uint16{port}, Until: stop.Quiet})
-	w.open(w.cfg.Ports)
-	defer w.close()
-	look := func(at float64, want stop.TrafficState) {
+	s := newSampler(Config{Start: start, Traffic: usual, Ports: []uint16{port}, Until: stop.Quiet}, nil)
+	s.scan(start)
+	t.Cleanup(s.observer.close)
+	return l, s
+}
+
+// TestFlood: during a flood of closed connections activity is certain, afterwards each
+// event is read again. The times of the samples are simulated.
+func TestFlood(t *testing.T) {
+	start := time.Now()
+	l, sampler := listening(t, start)
+	events := &sampler.observer.events
+	sample := func(at float64, want stop.TrafficState) {
 		t.Helper()
-		if got := w.sample(start.Add(time.Duration(at * float64(time.Second)))); got != want {
+		if got := sampler.sample(start.Add(time.Duration(at * float64(time.Second)))); got != want {
 			t.Errorf("at %v s: %v, want %v", at, got, want)
 		}
 	}
-	look(0, stop.Busy)
-	look(3, stop.ConditionMet)
-	w.flood.Add(start.Add(3100*time.Millisecond), 1e6)
-	w.events.Close()
-	w.events = nil
-	look(3.2, stop.Busy)
-	look(4, stop.Busy)
-	look(4.2, stop.Busy) // what came before that was not heard
-	if w.events == nil {
-		t.Fatal("it does not listen again")
+	sample(0, stop.Busy)
+	sample(3, stop.ConditionMet)
+	events.flood.Add(start.Add(3100*time.Millisecond), 1e6)
+	events.pause()
+	sample(3.2, stop.Busy)
+	sample(4, stop.Busy)
+	sample(4.2, stop.Busy) // connections may have been missed until now
+	if !events.reporting() {
+		t.Fatal("events are still left unread")
 	}
-	look(7.1, stop.Busy)
-	look(7.2, stop.ConditionMet)
+	sample(7.1, stop.Busy)
+	sample(7.2, stop.ConditionMet)
 	client := testutil.Must(net.Dial("tcp", l.Addr().String()))
 	testutil.Must(l.Accept()).Close()
 	client.Close()
-	testutil.Eventually(t, "it is heard of", func() bool {
-		w.see(start.Add(7300*time.Millisecond), w.tracker)
-		return w.tracker.Summary().Accepted == 1
+	testutil.Eventually(t, "an event is read", func() bool {
+		sampler.sample(start.Add(7300 * time.Millisecond))
+		return sampler.tracker.Summary().Accepted == 1
 	})
-	look(7.4, stop.Busy)
+	sample(7.4, stop.Busy)
 }

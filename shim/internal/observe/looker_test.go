@@ -9,26 +9,24 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
-	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
-// looker takes a look, as a hold does, for each line of standard input, and says
-// how many sockets it saw and how many nanoseconds it took. It is for
-// testdata/bench, which cannot come in here.
+// looker takes a sample, as in a hold, for each line of standard input, and prints the
+// number of sockets and the nanoseconds taken. The benchmark, in another module, runs
+// looker as a program.
 func looker(port string) error {
-	runtime.GOMAXPROCS(1) // as lameduck has
+	runtime.GOMAXPROCS(1) // like lameduck
 	number, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
 		return err
 	}
-	cfg := traffic.Config{QuietFor: 3 * time.Second, MaxSilence: 30 * time.Second, Poll: 250 * time.Millisecond}
-	w := newSampler(Config{Start: time.Now(), Traffic: cfg, Ports: []uint16{uint16(number)}, Until: stop.Quiet})
-	w.open(w.cfg.Ports)
+	s := newSampler(Config{Start: time.Now(), Traffic: usual, Ports: []uint16{uint16(number)}, Until: stop.Quiet}, nil)
+	s.scan(time.Now())
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
 		start := time.Now()
-		w.sample(start)
-		fmt.Println(w.count, time.Since(start).Nanoseconds())
+		s.sample(start)
+		fmt.Println(s.observer.sockets, time.Since(start).Nanoseconds())
 	}
 	return in.Err()
 }

@@ -8,62 +8,69 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
-// replies knows whether the last requests were answered at once, of the connections
-// where their times do not tell. The kernel says so in a table of all there are, which
-// is read for new ones, and not at every look.
-type replies struct {
-	list  func(tell func(local, remote netip.AddrPort, prompt bool)) error
-	known map[uint64]reply // by traffic.Ends
-	asked bool             // there are some that are not known yet
-	read  time.Time
-	look  int
+// pingpongCache answers what tcp_info cannot: when the last request and the last response
+// fell into the same jiffy, their ages do not say which came first. The kernel's
+// delayed-ACK state does (inet_csk_in_pingpong_mode), but only /proc/net/tcp prints it.
+// The table is read at most once a second, and only while a connection needs it.
+// A connection without an entry counts as in flight.
+type pingpongCache struct {
+	readTable func(visit func(local, remote netip.AddrPort, pingpong bool)) error
+	entries   map[uint64]pingpongEntry // by traffic.ConnKey
+	missing   bool                     // a connection has no valid entry
+	readAt    time.Time
+	sample    int // entries of earlier samples are dropped
 }
 
-// reply is of a connection on which this much had come and gone, as long as no more
-// does.
-type reply struct {
+// pingpongEntry is valid while the byte counters of the connection are unchanged.
+type pingpongEntry struct {
 	received, sent uint64
-	look           int // at which it was there last
-	told, prompt   bool
+	sample         int  // the latest with the connection
+	known          bool // pingpong was read
+	pingpong       bool
 }
 
-// rarely is how far apart the table is read.
-const rarely = time.Second
+// pingpongInterval is how far apart two readings of the table are.
+const pingpongInterval = time.Second
 
-// begin begins a look: it finds out what the last one asked for.
-func (a *replies) begin(now time.Time) {
-	for at, k := range a.known {
-		if k.look != a.look {
-			delete(a.known, at)
+// beginSample drops the entries that the previous sample did not need, and reads the table
+// if that sample lacked an entry. On error the entries stay unknown. Unknown counts as in
+// flight, so the hold goes on: the safe side.
+func (c *pingpongCache) beginSample(now time.Time) {
+	for key, e := range c.entries {
+		if e.sample != c.sample {
+			delete(c.entries, key)
 		}
 	}
-	a.look++
-	if !a.asked || now.Sub(a.read) < rarely {
+	c.sample++
+	if !c.missing || now.Sub(c.readAt) < pingpongInterval {
 		return
 	}
-	a.asked, a.read = false, now
-	// Of an error nothing comes but that they stay unknown, and hold.
-	a.list(func(local, remote netip.AddrPort, prompt bool) {
-		at := traffic.ConnKey(local, remote)
-		if k, ok := a.known[at]; ok && !k.told {
-			k.told, k.prompt = true, prompt
-			a.known[at] = k
+	c.missing = false
+	c.readAt = now
+	c.readTable(func(local, remote netip.AddrPort, pingpong bool) {
+		key := traffic.ConnKey(local, remote)
+		e, wanted := c.entries[key]
+		if wanted && !e.known {
+			e.known = true
+			e.pingpong = pingpong
+			c.entries[key] = e
 		}
 	})
 }
 
-// tell sets Prompt. What was read counts if nothing has come or gone since before it.
-func (a *replies) tell(s *tcp.Socket) {
+// apply sets s.Info.PingPong from the cache. An entry is valid only while the connection's
+// byte counters are unchanged since the table was read.
+func (c *pingpongCache) apply(s *tcp.Socket) {
 	if !traffic.AmbiguousOrder(s) {
 		return
 	}
-	at := traffic.ConnKey(s.Local, s.Remote)
-	k := a.known[at]
-	if k.received != s.Info.Received || k.sent != s.Info.Sent {
-		k = reply{received: s.Info.Received, sent: s.Info.Sent}
+	key := traffic.ConnKey(s.Local, s.Remote)
+	e := c.entries[key]
+	if e.received != s.Info.Received || e.sent != s.Info.Sent {
+		e = pingpongEntry{received: s.Info.Received, sent: s.Info.Sent}
 	}
-	k.look = a.look
-	a.known[at] = k
-	a.asked = a.asked || !k.told
-	s.Info.PingPong = k.told && k.prompt
+	e.sample = c.sample
+	c.entries[key] = e
+	c.missing = c.missing || !e.known
+	s.Info.PingPong = e.known && e.pingpong
 }

@@ -4,58 +4,48 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/lameduck-init/lameduck/shim/internal/alive"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
-// Sampler takes samples of the traffic on a goroutine of its own: a sample takes longer
-// the more connections there are.
-type Sampler struct {
-	observer
-	cfg          Config
-	out          chan Snapshot // holds the newest snapshot only
-	slowed       atomic.Bool   // the hold has ended
-	tracker      *traffic.Tracker
-	snapshot     Snapshot
-	published    string    // the last trouble published as a warning
-	scanned      time.Time // when the listeners were found
-	lastServedAt time.Time // when there was a listener or a connection last; zero: never
-}
-
-// lead is how long before the hold's end its last look begins, at least; and safe
-// that of one before it, since on a busy machine the last may come too late.
+// The last sample of a hold begins lastSampleLead before the end at the latest. Another
+// sample is taken spareSampleLead before the end: on a busy machine the last may be late.
 const (
 	lastSampleLead  = 5 * time.Millisecond
 	spareSampleLead = 50 * time.Millisecond
 )
 
-// burstInterval is how soon ends are heard of where there are many.
-const burstInterval = 25 * time.Millisecond
-
-// afterHoldInterval is the pause between looks when the hold has ended.
+// afterHoldInterval is the interval of samples after the hold.
 const afterHoldInterval = time.Second
 
+// Sampler takes samples of the traffic on a goroutine of its own: a sample takes longer
+// the more connections there are.
+type Sampler struct {
+	cfg          Config
+	out          chan Snapshot // has the newest snapshot only
+	slowed       atomic.Bool   // the hold has ended
+	observer     *observer
+	tracker      *traffic.Tracker
+	snapshot     Snapshot
+	published    string    // the trouble published last as a warning
+	scannedAt    time.Time // when the listeners were found; zero: not yet
+	lastServedAt time.Time // when there was a listener or a connection last; zero: never
+}
+
 // Start takes samples from now on, until the process ends. Each snapshot is sent to out,
-// which has room for one, in place of one that was not received.
+// which has room for one, in place of a snapshot that was not received.
 func Start(cfg Config, out chan Snapshot) *Sampler {
-	s := newSampler(cfg)
-	s.out = out
+	s := newSampler(cfg, out)
 	go s.run()
 	return s
 }
 
-func newSampler(cfg Config) *Sampler {
-	return &Sampler{observer: newObserver(&cfg), cfg: cfg, tracker: traffic.New(cfg.Traffic, cfg.Start)}
+func newSampler(cfg Config, out chan Snapshot) *Sampler {
+	return &Sampler{cfg: cfg, out: out, tracker: traffic.New(cfg.Traffic, cfg.Start)}
 }
 
-func newObserver(cfg *Config) observer {
-	return observer{wholePIDNamespace: cfg.WholePIDNamespace, health: cfg.Health, filtered: cfg.filtered()}
-}
-
-// SlowDown has samples taken less often: the hold has ended, and they are for the report
+// SlowDown makes samples less frequent: the hold has ended, and samples are for the report
 // alone.
 func (s *Sampler) SlowDown() { s.slowed.Store(true) }
 
@@ -63,65 +53,132 @@ func (s *Sampler) run() {
 	for {
 		s.scan(time.Now())
 		began := time.Now()
-		s.snapshot.Began, s.snapshot.State = began, s.sample(began)
-		s.snapshot.PathsPresent = present(s.cfg.WaitGone)
+		s.snapshot.Began = began
+		s.snapshot.State = s.sample(began)
 		s.publish()
 		s.snapshot.PreviousTook = time.Since(began)
-		s.wait(time.Now().Add(s.pause(began)))
+		s.observer.events.wait(time.Now().Add(s.pause(began)))
 	}
 }
 
-// scan finds the listeners, at the first sample and every Config.Rescan.
+// scan finds the listeners, before the first sample and every Config.Rescan.
 func (s *Sampler) scan(now time.Time) {
 	switch {
-	case s.scanned.IsZero():
-	case s.cfg.Rescan == 0 || now.Sub(s.scanned) < s.cfg.Rescan:
+	case s.observer == nil:
+	case s.cfg.Rescan == 0 || now.Sub(s.scannedAt) < s.cfg.Rescan:
 		return
 	default:
-		s.close()
-		s.observer = newObserver(&s.cfg)
+		s.observer.close()
 	}
-	s.open(s.cfg.Ports)
-	s.scanned = now
+	s.observer = newObserver(&s.cfg)
+	s.scannedAt = now
 }
 
-// present are those of paths that are there.
-func present(paths []string) (left []string) {
-	for _, path := range paths {
-		if alive.Present(path) {
-			left = append(left, path)
-		}
+// sample takes a sample, and returns what the sample means for the hold.
+func (s *Sampler) sample(now time.Time) stop.TrafficState {
+	if len(s.observer.scope.Ports) == 0 {
+		s.observer.sockets = 0
+		s.tracker.Begin(now) // connections from before a rescan are gone
+		s.tracker.End(traffic.Rest{Incomplete: !s.observer.scope.Complete})
+		return s.withoutPorts()
 	}
-	return left
+	if s.observer.sample(now, s.tracker) != nil {
+		return stop.Unobservable
+	}
+	return s.state(now, s.tracker.Verdict())
+}
+
+// state returns what a verdict means for the hold.
+func (s *Sampler) state(now time.Time, v traffic.Verdict) stop.TrafficState {
+	switch {
+	case s.cfg.DetectServerGone && s.serverGone(now, v):
+		return stop.ServerGone
+	case v.Stuck:
+		return stop.Hung
+	case isMet(s.cfg.Until, v):
+		return stop.ConditionMet
+	}
+	return stop.Busy
+}
+
+// isMet reports whether the condition of an adaptive hold is met.
+func isMet(until stop.Reason, v traffic.Verdict) bool {
+	switch until {
+	case stop.Settled:
+		return v.Settled
+	case stop.Quiet:
+		return v.Quiet
+	case stop.Drained:
+		return v.Drained
+	}
+	return false
+}
+
+// withoutPorts returns the state of a container without a TCP listener, as far as that is
+// known. The traffic of a Unix socket cannot be observed: any condition is met.
+func (s *Sampler) withoutPorts() stop.TrafficState {
+	found := &s.observer.scope
+	switch {
+	case found.NoListener():
+		return stop.NoListeners
+	case !found.Complete:
+		return stop.Unobservable
+	case len(found.UDP) > 0:
+		return stop.UDPOnly
+	}
+	return stop.ConditionMet
+}
+
+// serverGone reports whether the server has ended, of which a hook is not told. A server
+// that restarts has QuietFor to listen again.
+func (s *Sampler) serverGone(now time.Time, v traffic.Verdict) bool {
+	if !v.NoSockets {
+		s.lastServedAt = now
+	}
+	return !s.lastServedAt.IsZero() && now.Sub(s.lastServedAt) >= s.cfg.Traffic.QuietFor
 }
 
 // publish sends the newest snapshot to the loop. If the loop has not taken the previous
 // one, that one is dropped; its warning is carried over.
 func (s *Sampler) publish() {
-	now := &s.snapshot
-	now.Traffic, now.Verdict = s.tracker.Summary(), s.tracker.Verdict()
-	if s.cfg.TopPeers > 0 {
-		now.Peers = s.tracker.Peers(s.cfg.TopPeers)
-	}
-	now.Listeners = Listeners{Method: s.scope.Method, TCP: s.scope.Ports, UDP: s.scope.UDP, Unix: s.scope.Unix}
-	now.Observer, now.Trouble = s.name, s.trouble
-	if s.trouble != s.published {
-		now.Warning, s.published = s.trouble, s.trouble
+	s.describe(&s.snapshot)
+	next := s.snapshot
+	if next.Trouble != s.published {
+		s.published = next.Trouble
+		next.Warning = next.Trouble
 	}
 	select {
-	case missed := <-s.out:
-		if now.Warning == "" {
-			now.Warning = missed.Warning
+	case dropped := <-s.out:
+		if next.Warning == "" {
+			next.Warning = dropped.Warning
 		}
 	default:
 	}
-	s.out <- *now
-	now.Warning = ""
+	s.out <- next
 	s.cfg.Wake()
 }
 
-// pause is until the next look. One is taken when the floor has passed, and two
-// just before the hold ends whatever happens.
+// describe sets the parts of a snapshot that the tracker and the observer know.
+func (s *Sampler) describe(next *Snapshot) {
+	next.Traffic = s.tracker.Summary()
+	next.Verdict = s.tracker.Verdict()
+	if s.cfg.TopPeers > 0 {
+		next.Peers = s.tracker.Peers(s.cfg.TopPeers)
+	}
+	found := &s.observer.scope
+	next.Listeners = Listeners{Method: found.Method, TCP: found.Ports, UDP: found.UDP, Unix: found.Unix}
+	next.Observer = s.observer.source.name
+	next.Trouble = s.observer.source.trouble
+	next.PathsPresent = nil
+	for _, path := range s.cfg.WaitGone {
+		if alive.Present(path) {
+			next.PathsPresent = append(next.PathsPresent, path)
+		}
+	}
+}
+
+// pause returns the time until the next sample. Samples are taken when the floor has
+// passed, and just before the hold ends in any case.
 func (s *Sampler) pause(began time.Time) time.Duration {
 	now := time.Now()
 	took := now.Sub(began)
@@ -129,78 +186,14 @@ func (s *Sampler) pause(began time.Time) time.Duration {
 	if s.slowed.Load() {
 		pause = afterHoldInterval
 	}
-	if s.count > manySockets {
+	if s.observer != nil && s.observer.sockets > manySockets {
 		pause = max(pause, 10*took)
 	}
-	for _, at := range [...]time.Duration{s.cfg.Floor, s.cfg.Ceiling - 2*took - spareSampleLead, s.cfg.Ceiling - 2*took - lastSampleLead} {
+	end := s.cfg.Ceiling - 2*took
+	for _, at := range [...]time.Duration{s.cfg.Floor, end - spareSampleLead, end - lastSampleLead} {
 		if left := s.cfg.Start.Add(at).Sub(now); left > 0 {
 			pause = min(pause, left)
 		}
 	}
 	return pause
-}
-
-// rest waits until then, and hears of ends meanwhile: at once where there are few, so
-// that it is known when they were, and every now and then in a rush. It waits in the
-// kernel: Go's timers would need a thread to look at them.
-func (s *Sampler) wait(until time.Time) {
-	for left := time.Until(until); left > 0; left = time.Until(until) {
-		var told []unix.PollFd
-		switch {
-		case s.events == nil:
-		case s.bursting:
-			left = min(left, burstInterval)
-		default:
-			told = []unix.PollFd{{Fd: int32(s.events.FD()), Events: unix.POLLIN}}
-		}
-		limit := unix.NsecToTimespec(int64(left))
-		unix.Ppoll(told, &limit, nil)
-		s.hear(time.Now(), s.tracker)
-	}
-}
-
-// look takes one look, and says what it means to the hold.
-func (s *Sampler) sample(now time.Time) stop.TrafficState {
-	if len(s.scope.Ports) == 0 {
-		s.count = 0
-		s.tracker.Begin(now) // what was open before a rescan is gone
-		s.tracker.End(s.scope.Complete)
-		return s.portless()
-	}
-	if !s.observer.sample(now, s.tracker) {
-		return stop.Unobservable
-	}
-	v, until := s.tracker.Verdict(), s.cfg.Until
-	switch {
-	case s.cfg.DetectServerGone && s.serverGone(now, v):
-		return stop.ServerGone
-	case v.Stuck:
-		return stop.Hung
-	case until == stop.Settled && v.Settled, until == stop.Quiet && v.Quiet, until == stop.Drained && v.Drained:
-		return stop.ConditionMet
-	}
-	return stop.Busy
-}
-
-// portless is for a container without TCP listeners, as far as one could look.
-// Behind a Unix socket there is nothing to be seen but silence.
-func (s *Sampler) portless() stop.TrafficState {
-	switch {
-	case s.scope.NoListener():
-		return stop.NoListeners
-	case !s.scope.Complete:
-		return stop.Unobservable
-	case len(s.scope.UDP) > 0:
-		return stop.UDPOnly
-	}
-	return stop.ConditionMet
-}
-
-// deserted reports whether the server that there was is gone, which a hook is not
-// told of. One that is started anew has the time of silence for it.
-func (s *Sampler) serverGone(now time.Time, v traffic.Verdict) bool {
-	if !v.NoSockets {
-		s.lastServedAt = now
-	}
-	return !s.lastServedAt.IsZero() && now.Sub(s.lastServedAt) >= s.cfg.Traffic.QuietFor
 }

@@ -1,12 +1,33 @@
 package observe
 
 import (
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
+
+// inodeOf returns the inode of a connection's socket.
+func inodeOf(conn *net.TCPConn) (inode uint32, err error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var stat unix.Stat_t
+	control := raw.Control(func(fd uintptr) { err = unix.Fstat(int(fd), &stat) })
+	if err == nil {
+		err = control
+	}
+	return uint32(stat.Ino), err
+}
 
 // TestLastSample: a sample is taken just before a hold ends, whatever the pause.
 func TestLastSample(t *testing.T) {
@@ -15,9 +36,151 @@ func TestLastSample(t *testing.T) {
 		cfg.Traffic = traffic.Config{Poll: 250 * time.Millisecond}
 		for _, at := range []time.Duration{1800 * time.Millisecond, 1950 * time.Millisecond, 1990 * time.Millisecond} {
 			cfg.Start = time.Now().Add(-at)
-			if pause := newSampler(cfg).pause(time.Now()); pause > end-at-lastSampleLead || pause <= 0 {
+			if pause := newSampler(cfg, nil).pause(time.Now()); pause > end-at-lastSampleLead || pause <= 0 {
 				t.Errorf("until %q: at %v the pause is %v", cfg.Until, at, pause)
 			}
 		}
+	}
+}
+
+// TestPause: samples are less frequent after the hold, and with very many sockets.
+func TestPause(t *testing.T) {
+	for name, c := range map[string]struct {
+		slowed  bool
+		sockets int
+		took    time.Duration
+		want    time.Duration
+	}{
+		"in the hold":    {false, 10, time.Second, usual.Poll},
+		"after the hold": {true, 10, time.Second, afterHoldInterval},
+		"many sockets":   {false, manySockets + 1, time.Second, 10 * time.Second},
+		"quickly listed": {false, manySockets + 1, time.Millisecond, usual.Poll},
+	} {
+		s := newSampler(Config{Start: time.Now().Add(-time.Hour), Traffic: usual}, nil)
+		s.observer = &observer{sockets: c.sockets}
+		s.slowed.Store(c.slowed)
+		if got := s.pause(time.Now().Add(-c.took)); got < c.want || got > c.want+c.want/2 {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// TestPublish: a snapshot not received is replaced, and the warning carried over to the
+// next snapshot. Each warning is received once.
+func TestPublish(t *testing.T) {
+	out := make(chan Snapshot, 1)
+	woken := 0
+	s := newSampler(Config{Start: trigger, Traffic: usual, TopPeers: 1, Wake: func() { woken++ }}, out)
+	s.observer = &observer{}
+	steps := []struct {
+		trouble, warning string
+		receive          bool
+	}{
+		{"", "", true},
+		{"first", "first", false},
+		{"first", "first", true}, // carried over
+		{"first", "", true},
+		{"second", "second", false},
+		{"third", "third", true},
+		{"", "", true},
+	}
+	for i, c := range steps {
+		s.observer.source.trouble = c.trouble
+		s.publish()
+		if len(out) != 1 || woken != i+1 {
+			t.Fatalf("step %d: %d snapshots, woken %d times", i, len(out), woken)
+		}
+		got := <-out
+		if got.Trouble != c.trouble || got.Warning != c.warning {
+			t.Errorf("step %d: trouble %q, warning %q", i, got.Trouble, got.Warning)
+		}
+		if !c.receive {
+			out <- got
+		}
+	}
+}
+
+// TestStart: the sampler publishes snapshots until the process ends, and takes SlowDown at
+// any time.
+func TestStart(t *testing.T) {
+	out, woken := make(chan Snapshot, 1), make(chan bool, 1000)
+	cfg := Config{Start: time.Now(), Traffic: usual, Ports: []uint16{1}, Until: stop.Quiet, Wake: func() { woken <- true }}
+	cfg.Traffic.Poll = 10 * time.Millisecond
+	s := Start(cfg, out)
+	for range 3 {
+		<-woken
+		got := <-out
+		if got.Began.Before(cfg.Start) || !slices.Equal(got.Listeners.TCP, []uint16{1}) || !got.Observed() {
+			t.Errorf("%+v", got)
+		}
+	}
+	s.SlowDown()
+}
+
+// TestWaitGonePaths: a snapshot names the paths that exist.
+func TestWaitGonePaths(t *testing.T) {
+	dir := t.TempDir()
+	there := filepath.Join(dir, "there")
+	testutil.WriteFile(t, there, "")
+	s := newSampler(Config{WaitGone: []string{filepath.Join(dir, "gone"), there}}, nil)
+	s.observer = &observer{}
+	for _, want := range [][]string{{there}, nil} {
+		var got Snapshot
+		s.describe(&got)
+		if !slices.Equal(got.PathsPresent, want) {
+			t.Errorf("%v, want %v", got.PathsPresent, want)
+		}
+		os.Remove(there)
+	}
+}
+
+// TestStates: the state of each verdict.
+func TestStates(t *testing.T) {
+	quiet := traffic.Verdict{Settled: true, Quiet: true}
+	gone := traffic.Verdict{Settled: true, Quiet: true, Drained: true, NoSockets: true}
+	for name, c := range map[string]struct {
+		cfg     Config
+		verdict traffic.Verdict
+		want    stop.TrafficState
+	}{
+		"busy":                   {Config{Until: stop.Quiet}, traffic.Verdict{Settled: true}, stop.Busy},
+		"settled":                {Config{Until: stop.Settled}, traffic.Verdict{Settled: true}, stop.ConditionMet},
+		"quiet":                  {Config{Until: stop.Quiet}, quiet, stop.ConditionMet},
+		"not drained":            {Config{Until: stop.Drained}, quiet, stop.Busy},
+		"drained":                {Config{Until: stop.Drained}, gone, stop.ConditionMet},
+		"a fixed delay":          {Config{}, gone, stop.Busy},
+		"stuck":                  {Config{Until: stop.Quiet}, traffic.Verdict{Settled: true, Quiet: true, Stuck: true}, stop.Hung},
+		"server gone, a hook":    {Config{Until: stop.Quiet, DetectServerGone: true}, gone, stop.ServerGone},
+		"server gone, a command": {Config{Until: stop.Quiet}, gone, stop.ConditionMet},
+	} {
+		c.cfg.Traffic = usual
+		s := newSampler(c.cfg, nil)
+		s.state(trigger, traffic.Verdict{}) // with a server
+		if got := s.state(trigger.Add(usual.QuietFor), c.verdict); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+	s := newSampler(Config{Until: stop.Quiet, DetectServerGone: true, Traffic: usual}, nil)
+	if got := s.state(trigger, gone); got != stop.ConditionMet {
+		t.Errorf("no server so far: %v", got)
+	}
+}
+
+// TestRescan: the listeners are found anew every Config.Rescan, and else once.
+func TestRescan(t *testing.T) {
+	for _, rescan := range []time.Duration{0, 2 * time.Second} {
+		start := time.Now()
+		s := newSampler(Config{Start: start, Traffic: usual, Ports: []uint16{1}, Rescan: rescan}, nil)
+		for second, again := range []bool{true, false, rescan > 0, false} {
+			before := s.observer
+			s.scan(start.Add(time.Duration(second) * time.Second))
+			if scanned := s.observer != before; scanned != again {
+				t.Errorf("rescan every %v: at %d s, found anew is %v", rescan, second, scanned)
+			}
+			if before != nil && s.observer != before && (before.source.conn != nil || before.events.reporting()) {
+				t.Error("the observer before is not closed")
+			}
+		}
+		s.observer.close()
 	}
 }

@@ -11,35 +11,35 @@ import (
 // Values of Snapshot.Observer.
 const (
 	SockDiag = "sock_diag" // sock_diag(7), the best observer
-	ProcNet  = "/proc/net" // tables and counters; requests in flight cannot be seen
-	None     = "none"      // nothing can be read
+	ProcNet  = "/proc/net" // tables and counters; requests in flight are unknown
+	None     = "none"      // no source can be read
 )
 
 // Snapshot is the result of one sample.
 type Snapshot struct {
 	Began        time.Time     // when the sample was taken
-	PreviousTook time.Duration // how long the sample before this one took
+	PreviousTook time.Duration // the duration of the previous sample
 
-	State   stop.TrafficState // what the sample means for the hold
+	State   stop.TrafficState // the consequence for the hold
 	Verdict traffic.Verdict
 	Traffic traffic.Summary
-	Peers   []traffic.Peer // at most Config.TopPeers, most connections first
+	Peers   []traffic.Peer // at most Config.TopPeers, by number of connections
 
 	Listeners Listeners
-	Observer  string // SockDiag, ProcNet or None; "": no TCP listener, so nothing to observe
-	Trouble   string // why Observer is not the best observer; "": it is
-	Warning   string // Trouble, in the first snapshot that has it
+	Observer  string // SockDiag, ProcNet or None; "": no TCP listener
+	Trouble   string // why Observer is not SockDiag
+	Warning   string // Trouble, in one snapshot only
 
-	PathsPresent []string // the paths of Config.WaitGone that exist
+	PathsPresent []string // the existing paths of Config.WaitGone
 }
 
-// Observed reports whether there was traffic to observe and a way to do so.
+// Observed reports whether the sample shows traffic: a port counts and can be observed.
 func (s *Snapshot) Observed() bool { return s.Observer != "" && s.Observer != None }
 
-// Listeners is what the container listens on, and how that was found.
+// Listeners are the ports and paths on which the container listens.
 type Listeners struct {
-	Method scope.Method
+	Method scope.Method // how the listeners were found
 	TCP    scope.Ports
-	UDP    scope.Ports // ports whose traffic cannot be observed
-	Unix   []string    // paths, as above
+	UDP    scope.Ports // traffic of these ports cannot be observed
+	Unix   []string    // likewise
 }

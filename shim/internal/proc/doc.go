@@ -1,9 +1,8 @@
-// Package proc starts the command, signals it and reaps what dies.
+// Package proc starts the command, signals processes and reaps children.
 //
-// One goroutine, the loop's, may call Kill and Reap: who waits, kills, so that
-// a process id cannot be used again between the two. Everything that Go's
-// runtime might need from the system later (threads, epoll) is fetched here
-// before the command starts, since a full pids cgroup kills a Go program that
+// One goroutine, the loop's, may call Kill and Reap: a process id cannot be used again
+// between the two. Whatever Go's runtime might need from the system later (threads, epoll)
+// is fetched before the command starts, since a full pids cgroup kills a Go program that
 // needs one more thread.
 //
 // See execvp(3), wait(2), setpgid(2), tcsetpgrp(3), prctl(2).

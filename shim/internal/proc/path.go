@@ -2,11 +2,11 @@ package proc
 
 import "strings"
 
-// defaultPath is where execvp(3) looks when there is no PATH at all.
+// defaultPath is the search path of execvp(3) without PATH.
 const defaultPath = "/bin:/usr/bin"
 
-// candidates are the paths that execvp(3) would try for file, in order. An
-// empty entry of PATH is the working directory.
+// candidates returns the paths that execvp(3) would try for file, in order. An empty entry
+// of PATH is the working directory.
 func candidates(file string, env []string) []string {
 	switch {
 	case file == "":
@@ -24,7 +24,7 @@ func candidates(file string, env []string) []string {
 	return paths
 }
 
-// pathOf is the PATH of env: the first one counts, as in getenv(3).
+// pathOf returns the PATH of env: the first entry counts, as in getenv(3).
 func pathOf(env []string) string {
 	for _, entry := range env {
 		if path, ok := strings.CutPrefix(entry, "PATH="); ok {

@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pidVariables address a process by its pid; any other process ignores what they
-// announce. See sd_listen_fds(3) and sd_watchdog_enabled(3).
+// pidVariables address a process by its pid; other processes ignore the announcement. See sd_listen_fds(3) and sd_watchdog_enabled(3).
 var pidVariables = []string{"LISTEN_PID=", "WATCHDOG_PID="}
 
 // listenPIDFDID is the inode number of the pidfd of the process that LISTEN_PID
@@ -22,8 +21,7 @@ func addresses(env []string, pid string) bool {
 	return slices.ContainsFunc(pidVariables, func(name string) bool { return slices.Contains(env, name+pid) })
 }
 
-// readdress changes the variables of env that address the process from, so that they
-// address this process.
+// readdress makes the variables of env that address the process from address this process.
 func readdress(env []string, from string) {
 	listens := slices.Contains(env, pidVariables[0]+from)
 	for i, entry := range env {
@@ -38,7 +36,8 @@ func readdress(env []string, from string) {
 	}
 }
 
-// pidfdVariable is listenPIDFDID with the number of this process, or else entry.
+// pidfdVariable returns listenPIDFDID with the number of this process, or entry on an
+// error.
 func pidfdVariable(entry string) string {
 	fd, err := unix.PidfdOpen(os.Getpid(), 0)
 	if err != nil {

@@ -18,12 +18,11 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// What changes a whole process happens in the test binary run once more, as
-// "helper NAME ARG...".
+// Helpers change a whole process: the test binary runs once more, as "helper NAME ARG...".
 var helpers = map[string]func(args []string){
-	"aside":       helpAside,
+	"hide":        helpHide,
 	"descriptors": helpDescriptors,
-	"let-go":      helpLetGo,
+	"release":     helpRelease,
 }
 
 func TestMain(m *testing.M) {
@@ -34,12 +33,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// raceInHaste spares each process a second at its exit under the race detector.
+// raceInHaste saves each process a second at exit under the race detector.
 const raceInHaste = "GORACE=atexit_sleep_ms=0"
 
-// help runs a helper in the environment env, and returns its output. It skips the
-// test under an emulator for another kind of processor: the kernel runs the emulator,
-// and cannot execute the test binary by itself.
+// help runs a helper in the environment env, and returns its output. Under an emulator for
+// another kind of processor help skips the test: the kernel runs the emulator, and cannot
+// execute the test binary.
 func help(t *testing.T, env []string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe", append([]string{"helper"}, args...)...)
@@ -88,7 +87,7 @@ func TestStartError(t *testing.T) {
 	for _, c := range []struct {
 		err      syscall.Errno
 		found    bool
-		code     int // as env(1) has it
+		code     int // as of env(1)
 		contains string
 	}{
 		{syscall.ENOENT, false, 127, "no such file"},
@@ -125,7 +124,7 @@ func TestRename(t *testing.T) {
 		{"GOMAXPROCS=2 GOGC=off GOMEMLIMIT=1 GODEBUG=y", "\x01OMAXPROCS=2 \x01OGC=off \x01OMEMLIMIT=1 \x01ODEBUG=y", true},
 	} {
 		env := strings.Fields(c.env)
-		if any := rename(env, "G", hidden); any != c.any || strings.Join(env, " ") != c.want {
+		if any := rename(env, "G", hiddenPrefix); any != c.any || strings.Join(env, " ") != c.want {
 			t.Errorf("%q became %q (any: %v), want %q", c.env, env, any, c.want)
 		}
 		before := slices.Clone(env)
@@ -138,8 +137,8 @@ func TestRename(t *testing.T) {
 	}
 }
 
-// TestKillDescendant: a process is signaled wherever it has gone since, and a process that
-// was given its number is not.
+// TestKillDescendant: a process is signaled whatever its parent is now; another process with
+// the same number is not.
 func TestKillDescendant(t *testing.T) {
 	cmd := exec.Command("cat")
 	stdin, err := cmd.StdinPipe()
@@ -150,16 +149,16 @@ func TestKillDescendant(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p := processOf(cmd.Process.Pid)
-	if p.Parent != os.Getpid() || p.Start == "" {
-		t.Fatalf("%+v", p)
+	p, err := proc.Process(cmd.Process.Pid)
+	if err != nil || p.Parent != os.Getpid() || p.Start == 0 {
+		t.Fatalf("%+v, %v", p, err)
 	}
 	other := p
-	other.Start += "0" // the process that had the number before
+	other.Start++ // as of a process that had the number before
 	if err := KillDescendant(other, sig.KILL); err != unix.ESRCH {
 		t.Errorf("a process that was started at another time: %v, want %v", err, unix.ESRCH)
 	}
-	p.Parent = 1 // as it was before its parent ended, say
+	p.Parent = 1 // as before its parent ended
 	if err := KillDescendant(p, sig.INT); err != nil {
 		t.Errorf("the process itself: %v", err)
 	}
@@ -171,8 +170,8 @@ func TestKillDescendant(t *testing.T) {
 	}
 }
 
-// TestReadStage: each end of a stage is known by what it wrote, and one that hangs is
-// not waited for.
+// TestReadStage: the report of a stage tells how the stage ended; the wait for a stage that
+// hangs is bounded.
 func TestReadStage(t *testing.T) {
 	for want, hangs := range map[string]bool{"": false, "\x01": false, "\x01\x02\x01": false, "\x01 hangs": true} {
 		var fds [2]int
@@ -191,7 +190,7 @@ func TestReadStage(t *testing.T) {
 	}
 }
 
-// TestReaddress: what addresses the one process addresses this one, and no other
+// TestReaddress: variables that address the given process address this process, and no other
 // variable changes.
 func TestReaddress(t *testing.T) {
 	env := []string{"LISTEN_PIDFDID=7", "LISTEN_PID=41", "WATCHDOG_PID=41", "WATCHDOG_PID=42", "XLISTEN_PID=41", "LISTEN_FDS=41"}
@@ -207,37 +206,38 @@ func TestReaddress(t *testing.T) {
 		t.Errorf("%q, want %q", env[1:], want)
 	}
 	other := []string{"LISTEN_PID=42", "LISTEN_PIDFDID=7"}
-	if readdress(other, "41"); !slices.Equal(other, []string{"LISTEN_PID=42", "LISTEN_PIDFDID=7"}) {
+	readdress(other, "41")
+	if !slices.Equal(other, []string{"LISTEN_PID=42", "LISTEN_PIDFDID=7"}) {
 		t.Errorf("another process's variables became %q", other)
 	}
 }
 
-// TestSetAside: the second execution goes without the variables, keeps the
-// arguments, and still has all for the command.
-func TestSetAside(t *testing.T) {
+// TestHideGoEnv: the second execution goes without the variables, keeps the arguments, and
+// still has all variables for the command.
+func TestHideGoEnv(t *testing.T) {
 	for env, want := range map[string]string{
 		"A=1 GODEBUG=madvdontneed=1 B=2 GOTRACEBACK=all": "runtime has [] []; command gets [A=1 GODEBUG=madvdontneed=1 B=2 GOTRACEBACK=all " + raceInHaste + "]; args [a b]",
 		"GODEBUG= A=1": "runtime has [] []; command gets [GODEBUG= A=1 " + raceInHaste + "]; args [a b]",
 	} {
-		if got := help(t, strings.Fields(env), "aside", "a", "b"); got != want {
+		if got := help(t, strings.Fields(env), "hide", "a", "b"); got != want {
 			t.Errorf("%s:\n got %s\nwant %s", env, got, want)
 		}
 	}
 }
 
-func helpAside(args []string) {
-	SetAside()
+func helpHide(args []string) {
+	HideGoEnv()
 	fmt.Printf("runtime has [%s] [%s]; command gets %v; args %v", os.Getenv("GODEBUG"), os.Getenv("GOTRACEBACK"), Restore(os.Environ()), args)
 }
 
-// TestCheckDescriptors: four free ones will do, fewer are an error that counts
-// them, and none is kept.
+// TestCheckDescriptors: four free descriptors are enough; with fewer the error has their
+// number. No descriptor is kept.
 func TestCheckDescriptors(t *testing.T) {
 	for free := range 7 {
 		got := help(t, nil, "descriptors", strconv.Itoa(free))
 		want := fmt.Sprintf("then %d are free", free)
 		if free < 4 {
-			want = fmt.Sprintf("4 free file descriptors are needed and %d are to be had: raise the limit of open files (RLIMIT_NOFILE); ", free) + want
+			want = fmt.Sprintf("4 free file descriptors are needed, but only %d are available: raise the limit of open files (RLIMIT_NOFILE); ", free) + want
 		}
 		if got != want {
 			t.Errorf("with %d free:\n got %s\nwant %s", free, got, want)
@@ -260,7 +260,7 @@ func helpDescriptors(args []string) {
 	fmt.Printf("then %d are free", len(takeAll()))
 }
 
-// takeAll opens descriptors until there are no more.
+// takeAll opens descriptors up to the limit.
 func takeAll() (taken []int) {
 	for {
 		fd, err := unix.Dup(0)
@@ -278,11 +278,10 @@ func must(err error) {
 	}
 }
 
-// high is a number that nobody is given again when it is closed.
+// high is a descriptor number that the kernel does not assign again when closed.
 const high = 300
 
-// TestOpenDescriptors: every open one from 3 up is listed, and no other. (The
-// folder in which they are listed is open meanwhile.)
+// TestOpenDescriptors: every open descriptor from 3 up is listed, and no other.
 func TestOpenDescriptors(t *testing.T) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
@@ -328,21 +327,21 @@ func TestForegroundGroup(t *testing.T) {
 	}
 }
 
-// TestLetGo: what was inherited is closed, what is ours stays, and Go's timers
-// still work.
-func TestLetGo(t *testing.T) {
-	if got, want := help(t, nil, "let-go"), "inherited: false, ours: true, in /"; got != want {
+// TestReleaseInherited: inherited descriptors are closed, our own stay, and Go's timers still
+// work.
+func TestReleaseInherited(t *testing.T) {
+	if got, want := help(t, nil, "release"), "inherited: false, ours: true, in /"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
-func helpLetGo([]string) {
-	<-time.After(1) // has the runtime open its epoll
+func helpRelease([]string) {
+	<-time.After(1) // makes the runtime open its epoll
 	ours, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, high)
 	must(err)
 	inherited, err := unix.FcntlInt(0, unix.F_DUPFD, high)
 	must(err)
-	LetGo()
+	ReleaseInherited()
 	dir, _ := os.Getwd()
 	<-time.After(time.Millisecond)
 	fmt.Printf("inherited: %v, ours: %v, in %s", isOpen(inherited), isOpen(ours), dir)

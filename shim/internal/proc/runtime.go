@@ -12,33 +12,37 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 )
 
-// hidden is the first byte of the names of variables that Go's runtime was not
-// to see, while they are kept for the command. Where our ELF entry point came
-// first (package sig), it has hidden them in time.
-const hidden = "\x01"
+// hiddenPrefix is the first byte of the names of hidden variables: Go's runtime must not
+// see them, and the command gets them. The entry point of package sigcatch hides them
+// before the runtime starts.
+const hiddenPrefix = "\x01"
 
-// meant are those variables, without their first byte.
-var meant = []string{"ODEBUG=", "OTRACEBACK=", "OMAXPROCS=", "OMEMLIMIT=", "OGC="}
+// goEnv are the variables to hide, without their first byte.
+var goEnv = []string{"ODEBUG=", "OTRACEBACK=", "OMAXPROCS=", "OMEMLIMIT=", "OGC="}
 
-// SetAside executes our own program once more with those variables hidden,
-// where it was not done in time. It returns if there are none, or if it cannot
-// be done (no /proc, and moved since).
-func SetAside() {
-	env := Environ()
-	if !rename(env, "G", hidden) {
+// HideGoEnv executes our own program once more with the variables of goEnv hidden, unless
+// the entry point has hidden them or none is set. HideGoEnv also returns if our program
+// cannot be executed again (no /proc, and the file has moved).
+func HideGoEnv() {
+	if _, hidden := sigcatch.Environ(); hidden {
 		return
 	}
-	for _, self := range ourselves() {
+	env := Environ()
+	if !rename(env, "G", hiddenPrefix) {
+		return
+	}
+	for _, self := range ownPaths() {
 		syscall.Exec(self, os.Args, env)
 	}
 }
 
-// ourselves are the paths at which our own program may be found: the second is
-// the one that we were executed by, getauxval(3)'s AT_EXECFN, which may be gone.
-func ourselves() []string {
+// ownPaths returns the paths at which our own program may be found: /proc/self/exe, and
+// the path that was executed, AT_EXECFN of getauxval(3), which may be gone.
+func ownPaths() []string {
 	const execfn = 31
 	paths := []string{"/proc/self/exe"}
 	vector, _ := unix.Auxv()
@@ -50,65 +54,68 @@ func ourselves() []string {
 	return paths
 }
 
-// Environ returns the environment as execve(2) passed it. os.Environ does not: of two
-// entries with one name it drops the second, and it drops empty entries. Without our
-// entry point /proc has the original.
+// Environ returns the environment as passed to execve(2). os.Environ drops empty entries,
+// and all but the first of two entries with one name. Without the entry point the original
+// is read from /proc.
 func Environ() []string {
 	if env, ok := sigcatch.Environ(); ok {
 		return env
 	}
-	text, err := os.ReadFile("/proc/self/environ")
-	switch {
-	case err != nil:
+	env, err := proc.Environment(procfs.Self)
+	if err != nil {
 		return os.Environ()
-	case len(text) == 0:
-		return nil
 	}
-	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
-}
-
-// Restore is env with what was hidden.
-func Restore(env []string) []string {
-	env = slices.Clone(env)
-	rename(env, hidden, "G")
 	return env
 }
 
-// rename exchanges the first byte of those variables of env that have a value,
-// and reports whether there were any.
+// Restore returns a copy of env in which hidden variables have their names back.
+func Restore(env []string) []string {
+	env = slices.Clone(env)
+	rename(env, hiddenPrefix, "G")
+	return env
+}
+
+// rename replaces the first byte of the variables of goEnv in env, and reports whether
+// there were any.
 func rename(env []string, from, to string) (any bool) {
 	for i, entry := range env {
 		rest, ok := strings.CutPrefix(entry, from)
-		if ok && slices.ContainsFunc(meant, func(name string) bool { return strings.HasPrefix(rest, name) }) {
+		if ok && slices.ContainsFunc(goEnv, func(name string) bool { return strings.HasPrefix(rest, name) }) {
 			env[i], any = to+rest, true
 		}
 	}
 	return any
 }
 
-// parked is how many spare threads wait for the rest of our life. The loop has the
-// first thread for itself; besides a stuck writer may sit in a system call, the
-// garbage collector may run, and without our entry point the runtime has two
-// threads more for signals.
-const parked = 4
+// reserved is how many spare threads the runtime keeps. The loop has the first thread for
+// itself; besides, a stuck writer may sit in a system call, and the garbage collector may
+// run.
+const reserved = 2
 
-// Settle makes Go's runtime frugal and has it fetch now what it would else
-// fetch when it is first needed: threads, so many more than usual, and epoll for
-// the first timer.
-func Settle(more int) {
+// relayThreads is how many threads more the runtime needs for signals if os/signal catches
+// them.
+const relayThreads = 2
+
+// ReserveThreads makes Go's runtime fetch now what it would otherwise fetch when first
+// needed: spare threads, more than the usual number by so many, and epoll for the first
+// timer.
+func ReserveThreads(more int) {
 	runtime.GOMAXPROCS(1)
 	time.AfterFunc(time.Hour, func() {}).Stop() // a channel timer would open epoll only when waited for
-	parkThreads(parked + more)
+	if !sigcatch.Direct {
+		more += relayThreads
+	}
+	parkThreads(reserved + more)
 }
 
-// parkThreads makes the runtime start threads, by holding that many goroutines
-// on threads of their own at one time. Let go, the threads are kept idle, and
-// the runtime takes one of them where it would else start another.
-func parkThreads(parked int) {
+// parkThreads makes the runtime start n threads, by keeping n goroutines on threads of
+// their own at one time. When the goroutines have ended the threads stay idle, and the
+// runtime uses them instead of starting others.
+func parkThreads(n int) {
 	var here, done sync.WaitGroup
 	leave := make(chan struct{})
-	here.Add(parked)
-	for range parked {
+	here.Add(n)
+	for range n {
 		done.Go(func() {
 			runtime.LockOSThread()
 			here.Done()

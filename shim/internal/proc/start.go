@@ -12,32 +12,32 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 )
 
-// Command is what to start, and how.
+// Command is a program to start.
 type Command struct {
-	Argv, Env []string
-	Dir       string // where; "": where we are
-	Session   bool   // in a session of its own, with our controlling terminal
-	SameGroup bool   // in our process group, rather than in a group of its own
-	Aside     bool   // beside another command: in the background, with nothing to read
+	Argv, Env  []string
+	Dir        string // working directory; "": ours
+	Session    bool   // in a session of its own, with our controlling terminal
+	SameGroup  bool   // in our process group, rather than in a group of its own
+	Background bool   // beside another command: not in the foreground, and /dev/null to read
 
-	// What was blocked and ignored when we were executed. Go's fork lets the
-	// command inherit neither.
+	// The signals that were blocked and ignored when we were executed. Go's fork lets
+	// the command inherit neither.
 	Blocked, Ignored sig.Set
 
-	released sig.Set // what the kernel sends us for giving up the terminal
+	released sig.Set // signals that the kernel sends us for giving up the terminal
 }
 
-// StartError is a command that could not be started.
+// StartError is the error of a command that could not be started.
 type StartError struct {
 	Command string
 	Err     error // a syscall.Errno
-	found   bool  // there was such a file
+	found   bool  // the file exists
 }
 
-// Error says what was to be run and why it was not.
+// Error names the command and the reason.
 func (e *StartError) Error() string {
 	if e.found && e.Err == syscall.ENOENT {
-		return fmt.Sprintf("cannot run %q: the interpreter that it names was not found", e.Command)
+		return fmt.Sprintf("cannot run %q: its interpreter was not found", e.Command)
 	}
 	return fmt.Sprintf("cannot run %q: %v", e.Command, e.Err)
 }
@@ -49,8 +49,8 @@ func (e *StartError) Missing() bool {
 	return errors.Is(e.Err, syscall.ENOENT) || errors.Is(e.Err, syscall.ENOTDIR)
 }
 
-// Refused reports whether it was found but could not be executed, as opposed
-// to a system that has no room for another process.
+// Refused reports whether the command was found but cannot be executed, as opposed to a
+// system that has no room for another process.
 func (e *StartError) Refused() bool {
 	switch e.Err {
 	case syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE:
@@ -61,18 +61,19 @@ func (e *StartError) Refused() bool {
 
 // Start runs the command in a process group of its own, the terminal's foreground
 // one if we were that (unless Session or SameGroup), with our standard streams, every
-// inherited descriptor, and Env as it was given. The program is found as execvp(3)
-// finds it, along Env's PATH. An error that is the command's is a *StartError.
+// inherited descriptor, and Env. The program is searched along Env's PATH, as by execvp(3).
+// An error of the command's own is a *StartError.
 //
-// Go's fork puts back what Go itself changed, the soft limit of open files;
-// for the signal mask and ignored signals a second stage of our own program
-// does it (stage.go), where there is anything to put back.
+// Go's fork restores the soft limit of open files, which Go has raised; a second stage of
+// our own program restores the signal mask and the ignored signals, if necessary
+// (secondstage.go).
 func (c *Command) Start() (pid int, err error) {
 	if c.Session {
 		c.releaseTerminal()
 	}
-	if c.staged() {
-		if pid, err = c.startStaged(); !errors.Is(err, errNoStage) {
+	if c.needsSecondStage() {
+		pid, err = c.startSecondStage()
+		if !errors.Is(err, errNoStage) {
 			return pid, err
 		}
 	}
@@ -95,7 +96,7 @@ func (c *Command) forkExec(path string, argv, env []string) (pid int, err error)
 		Files: []uintptr{0, 1, 2},
 		Sys:   &syscall.SysProcAttr{Setpgid: !c.SameGroup, Foreground: !c.SameGroup && foreground()},
 	}
-	if c.Aside {
+	if c.Background {
 		attr.Sys.Foreground = false
 		if null, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
 			defer unix.Close(null)
@@ -103,8 +104,9 @@ func (c *Command) forkExec(path string, argv, env []string) (pid int, err error)
 		}
 	}
 	if c.Session {
-		// Go's Setctty takes the terminal even from another session, given CAP_SYS_ADMIN.
-		// So it is left to the second stage, or to the case of a terminal just released.
+		// Given CAP_SYS_ADMIN, Go's Setctty takes the terminal even from another session.
+		// So Setctty is used for a terminal just released alone; else the second stage
+		// takes the terminal.
 		attr.Sys = &syscall.SysProcAttr{Setsid: true, Setctty: c.released != 0 && argv[0] != stageName}
 	}
 	fork := func() { pid, err = syscall.ForkExec(path, argv, attr) }
@@ -116,8 +118,9 @@ func (c *Command) forkExec(path string, argv, env []string) (pid int, err error)
 	return pid, err
 }
 
-// execvp tries exec on one path after the other, as execvp(3) does, and returns when
-// one succeeds or why none did; exec runs in dir, even where this process is elsewhere. A file that is not in a format that the kernel knows is a script for the shell.
+// execvp calls exec with one path after the other, as execvp(3) does, until a call
+// succeeds, and returns nil or the error to report. exec runs in dir, whatever our own
+// working directory. A file of a format unknown to the kernel is a script for the shell.
 func execvp(dir string, argv, env []string, exec func(path string, argv []string) error) *StartError {
 	failed := &StartError{Command: argv[0], Err: syscall.ENOENT}
 	for _, path := range candidates(argv[0], env) {
@@ -126,7 +129,7 @@ func execvp(dir string, argv, env []string, exec func(path string, argv []string
 			file = dir + "/" + path
 		}
 		if unix.Access(file, unix.F_OK) == unix.ENOENT {
-			continue // spares a fork for every folder of PATH
+			continue // saves a fork for every directory of PATH
 		}
 		failed.found = true
 		err := exec(path, argv)
@@ -137,18 +140,18 @@ func execvp(dir string, argv, env []string, exec func(path string, argv []string
 		case err == nil:
 			return nil
 		case err == syscall.EACCES:
-			failed.Err = err // remembered, should none of the others do
+			failed.Err = err // reported unless another path succeeds
 		case !keepLooking(err):
 			failed.Err = err
 			return failed
 		case failed.Err == syscall.ENOENT:
-			failed.Err = err // what is no folder says more
+			failed.Err = err // more specific than ENOENT
 		}
 	}
 	return failed
 }
 
-// keepLooking lists the errors after which execvp(3) tries the next folder.
+// keepLooking lists the errors after which execvp(3) tries the next directory.
 func keepLooking(err error) bool {
 	switch err {
 	case syscall.ENOENT, syscall.ENOTDIR, syscall.ESTALE, syscall.ENODEV, syscall.ETIMEDOUT:

@@ -15,8 +15,8 @@ func IsTerminal(fd int) bool {
 	return err == nil
 }
 
-// foreground reports whether standard input is our controlling terminal, and
-// its foreground process group ours to hand over.
+// foreground reports whether standard input is our controlling terminal, and our process
+// group its foreground group.
 func foreground() bool { return inForeground(unix.Getpgrp()) }
 
 func inForeground(pgrp int) bool {
@@ -24,16 +24,16 @@ func inForeground(pgrp int) bool {
 	return err == nil && now == pgrp
 }
 
-// foregroundGroup is tcgetpgrp(3). A pid_t has four bytes, which unix.IoctlGetInt
-// would read as the upper half of an int on a 64-bit big-endian processor.
+// foregroundGroup is tcgetpgrp(3). A pid_t has four bytes, which unix.IoctlGetInt would
+// read as the upper half of an int on a 64-bit big-endian processor.
 func foregroundGroup(fd int) (int, error) {
 	pgrp, err := unix.IoctlGetUint32(fd, unix.TIOCGPGRP)
 	return int(pgrp), err
 }
 
-// HandOver makes the command's group the terminal's foreground one, if ours is,
-// and reports whether it was.
-func HandOver(pgrp int) bool {
+// GiveTerminal makes the command's group the foreground group of the terminal if our group is
+// that, and reports whether our group was.
+func GiveTerminal(pgrp int) bool {
 	ours := foreground()
 	if ours {
 		setForeground(pgrp)
@@ -41,16 +41,16 @@ func HandOver(pgrp int) bool {
 	return ours
 }
 
-// TakeBack makes our group the terminal's foreground one again, if the
-// command's still is: the command is gone, but a script may go on after us.
-func TakeBack(pgrp int) {
+// RetakeTerminal makes our group the foreground group of the terminal again if the command's
+// still is: the command is gone, but a script may go on after us.
+func RetakeTerminal(pgrp int) {
 	if inForeground(pgrp) {
 		setForeground(unix.Getpgrp())
 	}
 }
 
-// setForeground is tcsetpgrp(3). Who asks from the background is stopped with
-// TTOU, unless it is blocked.
+// setForeground is tcsetpgrp(3). TTOU stops a caller in the background unless the caller
+// blocks TTOU.
 func setForeground(pgrp int) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -66,8 +66,8 @@ func blocked(s sig.Signal, f func()) {
 	unix.PthreadSigmask(unix.SIG_UNBLOCK, &set, nil)
 }
 
-// isTerminalError lists what a terminal may answer to tcsetpgrp(3) or TIOCSCTTY
-// when it is not, or no longer, ours to give.
+// isTerminalError lists the errors of tcsetpgrp(3) and TIOCSCTTY for a terminal that is
+// not, or no longer, ours.
 func isTerminalError(err error) bool {
 	switch err {
 	case syscall.ENOTTY, syscall.ENXIO, syscall.EIO, syscall.EBADF, syscall.EPERM, syscall.EINVAL:
@@ -76,9 +76,9 @@ func isTerminalError(err error) bool {
 	return false
 }
 
-// releaseTerminal gives up our controlling terminal, if standard input is that. Where we
-// lead the session no process of the session has it any more, and another session can
-// take it; the kernel then sends us HUP and CONT, which are not for the command.
+// releaseTerminal gives up our controlling terminal, if standard input is that. If we lead
+// the session, no process of the session has the terminal any more, and another session can
+// take it; the kernel then sends us HUP and CONT, not meant for the command.
 func (c *Command) releaseTerminal() {
 	if !IsTerminal(0) || unix.IoctlSetInt(0, unix.TIOCNOTTY, 0) != nil {
 		return
@@ -88,8 +88,8 @@ func (c *Command) releaseTerminal() {
 	}
 }
 
-// takeTerminal makes standard input the controlling terminal of the session that we
-// lead, unless another session has that terminal: the argument is 0.
+// takeTerminal makes standard input the controlling terminal of our session if we lead the
+// session and no other session has the terminal: the argument is 0.
 func takeTerminal() {
 	if leadsSession() {
 		unix.IoctlSetInt(0, unix.TIOCSCTTY, 0)
@@ -101,17 +101,18 @@ func leadsSession() bool {
 	return err == nil && leader == unix.Getpid()
 }
 
-// Released reports, once for each, whether s came of giving up the terminal.
+// Released reports, once for each signal, whether s was sent because we gave up the
+// terminal.
 func (c *Command) Released(s sig.Signal) bool {
 	was := c.released.Has(s)
 	c.released = c.released.Without(sig.SetOf(s))
 	return was
 }
 
-// StopSelf stops us as the default action of s does: STOP always, TSTP unless
-// our process group is orphaned and nobody could wake us. It returns when we
-// have been continued. The signal goes to this very thread, or another might take
-// it when all is as before; what else of its kind is pending is one with it.
+// StopSelf stops us as the default action of s does: STOP always, TSTP unless our process
+// group is orphaned and no process could continue us. StopSelf returns when we have been
+// continued. The signal goes to this very thread: another thread might take it after the
+// handler is restored. Other pending signals of the kind are merged with it.
 func StopSelf(s sig.Signal) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

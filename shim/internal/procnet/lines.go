@@ -8,10 +8,10 @@ import (
 	"strconv"
 )
 
-// longest is what a line may have in bytes; the kernel's have a few hundred.
+// longest is the maximum length of a line in bytes; the kernel's lines have a few hundred.
 const longest = 16 << 10
 
-// Nonsense in place of a table.
+// The errors of a file that is not a table, or not whole.
 var (
 	errHeader = errors.New("the table's header is missing")
 	errCut    = errors.New("the last line is cut short")
@@ -28,8 +28,8 @@ func newLines(r io.Reader) *lines {
 	return &lines{from: bufio.NewReaderSize(r, longest)}
 }
 
-// next is a line without its newline, valid until the one after it is read;
-// io.EOF follows the last.
+// next returns a line without its newline, valid until the next call, and io.EOF after the
+// last line.
 func (l *lines) next() ([]byte, error) {
 	line, err := l.from.ReadSlice('\n')
 	switch {
@@ -44,7 +44,7 @@ func (l *lines) next() ([]byte, error) {
 	return nil, err
 }
 
-// header reads the first line, which begins with the word.
+// header reads the first line, and checks that the line begins with the word.
 func (l *lines) header(word string) error {
 	line, err := l.next()
 	if err != nil && err != io.EOF {
@@ -56,7 +56,7 @@ func (l *lines) header(word string) error {
 	return nil
 }
 
-// cut splits off the first of the fields that blanks separate.
+// cut splits off the first field; blanks separate fields.
 func cut(line []byte) (field, rest []byte) {
 	start := 0
 	for start < len(line) && line[start] == ' ' {
@@ -69,18 +69,18 @@ func cut(line []byte) (field, rest []byte) {
 	return line[start:end], line[end:]
 }
 
-// decimal is a number of up to 32 bits.
+// decimal reads a number of up to 32 bits.
 func decimal(field []byte) (uint32, bool) {
 	n, err := strconv.ParseUint(string(field), 10, 32)
 	return uint32(n), err == nil
 }
 
-// hex is a number of exactly so many hexadecimal digits, at most eight.
+// hex reads a number of exactly the given number of hexadecimal digits, at most eight.
 func hex(field []byte, digits int) (uint32, bool) {
 	n, err := strconv.ParseUint(string(field), 16, 32)
 	return uint32(n), err == nil && len(field) == digits
 }
 
 func notSocket(number int, line []byte) error {
-	return fmt.Errorf("line %d is no socket: %q", number, line[:min(len(line), 160)])
+	return fmt.Errorf("invalid socket on line %d: %q", number, line[:min(len(line), 160)])
 }

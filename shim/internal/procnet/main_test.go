@@ -16,8 +16,8 @@ func TestMain(m *testing.M) {
 	netns.Main(m, 0)
 }
 
-// elsewhere is a process in a network namespace without a socket; it says that
-// it is ready, and stays while its standard input is open.
+// elsewhere runs in a network namespace without sockets, prints "ready", and stays while
+// standard input is open.
 func elsewhere() {
 	fmt.Println("ready")
 	io.Copy(io.Discard, os.Stdin)

@@ -23,7 +23,7 @@ const (
 	unixRowOf  = "0000000000000000: 00000002 00000000 00010000 0001 01 77 "
 )
 
-// TestNonsenseRows: whatever is broken in a good row is noticed.
+// TestNonsenseRows: a fault anywhere in a good row is an error.
 func TestNonsenseRows(t *testing.T) {
 	if got, err := ParseTCP(nil, strings.NewReader(tcpHeader+tcpRow)); err != nil || len(got) != 1 {
 		t.Fatal(got, err)
@@ -124,7 +124,7 @@ func write(t *testing.T, dir, name, text string) {
 	}
 }
 
-// TestAllocations: none for a row.
+// TestAllocations: reading a row allocates nothing.
 func TestAllocations(t *testing.T) {
 	few := tcpHeader + tcpRow
 	many := tcpHeader + strings.Repeat(tcpRow, 1000)
@@ -143,7 +143,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// FuzzParsers: whatever is in a file, what is made of it is what was in it.
+// FuzzParsers: for any file, the parsed sockets are those of the file.
 func FuzzParsers(f *testing.F) {
 	for _, name := range []string{"net/tcp", "net/tcp6", "net/udp", "net/udp6", "net/unix", "net/snmp", "sys/net/ipv4/ip_local_port_range"} {
 		text, err := os.ReadFile(filepath.Join(string(recorded), name))

@@ -24,7 +24,7 @@ import (
 const own Root = ""
 
 // needOwnByteOrder skips a test of real addresses under an emulator of the other byte
-// order: the kernel prints addresses in its own order, and not in the program's.
+// order: the kernel prints addresses in the kernel's order, not in the program's.
 func needOwnByteOrder(t *testing.T) {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -43,7 +43,7 @@ func needOwnByteOrder(t *testing.T) {
 	}
 }
 
-// inodeOf is a socket's inode, as fstat(2) tells it.
+// inodeOf returns a socket's inode, by fstat(2).
 func inodeOf(t *testing.T, socket any) uint32 {
 	t.Helper()
 	raw, err := socket.(syscall.Conn).SyscallConn()
@@ -72,7 +72,8 @@ func pair(t *testing.T, network, listen, dial string, accept bool) (l net.Listen
 	}
 	t.Cleanup(func() { client.Close() })
 	if accept {
-		if server, err = l.Accept(); err != nil {
+		server, err = l.Accept()
+		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { server.Close() })
@@ -80,7 +81,7 @@ func pair(t *testing.T, network, listen, dial string, accept bool) (l net.Listen
 	return l, client, server
 }
 
-// TestRealTCP: what we opened is there, with addresses as package net has them.
+// TestRealTCP: our sockets are in the table, with the addresses of package net.
 func TestRealTCP(t *testing.T) {
 	needOwnByteOrder(t)
 	for _, c := range []struct{ name, network, listen, dial string }{
@@ -109,7 +110,7 @@ func TestRealTCP(t *testing.T) {
 	}
 }
 
-// unmapped is the address as tcp.Socket has it.
+// unmapped returns the address as in tcp.Socket.
 func unmapped(a net.Addr) string {
 	ap := a.(*net.TCPAddr).AddrPort()
 	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port()).String()
@@ -126,8 +127,7 @@ func byInode(t *testing.T, sockets []tcp.Socket, inode uint32) tcp.Socket {
 	return tcp.Socket{}
 }
 
-// TestNotAccepted: a connection in the accept queue has no inode, and its bytes
-// are unread.
+// TestNotAccepted: a connection in the accept queue has no inode, and unread bytes.
 func TestNotAccepted(t *testing.T) {
 	needOwnByteOrder(t)
 	l, client, _ := pair(t, "tcp4", "127.0.0.1:0", "127.0.0.1", false)
@@ -150,7 +150,7 @@ func TestNotAccepted(t *testing.T) {
 	}
 }
 
-// untilAcknowledged returns when the other end has what was written: SIOCOUTQ of
+// untilAcknowledged returns when the other end has received all written bytes: SIOCOUTQ of
 // tcp(7).
 func untilAcknowledged(t *testing.T, c net.Conn) {
 	t.Helper()
@@ -224,7 +224,7 @@ func TestRealUnix(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	server, err := l.Accept() // it has the listener's path, and does not listen
+	server, err := l.Accept() // same path as the listener, but not listening
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,8 +243,8 @@ func TestRealUnix(t *testing.T) {
 	}
 }
 
-// TestRealUnixNewlines: the kernel prints a path as it is, and a path that begins with
-// a newline does not keep anybody from reading the table.
+// TestRealUnixNewlines: the kernel prints a path unescaped; even a path that begins with a
+// newline does not make the table unreadable.
 func TestRealUnixNewlines(t *testing.T) {
 	netns.Need(t)
 	t.Chdir(t.TempDir())
@@ -254,7 +254,7 @@ func TestRealUnixNewlines(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer l.Close()
-		datagram, err := net.ListenPacket("unixgram", path+".datagram") // which does not listen
+		datagram, err := net.ListenPacket("unixgram", path+".datagram") // not listening
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 // recorded are files of a Linux 6.18 in a network namespace with known sockets.
 const recorded Root = "testdata/proc"
 
-// recording is what a kernel of one byte order prints of those sockets.
+// recording is the output of a kernel of one byte order for known sockets.
 type recording struct {
 	root Root
 	tcp  []tcp.Socket

@@ -11,12 +11,12 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// Root is a directory with a net below it: /proc, which is what "" means,
-// shows our own network namespace, and /proc/PID that of another process.
+// Root is a directory with a subdirectory net: /proc (or "") shows our own network
+// namespace, /proc/PID the namespace of another process.
 type Root string
 
-// TCP appends the TCP sockets of both families to dst. They have no cookie,
-// cgroup or times. On an error dst is as it was.
+// TCP appends the TCP sockets of both families to dst, without cookies, control groups and
+// times. On an error dst is returned unchanged.
 func (r Root) TCP(dst []tcp.Socket) ([]tcp.Socket, error) {
 	found := dst
 	err := r.both("tcp", func(file io.Reader) (err error) {
@@ -51,7 +51,7 @@ func (r Root) Unix() (found []Unix, err error) {
 	return found, err
 }
 
-// Counters are those of the network namespace since it was made.
+// Counters returns the counters of the network namespace.
 func (r Root) Counters() (c Counters, err error) {
 	err = r.read("net/snmp", func(file io.Reader) (err error) {
 		c, err = ParseCounters(file)
@@ -60,8 +60,8 @@ func (r Root) Counters() (c Counters, err error) {
 	return c, err
 }
 
-// LocalPorts is the range of ports that the kernel gives to who names none. It
-// is always that of our own network namespace, and only below /proc itself.
+// LocalPorts returns the range of ports that the kernel assigns to sockets bound to no port,
+// always the range of our own network namespace, and only below /proc itself.
 func (r Root) LocalPorts() (ports PortRange, err error) {
 	err = r.read("sys/net/ipv4/ip_local_port_range", func(file io.Reader) (err error) {
 		ports, err = ParseLocalPorts(file)
@@ -70,7 +70,7 @@ func (r Root) LocalPorts() (ports PortRange, err error) {
 	return ports, err
 }
 
-// both reads the tables of IPv4 and IPv6. Without the second file IPv6 is off.
+// both reads the tables of IPv4 and IPv6. If IPv6 is off the second file is missing.
 func (r Root) both(name string, parse func(io.Reader) error) error {
 	if err := r.read("net/"+name, parse); err != nil {
 		return err
@@ -98,7 +98,7 @@ func (r Root) read(name string, parse func(io.Reader) error) error {
 	return nil
 }
 
-// bare is the error without the path, which we have said already.
+// bare returns the error without the path, which the message has already.
 func bare(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

@@ -6,7 +6,7 @@ import (
 	"net/netip"
 )
 
-// row is a line of the tables of TCP and UDP, which are alike:
+// row is a line of the tables of TCP and UDP:
 //
 //	sl: local remote st tx_queue:rx_queue tr:when retrnsmt uid timeout inode ref pointer rto ato ack ...
 //
@@ -16,10 +16,10 @@ type row struct {
 	state          uint32
 	unsent, unread uint32
 	inode          uint32
-	prompt         bool // see Prompt
+	pingpong       bool // see Root.PingPong
 }
 
-// parseRow reports false where the line is none.
+// parseRow reports false for a line that is no row.
 func parseRow(line []byte) (r row, ok bool) {
 	var fields [15][]byte
 	for i := range fields {
@@ -32,8 +32,8 @@ func parseRow(line []byte) (r row, ok bool) {
 	r.unsent, r.unread, good[3] = queues(fields[4])
 	_, good[4] = decimal(fields[7]) // the uid, read only to tell a row from any other line
 	r.inode, good[5] = decimal(fields[9])
-	ack, told := decimal(fields[14])
-	r.prompt = told && ack&1 != 0
+	ack, known := decimal(fields[14])
+	r.pingpong = known && ack&1 != 0
 	return r, bytes.HasSuffix(fields[0], []byte(":")) && good == [6]bool{true, true, true, true, true, true}
 }
 
@@ -45,8 +45,8 @@ func queues(field []byte) (tx, rx uint32, ok bool) {
 	return tx, rx, found && one && two
 }
 
-// address reads ADDRESS:PORT. An address is printed as 32 bit words in the
-// machine's byte order, four of them for IPv6; the port as people read it.
+// address reads ADDRESS:PORT. An address is printed as 32 bit words in the machine's byte
+// order, four words for IPv6; the port in network byte order.
 func address(field []byte) (netip.AddrPort, bool) {
 	digits, last, found := bytes.Cut(field, []byte(":"))
 	port, ok := hex(last, 4)

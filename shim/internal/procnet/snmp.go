@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Counters are counters of TCP in a network namespace, by their names in RFC 4022.
+// Counters are counters of TCP since the network namespace was made, by their names in RFC
+// 4022.
 type Counters struct {
 	ActiveOpens  uint64 // connections made from here
 	PassiveOpens uint64 // connections accepted
@@ -45,7 +46,8 @@ func counters(names, numbers []string) (c Counters, err error) {
 		if at < 0 || at >= len(numbers) {
 			return Counters{}, errors.New(name + " is missing")
 		}
-		if *to, err = strconv.ParseUint(numbers[at], 10, 64); err != nil {
+		*to, err = strconv.ParseUint(numbers[at], 10, 64)
+		if err != nil {
 			return Counters{}, err
 		}
 	}

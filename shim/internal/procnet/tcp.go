@@ -7,9 +7,9 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// ParseTCP appends the sockets of net/tcp or net/tcp6 to dst. A listener's
-// backlog is not told: its Unsent is 0. In an accept queue, in SYN_RECV and in
-// TIME_WAIT sockets have no inode.
+// ParseTCP appends the sockets of net/tcp or net/tcp6 to dst. The table lacks the backlog of
+// a listener: Unsent is 0. Sockets in an accept queue, in SYN_RECV and in TIME_WAIT have no
+// inode.
 func ParseTCP(dst []tcp.Socket, r io.Reader) ([]tcp.Socket, error) {
 	err := eachRow(r, func(r row) bool {
 		dst = append(dst, tcp.Socket{
@@ -21,25 +21,26 @@ func ParseTCP(dst []tcp.Socket, r io.Reader) ([]tcp.Socket, error) {
 			Inode:  r.inode,
 		})
 		dst[len(dst)-1].DiscountFIN()
-		return r.state < 16 // gVisor has a 0, and the kernel may get new ones, of four bits
+		return r.state < 16 // gVisor has a state 0; the kernel has room for new states, in four bits
 	})
 	return dst, err
 }
 
-// Prompt tells of each TCP socket whether the last data that it sent was so soon after
-// data that it carried the acknowledgement too, and none has had to be sent by itself
-// since: inet_csk_in_pingpong_mode, the lowest bit of the table's last but two (see
-// get_tcp4_sock in net/ipv4/tcp_ipv4.c).
-func (r Root) Prompt(tell func(local, remote netip.AddrPort, prompt bool)) error {
+// PingPong calls visit with every TCP socket, and whether the kernel has the connection in
+// ping-pong mode: the last data sent followed the data received so soon that it carried the
+// acknowledgement, and no acknowledgement was sent alone since (inet_csk_in_pingpong_mode).
+// The mode is the lowest bit of the last column but two; see get_tcp4_sock in
+// net/ipv4/tcp_ipv4.c.
+func (r Root) PingPong(visit func(local, remote netip.AddrPort, pingpong bool)) error {
 	return r.both("tcp", func(file io.Reader) error {
 		return eachRow(file, func(w row) bool {
-			tell(w.local, w.remote, w.prompt)
+			visit(w.local, w.remote, w.pingpong)
 			return true
 		})
 	})
 }
 
-// eachRow gives the rows of a table to use, which reports whether one is sound.
+// eachRow calls use with the rows of a table; use returns false for an invalid row.
 func eachRow(r io.Reader, use func(row) bool) error {
 	l := newLines(r)
 	if err := l.header("sl"); err != nil {

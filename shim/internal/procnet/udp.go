@@ -8,8 +8,7 @@ import (
 	"strconv"
 )
 
-// UDP is a bound and unconnected UDP socket: a server, or a client that sends
-// to many.
+// UDP is a bound and unconnected UDP socket: a server, or a client of many servers.
 type UDP struct {
 	Local netip.AddrPort // unmapped
 	Inode uint32
@@ -26,10 +25,10 @@ func ParseUDP(r io.Reader) (found []UDP, err error) {
 	return found, err
 }
 
-// PortRange is a range of ports, both ends included. The zero value is none.
+// PortRange is a range of ports, both ends included. The zero value is empty.
 type PortRange struct{ First, Last uint16 }
 
-// Has reports whether the port is one of them.
+// Has reports whether the port is in the range.
 func (r PortRange) Has(port uint16) bool {
 	return r != PortRange{} && r.First <= port && port <= r.Last
 }
@@ -42,12 +41,12 @@ func ParseLocalPorts(r io.Reader) (PortRange, error) {
 	}
 	fields := bytes.Fields(line)
 	if len(fields) != 2 {
-		return PortRange{}, errors.New("this is no range of ports")
+		return PortRange{}, errors.New("invalid port range")
 	}
 	first, one := strconv.ParseUint(string(fields[0]), 10, 16)
 	last, two := strconv.ParseUint(string(fields[1]), 10, 16)
 	if one != nil || two != nil || first == 0 || first > last {
-		return PortRange{}, errors.New("this is no range of ports")
+		return PortRange{}, errors.New("invalid port range")
 	}
 	return PortRange{uint16(first), uint16(last)}, nil
 }

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// accepts is the flag of a socket that listens: __SO_ACCEPTCON, include/linux/net.h.
+// accepts is the flag of a listening socket: __SO_ACCEPTCON, include/linux/net.h.
 const accepts = 1 << 16
 
 // Unix is a Unix socket that listens on a path.
 type Unix struct {
 	Inode uint32
-	Path  string // as it was given to bind(2), so perhaps relative to who knows where
+	Path  string // as passed to bind(2); a relative path may be relative to any directory
 }
 
-// ParseUnix lists the sockets of net/unix that listen on a path. Abstract names,
-// which are printed with an @ first, are none.
+// ParseUnix lists the sockets of net/unix that listen on a path. Abstract names, printed
+// with a leading @, are not paths.
 func ParseUnix(r io.Reader) (found []Unix, err error) {
 	l := newLines(r)
 	if err := l.header("Num"); err != nil {
@@ -49,11 +49,11 @@ func ParseUnix(r io.Reader) (found []Unix, err error) {
 
 type unixRow struct {
 	flags, inode uint32
-	named        bool   // though the path may begin with a newline
-	path         string // of the sockets that listen
+	named        bool   // even if the path begins with a newline
+	path         string // of listening sockets
 }
 
-// parseUnixRow reports false where the line is none. See unix_seq_show in
+// parseUnixRow reports false for a line that is no row. See unix_seq_show in
 // net/unix/af_unix.c: "Num: RefCount Protocol Flags Type St Inode Path".
 func parseUnixRow(line []byte) (row unixRow, ok bool) {
 	var fields [7][]byte

@@ -4,27 +4,28 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 )
 
-// root is the id of the hierarchy's root, which every socket shows where
-// version 2 has no groups (a host with version 1).
-const root = 1
+// rootCgroup is the id of the hierarchy's root, which every socket shows on a host whose
+// version 2 hierarchy has no groups (a host with version 1).
+const rootCgroup = 1
 
-// CgroupIDs are our control group in version 2's hierarchy and those below it.
-// An id is the inode number of the group's directory.
+// CgroupIDs are the ids of our control group in the hierarchy of version 2, and of the
+// groups below. An id is the inode number of the group's directory.
 type CgroupIDs struct {
-	Own   uint64 // as a socket of our own shows it; 0: none could be asked
+	Own   uint64 // as a socket of our own shows it; 0: unknown
 	Below []uint64
-	Err   error // why Below may not be all
+	Err   error // why Below may not be complete
 }
 
-// usable reports whether our sockets can be told by the id.
-func (c CgroupIDs) usable() bool { return c.Own > root }
+// usable reports whether the id tells our sockets from others.
+func (c CgroupIDs) usable() bool { return c.Own > rootCgroup }
 
 func (c CgroupIDs) set() map[uint64]struct{} {
 	if !c.usable() {
@@ -37,8 +38,8 @@ func (c CgroupIDs) set() map[uint64]struct{} {
 	return set
 }
 
-// readCgroups looks for the groups below ours, whose id a socket showed.
-func readCgroups(proc string, own uint64) CgroupIDs {
+// readCgroups finds the groups below our own, which has the id that a socket showed.
+func readCgroups(proc procfs.Root, own uint64) CgroupIDs {
 	ids := CgroupIDs{Own: own}
 	if !ids.usable() {
 		return ids
@@ -53,45 +54,43 @@ func readCgroups(proc string, own uint64) CgroupIDs {
 	return ids
 }
 
-// ownGroup is the directory of our group: where /proc/self/cgroup says, or,
-// where a mount from outside our cgroup namespace hides that, any that has the id.
-func ownGroup(proc string, own uint64) (string, error) {
-	membership, err := os.ReadFile(filepath.Join(proc, "self/cgroup"))
+// ownGroup returns the directory of our group: the path in /proc/self/cgroup, or, if a
+// mount from outside our cgroup namespace hides that path, any directory with the id.
+func ownGroup(proc procfs.Root, own uint64) (string, error) {
+	path, err := proc.CgroupPath()
 	if err != nil {
 		return "", err
 	}
-	mounts, err := readMounts(proc)
+	mounts, err := proc.Mounts()
 	if err != nil {
 		return "", err
 	}
-	path := groupPath(string(membership))
 	for _, m := range mounts {
-		if dir, ok := m.locate(path); m.kind == "cgroup2" && ok && inode(dir) == own {
+		if dir, ok := locate(m, path); m.Kind == "cgroup2" && ok && inode(dir) == own {
 			return dir, nil
 		}
 	}
 	for _, m := range mounts {
-		if m.kind == "cgroup2" {
-			if dir, found := search(m.point, own); found {
+		if m.Kind == "cgroup2" {
+			if dir, found := search(m.Point, own); found {
 				return dir, nil
 			}
 		}
 	}
-	return "", errors.New("our own is not to be found in a cgroup2 file system")
+	return "", errors.New("cannot find our own control group in a cgroup2 file system")
 }
 
-// groupPath is the path in the line "0::PATH" of /proc/self/cgroup, "" if there
-// is none.
-func groupPath(membership string) string {
-	for line := range strings.Lines(membership) {
-		if path, ok := strings.CutPrefix(line, "0::"); ok {
-			return strings.TrimSuffix(path, "\n")
-		}
+// locate returns where a mount shows a path of its file system; ok is false if the mount
+// shows another part.
+func locate(m procfs.Mount, path string) (dir string, ok bool) {
+	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(m.Root, "/"))
+	if !ok || rest != "" && rest[0] != '/' {
+		return "", false
 	}
-	return ""
+	return filepath.Join(m.Point, rest), true
 }
 
-// inode is 0 where there is no such directory.
+// inode returns the inode number of a directory, or 0.
 func inode(dir string) uint64 {
 	var stat unix.Stat_t
 	if unix.Stat(dir, &stat) != nil {

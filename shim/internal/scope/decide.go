@@ -8,22 +8,22 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// Facts are what Decide goes by. Each Err is why a part may not be all there is.
+// Facts are the input of Decide. Each Err is the reason why a part may not be complete.
 type Facts struct {
 	Given []uint16 // ports that the user named
 
-	Listeners []tcp.Socket // of the network namespace; those in other states are passed over
+	Listeners []tcp.Socket // of the network namespace; sockets in other states are ignored
 	UDP       []procnet.UDP
 	Unix      []procnet.Unix
 	Err       error // why a table of sockets could not be read
 
 	Ephemeral procnet.PortRange // ports that the kernel hands out
-	Shim      Inodes            // lameduck's own sockets, which never count
+	Shim      Inodes            // lameduck's own sockets; they never count
 	Cgroups   CgroupIDs
-	Held      Held
+	Held      Sockets
 }
 
-// Decide makes a scope of what was found.
+// Decide makes a scope of the facts.
 func Decide(f Facts) Scope {
 	s := Scope{Complete: f.Err == nil, Why: f.Err, cgroups: f.Cgroups.set()}
 	s.Learn(f.Held.Inodes)
@@ -45,12 +45,12 @@ func Decide(f Facts) Scope {
 	return s
 }
 
-// method is the best that the facts allow.
+// method returns the best method that the facts allow.
 func (f *Facts) method() Method {
 	switch {
 	case len(f.Given) > 0:
 		return Given
-	case f.Cgroups.usable() && f.told() && (f.Cgroups.Err == nil || f.Held.Err == nil):
+	case f.Cgroups.usable() && f.cgroupsKnown() && (f.Cgroups.Err == nil || f.Held.Err == nil):
 		return Cgroup
 	case f.Held.Err == nil:
 		return Descriptors
@@ -58,15 +58,15 @@ func (f *Facts) method() Method {
 	return Namespace
 }
 
-// told reports whether all listeners tell their control group. Those of /proc/net
-// do not, and would look like a neighbour's.
-func (f *Facts) told() bool {
+// cgroupsKnown reports whether the control group of every listener is known. Listeners
+// from /proc/net have none, and would look like a neighbour's.
+func (f *Facts) cgroupsKnown() bool {
 	return !slices.ContainsFunc(f.Listeners, func(s tcp.Socket) bool {
 		return s.State == tcp.Listen && s.Cgroup == 0
 	})
 }
 
-// ports are those of the listeners that count.
+// ports returns the ports of the listeners that count.
 func (f *Facts) ports(counts func(*tcp.Socket) bool) Ports {
 	var ports []uint16
 	for i := range f.Listeners {
@@ -78,8 +78,7 @@ func (f *Facts) ports(counts func(*tcp.Socket) bool) Ports {
 	return newPorts(ports)
 }
 
-// ours reports whether a socket of which nothing but the inode is known may be
-// ours.
+// ours reports whether a socket may be ours, by its inode alone.
 func (f *Facts) ours(inode uint32) bool {
 	return !f.Shim.Has(inode) && (f.Held.Err != nil || f.Held.Inodes.Has(inode))
 }

@@ -17,7 +17,7 @@ var (
 	errTable  = errors.New("a table cannot be read")
 )
 
-// listener is one on a port, with an inode that is the port.
+// listener returns a listener on a port, whose inode is the port's number.
 func listener(port uint16, cgroup uint64) tcp.Socket {
 	return tcp.Socket{State: tcp.Listen, Local: any4(port), Inode: uint32(port), Cgroup: cgroup}
 }
@@ -39,8 +39,8 @@ func udp(ports ...uint16) (list []procnet.UDP) {
 	return list
 }
 
-// neighbourhood: 80 in our group 50, 81 in the group 51 below it, 82 in a
-// neighbour's, 83 in another's, each twice; and a connection to each.
+// neighbourhood returns listeners, each twice, and a connection to each: 80 in our group 50,
+// 81 in the group 51 below, 82 and 83 in neighbours' groups.
 func neighbourhood() (list []tcp.Socket) {
 	for _, l := range []tcp.Socket{listener(82, 60), listener(80, 50), listener(81, 51), listener(83, 61)} {
 		c := l
@@ -50,89 +50,95 @@ func neighbourhood() (list []tcp.Socket) {
 	return list
 }
 
+var (
+	around = neighbourhood()
+	ours   = CgroupIDs{Own: 50, Below: []uint64{51}}
+	unseen = Sockets{Inodes: Inodes{}, Err: errFD}
+	range7 = procnet.PortRange{First: 700, Last: 799}
+)
+
+// decisions are facts, and the scope that Decide makes of the facts.
+var decisions = []struct {
+	name  string
+	facts Facts
+
+	method   Method
+	ports    Ports
+	udp      Ports
+	unix     []string
+	doubtful bool // not Complete
+	why      error
+	none     bool // NoListener
+}{
+	{name: "nothing at all", method: Descriptors, none: true},
+	{name: "ports given", facts: Facts{Given: []uint16{9, 7, 9}, Listeners: around, Cgroups: ours, Held: unseen},
+		method: Given, ports: Ports{7, 9}},
+	{name: "ports given, nothing else known", facts: Facts{Given: []uint16{9}, Held: unseen, Err: errTable},
+		method: Given, ports: Ports{9}, doubtful: true, why: errTable},
+
+	{name: "cgroup", facts: Facts{Listeners: around, Cgroups: ours},
+		method: Cgroup, ports: Ports{80, 81}},
+	{name: "cgroup, descriptors not readable", facts: Facts{Listeners: around, Cgroups: ours, Held: unseen},
+		method: Cgroup, ports: Ports{80, 81}},
+	{name: "cgroup, and a listener that was handed to us", facts: Facts{Listeners: around, Cgroups: ours, Held: Sockets{Inodes: inodes(83)}},
+		method: Cgroup, ports: Ports{80, 81, 83}},
+	{name: "cgroup, and one of the descriptors that could be read", facts: Facts{Listeners: around, Cgroups: ours, Held: Sockets{Inodes: inodes(83), Err: errFD}},
+		method: Cgroup, ports: Ports{80, 81, 83}},
+	{name: "cgroup, those below not listed", facts: Facts{Listeners: around, Cgroups: CgroupIDs{Own: 50, Err: errGroups}, Held: Sockets{Inodes: inodes(81)}},
+		method: Cgroup, ports: Ports{80, 81}},
+	{name: "cgroup, those below not listed, descriptors not readable", facts: Facts{Listeners: around, Cgroups: CgroupIDs{Own: 50, Err: errGroups}, Held: unseen},
+		method: Namespace, ports: Ports{80, 81, 82, 83}, why: errFD},
+	{name: "cgroup, no listener of ours", facts: Facts{Listeners: around, Cgroups: CgroupIDs{Own: 70}},
+		method: Cgroup, none: true},
+	{name: "cgroup, no listener of ours, descriptors not readable, no other sockets around", facts: Facts{Listeners: around, Cgroups: CgroupIDs{Own: 70}, Held: unseen},
+		method: Cgroup, none: true},
+	{name: "cgroup, no listener of ours, descriptors not readable, whose UDP?", facts: Facts{Listeners: around, UDP: udp(53), Cgroups: CgroupIDs{Own: 70}, Held: unseen},
+		method: Cgroup, udp: Ports{53}, why: errFD},
+
+	{name: "cgroup, the listeners' not told", facts: Facts{Listeners: []tcp.Socket{listener(82, 60), listener(80, 0)}, Cgroups: ours, Held: Sockets{Inodes: inodes(80)}},
+		method: Descriptors, ports: Ports{80}},
+	{name: "cgroup, the listeners' not told, descriptors not readable", facts: Facts{Listeners: []tcp.Socket{listener(82, 60), listener(80, 0)}, Cgroups: ours, Held: unseen},
+		method: Namespace, ports: Ports{80, 82}, why: errFD},
+
+	{name: "cgroup version 1", facts: Facts{Listeners: []tcp.Socket{listener(80, 1), listener(81, 1)}, Cgroups: CgroupIDs{Own: 1}, Held: Sockets{Inodes: inodes(81)}},
+		method: Descriptors, ports: Ports{81}},
+	{name: "descriptors", facts: Facts{Listeners: around, Held: Sockets{Inodes: inodes(83, 80, 4)}},
+		method: Descriptors, ports: Ports{80, 83}},
+	{name: "descriptors, no listener of ours", facts: Facts{Listeners: around, Held: Sockets{Inodes: inodes(4)}},
+		method: Descriptors, none: true},
+	{name: "descriptors, a table not readable", facts: Facts{Held: Sockets{Inodes: inodes(4)}, Err: errTable},
+		method: Descriptors, doubtful: true, why: errTable},
+	{name: "a listener without an inode is nobody's", facts: Facts{Listeners: []tcp.Socket{listener(0, 0)}, Held: Sockets{Inodes: inodes(0)}},
+		method: Descriptors, none: true},
+
+	{name: "namespace", facts: Facts{Listeners: around, Held: unseen},
+		method: Namespace, ports: Ports{80, 81, 82, 83}, why: errFD},
+	{name: "namespace, version 1", facts: Facts{Listeners: around, Cgroups: CgroupIDs{Own: 1}, Held: unseen},
+		method: Namespace, ports: Ports{80, 81, 82, 83}, why: errFD},
+	{name: "namespace, nobody listens in it", facts: Facts{Held: unseen},
+		method: Namespace, why: errFD, none: true},
+	{name: "namespace, a table not readable", facts: Facts{Held: unseen, Err: errTable},
+		method: Namespace, doubtful: true, why: errTable},
+
+	{name: "lameduck's own", facts: Facts{Listeners: around, UDP: udp(53), Unix: []procnet.Unix{{Inode: 3, Path: "/a"}}, Cgroups: ours, Shim: inodes(80, 53, 3), Held: unseen},
+		method: Cgroup, ports: Ports{81}},
+	{name: "lameduck's own in a namespace", facts: Facts{Listeners: around, Shim: inodes(80), Held: unseen},
+		method: Namespace, ports: Ports{81, 82, 83}, why: errFD},
+
+	{name: "UDP", facts: Facts{UDP: udp(700, 53, 699, 53, 54, 800), Ephemeral: range7, Held: Sockets{Inodes: inodes(53, 699, 700)}},
+		method: Descriptors, udp: Ports{53, 699}},
+	{name: "UDP, the range not known", facts: Facts{UDP: udp(700), Held: Sockets{Inodes: inodes(700)}},
+		method: Descriptors, udp: Ports{700}},
+	{name: "UDP, descriptors not readable", facts: Facts{UDP: udp(700, 53), Ephemeral: range7, Held: unseen},
+		method: Namespace, udp: Ports{53}, why: errFD},
+	{name: "Unix", facts: Facts{Unix: []procnet.Unix{{Inode: 5, Path: "/b"}, {Inode: 6, Path: "/c"}, {Inode: 7, Path: "a"}, {Inode: 8, Path: "/b"}}, Held: Sockets{Inodes: inodes(5, 7, 8)}},
+		method: Descriptors, unix: []string{"/b", "a"}},
+	{name: "Unix, cgroup, descriptors not readable", facts: Facts{Unix: []procnet.Unix{{Inode: 5, Path: "/b"}}, Cgroups: ours, Held: unseen},
+		method: Cgroup, unix: []string{"/b"}, why: errFD},
+}
+
 func TestDecide(t *testing.T) {
-	around := neighbourhood()
-	ours := CgroupIDs{Own: 50, Below: []uint64{51}}
-	unseen := Held{Inodes: Inodes{}, Err: errFD}
-	range7 := procnet.PortRange{First: 700, Last: 799}
-	for _, c := range []struct {
-		name  string
-		facts Facts
-
-		method   Method
-		ports    Ports
-		udp      Ports
-		unix     []string
-		doubtful bool // not Complete
-		why      error
-		none     bool // NoListener
-	}{
-		{name: "nothing at all", method: Descriptors, none: true},
-		{name: "ports given", facts: Facts{Given: []uint16{9, 7, 9}, Listeners: around, Cgroups: ours, Held: unseen},
-			method: Given, ports: Ports{7, 9}},
-		{name: "ports given, nothing else known", facts: Facts{Given: []uint16{9}, Held: unseen, Err: errTable},
-			method: Given, ports: Ports{9}, doubtful: true, why: errTable},
-
-		{name: "cgroup", facts: Facts{Listeners: around, Cgroups: ours},
-			method: Cgroup, ports: Ports{80, 81}},
-		{name: "cgroup, descriptors not readable", facts: Facts{Listeners: around, Cgroups: ours, Held: unseen},
-			method: Cgroup, ports: Ports{80, 81}},
-		{name: "cgroup, and a listener that was handed to us", facts: Facts{Listeners: around, Cgroups: ours, Held: Held{Inodes: inodes(83)}},
-			method: Cgroup, ports: Ports{80, 81, 83}},
-		{name: "cgroup, and one of the descriptors that could be read", facts: Facts{Listeners: around, Cgroups: ours, Held: Held{Inodes: inodes(83), Err: errFD}},
-			method: Cgroup, ports: Ports{80, 81, 83}},
-		{name: "cgroup, those below not listed", facts: Facts{Listeners: around, Cgroups: CgroupIDs{Own: 50, Err: errGroups}, Held: Held{Inodes: inodes(81)}},
-			method: Cgroup, ports: Ports{80, 81}},
-		{name: "cgroup, those below not listed, descriptors not readable", facts: Facts{Listeners: around, Cgroups: CgroupIDs{Own: 50, Err: errGroups}, Held: unseen},
-			method: Namespace, ports: Ports{80, 81, 82, 83}, why: errFD},
-		{name: "cgroup, no listener of ours", facts: Facts{Listeners: around, Cgroups: CgroupIDs{Own: 70}},
-			method: Cgroup, none: true},
-		{name: "cgroup, no listener of ours, descriptors not readable, no other sockets around", facts: Facts{Listeners: around, Cgroups: CgroupIDs{Own: 70}, Held: unseen},
-			method: Cgroup, none: true},
-		{name: "cgroup, no listener of ours, descriptors not readable, whose UDP?", facts: Facts{Listeners: around, UDP: udp(53), Cgroups: CgroupIDs{Own: 70}, Held: unseen},
-			method: Cgroup, udp: Ports{53}, why: errFD},
-
-		{name: "cgroup, the listeners' not told", facts: Facts{Listeners: []tcp.Socket{listener(82, 60), listener(80, 0)}, Cgroups: ours, Held: Held{Inodes: inodes(80)}},
-			method: Descriptors, ports: Ports{80}},
-		{name: "cgroup, the listeners' not told, descriptors not readable", facts: Facts{Listeners: []tcp.Socket{listener(82, 60), listener(80, 0)}, Cgroups: ours, Held: unseen},
-			method: Namespace, ports: Ports{80, 82}, why: errFD},
-
-		{name: "cgroup version 1", facts: Facts{Listeners: []tcp.Socket{listener(80, 1), listener(81, 1)}, Cgroups: CgroupIDs{Own: 1}, Held: Held{Inodes: inodes(81)}},
-			method: Descriptors, ports: Ports{81}},
-		{name: "descriptors", facts: Facts{Listeners: around, Held: Held{Inodes: inodes(83, 80, 4)}},
-			method: Descriptors, ports: Ports{80, 83}},
-		{name: "descriptors, no listener of ours", facts: Facts{Listeners: around, Held: Held{Inodes: inodes(4)}},
-			method: Descriptors, none: true},
-		{name: "descriptors, a table not readable", facts: Facts{Held: Held{Inodes: inodes(4)}, Err: errTable},
-			method: Descriptors, doubtful: true, why: errTable},
-		{name: "a listener without an inode is nobody's", facts: Facts{Listeners: []tcp.Socket{listener(0, 0)}, Held: Held{Inodes: inodes(0)}},
-			method: Descriptors, none: true},
-
-		{name: "namespace", facts: Facts{Listeners: around, Held: unseen},
-			method: Namespace, ports: Ports{80, 81, 82, 83}, why: errFD},
-		{name: "namespace, version 1", facts: Facts{Listeners: around, Cgroups: CgroupIDs{Own: 1}, Held: unseen},
-			method: Namespace, ports: Ports{80, 81, 82, 83}, why: errFD},
-		{name: "namespace, nobody listens in it", facts: Facts{Held: unseen},
-			method: Namespace, why: errFD, none: true},
-		{name: "namespace, a table not readable", facts: Facts{Held: unseen, Err: errTable},
-			method: Namespace, doubtful: true, why: errTable},
-
-		{name: "lameduck's own", facts: Facts{Listeners: around, UDP: udp(53), Unix: []procnet.Unix{{Inode: 3, Path: "/a"}}, Cgroups: ours, Shim: inodes(80, 53, 3), Held: unseen},
-			method: Cgroup, ports: Ports{81}},
-		{name: "lameduck's own in a namespace", facts: Facts{Listeners: around, Shim: inodes(80), Held: unseen},
-			method: Namespace, ports: Ports{81, 82, 83}, why: errFD},
-
-		{name: "UDP", facts: Facts{UDP: udp(700, 53, 699, 53, 54, 800), Ephemeral: range7, Held: Held{Inodes: inodes(53, 699, 700)}},
-			method: Descriptors, udp: Ports{53, 699}},
-		{name: "UDP, the range not known", facts: Facts{UDP: udp(700), Held: Held{Inodes: inodes(700)}},
-			method: Descriptors, udp: Ports{700}},
-		{name: "UDP, descriptors not readable", facts: Facts{UDP: udp(700, 53), Ephemeral: range7, Held: unseen},
-			method: Namespace, udp: Ports{53}, why: errFD},
-		{name: "Unix", facts: Facts{Unix: []procnet.Unix{{Inode: 5, Path: "/b"}, {Inode: 6, Path: "/c"}, {Inode: 7, Path: "a"}, {Inode: 8, Path: "/b"}}, Held: Held{Inodes: inodes(5, 7, 8)}},
-			method: Descriptors, unix: []string{"/b", "a"}},
-		{name: "Unix, cgroup, descriptors not readable", facts: Facts{Unix: []procnet.Unix{{Inode: 5, Path: "/b"}}, Cgroups: ours, Held: unseen},
-			method: Cgroup, unix: []string{"/b"}, why: errFD},
-	} {
+	for _, c := range decisions {
 		t.Run(c.name, func(t *testing.T) {
 			s := Decide(c.facts)
 			if s.Method != c.method || !slices.Equal(s.Ports, c.ports) || !slices.Equal(s.UDP, c.udp) || !slices.Equal(s.Unix, c.unix) {
@@ -145,12 +151,12 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestNeverNone: whatever cannot be looked at, in all combinations, a listener
-// of ours is in the lists, or the scope is not complete.
+// TestNeverNone: whichever facts are missing, in all combinations, a listener of ours is in
+// the lists, or the scope is not complete.
 func TestNeverNone(t *testing.T) {
 	for bits := range 1 << 6 {
 		on := func(bit int) bool { return bits>>bit&1 == 1 }
-		f := Facts{Listeners: []tcp.Socket{listener(81, 51)}, Cgroups: CgroupIDs{Own: 50, Below: []uint64{51}}, Held: Held{Inodes: inodes(81)}}
+		f := Facts{Listeners: []tcp.Socket{listener(81, 51)}, Cgroups: CgroupIDs{Own: 50, Below: []uint64{51}}, Held: Sockets{Inodes: inodes(81)}}
 		if on(0) {
 			f.Listeners, f.Err = nil, errTable
 		}
@@ -161,7 +167,7 @@ func TestNeverNone(t *testing.T) {
 			f.Cgroups = CgroupIDs{Own: 1}
 		}
 		if on(3) {
-			f.Held = Held{Err: errFD}
+			f.Held = Sockets{Err: errFD}
 		}
 		if on(4) {
 			f.Listeners = append(f.Listeners, listener(90, 60))
@@ -183,7 +189,7 @@ func TestSelf(t *testing.T) {
 	}
 	stranger := far(7, 50)
 	stranger.Remote = client
-	facts := Facts{Given: []uint16{80}, Cgroups: CgroupIDs{Own: 50, Below: []uint64{51}}, Held: Held{Inodes: inodes(7)}, Shim: inodes(8)}
+	facts := Facts{Given: []uint16{80}, Cgroups: CgroupIDs{Own: 50, Below: []uint64{51}}, Held: Sockets{Inodes: inodes(7)}, Shim: inodes(8)}
 	s := Decide(facts)
 	for _, c := range []struct {
 		name string

@@ -19,34 +19,33 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/procnet"
 )
 
-// The programs that the tests run are the test binary itself, as "helper NAME
-// ARG...". Each says one line when it is ready, and stays while its standard
-// input is open.
+// The programs of the tests are the test binary itself, as "helper NAME ARG...". Each
+// prints a line when ready, and stays while standard input is open.
 func helper(name string, args []string) {
 	switch name {
-	case "hold": // the descriptors that it was given
+	case "hold": // keeps the inherited descriptors
 		fmt.Println("ready")
-	case "nest": // a child that holds them
+	case "nest": // a child keeps the descriptors
 		cmd := helperCommand("hold")
 		cmd.ExtraFiles = []*os.File{os.NewFile(3, "listener")}
 		child(cmd)
 		unix.Close(3)
 		fmt.Println("ready")
-	case "look": // everyone, or else only its descendants
-		look(Query{Everyone: len(args) > 0 && args[0] == "everyone"})
-	case "hidden": // as PID 1, by a proc file system with hidepid
+	case "look": // at the whole PID namespace, or else at the descendants
+		look(Query{WholePIDNamespace: len(args) > 0 && args[0] == "everyone"})
+	case "hidden": // PID 1, with a proc file system with hidepid
 		die(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 		die(unix.Mount("proc", "/proc", "proc", 0, "hidepid=2"))
 		look(Query{})
-	case "first": // PID 1, with a listener; a child of it looks, or it does
+	case "first": // PID 1, with a listener; a child looks, or PID 1
 		first(args)
-	case "drop": // be another user than one's child
+	case "drop": // the parent becomes another user than the child
 		child(helperCommand("hold"))
 		die(syscall.Setgroups(nil))
 		die(syscall.Setgid(65534))
 		die(syscall.Setuid(65534))
 		look(Query{})
-	case "docker": // root as Docker has it: the descriptors of others can be listed, not read
+	case "docker": // root as in Docker: descriptors of other users can be listed, not read
 		runtime.LockOSThread()
 		die(unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_SYS_PTRACE, 0, 0, 0))
 		die(syscall.Exec("/proc/self/exe", []string{"scope.test", "helper", "docker-inside"}, os.Environ()))
@@ -80,7 +79,7 @@ func die(err error) {
 	}
 }
 
-// seen is what a helper tells of its scope.
+// seen is the scope as a helper prints it.
 type seen struct {
 	Method   string
 	Ports    Ports
@@ -90,14 +89,14 @@ type seen struct {
 	Why      string
 	None     bool
 	Groups   []uint64
-	Listens  []int // ports that the helper and its child listen on
+	Listens  []int // ports of the helper and its child
 }
 
-// look takes the listeners from /proc/net and tells the scope in a line.
+// look reads the listeners from /proc/net and prints the scope in a line.
 func look(q Query) {
 	sockets, err := procnet.Root("").TCP(nil)
 	q.Listeners, q.Err = sockets, err
-	tell(Look(q), nil)
+	tell(Gather(q), nil)
 }
 
 func tell(f Facts, listens []int) {
@@ -116,8 +115,8 @@ func helperCommand(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// child starts a helper's helper and reads its line. It ends when its starter
-// does, or is told to.
+// child starts a helper's helper and reads its line. The child ends with its parent, or by
+// end.
 func child(cmd *exec.Cmd) (line string, end func()) {
 	in, err := cmd.StdinPipe()
 	die(err)
@@ -133,8 +132,8 @@ func child(cmd *exec.Cmd) (line string, end func()) {
 	}
 }
 
-// group is in a control group, the directory dir: it listens, a child in a
-// group below listens too, and it tells the scope by the control group alone.
+// group runs in a control group, the directory dir: group listens, a child in a group below
+// listens too, and group prints the scope by the control group alone.
 func group(dir string) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	die(err)
@@ -154,8 +153,8 @@ func group(dir string) {
 			q.Cgroup = s.Cgroup
 		}
 	}
-	f := Look(q)
-	f.Held = Held{Err: fmt.Errorf("not looked at")}
+	f := Gather(q)
+	f.Held = Sockets{Err: fmt.Errorf("not looked at")}
 	f.Shim = nil // the listener above stands for the command's
 	if f.Cgroups.Err != nil {
 		die(f.Cgroups.Err)
@@ -215,7 +214,7 @@ func start(t *testing.T, cmd *exec.Cmd) string {
 	return string(line[:n])
 }
 
-// startSeen runs a helper that tells its scope.
+// startSeen runs a helper that prints its scope.
 func startSeen(t *testing.T, cmd *exec.Cmd) (s seen) {
 	t.Helper()
 	line := start(t, cmd)

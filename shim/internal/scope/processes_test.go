@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 )
 
-// madeProc is a directory that looks like our /proc, with processes by their
-// parents; a parent of -1 cannot be told.
+// madeProc makes a directory that looks like our /proc, with processes by their parents;
+// the stat file of a process with parent -1 cannot be read.
 func madeProc(t *testing.T, options string, parents map[int]int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -36,23 +38,24 @@ func madeProc(t *testing.T, options string, parents map[int]int) string {
 
 func TestProcesses(t *testing.T) {
 	me := os.Getpid()
-	a, b, c, d := me+1, me+2, me+3, me+4
+	a, b := me+1, me+2
+	c, d := me+3, me+4
 	for _, test := range []struct {
-		name     string
-		options  string
-		parents  map[int]int
-		everyone bool
-		want     []int
-		bad      bool
+		name    string
+		options string
+		parents map[int]int
+		whole   bool
+		want    []int
+		bad     bool
 	}{
 		{"alone", "rw", map[int]int{}, false, nil, false},
 		{"a family, and a stranger", "rw", map[int]int{a: me, b: c, c: a, d: 1}, false, []int{a, b, c}, false},
-		{"everyone", "rw", map[int]int{a: me, b: c, c: a, d: 1}, true, []int{a, b, c, d}, false},
-		{"a parent that cannot be told", "rw", map[int]int{a: me, b: -1}, false, []int{a}, true},
+		{"the whole namespace", "rw", map[int]int{a: me, b: c, c: a, d: 1}, true, []int{a, b, c, d}, false},
+		{"an unreadable parent", "rw", map[int]int{a: me, b: -1}, false, []int{a}, true},
 		{"hidden", "rw,hidepid=invisible", map[int]int{a: me}, false, []int{a}, true},
-		{"everyone, hidden", "rw,hidepid=4", map[int]int{a: me}, true, []int{a}, true},
+		{"the whole namespace, hidden", "rw,hidepid=4", map[int]int{a: me}, true, []int{a}, true},
 	} {
-		got, err := processes(madeProc(t, test.options, test.parents), test.everyone)
+		got, err := processes(procfs.Root(madeProc(t, test.options, test.parents)), test.whole)
 		slices.Sort(got)
 		if !slices.Equal(got, test.want) || (err != nil) != test.bad {
 			t.Errorf("%s: %v, %v", test.name, got, err)

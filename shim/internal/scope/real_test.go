@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/procnet"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
@@ -25,13 +26,14 @@ func asRoot(t *testing.T) {
 	}
 }
 
-// severalUsers skips a test that must be another user too, which a user namespace
-// of our own making does not allow.
+// severalUsers skips a test that needs a second user, unavailable in a user namespace of our
+// own making.
 func severalUsers(t *testing.T) {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/uid_map")
 	var inside, outside, count int
-	if fmt.Sscan(string(text), &inside, &outside, &count); inside+count <= 65534 {
+	fmt.Sscan(string(text), &inside, &outside, &count)
+	if inside+count <= 65534 {
 		t.Skipf("there is no user 65534: %q, %v", text, err)
 	}
 }
@@ -49,10 +51,10 @@ func listen(t *testing.T, network, address string) (l net.Listener, port uint16)
 	return l, port
 }
 
-// filer is what sockets of package net can give to a child.
+// filer is implemented by the sockets of package net; a child inherits the file.
 type filer interface{ File() (*os.File, error) }
 
-// give starts a helper that has the socket, and closes ours.
+// give starts a helper with the socket, and closes our own descriptor.
 func give(t *testing.T, name string, socket interface {
 	filer
 	Close() error
@@ -69,22 +71,22 @@ func give(t *testing.T, name string, socket interface {
 	socket.Close()
 }
 
-// lookHere is our own scope, by descriptors.
+// lookHere returns our own scope, by descriptors.
 func lookHere(t *testing.T) Scope {
 	t.Helper()
 	sockets, err := procnet.Root("").TCP(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := Look(Query{Listeners: sockets})
+	f := Gather(Query{Listeners: sockets})
 	if f.Held.Err != nil {
 		t.Fatal(f.Held.Err)
 	}
 	return Decide(f)
 }
 
-// TestHeld: the listeners of children and grandchildren are ours, what we hold
-// alone is lameduck's own.
+// TestHeld: the listeners of children and grandchildren are ours; the test's own sockets are
+// lameduck's.
 func TestHeld(t *testing.T) {
 	netns.Need(t)
 	if s := lookHere(t); !s.NoListener() {
@@ -119,20 +121,20 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestEveryone: who is asked, of whom, in a PID namespace of its own whose PID 1
-// has a listener.
-func TestEveryone(t *testing.T) {
+// TestWholePIDNamespace: a child in a PID namespace whose PID 1 has a listener sees that
+// listener if the whole namespace counts.
+func TestWholePIDNamespace(t *testing.T) {
 	asRoot(t)
 	for _, c := range []struct {
 		args   []string
 		method Method
 		none   bool
 	}{
-		{[]string{"self"}, Descriptors, false}, // PID 1 looks, a child of it has the listener
+		{[]string{"self"}, Descriptors, false}, // PID 1 looks, a child has the listener
 		{[]string{"0"}, Descriptors, true},     // a child looks at its descendants
 		{[]string{"0", "everyone"}, Descriptors, false},
 		{[]string{"65534"}, Descriptors, true},
-		{[]string{"65534", "everyone"}, Namespace, false}, // it may not look at PID 1
+		{[]string{"65534", "everyone"}, Namespace, false}, // PID 1 is unreadable
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			if c.args[0] != "self" {
@@ -158,8 +160,8 @@ func TestEveryone(t *testing.T) {
 	}
 }
 
-// TestUnreadable: a child of another user, whose descriptors we may not see,
-// makes it the namespace.
+// TestUnreadable: a child of another user, with unreadable descriptors, makes the method
+// Namespace.
 func TestUnreadable(t *testing.T) {
 	asRoot(t)
 	severalUsers(t)
@@ -172,7 +174,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestForeignProc: a /proc of another PID namespace shows others by our numbers.
+// TestForeignProc: /proc of another PID namespace shows other processes by our numbers.
 func TestForeignProc(t *testing.T) {
 	asRoot(t)
 	_, port := listen(t, "tcp", "127.0.0.1:0")
@@ -184,7 +186,7 @@ func TestForeignProc(t *testing.T) {
 	}
 }
 
-// TestHidden: processes that are not shown could be there.
+// TestHidden: hidden processes may hold sockets.
 func TestHidden(t *testing.T) {
 	asRoot(t)
 	_, port := listen(t, "tcp", "127.0.0.1:0")
@@ -196,8 +198,8 @@ func TestHidden(t *testing.T) {
 	}
 }
 
-// TestGroups: a listener in our group and one below are ours, one outside is
-// not; also where a cgroup namespace hides our path.
+// TestGroups: listeners in our group and below are ours, a listener outside is not; also if
+// a cgroup namespace hides our path.
 func TestGroups(t *testing.T) {
 	asRoot(t)
 	top := newGroup(t)
@@ -226,19 +228,19 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// newGroup is a control group with one named sub, both removed when the test's
-// processes have left them.
+// newGroup makes a control group with a group named sub, and removes both when the test's
+// processes have left.
 func newGroup(t *testing.T) string {
 	t.Helper()
-	mounts, err := readMounts("/proc")
+	mounts, err := procfs.Root("").Mounts()
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(mounts, func(m mount) bool { return m.kind == "cgroup2" })
+	i := slices.IndexFunc(mounts, func(m procfs.Mount) bool { return m.Kind == "cgroup2" })
 	if i < 0 {
 		t.Skip("no cgroup2 is mounted")
 	}
-	dir := filepath.Join(mounts[i].point, fmt.Sprint("lameduck-scope-test-", os.Getpid()))
+	dir := filepath.Join(mounts[i].Point, fmt.Sprint("lameduck-scope-test-", os.Getpid()))
 	sub := filepath.Join(dir, "sub")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Skip("no control group can be made: ", err)
@@ -257,7 +259,7 @@ func remove(t *testing.T, dir string) {
 	}
 }
 
-// TestNoGroup: where ours is not found, those below are not known.
+// TestNoGroup: if our group is not found, the groups below are unknown.
 func TestNoGroup(t *testing.T) {
 	if ids := readCgroups("/proc", 1); ids.Err != nil || ids.usable() {
 		t.Errorf("the root: %+v", ids)
@@ -265,14 +267,14 @@ func TestNoGroup(t *testing.T) {
 	if ids := readCgroups("/proc", 1<<60); ids.Err == nil || !ids.usable() {
 		t.Errorf("no such group: %+v", ids)
 	}
-	if ids := readCgroups(t.TempDir(), 5); ids.Err == nil {
+	if ids := readCgroups(procfs.Root(t.TempDir()), 5); ids.Err == nil {
 		t.Errorf("no /proc: %+v", ids)
 	}
 }
 
-// TestNoProc: without /proc nothing is known, and so nothing is certain.
+// TestNoProc: without /proc no list is complete.
 func TestNoProc(t *testing.T) {
-	s := Decide(Look(Query{Proc: t.TempDir()}))
+	s := Decide(Gather(Query{Proc: procfs.Root(t.TempDir())}))
 	if s.NoListener() || s.Complete || s.Method != Namespace || s.Why == nil {
 		t.Errorf("%+v", s)
 	}

@@ -12,12 +12,12 @@ type Method uint8
 // The methods, best first.
 const (
 	Given       Method = 1 + iota // the ports that the user named
-	Cgroup                        // our control group's, and what our processes hold
-	Descriptors                   // what our processes hold
+	Cgroup                        // sockets of our control group, and of our processes' descriptors
+	Descriptors                   // sockets of our processes' descriptors
 	Namespace                     // all of the network namespace, neighbours' too
 )
 
-// String is the method in words for people.
+// String returns the method for messages.
 func (m Method) String() string {
 	switch m {
 	case Given:
@@ -32,7 +32,7 @@ func (m Method) String() string {
 	return "no method"
 }
 
-// Name returns the method as JSON output has the method, "" for the zero value.
+// Name returns the method's name in JSON, "" for the zero value.
 func (m Method) Name() string {
 	switch m {
 	case Given:
@@ -47,31 +47,31 @@ func (m Method) Name() string {
 	return ""
 }
 
-// Ports are TCP or UDP ports in ascending order, each once.
+// Ports is a set of TCP or UDP ports, in ascending order.
 type Ports []uint16
 
-// Has reports whether the port is one of them.
+// Has reports whether the port is in the set.
 func (p Ports) Has(port uint16) bool {
 	_, found := slices.BinarySearch(p, port)
 	return found
 }
 
-// newPorts sorts the ports, which it keeps.
+// newPorts sorts and keeps the slice.
 func newPorts(ports []uint16) Ports {
 	slices.Sort(ports)
 	return slices.Compact(ports)
 }
 
-// Inodes are sockets by the numbers that /proc shows.
+// Inodes is a set of sockets, by the inode numbers that /proc shows.
 type Inodes map[uint32]struct{}
 
-// Has reports whether the inode is one of them. No socket has inode 0.
+// Has reports whether the inode is in the set. No socket has inode 0.
 func (i Inodes) Has(inode uint32) bool {
 	_, found := i[inode]
 	return found && inode != 0
 }
 
-// Scope is what this container listens on.
+// Scope is the set of listeners of this container.
 type Scope struct {
 	Method Method // how Ports were found
 
@@ -79,32 +79,31 @@ type Scope struct {
 	UDP   Ports    // unconnected sockets outside ip_local_port_range
 	Unix  []string // paths, in ascending order, of any bytes
 
-	// Complete says that all tables could be read: there is no listener of ours
-	// that is not in the lists. Where our processes could not be looked at, the
-	// lists have the neighbours' listeners too: UDP and Unix whenever
-	// that is so, TCP where Method is Namespace.
+	// Complete means that all tables could be read: every listener of ours is in the
+	// lists. If the descriptors of our processes could not be read, the lists have the
+	// neighbours' listeners too: UDP and Unix always, TCP if Method is Namespace.
 	Complete bool
 
-	// Why is the first thing that could not be looked at, where it mattered.
+	// Why is the first error that made the lists worse.
 	Why error
 
 	cgroups map[uint64]struct{}
 	inodes  Inodes
 }
 
-// NoListener reports whether it is certain that the container listens nowhere.
+// NoListener reports whether the container certainly listens nowhere.
 func (s *Scope) NoListener() bool {
 	return s.Complete && len(s.Ports) == 0 && len(s.UDP) == 0 && len(s.Unix) == 0
 }
 
-// Owns reports whether the socket is known to be ours. Of one that was made
-// after the look only the control group can tell; see Learn.
+// Owns reports whether the socket is known to be ours. A socket made after Gather is known
+// by its control group alone, until Learn adds its inode.
 func (s *Scope) Owns(socket *tcp.Socket) bool {
 	_, ours := s.cgroups[socket.Cgroup]
 	return ours || s.inodes.Has(socket.Inode)
 }
 
-// Learn adds sockets that our processes were found to hold later.
+// Learn adds sockets of our processes that were found later.
 func (s *Scope) Learn(more Inodes) {
 	if s.inodes == nil {
 		s.inodes = Inodes{}
@@ -114,8 +113,8 @@ func (s *Scope) Learn(more Inodes) {
 	}
 }
 
-// Self reports whether a connection to one of our ports comes from ourselves;
-// near and far are the sockets at its ends.
+// Self reports whether a connection to one of our ports comes from ourselves; near and far
+// are the sockets at the two ends.
 func (s *Scope) Self(near, far *tcp.Socket) bool {
 	return s.Ports.Has(near.Local.Port()) && near.Local == far.Remote && near.Remote == far.Local && s.Owns(far)
 }

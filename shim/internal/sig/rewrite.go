@@ -39,7 +39,7 @@ type Rewrites struct {
 // Add adds a rewrite. A second rewrite of the same signal is an error.
 func (rs *Rewrites) Add(r Rewrite) error {
 	if rs.given.Has(r.From) {
-		return fmt.Errorf("two rewrites of %v: keep one of them", r.From)
+		return fmt.Errorf("%v is rewritten twice: keep one", r.From)
 	}
 	rs.given = rs.given.With(r.From)
 	rs.to[r.From] = r.To

@@ -124,7 +124,8 @@ func parseRealTime(name string) (Signal, bool) {
 	rest, ok := strings.CutPrefix(name, "RTMIN")
 	if !ok {
 		base, sign = RTMax, '-'
-		if rest, ok = strings.CutPrefix(name, "RTMAX"); !ok {
+		rest, ok = strings.CutPrefix(name, "RTMAX")
+		if !ok {
 			return 0, false
 		}
 	}

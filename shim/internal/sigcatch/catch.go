@@ -2,8 +2,6 @@ package sigcatch
 
 import (
 	"math/bits"
-	"os"
-	"os/signal"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -31,30 +29,24 @@ var asleep uint32
 const faults sig.Set = 1<<(sig.ILL-1) | 1<<(sig.TRAP-1) | 1<<(sig.BUS-1) |
 	1<<(sig.FPE-1) | 1<<(sig.SEGV-1) | 1<<(sig.SYS-1)
 
-// init is the only init of the program: until it has run, TERM may end the process.
+// init is the only init of the program: until it has run, TERM may end the process. Without
+// the entry point it leaves signals alone, so that programs and tests that import this
+// package for other reasons keep their own handling.
 func init() {
 	if entrySeen {
-		handle()
-	} else {
-		relay()
+		Start()
 	}
 }
 
-// relay catches signals through os/signal. Never signal.Ignore: the command would inherit
-// the disposition.
-func relay() {
-	from := make(chan os.Signal, 8192) // the runtime drops signals when the channel is full
-	for s := range catchable().All {
-		signal.Notify(from, syscall.Signal(s))
+var started bool
+
+// Start catches signals from now on. The first call counts; it must come from the loop's
+// goroutine.
+func Start() {
+	if !started {
+		started = true
+		catch()
 	}
-	go func() {
-		for s := range from {
-			number := sig.Signal(s.(syscall.Signal))
-			atomic.AddUint32(&counts[number], 1)
-			atomic.OrUint64(&arrived, uint64(sig.SetOf(number)))
-			Wake()
-		}
-	}()
 }
 
 // Wake makes Next return, with or without a signal. It may be called from any goroutine.
@@ -73,7 +65,7 @@ const maxUnmasked = 10_000
 // it shares our memory and runs those handlers that Go has not reset. A signal sent to the
 // process in that time is noted here, and passed on to the process.
 func Unblocked(f func()) {
-	if !entrySeen {
+	if !Direct {
 		f()
 		return
 	}
@@ -106,7 +98,7 @@ func Next(until time.Time) sig.Signal {
 	if s := take(); s != 0 {
 		return s
 	}
-	if entrySeen {
+	if Direct {
 		unblock()
 	}
 	atomic.StoreUint32(&asleep, 1)
@@ -158,7 +150,7 @@ const spinFor = 2 * time.Millisecond
 // length of time before the kernel sees the call; a timeout computed before that and
 // counted from after it would miss the deadline by as much.
 func sleep(until time.Time) {
-	if entrySeen { // otherwise the goroutine of relay needs the processor
+	if Direct { // otherwise the goroutine that reads from os/signal needs the processor
 		left := timeLeft(until)
 		light := syscall.NsecToTimespec(int64(min(left, spinFor)))
 		_, _, errno := syscall.RawSyscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(&asleep)), futexWait, 1, uintptr(unsafe.Pointer(&light)), 0, 0)

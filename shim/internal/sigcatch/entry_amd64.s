@@ -8,8 +8,9 @@ GLOBL early<>(SB), RODATA, $8
 // mask and the ignored signals before Go's runtime changes them; blocks or notes
 // signals that arrive before our init; and hides the variables that configure the
 // Go runtime of the command, not ours: the first byte of their names becomes 1.
-// Then it jumps to the entry point of Go programs. The stack holds argc, argv, 0,
-// envp, 0, and is left as it is.
+// entry then adds variables that configure our own runtime, and jumps to the entry
+// point of Go programs. The stack holds argc, argv, NULL, envp, NULL and the
+// auxiliary vector.
 TEXT ·entry(SB), NOSPLIT|NOFRAME, $0
 	// rt_sigprocmask(SIG_SETMASK, &early, &entryBlocked, 8)
 	MOVQ $14, AX
@@ -81,5 +82,21 @@ nextVariable:
 	ADDQ $8, BX
 	JMP  variable
 done:
+	// Add two variables (settings.s) at the end of envp, whose NULL is at BX: move
+	// argc, argv and envp down by two words.
+	SUBQ $16, SP
+	MOVQ SP, SI
+move:
+	MOVQ 16(SI), AX
+	MOVQ AX, (SI)
+	ADDQ $8, SI
+	LEAQ 16(SI), AX
+	CMPQ AX, BX
+	JNE  move
+	LEAQ ·gomaxprocs(SB), AX
+	MOVQ AX, -16(BX)
+	LEAQ ·godebug(SB), AX
+	MOVQ AX, -8(BX)
+	SUBQ $16, ·entryEnviron(SB)
 	MOVB $1, ·entrySeen(SB)
 	JMP  _rt0_amd64_linux(SB)

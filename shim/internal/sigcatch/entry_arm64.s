@@ -78,5 +78,22 @@ nextVariable:
 	ADD  $8, R19, R19
 	B    variable
 done:
+	// Add two variables; R19 is where the NULL of envp is.
+	SUB  $16, RSP
+	MOVD RSP, R0
+move:
+	MOVD 16(R0), R1
+	MOVD R1, (R0)
+	ADD  $8, R0, R0
+	ADD  $16, R0, R1
+	CMP  R19, R1
+	BNE  move
+	MOVD $·gomaxprocs(SB), R1
+	MOVD R1, -16(R19)
+	MOVD $·godebug(SB), R1
+	MOVD R1, -8(R19)
+	MOVD ·entryEnviron(SB), R1
+	SUB  $16, R1, R1
+	MOVD R1, ·entryEnviron(SB)
 	MOVB R6, ·entrySeen(SB)
 	JMP  _rt0_arm64_linux(SB)

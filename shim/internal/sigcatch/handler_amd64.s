@@ -45,6 +45,20 @@ TEXT ·faultHandler(SB), NOSPLIT|NOFRAME, $0
 sent:
 	JMP  note<>(SB)
 
+// urgHandler jumps to Go's handler if the program sent the signal to one of its
+// own threads, which Go's runtime does to preempt goroutines: si_code is SI_TKILL
+// and si_pid our own.
+TEXT ·urgHandler(SB), NOSPLIT|NOFRAME, $0
+	CMPL 8(SI), $-6
+	JNE  other
+	MOVL 16(SI), AX
+	CMPL AX, ·ownPID(SB)
+	JNE  other
+	MOVQ ·goHandler(SB), AX
+	JMP  AX
+other:
+	JMP  ·handler(SB)
+
 // restorer is the return address of the handlers: it calls rt_sigreturn(2).
 TEXT restorer<>(SB), NOSPLIT|NOFRAME, $0
 	MOVQ $15, AX
@@ -65,10 +79,18 @@ DATA ·faulting+16(SB)/8, $restorer<>(SB)
 DATA ·faulting+24(SB)/8, $-1
 GLOBL ·faulting(SB), RODATA, $32
 
-// func handlers() (noting, faulting uintptr)
-TEXT ·handlers(SB), NOSPLIT, $0-16
+DATA ·urging+0(SB)/8, $·urgHandler(SB)
+DATA ·urging+8(SB)/8, $0x1c000004
+DATA ·urging+16(SB)/8, $restorer<>(SB)
+DATA ·urging+24(SB)/8, $-1
+GLOBL ·urging(SB), RODATA, $32
+
+// func handlers() (noting, faulting, urging uintptr)
+TEXT ·handlers(SB), NOSPLIT, $0-24
 	LEAQ ·noting(SB), AX
 	MOVQ AX, noting+0(FP)
 	LEAQ ·faulting(SB), AX
 	MOVQ AX, faulting+8(FP)
+	LEAQ ·urging(SB), AX
+	MOVQ AX, urging+16(FP)
 	RET

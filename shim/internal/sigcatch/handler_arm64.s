@@ -58,6 +58,19 @@ TEXT ·faultHandler(SB), NOSPLIT|NOFRAME, $0
 sent:
 	JMP  note<>(SB)
 
+TEXT ·urgHandler(SB), NOSPLIT|NOFRAME, $0
+	MOVW 8(R1), R3
+	CMPW $-6, R3
+	BNE  other
+	MOVW 16(R1), R3
+	MOVW ·ownPID(SB), R4
+	CMPW R4, R3
+	BNE  other
+	MOVD ·goHandler(SB), R3
+	JMP  (R3)
+other:
+	JMP  ·handler(SB)
+
 // struct sigaction: the handler, the flags (SA_SIGINFO, SA_ONSTACK, SA_RESTART),
 // no restorer, the mask.
 DATA ·noting+0(SB)/8, $·handler(SB)
@@ -72,10 +85,18 @@ DATA ·faulting+16(SB)/8, $0
 DATA ·faulting+24(SB)/8, $-1
 GLOBL ·faulting(SB), RODATA, $32
 
-// func handlers() (noting, faulting uintptr)
-TEXT ·handlers(SB), NOSPLIT, $0-16
+DATA ·urging+0(SB)/8, $·urgHandler(SB)
+DATA ·urging+8(SB)/8, $0x18000004
+DATA ·urging+16(SB)/8, $0
+DATA ·urging+24(SB)/8, $-1
+GLOBL ·urging(SB), RODATA, $32
+
+// func handlers() (noting, faulting, urging uintptr)
+TEXT ·handlers(SB), NOSPLIT, $0-24
 	MOVD $·noting(SB), R0
 	MOVD R0, noting+0(FP)
 	MOVD $·faulting(SB), R0
 	MOVD R0, faulting+8(FP)
+	MOVD $·urging(SB), R0
+	MOVD R0, urging+16(FP)
 	RET

@@ -24,16 +24,29 @@ func Inherited() (blocked, ignored sig.Set) {
 	return sig.Set(entryBlocked), sig.Set(entryIgnored)
 }
 
+// added is how many variables the entry point adds at the end of the environment.
+const added = 2
+
 // Environ returns the environment that execve(2) passed, entry by entry; ok is false
 // without the entry point.
 func Environ() (env []string, ok bool) {
 	if !entrySeen {
 		return nil, false
 	}
-	for p := entryEnviron; *p != nil; p = (**byte)(unsafe.Add(unsafe.Pointer(p), unsafe.Sizeof(p))) {
-		env = append(env, stringAt(*p))
+	n := 0
+	for *environ(n) != nil {
+		n++
+	}
+	env = make([]string, n-added)
+	for i := range env {
+		env[i] = stringAt(*environ(i))
 	}
 	return env, true
+}
+
+// environ returns the address of the pointer to the entry with the number i.
+func environ(i int) **byte {
+	return (**byte)(unsafe.Add(unsafe.Pointer(entryEnviron), uintptr(i)*unsafe.Sizeof(entryEnviron)))
 }
 
 // stringAt returns the string at p, which a zero byte ends. The memory is the initial

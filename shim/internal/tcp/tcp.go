@@ -1,5 +1,5 @@
-// Package tcp has the words for TCP sockets as the kernel tells of them, wherever
-// it does: sock_diag(7) or /proc/net/tcp.
+// Package tcp has the types of TCP sockets as the kernel shows them, in sock_diag(7) or in
+// /proc/net/tcp.
 package tcp
 
 import (
@@ -27,33 +27,32 @@ const (
 	NewSynRecv
 )
 
-// Socket is one socket at one moment.
+// Socket is the state of a socket at one moment.
 type Socket struct {
 	State         State
 	Local, Remote netip.AddrPort // unmapped: ::ffff:10.0.0.1 is 10.0.0.1
 
-	Unread uint32 // bytes that the program has not read; of a listener, connections that it has not accepted
-	Unsent uint32 // bytes that the peer has not acknowledged, sent or not; of a listener, its backlog
+	Unread uint32 // bytes not read by the program; of a listener, connections not accepted
+	Unsent uint32 // bytes not acknowledged by the peer, sent or not; of a listener, the backlog
 
-	Inode  uint32 // 0: in an accept queue, or nobody's any more
-	Cookie uint64 // the kernel's name for it, never used again; 0: not told
-	Cgroup uint64 // the id of its control group in version 2's hierarchy; 0: not told, 1: the root
+	Inode  uint32 // 0: in an accept queue, or closed by the program
+	Cookie uint64 // the kernel's identity of the socket, never reused; 0: not known
+	Cgroup uint64 // id of the control group in version 2's hierarchy; 0: not known, 1: the root
 
-	HasInfo bool // Info was told
+	HasInfo bool // Info is known
 	Info    Info
 }
 
-// DiscountFIN takes the peer's FIN out of what was received and is unread: the kernel
-// counts it as a byte. It has come where the state says that we are to end too, or
-// that both have. Of a socket that is gone it is not told. There it is taken to
-// have come if ours was acknowledged, which counts as a byte too: so it is but for
-// a peer that does not end within some 40 ms after us, of which we then say a byte
-// too few.
+// DiscountFIN subtracts the peer's FIN from the bytes received and unread: the kernel
+// counts a FIN as a byte. The FIN has arrived in the states CloseWait, LastAck and
+// Closing. In state Close, of a socket that is gone, the FIN is assumed to have arrived if
+// the peer has acknowledged our own FIN, which counts as a byte too. If the peer closes
+// more than some 40 ms after us, that is wrong: the result is a byte too low.
 func (s *Socket) DiscountFIN() {
 	switch s.State {
 	case CloseWait, LastAck, Closing:
 	case Close:
-		if s.Info.Acked <= s.Info.Sent { // reset, or something was sent again
+		if s.Info.Acked <= s.Info.Sent { // reset, or some bytes were sent twice
 			return
 		}
 	default:
@@ -63,19 +62,19 @@ func (s *Socket) DiscountFIN() {
 	s.Info.Received -= min(s.Info.Received, 1)
 }
 
-// PureACKsUnknown is Info's Bare where the kernel does not tell.
+// PureACKsUnknown is Info.PureACKs from a kernel that does not count data segments.
 const PureACKsUnknown = math.MaxUint32
 
-// Info is what of struct tcp_info (include/uapi/linux/tcp.h) tells who is busy.
-// Times are ages, in the kernel's jiffies; where nothing was ever sent, or
-// received, it is the connection's age. Of listeners nothing here means anything.
+// Info is the part of struct tcp_info (include/uapi/linux/tcp.h) that shows whether a
+// connection is busy. Times are ages, in the kernel's jiffies; if nothing was ever sent or
+// received, the age of the connection. A listener's Info has no meaning.
 type Info struct {
-	LastSent, LastReceived time.Duration // data, not acknowledgements
-	LastAcked              time.Duration // an acknowledgement received
-	Received               uint64        // bytes; see LessFIN
+	LastSent, LastReceived time.Duration // of data, not of ACKs
+	LastAcked              time.Duration // since an ACK was received
+	Received               uint64        // bytes; see DiscountFIN
 	Segments               uint32        // received with data
-	PureACKs               uint32        // sent without data: acknowledgements and probes; AllBare where it is not told
-	PingPong               bool          // what was received last was answered at once; see procnet.Root's Prompt
-	Acked                  uint64        // bytes that the peer has acknowledged
-	Sent                   uint64        // bytes, with those sent again
+	PureACKs               uint32        // segments sent without data: ACKs and probes
+	PingPong               bool          // the last bytes received were acknowledged by a response; see procnet
+	Acked                  uint64        // bytes acknowledged by the peer
+	Sent                   uint64        // bytes, including bytes sent again
 }

@@ -2,45 +2,45 @@ package traffic
 
 import "time"
 
-// To hear of so many connections a second costs more than it tells: there is
-// activity, and that is granted.
+// maxEventRate is how many connections a second may end before events are left unread:
+// reading more would cost more than the events are worth. Activity is then certain.
 const maxEventRate = 20_000
 
-// minFloodTime is how long it must last, and floodPause how long nobody listens then.
 const (
-	minFloodTime = 250 * time.Millisecond
-	floodPause   = time.Second
+	minFloodTime = 250 * time.Millisecond // how long a flood lasts before events are left unread
+	floodPause   = time.Second            // how long events are left unread
 )
 
-// Flood says when not to listen to what is told of connections that end. The zero
-// value listens.
+// Flood says when events of closed connections are too many to read. The zero value has
+// no flood.
 type Flood struct {
-	since time.Time // when the count began
-	heard int
-	left  time.Time // since when nobody listens; zero: somebody does
+	since    time.Time // start of the count
+	count    int
+	pausedAt time.Time // zero: no flood
 }
 
-// Add is told how many ended since it was last told, and reports whether they
-// are too many: nobody should listen until Over.
-func (f *Flood) Add(now time.Time, ended int) (tooMuch bool) {
-	f.heard += ended
+// Add counts the events read since the last call, and reports whether events are too
+// many: the caller stops reading until TryResume.
+func (f *Flood) Add(now time.Time, events int) (tooMany bool) {
+	f.count += events
 	span := now.Sub(f.since)
-	if float64(f.heard) > maxEventRate*max(span, minFloodTime).Seconds() {
-		*f = Flood{left: now}
+	if float64(f.count) > maxEventRate*max(span, minFloodTime).Seconds() {
+		*f = Flood{pausedAt: now}
 		return true
 	}
 	if span >= minFloodTime {
-		f.since, f.heard = now, 0
+		f.since = now
+		f.count = 0
 	}
 	return false
 }
 
-// Ongoing reports whether nobody should listen.
-func (f *Flood) Ongoing() bool { return !f.left.IsZero() }
+// Ongoing reports whether events are left unread.
+func (f *Flood) Ongoing() bool { return !f.pausedAt.IsZero() }
 
-// TryResume reports whether to listen anew. From now on it does not last.
+// TryResume reports whether to read events again, and ends the flood in that case.
 func (f *Flood) TryResume(now time.Time) bool {
-	if !f.Ongoing() || now.Sub(f.left) < floodPause {
+	if !f.Ongoing() || now.Sub(f.pausedAt) < floodPause {
 		return false
 	}
 	*f = Flood{since: now}

@@ -6,26 +6,26 @@ import (
 	"sort"
 )
 
-// Peer is who has connections open.
+// Peer is an address with open connections.
 type Peer struct {
 	Addr netip.Addr
 	Open int
 }
 
-// Peers are those with the most connections open at the last look, no more than
-// most of them.
-func (j *Tracker) Peers(most int) (list []Peer) {
+// Peers returns at most n peers, those with the most open connections in the latest
+// sample first.
+func (t *Tracker) Peers(n int) (list []Peer) {
 	open := map[netip.Addr]int{}
-	for i := range j.conns.slots {
-		if s := &j.conns.slots[i]; s.used {
+	for i := range t.conns.slots {
+		if s := &t.conns.slots[i]; s.used {
 			open[s.peer]++
 		}
 	}
-	for addr, n := range open {
-		list = append(list, Peer{addr, n})
+	for addr, count := range open {
+		list = append(list, Peer{addr, count})
 	}
 	sort.Slice(list, func(i, k int) bool {
 		return cmp.Or(cmp.Compare(list[k].Open, list[i].Open), list[i].Addr.Compare(list[k].Addr)) < 0
 	})
-	return list[:min(most, len(list))]
+	return list[:min(n, len(list))]
 }

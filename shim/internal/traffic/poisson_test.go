@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestIgnoreProbesSparesTraffic: requests that all look alike, of one peer, but come
-// as they please, are seldom taken for probes. (One hold in five may end early.)
+// TestIgnoreProbesSparesTraffic: equal requests of a peer at random times are seldom
+// mistaken for probes. (One hold in five may end early.)
 func TestIgnoreProbesSparesTraffic(t *testing.T) {
 	const runs, busy = 200, 25
 	for _, rate := range []float64{0.5, 1, 2, 4} {
@@ -28,7 +28,7 @@ func TestIgnoreProbesSparesTraffic(t *testing.T) {
 			}
 		}
 		if early > runs/5 {
-			t.Errorf("%v a second: %d of %d holds end too early", rate, early, runs)
+			t.Errorf("%v requests a second: %d of %d holds end too early", rate, early, runs)
 		}
 	}
 }

@@ -6,31 +6,31 @@ import (
 	"time"
 )
 
-// Accepted is how many connections have come since the start.
-func (j *Tracker) Accepted() int { return j.accepted }
-
-// Summary is what there is to tell of a hold.
+// Summary has the figures of a hold for the report. Times are zero without such an event.
 type Summary struct {
-	Accepted          int        // connections since the start
-	More              bool       // and others that nobody has seen, perhaps
-	LastNew, LastByte time.Time  // zero: none, as far as it counts
-	LastOther         time.Time  // the last new connection that is no part of a pattern
-	LastPeer          netip.Addr // who was active last, and is no part of one; invalid: nobody
-	Listeners         int        // at the last look, as what follows
-	Open, InFlight    int
-	GivenUp           int       // of those that seemed in flight
-	PerSecond         []int     // new connections in each second from the start, for an hour
-	Patterns          []Pattern // what may be probes, ignored or not; the most frequent first
+	Accepted  int        // connections since the trigger
+	More      bool       // connections may be missing from Accepted
+	LastNew   time.Time  // the last new connection that counts
+	LastByte  time.Time  // the last byte on a connection that counts
+	LastOther time.Time  // the last new connection outside of patterns
+	LastPeer  netip.Addr // the peer last active outside of patterns; invalid: no such peer
+	Listeners int        // in the latest complete sample, like Open, InFlight and GivenUp
+	Open      int
+	InFlight  int       // requests that hold
+	GivenUp   int       // requests silent for MaxSilence
+	PerSecond []int     // new connections in each second from the trigger, for an hour at most
+	Patterns  []Pattern // possible health probes, ignored or not, the most frequent first
 }
 
-// Summary is what was found until the last look.
-func (j *Tracker) Summary() Summary {
-	j.lengthen(int(j.now.Sub(j.start) / time.Second))
-	a, others := j.total(j.cfg.IgnoreProbes), j.total(true)
+// Summary returns the figures up to the latest sample.
+func (t *Tracker) Summary() Summary {
+	t.arrivals.lengthen(int(t.now.Sub(t.start) / time.Second))
+	counted, others := t.activity(t.cfg.IgnoreProbes), t.activity(true)
+	y := &t.lastSample
 	return Summary{
-		Accepted: j.accepted, More: j.missed, LastNew: a.opened, LastByte: a.moved,
-		LastOther: others.opened, LastPeer: j.lastActive.peer,
-		Listeners: j.lastSample.listeners, Open: j.lastSample.open, InFlight: j.lastSample.inFlight, GivenUp: j.lastSample.givenUp,
-		PerSecond: slices.Clone(j.perSecond), Patterns: j.patterns(),
+		Accepted: t.arrivals.accepted, More: t.arrivals.missed, LastNew: counted.opened, LastByte: counted.moved,
+		LastOther: others.opened, LastPeer: t.lastActive.peer,
+		Listeners: y.listeners, Open: y.open, InFlight: y.inFlight, GivenUp: y.givenUp,
+		PerSecond: slices.Clone(t.arrivals.perSecond), Patterns: t.probes.patterns(),
 	}
 }

@@ -1,34 +1,35 @@
 package traffic
 
-// table has the open connections, by what they are known by. The kernel tells of
-// them in the same order at each look, but for those that come and go; so the one
-// that was seen after another the last time is tried first, and most looks do
-// without the index.
+// table has the open connections by identity. The kernel lists connections in the same
+// order at each sample, apart from those that came or went. So visit tries the slot first
+// that followed the current slot in the previous sample, and seldom needs the index.
 type table struct {
-	slots   []slot           // the first is nobody's: after it comes the first one of a look
-	index   map[uint64]int32 // the slots by id
-	free    []int32          // slots that can be used again
-	current int32            // the slot that was seen last
+	slots   []slot           // slot 0 has no connection: the first connection of a sample follows it
+	index   map[uint64]int32 // slots by identity
+	free    []int32          // slots for reuse
+	current int32            // the slot visited last
 }
 
 type slot struct {
 	conn
 	id   uint64
 	used bool
-	next int32 // the slot that was seen next, which may be another's by now
+	next int32 // the slot visited next in the previous sample, perhaps reused since
 }
 
 func newTable() table { return table{slots: make([]slot, 1), index: map[uint64]int32{}} }
 
-// rewind begins a look.
+// rewind begins a sample.
 func (t *table) rewind() { t.current = 0 }
 
-// visit is the connection, which is added where it is not known. It is valid until
-// the next one is seen.
+// visit returns the connection, which is added if unknown. The pointer is valid until
+// the next visit.
 func (t *table) visit(id uint64) (c *conn, known bool) {
 	i := t.slots[t.current].next
-	if known = t.slots[i].used && t.slots[i].id == id; !known {
-		if i, known = t.index[id]; !known {
+	known = t.slots[i].used && t.slots[i].id == id
+	if !known {
+		i, known = t.index[id]
+		if !known {
 			i = t.add(id)
 		}
 		t.slots[t.current].next = i
@@ -39,7 +40,8 @@ func (t *table) visit(id uint64) (c *conn, known bool) {
 
 func (t *table) add(id uint64) (i int32) {
 	if last := len(t.free) - 1; last >= 0 {
-		i, t.free = t.free[last], t.free[:last]
+		i = t.free[last]
+		t.free = t.free[:last]
 	} else {
 		i = int32(len(t.slots))
 		t.slots = append(t.slots, slot{})
@@ -49,7 +51,7 @@ func (t *table) add(id uint64) (i int32) {
 	return i
 }
 
-// take removes the connection, where it is known.
+// take removes a connection, if known.
 func (t *table) take(id uint64) (c conn, known bool) {
 	i, known := t.index[id]
 	if known {
@@ -65,11 +67,11 @@ func (t *table) remove(i int32) {
 	t.free = append(t.free, i)
 }
 
-// notSeenIn yields those that the look did not see. They may be taken meanwhile.
-func (t *table) notSeenIn(look uint32) func(yield func(s *slot) bool) {
+// notIn yields the connections that a sample did not show. The loop may take them.
+func (t *table) notIn(sample uint32) func(yield func(s *slot) bool) {
 	return func(yield func(s *slot) bool) {
 		for i := range t.slots {
-			if s := &t.slots[i]; s.used && s.look != look && !yield(s) {
+			if s := &t.slots[i]; s.used && s.sample != sample && !yield(s) {
 				return
 			}
 		}

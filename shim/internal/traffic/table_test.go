@@ -7,62 +7,93 @@ import (
 	"testing"
 )
 
-// TestTable: beside a plain map, while connections come and go, and are told of in
-// any order, some of them twice.
+// tablePair is a table and a map of the same connections, each known by a random port.
+type tablePair struct {
+	*testing.T
+	random *rand.Rand
+	table  table
+	plain  map[uint64]uint16
+	order  []uint64 // of the next sample, some connections twice
+}
+
+// TestTable compares a table with a map, while connections come and go, and samples list
+// connections in any order.
 func TestTable(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
+	random := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
-		table, plain := newTable(), map[uint64]uint16{}
-		var order []uint64
-		for look := uint32(1); look < 30; look++ {
-			table.rewind()
-			if r.IntN(5) == 0 {
-				r.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		p := &tablePair{T: t, random: random, table: newTable(), plain: map[uint64]uint16{}}
+		for sample := uint32(1); sample < 30; sample++ {
+			p.table.rewind()
+			p.change()
+			for _, id := range p.order {
+				p.visit(id, sample)
 			}
-			for range r.IntN(4) {
-				order = slices.Insert(order, r.IntN(len(order)+1), r.Uint64N(20))
+			p.dropMissing(sample)
+			if !slices.Equal(slices.Sorted(maps.Keys(p.plain)), slices.Sorted(maps.Keys(p.table.index))) || len(p.table.free)+len(p.plain)+1 != len(p.table.slots) {
+				t.Fatalf("%v; want %v", p.table, p.plain)
 			}
-			for range min(r.IntN(4), len(order)) {
-				i := r.IntN(len(order))
-				if r.IntN(2) == 0 {
-					c, known := table.take(order[i])
-					if port, want := plain[order[i]]; known != want || c.port != port {
-						t.Fatalf("took %d, %v; want %d, %v", c.port, known, port, want)
-					}
-					delete(plain, order[i])
-				}
-				order = slices.Delete(order, i, i+1)
-			}
-			for _, id := range order {
-				c, known := table.visit(id)
-				if port, want := plain[id]; known != want || c.port != port {
-					t.Fatalf("saw %d, %v; want %d, %v", c.port, known, port, want)
-				}
-				c.look = look
-				if !known {
-					c.port = uint16(r.IntN(1000))
-					plain[id] = c.port
-				}
-			}
-			gone := map[uint16]int{}
-			for s := range table.notSeenIn(look) {
-				gone[s.port]++
-				table.take(s.id)
-			}
-			for id, port := range plain {
-				if !slices.Contains(order, id) {
-					gone[port]--
-					delete(plain, id)
-				}
-			}
-			for port, n := range gone {
-				if n != 0 {
-					t.Fatalf("%d: %d too many are gone", port, n)
-				}
-			}
-			if !slices.Equal(slices.Sorted(maps.Keys(plain)), slices.Sorted(maps.Keys(table.index))) || len(table.free)+len(plain)+1 != len(table.slots) {
-				t.Fatalf("%v; want %v", table, plain)
-			}
+		}
+	}
+}
+
+// change shuffles the order, adds connections, and removes connections, some of them by an
+// event.
+func (p *tablePair) change() {
+	r := p.random
+	if r.IntN(5) == 0 {
+		r.Shuffle(len(p.order), func(i, j int) { p.order[i], p.order[j] = p.order[j], p.order[i] })
+	}
+	for range r.IntN(4) {
+		p.order = slices.Insert(p.order, r.IntN(len(p.order)+1), r.Uint64N(20))
+	}
+	for range min(r.IntN(4), len(p.order)) {
+		i := r.IntN(len(p.order))
+		if r.IntN(2) == 0 {
+			p.take(p.order[i])
+		}
+		p.order = slices.Delete(p.order, i, i+1)
+	}
+}
+
+func (p *tablePair) take(id uint64) {
+	p.Helper()
+	c, known := p.table.take(id)
+	if port, want := p.plain[id]; known != want || c.port != port {
+		p.Fatalf("took %d, %v; want %d, %v", c.port, known, port, want)
+	}
+	delete(p.plain, id)
+}
+
+func (p *tablePair) visit(id uint64, sample uint32) {
+	p.Helper()
+	c, known := p.table.visit(id)
+	if port, want := p.plain[id]; known != want || c.port != port {
+		p.Fatalf("visited %d, %v; want %d, %v", c.port, known, port, want)
+	}
+	c.sample = sample
+	if !known {
+		c.port = uint16(p.random.IntN(1000))
+		p.plain[id] = c.port
+	}
+}
+
+// dropMissing removes what the sample did not show from both.
+func (p *tablePair) dropMissing(sample uint32) {
+	p.Helper()
+	dropped := map[uint16]int{}
+	for s := range p.table.notIn(sample) {
+		dropped[s.port]++
+		p.table.take(s.id)
+	}
+	for id, port := range p.plain {
+		if !slices.Contains(p.order, id) {
+			dropped[port]--
+			delete(p.plain, id)
+		}
+	}
+	for port, n := range dropped {
+		if n != 0 {
+			p.Fatalf("port %d: %d connections too many are dropped", port, n)
 		}
 	}
 }

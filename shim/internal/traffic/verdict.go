@@ -1,43 +1,45 @@
 package traffic
 
-import (
-	"time"
-)
+import "time"
 
-// Verdict is what holds at the last look. Each condition implies those before it.
+// Verdict lists the conditions met at the latest sample. Drained implies Quiet, and Quiet
+// implies Settled.
 type Verdict struct {
-	Settled, Quiet, Drained bool
-	Stuck                   bool // connections wait to be accepted, and nothing moves
-	NoSockets               bool // there is neither a listener nor a connection
+	Settled   bool // no new connection for QuietFor
+	Quiet     bool // Settled, no byte for QuietFor and no request in flight
+	Drained   bool // Quiet, no open connection and no unsent byte
+	Stuck     bool // connections wait to be accepted, and the program makes no progress
+	NoSockets bool // neither a listener nor a connection
 }
 
-// Verdict is the judgement at the last look. Where the observer is lost, nothing
-// holds.
-func (j *Tracker) Verdict() (v Verdict) {
-	if !j.complete {
+// Verdict returns the verdict on the latest sample. An incomplete sample meets no condition.
+func (t *Tracker) Verdict() (v Verdict) {
+	if !t.complete {
 		return v
 	}
-	a, t := j.total(j.cfg.IgnoreProbes), &j.lastSample
-	v.Settled = j.silentSince(a.opened)
-	v.Quiet = v.Settled && j.silentSince(a.moved) && t.inFlight == 0
-	v.Drained = v.Quiet && t.open == 0 && !t.unsent
-	v.NoSockets = t.listeners == 0 && t.open == 0 && t.inFlight == 0
-	v.Stuck = t.queued > 0 && t.inFlight == 0 && j.now.Sub(later(j.lastProgress, t.moved)) >= max(stuckAfter, j.cfg.QuietFor)
+	latest := t.activity(t.cfg.IgnoreProbes)
+	y := &t.lastSample
+	v.Settled = t.silentSince(latest.opened)
+	v.Quiet = v.Settled && t.silentSince(latest.moved) && y.inFlight == 0
+	v.Drained = v.Quiet && y.open == 0 && !y.unsent
+	v.NoSockets = y.listeners == 0 && y.open == 0 && y.inFlight == 0
+	noProgress := t.now.Sub(later(t.progress.at, y.moved))
+	v.Stuck = y.queued > 0 && y.inFlight == 0 && noProgress >= max(stuckAfter, t.cfg.QuietFor)
 	return v
 }
 
-// total is the latest activity of all there is, or of all apart from patterns.
-func (j *Tracker) total(apart bool) activity {
-	a := j.activity
-	a.add(j.lastSample.activity)
-	for _, b := range j.probes {
-		if b.period == 0 || !apart {
-			a.add(b.activity)
+// activity returns the latest activity, with or without patterns.
+func (t *Tracker) activity(withoutPatterns bool) activity {
+	a := t.closed
+	a.add(t.lastSample.activity)
+	for _, series := range t.probes {
+		if series.period == 0 || !withoutPatterns {
+			a.add(series.activity)
 		}
 	}
 	return a
 }
 
-func (j *Tracker) silentSince(at time.Time) bool {
-	return j.now.Sub(later(at, j.start)) >= j.cfg.QuietFor
+func (t *Tracker) silentSince(at time.Time) bool {
+	return t.now.Sub(later(at, t.start)) >= t.cfg.QuietFor
 }

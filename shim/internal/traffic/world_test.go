@@ -10,42 +10,47 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// start is the trigger in all tests; other times are counted from it.
+// start is the trigger in all tests. Other times are relative to start.
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// s is seconds.
+// s returns a number of seconds as a time.Duration.
 func s(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
-// life is a connection in a test: what happens to it, and when.
+// life is the course of a connection.
 type life struct {
-	peer       string // 10.0.0.1 where empty
-	port       uint16 // 80 where zero
-	open       time.Duration
-	accepted   time.Duration // zero: at once; negative: never
-	close      time.Duration // zero: never
-	moves      []move        // in the order of time
-	state      tcp.State     // instead of Established
-	unread     uint32
-	unsent     uint32
-	id         uint64
-	untimed    bool
-	unreported bool // no event tells of its end
-	blurred    bool // ages are late, as they are in jiffies and a look takes its time
+	peer     string // default 10.0.0.1
+	port     uint16 // default 80
+	open     time.Duration
+	accepted time.Duration // 0: at once; negative: never
+	close    time.Duration // 0: never
+	moves    []move        // in the order of time
+	state    tcp.State     // default Established
+	unread   uint32
+	unsent   uint32
+	id       uint64
+	shown    shown
 }
 
-// move is bytes received or, where negative, sent.
+// shown is how a source shows a connection. The zero value shows everything.
+type shown struct {
+	withoutInfo bool // no tcp_info
+	unreported  bool // no event reports the end
+	blurred     bool // ages are late, as jiffies and the duration of a sample make ages
+}
+
+// move is a number of bytes received or, if negative, sent.
 type move struct {
 	at    time.Duration
 	bytes int
 }
 
-// at is the connection's socket at a time.
+// at returns the connection's socket at a time.
 func (l *life) at(now time.Duration) tcp.Socket {
 	sock := tcp.Socket{
 		State:  cmp.Or(l.state, tcp.Established),
 		Local:  netip.AddrPortFrom(netip.MustParseAddr("10.0.0.9"), cmp.Or(l.port, 80)),
 		Remote: netip.AddrPortFrom(netip.MustParseAddr(cmp.Or(l.peer, "10.0.0.1")), uint16(1024+l.id)),
-		Unread: l.unread, Unsent: l.unsent, Cookie: l.id, HasInfo: !l.untimed, Inode: 1,
+		Unread: l.unread, Unsent: l.unsent, Cookie: l.id, HasInfo: !l.shown.withoutInfo, Inode: 1,
 	}
 	if l.accepted < 0 || now < l.accepted {
 		sock.Inode = 0
@@ -64,25 +69,33 @@ func (l *life) at(now time.Duration) tcp.Socket {
 			sock.Info.LastAcked = now - m.at - min(s(0.001), now-m.at)
 		}
 	}
-	if l.blurred {
+	if l.shown.blurred {
 		late := time.Duration(rand.New(rand.NewPCG(uint64(now), l.id)).IntN(4e6))
-		sock.Info.LastSent, sock.Info.LastReceived = sock.Info.LastSent+late, sock.Info.LastReceived+late
+		sock.Info.LastSent += late
+		sock.Info.LastReceived += late
 	}
 	return sock
 }
 
-// world is what there is to see, and who looks.
-type world struct {
-	Config
-	lives  []life
-	queue  func(now time.Duration) uint32 // of the listener
-	blind  func(now time.Duration) bool   // a look sees not all
-	events bool                           // ends are told of
-	late   time.Duration                  // and when, after looks have missed them
-	lag    time.Duration                  // looks are so much further apart than they should be
+// closed returns the event of the connection's end, read at a time.
+func (l *life) closed(read time.Duration) Closed {
+	sock := l.at(l.close)
+	sock.State = tcp.Close
+	return Closed{sock, start.Add(read)}
 }
 
-// until looks until cond holds, and is when that is; or never, which is the limit.
+// world is a set of connections, and how samples show the connections.
+type world struct {
+	Config
+	lives      []life
+	queue      func(now time.Duration) uint32 // of the listener
+	incomplete func(now time.Duration) bool   // which samples are
+	events     bool                           // events report ends
+	late       time.Duration                  // how late events are read
+	lag        time.Duration                  // how much longer than Config.Poll the interval is
+}
+
+// until takes samples until cond holds, and returns when; or limit, if cond never holds.
 func (w *world) until(limit time.Duration, cond func(Verdict) bool) (time.Duration, *Tracker) {
 	w.Poll = cmp.Or(w.Poll, s(0.25))
 	w.MaxSilence = cmp.Or(w.MaxSilence, s(30))
@@ -92,36 +105,37 @@ func (w *world) until(limit time.Duration, cond func(Verdict) bool) (time.Durati
 	}
 	ends := slices.Clone(w.lives)
 	slices.SortStableFunc(ends, func(a, b life) int { return cmp.Compare(a.close, b.close) })
-	j := New(w.Config, start)
+	t := New(w.Config, start)
 	for now := time.Duration(0); now < limit; now += w.Poll + w.lag {
+		var closed []Closed
 		for ; len(ends) > 0 && ends[0].close <= now-w.late; ends = ends[1:] {
-			if l := ends[0]; w.events && l.close > 0 && !l.unreported {
-				sock := l.at(l.close)
-				sock.State = tcp.Close
-				j.Closed(start.Add(l.close+w.late), &sock)
+			if l := ends[0]; w.events && l.close > 0 && !l.shown.unreported {
+				closed = append(closed, l.closed(l.close+w.late))
 			}
 		}
-		if w.look(j, now); cond(j.Verdict()) {
-			return now, j
+		w.sample(t, now, closed...)
+		if cond(t.Verdict()) {
+			return now, t
 		}
 	}
-	return limit, j
+	return limit, t
 }
 
-func (w *world) look(j *Tracker, now time.Duration) {
-	j.Begin(start.Add(now))
+// sample shows the tracker all that is open.
+func (w *world) sample(t *Tracker, now time.Duration, closed ...Closed) {
+	t.Begin(start.Add(now))
 	listener := tcp.Socket{State: tcp.Listen, Local: netip.MustParseAddrPort("0.0.0.0:80")}
 	if w.queue != nil {
 		listener.Unread = w.queue(now)
 	}
-	j.Observe(&listener)
+	t.Observe(&listener)
 	for i := range w.lives {
 		if l := &w.lives[i]; l.open <= now && (l.close == 0 || now < l.close) {
 			sock := l.at(now)
-			j.Observe(&sock)
+			t.Observe(&sock)
 		}
 	}
-	j.End(w.blind == nil || !w.blind(now))
+	t.End(Rest{Incomplete: w.incomplete != nil && w.incomplete(now), Closed: closed})
 }
 
 func settled(v Verdict) bool { return v.Settled }
@@ -129,11 +143,12 @@ func quiet(v Verdict) bool   { return v.Quiet }
 func drained(v Verdict) bool { return v.Drained }
 func stuck(v Verdict) bool   { return v.Stuck }
 
-// every is connections that are all the same but for their time.
+// every returns connections equal to l but for their times.
 func every(period, from, to time.Duration, l life) (list []life) {
 	for at := from; at < to; at += period {
 		next := l
-		next.open, next.close = at, at+l.close
+		next.open = at
+		next.close = at + l.close
 		next.moves = nil
 		for _, m := range l.moves {
 			next.moves = append(next.moves, move{at + m.at, m.bytes})
@@ -141,4 +156,30 @@ func every(period, from, to time.Duration, l life) (list []life) {
 		list = append(list, next)
 	}
 	return list
+}
+
+// answered returns an idle keep-alive connection with one response.
+func answered(at float64) life {
+	return life{open: s(at), moves: []move{{s(at), 100}, {s(at + 0.01), -200}}}
+}
+
+// webSocket returns a connection with a message and a response every second.
+func webSocket(until float64) life {
+	l := life{open: s(-100), moves: []move{{s(-100), 100}, {s(-99), -100}}}
+	for at := -10.0; at <= until; at++ {
+		l.moves = append(l.moves, move{s(at), 5}, move{s(at) + s(0.001), -5})
+	}
+	return l
+}
+
+func withoutInfo(l life) life {
+	l.shown.withoutInfo = true
+	return l
+}
+
+// probing returns the connections of a health probe with a period in seconds.
+func probing(period float64) []life { return everyProbe(period, 0, 60) }
+
+func everyProbe(period, from, to float64) []life {
+	return every(s(period), s(from), s(to), life{close: s(0.004), moves: []move{{s(0.001), 77}, {s(0.002), -100}}})
 }

@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 )
 
-// build is what is built for one kind of processor: in dir are lameduck, guest, and
+// build has the programs for one kind of processor: in dir are lameduck, guest, and
 // rooms/NAME/NAME.test with the package's testdata.
 type build struct{ dir string }
 
-// rooms are the packages of the "unit tests" variant: those that decode the kernel's
+// rooms are the packages of the "unit tests" variant, which decode the kernel's
 // answers.
 var rooms = []string{"procnet", "scope", "sockdiag"}
 

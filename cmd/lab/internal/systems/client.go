@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// client talks to the guest's server, over a new connection for each request: those
-// are the requests that a stop without a hold loses.
+// client talks to the guest's server, over a new connection for each request. A
+// stop without a hold loses such requests.
 type client struct {
 	address string
 	http    http.Client
@@ -44,7 +44,7 @@ type status struct {
 }
 
 // status asks for the status. QEMU accepts a connection before the guest does, and may
-// never tell the guest of it: a question that takes long is given up.
+// never reach the guest: a slow question is given up.
 func (c *client) status(ctx context.Context) (s status, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -55,7 +55,7 @@ func (c *client) status(ctx context.Context) (s status, err error) {
 	return s, json.Unmarshal(body, &s)
 }
 
-// await asks for the status until ok accepts it, and returns the last one.
+// await asks for the status until ok accepts it, and returns the last status.
 func (c *client) await(ctx context.Context, ok func(status) bool) (s status, err error) {
 	for {
 		s, err = c.status(ctx)
@@ -113,7 +113,7 @@ func (l *load) count(err error) {
 	}
 }
 
-// finish ends the load and waits for the requests that are on their way.
+// finish ends the load and waits for the requests in flight.
 func (l *load) finish() {
 	l.stop()
 	l.workers.Wait()

@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// report is what lameduck says of a stop; docs/report.md has the names.
+// report is lameduck's report of a stop; docs/report.md has the names.
 type report struct {
 	Ended    string `json:"ended"`
-	LastNew  *int   `json:"last_new_ms"` // /proc/net shows it, and cannot count short connections
+	LastNew  *int   `json:"last_new_ms"` // also from /proc/net, where short connections cannot be counted
 	ExitCode *int   `json:"exit_code"`
 	Observer string `json:"observer"`
 	Scope    string `json:"scope"`
 }
 
-// outcome is what a serial console shows of a run.
+// outcome is the part of a serial console's output that the verdict needs.
 type outcome struct {
 	report report
 	exit   int // PID 1's

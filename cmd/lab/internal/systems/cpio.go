@@ -12,8 +12,8 @@ const (
 	typeRegular   = 0o100000
 )
 
-// archive is an initramfs: a cpio archive in the "newc" format, which is the format
-// that the kernel unpacks.
+// archive is an initramfs: a cpio archive in the "newc" format, the format that the
+// kernel unpacks.
 type archive struct {
 	buf   bytes.Buffer
 	inode int
@@ -25,7 +25,7 @@ func (a *archive) device(name string, major, minor int) {
 	a.entry(name, typeDevice|0o600, major, minor, nil)
 }
 
-// bytes ends the archive, and returns it.
+// bytes ends and returns the archive.
 func (a *archive) bytes() []byte {
 	a.entry("TRAILER!!!", 0, 0, 0, nil)
 	return a.buf.Bytes()

@@ -12,7 +12,7 @@ func (b *build) initramfs(k *kernel, v *variant) ([]byte, error) {
 	for _, dir := range []string{"dev", "proc", "sys", "tmp", "modules"} {
 		a.directory(dir)
 	}
-	a.device("dev/console", 5, 1) // the kernel opens it for PID 1, before devtmpfs
+	a.device("dev/console", 5, 1) // opened by the kernel for PID 1, before devtmpfs
 	for _, program := range []string{"lameduck", "guest"} {
 		data, err := os.ReadFile(filepath.Join(b.dir, program))
 		if err != nil {
@@ -47,7 +47,7 @@ func addModules(a *archive, k *kernel, v *variant) error {
 	return nil
 }
 
-// tree appends a directory and all below it.
+// tree appends a directory and everything below.
 func (a *archive) tree(dir, name string) error {
 	a.directory(name)
 	entries, err := os.ReadDir(dir)

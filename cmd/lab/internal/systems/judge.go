@@ -2,7 +2,7 @@ package systems
 
 import "fmt"
 
-// judge compares what was found with what the variant says.
+// judge compares the results with the variant's expectations.
 func (r *row) judge() {
 	v, o := r.variant, &r.outcome
 	r.want(o.ended, "the kernel does not say that PID 1 ended")

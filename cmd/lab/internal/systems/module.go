@@ -47,8 +47,8 @@ func moduleName(path string) (name string, ok bool) {
 	return strings.ReplaceAll(name, "-", "_"), ok
 }
 
-// withDependencies returns the named modules, each after those that it depends on. A
-// module that has no file is part of the kernel.
+// withDependencies returns the named modules, each after its dependencies. A
+// module without a file is part of the kernel.
 func (tree moduleTree) withDependencies(names ...string) ([]module, error) {
 	var ordered []module
 	seen := map[string]bool{"": true}

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// row is one boot and what was found.
+// row is one boot and the results.
 type row struct {
 	kernel  *kernel
 	variant *variant
@@ -18,7 +18,7 @@ type row struct {
 	status  status // before TERM
 	sent    int
 	lost    int
-	slow    string // what became of the slow request
+	slow    string // the outcome of the slow request
 	took    time.Duration
 	skipped string
 	wrong   []string
@@ -28,10 +28,10 @@ const (
 	patience = 4 * time.Minute // for a boot, and for an exit, of an emulated processor
 	running  = 2 * time.Second // under load before TERM
 	lag      = 2 * time.Second // under load after TERM
-	think    = 8 * time.Second // of the slow request, which the quiet interval is shorter than
+	think    = 8 * time.Second // of the slow request, longer than the quiet interval
 )
 
-// play boots the kernel, and leaves what was found in r.
+// play boots the kernel, and leaves the results in r.
 func (r *row) play(ctx context.Context, initramfs, keep string) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, 2*patience)
@@ -84,7 +84,7 @@ func (q *virtual) wait(ctx context.Context, kill context.CancelFunc) error {
 func (r *row) stopUnderLoad(ctx context.Context, vm *virtual) error {
 	alive, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	go func() { // a guest that is gone does not answer
+	go func() { // a guest that has exited does not answer
 		<-vm.gone
 		cancel()
 	}()
@@ -92,18 +92,19 @@ func (r *row) stopUnderLoad(ctx context.Context, vm *virtual) error {
 	if _, err := c.await(alive, func(status) bool { return true }); err != nil {
 		return fmt.Errorf("the guest's server does not answer: %w", err)
 	}
-	load := c.startLoad(ctx) // goes on without the guest: those requests are lost
+	load := c.startLoad(ctx) // goes on without the guest: later requests are lost
 	err := r.hangUp(alive, c)
 	slow := r.startSlow(ctx, c)
 	if err == nil {
 		err = r.terminate(ctx, c)
 	}
 	load.finish()
-	r.sent, r.lost, r.slow = load.sent, load.lost, <-slow
+	r.sent, r.lost = load.sent, load.lost
+	r.slow = <-slow
 	return err
 }
 
-// hangUp has HUP sent, which the server counts.
+// hangUp has HUP sent. The server counts the signal.
 func (r *row) hangUp(ctx context.Context, c *client) (err error) {
 	time.Sleep(running)
 	if _, err := c.get(ctx, "/signal?name=SIGHUP"); err != nil {

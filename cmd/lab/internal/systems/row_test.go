@@ -63,7 +63,8 @@ func TestJudge(t *testing.T) {
 	for i := range variants {
 		v := &variants[i]
 		good := goodRow(v)
-		if good.judge(); len(good.wrong) > 0 {
+		good.judge()
+		if len(good.wrong) > 0 {
 			t.Errorf("%s: %q", v.name, good.wrong)
 		}
 		for name, spoil := range breaks {
@@ -75,7 +76,8 @@ func TestJudge(t *testing.T) {
 			}
 			r := goodRow(v)
 			spoil(r)
-			if r.judge(); len(r.wrong) == 0 {
+			r.judge()
+			if len(r.wrong) == 0 {
 				t.Errorf("%s, %s broken: ok", v.name, name)
 			}
 		}

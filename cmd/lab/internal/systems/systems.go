@@ -104,7 +104,7 @@ func (o *options) playAll(ctx context.Context, rows []*row, dir string, out io.W
 	return nil
 }
 
-// build returns what is built for a processor, once.
+// build returns the programs for a processor, built once.
 func (o *options) build(ctx context.Context, builds map[string]*build, arch, dir string) (*build, error) {
 	if b := builds[arch]; b != nil {
 		return b, nil

@@ -1,6 +1,6 @@
 package systems
 
-// variant is what a row boots: the kernel without something, and what must come of it.
+// variant takes something away from a kernel, and names the results expected.
 type variant struct {
 	name     string
 	command  string   // of the guest, as lameduck's command

@@ -16,7 +16,7 @@ type virtual struct {
 	console console
 }
 
-// console is what the guest has printed. QEMU's output and the row's verdict are two
+// console is the guest's output. QEMU's output and the row's verdict are two
 // goroutines.
 type console struct {
 	mu  sync.Mutex

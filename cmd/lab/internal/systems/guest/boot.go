@@ -12,7 +12,7 @@ import (
 )
 
 // boot mounts file systems, loads the modules in the order of their names, configures
-// the network, and executes lameduck, which keeps the PID.
+// the network, and executes lameduck under the same PID.
 func boot(args []string) error {
 	if err := mountAll(); err != nil {
 		return err
@@ -44,7 +44,7 @@ func mountAll() error {
 	return nil
 }
 
-// loadModules loads what is in /modules. See finit_module(2).
+// loadModules loads the files of /modules. See finit_module(2).
 func loadModules() error {
 	paths, err := filepath.Glob("/modules/*")
 	if err != nil {

@@ -1,6 +1,6 @@
 // Guest is the other program of an initramfs beside lameduck. As PID 1 it does the
-// work of a container runtime, and then executes lameduck; as lameduck's command it is
-// a server, or it runs unit tests.
+// work of a container runtime, and then executes lameduck; as lameduck's command guest
+// is a server, or runs unit tests.
 package main
 
 import (

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// rooms runs the test binaries /rooms/NAME/NAME.test, each in its own directory, where
-// its testdata is.
+// rooms runs the test binaries /rooms/NAME/NAME.test, each in the directory of
+// the package's testdata.
 func rooms() error {
 	dirs, err := filepath.Glob("/rooms/*")
 	if err != nil {
@@ -21,7 +21,8 @@ func rooms() error {
 	failed := 0
 	for _, dir := range dirs {
 		cmd := exec.Command(filepath.Join(dir, filepath.Base(dir)+".test"), "-test.v")
-		cmd.Dir, cmd.Stdout, cmd.Stderr = dir, os.Stdout, os.Stderr
+		cmd.Dir = dir
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 		verdict := "ok"
 		if err := cmd.Run(); err != nil {
 			verdict = err.Error()

@@ -20,8 +20,8 @@ import (
 // exitCode is the server's after TERM.
 const exitCode = 7
 
-// status is what the host asks for: how many HUP signals have come, and how many
-// orphans are still there, zombies included.
+// status is the answer to the host: the number of HUP signals so far, and of orphans,
+// zombies included.
 type status struct {
 	HUPs    int `json:"hups"`
 	Orphans int `json:"orphans"`
@@ -61,13 +61,13 @@ func answer(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, "served")
 }
 
-// signalInit sends PID 1 a signal. The handlers of PID 1 let it have even those that
-// would end it.
+// signalInit sends PID 1 a signal. Thanks to its handlers PID 1 gets even fatal
+// signals.
 func signalInit(_ http.ResponseWriter, r *http.Request) {
 	unix.Kill(1, unix.SignalNum(r.FormValue("name")))
 }
 
-// makeOrphans has a child start processes that outlive it, and returns their PIDs.
+// makeOrphans has a child start processes that outlive the child, and returns their PIDs.
 func makeOrphans() (pids []int, err error) {
 	cmd := exec.Command("/guest", "orphans")
 	out, err := cmd.StdoutPipe()
@@ -88,7 +88,7 @@ func makeOrphans() (pids []int, err error) {
 	return pids, cmd.Wait()
 }
 
-// orphans starts processes that end when their standard input does, which is when this
+// orphans starts processes that end with their standard input, which is when this
 // process is gone, and prints their PIDs.
 func orphans() error {
 	if len(os.Args) > 2 {
@@ -109,8 +109,7 @@ func orphans() error {
 	return nil
 }
 
-// alive counts the processes that are there. A zombie is there until its parent has
-// waited for it.
+// alive counts the existing processes. A zombie exists until the parent has waited.
 func alive(pids []int) (n int) {
 	for _, pid := range pids {
 		if unix.Kill(pid, 0) == nil {

@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim"
+)
+
+// TestEnvFlags: a variable counts if its flag is not on the command line, and the command
+// does not get the variable.
+func TestEnvFlags(t *testing.T) {
+	for _, c := range []struct {
+		args, env string
+		want      shim.Config
+		rest      string
+	}{
+		{"", "A=1 B=", shim.Config{}, "A=1 B="},
+		{"", "LAMEDUCK_DELAY=2 A=1", shim.Config{Delay: 2 * time.Second}, "A=1"},
+		{"-d 3", "LAMEDUCK_DELAY=2", shim.Config{Delay: 3 * time.Second}, ""},
+		{"-d 0", "LAMEDUCK_DELAY=2", shim.Config{}, ""},
+		{"-d 3", "LAMEDUCK_DELAY=nonsense", shim.Config{Delay: 3 * time.Second}, ""},
+		{"", "A=1 LAMEDUCK_DELAY= B=2", shim.Config{}, "A=1 B=2"},
+		{"", "A=1 A=2 B A=1 LAMEDUCK_DELAY LAMEDUCK_B", shim.Config{}, "A=1 A=2 B A=1 LAMEDUCK_DELAY LAMEDUCK_B"},
+		{"", "LAMEDUCK_DELAY=2 LAMEDUCK_DELAY=3", shim.Config{Delay: 2 * time.Second}, ""},
+		{"", "LAMEDUCK_DELAY=1m30s LAMEDUCK_GRACE_PERIOD=120", shim.Config{Delay: 90 * time.Second, GracePeriod: 2 * time.Minute}, ""},
+		{"", "LAMEDUCK_REWRITE=TERM:USR1,HUP:0", shim.Config{Rewrites: []shim.Rewrite{{From: 15, To: 10}, {From: 1}}}, ""},
+		{"-r INT:0", "LAMEDUCK_REWRITE=TERM:USR1", shim.Config{Rewrites: []shim.Rewrite{{From: 2}}}, ""},
+		{"", "LAMEDUCK_STOP_SIGNAL=quit,28", shim.Config{StopSignals: []shim.Signal{3, 28}}, ""},
+		{"", "LAMEDUCK_EXIT_CODE=143,130:2", shim.Config{ExitCodes: []shim.ExitMap{{From: 143}, {From: 130, To: 2}}}, ""},
+		{"", "LAMEDUCK_LOG_LEVEL=warn", shim.Config{}, ""},
+		{"", "LAMEDUCK_GROUP=true LAMEDUCK_DROP_UNHANDLED=1", shim.Config{Group: true, DropUnhandled: true}, ""},
+		{"", "LAMEDUCK_GROUP= LAMEDUCK_SUBREAPER=", shim.Config{}, ""},
+		{"", "LAMEDUCK_GROUP=0 LAMEDUCK_SUBREAPER=false", shim.Config{Subreaper: shim.No}, ""},
+		{"--group=false -s", "LAMEDUCK_GROUP=1 LAMEDUCK_SUBREAPER=0", shim.Config{Subreaper: shim.Yes}, ""},
+		{"", "LAMEDUCK_LINGER=5 LAMEDUCK_PARENT_DEATH_SIGNAL=sigterm", shim.Config{Linger: 5 * time.Second, ParentDeathSignal: 15}, ""},
+		{"", "lameduck_delay=2 XLAMEDUCK_DELAY=2 LAMEDUCK=2", shim.Config{}, "lameduck_delay=2 XLAMEDUCK_DELAY=2 LAMEDUCK=2"},
+		{"", "LAMEDUCK_PORT=tcp://10.0.0.1:80 LAMEDUCK_PORT_8080_TCP=x LAMEDUCK_PORT_8080_TCP_ADDR=x LAMEDUCK_SERVICE_HOST=x LAMEDUCK_SERVICE_PORT=80",
+			shim.Config{}, "LAMEDUCK_PORT=tcp://10.0.0.1:80 LAMEDUCK_PORT_8080_TCP=x LAMEDUCK_PORT_8080_TCP_ADDR=x LAMEDUCK_SERVICE_HOST=x LAMEDUCK_SERVICE_PORT=80"},
+	} {
+		c.want.Command, c.want.Level = []string{"x"}, shim.Warn
+		got, err := configOf(c.args+" -- x", c.env)
+		if rest := strings.Join(got.Env, " "); rest != c.rest {
+			t.Errorf("%s: the command gets %q, want %q", c.env, rest, c.rest)
+		}
+		got.Env = nil
+		if err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s %s:\n got %+v, %v\nwant %+v", c.env, c.args, got, err, c.want)
+		}
+	}
+	if got, err := configOf("x", "LAMEDUCK_LOG_LEVEL=debug"); err != nil || got.Level != shim.Debug {
+		t.Errorf("LAMEDUCK_LOG_LEVEL=debug is %v, %v", got.Level, err)
+	}
+}
+
+// TestEnvWarnings: an unknown variable is a warning with the nearest name, and the command
+// gets it. A variable without effect is a warning, too.
+func TestEnvWarnings(t *testing.T) {
+	for env, says := range map[string][]string{
+		"LAMEDUCK_DELAI=2":           {"LAMEDUCK_DELAI", "did you mean LAMEDUCK_DELAY?"},
+		"LAMEDUCK_GRACEPERIOD=2":     {"LAMEDUCK_GRACEPERIOD", "did you mean LAMEDUCK_GRACE_PERIOD?"},
+		"LAMEDUCK_REWRITES=":         {"LAMEDUCK_REWRITES", "did you mean LAMEDUCK_REWRITE?"},
+		"LAMEDUCK_PORTS=2":           {"LAMEDUCK_PORTS"},
+		"LAMEDUCK_SERVICE=2":         {"LAMEDUCK_SERVICE"},
+		"LAMEDUCK_VERSION=1":         {"LAMEDUCK_VERSION"},
+		"LAMEDUCK_HELP=1":            {"LAMEDUCK_HELP"},
+		"LAMEDUCK_=1":                {"LAMEDUCK_: did you mean"},
+		"LAMEDUCK_GRACE_PERIOD=60":   {"LAMEDUCK_GRACE_PERIOD", "no effect", "--delay"},
+		"LAMEDUCK_COMMAND=rm":        {"LAMEDUCK_COMMAND"},
+		"LAMEDUCK_LOG__LEVEL=silent": {"LAMEDUCK_LOG__LEVEL", "did you mean LAMEDUCK_LOG_LEVEL?"},
+	} {
+		cfg, err := configOf("x", env)
+		if err != nil || len(cfg.Warnings) != 1 {
+			t.Errorf("%s: warnings %q, error %v", env, cfg.Warnings, err)
+			continue
+		}
+		for _, part := range says {
+			if !strings.Contains(cfg.Warnings[0], part) {
+				t.Errorf("%s: %q; want %q in it", env, cfg.Warnings[0], part)
+			}
+		}
+		if stays := !strings.Contains(env, "GRACE_PERIOD="); stays != slices.Equal(cfg.Env, []string{env}) {
+			t.Errorf("%s: the command gets %q", env, cfg.Env)
+		}
+	}
+	odd, err := ParseRun([]string{"x"}, []string{"LAMEDUCK_A\nB=1"})
+	if err != nil || len(odd.Unknown) != 1 || strings.Contains(odd.Unknown[0].String(), "\n") {
+		t.Errorf("a name with a newline: warnings %q, error %v", odd.Unknown, err)
+	}
+}

@@ -1,0 +1,334 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/lameduck-init/lameduck/shim"
+)
+
+// The types of the flags' values. Decode, which kong calls for each value on the command
+// line or in the environment, keeps the text and the error: --help wins over a bad value,
+// and an error names the flag or the variable.
+
+// Duration is zero or more; a Length is more than zero.
+type (
+	Duration    struct{ single[time.Duration] }
+	Length      struct{ single[time.Duration] }
+	GracePeriod struct{ single[time.Duration] }
+)
+
+// Values of which the last one counts.
+type (
+	Condition      struct{ single[shim.Condition] }
+	Preset         struct{ single[string] }
+	Signal         struct{ single[shim.Signal] }
+	Schedule       struct{ single[shim.Schedule] }
+	Health         struct{ single[shim.HealthSpec] }
+	HealthMode     struct{ single[shim.HealthMode] }
+	Path           struct{ single[string] }
+	TerminationLog struct{ single[string] }
+	Words          struct{ single[[]string] }
+	Level          struct{ single[shim.Level] }
+	Format         struct{ single[bool] } // JSON
+)
+
+// Values that add up, separated by commas or given again. Paths are not separated.
+type (
+	Rewrites   struct{ list[shim.Rewrite] }
+	SignalList struct{ list[shim.Signal] }
+	ExitCodes  struct{ list[shim.ExitMap] }
+	Ports      struct{ list[uint16] }
+	Peers      struct{ list[netip.Prefix] }
+	Paths      struct{ list[string] }
+)
+
+// Bool is set by the flag alone, or by a word for yes or no. Choice differs from Bool if
+// the flag is not given: shim.Auto.
+type (
+	Bool   struct{ single[bool] }
+	Choice struct{ single[shim.Choice] }
+)
+
+// The methods by which kong reads the values; see kong.MapperValue.
+
+func (v *Duration) Decode(ctx *kong.DecodeContext) error    { return v.decode(ctx, shim.ParseDuration) }
+func (v *Length) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx, parseLength) }
+func (v *GracePeriod) Decode(ctx *kong.DecodeContext) error { return v.decode(ctx, parseGracePeriod) }
+func (v *Condition) Decode(ctx *kong.DecodeContext) error   { return v.decode(ctx, parseCondition) }
+func (v *Preset) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx, ParsePreset) }
+func (v *Signal) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx, shim.ParseSignal) }
+func (v *Schedule) Decode(ctx *kong.DecodeContext) error    { return v.decode(ctx, shim.ParseSchedule) }
+func (v *Health) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx, shim.ParseHealth) }
+func (v *HealthMode) Decode(ctx *kong.DecodeContext) error {
+	return v.decode(ctx, shim.ParseHealthMode)
+}
+func (v *Path) Decode(ctx *kong.DecodeContext) error { return v.decode(ctx, parsePath) }
+func (v *TerminationLog) Decode(ctx *kong.DecodeContext) error {
+	return v.decode(ctx, parseTerminationLog)
+}
+func (v *Words) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx, parseCommand) }
+func (v *Level) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx, parseLevel) }
+func (v *Format) Decode(ctx *kong.DecodeContext) error     { return v.decode(ctx, parseFormat) }
+func (v *Rewrites) Decode(ctx *kong.DecodeContext) error   { return v.decode(ctx, shim.ParseRewrite) }
+func (v *SignalList) Decode(ctx *kong.DecodeContext) error { return v.decode(ctx, shim.ParseSignal) }
+func (v *ExitCodes) Decode(ctx *kong.DecodeContext) error  { return v.decode(ctx, parseExitMap) }
+func (v *Ports) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx, parsePort) }
+func (v *Peers) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx, parsePeer) }
+func (v *Paths) Decode(ctx *kong.DecodeContext) error      { return v.decodeWhole(ctx, parsePath) }
+func (v *Bool) Decode(ctx *kong.DecodeContext) error       { return decodeBool(&v.single, ctx, parseBool) }
+func (v *Choice) Decode(ctx *kong.DecodeContext) error {
+	return decodeBool(&v.single, ctx, parseChoice)
+}
+
+// IsBool reports that the flag may be given without a value; see kong.BoolMapperValue.
+func (v *Bool) IsBool() bool { return true }
+
+// IsBool reports that the flag may be given without a value; see kong.BoolMapperValue.
+func (v *Choice) IsBool() bool { return true }
+
+// single is a value of which the last one counts.
+type single[T any] struct {
+	Value T
+	texts []text // at most one
+}
+
+// list is a value that adds up.
+type list[T any] struct {
+	Values []T
+	texts  []text
+}
+
+// text is a value as the user wrote it, and what is wrong with it.
+type text struct {
+	text string
+	err  error
+}
+
+// Given reports whether the flag or its variable was given.
+func (v *single[T]) Given() bool { return len(v.texts) > 0 }
+
+// Given reports whether the flag or its variable was given.
+func (v *list[T]) Given() bool { return len(v.texts) > 0 }
+
+func (v *single[T]) all() []text { return v.texts }
+func (v *list[T]) all() []text   { return v.texts }
+
+func (v *single[T]) decode(ctx *kong.DecodeContext, parse func(string) (T, error)) error {
+	word, err := popText(ctx)
+	if err != nil {
+		return err
+	}
+	v.set(word, parse)
+	return nil
+}
+
+func (v *single[T]) set(word string, parse func(string) (T, error)) {
+	value, err := parse(word)
+	v.Value, v.texts = value, []text{{word, err}}
+}
+
+func (v *list[T]) decode(ctx *kong.DecodeContext, parse func(string) (T, error)) error {
+	word, err := popText(ctx)
+	if err != nil {
+		return err
+	}
+	given := text{text: word}
+	for item := range strings.SplitSeq(word, ",") {
+		value, err := parse(strings.TrimSpace(item))
+		if err != nil {
+			given.err = err
+			break
+		}
+		v.Values = append(v.Values, value)
+	}
+	v.texts = append(v.texts, given)
+	return nil
+}
+
+// decodeWhole is decode for values that may contain commas.
+func (v *list[T]) decodeWhole(ctx *kong.DecodeContext, parse func(string) (T, error)) error {
+	word, err := popText(ctx)
+	if err != nil {
+		return err
+	}
+	value, err := parse(word)
+	v.Values, v.texts = append(v.Values, value), append(v.texts, text{word, err})
+	return nil
+}
+
+// popText returns the value that follows. Unlike kong's PopValueInto it leaves bytes
+// alone that are not UTF-8.
+func popText(ctx *kong.DecodeContext) (string, error) {
+	token, err := ctx.Scan.PopValue("value")
+	return token.String(), err
+}
+
+func decodeBool[T any](v *single[T], ctx *kong.DecodeContext, parse func(string) (T, error)) error {
+	if ctx.Scan.Peek().Type == kong.FlagValueToken {
+		return v.decode(ctx, parse)
+	}
+	v.set("true", parse)
+	return nil
+}
+
+// The readers of values. Errors are for users: what is wrong, and what would be right.
+
+func parseLength(text string) (time.Duration, error) {
+	d, err := shim.ParseDuration(text)
+	if err == nil && d == 0 {
+		return 0, fmt.Errorf("invalid duration %q: give more than 0, in seconds (3) or units (500ms)", text)
+	}
+	return d, err
+}
+
+func parseGracePeriod(text string) (time.Duration, error) {
+	d, err := shim.ParseDuration(text)
+	if err == nil && d < time.Second {
+		return 0, fmt.Errorf("invalid grace period %q: give at least 1s, the time that the orchestrator gives (terminationGracePeriodSeconds, docker stop -t)", text)
+	}
+	return d, err
+}
+
+func parseCondition(text string) (shim.Condition, error) {
+	switch c := shim.Condition(text); c {
+	case "elapsed":
+		return shim.Elapsed, nil
+	case shim.Settled, shim.Quiet, shim.Drained:
+		return c, nil
+	}
+	return "", fmt.Errorf("invalid condition %q: give elapsed, settled, quiet or drained", text)
+}
+
+// ParsePreset reads the name or an alias of a preset, or auto.
+func ParsePreset(text string) (string, error) {
+	name, err := shim.ParsePreset(text)
+	if err != nil {
+		return "", fmt.Errorf("unknown preset %q: did you mean %s? (lameduck presets lists them)", text, nearest(text, PresetNames()))
+	}
+	return name, nil
+}
+
+// PresetNames returns auto, and the names and aliases of all presets.
+func PresetNames() []string {
+	names := []string{shim.AutoPreset}
+	for _, p := range shim.Presets() {
+		names = append(append(names, p.Name), p.Aliases...)
+	}
+	return names
+}
+
+func parsePort(text string) (uint16, error) {
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || port == 0 {
+		return 0, fmt.Errorf("invalid port %q: give a number from 1 to 65535", text)
+	}
+	return uint16(port), nil
+}
+
+// parsePeer reads an address or a range of addresses.
+func parsePeer(text string) (netip.Prefix, error) {
+	if addr, err := netip.ParseAddr(text); err == nil && addr.Zone() == "" {
+		addr = addr.Unmap()
+		return netip.PrefixFrom(addr, addr.BitLen()), nil
+	}
+	peers, err := netip.ParsePrefix(text)
+	if err != nil || peers.Addr().Is4In6() {
+		return peers, fmt.Errorf("invalid peer %q: give an address (10.0.0.1) or a range (10.0.0.0/8, fd00::/8)", text)
+	}
+	return peers.Masked(), nil
+}
+
+// parseExitMap reads FROM[:TO]; a TO that is left out is 0.
+func parseExitMap(text string) (m shim.ExitMap, err error) {
+	from, to, mapped := strings.Cut(text, ":")
+	m.From, err = parseExitCode(from)
+	if err == nil && mapped {
+		m.To, err = parseExitCode(to)
+	}
+	return m, err
+}
+
+func parseExitCode(text string) (int, error) {
+	code, err := strconv.ParseUint(text, 10, 8)
+	if err != nil {
+		return 0, fmt.Errorf("invalid exit code %q: give FROM or FROM:TO, each from 0 to 255, as in 143 or 143:0", text)
+	}
+	return int(code), nil
+}
+
+func parseLevel(text string) (shim.Level, error) {
+	for level, name := range []string{"error", "warn", "info", "debug"} {
+		if text == name {
+			return shim.Level(level), nil
+		}
+	}
+	return 0, fmt.Errorf("invalid level %q: give error, warn, info or debug", text)
+}
+
+// parseFormat reports whether the format is JSON.
+func parseFormat(text string) (json bool, err error) {
+	switch text {
+	case "text":
+		return false, nil
+	case "json":
+		return true, nil
+	}
+	return false, fmt.Errorf("invalid format %q: give text or json", text)
+}
+
+// parsePath returns an absolute path: lameduck changes its directory.
+func parsePath(text string) (string, error) {
+	if text == "" {
+		return "", errors.New("empty path: give a path")
+	}
+	return filepath.Abs(text)
+}
+
+func parseTerminationLog(text string) (string, error) {
+	if text == shim.NoTerminationLog {
+		return text, nil
+	}
+	return parsePath(text)
+}
+
+// parseCommand splits a command as a shell does. A program with a slash in its name
+// becomes an absolute path.
+func parseCommand(text string) (words []string, err error) {
+	words, err = SplitWords(text)
+	if err != nil {
+		return nil, err
+	}
+	if len(words) == 0 {
+		return nil, errors.New("no program in the command: give a program with its arguments")
+	}
+	if strings.Contains(words[0], "/") {
+		words[0], err = filepath.Abs(words[0])
+	}
+	return words, err
+}
+
+func parseBool(text string) (bool, error) {
+	switch strings.ToLower(text) {
+	case "1", "true", "yes", "on":
+		return true, nil
+	case "0", "false", "no", "off":
+		return false, nil
+	}
+	return false, fmt.Errorf("invalid value %q: give true or false", text)
+}
+
+func parseChoice(text string) (shim.Choice, error) {
+	yes, err := parseBool(text)
+	if yes {
+		return shim.Yes, err
+	}
+	return shim.No, err
+}

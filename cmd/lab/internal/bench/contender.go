@@ -1,0 +1,84 @@
+package bench
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// The contenders that other code refers to by name.
+const (
+	bare = "bare" // no init: the command itself
+	tini = "tini-static"
+	goer = "go"
+	ours = "lameduck"
+	ss   = "ss" // prints sockets
+)
+
+// contender is an init, and the words before a command with which the init runs the
+// command.
+type contender struct {
+	name   string
+	prefix []string
+	relays bool // passes signals on, and reaps orphans
+}
+
+// with returns the command line that runs command.
+func (c contender) with(command ...string) []string {
+	return append(c.prefix[:len(c.prefix):len(c.prefix)], command...)
+}
+
+// builder builds programs of the benchmark in dir, from the source tree.
+type builder struct{ dir, source string }
+
+// gather finds or builds all contenders.
+func (b builder) gather(lameduck string) []contender {
+	lameduck = must(filepath.Abs(lameduck))
+	must(os.Stat(lameduck))
+	field := []contender{{name: bare, relays: true}}
+	for _, paths := range [][]string{{tini}, {"dumb-init"}, {"catatonit", "/usr/libexec/podman/catatonit"}} {
+		if path := installed(paths); path != "" {
+			field = append(field, contender{paths[0], []string{path, "--"}, true})
+		} else {
+			fmt.Printf("%s is not installed, and left out\n", paths[0])
+		}
+	}
+	return append(field, contender{goer, []string{b.program("forkwait", "forkwait", "")}, false},
+		contender{ours, []string{lameduck, "--"}, true})
+}
+
+func installed(paths []string) string {
+	for _, path := range paths {
+		if found, err := exec.LookPath(path); err == nil {
+			return found
+		}
+	}
+	return ""
+}
+
+// program builds one of the programs beside this package as name and returns the path.
+func (b builder) program(folder, name, linker string) string {
+	return b.run("cmd/lab", name, "go", "build", "-ldflags=-s -w "+linker, "./internal/bench/"+folder)
+}
+
+// sampler builds the tests of the room that samples traffic: a helper in them takes
+// samples as a hold does.
+func (b builder) sampler() string {
+	return b.run("", "sampler", "go", "test", "-c", "-ldflags=-s -w", "./shim/internal/observe")
+}
+
+// run builds in a folder of the source tree.
+func (b builder) run(folder, name string, words ...string) string {
+	path := filepath.Join(b.dir, name)
+	last := len(words) - 1
+	words = append(words[:last:last], "-trimpath", "-buildvcs=false", "-o", path, words[last])
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Dir = filepath.Join(b.source, folder)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		check(fmt.Errorf("cannot build: %s: %w\n%s", strings.Join(words, " "), err, out))
+	}
+	return path
+}

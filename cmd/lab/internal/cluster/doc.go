@@ -1,0 +1,31 @@
+// Cluster rolls Deployments in a real Kubernetes cluster, under load, and counts the
+// lost requests: with each manifest of docs/examples/kubernetes as written, and with
+// the usual remedies without lameduck.
+//
+//	lab cluster [flags]
+//
+// The cluster is the one that KUBECONFIG names. Without KUBECONFIG, or where the cluster
+// does not answer, there is nothing to do. The images are made here, from scratch and of
+// static programs, without any engine. The servers in the images are stand-ins (see
+// server), with the paths, the STOPSIGNALs and the graceful stops of the real ones.
+// E2E_LOAD is the shell command that brings an image into the cluster, run for each image
+// with ARCHIVE (a docker archive) and IMAGE (the image's name) in the environment:
+//
+//	kind        kind load image-archive "$ARCHIVE"
+//	k3d         k3d image import "$ARCHIVE"
+//	minikube    minikube image load "$ARCHIVE"
+//	containerd  ctr -n k8s.io images import "$ARCHIVE"
+//	a registry  crane push "$ARCHIVE" "$IMAGE"
+//
+// E2E_IMAGES is the beginning of the names, for a registry the host and the path. The tag
+// of a name depends on the image's content.
+//
+// Everything happens in a new namespace, which Pod Security restricts, which has a
+// Service called lameduck, and which is deleted at the end, as is the policy, whose scope
+// is narrowed to the namespace. The load comes from a pod, through the Service's cluster
+// IP, at a fixed rate whatever becomes of the earlier requests; nothing is retried. A row
+// in which the load stood still is played again.
+//
+// The program fails where a row with lameduck loses a request or reports no hold, and
+// where a server that TERM kills loses none: the load would be blind then.
+package main

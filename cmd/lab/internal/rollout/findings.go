@@ -1,0 +1,152 @@
+package rollout
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/load"
+)
+
+// findings are the results of the whole experiment.
+type findings struct {
+	Seed       uint64     `json:"seed"`
+	Scale      scale      `json:"scale"`
+	Rate       int        `json:"rate"`
+	Repeat     int        `json:"repeat"`
+	Seconds    float64    `json:"seconds"`
+	Discarded  int        `json:"discarded"` // rollouts played again, since the machine stood still
+	Rollouts   int        `json:"rollouts"`
+	LeftOut    int        `json:"left_out"` // rollouts in which the machine stood still at the last attempt too
+	Servers    []string   `json:"servers"`
+	Lags       []string   `json:"lags"`
+	Contenders []*figures `json:"contenders"`
+}
+
+// figures are the results of one contender, over all servers and lags. The times of stops
+// leave out servers with long-lived connections, which last to the ceiling.
+type figures struct {
+	Name     string           `json:"name"`
+	All      part             `json:"all"`
+	ByLag    map[string]*part `json:"by_lag"`
+	ByServer map[string]*part `json:"by_server"`
+	RolloutS float64          `json:"rollout_s"` // median
+	ExtraMS  float64          `json:"added_latency_p99_ms"`
+	extras   []time.Duration
+	rollouts []float64
+}
+
+// part sums up some of the stops.
+type part struct {
+	Stops    int               `json:"stops"`
+	Requests int               `json:"requests"`
+	Failed   int               `json:"failed"`
+	Kinds    map[load.Kind]int `json:"kinds,omitempty"`
+	Lost     int               `json:"lost"`
+	Killed   int               `json:"killed"`
+	MedianMS float64           `json:"stop_median_ms"`
+	P95MS    float64           `json:"stop_p95_ms"`
+	MaxMS    float64           `json:"stop_max_ms"`
+	times    []float64
+}
+
+func summarise(o *options, trials []*trial) *findings {
+	f := &findings{Seed: o.seed, Scale: o.scale, Rate: o.rate, Repeat: o.repeat}
+	for _, l := range o.lags {
+		f.Lags = append(f.Lags, l.name)
+	}
+	for _, s := range o.servers {
+		f.Servers = append(f.Servers, s.name)
+	}
+	var sound []*trial
+	for _, t := range trials {
+		f.Rollouts++
+		f.Discarded += t.Discarded
+		if t.stalled(o.scale) {
+			f.LeftOut++
+			continue
+		}
+		sound = append(sound, t)
+	}
+	for _, c := range o.contenders {
+		f.Contenders = append(f.Contenders, figuresOf(c.name, sound))
+	}
+	return f
+}
+
+func figuresOf(name string, trials []*trial) *figures {
+	g := &figures{Name: name, ByLag: map[string]*part{}, ByServer: map[string]*part{}}
+	for _, t := range trials {
+		if t.Contender == name {
+			g.add(t)
+		}
+	}
+	g.All.finish()
+	for _, parts := range []map[string]*part{g.ByLag, g.ByServer} {
+		for _, p := range parts {
+			p.finish()
+		}
+	}
+	g.RolloutS = quantile(g.rollouts, 0.5)
+	slices.Sort(g.extras)
+	if n := len(g.extras); n > 0 {
+		g.ExtraMS = ms(g.extras[n*99/100])
+	}
+	return g
+}
+
+func (g *figures) add(t *trial) {
+	for _, s := range t.Stops {
+		timed := !t.server.longLived
+		g.All.add(s, timed)
+		partOf(g.ByLag, s.Name).add(s, timed)
+		partOf(g.ByServer, t.Server).add(s, true)
+		g.extras = append(g.extras, s.extras...)
+	}
+	if !t.server.longLived {
+		g.rollouts = append(g.rollouts, t.RolloutS)
+	}
+}
+
+func partOf(parts map[string]*part, name string) *part {
+	if parts[name] == nil {
+		parts[name] = &part{}
+	}
+	return parts[name]
+}
+
+func (p *part) add(s *stop, timed bool) {
+	p.Stops++
+	p.Requests += s.Requests
+	p.Failed += s.failed()
+	p.Lost += s.Lost
+	if p.Kinds == nil {
+		p.Kinds = map[load.Kind]int{}
+	}
+	for k, n := range s.Failed {
+		p.Kinds[k] += n
+	}
+	if s.Killed {
+		p.Killed++
+	}
+	if timed {
+		p.times = append(p.times, s.StopMS)
+	}
+}
+
+func (p *part) finish() {
+	p.MedianMS = quantile(p.times, 0.5)
+	p.P95MS = quantile(p.times, 0.95)
+	p.MaxMS = quantile(p.times, 1)
+}
+
+// quantile interpolates between neighbouring values.
+func quantile(values []float64, q float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	whole, part := math.Modf(q * float64(len(sorted)-1))
+	low, high := sorted[int(whole)], sorted[min(int(whole)+1, len(sorted)-1)]
+	return low + part*(high-low)
+}

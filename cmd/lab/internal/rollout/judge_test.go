@@ -1,0 +1,58 @@
+package rollout
+
+import (
+	"strings"
+	"testing"
+)
+
+// found returns the findings of a run with these contenders.
+func found(list ...*figures) *findings { return &findings{Contenders: list} }
+
+func figure(name string, failed int, median float64) *figures {
+	p := part{Stops: 4, Requests: 100, Failed: failed, MedianMS: median}
+	return &figures{Name: name, All: p, ByServer: map[string]*part{"go": &p}}
+}
+
+func TestJudge(t *testing.T) {
+	quiet, settled := "lameduck --until=quiet"+short, "lameduck --until=settled"
+	for name, c := range map[string]struct {
+		found  *findings
+		broken string // part of the broken claim
+	}{
+		"all well":         {found(figure("bare", 9, 0), figure("sleep 14, then tini", 0, 14000), figure(quiet, 0, 3000)), ""},
+		"nothing shown":    {found(figure("bare", 0, 0)), "without anything"},
+		"quiet loses":      {found(figure(quiet, 1, 3000)), "loses nothing: 1 of 100"},
+		"drained loses":    {found(figure("lameduck --until=drained", 1, 3000)), "drained loses"},
+		"settled loses":    {found(figure(settled, 1, 3000)), "settled loses"},
+		"settled":          {found(figure(settled, 0, 3000)), ""},
+		"too slow":         {found(figure("sleep 5, then tini", 0, 5000), figure("sleep 14, then tini", 0, 14000), figure(quiet, 0, 2600)), "at most half"},
+		"sleep that loses": {found(figure("sleep 5, then tini", 1, 5000), figure("sleep 14, then tini", 0, 14000), figure(quiet, 0, 2600)), ""},
+		"every sleep":      {found(figure("sleep 5, then tini", 1, 5000), figure("sleep 14, then tini", 1, 14000), figure(quiet, 0, 6900)), ""},
+		"delay alone":      {found(figure("lameduck --delay=5", 3, 5000)), ""},
+		"broken":           {found(figure(broken, 3, 0)), "broken"},
+	} {
+		var texts []string
+		for _, claim := range judge(c.found) {
+			if !claim.holds {
+				texts = append(texts, claim.text)
+			}
+		}
+		all := strings.Join(texts, "\n")
+		if (c.broken == "") != (all == "") || !strings.Contains(all, c.broken) || len(texts) > 1 {
+			t.Errorf("%s: broken are %q, want %q", name, texts, c.broken)
+		}
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	for _, c := range []struct {
+		values  []float64
+		q, want float64
+	}{
+		{nil, 0.5, 0}, {[]float64{3}, 0.95, 3}, {[]float64{4, 1}, 0.5, 2.5}, {[]float64{3, 1, 2}, 0.5, 2}, {[]float64{3, 1, 2}, 1, 3},
+	} {
+		if got := quantile(c.values, c.q); got != c.want {
+			t.Errorf("%v of %v is %v, want %v", c.q, c.values, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package rollout
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// lag is the time from the stop signal to the removal from the balancer.
+type lag struct {
+	name string
+	draw func(*rand.Rand) time.Duration
+}
+
+// allLags are the distributions. A rollout meets each distribution once.
+var allLags = []lag{
+	{"in-cluster", inCluster},
+	{"ingress", uniform(time.Second, 3*time.Second)},
+	{"slow", uniform(5*time.Second, 10*time.Second)},
+	{"spike", spike},
+}
+
+var inCluster = uniform(200*time.Millisecond, time.Second)
+
+func uniform(from, to time.Duration) func(*rand.Rand) time.Duration {
+	return func(r *rand.Rand) time.Duration { return from + time.Duration(r.Float64()*float64(to-from)) }
+}
+
+func fixed(d time.Duration) func(*rand.Rand) time.Duration {
+	return func(*rand.Rand) time.Duration { return d }
+}
+
+// spike is in-cluster on most days.
+func spike(r *rand.Rand) time.Duration {
+	day := r.IntN(3)
+	short, long := inCluster(r), uniform(6*time.Second, 9*time.Second)(r)
+	if day == 0 {
+		return long
+	}
+	return short
+}
+
+// drawn is a lag drawn from a distribution.
+type drawn struct {
+	Name string        `json:"lag"`
+	Lag  time.Duration `json:"-"`
+}
+
+// drawLags returns a rollout's lags, in a drawn order. The lags depend on the seed, the
+// repetition and the server alone, so that every contender meets the same lags.
+func drawLags(lags []lag, seed uint64, repetition, server int, s scale) []drawn {
+	r := rand.New(rand.NewPCG(seed, uint64(repetition)<<16|uint64(server)))
+	all := make([]drawn, len(lags))
+	for i, l := range lags {
+		all[i] = drawn{l.name, s.of(l.draw(r))}
+	}
+	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
+}

@@ -1,0 +1,117 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// nginxConfig has max_fails=0, or nginx would leave out a server for 10 s after a failure.
+const nginxConfig = `
+daemon off;
+worker_processes 1;
+pid %[1]s/pid;
+error_log stderr emerg;
+events {}
+http {
+    access_log off;
+    client_body_temp_path %[1]s/body;
+    proxy_temp_path %[1]s/proxy;
+    fastcgi_temp_path %[1]s/fastcgi;
+    uwsgi_temp_path %[1]s/uwsgi;
+    scgi_temp_path %[1]s/scgi;
+    upstream pods { %[3]s }
+    server {
+        listen %[2]s;
+        location = /generation { return 200 %[4]d; }
+        location / {
+            proxy_pass http://pods;
+            proxy_next_upstream off;
+            proxy_connect_timeout 2s;
+        }
+    }
+}
+`
+
+// nginx learns of each change by a new file and HUP. A change has taken effect when the new
+// workers answer.
+type nginx struct {
+	daemon
+	dir        string
+	pods       []string
+	generation int
+}
+
+func openNginx(ctx context.Context, dir, listen string) (balancer, error) {
+	n := &nginx{dir: dir}
+	n.listen = listen
+	if err := n.save(); err != nil {
+		return nil, err
+	}
+	if err := n.open(ctx, "nginx", "-c", n.config()); err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+func (n *nginx) config() string { return filepath.Join(n.dir, "nginx.conf") }
+
+func (n *nginx) add(p *replica) error {
+	n.pods = append(n.pods, p.addr)
+	return n.reload()
+}
+
+func (n *nginx) remove(p *replica) error {
+	kept := n.pods[:0:0]
+	for _, addr := range n.pods {
+		if addr != p.addr {
+			kept = append(kept, addr)
+		}
+	}
+	n.pods = kept
+	return n.reload()
+}
+
+func (n *nginx) save() error {
+	servers := "server 127.0.0.1:1;"
+	if len(n.pods) > 0 {
+		servers = "server " + strings.Join(n.pods, " max_fails=0; server ") + " max_fails=0;"
+	}
+	return os.WriteFile(n.config(), fmt.Appendf(nil, nginxConfig, n.dir, n.listen, servers, n.generation), 0o644)
+}
+
+func (n *nginx) reload() error {
+	n.generation++
+	if err := n.save(); err != nil {
+		return err
+	}
+	if err := n.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		return err
+	}
+	want := strconv.Itoa(n.generation)
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if n.answers() == want {
+			return nil
+		}
+	}
+	return errors.New("nginx does not reload")
+}
+
+func (n *nginx) answers() string {
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Second}
+	answer, err := client.Get("http://" + n.listen + "/generation")
+	if err != nil {
+		return ""
+	}
+	defer answer.Body.Close()
+	text, _ := io.ReadAll(answer.Body)
+	return string(text)
+}

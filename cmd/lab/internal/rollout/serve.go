@@ -1,0 +1,56 @@
+package rollout
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// ready precedes the address that a server with port 0 prints.
+const ready = "ready "
+
+// serve is a server without signal handlers: TERM kills the server at once, with all
+// requests in flight.
+func serve(args []string) error {
+	kind, listen := args[0], args[1]
+	listener, err := net.Listen("tcp", listen)
+	if err != nil {
+		return err
+	}
+	if strings.HasSuffix(listen, ":0") {
+		fmt.Println(ready + listener.Addr().String())
+	}
+	handler := map[string]http.HandlerFunc{"http": answer, "websocket": echo}[kind]
+	return http.Serve(listener, handler)
+}
+
+// answer waits as the request demands, and answers in two parts, so that an answer can be
+// cut short.
+func answer(w http.ResponseWriter, r *http.Request) {
+	think, _ := time.ParseDuration(r.FormValue("think"))
+	time.Sleep(think)
+	w.Header().Set("Content-Length", "6")
+	fmt.Fprint(w, "ser")
+	w.(http.Flusher).Flush()
+	time.Sleep(time.Millisecond)
+	fmt.Fprint(w, "ved")
+}
+
+// echo sends every message back.
+func echo(w http.ResponseWriter, r *http.Request) {
+	conn, err := websocket.Accept(w, r, nil)
+	if err != nil {
+		return
+	}
+	defer conn.CloseNow()
+	for {
+		kind, message, err := conn.Read(r.Context())
+		if err != nil || conn.Write(r.Context(), kind, message) != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package rollout
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/load"
+)
+
+// stop is the outcome of stopping one replica.
+type stop struct {
+	drawn
+	LagMS    float64           `json:"lag_ms"`
+	StopMS   float64           `json:"stop_ms"` // from the stop signal to the exit
+	Killed   bool              `json:"killed"`  // at the end of the grace period
+	Requests int               `json:"requests"`
+	Failed   map[load.Kind]int `json:"failed,omitempty"`
+	Lost     int               `json:"lost"` // long-lived connections
+	Report   string            `json:"report,omitempty"`
+
+	began  time.Time
+	said   string          // lameduck's stderr
+	extras []time.Duration // of answered requests
+}
+
+// stop stops a replica. The clock of the lag starts with the stop signal. stop returns when
+// the replica is gone and removed from the balancer.
+func (a *arena) stop(ctx context.Context, old *replica, lag drawn) (*stop, error) {
+	select {
+	case <-old.gone:
+		return nil, fmt.Errorf("a replica ended before the stop: %s", &old.stderr)
+	default:
+	}
+	s := &stop{drawn: lag, LagMS: ms(lag.Lag), began: time.Now()}
+	removed, failed := make(chan struct{}), make(chan error, 1)
+	go func() {
+		time.Sleep(time.Until(s.began.Add(lag.Lag)))
+		failed <- a.balancer.remove(old)
+		close(removed)
+	}()
+	// The grace period is not scaled: lameduck needs its last second.
+	timer := time.AfterFunc(grace, old.slay)
+	go a.contender.stop(a.o.scale, a.server, old.cmd.Process, old.gone, removed)
+	<-old.gone
+	s.Killed = !timer.Stop()
+	<-removed
+	s.StopMS = ms(old.at.Sub(s.began))
+	if a.contender.init == "lameduck" {
+		s.said, s.Report = old.stderr.String(), old.report()
+	}
+	return s, <-failed
+}
+
+// count adds a result from the time of this stop.
+func (s *stop) count(r result) {
+	switch r.kind {
+	case lost:
+		s.Lost++
+		return
+	case load.Answered:
+		s.extras = append(s.extras, r.extra)
+	default:
+		if s.Failed == nil {
+			s.Failed = map[load.Kind]int{}
+		}
+		s.Failed[r.kind]++
+	}
+	s.Requests++
+}
+
+// failed returns the number of failed requests.
+func (s *stop) failed() (n int) {
+	for _, k := range s.Failed {
+		n += k
+	}
+	return n
+}

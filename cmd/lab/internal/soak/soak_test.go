@@ -1,0 +1,36 @@
+package soak
+
+import (
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestMain makes the test binary the programs that the soak starts of itself too.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "soak" {
+		if err := Roles[os.Args[2]](os.Args[3:]); err != nil {
+			println("soak:", err.Error())
+			os.Exit(1)
+		}
+	}
+	if err := enter(); err != nil {
+		println("soak:", err.Error())
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// TestFindsFaults: an init with a fault does not get through the soak.
+func TestFindsFaults(t *testing.T) {
+	for _, fault := range []string{"descriptors", "threads", "zombies", "memory", "wakeups"} {
+		t.Run(fault, func(t *testing.T) {
+			o := &options{length: 5 * time.Second, seed: 1, init: "bad:" + fault}
+			if err := o.soak(t.Context(), io.Discard); err == nil || !strings.HasPrefix(err.Error(), fault) {
+				t.Errorf("error %v, want one about %s", err, fault)
+			}
+		})
+	}
+}

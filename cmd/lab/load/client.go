@@ -1,0 +1,182 @@
+package load
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// firstPort is the lowest local port that a client with Ports takes.
+const firstPort = 2048
+
+// Client sends requests and retries nothing. The client of net/http retries some
+// requests without being asked.
+type Client struct {
+	Addr string
+	Keep bool // keep connections and use them again
+	// Ports takes the local ports in turn. The kernel would take the same port again
+	// within seconds, and connection tracking might send the new connection where the
+	// last use of the port went: to a pod that has gone.
+	Ports bool
+
+	mu   sync.Mutex // requests run beside each other
+	idle []*Conn
+	port int
+}
+
+// Conn is a connection to the server or its balancer.
+type Conn struct {
+	net.Conn
+	In *bufio.Reader
+}
+
+// Dial opens a connection that fails at the deadline.
+func Dial(addr string, deadline time.Time) (*Conn, error) {
+	return dial(&net.Dialer{Deadline: deadline}, addr, deadline)
+}
+
+func dial(d *net.Dialer, addr string, deadline time.Time) (*Conn, error) {
+	conn, err := d.Dial("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	return &Conn{conn, bufio.NewReader(conn)}, conn.SetDeadline(deadline)
+}
+
+// Do makes one request: exchange writes the request to a connection and reads the
+// answer, and reports whether the connection may be used again.
+func (c *Client) Do(deadline time.Time, exchange func(*Conn) (again bool, err error)) error {
+	conn, err := c.conn(deadline)
+	if err != nil {
+		return err
+	}
+	again, err := exchange(conn)
+	if err != nil || !again || !c.Keep {
+		conn.Close()
+		return err
+	}
+	c.mu.Lock()
+	c.idle = append(c.idle, conn)
+	c.mu.Unlock()
+	return nil
+}
+
+// HTTP makes one HTTP request, which an empty body makes a GET and any other a POST.
+func (c *Client) HTTP(path, body string, deadline time.Time) Kind {
+	var answer Answer
+	err := c.Do(deadline, func(conn *Conn) (again bool, err error) {
+		answer, err = conn.HTTP(path, body, c.Keep)
+		return answer.Again, err
+	})
+	return KindOf(answer.Status, err)
+}
+
+// Answer is an HTTP answer that has been read.
+type Answer struct {
+	Status int
+	Size   int64 // of the body, in bytes
+	Again  bool  // the connection may be used again
+}
+
+// HTTP sends one HTTP request and reads the whole answer. Without keep the request asks
+// the server to close the connection.
+func (c *Conn) HTTP(path, body string, keep bool) (a Answer, err error) {
+	method, header := "GET", ""
+	if body != "" {
+		method, header = "POST", fmt.Sprintf("Content-Length: %d\r\n", len(body))
+	}
+	if !keep {
+		header += "Connection: close\r\n"
+	}
+	if _, err := fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: lab\r\n%s\r\n%s", method, path, header, body); err != nil {
+		return a, err
+	}
+	answer, err := http.ReadResponse(c.In, nil)
+	if err != nil {
+		return a, err
+	}
+	defer answer.Body.Close()
+	a = Answer{Status: answer.StatusCode, Again: keep && !answer.Close}
+	a.Size, err = io.Copy(io.Discard, answer.Body)
+	return a, err
+}
+
+// Close closes the idle connections.
+func (c *Client) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, conn := range c.idle {
+		conn.Close()
+	}
+	c.idle = nil
+}
+
+// Idle returns the number of kept connections that no request uses.
+func (c *Client) Idle() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.idle)
+}
+
+// conn returns the connection that was idle longest, or a new one.
+func (c *Client) conn(deadline time.Time) (*Conn, error) {
+	if conn := c.reuse(); conn != nil {
+		return conn, conn.SetDeadline(deadline)
+	}
+	if !c.Ports {
+		return Dial(c.Addr, deadline)
+	}
+	for {
+		from := &net.TCPAddr{Port: c.nextPort()}
+		conn, err := dial(&net.Dialer{Deadline: deadline, LocalAddr: from}, c.Addr, deadline)
+		if errors.Is(err, syscall.EADDRINUSE) && time.Now().Before(deadline) {
+			continue
+		}
+		return conn, err
+	}
+}
+
+func (c *Client) reuse() *Conn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.idle) > 0 {
+		conn := c.idle[0]
+		c.idle = c.idle[1:]
+		if !conn.Gone() {
+			return conn
+		}
+		conn.Close()
+	}
+	return nil
+}
+
+// Gone reports whether the server has closed an idle connection. A server may, and
+// every client looks before using a connection again.
+func (c *Conn) Gone() bool {
+	raw, err := c.Conn.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		return true
+	}
+	open := false
+	raw.Control(func(fd uintptr) {
+		_, _, err := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		open = errors.Is(err, syscall.EAGAIN)
+	})
+	return !open
+}
+
+func (c *Client) nextPort() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.port++
+	if c.port < firstPort || c.port > 65535 {
+		c.port = firstPort
+	}
+	return c.port
+}

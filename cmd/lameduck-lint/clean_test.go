@@ -1,0 +1,47 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestClean: no findings for the project's own manifests and Dockerfiles.
+func TestClean(t *testing.T) {
+	paths := []string{root + "/docs/examples/kubernetes", root + "/Dockerfile.example", root + "/Dockerfile.release"}
+	images, _ := filepath.Glob(root + "/docs/examples/docker/*/Dockerfile*")
+	var out, errs bytes.Buffer
+	if code := lint(append(paths, images...), nil, &out, &errs); code != exitClean {
+		t.Errorf("%d\n%s%s", code, out.String(), errs.String())
+	}
+}
+
+// TestNotInVain: with a shorter grace period, each manifest has a finding.
+func TestNotInVain(t *testing.T) {
+	manifests, _ := filepath.Glob(root + "/docs/examples/kubernetes/*.yaml")
+	if len(manifests) < 5 {
+		t.Fatalf("only %q", manifests)
+	}
+	for _, path := range manifests {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		broken := strings.Replace(string(text), "terminationGracePeriodSeconds: 60", "terminationGracePeriodSeconds: 20", 1)
+		var out, errs bytes.Buffer
+		if code := lint([]string{stdin}, strings.NewReader(broken), &out, &errs); code != exitFound || !strings.Contains(out.String(), "[grace-") {
+			t.Errorf("%s: %d\n%s%s", path, code, out.String(), errs.String())
+		}
+	}
+	example, err := os.ReadFile(root + "/Dockerfile.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	broken := strings.Replace(string(example), "LAMEDUCK_PRESET=auto", "LAMEDUCK_PRESET=nginx\nSTOPSIGNAL USR1\nENV", 1)
+	if code := lint([]string{stdin}, strings.NewReader(broken), &out, &errs); code != exitFound || !strings.Contains(out.String(), "[stop-signal]") {
+		t.Errorf("Dockerfile.example: %d\n%s%s", code, out.String(), errs.String())
+	}
+}

@@ -1,0 +1,30 @@
+module github.com/lameduck-init/lameduck/cmd/lameduck-lint
+
+go 1.26.0
+
+// The arithmetic and the words are the product's own, of the same checkout.
+replace github.com/lameduck-init/lameduck => ../..
+
+require (
+	github.com/alecthomas/kong v1.17.0
+	github.com/lameduck-init/lameduck v0.0.0-00010101000000-000000000000
+	github.com/moby/buildkit v0.31.1
+	github.com/rogpeppe/go-internal v1.15.0
+	go.yaml.in/yaml/v3 v3.0.6
+	mvdan.cc/sh/v3 v3.14.1
+)
+
+require (
+	github.com/agext/levenshtein v1.2.3 // indirect
+	github.com/containerd/typeurl/v2 v2.3.0 // indirect
+	github.com/docker/go-units v0.5.0 // indirect
+	github.com/moby/docker-image-spec v1.3.1 // indirect
+	github.com/opencontainers/go-digest v1.0.0 // indirect
+	github.com/opencontainers/image-spec v1.1.1 // indirect
+	github.com/pkg/errors v0.9.1 // indirect
+	github.com/planetscale/vtprotobuf v0.6.1-0.20240319094008-0393e58bdf10 // indirect
+	github.com/tonistiigi/go-csvvalue v0.0.0-20240814133006-030d3b2625d0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/tools v0.38.0 // indirect
+	google.golang.org/protobuf v1.36.11 // indirect
+)

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim"
+)
+
+// place returns the pod's grace period in words, and the line.
+func (p *pod) place(otherwise int) (text string, line int) {
+	if p.graceLine == 0 {
+		return "terminationGracePeriodSeconds is not given, so 30", otherwise
+	}
+	return fmt.Sprintf("terminationGracePeriodSeconds is %d", p.grace), p.graceLine
+}
+
+// short returns a time in seconds.
+func short(d time.Duration) string { return fmt.Sprintf("%v s", d.Seconds()) }
+
+// seconds returns the pod's grace period.
+func (p *pod) seconds() time.Duration { return time.Duration(p.grace) * time.Second }
+
+// reportGrace reports conflicts of a lameduck with the pod's grace period, after a preStop hook
+// that sleeps. With less, a smaller --grace-period is fine: a sidecar's stop begins later.
+func (p *pod) reportGrace(c *container, d *instance, sleep time.Duration, less bool) {
+	if p.patch || !d.starts || !d.sequence && d.cfg.Linger == 0 {
+		return
+	}
+	place, line := p.place(d.line)
+	if sleep > 0 {
+		place += fmt.Sprintf(", of which the preStop sleep takes %s", short(sleep))
+	}
+	left := p.seconds() - sleep
+	if left < time.Second {
+		if sleep == 0 {
+			c.report(line, graceTooShort, "%s: KILL comes at once, without a hold; give 30 or more", place)
+		}
+		return // sleep reports the rest
+	}
+	cfg := d.cfg
+	cfg.GracePeriod = left
+	if err := cfg.Validate(); err != nil {
+		c.report(line, graceTooShort, "%s: %s", place, strings.Replace(err.Error(), ": give", "; give", 1))
+		return
+	}
+	if !d.cfg.Holds() {
+		return
+	}
+	if told := d.cfg.GracePeriod; told > 0 && told != left && told != p.seconds() && (told > left || !less) {
+		c.report(d.given["grace-period"].line, graceDiffers, "lameduck is told a grace period of %s, but %s: %s; give --grace-period=%v", short(told), place, d.consequence(cfg), left.Seconds())
+	} else if told == 0 && left != usualGrace*time.Second && p.grace != usualGrace && !c.moreVariables && !(less && left > usualGrace*time.Second) {
+		c.report(d.line, graceDiffers, "lameduck assumes a grace period of %d s, but %s: %s; give --grace-period=%v", usualGrace, place, d.consequence(cfg), left.Seconds())
+	}
+}
+
+// consequence returns the result of a wrong grace period. cfg has the right one.
+func (d *instance) consequence(cfg shim.Config) string {
+	right, err := explain(cfg)
+	switch {
+	case err != nil || right.longest == d.longest:
+		return "what it reports of a long stop comes at the wrong time"
+	case right.longest < d.longest:
+		return fmt.Sprintf("the hold may last %s, and KILL comes before the command has time to stop", short(d.longest))
+	}
+	return fmt.Sprintf("the hold ends after %s, and could last %s", short(d.longest), short(right.longest))
+}
+
+// reportSleep reports faults of a preStop hook that sleeps.
+func (p *pod) reportSleep(c *container, h *hook) {
+	switch d := c.entry; {
+	case h.sleep == 0:
+	case h.sleep >= p.seconds() && !p.patch:
+		place, _ := p.place(0)
+		c.report(h.line, preStopTooLong, "preStop sleeps %s, and %s: KILL comes 2 s after the stop signal; sleep less, or give more", short(h.sleep), place)
+	case d != nil && d.starts && d.cfg.Holds():
+		c.report(h.line, preStopAddsUp, "preStop sleeps %s, and then lameduck holds, up to %s: they add up; leave the preStop out", short(h.sleep), short(d.longest))
+	}
+}
+
+// reportHook reports a lameduck hold without effect, or with too much.
+func (p *pod) reportHook(c *container, h *hook) {
+	entry := c.entry
+	if entry != nil && entry.starts && entry.cfg.Holds() {
+		switch {
+		case p.shared:
+			c.report(h.instance.line, holdTwice, "lameduck hold comes on top of the hold of the entrypoint, which it does not find, since that is not PID 1 here: they add up; leave one of them out")
+		case c.program.behind != "" && entry.complete:
+			c.report(h.instance.line, holdTwice, "lameduck hold comes on top of the hold of the entrypoint, which it does not find behind %s: they add up; leave one of them out", c.program.behind)
+		default:
+			c.report(h.instance.line, holdTwice, "lameduck hold returns at once, since the entrypoint is a lameduck that holds by itself; leave one of them out")
+		}
+	}
+	if p.shared && h.instance.starts && len(h.instance.cfg.CountPorts) == 0 {
+		c.report(h.instance.line, sharedPID, "lameduck hold mistakes the listeners of all visible processes for its own, here also those of other containers; give --count-port, or do without shareProcessNamespace and hostPID")
+	}
+}

@@ -1,0 +1,48 @@
+package main
+
+// rule is a kind of finding.
+type rule struct{ name, says string }
+
+// The rules, in the order of the documentation.
+var rules = []rule{
+	{graceTooShort, "the grace period is too short for lameduck's flags, including a preStop sleep"},
+	{graceDiffers, "lameduck is told a different grace period than the pod's, or none and assumes a wrong one"},
+	{probeGrace, "a liveness or startup probe gives less time than lameduck's grace period"},
+	{preStopTooLong, "a preStop sleep takes the whole grace period"},
+	{preStopAddsUp, "a preStop sleep comes on top of lameduck's hold"},
+	{holdTwice, "lameduck hold is the preStop hook of a container whose entrypoint already holds"},
+	{sharedPID, "lameduck hold would mistake other containers' connections for its own"},
+	{stopSignal, "the stop signal of the image or the pod does not start lameduck's stop"},
+	{readinessFails, "the stop makes the pod unready while it still serves"},
+	{probeHolds, "readiness probes are so frequent that traffic never seems to stop"},
+	{noExec, "a shell stays in front of the server and forwards no signals"},
+	{badFlag, "lameduck rejects a flag, a value, or their combination"},
+	{unknownVariable, "a LAMEDUCK_* variable is unknown to lameduck"},
+	{unusedVariable, "LAMEDUCK_* variables are set, but no lameduck runs"},
+}
+
+// The names of the rules.
+const (
+	graceTooShort   = "grace-too-short"
+	graceDiffers    = "grace-differs"
+	probeGrace      = "probe-grace"
+	preStopTooLong  = "prestop-too-long"
+	preStopAddsUp   = "prestop-adds-up"
+	holdTwice       = "hold-twice"
+	sharedPID       = "shared-pid"
+	stopSignal      = "stop-signal"
+	readinessFails  = "readiness-fails"
+	probeHolds      = "probe-holds"
+	noExec          = "no-exec"
+	badFlag         = "bad-flag"
+	unknownVariable = "unknown-variable"
+	unusedVariable  = "unused-variable"
+)
+
+// finding is a fault in a file, with the remedy.
+type finding struct {
+	File string `json:"file"`
+	Line int    `json:"line"`
+	Rule string `json:"rule"`
+	Text string `json:"message"`
+}

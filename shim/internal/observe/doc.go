@@ -1,0 +1,13 @@
+// Package observe takes samples of the container's traffic during a hold and sends a
+// Snapshot of each to the loop.
+//
+// The Sampler runs on a goroutine of its own. The observer gives a traffic.Tracker one
+// sample at a time, and is made of
+//
+//   - source, the list of sockets: sock_diag(7) or the tables of /proc/net,
+//   - events, the destroy events of sockets that closed between samples,
+//   - opens, the kernel's counters, for connections in neither source nor events,
+//   - self, to leave out connections between our own processes,
+//   - proxied, to leave out connections of the health listener,
+//   - pingpongCache, for requests and responses of one jiffy.
+package observe

@@ -1,0 +1,134 @@
+package observe
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/scope"
+	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
+)
+
+// burstThreshold is how many events since the latest sample do not make a burst. Without
+// CAP_NET_ADMIN the kernel's buffer has room for some 300 events.
+const burstThreshold = 30
+
+// burstInterval is how often events are read in a burst.
+const burstInterval = 25 * time.Millisecond
+
+// eventReader is a sockdiag.Events. Tests have another.
+type eventReader interface {
+	Read(visit func(*tcp.Socket)) (lost int, err error)
+	FD() int
+	Close() error
+}
+
+// events collects the connections that close between samples, from the destroy groups of
+// sock_diag(7).
+type events struct {
+	reader      eventReader // nil: no events, or a flood
+	ports       scope.Ports
+	flood       traffic.Flood
+	sinceSample int              // events since the latest sample began
+	bursting    bool             // events are too many to be read one by one
+	closed      []traffic.Closed // since the latest sample
+	missedAt    time.Time        // when events were missed last
+}
+
+// open reads events of sockets with these local ports from now on, if the kernel has any.
+func (e *events) open(ports scope.Ports) {
+	e.ports = ports
+	reader, err := sockdiag.OpenEvents(ports)
+	if err == nil {
+		e.reader = reader
+	}
+}
+
+// reporting reports whether events are read.
+func (e *events) reporting() bool { return e.reader != nil }
+
+// flooded reports whether events are left unread because of their number.
+func (e *events) flooded() bool { return e.flood.Ongoing() }
+
+// beginSample begins a sample. During a flood activity is certain; at its end, events are
+// read again before the sockets are listed, so that no connection is missed in between.
+func (e *events) beginSample(now time.Time) {
+	e.sinceSample = 0
+	if !e.flood.Ongoing() {
+		return
+	}
+	e.missedAt = now
+	if e.flood.TryResume(now) && e.ports != nil {
+		e.open(e.ports)
+	}
+}
+
+// read collects the events that have arrived.
+func (e *events) read(now time.Time) {
+	if e.reader == nil {
+		return
+	}
+	count := 0
+	lost, err := e.reader.Read(func(s *tcp.Socket) {
+		count++
+		e.closed = append(e.closed, traffic.Closed{Socket: *s, At: now})
+	})
+	if lost > 0 || err != nil {
+		e.missedAt = now
+	}
+	e.sinceSample += count + lost
+	e.bursting = e.sinceSample > burstThreshold || err != nil
+	if e.flood.Add(now, count+lost) {
+		e.pause()
+	}
+}
+
+// endSample adds to rest the closed connections that are not excluded. The slice is valid
+// until the next read.
+func (e *events) endSample(rest *traffic.Rest, excluded func(*tcp.Socket) bool) {
+	kept := e.closed[:0]
+	for i := range e.closed {
+		if !excluded(&e.closed[i].Socket) {
+			kept = append(kept, e.closed[i])
+		}
+	}
+	rest.Closed = kept
+	rest.MissedAt = e.missedAt
+	e.closed = e.closed[:0]
+	e.missedAt = time.Time{}
+}
+
+// wait sleeps until the next sample and reads events as they arrive, or every
+// burstInterval when more than burstThreshold came since the latest sample. The thread
+// sleeps in the kernel: a timer of Go's would need another thread.
+func (e *events) wait(until time.Time) {
+	for left := time.Until(until); left > 0; left = time.Until(until) {
+		var arrival []unix.PollFd
+		switch {
+		case e.reader == nil:
+		case e.bursting:
+			left = min(left, burstInterval)
+		default:
+			arrival = []unix.PollFd{{Fd: int32(e.reader.FD()), Events: unix.POLLIN}}
+		}
+		limit := unix.NsecToTimespec(int64(left))
+		unix.Ppoll(arrival, &limit, nil)
+		e.read(time.Now())
+	}
+}
+
+// pause leaves the destroy groups for the time of a flood.
+func (e *events) pause() {
+	if e.reader != nil {
+		e.reader.Close()
+		e.reader = nil
+	}
+}
+
+// close leaves the destroy groups for good.
+func (e *events) close() {
+	e.pause()
+	e.ports = nil
+}

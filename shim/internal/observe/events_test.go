@@ -1,0 +1,167 @@
+package observe
+
+import (
+	"testing"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
+)
+
+// fakeEvents is an eventReader with a given number of events.
+type fakeEvents struct {
+	count, lost int
+	err         error
+	closed      bool
+}
+
+func (f *fakeEvents) Read(visit func(*tcp.Socket)) (lost int, err error) {
+	var s tcp.Socket // reused, as by sockdiag
+	for i := range f.count {
+		s = tcp.Socket{Cookie: uint64(i + 1), Local: serverEnd, Remote: clientEnd}
+		visit(&s)
+	}
+	f.count = 0
+	return f.lost, f.err
+}
+
+func (f *fakeEvents) FD() int      { return -1 }
+func (f *fakeEvents) Close() error { f.closed = true; return nil }
+
+func none(*tcp.Socket) bool { return false }
+
+// TestEventsBetweenSamples: events have the time of their reading, and are in the next
+// sample once, unless excluded.
+func TestEventsBetweenSamples(t *testing.T) {
+	f := &fakeEvents{}
+	e := events{reader: f}
+	e.beginSample(trigger)
+	for i := range 3 {
+		f.count = 2
+		e.read(trigger.Add(time.Duration(i) * time.Second))
+	}
+	var rest traffic.Rest
+	e.endSample(&rest, func(s *tcp.Socket) bool { return s.Cookie == 1 })
+	if len(rest.Closed) != 3 || !rest.MissedAt.IsZero() {
+		t.Fatalf("%+v", rest)
+	}
+	for i, c := range rest.Closed {
+		if c.Socket.Cookie != 2 || !c.At.Equal(trigger.Add(time.Duration(i)*time.Second)) {
+			t.Errorf("event %d: %+v", i, c)
+		}
+	}
+	e.beginSample(trigger)
+	e.endSample(&rest, none)
+	if len(rest.Closed) != 0 {
+		t.Errorf("again: %+v", rest)
+	}
+}
+
+// TestEventsMissed: lost events and errors are noted, and make a burst of few.
+func TestEventsMissed(t *testing.T) {
+	for name, c := range map[string]struct {
+		reader   fakeEvents
+		missed   bool
+		bursting bool
+	}{
+		"few":   {fakeEvents{count: burstThreshold}, false, false},
+		"many":  {fakeEvents{count: burstThreshold + 1}, false, true},
+		"lost":  {fakeEvents{lost: 1}, true, false},
+		"error": {fakeEvents{err: errDenied}, true, true},
+	} {
+		e := events{reader: &c.reader}
+		e.beginSample(trigger)
+		e.read(trigger)
+		var rest traffic.Rest
+		e.endSample(&rest, none)
+		if missed := !rest.MissedAt.IsZero(); missed != c.missed || e.bursting != c.bursting {
+			t.Errorf("%s: missed %v, bursting %v", name, missed, e.bursting)
+		}
+	}
+}
+
+// TestEventsBurstEnds: a burst is over when few events came since a sample.
+func TestEventsBurstEnds(t *testing.T) {
+	f := &fakeEvents{count: burstThreshold + 1}
+	e := events{reader: f}
+	for _, want := range []bool{true, false} {
+		e.beginSample(trigger)
+		e.read(trigger)
+		if e.bursting != want {
+			t.Errorf("bursting is %v", e.bursting)
+		}
+	}
+}
+
+// TestEventsPaused: in a flood the groups are left for a second, during which activity is
+// certain.
+func TestEventsPaused(t *testing.T) {
+	netns.Need(t)
+	f := &fakeEvents{count: 6000}
+	e := events{reader: f, ports: []uint16{80}}
+	e.flood.Add(trigger, 0) // begins to count
+	e.beginSample(trigger)
+	e.read(trigger)
+	if e.reporting() || !e.flooded() || !f.closed {
+		t.Fatal("6000 events at once are not a flood")
+	}
+	for _, c := range []struct {
+		after     float64
+		missed    bool
+		reporting bool
+	}{{0, true, false}, {0.5, true, false}, {1, true, true}, {1.25, false, true}} {
+		at := trigger.Add(time.Duration(c.after * float64(time.Second)))
+		e.beginSample(at)
+		var rest traffic.Rest
+		e.endSample(&rest, none)
+		if got := rest.MissedAt.Equal(at); got != c.missed || e.reporting() != c.reporting {
+			t.Errorf("after %v s: missed %v, reporting %v", c.after, got, e.reporting())
+		}
+	}
+	e.close()
+}
+
+// TestEventsClosed: the groups are not joined again once the source is /proc/net.
+func TestEventsClosed(t *testing.T) {
+	e := events{reader: &fakeEvents{}, ports: []uint16{80}}
+	e.flood.Add(trigger, 0)
+	e.flood.Add(trigger, 1e6)
+	e.close()
+	e.beginSample(trigger.Add(time.Minute))
+	if e.reporting() || e.flooded() {
+		t.Errorf("reporting %v, flooded %v", e.reporting(), e.flooded())
+	}
+}
+
+// TestEventsWait: wait returns in time, and reads an event that arrives meanwhile.
+func TestEventsWait(t *testing.T) {
+	l, sampler := listening(t, time.Now())
+	e := &sampler.observer.events
+	client := testutil.Must(dial(l))
+	server := testutil.Must(l.Accept())
+	e.beginSample(time.Now())
+	done := make(chan bool)
+	go func() {
+		server.Close()
+		client.Close()
+		close(done)
+	}()
+	began := time.Now()
+	for len(e.closed) == 0 && time.Since(began) < testutil.Patience {
+		e.wait(time.Now().Add(50 * time.Millisecond))
+	}
+	<-done
+	if len(e.closed) != 1 || !e.closed[0].At.After(began) {
+		t.Errorf("%+v", e.closed)
+	}
+	for _, bursting := range []bool{false, true} {
+		e.bursting = bursting
+		until := time.Now().Add(30 * time.Millisecond)
+		e.wait(until)
+		if time.Now().Before(until) {
+			t.Error("wait returned early")
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package observe
+
+import (
+	"slices"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/procnet"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
+)
+
+// opens compares the kernel's counters of TCP in the network namespace with samples and
+// events: some connections are shorter than the interval of samples.
+type opens struct {
+	soleListener bool // every listener of the namespace is the container's
+	filtered     bool // some connections do not count, whoever the peer is
+	acceptsLate  bool // there is a health listener, which counts a connection later than the kernel does
+
+	initial            procnet.Counters // at the trigger
+	known              bool             // initial could be read
+	passiveOpens       int64            // at the latest sample, those of health checks aside
+	recentPassiveOpens [3]int64         // at the latest samples: the health listener accepts later than the kernel counts, so the lowest is used
+	selfAccepted       int              // connections to ourselves at the latest sample
+	segments           uint64           // InSegs at the latest sample
+}
+
+// begin sets the counters of the trigger.
+func (p *opens) begin(initial procnet.Counters, err error) {
+	p.initial = initial
+	p.known = err == nil
+	p.passiveOpens = int64(initial.PassiveOpens)
+	p.segments = initial.InSegs
+	for i := range p.recentPassiveOpens {
+		p.recentPassiveOpens[i] = p.passiveOpens
+	}
+}
+
+// checkPassiveOpens compares the namespace's PassiveOpens counter with what was seen,
+// where destroy events report connections: a surplus is of connections shorter than a
+// sample that will still be reported. Connections of other containers may be counted too,
+// in which case only events count.
+func (p *opens) checkPassiveOpens(counters procnet.Counters, err error, selfAccepted int, rest *traffic.Rest) {
+	if err != nil {
+		return
+	}
+	opened := int64(counters.PassiveOpens) - p.passiveOpens - int64(selfAccepted-p.selfAccepted)
+	if p.soleListener && !p.filtered {
+		rest.Opened = int(max(opened, 0))
+	}
+	p.passiveOpens = int64(counters.PassiveOpens)
+	p.selfAccepted = selfAccepted
+}
+
+// countUnreported does the same without destroy events: a surplus counts as activity.
+// Where the counter includes other connections, or a flood hides ours, their number is
+// unknown.
+func (p *opens) countUnreported(now time.Time, counters procnet.Counters, err error, flooded bool, rest *traffic.Rest) {
+	if err != nil {
+		rest.MissedAt = now
+		return
+	}
+	passiveOpens := int64(counters.PassiveOpens)
+	certain := passiveOpens
+	if p.acceptsLate {
+		certain = min(passiveOpens, slices.Min(p.recentPassiveOpens[:]))
+	}
+	exact := p.known && p.soleListener && !p.filtered && !flooded && counters.ActiveOpens == p.initial.ActiveOpens
+	switch {
+	case certain <= p.passiveOpens:
+	case exact:
+		rest.Accepted = int(counters.PassiveOpens - p.initial.PassiveOpens)
+	default:
+		rest.MissedAt = now
+	}
+	p.passiveOpens = certain
+	copy(p.recentPassiveOpens[:], p.recentPassiveOpens[1:])
+	p.recentPassiveOpens[2] = passiveOpens
+}
+
+// checkSegments reports whether segments arrived since the latest sample. For a source that
+// shows no bytes a segment is activity: gVisor leaves the queues of /proc/net/tcp at 0, and
+// on Linux most requests are read and answered between two samples.
+func (p *opens) checkSegments(counters procnet.Counters, err error) bool {
+	if err != nil {
+		return false
+	}
+	arrived := counters.InSegs != p.segments
+	p.segments = counters.InSegs
+	return arrived
+}

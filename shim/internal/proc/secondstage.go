@@ -1,0 +1,177 @@
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
+)
+
+// Go resets every signal disposition between fork and exec, and has no hook there. So if
+// the command must inherit blocked or ignored signals, or must find its own pid in a
+// variable that has ours (pidvars.go), our own program is executed in the command's place:
+// the second stage restores the signals, and becomes the command. The pid stays the same.
+// The second stage also takes the terminal for a session of the command's own; Go's fork
+// would take the terminal by force.
+//
+// The stage reports its progress through a pipe: stageRuns when it is about to execute the
+// command, and after an error two bytes more: the errno, and whether the file was found.
+
+// stageName is the second stage's argv[0].
+const stageName = "lameduck-stage"
+
+// stageRuns is the first byte from the stage. Without that byte Go's runtime could not
+// start: it exits with code 2 if it cannot start its threads.
+const stageRuns = 1
+
+// stagePatience bounds the wait for a stage that was stopped, or that executes the command
+// from a file system that does not answer. Afterwards the loop goes on as if the command
+// ran.
+const stagePatience = 10 * time.Second
+
+// errNoStage means that our own program cannot be found again.
+var errNoStage = errors.New("no second stage")
+
+// needsSecondStage reports whether the second stage has anything to do.
+func (c *Command) needsSecondStage() bool {
+	return c.Blocked|c.Ignored.Without(sig.Internal) != 0 || c.Session && IsTerminal(0) ||
+		addresses(c.Env, c.addressee())
+}
+
+// startSecondStage starts the second stage and waits until it has become the command or
+// failed: a signal sent to the stage would be lost.
+func (c *Command) startSecondStage() (pid int, err error) {
+	var pipe [2]int
+	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+		return 0, &StartError{Command: c.Argv[0], Err: err}
+	}
+	from, to := pipe[0], pipe[1]
+	defer unix.Close(from)
+	unix.FcntlInt(uintptr(to), unix.F_SETFD, 0) // the stage inherits it
+	argv := append([]string{stageName, strconv.Itoa(to), c.addressee(), hex(c.Blocked), hex(c.Ignored)}, c.Argv...)
+	err = errNoStage
+	for _, self := range ownPaths() {
+		pid, err = c.forkExec(self, argv, c.Env)
+		if err == nil {
+			break
+		}
+	}
+	unix.Close(to)
+	switch err {
+	case nil:
+		return pid, c.stageOutcome(pid, readStage(from, stagePatience))
+	case syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM: // without a stage the signals would be lost
+		return 0, &StartError{Command: c.Argv[0], Err: err}
+	}
+	return 0, errNoStage
+}
+
+// addressee returns the pid in the variables that must address the command. Variables that
+// address lameduck are not meant for a background command.
+func (c *Command) addressee() string {
+	if c.Background {
+		return "nobody"
+	}
+	return strconv.Itoa(os.Getpid())
+}
+
+// stageOutcome returns why the stage has not become the command, or nil; report is what
+// the stage wrote.
+func (c *Command) stageOutcome(pid int, report []byte) error {
+	switch len(report) {
+	case 0:
+		unix.Wait4(pid, nil, 0, nil)
+		return fmt.Errorf("cannot run %q: the second stage of the start ended early: raise the limit of processes (pids.max, RLIMIT_NPROC), if there is one", c.Argv[0])
+	case 3:
+		unix.Wait4(pid, nil, 0, nil)
+		return &StartError{Command: c.Argv[0], Err: syscall.Errno(report[1]), found: report[2] != 0}
+	}
+	return nil
+}
+
+// readStage reads the report of a stage, until the stage has become the command or has
+// ended. After patience the stage counts as the command.
+func readStage(fd int, patience time.Duration) (report []byte) {
+	var buf [3]byte
+	n := 0
+	for end := time.Now().Add(patience); ; {
+		left := time.Until(end)
+		if left <= 0 {
+			return []byte{stageRuns}
+		}
+		limit := unix.NsecToTimespec(int64(left))
+		ready, err := unix.Ppoll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, &limit, nil)
+		if err == unix.EINTR || err == nil && ready == 0 {
+			continue
+		}
+		more, err := unix.Read(fd, buf[n:]) // if ppoll is denied, the wait has no bound
+		n += max(more, 0)
+		if more == 0 || err != nil && err != unix.EINTR {
+			return buf[:n]
+		}
+	}
+}
+
+func hex(set sig.Set) string { return strconv.FormatUint(uint64(set), 16) }
+
+// SecondStage becomes the command if the program's arguments ask for the second stage, and
+// otherwise returns. Either way Go's runtime uses one processor from now on: a second
+// processor would fill caches of its own.
+func SecondStage(args []string) {
+	runtime.GOMAXPROCS(1)
+	if len(args) < 6 || args[0] != stageName {
+		return
+	}
+	report, _ := strconv.Atoi(args[1])
+	unix.CloseOnExec(report)
+	runtime.LockOSThread() // the mask is the thread's
+	env := Restore(Environ())
+	readdress(env, args[2])
+	takeTerminal()
+	var failed *StartError
+	sigcatch.Unblocked(func() {
+		restoreSignals(unhex(args[3]), unhex(args[4]))
+		unix.Write(report, []byte{stageRuns})
+		failed = execvp("", args[5:], env, func(path string, argv []string) error { return syscall.Exec(path, argv, env) })
+	})
+	errno, _ := failed.Err.(syscall.Errno)
+	outcome := []byte{byte(errno), 0}
+	if failed.found {
+		outcome[1] = 1
+	}
+	unix.Write(report, outcome)
+	os.Exit(1)
+}
+
+func unhex(text string) sig.Set {
+	bits, _ := strconv.ParseUint(text, 16, 64)
+	return sig.Set(bits)
+}
+
+// restoreSignals restores the ignored signals and the mask with which lameduck was
+// executed. Go's signal.Ignore cannot ignore SEGV and other faults.
+func restoreSignals(blocked, ignored sig.Set) {
+	for s := range ignored.All {
+		action(s, &sigaction{1}, nil) // SIG_IGN
+	}
+	mask := uint64(blocked)
+	unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&mask)), 0, 8, 0, 0)
+}
+
+// sigaction is the kernel's struct sigaction, the handler first. The zero value is the
+// default action.
+type sigaction [5]uintptr
+
+// action is rt_sigaction(2). The only errors are of KILL and STOP, which cannot be changed.
+func action(s sig.Signal, now, before *sigaction) {
+	unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(now)), uintptr(unsafe.Pointer(before)), 8, 0, 0)
+}

@@ -1,0 +1,91 @@
+package procfs
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Mount is a line of proc_pid_mountinfo(5).
+type Mount struct {
+	Root    string // the part of the file system that is mounted; outside our cgroup namespace it begins with /..
+	Point   string
+	Kind    string
+	Options string // the file system's own
+}
+
+// Mounts lists the mounts of our mount namespace; later mounts hide earlier ones at the
+// same point.
+func (r Root) Mounts() ([]Mount, error) {
+	text, err := os.ReadFile(r.path(Self, "mountinfo"))
+	return parseMounts(string(text)), err
+}
+
+// parseMounts ignores lines of any other form.
+func parseMounts(text string) (mounts []Mount) {
+	for line := range strings.Lines(text) {
+		before, after, _ := strings.Cut(line, " - ")
+		where, what := strings.Fields(before), strings.Fields(after)
+		if len(where) >= 6 && len(what) >= 3 {
+			mounts = append(mounts, Mount{unescape(where[3]), unescape(where[4]), what[0], what[2]})
+		}
+	}
+	return mounts
+}
+
+// hidesProcesses reports whether the proc file system at point shows each user their own
+// processes alone: its option hidepid, see proc(5).
+func hidesProcesses(mounts []Mount, point string) bool {
+	point = filepath.Clean(point)
+	hidden := false
+	for _, m := range mounts { // the last mount is on top
+		if m.Kind == "proc" && m.Point == point {
+			hidden = hasHidepid(m.Options)
+		}
+	}
+	return hidden
+}
+
+func hasHidepid(options string) bool {
+	for option := range strings.SplitSeq(options, ",") {
+		switch option {
+		case "hidepid=2", "hidepid=invisible", "hidepid=4", "hidepid=ptraceable":
+			return true
+		}
+	}
+	return false
+}
+
+// unescape replaces \040 and the like, which stand for blanks and backslashes.
+func unescape(s string) string {
+	var out strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+4 <= len(s) {
+			if code, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
+				out.WriteByte(byte(code))
+				i += 3
+				continue
+			}
+		}
+		out.WriteByte(s[i])
+	}
+	return out.String()
+}
+
+// CgroupPath returns the path of our control group in the hierarchy of version 2, or "" if
+// we are in none.
+func (r Root) CgroupPath() (string, error) {
+	text, err := os.ReadFile(r.path(Self, "cgroup"))
+	return cgroupPath(string(text)), err
+}
+
+// cgroupPath returns the path in the line "0::PATH" of proc_pid_cgroup(5).
+func cgroupPath(membership string) string {
+	for line := range strings.Lines(membership) {
+		if path, ok := strings.CutPrefix(line, "0::"); ok {
+			return strings.TrimSuffix(path, "\n")
+		}
+	}
+	return ""
+}

@@ -1,0 +1,136 @@
+package procfs
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+)
+
+// Process is what proc_pid_stat(5) says of a process.
+type Process struct {
+	PID, Parent int
+	State       byte
+	Threads     int
+	Start       uint64 // in clock ticks since the system was started
+}
+
+// Dead reports whether the process, or its first thread, has ended.
+func (p Process) Dead() bool { return p.State == 'Z' || p.State == 'X' || p.State == 'x' }
+
+// Process reads the stat file of a process.
+func (r Root) Process(pid int) (Process, error) {
+	var buf [1024]byte // the 52 fields are numbers, but for a name of up to 64 bytes
+	text, err := readInto(r.path(pid, "stat"), buf[:])
+	if err != nil {
+		return Process{}, err
+	}
+	return parseStat(pid, text)
+}
+
+// parseStat reads fields 3, 4, 20 and 22 of proc_pid_stat(5). Field 2, the name, may hold
+// any bytes, and ends at the last parenthesis.
+func parseStat(pid int, text []byte) (Process, error) {
+	rest := text[bytes.LastIndexByte(text, ')')+1:]
+	var fields [23][]byte // by their numbers
+	last := 2
+	for field := range bytes.FieldsSeq(rest) {
+		last++
+		fields[last] = field
+		if last == len(fields)-1 {
+			break
+		}
+	}
+	if last < 20 {
+		return Process{}, errors.New("truncated stat")
+	}
+	parent, err1 := strconv.Atoi(string(fields[4]))
+	threads, err2 := strconv.Atoi(string(fields[20]))
+	start, _ := strconv.ParseUint(string(fields[22]), 10, 64)
+	if err1 != nil || err2 != nil || len(fields[3]) != 1 {
+		return Process{}, errors.New("malformed stat")
+	}
+	return Process{PID: pid, Parent: parent, State: fields[3][0], Threads: threads, Start: start}, nil
+}
+
+// Processes lists the processes of our PID namespace, ourselves included, in ascending
+// order. The list is nil if /proc cannot be read, and comes with an error if /proc hides
+// processes.
+func (r Root) Processes() (pids []int, err error) {
+	if err := r.CheckNamespace(); err != nil {
+		return nil, err
+	}
+	err = numbers(r.String(), func(e entry) error {
+		pids = append(pids, e.number)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(pids)
+	mounts, err := r.Mounts()
+	if err == nil && hidesProcesses(mounts, r.String()) {
+		err = fmt.Errorf("%q hides processes: it is mounted with hidepid", r.String())
+	}
+	return pids, err
+}
+
+// Descendants lists our children and theirs, the dead included that are not reaped yet.
+// The list is nil if /proc cannot be read, and comes with an error if processes are hidden
+// or cannot be read.
+func (r Root) Descendants() ([]Process, error) {
+	pids, err := r.Processes()
+	if pids == nil {
+		return nil, err
+	}
+	all, unreadable := r.processes(pids)
+	slices.SortStableFunc(all, func(a, b Process) int { return cmp.Compare(a.Parent, b.Parent) })
+	family := append([]Process{}, childrenOf(os.Getpid(), all)...)
+	for i := 0; i < len(family); i++ {
+		family = append(family, childrenOf(family[i].PID, all)...)
+	}
+	return family, cmp.Or(err, unreadable)
+}
+
+// processes reads those of the processes that have not ended meanwhile.
+func (r Root) processes(pids []int) (all []Process, err error) {
+	all = make([]Process, 0, len(pids))
+	for _, pid := range pids {
+		p, failed := r.Process(pid)
+		switch {
+		case failed == nil:
+			all = append(all, p)
+		case !Gone(failed):
+			err = fmt.Errorf("cannot read the parent of process %d: %w", pid, failed)
+		}
+	}
+	r.reparent(all)
+	return all, err
+}
+
+// reparent reads processes again whose parents have ended meanwhile: the kernel gave them
+// another parent. The list is in the order of the process ids.
+func (r Root) reparent(all []Process) {
+	for i, p := range all {
+		if _, found := slices.BinarySearchFunc(all, p.Parent, comparePID); found || p.Parent == 0 {
+			continue
+		}
+		if again, err := r.Process(p.PID); err == nil {
+			all[i] = again
+		}
+	}
+}
+
+func comparePID(p Process, pid int) int { return cmp.Compare(p.PID, pid) }
+
+func compareParent(p Process, parent int) int { return cmp.Compare(p.Parent, parent) }
+
+// childrenOf returns the children of a process, from a list in the order of the parents.
+func childrenOf(pid int, byParent []Process) []Process {
+	first, _ := slices.BinarySearchFunc(byParent, pid, compareParent)
+	end, _ := slices.BinarySearchFunc(byParent, pid+1, compareParent)
+	return byParent[first:end]
+}

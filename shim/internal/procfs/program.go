@@ -1,0 +1,34 @@
+package procfs
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strconv"
+)
+
+// Executable returns the path of the program that a process runs; " (deleted)" follows a
+// path that no longer leads to the program.
+func (r Root) Executable(pid int) (string, error) { return os.Readlink(r.path(pid, "exe")) }
+
+// Arguments returns the command line of a process: as passed to execve(2), or as the
+// process has overwritten it since. It is empty for a process that has ended.
+func (r Root) Arguments(pid int) ([]string, error) { return r.list(pid, "cmdline") }
+
+// Environment returns the environment that was passed to execve(2).
+func (r Root) Environment(pid int) ([]string, error) { return r.list(pid, "environ") }
+
+// Caught returns the mask of the signals that a process catches, SigCgt of
+// proc_pid_status(5): bit 0 is signal 1.
+func (r Root) Caught(pid int) (mask uint64, err error) {
+	status, err := os.ReadFile(r.path(pid, "status"))
+	if err != nil {
+		return 0, err
+	}
+	_, rest, found := bytes.Cut(status, []byte("\nSigCgt:\t"))
+	if !found {
+		return 0, errors.New("its status lacks SigCgt")
+	}
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	return strconv.ParseUint(string(line), 16, 64)
+}

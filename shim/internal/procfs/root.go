@@ -1,0 +1,156 @@
+package procfs
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Root is where proc(5) is mounted; "" is /proc.
+type Root string
+
+// Self stands for our own process, in place of a process id.
+const Self = 0
+
+// String returns the path of the mount point.
+func (r Root) String() string {
+	if r == "" {
+		return "/proc"
+	}
+	return string(r)
+}
+
+// path returns the path of a file of a process.
+func (r Root) path(pid int, name string) string {
+	process := "self"
+	if pid != Self {
+		process = strconv.Itoa(pid)
+	}
+	return r.String() + "/" + process + "/" + name
+}
+
+// Gone reports whether a process has ended and been reaped, by the error of a method.
+func Gone(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) }
+
+// CheckNamespace returns an error unless /proc shows our own PID namespace: the process
+// ids of another namespace would be other processes.
+func (r Root) CheckNamespace() error {
+	self, err := os.Readlink(r.String() + "/self")
+	if err != nil || self != strconv.Itoa(os.Getpid()) {
+		return fmt.Errorf("%q does not show our PID namespace", r.String())
+	}
+	return nil
+}
+
+// list returns the strings of a file in which a zero byte ends each string.
+func (r Root) list(pid int, name string) ([]string, error) {
+	text, err := os.ReadFile(r.path(pid, name))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) == 0 {
+		return []string{}, nil
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00"), nil
+}
+
+// readInto reads a file of up to len(buf) bytes. Unlike os.ReadFile it allocates nothing
+// but the path.
+func readInto(path string, buf []byte) ([]byte, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(fd)
+	size := 0
+	for size < len(buf) {
+		n, err := unix.Read(fd, buf[size:])
+		if err != nil {
+			return nil, &fs.PathError{Op: "read", Path: path, Err: err}
+		}
+		if n == 0 {
+			break
+		}
+		size += n
+	}
+	return buf[:size], nil
+}
+
+// The fields of struct linux_dirent64, of getdents(2).
+const (
+	direntLength = 16
+	direntName   = 19
+)
+
+// entry is a numeric name in an open directory.
+type entry struct {
+	dir    int // descriptor of the directory
+	number int
+}
+
+// numbers calls visit with the numeric names in a directory, in the kernel's order. An
+// error of visit ends the visits.
+func numbers(path string, visit func(e entry) error) error {
+	dir, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(dir)
+	var buf [2048]byte
+	for {
+		n, err := unix.Getdents(dir, buf[:])
+		if err != nil {
+			return &fs.PathError{Op: "getdents64", Path: path, Err: err}
+		}
+		if n == 0 {
+			return nil
+		}
+		for dirents := buf[:n]; len(dirents) > direntName; {
+			length := int(binary.NativeEndian.Uint16(dirents[direntLength:]))
+			number, ok := decimal(dirents[direntName:length])
+			dirents = dirents[length:]
+			if !ok {
+				continue
+			}
+			if err := visit(entry{dir, number}); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// target reads a symbolic link of up to len(buf) bytes. Unlike unix.Readlinkat it allocates
+// nothing.
+func (e entry) target(buf []byte) ([]byte, error) {
+	var space [24]byte
+	name := append(strconv.AppendInt(space[:0], int64(e.number), 10), 0)
+	n, _, errno := unix.Syscall6(unix.SYS_READLINKAT, uintptr(e.dir),
+		uintptr(unsafe.Pointer(&name[0])), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), 0, 0)
+	if errno != 0 {
+		return nil, errno
+	}
+	return buf[:n], nil
+}
+
+// decimal reads a name of up to ten digits, which a zero byte ends.
+func decimal(name []byte) (number int, ok bool) {
+	end := bytes.IndexByte(name, 0)
+	if end < 1 || end > 10 {
+		return 0, false
+	}
+	for _, c := range name[:end] {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		number = 10*number + int(c-'0')
+	}
+	return number, true
+}

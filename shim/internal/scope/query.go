@@ -1,0 +1,50 @@
+package scope
+
+import (
+	"cmp"
+	"os"
+
+	"github.com/lameduck-init/lameduck/shim/internal/procfs"
+	"github.com/lameduck-init/lameduck/shim/internal/procnet"
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+)
+
+// Query is what the caller of Gather knows.
+type Query struct {
+	Proc procfs.Root
+
+	Given     []uint16     // ports that the user named
+	Listeners []tcp.Socket // of the network namespace, as the observer sees them
+	Err       error        // why Listeners may not be complete
+	Cgroup    uint64       // the id that a socket of our own shows; 0: unknown
+	Shim      []uint32     // inodes of lameduck's own sockets; Gather finds those from descriptor 3 up
+
+	// WholePIDNamespace counts all processes of our PID namespace as ours, rather than
+	// our descendants alone. PID 1 need not say so; a hook that runs beside the command
+	// must.
+	WholePIDNamespace bool
+}
+
+// Gather collects the facts for Decide.
+func Gather(q Query) Facts {
+	net := procnet.Root(q.Proc)
+	f := Facts{
+		Given:     q.Given,
+		Listeners: q.Listeners,
+		Err:       q.Err,
+		Cgroups:   readCgroups(q.Proc, q.Cgroup),
+		Held:      HeldSockets(q.Proc, q.WholePIDNamespace || os.Getpid() == 1),
+	}
+	// On an error our own listener, if we have one, counts as the command's: the hold may
+	// then be too long, but never too short.
+	f.Shim, _ = OwnSockets(q.Proc)
+	for _, inode := range q.Shim {
+		f.Shim[inode] = struct{}{}
+	}
+	var udp, unix error
+	f.UDP, udp = net.UDP()
+	f.Unix, unix = net.Unix()
+	f.Err = cmp.Or(f.Err, udp, unix)
+	f.Ephemeral, _ = net.LocalPorts() // if unknown, every port counts as a server's
+	return f
+}

@@ -1,0 +1,100 @@
+package scope
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/lameduck-init/lameduck/shim/internal/procfs"
+)
+
+// Sockets are the sockets of which our processes have a descriptor.
+type Sockets struct {
+	Inodes Inodes
+	Err    error // why there may be more
+}
+
+// HeldSockets reads the descriptors of our processes: of our descendants, or of the whole
+// PID namespace; never those of lameduck itself.
+func HeldSockets(proc procfs.Root, wholePIDNamespace bool) Sockets {
+	held := Sockets{Inodes: Inodes{}}
+	pids, err := processes(proc, wholePIDNamespace)
+	held.Err = err
+	for _, pid := range pids {
+		if err := held.add(proc, pid); err != nil && held.Err == nil {
+			held.Err = fmt.Errorf("cannot read the descriptors of process %d: %w", pid, err)
+		}
+	}
+	return held
+}
+
+// processes lists our processes without ourselves. The list is good even if it comes with
+// an error, but perhaps not complete.
+func processes(proc procfs.Root, wholePIDNamespace bool) (pids []int, err error) {
+	if !wholePIDNamespace {
+		family, err := proc.Descendants()
+		for _, p := range family {
+			pids = append(pids, p.PID)
+		}
+		return pids, err
+	}
+	all, err := proc.Processes()
+	for _, pid := range all {
+		if pid != os.Getpid() {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, err
+}
+
+// OwnSockets returns lameduck's own sockets, from descriptor 3 up: the descriptors below
+// are shared with the command.
+func OwnSockets(proc procfs.Root) (Inodes, error) {
+	own := Inodes{}
+	_, err := proc.EachTarget(procfs.Self, func(fd int, target []byte) {
+		if fd >= 3 {
+			own.addTarget(target)
+		}
+	})
+	return own, err
+}
+
+// add adds the sockets of a process. A process that has ended holds no socket: its
+// directory is gone; or the process is dead and has no other thread, and its directory is
+// empty or unreadable.
+func (s *Sockets) add(proc procfs.Root, pid int) error {
+	n, err := proc.EachTarget(pid, func(_ int, target []byte) { s.Inodes.addTarget(target) })
+	if err == nil && n > 0 {
+		return nil
+	}
+	p, statErr := proc.Process(pid)
+	switch {
+	case procfs.Gone(err) || procfs.Gone(statErr):
+		return nil
+	case statErr == nil && p.Dead() && p.Threads <= 1:
+		return nil
+	case err == nil && statErr == nil && p.Dead():
+		err = errors.New("its main thread has ended, but other threads run")
+	}
+	return err
+}
+
+// addTarget adds what a descriptor refers to, if that is a socket.
+func (i Inodes) addTarget(target []byte) {
+	if inode, ok := socketInode(target); ok {
+		i[inode] = struct{}{}
+	}
+}
+
+// socketInode reads "socket:[INODE]".
+func socketInode(target []byte) (uint32, bool) {
+	digits, isSocket := bytes.CutPrefix(target, []byte("socket:["))
+	digits, whole := bytes.CutSuffix(digits, []byte("]"))
+	if !isSocket || !whole {
+		return 0, false
+	}
+	inode, err := strconv.ParseUint(string(digits), 10, 32)
+	return uint32(inode), err == nil
+}
