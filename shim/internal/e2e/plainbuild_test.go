@@ -50,7 +50,7 @@ func versionOf(t *testing.T, path string) string {
 }
 
 // TestPlainBuildKeeps: under a plain build, the command inherits neither the signal mask nor
-// ignored signals, as docs/limits.md says, and the whole environment.
+// ignored signals, as docs/limits.md says, but the whole environment.
 func TestPlainBuildKeeps(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lameduck")
 	build(t, "go", "build", "-o", path, "./cmd/lameduck")
