@@ -14,8 +14,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// --preset=auto, as entrypoint scripts have it: the server is executed in their own
-// time.
+// Tests of --preset=auto. Entrypoint scripts execute the server some time after their start.
 
 const autoNginx = `
 daemon off;
@@ -29,8 +28,9 @@ http {
 }
 `
 
-// scripted is a server that a script executes.
-func scripted(t *testing.T, server, script string, flags ...string) (*site, []string) {
+// scriptedServer returns a site, and the flags and the command for a server that a script
+// executes. SERVER in script stands for the command line of the server.
+func scriptedServer(t *testing.T, server, script string, flags ...string) (*site, []string) {
 	t.Helper()
 	needs(t, server)
 	s := newSite(t, freePort())
@@ -41,8 +41,8 @@ func scripted(t *testing.T, server, script string, flags ...string) (*site, []st
 	return s, append(flags, "--", path)
 }
 
-// TestAuto: each is stopped as it expects, however it was started; what was said
-// otherwise wins.
+// TestAuto stops each server with the signal that the server expects, however a script
+// started the server. A schedule, a rewrite, an exit code and another preset win over auto.
 func TestAuto(t *testing.T) {
 	for name, c := range map[string]struct {
 		server, script string
@@ -64,20 +64,18 @@ func TestAuto(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			flags := append([]string{"--preset=auto", "--delay=0.5", "--grace-period=30"}, c.flags...)
-			s, words := scripted(t, c.server, c.script, flags...)
+			s, words := scriptedServer(t, c.server, c.script, flags...)
 			b := boot(t, nil, words...)
 			awaitPort(t, s.addr(), true)
 			b.signal(c.trigger)
 			b.wantExit(c.code)
-			if said := fmt.Sprint(b.err.all()); !strings.Contains(said, c.sent) {
-				t.Errorf("it says %s, want %s", said, c.sent)
-			}
+			b.wantStderr(c.sent)
 		})
 	}
 }
 
-// TestAutoScript: a script that has not executed anything yet is sent what came; one
-// that does so during the hold is known by its end.
+// TestAutoScript: a script that has not executed a server gets the signals unchanged. A
+// server that the script executes during the hold is recognized at the end of the hold.
 func TestAutoScript(t *testing.T) {
 	t.Run("stays", func(t *testing.T) {
 		t.Parallel()
@@ -87,7 +85,7 @@ func TestAutoScript(t *testing.T) {
 	})
 	t.Run("executes late", func(t *testing.T) {
 		t.Parallel()
-		s, words := scripted(t, "nginx", "echo ready; read go; exec SERVER", "--preset=auto", "--delay=2", "--grace-period=30")
+		s, words := scriptedServer(t, "nginx", "echo ready; read go; exec SERVER", "--preset=auto", "--delay=2", "--grace-period=30")
 		b := boot(t, nil, words...)
 		b.out.wait(t, "ready")
 		b.signal(sig.TERM)
@@ -95,11 +93,9 @@ func TestAutoScript(t *testing.T) {
 		b.sendLine("go")
 		awaitPort(t, s.addr(), true)
 		b.wantExit(0)
-		if said := fmt.Sprint(b.err.all()); !strings.Contains(said, "sent QUIT at +2.") {
-			t.Errorf("it says %s", said)
-		}
+		b.wantStderr("sent QUIT at +2.")
 	})
-	t.Run("other signals", func(t *testing.T) { // that are stop signals of some preset
+	t.Run("other signals", func(t *testing.T) { // stop signals of some preset
 		t.Parallel()
 		b := boot(t, nil, append([]string{"--preset=auto", "-d", "1", "--"}, helperCommand("catch")...)...)
 		b.out.wait(t, "ready")
@@ -112,12 +108,12 @@ func TestAutoScript(t *testing.T) {
 	})
 }
 
-// TestAutoUnreadable: where we may not see what it executes, its command line says it.
+// TestAutoUnreadable: where /proc/PID/exe may not be read, the command line identifies the server.
 func TestAutoUnreadable(t *testing.T) {
 	t.Parallel()
 	needs(t, "haproxy")
 	if !isRoot() {
-		t.Skip("only root can become somebody else")
+		t.Skip("needs root, to become another user")
 	}
 	s := newSite(t, freePort())
 	dir := testutil.Must(os.MkdirTemp("", "auto"))
@@ -126,37 +122,32 @@ func TestAutoUnreadable(t *testing.T) {
 	config := filepath.Join(dir, "haproxy.cfg")
 	os.WriteFile(config, fmt.Appendf(nil, haproxyConfig, s.port), 0o644)
 	program := filepath.Join(dir, "haproxy")
-	os.WriteFile(program, testutil.Must(os.ReadFile(testutil.Must(exec.LookPath("haproxy")))), 0o711) // one that may not be read
+	os.WriteFile(program, testutil.Must(os.ReadFile(testutil.Must(exec.LookPath("haproxy")))), 0o711) // executable, not readable
 	os.Chmod(program, 0o711)
 	b := bootStage(t, "stage:uid=65534", nil, "--preset=auto", "--delay=0.5", "--grace-period=30", "--", program, "-db", "-f", config)
 	awaitPort(t, s.addr(), true)
 	b.signal(sig.TERM)
 	b.wantExit(0)
-	if said := fmt.Sprint(b.err.all()); !strings.Contains(said, "sent USR1 at") {
-		t.Errorf("it says %s", said)
-	}
+	b.wantStderr("sent USR1 at")
 }
 
-// TestAutoDropin: an image's own tini, which is lameduck, takes it from the
-// environment.
+// TestAutoDropin: lameduck under the name tini reads LAMEDUCK_PRESET from the environment.
 func TestAutoDropin(t *testing.T) {
 	t.Parallel()
 	tini := filepath.Join(t.TempDir(), "tini")
 	os.Symlink(binary, tini)
-	s, words := scripted(t, "nginx", "sleep 0.2; exec SERVER")
+	s, words := scriptedServer(t, "nginx", "sleep 0.2; exec SERVER")
 	b := newBox(t, "stage", []string{"LAMEDUCK_PRESET=auto", "LAMEDUCK_DELAY=0.5"}, words...)
 	b.cmd.Args[3] = tini
 	b.run()
 	awaitPort(t, s.addr(), true)
 	b.signal(sig.TERM)
 	b.wantExit(0)
-	if said := fmt.Sprint(b.err.all()); !strings.Contains(said, "sent QUIT at") {
-		t.Errorf("it says %s", said)
-	}
+	b.wantStderr("sent QUIT at")
 }
 
-// TestPresetWinch: httpd's stop signal is one that terminals send for another reason;
-// there it stops nothing.
+// TestPresetWinch: WINCH, the stop signal of httpd, starts no hold on a terminal, where
+// WINCH means a new window size.
 func TestPresetWinch(t *testing.T) {
 	t.Run("terminal", func(t *testing.T) {
 		t.Parallel()
@@ -166,7 +157,7 @@ func TestPresetWinch(t *testing.T) {
 		s.typeText("exit 3\n")
 		s.wantExit(3)
 		if s.count("holding") > 0 {
-			t.Error("it held")
+			t.Error("WINCH started a hold")
 		}
 	})
 	t.Run("none", func(t *testing.T) {

@@ -20,10 +20,10 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
 
-// raceOptions spares each helper a second at its end under the race detector.
+// raceOptions avoids the second that the race detector waits at the exit of each helper.
 const raceOptions = "GORACE=atexit_sleep_ms=0"
 
-// box is the built lameduck running as PID 1 of new namespaces.
+// box is a program between pipes: as a rule the built lameduck as PID 1 of new namespaces.
 type box struct {
 	t        *testing.T
 	cmd      *exec.Cmd
@@ -35,7 +35,7 @@ type box struct {
 // binary is the built lameduck.
 var binary = testutil.Path("lameduck")
 
-// needs skips a test where one of these programs is not installed.
+// needs skips a test where one of the programs is not installed.
 func needs(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, name := range programs {
@@ -45,18 +45,19 @@ func needs(t *testing.T, programs ...string) {
 	}
 }
 
-// helperCommand is the test binary as a command.
+// helperCommand returns the command line for a helper of the test binary.
 func helperCommand(helper string, args ...string) []string {
 	exe, _ := os.Executable()
 	return append([]string{exe, "helper", helper}, args...)
 }
 
-// boot starts lameduck with args as PID 1, its environment being PATH and env.
+// boot starts lameduck with args as PID 1. The environment is PATH and env.
 func boot(t *testing.T, env []string, args ...string) *box {
 	t.Helper()
 	return bootStage(t, "stage", env, args...)
 }
 
+// bootStage is boot with another helper than "stage", which sets up the namespaces.
 func bootStage(t *testing.T, stage string, env []string, args ...string) *box {
 	t.Helper()
 	b := newBox(t, stage, env, args...)
@@ -64,7 +65,7 @@ func bootStage(t *testing.T, stage string, env []string, args ...string) *box {
 	return b
 }
 
-// newBox is a box that has not been started, for those who want to change it.
+// newBox returns a box of lameduck before its start, for changes to box.cmd.
 func newBox(t *testing.T, stage string, env []string, args ...string) *box {
 	t.Helper()
 	netns.Need(t)
@@ -77,7 +78,7 @@ func newBox(t *testing.T, stage string, env []string, args ...string) *box {
 // asPID1 starts the first process of new namespaces.
 var asPID1 = syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
 
-// newProgram is a box of any program, between pipes.
+// newProgram returns a box of any program before its start.
 func newProgram(t *testing.T, env []string, attr syscall.SysProcAttr, words ...string) *box {
 	b := &box{t: t, cmd: exec.Command(words[0], words[1:]...)}
 	b.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), raceOptions}, env...)
@@ -87,6 +88,7 @@ func newProgram(t *testing.T, env []string, attr syscall.SysProcAttr, words ...s
 	return b
 }
 
+// run starts the program. The test's cleanup kills the program.
 func (b *box) run() {
 	b.t.Helper()
 	b.start = time.Now()
@@ -109,7 +111,7 @@ func (b *box) signal(s sig.Signal) {
 // sendLine writes a line to the command's standard input.
 func (b *box) sendLine(command string) { fmt.Fprintln(b.stdin, command) }
 
-// waitExit waits for the end and is lameduck's exit code.
+// waitExit waits until the program has exited and its output is closed, and returns the exit code.
 func (b *box) waitExit() int {
 	b.t.Helper()
 	timer := time.AfterFunc(testutil.Patience, func() { b.cmd.Process.Kill() })
@@ -117,30 +119,40 @@ func (b *box) waitExit() int {
 	<-b.err.eof
 	b.cmd.Wait()
 	if !timer.Stop() {
-		b.t.Errorf("lameduck does not end; it said:\n%v", b.err.all())
+		b.t.Errorf("lameduck did not exit within %v; stderr:\n%v", testutil.Patience, b.err.all())
 	}
 	return b.cmd.ProcessState.ExitCode()
 }
 
-// wantExit is leaves with a check.
+// wantExit is waitExit with a check of the exit code.
 func (b *box) wantExit(code int) {
 	b.t.Helper()
-	if got := b.waitExit(); got != code {
-		b.t.Errorf("left with %d, want %d; it said:\n%v", got, code, b.err.all())
+	got := b.waitExit()
+	if got != code {
+		b.t.Errorf("exit code %d, want %d; stderr:\n%v", got, code, b.err.all())
 	}
 }
 
-// lines collects what a pipe says, and when.
+// wantStderr fails unless the lines on standard error so far have text in them.
+func (b *box) wantStderr(text string) {
+	b.t.Helper()
+	if got := fmt.Sprint(b.err.all()); !strings.Contains(got, text) {
+		b.t.Errorf("stderr %s, want %q in it", got, text)
+	}
+}
+
+// lines collects the lines of a pipe, with the time of each.
 type lines struct {
 	from io.Reader
-	eof  chan struct{}
+	eof  chan struct{} // closed at the end of the pipe
 
-	mu        sync.Mutex // the reader and the test share what follows
+	mu        sync.Mutex // guards the fields below, which the reader and the test share
 	more      *sync.Cond
 	collected []outputLine
 	closed    bool
 }
 
+// outputLine is a line of a pipe, and the time of its arrival.
 type outputLine struct {
 	at   time.Time
 	text string
@@ -186,7 +198,8 @@ func (l *lines) waitCount(t *testing.T, n int) {
 	l.waitUntil(t, fmt.Sprintf("%d lines", n), func() bool { return len(l.collected) >= n })
 }
 
-// waitUntil waits until what is said satisfies ok.
+// waitUntil calls ok after each line, with l.mu held, until ok returns true. The failure
+// message is "want " and what.
 func (l *lines) waitUntil(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	late := false
@@ -201,17 +214,18 @@ func (l *lines) waitUntil(t *testing.T, what string, ok func() bool) {
 	defer l.mu.Unlock()
 	for !ok() {
 		if l.closed || late {
-			t.Fatalf("want %s; said:\n%v", what, l.collected)
+			t.Fatalf("want %s; got:\n%v", what, l.collected)
 		}
 		l.more.Wait()
 	}
 }
 
+// all returns a copy of the lines so far.
 func (l *lines) all() []outputLine {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.collected)
 }
 
-// String is the line alone.
+// String returns the text without the time.
 func (s outputLine) String() string { return s.text }

@@ -25,15 +25,14 @@ import (
 
 var containers = flag.Bool("containers", false, "run lameduck in real containers, with podman and runc")
 
-// TestContainer: lameduck as the init of real containers, which podman and runc
-// run. They need no network and no image from elsewhere: there is lameduck in
-// them, and the test binary.
+// TestContainer runs lameduck as the init of real containers, with podman and runc. The
+// images are made here, of lameduck and the test binary: no network is needed.
 func TestContainer(t *testing.T) {
 	if !*containers {
 		t.Skip("only with -containers: .ci/run containers")
 	}
-	y := newYard(t)
-	for name, test := range map[string]func(*testing.T, *yard){
+	p := newPodman(t)
+	for name, test := range map[string]func(*testing.T, *podman){
 		"signals": containerSignals, "killed": containerKilled, "terminal": containerTerminal,
 		"stop": containerStop, "stopsignal": containerStopSignal, "interrupt": containerInterrupt,
 		"init": containerInit, "docker-init": containerDockerInit, "pod": containerPod,
@@ -41,15 +40,15 @@ func TestContainer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, y)
+			test(t, p)
 		})
 	}
 }
 
-// yard is podman with a store and settings of its own, and four images: one whose
-// entrypoint is lameduck, two where that is called docker-init and pause, and a
-// bare one.
-type yard struct {
+// podman calls podman with a store and a configuration of its own, and four images: with
+// lameduck as the entrypoint, with lameduck named docker-init, with lameduck named pause,
+// and without an entrypoint.
+type podman struct {
 	dir string
 	n   atomic.Int32 // containers so far
 }
@@ -57,10 +56,9 @@ type yard struct {
 // catchCommand is the command in the containers.
 var catchCommand = []string{"/helper", "helper", "catch"}
 
-// settings make podman need little of the machine, and leave alone the podman that
-// may run there. (Limits above our own cannot be
-// given to a container.)
-const settings = `
+// podmanConfig needs little of the machine, and keeps apart from another podman on the
+// machine. The limits are low, because a container cannot have higher limits than the test.
+const podmanConfig = `
 [engine]
 runtime = "runc"
 cgroup_manager = "cgroupfs"
@@ -72,57 +70,53 @@ log_driver = "none"
 default_ulimits = ["nofile=1024:1024", "nproc=1000:1000"]
 `
 
-// images begins the images' names; such ones are never looked for elsewhere.
-const images = "localhost/"
+// imagePrefix begins the names of the images. podman never pulls a name with this prefix.
+const imagePrefix = "localhost/"
 
-func newYard(t *testing.T) *yard {
+func newPodman(t *testing.T) *podman {
 	t.Helper()
-	for _, program := range []string{"podman", "runc", "conmon", "go"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skip(program, " is not installed")
-		}
-	}
-	dir, err := os.MkdirTemp("", "yard") // t.TempDir's is too long for podman's sockets
+	needs(t, "podman", "runc", "conmon", "go")
+	dir, err := os.MkdirTemp("", "podman") // the path of t.TempDir is too long for podman's sockets
 	if err != nil {
 		t.Fatal(err)
 	}
-	y := &yard{dir: dir}
-	if err := os.WriteFile(y.dir+"/containers.conf", []byte(settings), 0o644); err != nil {
+	p := &podman{dir: dir}
+	if err := os.WriteFile(p.dir+"/containers.conf", []byte(podmanConfig), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		unix.Unmount(y.dir+"/root/overlay", unix.MNT_DETACH)
-		if err := os.RemoveAll(y.dir); err != nil {
+		unix.Unmount(p.dir+"/root/overlay", unix.MNT_DETACH)
+		if err := os.RemoveAll(p.dir); err != nil {
 			t.Error(err)
 		}
 	})
-	if out, err := y.podman(t, "ps", "-a"); err != nil {
-		t.Skipf("podman does not work: %v\n%s", err, out)
+	if out, err := p.call(t, "ps", "-a"); err != nil {
+		t.Skipf("podman ps fails: %v\n%s", err, out)
 	}
-	t.Cleanup(func() { y.clear(t) })
-	image := y.image(t)
+	t.Cleanup(func() { p.clear(t) })
+	image := p.image(t)
 	for name, entrypoint := range map[string]string{"bare": `[]`, "lameduck": `["/lameduck"]`, "docker": `["/sbin/docker-init", "--"]`, "pause": `["/pause"]`} {
-		if out, err := y.podman(t, "import", "-q", "--change", "ENTRYPOINT "+entrypoint, image, images+name); err != nil {
-			t.Skipf("podman cannot import an image: %v\n%s", err, out)
+		if out, err := p.call(t, "import", "-q", "--change", "ENTRYPOINT "+entrypoint, image, imagePrefix+name); err != nil {
+			t.Skipf("podman import fails: %v\n%s", err, out)
 		}
 	}
-	if out, err := y.podman(t, "run", images+"bare", "/helper", "helper", "zombies"); err != nil {
-		t.Skipf("podman and runc cannot run a container: %v\n%s", err, out)
+	if out, err := p.call(t, "run", imagePrefix+"bare", "/helper", "helper", "zombies"); err != nil {
+		t.Skipf("podman run fails: %v\n%s", err, out)
 	}
-	return y
+	return p
 }
 
-// image is a file system: lameduck under its names, and the test binary without
-// a C library.
-func (y *yard) image(t *testing.T) (path string) {
+// image writes a root file system: lameduck under three names, and the test binary, built
+// without a C library.
+func (p *podman) image(t *testing.T) (path string) {
 	t.Helper()
-	helper := filepath.Join(y.dir, "helper")
+	helper := filepath.Join(p.dir, "helper")
 	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-ldflags=-s -w", "-o", helper, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Skipf("the test binary cannot be built again: %v\n%s", err, out)
+		t.Skipf("cannot build the test binary: %v\n%s", err, out)
 	}
-	path = filepath.Join(y.dir, "image.tar")
+	path = filepath.Join(p.dir, "image.tar")
 	file := testutil.Must(os.Create(path))
 	defer file.Close()
 	archive := tar.NewWriter(file)
@@ -139,77 +133,76 @@ func (y *yard) image(t *testing.T) (path string) {
 	return path
 }
 
-// clear ends and removes all there is.
-func (y *yard) clear(t *testing.T) {
+// clear removes all pods, containers and images.
+func (p *podman) clear(t *testing.T) {
 	for _, words := range [][]string{{"pod", "rm", "-a", "-f", "-t", "0"}, {"rm", "-a", "-f", "-t", "0"}, {"rmi", "-a", "-f"}} {
-		if out, err := y.podman(t, words...); err != nil {
+		if out, err := p.call(t, words...); err != nil {
 			t.Errorf("podman %v: %v\n%s", words, err, out)
 		}
 	}
 }
 
-// words is a call of podman.
-func (y *yard) words(args ...string) []string {
-	return append([]string{"env", "HOME=" + y.dir, "CONTAINERS_CONF=" + y.dir + "/containers.conf",
-		"podman", "--root", y.dir + "/root", "--runroot", y.dir + "/run", "--tmpdir", y.dir + "/tmp"}, args...)
+// callWords returns the command line of a call.
+func (p *podman) callWords(args ...string) []string {
+	return append([]string{"env", "HOME=" + p.dir, "CONTAINERS_CONF=" + p.dir + "/containers.conf",
+		"podman", "--root", p.dir + "/root", "--runroot", p.dir + "/run", "--tmpdir", p.dir + "/tmp"}, args...)
 }
 
-// podman calls it and waits.
-func (y *yard) podman(t *testing.T, args ...string) (out string, err error) {
+// call runs podman and returns its output, both streams.
+func (p *podman) call(t *testing.T, args ...string) (out string, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), testutil.Patience)
 	defer cancel()
-	words := y.words(args...)
+	words := p.callWords(args...)
 	text, err := exec.CommandContext(ctx, words[0], words[1:]...).CombinedOutput()
 	return strings.TrimSpace(string(text)), err
 }
 
-// container is one whose streams are ours.
+// container is a container with its streams connected to the test.
 type container struct {
 	*box
-	y    *yard
-	name string
+	podman *podman
+	name   string
 }
 
-// run starts a container; words are flags of podman run, the image, and the
-// command.
-func (y *yard) run(t *testing.T, words ...string) *container {
+// run starts a container. words are flags of podman run, the image, and the command.
+func (p *podman) run(t *testing.T, words ...string) *container {
 	t.Helper()
-	name, words := y.runWords(words)
-	return &container{startProgram(t, nil, syscall.SysProcAttr{}, words...), y, name}
+	name, words := p.runWords(words)
+	return &container{startProgram(t, nil, syscall.SysProcAttr{}, words...), p, name}
 }
 
-// runWords is the call for a container, which ends after a minute at the latest.
-func (y *yard) runWords(words []string) (name string, call []string) {
-	name = fmt.Sprintf("c%d", y.n.Add(1))
-	return name, y.words(append([]string{"run", "-i", "--timeout", "60", "--name", name}, words...)...)
+// runWords returns the call for a container, with a limit of one minute on its lifetime.
+func (p *podman) runWords(words []string) (name string, call []string) {
+	name = fmt.Sprintf("c%d", p.n.Add(1))
+	return name, p.callWords(append([]string{"run", "-i", "--timeout", "60", "--name", name}, words...)...)
 }
 
-// catch starts a container with the command that catches signals.
-func (y *yard) catch(t *testing.T, words ...string) *container {
+// catch starts a container whose command prints the signals that the command catches.
+func (p *podman) catch(t *testing.T, words ...string) *container {
 	t.Helper()
-	c := y.run(t, append(words, catchCommand...)...)
+	c := p.run(t, append(words, catchCommand...)...)
 	c.out.wait(t, "ready")
 	return c
 }
 
-// kill has podman send a signal.
+// kill sends a signal with podman kill.
 func (c *container) kill(s sig.Signal) {
 	c.t.Helper()
-	c.y.kill(c.t, c.name, s)
+	c.podman.kill(c.t, c.name, s)
 }
 
-func (y *yard) kill(t *testing.T, name string, s sig.Signal) {
+func (p *podman) kill(t *testing.T, name string, s sig.Signal) {
 	t.Helper()
-	if out, err := y.podman(t, "kill", "-s", "SIG"+s.String(), name); err != nil {
+	if out, err := p.call(t, "kill", "-s", "SIG"+s.String(), name); err != nil {
 		t.Errorf("podman kill: %v\n%s", err, out)
 	}
 }
 
-// stop has podman stop the container, and returns at once; done waits.
+// stop starts podman stop and returns at once. done waits for the end of podman stop.
 func (c *container) stop() (done func()) {
 	ended := make(chan string)
 	go func() {
-		out, err := c.y.podman(c.t, "stop", "-t", "15", c.name)
+		out, err := c.podman.call(c.t, "stop", "-t", "15", c.name)
 		if err != nil || strings.Contains(out, "SIGKILL") {
 			out = fmt.Sprintf("podman stop: %v\n%s", err, out)
 		} else {
@@ -225,10 +218,10 @@ func (c *container) stop() (done func()) {
 	}
 }
 
-// pid is that of the container's PID 1.
+// pid returns the pid, in the test's namespace, of the container's PID 1.
 func (c *container) pid() int {
 	c.t.Helper()
-	out, err := c.y.podman(c.t, "inspect", "-f", "{{.State.Pid}}", c.name)
+	out, err := c.podman.call(c.t, "inspect", "-f", "{{.State.Pid}}", c.name)
 	pid, _ := strconv.Atoi(out)
 	if err != nil || pid == 0 {
 		c.t.Fatalf("podman inspect: %v\n%s", err, out)
@@ -236,8 +229,8 @@ func (c *container) pid() int {
 	return pid
 }
 
-func containerSignals(t *testing.T, y *yard) {
-	c := y.catch(t, images+"lameduck")
+func containerSignals(t *testing.T, p *podman) {
+	c := p.catch(t, imagePrefix+"lameduck")
 	for _, s := range []sig.Signal{sig.HUP, sig.USR1, sig.USR2, sig.INT, sig.WINCH, sig.TERM} {
 		c.kill(s)
 		c.out.wait(t, "got "+s.String())
@@ -245,25 +238,25 @@ func containerSignals(t *testing.T, y *yard) {
 	c.sendLine("exit 42")
 	c.wantExit(42)
 	if n := len(c.out.all()); n != 7 || len(c.err.all()) > 0 {
-		t.Errorf("said %v %v", c.out.all(), c.err.all())
+		t.Errorf("stdout %v, stderr %v; want 7 lines and no line", c.out.all(), c.err.all())
 	}
 }
 
-func containerKilled(t *testing.T, y *yard) {
-	c := y.catch(t, images+"lameduck")
+func containerKilled(t *testing.T, p *podman) {
+	c := p.catch(t, imagePrefix+"lameduck")
 	c.sendLine("killed TERM")
 	c.wantExit(143)
-	y.run(t, images+"lameduck", "/no-such-program").wantExit(127)
-	y.run(t, images+"lameduck", "/sbin").wantExit(126)
-	y.run(t, images+"docker", "/sbin").wantExit(126)
+	p.run(t, imagePrefix+"lameduck", "/no-such-program").wantExit(127)
+	p.run(t, imagePrefix+"lameduck", "/sbin").wantExit(126)
+	p.run(t, imagePrefix+"docker", "/sbin").wantExit(126)
 }
 
-// containerTerminal: with a terminal, as entrypoint and as --init.
-func containerTerminal(t *testing.T, y *yard) {
-	for name, words := range map[string][]string{"entrypoint": {images + "lameduck"}, "init": {"--init", "--init-path", binary, images + "bare"}} {
+// containerTerminal: keys and signals with a terminal, as entrypoint and as --init.
+func containerTerminal(t *testing.T, p *podman) {
+	for name, words := range map[string][]string{"entrypoint": {imagePrefix + "lameduck"}, "init": {"--init", "--init-path", binary, imagePrefix + "bare"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			id, call := y.runWords(slices.Concat([]string{"-t"}, longHold, words, catchCommand))
+			id, call := p.runWords(slices.Concat([]string{"-t"}, longHold, words, catchCommand))
 			s := startOnTerminal(t, false, call...)
 			s.waitFor("ready")
 			s.typeText(ctrlC)
@@ -272,43 +265,42 @@ func containerTerminal(t *testing.T, y *yard) {
 			s.waitFor("got WINCH")
 			s.typeText(ctrlZ)
 			s.waitFor("got TSTP")
-			y.kill(t, id, sig.TERM)
+			p.kill(t, id, sig.TERM)
 			s.waitFor("TERM: holding 15 s")
-			s.typeText(ctrlC) // goes to the command, and ends no hold
+			s.typeText(ctrlC) // for the command; the hold goes on
 			s.waitFor("got INT")
-			y.kill(t, id, sig.INT) // ends it
+			p.kill(t, id, sig.INT) // ends the hold
 			s.waitFor("got USR1")
 			s.typeText("exit 7\n")
 			s.waitFor("(interrupt)")
 			s.wantExit(7)
 			for text, n := range map[string]int{"got INT": 2, "got TSTP": 1, "got USR1": 1, "got TERM": 0} {
 				if got := s.count(text); got != n {
-					t.Errorf("%q %d times, want %d", text, got, n)
+					t.Errorf("%q appears %d times, want %d", text, got, n)
 				}
 			}
 		})
 	}
 }
 
-// holding are the variables for a hold, and longHold for one that something else
-// is to end before.
+// Flags of podman run for a hold: shortHold ends by itself, after one second; longHold is
+// ended by a signal.
 var (
-	holding  = []string{"-e", "LAMEDUCK_DELAY=1", "-e", "LAMEDUCK_REWRITE=TERM:USR1"}
-	longHold = []string{"-e", "LAMEDUCK_DELAY=15", "-e", "LAMEDUCK_GRACE_PERIOD=60", "-e", "LAMEDUCK_REWRITE=TERM:USR1"}
+	shortHold = []string{"-e", "LAMEDUCK_DELAY=1", "-e", "LAMEDUCK_REWRITE=TERM:USR1"}
+	longHold  = []string{"-e", "LAMEDUCK_DELAY=15", "-e", "LAMEDUCK_GRACE_PERIOD=60", "-e", "LAMEDUCK_REWRITE=TERM:USR1"}
 )
 
-// containerStop: podman stop begins a hold, after which the command is sent the
-// signal that it understands.
-func containerStop(t *testing.T, y *yard) {
-	y.catch(t, append(holding, images+"lameduck")...).wantHoldBy(sig.TERM)
+// containerStop: podman stop starts a hold. Then the command gets the rewritten signal.
+func containerStop(t *testing.T, p *podman) {
+	p.catch(t, append(shortHold, imagePrefix+"lameduck")...).wantHoldBy(sig.TERM)
 }
 
-// containerStopSignal: podman sends the image's STOPSIGNAL in TERM's place.
-func containerStopSignal(t *testing.T, y *yard) {
-	y.catch(t, append(holding, "--stop-signal", "SIGUSR1", images+"lameduck")...).wantHoldBy(sig.USR1)
+// containerStopSignal: podman sends the image's STOPSIGNAL instead of TERM.
+func containerStopSignal(t *testing.T, p *podman) {
+	p.catch(t, append(shortHold, "--stop-signal", "SIGUSR1", imagePrefix+"lameduck")...).wantHoldBy(sig.USR1)
 }
 
-// wantHoldBy stops a container, and wants a hold that trigger begins.
+// wantHoldBy stops a container with podman stop, and wants a hold with this trigger.
 func (c *container) wantHoldBy(trigger sig.Signal) {
 	c.t.Helper()
 	done := c.stop()
@@ -319,13 +311,13 @@ func (c *container) wantHoldBy(trigger sig.Signal) {
 	done()
 	c.wantReport(trigger, "elapsed", time.Second, sig.USR1, 3)
 	if got := fmt.Sprint(c.out.all()); got != "[ready got USR1]" {
-		c.t.Errorf("the command said %s", got)
+		c.t.Errorf("the command printed %s", got)
 	}
 }
 
-// containerInterrupt: in a hold other signals pass, and INT ends it.
-func containerInterrupt(t *testing.T, y *yard) {
-	c := y.catch(t, append(longHold, images+"lameduck")...)
+// containerInterrupt: during a hold HUP is passed on to the command, and INT ends the hold.
+func containerInterrupt(t *testing.T, p *podman) {
+	c := p.catch(t, append(longHold, imagePrefix+"lameduck")...)
 	done := c.stop()
 	c.err.wait(t, "TERM: holding 15 s, then USR1")
 	c.kill(sig.HUP)
@@ -337,76 +329,76 @@ func containerInterrupt(t *testing.T, y *yard) {
 	done()
 	c.wantReport(sig.TERM, "interrupt", 0, sig.USR1, 3)
 	if got := fmt.Sprint(c.out.all()); got != "[ready got HUP got USR1]" {
-		t.Errorf("the command said %s", got)
+		t.Errorf("the command printed %s", got)
 	}
 }
 
-// containerInit: podman run --init, which calls "/run/podman-init -- COMMAND".
-func containerInit(t *testing.T, y *yard) {
-	c := y.catch(t, append(holding, "-e", "CATATONIT_X=1", "--init", "--init-path", binary, images+"bare")...)
+// containerInit: podman run --init, which runs "/run/podman-init -- COMMAND".
+func containerInit(t *testing.T, p *podman) {
+	c := p.catch(t, append(shortHold, "-e", "CATATONIT_X=1", "--init", "--init-path", binary, imagePrefix+"bare")...)
 	c.wantCall(append([]string{"/run/podman-init", "--"}, catchCommand...), "CATATONIT_X=1")
 	c.wantHoldBy(sig.TERM)
-	c = y.catch(t, "--init", "--init-path", binary, images+"bare")
+	c = p.catch(t, "--init", "--init-path", binary, imagePrefix+"bare")
 	c.kill(sig.TERM)
 	c.out.wait(t, "got TERM")
 	c.sendLine("killed KILL")
 	c.wantExit(137)
 }
 
-// containerDockerInit: the call that docker run --init makes.
-func containerDockerInit(t *testing.T, y *yard) {
-	c := y.catch(t, append(holding, "-e", "TINI_KILL_PROCESS_GROUP=1", images+"docker")...)
+// containerDockerInit: docker run --init, which runs "/sbin/docker-init -- COMMAND".
+func containerDockerInit(t *testing.T, p *podman) {
+	c := p.catch(t, append(shortHold, "-e", "TINI_KILL_PROCESS_GROUP=1", imagePrefix+"docker")...)
 	c.wantCall(append([]string{"/sbin/docker-init", "--"}, catchCommand...), "TINI_KILL_PROCESS_GROUP=1")
 	c.wantHoldBy(sig.TERM)
 }
 
-// wantCall wants PID 1 to be called so, and its command to have one variable but
-// none of lameduck's.
+// wantCall wants call as the command line of PID 1, and wants variable but no LAMEDUCK_
+// variable in the environment of the command.
 func (c *container) wantCall(call []string, variable string) {
 	c.t.Helper()
 	pid := c.pid()
-	if got := list0(fmt.Sprintf("/proc/%d/cmdline", pid)); !slices.Equal(got, call) {
+	if got := readNulList(fmt.Sprintf("/proc/%d/cmdline", pid)); !slices.Equal(got, call) {
 		c.t.Errorf("PID 1 is %q, want %q", got, call)
 	}
-	env := list0(fmt.Sprintf("/proc/%d/environ", onlyChild(c.t, pid)))
-	ours := func(entry string) bool { return strings.HasPrefix(entry, "LAMEDUCK_") }
-	if !slices.Contains(env, variable) || slices.ContainsFunc(env, ours) {
+	env := readNulList(fmt.Sprintf("/proc/%d/environ", onlyChild(c.t, pid)))
+	isOurs := func(entry string) bool { return strings.HasPrefix(entry, "LAMEDUCK_") }
+	if !slices.Contains(env, variable) || slices.ContainsFunc(env, isOurs) {
 		c.t.Errorf("the command's environment is %q", env)
 	}
 }
 
-// list0 are the words of a file that ends each with a zero.
-func list0(path string) []string {
+// readNulList returns the words of a file in which each word ends with a zero byte.
+func readNulList(path string) []string {
 	text, _ := os.ReadFile(path)
 	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
 }
 
-// containerPod: as "pause" it is the first process of a pod, and reaps for all of
-// it where its containers share a PID namespace.
-func containerPod(t *testing.T, y *yard) {
-	words := strings.Fields("pod create --name pod --share pid --infra-name infra --infra-command /pause --infra-image " + images + "pause")
-	if out, err := y.podman(t, words...); err != nil {
+// containerPod: under the name pause, lameduck is the first process of a pod, and reaps
+// the orphans of all containers that share the pod's PID namespace.
+func containerPod(t *testing.T, p *podman) {
+	words := strings.Fields("pod create --name pod --share pid --infra-name infra --infra-command /pause --infra-image " + imagePrefix + "pause")
+	if out, err := p.call(t, words...); err != nil {
 		t.Fatalf("podman pod create: %v\n%s", err, out)
 	}
-	c := y.catch(t, "--pod", "pod", images+"lameduck")
-	c.kill(sig.KILL) // and leaves its command to the pod
+	c := p.catch(t, "--pod", "pod", imagePrefix+"lameduck")
+	c.kill(sig.KILL) // the command becomes an orphan of the pod
 	c.wantExit(137)
-	y.run(t, "--pod", "pod", images+"bare", "/helper", "helper", "zombies").wantExit(0)
-	if out, err := y.podman(t, "pod", "stop", "-t", "15", "pod"); err != nil || strings.Contains(out, "SIGKILL") {
+	p.run(t, "--pod", "pod", imagePrefix+"bare", "/helper", "helper", "zombies").wantExit(0)
+	if out, err := p.call(t, "pod", "stop", "-t", "15", "pod"); err != nil || strings.Contains(out, "SIGKILL") {
 		t.Errorf("podman pod stop: %v\n%s", err, out)
 	}
-	if code, err := y.podman(t, "inspect", "-f", "{{.State.ExitCode}}", "infra"); code != "0" {
-		t.Errorf("pause left with %s, %v", code, err)
+	if code, err := p.call(t, "inspect", "-f", "{{.State.ExitCode}}", "infra"); code != "0" {
+		t.Errorf("exit code of pause: %s, %v; want 0", code, err)
 	}
 }
 
-// containerHardened: what a container may be denied takes nothing from the stop.
-func containerHardened(t *testing.T, y *yard) {
+// containerHardened: a stop works in full under each restriction of a hardened container.
+func containerHardened(t *testing.T, p *podman) {
 	confined := []string{"--cap-drop=ALL", "--security-opt=no-new-privileges"}
 	for _, c := range []struct {
 		name  string
 		flags []string
-		shows []string // by /proc/PID/status or mountinfo, of PID 1 and of the command
+		shows []string // texts in /proc/PID/status or mountinfo, of PID 1 and of the command
 	}{
 		{"default seccomp profile", nil, []string{"\nSeccomp:\t2\n"}},
 		{"read-only", []string{"--read-only"}, []string{" / / ro,"}},
@@ -418,14 +410,14 @@ func containerHardened(t *testing.T, y *yard) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			b := y.catch(t, slices.Concat(holding, c.flags, []string{images + "lameduck"})...)
+			b := p.catch(t, slices.Concat(shortHold, c.flags, []string{imagePrefix + "lameduck"})...)
 			pid := b.pid()
 			for _, pid := range []int{pid, onlyChild(t, pid)} {
 				status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 				mounts, _ := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", pid))
 				for _, want := range c.shows {
 					if !strings.Contains(string(status)+string(mounts), want) {
-						t.Errorf("%q is not so:\n%s\n%s", want, status, mounts)
+						t.Errorf("%q is missing in:\n%s\n%s", want, status, mounts)
 					}
 				}
 			}

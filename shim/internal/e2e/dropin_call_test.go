@@ -15,31 +15,31 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// How the inits are called, and what they say and leave with.
+// Tests of the command lines of the inits: exit codes and output.
 
-// shape is a way to call an init.
-type shape struct {
-	init, call string // a shell's command line; $I is the init, $D a folder of odd programs
+// initCall is a call of an init, and its result.
+type initCall struct {
+	init, call string // call is a shell's command line; $I is the init, $D the folder of writeOddPrograms
 	code       int
-	out        string // standard output; "tini…" for what begins with tini
-	ours       *ours
+	out        string // standard output; "tini…" stands for any output that begins with tini
+	differs    *difference
 }
 
-// ours is what lameduck does where it differs on purpose.
-type ours struct {
+// difference is the result of lameduck where lameduck differs from the init on purpose.
+type difference struct {
 	code int
 	out  string
 	why  string
 }
 
 const (
-	superset = "the init only refuses it"
-	permutes = "the init takes its command's flags for its own"
+	superset = "the init refuses the call, which lameduck can obey"
+	permutes = "the init reads the flags of its command as its own"
 	onStderr = "standard output is the command's"
 	bug      = "a bug of the init"
 )
 
-var shapes = []shape{
+var initCalls = []initCall{
 	{"tini", `$I -- sh -c 'exit 3'`, 3, "", nil},
 	{"tini", `$I -- sh -c 'kill -9 $$'`, 137, "", nil},
 	{"tini", `$I -- sh -c 'kill -64 $$'`, 192, "", nil},
@@ -48,14 +48,14 @@ var shapes = []shape{
 	{"tini", `$I echo x`, 0, "x\n", nil},
 	{"tini", `$I -- echo -- x`, 0, "-- x\n", nil},
 	{"tini", `$I echo -- x`, 0, "x\n", nil},
-	{"tini", `$I echo a -- x`, 0, "a x\n", &ours{0, "a -- x\n", permutes}},
+	{"tini", `$I echo a -- x`, 0, "a x\n", &difference{0, "a -- x\n", permutes}},
 	{"tini", `$I -- echo a -- x`, 0, "a -- x\n", nil},
 	{"tini", `$I sh -- -c 'exit 3'`, 3, "", nil},
 	{"tini", `$I -s -g -w echo -- -n x`, 0, "x", nil},
 	{"tini", `$I -sgw -- echo x`, 0, "x\n", nil},
-	{"tini", `$I ls -d /`, 1, "", &ours{0, "/\n", permutes}},
-	{"tini", `$I env -h`, 0, "tini…", &ours{125, "", permutes}},
-	{"tini", `$I echo x -s`, 0, "x\n", &ours{0, "x -s\n", permutes}},
+	{"tini", `$I ls -d /`, 1, "", &difference{0, "/\n", permutes}},
+	{"tini", `$I env -h`, 0, "tini…", &difference{125, "", permutes}},
+	{"tini", `$I echo x -s`, 0, "x\n", &difference{0, "x -s\n", permutes}},
 	{"tini", `$I -- -- true`, 127, "", nil},
 	{"tini", `$I -- --version`, 127, "", nil},
 	{"tini", `$I - true`, 127, "", nil},
@@ -65,11 +65,11 @@ var shapes = []shape{
 	{"tini", `$I -x true`, 1, "", nil},
 	{"tini", `$I --frob true`, 1, "", nil},
 	{"tini", `$I --version`, 0, "tini version 0.19.0…", nil},
-	{"tini", `$I --version true`, 1, "", &ours{0, "tini version 0.19.0…", superset}},
+	{"tini", `$I --version true`, 1, "", &difference{0, "tini version 0.19.0…", superset}},
 	{"tini", `$I -h`, 0, "…", nil},
 	{"tini", `$I -h true`, 0, "…", nil},
 	{"tini", `$I -l`, 0, "…", nil},
-	{"tini", `$I --help`, 1, "", &ours{0, "usage…", superset}},
+	{"tini", `$I --help`, 1, "", &difference{0, "usage…", superset}},
 	{"tini", `$I -e 7 -- sh -c 'exit 7'`, 0, "", nil},
 	{"tini", `$I -e7 -- sh -c 'exit 7'`, 0, "", nil},
 	{"tini", `$I -e ' 7' -- sh -c 'exit 7'`, 0, "", nil},
@@ -79,24 +79,24 @@ var shapes = []shape{
 	{"tini", `$I -e 7 -e 8 -e 8 -- sh -c 'exit 8'`, 0, "", nil},
 	{"tini", `$I -e 7 -- sh -c 'exit 8'`, 8, "", nil},
 	{"tini", `$I -e 143 -- sh -c 'kill $$'`, 0, "", nil},
-	{"tini", `$I -e 127 -- no-such-program`, 0, "", &ours{127, "", "a command that never ran has no exit code"}},
+	{"tini", `$I -e 127 -- no-such-program`, 0, "", &difference{127, "", "a command that never ran has no exit code"}},
 	{"tini", `$I -e 256 true`, 1, "", nil},
 	{"tini", `$I -e -1 true`, 1, "", nil},
 	{"tini", `$I -e abc true`, 1, "", nil},
 	{"tini", `$I -e 7abc true`, 1, "", nil},
 	{"tini", `$I -e 0x7 true`, 1, "", nil},
-	{"tini", `$I -e '7 ' true`, 1, "", &ours{0, "", superset}},
+	{"tini", `$I -e '7 ' true`, 1, "", &difference{0, "", superset}},
 	{"tini", `$I -e`, 1, "", nil},
 	{"tini", `$I -p SIGTERM true`, 0, "", nil},
 	{"tini", `$I -p SIGKILL true`, 0, "", nil},
-	{"tini", `$I -p TERM true`, 1, "", &ours{0, "", superset}},
-	{"tini", `$I -p sigterm true`, 1, "", &ours{0, "", superset}},
-	{"tini", `$I -p SIGRTMIN true`, 1, "", &ours{0, "", superset}},
+	{"tini", `$I -p TERM true`, 1, "", &difference{0, "", superset}},
+	{"tini", `$I -p sigterm true`, 1, "", &difference{0, "", superset}},
+	{"tini", `$I -p SIGRTMIN true`, 1, "", &difference{0, "", superset}},
 	{"tini", `$I -p NOSUCH true`, 1, "", nil},
 	{"tini", `$I -p '' true`, 1, "", nil},
 	{"tini", `$I -p`, 1, "", nil},
-	{"tini", `$I -vvv true`, 0, "[INFO …", &ours{0, "", onStderr}},
-	{"tini", `TINI_VERBOSITY=3 $I true`, 0, "[INFO …", &ours{0, "", onStderr}},
+	{"tini", `$I -vvv true`, 0, "[INFO …", &difference{0, "", onStderr}},
+	{"tini", `TINI_VERBOSITY=3 $I true`, 0, "[INFO …", &difference{0, "", onStderr}},
 	{"tini", `TINI_VERBOSITY=0 $I -vvv true`, 0, "", nil},
 	{"tini", `TINI_VERBOSITY= $I -vvv true`, 0, "", nil},
 	{"tini", `TINI_VERBOSITY=x $I -vvv true`, 0, "", nil},
@@ -112,7 +112,7 @@ var shapes = []shape{
 	{"tini", `$I -- $D/script x`, 0, "script x\n", nil},
 	{"tini", `$I -- $D/empty`, 0, "", nil},
 	{"tini", `PATH=$D $I -- script x`, 0, "script x\n", nil},
-	{"tini", `$I -- true <&-`, 1, "", &ours{0, "", bug}},
+	{"tini", `$I -- true <&-`, 1, "", &difference{0, "", bug}},
 
 	{"dumb-init", `$I -- sh -c 'exit 3'`, 3, "", nil},
 	{"dumb-init", `$I sh -c 'kill -9 $$'`, 137, "", nil},
@@ -156,7 +156,7 @@ var shapes = []shape{
 	{"dumb-init", `$I -r 15:3:4 echo x`, 0, "x\n", nil},
 	{"dumb-init", `$I -r 17:10 -r 9:10 -r 19:10 -r 27:10 echo x`, 0, "x\n", nil},
 	{"dumb-init", `$I -r 15:9 -r 1:0 -r 1:31 echo x`, 0, "x\n", nil},
-	{"dumb-init", `$I -r TERM:SIGQUIT echo x`, 1, "", &ours{0, "x\n", superset}},
+	{"dumb-init", `$I -r TERM:SIGQUIT echo x`, 1, "", &difference{0, "x\n", superset}},
 	{"dumb-init", `$I -r '' echo x`, 1, "", nil},
 	{"dumb-init", `$I -r herp echo x`, 1, "", nil},
 	{"dumb-init", `$I -r 15 echo x`, 1, "", nil},
@@ -191,9 +191,9 @@ var shapes = []shape{
 	{"catatonit", `$I echo x`, 0, "x\n", nil},
 	{"catatonit", `$I -g -- echo x`, 0, "x\n", nil},
 	{"catatonit", `$I -- echo -- x`, 0, "-- x\n", nil},
-	{"catatonit", `$I echo -- x`, 0, "x\n", &ours{0, "-- x\n", permutes}},
-	{"catatonit", `$I ls -d /`, 1, "", &ours{0, "/\n", permutes}},
-	{"catatonit", `$I echo -g`, 0, "\n", &ours{0, "-g\n", permutes}},
+	{"catatonit", `$I echo -- x`, 0, "x\n", &difference{0, "-- x\n", permutes}},
+	{"catatonit", `$I ls -d /`, 1, "", &difference{0, "/\n", permutes}},
+	{"catatonit", `$I echo -g`, 0, "\n", &difference{0, "-g\n", permutes}},
 	{"catatonit", `$I -- -- true`, 1, "", nil},
 	{"catatonit", `$I`, 1, "", nil},
 	{"catatonit", `$I --`, 1, "", nil},
@@ -206,13 +206,13 @@ var shapes = []shape{
 	{"catatonit", `$I -gV`, 0, "tini version …", nil},
 	{"catatonit", `$I -V true`, 0, "tini version …", nil},
 	{"catatonit", `$I -h`, 0, "", nil},
-	{"catatonit", `$I --help`, 1, "", &ours{0, "", superset}},
+	{"catatonit", `$I --help`, 1, "", &difference{0, "", superset}},
 	{"catatonit", `$I -L`, 0, "…", nil},
-	{"catatonit", `CATATONIT_DEBUG= $I sh -- -c 'echo "${CATATONIT_DEBUG-gone}"'`, 0, "\n", &ours{2, "", permutes}},
+	{"catatonit", `CATATONIT_DEBUG= $I sh -- -c 'echo "${CATATONIT_DEBUG-gone}"'`, 0, "\n", &difference{2, "", permutes}},
 	{"catatonit", `CATATONIT_DEBUG= $I -- sh -c 'echo "${CATATONIT_DEBUG-gone}"'`, 0, "\n", nil},
 	{"catatonit", `CATATONIT_LOG= $I echo x`, 1, "", nil},
 	{"catatonit", `CATATONIT_LOG=x $I echo x`, 1, "", nil},
-	{"catatonit", `CATATONIT_LOG=x $I -V`, 1, "", &ours{0, "tini version …", "it starts nothing"}},
+	{"catatonit", `CATATONIT_LOG=x $I -V`, 1, "", &difference{0, "tini version …", "it starts nothing"}},
 	{"catatonit", `$I -- no-such-program`, 1, "", nil},
 	{"catatonit", `$I ''`, 1, "", nil},
 	{"catatonit", `$I $D`, 1, "", nil},
@@ -224,30 +224,31 @@ var shapes = []shape{
 	{"catatonit", `$I echo x <&-`, 0, "x\n", nil},
 }
 
-// TestDropinShapes: the same call, the same exit code and standard output.
+// TestDropinShapes: the same call gives the same exit code and standard output.
 func TestDropinShapes(t *testing.T) {
-	dir := oddPrograms(t)
+	dir := writeOddPrograms(t)
 	for _, name := range []string{"tini", "dumb-init", "catatonit"} {
-		eachInit(t, name, func(t *testing.T, init string) {
-			for _, s := range shapes {
+		onEachInit(t, name, func(t *testing.T, init string) {
+			for _, s := range initCalls {
 				if s.init != name {
 					continue
 				}
-				if s.ours != nil && isOurs(init) {
-					s.code, s.out = s.ours.code, s.ours.out
+				if s.differs != nil && isLameduck(init) {
+					s.code, s.out = s.differs.code, s.differs.out
 				}
-				code, out := callShape(t, s.call, init, dir)
+				code, out := runCall(t, s.call, init, dir)
 				begins, open := strings.CutSuffix(s.out, "…")
 				if code != s.code || out != s.out && !(open && out != "" && strings.HasPrefix(out, begins)) {
-					t.Errorf("%s: left with %d and %q; want %d and %q", s.call, code, out, s.code, s.out)
+					t.Errorf("%s: exit code %d and output %q; want %d and %q", s.call, code, out, s.code, s.out)
 				}
 			}
 		})
 	}
 }
 
-// callShape runs a call in a session of its own, without a terminal.
-func callShape(t *testing.T, call, init, dir string) (code int, out string) {
+// runCall runs a call in a new session, without a terminal, and returns the exit code and
+// standard output.
+func runCall(t *testing.T, call, init, dir string) (code int, out string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testutil.Patience)
 	defer cancel()
@@ -262,8 +263,8 @@ func callShape(t *testing.T, call, init, dir string) (code int, out string) {
 	return cmd.ProcessState.ExitCode(), string(text)
 }
 
-// oddPrograms is a folder of programs that not every init runs.
-func oddPrograms(t *testing.T) string {
+// writeOddPrograms returns a folder of programs that some inits cannot run.
+func writeOddPrograms(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"script": "echo script $1\n", "empty": "", "lost": "#!/no/interpreter\n", "plain": ""} {
@@ -281,7 +282,8 @@ func oddPrograms(t *testing.T) string {
 	return dir
 }
 
-// TestDropinTalk: what makes an init talkative, on whichever stream.
+// TestDropinTalk: which flags and variables make an init print messages of its own, on
+// either stream.
 func TestDropinTalk(t *testing.T) {
 	for name, calls := range map[string]map[string]bool{
 		"tini": {
@@ -294,26 +296,26 @@ func TestDropinTalk(t *testing.T) {
 		},
 		"catatonit": {`$I true`: false, `CATATONIT_DEBUG=1 $I true`: true, `CATATONIT_DEBUG= $I true`: true},
 	} {
-		eachInit(t, name, func(t *testing.T, init string) {
-			for call, talks := range calls {
-				if _, out := callShape(t, call+" 2>&1", init, ""); (out != "") != talks {
-					t.Errorf("%s: said %q, want something: %v", call, out, talks)
+		onEachInit(t, name, func(t *testing.T, init string) {
+			for call, verbose := range calls {
+				_, out := runCall(t, call+" 2>&1", init, "")
+				if (out != "") != verbose {
+					t.Errorf("%s: output %q, want some: %v", call, out, verbose)
 				}
 			}
 		})
 	}
 }
 
-// TestDropinVersion: docker info and docker version understand what the init
-// says. Their rule: what is before a " - " begins with "tini version ", and
-// after it may come "git." and a commit.
+// TestDropinVersion: docker info and docker version can parse the init's version line:
+// "tini version " and a version, then optionally " - git." and a commit.
 func TestDropinVersion(t *testing.T) {
 	for _, name := range []string{"tini", "tini-static", "docker-init", "catatonit", "podman-init"} {
-		eachInit(t, name, func(t *testing.T, init string) {
-			_, out := callShape(t, "$I --version", init, "")
-			version, commit, ok := dockerReads(out)
+		onEachInit(t, name, func(t *testing.T, init string) {
+			_, out := runCall(t, "$I --version", init, "")
+			version, commit, ok := parseDockerVersion(out)
 			if !ok || version == "" || strings.ContainsAny(version, " \n") {
-				t.Errorf("%q is read as version %q, commit %q, %v", out, version, commit, ok)
+				t.Errorf("%q parses as version %q, commit %q, %v", out, version, commit, ok)
 			}
 		})
 	}
@@ -321,13 +323,14 @@ func TestDropinVersion(t *testing.T) {
 		"tini version 0.13.0 - git.949e6fa": "0.13.0 949e6fa true", "tini version 0.13.2\n": "0.13.2  true",
 		"tini version 0.13.2 - ": "0.13.2  true", " - git.949e6fa": " 949e6fa true", "tini version0.13.2": "  false", "version 0.13.0": "  false", "": "  false",
 	} {
-		if version, commit, ok := dockerReads(out); fmt.Sprint(version, " ", commit, " ", ok) != want {
+		if version, commit, ok := parseDockerVersion(out); fmt.Sprint(version, " ", commit, " ", ok) != want {
 			t.Errorf("%q: %q, %q, %v; want %s", out, version, commit, ok, want)
 		}
 	}
 }
 
-func dockerReads(out string) (version, commit string, ok bool) {
+// parseDockerVersion parses a version line by the rules of dockerd (parseInitVersion).
+func parseDockerVersion(out string) (version, commit string, ok bool) {
 	before, after, _ := strings.Cut(strings.TrimSuffix(out, "\n"), " - ")
 	if fields := strings.Split(after, "."); len(fields) == 2 && fields[0] == "git" {
 		commit = fields[1]
@@ -339,15 +342,15 @@ func dockerReads(out string) (version, commit string, ok bool) {
 	return version, commit, version != "" || commit != ""
 }
 
-// TestDropinMayNotSignal: a command that became another user's cannot be signalled
-// without CAP_KILL. tini ends itself then, and the container with it; the others go on.
+// TestDropinMayNotSignal: without CAP_KILL an init cannot signal a command that runs as
+// another user. tini exits then, and its container ends; the other inits go on.
 func TestDropinMayNotSignal(t *testing.T) {
 	needs(t, "setpriv")
 	if !isRoot() {
 		t.Skip("needs another user")
 	}
 	for _, name := range []string{"tini", "dumb-init", "catatonit"} {
-		eachInit(t, name, func(t *testing.T, init string) {
+		onEachInit(t, name, func(t *testing.T, init string) {
 			words := []string{"setpriv", "--bounding-set", "-kill", init, "--", "setpriv", "--reuid", "65534", "--clear-groups",
 				"sh", "-c", "echo ready; read x; exit 5"}
 			b := startProgram(t, nil, syscall.SysProcAttr{Setsid: true}, words...)
@@ -355,13 +358,13 @@ func TestDropinMayNotSignal(t *testing.T) {
 			b.signal(sig.USR1)
 			code := 5
 			switch {
-			case isOurs(init):
+			case isLameduck(init):
 				b.err.wait(t, "lameduck: warning: cannot send USR1 to the command: operation not permitted")
 			case name == "tini":
 				b.err.wait(t, "Operation not permitted")
 				code = 1
 			}
-			b.sendLine("end") // a command that has lost its init has the pipes open
+			b.sendLine("end") // under tini the command outlives its init, and keeps the pipes open
 			b.wantExit(code)
 		})
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// TestDropinAdvice: what a report advises can be done under the name of the init.
+// TestDropinAdvice: the advice in a report names flags of the init, or variables.
 func TestDropinAdvice(t *testing.T) {
 	shell := []string{"sh", "-c", "echo ready; sleep 1000; true"}
 	for _, c := range []struct{ name, flag, want string }{
@@ -16,21 +16,21 @@ func TestDropinAdvice(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			env := []string{"LAMEDUCK_DELAY=0.1", "LAMEDUCK_GRACE_PERIOD=9", "LAMEDUCK_ON_STOP=/no/such"}
-			b := bootAs(t, c.name, env, append([]string{c.flag}, shell...)...)
+			b := bootUnderName(t, c.name, env, append([]string{c.flag}, shell...)...)
 			b.out.wait(t, "ready")
 			b.child()
 			b.signal(sig.TERM)
 			b.wantExit(143)
 			b.err.wait(t, "until LAMEDUCK_ON_STOP has ended")
 			b.err.wait(t, "LAMEDUCK_ON_STOP: cannot run")
-			if said := b.err.all(); !strings.HasSuffix(said[len(said)-1].text, c.want) {
-				t.Errorf("%s: it says %v, want %q", c.name, said, c.want)
+			if line := b.report(); !strings.HasSuffix(line, c.want) {
+				t.Errorf("%s: last line %q, want %q at its end", c.name, line, c.want)
 			}
 		})
 	}
 }
 
-// TestDropinErrorsJSON: LAMEDUCK_LOG_FORMAT holds for what keeps an init from starting.
+// TestDropinErrorsJSON: LAMEDUCK_LOG_FORMAT applies to start errors under an init's name.
 func TestDropinErrorsJSON(t *testing.T) {
 	for call, code := range map[string]int{
 		"tini -- /no/such": 127, "dumb-init /no/such": 2, "catatonit -- /no/such": 1, "tini -x true": 1, "dumb-init --frob": 1, "tini": 1,
@@ -39,11 +39,9 @@ func TestDropinErrorsJSON(t *testing.T) {
 		t.Run(strings.ReplaceAll(call, "/", " "), func(t *testing.T) {
 			t.Parallel()
 			env, words := splitEnv(call)
-			b := bootAs(t, words[0], append(env, "LAMEDUCK_LOG_FORMAT=json"), words[1:]...)
+			b := bootUnderName(t, words[0], append(env, "LAMEDUCK_LOG_FORMAT=json"), words[1:]...)
 			b.wantExit(code)
-			if said := b.err.all(); len(said) != 1 || !strings.Contains(said[0].text, `"level":"error"`) {
-				t.Errorf("it says %v", said)
-			}
+			b.wantOneLine(`"level":"error"`)
 		})
 	}
 }

@@ -17,11 +17,10 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// What the command inherits from the inits, and from whom it is separate.
+// Tests of the inherited signals, process groups and sessions under the names of inits.
 
-// TestDropinInheritsSignals: tini's command starts with the blocked and ignored signals
-// that tini was given, and so does catatonit's, while dumb-init resets all of them, but
-// the real-time signals that are ignored.
+// TestDropinInheritsSignals: the commands of tini and catatonit start with the blocked and
+// ignored signals of the init. dumb-init resets all of them but ignored real-time signals.
 func TestDropinInheritsSignals(t *testing.T) {
 	needs(t, "bash")
 	stops := sig.SetOf(sig.TSTP, sig.TTIN, sig.TTOU)
@@ -36,13 +35,13 @@ func TestDropinInheritsSignals(t *testing.T) {
 		"catatonit": func(blocked, ignored sig.Set) (sig.Set, sig.Set) { return blocked, ignored },
 		"dumb-init": func(_, ignored sig.Set) (sig.Set, sig.Set) { return 0, ignored.Without(sig.Standard) },
 	} {
-		eachInit(t, name, func(t *testing.T, init string) {
+		onEachInit(t, name, func(t *testing.T, init string) {
 			for _, c := range given {
 				blocked, ignored := want(c.blocked, c.ignored)
-				if name == "catatonit" && !isOurs(init) {
-					blocked |= stops // a bug: the command never sees them
+				if name == "catatonit" && !isLameduck(init) {
+					blocked |= stops // a bug: the command never gets the stop signals
 				}
-				if gotBlocked, gotIgnored := inherits(t, init, c.blocked, c.ignored); gotBlocked != blocked || gotIgnored != ignored {
+				if gotBlocked, gotIgnored := inheritedSignals(t, init, c.blocked, c.ignored); gotBlocked != blocked || gotIgnored != ignored {
 					t.Errorf("given %x and %x, the command has %x and %x; want %x and %x", c.blocked, c.ignored, gotBlocked, gotIgnored, blocked, ignored)
 				}
 			}
@@ -50,20 +49,20 @@ func TestDropinInheritsSignals(t *testing.T) {
 	}
 }
 
-// inherits is what the command of an init finds blocked and ignored where the init was
-// started so. Our own second stage sets them.
-func inherits(t *testing.T, init string, blocked, ignored sig.Set) (gotBlocked, gotIgnored sig.Set) {
+// inheritedSignals starts an init with signals blocked and ignored, by lameduck's second
+// stage, and returns the blocked and ignored signals of the init's command.
+func inheritedSignals(t *testing.T, init string, blocked, ignored sig.Set) (gotBlocked, gotIgnored sig.Set) {
 	t.Helper()
 	stage := fmt.Sprintf(`exec -a lameduck-stage %s 99 0 %x %x "$@"`, binary, uint64(blocked), uint64(ignored))
-	text := output(t, nil, "bash", "-c", stage, "bash", init, "--", "cat", "/proc/self/status")
+	text := commandOutput(t, nil, "bash", "-c", stage, "bash", init, "--", "cat", "/proc/self/status")
 	set := func(name string) sig.Set {
-		return hexOf(t, regexp.MustCompile("(?m)^"+name+":.*$").FindString(text)).Without(sig.SetOf(32, 33))
+		return parseSignalSet(t, regexp.MustCompile("(?m)^"+name+":.*$").FindString(text)).Without(sig.SetOf(32, 33))
 	}
 	return set("SigBlk"), set("SigIgn")
 }
 
-// TestDropinGroups: whose process group and session the command is in, as the process
-// group and the session of the init are numbered.
+// TestDropinGroups: whether the command has a process group and a session of its own, or
+// those of the init.
 func TestDropinGroups(t *testing.T) {
 	for call, want := range map[string]string{
 		"tini --": "own group", "catatonit --": "own group", "dumb-init --": "own group, own session",
@@ -71,7 +70,7 @@ func TestDropinGroups(t *testing.T) {
 	} {
 		t.Run(call, func(t *testing.T) {
 			env, words := splitEnv(call)
-			eachInit(t, words[0], func(t *testing.T, init string) {
+			onEachInit(t, words[0], func(t *testing.T, init string) {
 				script := `cat /proc/$$/stat /proc/$PPID/stat`
 				b := startProgram(t, env, syscall.SysProcAttr{Setsid: true}, slices.Concat([]string{init}, words[1:], []string{"sh", "-c", script})...)
 				b.wantExit(0)
@@ -84,14 +83,14 @@ func TestDropinGroups(t *testing.T) {
 					got = append(got, "own session")
 				}
 				if strings.Join(got, ", ") != want {
-					t.Errorf("%q, want %q", got, want)
+					t.Errorf("the command has %q, want %q", got, want)
 				}
 			})
 		})
 	}
 }
 
-// splitEnv splits a call into variables and words.
+// splitEnv splits a call such as "NAME=value tini -s" into variables and words.
 func splitEnv(call string) (env, words []string) {
 	words = strings.Fields(call)
 	for strings.Contains(words[0], "=") {
@@ -100,10 +99,10 @@ func splitEnv(call string) (env, words []string) {
 	return env, words
 }
 
-// TestDropinDiesWithGroup: what is killed with the group of dumb-init -c is the command
-// too, as timeout(1) kills it.
+// TestDropinDiesWithGroup: a KILL to the process group of dumb-init -c, as from timeout(1),
+// kills the command too.
 func TestDropinDiesWithGroup(t *testing.T) {
-	eachInit(t, "dumb-init", func(t *testing.T, init string) {
+	onEachInit(t, "dumb-init", func(t *testing.T, init string) {
 		b := startProgram(t, nil, syscall.SysProcAttr{Setpgid: true}, init, "-c", "sh", "-c", "echo $$; exec sleep 1000")
 		command, err := strconv.Atoi(b.out.wait(t, "").text)
 		if err != nil {
@@ -113,20 +112,20 @@ func TestDropinDiesWithGroup(t *testing.T) {
 			t.Fatal(err)
 		}
 		select {
-		case <-b.out.eof: // the command had it open
+		case <-b.out.eof: // the command had the pipe open
 		case <-time.After(testutil.Patience):
-			t.Error("the command goes on")
+			t.Error("the command still runs")
 			unix.Kill(command, unix.SIGKILL)
 		}
 		b.waitExit()
 	})
 }
 
-// TestDropinGroupOfShell: the job of a shell with job control is the group of
-// dumb-init -c, and stays in the foreground; Ctrl-Z stops both and fg continues both.
+// TestDropinGroupOfShell: under a shell with job control, dumb-init -c and its command are
+// one foreground job. Ctrl-Z stops both, and fg continues both.
 func TestDropinGroupOfShell(t *testing.T) {
 	needs(t, "bash")
-	eachInit(t, "dumb-init", func(t *testing.T, init string) {
+	onEachInit(t, "dumb-init", func(t *testing.T, init string) {
 		s := startOnTerminal(t, false, "env", "INIT="+init, "bash", "--norc", "--noprofile", "-i")
 		s.waitFor("$ ")
 		s.typeText("$INIT -c sleep 1000\n")
@@ -146,42 +145,50 @@ func TestDropinGroupOfShell(t *testing.T) {
 	})
 }
 
-// TestDropinNoSubreaper: an orphan does not come to a dumb-init that is not PID 1, unless
-// lameduck is told to take it.
+// TestDropinNoSubreaper: a dumb-init other than PID 1 adopts no orphan, except lameduck with
+// LAMEDUCK_SUBREAPER.
 func TestDropinNoSubreaper(t *testing.T) {
 	for call, takes := range map[string]bool{"dumb-init": false, "dumb-init -c": false, "LAMEDUCK_SUBREAPER=true dumb-init": true} {
-		// The name is part of the path of the init, and env(1) takes a "=" in that for a variable.
+		// t.TempDir puts the name into the path of the init, and env(1) takes a path with "=" as a variable.
 		t.Run(strings.ReplaceAll(call, "=", " "), func(t *testing.T) {
 			t.Parallel()
 			env, words := splitEnv(call)
-			eachInit(t, words[0], func(t *testing.T, init string) {
-				if takes && !isOurs(init) {
-					t.Skip("has no such variable")
+			onEachInit(t, words[0], func(t *testing.T, init string) {
+				if takes && !isLameduck(init) {
+					t.Skip("the init has no such variable")
 				}
-				family := `echo "init $PPID"; ( "$@" & ); read end`
-				inner := slices.Concat([]string{"env"}, env, []string{init}, words[1:], []string{"--", "sh", "-c", family, "sh"}, helperCommand("orphan"))
-				b := boot(t, nil, inner...)
-				parent := strings.TrimPrefix(b.out.wait(t, "init ").text, "init ")
-				want := "orphan 1"
+				parent, adopter := adoption(t, nil, slices.Concat([]string{"env"}, env, []string{init}, words[1:])...)
+				want := "1"
 				if takes {
-					want = "orphan " + parent
+					want = parent
 				}
-				if orphan := b.out.wait(t, "orphan ").text; orphan != want {
-					t.Errorf("the init is %s, and %s; want %s", parent, orphan, want)
+				if adopter != want {
+					t.Errorf("the orphan's parent is %s, want %s; the init is %s", adopter, want, parent)
 				}
-				b.sendLine("end")
-				b.wantExit(0)
 			})
 		})
 	}
 }
 
-// TestDropinDirectories: the command starts where the init was started, while dumb-init
-// itself sits in /.
+// adoption runs an init, other than PID 1, whose command leaves an orphan behind. It
+// returns the pids of the init and of the orphan's new parent.
+func adoption(t *testing.T, env []string, init ...string) (pid, adopter string) {
+	t.Helper()
+	family := `echo "init $PPID"; ( "$@" & ); read end`
+	b := boot(t, env, slices.Concat(init, []string{"--", "sh", "-c", family, "sh"}, helperCommand("orphan"))...)
+	pid = strings.TrimPrefix(b.out.wait(t, "init ").text, "init ")
+	adopter = strings.TrimPrefix(b.out.wait(t, "orphan ").text, "orphan ")
+	b.sendLine("end")
+	b.wantExit(0)
+	return pid, adopter
+}
+
+// TestDropinDirectories: the command starts in the directory of the init's start. dumb-init
+// itself changes to /, and so does lameduck.
 func TestDropinDirectories(t *testing.T) {
 	dir := testutil.Must(os.MkdirTemp(t.TempDir(), "here"))
 	for _, name := range []string{"tini", "dumb-init", "catatonit"} {
-		eachInit(t, name, func(t *testing.T, init string) {
+		onEachInit(t, name, func(t *testing.T, init string) {
 			b := newProgram(t, nil, syscall.SysProcAttr{}, init, "--", "sh", "-c", `pwd; echo $PPID; read end`)
 			b.cmd.Dir = dir
 			b.run()
@@ -194,7 +201,7 @@ func TestDropinDirectories(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := "/"
-			if name != "dumb-init" && !isOurs(init) {
+			if name != "dumb-init" && !isLameduck(init) {
 				want = dir
 			}
 			testutil.Eventually(t, "the init sits in "+want, func() bool {

@@ -2,14 +2,11 @@ package e2e
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -17,28 +14,27 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// What becomes of signals under the inits.
+// Tests of the signals that reach the command under the names of inits.
 
-// TestDropinForwards sends every signal that our command, a Go program, can see
-// through every init as PID 1. All that an init passes on lameduck does too; it
-// also passes what some of them keep: faults that somebody sent (tini#104) and
-// terminal stops (podman#18095).
+// TestDropinForwards sends every signal that a Go program can catch to each init as PID 1.
+// lameduck passes on all signals that the init passes on, and also the signals that some
+// inits keep: fault signals sent by kill(2) (tini#104) and terminal stops (podman#18095).
 func TestDropinForwards(t *testing.T) {
-	seen := sig.Set(^uint64(0)).Without(sig.SetOf(sig.KILL, sig.STOP, sig.CHLD, 27, 32, 33, 34))
+	catchable := sig.Set(^uint64(0)).Without(sig.SetOf(sig.KILL, sig.STOP, sig.CHLD, 27, 32, 33, 34))
 	faults := sig.SetOf(4, 5, 6, 7, 8, 11, 31)
 	stops := sig.SetOf(sig.TSTP, sig.TTIN, sig.TTOU)
 	for _, c := range []struct {
 		name, flag string
 		send, kept sig.Set
 	}{
-		{"tini", "-s", seen, faults | sig.SetOf(sig.TTIN, sig.TTOU)},
-		{"dumb-init", "--single-child", seen, 0},
-		{"dumb-init", "--", seen.Without(stops), 0}, // see TestDropinStops
-		{"catatonit", "--", seen, faults | stops},
+		{"tini", "-s", catchable, faults | sig.SetOf(sig.TTIN, sig.TTOU)},
+		{"dumb-init", "--single-child", catchable, 0},
+		{"dumb-init", "--", catchable.Without(stops), 0}, // see TestDropinStops
+		{"catatonit", "--", catchable, faults | stops},
 	} {
-		eachInit(t, c.name, func(t *testing.T, init string) {
+		onEachInit(t, c.name, func(t *testing.T, init string) {
 			want := c.send
-			if !isOurs(init) {
+			if !isLameduck(init) {
 				want = want.Without(c.kept)
 			}
 			b := bootCatch(t, init, c.flag)
@@ -52,28 +48,29 @@ func TestDropinForwards(t *testing.T) {
 			}
 			b.sendLine("exit 0")
 			b.wantExit(0)
-			if got := received(t, b); got != want {
-				t.Errorf("lost %v, too many %v", slices.Collect(want.Without(got).All), slices.Collect(got.Without(want).All))
+			if got := receivedSignals(t, b); got != want {
+				t.Errorf("missing %v, unexpected %v", slices.Collect(want.Without(got).All), slices.Collect(got.Without(want).All))
 			}
 		})
 	}
 }
 
-// TestDropinInternalSignals: 32 and 33 belong to the threads of one process, and would
-// end a program in C. No init passes them on.
+// TestDropinInternalSignals: no init passes on 32 and 33: the C library uses both between the
+// threads of a process, and each would end a program in C.
 func TestDropinInternalSignals(t *testing.T) {
 	for _, call := range [][]string{{"tini", "--"}, {"tini", "-g", "--"}, {"dumb-init", "--"}, {"dumb-init", "-c"}, {"catatonit", "--"}} {
 		t.Run(strings.Join(call, " "), func(t *testing.T) {
 			t.Parallel()
-			eachInit(t, call[0], func(t *testing.T, init string) {
-				dropsInternal(t, bootInit(t, init, nil, append(call[1:], "sh", "-c", "echo ready; exec sleep 1000")...))
+			onEachInit(t, call[0], func(t *testing.T, init string) {
+				wantInternalDropped(t, bootInit(t, init, nil, append(call[1:], "sh", "-c", "echo ready; exec sleep 1000")...))
 			})
 		})
 	}
 }
 
-// dropsInternal sends 32 and 33, and a signal that is passed on after them.
-func dropsInternal(t *testing.T, b *box) {
+// wantInternalDropped sends 32 and 33, and then RTMAX, which must be the signal that ends
+// the command.
+func wantInternalDropped(t *testing.T, b *box) {
 	t.Helper()
 	b.out.wait(t, "ready")
 	for _, s := range []sig.Signal{32, 33, sig.RTMax} {
@@ -82,8 +79,8 @@ func dropsInternal(t *testing.T, b *box) {
 	b.wantExit(128 + int(sig.RTMax))
 }
 
-// received is what the command has caught.
-func received(t *testing.T, b *box) (set sig.Set) {
+// receivedSignals returns the signals that the catch helper has printed.
+func receivedSignals(t *testing.T, b *box) (set sig.Set) {
 	t.Helper()
 	for _, line := range b.out.all()[1:] {
 		set = set.With(testutil.Must(sig.Parse(strings.TrimPrefix(line.text, "got "))))
@@ -91,14 +88,14 @@ func received(t *testing.T, b *box) (set sig.Set) {
 	return set
 }
 
-// TestDropinRewrites: what arrives at dumb-init, and what the command gets for
-// it.
+// TestDropinRewrites: signals sent to dumb-init with --rewrite, and the resulting signals at the
+// command.
 func TestDropinRewrites(t *testing.T) {
 	for flags, steps := range map[string]string{
 		"-r 15:3":               "TERM>QUIT INT>INT",
 		"-r 15:2 -r 2:1":        "TERM>INT INT>HUP", // no chaining
 		"-r 15:2 -r 2:15":       "TERM>INT INT>TERM",
-		"-r 15:1 -r 15:3":       "TERM>QUIT", // the last one wins
+		"-r 15:1 -r 15:3":       "TERM>QUIT", // the last rewrite wins
 		"-r 15:0 -r 15:3":       "TERM>QUIT",
 		"-r 15:15":              "TERM>TERM",
 		"-r 1:31 -r 31:1":       "HUP>SYS SYS>HUP",
@@ -113,13 +110,13 @@ func TestDropinRewrites(t *testing.T) {
 	} {
 		t.Run(flags, func(t *testing.T) {
 			t.Parallel()
-			eachInit(t, "dumb-init", func(t *testing.T, init string) {
+			onEachInit(t, "dumb-init", func(t *testing.T, init string) {
 				b := bootCatch(t, init, strings.Fields(flags)...)
 				want := []string{"ready"}
 				for _, step := range strings.Fields(steps) {
 					from, to, _ := strings.Cut(step, ">")
 					b.signal(testutil.Must(sig.Parse(from)))
-					if to == "" { // the last of all signals shows that this one is through
+					if to == "" { // nothing arrives for a dropped signal: RTMAX, sent later, arrives after all others
 						b.signal(sig.RTMax)
 						to = sig.RTMax.String()
 					}
@@ -134,12 +131,12 @@ func TestDropinRewrites(t *testing.T) {
 	}
 }
 
-// groupScript has two processes that both say when USR1 comes. The first waits
-// for the second if it is to.
+// groupScript starts two processes, each of which prints a line at USR1. With the argument
+// "wait" the first process waits for the second.
 const groupScript = `trap 'echo first; [ "$0" = wait ] && wait; exit 5' USR1
 ( trap 'echo second; exit' USR1; echo ready; while :; do sleep 0.01; done ) & wait`
 
-// TestDropinGroup: who gets a signal, the command or its whole group.
+// TestDropinGroup: whether a signal goes to the command or to the command's process group.
 func TestDropinGroup(t *testing.T) {
 	for call, group := range map[string]bool{
 		"tini": false, "tini -g": true, "TINI_KILL_PROCESS_GROUP= tini": true, "TINI_KILL_PROCESS_GROUP=0 tini": true,
@@ -148,13 +145,9 @@ func TestDropinGroup(t *testing.T) {
 	} {
 		t.Run(call, func(t *testing.T) {
 			t.Parallel()
-			words := strings.Fields(call)
-			var env []string
-			if strings.Contains(words[0], "=") {
-				env, words = words[:1], words[1:]
-			}
-			eachInit(t, words[0], func(t *testing.T, init string) {
-				last, want := "leave", []string{"first", "ready"}
+			env, words := splitEnv(call)
+			onEachInit(t, words[0], func(t *testing.T, init string) {
+				last, want := "exit", []string{"first", "ready"}
 				if group {
 					last, want = "wait", []string{"first", "ready", "second"}
 				}
@@ -166,18 +159,20 @@ func TestDropinGroup(t *testing.T) {
 				for _, line := range b.out.all() {
 					got = append(got, line.text)
 				}
-				if slices.Sort(got); !slices.Equal(got, want) {
-					t.Errorf("%v, want %v", got, want)
+				slices.Sort(got)
+				if !slices.Equal(got, want) {
+					t.Errorf("printed %v, want %v", got, want)
 				}
 			})
 		})
 	}
 }
 
-// TestDropinStops: to dumb-init's group terminal stops go as STOP, since a group
-// without a parent in its session would not obey them. As PID 1 it runs on.
+// TestDropinStops: dumb-init sends STOP to the command's group for each terminal stop
+// signal, because an orphaned process group ignores terminal stops. dumb-init as PID 1
+// itself does not stop.
 func TestDropinStops(t *testing.T) {
-	eachInit(t, "dumb-init", func(t *testing.T, init string) {
+	onEachInit(t, "dumb-init", func(t *testing.T, init string) {
 		b := bootCatch(t, init)
 		command := onlyChild(t, b.cmd.Process.Pid)
 		for i, s := range []sig.Signal{sig.TSTP, sig.TTIN, sig.TTOU} {
@@ -190,27 +185,27 @@ func TestDropinStops(t *testing.T) {
 		}
 		b.sendLine("exit 6")
 		b.wantExit(6)
-		if got := received(t, b); got != sig.SetOf(sig.CONT) || len(b.out.all()) != 4 {
+		if got := receivedSignals(t, b); got != sig.SetOf(sig.CONT) || len(b.out.all()) != 4 {
 			t.Errorf("the command got %v", b.out.all())
 		}
 	})
 }
 
-// TestDropinStopsItself: where dumb-init is not PID 1 it stops with its command,
-// whatever becomes of the signal, and CONT wakes both.
+// TestDropinStopsItself: a dumb-init other than PID 1 stops with its command, whatever the
+// signal is rewritten to, and CONT continues both.
 func TestDropinStopsItself(t *testing.T) {
-	for flags, says := range map[string]string{"--": "", "-c": "got TSTP", "-r 20:10": "got USR1", "-r 20:0": ""} {
+	for flags, line := range map[string]string{"--": "", "-c": "got TSTP", "-r 20:10": "got USR1", "-r 20:0": ""} {
 		t.Run(flags, func(t *testing.T) {
 			t.Parallel()
-			eachInit(t, "dumb-init", func(t *testing.T, init string) {
+			onEachInit(t, "dumb-init", func(t *testing.T, init string) {
 				words := slices.Concat([]string{init}, strings.Fields(flags), helperCommand("catch"))
 				b := startProgram(t, nil, syscall.SysProcAttr{Setsid: true}, words...)
 				b.out.wait(t, "ready")
 				command := onlyChild(t, b.cmd.Process.Pid)
 				b.signal(sig.TSTP)
 				awaitState(t, b.cmd.Process.Pid, "T")
-				if says != "" {
-					b.out.wait(t, says)
+				if line != "" {
+					b.out.wait(t, line)
 				}
 				if flags == "--" {
 					awaitState(t, command, "T")
@@ -225,67 +220,55 @@ func TestDropinStopsItself(t *testing.T) {
 	}
 }
 
-// onlyChild is the pid of a process's child.
+// onlyChild returns the pid of the only child of a process.
 func onlyChild(t *testing.T, parent int) int {
 	t.Helper()
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, path := range stats {
-		pid, _ := strconv.Atoi(strings.Split(path, "/")[2])
-		if fields := stat(pid); len(fields) > 1 && fields[1] == strconv.Itoa(parent) {
-			return pid
-		}
+	pids := children(parent)
+	if len(pids) != 1 {
+		t.Fatalf("process %d has the children %v, want one", parent, pids)
 	}
-	t.Fatalf("%d has no child", parent)
-	return 0
+	return pids[0]
 }
 
-// stat are the fields of proc_pid_stat(5) from the third, the state.
-func stat(pid int) []string {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-}
-
-// awaitState waits until a process is in a state: S waits, T is stopped.
+// awaitState waits until the state of a process, as in proc_pid_status(5), is S (sleeping)
+// or T (stopped).
 func awaitState(t *testing.T, pid int, state string) {
 	t.Helper()
-	for end := time.Now().Add(testutil.Patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		if fields := stat(pid); len(fields) > 0 && fields[0] == state {
-			return
-		}
-	}
-	t.Fatalf("process %d: %v; want state %s", pid, stat(pid), state)
+	testutil.Eventually(t, fmt.Sprintf("process %d in state %s", pid, state), func() bool {
+		return strings.HasPrefix(status(pid, "State"), state)
+	})
 }
 
-// farewellScript leaves a process behind that says when it is told to end. (WINCH
-// comes after all others that a shell has pending.)
-const farewellScript = `( trap 'echo told TERM; exit' TERM; trap 'echo told USR1; exit' USR1; trap 'echo asked; exit' WINCH
-echo ready; while :; do sleep 0.01; done ) & echo left $!; read x; exit 4`
+// leftoverScript leaves a process behind that prints the signal which ends the process.
+// (A shell runs the trap of WINCH after the traps of all lower signals.)
+const leftoverScript = `( trap 'echo got TERM; exit' TERM; trap 'echo got USR1; exit' USR1; trap 'echo got WINCH; exit' WINCH
+echo ready; while :; do sleep 0.01; done ) & echo leftover $!; read x; exit 4`
 
-// TestDropinFarewell: when dumb-init's command has exited, what is left of its
-// group is sent TERM, which is rewritten like any other.
-func TestDropinFarewell(t *testing.T) {
-	for flags, told := range map[string]string{
-		"--": "told TERM", "-r 15:10": "told USR1", "-r 15:0": "asked", "-c": "asked", "-c -r 15:10": "asked",
+// TestDropinTermGroup: when dumb-init's command has exited, the rest of the command's group
+// gets TERM, rewritten like any TERM. WINCH, sent by the test, shows that no TERM came.
+func TestDropinTermGroup(t *testing.T) {
+	for flags, want := range map[string]string{
+		"--": "got TERM", "-r 15:10": "got USR1", "-r 15:0": "got WINCH", "-c": "got WINCH", "-c -r 15:10": "got WINCH",
 	} {
 		t.Run(flags, func(t *testing.T) {
 			t.Parallel()
-			eachInit(t, "dumb-init", func(t *testing.T, init string) {
-				words := slices.Concat([]string{init}, strings.Fields(flags), []string{"sh", "-c", farewellScript})
+			onEachInit(t, "dumb-init", func(t *testing.T, init string) {
+				words := slices.Concat([]string{init}, strings.Fields(flags), []string{"sh", "-c", leftoverScript})
 				b := startProgram(t, nil, syscall.SysProcAttr{Setsid: true}, words...)
 				b.out.wait(t, "ready")
-				left, err := strconv.Atoi(strings.TrimPrefix(b.out.wait(t, "left ").text, "left "))
+				leftover, err := strconv.Atoi(strings.TrimPrefix(b.out.wait(t, "leftover ").text, "leftover "))
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer unix.Kill(left, unix.SIGKILL)
-				b.sendLine("leave")
+				defer unix.Kill(leftover, unix.SIGKILL)
+				b.sendLine("exit")
 				if state, err := b.cmd.Process.Wait(); err != nil || state.ExitCode() != 4 {
-					t.Errorf("%v, %v; want 4", state, err)
+					t.Errorf("%v, %v; want exit code 4", state, err)
 				}
-				unix.Kill(left, unix.SIGWINCH)
+				unix.Kill(leftover, unix.SIGWINCH)
 				<-b.out.eof
-				if got := b.out.all(); len(got) < 3 || got[2].text != told {
-					t.Errorf("%v, want %s", got, told)
+				if got := b.out.all(); len(got) < 3 || got[2].text != want {
+					t.Errorf("printed %v, want %s as the third line", got, want)
 				}
 			})
 		})

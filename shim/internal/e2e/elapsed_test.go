@@ -13,16 +13,16 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// A hold of a fixed length looks at the traffic too, for the report alone.
+// Tests of a hold of a fixed length, during which the traffic is sampled for the report.
 
-// delaying is a server under lameduck with a fixed delay.
-func delaying(t *testing.T, flags ...string) *serverBox {
+// startDelayed starts a server under lameduck with flags for a fixed delay.
+func startDelayed(t *testing.T, flags ...string) *serverBox {
 	t.Helper()
 	t.Parallel()
-	return delayingNow(t, flags...)
+	return startDelayedNow(t, flags...)
 }
 
-func delayingNow(t *testing.T, flags ...string) *serverBox {
+func startDelayedNow(t *testing.T, flags ...string) *serverBox {
 	t.Helper()
 	s := &serverBox{box: boot(t, nil, append(append(flags, "--"), helperCommand("serve")...)...)}
 	s.out.wait(t, "ready")
@@ -30,60 +30,60 @@ func delayingNow(t *testing.T, flags ...string) *serverBox {
 	return s
 }
 
-// finalReport waits for the end, and is the last line.
+// finalReport waits for the end of the stop, and returns the last line on standard error.
 func (s *serverBox) finalReport() string {
 	s.t.Helper()
 	s.out.wait(s.t, "got TERM")
 	s.sendLine("exit 0")
 	s.wantExit(0)
-	said := s.err.all()
-	return said[len(said)-1].text
+	return s.report()
 }
 
-// wantLine wants a line to be so.
-func wantLine(t *testing.T, line, want string) {
+// wantMatch fails unless a line matches the regular expression want.
+func wantMatch(t *testing.T, line, want string) {
 	t.Helper()
 	if !regexp.MustCompile(want).MatchString(line) {
-		t.Errorf("it says\n%s\nwant\n%s", line, want)
+		t.Errorf("line\n%s\nwant\n%s", line, want)
 	}
 }
 
-// settles waits until the watcher has looked: what came before it did is not new.
-func (s *serverBox) settles() { s.err.wait(s.t, "look busy") }
+// waitFirstSample waits for the first sample of the traffic. Later connections are new.
+func (s *serverBox) waitFirstSample() { s.err.wait(s.t, "look busy") }
 
-// TestElapsedLonger: the report says what delay would do.
+// TestElapsedLonger: the report suggests a shorter delay.
 func TestElapsedLonger(t *testing.T) {
-	s := delaying(t, "--delay=6", "--grace-period=30", "--log-level=debug")
+	s := startDelayed(t, "--delay=6", "--grace-period=30", "--log-level=debug")
 	s.signal(sig.TERM)
-	s.settles()
+	s.waitFirstSample()
 	for range 3 {
 		s.shortConn("127.0.0.1")
 	}
-	wantLine(t, s.finalReport(), `^lameduck: TERM: held 6\.\d s \(elapsed\); 3 new connections [▁▂▃▄▅▆▇█]+, the last at \+[0-2]\.\d s, the last byte at \+[0-2]\.\d s; `+
+	wantMatch(t, s.finalReport(), `^lameduck: TERM: held 6\.\d s \(elapsed\); 3 new connections [▁▂▃▄▅▆▇█]+, the last at \+[0-2]\.\d s, the last byte at \+[0-2]\.\d s; `+
 		`0 open at the end; seen by sock_diag, [^;]*; sent TERM at \+6\.\d s; the command exited 0 at \+6\.\d s; 6\.\d s of the 30 s grace period used; `+
 		`last new connection at \+[0-2]\.\d s: a fixed delay needs [2-4] s$`)
 }
 
-// TestElapsedTooShort: and that it is too short, as it finds at its last look, just
-// before the signal is sent.
+// TestElapsedTooShort: the report says that the delay is too short, by the last sample,
+// just before the signal is sent.
 func TestElapsedTooShort(t *testing.T) {
 	t.Parallel()
 	want := regexp.MustCompile(`1 new connection [▁█]+, the last at \+(1\.[89]|2\.0) s, .*; 1 open at the end, \d in flight; .*: 2 s is too short; see --until=quiet$`)
 	line := ""
-	for range 5 { // the machine may be too busy for the last look, or for us
-		s := delayingNow(t, "--delay=2", "--grace-period=30")
+	for range 5 { // a busy machine may delay the last sample, or the test
+		s := startDelayedNow(t, "--delay=2", "--grace-period=30")
 		start := time.Now()
 		s.signal(sig.TERM)
-		time.Sleep(time.Until(start.Add(1850 * time.Millisecond))) // the last regular look is at 1.75 s
+		time.Sleep(time.Until(start.Add(1850 * time.Millisecond))) // after the last regular sample, at 1.75 s
 		s.dial("127.0.0.1").ask("hello")
-		if line = s.finalReport(); want.MatchString(line) {
+		line = s.finalReport()
+		if want.MatchString(line) {
 			return
 		}
 	}
-	t.Errorf("it says\n%s\nwant\n%v", line, want)
+	t.Errorf("line\n%s\nwant\n%v", line, want)
 }
 
-// TestElapsedPorts: what counts is heard with a fixed delay too.
+// TestElapsedPorts: --ignore-peer and --count-port apply to a fixed delay too.
 func TestElapsedPorts(t *testing.T) {
 	for flag, want := range map[string]string{"--ignore-peer=127.0.0.0/8": "; 0 new connections; 0 open", "--count-port=1": "; 0 new connections; 0 open", "": "; 1 new connection █"} {
 		t.Run(flag, func(t *testing.T) {
@@ -91,34 +91,34 @@ func TestElapsedPorts(t *testing.T) {
 			if flag != "" {
 				flags = append(flags, flag)
 			}
-			s := delaying(t, flags...)
+			s := startDelayed(t, flags...)
 			s.signal(sig.TERM)
-			s.settles()
+			s.waitFirstSample()
 			s.shortConn("127.0.0.1")
-			wantLine(t, s.finalReport(), want)
+			wantMatch(t, s.finalReport(), want)
 		})
 	}
 }
 
-// TestElapsedOvertime: the line at the end of the grace period names what is in
-// flight then.
+// TestElapsedOvertime: the line before the end of the grace period counts the requests in
+// flight at that time.
 func TestElapsedOvertime(t *testing.T) {
-	s := delaying(t, "--delay=1", "--grace-period=4")
+	s := startDelayed(t, "--delay=1", "--grace-period=4")
 	c := s.dial("127.0.0.1")
 	c.ask("hello")
 	s.signal(sig.TERM)
 	s.out.wait(t, "got TERM")
 	fmt.Fprintln(c, "slow") // four seconds
-	wantLine(t, s.err.wait(t, "still runs").text, `^lameduck: TERM: held 1\.0 s \(elapsed\); sent TERM at \+1\.0 s; the command still runs at \+3\.\d s of the 4 s grace period, 1 in flight$`)
+	wantMatch(t, s.err.wait(t, "still runs").text, `^lameduck: TERM: held 1\.0 s \(elapsed\); sent TERM at \+1\.0 s; the command still runs at \+3\.\d s of the 4 s grace period, 1 in flight$`)
 	s.sendLine("exit 0")
 	s.wantExit(0)
 }
 
-// TestElapsedJSON: every line of a stop is an object, and the last has it all.
+// TestElapsedJSON: every line of a stop is a JSON object, and the last line has all values.
 func TestElapsedJSON(t *testing.T) {
-	s := delaying(t, "--delay=2", "--grace-period=30", "--log-format=json", "--log-level=debug")
+	s := startDelayed(t, "--delay=2", "--grace-period=30", "--log-format=json", "--log-level=debug")
 	s.signal(sig.TERM)
-	s.settles()
+	s.waitFirstSample()
 	s.shortConn("127.0.0.1")
 	s.finalReport()
 	var last jsonReport
@@ -136,22 +136,39 @@ func TestElapsedJSON(t *testing.T) {
 	}
 }
 
-// jsonReport is a line with --log-format=json, as docs/report.md has the names.
+// jsonReport is a line with --log-format=json. docs/report.md has the names.
 type jsonReport struct {
-	Schema     int     `json:"schema"`
-	Level      string  `json:"level"`
-	Message    string  `json:"message"`
-	Trigger    string  `json:"trigger"`
-	HeldMS     int64   `json:"held_ms"`
-	Ended      *string `json:"ended"`
-	FloorMS    int64   `json:"floor_ms"`
-	CeilingMS  int64   `json:"ceiling_ms"`
+	Schema  int    `json:"schema"`
+	Level   string `json:"level"`
+	Message string `json:"message"`
+	Trigger string `json:"trigger"`
+	jsonHold
+	jsonTraffic
+	jsonEnd
+}
+
+// jsonHold is the part of a jsonReport about the hold.
+type jsonHold struct {
+	HeldMS      int64   `json:"held_ms"`
+	Ended       *string `json:"ended"`
+	FloorMS     int64   `json:"floor_ms"`
+	CeilingMS   int64   `json:"ceiling_ms"`
+	ProlongedBy *string `json:"prolonged_by"`
+}
+
+// jsonTraffic is the part of a jsonReport about connections.
+type jsonTraffic struct {
 	Accepted   *int    `json:"accepted"`
 	LastNewMS  *int64  `json:"last_new_ms"`
 	LastByteMS *int64  `json:"last_byte_ms"`
 	Open       *int    `json:"open"`
 	InFlight   *int    `json:"in_flight"`
-	Sent       []struct {
+	Observer   *string `json:"observer"`
+}
+
+// jsonEnd is the part of a jsonReport about the command's end.
+type jsonEnd struct {
+	Sent []struct {
 		Signal string `json:"signal"`
 		AtMS   int64  `json:"at_ms"`
 	} `json:"sent"`
@@ -159,11 +176,9 @@ type jsonReport struct {
 	ExitSignal   *string `json:"exit_signal"`
 	GraceUsedMS  int64   `json:"grace_used_ms"`
 	GraceAssumed bool    `json:"grace_assumed"`
-	Observer     *string `json:"observer"`
-	ProlongedBy  *string `json:"prolonged_by"`
 }
 
-// TestErrorsJSON: what keeps lameduck from starting is said in the form asked for.
+// TestErrorsJSON: --log-format applies to start errors.
 func TestErrorsJSON(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
@@ -172,27 +187,25 @@ func TestErrorsJSON(t *testing.T) {
 	} {
 		b := boot(t, []string{"LAMEDUCK_" + strings.Repeat("X", 20_000) + "=1"}, args...)
 		b.waitExit()
-		said := b.err.all()
-		for _, line := range said {
+		stderr := b.err.all()
+		for _, line := range stderr {
 			if !json.Valid([]byte(line.text)) {
 				t.Errorf("%q: %.200s", args, line)
 			}
 		}
-		if len(said) == 0 || !strings.Contains(said[len(said)-1].text, `"level":"error"`) {
-			t.Errorf("%q: it says %.200v", args, said)
+		if n := len(stderr); n == 0 || !strings.Contains(stderr[n-1].text, `"level":"error"`) {
+			t.Errorf("%q: stderr %.200v, want an error as the last line", args, stderr)
 		}
 	}
 }
 
-// TestReportDeaf: a shell that keeps the signal to itself is named, at the latest
-// when the grace period is about to end.
-func TestReportDeaf(t *testing.T) {
+// TestReportShell: the report names a shell that does not pass the signal on.
+func TestReportShell(t *testing.T) {
 	t.Parallel()
 	b := boot(t, nil, "--delay=1", "--grace-period=30", "--", "sh", "-c", "echo ready; sleep 1000; true")
 	b.out.wait(t, "ready")
 	b.child()
 	b.signal(sig.TERM)
 	b.wantExit(143)
-	said := b.err.all()
-	wantLine(t, said[len(said)-1].text, `; the command is a shell that does not pass TERM on: exec, or --group$`)
+	wantMatch(t, b.report(), `; the command is a shell that does not pass TERM on: exec, or --group$`)
 }

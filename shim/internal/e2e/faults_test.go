@@ -16,47 +16,45 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// What the tests here have in common: something is amiss, for the built
-// lameduck as PID 1, and a stop with a hold goes as ever.
+// Tests of a stop with a hold while something fails, with the built lameduck as PID 1.
 
-// soak is how long TestSoak lasts: 30s and more before a release.
-var soak = flag.Duration("soak", 5*time.Second, "how long TestSoak lasts")
+// soakTime is the length of TestSoak, 30s or more before a release.
+var soakTime = flag.Duration("soak", 5*time.Second, "how long TestSoak lasts")
 
-// trapCommand is a shell that catches TERM, for where our own programs cannot run.
+// trapCommand is a shell that catches TERM, for places where the test binary cannot run.
 var trapCommand = []string{"sh", "-c", `trap 'echo got TERM; exit 7' TERM; echo ready $# ${#1}; sleep 1000 & wait`, "sh"}
 
-// wantStop wants a stop that holds one second, and leaves with the command's
-// code as soon as there is one.
+// wantStop sends TERM, and wants a hold of one second and a prompt exit after the command's.
 func (b *box) wantStop() {
 	b.t.Helper()
 	b.wantTermAfterHold(func() {})
 	b.wantPromptExit()
 }
 
-// wantPromptExit has the command exit, and wants lameduck to do the same at once.
+// wantPromptExit makes the command exit with 7, and wants lameduck to exit with 7 within 2 s.
 func (b *box) wantPromptExit() {
 	b.t.Helper()
 	start := time.Now()
 	b.sendLine("exit 7")
 	b.wantExit(7)
 	if took := time.Since(start); took > 2*time.Second {
-		b.t.Errorf("took %v to leave; it said:\n%v", took, b.err.all())
+		b.t.Errorf("exited %v after the command; stderr:\n%v", took, b.err.all())
 	}
 }
 
-// wantTermAfterHold sends TERM, does what is to happen during the hold, and wants TERM to
-// reach the command when the hold of one second is over, and not much later.
+// wantTermAfterHold sends TERM to lameduck, calls during, and wants TERM to reach the command
+// after a hold of one second, at most 2 s late.
 func (b *box) wantTermAfterHold(during func()) {
 	b.t.Helper()
 	start := time.Now()
 	b.signal(sig.TERM)
 	during()
 	if after := b.out.wait(b.t, "got TERM").at.Sub(start); after < time.Second || after > 3*time.Second {
-		b.t.Errorf("TERM after %v; it said:\n%v", after, b.err.all())
+		b.t.Errorf("TERM after %v, want 1 s to 3 s; stderr:\n%v", after, b.err.all())
 	}
 }
 
-// Two ways in which a reader and a writer are connected.
+// pipe and socket connect a reader, fds[0], and a writer, fds[1].
 func pipe(fds *[2]int) error { return unix.Pipe2(fds[:], unix.O_CLOEXEC) }
 
 func socket(fds *[2]int) (err error) {
@@ -64,7 +62,8 @@ func socket(fds *[2]int) (err error) {
 	return err
 }
 
-// pipeEnds are the two ends of such a connection, without what Go would do to them.
+// pipeEnds returns the reader and the writer of a connection. The files stay blocking, and
+// out of Go's poller.
 func pipeEnds(t *testing.T, connect func(fds *[2]int) error) (r, w *os.File) {
 	t.Helper()
 	var fds [2]int
@@ -76,7 +75,7 @@ func pipeEnds(t *testing.T, connect func(fds *[2]int) error) (r, w *os.File) {
 	return r, w
 }
 
-// fillPipe writes all that goes without waiting.
+// fillPipe writes until a write would block.
 func fillPipe(t *testing.T, w *os.File) {
 	fd := int(w.Fd())
 	unix.SetNonblock(fd, true)
@@ -92,8 +91,8 @@ func fillPipe(t *testing.T, w *os.File) {
 	}
 }
 
-// awaitHold reads until the line at the trigger.
-func awaitHold(t *testing.T, r *os.File) {
+// waitHoldLine reads until the line at the trigger.
+func waitHoldLine(t *testing.T, r *os.File) {
 	for in := bufio.NewScanner(r); in.Scan(); {
 		if strings.Contains(in.Text(), "holding") {
 			return
@@ -102,8 +101,8 @@ func awaitHold(t *testing.T, r *os.File) {
 	t.Error("no line at the trigger")
 }
 
-// TestStderr: nothing that may become of standard error delays a stop, and the
-// PIPE that it makes the kernel send us is not passed on; others are.
+// TestStderr: no failure of standard error delays a stop. The SIGPIPE of lameduck's own
+// write is not passed on to the command; a SIGPIPE from another process is.
 func TestStderr(t *testing.T) {
 	run := func(name string, test func(t *testing.T)) {
 		t.Run(name, func(t *testing.T) { t.Parallel(); test(t) })
@@ -116,11 +115,11 @@ func TestStderr(t *testing.T) {
 			run(how+" "+kind, func(t *testing.T) {
 				r, w := pipeEnds(t, connect)
 				fail(t, r, w)
-				stderrFails(t, "stage", w, func() {})
+				stopWithStderr(t, "stage", w, func() {})
 			})
 			run(kind+" "+how+" during the hold", func(t *testing.T) {
 				r, w := pipeEnds(t, connect)
-				stderrFails(t, "stage", w, func() { awaitHold(t, r); fail(t, r, w) })
+				stopWithStderr(t, "stage", w, func() { waitHoldLine(t, r); fail(t, r, w) })
 			})
 		}
 	}
@@ -130,7 +129,7 @@ func TestStderr(t *testing.T) {
 			t.Skip(err)
 		}
 		defer w.Close()
-		stderrFails(t, "stage", w, func() {})
+		stopWithStderr(t, "stage", w, func() {})
 	})
 	run("full disk", func(t *testing.T) {
 		testutil.OnTmpfs(t, "nr_blocks=1,mode=755", func(dir string) {
@@ -140,13 +139,14 @@ func TestStderr(t *testing.T) {
 			for err == nil {
 				_, err = w.Write(make([]byte, os.Getpagesize()))
 			}
-			stderrFails(t, "stage", w, func() {})
+			stopWithStderr(t, "stage", w, func() {})
 		})
 	})
-	run("no descriptor", func(t *testing.T) { stderrFails(t, "stage:no-stderr", nil, func() {}) })
+	run("no descriptor", func(t *testing.T) { stopWithStderr(t, "stage:no-stderr", nil, func() {}) })
 }
 
-func stderrFails(t *testing.T, stage string, w *os.File, during func()) {
+// stopWithStderr tests a stop with w as standard error, and calls during in the hold.
+func stopWithStderr(t *testing.T, stage string, w *os.File, during func()) {
 	b := newBox(t, stage, nil, append([]string{"-d", "1", "--log-level=debug", "--"}, helperCommand("catch")...)...)
 	if w != nil {
 		b.cmd.Stderr = w
@@ -155,16 +155,16 @@ func stderrFails(t *testing.T, stage string, w *os.File, during func()) {
 	b.out.wait(t, "ready")
 	b.forwardMany(100)
 	b.wantTermAfterHold(during)
-	b.forwardMany(1) // after which what PIPEs of our own were under way have been seen
+	b.forwardMany(1) // by then lameduck has taken its own pending PIPEs
 	b.signal(sig.PIPE)
 	b.out.wait(t, "got PIPE")
 	b.wantPromptExit()
 	if n := b.signalCounts()["PIPE"]; n != 1 {
-		t.Errorf("PIPE came %d times", n)
+		t.Errorf("the command got PIPE %d times, want 1", n)
 	}
 }
 
-// signalCounts is how often the command says it got which signal.
+// signalCounts returns how often the catch helper has printed each signal.
 func (b *box) signalCounts() map[string]int {
 	got := map[string]int{}
 	for _, line := range b.out.all() {
@@ -175,8 +175,8 @@ func (b *box) signalCounts() map[string]int {
 	return got
 }
 
-// TestStopped: a command that is stopped gets TERM and is woken; KILL needs no
-// waking, be it ours or somebody's.
+// TestStopped: a stopped command gets TERM and CONT. KILL, from lameduck or another process,
+// needs no CONT.
 func TestStopped(t *testing.T) {
 	stopped := func(t *testing.T, flags ...string) (b *box, command int) {
 		t.Parallel()
@@ -205,8 +205,8 @@ func TestStopped(t *testing.T) {
 	})
 }
 
-// TestStoppedInHold: when lameduck itself was stopped, the hold ends as soon as
-// it goes on, if it should have ended meanwhile.
+// TestStoppedInHold: where lameduck itself is stopped at the end of the hold, CONT ends the
+// hold at once.
 func TestStoppedInHold(t *testing.T) {
 	t.Parallel()
 	b := boot(t, nil, append([]string{"-d", "1", "--"}, helperCommand("catch")...)...)
@@ -215,38 +215,34 @@ func TestStoppedInHold(t *testing.T) {
 	b.wantTermAfterHold(func() {
 		b.err.wait(t, "holding")
 		b.signal(sig.STOP)
-		testutil.Eventually(t, "the hold should be over", func() bool { return time.Since(start) > 1500*time.Millisecond })
-		if said := len(b.out.all()); said != 1 {
-			t.Errorf("%d lines while stopped", said)
+		time.Sleep(time.Until(start.Add(1500 * time.Millisecond))) // the subject: nothing happens while lameduck is stopped
+		if out := b.out.all(); len(out) != 1 {
+			t.Errorf("the command printed %v while lameduck was stopped, want one line", out)
 		}
 		b.signal(sig.CONT)
 	})
 	if took := time.Since(start); took > 2*time.Second {
-		t.Errorf("TERM after %v", took)
+		t.Errorf("TERM after %v, want at most 2 s", took)
 	}
 	b.wantPromptExit()
 }
 
-// TestIgnoresAll: a command that nothing can move gets its TERM, the report is
-// written ahead, and the orchestrator's KILL ends all.
+// TestIgnoresAll: where the command ignores all signals, the report is written before the end
+// of the grace period, and a KILL from the orchestrator ends lameduck and the command.
 func TestIgnoresAll(t *testing.T) {
 	t.Parallel()
 	b := boot(t, nil, "-d", "1", "--grace-period", "3", "--", "sh", "-c", `trap '' HUP INT QUIT USR1 USR2 PIPE ALRM TERM; echo ready; while :; do sleep 1; done`)
 	b.out.wait(t, "ready")
 	command := b.child()
 	b.signal(sig.TERM)
-	if said := b.err.wait(t, "still runs").text; !strings.Contains(said, "sent TERM at +1.0 s") {
-		t.Errorf("said %q", said)
-	}
+	wantMatch(t, b.err.wait(t, "still runs").text, `sent TERM at \+1\.0 s`)
 	b.cmd.Process.Kill()
-	if code := b.waitExit(); code != -1 {
-		t.Errorf("left with %d", code)
-	}
+	b.wantExit(-1)
 	testutil.Eventually(t, "the command's end", func() bool { return hasEnded(command) })
 }
 
-// TestNoProc: without /proc all that does not need it works; with what would
-// need it, lameduck does what is next best.
+// TestNoProc: without /proc a hold works as always, and features that read /proc have a
+// fallback.
 func TestNoProc(t *testing.T) {
 	shell := []string{"sh", "-c", "echo ready; sleep 1000 & wait"}
 	noProc := func(t *testing.T, env []string, args ...string) *box {
@@ -258,78 +254,79 @@ func TestNoProc(t *testing.T) {
 		b.out.wait(t, "ready")
 		b.wantStop()
 	})
-	t.Run("drop-unhandled", func(t *testing.T) { // passes all then
+	t.Run("drop-unhandled", func(t *testing.T) { // passes all signals without /proc
 		b := noProc(t, nil, append([]string{"--drop-unhandled", "--"}, shell...)...)
 		b.out.wait(t, "ready")
 		b.signal(sig.HUP)
 		b.wantExit(129)
 	})
-	t.Run("GODEBUG", func(t *testing.T) { // catch would need /proc if it were not passed on
-		b := noProc(t, []string{"GODEBUG=asyncpreemptoff=1", "GOTRACEBACK=crash"}, append([]string{"-d", "1", "--"}, helperCommand("catch")...)...)
+	t.Run("GODEBUG", func(t *testing.T) {
+		script := `echo "$GODEBUG $GOTRACEBACK"; exec "$@"`
+		flags := []string{"-d", "1", "--", "sh", "-c", script, "sh"}
+		b := noProc(t, []string{"GODEBUG=asyncpreemptoff=1", "GOTRACEBACK=crash"}, append(flags, helperCommand("catch")...)...)
+		b.out.wait(t, "asyncpreemptoff=1 crash")
 		b.out.wait(t, "ready")
 		b.wantStop()
 	})
-	t.Run("ignored", func(t *testing.T) { // the second stage is found by the path we were executed by
+	t.Run("ignored", func(t *testing.T) { // the second stage needs the path by which lameduck was executed
 		t.Parallel()
 		bootStage(t, "stage:no-proc,ignore=USR1", nil, "sh", "-c", "kill -USR1 $$; exit 7").wantExit(7)
 	})
-	t.Run("linger", func(t *testing.T) { // asks all there is
-		b := noProc(t, nil, append([]string{"--linger", "10", "--", "sh", "-c", `"$@" & read x; exit 7`, "sh"}, helperCommand("remnant", "it")...)...)
-		b.out.wait(t, "it up")
+	t.Run("linger", func(t *testing.T) { // kill(-1) replaces the descendants in /proc
+		b := noProc(t, nil, append([]string{"--linger", "10", "--", "sh", "-c", `"$@" & read x; exit 7`, "sh"}, helperCommand("leftover", "child")...)...)
+		b.out.wait(t, "child up")
 		b.sendLine("")
-		b.out.wait(t, "it done")
+		b.out.wait(t, "child done")
 		b.wantExit(7)
 	})
 	t.Run("linger kills", func(t *testing.T) {
-		b := noProc(t, nil, append([]string{"--linger", "1", "--", "sh", "-c", `"$@" & read x; exit 7`, "sh"}, helperCommand("remnant", "it", "stubborn")...)...)
-		b.out.wait(t, "it up")
+		b := noProc(t, nil, append([]string{"--linger", "1", "--", "sh", "-c", `"$@" & read x; exit 7`, "sh"}, helperCommand("leftover", "child", "stubborn")...)...)
+		b.out.wait(t, "child up")
 		b.sendLine("")
 		b.wantExit(7)
 	})
 }
 
-// TestNoSubreaper: one that cannot have orphans, and is not PID 1, says so once
-// and goes on, unless it was asked for.
+// TestNoSubreaper: a lameduck other than PID 1 that cannot become a subreaper warns once and
+// goes on; with --subreaper that is an error.
 func TestNoSubreaper(t *testing.T) {
 	t.Parallel()
 	b := bootStage(t, "stage:seccomp", nil, binary, "sh", "-c", "exit 7")
 	b.wantExit(7)
-	if said := b.err.all(); len(said) != 1 || !strings.Contains(said[0].text, "orphans will not be reaped") {
-		t.Errorf("said %v", said)
-	}
+	b.wantOneLine("orphans will not be reaped")
 	bootStage(t, "stage:seccomp", nil, binary, "-s", "sh", "-c", "exit 7").wantExit(125)
 }
 
-// TestIgnoredChild: that CHLD was ignored makes us miss no end, and the command
-// finds it so.
+// TestIgnoredChild: lameduck started with CHLD ignored still gets the command's exit code,
+// and the command starts with CHLD ignored.
 func TestIgnoredChild(t *testing.T) {
 	t.Parallel()
 	bootStage(t, "stage:ignore=CHLD", nil, "--", "sh", "-c", "exit 7").wantExit(7)
 	b := bootStage(t, "stage:ignore=CHLD", nil, "--", "grep", "SigIgn", "/proc/self/status")
 	b.wantExit(0)
-	if got := hexOf(t, b.out.wait(t, "SigIgn").text); !got.Has(sig.CHLD) {
+	if got := parseSignalSet(t, b.out.wait(t, "SigIgn").text); !got.Has(sig.CHLD) {
 		t.Errorf("the command ignores %x", uint64(got))
 	}
 }
 
-// TestSoak: signals and orphans without end leave nothing behind in us.
+// TestSoak: signals and orphans for soakTime leave no descriptors, threads or memory behind.
 func TestSoak(t *testing.T) {
 	t.Parallel()
 	orphans := `(while :; do (: & : & : &); sleep 0.005; done) & exec "$@"`
 	b := boot(t, nil, append([]string{"-d", "1", "--log-level=info", "--", "sh", "-c", orphans, "sh"}, helperCommand("catch")...)...)
 	b.out.wait(t, "ready")
 	pid := b.cmd.Process.Pid
-	look := func() (fds []os.DirEntry, threads string, kib int) {
+	usage := func() (fds []os.DirEntry, threads string, kib int) {
 		fds, _ = os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 		return fds, status(pid, "Threads"), rss(pid)
 	}
 	kinds := slices.Collect(sig.Set(^uint64(0)).Without(unpassed).All)
 	b.volleys(kinds, 20)
-	fds, threads, kib := look()
-	for end := time.Now().Add(*soak); time.Now().Before(end); {
+	fds, threads, kib := usage()
+	for end := time.Now().Add(*soakTime); time.Now().Before(end); {
 		b.volleys(kinds, 20)
 	}
-	nowFds, nowThreads, nowKib := look()
+	nowFds, nowThreads, nowKib := usage()
 	if len(fds) == 0 || len(nowFds) != len(fds) || nowThreads != threads || nowKib > kib+heap {
 		t.Errorf("%d descriptors, %s threads, %d KiB; later %d, %s, %d", len(fds), threads, kib, len(nowFds), nowThreads, nowKib)
 	}

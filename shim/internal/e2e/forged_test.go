@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"net"
 	"os"
 	"strconv"
@@ -17,12 +18,12 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
 
-// A Unix socket's path is chosen by whoever binds the socket: here the path clears
-// the screen and begins a line of its own.
+// Any process chooses the paths of its Unix sockets. This path clears the screen of a
+// terminal and forges a line.
 
 const forgery = "\x1b[2J\u009b2J\nlameduck: forged \xff"
 
-// forgedPath is the path of such a socket, which is short enough for sun_path.
+// forgedPath returns a path with the forgery in it, short enough for sun_path of unix(7).
 func forgedPath(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "forged")
@@ -33,21 +34,21 @@ func forgedPath(t *testing.T) string {
 	return dir + "/" + forgery
 }
 
-// printed fails where lines would change a terminal, or one of them is forged.
-func printed(t *testing.T, lines []outputLine) {
+// wantPrintable fails where a line has control characters or is forged.
+func wantPrintable(t *testing.T, lines []outputLine) {
 	t.Helper()
 	for _, line := range lines {
 		if line.text != quote.Line(line.text) || strings.HasPrefix(strings.TrimPrefix(line.text, "hook: "), "lameduck: forged") {
-			t.Errorf("said %q", line.text)
+			t.Errorf("line %q", line.text)
 		}
 	}
 }
 
-// TestForgedView: a view, plain or in JSON, is a line, and shows such a path quoted.
+// TestForgedView: a view, plain or in JSON, is one line, and shows the path quoted.
 func TestForgedView(t *testing.T) {
-	for flags, c := range map[string]struct{ shows func(path string) string }{
-		"":        {func(path string) string { return " ports " + strconv.Quote(path) + " (not seen); 0 open" }},
-		" --json": {func(string) string { return `"unix":["` }},
+	for flags, want := range map[string]func(path string) string{
+		"":        func(path string) string { return " ports " + strconv.Quote(path) + " (not seen); 0 open" },
+		" --json": func(string) string { return `"unix":["` },
 	} {
 		t.Run("watch"+flags, func(t *testing.T) {
 			h := startHookHost(t, "none", nil)
@@ -56,15 +57,11 @@ func TestForgedView(t *testing.T) {
 				h.sendLine("socket " + strings.ReplaceAll(strconv.QuoteToASCII(name), " ", `\x20`))
 			}
 			h.out.waitUntil(t, "both sockets", func() bool {
-				n := 0
-				for _, line := range h.out.collected {
-					n += strings.Count(line.text, "socket listens")
-				}
-				return n == 2
+				return strings.Count(fmt.Sprint(h.out.collected), "socket listens") == 2
 			})
 			h.sendLine("watch" + flags)
-			views := h.waitView(c.shows(path))
-			printed(t, h.out.all())
+			views := h.waitView(want(path))
+			wantPrintable(t, h.out.all())
 			if flags != "" {
 				var view shim.View
 				err := json.Unmarshal([]byte(views[len(views)-1]), &view)
@@ -73,13 +70,13 @@ func TestForgedView(t *testing.T) {
 				}
 			}
 			h.sendLine("send TERM")
-			h.out.wait(t, "hook left 0")
+			h.out.wait(t, "hook exited 0")
 			h.shutDown()
 		})
 	}
 }
 
-// TestForgedScreen: on a terminal the escapes are lameduck's own.
+// TestForgedScreen: on a terminal all escape sequences are lameduck's own.
 func TestForgedScreen(t *testing.T) {
 	t.Parallel()
 	netns.Need(t)
@@ -101,8 +98,8 @@ func TestForgedScreen(t *testing.T) {
 	}
 }
 
-// TestForgedReport: the report quotes the path that prolonged a hold, on standard
-// error and in the termination log.
+// TestForgedReport: the report quotes a --wait-gone path, on standard error and in the
+// termination log.
 func TestForgedReport(t *testing.T) {
 	for _, format := range []string{"text", "json"} {
 		t.Run(format, func(t *testing.T) {
@@ -114,14 +111,15 @@ func TestForgedReport(t *testing.T) {
 			}
 			defer listener.Close()
 			log := t.TempDir() + "/log"
-			b := boot(t, []string{"LAMEDUCK_\x1b[2J\nlameduck: forged=1"}, append([]string{"--until=quiet", "--quiet-for=0.2", "--delay=0.2", "--max-delay=0.5", "--grace-period=30", "--log-level=debug",
-				"--log-format=" + format, "--wait-gone=" + path, "--on-stop=/no/such/" + strings.ReplaceAll(forgery, "\n", `"`+"\n"+`"`), "--termination-log=" + log, "--"}, helperCommand("serve")...)...)
+			flags := []string{"--until=quiet", "--quiet-for=0.2", "--delay=0.2", "--max-delay=0.5", "--grace-period=30", "--log-level=debug",
+				"--log-format=" + format, "--wait-gone=" + path, "--on-stop=/no/such/" + strings.ReplaceAll(forgery, "\n", `"`+"\n"+`"`), "--termination-log=" + log, "--"}
+			b := boot(t, []string{"LAMEDUCK_\x1b[2J\nlameduck: forged=1"}, append(flags, helperCommand("serve")...)...)
 			b.out.wait(t, "ready")
 			b.signal(sig.TERM)
 			b.out.wait(t, "got TERM")
 			b.sendLine("exit 0")
 			b.wantExit(0)
-			printed(t, b.err.all())
+			wantPrintable(t, b.err.all())
 			want := strconv.Quote(path) + " was there to the end"
 			text := strings.TrimSuffix(string(testutil.Must(os.ReadFile(log))), "\n")
 			if text != quote.Line(text) {
@@ -145,8 +143,7 @@ func TestForgedReport(t *testing.T) {
 	}
 }
 
-// TestForgedExplain: the command that --explain shows can be typed into a shell, and
-// means the same words.
+// TestForgedExplain: a shell parses the command line that --explain prints into the same words.
 func TestForgedExplain(t *testing.T) {
 	t.Parallel()
 	needs(t, "bash")
@@ -155,15 +152,15 @@ func TestForgedExplain(t *testing.T) {
 	b.run()
 	b.wantExit(0)
 	lines := b.out.all()
-	printed(t, lines)
+	wantPrintable(t, lines)
 	typed, found := strings.CutPrefix(lines[0].text, "runs ")
 	if !found || len(lines) < 5 {
-		t.Fatalf("it explains %q", lines)
+		t.Fatalf("--explain prints %q", lines)
 	}
 	shell := newProgram(t, nil, syscall.SysProcAttr{}, "bash", "-c", typed+" | od -An -v -tx1 | tr -d ' \\n'; echo")
 	shell.run()
 	shell.wantExit(0)
 	if got, want := shell.out.all()[0].text, hex.EncodeToString([]byte("it's\t"+forgery)); got != want {
-		t.Errorf("a shell takes %s for %s, want %s", typed, got, want)
+		t.Errorf("a shell parses %s as %s, want %s", typed, got, want)
 	}
 }

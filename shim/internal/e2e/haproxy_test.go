@@ -18,7 +18,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// haproxyConfig answers every request by itself, once it has its body.
+// haproxyConfig makes HAProxy answer every request itself, after the request's body.
 const haproxyConfig = `
 defaults
     mode http
@@ -32,8 +32,8 @@ frontend web
     http-request return status 200 content-type text/plain string served
 `
 
-// TestHAProxy stops a real HAProxy under load: during the hold no request
-// fails, and then it is told to stop softly, whichever signal began it.
+// TestHAProxy stops a real HAProxy under load, by either trigger. During the hold no request
+// fails; then HAProxy gets USR1, its soft stop.
 func TestHAProxy(t *testing.T) {
 	needs(t, "haproxy")
 	for i, trigger := range []sig.Signal{sig.TERM, sig.USR1} {
@@ -59,13 +59,13 @@ func stopHAProxy(t *testing.T, port int, trigger sig.Signal) {
 	b.signal(trigger)
 	hold := b.err.wait(t, "holding 2 s, then USR1")
 	load.await(t, load.served.Load()+500)
-	time.Sleep(time.Until(hold.at.Add(1500 * time.Millisecond))) // most of the hold
+	time.Sleep(time.Until(hold.at.Add(1500 * time.Millisecond))) // load for most of the hold
 	load.end()
 	if n := load.failed.Load(); n > 0 {
 		t.Errorf("%d of %d requests failed: %v", n, n+load.served.Load(), load.failure.Load())
 	}
 
-	awaitPort(t, addr, false) // HAProxy has closed its listener: it was told to stop
+	awaitPort(t, addr, false) // HAProxy closes its listener at USR1
 	slow.finish(t)
 	b.wantExit(0)
 	report := measured.ReplaceAllString(b.err.wait(t, "held").text, "N s")
@@ -77,22 +77,19 @@ func stopHAProxy(t *testing.T, port int, trigger sig.Signal) {
 	}
 }
 
-// awaitPort waits until something listens on addr, or until nothing does.
+// awaitPort waits until connections to addr succeed (open), or fail.
 func awaitPort(t *testing.T, addr string, open bool) {
 	t.Helper()
-	for end := time.Now().Add(testutil.Patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	testutil.Eventually(t, fmt.Sprintf("%s accepts connections: %v", addr, open), func() bool {
 		conn, err := net.Dial("tcp", addr)
 		if err == nil {
 			conn.Close()
 		}
-		if (err == nil) == open {
-			return
-		}
-	}
-	t.Fatalf("%s: open is still %v", addr, !open)
+		return (err == nil) == open
+	})
 }
 
-// slowRequest is a request whose body is late: a hard stop would cut it.
+// slowRequest is a request whose body is not complete. A hard stop would cut the request.
 type slowRequest struct{ conn net.Conn }
 
 func beginRequest(t *testing.T, addr string) slowRequest {
@@ -111,12 +108,15 @@ func (r slowRequest) finish(t *testing.T) {
 	fmt.Fprint(r.conn, "lf")
 	answer, err := http.ReadResponse(bufio.NewReader(r.conn), nil)
 	if err != nil || answer.StatusCode != http.StatusOK {
-		t.Errorf("the request that was in flight when the stop signal was sent: %v, %v", answer, err)
+		t.Errorf("the request in flight at the stop signal: %v, %v; want status 200", answer, err)
 	}
 }
 
-// load is a steady stream of requests, some on new connections and some on
-// kept ones. Nothing is retried.
+// clients is the number of clients of a load.
+const clients = 4
+
+// load is a steady stream of requests: half of the clients keep their connections, half
+// open a new connection for each request. No request is retried.
 type load struct {
 	served, failed atomic.Int64
 	failure        atomic.Value
@@ -126,7 +126,6 @@ type load struct {
 
 func startLoad(addr string) *load {
 	l := &load{stop: make(chan struct{}), done: make(chan struct{})}
-	const clients = 4
 	for i := range clients {
 		client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: i%2 == 0}}
 		go func() {
@@ -146,7 +145,7 @@ func startLoad(addr string) *load {
 }
 
 func (l *load) request(client *http.Client, url string) {
-	// A body keeps net/http from sending the request again by itself.
+	// net/http retries no request with a body of unknown length.
 	answer, err := client.Post(url, "text/plain", io.MultiReader(strings.NewReader("x")))
 	if err == nil {
 		_, err = io.Copy(io.Discard, answer.Body)
@@ -163,7 +162,7 @@ func (l *load) request(client *http.Client, url string) {
 	l.served.Add(1)
 }
 
-// await waits until that many requests were served in all.
+// await waits until the number of served requests, from the start, is at least served.
 func (l *load) await(t *testing.T, served int64) {
 	t.Helper()
 	for end := time.Now().Add(testutil.Patience); l.served.Load() < served; time.Sleep(time.Millisecond) {
@@ -173,9 +172,10 @@ func (l *load) await(t *testing.T, served int64) {
 	}
 }
 
+// end stops all clients, after their current requests.
 func (l *load) end() {
 	close(l.stop)
-	for range 4 {
+	for range clients {
 		<-l.done
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"runtime"
 	"strconv"
 	"strings"
@@ -22,14 +21,15 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// --health in front of a server under the built lameduck.
+// Tests of --health in front of a server under the built lameduck.
 
-// ports are those of the tests here, below the ephemeral ones.
+// ports counts the ports given out, all below the ephemeral ports.
 var ports atomic.Int32
 
+// freePort returns a port that no other test uses.
 func freePort() int { return int(20000 + ports.Add(1)) }
 
-// plainWeb is catch with a web server beside it, with TLS or without.
+// plainWeb is catch with a web server in the same process, with TLS or without.
 func plainWeb(port string, secure bool) {
 	listener, err := net.Listen("tcp", "127.0.0.1:"+port)
 	die(err)
@@ -41,30 +41,41 @@ func plainWeb(port string, secure bool) {
 	} else {
 		server.Start()
 	}
-	os.Setenv("GODEBUG", "asyncpreemptoff=1") // catch would start anew
 	catch()
 }
 
-// checked is a web server whose health is asked for.
-type checked struct {
+// healthBox is a web server under lameduck with --health.
+type healthBox struct {
 	*box
 	health, target string // host and port
 }
 
-func checking(t *testing.T, env []string, flags []string, args ...string) *checked {
+// bootHealth starts the http helper with --health, on free ports, and waits until the helper
+// is ready. args are further arguments of the helper.
+func bootHealth(t *testing.T, env []string, flags []string, args ...string) *healthBox {
 	t.Helper()
 	t.Parallel()
-	health, target := freePort(), freePort()
-	spec := fmt.Sprintf("--health=:%d=:%d", health, target)
-	flags = append([]string{spec, "--grace-period=30"}, flags...)
-	b := boot(t, env, append(append(flags, "--"), helperCommand("http", append([]string{strconv.Itoa(target)}, args...)...)...)...)
-	b.out.wait(t, "ready")
-	return &checked{b, fmt.Sprintf("127.0.0.1:%d", health), fmt.Sprintf("127.0.0.1:%d", target)}
+	return bootHealthStage(t, "stage", env, append([]string{"--grace-period=30"}, flags...), args...)
 }
 
-// ask is a request on a connection of its own: the status and the text, or why there
-// are none.
-func ask(url string) string {
+// bootHealthUntil is bootHealth in another stage, with a hold until a condition.
+func bootHealthUntil(t *testing.T, stage, until string) *healthBox {
+	t.Helper()
+	return bootHealthStage(t, stage, nil, append([]string{"--until=" + until, "--health-during=pass"}, quickFlags...))
+}
+
+func bootHealthStage(t *testing.T, stage string, env, flags []string, args ...string) *healthBox {
+	t.Helper()
+	health, target := freePort(), freePort()
+	flags = append([]string{fmt.Sprintf("--health=:%d=:%d", health, target)}, flags...)
+	b := bootStage(t, stage, env, append(append(flags, "--"), helperCommand("http", append([]string{strconv.Itoa(target)}, args...)...)...)...)
+	b.out.wait(t, "ready")
+	return &healthBox{b, fmt.Sprintf("127.0.0.1:%d", health), fmt.Sprintf("127.0.0.1:%d", target)}
+}
+
+// getAnswer sends a request on a new connection, and returns the status code and the body,
+// "refused", "reset" or another error.
+func getAnswer(url string) string {
 	client := http.Client{Timeout: testutil.Patience, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	answer, err := client.Get(url)
 	switch {
@@ -80,8 +91,8 @@ func ask(url string) string {
 	return fmt.Sprintf("%d %s", answer.StatusCode, strings.TrimSpace(string(text)))
 }
 
-// TestHealth: what checks are told before a stop and during one, while the server's
-// own port serves on.
+// TestHealth: the answers to health checks before and during a stop. The server's own port
+// keeps serving.
 func TestHealth(t *testing.T) {
 	kubernetes := []string{"KUBERNETES_SERVICE_HOST=10.0.0.1"}
 	for name, c := range map[string]struct {
@@ -92,7 +103,7 @@ func TestHealth(t *testing.T) {
 	}{
 		"outside":        {nil, "", false, "503 stopping"},
 		"kubernetes":     {kubernetes, "", false, "200 mine"},
-		"as told":        {kubernetes, "--health-during=fail", false, "503 stopping"},
+		"by flag":        {kubernetes, "--health-during=fail", false, "503 stopping"},
 		"closed":         {nil, "--health-during=close", false, "refused"},
 		"passed":         {nil, "--health-during=pass", false, "200 mine"},
 		"TLS":            {nil, "--health-during=pass", true, "200 mine"},
@@ -104,20 +115,20 @@ func TestHealth(t *testing.T) {
 			if c.secure {
 				scheme, args = "https://", []string{"tls"}
 			}
-			s := checking(t, c.env, append(strings.Fields(c.flags), "--delay=2"), args...)
-			if got := ask(scheme + s.health); got != "200 mine" {
-				t.Errorf("while it runs: %s", got)
+			s := bootHealth(t, c.env, append(strings.Fields(c.flags), "--delay=2"), args...)
+			if got := getAnswer(scheme + s.health); got != "200 mine" {
+				t.Errorf("before the stop: %s", got)
 			}
 			start := time.Now()
 			s.signal(sig.TERM)
 			s.err.wait(t, "holding 2 s")
-			testutil.Eventually(t, "checks are told "+c.during, func() bool { return ask(scheme+s.health) == c.during })
+			testutil.Eventually(t, "checks get "+c.during, func() bool { return getAnswer(scheme+s.health) == c.during })
 			for range 5 {
-				if got := ask(scheme + s.health); got != c.during {
-					t.Errorf("during the stop: %s", got)
+				if got := getAnswer(scheme + s.health); got != c.during {
+					t.Errorf("check during the stop: %s, want %s", got, c.during)
 				}
-				if got := ask(scheme + s.target); got != "200 mine" {
-					t.Errorf("a user's request, during the stop: %s", got)
+				if got := getAnswer(scheme + s.target); got != "200 mine" {
+					t.Errorf("a user's request during the stop: %s", got)
 				}
 			}
 			s.wantHoldSince(start, 2*time.Second, "elapsed")
@@ -125,93 +136,91 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestHealthAlone: without a target the answer is lameduck's; where no hold was asked
-// for, it changes at the first stop signal too.
+// TestHealthAlone: without a target lameduck itself answers. The answer changes at the first
+// stop signal, with and without a hold.
 func TestHealthAlone(t *testing.T) {
 	t.Parallel()
 	url := fmt.Sprintf("127.0.0.1:%d", freePort())
 	b := boot(t, nil, append([]string{"--health=" + url, "--"}, helperCommand("catch")...)...)
 	b.out.wait(t, "ready")
-	if got := ask("http://" + url + "/anything"); got != "200 ok" {
-		t.Errorf("while it runs: %s", got)
+	if got := getAnswer("http://" + url + "/anything"); got != "200 ok" {
+		t.Errorf("before the stop: %s", got)
 	}
 	b.signal(sig.HUP)
 	b.out.wait(t, "got HUP")
-	if got := ask("http://" + url); got != "200 ok" {
+	if got := getAnswer("http://" + url); got != "200 ok" {
 		t.Errorf("after a HUP: %s", got)
 	}
 	b.signal(sig.TERM)
 	b.out.wait(t, "got TERM")
-	testutil.Eventually(t, "checks fail", func() bool { return ask("http://"+url) == "503 stopping" })
+	testutil.Eventually(t, "checks fail", func() bool { return getAnswer("http://"+url) == "503 stopping" })
 	b.sendLine("exit 7")
 	b.wantExit(7)
-	if got := ask("http://" + url); got != "refused" {
-		t.Errorf("afterwards: %s", got)
+	if got := getAnswer("http://" + url); got != "refused" {
+		t.Errorf("after the exit: %s", got)
 	}
 }
 
-// TestHealthIsNoTraffic: checks ten times a second, that are passed on, prolong no
-// hold, however the traffic is looked at.
+// TestHealthIsNoTraffic: checks ten times a second, passed through to the target, prolong no
+// hold, whatever the source of samples.
 func TestHealthIsNoTraffic(t *testing.T) {
-	// A network of its own, since without netlink all that the kernel counts is traffic.
+	// Each box has a network namespace, because without netlink all connections of the namespace count.
 	for stage, name := range map[string]string{"stage:own-network": "", "stage:own-network,uid=65534": "nobody", "stage:own-network,no-netlink": "no netlink", "stage:own-network,seccomp": "denied"} {
 		for _, until := range []string{"quiet", "drained", "settled"} {
 			t.Run(name+" "+until, func(t *testing.T) {
 				t.Parallel()
 				if strings.Contains(stage, "uid") && !isRoot() {
-					t.Skip("only root can become somebody else")
+					t.Skip("needs root, to become another user")
 				}
-				health, target := freePort(), freePort()
-				flags := []string{"--until=" + until, fmt.Sprintf("--health=:%d=:%d", health, target), "--health-during=pass", "--"}
-				b := bootStage(t, stage, nil, append(append(quickFlags, flags...), helperCommand("http", strconv.Itoa(target))...)...)
-				b.out.wait(t, "ready")
-				failed := probe(t, b.cmd.Process.Pid, fmt.Sprintf("127.0.0.1:%d", health))
+				b := bootHealthUntil(t, stage, until)
+				endChecks := startChecks(t, b.cmd.Process.Pid, b.health)
 				start := time.Now()
 				b.signal(sig.TERM)
 				b.out.wait(t, "got TERM")
-				failed() // it still serves
+				endChecks() // while the command still serves
 				b.wantHoldSince(start, quietFor, until)
-				said := b.err.all()
-				if last := said[len(said)-1].text; !strings.Contains(last, "; 0 new connections, ") && !strings.Contains(last, "; 0 new connections;") {
-					t.Errorf("checks were counted: %s", last)
-				}
+				wantMatch(t, b.report(), "; 0 new connections[,;]")
 			})
 		}
 	}
 }
 
-// probe asks ten times a second, in the network of the process pid, until it is told
-// to end and say whether all went well.
-func probe(t *testing.T, pid int, address string) (end func()) {
-	over, ended := make(chan bool), make(chan bool)
-	var asked int
+// startChecks sends a request every 100 ms, in the network namespace of the process pid,
+// until end is called. A failed request is a test error.
+func startChecks(t *testing.T, pid int, address string) (end func()) {
+	stop, stopped := make(chan bool), make(chan bool)
+	var requests int
 	go func() {
-		defer close(ended)
-		runtime.LockOSThread() // for good
-		if fd, err := unix.Open(fmt.Sprintf("/proc/%d/ns/net", pid), unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil || unix.Setns(fd, unix.CLONE_NEWNET) != nil {
-			t.Errorf("cannot enter the network: %v", err)
+		defer close(stopped)
+		runtime.LockOSThread() // never unlocked, so that the thread ends with the goroutine
+		fd, err := unix.Open(fmt.Sprintf("/proc/%d/ns/net", pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err == nil {
+			err = unix.Setns(fd, unix.CLONE_NEWNET)
+		}
+		if err != nil {
+			t.Errorf("cannot enter the network namespace of process %d: %v", pid, err)
 			return
 		}
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
 		for {
-			if err := askPlainly(address); err != nil {
-				t.Errorf("check %d: %v", asked, err)
+			if err := getOnThread(address); err != nil {
+				t.Errorf("check %d: %v", requests, err)
 				return
 			}
-			asked++
+			requests++
 			select {
-			case <-over:
+			case <-stop:
 				return
 			case <-tick.C:
 			}
 		}
 	}()
-	return func() { close(over); <-ended }
+	return func() { close(stop); <-stopped }
 }
 
-// askPlainly asks on this very thread.
-func askPlainly(address string) error {
+// getOnThread sends a request on the current thread. (net/http would use other goroutines.)
+func getOnThread(address string) error {
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		return err
@@ -225,31 +234,27 @@ func askPlainly(address string) error {
 	return err
 }
 
-// TestHealthCountsOthers: beside checks, what else comes to the server holds, however
-// short it is.
+// TestHealthCountsOthers: connections other than checks prolong the hold, however short.
 func TestHealthCountsOthers(t *testing.T) {
 	for stage, name := range map[string]string{"stage:own-network": "sock_diag", "stage:own-network,no-netlink": "proc"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			health, target := freePort(), freePort()
-			flags := []string{"--until=quiet", fmt.Sprintf("--health=:%d=:%d", health, target), "--health-during=pass", "--"}
-			b := bootStage(t, stage, nil, append(append(quickFlags, flags...), helperCommand("http", strconv.Itoa(target))...)...)
-			b.out.wait(t, "ready")
-			checks := probe(t, b.cmd.Process.Pid, fmt.Sprintf("127.0.0.1:%d", health))
+			b := bootHealthUntil(t, stage, "quiet")
+			endChecks := startChecks(t, b.cmd.Process.Pid, b.health)
 			b.signal(sig.TERM)
 			b.err.wait(t, "until quiet")
-			users := probe(t, b.cmd.Process.Pid, fmt.Sprintf("127.0.0.1:%d", target))
-			time.Sleep(quietFor) // the traffic that there is
-			users()
+			endRequests := startChecks(t, b.cmd.Process.Pid, b.target)
+			time.Sleep(quietFor) // the traffic goes on for this long
+			endRequests()
 			last := time.Now()
 			b.out.wait(t, "got TERM")
-			checks()
+			endChecks()
 			b.wantHoldSince(last, quietFor-200*time.Millisecond, "quiet")
 		})
 	}
 }
 
-// TestHealthTaken: a port that somebody has is an error before anything is started.
+// TestHealthTaken: a port in use is an error before the command starts.
 func TestHealthTaken(t *testing.T) {
 	t.Parallel()
 	taken := testutil.Must(net.Listen("tcp", ":0"))
@@ -257,17 +262,15 @@ func TestHealthTaken(t *testing.T) {
 	_, port, _ := net.SplitHostPort(taken.Addr().String())
 	b := boot(t, nil, "--health=:"+port, "--", "echo", "started")
 	b.wantExit(125)
-	if said := b.err.all(); len(said) != 1 || !strings.Contains(said[0].text, "--health=:"+port+": cannot listen on :"+port+": address already in use") || len(b.out.all()) > 0 {
-		t.Errorf("it says %v, and %v", said, b.out.all())
-	}
+	b.wantOneLine("--health=:" + port + ": cannot listen on :" + port + ": address already in use")
 }
 
-// TestHealthSlow: clients that say nothing, or half of it, or do not read, delay no
-// stop.
+// TestHealthSlow: clients that send no request or half a request, or do not read the answer,
+// delay no stop.
 func TestHealthSlow(t *testing.T) {
 	for _, during := range []string{"fail", "pass", "close"} {
 		t.Run(during, func(t *testing.T) {
-			s := checking(t, nil, []string{"--until=quiet", "--delay=0", "--quiet-for=1", "--health-during=" + during})
+			s := bootHealth(t, nil, []string{"--until=quiet", "--delay=0", "--quiet-for=1", "--health-during=" + during})
 			for i := range 50 {
 				conn, err := net.Dial("tcp", s.health)
 				if err != nil {
@@ -282,15 +285,14 @@ func TestHealthSlow(t *testing.T) {
 			end := time.Now()
 			s.sendLine("exit 7")
 			s.wantExit(7)
-			if held, left := end.Sub(start), time.Since(end); held > 3*time.Second || left > 2*time.Second {
-				t.Errorf("the hold took %v, and to leave %v", held, left)
+			if held, exited := end.Sub(start), time.Since(end); held > 3*time.Second || exited > 2*time.Second {
+				t.Errorf("the hold took %v and the exit %v, want at most 3 s and 2 s; stderr:\n%v", held, exited, s.err.all())
 			}
-			t.Log(s.err.all())
 		})
 	}
 }
 
-// TestHealthFullPids: no thread is needed to answer, when none can be had.
+// TestHealthFullPids: an answer needs no new thread, so that a full pids cgroup does no harm.
 func TestHealthFullPids(t *testing.T) {
 	for round := range 3 {
 		t.Run(strconv.Itoa(round), func(t *testing.T) {
@@ -304,12 +306,12 @@ func TestHealthFullPids(t *testing.T) {
 			b.sendLine("fill")
 			b.out.wait(t, "full")
 			for range 100 {
-				if got := ask("http://" + url); got != "200 ok" {
-					t.Fatalf("while it runs: %s", got)
+				if got := getAnswer("http://" + url); got != "200 ok" {
+					t.Fatalf("before the stop: %s", got)
 				}
 			}
 			b.wantTermAfterHold(func() {
-				testutil.Eventually(t, "checks fail", func() bool { return ask("http://"+url) == "503 stopping" })
+				testutil.Eventually(t, "checks fail", func() bool { return getAnswer("http://"+url) == "503 stopping" })
 			})
 			if now := status(b.cmd.Process.Pid, "Threads"); now != threads {
 				t.Errorf("%s threads, later %s", threads, now)
@@ -319,30 +321,30 @@ func TestHealthFullPids(t *testing.T) {
 	}
 }
 
-// TestHealthKept: a checker that keeps its connection is told on it, too.
+// TestHealthKept: a checker gets the new answer on a kept connection too.
 func TestHealthKept(t *testing.T) {
-	s := checking(t, nil, []string{"--delay=1"})
+	s := bootHealth(t, nil, []string{"--delay=1"})
 	conn, err := net.Dial("tcp", s.health)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
 	in := bufio.NewReader(conn)
-	asks := func(want int) {
+	wantStatus := func(want int) {
 		t.Helper()
 		io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 		answer, err := http.ReadResponse(in, nil)
 		if err != nil || answer.StatusCode != want {
-			t.Fatalf("%v, %v; want %d", answer, err, want)
+			t.Fatalf("answer %v, %v; want status %d", answer, err, want)
 		}
 		io.Copy(io.Discard, answer.Body)
 	}
-	asks(200)
-	asks(200)
+	wantStatus(200)
+	wantStatus(200)
 	start := time.Now()
 	s.signal(sig.TERM)
 	s.err.wait(t, "holding 1 s")
-	testutil.Eventually(t, "checks fail", func() bool { return ask("http://"+s.health) == "503 stopping" })
-	asks(503)
+	testutil.Eventually(t, "checks fail", func() bool { return getAnswer("http://"+s.health) == "503 stopping" })
+	wantStatus(503)
 	s.wantHoldSince(start, time.Second, "elapsed")
 }

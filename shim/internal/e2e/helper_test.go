@@ -10,9 +10,12 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 	"unsafe"
 
@@ -22,20 +25,24 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// The programs that the tests run beside lameduck are the test binary itself,
-// as "helper NAME ARG...".
+// helper runs a helper program: the test binary called as "helper NAME ARG...".
 func helper(name string, args []string) {
+	if slices.Contains(catchers, name) {
+		disablePreemption()
+	}
 	switch name {
 	case "stage":
 		stage(args)
 	case "stage-early":
-		signal.Reset(unix.SIGUSR1)             // the tests import sig, which catches it
-		unix.Kill(unix.Getpid(), unix.SIGUSR1) // blocked by who started us, and so pending
+		signal.Reset(unix.SIGUSR1)             // back to the default: package sigcatch, which the tests import, catches USR1
+		unix.Kill(unix.Getpid(), unix.SIGUSR1) // stays pending: the test blocks USR1
 		stage(args)
 	case "catch":
 		catch()
 	case "serve":
 		serve()
+	case "spin":
+		spin()
 	case "slow-web":
 		webServer(args)
 	case "http":
@@ -52,9 +59,10 @@ func helper(name string, args []string) {
 		faultHelper(name, args)
 		untilHelper(name, args)
 	}
-	die(fmt.Errorf("no helper %q", name))
+	die(fmt.Errorf("unknown helper %q", name))
 }
 
+// die exits with 99 if err is not nil.
 func die(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "helper:", err)
@@ -62,10 +70,9 @@ func die(err error) {
 	}
 }
 
-// stage makes the new namespaces usable and becomes the program of args, which
-// so is their PID 1.
+// stage mounts /proc for the new namespaces and executes the program of args as their PID 1.
 func stage(args []string) {
-	for _, s := range []uintptr{32, 33} { // posix_spawn(3), with which make starts us, leaves them ignored
+	for _, s := range []uintptr{32, 33} { // make(1) starts programs with posix_spawn(3), which leaves 32 and 33 ignored
 		var action [4]uintptr
 		unix.RawSyscall6(unix.SYS_RT_SIGACTION, s, uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
 	}
@@ -74,13 +81,22 @@ func stage(args []string) {
 	die(syscall.Exec(args[0], args, os.Environ()))
 }
 
-// catch says "got NAME" for each signal, and does what standard input says:
-// "exit N" or "killed NAME".
-func catch() {
-	if os.Getenv("GODEBUG") == "" { // or Go's own URG would be reported too
+// catchers are the helpers that end in catch.
+var catchers = []string{"catch", "serve", "http", "listen", "spin"}
+
+// disablePreemption re-executes the helper once with GODEBUG set, because preemption in Go's
+// runtime sends SIGURG, and catch would print "got URG". The runtime reads the setting at its
+// start only. The path is that of os.Args, because tests run helpers without /proc.
+func disablePreemption() {
+	if os.Getenv("GODEBUG") == "" {
 		os.Setenv("GODEBUG", "asyncpreemptoff=1")
-		die(syscall.Exec("/proc/self/exe", os.Args, os.Environ()))
+		die(syscall.Exec(os.Args[0], os.Args, os.Environ()))
 	}
+}
+
+// catch prints "got NAME" for each signal, and obeys the lines of standard input: "exit N"
+// and "killed NAME".
+func catch() {
 	got := make(chan os.Signal, 1000)
 	signal.Notify(got)
 	commands := make(chan string)
@@ -89,7 +105,7 @@ func catch() {
 		for in.Scan() {
 			commands <- in.Text()
 		}
-		os.Exit(98) // whoever gave the commands is gone
+		os.Exit(98) // the test is gone
 	}()
 	fmt.Println("ready")
 	for {
@@ -102,8 +118,8 @@ func catch() {
 	}
 }
 
-// serve is catch with a server beside it, on the port that it says. To each line
-// it answers one, to "slow" after four seconds.
+// serve is catch with a server in the same process. serve prints the server's port. The
+// server answers each line with a line, "slow" after four seconds.
 func serve() {
 	listener, err := net.Listen("tcp", "[::]:0")
 	die(err)
@@ -115,7 +131,7 @@ func serve() {
 				defer conn.Close()
 				for in := bufio.NewScanner(conn); in.Scan(); fmt.Fprintln(conn, "ok") {
 					if in.Text() == "slow" {
-						time.Sleep(4 * time.Second)
+						time.Sleep(4 * time.Second) // the time of a slow request
 					}
 				}
 			}()
@@ -123,19 +139,18 @@ func serve() {
 	}()
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
 	fmt.Println("port", port)
-	os.Setenv("GODEBUG", "asyncpreemptoff=1") // catch would start anew
 	catch()
 }
 
-// webServer asks the gate, args[1], before it answers on port args[0]. With a
-// third argument it knows what TERM is.
+// webServer serves HTTP on port args[0]. Each answer is the answer of the gate on port
+// args[1]. With a third argument TERM is a graceful stop.
 func webServer(args []string) {
 	server := &http.Server{Addr: "127.0.0.1:" + args[0], Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer, err := http.Get("http://127.0.0.1:" + args[1])
 		die(err)
 		io.Copy(w, answer.Body)
 	})}
-	signal.Reset() // the tests import sig, which catches all
+	signal.Reset() // back to the defaults: package sigcatch, which the tests import, catches signals
 	ended := make(chan error)
 	if len(args) > 2 {
 		stop := make(chan os.Signal, 1)
@@ -152,7 +167,7 @@ func webServer(args []string) {
 	os.Exit(0)
 }
 
-// listen is catch with a socket that nobody talks to.
+// listen is catch with an idle socket in the same process.
 func listen(network, path string) {
 	switch network {
 	case "udp":
@@ -164,10 +179,10 @@ func listen(network, path string) {
 		die(err)
 		defer listener.Close()
 	}
-	os.Setenv("GODEBUG", "asyncpreemptoff=1") // catch would start anew
 	catch()
 }
 
+// obey executes a command line of the catch helper.
 func obey(command string) {
 	word, arg, _ := strings.Cut(command, " ")
 	if word == "exit" {
@@ -181,7 +196,42 @@ func obey(command string) {
 	die(unix.Kill(unix.Getpid(), unix.Signal(s)))
 }
 
-// orphan says who its parent is once the shell that started it is gone.
+// spin is catch while garbage collections stop a busy goroutine, which Go's runtime does with
+// SIGURG unless preemption is off.
+func spin() {
+	go func() {
+		for {
+			fmt.Fprint(io.Discard, os.Args)
+		}
+	}()
+	go func() {
+		for range 100 {
+			runtime.GC()
+		}
+		fmt.Println("collected")
+	}()
+	catch()
+}
+
+// TestCatchPrintsNoURG: the catch helper prints no URG of its own runtime, and would print URG
+// with preemption.
+func TestCatchPrintsNoURG(t *testing.T) {
+	t.Parallel()
+	run := func(env ...string) *box {
+		b := startProgram(t, env, syscall.SysProcAttr{}, helperCommand("spin")...)
+		b.out.wait(t, "collected")
+		return b
+	}
+	quiet := run()
+	quiet.sendLine("exit 0")
+	quiet.wantExit(0)
+	if n := quiet.signalCounts()["URG"]; n > 0 {
+		t.Errorf("the helper printed URG %d times", n)
+	}
+	run("GODEBUG=asyncpreemptoff=0").out.wait(t, "got URG")
+}
+
+// orphan prints the pid of its parent, once the shell that started orphan has exited.
 func orphan() {
 	for end := time.Now().Add(testutil.Patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		parent := os.Getppid()
@@ -192,7 +242,7 @@ func orphan() {
 	}
 }
 
-// zombies exits with 0 as soon as there is no process but PID 1 and itself.
+// zombies exits with 0 once PID 1 and this helper are the only processes, and fails after 10 s.
 func zombies() {
 	var left []string
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
@@ -208,5 +258,5 @@ func zombies() {
 			os.Exit(0)
 		}
 	}
-	die(fmt.Errorf("%d processes are left, such as %s", len(left), left[0]))
+	die(fmt.Errorf("%d processes are left: the first is %s", len(left), left[0]))
 }

@@ -12,67 +12,68 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// The hook, end to end: executed in a container of which PID 1 is something else,
-// or a lameduck.
+// Tests of lameduck hold as a preStop hook, in a container with another PID 1 or with a
+// lameduck as PID 1.
 
-// hookHost is such a container.
+// hookHost is a container with the host helper, which starts hooks.
 type hookHost struct{ *serverBox }
 
-// startHookHost starts one: its PID 1 is the words before, running the host, which serves
-// how.
-func startHookHost(t *testing.T, how string, env []string, before ...string) hookHost {
+// startHookHost starts a container. PID 1 is the command of the words before, or the host
+// helper without such words; mode is the first argument of the host helper.
+func startHookHost(t *testing.T, mode string, env []string, before ...string) hookHost {
 	t.Helper()
 	t.Parallel()
-	return startHookHostIn(t, asPID1, how, env, before...)
+	return startHookHostIn(t, asPID1, mode, env, before...)
 }
 
-func startHookHostIn(t *testing.T, attr syscall.SysProcAttr, how string, env []string, before ...string) hookHost {
+// startHookHostIn is startHookHost with other namespaces, and not parallel.
+func startHookHostIn(t *testing.T, attr syscall.SysProcAttr, mode string, env []string, before ...string) hookHost {
 	t.Helper()
 	b := newBox(t, "stage", append(env, "BINARY="+binary))
 	b.cmd.SysProcAttr = &attr
-	b.cmd.Args = append(append(b.cmd.Args[:3:3], before...), helperCommand("host", how)...)
+	b.cmd.Args = append(append(b.cmd.Args[:3:3], before...), helperCommand("host", mode)...)
 	b.run()
 	h := hookHost{&serverBox{box: b}}
 	h.out.wait(t, "host ready")
-	if how != "none" {
+	if mode != "none" {
 		h.port = strings.Fields(h.out.wait(t, "port ").text)[1]
 	}
 	return h
 }
 
-// hookResult is how a hook ended, and when; the rest is what it said.
-func (h hookHost) hookResult() (code int, took time.Duration, said []string) {
+// hookResult waits for the end of the hook, and returns its exit code, time and output.
+func (h hookHost) hookResult() (code int, took time.Duration, output []string) {
 	h.t.Helper()
 	var ms int64
-	fmt.Sscanf(h.out.wait(h.t, "hook left").text, "hook left %d after %d ms", &code, &ms)
+	fmt.Sscanf(h.out.wait(h.t, "hook exited").text, "hook exited %d after %d ms", &code, &ms)
 	for _, line := range h.out.all() {
 		if text, ok := strings.CutPrefix(line.text, "hook: "); ok {
-			said = append(said, text)
+			output = append(output, text)
 		}
 	}
-	return code, time.Duration(ms) * time.Millisecond, said
+	return code, time.Duration(ms) * time.Millisecond, output
 }
 
-// shutDown ends the container.
+// shutDown ends the container, and wants the exit code 0.
 func (h hookHost) shutDown() {
 	h.t.Helper()
 	h.sendLine("exit 0")
 	h.wantExit(0)
 }
 
-// wantHookExit wants the hook to end with a code, not before some time nor much later, and
-// its last line to have text in it.
-func (h hookHost) wantHookExit(code int, at time.Duration, text string) (said []string) {
+// wantHookExit waits for the end of the hook, and wants this exit code, at this time or up to
+// 2.5 s later, and text in the last line. wantHookExit returns the hook's output.
+func (h hookHost) wantHookExit(code int, at time.Duration, text string) (output []string) {
 	h.t.Helper()
-	got, took, said := h.hookResult()
-	if got != code || took < at || took > at+2500*time.Millisecond || len(said) == 0 || !strings.Contains(said[len(said)-1], text) {
-		h.t.Errorf("the hook left with %d after %v, want %d after %v, and said\n%s\nwant %q", got, took, code, at, strings.Join(said, "\n"), text)
+	got, took, output := h.hookResult()
+	if got != code || took < at || took > at+2500*time.Millisecond || len(output) == 0 || !strings.Contains(output[len(output)-1], text) {
+		h.t.Errorf("the hook exited with %d after %v, want %d after %v; output\n%s\nwant %q", got, took, code, at, strings.Join(output, "\n"), text)
 	}
-	return said
+	return output
 }
 
-// TestHold: a hook in an ordinary container holds for as long as there is traffic,
-// and PID 1's standard error has its lines too.
+// TestHold: a hook in an ordinary container holds while connections arrive, and its lines go
+// to PID 1's standard error too.
 func TestHold(t *testing.T) {
 	for name, before := range map[string][]string{
 		"helper": nil, "shell": {"/bin/sh", "-c", `"$@"; exit $?`, "sh"}, "lameduck without a hold": {binary, "--"},
@@ -84,37 +85,35 @@ func TestHold(t *testing.T) {
 			start := time.Now()
 			for range 8 {
 				h.shortConn("127.0.0.1")
-				time.Sleep(200 * time.Millisecond) // the traffic that there is
+				time.Sleep(200 * time.Millisecond) // the traffic goes on for 1.6 s
 			}
 			traffic := time.Since(start)
-			said := h.wantHookExit(0, traffic+1500*time.Millisecond, " new connections ") // the first may have come before it looked
-			if line := said[len(said)-1]; !strings.Contains(line, "(quiet); 8 ") && !strings.Contains(line, "(quiet); 7 ") {
-				t.Errorf("said %q", line)
-			}
+			output := h.wantHookExit(0, traffic+1500*time.Millisecond, " new connections ")
+			wantMatch(t, output[len(output)-1], `\(quiet\); [78] `) // the first may precede the first sample
 			h.shutDown()
-			var theirs []string
+			var atPID1 []string
 			for _, line := range h.err.all() {
-				theirs = append(theirs, line.text)
+				atPID1 = append(atPID1, line.text)
 			}
-			if len(said) != 2 || !slices.Equal(said, theirs) {
-				t.Errorf("it said\n%s\nand to PID 1\n%s", strings.Join(said, "\n"), strings.Join(theirs, "\n"))
+			if len(output) != 2 || !slices.Equal(output, atPID1) {
+				t.Errorf("the hook's stderr\n%s\nPID 1's stderr\n%s\nwant the same two lines", strings.Join(output, "\n"), strings.Join(atPID1, "\n"))
 			}
 		})
 	}
 }
 
-// TestHoldOnce: what it says is not said twice where its standard error is PID 1's.
+// TestHoldOnce: a hook with PID 1's standard error writes each line once.
 func TestHoldOnce(t *testing.T) {
 	h := startHookHost(t, "none", nil)
 	h.sendLine("same hold")
-	h.out.wait(t, "hook left 0")
+	h.out.wait(t, "hook exited 0")
 	h.shutDown()
-	if said := h.err.all(); len(said) != 2 {
-		t.Errorf("PID 1 said %v", said)
+	if stderr := h.err.all(); len(stderr) != 2 {
+		t.Errorf("PID 1's stderr: %v, want two lines", stderr)
 	}
 }
 
-// TestHoldElsewhere: where PID 1 is a lameduck that holds there is nothing to do.
+// TestHoldElsewhere: where PID 1 is a lameduck with a hold, the hook returns at once.
 func TestHoldElsewhere(t *testing.T) {
 	long := []string{"--delay=15", "--grace-period=60"}
 	for name, c := range map[string]struct {
@@ -129,7 +128,7 @@ func TestHoldElsewhere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.how != "" && !isRoot() {
-				t.Skip("only root can become somebody else")
+				t.Skip("needs root, to become another user")
 			}
 			before := slices.Clone(c.before)
 			if link, ok := strings.CutPrefix(before[0], "@"); ok {
@@ -138,27 +137,27 @@ func TestHoldElsewhere(t *testing.T) {
 			}
 			h := startHookHost(t, "server", c.env, before...)
 			h.sendLine(c.how + "LAMEDUCK_DELAY=15 hold --grace-period=30")
-			said := h.wantHookExit(0, 0, "lameduck: hold: PID 1 is a lameduck that holds by itself; nothing to do")
+			output := h.wantHookExit(0, 0, "lameduck: hold: PID 1 is a lameduck that holds by itself; nothing to do")
 			h.shutDown()
-			if len(said) != 1 || c.how == "" && (len(h.err.all()) != 1 || h.err.all()[0].text != said[0]) {
-				t.Errorf("it said %q, and to PID 1 %v", said, h.err.all())
+			if len(output) != 1 || c.how == "" && (len(h.err.all()) != 1 || h.err.all()[0].text != output[0]) {
+				t.Errorf("the hook's stderr %q, PID 1's stderr %v; want the same line", output, h.err.all())
 			}
 		})
 	}
 }
 
-// TestHoldElsewhereJSON: that is said in the form that was asked for.
+// TestHoldElsewhereJSON: --log-format applies to the line of such a hook.
 func TestHoldElsewhereJSON(t *testing.T) {
 	h := startHookHost(t, "none", nil, binary, "--delay=15", "--grace-period=60", "--")
 	h.sendLine("hold --log-format=json")
-	said := h.wantHookExit(0, 0, "holds by itself")
-	if !json.Valid([]byte(said[0])) {
-		t.Errorf("said %q", said)
+	output := h.wantHookExit(0, 0, "holds by itself")
+	if !json.Valid([]byte(output[0])) {
+		t.Errorf("output %q, want JSON", output)
 	}
 	h.shutDown()
 }
 
-// TestHoldSkipped: TERM and INT end it at once, from the first moment on.
+// TestHoldSkipped: TERM and INT end a hook at once, from the first moment on.
 func TestHoldSkipped(t *testing.T) {
 	for name, why := range map[string]string{"TERM": "(second_signal)", "INT": "(interrupt)"} {
 		for _, wait := range []time.Duration{0, 1200 * time.Millisecond} {
@@ -166,7 +165,7 @@ func TestHoldSkipped(t *testing.T) {
 				h := startHookHost(t, "server", nil)
 				h.sendLine("hold --delay=15 --grace-period=60")
 				h.out.wait(t, "holding 15 s")
-				time.Sleep(wait) // what comes within a second is no repetition
+				time.Sleep(wait) // the subject: before and after the second in which duplicates are ignored
 				h.sendLine("send " + name)
 				h.wantHookExit(0, wait, why)
 				h.shutDown()
@@ -175,7 +174,7 @@ func TestHoldSkipped(t *testing.T) {
 	}
 }
 
-// TestHoldEnds: why else a hook may end.
+// TestHoldEnds: the other reasons for the end of a hook.
 func TestHoldEnds(t *testing.T) {
 	t.Run("ceiling", func(t *testing.T) {
 		h := startHookHost(t, "server", nil)
@@ -183,11 +182,11 @@ func TestHoldEnds(t *testing.T) {
 		h.out.wait(t, "holding")
 		for range 40 {
 			h.shortConn("127.0.0.1")
-			time.Sleep(100 * time.Millisecond) // the traffic that there is
+			time.Sleep(100 * time.Millisecond) // the traffic goes on past the ceiling
 		}
-		said := h.wantHookExit(0, 3*time.Second, "lameduck: warning: traffic may not have stopped: the hold reached its ceiling")
-		if len(said) != 3 || !strings.Contains(said[1], "(ceiling)") {
-			t.Errorf("said %q", said)
+		output := h.wantHookExit(0, 3*time.Second, "lameduck: warning: traffic may not have stopped: the hold reached its ceiling")
+		if len(output) != 3 || !strings.Contains(output[1], "(ceiling)") {
+			t.Errorf("output %q, want three lines and the end at the ceiling", output)
 		}
 		h.shutDown()
 	})
@@ -203,9 +202,9 @@ func TestHoldEnds(t *testing.T) {
 		h.out.wait(t, "look busy")
 		start := time.Now()
 		h.sendLine("crash")
-		h.out.wait(t, "hook left 0")
+		h.out.wait(t, "hook exited 0")
 		if took := time.Since(start); took < 2*time.Second || took > 6*time.Second {
-			t.Errorf("it ended %v after the server", took)
+			t.Errorf("the hook ended %v after the server, want 2 s to 6 s", took)
 		}
 		h.wantHookExit(0, 3*time.Second-500*time.Millisecond, "(no_listener)")
 		h.shutDown()
@@ -216,31 +215,30 @@ func TestHoldEnds(t *testing.T) {
 		h.wantHookExit(0, time.Second, "hold: held 1.0 s (elapsed)")
 		h.shutDown()
 	})
-	t.Run("json", func(t *testing.T) {
-		h := startHookHost(t, "server", nil)
-		h.sendLine("LAMEDUCK_X=1 hold --delay=0 --quiet-for=0.5 --grace-period=30 --log-format=json --log-level=debug")
-		said := h.wantHookExit(0, 500*time.Millisecond, `"trigger":"hold"`)
-		for _, line := range said {
-			var e struct {
-				Schema         int
-				Level, Message string
-			}
-			if json.Unmarshal([]byte(line), &e) != nil || e.Schema != 1 || e.Level == "" || e.Message == "" {
-				t.Errorf("said %q", line)
-			}
-		}
-		if len(said) < 4 {
-			t.Errorf("said %q", said)
-		}
-		h.shutDown()
-	})
 }
 
-// TestHoldNobody: as somebody without rights, who sees no process of others, it
-// holds by the namespace's listeners.
-func TestHoldNobody(t *testing.T) {
+// TestHoldJSON: with --log-format=json every line of a hook is a JSON object.
+func TestHoldJSON(t *testing.T) {
+	h := startHookHost(t, "server", nil)
+	h.sendLine("LAMEDUCK_X=1 hold --delay=0 --quiet-for=0.5 --grace-period=30 --log-format=json --log-level=debug")
+	output := h.wantHookExit(0, 500*time.Millisecond, `"trigger":"hold"`)
+	for _, line := range output {
+		var e jsonReport
+		if json.Unmarshal([]byte(line), &e) != nil || e.Schema != 1 || e.Level == "" || e.Message == "" {
+			t.Errorf("line %q, want JSON with schema, level and message", line)
+		}
+	}
+	if len(output) < 4 {
+		t.Errorf("output %q, want at least four lines", output)
+	}
+	h.shutDown()
+}
+
+// TestHoldUnprivileged: a hook as another user, without access to the descriptors of other
+// processes, holds by the listeners of the network namespace.
+func TestHoldUnprivileged(t *testing.T) {
 	if !isRoot() {
-		t.Skip("only root can become somebody else")
+		t.Skip("needs root, to become another user")
 	}
 	t.Parallel()
 	attr := asPID1
@@ -255,8 +253,8 @@ func TestHoldNobody(t *testing.T) {
 	h.shutDown()
 }
 
-// TestHoldRefused: flags that it has not, and values that are wrong, are one line
-// and 125; what belongs to lameduck itself is let be in the environment.
+// TestHoldRefused: an unknown flag or a bad value gives one line and 125. Variables for flags
+// that only lameduck itself has are ignored.
 func TestHoldRefused(t *testing.T) {
 	h := startHookHost(t, "none", nil)
 	for _, words := range []string{"hold --delay=x", "hold --rewrite=TERM:USR1", "hold server", "hold --delay=50 --grace-period=30",
@@ -265,20 +263,21 @@ func TestHoldRefused(t *testing.T) {
 		h.sendLine(words)
 		h.out.waitUntil(t, words, func() bool { return len(h.out.collected) >= before+2 })
 		got := h.out.all()[before:]
-		if len(got) != 2 || !strings.HasPrefix(got[0].text, "hook: lameduck: ") || !strings.HasPrefix(got[1].text, "hook left 125") {
-			t.Errorf("%s: %v", words, got)
+		if len(got) != 2 || !strings.HasPrefix(got[0].text, "hook: lameduck: ") || !strings.HasPrefix(got[1].text, "hook exited 125") {
+			t.Errorf("%s: got %v, want one line and 125", words, got)
 		}
 	}
 	before := len(h.out.all())
 	h.sendLine("LAMEDUCK_REWRITE=TERM:USR1 LAMEDUCK_LINGER=5 LAMEDUCK_GROUP=maybe LAMEDUCK_STOP_SIGNAL=QUIT hold")
-	h.out.waitUntil(t, "its end", func() bool { return len(h.out.collected) >= before+3 })
-	if got := h.out.all()[before:]; len(got) != 3 || !strings.Contains(got[0].text, "holding") || !strings.HasPrefix(got[2].text, "hook left 0") {
-		t.Errorf("with others' variables: %v", got)
+	h.out.waitUntil(t, "the end of the hook", func() bool { return len(h.out.collected) >= before+3 })
+	if got := h.out.all()[before:]; len(got) != 3 || !strings.Contains(got[0].text, "holding") || !strings.HasPrefix(got[2].text, "hook exited 0") {
+		t.Errorf("with variables of lameduck itself: %v", got)
 	}
 	h.shutDown()
 }
 
-// TestHoldPoor: standard error may be stuck or closed, and standard input closed.
+// TestHoldPoor: a hook holds with standard error full or closed, and with standard input and
+// output closed.
 func TestHoldPoor(t *testing.T) {
 	for _, how := range []string{"stuck", "2>&-", "2>/dev/full", "<&-", "<&- >&- 2>&-"} {
 		t.Run(how, func(t *testing.T) {
@@ -286,19 +285,19 @@ func TestHoldPoor(t *testing.T) {
 			h.sendLine(how + " hold --delay=1 --until=elapsed --grace-period=30")
 			code, took, _ := h.hookResult()
 			if code != 0 || took < time.Second || took > 3*time.Second {
-				t.Errorf("left with %d after %v", code, took)
+				t.Errorf("exit code %d after %v, want 0 after 1 s to 3 s", code, took)
 			}
-			h.err.wait(t, "(elapsed)") // PID 1's is another
+			h.err.wait(t, "(elapsed)") // PID 1's standard error works
 			h.shutDown()
 		})
 	}
 }
 
-// TestHoldFullPids: no process and no thread can be had any more while it holds.
+// TestHoldFullPids: a hook needs no new process and no new thread during the hold.
 func TestHoldFullPids(t *testing.T) {
 	t.Parallel()
 	group := newCgroup(t, "pids")
-	script := `("$0" hold --delay=2 --quiet-for=0.2 --grace-period=30 --log-level=debug; echo hook left $?) & exec "$@"`
+	script := `("$0" hold --delay=2 --quiet-for=0.2 --grace-period=30 --log-level=debug; echo hook exited $?) & exec "$@"`
 	b := newBox(t, "stage:cgroup="+string(group), nil)
 	b.cmd.Args = append(append(b.cmd.Args[:3:3], "/bin/sh", "-c", script, binary), helperCommand("sturdy")...)
 	b.run()
@@ -307,13 +306,13 @@ func TestHoldFullPids(t *testing.T) {
 	group.set(t, "pids.max", group.get(t, "pids.current")+20)
 	b.sendLine("fill")
 	b.out.wait(t, "full")
-	b.out.wait(t, "hook left 0")
+	b.out.wait(t, "hook exited 0")
 	b.err.wait(t, "(no_listener)")
 	b.sendLine("exit 0")
 	b.wantExit(0)
 }
 
-// TestHoldOtherSignals: none but TERM and INT ends it.
+// TestHoldOtherSignals: no signals but TERM and INT end a hook.
 func TestHoldOtherSignals(t *testing.T) {
 	h := startHookHost(t, "server", nil)
 	h.sendLine("hold --delay=10 --grace-period=60")

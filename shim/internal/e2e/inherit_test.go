@@ -19,11 +19,11 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// What a command sees under lameduck is what it sees without: each of these
-// tests runs the same words both ways.
+// Tests of the environment of a command: the same with and without lameduck. Most tests run
+// the same program both ways and compare.
 
-// output runs words, and wants success.
-func output(t *testing.T, env []string, words ...string) string {
+// commandOutput runs a program, wants success, and returns both output streams.
+func commandOutput(t *testing.T, env []string, words ...string) string {
 	t.Helper()
 	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...)
@@ -34,17 +34,18 @@ func output(t *testing.T, env []string, words ...string) string {
 	return string(out)
 }
 
-// same wants the same output of a shell's words without lameduck ("exec $x WORDS"
-// with nothing for x) and with it.
-func same(t *testing.T, env []string, text string) {
+// wantSameOutput runs a bash script twice: with x empty, and with x as the lameduck command
+// line. Scripts say "exec $x PROGRAM". The outputs must be equal.
+func wantSameOutput(t *testing.T, env []string, text string) {
 	t.Helper()
-	without := output(t, append(env, "x="), "bash", "-c", text)
-	with := output(t, append(env, "x="+binary+" --"), "bash", "-c", text)
+	without := commandOutput(t, append(env, "x="), "bash", "-c", text)
+	with := commandOutput(t, append(env, "x="+binary+" --"), "bash", "-c", text)
 	if with != without || without == "" {
 		t.Errorf("%s\nwithout: %s\nwith:    %s", text, without, with)
 	}
 }
 
+// TestInherits: limits, attributes and descriptors that a command inherits.
 func TestInherits(t *testing.T) {
 	needs(t, "bash")
 	dir := t.TempDir()
@@ -58,21 +59,21 @@ func TestInherits(t *testing.T) {
 		"arguments":           "exec $x printf '%s|' -d 1 -- --help 'a b' '' -",
 		"high descriptors":    "exec 200</dev/null; exec $x readlink /proc/self/fd/200",
 	} {
-		t.Run(name, func(t *testing.T) { same(t, nil, text) })
+		t.Run(name, func(t *testing.T) { wantSameOutput(t, nil, text) })
 	}
 }
 
-// TestInheritsEnvironment: all of it, in its order, with what is meant for Go
-// programs, and changed by nothing of that ourselves.
+// TestInheritsEnvironment: the command gets all variables in order, also the variables of Go's
+// runtime, which change nothing in lameduck itself.
 func TestInheritsEnvironment(t *testing.T) {
 	env := []string{"A=1", "GODEBUG=gctrace=1,schedtrace=1", "B=2", "GOGC=1", "GOMAXPROCS=3", "GOMEMLIMIT=1MiB", "GOTRACEBACK=crash", "EMPTY=", "C=x=y"}
-	without := output(t, env, "env")
-	if with := output(t, env, binary, "env"); with != without {
+	without := commandOutput(t, env, "env")
+	if with := commandOutput(t, env, binary, "env"); with != without {
 		t.Errorf("without:\n%s\nwith:\n%s", without, with)
 	}
 }
 
-// dropinNames are the names under which the built binary is another init.
+// dropinNames are lameduck's name and names of inits.
 var dropinNames = []string{"lameduck", "tini", "dumb-init", "catatonit"}
 
 // startedAs runs the program at path with argv and env exactly as given (os/exec
@@ -96,15 +97,14 @@ func startedAs(t *testing.T, path string, env []string, argv ...string) string {
 	return string(out)
 }
 
-// TestInheritsEntries: the environment is a list of entries, which pass unchanged:
-// a second entry of one name, an entry without "=", an empty entry, bytes that are not
-// UTF-8. The second stage passes the same entries on.
+// TestInheritsEntries: all entries of the environment pass unchanged, through the second stage
+// too: a second entry of one name, an entry without "=", an empty entry, bytes other than UTF-8.
 func TestInheritsEntries(t *testing.T) {
 	cat := testutil.Must(exec.LookPath("cat"))
 	env := []string{"A=1", "B", "A=2", "", "=x", "A=1", "C=caf\xe9", "PATH=/bin", "PATH=/none", "LAMEDUCK_B", "GOGC=1", "GOGC=2", "LAST="}
 	want := startedAs(t, cat, env, "cat", "/proc/self/environ")
 	if want != strings.Join(env, "\x00")+"\x00" {
-		t.Fatalf("the test itself passed %q", want)
+		t.Fatalf("startedAs passed %q", want)
 	}
 	for _, name := range dropinNames {
 		if got := startedAs(t, binary, env, name, "cat", "/proc/self/environ"); got != want {
@@ -127,14 +127,15 @@ func TestInheritsBytes(t *testing.T) {
 	for _, name := range dropinNames {
 		for _, dashes := range [][]string{{}, {"--"}} {
 			call := slices.Concat([]string{name}, dashes, []string{"printf", "%s|"}, args)
-			if got, want := startedAs(t, binary, []string{"PATH=/usr/bin:/bin"}, call...), strings.Join(args, "|")+"|"; got != want {
+			got := startedAs(t, binary, []string{"PATH=/usr/bin:/bin"}, call...)
+			if want := strings.Join(args, "|") + "|"; got != want {
 				t.Errorf("%s %q:\n got %q\nwant %q", name, dashes, got, want)
 			}
 		}
 	}
 }
 
-// TestInheritsSignals: what was blocked and ignored still is, and nothing else.
+// TestInheritsSignals: the command starts with lameduck's blocked and ignored signals.
 func TestInheritsSignals(t *testing.T) {
 	needs(t, "bash")
 	signals := regexp.MustCompile(`(?m)^Sig(Blk|Ign):.*$`)
@@ -146,25 +147,25 @@ func TestInheritsSignals(t *testing.T) {
 		{0, set(sig.INT)},
 		{0, set(sig.CHLD)},
 		{set(sig.CHLD), 0},
-		{0, set(32)}, // as posix_spawn(3) leaves it, and 33, which Go's runtime takes
+		{0, set(32)}, // posix_spawn(3) leaves 32 and 33 ignored; Go's runtime changes 33
 		{all.Without(set(33)), all.Without(set(33))},
 	} {
-		// Our own second stage sets them; what comes of it is read from /proc.
+		// lameduck's second stage blocks and ignores the signals; cat prints the result.
 		stage := fmt.Sprintf(`exec -a lameduck-stage %s 99 0 %x %x "$@"`, binary, uint64(c.blocked), uint64(c.ignored))
 		as := func(words ...string) []string { return append([]string{"bash", "-c", stage, "bash"}, words...) }
-		without := signals.FindAllString(output(t, nil, as("cat", "/proc/self/status")...), -1)
-		with := signals.FindAllString(output(t, nil, as(binary, "cat", "/proc/self/status")...), -1)
+		without := signals.FindAllString(commandOutput(t, nil, as("cat", "/proc/self/status")...), -1)
+		with := signals.FindAllString(commandOutput(t, nil, as(binary, "cat", "/proc/self/status")...), -1)
 		if !slices.Equal(with, without) || len(with) != 2 {
 			t.Errorf("without: %q\nwith:    %q", without, with)
 		}
-		if got, want := hexOf(t, without[0])|hexOf(t, without[1]), c.blocked|c.ignored; got.Without(set(32)) != want.Without(set(32)) {
-			t.Errorf("the test itself set %q", without)
+		if got, want := parseSignalSet(t, without[0])|parseSignalSet(t, without[1]), c.blocked|c.ignored; got.Without(set(32)) != want.Without(set(32)) {
+			t.Errorf("the second stage set %q", without)
 		}
 	}
 }
 
-// hexOf is the set in a line of /proc/PID/status.
-func hexOf(t *testing.T, line string) sig.Set {
+// parseSignalSet parses a line of /proc/PID/status with a set of signals, as SigIgn.
+func parseSignalSet(t *testing.T, line string) sig.Set {
 	t.Helper()
 	bits, err := strconv.ParseUint(strings.Fields(line)[1], 16, 64)
 	if err != nil {
@@ -173,25 +174,25 @@ func hexOf(t *testing.T, line string) sig.Set {
 	return sig.Set(bits)
 }
 
-// TestSecondStageFails: what cannot be started is told alike.
+// TestSecondStageFails: start errors have the same line and code with a second stage.
 func TestSecondStageFails(t *testing.T) {
 	needs(t, "bash")
 	for command, want := range map[string]struct {
 		code int
-		says string
+		text string
 	}{
 		"/no/such":    {127, "no such file"},
 		"/etc/passwd": {126, "permission denied"},
 	} {
 		cmd := exec.Command("bash", "-c", "trap '' INT; exec "+binary+" "+command)
 		out, _ := cmd.CombinedOutput()
-		if code := cmd.ProcessState.ExitCode(); code != want.code || !strings.Contains(string(out), want.says) || strings.Count(string(out), "\n") != 1 {
-			t.Errorf("%s: %d, %s", command, code, out)
+		if code := cmd.ProcessState.ExitCode(); code != want.code || !strings.Contains(string(out), want.text) || strings.Count(string(out), "\n") != 1 {
+			t.Errorf("%s: exit code %d, output %s; want %d and %q in one line", command, code, out, want.code, want.text)
 		}
 	}
 }
 
-// TestSecondStageBare: the second stage needs nothing of the file system but the command.
+// TestSecondStageBare: the second stage needs no file but the command.
 func TestSecondStageBare(t *testing.T) {
 	needs(t, "bash", "chroot")
 	if os.Getuid() != 0 {
@@ -203,12 +204,12 @@ func TestSecondStageBare(t *testing.T) {
 	}
 	cmd := exec.Command("bash", "-c", "trap '' INT; exec chroot "+root+" /lameduck -- /lameduck --version")
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "lameduck version ") {
-		t.Errorf("%v: %s", err, out)
+		t.Errorf("%v; output: %s", err, out)
 	}
 }
 
-// TestKeepsNothing: lameduck itself sits in /, and holds none of the descriptors
-// that it passed on.
+// TestKeepsNothing: lameduck itself has / as its working directory, and keeps none of the
+// inherited descriptors open.
 func TestKeepsNothing(t *testing.T) {
 	needs(t, "bash", "nsenter")
 	b := boot(t, nil, "bash", "-c", "exec 7</dev/zero; cd /tmp; exec "+binary+" --log-level=error bash -c 'echo $PPID; read end'")
@@ -217,18 +218,18 @@ func TestKeepsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	script := `readlink /proc/` + pid + `/cwd; ls -l /proc/` + pid + `/fd | sed -n 's/.*-> //p' | sort -u`
-	// PID 1 is a lameduck too; ask in its PID namespace.
-	out := output(t, nil, "nsenter", "-t", strconv.Itoa(b.cmd.Process.Pid), "-p", "-m", "sh", "-c", script)
+	// The pid is that of the PID namespace, of which another lameduck is PID 1.
+	out := commandOutput(t, nil, "nsenter", "-t", strconv.Itoa(b.cmd.Process.Pid), "-p", "-m", "sh", "-c", script)
 	if !strings.HasPrefix(out, "/\n") || strings.Contains(out, "/dev/zero") || !strings.Contains(out, "eventpoll") {
-		t.Errorf("it holds:\n%s", out)
+		t.Errorf("working directory and descriptors:\n%s", out)
 	}
 	b.sendLine("end")
 	b.wantExit(0)
 }
 
-// TestLeavesDirectoryFirst: lameduck is in / before it forks the command, so that the
-// command cannot see it anywhere else. Only where the path of the directory does not
-// lead back to it, / comes after the fork.
+// TestLeavesDirectoryFirst: lameduck changes to / before the fork, so that the command never
+// sees lameduck in another directory. Where the path of the working directory is gone, the
+// change follows the fork, because the command needs the directory.
 func TestLeavesDirectoryFirst(t *testing.T) {
 	needs(t, "strace", "bash")
 	calls := regexp.MustCompile(`(?m)(chdir\("/"\)|clone.*CLONE_VFORK.*|vfork\()`)
@@ -238,19 +239,19 @@ func TestLeavesDirectoryFirst(t *testing.T) {
 	} {
 		trace := filepath.Join(t.TempDir(), "trace")
 		script = "cd " + t.TempDir() + "; " + script + "exec strace -o " + trace + " -e trace=chdir,clone,clone3,vfork " + binary + " true"
-		output(t, nil, "bash", "-c", script)
+		commandOutput(t, nil, "bash", "-c", script)
 		var order []string
 		for _, call := range calls.FindAllString(string(testutil.Must(os.ReadFile(trace))), -1) {
 			order = append(order, strings.FieldsFunc(call, func(c rune) bool { return c == '(' })[0])
 		}
 		if got := strings.Join(slices.Compact(order), " "); !strings.HasPrefix(got, want) {
-			t.Errorf("%s: %s, want %s", script, got, want)
+			t.Errorf("%s: system calls %s, want %s", script, got, want)
 		}
 	}
 }
 
-// TestInheritsDirectory: a relative program and a directory that has no path work as
-// without lameduck, and $0 of a script is not changed.
+// TestInheritsDirectory: a program with a relative path and a working directory without a path
+// work as without lameduck, and $0 of a script is unchanged.
 func TestInheritsDirectory(t *testing.T) {
 	needs(t, "bash")
 	for _, text := range []string{
@@ -263,58 +264,61 @@ func TestInheritsDirectory(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		script := "rm -rf $D; mkdir -p $D/sub; ln -s sub $D/link; printf '#!/bin/sh\necho $0 $PWD\nreadlink /proc/self/cwd\n' >$D/script; chmod +x $D/script; " + text
-		same(t, []string{"D=" + dir}, script)
+		wantSameOutput(t, []string{"D=" + dir}, script)
 	}
 }
 
-// TestPIDVariables: sockets and the watchdog of systemd are announced to the command
-// where they were announced to lameduck; what is announced to another process stays.
+// TestPIDVariables: where systemd's LISTEN_PID or WATCHDOG_PID is lameduck's pid, the command
+// gets its own pid. The pid of another process stays.
 func TestPIDVariables(t *testing.T) {
 	needs(t, "bash")
 	for _, name := range []string{"LISTEN_PID", "WATCHDOG_PID"} {
 		ask := `export ` + name + `=$$; exec ` + binary + ` bash -c 'echo $` + name + ` $$'`
-		if out := strings.Fields(output(t, nil, "bash", "-c", ask)); len(out) != 2 || out[0] != out[1] {
-			t.Errorf("%s and the command's pid: %v", name, out)
+		own := strings.Fields(commandOutput(t, nil, "bash", "-c", ask))
+		if len(own) != 2 || own[0] != own[1] {
+			t.Errorf("%s and the command's pid: %v, want equal pids", name, own)
 		}
-		if out := output(t, []string{name + "=1"}, binary, "sh", "-c", "echo $"+name); out != "1\n" {
-			t.Errorf("another's %s became %s", name, out)
+		other := commandOutput(t, []string{name + "=1"}, binary, "sh", "-c", "echo $"+name)
+		if other != "1\n" {
+			t.Errorf("%s=1 became %s", name, other)
 		}
-		hook := `export ` + name + `=$$; exec ` + binary + ` -e 143 --delay=0.1 --grace-period=9 --on-stop='sh -c "echo $` + name + ` $$"' sh -c 'kill $PPID; exec sleep 9' 2>/dev/null`
-		if out := strings.Fields(output(t, nil, "bash", "-c", hook)); len(out) != 2 || out[0] == out[1] {
-			t.Errorf("%s and the pid of --on-stop: %v", name, out)
+		onStop := `export ` + name + `=$$; exec ` + binary + ` -e 143 --delay=0.1 --grace-period=9 --on-stop='sh -c "echo $` + name + ` $$"' sh -c 'kill $PPID; exec sleep 9' 2>/dev/null`
+		beside := strings.Fields(commandOutput(t, nil, "bash", "-c", onStop))
+		if len(beside) != 2 || beside[0] == beside[1] {
+			t.Errorf("%s and the pid of --on-stop: %v, want different pids", name, beside)
 		}
 	}
 }
 
-// TestSecondStagePoor: with too few descriptors the start fails, rather than losing what
-// the command is to inherit; without ppoll(2) the start does not wait for long.
+// TestSecondStagePoor: with too few descriptors the start fails, and no inherited state is
+// lost. Without ppoll(2) the start does not wait for the 10 s of a stage that hangs.
 func TestSecondStagePoor(t *testing.T) {
 	needs(t, "bash")
 	cmd := exec.Command("bash", "-c", "trap '' INT; ulimit -n 8; exec "+binary+" true")
 	out, _ := cmd.CombinedOutput()
 	if code := cmd.ProcessState.ExitCode(); code != 125 || !strings.Contains(string(out), "too many open files") {
-		t.Errorf("with 8 descriptors: %d, %s", code, out)
+		t.Errorf("with 8 descriptors: exit code %d, output %s", code, out)
 	}
 	b := bootStage(t, fmt.Sprintf("stage:ignore=USR2,deny=%d:%d", unix.SYS_PPOLL, int(unix.EPERM)), nil, "true")
 	b.wantExit(0)
-	if took := time.Since(b.start); took > 8*time.Second { // 10 s are for a stage that hangs
+	if took := time.Since(b.start); took > 8*time.Second {
 		t.Errorf("without ppoll the start takes %v", took)
 	}
 }
 
-// TestClosedStreams: standard streams that are closed become /dev/null.
+// TestClosedStreams: closed standard streams become /dev/null.
 func TestClosedStreams(t *testing.T) {
 	needs(t, "bash")
-	said := filepath.Join(t.TempDir(), "said")
+	path := filepath.Join(t.TempDir(), "streams")
 	for _, closed := range []string{"<&-", ">&-", "2>&-", "<&- >&-", "<&- 2>&-", ">&- 2>&-", "<&- >&- 2>&-"} {
-		text := fmt.Sprintf(`%s sh -c 'for i in 0 1 2; do readlink /proc/self/fd/$i; done >%s; exit 5' %s`, binary, said, closed)
+		text := fmt.Sprintf(`%s sh -c 'for i in 0 1 2; do readlink /proc/self/fd/$i; done >%s; exit 5' %s`, binary, path, closed)
 		cmd := exec.Command("bash", "-c", text)
 		cmd.Run()
 		if code := cmd.ProcessState.ExitCode(); code != 5 {
-			t.Errorf("%s: left with %d", closed, code)
+			t.Errorf("%s: exit code %d, want 5", closed, code)
 		}
-		if text, _ := os.ReadFile(said); strings.Count(string(text), "\n") != 3 {
-			t.Errorf("%s: %s", closed, text)
+		if text, _ := os.ReadFile(path); strings.Count(string(text), "\n") != 3 {
+			t.Errorf("%s: streams %s, want three", closed, text)
 		}
 	}
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
-// TestScriptsReal plays the scripts that are marked so on the built binary.
+// TestScriptsReal plays the golden scripts marked "real" on the built binary.
 func TestScriptsReal(t *testing.T) {
 	scripts, err := script.Load(testutil.Path("testdata/stop/*.txt"))
 	if err != nil {
@@ -43,9 +43,9 @@ func playReal(t *testing.T, s *script.Script) {
 	ready := b.out.wait(t, "ready").at
 	for _, e := range s.Events {
 		if e.Text == "killed KILL" && slices.ContainsFunc(s.Actions, func(a script.Step) bool { return a.Text == "sends KILL" }) {
-			continue // it is lameduck that kills
+			continue // lameduck sends the KILL
 		}
-		time.Sleep(time.Until(ready.Add(e.At))) // the script's own time
+		time.Sleep(time.Until(ready.Add(e.At))) // a script says at which times events come
 		if name, err := sig.Parse(e.Text); err == nil {
 			b.signal(name)
 		} else {
@@ -54,7 +54,7 @@ func playReal(t *testing.T, s *script.Script) {
 	}
 	code := b.waitExit()
 	end := time.Now()
-	got := map[string][]outputLine{"leaves": {{end, fmt.Sprint(code)}}}
+	got := map[string][]outputLine{"leaves": {{end, fmt.Sprint(code)}}} // by the verbs of scripts
 	for _, line := range b.err.all() {
 		got["says"] = append(got["says"], outputLine{line.at, strings.TrimPrefix(line.text, "lameduck: ")})
 	}
@@ -66,22 +66,23 @@ func playReal(t *testing.T, s *script.Script) {
 	compareReal(t, s, ready, got)
 }
 
-// measured are the figures of a report, which differ from run to run.
+// measured matches the times in a report, which differ from run to run.
 var measured = regexp.MustCompile(`[0-9]+\.[0-9] s`)
 
-// leeway is for scripts in which two things happen at all but one time.
+// leeway is how much too early an action may be, for scripts with two actions at nearly the
+// same time.
 const leeway = 5 * time.Millisecond
 
-// unseen are what no one outside can see.
-var unseen = []string{"watches", "looks", "notes"}
+// invisibleActions are the verbs of actions without an effect outside lameduck.
+var invisibleActions = []string{"watches", "looks", "notes"}
 
-// compareReal holds what happened against the script: the same things of each
-// sort in the same order, none before its time and none much later.
+// compareReal compares actions with the script: the same actions of each verb in the same
+// order, each at its time or up to 2 s later.
 func compareReal(t *testing.T, s *script.Script, ready time.Time, got map[string][]outputLine) {
 	t.Helper()
 	for _, a := range s.Actions {
 		verb, text, _ := strings.Cut(a.Text, " ")
-		if slices.Contains(unseen, verb) || a.Text == "sends KILL" { // which nobody can catch
+		if slices.Contains(invisibleActions, verb) || a.Text == "sends KILL" { // the catch helper cannot catch KILL
 			continue
 		}
 		if len(got[verb]) == 0 {
@@ -104,7 +105,7 @@ func compareReal(t *testing.T, s *script.Script, ready time.Time, got map[string
 	}
 }
 
-// TestExitCodes covers all 256 exit codes, and death by every signal that kills.
+// TestExitCodes covers all 256 exit codes, and death by every signal that kills by default.
 func TestExitCodes(t *testing.T) {
 	harmless := sig.SetOf(sig.CHLD, sig.CONT, sig.URG, sig.WINCH, sig.STOP, 20, 21, 22)
 	want := map[string]int{}
@@ -130,13 +131,13 @@ func TestExitCodes(t *testing.T) {
 	workers.Wait()
 }
 
-// TestOrphans leaves thousands of orphans behind, and wants no zombie.
+// TestOrphans: of thousands of orphans none stays a zombie.
 func TestOrphans(t *testing.T) {
 	storm := `i=0; while [ $i -lt 2000 ]; do ( : & ); i=$((i+1)); done; exec "$@"`
 	boot(t, nil, append([]string{"sh", "-c", storm, "sh"}, helperCommand("zombies")...)...).wantExit(0)
 }
 
-// TestOddOrphans: orphans that were killed, stopped or traced are reaped as well.
+// TestOddOrphans: killed, stopped and traced orphans are reaped too.
 func TestOddOrphans(t *testing.T) {
 	for name, odd := range map[string]string{
 		"killed":  `(sh -c 'kill -KILL $$' &)`,
@@ -152,18 +153,18 @@ func TestOddOrphans(t *testing.T) {
 	}
 }
 
-// TestStreams: what goes in and out passes untouched, to its end.
+// TestStreams: 100 MB pass from standard input to standard output unchanged.
 func TestStreams(t *testing.T) {
-	var in, said bytes.Buffer
+	var in, stderr bytes.Buffer
 	io.CopyN(&in, rand.NewChaCha8([32]byte{}), 100<<20)
 	cmd := exec.Command(binary, "cat")
-	cmd.Stdin, cmd.Stderr = bytes.NewReader(in.Bytes()), &said
-	if out, err := cmd.Output(); err != nil || !bytes.Equal(out, in.Bytes()) || said.Len() > 0 {
-		t.Errorf("%d bytes come out as %d; %v; it said: %s", in.Len(), len(out), err, &said)
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(in.Bytes()), &stderr
+	if out, err := cmd.Output(); err != nil || !bytes.Equal(out, in.Bytes()) || stderr.Len() > 0 {
+		t.Errorf("%d bytes come out as %d; %v; stderr: %s", in.Len(), len(out), err, &stderr)
 	}
 }
 
-// TestUnread: an answer that nobody reads is an error like any other.
+// TestUnread: help into a pipe without a reader is an error with 125.
 func TestUnread(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -172,29 +173,24 @@ func TestUnread(t *testing.T) {
 	r.Close()
 	cmd := exec.Command(binary, "--help-all")
 	cmd.Stdout = w
-	var said bytes.Buffer
-	cmd.Stderr = &said
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	cmd.Run()
 	w.Close()
-	if code := cmd.ProcessState.ExitCode(); code != 125 || !strings.Contains(said.String(), "broken pipe") {
-		t.Errorf("left with %d, and said %q", code, &said)
+	if code := cmd.ProcessState.ExitCode(); code != 125 || !strings.Contains(stderr.String(), "broken pipe") {
+		t.Errorf("exit code %d, stderr %q; want 125 and a broken pipe", code, &stderr)
 	}
 }
 
-// TestSubreaper: orphans come to a lameduck that is not PID 1 too.
+// TestSubreaper: a lameduck other than PID 1 adopts orphans.
 func TestSubreaper(t *testing.T) {
-	family := `echo "lameduck $PPID"; ( "$@" & ); read end`
-	inner := append([]string{binary, "sh", "-c", family, "sh"}, helperCommand("orphan")...)
-	b := boot(t, nil, inner...)
-	lameduck := strings.Fields(b.out.wait(t, "lameduck ").text)[1]
-	if orphan := b.out.wait(t, "orphan ").text; orphan != "orphan "+lameduck {
-		t.Errorf("lameduck is %s, but %s", lameduck, orphan)
+	pid, adopter := adoption(t, nil, binary)
+	if adopter != pid {
+		t.Errorf("the orphan's parent is %s, want lameduck, %s", adopter, pid)
 	}
-	b.sendLine("end")
-	b.wantExit(0)
 }
 
-// TestNotFound: 127 and 126, with one line that names the command.
+// TestNotFound: a command that cannot start gives 127 or 126, and one line with its name.
 func TestNotFound(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string, mode os.FileMode) string {
@@ -209,7 +205,7 @@ func TestNotFound(t *testing.T) {
 	for _, c := range []struct {
 		command string
 		code    int
-		says    string
+		text    string
 	}{
 		{"no-such-program", 127, "no such file"},
 		{"/no/such/program", 127, "no such file"},
@@ -222,14 +218,11 @@ func TestNotFound(t *testing.T) {
 	} {
 		b := boot(t, nil, "--", c.command)
 		b.wantExit(c.code)
-		said := b.err.all()
-		if len(said) != 1 || !strings.Contains(said[0].text, fmt.Sprintf("cannot run %q: ", c.command)) || !strings.Contains(said[0].text, c.says) {
-			t.Errorf("%q: says %v, want %q", c.command, said, c.says)
-		}
+		b.wantOneLine(fmt.Sprintf("cannot run %q: ", c.command), c.text)
 	}
 }
 
-// TestFound: what execvp(3) runs though Go's own look-up would not.
+// TestFound: commands that execvp(3) finds and Go's exec.LookPath does not.
 func TestFound(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"script": "echo from script $1\n", "empty": ""} {
@@ -242,7 +235,7 @@ func TestFound(t *testing.T) {
 		b := boot(t, []string{"PATH=" + path}, "script", "x")
 		b.wantExit(0)
 		if out := b.out.all(); len(out) != 1 || out[0].text != want {
-			t.Errorf("PATH=%s: %v", path, out)
+			t.Errorf("PATH=%s: printed %v, want %q", path, out, want)
 		}
 	}
 	boot(t, nil, "./empty").wantExit(0)

@@ -142,7 +142,7 @@ func TestLeastAddressSpace(t *testing.T) {
 		for _, script := range []string{`exec "$@"`, `trap "" INT; exec "$@"`} { // an ignored INT needs the second stage
 			words := slices.Concat([]string{"bash", "-c", script, "bash", "prlimit", least, binary}, strings.Fields(flags), []string{"true"})
 			for range 10 {
-				output(t, nil, words...)
+				commandOutput(t, nil, words...)
 			}
 		}
 	}
@@ -177,7 +177,7 @@ func TestLeastProcesses(t *testing.T) {
 		uid := strconv.Itoa(61300 + i)
 		for range 20 {
 			limited := []string{"setpriv", "--reuid", uid, "--clear-groups", "prlimit", fmt.Sprintf("--nproc=%d", c.least), program}
-			output(t, nil, slices.Concat([]string{"bash", "-c", c.script, "bash"}, limited, c.flags, []string{"true"})...)
+			commandOutput(t, nil, slices.Concat([]string{"bash", "-c", c.script, "bash"}, limited, c.flags, []string{"true"})...)
 		}
 	}
 }

@@ -42,7 +42,7 @@ func TestLinger(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := bootStage(t, c.stage, c.env, append([]string{"--linger", c.linger, "--", "sh", "-c", script, "sh"}, helperCommand("remnant")...)...)
+			b := bootStage(t, c.stage, c.env, append([]string{"--linger", c.linger, "--", "sh", "-c", script, "sh"}, helperCommand("leftover")...)...)
 			b.out.waitCount(t, 4)
 			start := time.Now()
 			b.sendLine("")

@@ -275,11 +275,11 @@ func TestPoorNeighbors(t *testing.T) {
 				"--health=" + url, "--health-during=fail", "--preset=auto", "--stop-schedule=TERM/20/KILL", "--kill-after=25", "--"}
 			b := bootStage(t, "stage:"+stage, nil, append(flags, trapCommand...)...)
 			b.out.wait(t, "ready")
-			if got := ask("http://" + url); got != "200 ok" {
+			if got := getAnswer("http://" + url); got != "200 ok" {
 				t.Errorf("health check before the stop: %s", got)
 			}
 			b.wantTermAfterHold(func() {
-				testutil.Eventually(t, "health checks fail", func() bool { return ask("http://"+url) == "503 stopping" })
+				testutil.Eventually(t, "health checks fail", func() bool { return getAnswer("http://"+url) == "503 stopping" })
 			})
 			b.wantPromptExit()
 			absent(t, dir+"/alive")

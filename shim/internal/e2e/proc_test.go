@@ -93,14 +93,6 @@ func bootBare(t *testing.T, args ...string) *box {
 	return b
 }
 
-// wantStderr checks that some line of lameduck's standard error contains text.
-func (b *box) wantStderr(text string) {
-	b.t.Helper()
-	if all := fmt.Sprint(b.err.all()); !strings.Contains(all, text) {
-		b.t.Errorf("stderr: %s\nwant %q", all, text)
-	}
-}
-
 // wantOneLine checks that lameduck's standard error is one line with every text in the line,
 // and that standard output is empty.
 func (b *box) wantOneLine(texts ...string) {

@@ -63,8 +63,8 @@ func sendRewritten(t *testing.T, from []sig.Signal, to func(i int) sig.Signal) {
 func TestInternalSignals(t *testing.T) {
 	command := []string{"--", "sh", "-c", "echo ready; exec sleep 1000"}
 	for _, flags := range [][]string{nil, {"-d", "1"}, {"--preset=auto"}, {"-g"}} {
-		dropsInternal(t, boot(t, nil, append(flags, command...)...))
-		dropsInternal(t, startProgram(t, nil, syscall.SysProcAttr{Setpgid: true}, slices.Concat([]string{binary}, flags, command)...))
+		wantInternalDropped(t, boot(t, nil, append(flags, command...)...))
+		wantInternalDropped(t, startProgram(t, nil, syscall.SysProcAttr{Setpgid: true}, slices.Concat([]string{binary}, flags, command)...))
 	}
 	for flags, code := range map[string]int{"-r 32:USR1": 138, "-r 32:32": 160, "--stop-signal=32": 160, "-r 32:USR1,33:0": 138} {
 		b := boot(t, nil, append(strings.Fields(flags), command...)...)

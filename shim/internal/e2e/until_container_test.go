@@ -11,9 +11,9 @@ import (
 // containerUntil: in a pod, as the user nobody and with podman's seccomp profile,
 // another container's requests prolong the hold until the last. Connections between
 // other containers do not count.
-func containerUntil(t *testing.T, y *yard) {
-	words := strings.Fields("pod create --name until --network none --share net --infra-name until-infra --infra-command /pause --infra-image " + images + "pause")
-	if out, err := y.podman(t, words...); err != nil {
+func containerUntil(t *testing.T, y *podman) {
+	words := strings.Fields("pod create --name until --network none --share net --infra-name until-infra --infra-command /pause --infra-image " + imagePrefix + "pause")
+	if out, err := y.call(t, words...); err != nil {
 		t.Fatalf("podman pod create: %v\n%s", err, out)
 	}
 	asNobody := []string{"--pod", "until", "--user=65534:65534", "--cap-drop=ALL", "--security-opt=no-new-privileges"}
@@ -22,9 +22,9 @@ func containerUntil(t *testing.T, y *yard) {
 		c.out.wait(t, "ready")
 		return c
 	}
-	server := begin(images+"lameduck", "--until=quiet", "--delay=0", "--quiet-for=1", "--grace-period=30", "--", "/helper", "helper", "app", "[::]:8080")
-	client := begin(images+"bare", "/helper", "helper", "app", "[::]:9090")
-	busy := begin(images+"bare", "/helper", "helper", "app")
+	server := begin(imagePrefix+"lameduck", "--until=quiet", "--delay=0", "--quiet-for=1", "--grace-period=30", "--", "/helper", "helper", "app", "[::]:8080")
+	client := begin(imagePrefix+"bare", "/helper", "helper", "app", "[::]:9090")
+	busy := begin(imagePrefix+"bare", "/helper", "helper", "app")
 	busy.sendLine("call 127.0.0.1:9090")
 	busy.out.wait(t, "did call")
 	for _, want := range []string{"\nSeccomp:\t2\n", "\nUid:\t65534\t", "\nCapEff:\t0000000000000000\n"} {

@@ -55,7 +55,7 @@ func TestWatchPlain(t *testing.T) {
 		}
 	}
 	h.sendLine("send TERM")
-	h.out.wait(t, "hook left 0")
+	h.out.wait(t, "hook exited 0")
 	h.shutDown()
 }
 
@@ -99,7 +99,7 @@ func TestWatchJSON(t *testing.T) {
 		t.Errorf("view without listeners: %s, want no observer", views[0])
 	}
 	h.sendLine("send INT")
-	h.out.wait(t, "hook left 0")
+	h.out.wait(t, "hook exited 0")
 	h.shutDown()
 }
 
@@ -238,7 +238,7 @@ func TestWatchIdle(t *testing.T) {
 	h.waitView("; 1000 open, ")
 	time.Sleep(4 * time.Second) // the time over which the test measures
 	h.sendLine("send TERM")
-	left := h.out.wait(t, "hook left 0").text
+	left := h.out.wait(t, "hook exited 0").text
 	var used int
 	fmt.Sscanf(left[strings.Index(left, "used"):], "used %d ms", &used)
 	took := time.Since(start)
