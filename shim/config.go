@@ -48,13 +48,13 @@ type Config struct {
 	ParentDeathSignal Signal // the signal for lameduck itself when its parent ends; 0: none
 
 	// For the drop-in names. No flag of lameduck's own sets these fields.
-	Session      bool // the command leads a session of its own, which is signalled as a group
-	SameGroup    bool // the command stays in lameduck's own process group
-	ResetSignals bool // the command starts with no signal blocked and 1 to 31 at their defaults
-	StopToo      bool // TSTP, TTIN and TTOU stop lameduck as well
-	Farewell     bool // the command's group gets TERM when the command has exited
-	WarnReaped   bool // reaped orphans are logged at Warn instead of Debug
-	TERMDropped  bool // the other program's flag drops TERM: no warning without a hold
+	Session        bool // the command leads a session of its own, which is signalled as a group
+	SameGroup      bool // the command stays in lameduck's own process group
+	ResetSignals   bool // the command starts with no signal blocked and 1 to 31 at their defaults
+	StopSelfOnTSTP bool // TSTP, TTIN and TTOU stop lameduck as well
+	TermGroup      bool // the command's group gets TERM when the command has exited
+	WarnReaped     bool // reaped orphans are logged at Warn instead of Debug
+	TERMDropped    bool // the other program's flag drops TERM: no warning without a hold
 
 	Spelling Spelling // how messages spell lameduck's flags
 

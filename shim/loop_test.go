@@ -124,8 +124,8 @@ var scriptFlags = map[string]func(cfg *Config, value string) error{
 	}),
 	"dumb-init": set(func(cfg *Config, _ string) {
 		cfg.Session = true
-		cfg.StopToo = true
-		cfg.Farewell = true
+		cfg.StopSelfOnTSTP = true
+		cfg.TermGroup = true
 	}),
 	"--stop-schedule": func(cfg *Config, value string) (err error) {
 		cfg.Schedule, err = scriptSchedule(value)

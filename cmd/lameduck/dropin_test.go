@@ -61,10 +61,10 @@ var dropinCalls = []struct {
 	{"DUMB_INIT_SETSID=0 CATATONIT_DEBUG= tini", ""}, // variables of other inits
 
 	{"dumb-init", ""},
-	{"dumb-init -c", "Farewell=false Rewrites=[] SameGroup=true Session=false"},
-	{"dumb-init --single-child", "Farewell=false Rewrites=[] SameGroup=true Session=false"},
-	{"dumb-init --single", "Farewell=false Rewrites=[] SameGroup=true Session=false"},
-	{"DUMB_INIT_SETSID=0 dumb-init", "Farewell=false Rewrites=[] SameGroup=true Session=false"},
+	{"dumb-init -c", "Rewrites=[] SameGroup=true Session=false TermGroup=false"},
+	{"dumb-init --single-child", "Rewrites=[] SameGroup=true Session=false TermGroup=false"},
+	{"dumb-init --single", "Rewrites=[] SameGroup=true Session=false TermGroup=false"},
+	{"DUMB_INIT_SETSID=0 dumb-init", "Rewrites=[] SameGroup=true Session=false TermGroup=false"},
 	{"DUMB_INIT_SETSID=1 dumb-init", ""},
 	{"DUMB_INIT_SETSID=00 dumb-init", ""},
 	{"DUMB_INIT_SETSID= dumb-init", ""},
@@ -74,8 +74,8 @@ var dropinCalls = []struct {
 	{"DUMB_INIT_DEBUG=1 dumb-init", "Level=3"},
 	{"DUMB_INIT_DEBUG=2 dumb-init", ""},
 	{"DUMB_INIT_DEBUG= dumb-init", ""},
-	{"dumb-init -c -r 15:3", "Farewell=false Rewrites=[TERM:QUIT] SameGroup=true Session=false"},
-	{"dumb-init -cr15:3", "Farewell=false Rewrites=[TERM:QUIT] SameGroup=true Session=false"},
+	{"dumb-init -c -r 15:3", "Rewrites=[TERM:QUIT] SameGroup=true Session=false TermGroup=false"},
+	{"dumb-init -cr15:3", "Rewrites=[TERM:QUIT] SameGroup=true Session=false TermGroup=false"},
 	{"dumb-init -r 15:3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
 	{"dumb-init --rewrite 15:3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
 	{"dumb-init --rewrite=15:3", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
@@ -90,7 +90,7 @@ var dropinCalls = []struct {
 	{"dumb-init -r 15:3:4", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
 	{"dumb-init -r TERM:SIGQUIT", "Rewrites=[TERM:QUIT TSTP:STOP TTIN:STOP TTOU:STOP]"},
 	{"dumb-init -r 15:0", "Rewrites=[TERM:0 TSTP:STOP TTIN:STOP TTOU:STOP] TERMDropped=true"},
-	{"dumb-init -r 15:0 -r 1:2 -r 15:1 -c", "Farewell=false Rewrites=[TERM:HUP HUP:INT] SameGroup=true Session=false"},
+	{"dumb-init -r 15:0 -r 1:2 -r 15:1 -c", "Rewrites=[TERM:HUP HUP:INT] SameGroup=true Session=false TermGroup=false"},
 	{"dumb-init -r 17:10 -r 9:1 -r 19:1", ""}, // these signals never arrive
 	{"TINI_VERBOSITY=3 dumb-init", ""},
 
@@ -103,9 +103,9 @@ var dropinCalls = []struct {
 	// lameduck's own variables work as well, and a flag wins.
 	{"LAMEDUCK_DELAY=3 docker-init", "Delay=3s"},
 	{"LAMEDUCK_DELAY=3 catatonit -g", "Delay=3s Group=true"},
-	{"LAMEDUCK_DELAY=3 LAMEDUCK_REWRITE=TERM:USR1 dumb-init -c", "Delay=3s Farewell=false Rewrites=[TERM:USR1] SameGroup=true Session=false"},
-	{"LAMEDUCK_REWRITE=TERM:USR1,HUP:0 dumb-init -c -r 15:3", "Farewell=false Rewrites=[TERM:QUIT HUP:0] SameGroup=true Session=false"},
-	{"LAMEDUCK_GROUP=true dumb-init -c", "Farewell=false Group=true Rewrites=[] Session=false"}, // the variable needs a group
+	{"LAMEDUCK_DELAY=3 LAMEDUCK_REWRITE=TERM:USR1 dumb-init -c", "Delay=3s Rewrites=[TERM:USR1] SameGroup=true Session=false TermGroup=false"},
+	{"LAMEDUCK_REWRITE=TERM:USR1,HUP:0 dumb-init -c -r 15:3", "Rewrites=[TERM:QUIT HUP:0] SameGroup=true Session=false TermGroup=false"},
+	{"LAMEDUCK_GROUP=true dumb-init -c", "Group=true Rewrites=[] Session=false TermGroup=false"}, // the variable needs a group
 	{"LAMEDUCK_SUBREAPER=true dumb-init", "Subreaper=1"},
 	{"LAMEDUCK_SUBREAPER=false dumb-init", ""},
 	{"LAMEDUCK_LINGER=5 dumb-init", "Linger=5s Subreaper=0"}, // to wait for orphans
@@ -167,7 +167,7 @@ func differences(a, b shim.Config) string {
 func TestDropinDefaults(t *testing.T) {
 	for name, want := range map[string]string{
 		"tini": "", "tini-static": "", "docker-init": "", "catatonit": "", "podman-init": "",
-		"dumb-init": "Farewell=true ResetSignals=true Rewrites=[TSTP:STOP TTIN:STOP TTOU:STOP] Session=true StopToo=true Subreaper=2",
+		"dumb-init": "ResetSignals=true Rewrites=[TSTP:STOP TTIN:STOP TTOU:STOP] Session=true StopSelfOnTSTP=true Subreaper=2 TermGroup=true",
 	} {
 		got, err := configAs(name, nil, []string{"command"})
 		if plain := (shim.Config{Command: []string{"command"}, Level: shim.Warn}); err != nil || differences(plain, got) != want {

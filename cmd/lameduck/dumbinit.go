@@ -47,7 +47,7 @@ func (d *dumbInit) adjust(cfg *shim.Config) error {
 	}
 	value, _ := cli.Lookup(cfg.Env, "DUMB_INIT_SETSID")
 	cfg.Session = value != "0" && !d.SingleChild
-	cfg.StopToo, cfg.Farewell = true, cfg.Session
+	cfg.StopSelfOnTSTP, cfg.TermGroup = true, cfg.Session
 	cfg.ResetSignals, cfg.SameGroup = true, !cfg.Session && !cfg.Group
 	if cfg.Subreaper == shim.Auto && cfg.Linger == 0 { // to linger is to wait for orphans
 		cfg.Subreaper = shim.No

@@ -29,9 +29,9 @@ var asleep uint32
 const faults sig.Set = 1<<(sig.ILL-1) | 1<<(sig.TRAP-1) | 1<<(sig.BUS-1) |
 	1<<(sig.FPE-1) | 1<<(sig.SEGV-1) | 1<<(sig.SYS-1)
 
-// init is the only init of the program: until it has run, TERM may end the process. Without
-// the entry point it leaves signals alone, so that programs and tests that import this
-// package for other reasons keep their own handling.
+// init is the only init of the program: before it, TERM may end the process. Without the
+// entry point init leaves signals alone, so that tests and other programs that import the
+// package keep their own handling.
 func init() {
 	if entrySeen {
 		Start()
@@ -147,8 +147,8 @@ const spinFor = 2 * time.Millisecond
 // processor and getting it back costs more than the work for one signal.
 //
 // The second wait ends at an absolute time. The process may be stopped or frozen for any
-// length of time before the kernel sees the call; a timeout computed before that and
-// counted from after it would miss the deadline by as much.
+// length of time before the kernel sees the call; a relative timeout would miss the deadline
+// by as much.
 func sleep(until time.Time) {
 	if Direct { // otherwise the goroutine that reads from os/signal needs the processor
 		left := timeLeft(until)

@@ -21,7 +21,7 @@ func Plain() bool { return !entrySeen }
 // uncatchable returns "": our handlers catch every signal.
 func uncatchable(sig.Signal) string { return "" }
 
-// Declarations for vet: only the kernel calls these functions.
+// Declarations for vet: only the kernel calls the functions.
 func entry()
 func handler()
 func faultHandler()
