@@ -28,8 +28,8 @@ func TestPlainBuild(t *testing.T) {
 				needs(t, "gcc")
 			}
 			path := filepath.Join(t.TempDir(), "lameduck")
-			build(t, "env", "CGO_ENABLED="+cgo, "go", "build", "-o", path, "./cmd/lameduck")
-			passes(t, sig.Set(^uint64(0)).Without(unpassed|lost), path)
+			runBuild(t, "env", "CGO_ENABLED="+cgo, "go", "build", "-o", path, "./cmd/lameduck")
+			wantForwardingBy(t, sig.Set(^uint64(0)).Without(notForwarded|lost), path)
 			if version := versionOf(t, path); !strings.HasSuffix(version, ", a plain build (see docs/limits.md)\n") {
 				t.Errorf("--version of a plain build: %q, want it called plain", version)
 			}
@@ -53,7 +53,7 @@ func versionOf(t *testing.T, path string) string {
 // ignored signals, as docs/limits.md says, but the whole environment.
 func TestPlainBuildKeeps(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lameduck")
-	build(t, "go", "build", "-o", path, "./cmd/lameduck")
+	runBuild(t, "go", "build", "-o", path, "./cmd/lameduck")
 	cmd := exec.Command("sh", "-c", `trap '' HUP USR2; exec "$0" -- sh -c 'grep -E "Sig(Blk|Ign)" /proc/self/status; echo $GOGC $GODEBUG'`, path)
 	cmd.Env = append(os.Environ(), "GOGC=77", "GODEBUG=x=y")
 	out, err := cmd.Output()
@@ -93,16 +93,16 @@ func TestForeignBuild(t *testing.T) {
 			for _, room := range f.rooms {
 				test = append(test, "./shim/internal/"+room)
 			}
-			build(t, test...)
+			runBuild(t, test...)
 			path := filepath.Join(t.TempDir(), "lameduck")
-			build(t, "make", "build", "GOARCH="+f.arch, "OUT="+path)
+			runBuild(t, "make", "build", "GOARCH="+f.arch, "OUT="+path)
 			lameduck := append([]string{testutil.Must(exec.LookPath(f.emulator)), path}, f.flags...)
-			passes(t, sig.Set(^uint64(0)).Without(unpassed|f.lost), lameduck...)
+			wantForwardingBy(t, sig.Set(^uint64(0)).Without(notForwarded|f.lost), lameduck...)
 		})
 	}
 }
 
-func build(t *testing.T, words ...string) {
+func runBuild(t *testing.T, words ...string) {
 	t.Helper()
 	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Dir = testutil.Root()

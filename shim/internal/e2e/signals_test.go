@@ -143,9 +143,9 @@ func TestTermAtStart(t *testing.T) {
 	}
 }
 
-// unpassed are the signals that the storms leave out: the stop signal, the signals that a Go
+// notForwarded are the signals that the storms leave out: the stop signal, the signals that a Go
 // program does not see, and CONT, which cancels pending TSTP, TTIN and TTOU.
-var unpassed = sig.SetOf(sig.KILL, sig.STOP, sig.TERM, sig.CHLD, 27, 32, 33, 34, sig.CONT)
+var notForwarded = sig.SetOf(sig.KILL, sig.STOP, sig.TERM, sig.CHLD, 27, 32, 33, 34, sig.CONT)
 
 // TestSignalStorm: in a storm of signals no kind of signal is lost, the command gets no
 // signal that was not sent, and a signal that is not pending yet is never merged.
@@ -153,7 +153,7 @@ func TestSignalStorm(t *testing.T) {
 	t.Parallel()
 	b := boot(t, nil, append([]string{"-d", "1", "--"}, helperCommand("catch")...)...)
 	b.out.wait(t, "ready")
-	kinds := slices.Collect(sig.Set(^uint64(0)).Without(unpassed).All)
+	kinds := slices.Collect(sig.Set(^uint64(0)).Without(notForwarded).All)
 	const each = 20
 	b.volleys(kinds, each)
 	b.signal(sig.CONT)
@@ -307,17 +307,17 @@ func orphansCommand() []string {
 	return append([]string{"-d", "1", "-r", "TERM:USR1", "sh", "-c", orphans, "sh"}, helperCommand("catch")...)
 }
 
-// passes checks a lameduck with the given command line: signals of the kinds are passed on,
+// wantForwardingBy checks a lameduck with the given command line: signals of the kinds are passed on,
 // orphans reaped, and a stop is held.
-func passes(t *testing.T, kinds sig.Set, lameduck ...string) {
+func wantForwardingBy(t *testing.T, kinds sig.Set, lameduck ...string) {
 	b := newBox(t, "stage", nil, orphansCommand()...)
 	i := slices.Index(b.cmd.Args, binary)
 	b.cmd.Args = slices.Replace(b.cmd.Args, i, i+1, lameduck...)
 	b.run()
-	b.passes(kinds)
+	b.wantForwarding(kinds)
 }
 
-func (b *box) passes(kinds sig.Set) {
+func (b *box) wantForwarding(kinds sig.Set) {
 	b.out.wait(b.t, "ready")
 	for s := range kinds.Without(sig.SetOf(sig.USR1)).All { // one by one, since an emulator may have no signal queue
 		b.signal(s)
@@ -337,7 +337,7 @@ func TestNotPID1(t *testing.T) {
 	b.cmd.Path, b.cmd.Args = binary, b.cmd.Args[3:]
 	b.cmd.SysProcAttr = nil
 	b.run()
-	b.passes(sig.Set(^uint64(0)).Without(unpassed))
+	b.wantForwarding(sig.Set(^uint64(0)).Without(notForwarded))
 }
 
 // TestOwnSignals: a signal that the command sends to PID 1 comes back to the command.

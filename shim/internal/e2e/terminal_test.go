@@ -208,13 +208,13 @@ func TestTerminalShell(t *testing.T) {
 		s.waitFor("$ ")
 		s.typeText("case $- in *m*) echo job'-'control;; esac\n")
 		s.waitFor("job-control")
-		controlsJobs(t, s)
+		wantJobControl(t, s)
 	})
 }
 
-// controlsJobs checks that the shell on the terminal can stop, continue and interrupt a job,
+// wantJobControl checks that the shell on the terminal can stop, continue and interrupt a job,
 // and then ends the shell.
-func controlsJobs(t *testing.T, s *screen) {
+func wantJobControl(t *testing.T, s *screen) {
 	t.Helper()
 	s.typeText("sleep 1000\n")
 	s.waitFor("sleep 1000\r\n")
