@@ -9,7 +9,7 @@ import (
 // with the tests that it does not here: ROOM/TEST/CASE, without a room e2e.
 var pitfalls = map[string][]string{
 	"low traffic, still listed":           {"/TestUntilFloorEnds", "/TestUntilNoTCP/Unix, busy", "/TestUntilWorker/its floor"},
-	"readiness probes":                    {"/TestUntilProbes/every 1 s", "/TestUntilProbes/every 5 s", "/TestUntilProbes/every 10 s", "/TestUntilProbes/every 1 s, unless told so", "traffic/TestVerdicts/probes every 10 s"},
+	"readiness probes":                    {"/TestUntilProbes/every 1 s", "/TestUntilProbes/every 5 s", "/TestUntilProbes/every 10 s", "/TestUntilProbes/every 1 s, counted", "traffic/TestVerdicts/probes every 10 s"},
 	"ignoring the node's address":         {"/TestUntilProbes/every 1 s", "traffic/TestVerdicts/probes and requests of one peer", "traffic/TestVerdicts/requests that look like the probes"},
 	"a balancer's health checks":          {"/TestUntilPeers/named", "/TestUntilPeers/not that", "traffic/TestVerdicts/ignored peer"},
 	"our own loopback calls":              {"/TestUntilOutbound/itself", "/TestUntilItself/by exec", "scope/TestSelf"},

@@ -93,7 +93,7 @@ func TestDropinTerminalShell(t *testing.T) {
 				onEachInit(t, call[0], func(t *testing.T, init string) {
 					s := startOnTerminal(t, pid1, init, call[1], "bash", "--norc", "--noprofile", "-i")
 					s.waitFor("$ ")
-					controlsJobs(t, s)
+					wantJobControl(t, s)
 				})
 			})
 		}

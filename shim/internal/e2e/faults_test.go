@@ -320,7 +320,7 @@ func TestSoak(t *testing.T) {
 		fds, _ = os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 		return fds, status(pid, "Threads"), rss(pid)
 	}
-	kinds := slices.Collect(sig.Set(^uint64(0)).Without(unpassed).All)
+	kinds := slices.Collect(sig.Set(^uint64(0)).Without(notForwarded).All)
 	b.volleys(kinds, 20)
 	fds, threads, kib := usage()
 	for end := time.Now().Add(*soakTime); time.Now().Before(end); {

@@ -61,7 +61,7 @@ func bootHealth(t *testing.T, env []string, flags []string, args ...string) *hea
 // bootHealthUntil is bootHealth in another stage, with a hold until a condition.
 func bootHealthUntil(t *testing.T, stage, until string) *healthBox {
 	t.Helper()
-	return bootHealthStage(t, stage, nil, append([]string{"--until=" + until, "--health-during=pass"}, quickFlags...))
+	return bootHealthStage(t, stage, nil, append([]string{"--until=" + until, "--health-during=pass"}, quiet2sFlags...))
 }
 
 func bootHealthStage(t *testing.T, stage string, env, flags []string, args ...string) *healthBox {
@@ -178,7 +178,7 @@ func TestHealthIsNoTraffic(t *testing.T) {
 				b.signal(sig.TERM)
 				b.out.wait(t, "got TERM")
 				endChecks() // while the command still serves
-				b.wantHoldSince(start, quietFor, until)
+				b.wantHoldSince(start, quiet2s, until)
 				wantMatch(t, b.report(), "; 0 new connections[,;]")
 			})
 		}
@@ -244,12 +244,12 @@ func TestHealthCountsOthers(t *testing.T) {
 			b.signal(sig.TERM)
 			b.err.wait(t, "until quiet")
 			endRequests := startChecks(t, b.cmd.Process.Pid, b.target)
-			time.Sleep(quietFor) // the traffic goes on for this long
+			time.Sleep(quiet2s) // the traffic goes on for this long
 			endRequests()
 			last := time.Now()
 			b.out.wait(t, "got TERM")
 			endChecks()
-			b.wantHoldSince(last, quietFor-200*time.Millisecond, "quiet")
+			b.wantHoldSince(last, quiet2s-200*time.Millisecond, "quiet")
 		})
 	}
 }

@@ -99,6 +99,23 @@ func (s *site) awaitQuery(client []string) {
 	})
 }
 
+// wantTransactionSaved stops a server of PostgreSQL's clients, to whose command lameduck sends
+// the given signal, and checks that an open transaction can finish and that an idle client
+// does not keep the server from ending.
+func (s *site) wantTransactionSaved(b *box, sent sig.Signal) {
+	s.t.Helper()
+	pool := s.withNewBackend()
+	idle := pool.startRequest(pool.transaction(s.psqlCommand(), "", "select 1;"))
+	open := s.startRequest(s.transaction(s.psqlCommand(), beginSQL, commitSQL))
+	b.signal(sig.TERM)
+	b.err.wait(s.t, "sending "+sent.String()+" to the command")
+	open.wantInFlight(cutWindow)
+	open.wantFinished()
+	b.wantExit(0)
+	idle.wantLost()
+	s.t.Log(b.report())
+}
+
 // TestPresetPostgres: with the preset, an open transaction can finish, and an idle client
 // does not keep the server from ending. Without, INT cuts transactions and TERM waits for
 // clients.
@@ -113,20 +130,11 @@ func TestPresetPostgres(t *testing.T) {
 	}
 	b := serve(append(presetFlags(p), "--delay=0.1", "--log-level=debug")...)
 	wantRecognized(t, b, p)
-	pool := s.withNewBackend()
-	idle := pool.startRequest(pool.transaction(s.psqlCommand(), "", "select 1;"))
-	open := s.startRequest(s.transaction(s.psqlCommand(), beginSQL, commitSQL))
-	b.signal(sig.TERM)
-	b.err.wait(t, "sending TERM to the command")
-	open.wantInFlight(cutWindow)
-	open.wantFinished()
-	b.wantExit(0)
-	idle.wantLost()
-	t.Log(b.report())
+	s.wantTransactionSaved(b, sig.TERM)
 
 	again := s.withNewBackend()
 	b = serve("--delay=0.1", "--stop-signal=INT", "--rewrite=TERM:INT") // what the image's STOPSIGNAL does
-	open = again.startRequest(again.transaction(s.psqlCommand(), "drop table n;"+beginSQL, commitSQL))
+	open := again.startRequest(again.transaction(s.psqlCommand(), "drop table n;"+beginSQL, commitSQL))
 	b.signal(sig.TERM)
 	b.wantExit(0)
 	open.wantLost()
@@ -157,23 +165,14 @@ func TestPresetPgBouncer(t *testing.T) {
 	}
 	b := serve(append(presetFlags(p), "--delay=0.1", "--log-level=debug")...)
 	wantRecognized(t, b, p)
-	pool := front.withNewBackend()
-	idle := pool.startRequest(pool.transaction(front.psqlCommand(), "", "select 1;"))
-	open := front.startRequest(front.transaction(front.psqlCommand(), beginSQL, commitSQL))
-	b.signal(sig.TERM)
-	b.err.wait(t, "sending INT to the command")
-	open.wantInFlight(cutWindow)
-	open.wantFinished()
-	b.wantExit(0)
-	idle.wantLost()
-	t.Log(b.report())
+	front.wantTransactionSaved(b, sig.INT)
 
 	if version, _ := exec.Command("pgbouncer", "--version").Output(); !strings.HasPrefix(string(version), "PgBouncer 1.1") {
 		return // since version 1.23 TERM waits for all clients
 	}
 	again := front.withNewBackend()
 	b = serve()
-	open = again.startRequest(again.transaction(front.psqlCommand(), "drop table n;"+beginSQL, commitSQL))
+	open := again.startRequest(again.transaction(front.psqlCommand(), "drop table n;"+beginSQL, commitSQL))
 	b.signal(sig.TERM)
 	t.Log("after TERM: exit code", b.waitExit())
 	open.wantLost()

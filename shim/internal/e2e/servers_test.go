@@ -54,7 +54,7 @@ func TestUntilServers(t *testing.T) {
 			if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			flags := append([]string{"--until=quiet", "--rewrite=TERM:" + c.graceful.String()}, quickFlags...)
+			flags := append([]string{"--until=quiet", "--rewrite=TERM:" + c.graceful.String()}, quiet2sFlags...)
 			b := boot(t, nil, append(append(flags, "--"), c.words(config)...)...)
 			addr := fmt.Sprintf("127.0.0.1:%d", c.port)
 			awaitPort(t, addr, true)
@@ -73,8 +73,8 @@ func TestUntilServers(t *testing.T) {
 			if !strings.Contains(report.text, "(quiet)") {
 				t.Errorf("report: %v\nwant the reason quiet", report)
 			}
-			if took := report.at.Sub(last); took < quietFor-500*time.Millisecond || took > quietFor+time.Second {
-				t.Errorf("the hold ended %v after the last request, want %v", took, quietFor)
+			if took := report.at.Sub(last); took < quiet2s-500*time.Millisecond || took > quiet2s+time.Second {
+				t.Errorf("the hold ended %v after the last request, want %v", took, quiet2s)
 			}
 			b.wantExit(0)
 		})

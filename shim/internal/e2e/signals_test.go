@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -19,7 +18,6 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
-	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
@@ -145,9 +143,9 @@ func TestTermAtStart(t *testing.T) {
 	}
 }
 
-// unpassed are the signals that the storms leave out: the stop signal, the signals that a Go
+// notForwarded are the signals that the storms leave out: the stop signal, the signals that a Go
 // program does not see, and CONT, which cancels pending TSTP, TTIN and TTOU.
-var unpassed = sig.SetOf(sig.KILL, sig.STOP, sig.TERM, sig.CHLD, 27, 32, 33, 34, sig.CONT)
+var notForwarded = sig.SetOf(sig.KILL, sig.STOP, sig.TERM, sig.CHLD, 27, 32, 33, 34, sig.CONT)
 
 // TestSignalStorm: in a storm of signals no kind of signal is lost, the command gets no
 // signal that was not sent, and a signal that is not pending yet is never merged.
@@ -155,7 +153,7 @@ func TestSignalStorm(t *testing.T) {
 	t.Parallel()
 	b := boot(t, nil, append([]string{"-d", "1", "--"}, helperCommand("catch")...)...)
 	b.out.wait(t, "ready")
-	kinds := slices.Collect(sig.Set(^uint64(0)).Without(unpassed).All)
+	kinds := slices.Collect(sig.Set(^uint64(0)).Without(notForwarded).All)
 	const each = 20
 	b.volleys(kinds, each)
 	b.signal(sig.CONT)
@@ -302,103 +300,6 @@ func wantQueued(t *testing.T, s sig.Signal, n int) {
 	}
 }
 
-// TestPlainBuild: a program built without the Makefile's flags forwards signals all the
-// same, with the C library or without, and says in --version that it is a plain build.
-func TestPlainBuild(t *testing.T) {
-	lost := sig.Set(0)
-	if !sigcatch.Direct {
-		lost = sig.SetOf(sig.URG)
-	}
-	for _, cgo := range []string{"0", "1"} {
-		t.Run("CGO_ENABLED="+cgo, func(t *testing.T) {
-			if cgo == "1" {
-				needs(t, "gcc")
-			}
-			path := filepath.Join(t.TempDir(), "lameduck")
-			build(t, "env", "CGO_ENABLED="+cgo, "go", "build", "-o", path, "./cmd/lameduck")
-			passes(t, sig.Set(^uint64(0)).Without(unpassed|lost), path)
-			if version := versionOf(t, path); !strings.HasSuffix(version, ", a plain build (see docs/limits.md)\n") {
-				t.Errorf("the plain build's version is %q", version)
-			}
-		})
-	}
-	if version := versionOf(t, binary); strings.Contains(version, "plain") {
-		t.Errorf("the Makefile's version is %q", version)
-	}
-}
-
-func versionOf(t *testing.T, path string) string {
-	t.Helper()
-	out, err := exec.Command(path, "--version").Output()
-	if err != nil || !strings.HasPrefix(string(out), "lameduck version ") {
-		t.Errorf("%s --version: %q, %v", path, out, err)
-	}
-	return string(out)
-}
-
-// TestPlainBuildKeeps: what a plain build lacks, as docs/limits.md has it: an inherited
-// signal mask and ignored signals do not reach the command. Its environment does.
-func TestPlainBuildKeeps(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "lameduck")
-	build(t, "go", "build", "-o", path, "./cmd/lameduck")
-	cmd := exec.Command("sh", "-c", `trap '' HUP USR2; exec "$0" -- sh -c 'grep -E "Sig(Blk|Ign)" /proc/self/status; echo $GOGC $GODEBUG'`, path)
-	cmd.Env = append(os.Environ(), "GOGC=77", "GODEBUG=x=y")
-	out, err := cmd.Output()
-	want := "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n77 x=y\n"
-	if err != nil || string(out) != want {
-		t.Errorf("%q, %v; want %q", out, err, want)
-	}
-}
-
-// foreignArchs are the processors that TestForeignBuild builds for, each with the rooms
-// whose tests run in an emulator: sigcatch has assembly for amd64 and arm64; s390x is
-// big-endian, for the rooms that decode the kernel's replies. The emulator renumbers
-// real-time signals: 35 arrives as 32, which lameduck drops unless a rewrite names 32. The
-// binary for s390x has no handlers of its own, so rewrites do not help, and 35 and 36 are
-// lost.
-var foreignArchs = []struct {
-	arch, emulator string
-	rooms          []string
-	flags          []string
-	lost           sig.Set
-}{
-	{"amd64", "qemu-x86_64", []string{"sigcatch"}, []string{"-r", "32:32,33:33"}, 0},
-	{"arm64", "qemu-aarch64", []string{"sigcatch"}, []string{"-r", "32:32,33:33"}, 0},
-	{"s390x", "qemu-s390x", []string{"proc", "procfs", "procnet", "scope", "testutil/script", "sig", "sigcatch", "sockdiag", "stop", "tcp", "traffic"}, nil, sig.SetOf(35, 36)},
-}
-
-// TestForeignBuild: signals, orphans and holds work on other processors, under QEMU's user
-// emulation.
-func TestForeignBuild(t *testing.T) {
-	for _, f := range foreignArchs {
-		if f.arch == runtime.GOARCH {
-			continue
-		}
-		t.Run(f.arch, func(t *testing.T) {
-			needs(t, "make", f.emulator)
-			test := []string{"env", "GOARCH=" + f.arch, "go", "test", "-exec", f.emulator}
-			for _, room := range f.rooms {
-				test = append(test, "./shim/internal/"+room)
-			}
-			build(t, test...)
-			path := filepath.Join(t.TempDir(), "lameduck")
-			build(t, "make", "build", "GOARCH="+f.arch, "OUT="+path)
-			lameduck := append([]string{testutil.Must(exec.LookPath(f.emulator)), path}, f.flags...)
-			passes(t, sig.Set(^uint64(0)).Without(unpassed|f.lost), lameduck...)
-		})
-	}
-}
-
-func build(t *testing.T, words ...string) {
-	t.Helper()
-	cmd := exec.Command(words[0], words[1:]...)
-	cmd.Dir = testutil.Root()
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%q: %v\n%s", words, err, out)
-	}
-}
-
 // orphansCommand are the arguments for lameduck with a command that leaves orphans and then
 // catches signals.
 func orphansCommand() []string {
@@ -406,17 +307,17 @@ func orphansCommand() []string {
 	return append([]string{"-d", "1", "-r", "TERM:USR1", "sh", "-c", orphans, "sh"}, helperCommand("catch")...)
 }
 
-// passes checks a lameduck with the given command line: signals of the kinds are passed on,
+// wantForwardingBy checks a lameduck with the given command line: signals of the kinds are passed on,
 // orphans reaped, and a stop is held.
-func passes(t *testing.T, kinds sig.Set, lameduck ...string) {
+func wantForwardingBy(t *testing.T, kinds sig.Set, lameduck ...string) {
 	b := newBox(t, "stage", nil, orphansCommand()...)
 	i := slices.Index(b.cmd.Args, binary)
 	b.cmd.Args = slices.Replace(b.cmd.Args, i, i+1, lameduck...)
 	b.run()
-	b.passes(kinds)
+	b.wantForwarding(kinds)
 }
 
-func (b *box) passes(kinds sig.Set) {
+func (b *box) wantForwarding(kinds sig.Set) {
 	b.out.wait(b.t, "ready")
 	for s := range kinds.Without(sig.SetOf(sig.USR1)).All { // one by one, since an emulator may have no signal queue
 		b.signal(s)
@@ -436,7 +337,7 @@ func TestNotPID1(t *testing.T) {
 	b.cmd.Path, b.cmd.Args = binary, b.cmd.Args[3:]
 	b.cmd.SysProcAttr = nil
 	b.run()
-	b.passes(sig.Set(^uint64(0)).Without(unpassed))
+	b.wantForwarding(sig.Set(^uint64(0)).Without(notForwarded))
 }
 
 // TestOwnSignals: a signal that the command sends to PID 1 comes back to the command.

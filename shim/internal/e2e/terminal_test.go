@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -207,13 +208,13 @@ func TestTerminalShell(t *testing.T) {
 		s.waitFor("$ ")
 		s.typeText("case $- in *m*) echo job'-'control;; esac\n")
 		s.waitFor("job-control")
-		controlsJobs(t, s)
+		wantJobControl(t, s)
 	})
 }
 
-// controlsJobs checks that the shell on the terminal can stop, continue and interrupt a job,
+// wantJobControl checks that the shell on the terminal can stop, continue and interrupt a job,
 // and then ends the shell.
-func controlsJobs(t *testing.T, s *screen) {
+func wantJobControl(t *testing.T, s *screen) {
 	t.Helper()
 	s.typeText("sleep 1000\n")
 	s.waitFor("sleep 1000\r\n")
@@ -232,18 +233,14 @@ func controlsJobs(t *testing.T, s *screen) {
 // program with one of the names.
 func awaitForeground(t *testing.T, s *screen, names ...string) {
 	t.Helper()
-	var comm []byte
-	for end := time.Now().Add(testutil.Patience); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+	testutil.Eventually(t, fmt.Sprintf("one of %q leads the foreground process group", names), func() bool {
 		pgrp, err := unix.IoctlGetInt(int(s.tty.Fd()), unix.TIOCGPGRP)
 		if err != nil {
 			t.Fatal(err)
 		}
-		comm, _ = os.ReadFile("/proc/" + strconv.Itoa(pgrp) + "/comm")
-		if slices.Contains(names, strings.TrimSpace(string(comm))) {
-			return
-		}
-	}
-	t.Fatalf("%q leads the foreground process group, want one of %q", comm, names)
+		comm, _ := os.ReadFile("/proc/" + strconv.Itoa(pgrp) + "/comm")
+		return slices.Contains(names, strings.TrimSpace(string(comm)))
+	})
 }
 
 // TestTerminalJob: a shell stops, continues and ends lameduck together with the command.

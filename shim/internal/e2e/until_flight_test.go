@@ -96,7 +96,7 @@ func (a *app) keepFastConn() bool {
 			c.Close()
 			return false
 		}
-		time.Sleep(60 * time.Millisecond) // the client's kernel acknowledges after 40 ms without a further request kernel acknowledges without a further request
+		time.Sleep(60 * time.Millisecond) // the client's kernel acknowledges after 40 ms without a further request
 	}
 	return true
 }

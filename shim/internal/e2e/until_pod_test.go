@@ -18,6 +18,17 @@ var scopes = map[string]string{
 	"cgroup, nobody":      "stage:cgroup=,uid=65534",
 }
 
+// inEachScope runs a test in parallel for every scope, each in a new network namespace.
+func inEachScope(t *testing.T, test func(t *testing.T, ns *namespace, stage string)) {
+	t.Parallel()
+	for name := range scopes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, newNamespace(t), scopeStage(t, name))
+		})
+	}
+}
+
 // scopeStage returns the stage for a scope, after making the control group.
 func scopeStage(t *testing.T, name string) string {
 	t.Helper()
@@ -42,65 +53,50 @@ func (ns *namespace) neighbor() *app {
 
 // TestUntilPod: traffic at another container's port does not prolong the hold.
 func TestUntilPod(t *testing.T) {
-	t.Parallel()
-	for name := range scopes {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			ns := newNamespace(t)
-			busy, third := ns.neighbor(), ns.neighbor()
-			a := ns.bootUntil(scopeStage(t, name), "drained", quiet1sFlags, helperCommand("app", "127.0.0.1:0")...)
-			busy.do("call " + third.addr("127.0.0.1"))
-			third.do("call " + busy.addr("::1"))
-			a.do("open " + busy.addr("127.0.0.1")) // an outbound connection does not count either
-			a.shortConn("127.0.0.1")
-			start := a.trigger()
-			a.wantHoldSince(start, quiet1s, "drained")
-			a.wantReport("seen by sock_diag, our " + map[bool]string{true: "control group", false: "processes' descriptors"}[strings.HasPrefix(name, "cgroup")])
-		})
-	}
+	inEachScope(t, func(t *testing.T, ns *namespace, stage string) {
+		busy, third := ns.neighbor(), ns.neighbor()
+		a := ns.bootUntil(stage, "drained", quiet1sFlags, helperCommand("app", "127.0.0.1:0")...)
+		busy.do("call " + third.addr("127.0.0.1"))
+		third.do("call " + busy.addr("::1"))
+		a.do("open " + busy.addr("127.0.0.1")) // an outbound connection does not count either
+		a.shortConn("127.0.0.1")
+		start := a.trigger()
+		a.wantHoldSince(start, quiet1s, "drained")
+		a.wantReport("seen by sock_diag, our " + map[bool]string{true: "control group", false: "processes' descriptors"}[strings.Contains(stage, "cgroup")])
+	})
 }
 
 // TestUntilSidecar: a neighbor's connections to the container's port count, although they
 // come over loopback.
 func TestUntilSidecar(t *testing.T) {
-	t.Parallel()
-	for name := range scopes {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			ns := newNamespace(t)
-			mesh := ns.neighbor()
-			a := ns.bootUntil(scopeStage(t, name), "quiet", quiet1sFlags, helperCommand("app", "[::]:0")...)
-			a.trigger()
-			repeatFor(3*quiet1s, 300*time.Millisecond, func() {
-				mesh.sendLine("open " + a.addr("127.0.0.6"))
-			})
-			a.wantHolding("the neighbor had just connected")
-			a.wantHoldSince(time.Now(), quiet1s-400*time.Millisecond, "quiet")
+	inEachScope(t, func(t *testing.T, ns *namespace, stage string) {
+		mesh := ns.neighbor()
+		a := ns.bootUntil(stage, "quiet", quiet1sFlags, helperCommand("app", "[::]:0")...)
+		a.trigger()
+		repeatFor(3*quiet1s, 300*time.Millisecond, func() {
+			mesh.sendLine("open " + a.addr("127.0.0.6"))
 		})
-	}
+		a.wantHolding("the neighbor had just connected")
+		a.wantHoldSince(time.Now(), quiet1s-400*time.Millisecond, "quiet")
+	})
 }
 
 // TestUntilProxy: a proxy's hold lasts until the app in the other container has closed
 // its connections. The proxy's own connections to other servers do not count.
 func TestUntilProxy(t *testing.T) {
-	t.Parallel()
-	for name := range scopes {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			ns := newNamespace(t)
-			database := ns.listen()
-			client := ns.neighbor()
-			proxy := ns.bootUntil(scopeStage(t, name), "drained", quiet1sFlags, helperCommand("proxy", "127.0.0.1:0", database)...)
-			client.do("open " + proxy.addr("127.0.0.1"))
-			client.do("open " + proxy.addr("127.0.0.1"))
-			proxy.trigger()
-			time.Sleep(2 * quiet1s) // idle connections, for longer than --quiet-for
-			proxy.wantHolding("the app was connected")
-			client.do("shut")
-			proxy.wantHoldSince(time.Now(), 0, "drained")
-			proxy.wantReport("0 open at the end")
-		})
-	}
+	inEachScope(t, func(t *testing.T, ns *namespace, stage string) {
+		database := ns.listen()
+		client := ns.neighbor()
+		proxy := ns.bootUntil(stage, "drained", quiet1sFlags, helperCommand("proxy", "127.0.0.1:0", database)...)
+		client.do("open " + proxy.addr("127.0.0.1"))
+		client.do("open " + proxy.addr("127.0.0.1"))
+		proxy.trigger()
+		time.Sleep(2 * quiet1s) // idle connections, for longer than --quiet-for
+		proxy.wantHolding("the app was connected")
+		client.do("shut")
+		proxy.wantHoldSince(time.Now(), 0, "drained")
+		proxy.wantReport("0 open at the end")
+	})
 }
 
 // TestUntilWorker: a command without listeners gets TERM at once, or after the floor if a

@@ -43,12 +43,12 @@ func TestUntilProbes(t *testing.T) {
 	const quiet = 3 * time.Second // the default of --quiet-for
 	for kind, probe := range readinessProbes {
 		for name, c := range map[string]probesCase{
-			"every 1 s":                      {[]string{"--ignore-probes"}, time.Second, quiet, 10 * time.Second, "quiet"},
-			"every 5 s":                      {[]string{"--ignore-probes"}, 5 * time.Second, quiet, 10 * time.Second, "quiet"},
-			"every 10 s":                     {[]string{"--ignore-probes"}, 10 * time.Second, quiet, 10 * time.Second, "quiet"},
-			"every 5 s, silence of 6 s":      {[]string{"--ignore-probes", "--quiet-for=6"}, 5 * time.Second, 2 * quiet, 10 * time.Second, "quiet"},
-			"every 1 s, unless told so":      {nil, time.Second, 12 * time.Second, 19 * time.Second, "ceiling"},
-			"every 5 s, which does not hold": {nil, 5 * time.Second, quiet, 10 * time.Second, "quiet"},
+			"every 1 s":                 {[]string{"--ignore-probes"}, time.Second, quiet, 10 * time.Second, "quiet"},
+			"every 5 s":                 {[]string{"--ignore-probes"}, 5 * time.Second, quiet, 10 * time.Second, "quiet"},
+			"every 10 s":                {[]string{"--ignore-probes"}, 10 * time.Second, quiet, 10 * time.Second, "quiet"},
+			"every 5 s, silence of 6 s": {[]string{"--ignore-probes", "--quiet-for=6"}, 5 * time.Second, 2 * quiet, 10 * time.Second, "quiet"},
+			"every 1 s, counted":        {nil, time.Second, 12 * time.Second, 19 * time.Second, "ceiling"},
+			"every 5 s, counted":        {nil, 5 * time.Second, quiet, 10 * time.Second, "quiet"},
 		} {
 			t.Run(kind+" "+name, func(t *testing.T) {
 				t.Parallel()

@@ -22,7 +22,7 @@ func TestUntilStuck(t *testing.T) {
 		"hung, no netlink":                 {"stage:no-netlink", "", 10 * time.Second, "no_progress"},
 		"others are served":                {"stage", "talking", 17 * time.Second, "ceiling"},
 		"others are served, no netlink":    {"stage:no-netlink", "talking", 17 * time.Second, "ceiling"},
-		"others may be, it is not told of": {"stage:no-netlink", "silent", 17 * time.Second, "ceiling"},
+		"others may be served, no netlink": {"stage:no-netlink", "silent", 17 * time.Second, "ceiling"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

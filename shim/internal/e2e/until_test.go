@@ -25,13 +25,13 @@ type serverBox struct {
 	port string
 }
 
-// quickFlags shorten a hold: no floor, and a silence of quietFor.
-var quickFlags = []string{"--delay=0", "--quiet-for=2", "--grace-period=30"}
+// quiet2sFlags shorten a hold: no floor, and a silence of quiet2s.
+var quiet2sFlags = []string{"--delay=0", "--quiet-for=2", "--grace-period=30"}
 
 func bootServer(t *testing.T, stage, until string, flags ...string) *serverBox {
 	t.Helper()
 	t.Parallel()
-	flags = append(append([]string{"--until=" + until}, quickFlags...), flags...)
+	flags = append(append([]string{"--until=" + until}, quiet2sFlags...), flags...)
 	s := &serverBox{box: bootStage(t, stage, nil, append(append(flags, "--"), helperCommand("serve")...)...)}
 	s.out.wait(t, "ready")
 	s.port = strings.Fields(s.out.all()[0].text)[1]
@@ -76,7 +76,7 @@ func (s *serverBox) shortConn(host string) {
 	c.Close()
 }
 
-const quietFor = 2 * time.Second
+const quiet2s = 2 * time.Second
 
 // TestUntilQuiet: short connections, one after the other, prolong the hold, over IPv4 and
 // IPv6; an idle keep-alive connection does not.
@@ -98,7 +98,7 @@ func TestUntilQuiet(t *testing.T) {
 					s.shortConn(host)
 					last = time.Now()
 				})
-				s.wantHoldSince(last, quietFor-100*time.Millisecond, "quiet")
+				s.wantHoldSince(last, quiet2s-100*time.Millisecond, "quiet")
 			})
 		}
 	}
@@ -112,7 +112,7 @@ func TestUntilQuietUnseen(t *testing.T) {
 		t.Run(host, func(t *testing.T) {
 			t.Parallel()
 			p := newNamespace(t)
-			a := p.bootUntil("stage:no-netlink", "quiet", quickFlags, helperCommand("app", "[::]:0")...)
+			a := p.bootUntil("stage:no-netlink", "quiet", quiet2sFlags, helperCommand("app", "[::]:0")...)
 			a.dial(host).ask("hello")
 			a.trigger()
 			var last time.Time
@@ -120,7 +120,7 @@ func TestUntilQuietUnseen(t *testing.T) {
 				a.shortConn(host)
 				last = time.Now()
 			})
-			a.wantHoldSince(last, quietFor-100*time.Millisecond, "quiet")
+			a.wantHoldSince(last, quiet2s-100*time.Millisecond, "quiet")
 		})
 	}
 }
@@ -130,7 +130,7 @@ func TestUntilQuietUnseen(t *testing.T) {
 func TestUntilQuietChecked(t *testing.T) {
 	t.Parallel()
 	p := newNamespace(t)
-	flags := append([]string{"--health=127.0.0.1:9000=127.0.0.1:8080", "--health-during=pass"}, quickFlags...)
+	flags := append([]string{"--health=127.0.0.1:9000=127.0.0.1:8080", "--health-during=pass"}, quiet2sFlags...)
 	a := p.bootUntil("stage:no-netlink", "quiet", flags, helperCommand("app", "127.0.0.1:8080")...)
 	a.dial("127.0.0.1").ask("hello")
 	end := repeatEvery(100*time.Millisecond, func() {
@@ -141,7 +141,7 @@ func TestUntilQuietChecked(t *testing.T) {
 	start := a.trigger()
 	a.out.wait(t, "got TERM")
 	end()
-	a.wantHoldSince(start, quietFor-100*time.Millisecond, "quiet")
+	a.wantHoldSince(start, quiet2s-100*time.Millisecond, "quiet")
 }
 
 // TestUntilSlow: --until=quiet never cuts a slow request on a connection that was used
@@ -153,7 +153,7 @@ func TestUntilSlow(t *testing.T) {
 	fmt.Fprintln(c, "slow")
 	s.signal(sig.TERM)
 	c.awaitReply()
-	s.wantHoldSince(time.Now(), quietFor-time.Second, "quiet")
+	s.wantHoldSince(time.Now(), quiet2s-time.Second, "quiet")
 }
 
 // TestUntilSettled: with --until=settled, only new connections prolong the hold, not
@@ -165,13 +165,13 @@ func TestUntilSettled(t *testing.T) {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		for c.in.Text() != "no" && time.Since(start) < 2*quietFor {
+		for c.in.Text() != "no" && time.Since(start) < 2*quiet2s {
 			fmt.Fprintln(c, "hello")
 			c.in.Scan()
 		}
 	}()
 	s.signal(sig.TERM)
-	s.wantHoldSince(start, quietFor, "settled")
+	s.wantHoldSince(start, quiet2s, "settled")
 	<-over
 }
 
@@ -183,7 +183,7 @@ func TestUntilDrained(t *testing.T) {
 	c.ask("hello")
 	s.signal(sig.TERM)
 	s.err.wait(t, "until drained")
-	time.Sleep(quietFor + time.Second) // an idle connection, for longer than --quiet-for
+	time.Sleep(quiet2s + time.Second) // an idle connection, for longer than --quiet-for
 	if stdout := s.out.all(); stdout[len(stdout)-1].text != "ready" {
 		t.Errorf("the hold has ended with a connection open: %v", stdout)
 	}
@@ -200,8 +200,8 @@ func TestUntilCeiling(t *testing.T) {
 		reason string
 	}{
 		"counted": {[]string{"--max-delay=6"}, 6 * time.Second, "ceiling"},
-		"ignored": {[]string{"--max-delay=10", "--ignore-probes"}, quietFor, "quiet"},
-		"peer":    {[]string{"--max-delay=10", "--ignore-peer=127.0.0.0/8"}, quietFor, "quiet"},
+		"ignored": {[]string{"--max-delay=10", "--ignore-probes"}, quiet2s, "quiet"},
+		"peer":    {[]string{"--max-delay=10", "--ignore-peer=127.0.0.0/8"}, quiet2s, "quiet"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := bootServer(t, "stage", "quiet", c.flags...)
