@@ -43,7 +43,7 @@ type processHost interface {
 	setParentDeathSignal(s sig.Signal) error
 
 	start(c proc.Command) (pid int, err error)
-	releaseInherited() // closes what only the command needs
+	releaseInherited() // leaves the directory and the descriptors that only the command needs
 	runOnStop(dir string, argv, env []string) (pid int, err error)
 	reap() (pid int, status proc.Status)
 

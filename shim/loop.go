@@ -34,7 +34,7 @@ type children struct {
 	group        int          // process group of the command, which may outlive the command
 	onStop       int          // PID of --on-stop; 0: not running
 	onStopFailed bool         // --on-stop could not be started
-	sentTERM     map[int]bool // descendants that were sent TERM, by PID, as of the last look
+	sentTERM     map[int]bool // descendants that were sent TERM, by PID, as of the last termDescendants
 }
 
 // samples are the newest samples of the traffic.
