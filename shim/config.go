@@ -60,7 +60,7 @@ type Config struct {
 
 	ExitCodes []ExitMap
 
-	TerminationLog string // path of a second place for the report; "": /dev/termination-log if writable
+	TerminationLog string // path of a second place for the report, or NoTerminationLog; "": /dev/termination-log if writable
 	JSON           bool   // log in JSON, one object a line
 	Level          Level
 	Warnings       []string // of the caller, logged at the start

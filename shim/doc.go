@@ -24,10 +24,10 @@
 // (known servers), report (the report of a stop) and quote (text for people) do no I/O and
 // know no clock. Mechanism knows no policy: sigcatch (catching signals), proc (starting,
 // signaling and reaping processes), observe (sampling), with scope (whose sockets count),
-// sockdiag (netlink) and procnet (/proc/net) below, health (the health listener), alive
-// (the alive file), stderr and termlog (output that never blocks). Package e2e tests the
-// built binary, and testutil serves tests. walls_test.go tests which package may import
-// which.
+// sockdiag (netlink) and procnet (/proc/net) below, procfs (the rest of /proc), health (the
+// health listener), alive (the alive file), stderr and termlog (output that never delays a
+// stop). Package e2e tests the built binary, and testutil serves tests. walls_test.go tests
+// which package may import which.
 //
 // # Entry points
 //
@@ -65,10 +65,10 @@
 //	sample          one look at the sockets that count
 //	schedule        the signals and waits after the hold (--stop-schedule); its items are steps
 //	scope           the set of sockets that belong to the container
+//	second stage    a re-execution of lameduck that restores signal mask and dispositions
 //	settled         no new connection for a while
 //	stop signal     a signal that begins a stop: TERM, and others that the plan names
 //	trigger         the stop signal that began the stop
-//	second stage    a re-execution of lameduck that restores signal mask and dispositions
 //
 // # Known limits
 //

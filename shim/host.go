@@ -16,9 +16,9 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/termlog"
 )
 
-// host is everything that the loop asks of the operating system, in five groups, each of
-// which a test may replace. Only the loop's goroutine calls the methods. Time is the one
-// exception: testing/synctest makes time virtual.
+// host is everything but the time that the loop asks of the operating system, in five
+// groups, each of which a test may replace. Only the loop's goroutine calls the methods.
+// The time needs no group: testing/synctest makes time virtual.
 type host struct {
 	signals   signalHost
 	processes processHost
@@ -43,7 +43,7 @@ type processHost interface {
 	setParentDeathSignal(s sig.Signal) error
 
 	start(c proc.Command) (pid int, err error)
-	releaseInherited() // closes what only the command needs
+	releaseInherited() // leaves the directory and the descriptors that only the command needs
 	runOnStop(dir string, argv, env []string) (pid int, err error)
 	reap() (pid int, status proc.Status)
 
@@ -75,12 +75,12 @@ type neighborHost interface {
 	removeAliveFile()
 }
 
-// outputHost writes to standard error and the termination log. No method waits for a
-// reader, flush aside, which waits a moment.
+// outputHost writes to standard error and the termination log. While the command runs no
+// method waits for a reader or a volume.
 type outputHost interface {
 	writeLine(text string)
-	writeTermlog(text string) error // replaces the previous text
-	flush()
+	writeTermlog(text string) error // replaces the previous text; a first "" checks the file, and may wait
+	flush()                         // waits a moment until all is written
 }
 
 // newHost returns the operating system as a host.
@@ -101,7 +101,7 @@ type osSignals struct {
 	command *proc.Command
 }
 
-func (osSignals) next(deadline time.Time) sig.Signal { return sigcatch.Next(deadline) }
+func (h *osSignals) next(deadline time.Time) sig.Signal { return sigcatch.Next(deadline) }
 
 func (h *osSignals) selfInflicted(s sig.Signal) bool {
 	return s == sig.CHLD || s == sig.PIPE && h.out.CausedSIGPIPE() || h.command.Released(s)

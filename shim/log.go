@@ -116,8 +116,8 @@ func (l *loop) reportStop(line func(*report.Stop) string) {
 	l.writeTermlog(s, text)
 }
 
-// writeTermlog writes a line of the report to the termination log, which is left alone
-// once the command has failed by itself.
+// writeTermlog writes a line of the report to the termination log. Once the command has
+// failed by itself, the log is the command's, and lameduck's line is removed.
 func (l *loop) writeTermlog(s *report.Stop, text string) {
 	if l.cfg.JSON {
 		text = jsonLine(Info, text, s.Figures())

@@ -34,7 +34,7 @@ type children struct {
 	group        int          // process group of the command, which may outlive the command
 	onStop       int          // PID of --on-stop; 0: not running
 	onStopFailed bool         // --on-stop could not be started
-	sentTERM     map[int]bool // descendants that were sent TERM, by PID, as of the last look
+	sentTERM     map[int]bool // descendants that were sent TERM, by PID, as of the last termDescendants
 }
 
 // samples are the newest samples of the traffic.
@@ -243,13 +243,13 @@ func (l *loop) dispatch(e stop.Event) {
 		l.dispatch(stop.Event{Kind: stop.OnStopEnded})
 	}
 	if before == stop.Holding && l.machine.State() != stop.Holding {
-		l.afterHold()
+		l.onHoldEnd()
 	}
 }
 
-// afterHold takes fewer samples, now that they serve only the report, and writes the
+// onHoldEnd slows the samples down, which serve only the report from now on, and writes the
 // report into the termination log if the stop signal has been sent.
-func (l *loop) afterHold() {
+func (l *loop) onHoldEnd() {
 	l.host.traffic.slowDown()
 	if l.machine.State() == stop.Stopping {
 		s := l.stopReport()

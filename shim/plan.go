@@ -56,8 +56,9 @@ type planner struct {
 }
 
 // newPlan makes the plan of c. With a terminal, resizing sends WINCH, which therefore
-// stops nothing. PID 1 does no job control: PID 1 is in nobody's job and nothing can stop
-// PID 1, where a STOP to itself would only discard a pending CONT.
+// stops nothing. PID 1 does no job control: PID 1 belongs to no shell's job, and no
+// signal of its own PID namespace can stop PID 1. A STOP to itself would only discard a
+// pending CONT.
 func newPlan(c *Config, terminal, pid1 bool) (plan, error) {
 	p := planner{Config: c, plan: plan{
 		stop: stop.Config{
@@ -187,6 +188,8 @@ func readAll(pattern string) (text string) {
 	return text
 }
 
+// The schedule.
+
 // setSchedule checks the times of KILL, and drops the signals of the C library's threads
 // unless the configuration names them: no init passes them on, and they end a C program.
 //
@@ -209,8 +212,9 @@ func (p *planner) setSchedule() error {
 
 // The grace period and the gate.
 
-// setGrace fits the hold, the schedule and the linger into the grace period. Over a given
-// grace period nothing wins. Over an assumed one given times win, with a warning.
+// setGrace fits the hold, the schedule and the linger into the grace period. Times that do
+// not fit are an error if the grace period was given. An assumed grace period yields to
+// given times, with a warning.
 func (p *planner) setGrace() error {
 	grace := cmp.Or(p.GracePeriod, assumedGrace(p.Env))
 	p.plan.grace.assumed = p.GracePeriod == 0

@@ -9,22 +9,22 @@ import (
 
 // HelpText returns the common flags of lameduck, on one screen.
 func (*Run) HelpText() string {
-	return helpOf(new(Run), runIntro, false) + runOutro
+	return helpOf(new(Run), runIntro, "common") + runOutro
 }
 
 // HelpAllText returns all flags of lameduck, with their variables, and how a stop goes.
 func (*Run) HelpAllText() string {
-	return helpOf(new(Run), runIntro+runCommands, true) + runOutro + runNotes
+	return helpOf(new(Run), runIntro+runCommands) + runOutro + runNotes
 }
 
 // HelpText returns the flags of lameduck hold.
 func (*HoldOnly) HelpText() string {
-	return helpOf(new(HoldOnly), holdIntro, false) + others(new(HoldOnly)) + holdOutro
+	return helpOf(new(HoldOnly), holdIntro, "hook", "common") + others(new(HoldOnly), "hook", "common") + holdOutro
 }
 
 // HelpText returns the flags of lameduck watch.
 func (*Watch) HelpText() string {
-	return helpOf(new(Watch), watchIntro, false) + others(new(Watch)) + watchOutro
+	return helpOf(new(Watch), watchIntro, "common") + others(new(Watch), "common") + watchOutro
 }
 
 const runIntro = `lameduck runs COMMAND as the first process of a container: it reaps orphans and
@@ -125,18 +125,19 @@ servers that start later within 6 s. INT, TERM or a closed output end it, with
 // helpWidth is the width of a terminal.
 const helpWidth = 80
 
-// helpOf returns kong's help for a grammar: all flags in groups and with variables, or
-// the common ones.
-func helpOf(grammar any, intro string, all bool) string {
+// helpOf returns kong's help for a grammar: the flags that have one of the tags, each with
+// the text of the first such tag. Without tags, all flags, in groups and with variables.
+func helpOf(grammar any, intro string, tags ...string) string {
+	all := len(tags) == 0
 	var out bytes.Buffer
-	k, err := newParser(grammar, kong.Description(intro), kong.Writers(&out, &out), kong.ValueFormatter(formatter(all)),
+	k, err := newParser(grammar, kong.Description(intro), kong.Writers(&out, &out), kong.ValueFormatter(formatter(tags)),
 		kong.ConfigureHelp(kong.HelpOptions{NoAppSummary: true, NoAppDescFormat: true, WrapUpperBound: helpWidth}))
 	if err != nil {
 		return err.Error()
 	}
 	for _, f := range k.Model.Flags {
 		if !all {
-			f.Group, f.Hidden = nil, f.Hidden || !f.Tag.Has("common")
+			f.Group, f.Hidden = nil, f.Hidden || tagOf(f.Value, tags) == ""
 		}
 		f.Tag.Envs, f.Envs = nil, f.Tag.Envs // the variables are for the formatter, not for Trace
 	}
@@ -150,12 +151,22 @@ func helpOf(grammar any, intro string, all bool) string {
 	return strings.TrimLeft(out.String(), "\n")
 }
 
+// tagOf returns the first of tags that a flag has, or "".
+func tagOf(v *kong.Value, tags []string) string {
+	for _, tag := range tags {
+		if v.Tag.Has(tag) {
+			return tag
+		}
+	}
+	return ""
+}
+
 // formatter returns what kong prints beside a flag.
-func formatter(all bool) kong.HelpValueFormatter {
+func formatter(tags []string) kong.HelpValueFormatter {
 	return func(v *kong.Value) string {
 		switch {
-		case !all:
-			return v.Tag.Get("common")
+		case len(tags) > 0:
+			return v.Tag.Get(tagOf(v, tags))
 		case len(v.Flag.Envs) == 0:
 			return v.Help
 		}
@@ -172,15 +183,15 @@ func Model(grammar any) (*kong.Application, error) {
 	return k.Model, nil
 }
 
-// others returns a paragraph that names the flags that are not common.
-func others(grammar any) string {
+// others returns a paragraph that names the flags without any of the tags.
+func others(grammar any, tags ...string) string {
 	model, err := Model(grammar)
 	if err != nil {
 		return err.Error()
 	}
 	lines, line := []string{}, "And, as for lameduck itself (see lameduck --help-all):"
 	for _, f := range model.Flags {
-		if f.Tag.Has("common") || f.Hidden {
+		if tagOf(f.Value, tags) != "" || f.Hidden {
 			continue
 		}
 		word := " --" + f.Name

@@ -196,6 +196,28 @@ func TestSubcommandHelp(t *testing.T) {
 	}
 }
 
+// TestHoldHelp: the help of hold has the defaults of hold, not those of lameduck itself, and
+// no stop signal, which hold does not wait for.
+func TestHoldHelp(t *testing.T) {
+	line, err := ParseHold(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := line.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	help := new(HoldOnly).HelpText()
+	if !strings.Contains(help, fmt.Sprintf("[%s]", cfg.Until)) {
+		t.Errorf("no default %s in\n%s", cfg.Until, help)
+	}
+	for _, wrong := range []string{"[0]", "[elapsed]", "stop signal"} {
+		if strings.Contains(help, wrong) {
+			t.Errorf("%q in\n%s", wrong, help)
+		}
+	}
+}
+
 // TestHelpWins: --help wins over a bad value, on the command line and in the environment.
 func TestHelpWins(t *testing.T) {
 	line, err := ParseHold([]string{"--delay=x", "-h"}, []string{"LAMEDUCK_UNTIL=x"})

@@ -224,7 +224,7 @@ func fork() (pid int, ok bool) {
 	return int(r), errno == 0
 }
 
-// fill starts processes that wait for ever, until fork fails.
+// fill starts processes that wait forever, until fork fails.
 //
 //go:norace
 func fill() {

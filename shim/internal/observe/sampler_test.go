@@ -110,7 +110,7 @@ func TestStart(t *testing.T) {
 	for range 3 {
 		<-woken
 		got := <-out
-		if got.Began.Before(cfg.Start) || !slices.Equal(got.Listeners.TCP, []uint16{1}) || !got.Observed() {
+		if got.Began.Before(cfg.Start) || !slices.Equal(got.Listeners.TCP, []uint16{1}) || got.Observer == "" || got.Observer == None {
 			t.Errorf("%+v", got)
 		}
 	}

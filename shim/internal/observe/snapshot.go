@@ -33,9 +33,6 @@ type Snapshot struct {
 	PathsPresent []string // the existing paths of Config.WaitGone
 }
 
-// Observed reports whether the sample shows traffic: a port counts and can be observed.
-func (s *Snapshot) Observed() bool { return s.Observer != "" && s.Observer != None }
-
 // Listeners are the ports and paths on which the container listens.
 type Listeners struct {
 	Method scope.Method // how the listeners were found

@@ -16,8 +16,9 @@ const Auto = "auto"
 // Preset describes how a known server is stopped gracefully. The fields are plain values,
 // to be read beside the server's manual.
 //
-// Durations in Schedule have to fit into every grace period from 5 s on, of which at
-// least 2 s remain for the steps: no preset waits longer between its steps.
+// Durations in Schedule have to fit into every grace period from 5 s on. The hold leaves
+// the reserve and one second, which are together more than 2 s: no preset waits longer
+// between its steps, and no preset cuts what the server itself would let end.
 type Preset struct {
 	Name     string
 	Aliases  []string

@@ -47,7 +47,7 @@ func ParseSchedule(text string) (Schedule, error) {
 	if !slices.ContainsFunc(schedule, func(s Step) bool { return s.Signal != 0 }) {
 		return nil, errors.New("the schedule sends no signal: give at least one, as in USR1/30s/TERM")
 	}
-	if late, found := schedule.SignalAfterKill(); found {
+	if late, found := schedule.signalAfterKill(); found {
 		return nil, fmt.Errorf("%v comes after KILL, which ends the command: put KILL last", late)
 	}
 	return schedule, nil

@@ -8,7 +8,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// Step is one step of a schedule: exactly one field is set.
+// Step is one step of a schedule. One field is set, or none: a wait of 0.
 type Step struct {
 	Signal     sig.Signal    // send Signal
 	StopSignal bool          // send the signal of a stop without a schedule
@@ -79,9 +79,9 @@ func (s Schedule) CutOffBy(kill time.Duration) (step Step, at time.Duration, fou
 	return Step{}, 0, false
 }
 
-// SignalAfterKill returns the first signal other than KILL after a KILL, useless since
+// signalAfterKill returns the first signal other than KILL after a KILL, useless since
 // the command is dead.
-func (s Schedule) SignalAfterKill() (step Step, found bool) {
+func (s Schedule) signalAfterKill() (step Step, found bool) {
 	killed := false
 	for _, step := range s {
 		switch {

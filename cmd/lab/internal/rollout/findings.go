@@ -140,7 +140,7 @@ func (p *part) finish() {
 	p.MaxMS = quantile(p.times, 1)
 }
 
-// quantile interpolates between neighbouring values.
+// quantile interpolates between neighboring values.
 func quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return 0
