@@ -4,6 +4,7 @@ package cli
 // type and tags: kong's own (name, short, env, negatable, placeholder, group, help), and
 //
 //	common  the flag's line in --help; --help-all has all flags, with their help
+//	hook    the same in lameduck hold --help, for other defaults
 //	needs   what the flag has an effect with: see met in config.go
 
 // Run is the command line of lameduck itself.
@@ -39,9 +40,9 @@ type Watch struct {
 
 // Hold has the flags of the hold, apart from Traffic.
 type Hold struct {
-	Delay       Duration    `name:"delay" short:"d" env:"LAMEDUCK_DELAY" placeholder:"DUR" group:"Hold:" common:"keep serving this long after a stop signal [0]" help:"keep serving this long after a stop signal, then forward it; a second stop signal, or INT, skips the wait [0; with --until 5s, or half of the longest hold if that is less]"`
-	Until       Condition   `name:"until" short:"u" env:"LAMEDUCK_UNTIL" placeholder:"COND" group:"Hold:" common:"then until settled (no new connections), quiet (no bytes) or drained (none open) [elapsed]" help:"then wait until traffic stops: settled (no new connections), quiet (also no bytes and no request in flight), drained (also no open connections) [elapsed; for lameduck hold quiet]"`
-	GracePeriod GracePeriod `name:"grace-period" env:"LAMEDUCK_GRACE_PERIOD" placeholder:"DUR" group:"Hold:" common:"time until the orchestrator's KILL [assumed]" needs:"sequence" help:"the time that the orchestrator gives before KILL; the hold must fit [30s in Kubernetes and ECS, 5s in Nomad, else 10s]"`
+	Delay       Duration    `name:"delay" short:"d" env:"LAMEDUCK_DELAY" placeholder:"DUR" group:"Hold:" common:"keep serving this long after a stop signal [0]" hook:"wait at least this long [5s, or half of the ceiling if that is less]" help:"keep serving this long after a stop signal, then forward it; a second stop signal, or INT, skips the wait [0; with --until 5s, or half of the longest hold if that is less]"`
+	Until       Condition   `name:"until" short:"u" env:"LAMEDUCK_UNTIL" placeholder:"COND" group:"Hold:" common:"then until settled (no new connections), quiet (no bytes) or drained (none open) [elapsed]" hook:"then until settled (no new connections), quiet (no bytes) or drained (none open); elapsed: no longer [quiet]" help:"then wait until traffic stops: settled (no new connections), quiet (also no bytes and no request in flight), drained (also no open connections) [elapsed; for lameduck hold quiet]"`
+	GracePeriod GracePeriod `name:"grace-period" env:"LAMEDUCK_GRACE_PERIOD" placeholder:"DUR" group:"Hold:" common:"time until the orchestrator's KILL [assumed]" hook:"time until the orchestrator's KILL, hooks included [assumed]" needs:"sequence" help:"the time that the orchestrator gives before KILL; the hold must fit [30s in Kubernetes and ECS, 5s in Nomad, else 10s]"`
 	MaxDelay    Length      `name:"max-delay" env:"LAMEDUCK_MAX_DELAY" placeholder:"DUR" group:"Hold:" needs:"hold" help:"hold no longer than this: the ceiling [from the grace period]"`
 	WaitGone    Paths       `name:"wait-gone" env:"LAMEDUCK_WAIT_GONE" placeholder:"PATH" group:"Hold:" help:"also hold while PATH exists: a neighbor's --alive-file, or a socket; repeatable [none]"`
 	OnStop      Words       `name:"on-stop" env:"LAMEDUCK_ON_STOP" placeholder:"COMMAND" group:"Hold:" help:"run COMMAND when the stop begins, with LAMEDUCK_PID and LAMEDUCK_SIGNAL set; the hold lasts until it exits; killed at the ceiling [none]"`
@@ -113,5 +114,5 @@ type HelpFlag struct {
 
 // WatchForm has the flag for the form of the live view.
 type WatchForm struct {
-	JSON Bool `name:"json" group:"View:" common:"print one JSON object a line" help:"print one JSON object a line"`
+	JSON Bool `name:"json" env:"LAMEDUCK_JSON" group:"View:" common:"print one JSON object a line" help:"print one JSON object a line"`
 }

@@ -9,22 +9,22 @@ import (
 
 // HelpText returns the common flags of lameduck, on one screen.
 func (*Run) HelpText() string {
-	return helpOf(new(Run), runIntro, false) + runOutro
+	return helpOf(new(Run), runIntro, commonHelp) + runOutro
 }
 
 // HelpAllText returns all flags of lameduck, with their variables, and how a stop goes.
 func (*Run) HelpAllText() string {
-	return helpOf(new(Run), runIntro+runCommands, true) + runOutro + runNotes
+	return helpOf(new(Run), runIntro+runCommands, allHelp) + runOutro + runNotes
 }
 
 // HelpText returns the flags of lameduck hold.
 func (*HoldOnly) HelpText() string {
-	return helpOf(new(HoldOnly), holdIntro, false) + others(new(HoldOnly)) + holdOutro
+	return helpOf(new(HoldOnly), holdIntro, hookHelp) + others(new(HoldOnly)) + holdOutro
 }
 
 // HelpText returns the flags of lameduck watch.
 func (*Watch) HelpText() string {
-	return helpOf(new(Watch), watchIntro, false) + others(new(Watch)) + watchOutro
+	return helpOf(new(Watch), watchIntro, commonHelp) + others(new(Watch)) + watchOutro
 }
 
 const runIntro = `lameduck runs COMMAND as the first process of a container: it reaps orphans and
@@ -125,17 +125,25 @@ servers that start later within 6 s. INT, TERM or a closed output end it, with
 // helpWidth is the width of a terminal.
 const helpWidth = 80
 
-// helpOf returns kong's help for a grammar: all flags in groups and with variables, or
-// the common ones.
-func helpOf(grammar any, intro string, all bool) string {
+// helpKind is which flags a help has, and with which text.
+type helpKind int
+
+const (
+	commonHelp helpKind = iota // the common flags
+	hookHelp                   // the common flags, as lameduck hold means them
+	allHelp                    // all flags, in groups and with their variables
+)
+
+// helpOf returns kong's help for a grammar.
+func helpOf(grammar any, intro string, kind helpKind) string {
 	var out bytes.Buffer
-	k, err := newParser(grammar, kong.Description(intro), kong.Writers(&out, &out), kong.ValueFormatter(formatter(all)),
+	k, err := newParser(grammar, kong.Description(intro), kong.Writers(&out, &out), kong.ValueFormatter(kind.text),
 		kong.ConfigureHelp(kong.HelpOptions{NoAppSummary: true, NoAppDescFormat: true, WrapUpperBound: helpWidth}))
 	if err != nil {
 		return err.Error()
 	}
 	for _, f := range k.Model.Flags {
-		if !all {
+		if kind != allHelp {
 			f.Group, f.Hidden = nil, f.Hidden || !f.Tag.Has("common")
 		}
 		f.Tag.Envs, f.Envs = nil, f.Tag.Envs // the variables are for the formatter, not for Trace
@@ -150,17 +158,17 @@ func helpOf(grammar any, intro string, all bool) string {
 	return strings.TrimLeft(out.String(), "\n")
 }
 
-// formatter returns what kong prints beside a flag.
-func formatter(all bool) kong.HelpValueFormatter {
-	return func(v *kong.Value) string {
-		switch {
-		case !all:
-			return v.Tag.Get("common")
-		case len(v.Flag.Envs) == 0:
-			return v.Help
-		}
-		return v.Help + " ($" + v.Flag.Envs[0] + ")"
+// text returns what kong prints beside a flag.
+func (k helpKind) text(v *kong.Value) string {
+	switch {
+	case k == hookHelp && v.Tag.Has("hook"):
+		return v.Tag.Get("hook")
+	case k != allHelp:
+		return v.Tag.Get("common")
+	case len(v.Flag.Envs) == 0:
+		return v.Help
 	}
+	return v.Help + " ($" + v.Flag.Envs[0] + ")"
 }
 
 // Model returns kong's model of a grammar: all flags, with their variables and help.

@@ -196,6 +196,22 @@ func TestSubcommandHelp(t *testing.T) {
 	}
 }
 
+// TestHookDefaults: the help of hold has the defaults of hold, not of lameduck.
+func TestHookDefaults(t *testing.T) {
+	help := new(HoldOnly).HelpText()
+	if !strings.Contains(help, "[quiet]") || strings.Contains(help, "[elapsed]") || strings.Contains(help, "[0]") {
+		t.Error(help)
+	}
+}
+
+// TestWatchVariable: the flag that only watch has is a variable, too.
+func TestWatchVariable(t *testing.T) {
+	line, err := ParseWatch(nil, []string{"LAMEDUCK_JSON=true"})
+	if err != nil || !line.JSON.Value {
+		t.Errorf("%v, %v", line.JSON, err)
+	}
+}
+
 // TestHelpWins: --help wins over a bad value, on the command line and in the environment.
 func TestHelpWins(t *testing.T) {
 	line, err := ParseHold([]string{"--delay=x", "-h"}, []string{"LAMEDUCK_UNTIL=x"})
