@@ -32,7 +32,7 @@ var pitfalls = map[string][]string{
 	"other containers of the pod":         {"/TestUntilPod/descriptors", "/TestUntilPod/cgroup", "/TestUntilWorker/at once"},
 	"the host's network":                  {"/TestUntilPod", "/TestUntilUnreadable/ports given", "/TestUntilPorts/not counted"},
 	"control groups: version 1, nested":   {"/TestUntilPod/descriptors", "/TestUntilNested/a server", "scope/TestDecide", "scope/TestGroups"},
-	"another user's command":              {"/TestUntilUnreadable/its own", "/TestUntilUnreadable/a neighbour's", "scope/TestNeverNone", "scope/TestUnreadable"},
+	"another user's command":              {"/TestUntilUnreadable/its own", "/TestUntilUnreadable/a neighbor's", "scope/TestNeverNone", "scope/TestUnreadable"},
 	"IPv4 as if IPv6":                     {"/TestUntilFamilies/IPv4, as if IPv6", "/TestUntilPeers/named"},
 	"UDP, QUIC, DNS":                      {"/TestUntilNoTCP/UDP", "/TestUntilNoTCP/UDP with a ceiling", "/TestUntilNoTCP/UDP beside TCP"},
 	"Unix sockets":                        {"/TestUntilNoTCP/Unix", "/TestUntilNoTCP/Unix beside TCP"},

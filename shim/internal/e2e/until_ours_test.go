@@ -81,7 +81,7 @@ func TestUntilUnreadable(t *testing.T) {
 		a.wantHoldSince(time.Now(), quiet1s-300*time.Millisecond, "quiet")
 		a.wantReport("seen by sock_diag, the network namespace")
 	})
-	t.Run("a neighbour's", func(t *testing.T) {
+	t.Run("a neighbor's", func(t *testing.T) {
 		t.Parallel()
 		ns := newNamespace(t)
 		busy := ns.neighbor()

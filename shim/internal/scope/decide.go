@@ -59,7 +59,7 @@ func (f *Facts) method() Method {
 }
 
 // cgroupsKnown reports whether the control group of every listener is known. Listeners
-// from /proc/net have none, and would look like a neighbour's.
+// from /proc/net have none, and would look like a neighbor's.
 func (f *Facts) cgroupsKnown() bool {
 	return !slices.ContainsFunc(f.Listeners, func(s tcp.Socket) bool {
 		return s.State == tcp.Listen && s.Cgroup == 0

@@ -39,9 +39,9 @@ func udp(ports ...uint16) (list []procnet.UDP) {
 	return list
 }
 
-// neighbourhood returns listeners, each twice, and a connection to each: 80 in our group 50,
-// 81 in the group 51 below, 82 and 83 in neighbours' groups.
-func neighbourhood() (list []tcp.Socket) {
+// neighborhood returns listeners, each twice, and a connection to each: 80 in our group 50,
+// 81 in the group 51 below, 82 and 83 in neighbors' groups.
+func neighborhood() (list []tcp.Socket) {
 	for _, l := range []tcp.Socket{listener(82, 60), listener(80, 50), listener(81, 51), listener(83, 61)} {
 		c := l
 		c.State, c.Local = tcp.Established, any4(l.Local.Port()+1000)
@@ -51,7 +51,7 @@ func neighbourhood() (list []tcp.Socket) {
 }
 
 var (
-	around = neighbourhood()
+	around = neighborhood()
 	ours   = CgroupIDs{Own: 50, Below: []uint64{51}}
 	unseen = Sockets{Inodes: Inodes{}, Err: errFD}
 	range7 = procnet.PortRange{First: 700, Last: 799}
@@ -200,7 +200,7 @@ func TestSelf(t *testing.T) {
 		{"a group below", far(0, 51), true},
 		{"a descriptor of ours", far(7, 60), true},
 		{"lameduck's own", far(8, 0), true},
-		{"a neighbour", far(9, 60), false},
+		{"a neighbor", far(9, 60), false},
 		{"nobody", far(0, 0), false},
 		{"another connection", stranger, false},
 	} {

@@ -14,7 +14,7 @@ const (
 	Given       Method = 1 + iota // the ports that the user named
 	Cgroup                        // sockets of our control group, and of our processes' descriptors
 	Descriptors                   // sockets of our processes' descriptors
-	Namespace                     // all of the network namespace, neighbours' too
+	Namespace                     // all of the network namespace, neighbors' too
 )
 
 // String returns the method for messages.
@@ -81,7 +81,7 @@ type Scope struct {
 
 	// Complete means that all tables could be read: every listener of ours is in the
 	// lists. If the descriptors of our processes could not be read, the lists have the
-	// neighbours' listeners too: UDP and Unix always, TCP if Method is Namespace.
+	// neighbors' listeners too: UDP and Unix always, TCP if Method is Namespace.
 	Complete bool
 
 	// Why is the first error that made the lists worse.

@@ -47,7 +47,7 @@ func rows() []row {
 		{name: "install.yaml", objects: given("install.yaml"), rowKind: rowKind{ours: true}},
 		{name: "image-volume.yaml", objects: given("image-volume.yaml"), rowKind: rowKind{ours: true, optional: true}},
 		{name: "hold.yaml", objects: given("hold.yaml"), rowKind: rowKind{ours: true}},
-		{name: "neighbours.yaml", objects: given("neighbours.yaml"), rowKind: rowKind{ours: true}},
+		{name: "neighbors.yaml", objects: given("neighbors.yaml"), rowKind: rowKind{ours: true}},
 		{name: "fleet/component", objects: built("fleet/example"), rowKind: rowKind{ours: true}},
 		{name: "fleet/policy.yaml", objects: given("fleet/example/web.yaml"), rowKind: rowKind{ours: true, optional: true, policy: true}},
 	}

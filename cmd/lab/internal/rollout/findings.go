@@ -50,7 +50,7 @@ type part struct {
 	times    []float64
 }
 
-func summarise(o *options, trials []*trial) *findings {
+func summarize(o *options, trials []*trial) *findings {
 	f := &findings{Seed: o.seed, Scale: o.scale, Rate: o.rate, Repeat: o.repeat}
 	for _, l := range o.lags {
 		f.Lags = append(f.Lags, l.name)
@@ -140,7 +140,7 @@ func (p *part) finish() {
 	p.MaxMS = quantile(p.times, 1)
 }
 
-// quantile interpolates between neighbouring values.
+// quantile interpolates between neighboring values.
 func quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return 0

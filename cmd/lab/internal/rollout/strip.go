@@ -32,7 +32,7 @@ type columnOf struct {
 	bad   bool
 }
 
-// newStrip returns a strip, with colours on a terminal.
+// newStrip returns a strip, with colors on a terminal.
 func newStrip(out io.Writer, rate int) *strip {
 	s := &strip{out: out, good: ".", bad: "x", each: rate * int(column) / int(time.Second)}
 	if onTerminal(out) && os.Getenv("NO_COLOR") == "" {
