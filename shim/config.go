@@ -48,7 +48,7 @@ type Config struct {
 	ParentDeathSignal Signal // the signal for lameduck itself when its parent ends; 0: none
 
 	// For the drop-in names. No flag of lameduck's own sets these fields.
-	Session        bool // the command leads a session of its own, which is signalled as a group
+	Session        bool // the command leads a session of its own, which is signaled as a group
 	SameGroup      bool // the command stays in lameduck's own process group
 	ResetSignals   bool // the command starts with no signal blocked and 1 to 31 at their defaults
 	StopSelfOnTSTP bool // TSTP, TTIN and TTOU stop lameduck as well

@@ -193,7 +193,7 @@ func (e explainer) steps(schedule Schedule) string {
 	at := e.plan.stop.Gate.MaxHold()
 	for i, step := range schedule {
 		if step.Forever {
-			parts = append(parts, fmt.Sprintf("%sforever again %v", later(wait), schedule[i+1:]))
+			parts = append(parts, fmt.Sprintf("%s%v, repeated forever", later(wait), schedule[i+1:]))
 			break
 		}
 		switch {

@@ -13,7 +13,7 @@ import (
 type catatonit struct {
 	Group   bool `short:"g"`
 	Help    bool `short:"h"`
-	Licence bool `short:"L"`
+	License bool `short:"L"`
 	Version bool `short:"V"`
 	Pause   bool `short:"P"`
 
@@ -33,8 +33,8 @@ func (c *catatonit) answer() (string, int, bool) {
 		return "tini version 0.2.1_catatonit_lameduck-" + version + "\n", syscall.Stdout, true
 	case c.PodVersion:
 		return "pause.c lameduck-" + version + "\n", syscall.Stdout, true
-	case c.Licence:
-		return licence, syscall.Stdout, true
+	case c.License:
+		return license, syscall.Stdout, true
 	}
 	return "usage: " + c.usage() + "\nThis is lameduck under catatonit's name; lameduck --help has its own flags.\n", syscall.Stderr, c.Help
 }

@@ -123,14 +123,14 @@ your pod needs terminationGracePeriodSeconds of 30 or more (docker stop -t 30): 
 	{"", []string{"--stop-schedule=5/TERM/7/forever/TERM/2", "--grace-period=30", "--", "x"}, `
 runs x
 on TERM: does not hold
-  then 5 s later TERM, 7 s later forever again TERM/2s
+  then 5 s later TERM, 7 s later TERM/2s, repeated forever
   sends no KILL: that is the orchestrator's, at 30 s
 your pod needs terminationGracePeriodSeconds of 30 or more (docker stop -t 30)
 `},
 	{"", []string{"--stop-schedule=USR1/5/forever/TERM/5/KILL/5", "--grace-period=30", "--", "x"}, `
 runs x
 on TERM: does not hold
-  then USR1, 5 s later forever again TERM/5s/KILL/5s
+  then USR1, 5 s later TERM/5s/KILL/5s, repeated forever
 your pod needs terminationGracePeriodSeconds of 30 or more (docker stop -t 30)
 `},
 	{"", []string{"--stop-schedule=20", "--", "x"}, `

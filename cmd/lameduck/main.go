@@ -1,6 +1,6 @@
-// Command lameduck is a container entrypoint. lameduck runs the real process, reaps
-// orphans, passes signals on, and keeps the process serving for a while when the
-// orchestrator says stop. See --help, and the README.
+// Command lameduck is a container entrypoint. lameduck runs a command, reaps orphans,
+// forwards signals, and keeps the command serving for a while when the orchestrator says
+// stop. See --help, and the README.
 package main
 
 import (

@@ -16,7 +16,7 @@ import (
 type tini struct {
 	Help      bool     `short:"h"`
 	Version   bool     `name:"version"`
-	Licence   bool     `short:"l"`
+	License   bool     `short:"l"`
 	Subreaper bool     `short:"s"`
 	Pdeath    *string  `short:"p"`
 	Verbose   int      `short:"v" type:"counter"`
@@ -48,11 +48,11 @@ func (t *tini) answer() (string, int, bool) {
 	case t.Help:
 		return "usage: " + t.usage() + "\nThis is lameduck under tini's name; lameduck --help has its own flags.\n", syscall.Stdout, true
 	}
-	return licence, syscall.Stdout, t.Licence
+	return license, syscall.Stdout, t.License
 }
 
-// licence is the text for -l.
-const licence = "lameduck is licensed under the Apache License, Version 2.0.\n"
+// license is the text for -l.
+const license = "lameduck is licensed under the Apache License, Version 2.0.\n"
 
 func (t *tini) adjust(cfg *shim.Config) error {
 	if _, set := cli.Lookup(cfg.Env, "TINI_SUBREAPER"); set || t.Subreaper {

@@ -225,7 +225,7 @@ func (l *Line) CheckUnused(cfg *shim.Config) (unused []Unused) {
 	for i, g := range given {
 		last := i == len(given)-1 || given[i+1].flag != g.flag
 		ok, remedy := met(g.flag.needs(), cfg)
-		if last && !ok {
+		if last && !ok && !g.flag.off() {
 			unused = append(unused, Unused{g, l.Spelling.In(remedy)})
 		}
 	}

@@ -35,6 +35,7 @@ func TestEnvFlags(t *testing.T) {
 		{"", "LAMEDUCK_GROUP=true LAMEDUCK_DROP_UNHANDLED=1", shim.Config{Group: true, DropUnhandled: true}, ""},
 		{"", "LAMEDUCK_GROUP= LAMEDUCK_SUBREAPER=", shim.Config{}, ""},
 		{"", "LAMEDUCK_GROUP=0 LAMEDUCK_SUBREAPER=false", shim.Config{Subreaper: shim.No}, ""},
+		{"", "LAMEDUCK_IGNORE_PROBES=false", shim.Config{}, ""},
 		{"--group=false -s", "LAMEDUCK_GROUP=1 LAMEDUCK_SUBREAPER=0", shim.Config{Subreaper: shim.Yes}, ""},
 		{"", "LAMEDUCK_LINGER=5 LAMEDUCK_PARENT_DEATH_SIGNAL=sigterm", shim.Config{Linger: 5 * time.Second, ParentDeathSignal: 15}, ""},
 		{"", "lameduck_delay=2 XLAMEDUCK_DELAY=2 LAMEDUCK=2", shim.Config{}, "lameduck_delay=2 XLAMEDUCK_DELAY=2 LAMEDUCK=2"},

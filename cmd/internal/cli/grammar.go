@@ -88,7 +88,7 @@ type Report struct {
 
 // Neighbors has the flags for health checks and other containers of the pod.
 type Neighbors struct {
-	Health       Health     `name:"health" env:"LAMEDUCK_HEALTH" placeholder:"LISTEN[=TARGET]" group:"Neighbors:" help:"answer health checks on LISTEN (:9000), or pass them through to TARGET (:8080); they do not count as traffic [none]"`
+	Health       Health     `name:"health" env:"LAMEDUCK_HEALTH" placeholder:"LISTEN[=TARGET]" group:"Neighbors:" help:"answer health checks on LISTEN (:9000) with 200, or pass them through to TARGET (:8080); they do not count as traffic [none]"`
 	HealthDuring HealthMode `name:"health-during" env:"LAMEDUCK_HEALTH_DURING" placeholder:"MODE" group:"Neighbors:" needs:"health" help:"health checks from the first stop signal on: fail (503), close (refused) or pass [pass in Kubernetes, else fail]"`
 	AliveFile    Path       `name:"alive-file" env:"LAMEDUCK_ALIVE_FILE" placeholder:"PATH" group:"Neighbors:" help:"exists and is locked while COMMAND runs: the other half of --wait-gone [none]"`
 }
@@ -114,5 +114,5 @@ type HelpFlag struct {
 
 // WatchForm has the flag for the form of the live view.
 type WatchForm struct {
-	JSON Bool `name:"json" group:"View:" common:"print one JSON object a line" help:"print one JSON object a line"`
+	JSON Bool `name:"json" env:"LAMEDUCK_JSON" group:"View:" common:"print one JSON object a line" help:"print one JSON object a line"`
 }

@@ -218,6 +218,14 @@ func TestHoldHelp(t *testing.T) {
 	}
 }
 
+// TestWatchVariable: the flag that only watch has is a variable, too.
+func TestWatchVariable(t *testing.T) {
+	line, err := ParseWatch(nil, []string{"LAMEDUCK_JSON=true"})
+	if err != nil || !line.JSON.Value {
+		t.Errorf("%v, %v", line.JSON, err)
+	}
+}
+
 // TestHelpWins: --help wins over a bad value, on the command line and in the environment.
 func TestHelpWins(t *testing.T) {
 	line, err := ParseHold([]string{"--delay=x", "-h"}, []string{"LAMEDUCK_UNTIL=x"})

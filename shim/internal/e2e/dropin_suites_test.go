@@ -67,9 +67,9 @@ func TestDropinReapsMany(t *testing.T) {
 	})
 }
 
-// TestDropinSignalled: a signal that the command does not handle ends the command, and the
+// TestDropinSignaled: a signal that the command does not handle ends the command, and the
 // init exits with 128 and the signal's number, as PID 1 and as another process.
-func TestDropinSignalled(t *testing.T) {
+func TestDropinSignaled(t *testing.T) {
 	command := []string{"sh", "-c", "echo ready; exec sleep 1000"}
 	onEachMode(t, func(t *testing.T, init string, flags []string) {
 		words := slices.Concat(flags, command)

@@ -22,7 +22,7 @@ const (
 type contender struct {
 	name   string
 	prefix []string
-	relays bool // passes signals on, and reaps orphans
+	relays bool // forwards signals, and reaps orphans
 }
 
 // with returns the command line that runs command.

@@ -35,7 +35,7 @@ func demo(ctx context.Context, o *options, out io.Writer) error {
 		fmt.Fprintln(out, t.summary())
 	}
 	var claims strings.Builder
-	err = verdict(&claims, summarise(o, trials))
+	err = verdict(&claims, summarize(o, trials))
 	if err != nil {
 		fmt.Fprint(out, claims.String())
 	}
@@ -56,7 +56,7 @@ func (o *options) smallest() {
 
 func intro(out io.Writer, s *strip, o *options) {
 	fmt.Fprintf(out, "Two replicas behind a balancer; the old one is stopped, as in every rollout.\n")
-	fmt.Fprintf(out, "The balancer learns of it late, as they do: it goes on sending for %.0f s.\n", o.lags[0].draw(nil).Seconds())
+	fmt.Fprintf(out, "The balancer learns of the stop late, as balancers do, and sends for %.0f s more.\n", o.lags[0].draw(nil).Seconds())
 	fmt.Fprintf(out, "%d requests/s, no retries. A column is %.1f s: %s all answered, %s some failed.\n",
 		o.rate, column.Seconds(), s.good, s.bad)
 }

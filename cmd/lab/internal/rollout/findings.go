@@ -50,7 +50,7 @@ type part struct {
 	times    []float64
 }
 
-func summarise(o *options, trials []*trial) *findings {
+func summarize(o *options, trials []*trial) *findings {
 	f := &findings{Seed: o.seed, Scale: o.scale, Rate: o.rate, Repeat: o.repeat}
 	for _, l := range o.lags {
 		f.Lags = append(f.Lags, l.name)

@@ -72,7 +72,7 @@ func experiment(ctx context.Context, o *options, r *room, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	found := summarise(o, trials)
+	found := summarize(o, trials)
 	found.Seconds = time.Since(began).Seconds()
 	printTables(out, found)
 	if err := o.write(found, trials); err != nil {
