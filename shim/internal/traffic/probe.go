@@ -46,10 +46,10 @@ func (c *conn) mayBeProbe(closed time.Time) bool {
 	return !c.opened.IsZero() && closed.Sub(c.opened) <= maxProbeAge && c.received <= maxProbeBytes
 }
 
-// add adds a closed connection to the series of its key; late is how long before at the
-// connection may have ended. A gap out of time makes traffic of the whole series: the
-// activity returned is the part that the series no longer holds. added is false if a new
-// series would exceed maxProbeKeys.
+// add adds a closed connection to the series of its key; late is how long before the time
+// at the connection may have ended. A gap out of time makes traffic of the whole series:
+// the activity returned is the part that the series no longer holds. added is false if a
+// new series would exceed maxProbeKeys.
 func (p probes) add(c *conn, at time.Time, late time.Duration) (irregular activity, added bool) {
 	key := probeKey{c.peer, c.port, c.received}
 	series := p[key]
