@@ -130,9 +130,9 @@ func TestSlowCheckStays(t *testing.T) {
 	}
 }
 
-// TestTenure tests that a request in progress is reset for a newcomer of its own
+// TestProtection tests that a request in progress is reset for a newcomer of its own
 // network only when its protection has passed.
-func TestTenure(t *testing.T) {
+func TestProtection(t *testing.T) {
 	l := open(t, loopbackOnly())
 	admitted := func(n int) []*net.TCPConn {
 		t.Helper()

@@ -14,8 +14,8 @@ import (
 // maxClients is how many clients are served at the same time.
 const maxClients = 64
 
-// clientSlots has a slot for one client more: a new client is admitted first, and
-// counts when the client to reset is chosen.
+// clientSlots is one slot more: a new client is admitted first, and counts when the client
+// to reset is chosen.
 const clientSlots = maxClients + 1
 
 // timeouts are the limits in time; see the package comment.
@@ -150,7 +150,7 @@ func (l *Listener) Close() {
 }
 
 // Proxied appends to dst the connections to the target that were open at the given
-// time or later. A caller that has seen sockets or their ends in the kernel, and then
+// time or later. A caller that has seen sockets or destroy events, and then
 // calls Proxied with the time of its previous call, gets all connections of the
 // listener, however short, unless more than 512 were closed in between.
 func (l *Listener) Proxied(dst []ProxiedConn, since time.Time) []ProxiedConn {

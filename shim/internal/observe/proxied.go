@@ -28,7 +28,7 @@ type proxied struct {
 	sampledAt time.Time
 	queues    []tcp.Socket // of the current sample: listeners whose accept queue may hold proxied connections
 	opens     uint64       // of the listener, at the latest call of moved
-	wasMoving bool         // the result of that call for one interval
+	wasMoving bool         // health checks came, or were open, before that call
 }
 
 func newProxied(l *health.Listener) (p proxied) {
@@ -92,8 +92,8 @@ func (p *proxied) has(s *tcp.Socket) bool {
 	return slices.Contains(p.conns, health.ProxiedConn{Local: s.Remote, Target: s.Local})
 }
 
-// moved reports whether health checks may have caused segments since the previous call,
-// the segments with which the kernel closes a connection included.
+// moved reports whether health checks may have caused segments since the previous call.
+// The kernel may send the segments that close a connection one interval later.
 func (p *proxied) moved(now time.Time) bool {
 	if p.listener == nil {
 		return false

@@ -186,7 +186,7 @@ func (s *Sampler) pause(began time.Time) time.Duration {
 	if s.slowed.Load() {
 		pause = afterHoldInterval
 	}
-	if s.observer != nil && s.observer.sockets > manySockets {
+	if s.observer.sockets > manySockets {
 		pause = max(pause, 10*took)
 	}
 	end := s.cfg.Ceiling - 2*took

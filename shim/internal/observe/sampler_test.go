@@ -36,7 +36,9 @@ func TestLastSample(t *testing.T) {
 		cfg.Traffic = traffic.Config{Poll: 250 * time.Millisecond}
 		for _, at := range []time.Duration{1800 * time.Millisecond, 1950 * time.Millisecond, 1990 * time.Millisecond} {
 			cfg.Start = time.Now().Add(-at)
-			if pause := newSampler(cfg, nil).pause(time.Now()); pause > end-at-lastSampleLead || pause <= 0 {
+			s := newSampler(cfg, nil)
+			s.observer = &observer{}
+			if pause := s.pause(time.Now()); pause > end-at-lastSampleLead || pause <= 0 {
 				t.Errorf("until %q: at %v the pause is %v", cfg.Until, at, pause)
 			}
 		}

@@ -46,7 +46,7 @@ func queues(field []byte) (tx, rx uint32, ok bool) {
 }
 
 // address reads ADDRESS:PORT. An address is printed as 32 bit words in the machine's byte
-// order, four words for IPv6; the port in network byte order.
+// order, four words for IPv6; the port is printed as a number.
 func address(field []byte) (netip.AddrPort, bool) {
 	digits, last, found := bytes.Cut(field, []byte(":"))
 	port, ok := hex(last, 4)

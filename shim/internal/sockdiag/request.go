@@ -77,9 +77,9 @@ const (
 
 // appendBytecode appends the attribute INET_DIAG_REQ_BYTECODE, a program that accepts
 // sockets with a local port in ports. A program accepts by reaching its exact end, and
-// rejects by jumping one operation further; the audit in
-// the kernel walks along the field yes of each operation. INET_DIAG_BC_S_EQ would be
-// shorter, but is newer; S_GE and S_LE are as old as inet_diag.
+// rejects by jumping one operation further. The kernel checks that the fields yes lead
+// through the program operation by operation. INET_DIAG_BC_S_EQ would be shorter, but is
+// newer; S_GE and S_LE are as old as inet_diag.
 //
 // See inet_diag_bc_audit and inet_diag_bc_run in net/ipv4/inet_diag.c.
 func appendBytecode(b []byte, ports portSet) []byte {

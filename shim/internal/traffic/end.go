@@ -119,8 +119,8 @@ func (t *Tracker) madeProgress() bool {
 	return y.accepted || y.bytesUnknown || t.progress.responded || y.queued == 0 || t.lastSample.queued == 0 || !t.complete
 }
 
-// forget keeps only the activity of a closed connection; late is how long before at the
-// connection may have ended.
+// forget keeps only the activity of a closed connection; late is how long before the time at
+// the connection may have ended.
 func (t *Tracker) forget(c *conn, at time.Time, late time.Duration) {
 	if c.mayBeProbe(at) {
 		irregular, added := t.probes.add(c, at, late)

@@ -128,6 +128,20 @@ func TestLateEnds(t *testing.T) {
 	}
 }
 
+// TestOverlap: of equal short connections, the one that came last need not end last.
+func TestOverlap(t *testing.T) {
+	request := []move{{0, 77}}
+	slow := every(s(60), s(2.5), s(3), life{close: s(1.8), moves: request})
+	fast := every(s(60), s(4), s(5), life{close: s(0.1), moves: request})
+	for _, events := range []bool{false, true} {
+		w := world{events: events, lives: append(slow, fast...)}
+		at, tr := w.until(s(20), settled)
+		if last := tr.Summary().LastNew.Sub(start); last != s(4) || at != s(7) {
+			t.Errorf("events %v: LastNew is %v, settled at %v", events, last, at)
+		}
+	}
+}
+
 // TestReset: a connection reset by the program counts, though the event has only the
 // peer's address. A closed listener does not count.
 func TestReset(t *testing.T) {

@@ -51,8 +51,8 @@ func InFlight(s *tcp.Socket, minPureACKs uint32) bool {
 
 // AmbiguousOrder reports whether only Info.PingPong tells if a request is in flight: the
 // last request and the last response were in one jiffy, and the ACK of the response came
-// in that jiffy too or is not the latest ACK. A waiting request has had a pure
-// ACK by now.
+// in that jiffy too or is not the latest ACK. A waiting request has
+// had a pure ACK by now.
 func AmbiguousOrder(s *tcp.Socket) bool {
 	info := &s.Info
 	if !s.HasInfo || s.State != tcp.Established || info.Received == 0 || info.Sent == 0 || info.Segments == 1 {

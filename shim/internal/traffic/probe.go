@@ -31,8 +31,8 @@ type probeKey struct {
 // probeSeries is the short connections of one key. Two equal gaps in a row make a
 // pattern.
 type probeSeries struct {
-	activity           // of the last connection, in time if the series is a pattern
-	previous activity  // of the connection before the last
+	activity           // of all connections; the last is in time if the series is a pattern
+	previous activity  // of all connections but the last
 	at       time.Time // when the last connection ended
 	gap      time.Duration
 	period   time.Duration // 0: no pattern
@@ -46,10 +46,10 @@ func (c *conn) mayBeProbe(closed time.Time) bool {
 	return !c.opened.IsZero() && closed.Sub(c.opened) <= maxProbeAge && c.received <= maxProbeBytes
 }
 
-// add adds a closed connection to the series of its key; late is how long before at the
-// connection may have ended. A gap out of time makes traffic of the whole series: the
-// activity returned is the part that the series no longer holds. added is false if a new
-// series would exceed maxProbeKeys.
+// add adds a closed connection to the series of its key; late is how long before the time
+// at the connection may have ended. A gap out of time makes traffic of the whole series:
+// the activity returned is the part that the series no longer holds. added is false if a
+// new series would exceed maxProbeKeys.
 func (p probes) add(c *conn, at time.Time, late time.Duration) (irregular activity, added bool) {
 	key := probeKey{c.peer, c.port, c.received}
 	series := p[key]
@@ -66,7 +66,7 @@ func (p probes) add(c *conn, at time.Time, late time.Duration) (irregular activi
 		irregular = series.previous
 	}
 	series.previous = series.activity
-	series.activity = c.activity
+	series.activity.add(c.activity) // the last to end need not be the last to come
 	series.at = at
 	series.gap = gap
 	return irregular, true
@@ -106,7 +106,7 @@ func (p probes) patterns() (list []Pattern) {
 	}
 	sort.Slice(list, func(i, k int) bool {
 		a, b := &list[i], &list[k]
-		return cmp.Or(cmp.Compare(a.Period, b.Period), a.Peer.Compare(b.Peer), cmp.Compare(a.Received, b.Received)) < 0
+		return cmp.Or(cmp.Compare(a.Period, b.Period), a.Peer.Compare(b.Peer), cmp.Compare(a.Received, b.Received), cmp.Compare(a.Port, b.Port)) < 0
 	})
 	return list
 }

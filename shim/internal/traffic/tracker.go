@@ -18,7 +18,7 @@ type Config struct {
 	IgnoreProbes bool // leave out connections that look like health probes
 }
 
-// ignores reports whether a socket does not count. Of IgnorePeers, a listener has no peer.
+// ignores reports whether a socket does not count. A listener has no peer.
 func (c *Config) ignores(s *tcp.Socket) bool {
 	if slices.Contains(c.IgnorePorts, s.Local.Port()) {
 		return true
@@ -36,12 +36,12 @@ const stuckAfter = 10 * time.Second
 type Tracker struct {
 	cfg Config
 	clock
-	complete    bool  // the latest sample was complete
-	sample      tally // of the current sample so far
-	lastSample  tally // of the latest complete sample
-	conns       table // the open connections
-	closed      activity
-	probes      probes // closed connections that may be health probes, left out of closed
+	complete    bool     // the latest sample was complete
+	sample      tally    // of the current sample so far
+	lastSample  tally    // of the latest complete sample
+	conns       table    // the open connections
+	closed      activity // of closed connections, and of connections never shown
+	probes      probes   // closed connections that may be health probes, left out of closed
 	arrivals    arrivals
 	progress    progress
 	lastActive  conn   // the most recently active connection, probes aside

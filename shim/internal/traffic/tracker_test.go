@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -137,6 +138,24 @@ func TestSummary(t *testing.T) {
 	}
 	if got := r.PerSecond; !slices.Equal(got, []int{1, 1, 2, 1, 1, 1, 1, 1, 1, 1}) {
 		t.Errorf("PerSecond is %v", got)
+	}
+}
+
+// TestPatternsOrder: patterns of one period are in the order of peer, bytes and port.
+func TestPatternsOrder(t *testing.T) {
+	for range 10 {
+		w := world{events: true}
+		for port := range uint16(8) {
+			for _, l := range everyProbe(1, 0.5, 5) {
+				l.port = 80 + port
+				w.lives = append(w.lives, l)
+			}
+		}
+		_, tr := w.until(s(5), stuck)
+		patterns := tr.Summary().Patterns
+		if len(patterns) != 8 || !slices.IsSortedFunc(patterns, func(a, b Pattern) int { return cmp.Compare(a.Port, b.Port) }) {
+			t.Fatalf("%v", patterns)
+		}
 	}
 }
 
