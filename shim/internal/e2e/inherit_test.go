@@ -66,7 +66,7 @@ func TestInherits(t *testing.T) {
 // TestInheritsEnvironment: the command gets all variables in order, also the variables of Go's
 // runtime, which change nothing in lameduck itself.
 func TestInheritsEnvironment(t *testing.T) {
-	env := []string{"A=1", "GODEBUG=gctrace=1,schedtrace=1", "B=2", "GOGC=1", "GOMAXPROCS=3", "GOMEMLIMIT=1MiB", "GOTRACEBACK=crash", "EMPTY=", "C=x=y"}
+	env := []string{"A=1", "GODEBUG=gctrace=1,schedtrace=1", "B=2", "GOGC=1", "GOMAXPROCS=3", "GOMEMLIMIT=1MiB", "GOTRACEBACK=crash", "EMPTY=", "C=x=y", "GOMEMLIMIT_MIB=9", "GOMAXPROCS_X=1", "GOTRACEBACKS=1"}
 	without := commandOutput(t, env, "env")
 	if with := commandOutput(t, env, binary, "env"); with != without {
 		t.Errorf("without:\n%s\nwith:\n%s", without, with)
@@ -101,7 +101,7 @@ func startedAs(t *testing.T, path string, env []string, argv ...string) string {
 // too: a second entry of one name, an entry without "=", an empty entry, bytes other than UTF-8.
 func TestInheritsEntries(t *testing.T) {
 	cat := testutil.Must(exec.LookPath("cat"))
-	env := []string{"A=1", "B", "A=2", "", "=x", "A=1", "C=caf\xe9", "PATH=/bin", "PATH=/none", "LAMEDUCK_B", "GOGC=1", "GOGC=2", "LAST="}
+	env := []string{"A=1", "B", "A=2", "", "=x", "A=1", "C=caf\xe9", "PATH=/bin", "PATH=/none", "LAMEDUCK_B", "GOGC=1", "GOGC=2", "GOTRACEBACK", "LAST="}
 	want := startedAs(t, cat, env, "cat", "/proc/self/environ")
 	if want != strings.Join(env, "\x00")+"\x00" {
 		t.Fatalf("startedAs passed %q", want)

@@ -122,6 +122,7 @@ func TestRename(t *testing.T) {
 		{"GODEBUG= GOTRACEBACK=", "\x01ODEBUG= \x01OTRACEBACK=", true},
 		{"A=1 GODEBUG=x=1,y=2 B=2", "A=1 \x01ODEBUG=x=1,y=2 B=2", true},
 		{"GOMAXPROCS=2 GOGC=off GOMEMLIMIT=1 GODEBUG=y", "\x01OMAXPROCS=2 \x01OGC=off \x01OMEMLIMIT=1 \x01ODEBUG=y", true},
+		{"GOTRACEBACK GOMAXPROCS_X=2 GOMEMLIMIT_MIB=1 GOGC", "\x01OTRACEBACK \x01OMAXPROCS_X=2 \x01OMEMLIMIT_MIB=1 GOGC", true}, // as the entry point
 	} {
 		env := strings.Fields(c.env)
 		if any := rename(env, "G", hiddenPrefix); any != c.any || strings.Join(env, " ") != c.want {

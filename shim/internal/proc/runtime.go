@@ -21,8 +21,11 @@ import (
 // before the runtime starts.
 const hiddenPrefix = "\x01"
 
-// goEnv are the variables to hide, without their first byte.
-var goEnv = []string{"ODEBUG=", "OTRACEBACK=", "OMAXPROCS=", "OMEMLIMIT=", "OGC="}
+// goEnv are the beginnings of the variables to hide, without their first byte: GODEBUG,
+// GOTRACEBACK, GOMAXPROCS, GOMEMLIMIT and GOGC. The entry point compares eight bytes, and so
+// hides a variable such as GOMEMLIMIT_MIB too; the list must match the same variables, or
+// Restore would leave them hidden.
+var goEnv = []string{"ODEBUG=", "OTRACEB", "OMAXPRO", "OMEMLIM", "OGC="}
 
 // HideGoEnv executes our own program once more with the variables of goEnv hidden, unless
 // the entry point has hidden them or none is set. HideGoEnv also returns if our program
