@@ -9,7 +9,8 @@ import (
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// Signals are caught from the first package's init: shim imports it.
+// Signals are caught from shim.Stage on, and in a build with the entry point from an init:
+// see shim/internal/sigcatch.
 func main() {
 	shim.Stage(os.Args)
 	os.Exit(lameduck(os.Args[0], os.Args[1:], shim.Environ()))

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -69,6 +70,37 @@ func fillPids(t *testing.T, when, stage string, stuck bool) {
 		t.Errorf("lameduck has %s threads after the stop signal, had %s", now, threads)
 	}
 	b.wantPromptExit()
+}
+
+// TestFullPidsBusy: a busy lameduck needs no new thread either. During the hold the loop
+// handles real-time signals without a pause, the sampler samples, a checker asks the health
+// listener, and the writer waits for a reader.
+func TestFullPidsBusy(t *testing.T) {
+	for round := range 4 {
+		t.Run(strconv.Itoa(round), func(t *testing.T) {
+			group := newCgroup(t, "pids")
+			url := fmt.Sprintf("127.0.0.1:%d", freePort())
+			b := newBox(t, "stage:cgroup="+string(group), nil, "-d", "2", "--until=quiet", "--quiet-for=0.5", "--max-delay=3", "--grace-period=20",
+				"--log-level=debug", "--termination-log=none", "--health="+url, "--", "sh", "-c", "trap '' 35 36; echo ready; exec sleep 100")
+			_, w := pipeEnds(t, pipe)
+			b.cmd.Stderr = w
+			b.run()
+			b.out.wait(t, "ready")
+			fillPipe(t, w)
+			group.set(t, "pids.max", group.get(t, "pids.current"))
+			b.signal(sig.TERM)
+			testutil.Eventually(t, "checks fail", func() bool { return getAnswer("http://"+url) == "503 stopping" })
+			for end := time.Now().Add(1500 * time.Millisecond); time.Now().Before(end); {
+				for i := range 200 {
+					unix.Kill(b.cmd.Process.Pid, unix.Signal(35+i%2)) // EAGAIN: the queue is full
+				}
+				if got := getAnswer("http://" + url); got != "503 stopping" {
+					t.Fatalf("the health listener answers %q, want 503", got)
+				}
+			}
+			b.wantExit(143)
+		})
+	}
 }
 
 // TestSecondStagePids: if the limit of processes has room for lameduck and no room for the

@@ -91,9 +91,13 @@ func rename(env []string, from, to string) (any bool) {
 }
 
 // reserved is how many spare threads the runtime keeps. The loop has the first thread for
-// itself; besides, a stuck writer may sit in a system call, and the garbage collector may
-// run.
-const reserved = 2
+// itself. Three are needed at one time: for a stuck writer and for the sampler, each in a
+// system call, and for all other goroutines and the garbage collector. The others are for a
+// race in the runtime: a thread that hands the processor to the loop may lose the CPU before
+// it is on the list of idle threads, and the next handover then starts a new thread. Under
+// load, with the pids cgroup full, two in reserve ended every second run within seconds,
+// four a run in sixteen, six no run.
+const reserved = 6
 
 // relayThreads is how many threads more the runtime needs for signals if os/signal catches
 // them.
@@ -111,8 +115,8 @@ func ReserveThreads(more int) {
 	parkThreads(reserved + more)
 }
 
-// parkThreads makes the runtime start n threads, by keeping n goroutines on threads of
-// their own at one time. When the goroutines have ended the threads stay idle, and the
+// parkThreads makes the runtime start n threads or more, by keeping n goroutines on threads
+// of their own at one time. When the goroutines have ended the threads stay idle, and the
 // runtime uses them instead of starting others.
 func parkThreads(n int) {
 	var here, done sync.WaitGroup
