@@ -257,10 +257,10 @@ func TestPoor(t *testing.T) {
 		"no privileges":           "uid=65534",
 		"a uid of nobody's":       "uid=1000660000",
 		"no standard input":       "no-stdin",
-		"no privileges, no /proc": "no-proc,uid=65534",
+		"no privileges, no /proc": "own-network,no-proc,uid=65534", // where no other test listens
 		"few descriptors":         "nofile=4:16",
 		"seccomp":                 "seccomp",
-		"all of it":               "no-proc,read-only,no-env,ignore=CHLD,uid=65534,nofile=4:16,seccomp",
+		"all of it":               "own-network,no-proc,read-only,no-env,ignore=CHLD,uid=65534,nofile=4:16,seccomp",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
