@@ -16,7 +16,7 @@ import (
 func FuzzWords(f *testing.F) {
 	for _, text := range []string{
 		"10", "1m30s", "0", ".5", "1e400", "-0", "8760h", "8761h", "9223372036854775807ns", "1_0", "0x1p2", "+3", "NaN",
-		"USR1/30s/TERM/5s/KILL", "-10/30/-15", "TERM/1s/forever/KILL/1", "30", "forever", "/", "5/5", "TERM/0/KILL", "0", "TERM/-0",
+		"USR1/30s/TERM/5s/KILL", "-32", "TERM/-33", "-10/30/-15", "TERM/1s/forever/KILL/1", "30", "forever", "/", "5/5", "TERM/0/KILL", "0", "TERM/-0",
 		"TERM", "sigusr1", "15", "RTMIN+3", "RTMAX-3", "rtmin", "SIG9", "RTMIN+31", "+15",
 		"TERM:USR1", "HUP:0", "15:10", "sigrtmin+1:RTMAX-1", "KILL:TERM", ":", "TERM:USR1:HUP",
 	} {

@@ -24,9 +24,19 @@ func (s Step) String() string {
 	case s.StopSignal:
 		return "the stop signal"
 	case s.Signal != 0:
-		return s.Signal.String()
+		return signalWord(s.Signal)
 	}
 	return s.Wait.String()
+}
+
+// signalWord returns a signal as a step. A signal without a name, as 32, needs a dash:
+// a bare number is a duration.
+func signalWord(s sig.Signal) string {
+	name := s.String()
+	if name[0] >= '0' && name[0] <= '9' {
+		return "-" + name
+	}
+	return name
 }
 
 // isSignal reports whether the step sends a signal.
