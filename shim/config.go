@@ -25,7 +25,7 @@ type Config struct {
 	MaxDelay    time.Duration // the ceiling; 0: from the grace period
 	GracePeriod time.Duration // 0: assumed from Env
 
-	CountPorts   []uint16       // the local ports that count; none: those of the container's listeners
+	CountPorts   []uint16       // the local ports that count; empty: the ports of the container's listeners
 	IgnorePorts  []uint16       // local ports that do not count
 	IgnorePeers  []netip.Prefix // peers that do not count
 	IgnoreProbes bool           // traffic that looks like health probes does not count
@@ -71,8 +71,8 @@ func (c *Config) Holds() bool {
 	return c.Delay > 0 || c.Until != Elapsed || len(c.WaitGone) > 0 || len(c.OnStop) > 0
 }
 
-// maxThreads returns the number of threads that the configuration needs besides those of
-// every run: one each for the health listener and the termination log.
+// maxThreads returns the number of threads that the configuration needs besides the threads
+// of every run: one each for the health listener and the termination log.
 func (c *Config) maxThreads() int {
 	n := 0
 	if c.Health != nil {

@@ -108,7 +108,7 @@ func (h *osSignals) selfInflicted(s sig.Signal) bool {
 }
 
 type osProcesses struct {
-	threads      int          // needed besides those of every run
+	threads      int          // needed besides the threads of every run
 	resetSignals bool         // the command starts with default signal dispositions
 	parent       int          // PID of the process that started lameduck
 	command      proc.Command // as started

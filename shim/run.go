@@ -14,7 +14,7 @@ import (
 type StartError = proc.StartError
 
 // Stage has to be the first call of main: signals are caught from then on, if not since the
-// init of package sigcatch. If args are those of the second stage of a start, Stage becomes
+// init of package sigcatch. If args belong to the second stage of a start, Stage becomes
 // the command and does not return.
 func Stage(args []string) {
 	sigcatch.Start()

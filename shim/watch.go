@@ -13,8 +13,8 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// View is what a hold would observe now. The JSON names are promises, as those of the
-// report are. Durations in JSON are milliseconds.
+// View is what a hold would observe now. The JSON names are promises, like the names in
+// the report. Durations in JSON are milliseconds.
 type View struct {
 	Schema   int         `json:"schema"`
 	Time     time.Time   `json:"time"`

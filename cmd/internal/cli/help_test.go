@@ -45,7 +45,7 @@ func found(re *regexp.Regexp, text string) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// TestFlagsOf: the flags that Parse finds by itself are those of kong's model.
+// TestFlagsOf: Parse finds the same flags as kong's model has.
 func TestFlagsOf(t *testing.T) {
 	for _, grammar := range []any{new(Run), new(HoldOnly), new(Watch)} {
 		model := modelOf(t, grammar)
@@ -196,7 +196,7 @@ func TestSubcommandHelp(t *testing.T) {
 	}
 }
 
-// TestHoldHelp: the help of hold has the defaults of hold, not those of lameduck itself, and
+// TestHoldHelp: the help of hold has the defaults of hold, not the defaults of lameduck, and
 // no stop signal, which hold does not wait for.
 func TestHoldHelp(t *testing.T) {
 	line, err := ParseHold(nil, nil)

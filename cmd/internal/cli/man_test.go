@@ -76,7 +76,7 @@ func TestManual(t *testing.T) {
 	}
 }
 
-// TestManualSections: the sections are those of manuals, in their order.
+// TestManualSections: the manual has the usual sections, in the usual order.
 func TestManualSections(t *testing.T) {
 	var got []string
 	for _, m := range regexp.MustCompile(`(?m)^\.Sh (.*)$`).FindAllStringSubmatch(plainManual(t), -1) {

@@ -16,7 +16,7 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/netns"
 )
 
-// patience bounds every wait but those for podman, on a busy machine.
+// patience bounds every wait except for podman, on a busy machine.
 const patience = time.Minute
 
 // inside is set in the process that runs in a network namespace of its own.

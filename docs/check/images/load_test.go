@@ -74,7 +74,7 @@ func press(address string, talk talk) *load {
 	return l
 }
 
-// cease begins no more requests and waits for those in flight. Kept connections stay
+// cease begins no more requests and waits for the requests in flight. Kept connections stay
 // open: a balancer that has let go of a server need not have closed them.
 func (l *load) cease() []request {
 	close(l.quit)

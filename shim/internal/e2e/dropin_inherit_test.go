@@ -62,7 +62,7 @@ func inheritedSignals(t *testing.T, init string, blocked, ignored sig.Set) (gotB
 }
 
 // TestDropinGroups: whether the command has a process group and a session of its own, or
-// those of the init.
+// shares the group and session of the init.
 func TestDropinGroups(t *testing.T) {
 	for call, want := range map[string]string{
 		"tini --": "own group", "catatonit --": "own group", "dumb-init --": "own group, own session",

@@ -262,8 +262,8 @@ func TestOnStopFullPids(t *testing.T) {
 	}
 }
 
-// TestScheduleReal: a command that ignores signals gets those of --stop-schedule at their
-// times. A second TERM skips to the next step.
+// TestScheduleReal: a command that ignores signals gets the signals of --stop-schedule in
+// time. A second TERM skips to the next step.
 func TestScheduleReal(t *testing.T) {
 	for name, c := range map[string]struct {
 		flags  []string

@@ -16,7 +16,7 @@ import (
 
 // TestUntilItself: the container's connections to itself do not prolong the hold, even
 // from a process that entered the container later. Connections shorter than a sample
-// could be anybody's, and count.
+// could be of any process, and count.
 func TestUntilItself(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

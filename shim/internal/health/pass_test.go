@@ -98,8 +98,8 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// TestBackpressure tests two writers who send more bytes than the buffers hold, with
-// readers who begin when both writers are blocked: all bytes arrive.
+// TestBackpressure tests two writers that send more bytes than the buffers hold, with
+// readers that begin when both writers are blocked: all bytes arrive.
 func TestBackpressure(t *testing.T) {
 	const size, piece = 16 << 20, 64 << 10 // more than socket buffers take
 	_, client, server := relayed(t)

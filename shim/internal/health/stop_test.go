@@ -146,7 +146,7 @@ func TestKeptAlive(t *testing.T) {
 	wantCheck(t, kept, l.url(), 503, "stopping\n")
 }
 
-// TestAnswerArrives tests clients who send more bytes than the listener reads, and read
+// TestAnswerArrives tests clients that send more bytes than the listener reads, and read
 // late: the answer arrives.
 func TestAnswerArrives(t *testing.T) {
 	l := serve(t, loopbackOnly())

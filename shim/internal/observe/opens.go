@@ -17,7 +17,7 @@ type opens struct {
 
 	initial            procnet.Counters // at the trigger
 	known              bool             // initial could be read
-	passiveOpens       int64            // at the latest sample, those of health checks aside
+	passiveOpens       int64            // at the latest sample, without the opens of health checks
 	recentPassiveOpens [3]int64         // at the latest samples: the health listener accepts later than the kernel counts, so the lowest is used
 	selfAccepted       int              // connections to ourselves at the latest sample
 	segments           uint64           // InSegs at the latest sample

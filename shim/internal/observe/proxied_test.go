@@ -28,7 +28,7 @@ func check(port uint16) health.ProxiedConn {
 	return health.ProxiedConn{Local: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), port), Target: netip.MustParseAddrPort("127.0.0.1:80")}
 }
 
-// TestProxied: connections of the health listener are known, and those accepted since the
+// TestProxied: connections of the health listener are known, and connections accepted since the
 // previous sample do not count in the command's accept queue.
 func TestProxied(t *testing.T) {
 	f := &fakeListener{}

@@ -92,7 +92,7 @@ func (s *source) otherEnds(conns []tcp.Socket) map[ends]tcp.Socket {
 	for i := range conns {
 		ports = append(ports, conns[i].Remote.Port())
 	}
-	s.conn.Dump(sockdiag.Query{States: sockdiag.AllStates, Ports: ports}, add) // a socket not found counts as somebody else's
+	s.conn.Dump(sockdiag.Query{States: sockdiag.AllStates, Ports: ports}, add) // a socket that is not found counts as foreign
 	return found
 }
 

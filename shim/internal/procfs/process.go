@@ -95,7 +95,7 @@ func (r Root) Descendants() ([]Process, error) {
 	return family, cmp.Or(err, unreadable)
 }
 
-// processes reads those of the processes that have not ended meanwhile.
+// processes reads the processes of pids that have not ended meanwhile.
 func (r Root) processes(pids []int) (all []Process, err error) {
 	all = make([]Process, 0, len(pids))
 	for _, pid := range pids {

@@ -143,7 +143,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// FuzzParsers: for any file, the parsed sockets are those of the file.
+// FuzzParsers: the parser returns the sockets of any file, and no others.
 func FuzzParsers(f *testing.F) {
 	for _, name := range []string{"net/tcp", "net/tcp6", "net/udp", "net/udp6", "net/unix", "net/snmp", "sys/net/ipv4/ip_local_port_range"} {
 		text, err := os.ReadFile(filepath.Join(string(recorded), name))

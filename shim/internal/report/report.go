@@ -200,9 +200,9 @@ func (s *Stop) atRisk() string {
 	return text
 }
 
-// inFlight returns the number of requests in flight, and of those that had been silent
-// for so long that the hold no longer waited for them. A plain delay waits for none and
-// gives none up.
+// inFlight returns the number of requests in flight, and of requests that had been
+// silent for so long that the hold had given them up. A plain delay waits for no request
+// and gives no request up.
 func (s *Stop) inFlight() (inFlight, givenUp int) {
 	t := &s.InHold.Traffic
 	if !s.adaptive() {

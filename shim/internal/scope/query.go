@@ -17,7 +17,7 @@ type Query struct {
 	Listeners []tcp.Socket // of the network namespace, as the observer sees them
 	Err       error        // why Listeners may not be complete
 	Cgroup    uint64       // the id that a socket of our own shows; 0: unknown
-	Shim      []uint32     // inodes of lameduck's own sockets; Gather finds those from descriptor 3 up
+	Shim      []uint32     // inodes of lameduck's own sockets; Gather finds sockets from descriptor 3 up
 
 	// WholePIDNamespace counts all processes of our PID namespace as ours, rather than
 	// our descendants alone. PID 1 need not say so; a hook that runs beside the command

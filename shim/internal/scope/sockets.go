@@ -17,7 +17,7 @@ type Sockets struct {
 }
 
 // HeldSockets reads the descriptors of our processes: of our descendants, or of the whole
-// PID namespace; never those of lameduck itself.
+// PID namespace; never the descriptors of lameduck itself.
 func HeldSockets(proc procfs.Root, wholePIDNamespace bool) Sockets {
 	held := Sockets{Inodes: Inodes{}}
 	pids, err := processes(proc, wholePIDNamespace)

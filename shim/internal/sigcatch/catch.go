@@ -62,7 +62,7 @@ const maxUnmasked = 10_000
 
 // Unblocked calls f while this thread, the loop's, blocks no signal and the handler masks
 // none: a process started by f inherits an empty mask. Until the process calls execve(2)
-// it shares our memory and runs those handlers that Go has not reset. A signal sent to the
+// it shares our memory and runs the handlers that Go has not reset. A signal sent to the
 // process in that time is noted here, and passed on to the process.
 func Unblocked(f func()) {
 	if !Direct {

@@ -72,8 +72,8 @@ func WriteFile(t *testing.T, path, text string) {
 	}
 }
 
-// OnTmpfs runs a test on a tmpfs in a new mount namespace. The options are those of
-// mount(8) for a tmpfs.
+// OnTmpfs runs a test on a tmpfs in a new mount namespace. The options are
+// the mount options of tmpfs(5).
 func OnTmpfs(t *testing.T, options string, test func(dir string)) {
 	t.Helper()
 	netns.Need(t)

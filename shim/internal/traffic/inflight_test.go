@@ -103,7 +103,7 @@ func eachSocket(f func(s *tcp.Socket)) {
 	}
 }
 
-// TestInFlight has cases measured on real connections, those in one jiffy among them.
+// TestInFlight has cases measured on real connections, some within one jiffy.
 func TestInFlight(t *testing.T) {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	info := func(sent, received, acked int, in, out uint64) tcp.Info {

@@ -12,8 +12,8 @@ type Peer struct {
 	Open int
 }
 
-// Peers returns at most n peers, those with the most open connections in the latest
-// sample first.
+// Peers returns at most n peers, in descending order of the connections open in the
+// latest sample.
 func (t *Tracker) Peers(n int) (list []Peer) {
 	open := map[netip.Addr]int{}
 	for i := range t.conns.slots {

@@ -1,7 +1,7 @@
 package traffic
 
 // table has the open connections by identity. The kernel lists connections in the same
-// order at each sample, apart from those that came or went. So visit tries the slot first
+// order at each sample, apart from connections that came or went. So visit tries the slot first
 // that followed the current slot in the previous sample, and seldom needs the index.
 type table struct {
 	slots   []slot           // slot 0 has no connection: the first connection of a sample follows it
