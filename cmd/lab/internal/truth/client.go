@@ -3,6 +3,7 @@ package truth
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"sync"
@@ -124,6 +125,17 @@ func (c *conn) ask(line string) {
 	c.t.real(func() error { return c.exchange(line) })
 }
 
+// askClosing makes a request that counts and closes the client's half of the connection.
+func (c *conn) askClosing(line string) {
+	c.t.real(func() error {
+		if err := c.send(line); err != nil {
+			return err
+		}
+		c.halfClose()
+		return c.receive()
+	})
+}
+
 // ping makes a request that does not count.
 func (c *conn) ping(line string) { c.exchange(line) }
 
@@ -163,8 +175,24 @@ func (c *client) probe(line string) {
 	conn.stop()
 }
 
+// handshake opens a TLS 1.3 connection and sends no request.
+func (c *client) handshake() {
+	nc, err := c.dialContext(context.Background(), "tcp", serverAddr())
+	if err == nil {
+		tls.Client(nc, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}).Handshake()
+	}
+}
+
 // check connects and closes at once, as a TCP health check.
 func (c *client) check() { c.dial().stop() }
+
+// steady plans f from from to to, at a rate a second, each in a goroutine of its own.
+func (t *trial) steady(from, to time.Duration, rate float64, f func()) {
+	period := time.Duration(float64(time.Second) / rate)
+	for moment := from; moment < to; moment += period {
+		t.at(moment, f)
+	}
+}
 
 // poisson plans f at random moments from from to to, at a rate a second, each in a
 // goroutine of its own. The seed alone decides the moments.

@@ -69,10 +69,13 @@ func enter() error {
 
 // serve is a server of this program.
 func serve(args []string) error {
-	if args[0] != "raw" {
-		return serveHTTP(args[0])
+	switch args[0] {
+	case "raw":
+		return serveRaw(append(args, "")[1])
+	case "noport":
+		return serveNoPort(args[1], args[2])
 	}
-	return serveRaw(append(args, "")[1])
+	return serveHTTP(args[0])
 }
 
 // result is what a trial prints for the table.

@@ -12,6 +12,7 @@ type server struct {
 	needs   []string // programs
 	env     []string
 	tls     bool
+	noPort  bool // listens nowhere: ready when the file DIR/ready is there
 	command func(at place) ([]string, error)
 }
 

@@ -42,8 +42,6 @@ http {
 
 func haproxyConfig(bind string) string {
 	return `
-global
-    hard-stop-after 1s
 defaults
     mode http
     timeout client 300s

@@ -19,12 +19,15 @@ var (
 	receiver = &server{command: role("raw", "receiver")} // reads and never answers
 )
 
+// forever is longer than any trial. A select without cases would be a deadlock to Go.
+const forever = 24 * time.Hour
+
 // serveRaw serves lines, each a command:
 //
 //	answer D N [D N ...]  waits D and sends N bytes, and so on, then a newline
 //	push D N              sends N bytes each D until the client has gone
 //	upload N              reads N bytes and answers
-//	listen PORT           listens on another port too, and answers
+//	listen PORT [shut]    listens on another port too, and answers; shut never accepts
 //	never                 does not answer; the connection stays open
 func serveRaw(mode string) error {
 	listener, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
@@ -32,7 +35,7 @@ func serveRaw(mode string) error {
 		return err
 	}
 	if mode == "shut" {
-		select {}
+		time.Sleep(forever)
 	}
 	return acceptRaw(listener, mode)
 }
@@ -58,7 +61,7 @@ type rawConn struct {
 func (c rawConn) serve(mode string) {
 	switch mode {
 	case "deaf":
-		select {}
+		time.Sleep(forever)
 	case "receiver":
 		io.Copy(io.Discard, c)
 		return
@@ -102,7 +105,9 @@ func (c rawConn) obey(words []string) error {
 		if err != nil {
 			return err
 		}
-		go acceptRaw(listener, "")
+		if len(args) == 1 {
+			go acceptRaw(listener, "")
+		}
 	case "never":
 		_, err := io.Copy(io.Discard, c.in)
 		return err

@@ -123,11 +123,11 @@ func (t *trial) await() {
 	close(t.gone)
 }
 
-// listening waits until a socket of the server listens on the port, without a connection,
+// ready waits until a socket of the server listens on the port, without a connection,
 // which the server would see.
-func (t *trial) listening(port int) error {
+func (t *trial) ready() error {
 	for end := time.Now().Add(startPatience); time.Now().Before(end); time.Sleep(10 * ms) {
-		if listens(t.cmd.Process.Pid, port) {
+		if t.isReady() {
 			return nil
 		}
 		select {
@@ -136,7 +136,15 @@ func (t *trial) listening(port int) error {
 		default:
 		}
 	}
-	return fmt.Errorf("the server does not listen on %d:\n%s", port, &t.said)
+	return fmt.Errorf("the server is not ready after %v:\n%s", startPatience, &t.said)
+}
+
+func (t *trial) isReady() bool {
+	if t.c.server.noPort {
+		_, err := os.Stat(t.dir + "/ready")
+		return err == nil
+	}
+	return listens(t.cmd.Process.Pid, port)
 }
 
 // inServerNetwork calls f on a thread in the server's network namespace.

@@ -11,6 +11,9 @@ import (
 func table() []truthCase {
 	return slices.Concat(
 		rawCases(),
+		probeCases(),
+		plainCases(),
+		hungCases(),
 		httpCases(),
 	)
 }

@@ -155,7 +155,7 @@ func (t *trial) start() error {
 	if err := serveUpstream(); err != nil {
 		return err
 	}
-	return t.listening(port)
+	return t.ready()
 }
 
 func (t *trial) terminationLog() string { return t.dir + "/termination-log" }
