@@ -3,6 +3,7 @@ package truth
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -124,10 +125,8 @@ func streamCases() []truthCase {
 			t.at(-2*s, func() { c.dial().ping("push 10s 50") })
 		}},
 		truthCase{name: "stream: messages and replies each second until +6", server: raw, quick: true, slack: 10 * s, script: func(t *trial) {
-			c := t.client()
-			var chat *conn
-			t.at(-3*s, func() { chat = c.dial() })
-			t.every(-2*s, 6*s, s, func() { chat.ask("answer 5ms 50") })
+			chat := sync.OnceValue(t.client().dial)
+			t.every(-2*s, 6*s, s, func() { chat().ask("answer 5ms 50") })
 		}},
 	)
 }

@@ -3,6 +3,7 @@ package truth
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -96,10 +97,8 @@ func halfCloseCases() []truthCase {
 func oneWayCases() []truthCase {
 	sends := func(from, to, period time.Duration) func(t *trial) {
 		return func(t *trial) {
-			var stream *conn
-			c := t.client()
-			t.at(from-50*ms, func() { stream = c.dial() })
-			t.every(from, to, period, func() { stream.send("2026-01-02 a line of a log, which nobody answers") })
+			stream := sync.OnceValue(t.client().dial)
+			t.every(from, to, period, func() { stream().send("2026-01-02 a line of a log, which nobody answers") })
 		}
 	}
 	// Until two pieces have come in the hold, the stream looks like a request that waits.

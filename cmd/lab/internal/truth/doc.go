@@ -27,7 +27,8 @@
 //
 // A script only plans: at, every and poisson take moments relative to TERM, the earliest
 // of which decides how long before TERM the trial begins. Planned functions run later,
-// each in a goroutine of its own.
+// each in a goroutine of its own. A connection that several of them use is dialed by
+// the first: conn := sync.OnceValue(client.dial).
 //
 // What get, post, ask and real do counts: the hold must not end before the last such
 // answer (E), and a request that fails is lost. What ping, probe and the other helpers do

@@ -145,10 +145,10 @@ func watchStalls() (longest func() time.Duration) {
 			select {
 			case <-done:
 				return
-			case <-time.After(50 * ms):
+			case <-time.After(100 * ms):
 			}
 			now := time.Now()
-			stalled = max(stalled, now.Sub(last)-50*ms)
+			stalled = max(stalled, now.Sub(last)-100*ms)
 			last = now
 		}
 	}()

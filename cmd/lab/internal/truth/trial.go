@@ -175,7 +175,7 @@ func (t *trial) stop() error {
 		case <-limit:
 			t.kill()
 			return nil
-		case <-time.After(100 * ms):
+		case <-time.After(250 * ms):
 		}
 		if readReport(t.terminationLog()) != nil && !t.c.graceful {
 			t.sleep(500 * ms)
