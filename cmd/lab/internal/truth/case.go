@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -20,7 +22,9 @@ type truthCase struct {
 	flags  []string // of lameduck; nil means usualFlags
 	remote bool     // 20 ms from the server rather than near
 	quick  bool     // in the selection of make test
-	script func(t *trial)
+	// quickRemote puts the remote twin, which both makes, into the selection too.
+	quickRemote bool
+	script      func(t *trial)
 
 	// When the signal should be sent, as doc.go says.
 	notBefore time.Duration
@@ -67,21 +71,29 @@ func (c *truthCase) quietFor() time.Duration {
 	return defaultQuietFor
 }
 
-// missing returns the programs that the case needs and the machine lacks.
+// missing returns what the case needs and the machine lacks.
 func (c *truthCase) missing() []string {
-	return slices.DeleteFunc(slices.Clone(c.server.needs), func(program string) bool {
+	lacking := slices.DeleteFunc(slices.Clone(c.server.needs), func(program string) bool {
 		_, err := exec.LookPath(program)
 		return err == nil
 	})
+	if !c.remote {
+		return lacking
+	}
+	if err := unix.Access(tunDevice, unix.R_OK|unix.W_OK); err != nil {
+		lacking = append(lacking, tunDevice)
+	}
+	return lacking
 }
 
-// both returns each case twice: near, and remote with ", remote" after the name. The remote
-// one is in the quick selection only if the name has no near twin there, so never.
+// both returns each case twice: near, and remote with ", remote" after the name.
 func both(cases ...truthCase) []truthCase {
 	var all []truthCase
 	for _, c := range cases {
 		far := c
-		far.name, far.remote, far.quick = c.name+", remote", true, false
+		far.name = c.name + ", remote"
+		far.remote = true
+		far.quick = c.quickRemote
 		all = append(all, c, far)
 	}
 	return all

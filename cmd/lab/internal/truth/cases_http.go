@@ -3,6 +3,7 @@ package truth
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -64,7 +65,7 @@ func longCases() []truthCase {
 			site := t.client().site(fresh)
 			t.at(-1*s, func() { site.post("/?think=20s", &slowBody{t, 100 * ms, 1000, 2}) })
 		}},
-		truthCase{name: "slow: 8 s on a kept connection over TLS, Go", server: goTLS, quick: true, script: func(t *trial) {
+		truthCase{name: "slow: 8 s on a kept connection over TLS, Go", server: goTLS, quick: true, quickRemote: true, script: func(t *trial) {
 			site := t.client().site(keep)
 			t.at(-3*s, func() { site.get("/") })
 			t.at(-1*s, func() { site.get("/?think=8s") })
@@ -146,58 +147,65 @@ func handshakeCases() []truthCase {
 	return both(cases...)
 }
 
-// limitCases cannot be known from the kernel's counters. Under a preset, or with a server
-// that shuts down gracefully, no request is lost all the same.
+// limitServers are the servers of limitCases, with and without TLS 1.3, and the flags with
+// which they finish what is in flight.
+var limitServers = []struct {
+	name     string
+	plain    *server
+	overTLS  *server
+	graceful *server
+	flags    []string
+}{
+	{"Go", goHTTP, nil, goGraceful, until("quiet")}, // over TLS, Go's first flight has the tickets
+	{"nginx", nginx, nginxTLS, nginx, until("quiet", "--preset=nginx")},
+	{"HAProxy", haproxy, haproxyTLS, haproxy, until("quiet", "--preset=haproxy")},
+}
+
+// limitCases cannot be known from the kernel's counters. With a server that finishes what
+// is in flight no request is lost all the same.
 func limitCases() []truthCase {
-	pauses := limit{"An answer that has begun and pauses", early}
-	tickets := limit{"A slow first request over TLS 1.3", early}
-	beside := limit{"A request that waits while another is answered", early}
-	var cases []truthCase
-	for _, server := range []struct {
-		name     string
-		preset   string
-		plain    *server
-		overTLS  *server
-		graceful *server
-	}{
-		{"Go", "none", goHTTP, nil, goGraceful},
-		{"nginx", "nginx", nginx, nginxTLS, nginx},
-		{"HAProxy", "haproxy", haproxy, haproxyTLS, haproxy},
-	} {
-		preset := until("quiet")
-		if server.preset != "none" {
-			preset = append(preset, "--preset="+server.preset)
-		}
-		paused := func(t *trial) {
+	asks := func(path string) func(t *trial) {
+		return func(t *trial) {
 			site := t.client().site(fresh)
-			t.at(-1*s, func() { site.get("/?size=2000&pause=9s") })
+			t.at(-1*s, func() { site.get(path) })
 		}
-		cases = append(cases,
-			truthCase{name: "limit: an answer that pauses for 9 s, " + server.name, server: server.plain, limit: pauses, script: paused},
-			truthCase{name: "graceful: an answer that pauses for 9 s, " + server.name, server: server.graceful, flags: preset, graceful: true, by: 50 * s, script: paused})
-		if server.overTLS == nil {
-			continue
-		}
-		first := func(t *trial) {
-			site := t.client().site(fresh)
-			t.at(-1*s, func() { site.get("/?think=9s") })
-		}
-		cases = append(cases,
-			truthCase{name: "limit: 9 s on a fresh connection over TLS 1.3, " + server.name, server: server.overTLS, limit: tickets, script: first},
-			truthCase{name: "graceful: 9 s on a fresh connection over TLS 1.3, " + server.name, server: server.overTLS, flags: preset, graceful: true, by: 50 * s, script: first})
 	}
-	pipelined := truthCase{name: "limit: two requests in one segment", server: raw, limit: beside, script: func(t *trial) {
-		c := t.client()
-		t.at(-1*s, func() {
-			t.real(func() error {
-				conn := c.dial()
-				if err := conn.send("answer 20ms 100\nanswer 9s 100"); err != nil {
-					return err
-				}
-				conn.receive()
-				return conn.receive()
-			})
+	var cases []truthCase
+	for _, server := range limitServers {
+		pauses := truthCase{name: "limit: an answer that pauses for 9 s, " + server.name, server: server.plain, limit: limit{"An answer that has begun and pauses", early}, script: asks("/?size=2000&pause=9s")}
+		cases = append(cases, pauses, pauses.finishing(server.graceful, server.flags))
+		if server.overTLS != nil {
+			first := truthCase{name: "limit: 9 s on a fresh connection over TLS 1.3, " + server.name, server: server.overTLS, limit: limit{"A slow first request over TLS 1.3", early}, script: asks("/?think=9s")}
+			cases = append(cases, first, first.finishing(server.overTLS, server.flags))
+		}
+	}
+	cases = append(cases, truthCase{name: "limit: two requests in one segment", server: raw, limit: limit{"A request that waits while another is answered", early}, script: pipelined})
+	return both(cases...)
+}
+
+// finishing returns a case of limit: with a server that finishes what is in flight.
+func (c truthCase) finishing(server *server, flags []string) truthCase {
+	c.name = "graceful: " + strings.TrimPrefix(c.name, "limit: ")
+	c.server = server
+	c.flags = flags
+	c.graceful = true
+	c.by = 50 * s
+	c.limit = limit{}
+	return c
+}
+
+func pipelined(t *trial) {
+	c := t.client()
+	t.at(-1*s, func() {
+		t.real(func() error {
+			conn := c.dial()
+			if err := conn.send("answer 20ms 100\nanswer 9s 100"); err != nil {
+				return err
+			}
+			if err := conn.receive(); err != nil {
+				return err
+			}
+			return conn.receive()
 		})
-	}}
-	return both(append(cases, pipelined)...)
+	})
 }

@@ -69,7 +69,7 @@ func poolCases() []truthCase {
 			truthCase{name: "pool: idle, " + name, server: server, quick: true, script: func(t *trial) {
 				pool(t, 10, -1*s, 500*ms, "/")
 			}},
-			truthCase{name: "pool: busy until +5, " + name, server: server, quick: name == "Go" || name == "nginx TLS", script: func(t *trial) {
+			truthCase{name: "pool: busy until +5, " + name, server: server, quick: name == "Go" || name == "nginx TLS", quickRemote: name == "HAProxy", script: func(t *trial) {
 				pool(t, 10, 5*s, 700*ms, "/")
 			}},
 			truthCase{name: "pool: idle after slow answers, " + name, server: server, script: func(t *trial) {

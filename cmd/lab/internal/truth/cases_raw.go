@@ -20,7 +20,7 @@ func synCases() []truthCase {
 	return both(append(
 		each(beforeTERM, func(lead time.Duration) truthCase {
 			return truthCase{
-				name: fmt.Sprintf("SYN: one that nobody completes, %v before", lead), server: raw, quick: lead == 5*s,
+				name: fmt.Sprintf("SYN: one that nobody completes, %v before", lead), server: raw, quick: lead == 5*s, quickRemote: lead == 1*s,
 				script: func(t *trial) { t.at(-lead, func() { syn(1) }) },
 			}
 		}),
@@ -45,7 +45,7 @@ func counter() func() int {
 func vanishedCases() []truthCase {
 	unacknowledged := each(beforeTERM, func(lead time.Duration) truthCase {
 		return truthCase{
-			name: fmt.Sprintf("vanished: with an unacknowledged answer, %v before", lead), server: raw, quick: lead == 1*s,
+			name: fmt.Sprintf("vanished: with an unacknowledged answer, %v before", lead), server: raw, quick: lead == 1*s, quickRemote: lead == 5*s,
 			script: func(t *trial) {
 				c := t.client()
 				t.at(-lead, func() {
@@ -70,7 +70,7 @@ func vanishedCases() []truthCase {
 			t.at(-2*s, func() { c.dial().send("answer 5s 3000") })
 			t.at(-1*s, c.vanish)
 		}},
-		truthCase{name: "vanished: idle after an answer", server: raw, quick: true, script: func(t *trial) {
+		truthCase{name: "vanished: idle after an answer", server: raw, quick: true, quickRemote: true, script: func(t *trial) {
 			c := t.client()
 			t.at(-5*s, func() { c.dial().ask("answer 20ms 100") })
 			t.at(-2*s, c.vanish)
@@ -86,7 +86,7 @@ func halfCloseCases() []truthCase {
 		}
 	}
 	return both(
-		truthCase{name: "half-close: after a request that takes 9 s", server: raw, quick: true, script: asks("answer 9s 100", -1*s)},
+		truthCase{name: "half-close: after a request that takes 9 s", server: raw, quick: true, quickRemote: true, script: asks("answer 9s 100", -1*s)},
 		truthCase{name: "half-close: after a request that takes 25 s", server: raw, script: asks("answer 25s 100", -2*s)},
 		truthCase{name: "half-close: after a request made at +2 that takes 7 s", server: raw, script: asks("answer 7s 100", 2*s)},
 		truthCase{name: "half-close: Go net/http, 9 s", server: goHTTP, quick: true, script: asks("GET /?think=9s HTTP/1.0\r\n\r", -1*s)},
@@ -135,7 +135,7 @@ func checkCases() []truthCase {
 				}
 			})
 		}},
-		truthCase{name: "checks: preconnects that send nothing", server: goHTTP, quick: true, script: func(t *trial) {
+		truthCase{name: "checks: preconnects that send nothing", server: goHTTP, quick: true, quickRemote: true, script: func(t *trial) {
 			c := t.client()
 			t.every(-5*s, 49*s, 2*s, func() { c.dial() })
 		}},

@@ -3,7 +3,6 @@ package truth
 import (
 	"fmt"
 	"os"
-	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -14,7 +13,7 @@ import (
 // TCP peers are the server and the client.
 const relayDelay = 20 * ms
 
-func lockThread() { runtime.LockOSThread() }
+const tunDevice = "/dev/net/tun"
 
 // openRelay makes a TUN device here and one in the server's network namespace, and
 // forwards packets between both with a delay. See Documentation/networking/tuntap.rst of
@@ -38,9 +37,9 @@ func openRelay(network *os.File, delay time.Duration) error {
 }
 
 func openTUN() (*os.File, error) {
-	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(tunDevice, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("cannot open /dev/net/tun: %w", err)
+		return nil, fmt.Errorf("cannot open %s: %w", tunDevice, err)
 	}
 	request, err := unix.NewIfreq(link)
 	if err != nil {

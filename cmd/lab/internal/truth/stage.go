@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -151,7 +152,7 @@ func (t *trial) isReady() bool {
 func inServerNetwork(network *os.File, f func() error) error {
 	done := make(chan error)
 	go func() {
-		lockThread() // for good: the thread ends with the goroutine
+		runtime.LockOSThread() // for good: the thread ends with the goroutine
 		err := unix.Setns(int(network.Fd()), unix.CLONE_NEWNET)
 		if err == nil {
 			err = f()

@@ -77,7 +77,7 @@ func print(out io.Writer, rows []*row, quick bool) error {
 	for _, r := range rows {
 		if len(r.missing) > 0 {
 			skipped++
-			fmt.Fprintf(out, "                  %s: skipped: %s not installed\n", r.c.name, strings.Join(r.missing, ", "))
+			fmt.Fprintf(out, "                  %s: skipped: no %s\n", r.c.name, strings.Join(r.missing, ", "))
 			continue
 		}
 		counts := [3]int{r.count(right), r.count(early), r.count(late)}
