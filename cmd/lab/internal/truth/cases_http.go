@@ -28,7 +28,7 @@ func slowCases() []truthCase {
 	for i, server := range webServers {
 		for j, at := range shapes {
 			path := fmt.Sprintf("/?think=%v", at.takes)
-			title := fmt.Sprintf("slow: %v begun at %s, %s", at.takes, seconds(at.begun), server.name)
+			title := fmt.Sprintf("slow: %g s begun at %s, %s", at.takes.Seconds(), seconds(at.begun), server.name)
 			quick := at.begun+at.takes < 10*s
 			cases = append(cases,
 				truthCase{name: title, server: server.server, quick: quick && j%3 == i, script: func(t *trial) {
@@ -79,6 +79,10 @@ func longCases() []truthCase {
 			site := t.client().site(fresh)
 			t.at(-1*s, func() { site.get("/?think=8s") })
 		}},
+		truthCase{name: "slow: 8 s on a fresh connection over TLS 1.2, nginx", server: nginxTLS12, script: func(t *trial) {
+			site := t.client().site(fresh)
+			t.at(-1*s, func() { site.get("/?think=8s") })
+		}},
 		truthCase{name: "slow: a request that is never answered", server: raw, notBefore: 28 * s, by: 32 * s, script: func(t *trial) {
 			c := t.client()
 			t.at(-1*s, func() { c.dial().ping("never") })
@@ -109,7 +113,7 @@ func streamCases() []truthCase {
 			t.at(-2*s, func() {
 				conn := c.dial()
 				t.real(func() error {
-					if err := conn.send("answer 0s 30000000"); err != nil {
+					if err := conn.send("answer 0s 16000000"); err != nil {
 						return err
 					}
 					t.sleep(10 * s)
@@ -147,8 +151,8 @@ func handshakeCases() []truthCase {
 	return both(cases...)
 }
 
-// limitServers are the servers of limitCases, with and without TLS 1.3, and the flags with
-// which they finish what is in flight.
+// limitServers are the servers of limitCases, and the flags with which they finish what is
+// in flight. With overTLS, session tickets look like an answer.
 var limitServers = []struct {
 	name     string
 	plain    *server
@@ -156,7 +160,7 @@ var limitServers = []struct {
 	graceful *server
 	flags    []string
 }{
-	{"Go", goHTTP, nil, goGraceful, until("quiet")}, // over TLS, Go's first flight has the tickets
+	{"Go", goHTTP, nil, goGraceful, until("quiet")},
 	{"nginx", nginx, nginxTLS, nginx, until("quiet", "--preset=nginx")},
 	{"HAProxy", haproxy, haproxyTLS, haproxy, until("quiet", "--preset=haproxy")},
 }

@@ -20,7 +20,7 @@ func shortCases() []truthCase {
 	shapes := []shape{{1, 3 * s}, {1, 8 * s}, {10, 0}, {10, 3 * s}, {10, 8 * s}, {50, 0}, {50, 8 * s}}
 	steady := each(shapes, func(at shape) truthCase {
 		return truthCase{
-			name: fmt.Sprintf("short: %v a second until %v", at.rate, seconds(at.to)), server: raw, quick: at.to == 3*s,
+			name: fmt.Sprintf("short: %g a second until %v", at.rate, seconds(at.to)), server: raw, quick: at.to == 3*s,
 			script: func(t *trial) {
 				c := t.client()
 				t.steady(-3*s, at.to, at.rate, func() { c.short("answer 20ms 500") })
@@ -29,7 +29,7 @@ func shortCases() []truthCase {
 	})
 	random := each([]shape{{3, 6 * s}, {30, 6 * s}, {10, 12 * s}}, func(at shape) truthCase {
 		return truthCase{
-			name: fmt.Sprintf("short: %v a second at random until %v", at.rate, seconds(at.to)), server: goHTTP, quick: at.rate == 30,
+			name: fmt.Sprintf("short: %g a second at random until %v", at.rate, seconds(at.to)), server: goHTTP, quick: at.rate == 30,
 			script: func(t *trial) {
 				site := t.client().site(fresh)
 				t.poisson(-3*s, at.to, at.rate, 3, func() { site.get("/?think=20ms") })

@@ -27,7 +27,7 @@ func patience(period time.Duration) time.Duration {
 func loneProbes() []truthCase {
 	short := each(probePeriods, func(period time.Duration) truthCase {
 		return truthCase{
-			name: fmt.Sprintf("probes: each %v, short connections", period), server: goHTTP,
+			name: fmt.Sprintf("probes: each %g s, short connections", period.Seconds()), server: goHTTP,
 			quick: period <= 2*s || period == 4*s, slack: patience(period),
 			script: func(t *trial) {
 				site := t.client().site(fresh)
@@ -37,7 +37,7 @@ func loneProbes() []truthCase {
 	})
 	kept := each(probePeriods, func(period time.Duration) truthCase {
 		return truthCase{
-			name: fmt.Sprintf("probes: each %v, a kept connection", period), server: goHTTP,
+			name: fmt.Sprintf("probes: each %g s, a kept connection", period.Seconds()), server: goHTTP,
 			quick: period <= 2*s, slack: patience(period),
 			script: func(t *trial) {
 				site := t.client().site(keep)
@@ -72,7 +72,7 @@ func loneProbes() []truthCase {
 func mixedProbes() []truthCase {
 	return both(each([]time.Duration{1 * s, 2 * s, 3 * s}, func(period time.Duration) truthCase {
 		return truthCase{
-			name: fmt.Sprintf("probes: each %v, besides random requests until +5", period), server: goHTTP,
+			name: fmt.Sprintf("probes: each %g s, besides random requests until +5", period.Seconds()), server: goHTTP,
 			quick: period == 2*s, slack: patience(period),
 			script: func(t *trial) {
 				kubelet, clients := t.client().site(fresh), t.client().site(fresh)
@@ -87,7 +87,7 @@ func pollers() []truthCase {
 	return append(
 		both(each([]time.Duration{1 * s, 2 * s}, func(period time.Duration) truthCase {
 			return truthCase{
-				name: fmt.Sprintf("polls: one client each %v, which goes away at +5", period), server: goHTTP,
+				name: fmt.Sprintf("polls: one client each %g s, which goes away at +5", period.Seconds()), server: goHTTP,
 				quick: true, slack: patience(period),
 				script: func(t *trial) {
 					site := t.client().site(keep)

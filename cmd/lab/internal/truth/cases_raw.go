@@ -20,17 +20,17 @@ func synCases() []truthCase {
 	return both(append(
 		each(beforeTERM, func(lead time.Duration) truthCase {
 			return truthCase{
-				name: fmt.Sprintf("SYN: one that nobody completes, %v before", lead), server: raw, quick: lead == 5*s, quickRemote: lead == 1*s,
-				script: func(t *trial) { t.at(-lead, func() { syn(1) }) },
+				name: fmt.Sprintf("SYN: one that nobody completes, %g s before", lead.Seconds()), server: raw, quick: lead == 5*s, quickRemote: lead == 1*s,
+				script: func(t *trial) { t.at(-lead, func() { t.check(syn(1)) }) },
 			}
 		}),
 		truthCase{name: "SYN: one a second until +45", server: raw, quick: true, script: func(t *trial) {
 			next := counter()
-			t.every(-5*s, 45*s, s, func() { syn(next()) })
+			t.every(-5*s, 45*s, s, func() { t.check(syn(next())) })
 		}},
 		truthCase{name: "SYN: one each 100 ms until +45, besides requests until +3", server: raw, script: func(t *trial) {
 			c, next := t.client(), counter()
-			t.every(-5*s, 45*s, 100*ms, func() { syn(next()) })
+			t.every(-5*s, 45*s, 100*ms, func() { t.check(syn(next())) })
 			t.steady(-2*s, 3*s, 5, func() { c.short("answer 20ms 100") })
 		}},
 	)...)
@@ -45,7 +45,7 @@ func counter() func() int {
 func vanishedCases() []truthCase {
 	unacknowledged := each(beforeTERM, func(lead time.Duration) truthCase {
 		return truthCase{
-			name: fmt.Sprintf("vanished: with an unacknowledged answer, %v before", lead), server: raw, quick: lead == 1*s, quickRemote: lead == 5*s,
+			name: fmt.Sprintf("vanished: with an unacknowledged answer, %g s before", lead.Seconds()), server: raw, quick: lead == 1*s, quickRemote: lead == 5*s,
 			script: func(t *trial) {
 				c := t.client()
 				t.at(-lead, func() {
@@ -143,7 +143,7 @@ func checkCases() []truthCase {
 			c := t.client()
 			t.every(-5*s, 49*s, 2*s, func() { c.dial() })
 		}},
-		truthCase{name: "checks: connections to a server that speaks first", server: greeter, by: 22 * s, script: func(t *trial) {
+		truthCase{name: "checks: connections to a server that speaks first", server: greeter, script: func(t *trial) {
 			c := t.client()
 			t.at(-5*s, func() { c.dial() })
 		}},

@@ -54,9 +54,11 @@ func (c *client) open() (err error) {
 // vanish takes the client's address away: what the server sends from now on gets no
 // answer, neither an acknowledgement nor a RST nor an ICMP message.
 func (c *client) vanish() {
-	if lo, err := netlink.LinkByName("lo"); err == nil {
-		netlink.AddrDel(lo, c.address())
+	lo, err := netlink.LinkByName("lo")
+	if err == nil {
+		err = netlink.AddrDel(lo, c.address())
 	}
+	c.t.check(err)
 }
 
 // dialContext connects from the client's address. It suits http.Transport.
@@ -65,7 +67,16 @@ func (c *client) dialContext(ctx context.Context, network, addr string) (net.Con
 		return nil, err
 	}
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: c.ip}, KeepAlive: -1, Timeout: 5 * s}
-	return d.DialContext(ctx, network, addr)
+	conn, err := d.DialContext(ctx, network, addr)
+	c.t.hold(conn)
+	return conn, err
+}
+
+// hold keeps a connection from the garbage collector, which would close it.
+func (t *trial) hold(conn net.Conn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.held = append(t.held, conn)
 }
 
 // conn is a connection to the raw server, or the error that made it fail.
@@ -137,7 +148,7 @@ func (c *conn) askClosing(line string) {
 }
 
 // ping makes a request that does not count.
-func (c *conn) ping(line string) { c.exchange(line) }
+func (c *conn) ping(line string) { c.t.spare(c.exchange(line)) }
 
 // stop closes the connection.
 func (c *conn) stop() {
@@ -179,8 +190,9 @@ func (c *client) probe(line string) {
 func (c *client) handshake() {
 	nc, err := c.dialContext(context.Background(), "tcp", serverAddr())
 	if err == nil {
-		tls.Client(nc, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}).Handshake()
+		err = tls.Client(nc, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}).Handshake()
 	}
+	c.t.check(err)
 }
 
 // check connects and closes at once, as a TCP health check.

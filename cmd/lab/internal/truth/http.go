@@ -69,7 +69,7 @@ func (p *site) post(path string, body io.Reader) {
 }
 
 // ping makes a request that does not count.
-func (p *site) ping(path string) { p.do("GET", path, nil) }
+func (p *site) ping(path string) { p.t.spare(p.do("GET", path, nil)) }
 
 // slowBody yields a piece of the size each period, count times.
 type slowBody struct {

@@ -51,7 +51,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-func TestWorth(t *testing.T) {
+func TestWrong(t *testing.T) {
 	marked := truthCase{limit: limit{words: "x", deviates: early}}
 	for _, test := range []struct {
 		c    truthCase

@@ -12,8 +12,7 @@ import (
 
 // report has what a trial needs of lameduck's report.
 type report struct {
-	Message string  `json:"message"`
-	Ended   *string `json:"ended"`
+	Message string `json:"message"`
 	Sent    []struct {
 		AtMS int64 `json:"at_ms"`
 	} `json:"sent"`

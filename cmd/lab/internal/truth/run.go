@@ -83,11 +83,10 @@ func serve(args []string) error {
 // result is what a trial prints for the table.
 type result struct {
 	moments
-	Lost1   string // the first lost request
-	Message string // lameduck's
-	Ended   string
-	Stalled time.Duration // the longest time that the machine stood still
-	Err     string
+	FirstLost string        // a moment and an error
+	Message   string        // lameduck's
+	Stalled   time.Duration // the longest time that the machine stood still
+	Err       string
 }
 
 // play plays one trial: args are the name of a case, lameduck and a folder.
@@ -128,12 +127,9 @@ func (t *trial) result() *result {
 	r.Signal = t.sent.Sub(t.term) + said.signal()
 	r.moments.Lost = len(t.lost)
 	if len(t.lost) > 0 {
-		r.Lost1 = t.lost[0]
+		r.FirstLost = t.lost[0]
 	}
 	r.Message = said.Message
-	if said.Ended != nil {
-		r.Ended = *said.Ended
-	}
 	return r
 }
 

@@ -1,20 +1,25 @@
 package truth
 
+import "strings"
+
 // Proxies, whose upstream answers as answer in server_http.go.
 var (
 	nginx      = &server{needs: []string{"nginx"}, command: configured(map[string]string{"conf": nginxConfig("")}, "nginx", "-c", "DIR/conf")}
-	nginxTLS   = &server{needs: []string{"nginx"}, tls: true, command: withCertificate(configured(map[string]string{"conf": nginxConfig(" ssl")}, "nginx", "-c", "DIR/conf"))}
+	nginxTLS   = &server{needs: []string{"nginx"}, tls: true, command: nginxOver("TLSv1.3")}
+	nginxTLS12 = &server{needs: []string{"nginx"}, tls: true, command: nginxOver("TLSv1.2")}
 	haproxy    = &server{needs: []string{"haproxy"}, command: configured(map[string]string{"cfg": haproxyConfig("")}, "haproxy", "-db", "-f", "DIR/cfg")}
 	haproxyTLS = &server{needs: []string{"haproxy"}, tls: true, command: withCertificate(configured(map[string]string{"cfg": haproxyConfig(" ssl crt DIR/cert.pem")}, "haproxy", "-db", "-f", "DIR/cfg"))}
 	// haproxyTunnels accepts two connections at a time; further ones wait in the kernel.
 	haproxyTunnels = &server{needs: []string{"haproxy"}, command: configured(map[string]string{"cfg": haproxyMaxconn}, "haproxy", "-db", "-f", "DIR/cfg")}
 )
 
-func nginxConfig(listen string) string {
-	certificate := ""
-	if listen != "" {
-		certificate = "ssl_certificate DIR/cert.pem; ssl_certificate_key DIR/cert.pem;"
-	}
+// nginxOver returns the command of nginx with a version of TLS.
+func nginxOver(version string) func(place) ([]string, error) {
+	config := nginxConfig(" ssl", "ssl_protocols "+version+";", "ssl_certificate DIR/cert.pem;", "ssl_certificate_key DIR/cert.pem;")
+	return withCertificate(configured(map[string]string{"conf": config}, "nginx", "-c", "DIR/conf"))
+}
+
+func nginxConfig(listen string, more ...string) string {
 	return `
 user root;
 daemon off;
@@ -32,7 +37,7 @@ http {
     keepalive_timeout 300s;
     server {
         listen PORT` + listen + `;
-        ` + certificate + `
+        ` + strings.Join(more, " ") + `
         location / { proxy_pass http://UPSTREAM; proxy_buffering off; proxy_request_buffering off; }
         location /static { return 200 served; }
     }

@@ -110,13 +110,26 @@ func (r *row) String() string {
 		}
 	}
 	if len(signals) > 0 {
-		first := r.results[slices.IndexFunc(r.results, func(f *result) bool { return f.Err == "" })]
-		text += fmt.Sprintf(": from %s to %s, seen %s", seconds(first.E), seconds(first.L), strings.Join(signals, ", "))
+		text += fmt.Sprintf(": %s, seen %s", r.expected(), strings.Join(signals, ", "))
 	}
 	if r.c.limit.words != "" {
 		text += fmt.Sprintf(" (limit, %s: %s)", r.c.deviates, r.c.limit.words)
 	}
 	return text
+}
+
+// expected returns E and L, which a trial that lost a request does not know.
+func (r *row) expected() string {
+	for _, found := range r.results {
+		if found.Err == "" && found.moments.Lost == 0 {
+			return found.window()
+		}
+	}
+	return "later"
+}
+
+func (r *result) window() string {
+	return fmt.Sprintf("from %s to %s", seconds(r.E), seconds(r.L))
 }
 
 // explain prints the details of one wrong result.
@@ -130,11 +143,12 @@ func (r *row) explain(out io.Writer) {
 		if found.Err != "" || !r.c.wrong(v) {
 			continue
 		}
-		fmt.Fprintf(out, "%s%s: from %s to %s, seen %s\n", indent, strings.ToUpper(string(v)), seconds(found.E), seconds(found.L), seconds(found.Signal))
-		fmt.Fprintf(out, "%s%s\n", indent, found.Message)
+		expected := found.window()
 		if found.moments.Lost > 0 {
-			fmt.Fprintf(out, "%slost %d, the first at %s\n", indent, found.moments.Lost, found.Lost1)
+			expected = fmt.Sprintf("lost %d, the first at %s", found.moments.Lost, found.FirstLost)
 		}
+		fmt.Fprintf(out, "%s%s: %s, seen %s\n", indent, strings.ToUpper(string(v)), expected, seconds(found.Signal))
+		fmt.Fprintf(out, "%s%s\n", indent, found.Message)
 		if found.Stalled > 200*ms {
 			fmt.Fprintf(out, "%sthe machine stood still for %v\n", indent, found.Stalled.Round(ms))
 		}

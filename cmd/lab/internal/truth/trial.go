@@ -1,6 +1,7 @@
 package truth
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"os"
@@ -33,11 +34,13 @@ type planned struct {
 	run func()
 }
 
-// tally is what happened to the requests that count.
+// tally has the answers and losses of the requests that count, and all connections.
 type tally struct {
 	mu   sync.Mutex
 	last time.Duration // when the last answer came
 	lost []string
+	held []net.Conn // of all clients
+	err  error      // the script's first
 }
 
 // startPatience is how long a server may take to listen; settle is the time between that
@@ -113,6 +116,23 @@ func (t *trial) real(request func() error) {
 	t.last = max(t.last, now)
 }
 
+// check notes an error that means that the script could not be played.
+func (t *trial) check(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err == nil {
+		t.err = err
+	}
+}
+
+// spare notes the error of a request that does not count, unless the server goes: such a
+// request may be cut, but must not fail before.
+func (t *trial) spare(err error) {
+	if err != nil && t.sleep(3*s) {
+		t.check(fmt.Errorf("a request failed while the server ran: %w", err))
+	}
+}
+
 // play runs the script and returns when lameduck has exited or was killed.
 func (t *trial) play() error {
 	if err := t.start(); err != nil {
@@ -132,7 +152,9 @@ func (t *trial) play() error {
 	}
 	err := t.stop()
 	finish(&all)
-	return err
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return cmp.Or(err, t.err)
 }
 
 // start starts the upstream and the server.
@@ -205,7 +227,7 @@ func finish(all *sync.WaitGroup) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(3 * s):
+	case <-time.After(5 * s):
 	}
 }
 
