@@ -47,10 +47,10 @@ func (e ending) shapes() []truthCase {
 	return append(cases, e.cut("TLS", e.h2), e.cut("no TLS", e.plain))
 }
 
-// cut is a stop 2 s after TERM, amid requests of all shapes.
+// cut is a stop 5 s after TERM, amid requests of all shapes.
 func (e ending) cut(name string, server *server) truthCase {
-	flags := append([]string{"--delay=2", "--grace-period=60"}, e.flags...)
-	return truthCase{name: "graceful: a fixed delay of 2 s amid slow requests, " + name + ", " + e.name, server: server, flags: flags, graceful: true, by: 2500 * ms,
+	flags := append([]string{"--delay=5", "--grace-period=60"}, e.flags...)
+	return truthCase{name: "graceful: a fixed delay of 5 s amid slow requests, " + name + ", " + e.name, server: server, flags: flags, graceful: true, by: 5500 * ms,
 		script: func(t *trial) {
 			wires := []wire{http1}
 			if server.tls {
@@ -62,7 +62,7 @@ func (e ending) cut(name string, server *server) truthCase {
 		}}
 }
 
-// amid plans requests that are in flight 2 s after TERM.
+// amid plans requests that are in flight 5 s after TERM.
 func amid(t *trial, w wire) {
 	request(-1*s, w, "/?think=9s")(t)
 	secondRequest(-1*s, w, "/?think=9s")(t)

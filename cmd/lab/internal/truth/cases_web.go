@@ -120,9 +120,9 @@ func idleWeb(kind stack) []truthCase {
 func versionCases() []truthCase {
 	tls12 := wire{keep: true, tls12: true}
 	var cases []truthCase
-	for _, kind := range []stack{goStack, nginxStack, haproxyStack, nodeStack} {
+	for _, kind := range []stack{goStack, haproxyStack, nodeStack} {
 		cases = append(cases,
-			truthCase{name: "slow: 8 s on a fresh connection over TLS 1.2, " + kind.name, server: kind.overTLS, quick: kind.name == "nginx", script: request(-1*s, tls12, "/?think=8s")},
+			truthCase{name: "slow: 8 s on a fresh connection over TLS 1.2, " + kind.name, server: kind.overTLS, quick: kind.name == "HAProxy", script: request(-1*s, tls12, "/?think=8s")},
 			truthCase{name: "handshake: TLS 1.2 and no request, " + kind.name, server: kind.overTLS, script: func(t *trial) { handshakes(t, tls12) }},
 		)
 	}
@@ -132,7 +132,7 @@ func versionCases() []truthCase {
 			t.at(-3*s, func() { early() })
 			t.at(3*s, func() { early().getAll("/?think=2s") })
 		}},
-		truthCase{name: "pool: idle, TLS 1.2, nginx", server: nginxTLS, script: pooled(10, tls12, -1*s, "/")},
+		truthCase{name: "pool: idle, TLS 1.2, nginx", server: nginxTLS12, script: pooled(10, tls12, -1*s, "/")},
 		truthCase{name: "pool: idle, TLS 1.2, Node", server: nodeTLS, script: pooled(10, tls12, -1*s, "/")},
 	)
 }

@@ -22,10 +22,15 @@ func front(program, text string, tls bool, words ...string) *server {
 }
 
 func nginxFront(listen string) *server {
-	const upgrade = `proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade;`
-	text := strings.Replace(nginxConfig(" "+listen), "location /static",
-		"location /ws { proxy_pass http://UPSTREAM; "+upgrade+" proxy_read_timeout 300s; }\n        location /static", 1)
-	return front("nginx", text, strings.Contains(listen, "ssl"), "-c", "DIR/front")
+	more := []string{
+		"location /ws { proxy_pass http://UPSTREAM; proxy_read_timeout 300s;",
+		"proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; }",
+	}
+	tls := strings.Contains(listen, "ssl")
+	if tls {
+		more = append(more, "ssl_protocols TLSv1.2 TLSv1.3;", "ssl_certificate DIR/cert.pem;", "ssl_certificate_key DIR/cert.pem;")
+	}
+	return front("nginx", nginxConfig(" "+listen, more...), tls, "-c", "DIR/front")
 }
 
 func haproxyFront(bind string) *server {
@@ -70,7 +75,6 @@ func caddyFront(scheme, tls string) *server {
 {
 	admin off
 	auto_https off
-	persist_config off
 	servers {
 		protocols h1 h2 h2c
 	}
