@@ -104,7 +104,7 @@ func TestShortInfo(t *testing.T) {
 		decodeInfo(long[:n:n], &s)
 		want.HasInfo = n >= 60
 		if want.HasInfo {
-			want.Info = tcp.Info{LastSent: ms, LastReceived: ms, LastAcked: ms, PureACKs: tcp.PureACKsUnknown}
+			want.Info = tcp.Info{LastSent: ms, LastReceived: ms, LastAcked: ms, PureACKs: tcp.PureACKsUnknown, Retries: 1}
 		}
 		if n >= 136 {
 			want.Info.Acked = bytes
@@ -113,6 +113,9 @@ func TestShortInfo(t *testing.T) {
 		}
 		if n >= 160 {
 			want.Info.Segments, want.Info.PureACKs = 0x01010101, 0
+		}
+		if n >= 216 {
+			want.Info.Resent = bytes
 		}
 		if s != want {
 			t.Errorf("%d bytes:\n got %+v\nwant %+v", n, s, want)

@@ -86,6 +86,8 @@ func addrPort(family uint8, addr, port []byte) (end netip.AddrPort, ok bool) {
 // Offsets in struct tcp_info, with the kernel that added the field. The struct has only
 // grown at its end.
 const (
+	infoRetransmits   = unsafe.Offsetof(unix.TCPInfo{}.Retransmits)
+	infoProbes        = unsafe.Offsetof(unix.TCPInfo{}.Probes)
 	infoLastDataSent  = unsafe.Offsetof(unix.TCPInfo{}.Last_data_sent)
 	infoLastDataRecv  = unsafe.Offsetof(unix.TCPInfo{}.Last_data_recv)
 	infoLastAckRecv   = unsafe.Offsetof(unix.TCPInfo{}.Last_ack_recv)
@@ -95,6 +97,7 @@ const (
 	infoDataSegsIn    = unsafe.Offsetof(unix.TCPInfo{}.Data_segs_in)   // 4.6
 	infoDataSegsOut   = unsafe.Offsetof(unix.TCPInfo{}.Data_segs_out)  // 4.6
 	infoBytesSent     = unsafe.Offsetof(unix.TCPInfo{}.Bytes_sent)     // 4.19
+	infoBytesRetrans  = unsafe.Offsetof(unix.TCPInfo{}.Bytes_retrans)  // 4.19
 )
 
 // decodeInfo sets Info from the part of struct tcp_info that the kernel knows. Before
@@ -110,6 +113,7 @@ func decodeInfo(b []byte, s *tcp.Socket) {
 		LastReceived: milliseconds(b[infoLastDataRecv:]),
 		LastAcked:    milliseconds(b[infoLastAckRecv:]),
 		PureACKs:     tcp.PureACKsUnknown,
+		Retries:      max(b[infoRetransmits], b[infoProbes]),
 	}
 	if len(b) >= int(infoBytesReceived)+8 {
 		s.Info.Acked = native.Uint64(b[infoBytesAcked:])
@@ -122,6 +126,9 @@ func decodeInfo(b []byte, s *tcp.Socket) {
 	}
 	if len(b) >= int(infoBytesSent)+8 {
 		s.Info.Sent = native.Uint64(b[infoBytesSent:])
+	}
+	if len(b) >= int(infoBytesRetrans)+8 {
+		s.Info.Resent = native.Uint64(b[infoBytesRetrans:])
 	}
 }
 

@@ -10,13 +10,23 @@ import (
 
 // Config is how to judge traffic.
 type Config struct {
-	QuietFor     time.Duration // how long silence must last
-	MaxSilence   time.Duration // a request without a byte for this long does not hold
-	Poll         time.Duration // the interval of samples
-	IgnorePorts  []uint16      // local ports
-	IgnorePeers  []netip.Prefix
-	IgnoreProbes bool // leave out connections that look like health probes
+	QuietFor    time.Duration // how long silence must last
+	MaxSilence  time.Duration // a request without a byte for this long does not hold
+	Poll        time.Duration // the interval of samples
+	IgnorePorts []uint16      // local ports
+	IgnorePeers []netip.Prefix
+	Probes      ProbeRule
 }
+
+// ProbeRule says when traffic that looks like a health probe is left out.
+type ProbeRule uint8
+
+// The rules.
+const (
+	IgnoreProbesPatiently ProbeRule = iota // when all other traffic has been silent for QuietFor
+	IgnoreProbes                           // at once: two equal gaps are enough
+	CountProbes                            // never
+)
 
 // ignores reports whether a socket does not count. A listener has no peer.
 func (c *Config) ignores(s *tcp.Socket) bool {

@@ -17,7 +17,7 @@ func (t *Tracker) Verdict() (v Verdict) {
 	if !t.complete {
 		return v
 	}
-	latest := t.activity(t.cfg.IgnoreProbes)
+	latest := t.activity(t.cfg.Probes == IgnoreProbes)
 	y := &t.lastSample
 	v.Settled = t.silentSince(latest.opened)
 	v.Quiet = v.Settled && t.silentSince(latest.moved) && y.inFlight == 0
