@@ -40,8 +40,8 @@ func (s *Stop) lastedToCeiling() string {
 	t := &s.InHold.Traffic
 	until := s.StopConfig.Gate.Until
 	latest := ""
-	if t.LastPeer.IsValid() {
-		latest = fmt.Sprintf(", the latest peer %v", t.LastPeer)
+	if t.Cause.Peer.IsValid() {
+		latest = fmt.Sprintf(", the latest peer %v", t.Cause.Peer)
 	}
 	lastNew := t.LastNew
 	lastByte := t.LastByte

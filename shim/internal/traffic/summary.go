@@ -8,14 +8,12 @@ import (
 
 // Summary has the figures of a hold for the report. Times are zero without such an event.
 type Summary struct {
-	Accepted  int        // connections since the trigger
-	More      bool       // connections may be missing from Accepted
-	LastNew   time.Time  // the last new connection that counts
-	LastByte  time.Time  // the last byte on a connection that counts
-	LastOther time.Time  // the last new connection outside of patterns
-	LastPeer  netip.Addr // the peer last active outside of patterns; invalid: no such peer
-	Listeners int        // in the latest complete sample, like Open, InFlight and GivenUp
-	Open      int
+	Accepted  int       // connections since the trigger
+	More      bool      // connections may be missing from Accepted
+	LastNew   time.Time // the last new connection that counts
+	LastByte  time.Time // the last byte on a connection that counts
+	LastOther time.Time // the last new connection outside of patterns
+	Open      int       // in the latest complete sample, like InFlight and GivenUp
 	InFlight  int       // requests that hold
 	GivenUp   int       // requests silent for MaxSilence
 	PerSecond []int     // new connections in each second from the trigger, for an hour at most
@@ -67,8 +65,8 @@ func (t *Tracker) Summary() Summary {
 	y := &t.lastSample
 	return Summary{
 		Accepted: t.arrivals.accepted, More: t.arrivals.missed, LastNew: counted.opened, LastByte: counted.moved,
-		LastOther: others.opened, LastPeer: t.lastActive.peer,
-		Listeners: y.listeners, Open: y.open, InFlight: y.inFlight, GivenUp: y.givenUp,
+		LastOther: others.opened, Cause: Cause{Peer: t.lastActive.peer},
+		Open: y.open, InFlight: y.inFlight, GivenUp: y.givenUp,
 		PerSecond: slices.Clone(t.arrivals.perSecond), Patterns: t.probes.patterns(),
 	}
 }
