@@ -46,6 +46,7 @@ func decodeSocket(payload []byte, s *tcp.Socket) error {
 	s.Unsent = native.Uint32(queues[8:])
 	s.Inode = native.Uint32(queues[16:])
 	err := decodeAttributes(payload[socketLen:], s)
+	s.Info.Retries = payload[3] // idiag_retrans
 	s.DiscountFIN()
 	return err
 }
@@ -86,8 +87,6 @@ func addrPort(family uint8, addr, port []byte) (end netip.AddrPort, ok bool) {
 // Offsets in struct tcp_info, with the kernel that added the field. The struct has only
 // grown at its end.
 const (
-	infoRetransmits   = unsafe.Offsetof(unix.TCPInfo{}.Retransmits)
-	infoProbes        = unsafe.Offsetof(unix.TCPInfo{}.Probes)
 	infoLastDataSent  = unsafe.Offsetof(unix.TCPInfo{}.Last_data_sent)
 	infoLastDataRecv  = unsafe.Offsetof(unix.TCPInfo{}.Last_data_recv)
 	infoLastAckRecv   = unsafe.Offsetof(unix.TCPInfo{}.Last_ack_recv)
@@ -113,7 +112,6 @@ func decodeInfo(b []byte, s *tcp.Socket) {
 		LastReceived: milliseconds(b[infoLastDataRecv:]),
 		LastAcked:    milliseconds(b[infoLastAckRecv:]),
 		PureACKs:     tcp.PureACKsUnknown,
-		Retries:      max(b[infoRetransmits], b[infoProbes]),
 	}
 	if len(b) >= int(infoBytesReceived)+8 {
 		s.Info.Acked = native.Uint64(b[infoBytesAcked:])

@@ -1,8 +1,10 @@
 package traffic
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -23,50 +25,45 @@ type Summary struct {
 	LeftOut LeftOut // what did not count
 }
 
-// LeftOut counts what does not count as traffic.
-type LeftOut struct {
-	HalfOpen     int // connections in SYN_RECV, in the sample with the most
-	Bare         int // new connections on which no byte was received, probes aside
-	Gone         int // open connections whose peer no longer answers, in the latest sample
-	OneWay       int // open connections on which the server never sends, in the latest sample
-	Undetermined int // of GivenUp, requests that may have been answered
-}
-
-// CauseKind is the kind of a Cause.
-type CauseKind uint8
-
-// The kinds. The fields of Cause that each kind sets are in parentheses.
-const (
-	NoCause         CauseKind = iota
-	NewConnections            // new connections (Peer, Port, At; Connections)
-	Bytes                     // bytes on open connections (Peer, Port, At)
-	Requests                  // requests in flight (Peer, Port and At of the one that is silent longest; Connections, Peers)
-	Probe                     // a possible health probe (Peer, Port, At, Period, Received)
-	AcceptQueue               // connections that the program has not accepted (Port, Connections)
-	OpenConnections           // connections that are open and idle (Peer, Port; Connections, Peers)
-)
-
-// Cause is what kept a condition from being met longest, for the report.
-type Cause struct {
-	Kind        CauseKind
-	Peer        netip.Addr
-	Port        uint16        // the local port
-	At          time.Time     // the last activity
-	Connections int           // how many; of NewConnections, how many in the last QuietFor
-	Peers       int           // how many different peers; 0: not counted
-	Period      time.Duration // of a Probe
-	Received    uint64        // of a Probe, bytes each time
-}
-
 // Summary returns the figures up to the latest sample.
 func (t *Tracker) Summary() Summary {
-	t.arrivals.lengthen(int(t.now.Sub(t.start) / time.Second))
-	counted, others := t.activity(t.cfg.Probes == IgnoreProbes), t.activity(true)
+	t.arrivals.lengthen(int(t.sinceStart(t.now) / time.Second))
+	counted := t.counted()
+	others := t.activity(t.lastSample.activity, (*rhythm).regular)
 	y := &t.lastSample
 	return Summary{
 		Accepted: t.arrivals.accepted, More: t.arrivals.missed, LastNew: counted.opened, LastByte: counted.moved,
-		LastOther: others.opened, Cause: Cause{Peer: t.lastActive.peer},
-		Open: y.open, InFlight: y.inFlight, GivenUp: y.givenUp,
-		PerSecond: slices.Clone(t.arrivals.perSecond), Patterns: t.probes.patterns(),
+		LastOther: others.opened,
+		Open:      y.open, InFlight: y.inFlight, GivenUp: y.givenUp,
+		PerSecond: slices.Clone(t.arrivals.perSecond), Patterns: t.patterns(),
+		Cause: t.causes.last,
+		LeftOut: LeftOut{
+			HalfOpen: t.causes.halfOpen, Bare: t.causes.bare + y.bare, Gone: y.gone, OneWay: y.oneWay,
+			GivenUpPeer: y.oldestGiven.peer, Undetermined: y.undetermined,
+		},
 	}
+}
+
+// Peer is an address with open connections.
+type Peer struct {
+	Addr netip.Addr
+	Open int
+}
+
+// Peers returns at most n peers, in descending order of the connections open in the
+// latest sample.
+func (t *Tracker) Peers(n int) (list []Peer) {
+	open := map[netip.Addr]int{}
+	for i := range t.conns.slots {
+		if s := &t.conns.slots[i]; s.used {
+			open[s.socket.peer]++
+		}
+	}
+	for addr, count := range open {
+		list = append(list, Peer{addr, count})
+	}
+	sort.Slice(list, func(i, k int) bool {
+		return cmp.Or(cmp.Compare(list[k].Open, list[i].Open), list[i].Addr.Compare(list[k].Addr)) < 0
+	})
+	return list[:min(n, len(list))]
 }
