@@ -25,10 +25,10 @@ type Config struct {
 	MaxDelay    time.Duration // the ceiling; 0: from the grace period
 	GracePeriod time.Duration // 0: assumed from Env
 
-	CountPorts   []uint16       // the local ports that count; empty: the ports of the container's listeners
-	IgnorePorts  []uint16       // local ports that do not count
-	IgnorePeers  []netip.Prefix // peers that do not count
-	IgnoreProbes bool           // traffic that looks like health probes does not count
+	CountPorts  []uint16       // the local ports that count; empty: the ports of the container's listeners
+	IgnorePorts []uint16       // local ports that do not count
+	IgnorePeers []netip.Prefix // peers that do not count
+	Probes      ProbeRule      // when traffic that looks like health probes is left out
 
 	WaitGone  []string // paths: hold while any of them exists
 	OnStop    []string // the program to run when the stop begins, and its arguments

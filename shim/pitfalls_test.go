@@ -16,7 +16,7 @@ var pitfalls = map[string][]string{
 	"metrics scrapes":                     {"/TestUntilPorts/ignored", "/TestUntilPorts/not counted", "traffic/TestVerdicts/ignored port"},
 	"idle keep-alive pools":               {"/TestUntilTLS/idle pool", "/TestUntilIdle", "traffic/TestVerdicts/idle keep-alive, quiet"},
 	"a connection reused as it is closed": {"/TestUntilFloorEnds", "/TestUntilServers"},
-	"slow, silent requests":               {"/TestUntilTLS/slow request", "/TestUntilTLS/slow first request", "/TestUntilSlow", "traffic/TestVerdicts/slow request on a kept-alive connection", "traffic/TestInFlight"},
+	"slow, silent requests":               {"/TestUntilTLS/slow request", "/TestUntilTLS/slow first request", "/TestUntilSlow", "traffic/TestVerdicts/slow request on a kept-alive connection", "traffic/TestClassify"},
 	"HTTP/2, gRPC":                        {"/TestUntilHTTP2/a stream in flight", "/TestUntilHTTP2/a last WINDOW_UPDATE", "/TestUntilPinged/seldom", "/TestUntilPinged/often", "traffic/TestVerdicts/HTTP/2: a last WINDOW_UPDATE"},
 	"WebSocket, SSE, MQTT":                {"/TestUntilTalking/settled", "/TestUntilTalking/drained, to the ceiling", "traffic/TestVerdicts/a busy WebSocket, quiet"},
 	"downloads, uploads":                  {"/TestUntilDownload/taken slowly", "/TestUntilReceives", "traffic/TestVerdicts/a download: sent only"},

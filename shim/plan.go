@@ -72,7 +72,7 @@ func newPlan(c *Config, terminal, pid1 bool) (plan, error) {
 			StopSelfOnTSTP:      c.StopSelfOnTSTP && !pid1,
 			TermGroup:           c.TermGroup,
 		},
-		traffic:  traffic.Config{IgnorePorts: c.IgnorePorts, IgnorePeers: c.IgnorePeers, IgnoreProbes: c.IgnoreProbes},
+		traffic:  traffic.Config{IgnorePorts: c.IgnorePorts, IgnorePeers: c.IgnorePeers, Probes: c.Probes},
 		ports:    c.CountPorts,
 		paths:    c.WaitGone,
 		pid1:     pid1,

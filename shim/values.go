@@ -12,19 +12,21 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/termlog"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 // The types of the values in a [Config].
 type (
-	Signal     = sig.Signal      // see signal(7)
-	Rewrite    = sig.Rewrite     // one FROM:TO of --rewrite
-	Step       = stop.Step       // one item of --stop-schedule
-	Schedule   = stop.Schedule   // the value of --stop-schedule
-	Condition  = stop.Reason     // the value of --until
-	ExitMap    = preset.ExitCode // one FROM:TO of --exit-code
-	HealthSpec = health.Spec     // the value of --health
-	HealthMode = health.Mode     // the value of --health-during
-	Spelling   = report.Spelling // how messages spell lameduck's flags
+	Signal     = sig.Signal        // see signal(7)
+	Rewrite    = sig.Rewrite       // one FROM:TO of --rewrite
+	Step       = stop.Step         // one item of --stop-schedule
+	Schedule   = stop.Schedule     // the value of --stop-schedule
+	Condition  = stop.Reason       // the value of --until
+	ExitMap    = preset.ExitCode   // one FROM:TO of --exit-code
+	HealthSpec = health.Spec       // the value of --health
+	HealthMode = health.Mode       // the value of --health-during
+	ProbeRule  = traffic.ProbeRule // --ignore-probes or --no-ignore-probes
+	Spelling   = report.Spelling   // how messages spell lameduck's flags
 )
 
 // The conditions that end a hold once its floor has passed, each stricter than the
@@ -34,6 +36,13 @@ const (
 	Settled           = stop.Settled
 	Quiet             = stop.Quiet
 	Drained           = stop.Drained
+)
+
+// When traffic that looks like health probes is left out.
+const (
+	IgnoreProbesPatiently = traffic.IgnoreProbesPatiently // the default
+	IgnoreProbes          = traffic.IgnoreProbes
+	CountProbes           = traffic.CountProbes
 )
 
 // The ways to answer health checks while the command stops.

@@ -50,7 +50,7 @@ func (p *pod) reportProbes(c *container, n node, d *instance) {
 // excludesPort reports whether flags may exclude connections to a port.
 func (d *instance) excludesPort(port uint16) bool {
 	cfg := &d.cfg
-	return cfg.IgnoreProbes || len(cfg.IgnorePeers) > 0 || slices.Contains(cfg.IgnorePorts, port) ||
+	return cfg.Probes == shim.IgnoreProbes || len(cfg.IgnorePeers) > 0 || slices.Contains(cfg.IgnorePorts, port) ||
 		len(cfg.CountPorts) > 0 && !slices.Contains(cfg.CountPorts, port)
 }
 

@@ -77,7 +77,9 @@ func (t *Traffic) fill(cfg *shim.Config) {
 	cfg.CountPorts = t.CountPort.Values
 	cfg.IgnorePorts = t.IgnorePort.Values
 	cfg.IgnorePeers = t.IgnorePeer.Values
-	cfg.IgnoreProbes = t.IgnoreProbes.Value
+	if t.IgnoreProbes.Value {
+		cfg.Probes = shim.IgnoreProbes
+	}
 }
 
 func (s *Signals) fill(cfg *shim.Config) {

@@ -83,7 +83,7 @@ var flagForms = map[string]shim.Config{
 	"-d 2 --count-port=80":       {Delay: 2 * time.Second, CountPorts: []uint16{80}},
 	"-d 2 --ignore-port=80":      {Delay: 2 * time.Second, IgnorePorts: []uint16{80}},
 	"-d 2 --ignore-peer=::1":     {Delay: 2 * time.Second, IgnorePeers: []netip.Prefix{netip.MustParsePrefix("::1/128")}},
-	"-u quiet --ignore-probes":   {Until: shim.Quiet, IgnoreProbes: true},
+	"-u quiet --ignore-probes":   {Until: shim.Quiet, Probes: shim.IgnoreProbes},
 	"--ignore-probes=false":      {}, // the default is never without effect
 	"-u quiet --count-port=80,443 --ignore-port 9": {Until: shim.Quiet, CountPorts: []uint16{80, 443}, IgnorePorts: []uint16{9}},
 	"-u quiet --ignore-peer=10.1.2.3,fd00::/8,::ffff:1.2.3.4": {Until: shim.Quiet, IgnorePeers: []netip.Prefix{

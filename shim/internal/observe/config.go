@@ -33,5 +33,5 @@ type Config struct {
 // counters include such connections.
 func (c *Config) filtered() bool {
 	t := &c.Traffic
-	return c.Health != nil || t.IgnoreProbes || len(t.IgnorePorts)+len(t.IgnorePeers) > 0
+	return c.Health != nil || t.Probes == traffic.IgnoreProbes || len(t.IgnorePorts)+len(t.IgnorePeers) > 0
 }

@@ -52,8 +52,11 @@ func TestFlood(t *testing.T) {
 	sample(7.1, stop.Busy)
 	sample(7.2, stop.ConditionMet)
 	client := testutil.Must(net.Dial("tcp", l.Addr().String()))
-	testutil.Must(l.Accept()).Close()
+	testutil.Must(client.Write([]byte("hello")))
+	server := testutil.Must(l.Accept())
+	testutil.Must(server.Read(make([]byte, 5)))
 	client.Close()
+	server.Close()
 	testutil.Eventually(t, "an event is read", func() bool {
 		sampler.sample(start.Add(7300 * time.Millisecond))
 		return sampler.tracker.Summary().Accepted == 1

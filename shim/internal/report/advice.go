@@ -7,6 +7,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 // prolongedBy returns the causes that kept the hold up beyond its floor, or "".
@@ -27,7 +28,7 @@ func (s *Stop) prolongedBy() string {
 
 // patternsHeld reports whether traffic that looks like probes counted as traffic.
 func (s *Stop) patternsHeld() bool {
-	return len(s.InHold.Traffic.Patterns) > 0 && !s.TrafficConfig.IgnoreProbes
+	return len(s.InHold.Traffic.Patterns) > 0 && s.TrafficConfig.Probes != traffic.IgnoreProbes
 }
 
 // lastedToCeiling returns what the condition waited for in vain until the ceiling, probes
@@ -39,8 +40,8 @@ func (s *Stop) lastedToCeiling() string {
 	t := &s.InHold.Traffic
 	until := s.StopConfig.Gate.Until
 	latest := ""
-	if t.LastPeer.IsValid() {
-		latest = fmt.Sprintf(", the latest peer %v", t.LastPeer)
+	if t.Cause.Peer.IsValid() {
+		latest = fmt.Sprintf(", the latest peer %v", t.Cause.Peer)
 	}
 	lastNew := t.LastNew
 	lastByte := t.LastByte

@@ -166,7 +166,7 @@ func (s *Stop) arrivals() string {
 	}
 	if t.LastNew.After(s.TriggeredAt) {
 		last := "the last"
-		if len(t.Patterns) > 0 && s.TrafficConfig.IgnoreProbes {
+		if len(t.Patterns) > 0 && s.TrafficConfig.Probes == traffic.IgnoreProbes {
 			last += " but for probes"
 		}
 		if t.Accepted == 0 {

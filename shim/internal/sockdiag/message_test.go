@@ -59,6 +59,7 @@ func TestDecodeSocket(t *testing.T) {
 		Cookie: uint64(four(48))<<32 | uint64(four(44)),
 		Unread: four(56), Unsent: four(60), Inode: four(68),
 		Cgroup: native.Uint64([]byte{1, 2, 3, 4, 5, 6, 7, 8}),
+		Info:   tcp.Info{Retries: 3},
 	}
 	var got tcp.Socket
 	if err := decodeSocket(b, &got); err != nil || got != want {
@@ -113,6 +114,9 @@ func TestShortInfo(t *testing.T) {
 		}
 		if n >= 160 {
 			want.Info.Segments, want.Info.PureACKs = 0x01010101, 0
+		}
+		if n >= 216 {
+			want.Info.Resent = bytes
 		}
 		if s != want {
 			t.Errorf("%d bytes:\n got %+v\nwant %+v", n, s, want)

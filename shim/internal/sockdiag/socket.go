@@ -46,6 +46,7 @@ func decodeSocket(payload []byte, s *tcp.Socket) error {
 	s.Unsent = native.Uint32(queues[8:])
 	s.Inode = native.Uint32(queues[16:])
 	err := decodeAttributes(payload[socketLen:], s)
+	s.Info.Retries = payload[3] // idiag_retrans
 	s.DiscountFIN()
 	return err
 }
@@ -95,6 +96,7 @@ const (
 	infoDataSegsIn    = unsafe.Offsetof(unix.TCPInfo{}.Data_segs_in)   // 4.6
 	infoDataSegsOut   = unsafe.Offsetof(unix.TCPInfo{}.Data_segs_out)  // 4.6
 	infoBytesSent     = unsafe.Offsetof(unix.TCPInfo{}.Bytes_sent)     // 4.19
+	infoBytesRetrans  = unsafe.Offsetof(unix.TCPInfo{}.Bytes_retrans)  // 4.19
 )
 
 // decodeInfo sets Info from the part of struct tcp_info that the kernel knows. Before
@@ -122,6 +124,9 @@ func decodeInfo(b []byte, s *tcp.Socket) {
 	}
 	if len(b) >= int(infoBytesSent)+8 {
 		s.Info.Sent = native.Uint64(b[infoBytesSent:])
+	}
+	if len(b) >= int(infoBytesRetrans)+8 {
+		s.Info.Resent = native.Uint64(b[infoBytesRetrans:])
 	}
 }
 

@@ -136,6 +136,8 @@ func known(t testing.TB, c syscall.Conn) (s tcp.Socket) {
 		s.Info.Received = info.Bytes_received
 		s.Info.Acked = info.Bytes_acked
 		s.Info.Sent = info.Bytes_sent
+		s.Info.Resent = info.Bytes_retrans
+		s.Info.Retries = max(info.Retransmits, info.Probes)
 		s.Info.Segments, s.Info.PureACKs = info.Data_segs_in, info.Segs_out-info.Data_segs_out
 		if s.State == tcp.CloseWait { // TCP_INFO counts the FIN, SIOCINQ does not
 			s.Info.Received--

@@ -77,4 +77,6 @@ type Info struct {
 	PingPong               bool          // the last bytes received were acknowledged by a response; see procnet
 	Acked                  uint64        // bytes acknowledged by the peer
 	Sent                   uint64        // bytes, including bytes sent again
+	Resent                 uint64        // bytes of Sent that were sent again; 0: not known
+	Retries                uint8         // retransmissions or probes in a row without an answer of the peer
 }

@@ -50,6 +50,15 @@ func (a *arrivals) lengthen(second int) {
 	}
 }
 
+// last returns how many connections came in the last seconds of a length of time.
+func (a *arrivals) last(span time.Duration) (n int) {
+	seconds := min(int((span+time.Second-1)/time.Second), len(a.perSecond))
+	for _, count := range a.perSecond[len(a.perSecond)-seconds:] {
+		n += count
+	}
+	return n
+}
+
 // sinceSample returns how many connections came since the previous sample.
 func (a *arrivals) sinceSample() int { return a.accepted - a.atSample }
 

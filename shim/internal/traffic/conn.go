@@ -26,34 +26,86 @@ func later(a, b time.Time) time.Time {
 
 // conn is a connection as the latest sample showed the socket.
 type conn struct {
-	activity // opened is zero for a connection older than the trigger
+	activity // opened is zero for a connection older than the trigger, or on which no byte was received
 	sample   uint32
-	port     uint16
-	peer     netip.Addr
-	received uint64
-	queues   [2]uint32
+	socket   remembered
+	course   course
+	isNew    bool // came after the trigger
 	accepted bool
+	inFlight bool      // in the latest sample a request was in flight, or may have been
+	waited   bool      // a request was in flight in an earlier sample
 	missedAt time.Time // of the first sample without the connection
 }
 
-// update adds the latest state of a connection's socket. The kernel's ages say when bytes
-// moved. A source without ages shows only that a queue has changed: then a byte has moved
-// just now. So may a byte on a connection reset by the program, of which the kernel keeps
-// only the peer's address.
-func (c *conn) update(s *tcp.Socket, now time.Time, known bool) {
+// remembered is the part of the latest socket that the next one is compared with.
+type remembered struct {
+	port           uint16
+	peer           netip.Addr
+	received, sent uint64 // bytes; none of sent was sent again
+	queues         [2]uint32
+}
+
+// moves are the bytes of a connection since the previous sample.
+type moves struct {
+	received, sent uint64
+	unseen         bool // bytes may have moved: the source shows none
+	read           bool // the program has read bytes
+}
+
+// any reports whether a byte has moved.
+func (m *moves) any() bool { return m.received > 0 || m.sent > 0 || m.unseen }
+
+// served reports whether the program has read or sent a byte.
+func (m *moves) served() bool { return m.read || m.sent > 0 }
+
+// update adds the latest state of a connection's socket.
+func (c *conn) update(s *tcp.Socket, now time.Time, known bool) moves {
+	m := c.socket.update(s, known)
+	c.moved = later(c.moved, m.lastByte(s, now, known))
+	if c.isNew && !receivedNothing(s) && c.opened.IsZero() {
+		c.opened = now
+	}
+	c.accepted = c.accepted || s.Inode != 0
+	return m
+}
+
+// update compares s with the previous socket of a connection, and remembers s. The counter
+// of sent bytes includes bytes sent again, which are no activity. A source without
+// counters shows only that a queue has changed: then a byte has moved. So may a byte on a
+// connection reset by the program, of which the kernel keeps only the peer's address.
+func (r *remembered) update(s *tcp.Socket, known bool) (m moves) {
+	sent := s.Info.Sent - min(s.Info.Resent, s.Info.Sent)
 	queues := [2]uint32{s.Unread, s.Unsent}
 	isReset := s.Remote.Port() == 0
 	switch {
 	case isReset:
-		c.moved = now
+		m.unseen = true
 	case s.HasInfo:
-		c.moved = later(c.moved, lastByte(s, now))
-	case !known || queues != c.queues:
-		c.moved = now
+		m.received = s.Info.Received - min(r.received, s.Info.Received)
+		m.sent = sent - min(r.sent, sent)
+		m.read = known && uint64(s.Unread)+r.received < s.Info.Received+uint64(r.queues[0])
+	default:
+		m.unseen = !known || queues != r.queues
 	}
-	c.port = s.Local.Port()
-	c.peer = s.Remote.Addr()
-	c.received = max(c.received, s.Info.Received)
-	c.queues = queues
-	c.accepted = c.accepted || s.Inode != 0
+	r.port = s.Local.Port()
+	r.peer = s.Remote.Addr()
+	r.received = max(r.received, s.Info.Received)
+	r.sent = max(r.sent, sent)
+	r.queues = queues
+	return m
+}
+
+// lastByte returns when the last of the bytes moved, zero if none did. Bytes sent on a
+// connection on which none was received are a greeting; further bytes are traffic.
+func (m *moves) lastByte(s *tcp.Socket, now time.Time, known bool) (at time.Time) {
+	if m.unseen {
+		return now
+	}
+	if m.received > 0 && !receivedNothing(s) {
+		at = now.Add(-s.Info.LastReceived)
+	}
+	if m.sent > 0 && (known || !receivedNothing(s)) {
+		at = later(at, now.Add(-s.Info.LastSent))
+	}
+	return at
 }

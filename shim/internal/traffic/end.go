@@ -25,9 +25,6 @@ type Closed struct {
 	At     time.Time // when the event was read
 }
 
-// maxEventDelay is how late an event may be read after the end of a connection.
-const maxEventDelay = 50 * time.Millisecond
-
 // End ends a sample.
 func (t *Tracker) End(rest Rest) {
 	for i := range rest.Closed {
@@ -42,19 +39,17 @@ func (t *Tracker) End(rest Rest) {
 		return
 	}
 	t.dropMissing()
-	if t.sample.queued > 0 || t.sample.handshaking {
-		t.markActive(t.now)
-	}
-	if t.madeProgress() {
-		t.progress.at = t.now
-	}
-	t.progress.responded = false
+	longest := t.queues.end(t.now)
+	t.progress.end(t.now, longest.length > 0 || t.sample.unread, t.sample.bytesUnknown || !t.complete)
 	t.lastSample = t.sample
 	t.complete = true
+	t.countProbes()
+	t.findCause(longest)
 }
 
 // addClosed adds a closed connection, which may be new. A listener, or a socket that was
-// never connected, has no remote address.
+// never connected, has no remote address. The kernel keeps no bytes of a connection that
+// the program has reset.
 func (t *Tracker) addClosed(closed *Closed) {
 	s := &closed.Socket
 	if t.cfg.ignores(s) || s.Remote.Addr().IsUnspecified() {
@@ -62,12 +57,25 @@ func (t *Tracker) addClosed(closed *Closed) {
 	}
 	c, known := t.conns.take(identity(s))
 	if !known {
-		c.opened = closed.At
-		t.arrivals.add(closed.At.Sub(t.start))
+		c.isNew = true
+		t.arrivals.add(t.sinceStart(closed.At))
 	}
-	c.update(s, closed.At, known)
-	t.progress.responded = t.progress.responded || s.Info.Sent > 0
-	t.forget(&c, closed.At, maxEventDelay)
+	m := c.update(s, closed.At, known)
+	if s.Info.Sent > 0 {
+		t.queues.accepted[s.Local.Port()] = true
+	}
+	t.progress.made = t.progress.made || m.served() || !known && s.Info.Sent > 0
+	if m.unseen && c.isNew && c.opened.IsZero() {
+		c.opened = closed.At
+	}
+	if c.isNew && c.opened.IsZero() {
+		t.causes.bare++
+	}
+	came := closed.At
+	if !m.unseen {
+		came = came.Add(-s.Info.LastReceived)
+	}
+	t.forget(&c, t.sinceStart(came), closed.At, 0)
 }
 
 // addUnseen adds connections and bytes that the kernel has counted and no sample shows.
@@ -76,8 +84,8 @@ func (t *Tracker) addUnseen(rest *Rest) {
 		t.arrivals.missed = true
 		t.markActive(rest.MissedAt)
 	}
-	if rest.Opened > t.arrivals.sinceSample() {
-		t.markActive(t.now)
+	if rest.Opened > t.arrivals.sinceSample() { // until the event tells more
+		t.sample.addBoth(activity{t.now, t.now})
 	}
 	if rest.Accepted > 0 {
 		t.markActive(t.now)
@@ -98,7 +106,7 @@ func (t *Tracker) markActive(at time.Time) { t.closed.add(activity{at, at}) }
 func (t *Tracker) dropMissing() {
 	for s := range t.conns.notIn(t.sampleNo) {
 		if s.sample == t.sampleNo-1 {
-			t.sample.activity.add(activity{s.opened, t.now})
+			t.sample.addBoth(activity{s.opened, t.now})
 			s.missedAt = t.now
 			continue
 		}
@@ -107,28 +115,30 @@ func (t *Tracker) dropMissing() {
 		if c.missedAt.IsZero() {
 			c.moved = t.now
 		}
-		t.forget(&c, t.now, t.cfg.Poll)
-		t.progress.responded = true // perhaps
+		came := c.course.last.at
+		if came == noByte {
+			came = t.sinceStart(c.moved)
+		}
+		if c.isNew && c.opened.IsZero() {
+			c.opened = c.moved
+		}
+		t.forget(&c, came, t.now, t.cfg.Poll)
+		t.progress.made = true // perhaps
 	}
 }
 
-// madeProgress reports whether the program has, as far as the sample shows, accepted or
-// answered a connection since the previous sample, or had none waiting.
-func (t *Tracker) madeProgress() bool {
-	y := &t.sample
-	return y.accepted || y.bytesUnknown || t.progress.responded || y.queued == 0 || t.lastSample.queued == 0 || !t.complete
+// addBoth adds activity that counts in any case.
+func (y *tally) addBoth(a activity) {
+	y.activity.add(a)
+	y.counted.add(a)
 }
 
-// forget keeps only the activity of a closed connection; late is how long before the time at
-// the connection may have ended.
-func (t *Tracker) forget(c *conn, at time.Time, late time.Duration) {
-	if c.mayBeProbe(at) {
-		irregular, added := t.probes.add(c, at, late)
-		t.closed.add(irregular)
-		if added {
-			return
-		}
+// forget keeps only the activity of a connection closed at a time; came is when the last
+// byte was received, from the trigger, and late how imprecise that is.
+func (t *Tracker) forget(c *conn, came time.Duration, closed time.Time, late time.Duration) {
+	t.causes.note(c, t.start)
+	if c.mayBeProbe(closed) && t.probes.add(c, came, late) {
+		return
 	}
 	t.closed.add(c.activity)
-	t.noteActive(c)
 }

@@ -9,45 +9,76 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// InFlight reports whether a request is coming in, or a response going out. The
-// kernel's counters and ages distinguish a slow request from an idle connection without
-// reading a byte. The first line that applies decides:
+// RequestState is the state of the last request on a connection.
+type RequestState uint8
+
+// The states.
+const (
+	Idle         RequestState = iota // no request, or answered
+	InFlight                         // the request is coming in, or waits for a response, or the response is going out
+	Undetermined                     // Idle or InFlight: the kernel does not show which
+)
+
+// String returns the state as the doc comment of [Classify] spells it.
+func (r RequestState) String() string { return [...]string{"idle", "in flight", "undetermined"}[r] }
+
+// Classify returns the state of the last request on a connection. The kernel's counters
+// and ages distinguish a slow request from an idle connection without reading a byte. The
+// first line that applies decides:
 //
 //	a listener, or TIME_WAIT                                      idle
+//	the peer no longer answers                                    idle
 //	unread or unsent bytes                                        in flight
-//	no tcp_info, nothing received, or half-closed                 idle
+//	no tcp_info, nothing received, or closed by the program       idle
 //	nothing sent, or received later than sent                     in flight
 //	sent later than received, or only one data segment received   idle
-//	both in one jiffy, < 0.8 s ago                                in flight if the last ACK came in that jiffy too
-//	both in one jiffy, earlier; last ACK in it                    in flight unless PingPong and PureACKs <= minPureACKs
-//	both in one jiffy, earlier; last ACK >= 0.8 s after it        in flight unless PingPong (the peer answered our probe)
-//	both in one jiffy, earlier; last ACK between                  idle
+//	both in one jiffy, last ACK later by < 0.8 s                  idle
+//	both in one jiffy, < 0.8 s ago                                undetermined
+//	half-closed by the peer, both in one jiffy                    undetermined
+//	both in one jiffy, last ACK >= 0.8 s after it, PingPong       idle
+//	both in one jiffy, PingPong, PureACKs <= minPureACKs          idle
+//	both in one jiffy                                             undetermined
 //
 // The kernel counts ages in jiffies. A request received in the jiffy of the previous
 // response acknowledged the response in the same jiffy; a nearby peer does so without a
 // request too. The local side then decides: a response acknowledges its request, whereas
-// a waiting request got a pure ACK, and pure ACKs end ping-pong mode.
-// minPureACKs is how many pure ACKs a connection has without such a request.
-func InFlight(s *tcp.Socket, minPureACKs uint32) bool {
+// a waiting request got a pure ACK, and a delayed pure ACK ends ping-pong mode.
+// A FIN begins ping-pong mode.
+// minPureACKs is how many pure ACKs a connection has without such a request. An ACK that
+// came long after both answered a keep-alive probe of our side, a pure ACK as well.
+func Classify(s *tcp.Socket, minPureACKs uint32) RequestState {
 	info := &s.Info
 	switch {
-	case s.State == tcp.Listen || s.State == tcp.TimeWait:
-		return false
+	case s.State == tcp.Listen || s.State == tcp.TimeWait || peerGone(s):
+		return Idle
 	case s.Unread > 0 || s.Unsent > 0:
-		return true
-	case !s.HasInfo || s.State != tcp.Established || info.Received == 0:
-		return false // half-closed: the peer expects no response
+		return InFlight
+	case !s.HasInfo || !mayReceive(s) || info.Received == 0:
+		return Idle
 	case info.Sent == 0 || info.LastReceived < info.LastSent:
-		return true
+		return InFlight
 	case info.Segments == 1 || info.LastReceived != info.LastSent:
-		return false
-	case !AmbiguousOrder(s):
-		return info.LastAcked == info.LastSent
-	case info.LastAcked != info.LastSent: // of our keep-alive probe, a pure ACK as well
-		return !info.PingPong
+		return Idle
+	case !AmbiguousOrder(s) && info.LastAcked < info.LastSent:
+		return Idle
+	case info.LastSent < maxDelayedACK || s.State == tcp.CloseWait:
+		return Undetermined
+	case info.PingPong && (ackedLate(s) || info.PureACKs <= minPureACKs):
+		return Idle
 	}
-	return !info.PingPong || info.PureACKs > minPureACKs
+	return Undetermined
 }
+
+// maxRetries is how many retransmissions or probes in a row a peer leaves unanswered that
+// is gone.
+const maxRetries = 4
+
+// peerGone reports whether the peer no longer answers.
+func peerGone(s *tcp.Socket) bool { return s.Info.Retries >= maxRetries }
+
+// mayReceive reports whether the program may still answer: a peer that has closed its end
+// may wait for the response.
+func mayReceive(s *tcp.Socket) bool { return s.State == tcp.Established || s.State == tcp.CloseWait }
 
 // AmbiguousOrder reports whether only Info.PingPong tells if a request is in flight: the
 // last request and the last response were in one jiffy, and the ACK of the response came
@@ -55,13 +86,15 @@ func InFlight(s *tcp.Socket, minPureACKs uint32) bool {
 // had a pure ACK by now.
 func AmbiguousOrder(s *tcp.Socket) bool {
 	info := &s.Info
-	if !s.HasInfo || s.State != tcp.Established || info.Received == 0 || info.Sent == 0 || info.Segments == 1 {
+	if !s.HasInfo || !mayReceive(s) || info.Received == 0 || info.Sent == 0 || info.Segments == 1 {
 		return false
 	}
 	oneJiffy := info.LastReceived == info.LastSent
-	lateACK := info.LastSent-info.LastAcked >= maxDelayedACK
-	return oneJiffy && info.LastReceived >= maxDelayedACK && (info.LastAcked == info.LastSent || lateACK)
+	return oneJiffy && info.LastReceived >= maxDelayedACK && (info.LastAcked == info.LastSent || ackedLate(s))
 }
+
+// ackedLate reports whether the latest ACK is none of the last response.
+func ackedLate(s *tcp.Socket) bool { return s.Info.LastSent-s.Info.LastAcked >= maxDelayedACK }
 
 // maxDelayedACK is longer than the kernel delays an ACK in the hope of a response:
 // TCP_DELACK_MAX, at most half a second (include/net/tcp.h, tcp_send_delayed_ack).
@@ -79,15 +112,10 @@ func leastPureACKs(known uint32, s *tcp.Socket) uint32 {
 	return known
 }
 
-// lastByte returns when the last byte moved, zero if none did.
-func lastByte(s *tcp.Socket, now time.Time) (at time.Time) {
-	if s.Info.Received > 0 {
-		at = now.Add(-s.Info.LastReceived)
-	}
-	if s.Info.Sent > 0 {
-		at = later(at, now.Add(-s.Info.LastSent))
-	}
-	return at
+// receivedNothing reports whether no byte ever came from the peer, as far as the source
+// shows bytes. A FIN may be counted as a byte, and is no segment with data.
+func receivedNothing(s *tcp.Socket) bool {
+	return s.HasInfo && (s.Info.Received == 0 || s.Info.Received == 1 && s.Info.Segments == 0)
 }
 
 // identity returns the kernel's cookie of a connection, or the ConnKey.

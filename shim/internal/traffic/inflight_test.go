@@ -10,66 +10,63 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// rule is a line of InFlight's doc comment.
+// rule is a line of Classify's doc comment.
 type rule struct {
 	when    string
 	applies func(s *tcp.Socket) bool
-	then    string
-	want    func(s *tcp.Socket) bool
+	then    RequestState
 }
 
 const testMinPureACKs = 1
 
 // rules are the lines, in order.
 var rules = []rule{
-	{"a listener, or TIME_WAIT", func(s *tcp.Socket) bool { return s.State == tcp.Listen || s.State == tcp.TimeWait }, "idle", alwaysIdle},
-	{"unread or unsent bytes", func(s *tcp.Socket) bool { return s.Unread+s.Unsent > 0 }, "in flight", alwaysInFlight},
-	{"no tcp_info, nothing received, or half-closed", func(s *tcp.Socket) bool {
-		return !s.HasInfo || s.Info.Received == 0 || s.State != tcp.Established
-	}, "idle", alwaysIdle},
-	{"nothing sent, or received later than sent", func(s *tcp.Socket) bool { return s.Info.Sent == 0 || sinceSent(s) > 0 }, "in flight", alwaysInFlight},
+	{"a listener, or TIME_WAIT", func(s *tcp.Socket) bool { return s.State == tcp.Listen || s.State == tcp.TimeWait }, Idle},
+	{"the peer no longer answers", func(s *tcp.Socket) bool { return s.Info.Retries > 3 }, Idle},
+	{"unread or unsent bytes", func(s *tcp.Socket) bool { return s.Unread+s.Unsent > 0 }, InFlight},
+	{"no tcp_info, nothing received, or closed by the program", func(s *tcp.Socket) bool {
+		return !s.HasInfo || s.Info.Received == 0 || s.State != tcp.Established && s.State != tcp.CloseWait
+	}, Idle},
+	{"nothing sent, or received later than sent", func(s *tcp.Socket) bool { return s.Info.Sent == 0 || sinceSent(s) > 0 }, InFlight},
 	{"sent later than received, or only one data segment received", func(s *tcp.Socket) bool {
 		return sinceSent(s) < 0 || s.Info.Segments == 1
-	}, "idle", alwaysIdle},
-	{"both in one jiffy, < 0.8 s ago", func(s *tcp.Socket) bool { return s.Info.LastSent < 800*time.Millisecond }, "in flight if the last ACK came in that jiffy too", ackedAtOnce},
-	{"both in one jiffy, earlier; last ACK in it", ackedAtOnce, "in flight unless PingPong and PureACKs <= minPureACKs", func(s *tcp.Socket) bool {
-		return !s.Info.PingPong || s.Info.PureACKs > testMinPureACKs
-	}},
-	{"both in one jiffy, earlier; last ACK >= 0.8 s after it", func(s *tcp.Socket) bool {
-		return s.Info.LastSent-s.Info.LastAcked >= 800*time.Millisecond
-	}, "in flight unless PingPong (the peer answered our probe)", func(s *tcp.Socket) bool { return !s.Info.PingPong }},
-	{"both in one jiffy, earlier; last ACK between", func(s *tcp.Socket) bool { return true }, "idle", alwaysIdle},
+	}, Idle},
+	{"both in one jiffy, last ACK later by < 0.8 s", func(s *tcp.Socket) bool {
+		return s.Info.LastAcked < s.Info.LastSent && s.Info.LastSent-s.Info.LastAcked < 800*time.Millisecond
+	}, Idle},
+	{"both in one jiffy, < 0.8 s ago", func(s *tcp.Socket) bool { return s.Info.LastSent < 800*time.Millisecond }, Undetermined},
+	{"half-closed by the peer, both in one jiffy", func(s *tcp.Socket) bool { return s.State == tcp.CloseWait }, Undetermined},
+	{"both in one jiffy, last ACK >= 0.8 s after it, PingPong", func(s *tcp.Socket) bool {
+		return s.Info.PingPong && s.Info.LastSent-s.Info.LastAcked >= 800*time.Millisecond
+	}, Idle},
+	{"both in one jiffy, PingPong, PureACKs <= minPureACKs", func(s *tcp.Socket) bool { return s.Info.PingPong && s.Info.PureACKs <= testMinPureACKs }, Idle},
+	{"both in one jiffy", func(*tcp.Socket) bool { return true }, Undetermined},
 }
-
-func alwaysInFlight(*tcp.Socket) bool { return true }
-func alwaysIdle(*tcp.Socket) bool     { return false }
 
 // sinceSent is how long after the last byte sent the last byte was received.
 func sinceSent(s *tcp.Socket) time.Duration { return s.Info.LastSent - s.Info.LastReceived }
 
-func ackedAtOnce(s *tcp.Socket) bool { return s.Info.LastAcked == s.Info.LastSent }
-
-// TestInFlightRules holds InFlight against its doc comment, for sockets with all
+// TestClassifyRules holds Classify against its doc comment, for sockets with all
 // combinations of values around each limit.
-func TestInFlightRules(t *testing.T) {
+func TestClassifyRules(t *testing.T) {
 	source, err := os.ReadFile("inflight.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var table strings.Builder
 	for _, r := range rules {
-		fmt.Fprintf(&table, "//\t%-61s %s\n", r.when, r.then)
+		fmt.Fprintf(&table, "//\t%-61s %v\n", r.when, r.then)
 	}
 	if !strings.Contains(string(source), "//\n"+table.String()+"//\n") {
-		t.Errorf("the doc comment of InFlight should have\n%s", table.String())
+		t.Errorf("the doc comment of Classify should have\n%s", table.String())
 	}
 	applied := make([]int, len(rules))
 	eachSocket(func(s *tcp.Socket) {
 		for i, r := range rules {
 			if r.applies(s) {
 				applied[i]++
-				if got := InFlight(s, testMinPureACKs); got != r.want(s) && !t.Failed() {
-					t.Errorf("%s: in flight is %v for %+v", r.when, got, *s)
+				if got := Classify(s, testMinPureACKs); got != r.then && !t.Failed() {
+					t.Errorf("%s: %v for %+v", r.when, got, *s)
 				}
 				return
 			}
@@ -86,14 +83,14 @@ func TestInFlightRules(t *testing.T) {
 func eachSocket(f func(s *tcp.Socket)) {
 	ages := []time.Duration{0, 4 * time.Millisecond, 796 * time.Millisecond, 800 * time.Millisecond, 804 * time.Millisecond, 1604 * time.Millisecond, 5 * time.Second}
 	for _, state := range []tcp.State{tcp.Established, tcp.CloseWait, tcp.FinWait2, tcp.Listen, tcp.TimeWait} {
-		for bits := range 1 << 6 {
+		for bits := range 1 << 7 {
 			has := func(bit int) uint32 { return uint32(bits >> bit & 1) }
 			for _, sent := range ages {
 				for _, received := range ages {
 					for _, acked := range ages {
 						for pure := range uint32(3) {
 							f(&tcp.Socket{State: state, HasInfo: has(0) == 1, Unread: pure / 2 * has(1), Unsent: pure / 2 * has(2), Info: tcp.Info{
-								LastSent: sent, LastReceived: received, LastAcked: acked,
+								LastSent: sent, LastReceived: received, LastAcked: acked, Retries: uint8(3 + has(6)),
 								Received: uint64(has(3)), Sent: uint64(has(4)), Segments: 1 + has(1), PureACKs: pure, PingPong: has(5) == 1}})
 						}
 					}
@@ -103,8 +100,8 @@ func eachSocket(f func(s *tcp.Socket)) {
 	}
 }
 
-// TestInFlight has cases measured on real connections, some within one jiffy.
-func TestInFlight(t *testing.T) {
+// TestClassify has cases measured on real connections, some within one jiffy.
+func TestClassify(t *testing.T) {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	info := func(sent, received, acked int, in, out uint64) tcp.Info {
 		return tcp.Info{LastSent: ms(sent), LastReceived: ms(received), LastAcked: ms(acked), Received: in, Sent: out}
@@ -121,32 +118,32 @@ func TestInFlight(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		sock tcp.Socket
-		want bool
+		want RequestState
 	}{
-		"preconnected":               {tcp.Socket{State: tcp.Established, Info: info(1504, 1504, 1504, 0, 0)}, false},
-		"answered":                   {tcp.Socket{State: tcp.Established, Info: info(1504, 1508, 1504, 4, 4)}, false},
-		"first request":              {tcp.Socket{State: tcp.Established, Info: info(1004, 1004, 1004, 4, 0)}, true},
-		"second request":             {tcp.Socket{State: tcp.Established, Info: info(1004, 700, 700, 8, 4)}, true},
-		"answered in the same jiffy": {tcp.Socket{State: tcp.Established, Info: info(100, 100, 96, 4, 4)}, false},
-		"asked in the same jiffy":    {tcp.Socket{State: tcp.Established, Info: tie(2, 5000, 5000, false)}, true},
-		"read before the response":   {tcp.Socket{State: tcp.Established, Info: tie(2, 5000, 5000, true)}, true},
-		"without quick acks":         {tcp.Socket{State: tcp.Established, Info: tie(1, 5000, 5000, false)}, true},
-		"answered, and acknowledged": {tcp.Socket{State: tcp.Established, Info: tie(1, 5000, 5000, true)}, false},
-		"not yet acknowledged":       {tcp.Socket{State: tcp.Established, Info: tie(1, 700, 700, true)}, true},
-		"pure ACKs unknown":          {tcp.Socket{State: tcp.Established, Info: tie(tcp.PureACKsUnknown, 5000, 5000, true)}, true},
-		"waits, with keep-alive":     {tcp.Socket{State: tcp.Established, Info: tie(3, 5000, 500, false)}, true},
-		"idle, with keep-alive":      {tcp.Socket{State: tcp.Established, Info: tie(3, 5000, 500, true)}, false},
-		"first, with keep-alive":     {tcp.Socket{State: tcp.Established, Info: probed}, false},
-		"first, nearby peer":         {tcp.Socket{State: tcp.Established, Info: first}, false},
-		"unread":                     {tcp.Socket{State: tcp.Established, Unread: 1, Info: info(1, 2, 1, 4, 4)}, true},
-		"unsent":                     {tcp.Socket{State: tcp.Established, Unsent: 1, Info: info(1, 2, 1, 4, 4)}, true},
-		"half-closed":                {tcp.Socket{State: tcp.CloseWait, Info: info(100, 1, 1, 4, 4)}, false},
-		"half-closed, unsent":        {tcp.Socket{State: tcp.CloseWait, Unsent: 5, Info: info(1, 100, 1, 4, 4)}, true},
-		"a listener's queue":         {tcp.Socket{State: tcp.Listen, Unread: 5}, false},
+		"preconnected":               {tcp.Socket{State: tcp.Established, Info: info(1504, 1504, 1504, 0, 0)}, Idle},
+		"answered":                   {tcp.Socket{State: tcp.Established, Info: info(1504, 1508, 1504, 4, 4)}, Idle},
+		"first request":              {tcp.Socket{State: tcp.Established, Info: info(1004, 1004, 1004, 4, 0)}, InFlight},
+		"second request":             {tcp.Socket{State: tcp.Established, Info: info(1004, 700, 700, 8, 4)}, InFlight},
+		"answered in the same jiffy": {tcp.Socket{State: tcp.Established, Info: info(100, 100, 96, 4, 4)}, Idle},
+		"asked in the same jiffy":    {tcp.Socket{State: tcp.Established, Info: tie(2, 5000, 5000, false)}, Undetermined},
+		"read before the response":   {tcp.Socket{State: tcp.Established, Info: tie(2, 5000, 5000, true)}, Undetermined},
+		"without quick acks":         {tcp.Socket{State: tcp.Established, Info: tie(1, 5000, 5000, false)}, Undetermined},
+		"answered, and acknowledged": {tcp.Socket{State: tcp.Established, Info: tie(1, 5000, 5000, true)}, Idle},
+		"not yet acknowledged":       {tcp.Socket{State: tcp.Established, Info: tie(1, 700, 700, true)}, Undetermined},
+		"pure ACKs unknown":          {tcp.Socket{State: tcp.Established, Info: tie(tcp.PureACKsUnknown, 5000, 5000, true)}, Undetermined},
+		"waits, with keep-alive":     {tcp.Socket{State: tcp.Established, Info: tie(3, 5000, 500, false)}, Undetermined},
+		"idle, with keep-alive":      {tcp.Socket{State: tcp.Established, Info: tie(3, 5000, 500, true)}, Idle},
+		"first, with keep-alive":     {tcp.Socket{State: tcp.Established, Info: probed}, Idle},
+		"first, nearby peer":         {tcp.Socket{State: tcp.Established, Info: first}, Idle},
+		"unread":                     {tcp.Socket{State: tcp.Established, Unread: 1, Info: info(1, 2, 1, 4, 4)}, InFlight},
+		"unsent":                     {tcp.Socket{State: tcp.Established, Unsent: 1, Info: info(1, 2, 1, 4, 4)}, InFlight},
+		"half-closed":                {tcp.Socket{State: tcp.CloseWait, Info: info(100, 1, 1, 4, 4)}, InFlight},
+		"half-closed, unsent":        {tcp.Socket{State: tcp.CloseWait, Unsent: 5, Info: info(1, 100, 1, 4, 4)}, InFlight},
+		"a listener's queue":         {tcp.Socket{State: tcp.Listen, Unread: 5}, Idle},
 	} {
 		c.sock.HasInfo = true
-		if got := InFlight(&c.sock, 1); got != c.want {
-			t.Errorf("%s: in flight is %v", name, got)
+		if got := Classify(&c.sock, 1); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
 }

@@ -18,12 +18,12 @@ func TestIgnoreProbesSparesTraffic(t *testing.T) {
 				lives = append(lives, everyProbe(1, at, at+0.5)...)
 			}
 			last := lives[len(lives)-1].close
-			ends := func(ignore bool) bool {
-				w := world{lives: lives, events: true, Config: Config{IgnoreProbes: ignore}}
+			ends := func(rule ProbeRule) bool {
+				w := world{lives: lives, events: true, Config: Config{Probes: rule}}
 				at, _ := w.until(s(60), quiet)
 				return at < last
 			}
-			if ends(true) && !ends(false) {
+			if ends(IgnoreProbes) && !ends(CountProbes) {
 				early++
 			}
 		}

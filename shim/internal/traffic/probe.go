@@ -7,19 +7,24 @@ import (
 	"time"
 )
 
-// A health probe is a short connection with few bytes.
+// A health probe is a short connection with few bytes, or comes with as few bytes on a
+// connection that is kept.
 const (
 	maxProbeAge   = 2 * time.Second
 	maxProbeBytes = 2048
 )
 
-// minProbePeriod is the shortest period of a health probe. Connections that come more
-// often are traffic.
-const minProbePeriod = 500 * time.Millisecond
-
 // maxProbeKeys limits the series of short connections. Connections of further keys are
 // traffic.
 const maxProbeKeys = 1024
+
+// maxProbes is how many probes are left out patiently. More clients that call like
+// clockwork are no probes.
+const maxProbes = 8
+
+// maxInterleaved is how many probes of one period may have the same key: the startup,
+// liveness and readiness probes of a container may ask for the same page.
+const maxInterleaved = 3
 
 // probeKey is equal for all connections of a health probe.
 type probeKey struct {
@@ -28,66 +33,68 @@ type probeKey struct {
 	received uint64
 }
 
-// probeSeries is the short connections of one key. Two equal gaps in a row make a
-// pattern.
+// probeSeries is the short connections of one key.
 type probeSeries struct {
-	activity           // of all connections; the last is in time if the series is a pattern
-	previous activity  // of all connections but the last
-	at       time.Time // when the last connection ended
-	gap      time.Duration
-	period   time.Duration // 0: no pattern
+	activity                         // of all connections
+	latest   [maxInterleaved]arrival // the latest first
+	count    int
+	rhythms  [maxInterleaved]rhythm // of each arrival and the next, the next but one, ...
+}
+
+// arrival is a connection of a series.
+type arrival struct {
+	at     time.Duration // from the trigger
+	before activity      // of all earlier connections
 }
 
 type probes map[probeKey]*probeSeries
 
+func (c *conn) probeKey() probeKey {
+	return probeKey{c.socket.peer, c.socket.port, c.socket.received}
+}
+
 // mayBeProbe reports whether a connection closed at that time came after the trigger, and
 // was short and small enough for a health probe.
 func (c *conn) mayBeProbe(closed time.Time) bool {
-	return !c.opened.IsZero() && closed.Sub(c.opened) <= maxProbeAge && c.received <= maxProbeBytes
+	return !c.opened.IsZero() && closed.Sub(c.opened) <= maxProbeAge && c.socket.received <= maxProbeBytes
 }
 
-// add adds a closed connection to the series of its key; late is how long before the time
-// at the connection may have ended. A gap out of time makes traffic of the whole series:
-// the activity returned is the part that the series no longer holds. added is false if a
-// new series would exceed maxProbeKeys.
-func (p probes) add(c *conn, at time.Time, late time.Duration) (irregular activity, added bool) {
-	key := probeKey{c.peer, c.port, c.received}
+// add adds a closed connection to the series of its key: at is when the connection came,
+// from the trigger, and late how imprecise that is. The result is false if a new series
+// would exceed maxProbeKeys.
+func (p probes) add(c *conn, at, late time.Duration) (added bool) {
+	key := c.probeKey()
 	series := p[key]
 	if series == nil {
 		if len(p) == maxProbeKeys {
-			return activity{}, false
+			return false
 		}
-		p[key] = &probeSeries{activity: c.activity, at: at}
-		return activity{}, true
+		series = &probeSeries{}
+		p[key] = series
 	}
-	gap := at.Sub(series.at)
-	if !series.continues(gap, late) {
-		series.period = 0
-		irregular = series.previous
-	}
-	series.previous = series.activity
-	series.activity.add(c.activity) // the last to end need not be the last to come
-	series.at = at
-	series.gap = gap
-	return irregular, true
+	series.add(c.activity, at, late)
+	return true
 }
 
-// continues reports whether the next gap fits the pattern, of which some connections may
-// have been missed, or makes a pattern with the gap before.
-func (s *probeSeries) continues(gap, late time.Duration) bool {
-	if s.period > 0 {
-		periods := max(1, gap.Round(s.period)/s.period)
-		return similar(gap, periods*s.period, late)
+func (s *probeSeries) add(a activity, at, late time.Duration) {
+	for i := range min(s.count, maxInterleaved) {
+		s.rhythms[i].add(&s.latest[i], at, late, i+1)
 	}
-	if gap >= minProbePeriod && s.gap > 0 && similar(gap, s.gap, late) {
-		s.period = gap
-	}
-	return s.period > 0
+	copy(s.latest[1:], s.latest[:])
+	s.latest[0] = arrival{at, s.activity}
+	s.count++
+	s.activity.add(a) // the last to end need not be the last to come
 }
 
-// similar reports whether two gaps are equal, as far as probes are punctual and their
-// ends are known in time.
-func similar(a, b, late time.Duration) bool { return (a - b).Abs() <= max(a/10, late) }
+// find returns the first rhythm of the series that is accepted.
+func (s *probeSeries) find(accepted func(r *rhythm, interleaved int) bool) *rhythm {
+	for i := range s.rhythms {
+		if accepted(&s.rhythms[i], i+1) {
+			return &s.rhythms[i]
+		}
+	}
+	return nil
+}
 
 // Pattern is a series of connections that look like a health probe.
 type Pattern struct {
@@ -95,18 +102,88 @@ type Pattern struct {
 	Port     uint16 // the local port
 	Received uint64 // bytes each time
 	Period   time.Duration
+	Count    int  // how many came since the trigger
+	LeftOut  bool // in the latest sample
 }
 
 // patterns returns the patterns, the most frequent first.
-func (p probes) patterns() (list []Pattern) {
-	for key, series := range p {
-		if series.period > 0 {
-			list = append(list, Pattern{key.peer, key.port, key.received, series.period})
+func (t *Tracker) patterns() (list []Pattern) {
+	for key, series := range t.probes {
+		if r := series.find((*rhythm).regular); r != nil {
+			list = append(list, Pattern{key.peer, key.port, key.received, r.gap, series.count, series.find(t.leftOut) != nil})
 		}
 	}
+	list = append(list, t.keptPatterns()...)
 	sort.Slice(list, func(i, k int) bool {
 		a, b := &list[i], &list[k]
 		return cmp.Or(cmp.Compare(a.Period, b.Period), a.Peer.Compare(b.Peer), cmp.Compare(a.Received, b.Received), cmp.Compare(a.Port, b.Port)) < 0
 	})
 	return list
 }
+
+// keptPatterns returns the patterns on open connections, unless the patterns are too many
+// for probes.
+func (t *Tracker) keptPatterns() (list []Pattern) {
+	for i := range t.conns.slots {
+		c := &t.conns.slots[i]
+		if !c.used || !c.course.beat.regular(1) {
+			continue
+		}
+		if len(list) == maxProbes {
+			return nil
+		}
+		beat := &c.course.beat
+		list = append(list, Pattern{c.socket.peer, c.socket.port, c.course.bytes, beat.gap, beat.equal + 1, t.leftOut(beat, 1)})
+	}
+	return list
+}
+
+// minPeriod is the shortest period of a health probe, and how far apart interleaved probes
+// are on average. What comes more often is traffic.
+const minPeriod = 500 * time.Millisecond
+
+// rhythm counts equal gaps in a row.
+type rhythm struct {
+	gap   time.Duration // the first of the gaps
+	equal int           // gaps equal to the first, itself included
+	first arrival       // the start of the first gap
+}
+
+// add adds the gap from an arrival to the time at; late is how imprecise times are.
+func (r *rhythm) add(from *arrival, at, late time.Duration, interleaved int) {
+	gap := at - from.at
+	switch {
+	case gap < minPeriod*time.Duration(interleaved):
+		*r = rhythm{}
+	case r.equal > 0 && (gap-r.gap).Abs() <= max(r.gap/20, minTolerance)+late:
+		r.equal++
+	default:
+		*r = rhythm{gap: gap, equal: 1, first: *from}
+	}
+}
+
+// minTolerance is how unpunctual probes are at least. The tolerance of longer periods is
+// 5 %.
+const minTolerance = 25 * time.Millisecond
+
+// minEqualGaps is how many gaps are equal if a probe has come four times.
+const minEqualGaps = 3
+
+// probing reports whether what comes at the rhythm of several interleaved probes is left
+// out by the rule of cfg at a time since the trigger.
+func (r *rhythm) probing(cfg *Config, now time.Duration, interleaved int) bool {
+	switch cfg.Probes {
+	case IgnoreProbes:
+		return r.regular(interleaved)
+	case CountProbes:
+		return false
+	}
+	return r.equal >= minEqualGaps*interleaved && now-r.first.at >= patience*cfg.QuietFor
+}
+
+// patience is for how many times QuietFor a probe must have come like clockwork before
+// the probe is left out patiently: a client of a balancer that lets go would have stopped.
+const patience = 2
+
+// regular reports whether two gaps in a row are equal, of each of the interleaved probes.
+func (r *rhythm) regular(interleaved int) bool { return r.equal >= 2*interleaved }

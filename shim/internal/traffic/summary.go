@@ -1,36 +1,69 @@
 package traffic
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
+	"sort"
 	"time"
 )
 
 // Summary has the figures of a hold for the report. Times are zero without such an event.
 type Summary struct {
-	Accepted  int        // connections since the trigger
-	More      bool       // connections may be missing from Accepted
-	LastNew   time.Time  // the last new connection that counts
-	LastByte  time.Time  // the last byte on a connection that counts
-	LastOther time.Time  // the last new connection outside of patterns
-	LastPeer  netip.Addr // the peer last active outside of patterns; invalid: no such peer
-	Listeners int        // in the latest complete sample, like Open, InFlight and GivenUp
-	Open      int
+	Accepted  int       // connections since the trigger
+	More      bool      // connections may be missing from Accepted
+	LastNew   time.Time // the last new connection that counts
+	LastByte  time.Time // the last byte on a connection that counts
+	LastOther time.Time // the last new connection outside of patterns
+	Open      int       // in the latest complete sample, like InFlight and GivenUp
 	InFlight  int       // requests that hold
 	GivenUp   int       // requests silent for MaxSilence
 	PerSecond []int     // new connections in each second from the trigger, for an hour at most
-	Patterns  []Pattern // possible health probes, ignored or not, the most frequent first
+	Patterns  []Pattern // possible health probes, left out or not, the most frequent first
+
+	Cause   Cause   // what the condition waited for last
+	LeftOut LeftOut // what did not count
 }
 
 // Summary returns the figures up to the latest sample.
 func (t *Tracker) Summary() Summary {
-	t.arrivals.lengthen(int(t.now.Sub(t.start) / time.Second))
-	counted, others := t.activity(t.cfg.IgnoreProbes), t.activity(true)
+	t.arrivals.lengthen(int(t.sinceStart(t.now) / time.Second))
+	counted := t.counted()
+	others := t.activity(t.lastSample.activity, (*rhythm).regular)
 	y := &t.lastSample
 	return Summary{
 		Accepted: t.arrivals.accepted, More: t.arrivals.missed, LastNew: counted.opened, LastByte: counted.moved,
-		LastOther: others.opened, LastPeer: t.lastActive.peer,
-		Listeners: y.listeners, Open: y.open, InFlight: y.inFlight, GivenUp: y.givenUp,
-		PerSecond: slices.Clone(t.arrivals.perSecond), Patterns: t.probes.patterns(),
+		LastOther: others.opened,
+		Open:      y.open, InFlight: y.inFlight, GivenUp: y.givenUp,
+		PerSecond: slices.Clone(t.arrivals.perSecond), Patterns: t.patterns(),
+		Cause: t.causes.last,
+		LeftOut: LeftOut{
+			HalfOpen: t.causes.halfOpen, Bare: t.causes.bare + y.bare, Gone: y.gone, OneWay: y.oneWay,
+			GivenUpPeer: y.oldestGiven.peer, Undetermined: y.undetermined,
+		},
 	}
+}
+
+// Peer is an address with open connections.
+type Peer struct {
+	Addr netip.Addr
+	Open int
+}
+
+// Peers returns at most n peers, in descending order of the connections open in the
+// latest sample.
+func (t *Tracker) Peers(n int) (list []Peer) {
+	open := map[netip.Addr]int{}
+	for i := range t.conns.slots {
+		if s := &t.conns.slots[i]; s.used {
+			open[s.socket.peer]++
+		}
+	}
+	for addr, count := range open {
+		list = append(list, Peer{addr, count})
+	}
+	sort.Slice(list, func(i, k int) bool {
+		return cmp.Or(cmp.Compare(list[k].Open, list[i].Open), list[i].Addr.Compare(list[k].Addr)) < 0
+	})
+	return list[:min(n, len(list))]
 }

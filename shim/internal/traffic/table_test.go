@@ -58,8 +58,8 @@ func (p *tablePair) change() {
 func (p *tablePair) take(id uint64) {
 	p.Helper()
 	c, known := p.table.take(id)
-	if port, want := p.plain[id]; known != want || c.port != port {
-		p.Fatalf("took %d, %v; want %d, %v", c.port, known, port, want)
+	if port, want := p.plain[id]; known != want || c.socket.port != port {
+		p.Fatalf("took %d, %v; want %d, %v", c.socket.port, known, port, want)
 	}
 	delete(p.plain, id)
 }
@@ -67,13 +67,13 @@ func (p *tablePair) take(id uint64) {
 func (p *tablePair) visit(id uint64, sample uint32) {
 	p.Helper()
 	c, known := p.table.visit(id)
-	if port, want := p.plain[id]; known != want || c.port != port {
-		p.Fatalf("visited %d, %v; want %d, %v", c.port, known, port, want)
+	if port, want := p.plain[id]; known != want || c.socket.port != port {
+		p.Fatalf("visited %d, %v; want %d, %v", c.socket.port, known, port, want)
 	}
 	c.sample = sample
 	if !known {
-		c.port = uint16(p.random.IntN(1000))
-		p.plain[id] = c.port
+		c.socket.port = uint16(p.random.IntN(1000))
+		p.plain[id] = c.socket.port
 	}
 }
 
@@ -82,7 +82,7 @@ func (p *tablePair) dropMissing(sample uint32) {
 	p.Helper()
 	dropped := map[uint16]int{}
 	for s := range p.table.notIn(sample) {
-		dropped[s.port]++
+		dropped[s.socket.port]++
 		p.table.take(s.id)
 	}
 	for id, port := range p.plain {

@@ -10,13 +10,34 @@ import (
 
 // Config is how to judge traffic.
 type Config struct {
-	QuietFor     time.Duration // how long silence must last
-	MaxSilence   time.Duration // a request without a byte for this long does not hold
-	Poll         time.Duration // the interval of samples
-	IgnorePorts  []uint16      // local ports
-	IgnorePeers  []netip.Prefix
-	IgnoreProbes bool // leave out connections that look like health probes
+	QuietFor    time.Duration // how long silence must last
+	MaxSilence  time.Duration // a request without a byte for this long does not hold
+	Poll        time.Duration // the interval of samples
+	IgnorePorts []uint16      // local ports
+	IgnorePeers []netip.Prefix
+	Probes      ProbeRule
+	Until       Condition // for Summary.Cause
 }
+
+// Condition is the condition of a hold, a field of [Verdict].
+type Condition uint8
+
+// The conditions.
+const (
+	UntilQuiet Condition = iota
+	UntilSettled
+	UntilDrained
+)
+
+// ProbeRule says when traffic that looks like a health probe is left out.
+type ProbeRule uint8
+
+// The rules.
+const (
+	IgnoreProbesPatiently ProbeRule = iota // when all other traffic has been silent for QuietFor
+	IgnoreProbes                           // at once: two equal gaps are enough
+	CountProbes                            // never
+)
 
 // ignores reports whether a socket does not count. A listener has no peer.
 func (c *Config) ignores(s *tcp.Socket) bool {
@@ -27,25 +48,30 @@ func (c *Config) ignores(s *tcp.Socket) bool {
 	return s.State != tcp.Listen && slices.ContainsFunc(c.IgnorePeers, from)
 }
 
-// stuckAfter is how long connections may wait to be accepted without any progress.
-const stuckAfter = 10 * time.Second
-
 // Tracker follows connections from sample to sample. A sample is a call of Begin, a call
 // of Observe for each socket, and a call of End; Verdict and Summary then describe the
 // latest sample. A sample allocates no memory for connections already known.
 type Tracker struct {
 	cfg Config
 	clock
-	complete    bool     // the latest sample was complete
-	sample      tally    // of the current sample so far
-	lastSample  tally    // of the latest complete sample
-	conns       table    // the open connections
-	closed      activity // of closed connections, and of connections never shown
-	probes      probes   // closed connections that may be health probes, left out of closed
-	arrivals    arrivals
-	progress    progress
-	lastActive  conn   // the most recently active connection, probes aside
-	minPureACKs uint32 // see leastPureACKs
+	samples
+	conns    table    // the open connections
+	closed   activity // of closed connections, and of connections never shown
+	probes   probes   // closed connections that may be health probes, left out of closed
+	arrivals arrivals
+	queues   queues
+	progress progress
+	causes   causes
+
+	minPureACKs   uint32 // see leastPureACKs
+	tooManyProbes bool   // see countProbes
+}
+
+// samples are the current and the previous sample.
+type samples struct {
+	sample     tally // of the current sample so far
+	lastSample tally // of the latest complete sample
+	complete   bool  // the latest sample was complete
 }
 
 // clock is the time and the number of the current sample.
@@ -56,30 +82,66 @@ type clock struct {
 	firstSample uint32 // the sample whose connections are older than the trigger
 }
 
-// progress is when the program last made progress, or had no need to.
-type progress struct {
-	at        time.Time
-	responded bool // a connection with a response has closed since the latest sample
-}
+// sinceStart returns the time from the trigger to at.
+func (c *clock) sinceStart(at time.Time) time.Duration { return at.Sub(c.start) }
+
+// silence returns the time since at, or since the trigger if that is later.
+func (c *clock) silence(at time.Time) time.Duration { return c.now.Sub(later(at, c.start)) }
 
 // tally is what a sample found.
 type tally struct {
-	activity     // of open connections
-	listeners    int
-	queued       int  // connections not yet accepted by the program
-	open         int  // connections established
-	inFlight     int  // requests that hold
-	givenUp      int  // requests silent for MaxSilence
+	activity           // of open connections
+	counted   activity // the same, without the beats of probes that are left out
+	probes    int      // open connections with such beats
+	listeners int
+	connTally
+	requestTally
+}
+
+// connTally counts connections.
+type connTally struct {
+	open         int  // established
+	lasting      int  // of open, with a peer that answers: Drained waits
+	halfOpen     int  // in SYN_RECV
+	opening      bool // a connection is half open, and the peer may yet answer
+	bare         int  // new, and nothing received
+	gone         int  // the peer no longer answers
+	oneWay       int  // the program never sends
 	unsent       bool // a peer has not acknowledged all bytes
-	accepted     bool // the program has accepted a connection since the previous sample
 	bytesUnknown bool // a response may have been sent: the source shows no bytes
-	handshaking  bool // a connection is half open
 	withoutInfo  bool // a connection is open whose bytes the source does not show
+}
+
+// requestTally counts requests.
+type requestTally struct {
+	inFlight     int    // that hold
+	served       int    // of inFlight, read by the program
+	undetermined int    // that may have been answered, and no longer hold
+	givenUp      int    // silent for MaxSilence
+	certain      bool   // one of inFlight has certainly not been answered
+	unread       bool   // bytes wait to be read by the program
+	oldest       holder // of inFlight, the one silent longest
+	oldestGiven  holder // of givenUp, likewise
+}
+
+// holder is a connection that holds.
+type holder struct {
+	peer  netip.Addr
+	port  uint16
+	moved time.Time
+}
+
+// compare makes c the holder if c has been silent for longer, or there are no others.
+func (h *holder) compare(c *conn, others int) {
+	if others == 0 || c.moved.Before(h.moved) {
+		*h = holder{c.socket.peer, c.socket.port, c.moved}
+	}
 }
 
 // New returns the tracker of a hold that begins at start.
 func New(cfg Config, start time.Time) *Tracker {
-	return &Tracker{cfg: cfg, clock: clock{start: start, firstSample: 1}, conns: newTable(), probes: probes{}, minPureACKs: 1}
+	return &Tracker{cfg: cfg, clock: clock{start: start, firstSample: 1}, conns: newTable(), probes: probes{},
+		queues: queues{accepted: map[uint16]bool{}}, minPureACKs: 1}
 }
 
 // Begin begins a sample.
@@ -91,6 +153,7 @@ func (t *Tracker) Begin(now time.Time) {
 	t.sample = tally{}
 	t.sampleNo++
 	t.conns.rewind()
+	t.queues.rewind()
 }
 
 // Observe adds a socket to the sample. The caller may reuse s afterwards.
@@ -99,9 +162,10 @@ func (t *Tracker) Observe(s *tcp.Socket) {
 	case t.cfg.ignores(s):
 	case s.State == tcp.Listen:
 		t.sample.listeners++
-		t.sample.queued += int(s.Unread)
+		t.queues.add(s)
 	case s.State == tcp.SynRecv, s.State == tcp.NewSynRecv:
-		t.sample.handshaking = true
+		t.sample.halfOpen++
+		t.sample.opening = t.sample.opening || s.Info.Retries == 0
 	case s.State == tcp.TimeWait, s.State == tcp.Close, s.State == tcp.SynSent:
 	default:
 		t.observe(s)
@@ -112,44 +176,85 @@ func (t *Tracker) Observe(s *tcp.Socket) {
 func (t *Tracker) observe(s *tcp.Socket) {
 	c, known := t.conns.visit(identity(s))
 	afterTrigger := t.sampleNo > t.firstSample
-	if !known && afterTrigger {
-		c.opened = t.now
-		t.arrivals.add(t.now.Sub(t.start))
+	now := t.sinceStart(t.now)
+	if !known {
+		c.course.begin(s, now)
+		if afterTrigger {
+			c.isNew = true
+			t.arrivals.add(now)
+		}
 	}
+	before := c.activity
 	wasAccepted := c.accepted
-	c.update(s, t.now, known)
+	m := c.update(s, t.now, known)
+	if known {
+		c.course.add(s, &m, now, before, c.inFlight)
+	}
 	c.sample = t.sampleNo
 	c.missedAt = time.Time{}
-
-	t.sample.activity.add(c.activity)
-	t.noteActive(c)
-	t.sample.addSocket(s, c.accepted)
-	t.sample.accepted = t.sample.accepted || c.accepted && !wasAccepted && afterTrigger
+	t.queues.note(s, c.accepted)
 	t.minPureACKs = leastPureACKs(t.minPureACKs, s)
-	switch {
-	case !InFlight(s, t.minPureACKs):
-	case t.now.Sub(c.moved) >= t.cfg.MaxSilence:
-		t.sample.givenUp++
-	default:
-		t.sample.inFlight++
+	if c.accepted && !wasAccepted && afterTrigger || known && m.served() {
+		t.progress.made = true
 	}
+	t.count(c, s)
+	t.countRequest(c, s)
+	t.causes.note(c, t.start)
 }
 
-// addSocket adds what the socket of a connection shows without the past.
-func (y *tally) addSocket(s *tcp.Socket, accepted bool) {
-	y.unsent = y.unsent || s.Unsent > 0
-	y.bytesUnknown = y.bytesUnknown || accepted && !s.HasInfo
+// count adds an open connection to the tally.
+func (t *Tracker) count(c *conn, s *tcp.Socket) {
+	y := &t.sample
+	counted := c.activity
+	if c.course.beat.probing(&t.cfg, t.sinceStart(t.now), 1) {
+		counted = c.course.beat.first.before
+		y.probes++
+	}
+	y.activity.add(c.activity)
+	y.counted.add(counted)
+	gone := peerGone(s)
 	if s.State == tcp.Established {
 		y.open++
+		if !gone {
+			y.lasting++
+		}
 	}
-	mayReceive := s.State == tcp.Established || s.State == tcp.CloseWait
-	y.withoutInfo = y.withoutInfo || !s.HasInfo && mayReceive
+	if gone {
+		y.gone++
+	}
+	if c.isNew && receivedNothing(s) {
+		y.bare++
+	}
+	if c.course.oneWay(&c.socket) {
+		y.oneWay++
+	}
+	y.unsent = y.unsent || s.Unsent > 0 && !gone
+	y.bytesUnknown = y.bytesUnknown || c.accepted && !s.HasInfo
+	y.withoutInfo = y.withoutInfo || !s.HasInfo && mayReceive(s)
 }
 
-// noteActive remembers the most recently active connection.
-func (t *Tracker) noteActive(c *conn) {
-	at := c.last()
-	if at.After(t.start) && at.After(t.lastActive.last()) {
-		t.lastActive = *c
+// countRequest adds the request on a connection to the tally. Silence counts from the
+// trigger, lest a slow request be cut for what it did before. A request that may have been
+// answered is given no such time.
+func (t *Tracker) countRequest(c *conn, s *tcp.Socket) {
+	y := &t.sample
+	state := c.course.judge(s, &c.socket, t.minPureACKs)
+	c.inFlight = state != Idle
+	c.waited = c.waited || state == InFlight
+	y.unread = y.unread || s.Unread > 0
+	switch {
+	case state == Idle:
+	case state == Undetermined && t.now.Sub(c.moved) >= t.cfg.MaxSilence:
+		y.undetermined++
+	case t.silence(c.moved) >= t.cfg.MaxSilence:
+		y.oldestGiven.compare(c, y.givenUp)
+		y.givenUp++
+	default:
+		y.oldest.compare(c, y.inFlight)
+		y.inFlight++
+		y.certain = y.certain || state == InFlight
+		if s.Unread == 0 {
+			y.served++
+		}
 	}
 }

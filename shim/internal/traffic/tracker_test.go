@@ -34,18 +34,18 @@ var verdictCases = map[string]struct {
 	"preconnected, nothing sent":                {world{lives: []life{{open: s(-5)}}}, quiet, s(3)},
 	"slow request on a kept-alive connection":   {world{lives: []life{slowRequest}}, quiet, s(12)},
 	"first request, slow":                       {world{lives: []life{{open: s(-1), moves: []move{{s(-1), 100}, {s(9), -100}}}}}, quiet, s(12)},
-	"slow, beyond MaxSilence":                   {world{lives: []life{slowRequest}, Config: Config{MaxSilence: s(5)}}, quiet, s(4)},
+	"slow, beyond MaxSilence":                   {world{lives: []life{slowRequest}, Config: Config{MaxSilence: s(5)}}, quiet, s(5)},
 	"slow, until settled":                       {world{lives: []life{slowRequest}}, settled, s(3)},
-	"receive-only":                              {world{lives: []life{{open: s(-100), moves: []move{{s(-2), 100}}}}}, quiet, s(28)},
-	"HTTP/2: a last WINDOW_UPDATE":              {world{lives: []life{{open: s(-100), moves: []move{{s(-9), 100}, {s(-8), -500}, {s(-7), 13}}}}}, quiet, s(23)},
+	"receive-only":                              {world{lives: []life{{open: s(-100), moves: []move{{s(-2), 100}}}}}, quiet, s(30)},
+	"HTTP/2: a last WINDOW_UPDATE":              {world{lives: []life{{open: s(-100), moves: []move{{s(-9), 100}, {s(-8), -500}, {s(-7), 13}}}}}, quiet, s(30)},
 	"a busy WebSocket, settled":                 {world{lives: []life{webSocket(60)}}, settled, s(3)},
-	"a busy WebSocket, quiet":                   {world{lives: []life{webSocket(20)}}, quiet, s(23)},
+	"a busy WebSocket, quiet":                   {world{lives: []life{webSocket(20)}, Config: Config{Probes: CountProbes}}, quiet, s(23)},
 	"a WebSocket, drained":                      {world{lives: []life{webSocket(20)}}, drained, never},
 	"a download: sent only":                     {world{lives: []life{{open: s(-9), moves: []move{{s(-9), 100}, {s(5), -100000}}}}}, quiet, s(8)},
 	"unsent bytes of an orphan":                 {world{lives: []life{{open: s(-9), close: s(6), state: tcp.FinWait1, unsent: 9, moves: []move{{s(-9), 9}, {s(-8), -9}}}}}, quiet, s(9)},
-	"half-closed, nothing queued":               {world{lives: []life{{open: s(-99), state: tcp.CloseWait, moves: []move{{s(-9), 9}}}}}, drained, s(3)},
+	"half-closed, nothing queued":               {world{lives: []life{{open: s(-99), state: tcp.CloseWait, moves: []move{{s(-9), 9}}}}}, drained, s(30)},
 	"TIME_WAIT":                                 {world{lives: []life{{open: s(1), state: tcp.TimeWait}}}, drained, s(3)},
-	"a handshake":                               {world{lives: []life{{open: s(1), close: s(5), state: tcp.SynRecv}}}, settled, s(7.75)},
+	"a handshake":                               {world{lives: []life{{open: s(1), close: s(5), state: tcp.SynRecv}}}, settled, s(3)},
 	"waiting to be accepted":                    {world{queue: func(now time.Duration) uint32 { return map[bool]uint32{now < s(5): 1}[true] }}, settled, s(7.75)},
 	"ignored port":                              {world{lives: every(s(0.1), 0, s(50), life{port: 81, close: s(0.05)}), events: true, Config: Config{IgnorePorts: []uint16{81}}}, drained, s(3)},
 	"ignored peer":                              {world{lives: every(s(0.1), 0, s(50), request), events: true, Config: Config{IgnorePeers: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/28")}}}, drained, s(3)},
@@ -53,18 +53,49 @@ var verdictCases = map[string]struct {
 	"incomplete for a while":                    {world{incomplete: func(now time.Duration) bool { return now > s(1) && now < s(20) }}, settled, s(20)},
 	"no tcp_info: idle":                         {world{lives: []life{withoutInfo(answered(-5))}}, quiet, s(3)},
 	"no tcp_info: waiting for the program":      {world{lives: []life{{open: s(-5), shown: shown{withoutInfo: true}, unread: 7}}}, quiet, s(30)},
-	"probes every 1 s":                          {world{lives: probing(1), events: true, Config: Config{IgnoreProbes: true}}, quiet, s(3)},
-	"probes every 1 s, no events":               {world{lives: probing(1), Config: Config{IgnoreProbes: true}}, quiet, s(3)},
-	"probes every 5 s":                          {world{lives: probing(5), events: true, Config: Config{IgnoreProbes: true}}, quiet, s(3)},
-	"probes every 10 s":                         {world{lives: probing(10), events: true, Config: Config{IgnoreProbes: true}}, quiet, s(3)},
-	"probes every 1 s, samples that lag":        {world{lives: probing(1), events: true, lag: s(0.004), Config: Config{IgnoreProbes: true}}, quiet, s(3)},
-	"probes every 5 s, samples that lag":        {world{lives: probing(5), events: true, lag: s(0.007), Config: Config{IgnoreProbes: true, QuietFor: s(6), Poll: s(0.5)}}, quiet, s(15)},
+	"probes every 1 s":                          {world{lives: probing(1), events: true, Config: Config{Probes: IgnoreProbes}}, quiet, s(3)},
+	"probes every 1 s, no events":               {world{lives: probing(1), Config: Config{Probes: IgnoreProbes}}, quiet, s(3)},
+	"probes every 5 s":                          {world{lives: probing(5), events: true, Config: Config{Probes: IgnoreProbes}}, quiet, s(3)},
+	"probes every 10 s":                         {world{lives: probing(10), events: true, Config: Config{Probes: IgnoreProbes}}, quiet, s(3)},
+	"probes every 1 s, samples that lag":        {world{lives: probing(1), events: true, lag: s(0.004), Config: Config{Probes: IgnoreProbes}}, quiet, s(3)},
+	"probes every 5 s, samples that lag":        {world{lives: probing(5), events: true, lag: s(0.007), Config: Config{Probes: IgnoreProbes, QuietFor: s(6), Poll: s(0.5)}}, quiet, s(15)},
 	"an end reported late":                      {world{lives: []life{{open: s(-5), close: s(5), moves: answered(-5).moves}}, events: true, late: s(0.2)}, drained, s(5.25)},
 	"an end never reported":                     {world{lives: []life{{open: s(-5), close: s(5), moves: answered(-5).moves, shown: shown{unreported: true}}}, events: true}, drained, s(8)},
-	"probes every 1 s, seen, and reported late": {world{lives: every(s(1), 0, s(60), life{close: s(0.3), moves: []move{{s(0.001), 77}, {s(0.2), -100}}}), events: true, late: s(0.2), Config: Config{IgnoreProbes: true}}, quiet, s(3.5)},
-	"probes every 1 s, not ignored":             {world{lives: probing(1), events: true}, quiet, never},
-	"probes and requests of one peer":           {world{lives: append(probing(1), every(s(0.3), 0, s(5), request)...), events: true, Config: Config{IgnoreProbes: true}}, quiet, s(8)},
-	"requests that look like the probes":        {world{lives: append(probing(1), everyProbe(0.31, 0.13, 8)...), events: true, Config: Config{IgnoreProbes: true}}, quiet, s(11)},
+	"probes every 1 s, seen, and reported late": {world{lives: every(s(1), 0, s(60), life{close: s(0.3), moves: []move{{s(0.001), 77}, {s(0.2), -100}}}), events: true, late: s(0.2), Config: Config{Probes: IgnoreProbes}}, quiet, s(3.5)},
+	"a SYN that nobody completes":               {world{lives: []life{{open: s(-9), state: tcp.SynRecv, vanished: s(-8)}}}, drained, s(3)},
+	"a SYN just now":                            {world{lives: []life{{open: s(2), close: s(6), state: tcp.SynRecv}}}, drained, s(6)},
+	"vanished before":                           {world{lives: []life{{open: s(-9), moves: answered(-9).moves, vanished: s(-8)}}}, drained, s(3)},
+	"vanished just before":                      {world{lives: []life{{open: s(-9), moves: answered(-0.1).moves, vanished: s(-0.1)}}}, drained, s(3)},
+	"vanished":                                  {world{lives: []life{{open: s(-9), moves: answered(2).moves, vanished: s(2)}}}, quiet, s(5)},
+	"half-closed, waits":                        {world{lives: []life{{open: s(-9), state: tcp.CloseWait, moves: []move{{s(-9), 9}, {s(9), -9}}}}}, quiet, s(12)},
+	"half-closed, answered":                     {world{lives: []life{{open: s(-9), state: tcp.CloseWait, moves: answered(-9).moves}}}, drained, s(3)},
+	"a log":                                     {world{lives: []life{oneWay(-100, 10, 60)}}, quiet, s(3)},
+	"a log, just begun":                         {world{lives: []life{oneWay(1, 3.5, 8)}}, quiet, s(7.5)},
+	"a log, every second until a while after":   {world{lives: []life{oneWay(1, 1, 8)}, Config: Config{Probes: CountProbes}}, quiet, s(11)},
+	"an upload that asked whether to send":      {world{lives: []life{{open: s(-3), moves: []move{{s(-3), 100}, {s(-2), 9000}, {s(12), -9}}}}}, quiet, s(15)},
+	"an upload in small parts":                  {world{lives: []life{{open: s(-3), moves: append(oneWay(-3, 0.4, 1).moves, move{s(12), -9})}}}, quiet, s(15)},
+	"TCP checks":                                {world{lives: every(s(1.7), s(-5), s(50), life{close: s(0.4)}), events: true}, drained, s(3)},
+	"TCP checks, by events alone":               {world{lives: every(s(1.7), s(0.1), s(50), life{close: s(0.01)}), events: true}, settled, s(3)},
+	"preconnected, then used":                   {world{lives: []life{{open: s(1), moves: answered(2.5).moves}}}, settled, s(5.5)},
+	"preconnected, then used after long":        {world{lives: []life{{open: s(0.5), moves: answered(2.9).moves}}}, quiet, s(6)},
+	"a greeting":                                {world{lives: []life{{open: s(1.1), moves: []move{{s(1.1), -80}}}}}, quiet, s(3)},
+	"a stream that needs no request":            {world{lives: []life{{open: s(-5), moves: []move{{s(-5), -80}, {s(1), -80}, {s(3), -80}, {s(5), -80}}}}}, quiet, s(8)},
+	"a PING during a slow request":              {world{lives: []life{{open: s(-5), moves: []move{{s(-5), 100}, {s(-4.9), -50}, {s(-1), 200}, {s(2), 17}, {s(2.001), -17}, {s(12), -500}}}}}, quiet, s(15)},
+	"a small response":                          {world{lives: []life{{open: s(-5), moves: []move{{s(-5), 100}, {s(-4.9), -50}, {s(-1), 20}, {s(2), -5}}}}}, quiet, s(5)},
+	"patiently, probes every 1 s":               {world{lives: probing(1), events: true}, quiet, s(7)},
+	"patiently, probes every 2 s":               {world{lives: probing(2), events: true}, quiet, s(8)},
+	"patiently, probes every 3 s":               {world{lives: everyProbe(3, 0.5, 60), events: true}, quiet, s(9.75)},
+	"patiently, probes without bytes seen":      {world{lives: probing(1)}, quiet, s(7)},
+	"patiently, two probes alike":               {world{lives: append(probing(2), everyProbe(2, 0.7, 60)...), events: true}, quiet, s(8.25)},
+	"patiently, three probes alike":             {world{lives: append(append(probing(3), everyProbe(3, 0.7, 60)...), everyProbe(3, 1.1, 60)...), events: true}, quiet, s(12.25)},
+	"patiently, probes and requests":            {world{lives: append(probing(1), every(s(0.3), 0, s(9), request)...), events: true}, quiet, s(11.75)},
+	"patiently, probes on a kept connection":    {world{lives: []life{webSocket(60)}}, quiet, s(7)},
+	"patiently, probes of eight clients":        {world{lives: polling(8, 2, 60), events: true}, quiet, s(8.25)},
+	"patiently, polls of twelve clients":        {world{lives: polling(12, 2, 15), events: true}, quiet, s(18)},
+	"patiently, a poll that moves away":         {world{lives: polling(1, 1, 5), events: true}, quiet, s(7)},
+	"probes every 1 s, not ignored":             {world{lives: probing(1), events: true, Config: Config{Probes: CountProbes}}, quiet, never},
+	"probes and requests of one peer":           {world{lives: append(probing(1), every(s(0.3), 0, s(5), request)...), events: true, Config: Config{Probes: IgnoreProbes}}, quiet, s(8)},
+	"requests that look like the probes":        {world{lives: append(probing(1), everyProbe(0.31, 0.13, 8)...), events: true, Config: Config{Probes: IgnoreProbes}}, quiet, s(11)},
 }
 
 // TestVerdicts: each condition is met in time, and not before.
@@ -91,7 +122,7 @@ func TestStuck(t *testing.T) {
 		want time.Duration
 	}{
 		"a hung program":                        {world{queue: full}, s(10)},
-		"with a request until given up":         {world{queue: full, lives: []life{waiting}}, s(27)},
+		"with a request until given up":         {world{queue: full, lives: []life{waiting}}, s(10)},
 		"with a request given up before":        {world{queue: full, lives: []life{waiting}, Config: Config{MaxSilence: s(9.5)}}, s(10)},
 		"no tcp_info, none accepted":            {world{queue: full, lives: []life{withoutInfo(waiting)}, Config: Config{MaxSilence: s(5)}}, s(10)},
 		"no tcp_info, one accepted":             {world{queue: full, lives: []life{withoutInfo(waiting), withoutInfo(answered(-5))}, Config: Config{MaxSilence: s(5)}}, never},
@@ -102,6 +133,10 @@ func TestStuck(t *testing.T) {
 		"a queue that is emptied":               {world{queue: func(now time.Duration) uint32 { return map[bool]uint32{now < s(8): 5}[true] }}, never},
 		"still accepts":                         {world{queue: full, lives: every(s(5), 0, s(20), life{close: s(100)})}, s(25)},
 		"short connections are served":          {world{queue: full, events: true, lives: everyProbe(1.1, 0, 20)}, s(30)},
+		"nginx with stopped workers":            {world{queue: full, lives: every(s(0.1), 0, s(60), life{accepted: -1, close: s(30), moves: []move{{0, 100}}, unread: 100})}, s(10)},
+		"a slow request before the others":      {world{queue: full, lives: []life{waiting, slowRequest}}, s(19)},
+		"a port that nobody accepts from":       {world{queue: func(time.Duration) uint32 { return 1 }, lives: []life{{open: s(-9), accepted: -1}, {port: 81, close: s(0.05), moves: request.moves}}}, never},
+		"requests that nobody reads":            {world{lives: []life{{open: s(-9), moves: []move{{s(-9), 9}}, unread: 9}}}, s(10)},
 		"a long wait for silence":               {world{queue: full, Config: Config{QuietFor: s(15)}}, s(15)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -114,11 +149,11 @@ func TestStuck(t *testing.T) {
 
 // TestSummary covers the figures for the report.
 func TestSummary(t *testing.T) {
-	w := world{events: true, lives: append(everyProbe(1, 0.5, 10), answered(-3), answered(2.2),
+	w := world{events: true, Config: Config{Probes: CountProbes}, lives: append(everyProbe(1, 0.5, 10), answered(-3), answered(2.2),
 		life{open: s(-9), moves: []move{{s(-9), 9}}})}
 	_, tr := w.until(s(10), drained)
 	r := tr.Summary()
-	want := Pattern{Peer: netip.MustParseAddr("10.0.0.1"), Port: 80, Received: 77, Period: time.Second}
+	want := Pattern{Peer: netip.MustParseAddr("10.0.0.1"), Port: 80, Received: 77, Period: time.Second, Count: 10}
 	if len(r.Patterns) != 1 || r.Patterns[0] != want {
 		t.Errorf("patterns %v, want %v", r.Patterns, want)
 	}

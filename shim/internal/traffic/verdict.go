@@ -8,7 +8,7 @@ type Verdict struct {
 	Settled   bool // no new connection for QuietFor
 	Quiet     bool // Settled, no byte for QuietFor and no request in flight
 	Drained   bool // Quiet, no open connection and no unsent byte
-	Stuck     bool // connections wait to be accepted, and the program makes no progress
+	Stuck     bool // clients wait to be accepted or read, and the program makes no progress
 	NoSockets bool // neither a listener nor a connection
 }
 
@@ -17,29 +17,56 @@ func (t *Tracker) Verdict() (v Verdict) {
 	if !t.complete {
 		return v
 	}
-	latest := t.activity(t.cfg.IgnoreProbes)
+	latest := t.counted()
+	latest.add(activity{t.queues.activeAt, t.queues.activeAt})
 	y := &t.lastSample
 	v.Settled = t.silentSince(latest.opened)
 	v.Quiet = v.Settled && t.silentSince(latest.moved) && y.inFlight == 0
-	v.Drained = v.Quiet && y.open == 0 && !y.unsent
+	v.Drained = v.Quiet && y.lasting == 0 && !y.opening && !y.unsent
 	v.NoSockets = y.listeners == 0 && y.open == 0 && y.inFlight == 0
-	noProgress := t.now.Sub(later(t.progress.at, y.moved))
-	v.Stuck = y.queued > 0 && y.inFlight == 0 && noProgress >= max(stuckAfter, t.cfg.QuietFor)
+	v.Stuck = t.progress.waiting && y.served == 0 && t.now.Sub(t.progress.at) >= max(stuckAfter, t.cfg.QuietFor)
 	return v
 }
 
-// activity returns the latest activity, with or without patterns.
-func (t *Tracker) activity(withoutPatterns bool) activity {
-	a := t.closed
-	a.add(t.lastSample.activity)
+// counted returns the latest activity that counts.
+func (t *Tracker) counted() activity {
+	if t.tooManyProbes {
+		return t.activity(t.lastSample.activity, t.leftOut)
+	}
+	return t.activity(t.lastSample.counted, t.leftOut)
+}
+
+// leftOut reports whether the rhythm of several interleaved probes is left out in the
+// latest sample.
+func (t *Tracker) leftOut(r *rhythm, interleaved int) bool {
+	return !t.tooManyProbes && r.probing(&t.cfg, t.sinceStart(t.now), interleaved)
+}
+
+// countProbes finds out whether what would be left out patiently is too much for probes.
+func (t *Tracker) countProbes() {
+	t.tooManyProbes = false
+	probes := t.lastSample.probes
 	for _, series := range t.probes {
-		if series.period == 0 || !withoutPatterns {
+		if series.find(t.leftOut) != nil {
+			probes++
+		}
+	}
+	t.tooManyProbes = t.cfg.Probes == IgnoreProbesPatiently && probes > maxProbes
+}
+
+// activity returns the latest activity, given that of open connections, without the
+// short connections at the rhythms that are left out.
+func (t *Tracker) activity(open activity, leftOut func(r *rhythm, interleaved int) bool) activity {
+	a := t.closed
+	a.add(open)
+	for _, series := range t.probes {
+		if r := series.find(leftOut); r != nil {
+			a.add(r.first.before)
+		} else {
 			a.add(series.activity)
 		}
 	}
 	return a
 }
 
-func (t *Tracker) silentSince(at time.Time) bool {
-	return t.now.Sub(later(at, t.start)) >= t.cfg.QuietFor
-}
+func (t *Tracker) silentSince(at time.Time) bool { return t.silence(at) >= t.cfg.QuietFor }

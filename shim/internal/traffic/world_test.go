@@ -2,6 +2,7 @@ package traffic
 
 import (
 	"cmp"
+	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -24,6 +25,7 @@ type life struct {
 	accepted time.Duration // 0: at once; negative: never
 	close    time.Duration // 0: never
 	moves    []move        // in the order of time
+	vanished time.Duration // when the peer vanished, with a response unacknowledged; 0: never
 	state    tcp.State     // default Established
 	unread   uint32
 	unsent   uint32
@@ -62,6 +64,7 @@ func (l *life) at(now time.Duration) tcp.Socket {
 		case m.at > now:
 		case m.bytes > 0:
 			sock.Info.Received += uint64(m.bytes)
+			sock.Info.Segments++
 			sock.Info.LastReceived = now - m.at
 		default:
 			sock.Info.Sent += uint64(-m.bytes)
@@ -69,12 +72,28 @@ func (l *life) at(now time.Duration) tcp.Socket {
 			sock.Info.LastAcked = now - m.at - min(s(0.001), now-m.at)
 		}
 	}
+	if l.vanished != 0 && l.vanished <= now {
+		l.retransmit(&sock, now)
+	}
 	if l.shown.blurred {
 		late := time.Duration(rand.New(rand.NewPCG(uint64(now), l.id)).IntN(4e6))
 		sock.Info.LastSent += late
 		sock.Info.LastReceived += late
 	}
 	return sock
+}
+
+// retransmit shows what the kernel sends to a peer that vanished: 200 bytes after 0.2 s,
+// 0.4 s, 0.8 s, and so on.
+func (l *life) retransmit(sock *tcp.Socket, now time.Duration) {
+	sock.Unsent = 200
+	at, wait := l.vanished+s(0.2), s(0.4)
+	for ; at <= now; at, wait = at+wait, 2*wait {
+		sock.Info.LastSent = now - at
+		sock.Info.Sent += 200
+		sock.Info.Resent += 200
+		sock.Info.Retries++
+	}
 }
 
 // closed returns the event of the connection's end, read at a time.
@@ -175,6 +194,27 @@ func webSocket(until float64) life {
 func withoutInfo(l life) life {
 	l.shown.withoutInfo = true
 	return l
+}
+
+// oneWay returns a stream of a byte every so often, on which the program never sends.
+func oneWay(open, period, until float64) life {
+	l := life{open: s(open)}
+	for at := open; at <= until; at += period {
+		l.moves = append(l.moves, move{s(at), 9})
+	}
+	return l
+}
+
+// polling returns the connections of clients that each send the same request at the same
+// period.
+func polling(clients int, period, until float64) (list []life) {
+	for i := range clients {
+		for _, l := range everyProbe(period, period*float64(i)/float64(clients), until) {
+			l.peer = fmt.Sprintf("10.0.1.%d", i)
+			list = append(list, l)
+		}
+	}
+	return list
 }
 
 // probing returns the connections of a health probe with a period in seconds.

@@ -41,4 +41,8 @@
 //	right  the signal was sent from E to L, and no request was lost
 //	early  the signal was sent before E, or a request was lost
 //	late   the signal was sent after L
+//
+// A wrong trial during which the machine stood still for 400 ms or more is played again, up
+// to twice, and the output has the number of such trials. Windows are never wider on a busy
+// machine.
 package truth

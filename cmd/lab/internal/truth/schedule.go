@@ -11,28 +11,28 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // row is a case with the results of its trials.
 type row struct {
 	c       *truthCase
 	results []*result
+	again   int      // trials that were played again because of a stall
 	missing []string // programs: the case is left out
 }
 
-// job is a trial to be played.
-type job struct {
-	row    *row
-	number int
-}
+const (
+	stagger = 50 * ms  // between the beginnings of trials, which are busy
+	stall   = 400 * ms // about half of what the windows allow
+)
 
 // scheduler plays trials.
 type scheduler struct {
-	o   *options
-	dir string
-	mu  sync.Mutex // guards results and used
-	// used counts the folders.
-	used int
+	o    *options
+	dir  string
+	mu   sync.Mutex // guards used and the results of all rows
+	used int        // folders
 }
 
 // runAll plays all trials and prints the table.
@@ -77,23 +77,32 @@ func (sch *scheduler) run(ctx context.Context, rows []*row, repeat int) {
 	for range sch.o.parallel {
 		workers.Go(func() {
 			for r := range queue {
-				sch.add(r, sch.play(ctx, r.c))
+				sch.playRow(ctx, r)
 			}
 		})
 	}
 	for _, r := range jobs {
 		if ctx.Err() == nil {
 			queue <- r
+			time.Sleep(stagger)
 		}
 	}
 	close(queue)
 	workers.Wait()
 }
 
-func (sch *scheduler) add(r *row, found *result) {
+// playRow plays one trial of a row. A wrong result of a trial in which the machine stood
+// still says little: the trial is played again, up to twice.
+func (sch *scheduler) playRow(ctx context.Context, r *row) {
+	found := sch.play(ctx, r.c)
+	again := 0
+	for ; again < 2 && found.Stalled > stall && r.c.wrong(found.judge(r.c.graceful)); again++ {
+		found = sch.play(ctx, r.c)
+	}
 	sch.mu.Lock()
 	defer sch.mu.Unlock()
 	r.results = append(r.results, found)
+	r.again += again
 }
 
 // play plays one trial in a process of its own, PID 1 of its namespaces.

@@ -75,7 +75,7 @@ func (r *row) failed(quick bool) bool {
 // print writes the table and returns an error if a row is wrong.
 func print(out io.Writer, rows []*row, quick bool) error {
 	var total [3]int
-	failed, skipped := 0, 0
+	var failed, skipped, again int
 	fmt.Fprintln(out, "right early late  case")
 	for _, r := range rows {
 		if len(r.missing) > 0 {
@@ -84,6 +84,7 @@ func print(out io.Writer, rows []*row, quick bool) error {
 			continue
 		}
 		counts := [3]int{r.count(right), r.count(early), r.count(late)}
+		again += r.again
 		for i, n := range counts {
 			total[i] += n
 		}
@@ -93,7 +94,7 @@ func print(out io.Writer, rows []*row, quick bool) error {
 			failed++
 		}
 	}
-	fmt.Fprintf(out, "%5d %5d %4d  %d cases, %d of them wrong, %d skipped\n", total[0], total[1], total[2], len(rows), failed, skipped)
+	fmt.Fprintf(out, "%5d %5d %4d  %d cases, %d of them wrong, %d skipped; %d trials played again, since the machine stood still\n", total[0], total[1], total[2], len(rows), failed, skipped, again)
 	if failed > 0 {
 		return fmt.Errorf("%d of %d cases wrong", failed, len(rows))
 	}

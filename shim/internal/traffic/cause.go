@@ -1,0 +1,118 @@
+package traffic
+
+import (
+	"net/netip"
+	"time"
+)
+
+// LeftOut counts what does not count as traffic.
+type LeftOut struct {
+	HalfOpen     int        // connections in SYN_RECV, in the sample with the most
+	Bare         int        // new connections on which no byte was received
+	Gone         int        // open connections whose peer no longer answers, in the latest sample
+	OneWay       int        // open connections on which the program never sends, in the latest sample
+	GivenUpPeer  netip.Addr // of the request given up that has been silent longest; invalid: none
+	Undetermined int        // connections silent for MaxSilence that may have been answered, in the latest sample; not in InFlight or GivenUp
+}
+
+// CauseKind is the kind of a Cause.
+type CauseKind uint8
+
+// The kinds. The fields of Cause that each kind sets are in parentheses.
+const (
+	NoCause         CauseKind = iota
+	NewConnections            // new connections (Peer, Port, At; Connections)
+	Bytes                     // bytes on an open connection (Peer, Port, At)
+	Requests                  // requests in flight (Peer and Port of the one silent longest; At, Connections, Undetermined)
+	Probe                     // a possible health probe (Peer, Port, At, Period, Received)
+	AcceptQueue               // connections that the program has not accepted (Port, At, Connections)
+	OpenConnections           // connections that are open and idle (At, Connections)
+)
+
+// Cause is what kept a condition from being met last, for the report.
+type Cause struct {
+	Kind        CauseKind
+	Peer        netip.Addr
+	Port        uint16        // the local port
+	At          time.Time     // the last activity; of Requests and what is open or waits, the latest sample with any
+	Connections int           // how many; of NewConnections, how many in the last QuietFor
+	Period      time.Duration // of a Probe
+	Received    uint64        // of a Probe, bytes each time
+
+	Undetermined bool // each of the Requests may have been answered
+}
+
+// causes remembers what kept the condition from being met.
+type causes struct {
+	last       Cause
+	lastActive conn // the connection that was active last
+	lastOpened conn // the latest new connection that counts
+	halfOpen   int  // see LeftOut
+	bare       int  // closed connections on which no byte was received
+}
+
+// note remembers a connection that was active last.
+func (c *causes) note(next *conn, start time.Time) {
+	at := next.last()
+	if at.After(start) && at.After(c.lastActive.last()) {
+		c.lastActive = *next
+	}
+	if next.opened.After(c.lastOpened.opened) {
+		c.lastOpened = *next
+	}
+}
+
+// findCause finds out what the condition waits for. Nothing new in a sample leaves the
+// cause of an earlier sample.
+func (t *Tracker) findCause(longest queue) {
+	y := &t.lastSample
+	t.causes.halfOpen = max(t.causes.halfOpen, y.halfOpen)
+	settled := t.cfg.Until == UntilSettled
+	latest := t.counted()
+	switch {
+	case y.inFlight > 0 && !settled:
+		t.causes.last = Cause{Kind: Requests, Peer: y.oldest.peer, Port: y.oldest.port, At: t.now, Connections: y.inFlight, Undetermined: !y.certain}
+	case longest.length > 0:
+		t.causes.last = Cause{Kind: AcceptQueue, Port: longest.port, At: t.now, Connections: longest.length}
+	case settled && latest.opened.After(t.start) && !t.silentSince(latest.opened):
+		t.causes.last = t.causeOf(&t.causes.lastOpened, t.causes.lastOpened.opened)
+	case !settled && latest.last().After(t.start) && !t.silentSince(latest.last()):
+		t.causes.last = t.causeOf(&t.causes.lastActive, t.causes.lastActive.last())
+	case t.cfg.Until == UntilDrained && y.lasting > 0:
+		t.causes.last = Cause{Kind: OpenConnections, At: t.now, Connections: y.lasting}
+	}
+}
+
+// causeOf returns the activity of a connection as a cause.
+func (t *Tracker) causeOf(c *conn, at time.Time) Cause {
+	cause := Cause{Kind: Bytes, Peer: c.socket.peer, Port: c.socket.port, At: at}
+	if r := t.rhythmOf(c); r != nil {
+		cause.Kind = Probe
+		cause.Period = r.gap
+		cause.Received = c.socket.received
+		if c.course.beat.regular(1) {
+			cause.Received = c.course.bytes
+		}
+		return cause
+	}
+	switch {
+	case !c.opened.IsZero() && at.Sub(c.opened) < t.cfg.QuietFor:
+		cause.Kind = NewConnections
+		cause.Connections = t.arrivals.last(t.cfg.QuietFor)
+	case c.waited:
+		cause.Kind = Requests
+		cause.Connections = 1
+	}
+	return cause
+}
+
+// rhythmOf returns the rhythm of a possible probe, nil of other connections.
+func (t *Tracker) rhythmOf(c *conn) *rhythm {
+	if c.course.beat.regular(1) {
+		return &c.course.beat
+	}
+	if series := t.probes[c.probeKey()]; series != nil && !c.opened.IsZero() {
+		return series.find((*rhythm).regular)
+	}
+	return nil
+}

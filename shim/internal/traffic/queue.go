@@ -1,0 +1,82 @@
+package traffic
+
+import (
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+)
+
+// queues are the accept queues of the listeners.
+type queues struct {
+	accepted   map[uint16]bool // the ports of which the program has accepted a connection
+	waiting    []queue         // not empty in the current sample
+	unaccepted int             // connections that the current sample shows in a queue, with nothing to read
+	activeAt   time.Time       // when connections waited last
+}
+
+// queue is the accept queue of a listener.
+type queue struct {
+	port   uint16
+	length int
+}
+
+// rewind begins a sample.
+func (q *queues) rewind() {
+	q.waiting = q.waiting[:0]
+	q.unaccepted = 0
+}
+
+// add adds a listener.
+func (q *queues) add(s *tcp.Socket) {
+	if s.Unread > 0 {
+		q.waiting = append(q.waiting, queue{s.Local.Port(), int(s.Unread)})
+	}
+}
+
+// note adds a connection.
+func (q *queues) note(s *tcp.Socket, accepted bool) {
+	switch {
+	case !accepted && s.Unread == 0:
+		q.unaccepted++
+	case !accepted:
+	case !q.accepted[s.Local.Port()]:
+		q.accepted[s.Local.Port()] = true
+	}
+}
+
+// end ends a sample, and returns the longest queue in which connections wait for the program, of length 0
+// if there is none. A connection to a port that the program never accepts from does not
+// wait, unless the connection has sent something or is not shown.
+func (q *queues) end(now time.Time) (longest queue) {
+	total := 0
+	for _, w := range q.waiting {
+		total += w.length
+	}
+	for _, w := range q.waiting {
+		if w.length > longest.length && (q.accepted[w.port] || total > q.unaccepted) {
+			longest = w
+			q.activeAt = now
+		}
+	}
+	return longest
+}
+
+// stuckAfter is how long connections may wait to be accepted, or requests to be read,
+// without any progress of the program.
+const stuckAfter = 10 * time.Second
+
+// progress is when the program last made progress, or had no need to.
+type progress struct {
+	at      time.Time
+	made    bool // since the previous complete sample
+	waiting bool // at the latest complete sample somebody waited for the program
+}
+
+// end ends a sample. What clients do is no progress.
+func (p *progress) end(now time.Time, waiting, unknown bool) {
+	if p.made || unknown || !waiting || !p.waiting {
+		p.at = now
+	}
+	p.waiting = waiting
+	p.made = false
+}
