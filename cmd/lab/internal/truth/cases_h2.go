@@ -1,8 +1,6 @@
 package truth
 
-import (
-	"time"
-)
+import "time"
 
 // framing is what HTTP/2 sends beside requests and answers.
 var framing = limit{"HTTP/2's own traffic", early}
@@ -12,7 +10,7 @@ func h2Cases() []truthCase {
 	var cases []truthCase
 	for _, kind := range []stack{goStack, nginxStack, haproxyStack, apacheStack, caddyStack, nodeStack} {
 		cases = append(cases, h2Over(kind.name+", h2", kind.h2)...)
-		if kind.h2c != nil {
+		if kind.name == "Go" || kind.name == "nginx" {
 			cases = append(cases, h2Over(kind.name+", h2c", kind.h2c)...)
 		}
 	}
@@ -27,7 +25,7 @@ func h2Over(name string, server *server) []truthCase {
 		{name: "slow: 8 s on a kept connection, " + name, server: server, quick: name == "nginx, h2", script: secondRequest(-1*s, http2, "/?think=8s")},
 		{name: "pool: idle, " + name, server: server, quick: name == "Go, h2", script: pooled(10, http2, -1*s, "/")},
 	}
-	if server.tls {
+	if name == "Go, h2" || name == "nginx, h2" {
 		cases = both(cases...)
 	}
 	return cases
@@ -43,20 +41,24 @@ func h2Greetings() []truthCase {
 					t.at(-3*s, c.greetH2)
 				}
 			}},
-			truthCase{name: "pool: idle after one answer each, h2, " + kind.name, server: kind.h2, script: func(t *trial) {
-				for _, c := range t.crowd(10) {
-					site := c.over(http2)
-					t.at(-2*s, func() { site.get("/") })
-				}
-			}},
+			truthCase{name: "pool: idle after one answer each, h2, " + kind.name, server: kind.h2, script: oneAnswer},
+			far(truthCase{name: "pool: idle after one answer each, h2, " + kind.name, server: kind.h2, script: oneAnswer}),
 			truthCase{name: "pool: busy until +5, h2, " + kind.name, server: kind.h2, script: pooled(10, http2, 5*s, "/?think=20ms")},
 		)
 	}
 	tls12 := wire{keep: true, h2: true, tls12: true}
-	return both(append(cases,
+	return append(cases,
 		truthCase{name: "limit: 9 s on a fresh connection, h2, TLS 1.2, Go", server: goWebTLS, limit: framing, script: request(-1*s, tls12, "/?think=9s")},
 		truthCase{name: "limit: 9 s on a fresh connection, h2, TLS 1.2, nginx", server: nginxH2, limit: framing, script: request(-1*s, tls12, "/?think=9s")},
-	)...)
+	)
+}
+
+// oneAnswer plans clients that make one request.
+func oneAnswer(t *trial) {
+	for _, c := range t.crowd(10) {
+		site := c.over(http2)
+		t.at(-2*s, func() { site.get("/") })
+	}
 }
 
 // h2Pings are PINGs on idle connections, and on one with a slow request.
@@ -69,15 +71,15 @@ func h2Pings() []truthCase {
 				site := t.client().over(pinging)
 				t.at(-5*s, func() { site.get("/") })
 			}},
-			truthCase{name: "ping: a slow request of 14 s on a kept connection, each 3 s until +2, " + kind.name, server: kind.h2, script: pingThenSilence},
+			truthCase{name: "ping: a slow request of 14 s on a kept connection, a PING each 6 s, " + kind.name, server: kind.h2, script: slowWithPings},
 		)
 	}
-	return both(cases...)
+	return append(cases, far(cases[0]), far(cases[1]))
 }
 
-// pingThenSilence plans a slow request, which a PING of another function precedes and
-// follows once.
-func pingThenSilence(t *trial) {
+// slowWithPings plans a slow request on a kept connection whose client sends a PING after
+// 6 s of silence.
+func slowWithPings(t *trial) {
 	site := t.client().over(wire{keep: true, h2: true, ping: 6 * s})
 	t.at(-3*s, func() { site.get("/") })
 	t.at(-2*s, func() { site.get("/?think=14s") })
@@ -86,7 +88,7 @@ func pingThenSilence(t *trial) {
 // h2Bodies are bodies, and streams beside one another.
 func h2Bodies() []truthCase {
 	var cases []truthCase
-	for _, kind := range []stack{goStack, nginxStack, nodeStack} {
+	for _, kind := range []stack{goStack, nginxStack} {
 		cases = append(cases,
 			truthCase{name: "limit: 9 s beside fast requests until +1, h2, " + kind.name, server: kind.h2, limit: beside, script: slowBesideFast(1 * s)},
 			truthCase{name: "stream: 9 s beside fast requests until +8, h2, " + kind.name, server: kind.h2, script: slowBesideFast(8 * s)},

@@ -37,8 +37,11 @@ var (
 func webCases() []truthCase {
 	var cases []truthCase
 	for _, kind := range []stack{apacheStack, caddyStack, nodeStack} {
-		cases = append(cases, slowWeb(kind)...)
-		cases = append(cases, idleWeb(kind)...)
+		shapes := slices.Concat(slowWeb(kind), idleWeb(kind))
+		if kind.name == "Node" {
+			shapes = both(shapes...)
+		}
+		cases = append(cases, shapes...)
 	}
 	return slices.Concat(cases, versionCases(), bodyCases(), halfCloseWeb(), pipelineCases(), socketCases(), tunnelCases())
 }
@@ -80,40 +83,37 @@ func handshakes(t *trial, w wire) {
 }
 
 func slowWeb(kind stack) []truthCase {
-	return append(both(
-		truthCase{name: "slow: 7 s begun at -1.0 s, " + kind.name, server: kind.plain, script: request(-1*s, http1, "/?think=7s")},
-		truthCase{name: "slow: 20 s begun at -2.0 s, kept connection, " + kind.name, server: kind.plain, script: secondRequest(-2*s, http1, "/?think=20s")},
-		truthCase{name: "slow: 8 s on a kept connection over TLS, " + kind.name, server: kind.overTLS, script: secondRequest(-1*s, http1, "/?think=8s")},
-	),
-		truthCase{name: "slow: 2 s begun at +3.0 s, " + kind.name, server: kind.plain, script: request(3*s, http1, "/?think=2s")},
-		truthCase{name: "limit: 9 s on a fresh connection over TLS 1.3, " + kind.name, server: kind.overTLS, limit: tickets, script: request(-1*s, http1, "/?think=9s")},
-		truthCase{name: "limit: an answer that pauses for 9 s, " + kind.name, server: kind.plain, limit: pauses, script: request(-1*s, http1, "/?size=2000&pause=9s")},
-		truthCase{name: "stream: a download, a piece each 3 s until +10, " + kind.name, server: kind.plain, script: request(-2*s, http1, "/?each=3s&count=4&size=1000")},
-		truthCase{name: "stream: an upload in pieces each 3 s until +10, " + kind.name, server: kind.plain, script: func(t *trial) {
+	return []truthCase{
+		{name: "slow: 7 s begun at -1.0 s, " + kind.name, server: kind.plain, script: request(-1*s, http1, "/?think=7s")},
+		{name: "slow: 20 s begun at -2.0 s, kept connection, " + kind.name, server: kind.plain, script: secondRequest(-2*s, http1, "/?think=20s")},
+		{name: "slow: 8 s on a kept connection over TLS, " + kind.name, server: kind.overTLS, script: secondRequest(-1*s, http1, "/?think=8s")},
+		{name: "limit: 9 s on a fresh connection over TLS 1.3, " + kind.name, server: kind.overTLS, limit: tickets, script: request(-1*s, http1, "/?think=9s")},
+		{name: "limit: an answer that pauses for 9 s, " + kind.name, server: kind.plain, limit: pauses, script: request(-1*s, http1, "/?size=2000&pause=9s")},
+		{name: "stream: a download, a piece each 3 s until +10, " + kind.name, server: kind.plain, script: request(-2*s, http1, "/?each=3s&count=4&size=1000")},
+		{name: "stream: an upload in pieces each 3 s until +10, " + kind.name, server: kind.plain, script: func(t *trial) {
 			site := t.client().over(http1)
 			t.at(-2*s, func() { site.post("/", &slowBody{t, 3 * s, 5000, 4}) })
 		}},
-	)
+	}
 }
 
 func idleWeb(kind stack) []truthCase {
-	node := kind.name == "Node"
-	return append(both(
-		truthCase{name: "pool: idle, " + kind.name, server: kind.plain, quick: node, script: pooled(10, http1, -1*s, "/")},
-		truthCase{name: "pool: idle, TLS, " + kind.name, server: kind.overTLS, script: pooled(10, http1, -1*s, "/")},
-		truthCase{name: "handshake: TLS 1.3 and no request, " + kind.name, server: kind.overTLS, script: func(t *trial) { handshakes(t, http1) }},
-	),
-		truthCase{name: "pool: idle after slow answers, " + kind.name, server: kind.plain, script: pooled(10, http1, -1*s, "/?think=300ms")},
-		truthCase{name: "pool: busy until +5, TLS, " + kind.name, server: kind.overTLS, script: pooled(10, http1, 5*s, "/?think=20ms")},
-		truthCase{name: "probes: each 2s, short connections, " + kind.name, server: kind.plain, quick: node, slack: patience(2 * s), script: func(t *trial) {
+	quick := kind.name == "Node"
+	return []truthCase{
+		{name: "pool: idle, " + kind.name, server: kind.plain, quick: quick, script: pooled(10, http1, -1*s, "/")},
+		{name: "pool: idle, TLS, " + kind.name, server: kind.overTLS, script: pooled(10, http1, -1*s, "/")},
+		{name: "pool: idle after slow answers, " + kind.name, server: kind.plain, script: pooled(10, http1, -1*s, "/?think=300ms")},
+		{name: "pool: busy until +5, TLS, " + kind.name, server: kind.overTLS, script: pooled(10, http1, 5*s, "/?think=20ms")},
+		{name: "handshake: TLS 1.3 and no request, " + kind.name, server: kind.overTLS, script: func(t *trial) { handshakes(t, http1) }},
+		{name: "probes: each 2s, short connections, " + kind.name, server: kind.plain, quick: quick, slack: patience(2 * s), script: func(t *trial) {
 			site := t.client().site(fresh)
 			t.every(-4*s, 60*s, 2*s, func() { site.ping("/") })
 		}},
-		truthCase{name: "short: 10 a second until +3, TLS, " + kind.name, server: kind.overTLS, script: func(t *trial) {
+		{name: "short: 10 a second until +3, TLS, " + kind.name, server: kind.overTLS, script: func(t *trial) {
 			site := t.client().site(fresh)
 			t.steady(-2*s, 3*s, 10, func() { site.get("/?think=20ms") })
 		}},
-	)
+	}
 }
 
 // versionCases are TLS 1.2, and connections that were opened before they are used.
@@ -126,7 +126,7 @@ func versionCases() []truthCase {
 			truthCase{name: "handshake: TLS 1.2 and no request, " + kind.name, server: kind.overTLS, script: func(t *trial) { handshakes(t, tls12) }},
 		)
 	}
-	return append(both(cases...),
+	return append(cases,
 		truthCase{name: "handshake: a connection opened at -3 s, used at +3 s, nginx", server: nginx, quick: true, script: func(t *trial) {
 			early := sync.OnceValue(t.client().dial)
 			t.at(-3*s, func() { early() })
@@ -153,7 +153,7 @@ func bodyCases() []truthCase {
 			}},
 		)
 	}
-	return append(both(cases...),
+	return append(cases,
 		truthCase{name: "stream: a download that the client reads slowly until +8, nginx", server: nginx, script: slowReader(http1)},
 		truthCase{name: "stream: a download that the client reads slowly until +8, TLS, Node", server: nodeTLS, script: slowReader(http1)},
 	)
@@ -177,12 +177,12 @@ func halfCloseWeb() []truthCase {
 			t.at(-1*s, func() { c.dial().getClosing("/?think=7s") })
 		}})
 	}
-	return both(cases...)
+	return cases
 }
 
 func pipelineCases() []truthCase {
 	var cases []truthCase
-	for _, kind := range []stack{goStack, nginxStack, haproxyStack, nodeStack} {
+	for _, kind := range []stack{goStack, nginxStack, nodeStack} {
 		cases = append(cases,
 			truthCase{name: "pipeline: 8 s in two requests of one segment, " + kind.name, server: kind.plain, script: func(t *trial) {
 				c := t.client()
@@ -210,7 +210,7 @@ func socketCases() []truthCase {
 			}
 		}})
 	}
-	return append(cases, both(
+	return append(cases,
 		truthCase{name: "websocket: pushes each 700 ms until +6, Go", server: goWeb, slack: 10 * s, script: func(t *trial) {
 			c := t.client()
 			t.at(-1*s, func() { c.webSocket().ask("700ms 10", 10) })
@@ -233,23 +233,23 @@ func socketCases() []truthCase {
 				t.at(-5*s+time.Duration(i)*110*ms, func() { c.webSocket().keepAlive(3 * s) })
 			}
 		}},
-	)...)
+	)
 }
 
 // tunnelCases are tunnels through Apache, with CONNECT.
 func tunnelCases() []truthCase {
-	return both(
-		truthCase{name: "tunnel: busy until +5, Apache", server: apache, script: func(t *trial) {
+	return []truthCase{
+		{name: "tunnel: busy until +5, Apache", server: apache, script: func(t *trial) {
 			tunnel := sync.OnceValue(t.client().tunnel)
 			t.every(-2*s, 5*s, 700*ms, func() { tunnel().getAll("/?think=50ms") })
 		}},
-		truthCase{name: "tunnel: a slow request of 8 s, Apache", server: apache, quick: true, script: func(t *trial) {
+		{name: "tunnel: a slow request of 8 s, Apache", server: apache, quick: true, script: func(t *trial) {
 			c := t.client()
 			t.at(-1*s, func() { c.tunnel().getAll("/?think=8s") })
 		}},
-		truthCase{name: "tunnel: idle, Apache", server: apache, script: func(t *trial) {
+		{name: "tunnel: idle, Apache", server: apache, script: func(t *trial) {
 			c := t.client()
 			t.at(-2*s, func() { c.tunnel().getAll("/") })
 		}},
-	)
+	}
 }
