@@ -1,6 +1,6 @@
 package truth
 
-// ending is a web server that finishes what is in flight when the server gets its signal.
+// ending is a web server with a graceful stop: the signal lets requests in flight finish.
 type ending struct {
 	stack
 	flags []string
@@ -15,7 +15,7 @@ var endings = []ending{
 	{nodeStack, []string{"--preset=node"}},
 }
 
-// gracefulCases are the requests that counters cannot tell from idle connections. The hold
+// gracefulCases are requests that look like idle connections to the kernel's counters. The hold
 // may end early, but the server loses no request.
 func gracefulCases() []truthCase {
 	var cases []truthCase
@@ -66,7 +66,7 @@ func (e ending) cut(name string, server *server) truthCase {
 		}}
 }
 
-// amid plans requests that are in flight 5 s after TERM.
+// amid plans requests in flight 5 s after TERM.
 func amid(t *trial, w wire) {
 	request(-1*s, w, "/?think=9s")(t)
 	secondRequest(-1*s, w, "/?think=9s")(t)

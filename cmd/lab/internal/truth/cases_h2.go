@@ -2,7 +2,7 @@ package truth
 
 import "time"
 
-// framing is what HTTP/2 sends beside requests and answers.
+// framing is SETTINGS, WINDOW_UPDATE and PING, beside requests and answers.
 var framing = limit{"HTTP/2's own traffic", early}
 
 // h2Cases are connections of HTTP/2.
@@ -31,7 +31,7 @@ func h2Over(name string, server *server) []truthCase {
 	return cases
 }
 
-// h2Greetings are connections with one request or none.
+// h2Greetings are connections with few requests.
 func h2Greetings() []truthCase {
 	var cases []truthCase
 	for _, kind := range []stack{goStack, nginxStack, nodeStack} {
@@ -53,7 +53,7 @@ func h2Greetings() []truthCase {
 	)
 }
 
-// oneAnswer plans clients that make one request.
+// oneAnswer plans clients with a single request each.
 func oneAnswer(t *trial) {
 	for _, c := range t.crowd(10) {
 		site := c.over(http2)
@@ -61,7 +61,7 @@ func oneAnswer(t *trial) {
 	}
 }
 
-// h2Pings are PINGs on idle connections, and on one with a slow request.
+// h2Pings are PINGs on idle connections, and during a slow request.
 func h2Pings() []truthCase {
 	pinging := wire{keep: true, h2: true, ping: 2 * s}
 	var cases []truthCase
@@ -85,7 +85,7 @@ func slowWithPings(t *trial) {
 	t.at(-2*s, func() { site.get("/?think=14s") })
 }
 
-// h2Bodies are bodies, and streams beside one another.
+// h2Bodies are bodies, and streams beside each other.
 func h2Bodies() []truthCase {
 	var cases []truthCase
 	for _, kind := range []stack{goStack, nginxStack} {

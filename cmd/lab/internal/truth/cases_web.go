@@ -32,8 +32,8 @@ var (
 	beside  = limit{"A request that waits while another is answered", early}
 )
 
-// webCases are Apache, Caddy and Node in the shapes that cases_http.go and cases_plain.go
-// have with other servers, and further uses of HTTP/1.1.
+// webCases are Apache, Caddy and Node in the shapes of cases_http.go and cases_plain.go,
+// and further uses of HTTP/1.1.
 func webCases() []truthCase {
 	var cases []truthCase
 	for _, kind := range []stack{apacheStack, caddyStack, nodeStack} {
@@ -46,7 +46,7 @@ func webCases() []truthCase {
 	return slices.Concat(cases, versionCases(), bodyCases(), halfCloseWeb(), pipelineCases(), socketCases(), tunnelCases())
 }
 
-// request plans a request that counts on a connection of its own.
+// request plans a request, which counts, on a new connection.
 func request(moment time.Duration, w wire, path string) func(t *trial) {
 	return func(t *trial) {
 		site := t.client().over(w)
@@ -54,7 +54,7 @@ func request(moment time.Duration, w wire, path string) func(t *trial) {
 	}
 }
 
-// secondRequest plans a request that counts, and one second before a fast one on the same
+// secondRequest plans a request, which counts, a second after a fast request on the same
 // connection.
 func secondRequest(moment time.Duration, w wire, path string) func(t *trial) {
 	return func(t *trial) {
@@ -64,8 +64,7 @@ func secondRequest(moment time.Duration, w wire, path string) func(t *trial) {
 	}
 }
 
-// pooled plans clients with a connection each, on which requests follow one another each
-// half second until to.
+// pooled plans clients with a connection each and a request each half second until to.
 func pooled(size int, w wire, to time.Duration, path string) func(t *trial) {
 	return func(t *trial) {
 		for i, c := range t.crowd(size) {
@@ -75,7 +74,7 @@ func pooled(size int, w wire, to time.Duration, path string) func(t *trial) {
 	}
 }
 
-// handshakes plans connections over TLS that make no request.
+// handshakes plans connections over TLS without a request.
 func handshakes(t *trial, w wire) {
 	for _, c := range t.crowd(3) {
 		t.at(-3*s, func() { c.over(w).handshake() })
@@ -116,7 +115,7 @@ func idleWeb(kind stack) []truthCase {
 	}
 }
 
-// versionCases are TLS 1.2, and connections that were opened before they are used.
+// versionCases are TLS 1.2, and connections opened long before their first use.
 func versionCases() []truthCase {
 	tls12 := wire{keep: true, tls12: true}
 	var cases []truthCase
@@ -137,7 +136,7 @@ func versionCases() []truthCase {
 	)
 }
 
-// bodyCases are 100-continue, and bodies that the other end takes slowly.
+// bodyCases are 100-continue, and bodies to slow readers.
 func bodyCases() []truthCase {
 	expecting := wire{keep: true, expect: true}
 	var cases []truthCase
@@ -159,7 +158,7 @@ func bodyCases() []truthCase {
 	)
 }
 
-// slowReader plans a download that the client reads at 4 MB a second.
+// slowReader plans a download; the client reads 4 MB a second.
 func slowReader(w wire) func(t *trial) {
 	return func(t *trial) {
 		site := t.client().over(w)
@@ -167,11 +166,11 @@ func slowReader(w wire) func(t *trial) {
 	}
 }
 
-// halfCloseWeb are clients that close their half after the request. nginx and Caddy take
-// that for a client that has gone.
+// halfCloseWeb are clients that close their half after the request. nginx drops
+// such a request (status 499).
 func halfCloseWeb() []truthCase {
 	var cases []truthCase
-	for _, kind := range []stack{haproxyStack, apacheStack, nodeStack} {
+	for _, kind := range []stack{goStack, haproxyStack, apacheStack, caddyStack, nodeStack} {
 		cases = append(cases, truthCase{name: "half-close: 7 s begun at -1.0 s, " + kind.name, server: kind.plain, quick: kind.name == "HAProxy", script: func(t *trial) {
 			c := t.client()
 			t.at(-1*s, func() { c.dial().getClosing("/?think=7s") })

@@ -38,8 +38,7 @@ func haproxyFront(bind string) *server {
 	return front("haproxy", text, strings.Contains(bind, "ssl"), "-db", "-f", "DIR/front")
 }
 
-// apacheFront returns Apache with the event MPM, as a proxy that accepts CONNECT to the
-// upstream too.
+// apacheFront returns Apache with the event MPM, as a proxy with CONNECT to the upstream.
 func apacheFront(tls string) *server {
 	return front("apache2", `
 ServerRoot DIR
