@@ -33,7 +33,7 @@ type conn struct {
 	isNew    bool // came after the trigger
 	accepted bool
 	inFlight bool      // in the latest sample a request was in flight, or may have been
-	waited   bool      // a request was in flight in an earlier sample
+	waited   bool      // a request was silent for QuietFor in the hold
 	missedAt time.Time // of the first sample without the connection
 }
 

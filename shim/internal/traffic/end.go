@@ -136,7 +136,7 @@ func (y *tally) addBoth(a activity) {
 // forget keeps only the activity of a connection closed at a time; came is when the last
 // byte was received, from the trigger, and late how imprecise that is.
 func (t *Tracker) forget(c *conn, came time.Duration, closed time.Time, late time.Duration) {
-	t.causes.note(c, t.start)
+	t.noteActivity(c)
 	if c.mayBeProbe(closed) && t.probes.add(c, came, late) {
 		return
 	}

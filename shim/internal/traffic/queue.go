@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
@@ -11,6 +12,7 @@ type queues struct {
 	accepted   map[uint16]bool // the ports of which the program has accepted a connection
 	waiting    []queue         // not empty in the current sample
 	unaccepted int             // connections that the current sample shows in a queue, with nothing to read
+	peer       netip.Addr      // of a connection in a queue
 	activeAt   time.Time       // when connections waited last
 }
 
@@ -36,9 +38,11 @@ func (q *queues) add(s *tcp.Socket) {
 // note adds a connection.
 func (q *queues) note(s *tcp.Socket, accepted bool) {
 	switch {
-	case !accepted && s.Unread == 0:
-		q.unaccepted++
 	case !accepted:
+		q.peer = s.Remote.Addr()
+		if s.Unread == 0 {
+			q.unaccepted++
+		}
 	case !q.accepted[s.Local.Port()]:
 		q.accepted[s.Local.Port()] = true
 	}

@@ -100,16 +100,17 @@ type tally struct {
 
 // connTally counts connections.
 type connTally struct {
-	open         int  // established
-	lasting      int  // of open, with a peer that answers: Drained waits
-	halfOpen     int  // in SYN_RECV
-	opening      bool // a connection is half open, and the peer may yet answer
-	bare         int  // new, and nothing received
-	gone         int  // the peer no longer answers
-	oneWay       int  // the program never sends
-	unsent       bool // a peer has not acknowledged all bytes
-	bytesUnknown bool // a response may have been sent: the source shows no bytes
-	withoutInfo  bool // a connection is open whose bytes the source does not show
+	open         int        // established
+	lasting      int        // of open, with a peer that answers: Drained waits
+	lastingPeer  netip.Addr // of any of lasting
+	halfOpen     int        // in SYN_RECV
+	opening      bool       // a connection is half open, and the peer may yet answer
+	bare         int        // new, and nothing received
+	gone         int        // the peer no longer answers
+	oneWay       int        // the program never sends
+	unsent       bool       // a peer has not acknowledged all bytes
+	bytesUnknown bool       // a response may have been sent: the source shows no bytes
+	withoutInfo  bool       // a connection is open whose bytes the source does not show
 }
 
 // requestTally counts requests.
@@ -199,7 +200,7 @@ func (t *Tracker) observe(s *tcp.Socket) {
 	}
 	t.count(c, s)
 	t.countRequest(c, s)
-	t.causes.note(c, t.start)
+	t.noteActivity(c)
 }
 
 // count adds an open connection to the tally.
@@ -217,6 +218,7 @@ func (t *Tracker) count(c *conn, s *tcp.Socket) {
 		y.open++
 		if !gone {
 			y.lasting++
+			y.lastingPeer = c.socket.peer
 		}
 	}
 	if gone {
@@ -240,7 +242,7 @@ func (t *Tracker) countRequest(c *conn, s *tcp.Socket) {
 	y := &t.sample
 	state := c.course.judge(s, &c.socket, t.minPureACKs)
 	c.inFlight = state != Idle
-	c.waited = c.waited || state == InFlight
+	c.waited = c.waited || state == InFlight && t.silentSince(c.moved)
 	y.unread = y.unread || s.Unread > 0
 	switch {
 	case state == Idle:
