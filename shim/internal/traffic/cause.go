@@ -57,10 +57,10 @@ type causes struct {
 func (t *Tracker) noteActivity(next *conn) {
 	c := &t.causes
 	at := next.last()
-	if at.After(t.start) && at.After(c.lastActive.last()) {
+	if at > trigger && at > c.lastActive.last() {
 		c.lastActive = *next
 	}
-	if !next.opened.After(c.lastOpened.opened) {
+	if next.opened <= c.lastOpened.opened {
 		return
 	}
 	c.lastOpened = *next
@@ -88,25 +88,25 @@ func (t *Tracker) findCause(longest queue) {
 	case t.recent(others.opened):
 		c.last = t.causeOf(&c.lastOther, others.opened)
 	case t.cfg.Until != UntilSettled && y.inFlight > 0 && (!active || t.silentSince(y.oldest.moved)):
-		c.last = Cause{Kind: Requests, Peer: y.oldest.peer, Port: y.oldest.port, At: t.now, Connections: y.inFlight, Undetermined: !y.certain}
+		c.last = Cause{Kind: Requests, Peer: y.oldest.peer, Port: y.oldest.port, At: t.time(t.now), Connections: y.inFlight, Undetermined: !y.certain}
 	case active && t.cfg.Until == UntilSettled:
 		c.last = t.causeOf(&c.lastOpened, latest)
 	case active:
 		c.last = t.causeOf(&c.lastActive, latest)
 	case longest.length > 0 && c.queued:
-		c.last = Cause{Kind: AcceptQueue, Peer: t.queues.peer, Port: longest.port, At: t.now, Connections: longest.length}
+		c.last = Cause{Kind: AcceptQueue, Peer: t.queues.peer, Port: longest.port, At: t.time(t.now), Connections: longest.length}
 	case t.cfg.Until == UntilDrained && y.lasting > 0:
-		c.last = Cause{Kind: OpenConnections, Peer: y.lastingPeer, At: t.now, Connections: y.lasting}
+		c.last = Cause{Kind: OpenConnections, Peer: y.lastingPeer, At: t.time(t.now), Connections: y.lasting}
 	}
 	c.queued = longest.length > 0
 }
 
 // recent reports whether something since the trigger happened less than QuietFor ago.
-func (t *Tracker) recent(at time.Time) bool { return at.After(t.start) && !t.silentSince(at) }
+func (t *Tracker) recent(at moment) bool { return at > trigger && !t.silentSince(at) }
 
 // causeOf returns the activity of a connection as a cause.
-func (t *Tracker) causeOf(c *conn, at time.Time) Cause {
-	cause := Cause{Kind: Bytes, Peer: c.socket.peer, Port: c.socket.port, At: at}
+func (t *Tracker) causeOf(c *conn, at moment) Cause {
+	cause := Cause{Kind: Bytes, Peer: c.socket.peer, Port: c.socket.port, At: t.time(at)}
 	if r := t.rhythmOf(c); r != nil {
 		cause.Kind = Probe
 		cause.Period = r.gap
@@ -117,7 +117,7 @@ func (t *Tracker) causeOf(c *conn, at time.Time) Cause {
 		return cause
 	}
 	switch {
-	case !c.opened.IsZero() && at.Sub(c.opened) < t.cfg.QuietFor:
+	case c.opened != 0 && time.Duration(at-c.opened) < t.cfg.QuietFor:
 		cause.Kind = NewConnections
 		cause.Connections = t.arrivals.last(t.cfg.QuietFor)
 	case c.waited:
@@ -132,7 +132,7 @@ func (t *Tracker) rhythmOf(c *conn) *rhythm {
 	if c.course.beat.regular(1) {
 		return &c.course.beat
 	}
-	if series := t.probes[c.probeKey()]; series != nil && !c.opened.IsZero() {
+	if series := t.probes[c.probeKey()]; series != nil && c.opened != 0 {
 		return series.find((*rhythm).regular)
 	}
 	return nil
