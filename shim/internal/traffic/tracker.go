@@ -249,6 +249,9 @@ func (t *Tracker) count(c *conn, s *tcp.Socket) {
 func (t *Tracker) countRequest(c *conn, s *tcp.Socket) {
 	y := &t.sample
 	state := c.course.judge(s, &c.socket, t.minPureACKs)
+	if state == Undetermined && c.course.beat.probing(&t.cfg, t.now, 1) { // between two probes
+		state = Idle
+	}
 	c.inFlight = state != Idle
 	c.waited = c.waited || state == InFlight && t.silentSince(c.moved)
 	y.unread = y.unread || s.Unread > 0
