@@ -9,7 +9,7 @@ import (
 // course is what earlier samples say about the bytes of a connection.
 type course struct {
 	request  RequestState                    // of the latest sample with empty queues
-	doubtful bool                            // pure ACKs speak against Idle, and no keep-alive probe has come between
+	doubtful bool                            // the request may have come in several segments, see Classify
 	judged   struct{ received, sent uint64 } // the bytes by then
 	last     arrival                         // of bytes, at 0 if none was received
 	paused   time.Duration                   // the pauses of at least minPause between bytes received, in all
@@ -41,7 +41,8 @@ func (c *course) judge(s *tcp.Socket, bytes *remembered, minPureACKs uint32) Req
 	case !moved && ackedLate(s) && (c.request == Idle || c.doubtful): // by the answer to a keep-alive probe
 		state = c.request
 	}
-	c.doubtful = state == Undetermined && (c.doubtful && !moved || !ackedLate(s) && s.Info.PureACKs > minPureACKs)
+	inSegments := s.Info.PureACKs > minPureACKs && s.Info.Segments > s.Info.SentSegments
+	c.doubtful = state == Undetermined && (c.doubtful && !moved || !ackedLate(s) && inSegments)
 	if c.request == InFlight && sent == 0 && received <= maxControlBytes {
 		return state // perhaps half of a PING and its ACK
 	}
