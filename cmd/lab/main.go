@@ -17,6 +17,7 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/rules"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/soak"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/systems"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/truth"
 )
 
 const usage = `usage: lab COMMAND [flags]
@@ -27,6 +28,8 @@ const usage = `usage: lab COMMAND [flags]
   soak LAMEDUCK     storms, orphans and stops at random: no resource may leak
   rules             simulated stops: what each rule for the end of a hold loses
   cluster           rollouts in the Kubernetes cluster that KUBECONFIG names
+  truth LAMEDUCK    what counts as traffic: cases with real servers and clients, and when
+                    each hold should end (-n, -run, -quick)
   systems           PID 1 of other kernels and processors, under QEMU
 
 lab COMMAND -h has the flags. LAMEDUCK is the program that make build leaves.
@@ -40,12 +43,14 @@ var commands = map[string]func(ctx context.Context, args []string, out io.Writer
 	"rules":   rules.Run,
 	"cluster": cluster,
 	"systems": systems.Run,
+	"truth":   truth.Run,
 }
 
 // roles are the programs that a subcommand starts of itself.
 var roles = map[string]map[string]func(args []string) error{
 	"rollout": rollout.Roles,
 	"soak":    soak.Roles,
+	"truth":   truth.Roles,
 }
 
 func main() {

@@ -1,0 +1,84 @@
+package truth
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// relayDelay is what a packet of a remote client takes in each direction: the server's
+// kernel gets an acknowledgement 40 ms after the data. The relay forwards packets, so the
+// TCP peers are the server and the client.
+const relayDelay = 20 * ms
+
+const tunDevice = "/dev/net/tun"
+
+// openRelay makes a TUN device here and one in the server's network namespace, and
+// forwards packets between both with a delay. See Documentation/networking/tuntap.rst of
+// the kernel.
+func openRelay(network *os.File, delay time.Duration) error {
+	here, err := openTUN()
+	if err != nil {
+		return err
+	}
+	var there *os.File
+	err = inServerNetwork(network, func() (err error) {
+		there, err = openTUN()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	go forward(here, there, delay)
+	go forward(there, here, delay)
+	return nil
+}
+
+func openTUN() (*os.File, error) {
+	fd, err := unix.Open(tunDevice, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open %s: %w", tunDevice, err)
+	}
+	request, err := unix.NewIfreq(link)
+	if err != nil {
+		return nil, err
+	}
+	request.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI)
+	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, request); err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("cannot make a TUN device: %w", err)
+	}
+	if err := unix.SetNonblock(fd, true); err != nil {
+		unix.Close(fd)
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), "tun"), nil
+}
+
+// packet is a packet on the way.
+type packet struct {
+	data []byte
+	due  time.Time
+}
+
+// forward copies packets in order, each after the delay, until a device is closed.
+func forward(from, to *os.File, delay time.Duration) {
+	way := make(chan packet, 4096)
+	go func() {
+		for p := range way {
+			time.Sleep(time.Until(p.due))
+			to.Write(p.data) // a device that is down loses the packet, as a network may
+		}
+	}()
+	defer close(way)
+	buffer := make([]byte, 1<<16)
+	for {
+		n, err := from.Read(buffer)
+		if err != nil {
+			return
+		}
+		way <- packet{append([]byte(nil), buffer[:n]...), time.Now().Add(delay)}
+	}
+}

@@ -1,0 +1,135 @@
+package truth
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// row is a case with the results of its trials.
+type row struct {
+	c       *truthCase
+	results []*result
+	again   int      // trials that were played again because of a stall
+	missing []string // programs: the case is left out
+}
+
+const (
+	stagger = 50 * ms  // between the beginnings of trials, which are busy
+	stall   = 400 * ms // about half of what the windows allow
+)
+
+// scheduler plays trials.
+type scheduler struct {
+	o    *options
+	dir  string
+	mu   sync.Mutex // guards used and the results of all rows
+	used int        // folders
+}
+
+// runAll plays all trials and prints the table.
+func runAll(ctx context.Context, o *options, dir string, out io.Writer) error {
+	sch := &scheduler{o: o, dir: dir}
+	var rows []*row
+	for i := range o.cases {
+		rows = append(rows, &row{c: &o.cases[i], missing: o.cases[i].missing()})
+	}
+	repeat := o.repeat
+	if o.quick {
+		repeat = 1
+	}
+	sch.run(ctx, rows, repeat)
+	if o.quick {
+		sch.run(ctx, wrongRows(rows), 2)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return print(out, rows, o.quick)
+}
+
+// wrongRows returns the rows with a wrong result.
+func wrongRows(rows []*row) []*row {
+	return slices.DeleteFunc(slices.Clone(rows), func(r *row) bool { return r.wrong() == 0 })
+}
+
+// run plays each row a number of times, trials with a long lead first.
+func (sch *scheduler) run(ctx context.Context, rows []*row, repeat int) {
+	var jobs []*row
+	for _, r := range rows {
+		if len(r.missing) == 0 {
+			jobs = append(jobs, slices.Repeat([]*row{r}, repeat)...)
+		}
+	}
+	slices.SortStableFunc(jobs, func(a, b *row) int {
+		return int(newTrial(b.c).lead() - newTrial(a.c).lead())
+	})
+	queue := make(chan *row)
+	var workers sync.WaitGroup
+	for range sch.o.parallel {
+		workers.Go(func() {
+			for r := range queue {
+				sch.playRow(ctx, r)
+			}
+		})
+	}
+	for _, r := range jobs {
+		if ctx.Err() == nil {
+			queue <- r
+			time.Sleep(stagger)
+		}
+	}
+	close(queue)
+	workers.Wait()
+}
+
+// playRow plays one trial of a row. A wrong result of a trial in which the machine stood
+// still says little: the trial is played again, up to twice.
+func (sch *scheduler) playRow(ctx context.Context, r *row) {
+	found := sch.play(ctx, r.c)
+	again := 0
+	for ; again < 2 && found.Stalled > stall && r.c.wrong(found.judge(r.c.graceful)); again++ {
+		found = sch.play(ctx, r.c)
+	}
+	sch.mu.Lock()
+	defer sch.mu.Unlock()
+	r.results = append(r.results, found)
+	r.again += again
+}
+
+// play plays one trial in a process of its own, PID 1 of its namespaces.
+func (sch *scheduler) play(ctx context.Context, c *truthCase) *result {
+	sch.mu.Lock()
+	sch.used++
+	number := sch.used
+	sch.mu.Unlock()
+	dir, err := folder(sch.dir, number)
+	if err != nil {
+		return &result{Err: err.Error()}
+	}
+	defer os.RemoveAll(dir)
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", "truth", "play", c.name, sch.o.lameduck, dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS,
+		Pdeathsig:  syscall.SIGKILL,
+	}
+	var noise strings.Builder
+	cmd.Stderr = &noise
+	text, err := cmd.Output()
+	r := &result{}
+	if err == nil {
+		err = json.Unmarshal(text, r)
+	}
+	if err != nil {
+		r.Err = fmt.Sprintf("%v\n%s", err, &noise)
+	}
+	return r
+}
