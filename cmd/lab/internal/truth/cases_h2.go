@@ -2,9 +2,6 @@ package truth
 
 import "time"
 
-// framing is SETTINGS, WINDOW_UPDATE and PING, beside requests and answers.
-var framing = limit{"HTTP/2's own traffic", early}
-
 // h2Cases are connections of HTTP/2.
 func h2Cases() []truthCase {
 	var cases []truthCase
@@ -36,13 +33,13 @@ func h2Greetings() []truthCase {
 	var cases []truthCase
 	for _, kind := range []stack{goStack, nginxStack, nodeStack} {
 		cases = append(cases,
-			truthCase{name: "handshake: HTTP/2 and no request, " + kind.name, server: kind.h2, script: func(t *trial) {
+			truthCase{name: "handshake: HTTP/2 and no request, " + kind.name, server: kind.h2, limit: greeted, script: func(t *trial) {
 				for _, c := range t.crowd(3) {
 					t.at(-3*s, c.greetH2)
 				}
 			}},
-			truthCase{name: "pool: idle after one answer each, h2, " + kind.name, server: kind.h2, script: oneAnswer},
-			far(truthCase{name: "pool: idle after one answer each, h2, " + kind.name, server: kind.h2, script: oneAnswer}),
+			truthCase{name: "pool: idle after one answer each, h2, " + kind.name, server: kind.h2, limit: greeted, script: oneAnswer},
+			far(truthCase{name: "pool: idle after one answer each, h2, " + kind.name, server: kind.h2, limit: greeted, script: oneAnswer}),
 			truthCase{name: "pool: busy until +5, h2, " + kind.name, server: kind.h2, script: pooled(10, http2, 5*s, "/?think=20ms")},
 		)
 	}
@@ -95,7 +92,7 @@ func h2Bodies() []truthCase {
 			truthCase{name: "stream: an upload in pieces each 3 s until +7, h2, " + kind.name, server: kind.h2, script: slowUpload(3*s, 3)},
 			truthCase{name: "limit: an upload in pieces each 6 s until +11, h2, " + kind.name, server: kind.h2, limit: framing, script: slowUpload(6*s, 2)},
 			truthCase{name: "stream: a download, a piece each 3 s until +10, h2, " + kind.name, server: kind.h2, script: request(-2*s, http2, "/?each=3s&count=4&size=1000")},
-			truthCase{name: "stream: a download that the client reads slowly until +8, h2, " + kind.name, server: kind.h2, script: slowReader(http2)},
+			truthCase{name: "stream: a download that the client reads slowly until +8, h2, " + kind.name, server: kind.h2, limit: greeted, script: slowReader(http2)},
 		)
 	}
 	return cases

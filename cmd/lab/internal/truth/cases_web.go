@@ -30,6 +30,9 @@ var (
 	tickets = limit{"A slow first request over TLS 1.3", early}
 	pauses  = limit{"An answer that has begun and pauses", early}
 	beside  = limit{"A request that waits while another is answered", early}
+	framing = limit{"HTTP/2's own traffic", early} // SETTINGS and WINDOW_UPDATE look like an answer
+	pinged  = limit{"HTTP/2's own traffic", late}
+	greeted = limit{"That a kept connection is idle", late} // a Finished, SETTINGS or WINDOW_UPDATE looks like a request
 )
 
 // webCases are Apache, Caddy and Node in the shapes of cases_http.go and cases_plain.go,
@@ -98,12 +101,16 @@ func slowWeb(kind stack) []truthCase {
 
 func idleWeb(kind stack) []truthCase {
 	quick := kind.name == "Node"
+	var known limit
+	if kind.name == "Caddy" {
+		known = greeted
+	}
 	return []truthCase{
 		{name: "pool: idle, " + kind.name, server: kind.plain, quick: quick, script: pooled(10, http1, -1*s, "/")},
 		{name: "pool: idle, TLS, " + kind.name, server: kind.overTLS, script: pooled(10, http1, -1*s, "/")},
 		{name: "pool: idle after slow answers, " + kind.name, server: kind.plain, script: pooled(10, http1, -1*s, "/?think=300ms")},
 		{name: "pool: busy until +5, TLS, " + kind.name, server: kind.overTLS, script: pooled(10, http1, 5*s, "/?think=20ms")},
-		{name: "handshake: TLS 1.3 and no request, " + kind.name, server: kind.overTLS, script: func(t *trial) { handshakes(t, http1) }},
+		{name: "handshake: TLS 1.3 and no request, " + kind.name, server: kind.overTLS, limit: known, script: func(t *trial) { handshakes(t, http1) }},
 		{name: "probes: each 2s, short connections, " + kind.name, server: kind.plain, quick: quick, slack: patience(2 * s), script: func(t *trial) {
 			site := t.client().site(fresh)
 			t.every(-4*s, 60*s, 2*s, func() { site.ping("/") })
@@ -166,11 +173,11 @@ func slowReader(w wire) func(t *trial) {
 	}
 }
 
-// halfCloseWeb are clients that close their half after the request. nginx drops
-// such a request (status 499).
+// halfCloseWeb are clients that close their half after the request. nginx and
+// Node drop such a request.
 func halfCloseWeb() []truthCase {
 	var cases []truthCase
-	for _, kind := range []stack{goStack, haproxyStack, apacheStack, caddyStack, nodeStack} {
+	for _, kind := range []stack{goStack, haproxyStack, apacheStack, caddyStack} {
 		cases = append(cases, truthCase{name: "half-close: 7 s begun at -1.0 s, " + kind.name, server: kind.plain, quick: kind.name == "HAProxy", script: func(t *trial) {
 			c := t.client()
 			t.at(-1*s, func() { c.dial().getClosing("/?think=7s") })
@@ -227,7 +234,7 @@ func socketCases() []truthCase {
 			c := t.client()
 			t.at(-5*s, func() { c.webSocket().keepAlive(2 * s) })
 		}},
-		truthCase{name: "websocket: ping frames of 10 clients each 3 s, HAProxy", server: haproxy, slack: patience(3 * s), script: func(t *trial) {
+		truthCase{name: "limit: websocket ping frames of 10 clients each 3 s, HAProxy", server: haproxy, limit: pinged, slack: patience(3 * s), script: func(t *trial) {
 			for i, c := range t.crowd(10) {
 				t.at(-5*s+time.Duration(i)*110*ms, func() { c.webSocket().keepAlive(3 * s) })
 			}
