@@ -26,10 +26,6 @@ func gracefulCases() []truthCase {
 }
 
 func (e ending) shapes() []truthCase {
-	paused := func(t *trial) {
-		site := t.client().over(http1)
-		t.at(-1*s, func() { site.get("/?size=2000&pause=9s") })
-	}
 	row := func(what string, server *server, script func(t *trial)) truthCase {
 		return truthCase{name: "graceful: " + what + ", " + e.name, server: server, flags: until("quiet", e.flags...), graceful: true, by: 50 * s, script: script}
 	}
@@ -44,7 +40,7 @@ func (e ending) shapes() []truthCase {
 	case "Apache", "Caddy", "Node": // limitCases has the others
 		cases = append(cases,
 			row("9 s on a fresh connection over TLS 1.3", e.overTLS, request(-1*s, http1, "/?think=9s")),
-			row("an answer that pauses for 9 s", e.plain, paused))
+			row("an answer that pauses for 9 s", e.plain, request(-1*s, http1, "/?size=2000&pause=9s")))
 	default:
 		cases = append(cases, far(cases[0]))
 	}
@@ -53,8 +49,9 @@ func (e ending) shapes() []truthCase {
 
 // cut is a stop 5 s after TERM, amid requests of all shapes.
 func (e ending) cut(name string, server *server) truthCase {
+	quick := server.tls && (e.name == "Go" || e.name == "nginx" || e.name == "HAProxy")
 	flags := append([]string{"--delay=5", "--grace-period=60"}, e.flags...)
-	return truthCase{name: "graceful: a fixed delay of 5 s amid slow requests, " + name + ", " + e.name, server: server, flags: flags, graceful: true, by: 5500 * ms,
+	return truthCase{name: "graceful: a fixed delay of 5 s amid slow requests, " + name + ", " + e.name, server: server, flags: flags, graceful: true, by: 5500 * ms, quick: quick,
 		script: func(t *trial) {
 			wires := []wire{http1}
 			if server.tls {

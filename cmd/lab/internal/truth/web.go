@@ -194,11 +194,12 @@ func (w *webSocket) ask(text string, count int) {
 // keepAlive sends a ping frame each period until the server has gone.
 func (w *webSocket) keepAlive(period time.Duration) {
 	if w.err != nil {
+		w.t.check(w.err)
 		return
 	}
 	ctx := w.CloseRead(context.Background())
 	for w.t.sleep(period) {
-		w.Ping(ctx)
+		w.t.spare(w.Ping(ctx))
 	}
 }
 
@@ -207,6 +208,7 @@ func (w *webSocket) keepAlive(period time.Duration) {
 func (c *client) greetH2() {
 	nc, err := c.dialContext(context.Background(), "tcp", serverAddr())
 	if err != nil {
+		c.t.check(err)
 		return
 	}
 	secure := tls.Client(nc, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
@@ -215,7 +217,8 @@ func (c *client) greetH2() {
 		windowUpdate = "\x00\x00\x04\x08\x00\x00\x00\x00\x00" + "\x00\xef\x00\x01"
 		ack          = "\x00\x00\x00\x04\x01\x00\x00\x00\x00"
 	)
-	io.WriteString(secure, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"+settings+windowUpdate)
+	_, err = io.WriteString(secure, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"+settings+windowUpdate)
+	c.t.check(err)
 	in := bufio.NewReader(secure)
 	for {
 		header := make([]byte, 9)
@@ -237,6 +240,7 @@ func (p *site) handshake() {
 	transport := p.http.Transport.(*http.Transport)
 	nc, err := transport.DialContext(context.Background(), "tcp", serverAddr())
 	if err == nil {
-		tls.Client(nc, transport.TLSClientConfig).Handshake()
+		err = tls.Client(nc, transport.TLSClientConfig).Handshake()
 	}
+	p.t.check(err)
 }
