@@ -20,10 +20,12 @@ func h2Over(name string, server *server) []truthCase {
 	cases := []truthCase{
 		{name: "limit: 9 s on a fresh connection, " + name, server: server, limit: framing, script: request(-1*s, http2, "/?think=9s")},
 		{name: "slow: 8 s on a kept connection, " + name, server: server, quick: name == "nginx, h2", script: secondRequest(-1*s, http2, "/?think=8s")},
-		{name: "pool: idle, " + name, server: server, quick: name == "Go, h2", script: pooled(10, http2, -1*s, "/")},
+		{name: "pool: idle, " + name, server: server, quickRemote: name == "Go, h2", limit: tied, script: pooled(10, http2, -1*s, "/")},
 	}
 	if name == "Go, h2" || name == "nginx, h2" {
-		cases = both(cases...)
+		for _, c := range cases {
+			cases = append(cases, farKnown(c))
+		}
 	}
 	return cases
 }
@@ -89,7 +91,7 @@ func h2Bodies() []truthCase {
 		cases = append(cases,
 			truthCase{name: "limit: 9 s beside fast requests until +1, h2, " + kind.name, server: kind.h2, limit: beside, script: slowBesideFast(1 * s)},
 			truthCase{name: "stream: 9 s beside fast requests until +8, h2, " + kind.name, server: kind.h2, script: slowBesideFast(8 * s)},
-			truthCase{name: "stream: an upload in pieces each 3 s until +7, h2, " + kind.name, server: kind.h2, script: slowUpload(3*s, 3)},
+			truthCase{name: "stream: an upload in pieces each 3 s until +7, h2, " + kind.name, server: kind.h2, limit: tied, script: slowUpload(3*s, 3)},
 			truthCase{name: "limit: an upload in pieces each 6 s until +11, h2, " + kind.name, server: kind.h2, limit: framing, script: slowUpload(6*s, 2)},
 			truthCase{name: "stream: a download, a piece each 3 s until +10, h2, " + kind.name, server: kind.h2, script: request(-2*s, http2, "/?each=3s&count=4&size=1000")},
 			truthCase{name: "stream: a download that the client reads slowly until +8, h2, " + kind.name, server: kind.h2, limit: greeted, script: slowReader(http2)},
