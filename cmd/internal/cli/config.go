@@ -77,9 +77,18 @@ func (t *Traffic) fill(cfg *shim.Config) {
 	cfg.CountPorts = t.CountPort.Values
 	cfg.IgnorePorts = t.IgnorePort.Values
 	cfg.IgnorePeers = t.IgnorePeer.Values
-	if t.IgnoreProbes.Value {
-		cfg.Probes = shim.IgnoreProbes
+	cfg.Probes = t.probes()
+}
+
+// probes returns the rule for what looks like health probes, patient unless given.
+func (t *Traffic) probes() shim.ProbeRule {
+	switch {
+	case t.IgnoreProbes.Value:
+		return shim.IgnoreProbes
+	case t.IgnoreProbes.Given():
+		return shim.CountProbes
 	}
+	return shim.IgnoreProbesPatiently
 }
 
 func (s *Signals) fill(cfg *shim.Config) {
@@ -227,7 +236,7 @@ func (l *Line) CheckUnused(cfg *shim.Config) (unused []Unused) {
 	for i, g := range given {
 		last := i == len(given)-1 || given[i+1].flag != g.flag
 		ok, remedy := met(g.flag.needs(), cfg)
-		if last && !ok && !g.flag.off() {
+		if last && !ok {
 			unused = append(unused, Unused{g, l.Spelling.In(remedy)})
 		}
 	}
@@ -241,6 +250,9 @@ func (l *Line) SpellAsVariables(own map[string]string) {
 	for _, f := range l.flags {
 		if f.env != "" {
 			l.Spelling[f.name()] = f.env
+			for _, negated := range f.names[1:] {
+				l.Spelling[negated] = f.env + "=false"
+			}
 		}
 	}
 	maps.Copy(l.Spelling, own)

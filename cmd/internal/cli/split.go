@@ -41,10 +41,13 @@ func readWord(word string, flags []flag) (valueFollows bool, err error) {
 	if !isLong {
 		return readCluster(word[1:], flags)
 	}
-	name, _, attached := strings.Cut(name, "=")
+	name, value, attached := strings.Cut(name, "=")
 	f := long(flags, name)
-	if f == nil {
+	switch {
+	case f == nil:
 		return false, unknownFlag(name, flags)
+	case attached && name == "no-"+f.name():
+		return false, fmt.Errorf("--%s takes no value: leave out =%s", name, shim.Quote(value))
 	}
 	f.given = true
 	return f.hasValue && !attached, nil
@@ -70,7 +73,7 @@ func readCluster(cluster string, flags []flag) (valueFollows bool, err error) {
 func unknownFlag(name string, flags []flag) error {
 	var names []string
 	for _, f := range flags {
-		names = append(names, f.name())
+		names = append(names, f.names...)
 	}
 	return fmt.Errorf("unknown flag %s%s", shim.Quote("--"+name), didYouMean(name, names))
 }
