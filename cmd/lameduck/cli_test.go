@@ -112,7 +112,7 @@ var refused = []struct {
 	{[]string{"--no-ignore-probes", "--delay=2", "echo"}, "", "--ignore-probes=false has no effect", false},
 	{[]string{"--ignore-probes=false", "echo"}, "", "--ignore-probes=false has no effect", false},
 	{[]string{"--no-ignore-prboes", "-u", "quiet", "echo"}, "", "did you mean --no-ignore-probes?", false},
-	{[]string{"--no-ignore-probes=x", "-u", "quiet", "echo"}, "", "--no-ignore-probes takes no value: leave out =x", false},
+	{[]string{"--no-ignore-probes=x", "-u", "quiet", "echo"}, "", "--no-ignore-probes takes no value: give --no-ignore-probes alone", false},
 	{[]string{"--count-port=80", "echo"}, "", "--count-port=80 has no effect", false},
 	{[]string{"--ignore-port=80", "echo"}, "", "--ignore-port=80 has no effect", false},
 	{[]string{"--ignore-peer=::1", "echo"}, "", "--ignore-peer=::1 has no effect", false},

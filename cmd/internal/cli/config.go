@@ -246,14 +246,22 @@ func (l *Line) CheckUnused(cfg *shim.Config) (unused []Unused) {
 // SpellAsVariables has messages name the flags' variables, or in their place the flags of
 // another program's own: by the names of lameduck's flags.
 func (l *Line) SpellAsVariables(own map[string]string) {
-	l.Spelling = shim.Spelling{}
-	for _, f := range l.flags {
-		if f.env != "" {
-			l.Spelling[f.name()] = f.env
-			for _, negated := range f.names[1:] {
-				l.Spelling[negated] = f.env + "=false"
-			}
+	l.Spelling = variableSpelling(l.flags)
+	maps.Copy(l.Spelling, own)
+}
+
+// variableSpelling returns the variables of flags, by the flags' names. A negation is the
+// variable with a value: LAMEDUCK_IGNORE_PROBES=false.
+func variableSpelling(flags []flag) shim.Spelling {
+	spelling := shim.Spelling{}
+	for _, f := range flags {
+		if f.env == "" {
+			continue
+		}
+		spelling[f.name()] = f.env
+		if len(f.names) > 1 {
+			spelling[f.names[1]] = f.env + "=false"
 		}
 	}
-	maps.Copy(l.Spelling, own)
+	return spelling
 }

@@ -41,13 +41,13 @@ func readWord(word string, flags []flag) (valueFollows bool, err error) {
 	if !isLong {
 		return readCluster(word[1:], flags)
 	}
-	name, value, attached := strings.Cut(name, "=")
+	name, _, attached := strings.Cut(name, "=")
 	f := long(flags, name)
 	switch {
 	case f == nil:
 		return false, unknownFlag(name, flags)
 	case attached && name == "no-"+f.name():
-		return false, fmt.Errorf("--%s takes no value: leave out =%s", name, shim.Quote(value))
+		return false, fmt.Errorf("--%s takes no value: give --%[1]s alone", name)
 	}
 	f.given = true
 	return f.hasValue && !attached, nil
