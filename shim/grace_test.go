@@ -7,6 +7,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 // TestGraceAdaptive: the times of an adaptive hold that fits, and of holds whose given
@@ -48,6 +49,15 @@ func TestGraceAdaptive(t *testing.T) {
 	wantError(t, in(30*s, Config{QuietFor: 20 * s}), "--quiet-for=20s", "--grace-period=30s", "a grace period of 31s")
 	wantError(t, in(30*s, Config{Delay: 9 * s, MaxDelay: 8 * s}), "--delay=9s", "longer than --max-delay=8s")
 	wantError(t, in(0, Config{QuietFor: 9 * s, MaxDelay: 8 * s}), "--quiet-for=9s", "longer than --max-delay=8s")
+}
+
+// TestTrafficCondition: the traffic's summary explains the condition of the hold.
+func TestTrafficCondition(t *testing.T) {
+	for until, want := range map[Condition]traffic.Condition{Elapsed: traffic.UntilQuiet, Settled: traffic.UntilSettled, Quiet: traffic.UntilQuiet, Drained: traffic.UntilDrained} {
+		if got := mustPlan(t, Config{Until: until, GracePeriod: time.Minute}, false).traffic.Until; got != want {
+			t.Errorf("until %q: %v, want %v", until, got, want)
+		}
+	}
 }
 
 // graceSchedules are schedules with their grace periods.

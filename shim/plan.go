@@ -72,7 +72,7 @@ func newPlan(c *Config, terminal, pid1 bool) (plan, error) {
 			StopSelfOnTSTP:      c.StopSelfOnTSTP && !pid1,
 			TermGroup:           c.TermGroup,
 		},
-		traffic:  traffic.Config{IgnorePorts: c.IgnorePorts, IgnorePeers: c.IgnorePeers, Probes: c.Probes},
+		traffic:  traffic.Config{Until: trafficCondition(c.Until), IgnorePorts: c.IgnorePorts, IgnorePeers: c.IgnorePeers, Probes: c.Probes},
 		ports:    c.CountPorts,
 		paths:    c.WaitGone,
 		pid1:     pid1,
@@ -259,6 +259,18 @@ func (p *planner) setGate(ceiling time.Duration, fits bool) {
 	t.QuietFor = cmp.Or(p.QuietFor, min(defaultQuiet, gate.Ceiling/2))
 	t.Poll = min(max(t.QuietFor/12, 10*time.Millisecond), time.Second)
 	t.MaxSilence = cmp.Or(p.MaxSilence, defaultMaxSilence)
+}
+
+// trafficCondition returns the condition that the traffic's summary explains: for a hold
+// that is not adaptive, quiet.
+func trafficCondition(until Condition) traffic.Condition {
+	switch until {
+	case Settled:
+		return traffic.UntilSettled
+	case Drained:
+		return traffic.UntilDrained
+	}
+	return traffic.UntilQuiet
 }
 
 // unseenFloor returns the floor of an adaptive hold whose traffic cannot be observed: a
