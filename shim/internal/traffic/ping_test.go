@@ -7,8 +7,8 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// TestStaysIdle tests the sizes of PINGs of grpc-go and net/http, and of small requests.
-func TestStaysIdle(t *testing.T) {
+// TestKeepsIdle tests the sizes of PINGs of grpc-go and net/http, and of small requests.
+func TestKeepsIdle(t *testing.T) {
 	const requestLast, sameJiffy, responseLast = 40 * time.Millisecond, 0, -40 * time.Millisecond
 	for _, c := range []struct {
 		name           string
@@ -31,14 +31,15 @@ func TestStaysIdle(t *testing.T) {
 		{"WebSocket ping and masked pong", requestLast, 6, 2, false},
 	} {
 		info := tcp.Info{LastReceived: time.Second, LastSent: time.Second + c.order}
-		if got := staysIdle(&info, c.received, c.sent); got != c.want {
+		idle := judgment{request: Idle}
+		if got := idle.keepsState(&info, c.received, c.sent); got != c.want {
 			t.Errorf("%s: %d bytes received, %d sent: stays idle is %v, want %v", c.name, c.received, c.sent, got, c.want)
 		}
 	}
 }
 
-// TestAwaitsPingACK tests that only a few bytes sent may be a PING.
-func TestAwaitsPingACK(t *testing.T) {
+// TestHalfPING: only a few bytes sent on an idle connection may be a PING.
+func TestHalfPING(t *testing.T) {
 	for _, c := range []struct {
 		received, sent uint64
 		want           bool
@@ -50,7 +51,7 @@ func TestAwaitsPingACK(t *testing.T) {
 		{17, 17, false},
 		{17, 0, false},
 	} {
-		if got := awaitsPingACK(c.received, c.sent); got != c.want {
+		if got := halfPING(Idle, Idle, c.received, c.sent); got != c.want {
 			t.Errorf("%d bytes received, %d sent: awaits an ACK is %v, want %v", c.received, c.sent, got, c.want)
 		}
 	}
