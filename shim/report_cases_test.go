@@ -16,6 +16,12 @@ func endsAt(reason stop.Reason, held float64) course {
 	return course{ended: reason, held: held, exit: exited, at: held + 0.1}
 }
 
+// running returns the course with --on-stop, which runs until a time.
+func (c course) running(until float64) course {
+	c.onStop = until
+	return c
+}
+
 // waitingFor returns a configuration with paths to wait for.
 func waitingFor(cfg Config, paths ...string) Config {
 	cfg.WaitGone = paths
@@ -49,18 +55,19 @@ var causeCases = []reportCase{
 	{name: "late, given up", cfg: with(until(Quiet), func(c *Config) { c.MaxSilence = 10 * time.Second }), course: endsAt(stop.Quiet, 10), caseTraffic: caseTraffic{news: []int{1, 2, 0, 1, 0, 1}, lastNew: 5.5, lastByte: 5.6, seen: traffic.Summary{Open: 2, GivenUp: 1, Cause: by(traffic.Requests, balancer, 10, 1), LeftOut: traffic.LeftOut{GivenUpPeer: balancer}}}},
 	{name: "late, open connections", cfg: until(Drained), course: endsAt(stop.Drained, 12.2), caseTraffic: caseTraffic{news: perSecond(0, 12), lastByte: 1.5, seen: traffic.Summary{Cause: by(traffic.OpenConnections, balancer, 12, 4)}}},
 	{name: "late, a path", cfg: waitingFor(until(Quiet), "/run/app"), course: endsAt(stop.Quiet, 11), caseTraffic: caseTraffic{news: perSecond(0, 11), lastByte: 1.5, seen: traffic.Summary{Cause: by(traffic.Bytes, balancer, 1.5, 0)}}},
-	{name: "late, --on-stop without traffic", cfg: running(delayed(2)), course: endsAt(stop.Elapsed, 8), caseTraffic: caseTraffic{observer: noPorts}},
-	{name: "late, a path or --on-stop", cfg: running(waitingFor(until(Quiet), "/run/app")), course: endsAt(stop.Quiet, 11), caseTraffic: caseTraffic{news: perSecond(0, 11)}},
+	{name: "late, --on-stop without traffic", cfg: running(delayed(2)), course: endsAt(stop.Elapsed, 8).running(8), caseTraffic: caseTraffic{observer: noPorts}},
+	{name: "late, --on-stop rather than a path", cfg: running(waitingFor(until(Quiet), "/run/app")), course: endsAt(stop.Quiet, 11).running(10.8), caseTraffic: caseTraffic{news: perSecond(0, 11)}},
+	{name: "late, a path rather than --on-stop", cfg: running(waitingFor(until(Quiet), "/run/app")), course: endsAt(stop.Quiet, 11).running(2), caseTraffic: caseTraffic{news: perSecond(0, 11)}},
 	{name: "late, a path, but the traffic lasted as long", cfg: waitingFor(until(Quiet), "/run/app"), course: endsAt(stop.Quiet, 13.8), caseTraffic: caseTraffic{news: perSecond(0, 14), lastByte: 9.8, seen: traffic.Summary{Cause: by(traffic.Requests, balancer, 9.8, 1)}}},
 
 	{name: "ceiling, several requests", cfg: until(Quiet), course: endsAt(stop.Ceiling, 15), caseTraffic: caseTraffic{news: perSecond(0, 15), lastByte: 3, seen: traffic.Summary{Open: 9, InFlight: 3, Cause: by(traffic.Requests, balancer, 15, 5)}}},
 	{name: "ceiling, a request that ended just before", cfg: until(Quiet), course: endsAt(stop.Ceiling, 15), caseTraffic: caseTraffic{news: perSecond(0, 15), lastByte: 13.2, seen: traffic.Summary{Open: 1, Cause: by(traffic.Requests, balancer, 13.2, 1)}}},
-	{name: "ceiling, an accept queue", cfg: until(Drained), course: endsAt(stop.Ceiling, 15), caseTraffic: caseTraffic{news: perSecond(0, 15), seen: traffic.Summary{Open: 3, Cause: by(traffic.AcceptQueue, netip.Addr{}, 15, 3)}}},
+	{name: "ceiling, an accept queue", cfg: until(Drained), course: endsAt(stop.Ceiling, 15), caseTraffic: caseTraffic{news: perSecond(0, 15), seen: traffic.Summary{Open: 3, Cause: by(traffic.AcceptQueue, balancer, 15, 3)}}},
 	{name: "ceiling, connections too short to be counted", cfg: until(Settled), course: endsAt(stop.Ceiling, 15), caseTraffic: caseTraffic{observer: observe.ProcNet, news: perSecond(0, 15), lastNew: 14.5, lastByte: 14.5, seen: traffic.Summary{Cause: by(traffic.NewConnections, netip.Addr{}, 14.5, 0)}}},
 	{name: "ceiling, bytes through /proc/net", cfg: until(Quiet), course: endsAt(stop.Ceiling, 15), caseTraffic: caseTraffic{observer: observe.ProcNet, news: perSecond(0, 15), lastByte: 14.5, seen: traffic.Summary{Open: 8, Cause: by(traffic.Bytes, netip.Addr{}, 14.5, 0)}}},
 	{name: "ceiling, a path", cfg: waitingFor(until(Quiet), "/run/app", "/run/b"), course: endsAt(stop.Ceiling, 15), caseTraffic: caseTraffic{paths: []string{"/run/app"}, news: perSecond(40, 15), lastNew: 14.9, lastByte: 14.9, seen: traffic.Summary{Cause: by(traffic.NewConnections, balancer, 14.9, 160)}}},
 	{name: "ceiling, two paths without traffic", cfg: waitingFor(delayed(2), "/run/app", "/run/b"), course: endsAt(stop.Ceiling, 19), caseTraffic: caseTraffic{observer: noPorts, paths: []string{"/run/app", "/run/b"}}},
-	{name: "ceiling, --on-stop", cfg: running(until(Quiet)), course: endsAt(stop.Ceiling, 15), caseTraffic: caseTraffic{news: perSecond(0, 15), lastByte: 3, seen: traffic.Summary{Cause: by(traffic.Bytes, balancer, 3, 0)}}},
+	{name: "ceiling, --on-stop", cfg: running(until(Quiet)), course: endsAt(stop.Ceiling, 15).running(15), caseTraffic: caseTraffic{news: perSecond(0, 15), lastByte: 3, seen: traffic.Summary{Cause: by(traffic.Bytes, balancer, 3, 0)}}},
 	{name: "second signal, a slow request", cfg: until(Quiet), course: endsAt(stop.SecondSignal, 12), caseTraffic: caseTraffic{news: perSecond(0, 12), lastByte: 1, seen: traffic.Summary{Open: 1, InFlight: 1, Cause: by(traffic.Requests, balancer, 12, 1)}}},
 	{name: "holding yet, a slow request", cfg: Config{Until: Quiet, Delay: 2 * time.Second, DelayGiven: true, QuietFor: 2 * time.Second, MaxDelay: 15 * time.Second}, now: 9, caseTraffic: caseTraffic{seen: traffic.Summary{Open: 1, InFlight: 1, Cause: by(traffic.Requests, balancer, 9, 1)}}},
 	{name: "no progress, requests wait", cfg: until(Quiet), course: endsAt(stop.NoProgress, 10.2), caseTraffic: caseTraffic{news: perSecond(10, 10), lastNew: 10.1, lastByte: 10.1, seen: traffic.Summary{Open: 100, InFlight: 100, Cause: by(traffic.AcceptQueue, netip.Addr{}, 10.2, 40)}}},

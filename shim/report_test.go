@@ -41,6 +41,8 @@ type course struct {
 	exit  stop.Event
 	at    float64 // the time of the exit; 0: still running
 	deaf  bool    // the command is a shell that drops TERM
+
+	onStop float64 // the time until --on-stop ran; 0: no such command
 }
 
 // caseTraffic is what the samples showed.
@@ -54,6 +56,8 @@ type caseTraffic struct {
 	other    float64  // the last new connection that was no probe's; 0: lastNew
 	late     int      // requests in flight at the last sample after the hold; 0: no sample
 	ports    []uint16 // opened during the hold
+	unix     []string // paths on which the container listens
+	unseen   []string // where else
 	paths    []string // of --wait-gone, present at the end
 }
 
@@ -130,6 +134,7 @@ func (c *reportCase) report(t *testing.T) *report.Stop {
 		r.Exit = c.exit
 		r.ExitedAt = moment(c.at)
 	}
+	r.OnStopUntil = moment(c.onStop)
 	if c.deaf {
 		r.ShellDropped = sig.TERM
 	}
@@ -142,7 +147,7 @@ func (c *reportCase) report(t *testing.T) *report.Stop {
 
 // observation returns the last sample of the hold.
 func (c *reportCase) observation() report.Observation {
-	s := observe.Snapshot{Observer: cmp.Or(c.observer, observe.SockDiag), Listeners: observe.Listeners{Method: scope.Descriptors, UDP: c.udp}, Traffic: c.seen, PathsPresent: c.paths}
+	s := observe.Snapshot{Observer: cmp.Or(c.observer, observe.SockDiag), Listeners: observe.Listeners{Method: scope.Descriptors, UDP: c.udp, Late: c.ports, Unix: c.unix, Unseen: c.unseen}, Traffic: c.seen, PathsPresent: c.paths}
 	if c.observer == noPorts {
 		s.Observer = ""
 	}
@@ -157,9 +162,7 @@ func (c *reportCase) observation() report.Observation {
 	if c.other == 0 {
 		t.LastOther = t.LastNew
 	}
-	o := observation(&s)
-	o.LatePorts = c.ports
-	return o
+	return observation(&s)
 }
 
 var reportCases = slices.Concat(stopCases, causeCases, leftOutCases)
@@ -182,8 +185,10 @@ var stopCases = []reportCase{
 	{name: "quiet, through /proc/net", cfg: until(Quiet), course: course{ended: stop.Quiet, held: 6, exit: exited, at: 6.1}, caseTraffic: caseTraffic{observer: "/proc/net", news: perSecond(0, 6), lastNew: 2, lastByte: 2}},
 	{name: "quiet, through /proc/net, one open", cfg: until(Quiet), course: course{ended: stop.Quiet, held: 5, exit: exited, at: 5.1}, caseTraffic: caseTraffic{observer: "/proc/net", news: perSecond(3, 1), lastNew: 0.9, lastByte: 1, seen: traffic.Summary{Open: 1}}},
 	{name: "drained", cfg: until(Drained), course: course{ended: stop.Drained, held: 6.1, exit: exited, at: 6.2}, caseTraffic: caseTraffic{news: perSecond(0, 6)}},
-	{name: "a socket file alone", cfg: until(Quiet), course: course{ended: stop.Quiet, held: 2, exit: exited, at: 2.1}, caseTraffic: caseTraffic{observer: noPorts}},
+	{name: "a socket file alone", cfg: until(Quiet), course: course{ended: stop.Elapsed, held: 2, exit: exited, at: 2.1}, caseTraffic: caseTraffic{observer: noPorts, unix: []string{"/run/app.sock"}}},
 
+	{name: "sockets that cannot be seen", cfg: until(Quiet), course: course{ended: stop.Elapsed, held: 2, exit: exited, at: 2.1}, caseTraffic: caseTraffic{observer: noPorts, udp: []uint16{53}, unix: []string{"/run/app.sock", "@app"}, unseen: []string{"another network namespace"}}},
+	{name: "a socket file beside TCP", cfg: until(Quiet), course: course{ended: stop.Quiet, held: 4, exit: exited, at: 4.1}, caseTraffic: caseTraffic{news: perSecond(0, 4), unix: []string{"/run/app.sock"}}},
 	{name: "ceiling, a probe", cfg: with(until(Quiet), func(c *Config) { c.Probes = CountProbes }), course: course{ended: stop.Ceiling, held: 15, exit: exited, at: 15.1}, caseTraffic: caseTraffic{news: perSecond(1, 15), lastNew: 14.6, lastByte: 14.7, other: 3.2, seen: traffic.Summary{Patterns: probing, Cause: byProbe(14.7)}}},
 	{name: "ceiling, a probe and others", cfg: until(Quiet), course: course{ended: stop.Ceiling, held: 15, exit: exited, at: 15.1}, caseTraffic: caseTraffic{news: perSecond(9, 15), lastNew: 14.9, lastByte: 14.9, seen: traffic.Summary{Patterns: probing, Cause: by(traffic.NewConnections, balancer, 14.9, 32), Open: 9, InFlight: 2}}},
 	{name: "ceiling, a steady rate", cfg: until(Quiet), course: course{ended: stop.Ceiling, held: 15, exit: exited, at: 17}, caseTraffic: caseTraffic{news: perSecond(40, 15), lastNew: 14.9, lastByte: 14.9, seen: traffic.Summary{Open: 8, InFlight: 4, Cause: by(traffic.NewConnections, netip.MustParseAddr("fd00::7"), 14.9, 160)}}},

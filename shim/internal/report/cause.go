@@ -33,11 +33,7 @@ func (s *Stop) prolonged() prolonged {
 		return prolonged{}
 	}
 	cause := &s.InHold.Traffic.Cause
-	p := prolonged{by: s.describe(cause, at), ordinary: s.isOrdinary(cause, at)}
-	if cause.Kind != traffic.AcceptQueue {
-		p.peer = cause.Peer
-	}
-	return p
+	return prolonged{by: s.describe(cause, at), peer: cause.Peer, ordinary: s.isOrdinary(cause, at)}
 }
 
 // isOrdinary reports whether the line tells of a cause that lasted until at anyway: when
@@ -60,8 +56,7 @@ func (s *Stop) isOrdinary(cause *traffic.Cause, at time.Time) bool {
 func (s *Stop) conditionMet() bool { return s.adaptive() && s.Ended == s.StopConfig.Gate.Until }
 
 // waitedForOthers returns the --wait-gone path or the --on-stop command that kept the hold
-// up after the traffic had stopped, or "". Whether --on-stop still ran at the ceiling is
-// not recorded: with no other cause, it did.
+// up after the traffic had stopped, or "".
 func (s *Stop) waitedForOthers() string {
 	gate := &s.StopConfig.Gate
 	paths := s.InHold.PathsPresent
@@ -69,18 +64,22 @@ func (s *Stop) waitedForOthers() string {
 	switch {
 	case ceiling && len(paths) > 0:
 		return s.remaining(paths)
-	case ceiling && gate.OnStop && !s.trafficProlonged(s.causeAt()):
+	case ceiling && s.onStopLasted() && !s.trafficProlonged(s.causeAt()):
 		return s.spell("--on-stop ran to the end")
 	case !s.outlastedTraffic():
 		return ""
-	case gate.WaitGone && gate.OnStop:
-		return s.spell("--wait-gone or --on-stop lasted to +") + seconds(s.after(s.end()))
+	case gate.OnStop && s.onStopLasted():
+		return s.spell("--on-stop ran to +") + seconds(s.after(s.OnStopUntil))
 	case gate.WaitGone:
 		return s.spell("a path of --wait-gone was there to +") + seconds(s.after(s.end()))
-	case gate.OnStop:
-		return s.spell("--on-stop ran to +") + seconds(s.after(s.end()))
 	}
 	return ""
+}
+
+// onStopLasted reports whether --on-stop ran until the hold ended. A hold until a
+// condition on the traffic ends at the next sample.
+func (s *Stop) onStopLasted() bool {
+	return !s.OnStopUntil.IsZero() && s.end().Sub(s.OnStopUntil) < time.Second
 }
 
 // remaining returns the first of the --wait-gone paths that were there at the ceiling, and
@@ -187,7 +186,7 @@ func (s *Stop) describe(c *traffic.Cause, at time.Time) string {
 	case traffic.OpenConnections:
 		return s.some("connection", c, at, t.Open) + " open" + s.until(at, t.Open > 0)
 	case traffic.AcceptQueue:
-		return counted(max(c.Connections, 1), "connection") + fmt.Sprintf(" waiting to be accepted on port %d", c.Port) + s.until(at, true)
+		return s.some("connection", c, at, 0) + fmt.Sprintf(" waiting to be accepted on port %d", c.Port) + s.until(at, true)
 	case traffic.Probe:
 		return s.probe(c, at)
 	}

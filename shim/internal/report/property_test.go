@@ -201,6 +201,9 @@ func (g *generator) stop() *Stop {
 	case 2:
 		s.InHold.Observer, s.InHold.InFlightUnknown = "/proc/net", true
 	}
+	if gate.OnStop {
+		s.OnStopUntil = g.moment()
+	}
 	if gate.WaitGone && g.IntN(2) == 0 {
 		s.InHold.PathsPresent = []string{"/run/a", "/run/b"}[:1+g.IntN(2)]
 	}

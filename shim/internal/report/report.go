@@ -30,6 +30,7 @@ type Observation struct {
 	ScopeName       string   // the same, as JSON has it
 	UDPPorts        []uint16 // ports on which the container receives UDP
 	LatePorts       []uint16 // ports opened by the container since the trigger
+	Unseen          []string // where else the container serves and cannot be observed, in words
 	PathsPresent    []string // existing paths of --wait-gone
 }
 
@@ -41,6 +42,7 @@ type Stop struct {
 	InHold       Observation  // from the last sample before the stop signal was sent
 	AfterHold    *Observation // from the last sample since; nil: none
 	ShellDropped sig.Signal   // a signal that the command, a shell, did not forward; 0: none
+	OnStopUntil  time.Time    // when --on-stop ended, or was killed at the ceiling; zero: not yet
 }
 
 // after returns the time from the trigger to at.
@@ -154,6 +156,9 @@ func (s *Stop) unseen() (parts []string) {
 	o := &s.InHold
 	if len(o.UDPPorts) > 0 {
 		parts = append(parts, fmt.Sprintf("UDP, on %s, cannot be seen", PortList(o.UDPPorts)))
+	}
+	if o.Observer == "" && len(o.Unseen) > 0 {
+		parts = append(parts, strings.Join(o.Unseen, " and ")+" cannot be seen")
 	}
 	if o.Blind {
 		parts = append(parts, "the traffic could not be seen")
