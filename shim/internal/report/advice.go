@@ -79,7 +79,8 @@ func (s *Stop) newToCeiling() bool {
 // connections as the first third, which brought at least one each second. Most connections
 // must count: the numbers of each second include all.
 func (s *Stop) steadyRate() bool {
-	if 2*(s.bare()+s.probesCounted()) > s.InHold.Traffic.Accepted {
+	_, probes := s.probesCounted()
+	if 2*(s.bare()+probes) > s.InHold.Traffic.Accepted {
 		return false
 	}
 	perSecond := s.InHold.Traffic.PerSecond

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
@@ -46,10 +45,17 @@ func (s *Stop) isOrdinary(cause *traffic.Cause, at time.Time) bool {
 		_, givenUp := s.inFlight()
 		return s.conditionMet() && givenUp > 0 && s.recent(at)
 	case traffic.Probe:
-		same := func(p traffic.Pattern) bool { return p.Peer == cause.Peer && p.Received == cause.Received }
-		return slices.ContainsFunc(s.probesLeftOut(), same)
+		return s.isLeftOut(cause)
 	}
 	return false
+}
+
+// isLeftOut reports whether the probe of a cause no longer counts.
+func (s *Stop) isLeftOut(cause *traffic.Cause) (leftOut bool) {
+	s.probesLeftOut(func(p *traffic.Pattern) {
+		leftOut = leftOut || p.Peer == cause.Peer && p.Received == cause.Received
+	})
+	return leftOut
 }
 
 // conditionMet reports whether the hold ended because its condition on the traffic was met.

@@ -127,12 +127,13 @@ func (s *Stop) sourceFigures() sourceFigures {
 func (s *Stop) trafficFigures() trafficFigures {
 	t := &s.InHold.Traffic
 	inFlight, givenUp := s.inFlight()
+	_, probes := s.probesCounted()
 	ports := append([]uint16{}, s.InHold.LatePorts[:min(len(s.InHold.LatePorts), maxListed)]...)
 	return trafficFigures{
 		Accepted: &t.Accepted, Open: &t.Open, InFlight: &inFlight,
 		LastNewMS: s.moment(s.lastNew()), LastByteMS: s.moment(t.LastByte),
 		LeftOut: &leftOutFigures{
-			NoBytes: s.bare(), Probes: s.probesCounted(), HalfOpen: t.LeftOut.HalfOpen, Gone: t.LeftOut.Gone,
+			NoBytes: s.bare(), Probes: probes, HalfOpen: t.LeftOut.HalfOpen, Gone: t.LeftOut.Gone,
 			OneWay: t.LeftOut.OneWay, GivenUp: givenUp, Unclear: t.LeftOut.Undetermined,
 		},
 		NewPorts: &ports,

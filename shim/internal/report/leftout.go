@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -25,18 +24,23 @@ func (s *Stop) lastNew() time.Time {
 	return t.LastNew
 }
 
-// probesLeftOut returns the health probes that did not count.
-func (s *Stop) probesLeftOut() []traffic.Pattern {
-	counts := func(p traffic.Pattern) bool { return !p.LeftOut }
-	return slices.DeleteFunc(slices.Clone(s.InHold.Traffic.Patterns), counts)
+// probesLeftOut calls visit with each health probe that did not count.
+func (s *Stop) probesLeftOut(visit func(p *traffic.Pattern)) {
+	patterns := s.InHold.Traffic.Patterns
+	for i := range patterns {
+		if patterns[i].LeftOut {
+			visit(&patterns[i])
+		}
+	}
 }
 
-// probesCounted returns how many requests of health probes did not count.
-func (s *Stop) probesCounted() (n int) {
-	for _, p := range s.probesLeftOut() {
-		n += p.Count
-	}
-	return n
+// probesCounted returns how many health probes did not count, and their requests.
+func (s *Stop) probesCounted() (probes, requests int) {
+	s.probesLeftOut(func(p *traffic.Pattern) {
+		probes++
+		requests += p.Count
+	})
+	return probes, requests
 }
 
 // leftOut returns the traffic that did not count, in words, or "". New connections
@@ -47,9 +51,12 @@ func (s *Stop) leftOut() string {
 		return ""
 	}
 	var kinds []string
-	if probes := s.probesLeftOut(); len(probes) > 0 {
-		kinds = append(kinds, fmt.Sprintf("a probe of %v every %s", probes[0].Peer, seconds(probes[0].Period))+andMore(len(probes)-1))
-	}
+	probes, _ := s.probesCounted()
+	s.probesLeftOut(func(p *traffic.Pattern) {
+		if len(kinds) == 0 { // only the most frequent is named
+			kinds = append(kinds, fmt.Sprintf("a probe of %v every %s", p.Peer, seconds(p.Period))+andMore(probes-1))
+		}
+	})
 	left := &s.InHold.Traffic.LeftOut
 	if s.StopConfig.Gate.Until == stop.Quiet {
 		if left.OneWay > 0 {
@@ -74,5 +81,10 @@ const minFlood = 100
 // isFlood reports whether so many half-open connections at a time are a flood. A handshake
 // takes less than a second, so a busy server has fewer than it accepts in a second.
 func (s *Stop) isFlood(halfOpen int) bool {
-	return halfOpen >= minFlood && halfOpen > slices.Max(append([]int{0}, s.InHold.Traffic.PerSecond...))
+	for _, n := range s.InHold.Traffic.PerSecond {
+		if n >= halfOpen {
+			return false
+		}
+	}
+	return halfOpen >= minFlood
 }

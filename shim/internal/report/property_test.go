@@ -95,8 +95,8 @@ var properties = []property{
 	}},
 	{"a probe is left out or counts", regexp.MustCompile(`a probe\?`), func(s *Stop, f *Figures, line string) bool {
 		cause := &s.InHold.Traffic.Cause
-		for _, p := range s.probesLeftOut() {
-			if p.Peer == cause.Peer && p.Received == cause.Received {
+		for _, p := range s.InHold.Traffic.Patterns {
+			if p.LeftOut && p.Peer == cause.Peer && p.Received == cause.Received {
 				return false
 			}
 		}

@@ -199,7 +199,8 @@ func (s *Stop) arrivals() string {
 		text = "at least " + text
 	}
 	bare := s.bare()
-	someLeftOut := bare > 0 || len(s.probesLeftOut()) > 0
+	probes, _ := s.probesCounted()
+	someLeftOut := bare > 0 || probes > 0
 	switch {
 	case bare == t.Accepted:
 		return text + ", without a byte"
