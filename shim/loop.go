@@ -34,6 +34,7 @@ type children struct {
 	group        int          // process group of the command, which may outlive the command
 	onStop       int          // PID of --on-stop; 0: not running
 	onStopFailed bool         // --on-stop could not be started
+	onStopUntil  time.Time    // when --on-stop ended, or was killed; zero: not yet
 	sentTERM     map[int]bool // descendants that were sent TERM, by PID, as of the last termDescendants
 }
 
@@ -218,6 +219,7 @@ func (l *loop) onStopStatus(status proc.Status) {
 		l.log(Warn, "--on-stop exited %d", status.Code)
 	}
 	l.children.onStop = 0
+	l.children.onStopUntil = time.Now()
 	l.dispatch(stop.Event{Kind: stop.OnStopEnded})
 }
 
