@@ -25,6 +25,7 @@ func TestUntilUnseen(t *testing.T) {
 		"another namespace":    {"elsewhere ", held, "elapsed", "traffic of another network namespace cannot be observed"},
 		"UDP, ephemeral port":  {"udp 127.0.0.1:0", held, "udp", "all listeners are UDP ("},
 		"a worker":             {"client ", 0, "no_listener", ""},
+		"a worker, nobody":     {"client ", 0, "no_listener", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -40,7 +41,11 @@ func TestUntilUnseen(t *testing.T) {
 			if socket == "client " {
 				socket += ns.listen()
 			}
-			a := ns.bootUntil("stage", "quiet", []string{"--quiet-for=1", "--grace-period=30"}, helperCommand("app", socket)...)
+			stage := "stage"
+			if name == "a worker, nobody" {
+				stage = users["nobody"]
+			}
+			a := ns.bootUntil(stage, "quiet", []string{"--quiet-for=1", "--grace-period=30"}, helperCommand("app", socket)...)
 			start := a.trigger()
 			a.wantHoldSince(start, c.hold, c.reason)
 			a.wantWarning(c.warning)
