@@ -154,11 +154,8 @@ func (l *loop) warnUnseen(s *observe.Snapshot) {
 	case stop.UDPOnly:
 		l.log(Warn, "all listeners are UDP (%s), and UDP traffic cannot be observed: the hold lasts %s; see --delay", report.PortList(s.Listeners.UDP), lasts)
 	case stop.Unseen:
-		unseen := "Unix sockets"
-		if len(s.Listeners.Unseen) > 0 {
-			unseen = strings.Join(s.Listeners.Unseen, " and ")
-		}
-		l.log(Warn, "the container has no TCP listener, and traffic of %s cannot be observed: the hold lasts %s; see --delay", unseen, lasts)
+		kinds := strings.Join(unseen(&s.Listeners), " and ")
+		l.log(Warn, "the container has no TCP listener, and other traffic (%s) cannot be observed: the hold lasts %s; see --delay", kinds, lasts)
 	}
 }
 

@@ -19,10 +19,10 @@ func TestUntilUnseen(t *testing.T) {
 		reason  string
 		warning string
 	}{
-		"abstract Unix socket": {"unix @app", held, "elapsed", "traffic of Unix sockets cannot be observed: the hold lasts 5 s"},
-		"vsock":                {"vsock ", held, "elapsed", "traffic of vsock sockets cannot be observed"},
-		"raw":                  {"raw ", held, "elapsed", "traffic of raw sockets cannot be observed"},
-		"another namespace":    {"elsewhere ", held, "elapsed", "traffic of another network namespace cannot be observed"},
+		"abstract Unix socket": {"unix @app", held, "elapsed", "other traffic (Unix sockets) cannot be observed: the hold lasts 5 s"},
+		"vsock":                {"vsock ", held, "elapsed", "other traffic (vsock sockets) cannot be observed"},
+		"raw":                  {"raw ", held, "elapsed", "other traffic (raw sockets) cannot be observed"},
+		"another namespace":    {"elsewhere ", held, "elapsed", "other traffic (another network namespace) cannot be observed"},
 		"UDP, ephemeral port":  {"udp 127.0.0.1:0", held, "udp", "all listeners are UDP ("},
 		"a worker":             {"client ", 0, "no_listener", ""},
 		"a worker, nobody":     {"client ", 0, "no_listener", ""},
@@ -75,5 +75,6 @@ func TestUntilLatePort(t *testing.T) {
 		fmt.Fprintln(c, "slow")
 		c.awaitReply()
 		a.wantHoldSince(time.Now(), quiet1s-300*time.Millisecond, "quiet")
+		a.wantReport("opened during the hold: 7071;")
 	})
 }
