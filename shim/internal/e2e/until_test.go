@@ -199,7 +199,7 @@ func TestUntilCeiling(t *testing.T) {
 		hold   time.Duration
 		reason string
 	}{
-		"counted": {[]string{"--max-delay=6"}, 6 * time.Second, "ceiling"},
+		"counted": {[]string{"--max-delay=6", "--no-ignore-probes"}, 6 * time.Second, "ceiling"},
 		"ignored": {[]string{"--max-delay=10", "--ignore-probes"}, quiet2s, "quiet"},
 		"peer":    {[]string{"--max-delay=10", "--ignore-peer=127.0.0.0/8"}, quiet2s, "quiet"},
 	} {
@@ -243,7 +243,7 @@ func TestUntilNoListener(t *testing.T) {
 // TestUntilPortless: for a command with only UDP or Unix sockets, the hold lasts for the
 // floor and not to the ceiling.
 func TestUntilPortless(t *testing.T) {
-	for network, reason := range map[string]string{"udp": "udp", "unix": "quiet"} {
+	for network, reason := range map[string]string{"udp": "udp", "unix": "elapsed"} {
 		t.Run(network, func(t *testing.T) {
 			t.Parallel()
 			b := boot(t, nil, append([]string{"--until=quiet", "--delay=1", "--grace-period=30", "--"}, helperCommand("listen", network, filepath.Join(t.TempDir(), "socket"))...)...)
