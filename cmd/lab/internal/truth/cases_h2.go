@@ -92,9 +92,9 @@ func h2Bodies() []truthCase {
 			truthCase{name: "limit: 9 s beside fast requests until +1, h2, " + kind.name, server: kind.h2, limit: beside, script: slowBesideFast(1 * s)},
 			truthCase{name: "stream: 9 s beside fast requests until +8, h2, " + kind.name, server: kind.h2, script: slowBesideFast(8 * s)},
 			truthCase{name: "stream: an upload in pieces each 3 s until +7, h2, " + kind.name, server: kind.h2, limit: tied, script: slowUpload(3*s, 3)},
-			truthCase{name: "limit: an upload in pieces each 6 s until +11, h2, " + kind.name, server: kind.h2, limit: framing, script: slowUpload(6*s, 2)},
+			truthCase{name: "limit: an upload in pieces each 6 s until +11, h2, " + kind.name, server: kind.h2, limit: uploads, by: 45 * s, script: slowUpload(6*s, 2)},
 			truthCase{name: "stream: a download, a piece each 3 s until +10, h2, " + kind.name, server: kind.h2, script: request(-2*s, http2, "/?each=3s&count=4&size=1000")},
-			truthCase{name: "stream: a download that the client reads slowly until +8, h2, " + kind.name, server: kind.h2, limit: greeted, script: slowReader(http2)},
+			truthCase{name: "stream: a download that the client reads slowly until +8, h2, " + kind.name, server: kind.h2, limit: updated, script: slowReader(http2)},
 		)
 	}
 	return cases

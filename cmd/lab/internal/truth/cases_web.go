@@ -30,10 +30,12 @@ var (
 	tickets = limit{"A slow first request over TLS 1.3", early}
 	pauses  = limit{"An answer that has begun and pauses", early}
 	beside  = limit{"A request that waits while another is answered", early}
-	framing = limit{"HTTP/2's own traffic", early} // SETTINGS and WINDOW_UPDATE look like an answer
-	pinged  = limit{"HTTP/2's own traffic", late}
-	greeted = limit{"That a kept connection is idle", late} // a Finished, SETTINGS or WINDOW_UPDATE looks like a request
-	tied    = limit{"That a kept connection is idle", late} // near: request and answer in a tick of the kernel's clock
+	uploads = limit{"A slow upload over HTTP/2, and a client that pauses", early}
+	framing = limit{"A slow first request over HTTP/2", early}
+	greeted = limit{"That an HTTP/2 connection with at most one request is idle", late}
+	updated = limit{"a WINDOW_UPDATE that follows a long answer", late}
+	pinged  = limit{"More than eight clients that poll or PING so", late}
+	tied    = limit{"That a kept connection is idle", late} // near clients alone
 )
 
 // webCases are Apache, Caddy and Node in the shapes of cases_http.go and cases_plain.go,
@@ -115,7 +117,7 @@ func idleWeb(kind stack) []truthCase {
 	quick := kind.name == "Node"
 	var known limit
 	if kind.name == "Caddy" {
-		known = greeted
+		known = limit{"That a connection only shook hands", late}
 	}
 	return []truthCase{
 		{name: "pool: idle, " + kind.name, server: kind.plain, quick: quick, script: pooled(10, http1, -1*s, "/")},
@@ -165,7 +167,7 @@ func bodyCases() []truthCase {
 				site := t.client().over(expecting)
 				t.at(-1*s, func() { site.postExpecting("/?think=8s", &slowBody{t, 300 * ms, 1000, 2}) })
 			}},
-			truthCase{name: "limit: 100-continue, and a body that comes 8 s later, " + kind.name, server: kind.plain, limit: pauses, script: func(t *trial) {
+			truthCase{name: "limit: 100-continue, and a body that comes 8 s later, " + kind.name, server: kind.plain, limit: uploads, script: func(t *trial) {
 				site := t.client().over(expecting)
 				t.at(-1*s, func() { site.postExpecting("/", &slowBody{t, 8 * s, 1000, 1}) })
 			}},
