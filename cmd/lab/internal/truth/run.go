@@ -72,6 +72,8 @@ func serve(args []string) error {
 	switch args[0] {
 	case "raw":
 		return serveRaw(append(args, "")[1])
+	case "web":
+		return serveWeb(args[1:])
 	case "noport":
 		return serveNoPort(args[1], args[2])
 	}
