@@ -15,6 +15,9 @@ func table() []truthCase {
 		plainCases(),
 		hungCases(),
 		httpCases(),
+		dataCases(),
+		appCases(),
+		grpcCases(),
 	)
 }
 

@@ -1,0 +1,96 @@
+package truth
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+// channel is a client of gRPC with one connection.
+type channel struct {
+	t  *trial
+	cc *grpc.ClientConn
+}
+
+// channel returns a client, which connects at the first call.
+func (c *client) channel(options ...grpc.DialOption) *channel {
+	secrets := insecure.NewCredentials()
+	if c.t.c.server.tls {
+		secrets = credentials.NewTLS(&tls.Config{InsecureSkipVerify: true})
+	}
+	options = append(options, grpc.WithTransportCredentials(secrets), grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
+		return c.dialContext(ctx, "tcp", addr)
+	}))
+	return &channel{c.t, must(grpc.NewClient("passthrough:///"+serverAddr(), options...))}
+}
+
+// pinging makes a client send a PING after 10 s of silence, the shortest time that grpc-go
+// allows.
+func pinging() grpc.DialOption {
+	return grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * s, Timeout: 20 * s, PermitWithoutStream: true})
+}
+
+// call makes a unary call that counts.
+func (ch *channel) call(takes time.Duration) {
+	ch.t.real(func() error {
+		return ch.cc.Invoke(context.Background(), "/"+grpcName+"/Answer", durationpb.New(takes), &wrapperspb.BytesValue{})
+	})
+}
+
+// stream receives count messages, one each period, which count as one request, and cancels
+// the call.
+func (ch *channel) stream(count int, period time.Duration) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	ch.t.real(func() error {
+		stream, err := ch.cc.NewStream(ctx, &grpcService.Streams[0], "/"+grpcName+"/Stream")
+		if err != nil {
+			return err
+		}
+		if err := stream.SendMsg(durationpb.New(period)); err != nil {
+			return err
+		}
+		for range count {
+			if err := stream.RecvMsg(&wrapperspb.BytesValue{}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// send sends count messages, one each period, and waits for the answer, which counts.
+func (ch *channel) send(count int, period time.Duration) {
+	ch.t.real(func() error {
+		stream, err := ch.cc.NewStream(context.Background(), &grpcService.Streams[1], "/"+grpcName+"/Collect")
+		if err != nil {
+			return err
+		}
+		for range count {
+			if err := stream.SendMsg(grpcMessage); err != nil {
+				return err
+			}
+			ch.t.sleep(period)
+		}
+		if err := stream.CloseSend(); err != nil {
+			return err
+		}
+		return stream.RecvMsg(&wrapperspb.BytesValue{})
+	})
+}
+
+// health checks the server's health as the kubelet does, which does not count.
+func (ch *channel) health() {
+	grpc_health_v1.NewHealthClient(ch.cc).Check(context.Background(), &grpc_health_v1.HealthCheckRequest{})
+}
+
+func (ch *channel) stop() { ch.cc.Close() }
