@@ -58,10 +58,10 @@ func grpcStreamCases() []truthCase {
 	}
 	return append(
 		both(
-			truthCase{name: "gRPC: a stream, a message each second until +6", server: grpcServer, quick: true, script: stream(9, s)},
 			truthCase{name: "gRPC: a stream, a message each 3 s until +10", server: grpcServer, script: stream(5, 3*s)},
-			truthCase{name: "gRPC: a client's stream, a message each second until +6", server: grpcServer, script: send(8, s)},
 		),
+		truthCase{name: "gRPC: a stream, a message each second until +6", server: grpcServer, quick: true, script: stream(9, s)},
+		truthCase{name: "gRPC: a client's stream, a message each second until +6", server: grpcServer, script: send(8, s)},
 		truthCase{name: "gRPC: a stream, a message each 8 s until +14", server: grpcServer, limit: pauses, script: stream(3, 8*s)},
 	)
 }
@@ -81,9 +81,9 @@ func grpcIdleCases() []truthCase {
 		both(
 			truthCase{name: "gRPC: channels, idle", server: grpcServer, quick: true, script: grpcPool(-1 * s)},
 			truthCase{name: "gRPC: channels, idle, with keepalive PINGs each 10 s", server: grpcServer, slack: 16 * s, script: grpcPool(-1*s, pinging())},
-			truthCase{name: "gRPC: channels, idle, the server PINGs each 3 s", server: grpcKeepalive, limit: limit{"HTTP/2's own traffic", late}, script: grpcPool(-1 * s)},
-			truthCase{name: "gRPC: over TLS, channels, idle", server: grpcTLS, script: grpcPool(-1 * s)},
 		),
+		truthCase{name: "gRPC: channels, idle, the server PINGs each 3 s", server: grpcKeepalive, limit: limit{"HTTP/2's own traffic", late}, script: grpcPool(-1 * s)},
+		truthCase{name: "gRPC: over TLS, channels, idle", server: grpcTLS, script: grpcPool(-1 * s)},
 		truthCase{name: "gRPC: a kubelet's probe each 2 s", server: grpcServer, slack: patience(2 * s), script: func(t *trial) {
 			c := t.client()
 			t.every(-5*s, 60*s, 2*s, func() {

@@ -69,7 +69,7 @@ func (d *database) run(query string) error {
 func (d *database) query(text string) { d.t.real(func() error { return d.run(text) }) }
 
 // ping makes a query that does not count.
-func (d *database) ping(text string) { d.run(text) }
+func (d *database) ping(text string) { d.t.spare(d.run(text)) }
 
 // transaction makes two queries that count in a transaction, and commits at a moment.
 func (d *database) transaction(until time.Duration) {
@@ -163,7 +163,7 @@ func (r redis) command(line string) error {
 func (r redis) do(line string) { r.t.real(func() error { return r.command(line) }) }
 
 // ping runs a command that does not count.
-func (r redis) ping(line string) { r.command(line) }
+func (r redis) ping(line string) { r.t.spare(r.command(line)) }
 
 // pipeline sends commands in one segment, and counts as one request.
 func (r redis) pipeline(lines ...string) {

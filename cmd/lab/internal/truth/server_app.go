@@ -7,16 +7,16 @@ import (
 
 // Application servers, whose application answers as answer in server_http.go.
 var (
-	gunicornSync    = gunicorn("--workers=4")
+	gunicornSync    = gunicorn("--workers=2")
 	gunicornOne     = gunicorn("--workers=1")
-	gunicornThreads = gunicorn("--worker-class=gthread", "--workers=2", "--threads=16", "--keep-alive=300")
-	gunicornTLS     = overTLS(gunicorn("--worker-class=gthread", "--workers=2", "--threads=16", "--certfile=DIR/cert.pem", "--keyfile=DIR/cert.pem"))
+	gunicornThreads = gunicorn("--worker-class=gthread", "--workers=1", "--threads=16", "--keep-alive=300")
+	gunicornTLS     = overTLS(gunicorn("--worker-class=gthread", "--workers=1", "--threads=16", "--keep-alive=300", "--certfile=DIR/cert.pem", "--keyfile=DIR/cert.pem"))
 	uwsgiHTTP       = uwsgi("--http-socket=:PORT")
 	uwsgiKept       = uwsgi("--http11-socket=:PORT", "--add-header=Connection: keep-alive", "--so-keepalive")
-	fpm             = &server{needs: []string{phpFPM}, command: configured(phpFiles(":PORT"), phpFPM, "--fpm-config", "DIR/fpm.conf")}
+	fpm             = &server{needs: []string{phpFPM}, command: configured(phpFiles("0.0.0.0:PORT"), phpFPM, "--allow-to-run-as-root", "--fpm-config", "DIR/fpm.conf")}
 	// fpmBehindNginx has both in one container. The connections between them do not count.
 	fpmBehindNginx = &server{needs: []string{phpFPM, "nginx"}, command: configured(phpFiles("DIR/fpm.sock", "conf", nginxPHP),
-		"sh", "-c", phpFPM+" --fpm-config DIR/fpm.conf & exec nginx -c DIR/conf")}
+		"sh", "-c", phpFPM+" --allow-to-run-as-root --fpm-config DIR/fpm.conf & until test -S DIR/fpm.sock; do sleep 0.1; done; exec nginx -c DIR/conf")}
 )
 
 func gunicorn(words ...string) *server {
@@ -26,7 +26,7 @@ func gunicorn(words ...string) *server {
 
 // uwsgi finishes its requests at TERM.
 func uwsgi(words ...string) *server {
-	command := append([]string{"uwsgi", "--plugin=python3", "--master", "--processes=4", "--need-app", "--disable-logging",
+	command := append([]string{"uwsgi", "--plugin=python3", "--master", "--processes=3", "--need-app", "--disable-logging",
 		"--chdir=DIR", "--wsgi=app", "--hook-master-start=unix_signal:15 gracefully_kill_them_all"}, words...)
 	return &server{needs: []string{"uwsgi"}, command: configured(map[string]string{"app.py": pythonApp}, command...)}
 }
@@ -85,7 +85,8 @@ user = root
 group = root
 listen = ` + listen + `
 pm = static
-pm.max_children = 12
+pm.max_children = 8
+php_admin_value[output_buffering] = 0
 `}
 	if len(other) == 2 {
 		files[other[0]] = other[1]
