@@ -113,7 +113,8 @@ func TestShortInfo(t *testing.T) {
 			want.Info.Sent = bytes
 		}
 		if n >= 160 {
-			want.Info.Segments, want.Info.PureACKs = 0x01010101, 0
+			want.Info.Segments, want.Info.SentSegments = 0x01010101, 0x01010101
+			want.Info.PureACKs = 0
 		}
 		if n >= 216 {
 			want.Info.Resent = bytes

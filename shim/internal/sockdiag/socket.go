@@ -120,7 +120,8 @@ func decodeInfo(b []byte, s *tcp.Socket) {
 	}
 	if len(b) >= int(infoDataSegsOut)+4 {
 		s.Info.Segments = native.Uint32(b[infoDataSegsIn:])
-		s.Info.PureACKs = native.Uint32(b[infoSegsOut:]) - native.Uint32(b[infoDataSegsOut:])
+		s.Info.SentSegments = native.Uint32(b[infoDataSegsOut:])
+		s.Info.PureACKs = native.Uint32(b[infoSegsOut:]) - s.Info.SentSegments
 	}
 	if len(b) >= int(infoBytesSent)+8 {
 		s.Info.Sent = native.Uint64(b[infoBytesSent:])

@@ -73,6 +73,7 @@ type Info struct {
 	LastAcked              time.Duration // since an ACK was received
 	Received               uint64        // bytes; see DiscountFIN
 	Segments               uint32        // received with data
+	SentSegments           uint32        // sent with data
 	PureACKs               uint32        // segments sent without data: ACKs and probes
 	PingPong               bool          // the last bytes received were acknowledged by a response; see procnet
 	Acked                  uint64        // bytes acknowledged by the peer

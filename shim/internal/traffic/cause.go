@@ -25,8 +25,8 @@ const (
 	Bytes                     // bytes on an open connection (Peer, Port, At)
 	Requests                  // requests in flight (Peer and Port of the one silent longest; At, Connections, Undetermined)
 	Probe                     // a possible health probe (Peer, Port, At, Period, Received)
-	AcceptQueue               // connections that the program has not accepted (Port, At, Connections)
-	OpenConnections           // connections that are open and idle (At, Connections)
+	AcceptQueue               // connections that the program has not accepted (Peer of any, Port, At, Connections)
+	OpenConnections           // connections that are open and idle (Peer of any, At, Connections)
 )
 
 // Cause is what kept a condition from being met last, for the report.
@@ -47,45 +47,66 @@ type causes struct {
 	last       Cause
 	lastActive conn // the connection that was active last
 	lastOpened conn // the latest new connection that counts
+	lastOther  conn // likewise, probes aside
+	queued     bool // connections waited to be accepted in the previous sample
 	halfOpen   int  // see LeftOut
 	bare       int  // closed connections on which no byte was received
 }
 
-// note remembers a connection that was active last.
-func (c *causes) note(next *conn, start time.Time) {
+// noteActivity remembers a connection that was active last.
+func (t *Tracker) noteActivity(next *conn) {
+	c := &t.causes
 	at := next.last()
-	if at.After(start) && at.After(c.lastActive.last()) {
+	if at > trigger && at > c.lastActive.last() {
 		c.lastActive = *next
 	}
-	if next.opened.After(c.lastOpened.opened) {
-		c.lastOpened = *next
+	if next.opened <= c.lastOpened.opened {
+		return
+	}
+	c.lastOpened = *next
+	if t.rhythmOf(next) == nil {
+		c.lastOther = *next
 	}
 }
 
-// findCause finds out what the condition waits for. Nothing new in a sample leaves the
-// cause of an earlier sample.
+// findCause finds out what the condition waits for: the first of new connections, a
+// request that is silent, other activity, clients in an accept queue, and open
+// connections. If nothing of all that is in the sample, the cause of an earlier sample
+// stays.
 func (t *Tracker) findCause(longest queue) {
 	y := &t.lastSample
-	t.causes.halfOpen = max(t.causes.halfOpen, y.halfOpen)
-	settled := t.cfg.Until == UntilSettled
-	latest := t.counted()
-	switch {
-	case y.inFlight > 0 && !settled:
-		t.causes.last = Cause{Kind: Requests, Peer: y.oldest.peer, Port: y.oldest.port, At: t.now, Connections: y.inFlight, Undetermined: !y.certain}
-	case longest.length > 0:
-		t.causes.last = Cause{Kind: AcceptQueue, Port: longest.port, At: t.now, Connections: longest.length}
-	case settled && latest.opened.After(t.start) && !t.silentSince(latest.opened):
-		t.causes.last = t.causeOf(&t.causes.lastOpened, t.causes.lastOpened.opened)
-	case !settled && latest.last().After(t.start) && !t.silentSince(latest.last()):
-		t.causes.last = t.causeOf(&t.causes.lastActive, t.causes.lastActive.last())
-	case t.cfg.Until == UntilDrained && y.lasting > 0:
-		t.causes.last = Cause{Kind: OpenConnections, At: t.now, Connections: y.lasting}
+	c := &t.causes
+	c.halfOpen = max(c.halfOpen, y.halfOpen)
+	counted := t.counted()
+	latest := counted.last()
+	if t.cfg.Until == UntilSettled {
+		latest = counted.opened
 	}
+	active := t.recent(latest)
+	others := t.activity(y.activity, (*rhythm).regular)
+	switch {
+	case t.recent(others.opened):
+		c.last = t.causeOf(&c.lastOther, others.opened)
+	case t.cfg.Until != UntilSettled && y.inFlight > 0 && (!active || t.silentSince(y.oldest.moved)):
+		c.last = Cause{Kind: Requests, Peer: y.oldest.peer, Port: y.oldest.port, At: t.time(t.now), Connections: y.inFlight, Undetermined: !y.certain}
+	case active && t.cfg.Until == UntilSettled:
+		c.last = t.causeOf(&c.lastOpened, latest)
+	case active:
+		c.last = t.causeOf(&c.lastActive, latest)
+	case longest.length > 0 && c.queued:
+		c.last = Cause{Kind: AcceptQueue, Peer: t.queues.peer, Port: longest.port, At: t.time(t.now), Connections: longest.length}
+	case t.cfg.Until == UntilDrained && y.lasting > 0:
+		c.last = Cause{Kind: OpenConnections, Peer: y.lastingPeer, At: t.time(t.now), Connections: y.lasting}
+	}
+	c.queued = longest.length > 0
 }
 
+// recent reports whether something since the trigger happened less than QuietFor ago.
+func (t *Tracker) recent(at moment) bool { return at > trigger && !t.silentSince(at) }
+
 // causeOf returns the activity of a connection as a cause.
-func (t *Tracker) causeOf(c *conn, at time.Time) Cause {
-	cause := Cause{Kind: Bytes, Peer: c.socket.peer, Port: c.socket.port, At: at}
+func (t *Tracker) causeOf(c *conn, at moment) Cause {
+	cause := Cause{Kind: Bytes, Peer: c.socket.peer, Port: c.socket.port, At: t.time(at)}
 	if r := t.rhythmOf(c); r != nil {
 		cause.Kind = Probe
 		cause.Period = r.gap
@@ -96,7 +117,7 @@ func (t *Tracker) causeOf(c *conn, at time.Time) Cause {
 		return cause
 	}
 	switch {
-	case !c.opened.IsZero() && at.Sub(c.opened) < t.cfg.QuietFor:
+	case c.opened != 0 && time.Duration(at-c.opened) < t.cfg.QuietFor:
 		cause.Kind = NewConnections
 		cause.Connections = t.arrivals.last(t.cfg.QuietFor)
 	case c.waited:
@@ -111,7 +132,7 @@ func (t *Tracker) rhythmOf(c *conn) *rhythm {
 	if c.course.beat.regular(1) {
 		return &c.course.beat
 	}
-	if series := t.probes[c.probeKey()]; series != nil && !c.opened.IsZero() {
+	if series := t.probes[c.probeKey()]; series != nil && c.opened != 0 {
 		return series.find((*rhythm).regular)
 	}
 	return nil

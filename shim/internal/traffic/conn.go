@@ -7,22 +7,25 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// activity is when the latest connection came, and when the latest byte moved.
-type activity struct{ opened, moved time.Time }
+// moment is a time, cheap to compare and to keep for each connection: nanoseconds since
+// long before the trigger. The zero moment is before all others.
+type moment int64
+
+// trigger is the moment of the trigger.
+const trigger moment = 1 << 61
+
+// sinceTrigger returns the time from the trigger to m.
+func (m moment) sinceTrigger() time.Duration { return time.Duration(m - trigger) }
+
+// activity is when the latest connection came, and when the latest byte moved; 0: never.
+type activity struct{ opened, moved moment }
 
 func (a *activity) add(b activity) {
-	a.opened = later(a.opened, b.opened)
-	a.moved = later(a.moved, b.moved)
+	a.opened = max(a.opened, b.opened)
+	a.moved = max(a.moved, b.moved)
 }
 
-func (a *activity) last() time.Time { return later(a.opened, a.moved) }
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
+func (a *activity) last() moment { return max(a.opened, a.moved) }
 
 // conn is a connection as the latest sample showed the socket.
 type conn struct {
@@ -32,9 +35,9 @@ type conn struct {
 	course   course
 	isNew    bool // came after the trigger
 	accepted bool
-	inFlight bool      // in the latest sample a request was in flight, or may have been
-	waited   bool      // a request was in flight in an earlier sample
-	missedAt time.Time // of the first sample without the connection
+	inFlight bool   // in the latest sample a request was in flight, or may have been
+	waited   bool   // a request was silent for QuietFor in the hold
+	missedAt moment // of the first sample without the connection
 }
 
 // remembered is the part of the latest socket that the next one is compared with.
@@ -59,10 +62,10 @@ func (m *moves) any() bool { return m.received > 0 || m.sent > 0 || m.unseen }
 func (m *moves) served() bool { return m.read || m.sent > 0 }
 
 // update adds the latest state of a connection's socket.
-func (c *conn) update(s *tcp.Socket, now time.Time, known bool) moves {
+func (c *conn) update(s *tcp.Socket, now moment, known bool) moves {
 	m := c.socket.update(s, known)
-	c.moved = later(c.moved, m.lastByte(s, now, known))
-	if c.isNew && !receivedNothing(s) && c.opened.IsZero() {
+	c.moved = max(c.moved, m.lastByte(s, now, known))
+	if c.isNew && !receivedNothing(s) && c.opened == 0 {
 		c.opened = now
 	}
 	c.accepted = c.accepted || s.Inode != 0
@@ -97,15 +100,15 @@ func (r *remembered) update(s *tcp.Socket, known bool) (m moves) {
 
 // lastByte returns when the last of the bytes moved, zero if none did. Bytes sent on a
 // connection on which none was received are a greeting; further bytes are traffic.
-func (m *moves) lastByte(s *tcp.Socket, now time.Time, known bool) (at time.Time) {
+func (m *moves) lastByte(s *tcp.Socket, now moment, known bool) (at moment) {
 	if m.unseen {
 		return now
 	}
 	if m.received > 0 && !receivedNothing(s) {
-		at = now.Add(-s.Info.LastReceived)
+		at = now - moment(s.Info.LastReceived)
 	}
 	if m.sent > 0 && (known || !receivedNothing(s)) {
-		at = later(at, now.Add(-s.Info.LastSent))
+		at = max(at, now-moment(s.Info.LastSent))
 	}
 	return at
 }

@@ -9,9 +9,9 @@ import (
 // course is what earlier samples say about the bytes of a connection.
 type course struct {
 	request  RequestState                    // of the latest sample with empty queues
-	doubtful bool                            // pure ACKs speak against Idle, and no keep-alive probe has come between
+	doubtful bool                            // the request may have come in several segments, see Classify
 	judged   struct{ received, sent uint64 } // the bytes by then
-	last     arrival                         // of bytes, at noByte if none was received
+	last     arrival                         // of bytes, at 0 if none was received
 	paused   time.Duration                   // the pauses of at least minPause between bytes received, in all
 	bytes    uint64                          // received at the latest beat
 	beat     rhythm                          // of equal numbers of bytes
@@ -41,7 +41,8 @@ func (c *course) judge(s *tcp.Socket, bytes *remembered, minPureACKs uint32) Req
 	case !moved && ackedLate(s) && (c.request == Idle || c.doubtful): // by the answer to a keep-alive probe
 		state = c.request
 	}
-	c.doubtful = state == Undetermined && (c.doubtful && !moved || !ackedLate(s) && s.Info.PureACKs > minPureACKs)
+	inSegments := s.Info.PureACKs > minPureACKs && s.Info.Segments > s.Info.SentSegments
+	c.doubtful = state == Undetermined && (c.doubtful && !moved || !ackedLate(s) && inSegments)
 	if c.request == InFlight && sent == 0 && received <= maxControlBytes {
 		return state // perhaps half of a PING and its ACK
 	}
@@ -70,16 +71,13 @@ const (
 	streamGap      = 500 * time.Millisecond
 )
 
-// noByte is a time long before every trigger.
-const noByte = time.Duration(-1 << 63)
-
 // begin notes the first sample of a connection. The age of the last byte sent is the age
 // of the connection, if none was sent.
-func (c *course) begin(s *tcp.Socket, now time.Duration) {
+func (c *course) begin(s *tcp.Socket, now moment) {
 	info := &s.Info
-	c.last.at = now - info.LastReceived
+	c.last.at = now - moment(info.LastReceived)
 	if receivedNothing(s) {
-		c.last.at = noByte
+		c.last.at = 0
 	}
 	if s.HasInfo && info.Sent == 0 && info.Segments >= streamSegments && info.LastSent >= streamGap*time.Duration(info.Segments) {
 		c.paused = info.LastSent
@@ -88,16 +86,16 @@ func (c *course) begin(s *tcp.Socket, now time.Duration) {
 
 // add notes the bytes that moved between two samples: before is the activity before these
 // bytes, and inFlight whether the earlier sample showed a request in flight.
-func (c *course) add(s *tcp.Socket, m *moves, now time.Duration, before activity, inFlight bool) {
+func (c *course) add(s *tcp.Socket, m *moves, now moment, before activity, inFlight bool) {
 	if m.received == 0 {
 		if m.sent > 0 && !inFlight { // not a response: the program sends by itself
 			c.bytes = 0
 		}
 		return
 	}
-	at := now - s.Info.LastReceived
-	gap := at - c.last.at
-	if c.last.at != noByte && gap >= minPause {
+	at := now - moment(s.Info.LastReceived)
+	gap := time.Duration(at - c.last.at)
+	if c.last.at != 0 && gap >= minPause {
 		c.paused += gap
 	}
 	if m.received != c.bytes || m.received > maxProbeBytes {

@@ -55,41 +55,42 @@ func (t *Tracker) addClosed(closed *Closed) {
 	if t.cfg.ignores(s) || s.Remote.Addr().IsUnspecified() {
 		return
 	}
+	at := t.moment(closed.At)
 	c, known := t.conns.take(identity(s))
 	if !known {
 		c.isNew = true
-		t.arrivals.add(t.sinceStart(closed.At))
+		t.arrivals.add(at.sinceTrigger())
 	}
-	m := c.update(s, closed.At, known)
+	m := c.update(s, at, known)
 	if s.Info.Sent > 0 {
 		t.queues.accepted[s.Local.Port()] = true
 	}
 	t.progress.made = t.progress.made || m.served() || !known && s.Info.Sent > 0
-	if m.unseen && c.isNew && c.opened.IsZero() {
-		c.opened = closed.At
+	if m.unseen && c.isNew && c.opened == 0 {
+		c.opened = at
 	}
-	if c.isNew && c.opened.IsZero() {
+	if c.isNew && c.opened == 0 {
 		t.causes.bare++
 	}
-	came := closed.At
+	came := at
 	if !m.unseen {
-		came = came.Add(-s.Info.LastReceived)
+		came -= moment(s.Info.LastReceived)
 	}
-	t.forget(&c, t.sinceStart(came), closed.At, 0)
+	t.forget(&c, came, at, 0)
 }
 
 // addUnseen adds connections and bytes that the kernel has counted and no sample shows.
 func (t *Tracker) addUnseen(rest *Rest) {
 	if !rest.MissedAt.IsZero() {
 		t.arrivals.missed = true
-		t.markActive(rest.MissedAt)
+		t.markActive(t.moment(rest.MissedAt))
 	}
 	if rest.Opened > t.arrivals.sinceSample() { // until the event tells more
 		t.sample.addBoth(activity{t.now, t.now})
 	}
 	if rest.Accepted > 0 {
 		t.markActive(t.now)
-		t.arrivals.addCounted(t.now.Sub(t.start), rest.Accepted)
+		t.arrivals.addCounted(t.now.sinceTrigger(), rest.Accepted)
 	}
 	t.arrivals.endSample()
 	if rest.Segments && t.sample.withoutInfo { // any segment may have carried bytes of an open connection
@@ -98,7 +99,7 @@ func (t *Tracker) addUnseen(rest *Rest) {
 }
 
 // markActive notes activity whose connection is not known yet.
-func (t *Tracker) markActive(at time.Time) { t.closed.add(activity{at, at}) }
+func (t *Tracker) markActive(at moment) { t.closed.add(activity{at, at}) }
 
 // dropMissing removes the connections that two samples in a row did not show. An event
 // may still report the end of a connection missing from only this sample, which counts
@@ -112,14 +113,14 @@ func (t *Tracker) dropMissing() {
 		}
 		c, _ := t.conns.take(s.id)
 		c.moved = c.missedAt // a byte may have moved until then
-		if c.missedAt.IsZero() {
+		if c.missedAt == 0 {
 			c.moved = t.now
 		}
 		came := c.course.last.at
-		if came == noByte {
-			came = t.sinceStart(c.moved)
+		if came == 0 {
+			came = c.moved
 		}
-		if c.isNew && c.opened.IsZero() {
+		if c.isNew && c.opened == 0 {
 			c.opened = c.moved
 		}
 		t.forget(&c, came, t.now, t.cfg.Poll)
@@ -134,9 +135,9 @@ func (y *tally) addBoth(a activity) {
 }
 
 // forget keeps only the activity of a connection closed at a time; came is when the last
-// byte was received, from the trigger, and late how imprecise that is.
-func (t *Tracker) forget(c *conn, came time.Duration, closed time.Time, late time.Duration) {
-	t.causes.note(c, t.start)
+// byte was received, and late how imprecise that is.
+func (t *Tracker) forget(c *conn, came, closed moment, late time.Duration) {
+	t.noteActivity(c)
 	if c.mayBeProbe(closed) && t.probes.add(c, came, late) {
 		return
 	}

@@ -37,12 +37,15 @@ func (r RequestState) String() string { return [...]string{"idle", "in flight", 
 //	half-closed by the peer, both in one jiffy                    undetermined
 //	both in one jiffy, last ACK >= 0.8 s after it, PingPong       idle
 //	both in one jiffy, PingPong, PureACKs <= minPureACKs          idle
+//	both in one jiffy, PingPong, Segments <= SentSegments         idle
 //	both in one jiffy                                             undetermined
 //
 // The kernel counts ages in jiffies. A request received in the jiffy of the previous
 // response acknowledged the response in the same jiffy; a nearby peer does so without a
 // request too. The local side then decides: a response acknowledges its request, whereas
-// a waiting request got a pure ACK, and a delayed pure ACK ends ping-pong mode.
+// a waiting request got a pure ACK, and a delayed pure ACK ends ping-pong mode. The ACK is
+// not delayed if the request came in several segments, and then more segments were
+// received than sent.
 // A FIN begins ping-pong mode.
 // minPureACKs is how many pure ACKs a connection has without such a request. An ACK that
 // came long after both answered a keep-alive probe of our side, a pure ACK as well.
@@ -59,11 +62,11 @@ func Classify(s *tcp.Socket, minPureACKs uint32) RequestState {
 		return InFlight
 	case info.Segments == 1 || info.LastReceived != info.LastSent:
 		return Idle
-	case !AmbiguousOrder(s) && info.LastAcked < info.LastSent:
+	case info.LastAcked < info.LastSent && !ackedLate(s):
 		return Idle
 	case info.LastSent < maxDelayedACK || s.State == tcp.CloseWait:
 		return Undetermined
-	case info.PingPong && (ackedLate(s) || info.PureACKs <= minPureACKs):
+	case info.PingPong && (ackedLate(s) || info.PureACKs <= minPureACKs || info.Segments <= info.SentSegments):
 		return Idle
 	}
 	return Undetermined
@@ -86,7 +89,7 @@ func mayReceive(s *tcp.Socket) bool { return s.State == tcp.Established || s.Sta
 // had a pure ACK by now.
 func AmbiguousOrder(s *tcp.Socket) bool {
 	info := &s.Info
-	if !s.HasInfo || !mayReceive(s) || info.Received == 0 || info.Sent == 0 || info.Segments == 1 {
+	if !s.HasInfo || s.State != tcp.Established || info.Received == 0 || info.Sent == 0 || info.Segments == 1 {
 		return false
 	}
 	oneJiffy := info.LastReceived == info.LastSent

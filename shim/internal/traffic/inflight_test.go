@@ -40,6 +40,7 @@ var rules = []rule{
 		return s.Info.PingPong && s.Info.LastSent-s.Info.LastAcked >= 800*time.Millisecond
 	}, Idle},
 	{"both in one jiffy, PingPong, PureACKs <= minPureACKs", func(s *tcp.Socket) bool { return s.Info.PingPong && s.Info.PureACKs <= testMinPureACKs }, Idle},
+	{"both in one jiffy, PingPong, Segments <= SentSegments", func(s *tcp.Socket) bool { return s.Info.PingPong && s.Info.Segments <= s.Info.SentSegments }, Idle},
 	{"both in one jiffy", func(*tcp.Socket) bool { return true }, Undetermined},
 }
 
@@ -88,16 +89,21 @@ func eachSocket(f func(s *tcp.Socket)) {
 			for _, sent := range ages {
 				for _, received := range ages {
 					for _, acked := range ages {
-						for pure := range uint32(3) {
-							f(&tcp.Socket{State: state, HasInfo: has(0) == 1, Unread: pure / 2 * has(1), Unsent: pure / 2 * has(2), Info: tcp.Info{
+						for pure := range uint32(4) {
+							f(&tcp.Socket{State: state, HasInfo: has(0) == 1, Unread: pure / 3 * has(1), Unsent: pure / 3 * has(2), Info: tcp.Info{
 								LastSent: sent, LastReceived: received, LastAcked: acked, Retries: uint8(3 + has(6)),
-								Received: uint64(has(3)), Sent: uint64(has(4)), Segments: 1 + has(1), PureACKs: pure, PingPong: has(5) == 1}})
+								Received: uint64(has(3)), Sent: uint64(has(4)), Segments: 1 + has(1), SentSegments: 1 + has(2), PureACKs: pure, PingPong: has(5) == 1}})
 						}
 					}
 				}
 			}
 		}
 	}
+}
+
+func equalSegments(info tcp.Info) tcp.Info {
+	info.SentSegments = info.Segments
+	return info
 }
 
 // TestClassify has cases measured on real connections, some within one jiffy.
@@ -127,6 +133,8 @@ func TestClassify(t *testing.T) {
 		"answered in the same jiffy": {tcp.Socket{State: tcp.Established, Info: info(100, 100, 96, 4, 4)}, Idle},
 		"asked in the same jiffy":    {tcp.Socket{State: tcp.Established, Info: tie(2, 5000, 5000, false)}, Undetermined},
 		"read before the response":   {tcp.Socket{State: tcp.Established, Info: tie(2, 5000, 5000, true)}, Undetermined},
+		"idle, answered slowly once": {tcp.Socket{State: tcp.Established, Info: equalSegments(tie(3, 5000, 5000, true))}, Idle},
+		"waits, as many segments":    {tcp.Socket{State: tcp.Established, Info: equalSegments(tie(3, 5000, 5000, false))}, Undetermined},
 		"without quick acks":         {tcp.Socket{State: tcp.Established, Info: tie(1, 5000, 5000, false)}, Undetermined},
 		"answered, and acknowledged": {tcp.Socket{State: tcp.Established, Info: tie(1, 5000, 5000, true)}, Idle},
 		"not yet acknowledged":       {tcp.Socket{State: tcp.Established, Info: tie(1, 700, 700, true)}, Undetermined},

@@ -43,8 +43,8 @@ type probeSeries struct {
 
 // arrival is a connection of a series.
 type arrival struct {
-	at     time.Duration // from the trigger
-	before activity      // of all earlier connections
+	at     moment
+	before activity // of all earlier connections
 }
 
 type probes map[probeKey]*probeSeries
@@ -55,14 +55,14 @@ func (c *conn) probeKey() probeKey {
 
 // mayBeProbe reports whether a connection closed at that time came after the trigger, and
 // was short and small enough for a health probe.
-func (c *conn) mayBeProbe(closed time.Time) bool {
-	return !c.opened.IsZero() && closed.Sub(c.opened) <= maxProbeAge && c.socket.received <= maxProbeBytes
+func (c *conn) mayBeProbe(closed moment) bool {
+	return c.opened != 0 && time.Duration(closed-c.opened) <= maxProbeAge && c.socket.received <= maxProbeBytes
 }
 
 // add adds a closed connection to the series of its key: at is when the connection came,
-// from the trigger, and late how imprecise that is. The result is false if a new series
+// and late how imprecise that is. The result is false if a new series
 // would exceed maxProbeKeys.
-func (p probes) add(c *conn, at, late time.Duration) (added bool) {
+func (p probes) add(c *conn, at moment, late time.Duration) (added bool) {
 	key := c.probeKey()
 	series := p[key]
 	if series == nil {
@@ -76,7 +76,7 @@ func (p probes) add(c *conn, at, late time.Duration) (added bool) {
 	return true
 }
 
-func (s *probeSeries) add(a activity, at, late time.Duration) {
+func (s *probeSeries) add(a activity, at moment, late time.Duration) {
 	for i := range min(s.count, maxInterleaved) {
 		s.rhythms[i].add(&s.latest[i], at, late, i+1)
 	}
@@ -150,8 +150,8 @@ type rhythm struct {
 }
 
 // add adds the gap from an arrival to the time at; late is how imprecise times are.
-func (r *rhythm) add(from *arrival, at, late time.Duration, interleaved int) {
-	gap := at - from.at
+func (r *rhythm) add(from *arrival, at moment, late time.Duration, interleaved int) {
+	gap := time.Duration(at - from.at)
 	switch {
 	case gap < minPeriod*time.Duration(interleaved):
 		*r = rhythm{}
@@ -170,15 +170,15 @@ const minTolerance = 25 * time.Millisecond
 const minEqualGaps = 3
 
 // probing reports whether what comes at the rhythm of several interleaved probes is left
-// out by the rule of cfg at a time since the trigger.
-func (r *rhythm) probing(cfg *Config, now time.Duration, interleaved int) bool {
+// out by the rule of cfg.
+func (r *rhythm) probing(cfg *Config, now moment, interleaved int) bool {
 	switch cfg.Probes {
 	case IgnoreProbes:
 		return r.regular(interleaved)
 	case CountProbes:
 		return false
 	}
-	return r.equal >= minEqualGaps*interleaved && now-r.first.at >= patience*cfg.QuietFor
+	return r.equal >= minEqualGaps*interleaved && time.Duration(now-r.first.at) >= patience*cfg.QuietFor
 }
 
 // patience is for how many times QuietFor a probe must have come like clockwork before

@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
@@ -11,7 +12,8 @@ type queues struct {
 	accepted   map[uint16]bool // the ports of which the program has accepted a connection
 	waiting    []queue         // not empty in the current sample
 	unaccepted int             // connections that the current sample shows in a queue, with nothing to read
-	activeAt   time.Time       // when connections waited last
+	peer       netip.Addr      // of a connection in a queue
+	activeAt   moment          // when connections waited last
 }
 
 // queue is the accept queue of a listener.
@@ -36,9 +38,11 @@ func (q *queues) add(s *tcp.Socket) {
 // note adds a connection.
 func (q *queues) note(s *tcp.Socket, accepted bool) {
 	switch {
-	case !accepted && s.Unread == 0:
-		q.unaccepted++
 	case !accepted:
+		q.peer = s.Remote.Addr()
+		if s.Unread == 0 {
+			q.unaccepted++
+		}
 	case !q.accepted[s.Local.Port()]:
 		q.accepted[s.Local.Port()] = true
 	}
@@ -47,7 +51,7 @@ func (q *queues) note(s *tcp.Socket, accepted bool) {
 // end ends a sample, and returns the longest queue in which connections wait for the program, of length 0
 // if there is none. A connection to a port that the program never accepts from does not
 // wait, unless the connection has sent something or is not shown.
-func (q *queues) end(now time.Time) (longest queue) {
+func (q *queues) end(now moment) (longest queue) {
 	total := 0
 	for _, w := range q.waiting {
 		total += w.length
@@ -67,13 +71,13 @@ const stuckAfter = 10 * time.Second
 
 // progress is when the program last made progress, or had no need to.
 type progress struct {
-	at      time.Time
+	at      moment
 	made    bool // since the previous complete sample
 	waiting bool // at the latest complete sample somebody waited for the program
 }
 
 // end ends a sample. What clients do is no progress.
-func (p *progress) end(now time.Time, waiting, unknown bool) {
+func (p *progress) end(now moment, waiting, unknown bool) {
 	if p.made || unknown || !waiting || !p.waiting {
 		p.at = now
 	}

@@ -27,13 +27,13 @@ type Summary struct {
 
 // Summary returns the figures up to the latest sample.
 func (t *Tracker) Summary() Summary {
-	t.arrivals.lengthen(int(t.sinceStart(t.now) / time.Second))
+	t.arrivals.lengthen(int(t.now.sinceTrigger() / time.Second))
 	counted := t.counted()
 	others := t.activity(t.lastSample.activity, (*rhythm).regular)
 	y := &t.lastSample
 	return Summary{
-		Accepted: t.arrivals.accepted, More: t.arrivals.missed, LastNew: counted.opened, LastByte: counted.moved,
-		LastOther: others.opened,
+		Accepted: t.arrivals.accepted, More: t.arrivals.missed, LastNew: t.time(counted.opened), LastByte: t.time(counted.moved),
+		LastOther: t.time(others.opened),
 		Open:      y.open, InFlight: y.inFlight, GivenUp: y.givenUp,
 		PerSecond: slices.Clone(t.arrivals.perSecond), Patterns: t.patterns(),
 		Cause: t.causes.last,

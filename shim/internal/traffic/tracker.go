@@ -77,16 +77,24 @@ type samples struct {
 // clock is the time and the number of the current sample.
 type clock struct {
 	start       time.Time // the trigger: silence counts from here
-	now         time.Time // of the current sample
+	now         moment    // of the current sample
 	sampleNo    uint32
 	firstSample uint32 // the sample whose connections are older than the trigger
 }
 
-// sinceStart returns the time from the trigger to at.
-func (c *clock) sinceStart(at time.Time) time.Duration { return at.Sub(c.start) }
+// moment returns a time as a moment.
+func (c *clock) moment(at time.Time) moment { return trigger + moment(at.Sub(c.start)) }
 
-// silence returns the time since at, or since the trigger if that is later.
-func (c *clock) silence(at time.Time) time.Duration { return c.now.Sub(later(at, c.start)) }
+// time returns a moment as a time, zero for never.
+func (c *clock) time(m moment) time.Time {
+	if m == 0 {
+		return time.Time{}
+	}
+	return c.start.Add(m.sinceTrigger())
+}
+
+// silence returns the time since m, or since the trigger if that is later.
+func (c *clock) silence(m moment) time.Duration { return time.Duration(c.now - max(m, trigger)) }
 
 // tally is what a sample found.
 type tally struct {
@@ -100,16 +108,17 @@ type tally struct {
 
 // connTally counts connections.
 type connTally struct {
-	open         int  // established
-	lasting      int  // of open, with a peer that answers: Drained waits
-	halfOpen     int  // in SYN_RECV
-	opening      bool // a connection is half open, and the peer may yet answer
-	bare         int  // new, and nothing received
-	gone         int  // the peer no longer answers
-	oneWay       int  // the program never sends
-	unsent       bool // a peer has not acknowledged all bytes
-	bytesUnknown bool // a response may have been sent: the source shows no bytes
-	withoutInfo  bool // a connection is open whose bytes the source does not show
+	open         int        // established
+	lasting      int        // of open, with a peer that answers: Drained waits
+	lastingPeer  netip.Addr // of any of lasting
+	halfOpen     int        // in SYN_RECV
+	opening      bool       // a connection is half open, and the peer may yet answer
+	bare         int        // new, and nothing received
+	gone         int        // the peer no longer answers
+	oneWay       int        // the program never sends
+	unsent       bool       // a peer has not acknowledged all bytes
+	bytesUnknown bool       // a response may have been sent: the source shows no bytes
+	withoutInfo  bool       // a connection is open whose bytes the source does not show
 }
 
 // requestTally counts requests.
@@ -128,12 +137,12 @@ type requestTally struct {
 type holder struct {
 	peer  netip.Addr
 	port  uint16
-	moved time.Time
+	moved moment
 }
 
 // compare makes c the holder if c has been silent for longer, or there are no others.
 func (h *holder) compare(c *conn, others int) {
-	if others == 0 || c.moved.Before(h.moved) {
+	if others == 0 || c.moved < h.moved {
 		*h = holder{c.socket.peer, c.socket.port, c.moved}
 	}
 }
@@ -146,10 +155,11 @@ func New(cfg Config, start time.Time) *Tracker {
 
 // Begin begins a sample.
 func (t *Tracker) Begin(now time.Time) {
-	if now.Sub(t.now) > stuckAfter/2 { // lameduck itself was stopped, and perhaps the program too
-		t.progress.at = now
+	previous := t.now
+	t.now = t.moment(now)
+	if time.Duration(t.now-previous) > stuckAfter/2 { // lameduck itself was stopped, and perhaps the program too
+		t.progress.at = t.now
 	}
-	t.now = now
 	t.sample = tally{}
 	t.sampleNo++
 	t.conns.rewind()
@@ -176,22 +186,21 @@ func (t *Tracker) Observe(s *tcp.Socket) {
 func (t *Tracker) observe(s *tcp.Socket) {
 	c, known := t.conns.visit(identity(s))
 	afterTrigger := t.sampleNo > t.firstSample
-	now := t.sinceStart(t.now)
 	if !known {
-		c.course.begin(s, now)
+		c.course.begin(s, t.now)
 		if afterTrigger {
 			c.isNew = true
-			t.arrivals.add(now)
+			t.arrivals.add(t.now.sinceTrigger())
 		}
 	}
 	before := c.activity
 	wasAccepted := c.accepted
 	m := c.update(s, t.now, known)
 	if known {
-		c.course.add(s, &m, now, before, c.inFlight)
+		c.course.add(s, &m, t.now, before, c.inFlight)
 	}
 	c.sample = t.sampleNo
-	c.missedAt = time.Time{}
+	c.missedAt = 0
 	t.queues.note(s, c.accepted)
 	t.minPureACKs = leastPureACKs(t.minPureACKs, s)
 	if c.accepted && !wasAccepted && afterTrigger || known && m.served() {
@@ -199,14 +208,14 @@ func (t *Tracker) observe(s *tcp.Socket) {
 	}
 	t.count(c, s)
 	t.countRequest(c, s)
-	t.causes.note(c, t.start)
+	t.noteActivity(c)
 }
 
 // count adds an open connection to the tally.
 func (t *Tracker) count(c *conn, s *tcp.Socket) {
 	y := &t.sample
 	counted := c.activity
-	if c.course.beat.probing(&t.cfg, t.sinceStart(t.now), 1) {
+	if c.course.beat.probing(&t.cfg, t.now, 1) {
 		counted = c.course.beat.first.before
 		y.probes++
 	}
@@ -217,6 +226,7 @@ func (t *Tracker) count(c *conn, s *tcp.Socket) {
 		y.open++
 		if !gone {
 			y.lasting++
+			y.lastingPeer = c.socket.peer
 		}
 	}
 	if gone {
@@ -239,12 +249,15 @@ func (t *Tracker) count(c *conn, s *tcp.Socket) {
 func (t *Tracker) countRequest(c *conn, s *tcp.Socket) {
 	y := &t.sample
 	state := c.course.judge(s, &c.socket, t.minPureACKs)
+	if state == Undetermined && c.course.beat.probing(&t.cfg, t.now, 1) { // between two probes
+		state = Idle
+	}
 	c.inFlight = state != Idle
-	c.waited = c.waited || state == InFlight
+	c.waited = c.waited || state == InFlight && t.silentSince(c.moved)
 	y.unread = y.unread || s.Unread > 0
 	switch {
 	case state == Idle:
-	case state == Undetermined && t.now.Sub(c.moved) >= t.cfg.MaxSilence:
+	case state == Undetermined && time.Duration(t.now-c.moved) >= t.cfg.MaxSilence:
 		y.undetermined++
 	case t.silence(c.moved) >= t.cfg.MaxSilence:
 		y.oldestGiven.compare(c, y.givenUp)

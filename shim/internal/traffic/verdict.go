@@ -24,7 +24,7 @@ func (t *Tracker) Verdict() (v Verdict) {
 	v.Quiet = v.Settled && t.silentSince(latest.moved) && y.inFlight == 0
 	v.Drained = v.Quiet && y.lasting == 0 && !y.opening && !y.unsent
 	v.NoSockets = y.listeners == 0 && y.open == 0 && y.inFlight == 0
-	v.Stuck = t.progress.waiting && y.served == 0 && t.now.Sub(t.progress.at) >= max(stuckAfter, t.cfg.QuietFor)
+	v.Stuck = t.progress.waiting && y.served == 0 && time.Duration(t.now-t.progress.at) >= max(stuckAfter, t.cfg.QuietFor)
 	return v
 }
 
@@ -39,7 +39,7 @@ func (t *Tracker) counted() activity {
 // leftOut reports whether the rhythm of several interleaved probes is left out in the
 // latest sample.
 func (t *Tracker) leftOut(r *rhythm, interleaved int) bool {
-	return !t.tooManyProbes && r.probing(&t.cfg, t.sinceStart(t.now), interleaved)
+	return !t.tooManyProbes && r.probing(&t.cfg, t.now, interleaved)
 }
 
 // countProbes finds out whether what would be left out patiently is too much for probes.
@@ -69,4 +69,4 @@ func (t *Tracker) activity(open activity, leftOut func(r *rhythm, interleaved in
 	return a
 }
 
-func (t *Tracker) silentSince(at time.Time) bool { return t.silence(at) >= t.cfg.QuietFor }
+func (t *Tracker) silentSince(at moment) bool { return t.silence(at) >= t.cfg.QuietFor }

@@ -15,13 +15,14 @@ func probeCases() []truthCase {
 // probePeriods are the periods of probes.
 var probePeriods = []time.Duration{1 * s, 2 * s, 3 * s, 4 * s, 5 * s, 10 * s}
 
-// patience returns how long after the last request probes may hold: until four have come.
-// Probes that are rarer than --quiet-for leave room for a silence.
+// patience returns how long after the last request probes may hold: 10 s, or until four
+// have come, with 1 s as in every window. Probes that are rarer than --quiet-for leave room
+// for a silence.
 func patience(period time.Duration) time.Duration {
 	if period > defaultQuietFor {
-		return 10 * s
+		return 11 * s
 	}
-	return max(10*s, 4*period+2*s)
+	return max(10*s, 4*period+2*s) + 1*s
 }
 
 func loneProbes() []truthCase {

@@ -162,7 +162,7 @@ func until(condition string, more ...string) []string {
 func listenCases() []truthCase {
 	held := 3900 * ms // what is not known holds as quiet does
 	return []truthCase{
-		{name: "ports: one opened at +1, requests there until +9", server: raw, quick: true, script: func(t *trial) {
+		{name: "ports: one opened at +1, requests there until +9", server: raw, quick: true, notBefore: 12 * s, script: func(t *trial) {
 			opener, c := t.client(), t.client()
 			t.at(1*s, func() { opener.short("listen 8099") })
 			t.steady(1500*ms, 9*s, 5, func() {

@@ -1,6 +1,7 @@
 package truth
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -124,11 +125,11 @@ func (t *trial) await() {
 	close(t.gone)
 }
 
-// ready waits until a socket of the server listens on the port, without a connection,
-// which the server would see.
+// ready waits until a socket of the server listens on the port and packets pass, without a
+// connection, which the server would see.
 func (t *trial) ready() error {
 	for end := time.Now().Add(startPatience); time.Now().Before(end); time.Sleep(10 * ms) {
-		if t.isReady() {
+		if t.isReady() && reachable() {
 			return nil
 		}
 		select {
@@ -146,6 +147,21 @@ func (t *trial) isReady() bool {
 		return err == nil
 	}
 	return listens(t.cmd.Process.Pid, port)
+}
+
+// reachable reports that a datagram to a closed port comes back as an ICMP message. A new
+// veth drops packets until the kernel has noticed the carrier, seconds late on a busy
+// machine.
+func reachable() bool {
+	conn, err := net.Dial("udp", net.JoinHostPort(serverEnd.String(), "9"))
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(200 * ms))
+	conn.Write([]byte("x"))
+	_, err = conn.Read(make([]byte, 1))
+	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
 // inServerNetwork calls f on a thread in the server's network namespace.

@@ -1,0 +1,93 @@
+package traffic
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+)
+
+// TestCause: the summary names what the condition waited for.
+func TestCause(t *testing.T) {
+	addr := netip.MustParseAddr
+	from := func(peer string, l life) life {
+		l.peer = peer
+		return l
+	}
+	busy := func(peer string) []life {
+		list := every(s(0.1), s(-5), s(30), request)
+		for i := range list {
+			list[i].peer = peer
+		}
+		return list
+	}
+	full := func(time.Duration) uint32 { return 5 }
+	for name, c := range map[string]struct {
+		world
+		cond  func(Verdict) bool
+		limit float64
+		want  Cause // At is a number of seconds from the trigger
+		at    float64
+	}{
+		"nothing":                   {world{lives: []life{answered(-5)}}, quiet, 60, Cause{}, 0},
+		"new connections":           {world{lives: busy("10.0.0.7"), events: true}, quiet, 19, Cause{Kind: NewConnections, Peer: addr("10.0.0.7"), Port: 80, Connections: 28}, 18.75},
+		"new connections, by count": {world{lives: busy("10.0.0.7"), events: true, Config: Config{Until: UntilSettled}}, settled, 19, Cause{Kind: NewConnections, Peer: addr("10.0.0.7"), Port: 80, Connections: 28}, 18.75},
+		"a slow request":            {world{lives: []life{from("10.0.0.8", slowRequest), answered(-1)}}, quiet, 60, Cause{Kind: Requests, Peer: addr("10.0.0.8"), Port: 80, Connections: 1}, 9},
+		"a slow request to the end": {world{lives: []life{from("10.0.0.8", slowRequest), answered(-1)}}, quiet, 8, Cause{Kind: Requests, Peer: addr("10.0.0.8"), Port: 80, Connections: 1}, 7.75},
+		"a stream":                  {world{lives: []life{from("10.0.0.9", webSocket(60))}, Config: Config{Probes: CountProbes}}, quiet, 19, Cause{Kind: Probe, Peer: addr("10.0.0.9"), Port: 80, Period: time.Second, Received: 5}, 18},
+		"a probe":                   {world{lives: probing(1), events: true, Config: Config{Probes: CountProbes}}, quiet, 19, Cause{Kind: Probe, Peer: addr("10.0.0.1"), Port: 80, Period: time.Second, Received: 77}, 18},
+		"a probe, until settled":    {world{lives: probing(1), events: true, Config: Config{Probes: CountProbes, Until: UntilSettled}}, settled, 19, Cause{Kind: Probe, Peer: addr("10.0.0.1"), Port: 80, Period: time.Second, Received: 77}, 18},
+		"requests beside a probe":   {world{lives: append(probing(1), busy("10.0.0.7")...), events: true}, quiet, 19, Cause{Kind: NewConnections, Peer: addr("10.0.0.7"), Port: 80, Connections: 31}, 18.75},
+		"an accept queue":           {world{queue: full, lives: []life{{port: 80, peer: "10.0.0.7", open: s(-9), accepted: -1, unread: 5, moves: []move{{s(-9), 5}}}}, Config: Config{MaxSilence: s(5)}}, quiet, 8, Cause{Kind: AcceptQueue, Peer: addr("10.0.0.7"), Port: 80, Connections: 5}, 7.75},
+		"an open connection":        {world{lives: []life{from("10.0.0.7", answered(-5))}, Config: Config{Until: UntilDrained}}, drained, 19, Cause{Kind: OpenConnections, Peer: addr("10.0.0.7"), Connections: 1}, 18.75},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, tr := c.until(s(c.limit), c.cond)
+			got := tr.Summary().Cause
+			at := got.At.Sub(start)
+			got.At = time.Time{}
+			if got != c.want || c.want.Kind != NoCause && (at < s(c.at-0.3) || at > s(c.at+0.3)) {
+				t.Errorf("%+v at %v, want %+v at %v s", got, at, c.want, c.at)
+			}
+		})
+	}
+}
+
+// TestLeftOut: the summary counts what is no traffic.
+func TestLeftOut(t *testing.T) {
+	w := world{events: true, Config: Config{MaxSilence: s(5)}, lives: []life{
+		{open: s(1), state: tcp.SynRecv}, {open: s(1), state: tcp.SynRecv},
+		{open: s(1), close: s(1.1)}, {open: s(1)}, {open: s(-1)},
+		{open: s(-9), moves: answered(-9).moves, vanished: s(-8)},
+		oneWay(-100, 10, 0),
+		{open: s(-9), peer: "10.0.0.7", moves: []move{{s(-9), 100}}},
+	}}
+	_, tr := w.until(s(9), func(Verdict) bool { return false })
+	want := LeftOut{HalfOpen: 2, Bare: 2, Gone: 1, OneWay: 1, GivenUpPeer: netip.MustParseAddr("10.0.0.7")}
+	if r := tr.Summary(); r.LeftOut != want || r.GivenUp != 1 || r.InFlight != 0 || r.Accepted != 2 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestUndetermined: a request that may have been answered holds until it has been silent
+// for MaxSilence, before the trigger included.
+func TestUndetermined(t *testing.T) {
+	for _, c := range []struct{ silent, want float64 }{{40, 0}, {20, 10}, {2, 28}} {
+		tr := New(Config{QuietFor: s(3), MaxSilence: s(30), Poll: s(0.25)}, start)
+		held := 0.0
+		for now := 0.0; now < 60; now++ {
+			age := s(c.silent + now)
+			tr.Begin(start.Add(s(now)))
+			tr.Observe(&tcp.Socket{State: tcp.Established, Remote: netip.MustParseAddrPort("10.0.0.7:80"), Cookie: 1, HasInfo: true, Inode: 1,
+				Info: tcp.Info{LastSent: age, LastReceived: age, LastAcked: age, Received: 8, Sent: 4, Segments: 2, PureACKs: 2, PingPong: true}})
+			tr.End(Rest{})
+			if tr.Summary().InFlight > 0 {
+				held = now + 1
+			}
+		}
+		if held != c.want {
+			t.Errorf("silent for %v s at the trigger: in flight for %v s, want %v", c.silent, held, c.want)
+		}
+	}
+}
