@@ -36,8 +36,8 @@ func gets(at time.Duration, path string) func(t *trial) {
 	}
 }
 
-// upload makes a request that counts, with a body whose length the client tells: not all
-// application servers read chunks.
+// upload makes a counted request with a Content-Length: not all application servers read
+// chunks.
 func (p *site) upload(path string, body *slowBody) {
 	p.t.real(func() error {
 		request, err := http.NewRequest("POST", p.base+path, body)
@@ -141,8 +141,8 @@ func fastCGICases() []truthCase {
 	)
 }
 
-// appGracefulCases are requests that the hold does not see: no request is lost, since the
-// server finishes what is in flight when it gets its signal.
+// appGracefulCases are requests invisible to the hold. No request is lost, since the server
+// finishes all requests in flight at its signal.
 func appGracefulCases() []truthCase {
 	var cases []truthCase
 	for i, on := range append(appServers, appServer{"php-fpm", "php-fpm", fpm}) {
@@ -169,7 +169,7 @@ func appGracefulCases() []truthCase {
 		script: gets(-1*s, "/?think=9s")})
 }
 
-// mptcpCases have clients that speak Multipath TCP to a server of Go, which does so by
+// mptcpCases have clients with Multipath TCP. Go's listeners accept Multipath TCP by
 // default.
 func mptcpCases() []truthCase {
 	return append(
@@ -212,7 +212,7 @@ func mptcpPool(to time.Duration) func(t *trial) {
 	}
 }
 
-// dialMPTCP connects with Multipath TCP.
+// dialMPTCP connects with Multipath TCP, or with TCP if the kernel has no Multipath TCP.
 func (c *client) dialMPTCP() *conn {
 	if err := c.open(); err != nil {
 		return &conn{t: c.t, err: err}

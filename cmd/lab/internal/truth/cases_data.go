@@ -47,7 +47,7 @@ func postgresCases() []truthCase {
 	)
 }
 
-// postgresPool plans clients that make queries until a moment.
+// postgresPool plans clients with queries until a moment.
 func postgresPool(to time.Duration, query string) func(t *trial) {
 	return func(t *trial) {
 		for i, c := range t.crowd(6) {
@@ -133,7 +133,7 @@ func redisCases() []truthCase {
 	)
 }
 
-// redisPool plans clients that run a command until a moment.
+// redisPool plans clients with a command again and again until a moment.
 func redisPool(to time.Duration, line string) func(t *trial) {
 	return func(t *trial) {
 		for i, c := range t.crowd(10) {
@@ -143,7 +143,7 @@ func redisPool(to time.Duration, line string) func(t *trial) {
 	}
 }
 
-// redisSubscribers plans clients that subscribe, and a client that publishes until a moment.
+// redisSubscribers plans subscribers, and a publisher until a moment.
 func redisSubscribers(to time.Duration) func(t *trial) {
 	return func(t *trial) {
 		for _, c := range t.crowd(5) {
@@ -159,10 +159,10 @@ func redisSubscribers(to time.Duration) func(t *trial) {
 	}
 }
 
-// redisSmallCases have answers as small as an HTTP/2 PING, which is no answer.
+// redisSmallCases have answers as small as an HTTP/2 PING, although a PING is no answer.
 func redisSmallCases() []truthCase {
-	// A command that the server delays for 800 ms is seen waiting; then come answers that
-	// are as long as their commands: "PING aa\n" and "$2\r\naa\r\n".
+	// The server delays commands for 800 ms, so a sample shows a waiting command. The next
+	// answers are as long as their commands: "PING aa\n" and "$2\r\naa\r\n".
 	echo := func(t *trial) {
 		for i, c := range t.crowd(10) {
 			open := sync.OnceValue(c.redis)
@@ -229,8 +229,8 @@ func memcachedCases() []truthCase {
 	)
 }
 
-// logCases are streams that nobody answers. Until two pieces have come in the hold, a stream
-// looks like a request that waits.
+// logCases are streams without answers. Until two pieces have come in the hold, a stream
+// looks like a waiting request.
 func logCases() []truthCase {
 	ship := func(from, to, period time.Duration, line string) func(t *trial) {
 		return func(t *trial) {

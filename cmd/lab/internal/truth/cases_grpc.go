@@ -66,7 +66,7 @@ func grpcStreamCases() []truthCase {
 	)
 }
 
-// grpcPool plans channels that make calls until a moment.
+// grpcPool plans channels with calls until a moment.
 func grpcPool(to time.Duration, options ...grpc.DialOption) func(t *trial) {
 	return func(t *trial) {
 		for i, c := range t.crowd(6) {
@@ -103,7 +103,7 @@ func grpcIdleCases() []truthCase {
 	)
 }
 
-// grpcLimitCases cannot be known from counters. A server that stops gracefully loses no call.
+// grpcLimitCases are calls invisible to the hold. A graceful server loses no call.
 func grpcLimitCases() []truthCase {
 	slowBeside := func(t *trial) {
 		ch := t.client().channel()

@@ -21,8 +21,7 @@ type database struct {
 	db *sql.DB
 }
 
-// database returns a client that keeps its connection, or one with a connection for each
-// query.
+// database returns a client with a kept connection, or with a connection for each query.
 func (c *client) database(keep bool) *database {
 	connector := must(pq.NewConnector(c.postgresSource()))
 	connector.Dialer(pqDialer{c})
@@ -65,13 +64,13 @@ func (d *database) run(query string) error {
 	return rows.Err()
 }
 
-// query makes a query that counts.
+// query makes a counted query.
 func (d *database) query(text string) { d.t.real(func() error { return d.run(text) }) }
 
-// ping makes a query that does not count.
+// ping makes a query without counting.
 func (d *database) ping(text string) { d.t.spare(d.run(text)) }
 
-// transaction makes two queries that count in a transaction, and commits at a moment.
+// transaction makes a counted query in a transaction, and a counted commit at a moment.
 func (d *database) transaction(until time.Duration) {
 	var tx *sql.Tx
 	d.t.real(func() (err error) {
@@ -90,7 +89,7 @@ func (d *database) transaction(until time.Duration) {
 	})
 }
 
-// fill copies rows into a table, one row of 80 kB each period, which counts as one request.
+// fill copies rows of 80 kB into a table, one row each period: one counted request.
 func (d *database) fill(count int, period time.Duration) {
 	d.t.real(func() error {
 		tx, err := d.db.Begin()
@@ -159,13 +158,13 @@ func (r redis) command(line string) error {
 	return readRESP(r.in)
 }
 
-// do runs a command that counts.
+// do runs a counted command.
 func (r redis) do(line string) { r.t.real(func() error { return r.command(line) }) }
 
-// ping runs a command that does not count.
+// ping runs a command without counting.
 func (r redis) ping(line string) { r.t.spare(r.command(line)) }
 
-// pipeline sends commands in one segment, and counts as one request.
+// pipeline sends commands in one segment: one counted request.
 func (r redis) pipeline(lines ...string) {
 	r.t.real(func() error {
 		var text string
@@ -190,7 +189,7 @@ func readRESP(in *bufio.Reader) error {
 	if err != nil {
 		return err
 	}
-	count, _ := strconv.Atoi(strings.TrimSpace(line[1:])) // used where the type has one
+	count, _ := strconv.Atoi(strings.TrimSpace(line[1:])) // of the types with a number
 	switch line[0] {
 	case '-':
 		return errors.New(strings.TrimSpace(line))

@@ -14,8 +14,8 @@ const (
 	fcgiStdin  = 5
 )
 
-// fastcgi makes a request that counts as nginx does: on a connection of its own, which the
-// server closes.
+// fastcgi makes a counted request in nginx's way, on a new connection, closed by the
+// server.
 func (c *client) fastcgi(query string) { c.t.real(func() error { return c.askFastCGI(query) }) }
 
 func (c *client) askFastCGI(query string) error {

@@ -21,7 +21,7 @@ type channel struct {
 	cc *grpc.ClientConn
 }
 
-// channel returns a client, which connects at the first call.
+// channel returns a client. The first call connects.
 func (c *client) channel(options ...grpc.DialOption) *channel {
 	secrets := insecure.NewCredentials()
 	if c.t.c.server.tls {
@@ -39,15 +39,15 @@ func pinging() grpc.DialOption {
 	return grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * s, Timeout: 20 * s, PermitWithoutStream: true})
 }
 
-// call makes a unary call that counts.
+// call makes a counted unary call.
 func (ch *channel) call(takes time.Duration) {
 	ch.t.real(func() error {
 		return ch.cc.Invoke(context.Background(), "/"+grpcName+"/Answer", durationpb.New(takes), &wrapperspb.BytesValue{})
 	})
 }
 
-// stream receives count messages, one each period, which count as one request, and cancels
-// the call.
+// stream receives count messages, one each period, and cancels the call: one counted
+// request.
 func (ch *channel) stream(count int, period time.Duration) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -68,7 +68,7 @@ func (ch *channel) stream(count int, period time.Duration) {
 	})
 }
 
-// send sends count messages, one each period, and waits for the answer, which counts.
+// send sends count messages, one each period, and waits for the counted answer.
 func (ch *channel) send(count int, period time.Duration) {
 	ch.t.real(func() error {
 		stream, err := ch.cc.NewStream(context.Background(), &grpcService.Streams[1], "/"+grpcName+"/Collect")
@@ -88,7 +88,7 @@ func (ch *channel) send(count int, period time.Duration) {
 	})
 }
 
-// health checks the server's health as the kubelet does, which does not count.
+// health checks the server's health as the kubelet does, without counting.
 func (ch *channel) health() {
 	_, err := grpc_health_v1.NewHealthClient(ch.cc).Check(context.Background(), &grpc_health_v1.HealthCheckRequest{})
 	ch.t.spare(err)

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 )
 
-// Application servers, whose application answers as answer in server_http.go.
+// Application servers with an application like the function answer in server_http.go.
 var (
 	gunicornSync    = gunicorn("--workers=2")
 	gunicornOne     = gunicorn("--workers=1")
@@ -14,7 +14,7 @@ var (
 	uwsgiHTTP       = uwsgi("--http-socket=:PORT")
 	uwsgiKept       = uwsgi("--http11-socket=:PORT", "--add-header=Connection: keep-alive", "--so-keepalive")
 	fpm             = &server{needs: []string{phpFPM}, command: configured(phpFiles("0.0.0.0:PORT"), phpFPM, "--allow-to-run-as-root", "--fpm-config", "DIR/fpm.conf")}
-	// fpmBehindNginx has both in one container. The connections between them do not count.
+	// fpmBehindNginx has both servers in one container, connected by a Unix socket.
 	fpmBehindNginx = &server{needs: []string{phpFPM, "nginx"}, command: configured(phpFiles("DIR/fpm.sock", "conf", nginxPHP),
 		"sh", "-c", phpFPM+" --allow-to-run-as-root --fpm-config DIR/fpm.conf & until test -S DIR/fpm.sock; do sleep 0.1; done; exec nginx -c DIR/conf")}
 )
@@ -73,7 +73,7 @@ var phpFPM = func() string {
 	return path
 }()
 
-// phpFiles returns the files of php-fpm that listens at an address, and another file.
+// phpFiles returns the files of php-fpm for a listening address, and another file.
 func phpFiles(listen string, other ...string) map[string]string {
 	files := map[string]string{"app.php": phpApp, "fpm.conf": `
 [global]

@@ -26,8 +26,8 @@ input(type="imtcp" port="PORT")
 action(type="omfile" file="DIR/log")
 `
 
-// postgresPrograms is where Debian's packages have the programs that only the server's user
-// runs.
+// postgresPrograms is the folder of PostgreSQL's programs in Debian's packages. Only psql and
+// the like are in PATH.
 var postgresPrograms = func() string {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
 	if len(found) == 0 {
@@ -66,8 +66,8 @@ func postgresCommand(ssl string) func(at place) ([]string, error) {
 	}
 }
 
-// postgresTemplate returns a data folder that all trials copy. The first trial makes the
-// folder, and the others wait.
+// postgresTemplate returns a data folder, to be copied by all trials. The first trial makes
+// the folder, and the others wait.
 func postgresTemplate(dir string) (string, error) {
 	lock, err := os.OpenFile(dir+"/postgres.lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -28,7 +28,7 @@ var (
 	grpcKeepalive = &server{command: role("grpc", "ping")}     // sends a PING after 3 s of silence
 )
 
-// serveGRPC serves three methods: Answer takes the duration that is asked for, Stream sends a
+// serveGRPC serves three methods: Answer takes the requested duration, Stream sends a
 // message each duration until the client ends the call, and Collect reads messages and
 // answers at the end.
 func serveGRPC(words []string) error {
@@ -56,7 +56,7 @@ func serveGRPC(words []string) error {
 		context.AfterFunc(term, site.GracefulStop)
 	}
 	err = site.Serve(listener)
-	site.GracefulStop() // waits for the calls that Serve leaves behind
+	site.GracefulStop() // waits for calls in flight
 	if err == nil {
 		os.Exit(0)
 	}

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// Mail servers speak first. The slow server greets after 9 s, as servers do that sort out
-// senders of spam.
+// Mail servers speak first. The slow server greets after 9 s, as a defense against senders
+// of spam.
 var (
 	smtp     = &server{command: role("smtp", "0s")}
 	smtpSlow = &server{command: role("smtp", "9s")}
 )
 
 // serveSMTP takes mail: RFC 5321 as far as the cases go. The answer to the end of a mail
-// whose last line is "scan D" takes D.
+// with the last line "scan D" takes D.
 func serveSMTP(greetAfter time.Duration) error {
 	listener, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
 	if err != nil {
@@ -75,8 +75,8 @@ func (c *client) mail() mail {
 	return m
 }
 
-// say sends a command and reads all lines of the answer, all but the last of which have a
-// dash after the code.
+// say sends a command and reads the answer. All lines of an answer but the last have a dash
+// after the code.
 func (m mail) say(line string) error {
 	if err := m.send(line + "\r"); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (m mail) begin() error {
 	return nil
 }
 
-// deliver sends a mail whose text comes in count pieces, one each period. The server
+// deliver sends a mail in count pieces, one each period. The server
 // answers after scan.
 func (m mail) deliver(count int, period, scan time.Duration) error {
 	if m.err != nil {
