@@ -144,6 +144,9 @@ func (e explainer) duringStop(stops []sig.Signal) (lines []string) {
 	if holds {
 		lines = append(lines, "  a second one, more than a second later, or INT, ends the hold at once")
 	}
+	if probes := e.probes(); probes != "" {
+		lines = append(lines, "  "+probes)
+	}
 	first := e.plan.stop.ScheduleFor(stops[0])
 	lines = append(lines, "  then "+e.steps(first))
 	for _, s := range stops[1:] {
@@ -184,6 +187,20 @@ func (e explainer) hold() string {
 		return fmt.Sprintf("keeps serving at least %s, until %s, at most %s", stop.FormatDuration(gate.Floor), conditions, stop.FormatDuration(gate.Ceiling))
 	}
 	return fmt.Sprintf("keeps serving until %s, at most %s", conditions, stop.FormatDuration(gate.Ceiling))
+}
+
+// probes explains the rule for health probes, "" if traffic does not end the hold.
+func (e explainer) probes() string {
+	const subject = "what looks like a health probe "
+	switch {
+	case e.cfg.Until == Elapsed:
+		return ""
+	case e.cfg.Probes == IgnoreProbes:
+		return subject + "is left out at once"
+	case e.cfg.Probes == CountProbes:
+		return subject + "counts"
+	}
+	return subject + "is left out once all other traffic has been silent for " + stop.FormatDuration(e.plan.traffic.QuietFor)
 }
 
 // steps explains what is sent after the hold, and when KILL is sent at the latest.

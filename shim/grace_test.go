@@ -7,6 +7,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 // TestGraceAdaptive: the times of an adaptive hold that fits, and of holds whose given
@@ -18,25 +19,27 @@ func TestGraceAdaptive(t *testing.T) {
 		return c
 	}
 	for name, c := range map[string]struct {
-		cfg                           Config
-		floor, ceiling, quiet, silent time.Duration
-		caveat                        string
+		cfg                                   Config
+		floor, unseen, ceiling, quiet, silent time.Duration
+		caveat                                string
 	}{
-		"30 s":                      {in(30*s, Config{}), 5 * s, 19 * s, 3 * s, 9500 * time.Millisecond, ""},
-		"90 s":                      {in(90*s, Config{}), 5 * s, 79 * s, 3 * s, 30 * s, ""},
-		"6 s":                       {in(6*s, Config{}), 1500 * time.Millisecond, 3 * s, 1500 * time.Millisecond, 1500 * time.Millisecond, ""},
-		"no floor":                  {in(30*s, Config{DelayGiven: true}), 0, 19 * s, 3 * s, 9500 * time.Millisecond, ""},
-		"all given":                 {in(30*s, Config{Delay: 8 * s, DelayGiven: true, MaxDelay: 15 * s, QuietFor: s, MaxSilence: 60 * s}), 8 * s, 15 * s, s, 60 * s, ""},
-		"a low ceiling":             {in(30*s, Config{MaxDelay: 4 * s}), 2 * s, 4 * s, 2 * s, 2 * s, ""},
-		"assumed":                   {in(0, Config{Env: []string{"KUBERNETES_SERVICE_HOST=1"}}), 5 * s, 19 * s, 3 * s, 9500 * time.Millisecond, ""},
-		"a floor over an assumed":   {in(0, Config{Delay: 10 * s, DelayGiven: true}), 10 * s, 16 * s, 3 * s, 8 * s, "assumed grace period 10s ends first"},
-		"a silence over an assumed": {in(0, Config{QuietFor: 8 * s}), 5 * s, 21 * s, 8 * s, 10500 * time.Millisecond, "assumed grace period 10s ends first"},
-		"a ceiling over an assumed": {in(0, Config{MaxDelay: 8 * s}), 4 * s, 8 * s, 3 * s, 4 * s, "assumed grace period 10s leaves the command 2s to stop"},
+		"30 s":                      {in(30*s, Config{}), 0, 5 * s, 19 * s, 4 * s, 30 * s, ""},
+		"90 s":                      {in(90*s, Config{}), 0, 5 * s, 79 * s, 4 * s, 30 * s, ""},
+		"6 s":                       {in(6*s, Config{}), 0, 3 * s, 3 * s, 1500 * time.Millisecond, 30 * s, ""},
+		"a floor of zero":           {in(30*s, Config{DelayGiven: true}), 0, 0, 19 * s, 4 * s, 30 * s, ""},
+		"a floor":                   {in(30*s, Config{Delay: 8 * s, DelayGiven: true}), 8 * s, 8 * s, 19 * s, 4 * s, 30 * s, ""},
+		"all given":                 {in(30*s, Config{Delay: 8 * s, DelayGiven: true, MaxDelay: 15 * s, QuietFor: s, MaxSilence: 60 * s}), 8 * s, 15 * s, 15 * s, s, 60 * s, ""},
+		"a low ceiling":             {in(30*s, Config{MaxDelay: 4 * s}), 0, 4 * s, 4 * s, 2 * s, 30 * s, ""},
+		"assumed":                   {in(0, Config{Env: []string{"KUBERNETES_SERVICE_HOST=1"}}), 0, 5 * s, 19 * s, 4 * s, 30 * s, ""},
+		"a floor over an assumed":   {in(0, Config{Delay: 10 * s, DelayGiven: true}), 10 * s, 10 * s, 18 * s, 4 * s, 30 * s, "assumed grace period 10s ends first"},
+		"a silence over an assumed": {in(0, Config{QuietFor: 8 * s}), 0, 5 * s, 16 * s, 8 * s, 30 * s, "assumed grace period 10s ends first"},
+		"both over an assumed":      {in(0, Config{Delay: 3 * s, DelayGiven: true, QuietFor: 8 * s}), 3 * s, 3 * s, 19 * s, 8 * s, 30 * s, "assumed grace period 10s ends first"},
+		"a ceiling over an assumed": {in(0, Config{MaxDelay: 8 * s}), 0, 8 * s, 8 * s, 4 * s, 30 * s, "assumed grace period 10s leaves the command 2s to stop"},
 	} {
 		p := mustPlan(t, c.cfg, false)
 		g := p.stop.Gate
-		if g.Floor != c.floor || g.Ceiling != c.ceiling || g.Until != stop.Quiet || p.traffic.QuietFor != c.quiet || p.traffic.MaxSilence != c.silent {
-			t.Errorf("%s: %v to %v until %q, quiet for %v, silent for %v", name, g.Floor, g.Ceiling, g.Until, p.traffic.QuietFor, p.traffic.MaxSilence)
+		if g.Floor != c.floor || g.UnseenFloor != c.unseen || g.Ceiling != c.ceiling || g.Until != stop.Quiet || p.traffic.QuietFor != c.quiet || p.traffic.MaxSilence != c.silent {
+			t.Errorf("%s: %v (unseen: %v) to %v until %q, quiet for %v, silent for %v", name, g.Floor, g.UnseenFloor, g.Ceiling, g.Until, p.traffic.QuietFor, p.traffic.MaxSilence)
 		}
 		if !strings.HasPrefix(p.grace.caveat, c.caveat) || (p.grace.caveat == "") != (c.caveat == "") {
 			t.Errorf("%s: caveat %q, want %q", name, p.grace.caveat, c.caveat)
@@ -46,6 +49,15 @@ func TestGraceAdaptive(t *testing.T) {
 	wantError(t, in(30*s, Config{QuietFor: 20 * s}), "--quiet-for=20s", "--grace-period=30s", "a grace period of 31s")
 	wantError(t, in(30*s, Config{Delay: 9 * s, MaxDelay: 8 * s}), "--delay=9s", "longer than --max-delay=8s")
 	wantError(t, in(0, Config{QuietFor: 9 * s, MaxDelay: 8 * s}), "--quiet-for=9s", "longer than --max-delay=8s")
+}
+
+// TestTrafficCondition: the traffic's summary explains the condition of the hold.
+func TestTrafficCondition(t *testing.T) {
+	for until, want := range map[Condition]traffic.Condition{Elapsed: traffic.UntilQuiet, Settled: traffic.UntilSettled, Quiet: traffic.UntilQuiet, Drained: traffic.UntilDrained} {
+		if got := mustPlan(t, Config{Until: until, GracePeriod: time.Minute}, false).traffic.Until; got != want {
+			t.Errorf("until %q: %v, want %v", until, got, want)
+		}
+	}
 }
 
 // graceSchedules are schedules with their grace periods.
@@ -131,7 +143,7 @@ func TestGraceNothing(t *testing.T) {
 	const s = time.Second
 	wantError(t, Config{Until: Quiet, GracePeriod: s}, "--until=quiet does not fit into --grace-period=1s", "a grace period of 3s")
 	wantError(t, Config{Until: Quiet, GracePeriod: 10 * s, KillAfter: 9 * s}, "--kill-after=9s does not fit into --grace-period=10s", "a grace period of 11s")
-	if p := mustPlan(t, Config{Until: Quiet, KillAfter: 9 * s}, false); p.stop.Gate.Ceiling != 11*s || !strings.Contains(p.grace.caveat, "ends first") {
+	if p := mustPlan(t, Config{Until: Quiet, KillAfter: 9 * s}, false); p.stop.Gate.Ceiling != 8*s || !strings.Contains(p.grace.caveat, "ends first") {
 		t.Errorf("over an assumed one: %v, %q", p.stop.Gate.Ceiling, p.grace.caveat)
 	}
 	wantError(t, Config{OnStop: []string{"x"}, GracePeriod: 10 * s, KillAfter: 9 * s}, "leaves no time for the hold")

@@ -141,7 +141,8 @@ func (l *loop) warnUnobservable(s *observe.Snapshot) {
 		l.log(level, "observing the traffic through %s: %s", s.Observer, s.Warning)
 	}
 	if s.State == stop.UDPOnly && l.samples.inHold.State != s.State && adaptive {
-		l.log(level, "all listeners are UDP (%s), and UDP traffic cannot be observed: the hold lasts for its floor, or for --max-delay if given", report.PortList(s.Listeners.UDP))
+		l.log(level, "all listeners are UDP (%s), and UDP traffic cannot be observed: the hold lasts %s; see --delay",
+			report.PortList(s.Listeners.UDP), stop.FormatDuration(l.plan.stop.Gate.UnseenFloor))
 	}
 }
 

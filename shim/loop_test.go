@@ -353,7 +353,7 @@ func (w *world) runOnStop(_ string, argv, env []string) (int, error) {
 }
 
 func mustLook(t *testing.T, text string) stop.TrafficState {
-	for l := stop.Busy; l <= stop.ServerGone; l++ {
+	for l := stop.Busy; l <= stop.Unseen; l++ {
 		if l.String() == text {
 			return l
 		}

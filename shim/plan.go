@@ -15,11 +15,11 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
-// Defaults of an adaptive hold. Half of the ceiling is used where that is less.
+// Defaults of an adaptive hold, which has no floor unless given.
 const (
-	defaultFloor      = 5 * time.Second
-	defaultQuiet      = 3 * time.Second // shorter than the usual gap between probes
-	defaultMaxSilence = 30 * time.Second
+	defaultQuiet       = 4 * time.Second // or half of the ceiling, if less; shorter than the usual gap between probes
+	defaultMaxSilence  = 30 * time.Second
+	defaultUnseenFloor = 5 * time.Second // the floor where the traffic cannot be observed
 )
 
 // plan is a [Config] with defaults filled in and contradictions refused.
@@ -72,7 +72,7 @@ func newPlan(c *Config, terminal, pid1 bool) (plan, error) {
 			StopSelfOnTSTP:      c.StopSelfOnTSTP && !pid1,
 			TermGroup:           c.TermGroup,
 		},
-		traffic:  traffic.Config{IgnorePorts: c.IgnorePorts, IgnorePeers: c.IgnorePeers, Probes: c.Probes},
+		traffic:  traffic.Config{Until: trafficCondition(c.Until), IgnorePorts: c.IgnorePorts, IgnorePeers: c.IgnorePeers, Probes: c.Probes},
 		ports:    c.CountPorts,
 		paths:    c.WaitGone,
 		pid1:     pid1,
@@ -241,30 +241,48 @@ func (p *planner) setGrace() error {
 // ceiling for the hold, and fits says whether the given times fit below that.
 func (p *planner) setGate(ceiling time.Duration, fits bool) {
 	gate := stop.Gate{
-		Floor: p.Delay, FloorGiven: p.DelayGiven,
-		Ceiling: ceiling, CeilingGiven: p.MaxDelay > 0,
+		Floor: p.Delay, Ceiling: ceiling,
 		Until: p.Until, WaitGone: len(p.WaitGone) > 0, OnStop: len(p.OnStop) > 0,
 	}
 	switch {
-	case gate.CeilingGiven:
+	case p.MaxDelay > 0:
 		gate.Ceiling = p.MaxDelay
 	case fits, p.GracePeriod > 0: // the grace period decides
 	case gate.Until == Elapsed:
 		gate.Ceiling = p.Delay
-	case p.DelayGiven:
-		gate.Ceiling = p.Delay + 2*cmp.Or(p.QuietFor, defaultQuiet)
 	default:
-		gate.Ceiling = defaultFloor + 2*cmp.Or(p.QuietFor, defaultQuiet)
+		gate.Ceiling = p.Delay + 2*cmp.Or(p.QuietFor, defaultQuiet)
 	}
-	half := gate.Ceiling / 2
-	if gate.Until != Elapsed && !gate.FloorGiven {
-		gate.Floor = min(defaultFloor, half)
-	}
+	gate.UnseenFloor = min(p.unseenFloor(), gate.Ceiling)
 	p.plan.stop.Gate = gate
 	t := &p.plan.traffic
-	t.QuietFor = cmp.Or(p.QuietFor, min(defaultQuiet, half))
+	t.QuietFor = cmp.Or(p.QuietFor, min(defaultQuiet, gate.Ceiling/2))
 	t.Poll = min(max(t.QuietFor/12, 10*time.Millisecond), time.Second)
-	t.MaxSilence = cmp.Or(p.MaxSilence, min(defaultMaxSilence, half))
+	t.MaxSilence = cmp.Or(p.MaxSilence, defaultMaxSilence)
+}
+
+// trafficCondition returns the condition that the traffic's summary explains: for a hold
+// that is not adaptive, quiet.
+func trafficCondition(until Condition) traffic.Condition {
+	switch until {
+	case Settled:
+		return traffic.UntilSettled
+	case Drained:
+		return traffic.UntilDrained
+	}
+	return traffic.UntilQuiet
+}
+
+// unseenFloor returns the floor of an adaptive hold whose traffic cannot be observed: a
+// floor or a ceiling that was given, else the default.
+func (p *planner) unseenFloor() time.Duration {
+	switch {
+	case p.MaxDelay > 0:
+		return p.MaxDelay
+	case p.DelayGiven || p.Delay > 0:
+		return p.Delay
+	}
+	return defaultUnseenFloor
 }
 
 // checkGate reports times that contradict each other.

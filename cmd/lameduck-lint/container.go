@@ -150,7 +150,7 @@ func (c *container) reportShells(job bool) {
 
 // flagged reports whether words begin with flags that only lameduck has.
 func flagged(words []word) bool {
-	own := []string{"--until", "--grace-period", "--quiet-for", "--max-silence", "--wait-gone", "--on-stop", "--stop-schedule", "--ignore-probes"}
+	own := []string{"--until", "--grace-period", "--quiet-for", "--max-silence", "--wait-gone", "--on-stop", "--stop-schedule", "--ignore-probes", "--no-ignore-probes"}
 	for _, w := range words {
 		flag, _, _ := strings.Cut(w.text, "=")
 		switch {

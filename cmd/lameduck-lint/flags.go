@@ -144,11 +144,12 @@ func (r *reading) validate() error {
 // built without the flags by which lameduck catches all signals.
 func ofBuild(err error) bool { return strings.Contains(err.Error(), "this binary was built without") }
 
-// lineOf returns the line of the first word that is the flag, or else otherwise.
+// lineOf returns the line of the first word that is the flag or its negation, or else
+// otherwise.
 func lineOf(flag string, args []word, otherwise int) int {
 	i := slices.IndexFunc(args, func(a word) bool {
 		name, _, _ := strings.Cut(a.text, "=")
-		return flag != "" && (name == flag || len(flag) == 2 && strings.HasPrefix(a.text, flag))
+		return flag != "" && (name == flag || name == "--no"+strings.TrimPrefix(flag, "-") || len(flag) == 2 && strings.HasPrefix(a.text, flag))
 	})
 	if i < 0 {
 		return otherwise

@@ -25,7 +25,8 @@ func (p *pod) seconds() time.Duration { return time.Duration(p.grace) * time.Sec
 // reportGrace reports conflicts of a lameduck with the pod's grace period, after a preStop hook
 // that sleeps. With less, a smaller --grace-period is fine: a sidecar's stop begins later.
 func (p *pod) reportGrace(c *container, d *instance, sleep time.Duration, less bool) {
-	if p.patch || !d.starts || !d.sequence && d.cfg.Linger == 0 {
+	told := d.gave("grace-period") // the image may say the rest
+	if p.patch || !d.starts || !d.sequence && d.cfg.Linger == 0 && !told {
 		return
 	}
 	place, line := p.place(d.line)
@@ -45,7 +46,7 @@ func (p *pod) reportGrace(c *container, d *instance, sleep time.Duration, less b
 		c.report(line, graceTooShort, "%s: %s", place, strings.Replace(err.Error(), ": give", "; give", 1))
 		return
 	}
-	if d.cfg.Holds() {
+	if d.cfg.Holds() || told {
 		p.reportDifference(c, d, cfg, place, less)
 	}
 }

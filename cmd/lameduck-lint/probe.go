@@ -35,23 +35,31 @@ func (p *pod) reportProbes(c *container, n node, d *instance) {
 		}
 		return
 	}
+	if !c.moreVariables && !probe.get("tcpSocket").exists() && d.countsProbes(uint16(port)) {
+		c.reportPeriod(probe, d)
+	}
+}
+
+// countsProbes reports whether probes of a port count as traffic. Only --no-ignore-probes
+// asks for that; a probe that sends nothing never counts.
+func (d *instance) countsProbes(port uint16) bool {
+	cfg := &d.cfg
+	return cfg.Probes == shim.CountProbes && len(cfg.IgnorePeers) == 0 && !slices.Contains(cfg.IgnorePorts, port) &&
+		(len(cfg.CountPorts) == 0 || slices.Contains(cfg.CountPorts, port))
+}
+
+// reportPeriod reports a readiness probe that counts and comes more often than the silence
+// that d waits for.
+func (c *container) reportPeriod(probe node, d *instance) {
 	period := probe.get("periodSeconds")
 	seconds, ok := period.number()
 	if !ok {
 		seconds = usualPeriod
 	}
-	if c.moreVariables || time.Duration(seconds)*time.Second >= d.silence || d.excludesPort(uint16(port)) {
-		return
+	if time.Duration(seconds)*time.Second < d.silence {
+		c.report(period.line(probe.Line), probeHolds, "a readiness probe every %d s ends each silence before the %s that the hold needs, so the hold lasts to its ceiling, %s; leave out --no-ignore-probes, probe less often, or give --ignore-port, or --health for the probe",
+			seconds, short(d.silence), short(d.longest))
 	}
-	c.report(period.line(probe.Line), probeHolds, "a readiness probe every %d s ends each silence before the %s that the hold needs, so the hold lasts to its ceiling, %s; probe less often, or give --ignore-probes, --ignore-port, or --health for the probe",
-		seconds, short(d.silence), short(d.longest))
-}
-
-// excludesPort reports whether flags may exclude connections to a port.
-func (d *instance) excludesPort(port uint16) bool {
-	cfg := &d.cfg
-	return cfg.Probes == shim.IgnoreProbes || len(cfg.IgnorePeers) > 0 || slices.Contains(cfg.IgnorePorts, port) ||
-		len(cfg.CountPorts) > 0 && !slices.Contains(cfg.CountPorts, port)
 }
 
 // portOf returns the port that a probe connects to, or 0.

@@ -14,7 +14,7 @@ var rules = []rule{
 	{sharedPID, "lameduck hold would mistake other containers' connections for its own"},
 	{stopSignal, "the stop signal of the image or the pod does not start lameduck's stop"},
 	{readinessFails, "the stop makes the pod unready while it still serves"},
-	{probeHolds, "readiness probes are so frequent that traffic never seems to stop"},
+	{probeHolds, "readiness probes count as traffic, and are so frequent that traffic never seems to stop"},
 	{noExec, "a shell stays in front of the server and forwards no signals"},
 	{badFlag, "lameduck rejects a flag, a value, or their combination"},
 	{unknownVariable, "a LAMEDUCK_* variable is unknown to lameduck"},

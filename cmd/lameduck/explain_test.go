@@ -50,9 +50,28 @@ your pod needs terminationGracePeriodSeconds of 9 or more (docker stop -t 9): 5 
 	{"", []string{"--until=quiet", "--grace-period=60", "--preset=haproxy", "--", "haproxy", "-f", "/etc/haproxy.cfg"}, `
 runs haproxy -f /etc/haproxy.cfg
 preset haproxy, stopped by USR1: closes its listeners and exits when the last connection has ended (bounded by hard-stop-after); TERM cuts all at once
-on TERM or USR1: keeps serving at least 5 s, until nobody has connected or sent a byte for 3 s and no request is in flight, at most 49 s
+on TERM or USR1: keeps serving until nobody has connected or sent a byte for 4 s and no request is in flight, at most 49 s
   a second one, more than a second later, or INT, ends the hold at once
+  what looks like a health probe is left out once all other traffic has been silent for 4 s
   then USR1
+  sends no KILL: that is the orchestrator's, at 60 s
+your pod needs terminationGracePeriodSeconds of 60 or more (docker stop -t 60): 49 s for the hold, and 11 s for the command to stop by itself
+`},
+	{"", []string{"--until=quiet", "--delay=15", "--ignore-probes", "--grace-period=60", "--", "x"}, `
+runs x
+on TERM: keeps serving at least 15 s, until nobody has connected or sent a byte for 4 s and no request is in flight, at most 49 s
+  a second one, more than a second later, or INT, ends the hold at once
+  what looks like a health probe is left out at once
+  then TERM
+  sends no KILL: that is the orchestrator's, at 60 s
+your pod needs terminationGracePeriodSeconds of 60 or more (docker stop -t 60): 49 s for the hold, and 11 s for the command to stop by itself
+`},
+	{"", []string{"--until=quiet", "--no-ignore-probes", "--grace-period=60", "--", "x"}, `
+runs x
+on TERM: keeps serving until nobody has connected or sent a byte for 4 s and no request is in flight, at most 49 s
+  a second one, more than a second later, or INT, ends the hold at once
+  what looks like a health probe counts
+  then TERM
   sends no KILL: that is the orchestrator's, at 60 s
 your pod needs terminationGracePeriodSeconds of 60 or more (docker stop -t 60): 49 s for the hold, and 11 s for the command to stop by itself
 `},
@@ -60,14 +79,16 @@ your pod needs terminationGracePeriodSeconds of 60 or more (docker stop -t 60): 
 runs envoy
 on TERM: keeps serving until nobody has connected or sent a byte for 2 s and no connection is open, at most 40 s
   a second one, more than a second later, or INT, ends the hold at once
+  what looks like a health probe is left out once all other traffic has been silent for 2 s
   then TERM
   sends no KILL: that is the orchestrator's, at 60 s
 your pod needs terminationGracePeriodSeconds of 60 or more (docker stop -t 60): 40 s for the hold, and 20 s for the command to stop by itself
 `},
 	{"", []string{"--until=settled", "--", "x"}, `
 runs x
-on TERM: keeps serving at least 2.83 s, until no new connection has come for 2.83 s, at most 5.67 s
+on TERM: keeps serving until no new connection has come for 2.83 s, at most 5.67 s
   a second one, more than a second later, or INT, ends the hold at once
+  what looks like a health probe is left out once all other traffic has been silent for 2.83 s
   then TERM
   sends no KILL: that is the orchestrator's, at 10 s, assumed (--grace-period)
 your pod needs terminationGracePeriodSeconds of 10 or more (docker stop -t 10): 5.67 s for the hold, and 4.33 s for the command to stop by itself; 10 s is assumed: give --grace-period
@@ -75,8 +96,9 @@ your pod needs terminationGracePeriodSeconds of 10 or more (docker stop -t 10): 
 	{"", []string{"--preset=auto", "--until=quiet", "--grace-period=60", "--stop-schedule=USR1/30/TERM/5/KILL", "--", "run.sh", "nginx"}, `
 runs run.sh nginx
 preset auto, probably nginx, stopped by QUIT: closes its listeners, finishes the requests and exits (bounded by worker_shutdown_timeout); TERM and INT cut
-on TERM or QUIT: keeps serving at least 5 s, until nobody has connected or sent a byte for 3 s and no request is in flight, at most 24 s
+on TERM or QUIT: keeps serving until nobody has connected or sent a byte for 4 s and no request is in flight, at most 24 s
   a second one, more than a second later, or INT, ends the hold at once
+  what looks like a health probe is left out once all other traffic has been silent for 4 s
   then USR1, 30 s later TERM, 5 s later KILL, at 59 s at the latest
 your pod needs terminationGracePeriodSeconds of 60 or more (docker stop -t 60): 24 s for the hold, and 36 s for the command to stop by itself
 `},
@@ -178,8 +200,9 @@ no signal begins a stop
 	{"", []string{"--until=quiet", "--max-delay=20", "--", "x"}, `
 lameduck: warning: --max-delay=20s: assumed grace period 10s ends first: give --grace-period and docker stop -t
 runs x
-on TERM: keeps serving at least 5 s, until nobody has connected or sent a byte for 3 s and no request is in flight, at most 20 s
+on TERM: keeps serving until nobody has connected or sent a byte for 4 s and no request is in flight, at most 20 s
   a second one, more than a second later, or INT, ends the hold at once
+  what looks like a health probe is left out once all other traffic has been silent for 4 s
   then TERM
   sends no KILL: that is the orchestrator's, at 10 s, assumed (--grace-period)
 your pod needs terminationGracePeriodSeconds of 31 or more (docker stop -t 31): 20 s for the hold, and 11 s for the command to stop by itself; 10 s is assumed: give --grace-period

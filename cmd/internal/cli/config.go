@@ -77,9 +77,18 @@ func (t *Traffic) fill(cfg *shim.Config) {
 	cfg.CountPorts = t.CountPort.Values
 	cfg.IgnorePorts = t.IgnorePort.Values
 	cfg.IgnorePeers = t.IgnorePeer.Values
-	if t.IgnoreProbes.Value {
-		cfg.Probes = shim.IgnoreProbes
+	cfg.Probes = t.probes()
+}
+
+// probes returns the rule for what looks like health probes, patient unless given.
+func (t *Traffic) probes() shim.ProbeRule {
+	switch {
+	case t.IgnoreProbes.Value:
+		return shim.IgnoreProbes
+	case t.IgnoreProbes.Given():
+		return shim.CountProbes
 	}
+	return shim.IgnoreProbesPatiently
 }
 
 func (s *Signals) fill(cfg *shim.Config) {
@@ -227,7 +236,7 @@ func (l *Line) CheckUnused(cfg *shim.Config) (unused []Unused) {
 	for i, g := range given {
 		last := i == len(given)-1 || given[i+1].flag != g.flag
 		ok, remedy := met(g.flag.needs(), cfg)
-		if last && !ok && !g.flag.off() {
+		if last && !ok {
 			unused = append(unused, Unused{g, l.Spelling.In(remedy)})
 		}
 	}
@@ -237,11 +246,22 @@ func (l *Line) CheckUnused(cfg *shim.Config) (unused []Unused) {
 // SpellAsVariables has messages name the flags' variables, or in their place the flags of
 // another program's own: by the names of lameduck's flags.
 func (l *Line) SpellAsVariables(own map[string]string) {
-	l.Spelling = shim.Spelling{}
-	for _, f := range l.flags {
-		if f.env != "" {
-			l.Spelling[f.name()] = f.env
+	l.Spelling = variableSpelling(l.flags)
+	maps.Copy(l.Spelling, own)
+}
+
+// variableSpelling returns the variables of flags, by the flags' names. A negation is the
+// variable with a value: LAMEDUCK_IGNORE_PROBES=false.
+func variableSpelling(flags []flag) shim.Spelling {
+	spelling := shim.Spelling{}
+	for _, f := range flags {
+		if f.env == "" {
+			continue
+		}
+		spelling[f.name()] = f.env
+		if len(f.names) > 1 {
+			spelling[f.names[1]] = f.env + "=false"
 		}
 	}
-	maps.Copy(l.Spelling, own)
+	return spelling
 }

@@ -35,7 +35,11 @@ func TestEnvFlags(t *testing.T) {
 		{"", "LAMEDUCK_GROUP=true LAMEDUCK_DROP_UNHANDLED=1", shim.Config{Group: true, DropUnhandled: true}, ""},
 		{"", "LAMEDUCK_GROUP= LAMEDUCK_SUBREAPER=", shim.Config{}, ""},
 		{"", "LAMEDUCK_GROUP=0 LAMEDUCK_SUBREAPER=false", shim.Config{Subreaper: shim.No}, ""},
-		{"", "LAMEDUCK_IGNORE_PROBES=false", shim.Config{}, ""},
+		{"-u quiet", "LAMEDUCK_IGNORE_PROBES=true", shim.Config{Until: shim.Quiet, Probes: shim.IgnoreProbes}, ""},
+		{"-u quiet", "LAMEDUCK_IGNORE_PROBES=false", shim.Config{Until: shim.Quiet, Probes: shim.CountProbes}, ""},
+		{"-u quiet", "LAMEDUCK_IGNORE_PROBES=", shim.Config{Until: shim.Quiet}, ""},
+		{"-u quiet --no-ignore-probes", "LAMEDUCK_IGNORE_PROBES=true", shim.Config{Until: shim.Quiet, Probes: shim.CountProbes}, ""},
+		{"-u quiet --ignore-probes", "LAMEDUCK_IGNORE_PROBES=false", shim.Config{Until: shim.Quiet, Probes: shim.IgnoreProbes}, ""},
 		{"--group=false -s", "LAMEDUCK_GROUP=1 LAMEDUCK_SUBREAPER=0", shim.Config{Subreaper: shim.Yes}, ""},
 		{"", "LAMEDUCK_LINGER=5 LAMEDUCK_PARENT_DEATH_SIGNAL=sigterm", shim.Config{Linger: 5 * time.Second, ParentDeathSignal: 15}, ""},
 		{"", "lameduck_delay=2 XLAMEDUCK_DELAY=2 LAMEDUCK=2", shim.Config{}, "lameduck_delay=2 XLAMEDUCK_DELAY=2 LAMEDUCK=2"},
@@ -70,6 +74,7 @@ func TestEnvWarnings(t *testing.T) {
 		"LAMEDUCK_HELP=1":            {"LAMEDUCK_HELP"},
 		"LAMEDUCK_=1":                {"LAMEDUCK_: did you mean"},
 		"LAMEDUCK_GRACE_PERIOD=60":   {"LAMEDUCK_GRACE_PERIOD", "no effect", "--delay"},
+		"LAMEDUCK_IGNORE_PROBES=no":  {"LAMEDUCK_IGNORE_PROBES=no has no effect", "--until"},
 		"LAMEDUCK_COMMAND=rm":        {"LAMEDUCK_COMMAND"},
 		"LAMEDUCK_LOG__LEVEL=silent": {"LAMEDUCK_LOG__LEVEL", "did you mean LAMEDUCK_LOG_LEVEL?"},
 	} {
@@ -83,7 +88,7 @@ func TestEnvWarnings(t *testing.T) {
 				t.Errorf("%s: %q; want %q in it", env, cfg.Warnings[0], part)
 			}
 		}
-		if stays := !strings.Contains(env, "GRACE_PERIOD="); stays != slices.Equal(cfg.Env, []string{env}) {
+		if stays := !strings.Contains(cfg.Warnings[0], "no effect"); stays != slices.Equal(cfg.Env, []string{env}) {
 			t.Errorf("%s: the command gets %q", env, cfg.Env)
 		}
 	}

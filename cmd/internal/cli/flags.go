@@ -43,12 +43,6 @@ func (f *flag) texts() []text { return f.value.Addr().Interface().(flagValue).al
 // needs returns what the flag needs to have an effect; see met.
 func (f *flag) needs() string { return f.field.Tag.Get("needs") }
 
-// off reports whether the flag was given as false, the default: --ignore-probes=false.
-func (f *flag) off() bool {
-	b, isBool := f.value.Addr().Interface().(*Bool)
-	return isBool && !b.Value
-}
-
 // flagsOf returns the flags of a grammar, a pointer to a struct.
 func flagsOf(grammar any) []flag {
 	return appendFlags(make([]flag, 0, 40), reflect.ValueOf(grammar).Elem())

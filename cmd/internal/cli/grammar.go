@@ -40,7 +40,7 @@ type Watch struct {
 
 // Hold has the flags of the hold, apart from Traffic.
 type Hold struct {
-	Delay       Duration    `name:"delay" short:"d" env:"LAMEDUCK_DELAY" placeholder:"DUR" group:"Hold:" common:"keep serving this long after a stop signal [0]" hook:"wait at least this long [5s, or half of the ceiling if that is less]" help:"keep serving this long after a stop signal, then forward it; a second stop signal, or INT, skips the wait [0; with --until 5s, or half of the longest hold if that is less]"`
+	Delay       Duration    `name:"delay" short:"d" env:"LAMEDUCK_DELAY" placeholder:"DUR" group:"Hold:" common:"keep serving at least this long after a stop signal [0]" hook:"wait at least this long [0]" help:"keep serving at least this long after a stop signal, then forward it; a second stop signal, or INT, skips the wait [0]"`
 	Until       Condition   `name:"until" short:"u" env:"LAMEDUCK_UNTIL" placeholder:"COND" group:"Hold:" common:"then until settled (no new connections), quiet (no bytes) or drained (none open) [elapsed]" hook:"then wait until settled (no new connections), quiet (no bytes) or drained (none open); elapsed: only for the delay [quiet]" help:"then wait until traffic stops: settled (no new connections), quiet (also no bytes and no request in flight), drained (also no open connections) [elapsed; for lameduck hold quiet]"`
 	GracePeriod GracePeriod `name:"grace-period" env:"LAMEDUCK_GRACE_PERIOD" placeholder:"DUR" group:"Hold:" common:"time until the orchestrator's KILL [assumed]" hook:"time until the orchestrator's KILL; hooks are part of it [assumed]" needs:"sequence" help:"the time that the orchestrator gives before KILL; the hold must fit [30s in Kubernetes and ECS, 5s in Nomad, else 10s]"`
 	MaxDelay    Length      `name:"max-delay" env:"LAMEDUCK_MAX_DELAY" placeholder:"DUR" group:"Hold:" hook:"wait no longer than this: the ceiling [from the grace period]" needs:"hold" help:"hold no longer than this: the ceiling [from the grace period]"`
@@ -50,12 +50,12 @@ type Hold struct {
 
 // Traffic has the flags about which traffic holds, and for how long.
 type Traffic struct {
-	QuietFor     Length `name:"quiet-for" env:"LAMEDUCK_QUIET_FOR" placeholder:"DUR" group:"Traffic:" needs:"until" help:"how long the silence must last [3s, or half of the ceiling if that is less]"`
-	MaxSilence   Length `name:"max-silence" env:"LAMEDUCK_MAX_SILENCE" placeholder:"DUR" group:"Traffic:" needs:"until" help:"a request in flight without a byte for this long no longer holds [30s, or half of the ceiling]"`
+	QuietFor     Length `name:"quiet-for" env:"LAMEDUCK_QUIET_FOR" placeholder:"DUR" group:"Traffic:" needs:"until" help:"how long the silence must last [4s, or half of the ceiling if that is less]"`
+	MaxSilence   Length `name:"max-silence" env:"LAMEDUCK_MAX_SILENCE" placeholder:"DUR" group:"Traffic:" needs:"until" help:"a request in flight without a byte for this long, counted from the stop signal at the earliest, no longer holds [30s]"`
 	CountPort    Ports  `name:"count-port" env:"LAMEDUCK_COUNT_PORT" placeholder:"PORT,..." group:"Traffic:" needs:"hold" help:"the local ports that count [the ports that the container listens on]"`
 	IgnorePort   Ports  `name:"ignore-port" env:"LAMEDUCK_IGNORE_PORT" placeholder:"PORT,..." group:"Traffic:" needs:"hold" help:"local ports that do not count [none]"`
 	IgnorePeer   Peers  `name:"ignore-peer" env:"LAMEDUCK_IGNORE_PEER" placeholder:"CIDR,..." group:"Traffic:" needs:"hold" help:"peers that do not count [none]"`
-	IgnoreProbes Bool   `name:"ignore-probes" env:"LAMEDUCK_IGNORE_PROBES" group:"Traffic:" needs:"until" help:"leave out traffic that looks like health probes: short, from one peer, the same few bytes, at a steady period"`
+	IgnoreProbes Bool   `name:"ignore-probes" negatable:"" env:"LAMEDUCK_IGNORE_PROBES" group:"Traffic:" needs:"until" help:"leave out at once, or never, what looks like health probes: from one peer, the same few bytes, at a steady period [when all else has been silent for --quiet-for]"`
 }
 
 // Signals has the flags about signals before and at a stop.

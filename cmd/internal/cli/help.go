@@ -76,10 +76,10 @@ start the stop, matched before rewriting. With --delay the hold begins: COMMAND
 keeps running and gets all other signals. The hold ends after the delay, or at
 once when a second stop signal arrives (within a second of the first it counts
 as the same), when INT arrives, or when COMMAND exits. With --until the hold
-then lasts until traffic has stopped, at most to the ceiling; it ends at once if
-COMMAND listens nowhere or is hung. Then the stop signal is sent, rewritten,
-once. lameduck sends no KILL unless asked to. Without a hold every stop signal
-is forwarded at once.
+then lasts until traffic has stopped, at most to the ceiling; after the delay it
+ends at once if COMMAND listens nowhere or is hung. Then the stop signal is
+sent, rewritten, once. lameduck sends no KILL unless asked to. Without a hold
+every stop signal is forwarded at once.
 
 The hold must fit into the grace period: of G seconds, G - R - 1 are for the
 hold, where R is 10 or a third of G, whichever is less, plus --linger. A longer

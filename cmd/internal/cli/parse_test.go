@@ -61,30 +61,31 @@ var flagForms = map[string]shim.Config{
 	"--stop-signal sigquit,28,rtmax":  stoppingOn(3, 28, 64),
 	"--stop-signal=1 --stop-signal=2": stoppingOn(1, 2),
 
-	"-g":                         {Group: true},
-	"--group":                    {Group: true},
-	"--group=true":               {Group: true},
-	"--group=false":              {},
-	"--drop-unhandled":           {DropUnhandled: true},
-	"-s":                         {Subreaper: shim.Yes},
-	"--subreaper":                {Subreaper: shim.Yes},
-	"--subreaper=false":          {Subreaper: shim.No},
-	"-gs":                        {Group: true, Subreaper: shim.Yes},
-	"-gd2":                       {Group: true, Delay: 2 * time.Second},
-	"--linger=5":                 {Linger: 5 * time.Second},
-	"-u quiet":                   {Until: shim.Quiet},
-	"--until=settled":            {Until: shim.Settled},
-	"--until drained -d 0":       {Until: shim.Drained, DelayGiven: true},
-	"--until=elapsed":            {},
-	"-u quiet --quiet-for=500ms": {Until: shim.Quiet, QuietFor: 500 * time.Millisecond},
-	"-u quiet --max-silence=1m":  {Until: shim.Quiet, MaxSilence: time.Minute},
-	"-u quiet --max-delay 15":    {Until: shim.Quiet, MaxDelay: 15 * time.Second},
-	"-d 2 --max-delay 4":         {Delay: 2 * time.Second, MaxDelay: 4 * time.Second},
-	"-d 2 --count-port=80":       {Delay: 2 * time.Second, CountPorts: []uint16{80}},
-	"-d 2 --ignore-port=80":      {Delay: 2 * time.Second, IgnorePorts: []uint16{80}},
-	"-d 2 --ignore-peer=::1":     {Delay: 2 * time.Second, IgnorePeers: []netip.Prefix{netip.MustParsePrefix("::1/128")}},
-	"-u quiet --ignore-probes":   {Until: shim.Quiet, Probes: shim.IgnoreProbes},
-	"--ignore-probes=false":      {}, // the default is never without effect
+	"-g":                          {Group: true},
+	"--group":                     {Group: true},
+	"--group=true":                {Group: true},
+	"--group=false":               {},
+	"--drop-unhandled":            {DropUnhandled: true},
+	"-s":                          {Subreaper: shim.Yes},
+	"--subreaper":                 {Subreaper: shim.Yes},
+	"--subreaper=false":           {Subreaper: shim.No},
+	"-gs":                         {Group: true, Subreaper: shim.Yes},
+	"-gd2":                        {Group: true, Delay: 2 * time.Second},
+	"--linger=5":                  {Linger: 5 * time.Second},
+	"-u quiet":                    {Until: shim.Quiet},
+	"--until=settled":             {Until: shim.Settled},
+	"--until drained -d 0":        {Until: shim.Drained, DelayGiven: true},
+	"--until=elapsed":             {},
+	"-u quiet --quiet-for=500ms":  {Until: shim.Quiet, QuietFor: 500 * time.Millisecond},
+	"-u quiet --max-silence=1m":   {Until: shim.Quiet, MaxSilence: time.Minute},
+	"-u quiet --max-delay 15":     {Until: shim.Quiet, MaxDelay: 15 * time.Second},
+	"-d 2 --max-delay 4":          {Delay: 2 * time.Second, MaxDelay: 4 * time.Second},
+	"-d 2 --count-port=80":        {Delay: 2 * time.Second, CountPorts: []uint16{80}},
+	"-d 2 --ignore-port=80":       {Delay: 2 * time.Second, IgnorePorts: []uint16{80}},
+	"-d 2 --ignore-peer=::1":      {Delay: 2 * time.Second, IgnorePeers: []netip.Prefix{netip.MustParsePrefix("::1/128")}},
+	"-u quiet --ignore-probes":    {Until: shim.Quiet, Probes: shim.IgnoreProbes},
+	"-u quiet --no-ignore-probes": {Until: shim.Quiet, Probes: shim.CountProbes},
+	"-u quiet --ignore-probes=no": {Until: shim.Quiet, Probes: shim.CountProbes},
 	"-u quiet --count-port=80,443 --ignore-port 9": {Until: shim.Quiet, CountPorts: []uint16{80, 443}, IgnorePorts: []uint16{9}},
 	"-u quiet --ignore-peer=10.1.2.3,fd00::/8,::ffff:1.2.3.4": {Until: shim.Quiet, IgnorePeers: []netip.Prefix{
 		netip.MustParsePrefix("10.1.2.3/32"), netip.MustParsePrefix("fd00::/8"), netip.MustParsePrefix("1.2.3.4/32")}},
@@ -227,7 +228,7 @@ func TestSplit(t *testing.T) {
 
 // TestNegatable: a flag with the tag negatable has a form with --no-.
 func TestNegatable(t *testing.T) {
-	for args, want := range map[string]string{"": "false []", "--pets": "true [{true <nil>}]", "--no-pets": "false [{false <nil>}]", "--pets=no": "false [{no <nil>}]", "--pets --no-pets": "false [{false <nil>}]"} {
+	for args, want := range map[string]string{"": "false []", "--pets": "true [{true <nil>}]", "--no-pets": "false [{false <nil>}]", "--pets=no": "false [{no <nil>}]", "--pets --no-pets": "false [{false <nil>}]", "--no-pets --pets": "true [{true <nil>}]"} {
 		var grammar struct {
 			Line `kong:"-"`
 			Section

@@ -43,8 +43,11 @@ func readWord(word string, flags []flag) (valueFollows bool, err error) {
 	}
 	name, _, attached := strings.Cut(name, "=")
 	f := long(flags, name)
-	if f == nil {
+	switch {
+	case f == nil:
 		return false, unknownFlag(name, flags)
+	case attached && name == "no-"+f.name():
+		return false, fmt.Errorf("--%s takes no value: give --%[1]s alone", name)
 	}
 	f.given = true
 	return f.hasValue && !attached, nil
@@ -70,7 +73,7 @@ func readCluster(cluster string, flags []flag) (valueFollows bool, err error) {
 func unknownFlag(name string, flags []flag) error {
 	var names []string
 	for _, f := range flags {
-		names = append(names, f.name())
+		names = append(names, f.names...)
 	}
 	return fmt.Errorf("unknown flag %s%s", shim.Quote("--"+name), didYouMean(name, names))
 }

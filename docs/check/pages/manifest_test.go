@@ -46,6 +46,9 @@ func strict[T any](t *testing.T, text []byte) (object T) {
 	return object
 }
 
+// imageEnv are the variables of the image that the README builds.
+var imageEnv = []string{"LAMEDUCK_PRESET=auto", "LAMEDUCK_UNTIL=quiet"}
+
 // pod checks each call of lameduck in a pod.
 func pod(t *testing.T, spec core.PodSpec) {
 	t.Helper()
@@ -60,6 +63,9 @@ func pod(t *testing.T, spec core.PodSpec) {
 	}
 	for _, c := range append(spec.InitContainers, spec.Containers...) {
 		main := call{argv: append(c.Command, c.Args...), grace: grace}
+		if c.Image == "haproxy-lameduck" {
+			main.env = slices.Clone(imageEnv)
+		}
 		for _, v := range c.Env {
 			main.env = append(main.env, v.Name+"="+v.Value)
 		}

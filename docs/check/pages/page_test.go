@@ -135,7 +135,8 @@ func TestWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := string(help) + "--json LAMEDUCK_PID LAMEDUCK_SIGNAL --"
+	negations := strings.ReplaceAll(string(help), "--[no-]", "--no-")
+	known := strings.ReplaceAll(string(help), "--[no-]", "--") + negations + "--json LAMEDUCK_PID LAMEDUCK_SIGNAL --"
 	for _, p := range pages(t) {
 		for _, word := range regexp.MustCompile(`--[a-z][a-z-]*|LAMEDUCK_[A-Z_]+`).FindAllString(p.prose(), -1) {
 			exists := regexp.MustCompile(regexp.QuoteMeta(word) + `([^A-Za-z_-]|$)`).MatchString(known)

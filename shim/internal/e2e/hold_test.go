@@ -81,7 +81,7 @@ func TestHold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := startHookHost(t, "server", nil, before...)
 			h.sendLine("hold --delay=0 --quiet-for=2 --grace-period=30")
-			h.out.wait(t, "hook: lameduck: hold: holding 0 s to 19 s until quiet; TERM skips")
+			h.out.wait(t, "hook: lameduck: hold: holding up to 19 s until quiet; TERM skips")
 			start := time.Now()
 			for range 8 {
 				h.shortConn("127.0.0.1")

@@ -51,7 +51,7 @@ func TestNeighbors(t *testing.T) {
 	proxy := bootWaitGone(t, path)
 	app.signal(sig.TERM)
 	proxy.signal(sig.TERM)
-	proxy.err.wait(t, "holding 0 s to 19 s until others are gone")
+	proxy.err.wait(t, "holding up to 19 s until others are gone")
 	app.out.wait(t, "got TERM")
 	time.Sleep(time.Second) // the app takes its time, and the proxy's hold must outlast the app
 	if stdout := fmt.Sprint(proxy.out.all()); stdout != "[ready]" {

@@ -35,20 +35,28 @@ var readinessProbes = map[string]func(ns *namespace, address string) error{
 	},
 }
 
-// TestUntilProbes: a readiness probe on the port of the traffic, which never ends. With
-// --ignore-probes the hold ends at most ten seconds after the last request. Without,
-// frequent probes prolong the hold to the ceiling, and the report points them out.
+// TestUntilProbes: a readiness probe on the port of the traffic, which never ends. The hold
+// ends at most ten seconds after the last request. With --no-ignore-probes frequent probes
+// prolong the hold to the ceiling, and the report points them out; probes that send no byte
+// never do.
 func TestUntilProbes(t *testing.T) {
 	t.Parallel()
-	const quiet = 3 * time.Second // the default of --quiet-for
+	const quiet = 4 * time.Second // the default of --quiet-for
 	for kind, probe := range readinessProbes {
+		counted := probesCase{[]string{"--no-ignore-probes"}, time.Second, 12 * time.Second, 19 * time.Second, "ceiling"}
+		if kind == "TCP" {
+			counted.least, counted.most = quiet, 6*time.Second
+			counted.reason = "quiet"
+		}
 		for name, c := range map[string]probesCase{
 			"every 1 s":                 {[]string{"--ignore-probes"}, time.Second, quiet, 10 * time.Second, "quiet"},
 			"every 5 s":                 {[]string{"--ignore-probes"}, 5 * time.Second, quiet, 10 * time.Second, "quiet"},
 			"every 10 s":                {[]string{"--ignore-probes"}, 10 * time.Second, quiet, 10 * time.Second, "quiet"},
-			"every 5 s, silence of 6 s": {[]string{"--ignore-probes", "--quiet-for=6"}, 5 * time.Second, 2 * quiet, 10 * time.Second, "quiet"},
-			"every 1 s, counted":        {nil, time.Second, 12 * time.Second, 19 * time.Second, "ceiling"},
-			"every 5 s, counted":        {nil, 5 * time.Second, quiet, 10 * time.Second, "quiet"},
+			"every 5 s, silence of 6 s": {[]string{"--ignore-probes", "--quiet-for=6"}, 5 * time.Second, 6 * time.Second, 10 * time.Second, "quiet"},
+			"every 1 s, patiently":      {nil, time.Second, quiet, 10 * time.Second, "quiet"},
+			"every 2 s, patiently":      {nil, 2 * time.Second, quiet, 10 * time.Second, "quiet"},
+			"every 5 s, patiently":      {nil, 5 * time.Second, quiet, 10 * time.Second, "quiet"},
+			"every 1 s, counted":        counted,
 		} {
 			t.Run(kind+" "+name, func(t *testing.T) {
 				t.Parallel()

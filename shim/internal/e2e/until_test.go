@@ -199,7 +199,7 @@ func TestUntilCeiling(t *testing.T) {
 		hold   time.Duration
 		reason string
 	}{
-		"counted": {[]string{"--max-delay=6"}, 6 * time.Second, "ceiling"},
+		"counted": {[]string{"--max-delay=6", "--no-ignore-probes"}, 6 * time.Second, "ceiling"},
 		"ignored": {[]string{"--max-delay=10", "--ignore-probes"}, quiet2s, "quiet"},
 		"peer":    {[]string{"--max-delay=10", "--ignore-peer=127.0.0.0/8"}, quiet2s, "quiet"},
 	} {

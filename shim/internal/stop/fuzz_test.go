@@ -66,8 +66,8 @@ func (in *fuzzInput) preset() Preset {
 func (in *fuzzInput) config() Config {
 	cfg := Config{StopSignals: sig.SetOf(sig.TERM), Grace: max(in.duration(), time.Second), Linger: in.duration(), KillAfter: in.duration(),
 		HealthListener: in.bool(), JobControl: in.bool(), TermGroup: in.bool(), StopSelfOnTSTP: in.bool()}
-	cfg.Gate = Gate{Floor: in.duration(), Until: []Reason{"", Settled, Quiet, Drained}[in.intn(4)], FloorGiven: in.bool(), CeilingGiven: in.bool(),
-		WaitGone: in.bool(), OnStop: in.bool()}
+	cfg.Gate = Gate{Floor: in.duration(), Until: []Reason{"", Settled, Quiet, Drained}[in.intn(4)], WaitGone: in.bool(), OnStop: in.bool()}
+	cfg.Gate.UnseenFloor = cfg.Gate.Floor + in.duration()
 	cfg.Gate.Ceiling = cfg.Gate.Floor + in.duration()
 	for range in.intn(3) {
 		cfg.Rewrites.Add(sig.Rewrite{From: in.signal(), To: []sig.Signal{0, sig.USR1, sig.QUIT, sig.TERM}[in.intn(4)]})
@@ -92,7 +92,7 @@ func (in *fuzzInput) event() Event {
 	case 5:
 		return Event{Kind: CommandContinued}
 	case 6:
-		return Event{Kind: Sampled, Traffic: TrafficState(in.intn(int(ServerGone) + 1)), Waiting: in.bool()}
+		return Event{Kind: Sampled, Traffic: TrafficState(in.intn(int(Unseen) + 1)), Waiting: in.bool()}
 	case 7:
 		return Event{Kind: OnStopEnded}
 	case 8:

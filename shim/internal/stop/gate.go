@@ -18,20 +18,20 @@ const (
 	UDPOnly                          // all listening sockets are UDP
 	Unobservable                     // no source of samples works
 	ServerGone                       // the listeners were closed, and no connection is open
+	Unseen                           // the container may be serving, but on no socket of a kind that samples show
 )
 
 // String returns the verdict in one word, as golden scripts spell it.
 func (t TrafficState) String() string {
-	return [...]string{"busy", "calm", "nobody", "hung", "datagrams", "blind", "deserted"}[t]
+	return [...]string{"busy", "calm", "nobody", "hung", "datagrams", "blind", "deserted", "unseen"}[t]
 }
 
 // Gate says when a hold ends without a further signal.
 type Gate struct {
-	Floor   time.Duration // the shortest hold
-	Ceiling time.Duration // the longest hold, if the hold has a condition
-	Until   Reason        // the condition: Settled, Quiet or Drained; empty: the hold is not adaptive
-
-	FloorGiven, CeilingGiven bool // given by the user, not a default
+	Floor       time.Duration // the shortest hold
+	UnseenFloor time.Duration // the same for the states UDPOnly and Unseen; at least Floor
+	Ceiling     time.Duration // the longest hold, if the hold has a condition
+	Until       Reason        // the condition: Settled, Quiet or Drained; empty: the hold is not adaptive
 
 	WaitGone bool // hold while a --wait-gone path exists
 	OnStop   bool // hold while the --on-stop command runs
@@ -46,7 +46,8 @@ func (g *Gate) conditional() bool { return g.adaptive() || g.WaitGone || g.OnSto
 // adaptive reports whether the traffic ends the hold.
 func (g *Gate) adaptive() bool { return g.Until != "" }
 
-// String returns the hold in words: "2 s", "5 s to 19 s until quiet".
+// String returns the hold in words: "2 s", "up to 19 s until quiet", "5 s to 19 s until
+// quiet".
 func (g *Gate) String() string {
 	if !g.conditional() {
 		return FormatDuration(g.Floor)
@@ -61,7 +62,11 @@ func (g *Gate) String() string {
 	if g.OnStop {
 		until = append(until, "--on-stop has ended")
 	}
-	return fmt.Sprintf("%s to %s until %s", FormatDuration(g.Floor), FormatDuration(g.Ceiling), strings.Join(until, " and "))
+	length := "up to " + FormatDuration(g.Ceiling)
+	if g.Floor > 0 {
+		length = FormatDuration(g.Floor) + " to " + FormatDuration(g.Ceiling)
+	}
+	return length + " until " + strings.Join(until, " and ")
 }
 
 // FormatDuration returns a configured or derived duration in seconds, for people:
@@ -84,8 +89,12 @@ func (g *Gate) MaxHold() time.Duration {
 // endReason returns why a hold ends after the time held with traffic t, or "" for a
 // hold that goes on. waiting reports whether a path or the --on-stop command still
 // keeps the hold.
+//
+// A hung command ends a hold until Settled or Quiet, after the floor. A hold until
+// Drained waits for connections to close, which needs no progress of the command.
 func (g *Gate) endReason(t TrafficState, held time.Duration, waiting bool) Reason {
 	passed := held >= g.Floor && !waiting
+	unseenPassed := held >= g.UnseenFloor && !waiting
 	switch {
 	case !g.adaptive() && passed:
 		return Elapsed
@@ -93,12 +102,14 @@ func (g *Gate) endReason(t TrafficState, held time.Duration, waiting bool) Reaso
 		return ""
 	case t == ConditionMet && passed:
 		return g.Until
-	case t == NoListeners && (passed || !waiting && !g.FloorGiven), t == ServerGone:
+	case t == NoListeners && passed, t == ServerGone:
 		return NoListener
-	case t == Hung:
+	case t == Hung && g.Until != Drained && held >= g.Floor:
 		return NoProgress
-	case t == UDPOnly && passed && !g.CeilingGiven:
+	case t == UDPOnly && unseenPassed:
 		return UDP
+	case t == Unseen && unseenPassed:
+		return Elapsed
 	}
 	return ""
 }
@@ -113,6 +124,8 @@ func (g *Gate) endReasonAtMax(t TrafficState) Reason {
 		return Unobserved
 	case g.adaptive() && t == UDPOnly:
 		return UDP
+	case g.adaptive() && t == Unseen:
+		return Elapsed
 	}
 	return Ceiling
 }

@@ -11,25 +11,48 @@ import (
 )
 
 // adaptive is --until=quiet --delay=2s --max-delay=8s.
-var adaptive = Gate{Floor: 2 * time.Second, Ceiling: 8 * time.Second, Until: Quiet, FloorGiven: true, CeilingGiven: true}
+var adaptive = Gate{Floor: 2 * time.Second, UnseenFloor: 8 * time.Second, Ceiling: 8 * time.Second, Until: Quiet}
 
 // TestGate has the length and end of a hold for every traffic state, the same in all
 // samples.
 func TestGate(t *testing.T) {
-	byDefault := Gate{Floor: 2 * time.Second, Ceiling: 8 * time.Second, Until: Quiet}
+	byDefault := Gate{UnseenFloor: 5 * time.Second, Ceiling: 8 * time.Second, Until: Quiet}
+	withFloor := Gate{Floor: 2 * time.Second, UnseenFloor: 2 * time.Second, Ceiling: 8 * time.Second, Until: Settled}
+	short := Gate{UnseenFloor: 5 * time.Second, Ceiling: 3 * time.Second, Until: Quiet}
+	drained := Gate{UnseenFloor: 5 * time.Second, Ceiling: 8 * time.Second, Until: Drained}
 	for _, c := range []struct {
 		gate Gate
 		want map[TrafficState]string
 	}{
-		{adaptive, map[TrafficState]string{Busy: "8s ceiling", ConditionMet: "2s quiet", NoListeners: "2s no_listener", Hung: "0s no_progress", UDPOnly: "8s udp", Unobservable: "8s blind", ServerGone: "0s no_listener"}},
-		{byDefault, map[TrafficState]string{Busy: "8s ceiling", ConditionMet: "2s quiet", NoListeners: "0s no_listener", Hung: "0s no_progress", UDPOnly: "2s udp", Unobservable: "8s blind", ServerGone: "0s no_listener"}},
-		{Gate{Floor: 2 * time.Second}, map[TrafficState]string{Busy: "2s elapsed", ConditionMet: "2s elapsed", NoListeners: "2s elapsed", Hung: "2s elapsed", UDPOnly: "2s elapsed", Unobservable: "2s elapsed", ServerGone: "2s elapsed"}},
+		{adaptive, map[TrafficState]string{Busy: "8s ceiling", ConditionMet: "2s quiet", NoListeners: "2s no_listener", Hung: "2s no_progress", UDPOnly: "8s udp", Unobservable: "8s blind", ServerGone: "0s no_listener", Unseen: "8s elapsed"}},
+		{byDefault, map[TrafficState]string{Busy: "8s ceiling", ConditionMet: "0s quiet", NoListeners: "0s no_listener", Hung: "0s no_progress", UDPOnly: "5s udp", Unobservable: "8s blind", ServerGone: "0s no_listener", Unseen: "5s elapsed"}},
+		{withFloor, map[TrafficState]string{Busy: "8s ceiling", ConditionMet: "2s settled", NoListeners: "2s no_listener", Hung: "2s no_progress", UDPOnly: "2s udp", Unobservable: "8s blind", ServerGone: "0s no_listener", Unseen: "2s elapsed"}},
+		{short, map[TrafficState]string{Busy: "3s ceiling", ConditionMet: "0s quiet", NoListeners: "0s no_listener", Hung: "0s no_progress", UDPOnly: "3s udp", Unobservable: "3s blind", ServerGone: "0s no_listener", Unseen: "3s elapsed"}},
+		{drained, map[TrafficState]string{Busy: "8s ceiling", ConditionMet: "0s drained", NoListeners: "0s no_listener", Hung: "8s ceiling", UDPOnly: "5s udp", Unobservable: "8s blind", ServerGone: "0s no_listener", Unseen: "5s elapsed"}},
+		{Gate{Floor: 2 * time.Second}, map[TrafficState]string{Busy: "2s elapsed", ConditionMet: "2s elapsed", NoListeners: "2s elapsed", Hung: "2s elapsed", UDPOnly: "2s elapsed", Unobservable: "2s elapsed", ServerGone: "2s elapsed", Unseen: "2s elapsed"}},
 	} {
-		for state := Busy; state <= ServerGone; state++ {
+		for state := Busy; state <= Unseen; state++ {
 			got := c.gate.play(func(time.Duration) TrafficState { return state })
 			if got != c.want[state] {
 				t.Errorf("%v, always %v: %s, want %s", &c.gate, state, got, c.want[state])
 			}
+		}
+	}
+}
+
+// TestGateString has the hold in the words of the announcement.
+func TestGateString(t *testing.T) {
+	const s = time.Second
+	for want, gate := range map[string]Gate{
+		"2 s":                                   {Floor: 2 * s},
+		"up to 19 s until quiet":                {Ceiling: 19 * s, Until: Quiet, UnseenFloor: 5 * s},
+		"5 s to 19 s until settled":             {Floor: 5 * s, Ceiling: 19 * s, Until: Settled},
+		"up to 19 s until others are gone":      {Ceiling: 19 * s, WaitGone: true},
+		"1 s to 19 s until --on-stop has ended": {Floor: s, Ceiling: 19 * s, OnStop: true},
+		"up to 5.67 s until drained and others are gone and --on-stop has ended": {Ceiling: 17 * s / 3, Until: Drained, WaitGone: true, OnStop: true},
+	} {
+		if got := gate.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }
@@ -61,10 +84,13 @@ func TestGateCourse(t *testing.T) {
 		"calm blind blind":           "8s blind",
 		"busy nobody":                "2s no_listener",
 		"busy busy busy hung":        "3s no_progress",
+		"hung":                       "2s no_progress",
+		"hung busy calm":             "2s quiet",
 		"datagrams busy busy busy":   "8s ceiling",
 		"busy busy busy datagrams":   "8s udp",
 		"nobody nobody busy calm":    "3s quiet",
-		"busy hung calm calm":        "1s no_progress",
+		"busy hung calm calm":        "2s quiet",
+		"busy busy unseen":           "8s elapsed",
 		"calm calm nobody":           "2s no_listener",
 		"busy busy busy nobody calm": "3s no_listener",
 	} {
@@ -79,7 +105,7 @@ func TestGateCourse(t *testing.T) {
 }
 
 func parseTraffic(t *testing.T, word string) TrafficState {
-	for state := Busy; state <= Unobservable; state++ {
+	for state := Busy; state <= Unseen; state++ {
 		if state.String() == word {
 			return state
 		}
@@ -94,11 +120,11 @@ func TestGateMonotone(t *testing.T) {
 	for seed := range uint64(5000) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		seconds := func(n int) time.Duration { return time.Duration(r.IntN(n)) * time.Second }
-		g := Gate{Until: Quiet, Floor: seconds(5), FloorGiven: r.IntN(2) == 0, CeilingGiven: r.IntN(2) == 0}
-		g.Ceiling = g.Floor + seconds(6)
+		g := Gate{Until: []Reason{Settled, Quiet, Drained}[r.IntN(3)], Floor: seconds(5)}
+		g.UnseenFloor, g.Ceiling = g.Floor+seconds(6), g.Floor+seconds(6)
 		var samples [100]TrafficState
 		for i := range samples {
-			samples[i] = TrafficState(r.IntN(int(Unobservable) + 1))
+			samples[i] = TrafficState(r.IntN(int(Unseen) + 1))
 		}
 		index := func(held time.Duration) int { return min(int(held/(250*time.Millisecond)), len(samples)-1) }
 		length := func(g Gate, sample func(time.Duration) TrafficState) (d time.Duration) {
@@ -110,6 +136,7 @@ func TestGateMonotone(t *testing.T) {
 		first := length(g, observed)
 		laterFloor, laterCeiling := g, g
 		laterFloor.Floor += time.Second
+		laterFloor.UnseenFloor = max(laterFloor.UnseenFloor, laterFloor.Floor)
 		laterFloor.Ceiling = max(laterFloor.Ceiling, laterFloor.Floor)
 		laterCeiling.Ceiling += time.Second
 		lostAt := r.IntN(40)

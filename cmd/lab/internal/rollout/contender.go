@@ -41,7 +41,7 @@ func contenders() []contender {
 	for _, until := range []string{"settled", "quiet", "drained"} {
 		list = append(list,
 			contender{name: "lameduck --until=" + until, init: "lameduck", until: until,
-				delay: 5 * time.Second, quiet: 3 * time.Second, quick: until == "quiet"},
+				quiet: defaultQuiet, quick: until == "quiet"},
 			contender{name: "lameduck --until=" + until + short, init: "lameduck", until: until,
 				quiet: time.Second, quick: true})
 	}
@@ -50,11 +50,12 @@ func contenders() []contender {
 		contender{name: broken, init: "lameduck", until: "quiet", quiet: 10 * time.Millisecond, hidden: true})
 }
 
-// short marks the holds without a floor; broken is a hold that ends at once, which the
-// experiment must detect.
+// defaultQuiet is the default of --quiet-for. short marks holds with a short silence, and
+// broken is a hold that ends at once, which the experiment must detect.
 const (
-	short  = " --delay=0 --quiet-for=1s"
-	broken = "broken: lameduck --until=quiet --delay=0 --quiet-for=10ms"
+	defaultQuiet = 4 * time.Second
+	short        = " --quiet-for=1s"
+	broken       = "broken: lameduck --until=quiet --quiet-for=10ms"
 )
 
 // command returns the server's command line after the contender's init.
@@ -77,11 +78,11 @@ func (c *contender) flags(by scale, s *server) []string {
 	if s.graceful != syscall.SIGTERM {
 		flags = append(flags, fmt.Sprintf("--rewrite=TERM:%d", int(s.graceful)))
 	}
-	adaptive, defaults := c.until != "elapsed", c.delay > 0
-	if !adaptive || !defaults || by != 1 {
+	adaptive := c.until != "elapsed"
+	if !adaptive {
 		flags = append(flags, "--delay="+by.words(c.delay))
 	}
-	if adaptive && (!defaults || by != 1) {
+	if adaptive && (c.quiet != defaultQuiet || by != 1) {
 		flags = append(flags, "--quiet-for="+by.words(c.quiet))
 	}
 	if adaptive && by != 1 {

@@ -49,7 +49,7 @@ func (o *options) smallest() {
 	o.lags = []lag{{"demo", fixed(3 * time.Second)}}
 	o.contenders = []contender{
 		{name: "bare"},
-		{name: "lameduck --until=quiet" + short, init: "lameduck", until: "quiet", quiet: time.Second},
+		{name: "lameduck --until=quiet", init: "lameduck", until: "quiet", quiet: defaultQuiet},
 	}
 	o.servers = allServers()[:1]
 }

@@ -14,7 +14,7 @@ func figure(name string, failed int, median float64) *figures {
 }
 
 func TestJudge(t *testing.T) {
-	quiet, settled := "lameduck --until=quiet"+short, "lameduck --until=settled"
+	quiet, settled := "lameduck --until=quiet", "lameduck --until=settled"
 	for name, c := range map[string]struct {
 		found  *findings
 		broken string // part of the broken claim
@@ -25,9 +25,9 @@ func TestJudge(t *testing.T) {
 		"drained loses":    {found(figure("lameduck --until=drained", 1, 3000)), "drained loses"},
 		"settled loses":    {found(figure(settled, 1, 3000)), "settled loses"},
 		"settled":          {found(figure(settled, 0, 3000)), ""},
-		"too slow":         {found(figure("sleep 5, then tini", 0, 5000), figure("sleep 14, then tini", 0, 14000), figure(quiet, 0, 2600)), "at most half"},
-		"sleep that loses": {found(figure("sleep 5, then tini", 1, 5000), figure("sleep 14, then tini", 0, 14000), figure(quiet, 0, 2600)), ""},
-		"every sleep":      {found(figure("sleep 5, then tini", 1, 5000), figure("sleep 14, then tini", 1, 14000), figure(quiet, 0, 6900)), ""},
+		"too slow":         {found(figure("sleep 5, then tini", 0, 5000), figure("sleep 14, then tini", 0, 14000), figure(quiet, 0, 3100)), "at most 0.6"},
+		"sleep that loses": {found(figure("sleep 5, then tini", 1, 5000), figure("sleep 14, then tini", 0, 14000), figure(quiet, 0, 8300)), ""},
+		"every sleep":      {found(figure("sleep 5, then tini", 1, 5000), figure("sleep 14, then tini", 1, 14000), figure(quiet, 0, 8300)), ""},
 		"delay alone":      {found(figure("lameduck --delay=5", 3, 5000)), ""},
 		"broken":           {found(figure(broken, 3, 0)), "broken"},
 	} {

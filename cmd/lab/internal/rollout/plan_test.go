@@ -69,8 +69,8 @@ func TestFlags(t *testing.T) {
 		want      []string
 	}{
 		"defaults are left out": {"lameduck --until=quiet", 1, server{graceful: 15}, []string{"--grace-period=30s", "--until=quiet", "--"}},
-		"unless compressed":     {"lameduck --until=quiet", 0.5, haproxy, []string{"--grace-period=30s", "--until=quiet", "--rewrite=TERM:10", "--delay=2.5s", "--quiet-for=1.5s", "--max-delay=9.5s", "--"}},
-		"silence alone":         {"lameduck --until=drained" + short, 1, haproxy, []string{"--grace-period=30s", "--until=drained", "--rewrite=TERM:10", "--delay=0s", "--quiet-for=1s", "--"}},
+		"unless compressed":     {"lameduck --until=quiet", 0.5, haproxy, []string{"--grace-period=30s", "--until=quiet", "--rewrite=TERM:10", "--quiet-for=2s", "--max-delay=9.5s", "--"}},
+		"a short silence":       {"lameduck --until=drained" + short, 1, haproxy, []string{"--grace-period=30s", "--until=drained", "--rewrite=TERM:10", "--quiet-for=1s", "--"}},
 		"a floor alone":         {"lameduck --delay=5", 1, haproxy, []string{"--grace-period=30s", "--until=elapsed", "--rewrite=TERM:10", "--delay=5s", "--"}},
 	} {
 		if got := find(c.contender).flags(c.scale, &c.server); !reflect.DeepEqual(got, c.want) {
