@@ -21,6 +21,7 @@ var (
 )
 
 const rsyslogConfig = `
+global(net.enableDNS="off")
 module(load="imtcp")
 input(type="imtcp" port="PORT")
 action(type="omfile" file="DIR/log")
