@@ -3,6 +3,7 @@ package shim
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
@@ -243,5 +244,6 @@ func (l *loop) killOnStop() {
 	if l.children.onStop != 0 {
 		l.log(Warn, "--on-stop still runs, and is killed")
 		l.host.processes.kill(-l.children.onStop, sig.KILL)
+		l.children.onStopUntil = time.Now()
 	}
 }

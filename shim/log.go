@@ -78,6 +78,7 @@ func (l *loop) stopReport() *report.Stop {
 		Now:          time.Now(),
 		InHold:       observation(&l.samples.inHold),
 		ShellDropped: l.shellDropped,
+		OnStopUntil:  l.children.onStopUntil,
 	}
 	if l.samples.afterHold != nil {
 		after := observation(l.samples.afterHold)
@@ -104,8 +105,18 @@ func observation(s *observe.Snapshot) report.Observation {
 		Scope:           s.Listeners.Method.String(),
 		ScopeName:       s.Listeners.Method.Name(),
 		UDPPorts:        s.Listeners.UDP,
+		LatePorts:       s.Listeners.Late,
+		Unseen:          unseen(&s.Listeners),
 		PathsPresent:    s.PathsPresent,
 	}
+}
+
+// unseen returns where the container serves and cannot be observed, in words, UDP aside.
+func unseen(l *observe.Listeners) []string {
+	if len(l.Unix) == 0 {
+		return l.Unseen
+	}
+	return append([]string{"Unix sockets"}, l.Unseen...)
 }
 
 // reportStop writes a line about the stop to standard error and to the termination log.

@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"strings"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
@@ -34,6 +35,7 @@ type children struct {
 	group        int          // process group of the command, which may outlive the command
 	onStop       int          // PID of --on-stop; 0: not running
 	onStopFailed bool         // --on-stop could not be started
+	onStopUntil  time.Time    // when --on-stop ended, or was killed; zero: not yet
 	sentTERM     map[int]bool // descendants that were sent TERM, by PID, as of the last termDescendants
 }
 
@@ -140,9 +142,20 @@ func (l *loop) warnUnobservable(s *observe.Snapshot) {
 	default:
 		l.log(level, "observing the traffic through %s: %s", s.Observer, s.Warning)
 	}
-	if s.State == stop.UDPOnly && l.samples.inHold.State != s.State && adaptive {
-		l.log(level, "all listeners are UDP (%s), and UDP traffic cannot be observed: the hold lasts %s; see --delay",
-			report.PortList(s.Listeners.UDP), stop.FormatDuration(l.plan.stop.Gate.UnseenFloor))
+	if adaptive && s.State != l.samples.inHold.State {
+		l.warnUnseen(s)
+	}
+}
+
+// warnUnseen logs that traffic of no listener of the container can be observed.
+func (l *loop) warnUnseen(s *observe.Snapshot) {
+	lasts := stop.FormatDuration(l.plan.stop.Gate.UnseenFloor)
+	switch s.State {
+	case stop.UDPOnly:
+		l.log(Warn, "all listeners are UDP (%s), and UDP traffic cannot be observed: the hold lasts %s; see --delay", report.PortList(s.Listeners.UDP), lasts)
+	case stop.Unseen:
+		kinds := strings.Join(unseen(&s.Listeners), " and ")
+		l.log(Warn, "the container has no TCP listener, and other traffic (%s) cannot be observed: the hold lasts %s; see --delay", kinds, lasts)
 	}
 }
 
@@ -218,6 +231,7 @@ func (l *loop) onStopStatus(status proc.Status) {
 		l.log(Warn, "--on-stop exited %d", status.Code)
 	}
 	l.children.onStop = 0
+	l.children.onStopUntil = time.Now()
 	l.dispatch(stop.Event{Kind: stop.OnStopEnded})
 }
 

@@ -41,6 +41,8 @@ type course struct {
 	exit  stop.Event
 	at    float64 // the time of the exit; 0: still running
 	deaf  bool    // the command is a shell that drops TERM
+
+	onStop float64 // the time until --on-stop ran; 0: no such command
 }
 
 // caseTraffic is what the samples showed.
@@ -51,23 +53,39 @@ type caseTraffic struct {
 	news     []int   // new connections in each second
 	lastNew  float64 // 0: none
 	lastByte float64
-	other    float64 // the last new connection that was no probe's; 0: lastNew
-	late     int     // requests in flight at the last sample after the hold; 0: no sample
+	other    float64  // the last new connection that was no probe's; 0: lastNew
+	late     int      // requests in flight at the last sample after the hold; 0: no sample
+	ports    []uint16 // opened during the hold
+	unix     []string // paths on which the container listens
+	unseen   []string // where else
+	paths    []string // of --wait-gone, present at the end
 }
 
 const noPorts = "no ports"
 
 var (
-	trigger = time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC)
-	kubelet = netip.MustParseAddr("10.0.0.1")
-	probing = []traffic.Pattern{{Peer: kubelet, Port: 80, Received: 132, Period: time.Second}}
-	exited  = stop.Event{Kind: stop.CommandExited}
-	termed  = stop.Event{Kind: stop.CommandExited, Signal: sig.TERM}
+	trigger   = time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC)
+	kubelet   = netip.MustParseAddr("10.0.0.1")
+	balancer  = netip.MustParseAddr("10.0.0.7")
+	probing   = []traffic.Pattern{{Peer: kubelet, Port: 80, Received: 132, Period: time.Second, Count: 15}}
+	probesOut = []traffic.Pattern{{Peer: kubelet, Port: 80, Received: 132, Period: time.Second, Count: 6, LeftOut: true}}
+	exited    = stop.Event{Kind: stop.CommandExited}
+	termed    = stop.Event{Kind: stop.CommandExited, Signal: sig.TERM}
 )
 
-// until returns a configuration that holds 2 s to 15 s.
+// until returns a configuration that holds 2 s to 15 s, and for a silence of 4 s.
 func until(c Condition) Config {
-	return Config{Until: c, Delay: 2 * time.Second, DelayGiven: true, MaxDelay: 15 * time.Second, GracePeriod: 30 * time.Second}
+	return Config{Until: c, Delay: 2 * time.Second, DelayGiven: true, QuietFor: 4 * time.Second, MaxDelay: 15 * time.Second, GracePeriod: 30 * time.Second}
+}
+
+// by returns a cause that lasted until a time, with a number of connections.
+func by(kind traffic.CauseKind, peer netip.Addr, at float64, connections int) traffic.Cause {
+	return traffic.Cause{Kind: kind, Peer: peer, Port: 8080, At: moment(at), Connections: connections}
+}
+
+// byProbe returns the kubelet's probe as a cause that lasted until a time.
+func byProbe(at float64) traffic.Cause {
+	return traffic.Cause{Kind: traffic.Probe, Peer: kubelet, Port: 8080, At: moment(at), Period: time.Second, Received: 132}
 }
 
 func delayed(seconds float64) Config {
@@ -116,6 +134,7 @@ func (c *reportCase) report(t *testing.T) *report.Stop {
 		r.Exit = c.exit
 		r.ExitedAt = moment(c.at)
 	}
+	r.OnStopUntil = moment(c.onStop)
 	if c.deaf {
 		r.ShellDropped = sig.TERM
 	}
@@ -128,7 +147,7 @@ func (c *reportCase) report(t *testing.T) *report.Stop {
 
 // observation returns the last sample of the hold.
 func (c *reportCase) observation() report.Observation {
-	s := observe.Snapshot{Observer: cmp.Or(c.observer, observe.SockDiag), Listeners: observe.Listeners{Method: scope.Descriptors, UDP: c.udp}, Traffic: c.seen}
+	s := observe.Snapshot{Observer: cmp.Or(c.observer, observe.SockDiag), Listeners: observe.Listeners{Method: scope.Descriptors, UDP: c.udp, Late: c.ports, Unix: c.unix, Unseen: c.unseen}, Traffic: c.seen, PathsPresent: c.paths}
 	if c.observer == noPorts {
 		s.Observer = ""
 	}
@@ -146,7 +165,9 @@ func (c *reportCase) observation() report.Observation {
 	return observation(&s)
 }
 
-var reportCases = []reportCase{
+var reportCases = slices.Concat(stopCases, causeCases, leftOutCases)
+
+var stopCases = []reportCase{
 	{name: "elapsed, nobody came", cfg: delayed(10), course: course{ended: stop.Elapsed, held: 10, exit: exited, at: 10.4}},
 	{name: "elapsed, nothing to see", cfg: delayed(10), course: course{ended: stop.Elapsed, held: 10, exit: exited, at: 10.4}, caseTraffic: caseTraffic{observer: noPorts}},
 	{name: "a longer delay than needed", cfg: delayed(15), course: course{ended: stop.Elapsed, held: 15, exit: exited, at: 15.1}, caseTraffic: caseTraffic{news: []int{8, 9, 8, 7, 9, 8, 4, 1}, lastNew: 7.3, lastByte: 7.4}},
@@ -156,24 +177,26 @@ var reportCases = []reportCase{
 	{name: "a delay with probes to the end", cfg: delayed(15), course: course{ended: stop.Elapsed, held: 15, exit: exited, at: 15.1}, caseTraffic: caseTraffic{news: perSecond(1, 15), lastNew: 14.6, lastByte: 14.7, other: 3.2, seen: traffic.Summary{Patterns: probing}}},
 	{name: "a delay with probes alone", cfg: delayed(15), course: course{ended: stop.Elapsed, held: 15, exit: exited, at: 15.1}, caseTraffic: caseTraffic{news: perSecond(1, 15), lastNew: 14.6, lastByte: 14.7, other: -1, seen: traffic.Summary{Patterns: probing}}},
 
-	{name: "settled", cfg: until(Settled), course: course{ended: stop.Settled, held: 5.5, exit: exited, at: 7}, caseTraffic: caseTraffic{news: []int{3, 1, 1, 0, 0, 0}, lastNew: 2.5, lastByte: 5.4, seen: traffic.Summary{Open: 2, InFlight: 1}}},
-	{name: "quiet", cfg: until(Quiet), course: course{ended: stop.Quiet, held: 8.3, exit: termed, at: 8.3}, caseTraffic: caseTraffic{news: []int{5, 5, 5, 5, 4, 1, 0, 0, 0}, lastNew: 5.3, lastByte: 5.3}},
-	{name: "quiet, one connection", cfg: until(Quiet), course: course{ended: stop.Quiet, held: 3.5, exit: exited, at: 3.6}, caseTraffic: caseTraffic{news: []int{1, 0, 0, 0}, lastNew: 0.4, lastByte: 0.5, seen: traffic.Summary{Open: 1}}},
+	{name: "settled", cfg: until(Settled), course: course{ended: stop.Settled, held: 6.5, exit: exited, at: 8}, caseTraffic: caseTraffic{news: []int{3, 1, 1, 0, 0, 0, 0}, lastNew: 2.5, lastByte: 6.4, seen: traffic.Summary{Open: 2, InFlight: 1}}},
+	{name: "quiet", cfg: until(Quiet), course: course{ended: stop.Quiet, held: 9.3, exit: termed, at: 9.3}, caseTraffic: caseTraffic{news: []int{5, 5, 5, 5, 4, 1, 0, 0, 0, 0}, lastNew: 5.3, lastByte: 5.3, seen: traffic.Summary{Cause: by(traffic.NewConnections, balancer, 5.3, 5)}}},
+	{name: "quiet, one connection", cfg: until(Quiet), course: course{ended: stop.Quiet, held: 4.5, exit: exited, at: 4.6}, caseTraffic: caseTraffic{news: []int{1, 0, 0, 0, 0}, lastNew: 0.4, lastByte: 0.5, seen: traffic.Summary{Open: 1}}},
 	{name: "quiet, some given up", cfg: with(until(Quiet), func(c *Config) { c.MaxSilence = 7500 * time.Millisecond }), course: course{ended: stop.Quiet, held: 9, exit: exited, at: 9.1}, caseTraffic: caseTraffic{news: perSecond(0, 9), lastByte: 1.5, seen: traffic.Summary{Open: 3, GivenUp: 2}}},
-	{name: "quiet, but for probes", cfg: with(until(Quiet), func(c *Config) { c.Probes = IgnoreProbes }), course: course{ended: stop.Quiet, held: 6.4, exit: exited, at: 6.5}, caseTraffic: caseTraffic{news: perSecond(1, 6), lastNew: 3.2, lastByte: 3.3, seen: traffic.Summary{Patterns: probing}}},
-	{name: "quiet, through /proc/net", cfg: until(Quiet), course: course{ended: stop.Quiet, held: 5, exit: exited, at: 5.1}, caseTraffic: caseTraffic{observer: "/proc/net", news: perSecond(0, 5), lastNew: 2, lastByte: 2}},
+	{name: "quiet, but for probes", cfg: with(until(Quiet), func(c *Config) { c.Probes = IgnoreProbes }), course: course{ended: stop.Quiet, held: 7.3, exit: exited, at: 7.4}, caseTraffic: caseTraffic{news: perSecond(1, 7), lastNew: 3.2, lastByte: 3.3, seen: traffic.Summary{Patterns: probesOut}}},
+	{name: "quiet, through /proc/net", cfg: until(Quiet), course: course{ended: stop.Quiet, held: 6, exit: exited, at: 6.1}, caseTraffic: caseTraffic{observer: "/proc/net", news: perSecond(0, 6), lastNew: 2, lastByte: 2}},
 	{name: "quiet, through /proc/net, one open", cfg: until(Quiet), course: course{ended: stop.Quiet, held: 5, exit: exited, at: 5.1}, caseTraffic: caseTraffic{observer: "/proc/net", news: perSecond(3, 1), lastNew: 0.9, lastByte: 1, seen: traffic.Summary{Open: 1}}},
 	{name: "drained", cfg: until(Drained), course: course{ended: stop.Drained, held: 6.1, exit: exited, at: 6.2}, caseTraffic: caseTraffic{news: perSecond(0, 6)}},
-	{name: "a socket file alone", cfg: until(Quiet), course: course{ended: stop.Quiet, held: 2, exit: exited, at: 2.1}, caseTraffic: caseTraffic{observer: noPorts}},
+	{name: "a socket file alone", cfg: until(Quiet), course: course{ended: stop.Elapsed, held: 2, exit: exited, at: 2.1}, caseTraffic: caseTraffic{observer: noPorts, unix: []string{"/run/app.sock"}}},
 
-	{name: "ceiling, a probe", cfg: until(Quiet), course: course{ended: stop.Ceiling, held: 15, exit: exited, at: 15.1}, caseTraffic: caseTraffic{news: perSecond(1, 15), lastNew: 14.6, lastByte: 14.7, other: 3.2, seen: traffic.Summary{Patterns: probing, Cause: traffic.Cause{Peer: kubelet}}}},
-	{name: "ceiling, a probe and others", cfg: until(Quiet), course: course{ended: stop.Ceiling, held: 15, exit: exited, at: 15.1}, caseTraffic: caseTraffic{news: perSecond(9, 15), lastNew: 14.9, lastByte: 14.9, seen: traffic.Summary{Patterns: probing, Cause: traffic.Cause{Peer: netip.MustParseAddr("10.0.0.7")}, Open: 9, InFlight: 2}}},
-	{name: "ceiling, a steady rate", cfg: until(Quiet), course: course{ended: stop.Ceiling, held: 15, exit: exited, at: 17}, caseTraffic: caseTraffic{news: perSecond(40, 15), lastNew: 14.9, lastByte: 14.9, seen: traffic.Summary{Open: 8, InFlight: 4, Cause: traffic.Cause{Peer: netip.MustParseAddr("fd00::7")}}}},
-	{name: "ceiling, a rate that falls", cfg: until(Quiet), course: course{ended: stop.Ceiling, held: 15, exit: exited, at: 15.2}, caseTraffic: caseTraffic{news: []int{40, 41, 39, 40, 30, 20, 10, 5, 5, 5, 4, 3, 2, 2, 1}, lastNew: 14.2, lastByte: 14.9, seen: traffic.Summary{Open: 2, Cause: traffic.Cause{Peer: netip.MustParseAddr("10.0.0.7")}}}},
-	{name: "ceiling, one that streams", cfg: until(Quiet), course: course{ended: stop.Ceiling, held: 15, exit: exited, at: 15.2}, caseTraffic: caseTraffic{news: perSecond(0, 15), lastByte: 14.9, seen: traffic.Summary{Open: 1, Cause: traffic.Cause{Peer: netip.MustParseAddr("10.0.0.7")}}}},
-	{name: "ceiling, a request that takes long", cfg: until(Quiet), course: course{ended: stop.Ceiling, held: 15, exit: exited, at: 16}, caseTraffic: caseTraffic{news: perSecond(0, 15), lastByte: 3, seen: traffic.Summary{Open: 1, InFlight: 1}}},
-	{name: "ceiling, one that stays open", cfg: until(Drained), course: course{ended: stop.Ceiling, held: 15, exit: exited, at: 15.1}, caseTraffic: caseTraffic{news: perSecond(0, 15), lastByte: 3, seen: traffic.Summary{Open: 2}}},
-	{name: "ceiling, settled", cfg: until(Settled), course: course{ended: stop.Ceiling, held: 15, exit: exited, at: 15.1}, caseTraffic: caseTraffic{news: append(perSecond(0, 14), 1), lastNew: 14, lastByte: 14.9, seen: traffic.Summary{Open: 2, InFlight: 2}}},
+	{name: "sockets that cannot be seen", cfg: until(Quiet), course: course{ended: stop.Elapsed, held: 2, exit: exited, at: 2.1}, caseTraffic: caseTraffic{observer: noPorts, udp: []uint16{53}, unix: []string{"/run/app.sock", "@app"}, unseen: []string{"another network namespace"}}},
+	{name: "a socket file beside TCP", cfg: until(Quiet), course: course{ended: stop.Quiet, held: 4, exit: exited, at: 4.1}, caseTraffic: caseTraffic{news: perSecond(0, 4), unix: []string{"/run/app.sock"}}},
+	{name: "ceiling, a probe", cfg: with(until(Quiet), func(c *Config) { c.Probes = CountProbes }), course: course{ended: stop.Ceiling, held: 15, exit: exited, at: 15.1}, caseTraffic: caseTraffic{news: perSecond(1, 15), lastNew: 14.6, lastByte: 14.7, other: 3.2, seen: traffic.Summary{Patterns: probing, Cause: byProbe(14.7)}}},
+	{name: "ceiling, a probe and others", cfg: until(Quiet), course: course{ended: stop.Ceiling, held: 15, exit: exited, at: 15.1}, caseTraffic: caseTraffic{news: perSecond(9, 15), lastNew: 14.9, lastByte: 14.9, seen: traffic.Summary{Patterns: probing, Cause: by(traffic.NewConnections, balancer, 14.9, 32), Open: 9, InFlight: 2}}},
+	{name: "ceiling, a steady rate", cfg: until(Quiet), course: course{ended: stop.Ceiling, held: 15, exit: exited, at: 17}, caseTraffic: caseTraffic{news: perSecond(40, 15), lastNew: 14.9, lastByte: 14.9, seen: traffic.Summary{Open: 8, InFlight: 4, Cause: by(traffic.NewConnections, netip.MustParseAddr("fd00::7"), 14.9, 160)}}},
+	{name: "ceiling, a rate that falls", cfg: until(Quiet), course: course{ended: stop.Ceiling, held: 15, exit: exited, at: 15.2}, caseTraffic: caseTraffic{news: []int{40, 41, 39, 40, 30, 20, 10, 5, 5, 5, 4, 3, 2, 2, 1}, lastNew: 14.2, lastByte: 14.9, seen: traffic.Summary{Open: 2, Cause: by(traffic.NewConnections, balancer, 14.2, 7)}}},
+	{name: "ceiling, one that streams", cfg: until(Quiet), course: course{ended: stop.Ceiling, held: 15, exit: exited, at: 15.2}, caseTraffic: caseTraffic{news: perSecond(0, 15), lastByte: 14.9, seen: traffic.Summary{Open: 1, Cause: by(traffic.Bytes, balancer, 14.9, 0)}}},
+	{name: "ceiling, a request that takes long", cfg: until(Quiet), course: course{ended: stop.Ceiling, held: 15, exit: exited, at: 16}, caseTraffic: caseTraffic{news: perSecond(0, 15), lastByte: 3, seen: traffic.Summary{Open: 1, InFlight: 1, Cause: by(traffic.Requests, balancer, 15, 1)}}},
+	{name: "ceiling, one that stays open", cfg: until(Drained), course: course{ended: stop.Ceiling, held: 15, exit: exited, at: 15.1}, caseTraffic: caseTraffic{news: perSecond(0, 15), lastByte: 3, seen: traffic.Summary{Open: 2, Cause: by(traffic.OpenConnections, balancer, 15, 2)}}},
+	{name: "ceiling, settled", cfg: until(Settled), course: course{ended: stop.Ceiling, held: 15, exit: exited, at: 15.1}, caseTraffic: caseTraffic{news: append(perSecond(0, 14), 1), lastNew: 14, lastByte: 14.9, seen: traffic.Summary{Open: 2, InFlight: 2, Cause: by(traffic.NewConnections, netip.Addr{}, 14, 1)}}},
 
 	{name: "second signal", cfg: until(Quiet), course: course{ended: stop.SecondSignal, held: 1.8, exit: exited, at: 2}, caseTraffic: caseTraffic{news: perSecond(6, 2), lastNew: 1.7, lastByte: 1.75, seen: traffic.Summary{Open: 6, InFlight: 1}}},
 	{name: "interrupt", cfg: delayed(10), course: course{ended: stop.Interrupt, held: 0.4, exit: exited, at: 0.5}},
@@ -254,16 +277,26 @@ func plain(t *testing.T, line string) string {
 // enough to be written whole, and unknown values stay out.
 func TestReportCovers(t *testing.T) {
 	reasons := map[stop.Reason]bool{}
+	causes := map[traffic.CauseKind]bool{}
 	for _, s := range reportCases {
 		d := s.report(t)
 		reasons[s.ended] = true
+		causes[s.seen.Cause.Kind] = true
 		for _, line := range []string{d.Announcement(), d.Conclusion(), d.Progress(), d.Late()} {
 			if len(line) > 700 || strings.Contains(line, "\n") || strings.Contains(line, "%!") || strings.Contains(line, ";;") || strings.Contains(line, "invalid") {
 				t.Errorf("%s: %s", s.name, line)
 			}
 		}
-		if f := d.Figures(); (f.Observer == nil || *f.Observer == observe.None) && (f.Accepted != nil || f.Open != nil || f.InFlight != nil || f.Scope != nil || f.LastNewMS != nil || f.LastByteMS != nil || f.ProlongedBy != nil) {
+		if f := d.Figures(); (f.Observer == nil || *f.Observer == observe.None) && hasTraffic(f) {
 			t.Errorf("%s: nothing was seen, and yet %+v", s.name, f)
+		}
+		if f := d.Figures(); f.ProlongedBy != nil && f.Accepted == nil && len(s.cfg.WaitGone) == 0 && len(s.cfg.OnStop) == 0 {
+			t.Errorf("%s: nothing was seen, and yet prolonged by %s", s.name, *f.ProlongedBy)
+		}
+	}
+	for kind := range traffic.OpenConnections + 1 {
+		if !causes[kind] {
+			t.Errorf("no report with a cause of kind %d", kind)
 		}
 	}
 	for _, why := range []stop.Reason{stop.Elapsed, stop.Settled, stop.Quiet, stop.Drained, stop.Ceiling, stop.SecondSignal, stop.Interrupt,
@@ -274,9 +307,15 @@ func TestReportCovers(t *testing.T) {
 	}
 }
 
+// hasTraffic reports whether a report has figures of the traffic.
+func hasTraffic(f *report.Figures) bool {
+	return f.Accepted != nil || f.Open != nil || f.InFlight != nil || f.Scope != nil || f.LastNewMS != nil || f.LastByteMS != nil ||
+		f.LeftOut != nil || f.NewPorts != nil || f.Peer != nil
+}
+
 // reportNames are the promised names of a report in JSON.
-const reportNames = "trigger held_ms ended floor_ms ceiling_ms accepted last_new_ms last_byte_ms open in_flight sent exit_code exit_signal " +
-	"grace_used_ms grace_assumed observer scope prolonged_by suggestion"
+const reportNames = "trigger held_ms ended floor_ms ceiling_ms accepted last_new_ms last_byte_ms open in_flight left_out new_ports sent exit_code exit_signal " +
+	"grace_used_ms grace_assumed observer scope prolonged_by prolonged_by_peer suggestion"
 
 // TestReportNames: a report in JSON always has all names, every other line the first four.
 func TestReportNames(t *testing.T) {

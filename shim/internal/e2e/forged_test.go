@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -47,7 +48,9 @@ func wantPrintable(t *testing.T, lines []outputLine) {
 // TestForgedView: a view, plain or in JSON, is one line, and shows the path quoted.
 func TestForgedView(t *testing.T) {
 	for flags, want := range map[string]func(path string) string{
-		"":        func(path string) string { return " ports " + strconv.Quote(path) + " (not seen); 0 open" },
+		"": func(path string) string {
+			return " ports " + strconv.Quote(path) + " (not seen), " + strconv.Quote("@"+path) + " (not seen); 0 open"
+		},
 		" --json": func(string) string { return `"unix":["` },
 	} {
 		t.Run("watch"+flags, func(t *testing.T) {
@@ -65,7 +68,7 @@ func TestForgedView(t *testing.T) {
 			if flags != "" {
 				var view shim.View
 				err := json.Unmarshal([]byte(views[len(views)-1]), &view)
-				if want := strings.ReplaceAll(path, "\xff", "\ufffd"); err != nil || len(view.Unix) != 1 || view.Unix[0] != want {
+				if want := strings.ReplaceAll(path, "\xff", "\ufffd"); err != nil || !slices.Equal(view.Unix, []string{want, "@" + want}) {
 					t.Errorf("the paths are %q, want %q: %v", view.Unix, want, err)
 				}
 			}

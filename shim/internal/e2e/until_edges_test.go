@@ -141,10 +141,11 @@ func TestUntilNoTCP(t *testing.T) {
 		"UDP, no netlink":    {"stage:no-netlink", "drained", nil, []string{"udp 127.0.0.1:5353"}, time.Second, "udp"},
 		"UDP with a ceiling": {"stage", "quiet", []string{"--max-delay=3"}, []string{"udp 127.0.0.1:5353"}, 3 * time.Second, "udp"},
 		"UDP beside TCP":     {"stage", "quiet", []string{"--max-delay=6"}, []string{"127.0.0.1:0", "udp 127.0.0.1:5353"}, time.Second, "quiet"},
-		"Unix":               {"stage", "quiet", nil, []string{"unix "}, time.Second, "quiet"},
-		"Unix, nobody":       {"stage:uid=65534", "drained", nil, []string{"unix "}, time.Second, "drained"},
-		"Unix, no netlink":   {"stage:no-netlink", "settled", nil, []string{"unix "}, time.Second, "settled"},
-		"Unix, busy":         {"stage", "quiet", []string{"--delay=5"}, []string{"unix "}, 5 * time.Second, "quiet"},
+		"Unix":               {"stage", "quiet", nil, []string{"unix "}, time.Second, "elapsed"},
+		"Unix, abstract":     {"stage", "quiet", nil, []string{"unix @app"}, time.Second, "elapsed"},
+		"Unix, nobody":       {"stage:uid=65534", "drained", nil, []string{"unix "}, time.Second, "elapsed"},
+		"Unix, no netlink":   {"stage:no-netlink", "settled", nil, []string{"unix "}, time.Second, "elapsed"},
+		"Unix, busy":         {"stage", "quiet", []string{"--delay=5"}, []string{"unix "}, 5 * time.Second, "elapsed"},
 		"Unix beside TCP":    {"stage", "quiet", nil, []string{"127.0.0.1:0", "unix "}, time.Second, "quiet"},
 	} {
 		t.Run(name, func(t *testing.T) {

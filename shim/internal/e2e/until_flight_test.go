@@ -28,7 +28,7 @@ func TestUntilReceives(t *testing.T) {
 	end()
 	a.wantHolding("the server had just received bytes")
 	a.wantHoldSince(time.Now(), 2800*time.Millisecond, "quiet")
-	a.wantReport("1 given up after 3 s of silence")
+	a.wantReport("given up, silent for 3 s")
 }
 
 // TestUntilIdlePool: idle keep-alive connections do not prolong the hold, even if
@@ -150,7 +150,8 @@ func TestUntilDownload(t *testing.T) {
 			start := a.trigger()
 			if !c.reads {
 				a.wantHoldSince(start, 2*time.Second-500*time.Millisecond, "quiet")
-				a.wantReport("1 open at the end, 0 in flight, 1 given up after 2 s of silence")
+				a.wantReport("1 open at the end, 0 in flight, 1 request")
+				a.wantReport("given up, silent for 2 s")
 				return
 			}
 			time.Sleep(3 * quiet1s) // the client reads nothing for a while

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"os/signal"
 	"strconv"
 	"strings"
@@ -67,19 +68,52 @@ func (h *appHelper) listen(address string) net.Listener {
 }
 
 // serveLines replies to lines at every address: of TCP, or of another network if the address
-// begins with "unix " or "udp ".
+// begins with its name and a blank; see keepSocket.
 func (h *appHelper) serveLines(addresses ...string) {
 	for _, address := range addresses {
 		switch network, path, _ := strings.Cut(address, " "); network {
 		case "unix":
 			go answer(testutil.Must(net.Listen("unix", path)))
-		case "udp":
-			testutil.Must(net.ListenPacket("udp", path))
-		default:
+		case address:
 			go answer(h.listen(address))
+		default:
+			keepSocket(network, path)
 		}
 	}
 	h.runCommands()
+}
+
+// keepSocket keeps a socket of a kind whose traffic lameduck cannot observe, and does not
+// answer; "elsewhere" is a server in another network namespace, "client" has sockets that
+// serve nobody.
+func keepSocket(kind, address string) {
+	switch kind {
+	case "udp":
+		testutil.Must(net.ListenPacket("udp", address))
+	case "vsock":
+		fd := testutil.Must(unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0))
+		die(unix.Bind(fd, &unix.SockaddrVM{CID: unix.VMADDR_CID_ANY, Port: 5000}))
+		die(unix.Listen(fd, 1))
+	case "raw":
+		testutil.Must(unix.Socket(unix.AF_INET, unix.SOCK_RAW, 253))
+	case "elsewhere":
+		cmd := exec.Command("/proc/self/exe", "helper", "app", "[::]:0")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+		testutil.Must(cmd.StdinPipe())
+		out := testutil.Must(cmd.StdoutPipe())
+		die(cmd.Start())
+		testutil.Must(bufio.NewReader(out).ReadString('\n')) // "port"
+	case "client":
+		for _, network := range []string{"tcp", "udp"} {
+			testutil.Must(net.Dial(network, address))
+		}
+		testutil.Must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0))
+		testutil.Must(unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE))
+		testutil.Must(unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0))
+		testutil.Must(unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0))
+	default:
+		die(fmt.Errorf("no socket %q", kind))
+	}
 }
 
 // serveWithKeepAlive sends its clients keep-alive probes every second and switches off quick
@@ -225,6 +259,8 @@ func (h *appHelper) runCommand(command string) {
 		for _, l := range h.listeners {
 			die(l.Close())
 		}
+	case "listen":
+		go answer(h.listen(arg))
 	case "open": // and keep a connection
 		h.conns = append(h.conns, h.openConn(arg))
 	case "short":

@@ -243,7 +243,7 @@ func TestUntilNoListener(t *testing.T) {
 // TestUntilPortless: for a command with only UDP or Unix sockets, the hold lasts for the
 // floor and not to the ceiling.
 func TestUntilPortless(t *testing.T) {
-	for network, reason := range map[string]string{"udp": "udp", "unix": "quiet"} {
+	for network, reason := range map[string]string{"udp": "udp", "unix": "elapsed"} {
 		t.Run(network, func(t *testing.T) {
 			t.Parallel()
 			b := boot(t, nil, append([]string{"--until=quiet", "--delay=1", "--grace-period=30", "--"}, helperCommand("listen", network, filepath.Join(t.TempDir(), "socket"))...)...)

@@ -27,10 +27,15 @@ func ownCgroup(conn dumper) (id uint64) {
 		return 0
 	}
 	q := sockdiag.Query{States: sockdiag.In(tcp.Listen), Ports: []uint16{uint16(name.(*unix.SockaddrInet4).Port)}}
-	conn.Dump(q, func(s *tcp.Socket) {
-		if uint64(s.Inode) == stat.Ino {
-			id = s.Cgroup
+	for range maxFailures {
+		err := conn.Dump(q, func(s *tcp.Socket) {
+			if uint64(s.Inode) == stat.Ino {
+				id = s.Cgroup
+			}
+		})
+		if err == nil {
+			break
 		}
-	})
+	}
 	return id
 }

@@ -5,6 +5,7 @@
 // sample at a time, and is made of
 //
 //   - source, the list of sockets: sock_diag(7) or the tables of /proc/net,
+//   - late, to find ports that the server opens during the hold,
 //   - events, the destroy events of sockets that closed between samples,
 //   - opens, the kernel's counters, for connections in neither source nor events,
 //   - self, to leave out connections between our own processes,

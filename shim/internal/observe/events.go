@@ -21,6 +21,7 @@ const burstInterval = 25 * time.Millisecond
 // eventReader is a sockdiag.Events. Tests have another.
 type eventReader interface {
 	Read(visit func(*tcp.Socket)) (lost int, err error)
+	SetPorts(ports []uint16) error
 	FD() int
 	Close() error
 }
@@ -43,6 +44,19 @@ func (e *events) open(ports scope.Ports) {
 	reader, err := sockdiag.OpenEvents(ports)
 	if err == nil {
 		e.reader = reader
+	}
+}
+
+// setPorts reads events of sockets with these local ports from now on. Events that are
+// queued already are kept.
+func (e *events) setPorts(ports scope.Ports) {
+	e.ports = ports
+	switch {
+	case e.flood.Ongoing():
+	case e.reader == nil:
+		e.open(ports)
+	case e.reader.SetPorts(ports) != nil:
+		e.pause()
 	}
 }
 

@@ -1,9 +1,11 @@
 package observe
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
@@ -15,6 +17,12 @@ type fakeEvents struct {
 	count, lost int
 	err         error
 	closed      bool
+	ports       []uint16
+}
+
+func (f *fakeEvents) SetPorts(ports []uint16) error {
+	f.ports = ports
+	return f.err
 }
 
 func (f *fakeEvents) Read(visit func(*tcp.Socket)) (lost int, err error) {
@@ -121,6 +129,30 @@ func TestEventsPaused(t *testing.T) {
 		}
 	}
 	e.close()
+}
+
+// TestEventsSetPorts: the reader gets further ports, and a reader without a filter for the
+// ports is closed. In a flood the ports are for later.
+func TestEventsSetPorts(t *testing.T) {
+	more := scope.Ports{80, 81}
+	f := &fakeEvents{}
+	e := events{reader: f, ports: scope.Ports{80}}
+	e.setPorts(more)
+	if !slices.Equal(f.ports, more) || !slices.Equal(e.ports, more) || !e.reporting() {
+		t.Errorf("%v, %v", f.ports, e.ports)
+	}
+	f.err = errDenied
+	e.setPorts(more)
+	if e.reporting() || !f.closed {
+		t.Error("events of the new port are filtered out")
+	}
+	e = events{}
+	e.flood.Add(trigger, 0)
+	e.flood.Add(trigger, 1e6)
+	e.setPorts(more)
+	if e.reporting() || !slices.Equal(e.ports, more) {
+		t.Errorf("in a flood: %v", e.ports)
+	}
 }
 
 // TestEventsClosed: the groups are not joined again once the source is /proc/net.

@@ -17,6 +17,7 @@ const manySockets = 10_000
 type observer struct {
 	wholePIDNamespace bool
 	scope             scope.Scope
+	late              late
 	source            source
 	events            events
 	opens             opens
@@ -26,9 +27,9 @@ type observer struct {
 	sockets           int // in the latest sample
 }
 
-// newObserver chooses the best source and finds the ports that count. The ports do not
-// change later: a server may close all listeners first. Reading of events begins before the
-// first sample, lest a connection be missed in between.
+// newObserver chooses the best source and finds the ports that count. A port is never
+// removed later: a server may close all listeners first. Reading of events begins before
+// the first sample, lest a connection be missed in between.
 func newObserver(cfg *Config) *observer {
 	o := &observer{
 		wholePIDNamespace: cfg.WholePIDNamespace,
@@ -38,10 +39,8 @@ func newObserver(cfg *Config) *observer {
 	}
 	listeners, err := o.source.open()
 	o.findScope(cfg.Ports, listeners, err)
-	if len(o.scope.Ports) > 0 && o.source.conn != nil {
-		o.source.name = SockDiag
-		o.events.open(o.scope.Ports)
-	}
+	o.late.begin(time.Now(), listeners, cfg.Traffic.QuietFor)
+	o.observePorts()
 	if len(o.scope.Ports) == 0 && !o.scope.Complete {
 		o.source.setUnobservable(o.scope.Why)
 	}
@@ -62,7 +61,16 @@ func (o *observer) findScope(given []uint16, listeners []tcp.Socket, err error) 
 	if o.proxied.enabled() {
 		q.Shim = append(q.Shim, o.proxied.listener.Inode())
 	}
-	o.scope = scope.Decide(scope.Gather(q))
+	o.scope = scope.Find(q)
+	o.late.query = q
+}
+
+// observePorts makes events and the next sample those of scope.Ports.
+func (o *observer) observePorts() {
+	if len(o.scope.Ports) > 0 && o.source.conn != nil {
+		o.source.name = SockDiag
+		o.events.setPorts(o.scope.Ports)
+	}
 }
 
 func (o *observer) close() {
@@ -70,16 +78,17 @@ func (o *observer) close() {
 	o.events.close()
 }
 
-// sample gives the tracker a sample, from the next source if the present one fails. An
-// error means: no source is left.
+// sample gives the tracker a sample. A sample after a failed dump is incomplete; if the
+// source is exhausted, the sample is taken again from the next source. An error means: no
+// source is left.
 func (o *observer) sample(now time.Time, t *traffic.Tracker) error {
 	err := o.sampleSource(now, t)
-	if err != nil && o.source.canFallBack() {
+	if err != nil && o.source.exhausted(err) {
 		o.source.fallBack(err)
 		o.events.close()
 		err = o.sampleSource(now, t)
 	}
-	if err != nil {
+	if err != nil && o.source.conn == nil {
 		o.source.setUnobservable(err)
 		return err
 	}
@@ -100,8 +109,10 @@ func (o *observer) sampleSource(now time.Time, t *traffic.Tracker) error {
 	err := o.source.dump(o.scope.Ports, func(s *tcp.Socket) { o.visit(s, t) })
 	o.events.read(now)
 	o.proxied.update(now, t.Observe)
-	o.decideSelf(t)
-	rest := traffic.Rest{Incomplete: err != nil, NewSource: err != nil && o.source.canFallBack()}
+	if err == nil {
+		err = o.decideSelf(t)
+	}
+	rest := traffic.Rest{Incomplete: err != nil, NewSource: err != nil && o.source.exhausted(err)}
 	o.events.endSample(&rest, func(s *tcp.Socket) bool { return o.self.excludesClosed(s, o.proxied.has) })
 	o.check(now, counters, countersErr, &rest)
 	t.End(rest)
@@ -118,12 +129,16 @@ func (o *observer) visit(s *tcp.Socket, t *traffic.Tracker) {
 }
 
 // decideSelf gives the tracker all candidates but connections to ourselves, whose other
-// end is a socket of the container or of the health listener.
-func (o *observer) decideSelf(t *traffic.Tracker) {
+// end is a socket of the container or of the health listener. After an error the
+// candidates stay for the next sample.
+func (o *observer) decideSelf(t *traffic.Tracker) error {
 	if len(o.self.selfCandidates) == 0 {
-		return
+		return nil
 	}
-	otherEnds := o.source.otherEnds(o.self.selfCandidates)
+	otherEnds, err := o.source.otherEnds(o.self.selfCandidates)
+	if err != nil {
+		return err
+	}
 	o.scope.Learn(scope.HeldSockets("", o.wholePIDNamespace).Inodes)
 	o.self.decide(func(near *tcp.Socket) (isSelf, final bool) {
 		other, found := otherEnds[ends{near.Remote, near.Local}]
@@ -131,6 +146,7 @@ func (o *observer) decideSelf(t *traffic.Tracker) {
 		return isSelf, isSelf || found
 	}, t.Observe)
 	o.self.limit(o.sockets)
+	return nil
 }
 
 // check adds to rest the surplus of the counters over the sample and the events.

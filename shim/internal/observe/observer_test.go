@@ -5,35 +5,110 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// TestObserverFallsBack: a source that fails during a sample is replaced at once.
-// Open connections are not new to the next source.
+// TestObserverFallsBack: a source that fails during a sample is replaced at once by
+// /proc/net if the failure is permanent, and else after three samples in a row, which are
+// incomplete. Open connections are not new to the next source.
 func TestObserverFallsBack(t *testing.T) {
-	start := time.Now()
+	for _, c := range []struct {
+		err    error
+		sample int // the first from the next source
+	}{{unix.EPERM, 0}, {unix.ENOBUFS, maxFailures - 1}} {
+		start := time.Now()
+		sampler := withConn(t, start)
+		o := sampler.observer
+		o.source.conn.Close()
+		o.source.conn = &fakeDumper{err: c.err}
+		for i := range 5 {
+			sampler.sample(start.Add(time.Duration(i+1) * time.Second))
+			if i < c.sample {
+				if o.source.name != SockDiag || o.source.trouble != "" || !o.events.reporting() {
+					t.Errorf("%v, sample %d: %s, %s", c.err, i, o.source.name, o.source.trouble)
+				}
+				continue
+			}
+			summary := sampler.tracker.Summary()
+			if o.source.name != ProcNet || o.source.trouble != "sock_diag: "+c.err.Error() || o.events.reporting() || summary.Open != 1 || summary.Accepted != 0 || summary.More {
+				t.Errorf("%v, sample %d: %s, %s; %+v", c.err, i, o.source.name, o.source.trouble, summary)
+			}
+		}
+	}
+}
+
+// withConn returns a sampler with a connection, after the first sample.
+func withConn(t *testing.T, start time.Time) *Sampler {
+	t.Helper()
 	l, sampler := listening(t, start)
 	conn := testutil.Must(dial(l))
-	defer conn.Close()
-	defer testutil.Must(l.Accept()).Close()
+	t.Cleanup(func() { conn.Close() })
+	server := testutil.Must(l.Accept())
+	t.Cleanup(func() { server.Close() })
+	sampler.sample(start)
+	if o := sampler.observer; o.source.name != SockDiag || !o.events.reporting() {
+		t.Skipf("no sock_diag: %s", o.source.trouble)
+	}
+	return sampler
+}
+
+// failingOnce is a dumper of which one dump fails.
+type failingOnce struct {
+	dumper
+	before int // good dumps before that
+	err    error
+}
+
+func (f *failingOnce) Dump(q sockdiag.Query, visit func(*tcp.Socket)) error {
+	f.before--
+	if f.before == -1 {
+		return f.err
+	}
+	return f.dumper.Dump(q, visit)
+}
+
+// TestObserverFailsOnce: one failed dump costs only its own sample, which meets no
+// condition. Events that arrived meanwhile count.
+func TestObserverFailsOnce(t *testing.T) {
+	start := time.Now()
+	l, sampler := listening(t, start)
+	sampler.cfg.Until = stop.Quiet
 	sampler.sample(start)
 	o := sampler.observer
 	if o.source.name != SockDiag || !o.events.reporting() {
 		t.Skipf("no sock_diag: %s", o.source.trouble)
 	}
-	o.source.conn.Close()
-	o.source.conn = &fakeDumper{err: errDenied}
-	for i := range 3 {
-		sampler.sample(start.Add(time.Duration(i+1) * time.Second))
-		summary := sampler.tracker.Summary()
-		if o.source.name != ProcNet || o.source.trouble != "sock_diag: denied" || o.events.reporting() || summary.Open != 1 || summary.Accepted != 0 || summary.More {
-			t.Errorf("sample %d: %s, %s; %+v", i, o.source.name, o.source.trouble, summary)
-		}
+	later := func(d time.Duration) stop.TrafficState { return sampler.sample(start.Add(usual.QuietFor + d)) }
+	if got := later(0); got != stop.ConditionMet {
+		t.Fatalf("without traffic: %v", got)
+	}
+	reader := o.events.reader
+	o.source.conn = &failingOnce{o.source.conn, 0, unix.ENOBUFS}
+	client := testutil.Must(dial(l))
+	server := testutil.Must(l.Accept())
+	server.Write([]byte("x"))
+	server.Close()
+	client.Close()
+	for began := time.Now(); len(o.events.closed) == 0 && time.Since(began) < testutil.Patience; {
+		o.events.wait(time.Now().Add(10 * time.Millisecond))
+	}
+	if got := later(usual.Poll); got != stop.Busy || o.events.reader != reader || o.source.name != SockDiag || o.source.trouble != "" {
+		t.Errorf("a failed dump: %v, %s, %q", got, o.source.name, o.source.trouble)
+	}
+	if n := sampler.tracker.Summary().Accepted; n != 1 {
+		t.Errorf("%d connections, want the closed connection", n)
+	}
+	if got := later(20 * usual.QuietFor); got != stop.ConditionMet {
+		t.Errorf("afterwards: %v", got)
 	}
 }
 
-// TestObserverUnobservable: without any source nothing holds, and the reasons are named.
+// TestObserverUnobservable: without any source no condition holds, and the reasons are named.
 func TestObserverUnobservable(t *testing.T) {
 	start := time.Now()
 	_, sampler := listening(t, start)
@@ -49,8 +124,8 @@ func TestObserverUnobservable(t *testing.T) {
 	}
 }
 
-// TestObserverSelf: a connection of the container to itself does not count; the same
-// connection counts if the other end is not the container's.
+// TestObserverSelf: a connection between two sockets of the container does not count; the
+// same connection counts if the other end is not the container's.
 func TestObserverSelf(t *testing.T) {
 	for _, ours := range []bool{false, true} {
 		start := time.Now()
@@ -66,6 +141,25 @@ func TestObserverSelf(t *testing.T) {
 		sampler.sample(start)
 		if open := sampler.tracker.Summary().Open; (open == 0) != ours || (o.self.selfAccepted == 1) != ours {
 			t.Errorf("ours %v: %d open, %d to ourselves", ours, open, o.self.selfAccepted)
+		}
+	}
+}
+
+// TestObserverSelfUnknown: a connection is no new connection while the other end cannot be
+// looked up, and the sample is incomplete.
+func TestObserverSelfUnknown(t *testing.T) {
+	start := time.Now()
+	sampler := withConn(t, start)
+	o := sampler.observer
+	for range o.opens.unexplained { // the kernel counted the connection after the trigger
+		sampler.sample(start)
+	}
+	clear(o.self.isSelf)
+	o.source.conn = &failingOnce{o.source.conn, 1, unix.ENOBUFS}
+	for i, decided := range []int{0, 1} {
+		got := sampler.sample(start.Add(usual.QuietFor))
+		if (got == stop.ConditionMet) != (decided == 1) || len(o.self.isSelf) != decided || sampler.tracker.Summary().Accepted != 0 {
+			t.Errorf("sample %d: %v, %d decisions", i, got, len(o.self.isSelf))
 		}
 	}
 }

@@ -21,6 +21,9 @@ type opens struct {
 	recentPassiveOpens [3]int64         // at the latest samples: the health listener accepts later than the kernel counts, so the lowest is used
 	selfAccepted       int              // connections to ourselves at the latest sample
 	segments           uint64           // InSegs at the latest sample
+
+	unexplained [3]int // opens of the latest samples that neither samples nor events have shown, the oldest first
+	arrived     int    // the tracker's connections at the latest sample
 }
 
 // begin sets the counters of the trigger.
@@ -36,18 +39,37 @@ func (p *opens) begin(initial procnet.Counters, err error) {
 
 // checkPassiveOpens compares the namespace's PassiveOpens counter with what was seen,
 // where destroy events report connections: a surplus is of connections shorter than a
-// sample that will still be reported. Connections of other containers may be counted too,
-// in which case only events count.
+// sample that will still be reported. Events may be late, so rest.Opened includes the
+// unexplained opens of the two samples before. Connections of other containers may be
+// counted too, in which case only events count.
 func (p *opens) checkPassiveOpens(counters procnet.Counters, err error, selfAccepted int, rest *traffic.Rest) {
-	if err != nil {
-		return
+	copy(p.unexplained[:], p.unexplained[1:])
+	newest := &p.unexplained[len(p.unexplained)-1]
+	*newest = 0
+	if err == nil {
+		opened := int64(counters.PassiveOpens) - p.passiveOpens - int64(selfAccepted-p.selfAccepted)
+		*newest = int(max(opened, 0))
+		p.passiveOpens = int64(counters.PassiveOpens)
+		p.selfAccepted = selfAccepted
 	}
-	opened := int64(counters.PassiveOpens) - p.passiveOpens - int64(selfAccepted-p.selfAccepted)
-	if p.soleListener && !p.filtered {
-		rest.Opened = int(max(opened, 0))
+	if !p.soleListener || p.filtered {
+		p.unexplained = [3]int{}
 	}
-	p.passiveOpens = int64(counters.PassiveOpens)
-	p.selfAccepted = selfAccepted
+	for _, n := range p.unexplained {
+		rest.Opened += n
+	}
+}
+
+// explain takes the connections that the tracker has found since the previous call from the
+// unexplained opens, the oldest first; arrived counts connections since the trigger.
+func (p *opens) explain(arrived int) {
+	found := arrived - p.arrived
+	p.arrived = arrived
+	for i := range p.unexplained {
+		n := min(p.unexplained[i], found)
+		p.unexplained[i] -= n
+		found -= n
+	}
 }
 
 // countUnreported does the same without destroy events: a surplus counts as activity.

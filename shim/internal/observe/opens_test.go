@@ -97,28 +97,35 @@ func TestPassiveOpensLate(t *testing.T) {
 }
 
 // TestOpenedBetweenSamples: with destroy events, a surplus over connections to ourselves
-// will be reported.
+// will be reported: in the next two samples too, unless the tracker has found the
+// connections.
 func TestOpenedBetweenSamples(t *testing.T) {
 	type sample struct {
 		more, self int
 		err        error
 		want       int
+		found      int // connections of the tracker so far
 	}
 	for name, c := range map[string]struct {
 		opens   opens
 		samples []sample
 	}{
-		"connections":   {opens{soleListener: true}, []sample{{2, 0, nil, 2}, {2, 0, nil, 0}, {5, 0, nil, 3}}},
-		"to ourselves":  {opens{soleListener: true}, []sample{{2, 1, nil, 1}, {4, 3, nil, 0}, {5, 3, nil, 1}}},
-		"cannot read":   {opens{soleListener: true}, []sample{{9, 0, errDenied, 0}, {3, 0, nil, 3}}},
-		"others listen": {opens{}, []sample{{2, 0, nil, 0}}},
-		"filtered":      {opens{soleListener: true, filtered: true}, []sample{{2, 0, nil, 0}}},
+		"connections":    {opens{soleListener: true}, []sample{{2, 0, nil, 2, 2}, {2, 0, nil, 0, 2}, {5, 0, nil, 3, 5}}},
+		"to ourselves":   {opens{soleListener: true}, []sample{{2, 1, nil, 1, 1}, {4, 3, nil, 0, 1}, {5, 3, nil, 1, 2}}},
+		"cannot read":    {opens{soleListener: true}, []sample{{9, 0, errDenied, 0, 0}, {3, 0, nil, 3, 3}}},
+		"an event late":  {opens{soleListener: true}, []sample{{2, 0, nil, 2, 1}, {3, 0, nil, 2, 1}, {3, 0, nil, 2, 3}, {3, 0, nil, 0, 3}}},
+		"very late":      {opens{soleListener: true}, []sample{{2, 0, nil, 2, 0}, {2, 0, nil, 2, 0}, {2, 0, nil, 2, 0}, {2, 0, nil, 0, 2}, {3, 0, nil, 1, 2}}},
+		"not readable":   {opens{soleListener: true}, []sample{{1, 0, nil, 1, 0}, {0, 0, errDenied, 1, 0}, {2, 0, nil, 2, 0}, {2, 0, nil, 1, 0}}},
+		"others listen":  {opens{}, []sample{{2, 0, nil, 0, 0}}},
+		"filtered":       {opens{soleListener: true, filtered: true}, []sample{{2, 0, nil, 0, 0}}},
+		"found too many": {opens{soleListener: true}, []sample{{2, 0, nil, 2, 4}, {3, 0, nil, 1, 4}}},
 	} {
 		p := c.opens
 		p.begin(atTrigger, nil)
 		for i, s := range c.samples {
 			var rest traffic.Rest
 			p.checkPassiveOpens(opensAt(s.more), s.err, s.self, &rest)
+			p.explain(s.found)
 			if rest.Opened != s.want {
 				t.Errorf("%s, sample %d: opened %d, want %d", name, i, rest.Opened, s.want)
 			}

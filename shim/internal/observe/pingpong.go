@@ -13,6 +13,13 @@ import (
 // delayed-ACK state does (inet_csk_in_pingpong_mode), but only /proc/net/tcp prints it.
 // The table is read at most once a second, and only while a connection needs it.
 // A connection without an entry counts as in flight.
+//
+// The kernel does not change the mode by itself while a connection is ambiguous, so an
+// entry is read once. The mode begins with bytes sent (tcp_event_data_sent), a FIN
+// (tcp_fin) or TCP_QUICKACK. The mode ends when the delayed-ACK timer fires
+// (tcp_delack_timer_handler), within TCP_DELACK_MAX, 200 ms, of the last bytes received,
+// whereas traffic.AmbiguousOrder waits for 0.8 s; or when the peer sends bytes again
+// (tcp_enter_quickack_mode), which is no new request.
 type pingpongCache struct {
 	readTable func(visit func(local, remote netip.AddrPort, pingpong bool)) error
 	entries   map[uint64]pingpongEntry // by traffic.ConnKey

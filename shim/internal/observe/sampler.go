@@ -61,11 +61,15 @@ func (s *Sampler) run() {
 	}
 }
 
-// scan finds the listeners, before the first sample and every Config.Rescan.
+// scan finds the listeners: all of them before the first sample and every Config.Rescan,
+// and new ones in between as long as the hold lasts.
 func (s *Sampler) scan(now time.Time) {
 	switch {
 	case s.observer == nil:
 	case s.cfg.Rescan == 0 || now.Sub(s.scannedAt) < s.cfg.Rescan:
+		if !s.slowed.Load() {
+			s.observer.findLate(now)
+		}
 		return
 	default:
 		s.observer.close()
@@ -80,9 +84,13 @@ func (s *Sampler) sample(now time.Time) stop.TrafficState {
 		s.observer.sockets = 0
 		s.tracker.Begin(now) // connections from before a rescan are gone
 		s.tracker.End(traffic.Rest{Incomplete: !s.observer.scope.Complete})
+		s.snapshot.Traffic = s.tracker.Summary()
 		return s.withoutPorts()
 	}
-	if s.observer.sample(now, s.tracker) != nil {
+	err := s.observer.sample(now, s.tracker)
+	s.snapshot.Traffic = s.tracker.Summary()
+	s.observer.opens.explain(s.snapshot.Traffic.Accepted)
+	if err != nil {
 		return stop.Unobservable
 	}
 	return s.state(now, s.tracker.Verdict())
@@ -115,7 +123,7 @@ func isMet(until stop.Reason, v traffic.Verdict) bool {
 }
 
 // withoutPorts returns the state of a container without a TCP listener, as far as that is
-// known. The traffic of a Unix socket cannot be observed: any condition is met.
+// known. The traffic of other listeners cannot be observed.
 func (s *Sampler) withoutPorts() stop.TrafficState {
 	found := &s.observer.scope
 	switch {
@@ -126,7 +134,7 @@ func (s *Sampler) withoutPorts() stop.TrafficState {
 	case len(found.UDP) > 0:
 		return stop.UDPOnly
 	}
-	return stop.ConditionMet
+	return stop.Unseen
 }
 
 // serverGone reports whether the server has ended, of which a hook is not told. A server
@@ -160,13 +168,15 @@ func (s *Sampler) publish() {
 
 // describe sets the parts of a snapshot that the tracker and the observer know.
 func (s *Sampler) describe(next *Snapshot) {
-	next.Traffic = s.tracker.Summary()
 	next.Verdict = s.tracker.Verdict()
 	if s.cfg.TopPeers > 0 {
 		next.Peers = s.tracker.Peers(s.cfg.TopPeers)
 	}
 	found := &s.observer.scope
-	next.Listeners = Listeners{Method: found.Method, TCP: found.Ports, UDP: found.UDP, Unix: found.Unix}
+	next.Listeners = Listeners{
+		Method: found.Method, TCP: found.Ports, Late: s.observer.late.ports,
+		UDP: found.UDP, Unix: found.Unix, Unseen: found.Unseen,
+	}
 	next.Observer = s.observer.source.name
 	next.Trouble = s.observer.source.trouble
 	next.PathsPresent = nil

@@ -37,6 +37,8 @@ type Snapshot struct {
 type Listeners struct {
 	Method scope.Method // how the listeners were found
 	TCP    scope.Ports
+	Late   scope.Ports // the ports of TCP that the server opened since the trigger
 	UDP    scope.Ports // traffic of these ports cannot be observed
-	Unix   []string    // likewise
+	Unix   []string    // likewise, paths and abstract names
+	Unseen []string    // likewise, words: see scope.Scope.Unseen
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/lameduck-init/lameduck/shim/internal/procnet"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
@@ -17,55 +19,101 @@ type dumper interface {
 	Close() error
 }
 
-// source lists the TCP sockets of the network namespace: by sock_diag(7) or, after a
-// failure, from the tables of /proc/net.
+// maxFailures is how many dumps of sock_diag(7) may fail in a row before the source
+// changes. A single failure (ENOBUFS, an interrupted dump) is temporary.
+const maxFailures = 3
+
+// source lists the TCP sockets of the network namespace: by sock_diag(7) or, after
+// maxFailures, from the tables of /proc/net.
 type source struct {
-	conn    dumper // nil: /proc/net
-	root    procnet.Root
-	name    string       // SockDiag, ProcNet or None; "": no port counts
-	trouble string       // why name is not SockDiag
-	table   []tcp.Socket // the latest table of /proc/net
+	conn       dumper // nil: /proc/net
+	failures   int    // of conn, in a row
+	root       procnet.Root
+	name       string       // SockDiag, ProcNet or None; "": no port counts
+	trouble    string       // why name is not SockDiag
+	table      []tcp.Socket // the latest table of /proc/net
+	tableFresh bool         // eachListener has not visited table
 }
 
 // open chooses the source and returns all listeners of the network namespace.
-func (s *source) open() ([]tcp.Socket, error) {
+func (s *source) open() (list []tcp.Socket, err error) {
 	conn, err := sockdiag.Open()
 	if err == nil {
 		s.conn = conn
+	} else {
+		s.fallBack(err)
 	}
-	return s.listeners(err)
+	return s.listeners()
 }
 
-// listeners lists the listeners by sock_diag, or from /proc/net after an error.
-func (s *source) listeners(err error) (list []tcp.Socket, _ error) {
-	if err == nil {
-		q := sockdiag.Query{States: sockdiag.In(tcp.Listen)}
-		err = uninterrupted(s.conn.Dump(q, func(l *tcp.Socket) { list = append(list, *l) }))
+// listeners lists all listeners of the network namespace. A failed dump is repeated at
+// once, until sock_diag is exhausted.
+func (s *source) listeners() (list []tcp.Socket, err error) {
+	for {
+		list = nil
+		err = s.eachListener(func(l *tcp.Socket) { list = append(list, *l) })
+		if err == nil || s.conn == nil {
+			return list, err
+		}
+		if s.exhausted(err) {
+			s.fallBack(err)
+		}
 	}
-	if err == nil {
-		return list, nil
-	}
-	s.fallBack(err)
-	return s.root.TCP(nil)
 }
 
-// uninterrupted ignores a change of sockets during a dump: a socket missed is in the next
-// dump, as a new socket.
-func uninterrupted(err error) error {
-	if errors.Is(err, sockdiag.ErrInterrupted) {
-		return nil
+// eachListener visits the listeners of the network namespace. A table of /proc/net that
+// dump has read is not read again.
+func (s *source) eachListener(visit func(*tcp.Socket)) (err error) {
+	if s.conn != nil {
+		return s.query(sockdiag.Query{States: sockdiag.In(tcp.Listen)}, visit)
+	}
+	if !s.tableFresh {
+		s.table, err = s.root.TCP(s.table[:0])
+	}
+	s.tableFresh = false
+	for i := range s.table {
+		if s.table[i].State == tcp.Listen {
+			visit(&s.table[i])
+		}
 	}
 	return err
 }
 
+// query visits sockets by sock_diag, and counts failures in a row.
+func (s *source) query(q sockdiag.Query, visit func(*tcp.Socket)) error {
+	err := s.conn.Dump(q, visit)
+	s.failures++
+	if err == nil {
+		s.failures = 0
+	}
+	return err
+}
+
+// exhausted reports whether, after an error, the source is to change.
+func (s *source) exhausted(err error) bool {
+	return s.conn != nil && (s.failures >= maxFailures || permanent(err))
+}
+
+// permanent reports whether another dump would fail too: sock_diag is missing or
+// forbidden, or a dump blocks for so long that samples would be too rare.
+func permanent(err error) bool {
+	for _, errno := range []error{unix.EPERM, unix.EACCES, unix.ENOENT, unix.ENOSYS, unix.EPROTONOSUPPORT, unix.EAFNOSUPPORT, unix.EOPNOTSUPP, unix.ETIMEDOUT} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
+}
+
 // dump visits the sockets with these local ports, by sock_diag without sockets in
-// TIME_WAIT. A visited socket is valid until visit returns.
+// TIME_WAIT. A visited socket is valid until visit returns. After an error some sockets
+// may have been visited.
 func (s *source) dump(ports scope.Ports, visit func(*tcp.Socket)) (err error) {
 	if s.conn != nil {
-		q := sockdiag.Query{States: sockdiag.AllStates &^ sockdiag.In(tcp.TimeWait), Ports: ports, Info: true}
-		return uninterrupted(s.conn.Dump(q, visit))
+		return s.query(sockdiag.Query{States: sockdiag.AllStates &^ sockdiag.In(tcp.TimeWait), Ports: ports, Info: true}, visit)
 	}
 	s.table, err = s.root.TCP(s.table[:0])
+	s.tableFresh = err == nil
 	for i := range s.table {
 		if ports.Has(s.table[i].Local.Port()) {
 			visit(&s.table[i])
@@ -79,25 +127,22 @@ type ends struct{ local, remote netip.AddrPort }
 
 // otherEnds returns the sockets at the other ends of connections, as far as in the same
 // network namespace. The source is the same as of the latest dump.
-func (s *source) otherEnds(conns []tcp.Socket) map[ends]tcp.Socket {
-	found := map[ends]tcp.Socket{}
+func (s *source) otherEnds(conns []tcp.Socket) (found map[ends]tcp.Socket, err error) {
+	found = map[ends]tcp.Socket{}
 	add := func(other *tcp.Socket) { found[ends{other.Local, other.Remote}] = *other }
 	if s.conn == nil {
 		for i := range s.table {
 			add(&s.table[i])
 		}
-		return found
+		return found, nil
 	}
 	var ports []uint16
 	for i := range conns {
 		ports = append(ports, conns[i].Remote.Port())
 	}
-	s.conn.Dump(sockdiag.Query{States: sockdiag.AllStates, Ports: ports}, add) // a socket that is not found counts as foreign
-	return found
+	err = s.query(sockdiag.Query{States: sockdiag.AllStates, Ports: ports}, add)
+	return found, err
 }
-
-// canFallBack reports whether another source is left.
-func (s *source) canFallBack() bool { return s.conn != nil }
 
 // fallBack changes the source to /proc/net, for good.
 func (s *source) fallBack(err error) {

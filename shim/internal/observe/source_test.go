@@ -2,8 +2,11 @@ package observe
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
@@ -16,14 +19,20 @@ import (
 type fakeDumper struct {
 	sockets []tcp.Socket
 	err     error
+	fails   int // how many dumps return err; 0: all
+	dumps   int
 	closed  bool
 	asked   []uint16
 }
 
 func (f *fakeDumper) Dump(q sockdiag.Query, visit func(*tcp.Socket)) error {
 	f.asked = q.Ports
+	f.dumps++
 	for i := range f.sockets {
 		visit(&f.sockets[i])
+	}
+	if f.fails > 0 && f.dumps > f.fails {
+		return nil
 	}
 	return f.err
 }
@@ -32,13 +41,50 @@ func (f *fakeDumper) Close() error { f.closed = true; return nil }
 
 func dial(l net.Listener) (net.Conn, error) { return net.Dial("tcp", l.Addr().String()) }
 
-// TestSourceDump: sockets that change during a dump are no error.
-func TestSourceDump(t *testing.T) {
-	for _, c := range []struct{ err, want error }{{nil, nil}, {sockdiag.ErrInterrupted, nil}, {errDenied, errDenied}} {
-		s := source{conn: &fakeDumper{sockets: []tcp.Socket{*local(1)}, err: c.err}}
+// TestSourceExhausted: failures in a row change the source, some errors at once.
+func TestSourceExhausted(t *testing.T) {
+	wrapped := func(errno error) error { return fmt.Errorf("cannot list IPv4 sockets: %w", errno) }
+	for name, c := range map[string]struct {
+		errs []error
+		want bool
+	}{
+		"one":                    {[]error{unix.ENOBUFS}, false},
+		"two":                    {[]error{unix.ENOBUFS, wrapped(unix.EBUSY)}, false},
+		"three":                  {[]error{unix.ENOBUFS, unix.EINTR, sockdiag.ErrInterrupted}, true},
+		"three, not in a row":    {[]error{unix.ENOBUFS, unix.EINTR, nil, unix.EBUSY}, false},
+		"interrupted":            {[]error{sockdiag.ErrInterrupted}, false},
+		"forbidden":              {[]error{wrapped(unix.EPERM)}, true},
+		"forbidden by SELinux":   {[]error{nil, wrapped(unix.EACCES)}, true},
+		"no such family":         {[]error{wrapped(unix.ENOENT)}, true},
+		"too slow":               {[]error{wrapped(unix.ETIMEDOUT)}, true},
+		"out of memory, at last": {[]error{unix.ENOMEM, nil, unix.ENOMEM, unix.ENOMEM, unix.ENOMEM}, true},
+	} {
+		f := &fakeDumper{sockets: []tcp.Socket{*local(1)}}
+		s := source{conn: f}
+		var last error
 		visited := 0
-		if err := s.dump(scope.Ports{80}, func(*tcp.Socket) { visited++ }); !errors.Is(err, c.want) || visited != 1 {
-			t.Errorf("%v: %v, %d sockets", c.err, err, visited)
+		for _, err := range c.errs {
+			f.err = err
+			last = s.dump(scope.Ports{80}, func(*tcp.Socket) { visited++ })
+			if !errors.Is(last, err) {
+				t.Errorf("%s: %v, want %v", name, last, err)
+			}
+		}
+		if got := s.exhausted(last); got != c.want || visited != len(c.errs) {
+			t.Errorf("%s: exhausted is %v, %d sockets", name, got, visited)
+		}
+	}
+}
+
+// TestSourceListsAgain: a failed listing of the listeners is repeated at once, and has no
+// socket twice.
+func TestSourceListsAgain(t *testing.T) {
+	for fails, again := range map[int]bool{1: true, maxFailures - 1: true, maxFailures: false} {
+		f := &fakeDumper{sockets: []tcp.Socket{*local(1)}, err: unix.ENOBUFS, fails: fails}
+		s := source{conn: f, root: "/no/such"}
+		list, err := s.listeners()
+		if (err == nil) != again || (s.conn != nil) != again || again && (len(list) != 1 || s.failures != 0) {
+			t.Errorf("after %d failures: %v, %v, %q", fails, list, err, s.trouble)
 		}
 	}
 }
@@ -51,8 +97,8 @@ func TestSourceFallsBack(t *testing.T) {
 	port := uint16(l.Addr().(*net.TCPAddr).Port)
 	f := &fakeDumper{err: errDenied}
 	s := source{conn: f}
-	found, err := s.listeners(nil)
-	if err != nil || s.conn != nil || !f.closed || s.name != ProcNet || s.trouble != "sock_diag: denied" || s.canFallBack() {
+	found, err := s.listeners()
+	if err != nil || s.conn != nil || !f.closed || s.name != ProcNet || s.trouble != "sock_diag: denied" || f.dumps != maxFailures {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	has := false
@@ -98,8 +144,9 @@ func TestOtherEnds(t *testing.T) {
 	far := tcp.Socket{Local: near.Remote, Remote: near.Local, Inode: 5}
 	f := &fakeDumper{sockets: []tcp.Socket{far}}
 	for name, s := range map[string]*source{"sock_diag": {conn: f}, "/proc/net": {table: []tcp.Socket{near, far}}} {
-		if got := s.otherEnds([]tcp.Socket{near})[ends{near.Remote, near.Local}]; got.Inode != 5 {
-			t.Errorf("%s: %+v", name, got)
+		found, err := s.otherEnds([]tcp.Socket{near})
+		if got := found[ends{near.Remote, near.Local}]; got.Inode != 5 || err != nil {
+			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
 	if len(f.asked) != 1 || f.asked[0] != near.Remote.Port() {

@@ -164,7 +164,7 @@ func FuzzParsers(f *testing.F) {
 		}
 		unix, _ := ParseUnix(bytes.NewReader(text))
 		for _, s := range unix {
-			if strings.HasPrefix(s.Path, "@") || !bytes.Contains(text, []byte(s.Path)) {
+			if !bytes.Contains(text, []byte(s.Path)) {
 				t.Errorf("%+v", s)
 			}
 		}

@@ -214,7 +214,8 @@ func TestRealUnix(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	abstract, err := net.Listen("unix", fmt.Sprint("@procnet-", os.Getpid()))
+	name := fmt.Sprint("@procnet-", os.Getpid())
+	abstract, err := net.Listen("unix", name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,10 +234,12 @@ func TestRealUnix(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Contains(found, Unix{inodeOf(t, l), path}) {
-		t.Errorf("%q is not in %+v", path, found)
+	for _, want := range []Unix{{inodeOf(t, l), path}, {inodeOf(t, abstract), name}} {
+		if !slices.Contains(found, want) {
+			t.Errorf("%q is not in %+v", want.Path, found)
+		}
 	}
-	for _, other := range []any{abstract, client, server} {
+	for _, other := range []any{client, server} {
 		if slices.ContainsFunc(found, func(u Unix) bool { return u.Inode == inodeOf(t, other) }) {
 			t.Errorf("%T is in %+v", other, found)
 		}

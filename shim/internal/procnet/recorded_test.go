@@ -84,7 +84,7 @@ func TestRecordedGVisor(t *testing.T) {
 	if got, err := gVisor.UDP(); err != nil || !slices.Equal(got, []UDP{{Local: at("0.0.0.0:5353"), Inode: 8}}) {
 		t.Errorf("UDP: %+v, %v", got, err)
 	}
-	if got, err := gVisor.Unix(); err != nil || !slices.Equal(got, []Unix{{10, "/tmp/sock"}}) {
+	if got, err := gVisor.Unix(); err != nil || !slices.Equal(got, []Unix{{9, "@abstract"}, {10, "/tmp/sock"}}) {
 		t.Errorf("Unix: %+v, %v", got, err)
 	}
 	if got, err := gVisor.Counters(); err != nil || got != (Counters{PassiveOpens: 2, InSegs: 6}) {
@@ -110,6 +110,7 @@ func TestRecordedUnix(t *testing.T) {
 		{13686526, " blank first"},
 		{13686527, "/tmp/rec/d/two\nlines"},
 		{13686522, "/tmp/rec/d/app.sock"},
+		{13686524, "@abstract"},
 	}
 	got, err := recorded.Unix()
 	if err != nil || !slices.Equal(got, want) {

@@ -42,7 +42,7 @@ func (r Root) UDP() (found []UDP, err error) {
 	return found, nil
 }
 
-// Unix lists the Unix sockets that listen on a path.
+// Unix lists the Unix sockets that listen.
 func (r Root) Unix() (found []Unix, err error) {
 	err = r.read("net/unix", func(file io.Reader) (err error) {
 		found, err = ParseUnix(file)

@@ -3,20 +3,19 @@ package procnet
 import (
 	"bytes"
 	"io"
-	"strings"
 )
 
 // accepts is the flag of a listening socket: __SO_ACCEPTCON, include/linux/net.h.
 const accepts = 1 << 16
 
-// Unix is a Unix socket that listens on a path.
+// Unix is a Unix socket that listens.
 type Unix struct {
 	Inode uint32
-	Path  string // as passed to bind(2); a relative path may be relative to any directory
+	Path  string // as passed to bind(2), perhaps a relative path; of an abstract name, "@" and the name
 }
 
-// ParseUnix lists the sockets of net/unix that listen on a path. Abstract names, printed
-// with a leading @, are not paths.
+// ParseUnix lists the sockets of net/unix that listen. A zero byte in an abstract name is
+// printed as another "@".
 func ParseUnix(r io.Reader) (found []Unix, err error) {
 	l := newLines(r)
 	if err := l.header("Num"); err != nil {
@@ -35,7 +34,7 @@ func ParseUnix(r io.Reader) (found []Unix, err error) {
 		switch {
 		case ok:
 			last.named = socket.named
-			last.kept = socket.flags&accepts != 0 && socket.named && !strings.HasPrefix(socket.path, "@")
+			last.kept = socket.flags&accepts != 0 && socket.named
 			if last.kept {
 				found = append(found, Unix{socket.inode, socket.path})
 			}

@@ -2,69 +2,11 @@ package report
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
-	"github.com/lameduck-init/lameduck/shim/internal/quote"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
-
-// prolongedBy returns the causes that kept the hold up beyond its floor, or "".
-func (s *Stop) prolongedBy() string {
-	if !s.adaptive() || s.after(s.end()) <= s.StopConfig.Gate.Floor {
-		return ""
-	}
-	var causes []string
-	if cause := s.lastedToCeiling(); cause != "" {
-		causes = append(causes, cause)
-	}
-	if s.patternsHeld() {
-		p := s.InHold.Traffic.Patterns[0]
-		causes = append(causes, fmt.Sprintf(s.spell("%d bytes from %v every %s: a probe? see --ignore-probes"), p.Received, p.Peer, seconds(p.Period)))
-	}
-	return strings.Join(causes, ", and ")
-}
-
-// patternsHeld reports whether traffic that looks like probes counted as traffic.
-func (s *Stop) patternsHeld() bool {
-	return len(s.InHold.Traffic.Patterns) > 0 && s.TrafficConfig.Probes != traffic.IgnoreProbes
-}
-
-// lastedToCeiling returns what the condition waited for in vain until the ceiling, probes
-// aside, or "".
-func (s *Stop) lastedToCeiling() string {
-	if s.Ended != stop.Ceiling {
-		return ""
-	}
-	t := &s.InHold.Traffic
-	until := s.StopConfig.Gate.Until
-	latest := ""
-	if t.Cause.Peer.IsValid() {
-		latest = fmt.Sprintf(", the latest peer %v", t.Cause.Peer)
-	}
-	lastNew := t.LastNew
-	lastByte := t.LastByte
-	if s.patternsHeld() {
-		lastNew = t.LastOther
-		lastByte = time.Time{} // the last byte may have been a probe's
-	}
-	switch {
-	case len(s.InHold.PathsPresent) > 0:
-		return quote.Word(fmt.Sprintf("%.200s", s.InHold.PathsPresent[0])) + " was there to the end"
-	case s.recent(lastNew):
-		return "new connections to the end" + latest
-	case until == stop.Settled:
-		return ""
-	case t.InFlight > 0:
-		return fmt.Sprintf("%d in flight to the end", t.InFlight)
-	case s.recent(lastByte):
-		return "bytes moved to the end" + latest
-	case until == stop.Drained && t.Open > 0:
-		return fmt.Sprintf("%d open to the end", t.Open)
-	}
-	return ""
-}
 
 // end returns the time at which the hold ended, or now.
 func (s *Stop) end() time.Time {
@@ -85,21 +27,31 @@ func (s *Stop) suggestion() string {
 		return fmt.Sprintf(s.spell("the command is a shell that does not pass %v on: exec, or --group"), s.ShellDropped)
 	case !s.InHold.sees() || s.Ended == "":
 		return ""
-	case s.Ended == stop.Elapsed:
+	case s.Ended == stop.Elapsed && s.delayed():
 		return s.betterDelay()
 	case s.Ended == stop.NoProgress:
-		return "connections wait to be accepted and nothing moves: the command hangs"
-	case s.Ended == stop.Ceiling && s.recent(s.InHold.Traffic.LastOther) && s.steadyRate():
+		return "clients wait, and nothing is accepted, read or sent: the command hangs"
+	case s.newToCeiling() && s.steadyRate():
 		return "new connections kept their rate to the ceiling: a liveness restart, the last endpoint, or a balancer that never removed us"
 	}
 	return ""
 }
 
-// betterDelay returns the delay that would have been enough for a hold that was only a
-// delay, or "" if the delay was right.
+// delayed reports whether the hold is a plain delay.
+func (s *Stop) delayed() bool {
+	gate := &s.StopConfig.Gate
+	return !s.adaptive() && !gate.WaitGone && !gate.OnStop
+}
+
+// betterDelay returns the delay that would have been enough for a plain delay, or "" if the
+// delay was right.
 func (s *Stop) betterDelay() string {
 	last := s.InHold.Traffic.LastOther
+	if last.After(s.lastNew()) {
+		last = s.lastNew()
+	}
 	floor := s.StopConfig.Gate.Floor
+	inFlight, _ := s.inFlight()
 	if !last.After(s.TriggeredAt) {
 		return ""
 	}
@@ -107,7 +59,7 @@ func (s *Stop) betterDelay() string {
 	switch {
 	case s.end().Sub(last) < time.Second:
 		return fmt.Sprintf(s.spell("new connections came to the end: %s is too short; see --until=quiet"), stop.FormatDuration(floor))
-	case enough < floor:
+	case enough < floor && inFlight == 0:
 		except := ""
 		if last.Before(s.InHold.Traffic.LastNew) {
 			except = " but for probes"
@@ -117,9 +69,20 @@ func (s *Stop) betterDelay() string {
 	return ""
 }
 
+// newToCeiling reports whether new connections kept the hold up to the ceiling.
+func (s *Stop) newToCeiling() bool {
+	isCause := s.InHold.Traffic.Cause.Kind == traffic.NewConnections
+	return isCause && s.Ended == stop.Ceiling && len(s.InHold.PathsPresent) == 0 && s.recent(s.lastNew())
+}
+
 // steadyRate reports whether the last third of the hold brought at least half as many
-// connections as the first third, which brought at least one each second.
+// connections as the first third, which brought at least one each second. Most connections
+// must count: the numbers of each second include all.
 func (s *Stop) steadyRate() bool {
+	_, probes := s.probesCounted()
+	if 2*(s.bare()+probes) > s.InHold.Traffic.Accepted {
+		return false
+	}
 	perSecond := s.InHold.Traffic.PerSecond
 	third := len(perSecond) / 3
 	first := sum(perSecond[:third])

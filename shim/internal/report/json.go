@@ -44,6 +44,20 @@ type trafficFigures struct {
 	LastByteMS *int64 `json:"last_byte_ms"`
 	Open       *int   `json:"open"`
 	InFlight   *int   `json:"in_flight"`
+
+	LeftOut  *leftOutFigures `json:"left_out"`
+	NewPorts *[]uint16       `json:"new_ports"`
+}
+
+// leftOutFigures are the numbers of what did not count as traffic.
+type leftOutFigures struct {
+	NoBytes  int `json:"no_bytes"`  // new connections without a byte
+	Probes   int `json:"probes"`    // requests of health probes
+	HalfOpen int `json:"half_open"` // half-open connections, at most at a time
+	Gone     int `json:"gone"`      // open connections whose peer no longer answers
+	OneWay   int `json:"one_way"`   // open connections on which only the peer sends
+	GivenUp  int `json:"given_up"`  // requests silent for too long
+	Unclear  int `json:"unclear"`   // silent connections that may have a request, or be idle
 }
 
 type endFigures struct {
@@ -58,6 +72,7 @@ type sourceFigures struct {
 	Observer    *string `json:"observer"`
 	Scope       *string `json:"scope"`
 	ProlongedBy *string `json:"prolonged_by"`
+	Peer        *string `json:"prolonged_by_peer"`
 	Suggestion  *string `json:"suggestion"`
 }
 
@@ -75,7 +90,7 @@ func (s *Stop) Figures() *Figures {
 			FloorMS: gate.Floor.Milliseconds(), CeilingMS: gate.MaxHold().Milliseconds(),
 		},
 		endFigures:    endFigures{Sent: []sentSignal{}, GraceUsedMS: s.after(s.Now).Milliseconds(), GraceAssumed: s.GraceAssumed},
-		sourceFigures: sourceFigures{Observer: NullIfEmpty(s.InHold.Observer), Suggestion: NullIfEmpty(s.suggestion())},
+		sourceFigures: s.sourceFigures(),
 	}
 	for _, sent := range s.Sent {
 		f.Sent = append(f.Sent, sentSignal{sent.Signal.String(), s.after(sent.At).Milliseconds()})
@@ -89,8 +104,21 @@ func (s *Stop) Figures() *Figures {
 	}
 	if s.InHold.sees() {
 		f.trafficFigures = s.trafficFigures()
+	}
+	return f
+}
+
+// sourceFigures returns how the samples were taken, and what follows from the samples.
+func (s *Stop) sourceFigures() sourceFigures {
+	cause := s.prolonged()
+	f := sourceFigures{
+		Observer: NullIfEmpty(s.InHold.Observer), ProlongedBy: NullIfEmpty(cause.by), Suggestion: NullIfEmpty(s.suggestion()),
+	}
+	if s.InHold.sees() {
 		f.Scope = NullIfEmpty(s.InHold.ScopeName)
-		f.ProlongedBy = NullIfEmpty(s.prolongedBy())
+	}
+	if cause.peer.IsValid() {
+		f.Peer = NullIfEmpty(cause.peer.String())
 	}
 	return f
 }
@@ -98,10 +126,17 @@ func (s *Stop) Figures() *Figures {
 // trafficFigures returns what the samples in the hold showed.
 func (s *Stop) trafficFigures() trafficFigures {
 	t := &s.InHold.Traffic
-	inFlight, _ := s.inFlight()
+	inFlight, givenUp := s.inFlight()
+	_, probes := s.probesCounted()
+	ports := append([]uint16{}, s.InHold.LatePorts[:min(len(s.InHold.LatePorts), maxListed)]...)
 	return trafficFigures{
 		Accepted: &t.Accepted, Open: &t.Open, InFlight: &inFlight,
-		LastNewMS: s.moment(t.LastNew), LastByteMS: s.moment(t.LastByte),
+		LastNewMS: s.moment(s.lastNew()), LastByteMS: s.moment(t.LastByte),
+		LeftOut: &leftOutFigures{
+			NoBytes: s.bare(), Probes: probes, HalfOpen: t.LeftOut.HalfOpen, Gone: t.LeftOut.Gone,
+			OneWay: t.LeftOut.OneWay, GivenUp: givenUp, Unclear: t.LeftOut.Undetermined,
+		},
+		NewPorts: &ports,
 	}
 }
 

@@ -29,7 +29,9 @@ type Observation struct {
 	Scope           string   // how the listeners were found, in words
 	ScopeName       string   // the same, as JSON has it
 	UDPPorts        []uint16 // ports on which the container receives UDP
-	PathsPresent    []string // paths of --wait-gone that still exist
+	LatePorts       []uint16 // ports opened by the container since the trigger
+	Unseen          []string // where else the container serves and cannot be observed, in words
+	PathsPresent    []string // existing paths of --wait-gone
 }
 
 // Stop is all that is known about a stop at the moment Now.
@@ -40,6 +42,7 @@ type Stop struct {
 	InHold       Observation  // from the last sample before the stop signal was sent
 	AfterHold    *Observation // from the last sample since; nil: none
 	ShellDropped sig.Signal   // a signal that the command, a shell, did not forward; 0: none
+	OnStopUntil  time.Time    // when --on-stop ended, or was killed at the ceiling; zero: not yet
 }
 
 // after returns the time from the trigger to at.
@@ -134,74 +137,126 @@ func (s *Stop) held() string {
 // sees reports whether a source showed connections.
 func (o *Observation) sees() bool { return o.Observer != "" && !o.Blind }
 
-// observed returns what the samples in the hold showed, and their source.
+// observed returns what the samples in the hold showed, their source, and what prolonged
+// the hold.
 func (s *Stop) observed() (parts []string) {
-	o := &s.InHold
-	if len(o.UDPPorts) > 0 {
-		parts = append(parts, fmt.Sprintf("UDP, on %s, cannot be seen", PortList(o.UDPPorts)))
+	if s.InHold.sees() {
+		parts = s.traffic()
+	} else {
+		parts = s.unseen()
 	}
-	if o.Blind {
-		parts = append(parts, "the traffic could not be seen")
-	}
-	if !o.sees() {
-		return parts
-	}
-	parts = append(parts, s.arrivals(), s.atRisk(), fmt.Sprintf("seen by %s, %s", o.Observer, o.Scope))
-	if cause := s.prolongedBy(); cause != "" {
-		parts = append(parts, cause)
+	if cause := s.prolonged(); cause.by != "" && !cause.ordinary {
+		parts = append(parts, cause.by)
 	}
 	return parts
 }
 
-// arrivals returns the connections and bytes since the trigger. Connections too short to
-// be counted may still have been noticed.
+// unseen returns the traffic that could not be observed.
+func (s *Stop) unseen() (parts []string) {
+	o := &s.InHold
+	if len(o.UDPPorts) > 0 {
+		parts = append(parts, fmt.Sprintf("UDP, on %s, cannot be seen", PortList(o.UDPPorts)))
+	}
+	if o.Observer == "" && len(o.Unseen) > 0 {
+		parts = append(parts, strings.Join(o.Unseen, " and ")+" cannot be seen")
+	}
+	if o.Blind {
+		parts = append(parts, "the traffic could not be seen")
+	}
+	return parts
+}
+
+// traffic returns what the samples in the hold showed, and their source.
+func (s *Stop) traffic() []string {
+	o := &s.InHold
+	parts := s.unseen()
+	if len(o.LatePorts) > 0 {
+		parts = append(parts, "opened during the hold: "+PortList(o.LatePorts))
+	}
+	parts = append(parts, s.arrivals()+s.lastByte(), s.atRisk(), fmt.Sprintf("seen by %s, %s", o.Observer, o.Scope))
+	if leftOut := s.leftOut(); leftOut != "" {
+		parts = append(parts, leftOut)
+	}
+	return parts
+}
+
+// arrivals returns the connections since the trigger, and the time of the last that counts.
+// Connections too short to be counted may still have been noticed.
 func (s *Stop) arrivals() string {
 	t := &s.InHold.Traffic
-	text := fmt.Sprintf("%d new connections", t.Accepted)
-	if t.Accepted == 1 {
-		text = "1 new connection"
+	lastNew := s.lastNew()
+	came := lastNew.After(s.TriggeredAt)
+	switch {
+	case t.Accepted == 0 && came:
+		return "new connections, too short to be counted, the last at +" + seconds(s.after(lastNew))
+	case t.Accepted == 0 && t.More:
+		return "new connections, too short to be counted"
+	case t.Accepted == 0:
+		return "0 new connections"
 	}
+	text := counted(t.Accepted, "new connection") + " " + Sparkline(t.PerSecond)
 	if t.More {
 		text = "at least " + text
 	}
-	if t.LastNew.After(s.TriggeredAt) {
-		last := "the last"
-		if len(t.Patterns) > 0 && s.TrafficConfig.Probes == traffic.IgnoreProbes {
-			last += " but for probes"
-		}
-		if t.Accepted == 0 {
-			text = "new connections, too short to be counted"
-			last = "the last"
-		} else {
-			text += " " + Sparkline(t.PerSecond)
-		}
-		text += fmt.Sprintf(", %s at +%s", last, seconds(s.after(t.LastNew)))
+	bare := s.bare()
+	probes, _ := s.probesCounted()
+	someLeftOut := bare > 0 || probes > 0
+	switch {
+	case bare == t.Accepted:
+		return text + ", without a byte"
+	case bare > 0:
+		text += fmt.Sprintf(", %d without a byte", bare)
 	}
-	if t.LastByte.After(s.TriggeredAt) {
-		text += ", the last byte at +" + seconds(s.after(t.LastByte))
+	switch {
+	case came && someLeftOut:
+		text += ", the last that counts at +" + seconds(s.after(lastNew))
+	case came:
+		text += ", the last at +" + seconds(s.after(lastNew))
+	case someLeftOut:
+		text += ", none counts"
 	}
 	return text
+}
+
+// lastByte returns when the last byte moved, as the end of a part, or "".
+func (s *Stop) lastByte() string {
+	at := s.InHold.Traffic.LastByte
+	if !at.After(s.TriggeredAt) {
+		return ""
+	}
+	return ", the last byte at +" + seconds(s.after(at))
 }
 
 // atRisk returns the connections that the stop signal may have cut.
 func (s *Stop) atRisk() string {
-	open := s.InHold.Traffic.Open
-	text := fmt.Sprintf("%d open at the end", open)
+	t := &s.InHold.Traffic
+	text := fmt.Sprintf("%d open at the end", t.Open)
 	inFlight, givenUp := s.inFlight()
 	switch {
-	case s.InHold.InFlightUnknown && open > 0 && inFlight == 0:
+	case s.InHold.InFlightUnknown && t.Open > 0 && inFlight == 0:
 		text += ", in flight unknown"
-	case open > 0 || inFlight > 0:
+	case t.Open > 0 || inFlight > 0:
 		text += fmt.Sprintf(", %d in flight", inFlight)
 	}
 	if givenUp > 0 {
-		text += fmt.Sprintf(", %d given up after %s of silence", givenUp, stop.FormatDuration(s.TrafficConfig.MaxSilence))
+		text += s.givenUp(givenUp)
 	}
 	return text
 }
 
+// givenUp returns n requests that the hold has given up, as the end of a part. The silence
+// is the silence of each request: other connections may have moved bytes since.
+func (s *Stop) givenUp(n int) string {
+	peer := s.InHold.Traffic.LeftOut.GivenUpPeer
+	silent := "silent for " + stop.FormatDuration(s.TrafficConfig.MaxSilence)
+	if n == 1 {
+		return fmt.Sprintf(", 1 request%s given up, %s", withPeer(" of ", peer), silent)
+	}
+	return fmt.Sprintf(", %d requests given up, %s%s", n, silent, withPeer(", one of ", peer))
+}
+
 // inFlight returns the number of requests in flight, and of requests that had been
-// silent for so long that the hold had given them up. A plain delay waits for no request
+// silent for so long that the hold had given up on the requests. A plain delay waits for no request
 // and gives no request up.
 func (s *Stop) inFlight() (inFlight, givenUp int) {
 	t := &s.InHold.Traffic

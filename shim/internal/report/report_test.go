@@ -8,7 +8,7 @@ import (
 
 func repeat(n, times int) []int { return slices.Repeat([]int{n}, times) }
 
-// TestSparkline: a sparkline has one bar for each second, or for several seconds so that 30
+// TestSparkline: a sparkline has a bar for each second, or for several seconds so that 30
 // bars are enough. Zero is the lowest bar, the greatest sum the highest.
 func TestSparkline(t *testing.T) {
 	const huge = 1 << 40

@@ -5,7 +5,7 @@ import "strings"
 // Columns is the greatest width of a sparkline.
 const Columns = 30
 
-// Sparkline draws one bar for each number, or for each group of numbers if there are more
+// Sparkline draws a bar for each number, or for each group of numbers if there are more
 // than [Columns]. The highest bar is full.
 func Sparkline(numbers []int) string {
 	var sums []int

@@ -21,6 +21,7 @@ type Facts struct {
 	Shim      Inodes            // lameduck's own sockets; they never count
 	Cgroups   CgroupIDs
 	Held      Sockets
+	Unseen    []string // see Scope.Unseen
 }
 
 // Decide makes a scope of the facts.
@@ -37,8 +38,12 @@ func Decide(f Facts) Scope {
 	default:
 		s.Ports = f.ports(s.Owns)
 	}
-	s.UDP = f.udp()
+	s.UDP = f.udp(false)
 	s.Unix = f.unix()
+	s.Unseen = f.Unseen
+	if s.NoListener() {
+		s.UDP = f.udp(true) // a server may use an ephemeral port, but so do clients
+	}
 	if s.Method == Namespace || len(s.UDP)+len(s.Unix) > 0 {
 		s.Why = cmp.Or(s.Why, f.Held.Err)
 	}
@@ -83,10 +88,12 @@ func (f *Facts) ours(inode uint32) bool {
 	return !f.Shim.Has(inode) && (f.Held.Err != nil || f.Held.Inodes.Has(inode))
 }
 
-func (f *Facts) udp() Ports {
+// udp returns the ports of unconnected UDP sockets that may be ours, ephemeral ports only
+// if wanted.
+func (f *Facts) udp(ephemeral bool) Ports {
 	var ports []uint16
 	for _, socket := range f.UDP {
-		if port := socket.Local.Port(); f.ours(socket.Inode) && !f.Ephemeral.Has(port) {
+		if port := socket.Local.Port(); f.ours(socket.Inode) && (ephemeral || !f.Ephemeral.Has(port)) {
 			ports = append(ports, port)
 		}
 	}

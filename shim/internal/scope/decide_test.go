@@ -66,6 +66,7 @@ var decisions = []struct {
 	ports    Ports
 	udp      Ports
 	unix     []string
+	unseen   []string
 	doubtful bool // not Complete
 	why      error
 	none     bool // NoListener
@@ -127,12 +128,22 @@ var decisions = []struct {
 
 	{name: "UDP", facts: Facts{UDP: udp(700, 53, 699, 53, 54, 800), Ephemeral: range7, Held: Sockets{Inodes: inodes(53, 699, 700)}},
 		method: Descriptors, udp: Ports{53, 699}},
+	{name: "UDP on an ephemeral port alone", facts: Facts{UDP: udp(700, 701), Ephemeral: range7, Held: Sockets{Inodes: inodes(700)}},
+		method: Descriptors, udp: Ports{700}},
+	{name: "UDP on an ephemeral port, beside TCP", facts: Facts{Listeners: around, UDP: udp(700), Ephemeral: range7, Held: Sockets{Inodes: inodes(80, 700)}},
+		method: Descriptors, ports: Ports{80}},
+	{name: "UDP on an ephemeral port, beside Unix", facts: Facts{UDP: udp(700), Unix: []procnet.Unix{{Inode: 5, Path: "@b"}}, Ephemeral: range7, Held: Sockets{Inodes: inodes(5, 700)}},
+		method: Descriptors, unix: []string{"@b"}},
+	{name: "UDP on an ephemeral port of a neighbor", facts: Facts{UDP: udp(700), Ephemeral: range7, Held: Sockets{Inodes: inodes(4)}},
+		method: Descriptors, none: true},
 	{name: "UDP, the range not known", facts: Facts{UDP: udp(700), Held: Sockets{Inodes: inodes(700)}},
 		method: Descriptors, udp: Ports{700}},
 	{name: "UDP, descriptors not readable", facts: Facts{UDP: udp(700, 53), Ephemeral: range7, Held: unseen},
 		method: Namespace, udp: Ports{53}, why: errFD},
 	{name: "Unix", facts: Facts{Unix: []procnet.Unix{{Inode: 5, Path: "/b"}, {Inode: 6, Path: "/c"}, {Inode: 7, Path: "a"}, {Inode: 8, Path: "/b"}}, Held: Sockets{Inodes: inodes(5, 7, 8)}},
 		method: Descriptors, unix: []string{"/b", "a"}},
+	{name: "vsock", facts: Facts{Unseen: []string{"vsock sockets"}},
+		method: Descriptors, unseen: []string{"vsock sockets"}},
 	{name: "Unix, cgroup, descriptors not readable", facts: Facts{Unix: []procnet.Unix{{Inode: 5, Path: "/b"}}, Cgroups: ours, Held: unseen},
 		method: Cgroup, unix: []string{"/b"}, why: errFD},
 }
@@ -141,8 +152,8 @@ func TestDecide(t *testing.T) {
 	for _, c := range decisions {
 		t.Run(c.name, func(t *testing.T) {
 			s := Decide(c.facts)
-			if s.Method != c.method || !slices.Equal(s.Ports, c.ports) || !slices.Equal(s.UDP, c.udp) || !slices.Equal(s.Unix, c.unix) {
-				t.Errorf("got %v, TCP %v, UDP %v, Unix %v", s.Method, s.Ports, s.UDP, s.Unix)
+			if s.Method != c.method || !slices.Equal(s.Ports, c.ports) || !slices.Equal(s.UDP, c.udp) || !slices.Equal(s.Unix, c.unix) || !slices.Equal(s.Unseen, c.unseen) {
+				t.Errorf("got %v, TCP %v, UDP %v, Unix %v, unseen %v", s.Method, s.Ports, s.UDP, s.Unix, s.Unseen)
 			}
 			if s.Complete == c.doubtful || s.Why != c.why || s.NoListener() != c.none {
 				t.Errorf("got complete %v, because of %v; no listener %v", s.Complete, s.Why, s.NoListener())
@@ -227,6 +238,29 @@ func TestSelf(t *testing.T) {
 	}
 	if root := Decide(Facts{Cgroups: CgroupIDs{Own: 1}}); root.Owns(&tcp.Socket{Cgroup: 1}) {
 		t.Error("the root group is nobody's")
+	}
+}
+
+// TestExtend: ports found later are added once, and so are the groups and sockets by which
+// connections to ourselves are known.
+func TestExtend(t *testing.T) {
+	s := Decide(Facts{Listeners: around, Cgroups: ours})
+	later := Decide(Facts{Listeners: []tcp.Socket{listener(80, 50), listener(70, 50), listener(90, 52), listener(91, 60), listener(92, 60)},
+		Cgroups: CgroupIDs{Own: 50, Below: []uint64{51, 52}}, Held: Sockets{Inodes: inodes(92)}})
+	for _, want := range []Ports{{70, 90, 92}, nil} {
+		if added := s.Extend(&later); !slices.Equal(added, want) || !slices.Equal(s.Ports, Ports{70, 80, 81, 90, 92}) {
+			t.Errorf("added %v, now %v", added, s.Ports)
+		}
+	}
+	for _, socket := range []tcp.Socket{listener(1, 52), listener(92, 0)} {
+		if !s.Owns(&socket) {
+			t.Errorf("%+v is not known", socket)
+		}
+	}
+	root := Decide(Facts{Cgroups: CgroupIDs{Own: 1}})
+	root.Extend(&later)
+	if root.Owns(&tcp.Socket{Cgroup: 52}) {
+		t.Error("groups are known in a hierarchy without groups")
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 )
 
-// madeProc makes a directory that looks like our /proc, with processes by their parents;
-// the stat file of a process with parent -1 cannot be read.
+// madeProc makes a directory like our /proc, with processes by their parents; the stat file
+// of a process with parent -1 is unreadable.
 func madeProc(t *testing.T, options string, parents map[int]int) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -25,6 +25,20 @@ type Query struct {
 	WholePIDNamespace bool
 }
 
+func (q *Query) wholePIDNamespace() bool { return q.WholePIDNamespace || os.Getpid() == 1 }
+
+// Find gathers facts and decides. If no listener was found, Find also looks for sockets
+// that are in no table.
+func Find(q Query) Scope {
+	f := Gather(q)
+	s := Decide(f)
+	if s.NoListener() {
+		f.Unseen = findUnseen(q, &f)
+		s = Decide(f)
+	}
+	return s
+}
+
 // Gather collects the facts for Decide.
 func Gather(q Query) Facts {
 	net := procnet.Root(q.Proc)
@@ -33,7 +47,7 @@ func Gather(q Query) Facts {
 		Listeners: q.Listeners,
 		Err:       q.Err,
 		Cgroups:   readCgroups(q.Proc, q.Cgroup),
-		Held:      HeldSockets(q.Proc, q.WholePIDNamespace || os.Getpid() == 1),
+		Held:      HeldSockets(q.Proc, q.wholePIDNamespace()),
 	}
 	// On an error our own listener, if we have one, counts as the command's: the hold may
 	// then be too long, but never too short.

@@ -2,6 +2,7 @@ package scope
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -118,6 +119,118 @@ func TestHeld(t *testing.T) {
 	if s.Method != Descriptors || !s.Complete || s.Why != nil || !slices.Equal(s.Ports, want) ||
 		!slices.Equal(s.UDP, Ports{udpPort}) || !slices.Equal(s.Unix, []string{path}) {
 		t.Errorf("%+v, want TCP %v, UDP %d, Unix %s", s, want, udpPort, path)
+	}
+}
+
+// newSocket returns a socket as a file.
+func newSocket(t *testing.T, family, kind, protocol int) *os.File {
+	t.Helper()
+	fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, protocol)
+	if err != nil {
+		t.Skip("no such socket: ", err)
+	}
+	file := os.NewFile(uintptr(fd), "socket")
+	t.Cleanup(func() { file.Close() })
+	return file
+}
+
+// fileOf returns a socket of package net as a file.
+func fileOf(t *testing.T, socket any, err error) *os.File {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := socket.(filer).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close(); socket.(io.Closer).Close() })
+	return file
+}
+
+// TestUnseen: which sockets of a child make "no listener" uncertain. Sockets of clients do
+// not, nor do sockets that are not bound.
+func TestUnseen(t *testing.T) {
+	asRoot(t)
+	inet := func(kind int) func(*testing.T) *os.File {
+		return func(t *testing.T) *os.File { return newSocket(t, unix.AF_INET, kind, 0) }
+	}
+	server, _ := listen(t, "tcp", "127.0.0.1:0")
+	local, _ := listen(t, "unix", "@"+t.TempDir())
+	dial := func(network, address string) func(*testing.T) *os.File {
+		return func(t *testing.T) *os.File {
+			conn, err := net.Dial(network, address)
+			return fileOf(t, conn, err)
+		}
+	}
+	for name, c := range map[string]struct {
+		socket func(*testing.T) *os.File
+		want   []string
+	}{
+		"vsock":           {func(t *testing.T) *os.File { return newSocket(t, unix.AF_VSOCK, unix.SOCK_STREAM, 0) }, []string{"vsock sockets"}},
+		"raw":             {func(t *testing.T) *os.File { return newSocket(t, unix.AF_INET, unix.SOCK_RAW, 253) }, []string{"raw sockets"}},
+		"raw, IPv6":       {func(t *testing.T) *os.File { return newSocket(t, unix.AF_INET6, unix.SOCK_RAW, 253) }, []string{"raw sockets"}},
+		"SCTP":            {func(t *testing.T) *os.File { return newSocket(t, unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_SCTP) }, []string{"SCTP sockets"}},
+		"UDP-Lite":        {func(t *testing.T) *os.File { return newSocket(t, unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_UDPLITE) }, []string{`sockets of the protocol "UDP-Lite"`}},
+		"netlink":         {func(t *testing.T) *os.File { return newSocket(t, unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE) }, nil},
+		"packet":          {func(t *testing.T) *os.File { return newSocket(t, unix.AF_PACKET, unix.SOCK_RAW, 0) }, nil},
+		"TCP, unbound":    {inet(unix.SOCK_STREAM), nil},
+		"UDP, unbound":    {inet(unix.SOCK_DGRAM), nil},
+		"MPTCP, unbound":  {func(t *testing.T) *os.File { return newSocket(t, unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP) }, nil},
+		"TCP, outbound":   {dial("tcp", server.Addr().String()), nil},
+		"UDP, outbound":   {dial("udp", "127.0.0.1:53"), nil},
+		"Unix, connected": {dial("unix", local.Addr().String()), nil},
+		"no socket":       {func(t *testing.T) *os.File { return fileOfPipe(t) }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd := helperCommand("hold")
+			cmd.ExtraFiles = []*os.File{c.socket(t)}
+			start(t, cmd)
+			c.socket = nil
+			if s := findHere(t, cmd.ExtraFiles[0]); !slices.Equal(s.Unseen, c.want) || s.NoListener() != (c.want == nil) || !s.Complete {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+func fileOfPipe(t *testing.T) *os.File {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close(); w.Close() })
+	return r
+}
+
+// findHere closes our descriptor of a child's socket, which would be a socket of lameduck's
+// own, and returns our scope.
+func findHere(t *testing.T, given *os.File) Scope {
+	t.Helper()
+	given.Close()
+	sockets, err := procnet.Root("").TCP(nil)
+	return Find(Query{Listeners: sockets, Err: err})
+}
+
+// TestUnseenNamespace: a child in another network namespace may listen there.
+func TestUnseenNamespace(t *testing.T) {
+	asRoot(t)
+	cmd := helperCommand("hold")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+	start(t, cmd)
+	sockets, err := procnet.Root("").TCP(nil)
+	if s := Find(Query{Listeners: sockets, Err: err}); !slices.Equal(s.Unseen, []string{otherNamespace}) || s.NoListener() {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestSocketKind: an error is never "there is none", unless the socket is closed or the
+// system names no protocols.
+func TestSocketKind(t *testing.T) {
+	for err, unseen := range map[error]bool{unix.ENOENT: false, unix.ESRCH: false, unix.EOPNOTSUPP: false, unix.ENODATA: false, unix.ENOSYS: false, unix.EACCES: true, unix.EPERM: true} {
+		if got := socketKind("", err); (got != "") != unseen {
+			t.Errorf("%v: %q", err, got)
+		}
 	}
 }
 

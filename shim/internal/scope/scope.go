@@ -56,6 +56,9 @@ func (p Ports) Has(port uint16) bool {
 	return found
 }
 
+// Union returns the ports of both sets.
+func (p Ports) Union(q Ports) Ports { return newPorts(slices.Concat(p, q)) }
+
 // newPorts sorts and keeps the slice.
 func newPorts(ports []uint16) Ports {
 	slices.Sort(ports)
@@ -76,8 +79,12 @@ type Scope struct {
 	Method Method // how Ports were found
 
 	Ports Ports    // TCP
-	UDP   Ports    // unconnected sockets outside ip_local_port_range
-	Unix  []string // paths, in ascending order, of any bytes
+	UDP   Ports    // unconnected sockets outside ip_local_port_range or, with nothing else in the lists, of any port
+	Unix  []string // paths, and abstract names with a leading @, in ascending order, of any bytes
+
+	// Unseen names what may serve clients and is in no list: "vsock sockets", "another
+	// network namespace". Find fills Unseen only if all lists are empty.
+	Unseen []string
 
 	// Complete means that all tables could be read: every listener of ours is in the
 	// lists. If the descriptors of our processes could not be read, the lists have the
@@ -93,7 +100,7 @@ type Scope struct {
 
 // NoListener reports whether the container certainly listens nowhere.
 func (s *Scope) NoListener() bool {
-	return s.Complete && len(s.Ports) == 0 && len(s.UDP) == 0 && len(s.Unix) == 0
+	return s.Complete && len(s.Ports)+len(s.UDP)+len(s.Unix)+len(s.Unseen) == 0
 }
 
 // Owns reports whether the socket is known to be ours. A socket made after Gather is known
@@ -111,6 +118,23 @@ func (s *Scope) Learn(more Inodes) {
 	for inode := range more {
 		s.inodes[inode] = struct{}{}
 	}
+}
+
+// Extend adds what a later scope has found, and returns the ports that are new.
+func (s *Scope) Extend(later *Scope) (added Ports) {
+	for _, port := range later.Ports {
+		if !s.Ports.Has(port) {
+			added = append(added, port)
+		}
+	}
+	s.Ports = s.Ports.Union(added)
+	s.Learn(later.inodes)
+	for id := range later.cgroups {
+		if s.cgroups != nil {
+			s.cgroups[id] = struct{}{}
+		}
+	}
+	return added
 }
 
 // Self reports whether a connection to one of our ports comes from ourselves; near and far

@@ -10,10 +10,10 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 )
 
-// Sockets are the sockets of which our processes have a descriptor.
+// Sockets are the sockets with a descriptor in our processes.
 type Sockets struct {
 	Inodes Inodes
-	Err    error // why there may be more
+	Err    error // why Inodes may not be complete
 }
 
 // HeldSockets reads the descriptors of our processes: of our descendants, or of the whole
@@ -30,8 +30,8 @@ func HeldSockets(proc procfs.Root, wholePIDNamespace bool) Sockets {
 	return held
 }
 
-// processes lists our processes without ourselves. The list is good even if it comes with
-// an error, but perhaps not complete.
+// processes lists our processes without lameduck. A list with an error is good, but perhaps
+// not complete.
 func processes(proc procfs.Root, wholePIDNamespace bool) (pids []int, err error) {
 	if !wholePIDNamespace {
 		family, err := proc.Descendants()
@@ -81,7 +81,7 @@ func (s *Sockets) add(proc procfs.Root, pid int) error {
 	return err
 }
 
-// addTarget adds what a descriptor refers to, if that is a socket.
+// addTarget adds the socket behind a descriptor, if any.
 func (i Inodes) addTarget(target []byte) {
 	if inode, ok := socketInode(target); ok {
 		i[inode] = struct{}{}

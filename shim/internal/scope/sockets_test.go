@@ -8,8 +8,8 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 )
 
-// TestProcessStates: which processes certainly hold no socket. A file named fd stands for
-// a directory that cannot be read.
+// TestProcessStates: the states of processes without sockets. A file named fd stands for
+// an unreadable directory.
 func TestProcessStates(t *testing.T) {
 	const rest = " 7 0 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 "
 	for _, c := range []struct {

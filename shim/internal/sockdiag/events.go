@@ -38,25 +38,37 @@ func OpenEvents(ports []uint16) (*Events, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Events{fd: fd, ports: newPortSet(nil, ports), buf: make([]byte, bufferLen)}
-	if err := e.join(); err != nil {
+	e := &Events{fd: fd, buf: make([]byte, bufferLen)}
+	if err := e.join(ports); err != nil {
 		unix.Close(fd)
 		return nil, err
 	}
 	return e, nil
 }
 
+// SetPorts replaces the set of local ports by a larger set, which must not be empty.
+// Queued events stay, and the kernel exchanges the filter at once: no event of the former
+// ports is lost. See sk_attach_filter in net/core/filter.c.
+func (e *Events) SetPorts(ports []uint16) error {
+	e.ports = newPortSet(e.ports, ports)
+	program := e.ports.socketFilter()
+	if program == nil {
+		return nil
+	}
+	fprog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	if err := unix.SetsockoptSockFprog(e.fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &fprog); err != nil {
+		return fmt.Errorf("cannot filter socket events: %w", err)
+	}
+	return nil
+}
+
 // join joins the groups last, so that no event arrives unfiltered.
-func (e *Events) join() error {
+func (e *Events) join(ports []uint16) error {
 	if unix.SetsockoptInt(e.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, eventBufferLen) != nil {
 		unix.SetsockoptInt(e.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, eventBufferLen) // the kernel reduces to the limit
 	}
-	program := e.ports.socketFilter()
-	if program != nil {
-		fprog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
-		if err := unix.SetsockoptSockFprog(e.fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &fprog); err != nil {
-			return fmt.Errorf("cannot filter socket events: %w", err)
-		}
+	if err := e.SetPorts(ports); err != nil {
+		return err
 	}
 	if err := unix.Bind(e.fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: destroyGroups}); err != nil {
 		return fmt.Errorf("cannot join the multicast groups of socket events: %w", err)

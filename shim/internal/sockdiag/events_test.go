@@ -228,3 +228,23 @@ func TestEventReset(t *testing.T) {
 		t.Errorf("remote addresses %v, want %v", got, want)
 	}
 }
+
+// TestSetPorts: a further port has events from then on, and events that are queued stay.
+func TestSetPorts(t *testing.T) {
+	first, second := listen(t, "tcp4", "127.0.0.1:0"), listen(t, "tcp4", "127.0.0.1:0")
+	e := openEvents(t, []uint16{portOf(first)})
+	connectBriefly(t, second, "127.0.0.1", false) // not to be seen
+	want := map[uint64]bool{connectBriefly(t, first, "127.0.0.1", false).Cookie: true}
+	if _, err := unix.Poll([]unix.PollFd{{Fd: int32(e.FD()), Events: unix.POLLIN}}, 20_000); err != nil {
+		t.Fatal(err)
+	}
+	must(t, e.SetPorts([]uint16{portOf(second), portOf(first)}))
+	for _, l := range []*net.TCPListener{first, second} {
+		want[connectBriefly(t, l, "127.0.0.1", true).Cookie] = true
+	}
+	got := map[uint64]bool{}
+	wait(t, e, func() bool { return len(got) >= len(want) }, func(s *tcp.Socket) { got[s.Cookie] = true })
+	if !maps.Equal(got, want) {
+		t.Errorf("events of %v, want %v", got, want)
+	}
+}

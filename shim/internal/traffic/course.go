@@ -8,22 +8,25 @@ import (
 
 // course is what earlier samples say about the bytes of a connection.
 type course struct {
-	request  RequestState                    // of the latest sample with empty queues
-	doubtful bool                            // the request may have come in several segments, see Classify
-	judged   struct{ received, sent uint64 } // the bytes by then
-	last     arrival                         // of bytes, at 0 if none was received
-	paused   time.Duration                   // the pauses of at least minPause between bytes received, in all
-	bytes    uint64                          // received at the latest beat
-	beat     rhythm                          // of equal numbers of bytes
+	judgment
+	last   arrival       // of bytes, at 0 if none was received
+	paused time.Duration // the pauses of at least minPause between bytes received, in all
+	bytes  uint64        // received at the latest beat
+	beat   rhythm        // of equal numbers of bytes
 }
 
-// maxControlBytes limits what two ends of HTTP/2 tell each other beside requests and
-// responses: a PING and its ACK, 17 bytes each, or 39 over TLS 1.3.
-const maxControlBytes = 64
+// judgment is the state of the last request in the latest sample with empty queues.
+type judgment struct {
+	made           bool
+	request        RequestState
+	doubtful       bool   // the request may have come in several segments, see Classify
+	since          moment // when the last byte moved, PINGs aside
+	received, sent uint64 // bytes of the connection by then
+}
 
-// judge returns the state of the last request. As many bytes in as out, and few, are no
-// response to a request in flight. While no byte moves, a late ACK proves nothing.
-func (c *course) judge(s *tcp.Socket, bytes *remembered, minPureACKs uint32) RequestState {
+// judge returns the state of the last request. PINGs do not change the state. While no
+// byte moves, an ACK of a keep-alive probe does not, either.
+func (c *course) judge(s *tcp.Socket, bytes *remembered, moved moment, minPureACKs uint32) RequestState {
 	state := Classify(s, minPureACKs)
 	switch {
 	case c.oneWay(bytes):
@@ -31,24 +34,24 @@ func (c *course) judge(s *tcp.Socket, bytes *remembered, minPureACKs uint32) Req
 	case peerGone(s) || s.Unread > 0 || s.Unsent > 0 || !s.HasInfo || !mayReceive(s):
 		return state
 	}
-	received := bytes.received - c.judged.received
-	sent := bytes.sent - c.judged.sent
-	moved := received > 0 || sent > 0
-	control := received == sent && sent <= maxControlBytes
+	next := judgment{made: true, since: moved, received: bytes.received, sent: bytes.sent}
+	received := bytes.received - c.received
+	sent := bytes.sent - c.sent
+	anyMoved := received > 0 || sent > 0
 	switch {
-	case c.request == InFlight && control: // or nothing moved
-		state = InFlight
-	case !moved && ackedLate(s) && (c.request == Idle || c.doubtful): // by the answer to a keep-alive probe
+	case !c.made:
+	case c.keepsState(&s.Info, received, sent):
+		state = c.request
+		next.since = c.since
+	case !anyMoved && ackedLate(s) && (c.request == Idle || c.doubtful):
 		state = c.request
 	}
-	inSegments := s.Info.PureACKs > minPureACKs && s.Info.Segments > s.Info.SentSegments
-	c.doubtful = state == Undetermined && (c.doubtful && !moved || !ackedLate(s) && inSegments)
-	if c.request == InFlight && sent == 0 && received <= maxControlBytes {
-		return state // perhaps half of a PING and its ACK
+	inSegments := s.Info.PureACKs > minPureACKs && !answeredInSegments(&s.Info)
+	next.doubtful = state == Undetermined && (c.doubtful && !anyMoved || !ackedLate(s) && inSegments)
+	next.request = state
+	if !c.made || !halfPING(c.request, state, received, sent) {
+		c.judgment = next
 	}
-	c.request = state
-	c.judged.received = bytes.received
-	c.judged.sent = bytes.sent
 	return state
 }
 

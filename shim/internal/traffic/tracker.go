@@ -100,7 +100,7 @@ func (c *clock) silence(m moment) time.Duration { return time.Duration(c.now - m
 type tally struct {
 	activity           // of open connections
 	counted   activity // the same, without the beats of probes that are left out
-	probes    int      // open connections with such beats
+	regular   int      // open connections that may be probes
 	listeners int
 	connTally
 	requestTally
@@ -217,7 +217,9 @@ func (t *Tracker) count(c *conn, s *tcp.Socket) {
 	counted := c.activity
 	if c.course.beat.probing(&t.cfg, t.now, 1) {
 		counted = c.course.beat.first.before
-		y.probes++
+	}
+	if c.course.beat.regular(1) {
+		y.regular++
 	}
 	y.activity.add(c.activity)
 	y.counted.add(counted)
@@ -248,7 +250,7 @@ func (t *Tracker) count(c *conn, s *tcp.Socket) {
 // answered is given no such time.
 func (t *Tracker) countRequest(c *conn, s *tcp.Socket) {
 	y := &t.sample
-	state := c.course.judge(s, &c.socket, t.minPureACKs)
+	state := c.course.judge(s, &c.socket, c.moved, t.minPureACKs)
 	if state == Undetermined && c.course.beat.probing(&t.cfg, t.now, 1) { // between two probes
 		state = Idle
 	}
@@ -257,7 +259,7 @@ func (t *Tracker) countRequest(c *conn, s *tcp.Socket) {
 	y.unread = y.unread || s.Unread > 0
 	switch {
 	case state == Idle:
-	case state == Undetermined && time.Duration(t.now-c.moved) >= t.cfg.MaxSilence:
+	case state == Undetermined && time.Duration(t.now-c.course.since) >= t.cfg.MaxSilence:
 		y.undetermined++
 	case t.silence(c.moved) >= t.cfg.MaxSilence:
 		y.oldestGiven.compare(c, y.givenUp)

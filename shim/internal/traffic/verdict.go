@@ -42,16 +42,16 @@ func (t *Tracker) leftOut(r *rhythm, interleaved int) bool {
 	return !t.tooManyProbes && r.probing(&t.cfg, t.now, interleaved)
 }
 
-// countProbes finds out whether what would be left out patiently is too much for probes.
+// countProbes finds out whether what may be left out patiently is too much for probes.
+// The clients that remain when others have gone are no probes, either.
 func (t *Tracker) countProbes() {
-	t.tooManyProbes = false
-	probes := t.lastSample.probes
+	regular := t.lastSample.regular
 	for _, series := range t.probes {
-		if series.find(t.leftOut) != nil {
-			probes++
+		if series.find((*rhythm).regular) != nil {
+			regular++
 		}
 	}
-	t.tooManyProbes = t.cfg.Probes == IgnoreProbesPatiently && probes > maxProbes
+	t.tooManyProbes = t.tooManyProbes || t.cfg.Probes == IgnoreProbesPatiently && regular > maxProbes
 }
 
 // activity returns the latest activity, given that of open connections, without the

@@ -1,0 +1,78 @@
+package scope
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/procfs"
+)
+
+// seenProtocols are the protocols of sockets that a table shows as soon as a socket serves
+// clients, and of sockets that serve none: AF_PACKET captures, AF_ALG and AF_KEY talk to
+// the kernel, ICMP sockets (PING) receive replies. A socket that is neither bound nor
+// connected is in no table.
+var seenProtocols = []string{
+	"TCP", "TCPv6", "MPTCP", "MPTCPv6", "UDP", "UDPv6", "UNIX", "UNIX-STREAM",
+	"NETLINK", "PACKET", "ALG", "KEY", "PING", "PINGv6",
+}
+
+// otherNamespace is the word of Scope.Unseen for a process of ours in another network
+// namespace, whose sockets are in other tables.
+const otherNamespace = "another network namespace"
+
+// unseenKind returns the word of Scope.Unseen for a protocol, "" for seenProtocols.
+func unseenKind(protocol string) string {
+	switch protocol {
+	case "AF_VSOCK":
+		return "vsock sockets"
+	case "RAW", "RAWv6":
+		return "raw sockets"
+	case "SCTP", "SCTPv6":
+		return "SCTP sockets"
+	}
+	if slices.Contains(seenProtocols, protocol) {
+		return ""
+	}
+	return fmt.Sprintf("sockets of the protocol %q", protocol)
+}
+
+// findUnseen returns what our processes have in use and no table shows. Processes with
+// unreadable descriptors are skipped: all tables of the namespace are empty then, the
+// neighbors' sockets included.
+func findUnseen(q Query, f *Facts) (found []string) {
+	note := func(kind string) {
+		if kind != "" && !slices.Contains(found, kind) {
+			found = append(found, kind)
+		}
+	}
+	own, err := q.Proc.NetNamespace(procfs.Self)
+	pids, _ := processes(q.Proc, q.wholePIDNamespace())
+	for _, pid := range pids {
+		namespace, failed := q.Proc.NetNamespace(pid)
+		if err == nil && failed == nil && namespace != own {
+			note(otherNamespace)
+		}
+		q.Proc.EachTarget(pid, func(fd int, target []byte) {
+			inode, isSocket := socketInode(target)
+			if isSocket && !f.Shim.Has(inode) {
+				note(socketKind(q.Proc.SocketProtocol(pid, fd)))
+			}
+		})
+	}
+	return found
+}
+
+// socketKind returns the word of Scope.Unseen for a socket, "" if there is none. A system
+// without names of protocols (gVisor) has no vsock and no SCTP sockets.
+func socketKind(protocol string, err error) string {
+	switch {
+	case err == nil:
+		return unseenKind(protocol)
+	case procfs.Gone(err), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENODATA), errors.Is(err, unix.ENOSYS):
+		return ""
+	}
+	return "sockets of an unknown protocol"
+}
