@@ -17,7 +17,9 @@ func dataCases() []truthCase {
 var (
 	pauses = limit{"An answer that has begun and pauses", early}
 	beside = limit{"A request that waits while another is answered", early}
-	thin   = limit{"Under thin traffic, only the floor protects", early}
+	thin   = limit{"Under thin traffic, only a floor protects", early}
+	tied   = limit{"That a kept connection is idle", late}
+	pings  = limit{"HTTP/2's own traffic", early}
 )
 
 func postgresCases() []truthCase {
@@ -43,7 +45,7 @@ func postgresCases() []truthCase {
 		truthCase{name: "PostgreSQL: rows that pause for 9 s", server: postgres, limit: pauses,
 			script: sleeps(-1*s, "SELECT repeat('x', 20000), pg_sleep(5) FROM generate_series(1, 2)")},
 		truthCase{name: "PostgreSQL: over TLS, a query of 9 s begun at -1 s", server: postgresTLS, script: sleeps(-1*s, "SELECT pg_sleep(9)")},
-		truthCase{name: "PostgreSQL: over TLS, a pool, idle", server: postgresTLS, script: postgresPool(-1*s, "SELECT 1")},
+		truthCase{name: "PostgreSQL: over TLS, a pool, idle", server: postgresTLS, limit: tied, script: postgresPool(-1*s, "SELECT 1")},
 	)
 }
 
@@ -212,7 +214,7 @@ func memcachedCases() []truthCase {
 			c := t.client()
 			t.steady(-2*s, 4*s, 10, func() { c.short(set) })
 		}},
-		truthCase{name: "memcached: a value in pieces each 3 s until +10", server: memcached, script: func(t *trial) {
+		truthCase{name: "memcached: a value in pieces each 3 s until +10", server: memcached, limit: tied, script: func(t *trial) {
 			c := t.client()
 			t.at(-2*s, func() {
 				conn := c.dial()
@@ -243,7 +245,7 @@ func logCases() []truthCase {
 	const syslog, metric = "<13>Jan  2 03:04:05 web app: GET /index.html 200", "requests.served:1|c"
 	return append(
 		both(truthCase{name: "logs: rsyslog, a line each second, never ends", server: rsyslog, by: 22 * s, script: ship(-4*s, 60*s, s, syslog)}),
-		truthCase{name: "logs: rsyslog, 20 lines a second, never ends", server: rsyslog, by: 22 * s, script: ship(-4*s, 60*s, 50*ms, syslog)},
+		truthCase{name: "logs: rsyslog, 20 lines a second, never ends", server: rsyslog, by: 22 * s, limit: limit{"That a stream is one-way", late}, script: ship(-4*s, 60*s, 50*ms, syslog)},
 		truthCase{name: "logs: rsyslog, a line each 8 s", server: rsyslog, by: 22 * s, script: ship(-9*s, 60*s, 8*s, syslog)},
 		truthCase{name: "logs: rsyslog, a last line at -5 s", server: rsyslog, by: 32 * s, script: ship(-9*s, -4500*ms, s, syslog)},
 		truthCase{name: "logs: StatsD over TCP, each second until +6", server: receiver, notBefore: 5 * s, by: 12 * s, script: ship(-4*s, 6*s, s, metric)},

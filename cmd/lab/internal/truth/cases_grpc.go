@@ -27,7 +27,7 @@ func grpcCallCases() []truthCase {
 	return append(
 		both(
 			truthCase{name: "gRPC: a call of 9 s after fast ones", server: grpcServer, quick: true, script: calls(4, 9*s)},
-			truthCase{name: "gRPC: a call of 25 s after fast ones, with keepalive PINGs", server: grpcServer, script: calls(4, 25*s, pinging())},
+			truthCase{name: "gRPC: a call of 25 s after fast ones, with keepalive PINGs", server: grpcServer, limit: pings, script: calls(4, 25*s, pinging())},
 			truthCase{name: "gRPC: over TLS, a call of 9 s after fast ones", server: grpcTLS, script: calls(4, 9*s)},
 		),
 		truthCase{name: "gRPC: a connection for each call, 5 a second until +4", server: grpcServer, script: func(t *trial) {
@@ -58,11 +58,15 @@ func grpcStreamCases() []truthCase {
 	}
 	return append(
 		both(
-			truthCase{name: "gRPC: a stream, a message each 3 s until +10", server: grpcServer, script: stream(5, 3*s)},
+			truthCase{name: "gRPC: a stream, a message each 3 s until +10", server: grpcServer, script: stream(4, 3*s)},
 		),
-		truthCase{name: "gRPC: a stream, a message each second until +6", server: grpcServer, quick: true, script: stream(9, s)},
+		truthCase{name: "gRPC: a stream, a message each second until +6", server: grpcServer, quick: true, script: stream(8, s)},
+		truthCase{name: "gRPC: a stream, cancelled at +6", server: grpcServer, limit: tied, script: func(t *trial) {
+			ch := t.client().channel()
+			t.at(-2*s, func() { ch.endless(9, s) })
+		}},
 		truthCase{name: "gRPC: a client's stream, a message each second until +6", server: grpcServer, script: send(8, s)},
-		truthCase{name: "gRPC: a stream, a message each 8 s until +14", server: grpcServer, limit: pauses, script: stream(3, 8*s)},
+		truthCase{name: "gRPC: a stream, a message each 8 s until +14", server: grpcServer, limit: pauses, script: stream(2, 8*s)},
 	)
 }
 
@@ -112,7 +116,7 @@ func grpcLimitCases() []truthCase {
 	}
 	paused := func(t *trial) {
 		ch := t.client().channel()
-		t.at(-1*s, func() { ch.stream(2, 10*s) })
+		t.at(-1*s, func() { ch.stream(1, 10*s) })
 	}
 	var cases []truthCase
 	for _, at := range []struct {
@@ -120,8 +124,8 @@ func grpcLimitCases() []truthCase {
 		limit  limit
 		script func(t *trial)
 	}{
-		{"a first call of 9 s", limit{"HTTP/2's own traffic", early}, calls(0, 9*s)},
-		{"a first call of 25 s with keepalive PINGs", limit{"HTTP/2's own traffic", early}, calls(0, 25*s, pinging())},
+		{"a first call of 9 s", pings, calls(0, 9*s)},
+		{"a first call of 25 s with keepalive PINGs", pings, calls(0, 25*s, pinging())},
 		{"a call of 10 s beside fast ones until +2", beside, slowBeside},
 		{"a stream that pauses for 10 s", pauses, paused},
 	} {
@@ -130,5 +134,5 @@ func grpcLimitCases() []truthCase {
 			truthCase{name: "graceful: gRPC, " + at.name, server: grpcGraceful, flags: until("quiet", "--preset=go"), graceful: true, script: at.script},
 		)
 	}
-	return append(cases, truthCase{name: "gRPC: over TLS, a first call of 9 s", server: grpcTLS, limit: limit{"HTTP/2's own traffic", early}, script: calls(0, 9*s)})
+	return append(cases, truthCase{name: "gRPC: over TLS, a first call of 9 s", server: grpcTLS, limit: pings, script: calls(0, 9*s)})
 }

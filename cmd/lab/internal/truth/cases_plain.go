@@ -38,7 +38,7 @@ func shortCases() []truthCase {
 	})
 	return append(both(append(steady, random...)...),
 		truthCase{name: "short: no client at all", server: raw, quick: true, script: func(t *trial) {}},
-		truthCase{name: "short: one each 7 s until +21", server: raw, limit: limit{"Under thin traffic, only the floor protects", early}, script: func(t *trial) {
+		truthCase{name: "short: one each 7 s until +21", server: raw, limit: limit{"Under thin traffic, only a floor protects", early}, script: func(t *trial) {
 			c := t.client()
 			t.every(-1*s, 21*s, 7*s, func() { c.short("answer 20ms 500") })
 		}},

@@ -3,6 +3,8 @@ package truth
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
+	"io"
 	"net"
 	"time"
 
@@ -46,26 +48,44 @@ func (ch *channel) call(takes time.Duration) {
 	})
 }
 
-// stream receives count messages, one each period, and cancels the call: one counted
-// request.
+// stream receives count messages, one each period: one counted request. The server ends the
+// call one period later.
 func (ch *channel) stream(count int, period time.Duration) {
+	ch.t.real(func() error { return ch.receive(count, period, count) })
+}
+
+// endless receives count messages of a stream with more, and cancels the call: one counted
+// request.
+func (ch *channel) endless(count int, period time.Duration) {
+	ch.t.real(func() error { return ch.receive(count, period, 1000) })
+}
+
+// receive asks for messages and receives count.
+func (ch *channel) receive(count int, period time.Duration, messages int) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	ch.t.real(func() error {
-		stream, err := ch.cc.NewStream(ctx, &grpcService.Streams[0], "/"+grpcName+"/Stream")
-		if err != nil {
+	stream, err := ch.cc.NewStream(ctx, &grpcService.Streams[0], "/"+grpcName+"/Stream")
+	if err != nil {
+		return err
+	}
+	if err := stream.SendMsg(wrapperspb.String(fmt.Sprintf("%v %d", period, messages))); err != nil {
+		return err
+	}
+	if err := stream.CloseSend(); err != nil {
+		return err
+	}
+	for range count {
+		if err := stream.RecvMsg(&wrapperspb.BytesValue{}); err != nil {
 			return err
 		}
-		if err := stream.SendMsg(durationpb.New(period)); err != nil {
-			return err
-		}
-		for range count {
-			if err := stream.RecvMsg(&wrapperspb.BytesValue{}); err != nil {
-				return err
-			}
-		}
+	}
+	if count < messages {
 		return nil
-	})
+	}
+	if err := stream.RecvMsg(&wrapperspb.BytesValue{}); err != io.EOF {
+		return fmt.Errorf("want the end of the stream: %w", err)
+	}
+	return nil
 }
 
 // send sends count messages, one each period, and waits for the counted answer.

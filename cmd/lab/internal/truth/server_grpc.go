@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -28,9 +29,9 @@ var (
 	grpcKeepalive = &server{command: role("grpc", "ping")}     // sends a PING after 3 s of silence
 )
 
-// serveGRPC serves three methods: Answer takes the requested duration, Stream sends a
-// message each duration until the client ends the call, and Collect reads messages and
-// answers at the end.
+// serveGRPC serves three methods: Answer takes the requested duration, Stream is asked for
+// "PERIOD COUNT" and sends as many messages, and Collect reads messages and answers at the
+// end.
 func serveGRPC(words []string) error {
 	options := []grpc.ServerOption{grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true})}
 	if slices.Contains(words, "tls") {
@@ -87,16 +88,18 @@ func grpcAnswer(_ any, _ context.Context, read func(any) error, _ grpc.UnaryServ
 }
 
 func grpcStream(_ any, stream grpc.ServerStream) error {
-	period := &durationpb.Duration{}
-	if err := stream.RecvMsg(period); err != nil {
+	request := &wrapperspb.StringValue{}
+	if err := stream.RecvMsg(request); err != nil {
 		return err
 	}
-	for {
+	period, count, _ := strings.Cut(request.Value, " ")
+	for range number(count) {
 		if err := stream.SendMsg(grpcMessage); err != nil {
 			return err
 		}
-		time.Sleep(period.AsDuration())
+		time.Sleep(duration(period))
 	}
+	return nil
 }
 
 func grpcCollect(_ any, stream grpc.ServerStream) error {
