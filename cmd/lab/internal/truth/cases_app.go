@@ -74,9 +74,9 @@ func appSlowCases() []truthCase {
 
 func appPlainCases() []truthCase {
 	var cases []truthCase
-	for i, on := range appServers {
+	for _, on := range appServers {
 		cases = append(cases,
-			truthCase{name: on.name + ": 5 requests a second until +4", server: on.server, quick: i == 2, script: func(t *trial) {
+			truthCase{name: on.name + ": 5 requests a second until +4", server: on.server, script: func(t *trial) {
 				site := t.client().site(fresh)
 				t.steady(-2*s, 4*s, 5, func() { site.get("/?think=20ms&size=2000") })
 			}},
@@ -98,7 +98,7 @@ func appKeptCases() []truthCase {
 	var cases []truthCase
 	for _, on := range []appServer{{"gunicorn gthread", "", gunicornThreads}, {"nginx and php-fpm", "", fpmBehindNginx}, {"gunicorn over TLS", "", gunicornTLS}} {
 		cases = append(cases,
-			truthCase{name: on.name + ": a pool, idle", server: on.server, quick: on.server == gunicornThreads, script: func(t *trial) {
+			truthCase{name: on.name + ": a pool, idle", server: on.server, script: func(t *trial) {
 				pool(t, 6, -1*s, 600*ms, "/")
 			}},
 			truthCase{name: on.name + ": a pool, idle after slow answers", server: on.server, script: func(t *trial) {
@@ -174,7 +174,7 @@ func appGracefulCases() []truthCase {
 func mptcpCases() []truthCase {
 	return append(
 		both(
-			truthCase{name: "MPTCP: 9 s begun at -1 s, a fresh connection", server: raw, quick: true, script: func(t *trial) {
+			truthCase{name: "MPTCP: 9 s begun at -1 s, a fresh connection", server: raw, script: func(t *trial) {
 				c := t.client()
 				t.at(-1*s, func() { c.dialMPTCP().ask("answer 9s 100") })
 			}},

@@ -101,9 +101,9 @@ func redisCases() []truthCase {
 	}
 	return append(
 		both(
-			truthCase{name: "Redis: BLPOP of 9 s, a fresh connection", server: redisServer, quick: true, script: blocked(false, "BLPOP queue 9")},
+			truthCase{name: "Redis: BLPOP of 9 s, a fresh connection", server: redisServer, script: blocked(false, "BLPOP queue 9")},
 			truthCase{name: "Redis: BLPOP of 9 s, a kept connection", server: redisServer, quick: true, script: blocked(true, "BLPOP queue 9")},
-			truthCase{name: "Redis: a pool, idle", server: redisServer, quick: true, script: redisPool(-1*s, "GET key")},
+			truthCase{name: "Redis: a pool, idle", server: redisServer, script: redisPool(-1*s, "GET key")},
 			truthCase{name: "Redis: a pool, busy until +5", server: redisServer, script: redisPool(5*s, "GET key")},
 		),
 		truthCase{name: "Redis: BLPOP of 25 s, a kept connection", server: redisServer, script: blocked(true, "BLPOP queue 25")},
@@ -209,7 +209,7 @@ func memcachedCases() []truthCase {
 	}
 	return append(
 		both(truthCase{name: "memcached: a pool, busy until +5", server: memcached, script: pool(5 * s)}),
-		truthCase{name: "memcached: a pool, idle", server: memcached, quick: true, script: pool(-1 * s)},
+		truthCase{name: "memcached: a pool, idle", server: memcached, script: pool(-1 * s)},
 		truthCase{name: "memcached: a connection for each command, 10 a second until +4", server: memcached, script: func(t *trial) {
 			c := t.client()
 			t.steady(-2*s, 4*s, 10, func() { c.short(set) })
@@ -282,7 +282,7 @@ func smtpCases() []truthCase {
 				m.stop()
 			})
 		}},
-		truthCase{name: "SMTP: clients that have read the greeting", server: smtp, quick: true, script: func(t *trial) {
+		truthCase{name: "SMTP: clients that have read the greeting", server: smtp, script: func(t *trial) {
 			for _, c := range t.crowd(5) {
 				t.at(-3*s, func() { c.mail() })
 			}

@@ -38,7 +38,7 @@ func grpcCallCases() []truthCase {
 				ch.stop()
 			})
 		}},
-		truthCase{name: "gRPC: channels, busy until +5", server: grpcServer, quick: true, script: grpcPool(5 * s)},
+		truthCase{name: "gRPC: channels, busy until +5", server: grpcServer, script: grpcPool(5 * s)},
 	)
 }
 
@@ -60,7 +60,7 @@ func grpcStreamCases() []truthCase {
 		both(
 			truthCase{name: "gRPC: a stream, a message each 3 s until +10", server: grpcServer, script: stream(4, 3*s)},
 		),
-		truthCase{name: "gRPC: a stream, a message each second until +6", server: grpcServer, quick: true, script: stream(8, s)},
+		truthCase{name: "gRPC: a stream, a message each second until +6", server: grpcServer, script: stream(8, s)},
 		truthCase{name: "gRPC: a stream, cancelled at +6", server: grpcServer, limit: tied, script: func(t *trial) {
 			ch := t.client().channel()
 			t.at(-2*s, func() { ch.endless(9, s) })
