@@ -199,18 +199,7 @@ func TestMonotone(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	dice := func(n float64) time.Duration { return time.Duration(r.Float64()*n*100) * 10 * time.Millisecond }
 	for range 2000 {
-		var lives []life
-		for range r.IntN(6) {
-			l := life{open: dice(12) - s(6), port: 80}
-			for at := l.open; r.IntN(3) > 0; at += dice(3) + s(0.01) {
-				l.moves = append(l.moves, move{at, 100 - 200*r.IntN(2)})
-			}
-			if r.IntN(2) == 0 {
-				l.close = max(l.open, 0) + s(0.01) + dice(8)
-			}
-			lives = append(lives, l)
-		}
-		base := world{lives: lives, events: true, Config: Config{QuietFor: s(1) + dice(3), MaxSilence: s(5) + dice(5)}}
+		base := world{lives: randomLives(r, dice), events: true, Config: Config{QuietFor: s(1) + dice(3), MaxSilence: s(5) + dice(5), Probes: ProbeRule(r.IntN(3))}}
 		for _, cond := range []func(Verdict) bool{settled, quiet, drained} {
 			first, _ := base.until(s(60), cond)
 			patient, lasting := base, base
@@ -230,6 +219,37 @@ func TestMonotone(t *testing.T) {
 			t.Fatalf("%+v; %+v", v, base)
 		}
 	}
+}
+
+// randomLives returns connections of all kinds: short and kept, half-closed, without a
+// byte, one-way, with PINGs, with peers that vanish, and like clockwork.
+func randomLives(r *rand.Rand, dice func(seconds float64) time.Duration) (lives []life) {
+	sizes := []int{100, 17, 9}
+	for range r.IntN(6) {
+		l := life{open: dice(12) - s(6), port: 80}
+		size := sizes[r.IntN(len(sizes))]
+		for at := l.open; r.IntN(3) > 0; at += dice(3) + s(0.01) {
+			l.moves = append(l.moves, move{at, size - 2*size*r.IntN(2)})
+		}
+		switch r.IntN(6) {
+		case 0:
+			l = oneWay(float64(-r.IntN(9)), 0.5+r.Float64()*2, 8)
+		case 1:
+			l.state = tcp.CloseWait
+		case 2:
+			l.vanished = dice(9) + s(0.01)
+		case 3:
+			l = webSocket(float64(r.IntN(20)))
+		}
+		if r.IntN(2) == 0 {
+			l.close = max(l.open, 0) + s(0.01) + dice(8)
+		}
+		lives = append(lives, l)
+	}
+	if r.IntN(3) == 0 {
+		lives = append(lives, everyProbe(0.5+dice(3).Seconds(), dice(1).Seconds(), 5+dice(30).Seconds())...)
+	}
+	return lives
 }
 
 // TestNothingAllocated: a sample allocates no memory for known connections.

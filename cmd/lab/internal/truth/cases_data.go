@@ -20,6 +20,8 @@ var (
 	thin   = limit{"Under thin traffic, only a floor protects", early}
 	tied   = limit{"That a kept connection is idle", late}
 	pings  = limit{"HTTP/2's own traffic", early}
+
+	firstH2 = limit{"A slow first request over HTTP/2", early}
 )
 
 func postgresCases() []truthCase {
@@ -108,7 +110,7 @@ func redisCases() []truthCase {
 		),
 		truthCase{name: "Redis: BLPOP of 25 s, a kept connection", server: redisServer, script: blocked(true, "BLPOP queue 25")},
 		truthCase{name: "Redis: a pool, idle after slow answers", server: redisServer, script: redisPool(-1*s, "BLPOP queue 0.3")},
-		truthCase{name: "Redis: pipelines of 100 commands until +4", server: redisServer, script: func(t *trial) {
+		truthCase{name: "Redis: pipelines of 100 commands until +4", server: redisServer, limit: tied, script: func(t *trial) {
 			open := sync.OnceValue(t.client().redis)
 			lines := slices.Repeat([]string{"INCR counter"}, 100)
 			t.every(-2*s, 4*s, 500*ms, func() { open().pipeline(lines...) })

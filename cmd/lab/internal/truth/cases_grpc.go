@@ -124,8 +124,8 @@ func grpcLimitCases() []truthCase {
 		limit  limit
 		script func(t *trial)
 	}{
-		{"a first call of 9 s", pings, calls(0, 9*s)},
-		{"a first call of 25 s with keepalive PINGs", pings, calls(0, 25*s, pinging())},
+		{"a first call of 9 s", firstH2, calls(0, 9*s)},
+		{"a first call of 25 s with keepalive PINGs", firstH2, calls(0, 25*s, pinging())},
 		{"a call of 10 s beside fast ones until +2", beside, slowBeside},
 		{"a stream that pauses for 10 s", pauses, paused},
 	} {
@@ -134,5 +134,5 @@ func grpcLimitCases() []truthCase {
 			truthCase{name: "graceful: gRPC, " + at.name, server: grpcGraceful, flags: until("quiet", "--preset=go"), graceful: true, script: at.script},
 		)
 	}
-	return append(cases, truthCase{name: "gRPC: over TLS, a first call of 9 s", server: grpcTLS, limit: pings, script: calls(0, 9*s)})
+	return append(cases, truthCase{name: "gRPC: over TLS, a first call of 9 s", server: grpcTLS, limit: firstH2, script: calls(0, 9*s)})
 }

@@ -25,7 +25,9 @@ func syn(number int) error {
 func synPacket(from, to net.IP, fromPort uint16) []byte {
 	const ipLen, tcpLen = 20, 20
 	p := make([]byte, ipLen+tcpLen)
-	p[0], p[8], p[9] = 0x45, 64, unix.IPPROTO_TCP
+	p[0] = 0x45 // version 4, a header of five words
+	p[8] = 64   // time to live
+	p[9] = unix.IPPROTO_TCP
 	copy(p[12:], from)
 	copy(p[16:], to)
 	segment := p[ipLen:]

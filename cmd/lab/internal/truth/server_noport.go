@@ -44,7 +44,8 @@ func openNoPort(kind string) (err error) {
 		_, err = unix.Socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP)
 	case "elsewhere":
 		runtime.LockOSThread()
-		if err = unix.Unshare(unix.CLONE_NEWNET); err == nil {
+		err = unix.Unshare(unix.CLONE_NEWNET)
+		if err == nil {
 			var l net.Listener
 			l, err = net.Listen("tcp", fmt.Sprintf(":%d", port))
 			keepOpen = append(keepOpen, l)
