@@ -160,7 +160,7 @@ func appGracefulCases() []truthCase {
 		flags := until("quiet", "--preset="+on.preset)
 		cases = append(cases,
 			truthCase{name: "graceful: " + on.name + ", an answer that pauses for 9 s", server: on.server, flags: flags, graceful: true, quick: i == 0,
-				script: func(t *trial) { ask(t, "each=9s&count=2&size=20000") }},
+				script: func(t *trial) { ask(t, "think=50ms&each=9s&count=2&size=20000") }},
 			truthCase{name: "graceful: " + on.name + ", silent for longer than --max-silence", server: on.server, flags: append(flags, "--max-silence=3"), graceful: true,
 				script: func(t *trial) { ask(t, "think=12s") }},
 		)
