@@ -179,9 +179,9 @@ func TestUntilHTTP2(t *testing.T) {
 	}
 }
 
-// TestUntilPinged: Go's HTTP/2 client sends pings, and every ping is traffic. If pings
-// are further apart than --quiet-for, the hold ends between two of them, at the latest
-// --max-silence after the last.
+// TestUntilPinged: Go's HTTP/2 client sends pings, and every ping is traffic, unless pings
+// are left out as probes. If pings are further apart than --quiet-for, the hold ends
+// between two of them, at the latest --max-silence after the last.
 func TestUntilPinged(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -197,7 +197,7 @@ func TestUntilPinged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ns := newNamespace(t)
-			a := ns.bootUntil("stage", c.until, append(quiet1sFlags, "--max-silence=2", "--max-delay=8"), helperCommand("web", "tls", "127.0.0.1:0")...)
+			a := ns.bootUntil("stage", c.until, append(quiet1sFlags, "--no-ignore-probes", "--max-silence=2", "--max-delay=8"), helperCommand("web", "tls", "127.0.0.1:0")...)
 			tr := ns.transport()
 			tr.TLSClientConfig, tr.ForceAttemptHTTP2 = insecureTLS(), true
 			tr.HTTP2 = &http.HTTP2Config{SendPingTimeout: c.ping}

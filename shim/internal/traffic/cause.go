@@ -64,7 +64,7 @@ func (t *Tracker) noteActivity(next *conn) {
 		return
 	}
 	c.lastOpened = *next
-	if t.rhythmOf(next) == nil {
+	if t.periodOf(next) == 0 {
 		c.lastOther = *next
 	}
 }
@@ -107,9 +107,9 @@ func (t *Tracker) recent(at moment) bool { return at > trigger && !t.silentSince
 // causeOf returns the activity of a connection as a cause.
 func (t *Tracker) causeOf(c *conn, at moment) Cause {
 	cause := Cause{Kind: Bytes, Peer: c.socket.peer, Port: c.socket.port, At: t.time(at)}
-	if r := t.rhythmOf(c); r != nil {
+	if period := t.periodOf(c); period > 0 {
 		cause.Kind = Probe
-		cause.Period = r.gap
+		cause.Period = period
 		cause.Received = c.socket.received
 		if c.course.beat.regular(1) {
 			cause.Received = c.course.bytes
@@ -127,13 +127,17 @@ func (t *Tracker) causeOf(c *conn, at moment) Cause {
 	return cause
 }
 
-// rhythmOf returns the rhythm of a possible probe, nil of other connections.
-func (t *Tracker) rhythmOf(c *conn) *rhythm {
+// periodOf returns the period of a possible probe, 0 of other connections.
+func (t *Tracker) periodOf(c *conn) time.Duration {
 	if c.course.beat.regular(1) {
-		return &c.course.beat
+		return c.course.beat.gap
 	}
-	if series := t.probes[c.probeKey()]; series != nil && c.opened != 0 {
-		return series.find((*rhythm).regular)
+	series := t.probes[c.probeKey()]
+	if series == nil || c.opened == 0 {
+		return 0
 	}
-	return nil
+	if r := series.find((*rhythm).regular); r != nil {
+		return series.period(r)
+	}
+	return 0
 }

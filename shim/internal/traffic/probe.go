@@ -86,6 +86,21 @@ func (s *probeSeries) add(a activity, at moment, late time.Duration) {
 	s.activity.add(a) // the last to end need not be the last to come
 }
 
+// period returns the time between two connections at the rhythm of several interleaved
+// probes. Evenly interleaved probes look like a single probe.
+func (s *probeSeries) period(r *rhythm) time.Duration {
+	even := r.gap
+	for i := range s.rhythms {
+		if r == &s.rhythms[i] {
+			even = r.gap / time.Duration(i+1)
+		}
+	}
+	if latest := time.Duration(s.latest[0].at - s.latest[1].at); (latest - even).Abs() <= even/5 {
+		return even
+	}
+	return r.gap
+}
+
 // find returns the first rhythm of the series that is accepted.
 func (s *probeSeries) find(accepted func(r *rhythm, interleaved int) bool) *rhythm {
 	for i := range s.rhythms {
@@ -110,7 +125,7 @@ type Pattern struct {
 func (t *Tracker) patterns() (list []Pattern) {
 	for key, series := range t.probes {
 		if r := series.find((*rhythm).regular); r != nil {
-			list = append(list, Pattern{key.peer, key.port, key.received, r.gap, series.count, series.find(t.leftOut) != nil})
+			list = append(list, Pattern{key.peer, key.port, key.received, series.period(r), series.count, series.find(t.leftOut) != nil})
 		}
 	}
 	list = append(list, t.keptPatterns()...)
