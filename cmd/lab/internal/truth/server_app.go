@@ -98,14 +98,23 @@ const phpApp = `<?php
 function seconds($text) {
     return str_ends_with($text, "ms") ? (float)$text / 1000 : (float)$text;
 }
-usleep((int)(1e6 * seconds($_GET["think"] ?? "0s")));
+
+// pause sleeps on after a signal, which ends usleep.
+function pause($text) {
+    $end = microtime(true) + seconds($text);
+    while (($left = $end - microtime(true)) > 0) {
+        usleep((int)(1e6 * $left) + 1);
+    }
+}
+
+pause($_GET["think"] ?? "0s");
 $size = max((int)($_GET["size"] ?? 6), 6);
 $count = (int)($_GET["count"] ?? 1);
 for ($i = 0; $i < $count; $i++) {
     echo str_repeat("x", $size);
     flush();
     if ($i + 1 < $count) {
-        usleep((int)(1e6 * seconds($_GET["each"] ?? "0s")));
+        pause($_GET["each"] ?? "0s");
     }
 }
 `
