@@ -16,6 +16,7 @@ const never = 60 * time.Second
 
 var (
 	request     = life{close: s(0.05), moves: []move{{s(0), 100}, {s(0.01), -200}}}
+	slowUpload  = life{open: s(-5), moves: []move{{s(-5), 1448}, {s(-5), 1448}, {s(-5), 1448}, {s(-5), 1448}, {s(-4.9), 900}, {s(9), -200}}}
 	slowRequest = life{open: s(-5), moves: []move{{s(-5), 100}, {s(-4), -200}, {s(-1), 100}, {s(9), -200}}}
 )
 
@@ -34,6 +35,7 @@ var verdictCases = map[string]struct {
 	"preconnected, nothing sent":                {world{lives: []life{{open: s(-5)}}}, quiet, s(3)},
 	"slow request on a kept-alive connection":   {world{lives: []life{slowRequest}}, quiet, s(12)},
 	"first request, slow":                       {world{lives: []life{{open: s(-1), moves: []move{{s(-1), 100}, {s(9), -100}}}}}, quiet, s(12)},
+	"first request, slow, in many segments":     {world{lives: []life{slowUpload}}, quiet, s(12)},
 	"slow, beyond MaxSilence":                   {world{lives: []life{slowRequest}, Config: Config{MaxSilence: s(5)}}, quiet, s(5)},
 	"slow, until settled":                       {world{lives: []life{slowRequest}}, settled, s(3)},
 	"receive-only":                              {world{lives: []life{{open: s(-100), moves: []move{{s(-2), 100}}}}}, quiet, s(30)},
