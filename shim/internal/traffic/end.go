@@ -33,6 +33,7 @@ func (t *Tracker) End(rest Rest) {
 	t.addUnseen(&rest)
 	if rest.NewSource {
 		t.firstSample = t.sampleNo + 1
+		t.sourceEnded = t.now
 	}
 	if rest.Incomplete {
 		t.complete = false
