@@ -40,6 +40,7 @@ func (t *Tracker) End(rest Rest) {
 		return
 	}
 	t.dropMissing()
+	t.dropSeries()
 	longest := t.queues.end(t.now)
 	t.progress.end(t.now, longest.length > 0 || t.sample.unread, t.sample.bytesUnknown || !t.complete)
 	t.lastSample = t.sample
