@@ -68,7 +68,7 @@ const (
 func (c *course) oneWay(bytes *remembered) bool { return bytes.sent == 0 && c.paused >= minPauses }
 
 // A stream that is older than the trigger has had streamSegments segments, which came
-// streamGap apart on average.
+// streamGap apart on average. The segments of a slow request came at once.
 const (
 	streamSegments = 4
 	streamGap      = 500 * time.Millisecond
@@ -82,8 +82,9 @@ func (c *course) begin(s *tcp.Socket, now moment) {
 	if receivedNothing(s) {
 		c.last.at = 0
 	}
-	if s.HasInfo && info.Sent == 0 && info.Segments >= streamSegments && info.LastSent >= streamGap*time.Duration(info.Segments) {
-		c.paused = info.LastSent
+	span := info.LastSent - info.LastReceived
+	if s.HasInfo && info.Sent == 0 && info.Segments >= streamSegments && span >= streamGap*time.Duration(info.Segments) {
+		c.paused = span
 	}
 }
 

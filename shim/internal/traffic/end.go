@@ -33,12 +33,14 @@ func (t *Tracker) End(rest Rest) {
 	t.addUnseen(&rest)
 	if rest.NewSource {
 		t.firstSample = t.sampleNo + 1
+		t.sourceEnded = t.now
 	}
 	if rest.Incomplete {
 		t.complete = false
 		return
 	}
 	t.dropMissing()
+	t.dropSeries()
 	longest := t.queues.end(t.now)
 	t.progress.end(t.now, longest.length > 0 || t.sample.unread, t.sample.bytesUnknown || !t.complete)
 	t.lastSample = t.sample

@@ -116,6 +116,30 @@ func TestNewSource(t *testing.T) {
 	}
 }
 
+// TestNewSourceUnsettles: a connection that came between the last sample of one source and
+// the first of another restarts the silence, until settled too.
+func TestNewSourceUnsettles(t *testing.T) {
+	w := world{}
+	tr := New(Config{QuietFor: s(3), MaxSilence: s(30), Poll: s(0.25)}, start)
+	for now := s(0); now < s(3); now += s(0.25) {
+		w.sample(tr, now)
+	}
+	w.lives = []life{withoutInfo(answered(2.9))}
+	w.lives[0].id = 7
+	tr.Begin(start.Add(s(3)))
+	tr.End(Rest{Incomplete: true, NewSource: true})
+	for now := s(3); now < s(6); now += s(0.25) {
+		w.sample(tr, now)
+		if tr.Verdict().Settled {
+			t.Fatalf("settled at %v, though a connection came at 2.9 s", now)
+		}
+	}
+	w.sample(tr, s(6))
+	if !tr.Verdict().Settled {
+		t.Error("not settled after 3 s")
+	}
+}
+
 // TestLateEnds: a connection whose end is reported after a sample without the connection
 // is counted once.
 func TestLateEnds(t *testing.T) {

@@ -37,7 +37,7 @@ func (r RequestState) String() string { return [...]string{"idle", "in flight", 
 //	half-closed by the peer, both in one jiffy                    undetermined
 //	both in one jiffy, last ACK >= 0.8 s after it, PingPong       idle
 //	both in one jiffy, PingPong, PureACKs <= minPureACKs          idle
-//	both in one jiffy, PingPong, Segments <= SentSegments + 1     idle
+//	both in one jiffy, PingPong, Segments and SentSegments alike  idle
 //	both in one jiffy                                             undetermined
 //
 // The kernel counts ages in jiffies. A request received in the jiffy of the previous
@@ -46,6 +46,8 @@ func (r RequestState) String() string { return [...]string{"idle", "in flight", 
 // a waiting request got a pure ACK, and a delayed pure ACK ends ping-pong mode. The ACK is
 // not delayed if the request came in several segments, and then more segments were
 // received than sent: two more, since a client's handshake of TLS takes one more at most.
+// Far more segments sent than received mean responses of several segments, which would
+// hide the segments of a request: alike are numbers at most one apart, and known.
 // A FIN begins ping-pong mode.
 // minPureACKs is how many pure ACKs a connection has without such a request. An ACK that
 // came long after both answered a keep-alive probe of our side, a pure ACK as well.
@@ -73,8 +75,10 @@ func Classify(s *tcp.Socket, minPureACKs uint32) RequestState {
 }
 
 // answeredInSegments reports whether a request of several segments, each former one of a
-// single segment, has been answered.
-func answeredInSegments(info *tcp.Info) bool { return info.Segments <= info.SentSegments+1 }
+// single segment, has been answered by a single segment too.
+func answeredInSegments(info *tcp.Info) bool {
+	return info.Segments > 0 && info.Segments <= info.SentSegments+1 && info.SentSegments <= info.Segments+1
+}
 
 // maxRetries is how many retransmissions or probes in a row a peer leaves unanswered that
 // is gone.

@@ -40,7 +40,10 @@ var rules = []rule{
 		return s.Info.PingPong && s.Info.LastSent-s.Info.LastAcked >= 800*time.Millisecond
 	}, Idle},
 	{"both in one jiffy, PingPong, PureACKs <= minPureACKs", func(s *tcp.Socket) bool { return s.Info.PingPong && s.Info.PureACKs <= testMinPureACKs }, Idle},
-	{"both in one jiffy, PingPong, Segments <= SentSegments + 1", func(s *tcp.Socket) bool { return s.Info.PingPong && s.Info.Segments <= s.Info.SentSegments+1 }, Idle},
+	{"both in one jiffy, PingPong, Segments and SentSegments alike", func(s *tcp.Socket) bool {
+		apart := int(s.Info.Segments) - int(s.Info.SentSegments)
+		return s.Info.PingPong && s.Info.Segments > 0 && -1 <= apart && apart <= 1
+	}, Idle},
 	{"both in one jiffy", func(*tcp.Socket) bool { return true }, Undetermined},
 }
 
@@ -90,9 +93,10 @@ func eachSocket(f func(s *tcp.Socket)) {
 				for _, received := range ages {
 					for _, acked := range ages {
 						for pure := range uint32(4) {
+							segs := [...][2]uint32{{0, 0}, {1, 1}, {3, 1}, {3, 2}, {3, 5}}[(bits+int(pure))%5]
 							f(&tcp.Socket{State: state, HasInfo: has(0) == 1, Unread: pure / 3 * has(1), Unsent: pure / 3 * has(2), Info: tcp.Info{
 								LastSent: sent, LastReceived: received, LastAcked: acked, Retries: uint8(3 + has(6)),
-								Received: uint64(has(3)), Sent: uint64(has(4)), Segments: 1 + 2*has(1), SentSegments: 1 + has(2), PureACKs: pure, PingPong: has(5) == 1}})
+								Received: uint64(has(3)), Sent: uint64(has(4)), Segments: segs[0], SentSegments: segs[1], PureACKs: pure, PingPong: has(5) == 1}})
 						}
 					}
 				}
@@ -101,8 +105,10 @@ func eachSocket(f func(s *tcp.Socket)) {
 	}
 }
 
-func equalSegments(info tcp.Info) tcp.Info {
-	info.SentSegments = info.Segments
+func equalSegments(info tcp.Info) tcp.Info { return segments(info, info.Segments, info.Segments) }
+
+func segments(info tcp.Info, received, sent uint32) tcp.Info {
+	info.Segments, info.SentSegments = received, sent
 	return info
 }
 
@@ -134,6 +140,8 @@ func TestClassify(t *testing.T) {
 		"asked in the same jiffy":    {tcp.Socket{State: tcp.Established, Info: tie(2, 5000, 5000, false)}, Undetermined},
 		"read before the response":   {tcp.Socket{State: tcp.Established, Info: tie(2, 5000, 5000, true)}, Undetermined},
 		"idle, answered slowly once": {tcp.Socket{State: tcp.Established, Info: equalSegments(tie(3, 5000, 5000, true))}, Idle},
+		"waits, long responses":      {tcp.Socket{State: tcp.Established, Info: segments(tie(2, 5000, 5000, true), 7, 28)}, Undetermined},
+		"segments unknown":           {tcp.Socket{State: tcp.Established, Info: segments(tie(tcp.PureACKsUnknown, 5000, 5000, true), 0, 0)}, Undetermined},
 		"waits, as many segments":    {tcp.Socket{State: tcp.Established, Info: equalSegments(tie(3, 5000, 5000, false))}, Undetermined},
 		"without quick acks":         {tcp.Socket{State: tcp.Established, Info: tie(1, 5000, 5000, false)}, Undetermined},
 		"answered, and acknowledged": {tcp.Socket{State: tcp.Established, Info: tie(1, 5000, 5000, true)}, Idle},

@@ -15,7 +15,7 @@ const (
 )
 
 // maxProbeKeys limits the series of short connections. Connections of further keys are
-// traffic.
+// traffic, until dropSeries makes room.
 const maxProbeKeys = 1024
 
 // maxProbes is how many probes are left out patiently. More clients that call like
@@ -74,6 +74,22 @@ func (p probes) add(c *conn, at moment, late time.Duration) (added bool) {
 	}
 	series.add(c.activity, at, late)
 	return true
+}
+
+// dropSeries makes room for new series if there is none. A probe that comes less often than
+// every QuietFor does not prolong a hold, so a series without a rhythm that has paused for
+// longer is traffic.
+func (t *Tracker) dropSeries() {
+	if len(t.probes) < maxProbeKeys {
+		return
+	}
+	longest := t.cfg.QuietFor + t.cfg.QuietFor/4
+	for key, series := range t.probes {
+		if time.Duration(t.now-series.latest[0].at) > longest && series.find((*rhythm).regular) == nil {
+			t.closed.add(series.activity)
+			delete(t.probes, key)
+		}
+	}
 }
 
 func (s *probeSeries) add(a activity, at moment, late time.Duration) {

@@ -69,9 +69,10 @@ type Tracker struct {
 
 // samples are the current and the previous sample.
 type samples struct {
-	sample     tally // of the current sample so far
-	lastSample tally // of the latest complete sample
-	complete   bool  // the latest sample was complete
+	sample      tally  // of the current sample so far
+	lastSample  tally  // of the latest complete sample
+	complete    bool   // the latest sample was complete
+	sourceEnded moment // the former source: connections that came shortly before are not known to be new
 }
 
 // clock is the time and the number of the current sample.

@@ -16,6 +16,7 @@ const never = 60 * time.Second
 
 var (
 	request     = life{close: s(0.05), moves: []move{{s(0), 100}, {s(0.01), -200}}}
+	slowUpload  = life{open: s(-5), moves: []move{{s(-5), 1448}, {s(-5), 1448}, {s(-5), 1448}, {s(-5), 1448}, {s(-4.9), 900}, {s(9), -200}}}
 	slowRequest = life{open: s(-5), moves: []move{{s(-5), 100}, {s(-4), -200}, {s(-1), 100}, {s(9), -200}}}
 )
 
@@ -34,6 +35,7 @@ var verdictCases = map[string]struct {
 	"preconnected, nothing sent":                {world{lives: []life{{open: s(-5)}}}, quiet, s(3)},
 	"slow request on a kept-alive connection":   {world{lives: []life{slowRequest}}, quiet, s(12)},
 	"first request, slow":                       {world{lives: []life{{open: s(-1), moves: []move{{s(-1), 100}, {s(9), -100}}}}}, quiet, s(12)},
+	"first request, slow, in many segments":     {world{lives: []life{slowUpload}}, quiet, s(12)},
 	"slow, beyond MaxSilence":                   {world{lives: []life{slowRequest}, Config: Config{MaxSilence: s(5)}}, quiet, s(5)},
 	"slow, until settled":                       {world{lives: []life{slowRequest}}, settled, s(3)},
 	"receive-only":                              {world{lives: []life{{open: s(-100), moves: []move{{s(-2), 100}}}}}, quiet, s(30)},
@@ -91,6 +93,7 @@ var verdictCases = map[string]struct {
 	"patiently, probes and requests":            {world{lives: append(probing(1), every(s(0.3), 0, s(9), request)...), events: true}, quiet, s(11.75)},
 	"patiently, probes on a kept connection":    {world{lives: []life{webSocket(60)}}, quiet, s(7)},
 	"patiently, probes of eight clients":        {world{lives: polling(8, 2, 60), events: true}, quiet, s(8.25)},
+	"patiently, probes after many requests":     {world{lives: append(differing(3000, 1.5), everyProbe(2, 1.9, 60)...), events: true}, quiet, s(12)},
 	"patiently, polls of twelve clients":        {world{lives: polling(12, 2, 15), events: true}, quiet, s(18)},
 	"patiently, a poll that moves away":         {world{lives: polling(1, 1, 5), events: true}, quiet, s(7)},
 	"probes every 1 s, not ignored":             {world{lives: probing(1), events: true, Config: Config{Probes: CountProbes}}, quiet, never},

@@ -19,6 +19,7 @@ func (t *Tracker) Verdict() (v Verdict) {
 	}
 	latest := t.counted()
 	latest.add(activity{t.queues.activeAt, t.queues.activeAt})
+	latest.add(activity{t.sourceEnded, t.sourceEnded})
 	y := &t.lastSample
 	v.Settled = t.silentSince(latest.opened)
 	v.Quiet = v.Settled && t.silentSince(latest.moved) && y.inFlight == 0
