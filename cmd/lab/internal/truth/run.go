@@ -76,6 +76,10 @@ func serve(args []string) error {
 		return serveWeb(args[1:])
 	case "noport":
 		return serveNoPort(args[1], args[2])
+	case "smtp":
+		return serveSMTP(duration(args[1]))
+	case "grpc":
+		return serveGRPC(args[1:])
 	}
 	return serveHTTP(args[0])
 }

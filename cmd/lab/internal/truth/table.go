@@ -18,6 +18,9 @@ func table() []truthCase {
 		webCases(),
 		h2Cases(),
 		gracefulCases(),
+		dataCases(),
+		appCases(),
+		grpcCases(),
 	)
 }
 
