@@ -32,8 +32,10 @@ func (t *Tracker) End(rest Rest) {
 	}
 	t.addUnseen(&rest)
 	if rest.NewSource {
-		t.firstSample = t.sampleNo + 1
 		t.sourceEnded = t.now
+	}
+	if rest.NewSource || rest.Incomplete && t.firstSample == t.sampleNo {
+		t.firstSample = t.sampleNo + 1
 	}
 	if rest.Incomplete {
 		t.complete = false

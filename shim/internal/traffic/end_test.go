@@ -140,6 +140,27 @@ func TestNewSourceUnsettles(t *testing.T) {
 	}
 }
 
+// TestFirstSampleFails: connections of the first complete sample are not new, if samples
+// before were incomplete.
+func TestFirstSampleFails(t *testing.T) {
+	for _, failed := range []int{0, 1, 2} {
+		w := world{lives: []life{answered(-5)}, Config: Config{QuietFor: s(3), MaxSilence: s(30), Poll: s(0.25)}}
+		w.lives[0].id = 7
+		samples := 0
+		w.incomplete = func(time.Duration) bool {
+			samples++
+			return samples <= failed
+		}
+		tr := New(w.Config, start)
+		for i := range failed + 2 {
+			w.sample(tr, time.Duration(i)*w.Poll)
+		}
+		if r := tr.Summary(); r.Accepted != 0 || !r.LastNew.IsZero() {
+			t.Errorf("%d failed: %+v", failed, r)
+		}
+	}
+}
+
 // TestLateEnds: a connection whose end is reported after a sample without the connection
 // is counted once.
 func TestLateEnds(t *testing.T) {

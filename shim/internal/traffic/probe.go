@@ -22,9 +22,10 @@ const maxProbeKeys = 1024
 // clockwork are no probes.
 const maxProbes = 8
 
-// maxInterleaved is how many probes of one period may have the same key: the startup,
-// liveness and readiness probes of a container may ask for the same page.
-const maxInterleaved = 3
+// maxInterleaved is how many connections of one key may come in a period: the liveness and
+// readiness probes of a container may ask for the same page, every second and every five
+// seconds, for example.
+const maxInterleaved = 6
 
 // probeKey is equal for all connections of a health probe.
 type probeKey struct {
