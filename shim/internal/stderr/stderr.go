@@ -3,7 +3,6 @@ package stderr
 import (
 	"fmt"
 	"runtime"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -82,7 +81,7 @@ func truncate(text string) []byte {
 	if len(text) < MaxLine {
 		return []byte(text)
 	}
-	return []byte(strings.ToValidUTF8(text[:MaxLine-1], ""))
+	return []byte(quote.Cut(text, MaxLine-1))
 }
 
 // writeNow writes as many bytes as possible without waiting, and returns the rest.
