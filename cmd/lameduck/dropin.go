@@ -127,7 +127,7 @@ func inherit(d dropin, words, env []string) (shim.Config, error) {
 	if err != nil {
 		return shim.Config{}, err
 	}
-	line.SpellAsVariables(d.spelling())
+	cli.SpellAsVariables(&line.Line, d.spelling())
 	cfg, err := line.Config()
 	if err != nil {
 		return cfg, err
