@@ -115,10 +115,14 @@ func (r Root) processes(pids []int) (all []Process, err error) {
 }
 
 // reparent reads processes again whose parents have ended meanwhile: the kernel gave them
-// another parent. The list is in the order of the process ids.
+// another parent.
 func (r Root) reparent(all []Process) {
+	listed := map[int]bool{0: true} // PID 0 is a parent outside our PID namespace
+	for _, p := range all {
+		listed[p.PID] = true
+	}
 	for i, p := range all {
-		if _, found := slices.BinarySearchFunc(all, p.Parent, comparePID); found || p.Parent == 0 {
+		if listed[p.Parent] {
 			continue
 		}
 		if again, err := r.Process(p.PID); err == nil {
@@ -126,5 +130,3 @@ func (r Root) reparent(all []Process) {
 		}
 	}
 }
-
-func comparePID(p Process, pid int) int { return cmp.Compare(p.PID, pid) }
