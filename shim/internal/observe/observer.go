@@ -151,14 +151,14 @@ func (o *observer) decideSelf(t *traffic.Tracker) error {
 
 // check adds to rest the surplus of the counters over the sample and the events.
 func (o *observer) check(now time.Time, counters procnet.Counters, err error, rest *traffic.Rest) {
+	checksMoved := o.proxied.moved(now) // segments of health checks cannot be told apart
+	segments := o.opens.checkSegments(counters, err)
+	rest.Segments = segments && !checksMoved
 	if o.events.reporting() {
 		o.opens.checkPassiveOpens(counters, err, o.self.selfAccepted, rest)
 		return
 	}
 	o.opens.countUnreported(now, counters, err, o.events.flooded(), rest)
-	checksMoved := o.proxied.moved(now) // segments of health checks cannot be told apart
-	segments := o.opens.checkSegments(counters, err)
-	rest.Segments = o.source.conn == nil && segments && !checksMoved
 }
 
 // counters reads the counters of TCP in the network namespace, without connections of

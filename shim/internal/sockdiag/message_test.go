@@ -103,14 +103,9 @@ func TestShortInfo(t *testing.T) {
 	for n := range long {
 		var s, want tcp.Socket
 		decodeInfo(long[:n:n], &s)
-		want.HasInfo = n >= 60
+		want.HasInfo = n >= 136
 		if want.HasInfo {
-			want.Info = tcp.Info{LastSent: ms, LastReceived: ms, LastAcked: ms, PureACKs: tcp.PureACKsUnknown}
-		}
-		if n >= 136 {
-			want.Info.Acked = bytes
-			want.Info.Received = bytes
-			want.Info.Sent = bytes
+			want.Info = tcp.Info{LastSent: ms, LastReceived: ms, LastAcked: ms, PureACKs: tcp.PureACKsUnknown, Acked: bytes, Received: bytes, Sent: bytes}
 		}
 		if n >= 160 {
 			want.Info.Segments, want.Info.SentSegments = 0x01010101, 0x01010101

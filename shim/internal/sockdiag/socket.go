@@ -99,11 +99,12 @@ const (
 	infoBytesRetrans  = unsafe.Offsetof(unix.TCPInfo{}.Bytes_retrans)  // 4.19
 )
 
-// decodeInfo sets Info from the part of struct tcp_info that the kernel knows. Before
-// 4.19 acknowledged bytes stand for sent bytes, or no request would ever seem answered;
-// sent bytes not yet acknowledged are in Unsent.
+// decodeInfo sets Info from the part of struct tcp_info that the kernel knows. Before 4.1
+// Info is not known: without bytes every connection would look unused. Before 4.19
+// acknowledged bytes stand for sent bytes, or no request would ever seem answered; sent bytes
+// not yet acknowledged are in Unsent.
 func decodeInfo(b []byte, s *tcp.Socket) {
-	if len(b) < int(infoLastAckRecv)+4 {
+	if len(b) < int(infoBytesReceived)+8 {
 		return
 	}
 	s.HasInfo = true
@@ -112,12 +113,10 @@ func decodeInfo(b []byte, s *tcp.Socket) {
 		LastReceived: milliseconds(b[infoLastDataRecv:]),
 		LastAcked:    milliseconds(b[infoLastAckRecv:]),
 		PureACKs:     tcp.PureACKsUnknown,
+		Acked:        native.Uint64(b[infoBytesAcked:]),
+		Received:     native.Uint64(b[infoBytesReceived:]),
 	}
-	if len(b) >= int(infoBytesReceived)+8 {
-		s.Info.Acked = native.Uint64(b[infoBytesAcked:])
-		s.Info.Received = native.Uint64(b[infoBytesReceived:])
-		s.Info.Sent = s.Info.Acked
-	}
+	s.Info.Sent = s.Info.Acked
 	if len(b) >= int(infoDataSegsOut)+4 {
 		s.Info.Segments = native.Uint32(b[infoDataSegsIn:])
 		s.Info.SentSegments = native.Uint32(b[infoDataSegsOut:])

@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 )
@@ -29,6 +30,27 @@ func TestIgnoreProbesSparesTraffic(t *testing.T) {
 		}
 		if early > runs/5 {
 			t.Errorf("%v requests a second: %d of %d holds end too early", rate, early, runs)
+		}
+	}
+}
+
+// TestProbeBesideManyClients: hundreds of clients that call at random times do not keep a
+// probe from being left out.
+func TestProbeBesideManyClients(t *testing.T) {
+	const clients, busy = 400, 10
+	for seed := range uint64(5) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		lives := everyProbe(2, 0.3, 60)
+		for i := range clients {
+			for at := r.ExpFloat64(); at < busy; at += r.ExpFloat64() {
+				next := everyProbe(1, at, at+0.5)
+				next[0].peer = fmt.Sprintf("10.3.%d.%d", i/250, i%250)
+				lives = append(lives, next...)
+			}
+		}
+		w := world{lives: lives, events: true}
+		if at, _ := w.until(never, quiet); at < s(busy) || at > s(busy+5) {
+			t.Errorf("seed %d: quiet after %v, and the last request came before %d s", seed, at, busy)
 		}
 	}
 }

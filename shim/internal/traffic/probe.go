@@ -22,6 +22,13 @@ const maxProbeKeys = 1024
 // clockwork are no probes.
 const maxProbes = 8
 
+// At most one in randomShare of the series that came minRegular times or more is regular by
+// chance.
+const (
+	minRegular  = 3
+	randomShare = 16
+)
+
 // maxInterleaved is how many connections of one key may come in a period: the liveness and
 // readiness probes of a container may ask for the same page, every second and every five
 // seconds, for example.
