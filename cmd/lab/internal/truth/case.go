@@ -86,15 +86,19 @@ func (c *truthCase) missing() []string {
 	return lacking
 }
 
-// both returns each case twice: near, and remote with ", remote" after the name.
+// far returns the remote twin of a case, with ", remote" after the name.
+func far(c truthCase) truthCase {
+	c.name += ", remote"
+	c.remote = true
+	c.quick = c.quickRemote
+	return c
+}
+
+// both returns each case twice: near and remote.
 func both(cases ...truthCase) []truthCase {
 	var all []truthCase
 	for _, c := range cases {
-		far := c
-		far.name = c.name + ", remote"
-		far.remote = true
-		far.quick = c.quickRemote
-		all = append(all, c, far)
+		all = append(all, c, far(c))
 	}
 	return all
 }

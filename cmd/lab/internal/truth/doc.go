@@ -42,6 +42,9 @@
 //	early  the signal was sent before E, or a request was lost
 //	late   the signal was sent after L
 //
+// With graceful the server finishes the requests in flight at its signal, as under a
+// preset: a signal before E is right, and only a lost request is early.
+//
 // A wrong trial during which the machine stood still for 400 ms or more is played again, up
 // to twice, and the output has the number of such trials. Windows are never wider on a busy
 // machine.

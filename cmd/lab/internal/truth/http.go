@@ -48,6 +48,11 @@ func (p *site) do(method, path string, body io.Reader) error {
 	if err != nil {
 		return err
 	}
+	return p.send(request)
+}
+
+// send makes a request and reads the answer.
+func (p *site) send(request *http.Request) error {
 	answer, err := p.http.Do(request)
 	if err != nil {
 		return err

@@ -72,8 +72,14 @@ func serve(args []string) error {
 	switch args[0] {
 	case "raw":
 		return serveRaw(append(args, "")[1])
+	case "web":
+		return serveWeb(args[1:])
 	case "noport":
 		return serveNoPort(args[1], args[2])
+	case "smtp":
+		return serveSMTP(duration(args[1]))
+	case "grpc":
+		return serveGRPC(args[1:])
 	}
 	return serveHTTP(args[0])
 }

@@ -84,7 +84,7 @@ func serveUpstream() error {
 	if err != nil {
 		return err
 	}
-	go http.Serve(listener, http.HandlerFunc(answer))
+	go http.Serve(listener, newWeb())
 	return nil
 }
 

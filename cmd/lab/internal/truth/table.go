@@ -15,6 +15,12 @@ func table() []truthCase {
 		plainCases(),
 		hungCases(),
 		httpCases(),
+		webCases(),
+		h2Cases(),
+		gracefulCases(),
+		dataCases(),
+		appCases(),
+		grpcCases(),
 	)
 }
 

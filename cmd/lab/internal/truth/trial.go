@@ -46,7 +46,7 @@ type tally struct {
 // startPatience is how long a server may take to listen; settle is the time between that
 // and the script's first moment.
 const (
-	startPatience = 20 * s
+	startPatience = 60 * s
 	settle        = 300 * ms
 )
 
