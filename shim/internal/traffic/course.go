@@ -26,8 +26,8 @@ type judgment struct {
 
 // judge returns the state of the last request. PINGs do not change the state. While no
 // byte moves, an ACK of a keep-alive probe does not, either.
-func (c *course) judge(s *tcp.Socket, bytes *remembered, moved moment, minPureACKs uint32) RequestState {
-	state := Classify(s, minPureACKs)
+func (c *course) judge(s *tcp.Socket, bytes *remembered, moved moment, usual Usual) RequestState {
+	state := Classify(s, usual)
 	switch {
 	case c.oneWay(bytes):
 		return Idle
@@ -46,8 +46,7 @@ func (c *course) judge(s *tcp.Socket, bytes *remembered, moved moment, minPureAC
 	case !anyMoved && ackedLate(s) && (c.request == Idle || c.doubtful):
 		state = c.request
 	}
-	inSegments := s.Info.PureACKs > minPureACKs && !answeredInSegments(&s.Info)
-	next.doubtful = state == Undetermined && (c.doubtful && !anyMoved || !ackedLate(s) && inSegments)
+	next.doubtful = state == Undetermined && (c.doubtful && !anyMoved || !ackedLate(s) && !usual.answered(&s.Info))
 	next.request = state
 	if !c.made || !halfPING(c.request, state, received, sent) {
 		c.judgment = next
@@ -68,7 +67,7 @@ const (
 func (c *course) oneWay(bytes *remembered) bool { return bytes.sent == 0 && c.paused >= minPauses }
 
 // A stream that is older than the trigger has had streamSegments segments, which came
-// streamGap apart on average.
+// streamGap apart on average. The segments of a slow request came at once.
 const (
 	streamSegments = 4
 	streamGap      = 500 * time.Millisecond
@@ -82,8 +81,9 @@ func (c *course) begin(s *tcp.Socket, now moment) {
 	if receivedNothing(s) {
 		c.last.at = 0
 	}
-	if s.HasInfo && info.Sent == 0 && info.Segments >= streamSegments && info.LastSent >= streamGap*time.Duration(info.Segments) {
-		c.paused = info.LastSent
+	span := info.LastSent - info.LastReceived
+	if s.HasInfo && info.Sent == 0 && info.Segments >= streamSegments && span >= streamGap*time.Duration(info.Segments) {
+		c.paused = span
 	}
 }
 

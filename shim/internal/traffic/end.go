@@ -32,6 +32,9 @@ func (t *Tracker) End(rest Rest) {
 	}
 	t.addUnseen(&rest)
 	if rest.NewSource {
+		t.sourceEnded = t.now
+	}
+	if rest.NewSource || rest.Incomplete && t.firstSample == t.sampleNo {
 		t.firstSample = t.sampleNo + 1
 	}
 	if rest.Incomplete {
@@ -39,6 +42,7 @@ func (t *Tracker) End(rest Rest) {
 		return
 	}
 	t.dropMissing()
+	t.dropSeries()
 	longest := t.queues.end(t.now)
 	t.progress.end(t.now, longest.length > 0 || t.sample.unread, t.sample.bytesUnknown || !t.complete)
 	t.lastSample = t.sample

@@ -116,6 +116,51 @@ func TestNewSource(t *testing.T) {
 	}
 }
 
+// TestNewSourceUnsettles: a connection that came between the last sample of one source and
+// the first of another restarts the silence, until settled too.
+func TestNewSourceUnsettles(t *testing.T) {
+	w := world{}
+	tr := New(Config{QuietFor: s(3), MaxSilence: s(30), Poll: s(0.25)}, start)
+	for now := s(0); now < s(3); now += s(0.25) {
+		w.sample(tr, now)
+	}
+	w.lives = []life{withoutInfo(answered(2.9))}
+	w.lives[0].id = 7
+	tr.Begin(start.Add(s(3)))
+	tr.End(Rest{Incomplete: true, NewSource: true})
+	for now := s(3); now < s(6); now += s(0.25) {
+		w.sample(tr, now)
+		if tr.Verdict().Settled {
+			t.Fatalf("settled at %v, though a connection came at 2.9 s", now)
+		}
+	}
+	w.sample(tr, s(6))
+	if !tr.Verdict().Settled {
+		t.Error("not settled after 3 s")
+	}
+}
+
+// TestFirstSampleFails: connections of the first complete sample are not new, if samples
+// before were incomplete.
+func TestFirstSampleFails(t *testing.T) {
+	for _, failed := range []int{0, 1, 2} {
+		w := world{lives: []life{answered(-5)}, Config: Config{QuietFor: s(3), MaxSilence: s(30), Poll: s(0.25)}}
+		w.lives[0].id = 7
+		samples := 0
+		w.incomplete = func(time.Duration) bool {
+			samples++
+			return samples <= failed
+		}
+		tr := New(w.Config, start)
+		for i := range failed + 2 {
+			w.sample(tr, time.Duration(i)*w.Poll)
+		}
+		if r := tr.Summary(); r.Accepted != 0 || !r.LastNew.IsZero() {
+			t.Errorf("%d failed: %+v", failed, r)
+		}
+	}
+}
+
 // TestLateEnds: a connection whose end is reported after a sample without the connection
 // is counted once.
 func TestLateEnds(t *testing.T) {

@@ -36,20 +36,17 @@ func (r RequestState) String() string { return [...]string{"idle", "in flight", 
 //	both in one jiffy, < 0.8 s ago                                undetermined
 //	half-closed by the peer, both in one jiffy                    undetermined
 //	both in one jiffy, last ACK >= 0.8 s after it, PingPong       idle
-//	both in one jiffy, PingPong, PureACKs <= minPureACKs          idle
-//	both in one jiffy, PingPong, Segments <= SentSegments + 1     idle
+//	both in one jiffy, PingPong, pure ACKs and segments as usual  idle
 //	both in one jiffy                                             undetermined
 //
 // The kernel counts ages in jiffies. A request received in the jiffy of the previous
 // response acknowledged the response in the same jiffy; a nearby peer does so without a
 // request too. The local side then decides: a response acknowledges its request, whereas
-// a waiting request got a pure ACK, and a delayed pure ACK ends ping-pong mode. The ACK is
-// not delayed if the request came in several segments, and then more segments were
-// received than sent: two more, since a client's handshake of TLS takes one more at most.
-// A FIN begins ping-pong mode.
-// minPureACKs is how many pure ACKs a connection has without such a request. An ACK that
-// came long after both answered a keep-alive probe of our side, a pure ACK as well.
-func Classify(s *tcp.Socket, minPureACKs uint32) RequestState {
+// a waiting request got a pure ACK. A delayed pure ACK ends ping-pong mode; the ACK is not
+// delayed if the request came in several segments, which [Usual] can tell. A FIN begins
+// ping-pong mode. An ACK that came long after both answered a keep-alive probe of our
+// side, a pure ACK as well.
+func Classify(s *tcp.Socket, usual Usual) RequestState {
 	info := &s.Info
 	switch {
 	case s.State == tcp.Listen || s.State == tcp.TimeWait || peerGone(s):
@@ -66,15 +63,50 @@ func Classify(s *tcp.Socket, minPureACKs uint32) RequestState {
 		return Idle
 	case info.LastSent < maxDelayedACK || s.State == tcp.CloseWait:
 		return Undetermined
-	case info.PingPong && (ackedLate(s) || info.PureACKs <= minPureACKs || answeredInSegments(info)):
+	case info.PingPong && (ackedLate(s) || usual.answered(info)):
 		return Idle
 	}
 	return Undetermined
 }
 
-// answeredInSegments reports whether a request of several segments, each former one of a
-// single segment, has been answered.
-func answeredInSegments(info *tcp.Info) bool { return info.Segments <= info.SentSegments+1 }
+// Usual is what the connections of a container without a waiting request have in common.
+type Usual struct {
+	PureACKs uint32 // at most 1
+	Excess   uint32 // how many more segments were received than sent: 0, or 1
+}
+
+// learn adds a connection.
+//
+// The kernel acknowledges the first segment of each connection by a pure ACK
+// (tcp_event_data_recv in net/ipv4/tcp_input.c), unless the program has turned quick
+// ACKs off (TCP_QUICKACK in tcp(7), as HAProxy does), proven by a connection without pure
+// ACKs. Pure ACKs on every connection are no proof, hence the question for PingPong.
+//
+// A client's handshake of TLS may take one segment more than the server's, proven by a
+// connection whose response is known to be sent later than its request.
+func (u *Usual) learn(s *tcp.Socket) {
+	info := &s.Info
+	if !s.HasInfo || info.Received == 0 || info.Sent == 0 {
+		return
+	}
+	u.PureACKs = min(u.PureACKs, info.PureACKs)
+	if info.LastSent < info.LastReceived && info.Segments == info.SentSegments+1 && info.SentSegments > 0 {
+		u.Excess = 1
+	}
+}
+
+// answered reports whether the last request of several segments, if there was one, has
+// been answered. More segments received than usual may be a request of several segments,
+// and fewer mean responses of several segments, which hide those of a request.
+func (u *Usual) answered(info *tcp.Info) bool {
+	switch {
+	case info.PureACKs == 0:
+		return true
+	case info.Segments == 0 || info.Segments > info.SentSegments+u.Excess:
+		return false
+	}
+	return info.PureACKs <= u.PureACKs || info.SentSegments <= info.Segments+1
+}
 
 // maxRetries is how many retransmissions or probes in a row a peer leaves unanswered that
 // is gone.
@@ -106,18 +138,6 @@ func ackedLate(s *tcp.Socket) bool { return s.Info.LastSent-s.Info.LastAcked >= 
 // maxDelayedACK is longer than the kernel delays an ACK in the hope of a response:
 // TCP_DELACK_MAX, at most half a second (include/net/tcp.h, tcp_send_delayed_ack).
 const maxDelayedACK = 800 * time.Millisecond
-
-// leastPureACKs returns the lower of known and the pure ACKs of a connection with a
-// response. The kernel acknowledges the first segment of each connection by a pure ACK
-// (tcp_event_data_recv in net/ipv4/tcp_input.c), unless the program has turned quick
-// ACKs off (TCP_QUICKACK in tcp(7), as HAProxy does), proven by a connection without pure
-// ACKs. Pure ACKs on every connection are no proof, hence the question for PingPong.
-func leastPureACKs(known uint32, s *tcp.Socket) uint32 {
-	if s.HasInfo && s.Info.Received > 0 && s.Info.Sent > 0 {
-		return min(known, s.Info.PureACKs)
-	}
-	return known
-}
 
 // receivedNothing reports whether no byte ever came from the peer, as far as the source
 // shows bytes. A FIN may be counted as a byte, and is no segment with data.

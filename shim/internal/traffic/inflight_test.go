@@ -2,6 +2,7 @@ package traffic
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 	"strings"
 	"testing"
@@ -17,7 +18,8 @@ type rule struct {
 	then    RequestState
 }
 
-const testMinPureACKs = 1
+// testUsual is usual for the sockets of eachSocket.
+var testUsual = Usual{PureACKs: 1}
 
 // rules are the lines, in order.
 var rules = []rule{
@@ -39,8 +41,7 @@ var rules = []rule{
 	{"both in one jiffy, last ACK >= 0.8 s after it, PingPong", func(s *tcp.Socket) bool {
 		return s.Info.PingPong && s.Info.LastSent-s.Info.LastAcked >= 800*time.Millisecond
 	}, Idle},
-	{"both in one jiffy, PingPong, PureACKs <= minPureACKs", func(s *tcp.Socket) bool { return s.Info.PingPong && s.Info.PureACKs <= testMinPureACKs }, Idle},
-	{"both in one jiffy, PingPong, Segments <= SentSegments + 1", func(s *tcp.Socket) bool { return s.Info.PingPong && s.Info.Segments <= s.Info.SentSegments+1 }, Idle},
+	{"both in one jiffy, PingPong, pure ACKs and segments as usual", func(s *tcp.Socket) bool { return s.Info.PingPong && testUsual.answered(&s.Info) }, Idle},
 	{"both in one jiffy", func(*tcp.Socket) bool { return true }, Undetermined},
 }
 
@@ -66,7 +67,7 @@ func TestClassifyRules(t *testing.T) {
 		for i, r := range rules {
 			if r.applies(s) {
 				applied[i]++
-				if got := Classify(s, testMinPureACKs); got != r.then && !t.Failed() {
+				if got := Classify(s, testUsual); got != r.then && !t.Failed() {
 					t.Errorf("%s: %v for %+v", r.when, got, *s)
 				}
 				return
@@ -90,9 +91,10 @@ func eachSocket(f func(s *tcp.Socket)) {
 				for _, received := range ages {
 					for _, acked := range ages {
 						for pure := range uint32(4) {
+							segs := [...][2]uint32{{0, 0}, {1, 1}, {3, 1}, {3, 2}, {3, 5}}[(bits+int(pure))%5]
 							f(&tcp.Socket{State: state, HasInfo: has(0) == 1, Unread: pure / 3 * has(1), Unsent: pure / 3 * has(2), Info: tcp.Info{
 								LastSent: sent, LastReceived: received, LastAcked: acked, Retries: uint8(3 + has(6)),
-								Received: uint64(has(3)), Sent: uint64(has(4)), Segments: 1 + 2*has(1), SentSegments: 1 + has(2), PureACKs: pure, PingPong: has(5) == 1}})
+								Received: uint64(has(3)), Sent: uint64(has(4)), Segments: segs[0], SentSegments: segs[1], PureACKs: pure, PingPong: has(5) == 1}})
 						}
 					}
 				}
@@ -101,8 +103,10 @@ func eachSocket(f func(s *tcp.Socket)) {
 	}
 }
 
-func equalSegments(info tcp.Info) tcp.Info {
-	info.SentSegments = info.Segments
+func equalSegments(info tcp.Info) tcp.Info { return segments(info, info.Segments, info.Segments) }
+
+func segments(info tcp.Info, received, sent uint32) tcp.Info {
+	info.Segments, info.SentSegments = received, sent
 	return info
 }
 
@@ -118,7 +122,8 @@ func TestClassify(t *testing.T) {
 	probed.Segments, probed.PureACKs = 1, 2
 	tie := func(pure uint32, at, acked int, pingpong bool) tcp.Info {
 		i := info(at, at, acked, 8, 4)
-		i.Segments, i.PureACKs = 2, pure
+		i.Segments, i.SentSegments = 2, 1
+		i.PureACKs = pure
 		i.PingPong = pingpong
 		return i
 	}
@@ -134,9 +139,12 @@ func TestClassify(t *testing.T) {
 		"asked in the same jiffy":    {tcp.Socket{State: tcp.Established, Info: tie(2, 5000, 5000, false)}, Undetermined},
 		"read before the response":   {tcp.Socket{State: tcp.Established, Info: tie(2, 5000, 5000, true)}, Undetermined},
 		"idle, answered slowly once": {tcp.Socket{State: tcp.Established, Info: equalSegments(tie(3, 5000, 5000, true))}, Idle},
+		"waits, long responses":      {tcp.Socket{State: tcp.Established, Info: segments(tie(2, 5000, 5000, true), 7, 28)}, Undetermined},
+		"segments unknown":           {tcp.Socket{State: tcp.Established, Info: segments(tie(tcp.PureACKsUnknown, 5000, 5000, true), 0, 0)}, Undetermined},
 		"waits, as many segments":    {tcp.Socket{State: tcp.Established, Info: equalSegments(tie(3, 5000, 5000, false))}, Undetermined},
 		"without quick acks":         {tcp.Socket{State: tcp.Established, Info: tie(1, 5000, 5000, false)}, Undetermined},
-		"answered, and acknowledged": {tcp.Socket{State: tcp.Established, Info: tie(1, 5000, 5000, true)}, Idle},
+		"answered, and acknowledged": {tcp.Socket{State: tcp.Established, Info: equalSegments(tie(1, 5000, 5000, true))}, Idle},
+		"the server spoke first":     {tcp.Socket{State: tcp.Established, Info: segments(tie(1, 5000, 5000, true), 6, 5)}, Undetermined},
 		"not yet acknowledged":       {tcp.Socket{State: tcp.Established, Info: tie(1, 700, 700, true)}, Undetermined},
 		"pure ACKs unknown":          {tcp.Socket{State: tcp.Established, Info: tie(tcp.PureACKsUnknown, 5000, 5000, true)}, Undetermined},
 		"waits, with keep-alive":     {tcp.Socket{State: tcp.Established, Info: tie(3, 5000, 500, false)}, Undetermined},
@@ -150,7 +158,7 @@ func TestClassify(t *testing.T) {
 		"a listener's queue":         {tcp.Socket{State: tcp.Listen, Unread: 5}, Idle},
 	} {
 		c.sock.HasInfo = true
-		if got := Classify(&c.sock, 1); got != c.want {
+		if got := Classify(&c.sock, testUsual); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
@@ -159,22 +167,24 @@ func TestClassify(t *testing.T) {
 // TestInFlightWithoutQuickAcks: if the program has turned off the kernel's first pure ACK,
 // a single pure ACK belongs to a request that waits.
 func TestInFlightWithoutQuickAcks(t *testing.T) {
-	s := func(cookie uint64, pure uint32) *tcp.Socket {
+	s := func(cookie uint64, pure, sentSegments uint32) *tcp.Socket {
 		at := 5 * time.Second
-		return &tcp.Socket{State: tcp.Established, Cookie: cookie, HasInfo: true,
-			Info: tcp.Info{LastSent: at, LastReceived: at, LastAcked: at, Received: 8, Sent: 4, Segments: 2, PureACKs: pure, PingPong: true}}
+		return &tcp.Socket{State: tcp.Established, Remote: netip.MustParseAddrPort("10.0.0.7:1024"), Cookie: cookie, HasInfo: true,
+			Info: tcp.Info{LastSent: at, LastReceived: at, LastAcked: at, Received: 8, Sent: 4, Segments: 2, SentSegments: sentSegments, PureACKs: pure, PingPong: true}}
 	}
+	answered := func(cookie uint64, pure uint32) *tcp.Socket { return s(cookie, pure, 2) }
+	waits := func(cookie uint64, pure uint32) *tcp.Socket { return s(cookie, pure, 1) }
 	for name, c := range map[string]struct {
 		seen []*tcp.Socket
 		want int
 	}{
-		"all answered":          {[]*tcp.Socket{s(1, 1), s(2, 1)}, 0},
-		"one waits":             {[]*tcp.Socket{s(1, 1), s(2, 2)}, 1},
-		"turned off":            {[]*tcp.Socket{s(1, 0), s(2, 0)}, 0},
-		"turned off, one waits": {[]*tcp.Socket{s(1, 0), s(2, 1)}, 1},
-		"the other way round":   {[]*tcp.Socket{s(2, 1), s(1, 0)}, 1},
-		"acknowledged before":   {[]*tcp.Socket{s(1, 3)}, 1},
-		"pure ACKs unknown":     {[]*tcp.Socket{s(1, tcp.PureACKsUnknown)}, 1},
+		"all answered":          {[]*tcp.Socket{answered(1, 1), answered(2, 1)}, 0},
+		"one waits":             {[]*tcp.Socket{answered(1, 1), waits(2, 2)}, 1},
+		"turned off":            {[]*tcp.Socket{answered(1, 0), answered(2, 0)}, 0},
+		"turned off, one waits": {[]*tcp.Socket{answered(1, 0), waits(2, 1)}, 1},
+		"the other way round":   {[]*tcp.Socket{waits(2, 1), answered(1, 0)}, 1},
+		"acknowledged before":   {[]*tcp.Socket{waits(1, 3)}, 1},
+		"pure ACKs unknown":     {[]*tcp.Socket{waits(1, tcp.PureACKsUnknown)}, 1},
 	} {
 		tr := New(Config{QuietFor: time.Second, MaxSilence: time.Minute}, time.Unix(0, 0))
 		for second := range 2 { // the first sample finds the lowest number of pure ACKs

@@ -15,16 +15,17 @@ const (
 )
 
 // maxProbeKeys limits the series of short connections. Connections of further keys are
-// traffic.
+// traffic, until dropSeries makes room.
 const maxProbeKeys = 1024
 
 // maxProbes is how many probes are left out patiently. More clients that call like
 // clockwork are no probes.
 const maxProbes = 8
 
-// maxInterleaved is how many probes of one period may have the same key: the startup,
-// liveness and readiness probes of a container may ask for the same page.
-const maxInterleaved = 3
+// maxInterleaved is how many connections of one key may come in a period: the liveness and
+// readiness probes of a container may ask for the same page, every second and every five
+// seconds, for example.
+const maxInterleaved = 6
 
 // probeKey is equal for all connections of a health probe.
 type probeKey struct {
@@ -74,6 +75,22 @@ func (p probes) add(c *conn, at moment, late time.Duration) (added bool) {
 	}
 	series.add(c.activity, at, late)
 	return true
+}
+
+// dropSeries makes room for new series if there is none. A probe that comes less often than
+// every QuietFor does not prolong a hold, so a series without a rhythm that has paused for
+// longer is traffic.
+func (t *Tracker) dropSeries() {
+	if len(t.probes) < maxProbeKeys {
+		return
+	}
+	longest := t.cfg.QuietFor + t.cfg.QuietFor/4
+	for key, series := range t.probes {
+		if time.Duration(t.now-series.latest[0].at) > longest && series.find((*rhythm).regular) == nil {
+			t.closed.add(series.activity)
+			delete(t.probes, key)
+		}
+	}
 }
 
 func (s *probeSeries) add(a activity, at moment, late time.Duration) {

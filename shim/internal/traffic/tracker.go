@@ -63,15 +63,16 @@ type Tracker struct {
 	progress progress
 	causes   causes
 
-	minPureACKs   uint32 // see leastPureACKs
-	tooManyProbes bool   // see countProbes
+	usual         Usual
+	tooManyProbes bool // see countProbes
 }
 
 // samples are the current and the previous sample.
 type samples struct {
-	sample     tally // of the current sample so far
-	lastSample tally // of the latest complete sample
-	complete   bool  // the latest sample was complete
+	sample      tally  // of the current sample so far
+	lastSample  tally  // of the latest complete sample
+	complete    bool   // the latest sample was complete
+	sourceEnded moment // the former source: connections that came shortly before are not known to be new
 }
 
 // clock is the time and the number of the current sample.
@@ -112,7 +113,6 @@ type connTally struct {
 	lasting      int        // of open, with a peer that answers: Drained waits
 	lastingPeer  netip.Addr // of any of lasting
 	halfOpen     int        // in SYN_RECV
-	opening      bool       // a connection is half open, and the peer may yet answer
 	bare         int        // new, and nothing received
 	gone         int        // the peer no longer answers
 	oneWay       int        // the program never sends
@@ -150,7 +150,7 @@ func (h *holder) compare(c *conn, others int) {
 // New returns the tracker of a hold that begins at start.
 func New(cfg Config, start time.Time) *Tracker {
 	return &Tracker{cfg: cfg, clock: clock{start: start, firstSample: 1}, conns: newTable(), probes: probes{},
-		queues: queues{accepted: map[uint16]bool{}}, minPureACKs: 1}
+		queues: queues{accepted: map[uint16]bool{}}, usual: Usual{PureACKs: 1}}
 }
 
 // Begin begins a sample.
@@ -175,11 +175,16 @@ func (t *Tracker) Observe(s *tcp.Socket) {
 		t.queues.add(s)
 	case s.State == tcp.SynRecv, s.State == tcp.NewSynRecv:
 		t.sample.halfOpen++
-		t.sample.opening = t.sample.opening || s.Info.Retries == 0
-	case s.State == tcp.TimeWait, s.State == tcp.Close, s.State == tcp.SynSent:
+	case s.State == tcp.TimeWait, s.State == tcp.Close, s.State == tcp.SynSent, isRemnant(s):
 	default:
 		t.observe(s)
 	}
+}
+
+// isRemnant reports whether a socket is what the kernel keeps of a closed connection until
+// the peer closes too. sock_diag(7) shows no tcp_info of such sockets.
+func isRemnant(s *tcp.Socket) bool {
+	return s.State == tcp.FinWait2 && s.Cookie != 0 && !s.HasInfo
 }
 
 // observe adds a connection to the sample.
@@ -202,7 +207,7 @@ func (t *Tracker) observe(s *tcp.Socket) {
 	c.sample = t.sampleNo
 	c.missedAt = 0
 	t.queues.note(s, c.accepted)
-	t.minPureACKs = leastPureACKs(t.minPureACKs, s)
+	t.usual.learn(s)
 	if c.accepted && !wasAccepted && afterTrigger || known && m.served() {
 		t.progress.made = true
 	}
@@ -250,7 +255,7 @@ func (t *Tracker) count(c *conn, s *tcp.Socket) {
 // answered is given no such time.
 func (t *Tracker) countRequest(c *conn, s *tcp.Socket) {
 	y := &t.sample
-	state := c.course.judge(s, &c.socket, c.moved, t.minPureACKs)
+	state := c.course.judge(s, &c.socket, c.moved, t.usual)
 	if state == Undetermined && c.course.beat.probing(&t.cfg, t.now, 1) { // between two probes
 		state = Idle
 	}

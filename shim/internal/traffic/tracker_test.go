@@ -16,6 +16,7 @@ const never = 60 * time.Second
 
 var (
 	request     = life{close: s(0.05), moves: []move{{s(0), 100}, {s(0.01), -200}}}
+	slowUpload  = life{open: s(-5), moves: []move{{s(-5), 1448}, {s(-5), 1448}, {s(-5), 1448}, {s(-5), 1448}, {s(-4.9), 900}, {s(9), -200}}}
 	slowRequest = life{open: s(-5), moves: []move{{s(-5), 100}, {s(-4), -200}, {s(-1), 100}, {s(9), -200}}}
 )
 
@@ -34,6 +35,7 @@ var verdictCases = map[string]struct {
 	"preconnected, nothing sent":                {world{lives: []life{{open: s(-5)}}}, quiet, s(3)},
 	"slow request on a kept-alive connection":   {world{lives: []life{slowRequest}}, quiet, s(12)},
 	"first request, slow":                       {world{lives: []life{{open: s(-1), moves: []move{{s(-1), 100}, {s(9), -100}}}}}, quiet, s(12)},
+	"first request, slow, in many segments":     {world{lives: []life{slowUpload}}, quiet, s(12)},
 	"slow, beyond MaxSilence":                   {world{lives: []life{slowRequest}, Config: Config{MaxSilence: s(5)}}, quiet, s(5)},
 	"slow, until settled":                       {world{lives: []life{slowRequest}}, settled, s(3)},
 	"receive-only":                              {world{lives: []life{{open: s(-100), moves: []move{{s(-2), 100}}}}}, quiet, s(30)},
@@ -63,7 +65,7 @@ var verdictCases = map[string]struct {
 	"an end never reported":                     {world{lives: []life{{open: s(-5), close: s(5), moves: answered(-5).moves, shown: shown{unreported: true}}}, events: true}, drained, s(8)},
 	"probes every 1 s, seen, and reported late": {world{lives: every(s(1), 0, s(60), life{close: s(0.3), moves: []move{{s(0.001), 77}, {s(0.2), -100}}}), events: true, late: s(0.2), Config: Config{Probes: IgnoreProbes}}, quiet, s(3.5)},
 	"a SYN that nobody completes":               {world{lives: []life{{open: s(-9), state: tcp.SynRecv, vanished: s(-8)}}}, drained, s(3)},
-	"a SYN just now":                            {world{lives: []life{{open: s(2), close: s(6), state: tcp.SynRecv}}}, drained, s(6)},
+	"a SYN just now":                            {world{lives: []life{{open: s(2), close: s(6), state: tcp.SynRecv}}}, drained, s(3)},
 	"vanished before":                           {world{lives: []life{{open: s(-9), moves: answered(-9).moves, vanished: s(-8)}}}, drained, s(3)},
 	"vanished just before":                      {world{lives: []life{{open: s(-9), moves: answered(-0.1).moves, vanished: s(-0.1)}}}, drained, s(3)},
 	"vanished":                                  {world{lives: []life{{open: s(-9), moves: answered(2).moves, vanished: s(2)}}}, quiet, s(5)},
@@ -78,6 +80,8 @@ var verdictCases = map[string]struct {
 	"TCP checks, by events alone":               {world{lives: every(s(1.7), s(0.1), s(50), life{close: s(0.01)}), events: true}, settled, s(3)},
 	"preconnected, then used":                   {world{lives: []life{{open: s(1), moves: answered(2.5).moves}}}, settled, s(5.5)},
 	"preconnected, then used after long":        {world{lives: []life{{open: s(0.5), moves: answered(2.9).moves}}}, quiet, s(6)},
+	"a remnant":                                 {world{lives: []life{{open: s(1), state: tcp.FinWait2, shown: shown{withoutInfo: true}}}}, drained, s(3)},
+	"patiently, two probes of one page":         {world{lives: append(probing(2), everyProbe(3, 0.5, 60)...), events: true}, quiet, s(24)},
 	"a greeting":                                {world{lives: []life{{open: s(1.1), moves: []move{{s(1.1), -80}}}}}, quiet, s(3)},
 	"a stream that needs no request":            {world{lives: []life{{open: s(-5), moves: []move{{s(-5), -80}, {s(1), -80}, {s(3), -80}, {s(5), -80}}}}}, quiet, s(8)},
 	"a PING during a slow request":              {world{lives: []life{{open: s(-5), moves: []move{{s(-5), 100}, {s(-4.9), -50}, {s(-1), 200}, {s(2), 17}, {s(2.001), -17}, {s(12), -500}}}}}, quiet, s(15)},
@@ -91,6 +95,7 @@ var verdictCases = map[string]struct {
 	"patiently, probes and requests":            {world{lives: append(probing(1), every(s(0.3), 0, s(9), request)...), events: true}, quiet, s(11.75)},
 	"patiently, probes on a kept connection":    {world{lives: []life{webSocket(60)}}, quiet, s(7)},
 	"patiently, probes of eight clients":        {world{lives: polling(8, 2, 60), events: true}, quiet, s(8.25)},
+	"patiently, probes after many requests":     {world{lives: append(differing(3000, 1.5), everyProbe(2, 1.9, 60)...), events: true}, quiet, s(12)},
 	"patiently, polls of twelve clients":        {world{lives: polling(12, 2, 15), events: true}, quiet, s(18)},
 	"patiently, a poll that moves away":         {world{lives: polling(1, 1, 5), events: true}, quiet, s(7)},
 	"probes every 1 s, not ignored":             {world{lives: probing(1), events: true, Config: Config{Probes: CountProbes}}, quiet, never},

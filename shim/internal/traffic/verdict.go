@@ -19,10 +19,11 @@ func (t *Tracker) Verdict() (v Verdict) {
 	}
 	latest := t.counted()
 	latest.add(activity{t.queues.activeAt, t.queues.activeAt})
+	latest.add(activity{t.sourceEnded, t.sourceEnded})
 	y := &t.lastSample
 	v.Settled = t.silentSince(latest.opened)
 	v.Quiet = v.Settled && t.silentSince(latest.moved) && y.inFlight == 0
-	v.Drained = v.Quiet && y.lasting == 0 && !y.opening && !y.unsent
+	v.Drained = v.Quiet && y.lasting == 0 && !y.unsent
 	v.NoSockets = y.listeners == 0 && y.open == 0 && y.inFlight == 0
 	v.Stuck = t.progress.waiting && y.served == 0 && time.Duration(t.now-t.progress.at) >= max(stuckAfter, t.cfg.QuietFor)
 	return v

@@ -205,6 +205,16 @@ func oneWay(open, period, until float64) life {
 	return l
 }
 
+// differing returns short connections, in so many seconds, that all differ in the bytes
+// received or in the peer.
+func differing(n int, seconds float64) (list []life) {
+	for i := range n {
+		at := seconds * float64(i) / float64(n)
+		list = append(list, life{peer: fmt.Sprintf("10.0.2.%d", i%250), open: s(at), close: s(at + 0.02), moves: []move{{s(at + 0.002), 100 + i/250}, {s(at + 0.01), -200}}})
+	}
+	return list
+}
+
 // polling returns the connections of clients that each send the same request at the same
 // period.
 func polling(clients int, period, until float64) (list []life) {

@@ -13,13 +13,10 @@ func dataCases() []truthCase {
 	return slices.Concat(postgresCases(), postgresSessionCases(), redisCases(), redisSmallCases(), memcachedCases(), logCases(), smtpCases(), dataProbes())
 }
 
-// Limits of the hold, as docs/limits.md has them.
+// Words of docs/limits.md. Others are in cases_web.go.
 var (
-	pauses = limit{"An answer that has begun and pauses", early}
-	beside = limit{"A request that waits while another is answered", early}
-	thin   = limit{"Under thin traffic, only a floor protects", early}
-	tied   = limit{"That a kept connection is idle", late}
-	pings  = limit{"HTTP/2's own traffic", early}
+	thin  = limit{"Under thin traffic, only a floor protects", early}
+	pings = limit{"HTTP/2's own traffic", early}
 
 	firstH2 = limit{"A slow first request over HTTP/2", early}
 )
