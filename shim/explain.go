@@ -117,7 +117,8 @@ func (e explainer) stopSignals() (stops []sig.Signal) {
 		}
 	}
 	if i := slices.Index(stops, sig.TERM); i > 0 {
-		stops = slices.Insert(slices.Delete(stops, i, i+1), 0, sig.TERM)
+		copy(stops[1:], stops[:i])
+		stops[0] = sig.TERM
 	}
 	return stops
 }

@@ -58,12 +58,13 @@ func isReleaseOf(base, name string) bool {
 	if !ok || rest == "" {
 		return ok
 	}
-	parts := strings.Split(releaseSeparators.Replace(rest), "-")
+	rest = strings.ReplaceAll(rest, "x86_64", "amd64") // the underscore separates nothing
+	for _, separator := range []string{"_", "."} {
+		rest = strings.ReplaceAll(rest, separator, "-")
+	}
+	parts := strings.Split(rest, "-")
 	return parts[0] == "" && !slices.ContainsFunc(parts[1:], isNoReleasePart)
 }
-
-// releaseSeparators replaces all separators by a hyphen, and spares the underscore of x86_64.
-var releaseSeparators = strings.NewReplacer("x86_64", "amd64", "_", "-", ".", "-")
 
 func isNoReleasePart(part string) bool {
 	_, err := strconv.ParseUint(strings.TrimPrefix(part, "v"), 10, 32)
@@ -126,7 +127,7 @@ func inherit(d dropin, words, env []string) (shim.Config, error) {
 	if err != nil {
 		return shim.Config{}, err
 	}
-	line.SpellAsVariables(d.spelling())
+	cli.SpellAsVariables(&line.Line, d.spelling())
 	cfg, err := line.Config()
 	if err != nil {
 		return cfg, err

@@ -97,8 +97,13 @@ func expectExit(cfg *shim.Config, text string) error {
 	if err != nil || code > 255 {
 		return fmt.Errorf("-e %s: give an exit code from 0 to 255", text)
 	}
-	cfg.ExitCodes = slices.DeleteFunc(cfg.ExitCodes, func(old shim.ExitMap) bool { return old.From == code })
-	cfg.ExitCodes = append(cfg.ExitCodes, shim.ExitMap{From: code})
+	var others []shim.ExitMap
+	for _, m := range cfg.ExitCodes {
+		if m.From != code {
+			others = append(others, m)
+		}
+	}
+	cfg.ExitCodes = append(others, shim.ExitMap{From: code})
 	return nil
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -113,7 +114,7 @@ func lineOf(v shim.View) string {
 func portsOf(v shim.View) string {
 	var list []string
 	for _, port := range v.Ports {
-		list = append(list, fmt.Sprint(port))
+		list = append(list, strconv.Itoa(int(port)))
 	}
 	for _, port := range v.UDP {
 		list = append(list, fmt.Sprintf("%d/udp (not seen)", port))

@@ -9,13 +9,13 @@ import (
 
 // Config returns the configuration, or the first value that is invalid or a flag without
 // effect as an error. The error's form, text or JSON, is in the configuration too.
-func (r *Run) Config() (shim.Config, error) { return r.check(r.Values) }
+func (r *Run) Config() (shim.Config, error) { return r.check(r) }
 
 // Config is Run.Config for lameduck hold.
-func (h *HoldOnly) Config() (shim.Config, error) { return h.check(h.Values) }
+func (h *HoldOnly) Config() (shim.Config, error) { return h.check(h) }
 
 // Config is Run.Config for lameduck watch.
-func (w *Watch) Config() (shim.Config, error) { return w.check(w.Values) }
+func (w *Watch) Config() (shim.Config, error) { return w.check(w) }
 
 // Values returns the configuration without checks. Invalid values are zero.
 func (r *Run) Values() shim.Config {
@@ -135,10 +135,10 @@ func (p *Process) fill(cfg *shim.Config) {
 	cfg.ParentDeathSignal = p.ParentDeathSignal.Value
 }
 
-// check returns the configuration of values if they are valid and have an effect. A
-// variable without effect is a warning, and left out.
-func (l *Line) check(values func() shim.Config) (shim.Config, error) {
-	cfg := values()
+// check returns the configuration of grammar, of which l is a part, if the values are
+// valid and have an effect. A variable without effect is a warning, and left out.
+func (l *Line) check(grammar interface{ Values() shim.Config }) (shim.Config, error) {
+	cfg := grammar.Values()
 	for _, given := range l.Given() {
 		if given.Err != nil {
 			return cfg, fmt.Errorf("%s=%s: %w", given.Source, shim.Quote(given.Text), given.Err)
@@ -154,7 +154,7 @@ func (l *Line) check(values func() shim.Config) (shim.Config, error) {
 		}
 	}
 	if len(unused) > 0 {
-		cfg = values()
+		cfg = grammar.Values()
 	}
 	for _, u := range unused {
 		cfg.Warnings = append(cfg.Warnings, u.String())
@@ -245,7 +245,7 @@ func (l *Line) CheckUnused(cfg *shim.Config) (unused []Unused) {
 
 // SpellAsVariables has messages name the flags' variables, or in their place the flags of
 // another program's own: by the names of lameduck's flags.
-func (l *Line) SpellAsVariables(own map[string]string) {
+func SpellAsVariables(l *Line, own map[string]string) {
 	l.Spelling = variableSpelling(l.flags)
 	maps.Copy(l.Spelling, own)
 }

@@ -140,16 +140,24 @@ func (v *list[T]) decode(ctx *kong.DecodeContext, parse func(string) (T, error))
 	if err != nil {
 		return err
 	}
-	given := text{text: word}
-	for item := range strings.SplitSeq(word, ",") {
-		value, err := parse(strings.TrimSpace(item))
-		if err != nil {
-			given.err = err
-			break
+	err = eachItem(word, func(item string) error {
+		value, err := parse(item)
+		if err == nil {
+			v.Values = append(v.Values, value)
 		}
-		v.Values = append(v.Values, value)
+		return err
+	})
+	v.texts = append(v.texts, text{word, err})
+	return nil
+}
+
+// eachItem calls add with the items of a list. The first error of add ends the calls.
+func eachItem(word string, add func(item string) error) error {
+	for item := range strings.SplitSeq(word, ",") {
+		if err := add(strings.TrimSpace(item)); err != nil {
+			return err
+		}
 	}
-	v.texts = append(v.texts, given)
 	return nil
 }
 

@@ -26,9 +26,8 @@ const (
 )
 
 // classify classifies the head of a request. With eof, no more bytes will come.
-// Empty lines before a request are ignored (RFC 9112, 2.2).
 func classify(head []byte, eof bool) headKind {
-	text := bytes.TrimLeft(head, "\r\n")
+	text := skipEmptyLines(head)
 	switch {
 	case len(text) > 0 && !isLetter(text[0]):
 		return notHTTP
@@ -40,6 +39,15 @@ func classify(head []byte, eof bool) headKind {
 	return incomplete
 }
 
+// skipEmptyLines returns the head from the request line on: a server ignores empty lines
+// before the request line (RFC 9112, 2.2).
+func skipEmptyLines(head []byte) []byte {
+	for len(head) > 0 && (head[0] == '\r' || head[0] == '\n') {
+		head = head[1:]
+	}
+	return head
+}
+
 func isLetter(c byte) bool { return 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' }
 
 // answer returns the response to a request. The response to HEAD has no body.
@@ -48,7 +56,7 @@ func answer(mode Mode, head []byte) string {
 	if mode != Pass {
 		text = unhealthy
 	}
-	if bytes.HasPrefix(bytes.TrimLeft(head, "\r\n"), []byte("HEAD ")) {
+	if bytes.HasPrefix(skipEmptyLines(head), []byte("HEAD ")) {
 		text = text[:strings.Index(text, "\r\n\r\n")+4]
 	}
 	return text

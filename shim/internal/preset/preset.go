@@ -43,7 +43,7 @@ func All() []Preset { return slices.Clone(table()) }
 // Parse reads Auto or the name or an alias of a preset, in any case, and returns the
 // preset's name.
 func Parse(text string) (string, error) {
-	if strings.EqualFold(text, Auto) {
+	if strings.ToLower(text) == Auto {
 		return Auto, nil
 	}
 	p, ok := Named(text)

@@ -87,10 +87,13 @@ func (r Root) Descendants() ([]Process, error) {
 		return nil, err
 	}
 	all, unreadable := r.processes(pids)
-	slices.SortStableFunc(all, func(a, b Process) int { return cmp.Compare(a.Parent, b.Parent) })
-	family := append([]Process{}, childrenOf(os.Getpid(), all)...)
+	children := map[int][]Process{}
+	for _, p := range all {
+		children[p.Parent] = append(children[p.Parent], p)
+	}
+	family := append([]Process{}, children[os.Getpid()]...)
 	for i := 0; i < len(family); i++ {
-		family = append(family, childrenOf(family[i].PID, all)...)
+		family = append(family, children[family[i].PID]...)
 	}
 	return family, cmp.Or(err, unreadable)
 }
@@ -112,25 +115,18 @@ func (r Root) processes(pids []int) (all []Process, err error) {
 }
 
 // reparent reads processes again whose parents have ended meanwhile: the kernel gave them
-// another parent. The list is in the order of the process ids.
+// another parent.
 func (r Root) reparent(all []Process) {
+	listed := map[int]bool{0: true} // PID 0 is a parent outside our PID namespace
+	for _, p := range all {
+		listed[p.PID] = true
+	}
 	for i, p := range all {
-		if _, found := slices.BinarySearchFunc(all, p.Parent, comparePID); found || p.Parent == 0 {
+		if listed[p.Parent] {
 			continue
 		}
 		if again, err := r.Process(p.PID); err == nil {
 			all[i] = again
 		}
 	}
-}
-
-func comparePID(p Process, pid int) int { return cmp.Compare(p.PID, pid) }
-
-func compareParent(p Process, parent int) int { return cmp.Compare(p.Parent, parent) }
-
-// childrenOf returns the children of a process, from a list in the order of the parents.
-func childrenOf(pid int, byParent []Process) []Process {
-	first, _ := slices.BinarySearchFunc(byParent, pid, compareParent)
-	end, _ := slices.BinarySearchFunc(byParent, pid+1, compareParent)
-	return byParent[first:end]
 }

@@ -1,11 +1,11 @@
 package procnet
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"net/netip"
 	"strconv"
+	"strings"
 )
 
 // UDP is a bound and unconnected UDP socket: a server, or a client of many servers.
@@ -39,12 +39,12 @@ func ParseLocalPorts(r io.Reader) (PortRange, error) {
 	if err != nil && err != io.EOF {
 		return PortRange{}, err
 	}
-	fields := bytes.Fields(line)
+	fields := strings.Fields(string(line))
 	if len(fields) != 2 {
 		return PortRange{}, errors.New("invalid port range")
 	}
-	first, one := strconv.ParseUint(string(fields[0]), 10, 16)
-	last, two := strconv.ParseUint(string(fields[1]), 10, 16)
+	first, one := strconv.ParseUint(fields[0], 10, 16)
+	last, two := strconv.ParseUint(fields[1], 10, 16)
 	if one != nil || two != nil || first == 0 || first > last {
 		return PortRange{}, errors.New("invalid port range")
 	}

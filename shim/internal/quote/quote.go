@@ -51,6 +51,14 @@ func isPrintable(text string) bool {
 	return utf8.ValidString(text)
 }
 
+// Cut returns the first n bytes of a longer text in UTF-8, or fewer: no character is cut.
+func Cut(text string, n int) string {
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}
+
 // Word returns a value unchanged if a reader sees where the value ends, else quoted as
 // a Go string.
 func Word(value string) string {

@@ -122,3 +122,25 @@ func FuzzLine(f *testing.F) {
 		}
 	})
 }
+
+// TestCut: Cut keeps whole characters, and as many bytes as it may.
+func TestCut(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		n    int
+		want string
+	}{
+		{"abc", 2, "ab"},
+		{"abc", 0, ""},
+		{"aé", 2, "a"},
+		{"aéb", 3, "aé"},
+		{"a€b", 3, "a"},
+		{"a€b", 4, "a€"},
+		{"😀b", 3, ""},
+		{"\xff\xffb", 2, "\xff\xff"},
+	} {
+		if got := Cut(c.text, c.n); got != c.want {
+			t.Errorf("Cut(%q, %d) = %q, want %q", c.text, c.n, got, c.want)
+		}
+	}
+}

@@ -2,7 +2,6 @@ package report
 
 import (
 	"encoding/json"
-	"strings"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
@@ -166,7 +165,7 @@ func Line(now time.Time, level, message string, figures *Figures, limit int) str
 		if len(line) < limit || message == "" {
 			return line
 		}
-		message = strings.ToValidUTF8(message[:len(message)/2], "")
+		message = quote.Cut(message, len(message)/2)
 	}
 }
 

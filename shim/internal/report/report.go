@@ -332,5 +332,9 @@ func PortList(ports []uint16) string {
 		ports = ports[:maxListed]
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return strings.Trim(strings.ReplaceAll(fmt.Sprint(ports), " ", ", "), "[]") + more
+	var names []string
+	for _, port := range ports {
+		names = append(names, fmt.Sprintf("%d", port))
+	}
+	return strings.Join(names, ", ") + more
 }

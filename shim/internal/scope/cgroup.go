@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -99,35 +100,53 @@ func inode(dir string) uint64 {
 	return stat.Ino
 }
 
-// search finds the directory with the inode number.
-func search(top string, number uint64) (dir string, found bool) {
-	filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.IsDir() {
-			return nil
+// search finds the directory with the inode number: dir or one below dir.
+func search(dir string, number uint64) (path string, found bool) {
+	if inode(dir) == number {
+		return dir, true
+	}
+	inside, _ := subdirectories(dir) // unreadable directories are left out
+	for _, sub := range inside {
+		if path, found := search(sub, number); found {
+			return path, true
 		}
-		if inode(path) == number {
-			dir, found = path, true
-			return fs.SkipAll
-		}
-		return nil
-	})
-	return dir, found
+	}
+	return "", false
 }
 
-// below lists the inode numbers of the directories below top.
-func below(top string) (ids []uint64, err error) {
-	err = filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist) && path != top:
-			return nil // removed meanwhile
-		case err != nil:
-			return err
-		case entry.IsDir() && path != top:
-			if id := inode(path); id != 0 {
-				ids = append(ids, id)
-			}
+// below lists the inode numbers of the directories below dir.
+func below(dir string) (ids []uint64, err error) {
+	inside, err := subdirectories(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, sub := range inside {
+		if id := inode(sub); id != 0 {
+			ids = append(ids, id)
 		}
-		return nil
-	})
-	return ids, err
+		deeper, err := below(sub)
+		ids = append(ids, deeper...)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // else removed meanwhile
+			return ids, err
+		}
+	}
+	return ids, nil
+}
+
+// subdirectories returns the paths of the directories in dir, in the kernel's order. Unlike
+// os.Open the function opens no epoll instance.
+func subdirectories(dir string) (paths []string, err error) {
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: dir, Err: err}
+	}
+	opened := os.NewFile(uintptr(fd), dir)
+	defer opened.Close()
+	entries, err := opened.ReadDir(-1)
+	for _, entry := range entries {
+		if entry.IsDir() {
+			paths = append(paths, filepath.Join(dir, entry.Name()))
+		}
+	}
+	return paths, err
 }

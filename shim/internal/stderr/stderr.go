@@ -3,7 +3,6 @@ package stderr
 import (
 	"fmt"
 	"runtime"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -30,7 +29,7 @@ type Writer struct {
 
 	fd            int
 	queue         chan []byte
-	done          chan struct{} // closed when the goroutine has written the queue
+	flushed       chan struct{} // one value when the queue is written, and one at the end of flushTimeout
 	waiting       atomic.Int32  // lines given to the goroutine and not yet written
 	dropped       int
 	readerGone    atomic.Bool // a write failed with EPIPE
@@ -82,7 +81,7 @@ func truncate(text string) []byte {
 	if len(text) < MaxLine {
 		return []byte(text)
 	}
-	return []byte(strings.ToValidUTF8(text[:MaxLine-1], ""))
+	return []byte(quote.Cut(text, MaxLine-1))
 }
 
 // writeNow writes as many bytes as possible without waiting, and returns the rest.
@@ -110,7 +109,7 @@ func (w *Writer) writeNow(line []byte) (rest []byte, err error) {
 func (w *Writer) enqueue(line []byte) bool {
 	if w.queue == nil {
 		w.queue = make(chan []byte, maxQueued)
-		w.done = make(chan struct{})
+		w.flushed = make(chan struct{}, 2)
 		go w.run()
 	}
 	select {
@@ -128,7 +127,7 @@ func (w *Writer) enqueue(line []byte) bool {
 // the writing thread. Both are blocked for this thread alone: elsewhere in the process
 // the two signals may come from other processes, and are passed on.
 func (w *Writer) run() {
-	defer close(w.done)
+	defer w.endFlush()
 	runtime.LockOSThread()
 	var blocked unix.Sigset_t
 	blocked.Val[0] = 1<<(unix.SIGTTOU-1) | 1<<(unix.SIGPIPE-1)
@@ -169,8 +168,9 @@ func (w *Writer) Flush() {
 		return
 	}
 	close(w.queue)
-	select {
-	case <-w.done:
-	case <-time.After(flushTimeout):
-	}
+	time.AfterFunc(flushTimeout, w.endFlush)
+	<-w.flushed
 }
+
+// endFlush ends the wait of Flush. The channel has room for both callers, run and the timer.
+func (w *Writer) endFlush() { w.flushed <- struct{}{} }

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/quote"
 )
 
 // The values of --termination-log that are not plain paths.
@@ -109,7 +111,7 @@ func fit(others, text string) string {
 		return ""
 	}
 	if others == "" && len(text) >= maxSize {
-		return strings.ToValidUTF8(text[:maxSize-1], "") + "\n"
+		return quote.Cut(text, maxSize-1) + "\n"
 	}
 	line := text + "\n"
 	if others != "" && !strings.HasSuffix(others, "\n") {

@@ -146,11 +146,18 @@ func (t *Tracker) patterns() (list []Pattern) {
 		}
 	}
 	list = append(list, t.keptPatterns()...)
-	sort.Slice(list, func(i, k int) bool {
-		a, b := &list[i], &list[k]
-		return cmp.Or(cmp.Compare(a.Period, b.Period), a.Peer.Compare(b.Peer), cmp.Compare(a.Received, b.Received), cmp.Compare(a.Port, b.Port)) < 0
-	})
+	sort.Sort(byPeriod(list))
 	return list
+}
+
+// byPeriod sorts patterns, the most frequent first.
+type byPeriod []Pattern
+
+func (p byPeriod) Len() int      { return len(p) }
+func (p byPeriod) Swap(i, k int) { p[i], p[k] = p[k], p[i] }
+func (p byPeriod) Less(i, k int) bool {
+	a, b := &p[i], &p[k]
+	return cmp.Or(cmp.Compare(a.Period, b.Period), a.Peer.Compare(b.Peer), cmp.Compare(a.Received, b.Received), cmp.Compare(a.Port, b.Port)) < 0
 }
 
 // keptPatterns returns the patterns on open connections, unless the patterns are too many

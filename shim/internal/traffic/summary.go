@@ -62,8 +62,16 @@ func (t *Tracker) Peers(n int) (list []Peer) {
 	for addr, count := range open {
 		list = append(list, Peer{addr, count})
 	}
-	sort.Slice(list, func(i, k int) bool {
-		return cmp.Or(cmp.Compare(list[k].Open, list[i].Open), list[i].Addr.Compare(list[k].Addr)) < 0
-	})
+	sort.Sort(byOpen(list))
 	return list[:min(n, len(list))]
+}
+
+// byOpen sorts peers, those with the most open connections first. sort.Sort, which the
+// program has anyway, keeps the binary smaller than slices.SortFunc or sort.Slice would.
+type byOpen []Peer
+
+func (p byOpen) Len() int      { return len(p) }
+func (p byOpen) Swap(i, k int) { p[i], p[k] = p[k], p[i] }
+func (p byOpen) Less(i, k int) bool {
+	return cmp.Or(cmp.Compare(p[k].Open, p[i].Open), p[i].Addr.Compare(p[k].Addr)) < 0
 }
