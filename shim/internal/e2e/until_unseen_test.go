@@ -78,3 +78,18 @@ func TestUntilLatePort(t *testing.T) {
 		a.wantReport("opened during the hold: 7071;")
 	})
 }
+
+// TestUntilListenersClosed: a server that has closed its listeners before the trigger has
+// clients as long as a connection is open on a port that is no client's.
+func TestUntilListenersClosed(t *testing.T) {
+	inEachScope(t, func(t *testing.T, ns *namespace, stage string) {
+		a := ns.bootUntil(stage, "quiet", quiet1sFlags, helperCommand("app", "127.0.0.1:7071")...)
+		c := a.dial("127.0.0.1")
+		c.ask("hello")
+		fmt.Fprintln(c, "slow")
+		a.do("close")
+		a.trigger()
+		c.awaitReply()
+		a.wantHoldSince(time.Now(), quiet1s-300*time.Millisecond, "quiet")
+	})
+}

@@ -61,6 +61,7 @@ func (o *observer) findScope(given []uint16, listeners []tcp.Socket, err error) 
 	if o.proxied.enabled() {
 		q.Shim = append(q.Shim, o.proxied.listener.Inode())
 	}
+	q.Connections = o.source.connections
 	o.scope = scope.Find(q)
 	o.late.query = q
 }

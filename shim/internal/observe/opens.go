@@ -61,11 +61,14 @@ func (p *opens) checkPassiveOpens(counters procnet.Counters, err error, selfAcce
 }
 
 // explain takes the connections that the tracker has found since the previous call from the
-// unexplained opens, the oldest first; arrived counts connections since the trigger.
+// unexplained opens, the newest first; arrived counts connections since the trigger. A
+// sample may show a connection that the counter, read before, did not include. The open
+// counted later would stay unexplained as long as connections come, if later connections
+// explained the oldest open first. So every open is explained after two more samples.
 func (p *opens) explain(arrived int) {
 	found := arrived - p.arrived
 	p.arrived = arrived
-	for i := range p.unexplained {
+	for i := range slices.Backward(p.unexplained[:]) {
 		n := min(p.unexplained[i], found)
 		p.unexplained[i] -= n
 		found -= n

@@ -118,6 +118,7 @@ func TestOpenedBetweenSamples(t *testing.T) {
 		"not readable":   {opens{soleListener: true}, []sample{{1, 0, nil, 1, 0}, {0, 0, errDenied, 1, 0}, {2, 0, nil, 2, 0}, {2, 0, nil, 1, 0}}},
 		"others listen":  {opens{}, []sample{{2, 0, nil, 0, 0}}},
 		"filtered":       {opens{soleListener: true, filtered: true}, []sample{{2, 0, nil, 0, 0}}},
+		"found early":    {opens{soleListener: true}, []sample{{0, 0, nil, 0, 1}, {2, 0, nil, 2, 2}, {3, 0, nil, 2, 3}, {4, 0, nil, 2, 4}, {5, 0, nil, 1, 5}}},
 		"found too many": {opens{soleListener: true}, []sample{{2, 0, nil, 2, 4}, {3, 0, nil, 1, 4}}},
 	} {
 		p := c.opens

@@ -188,7 +188,8 @@ func (s *Sampler) describe(next *Snapshot) {
 }
 
 // pause returns the time until the next sample. Samples are taken when the floor has
-// passed, and just before the hold ends in any case.
+// passed, when silence may have lasted long enough, and just before the hold ends in any
+// case.
 func (s *Sampler) pause(began time.Time) time.Duration {
 	now := time.Now()
 	took := now.Sub(began)
@@ -200,8 +201,13 @@ func (s *Sampler) pause(began time.Time) time.Duration {
 		pause = max(pause, 10*took)
 	}
 	end := s.cfg.Ceiling - 2*took
-	for _, at := range [...]time.Duration{s.cfg.Floor, end - spareSampleLead, end - lastSampleLead} {
-		if left := s.cfg.Start.Add(at).Sub(now); left > 0 {
+	t := &s.snapshot.Traffic
+	quietFor := s.cfg.Traffic.QuietFor
+	for _, at := range [...]time.Time{
+		s.cfg.Start.Add(s.cfg.Floor), s.cfg.Start.Add(quietFor), t.LastNew.Add(quietFor), t.LastByte.Add(quietFor),
+		s.cfg.Start.Add(end - spareSampleLead), s.cfg.Start.Add(end - lastSampleLead),
+	} {
+		if left := at.Sub(now); left > 0 {
 			pause = min(pause, left)
 		}
 	}

@@ -67,6 +67,30 @@ func TestPause(t *testing.T) {
 	}
 }
 
+// TestPauseSilence: a sample is taken when silence may have lasted long enough, since the
+// trigger or since the last byte or connection, whatever the pause.
+func TestPauseSilence(t *testing.T) {
+	for _, ago := range []time.Duration{time.Millisecond, usual.QuietFor / 2} {
+		now := time.Now()
+		at := now.Add(-ago)
+		for name, c := range map[string]struct {
+			start time.Time
+			last  traffic.Summary
+		}{
+			"trigger":    {start: at},
+			"byte":       {now.Add(-time.Hour), traffic.Summary{LastByte: at}},
+			"connection": {now.Add(-time.Hour), traffic.Summary{LastNew: at}},
+		} {
+			s := newSampler(Config{Start: c.start, Ceiling: 2 * time.Hour, Traffic: usual}, nil)
+			s.observer = &observer{sockets: manySockets + 1}
+			s.snapshot.Traffic = c.last
+			if got := s.pause(now.Add(-time.Minute)); got <= 0 || got > usual.QuietFor-ago {
+				t.Errorf("%s, %v ago: %v", name, ago, got)
+			}
+		}
+	}
+}
+
 // TestPublish: a snapshot not received is replaced, and the warning carried over to the
 // next snapshot. Each warning is received once.
 func TestPublish(t *testing.T) {

@@ -46,12 +46,18 @@ func (s *source) open() (list []tcp.Socket, err error) {
 	return s.listeners()
 }
 
-// listeners lists all listeners of the network namespace. A failed dump is repeated at
-// once, until sock_diag is exhausted.
-func (s *source) listeners() (list []tcp.Socket, err error) {
+// listeners lists all listeners of the network namespace.
+func (s *source) listeners() ([]tcp.Socket, error) { return s.list(s.eachListener) }
+
+// connections lists all open connections of the network namespace.
+func (s *source) connections() ([]tcp.Socket, error) { return s.list(s.eachConnection) }
+
+// list returns the sockets that each visits. A failed dump is repeated at once, until
+// sock_diag is exhausted.
+func (s *source) list(each func(visit func(*tcp.Socket)) error) (list []tcp.Socket, err error) {
 	for {
 		list = nil
-		err = s.eachListener(func(l *tcp.Socket) { list = append(list, *l) })
+		err = each(func(l *tcp.Socket) { list = append(list, *l) })
 		if err == nil || s.conn == nil {
 			return list, err
 		}
@@ -74,6 +80,21 @@ func (s *source) eachListener(visit func(*tcp.Socket)) (err error) {
 	for i := range s.table {
 		if s.table[i].State == tcp.Listen {
 			visit(&s.table[i])
+		}
+	}
+	return err
+}
+
+// eachConnection visits the open connections of the network namespace.
+func (s *source) eachConnection(visit func(*tcp.Socket)) error {
+	states := sockdiag.In(tcp.Established, tcp.CloseWait)
+	if s.conn != nil {
+		return s.query(sockdiag.Query{States: states}, visit)
+	}
+	table, err := s.root.TCP(nil)
+	for i := range table {
+		if states&sockdiag.In(table[i].State) != 0 {
+			visit(&table[i])
 		}
 	}
 	return err

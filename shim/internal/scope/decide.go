@@ -17,6 +17,8 @@ type Facts struct {
 	Unix      []procnet.Unix
 	Err       error // why a table of sockets could not be read
 
+	Connections []tcp.Socket // of the network namespace; matter if no TCP listener is found
+
 	Ephemeral procnet.PortRange // ports that the kernel hands out
 	Shim      Inodes            // lameduck's own sockets; they never count
 	Cgroups   CgroupIDs
@@ -37,6 +39,9 @@ func Decide(f Facts) Scope {
 		s.Ports = f.ports(func(*tcp.Socket) bool { return true })
 	default:
 		s.Ports = f.ports(s.Owns)
+	}
+	if len(s.Ports) == 0 {
+		s.Ports = f.served(&s)
 	}
 	s.UDP = f.udp(false)
 	s.Unix = f.unix()
@@ -78,6 +83,25 @@ func (f *Facts) ports(counts func(*tcp.Socket) bool) Ports {
 		l := &f.Listeners[i]
 		if l.State == tcp.Listen && !f.Shim.Has(l.Inode) && counts(l) {
 			ports = append(ports, l.Local.Port())
+		}
+	}
+	return newPorts(ports)
+}
+
+// served returns the local ports of our connections that a server has accepted: the server
+// may have closed its listeners before. Clients use ephemeral ports. If the range of
+// ephemeral ports is not known, no port is a server's.
+func (f *Facts) served(s *Scope) Ports {
+	var ports []uint16
+	if f.Ephemeral == (procnet.PortRange{}) {
+		return nil
+	}
+	for i := range f.Connections {
+		c := &f.Connections[i]
+		port := c.Local.Port()
+		ours := s.Method == Namespace || s.Owns(c)
+		if ours && !f.Shim.Has(c.Inode) && !f.Ephemeral.Has(port) {
+			ports = append(ports, port)
 		}
 	}
 	return newPorts(ports)

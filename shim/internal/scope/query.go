@@ -19,6 +19,10 @@ type Query struct {
 	Cgroup    uint64       // the id that a socket of our own shows; 0: unknown
 	Shim      []uint32     // inodes of lameduck's own sockets; Gather finds sockets from descriptor 3 up
 
+	// Connections lists the open connections of the network namespace. Find calls
+	// Connections if no TCP listener is found; nil: not known.
+	Connections func() ([]tcp.Socket, error)
+
 	// WholePIDNamespace counts all processes of our PID namespace as ours, rather than
 	// our descendants alone. PID 1 need not say so; a hook that runs beside the command
 	// must.
@@ -27,11 +31,18 @@ type Query struct {
 
 func (q *Query) wholePIDNamespace() bool { return q.WholePIDNamespace || os.Getpid() == 1 }
 
-// Find gathers facts and decides. If no listener was found, Find also looks for sockets
-// that are in no table.
+// Find gathers facts and decides. If no TCP listener was found, Find also looks for
+// connections of a server that has closed its listeners, and, if no listener at all was
+// found, for sockets that are in no table.
 func Find(q Query) Scope {
 	f := Gather(q)
 	s := Decide(f)
+	if len(s.Ports) == 0 && q.Connections != nil {
+		connections, err := q.Connections()
+		f.Connections = connections
+		f.Err = cmp.Or(f.Err, err)
+		s = Decide(f)
+	}
 	if s.NoListener() {
 		f.Unseen = findUnseen(q, &f)
 		s = Decide(f)
