@@ -66,7 +66,7 @@ func grpcStreamCases() []truthCase {
 			ch := t.client().channel()
 			t.at(-2*s, func() { ch.endless(9, s) })
 		}},
-		truthCase{name: "gRPC: a client's stream, a message each second until +6", server: grpcServer, script: send(8, s)},
+		truthCase{name: "gRPC: a client's stream, a message each second until +6", server: grpcServer, limit: tied, script: send(8, s)},
 		truthCase{name: "gRPC: a stream, a message each 8 s until +14", server: grpcServer, limit: pauses, script: stream(2, 8*s)},
 	)
 }

@@ -120,9 +120,9 @@ func idleWeb(kind stack) []truthCase {
 		known = limit{"That a connection only shook hands", late}
 	}
 	return []truthCase{
-		{name: "pool: idle, " + kind.name, server: kind.plain, quick: quick, script: pooled(10, http1, -1*s, "/")},
-		{name: "pool: idle, TLS, " + kind.name, server: kind.overTLS, script: pooled(10, http1, -1*s, "/")},
-		{name: "pool: idle after slow answers, " + kind.name, server: kind.plain, script: pooled(10, http1, -1*s, "/?think=300ms")},
+		{name: "pool: idle, " + kind.name, server: kind.plain, quick: quick, limit: tied, script: pooled(10, http1, -1*s, "/")},
+		{name: "pool: idle, TLS, " + kind.name, server: kind.overTLS, limit: tied, script: pooled(10, http1, -1*s, "/")},
+		{name: "pool: idle after slow answers, " + kind.name, server: kind.plain, limit: tied, script: pooled(10, http1, -1*s, "/?think=300ms")},
 		{name: "pool: busy until +5, TLS, " + kind.name, server: kind.overTLS, script: pooled(10, http1, 5*s, "/?think=20ms")},
 		{name: "handshake: TLS 1.3 and no request, " + kind.name, server: kind.overTLS, limit: known, script: func(t *trial) { handshakes(t, http1) }},
 		{name: "probes: each 2s, short connections, " + kind.name, server: kind.plain, quick: quick, slack: patience(2 * s), script: func(t *trial) {
@@ -152,8 +152,8 @@ func versionCases() []truthCase {
 			t.at(-3*s, func() { early() })
 			t.at(3*s, func() { early().getAll("/?think=2s") })
 		}},
-		truthCase{name: "pool: idle, TLS 1.2, nginx", server: nginxTLS12, script: pooled(10, tls12, -1*s, "/")},
-		truthCase{name: "pool: idle, TLS 1.2, Node", server: nodeTLS, script: pooled(10, tls12, -1*s, "/")},
+		truthCase{name: "pool: idle, TLS 1.2, nginx", server: nginxTLS12, limit: tied, script: pooled(10, tls12, -1*s, "/")},
+		truthCase{name: "pool: idle, TLS 1.2, Node", server: nodeTLS, limit: tied, script: pooled(10, tls12, -1*s, "/")},
 	)
 }
 
