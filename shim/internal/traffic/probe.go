@@ -57,8 +57,11 @@ type arrival struct {
 
 type probes map[probeKey]*probeSeries
 
+// probeKey returns the key of a connection: what the program has not read, such as a
+// close_notify of TLS or a FIN, may or may not have arrived.
 func (c *conn) probeKey() probeKey {
-	return probeKey{c.socket.peer, c.socket.port, c.socket.received}
+	unread := uint64(c.socket.queues[0])
+	return probeKey{c.socket.peer, c.socket.port, c.socket.received - min(unread, c.socket.received)}
 }
 
 // mayBeProbe reports whether a connection closed at that time came after the trigger, and

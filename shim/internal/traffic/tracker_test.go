@@ -90,6 +90,7 @@ var verdictCases = map[string]struct {
 	"patiently, probes every 2 s":               {world{lives: probing(2), events: true}, quiet, s(8)},
 	"patiently, probes every 3 s":               {world{lives: everyProbe(3, 0.5, 60), events: true}, quiet, s(9.75)},
 	"patiently, probes without bytes seen":      {world{lives: probing(1)}, quiet, s(7)},
+	"patiently, probes over TLS":                {world{lives: alternating(everyProbe(1, 0, 60)), events: true}, quiet, s(7)},
 	"patiently, two probes alike":               {world{lives: append(probing(2), everyProbe(2, 0.7, 60)...), events: true}, quiet, s(8.25)},
 	"patiently, three probes alike":             {world{lives: append(append(probing(3), everyProbe(3, 0.7, 60)...), everyProbe(3, 1.1, 60)...), events: true}, quiet, s(12.25)},
 	"patiently, probes and requests":            {world{lives: append(probing(1), every(s(0.3), 0, s(9), request)...), events: true}, quiet, s(11.75)},

@@ -215,6 +215,17 @@ func differing(n int, seconds float64) (list []life) {
 	return list
 }
 
+// alternating gives every other connection 25 more bytes that the program does not read.
+func alternating(list []life) []life {
+	for i := range list {
+		if i%2 == 0 {
+			list[i].moves = append(list[i].moves, move{list[i].close, 25})
+			list[i].unread = 25
+		}
+	}
+	return list
+}
+
 // polling returns the connections of clients that each send the same request at the same
 // period.
 func polling(clients int, period, until float64) (list []life) {
