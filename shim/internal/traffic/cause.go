@@ -132,7 +132,7 @@ func (t *Tracker) periodOf(c *conn) time.Duration {
 	if c.course.beat.regular(1) {
 		return c.course.beat.gap
 	}
-	series := t.probes[c.probeKey()]
+	series := t.probes.of(c)
 	if series == nil || c.opened == 0 {
 		return 0
 	}

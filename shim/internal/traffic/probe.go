@@ -74,14 +74,13 @@ func (c *conn) mayBeProbe(closed moment) bool {
 // and late how imprecise that is. The result is false if a new series
 // would exceed maxProbeKeys.
 func (p probes) add(c *conn, at moment, late time.Duration) (added bool) {
-	key := c.probeKey()
-	series := p[key]
+	series := p.of(c)
 	if series == nil {
 		if len(p) == maxProbeKeys {
 			return false
 		}
 		series = &probeSeries{}
-		p[key] = series
+		p[c.probeKey()] = series
 	}
 	series.add(c.activity, at, late)
 	return true
@@ -101,6 +100,19 @@ func (t *Tracker) dropSeries() {
 			delete(t.probes, key)
 		}
 	}
+}
+
+// of returns the series of a connection, nil if there is none. The bytes received may be a
+// byte too few, see [tcp.Socket.DiscountFIN].
+func (p probes) of(c *conn) *probeSeries {
+	key := c.probeKey()
+	for _, received := range [...]uint64{key.received, key.received + 1, key.received - 1} {
+		key.received = received
+		if series := p[key]; series != nil {
+			return series
+		}
+	}
+	return nil
 }
 
 func (s *probeSeries) add(a activity, at moment, late time.Duration) {

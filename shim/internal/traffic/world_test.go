@@ -215,12 +215,15 @@ func differing(n int, seconds float64) (list []life) {
 	return list
 }
 
-// alternating gives every other connection 25 more bytes that the program does not read.
+// alternating gives every other connection 25 more bytes that the program does not read,
+// and the others a byte less.
 func alternating(list []life) []life {
 	for i := range list {
 		if i%2 == 0 {
 			list[i].moves = append(list[i].moves, move{list[i].close, 25})
 			list[i].unread = 25
+		} else {
+			list[i].moves[0].bytes--
 		}
 	}
 	return list
