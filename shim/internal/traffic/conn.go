@@ -55,9 +55,6 @@ type moves struct {
 	read           bool // the program has read bytes
 }
 
-// any reports whether a byte has moved.
-func (m *moves) any() bool { return m.received > 0 || m.sent > 0 || m.unseen }
-
 // served reports whether the program has read or sent a byte.
 func (m *moves) served() bool { return m.read || m.sent > 0 }
 

@@ -71,8 +71,8 @@ func (c *conn) mayBeProbe(closed moment) bool {
 }
 
 // add adds a closed connection to the series of its key: at is when the connection came,
-// and late how imprecise that is. The result is false if a new series
-// would exceed maxProbeKeys.
+// and late how imprecise that is. The result is false if a new series would exceed
+// maxProbeKeys.
 func (p probes) add(c *conn, at moment, late time.Duration) (added bool) {
 	series := p.of(c)
 	if series == nil {

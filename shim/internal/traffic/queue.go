@@ -48,9 +48,10 @@ func (q *queues) note(s *tcp.Socket, accepted bool) {
 	}
 }
 
-// end ends a sample, and returns the longest queue in which connections wait for the program, of length 0
-// if there is none. A connection to a port that the program never accepts from does not
-// wait, unless the connection has sent something or is not shown.
+// end ends a sample, and returns the longest queue in which connections wait for the
+// program, of length 0 if no connection waits. A connection to a port that the program
+// never accepts from does not wait, unless the connection has sent something or is not
+// shown.
 func (q *queues) end(now moment) (longest queue) {
 	total := 0
 	for _, w := range q.waiting {
@@ -73,7 +74,7 @@ const stuckAfter = 10 * time.Second
 type progress struct {
 	at      moment
 	made    bool // since the previous complete sample
-	waiting bool // at the latest complete sample somebody waited for the program
+	waiting bool // a client waited for the program in the latest complete sample
 }
 
 // end ends a sample. What clients do is no progress.
