@@ -58,8 +58,8 @@ func TestDecodeSocket(t *testing.T) {
 		Remote: netip.MustParseAddrPort("[1819:1a1b:1c1d:1e1f:2021:2223:2425:2627]:1543"),
 		Cookie: uint64(four(48))<<32 | uint64(four(44)),
 		Unread: four(56), Unsent: four(60), Inode: four(68),
-		Cgroup: native.Uint64([]byte{1, 2, 3, 4, 5, 6, 7, 8}),
-		Info:   tcp.Info{Retries: 3},
+		Cgroup:  native.Uint64([]byte{1, 2, 3, 4, 5, 6, 7, 8}),
+		Retries: 3,
 	}
 	var got tcp.Socket
 	if err := decodeSocket(b, &got); err != nil || got != want {

@@ -46,7 +46,7 @@ func decodeSocket(payload []byte, s *tcp.Socket) error {
 	s.Unsent = native.Uint32(queues[8:])
 	s.Inode = native.Uint32(queues[16:])
 	err := decodeAttributes(payload[socketLen:], s)
-	s.Info.Retries = payload[3] // idiag_retrans
+	s.Retries = payload[3] // idiag_retrans
 	s.DiscountFIN()
 	return err
 }

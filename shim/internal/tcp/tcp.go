@@ -35,6 +35,8 @@ type Socket struct {
 	Unread uint32 // bytes not read by the program; of a listener, connections not accepted
 	Unsent uint32 // bytes not acknowledged by the peer, sent or not; of a listener, the backlog
 
+	Retries uint8 // retransmissions or probes in a row without an answer of the peer
+
 	Inode  uint32 // 0: in an accept queue, or closed by the program
 	Cookie uint64 // the kernel's identity of the socket, never reused; 0: not known
 	Cgroup uint64 // id of the control group in version 2's hierarchy; 0: not known, 1: the root
@@ -79,5 +81,4 @@ type Info struct {
 	Acked                  uint64        // bytes acknowledged by the peer
 	Sent                   uint64        // bytes, including bytes sent again
 	Resent                 uint64        // bytes of Sent that were sent again; 0: not known
-	Retries                uint8         // retransmissions or probes in a row without an answer of the peer
 }

@@ -113,7 +113,7 @@ func (u *Usual) answered(info *tcp.Info) bool {
 const maxRetries = 4
 
 // peerGone reports whether the peer no longer answers.
-func peerGone(s *tcp.Socket) bool { return s.Info.Retries >= maxRetries }
+func peerGone(s *tcp.Socket) bool { return s.Retries >= maxRetries }
 
 // mayReceive reports whether the program may still answer: a peer that has closed its end
 // may wait for the response.

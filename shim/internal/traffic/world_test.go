@@ -92,7 +92,7 @@ func (l *life) retransmit(sock *tcp.Socket, now time.Duration) {
 		sock.Info.LastSent = now - at
 		sock.Info.Sent += 200
 		sock.Info.Resent += 200
-		sock.Info.Retries++
+		sock.Retries++
 	}
 }
 
