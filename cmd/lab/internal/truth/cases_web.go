@@ -204,7 +204,7 @@ func pipelineCases() []truthCase {
 	var cases []truthCase
 	for _, kind := range []stack{goStack, nginxStack, nodeStack} {
 		cases = append(cases,
-			truthCase{name: "pipeline: 8 s in two requests of one segment, " + kind.name, server: kind.plain, script: func(t *trial) {
+			truthCase{name: "pipeline: 8 s in two requests of one segment, " + kind.name, server: kind.plain, limit: beside, script: func(t *trial) {
 				c := t.client()
 				t.at(-1*s, func() { c.dial().getAll("/?think=4s", "/?think=4s") })
 			}},
