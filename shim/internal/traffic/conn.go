@@ -44,14 +44,14 @@ type conn struct {
 type remembered struct {
 	port           uint16
 	peer           netip.Addr
-	received, sent uint64 // bytes; none of sent was sent again
+	received, sent uint64 // bytes; sent without bytes sent again
 	queues         [2]uint32
 }
 
 // moves are the bytes of a connection since the previous sample.
 type moves struct {
 	received, sent uint64
-	unseen         bool // bytes may have moved: the source shows none
+	unseen         bool // bytes may have moved: the source shows no bytes
 	read           bool // the program has read bytes
 }
 
@@ -95,8 +95,8 @@ func (r *remembered) update(s *tcp.Socket, known bool) (m moves) {
 	return m
 }
 
-// lastByte returns when the last of the bytes moved, zero if none did. Bytes sent on a
-// connection on which none was received are a greeting; further bytes are traffic.
+// lastByte returns when the last of the bytes moved, zero if no byte did. Bytes sent on a
+// connection without a received byte are a greeting; further bytes are traffic.
 func (m *moves) lastByte(s *tcp.Socket, now moment, known bool) (at moment) {
 	if m.unseen {
 		return now

@@ -9,7 +9,7 @@ import (
 // course is what earlier samples say about the bytes of a connection.
 type course struct {
 	judgment
-	last   arrival       // of bytes, at 0 if none was received
+	last   arrival       // of bytes; at is 0 if no byte was received
 	paused time.Duration // the pauses of at least minPause between bytes received, in all
 	bytes  uint64        // received at the latest beat
 	beat   rhythm        // of equal numbers of bytes
@@ -74,7 +74,7 @@ const (
 )
 
 // begin notes the first sample of a connection. The age of the last byte sent is the age
-// of the connection, if none was sent.
+// of the connection, if no byte was sent.
 func (c *course) begin(s *tcp.Socket, now moment) {
 	info := &s.Info
 	c.last.at = now - moment(info.LastReceived)

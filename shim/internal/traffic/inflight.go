@@ -97,7 +97,7 @@ func (u *Usual) learn(s *tcp.Socket) {
 
 // answered reports whether the last request of several segments, if there was one, has
 // been answered. More segments received than usual may be a request of several segments,
-// and fewer mean responses of several segments, which hide those of a request.
+// and fewer mean responses of several segments, which hide the segments of a request.
 func (u *Usual) answered(info *tcp.Info) bool {
 	switch {
 	case info.PureACKs == 0:
@@ -132,7 +132,7 @@ func AmbiguousOrder(s *tcp.Socket) bool {
 	return oneJiffy && info.LastReceived >= maxDelayedACK && (info.LastAcked == info.LastSent || ackedLate(s))
 }
 
-// ackedLate reports whether the latest ACK is none of the last response.
+// ackedLate reports whether the latest ACK came long after the last response.
 func ackedLate(s *tcp.Socket) bool { return s.Info.LastSent-s.Info.LastAcked >= maxDelayedACK }
 
 // maxDelayedACK is longer than the kernel delays an ACK in the hope of a response:

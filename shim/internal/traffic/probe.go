@@ -86,7 +86,7 @@ func (p probes) add(c *conn, at moment, late time.Duration) (added bool) {
 	return true
 }
 
-// dropSeries makes room for new series if there is none. A probe that comes less often than
+// dropSeries makes room for new series if the table is full. A probe that comes less often than
 // every QuietFor does not prolong a hold, so a series without a rhythm that has paused for
 // longer is traffic.
 func (t *Tracker) dropSeries() {
@@ -102,7 +102,7 @@ func (t *Tracker) dropSeries() {
 	}
 }
 
-// of returns the series of a connection, nil if there is none. The bytes received may be a
+// of returns the series of a connection, nil without a series. The bytes received may be a
 // byte too few, see [tcp.Socket.DiscountFIN].
 func (p probes) of(c *conn) *probeSeries {
 	key := c.probeKey()

@@ -66,7 +66,7 @@ func (t *Tracker) Peers(n int) (list []Peer) {
 	return list[:min(n, len(list))]
 }
 
-// byOpen sorts peers, those with the most open connections first. sort.Sort, which the
+// byOpen sorts peers, the peers with the most open connections first. sort.Sort, which the
 // program has anyway, keeps the binary smaller than slices.SortFunc or sort.Slice would.
 type byOpen []Peer
 

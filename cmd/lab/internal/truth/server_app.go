@@ -119,21 +119,7 @@ for ($i = 0; $i < $count; $i++) {
 }
 `
 
-const nginxPHP = `
-user root;
-daemon off;
-worker_processes 2;
-pid DIR/pid;
-error_log stderr emerg;
-events {}
-http {
-    access_log off;
-    client_body_temp_path DIR/body;
-    proxy_temp_path DIR/proxy;
-    fastcgi_temp_path DIR/fastcgi;
-    uwsgi_temp_path DIR/uwsgi;
-    scgi_temp_path DIR/scgi;
-    keepalive_timeout 300s;
+const nginxPHP = nginxHead + `
     server {
         listen PORT;
         location / {

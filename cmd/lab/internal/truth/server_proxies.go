@@ -19,8 +19,8 @@ func nginxOver(version string) func(place) ([]string, error) {
 	return withCertificate(configured(map[string]string{"conf": config}, "nginx", "-c", "DIR/conf"))
 }
 
-func nginxConfig(listen string, more ...string) string {
-	return `
+// nginxHead begins a configuration of nginx: a server and two closing braces follow.
+const nginxHead = `
 user root;
 daemon off;
 worker_processes 2;
@@ -35,6 +35,10 @@ http {
     uwsgi_temp_path DIR/uwsgi;
     scgi_temp_path DIR/scgi;
     keepalive_timeout 300s;
+`
+
+func nginxConfig(listen string, more ...string) string {
+	return nginxHead + `
     server {
         listen PORT` + listen + `;
         ` + strings.Join(more, " ") + `
