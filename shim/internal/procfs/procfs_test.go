@@ -1,6 +1,7 @@
 package procfs
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -95,11 +96,23 @@ func TestChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := cmd.Start(); err != nil {
 		t.Skip("cannot start cat: ", err)
 	}
 	defer cmd.Wait()
 	defer stdin.Close()
+	// Start returns inside execve(2), before the kernel has set the arguments in /proc.
+	echo := make([]byte, 1)
+	if _, err := stdin.Write(echo); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(stdout, echo); err != nil {
+		t.Fatal(err)
+	}
 	var proc Root
 	pid := cmd.Process.Pid
 	if p, err := proc.Process(pid); err != nil || p.PID != pid || p.Parent != os.Getpid() || p.Start == 0 || p.Threads != 1 || p.Dead() {
