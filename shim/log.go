@@ -89,10 +89,15 @@ func (l *loop) stopReport() *report.Stop {
 
 // terms returns the parts of the plan that a report refers to.
 func (p *plan) terms(spelling Spelling) report.Terms {
-	return report.Terms{
+	terms := report.Terms{
 		StopConfig: &p.stop, TrafficConfig: &p.traffic, Hook: p.hook,
 		GraceAssumed: p.grace.assumed, Caveat: p.grace.caveat, Spelling: spelling,
 	}
+	if known := p.server.preset; known != nil {
+		terms.Server = known.Name
+		terms.ClosesKept = known.ClosesKept
+	}
+	return terms
 }
 
 // observation returns the parts of a sample that a report shows.

@@ -32,6 +32,8 @@ type Preset struct {
 	Says   string // how the server reacts to Schedule
 	Source string // the documentation of that reaction
 	Proven bool   // the tests stop the real server this way
+
+	ClosesKept bool // at the signal, the server closes kept connections between two requests
 }
 
 // ExitCode reports the exit code From as To.

@@ -17,6 +17,8 @@ type Terms struct {
 	Hook          bool   // a preStop hook holds beside PID 1, and sends no signal
 	GraceAssumed  bool   // the grace period was not given
 	Caveat        string // why the grace period may be too short; "": long enough
+	Server        string // the preset's name of the command; "": unknown
+	ClosesKept    bool   // at its signal the server closes kept connections
 	Spelling      Spelling
 }
 

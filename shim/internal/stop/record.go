@@ -16,6 +16,7 @@ const (
 	Settled      Reason = "settled"       // no new connections
 	Quiet        Reason = "quiet"         // settled, no bytes, and no request in flight
 	Drained      Reason = "drained"       // quiet, and no open connections
+	Kept         Reason = "kept"          // requests come only from clients that keep their connections
 	Ceiling      Reason = "ceiling"       // the ceiling came before the condition was met
 	NoListener   Reason = "no_listener"   // the container has no listening socket
 	NoProgress   Reason = "no_progress"   // the command is hung
@@ -35,6 +36,15 @@ type Sent struct {
 	At     time.Time
 }
 
+// Lull is the search for a moment without a request in flight, at the end of a hold that
+// ends although requests still come. The first signal is sent at that moment.
+type Lull struct {
+	Sought   time.Time // when the search began; zero: no search
+	Found    bool      // the signal was sent at a moment without a request in flight
+	TooMany  bool      // a sample takes longer than a lull lasts: the signal was sent at once
+	InFlight int       // requests in flight in the sample that ended the search
+}
+
 // LastForwarded is the last forwarded signal that could have ended the command.
 type LastForwarded struct {
 	Forwarded   sig.Signal // as the signal arrived; 0: none
@@ -49,6 +59,7 @@ type Record struct {
 	TriggeredAt time.Time  // of Trigger or PreStop; zero: not yet
 	Ended       Reason     // why the hold ended; empty: still holding, or no hold
 	EndedAt     time.Time
+	Lull        Lull
 	Sent        []Sent // the first maxSent-1 signals and the last
 	LastForwarded
 	Exit     Event // the end of the command

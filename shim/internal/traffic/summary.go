@@ -21,6 +21,7 @@ type Summary struct {
 	PerSecond []int     // new connections in each second from the trigger, for an hour at most
 	Patterns  []Pattern // possible health probes, left out or not, the most frequent first
 
+	Kept    Kept    // what clients that never let go still use; zero until a lull is sought
 	Cause   Cause   // what the condition waited for last
 	LeftOut LeftOut // what did not count
 }
@@ -43,6 +44,9 @@ func (t *Tracker) Summary() Summary {
 		},
 	}
 }
+
+// Kept counts the connections on which bytes moved less than QuietFor ago, and their peers.
+type Kept struct{ Connections, Peers int }
 
 // Peer is an address with open connections.
 type Peer struct {
