@@ -93,6 +93,7 @@ const (
 	infoBytesAcked    = unsafe.Offsetof(unix.TCPInfo{}.Bytes_acked)    // 4.1
 	infoBytesReceived = unsafe.Offsetof(unix.TCPInfo{}.Bytes_received) // 4.1
 	infoSegsOut       = unsafe.Offsetof(unix.TCPInfo{}.Segs_out)       // 4.2
+	infoNotSentBytes  = unsafe.Offsetof(unix.TCPInfo{}.Notsent_bytes)  // 4.6
 	infoDataSegsIn    = unsafe.Offsetof(unix.TCPInfo{}.Data_segs_in)   // 4.6
 	infoDataSegsOut   = unsafe.Offsetof(unix.TCPInfo{}.Data_segs_out)  // 4.6
 	infoBytesSent     = unsafe.Offsetof(unix.TCPInfo{}.Bytes_sent)     // 4.19
@@ -118,6 +119,7 @@ func decodeInfo(b []byte, s *tcp.Socket) {
 	}
 	s.Info.Sent = s.Info.Acked
 	if len(b) >= int(infoDataSegsOut)+4 {
+		s.Info.NotSent = native.Uint32(b[infoNotSentBytes:])
 		s.Info.Segments = native.Uint32(b[infoDataSegsIn:])
 		s.Info.SentSegments = native.Uint32(b[infoDataSegsOut:])
 		s.Info.PureACKs = native.Uint32(b[infoSegsOut:]) - s.Info.SentSegments
