@@ -110,6 +110,7 @@ func TestShortInfo(t *testing.T) {
 		if n >= 160 {
 			want.Info.Segments, want.Info.SentSegments = 0x01010101, 0x01010101
 			want.Info.PureACKs = 0
+			want.Info.NotSent = 0x01010101
 		}
 		if n >= 216 {
 			want.Info.Resent = bytes

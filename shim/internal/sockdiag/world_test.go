@@ -137,6 +137,7 @@ func known(t testing.TB, c syscall.Conn) (s tcp.Socket) {
 		s.Info.Acked = info.Bytes_acked
 		s.Info.Sent = info.Bytes_sent
 		s.Info.Resent = info.Bytes_retrans
+		s.Info.NotSent = info.Notsent_bytes
 		s.Retries = max(info.Retransmits, info.Probes)
 		s.Info.Segments, s.Info.SentSegments = info.Data_segs_in, info.Data_segs_out
 		s.Info.PureACKs = info.Segs_out - info.Data_segs_out
