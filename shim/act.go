@@ -85,6 +85,7 @@ func (p *plan) observeConfig() observe.Config {
 		Until:             p.stop.Gate.Until,
 		Floor:             p.stop.Gate.Floor,
 		Ceiling:           p.stop.Gate.MaxHold(),
+		LullStart:         p.stop.Gate.LullStart(),
 		DetectServerGone:  p.hook,
 		Wake:              sigcatch.Wake,
 	}

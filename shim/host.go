@@ -62,7 +62,8 @@ type processHost interface {
 // trafficHost samples the traffic.
 type trafficHost interface {
 	startSampling(c observe.Config)
-	slowDown() // the hold is over: samples only serve the report
+	resume(searching bool) // a snapshot was handled; searching for a lull, samples are more frequent
+	slowDown()             // the hold is over: samples only serve the report
 	snapshots() <-chan observe.Snapshot
 }
 
@@ -171,6 +172,7 @@ type osTraffic struct {
 }
 
 func (h *osTraffic) startSampling(c observe.Config)     { h.sampler = observe.Start(c, h.channel) }
+func (h *osTraffic) resume(searching bool)              { h.sampler.Continue(searching) }
 func (h *osTraffic) slowDown()                          { h.sampler.SlowDown() }
 func (h *osTraffic) snapshots() <-chan observe.Snapshot { return h.channel }
 

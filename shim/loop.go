@@ -80,6 +80,7 @@ func (l *loop) serve() {
 		select {
 		case s := <-l.host.traffic.snapshots():
 			l.onSample(s)
+			l.host.traffic.resume(l.machine.Searching())
 		default:
 		}
 	}
@@ -111,6 +112,9 @@ func (l *loop) wasFrozen(holdEnd time.Time) bool {
 // sampling takes: lameduck may have been stopped, or starved, since.
 const maxSampleAge = 100 * time.Millisecond
 
+// maxLullAge is how old a sample that shows a lull may be.
+const maxLullAge = 10 * time.Millisecond
+
 // onSample tells the machine about a sample of the traffic.
 func (l *loop) onSample(s observe.Snapshot) {
 	if l.machine.State() != stop.Holding {
@@ -122,7 +126,8 @@ func (l *loop) onSample(s observe.Snapshot) {
 		return
 	}
 	l.samples.inHold = s
-	l.dispatch(stop.Event{Kind: stop.Sampled, Traffic: s.State, Waiting: len(s.PathsPresent) > 0})
+	s.Requests.Stale = time.Since(s.Began) > maxLullAge
+	l.dispatch(stop.Event{Kind: stop.Sampled, Traffic: s.State, Requests: s.Requests, Waiting: len(s.PathsPresent) > 0})
 }
 
 // warnUnobservable logs, once, why the traffic cannot be observed in the best way. The
@@ -247,7 +252,7 @@ func (l *loop) logReaped(pid int) {
 func (l *loop) dispatch(e stop.Event) {
 	before := l.machine.State()
 	l.log(Debug, "%v: %v", before, e)
-	if before == stop.Holding {
+	if before == stop.Holding && !l.machine.Searching() {
 		l.identify() // an entrypoint script may execute the server as late as now
 	}
 	for _, a := range l.machine.Handle(time.Now(), e) {
@@ -265,6 +270,9 @@ func (l *loop) dispatch(e stop.Event) {
 // onHoldEnd slows the samples down, which serve only the report from now on, and writes the
 // report into the termination log if the stop signal has been sent.
 func (l *loop) onHoldEnd() {
+	if l.machine.Record().Lull.Found {
+		l.log(Debug, "the sample that shows a lull has an age of %v", time.Since(l.samples.inHold.Began))
+	}
 	l.host.traffic.slowDown()
 	if l.machine.State() == stop.Stopping {
 		s := l.stopReport()

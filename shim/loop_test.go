@@ -402,6 +402,7 @@ func (w *world) program(int) (string, []string) {
 }
 
 func (w *world) startSampling(observe.Config)       { w.did("watches") }
+func (w *world) resume(bool)                        {}
 func (w *world) slowDown()                          { w.did("looks seldom") }
 func (w *world) snapshots() <-chan observe.Snapshot { return w.samples }
 

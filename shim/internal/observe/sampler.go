@@ -28,6 +28,7 @@ type Sampler struct {
 	observer     *observer
 	tracker      *traffic.Tracker
 	snapshot     Snapshot
+	search       search
 	published    string    // the trouble published last as a warning
 	scannedAt    time.Time // when the listeners were found; zero: not yet
 	lastServedAt time.Time // when there was a listener or a connection last; zero: never
@@ -42,7 +43,7 @@ func Start(cfg Config, out chan Snapshot) *Sampler {
 }
 
 func newSampler(cfg Config, out chan Snapshot) *Sampler {
-	return &Sampler{cfg: cfg, out: out, tracker: traffic.New(cfg.Traffic, cfg.Start)}
+	return &Sampler{cfg: cfg, out: out, search: newSearch(), tracker: traffic.New(cfg.Traffic, cfg.Start)}
 }
 
 // SlowDown makes samples less frequent: the hold has ended, and samples are for the report
@@ -55,8 +56,11 @@ func (s *Sampler) run() {
 		began := time.Now()
 		s.snapshot.Began = began
 		s.snapshot.State = s.sample(began)
+		s.search.add(time.Since(began))
+		s.snapshot.Requests = s.requests()
 		s.publish()
 		s.snapshot.PreviousTook = time.Since(began)
+		s.awaitLoop(began)
 		s.observer.events.wait(time.Now().Add(s.pause(began)))
 	}
 }
@@ -67,7 +71,7 @@ func (s *Sampler) scan(now time.Time) {
 	switch {
 	case s.observer == nil:
 	case s.cfg.Rescan == 0 || now.Sub(s.scannedAt) < s.cfg.Rescan:
-		if !s.slowed.Load() {
+		if !s.slowed.Load() && !s.search.underWay.Load() {
 			s.observer.findLate(now)
 		}
 		return
@@ -105,6 +109,8 @@ func (s *Sampler) state(now time.Time, v traffic.Verdict) stop.TrafficState {
 		return stop.Hung
 	case isMet(s.cfg.Until, v):
 		return stop.ConditionMet
+	case v.Kept && s.cfg.Until == stop.Quiet:
+		return stop.OnlyKept
 	}
 	return stop.Busy
 }
@@ -151,6 +157,7 @@ func (s *Sampler) serverGone(now time.Time, v traffic.Verdict) bool {
 func (s *Sampler) publish() {
 	s.describe(&s.snapshot)
 	next := s.snapshot
+	s.search.forget()
 	if next.Trouble != s.published {
 		s.published = next.Trouble
 		next.Warning = next.Trouble
@@ -194,8 +201,11 @@ func (s *Sampler) pause(began time.Time) time.Duration {
 	now := time.Now()
 	took := now.Sub(began)
 	pause := s.cfg.Traffic.Poll
-	if s.slowed.Load() {
+	switch {
+	case s.slowed.Load():
 		pause = afterHoldInterval
+	case s.search.underWay.Load():
+		return max(searchInterval, 3*s.snapshot.PreviousTook)
 	}
 	if s.observer.sockets > manySockets {
 		pause = max(pause, 10*took)
@@ -204,7 +214,7 @@ func (s *Sampler) pause(began time.Time) time.Duration {
 	t := &s.snapshot.Traffic
 	quietFor := s.cfg.Traffic.QuietFor
 	for _, at := range [...]time.Time{
-		s.cfg.Start.Add(s.cfg.Floor), s.cfg.Start.Add(quietFor), t.LastNew.Add(quietFor), t.LastByte.Add(quietFor),
+		s.cfg.Start.Add(s.cfg.Floor), s.cfg.Start.Add(s.cfg.LullStart), s.cfg.Start.Add(quietFor), t.LastNew.Add(quietFor), t.LastByte.Add(quietFor),
 		s.cfg.Start.Add(end - spareSampleLead), s.cfg.Start.Add(end - lastSampleLead),
 	} {
 		if left := at.Sub(now); left > 0 {

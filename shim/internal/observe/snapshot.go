@@ -20,10 +20,11 @@ type Snapshot struct {
 	Began        time.Time     // when the sample was taken
 	PreviousTook time.Duration // the duration of the previous sample
 
-	State   stop.TrafficState // the consequence for the hold
-	Verdict traffic.Verdict
-	Traffic traffic.Summary
-	Peers   []traffic.Peer // at most Config.TopPeers, by number of connections
+	State    stop.TrafficState // the consequence for the hold
+	Requests stop.Requests     // the consequence for the search for a lull, Stale aside
+	Verdict  traffic.Verdict
+	Traffic  traffic.Summary
+	Peers    []traffic.Peer // at most Config.TopPeers, by number of connections
 
 	Listeners Listeners
 	Observer  string // SockDiag, ProcNet or None; "": no TCP listener

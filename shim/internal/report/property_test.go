@@ -236,7 +236,7 @@ func (g *generator) end(s *Stop) {
 func (g *generator) summary() traffic.Summary {
 	t := traffic.Summary{
 		More: g.IntN(10) == 0, LastNew: g.moment(), LastByte: g.moment(), LastOther: g.moment(),
-		Open: g.some(9), InFlight: g.some(4), GivenUp: g.some(4), PerSecond: g.perSecond(),
+		Open: g.some(9), InFlight: g.some(4), PerSecond: g.perSecond(),
 		Cause: g.cause(), LeftOut: g.leftOut(),
 	}
 	for range g.some(4) {
@@ -292,6 +292,6 @@ func (g *generator) cause() traffic.Cause {
 
 func (g *generator) leftOut() traffic.LeftOut {
 	return traffic.LeftOut{
-		HalfOpen: g.some(500), Bare: g.some(30), Gone: g.some(3), OneWay: g.some(3), Undetermined: g.some(4), GivenUpPeer: g.peer(),
+		HalfOpen: g.some(500), Bare: g.some(30), Gone: g.some(3), OneWay: g.some(3), Undetermined: g.some(4), GivenUp: g.some(4), GivenUpPeer: g.peer(),
 	}
 }

@@ -263,9 +263,9 @@ func (s *Stop) givenUp(n int) string {
 func (s *Stop) inFlight() (inFlight, givenUp int) {
 	t := &s.InHold.Traffic
 	if !s.adaptive() {
-		return t.InFlight + t.GivenUp, 0
+		return t.InFlight + t.LeftOut.GivenUp, 0
 	}
-	return t.InFlight, t.GivenUp
+	return t.InFlight, t.LeftOut.GivenUp
 }
 
 // inFlightNow returns the requests in flight at the last sample, while the hold lasts or
@@ -278,7 +278,7 @@ func (s *Stop) inFlightNow() string {
 			return ""
 		}
 	}
-	return fmt.Sprintf(", %d in flight", latest.Traffic.InFlight+latest.Traffic.GivenUp)
+	return fmt.Sprintf(", %d in flight", latest.Traffic.InFlight+latest.Traffic.LeftOut.GivenUp)
 }
 
 // sent returns the signals that were sent, with their times.

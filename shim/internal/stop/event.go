@@ -48,6 +48,7 @@ type Event struct {
 	Signal  sig.Signal
 	Code    int
 	Traffic TrafficState
+	Requests
 	Waiting bool // with Sampled: a --wait-gone path still exists
 }
 
@@ -65,10 +66,14 @@ func (e Event) String() string {
 		}
 		return fmt.Sprintf("exit %d", e.Code)
 	case Sampled:
-		if e.Waiting {
-			return "look " + e.Traffic.String() + ", waiting"
+		text := "look " + e.Traffic.String()
+		if e.Active {
+			text += fmt.Sprintf(", %d at risk", e.AtRisk)
 		}
-		return "look " + e.Traffic.String()
+		if e.Waiting {
+			text += ", waiting"
+		}
+		return text
 	}
 	return map[Kind]string{Tick: "tick", CommandStarted: "started", CommandContinued: "continued",
 		OrphanReaped: "orphan", NoChildren: "childless", PreStop: "asked", OnStopEnded: "hook ended"}[e.Kind]

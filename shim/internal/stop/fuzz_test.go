@@ -83,6 +83,10 @@ func (in *fuzzInput) config() Config {
 	return cfg
 }
 
+func (in *fuzzInput) requests() Requests {
+	return Requests{Active: in.bool(), AtRisk: max(in.intn(100)-50, 0), TooMany: in.intn(8) == 0, Stale: in.intn(4) == 0}
+}
+
 func (in *fuzzInput) event() Event {
 	switch in.intn(12) {
 	case 0, 1, 2, 3:
@@ -92,7 +96,7 @@ func (in *fuzzInput) event() Event {
 	case 5:
 		return Event{Kind: CommandContinued}
 	case 6:
-		return Event{Kind: Sampled, Traffic: TrafficState(in.intn(int(Unseen) + 1)), Waiting: in.bool()}
+		return Event{Kind: Sampled, Traffic: TrafficState(in.intn(int(OnlyKept) + 1)), Waiting: in.bool(), Requests: in.requests()}
 	case 7:
 		return Event{Kind: OnStopEnded}
 	case 8:
@@ -193,8 +197,12 @@ func (c *checker) checkDeadlines() {
 	}
 	c.checkEarlyTick()
 	r := c.m.Record()
-	if c.m.State() == Holding && c.now.Sub(r.TriggeredAt) >= c.cfg.Gate.MaxHold() {
-		c.t.Fatalf("holding for %v, longer than %v", c.now.Sub(r.TriggeredAt), c.cfg.Gate.MaxHold())
+	longest := c.cfg.Gate.MaxHold()
+	if c.m.Searching() && !c.cfg.Gate.conditional() {
+		longest = min(longest+time.Second/2, c.cfg.Gate.Ceiling)
+	}
+	if held := c.now.Sub(r.TriggeredAt); c.m.State() == Holding && held >= longest {
+		c.t.Fatalf("holding for %v, longer than %v", held, longest)
 	}
 	if k := c.cfg.KillAfter; k > 0 && c.m.State() == Stopping && len(r.Sent) > 0 && !c.now.Before(r.Sent[0].At.Add(k)) && !slices.Contains(c.sent, sig.KILL) {
 		c.t.Fatalf("no KILL %v after the first signal", k)

@@ -19,11 +19,12 @@ const (
 	Unobservable                     // no source of samples works
 	ServerGone                       // the listeners were closed, and no connection is open
 	Unseen                           // the container may be serving, but on no socket of a kind that samples show
+	OnlyKept                         // clients that never let go are all that remains
 )
 
 // String returns the verdict in one word, as golden scripts spell it.
 func (t TrafficState) String() string {
-	return [...]string{"busy", "calm", "nobody", "hung", "datagrams", "blind", "deserted", "unseen"}[t]
+	return [...]string{"busy", "calm", "nobody", "hung", "datagrams", "blind", "deserted", "unseen", "kept"}[t]
 }
 
 // Gate says when a hold ends without a further signal.
@@ -102,6 +103,8 @@ func (g *Gate) endReason(t TrafficState, held time.Duration, waiting bool) Reaso
 		return ""
 	case t == ConditionMet && passed:
 		return g.Until
+	case t == OnlyKept && passed && g.Until == Quiet:
+		return Kept
 	case t == NoListeners && passed, t == ServerGone:
 		return NoListener
 	case t == Hung && g.Until != Drained && held >= g.Floor:

@@ -42,11 +42,14 @@ func (m *Machine) beginHold(now time.Time) []Action {
 
 // onSample ends the hold if the sample meets the gate.
 func (m *Machine) onSample(now time.Time, e Event) []Action {
-	if m.state != Holding || !m.cfg.Gate.conditional() {
+	if m.state != Holding {
 		return nil
 	}
-	m.traffic, m.pathsPresent = e.Traffic, e.Waiting
-	return m.checkGate(now)
+	m.latestSample = latestSample{e.Traffic, e.Requests, e.Waiting}
+	if acts := m.checkGate(now); acts != nil {
+		return acts
+	}
+	return m.continueSearch(now)
 }
 
 // onStopEnded notes the end of the --on-stop command. An adaptive hold ends only at
@@ -59,14 +62,28 @@ func (m *Machine) onStopEnded(now time.Time) []Action {
 	return m.checkGate(now)
 }
 
-// checkGate ends the hold if the gate is met.
+// checkGate ends the hold if the gate is met, or begins or abandons a search for a lull.
+// The result is nil if the hold goes on.
 func (m *Machine) checkGate(now time.Time) []Action {
-	held := now.Sub(m.record.TriggeredAt)
-	why := m.cfg.Gate.endReason(m.traffic, held, m.pathsPresent || m.onStopRunning)
-	if why == "" {
+	gate := &m.cfg.Gate
+	if !gate.conditional() {
 		return nil
 	}
-	return m.endHold(now, 0, why)
+	held := now.Sub(m.record.TriggeredAt)
+	why := gate.endReason(m.traffic, held, m.pathsPresent || m.onStopRunning)
+	if why == "" && held >= gate.LullStart() && m.mayFindLull() && gate.endReasonAtMax(m.traffic) == Ceiling {
+		why = Ceiling
+	}
+	switch {
+	case why == "" && m.Searching():
+		m.abandonSearch()
+	case why == "":
+	case why.searchTime() == 0:
+		return m.endHold(now, 0, why)
+	case !m.Searching():
+		return m.endAtLull(now, why)
+	}
+	return nil
 }
 
 // endHold begins the schedule. s is the signal that ended the hold, or 0. An empty
@@ -74,9 +91,12 @@ func (m *Machine) checkGate(now time.Time) []Action {
 func (m *Machine) endHold(now time.Time, s sig.Signal, why Reason) []Action {
 	if s != 0 {
 		m.noteTrigger(now, s)
+		m.abandonSearch()
 	}
 	m.record.Ended, m.record.EndedAt = why, now
 	m.due.holdEnd = time.Time{}
+	m.due.searchEnd = time.Time{}
+	m.search = search{}
 	if len(m.record.Steps) == 0 {
 		return m.finish()
 	}

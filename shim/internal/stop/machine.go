@@ -47,12 +47,18 @@ type Machine struct {
 	lastTrigger       Sent          // the last signal that moved the sequence, for isDuplicate
 
 	commandStopped bool
-	onStopRunning  bool         // the --on-stop command runs
-	pathsPresent   bool         // a --wait-gone path exists
-	traffic        TrafficState // of the last sample
-
+	onStopRunning  bool // the --on-stop command runs
+	latestSample
+	search search
 	schedulePosition
 	due deadlines
+}
+
+// latestSample is the result of the latest sample of the hold.
+type latestSample struct {
+	traffic      TrafficState
+	requests     Requests
+	pathsPresent bool // a --wait-gone path exists
 }
 
 // schedulePosition is an index into Record.Steps.
@@ -64,6 +70,7 @@ type schedulePosition struct {
 // deadlines are absolute times; zero means never, or already past.
 type deadlines struct {
 	holdEnd    time.Time
+	searchEnd  time.Time
 	lingerEnd  time.Time
 	step       time.Time // the next step of the schedule
 	kill       time.Time // --kill-after
@@ -84,7 +91,7 @@ func (m *Machine) Record() Record { return m.record }
 // early or repeated Tick changes nothing.
 func (m *Machine) Deadline() (at time.Time, ok bool) {
 	d := &m.due
-	for _, t := range [...]time.Time{d.holdEnd, d.lingerEnd, d.step, d.kill, d.onStopKill, d.report} {
+	for _, t := range [...]time.Time{d.holdEnd, d.searchEnd, d.lingerEnd, d.step, d.kill, d.onStopKill, d.report} {
 		if !t.IsZero() && (at.IsZero() || t.Before(at)) {
 			at = t
 		}
@@ -249,8 +256,11 @@ func (m *Machine) onTick(now time.Time) (acts []Action) {
 		m.onStopRunning, m.due.onStopKill = false, time.Time{}
 		acts = append(acts, Action{Verb: KillOnStop})
 	}
+	if past(m.due.searchEnd) {
+		acts = append(acts, m.endHold(now, 0, m.search.reason)...)
+	}
 	if past(m.due.holdEnd) {
-		acts = append(acts, m.endHold(now, 0, m.cfg.Gate.endReasonAtMax(m.traffic))...)
+		acts = append(acts, m.endAtLull(now, m.cfg.Gate.endReasonAtMax(m.traffic))...)
 	}
 	if past(m.due.step) {
 		acts = append(acts, m.runSteps(now)...)

@@ -42,7 +42,7 @@ type Lull struct {
 	Sought   time.Time // when the search began; zero: no search
 	Found    bool      // the signal was sent at a moment without a request in flight
 	TooMany  bool      // a sample takes longer than a lull lasts: the signal was sent at once
-	InFlight int       // requests in flight in the sample that ended the search
+	InFlight int       // requests at risk in the sample that ended the search
 }
 
 // LastForwarded is the last forwarded signal that could have ended the command.

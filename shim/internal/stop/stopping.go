@@ -61,6 +61,7 @@ func (m *Machine) onExit(now time.Time, e Event) (acts []Action) {
 		return nil // the command does not run: a child of another program
 	}
 	if m.state == Holding {
+		m.abandonSearch()
 		m.record.Ended, m.record.EndedAt = ChildExit, now
 	}
 	m.record.Exit, m.record.ExitedAt = e, now

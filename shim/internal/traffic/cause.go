@@ -11,8 +11,9 @@ type LeftOut struct {
 	Bare         int        // new connections on which no byte was received
 	Gone         int        // open connections whose peer no longer answers, in the latest sample
 	OneWay       int        // open connections on which the program never sends, in the latest sample
-	GivenUpPeer  netip.Addr // of the request given up that has been silent longest; invalid: none
-	Undetermined int        // connections silent for MaxSilence that may have been answered, in the latest sample; not in InFlight or GivenUp
+	GivenUp      int        // requests silent for MaxSilence, in the latest sample
+	GivenUpPeer  netip.Addr // of the one of GivenUp that has been silent longest; invalid: none
+	Undetermined int        // connections silent for MaxSilence that may have been answered, in the latest sample; not in GivenUp
 }
 
 // CauseKind is the kind of a Cause.
@@ -51,6 +52,7 @@ type causes struct {
 	queued     bool // connections waited to be accepted in the previous sample
 	halfOpen   int  // see LeftOut
 	bare       int  // closed connections on which no byte was received
+	kept       Kept
 }
 
 // noteActivity remembers a connection that was active last.

@@ -64,8 +64,8 @@ func TestLeftOut(t *testing.T) {
 		{open: s(-9), peer: "10.0.0.7", moves: []move{{s(-9), 100}}},
 	}}
 	_, tr := w.until(s(9), func(Verdict) bool { return false })
-	want := LeftOut{HalfOpen: 2, Bare: 2, Gone: 1, OneWay: 1, GivenUpPeer: netip.MustParseAddr("10.0.0.7")}
-	if r := tr.Summary(); r.LeftOut != want || r.GivenUp != 1 || r.InFlight != 0 || r.Accepted != 2 {
+	want := LeftOut{HalfOpen: 2, Bare: 2, Gone: 1, OneWay: 1, GivenUp: 1, GivenUpPeer: netip.MustParseAddr("10.0.0.7")}
+	if r := tr.Summary(); r.LeftOut != want || r.InFlight != 0 || r.Accepted != 2 {
 		t.Errorf("%+v", r)
 	}
 }

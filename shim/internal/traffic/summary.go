@@ -15,9 +15,8 @@ type Summary struct {
 	LastNew   time.Time // the last new connection that counts
 	LastByte  time.Time // the last byte on a connection that counts
 	LastOther time.Time // the last new connection outside of patterns
-	Open      int       // in the latest complete sample, like InFlight and GivenUp
+	Open      int       // in the latest complete sample, like InFlight
 	InFlight  int       // requests that hold
-	GivenUp   int       // requests silent for MaxSilence
 	PerSecond []int     // new connections in each second from the trigger, for an hour at most
 	Patterns  []Pattern // possible health probes, left out or not, the most frequent first
 
@@ -35,18 +34,15 @@ func (t *Tracker) Summary() Summary {
 	return Summary{
 		Accepted: t.arrivals.accepted, More: t.arrivals.missed, LastNew: t.time(counted.opened), LastByte: t.time(counted.moved),
 		LastOther: t.time(others.opened),
-		Open:      y.open, InFlight: y.inFlight, GivenUp: y.givenUp,
+		Open:      y.open, InFlight: y.inFlight,
 		PerSecond: slices.Clone(t.arrivals.perSecond), Patterns: t.patterns(),
-		Cause: t.causes.last,
+		Kept: t.causes.kept, Cause: t.causes.last,
 		LeftOut: LeftOut{
 			HalfOpen: t.causes.halfOpen, Bare: t.causes.bare + y.bare, Gone: y.gone, OneWay: y.oneWay,
-			GivenUpPeer: y.oldestGiven.peer, Undetermined: y.undetermined,
+			GivenUp: y.givenUp, GivenUpPeer: y.oldestGiven.peer, Undetermined: y.undetermined,
 		},
 	}
 }
-
-// Kept counts the connections on which bytes moved less than QuietFor ago, and their peers.
-type Kept struct{ Connections, Peers int }
 
 // Peer is an address with open connections.
 type Peer struct {

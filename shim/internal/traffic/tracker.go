@@ -124,6 +124,8 @@ type connTally struct {
 // requestTally counts requests.
 type requestTally struct {
 	inFlight     int    // that hold
+	slow         int    // of inFlight, certainly not answered, and silent for QuietFor
+	atRisk       int    // that a signal might cut
 	served       int    // of inFlight, read by the program
 	undetermined int    // that may have been answered, and no longer hold
 	givenUp      int    // silent for MaxSilence
@@ -175,6 +177,9 @@ func (t *Tracker) Observe(s *tcp.Socket) {
 		t.queues.add(s)
 	case s.State == tcp.SynRecv, s.State == tcp.NewSynRecv:
 		t.sample.halfOpen++
+		if s.Retries == 0 {
+			t.sample.atRisk++
+		}
 	case s.State == tcp.TimeWait, s.State == tcp.Close, s.State == tcp.SynSent, isRemnant(s):
 	default:
 		t.observe(s)
@@ -266,6 +271,7 @@ func (t *Tracker) countRequest(c *conn, s *tcp.Socket) {
 	case state == Idle:
 	case state == Undetermined && time.Duration(t.now-c.course.since) >= t.cfg.MaxSilence:
 		y.undetermined++
+		state = Idle
 	case t.silence(c.moved) >= t.cfg.MaxSilence:
 		y.oldestGiven.compare(c, y.givenUp)
 		y.givenUp++
@@ -276,5 +282,11 @@ func (t *Tracker) countRequest(c *conn, s *tcp.Socket) {
 		if s.Unread == 0 {
 			y.served++
 		}
+		if state == InFlight && t.silentSince(c.moved) {
+			y.slow++
+		}
+	}
+	if t.atRisk(c, s, state) {
+		y.atRisk++
 	}
 }

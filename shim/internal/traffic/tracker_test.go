@@ -171,7 +171,7 @@ func TestSummary(t *testing.T) {
 	if !tr.Summary().More {
 		t.Error("More is false, though connections were missed")
 	}
-	if r.Accepted != 11 || r.Open != 3 || r.InFlight != 1 || r.GivenUp != 0 {
+	if r.Accepted != 11 || r.Open != 3 || r.InFlight != 1 || r.LeftOut.GivenUp != 0 {
 		t.Errorf("%+v", r)
 	}
 	if last := r.LastNew.Sub(start); last < s(9.5) || last > s(9.51) {

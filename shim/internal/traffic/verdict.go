@@ -8,8 +8,12 @@ type Verdict struct {
 	Settled   bool // no new connection for QuietFor
 	Quiet     bool // Settled, no byte for QuietFor and no request in flight
 	Drained   bool // Quiet, no open connection and no unsent byte
+	Kept      bool // not Quiet, and clients that never let go are all that remains
 	Stuck     bool // clients wait to be accepted or read, and the program makes no progress
 	NoSockets bool // neither a listener nor a connection
+
+	Active bool // not Quiet since the trigger, for traffic or requests: a signal might cut a request
+	AtRisk int  // requests that a signal at the time of the sample might have cut
 }
 
 // Verdict returns the verdict on the latest sample. An incomplete sample meets no condition.
@@ -24,6 +28,9 @@ func (t *Tracker) Verdict() (v Verdict) {
 	v.Settled = t.silentSince(latest.opened)
 	v.Quiet = v.Settled && t.silentSince(latest.moved) && y.inFlight == 0
 	v.Drained = v.Quiet && y.lasting == 0 && !y.unsent
+	v.Kept = !v.Quiet && t.isKept(latest)
+	v.Active = t.recent(latest.last()) || y.inFlight > 0
+	v.AtRisk = y.atRisk
 	v.NoSockets = y.listeners == 0 && y.open == 0 && y.inFlight == 0
 	v.Stuck = t.progress.waiting && y.served == 0 && time.Duration(t.now-t.progress.at) >= max(stuckAfter, t.cfg.QuietFor)
 	return v

@@ -1,0 +1,81 @@
+package observe
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
+)
+
+// While the loop searches for a lull, samples are searchInterval apart, or three times as long as
+// a sample takes. A sample that takes longer than maxSearchSample is of no use.
+const (
+	searchInterval  = 2 * time.Millisecond
+	maxSearchSample = 10 * time.Millisecond
+)
+
+// search is the part of the sampler in the loop's search for a lull.
+type search struct {
+	underWay  atomic.Bool
+	continued chan struct{}    // the loop has handled a snapshot; has room for one
+	durations [8]time.Duration // of the latest samples
+	samples   int
+}
+
+func newSearch() search { return search{continued: make(chan struct{}, 1)} }
+
+// add notes how long a sample took.
+func (s *search) add(took time.Duration) {
+	s.durations[s.samples%len(s.durations)] = took
+	s.samples++
+}
+
+// quickest returns how long the quickest of the latest samples took. On a busy machine most
+// samples take longer than necessary.
+func (s *search) quickest() time.Duration {
+	return slices.Min(s.durations[:min(s.samples, len(s.durations))])
+}
+
+// forget makes continued wait for the next snapshot.
+func (s *search) forget() {
+	select {
+	case <-s.continued:
+	default:
+	}
+}
+
+// Continue tells the Sampler that a snapshot has been handled, and whether a search for a
+// lull is under way. The loop calls Continue after each snapshot.
+func (s *Sampler) Continue(searching bool) {
+	s.search.underWay.Store(searching)
+	select {
+	case s.search.continued <- struct{}{}:
+	default:
+	}
+}
+
+// requests returns what a sample means for the search for a lull. On a busy machine most
+// samples take longer than necessary; the quickest tells how many connections there are.
+func (s *Sampler) requests() stop.Requests {
+	v := s.tracker.Verdict()
+	if s.observer.source.name != SockDiag || len(s.observer.scope.Ports) == 0 {
+		return stop.Requests{}
+	}
+	return stop.Requests{
+		Active:  v.Active,
+		AtRisk:  v.AtRisk,
+		TooMany: s.search.quickest() > maxSearchSample,
+	}
+}
+
+// awaitLoop waits until the loop has handled a snapshot that may end the hold or begin a
+// search for a lull. The loop's thread gets the only processor of Go's scheduler at once; a
+// system call in this thread would keep the processor for milliseconds.
+func (s *Sampler) awaitLoop(began time.Time) {
+	mayEnd := began.Sub(s.cfg.Start) >= s.cfg.LullStart || s.snapshot.State == stop.OnlyKept || s.snapshot.State == stop.ConditionMet
+	if s.cfg.LullStart > 0 && s.snapshot.Requests.Active && mayEnd && !s.slowed.Load() {
+		<-s.search.continued
+	}
+}
+

@@ -1,0 +1,71 @@
+package traffic
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+)
+
+// keptFor is for how many times QuietFor no new connection has come if clients that never
+// let go are all that remains: clients that keep connections through a balancer of the
+// transport layer, which moves only new connections.
+const keptFor = 5
+
+// isKept reports whether clients that never let go are all that remains, given the latest
+// activity that counts. Bytes still move, and a slow request, silent for QuietFor, may still
+// be answered.
+func (t *Tracker) isKept(counted activity) bool {
+	silent := func(at moment) bool { return t.silence(at) >= keptFor*t.cfg.QuietFor }
+	return silent(trigger) && t.recent(counted.moved) && t.lastSample.slow == 0 && silent(t.latestNew(counted))
+}
+
+// latestNew returns when the latest new connection came, given the latest activity that
+// counts. A possible health probe is no new client, even before the probe is left out.
+func (t *Tracker) latestNew(counted activity) moment {
+	if t.cfg.Probes == CountProbes || t.tooManyProbes {
+		return counted.opened
+	}
+	others := t.activity(t.lastSample.activity, (*rhythm).regular)
+	return max(others.opened, t.queues.activeAt, t.sourceEnded)
+}
+
+// Kept counts the connections on which bytes moved less than QuietFor ago, and their peers.
+type Kept struct{ Connections, Peers int }
+
+// CountKept counts the clients that still talk, for Summary.
+func (t *Tracker) CountKept() {
+	peers := map[netip.Addr]bool{}
+	t.causes.kept = Kept{}
+	for i := range t.conns.slots {
+		c := &t.conns.slots[i]
+		if c.used && t.recent(c.moved) {
+			t.causes.kept.Connections++
+			peers[c.socket.peer] = true
+		}
+	}
+	t.causes.kept.Peers = len(peers)
+}
+
+// requestDelay is how long after its handshake a client may take to send a request.
+const requestDelay = 100 * time.Millisecond
+
+// atRisk reports whether a signal now might cut a request on a connection, by the state of
+// the last request. In contrast to a request in flight, a response that was sent and not
+// acknowledged is not at risk, since the kernel delivers the response after the program's
+// end. A client that has just connected is about to send a request.
+func (t *Tracker) atRisk(c *conn, s *tcp.Socket, state RequestState) bool {
+	switch {
+	case !s.HasInfo || peerGone(s) || t.silence(c.moved) >= t.cfg.MaxSilence:
+		return false
+	case s.Unread > 0 || s.Info.NotSent > 0:
+		return true
+	case receivedNothing(s):
+		return mayReceive(s) && s.Info.LastReceived < requestDelay
+	case state == InFlight && s.Unsent > 0:
+		delivered := *s
+		delivered.Unsent = 0
+		return Classify(&delivered, t.usual) != Idle
+	}
+	return state != Idle
+}
