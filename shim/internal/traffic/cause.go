@@ -49,14 +49,32 @@ type causes struct {
 	lastActive conn // the connection that was active last
 	lastOpened conn // the latest new connection that counts
 	lastOther  conn // likewise, probes aside
+	lastKept   conn // the kept connection on which a byte moved last
+	newRun     run  // of new connections, probes aside
+	keptRun    run  // of bytes on kept connections, probes aside
 	queued     bool // connections waited to be accepted in the previous sample
 	halfOpen   int  // see LeftOut
 	bare       int  // closed connections on which no byte was received
 	kept       Kept
 }
 
+// run is activity without a pause of QuietFor.
+type run struct{ began, latest moment }
+
+// extend adds activity at a time. Activity after a pause begins a new run.
+func (r *run) extend(at moment, pause time.Duration) {
+	if at <= max(r.latest, trigger) {
+		return
+	}
+	if r.latest == 0 || time.Duration(at-r.latest) >= pause {
+		r.began = at
+	}
+	r.latest = at
+}
+
 // noteActivity remembers a connection that was active last.
 func (t *Tracker) noteActivity(next *conn) {
+	t.noteKept(next)
 	c := &t.causes
 	at := next.last()
 	if at > trigger && at > c.lastActive.last() {
@@ -71,10 +89,42 @@ func (t *Tracker) noteActivity(next *conn) {
 	}
 }
 
+// noteKept remembers the latest bytes on a kept connection: one that is older than the
+// trigger, or than QuietFor.
+func (t *Tracker) noteKept(next *conn) {
+	isNew := next.opened != 0 && time.Duration(next.moved-next.opened) < t.cfg.QuietFor
+	if isNew || next.moved <= t.causes.keptRun.latest || next.course.beat.regular(1) {
+		return
+	}
+	t.causes.keptRun.extend(next.moved, t.cfg.QuietFor)
+	t.causes.lastKept = *next
+}
+
+// outlasts reports whether bytes on kept connections have held for longer than what has
+// held since the moment other, by QuietFor or more: a probe every ten seconds does not
+// hold among clients that keep their connections, nor does a slow request.
+func (t *Tracker) outlasts(other moment) bool {
+	kept := &t.causes.keptRun
+	return t.recent(kept.latest) && time.Duration(max(other, trigger)-kept.began) >= t.cfg.QuietFor
+}
+
+// keptCause returns the bytes on kept connections as a cause. A response after a long wait
+// begins a run, unless bytes moved on other connections meanwhile.
+func (t *Tracker) keptCause() Cause {
+	kept := &t.causes.keptRun
+	cause := t.causeOf(&t.causes.lastKept, kept.latest)
+	if cause.Kind == Requests && time.Duration(kept.latest-kept.began) >= t.cfg.QuietFor {
+		cause.Kind = Bytes
+		cause.Connections = 0
+	}
+	return cause
+}
+
 // findCause finds out what the condition waits for: the first of new connections, a
-// request that is silent, other activity, clients in an accept queue, and open
-// connections. If nothing of all that is in the sample, the cause of an earlier sample
-// stays.
+// request that is silent, bytes on kept connections, other activity, clients in an accept
+// queue, and open connections. Bytes on kept connections that have held for longer come
+// before the former two. If nothing of all that is in the sample, the cause of an earlier
+// sample stays.
 func (t *Tracker) findCause(longest queue) {
 	y := &t.lastSample
 	c := &t.causes
@@ -86,12 +136,22 @@ func (t *Tracker) findCause(longest queue) {
 	}
 	active := t.recent(latest)
 	others := t.activity(y.activity, (*rhythm).regular)
+	c.newRun.extend(others.opened, t.cfg.QuietFor)
+	newCame := t.recent(others.opened)
+	bytesHold := t.cfg.Until != UntilSettled
+	requestWaits := bytesHold && y.inFlight > 0 && (!active || t.silentSince(y.oldest.moved))
 	switch {
-	case t.recent(others.opened):
+	case bytesHold && newCame && t.outlasts(c.newRun.began):
+		c.last = t.keptCause()
+	case newCame:
 		c.last = t.causeOf(&c.lastOther, others.opened)
-	case t.cfg.Until != UntilSettled && y.inFlight > 0 && (!active || t.silentSince(y.oldest.moved)):
+	case requestWaits && t.outlasts(y.oldest.moved):
+		c.last = t.keptCause()
+	case requestWaits:
 		c.last = Cause{Kind: Requests, Peer: y.oldest.peer, Port: y.oldest.port, At: t.time(t.now), Connections: y.inFlight, Undetermined: !y.certain}
-	case active && t.cfg.Until == UntilSettled:
+	case bytesHold && t.recent(c.keptRun.latest):
+		c.last = t.keptCause()
+	case active && !bytesHold:
 		c.last = t.causeOf(&c.lastOpened, latest)
 	case active:
 		c.last = t.causeOf(&c.lastActive, latest)

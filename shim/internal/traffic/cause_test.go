@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -22,6 +23,22 @@ func TestCause(t *testing.T) {
 		}
 		return list
 	}
+	pool := func(connections int, until float64) (list []life) { // a request each 0.1 s in all
+		for i := range connections {
+			l := from(fmt.Sprintf("10.0.1.%d", i), answered(-20))
+			for at := float64(i)/10 - 9; at < until; at += float64(connections) / 10 {
+				l.moves = append(l.moves, move{s(at), 100 + len(l.moves)}, move{s(at + 0.02), -200})
+			}
+			list = append(list, l)
+		}
+		return list
+	}
+	slow := func(peer string, at, wait float64) life {
+		l := from(peer, answered(-20))
+		l.moves = append(l.moves, move{s(at), 99}, move{s(at + wait), -200})
+		return l
+	}
+	lone := func(at float64) life { return from("10.0.0.1", every(s(1), s(at), s(at)+1, probing(1)[0])[0]) }
 	full := func(time.Duration) uint32 { return 5 }
 	for name, c := range map[string]struct {
 		world
@@ -30,17 +47,24 @@ func TestCause(t *testing.T) {
 		want  Cause // At is a number of seconds from the trigger
 		at    float64
 	}{
-		"nothing":                   {world{lives: []life{answered(-5)}}, quiet, 60, Cause{}, 0},
-		"new connections":           {world{lives: busy("10.0.0.7"), events: true}, quiet, 19, Cause{Kind: NewConnections, Peer: addr("10.0.0.7"), Port: 80, Connections: 28}, 18.75},
-		"new connections, by count": {world{lives: busy("10.0.0.7"), events: true, Config: Config{Until: UntilSettled}}, settled, 19, Cause{Kind: NewConnections, Peer: addr("10.0.0.7"), Port: 80, Connections: 28}, 18.75},
-		"a slow request":            {world{lives: []life{from("10.0.0.8", slowRequest), answered(-1)}}, quiet, 60, Cause{Kind: Requests, Peer: addr("10.0.0.8"), Port: 80, Connections: 1}, 9},
-		"a slow request to the end": {world{lives: []life{from("10.0.0.8", slowRequest), answered(-1)}}, quiet, 8, Cause{Kind: Requests, Peer: addr("10.0.0.8"), Port: 80, Connections: 1}, 7.75},
-		"a stream":                  {world{lives: []life{from("10.0.0.9", webSocket(60))}, Config: Config{Probes: CountProbes}}, quiet, 19, Cause{Kind: Probe, Peer: addr("10.0.0.9"), Port: 80, Period: time.Second, Received: 5}, 18},
-		"a probe":                   {world{lives: probing(1), events: true, Config: Config{Probes: CountProbes}}, quiet, 19, Cause{Kind: Probe, Peer: addr("10.0.0.1"), Port: 80, Period: time.Second, Received: 77}, 18},
-		"a probe, until settled":    {world{lives: probing(1), events: true, Config: Config{Probes: CountProbes, Until: UntilSettled}}, settled, 19, Cause{Kind: Probe, Peer: addr("10.0.0.1"), Port: 80, Period: time.Second, Received: 77}, 18},
-		"requests beside a probe":   {world{lives: append(probing(1), busy("10.0.0.7")...), events: true}, quiet, 19, Cause{Kind: NewConnections, Peer: addr("10.0.0.7"), Port: 80, Connections: 31}, 18.75},
-		"an accept queue":           {world{queue: full, lives: []life{{port: 80, peer: "10.0.0.7", open: s(-9), accepted: -1, unread: 5, moves: []move{{s(-9), 5}}}}, Config: Config{MaxSilence: s(5)}}, quiet, 8, Cause{Kind: AcceptQueue, Peer: addr("10.0.0.7"), Port: 80, Connections: 5}, 7.75},
-		"an open connection":        {world{lives: []life{from("10.0.0.7", answered(-5))}, Config: Config{Until: UntilDrained}}, drained, 19, Cause{Kind: OpenConnections, Peer: addr("10.0.0.7"), Connections: 1}, 18.75},
+		"nothing":                          {world{lives: []life{answered(-5)}}, quiet, 60, Cause{}, 0},
+		"new connections":                  {world{lives: busy("10.0.0.7"), events: true}, quiet, 19, Cause{Kind: NewConnections, Peer: addr("10.0.0.7"), Port: 80, Connections: 28}, 18.75},
+		"new connections, by count":        {world{lives: busy("10.0.0.7"), events: true, Config: Config{Until: UntilSettled}}, settled, 19, Cause{Kind: NewConnections, Peer: addr("10.0.0.7"), Port: 80, Connections: 28}, 18.75},
+		"a slow request":                   {world{lives: []life{from("10.0.0.8", slowRequest), answered(-1)}}, quiet, 60, Cause{Kind: Requests, Peer: addr("10.0.0.8"), Port: 80, Connections: 1}, 9},
+		"a slow request to the end":        {world{lives: []life{from("10.0.0.8", slowRequest), answered(-1)}}, quiet, 8, Cause{Kind: Requests, Peer: addr("10.0.0.8"), Port: 80, Connections: 1}, 7.75},
+		"a stream":                         {world{lives: []life{from("10.0.0.9", webSocket(60))}, Config: Config{Probes: CountProbes}}, quiet, 19, Cause{Kind: Probe, Peer: addr("10.0.0.9"), Port: 80, Period: time.Second, Received: 5}, 18},
+		"a probe":                          {world{lives: probing(1), events: true, Config: Config{Probes: CountProbes}}, quiet, 19, Cause{Kind: Probe, Peer: addr("10.0.0.1"), Port: 80, Period: time.Second, Received: 77}, 18},
+		"a probe, until settled":           {world{lives: probing(1), events: true, Config: Config{Probes: CountProbes, Until: UntilSettled}}, settled, 19, Cause{Kind: Probe, Peer: addr("10.0.0.1"), Port: 80, Period: time.Second, Received: 77}, 18},
+		"requests beside a probe":          {world{lives: append(probing(1), busy("10.0.0.7")...), events: true}, quiet, 19, Cause{Kind: NewConnections, Peer: addr("10.0.0.7"), Port: 80, Connections: 31}, 18.75},
+		"an accept queue":                  {world{queue: full, lives: []life{{port: 80, peer: "10.0.0.7", open: s(-9), accepted: -1, unread: 5, moves: []move{{s(-9), 5}}}}, Config: Config{MaxSilence: s(5)}}, quiet, 8, Cause{Kind: AcceptQueue, Peer: addr("10.0.0.7"), Port: 80, Connections: 5}, 7.75},
+		"a pool":                           {world{lives: pool(12, 30)}, quiet, 19, Cause{Kind: Bytes, Peer: addr("10.0.1.1"), Port: 80}, 18.72},
+		"a pool, and a probe now and then": {world{lives: append(pool(12, 30), every(s(10), s(6.5), s(19), probing(1)[0])...), events: true}, quiet, 18, Cause{Kind: Bytes, Peer: addr("10.0.1.3"), Port: 80}, 17.72},
+		"a pool, and a slow request":       {world{lives: append(pool(12, 30), slow("10.0.0.8", 12, 20))}, quiet, 19, Cause{Kind: Bytes, Peer: addr("10.0.1.1"), Port: 80}, 18.72},
+		"a pool, and an older request":     {world{lives: append(pool(12, 30), slow("10.0.0.8", -5, 60))}, quiet, 19, Cause{Kind: Requests, Peer: addr("10.0.0.8"), Port: 80, Connections: 1}, 18.75},
+		"a pool that lets go, then a slow": {world{lives: append(pool(12, 5), slow("10.0.0.8", 4.9, 9))}, quiet, 60, Cause{Kind: Requests, Peer: addr("10.0.0.8"), Port: 80, Connections: 1}, 13.9},
+		"a slow request, then fast ones":   {world{lives: []life{slowThenFast("10.0.0.8")}}, quiet, 19, Cause{Kind: Bytes, Peer: addr("10.0.0.8"), Port: 80}, 18.5},
+		"a probe in the silence":           {world{lives: append(pool(12, 5), lone(7)), events: true}, quiet, 60, Cause{Kind: NewConnections, Peer: addr("10.0.0.1"), Port: 80, Connections: 1}, 7},
+		"an open connection":               {world{lives: []life{from("10.0.0.7", answered(-5))}, Config: Config{Until: UntilDrained}}, drained, 19, Cause{Kind: OpenConnections, Peer: addr("10.0.0.7"), Connections: 1}, 18.75},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, tr := c.until(s(c.limit), c.cond)
@@ -52,6 +76,18 @@ func TestCause(t *testing.T) {
 			}
 		})
 	}
+}
+
+// slowThenFast returns a connection with a request that is answered after 5 s, and then
+// with a request every half second.
+func slowThenFast(peer string) life {
+	l := answered(-20)
+	l.peer = peer
+	l.moves = append(l.moves, move{s(-1), 99}, move{s(4), -200})
+	for at := 4.5; at < 30; at += 0.5 {
+		l.moves = append(l.moves, move{s(at), 100 + len(l.moves)}, move{s(at + 0.02), -200})
+	}
+	return l
 }
 
 // TestLeftOut: the summary counts what is no traffic.

@@ -36,7 +36,7 @@ type conn struct {
 	isNew    bool // came after the trigger
 	accepted bool
 	inFlight bool   // in the latest sample a request was in flight, or may have been
-	waited   bool   // a request was silent for QuietFor in the hold
+	waited   bool   // the last request was silent for QuietFor in the hold
 	missedAt moment // of the first sample without the connection
 }
 

@@ -208,6 +208,7 @@ func (t *Tracker) observe(s *tcp.Socket) {
 	m := c.update(s, t.now, known)
 	if known {
 		c.course.add(s, &m, t.now, before, c.inFlight)
+		c.waited = c.waited && m.received == 0 // else the next request has come
 	}
 	c.sample = t.sampleNo
 	c.missedAt = 0
