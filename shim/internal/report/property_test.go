@@ -20,7 +20,7 @@ import (
 func TestNoContradiction(t *testing.T) {
 	random := &generator{Rand: rand.New(rand.NewPCG(1, 2))}
 	seen := map[string]int{}
-	for range 15_000 {
+	for range 20_000 {
 		s := random.stop()
 		line, figures := s.Conclusion(), s.Figures()
 		for _, p := range properties {
