@@ -41,6 +41,36 @@ func perhapsIdle(at float64, connections int) traffic.Cause {
 	return cause
 }
 
+// seeking returns the course with a search for a lull, which began a time before the hold
+// ended and showed a number of requests in flight at last: 0 is a lull.
+func (c course) seeking(span float64, inFlight int) course {
+	c.lull = stop.Lull{Sought: moment(c.held - span), Found: inFlight == 0, InFlight: inFlight}
+	return c
+}
+
+// crowded returns the course with too many connections for a search.
+func (c course) crowded() course {
+	c.lull = stop.Lull{TooMany: true}
+	return c
+}
+
+// pools is the traffic of clients that keep connections, in a hold of a length.
+func pools(held float64, connections, peers int) caseTraffic {
+	return caseTraffic{news: perSecond(0, int(held)), lastByte: held, seen: traffic.Summary{
+		Open: connections, InFlight: 4, Kept: traffic.Kept{Connections: connections, Peers: peers}, Cause: by(traffic.Bytes, balancer, held, 0)}}
+}
+
+// and returns the traffic with new connections, the last of which came at a time.
+func (c caseTraffic) and(news []int, last float64) caseTraffic {
+	c.news, c.lastNew = news, last
+	return c
+}
+
+// aMinute returns a configuration for a grace period of a minute.
+func aMinute() Config {
+	return Config{Until: Quiet, QuietFor: 4 * time.Second, GracePeriod: time.Minute}
+}
+
 // otherProbe is a probe left out, from the address of the balancer.
 var otherProbe = []traffic.Pattern{{Peer: balancer, Port: 8080, Received: 70, Period: 2 * time.Second, Count: 7, LeftOut: true}}
 
@@ -94,4 +124,43 @@ var leftOutCases = []reportCase{
 	{name: "several requests given up", cfg: with(until(Quiet), func(c *Config) { c.MaxSilence = 7500 * time.Millisecond }), course: endsAt(stop.Quiet, 9), caseTraffic: caseTraffic{news: perSecond(0, 9), lastByte: 1.5, seen: traffic.Summary{Open: 3, LeftOut: traffic.LeftOut{GivenUp: 2, Undetermined: 1, GivenUpPeer: balancer}}}},
 	{name: "a port opened during the hold", cfg: until(Quiet), course: endsAt(stop.Quiet, 5), caseTraffic: caseTraffic{news: []int{0, 1, 0, 0, 0}, lastNew: 1, lastByte: 1, ports: []uint16{8081}}},
 	{name: "a long delay, and requests in flight", cfg: delayed(15), course: endsAt(stop.Elapsed, 15), caseTraffic: caseTraffic{news: []int{8, 9, 8, 7, 9, 8, 4, 1}, lastNew: 7.3, lastByte: 14.9, seen: traffic.Summary{Open: 4, InFlight: 2}}},
+}
+
+// tenthSecond are the new connections of a probe every 10 s.
+var tenthSecond = []int{0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+
+// lullCases have clients that never let go, or a search for a lull.
+var lullCases = []reportCase{
+	{name: "kept, nginx", cfg: aMinute(), server: "nginx", closesKept: true, course: endsAt(stop.Kept, 20.4).seeking(0.3, 0), caseTraffic: pools(20.4, 24, 3)},
+	{name: "kept, an unknown server", cfg: aMinute(), course: endsAt(stop.Kept, 20.4).seeking(0.3, 0), caseTraffic: pools(20.4, 24, 3)},
+	{name: "kept, a server that closes nothing", cfg: aMinute(), server: "envoy", course: endsAt(stop.Kept, 21).seeking(1, 3), caseTraffic: pools(21, 24, 3)},
+	{name: "kept, one client", cfg: aMinute(), course: endsAt(stop.Kept, 20.2).seeking(0.1, 0), caseTraffic: pools(20.2, 1, 1)},
+	{name: "kept, too many connections", cfg: aMinute(), server: "nginx", closesKept: true, course: endsAt(stop.Kept, 20.1).crowded(), caseTraffic: pools(20.1, 30_000, 12)},
+	{name: "kept, and a path", cfg: waitingFor(aMinute(), "/run/app"), course: endsAt(stop.Kept, 30).seeking(0.4, 0), caseTraffic: pools(30, 24, 3)},
+
+	{name: "ceiling, clients that keep their connections", cfg: until(Quiet), course: endsAt(stop.Ceiling, 14.6).seeking(0.6, 0), caseTraffic: pools(14.6, 24, 3).and(tenthSecond, 5.5)},
+	{name: "ceiling, a pool of nginx", cfg: until(Quiet), server: "nginx", closesKept: true, course: endsAt(stop.Ceiling, 15).seeking(1, 2), caseTraffic: pools(15, 8, 1)},
+	{name: "ceiling, a pool and a known server", cfg: until(Quiet), server: "envoy", course: endsAt(stop.Ceiling, 15).seeking(1, 2), caseTraffic: pools(15, 8, 1)},
+	{name: "ceiling, pools, but a path was there", cfg: waitingFor(until(Quiet), "/run/app"), course: endsAt(stop.Ceiling, 15).seeking(1, 2), caseTraffic: caseTraffic{paths: []string{"/run/app"}, lastByte: 14.9, seen: pools(15, 8, 1).seen}},
+	{name: "ceiling, until drained, pools", cfg: until(Drained), course: endsAt(stop.Ceiling, 14.5).seeking(0.5, 0), caseTraffic: pools(14.5, 8, 2)},
+	{name: "ceiling, new connections, at a lull", cfg: until(Quiet), course: endsAt(stop.Ceiling, 14.2).seeking(0.2, 0), caseTraffic: caseTraffic{news: perSecond(40, 15), lastNew: 14.1, lastByte: 14.1, seen: traffic.Summary{Open: 1, Kept: traffic.Kept{Connections: 1, Peers: 1}, Cause: by(traffic.NewConnections, balancer, 14.1, 160)}}},
+	{name: "ceiling, the silence a moment too short", cfg: until(Quiet), course: endsAt(stop.Ceiling, 15), caseTraffic: caseTraffic{news: append(perSecond(1, 11), 0, 0, 0, 0), lastNew: 10.9, lastByte: 10.9, seen: traffic.Summary{Cause: by(traffic.NewConnections, balancer, 10.9, 1)}}},
+
+	{name: "a delay, at a lull", cfg: delayed(5), course: endsAt(stop.Elapsed, 5.1).seeking(0.1, 0), caseTraffic: pools(5.1, 24, 3)},
+	{name: "a delay, no lull", cfg: delayed(5), course: endsAt(stop.Elapsed, 5.5).seeking(0.5, 3), caseTraffic: pools(5.5, 24, 3)},
+	{name: "a delay, no lull, one client", cfg: delayed(5), course: endsAt(stop.Elapsed, 5.5).seeking(0.5, 1), caseTraffic: pools(5.5, 1, 1)},
+	{name: "a delay, no lull, and new connections", cfg: delayed(5), course: endsAt(stop.Elapsed, 5.5).seeking(0.5, 3), caseTraffic: pools(5.5, 24, 3).and(perSecond(9, 6), 5.4)},
+	{name: "a long delay, no lull, a server that closes", cfg: delayed(15), server: "nginx", closesKept: true, course: endsAt(stop.Elapsed, 15.5).seeking(0.5, 2), caseTraffic: pools(15.5, 24, 3).and([]int{7, 5, 1}, 2.1)},
+	{name: "a short delay, no lull, a server that closes", cfg: delayed(5), server: "nginx", closesKept: true, course: endsAt(stop.Elapsed, 5.5).seeking(0.5, 2), caseTraffic: pools(5.5, 24, 3)},
+	{name: "a delay, at a lull, and a request given up", cfg: Config{Delay: 40 * time.Second, GracePeriod: time.Minute}, course: endsAt(stop.Elapsed, 40.2).seeking(0.2, 0), caseTraffic: caseTraffic{news: perSecond(0, 40), lastByte: 1, seen: traffic.Summary{Open: 2, LeftOut: traffic.LeftOut{GivenUp: 1, GivenUpPeer: balancer}}}},
+
+	{name: "settled, at a lull", cfg: until(Settled), course: endsAt(stop.Settled, 6.2).seeking(0.2, 0), caseTraffic: caseTraffic{news: []int{5, 2, 1, 0, 0, 0}, lastNew: 2, lastByte: 6.2, seen: traffic.Summary{Open: 24, Kept: traffic.Kept{Connections: 24, Peers: 3}, Cause: by(traffic.NewConnections, balancer, 2, 1)}}},
+	{name: "settled, no lull", cfg: until(Settled), server: "nginx", closesKept: true, course: endsAt(stop.Settled, 6.5).seeking(0.5, 2), caseTraffic: caseTraffic{news: []int{5, 2, 1, 0, 0, 0}, lastNew: 2, lastByte: 6.5, seen: traffic.Summary{Open: 24, Kept: traffic.Kept{Connections: 24, Peers: 3}, Cause: by(traffic.NewConnections, balancer, 2, 1)}}},
+	{name: "a second signal during the search", cfg: until(Quiet), course: endsAt(stop.SecondSignal, 14.6).seeking(0.6, 3), caseTraffic: pools(14.6, 24, 3)},
+	{name: "a hook, at a lull", cfg: until(Quiet), hook: true, course: course{ended: stop.Ceiling, held: 14.4}.seeking(0.4, 0), caseTraffic: pools(14.4, 24, 3)},
+	{name: "a hook, no lull", cfg: until(Quiet), hook: true, course: course{ended: stop.Ceiling, held: 15}.seeking(1, 2), caseTraffic: pools(15, 24, 3)},
+	{name: "at a lull, killed later", cfg: with(until(Quiet), func(c *Config) { c.KillAfter = 9 * time.Second }), now: 29, course: course{ended: stop.Ceiling, held: 14.4}.seeking(0.4, 0), caseTraffic: pools(14.4, 24, 3)},
+
+	{name: "late, a probe in the silence", cfg: until(Quiet), course: endsAt(stop.Quiet, 10.6), caseTraffic: caseTraffic{news: []int{20, 19, 21, 1, 0, 0, 1, 0, 0, 0, 0}, lastNew: 6.6, lastByte: 6.6, seen: traffic.Summary{Cause: by(traffic.NewConnections, kubelet, 6.6, 1)}}},
+	{name: "several probes, one of which held until recognized", cfg: until(Quiet), course: endsAt(stop.Quiet, 11.3), caseTraffic: caseTraffic{news: perSecond(2, 11), lastNew: 2.5, lastByte: 2.5, seen: traffic.Summary{Patterns: slices.Concat(otherProbe, probesOut, otherProbe), Cause: byProbe(8.6)}}},
 }

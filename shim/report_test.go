@@ -30,6 +30,9 @@ type reportCase struct {
 	cfg  Config
 	hook bool
 	now  float64 // 0: the time of the exit, or of the end of the hold
+
+	server     string // the preset's name
+	closesKept bool   // the server closes kept connections at its signal
 	course
 	caseTraffic
 }
@@ -42,7 +45,8 @@ type course struct {
 	at    float64 // the time of the exit; 0: still running
 	deaf  bool    // the command is a shell that drops TERM
 
-	onStop float64 // the time until --on-stop ran; 0: no such command
+	onStop float64   // the time until --on-stop ran; 0: no such command
+	lull   stop.Lull // the zero value: no search
 }
 
 // caseTraffic is what the samples showed.
@@ -135,6 +139,10 @@ func (c *reportCase) report(t *testing.T) *report.Stop {
 		r.ExitedAt = moment(c.at)
 	}
 	r.OnStopUntil = moment(c.onStop)
+	r.Lull = c.lull
+	if c.server != "" {
+		r.Server, r.ClosesKept = c.server, c.closesKept
+	}
 	if c.deaf {
 		r.ShellDropped = sig.TERM
 	}
@@ -165,7 +173,7 @@ func (c *reportCase) observation() report.Observation {
 	return observation(&s)
 }
 
-var reportCases = slices.Concat(stopCases, causeCases, leftOutCases)
+var reportCases = slices.Concat(stopCases, causeCases, leftOutCases, lullCases)
 
 var stopCases = []reportCase{
 	{name: "elapsed, nobody came", cfg: delayed(10), course: course{ended: stop.Elapsed, held: 10, exit: exited, at: 10.4}},
@@ -299,7 +307,7 @@ func TestReportCovers(t *testing.T) {
 			t.Errorf("no report with a cause of kind %d", kind)
 		}
 	}
-	for _, why := range []stop.Reason{stop.Elapsed, stop.Settled, stop.Quiet, stop.Drained, stop.Ceiling, stop.SecondSignal, stop.Interrupt,
+	for _, why := range []stop.Reason{stop.Elapsed, stop.Settled, stop.Quiet, stop.Drained, stop.Kept, stop.Ceiling, stop.SecondSignal, stop.Interrupt,
 		stop.ChildExit, stop.NoListener, stop.NoProgress, stop.UDP, stop.Unobserved} {
 		if !reasons[why] {
 			t.Errorf("no report of %s", why)
@@ -314,7 +322,7 @@ func hasTraffic(f *report.Figures) bool {
 }
 
 // reportNames are the promised names of a report in JSON.
-const reportNames = "trigger held_ms ended floor_ms ceiling_ms accepted last_new_ms last_byte_ms open in_flight left_out new_ports sent exit_code exit_signal " +
+const reportNames = "trigger held_ms ended floor_ms ceiling_ms accepted last_new_ms last_byte_ms open in_flight left_out new_ports sent lull exit_code exit_signal " +
 	"grace_used_ms grace_assumed observer scope prolonged_by prolonged_by_peer suggestion"
 
 // TestReportNames: a report in JSON always has all names, every other line the first four.
@@ -420,7 +428,7 @@ func TestReportDocs(t *testing.T) {
 			names = append(names, name[1])
 		}
 	}
-	want := strings.Fields("schema time level message " + reportNames + " elapsed settled quiet drained ceiling second_signal interrupt child_exit no_listener no_progress udp blind")
+	want := strings.Fields("schema time level message " + reportNames + " elapsed settled quiet drained kept ceiling second_signal interrupt child_exit no_listener no_progress udp blind")
 	if !slices.Equal(names, want) {
 		t.Errorf("the page has\n%q\nwant\n%q", names, want)
 	}

@@ -31,6 +31,8 @@ func (s *Stop) suggestion() string {
 		return s.betterDelay()
 	case s.Ended == stop.NoProgress:
 		return "clients wait, and nothing is accepted, read or sent: the command hangs"
+	case s.keptInUse():
+		return s.closeKept()
 	case s.newToCeiling() && s.steadyRate():
 		return "new connections kept their rate to the ceiling: a liveness restart, the last endpoint, or a balancer that never removed us"
 	}
@@ -46,25 +48,76 @@ func (s *Stop) delayed() bool {
 // betterDelay returns the delay that would have been enough for a plain delay, or "" if the
 // delay was right.
 func (s *Stop) betterDelay() string {
-	last := s.InHold.Traffic.LastOther
-	if last.After(s.lastNew()) {
-		last = s.lastNew()
-	}
+	last := s.lastOther()
 	floor := s.StopConfig.Gate.Floor
 	inFlight, _ := s.inFlight()
-	if !last.After(s.TriggeredAt) {
-		return ""
-	}
 	enough := (s.after(last) + 2*time.Second - 1).Truncate(time.Second)
+	came := last.After(s.TriggeredAt)
 	switch {
-	case s.end().Sub(last) < time.Second:
+	case came && s.end().Sub(last) < time.Second:
 		return fmt.Sprintf(s.spell("new connections came to the end: %s is too short; see --until=quiet"), stop.FormatDuration(floor))
-	case enough < floor && inFlight == 0:
+	case s.usedToEnd() && inFlight > 0:
+		return s.insteadOfDelay()
+	case came && enough < floor && inFlight == 0:
 		except := ""
 		if last.Before(s.InHold.Traffic.LastNew) {
 			except = " but for probes"
 		}
 		return fmt.Sprintf("last new connection%s at +%s: a fixed delay needs %s", except, seconds(s.after(last)), stop.FormatDuration(enough))
+	}
+	return ""
+}
+
+// lastOther returns when the last new connection came that counts and is no probe's, the
+// zero time without.
+func (s *Stop) lastOther() time.Time {
+	if last := s.InHold.Traffic.LastOther; last.Before(s.lastNew()) {
+		return last
+	}
+	return s.lastNew()
+}
+
+// usedToEnd reports whether, in a plain delay, bytes moved on kept connections until the
+// end.
+func (s *Stop) usedToEnd() bool {
+	t := &s.InHold.Traffic
+	return t.Kept.Connections > 0 && s.end().Sub(t.LastByte) < time.Second
+}
+
+// insteadOfDelay returns what is better than a plain delay that ended while requests were
+// in flight on kept connections; "" if a server that closes such connections needed the
+// delay.
+func (s *Stop) insteadOfDelay() string {
+	kept := &s.InHold.Traffic.Kept
+	settled := s.silenceAfter(s.lastOther())
+	switch {
+	case !s.ClosesKept:
+		return fmt.Sprintf(s.spell("traffic came to the end on %s of %s: see --until=quiet"),
+			counted(kept.Connections, "connection"), counted(kept.Peers, "peer"))
+	case s.noticeable(s.after(s.end()) - settled):
+		return s.closeKept()
+	}
+	return ""
+}
+
+// keptInUse reports whether connections that clients keep held until the hold ended.
+func (s *Stop) keptInUse() bool {
+	t := &s.InHold.Traffic
+	held := s.Ended == stop.Kept || s.Ended == stop.Ceiling && s.recent(t.LastByte) && s.waitedForOthers() == ""
+	return held && s.StopConfig.Gate.Until == stop.Quiet && t.Cause.Kind == traffic.Bytes && t.Kept.Connections > 0
+}
+
+// closeKept returns a shorter hold for a server that closes kept connections at its signal.
+// About a known server that does not close kept connections, the end [stop.Kept] shows
+// that a longer hold does not help.
+func (s *Stop) closeKept() string {
+	switch {
+	case s.ClosesKept && s.Server != "":
+		return fmt.Sprintf(s.spell("clients keep their connections, which %s closes at its signal: --until=settled is enough"), s.Server)
+	case s.Server == "":
+		return s.spell("clients keep their connections: if the server closes kept connections at its signal, --until=settled is enough")
+	case s.Ended == stop.Kept:
+		return "clients keep their connections: a longer hold does not help"
 	}
 	return ""
 }

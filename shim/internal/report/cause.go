@@ -53,9 +53,14 @@ func (s *Stop) isOrdinary(cause *traffic.Cause, at time.Time) bool {
 // isLeftOut reports whether the probe of a cause no longer counts.
 func (s *Stop) isLeftOut(cause *traffic.Cause) (leftOut bool) {
 	s.probesLeftOut(func(p *traffic.Pattern) {
-		leftOut = leftOut || p.Peer == cause.Peer && p.Received == cause.Received
+		leftOut = leftOut || isProbe(cause, p)
 	})
 	return leftOut
+}
+
+// isProbe reports whether a cause is a health probe with the given pattern.
+func isProbe(cause *traffic.Cause, p *traffic.Pattern) bool {
+	return cause.Kind == traffic.Probe && p.Peer == cause.Peer && p.Received == cause.Received
 }
 
 // conditionMet reports whether the hold ended because its condition on the traffic was met.
@@ -132,8 +137,8 @@ func (s *Stop) trafficProlonged(at time.Time) bool {
 		return false
 	case at.Before(s.TriggeredAt):
 		return false
-	case s.Ended == stop.Ceiling:
-		return s.recent(at)
+	case s.Ended == stop.Ceiling: // samples are up to a second apart
+		return s.recent(at.Add(max(s.TrafficConfig.QuietFor/4, time.Second)))
 	}
 	required := max(s.StopConfig.Gate.Floor, s.TrafficConfig.QuietFor)
 	return s.noticeable(s.silenceAfter(at) - required)
@@ -150,7 +155,8 @@ func (s *Stop) causeAt() (at time.Time) {
 	case traffic.Bytes:
 		at = t.LastByte
 	case traffic.Requests:
-		at = s.latest(t.Cause.At, t.InFlight)
+		inFlight, _ := s.inFlight()
+		at = s.latest(t.Cause.At, inFlight)
 	case traffic.OpenConnections:
 		at = s.latest(t.Cause.At, t.Open)
 	default:
@@ -182,13 +188,17 @@ func (s *Stop) describe(c *traffic.Cause, at time.Time) string {
 		}
 		return connections + s.until(at, true) + withPeer(", the last from ", c.Peer)
 	case traffic.Bytes:
+		if t.Kept.Connections > 0 && s.lastedToEnd(at) {
+			return s.inUse(c.Peer) + s.until(at, true)
+		}
 		return "bytes moved" + s.until(at, true) + withPeer(", the last with ", c.Peer)
 	case traffic.Requests:
 		noun, state := "request", " in flight"
 		if c.Undetermined {
 			noun, state = "connection", ", perhaps idle,"
 		}
-		return s.some(noun, c, at, t.InFlight) + state + s.until(at, t.InFlight > 0)
+		inFlight, _ := s.inFlight()
+		return s.some(noun, c, at, inFlight) + state + s.until(at, inFlight > 0)
 	case traffic.OpenConnections:
 		return s.some("connection", c, at, t.Open) + " open" + s.until(at, t.Open > 0)
 	case traffic.AcceptQueue:
@@ -203,7 +213,7 @@ func (s *Stop) describe(c *traffic.Cause, at time.Time) string {
 // long as the condition asks for, the hold ended too soon, and the cause is still there.
 func (s *Stop) until(at time.Time, stillThere bool) string {
 	switch {
-	case !stillThere || s.conditionMet() || !s.recent(at):
+	case !stillThere || !s.lastedToEnd(at):
 		return " to +" + seconds(s.after(at))
 	case s.Ended == "":
 		return " so far"
@@ -211,11 +221,29 @@ func (s *Stop) until(at time.Time, stillThere bool) string {
 	return " to the end"
 }
 
+// lastedToEnd reports whether a cause that lasted until at lasted to the end of a hold whose
+// condition was not met, or lasts still.
+func (s *Stop) lastedToEnd(at time.Time) bool { return !s.conditionMet() && s.recent(at) }
+
+// inUse returns the connections that clients kept using, the last bytes of which moved with
+// a peer: "24 connections of 10.0.0.7 and 2 more peers in use".
+func (s *Stop) inUse(peer netip.Addr) string {
+	kept := &s.InHold.Traffic.Kept
+	peers := counted(kept.Peers, "peer")
+	switch {
+	case peer.IsValid() && kept.Peers <= 1:
+		peers = peer.String()
+	case peer.IsValid():
+		peers = fmt.Sprintf("%v and %s", peer, counted(kept.Peers-1, "more peer"))
+	}
+	return counted(kept.Connections, "connection") + " of " + peers + " in use"
+}
+
 // some returns the connections of a cause: "a request of 10.0.0.7 and 2 more". If the
 // cause lasted to the end, the figure of the last sample is the number.
 func (s *Stop) some(noun string, c *traffic.Cause, at time.Time, atEnd int) string {
 	n := max(c.Connections, 1)
-	if atEnd > 0 && !s.conditionMet() && s.recent(at) {
+	if atEnd > 0 && s.lastedToEnd(at) {
 		n = atEnd
 	}
 	if !c.Peer.IsValid() {
@@ -227,7 +255,7 @@ func (s *Stop) some(noun string, c *traffic.Cause, at time.Time, atEnd int) stri
 // probe returns a possible health probe in words.
 func (s *Stop) probe(c *traffic.Cause, at time.Time) string {
 	text := fmt.Sprintf("%d bytes%s every %s", c.Received, withPeer(" from ", c.Peer), seconds(c.Period))
-	if s.conditionMet() || !s.recent(at) {
+	if !s.lastedToEnd(at) {
 		text += s.until(at, true)
 	}
 	text += ": a probe?"

@@ -61,6 +61,7 @@ type leftOutFigures struct {
 
 type endFigures struct {
 	Sent         []sentSignal `json:"sent"`
+	Lull         *bool        `json:"lull"` // the first signal was sent without a request in flight
 	ExitCode     *int         `json:"exit_code"`
 	ExitSignal   *string      `json:"exit_signal"`
 	GraceUsedMS  int64        `json:"grace_used_ms"`
@@ -88,7 +89,7 @@ func (s *Stop) Figures() *Figures {
 			Trigger: s.trigger(), HeldMS: s.after(s.end()).Milliseconds(), Ended: NullIfEmpty(string(s.Ended)),
 			FloorMS: gate.Floor.Milliseconds(), CeilingMS: gate.MaxHold().Milliseconds(),
 		},
-		endFigures:    endFigures{Sent: []sentSignal{}, GraceUsedMS: s.after(s.Now).Milliseconds(), GraceAssumed: s.GraceAssumed},
+		endFigures:    endFigures{Sent: []sentSignal{}, Lull: s.lullFound(), GraceUsedMS: s.after(s.Now).Milliseconds(), GraceAssumed: s.GraceAssumed},
 		sourceFigures: s.sourceFigures(),
 	}
 	for _, sent := range s.Sent {

@@ -51,12 +51,9 @@ func (s *Stop) leftOut() string {
 		return ""
 	}
 	var kinds []string
-	probes, _ := s.probesCounted()
-	s.probesLeftOut(func(p *traffic.Pattern) {
-		if len(kinds) == 0 { // only the most frequent is named
-			kinds = append(kinds, fmt.Sprintf("a probe of %v every %s", p.Peer, seconds(p.Period))+andMore(probes-1))
-		}
-	})
+	if probes := s.probes(); probes != "" {
+		kinds = append(kinds, probes)
+	}
 	left := &s.InHold.Traffic.LeftOut
 	if s.StopConfig.Gate.Until == stop.Quiet {
 		if left.OneWay > 0 {
@@ -73,6 +70,35 @@ func (s *Stop) leftOut() string {
 		return ""
 	}
 	return "left out: " + strings.Join(kinds, ", ")
+}
+
+// probes returns the health probes that did not count, in words, or "". Only one probe is
+// named: the probe that prolonged the hold until recognized, else the most frequent.
+func (s *Stop) probes() string {
+	var named *traffic.Pattern
+	held := false
+	s.probesLeftOut(func(p *traffic.Pattern) {
+		cause := s.prolongedBy(p)
+		if named == nil || cause && !held {
+			named, held = p, cause
+		}
+	})
+	if named == nil {
+		return ""
+	}
+	probes, _ := s.probesCounted()
+	text := fmt.Sprintf("a probe of %v every %s", named.Peer, seconds(named.Period))
+	if held {
+		text += " (held until recognized)"
+	}
+	return text + andMore(probes-1)
+}
+
+// prolongedBy reports whether a health probe prolonged the hold before the probe was left
+// out.
+func (s *Stop) prolongedBy(p *traffic.Pattern) bool {
+	cause := s.InHold.Traffic.Cause
+	return isProbe(&cause, p) && s.prolonged().ordinary
 }
 
 // minFlood is how many half-open connections at a time may be a flood.

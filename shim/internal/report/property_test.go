@@ -20,7 +20,7 @@ import (
 func TestNoContradiction(t *testing.T) {
 	random := &generator{Rand: rand.New(rand.NewPCG(1, 2))}
 	seen := map[string]int{}
-	for range 15_000 {
+	for range 20_000 {
 		s := random.stop()
 		line, figures := s.Conclusion(), s.Figures()
 		for _, p := range properties {
@@ -60,10 +60,10 @@ var properties = []property{
 		return f.LeftOut.NoBytes == *f.Accepted && f.LastNewMS == nil && !strings.Contains(line, "new connections to")
 	}},
 	{"a hold that ended well had no cause at its end", regexp.MustCompile(`\((settled|quiet|drained|elapsed)\)`), func(s *Stop, f *Figures, line string) bool {
-		return !strings.Contains(strings.Replace(line, "new connections came to the end", "", 1), "to the end")
+		return !strings.Contains(ofDelay.ReplaceAllString(line, ""), "to the end")
 	}},
 	{"at most one cause is named", lasted, func(s *Stop, f *Figures, line string) bool {
-		if strings.Contains(line, "new connections came to the end") { // the suggestion of a plain delay
+		if ofDelay.MatchString(line) {
 			return f.ProlongedBy == nil
 		}
 		return len(lasted.FindAllString(line, -1)) == 1 && f.ProlongedBy != nil
@@ -82,7 +82,7 @@ var properties = []property{
 	}},
 	{"requests given up are told once, with their number", regexp.MustCompile(`given up`), func(s *Stop, f *Figures, line string) bool {
 		given := wereGiven.FindStringSubmatch(line)
-		return s.adaptive() && given != nil && given[1] == strconv.Itoa(f.LeftOut.GivenUp) && !strings.Contains(line, "of silence")
+		return (s.adaptive() || f.Lull != nil) && given != nil && given[1] == strconv.Itoa(f.LeftOut.GivenUp) && !strings.Contains(line, "of silence")
 	}},
 	{"a rate to the ceiling is the cause", regexp.MustCompile(`kept their rate`), func(s *Stop, f *Figures, line string) bool {
 		return *f.Ended == "ceiling" && strings.HasPrefix(*f.ProlongedBy, "new connections to the end") && 2*f.LeftOut.NoBytes <= *f.Accepted
@@ -105,6 +105,47 @@ var properties = []property{
 	{"only an adaptive hold leaves traffic out", regexp.MustCompile(`left out:`), func(s *Stop, f *Figures, line string) bool {
 		return s.adaptive()
 	}},
+	{"nothing was in flight at a lull", regexp.MustCompile(`\(at a lull\)`), func(s *Stop, f *Figures, line string) bool {
+		return *f.Lull && *f.InFlight == 0 && !strings.Contains(line, "in flight to the end")
+	}},
+	{"without a lull, requests were in flight", regexp.MustCompile(`no lull in`), func(s *Stop, f *Figures, line string) bool {
+		return !*f.Lull && *f.InFlight > 0 && after(line, "(no lull in ") <= after(line, ": held ")
+	}},
+	{"too many connections are no lull", regexp.MustCompile(`too many connections`), func(s *Stop, f *Figures, line string) bool {
+		return !*f.Lull
+	}},
+	{"an end that does not wait tells of no lull", regexp.MustCompile(`\((second_signal|child_exit|no_progress|quiet|drained)\)`), func(s *Stop, f *Figures, line string) bool {
+		return f.Lull == nil && !strings.Contains(line, "lull")
+	}},
+	{"connections in use are those of the summary", regexp.MustCompile(`in use to`), func(s *Stop, f *Figures, line string) bool {
+		kept := s.InHold.Traffic.Kept
+		peers := kept.Peers
+		if f.Peer == nil {
+			peers = 1
+			fmt.Sscanf(*f.ProlongedBy, "%d connections of %d peers", new(int), &peers)
+		} else if _, rest, found := strings.Cut(*f.ProlongedBy, *f.Peer+" and "); found {
+			fmt.Sscanf(rest, "%d more", &peers)
+			peers++
+		}
+		return peers == kept.Peers && strings.HasPrefix(*f.ProlongedBy, counted(kept.Connections, "connection")+" of ") && strings.HasSuffix(*f.ProlongedBy, "to the end")
+	}},
+	{"clients that keep their connections held to the end", regexp.MustCompile(`clients keep their connections`), func(s *Stop, f *Figures, line string) bool {
+		held := *f.Ended == "kept" || *f.Ended == "ceiling" || *f.Ended == "elapsed" && s.ClosesKept && *f.InFlight > 0
+		return held && s.InHold.Traffic.Kept.Connections > 0 && !strings.Contains(line, "new connections to the end")
+	}},
+	{"a server is named that closes kept connections", regexp.MustCompile(`--until=settled is enough`), func(s *Stop, f *Figures, line string) bool {
+		known := strings.Contains(line, "which "+s.Server+" closes at its signal")
+		return known == (s.Server != "") && (!known || s.ClosesKept)
+	}},
+	{"a longer hold would have helped unless kept", regexp.MustCompile(`a longer hold does not help`), func(s *Stop, f *Figures, line string) bool {
+		return *f.Ended == "kept" && s.Server != "" && !s.ClosesKept
+	}},
+	{"a delay among kept connections was too short for requests in flight", regexp.MustCompile(`traffic came to the end on`), func(s *Stop, f *Figures, line string) bool {
+		return *f.Ended == "elapsed" && *f.InFlight > 0 && !s.ClosesKept && (f.Lull == nil || !*f.Lull)
+	}},
+	{"a probe held until it was left out", regexp.MustCompile(`held until recognized`), func(s *Stop, f *Figures, line string) bool {
+		return strings.Contains(*f.ProlongedBy, "a probe?") && strings.Contains(line, "left out: a probe of "+*f.Peer+" ")
+	}},
 	{"unseen traffic has no figures", regexp.MustCompile(`the traffic could not be seen`), func(s *Stop, f *Figures, line string) bool {
 		return f.Accepted == nil && f.LeftOut == nil && f.Peer == nil && !strings.Contains(line, "open at the end")
 	}},
@@ -119,6 +160,7 @@ var (
 	newCounted = regexp.MustCompile(`new connections? (to|kept|came|but)|last new connection|, the last (that counts )?at|connections to (the end|\+)`)
 	lasted     = regexp.MustCompile(` to (the end|\+)`)
 	wereGiven  = regexp.MustCompile(`, (\d+) requests?[^;]* given up, silent for`)
+	ofDelay    = regexp.MustCompile(`(new connections|traffic) came to the end`) // suggestions after a plain delay
 	moreOf     = regexp.MustCompile(` and (\d+) more`)
 )
 
@@ -191,8 +233,11 @@ func (g *generator) stop() *Stop {
 		},
 		Record: stop.Record{Trigger: sig.TERM, TriggeredAt: began},
 	}
+	s.Server = [...]string{"", "nginx", "envoy"}[g.IntN(3)]
+	s.ClosesKept = s.Server == "nginx"
 	g.end(s)
 	s.InHold = Observation{Traffic: g.summary(), Observer: "sock_diag", Scope: "the ports given", ScopeName: "ports"}
+	g.keepConnections(s)
 	switch g.IntN(20) {
 	case 0:
 		s.InHold.Observer, s.InHold.Blind = "none", true
@@ -210,6 +255,22 @@ func (g *generator) stop() *Stop {
 	return s
 }
 
+// keepConnections makes bytes move to the end of most holds that ended among kept
+// connections, or after a plain delay.
+func (g *generator) keepConnections(s *Stop) {
+	t := &s.InHold.Traffic
+	if g.IntN(4) == 0 {
+		return
+	}
+	switch s.Ended {
+	case stop.Kept:
+		t.LastByte = s.EndedAt
+		t.Cause.Kind = traffic.Bytes
+	case stop.Elapsed:
+		t.LastByte = s.EndedAt
+	}
+}
+
 // end ends the hold for a reason allowed by the gate.
 func (g *generator) end(s *Stop) {
 	gate := &s.StopConfig.Gate
@@ -217,7 +278,7 @@ func (g *generator) end(s *Stop) {
 	if gate.Until == "" {
 		reasons = append(reasons, stop.Elapsed, stop.Elapsed, stop.Elapsed)
 	} else {
-		reasons = append(reasons, gate.Until, gate.Until, gate.Until, stop.Ceiling, stop.Ceiling, stop.NoProgress)
+		reasons = append(reasons, gate.Until, gate.Until, gate.Until, stop.Ceiling, stop.Ceiling, stop.Kept, stop.NoProgress)
 	}
 	s.Ended = reasons[g.IntN(len(reasons))]
 	g.held = time.Duration(1+g.IntN(15_000)) * time.Millisecond
@@ -230,6 +291,28 @@ func (g *generator) end(s *Stop) {
 	s.EndedAt = began.Add(g.held)
 	s.Now = s.EndedAt
 	s.ExitedAt = s.EndedAt
+	if s.Ended != stop.ChildExit {
+		s.Sent = []stop.Sent{{Signal: sig.USR1, At: s.EndedAt}, {Signal: sig.TERM, At: s.Now}}[:1+g.IntN(2)]
+	}
+	s.Lull = g.lull(s)
+}
+
+// lull returns a random search, or none. A hold that ends by itself with Quiet or Drained
+// has no search.
+func (g *generator) lull(s *Stop) (l stop.Lull) {
+	if g.IntN(3) == 0 || !s.StopConfig.Gate.Holds() || s.Ended == stop.Quiet || s.Ended == stop.Drained {
+		return l
+	}
+	l.Sought = s.EndedAt.Add(-time.Duration(g.Int64N(int64(min(g.held, time.Second)))))
+	l.Found = g.IntN(2) == 0
+	l.TooMany = !l.Found && g.IntN(4) == 0
+	switch {
+	case l.TooMany:
+		l.Sought = time.Time{}
+	case !l.Found:
+		l.InFlight = g.some(5)
+	}
+	return l
 }
 
 // summary returns a random summary. The fields of every other summary agree.
@@ -238,6 +321,10 @@ func (g *generator) summary() traffic.Summary {
 		More: g.IntN(10) == 0, LastNew: g.moment(), LastByte: g.moment(), LastOther: g.moment(),
 		Open: g.some(9), InFlight: g.some(4), PerSecond: g.perSecond(),
 		Cause: g.cause(), LeftOut: g.leftOut(),
+	}
+	if g.IntN(2) == 0 {
+		t.Kept.Connections = 1 + g.IntN(40)
+		t.Kept.Peers = 1 + g.IntN(t.Kept.Connections)
 	}
 	for range g.some(4) {
 		t.Patterns = append(t.Patterns, traffic.Pattern{Peer: netip.MustParseAddr("10.0.0.1"), Port: 80, Received: uint64(g.IntN(3)), Period: time.Second, LeftOut: g.IntN(2) == 0, Count: g.IntN(9)})
@@ -265,6 +352,11 @@ func agree(t *traffic.Summary) {
 		t.Cause.At = t.LastNew
 	case traffic.Bytes:
 		t.Cause.At = t.LastByte
+	case traffic.Probe:
+		for i := range t.Patterns {
+			t.Cause.Peer = t.Patterns[i].Peer
+			t.Cause.Received = t.Patterns[i].Received
+		}
 	}
 }
 

@@ -85,8 +85,11 @@ func (s *Stop) Announcement() string {
 // Conclusion returns the line for the end: what happened.
 func (s *Stop) Conclusion() string {
 	parts := append([]string{s.held()}, s.observed()...)
-	if !s.Hook {
+	switch {
+	case !s.Hook:
 		parts = append(parts, s.sent(), s.exitWithTime())
+	case s.lull() != "":
+		parts = append(parts, s.lull())
 	}
 	return s.withSuggestion(append(parts, fmt.Sprintf("%s of the %s used", seconds(s.after(s.Now)), s.grace())))
 }
@@ -211,13 +214,23 @@ func (s *Stop) arrivals() string {
 	}
 	switch {
 	case came && someLeftOut:
-		text += ", the last that counts at +" + seconds(s.after(lastNew))
+		text += ", the last that counts at +" + seconds(s.after(lastNew)) + s.lastNewPeer()
 	case came:
-		text += ", the last at +" + seconds(s.after(lastNew))
+		text += ", the last at +" + seconds(s.after(lastNew)) + s.lastNewPeer()
 	case someLeftOut:
 		text += ", none counts"
 	}
 	return text
+}
+
+// lastNewPeer returns the peer of the last new connection that counts, if new connections
+// prolonged a hold that ended by its condition, as the end of a part; or "".
+func (s *Stop) lastNewPeer() string {
+	cause := s.prolonged()
+	if !cause.ordinary || s.InHold.Traffic.Cause.Kind != traffic.NewConnections {
+		return ""
+	}
+	return withPeer(" from ", cause.peer)
 }
 
 // lastByte returns when the last byte moved, as the end of a part, or "".
@@ -258,11 +271,17 @@ func (s *Stop) givenUp(n int) string {
 }
 
 // inFlight returns the number of requests in flight, and of requests that had been
-// silent for so long that the hold had given up on the requests. A plain delay waits for no request
-// and gives no request up.
+// silent for so long that the hold had given up on the requests. The search for a lull
+// gives up on such requests too; a plain delay without a search gives no request up.
 func (s *Stop) inFlight() (inFlight, givenUp int) {
 	t := &s.InHold.Traffic
-	if !s.adaptive() {
+	searched := s.lullSought() && !s.Lull.TooMany
+	switch {
+	case searched && s.Lull.Found:
+		return 0, t.LeftOut.GivenUp
+	case searched && s.Lull.InFlight > 0:
+		return s.Lull.InFlight, t.LeftOut.GivenUp
+	case !s.adaptive():
 		return t.InFlight + t.LeftOut.GivenUp, 0
 	}
 	return t.InFlight, t.LeftOut.GivenUp
@@ -281,7 +300,8 @@ func (s *Stop) inFlightNow() string {
 	return fmt.Sprintf(", %d in flight", latest.Traffic.InFlight+latest.Traffic.LeftOut.GivenUp)
 }
 
-// sent returns the signals that were sent, with their times.
+// sent returns the signals that were sent, with their times. The search for a lull is told
+// with the first signal.
 func (s *Stop) sent() string {
 	if len(s.Sent) == 0 {
 		return "nothing sent"
@@ -289,6 +309,9 @@ func (s *Stop) sent() string {
 	var steps []string
 	for _, sent := range s.Sent {
 		steps = append(steps, fmt.Sprintf("%v at +%s", sent.Signal, seconds(s.after(sent.At))))
+	}
+	if lull := s.lull(); lull != "" {
+		steps[0] += " (" + lull + ")"
 	}
 	return "sent " + strings.Join(steps, ", ")
 }
