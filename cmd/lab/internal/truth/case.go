@@ -32,7 +32,16 @@ type truthCase struct {
 	slack     time.Duration
 	graceful  bool // the server finishes what is in flight: lost requests alone decide
 
+	endOfHold
+
 	limit
+}
+
+// endOfHold is what a case wants of a hold that ends although requests come.
+type endOfHold struct {
+	reason  string // in the report; "": any
+	mayCut  int    // so many lost requests are right
+	precise bool   // milliseconds matter: the trial runs beside few others
 }
 
 // limit names words of docs/limits.md that a case shows, and how the verdict then deviates.
