@@ -11,7 +11,7 @@ import (
 // lullCases are clients that keep their connections and never let go, before servers that
 // die of their signal.
 func lullCases() []truthCase {
-	cases := slices.Concat(keptCases(), keptBesideCases(), lullSlowCases(), lullEndCases(), lullSkipCases())
+	cases := slices.Concat(poolsKeptCases(), besideKeptCases(), lullSlowCases(), lullEndCases(), lullSkipCases())
 	for i := range cases {
 		c := &cases[i]
 		c.precise = true
@@ -38,8 +38,8 @@ const (
 // kept is the end of a hold by clients that never let go.
 var kept = endOfHold{reason: "kept"}
 
-// keptCases are pools of 24 connections, with 60 requests a second at random, 20 ms each.
-func keptCases() []truthCase {
+// poolsKeptCases are pools of 24 connections, with 60 requests a second at random, 20 ms each.
+func poolsKeptCases() []truthCase {
 	var cases []truthCase
 	for _, pool := range []struct {
 		name   string
@@ -95,8 +95,8 @@ func crowded(t *trial, count int) {
 	}
 }
 
-// keptBesideCases are other connections beside clients that never let go.
-func keptBesideCases() []truthCase {
+// besideKeptCases are other connections beside clients that never let go.
+func besideKeptCases() []truthCase {
 	probed := func(period time.Duration) truthCase {
 		return truthCase{name: fmt.Sprintf("kept: a probe each %g s", period.Seconds()), server: goHTTP, notBefore: 20 * s, by: 20*s + keptLatest, endOfHold: kept, script: func(t *trial) {
 			goPool(t)
