@@ -130,16 +130,6 @@ func (c *truthCase) maxStall() time.Duration {
 	return maxStall
 }
 
-// playWords returns this program, called so that a precise trial has a high priority if
-// the user may raise priorities. nice(1) runs the program in any case.
-func playWords(c *truthCase) ([]string, error) {
-	exe, err := os.Executable()
-	if c.precise {
-		return []string{"nice", "-n", "-15", exe}, err
-	}
-	return []string{exe}, err
-}
-
 // play plays one trial in a process of its own, PID 1 of its namespaces.
 func (sch *scheduler) play(ctx context.Context, c *truthCase) *result {
 	sch.mu.Lock()
@@ -151,12 +141,7 @@ func (sch *scheduler) play(ctx context.Context, c *truthCase) *result {
 		return &result{Err: err.Error()}
 	}
 	defer os.RemoveAll(dir)
-	words, err := playWords(c)
-	if err != nil {
-		return &result{Err: err.Error()}
-	}
-	words = append(words, "truth", "play", c.name, sch.o.lameduck, dir)
-	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", "truth", "play", c.name, sch.o.lameduck, dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS,
 		Pdeathsig:  syscall.SIGKILL,
