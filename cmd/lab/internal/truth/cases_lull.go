@@ -3,13 +3,12 @@ package truth
 import (
 	"fmt"
 	"slices"
-	"sync"
 	"syscall"
 	"time"
 )
 
-// lullCases are clients that keep their connections and never let go, before servers that
-// die of their signal.
+// lullCases are clients that keep their connections and never let go. The servers die of
+// their signal.
 func lullCases() []truthCase {
 	cases := slices.Concat(poolsKeptCases(), besideKeptCases(), lullSlowCases(), lullEndCases(), lullSkipCases())
 	for i := range cases {
@@ -132,10 +131,6 @@ func besideKeptCases() []truthCase {
 		}},
 		{name: "kept: clients that let go at +12", server: goHTTP, notBefore: 15900 * ms, by: 17 * s, endOfHold: endOfHold{reason: "quiet"}, script: func(t *trial) {
 			t.keepPool(-2*s, t.callers(24, postCaller(http1, "/?think=20ms"))).bursts(-1500*ms, 12*s, 100*ms, 3)
-		}},
-		{name: "kept: a log shipper alone, ten lines a second", server: receiver, by: 20*s + keptLatest, endOfHold: kept, script: func(t *trial) {
-			stream := sync.OnceValue(t.client().dial)
-			t.every(-3*s, 60*s, 100*ms, func() { stream().send("2026-01-02 a line of a log, which nobody answers") })
 		}},
 	}
 }
