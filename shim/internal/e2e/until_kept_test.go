@@ -40,8 +40,8 @@ func TestKept(t *testing.T) {
 		})
 	}
 	t.Run("floor", func(t *testing.T) {
-		a := bootKept(t, "stage", "quiet", "--delay=3")
-		a.wantHoldSince(a.trigger(), 3*time.Second, "kept")
+		a := bootKept(t, "stage", "quiet", "--delay=2.5")
+		a.wantHoldSince(a.trigger(), 2500*time.Millisecond, "kept")
 	})
 }
 
@@ -85,7 +85,7 @@ func TestKeptLetGo(t *testing.T) {
 
 // TestKeptDrained: the condition drained waits for such clients.
 func TestKeptDrained(t *testing.T) {
-	a := bootKept(t, "stage", "drained", "--max-delay=4")
+	a := bootKept(t, "stage", "drained", "--max-delay=3")
 	a.wantHoldSince(a.trigger(), 3*time.Second, "ceiling")
 }
 

@@ -51,7 +51,7 @@ type lullCase struct {
 }
 
 var lullCases = map[string]lullCase{
-	"ceiling": {[]string{"--until=quiet", "--quiet-for=1", "--max-delay=5", "--grace-period=30"}, 5000},
+	"ceiling": {[]string{"--until=quiet", "--quiet-for=1", "--max-delay=2.5", "--grace-period=30"}, 2500},
 	"elapsed": {[]string{"--delay=1", "--grace-period=30"}, 1500},
 	"settled": {[]string{"--until=settled", "--quiet-for=1", "--grace-period=30"}, 1500},
 }
@@ -105,7 +105,7 @@ func TestLullSkipped(t *testing.T) {
 	for s, reason := range map[sig.Signal]string{sig.TERM: "second_signal", sig.INT: "interrupt"} {
 		t.Run(s.String(), func(t *testing.T) {
 			t.Parallel()
-			g := bootGated(t, 1, "--until=quiet", "--quiet-for=1", "--max-delay=5", "--grace-period=30")
+			g := bootGated(t, 1, "--until=quiet", "--quiet-for=1", "--max-delay=2.5", "--grace-period=30")
 			g.awaitSearch()
 			g.signal(s)
 			if r := g.final(); *r.Ended != reason {
