@@ -20,7 +20,6 @@ type truthCase struct {
 	name   string
 	server *server
 	flags  []string // of lameduck; nil means usualFlags
-	remote bool     // 20 ms from the server rather than near
 	quick  bool     // in the selection of make test
 	// quickRemote puts the remote twin, which both makes, into the selection too.
 	quickRemote bool
@@ -32,14 +31,15 @@ type truthCase struct {
 	slack     time.Duration
 	graceful  bool // the server finishes what is in flight: lost requests alone decide
 
-	endOfHold
+	terms
 
 	limit
 }
 
-// endOfHold is what a case wants of a hold that ends although requests come.
-type endOfHold struct {
-	reason  string // in the report; "": any
+// terms are further conditions of a case.
+type terms struct {
+	remote  bool   // 20 ms from the server rather than near; see far
+	reason  string // of the end of the hold, in the report; "": any
 	mayCut  int    // so many lost requests are right
 	precise bool   // milliseconds matter: the trial runs beside few others
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // lullCases are clients that keep their connections and never let go. The servers die of
-// their signal. A request may come in the milliseconds between the sample that shows a lull
-// and the end of the server; a stop at any other moment loses two to five.
+// their signal. A request may come in the milliseconds between the sample of a lull and the
+// end of the server; a stop at any other moment loses two to five requests.
 func lullCases() []truthCase {
 	cases := slices.Concat(poolsKeptCases(), besideKeptCases(), lullSlowCases(), lullEndCases(), lullSkipCases())
 	for i := range cases {
@@ -23,8 +23,7 @@ func lullCases() []truthCase {
 	return cases
 }
 
-// onItsWay is a limit of clients that are far away, and of servers that take their time to
-// die.
+// onItsWay is a limit of remote clients, and of servers whose end takes milliseconds.
 var onItsWay = limit{"A request that is on its way", early}
 
 // quick1s are the usual flags with a shorter silence: clients that never let go hold for
@@ -38,7 +37,7 @@ const (
 )
 
 // kept is the end of a hold by clients that never let go.
-var kept = endOfHold{reason: "kept"}
+var kept = terms{reason: "kept"}
 
 // poolsKeptCases are pools of 24 connections, with 60 requests a second at random, 20 ms each.
 func poolsKeptCases() []truthCase {
@@ -65,19 +64,19 @@ func poolsKeptCases() []truthCase {
 			known = onItsWay
 		}
 		cases = append(cases, truthCase{name: "kept: a pool of 24 connections, " + pool.name, limit: known, server: pool.server, quick: pool.name == "Go",
-			flags: append(slices.Clone(quick1s), pool.flags...), notBefore: kept1s, by: kept1s + keptLatest, endOfHold: kept,
+			flags: append(slices.Clone(quick1s), pool.flags...), notBefore: kept1s, by: kept1s + keptLatest, terms: kept,
 			script: func(t *trial) {
 				t.keepPool(-2*s, t.callers(24, pool.caller)).random(-1500*ms, 60)
 			}})
 	}
 	return append(both(cases...),
-		truthCase{name: "kept: a pool of 24 connections, Go, the default of --quiet-for", server: goHTTP, notBefore: 20 * s, by: 20*s + keptLatest, endOfHold: kept, script: goPool},
-		truthCase{name: "kept: a floor of 8 s", server: goHTTP, flags: append(slices.Clone(quick1s), "--delay=8"), notBefore: 8 * s, by: 8*s + keptLatest, endOfHold: kept, script: goPool},
-		truthCase{name: "kept: connections opened at +2", server: goHTTP, flags: quick1s, notBefore: 2*s + kept1s, by: 2500*ms + kept1s + keptLatest, endOfHold: kept, script: func(t *trial) {
+		truthCase{name: "kept: a pool of 24 connections, Go, the default of --quiet-for", server: goHTTP, notBefore: 20 * s, by: 20*s + keptLatest, terms: kept, script: goPool},
+		truthCase{name: "kept: a floor of 8 s", server: goHTTP, flags: append(slices.Clone(quick1s), "--delay=8"), notBefore: 8 * s, by: 8*s + keptLatest, terms: kept, script: goPool},
+		truthCase{name: "kept: connections opened at +2", server: goHTTP, flags: quick1s, notBefore: 2*s + kept1s, by: 2500*ms + kept1s + keptLatest, terms: kept, script: func(t *trial) {
 			goPool(t)
 			t.keepPool(2*s, t.callers(24, postCaller(http1, "/?think=20ms"))).random(2500*ms, 30)
 		}},
-		truthCase{name: "kept: 9000 idle connections beside 20 busy ones", server: raw, notBefore: 20 * s, by: 20*s + keptLatest, endOfHold: endOfHold{reason: "kept", mayCut: 4}, script: func(t *trial) {
+		truthCase{name: "kept: 9000 idle connections beside 20 busy ones", server: raw, notBefore: 20 * s, by: 20*s + keptLatest, terms: terms{reason: "kept", mayCut: 4}, script: func(t *trial) {
 			crowded(t, 9000)
 			t.keepPool(-2*s, t.callers(20, rawCaller("answer 20ms 200"))).random(-1500*ms, 60)
 		}},
@@ -104,7 +103,7 @@ func crowded(t *trial, count int) {
 // besideKeptCases are other connections beside clients that never let go.
 func besideKeptCases() []truthCase {
 	probed := func(period time.Duration) truthCase {
-		return truthCase{name: fmt.Sprintf("kept: a probe each %g s", period.Seconds()), server: goHTTP, notBefore: 20 * s, by: 20*s + keptLatest, endOfHold: kept, script: func(t *trial) {
+		return truthCase{name: fmt.Sprintf("kept: a probe each %g s", period.Seconds()), server: goHTTP, notBefore: 20 * s, by: 20*s + keptLatest, terms: kept, script: func(t *trial) {
 			goPool(t)
 			site := t.client().site(fresh)
 			t.every(-2*period+300*ms, 60*s, period, func() { site.ping("/ready") })
@@ -113,13 +112,13 @@ func besideKeptCases() []truthCase {
 	return []truthCase{
 		probed(1 * s),
 		probed(10 * s),
-		{name: "kept: two servers, the other idle", server: raw, flags: quick1s, notBefore: kept1s, by: kept1s + keptLatest, endOfHold: kept, script: func(t *trial) {
+		{name: "kept: two servers, the other idle", server: raw, flags: quick1s, notBefore: kept1s, by: kept1s + keptLatest, terms: kept, script: func(t *trial) {
 			rawPool(t)
 			c := t.client()
 			t.at(-3*s, func() { c.short("listen 8099") })
 			t.at(-2*s, func() { c.dialPort(8099).ping("answer 20ms 100") })
 		}},
-		{name: "kept: two servers, new connections to the other each 2 s or so", server: raw, flags: append(slices.Clone(quick1s), "--max-delay=14"), notBefore: 13 * s, by: 14500 * ms, endOfHold: endOfHold{reason: "ceiling", mayCut: 1}, script: func(t *trial) {
+		{name: "kept: two servers, new connections to the other each 2 s or so", server: raw, flags: append(slices.Clone(quick1s), "--max-delay=14"), notBefore: 13 * s, by: 14500 * ms, terms: terms{reason: "ceiling", mayCut: 1}, script: func(t *trial) {
 			rawPool(t)
 			c, r := t.client(), newRandom(11)
 			t.at(-3*s, func() { c.short("listen 8099") })
@@ -131,12 +130,12 @@ func besideKeptCases() []truthCase {
 				})
 			}
 		}},
-		{name: "kept: new connections until +6, at random", server: goHTTP, flags: quick1s, notBefore: 10500 * ms, by: 6*s + kept1s + keptLatest, endOfHold: kept, script: func(t *trial) {
+		{name: "kept: new connections until +6, at random", server: goHTTP, flags: quick1s, notBefore: 10500 * ms, by: 6*s + kept1s + keptLatest, terms: kept, script: func(t *trial) {
 			goPool(t)
 			site := t.client().site(fresh)
 			t.poisson(-2*s, 6*s, 5, 4, func() { site.get("/?size=2000") })
 		}},
-		{name: "kept: clients that let go at +12", server: goHTTP, notBefore: 15900 * ms, by: 17 * s, endOfHold: endOfHold{reason: "quiet"}, script: func(t *trial) {
+		{name: "kept: clients that let go at +12", server: goHTTP, notBefore: 15900 * ms, by: 17 * s, terms: terms{reason: "quiet"}, script: func(t *trial) {
 			t.keepPool(-2*s, t.callers(24, postCaller(http1, "/?think=20ms"))).bursts(-1500*ms, 12*s, 100*ms, 3)
 		}},
 	}
@@ -149,7 +148,7 @@ func rawPool(t *trial) {
 // lullSlowCases are slow requests, which count, among fast ones.
 func lullSlowCases() []truthCase {
 	row := func(name string, begun, takes time.Duration, flags []string, quick bool) truthCase {
-		return truthCase{name: name, server: goHTTP, flags: flags, quick: quick, endOfHold: kept, script: func(t *trial) {
+		return truthCase{name: name, server: goHTTP, flags: flags, quick: quick, terms: kept, script: func(t *trial) {
 			goPool(t)
 			site := t.client().site(keep)
 			t.at(-3*s, func() { site.get("/") })
@@ -172,24 +171,24 @@ func lullSlowCases() []truthCase {
 
 // lullEndCases are the other ends at a lull, and lulls that never come.
 func lullEndCases() []truthCase {
-	end := func(reason string) endOfHold { return endOfHold{reason: reason} }
+	end := func(reason string) terms { return terms{reason: reason} }
 	return append(
 		both(
-			truthCase{name: "lull: the ceiling at 8 s", server: goHTTP, flags: until("quiet", "--max-delay=8"), quick: true, notBefore: 7 * s, by: 8100 * ms, endOfHold: end("ceiling"), script: goPool},
-			truthCase{name: "lull: a fixed delay of 5 s", server: goHTTP, flags: []string{"--delay=5", "--grace-period=60"}, quick: true, notBefore: 5 * s, by: 5600 * ms, endOfHold: end("elapsed"), script: goPool},
-			truthCase{name: "lull: until settled", server: goHTTP, flags: until("settled", "--quiet-for=2"), notBefore: 2 * s, by: 2800 * ms, endOfHold: end("settled"), script: goPool},
+			truthCase{name: "lull: the ceiling at 8 s", server: goHTTP, flags: until("quiet", "--max-delay=8"), quick: true, notBefore: 7 * s, by: 8100 * ms, terms: end("ceiling"), script: goPool},
+			truthCase{name: "lull: a fixed delay of 5 s", server: goHTTP, flags: []string{"--delay=5", "--grace-period=60"}, quick: true, notBefore: 5 * s, by: 5600 * ms, terms: end("elapsed"), script: goPool},
+			truthCase{name: "lull: until settled", server: goHTTP, flags: until("settled", "--quiet-for=2"), notBefore: 2 * s, by: 2800 * ms, terms: end("settled"), script: goPool},
 		),
-		truthCase{name: "lull: bursts of 12 each 60 ms", server: goHTTP, flags: quick1s, notBefore: kept1s, by: kept1s + keptLatest, endOfHold: kept, script: func(t *trial) {
+		truthCase{name: "lull: bursts of 12 each 60 ms", server: goHTTP, flags: quick1s, notBefore: kept1s, by: kept1s + keptLatest, terms: kept, script: func(t *trial) {
 			t.keepPool(-2*s, t.callers(24, postCaller(http1, "/?think=20ms"))).bursts(-1500*ms, 60*s, 60*ms, 12)
 		}},
-		truthCase{name: "lull: 200 requests a second at random", server: raw, flags: quick1s, notBefore: kept1s, by: kept1s + keptLatest, endOfHold: endOfHold{reason: "kept", mayCut: 2}, script: func(t *trial) {
+		truthCase{name: "lull: 200 requests a second at random", server: raw, flags: quick1s, notBefore: kept1s, by: kept1s + keptLatest, terms: terms{reason: "kept", mayCut: 2}, script: func(t *trial) {
 			t.keepPool(-2*s, t.callers(24, rawCaller("answer 20ms 200"))).random(-1500*ms, 200)
 		}},
-		truthCase{name: "lull: never, 12 clients that ask again after 20 ms at random", server: raw, flags: quick1s, notBefore: kept1s, by: kept1s + keptLatest, endOfHold: endOfHold{reason: "kept", mayCut: 4}, script: func(t *trial) {
+		truthCase{name: "lull: never, 12 clients that ask again after 20 ms at random", server: raw, flags: quick1s, notBefore: kept1s, by: kept1s + keptLatest, terms: terms{reason: "kept", mayCut: 4}, script: func(t *trial) {
 			t.keepPool(-2*s, t.callers(12, rawCaller("answer 20ms 200"))).closedLoop(-1500*ms, 12, 20*ms)
 		}},
-		truthCase{name: "lull: never, 12 clients that ask again at once", server: raw, flags: quick1s, notBefore: kept1s, by: kept1s + keptLatest, endOfHold: endOfHold{reason: "kept", mayCut: 12}, script: eager},
-		truthCase{name: "lull: never, a fixed delay of 5 s", server: raw, flags: []string{"--delay=5", "--grace-period=60"}, notBefore: 5 * s, by: 5600 * ms, endOfHold: endOfHold{reason: "elapsed", mayCut: 12}, script: eager},
+		truthCase{name: "lull: never, 12 clients that ask again at once", server: raw, flags: quick1s, notBefore: kept1s, by: kept1s + keptLatest, terms: terms{reason: "kept", mayCut: 12}, script: eager},
+		truthCase{name: "lull: never, a fixed delay of 5 s", server: raw, flags: []string{"--delay=5", "--grace-period=60"}, notBefore: 5 * s, by: 5600 * ms, terms: terms{reason: "elapsed", mayCut: 12}, script: eager},
 	)
 }
 
@@ -206,7 +205,7 @@ func lullSkipCases() []truthCase {
 		signal syscall.Signal
 	}{{"TERM", syscall.SIGTERM}, {"INT", syscall.SIGINT}} {
 		row := func(name string, flags []string, moment time.Duration) truthCase {
-			return truthCase{name: "lull: " + second.name + " during the search, " + name, server: raw, flags: flags, notBefore: moment - 300*ms, by: moment + 100*ms, endOfHold: endOfHold{mayCut: 12}, script: func(t *trial) {
+			return truthCase{name: "lull: " + second.name + " during the search, " + name, server: raw, flags: flags, notBefore: moment - 300*ms, by: moment + 100*ms, terms: terms{mayCut: 12}, script: func(t *trial) {
 				eager(t)
 				t.at(moment, func() { t.signal(second.signal) })
 			}}
