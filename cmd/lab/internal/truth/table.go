@@ -18,6 +18,7 @@ func table() []truthCase {
 		webCases(),
 		h2Cases(),
 		gracefulCases(),
+		keptCases(),
 		dataCases(),
 		appCases(),
 		grpcCases(),
@@ -116,6 +117,7 @@ func (r *row) String() string {
 	if len(signals) > 0 {
 		text += fmt.Sprintf(": %s, seen %s", r.expected(), strings.Join(signals, ", "))
 	}
+	text += keptSummary(r.results)
 	if r.c.limit.words != "" {
 		text += fmt.Sprintf(" (limit, %s: %s)", r.c.deviates, r.c.limit.words)
 	}
