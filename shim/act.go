@@ -118,10 +118,20 @@ func (l *loop) forward(s sig.Signal) {
 
 // sendStep sends the command a signal of the stop schedule.
 func (l *loop) sendStep(s sig.Signal) {
+	if l.shellChecked != s {
+		l.checkShell(s)
+	}
+	l.shellChecked = 0
+	l.send(s)
+}
+
+// checkShell records whether the command is a shell that drops s. That takes longer than
+// to take a sample, and happens before a search for a lull.
+func (l *loop) checkShell(s sig.Signal) {
+	l.shellChecked = s
 	if l.samples.began && l.shellDrops(s) {
 		l.shellDropped = s
 	}
-	l.send(s)
 }
 
 // send sends a signal to the command, or to its process group. The PID is still the

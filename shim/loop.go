@@ -23,6 +23,7 @@ type loop struct {
 	samples  samples
 
 	shellDropped  sig.Signal // a signal that the command, a shell, does not forward; 0: none
+	shellChecked  sig.Signal // the next signal, if checkShell need not be called; else 0
 	termlogWarned bool       // the user knows that the termination log cannot be written
 
 	done bool
@@ -255,8 +256,13 @@ func (l *loop) dispatch(e stop.Event) {
 	if before == stop.Holding && !l.machine.Searching() {
 		l.identify() // an entrypoint script may execute the server as late as now
 	}
+	searched := l.machine.Searching()
 	for _, a := range l.machine.Handle(time.Now(), e) {
 		l.act(a)
+	}
+	if !searched && l.machine.Searching() {
+		l.log(Debug, "searching for a lull")
+		l.checkShell(l.machine.Record().Steps.FirstSignal(0))
 	}
 	if l.children.onStopFailed {
 		l.children.onStopFailed = false

@@ -25,6 +25,7 @@ type observer struct {
 	proxied           proxied
 	pingpong          pingpongCache
 	sockets           int // in the latest sample
+	glanced           glanced
 }
 
 // newObserver chooses the best source and finds the ports that count. A port is never
@@ -106,10 +107,11 @@ func (o *observer) sampleSource(now time.Time, t *traffic.Tracker) error {
 	o.proxied.beginSample()
 	o.pingpong.beginSample(now)
 	o.sockets = 0
+	o.glanced.begin(now)
 	counters, countersErr := o.counters() // before the dump: counted connections are in the dump or the events
 	err := o.source.dump(o.scope.Ports, func(s *tcp.Socket) { o.visit(s, t) })
 	o.events.read(now)
-	o.proxied.update(now, t.Observe)
+	o.proxied.update(now, func(s *tcp.Socket) { o.observe(s, t) })
 	if err == nil {
 		err = o.decideSelf(t)
 	}
@@ -125,8 +127,14 @@ func (o *observer) visit(s *tcp.Socket, t *traffic.Tracker) {
 	o.sockets++
 	o.pingpong.apply(s)
 	if !o.proxied.defers(s) && !o.self.excludes(s) {
-		t.Observe(s)
+		o.observe(s, t)
 	}
+}
+
+// observe gives the tracker a socket that counts.
+func (o *observer) observe(s *tcp.Socket, t *traffic.Tracker) {
+	t.Observe(s)
+	o.glanced.add(s)
 }
 
 // decideSelf gives the tracker all candidates but connections to ourselves, whose other
@@ -145,7 +153,7 @@ func (o *observer) decideSelf(t *traffic.Tracker) error {
 		other, found := otherEnds[ends{near.Remote, near.Local}]
 		isSelf = found && o.scope.Self(near, &other) || o.proxied.has(near)
 		return isSelf, isSelf || found
-	}, t.Observe)
+	}, func(s *tcp.Socket) { o.observe(s, t) })
 	o.self.limit(o.sockets)
 	return nil
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
-// While the loop searches for a lull, samples are searchInterval apart, or three times as long as
-// a sample takes. A sample that takes longer than maxSearchSample is of no use.
+// While the loop searches for a lull, samples are searchInterval apart, or three times as
+// long as a sample takes. A sample that takes longer than maxSearchSample is of no use.
 const (
-	searchInterval  = 2 * time.Millisecond
+	searchInterval  = time.Millisecond
 	maxSearchSample = 10 * time.Millisecond
 )
 
@@ -55,8 +55,7 @@ func (s *Sampler) Continue(searching bool) {
 	}
 }
 
-// requests returns what a sample means for the search for a lull. On a busy machine most
-// samples take longer than necessary; the quickest tells how many connections there are.
+// requests returns what the latest sample means for the search for a lull.
 func (s *Sampler) requests() stop.Requests {
 	v := s.tracker.Verdict()
 	if s.observer.source.name != SockDiag || len(s.observer.scope.Ports) == 0 {
@@ -69,13 +68,15 @@ func (s *Sampler) requests() stop.Requests {
 	}
 }
 
-// awaitLoop waits until the loop has handled a snapshot that may end the hold or begin a
-// search for a lull. The loop's thread gets the only processor of Go's scheduler at once; a
-// system call in this thread would keep the processor for milliseconds.
-func (s *Sampler) awaitLoop(began time.Time) {
-	mayEnd := began.Sub(s.cfg.Start) >= s.cfg.LullStart || s.snapshot.State == stop.OnlyKept || s.snapshot.State == stop.ConditionMet
-	if s.cfg.LullStart > 0 && s.snapshot.Requests.Active && mayEnd && !s.slowed.Load() {
-		<-s.search.continued
-	}
+// mayMatter reports whether the latest sample may end the hold amid requests, or begin a
+// search for a lull.
+func (s *Sampler) mayMatter() bool {
+	next := &s.snapshot
+	mayEnd := next.Began.Sub(s.cfg.Start) >= s.cfg.LullStart || next.State == stop.OnlyKept || next.State == stop.ConditionMet
+	return s.cfg.LullStart > 0 && next.Requests.Active && mayEnd && !s.slowed.Load()
 }
 
+// awaitLoop waits until the loop has handled the latest snapshot. The loop's thread gets
+// the only processor of Go's scheduler at once; a system call in this thread would keep the
+// processor for milliseconds.
+func (s *Sampler) awaitLoop() { <-s.search.continued }

@@ -37,6 +37,17 @@ func (f *fakeDumper) Dump(q sockdiag.Query, visit func(*tcp.Socket)) error {
 	return f.err
 }
 
+func (f *fakeDumper) Lookup(list []tcp.Socket, visit func(i int, s *tcp.Socket)) error {
+	for i := range list {
+		for k := range f.sockets {
+			if f.sockets[k].Cookie == list[i].Cookie {
+				visit(i, &f.sockets[k])
+			}
+		}
+	}
+	return f.err
+}
+
 func (f *fakeDumper) Close() error { f.closed = true; return nil }
 
 func dial(l net.Listener) (net.Conn, error) { return net.Dial("tcp", l.Addr().String()) }

@@ -45,19 +45,25 @@ const (
 // set ports replaces q.Ports.
 func appendRequest(b []byte, seq uint32, family uint8, q Query, ports portSet) []byte {
 	start := len(b)
-	b = native.AppendUint32(b, 0) // the length, set below
-	b = native.AppendUint16(b, unix.SOCK_DIAG_BY_FAMILY)
-	b = native.AppendUint16(b, unix.NLM_F_REQUEST|unix.NLM_F_DUMP)
-	b = native.AppendUint32(b, seq)
-	b = native.AppendUint32(b, 0) // the sender, set by the kernel
-	b = append(b, family, unix.IPPROTO_TCP, q.extensions(), 0)
-	b = native.AppendUint32(b, uint32(q.States))
+	b = appendHeader(b, unix.NLM_F_DUMP, seq, family, q)
 	b = append(b, make([]byte, socketIDLen)...) // no single socket
 	if len(ports) > 0 {
 		b = appendBytecode(b, ports)
 	}
 	native.PutUint32(b[start:], uint32(len(b)-start))
 	return b
+}
+
+// appendHeader appends to b a request up to the field id of struct inet_diag_req_v2. The
+// caller sets the length.
+func appendHeader(b []byte, flags uint16, seq uint32, family uint8, q Query) []byte {
+	b = native.AppendUint32(b, 0)
+	b = native.AppendUint16(b, unix.SOCK_DIAG_BY_FAMILY)
+	b = native.AppendUint16(b, unix.NLM_F_REQUEST|flags)
+	b = native.AppendUint32(b, seq)
+	b = native.AppendUint32(b, 0) // the sender, set by the kernel
+	b = append(b, family, unix.IPPROTO_TCP, q.extensions(), 0)
+	return native.AppendUint32(b, uint32(q.States))
 }
 
 // extensions returns the attributes to send with each socket, a bit each.

@@ -66,9 +66,6 @@ func (m *Machine) onStopEnded(now time.Time) []Action {
 // The result is nil if the hold goes on.
 func (m *Machine) checkGate(now time.Time) []Action {
 	gate := &m.cfg.Gate
-	if !gate.conditional() {
-		return nil
-	}
 	held := now.Sub(m.record.TriggeredAt)
 	why := gate.endReason(m.traffic, held, m.pathsPresent || m.onStopRunning)
 	if why == "" && held >= gate.LullStart() && m.mayFindLull() && gate.endReasonAtMax(m.traffic) == Ceiling {

@@ -153,9 +153,9 @@ func (s Schedule) withStopSignal(signal sig.Signal) Schedule {
 	return filled
 }
 
-// firstSignal returns the first signal of the schedule, or fallback if the schedule
+// FirstSignal returns the first signal of the schedule, or fallback if the schedule
 // has no signal.
-func (s Schedule) firstSignal(fallback sig.Signal) sig.Signal {
+func (s Schedule) FirstSignal(fallback sig.Signal) sig.Signal {
 	for _, step := range s {
 		if step.Signal != 0 {
 			return step.Signal
@@ -187,12 +187,12 @@ type Preset struct {
 func (c *Config) resolveSchedule(s, to sig.Signal) Schedule {
 	signal := to
 	if to == s {
-		signal = c.Preset.Steps.firstSignal(to)
+		signal = c.Preset.Steps.FirstSignal(to)
 	}
 	switch {
 	case c.Schedule != nil:
 		return c.Schedule.withStopSignal(signal)
-	case signal != c.Preset.Steps.firstSignal(0):
+	case signal != c.Preset.Steps.FirstSignal(0):
 		return c.Preset.Steps.startingWith(signal)
 	}
 	return c.Preset.Steps

@@ -9,6 +9,7 @@ type arrivals struct {
 	awaited   int   // of accepted, counted by the kernel alone so far: a sample may show the connection later
 	perSecond []int // connections in each second from the trigger
 	missed    bool  // more connections may have come
+	openings  openings
 }
 
 // maxSeconds limits perSecond: connections that come later are only in accepted.

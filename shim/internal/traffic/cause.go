@@ -75,6 +75,7 @@ func (r *run) extend(at moment, pause time.Duration) {
 // noteActivity remembers a connection that was active last.
 func (t *Tracker) noteActivity(next *conn) {
 	t.noteKept(next)
+	t.noteOpened(next)
 	c := &t.causes
 	at := next.last()
 	if at > trigger && at > c.lastActive.last() {

@@ -34,6 +34,7 @@ type conn struct {
 	socket   remembered
 	course   course
 	isNew    bool // came after the trigger
+	noted    bool // by Tracker.noteOpened
 	accepted bool
 	inFlight bool   // in the latest sample a request was in flight, or may have been
 	waited   bool   // the last request was silent for QuietFor in the hold

@@ -103,7 +103,10 @@ func (t *Tracker) addUnseen(rest *Rest) {
 }
 
 // markActive notes activity whose connection is not known yet.
-func (t *Tracker) markActive(at moment) { t.closed.add(activity{at, at}) }
+func (t *Tracker) markActive(at moment) {
+	t.closed.add(activity{at, at})
+	t.arrivals.openings.crowded = max(t.arrivals.openings.crowded, at)
+}
 
 // dropMissing removes the connections that two samples in a row did not show. An event
 // may still report the end of a connection missing from only this sample, which counts

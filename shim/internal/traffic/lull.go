@@ -12,25 +12,41 @@ import (
 // transport layer, which moves only new connections.
 const keptFor = 5
 
-// isKept reports whether clients that never let go are all that remains, given the latest
-// activity that counts. Bytes still move, and a slow request, silent for QuietFor, may still
-// be answered.
-func (t *Tracker) isKept(counted activity) bool {
-	silent := func(at moment) bool { return t.silence(at) >= keptFor*t.cfg.QuietFor }
-	return silent(trigger) && t.recent(counted.moved) && t.lastSample.slow == 0 && silent(t.latestNew(counted))
+// openings are the new connections that count, possible health probes aside.
+type openings struct {
+	latest  moment
+	crowded moment // of the latest that came less than QuietFor after another, or was missed
 }
 
-// latestNew returns when the latest new connection came, given the latest activity that
-// counts. A possible health probe is no new client, even before the probe is left out.
-func (t *Tracker) latestNew(counted activity) moment {
-	if t.cfg.Probes == CountProbes || t.tooManyProbes {
-		return counted.opened
+// noteOpened notes a new connection.
+func (t *Tracker) noteOpened(c *conn) {
+	if c.opened == 0 || c.noted {
+		return
 	}
-	others := t.activity(t.lastSample.activity, (*rhythm).regular)
-	return max(others.opened, t.queues.activeAt, t.sourceEnded)
+	c.noted = true
+	if t.cfg.Probes != CountProbes && !t.tooManyProbes && t.periodOf(c) != 0 {
+		return
+	}
+	o := &t.arrivals.openings
+	if o.latest != 0 && time.Duration(c.opened-o.latest) < t.cfg.QuietFor {
+		o.crowded = max(o.crowded, c.opened)
+	}
+	o.latest = max(o.latest, c.opened)
 }
 
-// Kept counts the connections on which bytes moved less than QuietFor ago, and their peers.
+// isKept reports whether clients that never let go are all that remains, given the latest
+// activity that counts: bytes move, and for keptFor times QuietFor no new connections have
+// come, but for single ones, QuietFor apart, which would not prolong a hold by themselves. A
+// slow request, silent for QuietFor, may still be answered.
+func (t *Tracker) isKept(counted activity) bool {
+	o := &t.arrivals.openings
+	silent := func(times time.Duration, at moment) bool { return t.silence(at) >= times*t.cfg.QuietFor }
+	return silent(keptFor, max(o.crowded, t.queues.activeAt, t.sourceEnded)) && silent(1, o.latest) &&
+		t.recent(counted.moved) && t.lastSample.slow == 0
+}
+
+// Kept counts the connections on which bytes moved less than QuietFor ago, health probes
+// aside, and their peers.
 type Kept struct{ Connections, Peers int }
 
 // CountKept counts the clients that still talk, for Summary.
@@ -39,7 +55,7 @@ func (t *Tracker) CountKept() {
 	t.causes.kept = Kept{}
 	for i := range t.conns.slots {
 		c := &t.conns.slots[i]
-		if c.used && t.recent(c.moved) {
+		if c.used && t.recent(c.moved) && !c.course.beat.regular(1) {
 			t.causes.kept.Connections++
 			peers[c.socket.peer] = true
 		}

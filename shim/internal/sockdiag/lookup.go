@@ -1,0 +1,97 @@
+package sockdiag
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+)
+
+// lookupBatch is how many lookups are requested at a time: the kernel's replies have to
+// fit into the socket's receive buffer.
+const lookupBatch = 32
+
+// Lookup visits the present state of each connection of list that still exists, with the
+// connection's index. A lookup takes some microseconds, whereas a dump goes through the
+// hash table of all sockets, of up to 524 288 buckets, once for each address family. The
+// socket is valid until visit returns.
+func (c *Conn) Lookup(list []tcp.Socket, visit func(i int, s *tcp.Socket)) error {
+	for first := 0; first < len(list); first += lookupBatch {
+		batch := list[first:min(first+lookupBatch, len(list))]
+		if err := c.lookup(batch, func(i int, s *tcp.Socket) { visit(first+i, s) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lookup visits the connections of a batch. The kernel replies to each request by a socket or
+// an error. Request i has the sequence number of the batch plus i.
+func (c *Conn) lookup(batch []tcp.Socket, visit func(i int, s *tcp.Socket)) error {
+	deadline := time.Now().Add(c.timeout)
+	if c.replyPending {
+		if err := c.discard(deadline); err != nil {
+			return err
+		}
+	}
+	first := c.seq + 1
+	request := c.buf[:0]
+	for i := range batch {
+		c.seq++
+		request = appendLookup(request, c.seq, &batch[i])
+	}
+	if err := send(c.fd, request, deadline); err != nil {
+		return err
+	}
+	c.replyPending = true
+	for range batch {
+		n, err := receive(c.fd, c.buf, 0, deadline)
+		if err != nil {
+			return err
+		}
+		m, _, err := nextMessage(c.buf[:n])
+		switch {
+		case err != nil:
+			return err
+		case m.kind == unix.NLMSG_ERROR: // ENOENT: the connection is gone
+		default:
+			if err := decodeSocket(m.payload, &c.sock); err != nil {
+				return err
+			}
+			visit(int(m.seq-first), &c.sock)
+		}
+	}
+	c.replyPending = false
+	return nil
+}
+
+// appendLookup appends to b a request for a connection. The kernel finds IPv4 connections
+// of dual-stack listeners by their IPv4 addresses; see inet_diag_find_one_icsk in
+// net/ipv4/inet_diag.c.
+func appendLookup(b []byte, seq uint32, s *tcp.Socket) []byte {
+	start := len(b)
+	family := uint8(unix.AF_INET)
+	if s.Local.Addr().Is6() {
+		family = unix.AF_INET6
+	}
+	b = appendHeader(b, 0, seq, family, Query{States: AllStates, Info: true})
+	b = binary.BigEndian.AppendUint16(b, s.Local.Port())
+	b = binary.BigEndian.AppendUint16(b, s.Remote.Port())
+	b = appendAddr(b, s.Local.Addr())
+	b = appendAddr(b, s.Remote.Addr())
+	b = native.AppendUint32(b, 0) // any interface
+	b = native.AppendUint32(b, uint32(s.Cookie))
+	b = native.AppendUint32(b, uint32(s.Cookie>>32))
+	native.PutUint32(b[start:], uint32(len(b)-start))
+	return b
+}
+
+// appendAddr appends an address in 16 bytes: an IPv4 address has the first four.
+func appendAddr(b []byte, addr netip.Addr) []byte {
+	n := len(b) + 16
+	b = append(b, addr.AsSlice()...)
+	return append(b, make([]byte, n-len(b))...)
+}
