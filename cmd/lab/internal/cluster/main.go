@@ -47,10 +47,10 @@ func parse(args []string) (*options, error) {
 	o := &options{}
 	f := flag.NewFlagSet("lab cluster", flag.ContinueOnError)
 	only := f.String("run", "", "only the rows whose names match this pattern")
-	f.IntVar(&o.rate, "rate", 100, "requests a second")
-	f.IntVar(&o.rollouts, "rollouts", 1, "rollouts a row, of two replicas each")
+	f.IntVar(&o.rate, "rate", 200, "requests a second")
+	f.IntVar(&o.rollouts, "rollouts", 3, "rollouts a row, of two replicas each")
 	f.BoolVar(&o.new, "new", true, "a load with a new connection for each request")
-	f.BoolVar(&o.kept, "kept", true, "a load that keeps connections")
+	f.BoolVar(&o.kept, "kept", true, fmt.Sprintf("a load over %d connections, which the client keeps and uses in turn", pool))
 	f.Usage = func() {
 		fmt.Fprintln(f.Output(), "usage: KUBECONFIG=FILE E2E_LOAD=COMMAND lab cluster [flags]")
 		f.PrintDefaults()
