@@ -226,13 +226,13 @@ func TestTenth(t *testing.T) {
 func TestTable(t *testing.T) {
 	ends := []stop{
 		{took: 20 * time.Second, messages: []string{"TERM: held 20.2 s (kept); 0 new connections"}},
-		{took: 21 * time.Second, messages: []string{"TERM: held 20.9 s (kept); 0 new connections"}},
+		{took: 21 * time.Second, messages: []string{"TERM: held 20.9 s (kept); 0 new connections; sent TERM at +20.9 s (at a lull)"}},
 		{took: 30 * time.Second, messages: []string{"TERM: held 29.9 s (ceiling); 0 new connections"}},
 	}
 	var out strings.Builder
 	printTable(&out, []row{{name: untilQuiet, rowKind: rowKind{kept: true}, failed: []int{0, 2, 1}, tally: failures(3), stops: ends}})
 	line := strings.Join(strings.Fields(out.String()), " ")
-	for _, want := range []string{"kept --until=quiet 0 2 1 503 0 21.0 s 30.0 s", "1 ceiling, 2 kept; 3 reset"} {
+	for _, want := range []string{"kept --until=quiet 0 2 1 503 0 21.0 s 30.0 s", "1 ceiling, 2 kept, 1 at a lull; 3 reset"} {
 		if !strings.Contains(line, want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}

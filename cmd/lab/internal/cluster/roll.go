@@ -35,6 +35,17 @@ func (s *stop) ended() (reasons []string) {
 	return reasons
 }
 
+// lulls returns how many containers got their signal at a moment without a request in
+// flight, which lameduck looks for where requests come to the end.
+func (s *stop) lulls() (n int) {
+	for _, text := range s.messages {
+		if strings.Contains(text, "(at a lull)") {
+			n++
+		}
+	}
+	return n
+}
+
 // holds lists the containers' holds.
 func (s *stop) holds() string {
 	var parts []string
