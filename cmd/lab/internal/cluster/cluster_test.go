@@ -229,6 +229,9 @@ func TestTable(t *testing.T) {
 		{took: 21 * time.Second, messages: []string{"TERM: held 20.9 s (kept); 0 new connections; sent TERM at +20.9 s (at a lull)"}},
 		{took: 30 * time.Second, messages: []string{"TERM: held 29.9 s (ceiling); 0 new connections"}},
 	}
+	if got := ends[1].holds(); got != "held 20.9 s (kept) at a lull" {
+		t.Errorf("holds %q", got)
+	}
 	var out strings.Builder
 	printTable(&out, []row{{name: untilQuiet, rowKind: rowKind{kept: true}, failed: []int{0, 2, 1}, tally: failures(3), stops: ends}})
 	line := strings.Join(strings.Fields(out.String()), " ")

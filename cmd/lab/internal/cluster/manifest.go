@@ -76,7 +76,10 @@ func under(flag, program string) func() ([]runtime.Object, error) {
 	})
 }
 
-// altered returns install.yaml with the image web and a change to the pod.
+// replicas is the number of pods of the Deployments that no manifest has.
+const replicas = 3
+
+// altered returns install.yaml with more replicas, the image web and a change to the pod.
 func altered(change func(*core.PodSpec)) func() ([]runtime.Object, error) {
 	return func() ([]runtime.Object, error) {
 		list, err := given("install.yaml")()
@@ -85,6 +88,7 @@ func altered(change func(*core.PodSpec)) func() ([]runtime.Object, error) {
 		}
 		for _, object := range list {
 			if d, ok := object.(*apps.Deployment); ok {
+				d.Spec.Replicas = new(int32(replicas))
 				spec := &d.Spec.Template.Spec
 				spec.Containers[0].Image, spec.Containers[0].Args = web, nil
 				change(spec)
