@@ -58,7 +58,7 @@ func TestFlood(t *testing.T) {
 	client.Close()
 	server.Close()
 	testutil.Eventually(t, "an event is read", func() bool {
-		sampler.sample(start.Add(7300 * time.Millisecond))
+		sampler.sample(start.Add(7300*time.Millisecond), false)
 		return sampler.tracker.Summary().Accepted == 1
 	})
 	sample(7.4, stop.Busy)

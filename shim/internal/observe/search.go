@@ -9,10 +9,12 @@ import (
 )
 
 // While the loop searches for a lull, samples are searchInterval apart, or three times as
-// long as a sample takes. A sample that takes longer than maxSearchSample is of no use.
+// long as a sample takes. A sample of more than manySearched sockets that takes longer than
+// maxSearchSample is of no use; with fewer, the machine is busy.
 const (
 	searchInterval  = time.Millisecond
 	maxSearchSample = 10 * time.Millisecond
+	manySearched    = 1000
 )
 
 // search is the part of the sampler in the loop's search for a lull.
@@ -64,7 +66,7 @@ func (s *Sampler) requests() stop.Requests {
 	return stop.Requests{
 		Active:  v.Active,
 		AtRisk:  v.AtRisk,
-		TooMany: s.search.quickest() > maxSearchSample,
+		TooMany: s.observer.sockets > manySearched && s.search.quickest() > maxSearchSample,
 	}
 }
 
