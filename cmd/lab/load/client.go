@@ -24,9 +24,17 @@ type Client struct {
 	// within seconds, and connection tracking might send the new connection where the
 	// last use of the port went: to a pod that has gone.
 	Ports bool
+	// Conns, if positive, is the size of the pool of kept connections: a request opens a
+	// connection while fewer than Conns are open, and otherwise takes the connection
+	// that was idle longest. If all are busy, a connection for one request is opened.
+	Conns int
+	// Pick, if set, returns the address of each new connection, in place of Addr. Pick is
+	// called from several goroutines.
+	Pick func() string
 
 	mu   sync.Mutex // requests run beside each other
 	idle []*Conn
+	open int // connections, idle and busy
 	port int
 }
 
@@ -57,14 +65,26 @@ func (c *Client) Do(deadline time.Time, exchange func(*Conn) (again bool, err er
 		return err
 	}
 	again, err := exchange(conn)
-	if err != nil || !again || !c.Keep {
-		conn.Close()
-		return err
-	}
+	c.release(conn, err == nil && again && c.Keep)
+	return err
+}
+
+// release ends the use of a connection, and keeps the connection for the next request if
+// the pool has room.
+func (c *Client) release(conn *Conn, keep bool) {
 	c.mu.Lock()
-	c.idle = append(c.idle, conn)
-	c.mu.Unlock()
-	return nil
+	defer c.mu.Unlock()
+	if keep && (c.Conns == 0 || c.open <= c.Conns) {
+		c.idle = append(c.idle, conn)
+		return
+	}
+	c.drop(conn)
+}
+
+// drop closes a connection. The caller holds the mutex.
+func (c *Client) drop(conn *Conn) {
+	conn.Close()
+	c.open--
 }
 
 // HTTP makes one HTTP request, which an empty body makes a GET and any other a POST.
@@ -112,7 +132,7 @@ func (c *Client) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, conn := range c.idle {
-		conn.Close()
+		c.drop(conn)
 	}
 	c.idle = nil
 }
@@ -124,17 +144,32 @@ func (c *Client) Idle() int {
 	return len(c.idle)
 }
 
-// conn returns the connection that was idle longest, or a new one.
+// conn returns a kept connection or a new one.
 func (c *Client) conn(deadline time.Time) (*Conn, error) {
 	if conn := c.reuse(); conn != nil {
 		return conn, conn.SetDeadline(deadline)
 	}
+	conn, err := c.connect(deadline)
+	if err != nil {
+		c.mu.Lock()
+		c.open--
+		c.mu.Unlock()
+	}
+	return conn, err
+}
+
+// connect opens a connection.
+func (c *Client) connect(deadline time.Time) (*Conn, error) {
+	addr := c.Addr
+	if c.Pick != nil {
+		addr = c.Pick()
+	}
 	if !c.Ports {
-		return Dial(c.Addr, deadline)
+		return Dial(addr, deadline)
 	}
 	for {
 		from := &net.TCPAddr{Port: c.nextPort()}
-		conn, err := dial(&net.Dialer{Deadline: deadline, LocalAddr: from}, c.Addr, deadline)
+		conn, err := dial(&net.Dialer{Deadline: deadline, LocalAddr: from}, addr, deadline)
 		if errors.Is(err, syscall.EADDRINUSE) && time.Now().Before(deadline) {
 			continue
 		}
@@ -142,17 +177,20 @@ func (c *Client) conn(deadline time.Time) (*Conn, error) {
 	}
 }
 
+// reuse returns the connection that was idle longest. If reuse returns nil, the caller
+// opens a connection, which is already counted.
 func (c *Client) reuse() *Conn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for len(c.idle) > 0 {
+	for len(c.idle) > 0 && c.open >= c.Conns {
 		conn := c.idle[0]
 		c.idle = c.idle[1:]
 		if !conn.Gone() {
 			return conn
 		}
-		conn.Close()
+		c.drop(conn)
 	}
+	c.open++
 	return nil
 }
 
