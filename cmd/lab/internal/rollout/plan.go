@@ -21,8 +21,11 @@ func plan(o *options) []*trial {
 		for i := range o.contenders {
 			for j := range o.servers {
 				c, s := &o.contenders[i], &o.servers[j]
+				if !c.plays(s.scene) {
+					continue
+				}
 				all = append(all, &trial{Contender: c.name, Server: s.name, Repetition: n,
-					contender: c, server: s, lags: drawLags(o.lags, o.seed, n, j, o.scale), seed: o.seed + uint64(n)})
+					contender: c, server: s, lags: drawLags(o.lags, o.seed, n, number(s), o.scale), seed: o.seed + uint64(n)})
 			}
 		}
 		part := all[from:]
@@ -33,8 +36,13 @@ func plan(o *options) []*trial {
 	return all
 }
 
+// number returns a server's number among all servers: a selection meets the same lags.
+func number(s *server) int {
+	return slices.IndexFunc(allServers(), func(other server) bool { return other.name == s.name })
+}
+
 func long(t *trial) int {
-	if t.server.longLived {
+	if t.server.longLived || t.server.scene == kept {
 		return 1
 	}
 	return 0

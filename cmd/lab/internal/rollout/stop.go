@@ -3,6 +3,7 @@ package rollout
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
@@ -18,6 +19,7 @@ type stop struct {
 	Failed   map[load.Kind]int `json:"failed,omitempty"`
 	Lost     int               `json:"lost"` // long-lived connections
 	Report   string            `json:"report,omitempty"`
+	Ended    string            `json:"ended,omitempty"` // the reason in the report
 
 	began  time.Time
 	said   string          // lameduck's stderr
@@ -35,12 +37,11 @@ func (a *arena) stop(ctx context.Context, old *replica, lag drawn) (*stop, error
 	s := &stop{drawn: lag, LagMS: ms(lag.Lag), began: time.Now()}
 	removed, failed := make(chan struct{}), make(chan error, 1)
 	go func() {
-		time.Sleep(time.Until(s.began.Add(lag.Lag)))
-		failed <- a.balancer.remove(old)
+		failed <- a.remove(old, s.began, lag)
 		close(removed)
 	}()
 	// The grace period is not scaled: lameduck needs its last second.
-	timer := time.AfterFunc(grace, old.slay)
+	timer := time.AfterFunc(a.server.gracePeriod(), old.slay)
 	go a.contender.stop(a.o.scale, a.server, old.cmd.Process, old.gone, removed)
 	<-old.gone
 	s.Killed = !timer.Stop()
@@ -48,8 +49,30 @@ func (a *arena) stop(ctx context.Context, old *replica, lag drawn) (*stop, error
 	s.StopMS = ms(old.at.Sub(s.began))
 	if a.contender.init == "lameduck" {
 		s.said, s.Report = old.stderr.String(), old.report()
+		s.Ended = ended(s.said)
 	}
 	return s, <-failed
+}
+
+var held = regexp.MustCompile(`: held [0-9.]+ s \((\w+)\)`)
+
+// ended returns the reason for the end of a hold, or "" if no report has one.
+func ended(report string) string {
+	found := held.FindStringSubmatch(report)
+	if found == nil {
+		return ""
+	}
+	return found[1]
+}
+
+// remove removes a replica from the balancer, late.
+func (a *arena) remove(old *replica, began time.Time, lag drawn) error {
+	if k, ok := a.balancer.(*kubeProxy); ok && a.server.stragglers {
+		time.Sleep(time.Until(began.Add(lag.most)))
+		k.removeSoon(old)
+	}
+	time.Sleep(time.Until(began.Add(lag.Lag)))
+	return a.balancer.remove(old)
 }
 
 // count adds a result from the time of this stop.
