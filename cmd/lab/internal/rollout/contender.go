@@ -93,12 +93,14 @@ func (c *contender) plays(s scene) bool {
 	return slices.Contains(c.scenes, s) || c.scenes == nil && s == steady
 }
 
-// defaultQuiet is the default of --quiet-for. short marks holds with a short silence,
+// defaultQuiet is the default of --quiet-for. defaultHold is the hold with lameduck's
+// defaults, of which the README's headline is. short marks holds with a short silence,
 // floored is a hold with a floor as long as the longest lag, and broken is a hold that ends
 // at once, which the experiment must detect.
 const (
 	defaultQuiet = 4 * time.Second
 	short        = " --quiet-for=1s"
+	defaultHold  = "lameduck --until=quiet"
 	floored      = "lameduck --until=quiet --delay=10"
 	broken       = "broken: lameduck --until=quiet --quiet-for=10ms"
 )

@@ -30,7 +30,7 @@ type options struct {
 }
 
 // files are the files to write, or "".
-type files struct{ json, svg string }
+type files struct{ json, svg, page string }
 
 // scale compresses time: the lags, and everything compared with the lags.
 type scale float64
@@ -51,6 +51,7 @@ func parse(args []string) (*options, error) {
 	f.BoolVar(&o.quick, "quick", false, "a selection of the contenders, once, at half the time")
 	f.BoolVar(&o.demo, "demo", false, "the smallest case, without other programs: one stop, bare and held, drawn")
 	f.StringVar(&o.json, "json", "", "write everything to this file")
+	f.StringVar(&o.page, "page", "", "write the README's tables, in Markdown, to this file")
 	f.StringVar(&o.svg, "svg", "", "draw the chart into this file")
 	contenders := f.String("contenders", "", "only these: names, or parts of names, with semicolons between")
 	servers := f.String("servers", "", "only these servers: names, or the scenes steady, kept and sparse, with semicolons between")
@@ -144,6 +145,11 @@ func (o *options) write(found *findings, trials []*trial) error {
 		}
 		if err != nil {
 			return fmt.Errorf("cannot write the figures: %w", err)
+		}
+	}
+	if o.page != "" {
+		if err := os.WriteFile(o.page, []byte(page(found)), 0o644); err != nil {
+			return fmt.Errorf("cannot write the tables: %w", err)
 		}
 	}
 	if o.svg != "" {

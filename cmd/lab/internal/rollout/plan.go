@@ -30,7 +30,8 @@ func plan(o *options) []*trial {
 		}
 		part := all[from:]
 		random.Shuffle(len(part), func(i, j int) { part[i], part[j] = part[j], part[i] })
-		// Long trials first, or the last long trial would be played alone.
+		// Long trials first, or the last long trial would be played alone. The trials of
+		// kept are long too, but are work for the machine: not all at the same time.
 		slices.SortStableFunc(part, func(a, b *trial) int { return long(b) - long(a) })
 	}
 	return all
@@ -42,7 +43,7 @@ func number(s *server) int {
 }
 
 func long(t *trial) int {
-	if t.server.longLived || t.server.scene == kept {
+	if t.server.longLived {
 		return 1
 	}
 	return 0

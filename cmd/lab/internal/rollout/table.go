@@ -16,7 +16,7 @@ import (
 func printTables(out io.Writer, f *findings) {
 	fmt.Fprintf(out, "\nseed %d, scale %g, %d requests/s a rollout, %d rollouts a contender and server, %.0f s;", f.Seed, float64(f.Scale), f.Rate, f.Repeat, f.Seconds)
 	fmt.Fprintf(out, " the machine stood still in %d rollouts, which were played again (%d of %d to no avail: left out)\n\n", f.Discarded, f.LeftOut, f.Rollouts)
-	fmt.Fprintln(out, "losing: stops in which a request failed. lost: long-lived connections that ended with the server. stop: from\nthe stop signal to the exit, over all servers but websocket, whose connections do not end by themselves.\nrollout: starts and stops of all replicas. ended by: lameduck's reasons for the ends of its holds.")
+	fmt.Fprintln(out, "losing: stops in which a request failed; most: in one of these. lost: long-lived connections that ended with the server. stop: from\nthe stop signal to the exit, over all servers but websocket, whose connections do not end by themselves.\nrollout: starts and stops of all replicas. ended by: lameduck's reasons for the ends of its holds.")
 	for _, s := range f.Scenes {
 		printScene(out, s, f.Lags)
 	}
@@ -26,10 +26,10 @@ func printTables(out io.Writer, f *findings) {
 func printScene(out io.Writer, f *sceneFigures, lags []string) {
 	fmt.Fprintf(out, "\n%s\n\n", f.Scene.title())
 	t := newTable(out)
-	t.row("contender", "requests", "failed", "refused", "reset", "cut", "5xx", "timeout", "lost", "losing", "of stops", "stop: median", "p95", "max", "rollout", "added p99", "ended by")
+	t.row("contender", "requests", "failed", "refused", "reset", "cut", "5xx", "timeout", "lost", "losing", "of stops", "most", "stop: median", "p95", "max", "rollout", "added p99", "ended by")
 	for _, c := range f.Contenders {
 		k := c.All.Kinds
-		t.row(c.Name, c.All.Requests, c.All.Failed, k[load.Refused], k[load.Reset], k[load.Cut], k[load.Status5], k[load.Timeout]+k[load.Unreachable]+k[load.Other], c.All.Lost, c.All.Losing, c.All.Stops,
+		t.row(c.Name, c.All.Requests, c.All.Failed, k[load.Refused], k[load.Reset], k[load.Cut], k[load.Status5], k[load.Timeout]+k[load.Unreachable]+k[load.Other], c.All.Lost, c.All.Losing, c.All.Stops, c.All.Most,
 			seconds(c.All.MedianMS), seconds(c.All.P95MS), seconds(c.All.MaxMS), fmt.Sprintf("%.1f s", c.RolloutS), fmt.Sprintf("%.0f ms", c.ExtraMS), reasonsOf(c.All.Ended))
 	}
 	t.Flush()
