@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
@@ -19,7 +20,7 @@ type stop struct {
 	Failed   map[load.Kind]int `json:"failed,omitempty"`
 	Lost     int               `json:"lost"` // long-lived connections
 	Report   string            `json:"report,omitempty"`
-	Ended    string            `json:"ended,omitempty"` // the reason in the report
+	Ended    string            `json:"ended,omitempty"` // why, by the report
 
 	began  time.Time
 	said   string          // lameduck's stderr
@@ -56,11 +57,15 @@ func (a *arena) stop(ctx context.Context, old *replica, lag drawn) (*stop, error
 
 var held = regexp.MustCompile(`: held [0-9.]+ s \((\w+)\)`)
 
-// ended returns the reason for the end of a hold, or "" if no report has one.
+// ended returns the reason for the end of a hold, and whether the signal was sent at a
+// lull, or "" if no report has a reason.
 func ended(report string) string {
 	found := held.FindStringSubmatch(report)
 	if found == nil {
 		return ""
+	}
+	if strings.Contains(report, "(at a lull)") {
+		return found[1] + " at a lull"
 	}
 	return found[1]
 }
