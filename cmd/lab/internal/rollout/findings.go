@@ -50,7 +50,7 @@ type part struct {
 	Failed   int               `json:"failed"`
 	Most     int               `json:"most"` // failed requests in one stop
 	Kinds    map[load.Kind]int `json:"kinds,omitempty"`
-	Ended    map[string]int    `json:"ended,omitempty"` // holds, by the reason in lameduck's report
+	Ended    map[string]int    `json:"ended,omitempty"` // holds, by their ends in lameduck's report
 	Lost     int               `json:"lost"`
 	Killed   int               `json:"killed"`
 	MedianMS float64           `json:"stop_median_ms"`

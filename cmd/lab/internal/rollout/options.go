@@ -97,7 +97,7 @@ func (o *options) choose(names, servers string) error {
 	})
 	o.servers = slices.DeleteFunc(allServers(), func(s server) bool {
 		if servers == "" {
-			return o.quick && s.scene == sparse
+			return o.quick && !s.quick()
 		}
 		named := strings.Split(servers, ";")
 		return !slices.Contains(named, s.name) && !slices.Contains(named, string(s.scene))

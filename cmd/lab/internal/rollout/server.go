@@ -36,6 +36,11 @@ func (s *server) gracePeriod() time.Duration { return cmp.Or(s.grace, defaultGra
 // for the server's own stop, and 1 s for the report.
 func (s *server) ceiling() time.Duration { return s.gracePeriod() - 11*time.Second }
 
+// quick reports whether the server plays in a quick run.
+func (s *server) quick() bool {
+	return s.scene == steady || s.scene == kept && !s.closesKept && s.grace == 0
+}
+
 // allServers are the servers of all scenes, scene by scene.
 func allServers() []server {
 	return slices.Concat(steadyServers(), keptServers(), sparseServers())
