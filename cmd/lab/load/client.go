@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -26,7 +27,7 @@ type Client struct {
 	Ports bool
 	// Conns, if positive, is the size of the pool of kept connections: a request opens a
 	// connection while fewer than Conns are open, and otherwise takes the connection
-	// that was idle longest. If all are busy, a connection for one request is opened.
+	// that was idle longest, or waits if all are busy.
 	Conns int
 	// Pick, if set, returns the address of each new connection, in place of Addr. Pick is
 	// called from several goroutines.
@@ -34,7 +35,8 @@ type Client struct {
 
 	mu   sync.Mutex // requests run beside each other
 	idle []*Conn
-	open int // connections, idle and busy
+	open int           // connections, idle and busy
+	busy chan struct{} // with Conns: an entry for each request that has a connection
 	port int
 }
 
@@ -60,6 +62,11 @@ func dial(d *net.Dialer, addr string, deadline time.Time) (*Conn, error) {
 // Do makes one request: exchange writes the request to a connection and reads the
 // answer, and reports whether the connection may be used again.
 func (c *Client) Do(deadline time.Time, exchange func(*Conn) (again bool, err error)) error {
+	done, err := c.wait(deadline)
+	if err != nil {
+		return err
+	}
+	defer done()
 	conn, err := c.conn(deadline)
 	if err != nil {
 		return err
@@ -69,12 +76,33 @@ func (c *Client) Do(deadline time.Time, exchange func(*Conn) (again bool, err er
 	return err
 }
 
-// release ends the use of a connection, and keeps the connection for the next request if
-// the pool has room.
+// wait waits until fewer than Conns requests have a connection, if Conns is positive. The
+// caller calls done at the end of the request.
+func (c *Client) wait(deadline time.Time) (done func(), err error) {
+	if c.Conns == 0 {
+		return func() {}, nil
+	}
+	c.mu.Lock()
+	if c.busy == nil {
+		c.busy = make(chan struct{}, c.Conns)
+	}
+	busy := c.busy
+	c.mu.Unlock()
+	late := time.NewTimer(time.Until(deadline))
+	defer late.Stop()
+	select {
+	case busy <- struct{}{}:
+		return func() { <-busy }, nil
+	case <-late.C:
+		return nil, os.ErrDeadlineExceeded
+	}
+}
+
+// release ends the use of a connection, which may be kept for the next request.
 func (c *Client) release(conn *Conn, keep bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if keep && (c.Conns == 0 || c.open <= c.Conns) {
+	if keep {
 		c.idle = append(c.idle, conn)
 		return
 	}

@@ -125,6 +125,30 @@ func TestConns(t *testing.T) {
 	}
 }
 
+// TestFullPool: a request waits for a connection of the pool until its deadline.
+func TestFullPool(t *testing.T) {
+	release := make(chan bool)
+	addr, requests := serveEach(t, func(c *net.TCPConn) {
+		<-release
+		io.WriteString(c, whole)
+	})
+	c := &Client{Addr: addr, Keep: true, Conns: 1}
+	defer c.Close()
+	first := make(chan Kind)
+	go func() { first <- c.HTTP("/", "duck", time.Now().Add(5*time.Second)) }()
+	<-requests
+	if got := c.HTTP("/", "duck", time.Now().Add(20*time.Millisecond)); got != Timeout {
+		t.Errorf("the kind of the request that waits is %q, want %q", got, Timeout)
+	}
+	close(release)
+	if got := <-first; got != Answered {
+		t.Error(got)
+	}
+	if len(requests) > 0 {
+		t.Error("a second connection was opened")
+	}
+}
+
 // answer answers one request, and reports whether there was one.
 func answer(c net.Conn, in *bufio.Reader) bool {
 	r, err := http.ReadRequest(in)
