@@ -22,8 +22,8 @@ import (
 
 const usage = `usage: lab COMMAND [flags]
 
-  rollout LAMEDUCK  rollouts under load behind HAProxy and nginx: failed requests and
-                    stop times, beside other inits and sleeps (-quick, -demo)
+  rollout LAMEDUCK  rollouts under load behind HAProxy, nginx and kube-proxy: failed
+                    requests and stop times, beside other inits and sleeps (-quick, -demo)
   bench LAMEDUCK    start-up, memory, latency and samples, beside other inits and ss
   soak LAMEDUCK     storms, orphans and stops at random: no resource may leak
   rules             simulated stops: what each rule for the end of a hold loses

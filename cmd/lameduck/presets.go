@@ -87,6 +87,9 @@ func explainPreset(p shim.Preset) string {
 	}
 	row("sends", "%s, on %s", sends(p), strings.Join(on, ", "))
 	row("which", "%s", p.Says)
+	if p.Kept != "" {
+		row("kept", "connections that clients keep: %s", p.Kept)
+	}
 	for _, m := range p.Exit {
 		row("exit", "%d is reported as %d", m.From, m.To)
 	}

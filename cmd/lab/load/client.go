@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -24,9 +25,18 @@ type Client struct {
 	// within seconds, and connection tracking might send the new connection where the
 	// last use of the port went: to a pod that has gone.
 	Ports bool
+	// Conns, if positive, is the size of the pool of kept connections: a request opens a
+	// connection while fewer than Conns are open, and otherwise takes the connection
+	// that was idle longest, or waits if all are busy.
+	Conns int
+	// Pick, if set, returns the address of each new connection, in place of Addr. Pick is
+	// called from several goroutines.
+	Pick func() string
 
 	mu   sync.Mutex // requests run beside each other
 	idle []*Conn
+	open int           // connections, idle and busy
+	busy chan struct{} // with Conns: an entry for each request that has a connection
 	port int
 }
 
@@ -52,19 +62,57 @@ func dial(d *net.Dialer, addr string, deadline time.Time) (*Conn, error) {
 // Do makes one request: exchange writes the request to a connection and reads the
 // answer, and reports whether the connection may be used again.
 func (c *Client) Do(deadline time.Time, exchange func(*Conn) (again bool, err error)) error {
+	done, err := c.wait(deadline)
+	if err != nil {
+		return err
+	}
+	defer done()
 	conn, err := c.conn(deadline)
 	if err != nil {
 		return err
 	}
 	again, err := exchange(conn)
-	if err != nil || !again || !c.Keep {
-		conn.Close()
-		return err
+	c.release(conn, err == nil && again && c.Keep)
+	return err
+}
+
+// wait waits until fewer than Conns requests have a connection, if Conns is positive. The
+// caller calls done at the end of the request.
+func (c *Client) wait(deadline time.Time) (done func(), err error) {
+	if c.Conns == 0 {
+		return func() {}, nil
 	}
 	c.mu.Lock()
-	c.idle = append(c.idle, conn)
+	if c.busy == nil {
+		c.busy = make(chan struct{}, c.Conns)
+	}
+	busy := c.busy
 	c.mu.Unlock()
-	return nil
+	late := time.NewTimer(time.Until(deadline))
+	defer late.Stop()
+	select {
+	case busy <- struct{}{}:
+		return func() { <-busy }, nil
+	case <-late.C:
+		return nil, os.ErrDeadlineExceeded
+	}
+}
+
+// release ends the use of a connection, which may be kept for the next request.
+func (c *Client) release(conn *Conn, keep bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if keep {
+		c.idle = append(c.idle, conn)
+		return
+	}
+	c.drop(conn)
+}
+
+// drop closes a connection. The caller holds the mutex.
+func (c *Client) drop(conn *Conn) {
+	conn.Close()
+	c.open--
 }
 
 // HTTP makes one HTTP request, which an empty body makes a GET and any other a POST.
@@ -112,7 +160,7 @@ func (c *Client) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, conn := range c.idle {
-		conn.Close()
+		c.drop(conn)
 	}
 	c.idle = nil
 }
@@ -124,17 +172,32 @@ func (c *Client) Idle() int {
 	return len(c.idle)
 }
 
-// conn returns the connection that was idle longest, or a new one.
+// conn returns a kept connection or a new one.
 func (c *Client) conn(deadline time.Time) (*Conn, error) {
 	if conn := c.reuse(); conn != nil {
 		return conn, conn.SetDeadline(deadline)
 	}
+	conn, err := c.connect(deadline)
+	if err != nil {
+		c.mu.Lock()
+		c.open--
+		c.mu.Unlock()
+	}
+	return conn, err
+}
+
+// connect opens a connection.
+func (c *Client) connect(deadline time.Time) (*Conn, error) {
+	addr := c.Addr
+	if c.Pick != nil {
+		addr = c.Pick()
+	}
 	if !c.Ports {
-		return Dial(c.Addr, deadline)
+		return Dial(addr, deadline)
 	}
 	for {
 		from := &net.TCPAddr{Port: c.nextPort()}
-		conn, err := dial(&net.Dialer{Deadline: deadline, LocalAddr: from}, c.Addr, deadline)
+		conn, err := dial(&net.Dialer{Deadline: deadline, LocalAddr: from}, addr, deadline)
 		if errors.Is(err, syscall.EADDRINUSE) && time.Now().Before(deadline) {
 			continue
 		}
@@ -142,17 +205,20 @@ func (c *Client) conn(deadline time.Time) (*Conn, error) {
 	}
 }
 
+// reuse returns the connection that was idle longest. If reuse returns nil, the caller
+// opens a connection, which is already counted.
 func (c *Client) reuse() *Conn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for len(c.idle) > 0 {
+	for len(c.idle) > 0 && c.open >= c.Conns {
 		conn := c.idle[0]
 		c.idle = c.idle[1:]
 		if !conn.Gone() {
 			return conn
 		}
-		conn.Close()
+		c.drop(conn)
 	}
+	c.open++
 	return nil
 }
 

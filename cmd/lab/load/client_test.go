@@ -80,6 +80,75 @@ func TestKeep(t *testing.T) {
 	}
 }
 
+// TestConns: a pool opens a connection for each request until the pool is full, and then
+// uses the connections in turn. A connection that the server has closed is replaced.
+func TestConns(t *testing.T) {
+	const size = 3
+	conns := make(chan *net.TCPConn, 10)
+	listener := listen(t)
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			conns <- conn.(*net.TCPConn)
+			go func() {
+				for in := bufio.NewReader(conn); answer(conn, in); {
+				}
+			}()
+		}
+	}()
+	picked := 0
+	c := &Client{Keep: true, Conns: size, Pick: func() string { picked++; return listener.Addr().String() }}
+	defer c.Close()
+	request := func(n int) {
+		for range n {
+			if got := c.HTTP("/", "duck", time.Now().Add(5*time.Second)); got != Answered {
+				t.Fatal(got)
+			}
+		}
+	}
+	request(4 * size)
+	if len(conns) != size || c.Idle() != size {
+		t.Fatalf("%d connections, %d idle, want %d", len(conns), c.Idle(), size)
+	}
+	(<-conns).Close()
+	for end := time.Now().Add(5 * time.Second); !c.idle[0].Gone(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("a closed connection looks open")
+		}
+	}
+	request(4 * size)
+	if len(conns) != size || c.Idle() != size || picked != size+1 {
+		t.Errorf("%d connections, %d idle, want %d; %d opened, want %d", len(conns), c.Idle(), size, picked, size+1)
+	}
+}
+
+// TestFullPool: a request waits for a connection of the pool until its deadline.
+func TestFullPool(t *testing.T) {
+	release := make(chan bool)
+	addr, requests := serveEach(t, func(c *net.TCPConn) {
+		<-release
+		io.WriteString(c, whole)
+	})
+	c := &Client{Addr: addr, Keep: true, Conns: 1}
+	defer c.Close()
+	first := make(chan Kind)
+	go func() { first <- c.HTTP("/", "duck", time.Now().Add(5*time.Second)) }()
+	<-requests
+	if got := c.HTTP("/", "duck", time.Now().Add(20*time.Millisecond)); got != Timeout {
+		t.Errorf("the kind of the request that waits is %q, want %q", got, Timeout)
+	}
+	close(release)
+	if got := <-first; got != Answered {
+		t.Error(got)
+	}
+	if len(requests) > 0 {
+		t.Error("a second connection was opened")
+	}
+}
+
 // answer answers one request, and reports whether there was one.
 func answer(c net.Conn, in *bufio.Reader) bool {
 	r, err := http.ReadRequest(in)

@@ -35,7 +35,7 @@ func TestFlood(t *testing.T) {
 	events := &sampler.observer.events
 	sample := func(at float64, want stop.TrafficState) {
 		t.Helper()
-		if got := sampler.sample(start.Add(time.Duration(at*float64(time.Second))), false); got != want {
+		if got := sampler.sample(start.Add(time.Duration(at * float64(time.Second)))); got != want {
 			t.Errorf("at %v s: %v, want %v", at, got, want)
 		}
 	}

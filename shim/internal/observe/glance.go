@@ -12,7 +12,7 @@ import (
 // takes a tenth of a millisecond. Connections that come meanwhile are in the next full
 // sample, maxGlances later at the latest.
 const (
-	maxGlanced = 256 // sockets
+	maxGlanced = 512 // sockets
 	maxGlances = 50 * time.Millisecond
 )
 

@@ -25,7 +25,7 @@ func looker(port string) error {
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
 		start := time.Now()
-		s.sample(start, false)
+		s.sample(start)
 		fmt.Println(s.observer.sockets, time.Since(start).Nanoseconds())
 	}
 	return in.Err()

@@ -54,12 +54,8 @@ func (s *Sampler) run() {
 	for {
 		s.scan(time.Now())
 		began := time.Now()
-		glance := s.search.underWay.Load() && s.observer.mayGlance(began)
-		s.take(began, glance)
+		s.take(began)
 		matters := s.mayMatter()
-		if matters && !glance && s.snapshot.Requests.AtRisk == 0 && s.observer.mayGlance(began) {
-			s.take(time.Now(), true) // the full sample has become too old to show a lull
-		}
 		s.publish()
 		s.snapshot.PreviousTook = time.Since(began)
 		if matters {
@@ -67,16 +63,6 @@ func (s *Sampler) run() {
 		}
 		s.observer.events.wait(time.Now().Add(s.pause(began)))
 	}
-}
-
-// take takes a sample, or a glance, for the next snapshot.
-func (s *Sampler) take(now time.Time, glance bool) {
-	s.snapshot.Began = now
-	s.snapshot.State = s.sample(now, glance)
-	if !glance {
-		s.search.add(time.Since(now))
-	}
-	s.snapshot.Requests = s.requests()
 }
 
 // scan finds the listeners: all of them before the first sample and every Config.Rescan,
@@ -97,7 +83,7 @@ func (s *Sampler) scan(now time.Time) {
 }
 
 // sample takes a sample, and returns what the sample means for the hold.
-func (s *Sampler) sample(now time.Time, glance bool) stop.TrafficState {
+func (s *Sampler) sample(now time.Time) stop.TrafficState {
 	if len(s.observer.scope.Ports) == 0 {
 		s.observer.sockets = 0
 		s.tracker.Begin(now) // connections from before a rescan are gone
@@ -105,11 +91,15 @@ func (s *Sampler) sample(now time.Time, glance bool) stop.TrafficState {
 		s.snapshot.Traffic = s.tracker.Summary()
 		return s.withoutPorts()
 	}
-	take := s.observer.sample
-	if glance {
-		take = s.observer.glance
-	}
-	err := take(now, s.tracker)
+	return s.judge(now, s.observer.sample)
+}
+
+// glance takes a glance, and returns what the glance means for the hold.
+func (s *Sampler) glance(now time.Time) stop.TrafficState { return s.judge(now, s.observer.glance) }
+
+// judge gives the tracker a sample, and returns what the sample means for the hold.
+func (s *Sampler) judge(now time.Time, sample func(time.Time, *traffic.Tracker) error) stop.TrafficState {
+	err := sample(now, s.tracker)
 	if v := s.tracker.Verdict(); !s.search.underWay.Load() && (v.Kept || now.Sub(s.cfg.Start) >= s.cfg.LullStart) {
 		s.tracker.CountKept()
 	}

@@ -9,10 +9,12 @@ import (
 )
 
 // While the loop searches for a lull, samples are searchInterval apart, or three times as
-// long as a sample takes. A sample that takes longer than maxSearchSample is of no use.
+// long as a sample takes. A sample of more than manySearched sockets that takes longer than
+// maxSearchSample is of no use; with fewer, the machine is busy.
 const (
 	searchInterval  = time.Millisecond
 	maxSearchSample = 10 * time.Millisecond
+	manySearched    = 1000
 )
 
 // search is the part of the sampler in the loop's search for a lull.
@@ -55,6 +57,27 @@ func (s *Sampler) Continue(searching bool) {
 	}
 }
 
+// take takes the sample of the next snapshot: during a search a glance, if possible. A full
+// sample that shows a lull is too old for the signal to follow, and a glance confirms the
+// lull.
+func (s *Sampler) take(now time.Time) {
+	if !s.search.underWay.Load() || !s.observer.mayGlance(now) {
+		s.set(now, s.sample)
+		s.search.add(time.Since(now))
+		if !s.mayMatter() || s.snapshot.Requests.AtRisk > 0 || !s.observer.mayGlance(now) {
+			return
+		}
+	}
+	s.set(time.Now(), s.glance)
+}
+
+// set sets the next snapshot to the result of a sample.
+func (s *Sampler) set(now time.Time, sample func(time.Time) stop.TrafficState) {
+	s.snapshot.Began = now
+	s.snapshot.State = sample(now)
+	s.snapshot.Requests = s.requests()
+}
+
 // requests returns what the latest sample means for the search for a lull.
 func (s *Sampler) requests() stop.Requests {
 	v := s.tracker.Verdict()
@@ -64,7 +87,7 @@ func (s *Sampler) requests() stop.Requests {
 	return stop.Requests{
 		Active:  v.Active,
 		AtRisk:  v.AtRisk,
-		TooMany: s.search.quickest() > maxSearchSample,
+		TooMany: s.observer.sockets > manySearched && s.search.quickest() > maxSearchSample,
 	}
 }
 

@@ -33,7 +33,11 @@ type Preset struct {
 	Source string // the documentation of that reaction
 	Proven bool   // the tests stop the real server this way
 
-	ClosesKept bool // at the signal, the server closes kept connections between two requests
+	// ClosesKept says that at the signal the server closes every kept connection between
+	// two requests, as measured by cmd/lab. Kept says what becomes of kept connections,
+	// and is empty if nothing was measured.
+	ClosesKept bool
+	Kept       string
 }
 
 // ExitCode reports the exit code From as To.

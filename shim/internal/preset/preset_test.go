@@ -28,10 +28,13 @@ func TestPresetTable(t *testing.T) {
 			}
 			programs[program] = p.Name
 		}
+		if p.ClosesKept && p.Kept == "" {
+			t.Errorf("%s closes kept connections, and does not say how", p.Name)
+		}
 		if p.Says == "" || p.Source == "" {
 			t.Errorf("%s does not say what it does, or who says so", p.Name)
 		}
-		for _, text := range append(p.CaveatsIn(Scene{}), p.Says) {
+		for _, text := range append(p.CaveatsIn(Scene{}), p.Says, p.Kept) {
 			if strings.ContainsAny(text, "|\n") {
 				t.Errorf("%s: no line of a table: %s", p.Name, text)
 			}

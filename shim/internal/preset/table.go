@@ -22,6 +22,8 @@ var table = sync.OnceValue(func() []Preset {
 			Says:        "closes its listeners and exits when the last connection has ended (bounded by hard-stop-after); TERM cuts all at once",
 			Source:      "HAProxy Management Guide, section 4, Stopping and restarting HAProxy",
 			Proven:      true,
+			ClosesKept:  true,
+			Kept:        "closes idle connections at once and the others after their answer; with option idle-close-on-response, each connection after its next answer",
 		}, {
 			Name:        "nginx",
 			Aliases:     []string{"openresty"},
@@ -31,6 +33,8 @@ var table = sync.OnceValue(func() []Preset {
 			Says:        "closes its listeners, finishes the requests and exits (bounded by worker_shutdown_timeout); TERM and INT cut",
 			Source:      "nginx(8), SIGNALS",
 			Proven:      true,
+			ClosesKept:  true,
+			Kept:        "closes idle connections at once and the others after their answer",
 		}, {
 			Name:        "httpd",
 			Aliases:     []string{"apache2", "apache"},
@@ -40,6 +44,8 @@ var table = sync.OnceValue(func() []Preset {
 			Says:        "closes its listeners, finishes the requests and exits (bounded by GracefulShutdownTimeout); TERM cuts, USR1 restarts",
 			Source:      "httpd manual, Stopping and Restarting, Graceful Stop",
 			Proven:      true,
+			ClosesKept:  true,
+			Kept:        "closes idle connections at once and the others after their answer; cuts some requests over HTTP/2",
 		}, {
 			Name:        "php-fpm",
 			Aliases:     []string{"fpm", "php"},
@@ -54,6 +60,7 @@ var table = sync.OnceValue(func() []Preset {
 			Says:   "finishes the requests within process_control_timeout and exits; TERM and INT cut, USR2 reloads",
 			Source: "php-fpm(8), SIGNAL; php.net, FPM configuration, process_control_timeout",
 			Proven: true,
+			Kept:   "leaves FastCGI requests that come on kept connections unanswered, and cuts them at its exit",
 		}, {
 			Name:     "uwsgi",
 			Programs: []string{"uwsgi", "uwsgi-core", "uwsgi_python", "pyuwsgi"},
@@ -70,6 +77,7 @@ var table = sync.OnceValue(func() []Preset {
 			Says:   "finishes the requests and exits where a hook maps TERM to gracefully_kill_them_all; else TERM reloads, or with die-on-term cuts",
 			Source: "uWSGI documentation, Managing the uWSGI server, and Hooks",
 			Proven: true,
+			Kept:   "leaves requests that come on kept connections unanswered, and cuts them at its exit",
 		}, {
 			Name:     "gunicorn",
 			Programs: []string{"gunicorn", "gunicorn3"},
@@ -77,6 +85,7 @@ var table = sync.OnceValue(func() []Preset {
 			Says:     "closes its listeners, finishes the requests within graceful_timeout (30 s) and exits; QUIT and INT cut, the other way round than nginx",
 			Source:   "Gunicorn documentation, Signal Handling",
 			Proven:   true,
+			Kept:     "keeps none with sync workers, the default; gthread workers leave requests that come on kept connections unanswered, and cut them at their exit",
 		}, {
 			Name:     "unicorn",
 			Programs: []string{"unicorn", "unicorn_rails"},
@@ -85,13 +94,15 @@ var table = sync.OnceValue(func() []Preset {
 			Source:   "unicorn SIGNALS",
 			Proven:   true,
 		}, {
-			Name:     "puma",
-			Programs: []string{"puma", "pumactl"},
-			Schedule: "TERM",
-			Exit:     successOn(143),
-			Says:     "closes its listeners, finishes the requests and ends by TERM, so with 143, which is reported as 0",
-			Source:   "puma docs/signals.md; raise_exception_on_sigterm in its DSL",
-			Proven:   true,
+			Name:       "puma",
+			Programs:   []string{"puma", "pumactl"},
+			Schedule:   "TERM",
+			Exit:       successOn(143),
+			Says:       "closes its listeners, finishes the requests and ends by TERM, so with 143, which is reported as 0",
+			Source:     "puma docs/signals.md; raise_exception_on_sigterm in its DSL",
+			Proven:     true,
+			ClosesKept: true,
+			Kept:       "closes idle connections at once and the others after their answer",
 		}, {
 			Name:     "sidekiq",
 			Programs: []string{"sidekiq", "sidekiqswarm"},
@@ -105,12 +116,14 @@ var table = sync.OnceValue(func() []Preset {
 			Source: "Sidekiq wiki, Signals",
 			Proven: true,
 		}, {
-			Name:     "caddy",
-			Programs: []string{"caddy"},
-			Schedule: "TERM",
-			Says:     "closes its listeners, finishes the requests (bounded by grace_period) and exits; QUIT, or a second INT, cuts",
-			Source:   "Caddy documentation, Command Line, Signals; Caddyfile, grace_period",
-			Proven:   true,
+			Name:       "caddy",
+			Programs:   []string{"caddy"},
+			Schedule:   "TERM",
+			Says:       "closes its listeners, finishes the requests (bounded by grace_period) and exits; QUIT, or a second INT, cuts",
+			Source:     "Caddy documentation, Command Line, Signals; Caddyfile, grace_period",
+			Proven:     true,
+			ClosesKept: true,
+			Kept:       "closes idle connections at once and the others after their answer; over HTTP/2, 2.6 cuts some requests, and 2.11 none",
 		}, {
 			Name:     "traefik",
 			Programs: []string{"traefik"},
@@ -148,6 +161,7 @@ var table = sync.OnceValue(func() []Preset {
 				"open transactions are rolled back (alone, TERM waits forever for a pool's connections)",
 			Source: "PostgreSQL documentation, Shutting Down the Server",
 			Proven: true,
+			Kept:   "goes on answering for the 2 s up to INT, which cuts",
 		}, {
 			Name:     "pgbouncer",
 			Programs: []string{"pgbouncer"},
@@ -178,6 +192,7 @@ var table = sync.OnceValue(func() []Preset {
 				"commands that run or are blocked get no answer",
 			Source: "Redis documentation, Signals Handling; redis.conf, shutdown-timeout and shutdown-on-sigterm",
 			Proven: true,
+			Kept:   "cuts commands that wait at its exit",
 		}, {
 			Name:     "memcached",
 			Programs: []string{"memcached"},
@@ -185,6 +200,7 @@ var table = sync.OnceValue(func() []Preset {
 			Says:     "exits at once as on TERM, but keeps the cache for the next start where --memory-file is given",
 			Source:   "memcached(1), -e; Memcached documentation, Warm Restart",
 			Proven:   true,
+			Kept:     "cuts commands at its exit",
 		}, {
 			Name:     "mongodb",
 			Aliases:  []string{"mongo", "mongod", "mongos"},
@@ -231,6 +247,7 @@ var table = sync.OnceValue(func() []Preset {
 			Says:   "stops taking connections, gives the requests unloadDelay (2 s) to end, cuts the others, and exits with 143, which is reported as 0",
 			Source: "Tomcat Configuration Reference, The Context Container, unloadDelay",
 			Proven: true,
+			Kept:   "closes connections when the next request comes, which is lost",
 		}, {
 			Name:     "java",
 			Aliases:  []string{"jvm", "spring", "spring-boot"},
@@ -249,6 +266,7 @@ var table = sync.OnceValue(func() []Preset {
 			Says:     "dies at once and cuts all, unless the program handles SIGTERM; USR1 opens the debugger",
 			Source:   "Node.js documentation, process, Signal events",
 			Proven:   true,
+			Kept:     "server.close() closes idle connections only (since 19): the others are used to the exit",
 		}, {
 			Name:     "go",
 			Aliases:  []string{"golang"},
@@ -257,6 +275,7 @@ var table = sync.OnceValue(func() []Preset {
 				"A Go program cannot be told by its name: auto never means this one",
 			Source: "package os/signal, Default behavior of signals in Go programs",
 			Proven: true,
+			Kept:   "cut; http.Server.Shutdown closes idle connections at once and the others after their answer",
 		}, {
 			Name:        "systemd",
 			Programs:    []string{"systemd"},

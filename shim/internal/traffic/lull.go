@@ -12,6 +12,9 @@ import (
 // transport layer, which moves only new connections.
 const keptFor = 5
 
+// slowAfter is the silence of a request that outlasts a search for a lull.
+const slowAfter = time.Second
+
 // openings are the new connections that count, possible health probes aside.
 type openings struct {
 	latest  moment
@@ -24,7 +27,7 @@ func (t *Tracker) noteOpened(c *conn) {
 		return
 	}
 	c.noted = true
-	if t.cfg.Probes != CountProbes && !t.tooManyProbes && t.periodOf(c) != 0 {
+	if t.cfg.Probes != CountProbes && !t.tooManyProbes && t.isProbe(c) {
 		return
 	}
 	o := &t.arrivals.openings
@@ -34,10 +37,17 @@ func (t *Tracker) noteOpened(c *conn) {
 	o.latest = max(o.latest, c.opened)
 }
 
+// isProbe reports whether a new connection belongs to a series that is, or was, as regular
+// as a health probe. On a busy machine a probe is late at times.
+func (t *Tracker) isProbe(c *conn) bool {
+	series := t.probes.of(c)
+	return t.periodOf(c) != 0 || series != nil && series.steady
+}
+
 // isKept reports whether clients that never let go are all that remains, given the latest
 // activity that counts: bytes move, and for keptFor times QuietFor no new connections have
 // come, but for single ones, QuietFor apart, which would not prolong a hold by themselves. A
-// slow request, silent for QuietFor, may still be answered.
+// slow request may still be answered.
 func (t *Tracker) isKept(counted activity) bool {
 	o := &t.arrivals.openings
 	silent := func(times time.Duration, at moment) bool { return t.silence(at) >= times*t.cfg.QuietFor }

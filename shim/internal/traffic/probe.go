@@ -47,6 +47,7 @@ type probeSeries struct {
 	latest   [maxInterleaved]arrival // the latest first
 	count    int
 	rhythms  [maxInterleaved]rhythm // of each arrival and the next, the next but one, ...
+	steady   bool                   // one of the rhythms has had minEqualGaps
 }
 
 // arrival is a connection of a series.
@@ -118,6 +119,7 @@ func (p probes) of(c *conn) *probeSeries {
 func (s *probeSeries) add(a activity, at moment, late time.Duration) {
 	for i := range min(s.count, maxInterleaved) {
 		s.rhythms[i].add(&s.latest[i], at, late, i+1)
+		s.steady = s.steady || s.rhythms[i].equal >= minEqualGaps*(i+1)
 	}
 	copy(s.latest[1:], s.latest[:])
 	s.latest[0] = arrival{at, s.activity}

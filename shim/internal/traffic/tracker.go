@@ -124,7 +124,7 @@ type connTally struct {
 // requestTally counts requests.
 type requestTally struct {
 	inFlight     int    // that hold
-	slow         int    // of inFlight, certainly not answered, and silent for QuietFor
+	slow         int    // of inFlight, certainly not answered, and silent for slowAfter
 	atRisk       int    // that a signal might cut
 	served       int    // of inFlight, read by the program
 	undetermined int    // that may have been answered, and no longer hold
@@ -283,7 +283,7 @@ func (t *Tracker) countRequest(c *conn, s *tcp.Socket) {
 		if s.Unread == 0 {
 			y.served++
 		}
-		if state == InFlight && t.silentSince(c.moved) {
+		if state == InFlight && t.silence(c.moved) >= slowAfter {
 			y.slow++
 		}
 	}

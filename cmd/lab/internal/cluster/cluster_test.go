@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	apps "k8s.io/api/apps/v1"
@@ -130,19 +131,51 @@ func TestImage(t *testing.T) {
 	}
 }
 
+// TestPrograms: the image web has the programs of the rows, and rows under lameduck keep the
+// init container that installs lameduck.
+func TestPrograms(t *testing.T) {
+	all, err := recipes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows()[:8] {
+		list, err := r.objects()
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec := list[0].(*apps.Deployment).Spec.Template.Spec
+		c := spec.Containers[0]
+		words := append(c.Command, c.Args...)
+		program := words[len(words)-1]
+		if all[web].files[strings.TrimPrefix(program, "/")] != "server" || r.dies != (program == dies) {
+			t.Errorf("%s: command %q", r.name, words)
+		}
+		if r.ours != (len(spec.InitContainers) == 1) || r.ours != strings.HasSuffix(words[0], "/lameduck") || r.ours && words[1]+", " != strings.SplitAfter(r.name, ", ")[0] {
+			t.Errorf("%s: %d init containers, command %q", r.name, len(spec.InitContainers), words)
+		}
+		if r.fixed != (c.Lifecycle != nil && r.dies) {
+			t.Errorf("%s: preStop %v", r.name, c.Lifecycle)
+		}
+	}
+}
+
 // TestJudge: a broken promise is found.
 func TestJudge(t *testing.T) {
 	good := []stop{{messages: []string{"", "TERM: held 10.0 s (quiet); 3 new connections"}}}
-	lost := load.Tally{Kinds: map[load.Kind]int{load.Answered: 5, load.Reset: 1}}
-	fine := load.Tally{Kinds: map[load.Kind]int{load.Answered: 5}}
+	ceiling := []stop{{messages: []string{"TERM: held 49.0 s (ceiling); 0 new connections"}}}
+	lost, fine := failures(1), failures(0)
 	for name, c := range map[string]struct {
 		row  row
 		want string
 	}{
 		"good":             {row{rowKind: rowKind{ours: true}, stops: good, tally: fine}, ""},
 		"loses":            {row{rowKind: rowKind{ours: true}, stops: good, tally: lost}, "1 requests failed: 1 reset"},
+		"loses, kept":      {row{rowKind: rowKind{ours: true, kept: true}, stops: good, tally: lost}, "1 requests failed: 1 reset"},
+		"loses, dies":      {row{rowKind: rowKind{ours: true, dies: true}, stops: good, tally: lost}, "1 requests failed: 1 reset"},
 		"reports no hold":  {row{rowKind: rowKind{ours: true}, stops: []stop{{messages: []string{"TERM: holding"}}}, tally: fine}, "no hold"},
 		"never stopped":    {row{rowKind: rowKind{ours: true}, tally: fine}, "nothing was stopped"},
+		"at the ceiling":   {row{rowKind: rowKind{ours: true, quiet: true, kept: true}, stops: ceiling, tally: fine}, "to the ceiling"},
+		"new, ceiling":     {row{rowKind: rowKind{ours: true, quiet: true}, stops: ceiling, tally: fine}, ""},
 		"blind load":       {row{rowKind: rowKind{loses: true}, stops: good, tally: fine}, "does not see"},
 		"stood still":      {row{stops: good, tally: load.Tally{LateMS: 5000}}, "stood still"},
 		"another's losses": {row{stops: good, tally: lost}, ""},
@@ -150,6 +183,61 @@ func TestJudge(t *testing.T) {
 	} {
 		if err := judge(io.Discard, []row{c.row}); (err != nil) != (c.want != "") || !strings.Contains(c.row.broken(), c.want) {
 			t.Errorf("%s: %v: %s", name, err, c.row.broken())
+		}
+	}
+}
+
+// failures is a tally with so many failed requests.
+func failures(n int) load.Tally {
+	return load.Tally{Kinds: map[load.Kind]int{load.Answered: 500, load.Reset: n}}
+}
+
+// TestTenth: before a server that TERM kills, and with kept connections, lameduck may lose
+// a tenth of what the fixed delay loses, and fewer than ten losses of the delay show nothing.
+func TestTenth(t *testing.T) {
+	stops := []stop{{messages: []string{"TERM: held 20.0 s (kept); 0 new connections"}}}
+	for _, c := range []struct {
+		fixed, ours int
+		want        string // BROKEN, undecided, or empty
+	}{
+		{12, 0, ""}, {12, 1, ""}, {12, 2, "BROKEN"}, {40, 4, ""}, {40, 5, "BROKEN"},
+		{9, 0, "undecided"}, {9, 2, "undecided"}, {9, 9, "BROKEN"}, {0, 0, "undecided"}, {0, 1, "BROKEN"},
+	} {
+		var out strings.Builder
+		list := []row{
+			{name: "new", rowKind: rowKind{dies: true, fixed: true}, stops: stops, tally: failures(1000)},
+			{name: "sleep", rowKind: rowKind{dies: true, fixed: true, kept: true}, stops: stops, tally: failures(c.fixed)},
+			{name: "ours", rowKind: rowKind{ours: true, dies: true, quiet: true, kept: true}, stops: stops, tally: failures(c.ours)},
+		}
+		err := judge(&out, list)
+		word, _, _ := strings.Cut(out.String(), " ")
+		if word != c.want || (err != nil) != (c.want == "BROKEN") {
+			t.Errorf("%d lost, %d under the fixed delay: %v: %s", c.ours, c.fixed, err, out.String())
+		}
+	}
+	var out strings.Builder
+	alone := []row{{name: "ours", rowKind: rowKind{ours: true, dies: true, kept: true}, stops: stops, tally: failures(3)}}
+	if err := judge(&out, alone); err != nil || !strings.Contains(out.String(), "no fixed delay") {
+		t.Errorf("without a fixed delay: %v: %s", err, out.String())
+	}
+}
+
+// TestTable: a row has the losses of each rollout, and the number of holds by their ends.
+func TestTable(t *testing.T) {
+	ends := []stop{
+		{took: 20 * time.Second, messages: []string{"TERM: held 20.2 s (kept); 0 new connections"}},
+		{took: 21 * time.Second, messages: []string{"TERM: held 20.9 s (kept); 0 new connections; sent TERM at +20.9 s (at a lull)"}},
+		{took: 30 * time.Second, messages: []string{"TERM: held 29.9 s (ceiling); 0 new connections"}},
+	}
+	if got := ends[1].holds(); got != "held 20.9 s (kept) at a lull" {
+		t.Errorf("holds %q", got)
+	}
+	var out strings.Builder
+	printTable(&out, []row{{name: untilQuiet, rowKind: rowKind{kept: true}, failed: []int{0, 2, 1}, tally: failures(3), stops: ends}})
+	line := strings.Join(strings.Fields(out.String()), " ")
+	for _, want := range []string{"kept --until=quiet 0 2 1 503 0 21.0 s 30.0 s", "1 ceiling, 2 kept, 1 at a lull; 3 reset"} {
+		if !strings.Contains(line, want) {
+			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
 }

@@ -61,7 +61,7 @@ func recipes() (map[string]recipe, error) {
 			image.Config{Env: append(ours.Env, path), StopSignal: "SIGUSR1", Entrypoint: ours.Entrypoint, Cmd: ours.Cmd},
 		},
 		"shop:1": {map[string]string{"shop": "server"}, image.Config{}},
-		web:      {map[string]string{"web": "server"}, image.Config{Entrypoint: []string{"/web"}}},
+		web:      {map[string]string{"web": "server", "shop": "server"}, image.Config{Entrypoint: []string{dies}}},
 		loader:   {map[string]string{"load": "load"}, image.Config{Entrypoint: []string{"/load"}}},
 	}
 	if path, ok := tiniPath(); ok {

@@ -24,11 +24,12 @@ type loadPod struct {
 	lines chan load.Tally // the newest line
 }
 
-// startLoad starts a pod that loads a Service at the cluster IP.
-func (c *cluster) startLoad(ctx context.Context, s *core.Service, kept bool, rate int) (*loadPod, error) {
+// startLoad starts a pod that loads a Service at the cluster IP, over conns connections
+// that are kept, or over a new connection for each request if conns is 0.
+func (c *cluster) startLoad(ctx context.Context, s *core.Service, conns, rate int) (*loadPod, error) {
 	addr := net.JoinHostPort(s.Spec.ClusterIP, strconv.Itoa(int(s.Spec.Ports[0].Port)))
 	pods := c.CoreV1().Pods(c.namespace)
-	pod, err := pods.Create(ctx, newLoadPod(c.images[loader], "-rate="+strconv.Itoa(rate), "-keep="+strconv.FormatBool(kept), addr), meta.CreateOptions{})
+	pod, err := pods.Create(ctx, newLoadPod(c.images[loader], "-rate="+strconv.Itoa(rate), "-conns="+strconv.Itoa(conns), addr), meta.CreateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the load: %w", err)
 	}

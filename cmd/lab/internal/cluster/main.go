@@ -47,10 +47,10 @@ func parse(args []string) (*options, error) {
 	o := &options{}
 	f := flag.NewFlagSet("lab cluster", flag.ContinueOnError)
 	only := f.String("run", "", "only the rows whose names match this pattern")
-	f.IntVar(&o.rate, "rate", 100, "requests a second")
-	f.IntVar(&o.rollouts, "rollouts", 1, "rollouts a row, of two replicas each")
+	f.IntVar(&o.rate, "rate", 200, "requests a second")
+	f.IntVar(&o.rollouts, "rollouts", 3, "rollouts a row, of three replicas each; the manifests have two")
 	f.BoolVar(&o.new, "new", true, "a load with a new connection for each request")
-	f.BoolVar(&o.kept, "kept", true, "a load that keeps connections")
+	f.BoolVar(&o.kept, "kept", true, fmt.Sprintf("a load over %d connections, which the client keeps and uses in turn", pool))
 	f.Usage = func() {
 		fmt.Fprintln(f.Output(), "usage: KUBECONFIG=FILE E2E_LOAD=COMMAND lab cluster [flags]")
 		f.PrintDefaults()
@@ -90,7 +90,7 @@ func run(args []string) (err error) {
 	began := time.Now()
 	rows, err := c.playAll(ctx, o)
 	if len(rows) > 0 {
-		fmt.Printf("\nKubernetes %s, %d requests/s, %d rollouts a row, of 2 replicas each; %.0f s\n", c.version, o.rate, o.rollouts, time.Since(began).Seconds())
+		fmt.Printf("\nKubernetes %s, %d requests/s, %d rollouts a row, of %d replicas each (the manifests have 2); %.0f s\n", c.version, o.rate, o.rollouts, replicas, time.Since(began).Seconds())
 		printTable(os.Stdout, rows)
 	}
 	return errors.Join(err, judge(os.Stdout, rows))

@@ -44,41 +44,58 @@ func built(folder string) func() ([]runtime.Object, error) {
 // nap is the usual sleep in a preStop hook, in seconds.
 const nap = 5
 
-// rival turns install.yaml into a usual Deployment without lameduck. change changes the
-// server's container.
-func rival(change func(*core.Container)) func() ([]runtime.Object, error) {
+// The programs in the image web: a server that TERM kills, and a server that TERM stops
+// gracefully.
+const (
+	dies     = "/web"
+	finishes = "/shop"
+)
+
+// rival turns install.yaml into a usual Deployment without lameduck: the program under
+// tini, if installed, with a preStop hook that sleeps for so many seconds.
+func rival(program string, sleep int64) func() ([]runtime.Object, error) {
+	return altered(func(spec *core.PodSpec) {
+		spec.InitContainers = nil
+		c := &spec.Containers[0]
+		c.Command = []string{program}
+		if _, ok := tiniPath(); ok {
+			c.Command = []string{"/tini", "--", program}
+		}
+		if sleep > 0 {
+			c.Lifecycle = &core.Lifecycle{PreStop: &core.LifecycleHandler{Sleep: &core.SleepAction{Seconds: sleep}}}
+		}
+	})
+}
+
+// under turns install.yaml into a Deployment of the program under lameduck with a flag
+// that asks for a hold.
+func under(flag, program string) func() ([]runtime.Object, error) {
+	return altered(func(spec *core.PodSpec) {
+		c := &spec.Containers[0]
+		c.Command = []string{c.Command[0], flag, "--", program}
+	})
+}
+
+// replicas is the number of pods of the Deployments that no manifest has.
+const replicas = 3
+
+// altered returns install.yaml with more replicas, the image web and a change to the pod.
+func altered(change func(*core.PodSpec)) func() ([]runtime.Object, error) {
 	return func() ([]runtime.Object, error) {
 		list, err := given("install.yaml")()
 		if err != nil {
 			return nil, err
 		}
 		for _, object := range list {
-			d, ok := object.(*apps.Deployment)
-			if !ok {
-				continue
+			if d, ok := object.(*apps.Deployment); ok {
+				d.Spec.Replicas = new(int32(replicas))
+				spec := &d.Spec.Template.Spec
+				spec.Containers[0].Image, spec.Containers[0].Args = web, nil
+				change(spec)
 			}
-			spec := &d.Spec.Template.Spec
-			spec.InitContainers = nil
-			spec.Containers[0].Command, spec.Containers[0].Args = nil, nil
-			change(&spec.Containers[0])
 		}
 		return list, nil
 	}
-}
-
-// atOnce makes a server that TERM kills.
-func atOnce(c *core.Container) { c.Image = web }
-
-// own makes a server that the image's STOPSIGNAL stops gracefully.
-func own(*core.Container) {}
-
-// sleep makes a server that TERM kills after a nap.
-func sleep(c *core.Container) {
-	c.Image = web
-	if _, ok := tiniPath(); ok {
-		c.Command = []string{"/tini", "--", "/web"}
-	}
-	c.Lifecycle = &core.Lifecycle{PreStop: &core.LifecycleHandler{Sleep: &core.SleepAction{Seconds: nap}}}
 }
 
 // renamed replaces the images in a pod by the cluster's names.

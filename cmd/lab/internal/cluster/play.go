@@ -40,7 +40,7 @@ func (c *cluster) play(ctx context.Context, r *row, o *options) (err error) {
 	if err != nil {
 		return err
 	}
-	l, err := c.startLoad(ctx, service, r.kept, o.rate)
+	l, err := c.startLoad(ctx, service, r.conns(), o.rate)
 	if err != nil {
 		return err
 	}
@@ -53,10 +53,15 @@ func (c *cluster) play(ctx context.Context, r *row, o *options) (err error) {
 		if err != nil {
 			return err
 		}
+		before := r.tally.Failed()
+		r.tally, err = l.settled(ctx)
+		if err != nil {
+			return err
+		}
 		r.stops = append(r.stops, stops...)
+		r.failed = append(r.failed, r.tally.Failed()-before)
 	}
-	r.tally, err = l.settled(ctx)
-	return err
+	return nil
 }
 
 // refusal is the reason why a cluster refuses an object.

@@ -25,6 +25,9 @@ type stop struct {
 // held matches lameduck's report at the end of a hold.
 var held = regexp.MustCompile(`: held ([0-9.]+) s \((\w+)\)`)
 
+// lull matches what lameduck's report says of the search for a lull.
+var lull = regexp.MustCompile(`at a lull|no lull in [0-9.]+ s|too many connections to look for a lull`)
+
 // ended returns why the holds of the containers ended.
 func (s *stop) ended() (reasons []string) {
 	for _, text := range s.messages {
@@ -35,12 +38,23 @@ func (s *stop) ended() (reasons []string) {
 	return reasons
 }
 
+// lulls returns how many containers got their signal at a moment without a request in
+// flight, which lameduck looks for where requests come to the end.
+func (s *stop) lulls() (n int) {
+	for _, text := range s.messages {
+		if lull.FindString(text) == "at a lull" {
+			n++
+		}
+	}
+	return n
+}
+
 // holds lists the containers' holds.
 func (s *stop) holds() string {
 	var parts []string
 	for _, text := range s.messages {
 		if m := held.FindString(text); m != "" {
-			parts = append(parts, strings.TrimPrefix(m, ": "))
+			parts = append(parts, strings.TrimSpace(strings.TrimPrefix(m, ": ")+" "+lull.FindString(text)))
 		}
 	}
 	return strings.Join(parts, ", ")

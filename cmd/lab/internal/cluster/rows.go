@@ -20,29 +20,40 @@ type row struct {
 
 	reason string // why the row was skipped
 	tally  load.Tally
+	failed []int // requests, by rollout
 	stops  []stop
 }
 
 // rowKind says how a row is judged.
 type rowKind struct {
-	ours     bool // lameduck holds, and no request may fail
+	ours     bool // lameduck holds
+	dies     bool // TERM kills the server
+	fixed    bool // lameduck is compared with this fixed delay
+	quiet    bool // a hold until quiet, in a grace period that leaves time for the end "kept"
 	loses    bool // a request must fail, or the load is blind
 	optional bool // a cluster may refuse the objects
 	policy   bool // with the policy of fleet/policy.yaml
 	kept     bool // connections are kept
 }
 
-// rows returns the usual remedies without lameduck, on the pods of install.yaml, and then
-// each manifest as written.
+// rows returns the usual remedies and lameduck, before a server that dies of TERM and
+// before a server that TERM stops gracefully, on the pods of install.yaml, and then each
+// manifest as written.
 func rows() []row {
-	hook := fmt.Sprintf("preStop: sleep %d", nap)
+	init := "no init"
 	if _, ok := tiniPath(); ok {
-		hook += ", tini"
+		init = "tini"
 	}
+	sleep := fmt.Sprintf("preStop: sleep %d, %s", nap, init)
 	return []row{
-		{name: "TERM at once", objects: rival(atOnce), rowKind: rowKind{loses: true}},
-		{name: "the server's own signal at once", objects: rival(own)},
-		{name: hook, objects: rival(sleep)},
+		{name: init + ", dies", objects: rival(dies, 0), rowKind: rowKind{dies: true, loses: true}},
+		{name: sleep + ", dies", objects: rival(dies, nap), rowKind: rowKind{dies: true, fixed: true}},
+		{name: untilQuiet + ", dies", objects: under(untilQuiet, dies), rowKind: rowKind{ours: true, dies: true, quiet: true}},
+		{name: untilSettled + ", dies", objects: under(untilSettled, dies), rowKind: rowKind{ours: true, dies: true}},
+		{name: init + ", finishes", objects: rival(finishes, 0)},
+		{name: sleep + ", finishes", objects: rival(finishes, nap)},
+		{name: untilQuiet + ", finishes", objects: under(untilQuiet, finishes), rowKind: rowKind{ours: true, quiet: true}},
+		{name: untilSettled + ", finishes", objects: under(untilSettled, finishes), rowKind: rowKind{ours: true}},
 		{name: "entrypoint.yaml", objects: given("entrypoint.yaml"), rowKind: rowKind{ours: true}},
 		{name: "install.yaml", objects: given("install.yaml"), rowKind: rowKind{ours: true}},
 		{name: "image-volume.yaml", objects: given("image-volume.yaml"), rowKind: rowKind{ours: true, optional: true}},
@@ -52,6 +63,15 @@ func rows() []row {
 		{name: "fleet/policy.yaml", objects: given("fleet/example/web.yaml"), rowKind: rowKind{ours: true, optional: true, policy: true}},
 	}
 }
+
+// The conditions of the rows, with no number given.
+const (
+	untilQuiet   = "--until=quiet"
+	untilSettled = "--until=settled"
+)
+
+// pool is the number of connections that the client keeps.
+const pool = 24
 
 // attempts is how often a row is played while the load stands still: such a machine is
 // too busy for a verdict.
@@ -72,7 +92,7 @@ func (c *cluster) playAll(ctx context.Context, o *options) (done []row, err erro
 			}
 			r.kept = kept
 			for try := 0; try < attempts && r.reason == ""; try++ {
-				r.tally, r.stops = load.Tally{}, nil
+				r.tally, r.failed, r.stops = load.Tally{}, nil, nil
 				if err := c.play(ctx, &r, o); err != nil {
 					return done, fmt.Errorf("%s: %w", r.name, err)
 				}
@@ -90,6 +110,14 @@ func (c *cluster) playAll(ctx context.Context, o *options) (done []row, err erro
 
 // stalled reports whether the machine was too busy for a verdict.
 func (r *row) stalled() bool { return r.tally.LateMS > int(still.Milliseconds()) }
+
+// conns returns the number of connections that the client keeps, or 0.
+func (r *row) conns() int {
+	if r.kept {
+		return pool
+	}
+	return 0
+}
 
 // connections returns "new" for a connection per request, or "kept".
 func (r *row) connections() string { return map[bool]string{false: "new", true: "kept"}[r.kept] }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -11,7 +12,7 @@ import (
 // printTable prints the rows.
 func printTable(out io.Writer, rows []row) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "\nconnections\t\trequests\tfailed\tslow\tstop: median\tmax\tload\tended by")
+	fmt.Fprintln(t, "\nconnections\tunder\tfailed per rollout\tof\tslow\tstop to exit\tmax\tload\tended by")
 	for _, r := range rows {
 		fmt.Fprintf(t, "%s\t%s\t", r.connections(), r.name)
 		if r.reason != "" {
@@ -19,57 +20,33 @@ func printTable(out io.Writer, rows []row) {
 			continue
 		}
 		median, longest := r.took()
-		fmt.Fprintf(t, "%d\t%d\t%d\t%.1f s\t%.1f s\t%.1f\t%s\n", r.tally.Ended(), r.tally.Failed(), r.tally.Slow,
+		fmt.Fprintf(t, "%s\t%d\t%d\t%.1f s\t%.1f s\t%.1f\t%s\n", strings.Trim(fmt.Sprint(r.failed), "[]"), r.tally.Ended(), r.tally.Slow,
 			median.Seconds(), longest.Seconds(), r.tally.Load, r.remark())
 	}
 	t.Flush()
-	fmt.Fprintln(out, "\nslow: answered after more than a second. stop: as the API shows it, up to a second late.\nload: the node's highest load average of a minute.")
+	fmt.Fprintln(out, "\nof: all requests. slow: answered after more than a second. stop to exit: the median of the stops, as the")
+	fmt.Fprintln(out, "API shows them, up to a second late. load: the node's highest load average of a minute.")
 }
 
-// remark tells why the holds ended, and how requests failed.
+// remark tells why how many holds ended, and how requests failed.
 func (r *row) remark() string {
-	var parts []string
+	count, lulls := map[string]int{}, 0
 	for _, s := range r.stops {
-		parts = append(parts, s.ended()...)
-	}
-	slices.Sort(parts)
-	parts = slices.Compact(parts)
-	if failures := r.tally.Summary(); failures != "" {
-		parts = append(parts, failures)
-	}
-	return strings.Join(parts, "; ")
-}
-
-// judge prints the broken promises.
-func judge(out io.Writer, rows []row) error {
-	broken := 0
-	for _, r := range rows {
-		if text := r.broken(); text != "" {
-			fmt.Fprintf(out, "BROKEN  %s: %s\n", r.name, text)
-			broken++
+		for _, reason := range s.ended() {
+			count[reason]++
 		}
+		lulls += s.lulls()
 	}
-	if broken > 0 {
-		return fmt.Errorf("%d promises broken", broken)
+	var parts []string
+	for _, reason := range slices.Sorted(maps.Keys(count)) {
+		parts = append(parts, fmt.Sprintf("%d %s", count[reason], reason))
 	}
-	return nil
-}
-
-// broken returns the promise that a row breaks, or "".
-func (r *row) broken() string {
-	switch failed := r.tally.Failed(); {
-	case r.reason != "":
-		return ""
-	case r.stalled():
-		return "the machine stood still in all tries"
-	case len(r.stops) == 0:
-		return "nothing was stopped"
-	case r.ours && failed > 0:
-		return fmt.Sprintf("%d requests failed: %s", failed, r.tally.Summary())
-	case r.ours && slices.ContainsFunc(r.stops, func(s stop) bool { return len(s.ended()) == 0 }):
-		return "a pod's termination message has no hold"
-	case r.loses && failed == 0:
-		return "no request failed: the load does not see lost requests"
+	if lulls > 0 {
+		parts = append(parts, fmt.Sprintf("%d at a lull", lulls))
 	}
-	return ""
+	text := strings.Join(parts, ", ")
+	if failures := r.tally.Summary(); failures != "" {
+		text = strings.TrimPrefix(text+"; "+failures, "; ")
+	}
+	return text
 }

@@ -29,6 +29,9 @@ func (a *arena) grow(ctx context.Context) (*replica, error) {
 		return nil, err
 	}
 	a.all, a.replicas = append(a.all, p), append(a.replicas, p)
+	if a.server.probed {
+		go a.probe(ctx, p)
+	}
 	return p, a.balancer.add(p)
 }
 

@@ -32,26 +32,49 @@ text{font:12px ui-monospace,monospace;fill:#24292f}
 // chart draws how many requests failed with each contender, and how long a stop
 // took: a dot at the median, a line to the 95th percentile.
 func chart(f *findings) string {
-	height := headHeight + rowHeight*len(f.Contenders) + 44
+	rows := 0
+	for _, s := range f.Scenes {
+		rows += len(s.Contenders) + 2
+	}
+	height := headHeight + rowHeight*rows + 22
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img">`+"\n", chartWidth, height, chartWidth, height)
 	fmt.Fprintf(&b, "<title>%s</title>\n%s", "Failed requests and stop time of each contender", style)
-	mostFailed, longest := 1, 1.0
-	for _, c := range f.Contenders {
-		mostFailed, longest = max(mostFailed, c.All.Failed), max(longest, c.All.P95MS)
-	}
+	mostFailed, longest := extremes(f)
 	write(&b, 0, 16, "h", "what the server runs under")
 	write(&b, failedAt, 16, "h", "failed requests")
 	write(&b, timeAt, 16, "h", "stop to exit: median, 95 %")
 	fmt.Fprintf(&b, `<path class="r" d="M0 26H%d"/>`+"\n", chartWidth)
-	for i, c := range f.Contenders {
-		drawRow(&b, c, headHeight+i*rowHeight, float64(mostFailed), longest)
+	y := headHeight
+	for _, s := range f.Scenes {
+		y = drawScene(&b, s, y, float64(mostFailed), longest)
 	}
-	write(&b, 0, height-26, "q", fmt.Sprintf("%d servers, %d stops under each contender; the balancer learns of each %.1f to %.0f s late",
-		len(f.Servers), f.Contenders[0].All.Stops, 0.2*float64(f.Scale), 10*float64(f.Scale)))
-	write(&b, 0, height-8, "q", fmt.Sprintf("scale %g, seed %d; bars are logarithmic; times are without servers whose connections last", float64(f.Scale), f.Seed))
+	write(&b, 0, height-26, "q", fmt.Sprintf("the balancer learns of each stop %.1f to %.0f s late; scale %g, seed %d",
+		0.2*float64(f.Scale), 10*float64(f.Scale), float64(f.Scale), f.Seed))
+	write(&b, 0, height-8, "q", "bars are logarithmic; times are without servers whose connections last")
 	b.WriteString("</svg>\n")
 	return b.String()
+}
+
+// extremes returns what the longest bar and the longest line stand for.
+func extremes(f *findings) (mostFailed int, longest float64) {
+	mostFailed, longest = 1, 1
+	for _, s := range f.Scenes {
+		for _, c := range s.Contenders {
+			mostFailed, longest = max(mostFailed, c.All.Failed), max(longest, c.All.P95MS)
+		}
+	}
+	return mostFailed, longest
+}
+
+// drawScene draws a title and the rows of a scene, and returns where the next scene begins.
+func drawScene(b *strings.Builder, s *sceneFigures, y int, mostFailed, longest float64) int {
+	title := fmt.Sprintf("%s: %d servers, %d stops in each row", s.Scene.title(), len(s.Servers), s.Contenders[0].All.Stops)
+	write(b, 0, y, "h", title)
+	for i, c := range s.Contenders {
+		drawRow(b, c, y+(i+1)*rowHeight, mostFailed, longest)
+	}
+	return y + (len(s.Contenders)+2)*rowHeight
 }
 
 func drawRow(b *strings.Builder, c *figures, y int, mostFailed, longest float64) {

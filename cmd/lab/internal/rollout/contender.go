@@ -3,15 +3,10 @@ package rollout
 import (
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
-)
-
-// grace is the orchestrator's grace period, and ceiling the longest hold that lameduck
-// derives from the grace period.
-const (
-	grace   = 30 * time.Second
-	ceiling = 19 * time.Second
 )
 
 // contender is one way to stop a server.
@@ -25,36 +20,88 @@ type contender struct {
 	quiet  time.Duration // lameduck's --quiet-for
 	quick  bool          // in a quick run too
 	hidden bool          // only when named
+	scenes []scene       // nil: steady alone
 }
 
 func contenders() []contender {
 	list := []contender{
-		{name: "bare", quick: true},
-		{name: "tini", init: "tini"},
+		{name: "bare", quick: true, scenes: allScenes},
+		{name: "tini", init: "tini", scenes: allScenes},
 		{name: "dumb-init --rewrite", init: "dumb-init"},
 	}
-	for _, n := range []int{1, 3, 5, 10, 14} {
-		list = append(list, contender{name: fmt.Sprintf("sleep %d, then tini", n), init: "tini",
-			sleep: time.Duration(n) * time.Second, quick: n >= 10})
+	for _, n := range []int{1, 3, 5, 10, 14, keptSleep} {
+		list = append(list, contender{name: sleepFor(n), init: "tini", sleep: time.Duration(n) * time.Second,
+			quick: n >= 10, scenes: scenesOfSleep(n)})
 	}
-	list = append(list, contender{name: "lameduck --delay=5", init: "lameduck", until: "elapsed", delay: 5 * time.Second})
+	list = append(list, contender{name: "lameduck --delay=5", init: "lameduck", until: "elapsed", delay: 5 * time.Second,
+		scenes: []scene{steady, kept}})
 	for _, until := range []string{"settled", "quiet", "drained"} {
 		list = append(list,
 			contender{name: "lameduck --until=" + until, init: "lameduck", until: until,
-				quiet: defaultQuiet, quick: until == "quiet"},
+				quiet: defaultQuiet, quick: until == "quiet", scenes: scenesOfHold(until)},
 			contender{name: "lameduck --until=" + until + short, init: "lameduck", until: until,
-				quiet: time.Second, quick: true})
+				quiet: time.Second, quick: true, scenes: scenesOfHold(until)})
 	}
 	return append(list,
+		contender{name: floored, init: "lameduck", until: "quiet", quiet: defaultQuiet, delay: 10 * time.Second,
+			scenes: []scene{sparse}},
 		contender{name: "oracle", init: "tini", oracle: true},
 		contender{name: broken, init: "lameduck", until: "quiet", quiet: 10 * time.Millisecond, hidden: true})
 }
 
-// defaultQuiet is the default of --quiet-for. short marks holds with a short silence, and
-// broken is a hold that ends at once, which the experiment must detect.
+func sleepFor(seconds int) string { return fmt.Sprintf("sleep %d, then tini", seconds) }
+
+// keptSleep is the sleep, in seconds, as long as the longer of the holds with lameduck's
+// defaults where clients never let go: five times the silence, or the ceiling, 19 s.
+const keptSleep = 20
+
+// scenesOfSleep returns where a sleep of n seconds tells something: where traffic is kept,
+// beside holds of the same length.
+func scenesOfSleep(n int) []scene {
+	switch n {
+	case 5:
+		return allScenes
+	case 10, 14:
+		return []scene{steady, sparse}
+	case keptSleep:
+		return []scene{kept}
+	}
+	return nil
+}
+
+// scenesOfHold leaves out drained where no connection is ever closed, or every request has
+// a connection.
+func scenesOfHold(until string) []scene {
+	if until == "drained" {
+		return nil
+	}
+	return allScenes
+}
+
+// named reports whether a word of the command line selects the contender: a name, or a part
+// of names. A whole name selects no other, and a hidden contender is selected by no part.
+func (c *contender) named(word string) bool {
+	isName := slices.ContainsFunc(contenders(), func(other contender) bool { return other.name == word })
+	if isName || c.hidden {
+		return c.name == word
+	}
+	return strings.Contains(c.name, word)
+}
+
+// plays reports whether the contender plays in a scene.
+func (c *contender) plays(s scene) bool {
+	return slices.Contains(c.scenes, s) || c.scenes == nil && s == steady
+}
+
+// defaultQuiet is the default of --quiet-for. defaultHold is the hold with lameduck's
+// defaults, of which the README's headline is. short marks holds with a short silence,
+// floored is a hold with a floor as long as the longest lag, and broken is a hold that ends
+// at once, which the experiment must detect.
 const (
 	defaultQuiet = 4 * time.Second
 	short        = " --quiet-for=1s"
+	defaultHold  = "lameduck --until=quiet"
+	floored      = "lameduck --until=quiet --delay=10"
 	broken       = "broken: lameduck --until=quiet --quiet-for=10ms"
 )
 
@@ -74,19 +121,19 @@ func (c *contender) command(o *options, s *server, words []string) []string {
 
 // flags returns lameduck's flags. Defaults are left out unless time is compressed.
 func (c *contender) flags(by scale, s *server) []string {
-	flags := []string{"--grace-period=" + grace.String(), "--until=" + c.until}
+	flags := []string{"--grace-period=" + s.gracePeriod().String(), "--until=" + c.until}
 	if s.graceful != syscall.SIGTERM {
 		flags = append(flags, fmt.Sprintf("--rewrite=TERM:%d", int(s.graceful)))
 	}
 	adaptive := c.until != "elapsed"
-	if !adaptive {
+	if c.delay > 0 {
 		flags = append(flags, "--delay="+by.words(c.delay))
 	}
 	if adaptive && (c.quiet != defaultQuiet || by != 1) {
 		flags = append(flags, "--quiet-for="+by.words(c.quiet))
 	}
 	if adaptive && by != 1 {
-		flags = append(flags, "--max-delay="+by.words(ceiling))
+		flags = append(flags, "--max-delay="+by.words(s.ceiling()))
 	}
 	return append(flags, "--")
 }

@@ -2,8 +2,8 @@
 // with lameduck and with the usual remedies.
 //
 // An experiment plays rollouts. In each, the replicas of a server are replaced one by one
-// behind a real balancer and under steady load. The balancer learns late of each stop, by
-// a lag that is drawn from one of several distributions:
+// behind a real balancer and under load. The balancer learns late of each stop, by a lag
+// that is drawn from one of several distributions:
 //
 //	           new namespaces (user, network, mount, pid)
 //	+------------------------------------------------------------------------+
@@ -33,10 +33,35 @@
 //     rollout is played again, whatever the result, and after the third time left out. The
 //     output has the number of such rollouts.
 //
-// The experiment does not show a lag between nodes, lost packets, UDP, thin traffic (where
-// silence proves little, and a floor is needed), or kept connections behind a balancer of
-// the transport layer: like a WebSocket such a connection lasts until the server goes, and
-// the requests in flight then are lost whatever the contender.
+// The servers form three scenes, each with a table and claims of its own, since a failure
+// means something else in each:
+//
+//   - steady: dense traffic behind balancers that let go. A hold that watches traffic loses
+//     no request.
+//   - kept: clients that never let go. A client has 24 connections, uses the connections in
+//     turn, and looks before each use whether the server has closed the connection, as
+//     pools of HTTP clients do. The requests are POSTs of 10 to 30 ms at random times, one
+//     of which is in flight at each replica on average; a full pool makes requests wait.
+//     The kubelet's readiness probe comes too, from the clients' address. No delay ends
+//     such traffic. The claim is that a hold loses at most a tenth of the requests that a
+//     sleep of the same length loses. In a grace period of 60 s the hold ends by itself, in
+//     one of 30 s the ceiling comes first.
+//   - sparse: traffic that is thin (a request in some four seconds at each replica), comes
+//     in bursts of ten with long pauses, or has stragglers (3 % of the clients come to the
+//     end of the lag, all others to a tenth or half of the lag at most). A silence proves
+//     little there, and every silence loses requests by design, so only the hold with a
+//     floor as long as the longest lag is claimed to lose none.
+//
+// The clients of kept, and those with stragglers, are behind kube-proxy: a new connection
+// goes to a replica that is drawn among those not yet removed, and stays there. The client
+// draws, at connect(2), and connects directly. That comes to the same as kube-proxy's rules,
+// which draw a replica for the first packet of a connection; the kernel's connection
+// tracking translates all further packets alike, whatever becomes of the rules. Servers see
+// the client's address in both cases, and when a server has gone, its network remains for a
+// while and refuses. Left out are connection tracking's own faults and the node's address
+// in front of clients from outside.
+//
+// The experiment does not show lost packets or UDP.
 //
 // The smallest case, -demo, needs nothing of the machine: one stop on the loopback
 // interface, bare and held, behind a balancer of its own, drawn while the case is played.

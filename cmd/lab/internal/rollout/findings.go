@@ -10,21 +10,27 @@ import (
 
 // findings are the results of the whole experiment.
 type findings struct {
-	Seed       uint64     `json:"seed"`
-	Scale      scale      `json:"scale"`
-	Rate       int        `json:"rate"`
-	Repeat     int        `json:"repeat"`
-	Seconds    float64    `json:"seconds"`
-	Discarded  int        `json:"discarded"` // rollouts played again, since the machine stood still
-	Rollouts   int        `json:"rollouts"`
-	LeftOut    int        `json:"left_out"` // rollouts in which the machine stood still at the last attempt too
+	Seed      uint64          `json:"seed"`
+	Scale     scale           `json:"scale"`
+	Rate      int             `json:"rate"`
+	Repeat    int             `json:"repeat"`
+	Seconds   float64         `json:"seconds"`
+	Discarded int             `json:"discarded"` // rollouts played again, since the machine stood still
+	Rollouts  int             `json:"rollouts"`
+	LeftOut   int             `json:"left_out"` // rollouts in which the machine stood still at the last attempt too
+	Lags      []string        `json:"lags"`
+	Scenes    []*sceneFigures `json:"scenes"`
+}
+
+// sceneFigures are the results of one scene.
+type sceneFigures struct {
+	Scene      scene      `json:"scene"`
 	Servers    []string   `json:"servers"`
-	Lags       []string   `json:"lags"`
 	Contenders []*figures `json:"contenders"`
 }
 
-// figures are the results of one contender, over all servers and lags. The times of stops
-// leave out servers with long-lived connections, which last to the ceiling.
+// figures are the results of one contender, over the servers of a scene and all lags. The
+// times of stops leave out servers with long-lived connections, which last to the ceiling.
 type figures struct {
 	Name     string           `json:"name"`
 	All      part             `json:"all"`
@@ -39,9 +45,12 @@ type figures struct {
 // part sums up some of the stops.
 type part struct {
 	Stops    int               `json:"stops"`
+	Losing   int               `json:"losing"` // stops with a failed request
 	Requests int               `json:"requests"`
 	Failed   int               `json:"failed"`
+	Most     int               `json:"most"` // failed requests in one stop
 	Kinds    map[load.Kind]int `json:"kinds,omitempty"`
+	Ended    map[string]int    `json:"ended,omitempty"` // holds, by their ends in lameduck's report
 	Lost     int               `json:"lost"`
 	Killed   int               `json:"killed"`
 	MedianMS float64           `json:"stop_median_ms"`
@@ -55,9 +64,6 @@ func summarize(o *options, trials []*trial) *findings {
 	for _, l := range o.lags {
 		f.Lags = append(f.Lags, l.name)
 	}
-	for _, s := range o.servers {
-		f.Servers = append(f.Servers, s.name)
-	}
 	var sound []*trial
 	for _, t := range trials {
 		f.Rollouts++
@@ -68,16 +74,33 @@ func summarize(o *options, trials []*trial) *findings {
 		}
 		sound = append(sound, t)
 	}
-	for _, c := range o.contenders {
-		f.Contenders = append(f.Contenders, figuresOf(c.name, sound))
+	for _, name := range allScenes {
+		if s := sceneOf(o, name, sound); len(s.Servers) > 0 && len(s.Contenders) > 0 {
+			f.Scenes = append(f.Scenes, s)
+		}
 	}
 	return f
 }
 
-func figuresOf(name string, trials []*trial) *figures {
+func sceneOf(o *options, name scene, trials []*trial) *sceneFigures {
+	f := &sceneFigures{Scene: name}
+	for _, s := range o.servers {
+		if s.scene == name {
+			f.Servers = append(f.Servers, s.name)
+		}
+	}
+	for _, c := range o.contenders {
+		if c.plays(name) {
+			f.Contenders = append(f.Contenders, figuresOf(c.name, name, trials))
+		}
+	}
+	return f
+}
+
+func figuresOf(name string, in scene, trials []*trial) *figures {
 	g := &figures{Name: name, ByLag: map[string]*part{}, ByServer: map[string]*part{}}
 	for _, t := range trials {
-		if t.Contender == name {
+		if t.Contender == name && t.server.scene == in {
 			g.add(t)
 		}
 	}
@@ -118,10 +141,18 @@ func partOf(parts map[string]*part, name string) *part {
 func (p *part) add(s *stop, timed bool) {
 	p.Stops++
 	p.Requests += s.Requests
-	p.Failed += s.failed()
+	failed := s.failed()
+	p.Failed += failed
+	p.Most = max(p.Most, failed)
+	if failed > 0 {
+		p.Losing++
+	}
 	p.Lost += s.Lost
 	if p.Kinds == nil {
-		p.Kinds = map[load.Kind]int{}
+		p.Kinds, p.Ended = map[load.Kind]int{}, map[string]int{}
+	}
+	if s.Ended != "" {
+		p.Ended[s.Ended]++
 	}
 	for k, n := range s.Failed {
 		p.Kinds[k] += n

@@ -17,31 +17,122 @@ type claim struct {
 // judge returns the claims about which a run can tell.
 func judge(f *findings) []claim {
 	var all []claim
+	for _, s := range f.Scenes {
+		switch s.Scene {
+		case steady:
+			all = append(all, s.judgeSteady()...)
+		case kept:
+			all = append(all, s.judgeKept()...)
+		case sparse:
+			all = append(all, s.judgeSparse()...)
+		}
+	}
+	return append(all, claim{fmt.Sprintf("the machine is quiet enough to tell: %d of %d rollouts left out", f.LeftOut, f.Rollouts), f.LeftOut*10 <= f.Rollouts})
+}
+
+func (f *sceneFigures) judgeSteady() []claim {
+	var all []claim
 	for _, c := range f.Contenders {
 		switch {
 		case c.Name == "bare":
-			all = append(all, claim{fmt.Sprintf("without anything requests fail, or this would show nothing: %d failed", c.All.Failed), c.All.Failed > 0})
+			all = append(all, f.loses(c))
 		case strings.Contains(c.Name, "--until=quiet"), strings.Contains(c.Name, "--until=drained"):
 			all = append(all, claim{fmt.Sprintf("%s loses nothing: %d of %d failed", c.Name, c.All.Failed, c.All.Requests), c.All.Failed == 0 && c.All.Killed == 0})
 		case strings.Contains(c.Name, "--until=settled"):
 			all = append(all, f.settled(c))
 		}
 	}
-	all = append(all, claim{fmt.Sprintf("the machine is quiet enough to tell: %d of %d rollouts left out", f.LeftOut, f.Rollouts), f.LeftOut*10 <= f.Rollouts})
 	if c, ok := f.speed(); ok {
 		all = append(all, c)
 	}
 	return all
 }
 
+// loses returns the claim that the load can fail.
+func (f *sceneFigures) loses(c *figures) claim {
+	return claim{fmt.Sprintf("%s: without anything requests fail, or this would show nothing: %d failed", f.Scene, c.All.Failed), c.All.Failed > 0}
+}
+
+// judgeSparse returns the claims about sparse traffic. Any silence may lose requests there,
+// by design; only a floor as long as the lag of the balancer loses none.
+func (f *sceneFigures) judgeSparse() (all []claim) {
+	for _, c := range f.Contenders {
+		switch c.Name {
+		case "bare":
+			all = append(all, f.loses(c))
+		case floored:
+			all = append(all, claim{fmt.Sprintf("%s: %s loses nothing: %d of %d failed", f.Scene, c.Name, c.All.Failed, c.All.Requests), c.All.Failed == 0 && c.All.Killed == 0})
+		}
+	}
+	return all
+}
+
+// keptBudget is the number of requests that a hold of lameduck with its defaults may lose
+// where clients never let go, as a share of those that a sleep of the same length loses.
+// Up to byChance requests prove nothing: a short run has few stops.
+const (
+	keptBudget = 0.1
+	byChance   = 2
+)
+
+// judgeKept returns the claims about clients that never let go. A hold may lose a request
+// even at a lull: a request may come between the sample and the signal. The same holds for
+// a server that closes kept connections.
+func (f *sceneFigures) judgeKept() (all []claim) {
+	sleep := f.find(sleepFor(keptSleep))
+	for _, c := range f.Contenders {
+		switch {
+		case c.Name == "bare":
+			all = append(all, f.loses(c))
+		case c.Name == defaultHold && sleep != nil:
+			all = append(all, f.keptClaim(c, sleep, "dying", keptBudget, func(s *server) bool { return !s.closesKept })...)
+			all = append(all, f.keptClaim(c, sleep, "graceful", 1, func(s *server) bool { return s.closesKept })...)
+		}
+	}
+	return all
+}
+
+// keptClaim returns the claim that c loses at most a share of the requests that a sleep
+// loses at as many stops of some servers.
+func (f *sceneFigures) keptClaim(c, sleep *figures, kind string, share float64, of func(*server) bool) []claim {
+	is, than := c.partOf(of), sleep.partOf(of)
+	if is.Stops == 0 || than.Stops == 0 {
+		return nil
+	}
+	limit := share * float64(than.Failed) / float64(than.Stops) * float64(is.Stops)
+	return []claim{{fmt.Sprintf("%s: %s, %s servers: at most %v times the failures of %s, or %d: %d in %d stops, and %d in %d",
+		f.Scene, c.Name, kind, share, sleep.Name, byChance, is.Failed, is.Stops, than.Failed, than.Stops),
+		float64(is.Failed) <= max(limit, byChance)}}
+}
+
+// partOf sums up the stops of some servers.
+func (c *figures) partOf(of func(*server) bool) (sum part) {
+	for _, s := range allServers() {
+		if p := c.ByServer[s.name]; p != nil && of(&s) {
+			sum.Stops += p.Stops
+			sum.Failed += p.Failed
+		}
+	}
+	return sum
+}
+
+// find returns the figures of a contender, or nil.
+func (f *sceneFigures) find(name string) *figures {
+	i := slices.IndexFunc(f.Contenders, func(c *figures) bool { return c.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return f.Contenders[i]
+}
+
 // settled returns the claim about --until=settled. New connections alone decide there, so
 // the claim covers servers where each request has a connection and is shorter than the
 // silence.
-func (f *findings) settled(c *figures) claim {
+func (f *sceneFigures) settled(c *figures) claim {
 	var names []string
 	failed, longest := 0, quietOf(c.Name)
 	for _, s := range allServers() {
-		if p := c.ByServer[s.name]; p != nil && !s.keepAlive && s.max < longest {
+		if p := c.ByServer[s.name]; p != nil && s.scene == steady && !s.keepAlive && s.max < longest {
 			names = append(names, s.name)
 			failed += p.Failed
 		}
@@ -61,20 +152,19 @@ const budget = 0.6
 
 // speed compares the hold with lameduck's defaults with the shortest sleep that loses no
 // request.
-func (f *findings) speed() (claim, bool) {
-	plain := slices.IndexFunc(f.Contenders, func(c *figures) bool { return c.Name == "lameduck --until=quiet" })
-	sleep := f.shortestSleep()
-	if plain < 0 || sleep == nil {
+func (f *sceneFigures) speed() (claim, bool) {
+	plain, sleep := f.find(defaultHold), f.shortestSleep()
+	if plain == nil || sleep == nil {
 		return claim{}, false
 	}
-	is, than := f.Contenders[plain].All.MedianMS, sleep.All.MedianMS
+	is, than := plain.All.MedianMS, sleep.All.MedianMS
 	return claim{fmt.Sprintf("%s takes at most %v times as long as the shortest sleep that loses nothing either (%s): %.1f s of %.1f s, %.2fx",
-		f.Contenders[plain].Name, budget, sleep.Name, is/1000, than/1000, is/than), is <= budget*than}, true
+		plain.Name, budget, sleep.Name, is/1000, than/1000, is/than), is <= budget*than}, true
 }
 
 // shortestSleep returns the shortest sleep that loses no request, or the longest sleep: a
 // sleep that loses none would be longer still.
-func (f *findings) shortestSleep() (found *figures) {
+func (f *sceneFigures) shortestSleep() (found *figures) {
 	least, longest := math.Inf(1), 0.0
 	for _, c := range f.Contenders {
 		if !strings.HasPrefix(c.Name, "sleep ") {

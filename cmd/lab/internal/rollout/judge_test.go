@@ -5,16 +5,26 @@ import (
 	"testing"
 )
 
-// found returns the findings of a run with these contenders.
-func found(list ...*figures) *findings { return &findings{Contenders: list} }
+// found returns the findings of a run of steady traffic with these contenders.
+func found(list ...*figures) *findings { return foundIn(steady, list...) }
+
+func foundIn(s scene, list ...*figures) *findings {
+	return &findings{Scenes: []*sceneFigures{{Scene: s, Contenders: list}}}
+}
 
 func figure(name string, failed int, median float64) *figures {
+	return figureOf("go", name, failed, median)
+}
+
+// figureOf returns the figures of one contender and one server.
+func figureOf(server, name string, failed int, median float64) *figures {
 	p := part{Stops: 4, Requests: 100, Failed: failed, MedianMS: median}
-	return &figures{Name: name, All: p, ByServer: map[string]*part{"go": &p}}
+	return &figures{Name: name, All: p, ByServer: map[string]*part{server: &p}}
 }
 
 func TestJudge(t *testing.T) {
 	quiet, settled := "lameduck --until=quiet", "lameduck --until=settled"
+	asLong := sleepFor(keptSleep)
 	for name, c := range map[string]struct {
 		found  *findings
 		broken string // part of the broken claim
@@ -30,6 +40,19 @@ func TestJudge(t *testing.T) {
 		"every sleep":      {found(figure("sleep 5, then tini", 1, 5000), figure("sleep 14, then tini", 1, 14000), figure(quiet, 0, 8300)), ""},
 		"delay alone":      {found(figure("lameduck --delay=5", 3, 5000)), ""},
 		"broken":           {found(figure(broken, 3, 0)), "broken"},
+
+		"kept: well":            {foundIn(kept, figureOf("dies", asLong, 10, 20000), figureOf("dies", quiet, 1, 20000)), ""},
+		"kept: loses":           {foundIn(kept, figureOf("dies", asLong, 10, 20000), figureOf("dies", quiet, 3, 20000)), "dying servers: at most 0.1"},
+		"kept: chance":          {foundIn(kept, figureOf("dies", asLong, 10, 20000), figureOf("dies", quiet, 2, 20000)), ""},
+		"kept: within a tenth":  {foundIn(kept, figureOf("dies", asLong, 40, 20000), figureOf("dies", quiet, 4, 20000)), ""},
+		"kept: graceful":        {foundIn(kept, figureOf("graceful", asLong, 2, 20000), figureOf("graceful", quiet, 2, 20000)), ""},
+		"kept: graceful loses":  {foundIn(kept, figureOf("graceful", asLong, 2, 20000), figureOf("graceful", quiet, 3, 20000)), "graceful servers"},
+		"kept: no sleep":        {foundIn(kept, figureOf("dies", quiet, 7, 20000)), ""},
+		"kept: fast or settled": {foundIn(kept, figureOf("dies", asLong, 1, 20000), figureOf("dies", quiet+short, 9, 5000), figureOf("dies", settled, 9, 5000)), ""},
+		"kept: nothing shown":   {foundIn(kept, figureOf("dies", "bare", 0, 0)), "without anything"},
+		"sparse: silence loses": {foundIn(sparse, figureOf("thin", "bare", 9, 0), figureOf("thin", quiet, 2, 5000), figureOf("thin", floored, 0, 10000)), ""},
+		"sparse: floor loses":   {foundIn(sparse, figureOf("thin", floored, 1, 10000)), "--delay=10 loses nothing"},
+		"sparse: nothing shown": {foundIn(sparse, figureOf("thin", "bare", 0, 0)), "without anything"},
 	} {
 		var texts []string
 		for _, claim := range judge(c.found) {

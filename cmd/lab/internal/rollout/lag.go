@@ -43,6 +43,7 @@ func spike(r *rand.Rand) time.Duration {
 type drawn struct {
 	Name string        `json:"lag"`
 	Lag  time.Duration `json:"-"`
+	most time.Duration // until a balancer with stragglers has moved most clients
 }
 
 // drawLags returns a rollout's lags, in a drawn order. The lags depend on the seed, the
@@ -51,8 +52,11 @@ func drawLags(lags []lag, seed uint64, repetition, server int, s scale) []drawn 
 	r := rand.New(rand.NewPCG(seed, uint64(repetition)<<16|uint64(server)))
 	all := make([]drawn, len(lags))
 	for i, l := range lags {
-		all[i] = drawn{l.name, s.of(l.draw(r))}
+		all[i] = drawn{Name: l.name, Lag: s.of(l.draw(r))}
 	}
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for i := range all {
+		all[i].most = time.Duration((0.1 + 0.4*r.Float64()) * float64(all[i].Lag))
+	}
 	return all
 }

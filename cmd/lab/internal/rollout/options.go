@@ -30,7 +30,7 @@ type options struct {
 }
 
 // files are the files to write, or "".
-type files struct{ json, svg string }
+type files struct{ json, svg, page string }
 
 // scale compresses time: the lags, and everything compared with the lags.
 type scale float64
@@ -51,9 +51,10 @@ func parse(args []string) (*options, error) {
 	f.BoolVar(&o.quick, "quick", false, "a selection of the contenders, once, at half the time")
 	f.BoolVar(&o.demo, "demo", false, "the smallest case, without other programs: one stop, bare and held, drawn")
 	f.StringVar(&o.json, "json", "", "write everything to this file")
+	f.StringVar(&o.page, "page", "", "write the README's tables, in Markdown, to this file")
 	f.StringVar(&o.svg, "svg", "", "draw the chart into this file")
-	contenders := f.String("contenders", "", "only these: parts of names, with semicolons between")
-	servers := f.String("servers", "", "only these servers: names, with semicolons between")
+	contenders := f.String("contenders", "", "only these: names, or parts of names, with semicolons between")
+	servers := f.String("servers", "", "only these servers: names, or the scenes steady, kept and sparse, with semicolons between")
 	f.Usage = func() {
 		fmt.Fprintln(f.Output(), "usage: lab rollout [flags] LAMEDUCK")
 		f.PrintDefaults()
@@ -92,12 +93,14 @@ func (o *options) choose(names, servers string) error {
 		if names == "" {
 			return c.hidden || o.quick && !c.quick
 		}
-		return !slices.ContainsFunc(strings.Split(names, ";"), func(n string) bool {
-			return strings.Contains(c.name, n) && (!c.hidden || c.name == n)
-		})
+		return !slices.ContainsFunc(strings.Split(names, ";"), c.named)
 	})
 	o.servers = slices.DeleteFunc(allServers(), func(s server) bool {
-		return servers != "" && !slices.Contains(strings.Split(servers, ";"), s.name)
+		if servers == "" {
+			return o.quick && !s.quick()
+		}
+		named := strings.Split(servers, ";")
+		return !slices.Contains(named, s.name) && !slices.Contains(named, string(s.scene))
 	})
 	if len(o.contenders) == 0 || len(o.servers) == 0 {
 		return errors.New("no contender or no server has such a name")
@@ -114,7 +117,9 @@ func (o *options) installed() error {
 		}
 	}
 	for _, s := range o.servers {
-		programs = append(programs, s.balancer)
+		if s.balancer != "kube-proxy" { // part of this program
+			programs = append(programs, s.balancer)
+		}
 		if s.name == "haproxy" || s.name == "nginx" {
 			programs = append(programs, s.name)
 		}
@@ -140,6 +145,11 @@ func (o *options) write(found *findings, trials []*trial) error {
 		}
 		if err != nil {
 			return fmt.Errorf("cannot write the figures: %w", err)
+		}
+	}
+	if o.page != "" {
+		if err := os.WriteFile(o.page, []byte(page(found)), 0o644); err != nil {
+			return fmt.Errorf("cannot write the tables: %w", err)
 		}
 	}
 	if o.svg != "" {

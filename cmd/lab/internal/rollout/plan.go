@@ -21,16 +21,25 @@ func plan(o *options) []*trial {
 		for i := range o.contenders {
 			for j := range o.servers {
 				c, s := &o.contenders[i], &o.servers[j]
+				if !c.plays(s.scene) {
+					continue
+				}
 				all = append(all, &trial{Contender: c.name, Server: s.name, Repetition: n,
-					contender: c, server: s, lags: drawLags(o.lags, o.seed, n, j, o.scale), seed: o.seed + uint64(n)})
+					contender: c, server: s, lags: drawLags(o.lags, o.seed, n, number(s), o.scale), seed: o.seed + uint64(n)})
 			}
 		}
 		part := all[from:]
 		random.Shuffle(len(part), func(i, j int) { part[i], part[j] = part[j], part[i] })
-		// Long trials first, or the last long trial would be played alone.
+		// Long trials first, or the last long trial would be played alone. The trials of
+		// kept are long too, but are work for the machine: not all at the same time.
 		slices.SortStableFunc(part, func(a, b *trial) int { return long(b) - long(a) })
 	}
 	return all
+}
+
+// number returns a server's number among all servers: a selection meets the same lags.
+func number(s *server) int {
+	return slices.IndexFunc(allServers(), func(other server) bool { return other.name == s.name })
 }
 
 func long(t *trial) int {

@@ -29,6 +29,7 @@ type result struct {
 // earlier requests.
 type sender struct {
 	addr   string
+	pick   func() string // the address of each connection, or nil
 	server *server
 	scale  scale
 	rate   int
@@ -52,16 +53,19 @@ func (l *sender) run(ctx context.Context) {
 		l.chat(ctx)
 		return
 	}
-	c := &load.Client{Addr: l.addr, Keep: l.server.keepAlive}
+	c := &load.Client{Addr: l.addr, Pick: l.pick, Keep: l.server.keepAlive, Conns: l.server.conns}
 	defer c.Close()
+	body := ""
+	if l.server.post {
+		body = "duck"
+	}
 	random := rand.New(rand.NewPCG(l.seed, 0))
-	period := time.Second / time.Duration(l.rate)
 	var all sync.WaitGroup
 	defer all.Wait()
-	for at := l.began; l.sleep(ctx, at); at = at.Add(period) {
+	for at := l.began; l.sleep(ctx, at); at = at.Add(l.server.pause(random, l.rate, l.scale)) {
 		think := l.server.think(random, l.scale)
 		all.Go(func() {
-			k := c.HTTP(fmt.Sprintf("/?think=%dns", think.Nanoseconds()), "", at.Add(think+requestTimeout))
+			k := c.HTTP(fmt.Sprintf("/?think=%dns", think.Nanoseconds()), body, at.Add(think+requestTimeout))
 			l.add(at, k, think)
 		})
 	}

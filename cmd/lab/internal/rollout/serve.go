@@ -1,10 +1,14 @@
 package rollout
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/coder/websocket"
@@ -13,8 +17,8 @@ import (
 // ready precedes the address that a server with port 0 prints.
 const ready = "ready "
 
-// serve is a server without signal handlers: TERM kills the server at once, with all
-// requests in flight.
+// serve is a server. All kinds but graceful have no signal handlers: TERM kills the server
+// at once, with all requests in flight.
 func serve(args []string) error {
 	kind, listen := args[0], args[1]
 	listener, err := net.Listen("tcp", listen)
@@ -24,8 +28,22 @@ func serve(args []string) error {
 	if strings.HasSuffix(listen, ":0") {
 		fmt.Println(ready + listener.Addr().String())
 	}
-	handler := map[string]http.HandlerFunc{"http": answer, "websocket": echo}[kind]
-	return http.Serve(listener, handler)
+	handler := map[string]http.HandlerFunc{"http": answer, "websocket": echo, "post": accept, "graceful": accept}[kind]
+	s := &http.Server{Handler: handler}
+	if kind == "graceful" {
+		return serveUntilTERM(s, listener)
+	}
+	return s.Serve(listener)
+}
+
+// serveUntilTERM serves until TERM, and then as Shutdown does: requests in flight are
+// answered, and kept connections closed.
+func serveUntilTERM(s *http.Server, listener net.Listener) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	go s.Serve(listener)
+	<-ctx.Done()
+	return s.Shutdown(context.Background())
 }
 
 // answer waits as the request demands, and answers in two parts, so that an answer can be
@@ -38,6 +56,14 @@ func answer(w http.ResponseWriter, r *http.Request) {
 	w.(http.Flusher).Flush()
 	time.Sleep(time.Millisecond)
 	fmt.Fprint(w, "ved")
+}
+
+// accept waits as the request demands, and answers in one piece.
+func accept(w http.ResponseWriter, r *http.Request) {
+	io.Copy(io.Discard, r.Body)
+	think, _ := time.ParseDuration(r.URL.Query().Get("think"))
+	time.Sleep(think)
+	fmt.Fprint(w, "served")
 }
 
 // echo sends every message back.

@@ -1,10 +1,11 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -14,33 +15,79 @@ const port = 8080
 
 // server is a kind of server, with a balancer and a kind of clients.
 type server struct {
-	name      string
-	balancer  string
-	byConn    bool           // the balancer sees connections, not requests
-	graceful  syscall.Signal // for a graceful stop
-	keepAlive bool           // clients and balancer use connections again
-	longLived bool           // a connection lasts: WebSockets
-	min, max  time.Duration  // how long a request takes
-	command   func(site) ([]string, error)
+	name       string
+	scene      scene
+	balancer   string
+	byConn     bool           // the balancer sees connections, not requests
+	graceful   syscall.Signal // for a graceful stop
+	closesKept bool           // at that signal, answers requests in flight and closes kept connections
+	grace      time.Duration  // the orchestrator's grace period; 0: defaultGrace
+	command    func(site) ([]string, error)
+	clients
 }
 
+// defaultGrace is the grace period of Kubernetes.
+const defaultGrace = 30 * time.Second
+
+// gracePeriod returns the orchestrator's grace period.
+func (s *server) gracePeriod() time.Duration { return cmp.Or(s.grace, defaultGrace) }
+
+// ceiling returns the longest hold that lameduck derives from the grace period: 10 s are
+// for the server's own stop, and 1 s for the report.
+func (s *server) ceiling() time.Duration { return s.gracePeriod() - 11*time.Second }
+
+// quick reports whether the server plays in a quick run.
+func (s *server) quick() bool {
+	return s.scene == steady || s.scene == kept && !s.closesKept && s.grace == 0
+}
+
+// allServers are the servers of all scenes, scene by scene.
 func allServers() []server {
+	return slices.Concat(steadyServers(), keptServers(), sparseServers())
+}
+
+func steadyServers() []server {
 	const ms = time.Millisecond
-	return []server{
-		{name: "go", balancer: "haproxy", graceful: syscall.SIGTERM, min: 5 * ms, max: 5 * ms, command: ours("http")},
-		{name: "go behind nginx", balancer: "nginx", graceful: syscall.SIGTERM, min: 5 * ms, max: 5 * ms, command: ours("http")},
-		{name: "go behind tcp", balancer: "haproxy", byConn: true, graceful: syscall.SIGTERM, min: 5 * ms, max: 5 * ms, command: ours("http")},
-		{name: "slow", balancer: "haproxy", graceful: syscall.SIGTERM, min: 100 * ms, max: 3 * time.Second, command: ours("http")},
-		{name: "pool", balancer: "haproxy", graceful: syscall.SIGTERM, keepAlive: true, max: 50 * ms, command: ours("http")},
-		{name: "websocket", balancer: "haproxy", graceful: syscall.SIGTERM, keepAlive: true, longLived: true, command: ours("websocket")},
+	list := []server{
+		{name: "go", balancer: "haproxy", graceful: syscall.SIGTERM, clients: clients{min: 5 * ms, max: 5 * ms}, command: ours("http")},
+		{name: "go behind nginx", balancer: "nginx", graceful: syscall.SIGTERM, clients: clients{min: 5 * ms, max: 5 * ms}, command: ours("http")},
+		{name: "go behind tcp", balancer: "haproxy", byConn: true, graceful: syscall.SIGTERM, clients: clients{min: 5 * ms, max: 5 * ms}, command: ours("http")},
+		{name: "slow", balancer: "haproxy", graceful: syscall.SIGTERM, clients: clients{min: 100 * ms, max: 3 * time.Second}, command: ours("http")},
+		{name: "pool", balancer: "haproxy", graceful: syscall.SIGTERM, clients: clients{keepAlive: true, max: 50 * ms}, command: ours("http")},
+		{name: "websocket", balancer: "haproxy", graceful: syscall.SIGTERM, clients: clients{keepAlive: true, longLived: true}, command: ours("websocket")},
 		{name: "haproxy", balancer: "haproxy", graceful: syscall.SIGUSR1, command: configured("haproxy.cfg", haproxyApp, "haproxy", "-W", "-db", "-f")},
 		{name: "nginx", balancer: "haproxy", graceful: syscall.SIGQUIT, command: configured("nginx.conf", nginxApp, "nginx", "-c")},
 	}
+	for i := range list {
+		list[i].scene = steady
+	}
+	return list
 }
 
-// think returns the thinking time of the next request.
-func (s *server) think(r *rand.Rand, by scale) time.Duration {
-	return by.of(s.min + time.Duration(r.Float64()*float64(s.max-s.min)))
+// keptServers are servers whose clients never let go. At the first grace period a hold can
+// end because only kept connections carry requests, at the default one the ceiling comes
+// first.
+func keptServers() []server {
+	const ms = time.Millisecond
+	never := clients{keepAlive: true, conns: 24, post: true, probed: true, rate: 5, gap: exponential, min: 10 * ms, max: 30 * ms}
+	return []server{
+		{name: "dies", scene: kept, balancer: "kube-proxy", graceful: syscall.SIGTERM, grace: time.Minute, clients: never, command: ours("post")},
+		{name: "dies, 30 s", scene: kept, balancer: "kube-proxy", graceful: syscall.SIGTERM, clients: never, command: ours("post")},
+		{name: "graceful", scene: kept, balancer: "kube-proxy", graceful: syscall.SIGTERM, closesKept: true, grace: time.Minute, clients: never, command: ours("graceful")},
+	}
+}
+
+// sparseServers are servers with traffic that proves little by a silence.
+func sparseServers() []server {
+	const ms = time.Millisecond
+	return []server{
+		{name: "thin", scene: sparse, balancer: "haproxy", graceful: syscall.SIGTERM, command: ours("http"),
+			clients: clients{rate: 0.03, gap: exponential, min: 5 * ms, max: 5 * ms}},
+		{name: "bursty", scene: sparse, balancer: "haproxy", graceful: syscall.SIGTERM, command: ours("http"),
+			clients: clients{rate: 0.05, gap: visits, min: 5 * ms, max: 5 * ms}},
+		{name: "stragglers", scene: sparse, balancer: "kube-proxy", graceful: syscall.SIGTERM, command: ours("http"),
+			clients: clients{stragglers: true, min: 5 * ms, max: 5 * ms}},
+	}
 }
 
 // ours runs a server of this program.

@@ -3,6 +3,8 @@ package rollout
 import (
 	"context"
 	"fmt"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
@@ -18,6 +20,7 @@ type stop struct {
 	Failed   map[load.Kind]int `json:"failed,omitempty"`
 	Lost     int               `json:"lost"` // long-lived connections
 	Report   string            `json:"report,omitempty"`
+	Ended    string            `json:"ended,omitempty"` // why, by the report
 
 	began  time.Time
 	said   string          // lameduck's stderr
@@ -35,12 +38,11 @@ func (a *arena) stop(ctx context.Context, old *replica, lag drawn) (*stop, error
 	s := &stop{drawn: lag, LagMS: ms(lag.Lag), began: time.Now()}
 	removed, failed := make(chan struct{}), make(chan error, 1)
 	go func() {
-		time.Sleep(time.Until(s.began.Add(lag.Lag)))
-		failed <- a.balancer.remove(old)
+		failed <- a.remove(old, s.began, lag)
 		close(removed)
 	}()
 	// The grace period is not scaled: lameduck needs its last second.
-	timer := time.AfterFunc(grace, old.slay)
+	timer := time.AfterFunc(a.server.gracePeriod(), old.slay)
 	go a.contender.stop(a.o.scale, a.server, old.cmd.Process, old.gone, removed)
 	<-old.gone
 	s.Killed = !timer.Stop()
@@ -48,8 +50,34 @@ func (a *arena) stop(ctx context.Context, old *replica, lag drawn) (*stop, error
 	s.StopMS = ms(old.at.Sub(s.began))
 	if a.contender.init == "lameduck" {
 		s.said, s.Report = old.stderr.String(), old.report()
+		s.Ended = ended(s.said)
 	}
 	return s, <-failed
+}
+
+var held = regexp.MustCompile(`: held [0-9.]+ s \((\w+)\)`)
+
+// ended returns the reason for the end of a hold, and whether the signal was sent at a
+// lull, or "" if no report has a reason.
+func ended(report string) string {
+	found := held.FindStringSubmatch(report)
+	if found == nil {
+		return ""
+	}
+	if strings.Contains(report, "(at a lull)") {
+		return found[1] + " at a lull"
+	}
+	return found[1]
+}
+
+// remove removes a replica from the balancer, late.
+func (a *arena) remove(old *replica, began time.Time, lag drawn) error {
+	if k, ok := a.balancer.(*kubeProxy); ok && a.server.stragglers {
+		time.Sleep(time.Until(began.Add(lag.most)))
+		k.removeSoon(old)
+	}
+	time.Sleep(time.Until(began.Add(lag.Lag)))
+	return a.balancer.remove(old)
 }
 
 // count adds a result from the time of this stop.

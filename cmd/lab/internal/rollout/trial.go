@@ -33,7 +33,7 @@ type outcome struct {
 // run plays the trial once.
 func (t *trial) run(ctx context.Context, o *options, p place) error {
 	t.Stops = nil
-	b, err := p.balance(ctx, t.server, 2*len(t.lags))
+	b, err := t.balance(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -46,6 +46,9 @@ func (t *trial) run(ctx context.Context, o *options, p place) error {
 		}
 	}
 	l := &sender{addr: b.addr(), server: t.server, scale: o.scale, rate: o.rate, seed: t.seed, strip: t.strip}
+	if k, ok := b.(*kubeProxy); ok {
+		l.pick = k.pick
+	}
 	loaded, unload := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -57,6 +60,14 @@ func (t *trial) run(ctx context.Context, o *options, p place) error {
 	<-done
 	t.tally(l)
 	return err
+}
+
+// balance opens the balancer of the trial.
+func (t *trial) balance(ctx context.Context, p place) (balancer, error) {
+	if t.server.balancer == "kube-proxy" {
+		return openKubeProxy(t.server, t.seed), nil
+	}
+	return p.balance(ctx, t.server, 2*len(t.lags))
 }
 
 // stalled reports whether the machine stood still for so long that the shortest --quiet-for

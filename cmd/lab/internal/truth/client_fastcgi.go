@@ -24,15 +24,22 @@ func (c *client) askFastCGI(query string) error {
 		return conn.err
 	}
 	defer conn.stop()
-	const responder = 1
-	text := fcgiRecord(fcgiBegin, []byte{0, responder, 0, 0, 0, 0, 0, 0})
-	text = append(text, fcgiRecord(fcgiParams, fcgiPairs("SCRIPT_FILENAME", c.t.dir+"/app.php", "REQUEST_METHOD", "GET", "QUERY_STRING", query))...)
-	text = append(text, fcgiRecord(fcgiParams, nil)...)
-	text = append(text, fcgiRecord(fcgiStdin, nil)...)
-	if _, err := conn.Write(text); err != nil {
+	if _, err := conn.Write(fcgiRequest(0, c.t.dir, query)); err != nil {
 		return err
 	}
 	return readFastCGI(conn.in)
+}
+
+// fcgiKeepConn asks the server to keep the connection.
+const fcgiKeepConn = 1
+
+// fcgiRequest returns a request with the flags for the script in a folder.
+func fcgiRequest(flags byte, dir, query string) []byte {
+	const responder = 1
+	text := fcgiRecord(fcgiBegin, []byte{0, responder, flags, 0, 0, 0, 0, 0})
+	text = append(text, fcgiRecord(fcgiParams, fcgiPairs("SCRIPT_FILENAME", dir+"/app.php", "REQUEST_METHOD", "GET", "QUERY_STRING", query))...)
+	text = append(text, fcgiRecord(fcgiParams, nil)...)
+	return append(text, fcgiRecord(fcgiStdin, nil)...)
 }
 
 func fcgiRecord(kind byte, content []byte) []byte {

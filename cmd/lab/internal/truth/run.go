@@ -91,6 +91,7 @@ type result struct {
 	Message   string        // lameduck's
 	Stalled   time.Duration // the longest time that the machine stood still; see stalls.longest
 	Err       string
+	Kept      *keptTally // nil without such clients
 }
 
 // play plays one trial: args are the name of a case, lameduck and a folder.
@@ -134,6 +135,9 @@ func (t *trial) result() *result {
 		r.FirstLost = t.lost[0]
 	}
 	r.Message = said.Message
+	if t.kept.Requests > 0 {
+		r.Kept = &t.kept
+	}
 	if t.c.reason != "" && said.Ended != t.c.reason {
 		r.Err = fmt.Sprintf("the hold ended by %q, want %q: %s", said.Ended, t.c.reason, said.Message)
 	}

@@ -18,6 +18,7 @@ func table() []truthCase {
 		webCases(),
 		h2Cases(),
 		gracefulCases(),
+		keptCases(),
 		dataCases(),
 		appCases(),
 		grpcCases(),
@@ -120,6 +121,7 @@ func (r *row) String() string {
 	if r.c.precise && len(signals) > 0 {
 		text += fmt.Sprintf(", lost %s", strings.Join(r.losses(), ", "))
 	}
+	text += keptSummary(r.results)
 	if r.c.limit.words != "" {
 		text += fmt.Sprintf(" (limit, %s: %s)", r.c.deviates, r.c.limit.words)
 	}

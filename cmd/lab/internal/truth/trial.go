@@ -26,6 +26,7 @@ type trial struct {
 	term    time.Time     // when TERM is planned: the script's zero
 	sent    time.Time     // when TERM was sent
 	tally
+	kept keptTally
 }
 
 // planned is a function with its moment relative to TERM.

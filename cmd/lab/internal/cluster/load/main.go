@@ -1,7 +1,7 @@
 // Load makes requests to one address, at a fixed rate whatever becomes of the earlier
 // requests, and prints a load.Tally each second, as a line of JSON.
 //
-//	load [-rate=N] [-keep] HOST:PORT
+//	load [-rate=N] [-conns=N] HOST:PORT
 //
 // Load runs in a pod and ends with the pod. The requests are POSTs, which no proxy
 // repeats.
@@ -22,13 +22,13 @@ const timeout = 5 * time.Second
 
 func main() {
 	rate := flag.Int("rate", 100, "requests a second")
-	keep := flag.Bool("keep", false, "keep connections and use them again")
+	conns := flag.Int("conns", 0, "keep so many connections and use them in turn; 0: a new connection for each request")
 	flag.Parse()
-	if flag.NArg() != 1 || *rate < 1 {
-		fmt.Fprintln(os.Stderr, "usage: load [-rate=N] [-keep] HOST:PORT")
+	if flag.NArg() != 1 || *rate < 1 || *conns < 0 {
+		fmt.Fprintln(os.Stderr, "usage: load [-rate=N] [-conns=N] HOST:PORT")
 		os.Exit(2)
 	}
-	c, n := &load.Client{Addr: flag.Arg(0), Keep: *keep, Ports: true}, newCount()
+	c, n := &load.Client{Addr: flag.Arg(0), Keep: *conns > 0, Conns: *conns, Ports: true}, newCount()
 	for request(c) != load.Answered { // the node may not know the Service yet
 		time.Sleep(100 * time.Millisecond)
 	}

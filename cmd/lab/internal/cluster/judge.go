@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+)
+
+// tenth is the share of the fixed delay's lost requests that lameduck may lose where TERM
+// kills the server and clients keep their connections: no hold ends such traffic.
+const tenth = 10
+
+// judge prints the broken promises, and the promises that too few losses leave undecided.
+func judge(out io.Writer, rows []row) error {
+	broken := 0
+	for i := range rows {
+		r := &rows[i]
+		text, undecided := r.broken(), ""
+		if text == "" && r.shares() {
+			text, undecided = r.beside(fixedOf(rows))
+		}
+		if text != "" {
+			fmt.Fprintf(out, "BROKEN  %s, %s connections: %s\n", r.name, r.connections(), text)
+			broken++
+		}
+		if undecided != "" {
+			fmt.Fprintf(out, "undecided  %s, %s connections: %s\n", r.name, r.connections(), undecided)
+		}
+	}
+	if broken > 0 {
+		return fmt.Errorf("%d promises broken", broken)
+	}
+	return nil
+}
+
+// shares reports whether the row may lose a tenth of what the fixed delay loses. In every
+// other row lameduck may lose nothing.
+func (r *row) shares() bool { return r.ours && r.dies && r.kept && r.reason == "" }
+
+// broken returns the promise that a row breaks by itself, or "".
+func (r *row) broken() string {
+	switch failed := r.tally.Failed(); {
+	case r.reason != "":
+		return ""
+	case r.stalled():
+		return "the machine stood still in all tries"
+	case len(r.stops) == 0:
+		return "nothing was stopped"
+	case r.ours && !r.shares() && failed > 0:
+		return fmt.Sprintf("%d requests failed: %s", failed, r.tally.Summary())
+	case r.ours && slices.ContainsFunc(r.stops, func(s stop) bool { return len(s.ended()) == 0 }):
+		return "a pod's termination message has no hold"
+	case r.quiet && r.kept && slices.ContainsFunc(r.stops, func(s stop) bool { return slices.Contains(s.ended(), "ceiling") }):
+		return "a hold lasted to the ceiling, although all clients keep their connections"
+	case r.loses && failed == 0:
+		return "no request failed: the load does not see lost requests"
+	}
+	return ""
+}
+
+// fixedOf returns the row of the fixed delay before a server that TERM kills, under the
+// load that keeps its connections, or nil.
+func fixedOf(rows []row) *row {
+	i := slices.IndexFunc(rows, func(r row) bool { return r.fixed && r.kept && !r.stalled() })
+	if i < 0 {
+		return nil
+	}
+	return &rows[i]
+}
+
+// beside compares the sums of all rollouts with those of the fixed delay. If the delay lost
+// fewer than ten requests, a tenth is less than one request: then a row that loses as many
+// as the delay breaks the promise, and every other row is undecided.
+func (r *row) beside(fixed *row) (broken, undecided string) {
+	lost := r.tally.Failed()
+	if fixed == nil || len(fixed.stops) != len(r.stops) {
+		return "", fmt.Sprintf("%d requests failed; no fixed delay was played for comparison", lost)
+	}
+	most := fixed.tally.Failed()
+	text := fmt.Sprintf("%d requests failed, and %d under %q", lost, most, fixed.name)
+	switch {
+	case most >= tenth && lost*tenth > most, most < tenth && lost > 0 && lost >= most:
+		return text + ", of which a tenth is allowed", ""
+	case most < tenth:
+		return "", text + ": too few for a verdict, give more -rollouts"
+	}
+	return "", ""
+}

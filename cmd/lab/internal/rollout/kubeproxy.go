@@ -1,0 +1,71 @@
+package rollout
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync"
+)
+
+// kubeProxy balances connections as kube-proxy does: each new connection goes to a replica
+// chosen at random among those not yet removed, and stays there until one side closes.
+// The client makes the choice itself, at connect(2), which comes to the same as the
+// address translation at the first packet: the server sees the client's address, and
+// removal does nothing to open connections.
+//
+// Nodes learn of a removal at different times. A share of the clients is on a node that
+// learns late.
+type kubeProxy struct {
+	mu     sync.Mutex // requests run beside each other
+	random *rand.Rand
+	soon   []string // what the nodes of most clients know
+	late   []string // what the last node knows
+	share  float64  // of the clients on the last node
+}
+
+// lateShare is the share of stragglers.
+const lateShare = 0.03
+
+func openKubeProxy(s *server, seed uint64) *kubeProxy {
+	k := &kubeProxy{random: rand.New(rand.NewPCG(seed, 1))}
+	if s.stragglers {
+		k.share = lateShare
+	}
+	return k
+}
+
+// pick returns the address for a new connection.
+func (k *kubeProxy) pick() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	known := k.soon
+	if k.random.Float64() < k.share {
+		known = k.late
+	}
+	return known[k.random.IntN(len(known))]
+}
+
+func (k *kubeProxy) add(p *replica) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.soon, k.late = append(k.soon, p.addr), append(k.late, p.addr)
+	return nil
+}
+
+// removeSoon removes a replica from all nodes but the last.
+func (k *kubeProxy) removeSoon(p *replica) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.soon = slices.DeleteFunc(k.soon, func(addr string) bool { return addr == p.addr })
+}
+
+func (k *kubeProxy) remove(p *replica) error {
+	k.removeSoon(p)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.late = slices.DeleteFunc(k.late, func(addr string) bool { return addr == p.addr })
+	return nil
+}
+
+func (k *kubeProxy) addr() string { return "" }
+
+func (k *kubeProxy) close() {}
