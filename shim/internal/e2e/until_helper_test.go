@@ -31,6 +31,8 @@ func untilHelper(name string, args []string) {
 		h.serveFew(args[0], args[1])
 	case "one":
 		h.serveOneByOne(args[0])
+	case "gated":
+		h.serveGated(args[0])
 	case "inherited":
 		h.serveInherited()
 	case "web":
@@ -53,7 +55,8 @@ func untilHelper(name string, args []string) {
 type appHelper struct {
 	listeners []net.Listener
 	conns     []net.Conn
-	shutdown  func() // called on TERM, if set
+	shutdown  func()        // called on TERM, if set
+	replies   chan struct{} // of serveGated
 }
 
 func (h *appHelper) listen(address string) net.Listener {
@@ -162,6 +165,25 @@ func (h *appHelper) serveOneByOne(address string) {
 	h.runCommands()
 }
 
+// serveGated prints "waits" for each line from a client, and replies when the command
+// "reply" comes: one line for each command.
+func (h *appHelper) serveGated(address string) {
+	l := h.listen(address)
+	h.replies = make(chan struct{})
+	go func() {
+		for {
+			conn := testutil.Must(l.Accept())
+			go func() {
+				for in := bufio.NewScanner(conn); in.Scan(); fmt.Fprintln(conn, "ok") {
+					fmt.Println("waits")
+					<-h.replies
+				}
+			}()
+		}
+	}()
+	h.runCommands()
+}
+
 // serveInherited serves on the listener inherited as descriptor 3.
 func (h *appHelper) serveInherited() {
 	l, err := net.FileListener(os.NewFile(3, "listener"))
@@ -265,6 +287,8 @@ func (h *appHelper) runCommand(command string) {
 		h.conns = append(h.conns, h.openConn(arg))
 	case "short":
 		h.openConn(arg).Close()
+	case "reply":
+		h.replies <- struct{}{}
 	case "shut":
 		for _, conn := range h.conns {
 			conn.Close()

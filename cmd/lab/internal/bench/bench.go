@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"syscall"
@@ -31,6 +32,7 @@ const inside = "LAMEDUCK_BENCH_INSIDE"
 // options is the command line.
 type options struct {
 	quick, traffic bool
+	lulls          int
 	idle           time.Duration
 	source         string
 	lameduck       string
@@ -41,6 +43,7 @@ func parse(args []string) (*options, error) {
 	f := flag.NewFlagSet("lab bench", flag.ContinueOnError)
 	f.BoolVar(&o.quick, "quick", false, "fewer samples, and a shorter idle time, scaled to a minute")
 	f.BoolVar(&o.traffic, "traffic", false, "only the samples of traffic, beside ss")
+	f.IntVar(&o.lulls, "lulls", 0, "only so many stops at a lull, for each of two numbers of connections")
 	f.DurationVar(&o.idle, "idle", 0, "the idle time (default 2m, with -quick 20s)")
 	f.StringVar(&o.source, "source", "../..", "the source tree of lameduck")
 	f.Usage = func() {
@@ -105,6 +108,10 @@ func (o *options) measure(ctx context.Context, out io.Writer) (err error) {
 	done := make(chan struct{})
 	defer close(done)
 	go giveUp(ctx, done, dir, patience+e.idle)
+	if o.lulls > 0 {
+		lulls(contender{ours, []string{must(filepath.Abs(o.lameduck))}, true}, o.lulls, out)
+		return nil
+	}
 	fmt.Fprintf(os.Stderr, "bench: this takes %v of idling, and up to three minutes more\n", e.idle)
 	b := builder{dir: dir, source: o.source}
 	field := b.gather(o.lameduck)

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,14 +21,20 @@ type held struct {
 
 // hold boots a lameduck that holds for the crowd's connections. The command sleeps.
 func (c *crowd) hold(lameduck contender) *held {
-	lameduck.prefix = append(lameduck.prefix[:1:1], "--until=drained", "--delay=0", "--max-delay=60", "--grace-period=90",
-		fmt.Sprintf("--count-port=%d", c.addr.Port), "--")
+	h := c.holdWith(lameduck, "--until=drained", "--delay=0", "--max-delay=60", "--grace-period=90")
+	h.stop()
+	return h
+}
+
+// holdWith boots a lameduck with flags for a hold that counts the crowd's connections.
+func (c *crowd) holdWith(lameduck contender, flags ...string) *held {
+	lameduck.prefix = slices.Concat(lameduck.prefix[:1], flags, []string{fmt.Sprintf("--count-port=%d", c.addr.Port), "--"})
 	out, in, err := os.Pipe()
 	check(err)
 	defer in.Close()
 	h := &held{&box{lameduck, boot(lameduck.with("/bin/sh", "-c", "echo ready; exec sleep 1000"), in, in), out}, bufio.NewReader(out)}
-	h.line()
-	h.stop()
+	for !strings.HasPrefix(h.line(), "ready") {
+	}
 	return h
 }
 

@@ -20,7 +20,6 @@ type truthCase struct {
 	name   string
 	server *server
 	flags  []string // of lameduck; nil means usualFlags
-	remote bool     // 20 ms from the server rather than near
 	quick  bool     // in the selection of make test
 	// quickRemote puts the remote twin, which both makes, into the selection too.
 	quickRemote bool
@@ -32,7 +31,17 @@ type truthCase struct {
 	slack     time.Duration
 	graceful  bool // the server finishes what is in flight: lost requests alone decide
 
+	terms
+
 	limit
+}
+
+// terms are further conditions of a case.
+type terms struct {
+	remote  bool   // 20 ms from the server rather than near; see far
+	reason  string // of the end of the hold, in the report; "": any
+	mayCut  int    // so many lost requests are right
+	precise bool   // milliseconds matter: the trial runs beside few others
 }
 
 // limit names words of docs/limits.md that a case shows, and how the verdict then deviates.

@@ -30,7 +30,7 @@ func grpcCallCases() []truthCase {
 			truthCase{name: "gRPC: over TLS, a call of 9 s after fast ones", server: grpcTLS, script: calls(4, 9*s)},
 		),
 		truthCase{name: "gRPC: a call of 25 s after fast ones, with keepalive PINGs", server: grpcServer, limit: pings, script: calls(4, 25*s, pinging())},
-		truthCase{name: "gRPC: a call of 25 s after fast ones, with keepalive PINGs, remote", server: grpcServer, remote: true, script: calls(4, 25*s, pinging())},
+		far(truthCase{name: "gRPC: a call of 25 s after fast ones, with keepalive PINGs", server: grpcServer, script: calls(4, 25*s, pinging())}),
 		truthCase{name: "gRPC: a connection for each call, 5 a second until +4", server: grpcServer, script: func(t *trial) {
 			c := t.client()
 			t.steady(-2*s, 4*s, 5, func() {

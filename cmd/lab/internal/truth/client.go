@@ -16,13 +16,14 @@ import (
 type client struct {
 	t    *trial
 	ip   net.IP
-	once sync.Once
+	once *sync.Once // shared by the clients at the address
+	only *onlyConn  // nil: any number of connections
 }
 
 // client returns the next client, whose address is added to lo at the first use.
 func (t *trial) client() *client {
 	t.clients++
-	return &client{t: t, ip: net.IPv4(10, 8, byte(t.clients>>8), byte(t.clients))}
+	return &client{t: t, ip: net.IPv4(10, 8, byte(t.clients>>8), byte(t.clients)), once: new(sync.Once)}
 }
 
 // crowd returns n clients.
@@ -63,6 +64,13 @@ func (c *client) vanish() {
 
 // dialContext connects from the client's address. It suits http.Transport.
 func (c *client) dialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	if c.only != nil {
+		return c.only.dial(func() (net.Conn, error) { return c.connect(ctx, network, addr) })
+	}
+	return c.connect(ctx, network, addr)
+}
+
+func (c *client) connect(ctx context.Context, network, addr string) (net.Conn, error) {
 	if err := c.open(); err != nil {
 		return nil, err
 	}

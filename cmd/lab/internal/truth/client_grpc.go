@@ -43,9 +43,11 @@ func pinging() grpc.DialOption {
 
 // call makes a counted unary call.
 func (ch *channel) call(takes time.Duration) {
-	ch.t.real(func() error {
-		return ch.cc.Invoke(context.Background(), "/"+grpcName+"/Answer", durationpb.New(takes), &wrapperspb.BytesValue{})
-	})
+	ch.t.real(func() error { return ch.invoke(takes) })
+}
+
+func (ch *channel) invoke(takes time.Duration) error {
+	return ch.cc.Invoke(context.Background(), "/"+grpcName+"/Answer", durationpb.New(takes), &wrapperspb.BytesValue{})
 }
 
 // stream receives count messages, one each period: one counted request. The server ends the

@@ -45,7 +45,13 @@
 // With graceful the server finishes the requests in flight at its signal, as under a
 // preset: a signal before E is right, and only a lost request is early.
 //
+// Clients that never let go use a connPool. Their requests count if they are lost, and
+// their answers do not move E; a request for which the server has left no connection is
+// not lost. The terms of a case may have a reason in the report, and allow losses.
+//
 // A wrong trial during which the machine stood still for 400 ms or more is played again, up
-// to twice, and the output has the number of such trials. Windows are never wider on a busy
+// to twice, and the output has the number of such trials. Precise trials, in which a few
+// milliseconds decide, run after the others, four at a time; such a trial is played again
+// if the machine stood still for 5 ms around the signal. Windows are never wider on a busy
 // machine.
 package truth

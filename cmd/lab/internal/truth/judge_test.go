@@ -21,6 +21,8 @@ func TestJudge(t *testing.T) {
 		{"at the latest moment", moments{Signal: 8 * s, E: 3 * s, L: 8 * s}, false, right},
 		{"after the latest moment", moments{Signal: 8*s + ms, E: 3 * s, L: 8 * s}, false, late},
 		{"graceful, and late", moments{Signal: 9 * s, E: 3 * s, L: 8 * s}, true, late},
+		{"as many requests were lost as may be", moments{Signal: 7 * s, E: 3 * s, L: 8 * s, Lost: 2, MayCut: 2}, false, right},
+		{"more requests were lost than may be", moments{Signal: 7 * s, E: 3 * s, L: 8 * s, Lost: 3, MayCut: 2}, false, early},
 		{"too late, and a request was lost at the ceiling", moments{Signal: 49 * s, E: 3 * s, L: 8 * s, Lost: 1}, false, early},
 	} {
 		if got := test.m.judge(test.graceful); got != test.want {

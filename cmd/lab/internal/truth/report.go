@@ -13,6 +13,7 @@ import (
 // report has what a trial needs of lameduck's report.
 type report struct {
 	Message string `json:"message"`
+	Ended   string `json:"ended"`
 	Sent    []struct {
 		AtMS int64 `json:"at_ms"`
 	} `json:"sent"`

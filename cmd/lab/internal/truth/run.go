@@ -89,7 +89,7 @@ type result struct {
 	moments
 	FirstLost string        // a moment and an error
 	Message   string        // lameduck's
-	Stalled   time.Duration // the longest time that the machine stood still
+	Stalled   time.Duration // the longest time that the machine stood still; see stalls.longest
 	Err       string
 	Kept      *keptTally // nil without such clients
 }
@@ -105,10 +105,10 @@ func play(args []string) error {
 	}
 	t := newTrial(c)
 	t.lameduck, t.dir = args[1], args[2]
-	stalled := watchStalls()
+	watch := watchStalls(c.precise)
 	err := t.play()
 	r := t.result()
-	r.Stalled = stalled()
+	r.Stalled = watch.longest(t.term.Add(r.Signal))
 	if err != nil {
 		r.Err = err.Error()
 	}
@@ -130,7 +130,7 @@ func (t *trial) result() *result {
 	defer t.mu.Unlock()
 	r.E, r.L = t.c.window(t.last)
 	r.Signal = t.sent.Sub(t.term) + said.signal()
-	r.moments.Lost = len(t.lost)
+	r.moments.Lost, r.moments.MayCut = len(t.lost), t.c.mayCut
 	if len(t.lost) > 0 {
 		r.FirstLost = t.lost[0]
 	}
@@ -138,31 +138,10 @@ func (t *trial) result() *result {
 	if t.kept.Requests > 0 {
 		r.Kept = &t.kept
 	}
-	return r
-}
-
-// watchStalls measures how late a timer fires.
-func watchStalls() (longest func() time.Duration) {
-	var stalled time.Duration
-	done, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		for last := time.Now(); ; {
-			select {
-			case <-done:
-				return
-			case <-time.After(100 * ms):
-			}
-			now := time.Now()
-			stalled = max(stalled, now.Sub(last)-100*ms)
-			last = now
-		}
-	}()
-	return func() time.Duration {
-		close(done)
-		<-ended
-		return stalled
+	if t.c.reason != "" && said.Ended != t.c.reason {
+		r.Err = fmt.Sprintf("the hold ended by %q, want %q: %s", said.Ended, t.c.reason, said.Message)
 	}
+	return r
 }
 
 // folder makes a folder for a trial.

@@ -23,8 +23,11 @@ type row struct {
 }
 
 const (
-	stagger = 50 * ms  // between the beginnings of trials, which are busy
-	stall   = 400 * ms // about half of what the windows allow
+	stagger = 50 * ms // between the beginnings of trials, which are busy
+
+	maxStall        = 400 * ms // about half of what the windows allow
+	maxPreciseStall = 5 * ms   // time enough for a request between two samples
+	preciseAtATime  = 4
 )
 
 // scheduler plays trials.
@@ -61,8 +64,23 @@ func wrongRows(rows []*row) []*row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r *row) bool { return r.wrong() == 0 })
 }
 
-// run plays each row a number of times, trials with a long lead first.
+// run plays each row a number of times, the precise rows after the others.
 func (sch *scheduler) run(ctx context.Context, rows []*row, repeat int) {
+	var precise, others []*row
+	for _, r := range rows {
+		if r.c.precise {
+			precise = append(precise, r)
+		} else {
+			others = append(others, r)
+		}
+	}
+	sch.runBeside(ctx, others, repeat, sch.o.parallel)
+	sch.runBeside(ctx, precise, repeat, min(preciseAtATime, sch.o.parallel))
+}
+
+// runBeside plays each row a number of times, trials with a long lead first, and as many
+// trials at a time as parallel says.
+func (sch *scheduler) runBeside(ctx context.Context, rows []*row, repeat, parallel int) {
 	var jobs []*row
 	for _, r := range rows {
 		if len(r.missing) == 0 {
@@ -74,7 +92,7 @@ func (sch *scheduler) run(ctx context.Context, rows []*row, repeat int) {
 	})
 	queue := make(chan *row)
 	var workers sync.WaitGroup
-	for range sch.o.parallel {
+	for range parallel {
 		workers.Go(func() {
 			for r := range queue {
 				sch.playRow(ctx, r)
@@ -96,13 +114,20 @@ func (sch *scheduler) run(ctx context.Context, rows []*row, repeat int) {
 func (sch *scheduler) playRow(ctx context.Context, r *row) {
 	found := sch.play(ctx, r.c)
 	again := 0
-	for ; again < 2 && found.Stalled > stall && r.c.wrong(found.judge(r.c.graceful)); again++ {
+	for ; again < 2 && found.Stalled > r.c.maxStall() && r.c.wrong(found.judge(r.c.graceful)); again++ {
 		found = sch.play(ctx, r.c)
 	}
 	sch.mu.Lock()
 	defer sch.mu.Unlock()
 	r.results = append(r.results, found)
 	r.again += again
+}
+
+func (c *truthCase) maxStall() time.Duration {
+	if c.precise {
+		return maxPreciseStall
+	}
+	return maxStall
 }
 
 // play plays one trial in a process of its own, PID 1 of its namespaces.

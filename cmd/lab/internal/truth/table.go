@@ -22,6 +22,7 @@ func table() []truthCase {
 		dataCases(),
 		appCases(),
 		grpcCases(),
+		lullCases(),
 	)
 }
 
@@ -117,6 +118,9 @@ func (r *row) String() string {
 	if len(signals) > 0 {
 		text += fmt.Sprintf(": %s, seen %s", r.expected(), strings.Join(signals, ", "))
 	}
+	if r.c.precise && len(signals) > 0 {
+		text += fmt.Sprintf(", lost %s", strings.Join(r.losses(), ", "))
+	}
 	text += keptSummary(r.results)
 	if r.c.limit.words != "" {
 		text += fmt.Sprintf(" (limit, %s: %s)", r.c.deviates, r.c.limit.words)
@@ -124,10 +128,21 @@ func (r *row) String() string {
 	return text
 }
 
+// losses returns how many requests each trial has lost.
+func (r *row) losses() []string {
+	var all []string
+	for _, found := range r.results {
+		if found.Err == "" {
+			all = append(all, fmt.Sprint(found.moments.Lost))
+		}
+	}
+	return all
+}
+
 // expected returns E and L, which a trial that lost a request does not know.
 func (r *row) expected() string {
 	for _, found := range r.results {
-		if found.Err == "" && found.moments.Lost == 0 {
+		if found.Err == "" && (found.moments.Lost == 0 || r.c.precise) {
 			return found.window()
 		}
 	}
@@ -150,12 +165,12 @@ func (r *row) explain(out io.Writer) {
 			continue
 		}
 		expected := found.window()
-		if found.moments.Lost > 0 {
+		if found.moments.Lost > found.moments.MayCut {
 			expected = fmt.Sprintf("lost %d, the first at %s", found.moments.Lost, found.FirstLost)
 		}
 		fmt.Fprintf(out, "%s%s: %s, seen %s\n", indent, strings.ToUpper(string(v)), expected, seconds(found.Signal))
 		fmt.Fprintf(out, "%s%s\n", indent, found.Message)
-		if found.Stalled > 200*ms {
+		if found.Stalled > r.c.maxStall()/2 {
 			fmt.Fprintf(out, "%sthe machine stood still for %v\n", indent, found.Stalled.Round(ms))
 		}
 		return

@@ -26,7 +26,6 @@ type trial struct {
 	term    time.Time     // when TERM is planned: the script's zero
 	sent    time.Time     // when TERM was sent
 	tally
-	kept keptTally
 }
 
 // planned is a function with its moment relative to TERM.
@@ -42,6 +41,7 @@ type tally struct {
 	lost []string
 	held []net.Conn // of all clients
 	err  error      // the script's first
+	kept keptTally
 }
 
 // startPatience is how long a server may take to listen; settle is the time between that
