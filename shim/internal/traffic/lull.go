@@ -7,10 +7,10 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// keptFor is for how many times QuietFor no new connection has come if clients that never
+// KeptFor is for how many times QuietFor no new connection has come if clients that never
 // let go are all that remains: clients that keep connections through a balancer of the
 // transport layer, which moves only new connections.
-const keptFor = 5
+const KeptFor = 5
 
 // slowAfter is the silence of a request that outlasts a search for a lull.
 const slowAfter = time.Second
@@ -45,13 +45,13 @@ func (t *Tracker) isProbe(c *conn) bool {
 }
 
 // isKept reports whether clients that never let go are all that remains, given the latest
-// activity that counts: bytes move, and for keptFor times QuietFor no new connections have
+// activity that counts: bytes move, and for KeptFor times QuietFor no new connections have
 // come, but for single ones, QuietFor apart, which would not prolong a hold by themselves. A
 // slow request may still be answered.
 func (t *Tracker) isKept(counted activity) bool {
 	o := &t.arrivals.openings
 	silent := func(times time.Duration, at moment) bool { return t.silence(at) >= times*t.cfg.QuietFor }
-	return silent(keptFor, max(o.crowded, t.queues.activeAt, t.sourceEnded)) && silent(1, o.latest) &&
+	return silent(KeptFor, max(o.crowded, t.queues.activeAt, t.sourceEnded)) && silent(1, o.latest) &&
 		t.recent(counted.moved) && t.lastSample.slow == 0
 }
 
