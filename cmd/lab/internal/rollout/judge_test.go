@@ -18,7 +18,7 @@ func figure(name string, failed int, median float64) *figures {
 
 // figureOf returns the figures of one contender and one server.
 func figureOf(server, name string, failed int, median float64) *figures {
-	p := part{Stops: 4, Requests: 100, Failed: failed, MedianMS: median}
+	p := part{Stops: 4, Requests: 100, Failed: failed, stopTimes: stopTimes{MedianMS: median}}
 	return &figures{Name: name, All: p, ByServer: map[string]*part{server: &p}}
 }
 
