@@ -56,7 +56,9 @@
 //	grace period    the time from the stop signal to the orchestrator's KILL
 //	hold            the time in which a command that was asked to stop goes on serving
 //	hook            lameduck hold: a hold beside the container's command (preStop)
+//	kept            no new connection for a while, but clients that never let go still talk
 //	linger          the time that descendants may outlive the command (--linger)
+//	lull            a moment without a request that a signal would cut
 //	observer        the source of samples: sock_diag, /proc/net, or none
 //	preset          how a known server is stopped gracefully (--preset)
 //	probe           a health check, which looks like a short connection at a steady period

@@ -11,6 +11,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 // Explain returns what would happen at a stop, in plain words, one sentence a line, and the
@@ -148,6 +149,9 @@ func (e explainer) duringStop(stops []sig.Signal) (lines []string) {
 	if probes := e.probes(); probes != "" {
 		lines = append(lines, "  "+probes)
 	}
+	if kept := e.kept(); kept != "" {
+		lines = append(lines, "  "+kept)
+	}
 	first := e.plan.stop.ScheduleFor(stops[0])
 	lines = append(lines, "  then "+e.steps(first))
 	for _, s := range stops[1:] {
@@ -202,6 +206,15 @@ func (e explainer) probes() string {
 		return subject + "counts"
 	}
 	return subject + "is left out once all other traffic has been silent for " + stop.FormatDuration(e.plan.traffic.QuietFor)
+}
+
+// kept explains the end of a hold among clients that never let go, "" if there is none.
+func (e explainer) kept() string {
+	longest := traffic.KeptFor * e.plan.traffic.QuietFor
+	if gate := &e.plan.stop.Gate; gate.Until != Quiet || longest >= gate.Ceiling {
+		return ""
+	}
+	return "clients that keep their connections prolong the hold to " + stop.FormatDuration(longest) + " after the last new connection"
 }
 
 // steps explains what is sent after the hold, and when KILL is sent at the latest.

@@ -114,3 +114,16 @@ func TestLullSkipped(t *testing.T) {
 		})
 	}
 }
+
+// TestLullMany: thousands of connections, among which a sample may take longer than a lull
+// lasts, do no harm.
+func TestLullMany(t *testing.T) {
+	t.Parallel()
+	ns := newNamespace(t)
+	a := ns.bootUntil("stage", "quiet", quiet1sFlags, helperCommand("app", "127.0.0.1:0")...)
+	for range 2000 {
+		a.dial("127.0.0.1").ask("hello")
+	}
+	a.wantHoldSince(a.trigger(), quiet1s-100*time.Millisecond, "quiet")
+	a.wantReport("2000 open at the end")
+}

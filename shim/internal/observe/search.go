@@ -36,6 +36,9 @@ func (s *search) add(took time.Duration) {
 // quickest returns how long the quickest of the latest samples took. On a busy machine most
 // samples take longer than necessary.
 func (s *search) quickest() time.Duration {
+	if s.samples == 0 {
+		return 0
+	}
 	return slices.Min(s.durations[:min(s.samples, len(s.durations))])
 }
 

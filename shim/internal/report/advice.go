@@ -103,8 +103,19 @@ func (s *Stop) insteadOfDelay() string {
 // keptInUse reports whether connections that clients keep held until the hold ended.
 func (s *Stop) keptInUse() bool {
 	t := &s.InHold.Traffic
-	held := s.Ended == stop.Kept || s.Ended == stop.Ceiling && s.recent(t.LastByte) && s.waitedForOthers() == ""
+	held := s.Ended == stop.Kept || s.Ended == stop.Ceiling && s.recent(t.LastByte) && s.waitedForOthers() == "" && s.noneCame()
 	return held && s.StopConfig.Gate.Until == stop.Quiet && t.Cause.Kind == traffic.Bytes && t.Kept.Connections > 0
+}
+
+// noneCame reports whether new connections, probes aside, had ceased long before the end of
+// the hold.
+func (s *Stop) noneCame() bool {
+	last := s.lastOther()
+	if last.Before(s.TriggeredAt) {
+		last = s.TriggeredAt
+	}
+	held := s.after(s.end())
+	return s.end().Sub(last) >= min(traffic.KeptFor*s.TrafficConfig.QuietFor, held/2)
 }
 
 // closeKept returns a shorter hold for a server that closes kept connections at its signal.

@@ -5,10 +5,11 @@ import "time"
 // arrivals counts the connections that came after the trigger.
 type arrivals struct {
 	accepted  int
-	atSample  int   // accepted at the end of the previous sample
-	awaited   int   // of accepted, counted by the kernel alone so far: a sample may show the connection later
-	perSecond []int // connections in each second from the trigger
-	missed    bool  // more connections may have come
+	atSample  int           // accepted at the end of the previous sample
+	awaited   int           // of accepted, counted by the kernel alone so far: a sample may show the connection later
+	perSecond []int         // connections in each second from the trigger
+	missed    bool          // more connections may have come
+	latest    time.Duration // of accepted, from the trigger; 0: none came
 	openings  openings
 }
 
@@ -37,6 +38,7 @@ func (a *arrivals) addCounted(after time.Duration, total int) {
 
 func (a *arrivals) addMany(after time.Duration, n int) {
 	a.accepted += n
+	a.latest = max(a.latest, after)
 	second := max(int(after/time.Second), 0)
 	a.lengthen(second)
 	if second < len(a.perSecond) {

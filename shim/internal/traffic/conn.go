@@ -33,6 +33,7 @@ type conn struct {
 	sample   uint32
 	socket   remembered
 	course   course
+	turn     turn
 	isNew    bool // came after the trigger
 	noted    bool // by Tracker.noteOpened
 	accepted bool

@@ -7,10 +7,10 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// keptFor is for how many times QuietFor no new connection has come if clients that never
+// KeptFor is for how many times QuietFor no new connection has come if clients that never
 // let go are all that remains: clients that keep connections through a balancer of the
 // transport layer, which moves only new connections.
-const keptFor = 5
+const KeptFor = 5
 
 // slowAfter is the silence of a request that outlasts a search for a lull.
 const slowAfter = time.Second
@@ -45,13 +45,13 @@ func (t *Tracker) isProbe(c *conn) bool {
 }
 
 // isKept reports whether clients that never let go are all that remains, given the latest
-// activity that counts: bytes move, and for keptFor times QuietFor no new connections have
+// activity that counts: bytes move, and for KeptFor times QuietFor no new connections have
 // come, but for single ones, QuietFor apart, which would not prolong a hold by themselves. A
 // slow request may still be answered.
 func (t *Tracker) isKept(counted activity) bool {
 	o := &t.arrivals.openings
 	silent := func(times time.Duration, at moment) bool { return t.silence(at) >= times*t.cfg.QuietFor }
-	return silent(keptFor, max(o.crowded, t.queues.activeAt, t.sourceEnded)) && silent(1, o.latest) &&
+	return !t.lastSample.withoutInfo && silent(KeptFor, max(o.crowded, t.queues.activeAt, t.sourceEnded)) && silent(1, o.latest) &&
 		t.recent(counted.moved) && t.lastSample.slow == 0
 }
 
@@ -73,6 +73,12 @@ func (t *Tracker) CountKept() {
 	t.causes.kept.Peers = len(peers)
 }
 
+// NoneCameFor reports whether, for so long, no connection has come, with or without a byte.
+// What came before the trigger is not known.
+func (t *Tracker) NoneCameFor(d time.Duration) bool {
+	return t.now.sinceTrigger()-t.arrivals.latest >= d && t.sample.halfOpen == 0
+}
+
 // requestDelay is how long after its handshake a client may take to send a request.
 const requestDelay = 100 * time.Millisecond
 
@@ -84,14 +90,63 @@ func (t *Tracker) atRisk(c *conn, s *tcp.Socket, state RequestState) bool {
 	switch {
 	case !s.HasInfo || peerGone(s) || t.silence(c.moved) >= t.cfg.MaxSilence:
 		return false
-	case s.Unread > 0 || s.Info.NotSent > 0:
+	case s.Unread > 0 || s.Info.NotSent > 0 && mayReceive(s):
 		return true
 	case receivedNothing(s):
 		return mayReceive(s) && s.Info.LastReceived < requestDelay
 	case state == InFlight && s.Unsent > 0:
 		delivered := *s
 		delivered.Unsent = 0
-		return Classify(&delivered, t.usual) != Idle
+		state = Classify(&delivered, t.usual)
+	}
+	if state == Undetermined {
+		return c.turn.mayWait(s, time.Duration(t.now-c.moved))
 	}
 	return state != Idle
+}
+
+// turn is what frequent samples show of a connection on which the last request and the last
+// response were in one jiffy: whose turn it is to send.
+type turn struct {
+	of       party
+	pureACKs uint32 // sent by the time of the last byte
+}
+
+type party uint8
+
+const (
+	unknown party = iota
+	client
+	program
+)
+
+// frequent is the longest interval of samples that show most requests before the response.
+const frequent = 20 * time.Millisecond
+
+// add adds the bytes moved since a sample so long ago. After a request and a response in one
+// interval, the turn is whose the turn was.
+func (u *turn) add(m *moves, s *tcp.Socket, interval time.Duration) {
+	moved := m.received > 0 || m.sent > 0
+	switch {
+	case interval > frequent:
+		u.of = unknown
+	case m.sent == 0 && m.received > 0:
+		u.of = program
+	case m.received == 0 && m.sent > 0:
+		u.of = client
+	}
+	if moved || interval > frequent {
+		u.pureACKs = s.Info.PureACKs
+	}
+}
+
+// maxTie is longer than the kernel delays the pure ACK of a request that waits.
+const maxTie = 250 * time.Millisecond
+
+// mayWait reports whether a request may wait for a response, the last byte moved so long ago.
+func (u *turn) mayWait(s *tcp.Socket, silent time.Duration) bool {
+	if u.of == unknown {
+		return s.Info.PureACKs != u.pureACKs || silent < maxTie
+	}
+	return u.of == program
 }

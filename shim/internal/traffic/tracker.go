@@ -77,8 +77,9 @@ type samples struct {
 
 // clock is the time and the number of the current sample.
 type clock struct {
-	start       time.Time // the trigger: silence counts from here
-	now         moment    // of the current sample
+	start       time.Time     // the trigger: silence counts from here
+	now         moment        // of the current sample
+	interval    time.Duration // since the previous sample
 	sampleNo    uint32
 	firstSample uint32 // the sample whose connections are older than the trigger
 }
@@ -159,7 +160,8 @@ func New(cfg Config, start time.Time) *Tracker {
 func (t *Tracker) Begin(now time.Time) {
 	previous := t.now
 	t.now = t.moment(now)
-	if time.Duration(t.now-previous) > stuckAfter/2 { // lameduck itself was stopped, and perhaps the program too
+	t.interval = time.Duration(t.now - previous)
+	if t.interval > stuckAfter/2 { // lameduck itself was stopped, and perhaps the program too
 		t.progress.at = t.now
 	}
 	t.sample = tally{}
@@ -206,6 +208,7 @@ func (t *Tracker) observe(s *tcp.Socket) {
 	before := c.activity
 	wasAccepted := c.accepted
 	m := c.update(s, t.now, known)
+	c.turn.add(&m, s, t.interval)
 	if known {
 		c.course.add(s, &m, t.now, before, c.inFlight)
 		c.waited = c.waited && m.received == 0 // else the next request has come

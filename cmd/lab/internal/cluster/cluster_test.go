@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"io"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -193,15 +194,16 @@ func failures(n int) load.Tally {
 }
 
 // TestTenth: before a server that TERM kills, and with kept connections, lameduck may lose
-// a tenth of what the fixed delay loses, and fewer than ten losses of the delay show nothing.
+// a tenth of what the fixed delay loses, and few losses decide nothing.
 func TestTenth(t *testing.T) {
 	stops := []stop{{messages: []string{"TERM: held 20.0 s (kept); 0 new connections"}}}
 	for _, c := range []struct {
 		fixed, ours int
 		want        string // BROKEN, undecided, or empty
 	}{
-		{12, 0, ""}, {12, 1, ""}, {12, 2, "BROKEN"}, {40, 4, ""}, {40, 5, "BROKEN"},
-		{9, 0, "undecided"}, {9, 2, "undecided"}, {9, 9, "BROKEN"}, {0, 0, "undecided"}, {0, 1, "BROKEN"},
+		{12, 0, ""}, {12, 1, ""}, {12, 2, "undecided"}, {12, 4, "undecided"}, {12, 5, "BROKEN"},
+		{100, 10, ""}, {100, 11, "undecided"}, {100, 16, "undecided"}, {100, 17, "BROKEN"},
+		{9, 0, "undecided"}, {9, 2, "undecided"}, {9, 4, "BROKEN"}, {0, 0, "undecided"}, {0, 2, "BROKEN"},
 	} {
 		var out strings.Builder
 		list := []row{
@@ -219,6 +221,18 @@ func TestTenth(t *testing.T) {
 	alone := []row{{name: "ours", rowKind: rowKind{ours: true, dies: true, kept: true}, stops: stops, tally: failures(3)}}
 	if err := judge(&out, alone); err != nil || !strings.Contains(out.String(), "no fixed delay") {
 		t.Errorf("without a fixed delay: %v: %s", err, out.String())
+	}
+}
+
+// TestAtLeast: five or more heads in ten throws of a coin, and the certain cases.
+func TestAtLeast(t *testing.T) {
+	for _, c := range []struct {
+		k, n    int
+		p, want float64
+	}{{5, 10, 0.5, 638.0 / 1024}, {0, 10, 0.5, 1}, {10, 10, 0.5, 1.0 / 1024}, {0, 0, 0.5, 1}, {1, 1, 0.25, 0.25}} {
+		if got := atLeast(c.k, c.n, c.p); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%d of %d: %v, want %v", c.k, c.n, got, c.want)
+		}
 	}
 }
 

@@ -3,12 +3,16 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 )
 
 // tenth is the share of the fixed delay's lost requests that lameduck may lose where TERM
 // kills the server and clients keep their connections: no hold ends such traffic.
 const tenth = 10
+
+// chance is the probability below which losses are no chance.
+const chance = 0.05
 
 // judge prints the broken promises, and the promises that too few losses leave undecided.
 func judge(out io.Writer, rows []row) error {
@@ -68,9 +72,10 @@ func fixedOf(rows []row) *row {
 	return &rows[i]
 }
 
-// beside compares the sums of all rollouts with those of the fixed delay. If the delay lost
-// fewer than ten requests, a tenth is less than one request: then a row that loses as many
-// as the delay breaks the promise, and every other row is undecided.
+// beside compares the sums of all rollouts with those of the fixed delay. The promise is
+// broken if so many losses are improbable for a row that loses a tenth, and undecided if
+// the row loses more than a tenth all the same, or if the delay lost fewer than ten, of
+// which a tenth is less than one request.
 func (r *row) beside(fixed *row) (broken, undecided string) {
 	lost := r.tally.Failed()
 	if fixed == nil || len(fixed.stops) != len(r.stops) {
@@ -79,10 +84,21 @@ func (r *row) beside(fixed *row) (broken, undecided string) {
 	most := fixed.tally.Failed()
 	text := fmt.Sprintf("%d requests failed, and %d under %q", lost, most, fixed.name)
 	switch {
-	case most >= tenth && lost*tenth > most, most < tenth && lost > 0 && lost >= most:
+	case atLeast(lost, lost+most, 1.0/(tenth+1)) < chance:
 		return text + ", of which a tenth is allowed", ""
-	case most < tenth:
-		return "", text + ": too few for a verdict, give more -rollouts"
+	case most < tenth || lost*tenth > most:
+		return "", text + ": too few to tell whether a tenth, give more -rollouts"
 	}
 	return "", ""
+}
+
+// atLeast returns the probability of k or more successes in n trials, each of which
+// succeeds with the probability p.
+func atLeast(k, n int, p float64) float64 {
+	sum, term := 0.0, math.Pow(1-p, float64(n))
+	for i := range k {
+		sum += term
+		term *= float64(n-i) / float64(i+1) * p / (1 - p)
+	}
+	return 1 - sum
 }

@@ -92,7 +92,7 @@ func (c *cluster) playAll(ctx context.Context, o *options) (done []row, err erro
 			}
 			r.kept = kept
 			for try := 0; try < attempts && r.reason == ""; try++ {
-				r.tally, r.failed, r.stops = load.Tally{}, nil, nil
+				r.forget()
 				if err := c.play(ctx, &r, o); err != nil {
 					return done, fmt.Errorf("%s: %w", r.name, err)
 				}
@@ -106,6 +106,13 @@ func (c *cluster) playAll(ctx context.Context, o *options) (done []row, err erro
 		}
 	}
 	return done, nil
+}
+
+// forget removes the outcome.
+func (r *row) forget() {
+	r.tally = load.Tally{}
+	r.failed = nil
+	r.stops = nil
 }
 
 // stalled reports whether the machine was too busy for a verdict.

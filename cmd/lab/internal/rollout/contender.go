@@ -29,7 +29,7 @@ func contenders() []contender {
 		{name: "tini", init: "tini", scenes: allScenes},
 		{name: "dumb-init --rewrite", init: "dumb-init"},
 	}
-	for _, n := range []int{1, 3, 5, 10, 14, keptSleep} {
+	for _, n := range []int{3, 5, 10, 14, keptSleep} {
 		list = append(list, contender{name: sleepFor(n), init: "tini", sleep: time.Duration(n) * time.Second,
 			quick: n >= 10, scenes: scenesOfSleep(n)})
 	}
@@ -38,9 +38,11 @@ func contenders() []contender {
 	for _, until := range []string{"settled", "quiet", "drained"} {
 		list = append(list,
 			contender{name: "lameduck --until=" + until, init: "lameduck", until: until,
-				quiet: defaultQuiet, quick: until == "quiet", scenes: scenesOfHold(until)},
-			contender{name: "lameduck --until=" + until + short, init: "lameduck", until: until,
+				quiet: defaultQuiet, quick: until != "settled", scenes: scenesOfHold(until)})
+		if until != "drained" {
+			list = append(list, contender{name: "lameduck --until=" + until + short, init: "lameduck", until: until,
 				quiet: time.Second, quick: true, scenes: scenesOfHold(until)})
+		}
 	}
 	return append(list,
 		contender{name: floored, init: "lameduck", until: "quiet", quiet: defaultQuiet, delay: 10 * time.Second,
@@ -61,7 +63,7 @@ func scenesOfSleep(n int) []scene {
 	switch n {
 	case 5:
 		return allScenes
-	case 10, 14:
+	case 10:
 		return []scene{steady, sparse}
 	case keptSleep:
 		return []scene{kept}

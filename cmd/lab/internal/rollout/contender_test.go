@@ -13,7 +13,7 @@ func TestNamed(t *testing.T) {
 		"lameduck --until=quiet": {"lameduck --until=quiet"},
 		"quiet-for=10ms":         nil,
 		broken:                   {broken},
-		sleepFor(1):              {sleepFor(1)},
+		sleepFor(5):              {sleepFor(5)},
 	} {
 		var got []string
 		for _, c := range contenders() {

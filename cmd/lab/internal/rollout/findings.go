@@ -53,9 +53,14 @@ type part struct {
 	Ended    map[string]int    `json:"ended,omitempty"` // holds, by their ends in lameduck's report
 	Lost     int               `json:"lost"`
 	Killed   int               `json:"killed"`
-	MedianMS float64           `json:"stop_median_ms"`
-	P95MS    float64           `json:"stop_p95_ms"`
-	MaxMS    float64           `json:"stop_max_ms"`
+	stopTimes
+}
+
+// stopTimes are the times from the stop signal to the exit, in milliseconds.
+type stopTimes struct {
+	MedianMS float64 `json:"stop_median_ms"`
+	P95MS    float64 `json:"stop_p95_ms"`
+	MaxMS    float64 `json:"stop_max_ms"`
 	times    []float64
 }
 

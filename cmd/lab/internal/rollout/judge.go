@@ -36,10 +36,12 @@ func (f *sceneFigures) judgeSteady() []claim {
 		switch {
 		case c.Name == "bare":
 			all = append(all, f.loses(c))
+		case c.Name == defaultHold+short:
+			all = append(all, f.byConnection(c, math.MaxInt64))
 		case strings.Contains(c.Name, "--until=quiet"), strings.Contains(c.Name, "--until=drained"):
 			all = append(all, claim{fmt.Sprintf("%s loses nothing: %d of %d failed", c.Name, c.All.Failed, c.All.Requests), c.All.Failed == 0 && c.All.Killed == 0})
 		case strings.Contains(c.Name, "--until=settled"):
-			all = append(all, f.settled(c))
+			all = append(all, f.byConnection(c, quietOf(c.Name)))
 		}
 	}
 	if c, ok := f.speed(); ok {
@@ -125,19 +127,20 @@ func (f *sceneFigures) find(name string) *figures {
 	return f.Contenders[i]
 }
 
-// settled returns the claim about --until=settled. New connections alone decide there, so
-// the claim covers servers where each request has a connection and is shorter than the
-// silence.
-func (f *sceneFigures) settled(c *figures) claim {
+// byConnection returns the claim about servers where each request has a connection and is
+// shorter than longest. For --until=settled new connections alone decide. With a short
+// silence --until=quiet soon takes the pool of a balancer that lets go late for clients that
+// never let go.
+func (f *sceneFigures) byConnection(c *figures, longest time.Duration) claim {
 	var names []string
-	failed, longest := 0, quietOf(c.Name)
+	failed := 0
 	for _, s := range allServers() {
 		if p := c.ByServer[s.name]; p != nil && s.scene == steady && !s.keepAlive && s.max < longest {
 			names = append(names, s.name)
 			failed += p.Failed
 		}
 	}
-	return claim{fmt.Sprintf("%s loses nothing where each short request has its connection (%s): %d failed",
+	return claim{fmt.Sprintf("%s loses nothing where each request has its connection (%s): %d failed",
 		c.Name, strings.Join(names, ", "), failed), failed == 0}
 }
 

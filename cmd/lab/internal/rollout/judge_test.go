@@ -18,7 +18,7 @@ func figure(name string, failed int, median float64) *figures {
 
 // figureOf returns the figures of one contender and one server.
 func figureOf(server, name string, failed int, median float64) *figures {
-	p := part{Stops: 4, Requests: 100, Failed: failed, MedianMS: median}
+	p := part{Stops: 4, Requests: 100, Failed: failed, stopTimes: stopTimes{MedianMS: median}}
 	return &figures{Name: name, All: p, ByServer: map[string]*part{server: &p}}
 }
 
@@ -34,6 +34,8 @@ func TestJudge(t *testing.T) {
 		"quiet loses":      {found(figure(quiet, 1, 3000)), "loses nothing: 1 of 100"},
 		"drained loses":    {found(figure("lameduck --until=drained", 1, 3000)), "drained loses"},
 		"settled loses":    {found(figure(settled, 1, 3000)), "settled loses"},
+		"fast loses":       {found(figure(quiet+short, 1, 3000)), "where each request has its connection (go): 1"},
+		"fast and kept":    {found(figureOf("pool", quiet+short, 1, 3000)), ""},
 		"settled":          {found(figure(settled, 0, 3000)), ""},
 		"too slow":         {found(figure("sleep 5, then tini", 0, 5000), figure("sleep 14, then tini", 0, 14000), figure(quiet, 0, 3100)), "at most 0.6"},
 		"sleep that loses": {found(figure("sleep 5, then tini", 1, 5000), figure("sleep 14, then tini", 0, 14000), figure(quiet, 0, 8300)), ""},

@@ -30,8 +30,7 @@ func plan(o *options) []*trial {
 		}
 		part := all[from:]
 		random.Shuffle(len(part), func(i, j int) { part[i], part[j] = part[j], part[i] })
-		// Long trials first, or the last long trial would be played alone. The trials of
-		// kept are long too, but are work for the machine: not all at the same time.
+		// Long trials first, or the last long trial would be played alone.
 		slices.SortStableFunc(part, func(a, b *trial) int { return long(b) - long(a) })
 	}
 	return all
@@ -43,19 +42,31 @@ func number(s *server) int {
 }
 
 func long(t *trial) int {
-	if t.server.longLived {
+	if t.server.longLived || t.server.scene == kept && t.contender.init == "lameduck" {
 		return 1
 	}
 	return 0
 }
 
-// runAll plays trials, some at a time, and returns the first error.
+// runAll plays the trials of scene after scene, and returns the first error.
 func runAll(ctx context.Context, o *options, p place, trials []*trial, bar *progress) error {
+	for _, s := range allScenes {
+		others := func(t *trial) bool { return t.server.scene != s }
+		part := slices.DeleteFunc(slices.Clone(trials), others)
+		if err := runSome(ctx, o, s.jobs(o.jobs), p, part, bar); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runSome plays trials, so many jobs at a time, and returns the first error.
+func runSome(ctx context.Context, o *options, jobs int, p place, trials []*trial, bar *progress) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	next := make(chan *trial)
 	var workers sync.WaitGroup
-	for i := range o.jobs {
+	for i := range jobs {
 		workers.Go(func() {
 			// Not all at once, or the workers would stay in step.
 			pauseFor(ctx, time.Duration(i)*100*time.Millisecond)

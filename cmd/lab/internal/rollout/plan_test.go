@@ -78,7 +78,7 @@ func TestFlags(t *testing.T) {
 	}{
 		"defaults are left out": {"lameduck --until=quiet", 1, server{graceful: 15}, []string{"--grace-period=30s", "--until=quiet", "--"}},
 		"unless compressed":     {"lameduck --until=quiet", 0.5, haproxy, []string{"--grace-period=30s", "--until=quiet", "--rewrite=TERM:10", "--quiet-for=2s", "--max-delay=9.5s", "--"}},
-		"a short silence":       {"lameduck --until=drained" + short, 1, haproxy, []string{"--grace-period=30s", "--until=drained", "--rewrite=TERM:10", "--quiet-for=1s", "--"}},
+		"a short silence":       {"lameduck --until=settled" + short, 1, haproxy, []string{"--grace-period=30s", "--until=settled", "--rewrite=TERM:10", "--quiet-for=1s", "--"}},
 		"a floor alone":         {"lameduck --delay=5", 1, haproxy, []string{"--grace-period=30s", "--until=elapsed", "--rewrite=TERM:10", "--delay=5s", "--"}},
 		"a floor and a silence": {floored, 1, server{graceful: 15}, []string{"--grace-period=30s", "--until=quiet", "--delay=10s", "--"}},
 		"a longer grace period": {"lameduck --until=quiet", 0.5, server{graceful: 15, grace: time.Minute}, []string{"--grace-period=1m0s", "--until=quiet", "--quiet-for=2s", "--max-delay=24.5s", "--"}},

@@ -12,6 +12,16 @@ const (
 
 var allScenes = []scene{steady, kept, sparse}
 
+// jobs returns how many trials of a scene are played at a time, where the command line says
+// how many of steady traffic. What clients lose that never let go is a matter of
+// milliseconds, in which the processors shall not be needed elsewhere.
+func (s scene) jobs(n int) int {
+	if s == kept {
+		return max(1, n/4)
+	}
+	return n
+}
+
 // title describes a scene's traffic.
 func (s scene) title() string {
 	switch s {
