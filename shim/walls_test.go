@@ -57,7 +57,7 @@ var pure = map[string]string{
 	"shim/internal/report":  "encoding/json fmt net/netip strings time",
 	"shim/internal/sig":     "fmt math/bits slices strconv strings",
 	"shim/internal/stop":    "errors fmt slices strconv strings time",
-	"shim/internal/tcp":     "math net/netip time",
+	"shim/internal/tcp":     "math net/netip slices time",
 	"shim/internal/traffic": "cmp encoding/binary hash/fnv net/netip slices sort time",
 }
 

@@ -61,8 +61,7 @@ func (p Ports) Union(q Ports) Ports { return newPorts(slices.Concat(p, q)) }
 
 // newPorts sorts and keeps the slice.
 func newPorts(ports []uint16) Ports {
-	slices.Sort(ports)
-	return slices.Compact(ports)
+	return tcp.PortSet(ports)
 }
 
 // Inodes is a set of sockets, by the inode numbers that /proc shows.

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
 // maxSpans is how many runs of consecutive ports a filter has. With more runs the filter
@@ -19,9 +21,7 @@ type portSet []uint16
 
 // newPortSet returns the set of ports, in the memory of into.
 func newPortSet(into portSet, ports []uint16) portSet {
-	into = append(into[:0], ports...)
-	slices.Sort(into)
-	return slices.Compact(into)
+	return tcp.PortSet(append(into[:0], ports...))
 }
 
 func (p portSet) contains(port uint16) bool {
