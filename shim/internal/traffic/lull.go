@@ -15,6 +15,14 @@ const KeptFor = 5
 // slowAfter is the silence of a request that outlasts a search for a lull.
 const slowAfter = time.Second
 
+// requestMoved returns when the last byte of the request in flight moved, PINGs aside.
+func (c *conn) requestMoved(s *tcp.Socket) moment {
+	if c.course.request == InFlight && s.Unread == 0 && s.Unsent == 0 {
+		return c.course.since
+	}
+	return c.moved
+}
+
 // openings are the new connections that count, possible health probes aside.
 type openings struct {
 	latest  moment

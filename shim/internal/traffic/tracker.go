@@ -286,7 +286,7 @@ func (t *Tracker) countRequest(c *conn, s *tcp.Socket) {
 		if s.Unread == 0 {
 			y.served++
 		}
-		if state == InFlight && t.silence(c.moved) >= slowAfter {
+		if state == InFlight && t.silence(c.requestMoved(s)) >= slowAfter {
 			y.slow++
 		}
 	}
