@@ -127,7 +127,7 @@ func (l *loop) onSample(s observe.Snapshot) {
 		return
 	}
 	l.samples.inHold = s
-	s.Requests.Stale = time.Since(s.Began) > maxLullAge
+	s.Requests.Stale = s.Requests.Stale || time.Since(s.Began) > maxLullAge
 	l.dispatch(stop.Event{Kind: stop.Sampled, Traffic: s.State, Requests: s.Requests, Waiting: len(s.PathsPresent) > 0})
 }
 

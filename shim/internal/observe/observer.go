@@ -115,6 +115,9 @@ func (o *observer) sampleSource(now time.Time, t *traffic.Tracker) error {
 	if err == nil {
 		err = o.decideSelf(t)
 	}
+	if err != nil {
+		o.glanced.at = time.Time{}
+	}
 	rest := traffic.Rest{Incomplete: err != nil, NewSource: err != nil && o.source.exhausted(err)}
 	o.events.endSample(&rest, func(s *tcp.Socket) bool { return o.self.excludesClosed(s, o.proxied.has) })
 	o.check(now, counters, countersErr, &rest)

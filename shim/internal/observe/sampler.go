@@ -61,7 +61,7 @@ func (s *Sampler) run() {
 		if matters {
 			s.awaitLoop()
 		}
-		s.observer.events.wait(time.Now().Add(s.pause(began)))
+		s.observer.events.wait(time.Now().Add(s.pause(s.snapshot.PreviousTook)))
 	}
 }
 
@@ -91,16 +91,13 @@ func (s *Sampler) sample(now time.Time) stop.TrafficState {
 		s.snapshot.Traffic = s.tracker.Summary()
 		return s.withoutPorts()
 	}
-	return s.judge(now, s.observer.sample)
+	return s.judge(now, s.observer.sample(now, s.tracker))
 }
 
-// glance takes a glance, and returns what the glance means for the hold.
-func (s *Sampler) glance(now time.Time) stop.TrafficState { return s.judge(now, s.observer.glance) }
-
-// judge gives the tracker a sample, and returns what the sample means for the hold.
-func (s *Sampler) judge(now time.Time, sample func(time.Time, *traffic.Tracker) error) stop.TrafficState {
-	err := sample(now, s.tracker)
-	if v := s.tracker.Verdict(); !s.search.underWay.Load() && (v.Kept || now.Sub(s.cfg.Start) >= s.cfg.LullStart) {
+// judge returns what the tracker's latest sample means for the hold; an error means that no
+// source is left.
+func (s *Sampler) judge(now time.Time, err error) stop.TrafficState {
+	if v := s.tracker.Verdict(); s.cfg.LullStart > 0 && !s.search.underWay.Load() && (v.Kept || now.Sub(s.cfg.Start) >= s.cfg.LullStart) {
 		s.tracker.CountKept()
 	}
 	s.snapshot.Traffic = s.tracker.Summary()
@@ -205,18 +202,17 @@ func (s *Sampler) describe(next *Snapshot) {
 	}
 }
 
-// pause returns the time until the next sample. Samples are taken when the floor has
-// passed, when silence may have lasted long enough, and just before the hold ends in any
-// case.
-func (s *Sampler) pause(began time.Time) time.Duration {
+// pause returns the time until the next sample, after a sample that took so long. Samples
+// are taken when the floor has passed, when silence may have lasted long enough, and just
+// before the hold ends in any case.
+func (s *Sampler) pause(took time.Duration) time.Duration {
 	now := time.Now()
-	took := now.Sub(began)
 	pause := s.cfg.Traffic.Poll
 	switch {
 	case s.slowed.Load():
 		pause = afterHoldInterval
 	case s.search.underWay.Load():
-		return max(searchInterval, 3*s.snapshot.PreviousTook)
+		return max(searchInterval, 3*took)
 	}
 	if s.observer.sockets > manySockets {
 		pause = max(pause, 10*took)

@@ -64,28 +64,48 @@ func (s *Sampler) Continue(searching bool) {
 // sample that shows a lull is too old for the signal to follow, and a glance confirms the
 // lull.
 func (s *Sampler) take(now time.Time) {
-	if !s.search.underWay.Load() || !s.observer.mayGlance(now) {
-		s.set(now, s.sample)
-		s.search.add(time.Since(now))
-		if !s.mayMatter() || s.snapshot.Requests.AtRisk > 0 || !s.observer.mayGlance(now) {
+	if s.search.underWay.Load() {
+		if s.glance() {
 			return
 		}
+		now = time.Now()
 	}
-	s.set(time.Now(), s.glance)
+	s.set(now, s.sample(now))
+	s.search.add(time.Since(now))
+	if s.mayMatter() && s.snapshot.Requests.AtRisk == 0 {
+		s.glance()
+	}
 }
 
-// set sets the next snapshot to the result of a sample.
-func (s *Sampler) set(now time.Time, sample func(time.Time) stop.TrafficState) {
+// glance takes a glance in place of a full sample, if a glance is possible. The result is
+// false without a complete glance.
+func (s *Sampler) glance() bool {
+	now := time.Now()
+	if !s.observer.mayGlance(now, s.tracker) || !s.observer.glance(now, s.tracker) {
+		return false
+	}
+	s.set(now, s.judge(now, nil))
+	return true
+}
+
+// set sets the next snapshot to the result of a sample that began at now.
+func (s *Sampler) set(now time.Time, state stop.TrafficState) {
 	s.snapshot.Began = now
-	s.snapshot.State = sample(now)
+	s.snapshot.State = state
 	s.snapshot.Requests = s.requests()
 }
 
-// requests returns what the latest sample means for the search for a lull.
+// requests returns what the latest sample means for the search for a lull. An incomplete
+// sample shows nothing new.
 func (s *Sampler) requests() stop.Requests {
 	v := s.tracker.Verdict()
-	if s.observer.source.name != SockDiag || len(s.observer.scope.Ports) == 0 {
-		return stop.Requests{}
+	switch {
+	case s.observer.source.name != SockDiag || len(s.observer.scope.Ports) == 0:
+		return stop.Requests{Stale: true}
+	case v.Incomplete:
+		latest := s.snapshot.Requests
+		latest.Stale = true
+		return latest
 	}
 	return stop.Requests{
 		Active:  v.Active,

@@ -21,7 +21,7 @@ type Snapshot struct {
 	PreviousTook time.Duration // the duration of the previous sample
 
 	State    stop.TrafficState // the consequence for the hold
-	Requests stop.Requests     // the consequence for the search for a lull, Stale aside
+	Requests stop.Requests     // the consequence for the search for a lull
 	Verdict  traffic.Verdict
 	Traffic  traffic.Summary
 	Peers    []traffic.Peer // at most Config.TopPeers, by number of connections

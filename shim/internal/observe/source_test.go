@@ -21,6 +21,7 @@ type fakeDumper struct {
 	err     error
 	fails   int // how many dumps return err; 0: all
 	dumps   int
+	lookups int
 	closed  bool
 	asked   []uint16
 }
@@ -38,6 +39,7 @@ func (f *fakeDumper) Dump(q sockdiag.Query, visit func(*tcp.Socket)) error {
 }
 
 func (f *fakeDumper) Lookup(list []tcp.Socket, visit func(i int, s *tcp.Socket)) error {
+	f.lookups++
 	for i := range list {
 		for k := range f.sockets {
 			if f.sockets[k].Cookie == list[i].Cookie {

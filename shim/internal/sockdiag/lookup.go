@@ -53,18 +53,32 @@ func (c *Conn) lookup(batch []tcp.Socket, visit func(i int, s *tcp.Socket)) erro
 			return err
 		}
 		m, _, err := nextMessage(c.buf[:n])
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case m.kind == unix.NLMSG_ERROR: // ENOENT: the connection is gone
-		default:
-			if err := decodeSocket(m.payload, &c.sock); err != nil {
-				return err
-			}
-			visit(int(m.seq-first), &c.sock)
+		}
+		if err := c.visitReply(m, first, visit); err != nil {
+			return err
 		}
 	}
 	c.replyPending = false
+	return nil
+}
+
+// visitReply visits the connection of a reply; first is the sequence number of the batch.
+// The kernel replies by ENOENT if the connection is gone, and by ESTALE if other sockets
+// have the same ends.
+func (c *Conn) visitReply(m message, first uint32, visit func(i int, s *tcp.Socket)) error {
+	if m.kind == unix.NLMSG_ERROR {
+		err := m.errno()
+		if err == unix.ENOENT || err == unix.ESTALE {
+			return nil
+		}
+		return err
+	}
+	if err := decodeSocket(m.payload, &c.sock); err != nil {
+		return err
+	}
+	visit(int(m.seq-first), &c.sock)
 	return nil
 }
 

@@ -3,6 +3,8 @@ package sockdiag
 import (
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
@@ -40,5 +42,36 @@ func TestLookup(t *testing.T) {
 	// The next dump is not disturbed.
 	if again := dump(t, c, Query{States: In(tcp.Established, tcp.CloseWait), Ports: w.ports}); 8*len(again) != len(list)-1 {
 		t.Errorf("%d connections, want %d", len(again), (len(list)-1)/8)
+	}
+}
+
+// TestLookupBound: Lookup does not find a connection that is bound to a device.
+func TestLookupBound(t *testing.T) {
+	c := openConn(t)
+	l := listen(t, "tcp4", "127.0.0.1:0")
+	_, server := pair(t, l, "127.0.0.1")
+	var list []tcp.Socket
+	for _, s := range dump(t, c, Query{States: In(tcp.Established), Ports: []uint16{portOf(l)}, Info: true}) {
+		list = append(list, s)
+	}
+	found := 0
+	visit := func(int, *tcp.Socket) { found++ }
+	must(t, c.Lookup(list, visit))
+	onFD(t, server, func(fd int) { must(t, unix.BindToDevice(fd, "lo")) })
+	must(t, c.Lookup(list, visit))
+	if len(list) != 1 || found != 1 {
+		t.Errorf("found %d times in %d connections, want once, before the connection was bound", found, len(list))
+	}
+}
+
+// TestLookupError: an error other than that a connection is gone is an error of Lookup.
+func TestLookupError(t *testing.T) {
+	for errno, gone := range map[unix.Errno]bool{unix.ENOENT: true, unix.ESTALE: true, unix.EPERM: false, unix.ENOMEM: false, unix.EAGAIN: false} {
+		var c Conn
+		payload := native.AppendUint32(nil, uint32(-int32(errno)))
+		err := c.visitReply(message{kind: unix.NLMSG_ERROR, payload: payload}, 0, func(int, *tcp.Socket) { t.Errorf("%v: visited", errno) })
+		if gone && err != nil || !gone && err != errno {
+			t.Errorf("%v: %v", errno, err)
+		}
 	}
 }

@@ -67,8 +67,9 @@ func (m *Machine) onStopEnded(now time.Time) []Action {
 func (m *Machine) checkGate(now time.Time) []Action {
 	gate := &m.cfg.Gate
 	held := now.Sub(m.record.TriggeredAt)
-	why := gate.endReason(m.traffic, held, m.pathsPresent || m.onStopRunning)
-	if why == "" && held >= gate.LullStart() && m.mayFindLull() && gate.endReasonAtMax(m.traffic) == Ceiling {
+	waiting := m.pathsPresent || m.onStopRunning
+	why := gate.endReason(m.traffic, held, waiting)
+	if why == "" && !waiting && held >= gate.LullStart() && m.mayFindLull() && gate.endReasonAtMax(m.traffic) == Ceiling {
 		why = Ceiling
 	}
 	switch {
@@ -76,6 +77,7 @@ func (m *Machine) checkGate(now time.Time) []Action {
 		m.abandonSearch()
 	case why == "":
 	case why.searchTime() == 0:
+		m.abandonSearch()
 		return m.endHold(now, 0, why)
 	case !m.Searching():
 		return m.endAtLull(now, why)

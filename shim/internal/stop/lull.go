@@ -11,7 +11,7 @@ type Requests struct {
 	Active  bool // requests come, or are in flight
 	AtRisk  int  // requests that a signal might cut
 	TooMany bool // connections: a sample takes longer than a lull lasts
-	Stale   bool // the sample is too old to show a lull
+	Stale   bool // the sample is too old to show a lull, or incomplete
 }
 
 // searchTime returns how long a hold that ends for a reason may search for a lull, 0 for

@@ -108,21 +108,21 @@ func (t *Tracker) markActive(at moment) {
 	t.arrivals.openings.crowded = max(t.arrivals.openings.crowded, at)
 }
 
-// dropMissing removes the connections that two samples in a row did not show. An event
-// may still report the end of a connection missing from only this sample, which counts
-// as activity until then.
+// dropMissing removes the connections that the samples of Config.Poll did not show, two
+// samples at least. Until then an event may report the end of the connection, which counts
+// as activity.
 func (t *Tracker) dropMissing() {
 	for s := range t.conns.notIn(t.sampleNo) {
-		if s.sample == t.sampleNo-1 {
-			t.sample.addBoth(activity{s.opened, t.now})
+		first := s.missedAt == 0
+		if first {
 			s.missedAt = t.now
+		}
+		if first || time.Duration(t.now-s.missedAt) < t.cfg.Poll {
+			t.sample.addBoth(activity{s.opened, t.now})
 			continue
 		}
 		c, _ := t.conns.take(s.id)
 		c.moved = c.missedAt // a byte may have moved until then
-		if c.missedAt == 0 {
-			c.moved = t.now
-		}
 		came := c.course.last.at
 		if came == 0 {
 			came = c.moved

@@ -12,6 +12,8 @@ type Verdict struct {
 	Stuck     bool // clients wait to be accepted or read, and the program makes no progress
 	NoSockets bool // neither a listener nor a connection
 
+	Incomplete bool // the sample shows nothing
+
 	Active bool // not Quiet since the trigger, for traffic or requests: a signal might cut a request
 	AtRisk int  // requests that a signal at the time of the sample might have cut
 }
@@ -19,7 +21,7 @@ type Verdict struct {
 // Verdict returns the verdict on the latest sample. An incomplete sample meets no condition.
 func (t *Tracker) Verdict() (v Verdict) {
 	if !t.complete {
-		return v
+		return Verdict{Incomplete: true}
 	}
 	latest := t.counted()
 	latest.add(activity{t.queues.activeAt, t.queues.activeAt})
