@@ -34,6 +34,7 @@ type conn struct {
 	socket   remembered
 	course   course
 	turn     turn
+	transfer transfer
 	isNew    bool // came after the trigger
 	noted    bool // by Tracker.noteOpened
 	accepted bool

@@ -15,6 +15,40 @@ const KeptFor = 5
 // slowAfter is the silence of a request that outlasts a search for a lull.
 const slowAfter = time.Second
 
+// requestMoved returns when the last byte of the request in flight moved, PINGs aside.
+func (c *conn) requestMoved(s *tcp.Socket) moment {
+	if c.course.request == InFlight && s.Unread == 0 && s.Unsent == 0 {
+		return c.course.since
+	}
+	return c.moved
+}
+
+// transfer is bytes that move in one direction only, sample after sample: one long request or
+// response rather than requests in turn.
+type transfer struct {
+	began, latest moment
+	toProgram     bool
+}
+
+// add adds the bytes moved since the previous sample.
+func (t *transfer) add(m *moves, now moment) {
+	received, sent := m.received > 0, m.sent > 0
+	switch {
+	case received && sent:
+		*t = transfer{}
+	case (received || sent) && (t.began == 0 || t.toProgram != received):
+		*t = transfer{now, now, received}
+	case received || sent:
+		t.latest = now
+	}
+}
+
+// goesOn reports whether the transfer has lasted for slowAfter, and has not paused for as
+// long.
+func (t *transfer) goesOn(now moment, poll time.Duration) bool {
+	return time.Duration(t.latest-t.began) >= slowAfter && time.Duration(now-t.latest) < max(slowAfter, 2*poll)
+}
+
 // openings are the new connections that count, possible health probes aside.
 type openings struct {
 	latest  moment
@@ -47,7 +81,7 @@ func (t *Tracker) isProbe(c *conn) bool {
 // isKept reports whether clients that never let go are all that remains, given the latest
 // activity that counts: bytes move, and for KeptFor times QuietFor no new connections have
 // come, but for single ones, QuietFor apart, which would not prolong a hold by themselves. A
-// slow request may still be answered.
+// slow request may still be answered, and a transfer may still end.
 func (t *Tracker) isKept(counted activity) bool {
 	o := &t.arrivals.openings
 	silent := func(times time.Duration, at moment) bool { return t.silence(at) >= times*t.cfg.QuietFor }

@@ -125,7 +125,7 @@ type connTally struct {
 // requestTally counts requests.
 type requestTally struct {
 	inFlight     int    // that hold
-	slow         int    // of inFlight, certainly not answered, and silent for slowAfter
+	slow         int    // requests certainly not answered, and silent for slowAfter, and transfers
 	atRisk       int    // that a signal might cut
 	served       int    // of inFlight, read by the program
 	undetermined int    // that may have been answered, and no longer hold
@@ -210,6 +210,7 @@ func (t *Tracker) observe(s *tcp.Socket) {
 	m := c.update(s, t.now, known)
 	c.turn.add(&m, s, t.interval)
 	if known {
+		c.transfer.add(&m, t.now)
 		c.course.add(s, &m, t.now, before, c.inFlight)
 		c.waited = c.waited && m.received == 0 // else the next request has come
 	}
@@ -286,9 +287,12 @@ func (t *Tracker) countRequest(c *conn, s *tcp.Socket) {
 		if s.Unread == 0 {
 			y.served++
 		}
-		if state == InFlight && t.silence(c.moved) >= slowAfter {
+		if state == InFlight && t.silence(c.requestMoved(s)) >= slowAfter {
 			y.slow++
 		}
+	}
+	if c.transfer.goesOn(t.now, t.cfg.Poll) && !peerGone(s) {
+		y.slow++
 	}
 	if t.atRisk(c, s, state) {
 		y.atRisk++
