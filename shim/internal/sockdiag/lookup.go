@@ -2,7 +2,6 @@ package sockdiag
 
 import (
 	"encoding/binary"
-	"net/netip"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -91,21 +90,14 @@ func appendLookup(b []byte, seq uint32, s *tcp.Socket) []byte {
 	if s.Local.Addr().Is6() {
 		family = unix.AF_INET6
 	}
-	b = appendHeader(b, 0, seq, family, Query{States: AllStates, Info: true})
-	b = binary.BigEndian.AppendUint16(b, s.Local.Port())
-	b = binary.BigEndian.AppendUint16(b, s.Remote.Port())
-	b = appendAddr(b, s.Local.Addr())
-	b = appendAddr(b, s.Remote.Addr())
-	b = native.AppendUint32(b, 0) // any interface
-	b = native.AppendUint32(b, uint32(s.Cookie))
-	b = native.AppendUint32(b, uint32(s.Cookie>>32))
+	b = appendEmpty(b, 0, seq, family, Query{States: AllStates, Info: true})
 	native.PutUint32(b[start:], uint32(len(b)-start))
+	id := b[start+idOffset:] // interface 0: any
+	binary.BigEndian.PutUint16(id, s.Local.Port())
+	binary.BigEndian.PutUint16(id[2:], s.Remote.Port())
+	copy(id[4:], s.Local.Addr().AsSlice()) // an IPv4 address has the first four of 16 bytes
+	copy(id[20:], s.Remote.Addr().AsSlice())
+	native.PutUint32(id[40:], uint32(s.Cookie))
+	native.PutUint32(id[44:], uint32(s.Cookie>>32))
 	return b
-}
-
-// appendAddr appends an address in 16 bytes: an IPv4 address has the first four.
-func appendAddr(b []byte, addr netip.Addr) []byte {
-	n := len(b) + 16
-	b = append(b, addr.AsSlice()...)
-	return append(b, make([]byte, n-len(b))...)
 }

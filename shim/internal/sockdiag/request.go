@@ -33,6 +33,9 @@ const (
 	bcOpLen    = 4
 )
 
+// idOffset is the offset of the field id in a request: struct inet_diag_sockid.
+const idOffset = headerLen + requestLen - socketIDLen
+
 // INET_DIAG_REQ_BYTECODE and the operations of include/uapi/linux/inet_diag.h.
 const (
 	attrBytecode = 1 // INET_DIAG_REQ_BYTECODE
@@ -45,8 +48,7 @@ const (
 // set ports replaces q.Ports.
 func appendRequest(b []byte, seq uint32, family uint8, q Query, ports portSet) []byte {
 	start := len(b)
-	b = appendHeader(b, unix.NLM_F_DUMP, seq, family, q)
-	b = append(b, make([]byte, socketIDLen)...) // no single socket
+	b = appendEmpty(b, unix.NLM_F_DUMP, seq, family, q)
 	if len(ports) > 0 {
 		b = appendBytecode(b, ports)
 	}
@@ -54,16 +56,18 @@ func appendRequest(b []byte, seq uint32, family uint8, q Query, ports portSet) [
 	return b
 }
 
-// appendHeader appends to b a request up to the field id of struct inet_diag_req_v2. The
-// caller sets the length.
-func appendHeader(b []byte, flags uint16, seq uint32, family uint8, q Query) []byte {
-	b = native.AppendUint32(b, 0)
-	b = native.AppendUint16(b, unix.SOCK_DIAG_BY_FAMILY)
-	b = native.AppendUint16(b, unix.NLM_F_REQUEST|flags)
-	b = native.AppendUint32(b, seq)
-	b = native.AppendUint32(b, 0) // the sender, set by the kernel
-	b = append(b, family, unix.IPPROTO_TCP, q.extensions(), 0)
-	return native.AppendUint32(b, uint32(q.States))
+// appendEmpty appends to b a request for no single socket: the field id of struct
+// inet_diag_req_v2 is 0. The kernel sets the sender, and the caller sets the length.
+func appendEmpty(b []byte, flags uint16, seq uint32, family uint8, q Query) []byte {
+	start := len(b)
+	b = append(b, make([]byte, headerLen+requestLen)...)
+	request := b[start:]
+	native.PutUint16(request[4:], unix.SOCK_DIAG_BY_FAMILY)
+	native.PutUint16(request[6:], unix.NLM_F_REQUEST|flags)
+	native.PutUint32(request[8:], seq)
+	copy(request[headerLen:], []byte{family, unix.IPPROTO_TCP, q.extensions(), 0})
+	native.PutUint32(request[headerLen+4:], uint32(q.States))
+	return b
 }
 
 // extensions returns the attributes to send with each socket, a bit each.

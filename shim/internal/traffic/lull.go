@@ -95,13 +95,13 @@ type Kept struct{ Connections, Peers int }
 
 // CountKept counts the clients that still talk, for Summary.
 func (t *Tracker) CountKept() {
-	peers := map[netip.Addr]bool{}
+	peers := map[netip.Addr]int{}
 	t.causes.kept = Kept{}
 	for i := range t.conns.slots {
 		c := &t.conns.slots[i]
 		if c.used && t.recent(c.moved) && !c.course.beat.regular(1) {
 			t.causes.kept.Connections++
-			peers[c.socket.peer] = true
+			peers[c.socket.peer]++
 		}
 	}
 	t.causes.kept.Peers = len(peers)
