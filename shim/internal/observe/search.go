@@ -61,11 +61,11 @@ func (s *Sampler) Continue(searching bool) {
 }
 
 // take takes the sample of the next snapshot: during a search a glance, if possible. A full
-// sample that shows a lull is too old for the signal to follow, and a glance confirms the
-// lull.
+// sample that shows a lull is too old for the signal to follow, and a glance does not show
+// the connections that came since: one of each confirms the lull.
 func (s *Sampler) take(now time.Time) {
 	if s.search.underWay.Load() {
-		if s.glance() {
+		if s.glance() && s.snapshot.Requests.AtRisk > 0 {
 			return
 		}
 		now = time.Now()
@@ -110,6 +110,7 @@ func (s *Sampler) requests() stop.Requests {
 	return stop.Requests{
 		Active:  v.Active,
 		AtRisk:  v.AtRisk,
+		Unclear: v.Unclear,
 		TooMany: s.observer.sockets > manySearched && s.search.quickest() > maxSearchSample,
 	}
 }

@@ -72,13 +72,14 @@ func TestTake(t *testing.T) {
 		"a search may begin, no lull":       {[]tcp.Socket{idle, busy}, false, nil, 1, 0},
 		"after the hold":                    {[]tcp.Socket{idle}, false, func(s *Sampler, _ *fakeDumper) { s.SlowDown() }, 1, 0},
 		"in the search":                     {[]tcp.Socket{idle, busy}, true, nil, 0, 1},
-		"in the search, with a listener":    {[]tcp.Socket{listener, idle}, true, func(_ *Sampler, f *fakeDumper) { f.sockets = f.sockets[1:] }, 0, 1},
+		"in the search, a lull":             {[]tcp.Socket{idle}, true, nil, 1, 2},
+		"in the search, with a listener":    {[]tcp.Socket{listener, idle}, true, func(_ *Sampler, f *fakeDumper) { f.sockets = f.sockets[1:] }, 1, 2},
 		"the full sample is old, no lull":   {[]tcp.Socket{idle, busy}, true, func(s *Sampler, _ *fakeDumper) { s.observer.glanced.at = time.Now().Add(-maxGlances) }, 1, 0},
 		"the full sample is old, a lull":    {[]tcp.Socket{idle}, true, func(s *Sampler, _ *fakeDumper) { s.observer.glanced.at = time.Now().Add(-maxGlances) }, 1, 1},
-		"the most connections of a glance":  {many(maxGlanced), true, nil, 0, 1},
+		"the most connections of a glance":  {many(maxGlanced), true, nil, 1, 2},
 		"too many connections for a glance": {many(maxGlanced + 1), true, nil, 1, 0},
 		"a connection is not found":         {[]tcp.Socket{idle, busy}, true, func(_ *Sampler, f *fakeDumper) { f.sockets = f.sockets[1:] }, 1, 1},
-		"a new connection":                  {[]tcp.Socket{idle}, true, func(_ *Sampler, f *fakeDumper) { f.sockets = []tcp.Socket{idle, busy} }, 0, 1},
+		"a new connection":                  {[]tcp.Socket{idle}, true, func(_ *Sampler, f *fakeDumper) { f.sockets = []tcp.Socket{idle, busy} }, 1, 1},
 		"after a new connection": {[]tcp.Socket{idle}, true, func(s *Sampler, f *fakeDumper) {
 			f.sockets = []tcp.Socket{idle, kept(7, false)}
 			s.set(time.Now(), s.sample(time.Now()))
@@ -173,7 +174,7 @@ func (withoutLookup) Lookup([]tcp.Socket, func(int, *tcp.Socket)) error { return
 
 // TestGlanceEvents: events wait for a full sample.
 func TestGlanceEvents(t *testing.T) {
-	s, _ := keptBy(kept(1, false))
+	s, _ := keptBy(kept(1, true))
 	s.search.underWay.Store(true)
 	closed := kept(7, false)
 	closed.State = tcp.Close

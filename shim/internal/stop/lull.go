@@ -10,9 +10,14 @@ import "time"
 type Requests struct {
 	Active  bool // requests come, or are in flight
 	AtRisk  int  // requests that a signal might cut
+	Unclear int  // of AtRisk, those that have probably been answered
 	TooMany bool // connections: a sample takes longer than a lull lasts
 	Stale   bool // the sample is too old to show a lull, or incomplete
 }
+
+// risk returns how bad a moment is for the signal: 0 at a lull. Requests that are unclear
+// weigh a quarter.
+func (r *Requests) risk() int { return 4*r.AtRisk - 3*r.Unclear }
 
 // searchTime returns how long a hold that ends for a reason may search for a lull, 0 for
 // reasons that leave no request in flight, or do not wait. The
@@ -42,9 +47,9 @@ type search struct {
 	reason Reason // why the hold ends after the search; "": no search
 	began  time.Time
 	until  time.Time
-	atRisk [64]int // samples by the number of requests at risk, 63 or more in the last
-	last   int     // the number in the latest sample
-	rose   bool    // the number has risen: requests come
+	risks  [64]int // samples by their risk, 63 or more in the last
+	last   int     // the risk of the latest sample
+	rose   bool    // the risk has risen: requests come
 }
 
 // Searching reports whether a search for a lull is under way. Samples should then be as
@@ -84,7 +89,7 @@ func (m *Machine) continueSearch(now time.Time) []Action {
 		return nil
 	}
 	m.record.Lull.InFlight = m.requests.AtRisk
-	if !m.search.ends(now, m.requests.AtRisk) {
+	if !m.search.ends(now, m.requests.risk()) {
 		return nil
 	}
 	m.record.Lull.Found = m.requests.AtRisk == 0
@@ -98,20 +103,20 @@ func (m *Machine) abandonSearch() {
 	m.due.searchEnd = time.Time{}
 }
 
-// ends reports whether to end the search at a sample with n requests at risk. Without a
-// lull the first half of the search shows which numbers are usual. A moment in the second
+// ends reports whether to end the search at a sample with a risk. Without a lull the first
+// half of the search shows which risks are usual. A moment in the second
 // half is good enough if fewer than one better moment is to be expected in the time left.
 // Requests that only come to their end, while no other comes, have all the time.
-func (s *search) ends(now time.Time, n int) bool {
-	s.rose = s.rose || n > s.last && s.last > 0
-	s.last = n
+func (s *search) ends(now time.Time, risk int) bool {
+	s.rose = s.rose || risk > s.last && s.last > 0
+	s.last = risk
 	better := 0
-	n = min(n, len(s.atRisk)-1)
-	for _, samples := range s.atRisk[:n] {
+	risk = min(risk, len(s.risks)-1)
+	for _, samples := range s.risks[:risk] {
 		better += samples
 	}
-	s.atRisk[n]++
+	s.risks[risk]++
 	past := now.Sub(s.began)
 	left := s.until.Sub(now)
-	return n == 0 || s.rose && past >= left && time.Duration(better)*left < past
+	return risk == 0 || s.rose && past >= left && time.Duration(better)*left < past
 }

@@ -78,15 +78,15 @@ func (t *Tracker) isProbe(c *conn) bool {
 	return t.periodOf(c) != 0 || series != nil && series.steady
 }
 
-// isKept reports whether clients that never let go are all that remains, given the latest
-// activity that counts: bytes move, and for KeptFor times QuietFor no new connections have
-// come, but for single ones, QuietFor apart, which would not prolong a hold by themselves. A
-// slow request may still be answered, and a transfer may still end.
-func (t *Tracker) isKept(counted activity) bool {
+// isKept reports whether clients that never let go are all that remains: bytes move on open
+// connections, and for KeptFor times QuietFor no new connections have come, but for single
+// ones, QuietFor apart, which would not prolong a hold by themselves. A slow request may
+// still be answered, and a transfer may still end.
+func (t *Tracker) isKept() bool {
 	o := &t.arrivals.openings
 	silent := func(times time.Duration, at moment) bool { return t.silence(at) >= times*t.cfg.QuietFor }
 	return !t.lastSample.withoutInfo && silent(KeptFor, max(o.crowded, t.queues.activeAt, t.sourceEnded)) && silent(1, o.latest) &&
-		t.recent(counted.moved) && t.lastSample.slow == 0
+		t.recent(t.lastSample.counted.moved) && t.lastSample.slow == 0
 }
 
 // Kept counts the connections on which bytes moved less than QuietFor ago, health probes
@@ -116,27 +116,29 @@ func (t *Tracker) NoneCameFor(d time.Duration) bool {
 // requestDelay is how long after its handshake a client may take to send a request.
 const requestDelay = 100 * time.Millisecond
 
-// atRisk reports whether a signal now might cut a request on a connection, by the state of
-// the last request. In contrast to a request in flight, a response that was sent and not
+// risk returns Idle if a signal now would cut no request on a connection, by the state of the
+// last request. In contrast to a request in flight, a response that was sent and not
 // acknowledged is not at risk, since the kernel delivers the response after the program's
 // end. A client that has just connected is about to send a request.
-func (t *Tracker) atRisk(c *conn, s *tcp.Socket, state RequestState) bool {
+func (t *Tracker) risk(c *conn, s *tcp.Socket, state RequestState) RequestState {
 	switch {
 	case !s.HasInfo || peerGone(s) || t.silence(c.moved) >= t.cfg.MaxSilence:
-		return false
+		return Idle
 	case s.Unread > 0 || s.Info.NotSent > 0 && mayReceive(s):
-		return true
+		return InFlight
+	case receivedNothing(s) && mayReceive(s) && s.Info.LastReceived < requestDelay:
+		return InFlight
 	case receivedNothing(s):
-		return mayReceive(s) && s.Info.LastReceived < requestDelay
+		return Idle
 	case state == InFlight && s.Unsent > 0:
 		delivered := *s
 		delivered.Unsent = 0
 		state = Classify(&delivered, t.usual)
 	}
 	if state == Undetermined {
-		return c.turn.mayWait(s, time.Duration(t.now-c.moved))
+		return c.turn.risk(s, time.Duration(t.now-c.moved))
 	}
-	return state != Idle
+	return state
 }
 
 // turn is what frequent samples show of a connection on which the last request and the last
@@ -144,6 +146,7 @@ func (t *Tracker) atRisk(c *conn, s *tcp.Socket, state RequestState) bool {
 type turn struct {
 	of       party
 	pureACKs uint32 // sent by the time of the last byte
+	inTime   bool   // pureACKs does not include the ACK of a request that waits
 }
 
 type party uint8
@@ -157,30 +160,49 @@ const (
 // frequent is the longest interval of samples that show most requests before the response.
 const frequent = 20 * time.Millisecond
 
-// add adds the bytes moved since a sample so long ago. After a request and a response in one
-// interval, the turn is whose the turn was.
-func (u *turn) add(m *moves, s *tcp.Socket, interval time.Duration) {
+// The peer of such a connection is so near that the kernel delays the pure ACK of a request
+// that waits for minACK, and for less than maxACK; see tcp_send_delayed_ack in
+// net/ipv4/tcp_output.c. Without knowledge of ACKs, a request is not expected to wait for
+// longer than maxTie.
+const (
+	minACK = 40 * time.Millisecond
+	maxACK = 100 * time.Millisecond
+	maxTie = 250 * time.Millisecond
+)
+
+// add adds the bytes moved since a sample so long ago. No byte had moved for the time idle
+// before the latest, which moved so long ago. A request would have acknowledged the response
+// before, so bytes not acknowledged are a response that no request has followed. After a
+// request and a response in one interval, the turn is whose the turn was.
+func (u *turn) add(m *moves, s *tcp.Socket, interval, idle, ago time.Duration) {
 	moved := m.received > 0 || m.sent > 0
+	both := m.received > 0 && m.sent > 0
 	switch {
-	case interval > frequent:
+	case s.Unsent > 0:
+		u.of = client
+	case moved && interval > frequent:
 		u.of = unknown
-	case m.sent == 0 && m.received > 0:
+	case both && u.risk(s, idle) == Idle:
+		u.of = client
+	case both:
+	case m.received > 0:
 		u.of = program
-	case m.received == 0 && m.sent > 0:
+	case m.sent > 0:
 		u.of = client
 	}
-	if moved || interval > frequent {
+	if moved {
 		u.pureACKs = s.Info.PureACKs
+		u.inTime = ago < minACK
 	}
 }
 
-// maxTie is longer than the kernel delays the pure ACK of a request that waits.
-const maxTie = 250 * time.Millisecond
-
-// mayWait reports whether a request may wait for a response, the last byte moved so long ago.
-func (u *turn) mayWait(s *tcp.Socket, silent time.Duration) bool {
-	if u.of == unknown {
-		return s.Info.PureACKs != u.pureACKs || silent < maxTie
+// risk returns whether a request may wait for a response, the last byte moved so long ago.
+func (u *turn) risk(s *tcp.Socket, silent time.Duration) RequestState {
+	switch {
+	case u.of == program || u.of == unknown && s.Info.PureACKs != u.pureACKs:
+		return InFlight
+	case u.of == client || silent >= maxTie || u.inTime && silent >= maxACK:
+		return Idle
 	}
-	return u.of == program
+	return Undetermined
 }

@@ -127,6 +127,7 @@ type requestTally struct {
 	inFlight     int    // that hold
 	slow         int    // requests certainly not answered, and silent for slowAfter, and transfers
 	atRisk       int    // that a signal might cut
+	unclear      int    // of atRisk, those that have probably been answered
 	served       int    // of inFlight, read by the program
 	undetermined int    // that may have been answered, and no longer hold
 	givenUp      int    // silent for MaxSilence
@@ -208,7 +209,7 @@ func (t *Tracker) observe(s *tcp.Socket) {
 	before := c.activity
 	wasAccepted := c.accepted
 	m := c.update(s, t.now, known)
-	c.turn.add(&m, s, t.interval)
+	c.turn.add(&m, s, t.interval, time.Duration(c.moved-before.moved), time.Duration(t.now-c.moved))
 	if known {
 		c.transfer.add(&m, t.now)
 		c.course.add(s, &m, t.now, before, c.inFlight)
@@ -294,7 +295,11 @@ func (t *Tracker) countRequest(c *conn, s *tcp.Socket) {
 	if c.transfer.goesOn(t.now, t.cfg.Poll) && !peerGone(s) {
 		y.slow++
 	}
-	if t.atRisk(c, s, state) {
+	switch t.risk(c, s, state) {
+	case InFlight:
 		y.atRisk++
+	case Undetermined:
+		y.atRisk++
+		y.unclear++
 	}
 }

@@ -14,8 +14,9 @@ type Verdict struct {
 
 	Incomplete bool // the sample shows nothing
 
-	Active bool // not Quiet since the trigger, for traffic or requests: a signal might cut a request
-	AtRisk int  // requests that a signal at the time of the sample might have cut
+	Active  bool // not Quiet since the trigger, for traffic or requests: a signal might cut a request
+	AtRisk  int  // requests that a signal at the time of the sample might have cut
+	Unclear int  // of AtRisk, those that have probably been answered
 }
 
 // Verdict returns the verdict on the latest sample. An incomplete sample meets no condition.
@@ -30,9 +31,10 @@ func (t *Tracker) Verdict() (v Verdict) {
 	v.Settled = t.silentSince(latest.opened)
 	v.Quiet = v.Settled && t.silentSince(latest.moved) && y.inFlight == 0
 	v.Drained = v.Quiet && y.lasting == 0 && !y.unsent
-	v.Kept = !v.Quiet && t.isKept(latest)
+	v.Kept = !v.Quiet && t.isKept()
 	v.Active = t.recent(latest.last()) || y.inFlight > 0
 	v.AtRisk = y.atRisk
+	v.Unclear = y.unclear
 	v.NoSockets = y.listeners == 0 && y.open == 0 && y.inFlight == 0
 	v.Stuck = t.progress.waiting && y.served == 0 && time.Duration(t.now-t.progress.at) >= max(stuckAfter, t.cfg.QuietFor)
 	return v
