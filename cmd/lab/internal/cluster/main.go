@@ -23,6 +23,7 @@ type options struct {
 	only           *regexp.Regexp
 	rate, rollouts int
 	new, kept      bool
+	messages       bool // print the termination messages
 }
 
 // skipped is a reason why there is nothing to do.
@@ -51,6 +52,7 @@ func parse(args []string) (*options, error) {
 	f.IntVar(&o.rollouts, "rollouts", 3, "rollouts a row, of three replicas each; the manifests have two")
 	f.BoolVar(&o.new, "new", true, "a load with a new connection for each request")
 	f.BoolVar(&o.kept, "kept", true, fmt.Sprintf("a load over %d connections, which the client keeps and uses in turn", pool))
+	f.BoolVar(&o.messages, "messages", false, "print the termination message of each stop")
 	f.Usage = func() {
 		fmt.Fprintln(f.Output(), "usage: KUBECONFIG=FILE E2E_LOAD=COMMAND lab cluster [flags]")
 		f.PrintDefaults()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -101,7 +102,7 @@ func (c *cluster) playAll(ctx context.Context, o *options) (done []row, err erro
 				}
 				fmt.Fprintf(os.Stderr, "%s: the load stood still for %d ms (load average %.1f); again\n", r.name, r.tally.LateMS, r.tally.Load)
 			}
-			fmt.Fprintln(os.Stderr, r.String())
+			fmt.Fprintln(os.Stderr, r.text(o.messages))
 			done = append(done, r)
 		}
 	}
@@ -129,14 +130,17 @@ func (r *row) conns() int {
 // connections returns "new" for a connection per request, or "kept".
 func (r *row) connections() string { return map[bool]string{false: "new", true: "kept"}[r.kept] }
 
-// String is the text printed as soon as a row is done.
-func (r *row) String() string {
+// text is printed as soon as a row is done.
+func (r *row) text(messages bool) string {
 	if r.reason != "" {
 		return fmt.Sprintf("%s, %s connections: skipped: %s", r.name, r.connections(), r.reason)
 	}
 	text := fmt.Sprintf("%s, %s connections: %d of %d failed", r.name, r.connections(), r.tally.Failed(), r.tally.Ended())
 	for _, s := range r.stops {
 		text += fmt.Sprintf("\n  stopped in %.1f s %s", s.took.Seconds(), s.holds())
+		if messages {
+			text += "\n    " + strings.Join(s.messages, "\n    ")
+		}
 	}
 	return text
 }
