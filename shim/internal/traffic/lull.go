@@ -134,7 +134,7 @@ func (t *Tracker) atRisk(c *conn, s *tcp.Socket, state RequestState) bool {
 		state = Classify(&delivered, t.usual)
 	}
 	if state == Undetermined {
-		return c.turn.mayWait(s, time.Duration(t.now-c.moved))
+		return c.turn.mayWait(s, t.usual, time.Duration(t.now-c.moved))
 	}
 	return state != Idle
 }
@@ -143,7 +143,8 @@ func (t *Tracker) atRisk(c *conn, s *tcp.Socket, state RequestState) bool {
 // response were in one jiffy: whose turn it is to send.
 type turn struct {
 	of       party
-	pureACKs uint32 // sent by the time of the last byte
+	pureACKs uint32 // sent by the time of the first sample with the last byte
+	prompt   bool   // that sample came before a delayed pure ACK
 }
 
 type party uint8
@@ -169,8 +170,9 @@ func (u *turn) add(m *moves, s *tcp.Socket, interval time.Duration) {
 	case m.received == 0 && m.sent > 0:
 		u.of = client
 	}
-	if moved || interval > frequent {
+	if moved {
 		u.pureACKs = s.Info.PureACKs
+		u.prompt = interval <= frequent
 	}
 }
 
@@ -178,9 +180,15 @@ func (u *turn) add(m *moves, s *tcp.Socket, interval time.Duration) {
 const maxTie = 250 * time.Millisecond
 
 // mayWait reports whether a request may wait for a response, the last byte moved so long ago.
-func (u *turn) mayWait(s *tcp.Socket, silent time.Duration) bool {
-	if u.of == unknown {
-		return s.Info.PureACKs != u.pureACKs || silent < maxTie
+// A request that waits has had a pure ACK by maxTie.
+func (u *turn) mayWait(s *tcp.Socket, usual Usual, silent time.Duration) bool {
+	switch {
+	case u.of != unknown:
+		return u.of == program
+	case silent < maxTie:
+		return true
+	case u.prompt:
+		return s.Info.PureACKs != u.pureACKs
 	}
-	return u.of == program
+	return s.Info.PureACKs > usual.PureACKs
 }
