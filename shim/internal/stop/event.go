@@ -1,6 +1,10 @@
 package stop
 
-import "github.com/lameduck-init/lameduck/shim/internal/sig"
+import (
+	"fmt"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+)
 
 // State is the position in the stop sequence.
 type State int
@@ -46,4 +50,31 @@ type Event struct {
 	Traffic TrafficState
 	Requests
 	Waiting bool // with Sampled: a --wait-gone path still exists
+}
+
+// String returns the event as golden scripts spell it: "TERM", "exit 0",
+// "killed KILL".
+func (e Event) String() string {
+	switch e.Kind {
+	case SignalArrived:
+		return e.Signal.String()
+	case CommandStopped:
+		return "stopped " + e.Signal.String()
+	case CommandExited:
+		if e.Signal != 0 {
+			return "killed " + e.Signal.String()
+		}
+		return fmt.Sprintf("exit %d", e.Code)
+	case Sampled:
+		text := "look " + e.Traffic.String()
+		if e.Active {
+			text += fmt.Sprintf(", %d at risk", e.AtRisk)
+		}
+		if e.Waiting {
+			text += ", waiting"
+		}
+		return text
+	}
+	return map[Kind]string{Tick: "tick", CommandStarted: "started", CommandContinued: "continued",
+		OrphanReaped: "orphan", NoChildren: "childless", PreStop: "asked", OnStopEnded: "hook ended"}[e.Kind]
 }
