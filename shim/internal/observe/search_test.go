@@ -41,6 +41,7 @@ func keptBy(sockets ...tcp.Socket) (*Sampler, *fakeDumper) {
 		pingpong: pingpongCache{readTable: procnet.Root("/no/such").PingPong, entries: map[uint64]pingpongEntry{}},
 	}
 	s.observer.late.begin(time.Now(), nil, time.Hour)
+	s.observer.opens.begin(s.observer.counters())
 	now := time.Now()
 	s.set(now, s.sample(now))
 	f.dumps = 0

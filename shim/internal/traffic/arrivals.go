@@ -9,7 +9,7 @@ type arrivals struct {
 	awaited   int           // of accepted, counted by the kernel alone so far: a sample may show the connection later
 	perSecond []int         // connections in each second from the trigger
 	missed    bool          // more connections may have come
-	latest    time.Duration // of accepted, from the trigger; 0: none came
+	latest    time.Duration // when the latest came or may have come, from the trigger; 0: none
 	openings  openings
 }
 

@@ -91,6 +91,7 @@ func (t *Tracker) addUnseen(rest *Rest) {
 	}
 	if rest.Opened > t.arrivals.sinceSample() { // until the event tells more
 		t.sample.addBoth(activity{t.now, t.now})
+		t.arrivals.latest = t.now.sinceTrigger()
 	}
 	if rest.Accepted > 0 {
 		t.markActive(t.now)
@@ -106,6 +107,7 @@ func (t *Tracker) addUnseen(rest *Rest) {
 func (t *Tracker) markActive(at moment) {
 	t.closed.add(activity{at, at})
 	t.arrivals.openings.crowded = max(t.arrivals.openings.crowded, at)
+	t.arrivals.latest = max(t.arrivals.latest, at.sinceTrigger())
 }
 
 // dropMissing removes the connections that the samples of Config.Poll did not show, two

@@ -136,7 +136,7 @@ func (t *Tracker) risk(c *conn, s *tcp.Socket, state RequestState) RequestState 
 		state = Classify(&delivered, t.usual)
 	}
 	if state == Undetermined {
-		return c.turn.risk(s, time.Duration(t.now-c.moved))
+		return c.turn.risk(s, t.usual, time.Duration(t.now-c.moved))
 	}
 	return state
 }
@@ -174,7 +174,7 @@ const (
 // before the latest, which moved so long ago. A request would have acknowledged the response
 // before, so bytes not acknowledged are a response that no request has followed. After a
 // request and a response in one interval, the turn is whose the turn was.
-func (u *turn) add(m *moves, s *tcp.Socket, interval, idle, ago time.Duration) {
+func (u *turn) add(m *moves, s *tcp.Socket, usual Usual, interval, idle, ago time.Duration) {
 	moved := m.received > 0 || m.sent > 0
 	both := m.received > 0 && m.sent > 0
 	switch {
@@ -182,7 +182,7 @@ func (u *turn) add(m *moves, s *tcp.Socket, interval, idle, ago time.Duration) {
 		u.of = client
 	case moved && interval > frequent:
 		u.of = unknown
-	case both && u.risk(s, idle) == Idle:
+	case both && u.risk(s, usual, idle) == Idle:
 		u.of = client
 	case both:
 	case m.received > 0:
@@ -197,11 +197,11 @@ func (u *turn) add(m *moves, s *tcp.Socket, interval, idle, ago time.Duration) {
 }
 
 // risk returns whether a request may wait for a response, the last byte moved so long ago.
-func (u *turn) risk(s *tcp.Socket, silent time.Duration) RequestState {
+func (u *turn) risk(s *tcp.Socket, usual Usual, silent time.Duration) RequestState {
 	switch {
-	case u.of == program || u.of == unknown && s.Info.PureACKs != u.pureACKs:
+	case u.of == program || s.Info.PureACKs != u.pureACKs:
 		return InFlight
-	case u.of == client || silent >= maxTie || u.inTime && silent >= maxACK:
+	case u.of == client || u.inTime && silent >= maxACK || silent >= maxTie && s.Info.PureACKs <= usual.PureACKs:
 		return Idle
 	}
 	return Undetermined

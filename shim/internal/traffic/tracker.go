@@ -209,7 +209,7 @@ func (t *Tracker) observe(s *tcp.Socket) {
 	before := c.activity
 	wasAccepted := c.accepted
 	m := c.update(s, t.now, known)
-	c.turn.add(&m, s, t.interval, time.Duration(c.moved-before.moved), time.Duration(t.now-c.moved))
+	c.turn.add(&m, s, t.usual, t.interval, time.Duration(c.moved-before.moved), time.Duration(t.now-c.moved))
 	if known {
 		c.transfer.add(&m, t.now)
 		c.course.add(s, &m, t.now, before, c.inFlight)
