@@ -42,7 +42,7 @@ soak: build ## storms, orphans and stops at random for SOAK=10m: no resource lea
 	$(RUNLAB) soak -for=$(or $(SOAK),10m) $(abspath $(OUT))
 bench: build ## beside tini, dumb-init, catatonit and ss: ratios, budgets; BENCH=-quick
 	$(RUNLAB) bench $(BENCH) $(abspath $(OUT))
-lab: build ## rollouts behind HAProxy and nginx, the README's chart and tables; LAB=-help
+lab: build ## rollouts under load, the README's chart and tables; LAB=-help
 	$(RUNLAB) rollout -svg=$(CURDIR)/docs/lab.svg -json=$(CURDIR)/lab.json -page=$(CURDIR)/lab.md $(LAB) $(abspath $(OUT))
 check: ## formats, lints, vulnerabilities, manual: what runs no code; CHECK='format vet'
 	.ci/check $(CHECK)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
 // claim is a promise, and whether the promise holds.
@@ -69,17 +71,18 @@ func (f *sceneFigures) judgeSparse() (all []claim) {
 	return all
 }
 
-// keptBudget is the number of requests that a hold of lameduck with its defaults may lose
-// where clients never let go, as a share of those that a sleep of the same length loses.
+// keptBudget is the number of requests that a hold of lameduck with its defaults may cut
+// where clients never let go, as a share of those that a sleep of the same length cuts.
 // Up to byChance requests prove nothing: a short run has few stops.
 const (
 	keptBudget = 0.1
 	byChance   = 2
 )
 
-// judgeKept returns the claims about clients that never let go. A hold may lose a request
-// even at a lull: a request may come between the sample and the signal. The same holds for
-// a server that closes kept connections.
+// judgeKept returns the claims about clients that never let go. Of dying servers, the claim
+// is about requests that the server works on. A request that comes while the server dies,
+// some milliseconds here, is reset whatever the moment of the signal, and no claim is made
+// about resets. A server that closes kept connections has the same race.
 func (f *sceneFigures) judgeKept() (all []claim) {
 	sleep := f.find(sleepFor(keptSleep))
 	for _, c := range f.Contenders {
@@ -87,32 +90,41 @@ func (f *sceneFigures) judgeKept() (all []claim) {
 		case c.Name == "bare":
 			all = append(all, f.loses(c))
 		case c.Name == defaultHold && sleep != nil:
-			all = append(all, f.keptClaim(c, sleep, "dying", keptBudget, func(s *server) bool { return !s.closesKept })...)
-			all = append(all, f.keptClaim(c, sleep, "graceful", 1, func(s *server) bool { return s.closesKept })...)
+			all = append(all, f.keptClaim(c, sleep, "dying", keptBudget, part.cut, func(s *server) bool { return !s.closesKept })...)
+			all = append(all, f.keptClaim(c, sleep, "graceful", 1, part.failed, func(s *server) bool { return s.closesKept })...)
 		}
 	}
 	return all
 }
 
+// cut returns the requests that the server worked on when it ended.
+func (p part) cut() int { return p.Kinds[load.Cut] }
+
+func (p part) failed() int { return p.Failed }
+
 // keptClaim returns the claim that c loses at most a share of the requests that a sleep
 // loses at as many stops of some servers.
-func (f *sceneFigures) keptClaim(c, sleep *figures, kind string, share float64, of func(*server) bool) []claim {
+func (f *sceneFigures) keptClaim(c, sleep *figures, kind string, share float64, lost func(part) int, of func(*server) bool) []claim {
 	is, than := c.partOf(of), sleep.partOf(of)
 	if is.Stops == 0 || than.Stops == 0 {
 		return nil
 	}
-	limit := share * float64(than.Failed) / float64(than.Stops) * float64(is.Stops)
-	return []claim{{fmt.Sprintf("%s: %s, %s servers: at most %v times the failures of %s, or %d: %d in %d stops, and %d in %d",
-		f.Scene, c.Name, kind, share, sleep.Name, byChance, is.Failed, is.Stops, than.Failed, than.Stops),
-		float64(is.Failed) <= max(limit, byChance)}}
+	limit := share * float64(lost(than)) / float64(than.Stops) * float64(is.Stops)
+	return []claim{{fmt.Sprintf("%s: %s, %s servers: at most %v times what %s loses, or %d: %d in %d stops, and %d in %d (failed in all: %d and %d)",
+		f.Scene, c.Name, kind, share, sleep.Name, byChance, lost(is), is.Stops, lost(than), than.Stops, is.Failed, than.Failed),
+		float64(lost(is)) <= max(limit, byChance)}}
 }
 
 // partOf sums up the stops of some servers.
 func (c *figures) partOf(of func(*server) bool) (sum part) {
+	sum.Kinds = map[load.Kind]int{}
 	for _, s := range allServers() {
 		if p := c.ByServer[s.name]; p != nil && of(&s) {
 			sum.Stops += p.Stops
 			sum.Failed += p.Failed
+			for kind, n := range p.Kinds {
+				sum.Kinds[kind] += n
+			}
 		}
 	}
 	return sum

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"github.com/lameduck-init/lameduck/cmd/lab/load"
 	"strings"
 	"testing"
 )
@@ -18,7 +19,12 @@ func figure(name string, failed int, median float64) *figures {
 
 // figureOf returns the figures of one contender and one server.
 func figureOf(server, name string, failed int, median float64) *figures {
-	p := part{Stops: 4, Requests: 100, Failed: failed, stopTimes: stopTimes{MedianMS: median}}
+	return figureWith(load.Cut, server, name, failed, median)
+}
+
+// figureWith is figureOf for failures of one kind.
+func figureWith(kind load.Kind, server, name string, failed int, median float64) *figures {
+	p := part{Stops: 4, Requests: 100, Failed: failed, Kinds: map[load.Kind]int{kind: failed}, stopTimes: stopTimes{MedianMS: median}}
 	return &figures{Name: name, All: p, ByServer: map[string]*part{server: &p}}
 }
 
@@ -45,6 +51,7 @@ func TestJudge(t *testing.T) {
 
 		"kept: well":            {foundIn(kept, figureOf("dies", asLong, 10, 20000), figureOf("dies", quiet, 1, 20000)), ""},
 		"kept: loses":           {foundIn(kept, figureOf("dies", asLong, 10, 20000), figureOf("dies", quiet, 3, 20000)), "dying servers: at most 0.1"},
+		"kept: resets":          {foundIn(kept, figureOf("dies", asLong, 10, 20000), figureWith(load.Reset, "dies", quiet, 9, 20000)), ""},
 		"kept: chance":          {foundIn(kept, figureOf("dies", asLong, 10, 20000), figureOf("dies", quiet, 2, 20000)), ""},
 		"kept: within a tenth":  {foundIn(kept, figureOf("dies", asLong, 40, 20000), figureOf("dies", quiet, 4, 20000)), ""},
 		"kept: graceful":        {foundIn(kept, figureOf("graceful", asLong, 2, 20000), figureOf("graceful", quiet, 2, 20000)), ""},
