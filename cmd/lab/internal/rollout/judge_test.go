@@ -1,9 +1,10 @@
 package rollout
 
 import (
-	"github.com/lameduck-init/lameduck/cmd/lab/load"
 	"strings"
 	"testing"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
 // found returns the findings of a run of steady traffic with these contenders.
