@@ -100,11 +100,14 @@ func (s *Stop) insteadOfDelay() string {
 	return ""
 }
 
-// keptInUse reports whether connections that clients keep held until the hold ended.
+// keptInUse reports whether connections that clients keep, rather than a floor, held until
+// the hold ended.
 func (s *Stop) keptInUse() bool {
 	t := &s.InHold.Traffic
+	gate := &s.StopConfig.Gate
 	held := s.Ended == stop.Kept || s.Ended == stop.Ceiling && s.recent(t.LastByte) && s.waitedForOthers() == "" && s.noneCame()
-	return held && s.StopConfig.Gate.Until == stop.Quiet && t.Cause.Kind == traffic.Bytes && t.Kept.Connections > 0
+	beyondFloor := s.noticeable(s.after(s.end()) - gate.Floor)
+	return held && beyondFloor && gate.Until == stop.Quiet && t.Cause.Kind == traffic.Bytes && t.Kept.Connections > 0
 }
 
 // noneCame reports whether new connections, probes aside, had ceased long before the end of
