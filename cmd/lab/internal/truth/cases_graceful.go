@@ -47,11 +47,11 @@ func (e ending) shapes() []truthCase {
 	return cases
 }
 
-// cut is a stop 5 s after TERM, amid requests of all shapes.
+// cut is a stop 5 s after TERM, or up to 0.5 s later for a lull, amid requests of all shapes.
 func (e ending) cut(name string, server *server) truthCase {
 	quick := server.tls && (e.name == "Go" || e.name == "nginx" || e.name == "HAProxy")
 	flags := append([]string{"--delay=5", "--grace-period=60"}, e.flags...)
-	return truthCase{name: "graceful: a fixed delay of 5 s amid slow requests, " + name + ", " + e.name, server: server, flags: flags, graceful: true, by: 5500 * ms, quick: quick,
+	return truthCase{name: "graceful: a fixed delay of 5 s amid slow requests, " + name + ", " + e.name, server: server, flags: flags, graceful: true, by: 5800 * ms, quick: quick,
 		script: func(t *trial) {
 			wires := []wire{http1}
 			if server.tls {
