@@ -79,9 +79,9 @@ func TestForgedView(t *testing.T) {
 	}
 }
 
-// TestForgedScreen: on a terminal all escape sequences are lameduck's own.
+// TestForgedScreen: on a terminal all escape sequences are lameduck's own. The test does not
+// run beside others, whose ports would take the paths' place on the screen.
 func TestForgedScreen(t *testing.T) {
-	t.Parallel()
 	netns.Need(t)
 	path := forgedPath(t)
 	for _, name := range []string{path, "@" + path} {
