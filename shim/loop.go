@@ -260,7 +260,10 @@ func (l *loop) dispatch(e stop.Event) {
 	for _, a := range l.machine.Handle(time.Now(), e) {
 		l.act(a)
 	}
-	if !searched && l.machine.Searching() {
+	switch searches := l.machine.Searching(); {
+	case searched && !searches:
+		l.shellChecked = 0 // the command may execute another program by the next search
+	case !searched && searches:
 		l.log(Debug, "searching for a lull")
 		l.checkShell(l.machine.Record().Steps.FirstSignal(0))
 	}

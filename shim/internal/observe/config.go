@@ -22,7 +22,7 @@ type Config struct {
 	Floor   time.Duration // a sample is taken when the floor has passed
 	Ceiling time.Duration // two samples are taken just before; the hold ends then in any case
 
-	LullStart time.Duration // a search for a lull may begin then; 0: never, and nobody calls Continue
+	LullStart time.Duration // a search for a lull may begin then; 0: never, and Continue is not called
 
 	DetectServerGone bool          // report the end of the server: a hook is not the parent
 	Rescan           time.Duration // find the listeners anew this often; 0: only at the start

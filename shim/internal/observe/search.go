@@ -62,7 +62,7 @@ func (s *Sampler) Continue(searching bool) {
 
 // take takes the sample of the next snapshot: during a search a glance, if possible. A full
 // sample that shows a lull is too old for the signal to follow, and a glance does not show
-// the connections that came since: one of each confirms the lull.
+// the connections that came since: both together confirm the lull.
 func (s *Sampler) take(now time.Time) {
 	if s.search.underWay.Load() {
 		if s.glance() && s.snapshot.Requests.AtRisk > 0 {

@@ -10,7 +10,7 @@ import "time"
 type Requests struct {
 	Active  bool // requests come, or are in flight
 	AtRisk  int  // requests that a signal might cut
-	Unclear int  // of AtRisk, those that have probably been answered
+	Unclear int  // requests of AtRisk that have probably been answered
 	TooMany bool // connections: a sample takes longer than a lull lasts
 	Stale   bool // the sample is too old to show a lull, or incomplete
 }

@@ -127,7 +127,7 @@ type requestTally struct {
 	inFlight     int    // that hold
 	slow         int    // requests certainly not answered, and silent for slowAfter, and transfers
 	atRisk       int    // that a signal might cut
-	unclear      int    // of atRisk, those that have probably been answered
+	unclear      int    // requests of atRisk that have probably been answered
 	served       int    // of inFlight, read by the program
 	undetermined int    // that may have been answered, and no longer hold
 	givenUp      int    // silent for MaxSilence

@@ -16,7 +16,7 @@ type Verdict struct {
 
 	Active  bool // not Quiet since the trigger, for traffic or requests: a signal might cut a request
 	AtRisk  int  // requests that a signal at the time of the sample might have cut
-	Unclear int  // of AtRisk, those that have probably been answered
+	Unclear int  // requests of AtRisk that have probably been answered
 }
 
 // Verdict returns the verdict on the latest sample. An incomplete sample meets no condition.
