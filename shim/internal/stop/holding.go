@@ -69,7 +69,7 @@ func (m *Machine) checkGate(now time.Time) []Action {
 	held := now.Sub(m.record.TriggeredAt)
 	waiting := m.pathsPresent || m.onStopRunning
 	why := gate.endReason(m.traffic, held, waiting)
-	if why == "" && !waiting && held >= gate.LullStart() && m.mayFindLull() && gate.endReasonAtMax(m.traffic) == Ceiling {
+	if why == "" && !waiting && held >= gate.LullStart() && held < gate.Ceiling && m.mayFindLull() && gate.endReasonAtMax(m.traffic) == Ceiling {
 		why = Ceiling
 	}
 	switch {
