@@ -15,9 +15,12 @@ type lag struct {
 var allLags = []lag{
 	{"in-cluster", inCluster},
 	{"ingress", uniform(time.Second, 3*time.Second)},
-	{"slow", uniform(5*time.Second, 10*time.Second)},
+	{"slow", uniform(5*time.Second, longestLag)},
 	{"spike", spike},
 }
+
+// longestLag bounds every distribution.
+const longestLag = 10 * time.Second
 
 var inCluster = uniform(200*time.Millisecond, time.Second)
 
