@@ -16,15 +16,18 @@ import (
 // unless a third of the grace period is less.
 const defaultReserve = 10 * time.Second
 
-// assumedGrace returns the grace period of the orchestrator that env gives away.
-func assumedGrace(env []string) time.Duration {
+// assumedGrace returns the default grace period of the orchestrator that env gives away,
+// and the orchestrator's name.
+func assumedGrace(env []string) (grace time.Duration, orchestrator string) {
 	switch {
-	case isSet(env, "KUBERNETES_SERVICE_HOST"), isSet(env, "ECS_CONTAINER_METADATA_URI_V4"):
-		return 30 * time.Second
+	case isSet(env, "KUBERNETES_SERVICE_HOST"):
+		return 30 * time.Second, "Kubernetes"
+	case isSet(env, "ECS_CONTAINER_METADATA_URI_V4"):
+		return 30 * time.Second, "ECS"
 	case isSet(env, "NOMAD_ALLOC_ID"):
-		return 5 * time.Second
+		return 5 * time.Second, "Nomad"
 	}
-	return 10 * time.Second
+	return 10 * time.Second, "Docker"
 }
 
 // isSet reports whether an environment has a variable that is not empty.

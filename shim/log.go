@@ -91,7 +91,7 @@ func (l *loop) stopReport() *report.Stop {
 func (p *plan) terms(spelling Spelling) report.Terms {
 	terms := report.Terms{
 		StopConfig: &p.stop, TrafficConfig: &p.traffic, Hook: p.hook,
-		GraceAssumed: p.grace.assumed, Caveat: p.grace.caveat, Spelling: spelling,
+		GraceAssumed: p.grace.assumed, AssumedFrom: p.grace.from, Caveat: p.grace.caveat, Spelling: spelling,
 	}
 	if known := p.server.preset; known != nil {
 		terms.Server = known.Name
@@ -109,6 +109,7 @@ func observation(s *observe.Snapshot) report.Observation {
 		InFlightUnknown: s.Observer == observe.ProcNet,
 		Scope:           s.Listeners.Method.String(),
 		ScopeName:       s.Listeners.Method.Name(),
+		Neighbors:       s.Listeners.Method.CountsNeighbors(),
 		UDPPorts:        s.Listeners.UDP,
 		LatePorts:       s.Listeners.Late,
 		Unseen:          unseen(&s.Listeners),

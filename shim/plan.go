@@ -40,6 +40,7 @@ type plan struct {
 // graceTerms describe the grace period of a plan.
 type graceTerms struct {
 	assumed bool
+	from    string // the orchestrator whose default is assumed
 	caveat  string // why the grace period may be too short; "": long enough
 }
 
@@ -216,8 +217,11 @@ func (p *planner) setSchedule() error {
 // not fit are an error if the grace period was given. An assumed grace period yields to
 // given times, with a warning.
 func (p *planner) setGrace() error {
-	grace := cmp.Or(p.GracePeriod, assumedGrace(p.Env))
-	p.plan.grace.assumed = p.GracePeriod == 0
+	grace := p.GracePeriod
+	if grace == 0 {
+		p.plan.grace.assumed = true
+		grace, p.plan.grace.from = assumedGrace(p.Env)
+	}
 	p.plan.stop.Grace = grace
 	ceiling := p.ceiling(grace)
 	fits := p.fitsInto(ceiling)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
@@ -291,7 +292,7 @@ func TestReportCovers(t *testing.T) {
 		reasons[s.ended] = true
 		causes[s.seen.Cause.Kind] = true
 		for _, line := range []string{d.Announcement(), d.Conclusion(), d.Progress(), d.Late()} {
-			if len(line) > 700 || strings.Contains(line, "\n") || strings.Contains(line, "%!") || strings.Contains(line, ";;") || strings.Contains(line, "invalid") {
+			if utf8.RuneCountInString("lameduck: "+line) > report.MaxWidth || strings.Contains(line, "\n") || strings.Contains(line, "%!") || strings.Contains(line, ";;") || strings.Contains(line, "invalid") {
 				t.Errorf("%s: %s", s.name, line)
 			}
 		}
@@ -323,7 +324,7 @@ func hasTraffic(f *report.Figures) bool {
 
 // reportNames are the promised names of a report in JSON.
 const reportNames = "trigger held_ms ended floor_ms ceiling_ms accepted last_new_ms last_byte_ms open in_flight left_out new_ports sent lull exit_code exit_signal " +
-	"grace_used_ms grace_assumed observer scope prolonged_by prolonged_by_peer suggestion"
+	"grace_used_ms grace_assumed observer scope prolonged_by prolonged_by_peer suggestion details"
 
 // TestReportNames: a report in JSON always has all names, every other line the first four.
 func TestReportNames(t *testing.T) {

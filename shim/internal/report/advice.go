@@ -20,23 +20,26 @@ func (s *Stop) end() time.Time {
 // silence that the condition asks for.
 func (s *Stop) recent(at time.Time) bool { return s.end().Sub(at) < s.TrafficConfig.QuietFor }
 
-// suggestion returns a better configuration, if the data supports one, or "".
-func (s *Stop) suggestion() string {
+// advice is a suggestion. The text says enough without more.
+type advice struct{ text, more string }
+
+// suggestion returns a better configuration, if the data supports one.
+func (s *Stop) suggestion() advice {
 	switch {
 	case s.ShellDropped != 0:
-		return fmt.Sprintf(s.spell("the command is a shell that does not pass %v on: exec, or --group"), s.ShellDropped)
+		return advice{text: fmt.Sprintf(s.spell("a shell that does not pass %v on: exec, or --group"), s.ShellDropped)}
 	case !s.InHold.sees() || s.Ended == "":
-		return ""
+		return advice{}
 	case s.Ended == stop.Elapsed && s.delayed():
 		return s.betterDelay()
 	case s.Ended == stop.NoProgress:
-		return "clients wait, and nothing is accepted, read or sent: the command hangs"
+		return advice{"the command hangs", ": clients wait, and nothing is accepted, read or sent"}
 	case s.keptInUse():
 		return s.closeKept()
 	case s.newToCeiling() && s.steadyRate():
-		return "new connections kept their rate to the ceiling: a liveness restart, the last endpoint, or a balancer that never removed us"
+		return advice{"new connections kept their rate to the ceiling", ": a liveness restart, the last endpoint, or a balancer that never removed us"}
 	}
-	return ""
+	return advice{}
 }
 
 // delayed reports whether the hold is a plain delay.
@@ -45,9 +48,9 @@ func (s *Stop) delayed() bool {
 	return !s.adaptive() && !gate.WaitGone && !gate.OnStop
 }
 
-// betterDelay returns the delay that would have been enough for a plain delay, or "" if the
-// delay was right.
-func (s *Stop) betterDelay() string {
+// betterDelay returns the delay that would have been enough for a plain delay, if the delay
+// was not right.
+func (s *Stop) betterDelay() advice {
 	last := s.lastOther()
 	floor := s.StopConfig.Gate.Floor
 	inFlight, _ := s.inFlight()
@@ -55,7 +58,7 @@ func (s *Stop) betterDelay() string {
 	came := last.After(s.TriggeredAt)
 	switch {
 	case came && s.end().Sub(last) < time.Second:
-		return fmt.Sprintf(s.spell("new connections came to the end: %s is too short; see --until=quiet"), stop.FormatDuration(floor))
+		return advice{fmt.Sprintf("new connections came to the end: %s is too short", stop.FormatDuration(floor)), s.spell("; see --until=quiet")}
 	case s.usedToEnd() && inFlight > 0:
 		return s.insteadOfDelay()
 	case came && enough < floor && inFlight == 0:
@@ -63,9 +66,9 @@ func (s *Stop) betterDelay() string {
 		if last.Before(s.InHold.Traffic.LastNew) {
 			except = " but for probes"
 		}
-		return fmt.Sprintf("last new connection%s at +%s: a fixed delay needs %s", except, seconds(s.after(last)), stop.FormatDuration(enough))
+		return advice{text: fmt.Sprintf("last new connection%s at +%s: a fixed delay needs %s", except, seconds(s.after(last)), stop.FormatDuration(enough))}
 	}
-	return ""
+	return advice{}
 }
 
 // lastOther returns when the last new connection came that counts and is no probe's, the
@@ -85,19 +88,19 @@ func (s *Stop) usedToEnd() bool {
 }
 
 // insteadOfDelay returns what is better than a plain delay that ended while requests were
-// in flight on kept connections; "" if a server that closes such connections needed the
+// in flight on kept connections, unless a server that closes such connections needed the
 // delay.
-func (s *Stop) insteadOfDelay() string {
+func (s *Stop) insteadOfDelay() advice {
 	kept := &s.InHold.Traffic.Kept
 	settled := s.silenceAfter(s.lastOther())
 	switch {
 	case !s.ClosesKept:
-		return fmt.Sprintf(s.spell("traffic came to the end on %s of %s: see --until=quiet"),
-			counted(kept.Connections, "connection"), counted(kept.Peers, "peer"))
+		return advice{fmt.Sprintf("traffic came to the end on %s of %s",
+			counted(kept.Connections, "connection"), counted(kept.Peers, "peer")), s.spell(": see --until=quiet")}
 	case s.noticeable(s.after(s.end()) - settled):
 		return s.closeKept()
 	}
-	return ""
+	return advice{}
 }
 
 // keptInUse reports whether connections that clients keep, rather than a floor, held until
@@ -124,16 +127,16 @@ func (s *Stop) noneCame() bool {
 // closeKept returns a shorter hold for a server that closes kept connections at its signal.
 // About a known server that does not close kept connections, the end [stop.Kept] shows
 // that a longer hold does not help.
-func (s *Stop) closeKept() string {
+func (s *Stop) closeKept() advice {
 	switch {
 	case s.ClosesKept && s.Server != "":
-		return fmt.Sprintf(s.spell("clients keep their connections, which %s closes at its signal: --until=settled is enough"), s.Server)
+		return advice{text: fmt.Sprintf(s.spell("%s closes kept connections: --until=settled is enough"), s.Server)}
 	case s.Server == "":
-		return s.spell("clients keep their connections: if the server closes kept connections at its signal, --until=settled is enough")
+		return advice{text: s.spell("--until=settled is enough if the server closes kept connections")}
 	case s.Ended == stop.Kept:
-		return "clients keep their connections: a longer hold does not help"
+		return advice{text: "clients keep their connections: a longer hold does not help"}
 	}
-	return ""
+	return advice{}
 }
 
 // newToCeiling reports whether new connections kept the hold up to the ceiling.

@@ -13,6 +13,7 @@ import (
 // prolonged is what kept a hold from ending as early as without traffic.
 type prolonged struct {
 	by   string     // in words; "": the hold was not prolonged
+	hint string     // what helps, as the end of by; ""
 	peer netip.Addr // whose traffic; invalid: no traffic, or unknown
 
 	ordinary bool // the figures in the line say so already
@@ -32,7 +33,11 @@ func (s *Stop) prolonged() prolonged {
 		return prolonged{}
 	}
 	cause := &s.InHold.Traffic.Cause
-	return prolonged{by: s.describe(cause, at), peer: cause.Peer, ordinary: s.isOrdinary(cause, at)}
+	found := prolonged{by: s.describe(cause, at), peer: cause.Peer, ordinary: s.isOrdinary(cause, at)}
+	if cause.Kind == traffic.Probe && s.TrafficConfig.Probes != traffic.IgnoreProbes {
+		found.hint = s.spell(" see --ignore-probes")
+	}
+	return found
 }
 
 // isOrdinary reports whether the line tells of a cause that lasted until at anyway: when
@@ -258,11 +263,7 @@ func (s *Stop) probe(c *traffic.Cause, at time.Time) string {
 	if !s.lastedToEnd(at) {
 		text += s.until(at, true)
 	}
-	text += ": a probe?"
-	if s.TrafficConfig.Probes != traffic.IgnoreProbes {
-		text += s.spell(" see --ignore-probes")
-	}
-	return text
+	return text + ": a probe?"
 }
 
 // withPeer returns the words before a peer and the peer, or "" if the peer is not known.

@@ -69,11 +69,12 @@ type endFigures struct {
 }
 
 type sourceFigures struct {
-	Observer    *string `json:"observer"`
-	Scope       *string `json:"scope"`
-	ProlongedBy *string `json:"prolonged_by"`
-	Peer        *string `json:"prolonged_by_peer"`
-	Suggestion  *string `json:"suggestion"`
+	Observer    *string  `json:"observer"`
+	Scope       *string  `json:"scope"`
+	ProlongedBy *string  `json:"prolonged_by"`
+	Peer        *string  `json:"prolonged_by_peer"`
+	Suggestion  *string  `json:"suggestion"`
+	Details     []string `json:"details"` // in words, with or without room in the message
 }
 
 type sentSignal struct {
@@ -112,8 +113,10 @@ func (s *Stop) Figures() *Figures {
 func (s *Stop) sourceFigures() sourceFigures {
 	cause := s.prolonged()
 	f := sourceFigures{
-		Observer: NullIfEmpty(s.InHold.Observer), ProlongedBy: NullIfEmpty(cause.by), Suggestion: NullIfEmpty(s.suggestion()),
+		Observer: NullIfEmpty(s.InHold.Observer), ProlongedBy: NullIfEmpty(cause.by + cause.hint), Details: words(s.details()),
 	}
+	suggestion := s.suggestion()
+	f.Suggestion = NullIfEmpty(suggestion.text + suggestion.more)
 	if s.InHold.sees() {
 		f.Scope = NullIfEmpty(s.InHold.ScopeName)
 	}

@@ -20,11 +20,11 @@ func (s *Stop) lull() string {
 	case !s.lullSought():
 		return ""
 	case s.Lull.TooMany:
-		return "too many connections to look for a lull"
+		return "(too many connections for a lull)"
 	case s.Lull.Found:
 		return "at a lull"
 	case inFlight > 0:
-		return "no lull in " + seconds(s.end().Sub(s.Lull.Sought))
+		return "after " + seconds(s.end().Sub(s.Lull.Sought)) + " without a lull"
 	}
 	return ""
 }

@@ -16,6 +16,7 @@ type Terms struct {
 	TrafficConfig *traffic.Config
 	Hook          bool   // a preStop hook holds beside PID 1, and sends no signal
 	GraceAssumed  bool   // the grace period was not given
+	AssumedFrom   string // where the assumed grace period comes from: "Kubernetes"
 	Caveat        string // why the grace period may be too short; "": long enough
 	Server        string // the preset's name of the command; "": unknown
 	ClosesKept    bool   // at its signal the server closes kept connections
@@ -30,6 +31,7 @@ type Observation struct {
 	InFlightUnknown bool     // the source does not show requests in flight
 	Scope           string   // how the listeners were found, in words
 	ScopeName       string   // the same, as JSON has it
+	Neighbors       bool     // the listeners of neighbors in the network namespace count
 	UDPPorts        []uint16 // ports on which the container receives UDP
 	LatePorts       []uint16 // ports opened by the container since the trigger
 	Unseen          []string // where else the container serves and cannot be observed, in words
@@ -63,255 +65,165 @@ func (s *Stop) trigger() string {
 
 // Announcement returns the line for the trigger: what will happen.
 func (s *Stop) Announcement() string {
-	gate := &s.StopConfig.Gate
-	line := fmt.Sprintf("%s: holding %s", s.trigger(), s.spell(gate.String()))
-	switch {
-	case s.Hook:
-		line += "; TERM skips"
-	case !gate.Holds():
-		line = fmt.Sprintf("%s: no hold; now %v", s.trigger(), s.Steps)
-	default:
-		line += fmt.Sprintf(", then %v; a second %v skips", s.Steps, s.Trigger)
+	head := func(brief bool) string {
+		if !s.StopConfig.Gate.Holds() {
+			return fmt.Sprintf("%s: no hold; now %s", s.trigger(), s.steps(brief))
+		}
+		holding := fmt.Sprintf("%s: holding %s", s.trigger(), s.spell(s.StopConfig.Gate.String()))
+		if s.Hook {
+			return holding
+		}
+		return holding + ", then " + s.steps(brief)
 	}
-	if s.StopConfig.KillAfter > 0 {
-		line += fmt.Sprintf("; KILL %s after the first signal", stop.FormatDuration(s.StopConfig.KillAfter))
-	}
-	if s.Caveat != "" {
-		line += "; " + s.Caveat
-	}
-	return line
+	return fit(head, s.prospects())
 }
 
-// Conclusion returns the line for the end: what happened.
-func (s *Stop) Conclusion() string {
-	parts := append([]string{s.held()}, s.observed()...)
-	switch {
-	case !s.Hook:
-		parts = append(parts, s.sent(), s.exitWithTime())
-	case s.lull() != "":
-		parts = append(parts, s.lull())
+// steps returns the schedule, or its first step and the number of the others.
+func (s *Stop) steps(brief bool) string {
+	if brief && len(s.Steps) > 1 {
+		return s.Steps[:1].String() + andMore(len(s.Steps)-1)
 	}
-	return s.withSuggestion(append(parts, fmt.Sprintf("%s of the %s used", seconds(s.after(s.Now)), s.grace())))
+	return s.Steps.String()
+}
+
+// prospects returns what may end the hold, or the stop, early.
+func (s *Stop) prospects() []part {
+	var parts []part
+	gate := &s.StopConfig.Gate
+	switch {
+	case s.Hook:
+		parts = append(parts, part{[]string{"TERM ends the wait"}, 1})
+	case gate.Holds():
+		parts = append(parts, part{[]string{fmt.Sprintf("a second %v ends the wait", s.Trigger)}, 1})
+	}
+	if s.StopConfig.KillAfter > 0 {
+		parts = append(parts, part{[]string{fmt.Sprintf("KILL %s after the first signal", stop.FormatDuration(s.StopConfig.KillAfter))}, 3})
+	}
+	switch {
+	case s.Caveat != "":
+		parts = append(parts, part{[]string{s.Caveat}, 4})
+	case s.GraceAssumed && gate.MaxHold() > gate.Floor:
+		grace := fmt.Sprintf("grace period assumed: %s", stop.FormatDuration(s.StopConfig.Grace))
+		parts = append(parts, part{[]string{grace + ", as in " + s.AssumedFrom, grace}, 2})
+	}
+	return parts
+}
+
+// Conclusion returns the line for the end: the outcome, and what led to the outcome.
+func (s *Stop) Conclusion() string {
+	return fit(func(brief bool) string {
+		return s.headline(brief, s.held(), s.sent(brief), s.exitWithTime())
+	}, s.parts())
 }
 
 // Progress returns the line for the termination log when the stop signal has been sent.
 func (s *Stop) Progress() string {
-	parts := append([]string{s.held()}, s.observed()...)
-	return strings.Join(append(parts, s.sent()), "; ")
+	return fit(func(brief bool) string {
+		return s.headline(brief, s.held(), s.sent(brief))
+	}, s.parts())
 }
 
 // Late returns the line for one second before the end of the grace period, if the command
 // or its descendants still run.
 func (s *Stop) Late() string {
-	at := s.after(s.Now)
-	switch {
-	case !s.ExitedAt.IsZero():
-		return s.withSuggestion([]string{s.held(), s.sent(), s.exitWithTime(), fmt.Sprintf("its descendants still run at +%s of the %s", seconds(at), s.grace())})
-	case s.Hook:
-		return s.withSuggestion([]string{s.held(), fmt.Sprintf("%s of the %s left", seconds(s.StopConfig.Grace-at), s.grace()) + s.inFlightNow()})
-	}
-	return s.withSuggestion([]string{s.held(), s.sent(), fmt.Sprintf("the command still runs at +%s of the %s", seconds(at), s.grace()) + s.inFlightNow()})
+	return fit(func(brief bool) string {
+		now := fmt.Sprintf("at +%s of %s", seconds(s.after(s.Now)), s.grace())
+		switch {
+		case s.Ended == "" && s.StopConfig.Gate.Holds():
+			return fmt.Sprintf("%s: still holding %s%s", s.trigger(), now, s.inFlightNow())
+		case !s.ExitedAt.IsZero():
+			return fmt.Sprintf("%s: %s, and its descendants still run %s: %s", s.trigger(), s.exit(), now, join(s.held(), s.sent(brief)))
+		}
+		return fmt.Sprintf("%s: the command still runs %s%s: %s", s.trigger(), now, s.inFlightNow(), join(s.held(), s.sent(brief)))
+	}, s.advice())
 }
 
 // NoHold returns the line for a command that ended after a signal that starts no stop
 // sequence, although a hold is configured: the signal may be the image's STOPSIGNAL.
 func (s *Stop) NoHold() string {
-	return fmt.Sprintf(s.spell("no hold took place: %v was passed on, and %s; if %v is how this container is stopped, give --stop-signal=%v"),
-		s.Forwarded, s.exit(), s.Forwarded, s.Forwarded)
+	was := ""
+	if s.Exit.Signal != 0 {
+		was = "was "
+	}
+	return fmt.Sprintf(s.spell("no hold took place: %v was passed on, and the command %s%s; if %v stops this container, give --stop-signal=%v"),
+		s.Forwarded, was, s.exit(), s.Forwarded, s.Forwarded)
 }
 
-// withSuggestion joins the parts of a line, with the suggestion as the last part.
-func (s *Stop) withSuggestion(parts []string) string {
-	if suggestion := s.suggestion(); suggestion != "" {
-		parts = append(parts, suggestion)
+// headline returns the beginning of a line: what was at risk at the end of the hold, and
+// the course of the stop.
+func (s *Stop) headline(brief bool, course ...string) string {
+	text := s.trigger() + ": "
+	if risk := s.atRisk(brief); risk != "" {
+		text += risk + ": "
 	}
-	return strings.Join(parts, "; ")
+	return text + join(course...)
 }
 
-// held returns how long the hold was, or has been by now.
-func (s *Stop) held() string {
-	switch {
-	case !s.StopConfig.Gate.Holds():
-		return s.trigger() + ": no hold"
-	case s.Ended == "":
-		return fmt.Sprintf("%s: held %s so far", s.trigger(), seconds(s.after(s.Now)))
-	}
-	return fmt.Sprintf("%s: held %s (%s)", s.trigger(), seconds(s.after(s.EndedAt)), s.Ended)
-}
-
-// sees reports whether a source showed connections.
-func (o *Observation) sees() bool { return o.Observer != "" && !o.Blind }
-
-// observed returns what the samples in the hold showed, their source, and what prolonged
-// the hold.
-func (s *Stop) observed() (parts []string) {
-	if s.InHold.sees() {
-		parts = s.traffic()
-	} else {
-		parts = s.unseen()
-	}
-	if cause := s.prolonged(); cause.by != "" && !cause.ordinary {
-		parts = append(parts, cause.by)
-	}
-	return parts
-}
-
-// unseen returns the traffic that could not be observed.
-func (s *Stop) unseen() (parts []string) {
-	o := &s.InHold
-	if len(o.UDPPorts) > 0 {
-		parts = append(parts, fmt.Sprintf("UDP, on %s, cannot be seen", PortList(o.UDPPorts)))
-	}
-	if o.Observer == "" && len(o.Unseen) > 0 {
-		parts = append(parts, strings.Join(o.Unseen, " and ")+" cannot be seen")
-	}
-	if o.Blind {
-		parts = append(parts, "the traffic could not be seen")
-	}
-	return parts
-}
-
-// traffic returns what the samples in the hold showed, and their source.
-func (s *Stop) traffic() []string {
-	o := &s.InHold
-	parts := s.unseen()
-	if len(o.LatePorts) > 0 {
-		parts = append(parts, "opened during the hold: "+PortList(o.LatePorts))
-	}
-	parts = append(parts, s.arrivals()+s.lastByte(), s.atRisk(), fmt.Sprintf("seen by %s, %s", o.Observer, o.Scope))
-	if leftOut := s.leftOut(); leftOut != "" {
-		parts = append(parts, leftOut)
-	}
-	return parts
-}
-
-// arrivals returns the connections since the trigger, and the time of the last that counts.
-// Connections too short to be counted may still have been noticed.
-func (s *Stop) arrivals() string {
+// atRisk returns what the stop signal may have cut: "nothing in flight, 24 open"; "" if the
+// traffic was not seen. Requests that the hold has given up on are not in flight.
+func (s *Stop) atRisk(brief bool) string {
 	t := &s.InHold.Traffic
-	lastNew := s.lastNew()
-	came := lastNew.After(s.TriggeredAt)
-	switch {
-	case t.Accepted == 0 && came:
-		return "new connections, too short to be counted, the last at +" + seconds(s.after(lastNew))
-	case t.Accepted == 0 && t.More:
-		return "new connections, too short to be counted"
-	case t.Accepted == 0:
-		return "0 new connections"
-	}
-	text := counted(t.Accepted, "new connection") + " " + Sparkline(t.PerSecond)
-	if t.More {
-		text = "at least " + text
-	}
-	bare := s.bare()
-	probes, _ := s.probesCounted()
-	someLeftOut := bare > 0 || probes > 0
-	switch {
-	case bare == t.Accepted:
-		return text + ", without a byte"
-	case bare > 0:
-		text += fmt.Sprintf(", %d without a byte", bare)
-	}
-	switch {
-	case came && someLeftOut:
-		text += ", the last that counts at +" + seconds(s.after(lastNew)) + s.lastNewPeer()
-	case came:
-		text += ", the last at +" + seconds(s.after(lastNew)) + s.lastNewPeer()
-	case someLeftOut:
-		text += ", none counts"
-	}
-	return text
-}
-
-// lastNewPeer returns the peer of the last new connection that counts, if new connections
-// prolonged a hold that ended by its condition, as the end of a part; or "".
-func (s *Stop) lastNewPeer() string {
-	cause := s.prolonged()
-	if !cause.ordinary || s.InHold.Traffic.Cause.Kind != traffic.NewConnections {
+	if !s.InHold.sees() || !s.StopConfig.Gate.Holds() {
 		return ""
 	}
-	return withPeer(" from ", cause.peer)
-}
-
-// lastByte returns when the last byte moved, as the end of a part, or "".
-func (s *Stop) lastByte() string {
-	at := s.InHold.Traffic.LastByte
-	if !at.After(s.TriggeredAt) {
-		return ""
-	}
-	return ", the last byte at +" + seconds(s.after(at))
-}
-
-// atRisk returns the connections that the stop signal may have cut.
-func (s *Stop) atRisk() string {
-	t := &s.InHold.Traffic
-	text := fmt.Sprintf("%d open at the end", t.Open)
 	inFlight, givenUp := s.inFlight()
+	var parts []string
 	switch {
-	case s.InHold.InFlightUnknown && t.Open > 0 && inFlight == 0:
-		text += ", in flight unknown"
-	case t.Open > 0 || inFlight > 0:
-		text += fmt.Sprintf(", %d in flight", inFlight)
+	case inFlight > 0:
+		parts = append(parts, counted(inFlight, "request")+" in flight")
+	case s.InHold.InFlightUnknown && t.Open > 0:
+		parts = append(parts, "in flight unknown")
+	case givenUp == 0:
+		parts = append(parts, "nothing in flight")
 	}
 	if givenUp > 0 {
-		text += s.givenUp(givenUp)
+		parts = append(parts, counted(givenUp, "request")+" given up")
 	}
-	return text
+	if t.Open > 0 && !brief {
+		parts = append(parts, fmt.Sprintf("%d open", t.Open))
+	}
+	return strings.Join(parts, ", ")
 }
 
-// givenUp returns n requests that the hold has given up, as the end of a part. The silence
-// is the silence of each request: other connections may have moved bytes since.
-func (s *Stop) givenUp(n int) string {
-	peer := s.InHold.Traffic.LeftOut.GivenUpPeer
-	silent := "silent for " + stop.FormatDuration(s.TrafficConfig.MaxSilence)
-	if n == 1 {
-		return fmt.Sprintf(", 1 request%s given up, %s", withPeer(" of ", peer), silent)
+// held returns how long the hold was, and why it ended.
+func (s *Stop) held() string {
+	if !s.StopConfig.Gate.Holds() {
+		return "no hold"
 	}
-	return fmt.Sprintf(", %d requests given up, %s%s", n, silent, withPeer(", one of ", peer))
+	held := fmt.Sprintf("held %s (%s)", seconds(s.after(s.EndedAt)), s.Ended)
+	if s.Hook {
+		held += " of " + s.grace()
+	}
+	return held
 }
 
-// inFlight returns the number of requests in flight, and of requests that had been
-// silent for so long that the hold had given up on the requests. The search for a lull
-// gives up on such requests too; a plain delay without a search gives no request up.
-func (s *Stop) inFlight() (inFlight, givenUp int) {
-	t := &s.InHold.Traffic
-	searched := s.lullSought() && !s.Lull.TooMany
-	switch {
-	case searched && s.Lull.Found:
-		return 0, t.LeftOut.GivenUp
-	case searched && s.Lull.InFlight > 0:
-		return s.Lull.InFlight, t.LeftOut.GivenUp
-	case !s.adaptive():
-		return t.InFlight + t.LeftOut.GivenUp, 0
-	}
-	return t.InFlight, t.LeftOut.GivenUp
-}
+// maxSteps is the number of signals that a line names. Of more signals the first and the
+// last are named.
+const maxSteps = 3
 
-// inFlightNow returns the requests in flight at the last sample, while the hold lasts or
-// since, as the end of a line.
-func (s *Stop) inFlightNow() string {
-	latest := s.AfterHold
-	if latest == nil || !latest.sees() {
-		latest = &s.InHold
-		if s.Ended != "" || !latest.sees() {
-			return ""
-		}
+// sent returns the signals that were sent, and how the search for a lull ended. The first
+// signal has no time if the end of the hold is its time.
+func (s *Stop) sent(brief bool) string {
+	lull := s.lull()
+	if brief {
+		lull = ""
 	}
-	return fmt.Sprintf(", %d in flight", latest.Traffic.InFlight+latest.Traffic.LeftOut.GivenUp)
-}
-
-// sent returns the signals that were sent, with their times. The search for a lull is told
-// with the first signal.
-func (s *Stop) sent() string {
 	if len(s.Sent) == 0 {
-		return "nothing sent"
+		return lull
 	}
 	var steps []string
-	for _, sent := range s.Sent {
-		steps = append(steps, fmt.Sprintf("%v at +%s", sent.Signal, seconds(s.after(sent.At))))
+	for i, sent := range s.Sent {
+		step := sent.Signal.String()
+		if i > 0 || sent.At.Sub(s.EndedAt) >= 100*time.Millisecond {
+			step += " at +" + seconds(s.after(sent.At))
+		}
+		if i == 0 && lull != "" {
+			step += " " + lull
+		}
+		steps = append(steps, step)
 	}
-	if lull := s.lull(); lull != "" {
-		steps[0] += " (" + lull + ")"
+	if n := len(steps); n > maxSteps {
+		steps = []string{steps[0], fmt.Sprintf("%d more", n-2), steps[n-1]}
 	}
 	return "sent " + strings.Join(steps, ", ")
 }
@@ -319,26 +231,34 @@ func (s *Stop) sent() string {
 // exit returns how the command ended. A KILL that lameduck sent is called lameduck's.
 func (s *Stop) exit() string {
 	if s.Exit.Signal == 0 {
-		return fmt.Sprintf("the command exited %d", s.Exit.Code)
+		return fmt.Sprintf("exited %d", s.Exit.Code)
 	}
 	sender := ""
 	if n := len(s.Sent); s.Exit.Signal == sig.KILL && n > 0 && s.Sent[n-1].Signal == sig.KILL {
 		sender = "lameduck's "
 	}
-	return fmt.Sprintf("the command was killed by %s%v (%d)", sender, s.Exit.Signal, 128+int(s.Exit.Signal))
+	return fmt.Sprintf("killed by %s%v (%d)", sender, s.Exit.Signal, 128+int(s.Exit.Signal))
 }
 
-// exitWithTime returns how the command ended, and when.
+// exitWithTime returns how the command ended, and when, and when the descendants for which
+// --linger waits had ended.
 func (s *Stop) exitWithTime() string {
-	return fmt.Sprintf("%s at +%s", s.exit(), seconds(s.after(s.ExitedAt)))
+	if s.Hook {
+		return ""
+	}
+	exit := fmt.Sprintf("%s at +%s", s.exit(), seconds(s.after(s.ExitedAt)))
+	if s.Now.Sub(s.ExitedAt) >= 100*time.Millisecond {
+		exit += ", its descendants at +" + seconds(s.after(s.Now))
+	}
+	return exit + " of " + s.grace()
 }
 
 // grace returns the grace period in words.
 func (s *Stop) grace() string {
 	if s.GraceAssumed {
-		return "assumed " + stop.FormatDuration(s.StopConfig.Grace) + " grace period"
+		return stop.FormatDuration(s.StopConfig.Grace) + " (assumed)"
 	}
-	return stop.FormatDuration(s.StopConfig.Grace) + " grace period"
+	return stop.FormatDuration(s.StopConfig.Grace)
 }
 
 // adaptive reports whether the hold depends on the traffic.

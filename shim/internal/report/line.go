@@ -1,0 +1,75 @@
+package report
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxWidth is the greatest width of a line of the report, in characters, with "lameduck: "
+// before the line.
+const MaxWidth = 160
+
+// room is the greatest width of a line without its prefix.
+const room = MaxWidth - len("lameduck: ")
+
+// part is a part of a line that may be left out. Of the parts for which a line has no room
+// the parts with the least weight are left out.
+type part struct {
+	forms  []string // the text, and shorter texts for a line with less room
+	weight int
+}
+
+// fit returns a line of at most room characters: the head, and the parts in their order.
+// The head is brief if the weightiest part has no room otherwise.
+func fit(head func(brief bool) string, parts []part) string {
+	line := head(false)
+	if len(parts) > 0 {
+		weightiest := slices.MaxFunc(parts, func(a, b part) int { return a.weight - b.weight })
+		shortest := weightiest.forms[len(weightiest.forms)-1]
+		if width(line)+width("; "+shortest) > room {
+			line = head(true)
+		}
+	}
+	for _, text := range choose(parts, room-width(line)) {
+		if text != "" {
+			line += "; " + text
+		}
+	}
+	return line
+}
+
+// choose returns the longest form of each part for which the line has room, or "". The
+// weightiest parts are chosen first.
+func choose(parts []part, room int) []string {
+	order := make([]int, len(parts))
+	for i := range parts {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return parts[b].weight - parts[a].weight })
+	chosen := make([]string, len(parts))
+	for _, i := range order {
+		fits := func(form string) bool { return width("; "+form) <= room }
+		if longest := slices.IndexFunc(parts[i].forms, fits); longest >= 0 {
+			chosen[i] = parts[i].forms[longest]
+			room -= width("; " + chosen[i])
+		}
+	}
+	return chosen
+}
+
+func width(text string) int { return utf8.RuneCountInString(text) }
+
+// words returns the texts of parts, in full.
+func words(parts []part) []string {
+	texts := []string{}
+	for _, p := range parts {
+		texts = append(texts, p.forms[0])
+	}
+	return texts
+}
+
+// join returns the phrases that are not empty, with commas.
+func join(phrases ...string) string {
+	return strings.Join(slices.DeleteFunc(phrases, func(phrase string) bool { return phrase == "" }), ", ")
+}
