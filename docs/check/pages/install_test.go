@@ -157,21 +157,6 @@ func TestReleaseFiles(t *testing.T) {
 	}
 }
 
-// TestPlaceholders: a page that runs an image with lameduck uses that of a release, or says
-// how to build another.
-func TestPlaceholders(t *testing.T) {
-	for _, p := range pages(t) {
-		if m := regexp.MustCompile(`[A-Z]+_WITH_[A-Z_]+|(?m)^COPY lameduck .*`).FindString(p.text); m != "" {
-			t.Errorf("%s has a placeholder: %s", p.path, m)
-		}
-		for _, m := range regexp.MustCompile(`[a-z0-9]+-lameduck(:[0-9.]*[0-9])?\b`).FindAllString(p.text, -1) {
-			if !regexp.MustCompile(`docker build .*-t ` + regexp.QuoteMeta(m) + `\b`).MatchString(p.text) {
-				t.Errorf("%s does not say how to build %s", p.path, m)
-			}
-		}
-	}
-}
-
 // installers are the checks of commands that get, check or install lameduck, by the
 // beginning of the command. A check gets the remaining words.
 var installers = map[string]func(t *testing.T, words []string){
