@@ -160,7 +160,7 @@ func TestReleaseFiles(t *testing.T) {
 // installers are the checks of commands that get, check or install lameduck, by the
 // beginning of the command. A check gets the remaining words.
 var installers = map[string]func(t *testing.T, words []string){
-	"curl -fLO":          isReleaseAddress,
+	"curl -fLO":          isAddress,
 	"sha256sum --check":  haveReleaseFile,
 	"install -m":         haveReleaseFile,
 	"dpkg -i":            haveReleaseFile,
@@ -192,9 +192,18 @@ func installs(t *testing.T, words []string) bool {
 	return check != nil
 }
 
-// isReleaseAddress checks the address of a file of a release.
-func isReleaseAddress(t *testing.T, words []string) {
+// raw is the address of the files of the main branch.
+const raw = "https://raw.githubusercontent.com/lameduck-init/lameduck/main/"
+
+// isAddress checks the address of a file of the checkout or of a release.
+func isAddress(t *testing.T, words []string) {
 	t.Helper()
+	if path, ok := strings.CutPrefix(words[0], raw); ok {
+		if _, err := os.Stat(filepath.Join(root, path)); err != nil {
+			t.Error(err)
+		}
+		return
+	}
 	folder, name := words[0][:strings.LastIndex(words[0], "/")], words[0][strings.LastIndex(words[0], "/")+1:]
 	if folder != repository+"/releases/latest/download" && folder != repository+"/releases/download/v"+version {
 		t.Errorf("%s is not a folder of releases", folder)
@@ -290,10 +299,13 @@ func isPackage(t *testing.T, words []string) {
 	}
 }
 
-// isPatch checks that the file of kubectl patch exists; the manifests' tests merge the file.
+// isPatch checks that the file of kubectl patch is the patch for a hold, by its path in
+// the checkout or as curl names the file. The manifests' tests merge the file.
 func isPatch(t *testing.T, words []string) {
 	t.Helper()
-	if _, err := os.Stat(filepath.Join(root, words[len(words)-1])); err != nil || words[len(words)-2] != "--patch-file" {
-		t.Errorf("%q: %v", words, err)
+	const file = "docs/examples/kubernetes/patch/hold.yaml"
+	last := words[len(words)-1]
+	if words[len(words)-2] != "--patch-file" || last != file && last != filepath.Base(file) {
+		t.Errorf("%q does not apply %s", words, file)
 	}
 }
