@@ -1,5 +1,5 @@
-// Package images builds the Dockerfiles of docs/examples/docker, Dockerfile.example and
-// Dockerfile.release, runs the images, and stops the containers under load. Podman does
+// Package images builds the Dockerfiles of docs/examples/docker, Dockerfile,
+// Dockerfile.example and Dockerfile.release, runs the images, and stops the containers under load. Podman does
 // the work, with a store of its own. Images for the names in FROM are made of this
 // machine's programs.
 package images

@@ -26,8 +26,8 @@ type engine struct {
 	containers atomic.Int32 // so far
 }
 
-// newEngine skips the test where podman does not work. The store has lameduck:1, which
-// Dockerfile.release makes of the binary that make build has left.
+// newEngine skips the test where podman does not work. The store has the image of a
+// release, which Dockerfile.release makes of the binary that make build has left.
 func newEngine(t *testing.T) *engine {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -36,7 +36,7 @@ func newEngine(t *testing.T) *engine {
 	podman.Needs(t, "ip", "nsenter", "ldd")
 	e := &engine{Podman: podman.New(t)}
 	e.release(t)
-	if out, err := e.Run("run", "--rm", "lameduck:1", "--version"); err != nil {
+	if out, err := e.Run("run", "--rm", "--pull=never", podman.Release, "--version"); err != nil {
 		t.Skipf("podman and runc cannot run a container: %v\n%s", err, out)
 	}
 	return e
@@ -56,14 +56,13 @@ func (e *engine) release(t *testing.T) {
 	if err := os.WriteFile(dir+"/lameduck", content, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	e.build(t, "lameduck:1", root+"/Dockerfile.release", context, "--platform="+platform)
+	e.build(t, podman.Release, root+"/Dockerfile.release", context, "--platform="+platform)
 }
 
-// build makes an image of a Dockerfile. The prefix keeps podman from looking for images
-// elsewhere; FROM needs no prefix.
+// build makes an image of a Dockerfile. FROM needs no prefix for an image in the store.
 func (e *engine) build(t *testing.T, name, dockerfile, context string, flags ...string) {
 	t.Helper()
-	words := append([]string{"build", "-q", "--pull=never", "-f", dockerfile, "-t", "localhost/" + name}, flags...)
+	words := append([]string{"build", "-q", "--pull=never", "-f", dockerfile, "-t", podman.Stored(name)}, flags...)
 	e.Must(t, append(words, context)...)
 }
 

@@ -6,20 +6,33 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lameduck-init/lameduck/docs/check/internal/podman"
 )
 
 // confined are the flags of a container without privileges.
-var confined = []string{"run", "--rm", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges"}
+var confined = []string{"run", "--rm", "--pull=never", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges"}
 
-// TestRelease: the released image has the program and no other file, and needs no
+// TestRelease: the image of a release has the program and no other file, and needs no
 // privilege.
 func TestRelease(t *testing.T) {
+	newEngine(t).isRelease(t, podman.Release)
+}
+
+// TestSource: Dockerfile makes the same image from source.
+func TestSource(t *testing.T) {
 	e := newEngine(t)
-	if c := e.config(t, "lameduck:1"); c.User != "65532:65532" || !slices.Equal(c.Entrypoint, []string{"/lameduck"}) || c.Cmd != nil || c.StopSignal != "" {
+	e.build(t, "source:1", root+"/Dockerfile", root, e.golang(t)...)
+	e.isRelease(t, "source:1")
+}
+
+func (e *engine) isRelease(t *testing.T, image string) {
+	t.Helper()
+	if c := e.config(t, image); c.User != "65532:65532" || !slices.Equal(c.Entrypoint, []string{"/lameduck"}) || c.Cmd != nil || c.StopSignal != "" {
 		t.Errorf("configuration %+v", c)
 	}
 	var found []string
-	err := fs.WalkDir(os.DirFS(e.Must(t, "image", "mount", "lameduck:1")), ".", func(path string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS(e.Must(t, "image", "mount", image)), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -30,7 +43,7 @@ func TestRelease(t *testing.T) {
 	if want := []string{"dr-xr-xr-x .", "-rwxr-xr-x lameduck"}; err != nil || !slices.Equal(found, want) {
 		t.Errorf("%v: files %q, want %q", err, found, want)
 	}
-	if out, err := e.Run(append(confined, "lameduck:1", "--version")...); err != nil || !strings.HasPrefix(out, "lameduck version ") {
+	if out, err := e.Run(append(confined, image, "--version")...); err != nil || !strings.HasPrefix(out, "lameduck version ") {
 		t.Errorf("--version: %v\n%s", err, out)
 	}
 }
@@ -44,7 +57,7 @@ func TestInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	os.Chmod(volume, 0o777) // as emptyDir is
-	e.Must(t, append(confined, "-v", volume+":/shared", "lameduck:1", "install", "/shared")...)
+	e.Must(t, append(confined, "-v", volume+":/shared", podman.Release, "install", "/shared")...)
 	e.base(t, "app:1", func(base) {}, `ENTRYPOINT ["/bin/sh"]`)
 	// PID 1 is lameduck, and the shell its child.
 	out := e.Must(t, append(confined, "--user=1234", "-v", volume+":/shared:ro", "--entrypoint", "/shared/lameduck", "app:1",

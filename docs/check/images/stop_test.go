@@ -48,7 +48,7 @@ func TestStop(t *testing.T) {
 		"haproxy": func(t *testing.T) image {
 			e.haproxy(t)
 			behind(t)
-			return image{dockerfile: root + "/Dockerfile.example", context: root, build: golang,
+			return image{dockerfile: root + "/Dockerfile.example", context: root,
 				run:     []string{"-v", config + ":/usr/local/etc/haproxy/haproxy.cfg:ro"},
 				trigger: "USR1", sends: "USR1", code: "0"}
 		},

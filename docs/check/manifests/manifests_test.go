@@ -123,7 +123,7 @@ func TestManifests(t *testing.T) {
 
 // TestWhen: each manifest says when to use it.
 func TestWhen(t *testing.T) {
-	for _, path := range append(topLevel(), "fleet/policy.yaml", "fleet/kyverno.yaml", "fleet/component/kustomization.yaml") {
+	for _, path := range append(topLevel(), holdPatch, "fleet/policy.yaml", "fleet/kyverno.yaml", "fleet/component/kustomization.yaml") {
 		if text := string(read(t, path)); !strings.HasPrefix(text, "# When ") {
 			t.Errorf("%s has no first line that begins with When", path)
 		}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +30,7 @@ func TestPlay(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	p.imports(t, "lameduck:1", map[string]string{"/lameduck": lameduck}, "USER 65532:65532")
+	p.imports(t, podman.Release, map[string]string{"/lameduck": lameduck}, "USER 65532:65532")
 	p.imports(t, "nginx:1", map[string]string{"/docker-entrypoint.sh": server, "/usr/sbin/nginx": server}, "ENV PATH=/usr/sbin")
 	changes := []string{"ENV PATH=/usr/local/bin:/usr/sbin", `ENTRYPOINT ["/lameduck"]`, `CMD ["docker-entrypoint.sh", "haproxy"]`}
 	env, _ := image(t)
@@ -80,7 +81,7 @@ func (p player) plays(t *testing.T, name, image, signal string) {
 		t.Fatalf("podman pod stop: %v\n%s", err, out)
 	}
 	code, _ := p.Run("inspect", "-f", "{{.State.ExitCode}}", container)
-	if text := logs(); code != "0" || !strings.Contains(text, "got "+signal) || !strings.Contains(text, "TERM: held") {
+	if text := logs(); code != "0" || !strings.Contains(text, "got "+signal) || !regexp.MustCompile(`TERM: .*\bheld `).MatchString(text) {
 		t.Errorf("exit code %s:\n%s", code, text)
 	}
 }
@@ -114,10 +115,10 @@ func playable(t *testing.T, name, image string) (pod *core.Pod, text []byte) {
 // localise gives a container an image of the store, and takes away what needs control groups
 // or a network: the machine may have neither.
 func localise(c *core.Container, image string) {
-	if c.Image == "lameduck:1" {
+	if c.Image == podman.Release {
 		image = c.Image
 	}
-	c.Image, c.ImagePullPolicy = "localhost/"+image, core.PullNever
+	c.Image, c.ImagePullPolicy = podman.Stored(image), core.PullNever
 	c.Resources, c.Ports = core.ResourceRequirements{}, nil
 	c.ReadinessProbe = nil
 }

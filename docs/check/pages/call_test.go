@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lameduck-init/lameduck/docs/check/internal/podman"
 )
 
 // call is a call of lameduck on a page.
@@ -28,6 +30,19 @@ func command(name string, env []string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(bin, name), args...)
 	cmd.Env = append([]string{"PATH=" + bin + ":" + os.Getenv("PATH")}, env...)
 	return cmd
+}
+
+// exampleImage is the image of Dockerfile.example, with and without a tag or localhost/.
+var exampleImage = regexp.MustCompile(`^(localhost/)?haproxy-lameduck(:3\.2)?$`)
+
+// runs adds what an image with lameduck as its entrypoint gives to the call.
+func (c *call) runs(image string) {
+	switch {
+	case exampleImage.MatchString(image):
+		c.env = append(c.env, "LAMEDUCK_PRESET=auto", "LAMEDUCK_UNTIL=quiet")
+	case image == podman.Release && len(c.argv) == 0:
+		c.argv = []string{"lameduck"}
+	}
 }
 
 // check runs c as far as possible without an orchestrator.

@@ -53,6 +53,9 @@ func fields(t *testing.T, line string) (words []string) {
 // typed checks a command without running the command.
 func typed(t *testing.T, words []string) {
 	t.Helper()
+	if installs(t, words) {
+		return
+	}
 	var c call
 	for len(words) > 0 && strings.Contains(words[0], "=") && !strings.HasPrefix(words[0], "-") {
 		c.env, words = append(c.env, words[0]), words[1:]
@@ -71,10 +74,10 @@ func typed(t *testing.T, words []string) {
 	c.check(t)
 }
 
-// container checks docker run and podman run. Stop, kill and build call no lameduck.
+// container checks docker run and podman run. The other commands call no lameduck.
 func container(t *testing.T, words []string) {
 	t.Helper()
-	if slices.Contains([]string{"stop", "kill", "build"}, words[1]) {
+	if slices.Contains([]string{"stop", "kill", "build", "inspect"}, words[1]) {
 		return
 	}
 	if words[1] != "run" {
@@ -84,7 +87,7 @@ func container(t *testing.T, words []string) {
 	words = words[2:]
 	for ; len(words) > 0 && strings.HasPrefix(words[0], "-"); words = words[1:] {
 		name, value, joined := strings.Cut(words[0], "=")
-		if !joined && slices.Contains([]string{"-e", "--env", "--name", "-p", "-v", "--entrypoint", "--stop-timeout", "--init-path"}, name) {
+		if !joined && slices.Contains([]string{"-e", "--env", "--name", "-p", "-v", "--entrypoint", "--stop-timeout", "--init-path", "--user"}, name) {
 			words = words[1:]
 			value = words[0]
 		}
@@ -100,6 +103,7 @@ func container(t *testing.T, words []string) {
 	if len(words) == 0 {
 		t.Fatal("no image")
 	}
+	c.runs(words[0])
 	c.argv = append(c.argv, words[1:]...)
 	c.check(t)
 }

@@ -47,6 +47,7 @@ func nomad(t *testing.T, text string) {
 	for _, group := range j.Jobs[0].Groups {
 		for _, task := range group.Tasks {
 			c := call{grace: period(t, task.KillTimeout), argv: task.Config.Entrypoint}
+			c.runs(task.Config.Image)
 			if task.Config.Command != "" {
 				c.argv = append(c.argv, task.Config.Command)
 			}
@@ -86,6 +87,7 @@ func ecs(t *testing.T, text string) {
 	}
 	for _, container := range d.Containers {
 		c := call{argv: append(container.EntryPoint, container.Command...), grace: strconv.Itoa(container.StopTimeout)}
+		c.runs(container.Image)
 		for _, v := range container.Environment {
 			c.env = append(c.env, v.Name+"="+v.Value)
 		}
@@ -115,6 +117,8 @@ func unit(t *testing.T, text string) {
 			t.Errorf("no rule for %s", key)
 		}
 		switch key {
+		case "Image":
+			c.runs(value)
 		case "Environment":
 			c.env = append(c.env, fields(t, value)...)
 		case "Entrypoint":

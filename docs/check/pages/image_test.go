@@ -28,7 +28,7 @@ func dockerfile(t *testing.T, text string) {
 			entrypoint = execForm(t, rest)
 		case "CMD":
 			command = execForm(t, rest)
-		case "COPY", "RUN", "WORKDIR", "#", "":
+		case "ADD", "COPY", "RUN", "WORKDIR", "#", "":
 		default:
 			t.Errorf("no rule for %s", instruction)
 		}

@@ -30,6 +30,8 @@ func manifest(t *testing.T, text string) {
 			pod(t, strict[apps.Deployment](t, part).Spec.Template.Spec)
 		case head["kind"] != nil:
 			t.Errorf("no rule for a %v", head["kind"])
+		case head["spec"] != nil: // a patch for a Deployment
+			pod(t, strict[apps.Deployment](t, part).Spec.Template.Spec)
 		case head["containers"] != nil:
 			pod(t, strict[core.PodSpec](t, part))
 		default:
@@ -46,9 +48,6 @@ func strict[T any](t *testing.T, text []byte) (object T) {
 	return object
 }
 
-// imageEnv are the variables of the image that the README builds.
-var imageEnv = []string{"LAMEDUCK_PRESET=auto", "LAMEDUCK_UNTIL=quiet"}
-
 // pod checks each call of lameduck in a pod.
 func pod(t *testing.T, spec core.PodSpec) {
 	t.Helper()
@@ -63,9 +62,7 @@ func pod(t *testing.T, spec core.PodSpec) {
 	}
 	for _, c := range append(spec.InitContainers, spec.Containers...) {
 		main := call{argv: append(c.Command, c.Args...), grace: grace}
-		if c.Image == "haproxy-lameduck" {
-			main.env = slices.Clone(imageEnv)
-		}
+		main.runs(c.Image)
 		for _, v := range c.Env {
 			main.env = append(main.env, v.Name+"="+v.Value)
 		}
@@ -120,6 +117,7 @@ func compose(t *testing.T, text []byte) {
 	t.Helper()
 	for name, s := range strict[project](t, text).Services {
 		c := call{argv: append(s.Entrypoint, s.Command...), grace: period(t, s.StopGracePeriod)}
+		c.runs(s.Image)
 		for variable, value := range s.Environment {
 			c.env = append(c.env, variable+"="+value)
 		}

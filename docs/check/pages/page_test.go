@@ -126,7 +126,7 @@ var foreign = map[string]string{
 	"--init": "podman and docker", "--init-path": "podman", "--stop-timeout": "podman and docker",
 	"--single-child": "dumb-init", "--target": "kubectl", "--force": "kubectl", "--pid": "py-spy",
 	"--reload": "uwsgi", "--die-on-term": "uwsgi", "--hook-master-start": "uwsgi", "--memory-file": "memcached",
-	"--format": "lameduck-lint",
+	"--format": "lameduck-lint", "--from": "docker", "--builder": "docker",
 }
 
 // TestWords: every flag and variable on a page exists.

@@ -23,6 +23,9 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/manifest"
 )
 
+// release is the image of a release by the name in the manifests.
+const release = "ghcr.io/lameduck-init/lameduck:1"
+
 // The names of images that no manifest has.
 const (
 	web     = "web"
@@ -50,7 +53,7 @@ func recipes() (map[string]recipe, error) {
 		withLameduck[to] = from
 	}
 	all := map[string]recipe{
-		"lameduck:1": {map[string]string{"lameduck": "lameduck"}, image.Config{Entrypoint: []string{"/lameduck"}}},
+		release: {map[string]string{"lameduck": "lameduck"}, image.Config{Entrypoint: []string{"/lameduck"}}},
 		"nginxinc/nginx-unprivileged:1.29": {
 			map[string]string{"docker-entrypoint.sh": "server", "usr/sbin/nginx": "server"},
 			image.Config{Env: []string{path}, StopSignal: "SIGQUIT", Entrypoint: []string{"/docker-entrypoint.sh"}, Cmd: []string{"nginx", "-g", "daemon off;"}},

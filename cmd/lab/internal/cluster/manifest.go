@@ -127,5 +127,5 @@ func (c *cluster) renamed(spec *core.PodSpec) error {
 
 // policyText replaces lameduck's image in a policy by the cluster's name.
 func (c *cluster) policyText(text string) string {
-	return strings.ReplaceAll(text, "'lameduck:1'", "'"+c.images["lameduck:1"]+"'")
+	return strings.ReplaceAll(text, "'"+release+"'", "'"+c.images[release]+"'")
 }

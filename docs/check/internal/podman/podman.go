@@ -111,9 +111,21 @@ type Image struct {
 	err     error
 }
 
+// Release is the image of a release, by the name that pages, manifests and Dockerfiles
+// have. Tests make the image of the checkout.
+const Release = "ghcr.io/lameduck-init/lameduck:1"
+
+// Stored returns the name of an image in the store. The prefix localhost/ keeps podman
+// from looking for the image elsewhere.
+func Stored(name string) string {
+	if name == Release {
+		return name
+	}
+	return "localhost/" + name
+}
+
 // Import makes an image from scratch. changes are instructions of a Dockerfile, with one
-// variable in each ENV. The prefix localhost/ keeps podman from looking for the image
-// elsewhere.
+// variable in each ENV.
 func (p *Podman) Import(t *testing.T, name string, fill func(*Image), changes ...string) {
 	t.Helper()
 	if err := p.load(name, fill, changes...); err != nil {
@@ -137,7 +149,7 @@ func (p *Podman) load(name string, fill func(*Image), changes ...string) error {
 	for _, change := range changes {
 		words = append(words, "--change", change)
 	}
-	if out, err := p.Run(append(words, file.Name(), "localhost/"+name)...); err != nil {
+	if out, err := p.Run(append(words, file.Name(), Stored(name))...); err != nil {
 		return fmt.Errorf("podman %q: %w\n%s", words, err, out)
 	}
 	return nil
