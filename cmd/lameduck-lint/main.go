@@ -23,7 +23,8 @@ usage: lameduck-lint [flags] PATH...
   --format=FORMAT     text, json (an object a line) or github (workflow
                       commands) [text]
   --rules             list the rules
-  -h, --help
+  --version           print the version
+  -h, --help          print this help
 
 A comment on the line, or the line above, silences a rule:
 
@@ -42,10 +43,11 @@ const (
 
 // options is the command line.
 type options struct {
-	Format string `default:"text"`
-	Rules  bool
-	Help   bool     `short:"h"`
-	Paths  []string `arg:"" optional:""`
+	Format  string `default:"text"`
+	Rules   bool
+	Version bool
+	Help    bool     `short:"h"`
+	Paths   []string `arg:"" optional:""`
 }
 
 func main() {
@@ -79,6 +81,9 @@ func run(args []string, in io.Reader, out io.Writer) (found bool, err error) {
 	switch {
 	case o.Help:
 		_, err = io.WriteString(out, help)
+		return false, err
+	case o.Version:
+		_, err = fmt.Fprintln(out, "lameduck-lint version", versionOf(version))
 		return false, err
 	case o.Rules:
 		for _, r := range rules {
