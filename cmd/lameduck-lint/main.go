@@ -70,12 +70,25 @@ func lint(args []string, in io.Reader, out, errs io.Writer) int {
 	return exitClean
 }
 
+// flagError returns kong's error about a flag in lameduck's words.
+func flagError(err error) string {
+	text, near, suggested := strings.Cut(err.Error(), ", did you mean ")
+	flag, _, valueMissing := strings.Cut(text, ": expected ")
+	switch {
+	case valueMissing:
+		return flag + " needs a value: give " + flag + "=VALUE"
+	case suggested && strings.HasPrefix(near, `"--`):
+		return text + ": did you mean " + strings.ReplaceAll(near, `"`, "")
+	}
+	return text
+}
+
 // run lints the files of the command line, and reports whether it found anything. A file
 // that cannot be read is an error, but the other files are linted.
 func run(args []string, in io.Reader, out io.Writer) (found bool, err error) {
 	var o options
 	if _, err := kong.Must(&o, kong.Name("lameduck-lint"), kong.NoDefaultHelp()).Parse(args); err != nil {
-		return false, fmt.Errorf("%w (lameduck-lint --help lists the flags)", err)
+		return false, fmt.Errorf("%s (lameduck-lint --help lists the flags)", flagError(err))
 	}
 	format, ok := formats[o.Format]
 	switch {
@@ -91,7 +104,7 @@ func run(args []string, in io.Reader, out io.Writer) (found bool, err error) {
 		}
 		return false, nil
 	case !ok:
-		return false, fmt.Errorf("--format=%s: give text, json or github", o.Format)
+		return false, fmt.Errorf("invalid format %q: give text, json or github", o.Format)
 	case len(o.Paths) == 0:
 		return false, errors.New("nothing to read: give files, folders, or - for standard input")
 	}
