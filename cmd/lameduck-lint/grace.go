@@ -90,11 +90,11 @@ func (p *pod) reportSleep(c *container, h *hook) {
 }
 
 // reportKnative reports a hold after the preStop hook that Knative gives each container: the
-// hook asks the queue-proxy of the pod, which answers 30 s after its own TERM, or later
-// (drainSleepDuration in pkg/queue/sharedmain of knative/serving).
+// hook asks the pod's queue-proxy, which answers when no request has come for 30 s
+// (userLifecycle and drainSleepDuration in knative/serving).
 func (p *pod) reportKnative(c *container) {
 	if d := c.entry; p.knative && d != nil && d.starts && d.cfg.Holds() {
-		c.report(d.line, preStopAddsUp, "Knative's own preStop hook keeps the server for 30 s or more, until its queue-proxy has drained, and then lameduck holds, up to %s: they add up; leave the hold out", short(d.longest))
+		c.report(d.line, preStopAddsUp, "Knative's own preStop hook lets the server serve until no request has come for 30 s, and then lameduck holds, up to %s: they add up; leave the hold out", short(d.longest))
 	}
 }
 
