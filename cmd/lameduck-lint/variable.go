@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/agext/levenshtein"
@@ -57,6 +58,6 @@ func rightName(name string) string {
 
 // isVariable reports whether a flag of lameduck has the variable.
 func isVariable(name string) bool {
-	line, _ := cli.ParseRun(nil, []string{name + "="})
-	return len(line.Unknown) == 0 && !cli.Foreign(name)
+	line, _ := cli.ParseRun(nil, []string{name + "=x"})
+	return slices.ContainsFunc(line.Given(), func(g cli.Given) bool { return g.Source == name })
 }
