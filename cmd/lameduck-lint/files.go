@@ -89,7 +89,7 @@ func lintFile(file string, named bool, in io.Reader) (found []finding, err error
 		found, err = lintDockerfile(text)
 	case !isDockerfile(file) && (named || looksKubernetes(text)):
 		found, err = lintManifest(text)
-		if err == errNoKind && !named {
+		if errors.Is(err, errNoKind) && !named {
 			err = nil
 		}
 	}
