@@ -1,7 +1,7 @@
 # Everyday targets: make help lists them. .ci/run has all that CI runs, part by part, and
 # go run -C cmd/lab . help the programs of the laboratory.
 OUT      ?= lameduck
-VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+VERSION  ?= $(shell git describe --tags --match "v*" --always --dirty 2>/dev/null || echo dev)
 GOARCH   ?= $(shell go env GOARCH)
 SIGCATCH := github.com/lameduck-init/lameduck/shim/internal/sigcatch
 RUNLAB   := go run -C cmd/lab -buildvcs=false .

@@ -18,6 +18,7 @@ type container struct {
 	complete      bool   // words is complete; else an unknown entrypoint comes first
 	env           []variable
 	moreVariables bool // variables from elsewhere may be added
+	realInit      bool // the init in front of the program was installed under its own name
 	found         []finding
 
 	program program   // the program in words, if given
@@ -58,8 +59,11 @@ func (c *container) findEntry(hooked bool) {
 		if c.entry.asks {
 			c.entry = nil
 		}
-	case c.complete && p.behind != "" && c.lameduckVariable() != nil && !hooked: // lameduck under the name of an init, perhaps
+	case c.complete && p.behind != "" && !c.realInit && c.lameduckVariable() != nil && !hooked: // lameduck under the name of an init, perhaps
 		c.entry = c.newInstance(false, line, append([]word{{"--", line}}, p.words...))
+	case !c.complete && programOf(c.words).isLameduck(): // the image's entrypoint executes it
+		p := programOf(c.words)
+		c.entry = c.newInstance(false, p.words[0].line, p.words[1:])
 	case !c.complete && flagged(c.words):
 		c.entry = c.newInstance(false, line, c.words)
 	case !c.complete && !hooked && (c.lameduckVariable() != nil || strings.Contains(c.image, "lameduck")):
@@ -121,6 +125,10 @@ func (c *container) lameduckVariable() *variable {
 func (c *container) reportUnusedVariables(others ...[]word) {
 	v := c.lameduckVariable()
 	if v == nil || c.entry != nil || !c.complete || c.program.unclear || mentions(c.words) || slices.ContainsFunc(others, mentions) {
+		return
+	}
+	if c.realInit {
+		c.report(v.value.line, unusedVariable, "%s has no effect: %s does not read it; put lameduck in the place of %[2]s, or remove the variable", v.name, c.program.behind)
 		return
 	}
 	c.report(v.value.line, unusedVariable, "%s has no effect: this container runs %s without lameduck; put lameduck in front, or remove the variable", v.name, name(c.program.words))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -25,12 +26,13 @@ func collect(paths []string) (files []string, err error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("cannot read %s: %w", path, err)
+			return nil, unreadable(path, err)
 		}
+		before := len(files)
 		err = filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
-				return fmt.Errorf("cannot read %s: %w", file, err)
+				return unreadable(file, err)
 			case entry.IsDir() && file != path && (entry.Name() == ".git" || entry.Name() == "node_modules"):
 				return fs.SkipDir
 			case entry.Type().IsRegular() && (isDockerfile(file) || isManifest(file)):
@@ -41,8 +43,19 @@ func collect(paths []string) (files []string, err error) {
 		if err != nil {
 			return nil, err
 		}
+		if len(files) == before {
+			return nil, fmt.Errorf("nothing to read in %s: give a folder with *.yaml, *.yml, *.json, Dockerfile*, *.Dockerfile or Containerfile*", path)
+		}
 	}
 	return files, nil
+}
+
+// unreadable returns the error for a file that cannot be read.
+func unreadable(file string, err error) error {
+	if inner, ok := errors.AsType[*fs.PathError](err); ok {
+		err = inner.Err // without the path
+	}
+	return fmt.Errorf("cannot read %s: %w", file, err)
 }
 
 func isManifest(file string) bool {
@@ -71,11 +84,14 @@ func lintFile(file string, named bool, in io.Reader) (found []finding, err error
 	}
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("cannot read %s: %w", file, err)
+		return nil, unreadable(file, err)
 	case isDockerfile(file) && (named || looksDocker(text)) || file == stdin && looksDocker(text):
 		found, err = lintDockerfile(text)
 	case !isDockerfile(file) && (named || looksKubernetes(text)):
 		found, err = lintManifest(text)
+		if errors.Is(err, errNoKind) && !named {
+			err = nil
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot lint %s: %w", file, err)

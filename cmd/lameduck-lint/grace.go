@@ -11,9 +11,9 @@ import (
 // place returns the pod's grace period in words, and the line.
 func (p *pod) place(otherwise int) (text string, line int) {
 	if p.graceLine == 0 {
-		return "terminationGracePeriodSeconds is not given, so 30", otherwise
+		return fmt.Sprintf("%s is not given, so %d", p.graceField, p.grace), otherwise
 	}
-	return fmt.Sprintf("terminationGracePeriodSeconds is %d", p.grace), p.graceLine
+	return fmt.Sprintf("%s is %d", p.graceField, p.grace), p.graceLine
 }
 
 // short returns a time in seconds.
@@ -86,6 +86,15 @@ func (p *pod) reportSleep(c *container, h *hook) {
 		c.report(h.line, preStopTooLong, "preStop sleeps %s, and %s: KILL comes 2 s after the stop signal; sleep less, or give more", short(h.sleep), place)
 	case d != nil && d.starts && d.cfg.Holds():
 		c.report(h.line, preStopAddsUp, "preStop sleeps %s, and then lameduck holds, up to %s: they add up; leave the preStop out", short(h.sleep), short(d.longest))
+	}
+}
+
+// reportKnative reports a hold after the preStop hook that Knative gives each container: the
+// hook asks the pod's queue-proxy, which answers when no request has come for 30 s
+// (userLifecycle and drainSleepDuration in knative/serving).
+func (p *pod) reportKnative(c *container) {
+	if d := c.entry; p.knative && d != nil && d.starts && d.cfg.Holds() {
+		c.report(d.line, preStopAddsUp, "Knative's own preStop hook lets the server serve until no request has come for 30 s, and then lameduck holds, up to %s: they add up; leave the hold out", short(d.longest))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -22,6 +23,10 @@ type image struct {
 	shell           []string
 	base            string // the base image outside the Dockerfile
 	mentions        bool   // an instruction that may copy lameduck contains the name
+	shellForm       bool   // entrypoint is in shell form, and gets no CMD
+
+	installed []string // inits of which an instruction contains the name
+	replaced  []string // inits for which lameduck may have been copied
 }
 
 // lintDockerfile returns the findings for the image of a Dockerfile's last stage.
@@ -69,7 +74,7 @@ func imageOf(stages []instructions.Stage, i int, global []string, escape rune) i
 		im.expand(lex, command)
 		switch c := command.(type) {
 		case *instructions.EntrypointCommand:
-			im.entrypoint, im.entered = im.line(c.ShellDependantCmdLine, line), true
+			im.entrypoint, im.entered, im.shellForm = im.line(c.ShellDependantCmdLine, line), true, c.PrependShell
 			if !ordered {
 				im.cmd = nil // an entrypoint clears the CMD of the base image
 			}
@@ -87,11 +92,29 @@ func imageOf(stages []instructions.Stage, i int, global []string, escape rune) i
 		case *instructions.ArgCommand:
 			im.args = append(im.args, argsOf(c)...)
 		default:
-			im.mentions = im.mentions || strings.Contains(fmt.Sprint(command), "lameduck") // the source
+			im.noteInstruction(fmt.Sprint(command))
 		}
 	}
 	return im
 }
+
+// noteInstruction notes the programs that the source of an instruction names.
+func (im *image) noteInstruction(source string) {
+	named := strings.Contains(source, "lameduck")
+	im.mentions = im.mentions || named
+	for _, word := range nameRE.FindAllString(source, -1) {
+		switch {
+		case !slices.Contains(inits, word):
+		case named:
+			im.replaced = append(im.replaced, word)
+		default:
+			im.installed = append(im.installed, word)
+		}
+	}
+}
+
+// nameRE matches the name of a program or a package.
+var nameRE = regexp.MustCompile(`[\w-]+`)
 
 func argsOf(a *instructions.ArgCommand) (args []string) {
 	for _, arg := range a.Args {
@@ -142,11 +165,29 @@ func (im image) lint() []finding {
 		before.reportShells(false)
 		c.found = before.found
 	}
+	init := programOf(c.words).behind
+	c.realInit = slices.Contains(im.installed, init) && !slices.Contains(im.replaced, init)
 	c.findEntry(false)
+	im.reportNoCommand(c)
+	c.reportCommand()
+	c.reportPrefixes()
 	c.reportShells(false)
 	if !im.mentions && !strings.Contains(im.base, "lameduck") {
 		c.reportUnusedVariables()
 	}
 	c.reportStopSignal("STOPSIGNAL", im.stop.text, im.stop.line)
 	return c.found
+}
+
+// reportNoCommand reports an entrypoint lameduck without a command. An image from scratch is
+// for copying: the base image has no CMD that ENTRYPOINT could clear.
+func (im image) reportNoCommand(c *container) {
+	d := c.entry
+	switch {
+	case d == nil || !d.complete || !d.starts || len(d.command) > 0 || im.base == "scratch":
+	case im.shellForm:
+		c.report(d.line, noCommand, `lameduck does not start: no command to run: an ENTRYPOINT in shell form gets no CMD; write ENTRYPOINT ["/lameduck", "--"]`)
+	default:
+		c.report(d.line, noCommand, "lameduck does not start: no command to run: ENTRYPOINT clears the CMD of %s; repeat that CMD after ENTRYPOINT, or give a command in the pod", im.base)
+	}
 }

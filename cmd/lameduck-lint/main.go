@@ -23,7 +23,8 @@ usage: lameduck-lint [flags] PATH...
   --format=FORMAT     text, json (an object a line) or github (workflow
                       commands) [text]
   --rules             list the rules
-  -h, --help
+  --version           print the version
+  -h, --help          print this help
 
 A comment on the line, or the line above, silences a rule:
 
@@ -42,10 +43,11 @@ const (
 
 // options is the command line.
 type options struct {
-	Format string `default:"text"`
-	Rules  bool
-	Help   bool     `short:"h"`
-	Paths  []string `arg:"" optional:""`
+	Format  string `default:"text"`
+	Rules   bool
+	Version bool
+	Help    bool     `short:"h"`
+	Paths   []string `arg:"" optional:""`
 }
 
 func main() {
@@ -68,17 +70,33 @@ func lint(args []string, in io.Reader, out, errs io.Writer) int {
 	return exitClean
 }
 
+// flagError returns kong's error about a flag in lameduck's words.
+func flagError(err error) string {
+	text, near, suggested := strings.Cut(err.Error(), ", did you mean ")
+	flag, _, valueMissing := strings.Cut(text, ": expected ")
+	switch {
+	case valueMissing:
+		return flag + " needs a value: give " + flag + "=VALUE"
+	case suggested && strings.HasPrefix(near, `"--`):
+		return text + ": did you mean " + strings.ReplaceAll(near, `"`, "")
+	}
+	return text
+}
+
 // run lints the files of the command line, and reports whether it found anything. A file
 // that cannot be read is an error, but the other files are linted.
 func run(args []string, in io.Reader, out io.Writer) (found bool, err error) {
 	var o options
 	if _, err := kong.Must(&o, kong.Name("lameduck-lint"), kong.NoDefaultHelp()).Parse(args); err != nil {
-		return false, fmt.Errorf("%w (lameduck-lint --help lists the flags)", err)
+		return false, fmt.Errorf("%s (lameduck-lint --help lists the flags)", flagError(err))
 	}
 	format, ok := formats[o.Format]
 	switch {
 	case o.Help:
 		_, err = io.WriteString(out, help)
+		return false, err
+	case o.Version:
+		_, err = fmt.Fprintln(out, "lameduck-lint version", versionOf(version))
 		return false, err
 	case o.Rules:
 		for _, r := range rules {
@@ -86,7 +104,7 @@ func run(args []string, in io.Reader, out io.Writer) (found bool, err error) {
 		}
 		return false, nil
 	case !ok:
-		return false, fmt.Errorf("--format=%s: give text, json or github", o.Format)
+		return false, fmt.Errorf("invalid format %q: give text, json or github", o.Format)
 	case len(o.Paths) == 0:
 		return false, errors.New("nothing to read: give files, folders, or - for standard input")
 	}

@@ -13,19 +13,25 @@ import (
 // templates are the paths of the pods' specification, by kind.
 var templates = map[string][]string{
 	"Pod":         {"spec"},
-	"Deployment":  {"spec", "template", "spec"},
-	"StatefulSet": {"spec", "template", "spec"},
-	"DaemonSet":   {"spec", "template", "spec"},
-	"ReplicaSet":  {"spec", "template", "spec"},
-	"Job":         {"spec", "template", "spec"},
+	"PodTemplate": {"template", "spec"},
 	"CronJob":     {"spec", "jobTemplate", "spec", "template", "spec"},
 }
+
+// otherTemplate is the path of the pods' specification in all other kinds: Deployment,
+// StatefulSet, and kinds from elsewhere, such as Argo's Rollout, Knative's Service, OpenShift's
+// DeploymentConfig and OpenKruise's CloneSet.
+var otherTemplate = []string{"spec", "template", "spec"}
 
 // errTemplate is the error for a template of a manifest.
 var errTemplate = errors.New("a template, not a manifest: render it first (helm template, kustomize build), and lint the output")
 
-// lintManifest returns the findings for a file of manifests, YAML or JSON.
+// errNoKind is the error for YAML or JSON that is no manifest, such as a Compose file.
+var errNoKind = errors.New("not a Kubernetes manifest: no object has a kind")
+
+// lintManifest returns the findings for a file of manifests, YAML or JSON, with errNoKind if no
+// document is a manifest.
 func lintManifest(text []byte) (found []finding, err error) {
+	var other, manifests int
 	documents := yaml.NewDecoder(bytes.NewReader(text))
 	for {
 		var document yaml.Node
@@ -34,6 +40,8 @@ func lintManifest(text []byte) (found []finding, err error) {
 			err = bounded(&document)
 		}
 		switch {
+		case err == io.EOF && other > 0 && manifests == 0:
+			return nil, errNoKind
 		case err == io.EOF:
 			return found, nil
 		case err != nil && bytes.Contains(text, []byte("{{")) || err == nil && (node{&document}).templated():
@@ -42,7 +50,14 @@ func lintManifest(text []byte) (found []finding, err error) {
 			return nil, fmt.Errorf("invalid YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
 		}
 		for _, content := range document.Content {
-			found = append(found, lintObject(node{content})...)
+			object := node{content}
+			switch {
+			case object.get("kind").exists() || podIn(object).exists():
+				manifests++
+			case object.exists():
+				other++
+			}
+			found = append(found, lintObject(object)...)
 		}
 	}
 }
@@ -64,8 +79,17 @@ func lintObject(object node) (found []finding) {
 			found = append(found, lintObject(item)...)
 		}
 	}
-	if spec := object.get(templates[kind]...); templates[kind] != nil && spec.exists() {
-		found = append(found, lintPod(spec, kind == "Job" || kind == "CronJob")...)
+	if spec := podIn(object); spec.exists() {
+		found = append(found, lintPod(spec, object)...)
 	}
 	return found
+}
+
+// podIn returns the specification of the pods that an object makes, if any.
+func podIn(object node) node {
+	path, ok := templates[object.get("kind").text()]
+	if !ok {
+		path = otherTemplate
+	}
+	return object.get(path...)
 }

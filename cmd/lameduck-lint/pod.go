@@ -3,27 +3,45 @@ package main
 import (
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 )
 
 // pod has the properties of a pod that concern all of the pod's containers.
 type pod struct {
-	grace     int  // seconds
-	graceLine int  // 0: the default applies
-	patch     bool // the pod is a patch: the grace period may stand in the base
-	shared    bool
-	job       bool
-	ports     map[int]int // how many containers declare each port
+	grace      int    // seconds
+	graceField string // the field with the grace period
+	graceLine  int    // 0: the default applies
+	patch      bool   // the grace period may stand elsewhere
+	shared     bool
+	job        bool
+	knative    bool
+	ports      map[int]int // how many containers declare each port
 }
 
 // usualGrace is the default grace period of Kubernetes in seconds, which lameduck assumes.
 const usualGrace = 30
 
-// lintPod returns the findings for the specification of a pod.
-func lintPod(spec node, job bool) (found []finding) {
-	p := pod{grace: usualGrace, job: job, ports: map[int]int{}}
+// newPod returns what is known about the pods of an object before the grace period and the
+// containers are read. Knative makes timeoutSeconds the grace period; the default is the
+// cluster's.
+func newPod(spec, object node) pod {
+	kind, restart := object.get("kind").text(), spec.get("restartPolicy").text()
+	p := pod{grace: usualGrace, graceField: "terminationGracePeriodSeconds", ports: map[int]int{}}
+	p.job = kind == "Job" || kind == "CronJob" || restart == "Never" || restart == "OnFailure"
+	p.knative = strings.HasPrefix(object.get("apiVersion").text(), "serving.knative.dev/")
+	if p.knative {
+		p.graceField = "timeoutSeconds"
+		p.patch = !spec.get(p.graceField).exists()
+	}
 	p.shared = spec.get("shareProcessNamespace").text() == "true" || spec.get("hostPID").text() == "true"
-	if given := spec.get("terminationGracePeriodSeconds"); given.exists() {
+	return p
+}
+
+// lintPod returns the findings for the specification of the pods of an object.
+func lintPod(spec, object node) (found []finding) {
+	p := newPod(spec, object)
+	if given := spec.get(p.graceField); given.exists() {
 		seconds, ok := given.number()
 		if !ok {
 			return nil // the API server refuses the pod
@@ -74,12 +92,14 @@ func (p *pod) lint(n node) []finding {
 	c.findEntry(hook.isHook() || mentions(h.words))
 	if c.entry != nil && c.entry.complete && c.entry.starts {
 		if len(c.entry.command) == 0 {
-			c.report(c.entry.line, badFlag, "lameduck does not start: no command to run; add the image's own command, which the pod's command replaces")
+			c.report(c.entry.line, noCommand, "lameduck does not start: no command to run; add the image's own command, which the pod's command replaces")
 		}
 		if !c.moreVariables {
 			c.reportUnusedFlags(c.entry)
 		}
 	}
+	c.reportCommand()
+	c.reportPrefixes()
 	c.reportShells(p.job)
 	c.reportUnusedVariables(h.words)
 	if s := n.get("lifecycle", "stopSignal"); s.exists() {
@@ -94,9 +114,10 @@ func (p *pod) lint(n node) []finding {
 		}
 	}
 	p.reportSleep(c, &h)
+	p.reportKnative(c)
 	sidecar := n.get("restartPolicy").text() == "Always"
 	if c.entry != nil {
-		p.reportGrace(c, c.entry, h.sleep, sidecar || h.busy)
+		p.reportGrace(c, c.entry, h.sleep, sidecar || h.busy || p.knative)
 	}
 	if h.instance != nil {
 		p.reportGrace(c, h.instance, h.sleep, sidecar)

@@ -35,30 +35,37 @@ func (p *pod) reportProbes(c *container, n node, d *instance) {
 		}
 		return
 	}
-	if !c.moreVariables && !probe.get("tcpSocket").exists() && d.countsProbes(uint16(port)) {
+	if !c.moreVariables && !p.knative && !probe.get("tcpSocket").exists() && d.countsProbes(uint16(port)) {
 		c.reportPeriod(probe, d)
 	}
 }
 
-// countsProbes reports whether probes of a port count as traffic. Only --no-ignore-probes
-// asks for that; a probe that sends nothing never counts.
+// countsProbes reports whether probes of a port may count as traffic. A probe that sends
+// nothing never counts.
 func (d *instance) countsProbes(port uint16) bool {
 	cfg := &d.cfg
-	return cfg.Probes == shim.CountProbes && len(cfg.IgnorePeers) == 0 && !slices.Contains(cfg.IgnorePorts, port) &&
+	return len(cfg.IgnorePeers) == 0 && !slices.Contains(cfg.IgnorePorts, port) &&
 		(len(cfg.CountPorts) == 0 || slices.Contains(cfg.CountPorts, port))
 }
 
-// reportPeriod reports a readiness probe that counts and comes more often than the silence
-// that d waits for.
+// reportPeriod reports a readiness probe that leaves no silence of the length that d waits for,
+// and is not left out before the ceiling. At a period equal to the silence no silence is long
+// enough.
 func (c *container) reportPeriod(probe node, d *instance) {
-	period := probe.get("periodSeconds")
-	seconds, ok := period.number()
+	line := probe.get("periodSeconds").line(probe.Line)
+	seconds, ok := probe.get("periodSeconds").number()
 	if !ok {
 		seconds = usualPeriod
 	}
-	if time.Duration(seconds)*time.Second < d.silence {
-		c.report(period.line(probe.Line), probeHolds, "a readiness probe every %d s ends each silence before the %s that the hold needs, so the hold lasts to its ceiling, %s; leave out --no-ignore-probes, probe less often, or give --ignore-port, or --health for the probe",
+	period := time.Duration(seconds) * time.Second
+	switch learned := max(2*d.silence, 3*period); {
+	case period > d.silence:
+	case d.cfg.Probes == shim.CountProbes:
+		c.report(line, probeHolds, "a readiness probe every %d s ends each silence before the %s that the hold needs, so the hold lasts to its ceiling, %s; leave out --no-ignore-probes, probe less often, or give --ignore-port, or --health for the probe",
 			seconds, short(d.silence), short(d.longest))
+	case d.cfg.Probes == shim.IgnoreProbesPatiently && learned >= d.longest:
+		c.report(line, probeHolds, "a readiness probe every %d s ends each silence before the %s that the hold needs, and is left out after %s or more, so the hold lasts to its ceiling, %s; give a --quiet-for shorter than the period, --ignore-probes, --ignore-port, or --health for the probe",
+			seconds, short(d.silence), short(learned), short(d.longest))
 	}
 }
 

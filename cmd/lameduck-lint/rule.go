@@ -16,8 +16,11 @@ var rules = []rule{
 	{readinessFails, "the stop makes the pod unready while it still serves"},
 	{probeHolds, "readiness probes count as traffic, and are so frequent that traffic never seems to stop"},
 	{noExec, "a shell stays in front of the server and forwards no signals"},
+	{noCommand, "lameduck has no command to run"},
+	{nested, "lameduck runs another lameduck"},
+	{misplacedFlag, "a flag of lameduck comes after the command, which gets the flag"},
 	{badFlag, "lameduck rejects a flag, a value, or their combination"},
-	{unknownVariable, "a LAMEDUCK_* variable is unknown to lameduck"},
+	{unknownVariable, "a LAMEDUCK_* variable is unknown to lameduck, or the prefix is mistyped"},
 	{unusedVariable, "LAMEDUCK_* variables are set, but no lameduck runs"},
 }
 
@@ -34,6 +37,9 @@ const (
 	readinessFails  = "readiness-fails"
 	probeHolds      = "probe-holds"
 	noExec          = "no-exec"
+	noCommand       = "no-command"
+	nested          = "nested"
+	misplacedFlag   = "misplaced-flag"
 	badFlag         = "bad-flag"
 	unknownVariable = "unknown-variable"
 	unusedVariable  = "unused-variable"

@@ -118,15 +118,20 @@ func isShell(program string) bool {
 	return slices.Contains([]string{"sh", "bash", "dash", "ash", "zsh", "ksh"}, path.Base(program))
 }
 
-// scriptIn returns the script after -c in a shell's words.
+// scriptIn returns the script in a shell's words: with -c the first word that is no option.
 func scriptIn(words []word) (s script, ok bool) {
-	for i, w := range words[min(1, len(words)):] {
-		switch {
+	inWords := false
+	for i := 1; i < len(words); i++ {
+		switch w := words[i]; {
+		case !strings.HasPrefix(w.text, "-") && inWords:
+			return parseScript(w.text, w.line), true
 		case !strings.HasPrefix(w.text, "-"):
 			return s, false // a script file
 		case strings.HasPrefix(w.text, "--"):
-		case strings.HasSuffix(w.text, "c") && i+2 < len(words):
-			return parseScript(words[i+2].text, words[i+2].line), true
+		case strings.HasSuffix(w.text, "o"): // -o pipefail
+			i++
+		case strings.Contains(w.text, "c"):
+			inWords = true
 		}
 	}
 	return s, false
