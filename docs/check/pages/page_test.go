@@ -128,6 +128,7 @@ func TestIndex(t *testing.T) {
 
 // foreign are the flags of other programs on the pages.
 var foreign = map[string]string{
+	"--shutdown": "linkerd-await", "--max-graceful-termination-sec": "cluster-autoscaler",
 	"--init": "podman and docker", "--init-path": "podman", "--stop-timeout": "podman and docker",
 	"--single-child": "dumb-init", "--target": "kubectl", "--force": "kubectl", "--pid": "py-spy",
 	"--reload": "uwsgi", "--die-on-term": "uwsgi", "--hook-master-start": "uwsgi", "--memory-file": "memcached",
