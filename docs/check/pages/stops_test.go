@@ -108,7 +108,7 @@ func reportNames(t *testing.T) []string {
 
 // queryWords are the words of query languages, and the labels of the pages' own programs.
 var queryWords = strings.Fields(`json and or not __error__ app web fields filter stats count bin by timestamp sum count_over_time h
-	quantile_over_time unwrap limit sort desc pod 1h 5m avg pct as in parse ispresent like`)
+	quantile_over_time unwrap limit sort desc pod avg`)
 
 // query checks that each word of a query of LogQL, Logs Insights or KQL is a name of the
 // report, a value that the report may have, or a word of the language.
