@@ -1,8 +1,10 @@
 package pages
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
+	"io"
 	"maps"
 	"net"
 	"os"
@@ -69,20 +71,14 @@ func stopOnce(i int, log *bytes.Buffer) {
 	defer timer.Stop()
 	ready := make([]byte, 100)
 	n, _ := stdout.Read(ready)
-	if _, address, found := strings.Cut(strings.TrimSpace(string(ready[:n])), "ready "); found && s.request {
-		conn, err := net.Dial("tcp", address)
-		if err == nil {
-			defer conn.Close()
-			conn.Write([]byte("GET / HTTP/1.1\r\n\r\n"))
-		}
+	if s.request {
+		defer ask(string(ready[:n])).Close()
 	}
 	cmd.Process.Signal(syscall.SIGTERM)
-	chunk := make([]byte, 1<<16)
-	for lines := 0; ; {
-		n, err := stderr.Read(chunk)
-		log.Write(chunk[:n])
-		lines += bytes.Count(chunk[:n], []byte("\n"))
-		if s.killed && lines >= 2 {
+	for lines := bufio.NewReader(stderr); ; {
+		line, err := lines.ReadBytes('\n')
+		log.Write(line)
+		if s.killed && bytes.Count(log.Bytes(), []byte("\n")) == 2 {
 			kill()
 		}
 		if err != nil {
@@ -90,6 +86,17 @@ func stopOnce(i int, log *bytes.Buffer) {
 		}
 	}
 	cmd.Wait()
+}
+
+// ask sends a request to the address that myserver has printed.
+func ask(ready string) io.Closer {
+	_, address, _ := strings.Cut(strings.TrimSpace(ready), "ready ")
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		return io.NopCloser(nil)
+	}
+	io.WriteString(conn, "GET / HTTP/1.1\r\n\r\n")
+	return conn
 }
 
 // reportNames returns the names in the JSON of a report, from testdata/report.txt.
