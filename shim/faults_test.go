@@ -15,9 +15,9 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// TestFaultsDocs: the tests that docs/faults.md names exist, and each row names a test.
+// TestFaultsDocs: the tests that docs/contributing/faults.md names exist, and each row names a test.
 func TestFaultsDocs(t *testing.T) {
-	text, err := os.ReadFile(testutil.Path("docs/faults.md"))
+	text, err := os.ReadFile(testutil.Path("docs/contributing/faults.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,11 @@ func commands(t *testing.T, text string) {
 			isReport(t, line)
 			continue
 		}
-		switch words := fields(t, line); words[0] {
+		words := fields(t, line)
+		if kubectl(t, words) {
+			continue
+		}
+		switch words[0] {
 		case "make":
 			isTarget(t, words[1:])
 		case ".ci/run":
@@ -176,6 +180,10 @@ func console(t *testing.T, text string) {
 		}
 		if session == nil {
 			session = start(t, strings.Contains(text, "kubectl exec"))
+			if strings.Contains(text, "stops.log") {
+				needs(t, "jq")
+				session.has("stops.log", stopsLog())
+			}
 		}
 		session.do(command)
 	}

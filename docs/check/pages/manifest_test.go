@@ -27,7 +27,9 @@ func manifest(t *testing.T, text string) {
 		case head["kind"] == "Pod":
 			pod(t, strict[core.Pod](t, part).Spec)
 		case head["kind"] == "Deployment":
-			pod(t, strict[apps.Deployment](t, part).Spec.Template.Spec)
+			template := strict[apps.Deployment](t, part).Spec.Template
+			mesh(t, template)
+			pod(t, template.Spec)
 		case head["kind"] != nil:
 			t.Errorf("no rule for a %v", head["kind"])
 		case head["spec"] != nil: // a patch for a Deployment

@@ -71,6 +71,7 @@ var rules = map[string]func(t *testing.T, text string){
 	"ini":        unit,
 	"hcl":        nomad,
 	"json":       ecs,
+	"query":      query,
 }
 
 // plain are the blocks without a rule, by a line of the block, and the reason.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 // shell is a shell in namespaces of its own, under lameduck.
 type shell struct {
 	t     *testing.T
+	dir   string
 	pod   bool
 	stdin io.WriteCloser
 	lines chan string
@@ -52,7 +54,7 @@ func start(t *testing.T, pod bool) *shell {
 		t.Skipf("no namespaces: %v: %s", err, out)
 	}
 	cmd.Dir = t.TempDir()
-	s := &shell{t: t, pod: pod, lines: make(chan string, 1000)}
+	s := &shell{t: t, dir: cmd.Dir, pod: pod, lines: make(chan string, 1000)}
 	s.stdin, _ = cmd.StdinPipe()
 	out, w, err := os.Pipe()
 	if err != nil {
@@ -76,6 +78,14 @@ func start(t *testing.T, pod bool) *shell {
 		s.got = nil
 	}
 	return s
+}
+
+// has writes a file into the shell's directory.
+func (s *shell) has(name string, text []byte) {
+	s.t.Helper()
+	if err := os.WriteFile(filepath.Join(s.dir, name), text, 0o644); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // do types a command and waits for the end of the command, or until its server is ready.

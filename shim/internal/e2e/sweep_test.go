@@ -15,7 +15,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// Tests of further promises in docs/faults.md.
+// Tests of further promises in docs/contributing/faults.md.
 
 // optionalSyscalls are the system calls of lameduck that a sandbox might deny. The system
 // calls without which Go's runtime does not start are left out, as are kill and wait4.
