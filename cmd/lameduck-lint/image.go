@@ -74,7 +74,9 @@ func imageOf(stages []instructions.Stage, i int, global []string, escape rune) i
 		im.expand(lex, command)
 		switch c := command.(type) {
 		case *instructions.EntrypointCommand:
-			im.entrypoint, im.entered, im.shellForm = im.line(c.ShellDependantCmdLine, line), true, c.PrependShell
+			im.entrypoint = im.line(c.ShellDependantCmdLine, line)
+			im.entered = true
+			im.shellForm = c.PrependShell
 			if !ordered {
 				im.cmd = nil // an entrypoint clears the CMD of the base image
 			}
