@@ -144,7 +144,7 @@ var refused = []struct {
 	{[]string{"--log-level=", "echo"}, "", "--log-level=: ", false},
 
 	{[]string{"echo"}, "LAMEDUCK_DELAY=x", "LAMEDUCK_DELAY=x", false},
-	{[]string{"--delay=5", "--grace-period=5", "echo"}, "", "--grace-period=5s", false},
+	{[]string{"--delay=5", "--grace-period=5", "echo"}, "", "--grace-period=5,", false},
 	{[]string{"echo"}, "LAMEDUCK_DELAY=5 LAMEDUCK_GRACE_PERIOD=5", "does not fit", false},
 	{[]string{"--delay=9223372036", "--grace-period=10", "echo"}, "", "8760h", false},
 	{[]string{"--grace-period=10", "echo"}, "", "--delay", false},
@@ -160,7 +160,7 @@ var refused = []struct {
 	{[]string{"--alive-file=/no/such/folder/file", "echo"}, "", "--alive-file=/no/such/folder/file: cannot create the file: no such file or directory", true},
 	{[]string{"--termination-log=/no/such/folder/file", "echo"}, "", "--termination-log=/no/such/folder/file: ", true},
 	{[]string{"--termination-log=/", "echo"}, "", "--termination-log=/: ", true},
-	{[]string{"--stop-schedule=TERM/20/KILL", "--grace-period=15", "echo"}, "", "a grace period of 21s", false},
+	{[]string{"--stop-schedule=TERM/20/KILL", "--grace-period=15", "echo"}, "", "a grace period of 21 s", false},
 	{[]string{"--stop-schedule=TERM/forever/KILL", "echo"}, "", "without a wait", false},
 	{[]string{"--stop-schedule=TERM/forever/5/forever/KILL", "echo"}, "", "forever is given twice", false},
 	{[]string{"--stop-schedule=USR1/5/KILL/5/TERM", "echo"}, "", "--stop-schedule=USR1/5/KILL/5/TERM: TERM comes after KILL, which ends the command: put KILL last", false},
@@ -170,9 +170,14 @@ var refused = []struct {
 	{[]string{"--stop-schedule=USR1/10/TERM", "--kill-after=10", "echo"}, "", "give --kill-after=11 or more", false},
 	{[]string{"--kill-after=8", "echo"}, "LAMEDUCK_STOP_SCHEDULE=USR1/10.5/TERM", "give --kill-after=11 or more", false},
 	{[]string{"--stop-schedule=USR1/10/forever/TERM/5", "--kill-after=8", "echo"}, "", "give --kill-after=11 or more", false},
-	{[]string{"--kill-after=30", "--grace-period=20", "echo"}, "", "a grace period of 31s", false},
+	{[]string{"--kill-after=30", "--grace-period=20", "echo"}, "", "a grace period of 31 s", false},
 	{[]string{"--kill-after=9", "--grace-period=10", "--wait-gone=/x", "echo"}, "", "no time for the hold", false},
 	{[]string{"--on-stop=true", "--stop-schedule=30", "echo"}, "", "no time for the hold", false},
+	{[]string{"-u", "quiet", "--count-port=80,443", "--ignore-port=443", "echo"}, "", "--count-port=443 and --ignore-port=443 contradict each other", false},
+	{[]string{"-u", "quiet", "echo"}, "LAMEDUCK_COUNT_PORT=80 LAMEDUCK_IGNORE_PORT=80", "--count-port=80 and --ignore-port=80 contradict each other", false},
+	{[]string{"watch", "--count-port=80", "--ignore-port=80"}, "", "contradict each other", true},
+	{[]string{"hold"}, "LAMEDUCK_COUNT_PORT=80 LAMEDUCK_IGNORE_PORT=80", "contradict each other", true},
+	{[]string{"--stop-schedule=USR1/30/KILL", "--kill-after=5", "--grace-period=20", "echo"}, "", "KILL is given twice", false},
 }
 
 // TestRefused: the error is one line, nothing is started, and the exit code is 125.
