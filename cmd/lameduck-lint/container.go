@@ -113,8 +113,9 @@ func (c *container) reportUnusedFlags(d *instance) {
 
 // lameduckVariable returns the first variable with lameduck's prefix, or nil.
 func (c *container) lameduckVariable() *variable {
+	env := environ(c.env)
 	for i, v := range c.env {
-		if strings.HasPrefix(v.name, cli.Prefix) && !cli.Foreign(v.name) && v.value.text != "" {
+		if strings.HasPrefix(v.name, cli.Prefix) && !cli.Foreign(v.name, v.value.text, env) && v.value.text != "" {
 			return &c.env[i]
 		}
 	}

@@ -130,7 +130,7 @@ var refused = []struct {
 	{[]string{"-d"}, "", "-d needs a value: give -d VALUE", false},
 	{[]string{"--delay"}, "", "--delay", false},
 	{[]string{"--delay", "--", "echo"}, "", "--delay", false},
-	{[]string{"-d", "-5", "echo"}, "", "-d needs a value: give -d VALUE", false},
+	{[]string{"-d", "-5", "echo"}, "", "--delay=-5: invalid duration \"-5\": give seconds (10) or units (1m30s, 500ms), from 0 to 8760h0m0s, not a negative time", false},
 	{[]string{"-dx", "echo"}, "", "--delay=x", false},
 	{[]string{"-d", "5\n6", "echo"}, "", `--delay="5\n6": `, false},
 
@@ -208,7 +208,9 @@ func TestAsked(t *testing.T) {
 		{"hold -d x -h", new(cli.HoldOnly).HelpText()},
 		{"watch --help", new(cli.Watch).HelpText()},
 		{"install --help", installHelp},
+		{"install /no/such --help-all", installHelp},
 		{"presets -h", presetsHelp},
+		{"presets nginx --help", presetsHelp},
 		{"--version", "lameduck version dev, a plain build (see docs/limits.md)\n"},
 		{"--version -- echo", "lameduck version dev, a plain build (see docs/limits.md)\n"},
 	} {

@@ -33,16 +33,20 @@ func ParseRun(args, env []string) (*Run, error) {
 	return &r, nil
 }
 
-// ParseHold reads the arguments of lameduck hold.
+// ParseHold reads the arguments of lameduck hold. --help-all sets Help as well.
 func ParseHold(args, env []string) (*HoldOnly, error) {
 	var h HoldOnly
-	return &h, h.parseOnly(&h, "hold", args, env)
+	err := h.parseOnly(&h, "hold", args, env)
+	h.Help.Value = h.Help.Value || h.HelpAll.Value
+	return &h, err
 }
 
-// ParseWatch reads the arguments of lameduck watch.
+// ParseWatch reads the arguments of lameduck watch. --help-all sets Help as well.
 func ParseWatch(args, env []string) (*Watch, error) {
 	var w Watch
-	return &w, w.parseOnly(&w, "watch", args, env)
+	err := w.parseOnly(&w, "watch", args, env)
+	w.Help.Value = w.Help.Value || w.HelpAll.Value
+	return &w, err
 }
 
 // parseOnly is parse for a subcommand, which runs no command.

@@ -59,16 +59,16 @@ type (
 
 // The methods by which kong reads the values; see kong.MapperValue.
 
-func (v *Duration) Decode(ctx *kong.DecodeContext) error    { return v.decode(ctx, shim.ParseDuration) }
+func (v *Duration) Decode(ctx *kong.DecodeContext) error    { return v.decode(ctx, parseDuration) }
 func (v *Length) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx, parseLength) }
 func (v *GracePeriod) Decode(ctx *kong.DecodeContext) error { return v.decode(ctx, parseGracePeriod) }
 func (v *Condition) Decode(ctx *kong.DecodeContext) error   { return v.decode(ctx, parseCondition) }
 func (v *Preset) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx, ParsePreset) }
 func (v *Signal) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx, shim.ParseSignal) }
-func (v *Schedule) Decode(ctx *kong.DecodeContext) error    { return v.decode(ctx, shim.ParseSchedule) }
+func (v *Schedule) Decode(ctx *kong.DecodeContext) error    { return v.decode(ctx, parseSchedule) }
 func (v *Health) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx, shim.ParseHealth) }
 func (v *HealthMode) Decode(ctx *kong.DecodeContext) error {
-	return v.decode(ctx, shim.ParseHealthMode)
+	return v.decode(ctx, parseHealthMode)
 }
 func (v *Path) Decode(ctx *kong.DecodeContext) error { return v.decode(ctx, parsePath) }
 func (v *TerminationLog) Decode(ctx *kong.DecodeContext) error {
@@ -77,7 +77,7 @@ func (v *TerminationLog) Decode(ctx *kong.DecodeContext) error {
 func (v *Words) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx, parseCommand) }
 func (v *Level) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx, parseLevel) }
 func (v *Format) Decode(ctx *kong.DecodeContext) error     { return v.decode(ctx, parseFormat) }
-func (v *Rewrites) Decode(ctx *kong.DecodeContext) error   { return v.decode(ctx, shim.ParseRewrite) }
+func (v *Rewrites) Decode(ctx *kong.DecodeContext) error   { return v.decode(ctx, parseRewrite) }
 func (v *SignalList) Decode(ctx *kong.DecodeContext) error { return v.decode(ctx, shim.ParseSignal) }
 func (v *ExitCodes) Decode(ctx *kong.DecodeContext) error  { return v.decode(ctx, parseExitMap) }
 func (v *Ports) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx, parsePort) }
@@ -132,7 +132,7 @@ func (v *single[T]) decode(ctx *kong.DecodeContext, parse func(string) (T, error
 
 func (v *single[T]) set(word string, parse func(string) (T, error)) {
 	value, err := parse(word)
-	v.Value, v.texts = value, []text{{word, err}}
+	v.Value, v.texts = value, []text{{word, withoutQuotes(word, err)}}
 }
 
 func (v *list[T]) decode(ctx *kong.DecodeContext, parse func(string) (T, error)) error {
@@ -147,8 +147,17 @@ func (v *list[T]) decode(ctx *kong.DecodeContext, parse func(string) (T, error))
 		}
 		return err
 	})
-	v.texts = append(v.texts, text{word, err})
+	v.texts = append(v.texts, text{word, withoutQuotes(word, err)})
 	return nil
+}
+
+// withoutQuotes adds the remedy to the error of a value in quotes: a file of variables for
+// Docker has no quoting.
+func withoutQuotes(word string, err error) error {
+	if err == nil || len(word) < 2 || word[0] != '"' && word[0] != '\'' || word[0] != word[len(word)-1] {
+		return err
+	}
+	return fmt.Errorf("%w; leave the quotes out", err)
 }
 
 // eachItem calls add with the items of a list. The first error of add ends the calls.
@@ -189,8 +198,22 @@ func decodeBool[T any](v *single[T], ctx *kong.DecodeContext, parse func(string)
 
 // The readers of values. Errors are for users: what is wrong, and what would be right.
 
-func parseLength(text string) (time.Duration, error) {
+func parseDuration(text string) (time.Duration, error) {
 	d, err := shim.ParseDuration(text)
+	if err == nil {
+		return d, nil
+	}
+	if meant := plainDuration(text); meant != "" {
+		return 0, fmt.Errorf("%w; did you mean %s?", err, meant)
+	}
+	if _, negative := shim.ParseDuration(strings.TrimPrefix(text, "-")); negative == nil && strings.HasPrefix(text, "-") {
+		return 0, fmt.Errorf("%w, not a negative time", err)
+	}
+	return 0, err
+}
+
+func parseLength(text string) (time.Duration, error) {
+	d, err := parseDuration(text)
 	if err == nil && d == 0 {
 		return 0, fmt.Errorf("invalid duration %q: give more than 0, in seconds (3) or units (500ms)", text)
 	}
@@ -198,14 +221,61 @@ func parseLength(text string) (time.Duration, error) {
 }
 
 func parseGracePeriod(text string) (time.Duration, error) {
-	d, err := shim.ParseDuration(text)
+	d, err := parseDuration(text)
 	if err == nil && d < time.Second {
 		return 0, fmt.Errorf("invalid grace period %q: give at least 1s, the time that the orchestrator gives (terminationGracePeriodSeconds, docker stop -t)", text)
 	}
 	return d, err
 }
 
-func parseCondition(text string) (shim.Condition, error) {
+// parseSchedule is shim.ParseSchedule with a hint about a time in other units.
+func parseSchedule(text string) (shim.Schedule, error) {
+	schedule, err := shim.ParseSchedule(text)
+	if err == nil {
+		return schedule, nil
+	}
+	steps := strings.Split(text, "/")
+	for i, step := range steps {
+		if meant := plainDuration(step); meant != "" {
+			steps[i] = meant
+		}
+	}
+	meant := strings.Join(steps, "/")
+	if _, other := shim.ParseSchedule(meant); other == nil {
+		return nil, fmt.Errorf("%w; did you mean %s?", err, meant)
+	}
+	return nil, err
+}
+
+// parseRewrite is shim.ParseRewrite with a hint about other separators: TERM=USR1,
+// TERM->USR1.
+func parseRewrite(text string) (shim.Rewrite, error) {
+	r, err := shim.ParseRewrite(text)
+	if err == nil {
+		return r, nil
+	}
+	for _, separator := range []string{"->", "=>", "=", ":", "-"} {
+		from, to, found := strings.Cut(text, separator)
+		meant := strings.TrimSpace(from) + ":" + strings.TrimSpace(to)
+		if _, other := shim.ParseRewrite(meant); found && other == nil {
+			return r, fmt.Errorf("%w; did you mean %s?", err, meant)
+		}
+	}
+	return r, err
+}
+
+// inLowerCase adds the remedy to the error of a word that is right in lower case.
+func inLowerCase[T any](text string, parse func(string) (T, error)) (T, error) {
+	value, err := parse(text)
+	if _, other := parse(strings.ToLower(text)); err != nil && other == nil {
+		return value, fmt.Errorf("%w, in lower case", err)
+	}
+	return value, err
+}
+
+func parseCondition(text string) (shim.Condition, error) { return inLowerCase(text, conditionOf) }
+
+func conditionOf(text string) (shim.Condition, error) {
 	switch c := shim.Condition(text); c {
 	case "elapsed":
 		return shim.Elapsed, nil
@@ -215,13 +285,38 @@ func parseCondition(text string) (shim.Condition, error) {
 	return "", fmt.Errorf("invalid condition %q: give elapsed, settled, quiet or drained", text)
 }
 
+func parseHealthMode(text string) (shim.HealthMode, error) {
+	return inLowerCase(text, shim.ParseHealthMode)
+}
+
 // ParsePreset reads the name or an alias of a preset, or auto.
 func ParsePreset(text string) (string, error) {
 	name, err := shim.ParsePreset(text)
-	if err != nil {
-		return "", fmt.Errorf("unknown preset %q: did you mean %s? (lameduck presets lists them)", text, nearest(text, PresetNames()))
+	if err == nil {
+		return name, nil
 	}
-	return name, nil
+	lower := strings.ToLower(text)
+	near, typos := fewestEdits(lower, PresetNames())
+	if shared := sharingWords(lower, PresetNames()); shared != "" && typos > 1 {
+		near, typos = shared, 0
+	}
+	switch {
+	case lower == "none" || lower == "off" || lower == "false":
+		return "", fmt.Errorf("unknown preset %q: leave the preset out", text)
+	case typos <= min(maxTypos-1, len(text)/2):
+		return "", fmt.Errorf("unknown preset %q: did you mean %s? (lameduck presets lists them)", text, near)
+	}
+	return "", fmt.Errorf("unknown preset %q: give %s", text, presetList())
+}
+
+// presetList returns auto and the names of all presets, without their aliases, as words.
+func presetList() string {
+	names := []string{shim.AutoPreset}
+	for _, p := range shim.Presets() {
+		names = append(names, p.Name)
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 // PresetNames returns auto, and the names and aliases of all presets.
@@ -235,10 +330,14 @@ func PresetNames() []string {
 
 func parsePort(text string) (uint16, error) {
 	port, err := strconv.ParseUint(text, 10, 16)
-	if err != nil || port == 0 {
-		return 0, fmt.Errorf("invalid port %q: give a number from 1 to 65535", text)
+	if err == nil && port > 0 {
+		return uint16(port), nil
 	}
-	return uint16(port), nil
+	meant, _, _ := strings.Cut(text[strings.LastIndexByte(text, ':')+1:], "/") // :8080, 0.0.0.0:8080, 8080/tcp
+	if n, other := strconv.ParseUint(meant, 10, 16); other == nil && n > 0 {
+		return 0, fmt.Errorf("invalid port %q: give a number from 1 to 65535; did you mean %s?", text, meant)
+	}
+	return 0, fmt.Errorf("invalid port %q: give a number from 1 to 65535", text)
 }
 
 // parsePeer reads an address or a range of addresses.
@@ -272,7 +371,9 @@ func parseExitCode(text string) (int, error) {
 	return int(code), nil
 }
 
-func parseLevel(text string) (shim.Level, error) {
+func parseLevel(text string) (shim.Level, error) { return inLowerCase(text, levelOf) }
+
+func levelOf(text string) (shim.Level, error) {
 	for level, name := range []string{"error", "warn", "info", "debug"} {
 		if text == name {
 			return shim.Level(level), nil
@@ -282,14 +383,16 @@ func parseLevel(text string) (shim.Level, error) {
 }
 
 // parseFormat reports whether the format is JSON.
-func parseFormat(text string) (json bool, err error) {
-	switch text {
+func parseFormat(text string) (json bool, err error) { return inLowerCase(text, isJSON) }
+
+func isJSON(format string) (json bool, err error) {
+	switch format {
 	case "text":
 		return false, nil
 	case "json":
 		return true, nil
 	}
-	return false, fmt.Errorf("invalid format %q: give text or json", text)
+	return false, fmt.Errorf("invalid format %q: give text or json", format)
 }
 
 // parsePath returns an absolute path: lameduck changes its directory.
