@@ -95,7 +95,7 @@ var refused = []struct {
 	says  string
 	place bool // the error depends on the machine or the subcommand: --explain does not find it
 }{
-	{nil, "", "no command", false},
+	{nil, "", "no command to run: lameduck [flags] -- COMMAND [ARG...]; an ENTRYPOINT resets the CMD of the base image, so repeat CMD", false},
 	{[]string{"--"}, "", "no command", false},
 	{[]string{"-d", "5"}, "", "no command", false},
 	{[]string{"hold", "server"}, "", "lameduck -- hold", true},
@@ -242,7 +242,8 @@ func TestRuns(t *testing.T) {
 		{"", []string{"sh", "-c", "exit 125"}, result{code: 125}},
 		{"", []string{"sh", "-c", "echo out; echo err >&2"}, result{out: "out\n", errOut: "err\n"}},
 		{"", []string{"/no/such/program"}, result{code: 127, errOut: "lameduck: cannot run \"/no/such/program\": no such file or directory\n"}},
-		{"", []string{"--", "hold"}, result{code: 127, errOut: "lameduck: cannot run \"hold\": no such file or directory\n"}},
+		{"", []string{"--", "hold"}, result{code: 127, errOut: "lameduck: cannot run \"hold\": no such file or directory; for the subcommand, give hold as the first word, before any flag\n"}},
+		{"", []string{"until=quiet", "true"}, result{code: 127, errOut: "lameduck: cannot run \"until=quiet\": no such file or directory; did you mean --until=quiet?\n"}},
 		{"", []string{plain}, result{code: 126, errOut: fmt.Sprintf("lameduck: cannot run %q: permission denied\n", plain)}},
 		{"LAMEDUCK_DELAY=1 LAMEDUCK_LOG_LEVEL=error LAMEDUCK_PORT=p LAMEDUCK_X=x", show, result{out: "-- -d x (,,p,x)\n"}},
 		{"LAMEDUCK_DELAI=1", []string{"true"}, result{errOut: "lameduck: warning: unknown variable LAMEDUCK_DELAI: did you mean LAMEDUCK_DELAY?\n"}},

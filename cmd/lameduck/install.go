@@ -32,15 +32,29 @@ func install(args []string) int {
 	if len(args) != 1 || args[0] == "" {
 		return fail(errors.New("install needs one existing directory: lameduck install DIR"))
 	}
-	info, err := os.Stat(args[0])
-	if err != nil || !info.IsDir() {
-		return fail(fmt.Errorf("install: %s is not a directory: give an existing directory, such as a mounted volume", shim.Quote(args[0])))
+	dir := args[0]
+	if !isDirectory(dir) {
+		return fail(notDirectory(dir))
 	}
-	path := filepath.Join(args[0], "lameduck")
-	if err := copySelf(path); err != nil {
-		return fail(fmt.Errorf("install: %w", err))
+	if err := copySelf(filepath.Join(dir, "lameduck")); err != nil {
+		return fail(fmt.Errorf("cannot install into %s: %w", shim.Quote(dir), err))
 	}
 	return 0
+}
+
+func isDirectory(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// notDirectory is the error for a path that is not a directory, as the path of the copy
+// itself.
+func notDirectory(path string) error {
+	give := "give an existing directory, such as a mounted volume"
+	if parent := filepath.Dir(path); filepath.Base(path) == "lameduck" && isDirectory(parent) {
+		give = "give the directory, " + shim.Quote(parent)
+	}
+	return fmt.Errorf("install: %s is not a directory: %s", shim.Quote(path), give)
 }
 
 // copySelf writes this program to a new file beside path, and renames the file to path.

@@ -15,12 +15,12 @@ var units = map[string][]string{
 	"h":  {"h", "hr", "hrs", "hour", "hours"},
 }
 
-// plainDuration returns a duration in other words ("5min", "1 h 30 min", "10S") as Go writes
-// it ("5m", "1h30m", "10s"), or "" if the words are unclear.
+// plainDuration returns a duration in other words ("5min", "1 h 30 min", "10S", "10,") as Go
+// writes it ("5m", "1h30m", "10s", "10"), or "" if the words are unclear.
 func plainDuration(text string) string {
-	parts := regexp.MustCompile(`^(?:[0-9.]+ *[a-z]+ *)+$`)
-	part := regexp.MustCompile(`([0-9.]+) *([a-z]+)`)
-	lower := strings.ToLower(strings.TrimSpace(text))
+	parts := regexp.MustCompile(`^(?:[0-9.]+ *[a-z]+ *)+$|^[0-9.]+$`)
+	part := regexp.MustCompile(`([0-9.]+) *([a-z]*)`)
+	lower := strings.ToLower(strings.TrimRight(strings.TrimSpace(text), ",;"))
 	if !parts.MatchString(lower) {
 		return ""
 	}

@@ -52,6 +52,9 @@ func ParseWatch(args, env []string) (*Watch, error) {
 // parseOnly is parse for a subcommand, which runs no command.
 func (l *Line) parseOnly(grammar any, name string, args, env []string) error {
 	command, err := l.parse(grammar, args, env, flagsOf(new(Run)))
+	if unknown := (unknownFlagError{}); errors.As(err, &unknown) && isFlagOfRun(unknown.flag) {
+		err = fmt.Errorf("unknown flag %s: lameduck itself has the flag, lameduck %s has not", shim.Quote(unknown.flag), name)
+	}
 	if words := DropDashes(command); err == nil && len(words) > 0 {
 		err = fmt.Errorf("unexpected argument %s", shim.Quote(words[0]))
 	}
@@ -59,6 +62,16 @@ func (l *Line) parseOnly(grammar any, name string, args, env []string) error {
 		return fmt.Errorf("%w (lameduck %s --help lists the flags; to run a program of that name: lameduck -- %[2]s)", err, name)
 	}
 	return nil
+}
+
+// isFlagOfRun reports whether lameduck itself has a flag, as typed.
+func isFlagOfRun(typed string) bool {
+	name, isLong := strings.CutPrefix(typed, "--")
+	flags := flagsOf(new(Run))
+	if isLong {
+		return long(flags, name) != nil
+	}
+	return short(flags, strings.TrimPrefix(typed, "-")) != nil
 }
 
 // parse fills grammar, of which l is a part, and returns the command. The variables of

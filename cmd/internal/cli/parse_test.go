@@ -229,14 +229,25 @@ func TestSplit(t *testing.T) {
 		"--MAX_DELAY=5 x":  "unknown flag --MAX_DELAY: did you mean --max-delay?",
 		"--probes x":       "unknown flag --probes: did you mean --ignore-probes?",
 
-		"--termination-grace-period=60 x": "unknown flag --termination-grace-period: did you mean --grace-period?",
-		"-g --until -d5 x":                "--until needs a value: give --until=VALUE",
-		"--no-such x y":                   "unknown flag --no-such",
-		"--dealy=5 x":                     "unknown flag --dealy: did you mean --delay?",
-		"--Delay x":                       "unknown flag --Delay: did you mean --delay?",
-		"--grace=5 x":                     "unknown flag --grace: did you mean --grace-period?",
-		"-gx1 x":                          "unknown flag -x",
-		"-\xe9 x":                         `unknown flag "-\xe9"`,
+		"--quiet x":     "unknown flag --quiet: did you mean --until=quiet?",
+		"--quiet=2 x":   "unknown flag --quiet: did you mean --quiet-for?",
+		"--drained x":   "unknown flag --drained: did you mean --until=drained?",
+		"--timeout=9 x": "unknown flag --timeout: did you mean --grace-period?",
+		"--verbose x":   "unknown flag --verbose: did you mean --log-level=info?",
+		"-v x":          "unknown flag -v: did you mean --log-level=info?",
+		"-gV x":         "unknown flag -V: did you mean --version?",
+		"--hold x":      "unknown flag --hold: did you mean lameduck hold?",
+		"--no-group x":  "unknown flag --no-group: did you mean --group=false?",
+
+		"--terminationGracePeriodSeconds=60 x": "unknown flag --terminationGracePeriodSeconds: did you mean --grace-period?",
+		"--termination-grace-period=60 x":      "unknown flag --termination-grace-period: did you mean --grace-period?",
+		"-g --until -d5 x":                     "--until needs a value: give --until=VALUE",
+		"--no-such x y":                        "unknown flag --no-such",
+		"--dealy=5 x":                          "unknown flag --dealy: did you mean --delay?",
+		"--Delay x":                            "unknown flag --Delay: did you mean --delay?",
+		"--grace=5 x":                          "unknown flag --grace: did you mean --grace-period?",
+		"-gx1 x":                               "unknown flag -x",
+		"-\xe9 x":                              `unknown flag "-\xe9"`,
 	} {
 		if _, _, err := split(strings.Fields(args), known); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", args, err, want)
@@ -250,6 +261,17 @@ func TestSplitOneWord(t *testing.T) {
 	if _, _, err := split([]string{"--delay 10", "x"}, flagsOf(new(Run))); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
+}
+
+// TestSubcommandLacks: a flag that only lameduck itself has is named as such, and what was
+// meant is a flag of the subcommand.
+func TestSubcommandLacks(t *testing.T) {
+	_, err := ParseHold([]string{"-p", "nginx"}, nil)
+	oneLine(t, "hold -p", err, "unknown flag -p: lameduck itself has the flag, lameduck hold has not (")
+	_, err = ParseHold([]string{"--stop-schedule=5"}, nil)
+	oneLine(t, "hold --stop-schedule", err, "unknown flag --stop-schedule: lameduck itself has the flag, lameduck hold has not (")
+	_, err = ParseWatch([]string{"--verbose"}, nil)
+	oneLine(t, "watch --verbose", err, "unknown flag --verbose (")
 }
 
 // TestNegatable: a flag with the tag negatable has a form with --no-.

@@ -1,8 +1,8 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -19,14 +19,14 @@ func split(args []string, flags []flag) (own, command []string, err error) {
 		if !isFlag(word) || word == "--" {
 			return args[:i], args[i:], nil
 		}
-		open, err := readWord(word, flags)
+		valueFollows, err := readWord(word, flags)
 		if err != nil {
 			return nil, nil, err
 		}
-		if open != nil {
+		if valueFollows {
 			i++
 			if i == len(args) || isFlag(args[i]) {
-				return nil, nil, missingValue(args[i-1:], open)
+				return nil, nil, missingValue(args[i-1:], lastFlag(word, flags))
 			}
 		}
 	}
@@ -36,12 +36,12 @@ func split(args []string, flags []flag) (own, command []string, err error) {
 // isFlag reports whether word is a flag or "--".
 func isFlag(word string) bool { return len(word) > 1 && word[0] == '-' }
 
-// readWord reads a word of flags. It returns the flag whose value is the next word, or nil.
-func readWord(word string, flags []flag) (open *flag, err error) {
+// readWord reports whether the value of the flag in word is the next word.
+func readWord(word string, flags []flag) (valueFollows bool, err error) {
 	name, isLong := strings.CutPrefix(word, "--")
 	if !isLong {
 		if single := singleDash(word, flags); single != "" {
-			return nil, fmt.Errorf("unknown flag %s: did you mean %s?", shim.Quote(word), shim.Quote(single))
+			return false, unknownFlagError{word, shim.Quote(single)}
 		}
 		return readCluster(word[1:], flags)
 	}
@@ -49,15 +49,12 @@ func readWord(word string, flags []flag) (open *flag, err error) {
 	f := long(flags, name)
 	switch {
 	case f == nil:
-		return nil, unknownFlag(word, flags)
+		return false, unknownFlag(word, flags)
 	case attached && name == "no-"+f.name():
-		return nil, fmt.Errorf("--%s takes no value: give --%[1]s alone", name)
+		return false, fmt.Errorf("--%s takes no value: give --%[1]s alone", name)
 	}
 	f.given = true
-	if f.hasValue && !attached {
-		return f, nil
-	}
-	return nil, nil
+	return f.hasValue && !attached, nil
 }
 
 // singleDash returns word, which begins with one dash, with two dashes if that makes it a
@@ -71,25 +68,59 @@ func singleDash(word string, flags []flag) string {
 }
 
 // readCluster is readWord for short flags, of which several may share a hyphen.
-func readCluster(cluster string, flags []flag) (open *flag, err error) {
+func readCluster(cluster string, flags []flag) (valueFollows bool, err error) {
 	for len(cluster) > 0 {
 		_, size := utf8.DecodeRuneInString(cluster)
 		f := short(flags, cluster[:size])
 		if f == nil {
-			return nil, fmt.Errorf("unknown flag %s", shim.Quote("-"+cluster[:size]))
+			return false, unknown("-"+cluster[:size], otherNames[cluster[:size]], flags)
 		}
 		f.given = true
 		cluster = cluster[size:]
 		switch {
-		case f.hasValue && cluster == "":
-			return f, nil
-		case f.hasValue && cluster[0] == '=' && f.field.Type != nil:
-			return nil, fmt.Errorf("%s takes no =: give --%s%s", f.dashed(), f.name(), shim.Quote(cluster))
+		case f.hasValue && strings.HasPrefix(cluster, "=") && f.field.Type != nil:
+			return false, fmt.Errorf("%s takes no =: give --%s%s", f.dashed(), f.name(), shim.Quote(cluster))
 		case f.hasValue: // the rest of the word is the value
-			return nil, nil
+			return cluster == "", nil
 		}
 	}
-	return nil, nil
+	return false, nil
+}
+
+// lastFlag returns the flag at the end of a word of valid flags without an attached value.
+func lastFlag(word string, flags []flag) *flag {
+	if name, isLong := strings.CutPrefix(word, "--"); isLong {
+		return long(flags, name)
+	}
+	_, size := utf8.DecodeLastRuneInString(word)
+	return short(flags, word[len(word)-size:])
+}
+
+// otherNames are flags of other programs, and words, by which people ask for what a flag of
+// lameduck does.
+var otherNames = map[string]string{
+	"quiet": "--until=quiet", "settled": "--until=settled", "drained": "--until=drained", "drain": "--until=drained",
+	"timeout": "--grace-period", "stop-timeout": "--grace-period", "time": "--grace-period", "sleep": "--delay", "wait": "--delay",
+	"v": "--log-level=info", "verbose": "--log-level=info", "debug": "--log-level=debug", "json": "--log-format=json", "V": "--version",
+}
+
+// unknownFlagError is the error for a flag that does not exist, and what was probably meant.
+type unknownFlagError struct{ flag, meant string }
+
+func (e unknownFlagError) Error() string {
+	if e.meant == "" {
+		return "unknown flag " + shim.Quote(e.flag)
+	}
+	return fmt.Sprintf("unknown flag %s: did you mean %s?", shim.Quote(e.flag), e.meant)
+}
+
+// unknown returns an unknownFlagError. meant is left out if flags lack the flag in it.
+func unknown(given, meant string, flags []flag) error {
+	name, _, _ := strings.Cut(strings.TrimPrefix(meant, "--"), "=")
+	if long(flags, name) == nil {
+		meant = ""
+	}
+	return unknownFlagError{given, meant}
 }
 
 // unknownFlag is the error for word, a long flag that does not exist, with what was probably
@@ -99,17 +130,23 @@ func unknownFlag(word string, flags []flag) error {
 	for _, f := range flags {
 		names = append(names, f.names...)
 	}
-	name, _, _ := strings.Cut(word[len("--"):], "=")
-	first, value, _ := strings.Cut(name, " ")
-	meant := didYouMean(strings.TrimSuffix(first, ":"), names)
-	unknown := "unknown flag " + shim.Quote("--"+name)
-	switch {
+	name, _, attached := strings.Cut(word[len("--"):], "=")
+	first, value, _ := strings.Cut(strings.TrimSuffix(name, ":"), " ")
+	positive, negated := strings.CutPrefix(first, "no-")
+	meant := didYouMean(first, names)
+	switch other := otherNames[first]; {
+	case slices.Contains(Subcommands, name):
+		return unknownFlagError{"--" + name, "lameduck " + name}
+	case other != "" && !(attached && strings.Contains(other, "=")):
+		return unknown("--"+name, other, flags)
 	case meant == "":
-		return errors.New(unknown)
+		return unknownFlagError{"--" + name, ""}
 	case value != "":
-		return fmt.Errorf("%s: did you mean %s?", unknown, shim.Quote("--"+meant+"="+strings.TrimSpace(value)))
+		return unknownFlagError{"--" + name, shim.Quote("--" + meant + "=" + strings.TrimSpace(value))}
+	case negated && long(flags, positive) != nil && !long(flags, positive).hasValue:
+		return unknownFlagError{"--" + name, "--" + positive + "=false"}
 	}
-	return fmt.Errorf("%s: did you mean --%s?", unknown, meant)
+	return unknownFlagError{"--" + name, "--" + meant}
 }
 
 // missingValue is the error for the first of words, which ends with the flag f without a

@@ -58,7 +58,7 @@ func hasWords(name, other string) bool {
 
 // didYouMean returns the flag that was meant by a long flag that does not exist, or "".
 func didYouMean(name string, candidates []string) string {
-	name = strings.ToLower(name)
+	name = hyphened(name)
 	for _, c := range candidates {
 		if len(name) > 2 && strings.HasPrefix(c, name) {
 			return c
@@ -69,6 +69,22 @@ func didYouMean(name string, candidates []string) string {
 		return ""
 	}
 	return near
+}
+
+// hyphened returns a name in lower case, with hyphens between its words: grace-period for
+// gracePeriod, GRACE_PERIOD and Grace-Period.
+func hyphened(name string) string {
+	var b strings.Builder
+	var last byte
+	for i := range len(name) {
+		c := name[i]
+		if c >= 'A' && c <= 'Z' && last >= 'a' && last <= 'z' {
+			b.WriteByte('-')
+		}
+		b.WriteByte(c)
+		last = c
+	}
+	return strings.ReplaceAll(strings.ToLower(b.String()), "_", "-")
 }
 
 // edits returns the Levenshtein distance of a and b in bytes.

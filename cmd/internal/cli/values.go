@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -64,9 +65,9 @@ func (v *Length) Decode(ctx *kong.DecodeContext) error      { return v.decode(ct
 func (v *GracePeriod) Decode(ctx *kong.DecodeContext) error { return v.decode(ctx, parseGracePeriod) }
 func (v *Condition) Decode(ctx *kong.DecodeContext) error   { return v.decode(ctx, parseCondition) }
 func (v *Preset) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx, ParsePreset) }
-func (v *Signal) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx, shim.ParseSignal) }
+func (v *Signal) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx, parseSignal) }
 func (v *Schedule) Decode(ctx *kong.DecodeContext) error    { return v.decode(ctx, parseSchedule) }
-func (v *Health) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx, shim.ParseHealth) }
+func (v *Health) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx, parseHealth) }
 func (v *HealthMode) Decode(ctx *kong.DecodeContext) error {
 	return v.decode(ctx, parseHealthMode)
 }
@@ -78,7 +79,7 @@ func (v *Words) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx
 func (v *Level) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx, parseLevel) }
 func (v *Format) Decode(ctx *kong.DecodeContext) error     { return v.decode(ctx, parseFormat) }
 func (v *Rewrites) Decode(ctx *kong.DecodeContext) error   { return v.decode(ctx, parseRewrite) }
-func (v *SignalList) Decode(ctx *kong.DecodeContext) error { return v.decode(ctx, shim.ParseSignal) }
+func (v *SignalList) Decode(ctx *kong.DecodeContext) error { return v.decode(ctx, parseSignal) }
 func (v *ExitCodes) Decode(ctx *kong.DecodeContext) error  { return v.decode(ctx, parseExitMap) }
 func (v *Ports) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx, parsePort) }
 func (v *Peers) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx, parsePeer) }
@@ -132,7 +133,7 @@ func (v *single[T]) decode(ctx *kong.DecodeContext, parse func(string) (T, error
 
 func (v *single[T]) set(word string, parse func(string) (T, error)) {
 	value, err := parse(word)
-	v.Value, v.texts = value, []text{{word, withoutQuotes(word, err)}}
+	v.Value, v.texts = value, []text{{word, remedied(word, err)}}
 }
 
 func (v *list[T]) decode(ctx *kong.DecodeContext, parse func(string) (T, error)) error {
@@ -147,17 +148,22 @@ func (v *list[T]) decode(ctx *kong.DecodeContext, parse func(string) (T, error))
 		}
 		return err
 	})
-	v.texts = append(v.texts, text{word, withoutQuotes(word, err)})
+	v.texts = append(v.texts, text{word, remedied(word, err)})
 	return nil
 }
 
-// withoutQuotes adds the remedy to the error of a value in quotes: a file of variables for
-// Docker has no quoting.
-func withoutQuotes(word string, err error) error {
-	if err == nil || len(word) < 2 || word[0] != '"' && word[0] != '\'' || word[0] != word[len(word)-1] {
-		return err
+// remedied adds to the error of a value what is wrong with the word as a whole: quotes, which
+// a file of variables for Docker does not remove, or a further flag.
+func remedied(word string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case len(word) > 1 && (word[0] == '"' || word[0] == '\'') && word[0] == word[len(word)-1]:
+		return fmt.Errorf("%w; leave the quotes out", err)
+	case strings.Contains(word, " -"):
+		return fmt.Errorf("%w; give each flag as a word of its own", err)
 	}
-	return fmt.Errorf("%w; leave the quotes out", err)
+	return err
 }
 
 // eachItem calls add with the items of a list. The first error of add ends the calls.
@@ -228,17 +234,19 @@ func parseGracePeriod(text string) (time.Duration, error) {
 	return d, err
 }
 
-// parseSchedule is shim.ParseSchedule with a hint about a time in other units.
+// parseSchedule is shim.ParseSchedule with a hint about a time in other units, and about
+// other separators.
 func parseSchedule(text string) (shim.Schedule, error) {
 	schedule, err := shim.ParseSchedule(text)
 	if err == nil {
 		return schedule, nil
 	}
 	steps := strings.Split(text, "/")
+	if len(steps) == 1 {
+		steps = strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
+	}
 	for i, step := range steps {
-		if meant := plainDuration(step); meant != "" {
-			steps[i] = meant
-		}
+		steps[i] = cmp.Or(plainDuration(step), strings.TrimSpace(step))
 	}
 	meant := strings.Join(steps, "/")
 	if _, other := shim.ParseSchedule(meant); other == nil {
@@ -262,6 +270,34 @@ func parseRewrite(text string) (shim.Rewrite, error) {
 		}
 	}
 	return r, err
+}
+
+// parseSignal is shim.ParseSignal with a hint about a name with a typo.
+func parseSignal(text string) (shim.Signal, error) {
+	s, err := shim.ParseSignal(text)
+	if err == nil {
+		return s, nil
+	}
+	var names []string
+	for s := range shim.Signal(32) { // real-time signals have numbers in their names
+		names = append(names, s.String())
+	}
+	near, typos := fewestEdits(strings.TrimPrefix(strings.ToUpper(text), "SIG"), names)
+	if typos == 1 && len(near) > 2 {
+		return 0, fmt.Errorf("%w; did you mean %s?", err, near)
+	}
+	return 0, err
+}
+
+// parseHealth is shim.ParseHealth with a hint about a missing =, as in docker run -p.
+func parseHealth(text string) (shim.HealthSpec, error) {
+	spec, err := shim.ParseHealth(text)
+	listen, target, found := strings.Cut(strings.TrimPrefix(text, ":"), ":")
+	meant := ":" + listen + "=:" + target
+	if _, other := shim.ParseHealth(meant); err != nil && found && other == nil {
+		return spec, fmt.Errorf("%w; did you mean %s?", err, meant)
+	}
+	return spec, err
 }
 
 // inLowerCase adds the remedy to the error of a word that is right in lower case.
