@@ -105,7 +105,7 @@ func (d *instance) lineIn(err error) int {
 // effect are only warnings of lameduck.
 func (c *container) reportUnusedFlags(d *instance) {
 	for _, u := range d.CheckUnused(&d.cfg) {
-		if strings.HasPrefix(u.Source, "--") {
+		if u.Refused() {
 			c.report(d.given[u.Flag].line, badFlag, "lameduck does not start: %v, or leave it out", u)
 		}
 	}

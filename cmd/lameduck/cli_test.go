@@ -149,7 +149,7 @@ var refused = []struct {
 	{[]string{"--delay=9223372036", "--grace-period=10", "echo"}, "", "8760h", false},
 	{[]string{"--grace-period=10", "echo"}, "", "--delay", false},
 	{[]string{"--grace-period=10", "--delay=0", "echo"}, "", "--delay", false},
-	{[]string{"--grace-period=10", "echo"}, "LAMEDUCK_DELAY=0", "--delay", false},
+	{[]string{"--health-during=fail", "echo"}, "LAMEDUCK_DELAY=0", "--health-during=fail has no effect", false},
 	{[]string{"-r", "HUP:0,HUP:INT", "echo"}, "", "--rewrite=HUP:INT", false},
 	{[]string{"-r", "HUP:0", "-r", "1:2", "echo"}, "", "HUP is rewritten twice", false},
 	{[]string{"-e", "1,1:2", "echo"}, "", "--exit-code=1:2", false},

@@ -107,6 +107,27 @@ func TestEnvTrimmed(t *testing.T) {
 	}
 }
 
+// TestHoldTurnedOff: a variable turns the hold off beside flags about the hold, which are
+// then warnings.
+func TestHoldTurnedOff(t *testing.T) {
+	for _, env := range []string{"LAMEDUCK_UNTIL=elapsed", "LAMEDUCK_DELAY=0", "LAMEDUCK_UNTIL=elapsed LAMEDUCK_DELAY=0"} {
+		cfg, err := configOf("--grace-period=60 --quiet-for=2 --max-delay=20 --count-port=80 x", env)
+		if err != nil || len(cfg.Warnings) != 4 || cfg.Holds() || cfg.GracePeriod != time.Minute || cfg.MaxDelay != 0 {
+			t.Errorf("%s: %+v, %v", env, cfg, err)
+		}
+		if err := cfg.Validate(); err != nil {
+			t.Errorf("%s: %v", env, err)
+		}
+	}
+	if cfg, err := configOf("--quiet-for=2 -d 5 x", "LAMEDUCK_UNTIL=elapsed"); err != nil || len(cfg.Warnings) != 1 || cfg.Delay != 5*time.Second {
+		t.Errorf("with a delay: %+v, %v", cfg, err)
+	}
+	for _, env := range []string{"", "LAMEDUCK_UNTIL=", "LAMEDUCK_LINGER=0", "LAMEDUCK_DELAY=5"} {
+		_, err := configOf("--quiet-for=2 x", env)
+		oneLine(t, env, err, "--quiet-for=2 has no effect")
+	}
+}
+
 // TestEnvWarnings: an unknown variable is a warning with the nearest name, and the command
 // gets it. A variable without effect is a warning, too.
 func TestEnvWarnings(t *testing.T) {
