@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestForgery: whatever the arguments and variables contain, lameduck prints one line of
-// printable characters that begins as lameduck's lines do, or a JSON object.
+// printable characters with the beginning of lameduck's lines, or a JSON object.
 func TestForgery(t *testing.T) {
 	const forged = "x\x1b[2J\x1b]0;t\a\nlameduck: forged\r\u009b2J\u2028\u202e\x7f\xff"
 	var cases [][2][]string // words, variables
@@ -69,7 +69,7 @@ type result struct {
 	out, errOut string
 }
 
-// call runs lameduck with args in a process of its own, whose environment is PATH and env.
+// call runs lameduck with args in a new process, with PATH and env as the environment.
 func call(t *testing.T, env []string, args ...string) (r result) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -93,7 +93,7 @@ var refused = []struct {
 	args  []string
 	env   string
 	says  string
-	place bool // the error depends on the machine or the subcommand: --explain does not find it
+	place bool // the error depends on the machine or the subcommand: --explain does not find the error
 }{
 	{nil, "", "no command to run: lameduck [flags] -- COMMAND [ARG...]; an ENTRYPOINT resets the CMD of the base image, so repeat CMD", false},
 	{[]string{"--"}, "", "no command", false},

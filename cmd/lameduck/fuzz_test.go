@@ -35,7 +35,7 @@ var seeds = [][]string{
 }
 
 // FuzzCommandLine: any words and variables give a configuration that --explain accepts, or
-// one line and 125. A flag and its variable mean the same.
+// a single line and 125. A flag and its variable mean the same.
 func FuzzCommandLine(f *testing.F) {
 	for _, c := range refused {
 		f.Add(textOf(c.args...), textOf(strings.Fields(c.env)...))
@@ -173,7 +173,7 @@ func newStreams(f *testing.F) (s streams) {
 	return s
 }
 
-// of returns what call returns and prints. The streams are restored even after a panic,
+// of returns the exit code of call, and the output. The streams are restored even after a panic,
 // whose text would be lost otherwise.
 func (s streams) of(call func() int) (code int, out, errOut string) {
 	var said [2]string

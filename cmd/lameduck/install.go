@@ -17,8 +17,8 @@ const installHelp = `lameduck install copies this program to DIR/lameduck, for o
 Usage: lameduck install DIR
 `
 
-// install copies this program to DIR/lameduck, as an init container does with a volume
-// that another container runs programs from. The copy is atomic, and a lameduck that
+// install copies the running program to DIR/lameduck, as an init container does with a volume
+// from which another container runs programs. The copy is atomic, and a lameduck that
 // runs from DIR goes on.
 func install(args []string) int {
 	switch {
@@ -47,8 +47,7 @@ func isDirectory(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// notDirectory is the error for a path that is not a directory, as the path of the copy
-// itself.
+// notDirectory is the error for a path other than a directory, such as the path of the copy.
 func notDirectory(path string) error {
 	give := "give an existing directory, such as a mounted volume"
 	if parent := filepath.Dir(path); filepath.Base(path) == "lameduck" && isDirectory(parent) {
@@ -57,7 +56,7 @@ func notDirectory(path string) error {
 	return fmt.Errorf("install: %s is not a directory: %s", shim.Quote(path), give)
 }
 
-// copySelf writes this program to a new file beside path, and renames the file to path.
+// copySelf writes the running program to a new file beside path, and renames the file to path.
 func copySelf(path string) (err error) {
 	self, err := os.Open("/proc/self/exe")
 	if err != nil {

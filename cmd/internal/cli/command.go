@@ -11,10 +11,10 @@ import (
 // Subcommands are the words that, as the very first word, are no program.
 var Subcommands = []string{"hold", "watch", "presets", "install"}
 
-// shellWords are words of the shell for which there is usually no program.
+// shellWords are words of the shell, usually without a program of the same name.
 var shellWords = []string{"cd", "export", "set", "source", "ulimit", "umask", "."}
 
-// CommandHint returns what was probably meant by a command that was not found, or "".
+// CommandHint returns a hint about a command that was not found, or "".
 func CommandHint(command []string) string {
 	first := command[0]
 	flag := flagMeant(first)
@@ -50,9 +50,8 @@ func execForm(words []string) string {
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
-// flagMeant returns the flag that was meant by the first word of a command: a flag without
-// its hyphens, with dashes in their place as a word processor has them, or a variable. ""
-// if no flag was meant.
+// flagMeant returns the flag that the first word of a command probably stands for, or "": the
+// word is a flag without hyphens, or with the dashes of a word processor, or a variable.
 func flagMeant(word string) string {
 	name, value, attached := strings.Cut(word, "=")
 	bare := strings.TrimLeft(name, "-\u2010\u2011\u2012\u2013\u2014\u2212")

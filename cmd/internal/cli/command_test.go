@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestCommandHint: what was probably meant by a command that does not exist. The words of a
+// TestCommandHint: the hint about a command that does not exist. The words of a
 // command are separated by |.
 func TestCommandHint(t *testing.T) {
 	for command, want := range map[string]string{

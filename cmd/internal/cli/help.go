@@ -12,13 +12,13 @@ func (*Run) HelpText() string {
 	return helpOf(new(Run), runIntro, false, "common") + runOutro
 }
 
-// HelpAllText returns all flags of lameduck, with their variables, and how a stop goes.
+// HelpAllText returns all flags of lameduck, with variables, and the course of a stop.
 func (*Run) HelpAllText() string {
 	return helpOf(new(Run), runIntro+runCommands, true) + runOutro + runNotes
 }
 
-// HelpText returns the flags of lameduck hold: the common ones, and the names of the others,
-// or with --help-all all of them.
+// HelpText returns the common flags of lameduck hold, and the names of the other flags. With
+// --help-all, HelpText returns all flags.
 func (h *HoldOnly) HelpText() string {
 	if h.HelpAll.Value {
 		return helpOf(new(HoldOnly), holdIntro, true, "hook") + holdOutro
@@ -132,8 +132,9 @@ servers that start later within 6 s. INT, TERM or a closed output end it, with
 // helpWidth is the width of a terminal.
 const helpWidth = 80
 
-// helpOf returns kong's help for a grammar: the flags that have one of the tags, or all, in
-// groups and with variables. The text of a flag is that of the first tag that the flag has.
+// helpOf returns kong's help for a grammar: the flags that have any of the tags, or all
+// flags, in groups and with variables. The text of a flag is the value of the first of tags
+// that the flag has, or else the flag's help.
 func helpOf(grammar any, intro string, all bool, tags ...string) string {
 	var out bytes.Buffer
 	k, err := newParser(grammar, kong.Description(intro), kong.Writers(&out, &out), kong.ValueFormatter(formatter(all, tags)),
@@ -167,7 +168,7 @@ func tagOf(v *kong.Value, tags []string) string {
 	return ""
 }
 
-// formatter returns what kong prints beside a flag.
+// formatter returns the texts that kong prints beside the flags.
 func formatter(all bool, tags []string) kong.HelpValueFormatter {
 	return func(v *kong.Value) string {
 		text := v.Help
@@ -181,7 +182,7 @@ func formatter(all bool, tags []string) kong.HelpValueFormatter {
 	}
 }
 
-// Model returns kong's model of a grammar: all flags, with their variables and help.
+// Model returns kong's model of a grammar: all flags, with variables and help.
 func Model(grammar any) (*kong.Application, error) {
 	k, err := newParser(grammar)
 	if err != nil {

@@ -20,8 +20,8 @@ func linksOf(name string) (env []string) {
 	return env
 }
 
-// TestServiceLinks: the variables of a Service, whose name may make one of them the variable
-// of a flag, are no warning and no value, and the command gets all of them.
+// TestServiceLinks: the variables of a Service, even a variable with the name of a flag's
+// variable, are no warning and no value, and the command gets all variables.
 func TestServiceLinks(t *testing.T) {
 	for _, service := range []string{"LAMEDUCK", "LAMEDUCK_WEB", "LAMEDUCK_COUNT", "LAMEDUCK_IGNORE", "LAMEDUCK_DELAY", "LAMEDUCK_UNTIL_V2", "LAMEDUCK_SERVICE_HOST", "LAMEDUCKS"} {
 		env := linksOf(service)
@@ -35,7 +35,7 @@ func TestServiceLinks(t *testing.T) {
 }
 
 // TestServiceLinksAside: beside the variables of a Service the user's own variables count,
-// and mistyped ones are a warning.
+// and mistyped variables are a warning.
 func TestServiceLinksAside(t *testing.T) {
 	env := strings.Join(linksOf("LAMEDUCK_COUNT")[:3], " ")
 	got, err := configOf("-u quiet x", env+" LAMEDUCK_COUNT_PORT=8080") // the pod's own wins over the kubelet's

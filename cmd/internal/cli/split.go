@@ -9,10 +9,10 @@ import (
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// split divides args into flags and the command. The command begins at "--", which
-// stays in place, or at the first word that is neither a flag nor the value of a flag.
-// The command never passes through kong, which takes quadratic time for long lists and
-// replaces bytes that are not UTF-8. The flags found are marked as given.
+// split divides args into flags and the command. The command begins at "--" ("--"
+// included), or at the first word other than a flag or the value of a flag. The command
+// never passes through kong: kong takes quadratic time for long lists and replaces bytes
+// that are not UTF-8. The flags found are marked as given.
 func split(args []string, flags []flag) (own, command []string, err error) {
 	for i := 0; i < len(args); i++ {
 		word := args[i]
@@ -57,8 +57,8 @@ func readWord(word string, flags []flag) (valueFollows bool, err error) {
 	return f.hasValue && !attached, nil
 }
 
-// singleDash returns word, which begins with one dash, with two dashes if that makes it a
-// flag (-delay=10 for --delay=10), else "". -help stays what it is: -h with more letters.
+// singleDash returns a word that begins with a single dash with two dashes, if the result
+// is a flag (--delay=10 for -delay=10), else "". -help stays -h with more letters.
 func singleDash(word string, flags []flag) string {
 	name, _, _ := strings.Cut(word[1:], "=")
 	if name == "help" || len(name) < 2 || long(flags, name) == nil {
@@ -96,15 +96,15 @@ func lastFlag(word string, flags []flag) *flag {
 	return short(flags, word[len(word)-size:])
 }
 
-// otherNames are flags of other programs, and words, by which people ask for what a flag of
-// lameduck does.
+// otherNames are the flags of lameduck that people mean by flags of other programs, and by
+// words from lameduck's pages.
 var otherNames = map[string]string{
 	"quiet": "--until=quiet", "settled": "--until=settled", "drained": "--until=drained", "drain": "--until=drained",
 	"timeout": "--grace-period", "stop-timeout": "--grace-period", "time": "--grace-period", "sleep": "--delay", "wait": "--delay",
 	"v": "--log-level=info", "verbose": "--log-level=info", "debug": "--log-level=debug", "json": "--log-format=json", "V": "--version",
 }
 
-// unknownFlagError is the error for a flag that does not exist, and what was probably meant.
+// unknownFlagError is the error for a flag that does not exist, with the probable intention.
 type unknownFlagError struct{ flag, meant string }
 
 func (e unknownFlagError) Error() string {
@@ -114,7 +114,7 @@ func (e unknownFlagError) Error() string {
 	return fmt.Sprintf("unknown flag %s: did you mean %s?", shim.Quote(e.flag), e.meant)
 }
 
-// unknown returns an unknownFlagError. meant is left out if flags lack the flag in it.
+// unknown returns an unknownFlagError. meant is left out if flags lack the flag in meant.
 func unknown(given, meant string, flags []flag) error {
 	name, _, _ := strings.Cut(strings.TrimPrefix(meant, "--"), "=")
 	if long(flags, name) == nil {
@@ -123,8 +123,8 @@ func unknown(given, meant string, flags []flag) error {
 	return unknownFlagError{given, meant}
 }
 
-// unknownFlag is the error for word, a long flag that does not exist, with what was probably
-// meant: "--delay 10" is often a single word in YAML.
+// unknownFlag is the error for word, a long flag that does not exist, with the probable
+// intention: "--delay 10" is often a single word in YAML.
 func unknownFlag(word string, flags []flag) error {
 	var names []string
 	for _, f := range flags {
@@ -150,8 +150,7 @@ func unknownFlag(word string, flags []flag) error {
 }
 
 // missingValue is the error for the first of words, which ends with the flag f without a
-// value. The second word, if any, begins with a hyphen: a value that does so has to be
-// attached.
+// value. The second word, if any, begins with a hyphen: such a value has to be attached.
 func missingValue(words []string, f *flag) error {
 	if len(words) > 1 && f.field.Type != nil && isNegative(words[1]) {
 		if err := f.valueError(words[1]); err != nil {

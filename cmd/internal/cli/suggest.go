@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// maxTypos is how many edits apart a mistyped flag and the flag that was meant may be.
+// maxTypos is the largest number of edits between a mistyped flag and the intended flag.
 const maxTypos = 3
 
-// nearest returns the candidate that was probably meant by name: with at most one typo, or
-// that shares whole words with name, or that needs the fewest edits to become name.
+// nearest returns the candidate that name probably stands for: a candidate with one typo, or
+// else with the same words, or else with the fewest edits.
 func nearest(name string, candidates []string) string {
 	best, fewest := fewestEdits(name, candidates)
 	if shared := sharingWords(name, candidates); fewest > 1 && shared != "" {
@@ -18,8 +18,8 @@ func nearest(name string, candidates []string) string {
 	return best
 }
 
-// fewestEdits returns the candidate that needs the fewest edits to become name, and their
-// number.
+// fewestEdits returns the candidate with the fewest edits between candidate and name, and
+// the number of edits.
 func fewestEdits(name string, candidates []string) (best string, fewest int) {
 	fewest = -1
 	for _, c := range candidates {
@@ -56,7 +56,7 @@ func hasWords(name, other string) bool {
 	return words(other) != "--" && strings.Contains(words(name), words(other))
 }
 
-// didYouMean returns the flag that was meant by a long flag that does not exist, or "".
+// didYouMean returns the flag that a long flag that does not exist probably stands for, or "".
 func didYouMean(name string, candidates []string) string {
 	name = hyphened(name)
 	for _, c := range candidates {
@@ -71,7 +71,7 @@ func didYouMean(name string, candidates []string) string {
 	return near
 }
 
-// hyphened returns a name in lower case, with hyphens between its words: grace-period for
+// hyphened returns a name in lower case, with hyphens between the words: grace-period for
 // gracePeriod, GRACE_PERIOD and Grace-Period.
 func hyphened(name string) string {
 	var b strings.Builder

@@ -26,7 +26,7 @@ type (
 	GracePeriod struct{ single[time.Duration] }
 )
 
-// Values of which the last one counts.
+// Single values: the last value counts.
 type (
 	Condition      struct{ single[shim.Condition] }
 	Preset         struct{ single[string] }
@@ -95,7 +95,7 @@ func (v *Bool) IsBool() bool { return true }
 // IsBool reports that the flag may be given without a value; see kong.BoolMapperValue.
 func (v *Choice) IsBool() bool { return true }
 
-// single is a value of which the last one counts.
+// single is a value that replaces an earlier value of the flag.
 type single[T any] struct {
 	Value T
 	texts []text // at most one
@@ -107,7 +107,7 @@ type list[T any] struct {
 	texts  []text
 }
 
-// text is a value as the user wrote it, and what is wrong with it.
+// text is a value as the user wrote the value, and its error.
 type text struct {
 	text string
 	err  error
@@ -152,8 +152,8 @@ func (v *list[T]) decode(ctx *kong.DecodeContext, parse func(string) (T, error))
 	return nil
 }
 
-// remedied adds to the error of a value what is wrong with the word as a whole: quotes, which
-// a file of variables for Docker does not remove, or a further flag.
+// remedied adds to the error of a value the remedy for the word as a whole: quotes to leave
+// out (Docker keeps the quotes in a file of variables), or a further flag to separate.
 func remedied(word string, err error) error {
 	switch {
 	case err == nil:
@@ -187,8 +187,8 @@ func (v *list[T]) decodeWhole(ctx *kong.DecodeContext, parse func(string) (T, er
 	return nil
 }
 
-// popText returns the value that follows. Unlike kong's PopValueInto it leaves bytes
-// alone that are not UTF-8.
+// popText returns the next value. Unlike kong's PopValueInto, popText keeps bytes that are
+// not UTF-8.
 func popText(ctx *kong.DecodeContext) (string, error) {
 	token, err := ctx.Scan.PopValue("value")
 	return token.String(), err
@@ -202,7 +202,7 @@ func decodeBool[T any](v *single[T], ctx *kong.DecodeContext, parse func(string)
 	return nil
 }
 
-// The readers of values. Errors are for users: what is wrong, and what would be right.
+// The readers of values. Errors are for users: the mistake, and the remedy.
 
 func parseDuration(text string) (time.Duration, error) {
 	d, err := shim.ParseDuration(text)
@@ -300,7 +300,7 @@ func parseHealth(text string) (shim.HealthSpec, error) {
 	return spec, err
 }
 
-// inLowerCase adds the remedy to the error of a word that is right in lower case.
+// inLowerCase adds the remedy to the error of a word whose lower case is right.
 func inLowerCase[T any](text string, parse func(string) (T, error)) (T, error) {
 	value, err := parse(text)
 	if _, other := parse(strings.ToLower(text)); err != nil && other == nil {

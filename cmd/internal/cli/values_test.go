@@ -9,8 +9,8 @@ import (
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// badValues are values that are refused from a flag and from its variable, and what the
-// error has to suggest. Empty values are in TestRefused: variables may be empty.
+// badValues are values that are refused from a flag and from its variable, and a part of the
+// error, the remedy. Empty values are in TestRefused: variables may be empty.
 var badValues = map[string]struct {
 	values []string
 	right  string
@@ -100,7 +100,7 @@ func TestBadValues(t *testing.T) {
 	}
 }
 
-// hints are mistakes of newcomers, with the end of the error, which says what would be right.
+// hints are mistakes of newcomers, with the end of the error, the remedy.
 var hints = map[string]string{
 	"--delay=5min":                  "; did you mean 5m?",
 	"--delay=10sec":                 "; did you mean 10s?",
@@ -141,7 +141,7 @@ var hints = map[string]string{
 	"--parent-death-signal=SIGTERN": "1 to 64",
 }
 
-// TestHints: the error about a value says what would be right, in one line.
+// TestHints: the error about a value has the remedy, in a single line.
 func TestHints(t *testing.T) {
 	for arg, want := range hints {
 		line, err := ParseRun([]string{"-u", "quiet", "--health=:1", arg, "x"}, nil)

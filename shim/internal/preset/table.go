@@ -6,12 +6,12 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// successOn reports code as 0: the exit code of a server that ends itself by a signal
+// successOn reports code as 0: the exit code of a server that ends by its own signal
 // after a graceful stop.
 func successOn(code int) []ExitCode { return []ExitCode{{From: code, To: 0}} }
 
 // table returns the presets in the order of the documentation. The first call builds the
-// table: most runs need none of it.
+// table: most runs do without a preset.
 var table = sync.OnceValue(func() []Preset {
 	return []Preset{
 		{
