@@ -83,7 +83,7 @@ func readEnv(env []string, flags, foreign []flag) *envFlags {
 
 // variable returns the flag with a variable, or nil.
 func variable(flags []flag, name string) *flag {
-	return find(flags, func(f flag) bool { return f.env == name })
+	return find(flags, func(f *flag) bool { return f.env == name })
 }
 
 // variables returns the names of the flags' variables.

@@ -123,18 +123,19 @@ func flagsIn(model *kong.Application) (flags []flag) {
 
 // long returns the flag with a long name, or nil.
 func long(flags []flag, name string) *flag {
-	return find(flags, func(f flag) bool { return slices.Contains(f.names, name) })
+	return find(flags, func(f *flag) bool { return slices.Contains(f.names, name) })
 }
 
 // short returns the flag with a short name, or nil.
 func short(flags []flag, name string) *flag {
-	return find(flags, func(f flag) bool { return f.short == name })
+	return find(flags, func(f *flag) bool { return f.short == name })
 }
 
-func find(flags []flag, is func(flag) bool) *flag {
-	i := slices.IndexFunc(flags, is)
-	if i < 0 {
-		return nil
+func find(flags []flag, is func(*flag) bool) *flag {
+	for i := range flags {
+		if is(&flags[i]) {
+			return &flags[i]
+		}
 	}
-	return &flags[i]
+	return nil
 }
