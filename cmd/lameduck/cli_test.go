@@ -176,7 +176,7 @@ var refused = []struct {
 	{[]string{"-u", "quiet", "--count-port=80,443", "--ignore-port=443", "echo"}, "", "--count-port=443 and --ignore-port=443 contradict each other", false},
 	{[]string{"-u", "quiet", "echo"}, "LAMEDUCK_COUNT_PORT=80 LAMEDUCK_IGNORE_PORT=80", "--count-port=80 and --ignore-port=80 contradict each other", false},
 	{[]string{"watch", "--count-port=80", "--ignore-port=80"}, "", "contradict each other", true},
-	{[]string{"hold"}, "LAMEDUCK_COUNT_PORT=80 LAMEDUCK_IGNORE_PORT=80", "contradict each other", true},
+	{[]string{"watch"}, "LAMEDUCK_COUNT_PORT=80 LAMEDUCK_IGNORE_PORT=80", "contradict each other", true},
 	{[]string{"--stop-schedule=USR1/30/KILL", "--kill-after=5", "--grace-period=20", "echo"}, "", "KILL is given twice", false},
 }
 
