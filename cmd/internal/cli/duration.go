@@ -7,14 +7,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// units are the words for units of time that people write, by Go's units.
-var units = map[string][]string{
-	"ms": {"ms", "msec", "msecs", "millis", "millisecond", "milliseconds"},
-	"s":  {"s", "sec", "secs", "second", "seconds"},
-	"m":  {"m", "min", "mins", "minute", "minutes"},
-	"h":  {"h", "hr", "hrs", "hour", "hours"},
-}
-
 // plainDuration returns a duration in other words ("5min", "1 h 30 min", "10S", "10,") as Go
 // writes it ("5m", "1h30m", "10s", "10"), or "" if the words are unclear.
 func plainDuration(text string) string {
@@ -34,14 +26,17 @@ func plainDuration(text string) string {
 	return plain
 }
 
-// goUnit returns Go's unit for a word, or the word.
+// goUnit returns Go's unit of time for a word, or the word.
 func goUnit(word string) string {
-	for unit, words := range units {
-		for _, w := range words {
-			if w == word {
-				return unit
-			}
-		}
+	switch strings.TrimSuffix(word, "s") {
+	case "msec", "milli", "millisecond":
+		return "ms"
+	case "sec", "second":
+		return "s"
+	case "min", "minute":
+		return "m"
+	case "hr", "hour":
+		return "h"
 	}
 	return word
 }

@@ -225,6 +225,7 @@ func TestSplit(t *testing.T) {
 		"-health=:9000 x":  "unknown flag -health=:9000: did you mean --health=:9000?",
 		"-g -explain x":    "unknown flag -explain: did you mean --explain?",
 		"-d=10 x":          "-d takes no =: give --delay=10",
+		"-gs=false x":      "-s takes no =: give --subreaper=false",
 		"--until: quiet x": "unknown flag --until:: did you mean --until?",
 		"--MAX_DELAY=5 x":  "unknown flag --MAX_DELAY: did you mean --max-delay?",
 		"--probes x":       "unknown flag --probes: did you mean --ignore-probes?",

@@ -73,12 +73,12 @@ func readCluster(cluster string, flags []flag) (valueFollows bool, err error) {
 		_, size := utf8.DecodeRuneInString(cluster)
 		f := short(flags, cluster[:size])
 		if f == nil {
-			return false, unknown("-"+cluster[:size], otherNames[cluster[:size]], flags)
+			return false, unknown("-"+cluster[:size], equivalent(cluster[:size]), flags)
 		}
 		f.given = true
 		cluster = cluster[size:]
 		switch {
-		case f.hasValue && strings.HasPrefix(cluster, "=") && f.field.Type != nil:
+		case strings.HasPrefix(cluster, "=") && f.field.Type != nil:
 			return false, fmt.Errorf("%s takes no =: give --%s%s", f.dashed(), f.name(), shim.Quote(cluster))
 		case f.hasValue: // the rest of the word is the value
 			return cluster == "", nil
@@ -96,12 +96,28 @@ func lastFlag(word string, flags []flag) *flag {
 	return short(flags, word[len(word)-size:])
 }
 
-// otherNames are the flags of lameduck that people mean by flags of other programs, and by
-// words from lameduck's pages.
-var otherNames = map[string]string{
-	"quiet": "--until=quiet", "settled": "--until=settled", "drained": "--until=drained", "drain": "--until=drained",
-	"timeout": "--grace-period", "stop-timeout": "--grace-period", "time": "--grace-period", "sleep": "--delay", "wait": "--delay",
-	"v": "--log-level=info", "verbose": "--log-level=info", "debug": "--log-level=debug", "json": "--log-format=json", "V": "--version",
+// equivalent returns the flag of lameduck that people mean by a flag of another program, or
+// by a word from lameduck's pages, or "".
+func equivalent(name string) string {
+	switch name {
+	case "quiet", "settled", "drained":
+		return "--until=" + name
+	case "drain":
+		return "--until=drained"
+	case "timeout", "stop-timeout", "time":
+		return "--grace-period"
+	case "sleep", "wait":
+		return "--delay"
+	case "verbose", "v":
+		return "--log-level=info"
+	case "debug":
+		return "--log-level=debug"
+	case "json":
+		return "--log-format=json"
+	case "V":
+		return "--version"
+	}
+	return ""
 }
 
 // unknownFlagError is the error for a flag that does not exist, with the probable intention.
@@ -134,7 +150,7 @@ func unknownFlag(word string, flags []flag) error {
 	first, value, _ := strings.Cut(strings.TrimSuffix(name, ":"), " ")
 	positive, negated := strings.CutPrefix(first, "no-")
 	meant := didYouMean(first, names)
-	switch other := otherNames[first]; {
+	switch other := equivalent(first); {
 	case slices.Contains(Subcommands, name):
 		return unknownFlagError{"--" + name, "lameduck " + name}
 	case other != "" && !(attached && strings.Contains(other, "=")):
