@@ -19,7 +19,7 @@ type Config struct {
 
 	Delay       time.Duration // the floor of the hold
 	DelayGiven  bool          // Delay is the user's, even if Delay is 0
-	Until       Condition     // what ends the hold after the floor
+	Until       Condition     // the condition that ends the hold after the floor
 	QuietFor    time.Duration // how long the silence must last; 0: the default
 	MaxSilence  time.Duration // how long a request in flight may be silent and still hold; 0: the default
 	MaxDelay    time.Duration // the ceiling; 0: from the grace period
@@ -32,12 +32,12 @@ type Config struct {
 
 	WaitGone  []string // paths: hold while any of them exists
 	OnStop    []string // the program to run when the stop begins, and its arguments
-	AliveFile string   // path of a file that exists while the command runs; "": none
+	AliveFile string   // path of a file that exists while the command runs; "": no file
 
 	Health       *HealthSpec // where health checks are answered; nil: nowhere
 	HealthDuring HealthMode  // how health checks are answered from the first stop signal on
 
-	Schedule  Schedule      // what to send after the hold; none: the stop signal
+	Schedule  Schedule      // the signals after the hold; nil: the stop signal
 	KillAfter time.Duration // from the first signal sent to KILL; 0: never
 	Linger    time.Duration // how long descendants may outlive the command
 
@@ -45,7 +45,7 @@ type Config struct {
 	DropUnhandled bool // pass on only the signals that the command catches
 
 	Subreaper         Choice // reap orphans when not PID 1
-	ParentDeathSignal Signal // the signal for lameduck itself when its parent ends; 0: none
+	ParentDeathSignal Signal // the signal for lameduck when the parent ends; 0: no signal
 
 	// For the drop-in names. No flag of lameduck's own sets these fields.
 	Session        bool // the command leads a session of its own, which is signaled as a group
@@ -72,7 +72,7 @@ func (c *Config) Holds() bool {
 }
 
 // maxThreads returns the number of threads that the configuration needs besides the threads
-// of every run: one each for the health listener and the termination log.
+// of every run: the health listener's thread and the termination log's.
 func (c *Config) maxThreads() int {
 	n := 0
 	if c.Health != nil {

@@ -3,6 +3,7 @@ package shim
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -73,14 +74,28 @@ func (c *Config) ceiling(grace time.Duration) time.Duration {
 }
 
 // graceFor returns the shortest grace period, in whole seconds, whose ceiling is no
-// shorter than a hold.
+// shorter than a hold, and into which every KILL of the configuration fits.
 func (c *Config) graceFor(hold time.Duration) time.Duration {
 	grace := (hold + c.Schedule.InitialWait() + c.reserve(0) + c.Linger + stop.ReportMargin).Truncate(time.Second)
-	for c.ceiling(grace) < hold {
+	for c.ceiling(grace) < hold || grace < c.graceForLaterKill() {
 		grace += time.Second
 	}
 	return grace
 }
+
+// graceForLaterKill returns the shortest grace period into which both KILLs fit if the
+// schedule and --kill-after name one each, else 0.
+func (c *Config) graceForLaterKill() time.Duration {
+	scheduled, named := c.Schedule.TimeToKill()
+	if !named || c.KillAfter == 0 {
+		return 0
+	}
+	return c.Schedule.InitialWait() + max(scheduled, c.KillAfter) + c.Linger + stop.ReportMargin
+}
+
+// inSeconds returns a time as the fields of orchestrators take it
+// (terminationGracePeriodSeconds, docker stop -t): in seconds, without a unit.
+func inSeconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }
 
 // longestGiven returns the longest time that the configuration asks to hold.
 func (c *Config) longestGiven() time.Duration { return max(c.Delay, c.MaxDelay, c.QuietFor) }

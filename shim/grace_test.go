@@ -45,8 +45,8 @@ func TestGraceAdaptive(t *testing.T) {
 			t.Errorf("%s: caveat %q, want %q", name, p.grace.caveat, c.caveat)
 		}
 	}
-	wantError(t, in(30*s, Config{MaxDelay: 20 * s}), "--max-delay=20s", "--grace-period=30s", "a grace period of 31s")
-	wantError(t, in(30*s, Config{QuietFor: 20 * s}), "--quiet-for=20s", "--grace-period=30s", "a grace period of 31s")
+	wantError(t, in(30*s, Config{MaxDelay: 20 * s}), "--max-delay=20s", "--grace-period=30", "a grace period of 31 s")
+	wantError(t, in(30*s, Config{QuietFor: 20 * s}), "--quiet-for=20s", "--grace-period=30", "a grace period of 31 s")
 	wantError(t, in(30*s, Config{Delay: 9 * s, MaxDelay: 8 * s}), "--delay=9s", "longer than --max-delay=8s")
 	wantError(t, in(0, Config{QuietFor: 9 * s, MaxDelay: 8 * s}), "--quiet-for=9s", "longer than --max-delay=8s")
 }
@@ -79,14 +79,14 @@ var graceSchedules = []struct {
 	{"USR1/5/TERM/forever/HUP/60", 0, 0, 60 * time.Second, 49 * time.Second, "", "", ""},
 	{"USR1/30/TERM/5/KILL", 0, 0, 60 * time.Second, 24 * time.Second, "", "ends first", "ends first"},
 	{"USR1/30/TERM/5/KILL", 0, 0, 36 * time.Second, 0, "", "ends first", "ends first"},
-	{"USR1/30/TERM/5/KILL", 0, 0, 35 * time.Second, -time.Second, "--stop-schedule=USR1/30s/TERM/5s/KILL does not fit into --grace-period=35s, which leaves 0s for the hold: give less, or a grace period of 36s", "ends first", "ends first"},
+	{"USR1/30/TERM/5/KILL", 0, 0, 35 * time.Second, -time.Second, "--stop-schedule=USR1/30s/TERM/5s/KILL does not fit into --grace-period=35, which leaves 0s for the hold: give less, or a grace period of 36 s", "ends first", "ends first"},
 	{"TERM/2/KILL", 0, 0, 60 * time.Second, 57 * time.Second, "", "", ""},
 	{"TERM/8/KILL", 0, 0, 60 * time.Second, 51 * time.Second, "", "", "ends first"},
 	{"KILL", 0, 0, 60 * time.Second, 59 * time.Second, "", "", ""},
 	{"30", 0, 0, 60 * time.Second, 29 * time.Second, "", "ends first", "ends first"},
 	{"", 5 * time.Second, 0, 60 * time.Second, 54 * time.Second, "", "", ""},
 	{"", 8 * time.Second, 0, 60 * time.Second, 51 * time.Second, "", "", "ends first"},
-	{"", 20 * time.Second, 0, 20 * time.Second, -time.Second, "--kill-after=20s does not fit into --grace-period=20s, which leaves 0s for the hold: give less, or a grace period of 21s", "ends first", "ends first"},
+	{"", 20 * time.Second, 0, 20 * time.Second, -time.Second, "--kill-after=20s does not fit into --grace-period=20, which leaves 0s for the hold: give less, or a grace period of 21 s", "ends first", "ends first"},
 	{"TERM/4/QUIT", 5 * time.Second, 0, 60 * time.Second, 54 * time.Second, "", "", ""}, // KILL is the last
 	{"TERM/30/KILL", 5 * time.Second, 0, 60 * time.Second, 54 * time.Second, "", "", ""},
 	{"TERM/5/KILL", 30 * time.Second, 0, 60 * time.Second, 54 * time.Second, "", "", ""},
@@ -94,7 +94,7 @@ var graceSchedules = []struct {
 	{"", 0, 4 * time.Second, 60 * time.Second, 45 * time.Second, "", "", "leaves the command 4s to stop"},
 	{"20/TERM/5/KILL", 0, 0, 60 * time.Second, 34 * time.Second, "", "ends first", "ends first"},
 	{"20/TERM", 0, 0, 60 * time.Second, 29 * time.Second, "", "ends first", "ends first"},
-	{"30/TERM", 0, 0, 20 * time.Second, ceilingOfThird(20*time.Second) - 30*time.Second, "--stop-schedule=30s/TERM does not fit into --grace-period=20s, which leaves 0s for the hold: give less, or a grace period of 41s", "ends first", "ends first"},
+	{"30/TERM", 0, 0, 20 * time.Second, ceilingOfThird(20*time.Second) - 30*time.Second, "--stop-schedule=30s/TERM does not fit into --grace-period=20, which leaves 0s for the hold: give less, or a grace period of 41 s", "ends first", "ends first"},
 }
 
 // ceilingOfThird returns the ceiling for a grace period of which a third is reserved.
@@ -131,18 +131,45 @@ func TestGraceSchedule(t *testing.T) {
 		cfg.Delay, cfg.GracePeriod = 7*s, cfg.graceFor(7*s)
 		mustPlan(t, cfg, false)
 		cfg.GracePeriod -= s
-		if cfg.ceiling(cfg.GracePeriod) >= 7*s {
-			t.Errorf("%+v: a second less would do too", c)
-		}
 		wantError(t, cfg, "does not fit")
 	}
+}
+
+// TestGraceTwoKills: each KILL must fit into a given grace period, even if the other one
+// comes earlier and fits.
+func TestGraceTwoKills(t *testing.T) {
+	const s = time.Second
+	with := func(schedule string, killAfter, grace time.Duration) Config {
+		return Config{Schedule: testutil.Must(ParseSchedule(schedule)), KillAfter: killAfter, GracePeriod: grace}
+	}
+	wantError(t, with("USR1/30/KILL", 5*s, 20*s), "--kill-after=5s with --stop-schedule=USR1/30s/KILL: KILL is given twice, and the KILL at 30s does not fit into --grace-period=20: keep the KILL at 5s alone")
+	wantError(t, with("USR1/5/KILL", 30*s, 20*s), "--kill-after=30s with --stop-schedule=USR1/5s/KILL: KILL is given twice, and the KILL at 30s does not fit into --grace-period=20: keep the KILL at 5s alone")
+	wantError(t, with("USR1/30/KILL", 5*s, 30*s), "does not fit into --grace-period=30")
+	wantError(t, with("60", 5*s, 60*s), "does not fit into --grace-period=60")
+	mustPlan(t, with("USR1/30/KILL", 5*s, 31*s), false)
+	mustPlan(t, with("USR1/5/KILL", 30*s, 31*s), false)
+	mustPlan(t, with("USR1/30/KILL", 5*s, 0), false) // an assumed grace period yields
+	lingering := with("10/USR1/30/KILL", 5*s, 42*s)
+	lingering.Linger = 2 * s
+	wantError(t, lingering, "does not fit into --grace-period=42")
+	lingering.GracePeriod += s
+	mustPlan(t, lingering, false)
+}
+
+// TestGraceInSeconds: a grace period is said in seconds, as the fields of orchestrators
+// take it.
+func TestGraceInSeconds(t *testing.T) {
+	const s = time.Second
+	wantError(t, Config{Delay: 90 * s, GracePeriod: 100 * s}, "--delay=1m30s does not fit into --grace-period=100, which leaves 1m29s for the hold: give less, or a grace period of 101 s")
+	wantError(t, Config{Delay: 2 * s, GracePeriod: 1500 * time.Millisecond}, "--grace-period=1.5,", "a grace period of 5 s")
+	wantError(t, Config{OnStop: []string{"x"}, GracePeriod: 60 * s, KillAfter: 59 * s}, "give a grace period of 61 s or more")
 }
 
 // TestGraceNothing: an adaptive hold needs some time.
 func TestGraceNothing(t *testing.T) {
 	const s = time.Second
-	wantError(t, Config{Until: Quiet, GracePeriod: s}, "--until=quiet does not fit into --grace-period=1s", "a grace period of 3s")
-	wantError(t, Config{Until: Quiet, GracePeriod: 10 * s, KillAfter: 9 * s}, "--kill-after=9s does not fit into --grace-period=10s", "a grace period of 11s")
+	wantError(t, Config{Until: Quiet, GracePeriod: s}, "--until=quiet does not fit into --grace-period=1", "a grace period of 3 s")
+	wantError(t, Config{Until: Quiet, GracePeriod: 10 * s, KillAfter: 9 * s}, "--kill-after=9s does not fit into --grace-period=10", "a grace period of 11 s")
 	if p := mustPlan(t, Config{Until: Quiet, KillAfter: 9 * s}, false); p.stop.Gate.Ceiling != 8*s || !strings.Contains(p.grace.caveat, "ends first") {
 		t.Errorf("over an assumed one: %v, %q", p.stop.Gate.Ceiling, p.grace.caveat)
 	}

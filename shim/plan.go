@@ -74,12 +74,11 @@ func newPlan(c *Config, terminal, pid1 bool) (plan, error) {
 			TermGroup:           c.TermGroup,
 		},
 		traffic:  traffic.Config{Until: trafficCondition(c.Until), IgnorePorts: c.IgnorePorts, IgnorePeers: c.IgnorePeers, Probes: c.Probes},
-		ports:    c.CountPorts,
 		paths:    c.WaitGone,
 		pid1:     pid1,
 		warnings: slices.Clone(c.Warnings),
 	}}
-	for _, step := range []func() error{p.setRewrites, p.setStopSignals, p.setPreset, p.setSchedule, p.setGrace, p.setExitCodes} {
+	for _, step := range []func() error{p.setRewrites, p.setStopSignals, p.setPorts, p.setPreset, p.setSchedule, p.setGrace, p.warnOfPreset, p.setExitCodes} {
 		if err := step(); err != nil {
 			return p.plan, err
 		}
@@ -134,33 +133,70 @@ func (p *plan) withoutResize(set sig.Set) sig.Set {
 	return set
 }
 
+// The ports.
+
+// setPorts sets the ports that count. A port that is to count and not to count is refused.
+func (p *planner) setPorts() error {
+	for _, port := range p.CountPorts {
+		if slices.Contains(p.IgnorePorts, port) {
+			return p.errorf("--count-port=%d and --ignore-port=%[1]d contradict each other: leave port %[1]d out of one of them", port)
+		}
+	}
+	p.plan.ports = p.CountPorts
+	return nil
+}
+
 // The preset.
 
-// setPreset resolves the preset as far as possible before the start, and adds the warnings
-// of the preset's caveats.
+// setPreset resolves the preset as far as possible before the start.
 func (p *planner) setPreset() error {
 	if p.Preset == "" {
 		return nil
 	}
 	p.plan.stop.SequenceWithoutHold = true
 	p.plan.server.auto = p.Preset == AutoPreset
-	likely := preset.MatchCommand(p.Command)
-	if !p.plan.server.auto {
-		named, ok := preset.Named(p.Preset)
-		if !ok {
-			return p.errorf("--preset=%s: unknown preset", Quote(p.Preset))
-		}
-		p.plan.usePreset(named)
-		likely = named
+	if p.plan.server.auto {
+		return nil
+	}
+	named, ok := preset.Named(p.Preset)
+	if !ok {
+		return p.errorf("--preset=%s: unknown preset", Quote(p.Preset))
+	}
+	p.plan.usePreset(named)
+	return nil
+}
+
+// warnOfPreset adds the warnings of the caveats of the preset, or of the preset that auto
+// will probably find.
+func (p *planner) warnOfPreset() error {
+	likely := p.plan.server.preset
+	if p.plan.server.auto {
+		likely = preset.MatchCommand(p.Command)
 	}
 	if likely == nil {
 		return nil
 	}
-	scene := Scene{Argv: p.Command, Env: p.Env, Adaptive: p.Until != Elapsed, Read: readAll}
+	scene := Scene{
+		Argv: p.Command, Env: p.Env, Read: readAll,
+		Adaptive: p.Until != Elapsed, Schedule: p.Schedule != nil, StopTime: p.stopTime(),
+	}
 	for _, caveat := range likely.CaveatsIn(scene) {
 		p.warn("preset %s: %s", likely.Name, p.Spelling.In(caveat))
 	}
 	return nil
+}
+
+// stopTime returns how long a given grace period leaves the command for its own stop after
+// the longest hold, 0 if no grace period was given.
+func (p *planner) stopTime() time.Duration {
+	if p.GracePeriod == 0 {
+		return 0
+	}
+	left := p.GracePeriod - p.plan.stop.Gate.MaxHold() - p.Schedule.InitialWait() - p.Linger
+	if kill, named := p.timeToKill(); named {
+		return min(kill, left)
+	}
+	return left
 }
 
 // usePreset makes found the preset of the plan.
@@ -204,11 +240,22 @@ func (p *planner) setSchedule() error {
 	}
 	step, at, found := p.Schedule.CutOffBy(p.KillAfter)
 	if p.KillAfter == 0 || !found {
-		return nil
+		return p.checkLaterKill()
 	}
 	enough := at.Truncate(time.Second) + time.Second
 	return p.errorf("--kill-after=%v with --stop-schedule=%v: KILL comes at %v and %v only at %v: give --kill-after=%v or more, or put KILL into the schedule",
 		p.KillAfter, p.Schedule, p.KillAfter, step, at, enough.Seconds())
+}
+
+// checkLaterKill refuses a KILL that is given beside an earlier one and does not fit into a
+// given grace period: the earlier KILL, which fits, would hide the mistake.
+func (p *planner) checkLaterKill() error {
+	scheduled, named := p.Schedule.TimeToKill()
+	if !named || p.KillAfter == 0 || p.GracePeriod == 0 || p.GracePeriod >= p.graceForLaterKill() {
+		return nil
+	}
+	return p.errorf("--kill-after=%v with --stop-schedule=%v: KILL is given twice, and the KILL at %v does not fit into --grace-period=%s: keep the KILL at %v alone",
+		p.KillAfter, p.Schedule, max(scheduled, p.KillAfter), inSeconds(p.GracePeriod), min(scheduled, p.KillAfter))
 }
 
 // The grace period and the gate.
@@ -237,8 +284,8 @@ func (p *planner) setGrace() error {
 	if needed == 0 && p.Until != Elapsed {
 		needed = time.Second
 	}
-	return p.errorf("%s does not fit into --grace-period=%v, which leaves %v for the hold: give less, or a grace period of %v",
-		cmp.Or(p.givenTimes(), p.Spelling.In("--until=")+string(p.Until)), grace, max(ceiling, 0).Truncate(100*time.Millisecond), p.graceFor(needed))
+	return p.errorf("%s does not fit into --grace-period=%s, which leaves %v for the hold: give less, or a grace period of %s s",
+		cmp.Or(p.givenTimes(), p.Spelling.In("--until=")+string(p.Until)), inSeconds(grace), max(ceiling, 0).Truncate(100*time.Millisecond), inSeconds(p.graceFor(needed)))
 }
 
 // setGate sets the gate and the times of the traffic's judgement. The grace period leaves
@@ -300,7 +347,7 @@ func (p *planner) checkGate() error {
 	case p.Schedule.LoopsWithoutWait():
 		return p.errorf("--stop-schedule=%v repeats without a wait: add a wait after forever, as in forever/TERM/5s", p.Schedule)
 	case gate.Ceiling <= 0 && (gate.WaitGone || gate.OnStop):
-		return p.errorf("%s leaves no time for the hold that --wait-gone and --on-stop need: give a grace period of %v or more, or --max-delay", cmp.Or(p.givenTimes(), "the grace period"), p.graceFor(time.Second))
+		return p.errorf("%s leaves no time for the hold that --wait-gone and --on-stop need: give a grace period of %s s or more, or --max-delay", cmp.Or(p.givenTimes(), "the grace period"), inSeconds(p.graceFor(time.Second)))
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 // mustPlan returns the plan of a valid configuration.
@@ -132,7 +134,7 @@ func TestGraceGiven(t *testing.T) {
 	} {
 		cfg := Config{Delay: c.delay, GracePeriod: c.grace}
 		if c.needs > 0 {
-			wantError(t, cfg, "--delay="+c.delay.String(), "--grace-period="+c.grace.String(), "a grace period of "+c.needs.String())
+			wantError(t, cfg, "--delay="+c.delay.String(), "--grace-period="+inSeconds(c.grace)+",", "a grace period of "+inSeconds(c.needs)+" s")
 			continue
 		}
 		if p := mustPlan(t, cfg, false); p.stop.Gate.Floor != c.delay || p.grace.caveat != "" || len(p.warnings) > 0 {
@@ -208,6 +210,71 @@ func TestConfigStops(t *testing.T) {
 		}
 		if len(p.warnings) > 1 || c.warns != "" != (len(p.warnings) == 1) || c.warns != "" && !strings.Contains(p.warnings[0], c.warns) {
 			t.Errorf("%v: warnings %q, want %q", c.rewrites, p.warnings, c.warns)
+		}
+	}
+}
+
+// TestPortsContradict: a port cannot count and not count.
+func TestPortsContradict(t *testing.T) {
+	wantError(t, Config{Until: Quiet, CountPorts: []uint16{80, 443}, IgnorePorts: []uint16{9, 443}},
+		"--count-port=443 and --ignore-port=443 contradict each other: leave port 443 out of one of them")
+	mustPlan(t, Config{Until: Quiet, CountPorts: []uint16{80}, IgnorePorts: []uint16{443}}, false)
+}
+
+// advice finds the flags that a caveat tells users to give.
+var advice = regexp.MustCompile(`--(until|stop-schedule)=([\w/]+)`)
+
+// TestPresetAdvice: the warning of a caveat is gone once the flags in it are given.
+func TestPresetAdvice(t *testing.T) {
+	followed := 0
+	for _, p := range Presets() {
+		for _, caveat := range p.Caveats {
+			for _, flag := range advice.FindAllStringSubmatch(caveat.Says, -1) {
+				cfg := Config{Command: []string{"x"}, Preset: p.Name, GracePeriod: 150 * time.Second}
+				if before := mustPlan(t, cfg, false).warnings; !slices.Contains(before, "preset "+p.Name+": "+caveat.Says) {
+					t.Errorf("%s: warnings %q, want %q", p.Name, before, caveat.Says)
+				}
+				if flag[1] == "until" {
+					cfg.Until = Condition(flag[2])
+				} else {
+					cfg.Schedule = testutil.Must(ParseSchedule(flag[2]))
+				}
+				if after := mustPlan(t, cfg, false).warnings; len(after) > 0 {
+					t.Errorf("%s with %s: warnings %q", p.Name, flag[0], after)
+				}
+				followed++
+			}
+		}
+	}
+	if followed < 5 {
+		t.Errorf("only %d flags in caveats", followed)
+	}
+}
+
+// TestPresetTime: a server that needs time for its stop is a warning unless a given grace
+// period leaves the time after the longest hold.
+func TestPresetTime(t *testing.T) {
+	const s = time.Second
+	for _, c := range []struct {
+		cfg   Config
+		warns bool
+	}{
+		{Config{}, true},
+		{Config{GracePeriod: 25 * s}, true},
+		{Config{GracePeriod: 26 * s}, false},
+		{Config{GracePeriod: 60 * s, Until: Quiet}, true}, // the hold may last 49 s
+		{Config{GracePeriod: 60 * s, Until: Quiet, MaxDelay: 30 * s}, false},
+		{Config{GracePeriod: 60 * s, Delay: 40 * s}, true},
+		{Config{GracePeriod: 60 * s, Delay: 20 * s}, false},
+		{Config{GracePeriod: 60 * s, Linger: 40 * s}, true},
+		{Config{GracePeriod: 60 * s, KillAfter: 20 * s}, true},
+		{Config{GracePeriod: 60 * s, KillAfter: 30 * s}, false},
+		{Config{GracePeriod: 60 * s, Schedule: testutil.Must(ParseSchedule("40/TERM"))}, true},
+	} {
+		c.cfg.Command, c.cfg.Preset = []string{"sidekiq"}, AutoPreset
+		warnings := mustPlan(t, c.cfg, false).warnings
+		if got := len(warnings) > 0; got != c.warns {
+			t.Errorf("%+v: warnings %q", c.cfg, warnings)
 		}
 	}
 }

@@ -105,7 +105,7 @@ func (d *instance) lineIn(err error) int {
 // effect are only warnings of lameduck.
 func (c *container) reportUnusedFlags(d *instance) {
 	for _, u := range d.CheckUnused(&d.cfg) {
-		if strings.HasPrefix(u.Source, "--") {
+		if u.Refused() {
 			c.report(d.given[u.Flag].line, badFlag, "lameduck does not start: %v, or leave it out", u)
 		}
 	}
@@ -113,8 +113,9 @@ func (c *container) reportUnusedFlags(d *instance) {
 
 // lameduckVariable returns the first variable with lameduck's prefix, or nil.
 func (c *container) lameduckVariable() *variable {
+	env := environ(c.env)
 	for i, v := range c.env {
-		if strings.HasPrefix(v.name, cli.Prefix) && !cli.Foreign(v.name) && v.value.text != "" {
+		if strings.HasPrefix(v.name, cli.Prefix) && !cli.Foreign(v.name, v.value.text, env) && v.value.text != "" {
 			return &c.env[i]
 		}
 	}

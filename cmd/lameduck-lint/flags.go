@@ -104,7 +104,7 @@ func (r *reading) check(err error, unknown []cli.Unknown, line int, args []word,
 		r.open = true
 	}
 	for _, u := range unknown {
-		r.complain(last(env, u.Name).value.line, unknownVariable, "unknown variable %s, which lameduck ignores with a warning: did you mean %s?", u.Name, u.Nearest)
+		r.complain(last(env, u.Name).value.line, unknownVariable, "unknown variable %s, which lameduck ignores with a warning: %s", u.Name, u.Hint)
 	}
 }
 

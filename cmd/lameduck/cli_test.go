@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestForgery: whatever the arguments and variables contain, lameduck prints one line of
-// printable characters that begins as lameduck's lines do, or a JSON object.
+// printable characters with the beginning of lameduck's lines, or a JSON object.
 func TestForgery(t *testing.T) {
 	const forged = "x\x1b[2J\x1b]0;t\a\nlameduck: forged\r\u009b2J\u2028\u202e\x7f\xff"
 	var cases [][2][]string // words, variables
@@ -69,7 +69,7 @@ type result struct {
 	out, errOut string
 }
 
-// call runs lameduck with args in a process of its own, whose environment is PATH and env.
+// call runs lameduck with args in a new process, with PATH and env as the environment.
 func call(t *testing.T, env []string, args ...string) (r result) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -93,9 +93,9 @@ var refused = []struct {
 	args  []string
 	env   string
 	says  string
-	place bool // the error depends on the machine or the subcommand: --explain does not find it
+	place bool // the error depends on the machine or the subcommand: --explain does not find the error
 }{
-	{nil, "", "no command", false},
+	{nil, "", "no command to run: lameduck [flags] -- COMMAND [ARG...]; an ENTRYPOINT resets the CMD of the base image, so repeat CMD", false},
 	{[]string{"--"}, "", "no command", false},
 	{[]string{"-d", "5"}, "", "no command", false},
 	{[]string{"hold", "server"}, "", "lameduck -- hold", true},
@@ -130,7 +130,7 @@ var refused = []struct {
 	{[]string{"-d"}, "", "-d needs a value: give -d VALUE", false},
 	{[]string{"--delay"}, "", "--delay", false},
 	{[]string{"--delay", "--", "echo"}, "", "--delay", false},
-	{[]string{"-d", "-5", "echo"}, "", "-d needs a value: give -d VALUE", false},
+	{[]string{"-d", "-5", "echo"}, "", "--delay=-5: invalid duration \"-5\": give seconds (10) or units (1m30s, 500ms), from 0 to 8760h0m0s, not a negative time", false},
 	{[]string{"-dx", "echo"}, "", "--delay=x", false},
 	{[]string{"-d", "5\n6", "echo"}, "", `--delay="5\n6": `, false},
 
@@ -144,12 +144,12 @@ var refused = []struct {
 	{[]string{"--log-level=", "echo"}, "", "--log-level=: ", false},
 
 	{[]string{"echo"}, "LAMEDUCK_DELAY=x", "LAMEDUCK_DELAY=x", false},
-	{[]string{"--delay=5", "--grace-period=5", "echo"}, "", "--grace-period=5s", false},
+	{[]string{"--delay=5", "--grace-period=5", "echo"}, "", "--grace-period=5,", false},
 	{[]string{"echo"}, "LAMEDUCK_DELAY=5 LAMEDUCK_GRACE_PERIOD=5", "does not fit", false},
 	{[]string{"--delay=9223372036", "--grace-period=10", "echo"}, "", "8760h", false},
 	{[]string{"--grace-period=10", "echo"}, "", "--delay", false},
 	{[]string{"--grace-period=10", "--delay=0", "echo"}, "", "--delay", false},
-	{[]string{"--grace-period=10", "echo"}, "LAMEDUCK_DELAY=0", "--delay", false},
+	{[]string{"--health-during=fail", "echo"}, "LAMEDUCK_DELAY=0", "--health-during=fail has no effect", false},
 	{[]string{"-r", "HUP:0,HUP:INT", "echo"}, "", "--rewrite=HUP:INT", false},
 	{[]string{"-r", "HUP:0", "-r", "1:2", "echo"}, "", "HUP is rewritten twice", false},
 	{[]string{"-e", "1,1:2", "echo"}, "", "--exit-code=1:2", false},
@@ -160,7 +160,7 @@ var refused = []struct {
 	{[]string{"--alive-file=/no/such/folder/file", "echo"}, "", "--alive-file=/no/such/folder/file: cannot create the file: no such file or directory", true},
 	{[]string{"--termination-log=/no/such/folder/file", "echo"}, "", "--termination-log=/no/such/folder/file: ", true},
 	{[]string{"--termination-log=/", "echo"}, "", "--termination-log=/: ", true},
-	{[]string{"--stop-schedule=TERM/20/KILL", "--grace-period=15", "echo"}, "", "a grace period of 21s", false},
+	{[]string{"--stop-schedule=TERM/20/KILL", "--grace-period=15", "echo"}, "", "a grace period of 21 s", false},
 	{[]string{"--stop-schedule=TERM/forever/KILL", "echo"}, "", "without a wait", false},
 	{[]string{"--stop-schedule=TERM/forever/5/forever/KILL", "echo"}, "", "forever is given twice", false},
 	{[]string{"--stop-schedule=USR1/5/KILL/5/TERM", "echo"}, "", "--stop-schedule=USR1/5/KILL/5/TERM: TERM comes after KILL, which ends the command: put KILL last", false},
@@ -170,9 +170,14 @@ var refused = []struct {
 	{[]string{"--stop-schedule=USR1/10/TERM", "--kill-after=10", "echo"}, "", "give --kill-after=11 or more", false},
 	{[]string{"--kill-after=8", "echo"}, "LAMEDUCK_STOP_SCHEDULE=USR1/10.5/TERM", "give --kill-after=11 or more", false},
 	{[]string{"--stop-schedule=USR1/10/forever/TERM/5", "--kill-after=8", "echo"}, "", "give --kill-after=11 or more", false},
-	{[]string{"--kill-after=30", "--grace-period=20", "echo"}, "", "a grace period of 31s", false},
+	{[]string{"--kill-after=30", "--grace-period=20", "echo"}, "", "a grace period of 31 s", false},
 	{[]string{"--kill-after=9", "--grace-period=10", "--wait-gone=/x", "echo"}, "", "no time for the hold", false},
 	{[]string{"--on-stop=true", "--stop-schedule=30", "echo"}, "", "no time for the hold", false},
+	{[]string{"-u", "quiet", "--count-port=80,443", "--ignore-port=443", "echo"}, "", "--count-port=443 and --ignore-port=443 contradict each other", false},
+	{[]string{"-u", "quiet", "echo"}, "LAMEDUCK_COUNT_PORT=80 LAMEDUCK_IGNORE_PORT=80", "--count-port=80 and --ignore-port=80 contradict each other", false},
+	{[]string{"watch", "--count-port=80", "--ignore-port=80"}, "", "contradict each other", true},
+	{[]string{"watch"}, "LAMEDUCK_COUNT_PORT=80 LAMEDUCK_IGNORE_PORT=80", "contradict each other", true},
+	{[]string{"--stop-schedule=USR1/30/KILL", "--kill-after=5", "--grace-period=20", "echo"}, "", "KILL is given twice", false},
 }
 
 // TestRefused: the error is one line, nothing is started, and the exit code is 125.
@@ -203,7 +208,9 @@ func TestAsked(t *testing.T) {
 		{"hold -d x -h", new(cli.HoldOnly).HelpText()},
 		{"watch --help", new(cli.Watch).HelpText()},
 		{"install --help", installHelp},
+		{"install /no/such --help-all", installHelp},
 		{"presets -h", presetsHelp},
+		{"presets nginx --help", presetsHelp},
 		{"--version", "lameduck version dev, a plain build (see docs/limits.md)\n"},
 		{"--version -- echo", "lameduck version dev, a plain build (see docs/limits.md)\n"},
 	} {
@@ -235,7 +242,8 @@ func TestRuns(t *testing.T) {
 		{"", []string{"sh", "-c", "exit 125"}, result{code: 125}},
 		{"", []string{"sh", "-c", "echo out; echo err >&2"}, result{out: "out\n", errOut: "err\n"}},
 		{"", []string{"/no/such/program"}, result{code: 127, errOut: "lameduck: cannot run \"/no/such/program\": no such file or directory\n"}},
-		{"", []string{"--", "hold"}, result{code: 127, errOut: "lameduck: cannot run \"hold\": no such file or directory\n"}},
+		{"", []string{"--", "hold"}, result{code: 127, errOut: "lameduck: cannot run \"hold\": no such file or directory; for the subcommand, give hold as the first word, before any flag\n"}},
+		{"", []string{"until=quiet", "true"}, result{code: 127, errOut: "lameduck: cannot run \"until=quiet\": no such file or directory; did you mean --until=quiet?\n"}},
 		{"", []string{plain}, result{code: 126, errOut: fmt.Sprintf("lameduck: cannot run %q: permission denied\n", plain)}},
 		{"LAMEDUCK_DELAY=1 LAMEDUCK_LOG_LEVEL=error LAMEDUCK_PORT=p LAMEDUCK_X=x", show, result{out: "-- -d x (,,p,x)\n"}},
 		{"LAMEDUCK_DELAI=1", []string{"true"}, result{errOut: "lameduck: warning: unknown variable LAMEDUCK_DELAI: did you mean LAMEDUCK_DELAY?\n"}},

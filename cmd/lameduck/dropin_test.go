@@ -333,13 +333,13 @@ func TestDropinStartCode(t *testing.T) {
 func TestDropinSpelling(t *testing.T) {
 	for call, want := range map[string]string{
 		"LAMEDUCK_DELAY=50 tini":                                        "LAMEDUCK_DELAY=50s: assumed grace period 10s ends first: give LAMEDUCK_GRACE_PERIOD and",
-		"LAMEDUCK_DELAY=50 LAMEDUCK_GRACE_PERIOD=20 catatonit":          "LAMEDUCK_DELAY=50s does not fit into LAMEDUCK_GRACE_PERIOD=20s",
+		"LAMEDUCK_DELAY=50 LAMEDUCK_GRACE_PERIOD=20 catatonit":          "LAMEDUCK_DELAY=50s does not fit into LAMEDUCK_GRACE_PERIOD=20,",
 		"LAMEDUCK_UNTIL=quiet LAMEDUCK_GRACE_PERIOD=1 tini":             "LAMEDUCK_UNTIL=quiet does not fit",
 		"LAMEDUCK_DELAY=5 LAMEDUCK_MAX_DELAY=2 dumb-init":               "LAMEDUCK_DELAY=5s is longer than LAMEDUCK_MAX_DELAY=2s",
 		"LAMEDUCK_KILL_AFTER=20 LAMEDUCK_LINGER=5 tini":                 "LAMEDUCK_KILL_AFTER=20s with LAMEDUCK_LINGER=5s: assumed",
 		"LAMEDUCK_STOP_SCHEDULE=TERM/30/KILL dumb-init":                 "LAMEDUCK_STOP_SCHEDULE=TERM/30s/KILL: assumed",
 		"LAMEDUCK_STOP_SCHEDULE=TERM/forever/HUP docker-init":           "LAMEDUCK_STOP_SCHEDULE=TERM/forever/HUP repeats",
-		"LAMEDUCK_WAIT_GONE=/x LAMEDUCK_GRACE_PERIOD=1 tini":            "that LAMEDUCK_WAIT_GONE and LAMEDUCK_ON_STOP need: give a grace period of 3s or more, or LAMEDUCK_MAX_DELAY",
+		"LAMEDUCK_WAIT_GONE=/x LAMEDUCK_GRACE_PERIOD=1 tini":            "that LAMEDUCK_WAIT_GONE and LAMEDUCK_ON_STOP need: give a grace period of 3 s or more, or LAMEDUCK_MAX_DELAY",
 		"LAMEDUCK_KILL_AFTER=5 LAMEDUCK_STOP_SCHEDULE=TERM/30/INT tini": "LAMEDUCK_KILL_AFTER=5s with LAMEDUCK_STOP_SCHEDULE=TERM/30s/INT: KILL comes at 5s and INT only at 30s: give LAMEDUCK_KILL_AFTER=31 or more",
 		"LAMEDUCK_STOP_SIGNAL=KILL tini":                                "LAMEDUCK_STOP_SIGNAL=KILL never",
 		"LAMEDUCK_STOP_SIGNAL=frob tini":                                "LAMEDUCK_STOP_SIGNAL=frob: ",
@@ -348,7 +348,7 @@ func TestDropinSpelling(t *testing.T) {
 		"LAMEDUCK_REWRITE=TERM:0 dumb-init":                             "LAMEDUCK_REWRITE=TERM:0 drops TERM",
 		"LAMEDUCK_DELAY=1 LAMEDUCK_GRACE_PERIOD=9 dumb-init -r 15:0":    "-r TERM:0 drops TERM",
 		"LAMEDUCK_PRESET=mariadb catatonit":                             "with LAMEDUCK_UNTIL=drained or LAMEDUCK_UNTIL=quiet",
-		"LAMEDUCK_PRESET=uwsgi catatonit":                               "with --die-on-term", // uWSGI's own
+		"LAMEDUCK_PRESET=uwsgi catatonit":                               "give --hook-master-start=", // uWSGI's own
 		"LAMEDUCK_QUIET_FOR=3 tini":                                     "LAMEDUCK_QUIET_FOR=3 has no effect unless the hold waits for traffic: give LAMEDUCK_UNTIL too",
 		"LAMEDUCK_MAX_DELAY=3 tini":                                     "give LAMEDUCK_DELAY or LAMEDUCK_UNTIL too",
 		"LAMEDUCK_HEALTH_DURING=fail dumb-init":                         "without LAMEDUCK_HEALTH: give LAMEDUCK_HEALTH too",

@@ -245,7 +245,7 @@ func TestExplainRefuses(t *testing.T) {
 		if len(c.args) == 0 || c.args[0] == "presets" || c.place {
 			continue
 		}
-		if c.says == "no command" {
+		if strings.HasPrefix(c.says, "no command") {
 			if got := call(t, nil, append([]string{"--explain"}, c.args...)...); got.code != 0 {
 				t.Errorf("%q: %+v", c.args, got)
 			}

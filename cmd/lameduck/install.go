@@ -17,8 +17,8 @@ const installHelp = `lameduck install copies this program to DIR/lameduck, for o
 Usage: lameduck install DIR
 `
 
-// install copies this program to DIR/lameduck, as an init container does with a volume
-// that another container runs programs from. The copy is atomic, and a lameduck that
+// install copies the running program to DIR/lameduck, as an init container does with a volume
+// from which another container runs programs. The copy is atomic, and a lameduck that
 // runs from DIR goes on.
 func install(args []string) int {
 	switch {
@@ -32,18 +32,31 @@ func install(args []string) int {
 	if len(args) != 1 || args[0] == "" {
 		return fail(errors.New("install needs one existing directory: lameduck install DIR"))
 	}
-	info, err := os.Stat(args[0])
-	if err != nil || !info.IsDir() {
-		return fail(fmt.Errorf("install: %s is not a directory: give an existing directory, such as a mounted volume", shim.Quote(args[0])))
+	dir := args[0]
+	if !isDirectory(dir) {
+		return fail(notDirectory(dir))
 	}
-	path := filepath.Join(args[0], "lameduck")
-	if err := copySelf(path); err != nil {
-		return fail(fmt.Errorf("install: %w", err))
+	if err := copySelf(filepath.Join(dir, "lameduck")); err != nil {
+		return fail(fmt.Errorf("cannot install into %s: %w", shim.Quote(dir), err))
 	}
 	return 0
 }
 
-// copySelf writes this program to a new file beside path, and renames the file to path.
+func isDirectory(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// notDirectory is the error for a path other than a directory, such as the path of the copy.
+func notDirectory(path string) error {
+	give := "give an existing directory, such as a mounted volume"
+	if parent := filepath.Dir(path); filepath.Base(path) == "lameduck" && isDirectory(parent) {
+		give = "give the directory, " + shim.Quote(parent)
+	}
+	return fmt.Errorf("install: %s is not a directory: %s", shim.Quote(path), give)
+}
+
+// copySelf writes the running program to a new file beside path, and renames the file to path.
 func copySelf(path string) (err error) {
 	self, err := os.Open("/proc/self/exe")
 	if err != nil {

@@ -50,7 +50,8 @@ func TestInstallBad(t *testing.T) {
 		"a b":                    "lameduck install DIR",
 		"--force " + dir:         "unknown flag --force",
 		dir + "/missing":         "is not a directory",
-		"/proc":                  "/proc/.lameduck-",
+		"/proc":                  "cannot install into /proc: open /proc/.lameduck-",
+		dir + "/lameduck":        "is not a directory: give the directory, " + dir,
 		taken:                    "file exists",
 		"-- " + dir + "/missing": "is not a directory",
 	} {

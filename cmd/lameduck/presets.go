@@ -14,8 +14,19 @@ const presetsHelp = `lameduck presets explains the preset NAME, with its source,
 Usage: lameduck presets [NAME]
 `
 
-// asksHelp reports whether the arguments of a subcommand without flags ask for help.
-func asksHelp(args []string) bool { return len(args) > 0 && (args[0] == "-h" || args[0] == "--help") }
+// asksHelp reports whether the arguments of a subcommand without flags of its own ask for
+// help, before any "--".
+func asksHelp(args []string) bool {
+	for _, arg := range args {
+		switch arg {
+		case "--":
+			return false
+		case "-h", "--help", "--help-all":
+			return true
+		}
+	}
+	return false
+}
 
 // presets lists the presets, or explains the named preset.
 func presets(args []string) int {
@@ -29,7 +40,7 @@ func presets(args []string) int {
 	case len(args) == 0:
 		return answer(presetList())
 	case len(args) > 1 || strings.HasPrefix(args[0], "-"):
-		return fail(errors.New("presets takes one name, or none: lameduck presets [NAME]"))
+		return fail(errors.New("presets takes one name, or no name for the list: lameduck presets [NAME]"))
 	}
 	name, err := cli.ParsePreset(args[0])
 	switch {

@@ -10,8 +10,8 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 )
 
-// TestReleaseFlags: a release is built with the flags that the Makefile has, for
-// machines with an entry point of our own and for those without.
+// TestReleaseFlags: a release is built with the flags of the Makefile, for machines with
+// an entry point of our own and for machines without.
 func TestReleaseFlags(t *testing.T) {
 	if _, err := exec.LookPath("make"); err != nil {
 		t.Skip("make is not installed")

@@ -55,11 +55,11 @@ func run(args, env []string) int {
 	case line.Explain.Value:
 		return explain(cfg)
 	case len(cfg.Command) == 0:
-		return failIn(cfg.JSON, errors.New("no command to run: lameduck [flags] -- COMMAND [ARG...]"))
+		return failIn(cfg.JSON, errNoCommand)
 	}
 	code, err := shim.Run(cfg)
 	if err != nil {
-		return failIn(cfg.JSON, err)
+		return failIn(cfg.JSON, hinted(err, cfg.Command))
 	}
 	return code
 }

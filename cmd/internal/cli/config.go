@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/lameduck-init/lameduck/shim"
 )
@@ -146,7 +147,7 @@ func (l *Line) check(grammar interface{ Values() shim.Config }) (shim.Config, er
 	}
 	unused := l.CheckUnused(&cfg)
 	for _, u := range unused {
-		if !u.fromEnv {
+		if u.Refused() {
 			return cfg, fmt.Errorf("%v, or leave it out", u)
 		}
 		if u.flag.needs() != needsSequence { // a grace period is of use for the report
@@ -199,7 +200,15 @@ func (l *Line) source(f *flag) string {
 // Unused is a flag that has no effect beside the others given.
 type Unused struct {
 	Given
-	remedy string
+	remedy    string
+	holdIsOff bool // by a variable
+}
+
+// Refused reports whether the flag is an error. A variable without effect is a warning, and
+// so is a flag about a hold that a variable turns off: operators turn a hold off without a
+// change of the arguments.
+func (u Unused) Refused() bool {
+	return !u.fromEnv && !(u.holdIsOff && u.flag.needs() != needsHealth)
 }
 
 func (u Unused) String() string {
@@ -233,14 +242,30 @@ func met(need string, cfg *shim.Config) (ok bool, remedy string) {
 // CheckUnused returns the flags that have no effect in cfg, the configuration of l.
 func (l *Line) CheckUnused(cfg *shim.Config) (unused []Unused) {
 	given := l.Given()
+	off := slices.ContainsFunc(given, Given.turnsOff)
 	for i, g := range given {
 		last := i == len(given)-1 || given[i+1].flag != g.flag
 		ok, remedy := met(g.flag.needs(), cfg)
 		if last && !ok {
-			unused = append(unused, Unused{g, l.Spelling.In(remedy)})
+			unused = append(unused, Unused{g, l.Spelling.In(remedy), off})
 		}
 	}
 	return unused
+}
+
+// turnsOff reports whether g is a variable that turns the hold off: LAMEDUCK_UNTIL=elapsed or
+// LAMEDUCK_DELAY=0.
+func (g Given) turnsOff() bool {
+	if !g.fromEnv || g.Err != nil {
+		return false
+	}
+	switch v := g.flag.value.Addr().Interface().(type) {
+	case *Condition:
+		return v.Value == shim.Elapsed
+	case *Duration:
+		return g.Flag == "delay" && v.Value == 0
+	}
+	return false
 }
 
 // SpellAsVariables has messages name the flags' variables, or in their place the flags of

@@ -4,11 +4,14 @@
 //	grammar.go  the flags as structs for kong; a field has all that is known of a flag
 //	flags.go    the flags of a grammar, found by reflection before kong is asked
 //	parse.go    words and variables -> a filled grammar; kong gets only what was given
+//	split.go    where the command begins; flags that do not exist
 //	values.go   the types of the values
 //	env.go      LAMEDUCK_* variables, and which of them the command does not get
+//	servicelink.go: variables that Kubernetes makes for Services
 //	config.go   a filled grammar -> shim.Config; flags without effect
 //	help.go     kong's help over the model
 //	suggest.go  "did you mean"
+//	command.go  hints about a command that was not found
 //
 // A new flag is a field in grammar.go and a line in config.go that carries the value
 // into shim.Config.

@@ -16,11 +16,18 @@ const Prefix = "LAMEDUCK_"
 // hookVariables are set by lameduck for --on-stop, and so for a lameduck in --on-stop.
 var hookVariables = []string{"LAMEDUCK_PID", "LAMEDUCK_SIGNAL"}
 
-// Foreign reports whether a variable with Prefix is for another reader: Kubernetes injects
-// some for a Service called lameduck, and lameduck sets some for --on-stop.
-func Foreign(name string) bool {
-	return name == "LAMEDUCK_PORT" || strings.HasPrefix(name, "LAMEDUCK_PORT_") || strings.HasPrefix(name, "LAMEDUCK_SERVICE_") ||
-		slices.Contains(hookVariables, name)
+// Foreign reports whether a variable of env with Prefix is for another reader: Kubernetes
+// makes variables for Services called lameduck or lameduck-NAME, and lameduck makes some for
+// --on-stop.
+func Foreign(name, value string, env []string) bool {
+	ofLameduck := name == "LAMEDUCK_PORT" || strings.HasPrefix(name, "LAMEDUCK_PORT_") || strings.HasPrefix(name, "LAMEDUCK_SERVICE_")
+	switch {
+	case ofLameduck, slices.Contains(hookVariables, name), isAddress(value):
+		return true
+	case variable(flagsOf(new(Run)), name) != nil: // LAMEDUCK_COUNT_PORT=80 beside a Service called lameduck-count
+		return false
+	}
+	return serviceLinksIn(env).made(name)
 }
 
 // envFlags are the variables of flags. The command does not get these variables: a
@@ -32,28 +39,42 @@ type envFlags struct {
 	unknown []Unknown
 }
 
-// Unknown is a variable that begins with Prefix and belongs to no flag.
-type Unknown struct{ Name, Nearest string }
+// Unknown is a variable that begins with Prefix and belongs to no flag. Hint says what would
+// be right.
+type Unknown struct{ Name, Hint string }
 
 func (u Unknown) String() string {
-	return fmt.Sprintf("unknown variable %s: did you mean %s?", shim.Quote(u.Name), u.Nearest)
+	return fmt.Sprintf("unknown variable %s: %s", shim.Quote(u.Name), u.Hint)
+}
+
+// hintFor returns what to do about a variable that belongs to none of flags.
+func hintFor(name string, flags []flag) string {
+	word := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, Prefix)), "_", "-")
+	switch f := long(flags, word); {
+	case f != nil && f.env == "":
+		return "--" + f.name() + " has no variable, give the flag"
+	case f != nil && f.name() != word: // --no-ignore-probes
+		return "did you mean " + f.env + "=false?"
+	}
+	return "did you mean " + nearest(name, variables(flags)) + "?"
 }
 
 // readEnv sorts the environment. As with getenv(3), the first of two variables of one
-// name counts. Variables of the flags in foreign, another grammar's, stay in the rest.
+// name counts. Blanks and newlines around a value, as left by an editor or by $(cat FILE),
+// do not count. Variables of the flags in foreign, another grammar's, stay in the rest.
 func readEnv(env []string, flags, foreign []flag) *envFlags {
 	e := &envFlags{values: map[string]string{}, used: map[string]bool{}}
 	for _, entry := range env {
 		name, value, isVariable := strings.Cut(entry, "=")
 		switch {
 		case !isVariable || !strings.HasPrefix(name, Prefix): // getenv(3) finds no entry without "="
-		case variable(flags, name) != nil:
+		case variable(flags, name) != nil && !isAddress(value):
 			if _, again := e.values[name]; !again {
-				e.values[name] = value
+				e.values[name] = strings.TrimSpace(value)
 			}
 			continue
-		case variable(foreign, name) == nil && !Foreign(name):
-			e.unknown = append(e.unknown, Unknown{name, nearest(name, variables(flags))})
+		case variable(foreign, name) == nil && !Foreign(name, value, env):
+			e.unknown = append(e.unknown, Unknown{name, hintFor(name, slices.Concat(flags, foreign))})
 		}
 		e.rest = append(e.rest, entry)
 	}
@@ -62,7 +83,7 @@ func readEnv(env []string, flags, foreign []flag) *envFlags {
 
 // variable returns the flag with a variable, or nil.
 func variable(flags []flag, name string) *flag {
-	return find(flags, func(f flag) bool { return f.env == name })
+	return find(flags, func(f *flag) bool { return f.env == name })
 }
 
 // variables returns the names of the flags' variables.
@@ -104,6 +125,6 @@ func Lookup(env []string, name string) (value string, set bool) {
 // variables have been read.
 func AsksJSON(env []string) bool {
 	value, _ := Lookup(env, "LAMEDUCK_LOG_FORMAT")
-	json, err := parseFormat(value)
+	json, err := parseFormat(strings.TrimSpace(value))
 	return err == nil && json
 }

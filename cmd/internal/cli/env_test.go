@@ -25,6 +25,7 @@ func TestEnvFlags(t *testing.T) {
 		{"-d 3", "LAMEDUCK_DELAY=nonsense", shim.Config{Delay: 3 * time.Second}, ""},
 		{"", "A=1 LAMEDUCK_DELAY= B=2", shim.Config{}, "A=1 B=2"},
 		{"", "A=1 A=2 B A=1 LAMEDUCK_DELAY LAMEDUCK_B", shim.Config{}, "A=1 A=2 B A=1 LAMEDUCK_DELAY LAMEDUCK_B"},
+		{"", "LAMEDUCK_COUNT_PORT=tcp://10.0.0.1:80", shim.Config{}, "LAMEDUCK_COUNT_PORT=tcp://10.0.0.1:80"},
 		{"", "LAMEDUCK_DELAY=2 LAMEDUCK_DELAY=3", shim.Config{Delay: 2 * time.Second}, ""},
 		{"", "LAMEDUCK_DELAY=1m30s LAMEDUCK_GRACE_PERIOD=120", shim.Config{Delay: 90 * time.Second, GracePeriod: 2 * time.Minute}, ""},
 		{"", "LAMEDUCK_REWRITE=TERM:USR1,HUP:0", shim.Config{Rewrites: []shim.Rewrite{{From: 15, To: 10}, {From: 1}}}, ""},
@@ -61,6 +62,72 @@ func TestEnvFlags(t *testing.T) {
 	}
 }
 
+// TestEnvTrimmed: blanks and newlines around the value of a variable do not count, for any
+// flag. Alone, they count as an empty variable.
+func TestEnvTrimmed(t *testing.T) {
+	values := map[string]string{"delay": "2", "until": "quiet", "grace-period": "60", "max-delay": "9", "wait-gone": "/x", "on-stop": "true", "quiet-for": "1", "max-silence": "9",
+		"count-port": "80", "ignore-port": "81", "ignore-peer": "::1", "rewrite": "TERM:USR1", "stop-signal": "QUIT", "preset": "auto", "stop-schedule": "TERM", "kill-after": "5", "linger": "1",
+		"exit-code": "143", "log-level": "debug", "log-format": "json", "termination-log": "none", "health": ":9000", "health-during": "pass", "alive-file": "/y", "parent-death-signal": "TERM"}
+	beside := []string{"LAMEDUCK_UNTIL=quiet", "LAMEDUCK_HEALTH=:9000"}
+	read := func(variable string) shim.Config {
+		line, err := ParseRun([]string{"x"}, append([]string{variable}, beside...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := line.Config()
+		if err != nil || len(cfg.Warnings) > 0 {
+			t.Errorf("%q: %v, warnings %q", variable, err, cfg.Warnings)
+		}
+		cfg.Env = nil
+		return cfg
+	}
+	for name, flag := range modelOf(t, new(Run)) {
+		if len(flag.Envs) == 0 {
+			continue
+		}
+		value := values[name]
+		if flag.IsBool() {
+			value = "true"
+		}
+		if value == "" {
+			t.Errorf("no value for --%s", name)
+		}
+		plain := read(flag.Envs[0] + "=" + value)
+		for _, odd := range []string{value + "\n", value + " ", " " + value + "\r\n", "\t" + value} {
+			if got := read(flag.Envs[0] + "=" + odd); !reflect.DeepEqual(got, plain) {
+				t.Errorf("%s=%q: %+v, want %+v", flag.Envs[0], odd, got, plain)
+			}
+		}
+		if name == "until" || name == "health" { // beside has both
+			continue
+		}
+		if got, want := read(flag.Envs[0]+"= \n"), read("A=B"); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s of blanks: %+v, want %+v", flag.Envs[0], got, want)
+		}
+	}
+}
+
+// TestHoldTurnedOff: a variable turns the hold off beside flags about the hold, which are
+// then warnings.
+func TestHoldTurnedOff(t *testing.T) {
+	for _, env := range []string{"LAMEDUCK_UNTIL=elapsed", "LAMEDUCK_DELAY=0", "LAMEDUCK_UNTIL=elapsed LAMEDUCK_DELAY=0"} {
+		cfg, err := configOf("--grace-period=60 --quiet-for=2 --max-delay=20 --count-port=80 x", env)
+		if err != nil || len(cfg.Warnings) != 4 || cfg.Holds() || cfg.GracePeriod != time.Minute || cfg.MaxDelay != 0 {
+			t.Errorf("%s: %+v, %v", env, cfg, err)
+		}
+		if err := cfg.Validate(); err != nil {
+			t.Errorf("%s: %v", env, err)
+		}
+	}
+	if cfg, err := configOf("--quiet-for=2 -d 5 x", "LAMEDUCK_UNTIL=elapsed"); err != nil || len(cfg.Warnings) != 1 || cfg.Delay != 5*time.Second {
+		t.Errorf("with a delay: %+v, %v", cfg, err)
+	}
+	for _, env := range []string{"", "LAMEDUCK_UNTIL=", "LAMEDUCK_LINGER=0", "LAMEDUCK_DELAY=5"} {
+		_, err := configOf("--quiet-for=2 x", env)
+		oneLine(t, env, err, "--quiet-for=2 has no effect")
+	}
+}
+
 // TestEnvWarnings: an unknown variable is a warning with the nearest name, and the command
 // gets it. A variable without effect is a warning, too.
 func TestEnvWarnings(t *testing.T) {
@@ -70,13 +137,18 @@ func TestEnvWarnings(t *testing.T) {
 		"LAMEDUCK_REWRITES=":         {"LAMEDUCK_REWRITES", "did you mean LAMEDUCK_REWRITE?"},
 		"LAMEDUCK_PORTS=2":           {"LAMEDUCK_PORTS"},
 		"LAMEDUCK_SERVICE=2":         {"LAMEDUCK_SERVICE"},
-		"LAMEDUCK_VERSION=1":         {"LAMEDUCK_VERSION"},
-		"LAMEDUCK_HELP=1":            {"LAMEDUCK_HELP"},
-		"LAMEDUCK_=1":                {"LAMEDUCK_: did you mean"},
-		"LAMEDUCK_GRACE_PERIOD=60":   {"LAMEDUCK_GRACE_PERIOD", "no effect", "--delay"},
-		"LAMEDUCK_IGNORE_PROBES=no":  {"LAMEDUCK_IGNORE_PROBES=no has no effect", "--until"},
-		"LAMEDUCK_COMMAND=rm":        {"LAMEDUCK_COMMAND"},
-		"LAMEDUCK_LOG__LEVEL=silent": {"LAMEDUCK_LOG__LEVEL", "did you mean LAMEDUCK_LOG_LEVEL?"},
+		"LAMEDUCK_VERSION=1":         {"unknown variable LAMEDUCK_VERSION: --version has no variable, give the flag"},
+		"LAMEDUCK_HELP=1":            {"unknown variable LAMEDUCK_HELP: --help has no variable, give the flag"},
+		"LAMEDUCK_HELP_ALL=1":        {"unknown variable LAMEDUCK_HELP_ALL: --help-all has no variable, give the flag"},
+		"LAMEDUCK_EXPLAIN=1":         {"unknown variable LAMEDUCK_EXPLAIN: --explain has no variable, give the flag"},
+		"LAMEDUCK_NO_IGNORE_PROBES=": {"did you mean LAMEDUCK_IGNORE_PROBES=false?"},
+
+		"LAMEDUCK_TERMINATION_GRACE_PERIOD=60": {"did you mean LAMEDUCK_GRACE_PERIOD?"},
+		"LAMEDUCK_=1":                          {"LAMEDUCK_: did you mean"},
+		"LAMEDUCK_GRACE_PERIOD=60":             {"LAMEDUCK_GRACE_PERIOD", "no effect", "--delay"},
+		"LAMEDUCK_IGNORE_PROBES=no":            {"LAMEDUCK_IGNORE_PROBES=no has no effect", "--until"},
+		"LAMEDUCK_COMMAND=rm":                  {"LAMEDUCK_COMMAND"},
+		"LAMEDUCK_LOG__LEVEL=silent":           {"LAMEDUCK_LOG__LEVEL", "did you mean LAMEDUCK_LOG_LEVEL?"},
 	} {
 		cfg, err := configOf("x", env)
 		if err != nil || len(cfg.Warnings) != 1 {

@@ -40,6 +40,21 @@ func (f *flag) dashed() string {
 // texts returns the values that the user gave the flag.
 func (f *flag) texts() []text { return f.value.Addr().Interface().(flagValue).all() }
 
+// valueError returns what is wrong with a text as the flag's value.
+func (f *flag) valueError(text string) error {
+	value := reflect.New(f.field.Type).Interface().(flagValue)
+	token := kong.Token{Value: text, Type: kong.FlagValueToken}
+	if err := value.Decode(&kong.DecodeContext{Scan: kong.ScanFromTokens(token)}); err != nil {
+		return err
+	}
+	for _, t := range value.all() {
+		if t.err != nil {
+			return t.err
+		}
+	}
+	return nil
+}
+
 // needs returns what the flag needs to have an effect; see met.
 func (f *flag) needs() string { return f.field.Tag.Get("needs") }
 
@@ -108,18 +123,19 @@ func flagsIn(model *kong.Application) (flags []flag) {
 
 // long returns the flag with a long name, or nil.
 func long(flags []flag, name string) *flag {
-	return find(flags, func(f flag) bool { return slices.Contains(f.names, name) })
+	return find(flags, func(f *flag) bool { return slices.Contains(f.names, name) })
 }
 
 // short returns the flag with a short name, or nil.
 func short(flags []flag, name string) *flag {
-	return find(flags, func(f flag) bool { return f.short == name })
+	return find(flags, func(f *flag) bool { return f.short == name })
 }
 
-func find(flags []flag, is func(flag) bool) *flag {
-	i := slices.IndexFunc(flags, is)
-	if i < 0 {
-		return nil
+func find(flags []flag, is func(*flag) bool) *flag {
+	for i := range flags {
+		if is(&flags[i]) {
+			return &flags[i]
+		}
 	}
-	return &flags[i]
+	return nil
 }

@@ -28,6 +28,7 @@ type HoldOnly struct {
 	Traffic
 	Report
 	HelpFlag
+	HelpAllFlag
 }
 
 // Watch is the command line of lameduck watch.
@@ -36,6 +37,7 @@ type Watch struct {
 	WatchForm
 	Traffic
 	HelpFlag
+	HelpAllFlag
 }
 
 // Hold has the flags of the hold, apart from Traffic.
@@ -110,6 +112,11 @@ type Ask struct {
 // HelpFlag has the flag that asks for help.
 type HelpFlag struct {
 	Help Bool `name:"help" short:"h" group:"Questions:" common:"print this text" help:"print this text"`
+}
+
+// HelpAllFlag has the flag that asks a subcommand for the help of all its flags.
+type HelpAllFlag struct {
+	HelpAll Bool `name:"help-all" group:"Questions:" common:"print all flags, with their variables" help:"print all flags, with their variables"`
 }
 
 // WatchForm has the flag for the form of the live view.

@@ -9,22 +9,29 @@ import (
 
 // HelpText returns the common flags of lameduck, on one screen.
 func (*Run) HelpText() string {
-	return helpOf(new(Run), runIntro, "common") + runOutro
+	return helpOf(new(Run), runIntro, false, "common") + runOutro
 }
 
-// HelpAllText returns all flags of lameduck, with their variables, and how a stop goes.
+// HelpAllText returns all flags of lameduck, with variables, and the course of a stop.
 func (*Run) HelpAllText() string {
-	return helpOf(new(Run), runIntro+runCommands) + runOutro + runNotes
+	return helpOf(new(Run), runIntro+runCommands, true) + runOutro + runNotes
 }
 
-// HelpText returns the flags of lameduck hold.
-func (*HoldOnly) HelpText() string {
-	return helpOf(new(HoldOnly), holdIntro, "hook", "common") + others(new(HoldOnly), "hook", "common") + holdOutro
+// HelpText returns the common flags of lameduck hold, and the names of the other flags. With
+// --help-all, HelpText returns all flags.
+func (h *HoldOnly) HelpText() string {
+	if h.HelpAll.Value {
+		return helpOf(new(HoldOnly), holdIntro, true, "hook") + holdOutro
+	}
+	return helpOf(new(HoldOnly), holdIntro, false, "hook", "common") + others(new(HoldOnly), "hold", "hook", "common") + holdOutro
 }
 
-// HelpText returns the flags of lameduck watch.
-func (*Watch) HelpText() string {
-	return helpOf(new(Watch), watchIntro, "common") + others(new(Watch), "common") + watchOutro
+// HelpText returns the flags of lameduck watch, as HoldOnly.HelpText does.
+func (w *Watch) HelpText() string {
+	if w.HelpAll.Value {
+		return helpOf(new(Watch), watchIntro, true) + watchOutro
+	}
+	return helpOf(new(Watch), watchIntro, false, "common") + others(new(Watch), "watch", "common") + watchOutro
 }
 
 const runIntro = `lameduck runs COMMAND as the first process of a container: it reaps orphans and
@@ -125,12 +132,12 @@ servers that start later within 6 s. INT, TERM or a closed output end it, with
 // helpWidth is the width of a terminal.
 const helpWidth = 80
 
-// helpOf returns kong's help for a grammar: the flags that have one of the tags, each with
-// the text of the first such tag. Without tags, all flags, in groups and with variables.
-func helpOf(grammar any, intro string, tags ...string) string {
-	all := len(tags) == 0
+// helpOf returns kong's help for a grammar: the flags that have any of the tags, or all
+// flags, in groups and with variables. The text of a flag is the value of the first of tags
+// that the flag has, or else the flag's help.
+func helpOf(grammar any, intro string, all bool, tags ...string) string {
 	var out bytes.Buffer
-	k, err := newParser(grammar, kong.Description(intro), kong.Writers(&out, &out), kong.ValueFormatter(formatter(tags)),
+	k, err := newParser(grammar, kong.Description(intro), kong.Writers(&out, &out), kong.ValueFormatter(formatter(all, tags)),
 		kong.ConfigureHelp(kong.HelpOptions{NoAppSummary: true, NoAppDescFormat: true, WrapUpperBound: helpWidth}))
 	if err != nil {
 		return err.Error()
@@ -161,20 +168,21 @@ func tagOf(v *kong.Value, tags []string) string {
 	return ""
 }
 
-// formatter returns what kong prints beside a flag.
-func formatter(tags []string) kong.HelpValueFormatter {
+// formatter returns the texts that kong prints beside the flags.
+func formatter(all bool, tags []string) kong.HelpValueFormatter {
 	return func(v *kong.Value) string {
-		switch {
-		case len(tags) > 0:
-			return v.Tag.Get(tagOf(v, tags))
-		case len(v.Flag.Envs) == 0:
-			return v.Help
+		text := v.Help
+		if tag := tagOf(v, tags); tag != "" {
+			text = v.Tag.Get(tag)
 		}
-		return v.Help + " ($" + v.Flag.Envs[0] + ")"
+		if all && len(v.Flag.Envs) > 0 {
+			text += " ($" + v.Flag.Envs[0] + ")"
+		}
+		return text
 	}
 }
 
-// Model returns kong's model of a grammar: all flags, with their variables and help.
+// Model returns kong's model of a grammar: all flags, with variables and help.
 func Model(grammar any) (*kong.Application, error) {
 	k, err := newParser(grammar)
 	if err != nil {
@@ -183,13 +191,13 @@ func Model(grammar any) (*kong.Application, error) {
 	return k.Model, nil
 }
 
-// others returns a paragraph that names the flags without any of the tags.
-func others(grammar any, tags ...string) string {
+// others returns a paragraph that names the flags of a subcommand without any of the tags.
+func others(grammar any, name string, tags ...string) string {
 	model, err := Model(grammar)
 	if err != nil {
 		return err.Error()
 	}
-	lines, line := []string{}, "And, as for lameduck itself (see lameduck --help-all):"
+	lines, line := []string{}, "And, as for lameduck itself (see lameduck "+name+" --help-all):"
 	for _, f := range model.Flags {
 		if tagOf(f.Value, tags) != "" || f.Hidden {
 			continue

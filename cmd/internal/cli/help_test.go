@@ -141,7 +141,7 @@ func TestHelpFits(t *testing.T) {
 	if n := strings.Count(short, "\n"); n > 24 {
 		t.Errorf("--help has %d lines", n)
 	}
-	for _, text := range []string{short, new(Run).HelpAllText(), new(HoldOnly).HelpText(), new(Watch).HelpText()} {
+	for _, text := range []string{short, new(Run).HelpAllText(), new(HoldOnly).HelpText(), new(Watch).HelpText(), holdHelpAll(), watchHelpAll()} {
 		if !strings.HasSuffix(text, "\n") || strings.HasPrefix(text, "\n") || strings.Contains(text, "\n\n\n") {
 			t.Errorf("odd empty lines, or no newline at the end:\n%s", text)
 		}
@@ -151,6 +151,39 @@ func TestHelpFits(t *testing.T) {
 				t.Errorf("too long, or with odd blanks: %q", line)
 			}
 		}
+	}
+}
+
+// holdHelpAll returns the answer to lameduck hold --help-all.
+func holdHelpAll() string {
+	line, _ := ParseHold([]string{"--help-all"}, nil)
+	return line.HelpText()
+}
+
+// watchHelpAll returns the answer to lameduck watch --help-all.
+func watchHelpAll() string {
+	line, _ := ParseWatch([]string{"--help-all"}, nil)
+	return line.HelpText()
+}
+
+// TestSubcommandHelpAll: --help-all of a subcommand has the subcommand's own flags, all with
+// their help and variables.
+func TestSubcommandHelpAll(t *testing.T) {
+	for help, grammar := range map[string]any{holdHelpAll(): new(HoldOnly), watchHelpAll(): new(Watch)} {
+		var want []string
+		for name, flag := range modelOf(t, grammar) {
+			want = append(want, flag.Envs...)
+			if !slices.Contains(found(longFlag, help), name) {
+				t.Errorf("no --%s in\n%s", name, help)
+			}
+		}
+		slices.Sort(want)
+		if got := found(regexp.MustCompile(`\(\$(LAMEDUCK_[A-Z_]+)\)`), strings.Join(strings.Fields(help), " ")); !slices.Equal(got, want) {
+			t.Errorf("the help of %T has the variables\n%v\nthe grammar\n%v", grammar, got, want)
+		}
+	}
+	if help := holdHelpAll(); strings.Contains(help, "after a stop signal") || !strings.Contains(help, "[quiet]") {
+		t.Errorf("not the defaults of hold:\n%s", help)
 	}
 }
 
@@ -176,8 +209,7 @@ func TestHelpExamples(t *testing.T) {
 // valid examples.
 func TestSubcommandHelp(t *testing.T) {
 	for help, grammar := range map[string]any{new(HoldOnly).HelpText(): new(HoldOnly), new(Watch).HelpText(): new(Watch)} {
-		want := append(slices.Collect(maps.Keys(modelOf(t, grammar))), "help-all")
-		slices.Sort(want)
+		want := slices.Sorted(maps.Keys(modelOf(t, grammar)))
 		if got := found(longFlag, help); !slices.Equal(got, want) {
 			t.Errorf("the help of %T has the flags\n%v\nthe grammar\n%v", grammar, got, want)
 		}

@@ -33,21 +33,28 @@ func ParseRun(args, env []string) (*Run, error) {
 	return &r, nil
 }
 
-// ParseHold reads the arguments of lameduck hold.
+// ParseHold reads the arguments of lameduck hold. --help-all sets Help as well.
 func ParseHold(args, env []string) (*HoldOnly, error) {
 	var h HoldOnly
-	return &h, h.parseOnly(&h, "hold", args, env)
+	err := h.parseOnly(&h, "hold", args, env)
+	h.Help.Value = h.Help.Value || h.HelpAll.Value
+	return &h, err
 }
 
-// ParseWatch reads the arguments of lameduck watch.
+// ParseWatch reads the arguments of lameduck watch. --help-all sets Help as well.
 func ParseWatch(args, env []string) (*Watch, error) {
 	var w Watch
-	return &w, w.parseOnly(&w, "watch", args, env)
+	err := w.parseOnly(&w, "watch", args, env)
+	w.Help.Value = w.Help.Value || w.HelpAll.Value
+	return &w, err
 }
 
 // parseOnly is parse for a subcommand, which runs no command.
 func (l *Line) parseOnly(grammar any, name string, args, env []string) error {
 	command, err := l.parse(grammar, args, env, flagsOf(new(Run)))
+	if unknown := (unknownFlagError{}); errors.As(err, &unknown) && isFlagOfRun(unknown.flag) {
+		err = fmt.Errorf("unknown flag %s: lameduck itself has the flag, lameduck %s has not", shim.Quote(unknown.flag), name)
+	}
 	if words := DropDashes(command); err == nil && len(words) > 0 {
 		err = fmt.Errorf("unexpected argument %s", shim.Quote(words[0]))
 	}
@@ -55,6 +62,16 @@ func (l *Line) parseOnly(grammar any, name string, args, env []string) error {
 		return fmt.Errorf("%w (lameduck %s --help lists the flags; to run a program of that name: lameduck -- %[2]s)", err, name)
 	}
 	return nil
+}
+
+// isFlagOfRun reports whether lameduck itself has a flag, as typed.
+func isFlagOfRun(typed string) bool {
+	name, isLong := strings.CutPrefix(typed, "--")
+	flags := flagsOf(new(Run))
+	if isLong {
+		return long(flags, name) != nil
+	}
+	return short(flags, strings.TrimPrefix(typed, "-")) != nil
 }
 
 // parse fills grammar, of which l is a part, and returns the command. The variables of

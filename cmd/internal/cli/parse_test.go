@@ -208,22 +208,71 @@ func TestSplit(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"--delay":          "--delay needs a value: give --delay=VALUE",
-		"--delay -- x":     "--delay needs a value: give --delay=VALUE",
-		"-gd":              "-d needs a value: give -d VALUE",
-		"-d -5 x":          "-d needs a value: give -d VALUE",
-		"-g --until -d5 x": "--until needs a value: give --until=VALUE",
-		"--no-such x y":    "unknown flag --no-such",
-		"--dealy=5 x":      "unknown flag --dealy: did you mean --delay?",
-		"--Delay x":        "unknown flag --Delay: did you mean --delay?",
-		"--grace=5 x":      "unknown flag --grace: did you mean --grace-period?",
-		"-gx1 x":           "unknown flag -x",
-		"-\xe9 x":          `unknown flag "-\xe9"`,
+		"--delay":      "--delay needs a value: give --delay=VALUE",
+		"--delay -- x": "--delay needs a value: give --delay=VALUE",
+		"-gd":          "-d needs a value: give -d VALUE",
+		"-d -x x":      "-d needs a value: give -d VALUE",
+		"-d -5 x":      `--delay=-5: invalid duration "-5": give seconds (10) or units (1m30s, 500ms), from 0 to 8760h0m0s, not a negative time`,
+		"--delay -1 x": `--delay=-1: invalid duration "-1": give seconds (10) or units (1m30s, 500ms), from 0 to 8760h0m0s, not a negative time`,
+		"-e -1 x":      `--exit-code=-1: invalid exit code "-1": give FROM or FROM:TO, each from 0 to 255, as in 143 or 143:0`,
+
+		"--stop-schedule -15/30/-9 x": "--stop-schedule needs a value: give --stop-schedule=-15/30/-9",
+
+		"-delay=10 x":      "unknown flag -delay=10: did you mean --delay=10?",
+		"-delay 10 x":      "unknown flag -delay: did you mean --delay?",
+		"-until quiet x":   "unknown flag -until: did you mean --until?",
+		"-preset=auto x":   "unknown flag -preset=auto: did you mean --preset=auto?",
+		"-health=:9000 x":  "unknown flag -health=:9000: did you mean --health=:9000?",
+		"-g -explain x":    "unknown flag -explain: did you mean --explain?",
+		"-d=10 x":          "-d takes no =: give --delay=10",
+		"-gs=false x":      "-s takes no =: give --subreaper=false",
+		"--until: quiet x": "unknown flag --until:: did you mean --until?",
+		"--MAX_DELAY=5 x":  "unknown flag --MAX_DELAY: did you mean --max-delay?",
+		"--probes x":       "unknown flag --probes: did you mean --ignore-probes?",
+
+		"--quiet x":     "unknown flag --quiet: did you mean --until=quiet?",
+		"--quiet=2 x":   "unknown flag --quiet: did you mean --quiet-for?",
+		"--drained x":   "unknown flag --drained: did you mean --until=drained?",
+		"--timeout=9 x": "unknown flag --timeout: did you mean --grace-period?",
+		"--verbose x":   "unknown flag --verbose: did you mean --log-level=info?",
+		"-v x":          "unknown flag -v: did you mean --log-level=info?",
+		"-gV x":         "unknown flag -V: did you mean --version?",
+		"--hold x":      "unknown flag --hold: did you mean lameduck hold?",
+		"--no-group x":  "unknown flag --no-group: did you mean --group=false?",
+
+		"--terminationGracePeriodSeconds=60 x": "unknown flag --terminationGracePeriodSeconds: did you mean --grace-period?",
+		"--termination-grace-period=60 x":      "unknown flag --termination-grace-period: did you mean --grace-period?",
+		"-g --until -d5 x":                     "--until needs a value: give --until=VALUE",
+		"--no-such x y":                        "unknown flag --no-such",
+		"--dealy=5 x":                          "unknown flag --dealy: did you mean --delay?",
+		"--Delay x":                            "unknown flag --Delay: did you mean --delay?",
+		"--grace=5 x":                          "unknown flag --grace: did you mean --grace-period?",
+		"-gx1 x":                               "unknown flag -x",
+		"-\xe9 x":                              `unknown flag "-\xe9"`,
 	} {
 		if _, _, err := split(strings.Fields(args), known); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", args, err, want)
 		}
 	}
+}
+
+// TestSplitOneWord: a flag and its value in one word, as lists in YAML often have them.
+func TestSplitOneWord(t *testing.T) {
+	const want = `unknown flag "--delay 10": did you mean --delay=10?`
+	if _, _, err := split([]string{"--delay 10", "x"}, flagsOf(new(Run))); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// TestSubcommandLacks: a flag that only lameduck itself has is named as such, and what was
+// meant is a flag of the subcommand.
+func TestSubcommandLacks(t *testing.T) {
+	_, err := ParseHold([]string{"-p", "nginx"}, nil)
+	oneLine(t, "hold -p", err, "unknown flag -p: lameduck itself has the flag, lameduck hold has not (")
+	_, err = ParseHold([]string{"--stop-schedule=5"}, nil)
+	oneLine(t, "hold --stop-schedule", err, "unknown flag --stop-schedule: lameduck itself has the flag, lameduck hold has not (")
+	_, err = ParseWatch([]string{"--verbose"}, nil)
+	oneLine(t, "watch --verbose", err, "unknown flag --verbose (")
 }
 
 // TestNegatable: a flag with the tag negatable has a form with --no-.

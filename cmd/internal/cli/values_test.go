@@ -9,8 +9,8 @@ import (
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// badValues are values that are refused from a flag and from its variable, and what the
-// error has to suggest. Empty values are in TestRefused: variables may be empty.
+// badValues are values that are refused from a flag and from its variable, and a part of the
+// error, the remedy. Empty values are in TestRefused: variables may be empty.
 var badValues = map[string]struct {
 	values []string
 	right  string
@@ -32,7 +32,7 @@ var badValues = map[string]struct {
 	"termination-log":     {nil, ""},
 	"wait-gone":           {nil, ""},
 	"alive-file":          {nil, ""},
-	"preset":              {[]string{"x", "ngnix", "none", "nginx,haproxy"}, "did you mean"},
+	"preset":              {[]string{"x", "ngnix", "none", "nginx,haproxy"}, "unknown preset"},
 	"health":              {[]string{"x", "9000", ":x", ":0", ":9000=", ":9000=:9000", ":9000=:8080=:7070", "localhost:80"}, ":"},
 	"health-during":       {[]string{"x", "PASS", "pass,fail"}, "fail"},
 	"on-stop":             {[]string{" ", "'a", `a"b`, `a\`}, ""},
@@ -69,6 +69,9 @@ func TestBadValues(t *testing.T) {
 		for _, value := range bad.values {
 			flagged := "--" + flag + "=" + value
 			oneLine(t, flagged, try([]string{flagged, "x"}, nil), "--"+flag+"="+shim.Quote(value)+": ", bad.right)
+			if strings.TrimSpace(value) == "" { // counts as unset
+				continue
+			}
 			variable := flags[flag].Envs[0]
 			set := variable + "=" + value
 			oneLine(t, set, try([]string{"x"}, []string{set}), variable+"="+shim.Quote(value)+": ", bad.right)
@@ -94,6 +97,58 @@ func TestBadValues(t *testing.T) {
 	}
 	for _, value := range []string{"0", "0.5", "999ms"} {
 		oneLine(t, value, try([]string{"-d", "1", "--grace-period", value, "x"}, nil), "--grace-period="+value+": ", "at least 1s")
+	}
+}
+
+// hints are mistakes of newcomers, with the end of the error, the remedy.
+var hints = map[string]string{
+	"--delay=5min":                  "; did you mean 5m?",
+	"--delay=10sec":                 "; did you mean 10s?",
+	"--delay=10 seconds":            "; did you mean 10s?",
+	"--delay=10S":                   "; did you mean 10s?",
+	"--delay=1h 30min":              "; did you mean 1h30m?",
+	"--delay=10,":                   "; did you mean 10?",
+	"--delay=10 --until=quiet":      "; give each flag as a word of its own",
+	"--stop-signal=SIGQIT":          "; did you mean QUIT?",
+	"--stop-schedule=TERM,30,KILL":  "; did you mean TERM/30/KILL?",
+	"--stop-schedule=TERM 5sec":     "; did you mean TERM/5s?",
+	"--health=:9000:8080":           "; did you mean :9000=:8080?",
+	"--delay=-1":                    "from 0 to 8760h0m0s, not a negative time",
+	`--delay="10"`:                  "; leave the quotes out",
+	"--delay='10s'":                 "; leave the quotes out",
+	"--quiet-for=5min":              "; did you mean 5m?",
+	"--stop-schedule=USR1/30sec":    "; did you mean USR1/30s?",
+	"--rewrite=TERM=USR1":           "; did you mean TERM:USR1?",
+	"--rewrite=SIGTERM->SIGQUIT":    "; did you mean SIGTERM:SIGQUIT?",
+	"--rewrite=TERM-USR1":           "; did you mean TERM:USR1?",
+	"--rewrite=TERM: USR1":          "; did you mean TERM:USR1?",
+	"--until=Quiet":                 "give elapsed, settled, quiet or drained, in lower case",
+	"--log-level=INFO":              "give error, warn, info or debug, in lower case",
+	"--log-format=JSON":             "give text or json, in lower case",
+	"--health-during=Pass":          ", in lower case",
+	"--count-port=:8080":            "; did you mean 8080?",
+	"--ignore-port=8080/tcp":        "; did you mean 8080?",
+	"--preset=haproxxy":             "did you mean haproxy? (lameduck presets lists them)",
+	"--preset=nginx-unprivileged":   "did you mean nginx? (lameduck presets lists them)",
+	"--preset=spring-boot-starter":  "did you mean spring-boot? (lameduck presets lists them)",
+	"--preset=None":                 "leave the preset out",
+	"--preset=rails":                "give auto, haproxy, nginx, ",
+	"--termination-log=":            "give a path",
+	"--exit-code=143=0":             "as in 143 or 143:0",
+	"--ignore-peer=10.0.0.1:80":     "give an address (10.0.0.1) or a range (10.0.0.0/8, fd00::/8)",
+	"--on-stop=curl 'http://x":      "close the quote",
+	"--health=9000":                 ":9000",
+	"--parent-death-signal=SIGTERN": "1 to 64",
+}
+
+// TestHints: the error about a value has the remedy, in a single line.
+func TestHints(t *testing.T) {
+	for arg, want := range hints {
+		line, err := ParseRun([]string{"-u", "quiet", "--health=:1", arg, "x"}, nil)
+		if err == nil {
+			_, err = line.Config()
+		}
+		oneLine(t, arg, err, want)
 	}
 }
 

@@ -3,7 +3,9 @@ package preset
 import (
 	"path"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // Caveat is a warning that users of a preset need at the start.
@@ -19,6 +21,11 @@ type Scene struct {
 	Argv     []string // the command
 	Env      []string // environment of the command
 	Adaptive bool     // the stop begins with a hold that samples the traffic
+	Schedule bool     // the configuration has a schedule of its own, in place of the preset's
+
+	// StopTime is how long a given grace period leaves the command, after the longest hold,
+	// for its own stop. 0: unknown.
+	StopTime time.Duration
 
 	// Read returns the text of all files that match a glob pattern, relative to the
 	// directory of the command, or "" if no file can be read. A nil Read finds no files.
@@ -52,14 +59,8 @@ func (s Scene) read(pattern string) string {
 	return s.Read(pattern)
 }
 
-// flag reports whether the arguments contain an option with any of the names: "-t 8",
-// "-t8", "--timeout=8".
-func (s Scene) flag(names ...string) bool {
-	_, found := s.option(names...)
-	return found
-}
-
-// option returns the value of the first argument that is an option with any of the names.
+// option returns the value of the first argument that is an option with any of the names:
+// "-t 8", "-t8", "--timeout=8".
 func (s Scene) option(names ...string) (value string, found bool) {
 	for i, arg := range s.Argv {
 		for _, name := range names {
@@ -141,24 +142,86 @@ func phpConfig(s Scene) string {
 
 // shortUnload reports whether Tomcat's unloadDelay is the default or unknown.
 func shortUnload(s Scene) bool {
-	for _, arg := range s.Argv {
-		base, found := strings.CutPrefix(arg, "-Dcatalina.base=")
-		if found {
-			return !strings.Contains(s.read(base+"/conf/*.xml"), "unloadDelay")
-		}
-	}
-	return true
+	return !strings.Contains(s.read(catalinaBase(s)+"/conf/*.xml"), "unloadDelay")
 }
 
-// sessionPooling reports whether PgBouncer's pool_mode is session or unknown.
-func sessionPooling(s Scene) bool {
-	for _, arg := range s.Argv[min(1, len(s.Argv)):] {
-		if path.Ext(arg) == ".ini" {
-			modes := settings(withoutComments(s.read(arg)), "pool_mode")
-			return len(modes) == 0 || modes[len(modes)-1] == "session"
+// catalinaBase returns the directory of Tomcat's conf: from the command line of the Java
+// machine, from the environment, as bin/catalina.sh's parent, or that of the official image.
+func catalinaBase(s Scene) string {
+	for _, arg := range s.Argv {
+		if base, found := strings.CutPrefix(arg, "-Dcatalina.base="); found {
+			return base
 		}
 	}
-	return true
+	for _, name := range []string{"CATALINA_BASE=", "CATALINA_HOME="} {
+		for _, entry := range s.Env {
+			if base, found := strings.CutPrefix(entry, name); found && base != "" {
+				return base
+			}
+		}
+	}
+	for _, arg := range s.Argv[:min(1, len(s.Argv))] {
+		if bin := path.Dir(arg); path.Base(bin) == "bin" && path.Base(arg) == "catalina.sh" {
+			return path.Dir(bin)
+		}
+	}
+	return "/usr/local/tomcat"
+}
+
+// sessionPooling reports whether PgBouncer's pool_mode is session or unknown. The last
+// argument is PgBouncer's configuration.
+func sessionPooling(s Scene) bool {
+	if len(s.Argv) < 2 {
+		return true
+	}
+	modes := settings(withoutComments(s.read(s.Argv[len(s.Argv)-1])), "pool_mode")
+	return len(modes) == 0 || modes[len(modes)-1] == "session"
+}
+
+// sidekiqTimeout is Sidekiq's timeout unless configured.
+const sidekiqTimeout = 25 * time.Second
+
+// shortForSidekiq reports whether the command may have less time for its stop than Sidekiq's
+// timeout. A timeout that is configured is right where the time is unknown.
+func shortForSidekiq(s Scene) bool {
+	text, found := s.option("-t", "--timeout")
+	if !found {
+		config, given := s.option("-C", "--config")
+		if !given {
+			config = "config/sidekiq.yml"
+		}
+		text, found = yamlNumber(withoutComments(s.read(config)), "timeout")
+	}
+	timeout := sidekiqTimeout
+	if seconds, err := strconv.Atoi(text); err == nil {
+		timeout = time.Duration(seconds) * time.Second
+	}
+	if s.StopTime == 0 {
+		return !found
+	}
+	return s.StopTime <= timeout
+}
+
+// yamlNumber returns the value of the first line "name: value" or ":name: value" that is
+// not indented.
+func yamlNumber(text, name string) (value string, found bool) {
+	for line := range strings.Lines(text) {
+		value, found := strings.CutPrefix(strings.TrimPrefix(line, ":"), name+":")
+		if found {
+			return strings.TrimSpace(value), true
+		}
+	}
+	return "", false
+}
+
+// mongoTimeout is how long a member of a replica set lets operations end after TERM, unless
+// shutdownTimeoutMillisForSignaledShutdown is set.
+const mongoTimeout = 15 * time.Second
+
+// shortForMongo reports whether a member of a replica set may have less time for its stop
+// than the default of its timeout.
+func shortForMongo(s Scene) bool {
+	return s.mentions("replSet") && !s.mentions("shutdownTimeoutMillisForSignaledShutdown") && s.StopTime <= mongoTimeout
 }
 
 // settings returns the values of all lines "name = value", in their order.

@@ -1,8 +1,8 @@
-// Package preset is the table of the servers that lameduck knows: which signals stop a
-// server gracefully, by which processes the server is recognized, and which settings
-// spoil its stop.
+// Package preset is the table of the servers that lameduck knows: the signals of a
+// server's graceful stop, the processes by which the server is recognized, and the settings
+// that spoil the stop.
 //
 // The package is pure: callers pass in command lines, environments and a reader of
-// configuration files. Each row of the table names its source, and Proven marks the
-// rows that the tests try on the real server.
+// configuration files. Each row of the table names a source, and Proven marks the
+// rows tried by the tests on the real server.
 package preset

@@ -6,12 +6,12 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// successOn reports code as 0: the exit code of a server that ends itself by a signal
+// successOn reports code as 0: the exit code of a server that ends by its own signal
 // after a graceful stop.
 func successOn(code int) []ExitCode { return []ExitCode{{From: code, To: 0}} }
 
 // table returns the presets in the order of the documentation. The first call builds the
-// table: most runs need none of it.
+// table: most runs do without a preset.
 var table = sync.OnceValue(func() []Preset {
 	return []Preset{
 		{
@@ -66,8 +66,8 @@ var table = sync.OnceValue(func() []Preset {
 			Programs: []string{"uwsgi", "uwsgi-core", "uwsgi_python", "pyuwsgi"},
 			Schedule: "TERM",
 			Caveats: []Caveat{{
-				Says: "TERM makes uWSGI reload and go on until it is killed; with --die-on-term it stops, and cuts the requests; " +
-					"with --hook-master-start='unix_signal:15 gracefully_kill_them_all' it finishes them",
+				Says: "TERM makes uWSGI reload and go on until it is killed: give " +
+					"--hook-master-start='unix_signal:15 gracefully_kill_them_all', with which it finishes the requests and stops",
 				Holds: func(s Scene) bool { return !s.mentions("die-on-term") && !gracefulHook(s) },
 			}, {
 				Says: "die-on-term cuts the requests that are under way: in place of it give " +
@@ -109,8 +109,8 @@ var table = sync.OnceValue(func() []Preset {
 			Schedule: "TERM",
 			Caveats: []Caveat{{
 				Says: "jobs have Sidekiq's own timeout (25 s unless -t or its configuration says otherwise) to end after TERM before " +
-					"they go back to the queue: the grace period has to be longer",
-				Holds: func(s Scene) bool { return !s.flag("-t", "--timeout") },
+					"they go back to the queue: let the grace period leave more than that after the hold (--grace-period, --max-delay), or give a shorter -t",
+				Holds: shortForSidekiq,
 			}},
 			Says:   "takes no new job (as with TSTP), waits for those under way until its timeout, puts back the others and exits",
 			Source: "Sidekiq wiki, Signals",
@@ -167,7 +167,7 @@ var table = sync.OnceValue(func() []Preset {
 			Programs: []string{"pgbouncer"},
 			Schedule: "INT",
 			Caveats: []Caveat{{
-				Says:  "with pool_mode=session, which is the default, INT waits until the clients leave by themselves: transaction pooling stops between transactions",
+				Says:  "with pool_mode=session, which is the default, INT waits until the clients leave by themselves: set pool_mode=transaction, with which PgBouncer stops between transactions",
 				Holds: sessionPooling,
 			}},
 			Says: "waits until the servers are released (the transactions, with transaction pooling, have ended) and exits; " +
@@ -207,11 +207,9 @@ var table = sync.OnceValue(func() []Preset {
 			Programs: []string{"mongod", "mongos"},
 			Schedule: "TERM",
 			Caveats: []Caveat{{
-				Says: "a replica set's member and mongos let operations end for 15 s after TERM: the grace period has to leave as much " +
-					"(or set shutdownTimeoutMillisForSignaledShutdown)",
-				Holds: func(s Scene) bool {
-					return s.mentions("replSet") && !s.mentions("shutdownTimeoutMillisForSignaledShutdown")
-				},
+				Says: "a replica set's member and mongos let operations end for 15 s after TERM: let the grace period leave more than that after the hold " +
+					"(--grace-period, --max-delay), or set shutdownTimeoutMillisForSignaledShutdown",
+				Holds: shortForMongo,
 			}},
 			Says:   "steps down, takes no new operation, lets those under way end for up to 15 s (since 5.0, in a replica set) and exits",
 			Source: "MongoDB manual, shutdown command, and Parameters, shutdownTimeoutMillisForSignaledShutdown",
@@ -227,8 +225,9 @@ var table = sync.OnceValue(func() []Preset {
 			Programs: []string{"nats-server"},
 			Schedule: "USR2/2s/INT",
 			Caveats: []Caveat{{
-				Says: "all of lame duck mode takes lame_duck_duration (2 min; at least 30 s), more than a preset may: for it give --stop-schedule=USR2 " +
-					"and a grace period above that",
+				Says: "all of lame duck mode takes lame_duck_duration (2 min; at least 30 s), more than a preset may: for all of it give " +
+					"--stop-schedule=USR2/2m/INT and a grace period above that",
+				Holds: func(s Scene) bool { return !s.Schedule },
 			}},
 			Says: "lame duck mode first: it takes no new connection and tells its clients to leave, and exits if there are none; " +
 				"after 2 s it closes the rest and exits (TERM does only that)",

@@ -183,10 +183,11 @@ type Preset struct {
 }
 
 // resolveSchedule returns the steps after a hold triggered by s, which is rewritten as
-// to. The stop signal is the first of: the rewrite, the preset's signal, s.
+// to. The stop signal is the first of: the rewrite (of s to s as well), the preset's
+// signal, s.
 func (c *Config) resolveSchedule(s, to sig.Signal) Schedule {
 	signal := to
-	if to == s {
+	if to == s && !c.Rewrites.Given().Has(s) {
 		signal = c.Preset.Steps.FirstSignal(to)
 	}
 	switch {

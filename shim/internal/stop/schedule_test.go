@@ -107,6 +107,28 @@ func TestSteps(t *testing.T) {
 	}
 }
 
+// TestStepsRewrittenToItself: TERM:TERM is a rewrite like any other, which wins over the
+// preset's first step.
+func TestStepsRewrittenToItself(t *testing.T) {
+	for _, c := range []struct{ schedule, preset, trigger, want string }{
+		{"", "USR1", "TERM", "TERM"},
+		{"", "USR1", "USR1", "USR1"}, // the preset's stop signal is not rewritten
+		{"", "TERM/2s/INT", "TERM", "TERM/2s/INT"},
+		{"", "USR2/2s/INT", "TERM", "TERM/2s/INT"},
+		{"stop/5s/KILL", "USR1", "TERM", "TERM/5s/KILL"},
+		{"QUIT", "USR1", "TERM", "QUIT"},
+	} {
+		cfg := Config{Schedule: testSchedule(t, c.schedule), Preset: Preset{Steps: testSchedule(t, c.preset)}}
+		if err := cfg.Rewrites.Add(sig.Rewrite{From: sig.TERM, To: sig.TERM}); err != nil {
+			t.Fatal(err)
+		}
+		s, _ := sig.Parse(c.trigger)
+		if got := cfg.ScheduleFor(s).String(); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}
+
 // TestCutOff: a KILL cuts off every signal due at or after the KILL.
 func TestCutOff(t *testing.T) {
 	const s = time.Second
