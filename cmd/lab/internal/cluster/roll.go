@@ -25,8 +25,8 @@ type stop struct {
 // held matches lameduck's report at the end of a hold.
 var held = regexp.MustCompile(`: held ([0-9.]+) s \((\w+)\)`)
 
-// lull matches what lameduck's report says of the search for a lull.
-var lull = regexp.MustCompile(`at a lull|no lull in [0-9.]+ s|too many connections to look for a lull`)
+// lull matches what lameduck's report says of the search for a lull, if the line has room.
+var lull = regexp.MustCompile(`at a lull|after [0-9.]+ s without a lull|too many connections for a lull`)
 
 // ended returns why the holds of the containers ended.
 func (s *stop) ended() (reasons []string) {
@@ -39,7 +39,8 @@ func (s *stop) ended() (reasons []string) {
 }
 
 // lulls returns how many containers got their signal at a moment without a request in
-// flight, which lameduck looks for where requests come to the end.
+// flight, which lameduck looks for where requests come to the end. A report that needs the
+// room for a suggestion does not count.
 func (s *stop) lulls() (n int) {
 	for _, text := range s.messages {
 		if lull.FindString(text) == "at a lull" {
