@@ -241,9 +241,9 @@ func TestTable(t *testing.T) {
 	ends := []stop{
 		{took: 20 * time.Second, messages: []string{"TERM: 1 request in flight, 24 open: held 20.2 s (kept), sent TERM after 4.0 s without a lull; 0 new connections"}},
 		{took: 21 * time.Second, messages: []string{"TERM: nothing in flight, 24 open: held 20.9 s (kept), sent TERM at a lull; 0 new connections"}},
-		{took: 30 * time.Second, messages: []string{"TERM: 1 request in flight, 24 open: held 29.9 s (ceiling), sent TERM; 0 new connections"}},
+		{took: 30 * time.Second, messages: []string{"TERM: held 29.9 s (ceiling), sent TERM; the traffic could not be seen"}},
 	}
-	for i, want := range []string{"held 20.2 s (kept) after 4.0 s without a lull", "held 20.9 s (kept) at a lull", "held 29.9 s (ceiling)"} {
+	for i, want := range []string{"held 20.2 s (kept), 1 request in flight, 24 open", "held 20.9 s (kept), nothing in flight, 24 open", "held 29.9 s (ceiling)"} {
 		if got := ends[i].holds(); got != want {
 			t.Errorf("holds %q, want %q", got, want)
 		}
@@ -251,7 +251,7 @@ func TestTable(t *testing.T) {
 	var out strings.Builder
 	printTable(&out, []row{{name: untilQuiet, rowKind: rowKind{kept: true}, failed: []int{0, 2, 1}, tally: failures(3), stops: ends}})
 	line := strings.Join(strings.Fields(out.String()), " ")
-	for _, want := range []string{"kept --until=quiet 0 2 1 503 0 21.0 s 30.0 s", "1 ceiling, 2 kept, 1 at a lull; 3 reset"} {
+	for _, want := range []string{"kept --until=quiet 0 2 1 503 0 21.0 s 30.0 s", "1 ceiling, 2 kept, 1 with nothing in flight; 3 reset"} {
 		if !strings.Contains(line, want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
