@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -94,15 +93,6 @@ func (b *box) warnings() (list []string) {
 		}
 	}
 	return list
-}
-
-// message returns the message of a line of lameduck's, in text or in JSON.
-func (l outputLine) message() (message string, ok bool) {
-	var r jsonReport
-	if json.Unmarshal([]byte(l.text), &r) == nil {
-		return r.Message, true
-	}
-	return strings.CutPrefix(l.text, "lameduck: ")
 }
 
 // TestOnStopSees: --on-stop inherits what the command inherits, apart from standard input,
