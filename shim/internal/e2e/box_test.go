@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -229,3 +230,12 @@ func (l *lines) all() []outputLine {
 
 // String returns the text without the time.
 func (s outputLine) String() string { return s.text }
+
+// message returns the message of a line of lameduck's, in text or in JSON.
+func (s outputLine) message() (message string, ok bool) {
+	var r jsonReport
+	if json.Unmarshal([]byte(s.text), &r) == nil {
+		return r.Message, true
+	}
+	return strings.CutPrefix(s.text, "lameduck: ")
+}

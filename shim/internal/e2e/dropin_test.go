@@ -278,7 +278,7 @@ func TestDropinHold(t *testing.T) {
 
 // holdReport matches a report: the trigger, the hold's length and end, the signal sent, and
 // the command's exit code.
-var holdReport = regexp.MustCompile(`^lameduck: (\S+): held (\S+) s \((\w+)\); sent (\S+) at \+\S+ s; the command exited (\d+) `)
+var holdReport = regexp.MustCompile(`^lameduck: (\S+): held (\S+) s \((\w+)\), sent (\w+)(?: at \+\S+ s)?, exited (\d+) at `)
 
 // wantReport wants the report of a hold of at least this length.
 func (b *box) wantReport(trigger sig.Signal, why string, length time.Duration, sent sig.Signal, code int) {

@@ -50,42 +50,53 @@ func wantMatch(t *testing.T, line, want string) {
 // waitFirstSample waits for the first sample of the traffic. Later connections are new.
 func (s *serverBox) waitFirstSample() { s.err.wait(s.t, "look busy") }
 
-// TestElapsedLonger: the report suggests a shorter delay.
+// TestElapsedLonger: the report suggests a shorter delay. The details for which the line has
+// no room are in JSON.
 func TestElapsedLonger(t *testing.T) {
-	s := startDelayed(t, "--delay=6", "--grace-period=30", "--log-level=debug")
+	s := startDelayed(t, "--delay=6", "--grace-period=30", "--log-level=debug", "--log-format=json")
 	s.signal(sig.TERM)
 	s.waitFirstSample()
 	for range 3 {
 		s.shortConn("127.0.0.1")
 	}
-	wantMatch(t, s.finalReport(), `^lameduck: TERM: held 6\.\d s \(elapsed\); 3 new connections [▁▂▃▄▅▆▇█]+, the last at \+[0-2]\.\d s, the last byte at \+[0-2]\.\d s; `+
-		`0 open at the end; seen by sock_diag, [^;]*; sent TERM at \+6\.\d s; the command exited 0 at \+6\.\d s; 6\.\d s of the 30 s grace period used; `+
+	line := s.finalReport()
+	r := parseReport(t, line)
+	wantMatch(t, r.Message, `^TERM: nothing in flight: held 6\.\d s \(elapsed\), sent TERM( at \+6\.\d s)?, exited 0 at \+6\.\d s of 30 s; `+
 		`last new connection at \+[0-2]\.\d s: a fixed delay needs [2-4] s$`)
+	if r.Suggestion == nil || !strings.HasSuffix(r.Message, "; "+*r.Suggestion) || len(r.Details) != 1 {
+		t.Fatalf("report: %s\nwant a suggestion and a detail", line)
+	}
+	wantMatch(t, r.Details[0], `^3 new connections [▁▂▃▄▅▆▇█]+, the last at \+[0-2]\.\d s`)
+	if *r.LastByteMS >= 3000 || *r.Open != 0 || *r.Observer != "sock_diag" || *r.Scope == "" || r.GraceUsedMS < 6000 || r.GraceUsedMS >= 7000 {
+		t.Errorf("report: %s\nwant the last byte before +3 s, 0 open, sock_diag, a scope, and 6 s of the grace period", line)
+	}
 }
 
 // TestElapsedTooShort: the report says that the delay is too short, by the last sample,
 // just before the signal is sent.
 func TestElapsedTooShort(t *testing.T) {
 	t.Parallel()
-	want := regexp.MustCompile(`1 new connection [▁█]+, the last at \+(1\.[89]|2\.0) s, .*; 1 open at the end, \d in flight; .*: 2 s is too short; see --until=quiet$`)
+	detail := regexp.MustCompile(`^1 new connection [▁█]+, the last at \+(1\.[89]|2\.0) s$`)
 	line := ""
 	for range 5 { // a busy machine may delay the last sample, or the test
-		s := startDelayedNow(t, "--delay=2", "--grace-period=30")
+		s := startDelayedNow(t, "--delay=2", "--grace-period=30", "--log-format=json")
 		start := time.Now()
 		s.signal(sig.TERM)
 		time.Sleep(time.Until(start.Add(1850 * time.Millisecond))) // after the last regular sample, at 1.75 s
 		s.dial("127.0.0.1").ask("hello")
 		line = s.finalReport()
-		if want.MatchString(line) {
+		r := parseReport(t, line)
+		tooShort := r.Suggestion != nil && strings.HasSuffix(*r.Suggestion, ": 2 s is too short; see --until=quiet") && strings.Contains(r.Message, ": 2 s is too short")
+		if tooShort && *r.Open == 1 && r.InFlight != nil && detail.MatchString(r.Details[0]) {
 			return
 		}
 	}
-	t.Errorf("line\n%s\nwant\n%v", line, want)
+	t.Errorf("line\n%s\nwant 1 open connection, a suggestion, and the detail\n%v", line, detail)
 }
 
 // TestElapsedPorts: --ignore-peer and --count-port apply to a fixed delay too.
 func TestElapsedPorts(t *testing.T) {
-	for flag, want := range map[string]string{"--ignore-peer=127.0.0.0/8": "; 0 new connections; 0 open", "--count-port=1": "; 0 new connections; 0 open", "": "; 1 new connection █"} {
+	for flag, want := range map[string]string{"--ignore-peer=127.0.0.0/8": "; 0 new connections$", "--count-port=1": "; 0 new connections$", "": "; 1 new connection █"} {
 		t.Run(flag, func(t *testing.T) {
 			flags := []string{"--delay=1.5", "--grace-period=30", "--log-level=debug"}
 			if flag != "" {
@@ -95,7 +106,7 @@ func TestElapsedPorts(t *testing.T) {
 			s.signal(sig.TERM)
 			s.waitFirstSample()
 			s.shortConn("127.0.0.1")
-			wantMatch(t, s.finalReport(), want)
+			wantMatch(t, s.finalReport(), "TERM: nothing in flight: .*"+want)
 		})
 	}
 }
@@ -109,7 +120,7 @@ func TestElapsedOvertime(t *testing.T) {
 	s.signal(sig.TERM)
 	s.out.wait(t, "got TERM")
 	fmt.Fprintln(c, "slow") // four seconds
-	wantMatch(t, s.err.wait(t, "still runs").text, `^lameduck: TERM: held 1\.0 s \(elapsed\); sent TERM at \+1\.0 s; the command still runs at \+3\.\d s of the 4 s grace period, 1 in flight$`)
+	wantMatch(t, s.err.wait(t, "still runs").text, `^lameduck: TERM: the command still runs at \+3\.\d s of 4 s, 1 in flight: held 1\.0 s \(elapsed\), sent TERM$`)
 	s.sendLine("exit 0")
 	s.wantExit(0)
 }
@@ -158,26 +169,39 @@ type jsonReport struct {
 	Trigger string `json:"trigger"`
 	jsonHold
 	jsonTraffic
+	jsonSource
 	jsonEnd
 }
 
 // jsonHold is the part of a jsonReport about the hold.
 type jsonHold struct {
-	HeldMS      int64   `json:"held_ms"`
-	Ended       *string `json:"ended"`
-	FloorMS     int64   `json:"floor_ms"`
-	CeilingMS   int64   `json:"ceiling_ms"`
-	ProlongedBy *string `json:"prolonged_by"`
+	HeldMS    int64   `json:"held_ms"`
+	Ended     *string `json:"ended"`
+	FloorMS   int64   `json:"floor_ms"`
+	CeilingMS int64   `json:"ceiling_ms"`
 }
 
 // jsonTraffic is the part of a jsonReport about connections.
 type jsonTraffic struct {
-	Accepted   *int    `json:"accepted"`
-	LastNewMS  *int64  `json:"last_new_ms"`
-	LastByteMS *int64  `json:"last_byte_ms"`
-	Open       *int    `json:"open"`
-	InFlight   *int    `json:"in_flight"`
-	Observer   *string `json:"observer"`
+	Accepted   *int   `json:"accepted"`
+	LastNewMS  *int64 `json:"last_new_ms"`
+	LastByteMS *int64 `json:"last_byte_ms"`
+	Open       *int   `json:"open"`
+	InFlight   *int   `json:"in_flight"`
+	LeftOut    *struct {
+		GivenUp int `json:"given_up"`
+	} `json:"left_out"`
+	NewPorts []uint16 `json:"new_ports"`
+}
+
+// jsonSource is the part of a jsonReport about how lameduck has observed the traffic, and
+// what follows from the samples.
+type jsonSource struct {
+	Observer    *string  `json:"observer"`
+	Scope       *string  `json:"scope"`
+	ProlongedBy *string  `json:"prolonged_by"`
+	Suggestion  *string  `json:"suggestion"`
+	Details     []string `json:"details"`
 }
 
 // jsonEnd is the part of a jsonReport about the command's end.
@@ -221,5 +245,5 @@ func TestReportShell(t *testing.T) {
 	b.child()
 	b.signal(sig.TERM)
 	b.wantExit(143)
-	wantMatch(t, b.report(), `; the command is a shell that does not pass TERM on: exec, or --group$`)
+	wantMatch(t, b.report(), `; a shell that does not pass TERM on: exec, or --group$`)
 }

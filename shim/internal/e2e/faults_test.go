@@ -235,7 +235,7 @@ func TestIgnoresAll(t *testing.T) {
 	b.out.wait(t, "ready")
 	command := b.child()
 	b.signal(sig.TERM)
-	wantMatch(t, b.err.wait(t, "still runs").text, `sent TERM at \+1\.0 s`)
+	wantMatch(t, b.err.wait(t, "still runs").text, `: held 1\.0 s \(elapsed\), sent TERM(;|$)`)
 	b.cmd.Process.Kill()
 	b.wantExit(-1)
 	testutil.Eventually(t, "the command's end", func() bool { return hasEnded(command) })

@@ -24,10 +24,11 @@ import (
 
 const forgery = "\x1b[2J\u009b2J\nlameduck: forged \xff"
 
-// forgedPath returns a path with the forgery in it, short enough for sun_path of unix(7).
+// forgedPath returns a path with the forgery in it, short enough for sun_path of unix(7) and
+// for a line of the report.
 func forgedPath(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "forged")
+	dir, err := os.MkdirTemp("", "f")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,9 +115,9 @@ func TestForgedReport(t *testing.T) {
 			}
 			defer listener.Close()
 			log := t.TempDir() + "/log"
-			flags := []string{"--until=quiet", "--quiet-for=0.2", "--delay=0.2", "--max-delay=0.5", "--grace-period=30", "--log-level=debug",
+			flags := []string{"--delay=0.2", "--max-delay=0.5", "--grace-period=30", "--log-level=debug",
 				"--log-format=" + format, "--wait-gone=" + path, "--on-stop=/no/such/" + strings.ReplaceAll(forgery, "\n", `"`+"\n"+`"`), "--termination-log=" + log, "--"}
-			b := boot(t, []string{"LAMEDUCK_\x1b[2J\nlameduck: forged=1"}, append(flags, helperCommand("serve")...)...)
+			b := boot(t, []string{"LAMEDUCK_\x1b[2J\nlameduck: forged=1"}, append(flags, helperCommand("catch")...)...)
 			b.out.wait(t, "ready")
 			b.signal(sig.TERM)
 			b.out.wait(t, "got TERM")

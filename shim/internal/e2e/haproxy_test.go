@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -49,7 +48,7 @@ func stopHAProxy(t *testing.T, port int, trigger sig.Signal) {
 	if err := os.WriteFile(config, fmt.Appendf(nil, haproxyConfig, port), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	b := boot(t, nil, "--delay=2s", "--rewrite=TERM:USR1", "--", "haproxy", "-db", "-f", config)
+	b := boot(t, nil, "--log-format=json", "--delay=2s", "--rewrite=TERM:USR1", "--", "haproxy", "-db", "-f", config)
 	addr := fmt.Sprintf("127.0.0.1:%d", port)
 	awaitPort(t, addr, true)
 	slow := beginRequest(t, addr)
@@ -68,12 +67,12 @@ func stopHAProxy(t *testing.T, port int, trigger sig.Signal) {
 	awaitPort(t, addr, false) // HAProxy closes its listener at USR1
 	slow.finish(t)
 	b.wantExit(0)
-	report := measured.ReplaceAllString(b.err.wait(t, "held").text, "N s")
-	want := regexp.MustCompile(fmt.Sprintf(`^lameduck: %v: held N s \(elapsed\); [0-9]+ new connections [▁-█]+(, [0-9]+ without a byte)?, the last( that counts)? at \+N s, the last byte at \+N s; `+
-		`[1-9][0-9]* open at the end, [1-9][0-9]* in flight; seen by [^;]*; sent USR1 at \+N s( \(no lull in N s\))?; the command exited 0 at \+N s; `+
-		`N s of the assumed 10 s grace period used(; [^;]*)*$`, trigger))
-	if !want.MatchString(report) {
-		t.Errorf("report %q, want %v", report, want)
+	r := parseReport(t, b.report())
+	message := measured.ReplaceAllString(r.Message, "N s")
+	wantMatch(t, message, fmt.Sprintf(`^%v: [1-9][0-9]* requests? in flight(, [1-9][0-9]* open)?: held N s \(elapsed\), sent USR1( at \+N s)?( after N s without a lull)?, exited 0 at \+N s of 10 s \(assumed\)(; [^;]*)*$`, trigger))
+	wantMatch(t, measured.ReplaceAllString(r.Details[0], "N s"), `^[0-9]+ new connections [▁-█]+(, [0-9]+ without a byte)?, the last( that counts)? at \+N s`)
+	if *r.Open == 0 || *r.InFlight == 0 || r.LastByteMS == nil || r.Observer == nil || r.Scope == nil || len(r.Sent) != 1 || !r.GraceAssumed {
+		t.Errorf("report %s, want open connections, requests in flight, the last byte, a source, one signal and an assumed grace period", b.report())
 	}
 }
 

@@ -81,7 +81,7 @@ func TestHold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := startHookHost(t, "server", nil, before...)
 			h.sendLine("hold --delay=0 --quiet-for=2 --grace-period=30")
-			h.out.wait(t, "hook: lameduck: hold: holding up to 19 s until quiet; TERM skips")
+			h.out.wait(t, "hook: lameduck: hold: holding up to 19 s until quiet; TERM ends the wait")
 			start := time.Now()
 			for range 8 {
 				h.shortConn("127.0.0.1")
@@ -89,7 +89,7 @@ func TestHold(t *testing.T) {
 			}
 			traffic := time.Since(start)
 			output := h.wantHookExit(0, traffic+1500*time.Millisecond, " new connections ")
-			wantMatch(t, output[len(output)-1], `\(quiet\); [78] `) // the first may precede the first sample
+			wantMatch(t, output[len(output)-1], `: held \d\.\d s \(quiet\) of 30 s; [78] new connections `) // the first may precede the first sample
 			h.shutDown()
 			var atPID1 []string
 			for _, line := range h.err.all() {
@@ -212,7 +212,7 @@ func TestHoldEnds(t *testing.T) {
 	t.Run("elapsed", func(t *testing.T) {
 		h := startHookHost(t, "server", nil)
 		h.sendLine("hold --until=elapsed --delay=1 --grace-period=30")
-		h.wantHookExit(0, time.Second, "hold: held 1.0 s (elapsed)")
+		h.wantHookExit(0, time.Second, "hold: nothing in flight: held 1.0 s (elapsed) of 30 s")
 		h.shutDown()
 	})
 }

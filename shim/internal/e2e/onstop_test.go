@@ -88,8 +88,8 @@ func (b *box) wantWarning(text string) {
 // warnings returns lameduck's lines other than the line at the trigger and the report.
 func (b *box) warnings() (list []string) {
 	for _, line := range b.err.all() {
-		if strings.HasPrefix(line.text, "lameduck: ") && !strings.HasPrefix(line.text, "lameduck: TERM: ") {
-			list = append(list, line.text)
+		if message, ok := line.message(); ok && !strings.HasPrefix(message, "TERM: ") {
+			list = append(list, message)
 		}
 	}
 	return list
@@ -277,10 +277,10 @@ func TestScheduleReal(t *testing.T) {
 		want   string
 		within time.Duration
 	}{
-		"its own time": {[]string{"--stop-schedule=USR1/1/TERM/1/KILL"}, nil, false, "sent USR1 at +0.0 s, TERM at +1.0 s, KILL at +2.0 s; the command was killed by lameduck's KILL (137)", 2 * time.Second},
-		"hurried":      {[]string{"--stop-schedule=USR1/8/TERM/1/KILL"}, nil, true, "sent USR1 at +0.0 s, TERM at +1.", 2 * time.Second},
-		"kill after":   {[]string{"--kill-after=1"}, nil, false, "sent TERM at +0.0 s, KILL at +1.0 s; the command was killed by lameduck's KILL (137)", time.Second},
-		"drop-in":      {nil, []string{"LAMEDUCK_STOP_SCHEDULE=USR1/1/KILL"}, false, "sent USR1 at +0.0 s, KILL at +1.0 s; the command was killed by lameduck's KILL (137)", time.Second},
+		"its own time": {[]string{"--stop-schedule=USR1/1/TERM/1/KILL"}, nil, false, "sent USR1, TERM at +1.0 s, KILL at +2.0 s, killed by lameduck's KILL (137)", 2 * time.Second},
+		"hurried":      {[]string{"--stop-schedule=USR1/8/TERM/1/KILL"}, nil, true, "sent USR1, TERM at +1.", 2 * time.Second},
+		"kill after":   {[]string{"--kill-after=1"}, nil, false, "sent TERM, KILL at +1.0 s, killed by lameduck's KILL (137)", time.Second},
+		"drop-in":      {nil, []string{"LAMEDUCK_STOP_SCHEDULE=USR1/1/KILL"}, false, "sent USR1, KILL at +1.0 s, killed by lameduck's KILL (137)", time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

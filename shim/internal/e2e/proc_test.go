@@ -114,7 +114,7 @@ func (b *box) report() string {
 	b.t.Helper()
 	stderr := b.err.all()
 	for _, line := range slices.Backward(stderr) {
-		if !strings.HasPrefix(line.text, "lameduck: warning: ") {
+		if !strings.HasPrefix(line.text, "lameduck: warning: ") && !strings.Contains(line.text, `"level":"warn"`) {
 			return line.text
 		}
 	}

@@ -69,7 +69,7 @@ func TestUntilServers(t *testing.T) {
 			if n := load.failed.Load(); n > 0 {
 				t.Errorf("%d of %d requests failed: %v", n, n+load.served.Load(), load.failure.Load())
 			}
-			report := b.err.wait(t, "; the command exited 0 at ") // without load the servers end at once
+			report := b.err.wait(t, ", exited 0 at ") // without load the servers end at once
 			if !strings.Contains(report.text, "(quiet)") {
 				t.Errorf("report: %v\nwant the reason quiet", report)
 			}

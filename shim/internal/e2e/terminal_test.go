@@ -185,7 +185,7 @@ func TestTerminalInHold(t *testing.T) {
 	s.waitFor("got INT")
 	s.waitFor("got WINCH")
 	s.typeText("exit 0\n")
-	s.waitFor("(elapsed); sent WINCH")
+	s.waitFor("(elapsed), sent WINCH")
 	s.wantExit(0)
 }
 
@@ -341,7 +341,7 @@ func TestTerminalTostop(t *testing.T) {
 	s.waitFor("ready")
 	unix.Kill(s.cmd.Process.Pid, unix.SIGTERM)
 	s.waitFor("holding 1 s")
-	s.waitFor("(elapsed); sent TERM")
+	s.waitFor("(elapsed), sent TERM")
 	s.wantExit(5)
 }
 

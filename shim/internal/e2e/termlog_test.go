@@ -22,7 +22,7 @@ func TestTerminationLogStop(t *testing.T) {
 		flags              []string
 		begin, sent, ended string // text in the line after each stage
 	}{
-		"text": {nil, "TERM: holding 1 s", "TERM: held 1.0 s (elapsed); sent TERM at +1.0 s\n", "; the command exited 7 at +"},
+		"text": {nil, "TERM: holding 1 s", "TERM: held 1.0 s (elapsed), sent TERM\n", ", exited 7 at +"},
 		"json": {[]string{"--log-format=json"}, `"ended":null,`, `"ended":"elapsed"`, `"exit_code":7,`},
 	} {
 		t.Run(name, func(t *testing.T) {

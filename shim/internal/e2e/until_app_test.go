@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -81,13 +82,43 @@ func (a *app) wantHolding(cause string) {
 	}
 }
 
-// wantReport checks that the report contains every text.
-func (a *app) wantReport(texts ...string) {
+// figures returns the report of a program that bootUntil has booted.
+func (a *app) figures() jsonReport {
 	a.t.Helper()
-	report := a.report()
-	for _, want := range texts {
-		if !strings.Contains(report, want) {
-			a.t.Errorf("report: %s\nwant %q", report, want)
-		}
+	return parseReport(a.t, a.report())
+}
+
+// wantOpen checks how many connections were open at the end of the hold.
+func (a *app) wantOpen(n int) {
+	a.t.Helper()
+	if r := a.figures(); r.Open == nil || *r.Open != n {
+		a.t.Errorf("report: %s\nwant %d open connections", a.report(), n)
+	}
+}
+
+// wantGivenUp checks that the hold has given up n requests, after a silence.
+func (a *app) wantGivenUp(n int, silence string) {
+	a.t.Helper()
+	r := a.figures()
+	if r.InFlight == nil || *r.InFlight != 0 || r.LeftOut.GivenUp != n {
+		a.t.Errorf("report: %s\nwant no request in flight, and %d given up", a.report(), n)
+	}
+	a.wantDetail("silent for " + silence)
+}
+
+// wantSource checks how lameduck has observed the traffic.
+func (a *app) wantSource(observer, scope string) {
+	a.t.Helper()
+	r := a.figures()
+	if r.Observer == nil || r.Scope == nil || *r.Observer != observer || *r.Scope != scope {
+		a.t.Errorf("report: %s\nwant observer %s and scope %s", a.report(), observer, scope)
+	}
+}
+
+// wantDetail checks that a detail of the report contains text.
+func (a *app) wantDetail(text string) {
+	a.t.Helper()
+	if !slices.ContainsFunc(a.figures().Details, func(detail string) bool { return strings.Contains(detail, text) }) {
+		a.t.Errorf("report: %s\nwant a detail with %q", a.report(), text)
 	}
 }

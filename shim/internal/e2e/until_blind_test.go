@@ -11,19 +11,19 @@ import (
 func TestUntilDegraded(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		stage   string
-		sees    string // in the report; "": no source is left, and the hold lasts to the ceiling
-		warning string
+		stage           string
+		observer, scope string // in the report; "": no source is left, and the hold lasts to the ceiling
+		warning         string
 	}{
-		"nothing":               {"stage", "seen by sock_diag, our processes' descriptors", ""},
-		"a netlink group":       {"stage:no-groups", "seen by sock_diag, our processes' descriptors", ""},
-		"netlink":               {"stage:no-netlink", "seen by /proc/net, our processes' descriptors", "observing the traffic through /proc/net: sock_diag: "},
-		"netlink, nobody":       {"stage:no-netlink,uid=65534", "seen by /proc/net, our processes' descriptors", "observing the traffic through /proc/net: sock_diag: "},
-		"/proc/net":             {"stage:no-proc-net", "seen by sock_diag, our processes' descriptors", ""},
-		"/proc":                 {"stage:no-proc", "seen by sock_diag, the network namespace", ""},
-		"/proc, nobody":         {"stage:uid=65534,no-proc", "seen by sock_diag, the network namespace", ""},
-		"/proc/net nor netlink": {"stage:no-proc-net,no-netlink", "", "sock_diag: "},
-		"/proc nor netlink":     {"stage:no-proc,no-netlink", "", "sock_diag: "},
+		"nothing":               {"stage", "sock_diag", "descriptors", ""},
+		"a netlink group":       {"stage:no-groups", "sock_diag", "descriptors", ""},
+		"netlink":               {"stage:no-netlink", "/proc/net", "descriptors", "observing the traffic through /proc/net: sock_diag: "},
+		"netlink, nobody":       {"stage:no-netlink,uid=65534", "/proc/net", "descriptors", "observing the traffic through /proc/net: sock_diag: "},
+		"/proc/net":             {"stage:no-proc-net", "sock_diag", "descriptors", ""},
+		"/proc":                 {"stage:no-proc", "sock_diag", "namespace", ""},
+		"/proc, nobody":         {"stage:uid=65534,no-proc", "sock_diag", "namespace", ""},
+		"/proc/net nor netlink": {"stage:no-proc-net,no-netlink", "", "", "sock_diag: "},
+		"/proc nor netlink":     {"stage:no-proc,no-netlink", "", "", "sock_diag: "},
 	} {
 		t.Run("without "+name, func(t *testing.T) {
 			t.Parallel()
@@ -36,11 +36,11 @@ func TestUntilDegraded(t *testing.T) {
 			start := a.trigger()
 			repeatFor(2*quiet1s, 200*time.Millisecond, func() { a.shortConn("127.0.0.1") })
 			a.wantHolding("a request had just ended")
-			if c.sees == "" {
+			if c.observer == "" {
 				a.wantHoldSince(start, 5*time.Second, "blind")
 			} else {
 				a.wantHoldSince(time.Now(), quiet1s-300*time.Millisecond, "quiet")
-				a.wantReport(c.sees)
+				a.wantSource(c.observer, c.scope)
 			}
 			a.wantWarning(c.warning)
 		})

@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,7 @@ func containerUntil(t *testing.T, y *podman) {
 		c.out.wait(t, "ready")
 		return c
 	}
-	server := begin(imagePrefix+"lameduck", "--until=quiet", "--delay=0", "--quiet-for=1", "--grace-period=30", "--", "/helper", "helper", "app", "[::]:8080")
+	server := begin(imagePrefix+"lameduck", "--log-format=json", "--until=quiet", "--delay=0", "--quiet-for=1", "--grace-period=30", "--", "/helper", "helper", "app", "[::]:8080")
 	client := begin(imagePrefix+"bare", "/helper", "helper", "app", "[::]:9090")
 	busy := begin(imagePrefix+"bare", "/helper", "helper", "app")
 	busy.sendLine("call 127.0.0.1:9090")
@@ -37,7 +38,8 @@ func containerUntil(t *testing.T, y *podman) {
 	repeatFor(3*quiet1s, 250*time.Millisecond, func() { client.sendLine("short 127.0.0.1:8080") })
 	(&serverBox{box: server.box}).wantHoldSince(time.Now(), quiet1s-350*time.Millisecond, "quiet")
 	done()
-	if want := "seen by sock_diag, our"; !strings.Contains(server.report(), want) {
-		t.Errorf("report: %s\nwant %q", server.report(), want)
+	r := parseReport(t, server.report())
+	if own := []string{"cgroup", "descriptors"}; r.Observer == nil || *r.Observer != "sock_diag" || r.Scope == nil || !slices.Contains(own, *r.Scope) {
+		t.Errorf("report: %s\nwant observer sock_diag, and a scope of %v", server.report(), own)
 	}
 }

@@ -234,7 +234,7 @@ func TestUntilFrozen(t *testing.T) {
 			time.Sleep(time.Until(start.Add(ceiling + 3*time.Second/2))) // the freeze itself
 			a.signal(sig.CONT)
 			a.wantHoldSince(start, ceiling+time.Second, "ceiling")
-			a.wantReport("2 open")
+			a.wantOpen(2)
 		})
 	}
 }

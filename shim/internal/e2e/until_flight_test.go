@@ -28,7 +28,7 @@ func TestUntilReceives(t *testing.T) {
 	end()
 	a.wantHolding("the server had just received bytes")
 	a.wantHoldSince(time.Now(), 2800*time.Millisecond, "quiet")
-	a.wantReport("given up, silent for 3 s")
+	a.wantGivenUp(1, "3 s")
 }
 
 // TestUntilIdlePool: idle keep-alive connections do not prolong the hold, even if
@@ -52,7 +52,7 @@ func TestUntilIdlePool(t *testing.T) {
 			a := pool(t)
 			time.Sleep(1500 * time.Millisecond) // the server's kernel sends a keep-alive probe after a second
 			a.wantHoldSince(a.trigger(), quiet1s-100*time.Millisecond, "quiet")
-			a.wantReport("5 open at the end")
+			a.wantOpen(5)
 		})
 		t.Run(server+", one waits", func(t *testing.T) {
 			t.Parallel()
@@ -150,8 +150,8 @@ func TestUntilDownload(t *testing.T) {
 			start := a.trigger()
 			if !c.reads {
 				a.wantHoldSince(start, 2*time.Second-500*time.Millisecond, "quiet")
-				a.wantReport("1 open at the end, 0 in flight, 1 request")
-				a.wantReport("given up, silent for 2 s")
+				a.wantOpen(1)
+				a.wantGivenUp(1, "2 s")
 				return
 			}
 			time.Sleep(3 * quiet1s) // the client reads nothing for a while

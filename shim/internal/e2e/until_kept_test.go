@@ -36,7 +36,7 @@ func TestKept(t *testing.T) {
 		t.Run(user, func(t *testing.T) {
 			a := bootKept(t, stage, "quiet")
 			a.wantHoldSince(a.trigger(), kept, "kept")
-			a.wantReport("3 open at the end")
+			a.wantOpen(3)
 		})
 	}
 	t.Run("floor", func(t *testing.T) {

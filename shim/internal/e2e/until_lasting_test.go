@@ -51,7 +51,7 @@ func TestUntilTalking(t *testing.T) {
 				a.out.wait(t, "got TERM")
 				end() // the server replies to the end
 				a.wantHoldSince(start, c.hold, c.reason)
-				a.wantReport("1 open at the end")
+				a.wantOpen(1)
 				return
 			}
 			time.Sleep(c.talks) // the traffic goes on
@@ -61,7 +61,7 @@ func TestUntilTalking(t *testing.T) {
 				a.wantHolding("a connection was open")
 				kept.Close()
 				a.wantHoldSince(time.Now(), 0, c.reason)
-				a.wantReport("0 open at the end")
+				a.wantOpen(0)
 				return
 			}
 			a.wantHoldSince(start, c.hold-100*time.Millisecond, c.reason)
@@ -88,7 +88,10 @@ func TestUntilIdle(t *testing.T) {
 				} else {
 					a.wantHoldSince(start, 4*time.Second, "ceiling")
 				}
-				a.wantReport("51 open at the end, 0 in flight")
+				a.wantOpen(51)
+				if n := a.figures().InFlight; n == nil || *n != 0 {
+					t.Errorf("report: %s\nwant no request in flight", a.report())
+				}
 			})
 		}
 	}
@@ -142,7 +145,7 @@ func TestUntilTimeWait(t *testing.T) {
 			}
 			start := a.trigger()
 			a.wantHoldSince(start, quiet1s, "drained")
-			a.wantReport("0 open at the end")
+			a.wantOpen(0)
 		})
 	}
 }

@@ -125,5 +125,5 @@ func TestLullMany(t *testing.T) {
 		a.dial("127.0.0.1").ask("hello")
 	}
 	a.wantHoldSince(a.trigger(), quiet1s-100*time.Millisecond, "quiet")
-	a.wantReport("2000 open at the end")
+	a.wantOpen(2000)
 }

@@ -154,7 +154,7 @@ var quiet1sFlags = []string{"--delay=0", "--quiet-for=1", "--grace-period=30"}
 
 const quiet1s = time.Second
 
-// bootUntil boots lameduck with --until and a command, by way of a stage.
+// bootUntil boots lameduck with --until, --log-format=json and a command, by way of a stage.
 func (ns *namespace) bootUntil(stage, until string, flags []string, words ...string) *app {
 	ns.t.Helper()
 	if strings.Contains(stage, "uid=") && !isRoot() {
@@ -163,7 +163,7 @@ func (ns *namespace) bootUntil(stage, until string, flags []string, words ...str
 	if _, err := os.Stat(binary); err != nil {
 		ns.t.Fatalf("%v: make build first", err)
 	}
-	call := append([]string{binary, "--until=" + until}, append(flags, "--")...)
+	call := append([]string{binary, "--log-format=json", "--until=" + until}, append(flags, "--")...)
 	return ns.boot(stage, append(call, words...)...)
 }
 

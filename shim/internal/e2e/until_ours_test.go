@@ -79,7 +79,7 @@ func TestUntilUnreadable(t *testing.T) {
 		repeatFor(2*quiet1s, 200*time.Millisecond, func() { a.shortConn("127.0.0.1") })
 		a.wantHolding("a request had just ended")
 		a.wantHoldSince(time.Now(), quiet1s-300*time.Millisecond, "quiet")
-		a.wantReport("seen by sock_diag, the network namespace")
+		a.wantSource("sock_diag", "namespace")
 	})
 	t.Run("a neighbor's", func(t *testing.T) {
 		t.Parallel()
@@ -105,7 +105,7 @@ func TestUntilUnreadable(t *testing.T) {
 		a := ns.bootUntil("stage:no-ptrace", "quiet", append(quiet1sFlags, "--count-port=7070"), helperCommand("as", "1000", "app", "127.0.0.1:7070")...)
 		start := a.trigger()
 		a.wantHoldSince(start, quiet1s, "quiet")
-		a.wantReport("seen by sock_diag, the ports given")
+		a.wantSource("sock_diag", "ports")
 	})
 }
 

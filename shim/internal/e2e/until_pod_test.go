@@ -62,7 +62,11 @@ func TestUntilPod(t *testing.T) {
 		a.shortConn("127.0.0.1")
 		start := a.trigger()
 		a.wantHoldSince(start, quiet1s, "drained")
-		a.wantReport("seen by sock_diag, our " + map[bool]string{true: "control group", false: "processes' descriptors"}[strings.Contains(stage, "cgroup")])
+		scope := "descriptors"
+		if strings.Contains(stage, "cgroup") {
+			scope = "cgroup"
+		}
+		a.wantSource("sock_diag", scope)
 	})
 }
 
@@ -95,7 +99,7 @@ func TestUntilProxy(t *testing.T) {
 		proxy.wantHolding("the app was connected")
 		client.do("shut")
 		proxy.wantHoldSince(time.Now(), 0, "drained")
-		proxy.wantReport("0 open at the end")
+		proxy.wantOpen(0)
 	})
 }
 

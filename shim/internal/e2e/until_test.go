@@ -204,7 +204,7 @@ func TestUntilCeiling(t *testing.T) {
 		"peer":    {[]string{"--max-delay=10", "--ignore-peer=127.0.0.0/8"}, quiet2s, "quiet"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := bootServer(t, "stage", "quiet", c.flags...)
+			s := bootServer(t, "stage", "quiet", append(c.flags, "--log-format=json")...)
 			start := time.Now()
 			s.signal(sig.TERM)
 			end := repeatEvery(550*time.Millisecond, func() {
@@ -224,7 +224,7 @@ func TestUntilCeiling(t *testing.T) {
 	}
 }
 
-var probeHint = regexp.MustCompile(`(; |, and )6 bytes from 127\.0\.0\.1 every 0\.[56] s: a probe\? see --ignore-probes;`)
+var probeHint = regexp.MustCompile(`"prolonged_by":"6 bytes from 127\.0\.0\.1 every 0\.[56] s: a probe\? see --ignore-probes"`)
 
 // TestUntilNoListener: a command without listeners gets TERM at once, however busy the
 // neighbors are.

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -75,7 +76,10 @@ func TestUntilLatePort(t *testing.T) {
 		fmt.Fprintln(c, "slow")
 		c.awaitReply()
 		a.wantHoldSince(time.Now(), quiet1s-300*time.Millisecond, "quiet")
-		a.wantReport("opened during the hold: 7071;")
+		a.wantDetail("opened during the hold: 7071")
+		if ports := a.figures().NewPorts; !slices.Equal(ports, []uint16{7071}) {
+			t.Errorf("new ports %v, want 7071", ports)
+		}
 	})
 }
 

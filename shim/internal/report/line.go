@@ -21,15 +21,16 @@ type part struct {
 }
 
 // fit returns a line of at most room characters: the head, and the parts in their order.
-// The head is brief if the weightiest part has no room otherwise.
+// The head is brief if the head itself or the weightiest part has no room otherwise.
 func fit(head func(brief bool) string, parts []part) string {
 	line := head(false)
+	least := width(line)
 	if len(parts) > 0 {
 		weightiest := slices.MaxFunc(parts, func(a, b part) int { return a.weight - b.weight })
-		shortest := weightiest.forms[len(weightiest.forms)-1]
-		if width(line)+width("; "+shortest) > room {
-			line = head(true)
-		}
+		least += width("; " + weightiest.forms[len(weightiest.forms)-1])
+	}
+	if least > room {
+		line = head(true)
 	}
 	for _, text := range choose(parts, room-width(line)) {
 		if text != "" {

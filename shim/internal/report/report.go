@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,12 +79,21 @@ func (s *Stop) Announcement() string {
 	return fit(head, s.prospects())
 }
 
-// steps returns the schedule, or its first step and the number of the others.
+// steps returns the schedule, or the schedule up to its first signal and the number of the
+// other signals.
 func (s *Stop) steps(brief bool) string {
-	if brief && len(s.Steps) > 1 {
-		return s.Steps[:1].String() + andMore(len(s.Steps)-1)
+	isSignal := func(step stop.Step) bool { return step.Signal != 0 || step.StopSignal }
+	first := slices.IndexFunc(s.Steps, isSignal)
+	if !brief || first < 0 {
+		return s.Steps.String()
 	}
-	return s.Steps.String()
+	others := 0
+	for _, step := range s.Steps[first+1:] {
+		if isSignal(step) {
+			others++
+		}
+	}
+	return s.Steps[:first+1].String() + andMore(others)
 }
 
 // prospects returns what may end the hold, or the stop, early.
@@ -247,7 +257,7 @@ func (s *Stop) exitWithTime() string {
 		return ""
 	}
 	exit := fmt.Sprintf("%s at +%s", s.exit(), seconds(s.after(s.ExitedAt)))
-	if s.Now.Sub(s.ExitedAt) >= 100*time.Millisecond {
+	if s.StopConfig.Linger > 0 && s.Now.Sub(s.ExitedAt) >= 100*time.Millisecond {
 		exit += ", its descendants at +" + seconds(s.after(s.Now))
 	}
 	return exit + " of " + s.grace()

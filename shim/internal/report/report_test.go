@@ -1,9 +1,14 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
 func repeat(n, times int) []int { return slices.Repeat([]int{n}, times) }
@@ -46,6 +51,40 @@ func TestPortList(t *testing.T) {
 	} {
 		if got := PortList(ports); got != want {
 			t.Errorf("%v is %q, want %q", ports, got, want)
+		}
+	}
+}
+
+// TestLongSchedule: the line for the trigger names the first signal of a schedule for which
+// the line has no room, and the number of the other signals.
+func TestLongSchedule(t *testing.T) {
+	for first, others := range map[string]int{"TERM": 16, "30s/TERM": 16} {
+		schedule, err := stop.ParseSchedule(first + strings.Repeat("/10s/RTMIN+10", others) + "/1s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, floor := range []time.Duration{0, time.Second} {
+			s := &Stop{Terms: Terms{StopConfig: &stop.Config{Gate: stop.Gate{Floor: floor}}}, Record: stop.Record{Trigger: sig.TERM, Steps: schedule}}
+			line, want := s.Announcement(), fmt.Sprintf(" %s and %d more", first, others)
+			if width(line) > room || !strings.Contains(line, want) {
+				t.Errorf("line %q, want %q in it, and at most %d characters", line, want, room)
+			}
+		}
+	}
+}
+
+// TestLateReport: without --linger, the line for the end does not name descendants, even if
+// lameduck stood still between the command's exit and the report.
+func TestLateReport(t *testing.T) {
+	began := time.Unix(1_000_000_000, 0)
+	for linger, want := range map[time.Duration]bool{0: false, 3 * time.Second: true} {
+		s := &Stop{
+			Terms:  Terms{StopConfig: &stop.Config{Gate: stop.Gate{Floor: time.Second}, Grace: 30 * time.Second, Linger: linger}},
+			Record: stop.Record{Trigger: sig.TERM, TriggeredAt: began, EndedAt: began.Add(time.Second), Ended: stop.Elapsed, ExitedAt: began.Add(time.Second)},
+			Now:    began.Add(2 * time.Second),
+		}
+		if line := s.Conclusion(); strings.Contains(line, ", its descendants at +2.0 s of 30 s") != want {
+			t.Errorf("--linger=%v: line %q; descendants wanted: %v", linger, line, want)
 		}
 	}
 }

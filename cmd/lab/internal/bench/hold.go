@@ -21,7 +21,7 @@ type held struct {
 
 // hold boots a lameduck that holds for the crowd's connections. The command sleeps.
 func (c *crowd) hold(lameduck contender) *held {
-	h := c.holdWith(lameduck, "--until=drained", "--delay=0", "--max-delay=60", "--grace-period=90")
+	h := c.holdWith(lameduck, "--log-format=json", "--until=drained", "--delay=0", "--max-delay=60", "--grace-period=90")
 	h.stop()
 	return h
 }
@@ -73,7 +73,8 @@ const (
 )
 
 // rush counts the short connections that are missing from the report of a hold. A report
-// that says "at least" misses none.
+// that says "at least" misses none. The line of the report, or the details in JSON, have the
+// number.
 func (f figures) rush(lameduck contender, length time.Duration) {
 	c := newCrowd()
 	defer c.close()

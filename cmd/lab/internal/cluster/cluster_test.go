@@ -162,8 +162,8 @@ func TestPrograms(t *testing.T) {
 
 // TestJudge: a broken promise is found.
 func TestJudge(t *testing.T) {
-	good := []stop{{messages: []string{"", "TERM: held 10.0 s (quiet); 3 new connections"}}}
-	ceiling := []stop{{messages: []string{"TERM: held 49.0 s (ceiling); 0 new connections"}}}
+	good := []stop{{messages: []string{"", "TERM: nothing in flight: held 10.0 s (quiet), sent TERM, exited 0 at +10.1 s of 60 s; 3 new connections"}}}
+	ceiling := []stop{{messages: []string{"TERM: 1 request in flight, 24 open: held 49.0 s (ceiling), sent TERM, exited 0 at +49.1 s of 60 s; 0 new connections"}}}
 	lost, fine := failures(1), failures(0)
 	for name, c := range map[string]struct {
 		row  row
@@ -196,7 +196,7 @@ func failures(n int) load.Tally {
 // TestTenth: before a server that TERM kills, and with kept connections, lameduck may lose
 // a tenth of what the fixed delay loses, and few losses decide nothing.
 func TestTenth(t *testing.T) {
-	stops := []stop{{messages: []string{"TERM: held 20.0 s (kept); 0 new connections"}}}
+	stops := []stop{{messages: []string{"TERM: 1 request in flight, 24 open: held 20.0 s (kept), sent TERM, exited 0 at +20.1 s of 60 s; 0 new connections"}}}
 	for _, c := range []struct {
 		fixed, ours int
 		want        string // BROKEN, undecided, or empty
@@ -239,17 +239,19 @@ func TestAtLeast(t *testing.T) {
 // TestTable: a row has the losses of each rollout, and the number of holds by their ends.
 func TestTable(t *testing.T) {
 	ends := []stop{
-		{took: 20 * time.Second, messages: []string{"TERM: held 20.2 s (kept); 0 new connections"}},
-		{took: 21 * time.Second, messages: []string{"TERM: held 20.9 s (kept); 0 new connections; sent TERM at +20.9 s (at a lull)"}},
-		{took: 30 * time.Second, messages: []string{"TERM: held 29.9 s (ceiling); 0 new connections"}},
+		{took: 20 * time.Second, messages: []string{"TERM: 1 request in flight, 24 open: held 20.2 s (kept), sent TERM after 4.0 s without a lull; 0 new connections"}},
+		{took: 21 * time.Second, messages: []string{"TERM: nothing in flight, 24 open: held 20.9 s (kept), sent TERM at a lull; 0 new connections"}},
+		{took: 30 * time.Second, messages: []string{"TERM: held 29.9 s (ceiling), sent TERM; the traffic could not be seen"}},
 	}
-	if got := ends[1].holds(); got != "held 20.9 s (kept) at a lull" {
-		t.Errorf("holds %q", got)
+	for i, want := range []string{"held 20.2 s (kept), 1 request in flight, 24 open", "held 20.9 s (kept), nothing in flight, 24 open", "held 29.9 s (ceiling)"} {
+		if got := ends[i].holds(); got != want {
+			t.Errorf("holds %q, want %q", got, want)
+		}
 	}
 	var out strings.Builder
 	printTable(&out, []row{{name: untilQuiet, rowKind: rowKind{kept: true}, failed: []int{0, 2, 1}, tally: failures(3), stops: ends}})
 	line := strings.Join(strings.Fields(out.String()), " ")
-	for _, want := range []string{"kept --until=quiet 0 2 1 503 0 21.0 s 30.0 s", "1 ceiling, 2 kept, 1 at a lull; 3 reset"} {
+	for _, want := range []string{"kept --until=quiet 0 2 1 503 0 21.0 s 30.0 s", "1 ceiling, 2 kept, 1 with nothing in flight; 3 reset"} {
 		if !strings.Contains(line, want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}

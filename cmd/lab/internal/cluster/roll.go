@@ -22,27 +22,24 @@ type stop struct {
 	messages []string // the containers' termination messages
 }
 
-// held matches lameduck's report at the end of a hold.
-var held = regexp.MustCompile(`: held ([0-9.]+) s \((\w+)\)`)
-
-// lull matches what lameduck's report says of the search for a lull.
-var lull = regexp.MustCompile(`at a lull|no lull in [0-9.]+ s|too many connections to look for a lull`)
+// held matches lameduck's report at the end of a hold: what was at risk, and the hold.
+var held = regexp.MustCompile(`: (?:([^:]+): )?(held [0-9.]+ s \((\w+)\))`)
 
 // ended returns why the holds of the containers ended.
 func (s *stop) ended() (reasons []string) {
 	for _, text := range s.messages {
 		if m := held.FindStringSubmatch(text); m != nil {
-			reasons = append(reasons, m[2])
+			reasons = append(reasons, m[3])
 		}
 	}
 	return reasons
 }
 
-// lulls returns how many containers got their signal at a moment without a request in
+// uncut returns how many containers got their signal at a moment without a request in
 // flight, which lameduck looks for where requests come to the end.
-func (s *stop) lulls() (n int) {
+func (s *stop) uncut() (n int) {
 	for _, text := range s.messages {
-		if lull.FindString(text) == "at a lull" {
+		if m := held.FindStringSubmatch(text); m != nil && strings.HasPrefix(m[1], "nothing in flight") {
 			n++
 		}
 	}
@@ -53,11 +50,11 @@ func (s *stop) lulls() (n int) {
 func (s *stop) holds() string {
 	var parts []string
 	for _, text := range s.messages {
-		if m := held.FindString(text); m != "" {
-			parts = append(parts, strings.TrimSpace(strings.TrimPrefix(m, ": ")+" "+lull.FindString(text)))
+		if m := held.FindStringSubmatch(text); m != nil {
+			parts = append(parts, strings.TrimSuffix(m[2]+", "+m[1], ", "))
 		}
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(parts, "; ")
 }
 
 // roll replaces all pods of a Deployment and follows the old pods to their ends.

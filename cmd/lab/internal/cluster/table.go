@@ -30,19 +30,19 @@ func printTable(out io.Writer, rows []row) {
 
 // remark tells why how many holds ended, and how requests failed.
 func (r *row) remark() string {
-	count, lulls := map[string]int{}, 0
+	count, uncut := map[string]int{}, 0
 	for _, s := range r.stops {
 		for _, reason := range s.ended() {
 			count[reason]++
 		}
-		lulls += s.lulls()
+		uncut += s.uncut()
 	}
 	var parts []string
 	for _, reason := range slices.Sorted(maps.Keys(count)) {
 		parts = append(parts, fmt.Sprintf("%d %s", count[reason], reason))
 	}
-	if lulls > 0 {
-		parts = append(parts, fmt.Sprintf("%d at a lull", lulls))
+	if uncut > 0 {
+		parts = append(parts, fmt.Sprintf("%d with nothing in flight", uncut))
 	}
 	text := strings.Join(parts, ", ")
 	if failures := r.tally.Summary(); failures != "" {

@@ -116,7 +116,7 @@ func (c *contender) command(o *options, s *server, words []string) []string {
 		rewrite := fmt.Sprintf("--rewrite=15:%d", int(s.graceful))
 		return append([]string{"dumb-init", rewrite, "--"}, words...)
 	case "lameduck":
-		return append(append([]string{o.lameduck}, c.flags(o.scale, s)...), words...)
+		return append(append([]string{o.lameduck, "--log-format=json"}, c.flags(o.scale, s)...), words...)
 	}
 	return words
 }

@@ -2,8 +2,8 @@ package rollout
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -55,19 +55,24 @@ func (a *arena) stop(ctx context.Context, old *replica, lag drawn) (*stop, error
 	return s, <-failed
 }
 
-var held = regexp.MustCompile(`: held [0-9.]+ s \((\w+)\)`)
-
 // ended returns the reason for the end of a hold, and whether the signal was sent at a
-// lull, or "" if no report has a reason.
-func ended(report string) string {
-	found := held.FindStringSubmatch(report)
-	if found == nil {
-		return ""
+// lull, or "" if no line of a replica's standard error has a reason. lameduck's lines are
+// JSON; see docs/report.md.
+func ended(stderr string) (reason string) {
+	for line := range strings.Lines(stderr) {
+		var report struct {
+			Ended string `json:"ended"`
+			Lull  bool   `json:"lull"`
+		}
+		if json.Unmarshal([]byte(line), &report) != nil || report.Ended == "" {
+			continue
+		}
+		reason = report.Ended
+		if report.Lull {
+			reason += " at a lull"
+		}
 	}
-	if strings.Contains(report, "(at a lull)") {
-		return found[1] + " at a lull"
-	}
-	return found[1]
+	return reason
 }
 
 // remove removes a replica from the balancer, late.
