@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -40,20 +41,27 @@ func fit(head func(brief bool) string, parts []part) string {
 	return line
 }
 
-// choose returns the longest form of each part for which the line has room, or "". The
-// weightiest parts are chosen first.
+// choose returns a form of each part, or "" for a part without room. The weightiest parts
+// are chosen first, each in its shortest form, and then made as long as there is room.
 func choose(parts []part, room int) []string {
 	order := make([]int, len(parts))
 	for i := range parts {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return parts[b].weight - parts[a].weight })
+	slices.SortFunc(order, func(a, b int) int { return cmp.Or(parts[b].weight-parts[a].weight, a-b) })
 	chosen := make([]string, len(parts))
 	for _, i := range order {
-		fits := func(form string) bool { return width("; "+form) <= room }
-		if longest := slices.IndexFunc(parts[i].forms, fits); longest >= 0 {
+		shortest := parts[i].forms[len(parts[i].forms)-1]
+		if n := width("; " + shortest); n <= room {
+			chosen[i] = shortest
+			room -= n
+		}
+	}
+	for _, i := range order {
+		longer := func(form string) bool { return width(form)-width(chosen[i]) <= room }
+		if longest := slices.IndexFunc(parts[i].forms, longer); chosen[i] != "" && longest >= 0 {
+			room -= width(parts[i].forms[longest]) - width(chosen[i])
 			chosen[i] = parts[i].forms[longest]
-			room -= width("; " + chosen[i])
 		}
 	}
 	return chosen

@@ -34,7 +34,7 @@ func (s *Stop) parts() []part {
 func (s *Stop) details() []part {
 	var parts []part
 	add := func(weight int, forms ...string) {
-		if forms[0] != "" {
+		if len(forms) > 0 && forms[0] != "" {
 			parts = append(parts, part{forms, weight})
 		}
 	}
@@ -75,7 +75,7 @@ func (s *Stop) unseen() []string {
 	case len(kinds) > 0:
 		return []string{cannotBeSeen(kinds)}
 	}
-	return []string{""}
+	return nil
 }
 
 func cannotBeSeen(kinds []string) string { return strings.Join(kinds, " and ") + " cannot be seen" }

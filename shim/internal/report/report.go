@@ -155,8 +155,13 @@ func (s *Stop) NoHold() string {
 	if s.Exit.Signal != 0 {
 		was = "was "
 	}
-	return fmt.Sprintf(s.spell("no hold took place: %v was passed on, and the command %s%s; if %v stops this container, give --stop-signal=%v"),
-		s.Forwarded, was, s.exit(), s.Forwarded, s.Forwarded)
+	return fit(func(brief bool) string {
+		head := fmt.Sprintf("no hold took place: %v was passed on", s.Forwarded)
+		if brief {
+			return head
+		}
+		return head + ", and the command " + was + s.exit()
+	}, []part{{[]string{fmt.Sprintf(s.spell("if %v stops this container, give --stop-signal=%v"), s.Forwarded, s.Forwarded)}, suggestionWeight}})
 }
 
 // headline returns the beginning of a line: what was at risk at the end of the hold, and
@@ -182,7 +187,7 @@ func (s *Stop) atRisk(brief bool) string {
 	case inFlight > 0:
 		parts = append(parts, counted(inFlight, "request")+" in flight")
 	case s.InHold.InFlightUnknown && t.Open > 0:
-		parts = append(parts, "in flight unknown")
+		return fmt.Sprintf("%d open, in flight unknown", t.Open)
 	case givenUp == 0:
 		parts = append(parts, "nothing in flight")
 	}
