@@ -22,9 +22,12 @@ import (
 
 const usage = `usage: lab COMMAND [flags]
 
+  demo LAMEDUCK     one stop under load, bare, with sleeps and with lameduck, without
+                    other programs; the pictures of the pages (-anatomy, -svg)
   rollout LAMEDUCK  rollouts under load behind HAProxy, nginx and kube-proxy: failed
-                    requests and stop times, beside other inits and sleeps (-quick, -demo)
+                    requests and stop times, beside other inits and sleeps (-quick)
   bench LAMEDUCK    start-up, memory, latency and samples, beside other inits and ss
+                    (-footprint, -quick)
   soak LAMEDUCK     storms, orphans and stops at random: no resource may leak
   rules             simulated stops: what each rule for the end of a hold loses
   cluster           rollouts in the Kubernetes cluster that KUBECONFIG names
@@ -41,7 +44,8 @@ var commands = map[string]func(ctx context.Context, args []string, out io.Writer
 	"bench":   bench.Run,
 	"soak":    soak.Run,
 	"rules":   rules.Run,
-	"cluster": cluster,
+	"cluster": separate("cluster"),
+	"demo":    separate("demo"),
 	"systems": systems.Run,
 	"truth":   truth.Run,
 }
@@ -83,13 +87,15 @@ func run(args []string) error {
 	return command(ctx, args, os.Stdout)
 }
 
-// cluster becomes a program of its own, since the demo shall not wait until Kubernetes'
-// client is compiled.
-func cluster(_ context.Context, args []string, _ io.Writer) error {
-	path, err := exec.LookPath("go")
-	if err != nil {
-		return err
+// separate returns a command that becomes a program of its own. The cluster's program has
+// Kubernetes' client, and the demo nothing that takes long to compile.
+func separate(name string) func(ctx context.Context, args []string, out io.Writer) error {
+	return func(_ context.Context, args []string, _ io.Writer) error {
+		path, err := exec.LookPath("go")
+		if err != nil {
+			return err
+		}
+		words := append([]string{"go", "run", "-trimpath", "-buildvcs=false", "./internal/" + name}, args...)
+		return fmt.Errorf("cannot run go: %w", syscall.Exec(path, words, os.Environ()))
 	}
-	words := append([]string{"go", "run", "-buildvcs=false", "./internal/cluster"}, args...)
-	return fmt.Errorf("cannot run go: %w", syscall.Exec(path, words, os.Environ()))
 }

@@ -32,6 +32,7 @@ const inside = "LAMEDUCK_BENCH_INSIDE"
 // options is the command line.
 type options struct {
 	quick, traffic bool
+	footprint      bool
 	lulls          int
 	idle           time.Duration
 	source         string
@@ -43,6 +44,7 @@ func parse(args []string) (*options, error) {
 	f := flag.NewFlagSet("lab bench", flag.ContinueOnError)
 	f.BoolVar(&o.quick, "quick", false, "fewer samples, and a shorter idle time, scaled to a minute")
 	f.BoolVar(&o.traffic, "traffic", false, "only the samples of traffic, beside ss")
+	f.BoolVar(&o.footprint, "footprint", false, "only what an idle init costs, as a table in Markdown")
 	f.IntVar(&o.lulls, "lulls", 0, "only so many stops at a lull, for each of two numbers of connections")
 	f.DurationVar(&o.idle, "idle", 0, "the idle time (default 2m, with -quick 20s)")
 	f.StringVar(&o.source, "source", "../..", "the source tree of lameduck")
@@ -112,8 +114,12 @@ func (o *options) measure(ctx context.Context, out io.Writer) (err error) {
 		lulls(contender{ours, []string{must(filepath.Abs(o.lameduck))}, true}, o.lulls, out)
 		return nil
 	}
-	fmt.Fprintf(os.Stderr, "bench: this takes %v of idling, and up to three minutes more\n", e.idle)
 	b := builder{dir: dir, source: o.source}
+	if o.footprint {
+		fmt.Fprintf(os.Stderr, "bench: this takes %v of idling\n", settle+e.idle)
+		return printFootprint(out, inits(o.lameduck), e)
+	}
+	fmt.Fprintf(os.Stderr, "bench: this takes %v of idling, and up to three minutes more\n", e.idle)
 	field := b.gather(o.lameduck)
 	f := measure(field, b, e)
 	f.print(out, field, e)

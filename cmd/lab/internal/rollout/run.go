@@ -25,8 +25,8 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if o.demo {
-		return demo(ctx, o, out)
+	if o.from != "" {
+		return o.rewrite(out)
 	}
 	if os.Getenv(inside) == "" {
 		return enter()
