@@ -19,9 +19,9 @@ const (
 	thinking  = 5 * time.Millisecond
 )
 
-const intro = `A rollout under load, as four contenders play the stop of a server, side by side:
-two replicas behind a balancer, %d requests/s, no retries. The old replica is
-stopped; the balancer learns of the stop %.0f s later. The server handles no signals.
+const intro = `Four contenders play the same stop: two replicas behind a balancer, %d
+requests/s, no retries. The old replica is stopped; the balancer learns of the
+stop %.0f s later, and sends until then. The server handles no signals.
 
 %s
 %s %d requests, all answered    %s some of these failed
@@ -134,7 +134,7 @@ func wrapped(text string) string {
 // write writes the files of the command line.
 func (o *options) write(figures any, picture func() string) error {
 	if o.json != "" {
-		text, err := json.MarshalIndent(figures, "", " ")
+		text, err := json.Marshal(figures)
 		if err == nil {
 			err = os.WriteFile(o.json, append(text, '\n'), 0o644)
 		}

@@ -33,7 +33,7 @@ type play struct {
 }
 
 // attempts is how often a run is played on a machine that stands still.
-const attempts = 5
+const attempts = 8
 
 // perform plays a run, and again if the machine stood still. again is called before each
 // further attempt.

@@ -54,18 +54,20 @@ func chart(f *findings) string {
 	return p.String()
 }
 
-// headline returns what the chart shows, from the figures of steady traffic.
+// headline returns what the chart shows of steady traffic, or a title if the chart shows
+// something else.
 func (f *findings) headline() string {
 	for _, s := range f.Scenes {
 		hold, sleep := s.find(defaultHold), s.shortestSleep()
-		if s.Scene != steady || hold == nil || sleep == nil || sleep.All.Failed > 0 {
-			continue
+		if s.Scene == steady && losesNone(hold) && losesNone(sleep) {
+			return fmt.Sprintf("steady traffic: lameduck fails none of %d requests, %s a stop; the shortest sleep that fails none: %s",
+				hold.All.Requests, seconds(hold.All.MedianMS), seconds(sleep.All.MedianMS))
 		}
-		return fmt.Sprintf("lameduck --until=quiet: %d of %d requests fail, %s a stop. The shortest sleep without a failure: %s",
-			hold.All.Failed, hold.All.Requests, seconds(hold.All.MedianMS), seconds(sleep.All.MedianMS))
 	}
 	return "Failed requests, and the time of a stop"
 }
+
+func losesNone(c *figures) bool { return c != nil && c.All.Failed == 0 && c.All.Killed == 0 }
 
 // chartRows returns the contenders of the scene that the chart shows.
 func (f *sceneFigures) chartRows() (rows []*figures) {
