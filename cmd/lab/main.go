@@ -1,6 +1,6 @@
-// Lab is the laboratory: programs that measure lameduck and try it out, each a
-// subcommand. None of what they need reaches the product, since the laboratory is a
-// module of its own. Run it from this directory, or with go run -C cmd/lab.
+// Lab is the laboratory: programs that measure lameduck and try lameduck out, each a
+// subcommand. No requirement of the programs reaches the product, since the laboratory is
+// a module of its own. Run the laboratory from cmd/lab, or with go run -C cmd/lab.
 package main
 
 import (
@@ -50,7 +50,7 @@ var commands = map[string]func(ctx context.Context, args []string, out io.Writer
 	"truth":   truth.Run,
 }
 
-// roles are the programs that a subcommand starts of itself.
+// roles are the programs to be started by subcommands alone.
 var roles = map[string]map[string]func(args []string) error{
 	"rollout": rollout.Roles,
 	"soak":    soak.Roles,
@@ -75,7 +75,7 @@ func run(args []string) error {
 		return fmt.Errorf("unknown command %q: see lab help", name)
 	}
 	if len(args) > 0 {
-		// A role decides about signals by itself: a server shall die on TERM.
+		// Roles have their own handlers of signals: a server shall die on TERM.
 		if role := roles[name][args[0]]; role != nil {
 			return role(args[1:])
 		}
@@ -87,8 +87,8 @@ func run(args []string) error {
 	return command(ctx, args, os.Stdout)
 }
 
-// separate returns a command that becomes a program of its own. The cluster's program has
-// Kubernetes' client, and the demo nothing that takes long to compile.
+// separate returns a command that becomes another program. The cluster's program has
+// Kubernetes' client, and the demo has no package that takes long to compile.
 func separate(name string) func(ctx context.Context, args []string, out io.Writer) error {
 	return func(_ context.Context, args []string, _ io.Writer) error {
 		path, err := exec.LookPath("go")

@@ -2,7 +2,7 @@
 // their own, in turns within one run, and judges the ratios by budgets. Absolute times
 // belong to the machine and are not judged.
 //
-// Run it where little else runs. Root is not needed where unprivileged user namespaces
+// Run the benchmark on an idle machine. Root is not needed where unprivileged user namespaces
 // are allowed. On one processor (taskset -c 0) a run shows how much of a figure is
 // threads that wake each other on other processors.
 package bench
@@ -97,8 +97,8 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 }
 
 func (o *options) measure(ctx context.Context, out io.Writer) (err error) {
-	runtime.LockOSThread() // the parent-death signal belongs to the thread that forks
-	debug.SetGCPercent(-1) // nothing of ours runs beside the measurements
+	runtime.LockOSThread() // the parent-death signal belongs to the forking thread
+	debug.SetGCPercent(-1) // the collector would run beside the measurements
 	e := o.effort()
 	// Where /tmp is mounted noexec, go run works by GOTMPDIR too.
 	dir, err := os.MkdirTemp(os.Getenv("GOTMPDIR"), "lameduck-bench-")
@@ -140,7 +140,7 @@ func (f figures) print(out io.Writer, field []contender, e effort) {
 }
 
 // giveUp ends the program on a signal or at the limit, unless done comes first.
-// Parent-death signals end all that the program has started.
+// Parent-death signals end all processes of the program.
 func giveUp(ctx context.Context, done <-chan struct{}, dir string, limit time.Duration) {
 	reason := "interrupted"
 	select {

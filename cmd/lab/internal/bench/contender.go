@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// The contenders that other code refers to by name.
+// The names of contenders for other code.
 const (
-	bare = "bare" // no init: the command itself
+	bare = "bare" // no init
 	tini = "tini-static"
 	goer = "go"
 	ours = "lameduck"
 	ss   = "ss" // prints sockets
 )
 
-// contender is an init, and the words before a command with which the init runs the
+// contender is an init, and the words before a command for the init to run the
 // command.
 type contender struct {
 	name   string
@@ -26,7 +26,7 @@ type contender struct {
 	relays bool // forwards signals, and reaps orphans
 }
 
-// with returns the command line that runs command.
+// with returns the command line for command.
 func (c contender) with(command ...string) []string {
 	return append(c.prefix[:len(c.prefix):len(c.prefix)], command...)
 }

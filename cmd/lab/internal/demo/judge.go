@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// judge returns an error for each claim of the demo that the figures contradict. The
-// balancer sends by turns, so that half of the requests come to a replica that is gone.
+// judge returns an error for each broken claim of the demo. The balancer sends by turns:
+// half of the requests come to a replica that is gone.
 func judge(rows []*row) error {
 	bare, short, long, held := rows[0], rows[1], rows[2], rows[3]
 	var broken []error

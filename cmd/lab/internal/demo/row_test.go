@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestRow: a column is drawn once all its requests have ended, as bad if a request failed.
+// TestRow: a column is drawn once all requests have ended, as bad if a request failed.
 func TestRow(t *testing.T) {
 	r := &row{Name: "bare", each: 2}
 	add := func(n int, answered bool) { r.add(time.Duration(n)*column/2, answered) }
@@ -32,13 +32,13 @@ func TestRow(t *testing.T) {
 	}
 }
 
-// sound returns the rows of a run in which all claims hold.
+// sound returns the rows of a sound run.
 func sound() []*row {
 	var rows []*row
 	for _, c := range []struct {
 		name          string
 		columns, from int
-		until         int // columns in which half fails
+		until         int // half fails in these columns
 		gone          float64
 	}{{"bare", 16, 2, 14, 2}, {"sleep 2", 16, 10, 14, 2003}, {"sleep 10", 45, 0, 0, 10003}, {"lameduck", 33, 0, 0, 7003}} {
 		r := &row{Name: c.name, GoneMS: c.gone}
@@ -80,7 +80,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestWidth: nothing is wider than 80 columns.
+// TestWidth: no line is wider than 80 columns.
 func TestWidth(t *testing.T) {
 	rows := sound()
 	for _, r := range rows {
@@ -101,7 +101,7 @@ func TestWidth(t *testing.T) {
 	}
 }
 
-// TestTable: the numbers are those of the rows.
+// TestTable: the table has the numbers of the rows.
 func TestTable(t *testing.T) {
 	text := table(sound())
 	for _, want := range []string{

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestString: the document is well-formed whatever the text, and has both schemes.
+// TestString: the document is well-formed with any text, and has both schemes.
 func TestString(t *testing.T) {
 	p := New(100, 50, `a "title" <of> & more`)
 	p.Text(1, 2, "h", "<5 & 6>")

@@ -35,7 +35,7 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// TestHeadline: the headline claims only what the figures show.
+// TestHeadline: the headline claims no more than the figures show.
 func TestHeadline(t *testing.T) {
 	for name, f := range map[string]*findings{
 		"the hold loses":      found(figure("sleep 14, then tini", 0, 14000), figure(defaultHold, 1, 6800)),
@@ -56,7 +56,7 @@ func killed(f *figures) *figures {
 	return f
 }
 
-// TestChartRows: every row of the chart is that of a contender of the scene.
+// TestChartRows: every row of the chart has a contender of the scene.
 func TestChartRows(t *testing.T) {
 	for _, s := range allScenes {
 		for _, name := range chartRows[s] {

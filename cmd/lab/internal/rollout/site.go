@@ -2,7 +2,7 @@ package rollout
 
 // site is where a replica runs.
 type site struct {
-	exe    string // this program
-	dir    string // the replica's own, for its files
+	exe    string // the laboratory
+	dir    string // of the replica alone, for files
 	listen string // HOST:PORT
 }
