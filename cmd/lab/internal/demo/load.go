@@ -62,17 +62,17 @@ func (s *sender) sleep(ctx context.Context, at time.Time) bool {
 // judge ends the run if something is too late.
 func (s *sender) judge(what string, late time.Duration) {
 	if late > tooLate {
-		s.failed(stoodStill{what, late})
+		s.failed(stoodStillError{what, late})
 	}
 }
 
-// stoodStill is the reason why a run does not count.
-type stoodStill struct {
+// stoodStillError is the reason why a run does not count.
+type stoodStillError struct {
 	what string
 	late time.Duration
 }
 
-func (e stoodStill) Error() string {
+func (e stoodStillError) Error() string {
 	return fmt.Sprintf("the machine stood still: %s was %.1f s late", e.what, e.late.Seconds())
 }
 

@@ -40,7 +40,7 @@ const attempts = 8
 func perform(run func() ([]*play, error), again func(reason error)) ([]*play, error) {
 	for n := 1; ; n++ {
 		plays, err := run()
-		still := stoodStill{}
+		still := stoodStillError{}
 		if !errors.As(err, &still) {
 			return plays, err
 		}

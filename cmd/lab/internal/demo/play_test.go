@@ -70,7 +70,7 @@ func TestPlayAllInterrupted(t *testing.T) {
 // any other error ends the attempts.
 func TestPerform(t *testing.T) {
 	other := errors.New("other")
-	still := stoodStill{"a request", time.Second}
+	still := stoodStillError{"a request", time.Second}
 	var always []error
 	for range attempts {
 		always = append(always, still)
@@ -109,7 +109,7 @@ func TestSenderStandsStill(t *testing.T) {
 		t.Errorf("%v counts as standing still", tooLate)
 	}
 	s.judge("an answer", tooLate+time.Millisecond)
-	if !errors.As(got, &stoodStill{}) {
+	if !errors.As(got, &stoodStillError{}) {
 		t.Errorf("%v is no reason to play again", got)
 	}
 }
