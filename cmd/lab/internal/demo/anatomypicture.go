@@ -151,15 +151,15 @@ func (p *anatomyPicture) events() {
 	r := &p.Report
 	sent := r.Sent[0]
 	p.event(0, firstLine, "mark")
-	p.Text(p.x(0)-4, firstLine, "h", r.Trigger+": the trigger")
+	p.Text(p.x(0)-4, firstLine, "h", "trigger: "+r.Trigger)
 	p.event(p.LagMS, thirdLine, "bound")
 	p.TextEnd(p.x(p.LagMS)+4, thirdLine, "q", "balancer lets go")
 	p.event(r.LastByteMS, secondLine, "mark")
 	p.TextEnd(p.x(r.LastByteMS)+4, secondLine, "", "last request, +"+inSeconds(r.LastByteMS))
 	p.event(sent.AtMS, firstLine, "mark")
-	p.Text(p.x(sent.AtMS)-4, firstLine, "h", fmt.Sprintf("%s to the server, +%s", sent.Signal, inSeconds(sent.AtMS)))
+	p.Text(p.x(sent.AtMS)-4, firstLine, "h", fmt.Sprintf("signal: %s, +%s", sent.Signal, inSeconds(sent.AtMS)))
 	p.event(r.UsedMS, secondLine, "mark")
-	p.Text(p.x(r.UsedMS)-4, secondLine, "", fmt.Sprintf("exit with %d, +%s", *r.ExitCode, inSeconds(r.UsedMS)))
+	p.Text(p.x(r.UsedMS)-4, secondLine, "", fmt.Sprintf("exit: %d, +%s", *r.ExitCode, inSeconds(r.UsedMS)))
 	p.event(p.GraceMS, firstLine, "kill")
 	p.TextEnd(p.x(p.GraceMS)+4, firstLine, "h bad", "KILL, not needed")
 }

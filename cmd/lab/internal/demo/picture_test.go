@@ -77,14 +77,14 @@ func TestAnatomyPicture(t *testing.T) {
 	}
 	r := &a.Report
 	compare(t, "stop.svg", drawAnatomy(a), "$ "+a.Command,
-		r.Trigger+": the trigger",
+		"trigger: "+r.Trigger,
 		"floor "+inSeconds(r.FloorMS),
 		"last request, +"+inSeconds(r.LastByteMS),
 		fmt.Sprintf("new connections each second: %d, the last at +%s", r.Accepted, inSeconds(r.LastNewMS)),
 		inSeconds(r.Sent[0].AtMS-r.LastByteMS),
-		fmt.Sprintf("%s to the server, +%s", r.Sent[0].Signal, inSeconds(r.Sent[0].AtMS)),
+		fmt.Sprintf("signal: %s, +%s", r.Sent[0].Signal, inSeconds(r.Sent[0].AtMS)),
 		fmt.Sprintf("held %s, until %s", inSeconds(r.HeldMS), r.Ended),
-		fmt.Sprintf("exit with %d, +%s", *r.ExitCode, inSeconds(r.UsedMS)),
+		fmt.Sprintf("exit: %d, +%s", *r.ExitCode, inSeconds(r.UsedMS)),
 		"ceiling "+inSeconds(r.CeilingMS),
 		fmt.Sprintf("grace period %s: %s used", inSeconds(a.GraceMS), inSeconds(r.UsedMS)))
 	bars := 0
