@@ -5,6 +5,9 @@ VERSION  ?= $(shell git describe --tags --match "v*" --always --dirty 2>/dev/nul
 GOARCH   ?= $(shell go env GOARCH)
 SIGCATCH := github.com/lameduck-init/lameduck/shim/internal/sigcatch
 RUNLAB   := go run -C cmd/lab -buildvcs=false .
+# With the flags of BUILD, the demo and lameduck share the compiled standard library.
+DEMO     := go run -C cmd/lab -trimpath -buildvcs=false ./internal/demo
+RUNS     := cmd/lab/internal/demo/testdata
 
 # The linker's flags. -E: the program begins with a few instructions of lameduck, which
 # record the signal mask and the ignored signals before Go's runtime changes both, and give
@@ -22,13 +25,18 @@ endif
 # What runs once, and is not inlined: inlining makes kong 95 kB larger.
 COLD     := github.com/alecthomas/kong
 
+BUILD    := go build -trimpath -buildvcs=false -gcflags=$(COLD)=-l -ldflags '$(LDFLAGS)' -o $(OUT) ./cmd/lameduck
+
 export CGO_ENABLED ?= 0
-.PHONY: build demo test race fuzz soak bench lab check help
+.PHONY: build demo test race fuzz soak bench lab pictures check help
 
 build: ## the program, at ./lameduck or OUT=PATH
-	go build -trimpath -buildvcs=false -gcflags=$(COLD)=-l -ldflags '$(LDFLAGS)' -o $(OUT) ./cmd/lameduck
-demo: build ## one stop under load, without lameduck and with it; needs Go alone
-	@$(RUNLAB) rollout -demo $(abspath $(OUT))
+	$(BUILD)
+demo: ## one stop under load: bare, with sleeps, with lameduck; needs Go alone
+	@echo "building lameduck ..."
+	@$(BUILD)
+	@echo "building the demo ..."
+	@$(DEMO) $(abspath $(OUT))
 test: build ## all tests of the product; a test that the machine cannot run says why
 	go vet ./...
 	go test ./...
@@ -44,7 +52,10 @@ bench: build ## beside tini, dumb-init, catatonit and ss: ratios, budgets; BENCH
 	$(RUNLAB) bench $(BENCH) $(abspath $(OUT))
 lab: build ## rollouts under load, the README's chart and tables; LAB=-help
 	$(RUNLAB) rollout -svg=$(CURDIR)/docs/lab.svg -json=$(CURDIR)/lab.json -page=$(CURDIR)/lab.md $(LAB) $(abspath $(OUT))
+pictures: build ## docs/demo.svg and docs/stop.svg, from real stops
+	$(DEMO) -json=$(CURDIR)/$(RUNS)/demo.json -svg=$(CURDIR)/docs/demo.svg $(abspath $(OUT))
+	$(DEMO) -anatomy -json=$(CURDIR)/$(RUNS)/stop.json -svg=$(CURDIR)/docs/stop.svg $(abspath $(OUT))
 check: ## formats, lints, vulnerabilities, manual: what runs no code; CHECK='format vet'
 	.ci/check $(CHECK)
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s  %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s  %s\n", $$1, $$2}' Makefile

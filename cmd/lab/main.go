@@ -1,6 +1,6 @@
-// Lab is the laboratory: programs that measure lameduck and try it out, each a
-// subcommand. None of what they need reaches the product, since the laboratory is a
-// module of its own. Run it from this directory, or with go run -C cmd/lab.
+// Lab is the laboratory: programs that measure lameduck and try lameduck out, each a
+// subcommand. No requirement of the programs reaches the product, since the laboratory is
+// a module of its own. Run the laboratory from cmd/lab, or with go run -C cmd/lab.
 package main
 
 import (
@@ -22,9 +22,12 @@ import (
 
 const usage = `usage: lab COMMAND [flags]
 
+  demo LAMEDUCK     one stop under load, bare, with sleeps and with lameduck, without
+                    other programs; the pictures of the pages (-anatomy, -svg)
   rollout LAMEDUCK  rollouts under load behind HAProxy, nginx and kube-proxy: failed
-                    requests and stop times, beside other inits and sleeps (-quick, -demo)
+                    requests and stop times, beside other inits and sleeps (-quick)
   bench LAMEDUCK    start-up, memory, latency and samples, beside other inits and ss
+                    (-footprint, -quick)
   soak LAMEDUCK     storms, orphans and stops at random: no resource may leak
   rules             simulated stops: what each rule for the end of a hold loses
   cluster           rollouts in the Kubernetes cluster that KUBECONFIG names
@@ -41,12 +44,13 @@ var commands = map[string]func(ctx context.Context, args []string, out io.Writer
 	"bench":   bench.Run,
 	"soak":    soak.Run,
 	"rules":   rules.Run,
-	"cluster": cluster,
+	"cluster": separate("cluster"),
+	"demo":    separate("demo"),
 	"systems": systems.Run,
 	"truth":   truth.Run,
 }
 
-// roles are the programs that a subcommand starts of itself.
+// roles are the programs to be started by subcommands alone.
 var roles = map[string]map[string]func(args []string) error{
 	"rollout": rollout.Roles,
 	"soak":    soak.Roles,
@@ -71,7 +75,7 @@ func run(args []string) error {
 		return fmt.Errorf("unknown command %q: see lab help", name)
 	}
 	if len(args) > 0 {
-		// A role decides about signals by itself: a server shall die on TERM.
+		// Roles have their own handlers of signals: a server shall die on TERM.
 		if role := roles[name][args[0]]; role != nil {
 			return role(args[1:])
 		}
@@ -83,13 +87,15 @@ func run(args []string) error {
 	return command(ctx, args, os.Stdout)
 }
 
-// cluster becomes a program of its own, since the demo shall not wait until Kubernetes'
-// client is compiled.
-func cluster(_ context.Context, args []string, _ io.Writer) error {
-	path, err := exec.LookPath("go")
-	if err != nil {
-		return err
+// separate returns a command that becomes another program. The cluster's program has
+// Kubernetes' client, and the demo has no package that takes long to compile.
+func separate(name string) func(ctx context.Context, args []string, out io.Writer) error {
+	return func(_ context.Context, args []string, _ io.Writer) error {
+		path, err := exec.LookPath("go")
+		if err != nil {
+			return err
+		}
+		words := append([]string{"go", "run", "-trimpath", "-buildvcs=false", "./internal/" + name}, args...)
+		return fmt.Errorf("cannot run go: %w", syscall.Exec(path, words, os.Environ()))
 	}
-	words := append([]string{"go", "run", "-buildvcs=false", "./internal/cluster"}, args...)
-	return fmt.Errorf("cannot run go: %w", syscall.Exec(path, words, os.Environ()))
 }

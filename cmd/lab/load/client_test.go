@@ -11,7 +11,7 @@ import (
 
 const whole = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
-// TestKinds: each way in which a request can end has its kind, and no request is sent
+// TestKinds: each end of a request has a kind, and no request is sent
 // twice.
 func TestKinds(t *testing.T) {
 	for want, serve := range map[Kind]func(*net.TCPConn){
@@ -81,7 +81,7 @@ func TestKeep(t *testing.T) {
 }
 
 // TestConns: a pool opens a connection for each request until the pool is full, and then
-// uses the connections in turn. A connection that the server has closed is replaced.
+// uses the connections in turn. A closed connection is replaced.
 func TestConns(t *testing.T) {
 	const size = 3
 	conns := make(chan *net.TCPConn, 10)
@@ -125,7 +125,7 @@ func TestConns(t *testing.T) {
 	}
 }
 
-// TestFullPool: a request waits for a connection of the pool until its deadline.
+// TestFullPool: a request waits for a connection of the pool until the deadline.
 func TestFullPool(t *testing.T) {
 	release := make(chan bool)
 	addr, requests := serveEach(t, func(c *net.TCPConn) {
@@ -149,7 +149,7 @@ func TestFullPool(t *testing.T) {
 	}
 }
 
-// answer answers one request, and reports whether there was one.
+// answer answers a request, and reports whether a request came.
 func answer(c net.Conn, in *bufio.Reader) bool {
 	r, err := http.ReadRequest(in)
 	if err != nil {
@@ -160,7 +160,7 @@ func answer(c net.Conn, in *bufio.Reader) bool {
 	return true
 }
 
-// TestGone: a connection that the server has closed meanwhile is not used again.
+// TestGone: a connection closed by the server is not used again.
 func TestGone(t *testing.T) {
 	addr, requests := serveEach(t, func(c *net.TCPConn) { io.WriteString(c, whole) })
 	c := &Client{Addr: addr, Keep: true}

@@ -1,5 +1,5 @@
 // Package manifest reads the manifests of docs/examples/kubernetes and
-// Dockerfile.example, so that tests and programs need not repeat their contents.
+// Dockerfile.example, so that tests and programs need not repeat the contents.
 package manifest
 
 import (
@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kinds are the kinds of objects that a manifest may have.
+// kinds are the possible kinds of objects in a manifest.
 var kinds = map[string]func() runtime.Object{
 	"v1/ConfigMap":       func() runtime.Object { return new(core.ConfigMap) },
 	"v1/Service":         func() runtime.Object { return new(core.Service) },
@@ -48,7 +48,7 @@ func Objects(text []byte) (list []runtime.Object, err error) {
 	return list, err
 }
 
-// Build returns what kustomize makes of a folder.
+// Build returns the output of kustomize for a folder.
 func Build(dir string) ([]byte, error) {
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Namespaces are the namespaces in which Reenter runs this program again.
+// Namespaces are the new namespaces for Reenter.
 type Namespaces struct {
 	Flags uintptr // of clone(2), CLONE_NEWUSER aside
-	Env   string  // NAME=VALUE, by which the second process knows where it runs
+	Env   string  // NAME=VALUE, set in the second process alone
 	// KeepUser maps the user to the same user with the capabilities for mounts and
 	// networks, rather than to root: nginx as root would change to another user, and a
 	// namespace of one user has no other.
@@ -27,13 +27,13 @@ type Namespaces struct {
 	RootOnly bool
 }
 
-// Reenter runs this program with the same arguments in new namespaces and returns its
+// Reenter runs the program with the same arguments in new namespaces and returns its
 // exit code. A user namespace is added where the kernel refuses the others. SIGINT,
 // SIGTERM and SIGHUP are passed on, so that the second process can clean up. The second
-// process dies with this one: by SIGKILL if a PID namespace dies with it, else by
+// process dies with the first: by SIGKILL if a PID namespace dies with it, else by
 // SIGTERM.
 func (n Namespaces) Reenter() (code int, err error) {
-	runtime.LockOSThread() // the parent-death signal belongs to the thread that forks
+	runtime.LockOSThread() // the parent-death signal belongs to the forking thread
 	defer runtime.UnlockOSThread()
 	cmd := n.command(0)
 	err = cmd.Start()
@@ -120,7 +120,7 @@ func LoopbackUp(addresses ...[4]byte) error {
 	return nil
 }
 
-// MountProc mounts the proc(5) of this PID namespace on /proc, in this mount namespace
+// MountProc mounts the proc(5) of the PID namespace on /proc, in the mount namespace
 // alone.
 func MountProc() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {

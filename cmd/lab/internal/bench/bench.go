@@ -2,7 +2,7 @@
 // their own, in turns within one run, and judges the ratios by budgets. Absolute times
 // belong to the machine and are not judged.
 //
-// Run it where little else runs. Root is not needed where unprivileged user namespaces
+// Run the benchmark on an idle machine. Root is not needed where unprivileged user namespaces
 // are allowed. On one processor (taskset -c 0) a run shows how much of a figure is
 // threads that wake each other on other processors.
 package bench
@@ -32,6 +32,7 @@ const inside = "LAMEDUCK_BENCH_INSIDE"
 // options is the command line.
 type options struct {
 	quick, traffic bool
+	footprint      bool
 	lulls          int
 	idle           time.Duration
 	source         string
@@ -43,6 +44,7 @@ func parse(args []string) (*options, error) {
 	f := flag.NewFlagSet("lab bench", flag.ContinueOnError)
 	f.BoolVar(&o.quick, "quick", false, "fewer samples, and a shorter idle time, scaled to a minute")
 	f.BoolVar(&o.traffic, "traffic", false, "only the samples of traffic, beside ss")
+	f.BoolVar(&o.footprint, "footprint", false, "only what an idle init costs, as a table in Markdown")
 	f.IntVar(&o.lulls, "lulls", 0, "only so many stops at a lull, for each of two numbers of connections")
 	f.DurationVar(&o.idle, "idle", 0, "the idle time (default 2m, with -quick 20s)")
 	f.StringVar(&o.source, "source", "../..", "the source tree of lameduck")
@@ -95,8 +97,8 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 }
 
 func (o *options) measure(ctx context.Context, out io.Writer) (err error) {
-	runtime.LockOSThread() // the parent-death signal belongs to the thread that forks
-	debug.SetGCPercent(-1) // nothing of ours runs beside the measurements
+	runtime.LockOSThread() // the parent-death signal belongs to the forking thread
+	debug.SetGCPercent(-1) // the collector would run beside the measurements
 	e := o.effort()
 	// Where /tmp is mounted noexec, go run works by GOTMPDIR too.
 	dir, err := os.MkdirTemp(os.Getenv("GOTMPDIR"), "lameduck-bench-")
@@ -112,8 +114,12 @@ func (o *options) measure(ctx context.Context, out io.Writer) (err error) {
 		lulls(contender{ours, []string{must(filepath.Abs(o.lameduck))}, true}, o.lulls, out)
 		return nil
 	}
-	fmt.Fprintf(os.Stderr, "bench: this takes %v of idling, and up to three minutes more\n", e.idle)
 	b := builder{dir: dir, source: o.source}
+	if o.footprint {
+		fmt.Fprintf(os.Stderr, "bench: this takes %v of idling\n", settle+e.idle)
+		return printFootprint(out, inits(o.lameduck), e)
+	}
+	fmt.Fprintf(os.Stderr, "bench: this takes %v of idling, and up to three minutes more\n", e.idle)
 	field := b.gather(o.lameduck)
 	f := measure(field, b, e)
 	f.print(out, field, e)
@@ -134,7 +140,7 @@ func (f figures) print(out io.Writer, field []contender, e effort) {
 }
 
 // giveUp ends the program on a signal or at the limit, unless done comes first.
-// Parent-death signals end all that the program has started.
+// Parent-death signals end all processes of the program.
 func giveUp(ctx context.Context, done <-chan struct{}, dir string, limit time.Duration) {
 	reason := "interrupted"
 	select {

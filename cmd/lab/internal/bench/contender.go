@@ -5,19 +5,20 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// The contenders that other code refers to by name.
+// The names of contenders for other code.
 const (
-	bare = "bare" // no init: the command itself
+	bare = "bare" // no init
 	tini = "tini-static"
 	goer = "go"
 	ours = "lameduck"
 	ss   = "ss" // prints sockets
 )
 
-// contender is an init, and the words before a command with which the init runs the
+// contender is an init, and the words before a command for the init to run the
 // command.
 type contender struct {
 	name   string
@@ -25,7 +26,7 @@ type contender struct {
 	relays bool // forwards signals, and reaps orphans
 }
 
-// with returns the command line that runs command.
+// with returns the command line for command.
 func (c contender) with(command ...string) []string {
 	return append(c.prefix[:len(c.prefix):len(c.prefix)], command...)
 }
@@ -35,9 +36,13 @@ type builder struct{ dir, source string }
 
 // gather finds or builds all contenders.
 func (b builder) gather(lameduck string) []contender {
-	lameduck = must(filepath.Abs(lameduck))
-	must(os.Stat(lameduck))
-	field := []contender{{name: bare, relays: true}}
+	field := append([]contender{{name: bare, relays: true}}, inits(lameduck)...)
+	last := len(field) - 1
+	return slices.Insert(field, last, contender{goer, []string{b.program("forkwait", "forkwait", "")}, false})
+}
+
+// inits returns the installed inits, and lameduck as the last.
+func inits(lameduck string) (field []contender) {
 	for _, paths := range [][]string{{tini}, {"dumb-init"}, {"catatonit", "/usr/libexec/podman/catatonit"}} {
 		if path := installed(paths); path != "" {
 			field = append(field, contender{paths[0], []string{path, "--"}, true})
@@ -45,8 +50,9 @@ func (b builder) gather(lameduck string) []contender {
 			fmt.Printf("%s is not installed, and left out\n", paths[0])
 		}
 	}
-	return append(field, contender{goer, []string{b.program("forkwait", "forkwait", "")}, false},
-		contender{ours, []string{lameduck, "--"}, true})
+	lameduck = must(filepath.Abs(lameduck))
+	must(os.Stat(lameduck))
+	return append(field, contender{ours, []string{lameduck, "--"}, true})
 }
 
 func installed(paths []string) string {

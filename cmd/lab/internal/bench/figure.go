@@ -3,7 +3,6 @@ package bench
 import (
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"time"
 )
@@ -87,10 +86,7 @@ func (f figures) inits(field []contender, b builder, e effort) {
 	f.start(field, b.program("raw", "nothing", "-E main.nothing"), e.runs)
 	f.latency(field, b.program("raw", "answer", "-E main.answer"), e.signals)
 	f.storm(field[1:], e.storms, e.orphans)
-	f.idle(field[1:], e.copies, e.idle)
-	for _, c := range field[1:] {
-		f.add(size, c, float64(must(os.Stat(c.prefix[0])).Size())/1000)
-	}
+	f.footprint(field[1:], e)
 }
 
 // warm is the number of first rounds that do not count.

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// settle is the time after which an init has nothing more to do for the start.
+// settle is the time for an init to end all work for the start.
 const settle = 2 * time.Second
 
 // idle runs copies of each contender with a command that sleeps, all at one time.

@@ -12,8 +12,8 @@ import (
 // manyArguments is the number of arguments in the second measurement of a start.
 const manyArguments = 20_000
 
-// start measures the whole run of a command that does nothing, under each contender:
-// without arguments, and with many. Page faults are those of a whole run of /bin/true,
+// start measures the whole run of an empty command, under each contender:
+// without arguments, and with many. Page faults are of a whole run of /bin/true,
 // the program that people try first.
 func (f figures) start(field []contender, nothing string, runs int) {
 	turns(runs, field, func(c contender, counts bool) {

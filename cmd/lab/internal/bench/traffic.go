@@ -14,9 +14,9 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/netns"
 )
 
-// traffic has lameduck sample connections beside ss(8), which prints the same facts:
-// ss -Htni with a filter that the kernel applies. The network namespace is a new one.
-// All of 10.0.0.0/8 is local there: its addresses are not taken for a container's
+// traffic has lameduck sample connections beside ss(8), and ss prints the same facts:
+// ss -Htni with a filter for the kernel. The network namespace is new, and
+// all of 10.0.0.0/8 is local: the addresses are not taken for a container's
 // connections to itself, and have ports enough for any number of clients.
 func (f figures) traffic(lameduck contender, helper string, e effort) {
 	check(unix.Unshare(unix.CLONE_NEWNET))
@@ -81,7 +81,7 @@ func (c *crowd) startSampler(path string) *sampler {
 	return s
 }
 
-// sample returns the time that one sample takes, which must have all connections and the
+// sample returns the time of a sample with all connections and the
 // listener.
 func (s *sampler) sample() time.Duration {
 	var sockets, nanoseconds int

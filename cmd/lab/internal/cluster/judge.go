@@ -38,10 +38,10 @@ func judge(out io.Writer, rows []row) error {
 }
 
 // shares reports whether the row may lose a tenth of what the fixed delay loses. In every
-// other row lameduck may lose nothing.
+// other row lameduck may lose no request.
 func (r *row) shares() bool { return r.ours && r.dies && r.kept && r.reason == "" }
 
-// broken returns the promise that a row breaks by itself, or "".
+// broken returns the promise broken by the row alone, or "".
 func (r *row) broken() string {
 	switch failed := r.tally.Failed(); {
 	case r.reason != "":
@@ -74,8 +74,8 @@ func fixedOf(rows []row) *row {
 
 // beside compares the sums of all rollouts with those of the fixed delay. The promise is
 // broken if so many losses are improbable for a row that loses a tenth, and undecided if
-// the row loses more than a tenth all the same, or if the delay lost fewer than ten, of
-// which a tenth is less than one request.
+// the row loses more than a tenth all the same, or if the delay lost fewer than ten
+// requests: a tenth is less than one request.
 func (r *row) beside(fixed *row) (broken, undecided string) {
 	lost := r.tally.Failed()
 	if fixed == nil || len(fixed.stops) != len(r.stops) {
@@ -92,8 +92,8 @@ func (r *row) beside(fixed *row) (broken, undecided string) {
 	return "", ""
 }
 
-// atLeast returns the probability of k or more successes in n trials, each of which
-// succeeds with the probability p.
+// atLeast returns the probability of k or more successes in n trials with a
+// probability of success of p each.
 func atLeast(k, n int, p float64) float64 {
 	sum, term := 0.0, math.Pow(1-p, float64(n))
 	for i := range k {

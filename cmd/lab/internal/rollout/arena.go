@@ -13,7 +13,7 @@ const warm = 500 * time.Millisecond
 type arena struct {
 	*trial
 	o        *options
-	place    place
+	room     *room
 	balancer balancer
 	replicas []*replica // the next to be stopped first
 	all      []*replica
@@ -21,7 +21,7 @@ type arena struct {
 
 // grow starts a replica and adds the replica to the balancer.
 func (a *arena) grow(ctx context.Context) (*replica, error) {
-	p, err := a.place.start(ctx, len(a.all)+1, func(at site) ([]string, error) {
+	p, err := a.room.start(ctx, len(a.all)+1, func(at site) ([]string, error) {
 		words, err := a.server.command(at)
 		return a.contender.command(a.o, a.server, words), err
 	})

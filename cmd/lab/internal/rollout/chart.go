@@ -2,97 +2,123 @@ package rollout
 
 import (
 	"fmt"
-	"html"
-	"math"
 	"strings"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/picture"
 )
 
-// The chart's columns, in pixels: names, failed requests, times.
+// The layout of the chart, in pixels: names, failed requests, times.
 const (
-	chartWidth = 860
-	nameWidth  = 365
-	failedAt   = nameWidth
-	barWidth   = 150
-	timeAt     = failedAt + barWidth + 80
-	timeWidth  = chartWidth - timeAt - 60
-	rowHeight  = 22
-	headHeight = 44
+	chartWidth  = 860
+	failedAt    = 290
+	failedWidth = 190 // of the longest bar
+	timeAt      = 560
+	timeWidth   = 225 // of the longest time
+	rowHeight   = 22
+	sceneHeight = 50 // of the title, the words below and the space after a scene
+	headHeight  = 56
+	footHeight  = 26
 )
 
-// style has a light and a dark scheme.
-const style = `<style>
-text{font:12px ui-monospace,monospace;fill:#24292f}
-.h{font-weight:bold}.q{fill:#57606a}
-.bad{fill:#cf222e}.good{fill:#1a7f37}.t{stroke:#0969da;fill:#0969da}.r{stroke:#d0d7de}
-@media (prefers-color-scheme:dark){text{fill:#e6edf3}.q{fill:#8b949e}
-.bad{fill:#f85149}.good{fill:#3fb950}.t{stroke:#58a6ff;fill:#58a6ff}.r{stroke:#30363d}}
-</style>
-`
-
-// chart draws how many requests failed with each contender, and how long a stop
-// took: a dot at the median, a line to the 95th percentile.
-func chart(f *findings) string {
-	rows := 0
-	for _, s := range f.Scenes {
-		rows += len(s.Contenders) + 2
-	}
-	height := headHeight + rowHeight*rows + 22
-	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img">`+"\n", chartWidth, height, chartWidth, height)
-	fmt.Fprintf(&b, "<title>%s</title>\n%s", "Failed requests and stop time of each contender", style)
-	mostFailed, longest := extremes(f)
-	write(&b, 0, 16, "h", "what the server runs under")
-	write(&b, failedAt, 16, "h", "failed requests")
-	write(&b, timeAt, 16, "h", "stop to exit: median, 95 %")
-	fmt.Fprintf(&b, `<path class="r" d="M0 26H%d"/>`+"\n", chartWidth)
-	y := headHeight
-	for _, s := range f.Scenes {
-		y = drawScene(&b, s, y, float64(mostFailed), longest)
-	}
-	write(&b, 0, height-26, "q", fmt.Sprintf("the balancer learns of each stop %.1f to %.0f s late; scale %g, seed %d",
-		0.2*float64(f.Scale), 10*float64(f.Scale), float64(f.Scale), f.Seed))
-	write(&b, 0, height-8, "q", "bars are logarithmic; times are without servers whose connections last")
-	b.WriteString("</svg>\n")
-	return b.String()
+// chartRows are the contenders of the chart: the sleeps that a hold with lameduck's
+// defaults is compared with. All contenders are in the tables.
+var chartRows = map[scene][]string{
+	steady: {"tini", sleepFor(5), sleepFor(10), sleepFor(14), defaultHold},
+	kept:   {"tini", sleepFor(5), sleepFor(keptSleep), "lameduck --until=settled", defaultHold},
+	sparse: {"tini", sleepFor(5), sleepFor(10), defaultHold, floored},
 }
 
-// extremes returns what the longest bar and the longest line stand for.
-func extremes(f *findings) (mostFailed int, longest float64) {
-	mostFailed, longest = 1, 1
+// chart draws how many requests failed with each contender, and how long a stop took: a
+// bar to the median, a line to the 95th percentile.
+func chart(f *findings) string {
+	height := headHeight + footHeight
+	longest := 1.0
 	for _, s := range f.Scenes {
-		for _, c := range s.Contenders {
-			mostFailed, longest = max(mostFailed, c.All.Failed), max(longest, c.All.P95MS)
+		rows := s.chartRows()
+		height += sceneHeight + rowHeight*len(rows)
+		for _, c := range rows {
+			longest = max(longest, c.All.P95MS)
 		}
 	}
-	return mostFailed, longest
+	p := picture.New(chartWidth, height, "Failed requests and stop time with sleeps and with lameduck's defaults")
+	p.Text(0, 16, "h", f.headline())
+	p.Text(0, 44, "q", "the server runs under")
+	p.Text(failedAt, 44, "q", "failed requests")
+	p.Text(timeAt, 44, "q", "stop to exit: median, line to 95 %")
+	y := float64(headHeight)
+	for _, s := range f.Scenes {
+		y = drawScene(p, s, y, longest)
+	}
+	p.Text(0, float64(height-8), "q", fmt.Sprintf("the balancer learns of each stop %.1f to %.0f s late; times leave out WebSockets, which last",
+		0.2*float64(f.Scale), longestLag.Seconds()*float64(f.Scale)))
+	return p.String()
+}
+
+// headline returns what the chart shows of steady traffic, or a title if the chart shows
+// something else.
+func (f *findings) headline() string {
+	for _, s := range f.Scenes {
+		hold, sleep := s.find(defaultHold), s.shortestSleep()
+		if s.Scene == steady && losesNone(hold) && losesNone(sleep) {
+			return fmt.Sprintf("steady traffic: lameduck fails none of %d requests, %s a stop; the shortest sleep that fails none: %s",
+				hold.All.Requests, seconds(hold.All.MedianMS), seconds(sleep.All.MedianMS))
+		}
+	}
+	return "Failed requests, and the time of a stop"
+}
+
+func losesNone(c *figures) bool { return c != nil && c.All.Failed == 0 && c.All.Killed == 0 }
+
+// chartRows returns the contenders of the scene that the chart shows.
+func (f *sceneFigures) chartRows() (rows []*figures) {
+	for _, name := range chartRows[f.Scene] {
+		if c := f.find(name); c != nil {
+			rows = append(rows, c)
+		}
+	}
+	return rows
 }
 
 // drawScene draws a title and the rows of a scene, and returns where the next scene begins.
-func drawScene(b *strings.Builder, s *sceneFigures, y int, mostFailed, longest float64) int {
-	title := fmt.Sprintf("%s: %d servers, %d stops in each row", s.Scene.title(), len(s.Servers), s.Contenders[0].All.Stops)
-	write(b, 0, y, "h", title)
-	for i, c := range s.Contenders {
-		drawRow(b, c, y+(i+1)*rowHeight, mostFailed, longest)
+func drawScene(p *picture.Picture, s *sceneFigures, y, longest float64) float64 {
+	rows := s.chartRows()
+	most := 1
+	for _, c := range rows {
+		most = max(most, c.All.Failed)
 	}
-	return y + (len(s.Contenders)+2)*rowHeight
+	p.Path("rule", 0, y, chartWidth, y)
+	p.Text(0, y+20, "h", s.Scene.title())
+	if len(rows) > 0 {
+		p.TextEnd(chartWidth, y+20, "q", fmt.Sprintf("%d stops in each row", rows[0].All.Stops))
+	}
+	y += 44
+	for _, c := range rows {
+		drawRow(p, c, y, float64(most), longest)
+		y += rowHeight
+	}
+	return y + sceneHeight - 44
 }
 
-func drawRow(b *strings.Builder, c *figures, y int, mostFailed, longest float64) {
-	write(b, 0, y, "", c.Name)
-	failed, class := float64(c.All.Failed), "good"
-	if failed > 0 {
-		class = "bad"
-		width := max(2, barWidth*math.Log1p(failed)/math.Log1p(mostFailed))
-		fmt.Fprintf(b, `<rect class="bad" x="%d" y="%d" width="%.0f" height="12"/>`, failedAt, y-10, width)
-		failed = width + 6
+// drawRow draws a contender. The row of lameduck's defaults is marked.
+func drawRow(p *picture.Picture, c *figures, y, mostFailed, longest float64) {
+	name, class := strings.ReplaceAll(c.Name, ", then tini", ""), ""
+	if c.Name == defaultHold {
+		class = "h"
+		p.Rect(0, y-15, chartWidth, rowHeight-1, "shade")
 	}
-	fmt.Fprintf(b, `<text class="%s" x="%.0f" y="%d">%d</text>`, class, failedAt+failed, y, c.All.Failed)
-	x := func(ms float64) float64 { return timeAt + timeWidth*ms/longest }
-	fmt.Fprintf(b, `<path class="t" d="M%.0f %dH%.0f"/><circle class="t" cx="%.0f" cy="%d" r="4"/>`,
-		x(c.All.MedianMS), y-4, x(c.All.P95MS), x(c.All.MedianMS), y-4)
-	write(b, int(x(c.All.P95MS))+10, y, "q", seconds(c.All.MedianMS))
-}
-
-func write(b *strings.Builder, x, y int, class, text string) {
-	fmt.Fprintf(b, `<text class="%s" x="%d" y="%d">%s</text>`+"\n", class, x, y, html.EscapeString(text))
+	p.Text(8, y, class, name)
+	width := failedWidth * float64(c.All.Failed) / mostFailed
+	count := "bad"
+	if c.All.Failed == 0 {
+		count, width = "good", -6
+	} else {
+		width = max(width, 2)
+	}
+	p.Rect(failedAt, y-10, width, 12, "bad")
+	p.Text(failedAt+width+6, y, strings.TrimSpace(class+" "+count), fmt.Sprint(c.All.Failed))
+	scale := timeWidth / longest
+	median, late := timeAt+c.All.MedianMS*scale, timeAt+c.All.P95MS*scale
+	p.Rect(timeAt, y-10, max(median-timeAt, 1), 12, "time")
+	p.Path("mark", median, y-4, late, y-4)
+	p.Text(late+6, y, class, seconds(c.All.MedianMS))
 }

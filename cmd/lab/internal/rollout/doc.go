@@ -63,8 +63,7 @@
 //
 // The experiment does not show lost packets or UDP.
 //
-// The smallest case, -demo, needs nothing of the machine: one stop on the loopback
-// interface, bare and held, behind a balancer of its own, drawn while the case is played.
+// The smallest case, without privileges and other programs, is the demo.
 //
 // See namespaces(7), pid_namespaces(7), veth(4).
 package rollout

@@ -16,7 +16,7 @@ type claim struct {
 	holds bool
 }
 
-// judge returns the claims about which a run can tell.
+// judge returns the claims that a run can prove or break.
 func judge(f *findings) []claim {
 	var all []claim
 	for _, s := range f.Scenes {
@@ -57,8 +57,8 @@ func (f *sceneFigures) loses(c *figures) claim {
 	return claim{fmt.Sprintf("%s: without anything requests fail, or this would show nothing: %d failed", f.Scene, c.All.Failed), c.All.Failed > 0}
 }
 
-// judgeSparse returns the claims about sparse traffic. Any silence may lose requests there,
-// by design; only a floor as long as the lag of the balancer loses none.
+// judgeSparse returns the claims about sparse traffic. Any silence may lose requests,
+// by design; only a floor as long as the lag of the balancer loses no request.
 func (f *sceneFigures) judgeSparse() (all []claim) {
 	for _, c := range f.Contenders {
 		switch c.Name {
@@ -72,17 +72,17 @@ func (f *sceneFigures) judgeSparse() (all []claim) {
 }
 
 // keptBudget is the number of requests that a hold of lameduck with its defaults may cut
-// where clients never let go, as a share of those that a sleep of the same length cuts.
-// Up to byChance requests prove nothing: a short run has few stops.
+// where clients never let go, as a share of the requests that a sleep of the same length
+// cuts. Up to byChance requests are no proof: a short run has few stops.
 const (
 	keptBudget = 0.1
 	byChance   = 2
 )
 
 // judgeKept returns the claims about clients that never let go. Of dying servers, the claim
-// is about requests that the server works on. A request that comes while the server dies,
-// some milliseconds here, is reset whatever the moment of the signal, and no claim is made
-// about resets. A server that closes kept connections has the same race.
+// is about requests in work. A request that comes while the server dies, some milliseconds
+// in the laboratory, is reset at any moment of the signal, and no claim is made about
+// resets. A server that closes kept connections has the same race.
 func (f *sceneFigures) judgeKept() (all []claim) {
 	sleep := f.find(sleepFor(keptSleep))
 	for _, c := range f.Contenders {
@@ -97,7 +97,7 @@ func (f *sceneFigures) judgeKept() (all []claim) {
 	return all
 }
 
-// cut returns the requests that the server worked on when it ended.
+// cut returns the requests in work when the server ended.
 func (p part) cut() int { return p.Kinds[load.Cut] }
 
 func (p part) failed() int { return p.Failed }
@@ -166,7 +166,7 @@ func contenderOf(name string) contender {
 const budget = 0.6
 
 // speed compares the hold with lameduck's defaults with the shortest sleep that loses no
-// request, whatever the lag.
+// request at any lag.
 func (f *sceneFigures) speed() (claim, bool) {
 	plain, sleep := f.find(defaultHold), f.shortestSleep()
 	if plain == nil || sleep == nil {
@@ -179,7 +179,7 @@ func (f *sceneFigures) speed() (claim, bool) {
 
 // shortestSleep returns the shortest sleep that loses no request, or the longest sleep: a
 // sleep that loses none would be longer still. A sleep of longestLag or less may lose no
-// request by chance, since few stops meet a lag as long as that, and is left out.
+// request by chance, since few stops meet so long a lag, and is left out.
 func (f *sceneFigures) shortestSleep() (found *figures) {
 	least, longest := math.Inf(1), 0.0
 	for _, c := range f.Contenders {

@@ -7,7 +7,7 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
-// found returns the findings of a run of steady traffic with these contenders.
+// found returns the findings of a run of steady traffic.
 func found(list ...*figures) *findings { return foundIn(steady, list...) }
 
 func foundIn(s scene, list ...*figures) *findings {
@@ -18,12 +18,12 @@ func figure(name string, failed int, median float64) *figures {
 	return figureOf("go", name, failed, median)
 }
 
-// figureOf returns the figures of one contender and one server.
+// figureOf returns the figures of a contender and a server.
 func figureOf(server, name string, failed int, median float64) *figures {
 	return figureWith(load.Cut, server, name, failed, median)
 }
 
-// figureWith is figureOf for failures of one kind.
+// figureWith is figureOf for failures of a kind.
 func figureWith(kind load.Kind, server, name string, failed int, median float64) *figures {
 	p := part{Stops: 4, Requests: 100, Failed: failed, Kinds: map[load.Kind]int{kind: failed}, stopTimes: stopTimes{MedianMS: median}}
 	return &figures{Name: name, All: p, ByServer: map[string]*part{server: &p}}

@@ -8,17 +8,17 @@ import (
 
 // kubeProxy balances connections as kube-proxy does: each new connection goes to a replica
 // chosen at random among those not yet removed, and stays there until one side closes.
-// The client makes the choice itself, at connect(2), which comes to the same as the
+// The client chooses at connect(2), with the same effect as the
 // address translation at the first packet: the server sees the client's address, and
-// removal does nothing to open connections.
+// removal leaves open connections alone.
 //
 // Nodes learn of a removal at different times. A share of the clients is on a node that
 // learns late.
 type kubeProxy struct {
 	mu     sync.Mutex // requests run beside each other
 	random *rand.Rand
-	soon   []string // what the nodes of most clients know
-	late   []string // what the last node knows
+	soon   []string // replicas known to the nodes of most clients
+	late   []string // replicas known to the last node
 	share  float64  // of the clients on the last node
 }
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestBrokenHold shows that an experiment can fail: a hold that ends at once is detected,
-// beside a sound hold, which passes.
+// TestBrokenHold shows that an experiment can fail: a hold without a silence is detected,
+// and a sound hold beside passes.
 func TestBrokenHold(t *testing.T) {
 	for _, program := range []string{"haproxy"} {
 		if _, err := exec.LookPath(program); err != nil {

@@ -28,10 +28,6 @@ func uniform(from, to time.Duration) func(*rand.Rand) time.Duration {
 	return func(r *rand.Rand) time.Duration { return from + time.Duration(r.Float64()*float64(to-from)) }
 }
 
-func fixed(d time.Duration) func(*rand.Rand) time.Duration {
-	return func(*rand.Rand) time.Duration { return d }
-}
-
 // spike is in-cluster on most days.
 func spike(r *rand.Rand) time.Duration {
 	day := r.IntN(3)

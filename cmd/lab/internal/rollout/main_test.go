@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestMain makes the test binary the laboratory too, with all programs that the
-// laboratory starts of itself.
+// TestMain makes the test binary the laboratory too, with the programs of
+// Roles.
 func TestMain(m *testing.M) {
 	if len(os.Args) < 3 || os.Args[1] != "rollout" {
 		os.Exit(m.Run())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,7 +22,6 @@ type options struct {
 	repeat     int
 	jobs       int // trials at a time
 	quick      bool
-	demo       bool
 	contenders []contender
 	servers    []server
 	lags       []lag
@@ -29,8 +29,8 @@ type options struct {
 	files
 }
 
-// files are the files to write, or "".
-type files struct{ json, svg, page string }
+// files are the files to write, or "". from is a file that json was written to.
+type files struct{ json, svg, page, from string }
 
 // scale compresses time: the lags, and everything compared with the lags.
 type scale float64
@@ -49,10 +49,10 @@ func parse(args []string) (*options, error) {
 	f.IntVar(&o.repeat, "repeat", 2, "rollouts of each contender and server")
 	f.IntVar(&o.jobs, "jobs", 16, "rollouts at a time, and a quarter as many of clients that never let go")
 	f.BoolVar(&o.quick, "quick", false, "a selection of the contenders, once, at half the time")
-	f.BoolVar(&o.demo, "demo", false, "the smallest case, without other programs: one stop, bare and held, drawn")
 	f.StringVar(&o.json, "json", "", "write everything to this file")
 	f.StringVar(&o.page, "page", "", "write the README's tables, in Markdown, to this file")
 	f.StringVar(&o.svg, "svg", "", "draw the chart into this file")
+	f.StringVar(&o.from, "from", "", "draw the chart and write the tables from the figures of this file; LAMEDUCK is not needed")
 	contenders := f.String("contenders", "", "only these: names, or parts of names, with semicolons between")
 	servers := f.String("servers", "", "only these servers: names, or the scenes steady, kept and sparse, with semicolons between")
 	f.Usage = func() {
@@ -61,6 +61,9 @@ func parse(args []string) (*options, error) {
 	}
 	if err := f.Parse(args); err != nil {
 		return nil, err
+	}
+	if o.from != "" && f.NArg() == 0 {
+		return o, nil
 	}
 	if f.NArg() != 1 {
 		return nil, fmt.Errorf("want one argument, the built lameduck; see lab rollout --help")
@@ -76,13 +79,6 @@ func parse(args []string) (*options, error) {
 	}
 	if _, err := os.Stat(o.lameduck); err != nil {
 		return nil, err
-	}
-	if o.demo {
-		if f.NFlag() > 1 {
-			return nil, errors.New("-demo is always the same: leave the other flags out")
-		}
-		o.smallest()
-		return o, nil
 	}
 	return o, o.choose(*contenders, *servers)
 }
@@ -158,4 +154,20 @@ func (o *options) write(found *findings, trials []*trial) error {
 		}
 	}
 	return nil
+}
+
+// rewrite writes the files from figures of an earlier run.
+func (o *options) rewrite(out io.Writer) error {
+	text, err := os.ReadFile(o.from)
+	found := &findings{}
+	if err == nil {
+		err = json.Unmarshal(text, found)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read the figures: %w", err)
+	}
+	if err := o.write(found, nil); err != nil {
+		return err
+	}
+	return verdict(out, found)
 }

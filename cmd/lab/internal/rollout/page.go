@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// pageRows are the rows of the README's tables, and their words there.
+// pageRows are the contenders of the README's tables, and the words in the first column.
 var pageRows = map[scene][][2]string{
 	steady: {
 		{"tini", "tini"},
@@ -57,7 +57,7 @@ func (f *sceneFigures) pageOfAll(b *strings.Builder) {
 	})
 }
 
-// pageByServer has columns for servers that die and servers that close kept connections.
+// pageByServer has columns for dying servers and for servers that close kept connections.
 func (f *sceneFigures) pageByServer(b *strings.Builder) {
 	dying := func(s *server) bool { return !s.closesKept }
 	graceful := func(s *server) bool { return s.closesKept }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestPage: every row of the page is that of a contender of the scene.
+// TestPage: every row of the page has a contender of the scene.
 func TestPage(t *testing.T) {
 	f := &findings{}
 	for _, s := range allScenes {

@@ -49,7 +49,7 @@ func long(t *trial) int {
 }
 
 // runAll plays the trials of scene after scene, and returns the first error.
-func runAll(ctx context.Context, o *options, p place, trials []*trial, bar *progress) error {
+func runAll(ctx context.Context, o *options, p *room, trials []*trial, bar *progress) error {
 	for _, s := range allScenes {
 		others := func(t *trial) bool { return t.server.scene != s }
 		part := slices.DeleteFunc(slices.Clone(trials), others)
@@ -61,7 +61,7 @@ func runAll(ctx context.Context, o *options, p place, trials []*trial, bar *prog
 }
 
 // runSome plays trials, so many jobs at a time, and returns the first error.
-func runSome(ctx context.Context, o *options, jobs int, p place, trials []*trial, bar *progress) error {
+func runSome(ctx context.Context, o *options, jobs int, p *room, trials []*trial, bar *progress) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	next := make(chan *trial)
@@ -89,7 +89,7 @@ func runSome(ctx context.Context, o *options, jobs int, p place, trials []*trial
 }
 
 // settle plays a trial, and again if the machine stood still, whatever the result.
-func (t *trial) settle(ctx context.Context, o *options, p place) error {
+func (t *trial) settle(ctx context.Context, o *options, p *room) error {
 	for {
 		t.RolloutS = 0
 		if err := t.run(ctx, o, p); err != nil {

@@ -26,7 +26,6 @@ type replica struct {
 	gone   chan struct{} // closed when the process has exited
 	at     time.Time     // of the exit
 	stderr bytes.Buffer  // to be read after the exit
-	alone  bool          // without a PID namespace
 	// wires keeps the network namespace after the last process, as the network of a pod
 	// lasts for a while: late connections are refused and not left waiting.
 	wires *os.File
@@ -105,11 +104,7 @@ func (p *replica) wait() {
 
 // kill ends the replica in any state.
 func (p *replica) kill() {
-	if p.alone {
-		p.end()
-		return
-	}
-	p.slay()
+	p.cmd.Process.Kill()
 	<-p.gone
 }
 

@@ -13,10 +13,10 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/netns"
 )
 
-// Roles are the programs that the experiment starts of itself, by their first argument.
+// Roles are the programs of the experiment, by the first argument.
 var Roles = map[string]func(args []string) error{"stage": stage, "serve": serve}
 
-// Run runs the experiment that args describe, and writes the tables to out.
+// Run runs the experiment of args, and writes the tables to out.
 func Run(ctx context.Context, args []string, out io.Writer) error {
 	o, err := parse(args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -25,8 +25,8 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if o.demo {
-		return demo(ctx, o, out)
+	if o.from != "" {
+		return o.rewrite(out)
 	}
 	if os.Getenv(inside) == "" {
 		return enter()
@@ -38,12 +38,12 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	return experiment(ctx, o, r, out)
 }
 
-// inside is set in the process that runs in namespaces of its own; the value is the
+// inside is set in the process in new namespaces; the value is the
 // folder for temporary files.
 const inside = "LAMEDUCK_LAB_INSIDE"
 
-// enter runs this program again in new namespaces, as their PID 1: nothing touches the
-// machine's network, and no process outlives the laboratory.
+// enter runs the program again in new namespaces, as PID 1: the experiment leaves the
+// machine's network alone, and no process outlives the laboratory.
 func enter() error {
 	dir, err := os.MkdirTemp(os.Getenv("GOTMPDIR"), "lameduck-lab-")
 	if err != nil {
@@ -62,7 +62,7 @@ func enter() error {
 	return err
 }
 
-// experiment runs every trial, writes what was found and judges it.
+// experiment runs every trial, and writes and judges the findings.
 func experiment(ctx context.Context, o *options, r *room, out io.Writer) error {
 	began := time.Now()
 	trials := plan(o)
@@ -81,7 +81,7 @@ func experiment(ctx context.Context, o *options, r *room, out io.Writer) error {
 	return verdict(out, found)
 }
 
-// verdict prints the claims and whether they hold.
+// verdict prints the claims, and for each whether the claim holds.
 func verdict(out io.Writer, found *findings) error {
 	broken := 0
 	for _, c := range judge(found) {

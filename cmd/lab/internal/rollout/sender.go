@@ -35,7 +35,6 @@ type sender struct {
 	rate   int
 	seed   uint64
 	began  time.Time
-	strip  *strip
 
 	mu      sync.Mutex // every request has a goroutine
 	results []result
@@ -46,9 +45,6 @@ type sender struct {
 // run sends until ctx ends, and returns when all requests have ended.
 func (l *sender) run(ctx context.Context) {
 	l.began = time.Now()
-	if l.strip != nil {
-		l.strip.begin(l.began)
-	}
 	if l.server.longLived {
 		l.chat(ctx)
 		return
@@ -95,8 +91,5 @@ func (l *sender) add(planned time.Time, k load.Kind, think time.Duration) {
 	l.results = append(l.results, r)
 	if k == load.Answered {
 		l.slowest = max(l.slowest, r.extra)
-	}
-	if l.strip != nil {
-		l.strip.add(r)
 	}
 }

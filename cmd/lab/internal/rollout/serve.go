@@ -7,15 +7,11 @@ import (
 	"net"
 	"net/http"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/coder/websocket"
 )
-
-// ready precedes the address that a server with port 0 prints.
-const ready = "ready "
 
 // serve is a server. All kinds but graceful have no signal handlers: TERM kills the server
 // at once, with all requests in flight.
@@ -24,9 +20,6 @@ func serve(args []string) error {
 	listener, err := net.Listen("tcp", listen)
 	if err != nil {
 		return err
-	}
-	if strings.HasSuffix(listen, ":0") {
-		fmt.Println(ready + listener.Addr().String())
 	}
 	handler := map[string]http.HandlerFunc{"http": answer, "websocket": echo, "post": accept, "graceful": accept}[kind]
 	s := &http.Server{Handler: handler}

@@ -23,7 +23,6 @@ type stop struct {
 	Ended    string            `json:"ended,omitempty"` // why, by the report
 
 	began  time.Time
-	said   string          // lameduck's stderr
 	extras []time.Duration // of answered requests
 }
 
@@ -42,15 +41,15 @@ func (a *arena) stop(ctx context.Context, old *replica, lag drawn) (*stop, error
 		close(removed)
 	}()
 	// The grace period is not scaled: lameduck needs its last second.
-	timer := time.AfterFunc(a.server.gracePeriod(), old.slay)
+	timer := time.AfterFunc(a.server.gracePeriod(), func() { old.cmd.Process.Kill() })
 	go a.contender.stop(a.o.scale, a.server, old.cmd.Process, old.gone, removed)
 	<-old.gone
 	s.Killed = !timer.Stop()
 	<-removed
 	s.StopMS = ms(old.at.Sub(s.began))
 	if a.contender.init == "lameduck" {
-		s.said, s.Report = old.stderr.String(), old.report()
-		s.Ended = ended(s.said)
+		s.Report = old.report()
+		s.Ended = ended(old.stderr.String())
 	}
 	return s, <-failed
 }

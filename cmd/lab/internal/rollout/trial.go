@@ -17,7 +17,6 @@ type trial struct {
 	server    *server
 	lags      []drawn
 	seed      uint64
-	strip     *strip // or nil
 }
 
 // outcome is the result of a trial.
@@ -31,21 +30,21 @@ type outcome struct {
 }
 
 // run plays the trial once.
-func (t *trial) run(ctx context.Context, o *options, p place) error {
+func (t *trial) run(ctx context.Context, o *options, p *room) error {
 	t.Stops = nil
 	b, err := t.balance(ctx, p)
 	if err != nil {
 		return err
 	}
 	defer b.close()
-	a := &arena{trial: t, o: o, place: p, balancer: b}
+	a := &arena{trial: t, o: o, room: p, balancer: b}
 	defer a.close()
 	for range t.lags {
 		if _, err := a.grow(ctx); err != nil {
 			return err
 		}
 	}
-	l := &sender{addr: b.addr(), server: t.server, scale: o.scale, rate: o.rate, seed: t.seed, strip: t.strip}
+	l := &sender{addr: b.addr(), server: t.server, scale: o.scale, rate: o.rate, seed: t.seed}
 	if k, ok := b.(*kubeProxy); ok {
 		l.pick = k.pick
 	}
@@ -63,7 +62,7 @@ func (t *trial) run(ctx context.Context, o *options, p place) error {
 }
 
 // balance opens the balancer of the trial.
-func (t *trial) balance(ctx context.Context, p place) (balancer, error) {
+func (t *trial) balance(ctx context.Context, p *room) (balancer, error) {
 	if t.server.balancer == "kube-proxy" {
 		return openKubeProxy(t.server, t.seed), nil
 	}

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bad is an init with one fault, "bad FAULT COMMAND [ARG...]", with which a test shows
-// that the soak finds faults: each USR1 leaks a resource, or orphans are not reaped, or
+// bad is an init with one fault, "bad FAULT COMMAND [ARG...]", for a test that
+// the soak finds faults: each USR1 leaks a resource, or orphans are not reaped, or
 // a timer wakes the init all the time.
 func bad(args []string) error {
 	fault, words := args[0], args[1:]
@@ -52,7 +52,7 @@ func bad(args []string) error {
 	}
 }
 
-// prestart makes Go's runtime start the threads that it may need, and open its epoll.
+// prestart makes Go's runtime start all threads and open the epoll.
 // The runtime keeps both.
 func prestart() {
 	runtime.GOMAXPROCS(1)

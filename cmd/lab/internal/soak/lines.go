@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// lines are the lines that a program writes.
+// lines are the lines of a program.
 type lines struct {
 	ended chan struct{}
 
-	mu   sync.Mutex // the reader and the life share what follows
+	mu   sync.Mutex // the reader and the life share the fields below
 	said []string
-	seen int // the lines up to the last that wait has found
+	seen int // the lines up to the last line found by wait
 }
 
 func collect(from io.Reader) *lines {
@@ -34,7 +34,7 @@ func collect(from io.Reader) *lines {
 	return l
 }
 
-// wait waits for a line that contains text, after the lines that were found before.
+// wait waits for a line that contains text, after the lines found before.
 func (l *lines) wait(text string) (string, error) {
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		l.mu.Lock()

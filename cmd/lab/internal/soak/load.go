@@ -9,7 +9,7 @@ import (
 	client "github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
-// load is three clients that send requests all the time, the first on a connection that
+// load is three clients with requests all the time, the first on a connection that
 // stays open.
 type load struct {
 	over    chan struct{}
@@ -45,14 +45,14 @@ func (l *load) client(c *client.Client, total *tally) {
 	}
 }
 
-// ping sends one line and reads the answer.
+// ping sends a line and reads the answer.
 func ping(conn *client.Conn) (again bool, err error) {
 	fmt.Fprintln(conn, "ping")
 	_, err = conn.In.ReadString('\n')
 	return true, err
 }
 
-// end stops the clients and waits for them.
+// end stops the clients, and returns when all have ended.
 func (l *load) end() {
 	l.once.Do(func() { close(l.over) })
 	l.clients.Wait()

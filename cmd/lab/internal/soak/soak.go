@@ -4,7 +4,7 @@
 // other.
 //
 // In no life may descriptors, threads, zombies or memory grow, and a lameduck with
-// nothing to do must sleep. The soak ends at the first fault and prints the seed that
+// no work to do must sleep. The soak ends at the first fault and prints the seed that
 // chooses the same course again. Root is not needed where unprivileged user namespaces
 // are allowed.
 package soak
@@ -25,7 +25,7 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/netns"
 )
 
-// Roles are the programs that the soak starts of itself, by their first argument.
+// Roles are the programs of the soak, by the first argument.
 var Roles = map[string]func(args []string) error{"stage": stage, "server": serve, "bad": bad}
 
 // options is the command line.
@@ -54,7 +54,7 @@ func parse(args []string) (*options, error) {
 	return o, nil
 }
 
-// Run soaks the lameduck that args name. The error tells the seed of the course.
+// Run soaks the lameduck of args. The error tells the seed of the course.
 func Run(ctx context.Context, args []string, out io.Writer) error {
 	o, err := parse(args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -73,11 +73,11 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-// inside is set in the process that runs in a network namespace of its own.
+// inside is set in the process in the new network namespace.
 const inside = "SOAK_INSIDE"
 
-// enter runs this program again in new namespaces and exits with the exit code of that
-// process. In that process enter returns.
+// enter runs the program again in new namespaces and exits with the exit code of the
+// second process. In the second process enter returns.
 func enter() error {
 	if os.Getenv(inside) != "" {
 		return netns.LoopbackUp()
@@ -99,7 +99,7 @@ func stage(args []string) error {
 	return fmt.Errorf("cannot become %q: %w", args[0], syscall.Exec(args[0], args, os.Environ()))
 }
 
-// soak runs lives until one fails or the time is over.
+// soak runs lives until a life fails or the time is over.
 func (o *options) soak(ctx context.Context, out io.Writer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -128,7 +128,7 @@ func (o *options) soak(ctx context.Context, out io.Writer) error {
 	return total.empty()
 }
 
-// tally counts what all lives have done.
+// tally counts the acts of all lives.
 type tally struct {
 	mu     sync.Mutex
 	order  []string
@@ -157,7 +157,7 @@ func (t *tally) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// empty returns the error of a soak that has tried nothing.
+// empty returns the error of a soak without acts.
 func (t *tally) empty() error {
 	for _, what := range []string{"lives", "requests", "signals", "orphans"} {
 		if t.counts[what] == 0 {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestMain makes the test binary the programs that the soak starts of itself too.
+// TestMain makes the test binary the programs of the soak too.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "soak" {
 		if err := Roles[os.Args[2]](os.Args[3:]); err != nil {

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// initramfs returns the archive that a kernel of this processor and variant unpacks.
+// initramfs returns the archive for a kernel of the processor and variant.
 func (b *build) initramfs(k *kernel, v *variant) ([]byte, error) {
 	a := &archive{}
 	for _, dir := range []string{"dev", "proc", "sys", "tmp", "modules"} {
@@ -31,7 +31,7 @@ func (b *build) initramfs(k *kernel, v *variant) ([]byte, error) {
 	return a.bytes(), nil
 }
 
-// addModules numbers the modules, since guest loads them in the order of their names.
+// addModules numbers the modules, since guest loads them in the order of names.
 func addModules(a *archive, k *kernel, v *variant) error {
 	names := k.machine.modules
 	if v.diag {
@@ -47,7 +47,7 @@ func addModules(a *archive, k *kernel, v *variant) error {
 	return nil
 }
 
-// tree appends a directory and everything below.
+// tree appends a directory and all files below.
 func (a *archive) tree(dir, name string) error {
 	a.directory(name)
 	entries, err := os.ReadDir(dir)

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// kernel is a kernel to boot, and its modules.
+// kernel is a kernel to boot, and the modules.
 type kernel struct {
 	version string
 	image   string
@@ -17,8 +17,8 @@ type kernel struct {
 	machine *machine
 }
 
-// findKernels returns the kernels of directories that are laid out as a root file
-// system is, or that contain such directories.
+// findKernels returns the kernels of directories laid out like a root file
+// system, or with such directories inside.
 func findKernels(dirs []string) (found []*kernel, err error) {
 	for _, dir := range dirs {
 		images, _ := filepath.Glob(filepath.Join(dir, "boot", "vmlinuz-*"))

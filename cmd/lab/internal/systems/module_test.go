@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// object is an ELF file of one section, .modinfo, and the table of the names.
+// object is an ELF file with a section, .modinfo, and the table of the names.
 func object(t *testing.T, info string) []byte {
 	t.Helper()
 	const names, headerLen, sectionLen = "\x00.modinfo\x00.names\x00", 64, 64
@@ -36,7 +36,7 @@ func object(t *testing.T, info string) []byte {
 	return b.Bytes()
 }
 
-// TestDependencies: each module comes once, after those that it depends on, and what
+// TestDependencies: each module comes once, after the modules it depends on, and what
 // has no file is part of the kernel.
 func TestDependencies(t *testing.T) {
 	dir := t.TempDir()

@@ -34,7 +34,7 @@ func TestParseConsole(t *testing.T) {
 	}
 }
 
-// goodRow is a row of a variant in which everything is right.
+// goodRow is a row of a variant without a fault.
 func goodRow(v *variant) *row {
 	r := &row{kernel: &kernel{version: "6.1.0-50-s390x"}, variant: v, status: status{HUPs: 1}, sent: 209, took: 23400 * time.Millisecond}
 	r.outcome = outcome{report: report{Ended: v.ended, Observer: v.observer, Scope: "descriptors", LastNew: new(int)}, exit: v.exit, ended: true}
@@ -47,7 +47,7 @@ func goodRow(v *variant) *row {
 	return r
 }
 
-// TestJudge: a good row of each variant is right, and with any one fact broken wrong.
+// TestJudge: a good row of each variant is right, and with any fact broken wrong.
 func TestJudge(t *testing.T) {
 	breaks := map[string]func(r *row){
 		"no end":      func(r *row) { r.outcome.ended = false },

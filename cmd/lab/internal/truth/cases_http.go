@@ -152,7 +152,7 @@ func handshakeCases() []truthCase {
 	return both(cases...)
 }
 
-// limitServers are the servers of limitCases, and the flags with which they finish what is
+// limitServers are the servers of limitCases, and the flags for finishing what is
 // in flight. With overTLS, session tickets look like an answer.
 var limitServers = []struct {
 	name     string
@@ -166,8 +166,8 @@ var limitServers = []struct {
 	{"HAProxy", haproxy, haproxyTLS, haproxy, until("quiet", "--preset=haproxy")},
 }
 
-// limitCases cannot be known from the kernel's counters. With a server that finishes what
-// is in flight no request is lost all the same.
+// limitCases cannot be known from the kernel's counters. A server that finishes
+// the requests in flight loses none all the same.
 func limitCases() []truthCase {
 	asks := func(path string) func(t *trial) {
 		return func(t *trial) {
@@ -188,7 +188,7 @@ func limitCases() []truthCase {
 	return both(cases...)
 }
 
-// finishing returns a case of limit: with a server that finishes what is in flight.
+// finishing returns a case of limit, with a server that finishes the requests in flight.
 func (c truthCase) finishing(server *server, flags []string) truthCase {
 	c.name = "graceful: " + strings.TrimPrefix(c.name, "limit: ")
 	c.server = server

@@ -1,6 +1,6 @@
 package truth
 
-// hungCases are servers that make no progress, and healthy ones that resemble them.
+// hungCases are servers without progress, and healthy servers that look alike.
 func hungCases() []truthCase {
 	hung := func(victim string, rate float64) func(t *trial) {
 		return func(t *trial) {
@@ -32,7 +32,7 @@ func hungCases() []truthCase {
 	}
 }
 
-// busyTunnels has two tunnels that end at +14; a request in the accept queue comes next.
+// busyTunnels has two tunnels with the end at +14; a request in the accept queue comes next.
 func busyTunnels(t *trial) {
 	for _, c := range t.crowd(2) {
 		t.at(-3*s, func() {

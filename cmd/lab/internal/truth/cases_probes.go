@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// probeCases are health probes, which should not hold, and requests that resemble probes,
-// which should.
+// probeCases are health probes, for which no hold should wait, and requests like probes,
+// for which a hold should.
 func probeCases() []truthCase {
 	return slices.Concat(loneProbes(), mixedProbes(), pollers())
 }

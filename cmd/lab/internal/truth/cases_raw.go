@@ -160,7 +160,7 @@ func until(condition string, more ...string) []string {
 }
 
 func listenCases() []truthCase {
-	held := 3900 * ms // what is not known holds as quiet does
+	held := 3900 * ms // an unknown silence holds as quiet does
 	return []truthCase{
 		{name: "ports: one opened at +1, requests there until +9", server: raw, quick: true, notBefore: 12 * s, script: func(t *trial) {
 			opener, c := t.client(), t.client()

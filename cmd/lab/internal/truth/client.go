@@ -20,7 +20,7 @@ type client struct {
 	only *onlyConn  // nil: any number of connections
 }
 
-// client returns the next client, whose address is added to lo at the first use.
+// client returns the next client. The first use adds the address to lo.
 func (t *trial) client() *client {
 	t.clients++
 	return &client{t: t, ip: net.IPv4(10, 8, byte(t.clients>>8), byte(t.clients)), once: new(sync.Once)}
@@ -52,7 +52,7 @@ func (c *client) open() (err error) {
 	return err
 }
 
-// vanish takes the client's address away: what the server sends from now on gets no
+// vanish takes the client's address away: a segment of the server gets no
 // answer, neither an acknowledgement nor a RST nor an ICMP message.
 func (c *client) vanish() {
 	lo, err := netlink.LinkByName("lo")
@@ -62,7 +62,7 @@ func (c *client) vanish() {
 	c.t.check(err)
 }
 
-// dialContext connects from the client's address. It suits http.Transport.
+// dialContext connects from the client's address. The method suits http.Transport.
 func (c *client) dialContext(ctx context.Context, network, addr string) (net.Conn, error) {
 	if c.only != nil {
 		return c.only.dial(func() (net.Conn, error) { return c.connect(ctx, network, addr) })
@@ -87,7 +87,7 @@ func (t *trial) hold(conn net.Conn) {
 	t.held = append(t.held, conn)
 }
 
-// conn is a connection to the raw server, or the error that made it fail.
+// conn is a connection to the raw server, or the error of the connect.
 type conn struct {
 	net.Conn
 	t   *trial
@@ -119,7 +119,7 @@ func (c *conn) send(line string) error {
 	return err
 }
 
-// receive reads an answer to its end, a newline.
+// receive reads an answer to the newline.
 func (c *conn) receive() error {
 	if c.err != nil {
 		return c.err

@@ -35,7 +35,7 @@ func (c *client) channel(options ...grpc.DialOption) *channel {
 	return &channel{c.t, must(grpc.NewClient("passthrough:///"+serverAddr(), options...))}
 }
 
-// pinging makes a client send a PING after 10 s of silence, the shortest time that grpc-go
+// pinging makes a client send a PING after 10 s of silence, the shortest time in grpc-go
 // allows.
 func pinging() grpc.DialOption {
 	return grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * s, Timeout: 20 * s, PermitWithoutStream: true})
@@ -50,13 +50,13 @@ func (ch *channel) invoke(takes time.Duration) error {
 	return ch.cc.Invoke(context.Background(), "/"+grpcName+"/Answer", durationpb.New(takes), &wrapperspb.BytesValue{})
 }
 
-// stream receives count messages, one each period: one counted request. The server ends the
+// stream receives count messages, each period one: a counted request. The server ends the
 // call one period later.
 func (ch *channel) stream(count int, period time.Duration) {
 	ch.t.real(func() error { return ch.receive(count, period, count) })
 }
 
-// endless receives count messages of a stream with more, and cancels the call: one counted
+// endless receives count messages of a stream with more, and cancels the call: a counted
 // request.
 func (ch *channel) endless(count int, period time.Duration) {
 	ch.t.real(func() error { return ch.receive(count, period, 1000) })

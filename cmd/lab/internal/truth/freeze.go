@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// freeze stops the processes of the server whose command line contains words, with STOP.
-// lameduck's command line, which contains the server's, is passed over.
+// freeze stops the processes of the server with words in the command line, with STOP.
+// lameduck's command line has the server's inside, and is passed over.
 func (t *trial) freeze(words string) {
 	frozen := 0
 	for _, path := range must(filepath.Glob("/proc/[0-9]*/cmdline")) {
@@ -27,7 +27,7 @@ func (t *trial) freeze(words string) {
 	}
 }
 
-// must returns the value of a call whose error would be a mistake in this program.
+// must returns the value of a call. An error would be a mistake in the program.
 func must[T any](value T, err error) T {
 	if err != nil {
 		panic(err)

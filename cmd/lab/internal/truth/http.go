@@ -21,7 +21,7 @@ type site struct {
 	base string
 }
 
-// keep and fresh say whether a site uses its connections again.
+// keep and fresh say whether a site uses connections again.
 const (
 	keep  = true
 	fresh = false

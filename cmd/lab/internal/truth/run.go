@@ -15,10 +15,10 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/netns"
 )
 
-// Roles are the programs that the table starts of itself, by their first argument.
+// Roles are the programs of the table, by the first argument.
 var Roles = map[string]func(args []string) error{"stage": stage, "serve": serve, "play": play}
 
-// Run plays the cases that args choose, and writes the table to out.
+// Run plays the cases of args, and writes the table to out.
 func Run(ctx context.Context, args []string, out io.Writer) error {
 	o, err := parse(args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -43,11 +43,11 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	return runAll(ctx, o, dir, out)
 }
 
-// inside is set in the process that runs in namespaces of its own; the value is the
+// inside is set in the process in new namespaces; the value is the
 // folder for temporary files.
 const inside = "LAMEDUCK_TRUTH_INSIDE"
 
-// enter runs this program again as PID 1 of new namespaces, so that no process outlives
+// enter runs the program again as PID 1 of new namespaces, so that no process outlives
 // the table.
 func enter() error {
 	dir, err := os.MkdirTemp(os.Getenv("GOTMPDIR"), "lameduck-truth-")
@@ -67,7 +67,7 @@ func enter() error {
 	return err
 }
 
-// serve is a server of this program.
+// serve is a server of the laboratory.
 func serve(args []string) error {
 	switch args[0] {
 	case "raw":
@@ -84,7 +84,7 @@ func serve(args []string) error {
 	return serveHTTP(args[0])
 }
 
-// result is what a trial prints for the table.
+// result is the output of a trial for the table.
 type result struct {
 	moments
 	FirstLost string        // a moment and an error
@@ -115,7 +115,7 @@ func play(args []string) error {
 	return json.NewEncoder(os.Stdout).Encode(r)
 }
 
-// result returns what the trial has found.
+// result returns the findings of the trial.
 func (t *trial) result() *result {
 	r := &result{}
 	said := readReport(t.terminationLog())

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// server is a kind of server, which listens on port at all addresses.
+// server is a kind of server, and listens on port at all addresses.
 type server struct {
 	needs   []string // programs
 	env     []string
@@ -18,7 +18,7 @@ type server struct {
 
 // place is where a server runs.
 type place struct {
-	exe string // this program
+	exe string // the laboratory
 	dir string // for the server's files
 }
 

@@ -27,7 +27,7 @@ var (
 	goGraceful = &server{command: role("graceful")} // TERM means Shutdown
 )
 
-// serveHTTP is a server whose requests say what the answer is like.
+// serveHTTP is a server with answers as the requests demand.
 func serveHTTP(kind string) error {
 	site := &http.Server{Addr: fmt.Sprintf(":%d", port), Handler: http.HandlerFunc(answer)}
 	switch kind {
@@ -78,7 +78,7 @@ func answer(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, piece[half:])
 }
 
-// serveUpstream starts what proxies among the servers forward to, in the clients' network.
+// serveUpstream starts the server behind the proxies, in the clients' network.
 func serveUpstream() error {
 	listener, err := net.Listen("tcp", fmt.Sprintf("%s:%d", clientEnd, upstreamPort))
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// serverless returns a server that listens on no TCP port of its network namespace.
+// serverless returns a server without a TCP port in the network namespace.
 func serverless(kind string) *server {
 	return &server{noPort: true, command: func(at place) ([]string, error) {
 		return role("noport", kind, at.dir+"/ready")(at)
 	}}
 }
 
-// serveNoPort opens a socket and waits for a signal. The file says that the socket is open.
+// serveNoPort opens a socket and waits for a signal. The file means: the socket is open.
 func serveNoPort(kind, ready string) error {
 	if err := openNoPort(kind); err != nil {
 		return err
@@ -54,5 +54,5 @@ func openNoPort(kind string) (err error) {
 	return err
 }
 
-// keepOpen keeps sockets from the garbage collector, which would close them.
+// keepOpen keeps sockets from the garbage collector, and so open.
 var keepOpen []any

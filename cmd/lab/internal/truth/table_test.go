@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestTable checks what the cases share: names that are unique, limits that the page has.
+// TestTable checks the cases: unique names, and the limits of the page.
 func TestTable(t *testing.T) {
 	page, err := os.ReadFile("../../../../docs/limits.md")
 	if err != nil {

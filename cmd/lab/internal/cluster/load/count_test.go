@@ -7,7 +7,7 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
-// TestSettled: of the requests that have begun, the first pending one bounds Settled.
+// TestSettled: of the begun requests, the first pending request bounds Settled.
 func TestSettled(t *testing.T) {
 	c := newCount()
 	for range 3 {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// boot mounts file systems, loads the modules in the order of their names, configures
+// boot mounts file systems, loads the modules in the order of names, configures
 // the network, and executes lameduck under the same PID.
 func boot(args []string) error {
 	if err := mountAll(); err != nil {
@@ -62,8 +62,8 @@ func loadModules() error {
 	return nil
 }
 
-// setUp gives an interface its address and brings it up. A driver may need some time
-// to find its device. See netdevice(7).
+// setUp gives an interface an address and brings the interface up. A driver may need some time
+// to find the device. See netdevice(7).
 func setUp(name string, prefix netip.Prefix) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

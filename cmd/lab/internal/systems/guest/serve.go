@@ -29,7 +29,7 @@ type status struct {
 
 var hups atomic.Int64
 
-// serve answers requests until TERM, and then exits at once, with whatever it was
+// serve answers requests until TERM, and then exits at once, with whatever request was
 // about to answer.
 func serve() error {
 	signals := make(chan os.Signal, 8)
@@ -61,13 +61,13 @@ func answer(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, "served")
 }
 
-// signalInit sends PID 1 a signal. Thanks to its handlers PID 1 gets even fatal
+// signalInit sends PID 1 a signal. Thanks to handlers PID 1 gets even fatal
 // signals.
 func signalInit(_ http.ResponseWriter, r *http.Request) {
 	unix.Kill(1, unix.SignalNum(r.FormValue("name")))
 }
 
-// makeOrphans has a child start processes that outlive the child, and returns their PIDs.
+// makeOrphans has a child start processes to outlive the child, and returns their PIDs.
 func makeOrphans() (pids []int, err error) {
 	cmd := exec.Command("/guest", "orphans")
 	out, err := cmd.StdoutPipe()
@@ -78,7 +78,7 @@ func makeOrphans() (pids []int, err error) {
 		return nil, err
 	}
 	lines := bufio.NewScanner(out)
-	for lines.Scan() { // until the last orphan has closed its standard output
+	for lines.Scan() { // until the last orphan has closed standard output
 		pid, err := strconv.Atoi(lines.Text())
 		if err != nil {
 			return nil, err
@@ -88,7 +88,7 @@ func makeOrphans() (pids []int, err error) {
 	return pids, cmd.Wait()
 }
 
-// orphans starts processes that end with their standard input, which is when this
+// orphans starts processes that end with standard input, as soon as the present
 // process is gone, and prints their PIDs.
 func orphans() error {
 	if len(os.Args) > 2 {
