@@ -157,6 +157,25 @@ func TestReleaseFiles(t *testing.T) {
 	}
 }
 
+// TestPlaceholders: a page that runs an image with lameduck runs that of a release, or
+// says how another is built.
+func TestPlaceholders(t *testing.T) {
+	build := func(name string) *regexp.Regexp {
+		return regexp.MustCompile(`docker build .*-t ` + regexp.QuoteMeta(name) + `(\s|$)`)
+	}
+	for _, p := range pages(t) {
+		if m := regexp.MustCompile(`[A-Z]+_WITH_[A-Z_]+|(?m)^COPY lameduck .*`).FindString(p.text); m != "" {
+			t.Errorf("%s has a placeholder: %s", p.path, m)
+		}
+		for _, m := range regexp.MustCompile(`[a-z0-9]+-lameduck\b(:[0-9.]*[0-9])?`).FindAllString(p.text, -1) {
+			example := exampleImage.MatchString(m) && strings.Contains(p.text, "Dockerfile.example)")
+			if !example && !build(m).MatchString(p.text) {
+				t.Errorf("%s does not say how to build %s", p.path, m)
+			}
+		}
+	}
+}
+
 // installers are the checks of commands that get, check or install lameduck, by the
 // beginning of the command. A check gets the remaining words.
 var installers = map[string]func(t *testing.T, words []string){
