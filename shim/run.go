@@ -95,12 +95,21 @@ func (l *loop) begin() error {
 // prepare logs the warnings of the plan, and takes the resources that may be unavailable
 // later.
 func (l *loop) prepare() error {
-	for _, warning := range l.plan.warnings {
-		l.log(Warn, "%s", warning)
-	}
+	l.logWarnings()
 	if err := l.host.processes.reserve(); err != nil {
 		return err
 	}
+	return l.openTermlog()
+}
+
+func (l *loop) logWarnings() {
+	for _, warning := range l.plan.warnings {
+		l.log(Warn, "%s", warning)
+	}
+}
+
+// openTermlog checks that the termination log can be written.
+func (l *loop) openTermlog() error {
 	if err := l.host.output.writeTermlog(""); err != nil {
 		return l.cfg.errorf("--termination-log=%s: %w: give a file, or none", Quote(l.cfg.TerminationLog), err)
 	}

@@ -67,6 +67,10 @@ func FuzzCommandLine(f *testing.F) {
 // explains checks that --explain accepts a command line if the command line is valid.
 func explains(t *testing.T, streams streams, words, variables []string) {
 	words = append([]string{"--explain"}, words...)
+	if len(words) > 1 && words[1] == "hold" {
+		explainsHook(t, streams, words, variables)
+		return
+	}
 	line, err := cli.ParseRun(words, variables)
 	asks := err == nil && (line.Help.Value || line.HelpAll.Value || line.Version.Value)
 	if err == nil && !asks && !line.Explain.Value {
@@ -87,6 +91,18 @@ func explains(t *testing.T, streams streams, words, variables []string) {
 		t.Errorf("taken: left with %d, said %q and %q", code, out, errOut)
 	case err == nil && len(cfg.Warnings) > 0 && errOut == "":
 		t.Errorf("no word of %q", cfg.Warnings)
+	}
+}
+
+// explainsHook is explains for a preStop hook, whose words follow --explain and hold.
+func explainsHook(t *testing.T, streams streams, words, variables []string) {
+	line, _, err := parseHold(append([]string{"--explain"}, words[2:]...), variables)
+	if err == nil && !line.Help.Value && !line.Explain.Value {
+		return // --explain=false: a hold would take place
+	}
+	code, out, errOut := streams.of(func() int { return lameduck("lameduck", words, variables) })
+	if err != nil && (code != exitFailed || out != "" || !isOneLine(errOut)) || err == nil && (code != 0 || out == "") {
+		t.Errorf("a hook (%v): left with %d, said %q and %q", err, code, out, errOut)
 	}
 }
 
