@@ -34,6 +34,8 @@ type signalHost interface {
 	next(deadline time.Time) sig.Signal
 	// selfInflicted reports whether lameduck itself caused the signal s.
 	selfInflicted(s sig.Signal) bool
+	// fromOutside reports whether a process outside of the PID namespace sent the latest s.
+	fromOutside(s sig.Signal) bool
 }
 
 // processHost starts, inspects, signals and reaps processes.
@@ -103,6 +105,8 @@ type osSignals struct {
 }
 
 func (h *osSignals) next(deadline time.Time) sig.Signal { return sigcatch.Next(deadline) }
+
+func (h *osSignals) fromOutside(s sig.Signal) bool { return sigcatch.FromOutside(s) }
 
 func (h *osSignals) selfInflicted(s sig.Signal) bool {
 	return s == sig.CHLD || s == sig.PIPE && h.out.CausedSIGPIPE() || h.command.Released(s)

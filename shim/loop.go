@@ -174,7 +174,7 @@ func (l *loop) onSignal(s sig.Signal) {
 		if l.plan.server.auto && preset.Signals().Has(s) {
 			l.identify()
 		}
-		l.dispatch(stop.Event{Kind: stop.SignalArrived, Signal: s})
+		l.dispatch(stop.Event{Kind: stop.SignalArrived, Signal: s, Outside: l.host.signals.fromOutside(s)})
 	}
 }
 
