@@ -23,6 +23,7 @@ func Hold(cfg Config, faults []error) error {
 	proc.HideGoEnv()
 	p, err := newPlan(&cfg, false, false)
 	p.hook = true
+	p.setWorkDir(&cfg)
 	l := newLoop(&cfg, p, hookHost(&cfg))
 	defer l.host.output.flush()
 	if err == nil {
@@ -37,6 +38,7 @@ func Hold(cfg Config, faults []error) error {
 	}
 	failed := l.failHook(faults)
 	l.logWarnings()
+	l.warnWaitGone()
 	l.dispatch(stop.Event{Kind: stop.PreStop})
 	l.serve()
 	ended := l.machine.Record().Ended

@@ -1,6 +1,8 @@
 package shim
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"time"
 
@@ -45,7 +47,8 @@ type processHost interface {
 	setParentDeathSignal(s sig.Signal) error
 
 	start(c proc.Command) (pid int, err error)
-	releaseInherited() // leaves the directory and the descriptors that only the command needs
+	releaseInherited()                               // leaves the directory and the descriptors that only the command needs
+	findOnStop(dir string, argv, env []string) error // the error with which runOnStop would fail now
 	runOnStop(dir string, argv, env []string) (pid int, err error)
 	reap() (pid int, status proc.Status)
 
@@ -71,6 +74,7 @@ type trafficHost interface {
 
 // neighborHost serves other containers: health checks and the alive file.
 type neighborHost interface {
+	hasDirectory(path string) bool // true if the file system does not tell
 	listenHealth(spec health.Spec) error
 	stopHealth(during health.Mode)
 	health() *health.Listener // nil: none
@@ -146,12 +150,21 @@ func (h *osProcesses) start(c proc.Command) (int, error) {
 
 func (h *osProcesses) releaseInherited() { proc.ReleaseInherited() }
 
-// runOnStop runs a program in dir, or in the root directory if dir is no longer
-// accessible: lameduck may have been started in dir with more privileges.
-func (h *osProcesses) runOnStop(dir string, argv, env []string) (int, error) {
+func (h *osProcesses) findOnStop(dir string, argv, env []string) error {
+	return proc.Find(accessible(dir), argv, env)
+}
+
+// accessible returns dir, or the root directory if dir is no longer accessible: lameduck may
+// have been started in dir with more privileges.
+func accessible(dir string) string {
 	if unix.Access(dir, unix.X_OK) != nil {
-		dir = "/"
+		return "/"
 	}
+	return dir
+}
+
+func (h *osProcesses) runOnStop(dir string, argv, env []string) (int, error) {
+	dir = accessible(dir)
 	c := proc.Command{Argv: argv, Env: env, Background: true, Dir: dir, Blocked: h.command.Blocked, Ignored: h.command.Ignored}
 	return c.Start()
 }
@@ -193,6 +206,12 @@ func (h *osNeighbors) listenHealth(spec health.Spec) error {
 	h.listener = listener
 	go listener.Serve()
 	return nil
+}
+
+func (h *osNeighbors) hasDirectory(path string) bool {
+	info, err := os.Stat(path)
+	missing := errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR)
+	return !missing && (err != nil || info.IsDir())
 }
 
 func (h *osNeighbors) stopHealth(during health.Mode) { h.listener.SetMode(during) }

@@ -353,7 +353,14 @@ func (w *world) writeTermlog(text string) error {
 	return nil
 }
 
-// runOnStop fails for a program called "missing".
+// findOnStop and runOnStop fail for a program called "missing".
+func (w *world) findOnStop(_ string, argv, _ []string) error {
+	if argv[0] == "missing" {
+		return &StartError{Command: argv[0], Err: syscall.ENOENT}
+	}
+	return nil
+}
+
 func (w *world) runOnStop(_ string, argv, env []string) (int, error) {
 	w.did("runs %s", strings.Join(append(argv, env[len(env)-2:]...), " "))
 	if argv[0] == "missing" {
@@ -420,6 +427,7 @@ func (w *world) snapshots() <-chan observe.Snapshot { return w.samples }
 func (w *world) listenHealth(HealthSpec) error { return nil }
 func (w *world) stopHealth(during HealthMode)  { w.did("answers health checks with %v", during) }
 func (w *world) health() *health.Listener      { return nil }
+func (w *world) hasDirectory(path string) bool { return path != "/missing" }
 func (w *world) createAliveFile(string) error  { return nil }
 func (w *world) removeAliveFile()              {}
 

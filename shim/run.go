@@ -2,6 +2,7 @@ package shim
 
 import (
 	"os"
+	"path"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
@@ -41,10 +42,15 @@ func Run(cfg Config) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if len(cfg.OnStop) > 0 {
-		p.workDir, _ = os.Getwd() // lameduck itself moves to the root directory
-	}
+	p.setWorkDir(&cfg)
 	return run(&cfg, p, newHost(&cfg))
+}
+
+// setWorkDir notes where --on-stop runs, before lameduck moves to the root directory.
+func (p *plan) setWorkDir(cfg *Config) {
+	if len(cfg.OnStop) > 0 {
+		p.workDir, _ = os.Getwd()
+	}
 }
 
 func run(cfg *Config, p plan, h host) (int, error) {
@@ -96,6 +102,8 @@ func (l *loop) begin() error {
 // later.
 func (l *loop) prepare() error {
 	l.logWarnings()
+	l.warnOnStop()
+	l.warnWaitGone()
 	if err := l.host.processes.reserve(); err != nil {
 		return err
 	}
@@ -105,6 +113,27 @@ func (l *loop) prepare() error {
 func (l *loop) logWarnings() {
 	for _, warning := range l.plan.warnings {
 		l.log(Warn, "%s", warning)
+	}
+}
+
+// warnOnStop warns if --on-stop would fail now. The program may come later, on a volume for
+// example, and no stop depends on --on-stop: the fault is not an error.
+func (l *loop) warnOnStop() {
+	if len(l.cfg.OnStop) == 0 {
+		return
+	}
+	if err := l.host.processes.findOnStop(l.plan.workDir, l.cfg.OnStop, l.cfg.Env); err != nil {
+		l.log(Warn, "--on-stop: %v: correct the command, or a stop goes on without --on-stop", err)
+	}
+}
+
+// warnWaitGone warns of the paths of --wait-gone whose directories do not exist. A path that
+// does not exist is normal: the neighbor is gone, or has not started.
+func (l *loop) warnWaitGone() {
+	for _, file := range l.plan.paths {
+		if dir := path.Dir(file); !l.host.neighbors.hasDirectory(dir) {
+			l.log(Warn, "--wait-gone=%s: there is no directory %s, so no hold waits for the path: mount the neighbor's volume, or correct the path", Quote(file), Quote(dir))
+		}
 	}
 }
 

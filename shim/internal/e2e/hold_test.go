@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -285,6 +286,16 @@ func TestHoldAnyway(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestHoldOnStop: --on-stop of a hook runs in the directory of the hook.
+func TestHoldOnStop(t *testing.T) {
+	h := startHookHost(t, "none", nil)
+	h.sendLine("hold --on-stop=pwd --until=elapsed --grace-period=30")
+	dir := testutil.Must(os.Getwd())
+	h.out.wait(t, "hook: "+dir)
+	h.wantHookExit(0, 0, "held ")
+	h.shutDown()
 }
 
 // TestHoldAnywayElsewhere: a hook whose flags are wrong beside a lameduck that holds says so,
