@@ -422,6 +422,7 @@ func (w *world) program(int) (string, []string) {
 func (w *world) startSampling(observe.Config)       { w.did("watches") }
 func (w *world) resume(bool)                        {}
 func (w *world) slowDown()                          { w.did("looks seldom") }
+func (w *world) listening([]int) int                { return 0 }
 func (w *world) snapshots() <-chan observe.Snapshot { return w.samples }
 
 func (w *world) listenHealth(HealthSpec) error { return nil }

@@ -17,24 +17,30 @@ import (
 //
 // Settings are tried one by one, the grace period first, then the delay, then the others,
 // flags before variables. A setting that is invalid, or contradicts the settings before, is
-// left out.
+// left out. A hook that is turned off, by LAMEDUCK_UNTIL=elapsed and no delay, stays off, and
+// the flags without effect are right.
 func HookAnyway(args, env []string) (cfg shim.Config, wrong []error) {
 	settings, call := settingsOf(args, env)
 	cfg, _ = call.config() // valid: no flag is given
+	asksToHold := false
 	for _, s := range settings {
 		next := call.with(s)
 		tried, err := next.config()
 		if err := cmp.Or(s.err, err); err != nil {
 			wrong = append(wrong, leftOut(err, s.name))
+			asksToHold = asksToHold || slices.Contains(holds, s.name)
 			continue
 		}
 		call, cfg = next, tried
 	}
-	if !cfg.Holds() { // --until=elapsed, whose --delay was wrong
+	if asksToHold && !cfg.Holds() { // --until=elapsed, whose --delay is wrong
 		cfg.Until = shim.Quiet
 	}
 	return cfg, wrong
 }
+
+// holds lists the flags that ask for a hold, beside --until.
+var holds = []string{"--delay", "-d", "LAMEDUCK_DELAY", "--wait-gone", "LAMEDUCK_WAIT_GONE", "--on-stop", "LAMEDUCK_ON_STOP"}
 
 // leftOut adds to an error that the hook holds without a setting.
 func leftOut(err error, name string) error {
@@ -64,14 +70,16 @@ func (c hookCall) with(s setting) hookCall {
 	return c
 }
 
-// config returns the configuration of the call, or the first error.
+// config returns the configuration of the call, or the first error. Where no hold is asked
+// for, flags without effect are not errors.
 func (c hookCall) config() (shim.Config, error) {
 	var h HoldOnly
 	if _, err := h.parse(&h, c.args, c.env, flagsOf(new(Run))); err != nil {
 		return shim.Config{}, err
 	}
 	cfg, err := h.Config()
-	if err != nil {
+	isWrong := func(g Given) bool { return g.Err != nil }
+	if err != nil && (cfg.Holds() || slices.ContainsFunc(h.Given(), isWrong)) {
 		return cfg, err
 	}
 	return cfg, cfg.Validate()

@@ -137,6 +137,26 @@ func TestOrphans(t *testing.T) {
 	boot(t, nil, append([]string{"sh", "-c", storm, "sh"}, helperCommand("zombies")...)...).wantExit(0)
 }
 
+// TestDaemon: a command that exits 0 and leaves a process that listens is told; a process
+// that does not listen is not.
+func TestDaemon(t *testing.T) {
+	t.Parallel()
+	start := func(helper string) *box {
+		b := boot(t, nil, append([]string{"--", "sh", "-c", `sleep 1000 | "$@" & read line; exit 0`, "sh"}, helperCommand(helper)...)...)
+		b.out.wait(t, "ready")
+		b.sendLine("go on")
+		b.wantExit(0)
+		return b
+	}
+	server := start("serve")
+	name := filepath.Base(testutil.Must(os.Executable()))
+	wantMatch(t, fmt.Sprint(server.err.all()), `^\[lameduck: warning: the command exited 0 after \d\.\d s and left `+regexp.QuoteMeta(name)+` in the background, `+
+		`but the container ends with the command: run `+regexp.QuoteMeta(name)+` in the foreground\]$`)
+	if said := start("catch").err.all(); len(said) > 0 {
+		t.Errorf("without a listener: %v", said)
+	}
+}
+
 // TestOddOrphans: killed, stopped and traced orphans are reaped too.
 func TestOddOrphans(t *testing.T) {
 	for name, odd := range map[string]string{
