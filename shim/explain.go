@@ -16,8 +16,8 @@ import (
 
 // Explain returns what would happen at a stop, in plain words, one sentence a line, and the
 // warnings of the configuration. An error is a contradiction in the configuration that Run
-// would find as well. Explain does not look at what depends on the machine (directories,
-// ports, programs, a terminal), because pod specs are reviewed elsewhere.
+// would find as well. Explain does not look at the machine (directories, ports, programs, a
+// terminal), because pod specs are reviewed elsewhere.
 func Explain(cfg Config) (text string, warnings []string, err error) {
 	p, err := newPlan(&cfg, false, true)
 	if err != nil {
@@ -55,7 +55,7 @@ func joinLines(lines []string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// hook explains what happens during a preStop hook, in order.
+// hook explains the course of a preStop hook, in order.
 func (e explainer) hook() []string {
 	if !e.plan.stop.Gate.Holds() {
 		return []string{"returns at once: nothing to wait for was asked for"}
@@ -74,7 +74,7 @@ type explainer struct {
 	cfg  *Config
 }
 
-// beforeStop explains what happens while the command runs.
+// beforeStop explains the time before a stop.
 func (e explainer) beforeStop() (lines []string) {
 	if len(e.cfg.Command) > 0 {
 		lines = append(lines, "runs "+quote.Shell(e.cfg.Command))
@@ -152,7 +152,7 @@ func (e explainer) stopSignals() (stops []sig.Signal) {
 	return stops
 }
 
-// duringStop explains what happens at a stop, in order.
+// duringStop explains the course of a stop, in order.
 func (e explainer) duringStop(stops []sig.Signal) (lines []string) {
 	var names []string
 	for _, s := range stops {
@@ -184,7 +184,7 @@ func (e explainer) duringStop(stops []sig.Signal) (lines []string) {
 	return lines
 }
 
-// duringHold explains what happens beside a hold, and what ends the hold early.
+// duringHold explains the events beside a hold, and the early end of a hold.
 func (e explainer) duringHold(endsEarly string) (lines []string) {
 	if len(e.cfg.OnStop) > 0 {
 		lines = append(lines, "  meanwhile runs "+quote.Shell(e.cfg.OnStop))
@@ -199,7 +199,7 @@ func (e explainer) duringHold(endsEarly string) (lines []string) {
 	return lines
 }
 
-// hold explains the hold. The verb is what a hold does: "keeps serving".
+// hold explains the hold. The verb describes a hold: "keeps serving".
 func (e explainer) hold(verb string) string {
 	gate := &e.plan.stop.Gate
 	var until []string
@@ -242,7 +242,7 @@ func (e explainer) probes() string {
 	return subject + "is left out once all other traffic has been silent for " + stop.FormatDuration(e.plan.traffic.QuietFor)
 }
 
-// kept explains the end of a hold among clients that never let go, "" if there is none.
+// kept explains the end of a hold among clients that never let go, or returns "".
 func (e explainer) kept() string {
 	longest := traffic.KeptFor * e.plan.traffic.QuietFor
 	if gate := &e.plan.stop.Gate; gate.Until != Quiet || longest >= gate.Ceiling {
@@ -251,7 +251,7 @@ func (e explainer) kept() string {
 	return "clients that keep their connections prolong the hold to " + stop.FormatDuration(longest) + " after the last new connection"
 }
 
-// steps explains what is sent after the hold, and when KILL is sent at the latest.
+// steps explains the signals after the hold, and the latest time of KILL.
 func (e explainer) steps(schedule Schedule) string {
 	var parts []string
 	var wait time.Duration // since the previous signal
@@ -297,7 +297,7 @@ func (e explainer) latestKill(step Step, at time.Duration) string {
 	return fmt.Sprintf(", at %s", stop.FormatDuration(at))
 }
 
-// afterExit explains what follows the exit of the command, and which grace period the
+// afterExit explains the time after the exit of the command, and the grace period that the
 // orchestrator has to give.
 func (e explainer) afterExit() (lines []string) {
 	if e.cfg.Linger > 0 {

@@ -8,9 +8,9 @@ import (
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// hold is lameduck as a preStop hook. A hook whose flags are wrong holds without the flags
-// that are wrong, and then fails: the kubelet reports a failed hook as an event
-// (FailedPreStopHook), and stops the container as usual.
+// hold is lameduck as a preStop hook. A hook with wrong flags holds without the wrong flags,
+// and then fails: the kubelet reports a failed hook as an event (FailedPreStopHook), and
+// stops the container as usual.
 func hold(args, env []string) int {
 	line, cfg, err := parseHold(args, env)
 	var wrong []error
@@ -55,8 +55,8 @@ func parseHold(args, env []string) (*cli.HoldOnly, shim.Config, error) {
 	return line, cfg, err
 }
 
-// isHook reports whether lameduck hold may be a preStop hook, which has no terminal, is not
-// PID 1 and asks nothing. Users at a terminal get errors at once.
+// isHook reports whether lameduck hold may be a preStop hook: a hook has no terminal, is not
+// PID 1, and does not ask for help. Users at a terminal get errors at once.
 func isHook(args []string) bool {
 	asks := slices.Contains(args, "--explain") || slices.Contains(args, "--help")
 	return !asks && os.Getpid() != 1 && !shim.IsTerminal(0) && !shim.IsTerminal(2)

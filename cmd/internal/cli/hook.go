@@ -11,9 +11,9 @@ import (
 )
 
 // HookAnyway returns the configuration of a preStop hook whose arguments or variables are
-// wrong: the configuration without the flags, variables and words that are wrong, and an
-// error for each of these. A hook that refuses to hold because of a typo loses requests at
-// every stop, and Kubernetes shows the output of a hook to nobody.
+// wrong: the configuration without the wrong flags, variables and words, and an error for
+// each of these. A hook that refuses to hold because of a typo loses requests at every stop,
+// and Kubernetes discards the output of a hook.
 //
 // Settings are tried one by one, the grace period first, then the delay, then the others,
 // flags before variables. A setting that is invalid, or contradicts the settings before, is

@@ -7,12 +7,13 @@ import (
 	"testing"
 )
 
-// TestHookAnyway: the right flags and variables of a hook stay, the wrong ones are left out.
+// TestHookAnyway: a hook keeps the right flags and variables, and leaves wrong flags and
+// variables out.
 func TestHookAnyway(t *testing.T) {
 	for _, c := range []struct {
 		args, env string
 		says      string // delay, condition, silence, ceiling and grace period
-		wrong     string // what is left out
+		wrong     string // the names of the settings left out
 	}{
 		{"", "", "0s quiet 0s 0s 0s", ""},
 		{"--dely=5 --quiet-for=2", "", "0s quiet 2s 0s 0s", "--dely"},
@@ -51,8 +52,8 @@ func TestHookAnyway(t *testing.T) {
 	}
 }
 
-// FuzzHookAnyway: whatever is wrong with the arguments, the configuration is valid and holds,
-// unless --until=elapsed turns the hook off.
+// FuzzHookAnyway: arguments of every kind give a valid configuration that holds, unless
+// --until=elapsed turns the hook off.
 func FuzzHookAnyway(f *testing.F) {
 	f.Add("--dely=5\x00--grace-period=60\x00--", "LAMEDUCK_UNTIL=x")
 	f.Add("-=", "")

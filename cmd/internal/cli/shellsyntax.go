@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// checkNoShell returns an error if text, a command that no shell runs, has syntax of a
-// shell outside of quotes.
+// checkNoShell returns an error if a command, which lameduck runs without a shell, has syntax
+// of a shell outside of quotes.
 func checkNoShell(text string) error {
 	if found := shellSyntax(text); found != "" {
 		return fmt.Errorf("no shell runs the command, so %s stays as it is: give sh -c 'COMMAND', or quote %[1]s", found)
@@ -15,16 +15,15 @@ func checkNoShell(text string) error {
 	return nil
 }
 
-// The syntax of shells that is found. An operator has to be a word, or to be at the end that
-// is usual: & and ; occur inside of URLs.
+// Operators and expansions of sh(1). An operator is a word, a redirection begins a word, and
+// a semicolon ends a word: URLs have & and ; inside.
 var (
 	operators  = regexp.MustCompile(`^(&&|\|\|?|;|&|[0-9&]*[<>].*|.*;)$`)
 	expansions = regexp.MustCompile("\\$([A-Za-z_][A-Za-z0-9_]*|[{(][^ ]*|[0-9@*#?$!])|`[^ ]*")
 )
 
-// shellSyntax returns the first operator or expansion of a shell in text, "" if there is
-// none. Quoted text has no syntax: SplitWords keeps the text as it is, for a program that
-// may be a shell.
+// shellSyntax returns the first operator or expansion of a shell in text, or "". Quoted text
+// has no syntax: SplitWords keeps quoted text for the program, which may be a shell.
 func shellSyntax(text string) string {
 	for word := range strings.FieldsSeq(withoutQuoted(text)) {
 		if operators.MatchString(word) {
@@ -40,8 +39,8 @@ func shellSyntax(text string) string {
 // quotedByte stands for a quoted byte. No environment or command line has a zero byte.
 const quotedByte = "\x00"
 
-// withoutQuoted returns text with every byte that is quoted, or follows a backslash, replaced
-// by quotedByte.
+// withoutQuoted returns text with quotedByte in place of every quoted byte and every byte
+// after a backslash.
 func withoutQuoted(text string) string {
 	var out strings.Builder
 	var quote byte

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestShellSyntax: syntax that only a shell understands is found outside of quotes, and
-// nowhere else.
+// TestShellSyntax: shellSyntax finds operators and expansions of shells outside of quotes.
 func TestShellSyntax(t *testing.T) {
 	for text, want := range map[string]string{
 		"deregister && sleep 5":          "&&",
@@ -44,7 +43,7 @@ func TestShellSyntax(t *testing.T) {
 	}
 }
 
-// TestNoShell: an --on-stop that needs a shell is an error that names the syntax.
+// TestNoShell: an --on-stop with syntax of a shell is an error with the syntax.
 func TestNoShell(t *testing.T) {
 	line, err := ParseRun([]string{"--on-stop=a && b", "x"}, nil)
 	if err == nil {

@@ -21,6 +21,6 @@ var foreground = map[string]string{
 	"tomcat":    "by catalina.sh run",
 }
 
-// Foreground returns how the server stays in the foreground, in words that follow its name:
-// "with -F". The text is empty if the server has no other way.
+// Foreground returns how the server stays in the foreground, in words for after the server's
+// name ("with -F"), or "" for a server that never goes into the background.
 func (p *Preset) Foreground() string { return foreground[p.Name] }

@@ -78,8 +78,8 @@ func TestOwnURG(t *testing.T) {
 	t.Error("an URG from kill(2) was not noted")
 }
 
-// TestFromOutside: a signal is from outside of the PID namespace if another process sent the
-// signal (si_code is not positive) and has no process id here.
+// TestFromOutside: a signal is from outside of the PID namespace if a process sent the signal
+// (si_code is not positive) and the process has no id in the namespace (si_pid is 0).
 func TestFromOutside(t *testing.T) {
 	noting, _, _ := handlers()
 	install(t, sig.QUIT, noting)
