@@ -135,7 +135,7 @@ func (l *loop) warnNotHeld(s sig.Signal) {
 	if !l.plan.stop.Gate.Holds() {
 		missed = "and begins no stop"
 	}
-	l.log(Warn, "%v was %s, %s: if %[1]v is how this container is stopped, give --stop-signal=%[1]v", s, what, missed)
+	l.log(Warn, "%v was %s, %s: if %[1]v stops this container, give --stop-signal=%[1]v", s, what, missed)
 }
 
 // sendStep sends the command a signal of the stop schedule.

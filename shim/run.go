@@ -188,7 +188,8 @@ func (l *loop) warnDaemon(status proc.Status) {
 }
 
 // serverAmong returns the name of a server among processes, and how the server stays in the
-// foreground; "" without a server. A known server may not listen yet.
+// foreground; "" without a server. A known server may not listen yet. Without a hold the
+// command may be a shell or a job that was not meant to serve, so only known servers count.
 func (l *loop) serverAmong(processes []proc.Process) (name, hint string) {
 	var pids []int
 	for _, p := range processes {
@@ -200,6 +201,9 @@ func (l *loop) serverAmong(processes []proc.Process) (name, hint string) {
 		if known != nil && known.Foreground() != "" {
 			return known.Name, ", " + known.Foreground()
 		}
+	}
+	if !l.cfg.Holds() {
+		return "", ""
 	}
 	pid := l.host.traffic.listening(pids)
 	if pid == 0 {

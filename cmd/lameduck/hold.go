@@ -58,7 +58,9 @@ func parseHold(args, env []string) (*cli.HoldOnly, shim.Config, error) {
 // isHook reports whether lameduck hold may be a preStop hook: a hook has no terminal, is not
 // PID 1, and does not ask for help. Users at a terminal get errors at once.
 func isHook(args []string) bool {
-	asks := slices.Contains(args, "--explain") || slices.Contains(args, "--help")
+	asks := slices.ContainsFunc(args, func(word string) bool {
+		return slices.Contains([]string{"--explain", "--help", "--help-all", "-h"}, word)
+	})
 	return !asks && os.Getpid() != 1 && !shim.IsTerminal(0) && !shim.IsTerminal(2)
 }
 
