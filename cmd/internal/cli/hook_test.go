@@ -33,7 +33,7 @@ func TestHookAnyway(t *testing.T) {
 		{"--rewrite=TERM:QUIT --preset nginx -g --", "", "0s quiet 0s 0s 0s", "--rewrite --preset -g"},
 		{"--dely=5", "LAMEDUCK_DELAY=3 LAMEDUCK_QUIET_FOR=x LAMEDUCK_GRACE_PERIOD=40 LAMEDUCK_REWRITE=x", "3s quiet 0s 0s 40s", "--dely LAMEDUCK_QUIET_FOR"},
 		{"--delay=5", "LAMEDUCK_MAX_DELAY=2", "5s quiet 0s 0s 0s", "LAMEDUCK_MAX_DELAY"},
-		{"--grace-period=60 --quiet-for=2", "LAMEDUCK_UNTIL=elapsed LAMEDUCK_DELAY=0", "0s  2s 0s 1m0s", ""},
+		{"--grace-period=60 --quiet-for=2", "LAMEDUCK_UNTIL=elapsed LAMEDUCK_DELAY=0", "0s  0s 0s 1m0s", ""},
 		{"--grace-period=60 --quite-for=2", "LAMEDUCK_UNTIL=elapsed", "0s  0s 0s 1m0s", "--quite-for"},
 		{"--on-stop='x", "", "0s quiet 0s 0s 0s", "--on-stop"},
 	} {
