@@ -16,8 +16,8 @@ import (
 
 // Explain returns what would happen at a stop, in plain words, one sentence a line, and the
 // warnings of the configuration. An error is a contradiction in the configuration that Run
-// would find as well. Explain does not look at what depends on the machine (directories,
-// ports, programs, a terminal), because pod specs are reviewed elsewhere.
+// would find as well. Explain does not look at the machine (directories, ports, programs, a
+// terminal), because pod specs are reviewed elsewhere.
 func Explain(cfg Config) (text string, warnings []string, err error) {
 	p, err := newPlan(&cfg, false, true)
 	if err != nil {
@@ -34,10 +34,38 @@ func Explain(cfg Config) (text string, warnings []string, err error) {
 	} else {
 		lines = append(lines, "no signal begins a stop")
 	}
+	return joinLines(lines), p.warnings, nil
+}
+
+// ExplainHold is Explain for a preStop hook.
+func ExplainHold(cfg Config) (text string, warnings []string, err error) {
+	p, err := newPlan(&cfg, false, true)
+	if err != nil {
+		return "", nil, err
+	}
+	e := explainer{&p, &cfg}
+	return joinLines(e.hook()), p.warnings, nil
+}
+
+// joinLines returns lines as a text that is safe to print.
+func joinLines(lines []string) string {
 	for i, line := range lines {
 		lines[i] = quote.Line(line)
 	}
-	return strings.Join(lines, "\n") + "\n", p.warnings, nil
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// hook explains the course of a preStop hook, in order.
+func (e explainer) hook() []string {
+	if !e.plan.stop.Gate.Holds() {
+		return []string{"returns at once: nothing to wait for was asked for"}
+	}
+	lines := []string{"as a preStop hook: " + e.hold("waits")}
+	lines = append(lines, e.duringHold("TERM or INT ends the wait at once")...)
+	return append(lines,
+		"  then exits with 0, and the orchestrator sends the stop signal",
+		"where PID 1 is a lameduck that holds by itself: exits with 0 at once",
+		e.graceNeeded())
 }
 
 // explainer puts a plan into words.
@@ -46,7 +74,7 @@ type explainer struct {
 	cfg  *Config
 }
 
-// beforeStop explains what happens while the command runs.
+// beforeStop explains the time before a stop.
 func (e explainer) beforeStop() (lines []string) {
 	if len(e.cfg.Command) > 0 {
 		lines = append(lines, "runs "+quote.Shell(e.cfg.Command))
@@ -124,7 +152,7 @@ func (e explainer) stopSignals() (stops []sig.Signal) {
 	return stops
 }
 
-// duringStop explains what happens at a stop, in order.
+// duringStop explains the course of a stop, in order.
 func (e explainer) duringStop(stops []sig.Signal) (lines []string) {
 	var names []string
 	for _, s := range stops {
@@ -138,19 +166,10 @@ func (e explainer) duringStop(stops []sig.Signal) (lines []string) {
 	case !holds:
 		lines = append(lines, begin+"does not hold")
 	default:
-		lines = append(lines, begin+e.hold())
-	}
-	if len(e.cfg.OnStop) > 0 {
-		lines = append(lines, "  meanwhile runs "+quote.Shell(e.cfg.OnStop))
+		lines = append(lines, begin+e.hold("keeps serving"))
 	}
 	if holds {
-		lines = append(lines, "  a second one, more than a second later, or INT, ends the hold at once")
-	}
-	if probes := e.probes(); probes != "" {
-		lines = append(lines, "  "+probes)
-	}
-	if kept := e.kept(); kept != "" {
-		lines = append(lines, "  "+kept)
+		lines = append(lines, e.duringHold("a second one, more than a second later, or INT, ends the hold at once")...)
 	}
 	first := e.plan.stop.ScheduleFor(stops[0])
 	lines = append(lines, "  then "+e.steps(first))
@@ -165,8 +184,23 @@ func (e explainer) duringStop(stops []sig.Signal) (lines []string) {
 	return lines
 }
 
-// hold explains the hold.
-func (e explainer) hold() string {
+// duringHold explains the events beside a hold, and the early end of a hold.
+func (e explainer) duringHold(endsEarly string) (lines []string) {
+	if len(e.cfg.OnStop) > 0 {
+		lines = append(lines, "  meanwhile runs "+quote.Shell(e.cfg.OnStop))
+	}
+	lines = append(lines, "  "+endsEarly)
+	if probes := e.probes(); probes != "" {
+		lines = append(lines, "  "+probes)
+	}
+	if kept := e.kept(); kept != "" {
+		lines = append(lines, "  "+kept)
+	}
+	return lines
+}
+
+// hold explains the hold. The verb describes a hold: "keeps serving".
+func (e explainer) hold(verb string) string {
 	gate := &e.plan.stop.Gate
 	var until []string
 	silence := stop.FormatDuration(e.plan.traffic.QuietFor)
@@ -187,11 +221,11 @@ func (e explainer) hold() string {
 	conditions := strings.Join(until, ", and ")
 	switch {
 	case len(until) == 0:
-		return "keeps serving for " + stop.FormatDuration(gate.Floor)
+		return verb + " for " + stop.FormatDuration(gate.Floor)
 	case gate.Floor > 0:
-		return fmt.Sprintf("keeps serving at least %s, until %s, at most %s", stop.FormatDuration(gate.Floor), conditions, stop.FormatDuration(gate.Ceiling))
+		return fmt.Sprintf("%s at least %s, until %s, at most %s", verb, stop.FormatDuration(gate.Floor), conditions, stop.FormatDuration(gate.Ceiling))
 	}
-	return fmt.Sprintf("keeps serving until %s, at most %s", conditions, stop.FormatDuration(gate.Ceiling))
+	return fmt.Sprintf("%s until %s, at most %s", verb, conditions, stop.FormatDuration(gate.Ceiling))
 }
 
 // probes explains the rule for health probes, "" if traffic does not end the hold.
@@ -208,7 +242,7 @@ func (e explainer) probes() string {
 	return subject + "is left out once all other traffic has been silent for " + stop.FormatDuration(e.plan.traffic.QuietFor)
 }
 
-// kept explains the end of a hold among clients that never let go, "" if there is none.
+// kept explains the end of a hold among clients that never let go, or returns "".
 func (e explainer) kept() string {
 	longest := traffic.KeptFor * e.plan.traffic.QuietFor
 	if gate := &e.plan.stop.Gate; gate.Until != Quiet || longest >= gate.Ceiling {
@@ -217,7 +251,7 @@ func (e explainer) kept() string {
 	return "clients that keep their connections prolong the hold to " + stop.FormatDuration(longest) + " after the last new connection"
 }
 
-// steps explains what is sent after the hold, and when KILL is sent at the latest.
+// steps explains the signals after the hold, and the latest time of KILL.
 func (e explainer) steps(schedule Schedule) string {
 	var parts []string
 	var wait time.Duration // since the previous signal
@@ -263,7 +297,7 @@ func (e explainer) latestKill(step Step, at time.Duration) string {
 	return fmt.Sprintf(", at %s", stop.FormatDuration(at))
 }
 
-// afterExit explains what follows the exit of the command, and which grace period the
+// afterExit explains the time after the exit of the command, and the grace period that the
 // orchestrator has to give.
 func (e explainer) afterExit() (lines []string) {
 	if e.cfg.Linger > 0 {

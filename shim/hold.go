@@ -1,6 +1,8 @@
 package shim
 
 import (
+	"errors"
+	"fmt"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -10,38 +12,61 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
+// ErrHookFailed is the error of a hook with faults, all of which have been logged. Unless a
+// fault made the hold impossible, the hold took place.
+var ErrHookFailed = errors.New("the hook failed")
+
 // Hold holds as a preStop hook, beside a command that others stop, and returns when the
-// command may be stopped. TERM ends the hold. After an error no hold took place.
-func Hold(cfg Config) error {
+// command may be stopped. TERM ends the hold. The faults of the hook's command line, which
+// cfg is free of, are logged.
+func Hold(cfg Config, faults []error) error {
 	proc.HideGoEnv()
 	p, err := newPlan(&cfg, false, false)
-	if err != nil || !cfg.Holds() {
-		return err
-	}
 	p.hook = true
-	return hold(&cfg, p, hookHost(&cfg))
-}
-
-func hold(cfg *Config, p plan, h host) error {
-	l := newLoop(cfg, p, h)
-	defer h.output.flush()
-	if err := l.prepare(); err != nil {
-		return err
+	p.setWorkDir(&cfg)
+	l := newLoop(&cfg, p, hookHost(&cfg))
+	defer l.host.output.flush()
+	if err == nil {
+		err = l.host.processes.reserve()
 	}
+	if err != nil { // no hold takes place
+		return l.failHook(append(faults, err))
+	}
+	if err := l.openTermlog(); err != nil {
+		faults = append(faults, fmt.Errorf("%w; holding without a termination log", err))
+		l.termlogWarned = true
+	}
+	failed := l.failHook(faults)
+	l.logWarnings()
+	l.warnWaitGone()
 	l.dispatch(stop.Event{Kind: stop.PreStop})
 	l.serve()
 	ended := l.machine.Record().Ended
 	if ended == stop.Ceiling || ended == stop.Unobserved {
 		l.log(Warn, "traffic may not have stopped: the hold reached its ceiling")
 	}
-	return nil
+	return failed
 }
 
-// Decline logs, where Hold would log, why no hold takes place.
-func Decline(cfg Config, why string) {
+// Decline logs, where Hold would log, the faults of the hook's command line, and why no
+// hold takes place.
+func Decline(cfg Config, faults []error, why string) error {
 	l := newLoop(&cfg, plan{}, hookHost(&cfg))
+	defer l.host.output.flush()
+	failed := l.failHook(faults)
 	l.report("hold: "+why, nil)
-	l.host.output.flush()
+	return failed
+}
+
+// failHook logs the faults of a hook, and returns ErrHookFailed if there are any.
+func (l *loop) failHook(faults []error) error {
+	for _, fault := range faults {
+		l.log(Error, "hold: %v", fault)
+	}
+	if len(faults) > 0 {
+		return ErrHookFailed
+	}
+	return nil
 }
 
 // hookHost returns the host of a preStop hook. Kubernetes discards a hook's output, so

@@ -1,6 +1,8 @@
 package shim
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"time"
 
@@ -34,6 +36,8 @@ type signalHost interface {
 	next(deadline time.Time) sig.Signal
 	// selfInflicted reports whether lameduck itself caused the signal s.
 	selfInflicted(s sig.Signal) bool
+	// fromOutside reports whether a process outside of the PID namespace sent the latest s.
+	fromOutside(s sig.Signal) bool
 }
 
 // processHost starts, inspects, signals and reaps processes.
@@ -43,7 +47,8 @@ type processHost interface {
 	setParentDeathSignal(s sig.Signal) error
 
 	start(c proc.Command) (pid int, err error)
-	releaseInherited() // leaves the directory and the descriptors that only the command needs
+	releaseInherited()                               // leaves the directory and the descriptors that only the command needs
+	findOnStop(dir string, argv, env []string) error // the error with which runOnStop would fail now
 	runOnStop(dir string, argv, env []string) (pid int, err error)
 	reap() (pid int, status proc.Status)
 
@@ -65,10 +70,12 @@ type trafficHost interface {
 	resume(searching bool) // a snapshot was handled; searching for a lull, samples are more frequent
 	slowDown()             // the hold is over: samples only serve the report
 	snapshots() <-chan observe.Snapshot
+	listening(pids []int) (pid int) // the first that listens on a TCP port; 0: none
 }
 
 // neighborHost serves other containers: health checks and the alive file.
 type neighborHost interface {
+	hasDirectory(path string) bool // true if the file system does not tell
 	listenHealth(spec health.Spec) error
 	stopHealth(during health.Mode)
 	health() *health.Listener // nil: none
@@ -103,6 +110,8 @@ type osSignals struct {
 }
 
 func (h *osSignals) next(deadline time.Time) sig.Signal { return sigcatch.Next(deadline) }
+
+func (h *osSignals) fromOutside(s sig.Signal) bool { return sigcatch.FromOutside(s) }
 
 func (h *osSignals) selfInflicted(s sig.Signal) bool {
 	return s == sig.CHLD || s == sig.PIPE && h.out.CausedSIGPIPE() || h.command.Released(s)
@@ -142,12 +151,21 @@ func (h *osProcesses) start(c proc.Command) (int, error) {
 
 func (h *osProcesses) releaseInherited() { proc.ReleaseInherited() }
 
-// runOnStop runs a program in dir, or in the root directory if dir is no longer
-// accessible: lameduck may have been started in dir with more privileges.
-func (h *osProcesses) runOnStop(dir string, argv, env []string) (int, error) {
+func (h *osProcesses) findOnStop(dir string, argv, env []string) error {
+	return proc.Find(accessible(dir), argv, env)
+}
+
+// accessible returns dir, or the root directory if dir is no longer accessible: lameduck may
+// have been started in dir with more privileges.
+func accessible(dir string) string {
 	if unix.Access(dir, unix.X_OK) != nil {
-		dir = "/"
+		return "/"
 	}
+	return dir
+}
+
+func (h *osProcesses) runOnStop(dir string, argv, env []string) (int, error) {
+	dir = accessible(dir)
 	c := proc.Command{Argv: argv, Env: env, Background: true, Dir: dir, Blocked: h.command.Blocked, Ignored: h.command.Ignored}
 	return c.Start()
 }
@@ -176,6 +194,8 @@ func (h *osTraffic) resume(searching bool)              { h.sampler.Continue(sea
 func (h *osTraffic) slowDown()                          { h.sampler.SlowDown() }
 func (h *osTraffic) snapshots() <-chan observe.Snapshot { return h.channel }
 
+func (h *osTraffic) listening(pids []int) int { return observe.Listening(pids) }
+
 type osNeighbors struct {
 	listener  *health.Listener
 	aliveFile *alive.File
@@ -189,6 +209,12 @@ func (h *osNeighbors) listenHealth(spec health.Spec) error {
 	h.listener = listener
 	go listener.Serve()
 	return nil
+}
+
+func (h *osNeighbors) hasDirectory(path string) bool {
+	info, err := os.Stat(path)
+	missing := errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR)
+	return !missing && (err != nil || info.IsDir())
 }
 
 func (h *osNeighbors) stopHealth(during health.Mode) { h.listener.SetMode(during) }

@@ -195,18 +195,24 @@ func scriptSchedule(text string) (schedule Schedule, err error) {
 // world is a host in which a script happens. Processes end when the script says so, and
 // the actions of lameduck are recorded.
 type world struct {
-	t        *testing.T
-	began    time.Time
-	events   []script.Step
-	signals  chan sig.Signal
-	ended    chan death
-	samples  chan observe.Snapshot
-	wake     chan bool
-	gone     bool         // the command has exited
-	rest     []int        // PIDs of the other processes
-	catches  sig.Set      // the signals that the command catches
-	executes atomic.Value // the name of the program that the command runs by now, a string
+	t       *testing.T
+	began   time.Time
+	events  []script.Step
+	signals chan sig.Signal
+	ended   chan death
+	samples chan observe.Snapshot
+	wake    chan bool
+	processes
 	record
+}
+
+// processes are those of a world.
+type processes struct {
+	gone     bool          // the command has exited
+	rest     []int         // PIDs of the other processes
+	catches  sig.Set       // the signals that the command catches
+	executes atomic.Value  // the name of the program that the command runs by now, a string
+	inside   atomic.Uint64 // the set of signals that processes of the container sent last
 }
 
 // record is what lameduck did.
@@ -271,7 +277,11 @@ func (w *world) happen(t *testing.T, events []script.Step) {
 			word, left, _ := strings.Cut(arg, ", waiting for ")
 			w.samples <- observe.Snapshot{Began: time.Now(), State: mustLook(t, word), PathsPresent: strings.Fields(left)}
 			w.wake <- true
+		case "inside":
+			w.inside.Store(uint64(sig.SetOf(mustSignal(t, arg))))
+			w.signals <- mustSignal(t, arg)
 		default:
+			w.inside.Store(0)
 			w.signals <- mustSignal(t, word)
 		}
 	}
@@ -343,7 +353,14 @@ func (w *world) writeTermlog(text string) error {
 	return nil
 }
 
-// runOnStop fails for a program called "missing".
+// findOnStop and runOnStop fail for a program called "missing".
+func (w *world) findOnStop(_ string, argv, _ []string) error {
+	if argv[0] == "missing" {
+		return &StartError{Command: argv[0], Err: syscall.ENOENT}
+	}
+	return nil
+}
+
 func (w *world) runOnStop(_ string, argv, env []string) (int, error) {
 	w.did("runs %s", strings.Join(append(argv, env[len(env)-2:]...), " "))
 	if argv[0] == "missing" {
@@ -378,6 +395,7 @@ func (w *world) host(events []script.Step) host {
 }
 
 func (w *world) selfInflicted(s sig.Signal) bool { return s == sig.CHLD }
+func (w *world) fromOutside(s sig.Signal) bool   { return !sig.Set(w.inside.Load()).Has(s) }
 
 func (w *world) reserve() error                        { return nil }
 func (w *world) becomeSubreaper() error                { return nil }
@@ -404,11 +422,13 @@ func (w *world) program(int) (string, []string) {
 func (w *world) startSampling(observe.Config)       { w.did("watches") }
 func (w *world) resume(bool)                        {}
 func (w *world) slowDown()                          { w.did("looks seldom") }
+func (w *world) listening([]int) int                { return 0 }
 func (w *world) snapshots() <-chan observe.Snapshot { return w.samples }
 
 func (w *world) listenHealth(HealthSpec) error { return nil }
 func (w *world) stopHealth(during HealthMode)  { w.did("answers health checks with %v", during) }
 func (w *world) health() *health.Listener      { return nil }
+func (w *world) hasDirectory(path string) bool { return path != "/missing" }
 func (w *world) createAliveFile(string) error  { return nil }
 func (w *world) removeAliveFile()              {}
 

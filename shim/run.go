@@ -2,8 +2,10 @@ package shim
 
 import (
 	"os"
+	"path"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
@@ -41,10 +43,15 @@ func Run(cfg Config) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if len(cfg.OnStop) > 0 {
-		p.workDir, _ = os.Getwd() // lameduck itself moves to the root directory
-	}
+	p.setWorkDir(&cfg)
 	return run(&cfg, p, newHost(&cfg))
+}
+
+// setWorkDir notes where --on-stop runs, before lameduck moves to the root directory.
+func (p *plan) setWorkDir(cfg *Config) {
+	if len(cfg.OnStop) > 0 {
+		p.workDir, _ = os.Getwd()
+	}
 }
 
 func run(cfg *Config, p plan, h host) (int, error) {
@@ -89,18 +96,51 @@ func (l *loop) begin() error {
 	pid, err := l.host.processes.start(command)
 	l.children.command = pid
 	l.children.group = pid
+	l.children.startedAt = time.Now()
 	return err
 }
 
 // prepare logs the warnings of the plan, and takes the resources that may be unavailable
 // later.
 func (l *loop) prepare() error {
-	for _, warning := range l.plan.warnings {
-		l.log(Warn, "%s", warning)
-	}
+	l.logWarnings()
+	l.warnOnStop()
+	l.warnWaitGone()
 	if err := l.host.processes.reserve(); err != nil {
 		return err
 	}
+	return l.openTermlog()
+}
+
+func (l *loop) logWarnings() {
+	for _, warning := range l.plan.warnings {
+		l.log(Warn, "%s", warning)
+	}
+}
+
+// warnOnStop warns if --on-stop would fail now. The program may come later, on a volume for
+// example, and no stop depends on --on-stop: the fault is not an error.
+func (l *loop) warnOnStop() {
+	if len(l.cfg.OnStop) == 0 {
+		return
+	}
+	if err := l.host.processes.findOnStop(l.plan.workDir, l.cfg.OnStop, l.cfg.Env); err != nil {
+		l.log(Warn, "--on-stop: %v: correct the command, or a stop goes on without --on-stop", err)
+	}
+}
+
+// warnWaitGone warns of the paths of --wait-gone whose directories do not exist. A path that
+// does not exist is normal: the neighbor is gone, or has not started.
+func (l *loop) warnWaitGone() {
+	for _, file := range l.plan.paths {
+		if dir := path.Dir(file); !l.host.neighbors.hasDirectory(dir) {
+			l.log(Warn, "--wait-gone=%s: there is no directory %s, so no hold waits for the path: mount the neighbor's volume, or correct the path", Quote(file), Quote(dir))
+		}
+	}
+}
+
+// openTermlog checks that the termination log can be written.
+func (l *loop) openTermlog() error {
 	if err := l.host.output.writeTermlog(""); err != nil {
 		return l.cfg.errorf("--termination-log=%s: %w: give a file, or none", Quote(l.cfg.TerminationLog), err)
 	}
@@ -126,6 +166,51 @@ func (l *loop) setUpReaping() error {
 		l.log(Warn, "orphans will not be reaped: lameduck is not PID 1, and cannot become the subreaper: %v", err)
 	}
 	return nil
+}
+
+// daemonWindow is the time after the start in which a command that exits with 0 may have put
+// a server into the background.
+const daemonWindow = time.Minute
+
+// warnDaemon warns of a server that went into the background: the command has exited with 0
+// soon after the start, and left a process that is a known server, or listens.
+func (l *loop) warnDaemon(status proc.Status) {
+	exited := status.Stopped == 0 && !status.Continued && status.Signal == 0 && status.Code == 0
+	took := time.Since(l.children.startedAt)
+	if !exited || took > daemonWindow || l.machine.State() != stop.Running {
+		return
+	}
+	left, _ := l.host.processes.descendants()
+	if name, hint := l.serverAmong(left); name != "" {
+		l.log(Warn, "the command exited 0 after %.1f s and left %s in the background, but the container ends with the command: run %[2]s in the foreground%s",
+			took.Seconds(), Quote(name), hint)
+	}
+}
+
+// serverAmong returns the name of a server among processes, and how the server stays in the
+// foreground; "" without a server. A known server may not listen yet. Without a hold the
+// command may be a shell or a job that was not meant to serve, so only known servers count.
+func (l *loop) serverAmong(processes []proc.Process) (name, hint string) {
+	var pids []int
+	for _, p := range processes {
+		if p.Dead() {
+			continue
+		}
+		pids = append(pids, p.PID)
+		known := preset.Match(l.host.processes.program(p.PID))
+		if known != nil && known.Foreground() != "" {
+			return known.Name, ", " + known.Foreground()
+		}
+	}
+	if !l.cfg.Holds() {
+		return "", ""
+	}
+	pid := l.host.traffic.listening(pids)
+	if pid == 0 {
+		return "", ""
+	}
+	exe, _ := l.host.processes.program(pid)
+	return path.Base(exe), ""
 }
 
 // Pause runs no command: Pause keeps the namespaces of a pod and reaps its orphans until

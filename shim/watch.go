@@ -29,7 +29,7 @@ type View struct {
 	New      int         `json:"new"`              // connections since the last view
 	Accepted int         `json:"accepted"`         // connections since the first view
 	LastNew  *int64      `json:"last_new_ago_ms"`  // null: none since the first view
-	LastByte *int64      `json:"last_byte_ago_ms"` // as LastNew
+	LastByte *int64      `json:"last_byte_ago_ms"` // on a connection that the views have shown; null: none
 	Settled  bool        `json:"settled"`
 	Quiet    bool        `json:"quiet"`
 	Drained  bool        `json:"drained"`
@@ -62,6 +62,14 @@ const (
 	findEvery = 5 * time.Second
 )
 
+// firstAfter is the time before the first view, in which connections come to a busy server
+// whose connections are short.
+const firstAfter = showEvery / 2
+
+// known is how long before the first view bytes count. The kernel knows the age of the last
+// byte of a connection: an idle server is quiet from the first view on.
+const known = time.Hour
+
 // topPeers is how many peers a view lists.
 const topPeers = 5
 
@@ -70,11 +78,12 @@ type Display struct {
 	Show  func(View) error // an error ends Watch
 	Enter func()           // before the first view, and after a stop (SIGTSTP)
 	Leave func()           // after the last view, and before a stop
+	Keys  bool             // the key q on the terminal at standard input ends Watch
 }
 
 // Watch shows what a hold would see in the PID namespace in which Watch runs, once a
-// second, until a signal ends Watch or a view cannot be shown. While standard output is
-// not read, views are left out.
+// second, until a signal or the key q ends Watch or a view cannot be shown. While standard
+// output is not read, views are left out.
 func Watch(cfg Config, d Display) error {
 	proc.HideGoEnv()
 	p, err := newPlan(&cfg, false, false)
@@ -85,28 +94,59 @@ func Watch(cfg Config, d Display) error {
 	if err := h.processes.reserve(); err != nil {
 		return err
 	}
-	d.Enter()
-	defer d.Leave()
+	s := screen{Display: d}
+	s.enter()
+	defer s.leave()
 	w := newViewer(&p, time.Now())
 	for {
 		select {
-		case s := <-w.snapshots:
-			if err := w.show(&s, d); err != nil {
+		case snapshot := <-w.snapshots:
+			if err := w.show(&snapshot, d); err != nil {
 				return err
 			}
 		default:
 		}
-		switch h.signals.next(time.Time{}) {
-		case sig.TERM, sig.INT, sig.HUP, sig.QUIT:
+		if s.keyboard.Pressed('q', 'Q') || s.ends(&h) {
 			return nil
-		case sig.TSTP:
-			if os.Getpid() != 1 {
-				d.Leave()
-				h.processes.stopSelf(sig.TSTP)
-				d.Enter()
-			}
 		}
 	}
+}
+
+// screen is a display and its keyboard.
+type screen struct {
+	Display
+	keyboard proc.Keyboard
+}
+
+func (s *screen) enter() {
+	s.Enter()
+	if s.Keys {
+		s.keyboard.On()
+	}
+}
+
+func (s *screen) leave() {
+	s.keyboard.Off()
+	s.Leave()
+}
+
+// ends waits for a signal or the next snapshot, and reports whether the signal ends Watch.
+func (s *screen) ends(h *host) bool {
+	switch h.signals.next(time.Time{}) {
+	case sig.TERM, sig.INT, sig.HUP, sig.QUIT:
+		return true
+	case sig.TSTP:
+		if os.Getpid() != 1 {
+			s.leave()
+			h.processes.stopSelf(sig.TSTP)
+			s.enter()
+		}
+	case sig.CONT: // a shell may have moved Watch from the background to the foreground
+		if s.Keys {
+			s.keyboard.On()
+		}
+	}
+	return false
 }
 
 // hasRoom reports whether standard output takes a view without blocking, or fails at
@@ -120,22 +160,24 @@ func hasRoom() bool {
 // viewer makes views of the snapshots that a sampler sends.
 type viewer struct {
 	snapshots <-chan observe.Snapshot
-	start     time.Time
+	start     time.Time // of what counts
 	due       time.Time // of the next view
 	accepted  int       // connections, as of the last view
 	recent    []int     // new connections, of each of the last views
 }
 
 // newViewer starts a sampler that observes all of the PID namespace.
-func newViewer(p *plan, start time.Time) *viewer {
+func newViewer(p *plan, now time.Time) *viewer {
+	start := now.Add(-known)
 	cfg := p.observeConfig()
 	cfg.Start = start
+	cfg.LullStart = 0
 	cfg.WholePIDNamespace = true
 	cfg.Rescan = findEvery
 	cfg.TopPeers = topPeers
 	snapshots := make(chan observe.Snapshot, 1)
 	observe.Start(cfg, snapshots)
-	return &viewer{snapshots: snapshots, start: start, due: start}
+	return &viewer{snapshots: snapshots, start: start, due: now.Add(firstAfter)}
 }
 
 // show shows a view of s if a view is due and standard output takes it.

@@ -44,7 +44,7 @@ func TestForgery(t *testing.T) {
 	}
 	cases = append(cases,
 		[2][]string{{"--" + forged, "x"}}, [2][]string{{"-" + forged, "x"}}, [2][]string{{"/no/such/" + forged}}, [2][]string{{"--delay", forged, "x"}},
-		[2][]string{{"hold", "--" + forged}}, [2][]string{{"hold", forged}}, [2][]string{{"watch", "--count-port=" + forged}}, [2][]string{{"watch", forged}},
+		[2][]string{{"hold", "--until=elapsed", "--delay=0", "--" + forged}}, [2][]string{{"hold", "--max-delay=0.1", forged}}, [2][]string{{"watch", "--count-port=" + forged}}, [2][]string{{"watch", forged}},
 		[2][]string{{"install", "--" + forged}}, [2][]string{{"install", "/no/such/" + forged}}, [2][]string{{"presets", forged}},
 		[2][]string{{"/no/such"}, {"LAMEDUCK_" + forged + "=1"}}, [2][]string{{"/no/such"}, {"LAMEDUCK_QUIET_FOR=" + forged}})
 	for _, c := range cases {
@@ -98,10 +98,10 @@ var refused = []struct {
 	{nil, "", "no command to run: lameduck [flags] -- COMMAND [ARG...]; an ENTRYPOINT resets the CMD of the base image, so repeat CMD", false},
 	{[]string{"--"}, "", "no command", false},
 	{[]string{"-d", "5"}, "", "no command", false},
-	{[]string{"hold", "server"}, "", "lameduck -- hold", true},
+	{[]string{"hold", "server", "--help"}, "", "lameduck -- hold", true},
 	{[]string{"watch", "/x"}, "", "lameduck -- watch", true},
 	{[]string{"watch", "--json=x"}, "", "--json", true},
-	{[]string{"hold", "--rewrite=TERM:USR1"}, "", "lameduck hold --help", true},
+	{[]string{"hold", "--rewrite=TERM:USR1", "--explain"}, "", "lameduck hold --help", true},
 	{[]string{"presets", "--all"}, "", "lameduck presets", false},
 	{[]string{"presets", "haproxxy"}, "", "did you mean haproxy?", false},
 	{[]string{"presets", "a", "b"}, "", "lameduck presets", false},

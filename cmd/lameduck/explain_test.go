@@ -228,6 +228,33 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// TestExplainHold: --explain explains a preStop hook, as a flag of lameduck or of the hook.
+func TestExplainHold(t *testing.T) {
+	const says = `as a preStop hook: waits at least 5 s, until nobody has connected or sent a byte for 4 s and no request is in flight, and --on-stop has ended, at most 49 s
+  meanwhile runs a 'b c'
+  TERM or INT ends the wait at once
+  what looks like a health probe is left out once all other traffic has been silent for 4 s
+  clients that keep their connections prolong the hold to 20 s after the last new connection
+  then exits with 0, and the orchestrator sends the stop signal
+where PID 1 is a lameduck that holds by itself: exits with 0 at once
+your pod needs terminationGracePeriodSeconds of 60 or more (docker stop -t 60): 49 s for the hold, and 11 s for the command to stop by itself
+`
+	flags := []string{"--delay=5", "--grace-period=60", "--on-stop=a 'b c'"}
+	for _, words := range [][]string{{"--explain", "hold"}, {"hold", "--explain"}} {
+		if got := call(t, nil, append(words, flags...)...); got != (result{out: says}) {
+			t.Errorf("%q: %+v, want\n%s", words, got, says)
+		}
+	}
+	const program = "runs hold\non TERM: passes it on at once; no hold, schedule or preset was asked for\n"
+	if got := call(t, nil, "--explain", "--", "hold"); got != (result{out: program}) {
+		t.Errorf("a program called hold: %+v, want\n%s", got, program)
+	}
+	const nothing = "returns at once: nothing to wait for was asked for\n"
+	if got := call(t, nil, "hold", "--explain", "--until=elapsed"); got != (result{out: nothing}) {
+		t.Errorf("without a condition: %+v, want\n%s", got, nothing)
+	}
+}
+
 // TestExplainStartsNothing: --explain starts no program and creates no file.
 func TestExplainStartsNothing(t *testing.T) {
 	dir := t.TempDir()

@@ -53,7 +53,11 @@ func FuzzCommandLine(f *testing.F) {
 	streams := newStreams(f)
 	f.Fuzz(func(t *testing.T, args, env string) {
 		words, variables := wordsOf(args), wordsOf(env)
-		explains(t, streams, words, variables)
+		if len(words) > 0 && words[0] == "hold" {
+			explainsHook(t, streams, words, variables)
+		} else {
+			explains(t, streams, words, variables)
+		}
 		for _, word := range words {
 			name, value, ok := strings.Cut(strings.TrimPrefix(word, "--"), "=")
 			plain := value == strings.TrimSpace(value) && !strings.Contains(value, "://") // a variable is trimmed, and may be a service link
@@ -87,6 +91,19 @@ func explains(t *testing.T, streams streams, words, variables []string) {
 		t.Errorf("taken: left with %d, said %q and %q", code, out, errOut)
 	case err == nil && len(cfg.Warnings) > 0 && errOut == "":
 		t.Errorf("no word of %q", cfg.Warnings)
+	}
+}
+
+// explainsHook is explains for a preStop hook.
+func explainsHook(t *testing.T, streams streams, words, variables []string) {
+	line, _, err := parseHold(append([]string{"--explain"}, words[1:]...), variables)
+	if err == nil && !line.Help.Value && !line.Explain.Value {
+		return // --explain=false: a hold would take place
+	}
+	words = append([]string{"--explain"}, words...)
+	code, out, errOut := streams.of(func() int { return lameduck("lameduck", words, variables) })
+	if err != nil && (code != exitFailed || out != "" || !isOneLine(errOut)) || err == nil && (code != 0 || out == "") {
+		t.Errorf("a hook (%v): left with %d, said %q and %q", err, code, out, errOut)
 	}
 }
 

@@ -32,6 +32,9 @@ func lameduck(argv0 string, args, env []string) int {
 			return presets(args[1:])
 		}
 	}
+	if len(args) > 1 && args[0] == "--explain" && args[1] == "hold" {
+		return hold(append([]string{"--explain"}, args[2:]...), env)
+	}
 	return run(args, env)
 }
 
@@ -53,7 +56,7 @@ func run(args, env []string) int {
 	case err != nil:
 		return failIn(cfg.JSON, err)
 	case line.Explain.Value:
-		return explain(cfg)
+		return explain(shim.Explain, cfg)
 	case len(cfg.Command) == 0:
 		return failIn(cfg.JSON, errNoCommand)
 	}
@@ -64,9 +67,10 @@ func run(args, env []string) int {
 	return code
 }
 
-// explain prints what a stop would do, and does not start the command.
-func explain(cfg shim.Config) int {
-	text, warnings, err := shim.Explain(cfg)
+// explain prints what a stop would do, in the words of one of shim's functions, and does
+// not start the command.
+func explain(inWords func(shim.Config) (text string, warnings []string, err error), cfg shim.Config) int {
+	text, warnings, err := inWords(cfg)
 	if err != nil {
 		return failIn(cfg.JSON, err)
 	}

@@ -44,6 +44,7 @@ func display(inJSON bool) shim.Display {
 		render = screenOf
 		d.Enter = func() { write(syscall.Stdout, enterScreen) }
 		d.Leave = func() { write(syscall.Stdout, leaveScreen) }
+		d.Keys = shim.IsTerminal(syscall.Stdin)
 	}
 	d.Show = func(v shim.View) error { return write(syscall.Stdout, render(v)) }
 	return d

@@ -27,6 +27,7 @@ type HoldOnly struct {
 	Hold
 	Traffic
 	Report
+	ExplainFlag
 	HelpFlag
 	HelpAllFlag
 }
@@ -103,10 +104,15 @@ type Process struct {
 
 // Ask has the flags that only ask: no variable sets any of them.
 type Ask struct {
-	Explain Bool `name:"explain" group:"Questions:" common:"explain what a stop would do; start nothing" help:"explain what would happen at a stop; start nothing"`
+	ExplainFlag
 	Version Bool `name:"version" group:"Questions:" common:"print the version" help:"print the version"`
 	HelpFlag
 	HelpAll Bool `name:"help-all" group:"Questions:" common:"print all flags, with examples" help:"print all flags, with examples"`
+}
+
+// ExplainFlag has the flag that asks for the plan of a stop, or of a preStop hook.
+type ExplainFlag struct {
+	Explain Bool `name:"explain" group:"Questions:" common:"explain what a stop would do; start nothing" hook:"explain what the hook would wait for; wait for nothing" help:"explain what would happen at a stop; start nothing"`
 }
 
 // HelpFlag has the flag that asks for help.

@@ -110,21 +110,25 @@ Usage: lameduck hold [flags]`
 const holdOutro = `
 TERM or INT ends the hold, with 0. If PID 1 is a lameduck that holds by itself,
 lameduck hold says so and returns at once: two holds would add up. Its lines
-also go to PID 1's standard error, where kubectl logs shows them. Every flag has
-a variable: LAMEDUCK_DELAY=10 is --delay=10.
+also go to PID 1's standard error, where kubectl logs shows them. A wrong flag
+does not cost the hold: lameduck hold says so, holds without the flag, and
+returns 125 at the end, which Kubernetes reports (FailedPreStopHook).
+Every flag has a variable: LAMEDUCK_DELAY=10 is --delay=10.
 
   lifecycle: {preStop: {exec: {command: [/lameduck, hold, --delay=10]}}}
 `
 
 const watchIntro = `lameduck watch shows the traffic as a hold would see it, once a second until
-interrupted: a full-screen view on a terminal, otherwise a line each time.
+interrupted: a full-screen view on a terminal (q ends it), otherwise a line each
+time.
 
 Usage: lameduck watch [flags]`
 
 const watchOutro = `
 It observes the connections to all processes of its PID namespace, and finds
-servers that start later within 6 s. INT, TERM or a closed output end it, with
-0.
+servers that start later within 6 s. q, INT, TERM or a closed output end it,
+with 0. Silence counts from the last byte that the kernel knows of, so an idle
+server is quiet from the start on.
 
   kubectl exec POD -- /lameduck watch
 `

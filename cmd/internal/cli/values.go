@@ -450,6 +450,9 @@ func parseTerminationLog(text string) (string, error) {
 // becomes an absolute path.
 func parseCommand(text string) (words []string, err error) {
 	words, err = SplitWords(text)
+	if err == nil {
+		err = checkNoShell(text)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -192,6 +192,10 @@ func obey(command string) {
 	}
 	s, err := sig.Parse(arg)
 	die(err)
+	if word == "inside" {
+		die(unix.Kill(unix.Getppid(), unix.Signal(s)))
+		return
+	}
 	signal.Reset(syscall.Signal(s))
 	die(unix.Kill(unix.Getpid(), unix.Signal(s)))
 }

@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -253,25 +254,88 @@ func TestHoldUnprivileged(t *testing.T) {
 	h.shutDown()
 }
 
-// TestHoldRefused: an unknown flag or a bad value gives one line and 125. Variables for flags
-// that only lameduck itself has are ignored.
-func TestHoldRefused(t *testing.T) {
-	h := startHookHost(t, "none", nil)
-	for _, words := range []string{"hold --delay=x", "hold --rewrite=TERM:USR1", "hold server", "hold --delay=50 --grace-period=30",
-		"LAMEDUCK_UNTIL=x hold", "hold --until=elapsed --quiet-for=1 --delay=1", "hold --termination-log=/proc"} {
-		before := len(h.out.all())
-		h.sendLine(words)
-		h.out.waitUntil(t, words, func() bool { return len(h.out.collected) >= before+2 })
-		got := h.out.all()[before:]
-		if len(got) != 2 || !strings.HasPrefix(got[0].text, "hook: lameduck: ") || !strings.HasPrefix(got[1].text, "hook exited 125") {
-			t.Errorf("%s: got %v, want one line and 125", words, got)
-		}
+// TestHoldAnyway: a hook whose flags are wrong says so, also on PID 1's standard error, holds
+// without the flags that are wrong, and exits 125.
+func TestHoldAnyway(t *testing.T) {
+	for words, says := range map[string]string{
+		"hold --quite-for=2 --quiet-for=0.2":             "unknown flag --quite-for: did you mean --quiet-for? holding without --quite-for",
+		"hold --delay=x":                                 "holding without --delay",
+		"hold --rewrite TERM:USR1":                       "unknown flag --rewrite; holding without --rewrite",
+		"hold server":                                    "unexpected argument server; holding without server",
+		"hold --delay=50 --grace-period=30":              "holding without --delay",
+		"LAMEDUCK_UNTIL=x hold":                          "LAMEDUCK_UNTIL=x: invalid condition",
+		"hold --until=elapsed --quiet-for=1 --delay=0.1": "holding without --quiet-for",
+		"hold --termination-log=/proc":                   "is a directory: give a file, or none; holding without a termination log",
+	} {
+		t.Run(words, func(t *testing.T) {
+			h := startHookHost(t, "none", nil)
+			h.sendLine(words)
+			code, _, output := h.hookResult()
+			h.shutDown()
+			var atPID1 []string
+			for _, line := range h.err.all() {
+				atPID1 = append(atPID1, line.text)
+			}
+			if code != 125 || len(output) != 3 || !strings.HasPrefix(output[0], "lameduck: hold: ") || !strings.Contains(output[0], says) {
+				t.Errorf("exit code %d, output\n%s\nwant 125 and three lines, the first with\n%s", code, strings.Join(output, "\n"), says)
+			} else if !strings.Contains(output[1], "holding") || !strings.Contains(output[2], "held ") {
+				t.Errorf("output\n%s\nwant a hold", strings.Join(output, "\n"))
+			}
+			if !slices.Equal(output, atPID1) {
+				t.Errorf("PID 1's stderr\n%s\nwant the lines of the hook\n%s", strings.Join(atPID1, "\n"), strings.Join(output, "\n"))
+			}
+		})
 	}
-	before := len(h.out.all())
+}
+
+// TestHoldOnStop: --on-stop of a hook runs in the directory of the hook.
+func TestHoldOnStop(t *testing.T) {
+	h := startHookHost(t, "none", nil)
+	h.sendLine("hold --on-stop=pwd --until=elapsed --grace-period=30")
+	dir := testutil.Must(os.Getwd())
+	h.out.wait(t, "hook: "+dir)
+	h.wantHookExit(0, 0, "held ")
+	h.shutDown()
+}
+
+// TestHoldAnywayElsewhere: a hook whose flags are wrong beside a lameduck that holds says so,
+// and exits 125 at once.
+func TestHoldAnywayElsewhere(t *testing.T) {
+	h := startHookHost(t, "server", nil, binary, "--delay=15", "--grace-period=60", "--")
+	h.sendLine("hold --dely=15")
+	output := h.wantHookExit(125, 0, "lameduck: hold: PID 1 is a lameduck that holds by itself; nothing to do")
+	h.shutDown()
+	if len(output) != 2 || !strings.Contains(output[0], "did you mean --delay?") {
+		t.Errorf("output %q, want the error first", output)
+	}
+}
+
+// TestHoldOnTerminal: on a terminal a wrong flag is an error at once.
+func TestHoldOnTerminal(t *testing.T) {
+	s := startOnTerminal(t, false, binary, "hold", "--dely=15", "--delay=60", "--grace-period=90")
+	s.waitFor("did you mean --delay? (lameduck hold --help lists the flags")
+	s.wantExit(125)
+	if s.count("hold: holding") > 0 {
+		t.Error("a hold took place")
+	}
+}
+
+// TestHoldAsPID1: a lameduck hold that is PID 1 is no hook, and a wrong flag an error at once.
+func TestHoldAsPID1(t *testing.T) {
+	t.Parallel()
+	b := boot(t, nil, "hold", "--dely=15")
+	b.wantExit(125)
+	if stderr := b.err.all(); len(stderr) != 1 || !strings.Contains(stderr[0].text, "did you mean --delay?") {
+		t.Errorf("stderr %v, want one line", stderr)
+	}
+}
+
+// TestHoldForeignVariables: a hook ignores variables of flags that only lameduck itself has.
+func TestHoldForeignVariables(t *testing.T) {
+	h := startHookHost(t, "none", nil)
 	h.sendLine("LAMEDUCK_REWRITE=TERM:USR1 LAMEDUCK_LINGER=5 LAMEDUCK_GROUP=maybe LAMEDUCK_STOP_SIGNAL=QUIT hold")
-	h.out.waitUntil(t, "the end of the hook", func() bool { return len(h.out.collected) >= before+3 })
-	if got := h.out.all()[before:]; len(got) != 3 || !strings.Contains(got[0].text, "holding") || !strings.HasPrefix(got[2].text, "hook exited 0") {
-		t.Errorf("with variables of lameduck itself: %v", got)
+	if output := h.wantHookExit(0, 0, "held "); len(output) != 2 {
+		t.Errorf("output %q, want two lines", output)
 	}
 	h.shutDown()
 }

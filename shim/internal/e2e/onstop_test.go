@@ -156,7 +156,7 @@ func TestOnStopEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := bootOnStop(t, c.onStop, "--max-delay=2")
 			b.wantHold(c.hold, c.reason)
-			if c.reason == "ceiling" { // a second warning reports the end by KILL
+			if c.reason == "ceiling" || name == "missing" || name == "not executable" { // a second warning: of the end by KILL, or at the start
 				b.wantStderr(c.warns)
 				return
 			}
@@ -304,5 +304,29 @@ func TestScheduleReal(t *testing.T) {
 			}
 			b.wantStderr(c.want)
 		})
+	}
+}
+
+// TestToldAtStart: an --on-stop that cannot run and a --wait-gone without a directory are
+// warnings at the start, not only at the stop.
+func TestToldAtStart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for flag, want := range map[string]string{
+		"--on-stop=nowhere":           `lameduck: warning: --on-stop: cannot run "nowhere": no such file or directory: correct the command, or a stop goes on without --on-stop`,
+		"--on-stop=" + dir:            fmt.Sprintf("lameduck: warning: --on-stop: cannot run %q: permission denied: correct the command, or a stop goes on without --on-stop", dir),
+		"--wait-gone=" + dir + "/a/b": fmt.Sprintf("lameduck: warning: --wait-gone=%[1]s/a/b: there is no directory %[1]s/a, so no hold waits for the path: mount the neighbor's volume, or correct the path", dir),
+		"--on-stop=true":              "",
+		"--wait-gone=" + dir + "/a":   "",
+	} {
+		b := boot(t, nil, flag, "--grace-period=30", "--", "true")
+		b.wantExit(0)
+		var said []string
+		for _, line := range b.err.all() {
+			said = append(said, line.text)
+		}
+		if got := strings.Join(said, "\n"); got != want {
+			t.Errorf("%s: said %q, want %q", flag, got, want)
+		}
 	}
 }

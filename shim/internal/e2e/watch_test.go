@@ -196,6 +196,62 @@ func TestWatchScreen(t *testing.T) {
 	}
 }
 
+// TestWatchQuit: the key q ends watch as a signal does, and the terminal's settings are as
+// before.
+func TestWatchQuit(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]string{"q": "q", "another key first": "xq", "Ctrl-C": ctrlC, "TERM": ""} {
+		t.Run(name, func(t *testing.T) {
+			s := startOnTerminal(t, false, "sh", "-c", `trap : INT TERM; $LAMEDUCK watch; echo left $?; stty -a`)
+			s.waitFor("state ")
+			waitByKey(t, s, true)
+			if end == "" {
+				pgrp := testutil.Must(unix.IoctlGetInt(int(s.tty.Fd()), unix.TIOCGPGRP))
+				unix.Kill(-pgrp, unix.SIGTERM)
+			}
+			s.typeText(end)
+			s.waitFor(leaveScreen)
+			s.waitFor("left 0")
+			s.waitFor(" icanon ")
+			s.waitFor(" echo ")
+			s.wantExit(0)
+		})
+	}
+}
+
+// waitByKey waits until the terminal hands over each key at once, or no longer.
+func waitByKey(t *testing.T, s *screen, want bool) {
+	t.Helper()
+	testutil.Eventually(t, fmt.Sprint("input key by key: ", want), func() bool {
+		settings := testutil.Must(unix.IoctlGetTermios(int(s.tty.Fd()), unix.TCGETS))
+		return settings.Lflag&unix.ICANON == 0 == want
+	})
+}
+
+// TestWatchQuietAtOnce: silence counts from the last byte that the kernel knows of, so an
+// idle server is quiet in the first view, and drained without connections.
+func TestWatchQuietAtOnce(t *testing.T) {
+	h := startHookHost(t, "server", nil)
+	h.sendLine("watch --quiet-for=3")
+	if views := h.waitView("ports"); !strings.Contains(views[0], "; 0 open, 0 in flight, 0 new; last new connection none yet, byte none yet; drained") {
+		t.Errorf("without connections the first view is %q", views[0])
+	}
+	h.sendLine("send TERM")
+	h.out.wait(t, "hook exited 0")
+	h.shutDown()
+
+	h = startHookHostIn(t, asPID1, "server", nil)
+	h.dial("127.0.0.1").ask("hello")
+	time.Sleep(time.Second) // the silence that watch cannot have seen
+	h.sendLine("watch --quiet-for=1")
+	if first := h.waitView("ports")[0]; !regexp.MustCompile(`; 1 open, 0 in flight, 0 new; last new connection none yet, byte [1-9]\.\d s ago; quiet$`).MatchString(first) {
+		t.Errorf("with an idle connection the first view is %q", first)
+	}
+	h.sendLine("send TERM")
+	h.out.wait(t, "hook exited 0")
+	h.shutDown()
+}
+
 // TestWatchJob: Ctrl-Z stops watch and restores the screen, and fg continues watch.
 func TestWatchJob(t *testing.T) {
 	t.Parallel()
@@ -209,6 +265,7 @@ func TestWatchJob(t *testing.T) {
 	time.Sleep(2500 * time.Millisecond) // long enough to miss two views, which must not be caught up
 	s.typeText("fg\n")
 	s.waitFor(enterScreen)
+	waitByKey(t, s, true)
 	s.waitFor("\x1b[Hlameduck watch")
 	before := s.count("\x1b[Hlameduck watch")
 	s.waitFor("\x1b[Hlameduck watch")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -351,4 +352,37 @@ func helpRelease([]string) {
 func isOpen(fd int) bool {
 	_, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
 	return err == nil
+}
+
+// TestFind: Find has the error of Start, and runs nothing.
+func TestFind(t *testing.T) {
+	dir := t.TempDir()
+	env := []string{"PATH=/nowhere:" + dir}
+	for name, mode := range map[string]os.FileMode{"plain": 0o644, "program": 0o755} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho ran > "+dir+"/ran\n"), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		dir, file string
+		want      error
+	}{
+		{"", "program", nil}, {dir, "./program", nil}, {"", dir + "/program", nil}, {"/", "./program", syscall.ENOENT},
+		{"", "missing", syscall.ENOENT}, {"", "plain", syscall.EACCES}, {"", dir, syscall.EACCES}, {"", dir + "/program/x", syscall.ENOTDIR},
+	} {
+		err := Find(c.dir, []string{c.file}, env)
+		if !errors.Is(err, c.want) || err == nil != (c.want == nil) {
+			t.Errorf("%s in %q: %v, want %v", c.file, c.dir, err, c.want)
+		}
+		if c.want == nil {
+			continue
+		}
+		command := Command{Argv: []string{c.file}, Env: env, Dir: c.dir}
+		if _, started := command.Start(); started == nil || started.Error() != err.Error() {
+			t.Errorf("%s in %q: Find says %v, Start %v", c.file, c.dir, err, started)
+		}
+	}
+	if _, err := os.Stat(dir + "/ran"); err == nil {
+		t.Error("the program ran")
+	}
 }

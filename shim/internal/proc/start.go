@@ -151,6 +151,28 @@ func execvp(dir string, argv, env []string, exec func(path string, argv []string
 	return failed
 }
 
+// Find returns the error with which Start would fail to find the program of argv, or to have
+// permission for the program, in dir ("": ours) and along the PATH of env.
+func Find(dir string, argv, env []string) error {
+	mayRun := func(path string, _ []string) error {
+		if dir != "" && !strings.HasPrefix(path, "/") {
+			path = dir + "/" + path
+		}
+		var info unix.Stat_t
+		if err := unix.Stat(path, &info); err != nil {
+			return err
+		}
+		if info.Mode&unix.S_IFMT != unix.S_IFREG {
+			return unix.EACCES
+		}
+		return unix.Access(path, unix.X_OK)
+	}
+	if failed := execvp(dir, argv, env, mayRun); failed != nil {
+		return failed
+	}
+	return nil
+}
+
 // keepLooking lists the errors after which execvp(3) tries the next directory.
 func keepLooking(err error) bool {
 	switch err {

@@ -16,6 +16,16 @@ var (
 	counts  [sig.Max + 1]uint32
 )
 
+// outside is the set of signals whose latest arrival was sent from outside of our PID
+// namespace. os/signal does not tell the sender: the set stays empty on other machines than
+// amd64 and arm64.
+var outside uint64
+
+// FromOutside reports whether the latest s was sent from outside of our PID namespace, as
+// container runtimes do: the kernel then gives the sender's process id as 0. False if the
+// sender is not known.
+func FromOutside(s sig.Signal) bool { return sig.Set(atomic.LoadUint64(&outside)).Has(s) }
+
 // unmaskedBudget is how many more signals the handler lets through before it masks their
 // kind (see Unblocked). The handler decrements it without a bound: negative means mask.
 var unmaskedBudget int64

@@ -14,12 +14,24 @@ note:
 	JMP  note<>(SB)
 
 // note counts the signal in DI, adds the signal to arrived, and wakes the loop
-// if asleep is set.
+// if asleep is set. SI points to the siginfo: a signal that was sent (si_code is
+// not positive) by process 0 (si_pid) is in outside too.
 TEXT note<>(SB), NOSPLIT|NOFRAME, $0
 	LEAQ ·counts(SB), AX
 	LOCK
 	INCL (AX)(DI*4)
 	DECQ DI
+	CMPL 8(SI), $0
+	JGT  inside
+	CMPL 16(SI), $0
+	JNE  inside
+	LOCK
+	BTSQ DI, ·outside(SB)
+	JMP  arrive
+inside:
+	LOCK
+	BTRQ DI, ·outside(SB)
+arrive:
 	LOCK
 	BTSQ DI, ·arrived(SB)
 	MOVL $0, AX

@@ -1,6 +1,7 @@
 #include "textflag.h"
 
-// handler: see handler_amd64.s. The signal is in R0, the ucontext in R2.
+// handler: see handler_amd64.s. The signal is in R0, the siginfo at R1, the ucontext
+// at R2.
 TEXT ·handler(SB), NOSPLIT|NOFRAME, $0
 	MOVD $·unmaskedBudget(SB), R3
 budget:
@@ -19,6 +20,27 @@ note:
 	JMP   note<>(SB)
 
 TEXT note<>(SB), NOSPLIT|NOFRAME, $0
+	SUB  $1, R0, R3
+	MOVD $1, R6
+	LSL  R3, R6, R6
+	MOVD $·outside(SB), R7
+	MOVW 8(R1), R3
+	CMPW $0, R3
+	BGT  inside
+	MOVW 16(R1), R3
+	CBNZW R3, inside
+sent:
+	LDAXR (R7), R3
+	ORR   R6, R3, R3
+	STLXR R3, (R7), R4
+	CBNZW R4, sent
+	B     tally
+inside:
+	LDAXR (R7), R3
+	BIC   R6, R3, R3
+	STLXR R3, (R7), R4
+	CBNZW R4, inside
+tally:
 	MOVD $·counts(SB), R1
 	ADD  R0<<2, R1, R1
 count:

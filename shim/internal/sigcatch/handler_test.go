@@ -77,3 +77,28 @@ func TestOwnURG(t *testing.T) {
 	}
 	t.Error("an URG from kill(2) was not noted")
 }
+
+// TestFromOutside: a signal is from outside of the PID namespace if a process sent the signal
+// (si_code is not positive) and the process has no id in the namespace (si_pid is 0).
+func TestFromOutside(t *testing.T) {
+	noting, _, _ := handlers()
+	install(t, sig.QUIT, noting)
+	defer unblock()
+	type siginfo struct {
+		number, errno, code, _ int32
+		pid                    int32
+		_                      [27]int32
+	}
+	const user, queue, kernel = 0, -1, 0x80 // SI_USER, SI_QUEUE, SI_KERNEL
+	for _, c := range []struct {
+		code, pid int32
+		want      bool
+	}{{user, 0, true}, {user, 7, false}, {queue, 0, true}, {kernel, 0, false}} {
+		info := siginfo{number: int32(sig.QUIT), code: c.code, pid: c.pid}
+		_, _, errno := syscall.RawSyscall6(syscall.SYS_RT_TGSIGQUEUEINFO, uintptr(syscall.Getpid()), uintptr(syscall.Gettid()), uintptr(sig.QUIT), uintptr(unsafe.Pointer(&info)), 0, 0)
+		if s := take(); errno != 0 || s != sig.QUIT || FromOutside(s) != c.want {
+			t.Errorf("%+v: took %v (%v), from outside: %v", c, s, errno, FromOutside(s))
+		}
+		unblock()
+	}
+}

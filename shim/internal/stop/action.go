@@ -29,6 +29,7 @@ const (
 	ReportLate                      // report the state of the sequence ReportMargin before the grace period ends
 	ReportEnd                       // report how the sequence ended
 	NoteForwardedAtOnce             // log that Signal, a stop signal, was forwarded at once for want of a hold
+	WarnNotHeld                     // log that Signal, which may be how the container is stopped, begins no stop
 	NoteBeforeStart                 // log that Signal arrived before the start of the command, and prevented the start
 	NoteHoldMissed                  // report that the command ended after Signal, which starts no hold
 	Exit                            // exit with 128+Signal, or without a Signal with Code
@@ -36,7 +37,7 @@ const (
 
 // scriptWords are the verbs in golden scripts; "*" stands for Signal.
 var scriptWords = [...]string{"pass *", "send *", "wake", "hand over", "stop self *", "lend or stop", "farewell *", "term rest", "kill rest",
-	"watch", "retire", "run hook", "kill hook", "announce", "overtime", "conclude", "note unheld *", "note early *", "note no hold after *", "exit"}
+	"watch", "retire", "run hook", "kill hook", "announce", "overtime", "conclude", "note unheld *", "warn unheld *", "note early *", "note no hold after *", "exit"}
 
 // Action is an order to the loop. The machine itself does nothing.
 type Action struct {

@@ -50,6 +50,7 @@ type Event struct {
 	Traffic TrafficState
 	Requests
 	Waiting bool // with Sampled: a --wait-gone path still exists
+	Outside bool // with SignalArrived: a process outside of the PID namespace sent Signal
 }
 
 // String returns the event as golden scripts spell it: "TERM", "exit 0",

@@ -7,10 +7,14 @@ import (
 )
 
 // A container is sometimes stopped by a signal that starts no stop sequence: the
-// image's STOPSIGNAL, forwarded like any other signal. The command ends, no hold
-// takes place, and the report names --stop-signal. A signal forwarded for another
-// reason (to reload, to reopen logs, to dump threads) must not be blamed for a later
-// exit.
+// image's STOPSIGNAL, forwarded like any other signal. If the runtime sent a signal that
+// asks servers to finish, a warning names --stop-signal at once: the command may ignore
+// the signal, and KILL leaves no time for words. A JVM's thread dump (kill -QUIT 1) comes
+// from inside of the container.
+//
+// If the command ends, the report says that no hold took place. A signal forwarded for
+// another reason (to reload, to reopen logs, to dump threads) must not be blamed for a
+// later exit.
 //
 // The cause of an exit is not visible, so endedByForwarded judges by the last
 // forwarded signal, the exit status, and the time between the two, at most the grace
@@ -47,10 +51,26 @@ func (c *Config) finishSignals() sig.Set {
 	return finishSignals
 }
 
+// forwardedSignals are the signals that begin no stop.
+type forwardedSignals struct {
+	previous LastForwarded // for NotForwarded
+	warned   sig.Set       // by WarnNotHeld
+}
+
+// warnNotHeld returns WarnNotHeld, once for each signal, if e may be the container's stop.
+func (m *Machine) warnNotHeld(e Event) []Action {
+	mayStop := e.Outside && m.cfg.finishSignals().Has(e.Signal)
+	if m.state != Running || !m.cfg.runsSequence() || !mayStop || m.forwarded.warned.Has(e.Signal) {
+		return nil
+	}
+	m.forwarded.warned = m.forwarded.warned.With(e.Signal)
+	return []Action{{Verb: WarnNotHeld, Signal: e.Signal}}
+}
+
 // noteForwarded records a forwarded signal, which may turn out to end the command. The
 // signal arrived as s and was sent as to.
 func (m *Machine) noteForwarded(now time.Time, s, to sig.Signal) {
-	m.previousForwarded = m.record.LastForwarded
+	m.forwarded.previous = m.record.LastForwarded
 	if !nonFatalSignals.Without(m.cfg.finishSignals()).Has(to) {
 		m.record.LastForwarded = LastForwarded{s, to, now}
 	}
@@ -58,7 +78,7 @@ func (m *Machine) noteForwarded(now time.Time, s, to sig.Signal) {
 
 // NotForwarded takes the last Forward action back: the loop did not send the signal,
 // since the command does not catch the signal (--drop-unhandled).
-func (m *Machine) NotForwarded() { m.record.LastForwarded = m.previousForwarded }
+func (m *Machine) NotForwarded() { m.record.LastForwarded = m.forwarded.previous }
 
 // endedByForwarded reports whether the last forwarded signal ended the command.
 func (c *Config) endedByForwarded(r *Record) bool {

@@ -42,9 +42,9 @@ type Machine struct {
 	state  State
 	record Record
 
-	earlySignals      []sig.Signal  // to forward when the command starts
-	previousForwarded LastForwarded // for NotForwarded
-	lastTrigger       Sent          // the last signal that moved the sequence, for isDuplicate
+	earlySignals []sig.Signal // to forward when the command starts
+	forwarded    forwardedSignals
+	lastTrigger  Sent // the last signal that moved the sequence, for isDuplicate
 
 	commandStopped bool
 	onStopRunning  bool // the --on-stop command runs
@@ -119,7 +119,7 @@ func (m *Machine) Handle(now time.Time, e Event) []Action {
 	case CommandStarted:
 		return m.onStarted()
 	case SignalArrived:
-		acts := m.onSignal(now, e.Signal)
+		acts := m.onSignal(now, e)
 		if m.cfg.StopSelfOnTSTP && m.state != Gone && terminalStopSignals.Has(e.Signal) {
 			acts = append(acts, Action{Verb: StopSelf, Signal: sig.STOP})
 		}
@@ -156,7 +156,8 @@ func (m *Machine) onStarted() (acts []Action) {
 
 // onSignal handles an arriving signal. Stop signals are matched before rewriting; a
 // signal rewritten to 0 is dropped and starts nothing.
-func (m *Machine) onSignal(now time.Time, s sig.Signal) []Action {
+func (m *Machine) onSignal(now time.Time, e Event) []Action {
+	s := e.Signal
 	to, ok := m.cfg.Rewrites.Of(s)
 	isStop := m.cfg.StopSignals.Has(s)
 	switch {
@@ -175,7 +176,7 @@ func (m *Machine) onSignal(now time.Time, s sig.Signal) []Action {
 	case m.state == Holding && s == sig.INT:
 		return m.endHold(now, s, Interrupt)
 	case !isStop:
-		return m.forward(now, s, to)
+		return append(m.forward(now, s, to), m.warnNotHeld(e)...)
 	case m.state == Running:
 		return m.beginStop(now, s, to)
 	case m.state == Holding:

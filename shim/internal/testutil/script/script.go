@@ -16,7 +16,8 @@
 //
 // The first line describes a past or possible fault. An event is one of
 //
-//	NAME              a signal to lameduck
+//	NAME              a signal to lameduck, from outside of the container
+//	inside NAME       a signal to lameduck, from a process of the container
 //	early NAME        a signal to lameduck before the start of the command
 //	exit N            the command exits
 //	killed NAME       the command is killed by a signal
