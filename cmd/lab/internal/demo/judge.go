@@ -9,7 +9,8 @@ import (
 // judge returns an error for each broken claim of the demo. The balancer sends by turns:
 // half of the requests come to a replica that is gone.
 func judge(rows []*row) error {
-	bare, short, long, held := rows[0], rows[1], rows[2], rows[3]
+	bare, short := rows[0], rows[1]
+	long, held := rows[2], rows[3]
 	var broken []error
 	claim := func(holds bool, format string, args ...any) {
 		if !holds {
