@@ -5,8 +5,6 @@ VERSION  ?= $(shell git describe --tags --match "v*" --always --dirty 2>/dev/nul
 GOARCH   ?= $(shell go env GOARCH)
 SIGCATCH := github.com/lameduck-init/lameduck/shim/internal/sigcatch
 RUNLAB   := go run -C cmd/lab -buildvcs=false .
-# With the flags of BUILD, the demo and lameduck share the compiled standard library.
-DEMO     := go run -C cmd/lab -trimpath -buildvcs=false ./internal/demo
 RUNS     := cmd/lab/internal/demo/testdata
 
 # The linker's flags. -E: the program begins with a few instructions of lameduck, which
@@ -22,10 +20,14 @@ LDFLAGS  += -X runtime.godebugDefault=asyncpreemptoff=1,containermaxprocs=0,upda
 LDFLAGS  += -X $(SIGCATCH).preemption=off
 endif
 
-# What runs once, and is not inlined: inlining makes kong 95 kB larger.
-COLD     := github.com/alecthomas/kong
+# The command line and its libraries, which run once. Inlining makes these 200 kB larger.
+COLD     := github.com/alecthomas/kong reflect encoding/json regexp/... go/doc/... net/url
+COLD     += github.com/lameduck-init/lameduck/cmd/...
+FLAGS    := -trimpath -buildvcs=false $(COLD:%=-gcflags=%=-l)
 
-BUILD    := go build -trimpath -buildvcs=false -gcflags=$(COLD)=-l -ldflags '$(LDFLAGS)' -o $(OUT) ./cmd/lameduck
+BUILD    := go build $(FLAGS) -ldflags '$(LDFLAGS)' -o $(OUT) ./cmd/lameduck
+# With the flags of BUILD, the demo and lameduck share the compiled standard library.
+DEMO     := go run -C cmd/lab $(FLAGS) ./internal/demo
 
 export CGO_ENABLED ?= 0
 .PHONY: build demo test race fuzz soak bench lab pictures check help

@@ -94,8 +94,7 @@ func settingsOf(args, env []string) (settings []setting, rest hookCall) {
 	for _, name := range slices.Sorted(maps.Keys(vars.values)) {
 		settings = append(settings, setting{name: name, entry: name + "=" + vars.values[name]})
 	}
-	slices.SortStableFunc(settings, func(a, b setting) int { return cmp.Compare(a.rank(), b.rank()) })
-	return settings, hookCall{env: vars.rest}
+	return firstThese(settings), hookCall{env: vars.rest}
 }
 
 // argumentsOf returns the settings on a command line. The word after an unknown flag
@@ -133,11 +132,16 @@ func flagName(word string) string {
 	return name
 }
 
-// rank is lower for a setting that is tried earlier.
-func (s setting) rank() int {
-	order := []string{"--grace-period", "LAMEDUCK_GRACE_PERIOD", "--delay", "-d", "LAMEDUCK_DELAY"}
-	if i := slices.Index(order, s.name); i >= 0 {
-		return i
+// firstThese returns settings with the grace period first, and then the delay: other
+// settings have to fit.
+func firstThese(settings []setting) (ordered []setting) {
+	for _, name := range []string{"--grace-period", "LAMEDUCK_GRACE_PERIOD", "--delay", "-d", "LAMEDUCK_DELAY"} {
+		for i := range settings {
+			if settings[i].name == name {
+				ordered = append(ordered, settings[i])
+			}
+		}
+		settings = slices.DeleteFunc(settings, func(s setting) bool { return s.name == name })
 	}
-	return len(order)
+	return append(ordered, settings...)
 }

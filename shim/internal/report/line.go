@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -44,11 +43,7 @@ func fit(head func(brief bool) string, parts []part) string {
 // choose returns a form of each part, or "" for a part without room. The weightiest parts
 // are chosen first, each in its shortest form, and then made as long as there is room.
 func choose(parts []part, room int) []string {
-	order := make([]int, len(parts))
-	for i := range parts {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Or(parts[b].weight-parts[a].weight, a-b) })
+	order := byWeight(parts)
 	chosen := make([]string, len(parts))
 	for _, i := range order {
 		shortest := parts[i].forms[len(parts[i].forms)-1]
@@ -65,6 +60,18 @@ func choose(parts []part, room int) []string {
 		}
 	}
 	return chosen
+}
+
+// byWeight returns the indexes of parts, the weightiest first.
+func byWeight(parts []part) (order []int) {
+	for i := range parts {
+		at := 0
+		for at < len(order) && parts[order[at]].weight >= parts[i].weight {
+			at++
+		}
+		order = slices.Insert(order, at, i)
+	}
+	return order
 }
 
 func width(text string) int { return utf8.RuneCountInString(text) }
