@@ -10,7 +10,7 @@
 //	0s    TERM
 //	3s    exit 0
 //	----
-//	0s    says TERM: holding 2 s, then USR1; a second TERM skips
+//	0s    says TERM: holding 2 s, then USR1; a second TERM ends the wait
 //	2s    sends USR1
 //	3s    leaves 0
 //
