@@ -58,7 +58,7 @@ func joinLines(lines []string) string {
 // hook explains the course of a preStop hook, in order.
 func (e explainer) hook() []string {
 	if !e.plan.stop.Gate.Holds() {
-		return []string{"returns at once: nothing to wait for was asked for"}
+		return []string{"returns at once: nothing to wait for; give --delay or --until"}
 	}
 	lines := []string{"as a preStop hook: " + e.hold("waits")}
 	lines = append(lines, e.duringHold("TERM or INT ends the wait at once")...)

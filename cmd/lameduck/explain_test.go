@@ -249,7 +249,7 @@ your pod needs terminationGracePeriodSeconds of 60 or more (docker stop -t 60): 
 	if got := call(t, nil, "--explain", "--", "hold"); got != (result{out: program}) {
 		t.Errorf("a program called hold: %+v, want\n%s", got, program)
 	}
-	const nothing = "returns at once: nothing to wait for was asked for\n"
+	const nothing = "returns at once: nothing to wait for; give --delay or --until\n"
 	if got := call(t, nil, "hold", "--explain", "--until=elapsed"); got != (result{out: nothing}) {
 		t.Errorf("without a condition: %+v, want\n%s", got, nothing)
 	}
