@@ -34,7 +34,7 @@ export CGO_ENABLED ?= 0
 
 build: ## the program, at ./lameduck or OUT=PATH
 	$(BUILD)
-demo: ## one stop under load: bare, with sleeps, with lameduck; needs Go alone
+demo: ## one stop under load: bare, with sleeps, with lameduck; needs only Go
 	@echo "building lameduck ..."
 	@$(BUILD)
 	@echo "building the demo ..."

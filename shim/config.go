@@ -61,7 +61,7 @@ type Config struct {
 	ExitCodes []ExitMap
 
 	TerminationLog string // path of a second place for the report, or NoTerminationLog; "": /dev/termination-log if writable
-	JSON           bool   // log in JSON, one object a line
+	JSON           bool   // log in JSON, one object per line
 	Level          Level
 	Warnings       []string // of the caller, logged at the start
 }

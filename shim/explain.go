@@ -58,7 +58,7 @@ func joinLines(lines []string) string {
 // hook explains the course of a preStop hook, in order.
 func (e explainer) hook() []string {
 	if !e.plan.stop.Gate.Holds() {
-		return []string{"returns at once: nothing to wait for was asked for"}
+		return []string{"returns at once: nothing to wait for; give --delay or --until"}
 	}
 	lines := []string{"as a preStop hook: " + e.hold("waits")}
 	lines = append(lines, e.duringHold("TERM or INT ends the wait at once")...)
@@ -251,8 +251,12 @@ func (e explainer) kept() string {
 	return "clients that keep their connections prolong the hold to " + stop.FormatDuration(longest) + " after the last new connection"
 }
 
-// steps explains the signals after the hold, and the latest time of KILL.
+// steps explains the signals after the hold, and the latest time of KILL. Of a KILL in the
+// schedule and a KILL of --kill-after only the earlier one is sent.
 func (e explainer) steps(schedule Schedule) string {
+	after := e.plan.stop.KillAfter
+	scheduled, named := schedule.TimeToKill()
+	laterKill := named && after > 0 && after < scheduled
 	var parts []string
 	var wait time.Duration // since the previous signal
 	at := e.plan.stop.Gate.MaxHold()
@@ -262,6 +266,7 @@ func (e explainer) steps(schedule Schedule) string {
 			break
 		}
 		switch {
+		case step.Signal == sig.KILL && laterKill:
 		case step.Signal == 0:
 			wait += step.Wait
 			at += step.Wait
@@ -270,7 +275,7 @@ func (e explainer) steps(schedule Schedule) string {
 			wait = 0
 		}
 	}
-	if after := e.plan.stop.KillAfter; after > 0 {
+	if after > 0 && (!named || laterKill) {
 		at := e.plan.stop.Gate.MaxHold() + schedule.InitialWait() + after
 		parts = append(parts, fmt.Sprintf("KILL %s after the first signal%s", stop.FormatDuration(after), e.latestKill(Step{Signal: sig.KILL}, at)))
 	}

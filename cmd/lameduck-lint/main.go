@@ -13,15 +13,17 @@ import (
 )
 
 const help = `lameduck-lint reads Kubernetes manifests and Dockerfiles, and says what would go
-wrong at a stop, a line each: FILE:LINE: what goes wrong; what would be right [RULE]
+wrong at a stop, one line per finding:
+
+  FILE:LINE: what goes wrong; what would be right [RULE]
 
 usage: lameduck-lint [flags] PATH...
 
   PATH                a file; a folder, of which it reads *.yaml, *.yml, *.json,
                       Dockerfile*, *.Dockerfile and Containerfile*; or -, which
                       is standard input
-  --format=FORMAT     text, json (an object a line) or github (workflow
-                      commands) [text]
+  --format=FORMAT     text, json (one object per line) or github
+                      (workflow commands) [text]
   --rules             list the rules
   --version           print the version
   -h, --help          print this help

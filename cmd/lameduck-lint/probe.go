@@ -20,7 +20,7 @@ func (p *pod) reportProbes(c *container, n node, d *instance) {
 	for _, kind := range []string{"livenessProbe", "startupProbe"} {
 		own := n.get(kind, "terminationGracePeriodSeconds")
 		if seconds, ok := own.number(); ok && time.Duration(seconds)*time.Second < told && !c.moreVariables {
-			c.report(own.Line, probeGrace, "when the %s fails, KILL comes after %d s, but lameduck's grace period is %s: KILL may come during the hold; give %v or more, or leave it out",
+			c.report(own.Line, probeGrace, "when the %s fails, KILL comes after %d s, but lameduck's grace period is %s: KILL may come during the hold; give %v or more, leave the field out, or silence this rule if quick restarts are intended",
 				kind, seconds, short(told), told.Seconds())
 		}
 	}
@@ -115,7 +115,7 @@ func (p *pod) reportUnready(c *container, n node, d *instance, preStop []word) {
 			}
 			for _, w := range call[1:] {
 				if slices.Contains(looked, w.text) {
-					c.report(w.line, readinessFails, "%s changes %s, which the readiness probe reads: the pod becomes unready while it still serves, and if all endpoints are terminating, traffic finds no endpoint; remove it", what, w.text)
+					c.report(w.line, readinessFails, "%s changes %s, which the readiness probe reads: the pod becomes unready while it still serves, and if all endpoints are terminating, traffic finds no endpoint; remove the command", what, w.text)
 				}
 			}
 		}

@@ -127,5 +127,5 @@ type HelpAllFlag struct {
 
 // WatchForm has the flag for the form of the live view.
 type WatchForm struct {
-	JSON Bool `name:"json" env:"LAMEDUCK_JSON" group:"View:" common:"print one JSON object a line" help:"print one JSON object a line"`
+	JSON Bool `name:"json" env:"LAMEDUCK_JSON" group:"View:" common:"print one JSON object per line" help:"print one JSON object per line"`
 }

@@ -126,7 +126,7 @@ Usage: lameduck watch [flags]`
 
 const watchOutro = `
 It observes the connections to all processes of its PID namespace, and finds
-servers that start later within 6 s. q, INT, TERM or a closed output end it,
+servers that start later within 6 s. q, INT, TERM or a closed output ends it,
 with 0. Silence counts from the last byte that the kernel knows of, so an idle
 server is quiet from the start on.
 

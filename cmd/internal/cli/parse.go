@@ -53,7 +53,7 @@ func ParseWatch(args, env []string) (*Watch, error) {
 func (l *Line) parseOnly(grammar any, name string, args, env []string) error {
 	command, err := l.parse(grammar, args, env, flagsOf(new(Run)))
 	if unknown := (unknownFlagError{}); errors.As(err, &unknown) && isFlagOfRun(unknown.flag) {
-		err = fmt.Errorf("unknown flag %s: lameduck itself has the flag, lameduck %s has not", shim.Quote(unknown.flag), name)
+		err = fmt.Errorf("unknown flag %s: lameduck itself has the flag, lameduck %s does not", shim.Quote(unknown.flag), name)
 	}
 	if words := DropDashes(command); err == nil && len(words) > 0 {
 		err = fmt.Errorf("unexpected argument %s", shim.Quote(words[0]))

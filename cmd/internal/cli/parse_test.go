@@ -268,9 +268,9 @@ func TestSplitOneWord(t *testing.T) {
 // meant is a flag of the subcommand.
 func TestSubcommandLacks(t *testing.T) {
 	_, err := ParseHold([]string{"-p", "nginx"}, nil)
-	oneLine(t, "hold -p", err, "unknown flag -p: lameduck itself has the flag, lameduck hold has not (")
+	oneLine(t, "hold -p", err, "unknown flag -p: lameduck itself has the flag, lameduck hold does not (")
 	_, err = ParseHold([]string{"--stop-schedule=5"}, nil)
-	oneLine(t, "hold --stop-schedule", err, "unknown flag --stop-schedule: lameduck itself has the flag, lameduck hold has not (")
+	oneLine(t, "hold --stop-schedule", err, "unknown flag --stop-schedule: lameduck itself has the flag, lameduck hold does not (")
 	_, err = ParseWatch([]string{"--verbose"}, nil)
 	oneLine(t, "watch --verbose", err, "unknown flag --verbose (")
 }

@@ -195,8 +195,8 @@ func TestLeastProcesses(t *testing.T) {
 	testutil.Must(0, os.Chmod(filepath.Dir(program), 0o755))
 	testutil.Must(0, os.WriteFile(program, testutil.Must(os.ReadFile(binary)), 0o755))
 	few := limitFigure(t, `lameduck and its command need (\d+)`)
-	more := limitFigure(t, `and (\d+) more with\s+.--health`)
-	staged := limitFigure(t, `signals (\d+) are needed`)
+	more := limitFigure(t, `and (\d+) more with\s+a\s+hold`)
+	staged := limitFigure(t, `signals needs (\d+)`)
 	for i, c := range []struct {
 		script string
 		flags  []string
@@ -204,6 +204,7 @@ func TestLeastProcesses(t *testing.T) {
 	}{
 		{`exec "$@"`, nil, few},
 		{`exec "$@"`, []string{"--until=quiet", "--grace-period=30", "--health=127.0.0.1:9753"}, few + more},
+		{`exec "$@"`, []string{"--until=quiet", "--grace-period=30", "--preset=auto"}, few + more},
 		{`trap "" INT; exec "$@"`, nil, staged},
 	} {
 		uid := strconv.Itoa(61300 + i)
