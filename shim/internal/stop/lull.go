@@ -59,8 +59,13 @@ func (m *Machine) Searching() bool { return m.search.reason != "" }
 // endAtLull ends a hold for a reason, or begins to search for a lull. The result is nil if
 // the hold goes on.
 func (m *Machine) endAtLull(now time.Time, why Reason) []Action {
-	until := m.record.TriggeredAt.Add(m.cfg.Gate.Ceiling)
-	if limit := now.Add(why.searchTime()); limit.Before(until) {
+	gate := &m.cfg.Gate
+	until := m.record.TriggeredAt.Add(gate.Ceiling)
+	limit := now.Add(why.searchTime())
+	if !gate.conditional() { // a plain delay, whose end may be noticed late
+		limit = m.record.TriggeredAt.Add(gate.Floor + why.searchTime())
+	}
+	if limit.Before(until) {
 		until = limit
 	}
 	m.record.Lull.TooMany = m.requests.TooMany && m.requests.Active
@@ -70,7 +75,7 @@ func (m *Machine) endAtLull(now time.Time, why Reason) []Action {
 	m.search = search{reason: why, began: now, until: until}
 	m.record.Lull.Sought = now
 	m.due.searchEnd = until
-	if !m.cfg.Gate.conditional() {
+	if !gate.conditional() {
 		m.due.holdEnd = time.Time{}
 	}
 	return nil
