@@ -11,6 +11,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 // View is what a hold would observe now. The JSON names are promises, like the names in
@@ -161,6 +162,7 @@ func hasRoom() bool {
 type viewer struct {
 	snapshots <-chan observe.Snapshot
 	start     time.Time // of what counts
+	givesUp   time.Time // when requests may first be given up
 	due       time.Time // of the next view
 	accepted  int       // connections, as of the last view
 	recent    []int     // new connections, of each of the last views
@@ -177,7 +179,7 @@ func newViewer(p *plan, now time.Time) *viewer {
 	cfg.TopPeers = topPeers
 	snapshots := make(chan observe.Snapshot, 1)
 	observe.Start(cfg, snapshots)
-	return &viewer{snapshots: snapshots, start: start, due: now.Add(firstAfter)}
+	return &viewer{snapshots: snapshots, start: start, givesUp: now.Add(cfg.Traffic.MaxSilence), due: now.Add(firstAfter)}
 }
 
 // show shows a view of s if a view is due and standard output takes it.
@@ -201,9 +203,9 @@ func (v *viewer) view(now time.Time, s *observe.Snapshot) View {
 	view := View{
 		Schema: report.Schema, Time: now, Observer: report.NullIfEmpty(s.Observer), Scope: s.Listeners.Method.Name(), Trouble: s.Trouble,
 		Ports: atMost(s.Listeners.TCP), UDP: atMost(s.Listeners.UDP), Unix: atMost(s.Listeners.Unix),
-		Open: t.Open, InFlight: t.InFlight, New: t.Accepted - v.accepted, Accepted: t.Accepted,
+		Open: t.Open, InFlight: t.InFlight + v.stillInFlight(now, t), New: t.Accepted - v.accepted, Accepted: t.Accepted,
 		LastNew: v.ago(now, t.LastNew), LastByte: v.ago(now, t.LastByte),
-		Settled: s.Verdict.Settled, Quiet: s.Verdict.Quiet, Drained: s.Verdict.Drained,
+		Settled: s.Verdict.Settled, Quiet: s.Verdict.Quiet && v.stillInFlight(now, t) == 0, Drained: s.Verdict.Drained,
 		Peers: []PeerView{}, Probes: []ProbeView{}, Recent: v.recent,
 	}
 	for _, p := range s.Peers {
@@ -214,6 +216,15 @@ func (v *viewer) view(now time.Time, s *observe.Snapshot) View {
 	}
 	v.accepted = t.Accepted
 	return view
+}
+
+// stillInFlight returns how many of the requests that the tracker has given up are in flight
+// for a hold, which counts the silence of a request from its own start.
+func (v *viewer) stillInFlight(now time.Time, t *traffic.Summary) int {
+	if now.Before(v.givesUp) {
+		return t.LeftOut.GivenUp
+	}
+	return 0
 }
 
 // ago returns the milliseconds from at to now, nil if at is not after the start.

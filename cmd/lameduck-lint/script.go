@@ -128,10 +128,11 @@ func scriptIn(words []word) (s script, ok bool) {
 		case !strings.HasPrefix(w.text, "-"):
 			return s, false // a script file
 		case strings.HasPrefix(w.text, "--"):
-		case strings.HasSuffix(w.text, "o"): // -o pipefail
-			i++
-		case strings.Contains(w.text, "c"):
-			inWords = true
+		default:
+			inWords = inWords || strings.Contains(w.text, "c")
+			if strings.HasSuffix(w.text, "o") { // -o pipefail, -ceuo pipefail
+				i++
+			}
 		}
 	}
 	return s, false

@@ -1,7 +1,7 @@
 // Package images builds the Dockerfiles of docs/examples/docker, Dockerfile,
-// Dockerfile.example and Dockerfile.release, runs the images, and stops the containers under load. Podman does
-// the work, with a store of its own. Images for the names in FROM are made of this
-// machine's programs.
+// Dockerfile.example and Dockerfile.release, runs the images, and stops the containers under
+// load. Podman does the work, with a store of its own. Images for the names in FROM are made
+// of this machine's programs.
 package images
 
 import (

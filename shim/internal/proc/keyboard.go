@@ -41,8 +41,11 @@ func (k *Keyboard) Off() {
 
 // Pressed reports whether one of keys was pressed since the last call.
 func (k *Keyboard) Pressed(keys ...byte) bool {
+	if k.before == nil || !foreground() {
+		return false
+	}
 	typed := []unix.PollFd{{Fd: 0, Events: unix.POLLIN}}
-	if n, _ := unix.Poll(typed, 0); k.before == nil || n == 0 || !foreground() {
+	if n, _ := unix.Poll(typed, 0); n <= 0 {
 		return false
 	}
 	var buf [256]byte

@@ -12,9 +12,10 @@ import (
 
 // prolonged is what kept a hold from ending as early as without traffic.
 type prolonged struct {
-	by   string     // in words; "": the hold was not prolonged
-	hint string     // what helps, as the end of by; ""
-	peer netip.Addr // whose traffic; invalid: no traffic, or unknown
+	by    string     // in words; "": the hold was not prolonged
+	hint  string     // what helps, as the end of by; ""
+	short string     // by in fewer words; "": by is short enough
+	peer  netip.Addr // whose traffic; invalid: no traffic, or unknown
 
 	ordinary bool // the figures in the line say so already
 }
@@ -36,6 +37,9 @@ func (s *Stop) prolonged() prolonged {
 	found := prolonged{by: s.describe(cause, at), peer: cause.Peer, ordinary: s.isOrdinary(cause, at)}
 	if cause.Kind == traffic.Probe && s.TrafficConfig.Probes != traffic.IgnoreProbes {
 		found.hint = s.spell(" see --ignore-probes")
+	}
+	if cause.Kind == traffic.AcceptQueue {
+		found.short = counted(max(cause.Connections, 1), "connection") + " waiting to be accepted" + s.until(at, true)
 	}
 	return found
 }

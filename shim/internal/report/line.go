@@ -21,16 +21,19 @@ type part struct {
 }
 
 // fit returns a line of at most room characters: the head, and the parts in their order.
-// The head is brief if the head itself or the weightiest part has no room otherwise.
+// The head is brief if the whole head has no room, or no room beside the weightiest part for
+// which a line with the brief head has room.
 func fit(head func(brief bool) string, parts []part) string {
-	line := head(false)
-	least := width(line)
-	if len(parts) > 0 {
-		weightiest := slices.MaxFunc(parts, func(a, b part) int { return a.weight - b.weight })
-		least += width("; " + weightiest.forms[len(weightiest.forms)-1])
+	line, brief := head(false), head(true)
+	least := 0
+	for _, i := range byWeight(parts) {
+		if n := parts[i].shortest(); width(brief)+n <= room {
+			least = n
+			break
+		}
 	}
-	if least > room {
-		line = head(true)
+	if width(line)+least > room {
+		line = brief
 	}
 	for _, text := range choose(parts, room-width(line)) {
 		if text != "" {
@@ -40,15 +43,17 @@ func fit(head func(brief bool) string, parts []part) string {
 	return line
 }
 
+// shortest returns the width of the part's shortest form, separator included.
+func (p *part) shortest() int { return width("; " + p.forms[len(p.forms)-1]) }
+
 // choose returns a form of each part, or "" for a part without room. The weightiest parts
 // are chosen first, each in its shortest form, and then made as long as there is room.
 func choose(parts []part, room int) []string {
 	order := byWeight(parts)
 	chosen := make([]string, len(parts))
 	for _, i := range order {
-		shortest := parts[i].forms[len(parts[i].forms)-1]
-		if n := width("; " + shortest); n <= room {
-			chosen[i] = shortest
+		if n := parts[i].shortest(); n <= room {
+			chosen[i] = parts[i].forms[len(parts[i].forms)-1]
 			room -= n
 		}
 	}

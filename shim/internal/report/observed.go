@@ -25,7 +25,11 @@ const (
 func (s *Stop) parts() []part {
 	parts := s.details()
 	if cause := s.prolonged(); cause.by != "" && !cause.ordinary {
-		parts = append(parts, part{[]string{cause.by + cause.hint, cause.by}, causeWeight})
+		forms := []string{cause.by + cause.hint, cause.by}
+		if cause.short != "" {
+			forms = append(forms, cause.short)
+		}
+		parts = append(parts, part{forms, causeWeight})
 	}
 	return append(parts, s.advice()...)
 }
