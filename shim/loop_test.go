@@ -414,15 +414,26 @@ func (w *world) giveTerminal(int) bool {
 	return true
 }
 
+// program does not find a "gone-listener", which has ended.
 func (w *world) program(int) (string, []string) {
 	name, _ := w.executes.Load().(string)
+	if name == "gone-listener" {
+		return "", nil
+	}
 	return name, []string{name}
+}
+
+// listening finds a program called "listener" or "gone-listener".
+func (w *world) listening(pids []int) int {
+	if name, _ := w.executes.Load().(string); strings.HasSuffix(name, "listener") {
+		return pids[0]
+	}
+	return 0
 }
 
 func (w *world) startSampling(observe.Config)       { w.did("watches") }
 func (w *world) resume(bool)                        {}
 func (w *world) slowDown()                          { w.did("looks seldom") }
-func (w *world) listening([]int) int                { return 0 }
 func (w *world) snapshots() <-chan observe.Snapshot { return w.samples }
 
 func (w *world) listenHealth(HealthSpec) error { return nil }

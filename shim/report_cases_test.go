@@ -3,6 +3,7 @@ package shim
 import (
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
@@ -96,6 +97,8 @@ var causeCases = []reportCase{
 	{name: "ceiling, connections too short to be counted", cfg: until(Settled), course: endsAt(stop.Ceiling, 15), caseTraffic: caseTraffic{observer: observe.ProcNet, news: perSecond(0, 15), lastNew: 14.5, lastByte: 14.5, seen: traffic.Summary{Cause: by(traffic.NewConnections, netip.Addr{}, 14.5, 0)}}},
 	{name: "ceiling, bytes through /proc/net", cfg: until(Quiet), course: endsAt(stop.Ceiling, 15), caseTraffic: caseTraffic{observer: observe.ProcNet, news: perSecond(0, 15), lastByte: 14.5, seen: traffic.Summary{Open: 8, Cause: by(traffic.Bytes, netip.Addr{}, 14.5, 0)}}},
 	{name: "ceiling, a path", cfg: waitingFor(until(Quiet), "/run/app", "/run/b"), course: endsAt(stop.Ceiling, 15), caseTraffic: caseTraffic{paths: []string{"/run/app"}, news: perSecond(40, 15), lastNew: 14.9, lastByte: 14.9, seen: traffic.Summary{Cause: by(traffic.NewConnections, balancer, 14.9, 160)}}},
+	{name: "ceiling, a long path", cfg: waitingFor(until(Quiet), "/run/app"), course: endsAt(stop.Ceiling, 15), caseTraffic: caseTraffic{observer: noPorts, paths: []string{"/run/" + strings.Repeat("neighbor/", 12) + "app"}}},
+	{name: "ceiling, requests of a long peer", cfg: until(Quiet), course: endsAt(stop.Ceiling, 15), caseTraffic: caseTraffic{news: perSecond(0, 15), lastByte: 14.9, seen: traffic.Summary{Open: 30, InFlight: 30, Cause: by(traffic.Requests, netip.MustParseAddr("2001:db8:1234:5678:9abc:def0:1234:5678"), 14.9, 30)}}},
 	{name: "ceiling, two paths without traffic", cfg: waitingFor(delayed(2), "/run/app", "/run/b"), course: endsAt(stop.Ceiling, 19), caseTraffic: caseTraffic{observer: noPorts, paths: []string{"/run/app", "/run/b"}}},
 	{name: "ceiling, --on-stop", cfg: running(until(Quiet)), course: endsAt(stop.Ceiling, 15).running(15), caseTraffic: caseTraffic{news: perSecond(0, 15), lastByte: 3, seen: traffic.Summary{Cause: by(traffic.Bytes, balancer, 3, 0)}}},
 	{name: "second signal, a slow request", cfg: until(Quiet), course: endsAt(stop.SecondSignal, 12), caseTraffic: caseTraffic{news: perSecond(0, 12), lastByte: 1, seen: traffic.Summary{Open: 1, InFlight: 1, Cause: by(traffic.Requests, balancer, 12, 1)}}},

@@ -210,6 +210,9 @@ func (l *loop) serverAmong(processes []proc.Process) (name, hint string) {
 		return "", ""
 	}
 	exe, _ := l.host.processes.program(pid)
+	if exe == "" { // the process has ended
+		return "", ""
+	}
 	return path.Base(exe), ""
 }
 

@@ -107,7 +107,7 @@ func Watch(cfg Config, d Display) error {
 			}
 		default:
 		}
-		if s.keyboard.Pressed('q', 'Q') || s.ends(&h) {
+		if s.keyPressed('q', 'Q') || s.ends(&h) {
 			return nil
 		}
 	}
@@ -126,6 +126,15 @@ func (s *screen) enter() {
 	}
 }
 
+// keyPressed reports whether one of keys was pressed since the last call. A shell that moves
+// Watch from the background to the foreground need not send CONT.
+func (s *screen) keyPressed(keys ...byte) bool {
+	if s.Keys {
+		s.keyboard.On()
+	}
+	return s.keyboard.Pressed(keys...)
+}
+
 func (s *screen) leave() {
 	s.keyboard.Off()
 	s.Leave()
@@ -141,10 +150,6 @@ func (s *screen) ends(h *host) bool {
 			s.leave()
 			h.processes.stopSelf(sig.TSTP)
 			s.enter()
-		}
-	case sig.CONT: // a shell may have moved Watch from the background to the foreground
-		if s.Keys {
-			s.keyboard.On()
 		}
 	}
 	return false

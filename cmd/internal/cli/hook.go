@@ -34,7 +34,7 @@ func HookAnyway(args, env []string) (cfg shim.Config, wrong []error) {
 		call, cfg = next, tried
 	}
 	if asksToHold && !cfg.Holds() { // --until=elapsed, whose --delay is wrong
-		cfg.Until = shim.Quiet
+		cfg, _ = call.with(setting{words: []string{"--until=quiet"}}).config()
 	}
 	return cfg, wrong
 }
@@ -48,7 +48,7 @@ func leftOut(err error, name string) error {
 	if strings.HasSuffix(err.Error(), "?") {
 		separator = " "
 	}
-	return fmt.Errorf("%w%sholding without %s", err, separator, shim.Quote(name))
+	return fmt.Errorf("%w%sholding without %s", err, separator, quoteWord(name))
 }
 
 // setting is a flag, with its value, or a variable, or a word that belongs to neither.
@@ -106,15 +106,15 @@ func argumentsOf(args []string, flags []flag) (list []setting) {
 		case word == "--":
 			continue
 		case !isFlag(word):
-			list = append(list, setting{name: word, err: fmt.Errorf("unexpected argument %s", shim.Quote(word))})
+			list = append(list, setting{name: word, err: unexpectedArgument(word)})
 			continue
 		}
-		s := setting{name: flagName(word), words: []string{word}}
+		s := setting{name: flagName(word, flags), words: []string{word}}
 		valueFollows, err := readWord(word, flags)
 		if err != nil {
 			valueFollows = !strings.Contains(word, "=")
 		}
-		if valueFollows && i+1 < len(args) && !isFlag(args[i+1]) {
+		if valueFollows && i+1 < len(args) && (!isFlag(args[i+1]) || isNegative(args[i+1])) {
 			i++
 			s.words = append(s.words, args[i])
 		}
@@ -123,13 +123,17 @@ func argumentsOf(args []string, flags []flag) (list []setting) {
 	return list
 }
 
-// flagName returns the flag in a word of a command line: the first of a cluster.
-func flagName(word string) string {
-	if !strings.HasPrefix(word, "--") {
+// flagName returns the flag in a word of a command line: of a short flag the flag without its
+// value, or the whole word if the first flag of a cluster takes no value or does not exist.
+func flagName(word string, flags []flag) string {
+	if strings.HasPrefix(word, "--") {
+		name, _, _ := strings.Cut(word, "=")
+		return name
+	}
+	if f := short(flags, word[1:2]); f != nil && f.hasValue {
 		return word[:2]
 	}
-	name, _, _ := strings.Cut(word, "=")
-	return name
+	return word
 }
 
 // firstThese returns settings with the grace period first, and then the delay: other

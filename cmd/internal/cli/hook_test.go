@@ -22,6 +22,10 @@ func TestHookAnyway(t *testing.T) {
 		{"--quiet-for=2 --delay", "", "0s quiet 2s 0s 0s", "--delay"},
 		{"-d5x -u settled", "", "0s settled 0s 0s 0s", "-d"},
 		{"-d 5 nginx -g daemon --until=settled", "", "5s settled 0s 0s 0s", "nginx -g"},
+		{"--quiet-for=2 -xd 5", "", "0s quiet 2s 0s 0s", "-xd"},
+		{"-é --quiet-for=2", "", "0s quiet 2s 0s 0s", "-é"},
+		{"--delay -1 --quiet-for=2", "", "0s quiet 2s 0s 0s", "--delay"},
+		{"--quiet-for=2 -d -1s", "", "0s quiet 2s 0s 0s", "-d"},
 		{"--delay=5 --delay=x", "", "5s quiet 0s 0s 0s", "--delay"},
 		{"--until=Settled --delay=5", "", "5s quiet 0s 0s 0s", "--until"},
 		{"--until=elapsed --delay=x", "", "0s quiet 0s 0s 0s", "--delay"},
@@ -49,6 +53,26 @@ func TestHookAnyway(t *testing.T) {
 		if err := cfg.Validate(); err != nil {
 			t.Errorf("%s %s: the configuration is invalid: %v", c.env, c.args, err)
 		}
+	}
+}
+
+// TestHookErrors: the errors of a hook show empty words and negative values, and a hook that
+// holds because of a wrong --delay reports no setting as one without effect.
+func TestHookErrors(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{""}, `unexpected argument ""; holding without ""`},
+		{[]string{"--delay", "-1"}, `--delay=-1: invalid duration "-1": give seconds (10) or units (1m30s, 500ms), from 0 to 8760h0m0s, not a negative time; holding without --delay`},
+	} {
+		if _, wrong := HookAnyway(c.args, nil); len(wrong) != 1 || wrong[0].Error() != c.want {
+			t.Errorf("%q: %v, want %s", c.args, wrong, c.want)
+		}
+	}
+	cfg, _ := HookAnyway([]string{"--delay=x"}, []string{"LAMEDUCK_UNTIL=elapsed", "LAMEDUCK_QUIET_FOR=2"})
+	if cfg.Until != "quiet" || len(cfg.Warnings) > 0 {
+		t.Errorf("the hook holds until %s, and warns: %q", cfg.Until, cfg.Warnings)
 	}
 }
 

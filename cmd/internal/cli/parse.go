@@ -56,12 +56,25 @@ func (l *Line) parseOnly(grammar any, name string, args, env []string) error {
 		err = fmt.Errorf("unknown flag %s: lameduck itself has the flag, lameduck %s does not", shim.Quote(unknown.flag), name)
 	}
 	if words := DropDashes(command); err == nil && len(words) > 0 {
-		err = fmt.Errorf("unexpected argument %s", shim.Quote(words[0]))
+		err = unexpectedArgument(words[0])
 	}
 	if err != nil {
 		return fmt.Errorf("%w (lameduck %s --help lists the flags; to run a program of that name: lameduck -- %[2]s)", err, name)
 	}
 	return nil
+}
+
+// unexpectedArgument is the error for a word that is neither a flag nor the value of a flag.
+func unexpectedArgument(word string) error {
+	return fmt.Errorf("unexpected argument %s", quoteWord(word))
+}
+
+// quoteWord is shim.Quote, with quotes around an empty word too.
+func quoteWord(word string) string {
+	if word == "" {
+		return `""`
+	}
+	return shim.Quote(word)
 }
 
 // isFlagOfRun reports whether lameduck itself has a flag, as typed.

@@ -75,7 +75,6 @@ func (v *Path) Decode(ctx *kong.DecodeContext) error { return v.decode(ctx, pars
 func (v *TerminationLog) Decode(ctx *kong.DecodeContext) error {
 	return v.decode(ctx, parseTerminationLog)
 }
-func (v *Words) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx, parseCommand) }
 func (v *Level) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx, parseLevel) }
 func (v *Format) Decode(ctx *kong.DecodeContext) error     { return v.decode(ctx, parseFormat) }
 func (v *Rewrites) Decode(ctx *kong.DecodeContext) error   { return v.decode(ctx, parseRewrite) }
@@ -87,6 +86,18 @@ func (v *Paths) Decode(ctx *kong.DecodeContext) error      { return v.decodeWhol
 func (v *Bool) Decode(ctx *kong.DecodeContext) error       { return decodeBool(&v.single, ctx, parseBool) }
 func (v *Choice) Decode(ctx *kong.DecodeContext) error {
 	return decodeBool(&v.single, ctx, parseChoice)
+}
+
+// Decode reads a command. Quotes and flags in the text belong to the command: the hints of
+// remedied would mislead.
+func (v *Words) Decode(ctx *kong.DecodeContext) error {
+	word, err := popText(ctx)
+	if err != nil {
+		return err
+	}
+	command, wrong := parseCommand(word)
+	v.Value, v.texts = command, []text{{word, wrong}}
+	return nil
 }
 
 // IsBool reports that the flag may be given without a value; see kong.BoolMapperValue.

@@ -116,6 +116,8 @@ var hints = map[string]string{
 	"--delay=-1":                    "from 0 to 8760h0m0s, not a negative time",
 	`--delay="10"`:                  "; leave the quotes out",
 	"--delay='10s'":                 "; leave the quotes out",
+	"--on-stop=a -x && b -y":        "give sh -c 'COMMAND', or quote &&",
+	"--on-stop='a' '":               ": close the quote",
 	"--quiet-for=5min":              "; did you mean 5m?",
 	"--stop-schedule=USR1/30sec":    "; did you mean USR1/30s?",
 	"--rewrite=TERM=USR1":           "; did you mean TERM:USR1?",

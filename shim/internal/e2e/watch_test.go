@@ -280,6 +280,25 @@ func TestWatchJob(t *testing.T) {
 	s.wantExit(0)
 }
 
+// TestWatchBackground: watch started in the background takes keys in the foreground. bash
+// sends CONT to a stopped job alone.
+func TestWatchBackground(t *testing.T) {
+	t.Parallel()
+	s := startShell(t)
+	s.typeText("$LAMEDUCK watch &\n")
+	s.waitFor(enterScreen)
+	s.waitFor("state ")
+	s.typeText("fg\n")
+	s.waitFor("watch\r\n")
+	waitByKey(t, s, true)
+	s.typeText("q")
+	s.waitFor(leaveScreen)
+	s.typeText("echo left $?\n")
+	s.waitFor("left 0")
+	s.typeText("exit 0\n")
+	s.wantExit(0)
+}
+
 // TestWatchIdle: watching a thousand idle connections takes less than 30 % of one processor.
 func TestWatchIdle(t *testing.T) {
 	h := startHookHost(t, "server", nil)

@@ -9,6 +9,10 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
+// maxTyped is the size of a terminal's buffer; see N_TTY_BUF_SIZE in the kernel's
+// drivers/tty/n_tty.c.
+const maxTyped = 4096
+
 // Keyboard is standard input, if that is a terminal, read key by key and without echo.
 // Ctrl-C and Ctrl-Z send signals as ever. The zero value is off.
 type Keyboard struct {
@@ -48,7 +52,7 @@ func (k *Keyboard) Pressed(keys ...byte) bool {
 	if n, _ := unix.Poll(typed, 0); n <= 0 {
 		return false
 	}
-	var buf [256]byte
+	var buf [maxTyped]byte
 	n, _ := unix.Read(0, buf[:])
 	return slices.ContainsFunc(keys, func(key byte) bool { return bytes.IndexByte(buf[:max(n, 0)], key) >= 0 })
 }

@@ -14,7 +14,7 @@ import (
 type prolonged struct {
 	by    string     // in words; "": the hold was not prolonged
 	hint  string     // what helps, as the end of by; ""
-	short string     // by in fewer words; "": by is short enough
+	brief string     // in words, without the peer, the path or the port
 	peer  netip.Addr // whose traffic; invalid: no traffic, or unknown
 
 	ordinary bool // the figures in the line say so already
@@ -27,19 +27,21 @@ func (s *Stop) prolonged() prolonged {
 		return prolonged{}
 	}
 	if others := s.waitedForOthers(); others != "" {
-		return prolonged{by: others}
+		return prolonged{by: others, brief: s.waitedBriefly(others)}
 	}
 	at := s.causeAt()
 	if !s.trafficProlonged(at) {
 		return prolonged{}
 	}
 	cause := &s.InHold.Traffic.Cause
-	found := prolonged{by: s.describe(cause, at), peer: cause.Peer, ordinary: s.isOrdinary(cause, at)}
+	anyPeer := *cause
+	anyPeer.Peer = netip.Addr{}
+	found := prolonged{by: s.describe(cause, at), brief: s.describe(&anyPeer, at), peer: cause.Peer, ordinary: s.isOrdinary(cause, at)}
 	if cause.Kind == traffic.Probe && s.TrafficConfig.Probes != traffic.IgnoreProbes {
 		found.hint = s.spell(" see --ignore-probes")
 	}
 	if cause.Kind == traffic.AcceptQueue {
-		found.short = counted(max(cause.Connections, 1), "connection") + " waiting to be accepted" + s.until(at, true)
+		found.brief = counted(max(cause.Connections, 1), "connection") + " waiting to be accepted" + s.until(at, true)
 	}
 	return found
 }
@@ -110,6 +112,14 @@ func (s *Stop) remaining(paths []string) string {
 		return first + " was there to the end"
 	}
 	return first + andMore(len(paths)-1) + " were there to the end"
+}
+
+// waitedBriefly returns the words of waitedForOthers without a path.
+func (s *Stop) waitedBriefly(others string) string {
+	if s.Ended == stop.Ceiling && len(s.InHold.PathsPresent) > 0 {
+		return s.spell("a path of --wait-gone was there to the end")
+	}
+	return others
 }
 
 // outlastedTraffic reports whether the hold ended by its condition, and noticeably later

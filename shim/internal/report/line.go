@@ -18,6 +18,7 @@ const room = MaxWidth - len("lameduck: ")
 type part struct {
 	forms  []string // the text, and shorter texts for a line with less room
 	weight int
+	brief  string // for a line without room for any of forms; ""
 }
 
 // fit returns a line of at most room characters: the head, and the parts in their order.
@@ -27,8 +28,8 @@ func fit(head func(brief bool) string, parts []part) string {
 	line, brief := head(false), head(true)
 	least := 0
 	for _, i := range byWeight(parts) {
-		if n := parts[i].shortest(); width(brief)+n <= room {
-			least = n
+		if text := parts[i].within(room - width(brief)); text != "" {
+			least = width("; " + text)
 			break
 		}
 	}
@@ -43,8 +44,15 @@ func fit(head func(brief bool) string, parts []part) string {
 	return line
 }
 
-// shortest returns the width of the part's shortest form, separator included.
-func (p *part) shortest() int { return width("; " + p.forms[len(p.forms)-1]) }
+// within returns the shortest form of the part, or else the brief one, or "" without room.
+func (p *part) within(room int) string {
+	for _, text := range []string{p.forms[len(p.forms)-1], p.brief} {
+		if text != "" && width("; "+text) <= room {
+			return text
+		}
+	}
+	return ""
+}
 
 // choose returns a form of each part, or "" for a part without room. The weightiest parts
 // are chosen first, each in its shortest form, and then made as long as there is room.
@@ -52,9 +60,9 @@ func choose(parts []part, room int) []string {
 	order := byWeight(parts)
 	chosen := make([]string, len(parts))
 	for _, i := range order {
-		if n := parts[i].shortest(); n <= room {
-			chosen[i] = parts[i].forms[len(parts[i].forms)-1]
-			room -= n
+		chosen[i] = parts[i].within(room)
+		if chosen[i] != "" {
+			room -= width("; " + chosen[i])
 		}
 	}
 	for _, i := range order {

@@ -25,11 +25,7 @@ const (
 func (s *Stop) parts() []part {
 	parts := s.details()
 	if cause := s.prolonged(); cause.by != "" && !cause.ordinary {
-		forms := []string{cause.by + cause.hint, cause.by}
-		if cause.short != "" {
-			forms = append(forms, cause.short)
-		}
-		parts = append(parts, part{forms, causeWeight})
+		parts = append(parts, part{forms: []string{cause.by + cause.hint, cause.by}, weight: causeWeight, brief: cause.brief})
 	}
 	return append(parts, s.advice()...)
 }
@@ -39,7 +35,7 @@ func (s *Stop) details() []part {
 	var parts []part
 	add := func(weight int, forms ...string) {
 		if len(forms) > 0 && forms[0] != "" {
-			parts = append(parts, part{forms, weight})
+			parts = append(parts, part{forms: forms, weight: weight})
 		}
 	}
 	if s.InHold.sees() {
@@ -56,7 +52,7 @@ func (s *Stop) details() []part {
 // advice returns the suggestion, if there is a suggestion.
 func (s *Stop) advice() []part {
 	if suggestion := s.suggestion(); suggestion.text != "" {
-		return []part{{[]string{suggestion.text + suggestion.more, suggestion.text}, suggestionWeight}}
+		return []part{{forms: []string{suggestion.text + suggestion.more, suggestion.text}, weight: suggestionWeight}}
 	}
 	return nil
 }

@@ -102,19 +102,19 @@ func (s *Stop) prospects() []part {
 	gate := &s.StopConfig.Gate
 	switch {
 	case s.Hook:
-		parts = append(parts, part{[]string{"TERM ends the wait"}, 1})
+		parts = append(parts, part{forms: []string{"TERM ends the wait"}, weight: 1})
 	case gate.Holds():
-		parts = append(parts, part{[]string{fmt.Sprintf("a second %v ends the wait", s.Trigger)}, 1})
+		parts = append(parts, part{forms: []string{fmt.Sprintf("a second %v ends the wait", s.Trigger)}, weight: 1})
 	}
 	if s.StopConfig.KillAfter > 0 {
-		parts = append(parts, part{[]string{fmt.Sprintf("KILL %s after the first signal", stop.FormatDuration(s.StopConfig.KillAfter))}, 3})
+		parts = append(parts, part{forms: []string{fmt.Sprintf("KILL %s after the first signal", stop.FormatDuration(s.StopConfig.KillAfter))}, weight: 3})
 	}
 	switch {
 	case s.Caveat != "":
-		parts = append(parts, part{[]string{s.Caveat}, 4})
+		parts = append(parts, part{forms: []string{s.Caveat}, weight: 4})
 	case s.GraceAssumed && gate.MaxHold() > gate.Floor:
 		grace := fmt.Sprintf("grace period assumed: %s", stop.FormatDuration(s.StopConfig.Grace))
-		parts = append(parts, part{[]string{grace + ", as in " + s.AssumedFrom, grace}, 2})
+		parts = append(parts, part{forms: []string{grace + ", as in " + s.AssumedFrom, grace}, weight: 2})
 	}
 	return parts
 }
@@ -161,7 +161,7 @@ func (s *Stop) NoHold() string {
 			return head
 		}
 		return head + ", and the command " + was + s.exit()
-	}, []part{{[]string{fmt.Sprintf(s.spell("if %v stops this container, give --stop-signal=%v"), s.Forwarded, s.Forwarded)}, suggestionWeight}})
+	}, []part{{forms: []string{fmt.Sprintf(s.spell("if %v stops this container, give --stop-signal=%v"), s.Forwarded, s.Forwarded)}, weight: suggestionWeight}})
 }
 
 // headline returns the beginning of a line: what was at risk at the end of the hold, and
