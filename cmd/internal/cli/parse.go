@@ -155,11 +155,24 @@ func ParseOther(grammar any, args []string) (rest []string, err error) {
 	abbreviate(k.Model.Flags)
 	own, rest, err := split(args, flagsIn(k.Model))
 	if err != nil {
-		text, _, _ := strings.Cut(err.Error(), ": did you mean") // the suggestion is a long name, which few inits have
-		return nil, errors.New(text)
+		return nil, inOther(err)
 	}
 	_, err = k.Parse(own)
 	return rest, err
+}
+
+// inOther returns an error about a flag as another program has it: lameduck's own flags are
+// variables there, and no other long flag is suggested, since few inits have any.
+func inOther(err error) error {
+	var unknown unknownFlagError
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	name, isLong := strings.CutPrefix(unknown.flag, "--")
+	if f := long(flagsOf(new(Run)), name); isLong && f != nil && f.env != "" {
+		return fmt.Errorf("unknown flag %s: give %s", unknown.flag, f.env)
+	}
+	return unknownFlagError{flag: unknown.flag}
 }
 
 // abbreviate lets a long flag be cut short to a unique beginning of at least two letters,

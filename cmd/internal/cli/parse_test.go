@@ -285,6 +285,22 @@ func TestFlagOfCommand(t *testing.T) {
 	oneLine(t, "--dealy", err, "unknown flag --dealy: did you mean --delay? (")
 }
 
+// TestFlagOfLameduck: under the name of another init, lameduck's own flags are variables.
+func TestFlagOfLameduck(t *testing.T) {
+	for flag, want := range map[string]string{
+		"--quiet-for=3": "unknown flag --quiet-for: give LAMEDUCK_QUIET_FOR",
+		"--quite-for=3": "unknown flag --quite-for",
+		"-d":            "unknown flag -d",
+	} {
+		var init struct {
+			Group bool `short:"g"`
+		}
+		if _, err := ParseOther(&init, []string{flag, "x"}); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", flag, err, want)
+		}
+	}
+}
+
 // TestNegatable: a flag with the tag negatable has a form with --no-.
 func TestNegatable(t *testing.T) {
 	for args, want := range map[string]string{"": "false []", "--pets": "true [{true <nil>}]", "--no-pets": "false [{false <nil>}]", "--pets=no": "false [{no <nil>}]", "--pets --no-pets": "false [{false <nil>}]", "--no-pets --pets": "true [{true <nil>}]"} {
