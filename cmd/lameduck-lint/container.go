@@ -83,7 +83,7 @@ func (c *container) newInstance(hook bool, line int, args []word) *instance {
 	}
 	err := d.validate()
 	if err != nil {
-		c.report(d.lineIn(err), badFlag, "lameduck does not start: %v", err)
+		c.report(d.lineIn(err), badFlag, "%s: %v", d.outcome(), err)
 		return d
 	}
 	d.explained, err = explain(d.cfg)

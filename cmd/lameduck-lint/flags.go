@@ -31,6 +31,7 @@ type commandLine interface {
 // reading is what lameduck makes of arguments and variables.
 type reading struct {
 	commandLine
+	hook     bool
 	cfg      shim.Config
 	given    map[string]given // by the flag's name
 	open     bool             // some argument or variable is not known
@@ -58,7 +59,7 @@ func (r *reading) complain(line int, rule, format string, args ...any) {
 // read returns what lameduck, or lameduck hold, makes of the words after the name (at
 // line) and of the variables.
 func read(hook bool, line int, args []word, env []variable) *reading {
-	r := &reading{given: map[string]given{}}
+	r := &reading{hook: hook, given: map[string]given{}}
 	var texts []string
 	for _, a := range args {
 		texts = append(texts, a.text)
@@ -77,6 +78,14 @@ func read(hook bool, line int, args []word, env []variable) *reading {
 	r.cfg.Env = []string{inPod} // only for the defaults of a pod
 	r.setGiven(args, line, env)
 	return r
+}
+
+// outcome returns what becomes of a lameduck with a wrong flag or variable.
+func (r *reading) outcome() string {
+	if r.hook {
+		return "lameduck hold leaves out what is wrong, and fails"
+	}
+	return "lameduck does not start"
 }
 
 // inPod is a variable by which lameduck recognizes a pod.
@@ -100,7 +109,7 @@ func (r *reading) check(err error, unknown []cli.Unknown, line int, args []word,
 		if without := errors.Unwrap(err); without != nil {
 			err = without // the hint at the end names lameduck's help
 		}
-		r.complain(lineOf(regexp.MustCompile(`--?[\w-]+`).FindString(err.Error()), args, line), badFlag, "lameduck does not start: %v", err)
+		r.complain(lineOf(regexp.MustCompile(`--?[\w-]+`).FindString(err.Error()), args, line), badFlag, "%s: %v", r.outcome(), err)
 		r.open = true
 	}
 	for _, u := range unknown {
@@ -119,7 +128,7 @@ func (r *reading) setGiven(args []word, line int, env []variable) {
 		if !known(g.Text) {
 			r.open = true
 		} else if g.Err != nil && !ofBuild(g.Err) {
-			r.complain(at, badFlag, "lameduck does not start: %s=%s: %v", g.Source, g.Text, g.Err)
+			r.complain(at, badFlag, "%s: %s=%s: %v", r.outcome(), g.Source, g.Text, g.Err)
 			r.open = true
 		}
 	}

@@ -16,7 +16,8 @@ type pod struct {
 	shared     bool
 	job        bool
 	knative    bool
-	ports      map[int]int // how many containers declare each port
+	ports      map[int]int       // how many containers declare each port
+	installed  map[string]string // the volume at each path at which lameduck is installed
 }
 
 // usualGrace is the default grace period of Kubernetes in seconds, which lameduck assumes.
@@ -34,6 +35,7 @@ func newPod(spec, object node) pod {
 		p.graceField = "timeoutSeconds"
 		p.patch = !spec.get(p.graceField).exists()
 	}
+	p.installed = installedIn(spec)
 	p.shared = spec.get("shareProcessNamespace").text() == "true" || spec.get("hostPID").text() == "true"
 	return p
 }
@@ -100,6 +102,7 @@ func (p *pod) lint(n node) []finding {
 	}
 	c.reportCommand()
 	c.reportPrefixes()
+	p.reportPaths(c, n, &h, hook)
 	c.reportShells(p.job)
 	c.reportUnusedVariables(h.words)
 	if s := n.get("lifecycle", "stopSignal"); s.exists() {

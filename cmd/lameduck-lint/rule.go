@@ -17,6 +17,7 @@ var rules = []rule{
 	{probeHolds, "readiness probes count as traffic, and are so frequent that traffic never seems to stop"},
 	{noExec, "a shell stays in front of the server and forwards no signals"},
 	{noCommand, "lameduck has no command to run"},
+	{noProgram, "lameduck is not at the path given: its volume is not mounted, or a whole command line is one word"},
 	{nested, "lameduck runs another lameduck"},
 	{misplacedFlag, "a flag of lameduck comes after the command, which gets the flag"},
 	{badFlag, "lameduck rejects a flag, a value, or their combination"},
@@ -38,6 +39,7 @@ const (
 	probeHolds      = "probe-holds"
 	noExec          = "no-exec"
 	noCommand       = "no-command"
+	noProgram       = "no-program"
 	nested          = "nested"
 	misplacedFlag   = "misplaced-flag"
 	badFlag         = "bad-flag"

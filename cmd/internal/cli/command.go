@@ -32,6 +32,8 @@ func CommandHint(command []string) string {
 		return fmt.Sprintf("leave %s out: lameduck runs the program that follows the flags", first)
 	case slices.Contains(shellWords, first):
 		return fmt.Sprintf("%s is a word of the shell: give sh -c '%[1]s ...; exec PROGRAM'", first)
+	case isDuration(first):
+		return fmt.Sprintf("did you mean --grace-period=%s or --delay=%[1]s?", first)
 	case len(words) > 1:
 		return fmt.Sprintf("did you mean several words, %s?", execForm(words))
 	}
@@ -39,6 +41,13 @@ func CommandHint(command []string) string {
 		return fmt.Sprintf("did you mean lameduck %s?", near)
 	}
 	return ""
+}
+
+// isDuration reports whether a word is a duration. As the first word of a command, the word
+// probably followed a flag without a value, such as -g.
+func isDuration(word string) bool {
+	_, err := shim.ParseDuration(word)
+	return err == nil
 }
 
 // execForm returns words as a list in a Dockerfile or a manifest.

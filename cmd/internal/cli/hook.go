@@ -75,7 +75,7 @@ func (c hookCall) with(s setting) hookCall {
 func (c hookCall) config() (shim.Config, error) {
 	var h HoldOnly
 	if _, err := h.parse(&h, c.args, c.env, flagsOf(new(Run))); err != nil {
-		return shim.Config{}, err
+		return shim.Config{}, lacking(err, "hold")
 	}
 	cfg, err := h.Config()
 	isWrong := func(g Given) bool { return g.Err != nil }

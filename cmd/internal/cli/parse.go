@@ -26,6 +26,9 @@ type Line struct {
 func ParseRun(args, env []string) (*Run, error) {
 	var r Run
 	command, err := r.parse(&r, args, env, nil)
+	if unknown := (unknownFlagError{}); errors.As(err, &unknown) && unknown.meant == "" {
+		err = fmt.Errorf("%w: flags of the command follow the command", err)
+	}
 	if err != nil {
 		return &r, fmt.Errorf("%w (lameduck --help-all lists the flags)", err)
 	}
@@ -52,9 +55,7 @@ func ParseWatch(args, env []string) (*Watch, error) {
 // parseOnly is parse for a subcommand, which runs no command.
 func (l *Line) parseOnly(grammar any, name string, args, env []string) error {
 	command, err := l.parse(grammar, args, env, flagsOf(new(Run)))
-	if unknown := (unknownFlagError{}); errors.As(err, &unknown) && isFlagOfRun(unknown.flag) {
-		err = fmt.Errorf("unknown flag %s: lameduck itself has the flag, lameduck %s does not", shim.Quote(unknown.flag), name)
-	}
+	err = lacking(err, name)
 	if words := DropDashes(command); err == nil && len(words) > 0 {
 		err = unexpectedArgument(words[0])
 	}
@@ -75,6 +76,15 @@ func quoteWord(word string) string {
 		return `""`
 	}
 	return shim.Quote(word)
+}
+
+// lacking returns err, with a hint if a subcommand has no flag of a name that lameduck
+// itself has.
+func lacking(err error, subcommand string) error {
+	if unknown := (unknownFlagError{}); errors.As(err, &unknown) && isFlagOfRun(unknown.flag) {
+		return fmt.Errorf("unknown flag %s: lameduck itself has the flag, lameduck %s does not", shim.Quote(unknown.flag), subcommand)
+	}
+	return err
 }
 
 // isFlagOfRun reports whether lameduck itself has a flag, as typed.
@@ -145,11 +155,24 @@ func ParseOther(grammar any, args []string) (rest []string, err error) {
 	abbreviate(k.Model.Flags)
 	own, rest, err := split(args, flagsIn(k.Model))
 	if err != nil {
-		text, _, _ := strings.Cut(err.Error(), ": did you mean") // the suggestion is a long name, which few inits have
-		return nil, errors.New(text)
+		return nil, inOther(err)
 	}
 	_, err = k.Parse(own)
 	return rest, err
+}
+
+// inOther returns an error about a flag as another program has it: lameduck's own flags are
+// variables there, and no other long flag is suggested, since few inits have any.
+func inOther(err error) error {
+	var unknown unknownFlagError
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	name, isLong := strings.CutPrefix(unknown.flag, "--")
+	if f := long(flagsOf(new(Run)), name); isLong && f != nil && f.env != "" {
+		return fmt.Errorf("unknown flag %s: give %s", unknown.flag, f.env)
+	}
+	return unknownFlagError{flag: unknown.flag}
 }
 
 // abbreviate lets a long flag be cut short to a unique beginning of at least two letters,

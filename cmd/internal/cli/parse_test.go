@@ -271,8 +271,34 @@ func TestSubcommandLacks(t *testing.T) {
 	oneLine(t, "hold -p", err, "unknown flag -p: lameduck itself has the flag, lameduck hold does not (")
 	_, err = ParseHold([]string{"--stop-schedule=5"}, nil)
 	oneLine(t, "hold --stop-schedule", err, "unknown flag --stop-schedule: lameduck itself has the flag, lameduck hold does not (")
+	_, wrong := HookAnyway([]string{"--preset", "nginx"}, nil)
+	oneLine(t, "hook --preset", wrong[0], "unknown flag --preset: lameduck itself has the flag, lameduck hold does not; holding without --preset")
 	_, err = ParseWatch([]string{"--verbose"}, nil)
 	oneLine(t, "watch --verbose", err, "unknown flag --verbose (")
+}
+
+// TestFlagOfCommand: an unknown flag that resembles no other is probably a flag of the command.
+func TestFlagOfCommand(t *testing.T) {
+	_, err := ParseRun([]string{"-f", "haproxy.cfg"}, nil)
+	oneLine(t, "-f", err, "unknown flag -f: flags of the command follow the command (")
+	_, err = ParseRun([]string{"--dealy=5", "x"}, nil)
+	oneLine(t, "--dealy", err, "unknown flag --dealy: did you mean --delay? (")
+}
+
+// TestFlagOfLameduck: under the name of another init, lameduck's own flags are variables.
+func TestFlagOfLameduck(t *testing.T) {
+	for flag, want := range map[string]string{
+		"--quiet-for=3": "unknown flag --quiet-for: give LAMEDUCK_QUIET_FOR",
+		"--quite-for=3": "unknown flag --quite-for",
+		"-d":            "unknown flag -d",
+	} {
+		var init struct {
+			Group bool `short:"g"`
+		}
+		if _, err := ParseOther(&init, []string{flag, "x"}); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", flag, err, want)
+		}
+	}
 }
 
 // TestNegatable: a flag with the tag negatable has a form with --no-.

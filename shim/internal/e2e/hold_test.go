@@ -260,7 +260,7 @@ func TestHoldAnyway(t *testing.T) {
 	for words, says := range map[string]string{
 		"hold --quite-for=2 --quiet-for=0.2":             "unknown flag --quite-for: did you mean --quiet-for? holding without --quite-for",
 		"hold --delay=x":                                 "holding without --delay",
-		"hold --rewrite TERM:USR1":                       "unknown flag --rewrite; holding without --rewrite",
+		"hold --rewrite TERM:USR1":                       "unknown flag --rewrite: lameduck itself has the flag, lameduck hold does not; holding without --rewrite",
 		"hold server":                                    "unexpected argument server; holding without server",
 		"hold --delay=50 --grace-period=30":              "holding without --delay",
 		"LAMEDUCK_UNTIL=x hold":                          "LAMEDUCK_UNTIL=x: invalid condition",
