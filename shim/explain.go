@@ -169,7 +169,7 @@ func (e explainer) duringStop(stops []sig.Signal) (lines []string) {
 		lines = append(lines, begin+e.hold("keeps serving"))
 	}
 	if holds {
-		lines = append(lines, e.duringHold("a second one, more than a second later, or INT, ends the hold at once")...)
+		lines = append(lines, e.duringHold("a second stop signal, more than a second later, or INT, ends the hold at once")...)
 	}
 	first := e.plan.stop.ScheduleFor(stops[0])
 	lines = append(lines, "  then "+e.steps(first))

@@ -26,7 +26,7 @@ on TERM: passes it on at once; no hold, schedule or preset was asked for
 	{"", []string{"--delay=5", "--grace-period=30", "--", "nginx"}, `
 runs nginx
 on TERM: keeps serving for 5 s
-  a second one, more than a second later, or INT, ends the hold at once
+  a second stop signal, more than a second later, or INT, ends the hold at once
   then TERM
   sends no KILL: that is the orchestrator's, at 30 s
 your pod needs terminationGracePeriodSeconds of 30 or more (docker stop -t 30): 5 s for the hold, and 25 s for the command to stop by itself
@@ -34,7 +34,7 @@ your pod needs terminationGracePeriodSeconds of 30 or more (docker stop -t 30): 
 	{"", []string{"--delay=5", "--", "nginx", "-g", "daemon off;"}, `
 runs nginx -g 'daemon off;'
 on TERM: keeps serving for 5 s
-  a second one, more than a second later, or INT, ends the hold at once
+  a second stop signal, more than a second later, or INT, ends the hold at once
   then TERM
   sends no KILL: that is the orchestrator's, at 10 s, assumed (--grace-period)
 your pod needs terminationGracePeriodSeconds of 9 or more (docker stop -t 9): 5 s for the hold, and 4 s for the command to stop by itself; 10 s is assumed: give --grace-period
@@ -42,7 +42,7 @@ your pod needs terminationGracePeriodSeconds of 9 or more (docker stop -t 9): 5 
 	{"KUBERNETES_SERVICE_HOST=10.0.0.1", []string{"--delay=5", "--", "nginx"}, `
 runs nginx
 on TERM: keeps serving for 5 s
-  a second one, more than a second later, or INT, ends the hold at once
+  a second stop signal, more than a second later, or INT, ends the hold at once
   then TERM
   sends no KILL: that is the orchestrator's, at 30 s, assumed (--grace-period)
 your pod needs terminationGracePeriodSeconds of 9 or more (docker stop -t 9): 5 s for the hold, and 4 s for the command to stop by itself; 30 s is assumed: give --grace-period
@@ -51,7 +51,7 @@ your pod needs terminationGracePeriodSeconds of 9 or more (docker stop -t 9): 5 
 runs haproxy -f /etc/haproxy.cfg
 preset haproxy, stopped by USR1: closes its listeners and exits when the last connection has ended (bounded by hard-stop-after); TERM cuts all at once
 on TERM or USR1: keeps serving until nobody has connected or sent a byte for 4 s and no request is in flight, at most 49 s
-  a second one, more than a second later, or INT, ends the hold at once
+  a second stop signal, more than a second later, or INT, ends the hold at once
   what looks like a health probe is left out once all other traffic has been silent for 4 s
   clients that keep their connections prolong the hold to 20 s after the last new connection
   then USR1
@@ -61,7 +61,7 @@ your pod needs terminationGracePeriodSeconds of 60 or more (docker stop -t 60): 
 	{"", []string{"--until=quiet", "--delay=15", "--ignore-probes", "--grace-period=60", "--", "x"}, `
 runs x
 on TERM: keeps serving at least 15 s, until nobody has connected or sent a byte for 4 s and no request is in flight, at most 49 s
-  a second one, more than a second later, or INT, ends the hold at once
+  a second stop signal, more than a second later, or INT, ends the hold at once
   what looks like a health probe is left out at once
   clients that keep their connections prolong the hold to 20 s after the last new connection
   then TERM
@@ -71,7 +71,7 @@ your pod needs terminationGracePeriodSeconds of 60 or more (docker stop -t 60): 
 	{"", []string{"--until=quiet", "--no-ignore-probes", "--grace-period=60", "--", "x"}, `
 runs x
 on TERM: keeps serving until nobody has connected or sent a byte for 4 s and no request is in flight, at most 49 s
-  a second one, more than a second later, or INT, ends the hold at once
+  a second stop signal, more than a second later, or INT, ends the hold at once
   what looks like a health probe counts
   clients that keep their connections prolong the hold to 20 s after the last new connection
   then TERM
@@ -81,7 +81,7 @@ your pod needs terminationGracePeriodSeconds of 60 or more (docker stop -t 60): 
 	{"", []string{"--until=drained", "--delay=0", "--quiet-for=2", "--max-delay=40", "--grace-period=60", "--", "envoy"}, `
 runs envoy
 on TERM: keeps serving until nobody has connected or sent a byte for 2 s and no connection is open, at most 40 s
-  a second one, more than a second later, or INT, ends the hold at once
+  a second stop signal, more than a second later, or INT, ends the hold at once
   what looks like a health probe is left out once all other traffic has been silent for 2 s
   then TERM
   sends no KILL: that is the orchestrator's, at 60 s
@@ -90,7 +90,7 @@ your pod needs terminationGracePeriodSeconds of 60 or more (docker stop -t 60): 
 	{"", []string{"--until=settled", "--", "x"}, `
 runs x
 on TERM: keeps serving until no new connection has come for 2.83 s, at most 5.67 s
-  a second one, more than a second later, or INT, ends the hold at once
+  a second stop signal, more than a second later, or INT, ends the hold at once
   what looks like a health probe is left out once all other traffic has been silent for 2.83 s
   then TERM
   sends no KILL: that is the orchestrator's, at 10 s, assumed (--grace-period)
@@ -100,7 +100,7 @@ your pod needs terminationGracePeriodSeconds of 10 or more (docker stop -t 10): 
 runs run.sh nginx
 preset auto, probably nginx, stopped by QUIT: closes its listeners, finishes the requests and exits (bounded by worker_shutdown_timeout); TERM and INT cut
 on TERM or QUIT: keeps serving until nobody has connected or sent a byte for 4 s and no request is in flight, at most 24 s
-  a second one, more than a second later, or INT, ends the hold at once
+  a second stop signal, more than a second later, or INT, ends the hold at once
   what looks like a health probe is left out once all other traffic has been silent for 4 s
   clients that keep their connections prolong the hold to 20 s after the last new connection
   then USR1, 30 s later TERM, 5 s later KILL, at 59 s at the latest
@@ -125,7 +125,7 @@ reports exit code 1 as 2, 143 as 0 after a stop
 runs postgres
 preset postgres, stopped by TERM/2s/INT: smart shutdown first: new connections are refused, and it exits as soon as the last session has ended; after 2 s fast shutdown: open transactions are rolled back (alone, TERM waits forever for a pool's connections)
 on TERM or INT: keeps serving for 3 s
-  a second one, more than a second later, or INT, ends the hold at once
+  a second stop signal, more than a second later, or INT, ends the hold at once
   then TERM, 2 s later INT
   sends no KILL: that is the orchestrator's, at 40 s
 your pod needs terminationGracePeriodSeconds of 40 or more (docker stop -t 40): 3 s for the hold, and 37 s for the command to stop by itself
@@ -133,28 +133,28 @@ your pod needs terminationGracePeriodSeconds of 40 or more (docker stop -t 40): 
 	{"", []string{"--kill-after=20", "--delay=3", "--grace-period=60", "--", "x"}, `
 runs x
 on TERM: keeps serving for 3 s
-  a second one, more than a second later, or INT, ends the hold at once
+  a second stop signal, more than a second later, or INT, ends the hold at once
   then TERM, KILL 20 s after the first signal, at 23 s
 your pod needs terminationGracePeriodSeconds of 60 or more (docker stop -t 60): 3 s for the hold, and 57 s for the command to stop by itself
 `},
 	{"", []string{"--stop-schedule=USR1/5/KILL", "--kill-after=10", "--delay=3", "--grace-period=60", "--", "x"}, `
 runs x
 on TERM: keeps serving for 3 s
-  a second one, more than a second later, or INT, ends the hold at once
+  a second stop signal, more than a second later, or INT, ends the hold at once
   then USR1, 5 s later KILL, at 8 s
 your pod needs terminationGracePeriodSeconds of 60 or more (docker stop -t 60): 3 s for the hold, and 57 s for the command to stop by itself
 `},
 	{"", []string{"--stop-schedule=USR1/10/KILL", "--kill-after=5", "--delay=3", "--grace-period=60", "--", "x"}, `
 runs x
 on TERM: keeps serving for 3 s
-  a second one, more than a second later, or INT, ends the hold at once
+  a second stop signal, more than a second later, or INT, ends the hold at once
   then USR1, KILL 5 s after the first signal, at 8 s
 your pod needs terminationGracePeriodSeconds of 60 or more (docker stop -t 60): 3 s for the hold, and 57 s for the command to stop by itself
 `},
 	{"", []string{"--linger=5", "--grace-period=30", "--delay=1", "--", "x"}, `
 runs x
 on TERM: keeps serving for 1 s
-  a second one, more than a second later, or INT, ends the hold at once
+  a second stop signal, more than a second later, or INT, ends the hold at once
   then TERM
   sends no KILL: that is the orchestrator's, at 30 s
 when the command has exited: TERM to its remaining descendants, and KILL 5 s later
@@ -185,7 +185,7 @@ runs envoy
 passes health checks through, :9000=:8080, which do not count as traffic; from the first stop signal on they get 503
 on TERM: keeps serving until /run/app/alive is gone, and --on-stop has ended, at most 19 s
   meanwhile runs deregister 'b c'
-  a second one, more than a second later, or INT, ends the hold at once
+  a second stop signal, more than a second later, or INT, ends the hold at once
   then TERM
   sends no KILL: that is the orchestrator's, at 30 s
 your pod needs terminationGracePeriodSeconds of 30 or more (docker stop -t 30): 19 s for the hold, and 11 s for the command to stop by itself
@@ -195,7 +195,7 @@ runs x
 keeps /run/app/alive locked while the command runs, for neighbors that wait for it
 answers health checks on :9000 with 200; from the first stop signal on they are refused
 on TERM: keeps serving for 1 s
-  a second one, more than a second later, or INT, ends the hold at once
+  a second stop signal, more than a second later, or INT, ends the hold at once
   then TERM
   sends no KILL: that is the orchestrator's, at 30 s
 your pod needs terminationGracePeriodSeconds of 30 or more (docker stop -t 30): 1 s for the hold, and 29 s for the command to stop by itself
@@ -204,7 +204,7 @@ your pod needs terminationGracePeriodSeconds of 30 or more (docker stop -t 30): 
 runs x
 sends USR1 where TERM arrives, drops HUP
 on TERM, QUIT or USR1: keeps serving for 1 s
-  a second one, more than a second later, or INT, ends the hold at once
+  a second stop signal, more than a second later, or INT, ends the hold at once
   then USR1
   if QUIT came: QUIT
   sends no KILL: that is the orchestrator's, at 30 s
@@ -219,7 +219,7 @@ no signal begins a stop
 lameduck: warning: --max-delay=20s: assumed grace period 10s ends first: give --grace-period and docker stop -t
 runs x
 on TERM: keeps serving until nobody has connected or sent a byte for 4 s and no request is in flight, at most 20 s
-  a second one, more than a second later, or INT, ends the hold at once
+  a second stop signal, more than a second later, or INT, ends the hold at once
   what looks like a health probe is left out once all other traffic has been silent for 4 s
   then TERM
   sends no KILL: that is the orchestrator's, at 10 s, assumed (--grace-period)
