@@ -56,7 +56,7 @@ func sentences(results []result) []string {
 	withFloor := find(results, "floor 5 s + silence 3 s").byPart
 	losing := func(f *figures) string { return count(f.losingRate()) }
 	return []string{
-		fmt.Sprintf("A silence of 1 s, `--quiet-for=1s`, loses requests at %s of 1 000 stops: at %s in dense traffic (10 requests a second or more), that is, at %s behind a balancer with stragglers and at %s behind others.",
+		fmt.Sprintf("A silence of 1 s, `--quiet-for=1s`, loses requests at %s of 1 000 stops, and in dense traffic (10 requests a second or more) at %s: at %s behind a balancer with stragglers, and at %s behind others.",
 			losing(brief[everyStop]), losing(brief[denseTraffic]), losing(brief[denseStragglers]), losing(brief[denseOthers])),
 		fmt.Sprintf("A silence of 4 s alone loses requests at %s of 1 000 stops, a floor of 5 s with a silence of 3 s at %s, and",
 			losing(silence[everyStop]), losing(withFloor[everyStop])),
