@@ -84,7 +84,7 @@ func (c *Config) graceFor(hold time.Duration) time.Duration {
 }
 
 // graceForLaterKill returns the shortest grace period into which both KILLs fit if the
-// schedule and --kill-after name one each, else 0.
+// schedule and --kill-after each name a KILL, else 0.
 func (c *Config) graceForLaterKill() time.Duration {
 	scheduled, named := c.Schedule.TimeToKill()
 	if !named || c.KillAfter == 0 {

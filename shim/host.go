@@ -70,7 +70,7 @@ type trafficHost interface {
 	resume(searching bool) // a snapshot was handled; searching for a lull, samples are more frequent
 	slowDown()             // the hold is over: samples only serve the report
 	snapshots() <-chan observe.Snapshot
-	listening(pids []int) (pid int) // the first that listens on a TCP port; 0: none
+	listening(pids []int) (pid int) // the first process with a TCP listener; 0: no such process
 }
 
 // neighborHost serves other containers: health checks and the alive file.

@@ -126,7 +126,7 @@ func (s *screen) enter() {
 	}
 }
 
-// keyPressed reports whether one of keys was pressed since the last call. A shell that moves
+// keyPressed reports whether a key of keys was pressed since the last call. A shell that moves
 // Watch from the background to the foreground need not send CONT.
 func (s *screen) keyPressed(keys ...byte) bool {
 	if s.Keys {

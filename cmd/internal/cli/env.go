@@ -47,7 +47,7 @@ func (u Unknown) String() string {
 	return fmt.Sprintf("unknown variable %s: %s", shim.Quote(u.Name), u.Hint)
 }
 
-// hintFor returns what to do about a variable that belongs to none of flags.
+// hintFor returns what to do about a variable that no flag of flags has.
 func hintFor(name string, flags []flag) string {
 	word := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, Prefix)), "_", "-")
 	switch f := long(flags, word); {

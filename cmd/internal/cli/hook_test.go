@@ -57,7 +57,7 @@ func TestHookAnyway(t *testing.T) {
 }
 
 // TestHookErrors: the errors of a hook show empty words and negative values, and a hook that
-// holds because of a wrong --delay reports no setting as one without effect.
+// holds because of a wrong --delay does not say that other settings have no effect.
 func TestHookErrors(t *testing.T) {
 	for _, c := range []struct {
 		args []string

@@ -19,7 +19,7 @@ const (
 	repository = "https://github.com/lameduck-init/lameduck"
 	// version is the version in the pages' file names.
 	version = "1.0.0"
-	// packageName is goreleaser's name for a package where the configuration gives none.
+	// packageName is goreleaser's name for a package without a name in the configuration.
 	packageName = "{{ .PackageName }}_{{ .Version }}_{{ .Os }}_{{ .Arch }}{{ with .Arm }}v{{ . }}{{ end }}"
 )
 
@@ -46,7 +46,7 @@ type releaser struct {
 	SBOMs []struct{ Documents []string }
 }
 
-// target is a machine that a release is built for. The names are those of goreleaser's
+// target is a machine that a release is built for. The names are the names of goreleaser's
 // templates.
 type target struct{ Os, Arch, Arm, Version, PackageName, ArtifactName string }
 

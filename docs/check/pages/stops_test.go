@@ -129,7 +129,7 @@ func query(t *testing.T, text string) {
 	}
 }
 
-// TestProductionNames: each name in the tables of docs/production.md is one of the report.
+// TestProductionNames: each name in the tables of docs/production.md is a name of the report.
 func TestProductionNames(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "docs/production.md"))
 	if err != nil {

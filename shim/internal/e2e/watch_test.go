@@ -241,8 +241,9 @@ func TestWatchQuietAtOnce(t *testing.T) {
 	h.shutDown()
 
 	h = startHookHostIn(t, asPID1, "server", nil)
-	h.dial("127.0.0.1").ask("hello")
-	time.Sleep(time.Second) // the silence that watch cannot have seen
+	c := h.dial("127.0.0.1")
+	c.ask("hello")
+	testutil.Eventually(t, "a second of silence, before watch starts", func() bool { return sinceLastByte(c) >= time.Second })
 	h.sendLine("watch --quiet-for=1")
 	if first := h.waitView("ports")[0]; !regexp.MustCompile(`; 1 open, 0 in flight, 0 new; last new connection none yet, byte [1-9]\.\d s ago; quiet$`).MatchString(first) {
 		t.Errorf("with an idle connection the first view is %q", first)
@@ -250,6 +251,19 @@ func TestWatchQuietAtOnce(t *testing.T) {
 	h.sendLine("send TERM")
 	h.out.wait(t, "hook exited 0")
 	h.shutDown()
+}
+
+// sinceLastByte returns the time since the kernel last received a byte on a connection.
+func sinceLastByte(c *client) (since time.Duration) {
+	raw := testutil.Must(c.Conn.(syscall.Conn).SyscallConn())
+	err := raw.Control(func(fd uintptr) {
+		info := testutil.Must(unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO))
+		since = time.Duration(info.Last_data_recv) * time.Millisecond
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return since
 }
 
 // TestWatchJob: Ctrl-Z stops watch and restores the screen, and fg continues watch.

@@ -43,7 +43,7 @@ func (k *Keyboard) Off() {
 	k.before = nil
 }
 
-// Pressed reports whether one of keys was pressed since the last call.
+// Pressed reports whether a key of keys was pressed since the last call.
 func (k *Keyboard) Pressed(keys ...byte) bool {
 	if k.before == nil || !foreground() {
 		return false

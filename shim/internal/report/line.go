@@ -44,7 +44,7 @@ func fit(head func(brief bool) string, parts []part) string {
 	return line
 }
 
-// within returns the shortest form of the part, or else the brief one, or "" without room.
+// within returns the shortest form of the part, or else the brief form, or "" without room.
 func (p *part) within(room int) string {
 	for _, text := range []string{p.forms[len(p.forms)-1], p.brief} {
 		if text != "" && width("; "+text) <= room {

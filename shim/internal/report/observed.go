@@ -80,7 +80,7 @@ func (s *Stop) unseen() []string {
 
 func cannotBeSeen(kinds []string) string { return strings.Join(kinds, " and ") + " cannot be seen" }
 
-// source returns where the figures come from, if the source is not the best one: the
+// source returns where the figures come from, if the source is not the best source: the
 // tables of /proc/net, or all sockets of the network namespace, neighbors' included.
 func (s *Stop) source() string {
 	o := &s.InHold

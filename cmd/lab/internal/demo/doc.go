@@ -16,6 +16,6 @@
 // contenders play, all contenders play again and nothing is shown.
 //
 // The program is apart from the other programs of the laboratory, and does without
-// net/http, so that no one waits for the compiler: TLS takes longer to compile than the
+// net/http, so that the compiler takes less time: TLS takes longer to compile than the
 // demo to play.
 package main

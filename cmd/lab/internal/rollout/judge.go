@@ -178,7 +178,7 @@ func (f *sceneFigures) speed() (claim, bool) {
 }
 
 // shortestSleep returns the shortest sleep that loses no request, or the longest sleep: a
-// sleep that loses none would be longer still. A sleep of longestLag or less may lose no
+// lossless sleep would be longer still. A sleep of longestLag or less may lose no
 // request by chance, since few stops meet so long a lag, and is left out.
 func (f *sceneFigures) shortestSleep() (found *figures) {
 	least, longest := math.Inf(1), 0.0
