@@ -23,8 +23,8 @@ type CauseKind uint8
 const (
 	NoCause         CauseKind = iota
 	NewConnections            // new connections (Peer, Port, At; Connections)
-	Bytes                     // bytes on an open connection (Peer, Port, At)
-	Requests                  // requests in flight (Peer and Port of the one silent longest; At, Connections, Undetermined)
+	Bytes                     // bytes on an open connection (Peer, Port, At, Unanswered)
+	Requests                  // requests in flight (Peer and Port of the one silent longest; At, Connections, Undetermined, Unanswered)
 	Probe                     // a possible health probe (Peer, Port, At, Period, Received)
 	AcceptQueue               // connections that the program has not accepted (Peer of any, Port, At, Connections)
 	OpenConnections           // connections that are open and idle (Peer of any, At, Connections)
@@ -41,6 +41,7 @@ type Cause struct {
 	Received    uint64        // of a Probe, bytes each time
 
 	Undetermined bool // each of the Requests may have been answered
+	Unanswered   bool // of Bytes and Requests: a stream on which the program has never sent a byte
 }
 
 // causes remembers what kept the condition from being met.
@@ -94,7 +95,7 @@ func (t *Tracker) noteActivity(next *conn) {
 // trigger, or than QuietFor.
 func (t *Tracker) noteKept(next *conn) {
 	isNew := next.opened != 0 && time.Duration(next.moved-next.opened) < t.cfg.QuietFor
-	if isNew || next.moved <= t.causes.keptRun.latest || next.course.beat.regular(1) {
+	if isNew || next.moved <= t.causes.keptRun.latest || t.leavesOut(next) {
 		return
 	}
 	t.causes.keptRun.extend(next.moved, t.cfg.QuietFor)
@@ -149,7 +150,7 @@ func (t *Tracker) findCause(longest queue) {
 	case requestWaits && t.outlasts(y.oldest.moved):
 		c.last = t.keptCause()
 	case requestWaits:
-		c.last = Cause{Kind: Requests, Peer: y.oldest.peer, Port: y.oldest.port, At: t.time(t.now), Connections: y.inFlight, Undetermined: !y.certain}
+		c.last = Cause{Kind: Requests, Peer: y.oldest.peer, Port: y.oldest.port, At: t.time(t.now), Connections: y.inFlight, Undetermined: !y.certain, Unanswered: y.oldest.unanswered}
 	case bytesHold && t.recent(c.keptRun.latest):
 		c.last = t.keptCause()
 	case active && !bytesHold:
@@ -169,7 +170,7 @@ func (t *Tracker) recent(at moment) bool { return at > trigger && !t.silentSince
 
 // causeOf returns the activity of a connection as a cause.
 func (t *Tracker) causeOf(c *conn, at moment) Cause {
-	cause := Cause{Kind: Bytes, Peer: c.socket.peer, Port: c.socket.port, At: t.time(at)}
+	cause := Cause{Kind: Bytes, Peer: c.socket.peer, Port: c.socket.port, At: t.time(at), Unanswered: c.unanswered()}
 	if period := t.periodOf(c); period > 0 {
 		cause.Kind = Probe
 		cause.Period = period

@@ -53,6 +53,8 @@ func TestCause(t *testing.T) {
 		"a slow request":                   {world{lives: []life{from("10.0.0.8", slowRequest), answered(-1)}}, quiet, 60, Cause{Kind: Requests, Peer: addr("10.0.0.8"), Port: 80, Connections: 1}, 9},
 		"a slow request to the end":        {world{lives: []life{from("10.0.0.8", slowRequest), answered(-1)}}, quiet, 8, Cause{Kind: Requests, Peer: addr("10.0.0.8"), Port: 80, Connections: 1}, 7.75},
 		"a stream":                         {world{lives: []life{from("10.0.0.9", webSocket(60))}, Config: Config{Probes: CountProbes}}, quiet, 19, Cause{Kind: Probe, Peer: addr("10.0.0.9"), Port: 80, Period: time.Second, Received: 5}, 18},
+		"a stream that is never answered":  {world{lives: []life{from("10.0.0.9", oneWay(-9, 1.1, 60))}}, quiet, 19, Cause{Kind: Bytes, Peer: addr("10.0.0.9"), Port: 80, Unanswered: true}, 18.5},
+		"a heartbeat":                      {world{lives: []life{from("10.0.0.9", oneWay(-9, 6, 60))}}, quiet, 19, Cause{Kind: Requests, Peer: addr("10.0.0.9"), Port: 80, Connections: 1, Unanswered: true}, 18.75},
 		"a probe":                          {world{lives: probing(1), events: true, Config: Config{Probes: CountProbes}}, quiet, 19, Cause{Kind: Probe, Peer: addr("10.0.0.1"), Port: 80, Period: time.Second, Received: 77}, 18},
 		"a probe, until settled":           {world{lives: probing(1), events: true, Config: Config{Probes: CountProbes, Until: UntilSettled}}, settled, 19, Cause{Kind: Probe, Peer: addr("10.0.0.1"), Port: 80, Period: time.Second, Received: 77}, 18},
 		"requests beside a probe":          {world{lives: append(probing(1), busy("10.0.0.7")...), events: true}, quiet, 19, Cause{Kind: NewConnections, Peer: addr("10.0.0.7"), Port: 80, Connections: 31}, 18.75},
@@ -95,21 +97,20 @@ func TestLeftOut(t *testing.T) {
 	w := world{events: true, Config: Config{MaxSilence: s(5)}, lives: []life{
 		{open: s(1), state: tcp.SynRecv}, {open: s(1), state: tcp.SynRecv},
 		{open: s(1), close: s(1.1)}, {open: s(1)}, {open: s(-1)},
-		{open: s(-9), moves: answered(-9).moves, vanished: s(-8)},
-		oneWay(-100, 10, 0),
+		{open: s(-13), moves: answered(-13).moves, vanished: s(-12)},
 		{open: s(-9), peer: "10.0.0.7", moves: []move{{s(-9), 100}}},
 	}}
 	_, tr := w.until(s(9), func(Verdict) bool { return false })
-	want := LeftOut{HalfOpen: 2, Bare: 2, Gone: 1, OneWay: 1, GivenUp: 1, GivenUpPeer: netip.MustParseAddr("10.0.0.7")}
+	want := LeftOut{HalfOpen: 2, Bare: 2, Gone: 1, GivenUp: 1, GivenUpPeer: netip.MustParseAddr("10.0.0.7")}
 	if r := tr.Summary(); r.LeftOut != want || r.InFlight != 0 || r.Accepted != 2 {
 		t.Errorf("%+v", r)
 	}
 }
 
 // TestUndetermined: a request that may have been answered holds until it has been silent
-// for MaxSilence, before the trigger included.
+// for 12 s, before the trigger included.
 func TestUndetermined(t *testing.T) {
-	for _, c := range []struct{ silent, want float64 }{{40, 0}, {20, 10}, {2, 28}} {
+	for _, c := range []struct{ silent, want float64 }{{40, 0}, {20, 0}, {2, 10}} {
 		tr := New(Config{QuietFor: s(3), MaxSilence: s(30), Poll: s(0.25)}, start)
 		held := 0.0
 		for now := 0.0; now < 60; now++ {

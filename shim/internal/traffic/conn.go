@@ -34,10 +34,10 @@ type conn struct {
 	socket   remembered
 	course   course
 	turn     turn
-	transfer transfer
 	isNew    bool // came after the trigger
 	noted    bool // by Tracker.noteOpened
 	accepted bool
+	parts    int    // samples in which bytes had been received, and none ever sent
 	inFlight bool   // in the latest sample a request was in flight, or may have been
 	waited   bool   // the last request was silent for QuietFor in the hold
 	missedAt moment // of the first sample without the connection
@@ -69,8 +69,15 @@ func (c *conn) update(s *tcp.Socket, now moment, known bool) moves {
 		c.opened = now
 	}
 	c.accepted = c.accepted || s.Inode != 0
+	if m.received > 0 && c.socket.sent == 0 {
+		c.parts++
+	}
 	return m
 }
+
+// unanswered reports whether the connection looks like a stream that the program never
+// answers, such as a log's. It holds like any other, and the report names it.
+func (c *conn) unanswered() bool { return c.parts >= 3 && c.socket.sent == 0 }
 
 // update compares s with the previous socket of a connection, and remembers s. The counter
 // of sent bytes includes bytes sent again, which are no activity. A source without

@@ -9,10 +9,10 @@ import (
 // course is what earlier samples say about the bytes of a connection.
 type course struct {
 	judgment
-	last   arrival       // of bytes; at is 0 if no byte was received
-	paused time.Duration // the pauses of at least minPause between bytes received, in all
-	bytes  uint64        // received at the latest beat
-	beat   rhythm        // of equal numbers of bytes
+	last  arrival       // of bytes; at is 0 if no byte was received
+	waits time.Duration // since last, how long a request was in flight
+	bytes uint64        // received at the latest beat
+	beat  rhythm        // of equal numbers of bytes
 }
 
 // judgment is the state of the last request in the latest sample with empty queues.
@@ -24,13 +24,11 @@ type judgment struct {
 	received, sent uint64 // bytes of the connection by then
 }
 
-// judge returns the state of the last request. PINGs do not change the state. While no
-// byte moves, an ACK of a keep-alive probe does not, either.
+// judge returns the state of the last request. PINGs do not end a request. While no byte
+// moves, an ACK of a keep-alive probe does not change the state.
 func (c *course) judge(s *tcp.Socket, bytes *remembered, moved moment, usual Usual) RequestState {
 	state := Classify(s, usual)
 	switch {
-	case c.oneWay(bytes):
-		return Idle
 	case peerGone(s) || s.Unread > 0 || s.Unsent > 0 || !s.HasInfo || !mayReceive(s):
 		return state
 	}
@@ -40,7 +38,7 @@ func (c *course) judge(s *tcp.Socket, bytes *remembered, moved moment, usual Usu
 	anyMoved := received > 0 || sent > 0
 	switch {
 	case !c.made:
-	case c.keepsState(&s.Info, received, sent):
+	case c.keepsState(received, sent):
 		state = c.request
 		next.since = c.since
 	case !anyMoved && ackedLate(s) && (c.request == Idle || c.doubtful):
@@ -48,10 +46,18 @@ func (c *course) judge(s *tcp.Socket, bytes *remembered, moved moment, usual Usu
 	}
 	next.doubtful = state == Undetermined && (c.doubtful && !anyMoved || !ackedLate(s) && !usual.answered(&s.Info))
 	next.request = state
-	if !c.made || !halfPING(c.request, state, received, sent) {
+	if !c.made || !c.halfPING(received, sent) {
 		c.judgment = next
 	}
 	return state
+}
+
+// partlyRead reports whether the program may have read a part of a request whose rest is
+// unread. Before the first sample with an empty queue only an untouched first request is
+// certain: what was read of a kept connection may have been earlier requests.
+func (c *course) partlyRead(s *tcp.Socket) bool {
+	read := s.Info.Received - min(uint64(s.Unread), s.Info.Received)
+	return s.HasInfo && (c.request != Idle || read > c.received)
 }
 
 // maxControlBytes limits what two ends of HTTP/2 tell each other beside requests and
@@ -59,68 +65,32 @@ func (c *course) judge(s *tcp.Socket, bytes *remembered, moved moment, usual Usu
 const maxControlBytes = 64
 
 // keepsState reports whether the bytes moved since a judgment are PINGs and their ACKs at
-// most, so that the state stays. The bytes sent do not include bytes sent again.
-//
-// The client's ACK of a PING is received later than the PING was sent, and would look like
-// a request on an idle connection. Bytes received and sent within one jiffy prove nothing:
-// the judgment may have taken a waiting request for answered.
-func (j *judgment) keepsState(info *tcp.Info, received, sent uint64) bool {
-	switch {
-	case received != sent || sent > maxControlBytes:
+// most, during a request. The bytes sent do not include bytes sent again. A PING on an idle
+// connection holds: the client's ACK looks like a request.
+func (j *judgment) keepsState(received, sent uint64) bool {
+	if received != sent || sent > maxControlBytes {
 		return false
-	case j.request == Idle:
-		return info.LastReceived < info.LastSent
 	}
-	return j.request == InFlight || sent > 0
+	return j.request == InFlight || j.request == Undetermined && sent > 0
 }
 
-// halfPING reports whether the bytes moved since a judgment may be a PING whose ACK is to
-// come: a PING of the client during a request, or of the server on an idle connection.
-func halfPING(before, now RequestState, received, sent uint64) bool {
-	switch {
-	case before == InFlight:
-		return sent == 0 && 0 < received && received <= maxControlBytes
-	case before == Idle && now == Idle:
-		return received == 0 && 0 < sent && sent <= maxControlBytes
-	}
-	return false
+// halfPING reports whether the bytes moved since a judgment may be a client's PING during a
+// request, whose ACK is to come.
+func (j *judgment) halfPING(received, sent uint64) bool {
+	return j.request == InFlight && sent == 0 && 0 < received && received <= maxControlBytes
 }
 
-// A stream on which the program never sends has paused for minPauses in all, in pauses of
-// at least minPause each. A slow request pauses less: a client that asks whether to send
-// the body (Expect: 100-continue) waits for one second.
-const (
-	minPause  = 900 * time.Millisecond
-	minPauses = 1800 * time.Millisecond
-)
-
-// oneWay reports whether the connection is a stream on which the program never sends, such
-// as a log's.
-func (c *course) oneWay(bytes *remembered) bool { return bytes.sent == 0 && c.paused >= minPauses }
-
-// A stream that is older than the trigger has had streamSegments segments, which came
-// streamGap apart on average. The segments of a slow request came at once.
-const (
-	streamSegments = 4
-	streamGap      = 500 * time.Millisecond
-)
-
-// begin notes the first sample of a connection. The age of the last byte sent is the age
-// of the connection, if no byte was sent.
+// begin notes the first sample of a connection.
 func (c *course) begin(s *tcp.Socket, now moment) {
-	info := &s.Info
-	c.last.at = now - moment(info.LastReceived)
-	if receivedNothing(s) {
-		c.last.at = 0
-	}
-	span := info.LastSent - info.LastReceived
-	if s.HasInfo && info.Sent == 0 && info.Segments >= streamSegments && span >= streamGap*time.Duration(info.Segments) {
-		c.paused = span
+	if !receivedNothing(s) {
+		c.last.at = now - moment(s.Info.LastReceived)
 	}
 }
 
 // add notes the bytes that moved between two samples: before is the activity before these
-// bytes, and inFlight whether the earlier sample showed a request in flight.
+// bytes, and inFlight whether the earlier sample showed a request in flight. A client that
+// waits for an answer most of the time is no probe, though it may send the same bytes again
+// and again: the PINGs or WINDOW_UPDATEs of a stream.
 func (c *course) add(s *tcp.Socket, m *moves, now moment, before activity, inFlight bool) {
 	if m.received == 0 {
 		if m.sent > 0 && !inFlight { // not a response: the program sends by itself
@@ -129,15 +99,13 @@ func (c *course) add(s *tcp.Socket, m *moves, now moment, before activity, inFli
 		return
 	}
 	at := now - moment(s.Info.LastReceived)
-	gap := time.Duration(at - c.last.at)
-	if c.last.at != 0 && gap >= minPause {
-		c.paused += gap
-	}
-	if m.received != c.bytes || m.received > maxProbeBytes {
+	waits := c.waits > time.Duration(at-c.last.at)/2
+	if waits || m.received != c.bytes || m.received > maxProbeBytes {
 		c.bytes = m.received
 		c.beat = rhythm{}
 	} else {
 		c.beat.add(&c.last, at, minTolerance, 1)
 	}
 	c.last = arrival{at, before}
+	c.waits = 0
 }

@@ -2,57 +2,61 @@ package traffic
 
 import (
 	"testing"
-	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// TestKeepsIdle tests the sizes of PINGs of grpc-go and net/http, and of small requests.
-func TestKeepsIdle(t *testing.T) {
-	const requestLast, sameJiffy, responseLast = 40 * time.Millisecond, 0, -40 * time.Millisecond
+// TestKeepsInFlight tests the sizes of PINGs of grpc-go and net/http, and of small responses.
+func TestKeepsInFlight(t *testing.T) {
 	for _, c := range []struct {
 		name           string
-		order          time.Duration // how long after the last byte sent the last byte was received
 		received, sent uint64
-		want           bool
+		whole, half    bool
 	}{
-		{"PING over cleartext", requestLast, 17, 17, true},
-		{"PING over TLS 1.3", requestLast, 39, 39, true},
-		{"PING over TLS 1.2", requestLast, 46, 46, true},
-		{"three PINGs between two samples", requestLast, 51, 51, true},
-		{"no byte since the PING", requestLast, 0, 0, true},
-		{"largest", requestLast, maxControlBytes, maxControlBytes, true},
-		{"too large", requestLast, maxControlBytes + 1, maxControlBytes + 1, false},
-		{"PING in one jiffy", sameJiffy, 17, 17, false},
-		{"PING of the client", responseLast, 17, 17, false},
-		{"small request", requestLast, 17, 0, false},
-		{"response, then a smaller request", requestLast, 14, 57, false},
-		{"request after a PING", requestLast, 17 + 82, 17, false},
-		{"WebSocket ping and masked pong", requestLast, 6, 2, false},
+		{"no byte", 0, 0, true, false},
+		{"PING over cleartext", 17, 17, true, false},
+		{"PING over TLS 1.3", 39, 39, true, false},
+		{"PING over TLS 1.2", 46, 46, true, false},
+		{"three PINGs between two samples", 51, 51, true, false},
+		{"largest", maxControlBytes, maxControlBytes, true, false},
+		{"too large", maxControlBytes + 1, maxControlBytes + 1, false, false},
+		{"PING without its ACK", 17, 0, false, true},
+		{"a part of the request", maxControlBytes + 1, 0, false, false},
+		{"small response", 0, 17, false, false},
+		{"response, then a smaller request", 14, 57, false, false},
 	} {
-		info := tcp.Info{LastReceived: time.Second, LastSent: time.Second + c.order}
-		idle := judgment{request: Idle}
-		if got := idle.keepsState(&info, c.received, c.sent); got != c.want {
-			t.Errorf("%s: %d bytes received, %d sent: stays idle is %v, want %v", c.name, c.received, c.sent, got, c.want)
+		for _, request := range []RequestState{Idle, InFlight, Undetermined} {
+			j := judgment{request: request}
+			whole := c.whole && (request == InFlight || request == Undetermined && c.sent > 0)
+			if got := j.keepsState(c.received, c.sent); got != whole {
+				t.Errorf("%s: stays %v is %v, want %v", c.name, request, got, whole)
+			}
+			if got := j.halfPING(c.received, c.sent); got != (c.half && request == InFlight) {
+				t.Errorf("%s, %v: awaits an ACK is %v", c.name, request, got)
+			}
 		}
 	}
 }
 
-// TestHalfPING: only a few bytes sent on an idle connection may be a PING.
-func TestHalfPING(t *testing.T) {
-	for _, c := range []struct {
-		received, sent uint64
-		want           bool
+// TestPartlyRead: a request is being served once the program has read a part of it.
+func TestPartlyRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		judgment
+		received uint64
+		unread   uint32
+		want     bool
 	}{
-		{0, 0, false},
-		{0, 17, true},
-		{0, maxControlBytes, true},
-		{0, maxControlBytes + 1, false},
-		{17, 17, false},
-		{17, 0, false},
+		"a first request, untouched":            {judgment{}, 100, 100, false},
+		"a first request, its head read":        {judgment{}, 100_000, 96_000, true},
+		"a kept connection, unread at TERM":     {judgment{}, 500, 100, true}, // or a part: not known
+		"an idle connection, then a request":    {judgment{made: true, received: 400}, 500, 100, false},
+		"an idle connection, the head read":     {judgment{made: true, received: 400}, 100_500, 96_000, true},
+		"a request read, and another behind it": {judgment{made: true, request: InFlight, received: 400}, 500, 100, true},
 	} {
-		if got := halfPING(Idle, Idle, c.received, c.sent); got != c.want {
-			t.Errorf("%d bytes received, %d sent: awaits an ACK is %v, want %v", c.received, c.sent, got, c.want)
+		course := course{judgment: c.judgment}
+		sock := tcp.Socket{HasInfo: true, Unread: c.unread, Info: tcp.Info{Received: c.received}}
+		if got := course.partlyRead(&sock); got != c.want {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }

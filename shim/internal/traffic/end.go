@@ -147,7 +147,7 @@ func (y *tally) addBoth(a activity) {
 // byte was received, and late how imprecise that is.
 func (t *Tracker) forget(c *conn, came, closed moment, late time.Duration) {
 	t.noteActivity(c)
-	if c.mayBeProbe(closed) && t.probes.add(c, came, late) {
+	if c.mayBeProbe(closed) && t.probes.add(c, &t.cfg, came, late) {
 		return
 	}
 	t.closed.add(c.activity)

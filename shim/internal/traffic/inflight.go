@@ -109,8 +109,8 @@ func (u *Usual) answered(info *tcp.Info) bool {
 }
 
 // maxRetries is how many retransmissions or probes in a row a peer leaves unanswered that
-// is gone.
-const maxRetries = 4
+// is gone: some 12 s, since the kernel doubles the time between two from 0.2 s on.
+const maxRetries = 6
 
 // peerGone reports whether the peer no longer answers.
 func peerGone(s *tcp.Socket) bool { return s.Retries >= maxRetries }

@@ -24,7 +24,7 @@ var testUsual = Usual{PureACKs: 1}
 // rules are the lines, in order.
 var rules = []rule{
 	{"a listener, or TIME_WAIT", func(s *tcp.Socket) bool { return s.State == tcp.Listen || s.State == tcp.TimeWait }, Idle},
-	{"the peer no longer answers", func(s *tcp.Socket) bool { return s.Retries > 3 }, Idle},
+	{"the peer no longer answers", func(s *tcp.Socket) bool { return s.Retries > 5 }, Idle},
 	{"unread or unsent bytes", func(s *tcp.Socket) bool { return s.Unread+s.Unsent > 0 }, InFlight},
 	{"no tcp_info, nothing received, or closed by the program", func(s *tcp.Socket) bool {
 		return !s.HasInfo || s.Info.Received == 0 || s.State != tcp.Established && s.State != tcp.CloseWait
@@ -92,7 +92,7 @@ func eachSocket(f func(s *tcp.Socket)) {
 					for _, acked := range ages {
 						for pure := range uint32(4) {
 							segs := [...][2]uint32{{0, 0}, {1, 1}, {3, 1}, {3, 2}, {3, 5}}[(bits+int(pure))%5]
-							f(&tcp.Socket{State: state, HasInfo: has(0) == 1, Unread: pure / 3 * has(1), Unsent: pure / 3 * has(2), Retries: uint8(3 + has(6)), Info: tcp.Info{
+							f(&tcp.Socket{State: state, HasInfo: has(0) == 1, Unread: pure / 3 * has(1), Unsent: pure / 3 * has(2), Retries: uint8(5 + has(6)), Info: tcp.Info{
 								LastSent: sent, LastReceived: received, LastAcked: acked,
 								Received: uint64(has(3)), Sent: uint64(has(4)), Segments: segs[0], SentSegments: segs[1], PureACKs: pure, PingPong: has(5) == 1}})
 						}

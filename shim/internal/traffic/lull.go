@@ -10,7 +10,7 @@ import (
 // KeptFor is for how many times QuietFor no new connection has come if clients that never
 // let go are all that remains: clients that keep connections through a balancer of the
 // transport layer, which moves only new connections.
-const KeptFor = 5
+const KeptFor = 8
 
 // slowAfter is the silence of a request that outlasts a search for a lull.
 const slowAfter = time.Second
@@ -21,32 +21,6 @@ func (c *conn) requestMoved(s *tcp.Socket) moment {
 		return c.course.since
 	}
 	return c.moved
-}
-
-// transfer is bytes that move in one direction only, sample after sample: one long request or
-// response rather than requests in turn.
-type transfer struct {
-	began, latest moment
-	toProgram     bool
-}
-
-// add adds the bytes moved since the previous sample.
-func (t *transfer) add(m *moves, now moment) {
-	received, sent := m.received > 0, m.sent > 0
-	switch {
-	case received && sent:
-		*t = transfer{}
-	case (received || sent) && (t.began == 0 || t.toProgram != received):
-		*t = transfer{now, now, received}
-	case received || sent:
-		t.latest = now
-	}
-}
-
-// goesOn reports whether the transfer has lasted for slowAfter, and has not paused for as
-// long.
-func (t *transfer) goesOn(now moment, poll time.Duration) bool {
-	return time.Duration(t.latest-t.began) >= slowAfter && time.Duration(now-t.latest) < max(slowAfter, 2*poll)
 }
 
 // openings are the new connections that count, possible health probes aside.
@@ -61,7 +35,7 @@ func (t *Tracker) noteOpened(c *conn) {
 		return
 	}
 	c.noted = true
-	if t.cfg.Probes != CountProbes && !t.tooManyProbes && t.isProbe(c) {
+	if series := t.probes.of(c); series != nil && series.steady && !t.tooManyProbes {
 		return
 	}
 	o := &t.arrivals.openings
@@ -71,17 +45,10 @@ func (t *Tracker) noteOpened(c *conn) {
 	o.latest = max(o.latest, c.opened)
 }
 
-// isProbe reports whether a new connection belongs to a series that is, or was, as regular
-// as a health probe. On a busy machine a probe is late at times.
-func (t *Tracker) isProbe(c *conn) bool {
-	series := t.probes.of(c)
-	return t.periodOf(c) != 0 || series != nil && series.steady
-}
-
 // isKept reports whether clients that never let go are all that remains: bytes move on open
 // connections, and for KeptFor times QuietFor no new connections have come, but for single
 // ones, QuietFor apart, which would not prolong a hold by themselves. A slow request may
-// still be answered, and a transfer may still end.
+// still be answered.
 func (t *Tracker) isKept() bool {
 	o := &t.arrivals.openings
 	silent := func(times time.Duration, at moment) bool { return t.silence(at) >= times*t.cfg.QuietFor }
@@ -99,7 +66,7 @@ func (t *Tracker) CountKept() {
 	t.causes.kept = Kept{}
 	for i := range t.conns.slots {
 		c := &t.conns.slots[i]
-		if c.used && t.recent(c.moved) && !c.course.beat.regular(1) {
+		if c.used && t.recent(c.moved) && !t.leavesOut(&c.conn) {
 			t.causes.kept.Connections++
 			peers[c.socket.peer]++
 		}
@@ -163,11 +130,11 @@ const frequent = 20 * time.Millisecond
 // The peer of such a connection is so near that the kernel delays the pure ACK of a request
 // that waits for minACK, and for less than maxACK; see tcp_send_delayed_ack in
 // net/ipv4/tcp_output.c. Without knowledge of ACKs, a request is not expected to wait for
-// longer than maxTie.
+// longer than maxUnknown.
 const (
-	minACK = 40 * time.Millisecond
-	maxACK = 100 * time.Millisecond
-	maxTie = 250 * time.Millisecond
+	minACK     = 40 * time.Millisecond
+	maxACK     = 100 * time.Millisecond
+	maxUnknown = 250 * time.Millisecond
 )
 
 // add adds the bytes moved since a sample so long ago. No byte had moved for the time idle
@@ -201,7 +168,7 @@ func (u *turn) risk(s *tcp.Socket, usual Usual, silent time.Duration) RequestSta
 	switch {
 	case u.of == program || s.Info.PureACKs != u.pureACKs:
 		return InFlight
-	case u.of == client || u.inTime && silent >= maxACK || silent >= maxTie && s.Info.PureACKs <= usual.PureACKs:
+	case u.of == client || u.inTime && silent >= maxACK || silent >= maxUnknown && s.Info.PureACKs <= usual.PureACKs:
 		return Idle
 	}
 	return Undetermined

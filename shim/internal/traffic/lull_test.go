@@ -48,34 +48,39 @@ func pair(at float64) []life {
 }
 
 // TestKept: when clients that never let go are all that remains. QuietFor is 3 s, so that a
-// pool alone remains after 15 s.
+// pool alone remains after 24 s.
 func TestKept(t *testing.T) {
 	clients := pool(6, 70)
+	download := life{open: s(1), moves: []move{{s(1), 9}}}
+	for at := 1.1; at < 50; at += 0.1 {
+		download.moves = append(download.moves, move{s(at), -1000})
+	}
 	fresh := func(l life) life { l.open = s(2); l.moves = l.moves[2:]; return l }
 	for name, c := range map[string]struct {
 		world
 		want time.Duration // up to two intervals more are as good
 	}{
-		"a pool":                             {world{lives: clients}, s(15)},
-		"a pool, by events":                  {world{lives: clients, events: true}, s(15)},
-		"a single client":                    {world{lives: pool(1, 70)}, s(15)},
+		"a pool":                             {world{lives: clients}, s(24)},
+		"a pool, by events":                  {world{lives: clients, events: true}, s(24)},
+		"a single client":                    {world{lives: pool(1, 70)}, s(24)},
 		"no traffic":                         {world{lives: []life{answered(-5)}}, never},
 		"a pool that lets go":                {world{lives: pool(6, 8)}, never},
-		"new connections for a while":        {world{lives: with(clients, every(s(0.3), 0, s(6), request)), events: true}, s(20.7)},
-		"new connections, no events":         {world{lives: with(clients, every(s(0.3), 0, s(6), request))}, s(19.5)},
+		"new connections for a while":        {world{lives: with(clients, every(s(0.3), 0, s(6), request)), events: true}, s(29.7)},
+		"new connections, no events":         {world{lives: with(clients, every(s(0.3), 0, s(6), request))}, s(28.5)},
 		"new connections to the end":         {world{lives: with(clients, differing(200, 60)), events: true}, never},
-		"a new connection now and then":      {world{lives: with(clients, every(s(4), s(1), s(60), request)), events: true}, s(15)},
+		"a new connection now and then":      {world{lives: with(clients, every(s(4), s(1), s(60), request)), events: true}, s(24)},
 		"two new connections now and then":   {world{lives: with(clients, pair(5), pair(14), pair(23), pair(32), pair(41), pair(50)), events: true}, never},
-		"a pool that was opened at the stop": {world{lives: []life{fresh(clients[0]), fresh(clients[1])}}, s(17)},
-		"a probe every 10 s":                 {world{lives: with(clients, probing(10)), events: true}, s(15)},
-		"a probe every second":               {world{lives: with(clients, probing(1)), events: true}, s(18)},
+		"a pool that was opened at the stop": {world{lives: []life{fresh(clients[0]), fresh(clients[1])}}, s(26)},
+		"a probe every 10 s":                 {world{lives: with(clients, probing(10)), events: true}, s(24)},
+		"a probe every second":               {world{lives: with(clients, probing(1)), events: true}, s(31)},
 		"a probe every second that counts":   {world{lives: with(clients, probing(1)), events: true, Config: Config{Probes: CountProbes}}, never},
-		"a slow request":                     {world{lives: with(clients, asking(10, 19))}, s(19)},
-		"a request that is not slow":         {world{lives: with(clients, asking(14.5, 15.3))}, s(15)},
-		"a request beyond MaxSilence":        {world{lives: with(clients, asking(1, 70)), Config: Config{MaxSilence: s(18)}}, s(19)},
-		"half-open connections":              {world{lives: with(clients, []life{{open: s(1), state: tcp.SynRecv}})}, s(15)},
-		"a connection without a byte":        {world{lives: with(clients, []life{{open: s(6)}, {open: s(7)}})}, s(15)},
-		"a queue for a while":                {world{lives: clients, queue: func(now time.Duration) uint32 { return uint32(max(0, 4-now/s(1))) }}, s(18.75)},
+		"a download":                         {world{lives: with(clients, []life{download})}, s(24)},
+		"a slow request":                     {world{lives: with(clients, asking(20, 29))}, s(29)},
+		"a request that is not slow":         {world{lives: with(clients, asking(23.5, 24.3))}, s(24)},
+		"a request beyond MaxSilence":        {world{lives: with(clients, asking(1, 70)), Config: Config{MaxSilence: s(28)}}, s(29)},
+		"half-open connections":              {world{lives: with(clients, []life{{open: s(1), state: tcp.SynRecv}})}, s(24)},
+		"a connection without a byte":        {world{lives: with(clients, []life{{open: s(6)}, {open: s(7)}})}, s(24)},
+		"a queue for a while":                {world{lives: clients, queue: func(now time.Duration) uint32 { return uint32(max(0, 4-now/s(1))) }}, s(27.75)},
 		"no tcp_info":                        {world{lives: []life{withoutInfo(clients[0]), clients[1]}}, never},
 		"incomplete samples":                 {world{lives: clients, incomplete: func(time.Duration) bool { return true }}, never},
 	} {
@@ -93,12 +98,12 @@ func TestKeptMissed(t *testing.T) {
 		rest func(now time.Duration) Rest
 		want time.Duration
 	}{
-		"nothing missed":  {func(time.Duration) Rest { return Rest{} }, s(15)},
-		"missed for 6 s":  {func(now time.Duration) Rest { return missed(now, now <= s(6)) }, s(21)},
+		"nothing missed":  {func(time.Duration) Rest { return Rest{} }, s(24)},
+		"missed for 6 s":  {func(now time.Duration) Rest { return missed(now, now <= s(6)) }, s(30)},
 		"a long flood":    {func(now time.Duration) Rest { return missed(now, true) }, never},
-		"another source":  {func(now time.Duration) Rest { return Rest{NewSource: now == s(4)} }, s(19)},
-		"counted at 5 s":  {func(now time.Duration) Rest { return Rest{Accepted: map[bool]int{now == s(5): 1}[true]} }, s(20)},
-		"opened, unknown": {func(now time.Duration) Rest { return Rest{Opened: 1} }, s(15)},
+		"another source":  {func(now time.Duration) Rest { return Rest{NewSource: now == s(4)} }, s(28)},
+		"counted at 5 s":  {func(now time.Duration) Rest { return Rest{Accepted: map[bool]int{now == s(5): 1}[true]} }, s(29)},
+		"opened, unknown": {func(now time.Duration) Rest { return Rest{Opened: 1} }, s(24)},
 	} {
 		w := world{lives: pool(4, 70), Config: Config{QuietFor: s(3), MaxSilence: s(30), Poll: s(0.25)}}
 		for i := range w.lives {
@@ -127,8 +132,8 @@ func missed(now time.Duration, isMissed bool) (r Rest) {
 	return r
 }
 
-// TestCountKept: the connections in use, and their peers, without idle connections and
-// probes.
+// TestCountKept: the connections in use, and their peers, without idle connections. What
+// comes at a rhythm on a kept connection counts.
 func TestCountKept(t *testing.T) {
 	probe := webSocket(70) // the same bytes every second
 	probe.peer = "10.0.4.1"
@@ -139,7 +144,7 @@ func TestCountKept(t *testing.T) {
 	}
 	for range 2 {
 		tracker.CountKept()
-		if got, want := tracker.Summary().Kept, (Kept{Connections: 5, Peers: 2}); got != want {
+		if got, want := tracker.Summary().Kept, (Kept{Connections: 6, Peers: 3}); got != want {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 	}

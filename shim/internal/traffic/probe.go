@@ -22,17 +22,9 @@ const maxProbeKeys = 1024
 // clockwork are no probes.
 const maxProbes = 8
 
-// At most one in randomShare of the series that came minRegular times or more is regular by
-// chance.
-const (
-	minRegular  = 3
-	randomShare = 16
-)
-
 // maxInterleaved is how many connections of one key may come in a period: the liveness and
-// readiness probes of a container may ask for the same page, every second and every five
-// seconds, for example.
-const maxInterleaved = 6
+// the readiness probe of a container may ask for the same page.
+const maxInterleaved = 2
 
 // probeKey is equal for all connections of a health probe.
 type probeKey struct {
@@ -47,7 +39,7 @@ type probeSeries struct {
 	latest   [maxInterleaved]arrival // the latest first
 	count    int
 	rhythms  [maxInterleaved]rhythm // of each arrival and the next, the next but one, ...
-	steady   bool                   // one of the rhythms has had minEqualGaps
+	steady   bool                   // has been left out; on a busy machine a probe is late at times
 }
 
 // arrival is a connection of a series.
@@ -74,7 +66,7 @@ func (c *conn) mayBeProbe(closed moment) bool {
 // add adds a closed connection to the series of its key: at is when the connection came,
 // and late how imprecise that is. The result is false if a new series would exceed
 // maxProbeKeys.
-func (p probes) add(c *conn, at moment, late time.Duration) (added bool) {
+func (p probes) add(c *conn, cfg *Config, at moment, late time.Duration) (added bool) {
 	series := p.of(c)
 	if series == nil {
 		if len(p) == maxProbeKeys {
@@ -83,7 +75,7 @@ func (p probes) add(c *conn, at moment, late time.Duration) (added bool) {
 		series = &probeSeries{}
 		p[c.probeKey()] = series
 	}
-	series.add(c.activity, at, late)
+	series.add(c.activity, cfg, at, late)
 	return true
 }
 
@@ -116,10 +108,10 @@ func (p probes) of(c *conn) *probeSeries {
 	return nil
 }
 
-func (s *probeSeries) add(a activity, at moment, late time.Duration) {
+func (s *probeSeries) add(a activity, cfg *Config, at moment, late time.Duration) {
 	for i := range min(s.count, maxInterleaved) {
 		s.rhythms[i].add(&s.latest[i], at, late, i+1)
-		s.steady = s.steady || s.rhythms[i].equal >= minEqualGaps*(i+1)
+		s.steady = s.steady || s.rhythms[i].probing(cfg, at, i+1)
 	}
 	copy(s.latest[1:], s.latest[:])
 	s.latest[0] = arrival{at, s.activity}
@@ -196,7 +188,7 @@ func (t *Tracker) keptPatterns() (list []Pattern) {
 			return nil
 		}
 		beat := &c.course.beat
-		list = append(list, Pattern{c.socket.peer, c.socket.port, c.course.bytes, beat.gap, beat.equal + 1, t.leftOut(beat, 1)})
+		list = append(list, Pattern{c.socket.peer, c.socket.port, c.course.bytes, beat.gap, beat.equal + 1, t.leavesOut(&c.conn)})
 	}
 	return list
 }
@@ -209,6 +201,7 @@ const minPeriod = 500 * time.Millisecond
 type rhythm struct {
 	gap   time.Duration // the first of the gaps
 	equal int           // gaps equal to the first, itself included
+	sum   time.Duration // of these gaps
 	first arrival       // the start of the first gap
 }
 
@@ -220,8 +213,9 @@ func (r *rhythm) add(from *arrival, at moment, late time.Duration, interleaved i
 		*r = rhythm{}
 	case r.equal > 0 && (gap-r.gap).Abs() <= max(r.gap/20, minTolerance)+late:
 		r.equal++
+		r.sum += gap
 	default:
-		*r = rhythm{gap: gap, equal: 1, first: *from}
+		*r = rhythm{gap: gap, equal: 1, sum: gap, first: *from}
 	}
 }
 
@@ -241,7 +235,14 @@ func (r *rhythm) probing(cfg *Config, now moment, interleaved int) bool {
 	case CountProbes:
 		return false
 	}
-	return r.equal >= minEqualGaps*interleaved && time.Duration(now-r.first.at) >= patience*cfg.QuietFor
+	return r.equal >= minEqualGaps*interleaved && r.wholeSeconds() && time.Duration(now-r.first.at) >= patience*cfg.QuietFor
+}
+
+// wholeSeconds reports whether the mean gap is within 0.5 % of whole seconds, as of a probe. A
+// loop in a shell that sleeps for a second takes longer than a second.
+func (r *rhythm) wholeSeconds() bool {
+	mean := r.sum / time.Duration(r.equal)
+	return (mean - mean.Round(time.Second)).Abs() <= mean/200
 }
 
 // patience is for how many times QuietFor a probe must have come like clockwork before

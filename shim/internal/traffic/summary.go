@@ -38,8 +38,8 @@ func (t *Tracker) Summary() Summary {
 		PerSecond: slices.Clone(t.arrivals.perSecond), Patterns: t.patterns(),
 		Kept: t.causes.kept, Cause: t.causes.last,
 		LeftOut: LeftOut{
-			HalfOpen: t.causes.halfOpen, Bare: t.causes.bare + y.bare, Gone: y.gone, OneWay: y.oneWay,
-			GivenUp: y.givenUp, GivenUpPeer: y.oldestGiven.peer, Undetermined: y.undetermined,
+			HalfOpen: t.causes.halfOpen, Bare: t.causes.bare + y.bare, Gone: y.gone,
+			GivenUp: y.givenUp, GivenUpPeer: y.oldestGiven.peer,
 		},
 	}
 }

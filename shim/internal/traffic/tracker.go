@@ -102,7 +102,6 @@ func (c *clock) silence(m moment) time.Duration { return time.Duration(c.now - m
 type tally struct {
 	activity           // of open connections
 	counted   activity // the same, without the beats of probes that are left out
-	regular   int      // open connections that may be probes
 	listeners int
 	connTally
 	requestTally
@@ -116,7 +115,6 @@ type connTally struct {
 	halfOpen     int        // in SYN_RECV
 	bare         int        // new, and nothing received
 	gone         int        // the peer no longer answers
-	oneWay       int        // the program never sends
 	unsent       bool       // a peer has not acknowledged all bytes
 	bytesUnknown bool       // a response may have been sent: the source shows no bytes
 	withoutInfo  bool       // a connection is open whose bytes the source does not show
@@ -124,30 +122,30 @@ type connTally struct {
 
 // requestTally counts requests.
 type requestTally struct {
-	inFlight     int    // that hold
-	slow         int    // requests certainly not answered, and silent for slowAfter, and transfers
-	atRisk       int    // that a signal might cut
-	unclear      int    // requests of atRisk that have probably been answered
-	served       int    // of inFlight, read by the program
-	undetermined int    // that may have been answered, and no longer hold
-	givenUp      int    // silent for MaxSilence
-	certain      bool   // one of inFlight has certainly not been answered
-	unread       bool   // bytes wait to be read by the program
-	oldest       holder // of inFlight, the one silent longest
-	oldestGiven  holder // of givenUp, likewise
+	inFlight    int    // that hold
+	slow        int    // requests certainly not answered, and silent for slowAfter
+	atRisk      int    // that a signal might cut
+	unclear     int    // requests of atRisk that have probably been answered
+	served      int    // of inFlight, of which the program may have read a part
+	givenUp     int    // silent for MaxSilence
+	certain     bool   // one of inFlight has certainly not been answered
+	unread      bool   // bytes wait to be read by the program
+	oldest      holder // of inFlight, the one silent longest
+	oldestGiven holder // of givenUp, likewise
 }
 
 // holder is a connection that holds.
 type holder struct {
-	peer  netip.Addr
-	port  uint16
-	moved moment
+	peer       netip.Addr
+	port       uint16
+	moved      moment
+	unanswered bool
 }
 
 // compare makes c the holder if c has been silent for longer, or there are no others.
 func (h *holder) compare(c *conn, others int) {
 	if others == 0 || c.moved < h.moved {
-		*h = holder{c.socket.peer, c.socket.port, c.moved}
+		*h = holder{c.socket.peer, c.socket.port, c.moved, c.unanswered()}
 	}
 }
 
@@ -206,12 +204,14 @@ func (t *Tracker) observe(s *tcp.Socket) {
 			t.arrivals.add(t.now.sinceTrigger())
 		}
 	}
+	if c.inFlight {
+		c.course.waits += t.interval
+	}
 	before := c.activity
 	wasAccepted := c.accepted
 	m := c.update(s, t.now, known)
 	c.turn.add(&m, s, t.usual, t.interval, time.Duration(c.moved-before.moved), time.Duration(t.now-c.moved))
 	if known {
-		c.transfer.add(&m, t.now)
 		c.course.add(s, &m, t.now, before, c.inFlight)
 		c.waited = c.waited && m.received == 0 // else the next request has come
 	}
@@ -231,11 +231,8 @@ func (t *Tracker) observe(s *tcp.Socket) {
 func (t *Tracker) count(c *conn, s *tcp.Socket) {
 	y := &t.sample
 	counted := c.activity
-	if c.course.beat.probing(&t.cfg, t.now, 1) {
+	if t.leavesOut(c) {
 		counted = c.course.beat.first.before
-	}
-	if c.course.beat.regular(1) {
-		y.regular++
 	}
 	y.activity.add(c.activity)
 	y.counted.add(counted)
@@ -253,12 +250,20 @@ func (t *Tracker) count(c *conn, s *tcp.Socket) {
 	if c.isNew && receivedNothing(s) {
 		y.bare++
 	}
-	if c.course.oneWay(&c.socket) {
-		y.oneWay++
-	}
 	y.unsent = y.unsent || s.Unsent > 0 && !gone
 	y.bytesUnknown = y.bytesUnknown || c.accepted && !s.HasInfo
 	y.withoutInfo = y.withoutInfo || !s.HasInfo && mayReceive(s)
+}
+
+// maxTie is how long a request holds that may have been answered: the kernel's counters do
+// not tell. In the laboratory nothing is lost after so long, and slow requests are cut after
+// 2 s.
+const maxTie = 12 * time.Second
+
+// maxTie returns for how long a request holds, after the last byte, that may have been
+// answered.
+func (t *Tracker) maxTie() time.Duration {
+	return min(max(maxTie, 3*t.cfg.QuietFor), t.cfg.MaxSilence)
 }
 
 // countRequest adds the request on a connection to the tally. Silence counts from the
@@ -267,7 +272,7 @@ func (t *Tracker) count(c *conn, s *tcp.Socket) {
 func (t *Tracker) countRequest(c *conn, s *tcp.Socket) {
 	y := &t.sample
 	state := c.course.judge(s, &c.socket, c.moved, t.usual)
-	if state == Undetermined && c.course.beat.probing(&t.cfg, t.now, 1) { // between two probes
+	if state == Undetermined && time.Duration(t.now-c.course.since) >= t.maxTie() {
 		state = Idle
 	}
 	c.inFlight = state != Idle
@@ -275,9 +280,6 @@ func (t *Tracker) countRequest(c *conn, s *tcp.Socket) {
 	y.unread = y.unread || s.Unread > 0
 	switch {
 	case state == Idle:
-	case state == Undetermined && time.Duration(t.now-c.course.since) >= t.cfg.MaxSilence:
-		y.undetermined++
-		state = Idle
 	case t.silence(c.moved) >= t.cfg.MaxSilence:
 		y.oldestGiven.compare(c, y.givenUp)
 		y.givenUp++
@@ -285,15 +287,12 @@ func (t *Tracker) countRequest(c *conn, s *tcp.Socket) {
 		y.oldest.compare(c, y.inFlight)
 		y.inFlight++
 		y.certain = y.certain || state == InFlight
-		if s.Unread == 0 {
+		if s.Unread == 0 || c.course.partlyRead(s) {
 			y.served++
 		}
 		if state == InFlight && t.silence(c.requestMoved(s)) >= slowAfter {
 			y.slow++
 		}
-	}
-	if c.transfer.goesOn(t.now, t.cfg.Poll) && !peerGone(s) {
-		y.slow++
 	}
 	switch t.risk(c, s, state) {
 	case InFlight:

@@ -66,14 +66,24 @@ var verdictCases = map[string]struct {
 	"probes every 1 s, seen, and reported late": {world{lives: every(s(1), 0, s(60), life{close: s(0.3), moves: []move{{s(0.001), 77}, {s(0.2), -100}}}), events: true, late: s(0.2), Config: Config{Probes: IgnoreProbes}}, quiet, s(3.5)},
 	"a SYN that nobody completes":               {world{lives: []life{{open: s(-9), state: tcp.SynRecv, vanished: s(-8)}}}, drained, s(3)},
 	"a SYN just now":                            {world{lives: []life{{open: s(2), close: s(6), state: tcp.SynRecv}}}, drained, s(3)},
-	"vanished before":                           {world{lives: []life{{open: s(-9), moves: answered(-9).moves, vanished: s(-8)}}}, drained, s(3)},
-	"vanished just before":                      {world{lives: []life{{open: s(-9), moves: answered(-0.1).moves, vanished: s(-0.1)}}}, drained, s(3)},
-	"vanished":                                  {world{lives: []life{{open: s(-9), moves: answered(2).moves, vanished: s(2)}}}, quiet, s(5)},
+	"vanished before":                           {world{lives: []life{{open: s(-9), moves: answered(-9).moves, vanished: s(-8)}}}, drained, s(4.6)},
+	"vanished just before":                      {world{lives: []life{{open: s(-9), moves: answered(-0.1).moves, vanished: s(-0.1)}}}, drained, s(12.5)},
+	"vanished":                                  {world{lives: []life{{open: s(-9), moves: answered(2).moves, vanished: s(2)}}}, quiet, s(14.6)},
 	"half-closed, waits":                        {world{lives: []life{{open: s(-9), state: tcp.CloseWait, moves: []move{{s(-9), 9}, {s(9), -9}}}}}, quiet, s(12)},
 	"half-closed, answered":                     {world{lives: []life{{open: s(-9), state: tcp.CloseWait, moves: answered(-9).moves}}}, drained, s(3)},
-	"a log":                                     {world{lives: []life{oneWay(-100, 10, 60)}}, quiet, s(3)},
-	"a log, just begun":                         {world{lives: []life{oneWay(1, 3.5, 8)}}, quiet, s(7.5)},
-	"a log, every second until a while after":   {world{lives: []life{oneWay(1, 1, 8)}, Config: Config{Probes: CountProbes}}, quiet, s(11)},
+	"a log":                                     {world{lives: []life{oneWay(-100, 10, 60)}}, quiet, never},
+	"a log that has ended":                      {world{lives: []life{oneWay(-100, 10, -8)}}, quiet, s(30)},
+	"a POST in parts, then work":                {world{lives: []life{inParts(0.5, 5, 1, 10)}}, quiet, s(17.5)},
+	"a POST in parts before, then work":         {world{lives: []life{inParts(-5, 8, 0.6, 10)}}, quiet, s(12.2)},
+	"preconnected, then a large request":        {world{lives: []life{preconnected(-30, 1, 12)}}, quiet, s(15)},
+	"preconnected before, a large request":      {world{lives: []life{preconnected(-30, -2, 9)}}, quiet, s(12)},
+	"a stream of messages, and WINDOW_UPDATEs":  {world{lives: []life{serverStream(1, 13, 20)}, events: true}, quiet, s(23)},
+	"the same, and probes are ignored":          {world{lives: []life{serverStream(3, 13, 20)}, Config: Config{Probes: IgnoreProbes}}, quiet, s(23)},
+	"calls each second on a kept connection":    {world{lives: []life{webSocket(20)}}, quiet, s(23)},
+	"the same, left out as probes":              {world{lives: []life{webSocket(60)}, Config: Config{Probes: IgnoreProbes}}, quiet, s(3)},
+	"requests of a loop in a shell":             {world{lives: everyProbe(1.012, 0, 20), events: true}, quiet, s(22.2)},
+	"requests each 2.5 s":                       {world{lives: everyProbe(2.5, 0, 20), events: true}, quiet, s(20.5)},
+	"a peer that is away for a while":           {world{lives: []life{{open: s(-9), moves: answered(2).moves, vanished: s(2)}}, Config: Config{MaxSilence: s(9)}}, quiet, s(11)},
 	"an upload that asked whether to send":      {world{lives: []life{{open: s(-3), moves: []move{{s(-3), 100}, {s(-2), 9000}, {s(12), -9}}}}}, quiet, s(15)},
 	"an upload in small parts":                  {world{lives: []life{{open: s(-3), moves: append(oneWay(-3, 0.4, 1).moves, move{s(12), -9})}}}, quiet, s(15)},
 	"TCP checks":                                {world{lives: every(s(1.7), s(-5), s(50), life{close: s(0.4)}), events: true}, drained, s(3)},
@@ -81,7 +91,7 @@ var verdictCases = map[string]struct {
 	"preconnected, then used":                   {world{lives: []life{{open: s(1), moves: answered(2.5).moves}}}, settled, s(5.5)},
 	"preconnected, then used after long":        {world{lives: []life{{open: s(0.5), moves: answered(2.9).moves}}}, quiet, s(6)},
 	"a remnant":                                 {world{lives: []life{{open: s(1), state: tcp.FinWait2, shown: shown{withoutInfo: true}}}}, drained, s(3)},
-	"patiently, two probes of one page":         {world{lives: append(probing(2), everyProbe(3, 0.5, 60)...), events: true}, quiet, s(24)},
+	"patiently, two periods of one page":        {world{lives: append(probing(2), everyProbe(3, 0.5, 60)...), events: true}, quiet, never},
 	"a greeting":                                {world{lives: []life{{open: s(1.1), moves: []move{{s(1.1), -80}}}}}, quiet, s(3)},
 	"a stream that needs no request":            {world{lives: []life{{open: s(-5), moves: []move{{s(-5), -80}, {s(1), -80}, {s(3), -80}, {s(5), -80}}}}}, quiet, s(8)},
 	"a PING during a slow request":              {world{lives: []life{{open: s(-5), moves: []move{{s(-5), 100}, {s(-4.9), -50}, {s(-1), 200}, {s(2), 17}, {s(2.001), -17}, {s(12), -500}}}}}, quiet, s(15)},
@@ -92,9 +102,7 @@ var verdictCases = map[string]struct {
 	"patiently, probes without bytes seen":      {world{lives: probing(1)}, quiet, s(7)},
 	"patiently, probes over TLS":                {world{lives: alternating(everyProbe(1, 0, 60)), events: true}, quiet, s(7)},
 	"patiently, two probes alike":               {world{lives: append(probing(2), everyProbe(2, 0.7, 60)...), events: true}, quiet, s(8.25)},
-	"patiently, three probes alike":             {world{lives: append(append(probing(3), everyProbe(3, 0.7, 60)...), everyProbe(3, 1.1, 60)...), events: true}, quiet, s(12.25)},
 	"patiently, probes and requests":            {world{lives: append(probing(1), every(s(0.3), 0, s(9), request)...), events: true}, quiet, s(11.75)},
-	"patiently, probes on a kept connection":    {world{lives: []life{webSocket(60)}}, quiet, s(7)},
 	"patiently, probes of eight clients":        {world{lives: polling(8, 2, 60), events: true}, quiet, s(8.25)},
 	"patiently, probes after many requests":     {world{lives: append(differing(3000, 1.5), everyProbe(2, 1.9, 60)...), events: true}, quiet, s(12)},
 	"patiently, polls of twelve clients":        {world{lives: polling(12, 2, 15), events: true}, quiet, s(18)},
@@ -102,6 +110,38 @@ var verdictCases = map[string]struct {
 	"probes every 1 s, not ignored":             {world{lives: probing(1), events: true, Config: Config{Probes: CountProbes}}, quiet, never},
 	"probes and requests of one peer":           {world{lives: append(probing(1), every(s(0.3), 0, s(5), request)...), events: true, Config: Config{Probes: IgnoreProbes}}, quiet, s(8)},
 	"requests that look like the probes":        {world{lives: append(probing(1), everyProbe(0.31, 0.13, 8)...), events: true, Config: Config{Probes: IgnoreProbes}}, quiet, s(11)},
+}
+
+// inParts returns a first request in parts a period apart, answered so long after the last.
+func inParts(open float64, parts int, period, work float64) life {
+	l := life{open: s(open)}
+	for i := range parts {
+		l.moves = append(l.moves, move{s(open + period*float64(i)), 20_000})
+	}
+	last := l.moves[parts-1].at
+	l.moves = append(l.moves, move{last + s(work), -200})
+	return l
+}
+
+// preconnected returns a connection whose first request has four segments.
+func preconnected(open, request, answered float64) life {
+	l := life{open: s(open)}
+	for range 4 {
+		l.moves = append(l.moves, move{s(request), 1448})
+	}
+	l.moves = append(l.moves, move{s(answered), -200})
+	return l
+}
+
+// serverStream returns a call that the program answers with a message every period; the client
+// replies to each with a WINDOW_UPDATE.
+func serverStream(period float64, update int, until float64) life {
+	l := life{open: s(-5), moves: []move{{s(-5), 300}}}
+	for at := -4.0; at <= until; at += period {
+		l.moves = append(l.moves, move{s(at), -500}, move{s(at) + s(0.002), update})
+	}
+	l.moves = append(l.moves, move{l.moves[len(l.moves)-1].at + s(0.001), -90})
+	return l
 }
 
 // TestVerdicts: each condition is met in time, and not before.
@@ -143,6 +183,8 @@ func TestStuck(t *testing.T) {
 		"a slow request before the others":      {world{queue: full, lives: []life{waiting, slowRequest}}, s(19)},
 		"a port that nobody accepts from":       {world{queue: func(time.Duration) uint32 { return 1 }, lives: []life{{open: s(-9), accepted: -1}, {port: 81, close: s(0.05), moves: request.moves}}}, never},
 		"requests that nobody reads":            {world{lives: []life{{open: s(-9), moves: []move{{s(-9), 9}}, unread: 9}}}, s(10)},
+		"a body that is read late":              {world{lives: []life{{open: s(-2), moves: []move{{s(-2), 100_000}}, unread: 96_000}}}, s(30)},
+		"the head of a request that is read":    {world{lives: []life{{open: s(-2), moves: []move{{s(-2), 100_000}}, unread: 96_000}}, queue: full}, s(30)},
 		"a long wait for silence":               {world{queue: full, Config: Config{QuietFor: s(15)}}, s(15)},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -41,35 +41,33 @@ func (t *Tracker) Verdict() (v Verdict) {
 }
 
 // counted returns the latest activity that counts.
-func (t *Tracker) counted() activity {
-	if t.tooManyProbes {
-		return t.activity(t.lastSample.activity, t.leftOut)
-	}
-	return t.activity(t.lastSample.counted, t.leftOut)
-}
+func (t *Tracker) counted() activity { return t.activity(t.lastSample.counted, t.leftOut) }
 
-// leftOut reports whether the rhythm of several interleaved probes is left out in the
-// latest sample.
+// leftOut reports whether short connections at a rhythm of several interleaved probes are left
+// out in the latest sample.
 func (t *Tracker) leftOut(r *rhythm, interleaved int) bool {
 	return !t.tooManyProbes && r.probing(&t.cfg, t.now, interleaved)
 }
 
+// leavesOut reports whether the bytes of a kept connection are left out. Many clients call at a
+// rhythm: only the user can know that this one is a probe.
+func (t *Tracker) leavesOut(c *conn) bool {
+	return t.cfg.Probes == IgnoreProbes && c.course.beat.regular(1)
+}
+
 // countProbes finds out whether what may be left out patiently is too much for probes.
-// The clients that remain when others have gone are no probes, either. Among clients that
-// call at random times, a few in a hundred have two equal gaps in a row.
+// The clients that remain when others have gone are no probes, either.
 func (t *Tracker) countProbes() {
-	regular := t.lastSample.regular
-	candidates := 0
+	if t.cfg.Probes != IgnoreProbesPatiently || t.tooManyProbes || len(t.probes) <= maxProbes {
+		return
+	}
+	n := 0
 	for _, series := range t.probes {
-		if series.count >= minRegular {
-			candidates++
-		}
-		if series.find((*rhythm).regular) != nil {
-			regular++
+		if series.find(t.leftOut) != nil {
+			n++
 		}
 	}
-	tooMany := regular > maxProbes+candidates/randomShare
-	t.tooManyProbes = t.tooManyProbes || t.cfg.Probes == IgnoreProbesPatiently && tooMany
+	t.tooManyProbes = n > maxProbes
 }
 
 // activity returns the latest activity, given that of open connections, without the
