@@ -201,6 +201,7 @@ func startChecks(t *testing.T, pid int, address string) (end func()) {
 			t.Errorf("cannot enter the network namespace of process %d: %v", pid, err)
 			return
 		}
+		defer connectedToItself().Close()
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
 		for {

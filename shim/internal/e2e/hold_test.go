@@ -30,6 +30,7 @@ func startHookHost(t *testing.T, mode string, env []string, before ...string) ho
 // startHookHostIn is startHookHost with other namespaces, and not parallel.
 func startHookHostIn(t *testing.T, attr syscall.SysProcAttr, mode string, env []string, before ...string) hookHost {
 	t.Helper()
+	connectedOnce()
 	b := newBox(t, "stage", append(env, "BINARY="+binary))
 	b.cmd.SysProcAttr = &attr
 	b.cmd.Args = append(append(b.cmd.Args[:3:3], before...), helperCommand("host", mode)...)

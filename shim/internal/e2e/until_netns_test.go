@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 	"golang.org/x/sys/unix"
 )
@@ -23,7 +25,8 @@ import (
 // namespace is a network namespace with a loopback interface.
 type namespace struct {
 	t            *testing.T
-	fd, parentFD int // the namespace, and the namespace of the test's other threads
+	fd, parentFD int      // the namespace, and the namespace of the test's other threads
+	other        net.Conn // see connectedToItself
 }
 
 func newNamespace(t *testing.T) *namespace {
@@ -38,12 +41,30 @@ func newNamespace(t *testing.T) *namespace {
 	if err := netns.Up(); err != nil {
 		t.Fatal("loopback: ", err)
 	}
+	ns.other = connectedToItself()
 	if err := unix.Setns(ns.parentFD, unix.CLONE_NEWNET); err != nil {
 		t.Fatal(err)
 	}
 	runtime.UnlockOSThread()
-	t.Cleanup(func() { unix.Close(ns.fd); unix.Close(ns.parentFD) })
+	t.Cleanup(func() { unix.Close(ns.fd); unix.Close(ns.parentFD); ns.other.Close() })
 	return ns
+}
+
+// connectedOnce is connectedToItself in the network namespace of all tests without another.
+var connectedOnce = sync.OnceValue(connectedToItself)
+
+// connectedToItself returns a connection in the network namespace of the thread, by which
+// lameduck sees that the test's clients are another container.
+func connectedToItself() net.Conn {
+	l := testutil.Must(net.Listen("tcp", "127.0.0.1:0"))
+	defer l.Close()
+	near := testutil.Must(net.Dial("tcp", l.Addr().String()))
+	far := testutil.Must(l.Accept())
+	go func() {
+		io.Copy(io.Discard, far) // until the near end is closed
+		far.Close()
+	}()
+	return near
 }
 
 func openNetns(t *testing.T) int {

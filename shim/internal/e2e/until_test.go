@@ -31,6 +31,7 @@ var quiet2sFlags = []string{"--delay=0", "--quiet-for=2", "--grace-period=30"}
 func bootServer(t *testing.T, stage, until string, flags ...string) *serverBox {
 	t.Helper()
 	t.Parallel()
+	connectedOnce()
 	flags = append(append([]string{"--until=" + until}, quiet2sFlags...), flags...)
 	s := &serverBox{box: bootStage(t, stage, nil, append(append(flags, "--"), helperCommand("serve")...)...)}
 	s.out.wait(t, "ready")

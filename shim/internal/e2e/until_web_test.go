@@ -192,13 +192,13 @@ func TestUntilPinged(t *testing.T) {
 		reason string
 	}{
 		"seldom":         {4 * time.Second, "quiet", quiet1s, "quiet"},
-		"often":          {500 * time.Millisecond, "quiet", 5 * quiet1s, "kept"},
+		"often":          {500 * time.Millisecond, "quiet", 8 * quiet1s, "kept"},
 		"often, settled": {500 * time.Millisecond, "settled", quiet1s, "settled"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ns := newNamespace(t)
-			a := ns.bootUntil("stage", c.until, append(quiet1sFlags, "--no-ignore-probes", "--max-silence=2", "--max-delay=8"), helperCommand("web", "tls", "127.0.0.1:0")...)
+			a := ns.bootUntil("stage", c.until, append(quiet1sFlags, "--no-ignore-probes", "--max-silence=2", "--max-delay=12"), helperCommand("web", "tls", "127.0.0.1:0")...)
 			tr := ns.transport()
 			tr.TLSClientConfig, tr.ForceAttemptHTTP2 = insecureTLS(), true
 			tr.HTTP2 = &http.HTTP2Config{SendPingTimeout: c.ping}

@@ -23,6 +23,7 @@ func listening(t *testing.T, start time.Time) (net.Listener, *Sampler) {
 	port := uint16(l.Addr().(*net.TCPAddr).Port)
 	s := newSampler(Config{Start: start, Traffic: usual, Ports: []uint16{port}, Until: stop.Quiet}, nil)
 	s.scan(start)
+	s.observer.self.neighborSeen = true // the clients, in this process
 	t.Cleanup(s.observer.close)
 	return l, s
 }

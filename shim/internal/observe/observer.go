@@ -119,7 +119,9 @@ func (o *observer) sampleSource(now time.Time, t *traffic.Tracker) error {
 		o.glanced.at = time.Time{}
 	}
 	rest := traffic.Rest{Incomplete: err != nil, NewSource: err != nil && o.source.exhausted(err)}
-	o.events.endSample(&rest, func(s *tcp.Socket) bool { return o.self.excludesClosed(s, o.proxied.has) })
+	o.events.endSample(&rest, func(s *tcp.Socket) bool {
+		return o.self.excludesClosed(s, func(s *tcp.Socket) bool { return o.proxied.has(s) || o.isShort(s) })
+	})
 	o.check(now, counters, countersErr, &rest)
 	t.End(rest)
 	return err
@@ -155,6 +157,9 @@ func (o *observer) decideSelf(t *traffic.Tracker) error {
 	o.self.decide(func(near *tcp.Socket) (isSelf, final bool) {
 		other, found := otherEnds[ends{near.Remote, near.Local}]
 		isSelf = found && o.scope.Self(near, &other) || o.proxied.has(near)
+		if !isSelf && other.Inode == 0 {
+			isSelf = o.isShort(near)
+		}
 		return isSelf, isSelf || found
 	}, func(s *tcp.Socket) { o.observe(s, t) })
 	o.self.limit(o.sockets)

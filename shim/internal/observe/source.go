@@ -69,6 +69,20 @@ func (s *source) list(each func(visit func(*tcp.Socket)) error) (list []tcp.Sock
 	}
 }
 
+// everyInode lists the sockets of TCP in the network namespace that a process has open.
+func (s *source) everyInode() (inodes []uint32, err error) {
+	for _, list := range []func() ([]tcp.Socket, error){s.listeners, s.connections} {
+		sockets, err := list()
+		if err != nil {
+			return nil, err
+		}
+		for i := range sockets {
+			inodes = append(inodes, sockets[i].Inode)
+		}
+	}
+	return inodes, nil
+}
+
 // eachListener visits the listeners of the network namespace. A table of /proc/net that
 // dump has read is not read again.
 func (s *source) eachListener(visit func(*tcp.Socket)) (err error) {

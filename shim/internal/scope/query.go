@@ -50,6 +50,24 @@ func Find(q Query) Scope {
 	return s
 }
 
+// Foreign returns the inodes of sockets, of TCP as listed and of UDP, of which no process of
+// ours has a descriptor: those of another container in the network namespace.
+func Foreign(q Query, list func() ([]uint32, error)) (foreign []uint32, err error) {
+	inodes, err := list()
+	udp, udpErr := procnet.Root(q.Proc).UDP()
+	for i := range udp {
+		inodes = append(inodes, udp[i].Inode)
+	}
+	held := HeldSockets(q.Proc, q.wholePIDNamespace())
+	own, ownErr := OwnSockets(q.Proc)
+	for _, inode := range inodes {
+		if inode != 0 && !held.Inodes.Has(inode) && !own.Has(inode) {
+			foreign = append(foreign, inode)
+		}
+	}
+	return foreign, cmp.Or(err, udpErr, held.Err, ownErr)
+}
+
 // Gather collects the facts for Decide.
 func Gather(q Query) Facts {
 	net := procnet.Root(q.Proc)
