@@ -53,7 +53,7 @@ preset haproxy, stopped by USR1: closes its listeners and exits when the last co
 on TERM or USR1: keeps serving until nobody has connected or sent a byte for 4 s and no request is in flight, at most 49 s
   a second stop signal, more than a second later, or INT, ends the hold at once
   what looks like a health probe is left out once all other traffic has been silent for 4 s
-  clients that keep their connections prolong the hold to 20 s after the last new connection
+  clients that keep their connections prolong the hold to 32 s after the last new connection
   then USR1
   sends no KILL: that is the orchestrator's, at 60 s
 your pod needs terminationGracePeriodSeconds of 60 or more (docker stop -t 60): 49 s for the hold, and 11 s for the command to stop by itself
@@ -63,7 +63,7 @@ runs x
 on TERM: keeps serving at least 15 s, until nobody has connected or sent a byte for 4 s and no request is in flight, at most 49 s
   a second stop signal, more than a second later, or INT, ends the hold at once
   what looks like a health probe is left out at once
-  clients that keep their connections prolong the hold to 20 s after the last new connection
+  clients that keep their connections prolong the hold to 32 s after the last new connection
   then TERM
   sends no KILL: that is the orchestrator's, at 60 s
 your pod needs terminationGracePeriodSeconds of 60 or more (docker stop -t 60): 49 s for the hold, and 11 s for the command to stop by itself
@@ -73,7 +73,7 @@ runs x
 on TERM: keeps serving until nobody has connected or sent a byte for 4 s and no request is in flight, at most 49 s
   a second stop signal, more than a second later, or INT, ends the hold at once
   what looks like a health probe counts
-  clients that keep their connections prolong the hold to 20 s after the last new connection
+  clients that keep their connections prolong the hold to 32 s after the last new connection
   then TERM
   sends no KILL: that is the orchestrator's, at 60 s
 your pod needs terminationGracePeriodSeconds of 60 or more (docker stop -t 60): 49 s for the hold, and 11 s for the command to stop by itself
@@ -102,7 +102,6 @@ preset auto, probably nginx, stopped by QUIT: closes its listeners, finishes the
 on TERM or QUIT: keeps serving until nobody has connected or sent a byte for 4 s and no request is in flight, at most 24 s
   a second stop signal, more than a second later, or INT, ends the hold at once
   what looks like a health probe is left out once all other traffic has been silent for 4 s
-  clients that keep their connections prolong the hold to 20 s after the last new connection
   then USR1, 30 s later TERM, 5 s later KILL, at 59 s at the latest
 your pod needs terminationGracePeriodSeconds of 60 or more (docker stop -t 60): 24 s for the hold, and 36 s for the command to stop by itself
 `},
@@ -248,7 +247,7 @@ func TestExplainHold(t *testing.T) {
   meanwhile runs a 'b c'
   TERM or INT ends the wait at once
   what looks like a health probe is left out once all other traffic has been silent for 4 s
-  clients that keep their connections prolong the hold to 20 s after the last new connection
+  clients that keep their connections prolong the hold to 32 s after the last new connection
   then exits with 0, and the orchestrator sends the stop signal
 where PID 1 is a lameduck that holds by itself: exits with 0 at once
 your pod needs terminationGracePeriodSeconds of 60 or more (docker stop -t 60): 49 s for the hold, and 11 s for the command to stop by itself

@@ -54,8 +54,8 @@ func contenders() []contender {
 func sleepFor(seconds int) string { return fmt.Sprintf("sleep %d, then tini", seconds) }
 
 // keptSleep is the sleep, in seconds, as long as the longer of the holds with lameduck's
-// defaults where clients never let go: five times the silence, or the ceiling, 19 s.
-const keptSleep = 20
+// defaults where clients never let go: eight times the silence, or the ceiling, 19 s.
+const keptSleep = 32
 
 // scenesOfSleep returns where a sleep of n seconds tells something: where traffic is kept,
 // beside holds of the same length.

@@ -27,11 +27,12 @@ func lullCases() []truthCase {
 var onItsWay = limit{"A request that is on its way", early}
 
 // quick1s are the usual flags with a shorter silence: clients that never let go hold for
-// 5 s.
+// 8 s, and with the default for 32 s.
 var quick1s = until("quiet", "--quiet-for=1")
 
 const (
-	kept1s     = 5 * s            // 5 x --quiet-for
+	kept1s     = 8 * s // 8 x --quiet-for
+	kept4s     = 32 * s
 	maxLull    = 1 * s            // the search for a lull
 	keptLatest = maxLull + 400*ms // after the end of the silence: the search, and a sample
 )
@@ -70,13 +71,13 @@ func poolsKeptCases() []truthCase {
 			}})
 	}
 	return append(both(cases...),
-		truthCase{name: "kept: a pool of 24 connections, Go, the default of --quiet-for", server: goHTTP, notBefore: 20 * s, by: 20*s + keptLatest, terms: kept, script: goPool},
-		truthCase{name: "kept: a floor of 8 s", server: goHTTP, flags: append(slices.Clone(quick1s), "--delay=8"), notBefore: 8 * s, by: 8*s + keptLatest, terms: kept, script: goPool},
+		truthCase{name: "kept: a pool of 24 connections, Go, the default of --quiet-for", server: goHTTP, notBefore: kept4s, by: kept4s + keptLatest, terms: kept, script: goPool},
+		truthCase{name: "kept: a floor of 12 s", server: goHTTP, flags: append(slices.Clone(quick1s), "--delay=12"), notBefore: 12 * s, by: 12*s + keptLatest, terms: kept, script: goPool},
 		truthCase{name: "kept: connections opened at +2", server: goHTTP, flags: quick1s, notBefore: 2*s + kept1s, by: 2500*ms + kept1s + keptLatest, terms: kept, script: func(t *trial) {
 			goPool(t)
 			t.keepPool(2*s, t.callers(24, postCaller(http1, "/?think=20ms"))).random(2500*ms, 30)
 		}},
-		truthCase{name: "kept: 9000 idle connections beside 20 busy ones", server: raw, notBefore: 20 * s, by: 20*s + keptLatest, terms: terms{reason: "kept", mayCut: 4}, script: func(t *trial) {
+		truthCase{name: "kept: 9000 idle connections beside 20 busy ones", server: raw, notBefore: kept4s, by: kept4s + keptLatest, terms: terms{reason: "kept", mayCut: 4}, script: func(t *trial) {
 			crowded(t, 9000)
 			t.keepPool(-2*s, t.callers(20, rawCaller("answer 20ms 200"))).random(-1500*ms, 60)
 		}},
@@ -103,7 +104,7 @@ func crowded(t *trial, count int) {
 // besideKeptCases are other connections beside clients that never let go.
 func besideKeptCases() []truthCase {
 	probed := func(period time.Duration) truthCase {
-		return truthCase{name: fmt.Sprintf("kept: a probe each %g s", period.Seconds()), server: goHTTP, notBefore: 20 * s, by: 24*s + keptLatest, terms: kept, script: func(t *trial) {
+		return truthCase{name: fmt.Sprintf("kept: a probe each %g s", period.Seconds()), server: goHTTP, notBefore: kept4s, by: 8*s + kept4s + keptLatest, terms: kept, script: func(t *trial) {
 			goPool(t)
 			site := t.client().site(fresh)
 			t.every(-2*period+300*ms, 60*s, period, func() { site.ping("/ready") })
@@ -118,11 +119,11 @@ func besideKeptCases() []truthCase {
 			t.at(-3*s, func() { c.short("listen 8099") })
 			t.at(-2*s, func() { c.dialPort(8099).ping("answer 20ms 100") })
 		}},
-		{name: "kept: two servers, new connections to the other each 2 s or so", server: raw, flags: until("quiet", "--max-delay=26"), notBefore: 25 * s, by: 26100 * ms, terms: terms{reason: "ceiling", mayCut: 1}, script: func(t *trial) {
+		{name: "kept: two servers, new connections to the other each 2 s or so", server: raw, flags: until("quiet", "--max-delay=40"), notBefore: 39 * s, by: 40100 * ms, terms: terms{reason: "ceiling", mayCut: 1}, script: func(t *trial) {
 			rawPool(t)
 			c, r := t.client(), newRandom(11)
 			t.at(-3*s, func() { c.short("listen 8099") })
-			for moment := -2 * s; moment < 30*s; moment += s + time.Duration(r.Float64()*2*float64(s)) {
+			for moment := -2 * s; moment < 44*s; moment += s + time.Duration(r.Float64()*2*float64(s)) {
 				t.at(moment, func() {
 					conn := c.dialPort(8099)
 					conn.ping("answer 20ms 100")
@@ -130,7 +131,7 @@ func besideKeptCases() []truthCase {
 				})
 			}
 		}},
-		{name: "kept: new connections until +6, at random", server: goHTTP, flags: quick1s, notBefore: 10500 * ms, by: 6*s + kept1s + keptLatest, terms: kept, script: func(t *trial) {
+		{name: "kept: new connections until +6, at random", server: goHTTP, flags: quick1s, notBefore: 13500 * ms, by: 6*s + kept1s + keptLatest, terms: kept, script: func(t *trial) {
 			goPool(t)
 			site := t.client().site(fresh)
 			t.poisson(-2*s, 6*s, 5, 4, func() { site.get("/?size=2000") })
@@ -160,10 +161,10 @@ func lullSlowCases() []truthCase {
 		return c
 	}
 	return []truthCase{
-		within(row("lull: a request of 3 s, silent for 2 s when the silence has lasted", 3*s, 3*s, quick1s, true), 6*s),
-		within(row("lull: a request of 9 s, begun at +15, the default of --quiet-for", 15*s, 9*s, nil, false), 24*s),
-		within(row("lull: a request of 25 s, begun at -2", -2*s, 25*s, nil, false), 23*s),
-		within(row("lull: a request of 3 s, begun at +19.5, the default of --quiet-for", 19500*ms, 3*s, nil, false), 22500*ms),
+		within(row("lull: a request of 3 s, silent for 2 s when the silence has lasted", 6*s, 3*s, quick1s, true), 9*s),
+		within(row("lull: a request of 9 s, begun at +27, the default of --quiet-for", 27*s, 9*s, nil, false), 36*s),
+		within(row("lull: a request of 25 s, begun at +12", 12*s, 25*s, nil, false), 37*s),
+		within(row("lull: a request of 3 s, begun at +31.5, the default of --quiet-for", 31500*ms, 3*s, nil, false), 34500*ms),
 	}
 }
 

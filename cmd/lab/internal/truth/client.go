@@ -62,6 +62,15 @@ func (c *client) vanish() {
 	c.t.check(err)
 }
 
+// comeBack gives back the address of a client that vanished.
+func (c *client) comeBack() {
+	lo, err := netlink.LinkByName("lo")
+	if err == nil {
+		err = netlink.AddrAdd(lo, c.address())
+	}
+	c.t.check(err)
+}
+
 // dialContext connects from the client's address. The method suits http.Transport.
 func (c *client) dialContext(ctx context.Context, network, addr string) (net.Conn, error) {
 	if c.only != nil {

@@ -44,6 +44,7 @@ def seconds(text):
 
 def application(environ, start_response):
     query = {k: v[0] for k, v in parse_qs(environ.get("QUERY_STRING", "")).items()}
+    time.sleep(seconds(query.get("late", "0s")))
     left = int(environ.get("CONTENT_LENGTH") or 0)
     while left > 0:
         left -= len(environ["wsgi.input"].read(min(left, 1000)))

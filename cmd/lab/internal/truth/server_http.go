@@ -52,11 +52,12 @@ func serveUntilTERM(site *http.Server) error {
 	return site.Shutdown(context.Background())
 }
 
-// answer reads the body and answers after think with size bytes, of which it sends the
+// answer reads the body, late, and answers after think with size bytes, of which it sends the
 // first half, waits for pause, and sends the second. With each the bytes come one piece
 // each period, count times.
 func answer(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
+	time.Sleep(duration(query.Get("late")))
 	io.Copy(io.Discard, r.Body)
 	time.Sleep(duration(query.Get("think")))
 	out := http.NewResponseController(w)

@@ -28,6 +28,7 @@ const forever = 24 * time.Hour
 //	push D N              sends N bytes each D until the client has gone
 //	upload N              reads N bytes and answers
 //	listen PORT [shut]    listens on another port too, and answers; shut never accepts
+//	self D                connects to itself and asks, each D
 //	never                 does not answer; the connection stays open
 func serveRaw(mode string) error {
 	listener, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
@@ -108,12 +109,27 @@ func (c rawConn) obey(words []string) error {
 		if len(args) == 1 {
 			go acceptRaw(listener, "")
 		}
+	case "self":
+		go probeSelf(duration(args[0]))
 	case "never":
 		_, err := io.Copy(io.Discard, c.in)
 		return err
 	}
 	_, err := fmt.Fprintln(c)
 	return err
+}
+
+// probeSelf asks on a connection of its own each period, as an exec probe does.
+func probeSelf(period time.Duration) {
+	for range time.Tick(period) {
+		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			return
+		}
+		fmt.Fprintln(conn, "answer 0s 10")
+		bufio.NewReader(conn).ReadString('\n')
+		conn.Close()
+	}
 }
 
 func (c rawConn) sendBytes(count string) error {

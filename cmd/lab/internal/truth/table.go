@@ -23,6 +23,7 @@ func table() []truthCase {
 		appCases(),
 		grpcCases(),
 		lullCases(),
+		doubtCases(),
 	)
 }
 
