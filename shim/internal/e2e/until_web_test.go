@@ -181,7 +181,7 @@ func TestUntilHTTP2(t *testing.T) {
 
 // TestUntilPinged: Go's HTTP/2 client sends pings, and every ping is traffic, unless pings
 // are left out as probes. If pings are further apart than --quiet-for, the hold ends
-// between two of them, at the latest --max-silence after the last; else at five times
+// between two of them, at the latest --max-silence after the last; else at eight times
 // --quiet-for, like any connection that is kept.
 func TestUntilPinged(t *testing.T) {
 	t.Parallel()
