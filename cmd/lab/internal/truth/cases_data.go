@@ -230,8 +230,7 @@ func memcachedCases() []truthCase {
 	)
 }
 
-// logCases are streams without answers. Until two pieces have come in the hold, a stream
-// looks like a waiting request.
+// logCases are streams without answers.
 func logCases() []truthCase {
 	ship := func(from, to, period time.Duration, line string) func(t *trial) {
 		return func(t *trial) {
@@ -243,12 +242,12 @@ func logCases() []truthCase {
 	}
 	const syslog, metric = "<13>Jan  2 03:04:05 web app: GET /index.html 200", "requests.served:1|c"
 	return append(
-		both(truthCase{name: "logs: rsyslog, a line each second, never ends", server: rsyslog, by: 22 * s, script: ship(-4*s, 60*s, s, syslog)}),
-		truthCase{name: "logs: rsyslog, 20 lines a second, never ends", server: rsyslog, by: 22 * s, limit: limit{"That a stream is one-way", late}, script: ship(-4*s, 60*s, 50*ms, syslog)},
-		truthCase{name: "logs: rsyslog, a line each 8 s", server: rsyslog, by: 22 * s, script: ship(-9*s, 60*s, 8*s, syslog)},
+		both(truthCase{name: "logs: rsyslog, a line each second, never ends", server: rsyslog, limit: stream, script: ship(-4*s, 60*s, s, syslog)}),
+		truthCase{name: "logs: rsyslog, 20 lines a second, never ends", server: rsyslog, limit: stream, script: ship(-4*s, 60*s, 50*ms, syslog)},
+		truthCase{name: "logs: rsyslog, a line each 8 s", server: rsyslog, limit: stream, script: ship(-9*s, 60*s, 8*s, syslog)},
 		truthCase{name: "logs: rsyslog, a last line at -5 s", server: rsyslog, by: 32 * s, script: ship(-9*s, -4500*ms, s, syslog)},
-		truthCase{name: "logs: StatsD over TCP, each second until +6", server: receiver, notBefore: 5 * s, by: 12 * s, script: ship(-4*s, 6*s, s, metric)},
-		truthCase{name: "logs: StatsD over TCP, each 2 s, besides requests until +4", server: rsyslog, by: 22 * s, script: func(t *trial) {
+		truthCase{name: "logs: StatsD over TCP, each second until +6", server: receiver, notBefore: 5 * s, limit: stream, script: ship(-4*s, 6*s, s, metric)},
+		truthCase{name: "logs: StatsD over TCP, each 2 s, besides requests until +4", server: rsyslog, limit: stream, script: func(t *trial) {
 			ship(-4*s, 60*s, 2*s, metric)(t)
 			c := t.client()
 			t.steady(-2*s, 4*s, 5, func() {
@@ -328,7 +327,7 @@ func dataProbes() []truthCase {
 			t.every(-5*s, 60*s, 2*s, func() { at.probe(c) })
 		}})
 	}
-	return append(cases, truthCase{name: "Redis: PING each 2 s on a kept connection", server: redisServer, quick: true, slack: patience(2 * s), script: func(t *trial) {
+	return append(cases, truthCase{name: "Redis: PING each 2 s on a kept connection", server: redisServer, limit: keptProbe, slack: patience(2 * s), script: func(t *trial) {
 		open := sync.OnceValue(t.client().redis)
 		t.every(-5*s, 60*s, 2*s, func() { open().ping("PING") })
 	}})

@@ -97,7 +97,7 @@ func grpcIdleCases() []truthCase {
 				ch.stop()
 			})
 		}},
-		truthCase{name: "gRPC: a health check each 2 s on a kept channel", server: grpcServer, slack: patience(2 * s), script: func(t *trial) {
+		truthCase{name: "gRPC: a health check each 2 s on a kept channel", server: grpcServer, limit: keptProbe, slack: patience(2 * s), script: func(t *trial) {
 			ch := t.client().channel()
 			t.every(-5*s, 60*s, 2*s, ch.health)
 		}},

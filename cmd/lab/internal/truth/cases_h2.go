@@ -66,7 +66,7 @@ func h2Pings() []truthCase {
 	var cases []truthCase
 	for _, kind := range []stack{goStack, nginxStack, haproxyStack} {
 		cases = append(cases,
-			truthCase{name: "ping: an idle connection, each 2 s, " + kind.name, server: kind.h2, quick: kind.name == "Go", slack: patience(2 * s), script: func(t *trial) {
+			truthCase{name: "ping: an idle connection, each 2 s, " + kind.name, server: kind.h2, limit: pings2s, slack: patience(2 * s), script: func(t *trial) {
 				site := t.client().over(pinging)
 				t.at(-5*s, func() { site.get("/") })
 			}},

@@ -39,14 +39,16 @@ func loneProbes() []truthCase {
 	kept := each(probePeriods, func(period time.Duration) truthCase {
 		return truthCase{
 			name: fmt.Sprintf("probes: each %g s, a kept connection", period.Seconds()), server: goHTTP,
-			quick: period <= 2*s, slack: patience(period),
-			script: func(t *trial) {
-				site := t.client().site(keep)
-				t.every(-2*period, 60*s, period, func() { site.ping("/") })
-			},
+			limit: keptProbe, slack: patience(period), script: probeKept(period),
 		}
 	})
-	return append(both(append(short, kept...)...),
+	ignored := each(probePeriods, func(period time.Duration) truthCase {
+		return truthCase{
+			name: fmt.Sprintf("probes: each %g s, a kept connection, --ignore-probes", period.Seconds()), server: goHTTP,
+			flags: until("quiet", "--ignore-probes"), quick: period <= 2*s, slack: patience(period), script: probeKept(period),
+		}
+	})
+	return append(both(slices.Concat(short, kept, ignored)...),
 		truthCase{name: "probes: HAProxy's, each 2 s", server: haproxy, quick: true, slack: patience(2 * s), script: func(t *trial) {
 			site := t.client().site(fresh)
 			t.every(-5*s, 60*s, 2*s, func() { site.ping("/static") })
@@ -68,6 +70,16 @@ func loneProbes() []truthCase {
 			}
 		}},
 	)
+}
+
+// keptProbe is a limit of probes that use a connection again.
+var keptProbe = limit{"on a kept connection", late}
+
+func probeKept(period time.Duration) func(t *trial) {
+	return func(t *trial) {
+		site := t.client().site(keep)
+		t.every(-2*period, 60*s, period, func() { site.ping("/") })
+	}
 }
 
 func mixedProbes() []truthCase {

@@ -45,7 +45,7 @@ func counter() func() int {
 func vanishedCases() []truthCase {
 	unacknowledged := each(beforeTERM, func(lead time.Duration) truthCase {
 		return truthCase{
-			name: fmt.Sprintf("vanished: with an unacknowledged answer, %g s before", lead.Seconds()), server: raw, quick: lead == 1*s, quickRemote: lead == 5*s,
+			name: fmt.Sprintf("vanished: with an unacknowledged answer, %g s before", lead.Seconds()), server: raw, quick: lead == 1*s, quickRemote: lead == 5*s, by: max(5*s, 17*s-lead),
 			script: func(t *trial) {
 				c := t.client()
 				t.at(-lead, func() {
@@ -57,7 +57,7 @@ func vanishedCases() []truthCase {
 		}
 	})
 	return both(append(unacknowledged,
-		truthCase{name: "vanished: in the middle of a download", server: raw, script: func(t *trial) {
+		truthCase{name: "vanished: in the middle of a download", server: raw, by: 15 * s, script: func(t *trial) {
 			c := t.client()
 			t.at(-3*s, func() {
 				c.dial().send("answer 0s 20000000")
@@ -65,7 +65,7 @@ func vanishedCases() []truthCase {
 				c.vanish()
 			})
 		}},
-		truthCase{name: "vanished: while the request waits, answered at +3", server: raw, by: 9 * s, script: func(t *trial) {
+		truthCase{name: "vanished: while the request waits, answered at +3", server: raw, by: 21 * s, script: func(t *trial) {
 			c := t.client()
 			t.at(-2*s, func() { c.dial().send("answer 5s 3000") })
 			t.at(-1*s, c.vanish)
@@ -94,6 +94,9 @@ func halfCloseCases() []truthCase {
 	)
 }
 
+// stream is a limit of streams that nobody answers.
+var stream = limit{"That nobody answers a stream", late}
+
 func oneWayCases() []truthCase {
 	sends := func(from, to, period time.Duration) func(t *trial) {
 		return func(t *trial) {
@@ -101,13 +104,13 @@ func oneWayCases() []truthCase {
 			t.every(from, to, period, func() { stream().send("2026-01-02 a line of a log, which nobody answers") })
 		}
 	}
-	// Until two pieces have come in the hold, the stream looks like a request that waits.
 	return both(
-		truthCase{name: "one-way: a log shipper, one line a second, never ends", server: receiver, by: 22 * s, script: sends(-3*s, 60*s, s)},
-		truthCase{name: "one-way: a log shipper, ten lines a second, never ends", server: receiver, limit: limit{"That a stream is one-way", late}, script: sends(-3*s, 60*s, 100*ms)},
-		truthCase{name: "one-way: metrics each second until +6", server: receiver, quick: true, notBefore: 4900 * ms, by: 10500 * ms, script: sends(-3*s, 6*s, s)},
-		truthCase{name: "one-way: a heartbeat each 6 s", server: receiver, quick: true, by: 14 * s, script: sends(-3*s, 60*s, 6*s)},
-		truthCase{name: "one-way: a heartbeat each 10 s", server: receiver, by: 22 * s, script: sends(-3*s, 60*s, 10*s)},
+		truthCase{name: "one-way: a log shipper, one line a second, never ends", server: receiver, limit: stream, script: sends(-3*s, 60*s, s)},
+		truthCase{name: "one-way: a log shipper, ten lines a second, never ends", server: receiver, limit: stream, script: sends(-3*s, 60*s, 100*ms)},
+		truthCase{name: "one-way: metrics each second until +6", server: receiver, notBefore: 4900 * ms, limit: stream, script: sends(-3*s, 6*s, s)},
+		truthCase{name: "one-way: metrics each second until +6, settled", server: receiver, flags: until("settled"), quick: true, script: sends(-3*s, 6*s, s)},
+		truthCase{name: "one-way: a heartbeat each 6 s", server: receiver, limit: stream, script: sends(-3*s, 60*s, 6*s)},
+		truthCase{name: "one-way: a heartbeat each 10 s", server: receiver, limit: stream, script: sends(-3*s, 60*s, 10*s)},
 	)
 }
 

@@ -34,7 +34,7 @@ var (
 	framing = limit{"A slow first request over HTTP/2", early}
 	greeted = limit{"That an HTTP/2 connection with at most one request is idle", late}
 	updated = limit{"a WINDOW_UPDATE that follows a long answer", late}
-	pinged  = limit{"More than eight clients that poll or PING so", late}
+	pings2s = limit{"HTTP/2's own traffic", late}
 	tied    = limit{"That a kept connection is idle", late} // near clients alone
 )
 
@@ -244,11 +244,11 @@ func socketCases() []truthCase {
 			t.at(-2*s, func() { socket().ask("20ms", 1) })
 			t.at(-1*s, func() { socket().ask("8s", 1) })
 		}},
-		truthCase{name: "websocket: a ping frame each 2 s, Go", server: goWeb, quick: true, slack: patience(2 * s), script: func(t *trial) {
+		truthCase{name: "websocket: a ping frame each 2 s, Go", server: goWeb, limit: keptProbe, slack: patience(2 * s), script: func(t *trial) {
 			c := t.client()
 			t.at(-5*s, func() { c.webSocket().keepAlive(2 * s) })
 		}},
-		truthCase{name: "limit: websocket ping frames of 10 clients each 3 s, HAProxy", server: haproxy, limit: pinged, slack: patience(3 * s), script: func(t *trial) {
+		truthCase{name: "limit: websocket ping frames of 10 clients each 3 s, HAProxy", server: haproxy, limit: keptProbe, slack: patience(3 * s), script: func(t *trial) {
 			for i, c := range t.crowd(10) {
 				t.at(-5*s+time.Duration(i)*110*ms, func() { c.webSocket().keepAlive(3 * s) })
 			}
