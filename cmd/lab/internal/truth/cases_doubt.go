@@ -66,11 +66,10 @@ func rhythmCases() []truthCase {
 		for _, period := range []time.Duration{s, 2 * s, 3 * s} {
 			name := fmt.Sprintf("doubt: gRPC, streams with a message each %v until +17: %d", period, n)
 			cases = append(cases, truthCase{name: name, server: grpcServer, script: streams(n, period)})
-			cases = append(cases, truthCase{name: name + ", --ignore-probes", server: grpcServer, flags: until("quiet", "--ignore-probes"), script: streams(n, period)})
 		}
 	}
-	cases = append(cases, far(cases[0]), far(cases[1]))
-	return append(cases,
+	return append(append(cases, far(cases[0])),
+		truthCase{name: "doubt: gRPC, a stream with a message each second until +17, --ignore-probes", server: grpcServer, flags: until("quiet", "--ignore-probes"), limit: limit{"`--ignore-probes` leaves out", early}, script: streams(1, s)},
 		truthCase{name: "doubt: six clients of gRPC that call each second until +17", server: grpcServer, script: func(t *trial) {
 			for i, c := range t.crowd(6) {
 				ch := c.channel()
@@ -99,7 +98,7 @@ func rhythmCases() []truthCase {
 				t.at(moment+time.Duration((2*r.Float64()-1)*float64(150*ms)), func() { site.ping("/") })
 			}
 		}},
-		truthCase{name: "doubt: a probe of the container's own, by short connections each second", server: raw, quick: true, script: func(t *trial) {
+		truthCase{name: "doubt: a probe of the container's own, by short connections each second", server: raw, quick: true, by: 8 * s, script: func(t *trial) {
 			c := t.client()
 			t.at(-2*s, func() { c.dial().ping("self 1s") })
 		}},
@@ -123,7 +122,7 @@ func lateBodyCases() []truthCase {
 				site := t.client().site(keep)
 				t.at(-3*s, func() { site.get("/") })
 				t.at(-1*s, func() { site.post("/?late=14s", strings.NewReader(megabyte)) })
-			}},
+			}, limit: tied},
 		)
 	}
 	return append(cases, far(cases[0]))
@@ -142,13 +141,13 @@ func awayCases() []truthCase {
 // manyKeptCases are pools of kept connections that let go late, or never.
 func manyKeptCases() []truthCase {
 	return []truthCase{
-		{name: "doubt: a pool behind a balancer that lets go at +26", server: goHTTP, notBefore: 29900 * ms, by: 31 * s, terms: terms{reason: "quiet"}, script: func(t *trial) {
+		{name: "doubt: a pool behind a balancer that lets go at +26", server: goHTTP, notBefore: 29900 * ms, by: 32 * s, terms: terms{reason: "quiet"}, script: func(t *trial) {
 			t.keepPool(-2*s, t.callers(24, postCaller(http1, "/?think=20ms"))).bursts(-1500*ms, 26*s, 100*ms, 3)
 		}},
-		{name: "doubt: a pool of 100 connections and 400 requests a second", server: raw, flags: quick1s, notBefore: kept1s, by: kept1s + keptLatest, terms: terms{reason: "kept", mayCut: 20}, script: func(t *trial) {
+		{name: "doubt: a pool of 100 connections and 400 requests a second", server: raw, flags: quick1s, notBefore: kept1s, by: kept1s + keptLatest, terms: terms{reason: "kept", mayCut: 100}, script: func(t *trial) {
 			t.keepPool(-2*s, t.callers(100, rawCaller("answer 20ms 200"))).random(-500*ms, 400)
 		}},
-		{name: "doubt: a stream of pushes beside a pool", server: raw, flags: quick1s, notBefore: kept1s, by: kept1s + keptLatest, terms: terms{reason: "kept", mayCut: 4}, script: func(t *trial) {
+		{name: "doubt: a stream of pushes beside a pool", server: raw, flags: quick1s, notBefore: kept1s, by: kept1s + keptLatest, terms: terms{reason: "kept", mayCut: 24}, script: func(t *trial) {
 			rawPool(t)
 			c := t.client()
 			t.at(-2*s, func() { c.dial().ping("push 200ms 500") })

@@ -18,8 +18,8 @@ func hungCases() []truthCase {
 		{name: "hung: HAProxy, 5 requests a second", server: haproxy, by: 13 * s, script: hung("haproxy", 5)},
 		{name: "hung: Go, 5 requests a second", server: goHTTP, quick: true, by: 13 * s, script: hung("truth serve", 5)},
 		{name: "hung: Go, 20 requests a second", server: goHTTP, by: 13 * s, script: hung("truth serve", 20)},
-		{name: "hung: requests that wait in a kept pool, since before", server: goHTTP, by: 13 * s, script: hungPool(-1 * s), limit: limit{"That a hung server has read nothing of a request on a kept connection", late}},
-		{name: "hung: requests that wait in a kept pool", server: goHTTP, by: 14 * s, script: hungPool(s)},
+		{name: "hung: requests that wait in a kept pool, since before", server: goHTTP, by: 13 * s, script: hungPool(-1*s, -1500*ms), limit: limit{"That a hung server has read nothing of a request on a kept connection", late}},
+		{name: "hung: requests that wait in a kept pool", server: goHTTP, by: 15 * s, script: hungPool(2*s, 500*ms)},
 		{name: "hung: never accepts", server: shut, by: 50 * s, script: func(t *trial) {
 			c := t.client()
 			t.every(-3*s, 40*s, s, func() { c.dial().send("answer 0s 10") })
@@ -28,13 +28,13 @@ func hungCases() []truthCase {
 	}
 }
 
-// hungPool plans requests at a moment on kept connections, shortly before which the server
-// hangs.
-func hungPool(moment time.Duration) func(t *trial) {
+// hungPool plans requests at a moment on kept connections, which are idle since an earlier
+// moment. Shortly before the requests the server hangs.
+func hungPool(moment, idle time.Duration) func(t *trial) {
 	return func(t *trial) {
 		for _, c := range t.crowd(5) {
 			site := c.site(keep)
-			t.every(-3*s, moment-500*ms, 300*ms, func() { site.ping("/") })
+			t.every(-3*s, idle, 300*ms, func() { site.ping("/") })
 			t.at(moment, func() { site.ping("/") })
 		}
 		t.at(moment-200*ms, func() { t.freeze("truth serve") })
