@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -97,7 +98,7 @@ func TestInProgress(t *testing.T) {
 }
 
 // awaitMode waits until checks show the mode.
-func awaitMode(t *testing.T, l *Listener, mode Mode) {
+func awaitMode(t *testing.T, l *listenerAt, mode Mode) {
 	t.Helper()
 	testutil.Eventually(t, "checks meet mode "+mode.String(), func() bool {
 		status, _, err := check(newClient(), l.url())
@@ -153,7 +154,7 @@ func TestAnswerArrives(t *testing.T) {
 	l.SetMode(Fail)
 	for _, request := range []string{
 		"POST / HTTP/1.1\r\nContent-Length: 200000\r\n\r\n" + strings.Repeat("x", 200_000),
-		"GET /" + strings.Repeat("x", 60_000), // longer than maxHeadLen
+		"GET /" + strings.Repeat("x", 60_000), // longer than the buffer
 		"\r\nGET / HTTP/1.1\n\n",
 	} {
 		c := dial(t, l.addr())
@@ -175,7 +176,7 @@ func TestOdd(t *testing.T) {
 		"\x16\x03\x01\x02":   "",
 		"\x00\x00\x00\x04":   "",
 		"\r\n\r\n\x00\r\nQU": "",
-		"GET / HTTP/1.0\r\n": healthy, // half closed
+		"GET / HTTP/1.0\r\n": healthy + common + "ok\n", // half closed
 	} {
 		c := dial(t, l.addr())
 		io.WriteString(c, request)
@@ -213,27 +214,18 @@ func TestStopAmidBytes(t *testing.T) {
 	}
 }
 
-// TestEnds tests Close in each mode: no descriptor and no goroutine is left. Close may
-// be called twice.
-func TestEnds(t *testing.T) {
+// TestNoLeak tests that clients leave no descriptor and no goroutine, in each mode.
+func TestNoLeak(t *testing.T) {
 	noLeak(t, func(t *testing.T) {
 		at := web(t, "127.0.0.1:0")
 		for _, mode := range []Mode{Pass, Fail, Close} {
 			l := serve(t, loopback(at))
-			wantCheck(t, newClient(), l.url(), 200, "fine /health")
-			c := dial(t, l.addr())
-			l.SetMode(mode)
-			l.Close()
-			if _, err := io.ReadAll(c); err != nil && !errors.Is(err, syscall.ECONNRESET) {
-				t.Error(err)
+			for range 2 * maxClients {
+				wantCheck(t, newClient(), l.url(), 200, "fine /health")
+				io.WriteString(dial(t, l.addr()), "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 			}
-			l.Close()
-			l.SetMode(Fail)
-			c.Close()
+			l.SetMode(mode)
 		}
-		never := open(t, loopback(at))
-		never.Close()
-		never.Serve()
 	})
 }
 
@@ -252,31 +244,99 @@ func TestTaken(t *testing.T) {
 	}
 }
 
-// TestTimes tests the timeouts.
-func TestTimes(t *testing.T) {
+// TestLimits tests how long clients may be silent before a stop.
+func TestLimits(t *testing.T) {
 	a, at := app(t, "127.0.0.1:0")
 	l := open(t, loopback(at))
-	l.timeouts = timeouts{setup: 50 * time.Millisecond, idle: 50 * time.Millisecond, closing: 50 * time.Millisecond, acceptRetry: time.Second}
-	go l.Serve()
-	silent, talking := dial(t, l.addr()), dial(t, l.addr())
-	io.WriteString(talking, "hello")
-	for _, c := range []*net.TCPConn{silent, talking, accept(t, a), accept(t, a)} {
+	l.limits = limits{greeting: time.Millisecond, request: 200 * time.Millisecond, kept: 400 * time.Millisecond}
+	start(t, l)
+	silent := dial(t, l.addr())
+	for _, c := range []*net.TCPConn{silent, accept(t, a)} {
 		wantResetAfterBytes(t, c)
 	}
+	begin := time.Now()
+	talking := dial(t, l.addr())
+	io.WriteString(talking, "hello")
+	for _, c := range []*net.TCPConn{talking, accept(t, a)} {
+		wantResetAfterBytes(t, c)
+	}
+	if took := time.Since(begin); took < l.limits.kept {
+		t.Errorf("a kept connection lasted %v, want %v", took, l.limits.kept)
+	}
+}
+
+// TestLimitsOfAnswers tests how long clients may be silent that get their answer here.
+func TestLimitsOfAnswers(t *testing.T) {
+	l := open(t, loopbackOnly())
+	l.limits = limits{request: 50 * time.Millisecond, end: 50 * time.Millisecond}
 	l.SetMode(Fail)
-	awaitMode(t, l, Fail)
+	start(t, l)
 	unfinished := dial(t, l.addr())
 	io.WriteString(unfinished, "GET / HTT")
 	wantResetAfterBytes(t, unfinished)
 	answered := dial(t, l.addr())
 	io.WriteString(answered, "GET / HTTP/1.1\r\n\r\n")
-	if got, err := io.ReadAll(answered); err != nil || string(got) != unhealthy {
-		t.Errorf("received %q, %v; want %q", got, err, unhealthy)
-	}
+	wantStatus(t, answered, 503)
 	testutil.Eventually(t, "the answered client is dropped", func() bool {
 		_, err := answered.Write([]byte("x"))
 		return err != nil
 	})
+}
+
+// TestEndsIdle tests relayed connections that the client keeps at a stop: each ends when it is
+// idle, or in progress for too long, whatever the client sends meanwhile.
+func TestEndsIdle(t *testing.T) {
+	for _, mode := range []Mode{Fail, Close} {
+		t.Run(mode.String(), func(t *testing.T) {
+			a, at := app(t, "127.0.0.1:0")
+			l := open(t, loopback(at))
+			l.limits.end, l.limits.request = 50*time.Millisecond, 200*time.Millisecond
+			start(t, l)
+			pair := func() (client, server *net.TCPConn) {
+				client = dial(t, l.addr())
+				io.WriteString(client, "GET")
+				server = accept(t, a)
+				expect(t, server, "GET")
+				return client, server
+			}
+			idle, idleServer := pair()
+			transfer(t, idleServer, idle, "answer")
+			stuck, stuckServer := pair()
+			hostile, hostileServer := pair()
+			trickle(hostile)
+			go io.Copy(io.Discard, hostileServer)
+			l.SetMode(mode)
+			for _, c := range []*net.TCPConn{idle, idleServer} {
+				if rest, err := io.ReadAll(c); err != nil || len(rest) > 0 {
+					t.Errorf("an idle connection: %q, %v; want EOF", rest, err)
+				}
+			}
+			for _, c := range []*net.TCPConn{stuck, stuckServer} {
+				wantResetAfterBytes(t, c)
+			}
+			if _, err := io.ReadAll(hostile); errors.Is(err, os.ErrDeadlineExceeded) { // its writer may have seen the reset
+				t.Error("the hostile client is still connected")
+			}
+		})
+	}
+}
+
+// TestPassDoesNotEnd tests that mode Pass ends no relayed connection at a stop.
+func TestPassDoesNotEnd(t *testing.T) {
+	a, at := app(t, "127.0.0.1:0")
+	l := open(t, loopback(at))
+	l.limits.end = time.Millisecond
+	start(t, l)
+	client := dial(t, l.addr())
+	io.WriteString(client, "GET")
+	server := accept(t, a)
+	transfer(t, server, client, "answer")
+	l.SetMode(Pass)
+	for range 10 {
+		time.Sleep(2 * time.Millisecond) // longer than the limit
+		transfer(t, client, server, "GET")
+		transfer(t, server, client, "answer")
+	}
 }
 
 // wantResetAfterBytes reads until the connection is reset.
