@@ -17,7 +17,7 @@ func (l *Listener) answer(c *client) {
 	request := bytes.TrimLeft(c.up.buf[:c.up.end], "\r\n") // a server ignores empty lines (RFC 9112, 2.2)
 	full := !c.up.canRead()
 	switch {
-	case len(request) == 0 && full, len(request) > 0 && (request[0] < 'A' || request[0] > 'z'):
+	case len(request) > 0 && (request[0] < 'A' || request[0] > 'z'):
 		l.drop(c, true)
 		return
 	case !full && !bytes.Contains(request, []byte("\r\n\r\n")) && !bytes.Contains(request, []byte("\n\n")):

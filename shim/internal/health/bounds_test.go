@@ -132,6 +132,11 @@ func TestSilentCrowdSparesCommand(t *testing.T) {
 	if got := l.Proxied(nil, time.Time{}); len(got) != 0 {
 		t.Errorf("%d connections to the command, want none", len(got))
 	}
+	// With the real limit, such clients cannot fill the list of closed connections in the six
+	// seconds for which it is asked.
+	if n := 6 * time.Second / defaultLimits.greeting * maxClients; n > maxClosed {
+		t.Errorf("up to %d connections in 6 s, more than the list remembers", n)
+	}
 }
 
 // pollUntil serves without blocking until ok returns true.
@@ -170,6 +175,49 @@ func TestIdle(t *testing.T) {
 	wantPoll(1)
 	c.Close()
 	wantPoll(0)
+}
+
+// TestNoSpin tests that a client that waits for nothing does not wake the loop, whatever state
+// its two connections are in.
+func TestNoSpin(t *testing.T) {
+	for name, do := range map[string]func(client, server *net.TCPConn){
+		"idle":               func(client, server *net.TCPConn) {},
+		"client half-closed": func(client, server *net.TCPConn) { client.CloseWrite() },
+		"server half-closed": func(client, server *net.TCPConn) { server.CloseWrite() },
+		"client gone":        func(client, server *net.TCPConn) { client.CloseWrite(); client.Close() },
+		"server gone":        func(client, server *net.TCPConn) { server.Close() },
+		"server stuck":       func(client, server *net.TCPConn) { fill(client) },
+		"client stuck":       func(client, server *net.TCPConn) { fill(server) },
+		"client stuck, server gone": func(client, server *net.TCPConn) {
+			fill(server)
+			server.Close()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, at := app(t, "127.0.0.1:0")
+			l := open(t, loopback(at))
+			client := dial(t, l.addr())
+			io.WriteString(client, "GET")
+			pollUntil(t, l, "the client is relayed", func() bool { return l.clients[0].connected })
+			do(client, accept(t, a))
+			testutil.Eventually(t, "nothing is ready", func() bool {
+				for range 20 {
+					l.prepare()
+					if n, _ := unix.Poll(l.pollSet, 0); n == 0 {
+						return true
+					}
+					l.pollOnce()
+				}
+				return false
+			})
+		})
+	}
+}
+
+// fill writes until the write would wait.
+func fill(c *net.TCPConn) {
+	c.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
+	c.Write(make([]byte, 16<<20))
 }
 
 // TestScarce tests that without a free descriptor the client that has been silent longest is

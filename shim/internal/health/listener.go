@@ -94,7 +94,7 @@ func (l *Listener) pollOnce() {
 			l.serve(&l.clients[i])
 		}
 	}
-	if l.pollSet[1].Revents != 0 && l.currentMode() != Close {
+	if l.pollSet[1].Revents != 0 {
 		l.accept()
 	}
 }

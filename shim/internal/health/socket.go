@@ -46,9 +46,7 @@ func bind(at netip.AddrPort) (fd int, err error) {
 	if err != nil {
 		return -1, err
 	}
-	if at.Addr() == netip.IPv6Unspecified() {
-		unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0)
-	}
+	unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0) // fails on IPv4
 	unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
 	err = unix.Bind(fd, sockaddr(at))
 	if err != nil {
