@@ -185,9 +185,15 @@ func TestNoSpin(t *testing.T) {
 		"client half-closed": func(client, server *net.TCPConn) { client.CloseWrite() },
 		"server half-closed": func(client, server *net.TCPConn) { server.CloseWrite() },
 		"client gone":        func(client, server *net.TCPConn) { client.CloseWrite(); client.Close() },
-		"server gone":        func(client, server *net.TCPConn) { server.Close() },
-		"server stuck":       func(client, server *net.TCPConn) { fill(client) },
-		"client stuck":       func(client, server *net.TCPConn) { fill(server) },
+		"client gone, server stuck": func(client, server *net.TCPConn) {
+			client.CloseWrite()
+			client.SetLinger(0)
+			client.Close()
+			fill(server)
+		},
+		"server gone":  func(client, server *net.TCPConn) { server.Close() },
+		"server stuck": func(client, server *net.TCPConn) { fill(client) },
+		"client stuck": func(client, server *net.TCPConn) { fill(server) },
 		"client stuck, server gone": func(client, server *net.TCPConn) {
 			fill(server)
 			server.Close()
@@ -311,6 +317,9 @@ func TestProxied(t *testing.T) {
 	testutil.Eventually(t, "all connections are closed", func() bool { return len(l.Proxied(nil, time.Now())) == 0 })
 	if got := l.Proxied(nil, start); len(got) != len(want) {
 		t.Errorf("Proxied returns %d connections, want %d", len(got), len(want))
+	}
+	if n, want := l.Opens(), 2*uint64(len(want)); n != want {
+		t.Errorf("%d passive opens, want %d, here and at the app", n, want)
 	}
 	own := serve(t, loopbackOnly())
 	wantCheck(t, newClient(), own.url(), 200, "ok\n")
