@@ -1,11 +1,14 @@
 package health
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/netip"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -14,48 +17,133 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// maxLatency is the limit of a check's duration beside many clients.
-const maxLatency = time.Second
-
-// TestSilentCrowd tests checks among 500 clients that connect and send no byte: the
-// answers come soon.
-func TestSilentCrowd(t *testing.T) {
-	for name, target := range map[string]netip.AddrPort{"relayed": web(t, "127.0.0.1:0"), "own": {}} {
-		t.Run(name, func(t *testing.T) {
-			l := serve(t, loopback(target))
-			worst := time.Duration(0)
-			for i := range 500 {
-				dial(t, l.addr())
-				if i%50 == 49 {
-					start := time.Now()
-					if status, _, err := check(newClient(), l.url()); status != 200 {
-						t.Errorf("check after %d clients: %d, %v", i+1, status, err)
+// TestStuckClients tests checks beside three times as many clients as there is room for, each
+// stuck or hostile in one way: every check succeeds, and is not late.
+func TestStuckClients(t *testing.T) {
+	const maxLatency = time.Second
+	request := "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+	write := func(text string) func(c *net.TCPConn) {
+		return func(c *net.TCPConn) { io.WriteString(c, text) }
+	}
+	misuses := map[string]func(c *net.TCPConn){
+		"silent":     func(*net.TCPConn) {},
+		"one byte":   write("G"),
+		"half head":  write("GET / HTTP/1.1\r\nHost: x\r\n"),
+		"keep-alive": write(request),
+		"half-close": func(c *net.TCPConn) { io.WriteString(c, "G"); c.CloseWrite() },
+		"trickle":    trickle,
+		"never read": func(c *net.TCPConn) {
+			go func() {
+				for range 100 {
+					if _, err := io.WriteString(c, request); err != nil {
+						return
 					}
-					worst = max(worst, time.Since(start))
 				}
-			}
-			if worst > maxLatency {
-				t.Errorf("a check took %v, want %v at most", worst, maxLatency)
-			}
-		})
+			}()
+		},
+	}
+	for name, target := range map[string]netip.AddrPort{"relayed": web(t, "127.0.0.1:0"), "own": {}} {
+		for misuse, do := range misuses {
+			t.Run(name+" "+misuse, func(t *testing.T) {
+				l := serve(t, loopback(target))
+				for i := range 3 * maxClients {
+					do(dial(t, l.addr()))
+					begin := time.Now()
+					if status, _, err := check(newClient(), l.url()); status != 200 {
+						t.Fatalf("check after %d clients: %d, %v", i+1, status, err)
+					}
+					if took := time.Since(begin); took > maxLatency {
+						t.Errorf("a check took %v, want %v at most", took, maxLatency)
+					}
+				}
+			})
+		}
 	}
 }
 
-// TestBusyCheckStays tests that a request in progress outlives silent clients.
-func TestBusyCheckStays(t *testing.T) {
-	l, client, server := relayed(t)
-	transfer(t, client, server, "GET")
-	for range 5 * maxClients {
-		dial(t, l.addr())
+// trickle sends a byte every millisecond, until a write fails.
+func trickle(c *net.TCPConn) {
+	go func() {
+		for range time.Tick(time.Millisecond) {
+			if _, err := io.WriteString(c, "G"); err != nil {
+				return
+			}
+		}
+	}()
+}
+
+// TestLongestSilent tests that one more client takes the place of the client that has been
+// silent longest, and of no other.
+func TestLongestSilent(t *testing.T) {
+	l := open(t, loopbackOnly())
+	var clients []*net.TCPConn
+	for i := range maxClients {
+		clients = append(clients, dial(t, l.addr()))
+		pollUntil(t, l, "a client is accepted", func() bool { return l.count() == i+1 })
 	}
-	transfer(t, server, client, "answer")
+	// The third client is the oldest that sends no further byte.
+	for _, i := range []int{5, 0, 1} {
+		io.WriteString(clients[i], "GET / HTTP/1.1\r\n")
+		pollUntil(t, l, "the bytes are read", func() bool { return !l.clients[i].up.isEmpty() })
+	}
+	clients = append(clients, dial(t, l.addr()))
+	pollUntil(t, l, "one more client is accepted", func() bool { return l.Opens() == maxClients+1 })
+	wantReset(t, clients[2])
+	for i, c := range clients {
+		if i != 2 {
+			io.WriteString(c, map[bool]string{true: "\r\n", false: "GET / HTTP/1.1\r\n\r\n"}[i == 0 || i == 1 || i == 5])
+		}
+	}
+	pollUntil(t, l, "all others are answered", func() bool {
+		n := 0
+		for i := range l.clients {
+			if l.clients[i].answered {
+				n++
+			}
+		}
+		return n == maxClients
+	})
+	for i, c := range clients {
+		if i != 2 {
+			wantStatus(t, c, 200)
+		}
+	}
+}
+
+// wantReset wants a reset before any byte.
+func wantReset(t *testing.T, c net.Conn) {
+	t.Helper()
+	c.SetDeadline(time.Now().Add(testutil.Patience))
+	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
+		t.Fatalf("Read = %v, want a reset", err)
+	}
+}
+
+// TestSilentCrowdSparesCommand tests that clients that send no byte are not connected to the
+// command at once: any number of them makes no connection there.
+func TestSilentCrowdSparesCommand(t *testing.T) {
+	_, at := app(t, "127.0.0.1:0")
+	l := open(t, loopback(at))
+	l.limits.greeting = time.Hour
+	for i := range 5 * maxClients {
+		dial(t, l.addr())
+		pollUntil(t, l, "a client is accepted", func() bool { return l.Opens() == uint64(i+1) })
+	}
+	if got := l.Proxied(nil, time.Time{}); len(got) != 0 {
+		t.Errorf("%d connections to the command, want none", len(got))
+	}
+	// With the real limit, such clients cannot fill the list of closed connections in the six
+	// seconds for which it is asked.
+	if n := 6 * time.Second / defaultLimits.greeting * maxClients; n > maxClosed {
+		t.Errorf("up to %d connections in 6 s, more than the list remembers", n)
+	}
 }
 
 // pollUntil serves without blocking until ok returns true.
-func pollUntil(t *testing.T, l *Listener, what string, ok func() bool) {
+func pollUntil(t *testing.T, l *listenerAt, what string, ok func() bool) {
 	t.Helper()
 	testutil.Eventually(t, what, func() bool {
-		l.interrupt()
+		l.SetMode(l.currentMode()) // ends the wait
 		l.pollOnce()
 		return ok()
 	})
@@ -63,8 +151,10 @@ func pollUntil(t *testing.T, l *Listener, what string, ok func() bool) {
 
 // count returns the number of clients.
 func (l *Listener) count() (n int) {
-	for range l.active() {
-		n++
+	for i := range l.clients {
+		if l.clients[i].conn >= 0 {
+			n++
+		}
 	}
 	return n
 }
@@ -73,80 +163,106 @@ func (l *Listener) count() (n int) {
 // and the listening socket alone.
 func TestIdle(t *testing.T) {
 	l := open(t, loopbackOnly())
-	wantPoll := func(clients, polled int, deadline bool) {
+	wantPoll := func(clients int) {
 		t.Helper()
 		pollUntil(t, l, fmt.Sprint(clients, " clients"), func() bool { return l.count() == clients })
-		l.buildPollSet()
-		if len(l.pollSet) != polled || l.timeout() < 0 == deadline {
-			t.Errorf("with %d clients the poll set is %v, the timeout %d ms", clients, l.pollSet, l.timeout())
+		if timeout := l.prepare(); len(l.pollSet) != 2+clients || timeout < 0 != (clients == 0) {
+			t.Errorf("with %d clients the poll set is %v, the timeout %d ms", clients, l.pollSet, timeout)
 		}
 	}
-	wantPoll(0, 2, false)
+	wantPoll(0)
 	c := dial(t, l.addr())
-	wantPoll(1, 3, true)
+	wantPoll(1)
 	c.Close()
-	wantPoll(0, 2, false)
+	wantPoll(0)
 }
 
-// TestScarce tests that accepting pauses while no descriptor is free.
+// TestNoSpin tests that a client that waits for nothing does not wake the loop, whatever state
+// its two connections are in.
+func TestNoSpin(t *testing.T) {
+	for name, do := range map[string]func(client, server *net.TCPConn){
+		"idle":               func(client, server *net.TCPConn) {},
+		"client half-closed": func(client, server *net.TCPConn) { client.CloseWrite() },
+		"server half-closed": func(client, server *net.TCPConn) { server.CloseWrite() },
+		"client gone":        func(client, server *net.TCPConn) { client.CloseWrite(); client.Close() },
+		"client gone, server stuck": func(client, server *net.TCPConn) {
+			client.CloseWrite()
+			client.SetLinger(0)
+			client.Close()
+			fill(server)
+		},
+		"server gone":  func(client, server *net.TCPConn) { server.Close() },
+		"server stuck": func(client, server *net.TCPConn) { fill(client) },
+		"client stuck": func(client, server *net.TCPConn) { fill(server) },
+		"client stuck, server gone": func(client, server *net.TCPConn) {
+			fill(server)
+			server.Close()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, at := app(t, "127.0.0.1:0")
+			l := open(t, loopback(at))
+			client := dial(t, l.addr())
+			io.WriteString(client, "GET")
+			pollUntil(t, l, "the client is relayed", func() bool { return l.clients[0].connected })
+			do(client, accept(t, a))
+			testutil.Eventually(t, "nothing is ready", func() bool {
+				for range 20 {
+					l.prepare()
+					if n, _ := unix.Poll(l.pollSet, 0); n == 0 {
+						return true
+					}
+					l.pollOnce()
+				}
+				return false
+			})
+		})
+	}
+}
+
+// fill writes until the write would wait.
+func fill(c *net.TCPConn) {
+	c.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
+	c.Write(make([]byte, 16<<20))
+}
+
+// TestScarce tests that without a free descriptor the client that has been silent longest is
+// reset for the next client, which stays.
 func TestScarce(t *testing.T) {
 	l := open(t, loopbackOnly())
-	l.timeouts.acceptRetry = time.Hour
-	c := dial(t, l.addr())
-	restore := exhaust(t)
-	pollUntil(t, l, "accepting is paused", func() bool { return !l.pausedUntil.IsZero() })
-	l.buildPollSet()
-	if l.listening.pollIndex != -1 || l.timeout() < 1000 || len(l.pollSet) != 1 {
-		t.Errorf("the poll set is %v, the timeout %d ms; want only the eventfd, a second or more", l.pollSet, l.timeout())
-	}
-	restore()
-	l.pausedUntil = time.Time{}
-	io.WriteString(c, "GET / HTTP/1.1\r\n\r\n")
-	pollUntil(t, l, "the answer is sent", func() bool { return l.clients[0].phase == closing })
-	wantStatus(t, c, 200)
-}
-
-// TestScarceButOne tests that without a free descriptor a silent client is reset for
-// the next client, and the next client stays.
-func TestScarceButOne(t *testing.T) {
-	l := open(t, loopbackOnly())
 	silent := dial(t, l.addr())
-	pollUntil(t, l, "a client is admitted", func() bool { return l.count() == 1 })
-	began := l.clients[0].deadline
+	pollUntil(t, l, "a client is accepted", func() bool { return l.count() == 1 })
 	next := dial(t, l.addr())
 	restore := exhaust(t)
-	pollUntil(t, l, "the next client has the slot", func() bool { return l.count() == 1 && l.clients[0].deadline != began })
+	pollUntil(t, l, "the next client has the place", func() bool { return l.Opens() == 2 && l.count() == 1 })
 	for range 10 {
-		l.interrupt()
+		l.SetMode(Pass)
 		l.pollOnce()
 	}
 	restore()
 	io.WriteString(next, "GET / HTTP/1.1\r\n\r\n")
-	pollUntil(t, l, "the answer is sent", func() bool { return l.clients[0].phase == closing })
+	pollUntil(t, l, "the answer is sent", func() bool { return l.clients[0].answered })
 	wantStatus(t, next, 200)
 	wantReset(t, silent)
 }
 
-// TestScarceTarget tests that a silent client is reset if the descriptors suffice for a
-// new client but not for its connection to the app.
-func TestScarceTarget(t *testing.T) {
-	a, at := app(t, "127.0.0.1:0") // does not accept yet: accepting takes a descriptor
-	l := open(t, loopback(at))
-	silent := dial(t, l.addr())
-	pollUntil(t, l, "a client is relayed", func() bool { return l.clients[0].phase == relaying })
-	next := dial(t, l.addr())
-	spare, err := unix.Dup(2)
-	must(t, err)
+// TestScarceAlone tests that without a free descriptor and without clients accepting pauses.
+func TestScarceAlone(t *testing.T) {
+	l := open(t, loopbackOnly())
+	l.limits.retry = 20 * time.Millisecond
+	waiting := dial(t, l.addr())
 	restore := exhaust(t)
-	unix.Close(spare)
-	pollUntil(t, l, "the next client is relayed", func() bool { return l.clients[0].phase == free && l.clients[1].phase == relaying })
+	begin := time.Now()
+	for range 3 {
+		l.pollOnce()
+	}
+	if took := time.Since(begin); took < 3*l.limits.retry {
+		t.Errorf("accepting three times took %v, want %v at least", took, 3*l.limits.retry)
+	}
 	restore()
-	accept(t, a).Close() // of the silent client
-	server := accept(t, a)
-	io.WriteString(next, "GET")
-	pollUntil(t, l, "the request is relayed", func() bool { return l.clients[1].hasSent && l.clients[1].up.isEmpty() })
-	expect(t, server, "GET")
-	wantReset(t, silent)
+	io.WriteString(waiting, "GET / HTTP/1.1\r\n\r\n")
+	pollUntil(t, l, "the answer is sent", func() bool { return l.clients[0].answered })
+	wantStatus(t, waiting, 200)
 }
 
 // exhaust leaves this process no free descriptor.
@@ -202,6 +318,9 @@ func TestProxied(t *testing.T) {
 	if got := l.Proxied(nil, start); len(got) != len(want) {
 		t.Errorf("Proxied returns %d connections, want %d", len(got), len(want))
 	}
+	if n, want := l.Opens(), 2*uint64(len(want)); n != want {
+		t.Errorf("%d passive opens, want %d, here and at the app", n, want)
+	}
 	own := serve(t, loopbackOnly())
 	wantCheck(t, newClient(), own.url(), 200, "ok\n")
 	if got := own.Proxied(nil, start); len(got) != 0 {
@@ -211,37 +330,31 @@ func TestProxied(t *testing.T) {
 
 // TestProxiedConns tests that the list is bounded, and drops the oldest connections.
 func TestProxiedConns(t *testing.T) {
-	var p proxiedConns
-	start := time.Now()
+	p := proxiedConns{open: make(map[int]ProxiedConn)}
 	conn := func(i int) ProxiedConn {
 		return ProxiedConn{Local: netip.AddrPortFrom(netip.IPv6Loopback(), uint16(i+1))}
 	}
+	start := time.Now()
 	for i := range 3 * maxClosed {
-		must(t, p.add(i%clientSlots, func() (ProxiedConn, error) { return conn(i), nil }))
-		p.markClosed(i%clientSlots, start.Add(time.Duration(i)))
-		p.markClosed(i%clientSlots, start.Add(time.Hour)) // already closed
+		p.open[i] = conn(i)
+		p.markClosed(i)
 	}
-	got := p.since(nil, start)
-	if len(got) != maxClosed || slices.Contains(got, conn(0)) || !slices.Contains(got, conn(3*maxClosed-1)) {
+	got := p.Proxied(nil, start)
+	if len(got) != maxClosed || got[0] != conn(2*maxClosed) || got[maxClosed-1] != conn(3*maxClosed-1) {
 		t.Errorf("%d connections are listed, want the latest %d", len(got), maxClosed)
 	}
-	if got := p.since(nil, start.Add(3*maxClosed-10)); len(got) != 10 {
-		t.Errorf("%d connections are listed since the last 10, want 10", len(got))
-	}
-	p.add(3, func() (ProxiedConn, error) { return conn(1), io.EOF })
-	p.add(4, func() (ProxiedConn, error) { return conn(2), nil })
-	if got := p.since(nil, start.Add(time.Hour)); !slices.Equal(got, []ProxiedConn{conn(2)}) {
+	p.open[3] = conn(1)
+	if got := p.Proxied(nil, time.Now().Add(time.Hour)); !slices.Equal(got, []ProxiedConn{conn(1)}) {
 		t.Errorf("listed %v, want the open connection alone", got)
 	}
 }
 
-// TestInode tests Inode and Port.
+// TestInode tests Inode.
 func TestInode(t *testing.T) {
 	l := open(t, loopbackOnly())
 	var at unix.Stat_t
-	must(t, unix.Fstat(l.listening.fd, &at))
-	name, err := localAddress(l.listening.fd)
-	if uint64(l.Inode()) != at.Ino || l.Port() != name.Port() || l.Port() == 0 || err != nil {
-		t.Errorf("inode %d, port %d; want %d, %v", l.Inode(), l.Port(), at.Ino, name)
+	must(t, unix.Fstat(l.fd, &at))
+	if uint64(l.Inode()) != at.Ino || at.Ino == 0 {
+		t.Errorf("inode %d, want %d", l.Inode(), at.Ino)
 	}
 }

@@ -1,157 +1,175 @@
 package health
 
 import (
-	"net/netip"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// phase is the state of a client.
-type phase uint8
+// maxClients is how many clients are served at the same time.
+const maxClients = 16
 
-const (
-	free       phase = iota // no client
-	connecting              // to the target
-	relaying                // between client and target
-	reading                 // the head of a request that is answered here
-	closing                 // the answer is sent, and may not have been read yet
-)
-
-// socket is a socket of the poll loop.
-type socket struct {
-	fd        int // -1: none
-	pollIndex int // index in the poll set; -1: not polled
+// limits are how long a client may be silent, and a pause.
+type limits struct {
+	greeting time.Duration // before the first byte, until the client is connected to the target
+	request  time.Duration // before and during a request
+	kept     time.Duration // on a connection that is kept alive
+	end      time.Duration // after an answer, if the connection is to end
+	retry    time.Duration // the pause when descriptors or memory are scarce
 }
 
-var noSocket = socket{fd: -1, pollIndex: -1}
+var defaultLimits = limits{
+	greeting: 200 * time.Millisecond,
+	request:  10 * time.Second,
+	kept:     75 * time.Second,
+	end:      2 * time.Second,
+	retry:    time.Second,
+}
+
+// sender says who sent the last byte of a connection.
+type sender uint8
+
+const (
+	nobody sender = iota
+	theClient
+	theCommand
+)
 
 // client is a connection to the listener and, if relayed, its connection to the
 // target.
 type client struct {
-	slot        int // index in the loop's clients and in the list of proxied connections
-	phase       phase
-	from        peer
-	conn        socket
-	target      socket
-	targetIndex int  // in the listener's targets
-	up          flow // from the client; also holds the head of a request
-	down        flow // to the client
-	hasSent     bool // the client has sent a byte
-	answered    bool // the last byte went to the client
-	lastByte    time.Time
-	deadline    time.Time
+	conn      int  // -1: no client
+	target    int  // -1: none
+	connected bool // to the target
+	tried     int  // how many targets refused
+	answered  bool // here
+	up        flow // from the client; also holds the head of a request
+	down      flow // to the client
+	last      sender
+	lastByte  time.Time // or when the client was accepted; zero: no client
 }
 
-// clear frees the slot; the buffers are kept for the next client.
-func (c *client) clear() {
-	*c = client{slot: c.slot, conn: noSocket, target: noSocket, up: c.up.cleared(), down: c.down.cleared()}
+// noClient returns a free place with two buffers.
+func noClient(up, down []byte) client {
+	return client{conn: -1, target: -1, up: flow{buf: up}, down: flow{buf: down}}
 }
 
-// rank orders the clients of one peer: the lowest rank is reset first.
-type rank int
-
-const (
-	served rank = iota // the client has its answer
-	silent             // the client has sent no byte yet
-	inProgress
-)
-
-func (c *client) rank() rank {
+// limit returns how long a client may be silent.
+func (l *Listener) limit(c *client) time.Duration {
+	passes := l.currentMode() == Pass
 	switch {
-	case c.phase == closing:
-		return served
-	case !c.hasSent:
-		return silent
+	case c.answered, !passes && c.last == theCommand:
+		return l.limits.end
+	case passes && c.connected && c.last != nobody:
+		return l.limits.kept
+	case c.target < 0 && l.relays():
+		return l.limits.greeting
 	}
-	return inProgress
+	return l.limits.request
 }
 
-// admit takes a new client. If no slot is left free, a client is reset. Bytes that
-// the new client has already sent are read at once, so that the request raises the
-// client's rank before the next connection is accepted. The connection to the target
-// is made later, by connectAdmitted.
-func (l *Listener) admit(fd int, from netip.Addr) {
-	c := l.freeSlot()
-	c.conn.fd = fd
-	c.from = peerOf(from)
-	c.lastByte = l.now
-	c.deadline = l.now.Add(l.timeouts.setup)
-	c.phase = reading
-	if l.currentMode() == Pass && len(l.targets) > 0 {
-		c.phase = connecting
+// serve does what is possible without waiting. During a stop the bytes of a client do not
+// prolong its time, and a new request on a relayed connection is not relayed.
+func (l *Listener) serve(c *client) {
+	n, err := c.up.read(c.conn)
+	if err != nil {
+		l.drop(c, true)
+		return
 	}
-	if l.freeSlot() == nil {
-		l.makeRoom(c)
-	}
-	l.serve(c, true, false)
-}
-
-// makeRoom resets a client for a new client. A peer that already has the most clients
-// does not displace its own requests in progress: then the new client is reset.
-// Otherwise a flood of requests would connect to the target and reset, over and over.
-func (l *Listener) makeRoom(newcomer *client) {
-	c := victim(l.clients[:], newcomer)
-	protected := c.rank() == inProgress && l.now.Sub(c.lastByte) < l.timeouts.protection
-	if protected && c.from.network == newcomer.from.network {
-		c = newcomer
-	}
-	l.evict(c)
-}
-
-// freeSlot returns a slot without a client, or nil.
-func (l *Listener) freeSlot() *client {
-	for i := range l.clients {
-		if l.clients[i].phase == free {
-			return &l.clients[i]
+	if n > 0 && !c.answered {
+		if l.currentMode() == Pass {
+			c.lastByte = time.Now()
+		} else if c.last != theClient && c.down.isEmpty() {
+			l.closeTarget(c, false)
 		}
+		c.last = theClient
 	}
-	return nil
+	switch {
+	case c.answered:
+		c.up.discard()
+	case c.target < 0:
+		l.handleRequest(c)
+	case !c.connected:
+		l.connect(c)
+	default:
+		n, err = c.down.read(c.target)
+		if err != nil {
+			l.drop(c, true)
+			return
+		}
+		if n > 0 {
+			c.lastByte = time.Now()
+			c.last = theCommand
+		}
+		c.up.write(c.target)
+	}
+	c.down.write(c.conn)
+	if c.up.shut && c.down.shut {
+		l.drop(c, false)
+	}
 }
 
-// evictOne resets the client that is first in line to be reset, and reports whether
-// any client existed.
-func (l *Listener) evictOne() bool {
-	c := victim(l.clients[:], nil)
-	if c == nil {
-		return false
+// handleRequest relays or answers a request when bytes of it have come. A client that
+// closes without a byte only wanted to connect.
+func (l *Listener) handleRequest(c *client) {
+	switch {
+	case c.up.isEmpty():
+		if c.up.eof {
+			l.drop(c, false)
+		}
+	case l.relays():
+		l.connect(c)
+	case l.currentMode() == Close:
+		l.drop(c, true)
+	default:
+		l.answer(c)
 	}
-	l.evict(c)
-	return true
 }
 
-// evict resets a client. A client that was sent its answer is closed instead.
-func (l *Listener) evict(c *client) { l.drop(c, c.phase != closing) }
+// connect begins or continues to connect a client to the first target that accepts. If
+// every target refuses, the client is reset.
+func (l *Listener) connect(c *client) {
+	for ; c.tried < len(l.targets); c.tried++ {
+		to := l.targets[c.tried]
+		if c.target < 0 {
+			fd, err := newSocket(to)
+			if err != nil {
+				continue
+			}
+			c.target = fd
+			unix.SetsockoptInt(c.conn, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+			unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+		}
+		switch l.connectTarget(c.target, to) {
+		case nil:
+			l.opens.Add(1)
+			c.connected = true
+			return
+		case unix.EINPROGRESS, unix.EALREADY:
+			return
+		}
+		l.closeTarget(c, false)
+	}
+	l.drop(c, true)
+}
 
-// drop closes both connections of a client, and frees its slot.
+// drop closes both connections of a client.
 func (l *Listener) drop(c *client, reset bool) {
-	closeSocket(c.conn.fd, reset)
+	closeSocket(c.conn, reset)
 	l.closeTarget(c, reset)
-	c.clear()
+	*c = noClient(c.up.buf, c.down.buf)
 }
+
+// evict drops a client that has been silent. One that has its answer is not reset: a reset
+// might overtake the answer.
+func (l *Listener) evict(c *client) { l.drop(c, c.last != theCommand) }
 
 // closeTarget closes the connection to the target, if any.
 func (l *Listener) closeTarget(c *client, reset bool) {
-	if c.target.fd < 0 {
-		return
+	if c.target >= 0 {
+		closeSocket(c.target, reset)
+		l.markClosed(c.target)
+		c.target = -1
+		c.connected = false
 	}
-	closeSocket(c.target.fd, reset)
-	l.proxied.markClosed(c.slot, time.Now()) // l.now would be before the close
-	c.target = noSocket
-}
-
-// touch records that a byte has moved. Only while relaying does a byte extend the
-// deadline: the other phases have one deadline each.
-func (l *Listener) touch(c *client) {
-	c.lastByte = l.now
-	if c.phase != relaying {
-		return
-	}
-	c.deadline = l.now.Add(l.timeouts.idle)
-	if c.up.eof || c.down.eof {
-		l.limitHalfClosed(c)
-	}
-}
-
-// limitHalfClosed sets the deadline for the other half of a half-closed connection.
-func (l *Listener) limitHalfClosed(c *client) {
-	c.deadline = l.now.Add(l.timeouts.setup)
 }

@@ -13,45 +13,37 @@
 // # The loop
 //
 // One goroutine owns all state but the mode and the list of proxied connections,
-// and waits in poll(2). The goroutine starts no other goroutine and no thread.
-// Without clients poll(2) has no timeout.
+// and waits in poll(2). It starts no other goroutine and no thread. Without
+// clients poll(2) has no timeout.
 //
 // Package net would take fewer lines, for half a megabyte of binary. Two
-// measurements speak against package net: after a thousand checks the process has
-// twice the anonymous memory, since each connection allocates and the collector
-// first runs at 4 MB; and net.Conn.Write raises SIGPIPE, which lameduck would pass
-// on to the command. Here no write raises SIGPIPE.
+// measurements speak against it: after a thousand checks the process has twice
+// the anonymous memory, since each connection allocates and the collector first
+// runs at 4 MB; and net.Conn.Write raises SIGPIPE, which lameduck would pass on to
+// the command. Here no write raises SIGPIPE.
 //
-// # Limits and fairness
+// # Clients
 //
-// The limit is 64 clients. When another client arrives, a client is reset: a client
-// of the network with the most clients (an IPv4 address, or an IPv6 /64), among
-// these a client of the address with the most clients, and among these the client
-// of the lowest rank: first a client that has its answer, then a client that has
-// sent no byte, then the client on which no byte has moved for the longest. A peer
-// therefore loses a client to another peer only while the former has at least as
-// many clients, and the checks of one peer do not fail because of another peer's
-// load.
+// There are at most 16 clients. Another one takes the place of the client that has
+// been silent longest, and so it does without a free descriptor. Without clients,
+// accepting then pauses for a second.
 //
-// A flood must not reach the command. While more connections wait to be accepted,
-// clients that have sent no byte are not connected to the target; and if the client
-// to reset belongs to the newcomer's own network, and a byte of a request has moved
-// on its connection within the last second, the newcomer is reset instead.
+// A client is connected to the command when its first byte has come, or after
+// 200 ms for protocols in which the server speaks first. So clients that say
+// nothing reach the command 80 times a second at most, however many there are.
 //
-// A client has 10 s to be connected to the command, to send a first byte, to send
-// the head of a request that is answered here, and to close the other half of a
-// half-closed connection; and 75 s, which is longer than checkers pause, between
-// two bytes of a connection that is kept alive. Without free descriptors a client
-// is reset to make room for the next, or accepting pauses for a second.
+// A client may be silent for 10 s, and on a relayed connection, on which it has sent
+// a byte, for 75 s, which is longer than checkers pause.
+//
+// A half-close is relayed as a half-close, a reset or a refusal as a reset.
 //
 // # During a stop
 //
-// A half-close is relayed as a half-close, a reset or a refusal as a reset. Under
-// Fail and Close a request in progress ends by itself. A connection on which the
-// client has sent no byte yet, or on which the last byte went to the client, is
-// between requests, and its next request is not relayed. Bytes that do not begin
-// as HTTP/1 does (TLS, HTTP/2, a handshake in progress) cannot be given an answer:
-// such a connection is reset.
+// Under Fail and Close a request in progress is still relayed, and so is its answer.
+// A relayed connection between requests ends after 2 s; a request that comes on it
+// earlier is answered here. What a client sends no longer prolongs its time. Bytes
+// that do not begin as HTTP/1 does (TLS, HTTP/2) cannot be given an answer: such a
+// connection is reset.
 //
 // See poll(2), accept(2), shutdown(2), socket(7), tcp(7), ip(7), ipv6(7),
 // eventfd(2).

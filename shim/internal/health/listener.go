@@ -1,9 +1,7 @@
 package health
 
 import (
-	"errors"
 	"fmt"
-	"iter"
 	"net/netip"
 	"sync/atomic"
 	"time"
@@ -11,74 +9,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxClients is how many clients are served at the same time.
-const maxClients = 64
-
-// clientSlots is one slot more: a new client is admitted first, and counts when the client
-// to reset is chosen.
-const clientSlots = maxClients + 1
-
-// timeouts are the limits in time; see the package comment.
-type timeouts struct {
-	setup       time.Duration // to connect, for the first byte, the head of a request, the other half of a half-closed connection
-	idle        time.Duration // between two bytes of a connection that is kept alive
-	closing     time.Duration // for a client to read its answer
-	acceptRetry time.Duration // before the next accept when descriptors are scarce
-	protection  time.Duration // in which a request in progress is not reset for newcomers of its own network
-}
-
-var defaultTimeouts = timeouts{
-	setup:       10 * time.Second,
-	idle:        75 * time.Second,
-	closing:     2 * time.Second,
-	acceptRetry: time.Second,
-	protection:  time.Second,
-}
-
-// The states of a Listener.
-const (
-	opened uint32 = iota
-	serving
-	closed
-)
-
-// Listener answers health checks. Open, SetMode and Close belong to one goroutine,
-// Serve runs on another; Proxied and Opens may be called from any goroutine.
+// Listener answers health checks. Serve runs on a goroutine of its own; the other
+// methods may be called from any goroutine.
 type Listener struct {
-	targets  []netip.AddrPort // tried in order
-	timeouts timeouts
-	port     uint16
-	inode    uint32
-
-	wake    int // an eventfd(2), written when the mode or the state changes
+	targets []netip.AddrPort // tried in order
+	inode   uint32
+	wake    int // an eventfd(2), written when the mode changes
 	mode    atomic.Uint32
-	state   atomic.Uint32
-	done    chan struct{} // closed when Serve has returned
-	proxied proxiedConns
 	opens   atomic.Uint64
+	proxiedConns
 
-	loop
-}
-
-// loop is the part of a Listener that belongs to Serve.
-type loop struct {
-	listening   socket // until mode Close
-	now         time.Time
-	pausedUntil time.Time // no accept before
-	clients     [clientSlots]client
-	pollSet     []unix.PollFd
-}
-
-// active yields the clients, in the order of their slots.
-func (l *loop) active() iter.Seq[*client] {
-	return func(yield func(*client) bool) {
-		for i := range l.clients {
-			c := &l.clients[i]
-			if c.phase != free && !yield(c) {
-				return
-			}
-		}
-	}
+	// The rest belongs to Serve.
+	limits  limits
+	fd      int // the listening socket; -1 in mode Close
+	clients [maxClients]client
+	pollSet []unix.PollFd
 }
 
 // Open returns a Listener that listens; Serve accepts. Only Open can fail.
@@ -87,94 +32,148 @@ func Open(s Spec) (*Listener, error) {
 		return nil, err
 	}
 	fd, err := listen(s.Listen)
+	wake := -1
+	if err == nil {
+		wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	}
 	if err != nil {
+		closeSocket(fd, false)
 		return nil, fmt.Errorf("cannot listen on %s: %w", formatAddress(s.Listen), err)
 	}
-	l, err := newListener(fd)
-	if err != nil {
-		unix.Close(fd)
-		return nil, fmt.Errorf("cannot listen on %s: %w", formatAddress(s.Listen), err)
-	}
-	l.targets = s.targets()
-	return l, nil
-}
-
-// newListener returns a Listener without targets for a listening socket.
-func newListener(fd int) (*Listener, error) {
-	local, nameErr := localAddress(fd)
 	var stat unix.Stat_t
-	statErr := unix.Fstat(fd, &stat)
-	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	if err := errors.Join(nameErr, statErr, err); err != nil {
-		return nil, err
-	}
-	l := &Listener{timeouts: defaultTimeouts, port: local.Port(), inode: uint32(stat.Ino), wake: wake, done: make(chan struct{})}
-	l.listening = socket{fd: fd, pollIndex: -1}
-	l.pollSet = make([]unix.PollFd, 0, 2*clientSlots+2)
+	unix.Fstat(fd, &stat)
+	l := &Listener{targets: s.targets(), inode: uint32(stat.Ino), wake: wake, limits: defaultLimits, fd: fd}
+	l.open = make(map[int]ProxiedConn)
 	for i := range l.clients {
-		l.clients[i].slot = i
-		l.clients[i].clear()
+		l.clients[i] = noClient(make([]byte, bufferLen), make([]byte, bufferLen))
 	}
 	return l, nil
 }
 
-// Port returns the port of the listening socket, also after Close.
-func (l *Listener) Port() uint16 { return l.port }
-
-// Inode returns the inode of the listening socket, as /proc shows the inode.
+// Inode returns the inode of the listening socket, as /proc shows it.
 func (l *Listener) Inode() uint32 { return l.inode }
 
 // SetMode sets how checks are treated, and returns before the change is made. A
-// socket that mode Close has closed stays closed. After Close, SetMode does nothing.
+// socket that mode Close has closed stays closed.
 func (l *Listener) SetMode(mode Mode) {
-	if l.state.Load() != closed {
-		l.mode.Store(uint32(mode))
-		l.interrupt()
-	}
+	l.mode.Store(uint32(mode))
+	unix.Write(l.wake, []byte{0: 1, 7: 0})
 }
 
 func (l *Listener) currentMode() Mode { return Mode(l.mode.Load()) }
 
-// Close ends Serve, and returns when every connection is closed.
-func (l *Listener) Close() {
-	switch l.state.Swap(closed) {
-	case opened:
-		l.release()
-	case serving:
-		l.interrupt()
-		<-l.done
-	case closed:
-		return
-	}
-	unix.Close(l.wake)
-}
-
-// Proxied appends to dst the connections to the target that were open at the given
-// time or later. A caller that has seen sockets or destroy events, and then
-// calls Proxied with the time of its previous call, gets all connections of the
-// listener, however short, unless more than 512 were closed in between.
-func (l *Listener) Proxied(dst []ProxiedConn, since time.Time) []ProxiedConn {
-	return l.proxied.since(dst, since)
-}
+// relays reports whether a new request is relayed.
+func (l *Listener) relays() bool { return l.currentMode() == Pass && len(l.targets) > 0 }
 
 // Opens returns how many connections of the listener the kernel counts as passive
 // opens: connections accepted here, and connections accepted by the target. The
 // kernel counts each connection a moment earlier.
 func (l *Listener) Opens() uint64 { return l.opens.Load() }
 
-// interrupt ends the wait in Serve.
-func (l *Listener) interrupt() { unix.Write(l.wake, []byte{0: 1, 7: 0}) }
-
-// release closes every socket. The eventfd stays, since SetMode may still write to
-// the eventfd.
-func (l *Listener) release() {
-	for c := range l.active() {
-		l.drop(c, false)
+// Serve answers checks, and does not return. It takes a thread while waiting.
+func (l *Listener) Serve() {
+	for {
+		l.pollOnce()
 	}
-	l.stopListening()
 }
 
-func (l *Listener) stopListening() {
-	closeSocket(l.listening.fd, false)
-	l.listening = noSocket
+// pollOnce waits until a socket is ready or a limit has passed, and serves all clients:
+// they are few. A new client comes last, so that the bytes that have come count when
+// another client gives its place to it.
+func (l *Listener) pollOnce() {
+	timeout := l.prepare()
+	_, err := unix.Poll(l.pollSet, timeout)
+	if err != nil && err != unix.EINTR { // no memory, or a limit below the number of open files: do not spin
+		time.Sleep(l.limits.retry)
+	}
+	if l.pollSet[0].Revents != 0 {
+		unix.Read(l.wake, make([]byte, 8))
+	}
+	for i := range l.clients {
+		if l.clients[i].conn >= 0 {
+			l.serve(&l.clients[i])
+		}
+	}
+	if l.pollSet[1].Revents != 0 {
+		l.accept()
+	}
+}
+
+// prepare ends what has lasted too long, makes the poll set, the eventfd first and the
+// listening socket second, and returns how long poll(2) may wait, in milliseconds: -1,
+// forever, without clients.
+func (l *Listener) prepare() (timeout int) {
+	if l.currentMode() == Close {
+		closeSocket(l.fd, false) // the kernel resets the connections in the accept queue
+		l.fd = -1
+	}
+	l.pollSet = append(l.pollSet[:0], events(l.wake, true, false), events(l.fd, true, false))
+	timeout = -1
+	for i := range l.clients {
+		c := &l.clients[i]
+		if c.conn < 0 {
+			continue
+		}
+		left := max(0, int((l.limit(c)-time.Since(c.lastByte))/time.Millisecond)+1)
+		switch {
+		case left > 0:
+		case c.target < 0 && l.relays():
+			l.connect(c)
+		default:
+			l.evict(c)
+		}
+		if timeout < 0 || left < timeout {
+			timeout = left
+		}
+		l.pollSet = append(l.pollSet, events(c.conn, c.up.canRead(), !c.down.isEmpty()))
+		if c.target >= 0 {
+			l.pollSet = append(l.pollSet, events(c.target, c.connected && c.down.canRead(), !c.connected || !c.up.isEmpty()))
+		}
+	}
+	return timeout
+}
+
+// events returns the events to wait for on a socket. One that needs nothing is left out:
+// POLLERR and POLLHUP cannot be masked, and would spin the loop.
+func events(fd int, in, out bool) unix.PollFd {
+	p := unix.PollFd{Fd: int32(fd)}
+	if in {
+		p.Events |= unix.POLLIN
+	}
+	if out {
+		p.Events |= unix.POLLOUT
+	}
+	if p.Events == 0 {
+		p.Fd = -1
+	}
+	return p
+}
+
+// accept accepts a client. If no place or no descriptor is free, the client that has been
+// silent longest is reset.
+func (l *Listener) accept() {
+	fd, _, err := unix.Accept4(l.fd, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
+	if err == unix.EAGAIN || err == unix.ECONNABORTED {
+		return
+	}
+	var oldest *client // a free place, if one is enough, or the client that has been silent longest
+	for i := range l.clients {
+		c := &l.clients[i]
+		if c.conn < 0 && err != nil {
+			continue
+		}
+		if oldest == nil || c.lastByte.Before(oldest.lastByte) {
+			oldest = c
+		}
+	}
+	if oldest == nil {
+		time.Sleep(l.limits.retry)
+		return
+	}
+	l.evict(oldest)
+	if err == nil {
+		l.opens.Add(1)
+		oldest.conn = fd
+		oldest.lastByte = time.Now()
+	}
 }

@@ -10,8 +10,11 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
@@ -28,25 +31,54 @@ func loopback(target netip.AddrPort) Spec {
 	return Spec{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Target: target}
 }
 
-// open returns a listener whose Serve is not called yet.
-func open(t testing.TB, s Spec) *Listener {
+// listenerAt is a Listener and its port.
+type listenerAt struct {
+	*Listener
+	port uint16
+}
+
+// open returns a listener that does not serve yet.
+func open(t testing.TB, s Spec) *listenerAt {
 	t.Helper()
 	l, err := Open(s)
 	must(t, err)
-	t.Cleanup(l.Close)
-	return l
+	t.Cleanup(func() {
+		for i := range l.clients {
+			l.drop(&l.clients[i], true)
+		}
+		closeSocket(l.fd, false)
+		unix.Close(l.wake)
+	})
+	return &listenerAt{l, localAddress(l.fd).Port()}
+}
+
+// start serves until the test ends.
+func start(t testing.TB, l *listenerAt) {
+	var ended atomic.Bool
+	stopped := make(chan bool)
+	go func() {
+		defer close(stopped)
+		for !ended.Load() {
+			l.pollOnce()
+		}
+	}()
+	t.Cleanup(func() {
+		ended.Store(true)
+		l.SetMode(l.currentMode()) // ends the wait
+		<-stopped
+	})
 }
 
 // serve returns a listener that serves.
-func serve(t testing.TB, s Spec) *Listener {
+func serve(t testing.TB, s Spec) *listenerAt {
 	t.Helper()
 	l := open(t, s)
-	go l.Serve()
+	start(t, l)
 	return l
 }
 
-func (l *Listener) url() string  { return "http://" + l.addr() + "/health" }
-func (l *Listener) addr() string { return fmt.Sprintf("127.0.0.1:%d", l.port) }
+func (l *listenerAt) url() string  { return "http://" + l.addr() + "/health" }
+func (l *listenerAt) addr() string { return fmt.Sprintf("127.0.0.1:%d", l.port) }
 
 // app listens as the command would.
 func app(t testing.TB, addr string) (*net.TCPListener, netip.AddrPort) {
@@ -100,10 +132,12 @@ func accept(t testing.TB, l *net.TCPListener) *net.TCPConn {
 }
 
 // relayed returns both ends of a relayed connection.
-func relayed(t testing.TB) (l *Listener, client, server *net.TCPConn) {
+func relayed(t testing.TB) (l *listenerAt, client, server *net.TCPConn) {
 	t.Helper()
 	a, at := app(t, "127.0.0.1:0")
-	l = serve(t, loopback(at))
+	l = open(t, loopback(at))
+	l.limits.greeting = 0
+	start(t, l)
 	client = dial(t, l.addr())
 	return l, client, accept(t, a)
 }

@@ -1,6 +1,9 @@
 package health
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Mode is how a Listener treats checks.
 type Mode uint32
@@ -12,22 +15,16 @@ const (
 	Close             // refuse connections: the listening socket is closed
 )
 
-var modeNames = [...]string{Pass: "pass", Fail: "fail", Close: "close"}
+var modeNames = []string{Pass: "pass", Fail: "fail", Close: "close"}
 
 // ParseMode parses "pass", "fail" or "close".
 func ParseMode(text string) (Mode, error) {
-	for mode, name := range modeNames {
-		if text == name {
-			return Mode(mode), nil
-		}
+	i := slices.Index(modeNames, text)
+	if i < 0 {
+		return 0, fmt.Errorf("invalid mode %q: give fail (HTTP 503), pass or close", text)
 	}
-	return 0, fmt.Errorf("invalid mode %q: give fail (HTTP 503), pass or close", text)
+	return Mode(i), nil
 }
 
 // String returns the name that ParseMode accepts.
-func (m Mode) String() string {
-	if int(m) < len(modeNames) {
-		return modeNames[m]
-	}
-	return fmt.Sprintf("Mode(%d)", uint32(m))
-}
+func (m Mode) String() string { return modeNames[m] }

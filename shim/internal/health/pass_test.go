@@ -30,15 +30,6 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
-// TestKeepAlive tests many requests on a connection to the app.
-func TestKeepAlive(t *testing.T) {
-	_, client, server := relayed(t)
-	for i := range 100 {
-		transfer(t, client, server, fmt.Sprintf("request %d", i))
-		transfer(t, server, client, fmt.Sprintf("answer %d", i))
-	}
-}
-
 // TestTLS tests TLS and HTTP/2, which are relayed unread.
 func TestTLS(t *testing.T) {
 	app := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -192,7 +183,7 @@ func TestListen(t *testing.T) {
 		}
 		l := serve(t, Spec{Listen: netip.AddrPortFrom(addr, 0)})
 		for host, want := range c.served {
-			status, _, err := check(newClient(), fmt.Sprintf("http://%s:%d", host, l.Port()))
+			status, _, err := check(newClient(), fmt.Sprintf("http://%s:%d", host, l.port))
 			if got := status == 200; got != want {
 				t.Errorf("listening on %q, check of %s = %d, %v; want an answer: %v", c.listen, host, status, err, want)
 			}
@@ -215,5 +206,5 @@ func hasIPv6(t *testing.T) bool {
 func TestIPv6(t *testing.T) {
 	at := web(t, "[::1]:0")
 	l := serve(t, Spec{Listen: netip.MustParseAddrPort("[::1]:0"), Target: at})
-	wantCheck(t, newClient(), fmt.Sprintf("http://[::1]:%d/six", l.Port()), 200, "fine /six")
+	wantCheck(t, newClient(), fmt.Sprintf("http://[::1]:%d/six", l.port), 200, "fine /six")
 }

@@ -2,15 +2,16 @@ package health
 
 import (
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // ProxiedConn is a connection from the listener to the target. The command's socket
 // has Target as its local address and Local as its remote address.
 type ProxiedConn struct{ Local, Target netip.AddrPort }
-
-func (c ProxiedConn) isZero() bool { return c.Local.Port() == 0 }
 
 // maxClosed is how many closed connections are remembered. If more connections are
 // closed between two calls of Proxied, the oldest count as traffic.
@@ -18,14 +19,11 @@ const maxClosed = 512
 
 // proxiedConns lists the connections to the target. The serving goroutine writes the
 // list and the sampling goroutine reads the list, hence the mutex, held for
-// microseconds by either. The mutex is held while a connection is made: a reader that
-// has seen a connection in the kernel, and reads the list afterwards, finds the
-// connection.
+// microseconds by either.
 type proxiedConns struct {
 	mu     sync.Mutex
-	open   [clientSlots]ProxiedConn
-	closed [maxClosed]closedConn // a ring
-	next   int                   // the next index in closed
+	open   map[int]ProxiedConn // by descriptor
+	closed []closedConn        // in order
 }
 
 type closedConn struct {
@@ -33,42 +31,39 @@ type closedConn struct {
 	at   time.Time
 }
 
-// add lists the connection that dial makes for a client slot.
-func (p *proxiedConns) add(slot int, dial func() (ProxiedConn, error)) error {
+// connectTarget calls connect(2). The mutex is held meanwhile: a reader that has seen a
+// connection in the kernel, and reads the list afterwards, finds the connection.
+func (p *proxiedConns) connectTarget(fd int, to netip.AddrPort) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	conn, err := dial()
-	if err == nil {
-		p.open[slot] = conn
-	}
+	err := unix.Connect(fd, sockaddr(to))
+	p.open[fd] = ProxiedConn{Local: localAddress(fd), Target: to}
 	return err
 }
 
-// markClosed records that the slot's connection, if any, is closed.
-func (p *proxiedConns) markClosed(slot int, now time.Time) {
+// markClosed records that a descriptor is closed.
+func (p *proxiedConns) markClosed(fd int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.open[slot].isZero() {
-		return
+	if len(p.closed) == maxClosed {
+		p.closed = slices.Delete(p.closed, 0, 1)
 	}
-	p.closed[p.next] = closedConn{p.open[slot], now}
-	p.next = (p.next + 1) % maxClosed
-	p.open[slot] = ProxiedConn{}
+	p.closed = append(p.closed, closedConn{p.open[fd], time.Now()})
+	delete(p.open, fd)
 }
 
-// since appends to dst the connections that are open, or were closed at or after
-// the given time.
-func (p *proxiedConns) since(dst []ProxiedConn, start time.Time) []ProxiedConn {
+// Proxied appends to dst the connections to the target that were open at the given
+// time or later. A caller that has seen sockets or destroy events, and then
+// calls Proxied with the time of its previous call, gets all connections of the
+// listener, however short, unless more than 512 were closed in between.
+func (p *proxiedConns) Proxied(dst []ProxiedConn, since time.Time) []ProxiedConn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, conn := range p.open {
-		if !conn.isZero() {
-			dst = append(dst, conn)
-		}
+		dst = append(dst, conn)
 	}
-	for i := range p.closed {
-		c := &p.closed[i]
-		if !c.conn.isZero() && !c.at.Before(start) {
+	for _, c := range p.closed {
+		if !c.at.Before(since) {
 			dst = append(dst, c.conn)
 		}
 	}

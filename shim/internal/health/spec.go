@@ -13,103 +13,57 @@ type Spec struct {
 	Target netip.AddrPort // without an address: loopback; with port 0: no target
 }
 
-// The two parts of a Spec, as errors name them.
-const (
-	listenPart = "listen address"
-	targetPart = "target"
-)
-
-const example = "as in :9000 or :9000=:8080"
-
 // Parse parses LISTEN[=TARGET]. Each part is :PORT, IPV4:PORT or [IPV6]:PORT. The
 // target :PORT is on loopback.
 func Parse(text string) (Spec, error) {
-	s, err := parse(text)
+	var s Spec
+	listen, target, hasTarget := strings.Cut(text, "=")
+	err := parseAddress(&s.Listen, "listen address", listen)
+	if err == nil && hasTarget {
+		err = parseAddress(&s.Target, "target", target)
+	}
+	switch {
+	case err != nil:
+	case s.Target.Addr().IsUnspecified():
+		err = fmt.Errorf("invalid target %q: all addresses; give :%d for the port on loopback", target, s.Target.Port())
+	case s.loops():
+		err = fmt.Errorf("invalid target %q: the listener itself; give LISTEN a port of its own, and the command's port after the =", target)
+	}
 	if err != nil {
 		return Spec{}, err
 	}
 	return s, nil
 }
 
-func parse(text string) (s Spec, err error) {
-	listen, target, hasTarget := strings.Cut(text, "=")
-	s.Listen, err = parseAddress(listenPart, listen)
-	if err != nil || !hasTarget {
-		return s, err
-	}
-	if strings.Contains(target, "=") {
-		return s, fmt.Errorf("invalid target %q: give one target, %s", target, example)
-	}
-	s.Target, err = parseAddress(targetPart, target)
-	if err != nil {
-		return s, err
-	}
-	if s.Target.Addr().IsUnspecified() {
-		return s, fmt.Errorf("invalid target %q: all addresses; give %v=:%d for the port on loopback", target, formatAddress(s.Listen), s.Target.Port())
-	}
-	if s.loops() {
-		return s, fmt.Errorf("invalid target %q: the listener itself; give LISTEN a port of its own, and the command's port after the =", target)
-	}
-	return s, nil
-}
-
 // parseAddress parses one part of a Spec.
-func parseAddress(part, text string) (netip.AddrPort, error) {
-	colon := strings.LastIndexByte(text, ':')
-	if colon < 0 {
-		hint := "no port; give LISTEN or LISTEN=TARGET, " + example
-		if _, err := strconv.ParseUint(text, 10, 16); err == nil {
-			hint = "give :" + text
-		}
-		return netip.AddrPort{}, fmt.Errorf("invalid %s %q: %s", part, text, hint)
+func parseAddress(a *netip.AddrPort, part, text string) error {
+	port, portAlone := strings.CutPrefix(text, ":")
+	full := text
+	if portAlone {
+		full = "0.0.0.0:" + port
 	}
-	port, err := strconv.ParseUint(text[colon+1:], 10, 16)
-	if err != nil || port == 0 {
-		return netip.AddrPort{}, fmt.Errorf("invalid port %q in %s %q: give 1 to 65535, %s", text[colon+1:], part, text, example)
+	parsed, err := netip.ParseAddrPort(full)
+	if err != nil || parsed.Port() == 0 || parsed.Addr().Zone() != "" {
+		return fmt.Errorf("invalid %s %q: give :PORT, IPV4:PORT or [IPV6]:PORT, as in :9000 or :9000=:8080", part, text)
 	}
-	addr, err := parseHost(text[:colon])
-	return netip.AddrPortFrom(addr, uint16(port)), err
-}
-
-// parseHost parses the text before the colon. An empty text is the zero address.
-func parseHost(text string) (netip.Addr, error) {
-	if text == "" {
-		return netip.Addr{}, nil
+	addr := parsed.Addr().Unmap()
+	if portAlone {
+		addr = netip.Addr{}
 	}
-	inner, opened := strings.CutPrefix(text, "[")
-	inner, closed := strings.CutSuffix(inner, "]")
-	addr, err := netip.ParseAddr(inner)
-	hint := ""
-	switch {
-	case err != nil || opened != closed:
-		hint = "names are not looked up; give 127.0.0.1, [::1] or nothing before the port"
-	case addr.Zone() != "":
-		hint = "give the address without its zone"
-	case addr.Is6() && !opened:
-		hint = fmt.Sprintf("give the IPv6 address in brackets: [%v]", addr)
-	case addr.Is4() && opened:
-		hint = fmt.Sprintf("give the IPv4 address without brackets: %v", addr)
-	}
-	if hint != "" {
-		return netip.Addr{}, fmt.Errorf("invalid IP address %q: %s", text, hint)
-	}
-	return addr.Unmap(), nil
+	*a = netip.AddrPortFrom(addr, parsed.Port())
+	return nil
 }
 
 // loops reports whether the target is, or may be, the listener itself.
 func (s Spec) loops() bool {
-	listen, target := s.Listen.Addr(), s.Target.Addr()
-	switch {
-	case s.Listen.Port() != s.Target.Port():
-		return false
-	case !listen.IsValid() || listen == netip.IPv6Unspecified():
-		return true
-	case listen == netip.IPv4Unspecified():
-		return !target.IsValid() || target.Is4()
-	case !target.IsValid():
-		return listen.IsLoopback()
+	listen := s.Listen.Addr()
+	for _, target := range s.targets() {
+		everywhere := !listen.IsValid() || listen == netip.IPv6Unspecified() || listen == netip.IPv4Unspecified() && target.Addr().Is4()
+		if target.Port() == s.Listen.Port() && (everywhere || listen == target.Addr()) {
+			return true
+		}
 	}
-	return listen == target
+	return false
 }
 
 // targets returns the addresses to try, in order. Without an address both loopback
@@ -122,8 +76,10 @@ func (s Spec) targets() []netip.AddrPort {
 	case s.Target.Addr().IsValid():
 		return []netip.AddrPort{s.Target}
 	}
-	loopback4 := netip.AddrFrom4([4]byte{127, 0, 0, 1})
-	return []netip.AddrPort{netip.AddrPortFrom(loopback4, port), netip.AddrPortFrom(netip.IPv6Loopback(), port)}
+	return []netip.AddrPort{
+		netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), port),
+		netip.AddrPortFrom(netip.IPv6Loopback(), port),
+	}
 }
 
 // String returns the form that Parse accepts.

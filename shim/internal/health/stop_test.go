@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -97,7 +98,7 @@ func TestInProgress(t *testing.T) {
 }
 
 // awaitMode waits until checks show the mode.
-func awaitMode(t *testing.T, l *Listener, mode Mode) {
+func awaitMode(t *testing.T, l *listenerAt, mode Mode) {
 	t.Helper()
 	testutil.Eventually(t, "checks meet mode "+mode.String(), func() bool {
 		status, _, err := check(newClient(), l.url())
@@ -153,7 +154,7 @@ func TestAnswerArrives(t *testing.T) {
 	l.SetMode(Fail)
 	for _, request := range []string{
 		"POST / HTTP/1.1\r\nContent-Length: 200000\r\n\r\n" + strings.Repeat("x", 200_000),
-		"GET /" + strings.Repeat("x", 60_000), // longer than maxHeadLen
+		"GET /" + strings.Repeat("x", 60_000), // longer than the buffer
 		"\r\nGET / HTTP/1.1\n\n",
 	} {
 		c := dial(t, l.addr())
@@ -167,6 +168,18 @@ func TestAnswerArrives(t *testing.T) {
 	}
 }
 
+// TestLongHead tests that the listener goes on reading when a request has filled its buffer.
+func TestLongHead(t *testing.T) {
+	l := open(t, loopbackOnly())
+	c := dial(t, l.addr())
+	io.WriteString(c, "GET /"+strings.Repeat("x", bufferLen-len("GET /")))
+	pollUntil(t, l, "the request is answered", func() bool { return l.clients[0].answered })
+	if !l.clients[0].up.canRead() {
+		t.Error("the listener stopped reading")
+	}
+	wantStatus(t, c, 200)
+}
+
 // TestOdd tests clients that do not speak HTTP, or close early.
 func TestOdd(t *testing.T) {
 	l := serve(t, loopbackOnly())
@@ -175,7 +188,7 @@ func TestOdd(t *testing.T) {
 		"\x16\x03\x01\x02":   "",
 		"\x00\x00\x00\x04":   "",
 		"\r\n\r\n\x00\r\nQU": "",
-		"GET / HTTP/1.0\r\n": healthy, // half closed
+		"GET / HTTP/1.0\r\n": healthy + common + "ok\n", // half closed
 	} {
 		c := dial(t, l.addr())
 		io.WriteString(c, request)
@@ -213,27 +226,18 @@ func TestStopAmidBytes(t *testing.T) {
 	}
 }
 
-// TestEnds tests Close in each mode: no descriptor and no goroutine is left. Close may
-// be called twice.
-func TestEnds(t *testing.T) {
+// TestNoLeak tests that clients leave no descriptor and no goroutine, in each mode.
+func TestNoLeak(t *testing.T) {
 	noLeak(t, func(t *testing.T) {
 		at := web(t, "127.0.0.1:0")
 		for _, mode := range []Mode{Pass, Fail, Close} {
 			l := serve(t, loopback(at))
-			wantCheck(t, newClient(), l.url(), 200, "fine /health")
-			c := dial(t, l.addr())
-			l.SetMode(mode)
-			l.Close()
-			if _, err := io.ReadAll(c); err != nil && !errors.Is(err, syscall.ECONNRESET) {
-				t.Error(err)
+			for range 2 * maxClients {
+				wantCheck(t, newClient(), l.url(), 200, "fine /health")
+				io.WriteString(dial(t, l.addr()), "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 			}
-			l.Close()
-			l.SetMode(Fail)
-			c.Close()
+			l.SetMode(mode)
 		}
-		never := open(t, loopback(at))
-		never.Close()
-		never.Serve()
 	})
 }
 
@@ -252,31 +256,114 @@ func TestTaken(t *testing.T) {
 	}
 }
 
-// TestTimes tests the timeouts.
-func TestTimes(t *testing.T) {
-	a, at := app(t, "127.0.0.1:0")
-	l := open(t, loopback(at))
-	l.timeouts = timeouts{setup: 50 * time.Millisecond, idle: 50 * time.Millisecond, closing: 50 * time.Millisecond, acceptRetry: time.Second}
-	go l.Serve()
-	silent, talking := dial(t, l.addr()), dial(t, l.addr())
-	io.WriteString(talking, "hello")
-	for _, c := range []*net.TCPConn{silent, talking, accept(t, a), accept(t, a)} {
-		wantResetAfterBytes(t, c)
+// TestLimits tests how long clients may be silent before a stop.
+func TestLimits(t *testing.T) {
+	serve := func(limits limits) (*listenerAt, *net.TCPListener) {
+		a, at := app(t, "127.0.0.1:0")
+		l := open(t, loopback(at))
+		l.limits = limits
+		start(t, l)
+		return l, a
 	}
-	l.SetMode(Fail)
-	awaitMode(t, l, Fail)
-	unfinished := dial(t, l.addr())
+	l, a := serve(limits{greeting: time.Millisecond, request: 50 * time.Millisecond, kept: time.Hour})
+	silent := dial(t, l.addr())
+	wantResetAfterBytes(t, silent)
+	wantResetAfterBytes(t, accept(t, a))
+
+	l, a = serve(limits{greeting: time.Hour, request: time.Hour, kept: 100 * time.Millisecond})
+	begin := time.Now()
+	talking, server := exchange(t, l, a)
+	wantResetAfterBytes(t, talking)
+	wantResetAfterBytes(t, server)
+	if took := time.Since(begin); took < l.limits.kept {
+		t.Errorf("a kept connection lasted %v, want %v", took, l.limits.kept)
+	}
+}
+
+// TestLimitsOfAnswers tests how long clients may be silent that get their answer here.
+func TestLimitsOfAnswers(t *testing.T) {
+	serve := func(limits limits) *listenerAt {
+		l := open(t, loopbackOnly())
+		l.limits = limits
+		start(t, l)
+		return l
+	}
+	unfinished := dial(t, serve(limits{request: 50 * time.Millisecond, end: time.Hour}).addr())
 	io.WriteString(unfinished, "GET / HTT")
 	wantResetAfterBytes(t, unfinished)
-	answered := dial(t, l.addr())
+	answered := dial(t, serve(limits{request: time.Hour, end: 50 * time.Millisecond}).addr())
 	io.WriteString(answered, "GET / HTTP/1.1\r\n\r\n")
-	if got, err := io.ReadAll(answered); err != nil || string(got) != unhealthy {
-		t.Errorf("received %q, %v; want %q", got, err, unhealthy)
-	}
+	wantStatus(t, answered, 200)
 	testutil.Eventually(t, "the answered client is dropped", func() bool {
 		_, err := answered.Write([]byte("x"))
-		return err != nil
+		return err != nil && !errors.Is(err, os.ErrDeadlineExceeded)
 	})
+}
+
+// TestEndsIdle tests a relayed connection that the client keeps at a stop: it ends when it is
+// idle.
+func TestEndsIdle(t *testing.T) {
+	for _, mode := range []Mode{Fail, Close} {
+		t.Run(mode.String(), func(t *testing.T) {
+			a, at := app(t, "127.0.0.1:0")
+			l := open(t, loopback(at))
+			l.limits.end, l.limits.request = 50*time.Millisecond, time.Hour
+			start(t, l)
+			client, server := exchange(t, l, a)
+			transfer(t, server, client, "answer")
+			l.SetMode(mode)
+			for _, c := range []*net.TCPConn{client, server} {
+				if rest, err := io.ReadAll(c); err != nil || len(rest) > 0 {
+					t.Errorf("received %q, %v; want EOF", rest, err)
+				}
+			}
+		})
+	}
+}
+
+// TestEndsStuck tests relayed requests that last too long at a stop, whatever the client sends
+// meanwhile.
+func TestEndsStuck(t *testing.T) {
+	a, at := app(t, "127.0.0.1:0")
+	l := open(t, loopback(at))
+	l.limits.end, l.limits.request = time.Hour, 200*time.Millisecond
+	start(t, l)
+	silent, silentServer := exchange(t, l, a)
+	hostile, hostileServer := exchange(t, l, a)
+	trickle(hostile)
+	go io.Copy(io.Discard, hostileServer)
+	l.SetMode(Fail)
+	wantResetAfterBytes(t, silent)
+	wantResetAfterBytes(t, silentServer)
+	if _, err := io.ReadAll(hostile); errors.Is(err, os.ErrDeadlineExceeded) { // its writer may have seen the reset
+		t.Error("the hostile client is still connected")
+	}
+}
+
+// exchange returns both ends of a relayed connection on which the client has sent a request.
+func exchange(t *testing.T, l *listenerAt, a *net.TCPListener) (client, server *net.TCPConn) {
+	t.Helper()
+	client = dial(t, l.addr())
+	io.WriteString(client, "GET")
+	server = accept(t, a)
+	expect(t, server, "GET")
+	return client, server
+}
+
+// TestPassDoesNotEnd tests that mode Pass ends no relayed connection at a stop.
+func TestPassDoesNotEnd(t *testing.T) {
+	a, at := app(t, "127.0.0.1:0")
+	l := open(t, loopback(at))
+	l.limits.end = time.Millisecond
+	start(t, l)
+	client, server := exchange(t, l, a)
+	transfer(t, server, client, "answer")
+	l.SetMode(Pass)
+	for range 10 {
+		time.Sleep(2 * time.Millisecond) // longer than the limit
+		transfer(t, client, server, "GET")
+		transfer(t, server, client, "answer")
+	}
 }
 
 // wantResetAfterBytes reads until the connection is reset.
