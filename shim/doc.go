@@ -45,7 +45,7 @@
 //
 //	adaptive hold   a hold whose end depends on the traffic
 //	alive file      a locked file that exists while the command runs (--alive-file)
-//	caveat          a warning about a server's settings that comes with a preset
+//	caveat          what the users of a preset have to set in the server
 //	ceiling         the longest time that a hold may last
 //	command         the process that lameduck runs, and what that process executes later
 //	condition       settled, quiet or drained: what ends an adaptive hold (--until)
