@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/lameduck-init/lameduck/shim/internal/procnet"
+	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 )
 
 // The programs of the tests are the test binary itself, as "helper NAME ARG...". Each
@@ -94,7 +94,7 @@ type seen struct {
 
 // look reads the listeners from /proc/net and prints the scope in a line.
 func look(q Query) {
-	sockets, err := procnet.Root("").TCP(nil)
+	sockets, err := procfs.Root("").TCP(nil)
 	q.Listeners, q.Err = sockets, err
 	tell(Gather(q), nil)
 }

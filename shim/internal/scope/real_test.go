@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
-	"github.com/lameduck-init/lameduck/shim/internal/procnet"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
 
@@ -75,7 +74,7 @@ func give(t *testing.T, name string, socket interface {
 // lookHere returns our own scope, by descriptors.
 func lookHere(t *testing.T) Scope {
 	t.Helper()
-	sockets, err := procnet.Root("").TCP(nil)
+	sockets, err := procfs.Root("").TCP(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +207,7 @@ func fileOfPipe(t *testing.T) *os.File {
 func findHere(t *testing.T, given *os.File) Scope {
 	t.Helper()
 	given.Close()
-	sockets, err := procnet.Root("").TCP(nil)
+	sockets, err := procfs.Root("").TCP(nil)
 	return Find(Query{Listeners: sockets, Err: err})
 }
 
@@ -218,7 +217,7 @@ func TestUnseenNamespace(t *testing.T) {
 	cmd := helperCommand("hold")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
 	start(t, cmd)
-	sockets, err := procnet.Root("").TCP(nil)
+	sockets, err := procfs.Root("").TCP(nil)
 	if s := Find(Query{Listeners: sockets, Err: err}); !slices.Equal(s.Unseen, []string{otherNamespace}) || s.NoListener() {
 		t.Errorf("%+v", s)
 	}

@@ -1,4 +1,4 @@
-package procnet
+package procfs
 
 import (
 	"net/netip"

@@ -1,9 +1,6 @@
-package procnet
+package procfs
 
-import (
-	"bytes"
-	"io"
-)
+import "io"
 
 // accepts is the flag of a listening socket: __SO_ACCEPTCON, include/linux/net.h.
 const accepts = 1 << 16
@@ -14,22 +11,11 @@ type Unix struct {
 	Path  string // as passed to bind(2), perhaps a relative path; of an abstract name, "@" and the name
 }
 
-// ParseUnix lists the sockets of net/unix that listen. A zero byte in an abstract name is
+// parseUnix lists the sockets of net/unix that listen. A zero byte in an abstract name is
 // printed as another "@".
-func ParseUnix(r io.Reader) (found []Unix, err error) {
-	l := newLines(r)
-	if err := l.header("Num"); err != nil {
-		return nil, err
-	}
+func parseUnix(file io.Reader) (found []Unix, err error) {
 	var last struct{ named, kept bool }
-	for {
-		line, err := l.next()
-		if err == io.EOF {
-			return found, nil
-		}
-		if err != nil {
-			return nil, err
-		}
+	err = eachLine(file, "Num", func(line []byte) bool {
 		socket, ok := parseUnixRow(line)
 		switch {
 		case ok:
@@ -41,9 +27,14 @@ func ParseUnix(r io.Reader) (found []Unix, err error) {
 		case last.kept: // a path may hold newlines, and the kernel prints them
 			found[len(found)-1].Path += "\n" + string(line)
 		case !last.named:
-			return nil, notSocket(l.number, line)
+			return false
 		}
+		return true
+	})
+	if err != nil {
+		return nil, err
 	}
+	return found, nil
 }
 
 type unixRow struct {
@@ -55,19 +46,17 @@ type unixRow struct {
 // parseUnixRow reports false for a line that is no row. See unix_seq_show in
 // net/unix/af_unix.c: "Num: RefCount Protocol Flags Type St Inode Path".
 func parseUnixRow(line []byte) (row unixRow, ok bool) {
-	var fields [7][]byte
-	for i := range fields {
-		fields[i], line = cut(line)
-	}
-	var good [6]bool
-	for i, digits := range []int{8, 8, 8, 4, 2} {
-		_, good[i] = hex(fields[i+1], digits)
-	}
-	row.flags, _ = hex(fields[3], 8)
-	row.inode, good[5] = decimal(fields[6])
-	row.named = len(line) > 0
+	f := fields{rest: line}
+	f.label()
+	f.hex(8)
+	f.hex(8)
+	row.flags = f.hex(8)
+	f.hex(4)
+	f.hex(2)
+	row.inode = f.decimal()
+	row.named = len(f.rest) > 0
 	if row.named && row.flags&accepts != 0 {
-		row.path = string(line[1:])
+		row.path = string(f.rest[1:])
 	}
-	return row, bytes.HasSuffix(fields[0], []byte(":")) && good == [6]bool{true, true, true, true, true, true}
+	return row, !f.bad
 }
