@@ -34,7 +34,7 @@ func Decide(f Facts) Scope {
 	s.Method = f.method()
 	switch s.Method {
 	case Given:
-		s.Ports = newPorts(slices.Clone(f.Given))
+		s.Ports = tcp.PortSet(slices.Clone(f.Given))
 	case Namespace:
 		s.Ports = f.ports(func(*tcp.Socket) bool { return true })
 	default:
@@ -85,7 +85,7 @@ func (f *Facts) ports(counts func(*tcp.Socket) bool) Ports {
 			ports = append(ports, l.Local.Port())
 		}
 	}
-	return newPorts(ports)
+	return tcp.PortSet(ports)
 }
 
 // served returns the local ports of our connections that a server has accepted: the server
@@ -104,7 +104,7 @@ func (f *Facts) served(s *Scope) Ports {
 			ports = append(ports, port)
 		}
 	}
-	return newPorts(ports)
+	return tcp.PortSet(ports)
 }
 
 // ours reports whether a socket may be ours, by its inode alone.
@@ -121,7 +121,7 @@ func (f *Facts) udp(ephemeral bool) Ports {
 			ports = append(ports, port)
 		}
 	}
-	return newPorts(ports)
+	return tcp.PortSet(ports)
 }
 
 func (f *Facts) unix() []string {
