@@ -247,7 +247,7 @@ func TestRealUnix(t *testing.T) {
 func TestRealUnixNewlines(t *testing.T) {
 	netns.Need(t)
 	t.Chdir(t.TempDir())
-	for _, path := range []string{"\nfirst", "last\n", "\n", "\x1b[2J\nforged"} {
+	for _, path := range []string{"\nfirst", "last\n", " blank first", "\n", "\x1b[2J\nforged"} {
 		l, err := net.Listen("unix", path)
 		if err != nil {
 			t.Fatal(err)
