@@ -19,22 +19,13 @@ func (r Root) read(name string, parse func(io.Reader) error) error {
 	path := r.String() + "/" + name
 	file, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("cannot open %q: %w", path, bare(err))
+		return fmt.Errorf("cannot open %q: %w", path, errors.Unwrap(err)) // without the path
 	}
 	defer file.Close()
 	if err := parse(file); err != nil {
-		return fmt.Errorf("cannot read %q: %w", path, bare(err))
+		return fmt.Errorf("cannot read %q: %w", path, err)
 	}
 	return nil
-}
-
-// bare returns the error without the path, which the message has already.
-func bare(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	return err
 }
 
 // both calls use with the rows of the tables of IPv4 and IPv6.
@@ -130,16 +121,12 @@ type Counters struct {
 }
 
 // Counters returns the counters of the network namespace.
-func (r Root) Counters() (c Counters, err error) {
-	err = r.read("net/snmp", func(file io.Reader) error {
-		text, err := io.ReadAll(file)
-		if err != nil {
-			return err
-		}
-		c, err = parseCounters(string(text))
-		return err
-	})
-	return c, err
+func (r Root) Counters() (Counters, error) {
+	text, err := os.ReadFile(r.String() + "/net/snmp")
+	if err != nil {
+		return Counters{}, err
+	}
+	return parseCounters(string(text))
 }
 
 // parseCounters finds the counters in net/snmp, where a line of names goes before each line
