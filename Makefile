@@ -20,12 +20,7 @@ LDFLAGS  += -X runtime.godebugDefault=asyncpreemptoff=1,containermaxprocs=0,upda
 LDFLAGS  += -X $(SIGCATCH).preemption=off
 endif
 
-# The command line, its libraries and messages: what seldom runs is not inlined, which saves
-# 100 kB of 5 MB.
-COLD     := github.com/alecthomas/kong reflect fmt encoding/json regexp/... go/doc/... net/url
-COLD     += github.com/lameduck-init/lameduck/cmd/...
-FLAGS    := -trimpath -buildvcs=false $(COLD:%=-gcflags=%=-l)
-
+FLAGS    := -trimpath -buildvcs=false
 BUILD    := go build $(FLAGS) -ldflags '$(LDFLAGS)' -o $(OUT) ./cmd/lameduck
 # With the flags of BUILD, the demo and lameduck share the compiled standard library.
 DEMO     := go run -C cmd/lab $(FLAGS) ./internal/demo

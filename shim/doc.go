@@ -24,9 +24,8 @@
 // (known servers), report (the report of a stop) and quote (text for people) do no I/O and
 // know no clock. Mechanism knows no policy: sigcatch (catching signals), proc (starting,
 // signaling and reaping processes), observe (sampling), with scope (whose sockets count),
-// sockdiag (netlink) and procnet (/proc/net) below, procfs (the rest of /proc), health (the
-// health listener), alive (the alive file), stderr and termlog (output that never delays a
-// stop). Package e2e tests the built binary, and testutil serves tests. walls_test.go tests
+// sockdiag (netlink) and procfs (/proc) below, health (the health listener), alive (the
+// alive file), stderr and termlog (output that never delays a stop). Package e2e tests the built binary, and testutil serves tests. walls_test.go tests
 // which package may import which.
 //
 // # Entry points
@@ -45,7 +44,7 @@
 //
 //	adaptive hold   a hold whose end depends on the traffic
 //	alive file      a locked file that exists while the command runs (--alive-file)
-//	caveat          a warning about a server's settings that comes with a preset
+//	caveat          what the users of a preset have to set in the server
 //	ceiling         the longest time that a hold may last
 //	command         the process that lameduck runs, and what that process executes later
 //	condition       settled, quiet or drained: what ends an adaptive hold (--until)

@@ -90,6 +90,9 @@ func (e explainer) beforeStop() (lines []string) {
 	}
 	if e.cfg.Preset != "" {
 		lines = append(lines, "preset "+e.preset())
+		if found := e.plan.server.preset; found != nil && found.Caveat != "" {
+			lines = append(lines, "  caveat: "+found.Caveat)
+		}
 	}
 	return lines
 }
@@ -132,10 +135,7 @@ func (e explainer) preset() string {
 	default:
 		text = "auto, probably " + found.Name
 	}
-	if found.Schedule != "" {
-		text += ", stopped by " + found.Schedule
-	}
-	return text + ": " + found.Says
+	return text + ", stopped by " + found.Schedule + ": " + found.Says
 }
 
 // stopSignals returns the signals that begin a stop, TERM first.

@@ -3,8 +3,6 @@ package shim
 import (
 	"cmp"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -78,7 +76,7 @@ func newPlan(c *Config, terminal, pid1 bool) (plan, error) {
 		pid1:     pid1,
 		warnings: slices.Clone(c.Warnings),
 	}}
-	for _, step := range []func() error{p.setRewrites, p.setStopSignals, p.setPorts, p.setPreset, p.setSchedule, p.setGrace, p.warnOfPreset, p.setExitCodes} {
+	for _, step := range []func() error{p.setRewrites, p.setStopSignals, p.setPorts, p.setPreset, p.setSchedule, p.setGrace, p.setExitCodes} {
 		if err := step(); err != nil {
 			return p.plan, err
 		}
@@ -166,39 +164,6 @@ func (p *planner) setPreset() error {
 	return nil
 }
 
-// warnOfPreset adds the warnings of the caveats of the preset, or of the preset that auto
-// will probably find.
-func (p *planner) warnOfPreset() error {
-	likely := p.plan.server.preset
-	if p.plan.server.auto {
-		likely = preset.MatchCommand(p.Command)
-	}
-	if likely == nil {
-		return nil
-	}
-	scene := Scene{
-		Argv: p.Command, Env: p.Env, Read: readAll,
-		Adaptive: p.Until != Elapsed, Schedule: p.Schedule != nil, StopTime: p.stopTime(),
-	}
-	for _, caveat := range likely.CaveatsIn(scene) {
-		p.warn("preset %s: %s", likely.Name, p.Spelling.In(caveat))
-	}
-	return nil
-}
-
-// stopTime returns how long a given grace period leaves the command for its own stop after
-// the longest hold, 0 if no grace period was given.
-func (p *planner) stopTime() time.Duration {
-	if p.GracePeriod == 0 {
-		return 0
-	}
-	left := p.GracePeriod - p.plan.stop.Gate.MaxHold() - p.Schedule.InitialWait() - p.Linger
-	if kill, named := p.timeToKill(); named {
-		return min(kill, left)
-	}
-	return left
-}
-
 // usePreset makes found the preset of the plan.
 func (p *plan) usePreset(found *preset.Preset) {
 	p.stop.Preset = p.identified(found)
@@ -210,19 +175,6 @@ func (p *plan) usePreset(found *preset.Preset) {
 func (p *plan) identified(found *preset.Preset) stop.Preset {
 	p.server = server{preset: found}
 	return stop.Preset{StopSignals: p.withoutResize(sig.SetOf(found.StopSignals...)), Steps: found.Steps()}
-}
-
-// readAll returns the text of all regular files that match a pattern, as far as they can
-// be read.
-func readAll(pattern string) (text string) {
-	paths, _ := filepath.Glob(pattern)
-	for _, path := range paths {
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-			content, _ := os.ReadFile(path)
-			text += string(content) + "\n"
-		}
-	}
-	return text
 }
 
 // The schedule.

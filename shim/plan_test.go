@@ -224,58 +224,25 @@ func TestPortsContradict(t *testing.T) {
 // advice finds the flags that a caveat tells users to give.
 var advice = regexp.MustCompile(`--(until|stop-schedule)=([\w/]+)`)
 
-// TestPresetAdvice: the warning of a caveat is gone once the flags in it are given.
+// TestPresetAdvice: the flags that caveats advise are valid.
 func TestPresetAdvice(t *testing.T) {
 	followed := 0
 	for _, p := range Presets() {
-		for _, caveat := range p.Caveats {
-			for _, flag := range advice.FindAllStringSubmatch(caveat.Says, -1) {
-				cfg := Config{Command: []string{"x"}, Preset: p.Name, GracePeriod: 150 * time.Second}
-				if before := mustPlan(t, cfg, false).warnings; !slices.Contains(before, "preset "+p.Name+": "+caveat.Says) {
-					t.Errorf("%s: warnings %q, want %q", p.Name, before, caveat.Says)
-				}
-				if flag[1] == "until" {
-					cfg.Until = Condition(flag[2])
-				} else {
-					cfg.Schedule = testutil.Must(ParseSchedule(flag[2]))
-				}
-				if after := mustPlan(t, cfg, false).warnings; len(after) > 0 {
-					t.Errorf("%s with %s: warnings %q", p.Name, flag[0], after)
-				}
-				followed++
+		for _, flag := range advice.FindAllStringSubmatch(p.Caveat, -1) {
+			cfg := Config{Command: []string{"x"}, Preset: p.Name, GracePeriod: 150 * time.Second}
+			if flag[1] == "until" {
+				cfg.Until = Condition(flag[2])
+			} else {
+				cfg.Schedule = testutil.Must(ParseSchedule(flag[2]))
 			}
+			if warnings := mustPlan(t, cfg, false).warnings; len(warnings) > 0 {
+				t.Errorf("%s with %s: warnings %q", p.Name, flag[0], warnings)
+			}
+			followed++
 		}
 	}
 	if followed < 5 {
 		t.Errorf("only %d flags in caveats", followed)
-	}
-}
-
-// TestPresetTime: a server that needs time for its stop is a warning unless a given grace
-// period leaves the time after the longest hold.
-func TestPresetTime(t *testing.T) {
-	const s = time.Second
-	for _, c := range []struct {
-		cfg   Config
-		warns bool
-	}{
-		{Config{}, true},
-		{Config{GracePeriod: 25 * s}, true},
-		{Config{GracePeriod: 26 * s}, false},
-		{Config{GracePeriod: 60 * s, Until: Quiet}, true}, // the hold may last 49 s
-		{Config{GracePeriod: 60 * s, Until: Quiet, MaxDelay: 30 * s}, false},
-		{Config{GracePeriod: 60 * s, Delay: 40 * s}, true},
-		{Config{GracePeriod: 60 * s, Delay: 20 * s}, false},
-		{Config{GracePeriod: 60 * s, Linger: 40 * s}, true},
-		{Config{GracePeriod: 60 * s, KillAfter: 20 * s}, true},
-		{Config{GracePeriod: 60 * s, KillAfter: 30 * s}, false},
-		{Config{GracePeriod: 60 * s, Schedule: testutil.Must(ParseSchedule("40/TERM"))}, true},
-	} {
-		c.cfg.Command, c.cfg.Preset = []string{"sidekiq"}, AutoPreset
-		warnings := mustPlan(t, c.cfg, false).warnings
-		if got := len(warnings) > 0; got != c.warns {
-			t.Errorf("%+v: warnings %q", c.cfg, warnings)
-		}
 	}
 }
 

@@ -77,13 +77,8 @@ const (
 	No
 )
 
-// Preset describes how a known server is stopped gracefully, Caveat a warning about a
-// preset, and Scene the information from which caveats are decided.
-type (
-	Preset = preset.Preset
-	Caveat = preset.Caveat
-	Scene  = preset.Scene
-)
+// Preset describes how a known server is stopped gracefully.
+type Preset = preset.Preset
 
 // AutoPreset is the value of --preset that asks for the preset of whichever program runs
 // when a signal arrives.

@@ -347,8 +347,6 @@ func TestDropinSpelling(t *testing.T) {
 		"LAMEDUCK_REWRITE=HUP:1,HUP:2 tini":                             "LAMEDUCK_REWRITE=HUP:INT: HUP is rewritten twice",
 		"LAMEDUCK_REWRITE=TERM:0 dumb-init":                             "LAMEDUCK_REWRITE=TERM:0 drops TERM",
 		"LAMEDUCK_DELAY=1 LAMEDUCK_GRACE_PERIOD=9 dumb-init -r 15:0":    "-r TERM:0 drops TERM",
-		"LAMEDUCK_PRESET=mariadb catatonit":                             "with LAMEDUCK_UNTIL=drained or LAMEDUCK_UNTIL=quiet",
-		"LAMEDUCK_PRESET=uwsgi catatonit":                               "give --hook-master-start=", // uWSGI's own
 		"LAMEDUCK_QUIET_FOR=3 tini":                                     "LAMEDUCK_QUIET_FOR=3 has no effect unless the hold waits for traffic: give LAMEDUCK_UNTIL too",
 		"LAMEDUCK_MAX_DELAY=3 tini":                                     "give LAMEDUCK_DELAY or LAMEDUCK_UNTIL too",
 		"LAMEDUCK_HEALTH_DURING=fail dumb-init":                         "without LAMEDUCK_HEALTH: give LAMEDUCK_HEALTH too",

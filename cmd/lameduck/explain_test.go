@@ -112,6 +112,14 @@ on TERM: does not hold
   then TERM
   sends no KILL: that is the orchestrator's, at 10 s, assumed (--grace-period)
 `},
+	{"", []string{"--preset=varnish", "--", "varnishd"}, `
+runs varnishd
+preset varnish, stopped by TERM: stops its child at once, which cuts all requests
+  caveat: every stop cuts what is under way: let the hold wait for it, with --until=drained or --until=quiet
+on TERM: does not hold
+  then TERM
+  sends no KILL: that is the orchestrator's, at 10 s, assumed (--grace-period)
+`},
 	{"", []string{"--preset=java", "--exit-code=1:2", "--", "run"}, `
 runs run
 preset java, stopped by TERM: runs its shutdown hooks and exits with 143, which is reported as 0; QUIT dumps its threads and goes on; what happens to requests is the program's (Spring Boot: server.shutdown=graceful, the default since 3.4)

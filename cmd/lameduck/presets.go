@@ -69,17 +69,9 @@ func presetList() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-12s %s\n", shim.AutoPreset, "detects the program that runs")
 	for _, p := range shim.Presets() {
-		fmt.Fprintf(&b, "%-12s %s\n", p.Name, sends(p))
+		fmt.Fprintf(&b, "%-12s %s\n", p.Name, p.Schedule)
 	}
 	return b.String()
-}
-
-// sends returns the schedule of a preset, in --stop-schedule's form.
-func sends(p shim.Preset) string {
-	if p.Schedule == "" {
-		return "the signal that arrived"
-	}
-	return p.Schedule
 }
 
 // explainPreset returns the explanation of a preset, with the source.
@@ -96,16 +88,16 @@ func explainPreset(p shim.Preset) string {
 	for _, s := range p.StopSignals {
 		on = append(on, s.String())
 	}
-	row("sends", "%s, on %s", sends(p), strings.Join(on, ", "))
-	row("which", "%s", p.Says)
+	row("sends", "%s, on %s", p.Schedule, strings.Join(on, ", "))
+	row("effect", "%s", p.Says)
 	if p.Kept != "" {
 		row("kept", "connections that clients keep: %s", p.Kept)
 	}
 	for _, m := range p.Exit {
 		row("exit", "%d is reported as %d", m.From, m.To)
 	}
-	for _, c := range p.Caveats {
-		row("mind", "%s", c.Says)
+	if p.Caveat != "" {
+		row("caveat", "%s", p.Caveat)
 	}
 	proven := "from documentation"
 	if p.Proven {

@@ -42,7 +42,7 @@ func Create(path string) (*File, error) {
 func create(path string) (*File, error) {
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0o644)
 	switch {
-	case err == unix.ELOOP && isSymlink(path):
+	case err == unix.ELOOP: // by O_NOFOLLOW
 		return nil, errors.New("cannot use a symbolic link: give the path of a file")
 	case err != nil:
 		return nil, fmt.Errorf("cannot create the file: %w", err)
@@ -94,11 +94,6 @@ func (f *File) Remove() {
 func (f *File) isCurrent() bool {
 	var opened, found unix.Stat_t
 	return unix.Fstat(f.fd, &opened) == nil && unix.Lstat(f.path, &found) == nil && opened.Dev == found.Dev && opened.Ino == found.Ino
-}
-
-func isSymlink(path string) bool {
-	var stat unix.Stat_t
-	return unix.Lstat(path, &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFLNK
 }
 
 func isRegular(stat *unix.Stat_t) bool { return stat.Mode&unix.S_IFMT == unix.S_IFREG }

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/lameduck-init/lameduck/shim/internal/procnet"
+	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
@@ -93,7 +93,7 @@ func TestLateInterval(t *testing.T) {
 // TestLateListing: a table of /proc/net is used again if a sample has read it since the
 // previous listing, and is read otherwise.
 func TestLateListing(t *testing.T) {
-	s := source{root: procnet.Root(t.TempDir()), table: []tcp.Socket{listenerOn(80, 0), *local(1)}, tableFresh: true}
+	s := source{root: procfs.Root(t.TempDir()), table: []tcp.Socket{listenerOn(80, 0), *local(1)}, tableFresh: true}
 	visited := 0
 	visit := func(*tcp.Socket) { visited++ }
 	if err := s.eachListener(visit); err != nil || visited != 1 {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lameduck-init/lameduck/shim/internal/procnet"
+	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
@@ -36,7 +36,7 @@ func newObserver(cfg *Config) *observer {
 		wholePIDNamespace: cfg.WholePIDNamespace,
 		self:              self{isSelf: map[uint64]bool{}},
 		proxied:           newProxied(cfg.Health),
-		pingpong:          pingpongCache{readTable: procnet.Root("").PingPong, entries: map[uint64]pingpongEntry{}},
+		pingpong:          pingpongCache{readTable: procfs.Root("").PingPong, entries: map[uint64]pingpongEntry{}},
 	}
 	listeners, err := o.source.open()
 	o.findScope(cfg.Ports, listeners, err)
@@ -167,7 +167,7 @@ func (o *observer) decideSelf(t *traffic.Tracker) error {
 }
 
 // check adds to rest the surplus of the counters over the sample and the events.
-func (o *observer) check(now time.Time, counters procnet.Counters, err error, rest *traffic.Rest) {
+func (o *observer) check(now time.Time, counters procfs.Counters, err error, rest *traffic.Rest) {
 	checksMoved := o.proxied.moved(now) // segments of health checks cannot be told apart
 	segments := o.opens.checkSegments(counters, err)
 	rest.Segments = segments && !checksMoved
@@ -180,8 +180,8 @@ func (o *observer) check(now time.Time, counters procnet.Counters, err error, re
 
 // counters reads the counters of TCP in the network namespace, without connections of
 // the health listener.
-func (o *observer) counters() (procnet.Counters, error) {
-	counters, err := procnet.Root("").Counters()
+func (o *observer) counters() (procfs.Counters, error) {
+	counters, err := procfs.Root("").Counters()
 	counters.PassiveOpens -= o.proxied.passiveOpens()
 	return counters, err
 }

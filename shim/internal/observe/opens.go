@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lameduck-init/lameduck/shim/internal/procnet"
+	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
@@ -15,19 +15,19 @@ type opens struct {
 	filtered     bool // some connections do not count, whoever the peer is
 	acceptsLate  bool // there is a health listener, which counts a connection later than the kernel does
 
-	initial            procnet.Counters // at the trigger
-	known              bool             // initial could be read
-	passiveOpens       int64            // at the latest sample, without the opens of health checks
-	recentPassiveOpens [3]int64         // at the latest samples: the health listener accepts later than the kernel counts, so the lowest is used
-	selfAccepted       int              // connections to ourselves at the latest sample
-	segments           uint64           // InSegs at the latest sample
+	initial            procfs.Counters // at the trigger
+	known              bool            // initial could be read
+	passiveOpens       int64           // at the latest sample, without the opens of health checks
+	recentPassiveOpens [3]int64        // at the latest samples: the health listener accepts later than the kernel counts, so the lowest is used
+	selfAccepted       int             // connections to ourselves at the latest sample
+	segments           uint64          // InSegs at the latest sample
 
 	unexplained [3]int // opens of the latest samples that neither samples nor events have shown, the oldest first
 	arrived     int    // the tracker's connections at the latest sample
 }
 
 // begin sets the counters of the trigger.
-func (p *opens) begin(initial procnet.Counters, err error) {
+func (p *opens) begin(initial procfs.Counters, err error) {
 	p.initial = initial
 	p.known = err == nil
 	p.passiveOpens = int64(initial.PassiveOpens)
@@ -42,7 +42,7 @@ func (p *opens) begin(initial procnet.Counters, err error) {
 // sample that will still be reported. Events may be late, so rest.Opened includes the
 // unexplained opens of the two samples before. Connections of other containers may be
 // counted too, in which case only events count.
-func (p *opens) checkPassiveOpens(counters procnet.Counters, err error, selfAccepted int, rest *traffic.Rest) {
+func (p *opens) checkPassiveOpens(counters procfs.Counters, err error, selfAccepted int, rest *traffic.Rest) {
 	copy(p.unexplained[:], p.unexplained[1:])
 	newest := &p.unexplained[len(p.unexplained)-1]
 	*newest = 0
@@ -78,7 +78,7 @@ func (p *opens) explain(arrived int) {
 // countUnreported does the same without destroy events: a surplus counts as activity.
 // Where the counter includes other connections, or a flood hides ours, their number is
 // unknown.
-func (p *opens) countUnreported(now time.Time, counters procnet.Counters, err error, flooded bool, rest *traffic.Rest) {
+func (p *opens) countUnreported(now time.Time, counters procfs.Counters, err error, flooded bool, rest *traffic.Rest) {
 	if err != nil {
 		rest.MissedAt = now
 		return
@@ -104,7 +104,7 @@ func (p *opens) countUnreported(now time.Time, counters procnet.Counters, err er
 // checkSegments reports whether segments arrived since the latest sample. For a source that
 // shows no bytes a segment is activity: gVisor leaves the queues of /proc/net/tcp at 0, and
 // on Linux most requests are read and answered between two samples.
-func (p *opens) checkSegments(counters procnet.Counters, err error) bool {
+func (p *opens) checkSegments(counters procfs.Counters, err error) bool {
 	if err != nil {
 		return false
 	}

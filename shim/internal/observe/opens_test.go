@@ -5,18 +5,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lameduck-init/lameduck/shim/internal/procnet"
+	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 var (
 	errDenied = errors.New("denied")
 	trigger   = time.Unix(1000, 0)
-	atTrigger = procnet.Counters{ActiveOpens: 3, PassiveOpens: 100, InSegs: 5000}
+	atTrigger = procfs.Counters{ActiveOpens: 3, PassiveOpens: 100, InSegs: 5000}
 )
 
 // opensAt returns the counters of the trigger with more connections accepted.
-func opensAt(more int) procnet.Counters {
+func opensAt(more int) procfs.Counters {
 	c := atTrigger
 	c.PassiveOpens += uint64(more)
 	return c
@@ -143,7 +143,7 @@ func TestSegmentsArrived(t *testing.T) {
 		err      error
 		want     bool
 	}{{5000, nil, false}, {5001, nil, true}, {5001, nil, false}, {0, errDenied, false}, {5001, nil, false}, {5009, nil, true}} {
-		if got := p.checkSegments(procnet.Counters{InSegs: c.segments}, c.err); got != c.want {
+		if got := p.checkSegments(procfs.Counters{InSegs: c.segments}, c.err); got != c.want {
 			t.Errorf("sample %d: %v", i, got)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/lameduck-init/lameduck/shim/internal/procnet"
+	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
@@ -38,7 +38,7 @@ func keptBy(sockets ...tcp.Socket) (*Sampler, *fakeDumper) {
 		source:   source{conn: f, name: SockDiag},
 		scope:    scope.Scope{Ports: scope.Ports{serverEnd.Port()}, Complete: true},
 		self:     self{isSelf: map[uint64]bool{}},
-		pingpong: pingpongCache{readTable: procnet.Root("/no/such").PingPong, entries: map[uint64]pingpongEntry{}},
+		pingpong: pingpongCache{readTable: procfs.Root("/no/such").PingPong, entries: map[uint64]pingpongEntry{}},
 	}
 	s.observer.late.begin(time.Now(), nil, time.Hour)
 	s.observer.opens.begin(s.observer.counters())

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/lameduck-init/lameduck/shim/internal/procnet"
+	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
@@ -30,7 +30,7 @@ const maxFailures = 3
 type source struct {
 	conn       dumper // nil: /proc/net
 	failures   int    // of conn, in a row
-	root       procnet.Root
+	root       procfs.Root
 	name       string       // SockDiag, ProcNet or None; "": no port counts
 	trouble    string       // why name is not SockDiag
 	table      []tcp.Socket // the latest table of /proc/net

@@ -79,16 +79,7 @@ func documented() string {
 		if len(p.Aliases) > 0 {
 			name += " (" + strings.Join(p.Aliases, ", ") + ")"
 		}
-		fmt.Fprintf(&rows, "| %s | `%s` | %s | %s | %s | %s |\n", name, p.Schedule, p.Says, exit, caveat(&p), proof)
+		fmt.Fprintf(&rows, "| %s | `%s` | %s | %s | %s | %s |\n", name, p.Schedule, p.Says, exit, p.Caveat, proof)
 	}
 	return rows.String()
-}
-
-// caveat returns all caveats of a preset.
-func caveat(p *Preset) string {
-	var all []string
-	for _, c := range p.Caveats {
-		all = append(all, c.Says)
-	}
-	return strings.Join(all, "; ")
 }

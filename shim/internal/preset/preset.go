@@ -25,11 +25,11 @@ type Preset struct {
 	Programs []string // base names of the executables and scripts of the server
 
 	StopSignals []sig.Signal // STOPSIGNAL of the server's images, TERM aside
-	Schedule    string       // as for --stop-schedule, never with KILL; "" passes the trigger on
+	Schedule    string       // as for --stop-schedule, never with KILL
 	Exit        []ExitCode   // applies only after a stop sequence
-	Caveats     []Caveat
 
 	Says   string // how the server reacts to Schedule
+	Caveat string // what its users have to set, and why; "": nothing
 	Source string // the documentation of that reaction
 	Proven bool   // the tests stop the real server this way
 
@@ -75,11 +75,9 @@ func Named(name string) (*Preset, bool) {
 // command's program need not be identified.
 func Signals() sig.Set {
 	set := sig.SetOf(sig.TERM)
-	for i := range table() {
-		for _, s := range table()[i].StopSignals {
-			set = set.With(s)
-		}
-		for _, step := range table()[i].Steps() {
+	for _, p := range table() {
+		set |= sig.SetOf(p.StopSignals...)
+		for _, step := range p.Steps() {
 			if step.Signal != 0 {
 				set = set.With(step.Signal)
 			}
@@ -88,11 +86,8 @@ func Signals() sig.Set {
 	return set
 }
 
-// Steps returns the parsed Schedule, nil if Schedule is empty.
+// Steps returns the parsed Schedule.
 func (p *Preset) Steps() stop.Schedule {
-	if p.Schedule == "" {
-		return nil
-	}
 	steps, err := stop.ParseSchedule(p.Schedule)
 	if err != nil {
 		panic(err) // a test parses the whole table

@@ -34,7 +34,7 @@ func TestPresetTable(t *testing.T) {
 		if p.Says == "" || p.Source == "" {
 			t.Errorf("%s does not say what it does, or who says so", p.Name)
 		}
-		for _, text := range append(p.CaveatsIn(Scene{}), p.Says, p.Kept) {
+		for _, text := range []string{p.Says, p.Caveat, p.Kept} {
 			if strings.ContainsAny(text, "|\n") {
 				t.Errorf("%s: no line of a table: %s", p.Name, text)
 			}
@@ -166,117 +166,5 @@ func TestMatch(t *testing.T) {
 	}
 	if p := Match("/usr/sbin/nginx", nil); p != nil {
 		t.Errorf("without a command line it is %v", p) // the kernel's threads, and zombies
-	}
-}
-
-// configFiles are configuration files by path or pattern.
-var configFiles = map[string]string{
-	"/etc/php/8.2/fpm/php-fpm.conf":   "[global]\n;process_control_timeout = 10s\ninclude=/etc/php/8.2/fpm/pool.d/*.conf\n",
-	"/etc/php/8.2/fpm/pool.d/*.conf":  "[www]\nlisten = 9000\n",
-	"/usr/local/etc/php-fpm.conf":     "[global]\ninclude=etc/php-fpm.d/*.conf\n",
-	"/usr/local/etc/php-fpm.d/*.conf": "[global]\nprocess_control_timeout = 20 ; seconds\n",
-	"/zero.conf":                      "process_control_timeout = 0s\n",
-	"/ten.conf":                       "process_control_timeout=10s\n",
-	"app.ini":                         "[uwsgi]\n# die-on-term = true\nmaster = true\n",
-	"die.ini":                         "[uwsgi]\ndie-on-term = true\n",
-	"hook.ini":                        "[uwsgi]\nhook-master-start = unix_signal:15 gracefully_kill_them_all\n",
-	"/session.ini":                    "[pgbouncer]\nlisten_port = 6432\n",
-	"/pool.ini":                       "[pgbouncer]\npool_mode = transaction\n",
-	"/srv/conf/*.xml":                 `<Context unloadDelay="20000">`,
-	"/etc/mongod.conf":                "replication:\n  replSetName: rs0\n",
-	"/mongo-fast.conf":                "replication:\n  replSetName: rs0\nsetParameter:\n  shutdownTimeoutMillisForSignaledShutdown: 5000\n",
-	"/pgbouncer.conf":                 "[pgbouncer]\npool_mode = transaction\n",
-	"/jobs.yml":                       ":concurrency: 5\n:timeout: 8\n",
-	"/usr/local/tomcat/conf/*.xml":    `<Context unloadDelay="20000">`,
-}
-
-// scenes are commands with the caveat that each needs.
-var scenes = []struct {
-	preset, exe, argv, env string
-	adaptive               bool
-	stopTime               time.Duration
-	want                   string // a part of the caveat; "": no caveat
-}{
-	{preset: "haproxy", argv: "haproxy"},
-	{preset: "php-fpm", exe: "/usr/sbin/php-fpm8.2", argv: "php-fpm8.2 -F", want: "process_control_timeout"},
-	{preset: "php-fpm", exe: "/usr/sbin/php-fpm8.2", argv: "php-fpm8.2 -F -y /ten.conf"},
-	{preset: "php-fpm", exe: "/usr/sbin/php-fpm8.2", argv: "php-fpm8.2 -F --fpm-config=/zero.conf", want: "process_control_timeout"},
-	{preset: "php-fpm", exe: "/usr/sbin/php-fpm8.2", argv: "php-fpm: master process (/ten.conf)"},
-	{preset: "php-fpm", argv: "php-fpm"},
-	{preset: "php-fpm", argv: "php-fpm -y /nowhere", want: "process_control_timeout"},
-	{preset: "uwsgi", argv: "uwsgi --master", want: "makes uWSGI reload"},
-	{preset: "uwsgi", argv: "uwsgi --ini app.ini", want: "makes uWSGI reload"},
-	{preset: "uwsgi", argv: "uwsgi --ini=die.ini:uwsgi", want: "die-on-term cuts"},
-	{preset: "uwsgi", argv: "uwsgi app.ini", env: "UWSGI_DIE_ON_TERM=1", want: "die-on-term cuts"},
-	{preset: "uwsgi", argv: "uwsgi hook.ini"},
-	{preset: "uwsgi", argv: "uwsgi --master", env: "UWSGI_HOOK_MASTER_START=unix_signal:15 gracefully_kill_them_all"},
-	{preset: "sidekiq", argv: "sidekiq", want: "25 s"},
-	{preset: "sidekiq", argv: "sidekiq -t 8"},
-	{preset: "sidekiq", argv: "sidekiq -t 8", stopTime: 10 * time.Second},
-	{preset: "sidekiq", argv: "sidekiq -t 30", stopTime: 30 * time.Second, want: "--grace-period"},
-	{preset: "sidekiq", argv: "sidekiq", stopTime: 25 * time.Second, want: "--grace-period"},
-	{preset: "sidekiq", argv: "sidekiq", stopTime: 26 * time.Second},
-	{preset: "sidekiq", argv: "sidekiq -C /jobs.yml"},
-	{preset: "sidekiq", argv: "sidekiq -C /jobs.yml", stopTime: 8 * time.Second, want: "--grace-period"},
-	{preset: "envoy", argv: "envoy", want: "--until=drained"},
-	{preset: "envoy", argv: "envoy", adaptive: true},
-	{preset: "varnish", argv: "varnishd", want: "cuts what is under way"},
-	{preset: "mysql", argv: "mariadbd", adaptive: true},
-	{preset: "pgbouncer", argv: "pgbouncer /session.ini", want: "pool_mode"},
-	{preset: "pgbouncer", argv: "pgbouncer -q /pool.ini"},
-	{preset: "pgbouncer", argv: "pgbouncer /pgbouncer.conf"},
-	{preset: "pgbouncer", argv: "pgbouncer", want: "pool_mode"},
-	{preset: "mongodb", argv: "mongod --replSet rs0", want: "15 s"},
-	{preset: "mongodb", argv: "mongod -f /etc/mongod.conf", want: "15 s"},
-	{preset: "mongodb", argv: "mongod"},
-	{preset: "mongodb", argv: "mongod --replSet rs0", stopTime: 15 * time.Second, want: "15 s"},
-	{preset: "mongodb", argv: "mongod --replSet rs0", stopTime: 16 * time.Second},
-	{preset: "mongodb", argv: "mongod --replSet rs0 --setParameter shutdownTimeoutMillisForSignaledShutdown=5000"},
-	{preset: "mongodb", argv: "mongod -f /mongo-fast.conf"},
-	{preset: "tomcat", argv: "java -Dcatalina.base=/srv", want: ""},
-	{preset: "tomcat", argv: "java -Dcatalina.base=/other", want: "unloadDelay"},
-	{preset: "tomcat", argv: "catalina.sh run"},
-	{preset: "tomcat", argv: "catalina.sh run", env: "CATALINA_HOME=/srv"},
-	{preset: "tomcat", argv: "catalina.sh run", env: "CATALINA_BASE=/other", want: "unloadDelay"},
-	{preset: "tomcat", argv: "/srv/bin/catalina.sh run"},
-	{preset: "tomcat", argv: "/opt/bin/catalina.sh run", want: "unloadDelay"},
-	{preset: "nats", argv: "nats-server", want: "lame_duck_duration"},
-	{preset: "systemd", argv: "/sbin/init", want: "PID 1"},
-}
-
-// TestCaveats: a caveat is left out only for settings that are known to be right.
-func TestCaveats(t *testing.T) {
-	read := func(pattern string) string { return configFiles[pattern] }
-	for _, c := range scenes {
-		p, ok := Named(c.preset)
-		if !ok {
-			t.Fatalf("no preset %q", c.preset)
-		}
-		says := p.CaveatsIn(Scene{Exe: c.exe, Argv: strings.Fields(c.argv), Env: []string{c.env}, Adaptive: c.adaptive, StopTime: c.stopTime, Read: read})
-		if c.want == "" && len(says) > 0 || c.want != "" && (len(says) != 1 || !strings.Contains(says[0], c.want)) {
-			t.Errorf("%s, %q, %q: says %q, want one with %q", c.preset, c.argv, c.env, says, c.want)
-		}
-	}
-}
-
-// TestCaveatsCanEnd: no caveat lasts for ever but systemd's, which tells users to do without
-// lameduck. TestPresetAdvice in package shim follows the advice that consists of flags, and
-// scenes has the advice about the servers' own configuration.
-func TestCaveatsCanEnd(t *testing.T) {
-	ruledOut := map[string]bool{"envoy": true, "varnish": true, "mariadb": true, "nats": true, "systemd": true} // by flags
-	for _, scene := range scenes {
-		if p, ok := Named(scene.preset); ok && scene.want == "" {
-			ruledOut[p.Name] = true
-		}
-	}
-	for _, p := range All() {
-		if len(p.Caveats) > 0 && !ruledOut[p.Name] {
-			t.Errorf("%s: no scene rules out its caveats", p.Name)
-		}
-		for _, c := range p.Caveats {
-			if c.Holds == nil && p.Name != "systemd" {
-				t.Errorf("%s: a caveat for ever: %s", p.Name, c.Says)
-			}
-		}
 	}
 }

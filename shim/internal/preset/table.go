@@ -10,6 +10,9 @@ import (
 // after a graceful stop.
 func successOn(code int) []ExitCode { return []ExitCode{{From: code, To: 0}} }
 
+// cutsAll is the caveat of servers that have no graceful stop.
+const cutsAll = "every stop cuts what is under way: let the hold wait for it, with --until=drained or --until=quiet"
+
 // table returns the presets in the order of the documentation. The first call builds the
 // table: most runs do without a preset.
 var table = sync.OnceValue(func() []Preset {
@@ -19,62 +22,62 @@ var table = sync.OnceValue(func() []Preset {
 			Programs:    []string{"haproxy"},
 			StopSignals: []sig.Signal{sig.USR1},
 			Schedule:    "USR1",
-			Says:        "closes its listeners and exits when the last connection has ended (bounded by hard-stop-after); TERM cuts all at once",
-			Source:      "HAProxy Management Guide, section 4, Stopping and restarting HAProxy",
-			Proven:      true,
-			ClosesKept:  true,
-			Kept:        "closes idle connections at once and the others after their answer; with option idle-close-on-response, each connection after its next answer",
+			Says: "closes its listeners and exits when the last connection has ended (bounded by " +
+				"hard-stop-after); TERM cuts all at once",
+			Source:     "HAProxy Management Guide, section 4, Stopping and restarting HAProxy",
+			Proven:     true,
+			ClosesKept: true,
+			Kept: "closes idle connections at once and the others after their answer; with option " +
+				"idle-close-on-response, each connection after its next answer",
 		}, {
 			Name:        "nginx",
 			Aliases:     []string{"openresty"},
 			Programs:    []string{"nginx", "nginx-debug", "openresty"},
 			StopSignals: []sig.Signal{sig.QUIT},
 			Schedule:    "QUIT",
-			Says:        "closes its listeners, finishes the requests and exits (bounded by worker_shutdown_timeout); TERM and INT cut",
-			Source:      "nginx(8), SIGNALS",
-			Proven:      true,
-			ClosesKept:  true,
-			Kept:        "closes idle connections at once and the others after their answer",
+			Says: "closes its listeners, finishes the requests and exits (bounded by " +
+				"worker_shutdown_timeout); TERM and INT cut",
+			Source:     "nginx(8), SIGNALS",
+			Proven:     true,
+			ClosesKept: true,
+			Kept:       "closes idle connections at once and the others after their answer",
 		}, {
 			Name:        "httpd",
 			Aliases:     []string{"apache2", "apache"},
 			Programs:    []string{"httpd", "apache2"},
 			StopSignals: []sig.Signal{sig.WINCH},
 			Schedule:    "WINCH",
-			Says:        "closes its listeners, finishes the requests and exits (bounded by GracefulShutdownTimeout); TERM cuts, USR1 restarts",
-			Source:      "httpd manual, Stopping and Restarting, Graceful Stop",
-			Proven:      true,
-			ClosesKept:  true,
-			Kept:        "closes idle connections at once and the others after their answer; cuts some requests over HTTP/2",
+			Says: "closes its listeners, finishes the requests and exits (bounded by " +
+				"GracefulShutdownTimeout); TERM cuts, USR1 restarts",
+			Source:     "httpd manual, Stopping and Restarting, Graceful Stop",
+			Proven:     true,
+			ClosesKept: true,
+			Kept: "closes idle connections at once and the others after their answer; cuts some " +
+				"requests over HTTP/2",
 		}, {
 			Name:        "php-fpm",
 			Aliases:     []string{"fpm", "php"},
 			Programs:    []string{"php-fpm"},
 			StopSignals: []sig.Signal{sig.QUIT},
 			Schedule:    "QUIT",
-			Caveats: []Caveat{{
-				Says: "QUIT lets requests finish only within process_control_timeout, which is 0 unless php-fpm.conf sets it: " +
-					"set it in [global] to what requests need, below what the grace period leaves",
-				Holds: noControlTimeout,
-			}},
-			Says:   "finishes the requests within process_control_timeout and exits; TERM and INT cut, USR2 reloads",
+			Says: "finishes the requests within process_control_timeout and exits; TERM and INT cut, " +
+				"USR2 reloads",
+			Caveat: "QUIT lets requests finish only within process_control_timeout, which is 0 unless " +
+				"php-fpm.conf sets it: set it in [global] to what requests need, below what the grace " +
+				"period leaves",
 			Source: "php-fpm(8), SIGNAL; php.net, FPM configuration, process_control_timeout",
 			Proven: true,
-			Kept:   "leaves FastCGI requests that come on kept connections unanswered, and cuts them at its exit",
+			Kept: "leaves FastCGI requests that come on kept connections unanswered, and cuts them at " +
+				"its exit",
 		}, {
 			Name:     "uwsgi",
 			Programs: []string{"uwsgi", "uwsgi-core", "uwsgi_python", "pyuwsgi"},
 			Schedule: "TERM",
-			Caveats: []Caveat{{
-				Says: "TERM makes uWSGI reload and go on until it is killed: give " +
-					"--hook-master-start='unix_signal:15 gracefully_kill_them_all', with which it finishes the requests and stops",
-				Holds: func(s Scene) bool { return !s.mentions("die-on-term") && !gracefulHook(s) },
-			}, {
-				Says: "die-on-term cuts the requests that are under way: in place of it give " +
-					"--hook-master-start='unix_signal:15 gracefully_kill_them_all', which finishes them",
-				Holds: func(s Scene) bool { return s.mentions("die-on-term") && !gracefulHook(s) },
-			}},
-			Says:   "finishes the requests and exits where a hook maps TERM to gracefully_kill_them_all; else TERM reloads, or with die-on-term cuts",
+			Says: "finishes the requests and exits where a hook maps TERM to gracefully_kill_them_all; " +
+				"else TERM reloads, or with die-on-term cuts",
+			Caveat: "without a hook TERM makes uWSGI reload and go on, and with die-on-term it cuts " +
+				"requests: give --hook-master-start='unix_signal:15 gracefully_kill_them_all', with which " +
+				"uWSGI finishes the requests and stops",
 			Source: "uWSGI documentation, Managing the uWSGI server, and Hooks",
 			Proven: true,
 			Kept:   "leaves requests that come on kept connections unanswered, and cuts them at its exit",
@@ -82,10 +85,12 @@ var table = sync.OnceValue(func() []Preset {
 			Name:     "gunicorn",
 			Programs: []string{"gunicorn", "gunicorn3"},
 			Schedule: "TERM",
-			Says:     "closes its listeners, finishes the requests within graceful_timeout (30 s) and exits; QUIT and INT cut, the other way round than nginx",
-			Source:   "Gunicorn documentation, Signal Handling",
-			Proven:   true,
-			Kept:     "keeps none with sync workers, the default; gthread workers leave requests that come on kept connections unanswered, and cut them at their exit",
+			Says: "closes its listeners, finishes the requests within graceful_timeout (30 s) and " +
+				"exits; QUIT and INT cut, the other way round than nginx",
+			Source: "Gunicorn documentation, Signal Handling",
+			Proven: true,
+			Kept: "keeps none with sync workers, the default; gthread workers leave requests that come " +
+				"on kept connections unanswered, and cut them at their exit",
 		}, {
 			Name:     "unicorn",
 			Programs: []string{"unicorn", "unicorn_rails"},
@@ -94,11 +99,12 @@ var table = sync.OnceValue(func() []Preset {
 			Source:   "unicorn SIGNALS",
 			Proven:   true,
 		}, {
-			Name:       "puma",
-			Programs:   []string{"puma", "pumactl"},
-			Schedule:   "TERM",
-			Exit:       successOn(143),
-			Says:       "closes its listeners, finishes the requests and ends by TERM, so with 143, which is reported as 0",
+			Name:     "puma",
+			Programs: []string{"puma", "pumactl"},
+			Schedule: "TERM",
+			Exit:     successOn(143),
+			Says: "closes its listeners, finishes the requests and ends by TERM, so with 143, which is " +
+				"reported as 0",
 			Source:     "puma docs/signals.md; raise_exception_on_sigterm in its DSL",
 			Proven:     true,
 			ClosesKept: true,
@@ -107,48 +113,47 @@ var table = sync.OnceValue(func() []Preset {
 			Name:     "sidekiq",
 			Programs: []string{"sidekiq", "sidekiqswarm"},
 			Schedule: "TERM",
-			Caveats: []Caveat{{
-				Says: "jobs have Sidekiq's own timeout (25 s unless -t or its configuration says otherwise) to end after TERM before " +
-					"they go back to the queue: let the grace period leave more than that after the hold (--grace-period, --max-delay), or give a shorter -t",
-				Holds: shortForSidekiq,
-			}},
-			Says:   "takes no new job (as with TSTP), waits for those under way until its timeout, puts back the others and exits",
+			Says: "takes no new job (as with TSTP), waits for those under way until its timeout, puts " +
+				"back the others and exits",
+			Caveat: "jobs have Sidekiq's own timeout (25 s unless -t or its configuration says otherwise) " +
+				"to end after TERM before they go back to the queue: let the grace period leave more than " +
+				"that after the hold (--grace-period, --max-delay), or give a shorter -t",
 			Source: "Sidekiq wiki, Signals",
 			Proven: true,
 		}, {
-			Name:       "caddy",
-			Programs:   []string{"caddy"},
-			Schedule:   "TERM",
-			Says:       "closes its listeners, finishes the requests (bounded by grace_period) and exits; QUIT, or a second INT, cuts",
+			Name:     "caddy",
+			Programs: []string{"caddy"},
+			Schedule: "TERM",
+			Says: "closes its listeners, finishes the requests (bounded by grace_period) and exits; " +
+				"QUIT, or a second INT, cuts",
 			Source:     "Caddy documentation, Command Line, Signals; Caddyfile, grace_period",
 			Proven:     true,
 			ClosesKept: true,
-			Kept:       "closes idle connections at once and the others after their answer; over HTTP/2, 2.6 cuts some requests, and 2.11 none",
+			Kept: "closes idle connections at once and the others after their answer; over HTTP/2, 2.6 " +
+				"cuts some requests, and 2.11 none",
 		}, {
 			Name:     "traefik",
 			Programs: []string{"traefik"},
 			Schedule: "TERM",
-			Says: "goes on for transport.lifeCycle.requestAcceptGraceTimeout (0), closes its listeners and finishes the requests within graceTimeOut (10 s); " +
-				"USR1 reopens logs",
+			Says: "goes on for transport.lifeCycle.requestAcceptGraceTimeout (0), closes its listeners " +
+				"and finishes the requests within graceTimeOut (10 s); USR1 reopens logs",
 			Source: "Traefik documentation, EntryPoints, Transport, lifeCycle",
 		}, {
 			Name:     "envoy",
 			Programs: []string{"envoy"},
 			Schedule: "TERM",
-			Caveats: []Caveat{{
-				Says: "Envoy never drains at a stop: let the hold do it, with --until=drained (its admin interface can ask clients to leave: " +
-					"POST /drain_listeners?graceful)",
-				Holds: func(s Scene) bool { return !s.Adaptive },
-			}},
-			Says:   "exits at once and cuts all; it drains only when told so through its admin interface before",
+			Says: "exits at once and cuts all; it drains only when told so through its admin interface " +
+				"before",
+			Caveat: "Envoy never drains at a stop: let the hold do it, with --until=drained (its admin " +
+				"interface can ask clients to leave: POST /drain_listeners?graceful)",
 			Source: "Envoy documentation, Draining, and Administration interface, drain_listeners",
 		}, {
 			Name:     "varnish",
 			Aliases:  []string{"varnishd"},
 			Programs: []string{"varnishd"},
 			Schedule: "TERM",
-			Caveats:  []Caveat{cutsAll("Varnish")},
 			Says:     "stops its child at once, which cuts all requests",
+			Caveat:   cutsAll,
 			Source:   "varnishd(1), which speaks of no signal; tried with 7.1",
 			Proven:   true,
 		}, {
@@ -157,8 +162,9 @@ var table = sync.OnceValue(func() []Preset {
 			Programs:    []string{"postgres", "postmaster"},
 			StopSignals: []sig.Signal{sig.INT},
 			Schedule:    "TERM/2s/INT",
-			Says: "smart shutdown first: new connections are refused, and it exits as soon as the last session has ended; after 2 s fast shutdown: " +
-				"open transactions are rolled back (alone, TERM waits forever for a pool's connections)",
+			Says: "smart shutdown first: new connections are refused, and it exits as soon as the last " +
+				"session has ended; after 2 s fast shutdown: open transactions are rolled back (alone, " +
+				"TERM waits forever for a pool's connections)",
 			Source: "PostgreSQL documentation, Shutting Down the Server",
 			Proven: true,
 			Kept:   "goes on answering for the 2 s up to INT, which cuts",
@@ -166,12 +172,11 @@ var table = sync.OnceValue(func() []Preset {
 			Name:     "pgbouncer",
 			Programs: []string{"pgbouncer"},
 			Schedule: "INT",
-			Caveats: []Caveat{{
-				Says:  "with pool_mode=session, which is the default, INT waits until the clients leave by themselves: set pool_mode=transaction, with which PgBouncer stops between transactions",
-				Holds: sessionPooling,
-			}},
-			Says: "waits until the servers are released (the transactions, with transaction pooling, have ended) and exits; " +
-				"TERM cuts, and since 1.23 waits for all clients to leave; a second TERM or INT cuts",
+			Says: "waits until the servers are released (the transactions, with transaction pooling, " +
+				"have ended) and exits; TERM cuts, and since 1.23 waits for all clients to leave; a " +
+				"second TERM or INT cuts",
+			Caveat: "with pool_mode=session, which is the default, INT waits until the clients leave by " +
+				"themselves: set pool_mode=transaction, with which PgBouncer stops between transactions",
 			Source: "pgbouncer(1), Signals",
 			Proven: true,
 		}, {
@@ -179,58 +184,63 @@ var table = sync.OnceValue(func() []Preset {
 			Aliases:  []string{"mysql", "mysqld", "mariadbd"},
 			Programs: []string{"mariadbd", "mysqld", "mysqld-debug"},
 			Schedule: "TERM",
-			Caveats:  []Caveat{cutsAll("the database")},
-			Says:     "aborts what runs, rolls back open transactions and exits when all is on disk; there is no graceful signal",
-			Source:   "MariaDB documentation, SHUTDOWN; MySQL Reference Manual, The Server Shutdown Process",
-			Proven:   true,
+			Says: "aborts what runs, rolls back open transactions and exits when all is on disk; there " +
+				"is no graceful signal",
+			Caveat: cutsAll,
+			Source: "MariaDB documentation, SHUTDOWN; MySQL Reference Manual, The Server Shutdown Process",
+			Proven: true,
 		}, {
-			Name:     "redis",
-			Aliases:  []string{"valkey"},
-			Programs: []string{"redis-server", "redis-sentinel", "valkey-server", "valkey-sentinel", "redis-check-rdb", "valkey-check-rdb"},
+			Name:    "redis",
+			Aliases: []string{"valkey"},
+			Programs: []string{
+				"redis-server", "redis-sentinel", "redis-check-rdb",
+				"valkey-server", "valkey-sentinel", "valkey-check-rdb",
+			},
 			Schedule: "TERM",
-			Says: "waits up to shutdown-timeout (10 s) for replicas to catch up, saves if it is configured to, and exits; " +
-				"commands that run or are blocked get no answer",
-			Source: "Redis documentation, Signals Handling; redis.conf, shutdown-timeout and shutdown-on-sigterm",
+			Says: "waits up to shutdown-timeout (10 s) for replicas to catch up, saves if it is " +
+				"configured to, and exits; commands that run or are blocked get no answer",
+			Source: "Redis documentation, Signals Handling; redis.conf, shutdown-timeout and " +
+				"shutdown-on-sigterm",
 			Proven: true,
 			Kept:   "cuts commands that wait at its exit",
 		}, {
 			Name:     "memcached",
 			Programs: []string{"memcached"},
 			Schedule: "USR1",
-			Says:     "exits at once as on TERM, but keeps the cache for the next start where --memory-file is given",
-			Source:   "memcached(1), -e; Memcached documentation, Warm Restart",
-			Proven:   true,
-			Kept:     "cuts commands at its exit",
+			Says: "exits at once as on TERM, but keeps the cache for the next start where --memory-file " +
+				"is given",
+			Source: "memcached(1), -e; Memcached documentation, Warm Restart",
+			Proven: true,
+			Kept:   "cuts commands at its exit",
 		}, {
 			Name:     "mongodb",
 			Aliases:  []string{"mongo", "mongod", "mongos"},
 			Programs: []string{"mongod", "mongos"},
 			Schedule: "TERM",
-			Caveats: []Caveat{{
-				Says: "a replica set's member and mongos let operations end for 15 s after TERM: let the grace period leave more than that after the hold " +
-					"(--grace-period, --max-delay), or set shutdownTimeoutMillisForSignaledShutdown",
-				Holds: shortForMongo,
-			}},
-			Says:   "steps down, takes no new operation, lets those under way end for up to 15 s (since 5.0, in a replica set) and exits",
-			Source: "MongoDB manual, shutdown command, and Parameters, shutdownTimeoutMillisForSignaledShutdown",
+			Says: "steps down, takes no new operation, lets those under way end for up to 15 s (since " +
+				"5.0, in a replica set) and exits",
+			Caveat: "a replica set's member and mongos let operations end for 15 s after TERM: let the " +
+				"grace period leave more than that after the hold (--grace-period, --max-delay), or set " +
+				"shutdownTimeoutMillisForSignaledShutdown",
+			Source: "MongoDB manual, shutdown command, and Parameters, " +
+				"shutdownTimeoutMillisForSignaledShutdown",
 		}, {
 			Name:     "rabbitmq",
 			Programs: []string{"rabbitmq-server"},
 			Schedule: "TERM",
-			Says:     "closes all connections, stops its applications in order and exits; messages that were not acknowledged are delivered again",
-			Source:   "RabbitMQ documentation, rabbitmq-server(8), and Monitoring, Inspecting and Terminating Nodes",
+			Says: "closes all connections, stops its applications in order and exits; messages that " +
+				"were not acknowledged are delivered again",
+			Source: "RabbitMQ documentation, rabbitmq-server(8), and Monitoring, Inspecting and " +
+				"Terminating Nodes",
 		}, {
 			Name:     "nats",
 			Aliases:  []string{"nats-server"},
 			Programs: []string{"nats-server"},
 			Schedule: "USR2/2s/INT",
-			Caveats: []Caveat{{
-				Says: "all of lame duck mode takes lame_duck_duration (2 min; at least 30 s), more than a preset may: for all of it give " +
-					"--stop-schedule=USR2/2m/INT and a grace period above that",
-				Holds: func(s Scene) bool { return !s.Schedule },
-			}},
-			Says: "lame duck mode first: it takes no new connection and tells its clients to leave, and exits if there are none; " +
-				"after 2 s it closes the rest and exits (TERM does only that)",
+			Says: "lame duck mode first: it takes no new connection and tells its clients to leave, and " +
+				"exits if there are none; after 2 s it closes the rest and exits (TERM does only that)",
+			Caveat: "all of lame duck mode takes lame_duck_duration (2 min; at least 30 s), more than a " +
+				"preset may: for all of it give --stop-schedule=USR2/2m/INT and a grace period above that",
 			Source: "NATS documentation, Signals, and Lame Duck Mode",
 			Proven: true,
 		}, {
@@ -239,11 +249,10 @@ var table = sync.OnceValue(func() []Preset {
 			Programs: []string{"tomcat"},
 			Schedule: "TERM",
 			Exit:     successOn(143),
-			Caveats: []Caveat{{
-				Says:  "Tomcat cuts requests 2 s after TERM, unless Context has an unloadDelay that is longer (<Context unloadDelay=\"20000\"> in conf/context.xml)",
-				Holds: shortUnload,
-			}},
-			Says:   "stops taking connections, gives the requests unloadDelay (2 s) to end, cuts the others, and exits with 143, which is reported as 0",
+			Says: "stops taking connections, gives the requests unloadDelay (2 s) to end, cuts the " +
+				"others, and exits with 143, which is reported as 0",
+			Caveat: "Tomcat cuts requests 2 s after TERM, unless Context has an unloadDelay that is " +
+				"longer (<Context unloadDelay=\"20000\"> in conf/context.xml)",
 			Source: "Tomcat Configuration Reference, The Context Container, unloadDelay",
 			Proven: true,
 			Kept:   "closes connections when the next request comes, which is lost",
@@ -253,8 +262,9 @@ var table = sync.OnceValue(func() []Preset {
 			Programs: []string{"java"},
 			Schedule: "TERM",
 			Exit:     successOn(143),
-			Says: "runs its shutdown hooks and exits with 143, which is reported as 0; QUIT dumps its threads and goes on; " +
-				"what happens to requests is the program's (Spring Boot: server.shutdown=graceful, the default since 3.4)",
+			Says: "runs its shutdown hooks and exits with 143, which is reported as 0; QUIT dumps its " +
+				"threads and goes on; what happens to requests is the program's (Spring Boot: " +
+				"server.shutdown=graceful, the default since 3.4)",
 			Source: "java(1), -Xrs; java.lang.Runtime, addShutdownHook",
 			Proven: true,
 		}, {
@@ -262,29 +272,32 @@ var table = sync.OnceValue(func() []Preset {
 			Aliases:  []string{"nodejs"},
 			Programs: []string{"node", "nodejs"},
 			Schedule: "TERM",
-			Says:     "dies at once and cuts all, unless the program handles SIGTERM; USR1 opens the debugger",
-			Source:   "Node.js documentation, process, Signal events",
-			Proven:   true,
-			Kept:     "server.close() closes idle connections only (since 19): the others are used to the exit",
+			Says: "dies at once and cuts all, unless the program handles SIGTERM; USR1 opens the " +
+				"debugger",
+			Source: "Node.js documentation, process, Signal events",
+			Proven: true,
+			Kept: "server.close() closes idle connections only (since 19): the others are used to the " +
+				"exit",
 		}, {
 			Name:     "go",
 			Aliases:  []string{"golang"},
 			Schedule: "TERM",
-			Says: "dies at once and cuts all, unless the program handles SIGTERM (http.Server.Shutdown); QUIT dumps its goroutines. " +
-				"A Go program cannot be told by its name: auto never means this one",
+			Says: "dies at once and cuts all, unless the program handles SIGTERM " +
+				"(http.Server.Shutdown); QUIT dumps its goroutines. A Go program cannot be told by its " +
+				"name: auto never means this one",
 			Source: "package os/signal, Default behavior of signals in Go programs",
 			Proven: true,
-			Kept:   "cut; http.Server.Shutdown closes idle connections at once and the others after their answer",
+			Kept: "cut; http.Server.Shutdown closes idle connections at once and the others after their " +
+				"answer",
 		}, {
 			Name:        "systemd",
 			Programs:    []string{"systemd"},
 			StopSignals: []sig.Signal{sig.RTMin + 3},
 			Schedule:    "RTMIN+3",
-			Caveats: []Caveat{{
-				Says: "systemd runs a system as PID 1 only, and so not under lameduck: start it by itself, with STOPSIGNAL SIGRTMIN+3, " +
-					"and have a preStop hook run lameduck hold",
-			}},
-			Says:   "shuts the whole system down in order, as halt does; TERM only makes it re-execute itself",
+			Says: "shuts the whole system down in order, as halt does; TERM only makes it re-execute " +
+				"itself",
+			Caveat: "systemd runs a system as PID 1 only, and so not under lameduck: start it by itself, " +
+				"with STOPSIGNAL SIGRTMIN+3, and have a preStop hook run lameduck hold",
 			Source: "systemd(1), SIGNALS",
 		},
 	}

@@ -14,22 +14,19 @@ func candidates(file string, env []string) []string {
 	case strings.Contains(file, "/"):
 		return []string{file}
 	}
+	search := defaultPath
+	for _, entry := range env {
+		if path, ok := strings.CutPrefix(entry, "PATH="); ok {
+			search = path
+			break // the first entry counts, as in getenv(3)
+		}
+	}
 	var paths []string
-	for dir := range strings.SplitSeq(pathOf(env), ":") {
+	for dir := range strings.SplitSeq(search, ":") {
 		if dir != "" {
 			dir = strings.TrimSuffix(dir, "/") + "/"
 		}
 		paths = append(paths, dir+file)
 	}
 	return paths
-}
-
-// pathOf returns the PATH of env: the first entry counts, as in getenv(3).
-func pathOf(env []string) string {
-	for _, entry := range env {
-		if path, ok := strings.CutPrefix(entry, "PATH="); ok {
-			return path
-		}
-	}
-	return defaultPath
 }

@@ -1,6 +1,12 @@
 package procfs
 
-import "golang.org/x/sys/unix"
+import (
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
 
 // Descriptors lists the open descriptors of a process.
 func (r Root) Descriptors(pid int) (fds []int, err error) {
@@ -32,3 +38,19 @@ func (r Root) EachTarget(pid int, visit func(fd int, target []byte)) (n int, err
 	})
 	return n, err
 }
+
+// SocketProtocol returns the kernel's name of the protocol of a process's socket, as in
+// /proc/net/protocols: "TCP", "UNIX-STREAM", "AF_VSOCK". The error is EOPNOTSUPP if the
+// kernel names no protocols. See sockfs_xattr_get in net/socket.c.
+func (r Root) SocketProtocol(pid, fd int) (string, error) {
+	var name [64]byte
+	n, err := unix.Getxattr(r.path(pid, "fd/"+strconv.Itoa(fd)), "system.sockprotoname", name[:])
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimRight(string(name[:n]), "\x00"), nil
+}
+
+// NetNamespace returns the network namespace of a process, as "net:[INODE]"; see
+// namespaces(7).
+func (r Root) NetNamespace(pid int) (string, error) { return os.Readlink(r.path(pid, "ns/net")) }

@@ -2,8 +2,7 @@ package procfs
 
 import (
 	"os"
-	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 )
 
@@ -37,40 +36,22 @@ func parseMounts(text string) (mounts []Mount) {
 // hidesProcesses reports whether the proc file system at point shows each user their own
 // processes alone: its option hidepid, see proc(5).
 func hidesProcesses(mounts []Mount, point string) bool {
-	point = filepath.Clean(point)
 	hidden := false
 	for _, m := range mounts { // the last mount is on top
-		if m.Kind == "proc" && m.Point == point {
-			hidden = hasHidepid(m.Options)
+		if m.Kind != "proc" || m.Point != point {
+			continue
+		}
+		hidden = false
+		for _, value := range []string{"2", "invisible", "4", "ptraceable"} {
+			hidden = hidden || slices.Contains(strings.Split(m.Options, ","), "hidepid="+value)
 		}
 	}
 	return hidden
 }
 
-func hasHidepid(options string) bool {
-	for option := range strings.SplitSeq(options, ",") {
-		switch option {
-		case "hidepid=2", "hidepid=invisible", "hidepid=4", "hidepid=ptraceable":
-			return true
-		}
-	}
-	return false
-}
-
-// unescape replaces \040 and the like, which stand for blanks and backslashes.
+// unescape replaces the escapes of show_mountinfo in fs/proc_namespace.c.
 func unescape(s string) string {
-	var out strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+4 <= len(s) {
-			if code, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
-				out.WriteByte(byte(code))
-				i += 3
-				continue
-			}
-		}
-		out.WriteByte(s[i])
-	}
-	return out.String()
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\043`, "#", `\134`, `\`).Replace(s)
 }
 
 // CgroupPath returns the path of our control group in the hierarchy of version 2, or "" if

@@ -23,8 +23,7 @@ func (p Process) Dead() bool { return p.State == 'Z' || p.State == 'X' || p.Stat
 
 // Process reads the stat file of a process.
 func (r Root) Process(pid int) (Process, error) {
-	var buf [1024]byte // the 52 fields are numbers, but for a name of up to 64 bytes
-	text, err := readInto(r.path(pid, "stat"), buf[:])
+	text, err := os.ReadFile(r.path(pid, "stat"))
 	if err != nil {
 		return Process{}, err
 	}

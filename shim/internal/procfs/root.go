@@ -62,28 +62,6 @@ func (r Root) list(pid int, name string) ([]string, error) {
 	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00"), nil
 }
 
-// readInto reads a file of up to len(buf) bytes. Unlike os.ReadFile it allocates nothing
-// but the path.
-func readInto(path string, buf []byte) ([]byte, error) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
-	}
-	defer unix.Close(fd)
-	size := 0
-	for size < len(buf) {
-		n, err := unix.Read(fd, buf[size:])
-		if err != nil {
-			return nil, &fs.PathError{Op: "read", Path: path, Err: err}
-		}
-		if n == 0 {
-			break
-		}
-		size += n
-	}
-	return buf[:size], nil
-}
-
 // The fields of struct linux_dirent64, of getdents(2).
 const (
 	direntLength = 16
@@ -94,6 +72,7 @@ const (
 type entry struct {
 	dir    int // descriptor of the directory
 	number int
+	name   []byte // a zero byte ends it
 }
 
 // numbers calls visit with the numeric names in a directory, in the kernel's order. An
@@ -115,12 +94,14 @@ func numbers(path string, visit func(e entry) error) error {
 		}
 		for dirents := buf[:n]; len(dirents) > direntName; {
 			length := int(binary.NativeEndian.Uint16(dirents[direntLength:]))
-			number, ok := decimal(dirents[direntName:length])
+			name := dirents[direntName:length]
 			dirents = dirents[length:]
-			if !ok {
+			digits, _, _ := bytes.Cut(name, []byte{0})
+			number, err := strconv.Atoi(string(digits))
+			if err != nil {
 				continue
 			}
-			if err := visit(entry{dir, number}); err != nil {
+			if err := visit(entry{dir, number, name}); err != nil {
 				return err
 			}
 		}
@@ -130,27 +111,10 @@ func numbers(path string, visit func(e entry) error) error {
 // target reads a symbolic link of up to len(buf) bytes. Unlike unix.Readlinkat it allocates
 // nothing.
 func (e entry) target(buf []byte) ([]byte, error) {
-	var space [24]byte
-	name := append(strconv.AppendInt(space[:0], int64(e.number), 10), 0)
 	n, _, errno := unix.Syscall6(unix.SYS_READLINKAT, uintptr(e.dir),
-		uintptr(unsafe.Pointer(&name[0])), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), 0, 0)
+		uintptr(unsafe.Pointer(&e.name[0])), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), 0, 0)
 	if errno != 0 {
 		return nil, errno
 	}
 	return buf[:n], nil
-}
-
-// decimal reads a name of up to ten digits, which a zero byte ends.
-func decimal(name []byte) (number int, ok bool) {
-	end := bytes.IndexByte(name, 0)
-	if end < 1 || end > 10 {
-		return 0, false
-	}
-	for _, c := range name[:end] {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		number = 10*number + int(c-'0')
-	}
-	return number, true
 }

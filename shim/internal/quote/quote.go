@@ -51,8 +51,12 @@ func isPrintable(text string) bool {
 	return utf8.ValidString(text)
 }
 
-// Cut returns the first n bytes of a longer text in UTF-8, or fewer: no character is cut.
+// Cut returns text if it has n bytes or fewer, else its first n bytes or fewer: no character
+// of UTF-8 is cut.
 func Cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
 	for n > 0 && !utf8.RuneStart(text[n]) {
 		n--
 	}

@@ -131,6 +131,8 @@ func TestCut(t *testing.T) {
 		want string
 	}{
 		{"abc", 2, "ab"},
+		{"abc", 3, "abc"},
+		{"abc", 9, "abc"},
 		{"abc", 0, ""},
 		{"aé", 2, "a"},
 		{"aéb", 3, "aé"},

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -73,7 +72,7 @@ func ownGroup(proc procfs.Root, own uint64) (string, error) {
 	}
 	for _, m := range mounts {
 		if m.Kind == "cgroup2" {
-			if dir, found := search(m.Point, own); found {
+			if dir := search(m.Point, own); dir != "" {
 				return dir, nil
 			}
 		}
@@ -100,53 +99,33 @@ func inode(dir string) uint64 {
 	return stat.Ino
 }
 
-// search finds the directory with the inode number: dir or one below dir.
-func search(dir string, number uint64) (path string, found bool) {
-	if inode(dir) == number {
-		return dir, true
-	}
-	inside, _ := subdirectories(dir) // unreadable directories are left out
-	for _, sub := range inside {
-		if path, found := search(sub, number); found {
-			return path, true
+// search finds the directory with the inode number: top or one below; "" if there is none.
+func search(top string, number uint64) (found string) {
+	filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && inode(path) == number {
+			found = path
+			return fs.SkipAll
 		}
-	}
-	return "", false
+		return nil // unreadable directories are left out
+	})
+	return found
 }
 
-// below lists the inode numbers of the directories below dir.
-func below(dir string) (ids []uint64, err error) {
-	inside, err := subdirectories(dir)
-	if err != nil {
-		return nil, err
-	}
-	for _, sub := range inside {
-		if id := inode(sub); id != 0 {
+// below lists the inode numbers of the directories below top.
+func below(top string) (ids []uint64, err error) {
+	err = filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case path != top && errors.Is(err, fs.ErrNotExist): // removed meanwhile
+			return nil
+		case err != nil:
+			return err
+		case path == top || !entry.IsDir():
+			return nil
+		}
+		if id := inode(path); id != 0 {
 			ids = append(ids, id)
 		}
-		deeper, err := below(sub)
-		ids = append(ids, deeper...)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // else removed meanwhile
-			return ids, err
-		}
-	}
-	return ids, nil
-}
-
-// subdirectories returns the paths of the directories in dir, in the kernel's order. Unlike
-// os.Open the function opens no epoll instance.
-func subdirectories(dir string) (paths []string, err error) {
-	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: dir, Err: err}
-	}
-	opened := os.NewFile(uintptr(fd), dir)
-	defer opened.Close()
-	entries, err := opened.ReadDir(-1)
-	for _, entry := range entries {
-		if entry.IsDir() {
-			paths = append(paths, filepath.Join(dir, entry.Name()))
-		}
-	}
-	return paths, err
+		return nil
+	})
+	return ids, err
 }

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/lameduck-init/lameduck/shim/internal/procnet"
+	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
@@ -13,14 +13,14 @@ type Facts struct {
 	Given []uint16 // ports that the user named
 
 	Listeners []tcp.Socket // of the network namespace; sockets in other states are ignored
-	UDP       []procnet.UDP
-	Unix      []procnet.Unix
+	UDP       []procfs.UDP
+	Unix      []procfs.Unix
 	Err       error // why a table of sockets could not be read
 
 	Connections []tcp.Socket // of the network namespace; matter if no TCP listener is found
 
-	Ephemeral procnet.PortRange // ports that the kernel hands out
-	Shim      Inodes            // lameduck's own sockets; they never count
+	Ephemeral procfs.PortRange // ports that the kernel hands out
+	Shim      Inodes           // lameduck's own sockets; they never count
 	Cgroups   CgroupIDs
 	Held      Sockets
 	Unseen    []string // see Scope.Unseen
@@ -34,7 +34,7 @@ func Decide(f Facts) Scope {
 	s.Method = f.method()
 	switch s.Method {
 	case Given:
-		s.Ports = newPorts(slices.Clone(f.Given))
+		s.Ports = tcp.PortSet(slices.Clone(f.Given))
 	case Namespace:
 		s.Ports = f.ports(func(*tcp.Socket) bool { return true })
 	default:
@@ -85,7 +85,7 @@ func (f *Facts) ports(counts func(*tcp.Socket) bool) Ports {
 			ports = append(ports, l.Local.Port())
 		}
 	}
-	return newPorts(ports)
+	return tcp.PortSet(ports)
 }
 
 // served returns the local ports of our connections that a server has accepted: the server
@@ -93,7 +93,7 @@ func (f *Facts) ports(counts func(*tcp.Socket) bool) Ports {
 // ephemeral ports is not known, no port is a server's.
 func (f *Facts) served(s *Scope) Ports {
 	var ports []uint16
-	if f.Ephemeral == (procnet.PortRange{}) {
+	if f.Ephemeral == (procfs.PortRange{}) {
 		return nil
 	}
 	for i := range f.Connections {
@@ -104,7 +104,7 @@ func (f *Facts) served(s *Scope) Ports {
 			ports = append(ports, port)
 		}
 	}
-	return newPorts(ports)
+	return tcp.PortSet(ports)
 }
 
 // ours reports whether a socket may be ours, by its inode alone.
@@ -121,7 +121,7 @@ func (f *Facts) udp(ephemeral bool) Ports {
 			ports = append(ports, port)
 		}
 	}
-	return newPorts(ports)
+	return tcp.PortSet(ports)
 }
 
 func (f *Facts) unix() []string {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/lameduck-init/lameduck/shim/internal/procnet"
+	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
@@ -32,9 +32,9 @@ func inodes(numbers ...uint32) Inodes {
 	return set
 }
 
-func udp(ports ...uint16) (list []procnet.UDP) {
+func udp(ports ...uint16) (list []procfs.UDP) {
 	for _, port := range ports {
-		list = append(list, procnet.UDP{Local: any4(port), Inode: uint32(port)})
+		list = append(list, procfs.UDP{Local: any4(port), Inode: uint32(port)})
 	}
 	return list
 }
@@ -54,7 +54,7 @@ var (
 	around = neighborhood()
 	ours   = CgroupIDs{Own: 50, Below: []uint64{51}}
 	unseen = Sockets{Inodes: Inodes{}, Err: errFD}
-	range7 = procnet.PortRange{First: 700, Last: 799}
+	range7 = procfs.PortRange{First: 700, Last: 799}
 )
 
 // decisions are facts, and the scope that Decide makes of the facts.
@@ -134,7 +134,7 @@ var decisions = []struct {
 	{name: "namespace, a table not readable", facts: Facts{Held: unseen, Err: errTable},
 		method: Namespace, doubtful: true, why: errTable},
 
-	{name: "lameduck's own", facts: Facts{Listeners: around, UDP: udp(53), Unix: []procnet.Unix{{Inode: 3, Path: "/a"}}, Cgroups: ours, Shim: inodes(80, 53, 3), Held: unseen},
+	{name: "lameduck's own", facts: Facts{Listeners: around, UDP: udp(53), Unix: []procfs.Unix{{Inode: 3, Path: "/a"}}, Cgroups: ours, Shim: inodes(80, 53, 3), Held: unseen},
 		method: Cgroup, ports: Ports{81}},
 	{name: "lameduck's own in a namespace", facts: Facts{Listeners: around, Shim: inodes(80), Held: unseen},
 		method: Namespace, ports: Ports{81, 82, 83}, why: errFD},
@@ -145,7 +145,7 @@ var decisions = []struct {
 		method: Descriptors, udp: Ports{700}},
 	{name: "UDP on an ephemeral port, beside TCP", facts: Facts{Listeners: around, UDP: udp(700), Ephemeral: range7, Held: Sockets{Inodes: inodes(80, 700)}},
 		method: Descriptors, ports: Ports{80}},
-	{name: "UDP on an ephemeral port, beside Unix", facts: Facts{UDP: udp(700), Unix: []procnet.Unix{{Inode: 5, Path: "@b"}}, Ephemeral: range7, Held: Sockets{Inodes: inodes(5, 700)}},
+	{name: "UDP on an ephemeral port, beside Unix", facts: Facts{UDP: udp(700), Unix: []procfs.Unix{{Inode: 5, Path: "@b"}}, Ephemeral: range7, Held: Sockets{Inodes: inodes(5, 700)}},
 		method: Descriptors, unix: []string{"@b"}},
 	{name: "UDP on an ephemeral port of a neighbor", facts: Facts{UDP: udp(700), Ephemeral: range7, Held: Sockets{Inodes: inodes(4)}},
 		method: Descriptors, none: true},
@@ -153,11 +153,11 @@ var decisions = []struct {
 		method: Descriptors, udp: Ports{700}},
 	{name: "UDP, descriptors not readable", facts: Facts{UDP: udp(700, 53), Ephemeral: range7, Held: unseen},
 		method: Namespace, udp: Ports{53}, why: errFD},
-	{name: "Unix", facts: Facts{Unix: []procnet.Unix{{Inode: 5, Path: "/b"}, {Inode: 6, Path: "/c"}, {Inode: 7, Path: "a"}, {Inode: 8, Path: "/b"}}, Held: Sockets{Inodes: inodes(5, 7, 8)}},
+	{name: "Unix", facts: Facts{Unix: []procfs.Unix{{Inode: 5, Path: "/b"}, {Inode: 6, Path: "/c"}, {Inode: 7, Path: "a"}, {Inode: 8, Path: "/b"}}, Held: Sockets{Inodes: inodes(5, 7, 8)}},
 		method: Descriptors, unix: []string{"/b", "a"}},
 	{name: "vsock", facts: Facts{Unseen: []string{"vsock sockets"}},
 		method: Descriptors, unseen: []string{"vsock sockets"}},
-	{name: "Unix, cgroup, descriptors not readable", facts: Facts{Unix: []procnet.Unix{{Inode: 5, Path: "/b"}}, Cgroups: ours, Held: unseen},
+	{name: "Unix, cgroup, descriptors not readable", facts: Facts{Unix: []procfs.Unix{{Inode: 5, Path: "/b"}}, Cgroups: ours, Held: unseen},
 		method: Cgroup, unix: []string{"/b"}, why: errFD},
 }
 
@@ -197,7 +197,7 @@ func TestNeverNone(t *testing.T) {
 			f.Listeners = append(f.Listeners, listener(90, 60))
 		}
 		if on(5) && !on(0) {
-			f.Listeners[0].Cgroup = 0 // as procnet has it
+			f.Listeners[0].Cgroup = 0 // as procfs has it
 		}
 		if s := Decide(f); s.NoListener() || s.Complete && !s.Ports.Has(81) {
 			t.Errorf("%06b: %+v", bits, s)

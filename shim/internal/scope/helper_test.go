@@ -16,7 +16,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/lameduck-init/lameduck/shim/internal/procnet"
+	"github.com/lameduck-init/lameduck/shim/internal/procfs"
+	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
 // The programs of the tests are the test binary itself, as "helper NAME ARG...". Each
@@ -94,7 +96,7 @@ type seen struct {
 
 // look reads the listeners from /proc/net and prints the scope in a line.
 func look(q Query) {
-	sockets, err := procnet.Root("").TCP(nil)
+	sockets, err := procfs.Root("").TCP(nil)
 	q.Listeners, q.Err = sockets, err
 	tell(Gather(q), nil)
 }
@@ -145,10 +147,13 @@ func group(dir string) {
 	theirs, err := strconv.Atoi(strings.TrimSpace(line))
 	die(err)
 	mine := l.Addr().(*net.TCPAddr).Port
-	sockets, err := diag()
+	conn, err := sockdiag.Open()
 	die(err)
-	q := Query{Listeners: sockets}
-	for _, s := range sockets {
+	q := Query{}
+	die(conn.Dump(sockdiag.Query{States: sockdiag.In(tcp.Listen)}, func(s *tcp.Socket) {
+		q.Listeners = append(q.Listeners, *s)
+	}))
+	for _, s := range q.Listeners {
 		if int(s.Local.Port()) == mine {
 			q.Cgroup = s.Cgroup
 		}

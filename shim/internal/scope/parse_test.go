@@ -33,14 +33,3 @@ func TestSocketInode(t *testing.T) {
 		}
 	}
 }
-
-func FuzzParsers(f *testing.F) {
-	f.Add("/..", "/a")
-	f.Add("/", "socket:[12]")
-	f.Fuzz(func(t *testing.T, root, text string) {
-		if dir, ok := locate(procfs.Mount{Root: root, Point: "/cg"}, text); ok && dir == "" {
-			t.Errorf("%q in a mount of %q: found nowhere", text, root)
-		}
-		socketInode([]byte(text))
-	})
-}

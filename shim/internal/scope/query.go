@@ -5,7 +5,6 @@ import (
 	"os"
 
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
-	"github.com/lameduck-init/lameduck/shim/internal/procnet"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
@@ -70,7 +69,6 @@ func Foreign(q Query, list func() ([]uint32, error)) (foreign []uint32, err erro
 
 // Gather collects the facts for Decide.
 func Gather(q Query) Facts {
-	net := procnet.Root(q.Proc)
 	f := Facts{
 		Given:     q.Given,
 		Listeners: q.Listeners,
@@ -85,9 +83,9 @@ func Gather(q Query) Facts {
 		f.Shim[inode] = struct{}{}
 	}
 	var udp, unix error
-	f.UDP, udp = net.UDP()
-	f.Unix, unix = net.Unix()
+	f.UDP, udp = q.Proc.UDP()
+	f.Unix, unix = q.Proc.Unix()
 	f.Err = cmp.Or(f.Err, udp, unix)
-	f.Ephemeral, _ = net.LocalPorts() // if unknown, every port counts as a server's
+	f.Ephemeral, _ = q.Proc.LocalPorts() // if unknown, every port counts as a server's
 	return f
 }

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
-	"github.com/lameduck-init/lameduck/shim/internal/procnet"
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
 
@@ -75,7 +75,7 @@ func give(t *testing.T, name string, socket interface {
 // lookHere returns our own scope, by descriptors.
 func lookHere(t *testing.T) Scope {
 	t.Helper()
-	sockets, err := procnet.Root("").TCP(nil)
+	sockets, err := procfs.Root("").TCP(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestHeld(t *testing.T) {
 	give(t, "hold", u.(*net.UnixListener))
 	give(t, "hold", packets.(*net.UDPConn))
 	s := lookHere(t)
-	want := newPorts([]uint16{port, deeper})
+	want := tcp.PortSet([]uint16{port, deeper})
 	if s.Method != Descriptors || !s.Complete || s.Why != nil || !slices.Equal(s.Ports, want) ||
 		!slices.Equal(s.UDP, Ports{udpPort}) || !slices.Equal(s.Unix, []string{path}) {
 		t.Errorf("%+v, want TCP %v, UDP %d, Unix %s", s, want, udpPort, path)
@@ -208,7 +208,7 @@ func fileOfPipe(t *testing.T) *os.File {
 func findHere(t *testing.T, given *os.File) Scope {
 	t.Helper()
 	given.Close()
-	sockets, err := procnet.Root("").TCP(nil)
+	sockets, err := procfs.Root("").TCP(nil)
 	return Find(Query{Listeners: sockets, Err: err})
 }
 
@@ -218,8 +218,8 @@ func TestUnseenNamespace(t *testing.T) {
 	cmd := helperCommand("hold")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
 	start(t, cmd)
-	sockets, err := procnet.Root("").TCP(nil)
-	if s := Find(Query{Listeners: sockets, Err: err}); !slices.Equal(s.Unseen, []string{otherNamespace}) || s.NoListener() {
+	sockets, err := procfs.Root("").TCP(nil)
+	if s := Find(Query{Listeners: sockets, Err: err}); !slices.Equal(s.Unseen, []string{"another network namespace"}) || s.NoListener() {
 		t.Errorf("%+v", s)
 	}
 }
@@ -331,7 +331,7 @@ func TestGroups(t *testing.T) {
 			for _, p := range s.Listens {
 				want = append(want, uint16(p))
 			}
-			if s.Method != Cgroup.String() || !slices.Equal(s.Ports, newPorts(want)) || s.Ports.Has(port) {
+			if s.Method != Cgroup.String() || !slices.Equal(s.Ports, tcp.PortSet(want)) || s.Ports.Has(port) {
 				t.Errorf("%+v, not with %d", s, port)
 			}
 			if sub := inode(filepath.Join(top, "sub")); !slices.Equal(s.Groups, []uint64{sub}) {

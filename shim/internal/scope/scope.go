@@ -60,12 +60,7 @@ func (p Ports) Has(port uint16) bool {
 }
 
 // Union returns the ports of both sets.
-func (p Ports) Union(q Ports) Ports { return newPorts(slices.Concat(p, q)) }
-
-// newPorts sorts and keeps the slice.
-func newPorts(ports []uint16) Ports {
-	return tcp.PortSet(ports)
-}
+func (p Ports) Union(q Ports) Ports { return tcp.PortSet(slices.Concat(p, q)) }
 
 // Inodes is a set of sockets, by the inode numbers that /proc shows.
 type Inodes map[uint32]struct{}

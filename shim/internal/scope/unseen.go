@@ -10,20 +10,10 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 )
 
-// seenProtocols are the protocols of sockets that a table shows as soon as a socket serves
-// clients, and of sockets that serve none: AF_PACKET captures, AF_ALG and AF_KEY talk to
-// the kernel, ICMP sockets (PING) receive replies. A socket that is neither bound nor
-// connected is in no table.
-var seenProtocols = []string{
-	"TCP", "TCPv6", "MPTCP", "MPTCPv6", "UDP", "UDPv6", "UNIX", "UNIX-STREAM",
-	"NETLINK", "PACKET", "ALG", "KEY", "PING", "PINGv6",
-}
-
-// otherNamespace is the word of Scope.Unseen for a process of ours in another network
-// namespace, whose sockets are in other tables.
-const otherNamespace = "another network namespace"
-
-// unseenKind returns the word of Scope.Unseen for a protocol, "" for seenProtocols.
+// unseenKind returns the word of Scope.Unseen for a protocol, "" for the protocols of sockets
+// that a table shows as soon as a socket serves clients, and of sockets that serve none:
+// AF_PACKET captures, AF_ALG and AF_KEY talk to the kernel, ICMP sockets (PING) receive
+// replies. A socket that is neither bound nor connected is in no table.
 func unseenKind(protocol string) string {
 	switch protocol {
 	case "AF_VSOCK":
@@ -32,8 +22,8 @@ func unseenKind(protocol string) string {
 		return "raw sockets"
 	case "SCTP", "SCTPv6":
 		return "SCTP sockets"
-	}
-	if slices.Contains(seenProtocols, protocol) {
+	case "TCP", "TCPv6", "MPTCP", "MPTCPv6", "UDP", "UDPv6", "UNIX", "UNIX-STREAM",
+		"NETLINK", "PACKET", "ALG", "KEY", "PING", "PINGv6":
 		return ""
 	}
 	return fmt.Sprintf("sockets of the protocol %q", protocol)
@@ -53,7 +43,7 @@ func findUnseen(q Query, f *Facts) (found []string) {
 	for _, pid := range pids {
 		namespace, failed := q.Proc.NetNamespace(pid)
 		if err == nil && failed == nil && namespace != own {
-			note(otherNamespace)
+			note("another network namespace") // whose sockets are in other tables
 		}
 		q.Proc.EachTarget(pid, func(fd int, target []byte) {
 			inode, isSocket := socketInode(target)

@@ -67,21 +67,6 @@ var names = [...]string{
 	"XFSZ", "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
 }
 
-// alias returns the number of a signal's other name, or 0.
-func alias(name string) Signal {
-	switch name {
-	case "IOT":
-		return ABRT
-	case "CLD":
-		return CHLD
-	case "POLL":
-		return IO
-	case "UNUSED":
-		return SYS
-	}
-	return 0
-}
-
 // String returns the signal's name without SIG ("TERM", "RTMIN+3"), or the number of a
 // signal without a name.
 func (s Signal) String() string {
@@ -109,8 +94,15 @@ func Parse(text string) (Signal, error) {
 	if i := slices.Index(names[:], name); i >= 0 {
 		return Signal(i + 1), nil
 	}
-	if s := alias(name); s != 0 {
-		return s, nil
+	switch name {
+	case "IOT":
+		return ABRT, nil
+	case "CLD":
+		return CHLD, nil
+	case "POLL":
+		return IO, nil
+	case "UNUSED":
+		return SYS, nil
 	}
 	if s, ok := parseRealTime(name); ok {
 		return s, nil

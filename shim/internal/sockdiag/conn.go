@@ -87,10 +87,8 @@ func (c *Conn) Dump(q Query, visit func(*tcp.Socket)) error {
 // dump visits the sockets of one address family.
 func (c *Conn) dump(family uint8, q Query, visit func(*tcp.Socket)) error {
 	deadline := time.Now().Add(c.timeout)
-	if c.replyPending {
-		if err := c.discard(deadline); err != nil {
-			return err
-		}
+	if err := c.discard(deadline); err != nil {
+		return err
 	}
 	c.seq++
 	if err := send(c.fd, appendRequest(c.buf[:0], c.seq, family, q, c.ports), deadline); err != nil {
@@ -111,23 +109,27 @@ func (c *Conn) dump(family uint8, q Query, visit func(*tcp.Socket)) error {
 		}
 	}
 	c.replyPending = false
-	return r.err()
+	if r.interrupted {
+		return ErrInterrupted
+	}
+	return nil
 }
 
-// discard reads the rest of an abandoned dump. Until then the kernel refuses another
+// discard reads the rest of an abandoned dump, if any. Until then the kernel refuses another
 // request (EBUSY).
 func (c *Conn) discard(deadline time.Time) error {
-	for time.Now().Before(deadline) {
+	for c.replyPending {
 		_, err := receive(c.fd, c.buf, unix.MSG_DONTWAIT, deadline)
 		switch {
 		case err == unix.EAGAIN:
 			c.replyPending = false
-			return nil
 		case err != nil && err != unix.ENOBUFS && !errors.Is(err, ErrMalformed):
 			return err
+		case time.Now().After(deadline):
+			return unix.ETIMEDOUT
 		}
 	}
-	return unix.ETIMEDOUT
+	return nil
 }
 
 // receive reads one datagram, and returns its length. A datagram longer than b is an

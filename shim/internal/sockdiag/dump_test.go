@@ -1,19 +1,14 @@
 package sockdiag
 
 import (
-	"bytes"
-	"fmt"
 	"io"
 	"maps"
 	"net"
 	"os"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
@@ -156,53 +151,6 @@ func (w *world) known(t testing.TB) map[uint64]tcp.Socket {
 	return all
 }
 
-// TestWorld tests the values of Dump for the sockets of world, by the listeners' ports.
-func TestWorld(t *testing.T) {
-	c := openConn(t)
-	w := newWorld(t)
-	all := dump(t, c, Query{States: AllStates, Ports: w.ports, Info: true})
-	of := func(name string) tcp.Socket { return all[cookie(t, w.sockets[name])] }
-
-	for name, want := range map[string]string{
-		"fresh 4 server":             "1 unread 0 unsent 0 received 0 sent 0 acked 0",
-		"fresh 6 server":             "1 unread 0 unsent 0 received 0 sent 0 acked 0",
-		"mapped server":              "1 unread 0 unsent 0 received 0 sent 0 acked 0",
-		"dual server":                "1 unread 0 unsent 0 received 0 sent 0 acked 0",
-		"asking server":              "1 unread 0 unsent 0 received 9 sent 4 acked 4",
-		"unread server":              "1 unread 5 unsent 0 received 5 sent 0 acked 0",
-		"half closed server":         "8 unread 0 unsent 0 received 0 sent 0 acked 0",
-		"half closed, idle server":   "8 unread 0 unsent 0 received 4 sent 0 acked 0",
-		"half closed, unread server": "8 unread 5 unsent 0 received 9 sent 0 acked 0",
-		"listener 4":                 "10 unread 0 unsent 4096 received 0 sent 0 acked 0",
-		"listener 6":                 "10 unread 1 unsent 4096 received 0 sent 0 acked 0",
-		"listener dual":              "10 unread 0 unsent 4096 received 0 sent 0 acked 0",
-	} {
-		s := of(name)
-		got := fmt.Sprintf("%d unread %d unsent %d received %d sent %d acked %d", s.State, s.Unread, s.Unsent, s.Info.Received, s.Info.Sent, s.Info.Acked)
-		if s.State == tcp.Listen {
-			want = strings.Replace(want, "4096", somaxconn(t), 1)
-		}
-		if got != want {
-			t.Errorf("%s:\n got %s\nwant %s", name, got, want)
-		}
-	}
-	// A receiver with a full window may have acknowledged all bytes sent so far.
-	if s := of("unsent server"); s.Unsent == 0 || s.Info.Sent == 0 || s.Info.Acked > s.Info.Sent {
-		t.Errorf("unsent: %+v", s)
-	}
-	if s := of("asking server"); s.Info.LastReceived > s.Info.LastSent || s.Info.LastSent > time.Minute {
-		t.Errorf("asking: %+v", s)
-	}
-	if s := of("mapped server"); !s.Local.Addr().Is4() || !s.Remote.Addr().Is4() {
-		t.Errorf("mapped: %+v", s)
-	}
-	for name := range w.sockets {
-		if strings.HasSuffix(name, "client") && of(name).Cookie != 0 {
-			t.Errorf("%s: visited with another port: %+v", name, of(name))
-		}
-	}
-}
-
 // TestMultipath tests an MPTCP listener and a plain TCP connection to the listener: both
 // are visited with the inode of the descriptor.
 func TestMultipath(t *testing.T) {
@@ -222,13 +170,6 @@ func TestMultipath(t *testing.T) {
 	if want := known(t, server); all[want.Cookie].Inode != want.Inode {
 		t.Errorf("sockets %+v, want %+v", all, want)
 	}
-}
-
-func somaxconn(t testing.TB) string {
-	t.Helper()
-	text, err := os.ReadFile("/proc/sys/net/core/somaxconn")
-	must(t, err)
-	return string(bytes.TrimSpace(text))
 }
 
 // TestStates tests Query.States, and dumps without Query.Info.
@@ -273,33 +214,5 @@ func TestTimes(t *testing.T) {
 	say(t, server, client, "pong")
 	if i := ages(); i.LastReceived < 50*time.Millisecond || i.LastSent >= i.LastReceived || i.LastAcked >= i.LastReceived {
 		t.Errorf("ages after an answer: %+v", i)
-	}
-}
-
-// TestCgroup tests the control group ID, equal for all sockets of this process.
-func TestCgroup(t *testing.T) {
-	c := openConn(t)
-	l := listen(t, "tcp", ":0")
-	text, err := os.ReadFile("/proc/self/cgroup")
-	must(t, err)
-	_, path, v2 := strings.Cut(string(text), "0::")
-	path, _, _ = strings.Cut(path, "\n")
-	want := uint64(1)
-	if v2 {
-		var st unix.Stat_t
-		for _, mount := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"} {
-			var fs unix.Statfs_t
-			if unix.Statfs(mount, &fs) == nil && fs.Type == unix.CGROUP2_SUPER_MAGIC && unix.Stat(mount+path, &st) == nil {
-				want = st.Ino
-			}
-		}
-		if st.Ino == 0 {
-			t.Skip("no cgroup2 file system is mounted")
-		}
-	}
-	for _, s := range dump(t, c, Query{States: AllStates, Ports: []uint16{portOf(l)}}) {
-		if s.Cgroup != want {
-			t.Errorf("cgroup %d, want %d: %+v", s.Cgroup, want, s)
-		}
 	}
 }

@@ -94,7 +94,7 @@ func checkBytecode(t *testing.T, b []byte) {
 	if err != nil || len(rest) > 0 {
 		t.Fatalf("bytecode attribute: %v, %d bytes after the attribute", err, len(rest))
 	}
-	coarse := p.countRuns() > maxSpans
+	coarse := p.isCoarse()
 	for _, port := range append(ports, 0, 1, 80, 443, 65535) {
 		want := p.contains(port) || coarse && port >= p[0] && port <= p[len(p)-1]
 		if got := runBytecode(t, program, port); got != want {

@@ -31,10 +31,8 @@ func (c *Conn) Lookup(list []tcp.Socket, visit func(i int, s *tcp.Socket)) error
 // an error. Request i has the sequence number of the batch plus i.
 func (c *Conn) lookup(batch []tcp.Socket, visit func(i int, s *tcp.Socket)) error {
 	deadline := time.Now().Add(c.timeout)
-	if c.replyPending {
-		if err := c.discard(deadline); err != nil {
-			return err
-		}
+	if err := c.discard(deadline); err != nil {
+		return err
 	}
 	first := c.seq + 1
 	request := c.buf[:0]

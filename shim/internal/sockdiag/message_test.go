@@ -181,7 +181,7 @@ func TestSpans(t *testing.T) {
 	for port := uint16(2); len(even) < maxSpans; port += 2 {
 		even = append(even, port)
 	}
-	if n := portSet(even).countSpans(); n != maxSpans {
+	if n := len(portSet(even).spans()); n != maxSpans {
 		t.Errorf("%d spans, want %d", n, maxSpans)
 	}
 	if got, want := spansOf(append(even, 60000)), "2-60000 "; got != want {
@@ -190,8 +190,14 @@ func TestSpans(t *testing.T) {
 }
 
 func spansOf(p portSet) (text string) {
-	for from, to := range p.spans {
-		text += fmt.Sprintf("%d-%d ", from, to)
+	for _, span := range p.spans() {
+		text += fmt.Sprintf("%d-%d ", span.from, span.to)
 	}
 	return text
+}
+
+// isCoarse reports whether a single span stands for too many runs.
+func (p portSet) isCoarse() bool {
+	spans := p.spans()
+	return len(spans) == 1 && int(spans[0].to-spans[0].from)+1 > len(p)
 }

@@ -32,40 +32,23 @@ func (p portSet) contains(port uint16) bool {
 	return found
 }
 
-// countSpans returns how many spans the iterator spans yields.
-func (p portSet) countSpans() (n int) {
-	for range p.spans {
-		n++
-	}
-	return n
-}
+// span is a run of consecutive ports, both ends included.
+type span struct{ from, to uint16 }
 
-// spans yields the first and the last port of each run of consecutive ports.
-func (p portSet) spans(yield func(from, to uint16) bool) {
-	if p.countRuns() > maxSpans {
-		yield(p[0], p[len(p)-1])
-		return
-	}
-	for from := 0; from < len(p); {
-		to := from
-		for to+1 < len(p) && p[to+1] == p[to]+1 {
-			to++
-		}
-		if !yield(p[from], p[to]) {
-			return
-		}
-		from = to + 1
-	}
-}
-
-// countRuns returns how many runs of consecutive ports the set has.
-func (p portSet) countRuns() (n int) {
-	for i := range p {
-		if i == 0 || p[i] != p[i-1]+1 {
-			n++
+// spans returns the runs of consecutive ports, or a single span if there are more than
+// maxSpans.
+func (p portSet) spans() (list []span) {
+	for i, port := range p {
+		if i > 0 && port == p[i-1]+1 {
+			list[len(list)-1].to = port
+		} else {
+			list = append(list, span{port, port})
 		}
 	}
-	return n
+	if len(list) > maxSpans {
+		return []span{{p[0], p[len(p)-1]}}
+	}
+	return list
 }
 
 // localPortOffset is the offset of the local port in the message of a socket: behind
@@ -80,10 +63,10 @@ func (p portSet) socketFilter() (program []unix.SockFilter) {
 		return nil
 	}
 	program = append(program, unix.SockFilter{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_ABS, K: localPortOffset})
-	for from, to := range p.spans {
+	for _, span := range p.spans() {
 		program = append(program,
-			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, Jf: 2, K: uint32(from)},
-			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JGT | unix.BPF_K, Jt: 1, K: uint32(to)},
+			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, Jf: 2, K: uint32(span.from)},
+			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JGT | unix.BPF_K, Jt: 1, K: uint32(span.to)},
 			unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: ^uint32(0)})
 	}
 	return append(program, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: 0})

@@ -53,14 +53,6 @@ func (r *reply) parseMessage(m message) error {
 	return fmt.Errorf("%w: unknown type %d", ErrMalformed, m.kind)
 }
 
-// err returns the error of a complete dump.
-func (r *reply) err() error {
-	if r.interrupted {
-		return ErrInterrupted
-	}
-	return nil
-}
-
 // visitSocket visits the socket of a message, if its local port is in ports.
 func visitSocket(m message, ports portSet, s *tcp.Socket, visit func(*tcp.Socket)) error {
 	if err := decodeSocket(m.payload, s); err != nil {

@@ -65,17 +65,13 @@ func appendEmpty(b []byte, flags uint16, seq uint32, family uint8, q Query) []by
 	native.PutUint16(request[4:], unix.SOCK_DIAG_BY_FAMILY)
 	native.PutUint16(request[6:], unix.NLM_F_REQUEST|flags)
 	native.PutUint32(request[8:], seq)
-	copy(request[headerLen:], []byte{family, unix.IPPROTO_TCP, q.extensions(), 0})
+	request[headerLen] = family
+	request[headerLen+1] = unix.IPPROTO_TCP
+	if q.Info {
+		request[headerLen+2] = 1 << (attrInfo - 1) // the attributes to send with each socket, a bit each
+	}
 	native.PutUint32(request[headerLen+4:], uint32(q.States))
 	return b
-}
-
-// extensions returns the attributes to send with each socket, a bit each.
-func (q Query) extensions() uint8 {
-	if q.Info {
-		return 1 << (attrInfo - 1)
-	}
-	return 0
 }
 
 // The bytecode of a span has two comparisons, each with an operation for its argument,
@@ -93,15 +89,16 @@ const (
 //
 // See inet_diag_bc_audit and inet_diag_bc_run in net/ipv4/inet_diag.c.
 func appendBytecode(b []byte, ports portSet) []byte {
-	left := ports.countSpans()*spanLen - bcOpLen
+	spans := ports.spans()
+	left := len(spans)*spanLen - bcOpLen
 	b = native.AppendUint16(b, uint16(attrLen+left))
 	b = native.AppendUint16(b, attrBytecode)
-	for from, to := range ports.spans {
+	for _, span := range spans {
 		// A failed comparison leads to the next span or, in the last span, beyond the end.
 		b = appendBytecodeOp(b, bcSrcGE, compareLen, spanLen)
-		b = appendBytecodeOp(b, 0, 0, from)
+		b = appendBytecodeOp(b, 0, 0, span.from)
 		b = appendBytecodeOp(b, bcSrcLE, compareLen, spanLen-compareLen)
-		b = appendBytecodeOp(b, 0, 0, to)
+		b = appendBytecodeOp(b, 0, 0, span.to)
 		left -= 2 * compareLen
 		if left > 0 {
 			b = appendBytecodeOp(b, bcJump, bcOpLen, uint16(left))

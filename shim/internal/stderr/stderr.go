@@ -65,7 +65,7 @@ func (w *Writer) write(text string) bool {
 	if w.readerGone.Load() {
 		return true
 	}
-	line := append(truncate(quote.Line(text)), '\n')
+	line := []byte(quote.Cut(quote.Line(text), MaxLine-1) + "\n")
 	if w.waiting.Load() > 0 {
 		return w.enqueue(line) // behind the lines that wait
 	}
@@ -74,14 +74,6 @@ func (w *Writer) write(text string) bool {
 		return true // written, or impossible to write
 	}
 	return w.enqueue(rest)
-}
-
-// truncate cuts text to a line's length between two characters.
-func truncate(text string) []byte {
-	if len(text) < MaxLine {
-		return []byte(text)
-	}
-	return []byte(quote.Cut(text, MaxLine-1))
 }
 
 // writeNow writes as many bytes as possible without waiting, and returns the rest.

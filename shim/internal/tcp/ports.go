@@ -2,15 +2,8 @@ package tcp
 
 import "slices"
 
-// PortSet sorts ports in place, by Shell's method, and returns each port once. slices.Sort
-// would be compiled for ports alone, and sort.Sort allocates memory.
+// PortSet sorts ports in place, and returns each port once.
 func PortSet(ports []uint16) []uint16 {
-	for gap := len(ports) / 2; gap > 0; gap /= 2 {
-		for i := gap; i < len(ports); i++ {
-			for k := i; k >= gap && ports[k] < ports[k-gap]; k -= gap {
-				ports[k], ports[k-gap] = ports[k-gap], ports[k]
-			}
-		}
-	}
+	slices.Sort(ports)
 	return slices.Compact(ports)
 }

@@ -77,7 +77,7 @@ type Info struct {
 	Segments               uint32        // received with data
 	SentSegments           uint32        // sent with data
 	PureACKs               uint32        // segments sent without data: ACKs and probes
-	PingPong               bool          // the last bytes received were acknowledged by a response; see procnet
+	PingPong               bool          // the last bytes received were acknowledged by a response; see procfs
 	Acked                  uint64        // bytes acknowledged by the peer
 	Sent                   uint64        // bytes, including bytes sent again
 	Resent                 uint64        // bytes of Sent that were sent again; 0: not known

@@ -110,11 +110,11 @@ func fit(others, text string) string {
 	if text == "" {
 		return ""
 	}
-	if others == "" && len(text) >= maxSize {
+	if others == "" {
 		return quote.Cut(text, maxSize-1) + "\n"
 	}
 	line := text + "\n"
-	if others != "" && !strings.HasSuffix(others, "\n") {
+	if !strings.HasSuffix(others, "\n") {
 		line = "\n" + line
 	}
 	if len(others)+len(line) > maxSize {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -148,21 +147,6 @@ var logTests = map[string]func(t *testing.T){
 func TestTerminationLog(t *testing.T) {
 	for name, test := range logTests {
 		t.Run(name, func(t *testing.T) { t.Parallel(); test(t) })
-	}
-}
-
-// TestTerminationLogCut: text that is too long is cut between two characters.
-func TestTerminationLogCut(t *testing.T) {
-	t.Parallel()
-	for shift := range 4 {
-		log, path := newLog(t, "")
-		if err := log.write(strings.Repeat("x", shift) + strings.Repeat("▁", 2000)); err != nil {
-			t.Error(err)
-		}
-		text, _ := os.ReadFile(path)
-		if n := len(text); n > maxSize || n < maxSize-utf8.UTFMax || !utf8.Valid(text) || text[n-1] != '\n' {
-			t.Errorf("%d bytes, that end in %q", n, text[max(0, n-8):])
-		}
 	}
 }
 

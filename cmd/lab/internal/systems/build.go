@@ -14,7 +14,7 @@ type build struct{ dir string }
 
 // rooms are the packages of the "unit tests" variant, which decode the kernel's
 // answers.
-var rooms = []string{"procnet", "scope", "sockdiag"}
+var rooms = []string{"procfs", "scope", "sockdiag"}
 
 // newBuild builds in dir from the source in root.
 func newBuild(ctx context.Context, root, dir, arch string) (*build, error) {

@@ -1,4 +1,4 @@
-package procnet
+package procfs
 
 import (
 	"net/netip"
@@ -100,32 +100,6 @@ func TestRecordedUDP(t *testing.T) {
 	got, err := r.root.UDP()
 	if err != nil || !slices.Equal(got, r.udp) {
 		t.Errorf("%v\n got %+v\nwant %+v", err, got, r.udp)
-	}
-}
-
-func TestRecordedUnix(t *testing.T) {
-	want := []Unix{
-		{13686523, "relative.sock"},
-		{13686525, "/tmp/rec/d/with blank"},
-		{13686526, " blank first"},
-		{13686527, "/tmp/rec/d/two\nlines"},
-		{13686522, "/tmp/rec/d/app.sock"},
-		{13686524, "@abstract"},
-	}
-	got, err := recorded.Unix()
-	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("%v\n got %+v\nwant %+v", err, got, want)
-	}
-}
-
-func TestRecordedNumbers(t *testing.T) {
-	ports, err := recorded.LocalPorts()
-	if want := (PortRange{32768, 60999}); err != nil || ports != want {
-		t.Errorf("%v, %v, want %v", ports, err, want)
-	}
-	c, err := recorded.Counters()
-	if want := (Counters{ActiveOpens: 4, PassiveOpens: 4, InSegs: 19}); err != nil || c != want {
-		t.Errorf("%+v, %v, want %+v", c, err, want)
 	}
 }
 

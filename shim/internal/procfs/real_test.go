@@ -1,14 +1,12 @@
-package procnet
+package procfs
 
 import (
-	"bufio"
 	"encoding/binary"
 	"fmt"
 	"math/bits"
 	"net"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,8 +18,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
-
-const own Root = ""
 
 // needOwnByteOrder skips a test of real addresses under an emulator of the other byte
 // order: the kernel prints addresses in the kernel's order, not in the program's.
@@ -91,7 +87,7 @@ func TestRealTCP(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l, client, server := pair(t, c.network, c.listen, c.dial, true)
-			sockets, err := own.TCP(nil)
+			sockets, err := Root("").TCP(nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -135,7 +131,7 @@ func TestNotAccepted(t *testing.T) {
 		t.Fatal(err)
 	}
 	untilAcknowledged(t, client)
-	sockets, err := own.TCP(nil)
+	sockets, err := Root("").TCP(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,13 +163,13 @@ func untilAcknowledged(t *testing.T, c net.Conn) {
 
 func TestRealCounters(t *testing.T) {
 	netns.Need(t)
-	before, err := own.Counters()
+	before, err := Root("").Counters()
 	if err != nil {
 		t.Fatal(err)
 	}
 	pair(t, "tcp4", "127.0.0.1:0", "127.0.0.1", true)
 	pair(t, "tcp4", "127.0.0.1:0", "127.0.0.1", true)
-	after, err := own.Counters()
+	after, err := Root("").Counters()
 	if err != nil || after.PassiveOpens != before.PassiveOpens+2 || after.ActiveOpens != before.ActiveOpens+2 || after.InSegs < before.InSegs+6 {
 		t.Errorf("%+v after %+v, %v", after, before, err)
 	}
@@ -191,7 +187,7 @@ func TestRealUDP(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	found, err := own.UDP()
+	found, err := Root("").UDP()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +197,7 @@ func TestRealUDP(t *testing.T) {
 	if slices.ContainsFunc(found, func(u UDP) bool { return u.Inode == inodeOf(t, client) }) {
 		t.Errorf("the client is there: %+v", found)
 	}
-	ports, err := own.LocalPorts()
+	ports, err := Root("").LocalPorts()
 	if err != nil || !ports.Has(uint16(port)) {
 		t.Errorf("%+v, %v has not %d, which the kernel gave us", ports, err, port)
 	}
@@ -214,7 +210,7 @@ func TestRealUnix(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	name := fmt.Sprint("@procnet-", os.Getpid())
+	name := fmt.Sprint("@procfs-", os.Getpid())
 	abstract, err := net.Listen("unix", name)
 	if err != nil {
 		t.Fatal(err)
@@ -230,7 +226,7 @@ func TestRealUnix(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	found, err := own.Unix()
+	found, err := Root("").Unix()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +247,7 @@ func TestRealUnix(t *testing.T) {
 func TestRealUnixNewlines(t *testing.T) {
 	netns.Need(t)
 	t.Chdir(t.TempDir())
-	for _, path := range []string{"\nfirst", "last\n", "\n", "\x1b[2J\nforged"} {
+	for _, path := range []string{"\nfirst", "last\n", " blank first", "\n", "\x1b[2J\nforged"} {
 		l, err := net.Listen("unix", path)
 		if err != nil {
 			t.Fatal(err)
@@ -262,40 +258,8 @@ func TestRealUnixNewlines(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer datagram.Close()
-		if found, err := own.Unix(); err != nil || !slices.Contains(found, Unix{inodeOf(t, l), path}) {
+		if found, err := Root("").Unix(); err != nil || !slices.Contains(found, Unix{inodeOf(t, l), path}) {
 			t.Errorf("%q is not in %+v: %v", path, found, err)
 		}
-	}
-}
-
-// TestElsewhere: another process's /proc/PID shows its network namespace.
-func TestElsewhere(t *testing.T) {
-	netns.Need(t)
-	l, _, _ := pair(t, "tcp4", "127.0.0.1:0", "127.0.0.1", true)
-	cmd := exec.Command("/proc/self/exe", "helper-elsewhere")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
-	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
-	stay, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Skip("no further network namespace: ", err)
-	}
-	defer cmd.Wait()
-	defer stay.Close()
-	if line, _ := bufio.NewReader(out).ReadString('\n'); strings.TrimSpace(line) != "ready" {
-		t.Fatalf("%q", line)
-	}
-	there := Root(fmt.Sprint("/proc/", cmd.Process.Pid))
-	if got, err := there.TCP(nil); err != nil || len(got) != 0 {
-		t.Errorf("there: %+v, %v", got, err)
-	}
-	if got, err := own.TCP(nil); err != nil || byInode(t, got, inodeOf(t, l)).State != tcp.Listen {
-		t.Errorf("here: %+v, %v", got, err)
 	}
 }

@@ -1,7 +1,7 @@
-package procnet
+package procfs
 
 import (
-	"bytes"
+	"bufio"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -23,9 +23,19 @@ const (
 	unixRowOf  = "0000000000000000: 00000002 00000000 00010000 0001 01 77 "
 )
 
+// tcpSockets returns the sockets of a table of TCP.
+func tcpSockets(table string) (sockets []tcp.Socket, err error) {
+	err = eachRow(strings.NewReader(table), func(r row) bool {
+		s, ok := r.tcp()
+		sockets = append(sockets, s)
+		return ok
+	})
+	return sockets, err
+}
+
 // TestNonsenseRows: a fault anywhere in a good row is an error.
 func TestNonsenseRows(t *testing.T) {
-	if got, err := ParseTCP(nil, strings.NewReader(tcpHeader+tcpRow)); err != nil || len(got) != 1 {
+	if got, err := tcpSockets(tcpHeader + tcpRow); err != nil || len(got) != 1 {
 		t.Fatal(got, err)
 	}
 	for old, broken := range map[string]string{
@@ -37,7 +47,7 @@ func TestNonsenseRows(t *testing.T) {
 		if row == tcpRow {
 			t.Fatalf("%q is not in the row", old)
 		}
-		if got, err := ParseTCP(nil, strings.NewReader(tcpHeader+row)); err == nil {
+		if got, err := tcpSockets(tcpHeader + row); err == nil {
 			t.Errorf("%q for %q: %+v", broken, old, got)
 		}
 	}
@@ -50,33 +60,30 @@ func TestNonsenseTables(t *testing.T) {
 		tcpRow:                             errHeader,
 		strings.TrimRight(tcpHeader, "\n"): errCut,
 		tcpHeader + tcpRow[:90]:            errCut,
-		tcpHeader + strings.Repeat("0", longest+1) + "\n": errLong,
+		tcpHeader + strings.Repeat("0", longest+1) + "\n": bufio.ErrTooLong,
 	}
 	for table, want := range tables {
-		if _, err := ParseTCP(nil, strings.NewReader(table)); err != want {
-			t.Errorf("TCP, %.40q: %v, want %v", table, err, want)
-		}
-		if _, err := ParseUDP(strings.NewReader(table)); err != want {
-			t.Errorf("UDP, %.40q: %v, want %v", table, err, want)
+		if _, err := tcpSockets(table); err != want {
+			t.Errorf("%.40q: %v, want %v", table, err, want)
 		}
 	}
 	for _, table := range []string{"", tcpHeader, unixHeader + "x\n", unixHeader + unixRowOf + "/a", unixHeader + strings.TrimSpace(unixRowOf) + "\nx\n",
 		unixHeader + strings.Replace(unixRowOf, "77", "7x", 1) + "/a\n", unixHeader + strings.Replace(unixRowOf, "00010000", "0001000", 1) + "/a\n"} {
-		if got, err := ParseUnix(strings.NewReader(table)); err == nil {
+		if got, err := parseUnix(strings.NewReader(table)); err == nil {
 			t.Errorf("Unix, %q: %v", table, got)
 		}
 	}
 	const names = "Tcp: ActiveOpens PassiveOpens InSegs\n"
-	if _, err := ParseCounters(strings.NewReader(names + "Tcp: 1 2 3\n")); err != nil {
+	if _, err := parseCounters(names + "Tcp: 1 2 3\n"); err != nil {
 		t.Error(err)
 	}
 	for _, table := range []string{"", names, "Tcp: A\nTcp: 1\n", "Tcp: PassiveOpens InSegs\nTcp: 1 2\n", names + "Tcp: 1 2\n", names + "Tcp: 1 x 3\n", names + "Tcp: 1 2 3"} {
-		if c, err := ParseCounters(strings.NewReader(table)); err == nil {
+		if c, err := parseCounters(table); err == nil {
 			t.Errorf("snmp, %q: %+v", table, c)
 		}
 	}
 	for _, text := range []string{"", "1\n", "2 1\n", "0 5\n", "1 65536\n", "1 2 3\n", "a b\n", "1 2"} {
-		if r, err := ParseLocalPorts(strings.NewReader(text)); err == nil {
+		if r, err := parsePortRange(text); err == nil {
 			t.Errorf("range, %q: %v", text, r)
 		}
 	}
@@ -130,10 +137,16 @@ func TestAllocations(t *testing.T) {
 	many := tcpHeader + strings.Repeat(tcpRow, 1000)
 	into := make([]tcp.Socket, 0, 1000)
 	count := func(table string) float64 {
-		r := strings.NewReader(table)
+		file := strings.NewReader(table)
 		return testing.AllocsPerRun(10, func() {
-			r.Seek(0, io.SeekStart)
-			if _, err := ParseTCP(into, r); err != nil {
+			file.Seek(0, io.SeekStart)
+			found := into
+			err := eachRow(file, func(r row) bool {
+				s, ok := r.tcp()
+				found = append(found, s)
+				return ok
+			})
+			if err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -143,48 +156,38 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// FuzzParsers: the parser returns the sockets of any file, and no others.
-func FuzzParsers(f *testing.F) {
+// FuzzTables: the parsers return the sockets of any file, and no others.
+func FuzzTables(f *testing.F) {
 	for _, name := range []string{"net/tcp", "net/tcp6", "net/udp", "net/udp6", "net/unix", "net/snmp", "sys/net/ipv4/ip_local_port_range"} {
 		text, err := os.ReadFile(filepath.Join(string(recorded), name))
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(text)
+		f.Add(string(text))
 	}
-	f.Add([]byte(tcpHeader + tcpRow))
-	f.Add([]byte(unixHeader + unixRowOf + "/a\n"))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		wantTCP(t, text)
-		udp, _ := ParseUDP(bytes.NewReader(text))
-		for _, s := range udp {
-			if s.Local.Port() == 0 || s.Local.Addr().Is4In6() {
+	f.Add(tcpHeader + tcpRow)
+	f.Add(unixHeader + unixRowOf + "/a\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := tcpSockets(text)
+		if rows := strings.Count(text, "\n") - 1; err == nil && len(got) != rows {
+			t.Errorf("%d sockets from %d rows", len(got), rows)
+		}
+		for _, s := range got {
+			if !s.Local.IsValid() && err == nil || s.Local.Addr().Is4In6() || s.Remote.Addr().Is4In6() {
 				t.Errorf("%+v", s)
 			}
 		}
-		unix, _ := ParseUnix(bytes.NewReader(text))
+		unix, _ := parseUnix(strings.NewReader(text))
 		for _, s := range unix {
-			if !bytes.Contains(text, []byte(s.Path)) {
+			if !strings.Contains(text, s.Path) {
 				t.Errorf("%+v", s)
 			}
 		}
-		if r, err := ParseLocalPorts(bytes.NewReader(text)); err == nil && (r.First == 0 || r.First > r.Last) {
+		if r, err := parsePortRange(text); err == nil && (r.First == 0 || r.First > r.Last) {
 			t.Errorf("%+v", r)
 		}
-		if c, err := ParseCounters(bytes.NewReader(text)); err == nil && !bytes.Contains(text, []byte("PassiveOpens")) {
+		if c, err := parseCounters(text); err == nil && !strings.Contains(text, "PassiveOpens") {
 			t.Errorf("%+v from nowhere", c)
 		}
 	})
-}
-
-func wantTCP(t *testing.T, text []byte) {
-	got, err := ParseTCP(nil, bytes.NewReader(text))
-	if rows := bytes.Count(text, []byte("\n")) - 1; err == nil && len(got) != rows {
-		t.Errorf("%d sockets from %d rows", len(got), rows)
-	}
-	for _, s := range got {
-		if !s.Local.IsValid() && err == nil || s.Local.Addr().Is4In6() || s.Remote.Addr().Is4In6() {
-			t.Errorf("%+v", s)
-		}
-	}
 }

@@ -1,0 +1,186 @@
+package procfs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+)
+
+// read opens a file of the network namespace or of the system, and passes the file to parse.
+func (r Root) read(name string, parse func(io.Reader) error) error {
+	path := r.String() + "/" + name
+	file, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("cannot open %q: %w", path, errors.Unwrap(err)) // without the path
+	}
+	defer file.Close()
+	if err := parse(file); err != nil {
+		return fmt.Errorf("cannot read %q: %w", path, err)
+	}
+	return nil
+}
+
+// both calls use with the rows of the tables of IPv4 and IPv6.
+func (r Root) both(name string, use func(row) bool) error {
+	rows := func(file io.Reader) error { return eachRow(file, use) }
+	if err := r.read("net/"+name, rows); err != nil {
+		return err
+	}
+	err := r.read("net/"+name+"6", rows)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // IPv6 is off
+	}
+	return err
+}
+
+// TCP appends the TCP sockets of both families to dst, without cookies, control groups,
+// times and the backlogs of listeners. Sockets in an accept queue, in SYN_RECV and in
+// TIME_WAIT have no inode. On an error dst is returned unchanged.
+func (r Root) TCP(dst []tcp.Socket) ([]tcp.Socket, error) {
+	found := dst
+	err := r.both("tcp", func(row row) bool {
+		socket, ok := row.tcp()
+		found = append(found, socket)
+		return ok
+	})
+	if err != nil {
+		return dst, err
+	}
+	return found, nil
+}
+
+// tcp reports false for a row that is no TCP socket.
+func (r row) tcp() (tcp.Socket, bool) {
+	s := tcp.Socket{
+		State:  tcp.State(r.state),
+		Local:  r.local,
+		Remote: r.remote,
+		Unread: r.unread,
+		Unsent: r.unsent,
+		Inode:  r.inode,
+	}
+	s.DiscountFIN()
+	return s, r.state < 16 // gVisor has a state 0; the kernel has room for new states, in four bits
+}
+
+// PingPong calls visit with every TCP socket, and whether the kernel has the connection in
+// ping-pong mode: the last data sent followed the data received so soon that it carried the
+// acknowledgement, and no acknowledgement was sent alone since (inet_csk_in_pingpong_mode).
+// The mode is the lowest bit of the last column but two; see get_tcp4_sock in
+// net/ipv4/tcp_ipv4.c.
+func (r Root) PingPong(visit func(local, remote netip.AddrPort, pingpong bool)) error {
+	return r.both("tcp", func(row row) bool {
+		visit(row.local, row.remote, row.pingpong)
+		return true
+	})
+}
+
+// UDP is a bound and unconnected UDP socket: a server, or a client of many servers.
+type UDP struct {
+	Local netip.AddrPort // unmapped
+	Inode uint32
+}
+
+// UDP lists the unconnected UDP sockets of both families.
+func (r Root) UDP() (found []UDP, err error) {
+	err = r.both("udp", func(row row) bool {
+		if row.local.Port() != 0 && row.remote.Port() == 0 && row.remote.Addr().IsUnspecified() {
+			found = append(found, UDP{row.local, row.inode})
+		}
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// Unix lists the Unix sockets that listen.
+func (r Root) Unix() (found []Unix, err error) {
+	err = r.read("net/unix", func(file io.Reader) (err error) {
+		found, err = parseUnix(file)
+		return err
+	})
+	return found, err
+}
+
+// Counters are counters of TCP since the network namespace was made, by their names in RFC
+// 4022.
+type Counters struct {
+	ActiveOpens  uint64 // connections made from here
+	PassiveOpens uint64 // connections accepted
+	InSegs       uint64 // segments received, by any connection
+}
+
+// Counters returns the counters of the network namespace.
+func (r Root) Counters() (Counters, error) {
+	text, err := os.ReadFile(r.String() + "/net/snmp")
+	if err != nil {
+		return Counters{}, err
+	}
+	return parseCounters(string(text))
+}
+
+// parseCounters finds the counters in net/snmp, where a line of names goes before each line
+// of numbers.
+func parseCounters(text string) (c Counters, err error) {
+	_, text, _ = strings.Cut("\n"+text, "\nTcp: ")
+	names, text, _ := strings.Cut(text, "\nTcp: ")
+	numbers, _, whole := strings.Cut(text, "\n")
+	if !whole {
+		return Counters{}, errors.New("the counters of TCP are missing")
+	}
+	fields := strings.Fields(numbers)
+	for name, to := range map[string]*uint64{
+		"ActiveOpens": &c.ActiveOpens, "PassiveOpens": &c.PassiveOpens, "InSegs": &c.InSegs,
+	} {
+		at := slices.Index(strings.Fields(names), name)
+		if at < 0 || at >= len(fields) {
+			return Counters{}, errors.New(name + " is missing")
+		}
+		*to, err = strconv.ParseUint(fields[at], 10, 64)
+		if err != nil {
+			return Counters{}, err
+		}
+	}
+	return c, nil
+}
+
+// PortRange is a range of ports, both ends included. The zero value is empty.
+type PortRange struct{ First, Last uint16 }
+
+// Has reports whether the port is in the range.
+func (r PortRange) Has(port uint16) bool {
+	return r != PortRange{} && r.First <= port && port <= r.Last
+}
+
+// LocalPorts returns the range of ports that the kernel assigns to sockets bound to no port:
+// ip_local_port_range, of ip(7).
+func (r Root) LocalPorts() (PortRange, error) {
+	text, err := os.ReadFile(r.String() + "/sys/net/ipv4/ip_local_port_range")
+	if err != nil {
+		return PortRange{}, err
+	}
+	return parsePortRange(string(text))
+}
+
+func parsePortRange(text string) (PortRange, error) {
+	fields := strings.Fields(text)
+	if len(fields) != 2 || !strings.HasSuffix(text, "\n") {
+		return PortRange{}, errors.New("invalid port range")
+	}
+	first, err1 := strconv.ParseUint(fields[0], 10, 16)
+	last, err2 := strconv.ParseUint(fields[1], 10, 16)
+	if err1 != nil || err2 != nil || first == 0 || first > last {
+		return PortRange{}, errors.New("invalid port range")
+	}
+	return PortRange{uint16(first), uint16(last)}, nil
+}
