@@ -70,7 +70,6 @@ type trafficHost interface {
 	resume(searching bool) // a snapshot was handled; searching for a lull, samples are more frequent
 	slowDown()             // the hold is over: samples only serve the report
 	snapshots() <-chan observe.Snapshot
-	listening(pids []int) (pid int) // the first process with a TCP listener; 0: no such process
 }
 
 // neighborHost serves other containers: health checks and the alive file.
@@ -193,8 +192,6 @@ func (h *osTraffic) startSampling(c observe.Config)     { h.sampler = observe.St
 func (h *osTraffic) resume(searching bool)              { h.sampler.Continue(searching) }
 func (h *osTraffic) slowDown()                          { h.sampler.SlowDown() }
 func (h *osTraffic) snapshots() <-chan observe.Snapshot { return h.channel }
-
-func (h *osTraffic) listening(pids []int) int { return observe.Listening(pids) }
 
 type osNeighbors struct {
 	listener  *health.Listener

@@ -33,7 +33,6 @@ type loop struct {
 // children are the processes that the loop has started.
 type children struct {
 	command      int          // PID of the command; 0: not running
-	startedAt    time.Time    // when the command was started
 	group        int          // process group of the command, which may outlive the command
 	onStop       int          // PID of --on-stop; 0: not running
 	onStopFailed bool         // --on-stop could not be started
@@ -199,7 +198,6 @@ func (l *loop) reapAll() {
 	for ; pid > 0; pid, status = l.host.processes.reap() {
 		switch {
 		case pid == l.children.command:
-			l.warnDaemon(status)
 			l.dispatch(l.commandEvent(status))
 		case pid == l.children.onStop:
 			l.onStopStatus(status)

@@ -414,21 +414,9 @@ func (w *world) giveTerminal(int) bool {
 	return true
 }
 
-// program does not find a "gone-listener", which has ended.
 func (w *world) program(int) (string, []string) {
 	name, _ := w.executes.Load().(string)
-	if name == "gone-listener" {
-		return "", nil
-	}
 	return name, []string{name}
-}
-
-// listening finds a program called "listener" or "gone-listener".
-func (w *world) listening(pids []int) int {
-	if name, _ := w.executes.Load().(string); strings.HasSuffix(name, "listener") {
-		return pids[0]
-	}
-	return 0
 }
 
 func (w *world) startSampling(observe.Config)       { w.did("watches") }

@@ -5,7 +5,6 @@ import (
 	"path"
 	"time"
 
-	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
@@ -96,7 +95,6 @@ func (l *loop) begin() error {
 	pid, err := l.host.processes.start(command)
 	l.children.command = pid
 	l.children.group = pid
-	l.children.startedAt = time.Now()
 	return err
 }
 
@@ -166,54 +164,6 @@ func (l *loop) setUpReaping() error {
 		l.log(Warn, "orphans will not be reaped: lameduck is not PID 1, and cannot become the subreaper: %v", err)
 	}
 	return nil
-}
-
-// daemonWindow is the time after the start in which a command that exits with 0 may have put
-// a server into the background.
-const daemonWindow = time.Minute
-
-// warnDaemon warns of a server that went into the background: the command has exited with 0
-// soon after the start, and left a process that is a known server, or listens.
-func (l *loop) warnDaemon(status proc.Status) {
-	exited := status.Stopped == 0 && !status.Continued && status.Signal == 0 && status.Code == 0
-	took := time.Since(l.children.startedAt)
-	if !exited || took > daemonWindow || l.machine.State() != stop.Running {
-		return
-	}
-	left, _ := l.host.processes.descendants()
-	if name, hint := l.serverAmong(left); name != "" {
-		l.log(Warn, "the command exited 0 after %.1f s and left %s in the background, but the container ends with the command: run %[2]s in the foreground%s",
-			took.Seconds(), Quote(name), hint)
-	}
-}
-
-// serverAmong returns the name of a server among processes, and how the server stays in the
-// foreground; "" without a server. A known server may not listen yet. Without a hold the
-// command may be a shell or a job that was not meant to serve, so only known servers count.
-func (l *loop) serverAmong(processes []proc.Process) (name, hint string) {
-	var pids []int
-	for _, p := range processes {
-		if p.Dead() {
-			continue
-		}
-		pids = append(pids, p.PID)
-		known := preset.Match(l.host.processes.program(p.PID))
-		if known != nil && known.Foreground() != "" {
-			return known.Name, ", " + known.Foreground()
-		}
-	}
-	if !l.cfg.Holds() {
-		return "", ""
-	}
-	pid := l.host.traffic.listening(pids)
-	if pid == 0 {
-		return "", ""
-	}
-	exe, _ := l.host.processes.program(pid)
-	if exe == "" { // the process has ended
-		return "", ""
-	}
-	return path.Base(exe), ""
 }
 
 // Pause runs no command: Pause keeps the namespaces of a pod and reaps its orphans until
