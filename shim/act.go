@@ -54,8 +54,6 @@ func (l *loop) act(a stop.Action) {
 		l.warnNotHeld(a.Signal)
 	case stop.NoteBeforeStart:
 		l.log(Info, "%v arrived before the start; the command is not started", a.Signal)
-	case stop.NoteHoldMissed:
-		l.report(l.stopReport().NoHold(), nil)
 	case stop.Exit:
 		l.exit(a.Status())
 	}
@@ -107,7 +105,6 @@ func (l *loop) giveTerminalOrStop() {
 // signal.
 func (l *loop) forward(s sig.Signal) {
 	if l.drops(s) {
-		l.machine.NotForwarded()
 		l.log(Info, "%v dropped: the command does not catch it", s)
 		return
 	}
