@@ -251,12 +251,9 @@ func (e explainer) kept() string {
 	return "clients that keep their connections prolong the hold to " + stop.FormatDuration(longest) + " after the last new connection"
 }
 
-// steps explains the signals after the hold, and the latest time of KILL. Of a KILL in the
-// schedule and a KILL of --kill-after only the earlier one is sent.
+// steps explains the signals after the hold, and the latest time of KILL.
 func (e explainer) steps(schedule Schedule) string {
 	after := e.plan.stop.KillAfter
-	scheduled, named := schedule.TimeToKill()
-	laterKill := named && after > 0 && after < scheduled
 	var parts []string
 	var wait time.Duration // since the previous signal
 	at := e.plan.stop.Gate.MaxHold()
@@ -266,7 +263,6 @@ func (e explainer) steps(schedule Schedule) string {
 			break
 		}
 		switch {
-		case step.Signal == sig.KILL && laterKill:
 		case step.Signal == 0:
 			wait += step.Wait
 			at += step.Wait
@@ -275,7 +271,7 @@ func (e explainer) steps(schedule Schedule) string {
 			wait = 0
 		}
 	}
-	if after > 0 && (!named || laterKill) {
+	if after > 0 {
 		at := e.plan.stop.Gate.MaxHold() + schedule.InitialWait() + after
 		parts = append(parts, fmt.Sprintf("KILL %s after the first signal%s", stop.FormatDuration(after), e.latestKill(Step{Signal: sig.KILL}, at)))
 	}

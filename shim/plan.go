@@ -229,33 +229,26 @@ func readAll(pattern string) (text string) {
 
 // setSchedule checks the times of KILL, and drops the signals of the C library's threads
 // unless the configuration names them: no init passes them on, and they end a C program.
-//
 // A --kill-after that comes before the given schedule's last signal is refused. A preset's
-// later steps may be cut short, since the user did not ask for each of them, and so may
-// the schedule's own KILL: the earlier KILL is sent.
+// later steps may be cut short, since the user did not ask for each of them.
 func (p *planner) setSchedule() error {
 	rewrites := &p.plan.stop.Rewrites
 	for s := range sig.Internal.Without(rewrites.Given() | p.plan.stop.StopSignals).All {
 		rewrites.Add(Rewrite{From: s}) // cannot fail: s has no rewrite yet
 	}
+	if p.KillAfter == 0 {
+		return nil
+	}
+	if slices.ContainsFunc(p.Schedule, func(s Step) bool { return s.Signal == sig.KILL }) {
+		return p.errorf("--kill-after=%v with --stop-schedule=%v: KILL is given twice: keep one", p.KillAfter, p.Schedule)
+	}
 	step, at, found := p.Schedule.CutOffBy(p.KillAfter)
-	if p.KillAfter == 0 || !found {
-		return p.checkLaterKill()
+	if !found {
+		return nil
 	}
 	enough := at.Truncate(time.Second) + time.Second
 	return p.errorf("--kill-after=%v with --stop-schedule=%v: KILL comes at %v and %v only at %v: give --kill-after=%v or more, or put KILL into the schedule",
 		p.KillAfter, p.Schedule, p.KillAfter, step, at, enough.Seconds())
-}
-
-// checkLaterKill refuses a KILL that is given beside an earlier one and does not fit into a
-// given grace period: the earlier KILL, which fits, would hide the mistake.
-func (p *planner) checkLaterKill() error {
-	scheduled, named := p.Schedule.TimeToKill()
-	if !named || p.KillAfter == 0 || p.GracePeriod == 0 || p.GracePeriod >= p.graceForLaterKill() {
-		return nil
-	}
-	return p.errorf("--kill-after=%v with --stop-schedule=%v: KILL is given twice, and the KILL at %v does not fit into --grace-period=%s: keep the KILL at %v alone",
-		p.KillAfter, p.Schedule, max(scheduled, p.KillAfter), inSeconds(p.GracePeriod), min(scheduled, p.KillAfter))
 }
 
 // The grace period and the gate.
