@@ -192,25 +192,21 @@ func TestReadStage(t *testing.T) {
 	}
 }
 
-// TestReaddress: variables that address the given process address this process, and no other
+// TestReaddress: a LISTEN_PID that names the given process names this process, and no other
 // variable changes.
 func TestReaddress(t *testing.T) {
-	env := []string{"LISTEN_PIDFDID=7", "LISTEN_PID=41", "WATCHDOG_PID=41", "WATCHDOG_PID=42", "XLISTEN_PID=41", "LISTEN_FDS=41"}
-	if !addresses(env, "41") || addresses(env, "4") || addresses(env[4:], "41") {
-		t.Error("the variables of 41 are not known")
+	env := []string{"XLISTEN_PID=41", "LISTEN_PID=41", "LISTEN_FDS=41"}
+	if !addresses(env, "41") || addresses(env, "4") || addresses(env[2:], "41") {
+		t.Error("the variable of 41 is not known")
 	}
 	readdress(env, "41")
-	us := strconv.Itoa(os.Getpid())
-	if want := pidfdVariable("LISTEN_PIDFDID=7"); env[0] != want {
-		t.Errorf("%s, want %s", env[0], want)
+	if want := []string{"XLISTEN_PID=41", "LISTEN_PID=" + strconv.Itoa(os.Getpid()), "LISTEN_FDS=41"}; !slices.Equal(env, want) {
+		t.Errorf("%q, want %q", env, want)
 	}
-	if want := []string{"LISTEN_PID=" + us, "WATCHDOG_PID=" + us, "WATCHDOG_PID=42", "XLISTEN_PID=41", "LISTEN_FDS=41"}; !slices.Equal(env[1:], want) {
-		t.Errorf("%q, want %q", env[1:], want)
-	}
-	other := []string{"LISTEN_PID=42", "LISTEN_PIDFDID=7"}
+	other := []string{"LISTEN_PID=42"}
 	readdress(other, "41")
-	if !slices.Equal(other, []string{"LISTEN_PID=42", "LISTEN_PIDFDID=7"}) {
-		t.Errorf("another process's variables became %q", other)
+	if !slices.Equal(other, []string{"LISTEN_PID=42"}) {
+		t.Errorf("another process's variable became %q", other)
 	}
 }
 
