@@ -5,6 +5,7 @@ import (
 	"path"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/alive"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
@@ -55,17 +56,20 @@ func (p *plan) setWorkDir(cfg *Config) {
 
 func run(cfg *Config, p plan, h host) (int, error) {
 	l := newLoop(cfg, p, h)
-	defer h.output.flush()
-	defer h.neighbors.removeAliveFile()
-	if err := l.begin(); err != nil || l.done {
+	defer h.flush()
+	err := l.begin()
+	if l.aliveFile != nil {
+		defer l.aliveFile.Remove()
+	}
+	if err != nil || l.done {
 		return l.code, err
 	}
 	// From here on no error is fatal: warn and go on.
 	l.dispatch(stop.Event{Kind: stop.CommandStarted})
-	h.processes.releaseInherited()
+	h.processes.ReleaseInherited()
 	l.serve()
 	if p.stop.JobControl {
-		h.processes.takeTerminal(l.children.group)
+		h.processes.RetakeTerminal(l.children.group)
 	}
 	return l.code, nil
 }
@@ -84,15 +88,21 @@ func (l *loop) begin() error {
 		return nil
 	}
 	if l.cfg.Health != nil {
-		if err := l.host.neighbors.listenHealth(*l.cfg.Health); err != nil {
+		listener, err := l.host.serveHealth(*l.cfg.Health)
+		if err != nil {
 			return l.cfg.errorf("--health=%v: %w", l.cfg.Health, err)
 		}
+		l.health = listener
 	}
-	if err := l.host.neighbors.createAliveFile(l.cfg.AliveFile); err != nil {
-		return l.cfg.errorf("--alive-file=%s: %w", Quote(l.cfg.AliveFile), err)
+	if l.cfg.AliveFile != "" {
+		file, err := alive.Create(l.cfg.AliveFile)
+		if err != nil {
+			return l.cfg.errorf("--alive-file=%s: %w", Quote(l.cfg.AliveFile), err)
+		}
+		l.aliveFile = file
 	}
 	command := proc.Command{Argv: l.cfg.Command, Env: l.cfg.Env, Session: l.cfg.Session, SameGroup: l.cfg.SameGroup}
-	pid, err := l.host.processes.start(command)
+	pid, err := l.host.processes.Start(command)
 	l.children.command = pid
 	l.children.group = pid
 	return err
@@ -104,7 +114,7 @@ func (l *loop) prepare() error {
 	l.logWarnings()
 	l.warnOnStop()
 	l.warnWaitGone()
-	if err := l.host.processes.reserve(); err != nil {
+	if err := l.host.processes.Reserve(); err != nil {
 		return err
 	}
 	return l.openTermlog()
@@ -122,7 +132,7 @@ func (l *loop) warnOnStop() {
 	if len(l.cfg.OnStop) == 0 {
 		return
 	}
-	if err := l.host.processes.findOnStop(l.plan.workDir, l.cfg.OnStop, l.cfg.Env); err != nil {
+	if err := l.host.processes.Find(l.plan.workDir, l.cfg.OnStop, l.cfg.Env); err != nil {
 		l.log(Warn, "--on-stop: %v: correct the command, or a stop goes on without --on-stop", err)
 	}
 }
@@ -131,7 +141,7 @@ func (l *loop) warnOnStop() {
 // does not exist is normal: the neighbor is gone, or has not started.
 func (l *loop) warnWaitGone() {
 	for _, file := range l.plan.paths {
-		if dir := path.Dir(file); !l.host.neighbors.hasDirectory(dir) {
+		if dir := path.Dir(file); !l.host.hasDirectory(dir) {
 			l.log(Warn, "--wait-gone=%s: there is no directory %s, so no hold waits for the path: mount the neighbor's volume, or correct the path", Quote(file), Quote(dir))
 		}
 	}
@@ -139,7 +149,7 @@ func (l *loop) warnWaitGone() {
 
 // openTermlog checks that the termination log can be written.
 func (l *loop) openTermlog() error {
-	if err := l.host.output.writeTermlog(""); err != nil {
+	if err := l.host.writeTermlog(""); err != nil {
 		return l.cfg.errorf("--termination-log=%s: %w: give a file, or none", Quote(l.cfg.TerminationLog), err)
 	}
 	return nil
@@ -149,14 +159,14 @@ func (l *loop) openTermlog() error {
 // parent-death signal.
 func (l *loop) setUpReaping() error {
 	if s := l.cfg.ParentDeathSignal; s != 0 {
-		if err := l.host.processes.setParentDeathSignal(s); err != nil {
+		if err := l.host.processes.SetParentDeathSignal(s); err != nil {
 			return l.cfg.errorf("--parent-death-signal=%v: %w", s, err)
 		}
 	}
 	if l.cfg.Subreaper == No {
 		return nil
 	}
-	err := l.host.processes.becomeSubreaper()
+	err := l.host.processes.BecomeSubreaper()
 	if err != nil && l.cfg.Subreaper == Yes {
 		return l.cfg.errorf("--subreaper: %w", err)
 	}
@@ -169,14 +179,14 @@ func (l *loop) setUpReaping() error {
 // Pause runs no command: Pause keeps the namespaces of a pod and reaps its orphans until
 // TERM or INT arrives. Pause returns the exit code, 0.
 func Pause() int {
-	h := newHost(&Config{TerminationLog: NoTerminationLog})
-	h.processes.releaseInherited()
+	var processes proc.Processes
+	processes.ReleaseInherited()
 	for {
 		for reaped := true; reaped; {
-			pid, _ := h.processes.reap()
+			pid, _ := processes.Reap()
 			reaped = pid > 0
 		}
-		switch h.signals.next(time.Time{}) {
+		switch sigcatch.Next(time.Time{}) {
 		case sig.TERM, sig.INT:
 			return 0
 		}

@@ -157,17 +157,17 @@ func TestKillDescendant(t *testing.T) {
 	}
 	other := p
 	other.Start++ // as of a process that had the number before
-	if err := KillDescendant(other, sig.KILL); err != unix.ESRCH {
+	if err := new(Processes).KillDescendant(other, sig.KILL); err != unix.ESRCH {
 		t.Errorf("a process that was started at another time: %v, want %v", err, unix.ESRCH)
 	}
 	p.Parent = 1 // as before its parent ended
-	if err := KillDescendant(p, sig.INT); err != nil {
+	if err := new(Processes).KillDescendant(p, sig.INT); err != nil {
 		t.Errorf("the process itself: %v", err)
 	}
 	if err := cmd.Wait(); err == nil || cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGINT {
 		t.Errorf("ended by %v", err)
 	}
-	if err := KillDescendant(p, sig.KILL); err != unix.ESRCH {
+	if err := new(Processes).KillDescendant(p, sig.KILL); err != unix.ESRCH {
 		t.Errorf("a process that is gone: %v, want %v", err, unix.ESRCH)
 	}
 }
@@ -252,7 +252,7 @@ func helpDescriptors(args []string) {
 	for _, fd := range taken[:free] {
 		unix.Close(fd)
 	}
-	if err := CheckDescriptors(); err != nil {
+	if err := checkDescriptors(); err != nil {
 		fmt.Printf("%v; ", err)
 	}
 	fmt.Printf("then %d are free", len(takeAll()))
@@ -339,7 +339,7 @@ func helpRelease([]string) {
 	must(err)
 	inherited, err := unix.FcntlInt(0, unix.F_DUPFD, high)
 	must(err)
-	ReleaseInherited()
+	new(Processes).ReleaseInherited()
 	dir, _ := os.Getwd()
 	<-time.After(time.Millisecond)
 	fmt.Printf("inherited: %v, ours: %v, in %s", isOpen(inherited), isOpen(ours), dir)
@@ -366,7 +366,7 @@ func TestFind(t *testing.T) {
 		{"", "program", nil}, {dir, "./program", nil}, {"", dir + "/program", nil}, {"/", "./program", syscall.ENOENT},
 		{"", "missing", syscall.ENOENT}, {"", "plain", syscall.EACCES}, {"", dir, syscall.EACCES}, {"", dir + "/program/x", syscall.ENOTDIR},
 	} {
-		err := Find(c.dir, []string{c.file}, env)
+		err := find(c.dir, []string{c.file}, env)
 		if !errors.Is(err, c.want) || err == nil != (c.want == nil) {
 			t.Errorf("%s in %q: %v, want %v", c.file, c.dir, err, c.want)
 		}
