@@ -32,8 +32,8 @@
 // # Entry points
 //
 // [Run] runs a command. [Hold] is the same loop without a command, for a preStop hook.
-// [Watch] shows samples without the loop. [Explain] puts the plan into words. [Config] is
-// plain values, of which plan.go and grace.go make the plan.
+// [Watch] shows samples without the loop. [Config] is plain values, of which plan.go and
+// grace.go make the plan. [NewOutline] has the plan in plain values, and [Explain] in words.
 //
 // # Invariants
 //

@@ -33,7 +33,7 @@ type plan struct {
 	hook     bool     // a preStop hook: lameduck holds beside a command that others stop
 	grace    graceTerms
 	server   server
-	exits    map[int]int // exit codes to report instead
+	exits    []ExitCode // that were given
 	warnings []string
 }
 
@@ -239,7 +239,7 @@ func (p *planner) setSchedule() error {
 	if p.KillAfter == 0 {
 		return nil
 	}
-	if slices.ContainsFunc(p.Schedule, func(s Step) bool { return s.Signal == sig.KILL }) {
+	if p.Schedule.Kills() {
 		return p.errorf("--kill-after=%v with --stop-schedule=%v: KILL is given twice: keep one", p.KillAfter, p.Schedule)
 	}
 	step, at, found := p.Schedule.CutOffBy(p.KillAfter)
@@ -360,27 +360,35 @@ func (p *planner) warnAssumed() {
 // Exit codes.
 
 func (p *planner) setExitCodes() error {
-	p.plan.exits = make(map[int]int, len(p.ExitCodes))
-	for _, m := range p.ExitCodes {
-		if _, twice := p.plan.exits[m.From]; twice {
+	for i, m := range p.ExitCodes {
+		if slices.ContainsFunc(p.ExitCodes[:i], func(before ExitMap) bool { return before.From == m.From }) {
 			return p.errorf("--exit-code=%d:%d: exit code %d is mapped twice: keep one", m.From, m.To, m.From)
 		}
-		p.plan.exits[m.From] = m.To
+		p.plan.exits = append(p.plan.exits, ExitCode{ExitMap: m})
 	}
 	return nil
 }
 
-// exitCode returns the exit code to report for the command's own. A preset's map applies
-// only after a stop sequence.
-func (p *plan) exitCode(code int, stopped bool) int {
-	if to, ok := p.exits[code]; ok {
-		return to
+// exitCodes returns the exit codes to report instead of others, those that were given before
+// those of the preset.
+func (p *plan) exitCodes() []ExitCode {
+	exits := slices.Clone(p.exits)
+	if p.server.preset == nil {
+		return exits
 	}
-	if stopped && p.server.preset != nil {
-		for _, m := range p.server.preset.Exit {
-			if m.From == code {
-				return m.To
-			}
+	for _, m := range p.server.preset.Exit {
+		if !slices.ContainsFunc(p.exits, func(given ExitCode) bool { return given.From == m.From }) {
+			exits = append(exits, ExitCode{m, true})
+		}
+	}
+	return exits
+}
+
+// exitCode returns the exit code to report for the command's own.
+func (p *plan) exitCode(code int, stopped bool) int {
+	for _, exit := range p.exitCodes() {
+		if exit.From == code && (stopped || !exit.AfterStop) {
+			return exit.To
 		}
 	}
 	return code

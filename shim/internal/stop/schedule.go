@@ -71,6 +71,9 @@ func (s Schedule) TimeToKill() (at time.Duration, found bool) {
 	return at, found
 }
 
+// Kills reports whether the schedule names KILL.
+func (s Schedule) Kills() bool { return slices.Contains(s, Step{Signal: sig.KILL}) }
+
 // CutOffBy returns the first signal of a schedule without KILL that would be due when the
 // command is killed, kill after the first signal, and the time from the first signal until
 // step is due. Steps after forever count once: the first round must take place.
