@@ -27,7 +27,6 @@ type call struct {
 	program    word
 	subcommand string
 	args       []word // after the subcommand
-	init       string // the init in front of lameduck
 	script     bool   // a shell's script calls lameduck
 	exec       bool   // the script by exec, and so for good
 	unclear    bool   // some of the script's words are not known
@@ -44,7 +43,6 @@ func callIn(words []word) *call {
 	}
 	var c call
 	if len(words) > 0 && slices.Contains(inits, words[0].base()) {
-		c.init = words[0].base()
 		words = words[max(0, slices.IndexFunc(words, func(w word) bool { return w.base() == "lameduck" })):]
 	}
 	if len(words) == 0 || words[0].base() != "lameduck" {

@@ -39,13 +39,12 @@ func (c *container) findEntry(hooked bool) {
 	variables := !hooked && c.hasVariable()
 	found := callIn(c.words)
 	switch {
-	case found != nil && found.subcommand == "hold":
+	case found != nil && found.subcommand == "hold" && !found.script:
 		c.report(found.program.line, noCommand, "the container runs lameduck hold, which runs no command and ends after a hold; leave out hold and give the command, or make it the preStop hook")
 	case found != nil && found.subcommand == "":
 		c.entry = c.read(false, found.program.line, found.args, found.unclear)
 		if c.entry != nil {
-			c.entry.init = found.init
-			c.entry.whole = c.complete && !found.script
+			c.entry.whole = c.complete
 		}
 		c.reportShell(found)
 	case found != nil:
@@ -60,10 +59,7 @@ func (c *container) findEntry(hooked bool) {
 
 // hasVariable reports whether a variable is lameduck's.
 func (c *container) hasVariable() bool {
-	env := environ(c.env)
-	return slices.ContainsFunc(c.env, func(v variable) bool {
-		return strings.HasPrefix(v.name, cli.Prefix) && !cli.Foreign(v.name, v.value.text, env) && v.value.text != ""
-	})
+	return slices.ContainsFunc(c.env, func(v variable) bool { return strings.HasPrefix(v.name, cli.Prefix) && v.value.text != "" })
 }
 
 // startsWithFlag reports whether the words are flags that only lameduck has, and a command.
@@ -86,20 +82,10 @@ func flagOf(w word) string {
 // reportShell reports a shell that stays in front of lameduck. bash, BusyBox and others execute
 // a script's only command in their own place; dash does not.
 func (c *container) reportShell(found *call) {
-	if !found.script || found.exec {
-		return
-	}
-	script, _ := scriptIn(c.words)
-	shell := c.words[0].base()
 	small := strings.Contains(c.image, "alpine") || strings.Contains(c.image, "busybox")
-	switch {
-	case strings.ContainsAny(strings.TrimSpace(script.text), ";&|\n"):
-	case shell == "sh" && !small:
-		shell = "sh (if sh is dash)"
-	case shell != "dash":
-		return
+	if shell := c.words[0].base(); found.script && !found.exec && !small && (shell == "sh" || shell == "dash") {
+		c.report(found.program.line, noExec, "%s (if it is dash) forwards no signals: lameduck does not learn of the stop, and is killed; put exec before %s", shell, found.program.text)
 	}
-	c.report(found.program.line, noExec, "%s forwards no signals: lameduck does not learn of the stop, and is killed; put exec before %s", shell, found.program.text)
 }
 
 // reportOneWord reports a command line in one word, and the outcome.
@@ -113,6 +99,14 @@ func (c *container) reportOneWord(words []word, outcome string) {
 	}
 }
 
+// reportNoCommand reports a lameduck without a command, and what to do. An image from scratch
+// is for copying.
+func (c *container) reportNoCommand(remedy string) {
+	if l := c.entry; l != nil && l.whole && !l.unclear && len(l.command) == 0 && c.image != "scratch" {
+		c.report(l.line, noCommand, "lameduck does not start: no command to run: %s", remedy)
+	}
+}
+
 // reportCommand reports a command of lameduck that is a lameduck too, gets lameduck's flags, or
 // does not go with the preset.
 func (c *container) reportCommand() {
@@ -121,14 +115,7 @@ func (c *container) reportCommand() {
 		return
 	}
 	if inner := callIn(l.command); inner != nil {
-		inside := &container{complete: true}
-		nested := inside.read(inner.subcommand == "hold", inner.program.line, inner.args, inner.unclear)
-		c.found = append(c.found, inside.found...)
-		what := "which is of no use"
-		if l.holds() && nested.holds() {
-			what = "and both hold, one after the other: they add up"
-		}
-		c.report(inner.program.line, holdTwice, "lameduck runs another lameduck, %s; leave one of them out", what)
+		c.report(inner.program.line, holdTwice, "lameduck runs another lameduck, which is of no use, or adds a hold to the hold; leave one of them out")
 		return
 	}
 	c.reportMisplaced(l.command)
@@ -184,7 +171,7 @@ func (c *container) reportPreset(l *lameduck) {
 			c.report(l.line, wrongPreset, "after the hold lameduck sends TERM, at which %s drops requests in flight; give --preset=%[1]s, unless the image sets LAMEDUCK_PRESET", server.Name)
 		}
 	case l.outline != nil && l.outline.Preset != nil && l.outline.Preset.Name != server.Name && l.outline.Preset.Schedule != server.Schedule:
-		c.report(l.lineOf("preset"), wrongPreset, "the preset is that of %s, but the command is %s; give --preset=%[2]s", named, server.Name)
+		c.report(l.lineOf("--preset"), wrongPreset, "the preset is that of %s, but the command is %s; give --preset=%[2]s", named, server.Name)
 	}
 }
 
@@ -198,10 +185,8 @@ func (c *container) reportStopSignal(field, text string, line int) {
 		return
 	}
 	begins := slices.ContainsFunc(l.outline.Starts, func(start shim.Start) bool { return start.Signal == s })
-	if l.cfg.Preset == shim.AutoPreset && l.outline.Preset == nil {
-		begins = begins || slices.ContainsFunc(shim.Presets(), func(p shim.Preset) bool { return slices.Contains(p.StopSignals, s) })
-	}
-	if !begins {
+	presetUnknown := l.cfg.Preset == shim.AutoPreset && l.outline.Preset == nil
+	if !begins && !presetUnknown {
 		c.report(line, stopSignal, "%s %v starts no stop: lameduck forwards it unchanged, at once; give --stop-signal=%v (or --rewrite=TERM:%v, a preset that names it), or remove %s", field, s, s, s, field)
 	}
 }

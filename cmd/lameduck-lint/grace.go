@@ -28,7 +28,7 @@ func (p *pod) reportGrace(c *container, l *lameduck, sleep time.Duration, less b
 	if l == nil || l.unclear || p.patch {
 		return
 	}
-	asks := l.holds() || l.cfg.Schedule != nil || l.cfg.KillAfter > 0 || l.cfg.Linger > 0 || l.given["grace-period"] > 0
+	asks := l.holds() || l.cfg.Schedule != nil || l.cfg.KillAfter > 0 || l.cfg.Linger > 0 || l.cfg.GracePeriod > 0
 	if !asks {
 		return
 	}
@@ -53,7 +53,7 @@ func (p *pod) reportGrace(c *container, l *lameduck, sleep time.Duration, less b
 		c.report(line, graceTooShort, "%s: %s", place, strings.Replace(err.Error(), ": give", "; give", 1))
 	case err != nil || l.outline == nil:
 	case told > 0 && told != left && told != p.seconds() && (told > left || !less):
-		c.report(l.lineOf("grace-period"), graceDiffers, "lameduck is told a grace period of %s, but %s: %s; give --grace-period=%v", short(told), place, consequence(l.outline, right), left.Seconds())
+		c.report(l.lineOf("--grace-period"), graceDiffers, "lameduck is told a grace period of %s, but %s: %s; give --grace-period=%v", short(told), place, consequence(l.outline, right), left.Seconds())
 	case told == 0 && l.holds() && left != usual && p.grace != usualGrace && !c.more && !(less && left > usual):
 		c.report(l.line, graceDiffers, "lameduck assumes a grace period of %d s, but %s: %s; give --grace-period=%v", usualGrace, place, consequence(l.outline, right), left.Seconds())
 	}

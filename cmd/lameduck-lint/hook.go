@@ -1,9 +1,6 @@
 package main
 
-import (
-	"strings"
-	"time"
-)
+import "time"
 
 // hook is a container's preStop hook.
 type hook struct {
@@ -16,11 +13,11 @@ type hook struct {
 }
 
 // hookOf reads a container's preStop hook.
-func hookOf(n node, env []variable) (h hook) {
+func hookOf(n node) (h hook) {
 	stop := n.get("lifecycle", "preStop")
 	h.line = stop.line(0)
 	for _, w := range stop.get("exec", "command").list() {
-		h.words = append(h.words, word{expand(w.text(), env), w.at().line(h.line)})
+		h.words = append(h.words, word{w.text(), w.at().line(h.line)})
 	}
 	if seconds := stop.get("sleep", "seconds"); seconds.exists() {
 		length, _ := seconds.number()
@@ -32,18 +29,8 @@ func hookOf(n node, env []variable) (h hook) {
 		h.line = h.words[len(h.words)-1].line
 	}
 	h.call = callIn(h.words)
-	h.busy = stop.get("httpGet").exists() || len(h.words) > 0 && h.sleep == 0 || len(h.words) > 2
+	h.busy = stop.exists() && (h.sleep == 0 || len(h.words) > 2)
 	return h
-}
-
-// mentions reports whether the hook has anything to do with lameduck.
-func (h *hook) mentions() bool {
-	for _, w := range h.words {
-		if strings.Contains(w.text, "lameduck") {
-			return true
-		}
-	}
-	return false
 }
 
 // readHook reads the hook's call of lameduck as lameduck hold.
@@ -56,13 +43,8 @@ func (p *pod) readHook(c *container, h *hook) {
 		c.report(h.call.program.line, sayHold, "a preStop hook without the word hold: say lameduck hold")
 	}
 	h.hold = c.read(true, h.call.program.line, h.call.args, h.call.unclear)
-	entry := c.entry
-	switch {
-	case !entry.holds():
-	case p.shared || entry.init != "":
-		c.report(h.hold.line, holdTwice, "lameduck hold comes on top of the hold of the entrypoint, which it does not find, since that is not PID 1 here: they add up; leave one of them out")
-	default:
-		c.report(h.hold.line, holdTwice, "lameduck hold returns at once, since the entrypoint is a lameduck that holds by itself; leave one of them out")
+	if c.entry.holds() {
+		c.report(h.hold.line, holdTwice, "the entrypoint is a lameduck that holds by itself: lameduck hold returns at once, or the holds add up where the entrypoint is not PID 1; leave one of them out")
 	}
 }
 

@@ -37,7 +37,6 @@ func noDockerfile(err error) error {
 type image struct {
 	entrypoint, cmd []word
 	entered         bool // there is an ENTRYPOINT
-	shellForm       bool // in shell form, which gets no CMD
 	env             []variable
 	stop            word
 	shell           []string
@@ -56,7 +55,7 @@ func (im *image) read(stages []instructions.Stage, i int) {
 		switch c := command.(type) {
 		case *instructions.EntrypointCommand:
 			im.entrypoint = im.line(c.ShellDependantCmdLine, line)
-			im.entered, im.shellForm = true, c.PrependShell
+			im.entered = true
 			if !ordered {
 				im.cmd = nil // an entrypoint clears the CMD of the base image
 			}
@@ -97,13 +96,7 @@ func (im *image) lint() []finding {
 	c.findEntry(false)
 	c.reportOneWord(c.words, doesNotStart)
 	c.reportCommand()
-	switch l := c.entry; {
-	case l == nil || l.unclear || len(l.command) > 0 || im.base == "scratch":
-	case im.shellForm:
-		c.report(l.line, noCommand, `lameduck does not start: no command to run: an ENTRYPOINT in shell form gets no CMD; write ENTRYPOINT ["/lameduck", "--"]`)
-	case l.whole:
-		c.report(l.line, noCommand, "lameduck does not start: no command to run: ENTRYPOINT clears the CMD of %s; repeat that CMD after ENTRYPOINT, or give a command in the pod", im.base)
-	}
+	c.reportNoCommand("ENTRYPOINT clears the CMD of " + im.base + ", and in shell form gets none: repeat the CMD after an ENTRYPOINT in brackets, or give a command in the pod")
 	c.reportStopSignal("STOPSIGNAL", im.stop.text, im.stop.line)
 	return c.found
 }

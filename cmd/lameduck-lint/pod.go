@@ -2,7 +2,6 @@ package main
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -13,7 +12,6 @@ type pod struct {
 	grace     int  // seconds
 	graceLine int  // 0: the default applies
 	patch     bool // the grace period may stand elsewhere
-	shared    bool // the containers share a PID namespace
 }
 
 // usualGrace is the default grace period of Kubernetes in seconds, which lameduck assumes.
@@ -22,7 +20,6 @@ const usualGrace = 30
 // lintPod returns the findings for the specification of the pods of an object.
 func lintPod(spec, object node) (found []finding) {
 	p := pod{spec: spec, grace: usualGrace}
-	p.shared = spec.get("shareProcessNamespace").text() == "true" || spec.get("hostPID").text() == "true"
 	// Knative makes timeoutSeconds the grace period; the default is the cluster's.
 	p.patch = strings.HasPrefix(object.get("apiVersion").text(), "serving.knative.dev/")
 	if given := spec.get("terminationGracePeriodSeconds"); given.exists() {
@@ -56,12 +53,10 @@ const (
 // lint returns the findings for a container of the pod.
 func (p *pod) lint(n node) []finding {
 	c := containerOf(n)
-	h := hookOf(n, c.env)
-	c.findEntry(h.mentions())
+	h := hookOf(n)
+	c.findEntry(h.call != nil)
 	c.reportOneWord(c.words, doesNotStart)
-	if l := c.entry; l != nil && l.whole && !l.unclear && len(l.command) == 0 {
-		c.report(l.line, noCommand, "lameduck does not start: no command to run; add the image's own command, which the pod's command replaces")
-	}
+	c.reportNoCommand("the pod's command replaces that of the image: add that one")
 	c.reportCommand()
 	p.readHook(c, &h)
 	if found := callIn(c.words); found != nil && c.complete {
@@ -86,7 +81,7 @@ func containerOf(n node) *container {
 	c.more = c.image == "" // a patch
 	for _, e := range n.get("env").list() {
 		value := e.get("value")
-		v := variable{e.get("name").text(), word{expand(value.text(), c.env), value.line(e.at().line(n.Line))}}
+		v := variable{e.get("name").text(), word{value.text(), value.line(e.at().line(n.Line))}}
 		if e.get("valueFrom").exists() {
 			v.value.text = "$(valueFrom)"
 		}
@@ -96,21 +91,9 @@ func containerOf(n node) *container {
 		c.more = c.more || from.get("configMapRef").exists() || from.get("secretRef").exists()
 	}
 	for _, w := range append(n.get("command").list(), n.get("args").list()...) {
-		c.words = append(c.words, word{expand(w.text(), c.env), w.at().line(n.Line)})
+		c.words = append(c.words, word{w.text(), w.at().line(n.Line)})
 	}
 	return c
-}
-
-var reference = regexp.MustCompile(`\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)`)
-
-// expand replaces $(NAME) in text by the value of the variable, if known.
-func expand(text string, env []variable) string {
-	return reference.ReplaceAllStringFunc(text, func(ref string) string {
-		if v := last(env, ref[2:len(ref)-1]); v != nil {
-			return v.value.text
-		}
-		return ref
-	})
 }
 
 // reportMissing reports a lameduck at a path to which nothing brings one: a volume that the
@@ -122,12 +105,8 @@ func (p *pod) reportMissing(c *container, n node, program word, outcome string) 
 		return
 	}
 	volume := mountAt(n, file)
-	installed := p.installed()
-	switch from := installed[file]; {
-	case volume == "" && from != "":
-		c.report(program.line, noProgram, "%s is missing: the container does not mount volume %s at %s, so %s; add the volumeMount", program.text, from, path.Dir(file), outcome)
-	case volume == "" && isLibrary(c.image), volume != "" && p.isEmpty(n, volume):
-		c.report(program.line, noProgram, "%s is missing: no init container or volume brings it, so %s; see docs/install.md", program.text, outcome)
+	if volume == "" && (p.installs(file) || isLibrary(c.image)) || volume != "" && p.isEmpty(n, volume) {
+		c.report(program.line, noProgram, "%s is missing: no init container or volume brings it to this container, so %s; mount the volume that has it (see docs/install.md)", program.text, outcome)
 	}
 }
 
@@ -138,17 +117,12 @@ func isLibrary(image string) bool {
 		"postgres", "python", "rabbitmq", "redis", "ruby", "tomcat", "traefik", "varnish"}, name)
 }
 
-// installed returns the paths at which init containers install lameduck, each with the volume.
-func (p *pod) installed() map[string]string {
-	volumes := map[string]string{}
-	for _, n := range p.spec.get("initContainers").list() {
+// installs reports whether an init container installs lameduck at a path.
+func (p *pod) installs(file string) bool {
+	return slices.ContainsFunc(p.spec.get("initContainers").list(), func(n node) bool {
 		found := callIn(containerOf(n.at()).words)
-		if found != nil && found.subcommand == "install" && len(found.args) > 0 {
-			file := path.Join(found.args[0].text, "lameduck")
-			volumes[file] = mountAt(n, file)
-		}
-	}
-	return volumes
+		return found != nil && found.subcommand == "install" && len(found.args) > 0 && path.Join(found.args[0].text, "lameduck") == file && mountAt(n, file) != ""
+	})
 }
 
 // isEmpty reports whether a volume is an emptyDir that no other container of the pod mounts.
