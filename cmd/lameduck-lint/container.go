@@ -62,15 +62,27 @@ func (c *container) hasVariable() bool {
 	return slices.ContainsFunc(c.env, func(v variable) bool { return strings.HasPrefix(v.name, cli.Prefix) && v.value.text != "" })
 }
 
-// startsWithFlag reports whether the words are flags that only lameduck has, and a command.
+// startsWithFlag reports whether the words are flags, of which only lameduck has one, and a
+// command.
 func (c *container) startsWithFlag() bool {
-	own := append([]string{"--grace-period"}, distinctive...)
-	for i, w := range c.words {
-		if !strings.HasPrefix(w.text, "-") {
-			return slices.ContainsFunc(c.words[:i], func(w word) bool { return slices.Contains(own, flagOf(w)) })
-		}
+	command := slices.IndexFunc(c.words, func(w word) bool { return !strings.HasPrefix(w.text, "-") })
+	return slices.ContainsFunc(c.words[:max(command, 0)], func(w word) bool {
+		return flagOf(w) == "--grace-period" || takes(w, word{})
+	})
+}
+
+// takes reports whether a word, or the word and the next, are a distinctive flag of lameduck
+// with a value that lameduck takes. Another program may have a flag of that name.
+func takes(w, next word) bool {
+	if !slices.Contains(distinctive, flagOf(w)) {
+		return false
 	}
-	return false
+	words := []string{w.text}
+	if flagOf(w) == w.text && next.text != "" && !strings.HasPrefix(next.text, "-") {
+		words = append(words, next.text)
+	}
+	line, err := cli.ParseRun(words, nil)
+	return err == nil && !slices.ContainsFunc(line.Given(), func(g cli.Given) bool { return g.Err != nil })
 }
 
 // flagOf returns a word without a value.
@@ -130,22 +142,17 @@ var distinctive = []string{
 	"--count-port", "--ignore-port", "--ignore-peer", "--alive-file", "--health-during", "--parent-death-signal", "--termination-log",
 }
 
-// reportMisplaced reports flags of lameduck among the arguments of the command. Another program
-// may have a flag of that name: only values that lameduck takes are reported.
+// reportMisplaced reports flags of lameduck among the arguments of the command.
 func (c *container) reportMisplaced(command []word) {
 	for i, w := range command[1:] {
 		if w.text == "--" {
 			return
 		}
-		if !slices.Contains(distinctive, flagOf(w)) {
-			continue
+		var next word
+		if i+2 < len(command) {
+			next = command[i+2]
 		}
-		words := []string{w.text}
-		if next := i + 2; flagOf(w) == w.text && next < len(command) && !strings.HasPrefix(command[next].text, "-") {
-			words = append(words, command[next].text)
-		}
-		line, err := cli.ParseRun(words, nil)
-		if err == nil && !slices.ContainsFunc(line.Given(), func(g cli.Given) bool { return g.Err != nil }) {
+		if takes(w, next) {
 			c.report(w.line, misplacedFlag, "%s comes after the command, so %s gets the flag, and lameduck does not: put the flag before %[2]s, unless %[2]s has a flag of that name", w.text, command[0].text)
 		}
 	}
