@@ -23,13 +23,13 @@ func (l *loop) act(a stop.Action) {
 	case stop.Continue:
 		l.send(sig.CONT)
 	case stop.GiveTerminal:
-		l.host.processes.giveTerminal(l.children.group)
+		l.host.processes.GiveTerminal(l.children.group)
 	case stop.StopSelf:
-		l.host.processes.stopSelf(a.Signal)
+		l.host.processes.StopSelf(a.Signal)
 	case stop.GiveTerminalOrStop:
 		l.giveTerminalOrStop()
 	case stop.TermGroup:
-		l.host.processes.kill(-l.children.group, a.Signal) // the group may be empty
+		l.host.processes.Kill(-l.children.group, a.Signal) // the group may be empty
 	case stop.TermDescendants:
 		l.termDescendants()
 	case stop.KillDescendants:
@@ -37,7 +37,7 @@ func (l *loop) act(a stop.Action) {
 	case stop.StartSampling:
 		l.startSampling()
 	case stop.StopHealth:
-		l.host.neighbors.stopHealth(l.cfg.HealthDuring)
+		l.host.setHealthMode(l.health, l.cfg.HealthDuring)
 	case stop.RunOnStop:
 		l.runOnStop()
 	case stop.KillOnStop:
@@ -54,8 +54,6 @@ func (l *loop) act(a stop.Action) {
 		l.warnNotHeld(a.Signal)
 	case stop.NoteBeforeStart:
 		l.log(Info, "%v arrived before the start; the command is not started", a.Signal)
-	case stop.NoteHoldMissed:
-		l.report(l.stopReport().NoHold(), nil)
 	case stop.Exit:
 		l.exit(a.Status())
 	}
@@ -70,11 +68,10 @@ func (l *loop) exit(status int) {
 
 // startSampling starts to sample the traffic.
 func (l *loop) startSampling() {
-	l.samples.began = true
 	c := l.plan.observeConfig()
 	c.Start = l.machine.Record().TriggeredAt
-	c.Health = l.host.neighbors.health()
-	l.host.traffic.startSampling(c)
+	c.Health = l.health
+	l.sampler = l.host.startSampling(c)
 }
 
 // observeConfig returns the configuration of the sampler for a hold.
@@ -96,18 +93,17 @@ func (p *plan) observeConfig() observe.Config {
 // giveTerminalOrStop handles a command that was stopped because the command is in the
 // terminal's background. A shell that moved lameduck to the foreground did not say so.
 func (l *loop) giveTerminalOrStop() {
-	if l.host.processes.giveTerminal(l.children.group) {
+	if l.host.processes.GiveTerminal(l.children.group) {
 		l.send(sig.CONT)
 		return
 	}
-	l.host.processes.stopSelf(sig.TSTP)
+	l.host.processes.StopSelf(sig.TSTP)
 }
 
 // forward sends the command a signal that arrived, unless --drop-unhandled drops the
 // signal.
 func (l *loop) forward(s sig.Signal) {
 	if l.drops(s) {
-		l.machine.NotForwarded()
 		l.log(Info, "%v dropped: the command does not catch it", s)
 		return
 	}
@@ -121,7 +117,7 @@ func (l *loop) drops(s sig.Signal) bool {
 	if !l.cfg.DropUnhandled || sig.SetOf(sig.KILL, sig.STOP, sig.CONT).Has(s) {
 		return false
 	}
-	caught, ok := l.host.processes.caught(l.children.command)
+	caught, ok := l.host.processes.Caught(l.children.command)
 	return ok && !caught.Has(s)
 }
 
@@ -151,7 +147,7 @@ func (l *loop) sendStep(s sig.Signal) {
 // to take a sample, and happens before a search for a lull.
 func (l *loop) checkShell(s sig.Signal) {
 	l.shellChecked = s
-	if l.samples.began && l.shellDrops(s) {
+	if l.sampler != nil && l.shellDrops(s) {
 		l.shellDropped = s
 	}
 }
@@ -167,7 +163,7 @@ func (l *loop) send(s sig.Signal) {
 		target = -l.children.group
 	}
 	l.log(Debug, "sending %v to the command", s)
-	if err := l.host.processes.kill(target, s); err != nil {
+	if err := l.host.processes.Kill(target, s); err != nil {
 		l.log(Warn, "cannot send %v to the command: %v", s, err)
 	}
 }
@@ -175,10 +171,10 @@ func (l *loop) send(s sig.Signal) {
 // shellDrops reports whether the command is a shell that does not react to s while its
 // children go on serving.
 func (l *loop) shellDrops(s sig.Signal) bool {
-	if l.cfg.Group || l.cfg.Session || l.children.command == 0 || !l.host.processes.isShell(l.children.command) {
+	if l.cfg.Group || l.cfg.Session || l.children.command == 0 || !l.host.processes.IsShell(l.children.command) {
 		return false
 	}
-	caught, ok := l.host.processes.caught(l.children.command)
+	caught, ok := l.host.processes.Caught(l.children.command)
 	return ok && !caught.Has(s)
 }
 
@@ -186,7 +182,7 @@ func (l *loop) shellDrops(s sig.Signal) bool {
 // time, a descendant whose parent had TERM is left to its parent's cleanup. Without /proc,
 // PID 1 signals all processes.
 func (l *loop) termDescendants() {
-	descendants, ok := l.host.processes.descendants()
+	descendants, ok := l.host.processes.Descendants()
 	if !ok {
 		descendants = []proc.Process{allProcesses}
 	}
@@ -211,7 +207,7 @@ const maxKillRounds = 10
 // killDescendants sends KILL to every descendant, and reaps.
 func (l *loop) killDescendants() {
 	for range maxKillRounds {
-		descendants, ok := l.host.processes.descendants()
+		descendants, ok := l.host.processes.Descendants()
 		if !ok {
 			l.killDescendant(allProcesses, sig.KILL)
 			return
@@ -233,9 +229,9 @@ var allProcesses = proc.Process{PID: -1}
 func (l *loop) killDescendant(p proc.Process, s sig.Signal) {
 	switch {
 	case p != allProcesses:
-		l.host.processes.killDescendant(p, s)
+		l.host.processes.KillDescendant(p, s)
 	case l.plan.pid1:
-		l.host.processes.kill(p.PID, s)
+		l.host.processes.Kill(p.PID, s)
 	}
 }
 
@@ -243,7 +239,7 @@ func (l *loop) killDescendant(p proc.Process, s sig.Signal) {
 // stop.
 func (l *loop) runOnStop() {
 	env := onStopEnv(l.cfg.Env, max(l.children.command, 1), l.machine.Record().Trigger)
-	pid, err := l.host.processes.runOnStop(l.plan.workDir, l.cfg.OnStop, env)
+	pid, err := l.host.processes.StartBeside(l.plan.workDir, l.cfg.OnStop, env)
 	l.children.onStop = pid
 	if err != nil {
 		l.log(Warn, "--on-stop: %v", err)
@@ -276,7 +272,7 @@ func onStopEnv(env []string, command int, trigger sig.Signal) []string {
 func (l *loop) killOnStop() {
 	if l.children.onStop != 0 {
 		l.log(Warn, "--on-stop still runs, and is killed")
-		l.host.processes.kill(-l.children.onStop, sig.KILL)
+		l.host.processes.Kill(-l.children.onStop, sig.KILL)
 		l.children.onStopUntil = time.Now()
 	}
 }

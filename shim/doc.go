@@ -8,10 +8,10 @@
 // stop machine an event. The machine answers with actions, which act.go performs through
 // the host (host.go), the loop's view of the operating system.
 //
-//	sigcatch ── signals ──┐                             ┌── processes ── proc
-//	clock ──── deadlines ─┼─> loop ────────> act ──> host ── traffic ──── observe
-//	observe ── snapshots ─┘   │ ^                       ├── neighbors ── health, alive
-//	                    event v │ actions               └── output ───── stderr, termlog
+//	sigcatch ── signals ──┐                                ┌── proc
+//	clock ──── deadlines ─┼─> loop ────────> act ──> host ─┼── observe
+//	observe ── snapshots ─┘   │ ^                          ├── health
+//	                    event v │ actions                  └── stderr, termlog
 //	                        stop
 //
 // During a hold the sampler of package observe, on a goroutine of its own, feeds the
@@ -31,8 +31,8 @@
 // # Entry points
 //
 // [Run] runs a command. [Hold] is the same loop without a command, for a preStop hook.
-// [Watch] shows samples without the loop. [Explain] puts the plan into words. [Config] is
-// plain values, of which plan.go and grace.go make the plan.
+// [Watch] shows samples without the loop. [Config] is plain values, of which plan.go and
+// grace.go make the plan. [NewOutline] has the plan in plain values, and [Explain] in words.
 //
 // # Invariants
 //

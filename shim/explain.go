@@ -7,100 +7,92 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
-	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
-// Explain returns what would happen at a stop, in plain words, one sentence a line, and the
-// warnings of the configuration. An error is a contradiction in the configuration that Run
-// would find as well. Explain does not look at the machine (directories, ports, programs, a
-// terminal), because pod specs are reviewed elsewhere.
+// Explain returns the outline of a configuration in plain words, one sentence a line, and the
+// warnings of the configuration. The error is that of NewOutline.
 func Explain(cfg Config) (text string, warnings []string, err error) {
-	p, err := newPlan(&cfg, false, true)
-	if err != nil {
-		return "", nil, err
-	}
-	if likely := preset.MatchCommand(cfg.Command); p.server.auto && likely != nil {
-		p.usePreset(likely)
-	}
-	e := explainer{&p, &cfg}
-	lines := e.beforeStop()
-	if stops := e.stopSignals(); len(stops) > 0 {
-		lines = append(lines, e.duringStop(stops)...)
-		lines = append(lines, e.afterExit()...)
-	} else {
-		lines = append(lines, "no signal begins a stop")
-	}
-	return joinLines(lines), p.warnings, nil
+	return explainBy((*Outline).lines, cfg)
 }
 
 // ExplainHold is Explain for a preStop hook.
 func ExplainHold(cfg Config) (text string, warnings []string, err error) {
-	p, err := newPlan(&cfg, false, true)
+	return explainBy((*Outline).hookLines, cfg)
+}
+
+func explainBy(lines func(*Outline) []string, cfg Config) (text string, warnings []string, err error) {
+	o, err := NewOutline(cfg)
 	if err != nil {
 		return "", nil, err
 	}
-	e := explainer{&p, &cfg}
-	return joinLines(e.hook()), p.warnings, nil
-}
-
-// joinLines returns lines as a text that is safe to print.
-func joinLines(lines []string) string {
-	for i, line := range lines {
-		lines[i] = quote.Line(line)
+	for _, line := range lines(o) {
+		text += quote.Line(line) + "\n"
 	}
-	return strings.Join(lines, "\n") + "\n"
+	return text, o.Warnings, nil
 }
 
-// hook explains the course of a preStop hook, in order.
-func (e explainer) hook() []string {
-	if !e.plan.stop.Gate.Holds() {
+// hookLines explains the course of a preStop hook, in order.
+func (o *Outline) hookLines() []string {
+	if !o.Holds {
 		return []string{"returns at once: nothing to wait for; give --delay or --until"}
 	}
-	lines := []string{"as a preStop hook: " + e.hold("waits")}
-	lines = append(lines, e.duringHold("TERM or INT ends the wait at once")...)
+	lines := []string{"as a preStop hook: " + o.hold("waits")}
+	lines = append(lines, o.duringHold("TERM or INT ends the wait at once")...)
 	return append(lines,
 		"  then exits with 0, and the orchestrator sends the stop signal",
 		"where PID 1 is a lameduck that holds by itself: exits with 0 at once",
-		e.graceNeeded())
+		o.graceNeeded())
 }
 
-// explainer puts a plan into words.
-type explainer struct {
-	plan *plan
-	cfg  *Config
-}
-
-// beforeStop explains the time before a stop.
-func (e explainer) beforeStop() (lines []string) {
-	if len(e.cfg.Command) > 0 {
-		lines = append(lines, "runs "+quote.Shell(e.cfg.Command))
+// lines explains a run, in order.
+func (o *Outline) lines() (lines []string) {
+	cfg := &o.Config
+	if len(cfg.Command) > 0 {
+		lines = append(lines, "runs "+quote.Shell(cfg.Command))
 	}
-	if e.cfg.AliveFile != "" {
-		lines = append(lines, fmt.Sprintf("keeps %s locked while the command runs, for neighbors that wait for it", quote.Word(e.cfg.AliveFile)))
+	if cfg.AliveFile != "" {
+		lines = append(lines, fmt.Sprintf("keeps %s locked while the command runs, for neighbors that wait for it", quote.Word(cfg.AliveFile)))
 	}
-	if e.cfg.Health != nil {
-		lines = append(lines, e.health())
+	if cfg.Health != nil {
+		lines = append(lines, o.health())
 	}
-	if rewrites := e.rewrites(); rewrites != "" {
-		lines = append(lines, rewrites)
+	if len(cfg.Rewrites) > 0 {
+		lines = append(lines, o.rewrites())
 	}
+<<<<<<< HEAD
 	if e.cfg.Preset != "" {
 		lines = append(lines, "preset "+e.preset())
 		if found := e.plan.server.preset; found != nil && found.Caveat != "" {
 			lines = append(lines, "  caveat: "+found.Caveat)
 		}
+=======
+	if cfg.Preset != "" {
+		lines = append(lines, "preset "+o.preset())
+	}
+	if len(o.Starts) == 0 {
+		return append(lines, "no signal begins a stop")
+	}
+	lines = append(lines, o.duringStop()...)
+	if cfg.Linger > 0 {
+		lines = append(lines, fmt.Sprintf("when the command has exited: TERM to its remaining descendants, and KILL %s later", stop.FormatDuration(cfg.Linger)))
+	}
+	if len(o.ExitCodes) > 0 {
+		lines = append(lines, "reports exit code "+o.exitCodes())
+	}
+	if o.Holds || cfg.Schedule != nil || cfg.KillAfter > 0 || cfg.Linger > 0 {
+		lines = append(lines, o.graceNeeded())
+>>>>>>> h-shim
 	}
 	return lines
 }
 
 // health explains the health listener.
-func (e explainer) health() string {
+func (o *Outline) health() string {
 	answer := "answers health checks on %v with 200"
-	if e.cfg.Health.Target.Port() != 0 {
+	if o.Config.Health.Target.Port() != 0 {
 		answer = "passes health checks through, %v, which do not count as traffic"
 	}
 	during := map[HealthMode]string{
@@ -108,13 +100,13 @@ func (e explainer) health() string {
 		HealthFail:  "from the first stop signal on they get 503",
 		HealthClose: "from the first stop signal on they are refused",
 	}
-	return fmt.Sprintf(answer, e.cfg.Health) + "; " + during[e.cfg.HealthDuring]
+	return fmt.Sprintf(answer, o.Config.Health) + "; " + during[o.Config.HealthDuring]
 }
 
 // rewrites explains --rewrite.
-func (e explainer) rewrites() string {
+func (o *Outline) rewrites() string {
 	var rewrites []string
-	for _, r := range e.cfg.Rewrites {
+	for _, r := range o.Config.Rewrites {
 		if r.To == 0 {
 			rewrites = append(rewrites, fmt.Sprintf("drops %v", r.From))
 		} else {
@@ -125,16 +117,15 @@ func (e explainer) rewrites() string {
 }
 
 // preset explains --preset.
-func (e explainer) preset() string {
-	found := e.plan.server.preset
-	text := e.cfg.Preset
+func (o *Outline) preset() string {
+	text := o.Config.Preset
 	switch {
-	case text != AutoPreset:
-	case found == nil:
+	case o.Preset == nil:
 		return "auto: that of the program that runs when a stop signal arrives"
-	default:
-		text = "auto, probably " + found.Name
+	case text == AutoPreset:
+		text = "auto, probably " + o.Preset.Name
 	}
+<<<<<<< HEAD
 	return text + ", stopped by " + found.Schedule + ": " + found.Says
 }
 
@@ -150,61 +141,74 @@ func (e explainer) stopSignals() (stops []sig.Signal) {
 		stops[0] = sig.TERM
 	}
 	return stops
+=======
+	if o.Preset.Schedule != "" {
+		text += ", stopped by " + o.Preset.Schedule
+	}
+	return text + ": " + o.Preset.Says
+>>>>>>> h-shim
 }
 
 // duringStop explains the course of a stop, in order.
-func (e explainer) duringStop(stops []sig.Signal) (lines []string) {
+func (o *Outline) duringStop() (lines []string) {
 	var names []string
-	for _, s := range stops {
-		names = append(names, s.String())
+	for _, start := range o.Starts {
+		names = append(names, start.Signal.String())
 	}
 	begin := "on " + orList(names) + ": "
-	holds := e.plan.stop.Gate.Holds()
 	switch {
-	case !holds && !e.plan.stop.SequenceWithoutHold:
+	case !o.Sequence:
 		return []string{begin + "passes it on at once; no hold, schedule or preset was asked for"}
-	case !holds:
+	case !o.Holds:
 		lines = append(lines, begin+"does not hold")
 	default:
-		lines = append(lines, begin+e.hold("keeps serving"))
+		lines = append(lines, begin+o.hold("keeps serving"))
+		lines = append(lines, o.duringHold("a second stop signal, more than a second later, or INT, ends the hold at once")...)
 	}
-	if holds {
-		lines = append(lines, e.duringHold("a second stop signal, more than a second later, or INT, ends the hold at once")...)
-	}
-	first := e.plan.stop.ScheduleFor(stops[0])
-	lines = append(lines, "  then "+e.steps(first))
-	for _, s := range stops[1:] {
-		if other := e.plan.stop.ScheduleFor(s); !slices.Equal(other, first) {
-			lines = append(lines, fmt.Sprintf("  if %v came: %v", s, other))
+	first := o.Starts[0].Steps
+	lines = append(lines, "  then "+o.steps(first))
+	for _, start := range o.Starts[1:] {
+		if !slices.Equal(start.Steps, first) {
+			lines = append(lines, fmt.Sprintf("  if %v came: %v", start.Signal, start.Steps))
 		}
 	}
-	if e.cfg.KillAfter == 0 && !slices.ContainsFunc(e.cfg.Schedule, func(s Step) bool { return s.Signal == sig.KILL }) {
-		lines = append(lines, fmt.Sprintf("  sends no KILL: that is the orchestrator's, at %s", e.grace()))
+	if o.Config.KillAfter == 0 && !o.Config.Schedule.Kills() {
+		at := stop.FormatDuration(o.Grace)
+		if o.GraceAssumed {
+			at += ", assumed (--grace-period)"
+		}
+		lines = append(lines, "  sends no KILL: that is the orchestrator's, at "+at)
 	}
 	return lines
 }
 
 // duringHold explains the events beside a hold, and the early end of a hold.
-func (e explainer) duringHold(endsEarly string) (lines []string) {
-	if len(e.cfg.OnStop) > 0 {
-		lines = append(lines, "  meanwhile runs "+quote.Shell(e.cfg.OnStop))
+func (o *Outline) duringHold(endsEarly string) (lines []string) {
+	if len(o.Config.OnStop) > 0 {
+		lines = append(lines, "  meanwhile runs "+quote.Shell(o.Config.OnStop))
 	}
 	lines = append(lines, "  "+endsEarly)
-	if probes := e.probes(); probes != "" {
-		lines = append(lines, "  "+probes)
+	const subject = "  what looks like a health probe "
+	switch {
+	case o.Config.Until == Elapsed:
+	case o.Config.Probes == IgnoreProbes:
+		lines = append(lines, subject+"is left out at once")
+	case o.Config.Probes == CountProbes:
+		lines = append(lines, subject+"counts")
+	default:
+		lines = append(lines, subject+"is left out once all other traffic has been silent for "+stop.FormatDuration(o.Silence))
 	}
-	if kept := e.kept(); kept != "" {
-		lines = append(lines, "  "+kept)
+	if o.MaxKept > 0 {
+		lines = append(lines, "  clients that keep their connections prolong the hold to "+stop.FormatDuration(o.MaxKept)+" after the last new connection")
 	}
 	return lines
 }
 
 // hold explains the hold. The verb describes a hold: "keeps serving".
-func (e explainer) hold(verb string) string {
-	gate := &e.plan.stop.Gate
+func (o *Outline) hold(verb string) string {
 	var until []string
-	silence := stop.FormatDuration(e.plan.traffic.QuietFor)
-	switch gate.Until {
+	silence := stop.FormatDuration(o.Silence)
+	switch o.Config.Until {
 	case Settled:
 		until = append(until, "no new connection has come for "+silence)
 	case Quiet:
@@ -212,72 +216,47 @@ func (e explainer) hold(verb string) string {
 	case Drained:
 		until = append(until, "nobody has connected or sent a byte for "+silence+" and no connection is open")
 	}
-	for _, path := range e.cfg.WaitGone {
+	for _, path := range o.Config.WaitGone {
 		until = append(until, quote.Word(path)+" is gone")
 	}
-	if gate.OnStop {
+	if len(o.Config.OnStop) > 0 {
 		until = append(until, "--on-stop has ended")
 	}
-	conditions := strings.Join(until, ", and ")
-	switch {
-	case len(until) == 0:
-		return verb + " for " + stop.FormatDuration(gate.Floor)
-	case gate.Floor > 0:
-		return fmt.Sprintf("%s at least %s, until %s, at most %s", verb, stop.FormatDuration(gate.Floor), conditions, stop.FormatDuration(gate.Ceiling))
+	longest := stop.FormatDuration(o.MaxHold)
+	if len(until) == 0 {
+		return verb + " for " + longest
 	}
-	return fmt.Sprintf("%s until %s, at most %s", verb, conditions, stop.FormatDuration(gate.Ceiling))
+	if o.Config.Delay > 0 {
+		verb += " at least " + stop.FormatDuration(o.Config.Delay) + ","
+	}
+	return fmt.Sprintf("%s until %s, at most %s", verb, strings.Join(until, ", and "), longest)
 }
 
-// probes explains the rule for health probes, "" if traffic does not end the hold.
-func (e explainer) probes() string {
-	const subject = "what looks like a health probe "
-	switch {
-	case e.cfg.Until == Elapsed:
-		return ""
-	case e.cfg.Probes == IgnoreProbes:
-		return subject + "is left out at once"
-	case e.cfg.Probes == CountProbes:
-		return subject + "counts"
-	}
-	return subject + "is left out once all other traffic has been silent for " + stop.FormatDuration(e.plan.traffic.QuietFor)
-}
-
-// kept explains the end of a hold among clients that never let go, or returns "".
-func (e explainer) kept() string {
-	longest := traffic.KeptFor * e.plan.traffic.QuietFor
-	if gate := &e.plan.stop.Gate; gate.Until != Quiet || longest >= gate.Ceiling {
-		return ""
-	}
-	return "clients that keep their connections prolong the hold to " + stop.FormatDuration(longest) + " after the last new connection"
-}
-
-// steps explains the signals after the hold, and the latest time of KILL. Of a KILL in the
-// schedule and a KILL of --kill-after only the earlier one is sent.
-func (e explainer) steps(schedule Schedule) string {
-	after := e.plan.stop.KillAfter
-	scheduled, named := schedule.TimeToKill()
-	laterKill := named && after > 0 && after < scheduled
+// steps explains the signals after the hold, and the latest time of KILL.
+func (o *Outline) steps(schedule Schedule) string {
 	var parts []string
 	var wait time.Duration // since the previous signal
-	at := e.plan.stop.Gate.MaxHold()
+	at := o.MaxHold
 	for i, step := range schedule {
 		if step.Forever {
 			parts = append(parts, fmt.Sprintf("%s%v, repeated forever", later(wait), schedule[i+1:]))
 			break
 		}
-		switch {
-		case step.Signal == sig.KILL && laterKill:
-		case step.Signal == 0:
+		if step.Signal == 0 {
 			wait += step.Wait
 			at += step.Wait
-		default:
-			parts = append(parts, fmt.Sprintf("%s%v%s", later(wait), step.Signal, e.latestKill(step, at)))
-			wait = 0
+			continue
 		}
+		part := later(wait) + step.Signal.String()
+		if step.Signal == sig.KILL {
+			part += o.latest(at)
+		}
+		parts = append(parts, part)
+		wait = 0
 	}
-	if after > 0 && (!named || laterKill) {
-		at := e.plan.stop.Gate.MaxHold() + schedule.InitialWait() + after
-		parts = append(parts, fmt.Sprintf("KILL %s after the first signal%s", stop.FormatDuration(after), e.latestKill(Step{Signal: sig.KILL}, at)))
+	if after := o.Config.KillAfter; after > 0 {
+		at := o.MaxHold + schedule.InitialWait() + after
+		parts = append(parts, "KILL "+stop.FormatDuration(after)+" after the first signal"+o.latest(at))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -290,74 +269,39 @@ func later(wait time.Duration) string {
 	return stop.FormatDuration(wait) + " later "
 }
 
-// latestKill returns the words after a KILL that say when KILL is sent, "" for other steps.
-func (e explainer) latestKill(step Step, at time.Duration) string {
-	gate := &e.plan.stop.Gate
-	switch {
-	case step.Signal != sig.KILL:
-		return ""
-	case gate.Until != Elapsed || gate.WaitGone || gate.OnStop:
-		return fmt.Sprintf(", at %s at the latest", stop.FormatDuration(at))
+// latest returns the words after a KILL that say when KILL is sent.
+func (o *Outline) latest(at time.Duration) string {
+	text := ", at " + stop.FormatDuration(at)
+	if o.Config.Until != Elapsed || len(o.Config.WaitGone) > 0 || len(o.Config.OnStop) > 0 {
+		text += " at the latest"
 	}
-	return fmt.Sprintf(", at %s", stop.FormatDuration(at))
-}
-
-// afterExit explains the time after the exit of the command, and the grace period that the
-// orchestrator has to give.
-func (e explainer) afterExit() (lines []string) {
-	if e.cfg.Linger > 0 {
-		lines = append(lines, fmt.Sprintf("when the command has exited: TERM to its remaining descendants, and KILL %s later", stop.FormatDuration(e.cfg.Linger)))
-	}
-	if codes := e.exitCodes(); codes != "" {
-		lines = append(lines, "reports exit code "+codes)
-	}
-	if e.plan.stop.Gate.Holds() || e.cfg.Schedule != nil || e.cfg.KillAfter > 0 || e.cfg.Linger > 0 {
-		lines = append(lines, e.graceNeeded())
-	}
-	return lines
+	return text
 }
 
 // exitCodes explains --exit-code and the exit codes of the preset.
-func (e explainer) exitCodes() string {
+func (o *Outline) exitCodes() string {
 	var codes []string
-	for from, to := range e.plan.exits {
-		codes = append(codes, fmt.Sprintf("%d as %d", from, to))
-	}
-	if e.plan.server.preset != nil {
-		for _, m := range e.plan.server.preset.Exit {
-			if _, given := e.plan.exits[m.From]; !given {
-				codes = append(codes, fmt.Sprintf("%d as %d after a stop", m.From, m.To))
-			}
+	for _, exit := range o.ExitCodes {
+		code := fmt.Sprintf("%d as %d", exit.From, exit.To)
+		if exit.AfterStop {
+			code += " after a stop"
 		}
+		codes = append(codes, code)
 	}
 	slices.Sort(codes)
 	return strings.Join(codes, ", ")
 }
 
 // graceNeeded explains which grace period the stop needs.
-func (e explainer) graceNeeded() string {
-	hold := e.plan.stop.Gate.MaxHold()
-	needed := e.plan.stop.Grace
-	if e.plan.grace.assumed {
-		needed = e.cfg.graceFor(hold)
+func (o *Outline) graceNeeded() string {
+	text := fmt.Sprintf("your pod needs terminationGracePeriodSeconds of %v or more (docker stop -t %[1]v)", math.Ceil(o.GraceNeeded.Seconds()))
+	if o.MaxHold > 0 {
+		text += fmt.Sprintf(": %s for the hold, and %s for the command to stop by itself", stop.FormatDuration(o.MaxHold), stop.FormatDuration(o.TimeToStop))
 	}
-	text := fmt.Sprintf("your pod needs terminationGracePeriodSeconds of %v or more (docker stop -t %[1]v)", math.Ceil(needed.Seconds()))
-	if hold > 0 {
-		left := needed - hold - e.cfg.Schedule.InitialWait() - e.cfg.Linger
-		text += fmt.Sprintf(": %s for the hold, and %s for the command to stop by itself", stop.FormatDuration(hold), stop.FormatDuration(left))
-	}
-	if e.plan.grace.assumed {
-		text += fmt.Sprintf("; %s is assumed: give --grace-period", stop.FormatDuration(e.plan.stop.Grace))
+	if o.GraceAssumed {
+		text += fmt.Sprintf("; %s is assumed: give --grace-period", stop.FormatDuration(o.Grace))
 	}
 	return text
-}
-
-// grace returns the grace period in words.
-func (e explainer) grace() string {
-	if e.plan.grace.assumed {
-		return stop.FormatDuration(e.plan.stop.Grace) + ", assumed (--grace-period)"
-	}
-	return stop.FormatDuration(e.plan.stop.Grace)
 }
 
 // orList joins words with commas and an "or".

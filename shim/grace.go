@@ -51,11 +51,10 @@ func (c *Config) reserve(grace time.Duration) time.Duration {
 // timeToKill returns the time from the first signal to KILL, if the configuration names a
 // KILL.
 func (c *Config) timeToKill() (after time.Duration, named bool) {
-	after, named = c.Schedule.TimeToKill()
-	if c.KillAfter > 0 && (!named || c.KillAfter < after) {
+	if c.KillAfter > 0 {
 		return c.KillAfter, true
 	}
-	return after, named
+	return c.Schedule.TimeToKill()
 }
 
 // timeToLast returns the time from the first signal to the last one.
@@ -74,23 +73,13 @@ func (c *Config) ceiling(grace time.Duration) time.Duration {
 }
 
 // graceFor returns the shortest grace period, in whole seconds, whose ceiling is no
-// shorter than a hold, and into which every KILL of the configuration fits.
+// shorter than a hold.
 func (c *Config) graceFor(hold time.Duration) time.Duration {
 	grace := (hold + c.Schedule.InitialWait() + c.reserve(0) + c.Linger + stop.ReportMargin).Truncate(time.Second)
-	for c.ceiling(grace) < hold || grace < c.graceForLaterKill() {
+	for c.ceiling(grace) < hold {
 		grace += time.Second
 	}
 	return grace
-}
-
-// graceForLaterKill returns the shortest grace period into which both KILLs fit if the
-// schedule and --kill-after each name a KILL, else 0.
-func (c *Config) graceForLaterKill() time.Duration {
-	scheduled, named := c.Schedule.TimeToKill()
-	if !named || c.KillAfter == 0 {
-		return 0
-	}
-	return c.Schedule.InitialWait() + max(scheduled, c.KillAfter) + c.Linger + stop.ReportMargin
 }
 
 // inSeconds returns a time as the fields of orchestrators take it

@@ -88,8 +88,6 @@ var graceSchedules = []struct {
 	{"", 8 * time.Second, 0, 60 * time.Second, 51 * time.Second, "", "", "ends first"},
 	{"", 20 * time.Second, 0, 20 * time.Second, -time.Second, "--kill-after=20s does not fit into --grace-period=20, which leaves 0s for the hold: give less, or a grace period of 21 s", "ends first", "ends first"},
 	{"TERM/4/QUIT", 5 * time.Second, 0, 60 * time.Second, 54 * time.Second, "", "", ""}, // KILL is the last
-	{"TERM/30/KILL", 5 * time.Second, 0, 60 * time.Second, 54 * time.Second, "", "", ""},
-	{"TERM/5/KILL", 30 * time.Second, 0, 60 * time.Second, 54 * time.Second, "", "", ""},
 	{"TERM/5/KILL", 0, 10 * time.Second, 60 * time.Second, 44 * time.Second, "", "ends first", "ends first"},
 	{"", 0, 4 * time.Second, 60 * time.Second, 45 * time.Second, "", "", "leaves the command 4s to stop"},
 	{"20/TERM/5/KILL", 0, 0, 60 * time.Second, 34 * time.Second, "", "ends first", "ends first"},
@@ -133,27 +131,6 @@ func TestGraceSchedule(t *testing.T) {
 		cfg.GracePeriod -= s
 		wantError(t, cfg, "does not fit")
 	}
-}
-
-// TestGraceTwoKills: each KILL must fit into a given grace period, even if the other one
-// comes earlier and fits.
-func TestGraceTwoKills(t *testing.T) {
-	const s = time.Second
-	with := func(schedule string, killAfter, grace time.Duration) Config {
-		return Config{Schedule: testutil.Must(ParseSchedule(schedule)), KillAfter: killAfter, GracePeriod: grace}
-	}
-	wantError(t, with("USR1/30/KILL", 5*s, 20*s), "--kill-after=5s with --stop-schedule=USR1/30s/KILL: KILL is given twice, and the KILL at 30s does not fit into --grace-period=20: keep the KILL at 5s alone")
-	wantError(t, with("USR1/5/KILL", 30*s, 20*s), "--kill-after=30s with --stop-schedule=USR1/5s/KILL: KILL is given twice, and the KILL at 30s does not fit into --grace-period=20: keep the KILL at 5s alone")
-	wantError(t, with("USR1/30/KILL", 5*s, 30*s), "does not fit into --grace-period=30")
-	wantError(t, with("60", 5*s, 60*s), "does not fit into --grace-period=60")
-	mustPlan(t, with("USR1/30/KILL", 5*s, 31*s), false)
-	mustPlan(t, with("USR1/5/KILL", 30*s, 31*s), false)
-	mustPlan(t, with("USR1/30/KILL", 5*s, 0), false) // an assumed grace period yields
-	lingering := with("10/USR1/30/KILL", 5*s, 42*s)
-	lingering.Linger = 2 * s
-	wantError(t, lingering, "does not fit into --grace-period=42")
-	lingering.GracePeriod += s
-	mustPlan(t, lingering, false)
 }
 
 // TestGraceInSeconds: a grace period is said in seconds, as the fields of orchestrators

@@ -25,9 +25,9 @@ func Hold(cfg Config, faults []error) error {
 	p.hook = true
 	p.setWorkDir(&cfg)
 	l := newLoop(&cfg, p, hookHost(&cfg))
-	defer l.host.output.flush()
+	defer l.host.flush()
 	if err == nil {
-		err = l.host.processes.reserve()
+		err = l.host.processes.Reserve()
 	}
 	if err != nil { // no hold takes place
 		return l.failHook(append(faults, err))
@@ -52,7 +52,7 @@ func Hold(cfg Config, faults []error) error {
 // hold takes place.
 func Decline(cfg Config, faults []error, why string) error {
 	l := newLoop(&cfg, plan{}, hookHost(&cfg))
-	defer l.host.output.flush()
+	defer l.host.flush()
 	failed := l.failHook(faults)
 	l.report("hold: "+why, nil)
 	return failed
@@ -73,8 +73,18 @@ func (l *loop) failHook(faults []error) error {
 // lines also go to PID 1's standard error.
 func hookHost(cfg *Config) host {
 	h := newHost(cfg)
-	if out := pid1Stderr(cfg.JSON); out != nil {
-		h.output = &teeOutput{h.output, out}
+	out := pid1Stderr(cfg.JSON)
+	if out == nil {
+		return h
+	}
+	writeLine, flush := h.writeLine, h.flush
+	h.writeLine = func(text string) {
+		writeLine(text)
+		out.Line(text)
+	}
+	h.flush = func() {
+		flush()
+		out.Flush()
 	}
 	return h
 }
@@ -95,20 +105,4 @@ func pid1Stderr(inJSON bool) *stderr.Writer {
 		return nil
 	}
 	return newStderr(fd, inJSON)
-}
-
-// teeOutput writes lines to a second place too.
-type teeOutput struct {
-	outputHost
-	second *stderr.Writer
-}
-
-func (t *teeOutput) writeLine(text string) {
-	t.outputHost.writeLine(text)
-	t.second.Line(text)
-}
-
-func (t *teeOutput) flush() {
-	t.outputHost.flush()
-	t.second.Flush()
 }

@@ -57,7 +57,7 @@ func (l *loop) log(level Level, format string, args ...any) {
 	default:
 		text = "lameduck: " + text
 	}
-	l.host.output.writeLine(text)
+	l.host.writeLine(text)
 }
 
 // report writes a line of the report, which no level turns off.
@@ -67,7 +67,7 @@ func (l *loop) report(text string, figures *report.Figures) {
 	} else {
 		text = "lameduck: " + text
 	}
-	l.host.output.writeLine(text)
+	l.host.writeLine(text)
 }
 
 // stopReport returns what can be reported about the stop now.
@@ -142,7 +142,7 @@ func (l *loop) writeTermlog(s *report.Stop, text string) {
 	if s.Ended == stop.ChildExit && (s.Exit.Signal != 0 || s.Exit.Code != 0) {
 		text = ""
 	}
-	err := l.host.output.writeTermlog(text)
+	err := l.host.writeTermlog(text)
 	if err != nil && !l.termlogWarned {
 		l.termlogWarned = true
 		l.log(Warn, "cannot write the termination log: %v", err)

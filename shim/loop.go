@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/alive"
+	"github.com/lameduck-init/lameduck/shim/internal/health"
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
@@ -19,8 +21,11 @@ type loop struct {
 	plan    plan
 	machine *stop.Machine
 
-	children children
-	samples  samples
+	health    *health.Listener // nil: none
+	aliveFile *alive.File      // nil: none
+	children  children
+	sampler   sampler // nil: sampling has not begun
+	samples   samples
 
 	shellDropped  sig.Signal // a signal that the command, a shell, does not forward; 0: none
 	shellChecked  sig.Signal // the next signal, if checkShell need not be called; else 0
@@ -33,7 +38,6 @@ type loop struct {
 // children are the processes that the loop has started.
 type children struct {
 	command      int          // PID of the command; 0: not running
-	startedAt    time.Time    // when the command was started
 	group        int          // process group of the command, which may outlive the command
 	onStop       int          // PID of --on-stop; 0: not running
 	onStopFailed bool         // --on-stop could not be started
@@ -43,7 +47,6 @@ type children struct {
 
 // samples are the newest samples of the traffic.
 type samples struct {
-	began     bool              // sampling has begun
 	thawedAt  time.Time         // when a freeze past the end of the hold was noticed
 	inHold    observe.Snapshot  // the last sample of the hold
 	afterHold *observe.Snapshot // the last sample since the hold; nil: none
@@ -56,7 +59,7 @@ func newLoop(cfg *Config, p plan, h host) *loop {
 // takePending handles the signals that arrived during the start.
 func (l *loop) takePending() {
 	for {
-		s := l.host.signals.next(time.Now())
+		s := l.host.next(time.Now())
 		if s == 0 {
 			return
 		}
@@ -76,13 +79,13 @@ func (l *loop) serve() {
 			l.dispatch(stop.Event{Kind: stop.Tick})
 			deadline = time.Now() // pending signals are handled before the next deadline
 		}
-		if s := l.host.signals.next(deadline); s != 0 {
+		if s := l.host.next(deadline); s != 0 {
 			l.onSignal(s)
 		}
 		select {
-		case s := <-l.host.traffic.snapshots():
+		case s := <-l.host.snapshots:
 			l.onSample(s)
-			l.host.traffic.resume(l.machine.Searching())
+			l.sampler.Continue(l.machine.Searching())
 		default:
 		}
 	}
@@ -171,11 +174,11 @@ func (l *loop) onSignal(s sig.Signal) {
 	switch {
 	case s == sig.CHLD:
 		l.reapAll()
-	case !l.host.signals.selfInflicted(s):
+	case !l.host.selfInflicted(s):
 		if l.plan.server.auto && preset.Signals().Has(s) {
 			l.identify()
 		}
-		l.dispatch(stop.Event{Kind: stop.SignalArrived, Signal: s, Outside: l.host.signals.fromOutside(s)})
+		l.dispatch(stop.Event{Kind: stop.SignalArrived, Signal: s, Outside: l.host.fromOutside(s)})
 	}
 }
 
@@ -185,7 +188,7 @@ func (l *loop) identify() {
 	if !l.plan.server.auto || l.children.command == 0 {
 		return
 	}
-	exe, argv := l.host.processes.program(l.children.command)
+	exe, argv := l.host.processes.Program(l.children.command)
 	if found := preset.Match(exe, argv); found != nil {
 		l.machine.UsePreset(l.plan.identified(found))
 		l.log(Info, "the command is recognized as %s", found.Name)
@@ -195,11 +198,10 @@ func (l *loop) identify() {
 // reapAll reaps every process that has ended, and handles what became of the children.
 func (l *loop) reapAll() {
 	orphans := false
-	pid, status := l.host.processes.reap()
-	for ; pid > 0; pid, status = l.host.processes.reap() {
+	pid, status := l.host.processes.Reap()
+	for ; pid > 0; pid, status = l.host.processes.Reap() {
 		switch {
 		case pid == l.children.command:
-			l.warnDaemon(status)
 			l.dispatch(l.commandEvent(status))
 		case pid == l.children.onStop:
 			l.onStopStatus(status)
@@ -284,7 +286,7 @@ func (l *loop) onHoldEnd() {
 	if l.machine.Record().Lull.Found {
 		l.log(Debug, "the sample that shows a lull has an age of %v", time.Since(l.samples.inHold.Began))
 	}
-	l.host.traffic.slowDown()
+	l.sampler.SlowDown()
 	if l.machine.State() == stop.Stopping {
 		s := l.stopReport()
 		l.writeTermlog(s, s.Progress())

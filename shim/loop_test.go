@@ -202,12 +202,12 @@ type world struct {
 	ended   chan death
 	samples chan observe.Snapshot
 	wake    chan bool
-	processes
+	population
 	record
 }
 
-// processes are those of a world.
-type processes struct {
+// population are the processes of a world.
+type population struct {
 	gone     bool          // the command has exited
 	rest     []int         // PIDs of the other processes
 	catches  sig.Set       // the signals that the command catches
@@ -313,7 +313,7 @@ func (w *world) end(pid int, status proc.Status) {
 }
 
 // reap runs on the loop's goroutine, which alone changes w.rest.
-func (w *world) reap() (int, proc.Status) {
+func (w *world) Reap() (int, proc.Status) {
 	select {
 	case d := <-w.ended:
 		if d.pid == anyOther && len(w.rest) > 0 {
@@ -331,14 +331,14 @@ func (w *world) reap() (int, proc.Status) {
 	return proc.NoneYet, proc.Status{}
 }
 
-func (w *world) descendants() (family []proc.Process, ok bool) {
+func (w *world) Descendants() (family []proc.Process, ok bool) {
 	for _, pid := range w.rest {
 		family = append(family, proc.Process{PID: pid, Parent: 1})
 	}
 	return family, true
 }
 
-func (w *world) kill(pid int, s sig.Signal) error {
+func (w *world) Kill(pid int, s sig.Signal) error {
 	w.did("sends %v%s", s, to(pid))
 	if i := slices.Index(w.rest, pid); i >= 0 && s == sig.KILL {
 		w.rest = slices.Delete(w.rest, i, i+1)
@@ -353,15 +353,15 @@ func (w *world) writeTermlog(text string) error {
 	return nil
 }
 
-// findOnStop and runOnStop fail for a program called "missing".
-func (w *world) findOnStop(_ string, argv, _ []string) error {
+// Find and StartBeside fail for a program called "missing".
+func (w *world) Find(_ string, argv, _ []string) error {
 	if argv[0] == "missing" {
 		return &StartError{Command: argv[0], Err: syscall.ENOENT}
 	}
 	return nil
 }
 
-func (w *world) runOnStop(_ string, argv, env []string) (int, error) {
+func (w *world) StartBeside(_ string, argv, env []string) (int, error) {
 	w.did("runs %s", strings.Join(append(argv, env[len(env)-2:]...), " "))
 	if argv[0] == "missing" {
 		return 0, &StartError{Command: argv[0], Err: syscall.ENOENT}
@@ -387,61 +387,50 @@ func mustSignal(t *testing.T, text string) sig.Signal {
 	return s
 }
 
-// The world implements every group of the host.
+// The world is the host.
 
 func (w *world) host(events []script.Step) host {
 	w.events = events
-	return host{signals: w, processes: w, traffic: w, neighbors: w, output: w}
+	return host{
+		processes:     w,
+		next:          w.next,
+		selfInflicted: func(sig.Signal) bool { return false },
+		fromOutside:   func(s sig.Signal) bool { return !sig.Set(w.inside.Load()).Has(s) },
+		startSampling: func(observe.Config) sampler {
+			w.did("watches")
+			return w
+		},
+		snapshots:     w.samples,
+		serveHealth:   func(HealthSpec) (*health.Listener, error) { return nil, nil },
+		setHealthMode: func(_ *health.Listener, during HealthMode) { w.did("answers health checks with %v", during) },
+		hasDirectory:  func(path string) bool { return path != "/missing" },
+		writeLine:     func(text string) { w.did("says %s", strings.TrimPrefix(text, "lameduck: ")) },
+		writeTermlog:  w.writeTermlog,
+		flush:         func() {},
+	}
 }
 
-func (w *world) selfInflicted(s sig.Signal) bool { return s == sig.CHLD }
-func (w *world) fromOutside(s sig.Signal) bool   { return !sig.Set(w.inside.Load()).Has(s) }
+func (w *world) Reserve() error                        { return nil }
+func (w *world) BecomeSubreaper() error                { return nil }
+func (w *world) SetParentDeathSignal(sig.Signal) error { return nil }
+func (w *world) Start(proc.Command) (int, error)       { return commandPID, nil }
+func (w *world) ReleaseInherited()                     { go w.happen(w.t, w.events) }
+func (w *world) Caught(int) (sig.Set, bool)            { return w.catches, w.catches != 0 }
+func (w *world) IsShell(int) bool                      { return false }
+func (w *world) StopSelf(s sig.Signal)                 { w.did("stops itself with %v", s) }
+func (w *world) RetakeTerminal(int)                    { w.did("takes back the terminal") }
 
-func (w *world) reserve() error                        { return nil }
-func (w *world) becomeSubreaper() error                { return nil }
-func (w *world) setParentDeathSignal(sig.Signal) error { return nil }
-func (w *world) start(proc.Command) (int, error)       { return commandPID, nil }
-func (w *world) releaseInherited()                     { go w.happen(w.t, w.events) }
-func (w *world) caught(int) (sig.Set, bool)            { return w.catches, w.catches != 0 }
-func (w *world) isShell(int) bool                      { return false }
-func (w *world) stopSelf(s sig.Signal)                 { w.did("stops itself with %v", s) }
-func (w *world) takeTerminal(int)                      { w.did("takes back the terminal") }
+func (w *world) KillDescendant(p proc.Process, s sig.Signal) error { return w.Kill(p.PID, s) }
 
-func (w *world) killDescendant(p proc.Process, s sig.Signal) error { return w.kill(p.PID, s) }
-
-func (w *world) giveTerminal(int) bool {
+func (w *world) GiveTerminal(int) bool {
 	w.did("hands over the terminal")
 	return true
 }
 
-// program does not find a "gone-listener", which has ended.
-func (w *world) program(int) (string, []string) {
+func (w *world) Program(int) (string, []string) {
 	name, _ := w.executes.Load().(string)
-	if name == "gone-listener" {
-		return "", nil
-	}
 	return name, []string{name}
 }
 
-// listening finds a program called "listener" or "gone-listener".
-func (w *world) listening(pids []int) int {
-	if name, _ := w.executes.Load().(string); strings.HasSuffix(name, "listener") {
-		return pids[0]
-	}
-	return 0
-}
-
-func (w *world) startSampling(observe.Config)       { w.did("watches") }
-func (w *world) resume(bool)                        {}
-func (w *world) slowDown()                          { w.did("looks seldom") }
-func (w *world) snapshots() <-chan observe.Snapshot { return w.samples }
-
-func (w *world) listenHealth(HealthSpec) error { return nil }
-func (w *world) stopHealth(during HealthMode)  { w.did("answers health checks with %v", during) }
-func (w *world) health() *health.Listener      { return nil }
-func (w *world) hasDirectory(path string) bool { return path != "/missing" }
-func (w *world) createAliveFile(string) error  { return nil }
-func (w *world) removeAliveFile()              {}
-
-func (w *world) writeLine(text string) { w.did("says %s", strings.TrimPrefix(text, "lameduck: ")) }
-func (w *world) flush()                {}
+func (w *world) Continue(bool) {}
+func (w *world) SlowDown()     { w.did("looks seldom") }

@@ -31,7 +31,7 @@ type plan struct {
 	hook     bool     // a preStop hook: lameduck holds beside a command that others stop
 	grace    graceTerms
 	server   server
-	exits    map[int]int // exit codes to report instead
+	exits    []ExitCode // that were given
 	warnings []string
 }
 
@@ -181,33 +181,26 @@ func (p *plan) identified(found *preset.Preset) stop.Preset {
 
 // setSchedule checks the times of KILL, and drops the signals of the C library's threads
 // unless the configuration names them: no init passes them on, and they end a C program.
-//
 // A --kill-after that comes before the given schedule's last signal is refused. A preset's
-// later steps may be cut short, since the user did not ask for each of them, and so may
-// the schedule's own KILL: the earlier KILL is sent.
+// later steps may be cut short, since the user did not ask for each of them.
 func (p *planner) setSchedule() error {
 	rewrites := &p.plan.stop.Rewrites
 	for s := range sig.Internal.Without(rewrites.Given() | p.plan.stop.StopSignals).All {
 		rewrites.Add(Rewrite{From: s}) // cannot fail: s has no rewrite yet
 	}
+	if p.KillAfter == 0 {
+		return nil
+	}
+	if p.Schedule.Kills() {
+		return p.errorf("--kill-after=%v with --stop-schedule=%v: KILL is given twice: keep one", p.KillAfter, p.Schedule)
+	}
 	step, at, found := p.Schedule.CutOffBy(p.KillAfter)
-	if p.KillAfter == 0 || !found {
-		return p.checkLaterKill()
+	if !found {
+		return nil
 	}
 	enough := at.Truncate(time.Second) + time.Second
 	return p.errorf("--kill-after=%v with --stop-schedule=%v: KILL comes at %v and %v only at %v: give --kill-after=%v or more, or put KILL into the schedule",
 		p.KillAfter, p.Schedule, p.KillAfter, step, at, enough.Seconds())
-}
-
-// checkLaterKill refuses a KILL that is given beside an earlier one and does not fit into a
-// given grace period: the earlier KILL, which fits, would hide the mistake.
-func (p *planner) checkLaterKill() error {
-	scheduled, named := p.Schedule.TimeToKill()
-	if !named || p.KillAfter == 0 || p.GracePeriod == 0 || p.GracePeriod >= p.graceForLaterKill() {
-		return nil
-	}
-	return p.errorf("--kill-after=%v with --stop-schedule=%v: KILL is given twice, and the KILL at %v does not fit into --grace-period=%s: keep the KILL at %v alone",
-		p.KillAfter, p.Schedule, max(scheduled, p.KillAfter), inSeconds(p.GracePeriod), min(scheduled, p.KillAfter))
 }
 
 // The grace period and the gate.
@@ -319,27 +312,35 @@ func (p *planner) warnAssumed() {
 // Exit codes.
 
 func (p *planner) setExitCodes() error {
-	p.plan.exits = make(map[int]int, len(p.ExitCodes))
-	for _, m := range p.ExitCodes {
-		if _, twice := p.plan.exits[m.From]; twice {
+	for i, m := range p.ExitCodes {
+		if slices.ContainsFunc(p.ExitCodes[:i], func(before ExitMap) bool { return before.From == m.From }) {
 			return p.errorf("--exit-code=%d:%d: exit code %d is mapped twice: keep one", m.From, m.To, m.From)
 		}
-		p.plan.exits[m.From] = m.To
+		p.plan.exits = append(p.plan.exits, ExitCode{ExitMap: m})
 	}
 	return nil
 }
 
-// exitCode returns the exit code to report for the command's own. A preset's map applies
-// only after a stop sequence.
-func (p *plan) exitCode(code int, stopped bool) int {
-	if to, ok := p.exits[code]; ok {
-		return to
+// exitCodes returns the exit codes to report instead of others, those that were given before
+// those of the preset.
+func (p *plan) exitCodes() []ExitCode {
+	exits := slices.Clone(p.exits)
+	if p.server.preset == nil {
+		return exits
 	}
-	if stopped && p.server.preset != nil {
-		for _, m := range p.server.preset.Exit {
-			if m.From == code {
-				return m.To
-			}
+	for _, m := range p.server.preset.Exit {
+		if !slices.ContainsFunc(p.exits, func(given ExitCode) bool { return given.From == m.From }) {
+			exits = append(exits, ExitCode{m, true})
+		}
+	}
+	return exits
+}
+
+// exitCode returns the exit code to report for the command's own.
+func (p *plan) exitCode(code int, stopped bool) int {
+	for _, exit := range p.exitCodes() {
+		if exit.From == code && (stopped || !exit.AfterStop) {
+			return exit.To
 		}
 	}
 	return code

@@ -375,14 +375,6 @@ type loggedEntry struct {
 	report.Figures
 }
 
-// lineRecorder is an output that only records lines.
-type lineRecorder struct {
-	outputHost
-	lines *[]string
-}
-
-func (r lineRecorder) writeLine(text string) { *r.lines = append(*r.lines, text) }
-
 // TestLevels: every level has a name in JSON and a prefix in text.
 func TestLevels(t *testing.T) {
 	for _, c := range []struct {
@@ -392,7 +384,7 @@ func TestLevels(t *testing.T) {
 	}{{Error, "lameduck: x 1", "error"}, {Warn, "lameduck: warning: x 1", "warn"}, {Info, "lameduck: x 1", "info"}, {Debug, "lameduck: x 1", "debug"}} {
 		for _, inJSON := range []bool{false, true} {
 			var said []string
-			l := &loop{cfg: &Config{Level: c.level, JSON: inJSON}, host: host{output: lineRecorder{lines: &said}}}
+			l := &loop{cfg: &Config{Level: c.level, JSON: inJSON}, host: host{writeLine: func(text string) { said = append(said, text) }}}
 			l.log(c.level, "x %d", 1)
 			l.log(c.level+1, "not said")
 			want := c.text

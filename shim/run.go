@@ -5,7 +5,7 @@ import (
 	"path"
 	"time"
 
-	"github.com/lameduck-init/lameduck/shim/internal/preset"
+	"github.com/lameduck-init/lameduck/shim/internal/alive"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
@@ -56,17 +56,20 @@ func (p *plan) setWorkDir(cfg *Config) {
 
 func run(cfg *Config, p plan, h host) (int, error) {
 	l := newLoop(cfg, p, h)
-	defer h.output.flush()
-	defer h.neighbors.removeAliveFile()
-	if err := l.begin(); err != nil || l.done {
+	defer h.flush()
+	err := l.begin()
+	if l.aliveFile != nil {
+		defer l.aliveFile.Remove()
+	}
+	if err != nil || l.done {
 		return l.code, err
 	}
 	// From here on no error is fatal: warn and go on.
 	l.dispatch(stop.Event{Kind: stop.CommandStarted})
-	h.processes.releaseInherited()
+	h.processes.ReleaseInherited()
 	l.serve()
 	if p.stop.JobControl {
-		h.processes.takeTerminal(l.children.group)
+		h.processes.RetakeTerminal(l.children.group)
 	}
 	return l.code, nil
 }
@@ -85,18 +88,23 @@ func (l *loop) begin() error {
 		return nil
 	}
 	if l.cfg.Health != nil {
-		if err := l.host.neighbors.listenHealth(*l.cfg.Health); err != nil {
+		listener, err := l.host.serveHealth(*l.cfg.Health)
+		if err != nil {
 			return l.cfg.errorf("--health=%v: %w", l.cfg.Health, err)
 		}
+		l.health = listener
 	}
-	if err := l.host.neighbors.createAliveFile(l.cfg.AliveFile); err != nil {
-		return l.cfg.errorf("--alive-file=%s: %w", Quote(l.cfg.AliveFile), err)
+	if l.cfg.AliveFile != "" {
+		file, err := alive.Create(l.cfg.AliveFile)
+		if err != nil {
+			return l.cfg.errorf("--alive-file=%s: %w", Quote(l.cfg.AliveFile), err)
+		}
+		l.aliveFile = file
 	}
 	command := proc.Command{Argv: l.cfg.Command, Env: l.cfg.Env, Session: l.cfg.Session, SameGroup: l.cfg.SameGroup}
-	pid, err := l.host.processes.start(command)
+	pid, err := l.host.processes.Start(command)
 	l.children.command = pid
 	l.children.group = pid
-	l.children.startedAt = time.Now()
 	return err
 }
 
@@ -106,7 +114,7 @@ func (l *loop) prepare() error {
 	l.logWarnings()
 	l.warnOnStop()
 	l.warnWaitGone()
-	if err := l.host.processes.reserve(); err != nil {
+	if err := l.host.processes.Reserve(); err != nil {
 		return err
 	}
 	return l.openTermlog()
@@ -124,7 +132,7 @@ func (l *loop) warnOnStop() {
 	if len(l.cfg.OnStop) == 0 {
 		return
 	}
-	if err := l.host.processes.findOnStop(l.plan.workDir, l.cfg.OnStop, l.cfg.Env); err != nil {
+	if err := l.host.processes.Find(l.plan.workDir, l.cfg.OnStop, l.cfg.Env); err != nil {
 		l.log(Warn, "--on-stop: %v: correct the command, or a stop goes on without --on-stop", err)
 	}
 }
@@ -133,7 +141,7 @@ func (l *loop) warnOnStop() {
 // does not exist is normal: the neighbor is gone, or has not started.
 func (l *loop) warnWaitGone() {
 	for _, file := range l.plan.paths {
-		if dir := path.Dir(file); !l.host.neighbors.hasDirectory(dir) {
+		if dir := path.Dir(file); !l.host.hasDirectory(dir) {
 			l.log(Warn, "--wait-gone=%s: there is no directory %s, so no hold waits for the path: mount the neighbor's volume, or correct the path", Quote(file), Quote(dir))
 		}
 	}
@@ -141,7 +149,7 @@ func (l *loop) warnWaitGone() {
 
 // openTermlog checks that the termination log can be written.
 func (l *loop) openTermlog() error {
-	if err := l.host.output.writeTermlog(""); err != nil {
+	if err := l.host.writeTermlog(""); err != nil {
 		return l.cfg.errorf("--termination-log=%s: %w: give a file, or none", Quote(l.cfg.TerminationLog), err)
 	}
 	return nil
@@ -151,14 +159,14 @@ func (l *loop) openTermlog() error {
 // parent-death signal.
 func (l *loop) setUpReaping() error {
 	if s := l.cfg.ParentDeathSignal; s != 0 {
-		if err := l.host.processes.setParentDeathSignal(s); err != nil {
+		if err := l.host.processes.SetParentDeathSignal(s); err != nil {
 			return l.cfg.errorf("--parent-death-signal=%v: %w", s, err)
 		}
 	}
 	if l.cfg.Subreaper == No {
 		return nil
 	}
-	err := l.host.processes.becomeSubreaper()
+	err := l.host.processes.BecomeSubreaper()
 	if err != nil && l.cfg.Subreaper == Yes {
 		return l.cfg.errorf("--subreaper: %w", err)
 	}
@@ -168,65 +176,17 @@ func (l *loop) setUpReaping() error {
 	return nil
 }
 
-// daemonWindow is the time after the start in which a command that exits with 0 may have put
-// a server into the background.
-const daemonWindow = time.Minute
-
-// warnDaemon warns of a server that went into the background: the command has exited with 0
-// soon after the start, and left a process that is a known server, or listens.
-func (l *loop) warnDaemon(status proc.Status) {
-	exited := status.Stopped == 0 && !status.Continued && status.Signal == 0 && status.Code == 0
-	took := time.Since(l.children.startedAt)
-	if !exited || took > daemonWindow || l.machine.State() != stop.Running {
-		return
-	}
-	left, _ := l.host.processes.descendants()
-	if name, hint := l.serverAmong(left); name != "" {
-		l.log(Warn, "the command exited 0 after %.1f s and left %s in the background, but the container ends with the command: run %[2]s in the foreground%s",
-			took.Seconds(), Quote(name), hint)
-	}
-}
-
-// serverAmong returns the name of a server among processes, and how the server stays in the
-// foreground; "" without a server. A known server may not listen yet. Without a hold the
-// command may be a shell or a job that was not meant to serve, so only known servers count.
-func (l *loop) serverAmong(processes []proc.Process) (name, hint string) {
-	var pids []int
-	for _, p := range processes {
-		if p.Dead() {
-			continue
-		}
-		pids = append(pids, p.PID)
-		known := preset.Match(l.host.processes.program(p.PID))
-		if known != nil && known.Foreground() != "" {
-			return known.Name, ", " + known.Foreground()
-		}
-	}
-	if !l.cfg.Holds() {
-		return "", ""
-	}
-	pid := l.host.traffic.listening(pids)
-	if pid == 0 {
-		return "", ""
-	}
-	exe, _ := l.host.processes.program(pid)
-	if exe == "" { // the process has ended
-		return "", ""
-	}
-	return path.Base(exe), ""
-}
-
 // Pause runs no command: Pause keeps the namespaces of a pod and reaps its orphans until
 // TERM or INT arrives. Pause returns the exit code, 0.
 func Pause() int {
-	h := newHost(&Config{TerminationLog: NoTerminationLog})
-	h.processes.releaseInherited()
+	var processes proc.Processes
+	processes.ReleaseInherited()
 	for {
 		for reaped := true; reaped; {
-			pid, _ := h.processes.reap()
+			pid, _ := processes.Reap()
 			reaped = pid > 0
 		}
-		switch h.signals.next(time.Time{}) {
+		switch sigcatch.Next(time.Time{}) {
 		case sig.TERM, sig.INT:
 			return 0
 		}

@@ -92,7 +92,7 @@ func Watch(cfg Config, d Display) error {
 		return err
 	}
 	h := newHost(&Config{TerminationLog: NoTerminationLog})
-	if err := h.processes.reserve(); err != nil {
+	if err := h.processes.Reserve(); err != nil {
 		return err
 	}
 	s := screen{Display: d}
@@ -142,13 +142,13 @@ func (s *screen) leave() {
 
 // ends waits for a signal or the next snapshot, and reports whether the signal ends Watch.
 func (s *screen) ends(h *host) bool {
-	switch h.signals.next(time.Time{}) {
+	switch h.next(time.Time{}) {
 	case sig.TERM, sig.INT, sig.HUP, sig.QUIT:
 		return true
 	case sig.TSTP:
 		if os.Getpid() != 1 {
 			s.leave()
-			h.processes.stopSelf(sig.TSTP)
+			h.processes.StopSelf(sig.TSTP)
 			s.enter()
 		}
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -12,27 +11,15 @@ import (
 
 // container has the known facts about a container in a manifest or a Dockerfile.
 type container struct {
-	line          int
-	image         string
-	words         []word // the command
-	complete      bool   // words is complete; else an unknown entrypoint comes first
-	env           []variable
-	moreVariables bool // variables from elsewhere may be added
-	realInit      bool // the init in front of the program was installed under its own name
-	found         []finding
-
-	program program   // the program in words, if given
-	entry   *instance // the lameduck in words, or nil
-}
-
-// instance is a lameduck in a container: the entrypoint or a hook.
-type instance struct {
-	*reading
-	explained
 	line     int
-	command  []word
-	complete bool // the words are complete
-	starts   bool // lameduck starts
+	image    string
+	words    []word // the command
+	complete bool   // words is complete; else an unknown entrypoint comes first
+	env      []variable
+	more     bool // variables from elsewhere may be added
+	found    []finding
+
+	entry *lameduck // the entrypoint, or nil
 }
 
 func (c *container) report(line int, rule, format string, args ...any) {
@@ -42,132 +29,171 @@ func (c *container) report(line int, rule, format string, args ...any) {
 	}
 }
 
-// findEntry sets program and entry. If the container is hooked, with a preStop hook that runs
-// lameduck, variables alone do not make the entrypoint a lameduck.
+// findEntry sets entry. In a container with a hook that calls lameduck, variables alone do not
+// make the entrypoint a lameduck.
 func (c *container) findEntry(hooked bool) {
-	if c.complete {
-		c.program = programOf(c.words)
-	}
 	line := c.line
 	if len(c.words) > 0 {
 		line = c.words[0].line
 	}
-	switch p := c.program; {
-	case c.complete && p.isLameduck():
-		c.entry = c.newInstance(false, p.words[0].line, p.words[1:])
-		c.entry.complete = true
-		if c.entry.asks {
-			c.entry = nil
+	variables := !hooked && c.hasVariable()
+	found := callIn(c.words)
+	switch {
+	case found != nil && found.subcommand == "hold" && !found.script:
+		c.report(found.program.line, noCommand, "the container runs lameduck hold, which runs no command and ends after a hold; leave out hold and give the command, or make it the preStop hook")
+	case found != nil && found.subcommand == "":
+		c.entry = c.read(false, found.program.line, found.args, found.unclear)
+		if c.entry != nil {
+			c.entry.whole = c.complete
 		}
-	case c.complete && p.behind != "" && !c.realInit && c.lameduckVariable() != nil && !hooked: // lameduck under the name of an init, perhaps
-		c.entry = c.newInstance(false, line, append([]word{{"--", line}}, p.words...))
-	case !c.complete && programOf(c.words).isLameduck(): // the image's entrypoint executes it
-		p := programOf(c.words)
-		c.entry = c.newInstance(false, p.words[0].line, p.words[1:])
-	case !c.complete && flagged(c.words):
-		c.entry = c.newInstance(false, line, c.words)
-	case !c.complete && !hooked && (c.lameduckVariable() != nil || strings.Contains(c.image, "lameduck")):
-		c.entry = c.newInstance(false, line, append([]word{{"--", line}}, c.words...))
+		c.reportShell(found)
+	case found != nil:
+	case !c.complete && c.startsWithFlag():
+		c.entry = c.read(false, line, c.words, false)
+	case !c.complete && (variables || !hooked && strings.Contains(c.image, "lameduck")):
+		c.entry = c.read(false, line, append([]word{{"--", line}}, c.words...), false)
+	case c.complete && variables && len(c.words) > 0 && slices.Contains(inits, c.words[0].base()):
+		c.entry = c.read(false, line, []word{{"--", line}}, false) // lameduck under an init's name, perhaps
 	}
 }
 
-// newInstance reads a lameduck's words, and adds lameduck's complaints to the findings.
-func (c *container) newInstance(hook bool, line int, args []word) *instance {
-	d := &instance{reading: read(hook, line, args, c.env), line: line}
-	d.command = args[len(args)-min(len(args), len(d.cfg.Command)):]
-	for _, p := range d.problems {
-		c.report(p.line, p.rule, "%s", p.text)
-	}
-	if d.open {
-		return d
-	}
-	err := d.validate()
-	if err != nil {
-		c.report(d.lineIn(err), badFlag, "%s: %v", d.outcome(), err)
-		return d
-	}
-	d.explained, err = explain(d.cfg)
-	d.starts = err == nil
-	return d
+// hasVariable reports whether a variable is lameduck's.
+func (c *container) hasVariable() bool {
+	return slices.ContainsFunc(c.env, func(v variable) bool { return strings.HasPrefix(v.name, cli.Prefix) && v.value.text != "" })
 }
 
-// lineIn returns the line of the first flag that an error names.
-func (d *instance) lineIn(err error) int {
-	for _, m := range regexp.MustCompile(`--([a-z-]+)`).FindAllStringSubmatch(err.Error(), -1) {
-		if d.gave(m[1]) {
-			return d.given[m[1]].line
-		}
-	}
-	return d.line
+// startsWithFlag reports whether the words are flags, of which only lameduck has one, and a
+// command.
+func (c *container) startsWithFlag() bool {
+	command := slices.IndexFunc(c.words, func(w word) bool { return !strings.HasPrefix(w.text, "-") })
+	return slices.ContainsFunc(c.words[:max(command, 0)], func(w word) bool {
+		return flagOf(w) == "--grace-period" || takes(w, word{})
+	})
 }
 
-// reportUnusedFlags reports flags that lameduck refuses for lack of effect. Variables without
-// effect are only warnings of lameduck.
-func (c *container) reportUnusedFlags(d *instance) {
-	for _, u := range d.CheckUnused(&d.cfg) {
-		if u.Refused() {
-			c.report(d.given[u.Flag].line, badFlag, "lameduck does not start: %v, or leave it out", u)
-		}
+// takes reports whether a word, or the word and the next, are a distinctive flag of lameduck
+// with a value that lameduck takes. Another program may have a flag of that name.
+func takes(w, next word) bool {
+	if !slices.Contains(distinctive, flagOf(w)) {
+		return false
+	}
+	words := []string{w.text}
+	if flagOf(w) == w.text && next.text != "" && !strings.HasPrefix(next.text, "-") {
+		words = append(words, next.text)
+	}
+	line, err := cli.ParseRun(words, nil)
+	return err == nil && !slices.ContainsFunc(line.Given(), func(g cli.Given) bool { return g.Err != nil })
+}
+
+// flagOf returns a word without a value.
+func flagOf(w word) string {
+	flag, _, _ := strings.Cut(w.text, "=")
+	return flag
+}
+
+// reportShell reports a shell that stays in front of lameduck. bash, BusyBox and others execute
+// a script's only command in their own place; dash does not.
+func (c *container) reportShell(found *call) {
+	small := strings.Contains(c.image, "alpine") || strings.Contains(c.image, "busybox")
+	if shell := c.words[0].base(); found.script && !found.exec && !small && (shell == "sh" || shell == "dash") {
+		c.report(found.program.line, noExec, "%s (if it is dash) forwards no signals: lameduck does not learn of the stop, and is killed; put exec before %s", shell, found.program.text)
 	}
 }
 
-// lameduckVariable returns the first variable with lameduck's prefix, or nil.
-func (c *container) lameduckVariable() *variable {
-	env := environ(c.env)
-	for i, v := range c.env {
-		if strings.HasPrefix(v.name, cli.Prefix) && !cli.Foreign(v.name, v.value.text, env) && v.value.text != "" {
-			return &c.env[i]
-		}
-	}
-	return nil
-}
-
-// reportUnusedVariables reports variables for lameduck in a container that does not run lameduck.
-func (c *container) reportUnusedVariables(others ...[]word) {
-	v := c.lameduckVariable()
-	if v == nil || c.entry != nil || !c.complete || c.program.unclear || mentions(c.words) || slices.ContainsFunc(others, mentions) {
+// reportOneWord reports a command line in one word, and the outcome.
+func (c *container) reportOneWord(words []word, outcome string) {
+	if len(words) == 0 {
 		return
 	}
-	if c.realInit {
-		c.report(v.value.line, unusedVariable, "%s has no effect: %s does not read it; put lameduck in the place of %[2]s, or remove the variable", v.name, c.program.behind)
+	first, _, isLine := strings.Cut(words[0].text, " ")
+	if isLine && (word{text: first}).base() == "lameduck" {
+		c.report(words[0].line, noProgram, "no shell splits %q into words, so %s; make each word an item of its own", words[0].text, outcome)
+	}
+}
+
+// reportNoCommand reports a lameduck without a command, and what to do. An image from scratch
+// is for copying.
+func (c *container) reportNoCommand(remedy string) {
+	if l := c.entry; l != nil && l.whole && !l.unclear && len(l.command) == 0 && c.image != "scratch" {
+		c.report(l.line, noCommand, "lameduck does not start: no command to run: %s", remedy)
+	}
+}
+
+// reportCommand reports a command of lameduck that is a lameduck too, gets lameduck's flags, or
+// does not go with the preset.
+func (c *container) reportCommand() {
+	l := c.entry
+	if l == nil || l.unclear || len(l.command) == 0 {
 		return
 	}
-	c.report(v.value.line, unusedVariable, "%s has no effect: this container runs %s without lameduck; put lameduck in front, or remove the variable", v.name, name(c.program.words))
+	if inner := callIn(l.command); inner != nil {
+		c.report(inner.program.line, holdTwice, "lameduck runs another lameduck, which is of no use, or adds a hold to the hold; leave one of them out")
+		return
+	}
+	c.reportMisplaced(l.command)
+	if l.whole {
+		c.reportPreset(l)
+	}
 }
+
+// distinctive are flags that hardly any other program has.
+var distinctive = []string{
+	"--until", "--quiet-for", "--max-silence", "--max-delay", "--wait-gone", "--on-stop", "--stop-schedule", "--ignore-probes", "--no-ignore-probes",
+	"--count-port", "--ignore-port", "--ignore-peer", "--alive-file", "--health-during", "--parent-death-signal", "--termination-log",
+}
+
+// reportMisplaced reports flags of lameduck among the arguments of the command.
+func (c *container) reportMisplaced(command []word) {
+	for i, w := range command[1:] {
+		if w.text == "--" {
+			return
+		}
+		var next word
+		if i+2 < len(command) {
+			next = command[i+2]
+		}
+		if takes(w, next) {
+			c.report(w.line, misplacedFlag, "%s comes after the command, so %s gets the flag, and lameduck does not: put the flag before %[2]s, unless %[2]s has a flag of that name", w.text, command[0].text)
+		}
+	}
+}
+
+// presetNeeded are the servers that drop requests at TERM.
+var presetNeeded = []string{"nginx", "httpd", "haproxy", "php-fpm"}
+
+// reportPreset reports a preset of a server that is not the command, and a server that drops
+// requests at TERM without a preset.
+func (c *container) reportPreset(l *lameduck) {
+	command := slices.Clone(l.cfg.Command)
+	command[0] = strings.TrimSuffix(command[0], "-foreground") // of httpd's image
+	likely, err := shim.NewOutline(shim.Config{Command: command, Preset: shim.AutoPreset})
+	if err != nil || likely.Preset == nil || l.cfg.Schedule != nil || slices.ContainsFunc(l.cfg.Rewrites, rewritesTERM) {
+		return
+	}
+	server := likely.Preset
+	switch named := l.cfg.Preset; {
+	case named == "":
+		told := slices.ContainsFunc(server.StopSignals, func(s shim.Signal) bool { return slices.Contains(l.cfg.StopSignals, s) })
+		if slices.Contains(presetNeeded, server.Name) && l.holds() && !told && !c.more {
+			c.report(l.line, wrongPreset, "after the hold lameduck sends TERM, at which %s drops requests in flight; give --preset=%[1]s, unless the image sets LAMEDUCK_PRESET", server.Name)
+		}
+	case l.outline != nil && l.outline.Preset != nil && l.outline.Preset.Name != server.Name && l.outline.Preset.Schedule != server.Schedule:
+		c.report(l.lineOf("--preset"), wrongPreset, "the preset is that of %s, but the command is %s; give --preset=%[2]s", named, server.Name)
+	}
+}
+
+func rewritesTERM(r shim.Rewrite) bool { return r.From.String() == "TERM" }
 
 // reportStopSignal reports a stop signal that does not begin a stop.
 func (c *container) reportStopSignal(field, text string, line int) {
 	s, err := shim.ParseSignal(text)
-	if d := c.entry; err == nil && d != nil && d.starts && d.sequence && !c.moreVariables && !d.begins(s) {
-		c.report(line, stopSignal, "%s %v starts no stop: lameduck forwards it unchanged, at once; give --stop-signal=%v (or --rewrite=TERM:%v, a preset that names it), or remove %s",
-			field, s, s, s, field)
+	l := c.entry
+	if err != nil || l == nil || !l.whole || l.outline == nil || !l.outline.Sequence || c.more {
+		return
 	}
-}
-
-// reportShells reports a shell in front of the program that should get the signals.
-func (c *container) reportShells(job bool) {
-	p := c.program
-	if c.complete && p.shellStays(c.image) && (!job || mentions(p.words)) {
-		c.report(c.words[0].line, noExec, "%s forwards no signals: %s does not learn of the stop, and is killed; %s", p.frontShell(), p.awaited(), p.remedy())
+	begins := slices.ContainsFunc(l.outline.Starts, func(start shim.Start) bool { return start.Signal == s })
+	presetUnknown := l.cfg.Preset == shim.AutoPreset && l.outline.Preset == nil
+	if !begins && !presetUnknown {
+		c.report(line, stopSignal, "%s %v starts no stop: lameduck forwards it unchanged, at once; give --stop-signal=%v (or --rewrite=TERM:%v, a preset that names it), or remove %s", field, s, s, s, field)
 	}
-	if d := c.entry; d != nil && d.complete && len(d.command) > 0 && !d.cfg.Group {
-		if p := programOf(d.command); p.shellStays(c.image) {
-			c.report(d.command[0].line, noExec, "%s gets lameduck's signal and does not forward it: %s does not learn of the stop, and is killed; %s, or give --group", p.frontShell(), p.awaited(), p.remedy())
-		}
-	}
-}
-
-// flagged reports whether words begin with flags that only lameduck has.
-func flagged(words []word) bool {
-	own := []string{"--until", "--grace-period", "--quiet-for", "--max-silence", "--wait-gone", "--on-stop", "--stop-schedule", "--ignore-probes", "--no-ignore-probes"}
-	for _, w := range words {
-		flag, _, _ := strings.Cut(w.text, "=")
-		switch {
-		case !strings.HasPrefix(flag, "-"):
-			return false
-		case slices.Contains(own, flag):
-			return slices.ContainsFunc(words, func(w word) bool { return !strings.HasPrefix(w.text, "-") }) // a command follows
-		}
-	}
-	return false
 }

@@ -3,16 +3,15 @@ module github.com/lameduck-init/lameduck/cmd/lameduck-lint
 go 1.26.0
 
 require (
-	github.com/agext/levenshtein v1.2.3
 	github.com/alecthomas/kong v1.17.0
 	github.com/lameduck-init/lameduck v1.0.0
 	github.com/moby/buildkit v0.31.1
 	github.com/rogpeppe/go-internal v1.15.0
 	go.yaml.in/yaml/v3 v3.0.6
-	mvdan.cc/sh/v3 v3.14.1
 )
 
 require (
+	github.com/agext/levenshtein v1.2.3 // indirect
 	github.com/containerd/typeurl/v2 v2.3.0 // indirect
 	github.com/docker/go-units v0.5.0 // indirect
 	github.com/moby/docker-image-spec v1.3.1 // indirect

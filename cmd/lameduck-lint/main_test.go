@@ -4,7 +4,6 @@ import (
 	"flag"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -51,14 +50,3 @@ func TestInterrupt(t *testing.T) {
 
 // root is the checkout.
 const root = "../.."
-
-func lameduck(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "lameduck")
-	build := exec.Command("make", "-s", "-C", root, "build", "OUT="+path)
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		t.Fatal("cannot build lameduck: ", err)
-	}
-	return path
-}

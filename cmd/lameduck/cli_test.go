@@ -177,7 +177,11 @@ var refused = []struct {
 	{[]string{"-u", "quiet", "echo"}, "LAMEDUCK_COUNT_PORT=80 LAMEDUCK_IGNORE_PORT=80", "--count-port=80 and --ignore-port=80 contradict each other", false},
 	{[]string{"watch", "--count-port=80", "--ignore-port=80"}, "", "contradict each other", true},
 	{[]string{"watch"}, "LAMEDUCK_COUNT_PORT=80 LAMEDUCK_IGNORE_PORT=80", "contradict each other", true},
-	{[]string{"--stop-schedule=USR1/30/KILL", "--kill-after=5", "--grace-period=20", "echo"}, "", "KILL is given twice", false},
+	{[]string{"--stop-schedule=USR1/30/KILL", "--kill-after=5", "echo"}, "", "--kill-after=5s with --stop-schedule=USR1/30s/KILL: KILL is given twice: keep one", false},
+	{[]string{"--stop-schedule=USR1/5/KILL", "--kill-after=30", "echo"}, "", "KILL is given twice: keep one", false},
+	{[]string{"--stop-schedule=USR1/forever/TERM/5/KILL/5", "--kill-after=30", "echo"}, "", "KILL is given twice: keep one", false},
+	{[]string{"--stop-schedule=20", "--kill-after=30", "echo"}, "", "KILL is given twice: keep one", false},
+	{[]string{"--kill-after=5", "echo"}, "LAMEDUCK_STOP_SCHEDULE=USR1/30/KILL", "KILL is given twice: keep one", false},
 }
 
 // TestRefused: the error is one line, nothing is started, and the exit code is 125.

@@ -144,20 +144,6 @@ on TERM: keeps serving for 3 s
   then TERM, KILL 20 s after the first signal, at 23 s
 your pod needs terminationGracePeriodSeconds of 60 or more (docker stop -t 60): 3 s for the hold, and 57 s for the command to stop by itself
 `},
-	{"", []string{"--stop-schedule=USR1/5/KILL", "--kill-after=10", "--delay=3", "--grace-period=60", "--", "x"}, `
-runs x
-on TERM: keeps serving for 3 s
-  a second stop signal, more than a second later, or INT, ends the hold at once
-  then USR1, 5 s later KILL, at 8 s
-your pod needs terminationGracePeriodSeconds of 60 or more (docker stop -t 60): 3 s for the hold, and 57 s for the command to stop by itself
-`},
-	{"", []string{"--stop-schedule=USR1/10/KILL", "--kill-after=5", "--delay=3", "--grace-period=60", "--", "x"}, `
-runs x
-on TERM: keeps serving for 3 s
-  a second stop signal, more than a second later, or INT, ends the hold at once
-  then USR1, KILL 5 s after the first signal, at 8 s
-your pod needs terminationGracePeriodSeconds of 60 or more (docker stop -t 60): 3 s for the hold, and 57 s for the command to stop by itself
-`},
 	{"", []string{"--linger=5", "--grace-period=30", "--delay=1", "--", "x"}, `
 runs x
 on TERM: keeps serving for 1 s

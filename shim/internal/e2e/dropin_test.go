@@ -220,7 +220,7 @@ func awaitExec(t *testing.T, pid int, init string) {
 		exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 		ready := blockedSignals(pid).Has(sig.TERM)
 		if isLameduck(init) {
-			caught, _ := proc.Caught(pid)
+			caught, _ := new(proc.Processes).Caught(pid)
 			ready = caught.Has(32)
 		}
 		return exe == want && ready

@@ -268,25 +268,23 @@ func TestInheritsDirectory(t *testing.T) {
 	}
 }
 
-// TestPIDVariables: where systemd's LISTEN_PID or WATCHDOG_PID is lameduck's pid, the command
-// gets its own pid. The pid of another process stays.
-func TestPIDVariables(t *testing.T) {
+// TestListenPID: where systemd's LISTEN_PID is lameduck's pid, the command gets its own pid.
+// The pid of another process stays.
+func TestListenPID(t *testing.T) {
 	needs(t, "bash")
-	for _, name := range []string{"LISTEN_PID", "WATCHDOG_PID"} {
-		ask := `export ` + name + `=$$; exec ` + binary + ` bash -c 'echo $` + name + ` $$'`
-		own := strings.Fields(commandOutput(t, nil, "bash", "-c", ask))
-		if len(own) != 2 || own[0] != own[1] {
-			t.Errorf("%s and the command's pid: %v, want equal pids", name, own)
-		}
-		other := commandOutput(t, []string{name + "=1"}, binary, "sh", "-c", "echo $"+name)
-		if other != "1\n" {
-			t.Errorf("%s=1 became %s", name, other)
-		}
-		onStop := `export ` + name + `=$$; exec ` + binary + ` -e 143 --delay=0.1 --grace-period=9 --on-stop='sh -c "echo $` + name + ` $$"' sh -c 'kill $PPID; exec sleep 9' 2>/dev/null`
-		beside := strings.Fields(commandOutput(t, nil, "bash", "-c", onStop))
-		if len(beside) != 2 || beside[0] == beside[1] {
-			t.Errorf("%s and the pid of --on-stop: %v, want different pids", name, beside)
-		}
+	ask := `export LISTEN_PID=$$; exec ` + binary + ` bash -c 'echo $LISTEN_PID $$'`
+	own := strings.Fields(commandOutput(t, nil, "bash", "-c", ask))
+	if len(own) != 2 || own[0] != own[1] {
+		t.Errorf("LISTEN_PID and the command's pid: %v, want equal pids", own)
+	}
+	other := commandOutput(t, []string{"LISTEN_PID=1"}, binary, "sh", "-c", "echo $LISTEN_PID")
+	if other != "1\n" {
+		t.Errorf("LISTEN_PID=1 became %s", other)
+	}
+	onStop := `export LISTEN_PID=$$; exec ` + binary + ` -e 143 --delay=0.1 --grace-period=9 --on-stop='sh -c "echo $LISTEN_PID $$"' sh -c 'kill $PPID; exec sleep 9' 2>/dev/null`
+	beside := strings.Fields(commandOutput(t, nil, "bash", "-c", onStop))
+	if len(beside) != 2 || beside[0] == beside[1] {
+		t.Errorf("LISTEN_PID and the pid of --on-stop: %v, want different pids", beside)
 	}
 }
 

@@ -137,33 +137,6 @@ func TestOrphans(t *testing.T) {
 	boot(t, nil, append([]string{"sh", "-c", storm, "sh"}, helperCommand("zombies")...)...).wantExit(0)
 }
 
-// TestDaemon: a command with a hold that exits 0 and leaves a process that listens is told. A
-// process that does not listen, and a command without a hold, are not told.
-func TestDaemon(t *testing.T) {
-	t.Parallel()
-	start := func(helper, delay string) *box {
-		b := boot(t, nil, append([]string{"--delay=" + delay, "--grace-period=30", "--", "sh", "-c", `sleep 1000 | "$@" & read line; exit 0`, "sh"}, helperCommand(helper)...)...)
-		b.out.wait(t, "ready")
-		b.sendLine("go on")
-		b.wantExit(0)
-		return b
-	}
-	server := start("serve", "1")
-	name := filepath.Base(testutil.Must(os.Executable()))
-	wantMatch(t, fmt.Sprint(server.err.all()), `^\[lameduck: warning: the command exited 0 after \d\.\d s and left `+regexp.QuoteMeta(name)+` in the background, `+
-		`but the container ends with the command: run `+regexp.QuoteMeta(name)+` in the foreground\]$`)
-	if said := start("catch", "1").err.all(); len(said) > 0 {
-		t.Errorf("without a listener: %v", said)
-	}
-	b := boot(t, nil, append([]string{"--", "sh", "-c", `sleep 1000 | "$@" & read line; exit 0`, "sh"}, helperCommand("serve")...)...)
-	b.out.wait(t, "ready")
-	b.sendLine("go on")
-	b.wantExit(0)
-	if said := b.err.all(); len(said) > 0 {
-		t.Errorf("without a hold: %v", said)
-	}
-}
-
 // TestOddOrphans: killed, stopped and traced orphans are reaped too.
 func TestOddOrphans(t *testing.T) {
 	for name, odd := range map[string]string{

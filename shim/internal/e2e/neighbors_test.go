@@ -272,7 +272,7 @@ func TestPoorNeighbors(t *testing.T) {
 			os.Chmod(dir, 0o777)
 			url := fmt.Sprintf("127.0.0.1:%d", freePort())
 			flags := []string{"-d", "1", "--grace-period=30", "--alive-file=" + dir + "/alive", "--wait-gone=" + dir + "/none", "--on-stop=/bin/sleep 0.1",
-				"--health=" + url, "--health-during=fail", "--preset=auto", "--stop-schedule=TERM/20/KILL", "--kill-after=25", "--"}
+				"--health=" + url, "--health-during=fail", "--preset=auto", "--stop-schedule=TERM/20/QUIT", "--kill-after=25", "--"}
 			b := bootStage(t, "stage:"+stage, nil, append(flags, trapCommand...)...)
 			b.out.wait(t, "ready")
 			if got := getAnswer("http://" + url); got != "200 ok" {

@@ -257,7 +257,7 @@ func TestSignalsAtStart(t *testing.T) {
 		b := bootBare(t, flags...)
 		testutil.Eventually(t, "signals are blocked, or caught", func() bool {
 			blocked, _ := strconv.ParseUint(status(b.cmd.Process.Pid, "SigBlk"), 16, 64)
-			caught, _ := proc.Caught(b.cmd.Process.Pid)
+			caught, _ := new(proc.Processes).Caught(b.cmd.Process.Pid)
 			return (sig.Set(blocked) | caught).Has(sig.RTMax)
 		})
 		for _, s := range kinds {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -214,22 +213,4 @@ func (s *source) close() {
 		s.conn.Close()
 		s.conn = nil
 	}
-}
-
-// Listening returns the first of pids that listens on a TCP port, 0 if none does, as far as can
-// be found out.
-func Listening(pids []int) (pid int) {
-	var s source
-	listeners, err := s.open()
-	defer s.close()
-	if err != nil {
-		return 0
-	}
-	for _, pid := range pids {
-		held := scope.SocketsOf("", pid)
-		if slices.ContainsFunc(listeners, func(l tcp.Socket) bool { return held.Has(l.Inode) }) {
-			return pid
-		}
-	}
-	return 0
 }

@@ -18,7 +18,7 @@ const proc procfs.Root = ""
 
 // Descendants lists our children and theirs, the living and the dead that are not reaped
 // yet; ok is false if /proc cannot be read.
-func Descendants() (family []Process, ok bool) {
+func (*Processes) Descendants() (family []Process, ok bool) {
 	if !hasChildren() { // reading all of /proc takes milliseconds
 		return []Process{}, true
 	}
@@ -30,7 +30,7 @@ func Descendants() (family []Process, ok bool) {
 // been given its number since: the pidfd is opened first, and the process with the number
 // must then have the start time of p. Kernels before 5.3 have no pidfds, and sandboxes deny
 // them; kill(2) is used there. See pidfd_send_signal(2).
-func KillDescendant(p Process, s sig.Signal) error {
+func (ps *Processes) KillDescendant(p Process, s sig.Signal) error {
 	fd, err := unix.PidfdOpen(p.PID, 0)
 	switch err {
 	case nil:
@@ -38,21 +38,21 @@ func KillDescendant(p Process, s sig.Signal) error {
 	case unix.ESRCH:
 		return err
 	default:
-		return Kill(p.PID, s)
+		return ps.Kill(p.PID, s)
 	}
 	if now, _ := proc.Process(p.PID); now.Start != p.Start {
 		return unix.ESRCH
 	}
 	err = unix.PidfdSendSignal(fd, unix.Signal(s), nil, 0)
 	if err == unix.EPERM || err == unix.ENOSYS {
-		return Kill(p.PID, s)
+		return ps.Kill(p.PID, s)
 	}
 	return err
 }
 
 // Caught returns the set of signals that the process catches; ok is false if /proc cannot
 // tell.
-func Caught(pid int) (set sig.Set, ok bool) {
+func (*Processes) Caught(pid int) (set sig.Set, ok bool) {
 	if proc.CheckNamespace() != nil {
 		return 0, false
 	}
@@ -64,19 +64,19 @@ func Caught(pid int) (set sig.Set, ok bool) {
 var shells = []string{"sh", "ash", "bash", "dash", "ksh", "mksh", "zsh", "busybox"}
 
 // IsShell reports whether the process is a shell with a child, as far as /proc can tell.
-func IsShell(pid int) bool {
+func (p *Processes) IsShell(pid int) bool {
 	exe, _ := proc.Executable(pid)
 	if !slices.Contains(shells, path.Base(exe)) {
 		return false
 	}
-	family, _ := Descendants()
-	return slices.ContainsFunc(family, func(p Process) bool { return p.Parent == pid })
+	family, _ := p.Descendants()
+	return slices.ContainsFunc(family, func(member Process) bool { return member.Parent == pid })
 }
 
 // Program returns the path of the program that the process runs, and its command line,
 // without the empty words that are left where a process overwrites its command line. What
 // /proc cannot tell is empty.
-func Program(pid int) (exe string, argv []string) {
+func (*Processes) Program(pid int) (exe string, argv []string) {
 	if proc.CheckNamespace() != nil {
 		return "", nil
 	}

@@ -12,9 +12,9 @@ import (
 // the two ends of the pipe through which a fork reports its error.
 const spareDescriptors = 4
 
-// CheckDescriptors returns an error unless spareDescriptors can be opened. Go's runtime,
+// checkDescriptors returns an error unless spareDescriptors can be opened. Go's runtime,
 // which has raised the soft limit to the hard limit, would not survive without them.
-func CheckDescriptors() error {
+func checkDescriptors() error {
 	var got [spareDescriptors]int
 	n := 0
 	defer func() {
@@ -32,11 +32,11 @@ func CheckDescriptors() error {
 	return nil
 }
 
-// LeaveDirectory makes / our working directory, so that we keep no file system busy,
+// leaveDirectory makes / our working directory, so that we keep no file system busy,
 // and returns the previous directory for Command.Dir. If the path no longer leads to that
 // directory (deleted, mounted over, or not to be searched) we stay, the result is empty, and
 // ReleaseInherited leaves the directory.
-func LeaveDirectory() (dir string) {
+func leaveDirectory() (dir string) {
 	var here, there unix.Stat_t
 	dir, err := unix.Getwd()
 	if err != nil || unix.Stat(".", &here) != nil || unix.Stat(dir, &there) != nil ||
@@ -50,7 +50,7 @@ func LeaveDirectory() (dir string) {
 // ReleaseInherited closes the descriptors from 3 up that we inherited, and leaves the
 // working directory: the command has them, and we keep nothing busy. Descriptors that Go
 // opened have CLOEXEC, and stay. Call ReleaseInherited after Start.
-func ReleaseInherited() {
+func (*Processes) ReleaseInherited() {
 	unix.Chdir("/")
 	for _, fd := range openDescriptors() {
 		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {

@@ -157,17 +157,17 @@ func TestKillDescendant(t *testing.T) {
 	}
 	other := p
 	other.Start++ // as of a process that had the number before
-	if err := KillDescendant(other, sig.KILL); err != unix.ESRCH {
+	if err := new(Processes).KillDescendant(other, sig.KILL); err != unix.ESRCH {
 		t.Errorf("a process that was started at another time: %v, want %v", err, unix.ESRCH)
 	}
 	p.Parent = 1 // as before its parent ended
-	if err := KillDescendant(p, sig.INT); err != nil {
+	if err := new(Processes).KillDescendant(p, sig.INT); err != nil {
 		t.Errorf("the process itself: %v", err)
 	}
 	if err := cmd.Wait(); err == nil || cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGINT {
 		t.Errorf("ended by %v", err)
 	}
-	if err := KillDescendant(p, sig.KILL); err != unix.ESRCH {
+	if err := new(Processes).KillDescendant(p, sig.KILL); err != unix.ESRCH {
 		t.Errorf("a process that is gone: %v, want %v", err, unix.ESRCH)
 	}
 }
@@ -192,25 +192,21 @@ func TestReadStage(t *testing.T) {
 	}
 }
 
-// TestReaddress: variables that address the given process address this process, and no other
+// TestReaddress: a LISTEN_PID that names the given process names this process, and no other
 // variable changes.
 func TestReaddress(t *testing.T) {
-	env := []string{"LISTEN_PIDFDID=7", "LISTEN_PID=41", "WATCHDOG_PID=41", "WATCHDOG_PID=42", "XLISTEN_PID=41", "LISTEN_FDS=41"}
-	if !addresses(env, "41") || addresses(env, "4") || addresses(env[4:], "41") {
-		t.Error("the variables of 41 are not known")
+	env := []string{"XLISTEN_PID=41", "LISTEN_PID=41", "LISTEN_FDS=41"}
+	if !addresses(env, "41") || addresses(env, "4") || addresses(env[2:], "41") {
+		t.Error("the variable of 41 is not known")
 	}
 	readdress(env, "41")
-	us := strconv.Itoa(os.Getpid())
-	if want := pidfdVariable("LISTEN_PIDFDID=7"); env[0] != want {
-		t.Errorf("%s, want %s", env[0], want)
+	if want := []string{"XLISTEN_PID=41", "LISTEN_PID=" + strconv.Itoa(os.Getpid()), "LISTEN_FDS=41"}; !slices.Equal(env, want) {
+		t.Errorf("%q, want %q", env, want)
 	}
-	if want := []string{"LISTEN_PID=" + us, "WATCHDOG_PID=" + us, "WATCHDOG_PID=42", "XLISTEN_PID=41", "LISTEN_FDS=41"}; !slices.Equal(env[1:], want) {
-		t.Errorf("%q, want %q", env[1:], want)
-	}
-	other := []string{"LISTEN_PID=42", "LISTEN_PIDFDID=7"}
+	other := []string{"LISTEN_PID=42"}
 	readdress(other, "41")
-	if !slices.Equal(other, []string{"LISTEN_PID=42", "LISTEN_PIDFDID=7"}) {
-		t.Errorf("another process's variables became %q", other)
+	if !slices.Equal(other, []string{"LISTEN_PID=42"}) {
+		t.Errorf("another process's variable became %q", other)
 	}
 }
 
@@ -256,7 +252,7 @@ func helpDescriptors(args []string) {
 	for _, fd := range taken[:free] {
 		unix.Close(fd)
 	}
-	if err := CheckDescriptors(); err != nil {
+	if err := checkDescriptors(); err != nil {
 		fmt.Printf("%v; ", err)
 	}
 	fmt.Printf("then %d are free", len(takeAll()))
@@ -343,7 +339,7 @@ func helpRelease([]string) {
 	must(err)
 	inherited, err := unix.FcntlInt(0, unix.F_DUPFD, high)
 	must(err)
-	ReleaseInherited()
+	new(Processes).ReleaseInherited()
 	dir, _ := os.Getwd()
 	<-time.After(time.Millisecond)
 	fmt.Printf("inherited: %v, ours: %v, in %s", isOpen(inherited), isOpen(ours), dir)
@@ -370,7 +366,7 @@ func TestFind(t *testing.T) {
 		{"", "program", nil}, {dir, "./program", nil}, {"", dir + "/program", nil}, {"/", "./program", syscall.ENOENT},
 		{"", "missing", syscall.ENOENT}, {"", "plain", syscall.EACCES}, {"", dir, syscall.EACCES}, {"", dir + "/program/x", syscall.ENOTDIR},
 	} {
-		err := Find(c.dir, []string{c.file}, env)
+		err := find(c.dir, []string{c.file}, env)
 		if !errors.Is(err, c.want) || err == nil != (c.want == nil) {
 			t.Errorf("%s in %q: %v, want %v", c.file, c.dir, err, c.want)
 		}

@@ -28,7 +28,7 @@ const everyChild = ^uintptr(0)
 
 // Reap returns one change of a child's state, without waiting. One CHLD may stand for many
 // changes: call Reap until it returns NoneYet or None.
-func Reap() (pid int, status Status) {
+func (*Processes) Reap() (pid int, status Status) {
 	for {
 		var ws unix.WaitStatus
 		// Raw: with WNOHANG the call never waits, so the scheduler need not know.
@@ -64,27 +64,26 @@ func hasChildren() bool {
 }
 
 // Kill sends s to the process pid, or to the process group -pid.
-func Kill(pid int, s sig.Signal) error { return unix.Kill(pid, unix.Signal(s)) }
+func (*Processes) Kill(pid int, s sig.Signal) error { return unix.Kill(pid, unix.Signal(s)) }
 
 // BecomeSubreaper makes the kernel give orphaned descendants to us. PID 1 gets all orphans
 // without asking.
-func BecomeSubreaper() error {
+func (*Processes) BecomeSubreaper() error {
 	if unix.Getpid() == 1 {
 		return nil
 	}
 	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 }
 
-// SetParentDeathSignal makes the kernel send s to us when our parent ends; parent is the
-// parent's pid at our start. The setting belongs to the calling thread, and lasts because Go
-// ends no threads.
+// SetParentDeathSignal makes the kernel send s to us when our parent ends. The setting
+// belongs to the calling thread, and lasts because Go ends no threads.
 // See PR_SET_PDEATHSIG in prctl(2).
-func SetParentDeathSignal(s sig.Signal, parent int) error {
+func (p *Processes) SetParentDeathSignal(s sig.Signal) error {
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(s), 0, 0, 0); err != nil {
 		return err
 	}
-	if unix.Getppid() != parent {
-		return Kill(unix.Getpid(), s)
+	if unix.Getppid() != p.Parent {
+		return p.Kill(unix.Getpid(), s)
 	}
 	return nil
 }

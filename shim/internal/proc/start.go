@@ -151,9 +151,9 @@ func execvp(dir string, argv, env []string, exec func(path string, argv []string
 	return failed
 }
 
-// Find returns the error with which Start would fail to find the program of argv, or to have
+// find returns the error with which Start would fail to find the program of argv, or to have
 // permission for the program, in dir ("": ours) and along the PATH of env.
-func Find(dir string, argv, env []string) error {
+func find(dir string, argv, env []string) error {
 	mayRun := func(path string, _ []string) error {
 		if dir != "" && !strings.HasPrefix(path, "/") {
 			path = dir + "/" + path

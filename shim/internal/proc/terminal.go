@@ -33,7 +33,7 @@ func foregroundGroup(fd int) (int, error) {
 
 // GiveTerminal makes the command's group the foreground group of the terminal if our group is
 // that, and reports whether our group was.
-func GiveTerminal(pgrp int) bool {
+func (*Processes) GiveTerminal(pgrp int) bool {
 	ours := foreground()
 	if ours {
 		setForeground(pgrp)
@@ -43,7 +43,7 @@ func GiveTerminal(pgrp int) bool {
 
 // RetakeTerminal makes our group the foreground group of the terminal again if the command's
 // still is: the command is gone, but a script may go on after us.
-func RetakeTerminal(pgrp int) {
+func (*Processes) RetakeTerminal(pgrp int) {
 	if inForeground(pgrp) {
 		setForeground(unix.Getpgrp())
 	}
@@ -101,9 +101,9 @@ func leadsSession() bool {
 	return err == nil && leader == unix.Getpid()
 }
 
-// Released reports, once for each signal, whether s was sent because we gave up the
+// takeReleased reports, once for each signal, whether s was sent because we gave up the
 // terminal.
-func (c *Command) Released(s sig.Signal) bool {
+func (c *Command) takeReleased(s sig.Signal) bool {
 	was := c.released.Has(s)
 	c.released = c.released.Without(sig.SetOf(s))
 	return was
@@ -113,7 +113,7 @@ func (c *Command) Released(s sig.Signal) bool {
 // group is orphaned and no process could continue us. StopSelf returns when we have been
 // continued. The signal goes to this very thread: another thread might take it after the
 // handler is restored. Other pending signals of the kind are merged with it.
-func StopSelf(s sig.Signal) {
+func (*Processes) StopSelf(s sig.Signal) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var before sigaction

@@ -148,22 +148,6 @@ func (s *Stop) Late() string {
 	}, s.advice())
 }
 
-// NoHold returns the line for a command that ended after a signal that starts no stop
-// sequence, although a hold is configured: the signal may be the image's STOPSIGNAL.
-func (s *Stop) NoHold() string {
-	was := ""
-	if s.Exit.Signal != 0 {
-		was = "was "
-	}
-	return fit(func(brief bool) string {
-		head := fmt.Sprintf("no hold took place: %v was passed on", s.Forwarded)
-		if brief {
-			return head
-		}
-		return head + ", and the command " + was + s.exit()
-	}, []part{{forms: []string{fmt.Sprintf(s.spell("if %v stops this container, give --stop-signal=%v"), s.Forwarded, s.Forwarded)}, weight: suggestionWeight}})
-}
-
 // headline returns the beginning of a line: what was at risk at the end of the hold, and
 // the course of the stop.
 func (s *Stop) headline(brief bool, course ...string) string {

@@ -30,13 +30,6 @@ func HeldSockets(proc procfs.Root, wholePIDNamespace bool) Sockets {
 	return held
 }
 
-// SocketsOf returns the sockets with a descriptor in a process, as far as they can be read.
-func SocketsOf(proc procfs.Root, pid int) Inodes {
-	held := Sockets{Inodes: Inodes{}}
-	held.add(proc, pid)
-	return held.Inodes
-}
-
 // processes lists our processes without lameduck. A list with an error is good, but perhaps
 // not complete.
 func processes(proc procfs.Root, wholePIDNamespace bool) (pids []int, err error) {

@@ -31,13 +31,12 @@ const (
 	NoteForwardedAtOnce             // log that Signal, a stop signal, was forwarded at once for want of a hold
 	WarnNotHeld                     // log that Signal, which may be how the container is stopped, begins no stop
 	NoteBeforeStart                 // log that Signal arrived before the start of the command, and prevented the start
-	NoteHoldMissed                  // report that the command ended after Signal, which starts no hold
 	Exit                            // exit with 128+Signal, or without a Signal with Code
 )
 
 // scriptWords are the verbs in golden scripts; "*" stands for Signal.
 var scriptWords = [...]string{"pass *", "send *", "wake", "hand over", "stop self *", "lend or stop", "farewell *", "term rest", "kill rest",
-	"watch", "retire", "run hook", "kill hook", "announce", "overtime", "conclude", "note unheld *", "warn unheld *", "note early *", "note no hold after *", "exit"}
+	"watch", "retire", "run hook", "kill hook", "announce", "overtime", "conclude", "note unheld *", "warn unheld *", "note early *", "exit"}
 
 // Action is an order to the loop. The machine itself does nothing.
 type Action struct {

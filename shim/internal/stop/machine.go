@@ -42,9 +42,9 @@ type Machine struct {
 	state  State
 	record Record
 
-	earlySignals []sig.Signal // to forward when the command starts
-	forwarded    forwardedSignals
-	lastTrigger  Sent // the last signal that moved the sequence, for isDuplicate
+	earlySignals  []sig.Signal // to forward when the command starts
+	warnedNotHeld sig.Set      // by WarnNotHeld
+	lastTrigger   Sent         // the last signal that moved the sequence, for isDuplicate
 
 	commandStopped bool
 	onStopRunning  bool // the --on-stop command runs
@@ -176,7 +176,7 @@ func (m *Machine) onSignal(now time.Time, e Event) []Action {
 	case m.state == Holding && s == sig.INT:
 		return m.endHold(now, s, Interrupt)
 	case !isStop:
-		return append(m.forward(now, s, to), m.warnNotHeld(e)...)
+		return append(m.forward(s, to), m.warnNotHeld(e)...)
 	case m.state == Running:
 		return m.beginStop(now, s, to)
 	case m.state == Holding:
@@ -226,8 +226,7 @@ func (m *Machine) noteTrigger(now time.Time, s sig.Signal) { m.lastTrigger = Sen
 
 // forward forwards a signal. A shell that continues lameduck's job hands the terminal
 // to lameduck, but the command needs the terminal.
-func (m *Machine) forward(now time.Time, s, to sig.Signal) []Action {
-	m.noteForwarded(now, s, to)
+func (m *Machine) forward(s, to sig.Signal) []Action {
 	if m.cfg.JobControl && s == sig.CONT {
 		return []Action{{Verb: GiveTerminal}, {Verb: Forward, Signal: to}}
 	}

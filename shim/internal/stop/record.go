@@ -45,13 +45,6 @@ type Lull struct {
 	InFlight int       // requests at risk in the sample that ended the search
 }
 
-// LastForwarded is the last forwarded signal that could have ended the command.
-type LastForwarded struct {
-	Forwarded   sig.Signal // as the signal arrived; 0: none
-	ForwardedAs sig.Signal // as the signal was sent, after rewriting
-	ForwardedAt time.Time
-}
-
 // Record is the history of the sequence, for the report.
 type Record struct {
 	Trigger     sig.Signal // the first stop signal; 0: none, or PreStop
@@ -61,7 +54,6 @@ type Record struct {
 	EndedAt     time.Time
 	Lull        Lull
 	Sent        []Sent // the first maxSent-1 signals and the last
-	LastForwarded
-	Exit     Event // the end of the command
-	ExitedAt time.Time
+	Exit        Event  // the end of the command
+	ExitedAt    time.Time
 }

@@ -71,14 +71,17 @@ func (s Schedule) TimeToKill() (at time.Duration, found bool) {
 	return at, found
 }
 
-// CutOffBy returns the first signal other than KILL that would be due when the command
-// is killed, kill after the first signal, and the time from the first signal until step
-// is due. Steps after forever count once: the first round must take place.
+// Kills reports whether the schedule names KILL.
+func (s Schedule) Kills() bool { return slices.Contains(s, Step{Signal: sig.KILL}) }
+
+// CutOffBy returns the first signal of a schedule without KILL that would be due when the
+// command is killed, kill after the first signal, and the time from the first signal until
+// step is due. Steps after forever count once: the first round must take place.
 func (s Schedule) CutOffBy(kill time.Duration) (step Step, at time.Duration, found bool) {
 	began := false
 	for _, step := range s {
 		switch {
-		case step.isSignal() && step.Signal != sig.KILL && began && at >= kill:
+		case step.isSignal() && began && at >= kill:
 			return step, at, true
 		case step.isSignal():
 			began = true

@@ -145,8 +145,6 @@ func TestCutOff(t *testing.T) {
 		{"USR1/10s/TERM", 11 * s, "none"},
 		{"5s/USR1/10s/TERM", 11 * s, "none"}, // both times count from the first signal
 		{"USR1/10s/TERM/5s/QUIT", 12 * s, "QUIT at 15s"},
-		{"TERM/20s/KILL", 10 * s, "none"},
-		{"TERM/20s/QUIT/10s/KILL", 10 * s, "QUIT at 20s"},
 		{"stop/10s/stop", 8 * s, "the stop signal at 10s"},
 		{"TERM/forever/TERM/5s", 8 * s, "none"},
 		{"USR1/10s/forever/TERM/5s", 8 * s, "TERM at 10s"},

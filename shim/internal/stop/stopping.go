@@ -94,11 +94,8 @@ func (m *Machine) onOtherExit(e Event) []Action {
 // finish enters Gone and exits, with the final report if there was a stop.
 func (m *Machine) finish() (acts []Action) {
 	r := &m.record
-	switch {
-	case !r.TriggeredAt.IsZero():
+	if !r.TriggeredAt.IsZero() {
 		acts = append(acts, Action{Verb: ReportEnd})
-	case m.cfg.Gate.Holds() && m.cfg.endedByForwarded(r):
-		acts = append(acts, Action{Verb: NoteHoldMissed, Signal: r.Forwarded})
 	}
 	if m.onStopRunning {
 		acts = append(acts, Action{Verb: KillOnStop})

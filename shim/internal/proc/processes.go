@@ -1,0 +1,63 @@
+package proc
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
+)
+
+// Processes starts, inspects, signals and reaps the processes of one run of lameduck.
+type Processes struct {
+	Threads      int  // needed besides the threads of every run
+	ResetSignals bool // the command starts with default signal dispositions
+	Parent       int  // PID of the process that started lameduck
+
+	command Command // as started
+}
+
+// Reserve takes the threads and checks the file descriptors that are needed later.
+func (p *Processes) Reserve() error {
+	if err := checkDescriptors(); err != nil {
+		return err
+	}
+	ReserveThreads(p.Threads) // needs two descriptors
+	return nil
+}
+
+// Start starts the command in our working directory, which we leave.
+func (p *Processes) Start(c Command) (pid int, err error) {
+	c.Dir = leaveDirectory()
+	c.Blocked, c.Ignored = sigcatch.Inherited()
+	if p.ResetSignals {
+		c.Blocked = 0
+		c.Ignored = c.Ignored.Without(sig.Standard)
+	}
+	p.command = c
+	return p.command.Start()
+}
+
+// StartBeside starts a program beside the command, in dir.
+func (p *Processes) StartBeside(dir string, argv, env []string) (pid int, err error) {
+	c := Command{Argv: argv, Env: env, Background: true, Dir: accessible(dir), Blocked: p.command.Blocked, Ignored: p.command.Ignored}
+	return c.Start()
+}
+
+// Find returns the error with which StartBeside would fail now to find the program, or to
+// have permission for the program.
+func (p *Processes) Find(dir string, argv, env []string) error {
+	return find(accessible(dir), argv, env)
+}
+
+// accessible returns dir, or the root directory if dir is no longer accessible: we may have
+// been started in dir with more privileges.
+func accessible(dir string) string {
+	if unix.Access(dir, unix.X_OK) != nil {
+		return "/"
+	}
+	return dir
+}
+
+// Released reports, once for each signal, whether the kernel sent s because we gave up the
+// terminal for the command.
+func (p *Processes) Released(s sig.Signal) bool { return p.command.takeReleased(s) }
