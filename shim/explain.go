@@ -62,15 +62,11 @@ func (o *Outline) lines() (lines []string) {
 	if len(cfg.Rewrites) > 0 {
 		lines = append(lines, o.rewrites())
 	}
-<<<<<<< HEAD
-	if e.cfg.Preset != "" {
-		lines = append(lines, "preset "+e.preset())
-		if found := e.plan.server.preset; found != nil && found.Caveat != "" {
-			lines = append(lines, "  caveat: "+found.Caveat)
-		}
-=======
 	if cfg.Preset != "" {
 		lines = append(lines, "preset "+o.preset())
+		if o.Preset != nil && o.Preset.Caveat != "" {
+			lines = append(lines, "  caveat: "+o.Preset.Caveat)
+		}
 	}
 	if len(o.Starts) == 0 {
 		return append(lines, "no signal begins a stop")
@@ -84,7 +80,6 @@ func (o *Outline) lines() (lines []string) {
 	}
 	if o.Holds || cfg.Schedule != nil || cfg.KillAfter > 0 || cfg.Linger > 0 {
 		lines = append(lines, o.graceNeeded())
->>>>>>> h-shim
 	}
 	return lines
 }
@@ -125,28 +120,7 @@ func (o *Outline) preset() string {
 	case text == AutoPreset:
 		text = "auto, probably " + o.Preset.Name
 	}
-<<<<<<< HEAD
-	return text + ", stopped by " + found.Schedule + ": " + found.Says
-}
-
-// stopSignals returns the signals that begin a stop, TERM first.
-func (e explainer) stopSignals() (stops []sig.Signal) {
-	for s := range e.plan.stop.StopSignals.All {
-		if _, passes := e.plan.stop.Rewrites.Of(s); passes {
-			stops = append(stops, s)
-		}
-	}
-	if i := slices.Index(stops, sig.TERM); i > 0 {
-		copy(stops[1:], stops[:i])
-		stops[0] = sig.TERM
-	}
-	return stops
-=======
-	if o.Preset.Schedule != "" {
-		text += ", stopped by " + o.Preset.Schedule
-	}
-	return text + ": " + o.Preset.Says
->>>>>>> h-shim
+	return text + ", stopped by " + o.Preset.Schedule + ": " + o.Preset.Says
 }
 
 // duringStop explains the course of a stop, in order.

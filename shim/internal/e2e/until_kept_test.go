@@ -63,8 +63,8 @@ func TestKeptSlow(t *testing.T) {
 	c := a.dial("127.0.0.1")
 	c.ask("hello")
 	a.trigger()
-	time.Sleep(kept / 2) // the request is silent when the others alone would end the hold
-	fmt.Fprintln(c, "slow")            // 3 s
+	time.Sleep(kept / 2)    // the request is silent when the others alone would end the hold
+	fmt.Fprintln(c, "slow") // 3 s
 	c.awaitReply()
 	a.wantHolding("a request was in flight")
 	a.wantHoldSince(time.Now(), 0, "kept")

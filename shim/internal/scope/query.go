@@ -53,7 +53,7 @@ func Find(q Query) Scope {
 // ours has a descriptor: those of another container in the network namespace.
 func Foreign(q Query, list func() ([]uint32, error)) (foreign []uint32, err error) {
 	inodes, err := list()
-	udp, udpErr := procnet.Root(q.Proc).UDP()
+	udp, udpErr := q.Proc.UDP()
 	for i := range udp {
 		inodes = append(inodes, udp[i].Inode)
 	}
