@@ -82,7 +82,8 @@ func checkTarget(target netip.AddrPort) error {
 	fd, err := bind(netip.AddrPortFrom(target.Addr(), 0))
 	closeSocket(fd, false)
 	if err == unix.EADDRNOTAVAIL || err == unix.EINVAL {
-		return fmt.Errorf("cannot pass health checks to %v: not an address of this container; give :%d for the port on loopback", target, target.Port())
+		return fmt.Errorf("cannot pass health checks to %v: not an address of this container; "+
+			"give :%d for the port on loopback", target, target.Port())
 	}
 	return nil
 }

@@ -27,7 +27,8 @@ func Parse(text string) (Spec, error) {
 	case s.Target.Addr().IsUnspecified():
 		err = fmt.Errorf("invalid target %q: all addresses; give :%d for the port on loopback", target, s.Target.Port())
 	case s.loops():
-		err = fmt.Errorf("invalid target %q: the listener itself; give LISTEN a port of its own, and the command's port after the =", target)
+		err = fmt.Errorf("invalid target %q: the listener itself; "+
+			"give LISTEN a port of its own, and the command's port after the =", target)
 	}
 	if err != nil {
 		return Spec{}, err
@@ -58,7 +59,8 @@ func parseAddress(a *netip.AddrPort, part, text string) error {
 func (s Spec) loops() bool {
 	listen := s.Listen.Addr()
 	for _, target := range s.targets() {
-		everywhere := !listen.IsValid() || listen == netip.IPv6Unspecified() || listen == netip.IPv4Unspecified() && target.Addr().Is4()
+		everywhere := !listen.IsValid() || listen == netip.IPv6Unspecified() ||
+			listen == netip.IPv4Unspecified() && target.Addr().Is4()
 		if target.Port() == s.Listen.Port() && (everywhere || listen == target.Addr()) {
 			return true
 		}
