@@ -31,7 +31,8 @@ func Create(path string) (*File, error) {
 			return f, err
 		}
 		if time.Now().After(deadline) {
-			return nil, errors.New("cannot lock the file: another running lameduck holds the lock; give each a path of its own")
+			return nil, errors.New("cannot lock the file: another running lameduck holds the lock; " +
+				"give each a path of its own")
 		}
 		unix.Nanosleep(&unix.Timespec{Nsec: 10e6}, nil) // needs no thread for a Go timer
 	}
@@ -40,7 +41,8 @@ func Create(path string) (*File, error) {
 // create returns EWOULDBLOCK if another process has the file locked, or has just
 // removed it.
 func create(path string) (*File, error) {
-	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0o644)
+	const flags = unix.O_RDWR | unix.O_CREAT | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
+	fd, err := unix.Open(path, flags, 0o644)
 	switch {
 	case err == unix.ELOOP: // by O_NOFOLLOW
 		return nil, errors.New("cannot use a symbolic link: give the path of a file")
@@ -93,7 +95,8 @@ func (f *File) Remove() {
 // isCurrent reports whether the path still leads to the open file.
 func (f *File) isCurrent() bool {
 	var opened, found unix.Stat_t
-	return unix.Fstat(f.fd, &opened) == nil && unix.Lstat(f.path, &found) == nil && opened.Dev == found.Dev && opened.Ino == found.Ino
+	return unix.Fstat(f.fd, &opened) == nil && unix.Lstat(f.path, &found) == nil &&
+		opened.Dev == found.Dev && opened.Ino == found.Ino
 }
 
 func isRegular(stat *unix.Stat_t) bool { return stat.Mode&unix.S_IFMT == unix.S_IFREG }

@@ -107,7 +107,8 @@ func Parse(text string) (Signal, error) {
 	if s, ok := parseRealTime(name); ok {
 		return s, nil
 	}
-	return 0, fmt.Errorf("invalid signal %q: give a name (TERM, SIGUSR1), a number from 1 to %d, RTMIN+n or RTMAX-n", text, Max)
+	return 0, fmt.Errorf("invalid signal %q: give a name (TERM, SIGUSR1), a number from 1 to %d, RTMIN+n or RTMAX-n",
+		text, Max)
 }
 
 // parseRealTime reads RTMIN, RTMIN+n, RTMAX and RTMAX-n, within the range.

@@ -139,7 +139,8 @@ func (c *Conn) discard(deadline time.Time) error {
 func receive(fd int, b []byte, flags int, deadline time.Time) (int, error) {
 	wait := flags&unix.MSG_DONTWAIT == 0
 	for {
-		n, _, errno := unix.Syscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(flags|unix.MSG_TRUNC), 0, 0)
+		n, _, errno := unix.Syscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)),
+			uintptr(flags|unix.MSG_TRUNC), 0, 0)
 		switch {
 		case errno == unix.EINTR && (!wait || time.Now().Before(deadline)):
 			continue

@@ -73,7 +73,8 @@ func nextAttribute(b []byte) (kind uint16, value, rest []byte, err error) {
 	}
 	n := int(native.Uint16(b))
 	if n < attrLen || n > len(b) {
-		return 0, nil, nil, fmt.Errorf("%w: attribute length %d in a message with %d bytes left", ErrMalformed, n, len(b))
+		return 0, nil, nil, fmt.Errorf("%w: attribute length %d in a message with %d bytes left",
+			ErrMalformed, n, len(b))
 	}
 	return native.Uint16(b[2:]), b[attrLen:n], b[min(align(n), len(b)):], nil
 }
