@@ -54,7 +54,7 @@ func Decline(cfg Config, faults []error, why string) error {
 	l := newLoop(&cfg, plan{}, hookHost(&cfg))
 	defer l.host.flush()
 	failed := l.failHook(faults)
-	l.report("hold: "+why, nil)
+	l.report([]string{"hold: " + why}, nil)
 	return failed
 }
 
@@ -78,9 +78,9 @@ func hookHost(cfg *Config) host {
 		return h
 	}
 	writeLine, flush := h.writeLine, h.flush
-	h.writeLine = func(text string) {
-		writeLine(text)
-		out.Line(text)
+	h.writeLine = func(lines ...string) {
+		writeLine(lines...)
+		out.Line(lines...)
 	}
 	h.flush = func() {
 		flush()

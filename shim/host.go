@@ -35,9 +35,9 @@ type host struct {
 	hasDirectory  func(path string) bool // true if the file system does not tell
 
 	// While the command runs, writing waits for no reader and no volume.
-	writeLine    func(text string)
-	writeTermlog func(text string) error // replaces the previous text; a first "" checks the file, and may wait
-	flush        func()                  // waits a moment until all is written
+	writeLine    func(lines ...string)
+	writeTermlog func(lines ...string) error // replaces the previous lines; a first call checks the file, and may wait
+	flush        func()                      // waits a moment until all is written
 }
 
 // processes is a *proc.Processes.

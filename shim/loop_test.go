@@ -346,9 +346,11 @@ func (w *world) Kill(pid int, s sig.Signal) error {
 	return nil
 }
 
-func (w *world) writeTermlog(text string) error {
-	if w.notes && text != "" {
-		w.did("notes %s", text)
+func (w *world) writeTermlog(lines ...string) error {
+	for _, line := range lines {
+		if w.notes {
+			w.did("notes %s", line)
+		}
 	}
 	return nil
 }
@@ -404,7 +406,7 @@ func (w *world) host(events []script.Step) host {
 		serveHealth:   func(HealthSpec) (*health.Listener, error) { return nil, nil },
 		setHealthMode: func(_ *health.Listener, during HealthMode) { w.did("answers health checks with %v", during) },
 		hasDirectory:  func(path string) bool { return path != "/missing" },
-		writeLine:     func(text string) { w.did("says %s", strings.TrimPrefix(text, "lameduck: ")) },
+		writeLine:     w.writeLine,
 		writeTermlog:  w.writeTermlog,
 		flush:         func() {},
 	}
@@ -434,3 +436,9 @@ func (w *world) Program(int) (string, []string) {
 
 func (w *world) Continue(bool) {}
 func (w *world) SlowDown()     { w.did("looks seldom") }
+
+func (w *world) writeLine(lines ...string) {
+	for _, line := range lines {
+		w.did("says %s", strings.TrimPrefix(line, "lameduck: "))
+	}
+}
