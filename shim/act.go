@@ -2,10 +2,12 @@ package shim
 
 import (
 	"fmt"
+	"path"
 	"strings"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
+	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
@@ -125,7 +127,8 @@ func (l *loop) drops(s sig.Signal) bool {
 	return ok && !caught.Has(s)
 }
 
-// warnNotHeld warns that a signal that came from outside of the container begins no stop.
+// warnNotHeld warns that a signal that came from outside of the container does not
+// start a stop.
 func (l *loop) warnNotHeld(s sig.Signal) {
 	what := "passed on at once"
 	if to, _ := l.plan.stop.Rewrites.Of(s); l.drops(to) {
@@ -133,7 +136,7 @@ func (l *loop) warnNotHeld(s sig.Signal) {
 	}
 	missed := "without a hold"
 	if !l.plan.stop.Gate.Holds() {
-		missed = "and begins no stop"
+		missed = "and does not start a stop"
 	}
 	l.log(Warn, "%v was %s, %s: if %[1]v stops this container, give --stop-signal=%[1]v", s, what, missed)
 }
@@ -144,6 +147,7 @@ func (l *loop) sendStep(s sig.Signal) {
 		l.checkShell(s)
 	}
 	l.shellChecked = 0
+	l.checkProgram()
 	l.send(s)
 }
 
@@ -153,6 +157,18 @@ func (l *loop) checkShell(s sig.Signal) {
 	l.shellChecked = s
 	if l.samples.began && l.shellDrops(s) {
 		l.shellDropped = s
+	}
+}
+
+// checkProgram records what the command runs if that is not its preset's server.
+func (l *loop) checkProgram() {
+	if l.plan.server.preset == nil || l.children.command == 0 {
+		return
+	}
+	exe, argv := l.host.processes.program(l.children.command)
+	found := preset.Match(exe, argv)
+	if exe != "" && (found == nil || found.Name != l.plan.server.preset.Name) {
+		l.otherProgram = path.Base(exe)
 	}
 }
 

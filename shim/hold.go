@@ -54,7 +54,7 @@ func Decline(cfg Config, faults []error, why string) error {
 	l := newLoop(&cfg, plan{}, hookHost(&cfg))
 	defer l.host.output.flush()
 	failed := l.failHook(faults)
-	l.report("hold: "+why, nil)
+	l.report([]string{"hold: " + why}, nil)
 	return failed
 }
 
@@ -103,9 +103,9 @@ type teeOutput struct {
 	second *stderr.Writer
 }
 
-func (t *teeOutput) writeLine(text string) {
-	t.outputHost.writeLine(text)
-	t.second.Line(text)
+func (t *teeOutput) writeLine(lines ...string) {
+	t.outputHost.writeLine(lines...)
+	t.second.Line(lines...)
 }
 
 func (t *teeOutput) flush() {

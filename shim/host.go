@@ -86,9 +86,9 @@ type neighborHost interface {
 // outputHost writes to standard error and the termination log. While the command runs no
 // method waits for a reader or a volume.
 type outputHost interface {
-	writeLine(text string)
-	writeTermlog(text string) error // replaces the previous text; a first "" checks the file, and may wait
-	flush()                         // waits a moment until all is written
+	writeLine(lines ...string)          // together
+	writeTermlog(lines ...string) error // replaces the previous lines; a first call without lines checks the file, and may wait
+	flush()                             // waits a moment until all is written
 }
 
 // newHost returns the operating system as a host.
@@ -238,8 +238,8 @@ type osOutput struct {
 	termlog *termlog.Writer
 }
 
-func (h *osOutput) writeLine(text string)          { h.out.Line(text) }
-func (h *osOutput) writeTermlog(text string) error { return h.termlog.Write(text) }
+func (h *osOutput) writeLine(lines ...string)          { h.out.Line(lines...) }
+func (h *osOutput) writeTermlog(lines ...string) error { return h.termlog.Write(lines...) }
 
 func (h *osOutput) flush() {
 	h.termlog.Flush()

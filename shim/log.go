@@ -2,6 +2,7 @@ package shim
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
@@ -60,24 +61,28 @@ func (l *loop) log(level Level, format string, args ...any) {
 	l.host.output.writeLine(text)
 }
 
-// report writes a line of the report, which no level turns off.
-func (l *loop) report(text string, figures *report.Figures) {
+// report writes lines of the report, which no level turns off. In JSON they are one object.
+func (l *loop) report(lines []string, figures *report.Figures) {
 	if l.cfg.JSON {
-		text = jsonLine(Info, text, figures)
-	} else {
-		text = "lameduck: " + text
+		l.host.output.writeLine(jsonLine(Info, strings.Join(lines, "; "), figures))
+		return
 	}
-	l.host.output.writeLine(text)
+	var named []string
+	for _, line := range lines {
+		named = append(named, "lameduck: "+line)
+	}
+	l.host.output.writeLine(named...)
 }
 
 // stopReport returns what can be reported about the stop now.
 func (l *loop) stopReport() *report.Stop {
 	s := &report.Stop{
-		Terms:        l.plan.terms(l.cfg.Spelling),
+		Terms:        l.plan.terms(),
 		Record:       l.machine.Record(),
 		Now:          time.Now(),
 		InHold:       observation(&l.samples.inHold),
 		ShellDropped: l.shellDropped,
+		OtherProgram: l.otherProgram,
 		OnStopUntil:  l.children.onStopUntil,
 	}
 	if l.samples.afterHold != nil {
@@ -88,10 +93,10 @@ func (l *loop) stopReport() *report.Stop {
 }
 
 // terms returns the parts of the plan that a report refers to.
-func (p *plan) terms(spelling Spelling) report.Terms {
+func (p *plan) terms() report.Terms {
 	terms := report.Terms{
-		StopConfig: &p.stop, TrafficConfig: &p.traffic, Hook: p.hook,
-		GraceAssumed: p.grace.assumed, AssumedFrom: p.grace.from, Caveat: p.grace.caveat, Spelling: spelling,
+		StopConfig: &p.stop, TrafficConfig: &p.traffic, Hook: p.hook, WaitGone: p.paths,
+		GraceAssumed: p.grace.assumed, AssumedFrom: p.grace.from, GraceCaveat: p.grace.caveat,
 	}
 	if known := p.server.preset; known != nil {
 		terms.Server = known.Name
@@ -107,9 +112,7 @@ func observation(s *observe.Snapshot) report.Observation {
 		Observer:        s.Observer,
 		Blind:           s.Observer == observe.None,
 		InFlightUnknown: s.Observer == observe.ProcNet,
-		Scope:           s.Listeners.Method.String(),
 		ScopeName:       s.Listeners.Method.Name(),
-		Neighbors:       s.Listeners.Method.CountsNeighbors(),
 		UDPPorts:        s.Listeners.UDP,
 		LatePorts:       s.Listeners.Late,
 		Unseen:          unseen(&s.Listeners),
@@ -125,24 +128,24 @@ func unseen(l *observe.Listeners) []string {
 	return append([]string{"Unix sockets"}, l.Unseen...)
 }
 
-// reportStop writes a line about the stop to standard error and to the termination log.
-func (l *loop) reportStop(line func(*report.Stop) string) {
+// reportStop writes lines about the stop to standard error and to the termination log.
+func (l *loop) reportStop(lines func(*report.Stop) []string) {
 	s := l.stopReport()
-	text := line(s)
+	text := lines(s)
 	l.report(text, s.Figures())
 	l.writeTermlog(s, text)
 }
 
-// writeTermlog writes a line of the report to the termination log. Once the command has
-// failed by itself, the log is the command's, and lameduck's line is removed.
-func (l *loop) writeTermlog(s *report.Stop, text string) {
+// writeTermlog writes lines of the report to the termination log. Once the command has
+// failed by itself, the log is the command's, and lameduck's lines are removed.
+func (l *loop) writeTermlog(s *report.Stop, lines []string) {
 	if l.cfg.JSON {
-		text = jsonLine(Info, text, s.Figures())
+		lines = []string{jsonLine(Info, strings.Join(lines, "; "), s.Figures())}
 	}
 	if s.Ended == stop.ChildExit && (s.Exit.Signal != 0 || s.Exit.Code != 0) {
-		text = ""
+		lines = nil
 	}
-	err := l.host.output.writeTermlog(text)
+	err := l.host.output.writeTermlog(lines...)
 	if err != nil && !l.termlogWarned {
 		l.termlogWarned = true
 		l.log(Warn, "cannot write the termination log: %v", err)

@@ -24,6 +24,7 @@ type loop struct {
 
 	shellDropped  sig.Signal // a signal that the command, a shell, does not forward; 0: none
 	shellChecked  sig.Signal // the next signal, if checkShell need not be called; else 0
+	otherProgram  string     // what the command runs instead of its preset's server; "": that server, or not known
 	termlogWarned bool       // the user knows that the termination log cannot be written
 
 	done bool
@@ -233,13 +234,16 @@ func (l *loop) onStopStatus(status proc.Status) {
 	switch {
 	case status.Stopped != 0 || status.Continued:
 		return
+	case !l.children.onStopUntil.IsZero(): // killed by lameduck, which has said so
 	case status.Signal != 0:
 		l.log(Warn, "--on-stop was killed by %v", status.Signal)
 	case status.Code != 0:
 		l.log(Warn, "--on-stop exited %d", status.Code)
 	}
 	l.children.onStop = 0
-	l.children.onStopUntil = time.Now()
+	if l.children.onStopUntil.IsZero() {
+		l.children.onStopUntil = time.Now()
+	}
 	l.dispatch(stop.Event{Kind: stop.OnStopEnded})
 }
 

@@ -346,9 +346,11 @@ func (w *world) kill(pid int, s sig.Signal) error {
 	return nil
 }
 
-func (w *world) writeTermlog(text string) error {
-	if w.notes && text != "" {
-		w.did("notes %s", text)
+func (w *world) writeTermlog(lines ...string) error {
+	for _, line := range lines {
+		if w.notes {
+			w.did("notes %s", line)
+		}
 	}
 	return nil
 }
@@ -443,5 +445,9 @@ func (w *world) hasDirectory(path string) bool { return path != "/missing" }
 func (w *world) createAliveFile(string) error  { return nil }
 func (w *world) removeAliveFile()              {}
 
-func (w *world) writeLine(text string) { w.did("says %s", strings.TrimPrefix(text, "lameduck: ")) }
-func (w *world) flush()                {}
+func (w *world) writeLine(lines ...string) {
+	for _, line := range lines {
+		w.did("says %s", strings.TrimPrefix(line, "lameduck: "))
+	}
+}
+func (w *world) flush() {}

@@ -141,7 +141,7 @@ func (l *loop) warnWaitGone() {
 
 // openTermlog checks that the termination log can be written.
 func (l *loop) openTermlog() error {
-	if err := l.host.output.writeTermlog(""); err != nil {
+	if err := l.host.output.writeTermlog(); err != nil {
 		return l.cfg.errorf("--termination-log=%s: %w: give a file, or none", Quote(l.cfg.TerminationLog), err)
 	}
 	return nil

@@ -272,7 +272,7 @@ func containerTerminal(t *testing.T, p *podman) {
 			p.kill(t, id, sig.INT) // ends the hold
 			s.waitFor("got USR1")
 			s.typeText("exit 7\n")
-			s.waitFor("(interrupt)")
+			s.waitFor("(INT arrived)")
 			s.wantExit(7)
 			for text, n := range map[string]int{"got INT": 2, "got TSTP": 1, "got USR1": 1, "got TERM": 0} {
 				if got := s.count(text); got != n {

@@ -50,8 +50,7 @@ func wantMatch(t *testing.T, line, want string) {
 // waitFirstSample waits for the first sample of the traffic. Later connections are new.
 func (s *serverBox) waitFirstSample() { s.err.wait(s.t, "look busy") }
 
-// TestElapsedLonger: the report suggests a shorter delay. The details for which the line has
-// no room are in JSON.
+// TestElapsedLonger: the report suggests a shorter delay.
 func TestElapsedLonger(t *testing.T) {
 	s := startDelayed(t, "--delay=6", "--grace-period=30", "--log-level=debug", "--log-format=json")
 	s.signal(sig.TERM)
@@ -62,11 +61,11 @@ func TestElapsedLonger(t *testing.T) {
 	line := s.finalReport()
 	r := parseReport(t, line)
 	wantMatch(t, r.Message, `^TERM: nothing in flight: held 6\.\d s \(elapsed\), sent TERM( at \+6\.\d s)?, exited 0 at \+6\.\d s of 30 s; `+
-		`last new connection at \+[0-2]\.\d s: a fixed delay needs [2-4] s$`)
-	if r.Suggestion == nil || !strings.HasSuffix(r.Message, "; "+*r.Suggestion) || len(r.Details) != 1 {
-		t.Fatalf("report: %s\nwant a suggestion and a detail", line)
+		`3 new connections [▁▂▃▄▅▆▇█]+, the last at \+[0-2]\.\d s; `+
+		`suggestion: last new connection, probes aside, at \+[0-2]\.\d s: a fixed delay needs [2-4] s$`)
+	if r.Suggestion == nil || !strings.HasSuffix(r.Message, "; suggestion: "+*r.Suggestion) {
+		t.Fatalf("report: %s\nwant a suggestion", line)
 	}
-	wantMatch(t, r.Details[0], `^3 new connections [▁▂▃▄▅▆▇█]+, the last at \+[0-2]\.\d s`)
 	if *r.LastByteMS >= 3000 || *r.Open != 0 || *r.Observer != "sock_diag" || *r.Scope == "" || r.GraceUsedMS < 6000 || r.GraceUsedMS >= 7000 {
 		t.Errorf("report: %s\nwant the last byte before +3 s, 0 open, sock_diag, a scope, and 6 s of the grace period", line)
 	}
@@ -76,7 +75,7 @@ func TestElapsedLonger(t *testing.T) {
 // just before the signal is sent.
 func TestElapsedTooShort(t *testing.T) {
 	t.Parallel()
-	detail := regexp.MustCompile(`^1 new connection [▁█]+, the last at \+(1\.[89]|2\.0) s$`)
+	detail := regexp.MustCompile(`; 1 new connection [▁█]+, the last at \+(1\.[89]|2\.0) s; `)
 	line := ""
 	for range 5 { // a busy machine may delay the last sample, or the test
 		s := startDelayedNow(t, "--delay=2", "--grace-period=30", "--log-format=json")
@@ -86,8 +85,8 @@ func TestElapsedTooShort(t *testing.T) {
 		s.dial("127.0.0.1").ask("hello")
 		line = s.finalReport()
 		r := parseReport(t, line)
-		tooShort := r.Suggestion != nil && strings.HasSuffix(*r.Suggestion, ": 2 s is too short; see --until=quiet") && strings.Contains(r.Message, ": 2 s is too short")
-		if tooShort && *r.Open == 1 && r.InFlight != nil && detail.MatchString(r.Details[0]) {
+		tooShort := r.Suggestion != nil && strings.Contains(*r.Suggestion, ": 2 s is too short, see --until=quiet")
+		if tooShort && *r.Open == 1 && r.InFlight != nil && detail.MatchString(r.Message) {
 			return
 		}
 	}
@@ -197,11 +196,10 @@ type jsonTraffic struct {
 // jsonSource is the part of a jsonReport about how lameduck has observed the traffic, and
 // what follows from the samples.
 type jsonSource struct {
-	Observer    *string  `json:"observer"`
-	Scope       *string  `json:"scope"`
-	ProlongedBy *string  `json:"prolonged_by"`
-	Suggestion  *string  `json:"suggestion"`
-	Details     []string `json:"details"`
+	Observer    *string `json:"observer"`
+	Scope       *string `json:"scope"`
+	ProlongedBy *string `json:"prolonged_by"`
+	Suggestion  *string `json:"suggestion"`
 }
 
 // jsonEnd is the part of a jsonReport about the command's end.
@@ -245,5 +243,5 @@ func TestReportShell(t *testing.T) {
 	b.child()
 	b.signal(sig.TERM)
 	b.wantExit(143)
-	wantMatch(t, b.report(), `; a shell that does not pass TERM on: exec, or --group$`)
+	wantMatch(t, b.report(), `; suggestion: the command is a shell that does not pass TERM on: exec the program, or give --group \(LAMEDUCK_GROUP\)$`)
 }

@@ -124,7 +124,7 @@ func TestForgedReport(t *testing.T) {
 			b.sendLine("exit 0")
 			b.wantExit(0)
 			wantPrintable(t, b.err.all())
-			want := strconv.Quote(path) + " was there to the end"
+			want := strconv.Quote(path) + ", which existed until the end"
 			text := strings.TrimSuffix(string(testutil.Must(os.ReadFile(log))), "\n")
 			if text != quote.Line(text) {
 				t.Errorf("the termination log is %q", text)

@@ -273,14 +273,14 @@ func TestPoor(t *testing.T) {
 			b.wantStop()
 			unobserved := ""
 			if strings.Contains(stage, "no-proc,") && strings.Contains(stage, "uid") {
-				unobserved = "; the traffic could not be seen"
+				unobserved = "the traffic could not be seen: "
 			}
 			stderr := b.err.all()
 			if len(stderr) != 2 {
 				t.Fatalf("stderr: %v, want two lines", stderr)
 			}
 			wantMatch(t, stderr[0].text, `TERM: holding 1 s`)
-			wantMatch(t, stderr[1].text, `TERM: held 1\.0 s \(elapsed\), sent TERM, exited 7 at \+1\.\d s of 10 s \(assumed\)`+unobserved+"$")
+			wantMatch(t, stderr[1].text, `TERM: `+unobserved+`held 1\.0 s \(elapsed\), sent TERM, exited 7 at \+1\.\d s of 10 s \(assumed\)$`)
 		})
 	}
 }

@@ -51,7 +51,7 @@ func TestNeighbors(t *testing.T) {
 	proxy := bootWaitGone(t, path)
 	app.signal(sig.TERM)
 	proxy.signal(sig.TERM)
-	proxy.err.wait(t, "holding up to 19 s until others are gone")
+	proxy.err.wait(t, "holding up to 19 s until ")
 	app.out.wait(t, "got TERM")
 	time.Sleep(time.Second) // the app takes its time, and the proxy's hold must outlast the app
 	if stdout := fmt.Sprint(proxy.out.all()); stdout != "[ready]" {
@@ -72,7 +72,7 @@ func TestNeighborCrashes(t *testing.T) {
 	app := bootAlive(t, "stage", path)
 	proxy := bootWaitGone(t, path)
 	proxy.signal(sig.TERM)
-	proxy.err.wait(t, "until others are gone")
+	proxy.err.wait(t, " is gone")
 	start := time.Now()
 	app.signal(sig.KILL)
 	proxy.wantHoldSince(start, 0, "elapsed")
@@ -128,7 +128,7 @@ func TestWaitGoneSocket(t *testing.T) {
 	}
 	b := bootWaitGone(t, path)
 	b.signal(sig.TERM)
-	b.err.wait(t, "until others are gone")
+	b.err.wait(t, " is gone")
 	time.Sleep(time.Second) // the socket is open for a while, and the hold must outlast the socket
 	if stdout := fmt.Sprint(b.out.all()); stdout != "[ready]" {
 		t.Errorf("the hold ended before the socket was closed: %s", stdout)

@@ -113,9 +113,14 @@ func (b *box) wantOneLine(texts ...string) {
 func (b *box) report() string {
 	b.t.Helper()
 	stderr := b.err.all()
+	more := ""
 	for _, line := range slices.Backward(stderr) {
-		if !strings.HasPrefix(line.text, "lameduck: warning: ") && !strings.Contains(line.text, `"level":"warn"`) {
-			return line.text
+		switch text := line.text; {
+		case strings.HasPrefix(text, "lameduck: warning: "), strings.Contains(text, `"level":"warn"`):
+		case strings.HasPrefix(text, "lameduck: held by "), strings.HasPrefix(text, "lameduck: suggestion: "):
+			more = strings.Replace(text, "lameduck: ", "; ", 1) + more
+		default:
+			return text + more
 		}
 	}
 	b.t.Errorf("no report: %v", stderr)

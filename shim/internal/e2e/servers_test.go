@@ -70,7 +70,7 @@ func TestUntilServers(t *testing.T) {
 				t.Errorf("%d of %d requests failed: %v", n, n+load.served.Load(), load.failure.Load())
 			}
 			report := b.err.wait(t, ", exited 0 at ") // without load the servers end at once
-			if !strings.Contains(report.text, "(quiet)") {
+			if !strings.Contains(report.text, "(quiet") {
 				t.Errorf("report: %v\nwant the reason quiet", report)
 			}
 			if took := report.at.Sub(last); took < quiet2s-500*time.Millisecond || took > quiet2s+time.Second {

@@ -115,9 +115,9 @@ func (c probesCase) run(t *testing.T, kind string, probe func(ns *namespace, add
 // to the ceiling.
 func (c probesCase) wantHint(t *testing.T, kind string, a *app) {
 	t.Helper()
-	hint := `^0 bytes from 127\.0\.0\.1 every (0\.[6-9]|1\.\d) s: a probe\? see --ignore-probes$`
+	hint := `^what looks like a health probe, 0 bytes from 127\.0\.0\.1 on port \d+ every (0\.[6-9]|1\.\d) s, until `
 	if kind == "HTTP" {
-		hint = strings.Replace(hint, "0", fmt.Sprint(len(kubeProbe)), 1)
+		hint = strings.Replace(hint, "0 bytes", fmt.Sprint(len(kubeProbe), " bytes"), 1)
 	}
 	cause := ""
 	if prolonged := a.figures().ProlongedBy; prolonged != nil {

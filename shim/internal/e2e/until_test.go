@@ -224,7 +224,7 @@ func TestUntilCeiling(t *testing.T) {
 	}
 }
 
-var probeHint = regexp.MustCompile(`"prolonged_by":"6 bytes from 127\.0\.0\.1 every 0\.[56] s: a probe\? see --ignore-probes"`)
+var probeHint = regexp.MustCompile(`"prolonged_by":"what looks like a health probe, 6 bytes from 127\.0\.0\.1 on port \d+ every 0\.[56] s, until `)
 
 // TestUntilNoListener: a command without listeners gets TERM at once, however busy the
 // neighbors are.

@@ -1,9 +1,9 @@
 // Package report writes the report of a stop, in words and in JSON: a line at the trigger,
-// since KILL may come at any time, a line at the end, and a line between the two if the
-// command still runs a second before the grace period ends.
+// since KILL may come at any time, and up to three lines at the end, or a second before the
+// end of the grace period if the command still runs: the outcome, what kept the hold up, and
+// a suggestion. sentences.go has every sentence.
 //
 // The package is pure: a [Stop] is plain data about a stop at a moment, and each line is a
-// function of the data. The parts of a line do not contradict each other. The names in JSON
-// are promises: names may be added, but no name changes its meaning or disappears within
-// one [Schema].
+// function of the data. The names in JSON are promises: names may be added, but no name
+// changes its meaning or disappears within one [Schema].
 package report

@@ -23,61 +23,42 @@ type entry struct {
 // Figures are the report of a stop in JSON. Durations are milliseconds, and so are
 // moments, counted from the trigger. Unknown values are null.
 type Figures struct {
-	holdFigures
-	trafficFigures
-	endFigures
-	sourceFigures
+	Trigger    string          `json:"trigger"` // a signal, or "hold"
+	HeldMS     int64           `json:"held_ms"`
+	Ended      *string         `json:"ended"`
+	FloorMS    int64           `json:"floor_ms"`
+	CeilingMS  int64           `json:"ceiling_ms"`
+	Accepted   *int            `json:"accepted"`
+	LastNewMS  *int64          `json:"last_new_ms"`
+	LastByteMS *int64          `json:"last_byte_ms"`
+	Open       *int            `json:"open"`
+	InFlight   *int            `json:"in_flight"`
+	LeftOut    *leftOut        `json:"left_out"`
+	NewPorts   *[]uint16       `json:"new_ports"`
+	Sent       []sentInFigures `json:"sent"`
+	Lull       *bool           `json:"lull"` // the first signal was sent without a request in flight
+	ExitCode   *int            `json:"exit_code"`
+	ExitSignal *string         `json:"exit_signal"`
+
+	GraceUsedMS     int64   `json:"grace_used_ms"`
+	GraceAssumed    bool    `json:"grace_assumed"`
+	Observer        *string `json:"observer"`
+	Scope           *string `json:"scope"`
+	ProlongedBy     *string `json:"prolonged_by"`
+	ProlongedByPeer *string `json:"prolonged_by_peer"`
+	Suggestion      *string `json:"suggestion"`
 }
 
-type holdFigures struct {
-	Trigger   string  `json:"trigger"` // a signal, or "hold"
-	HeldMS    int64   `json:"held_ms"`
-	Ended     *string `json:"ended"`
-	FloorMS   int64   `json:"floor_ms"`
-	CeilingMS int64   `json:"ceiling_ms"`
-}
-
-type trafficFigures struct {
-	Accepted   *int   `json:"accepted"`
-	LastNewMS  *int64 `json:"last_new_ms"`
-	LastByteMS *int64 `json:"last_byte_ms"`
-	Open       *int   `json:"open"`
-	InFlight   *int   `json:"in_flight"`
-
-	LeftOut  *leftOutFigures `json:"left_out"`
-	NewPorts *[]uint16       `json:"new_ports"`
-}
-
-// leftOutFigures are the numbers of what did not count as traffic.
-type leftOutFigures struct {
+// leftOut are the numbers of what did not count as traffic.
+type leftOut struct {
 	NoBytes  int `json:"no_bytes"`  // new connections without a byte
 	Probes   int `json:"probes"`    // requests of health probes
 	HalfOpen int `json:"half_open"` // half-open connections, at most at a time
 	Gone     int `json:"gone"`      // open connections whose peer no longer answers
-	OneWay   int `json:"one_way"`   // open connections on which only the peer sends
 	GivenUp  int `json:"given_up"`  // requests silent for too long
-	Unclear  int `json:"unclear"`   // silent connections that may have a request, or be idle
 }
 
-type endFigures struct {
-	Sent         []sentSignal `json:"sent"`
-	Lull         *bool        `json:"lull"` // the first signal was sent without a request in flight
-	ExitCode     *int         `json:"exit_code"`
-	ExitSignal   *string      `json:"exit_signal"`
-	GraceUsedMS  int64        `json:"grace_used_ms"`
-	GraceAssumed bool         `json:"grace_assumed"`
-}
-
-type sourceFigures struct {
-	Observer    *string  `json:"observer"`
-	Scope       *string  `json:"scope"`
-	ProlongedBy *string  `json:"prolonged_by"`
-	Peer        *string  `json:"prolonged_by_peer"`
-	Suggestion  *string  `json:"suggestion"`
-	Details     []string `json:"details"` // in words, with or without room in the message
-}
-
-type sentSignal struct {
+type sentInFigures struct {
 	Signal string `json:"signal"`
 	AtMS   int64  `json:"at_ms"`
 }
@@ -85,62 +66,37 @@ type sentSignal struct {
 // Figures returns the report for JSON.
 func (s *Stop) Figures() *Figures {
 	gate := &s.StopConfig.Gate
+	words, cause := s.prolonged()
 	f := &Figures{
-		holdFigures: holdFigures{
-			Trigger: s.trigger(), HeldMS: s.after(s.end()).Milliseconds(), Ended: NullIfEmpty(string(s.Ended)),
-			FloorMS: gate.Floor.Milliseconds(), CeilingMS: gate.MaxHold().Milliseconds(),
-		},
-		endFigures:    endFigures{Sent: []sentSignal{}, Lull: s.lullFound(), GraceUsedMS: s.after(s.Now).Milliseconds(), GraceAssumed: s.GraceAssumed},
-		sourceFigures: s.sourceFigures(),
+		Trigger: s.trigger(), HeldMS: s.after(s.endedAt()).Milliseconds(), Ended: NullIfEmpty(string(s.Ended)),
+		FloorMS: gate.Floor.Milliseconds(), CeilingMS: gate.MaxHold().Milliseconds(),
+		Sent: []sentInFigures{}, Lull: s.lull(), GraceUsedMS: s.after(s.Now).Milliseconds(), GraceAssumed: s.GraceAssumed,
+		Observer: NullIfEmpty(s.InHold.Observer), ProlongedBy: NullIfEmpty(words), Suggestion: NullIfEmpty(s.suggestion()),
+	}
+	if cause.Peer.IsValid() {
+		f.ProlongedByPeer = NullIfEmpty(cause.Peer.String())
 	}
 	for _, sent := range s.Sent {
-		f.Sent = append(f.Sent, sentSignal{sent.Signal.String(), s.after(sent.At).Milliseconds()})
+		f.Sent = append(f.Sent, sentInFigures{sent.Signal.String(), s.after(sent.At).Milliseconds()})
 	}
-	switch {
-	case s.ExitedAt.IsZero():
-	case s.Exit.Signal != 0:
+	if !s.ExitedAt.IsZero() && s.Exit.Signal != 0 {
 		f.ExitSignal = NullIfEmpty(s.Exit.Signal.String())
-	default:
+	} else if !s.ExitedAt.IsZero() {
 		f.ExitCode = &s.Exit.Code
 	}
-	if s.InHold.sees() {
-		f.trafficFigures = s.trafficFigures()
+	if !s.InHold.sees() {
+		return f
 	}
-	return f
-}
-
-// sourceFigures returns how the samples were taken, and what follows from the samples.
-func (s *Stop) sourceFigures() sourceFigures {
-	cause := s.prolonged()
-	f := sourceFigures{
-		Observer: NullIfEmpty(s.InHold.Observer), ProlongedBy: NullIfEmpty(cause.by + cause.hint), Details: words(s.details()),
-	}
-	suggestion := s.suggestion()
-	f.Suggestion = NullIfEmpty(suggestion.text + suggestion.more)
-	if s.InHold.sees() {
-		f.Scope = NullIfEmpty(s.InHold.ScopeName)
-	}
-	if cause.peer.IsValid() {
-		f.Peer = NullIfEmpty(cause.peer.String())
-	}
-	return f
-}
-
-// trafficFigures returns what the samples in the hold showed.
-func (s *Stop) trafficFigures() trafficFigures {
 	t := &s.InHold.Traffic
-	inFlight, givenUp := s.inFlight()
-	_, probes := s.probesCounted()
+	inFlight, silent := s.inFlight()
 	ports := append([]uint16{}, s.InHold.LatePorts[:min(len(s.InHold.LatePorts), maxListed)]...)
-	return trafficFigures{
-		Accepted: &t.Accepted, Open: &t.Open, InFlight: &inFlight,
-		LastNewMS: s.moment(s.lastNew()), LastByteMS: s.moment(t.LastByte),
-		LeftOut: &leftOutFigures{
-			NoBytes: s.bare(), Probes: probes, HalfOpen: t.LeftOut.HalfOpen, Gone: t.LeftOut.Gone,
-			OneWay: t.LeftOut.OneWay, GivenUp: givenUp, Unclear: t.LeftOut.Undetermined,
-		},
-		NewPorts: &ports,
+	f.Scope = NullIfEmpty(s.InHold.ScopeName)
+	f.Accepted, f.Open, f.InFlight, f.NewPorts = &t.Accepted, &t.Open, &inFlight, &ports
+	f.LastNewMS, f.LastByteMS = s.moment(t.LastNew), s.moment(t.LastByte)
+	f.LeftOut = &leftOut{
+		NoBytes: t.LeftOut.Bare, Probes: s.probesLeftOut(), HalfOpen: t.LeftOut.HalfOpen, Gone: t.LeftOut.Gone, GivenUp: silent,
 	}
+	return f
 }
 
 // moment returns the milliseconds from the trigger to at, nil if at is not later.
@@ -160,8 +116,8 @@ func NullIfEmpty(text string) *string {
 	return &text
 }
 
-// Line returns a message as one line of JSON of fewer than limit bytes. A message that is
-// too long is cut. Figures is nil for lines that are no report.
+// Line returns a message as one line of JSON of fewer than limit bytes: the lines of a report
+// with semicolons. A message that is too long is cut. Figures is nil for lines that are no report.
 func Line(now time.Time, level, message string, figures *Figures, limit int) string {
 	message = quote.Line(message) // as in text: some users print the message alone
 	for {

@@ -15,13 +15,14 @@ import (
 type Terms struct {
 	StopConfig    *stop.Config
 	TrafficConfig *traffic.Config
-	Hook          bool   // a preStop hook holds beside PID 1, and sends no signal
-	GraceAssumed  bool   // the grace period was not given
-	AssumedFrom   string // where the assumed grace period comes from: "Kubernetes"
-	Caveat        string // why the grace period may be too short; "": long enough
-	Server        string // the preset's name of the command; "": unknown
-	ClosesKept    bool   // at its signal the server closes kept connections
-	Spelling      Spelling
+	Hook          bool     // a preStop hook holds beside PID 1, and sends no signal
+	WaitGone      []string // the paths of --wait-gone
+	GraceAssumed  bool     // the grace period was not given
+	AssumedFrom   string   // where the assumed grace period comes from: "Kubernetes"
+	GraceCaveat   string   // why the grace period may be too short; "": long enough
+	Server        string   // the name of the command's preset; "": unknown
+	ClosesKept    bool     // at its signal the server closes kept connections
+	Caveat        string   // what a graceful stop of the server takes, as advice; ""
 }
 
 // Observation is the result of one sample of the traffic.
@@ -30,14 +31,15 @@ type Observation struct {
 	Observer        string   // the source of the samples; "": no TCP port counts
 	Blind           bool     // no source was left
 	InFlightUnknown bool     // the source does not show requests in flight
-	Scope           string   // how the listeners were found, in words
-	ScopeName       string   // the same, as JSON has it
-	Neighbors       bool     // the listeners of neighbors in the network namespace count
+	ScopeName       string   // how the listeners were found, as JSON has it
 	UDPPorts        []uint16 // ports on which the container receives UDP
 	LatePorts       []uint16 // ports opened by the container since the trigger
 	Unseen          []string // where else the container serves and cannot be observed, in words
 	PathsPresent    []string // existing paths of --wait-gone
 }
+
+// sees reports whether a source showed connections.
+func (o *Observation) sees() bool { return o.Observer != "" && !o.Blind }
 
 // Stop is all that is known about a stop at the moment Now.
 type Stop struct {
@@ -47,14 +49,111 @@ type Stop struct {
 	InHold       Observation  // from the last sample before the stop signal was sent
 	AfterHold    *Observation // from the last sample since; nil: none
 	ShellDropped sig.Signal   // a signal that the command, a shell, did not forward; 0: none
+	OtherProgram string       // the command's program if its preset does not match; "": it does, or is not known
 	OnStopUntil  time.Time    // when --on-stop ended, or was killed at the ceiling; zero: not yet
 }
 
-// after returns the time from the trigger to at.
-func (s *Stop) after(at time.Time) time.Duration { return at.Sub(s.TriggeredAt) }
+// Announcement returns the line for the trigger: what will happen.
+func (s *Stop) Announcement() []string {
+	gate := &s.StopConfig.Gate
+	hold, grace := s.plannedHold(), stop.FormatDuration(s.StopConfig.Grace)
+	var p phrases
+	p.add(!gate.Holds(), noHoldNow, s.Steps)
+	p.add(gate.Holds() && s.Hook, holding, hold)
+	p.add(gate.Holds() && !s.Hook, holdingThen, hold, s.Steps)
+	p.add(s.Hook, hookEndsEarly)
+	p.add(gate.Holds() && !s.Hook, secondEndsEarly, s.Trigger)
+	p.add(s.StopConfig.KillAfter > 0, killAfter, stop.FormatDuration(s.StopConfig.KillAfter))
+	p.add(s.GraceCaveat != "", asGiven, s.GraceCaveat)
+	p.add(s.GraceCaveat == "" && s.GraceAssumed && gate.MaxHold() > gate.Floor, assumedAsIn, grace, s.AssumedFrom)
+	return []string{s.trigger() + ": " + p.join("; ")}
+}
 
-// spell returns text with lameduck's flags in it spelled as the user has to give them.
-func (s *Stop) spell(text string) string { return s.Spelling.In(text) }
+// plannedHold returns the hold in words: "2 s", "up to 19 s until quiet".
+func (s *Stop) plannedHold() string {
+	gate := &s.StopConfig.Gate
+	var until phrases
+	until.add(s.adaptive(), asGiven, gate.Until)
+	for _, path := range s.WaitGone {
+		until.add(true, pathGone, pathWords(path))
+	}
+	until.add(gate.OnStop, onStopEnded)
+	floor, ceiling := stop.FormatDuration(gate.Floor), stop.FormatDuration(gate.Ceiling)
+	switch {
+	case len(until) == 0:
+		return floor
+	case gate.Floor == 0:
+		return holdUpTo.with(ceiling, until.join(" and "))
+	}
+	return holdFromTo.with(floor, ceiling, until.join(" and "))
+}
+
+// Conclusion returns the lines for the end.
+func (s *Stop) Conclusion() []string {
+	exit := atTime.with(s.exit(), seconds(s.after(s.ExitedAt)))
+	if s.StopConfig.Linger > 0 && s.Now.Sub(s.ExitedAt) >= 100*time.Millisecond {
+		exit = descendantsEnd.with(exit, seconds(s.after(s.Now)))
+	}
+	var p phrases
+	p.add(!s.Hook, ofGrace, exit, s.grace())
+	return s.lines(s.outcome(p))
+}
+
+// Progress returns the lines for the termination log when the stop signal has been sent.
+func (s *Stop) Progress() []string { return s.lines(s.outcome(nil)) }
+
+// Late returns the lines for one second before the end of the grace period, if the command
+// or its descendants still run.
+func (s *Stop) Late() []string {
+	at, now, course := seconds(s.after(s.Now)), "", s.course().join(", ")
+	latest := s.AfterHold
+	if s.Ended == "" {
+		latest = &s.InHold
+	}
+	if latest != nil && latest.sees() {
+		now = inFlightNow.with(latest.Traffic.InFlight + latest.Traffic.LeftOut.GivenUp)
+	}
+	switch {
+	case s.Ended == "" && s.StopConfig.Gate.Holds():
+		return s.lines(stillHolding.with(at, s.grace(), now))
+	case !s.ExitedAt.IsZero():
+		return s.lines(descendantsRun.with(s.exit(), at, s.grace(), course))
+	}
+	return s.lines(stillRuns.with(at, s.grace(), now, course))
+}
+
+// NoHold returns the lines for a command that ended after a signal that starts no stop
+// sequence, although a hold is configured: the signal may be the image's STOPSIGNAL.
+func (s *Stop) NoHold() []string {
+	exit := s.exit()
+	if s.Exit.Signal != 0 {
+		exit = wasEnded.with(exit)
+	}
+	return []string{noHoldTook.with(s.Forwarded, exit), suggests.with(isStopSignal.with(s.Forwarded, s.Forwarded))}
+}
+
+// lines returns the trigger and the outcome, what kept the hold up, and the suggestion.
+func (s *Stop) lines(outcome string) []string {
+	cause, _ := s.prolonged()
+	suggestion := s.suggestion()
+	lines := phrases{s.trigger() + ": " + outcome}
+	lines.add(cause != "", heldBy, cause)
+	lines.add(suggestion != "", suggests, suggestion)
+	return lines
+}
+
+// outcome returns the first line: what was at risk, the course of the stop up to its end,
+// and the connections.
+func (s *Stop) outcome(end phrases) string {
+	line := append(s.course(), end...).join(", ")
+	if risk := s.atRisk(); len(risk) > 0 {
+		line = risk.join(", ") + ": " + line
+	}
+	if s.InHold.sees() {
+		line += "; " + s.arrivals().join("; ")
+	}
+	return line
+}
 
 // trigger returns the name of the signal that began the stop, "hold" for a hook.
 func (s *Stop) trigger() string {
@@ -64,223 +163,152 @@ func (s *Stop) trigger() string {
 	return s.Trigger.String()
 }
 
-// Announcement returns the line for the trigger: what will happen.
-func (s *Stop) Announcement() string {
-	head := func(brief bool) string {
-		if !s.StopConfig.Gate.Holds() {
-			return fmt.Sprintf("%s: no hold; now %s", s.trigger(), s.steps(brief))
-		}
-		holding := fmt.Sprintf("%s: holding %s", s.trigger(), s.spell(s.StopConfig.Gate.String()))
-		if s.Hook {
-			return holding
-		}
-		return holding + ", then " + s.steps(brief)
-	}
-	return fit(head, s.prospects())
-}
-
-// steps returns the schedule, or the schedule up to its first signal and the number of the
-// other signals.
-func (s *Stop) steps(brief bool) string {
-	isSignal := func(step stop.Step) bool { return step.Signal != 0 || step.StopSignal }
-	first := slices.IndexFunc(s.Steps, isSignal)
-	if !brief || first < 0 {
-		return s.Steps.String()
-	}
-	others := 0
-	for _, step := range s.Steps[first+1:] {
-		if isSignal(step) {
-			others++
-		}
-	}
-	return s.Steps[:first+1].String() + andMore(others)
-}
-
-// prospects returns what may end the hold, or the stop, early.
-func (s *Stop) prospects() []part {
-	var parts []part
-	gate := &s.StopConfig.Gate
-	switch {
-	case s.Hook:
-		parts = append(parts, part{forms: []string{"TERM ends the wait"}, weight: 1})
-	case gate.Holds():
-		parts = append(parts, part{forms: []string{fmt.Sprintf("a second %v ends the wait", s.Trigger)}, weight: 1})
-	}
-	if s.StopConfig.KillAfter > 0 {
-		parts = append(parts, part{forms: []string{fmt.Sprintf("KILL %s after the first signal", stop.FormatDuration(s.StopConfig.KillAfter))}, weight: 3})
-	}
-	switch {
-	case s.Caveat != "":
-		parts = append(parts, part{forms: []string{s.Caveat}, weight: 4})
-	case s.GraceAssumed && gate.MaxHold() > gate.Floor:
-		grace := fmt.Sprintf("grace period assumed: %s", stop.FormatDuration(s.StopConfig.Grace))
-		parts = append(parts, part{forms: []string{grace + ", as in " + s.AssumedFrom, grace}, weight: 2})
-	}
-	return parts
-}
-
-// Conclusion returns the line for the end: the outcome, and what led to the outcome.
-func (s *Stop) Conclusion() string {
-	return fit(func(brief bool) string {
-		return s.headline(brief, s.held(), s.sent(brief), s.exitWithTime())
-	}, s.parts())
-}
-
-// Progress returns the line for the termination log when the stop signal has been sent.
-func (s *Stop) Progress() string {
-	return fit(func(brief bool) string {
-		return s.headline(brief, s.held(), s.sent(brief))
-	}, s.parts())
-}
-
-// Late returns the line for one second before the end of the grace period, if the command
-// or its descendants still run.
-func (s *Stop) Late() string {
-	return fit(func(brief bool) string {
-		now := fmt.Sprintf("at +%s of %s", seconds(s.after(s.Now)), s.grace())
-		switch {
-		case s.Ended == "" && s.StopConfig.Gate.Holds():
-			return fmt.Sprintf("%s: still holding %s%s", s.trigger(), now, s.inFlightNow())
-		case !s.ExitedAt.IsZero():
-			return fmt.Sprintf("%s: %s, and its descendants still run %s: %s", s.trigger(), s.exit(), now, join(s.held(), s.sent(brief)))
-		}
-		return fmt.Sprintf("%s: the command still runs %s%s: %s", s.trigger(), now, s.inFlightNow(), join(s.held(), s.sent(brief)))
-	}, s.advice())
-}
-
-// NoHold returns the line for a command that ended after a signal that starts no stop
-// sequence, although a hold is configured: the signal may be the image's STOPSIGNAL.
-func (s *Stop) NoHold() string {
-	was := ""
-	if s.Exit.Signal != 0 {
-		was = "was "
-	}
-	return fit(func(brief bool) string {
-		head := fmt.Sprintf("no hold took place: %v was passed on", s.Forwarded)
-		if brief {
-			return head
-		}
-		return head + ", and the command " + was + s.exit()
-	}, []part{{forms: []string{fmt.Sprintf(s.spell("if %v stops this container, give --stop-signal=%v"), s.Forwarded, s.Forwarded)}, weight: suggestionWeight}})
-}
-
-// headline returns the beginning of a line: what was at risk at the end of the hold, and
-// the course of the stop.
-func (s *Stop) headline(brief bool, course ...string) string {
-	text := s.trigger() + ": "
-	if risk := s.atRisk(brief); risk != "" {
-		text += risk + ": "
-	}
-	return text + join(course...)
-}
-
-// atRisk returns what the stop signal may have cut: "nothing in flight, 24 open"; "" if the
-// traffic was not seen. Requests that the hold has given up on are not in flight.
-func (s *Stop) atRisk(brief bool) string {
-	t := &s.InHold.Traffic
-	if !s.InHold.sees() || !s.StopConfig.Gate.Holds() {
-		return ""
-	}
-	inFlight, givenUp := s.inFlight()
-	var parts []string
-	switch {
-	case inFlight > 0:
-		parts = append(parts, counted(inFlight, "request")+" in flight")
-	case s.InHold.InFlightUnknown && t.Open > 0:
-		return fmt.Sprintf("%d open, in flight unknown", t.Open)
-	case givenUp == 0:
-		parts = append(parts, "nothing in flight")
-	}
-	if givenUp > 0 {
-		parts = append(parts, counted(givenUp, "request")+" given up")
-	}
-	if t.Open > 0 && !brief {
-		parts = append(parts, fmt.Sprintf("%d open", t.Open))
-	}
-	return strings.Join(parts, ", ")
-}
-
-// held returns how long the hold was, and why it ended.
-func (s *Stop) held() string {
+// atRisk returns what the stop signal may have cut, and what could not be seen. A request
+// that the hold has given up on is not in flight.
+func (s *Stop) atRisk() (p phrases) {
+	o := &s.InHold
+	open, kept := o.Traffic.Open, o.Traffic.Kept.Connections
+	inFlight, silent := s.inFlight()
+	unknown := o.InFlightUnknown && open > 0
 	if !s.StopConfig.Gate.Holds() {
-		return "no hold"
+		return nil
 	}
-	held := fmt.Sprintf("held %s (%s)", seconds(s.after(s.EndedAt)), s.Ended)
-	if s.Hook {
-		held += " of " + s.grace()
+	if o.sees() {
+		p.add(inFlight > 0, someInFlight, counted(inFlight, "request"))
+		p.add(inFlight == 0 && unknown, unknownInFlight)
+		p.add(inFlight == 0 && !unknown && silent == 0, nothingInFlight)
+		p.add(silent > 0, givenUp, counted(silent, "request"), stop.FormatDuration(s.TrafficConfig.MaxSilence))
+		p.add(kept > 0, inUse, counted(kept, "connection"))
+		p.add(kept == 0 && open > 0, onlyOpen, counted(open, "connection"))
 	}
-	return held
+	p.add(len(o.UDPPorts) > 0, udpNotSeen, PortList(o.UDPPorts))
+	p.add(o.Observer == "" && len(o.Unseen) > 0, notSeen, strings.Join(o.Unseen, " and "))
+	p.add(o.Blind, blind)
+	return p
 }
 
-// maxSteps is the number of signals that a line names. Of more signals the first and the
-// last are named.
-const maxSteps = 3
-
-// sent returns the signals that were sent, and how the search for a lull ended. The first
-// signal has no time if the end of the hold is its time.
-func (s *Stop) sent(brief bool) string {
+// inFlight returns the number of requests in flight when the hold ended, and of requests
+// that had been silent for so long that the hold had given up on them. A plain delay gives
+// no request up, but a search for a lull does.
+func (s *Stop) inFlight() (inFlight, silent int) {
+	t := &s.InHold.Traffic
 	lull := s.lull()
-	if brief {
-		lull = ""
+	switch {
+	case lull != nil && *lull:
+		return 0, t.LeftOut.GivenUp
+	case lull != nil && s.Lull.InFlight > 0:
+		return s.Lull.InFlight, t.LeftOut.GivenUp
+	case !s.adaptive():
+		return t.InFlight + t.LeftOut.GivenUp, 0
 	}
-	if len(s.Sent) == 0 {
-		return lull
+	return t.InFlight, t.LeftOut.GivenUp
+}
+
+// lull reports whether the first signal was sent at a lull; nil: no lull was sought, or
+// another event, such as a second signal, ended the hold.
+func (s *Stop) lull() *bool {
+	mayWait := []stop.Reason{stop.Ceiling, stop.Kept, stop.Elapsed, stop.Settled}
+	sought := s.Lull.TooMany || !s.Lull.Sought.IsZero()
+	if !sought || !slices.Contains(mayWait, s.Ended) || s.InHold.InFlightUnknown {
+		return nil
 	}
-	var steps []string
+	found := s.Lull.Found && !s.Lull.TooMany
+	return &found
+}
+
+// course returns how long the hold was and why it ended, and the signals that were sent.
+// The first signal has no time if the end of the hold is its time.
+func (s *Stop) course() (p phrases) {
+	var signals phrases
 	for i, sent := range s.Sent {
-		step := sent.Signal.String()
-		if i > 0 || sent.At.Sub(s.EndedAt) >= 100*time.Millisecond {
-			step += " at +" + seconds(s.after(sent.At))
-		}
-		if i == 0 && lull != "" {
-			step += " " + lull
-		}
-		steps = append(steps, step)
+		atEnd := i == 0 && sent.At.Sub(s.EndedAt) < 100*time.Millisecond
+		signals.add(atEnd, asGiven, sent.Signal)
+		signals.add(!atEnd, atTime, sent.Signal, seconds(s.after(sent.At)))
 	}
-	if n := len(steps); n > maxSteps {
-		steps = []string{steps[0], fmt.Sprintf("%d more", n-2), steps[n-1]}
+	why := reasons[s.Ended]
+	if why == "" {
+		why = string(s.Ended)
 	}
-	return "sent " + strings.Join(steps, ", ")
+	if lull := s.lull(); lull != nil && *lull {
+		why = atLull.with(why)
+	}
+	length := seconds(s.after(s.EndedAt))
+	holds := s.StopConfig.Gate.Holds()
+	p.add(!holds, noHold)
+	p.add(holds && !s.Hook, held, length, why)
+	p.add(s.Hook, heldByHook, length, why, s.grace())
+	p.add(len(signals) > 0, sentSignals, signals.join(", "))
+	return p
 }
 
-// exit returns how the command ended. A KILL that lameduck sent is called lameduck's.
+// exit returns how the command ended.
 func (s *Stop) exit() string {
-	if s.Exit.Signal == 0 {
-		return fmt.Sprintf("exited %d", s.Exit.Code)
+	signal := s.Exit.Signal
+	code := 128 + int(signal)
+	ours := slices.ContainsFunc(s.Sent, func(sent stop.Sent) bool { return sent.Signal == signal })
+	switch {
+	case signal == 0:
+		return exited.with(s.Exit.Code)
+	case signal == sig.KILL && ours:
+		return killedByUs.with(signal, code)
+	case ours || signal == s.ForwardedAs:
+		return endedBy.with(signal, code)
 	}
-	sender := ""
-	if n := len(s.Sent); s.Exit.Signal == sig.KILL && n > 0 && s.Sent[n-1].Signal == sig.KILL {
-		sender = "lameduck's "
-	}
-	return fmt.Sprintf("killed by %s%v (%d)", sender, s.Exit.Signal, 128+int(s.Exit.Signal))
-}
-
-// exitWithTime returns how the command ended, and when, and when the descendants for which
-// --linger waits had ended.
-func (s *Stop) exitWithTime() string {
-	if s.Hook {
-		return ""
-	}
-	exit := fmt.Sprintf("%s at +%s", s.exit(), seconds(s.after(s.ExitedAt)))
-	if s.StopConfig.Linger > 0 && s.Now.Sub(s.ExitedAt) >= 100*time.Millisecond {
-		exit += ", its descendants at +" + seconds(s.after(s.Now))
-	}
-	return exit + " of " + s.grace()
+	return killedBy.with(signal, code)
 }
 
 // grace returns the grace period in words.
 func (s *Stop) grace() string {
+	grace := stop.FormatDuration(s.StopConfig.Grace)
 	if s.GraceAssumed {
-		return stop.FormatDuration(s.StopConfig.Grace) + " (assumed)"
+		return assumed.with(grace)
 	}
-	return stop.FormatDuration(s.StopConfig.Grace)
+	return grace
 }
+
+// arrivals returns the connections since the trigger, what did not count, and the source of
+// these figures if it is not the best one.
+func (s *Stop) arrivals() (p phrases) {
+	t := &s.InHold.Traffic
+	came := t.LastNew.After(s.TriggeredAt)
+	text := counted(t.Accepted, "new connection")
+	switch {
+	case t.Accepted > 0:
+		text = someNew.with(text, Sparkline(t.PerSecond))
+	case came: // too short to be counted
+		text = counted(1, "new connection")
+	}
+	if t.More || t.Accepted == 0 && came {
+		text = newAtLeast.with(text)
+	}
+	var kinds phrases
+	kinds.add(t.LeftOut.Bare > 0, withoutByte, t.LeftOut.Bare)
+	for _, c := range t.Patterns {
+		kinds.add(c.LeftOut, probesOf, counted(c.Count, "probe"), c.Peer, seconds(c.Period))
+	}
+	p.add(came, lastNewAt, text, seconds(s.after(t.LastNew)))
+	p.add(!came, asGiven, text)
+	p.add(len(kinds) > 0, notCounted, kinds.join(", "))
+	p.add(s.InHold.InFlightUnknown, source, s.InHold.Observer)
+	return p
+}
+
+// after returns the time from the trigger to at.
+func (s *Stop) after(at time.Time) time.Duration { return at.Sub(s.TriggeredAt) }
 
 // adaptive reports whether the hold depends on the traffic.
 func (s *Stop) adaptive() bool { return s.StopConfig.Gate.Until != "" }
 
 // seconds formats a measured time: "2.3 s".
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
+
+// counted returns a number of things: "1 request", "2 requests".
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
 
 // maxListed is the number of ports that PortList names: media servers have thousands.
 const maxListed = 8

@@ -1,15 +1,223 @@
 package report
 
 import (
+	"encoding/json"
+	"flag"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
+	"github.com/lameduck-init/lameduck/shim/internal/quote"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
+
+var update = flag.Bool("update", false, "write the golden file")
+
+// goldenFile has the report of every case.
+var goldenFile = testutil.Path("testdata/report.txt")
+
+// play returns the stop of a case.
+func (c *stopCase) play() *Stop {
+	s := newStop()
+	c.change(s)
+	return s
+}
+
+// TestReport: the report of each case, in words and in JSON, is the golden one.
+func TestReport(t *testing.T) {
+	var b strings.Builder
+	for _, c := range stopCases {
+		s := c.play()
+		fmt.Fprintf(&b, "# %s\n%s\n", c.name, strings.Join(c.lines(s), "\n"))
+		if c.json {
+			fmt.Fprintln(&b, Encode(s.Figures()))
+		}
+		b.WriteString("\n")
+	}
+	if *update {
+		if err := os.WriteFile(goldenFile, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := read(t, goldenFile); b.String() != want {
+		t.Errorf("got:\n%s\nwant:\n%s", b.String(), want)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestSentencesShown: the golden file shows each sentence of sentences.go.
+func TestSentencesShown(t *testing.T) {
+	golden := read(t, goldenFile)
+	file, err := parser.ParseFile(token.NewFileSet(), "sentences.go", nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verb := regexp.MustCompile(`%(\\\[\d\\\])?[dsv]`)
+	sentences := 0
+	for _, decl := range file.Decls {
+		if gen, ok := decl.(*ast.GenDecl); !ok || gen.Tok == token.IMPORT {
+			continue
+		}
+		ast.Inspect(decl, func(n ast.Node) bool {
+			lit, ok := n.(*ast.BasicLit)
+			if !ok || lit.Kind != token.STRING {
+				return true
+			}
+			text, _ := strconv.Unquote(lit.Value)
+			sentences++
+			if !regexp.MustCompile(verb.ReplaceAllString(regexp.QuoteMeta(text), ".+")).MatchString(golden) {
+				t.Errorf("no case shows %q", text)
+			}
+			return true
+		})
+	}
+	if sentences < 50 {
+		t.Errorf("%d sentences", sentences)
+	}
+}
+
+// TestReasonsShown: the golden file has every reason for the end of a hold, and every cause.
+func TestReasonsShown(t *testing.T) {
+	reasons := map[stop.Reason]bool{}
+	causes := map[traffic.CauseKind]bool{}
+	for _, c := range stopCases {
+		s := c.play()
+		reasons[s.Ended] = true
+		_, by := s.prolonged()
+		causes[by.Kind] = true
+	}
+	for _, why := range []stop.Reason{
+		stop.Elapsed, stop.Settled, stop.Quiet, stop.Kept, stop.Ceiling, stop.SecondSignal, stop.Interrupt,
+		stop.ChildExit, stop.NoListener, stop.NoProgress, stop.UDP, stop.Unobserved,
+	} {
+		if !reasons[why] {
+			t.Errorf("no report of %s", why)
+		}
+	}
+	for kind := range traffic.OpenConnections + 1 {
+		if !causes[kind] {
+			t.Errorf("no report with a cause of kind %d", kind)
+		}
+	}
+}
+
+// names are the promised names of a report in JSON.
+const names = "trigger held_ms ended floor_ms ceiling_ms accepted last_new_ms last_byte_ms open in_flight left_out new_ports sent lull " +
+	"exit_code exit_signal grace_used_ms grace_assumed observer scope prolonged_by prolonged_by_peer suggestion"
+
+// TestAnyStop: whatever the samples showed, a report is up to three printable lines, and the
+// JSON has all names. The samples are those of another case.
+func TestAnyStop(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	other := func() *Stop { return stopCases[random.IntN(len(stopCases))].play() }
+	for range 500 {
+		s := other()
+		s.InHold, s.Lull, s.OnStopUntil = other().InHold, other().Lull, other().OnStopUntil
+		s.InHold.Traffic.Cause = other().InHold.Traffic.Cause
+		reports := [][]string{s.Announcement(), s.Late()}
+		if !s.ExitedAt.IsZero() || s.Hook {
+			reports = append(reports, s.Progress(), s.Conclusion())
+		}
+		for _, lines := range reports {
+			for _, line := range lines {
+				malformed := regexp.MustCompile(`%!|;;|  |; ;|, ,|: :| -\d|\+-|<nil>|0001|invalid`).MatchString(line)
+				if malformed || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) || len(lines) > 3 {
+					t.Errorf("%q", lines)
+				}
+			}
+		}
+		if got := namesIn(t, Line(trigger, "info", "a line", s.Figures(), 4096)); !reflect.DeepEqual(got, strings.Fields("schema time level message "+names)) {
+			t.Errorf("the names are %v", got)
+		}
+	}
+	if got := namesIn(t, Line(trigger, "warn", "a line", nil, 4096)); !reflect.DeepEqual(got, strings.Fields("schema time level message")) {
+		t.Errorf("the names are %v", got)
+	}
+}
+
+// namesIn returns the names of an object, in their order.
+func namesIn(t *testing.T, line string) (list []string) {
+	t.Helper()
+	var object map[string]any
+	if err := json.Unmarshal([]byte(line), &object); err != nil {
+		t.Errorf("%s: %v", line, err)
+	}
+	for _, m := range regexp.MustCompile(`[{,]"([a-z_]+)":`).FindAllStringSubmatch(line, -1) {
+		if _, outer := object[m[1]]; outer {
+			list = append(list, m[1])
+		}
+	}
+	return list
+}
+
+// TestLine: any message becomes one object, short enough for one write, and so does the
+// longest report.
+func TestLine(t *testing.T) {
+	longest := newStop()
+	longest.WaitGone = slices.Repeat([]string{strings.Repeat("\x01", 4000)}, 9)
+	longest.end(stop.Quiet, 20)
+	longest.Sent = slices.Repeat([]stop.Sent{{Signal: sig.TERM, At: at(20)}}, 50)
+	for _, message := range []string{
+		"", `"\`, "\x00\x1b\n\r", "\xff\xfe", "«▁█»", "<&>", strings.Repeat("x", 100_000), strings.Repeat("\x01", 5000),
+		strings.Repeat("x\xff", 2500), strings.Repeat("▁", 3000), strings.Join(longest.Conclusion(), "; "),
+	} {
+		for _, f := range []*Figures{nil, newStop().Figures(), longest.Figures()} {
+			line := Line(trigger, "warn", message, f, 4096)
+			var object struct{ Message string }
+			if err := json.Unmarshal([]byte(line), &object); err != nil || len(line) > 4095 || strings.Contains(line, "\n") {
+				t.Errorf("%.20q: %d bytes: %v", message, len(line), err)
+			}
+			if len(message) < 500 && object.Message != quote.Line(message) {
+				t.Errorf("%.20q became %.20q", message, object.Message)
+			}
+		}
+	}
+}
+
+// TestReportDocs: docs/report.md explains exactly the names and reasons that exist, and the
+// page's example has all names.
+func TestReportDocs(t *testing.T) {
+	page := read(t, testutil.Path("docs/report.md"))
+	var found []string
+	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]*`) \\|.*\\|$").FindAllStringSubmatch(page, -1) {
+		for _, name := range regexp.MustCompile("`([a-z_]+)`").FindAllStringSubmatch(row[1], -1) {
+			found = append(found, name[1])
+		}
+	}
+	want := strings.Fields("schema time level message " + names +
+		" elapsed settled quiet drained kept ceiling second_signal interrupt child_exit no_listener no_progress udp blind")
+	if !slices.Equal(found, want) {
+		t.Errorf("the page has\n%q\nwant\n%q", found, want)
+	}
+	_, example, _ := strings.Cut(page, "```json\n")
+	example, _, _ = strings.Cut(example, "\n```")
+	var e entry
+	if err := json.Unmarshal([]byte(example), &e); err != nil || Encode(e) != example {
+		t.Errorf("the example is not what is written now: %v", err)
+	}
+}
 
 func repeat(n, times int) []int { return slices.Repeat([]int{n}, times) }
 
@@ -55,36 +263,12 @@ func TestPortList(t *testing.T) {
 	}
 }
 
-// TestLongSchedule: the line for the trigger names the first signal of a schedule for which
-// the line has no room, and the number of the other signals.
-func TestLongSchedule(t *testing.T) {
-	for first, others := range map[string]int{"TERM": 16, "30s/TERM": 16} {
-		schedule, err := stop.ParseSchedule(first + strings.Repeat("/10s/RTMIN+10", others) + "/1s")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, floor := range []time.Duration{0, time.Second} {
-			s := &Stop{Terms: Terms{StopConfig: &stop.Config{Gate: stop.Gate{Floor: floor}}}, Record: stop.Record{Trigger: sig.TERM, Steps: schedule}}
-			line, want := s.Announcement(), fmt.Sprintf(" %s and %d more", first, others)
-			if width(line) > room || !strings.Contains(line, want) {
-				t.Errorf("line %q, want %q in it, and at most %d characters", line, want, room)
-			}
-		}
-	}
-}
-
-// TestLateReport: without --linger, the line for the end does not name descendants, even if
+// TestNoLinger: without --linger, the line for the end does not name descendants, even if
 // lameduck stood still between the command's exit and the report.
-func TestLateReport(t *testing.T) {
-	began := time.Unix(1_000_000_000, 0)
-	for linger, want := range map[time.Duration]bool{0: false, 3 * time.Second: true} {
-		s := &Stop{
-			Terms:  Terms{StopConfig: &stop.Config{Gate: stop.Gate{Floor: time.Second}, Grace: 30 * time.Second, Linger: linger}},
-			Record: stop.Record{Trigger: sig.TERM, TriggeredAt: began, EndedAt: began.Add(time.Second), Ended: stop.Elapsed, ExitedAt: began.Add(time.Second)},
-			Now:    began.Add(2 * time.Second),
-		}
-		if line := s.Conclusion(); strings.Contains(line, ", its descendants at +2.0 s of 30 s") != want {
-			t.Errorf("--linger=%v: line %q; descendants wanted: %v", linger, line, want)
-		}
+func TestNoLinger(t *testing.T) {
+	s := newStop()
+	s.Now = s.ExitedAt.Add(time.Second)
+	if line := s.Conclusion()[0]; strings.Contains(line, "descendants") {
+		t.Error(line)
 	}
 }

@@ -43,10 +43,10 @@ func New(fd int) *Writer {
 	}}
 }
 
-// Line writes text and a newline, now or later, or drops the line. Unprintable
+// Line writes one line or several together, now or later, or drops them. Unprintable
 // characters are escaped here, so that no text from outside can forge a line or send
 // escape sequences to a terminal.
-func (w *Writer) Line(text string) {
+func (w *Writer) Line(lines ...string) {
 	if w.dropped > 0 {
 		if !w.write(w.DroppedText(w.dropped)) {
 			w.dropped++
@@ -54,22 +54,25 @@ func (w *Writer) Line(text string) {
 		}
 		w.dropped = 0
 	}
-	if !w.write(text) {
+	if !w.write(lines...) {
 		w.dropped++
 	}
 }
 
-// write returns false if the line must be dropped. After EPIPE nothing is written:
+// write returns false if the lines must be dropped. After EPIPE nothing is written:
 // another write would raise another SIGPIPE.
-func (w *Writer) write(text string) bool {
+func (w *Writer) write(lines ...string) bool {
 	if w.readerGone.Load() {
 		return true
 	}
-	line := append(truncate(quote.Line(text)), '\n')
-	if w.waiting.Load() > 0 {
-		return w.enqueue(line) // behind the lines that wait
+	var text []byte
+	for _, line := range lines {
+		text = append(append(text, truncate(quote.Line(line))...), '\n')
 	}
-	rest, err := w.writeNow(line)
+	if w.waiting.Load() > 0 {
+		return w.enqueue(text) // behind the lines that wait
+	}
+	rest, err := w.writeNow(text)
 	if len(rest) == 0 || err == unix.EPIPE || err == unix.EBADF {
 		return true // written, or impossible to write
 	}

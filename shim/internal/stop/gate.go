@@ -2,7 +2,6 @@ package stop
 
 import (
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -46,29 +45,6 @@ func (g *Gate) conditional() bool { return g.adaptive() || g.WaitGone || g.OnSto
 
 // adaptive reports whether the traffic ends the hold.
 func (g *Gate) adaptive() bool { return g.Until != "" }
-
-// String returns the hold in words: "2 s", "up to 19 s until quiet", "5 s to 19 s until
-// quiet".
-func (g *Gate) String() string {
-	if !g.conditional() {
-		return FormatDuration(g.Floor)
-	}
-	var until []string
-	if g.adaptive() {
-		until = append(until, string(g.Until))
-	}
-	if g.WaitGone {
-		until = append(until, "others are gone")
-	}
-	if g.OnStop {
-		until = append(until, "--on-stop has ended")
-	}
-	length := "up to " + FormatDuration(g.Ceiling)
-	if g.Floor > 0 {
-		length = FormatDuration(g.Floor) + " to " + FormatDuration(g.Ceiling)
-	}
-	return length + " until " + strings.Join(until, " and ")
-}
 
 // FormatDuration returns a configured or derived duration in seconds, for people:
 // "2 s", "2.83 s", "0.125 s".

@@ -34,25 +34,8 @@ func TestGate(t *testing.T) {
 		for state := Busy; state <= Unseen; state++ {
 			got := c.gate.play(func(time.Duration) TrafficState { return state })
 			if got != c.want[state] {
-				t.Errorf("%v, always %v: %s, want %s", &c.gate, state, got, c.want[state])
+				t.Errorf("%+v, always %v: %s, want %s", c.gate, state, got, c.want[state])
 			}
-		}
-	}
-}
-
-// TestGateString has the hold in the words of the announcement.
-func TestGateString(t *testing.T) {
-	const s = time.Second
-	for want, gate := range map[string]Gate{
-		"2 s":                                   {Floor: 2 * s},
-		"up to 19 s until quiet":                {Ceiling: 19 * s, Until: Quiet, UnseenFloor: 5 * s},
-		"5 s to 19 s until settled":             {Floor: 5 * s, Ceiling: 19 * s, Until: Settled},
-		"up to 19 s until others are gone":      {Ceiling: 19 * s, WaitGone: true},
-		"1 s to 19 s until --on-stop has ended": {Floor: s, Ceiling: 19 * s, OnStop: true},
-		"up to 5.67 s until drained and others are gone and --on-stop has ended": {Ceiling: 17 * s / 3, Until: Drained, WaitGone: true, OnStop: true},
-	} {
-		if got := gate.String(); got != want {
-			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package termlog
 
 import (
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -25,12 +26,16 @@ type Writer struct {
 // may be written, [None] means no file.
 func New(path string) *Writer { return &Writer{file: newFile(path)} }
 
-// Write replaces the text that was written last, and returns the last error of an earlier
-// write. Until the first text there is no goroutine: Write("") checks at once that a file
-// given by the user can be written, creates the file, and returns the error.
-func (w *Writer) Write(text string) error {
+// Write replaces the lines that were written last, and returns the last error of an earlier
+// write. Until the first line there is no goroutine: without lines, Write checks at once
+// that a file given by the user can be written, creates the file, and returns the error.
+func (w *Writer) Write(lines ...string) error {
+	var printable []string
+	for _, line := range lines {
+		printable = append(printable, quote.Line(line))
+	}
 	if w.texts == nil {
-		if text == "" {
+		if len(lines) == 0 {
 			return w.file.write("")
 		}
 		w.texts = make(chan string, 1)
@@ -42,7 +47,7 @@ func (w *Writer) Write(text string) error {
 		w.pending.Add(-1)
 	default:
 	}
-	w.texts <- quote.Line(text)
+	w.texts <- strings.Join(printable, "\n")
 	if err := w.lastErr.Load(); err != nil {
 		return *err
 	}

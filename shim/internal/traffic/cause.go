@@ -23,7 +23,7 @@ type CauseKind uint8
 const (
 	NoCause         CauseKind = iota
 	NewConnections            // new connections (Peer, Port, At; Connections)
-	Bytes                     // bytes on an open connection (Peer, Port, At)
+	Bytes                     // bytes on an open connection (Peer, Port, At; Unanswered)
 	Requests                  // requests in flight (Peer and Port of the one silent longest; At, Connections, Undetermined)
 	Probe                     // a possible health probe (Peer, Port, At, Period, Received)
 	AcceptQueue               // connections that the program has not accepted (Peer of any, Port, At, Connections)
@@ -41,6 +41,7 @@ type Cause struct {
 	Received    uint64        // of a Probe, bytes each time
 
 	Undetermined bool // each of the Requests may have been answered
+	Unanswered   bool // the program has never sent a byte on the connection of the Bytes
 }
 
 // causes remembers what kept the condition from being met.

@@ -163,7 +163,7 @@ func TestPrograms(t *testing.T) {
 // TestJudge: a broken promise is found.
 func TestJudge(t *testing.T) {
 	good := []stop{{messages: []string{"", "TERM: nothing in flight: held 10.0 s (quiet), sent TERM, exited 0 at +10.1 s of 60 s; 3 new connections"}}}
-	ceiling := []stop{{messages: []string{"TERM: 1 request in flight, 24 open: held 49.0 s (ceiling), sent TERM, exited 0 at +49.1 s of 60 s; 0 new connections"}}}
+	ceiling := []stop{{messages: []string{"TERM: 1 request in flight, 24 connections in use: held 49.0 s (ceiling), sent TERM, exited 0 at +49.1 s of 60 s; 0 new connections"}}}
 	lost, fine := failures(1), failures(0)
 	for name, c := range map[string]struct {
 		row  row
@@ -196,7 +196,7 @@ func failures(n int) load.Tally {
 // TestTenth: before a server that TERM kills, and with kept connections, lameduck may lose
 // a tenth of what the fixed delay loses, and few losses decide nothing.
 func TestTenth(t *testing.T) {
-	stops := []stop{{messages: []string{"TERM: 1 request in flight, 24 open: held 20.0 s (kept), sent TERM, exited 0 at +20.1 s of 60 s; 0 new connections"}}}
+	stops := []stop{{messages: []string{"TERM: 1 request in flight, 24 connections in use: held 20.0 s (kept), sent TERM, exited 0 at +20.1 s of 60 s; 0 new connections"}}}
 	for _, c := range []struct {
 		fixed, ours int
 		want        string // BROKEN, undecided, or empty
@@ -239,11 +239,11 @@ func TestAtLeast(t *testing.T) {
 // TestTable: a row has the losses of each rollout, and the number of holds by their ends.
 func TestTable(t *testing.T) {
 	ends := []stop{
-		{took: 20 * time.Second, messages: []string{"TERM: 1 request in flight, 24 open: held 20.2 s (kept), sent TERM after 4.0 s without a lull; 0 new connections"}},
-		{took: 21 * time.Second, messages: []string{"TERM: nothing in flight, 24 open: held 20.9 s (kept), sent TERM at a lull; 0 new connections"}},
-		{took: 30 * time.Second, messages: []string{"TERM: held 29.9 s (ceiling), sent TERM; the traffic could not be seen"}},
+		{took: 20 * time.Second, messages: []string{"TERM: 1 request in flight, 24 connections in use: held 20.2 s (kept), sent TERM; 0 new connections"}},
+		{took: 21 * time.Second, messages: []string{"TERM: nothing in flight, 24 connections in use: held 20.9 s (kept, at a lull), sent TERM; 0 new connections"}},
+		{took: 30 * time.Second, messages: []string{"TERM: the traffic could not be seen: held 29.9 s (ceiling), sent TERM"}},
 	}
-	for i, want := range []string{"held 20.2 s (kept), 1 request in flight, 24 open", "held 20.9 s (kept), nothing in flight, 24 open", "held 29.9 s (ceiling)"} {
+	for i, want := range []string{"held 20.2 s (kept), 1 request in flight, 24 connections in use", "held 20.9 s (kept, at a lull), nothing in flight, 24 connections in use", "held 29.9 s (ceiling), the traffic could not be seen"} {
 		if got := ends[i].holds(); got != want {
 			t.Errorf("holds %q, want %q", got, want)
 		}

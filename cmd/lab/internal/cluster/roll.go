@@ -23,7 +23,7 @@ type stop struct {
 }
 
 // held matches lameduck's report at the end of a hold: what was at risk, and the hold.
-var held = regexp.MustCompile(`: (?:([^:]+): )?(held [0-9.]+ s \((\w+)\))`)
+var held = regexp.MustCompile(`: (?:([^:]+): )?(held [0-9.]+ s \((\w+)[^)]*\))`)
 
 // ended returns why the holds of the containers ended.
 func (s *stop) ended() (reasons []string) {

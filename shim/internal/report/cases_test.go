@@ -1,0 +1,340 @@
+package report
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
+)
+
+// stopCase is a stop for the golden file: what differs from the stop that newStop returns.
+type stopCase struct {
+	name   string
+	lines  func(s *Stop) []string
+	json   bool // with the figures
+	change func(s *Stop)
+}
+
+var (
+	announced = (*Stop).Announcement
+	concluded = (*Stop).Conclusion
+	late      = (*Stop).Late
+)
+
+var (
+	trigger  = time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC)
+	kubelet  = netip.MustParseAddr("10.0.0.1")
+	balancer = netip.MustParseAddr("10.0.0.7")
+)
+
+// at returns a moment so many seconds after the trigger.
+func at(after float64) time.Time {
+	return trigger.Add(time.Duration(after * float64(time.Second)))
+}
+
+// newStop returns a stop of 25 new connections, with --delay=2 --until=quiet --max-delay=15
+// --grace-period=30, that ended quiet after 9.3 s.
+func newStop() *Stop {
+	s := &Stop{
+		Terms: Terms{
+			StopConfig: &stop.Config{
+				Gate:  stop.Gate{Floor: 2 * time.Second, Ceiling: 15 * time.Second, Until: stop.Quiet},
+				Grace: 30 * time.Second,
+			},
+			TrafficConfig: &traffic.Config{QuietFor: 4 * time.Second, MaxSilence: 30 * time.Second},
+			AssumedFrom:   "Kubernetes",
+		},
+		Record: stop.Record{Trigger: sig.TERM, TriggeredAt: trigger, Steps: stop.Schedule{{Signal: sig.TERM}}},
+		InHold: Observation{Observer: "sock_diag", ScopeName: "descriptors", Traffic: traffic.Summary{
+			Accepted: 25, PerSecond: []int{5, 5, 5, 5, 4, 1, 0, 0, 0}, LastNew: at(5.3), LastOther: at(5.3), LastByte: at(5.3),
+			Cause: traffic.Cause{Kind: traffic.NewConnections, Peer: balancer, Port: 8080, At: at(5.3), Connections: 5},
+		}},
+	}
+	s.end(stop.Quiet, 9.3)
+	return s
+}
+
+// end ends the hold, and the command a tenth of a second later.
+func (s *Stop) end(reason stop.Reason, held float64) {
+	s.Ended, s.EndedAt = reason, at(held)
+	s.ExitedAt, s.Now = at(held+0.1), at(held+0.1)
+	s.Exit = stop.Event{Kind: stop.CommandExited}
+	s.Sent = []stop.Sent{{Signal: s.Steps.FirstSignal(0), At: at(held)}}
+}
+
+// delay makes the hold a plain delay that has passed.
+func (s *Stop) delay(length float64) {
+	s.StopConfig.Gate = stop.Gate{Floor: at(length).Sub(trigger)}
+	s.end(stop.Elapsed, length)
+}
+
+// hook makes the stop that of a preStop hook.
+func (s *Stop) hook() {
+	s.Hook, s.Trigger, s.Steps, s.Sent, s.ExitedAt = true, 0, nil, nil, time.Time{}
+}
+
+// run makes the command run at a time.
+func (s *Stop) run(now float64) { s.ExitedAt, s.Now = time.Time{}, at(now) }
+
+// hold makes the hold last at a time.
+func (s *Stop) hold(now float64) {
+	s.Ended, s.EndedAt, s.Sent = "", time.Time{}, nil
+	s.run(now)
+}
+
+// seek makes the hold end after a search for a lull.
+func (s *Stop) seek(inFlight int) {
+	s.Lull = stop.Lull{Sought: s.EndedAt.Add(-time.Second), Found: inFlight == 0, InFlight: inFlight}
+}
+
+// traffic makes traffic of a kind hold to the end, without new connections.
+func (s *Stop) traffic(kind traffic.CauseKind, port uint16) {
+	s.InHold.Traffic = traffic.Summary{PerSecond: make([]int, 15), LastByte: at(14.9)}
+	s.InHold.Traffic.Cause = traffic.Cause{Kind: kind, Peer: balancer, Port: port, At: at(14.9), Connections: 3}
+	s.end(stop.Ceiling, 15)
+}
+
+// keep makes clients use connections that they keep.
+func (s *Stop) keep() {
+	s.traffic(traffic.Bytes, 8080)
+	s.InHold.Traffic.Open = 30
+	s.InHold.Traffic.Kept = traffic.Kept{Connections: 24, Peers: 3}
+}
+
+// probe makes the kubelet's probe the cause, and all that there is.
+func (s *Stop) probe() {
+	s.traffic(traffic.Probe, 8080)
+	t := &s.InHold.Traffic
+	t.Accepted, t.PerSecond, t.LastNew = 15, slices.Repeat([]int{1}, 15), at(14.6)
+	t.Cause = traffic.Cause{Kind: traffic.Probe, Peer: kubelet, Port: 8080, At: at(14.6), Period: time.Second, Received: 132}
+	t.Patterns = []traffic.Pattern{{Peer: kubelet, Port: 8080, Received: 132, Period: time.Second, Count: 15}}
+}
+
+// unseen removes all that a source showed.
+func (s *Stop) unseen() {
+	s.InHold = Observation{}
+	s.end(stop.Elapsed, 5)
+}
+
+var stopCases = []stopCase{
+	{"a plain delay begins", announced, false, func(s *Stop) { s.delay(10) }},
+	{"a hold begins", announced, false, func(*Stop) {}},
+	{"a hold without a floor begins, for others too, in an assumed grace period", announced, false, func(s *Stop) {
+		s.StopConfig.Gate.Floor = 0
+		s.StopConfig.Gate.WaitGone, s.StopConfig.Gate.OnStop = true, true
+		s.WaitGone = []string{"/run/app", "/run/other app"}
+		s.GraceAssumed = true
+	}},
+	{"a hold begins that may be too long", announced, false, func(s *Stop) { s.GraceCaveat = "the grace period is too short" }},
+	{"a schedule begins without a hold", announced, false, func(s *Stop) {
+		s.StopConfig.Gate = stop.Gate{}
+		s.Steps = stop.Schedule{{Signal: sig.USR1}, {Wait: 30 * time.Second}, {Signal: sig.TERM}}
+		s.StopConfig.KillAfter = 5 * time.Second
+	}},
+	{"a hook begins", announced, false, func(s *Stop) { s.hook() }},
+
+	{"quiet", concluded, true, func(*Stop) {}},
+	{"quiet, with idle connections", concluded, false, func(s *Stop) { s.InHold.Traffic.Open = 24 }},
+	{"quiet, ended by the signal", concluded, true, func(s *Stop) { s.Exit.Signal = sig.TERM }},
+	{"quiet, nothing came", concluded, true, func(s *Stop) {
+		s.InHold.Traffic = traffic.Summary{PerSecond: make([]int, 4)}
+		s.end(stop.Quiet, 4)
+	}},
+	{"quiet, a request given up", concluded, true, func(s *Stop) {
+		s.traffic(traffic.Requests, 8080)
+		s.InHold.Traffic.Open, s.InHold.Traffic.LeftOut.GivenUp = 1, 1
+		s.end(stop.Quiet, 15)
+	}},
+	{"quiet, some connections not counted", concluded, true, func(s *Stop) {
+		s.InHold.Traffic.LeftOut.Bare = 7
+		s.InHold.Traffic.Patterns = []traffic.Pattern{{Peer: kubelet, Period: time.Second, Count: 6, LeftOut: true}}
+	}},
+	{"quiet, nothing but probes", concluded, false, func(s *Stop) {
+		s.probe()
+		s.InHold.Traffic.Patterns[0].LeftOut = true
+		s.InHold.Traffic.LastNew = time.Time{}
+		s.InHold.Traffic.Cause.At = at(8.6)
+		s.end(stop.Quiet, 9)
+	}},
+	{"quiet, through /proc/net", concluded, true, func(s *Stop) {
+		s.InHold.Observer, s.InHold.InFlightUnknown = "/proc/net", true
+		s.InHold.Traffic.Open, s.InHold.Traffic.More = 1, true
+	}},
+	{"settled", concluded, false, func(s *Stop) {
+		s.StopConfig.Gate.Until = stop.Settled
+		s.InHold.Traffic.Open, s.InHold.Traffic.InFlight = 24, 3
+		s.end(stop.Settled, 9.3)
+	}},
+	{"second signal", concluded, false, func(s *Stop) { s.end(stop.SecondSignal, 1.8) }},
+	{"interrupt", concluded, false, func(s *Stop) { s.end(stop.Interrupt, 1.8) }},
+	{"the command exits", concluded, true, func(s *Stop) {
+		s.end(stop.ChildExit, 1.2)
+		s.Sent, s.Exit.Code = nil, 3
+	}},
+	{"a crash during the hold", concluded, false, func(s *Stop) {
+		s.end(stop.ChildExit, 1.2)
+		s.Sent, s.Exit.Signal = nil, sig.SEGV
+	}},
+	{"no listener", concluded, false, func(s *Stop) {
+		s.unseen()
+		s.end(stop.NoListener, 0)
+	}},
+	{"no progress", concluded, true, func(s *Stop) {
+		s.end(stop.NoProgress, 10.2)
+		s.InHold.Traffic.Open, s.InHold.Traffic.InFlight = 3, 3
+		s.Exit.Signal = sig.KILL
+	}},
+	{"UDP alone", concluded, true, func(s *Stop) {
+		s.unseen()
+		s.InHold.UDPPorts = []uint16{53}
+		s.end(stop.UDP, 5)
+	}},
+	{"UDP beside TCP", concluded, false, func(s *Stop) { s.InHold.UDPPorts = []uint16{53, 8125} }},
+	{"sockets that cannot be seen", concluded, false, func(s *Stop) {
+		s.unseen()
+		s.InHold.Unseen = []string{"Unix sockets", "another network namespace"}
+	}},
+	{"blind", concluded, true, func(s *Stop) {
+		s.unseen()
+		s.InHold.Observer, s.InHold.Blind = "none", true
+		s.end(stop.Unobserved, 15)
+	}},
+	{"a schedule without a hold", concluded, false, func(s *Stop) {
+		s.unseen()
+		s.StopConfig.Gate, s.Ended, s.EndedAt = stop.Gate{}, "", trigger
+		s.Sent = []stop.Sent{{Signal: sig.USR1, At: trigger}, {Signal: sig.TERM, At: at(3)}, {Signal: sig.KILL, At: at(5)}}
+		s.Exit.Signal = sig.KILL
+	}},
+	{"descendants linger", concluded, false, func(s *Stop) {
+		s.StopConfig.Linger = 3 * time.Second
+		s.Now = at(11)
+	}},
+	{"a hook", concluded, true, func(s *Stop) { s.hook() }},
+
+	{"a delay that is too long", concluded, true, func(s *Stop) { s.delay(15) }},
+	{"a delay that fits", concluded, false, func(s *Stop) { s.delay(7) }},
+	{"a delay that is too short", concluded, false, func(s *Stop) {
+		s.delay(5)
+		s.InHold.Traffic.LastNew, s.InHold.Traffic.LastOther, s.InHold.Traffic.InFlight = at(4.9), at(4.9), 3
+	}},
+	{"a delay that cuts requests of clients that keep their connections", concluded, false, func(s *Stop) {
+		s.keep()
+		s.delay(5)
+		s.seek(3)
+	}},
+
+	{"ceiling, new connections at a steady rate", concluded, true, func(s *Stop) {
+		s.traffic(traffic.NewConnections, 8080)
+		t := &s.InHold.Traffic
+		t.Accepted, t.PerSecond, t.LastNew, t.LastOther = 600, slices.Repeat([]int{40}, 15), at(14.9), at(14.9)
+		t.Cause.Connections = 160
+		t.InFlight, t.Open = 4, 8
+	}},
+	{"ceiling, new connections at a falling rate", concluded, false, func(s *Stop) {
+		s.traffic(traffic.NewConnections, 8080)
+		t := &s.InHold.Traffic
+		t.Accepted, t.PerSecond, t.LastNew, t.LastOther = 210, []int{60, 50, 40, 30, 20, 4, 3, 1, 1, 1, 0, 0, 0, 0, 1}, at(14.3), at(14.3)
+		t.Cause.Connections = 1
+	}},
+	{"ceiling, a stream", concluded, false, func(s *Stop) {
+		s.traffic(traffic.Bytes, 8080)
+		s.InHold.Traffic.Open = 1
+	}},
+	{"ceiling, a stream that is never answered", concluded, true, func(s *Stop) {
+		s.traffic(traffic.Bytes, 514)
+		s.InHold.Traffic.Cause.Unanswered = true
+		s.InHold.Traffic.Open, s.InHold.Traffic.InFlight = 1, 1
+	}},
+	{"ceiling, requests", concluded, false, func(s *Stop) {
+		s.traffic(traffic.Requests, 8080)
+		s.InHold.Traffic.Open, s.InHold.Traffic.InFlight = 3, 3
+	}},
+	{"ceiling, requests of a server with a caveat", concluded, false, func(s *Stop) {
+		s.traffic(traffic.Requests, 8080)
+		s.InHold.Traffic.InFlight = 1
+		s.Server, s.Caveat = "php-fpm", "php-fpm cuts requests in flight unless process_control_timeout is set"
+	}},
+	{"ceiling, an accept queue of an unknown peer", concluded, false, func(s *Stop) {
+		s.traffic(traffic.AcceptQueue, 8080)
+		s.InHold.Traffic.Cause.Peer = netip.Addr{}
+	}},
+	{"ceiling, open connections", concluded, false, func(s *Stop) {
+		s.traffic(traffic.OpenConnections, 0)
+		s.StopConfig.Gate.Until = stop.Drained
+		s.InHold.Traffic.Open = 2
+	}},
+	{"ceiling, a probe that counts", concluded, true, func(s *Stop) { s.probe() }},
+	{"ceiling, a path", concluded, false, func(s *Stop) {
+		s.StopConfig.Gate.WaitGone = true
+		s.WaitGone = []string{"/run/app", "/run/other"}
+		s.InHold.PathsPresent = []string{"/run/app"}
+		s.end(stop.Ceiling, 15)
+	}},
+	{"quiet, a path until later", concluded, false, func(s *Stop) {
+		s.StopConfig.Gate.WaitGone = true
+		s.WaitGone = []string{"/run/app", "/run/other"}
+		s.end(stop.Quiet, 13)
+	}},
+	{"elapsed, a path until later", concluded, false, func(s *Stop) {
+		s.delay(5)
+		s.StopConfig.Gate.Floor, s.StopConfig.Gate.WaitGone = 0, true
+		s.WaitGone = []string{"/run/app"}
+	}},
+	{"quiet, --on-stop until later", concluded, false, func(s *Stop) {
+		s.StopConfig.Gate.OnStop = true
+		s.OnStopUntil = at(12.8)
+		s.end(stop.Quiet, 13)
+	}},
+
+	{"clients that keep their connections, at a lull", concluded, true, func(s *Stop) {
+		s.keep()
+		s.seek(0)
+		s.Server = "envoy"
+	}},
+	{"clients that keep their connections, without a lull", concluded, false, func(s *Stop) {
+		s.keep()
+		s.seek(2)
+	}},
+	{"clients that keep their connections, and a server that closes them", concluded, false, func(s *Stop) {
+		s.keep()
+		s.end(stop.Kept, 14)
+		s.seek(0)
+		s.Server, s.ClosesKept = "nginx", true
+	}},
+	{"a delay with a server that closes kept connections", concluded, false, func(s *Stop) {
+		s.keep()
+		s.delay(9)
+		s.seek(1)
+		s.Server, s.ClosesKept = "nginx", true
+	}},
+
+	{"still holding, in an assumed grace period", late, false, func(s *Stop) {
+		s.keep()
+		s.hold(9)
+		s.GraceAssumed = true
+		s.InHold.Traffic.InFlight = 3
+		s.InHold.Traffic.Cause.At = at(8.9)
+	}},
+	{"still running", late, true, func(s *Stop) {
+		s.AfterHold = &Observation{Observer: "sock_diag", Traffic: traffic.Summary{InFlight: 3}}
+		s.run(29)
+	}},
+	{"descendants still run", late, false, func(s *Stop) { s.Now = at(29) }},
+	{"another program than the preset's, killed later", late, false, func(s *Stop) {
+		s.Server, s.OtherProgram = "haproxy", "node"
+		s.Sent[0].Signal = sig.USR1
+		s.run(29)
+	}},
+	{"a shell", concluded, false, func(s *Stop) {
+		s.ShellDropped = sig.TERM
+		s.Exit.Signal = sig.KILL
+	}},
+	{"no hold took place", (*Stop).NoHold, false, func(s *Stop) {
+		s.Forwarded, s.ForwardedAs, s.Sent = sig.QUIT, sig.QUIT, nil
+		s.Exit.Signal = sig.QUIT
+	}},
+	{"no hold took place, the command exited", (*Stop).NoHold, false, func(s *Stop) { s.Forwarded = sig.INT }},
+}
