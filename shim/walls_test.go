@@ -54,7 +54,7 @@ var walls = map[string]string{
 var pure = map[string]string{
 	"shim/internal/preset":  "fmt path slices strconv strings sync time",
 	"shim/internal/quote":   "iter strconv strings unicode/utf16 unicode/utf8",
-	"shim/internal/report":  "encoding/json fmt net/netip slices strings time unicode/utf8",
+	"shim/internal/report":  "cmp encoding/json fmt net/netip slices strings time",
 	"shim/internal/sig":     "fmt math/bits slices strconv strings",
 	"shim/internal/stop":    "errors fmt slices strconv strings time",
 	"shim/internal/tcp":     "math net/netip slices time",

@@ -109,7 +109,9 @@ func (s *Stop) probe() {
 	s.traffic(traffic.Probe, 8080)
 	t := &s.InHold.Traffic
 	t.Accepted, t.PerSecond, t.LastNew = 15, slices.Repeat([]int{1}, 15), at(14.6)
-	t.Cause = traffic.Cause{Kind: traffic.Probe, Peer: kubelet, Port: 8080, At: at(14.6), Period: time.Second, Received: 132}
+	t.Cause = traffic.Cause{
+		Kind: traffic.Probe, Peer: kubelet, Port: 8080, At: at(14.6), Period: time.Second, Received: 132,
+	}
 	t.Patterns = []traffic.Pattern{{Peer: kubelet, Port: 8080, Received: 132, Period: time.Second, Count: 15}}
 }
 
@@ -236,7 +238,8 @@ var stopCases = []stopCase{
 	{"ceiling, new connections at a falling rate", concluded, false, func(s *Stop) {
 		s.traffic(traffic.NewConnections, 8080)
 		t := &s.InHold.Traffic
-		t.Accepted, t.PerSecond, t.LastNew, t.LastOther = 210, []int{60, 50, 40, 30, 20, 4, 3, 1, 1, 1, 0, 0, 0, 0, 1}, at(14.3), at(14.3)
+		t.Accepted, t.PerSecond = 210, []int{60, 50, 40, 30, 20, 4, 3, 1, 1, 1, 0, 0, 0, 0, 1}
+		t.LastNew, t.LastOther = at(14.3), at(14.3)
 		t.Cause.Connections = 1
 	}},
 	{"ceiling, a stream", concluded, false, func(s *Stop) {

@@ -29,16 +29,16 @@ func (s *Stop) prolonged() (words string, by traffic.Cause) {
 	case len(s.InHold.PathsPresent) > 0 && s.after(end) > floor:
 		return byPath.with(pathWords(s.InHold.PathsPresent...)), by
 	case otherLasted && onStopLasted:
-		return byOnStop.with(seconds(s.after(s.OnStopUntil))), by
+		return byOnStop.with(s.when(s.OnStopUntil)), by
 	case otherLasted && len(s.WaitGone) == 1:
 		return byPath.with(pathWords(s.WaitGone...)), by
 	case otherLasted && len(s.WaitGone) > 1:
 		return byOnePath.with(pathWords(s.WaitGone...)), by
 	case !traced || required <= floor || s.after(end) <= floor:
 	case c.Unanswered:
-		return byUnanswered.with(origin(&c), seconds(s.after(c.At))), c
+		return byUnanswered.with(origin(&c), s.when(c.At)), c
 	default:
-		return byTraffic[c.Kind].with(seconds(s.after(c.At)), origin(&c), c.Received, seconds(c.Period)), c
+		return byTraffic[c.Kind].with(s.when(c.At), origin(&c), c.Received, seconds(c.Period)), c
 	}
 	return "", by
 }

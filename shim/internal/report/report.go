@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -90,9 +91,9 @@ func (s *Stop) plannedHold() string {
 
 // Conclusion returns the lines for the end.
 func (s *Stop) Conclusion() []string {
-	exit := atTime.with(s.exit(), seconds(s.after(s.ExitedAt)))
+	exit := atTime.with(s.exit(), s.when(s.ExitedAt))
 	if s.StopConfig.Linger > 0 && s.Now.Sub(s.ExitedAt) >= 100*time.Millisecond {
-		exit = descendantsEnd.with(exit, seconds(s.after(s.Now)))
+		exit = descendantsEnd.with(exit, s.when(s.Now))
 	}
 	var p phrases
 	p.add(!s.Hook, ofGrace, exit, s.grace())
@@ -105,7 +106,7 @@ func (s *Stop) Progress() []string { return s.lines(s.outcome(nil)) }
 // Late returns the lines for one second before the end of the grace period, if the command
 // or its descendants still run.
 func (s *Stop) Late() []string {
-	at, now, course := seconds(s.after(s.Now)), "", s.course().join(", ")
+	at, now, course := s.when(s.Now), "", s.course().join(", ")
 	latest := s.AfterHold
 	if s.Ended == "" {
 		latest = &s.InHold
@@ -192,11 +193,8 @@ func (s *Stop) atRisk() (p phrases) {
 // no request up, but a search for a lull does.
 func (s *Stop) inFlight() (inFlight, silent int) {
 	t := &s.InHold.Traffic
-	lull := s.lull()
 	switch {
-	case lull != nil && *lull:
-		return 0, t.LeftOut.GivenUp
-	case lull != nil && s.Lull.InFlight > 0:
+	case s.lull() != nil && (s.Lull.Found || s.Lull.InFlight > 0):
 		return s.Lull.InFlight, t.LeftOut.GivenUp
 	case !s.adaptive():
 		return t.InFlight + t.LeftOut.GivenUp, 0
@@ -212,8 +210,7 @@ func (s *Stop) lull() *bool {
 	if !sought || !slices.Contains(mayWait, s.Ended) || s.InHold.InFlightUnknown {
 		return nil
 	}
-	found := s.Lull.Found && !s.Lull.TooMany
-	return &found
+	return &s.Lull.Found
 }
 
 // course returns how long the hold was and why it ended, and the signals that were sent.
@@ -223,16 +220,13 @@ func (s *Stop) course() (p phrases) {
 	for i, sent := range s.Sent {
 		atEnd := i == 0 && sent.At.Sub(s.EndedAt) < 100*time.Millisecond
 		signals.add(atEnd, asGiven, sent.Signal)
-		signals.add(!atEnd, atTime, sent.Signal, seconds(s.after(sent.At)))
+		signals.add(!atEnd, atTime, sent.Signal, s.when(sent.At))
 	}
-	why := reasons[s.Ended]
-	if why == "" {
-		why = string(s.Ended)
-	}
+	why := cmp.Or(reasons[s.Ended], string(s.Ended))
 	if lull := s.lull(); lull != nil && *lull {
 		why = atLull.with(why)
 	}
-	length := seconds(s.after(s.EndedAt))
+	length := s.when(s.EndedAt)
 	holds := s.StopConfig.Gate.Holds()
 	p.add(!holds, noHold)
 	p.add(holds && !s.Hook, held, length, why)
@@ -286,7 +280,7 @@ func (s *Stop) arrivals() (p phrases) {
 	for _, c := range t.Patterns {
 		kinds.add(c.LeftOut, probesOf, counted(c.Count, "probe"), c.Peer, seconds(c.Period))
 	}
-	p.add(came, lastNewAt, text, seconds(s.after(t.LastNew)))
+	p.add(came, lastNewAt, text, s.when(t.LastNew))
 	p.add(!came, asGiven, text)
 	p.add(len(kinds) > 0, notCounted, kinds.join(", "))
 	p.add(s.InHold.InFlightUnknown, source, s.InHold.Observer)
@@ -295,6 +289,9 @@ func (s *Stop) arrivals() (p phrases) {
 
 // after returns the time from the trigger to at.
 func (s *Stop) after(at time.Time) time.Duration { return at.Sub(s.TriggeredAt) }
+
+// when returns the time from the trigger to at in words.
+func (s *Stop) when(at time.Time) string { return seconds(s.after(at)) }
 
 // adaptive reports whether the hold depends on the traffic.
 func (s *Stop) adaptive() bool { return s.StopConfig.Gate.Until != "" }

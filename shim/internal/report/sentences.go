@@ -137,7 +137,8 @@ const (
 const (
 	suggests sentence = "suggestion: %s"
 
-	shellDrops    sentence = "the command is a shell that does not pass %v on: exec the program, or give --group (LAMEDUCK_GROUP)"
+	shellDrops sentence = "the command is a shell that does not pass %v on: " +
+		"exec the program, or give --group (LAMEDUCK_GROUP)"
 	otherProgram  sentence = "the command is %s: is --preset=%s (LAMEDUCK_PRESET) meant for it?"
 	serverHangs   sentence = "the server hangs: clients wait, and nothing is accepted, read or sent"
 	delayTooShort sentence = "traffic came until the end: %s is too short, see --until=quiet (LAMEDUCK_UNTIL)"
@@ -145,9 +146,10 @@ const (
 	closesKept    sentence = "%s closes kept connections: --until=settled (LAMEDUCK_UNTIL) is enough"
 	mayCloseKept  sentence = "--until=settled (LAMEDUCK_UNTIL) is enough if the server closes kept connections"
 	keepsOn       sentence = "clients keep their connections: a longer hold does not help"
-	ignoreOneWay  sentence = "--ignore-port=%d (LAMEDUCK_IGNORE_PORT) or --until=settled (LAMEDUCK_UNTIL), if such a stream needs no drain"
-	ignoreProbes  sentence = "--ignore-probes (LAMEDUCK_IGNORE_PROBES) leaves health probes out sooner"
-	neverRemoved  sentence = "new connections kept their rate to the ceiling: a liveness restart, the last endpoint, " +
+	ignoreOneWay  sentence = "--ignore-port=%d (LAMEDUCK_IGNORE_PORT) or --until=settled (LAMEDUCK_UNTIL), " +
+		"if such a stream needs no drain"
+	ignoreProbes sentence = "--ignore-probes (LAMEDUCK_IGNORE_PROBES) leaves health probes out sooner"
+	neverRemoved sentence = "new connections kept their rate to the ceiling: a liveness restart, the last endpoint, " +
 		"or a balancer that never removed this pod"
 	isStopSignal sentence = "if %v stops this container, give --stop-signal=%v (LAMEDUCK_STOP_SIGNAL)"
 )

@@ -52,7 +52,7 @@ func (s *Stop) betterDelay(inFlight int) string {
 	case cutKept, s.EndedAt.Sub(last) < time.Second:
 		return delayTooShort.with(stop.FormatDuration(floor))
 	case last.After(s.TriggeredAt) && enough < floor && inFlight == 0:
-		return delayTooLong.with(seconds(s.after(last)), stop.FormatDuration(enough))
+		return delayTooLong.with(s.when(last), stop.FormatDuration(enough))
 	}
 	return ""
 }
