@@ -124,8 +124,8 @@ func (s *Stop) unseen() {
 var stopCases = []stopCase{
 	{"a plain delay begins", announced, false, func(s *Stop) { s.delay(10) }},
 	{"a hold begins", announced, false, func(*Stop) {}},
-	{"a hold without a floor begins, for others too, in an assumed grace period", announced, false, func(s *Stop) {
-		s.StopConfig.Gate.Floor = 0
+	{"a hold without a floor begins", announced, false, func(s *Stop) { s.StopConfig.Gate.Floor = 0 }},
+	{"a hold begins for others too, in an assumed grace period", announced, false, func(s *Stop) {
 		s.StopConfig.Gate.WaitGone, s.StopConfig.Gate.OnStop = true, true
 		s.WaitGone = []string{"/run/app", "/run/other app"}
 		s.GraceAssumed = true
@@ -235,12 +235,12 @@ var stopCases = []stopCase{
 		t.Cause.Connections = 160
 		t.InFlight, t.Open = 4, 8
 	}},
-	{"ceiling, new connections at a falling rate", concluded, false, func(s *Stop) {
+	{"ceiling, new connections of unknown peers at a falling rate", concluded, false, func(s *Stop) {
 		s.traffic(traffic.NewConnections, 8080)
 		t := &s.InHold.Traffic
 		t.Accepted, t.PerSecond = 210, []int{60, 50, 40, 30, 20, 4, 3, 1, 1, 1, 0, 0, 0, 0, 1}
 		t.LastNew, t.LastOther = at(14.3), at(14.3)
-		t.Cause.Connections = 1
+		t.Cause.Peer, t.Cause.Connections = netip.Addr{}, 1
 	}},
 	{"ceiling, a stream", concluded, false, func(s *Stop) {
 		s.traffic(traffic.Bytes, 8080)
@@ -260,10 +260,7 @@ var stopCases = []stopCase{
 		s.InHold.Traffic.InFlight = 1
 		s.Server, s.Caveat = "php-fpm", "php-fpm cuts requests in flight unless process_control_timeout is set"
 	}},
-	{"ceiling, an accept queue of an unknown peer", concluded, false, func(s *Stop) {
-		s.traffic(traffic.AcceptQueue, 8080)
-		s.InHold.Traffic.Cause.Peer = netip.Addr{}
-	}},
+	{"ceiling, an accept queue", concluded, false, func(s *Stop) { s.traffic(traffic.AcceptQueue, 8080) }},
 	{"ceiling, open connections", concluded, false, func(s *Stop) {
 		s.traffic(traffic.OpenConnections, 0)
 		s.StopConfig.Gate.Until = stop.Drained
