@@ -278,14 +278,14 @@ func TestDropinHold(t *testing.T) {
 
 // holdReport matches a report: the trigger, the hold's length and end, the signal sent, and
 // the command's exit code.
-var holdReport = regexp.MustCompile(`^lameduck: (\S+): held (\S+) s \((\w+)\), sent (\w+)(?: at \+\S+ s)?, exited (\d+) at `)
+var holdReport = regexp.MustCompile(`^lameduck: (\S+): held (\S+) s (\([^)]+)\), sent (\w+)(?: at \+\S+ s)?, exited (\d+) at `)
 
 // wantReport wants the report of a hold of at least this length.
 func (b *box) wantReport(trigger sig.Signal, why string, length time.Duration, sent sig.Signal, code int) {
 	b.t.Helper()
 	line := b.err.wait(b.t, ": held ").text
 	found := holdReport.FindStringSubmatch(line)
-	want := []string{trigger.String(), why, sent.String(), strconv.Itoa(code)}
+	want := []string{trigger.String(), endOfHold(why), sent.String(), strconv.Itoa(code)}
 	if found == nil || !slices.Equal([]string{found[1], found[3], found[4], found[5]}, want) {
 		b.t.Errorf("report %q, want %v", line, want)
 		return
