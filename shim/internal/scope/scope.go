@@ -47,9 +47,6 @@ func (m Method) Name() string {
 	return ""
 }
 
-// CountsNeighbors reports whether the listeners of neighbors in the network namespace count.
-func (m Method) CountsNeighbors() bool { return m == Namespace }
-
 // Ports is a set of TCP or UDP ports, in ascending order.
 type Ports []uint16
 
