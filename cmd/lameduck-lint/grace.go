@@ -53,9 +53,13 @@ func (p *pod) reportGrace(c *container, l *lameduck, sleep time.Duration, less b
 		c.report(line, graceTooShort, "%s: %s", place, strings.Replace(err.Error(), ": give", "; give", 1))
 	case err != nil || l.outline == nil:
 	case told > 0 && told != left && told != p.seconds() && (told > left || !less):
-		c.report(l.lineOf("--grace-period"), graceDiffers, "lameduck is told a grace period of %s, but %s: %s; give --grace-period=%v", short(told), place, consequence(l.outline, right), left.Seconds())
+		c.report(l.lineOf("--grace-period"), graceDiffers,
+			"lameduck is told a grace period of %s, but %s: %s; give --grace-period=%v",
+			short(told), place, consequence(l.outline, right), left.Seconds())
 	case told == 0 && l.holds() && left != usual && p.grace != usualGrace && !c.more && !(less && left > usual):
-		c.report(l.line, graceDiffers, "lameduck assumes a grace period of %d s, but %s: %s; give --grace-period=%v", usualGrace, place, consequence(l.outline, right), left.Seconds())
+		c.report(l.line, graceDiffers,
+			"lameduck assumes a grace period of %d s, but %s: %s; give --grace-period=%v",
+			usualGrace, place, consequence(l.outline, right), left.Seconds())
 	}
 }
 
@@ -65,7 +69,8 @@ func consequence(wrong, right *shim.Outline) string {
 	case right.MaxHold == wrong.MaxHold:
 		return "what it reports of a long stop comes at the wrong time"
 	case right.MaxHold < wrong.MaxHold:
-		return fmt.Sprintf("the hold may last %s, and KILL comes before the command has time to stop", short(wrong.MaxHold))
+		return fmt.Sprintf(
+			"the hold may last %s, and KILL comes before the command has time to stop", short(wrong.MaxHold))
 	}
 	return fmt.Sprintf("the hold ends after %s, and could last %s", short(wrong.MaxHold), short(right.MaxHold))
 }
