@@ -36,7 +36,7 @@ func (c *container) findEntry(hooked bool) {
 	if len(c.words) > 0 {
 		line = c.words[0].line
 	}
-	variables := !hooked && c.hasVariable()
+	perhaps := !hooked && (c.hasVariable() || strings.Contains(c.image, "lameduck"))
 	found := callIn(c.words)
 	switch {
 	case found != nil && found.subcommand == "hold" && !found.script:
@@ -52,9 +52,9 @@ func (c *container) findEntry(hooked bool) {
 	case found != nil:
 	case !c.complete && c.startsWithFlag():
 		c.entry = c.read(false, line, c.words, false)
-	case !c.complete && (variables || !hooked && strings.Contains(c.image, "lameduck")):
+	case !c.complete && perhaps:
 		c.entry = c.read(false, line, append([]word{{"--", line}}, c.words...), false)
-	case c.complete && variables && len(c.words) > 0 && slices.Contains(inits, c.words[0].base()):
+	case perhaps && len(c.words) > 0 && slices.Contains(inits, c.words[0].base()):
 		c.entry = c.read(false, line, []word{{"--", line}}, false) // lameduck under an init's name, perhaps
 	}
 }
@@ -70,9 +70,12 @@ func (c *container) hasVariable() bool {
 // command.
 func (c *container) startsWithFlag() bool {
 	command := slices.IndexFunc(c.words, func(w word) bool { return !strings.HasPrefix(w.text, "-") })
-	return slices.ContainsFunc(c.words[:max(command, 0)], func(w word) bool {
-		return flagOf(w) == "--grace-period" || takes(w, word{})
-	})
+	for i := range max(command, 0) {
+		if flagOf(c.words[i]) == "--grace-period" || takes(c.words[i], c.words[i+1]) {
+			return true
+		}
+	}
+	return false
 }
 
 // takes reports whether a word, or the word and the next, are a distinctive flag of lameduck
