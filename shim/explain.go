@@ -54,7 +54,8 @@ func (o *Outline) lines() (lines []string) {
 		lines = append(lines, "runs "+quote.Shell(cfg.Command))
 	}
 	if cfg.AliveFile != "" {
-		lines = append(lines, fmt.Sprintf("keeps %s locked while the command runs, for neighbors that wait for it", quote.Word(cfg.AliveFile)))
+		lines = append(lines, fmt.Sprintf(
+			"keeps %s locked while the command runs, for neighbors that wait for it", quote.Word(cfg.AliveFile)))
 	}
 	if cfg.Health != nil {
 		lines = append(lines, o.health())
@@ -73,7 +74,9 @@ func (o *Outline) lines() (lines []string) {
 	}
 	lines = append(lines, o.duringStop()...)
 	if cfg.Linger > 0 {
-		lines = append(lines, fmt.Sprintf("when the command has exited: TERM to its remaining descendants, and KILL %s later", stop.FormatDuration(cfg.Linger)))
+		lines = append(lines, fmt.Sprintf(
+			"when the command has exited: TERM to its remaining descendants, and KILL %s later",
+			stop.FormatDuration(cfg.Linger)))
 	}
 	if len(o.ExitCodes) > 0 {
 		lines = append(lines, "reports exit code "+o.exitCodes())
@@ -137,7 +140,8 @@ func (o *Outline) duringStop() (lines []string) {
 		lines = append(lines, begin+"does not hold")
 	default:
 		lines = append(lines, begin+o.hold("keeps serving"))
-		lines = append(lines, o.duringHold("a second stop signal, more than a second later, or INT, ends the hold at once")...)
+		lines = append(lines, o.duringHold(
+			"a second stop signal, more than a second later, or INT, ends the hold at once")...)
 	}
 	first := o.Starts[0].Steps
 	lines = append(lines, "  then "+o.steps(first))
@@ -170,10 +174,13 @@ func (o *Outline) duringHold(endsEarly string) (lines []string) {
 	case o.Config.Probes == CountProbes:
 		lines = append(lines, subject+"counts")
 	default:
-		lines = append(lines, subject+"is left out once all other traffic has been silent for "+stop.FormatDuration(o.Silence))
+		lines = append(lines, subject+
+			"is left out once all other traffic has been silent for "+stop.FormatDuration(o.Silence))
 	}
 	if o.MaxKept > 0 {
-		lines = append(lines, "  clients that keep their connections prolong the hold to "+stop.FormatDuration(o.MaxKept)+" after the last new connection")
+		lines = append(lines,
+			"  clients that keep their connections prolong the hold to "+
+				stop.FormatDuration(o.MaxKept)+" after the last new connection")
 	}
 	return lines
 }
@@ -268,9 +275,13 @@ func (o *Outline) exitCodes() string {
 
 // graceNeeded explains which grace period the stop needs.
 func (o *Outline) graceNeeded() string {
-	text := fmt.Sprintf("your pod needs terminationGracePeriodSeconds of %v or more (docker stop -t %[1]v)", math.Ceil(o.GraceNeeded.Seconds()))
+	text := fmt.Sprintf(
+		"your pod needs terminationGracePeriodSeconds of %v or more (docker stop -t %[1]v)",
+		math.Ceil(o.GraceNeeded.Seconds()))
 	if o.MaxHold > 0 {
-		text += fmt.Sprintf(": %s for the hold, and %s for the command to stop by itself", stop.FormatDuration(o.MaxHold), stop.FormatDuration(o.TimeToStop))
+		text += fmt.Sprintf(
+			": %s for the hold, and %s for the command to stop by itself",
+			stop.FormatDuration(o.MaxHold), stop.FormatDuration(o.TimeToStop))
 	}
 	if o.GraceAssumed {
 		text += fmt.Sprintf("; %s is assumed: give --grace-period", stop.FormatDuration(o.Grace))

@@ -78,7 +78,8 @@ func scriptIn(words []word) (script word, ok bool) {
 }
 
 // callRE matches a call of lameduck at the beginning of a shell's command.
-var callRE = regexp.MustCompile(`(?m)(?:^|[;&|({]|\b(?:if|then|else|do|(exec))\s)\s*((?:[\w./-]*/)?lameduck)((?:[ \t]+[^\s;&|)]+)*)`)
+var callRE = regexp.MustCompile(`(?m)(?:^|[;&|({]|\b(?:if|then|else|do|(exec))\s)\s*` +
+	`((?:[\w./-]*/)?lameduck)((?:[ \t]+[^\s;&|)]+)*)`)
 
 // callInScript returns the first call in a script. Words that a shell changes are left out,
 // with those behind them.

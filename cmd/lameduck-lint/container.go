@@ -36,11 +36,13 @@ func (c *container) findEntry(hooked bool) {
 	if len(c.words) > 0 {
 		line = c.words[0].line
 	}
-	variables := !hooked && c.hasVariable()
+	perhaps := !hooked && (c.hasVariable() || strings.Contains(c.image, "lameduck"))
 	found := callIn(c.words)
 	switch {
 	case found != nil && found.subcommand == "hold" && !found.script:
-		c.report(found.program.line, noCommand, "the container runs lameduck hold, which runs no command and ends after a hold; leave out hold and give the command, or make it the preStop hook")
+		c.report(found.program.line, noCommand,
+			"the container runs lameduck hold, which runs no command and ends after a hold; leave out hold and give "+
+				"the command, or make it the preStop hook")
 	case found != nil && found.subcommand == "":
 		c.entry = c.read(false, found.program.line, found.args, found.unclear)
 		if c.entry != nil {
@@ -50,25 +52,30 @@ func (c *container) findEntry(hooked bool) {
 	case found != nil:
 	case !c.complete && c.startsWithFlag():
 		c.entry = c.read(false, line, c.words, false)
-	case !c.complete && (variables || !hooked && strings.Contains(c.image, "lameduck")):
+	case !c.complete && perhaps:
 		c.entry = c.read(false, line, append([]word{{"--", line}}, c.words...), false)
-	case c.complete && variables && len(c.words) > 0 && slices.Contains(inits, c.words[0].base()):
+	case perhaps && len(c.words) > 0 && slices.Contains(inits, c.words[0].base()):
 		c.entry = c.read(false, line, []word{{"--", line}}, false) // lameduck under an init's name, perhaps
 	}
 }
 
 // hasVariable reports whether a variable is lameduck's.
 func (c *container) hasVariable() bool {
-	return slices.ContainsFunc(c.env, func(v variable) bool { return strings.HasPrefix(v.name, cli.Prefix) && v.value.text != "" })
+	return slices.ContainsFunc(c.env, func(v variable) bool {
+		return strings.HasPrefix(v.name, cli.Prefix) && v.value.text != ""
+	})
 }
 
 // startsWithFlag reports whether the words are flags, of which only lameduck has one, and a
 // command.
 func (c *container) startsWithFlag() bool {
 	command := slices.IndexFunc(c.words, func(w word) bool { return !strings.HasPrefix(w.text, "-") })
-	return slices.ContainsFunc(c.words[:max(command, 0)], func(w word) bool {
-		return flagOf(w) == "--grace-period" || takes(w, word{})
-	})
+	for i := range max(command, 0) {
+		if flagOf(c.words[i]) == "--grace-period" || takes(c.words[i], c.words[i+1]) {
+			return true
+		}
+	}
+	return false
 }
 
 // takes reports whether a word, or the word and the next, are a distinctive flag of lameduck
@@ -96,7 +103,9 @@ func flagOf(w word) string {
 func (c *container) reportShell(found *call) {
 	small := strings.Contains(c.image, "alpine") || strings.Contains(c.image, "busybox")
 	if shell := c.words[0].base(); found.script && !found.exec && !small && (shell == "sh" || shell == "dash") {
-		c.report(found.program.line, noExec, "%s (if it is dash) forwards no signals: lameduck does not learn of the stop, and is killed; put exec before %s", shell, found.program.text)
+		c.report(found.program.line, noExec,
+			"%s (if it is dash) forwards no signals: lameduck does not learn of the stop, and is killed; put exec "+
+				"before %s", shell, found.program.text)
 	}
 }
 
@@ -107,7 +116,8 @@ func (c *container) reportOneWord(words []word, outcome string) {
 	}
 	first, _, isLine := strings.Cut(words[0].text, " ")
 	if isLine && (word{text: first}).base() == "lameduck" {
-		c.report(words[0].line, noProgram, "no shell splits %q into words, so %s; make each word an item of its own", words[0].text, outcome)
+		c.report(words[0].line, noProgram,
+			"no shell splits %q into words, so %s; make each word an item of its own", words[0].text, outcome)
 	}
 }
 
@@ -127,7 +137,8 @@ func (c *container) reportCommand() {
 		return
 	}
 	if inner := callIn(l.command); inner != nil {
-		c.report(inner.program.line, holdTwice, "lameduck runs another lameduck, which is of no use, or adds a hold to the hold; leave one of them out")
+		c.report(inner.program.line, holdTwice,
+			"lameduck runs another lameduck, which is of no use, or adds a hold to the hold; leave one of them out")
 		return
 	}
 	c.reportMisplaced(l.command)
@@ -138,8 +149,9 @@ func (c *container) reportCommand() {
 
 // distinctive are flags that hardly any other program has.
 var distinctive = []string{
-	"--until", "--quiet-for", "--max-silence", "--max-delay", "--wait-gone", "--on-stop", "--stop-schedule", "--ignore-probes", "--no-ignore-probes",
-	"--count-port", "--ignore-port", "--ignore-peer", "--alive-file", "--health-during", "--parent-death-signal", "--termination-log",
+	"--until", "--quiet-for", "--max-silence", "--max-delay", "--wait-gone", "--on-stop", "--stop-schedule",
+	"--ignore-probes", "--no-ignore-probes", "--count-port", "--ignore-port", "--ignore-peer", "--alive-file",
+	"--health-during", "--parent-death-signal", "--termination-log",
 }
 
 // reportMisplaced reports flags of lameduck among the arguments of the command.
@@ -153,7 +165,9 @@ func (c *container) reportMisplaced(command []word) {
 			next = command[i+2]
 		}
 		if takes(w, next) {
-			c.report(w.line, misplacedFlag, "%s comes after the command, so %s gets the flag, and lameduck does not: put the flag before %[2]s, unless %[2]s has a flag of that name", w.text, command[0].text)
+			c.report(w.line, misplacedFlag,
+				"%s comes after the command, so %s gets the flag, and lameduck does not: put the flag before %[2]s, "+
+					"unless %[2]s has a flag of that name", w.text, command[0].text)
 		}
 	}
 }
@@ -167,18 +181,23 @@ func (c *container) reportPreset(l *lameduck) {
 	command := slices.Clone(l.cfg.Command)
 	command[0] = strings.TrimSuffix(command[0], "-foreground") // of httpd's image
 	likely, err := shim.NewOutline(shim.Config{Command: command, Preset: shim.AutoPreset})
-	if err != nil || likely.Preset == nil || l.cfg.Schedule != nil || slices.ContainsFunc(l.cfg.Rewrites, rewritesTERM) {
+	own := l.cfg.Schedule != nil || slices.ContainsFunc(l.cfg.Rewrites, rewritesTERM)
+	if err != nil || likely.Preset == nil || own {
 		return
 	}
 	server := likely.Preset
+	told := func(s shim.Signal) bool { return slices.Contains(l.cfg.StopSignals, s) }
 	switch named := l.cfg.Preset; {
 	case named == "":
-		told := slices.ContainsFunc(server.StopSignals, func(s shim.Signal) bool { return slices.Contains(l.cfg.StopSignals, s) })
-		if slices.Contains(presetNeeded, server.Name) && l.holds() && !told && !c.more {
-			c.report(l.line, wrongPreset, "after the hold lameduck sends TERM, at which %s drops requests in flight; give --preset=%[1]s, unless the image sets LAMEDUCK_PRESET", server.Name)
+		needed := slices.Contains(presetNeeded, server.Name) && !slices.ContainsFunc(server.StopSignals, told)
+		if needed && l.holds() && !c.more {
+			c.report(l.line, wrongPreset,
+				"after the hold lameduck sends TERM, at which %s drops requests in flight; give --preset=%[1]s, "+
+					"unless the image sets LAMEDUCK_PRESET", server.Name)
 		}
-	case l.outline != nil && l.outline.Preset != nil && l.outline.Preset.Name != server.Name && l.outline.Preset.Schedule != server.Schedule:
-		c.report(l.lineOf("--preset"), wrongPreset, "the preset is that of %s, but the command is %s; give --preset=%[2]s", named, server.Name)
+	case l.outline != nil && l.outline.Preset != nil && l.outline.Preset.Schedule != server.Schedule:
+		c.report(l.lineOf("--preset"), wrongPreset,
+			"the preset is that of %s, but the command is %s; give --preset=%[2]s", named, server.Name)
 	}
 }
 
@@ -194,6 +213,8 @@ func (c *container) reportStopSignal(field, text string, line int) {
 	begins := slices.ContainsFunc(l.outline.Starts, func(start shim.Start) bool { return start.Signal == s })
 	presetUnknown := l.cfg.Preset == shim.AutoPreset && l.outline.Preset == nil
 	if !begins && !presetUnknown {
-		c.report(line, stopSignal, "%s %v starts no stop: lameduck forwards it unchanged, at once; give --stop-signal=%v (or --rewrite=TERM:%v, a preset that names it), or remove %s", field, s, s, s, field)
+		c.report(line, stopSignal,
+			"%s %v starts no stop: lameduck forwards it unchanged, at once; give --stop-signal=%v (or "+
+				"--rewrite=TERM:%v, a preset that names it), or remove %s", field, s, s, s, field)
 	}
 }

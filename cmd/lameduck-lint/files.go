@@ -44,7 +44,9 @@ func collect(paths []string) (files []string, err error) {
 			return nil, err
 		}
 		if len(files) == before {
-			return nil, fmt.Errorf("nothing to read in %s: give a folder with *.yaml, *.yml, *.json, Dockerfile*, *.Dockerfile or Containerfile*", path)
+			return nil, fmt.Errorf(
+				"nothing to read in %s: give a folder with *.yaml, *.yml, *.json, Dockerfile*, *.Dockerfile or "+
+					"Containerfile*", path)
 		}
 	}
 	return files, nil
@@ -64,7 +66,10 @@ func isManifest(file string) bool {
 
 func isDockerfile(file string) bool {
 	name, ext := filepath.Base(file), filepath.Ext(file)
-	return ext != ".dockerignore" && !isManifest(file) && (strings.HasPrefix(name, "Dockerfile") || strings.HasPrefix(name, "Containerfile") || ext == ".Dockerfile")
+	if ext == ".dockerignore" || isManifest(file) {
+		return false
+	}
+	return strings.HasPrefix(name, "Dockerfile") || strings.HasPrefix(name, "Containerfile") || ext == ".Dockerfile"
 }
 
 // looksKubernetes reports whether a text may be a manifest. Folders contain other YAML and

@@ -28,17 +28,13 @@ func (p *pod) reportGrace(c *container, l *lameduck, sleep time.Duration, less b
 	if l == nil || l.unclear || p.patch {
 		return
 	}
-	asks := l.holds() || l.cfg.Schedule != nil || l.cfg.KillAfter > 0 || l.cfg.Linger > 0 || l.cfg.GracePeriod > 0
-	if !asks {
-		return
-	}
 	place, line := p.place(l.line)
 	if sleep > 0 {
 		place += fmt.Sprintf(", of which the preStop sleep takes %s", short(sleep))
 	}
 	left := p.seconds() - sleep
 	if left < time.Second {
-		if sleep == 0 {
+		if sleep == 0 && l.holds() {
 			c.report(line, graceTooShort, "%s: KILL comes at once, without a hold; give 30 or more", place)
 		}
 		return // reportSleep reports the rest
@@ -46,17 +42,30 @@ func (p *pod) reportGrace(c *container, l *lameduck, sleep time.Duration, less b
 	cfg := l.cfg
 	cfg.GracePeriod = left
 	right, err := shim.NewOutline(cfg)
-	told := l.cfg.GracePeriod
-	const usual = usualGrace * time.Second
 	switch {
+	case err == nil && l.outline != nil:
+		p.reportDifference(c, l, right, place, less)
 	case err != nil && !ofBuild(err) && (l.outline != nil || strings.Contains(err.Error(), "grace")):
 		c.report(line, graceTooShort, "%s: %s", place, strings.Replace(err.Error(), ": give", "; give", 1))
-	case err != nil || l.outline == nil:
-	case told > 0 && told != left && told != p.seconds() && (told > left || !less):
-		c.report(l.lineOf("--grace-period"), graceDiffers, "lameduck is told a grace period of %s, but %s: %s; give --grace-period=%v", short(told), place, consequence(l.outline, right), left.Seconds())
-	case told == 0 && l.holds() && left != usual && p.grace != usualGrace && !c.more && !(less && left > usual):
-		c.report(l.line, graceDiffers, "lameduck assumes a grace period of %d s, but %s: %s; give --grace-period=%v", usualGrace, place, consequence(l.outline, right), left.Seconds())
 	}
+}
+
+// reportDifference reports a --grace-period, or an assumed grace period, that is not the right
+// one.
+func (p *pod) reportDifference(c *container, l *lameduck, right *shim.Outline, place string, less bool) {
+	told, left := l.outline.Grace, right.Grace
+	line, how := l.lineOf("--grace-period"), "is told"
+	if l.outline.GraceAssumed {
+		line, how = l.line, "assumes"
+		if !l.holds() || c.more || p.grace == usualGrace {
+			return
+		}
+	}
+	if told == left || told == p.seconds() || less && told < left {
+		return
+	}
+	c.report(line, graceDiffers, "lameduck %s a grace period of %s, but %s: %s; give --grace-period=%v",
+		how, short(told), place, consequence(l.outline, right), left.Seconds())
 }
 
 // consequence returns the result of a wrong grace period.
@@ -65,7 +74,8 @@ func consequence(wrong, right *shim.Outline) string {
 	case right.MaxHold == wrong.MaxHold:
 		return "what it reports of a long stop comes at the wrong time"
 	case right.MaxHold < wrong.MaxHold:
-		return fmt.Sprintf("the hold may last %s, and KILL comes before the command has time to stop", short(wrong.MaxHold))
+		return fmt.Sprintf(
+			"the hold may last %s, and KILL comes before the command has time to stop", short(wrong.MaxHold))
 	}
 	return fmt.Sprintf("the hold ends after %s, and could last %s", short(wrong.MaxHold), short(right.MaxHold))
 }

@@ -44,7 +44,9 @@ func (p *pod) readHook(c *container, h *hook) {
 	}
 	h.hold = c.read(true, h.call.program.line, h.call.args, h.call.unclear)
 	if c.entry.holds() {
-		c.report(h.hold.line, holdTwice, "the entrypoint is a lameduck that holds by itself: lameduck hold returns at once, or the holds add up where the entrypoint is not PID 1; leave one of them out")
+		c.report(h.hold.line, holdTwice,
+			"the entrypoint is a lameduck that holds by itself: lameduck hold returns at once, or the holds add up "+
+				"where the entrypoint is not PID 1; leave one of them out")
 	}
 }
 
@@ -54,10 +56,16 @@ func (p *pod) reportSleep(c *container, h *hook) {
 	case h.sleep == 0:
 	case h.sleep >= p.seconds() && !p.patch:
 		place, _ := p.place(0)
-		c.report(h.line, graceTooShort, "preStop sleeps %s, and %s: KILL comes 2 s after the stop signal; sleep less, or give more", short(h.sleep), place)
+		c.report(h.line, graceTooShort,
+			"preStop sleeps %s, and %s: KILL comes 2 s after the stop signal; sleep less, or give more",
+			short(h.sleep), place)
 	case h.hold.holds():
-		c.report(h.line, preStopAddsUp, "the hook sleeps %s beside lameduck hold, which knows when traffic has stopped: they add up; leave the sleep out, or give --delay=%v instead", short(h.sleep), h.sleep.Seconds())
+		c.report(h.line, preStopAddsUp,
+			"the hook sleeps %s beside lameduck hold, which knows when traffic has stopped: they add up; leave the "+
+				"sleep out, or give --delay=%v instead", short(h.sleep), h.sleep.Seconds())
 	case c.entry.holds() && c.entry.outline != nil:
-		c.report(h.line, preStopAddsUp, "preStop sleeps %s, and then lameduck holds, up to %s: they add up; leave the preStop out", short(h.sleep), short(c.entry.outline.MaxHold))
+		c.report(h.line, preStopAddsUp,
+			"preStop sleeps %s, and then lameduck holds, up to %s: they add up; leave the preStop out",
+			short(h.sleep), short(c.entry.outline.MaxHold))
 	}
 }

@@ -92,11 +92,13 @@ func (im *image) line(c instructions.ShellDependantCmdLine, line int) (words []w
 // lint returns the findings for the image. An image from scratch is for copying: it needs no
 // command.
 func (im *image) lint() []finding {
-	c := &container{line: 1, image: im.base, complete: im.entered || im.base == "scratch", words: append(slices.Clone(im.entrypoint), im.cmd...), env: im.env}
+	c := &container{line: 1, image: im.base, complete: im.entered || im.base == "scratch", env: im.env}
+	c.words = append(slices.Clone(im.entrypoint), im.cmd...)
 	c.findEntry(false)
 	c.reportOneWord(c.words, doesNotStart)
 	c.reportCommand()
-	c.reportNoCommand("ENTRYPOINT clears the CMD of " + im.base + ", and in shell form gets none: repeat the CMD after an ENTRYPOINT in brackets, or give a command in the pod")
+	c.reportNoCommand("ENTRYPOINT clears the CMD of " + im.base +
+		", and in shell form gets none: repeat the CMD after an ENTRYPOINT in brackets, or give a command in the pod")
 	c.reportStopSignal("STOPSIGNAL", im.stop.text, im.stop.line)
 	return c.found
 }

@@ -73,7 +73,8 @@ func (c *container) read(hook bool, line int, args []word, unclear bool) *lamedu
 		return nil
 	}
 	for _, u := range unknown {
-		c.report(l.lineOf(u.Name), badFlag, "unknown variable %s, which lameduck ignores with a warning: %s", u.Name, u.Hint)
+		c.report(l.lineOf(u.Name), badFlag,
+			"unknown variable %s, which lameduck ignores with a warning: %s", u.Name, u.Hint)
 	}
 	valid := true
 	for _, g := range parsed.Given() {
@@ -157,7 +158,8 @@ func (l *lameduck) lineOf(text string) int {
 func indexOf(flag string, args []word) int {
 	return slices.IndexFunc(args, func(a word) bool {
 		name := flagOf(a)
-		return flag != "" && (name == flag || name == "--no"+strings.TrimPrefix(flag, "-") || len(flag) == 2 && strings.HasPrefix(a.text, flag))
+		short := len(flag) == 2 && strings.HasPrefix(a.text, flag)
+		return flag != "" && (short || name == flag || name == "--no"+strings.TrimPrefix(flag, "-"))
 	})
 }
 

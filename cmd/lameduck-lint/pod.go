@@ -106,22 +106,27 @@ func (p *pod) reportMissing(c *container, n node, program word, outcome string) 
 	}
 	volume := mountAt(n, file)
 	if volume == "" && (p.installs(file) || isLibrary(c.image)) || volume != "" && p.isEmpty(n, volume) {
-		c.report(program.line, noProgram, "%s is missing: no init container or volume brings it to this container, so %s; mount the volume that has it (see docs/install.md)", program.text, outcome)
+		c.report(program.line, noProgram,
+			"%s is missing: no init container or volume brings it to this container, so %s; mount the volume that "+
+				"has it (see docs/install.md)", program.text, outcome)
 	}
 }
 
 // isLibrary reports whether an image is one of Docker's library, none of which has a lameduck.
 func isLibrary(image string) bool {
 	name, _, _ := strings.Cut(strings.TrimPrefix(image, "docker.io/library/"), ":")
-	return slices.Contains([]string{"caddy", "haproxy", "httpd", "memcached", "mongo", "mysql", "mariadb", "nginx", "node", "php",
-		"postgres", "python", "rabbitmq", "redis", "ruby", "tomcat", "traefik", "varnish"}, name)
+	return slices.Contains(strings.Fields("caddy haproxy httpd memcached mongo mysql mariadb nginx node php "+
+		"postgres python rabbitmq redis ruby tomcat traefik varnish"), name)
 }
 
 // installs reports whether an init container installs lameduck at a path.
 func (p *pod) installs(file string) bool {
 	return slices.ContainsFunc(p.spec.get("initContainers").list(), func(n node) bool {
 		found := callIn(containerOf(n.at()).words)
-		return found != nil && found.subcommand == "install" && len(found.args) > 0 && path.Join(found.args[0].text, "lameduck") == file && mountAt(n, file) != ""
+		if found == nil || found.subcommand != "install" || len(found.args) == 0 {
+			return false
+		}
+		return path.Join(found.args[0].text, "lameduck") == file && mountAt(n, file) != ""
 	})
 }
 

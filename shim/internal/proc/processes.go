@@ -39,7 +39,8 @@ func (p *Processes) Start(c Command) (pid int, err error) {
 
 // StartBeside starts a program beside the command, in dir.
 func (p *Processes) StartBeside(dir string, argv, env []string) (pid int, err error) {
-	c := Command{Argv: argv, Env: env, Background: true, Dir: accessible(dir), Blocked: p.command.Blocked, Ignored: p.command.Ignored}
+	c := Command{Argv: argv, Env: env, Background: true, Dir: accessible(dir)}
+	c.Blocked, c.Ignored = p.command.Blocked, p.command.Ignored
 	return c.Start()
 }
 
