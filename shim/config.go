@@ -41,8 +41,7 @@ type Config struct {
 	KillAfter time.Duration // from the first signal sent to KILL; 0: never
 	Linger    time.Duration // how long descendants may outlive the command
 
-	Group         bool // signal the command's process group
-	DropUnhandled bool // pass on only the signals that the command catches
+	Group bool // signal the command's process group
 
 	Subreaper         Choice // reap orphans when not PID 1
 	ParentDeathSignal Signal // the signal for lameduck when the parent ends; 0: no signal

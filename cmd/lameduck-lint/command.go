@@ -38,7 +38,7 @@ func (c *container) reportNested(d *instance, p program) {
 // distinctive are flags that hardly any other program has.
 var distinctive = []string{
 	"--until", "--quiet-for", "--max-silence", "--max-delay", "--wait-gone", "--on-stop", "--stop-schedule", "--ignore-probes", "--no-ignore-probes",
-	"--count-port", "--ignore-port", "--ignore-peer", "--alive-file", "--health-during", "--drop-unhandled", "--parent-death-signal", "--termination-log",
+	"--count-port", "--ignore-port", "--ignore-peer", "--alive-file", "--health-during", "--parent-death-signal", "--termination-log",
 }
 
 // reportMisplaced reports flags of lameduck among the arguments of the command. Another program

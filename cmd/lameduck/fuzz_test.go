@@ -29,7 +29,7 @@ var seeds = [][]string{
 	{"-d", "5", "-u", "quiet", "--grace-period=60", "-p", "auto", "--", "nginx", "-g", "daemon off;"},
 	{"--stop-schedule=USR1/30/TERM/5/KILL", "--linger=3", "-e", "143,130:2", "-g", "x"},
 	{"--health=:9000=:8080", "--health-during=close", "--wait-gone=/a", "--alive-file=b", "--on-stop=a 'b c'", "-u", "drained"},
-	{"-r", "TERM:USR1,HUP:0", "--stop-signal=WINCH", "--drop-unhandled=false", "-s", "--kill-after=5", "--log-format=json", "x"},
+	{"-r", "TERM:USR1,HUP:0", "--stop-signal=WINCH", "--group=false", "-s", "--kill-after=5", "--log-format=json", "x"},
 	{"--until=settled", "--count-port=80,443", "--ignore-port=1", "--ignore-peer=10.0.0.0/8", "--ignore-probes", "--quiet-for=500ms", "--max-silence=1m", "--max-delay=9"},
 	{"--help-all"}, {"--version", "-h"}, {"--no-such\nflag"}, {"-"}, {"--", "--", ""},
 }

@@ -97,7 +97,6 @@ func (s *Signals) fill(cfg *shim.Config) {
 	cfg.StopSignals = s.StopSignal.Values
 	cfg.Preset = s.Preset.Value
 	cfg.Group = s.Group.Value
-	cfg.DropUnhandled = s.DropUnhandled.Value
 }
 
 func (s *Stop) fill(cfg *shim.Config) {

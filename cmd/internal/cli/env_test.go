@@ -33,7 +33,7 @@ func TestEnvFlags(t *testing.T) {
 		{"", "LAMEDUCK_STOP_SIGNAL=quit,28", shim.Config{StopSignals: []shim.Signal{3, 28}}, ""},
 		{"", "LAMEDUCK_EXIT_CODE=143,130:2", shim.Config{ExitCodes: []shim.ExitMap{{From: 143}, {From: 130, To: 2}}}, ""},
 		{"", "LAMEDUCK_LOG_LEVEL=warn", shim.Config{}, ""},
-		{"", "LAMEDUCK_GROUP=true LAMEDUCK_DROP_UNHANDLED=1", shim.Config{Group: true, DropUnhandled: true}, ""},
+		{"", "LAMEDUCK_GROUP=true", shim.Config{Group: true}, ""},
 		{"", "LAMEDUCK_GROUP= LAMEDUCK_SUBREAPER=", shim.Config{}, ""},
 		{"", "LAMEDUCK_GROUP=0 LAMEDUCK_SUBREAPER=false", shim.Config{Subreaper: shim.No}, ""},
 		{"-u quiet", "LAMEDUCK_IGNORE_PROBES=true", shim.Config{Until: shim.Quiet, Probes: shim.IgnoreProbes}, ""},

@@ -63,11 +63,10 @@ type Traffic struct {
 
 // Signals has the flags about signals before and at a stop.
 type Signals struct {
-	Rewrite       Rewrites   `name:"rewrite" short:"r" env:"LAMEDUCK_REWRITE" placeholder:"FROM:TO,..." group:"Signals:" common:"send TO instead of FROM; HUP:0 drops HUP" help:"send TO instead of FROM; HUP:0 drops HUP"`
-	StopSignal    SignalList `name:"stop-signal" env:"LAMEDUCK_STOP_SIGNAL" placeholder:"SIG,..." group:"Signals:" common:"start the stop on SIG too, not only on TERM" help:"more signals that start the stop, besides TERM and the signal TERM is rewritten to"`
-	Preset        Preset     `name:"preset" short:"p" env:"LAMEDUCK_PRESET" placeholder:"NAME" group:"Signals:" common:"graceful stop of a server: nginx, ...; auto" help:"the graceful stop of a known server: nginx, postgres, ...; auto: detect the server"`
-	Group         Bool       `name:"group" short:"g" env:"LAMEDUCK_GROUP" group:"Signals:" help:"signal COMMAND's process group, not COMMAND alone"`
-	DropUnhandled Bool       `name:"drop-unhandled" env:"LAMEDUCK_DROP_UNHANDLED" group:"Signals:" help:"forward only the signals that COMMAND catches, so that an unexpected HUP does not kill it; does not affect the stop"`
+	Rewrite    Rewrites   `name:"rewrite" short:"r" env:"LAMEDUCK_REWRITE" placeholder:"FROM:TO,..." group:"Signals:" common:"send TO instead of FROM; HUP:0 drops HUP" help:"send TO instead of FROM; HUP:0 drops HUP"`
+	StopSignal SignalList `name:"stop-signal" env:"LAMEDUCK_STOP_SIGNAL" placeholder:"SIG,..." group:"Signals:" common:"start the stop on SIG too, not only on TERM" help:"more signals that start the stop, besides TERM and the signal TERM is rewritten to"`
+	Preset     Preset     `name:"preset" short:"p" env:"LAMEDUCK_PRESET" placeholder:"NAME" group:"Signals:" common:"graceful stop of a server: nginx, ...; auto" help:"the graceful stop of a known server: nginx, postgres, ...; auto: detect the server"`
+	Group      Bool       `name:"group" short:"g" env:"LAMEDUCK_GROUP" group:"Signals:" help:"signal COMMAND's process group, not COMMAND alone"`
 }
 
 // Stop has the flags about what happens after the hold.

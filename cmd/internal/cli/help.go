@@ -71,7 +71,6 @@ Examples:
   lameduck --kill-after=20 -- myserver
   lameduck --linger=5 -- mydaemon
   lameduck --health=:9000=:8080 -d 5 -- myserver
-  lameduck --drop-unhandled -- myserver
   lameduck --subreaper=false -- make
   lameduck --parent-death-signal=TERM -- myserver
   lameduck -e 143 -- java -jar app.jar

@@ -65,7 +65,6 @@ var flagForms = map[string]shim.Config{
 	"--group":                     {Group: true},
 	"--group=true":                {Group: true},
 	"--group=false":               {},
-	"--drop-unhandled":            {DropUnhandled: true},
 	"-s":                          {Subreaper: shim.Yes},
 	"--subreaper":                 {Subreaper: shim.Yes},
 	"--subreaper=false":           {Subreaper: shim.No},

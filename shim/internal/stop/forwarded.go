@@ -51,34 +51,23 @@ func (c *Config) finishSignals() sig.Set {
 	return finishSignals
 }
 
-// forwardedSignals are the signals that begin no stop.
-type forwardedSignals struct {
-	previous LastForwarded // for NotForwarded
-	warned   sig.Set       // by WarnNotHeld
-}
-
 // warnNotHeld returns WarnNotHeld, once for each signal, if e may be the container's stop.
 func (m *Machine) warnNotHeld(e Event) []Action {
 	mayStop := e.Outside && m.cfg.finishSignals().Has(e.Signal)
-	if m.state != Running || !m.cfg.runsSequence() || !mayStop || m.forwarded.warned.Has(e.Signal) {
+	if m.state != Running || !m.cfg.runsSequence() || !mayStop || m.warnedNotHeld.Has(e.Signal) {
 		return nil
 	}
-	m.forwarded.warned = m.forwarded.warned.With(e.Signal)
+	m.warnedNotHeld = m.warnedNotHeld.With(e.Signal)
 	return []Action{{Verb: WarnNotHeld, Signal: e.Signal}}
 }
 
 // noteForwarded records a forwarded signal, which may turn out to end the command. The
 // signal arrived as s and was sent as to.
 func (m *Machine) noteForwarded(now time.Time, s, to sig.Signal) {
-	m.forwarded.previous = m.record.LastForwarded
 	if !nonFatalSignals.Without(m.cfg.finishSignals()).Has(to) {
 		m.record.LastForwarded = LastForwarded{s, to, now}
 	}
 }
-
-// NotForwarded takes the last Forward action back: the loop did not send the signal,
-// since the command does not catch the signal (--drop-unhandled).
-func (m *Machine) NotForwarded() { m.record.LastForwarded = m.forwarded.previous }
 
 // endedByForwarded reports whether the last forwarded signal ended the command.
 func (c *Config) endedByForwarded(r *Record) bool {

@@ -42,9 +42,9 @@ type Machine struct {
 	state  State
 	record Record
 
-	earlySignals []sig.Signal // to forward when the command starts
-	forwarded    forwardedSignals
-	lastTrigger  Sent // the last signal that moved the sequence, for isDuplicate
+	earlySignals  []sig.Signal // to forward when the command starts
+	warnedNotHeld sig.Set      // by WarnNotHeld
+	lastTrigger   Sent         // the last signal that moved the sequence, for isDuplicate
 
 	commandStopped bool
 	onStopRunning  bool // the --on-stop command runs
