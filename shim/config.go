@@ -1,7 +1,6 @@
 package shim
 
 import (
-	"fmt"
 	"net/netip"
 	"time"
 )
@@ -55,8 +54,6 @@ type Config struct {
 	WarnReaped     bool // reaped orphans are logged at Warn instead of Debug
 	TERMDropped    bool // the other program's flag drops TERM: no warning without a hold
 
-	Spelling Spelling // how messages spell lameduck's flags
-
 	ExitCodes []ExitMap
 
 	TerminationLog string // path of a second place for the report, or NoTerminationLog; "": /dev/termination-log if writable
@@ -89,9 +86,4 @@ func (c *Config) maxThreads() int {
 func (c *Config) Validate() error {
 	_, err := newPlan(c, false, true)
 	return err
-}
-
-// errorf is fmt.Errorf with the flags in format spelled as users have to give them.
-func (c *Config) errorf(format string, args ...any) error {
-	return fmt.Errorf(c.Spelling.In(format), args...)
 }

@@ -42,13 +42,12 @@ func jsonLine(level Level, message string, figures *report.Figures) string {
 	return report.Line(time.Now(), levelNames[level], message, figures, stderr.MaxLine)
 }
 
-// log writes a message if the level asks for the message. The flags in format are spelled
-// as users have to give them.
+// log writes a message if the level allows it.
 func (l *loop) log(level Level, format string, args ...any) {
 	if level > l.cfg.Level {
 		return
 	}
-	text := fmt.Sprintf(l.cfg.Spelling.In(format), args...)
+	text := fmt.Sprintf(format, args...)
 	switch {
 	case l.cfg.JSON:
 		text = jsonLine(level, text, nil)
@@ -73,7 +72,7 @@ func (l *loop) report(text string, figures *report.Figures) {
 // stopReport returns what can be reported about the stop now.
 func (l *loop) stopReport() *report.Stop {
 	s := &report.Stop{
-		Terms:        l.plan.terms(l.cfg.Spelling),
+		Terms:        l.plan.terms(),
 		Record:       l.machine.Record(),
 		Now:          time.Now(),
 		InHold:       observation(&l.samples.inHold),
@@ -88,10 +87,10 @@ func (l *loop) stopReport() *report.Stop {
 }
 
 // terms returns the parts of the plan that a report refers to.
-func (p *plan) terms(spelling Spelling) report.Terms {
+func (p *plan) terms() report.Terms {
 	terms := report.Terms{
 		StopConfig: &p.stop, TrafficConfig: &p.traffic, Hook: p.hook,
-		GraceAssumed: p.grace.assumed, AssumedFrom: p.grace.from, Caveat: p.grace.caveat, Spelling: spelling,
+		GraceAssumed: p.grace.assumed, AssumedFrom: p.grace.from, Caveat: p.grace.caveat,
 	}
 	if known := p.server.preset; known != nil {
 		terms.Server = known.Name

@@ -122,7 +122,7 @@ func (c *reportCase) report(t *testing.T) *report.Stop {
 		t.Fatalf("%s: %v", c.name, err)
 	}
 	p.hook = c.hook
-	r := &report.Stop{Terms: p.terms(nil), Now: moment(cmp.Or(c.now, max(c.at, c.held))), InHold: c.observation()}
+	r := &report.Stop{Terms: p.terms(), Now: moment(cmp.Or(c.now, max(c.at, c.held))), InHold: c.observation()}
 	r.TriggeredAt = trigger
 	if !c.hook {
 		r.Trigger = sig.TERM

@@ -1,13 +1,13 @@
 package shim
 
 import (
+	"fmt"
 	"os"
 	"path"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
-	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
@@ -86,11 +86,11 @@ func (l *loop) begin() error {
 	}
 	if l.cfg.Health != nil {
 		if err := l.host.neighbors.listenHealth(*l.cfg.Health); err != nil {
-			return l.cfg.errorf("--health=%v: %w", l.cfg.Health, err)
+			return fmt.Errorf("--health=%v: %w", l.cfg.Health, err)
 		}
 	}
 	if err := l.host.neighbors.createAliveFile(l.cfg.AliveFile); err != nil {
-		return l.cfg.errorf("--alive-file=%s: %w", Quote(l.cfg.AliveFile), err)
+		return fmt.Errorf("--alive-file=%s: %w", Quote(l.cfg.AliveFile), err)
 	}
 	command := proc.Command{Argv: l.cfg.Command, Env: l.cfg.Env, Session: l.cfg.Session, SameGroup: l.cfg.SameGroup}
 	pid, err := l.host.processes.start(command)
@@ -142,7 +142,7 @@ func (l *loop) warnWaitGone() {
 // openTermlog checks that the termination log can be written.
 func (l *loop) openTermlog() error {
 	if err := l.host.output.writeTermlog(""); err != nil {
-		return l.cfg.errorf("--termination-log=%s: %w: give a file, or none", Quote(l.cfg.TerminationLog), err)
+		return fmt.Errorf("--termination-log=%s: %w: give a file, or none", Quote(l.cfg.TerminationLog), err)
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func (l *loop) openTermlog() error {
 func (l *loop) setUpReaping() error {
 	if s := l.cfg.ParentDeathSignal; s != 0 {
 		if err := l.host.processes.setParentDeathSignal(s); err != nil {
-			return l.cfg.errorf("--parent-death-signal=%v: %w", s, err)
+			return fmt.Errorf("--parent-death-signal=%v: %w", s, err)
 		}
 	}
 	if l.cfg.Subreaper == No {
@@ -160,7 +160,7 @@ func (l *loop) setUpReaping() error {
 	}
 	err := l.host.processes.becomeSubreaper()
 	if err != nil && l.cfg.Subreaper == Yes {
-		return l.cfg.errorf("--subreaper: %w", err)
+		return fmt.Errorf("--subreaper: %w", err)
 	}
 	if err != nil {
 		l.log(Warn, "orphans will not be reaped: lameduck is not PID 1, and cannot become the subreaper: %v", err)
@@ -214,21 +214,4 @@ func (l *loop) serverAmong(processes []proc.Process) (name, hint string) {
 		return "", ""
 	}
 	return path.Base(exe), ""
-}
-
-// Pause runs no command: Pause keeps the namespaces of a pod and reaps its orphans until
-// TERM or INT arrives. Pause returns the exit code, 0.
-func Pause() int {
-	h := newHost(&Config{TerminationLog: NoTerminationLog})
-	h.processes.releaseInherited()
-	for {
-		for reaped := true; reaped; {
-			pid, _ := h.processes.reap()
-			reaped = pid > 0
-		}
-		switch h.signals.next(time.Time{}) {
-		case sig.TERM, sig.INT:
-			return 0
-		}
-	}
 }

@@ -26,7 +26,6 @@ type (
 	HealthSpec = health.Spec       // the value of --health
 	HealthMode = health.Mode       // the value of --health-during
 	ProbeRule  = traffic.ProbeRule // --ignore-probes or --no-ignore-probes
-	Spelling   = report.Spelling   // how messages spell lameduck's flags
 )
 
 // The conditions that end a hold once its floor has passed, each stricter than the

@@ -70,11 +70,18 @@ type result struct {
 }
 
 // call runs lameduck with args in a new process, with PATH and env as the environment.
-func call(t *testing.T, env []string, args ...string) (r result) {
+func call(t *testing.T, env []string, args ...string) result {
+	t.Helper()
+	return callAs(t, "lameduck", env, args...)
+}
+
+// callAs is call by another name.
+func callAs(t *testing.T, name string, env []string, args ...string) result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", args...)
+	cmd.Args[0] = name
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), asMain + "=1", raceInHaste}, env...)
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut

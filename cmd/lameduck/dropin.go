@@ -21,9 +21,6 @@ type dropin interface {
 	answer() (text string, fd int, ok bool)
 	// adjust puts the flags and variables into cfg.
 	adjust(cfg *shim.Config) error
-	// spelling returns the init's own flags that do what flags of lameduck do, by the names
-	// of lameduck's flags.
-	spelling() map[string]string
 	// command returns the program and its arguments. words follow the flags.
 	command(words []string) []string
 	// startCode returns the exit code if the program could not be started.
@@ -44,8 +41,6 @@ func dropinFor(argv0 string) dropin {
 		return &dumbInit{}
 	case isReleaseOf(base, "catatonit"), isReleaseOf(base, "podman-init"):
 		return &catatonit{}
-	case isReleaseOf(base, "pause"):
-		return &catatonit{isPause: true}
 	}
 	return nil
 }
@@ -97,14 +92,15 @@ func startDropin(d dropin, args, env []string) (int, error) {
 	if text, fd, ok := d.answer(); ok {
 		return answerOn(fd, text), nil
 	}
-	if c, ok := d.(*catatonit); ok && (c.Pause || c.isPause) {
-		return shim.Pause(), nil
-	}
 	cfg, err := inherit(d, words, env)
 	if err != nil {
 		return 0, err
 	}
-	return shim.Run(cfg)
+	code, err := shim.Run(cfg)
+	if start := (*shim.StartError)(nil); err != nil && !errors.As(err, &start) {
+		err = fmt.Errorf("%w (under this name lameduck's flags are variables: LAMEDUCK_DELAY for --delay)", err)
+	}
+	return code, err
 }
 
 // readDropin parses the flags into d, and returns the words that follow the flags.
@@ -127,7 +123,6 @@ func inherit(d dropin, words, env []string) (shim.Config, error) {
 	if err != nil {
 		return shim.Config{}, err
 	}
-	cli.SpellAsVariables(&line.Line, d.spelling())
 	cfg, err := line.Config()
 	if err != nil {
 		return cfg, err

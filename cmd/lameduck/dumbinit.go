@@ -23,15 +23,6 @@ type dumbInit struct {
 
 func (d *dumbInit) command(words []string) []string { return words }
 
-// spelling has no flag for a group: dumb-init signals the group unless -c is given.
-func (d *dumbInit) spelling() map[string]string {
-	own := map[string]string{"group": "LAMEDUCK_GROUP=true"}
-	if len(d.Rewrite) > 0 {
-		own["rewrite"] = "-r"
-	}
-	return own
-}
-
 func (d *dumbInit) usage() string { return "dumb-init [-cvhV] [-r FROM:TO]... [--] PROGRAM [ARG...]" }
 
 func (d *dumbInit) answer() (string, int, bool) {

@@ -135,14 +135,14 @@ func isOneLine(said string) bool {
 // FuzzDropin: by the name of another init too, any words and variables give a
 // configuration with a part of the words as the command, or an error.
 func FuzzDropin(f *testing.F) {
-	names := []string{"tini", "dumb-init", "catatonit", "pause"}
+	names := []string{"tini", "dumb-init", "catatonit"}
 	for i := range names {
 		for _, c := range [][2]string{
 			{textOf("-sg", "-vv", "-e", "143", "-p", "SIGTERM", "--", "x"), "TINI_VERBOSITY=3"},
 			{textOf("-e", " 7", "-e+7", "-e", "", "x", "--", "y"), textOf("TINI_SUBREAPER=", "TINI_VERBOSITY=-1")},
 			{textOf("-r", "15:3", "-r15:0", "--rew=1:31", "-cv", "x", "--", "-y"), textOf("DUMB_INIT_SETSID=0", "LAMEDUCK_DELAY=5")},
 			{textOf("--rewrite", " +15:3xyz", "-r", "TERM:QUIT", "--", "--", "x"), "LAMEDUCK_REWRITE=TERM:INT"},
-			{textOf("-gP", "x"), "CATATONIT_DEBUG="}, {textOf("-V"), ""}, {textOf("-h"), ""}, {textOf("-x", "y"), "CATATONIT_LOG="},
+			{textOf("-g", "x"), "CATATONIT_DEBUG="}, {textOf("-V"), ""}, {textOf("-h"), ""}, {textOf("-x", "y"), "CATATONIT_LOG="},
 		} {
 			f.Add(uint8(i), c[0], c[1])
 		}
@@ -159,10 +159,8 @@ func FuzzDropin(f *testing.F) {
 		}
 		d := dropinFor(name)
 		if _, err := readDropin(d, words); err == nil {
-			_, _, asks := d.answer()
-			c, ok := d.(*catatonit)
-			if asks || ok && (c.Pause || c.isPause) {
-				return // an answer, or a pause
+			if _, _, asks := d.answer(); asks {
+				return
 			}
 		}
 		if err == nil {

@@ -34,10 +34,6 @@ func (t *tini) command(words []string) []string {
 	return words
 }
 
-func (t *tini) spelling() map[string]string {
-	return map[string]string{"group": "-g", "subreaper": "-s", "parent-death-signal": "-p"}
-}
-
 func (t *tini) usage() string { return "tini [-hlsvwg] [-p SIGNAL] [-e CODE] [--] PROGRAM [ARG...]" }
 
 // answer begins the version as docker info wants, on standard output.

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/lameduck-init/lameduck/shim"
@@ -55,7 +54,7 @@ func (w *Watch) Values() shim.Config {
 
 // base returns the defaults that are not zero values, and what is in no section.
 func (l *Line) base() shim.Config {
-	cfg := shim.Config{Env: l.Env, Level: shim.Warn, Spelling: l.Spelling}
+	cfg := shim.Config{Env: l.Env, Level: shim.Warn}
 	for _, u := range l.Unknown {
 		cfg.Warnings = append(cfg.Warnings, u.String())
 	}
@@ -193,7 +192,7 @@ func (l *Line) source(f *flag) string {
 	if l.vars.used[f.name()] {
 		return f.env
 	}
-	return l.Spelling.In("--" + f.name())
+	return "--" + f.name()
 }
 
 // Unused is a flag that has no effect beside the others given.
@@ -246,7 +245,7 @@ func (l *Line) CheckUnused(cfg *shim.Config) (unused []Unused) {
 		last := i == len(given)-1 || given[i+1].flag != g.flag
 		ok, remedy := met(g.flag.needs(), cfg)
 		if last && !ok {
-			unused = append(unused, Unused{g, l.Spelling.In(remedy), off})
+			unused = append(unused, Unused{g, remedy, off})
 		}
 	}
 	return unused
@@ -265,27 +264,4 @@ func (g Given) turnsOff() bool {
 		return g.Flag == "delay" && v.Value == 0
 	}
 	return false
-}
-
-// SpellAsVariables has messages name the flags' variables, or in their place the flags of
-// another program's own: by the names of lameduck's flags.
-func SpellAsVariables(l *Line, own map[string]string) {
-	l.Spelling = variableSpelling(l.flags)
-	maps.Copy(l.Spelling, own)
-}
-
-// variableSpelling returns the variables of flags, by the flags' names. A negation is the
-// variable with a value: LAMEDUCK_IGNORE_PROBES=false.
-func variableSpelling(flags []flag) shim.Spelling {
-	spelling := shim.Spelling{}
-	for _, f := range flags {
-		if f.env == "" {
-			continue
-		}
-		spelling[f.name()] = f.env
-		if len(f.names) > 1 {
-			spelling[f.names[1]] = f.env + "=false"
-		}
-	}
-	return spelling
 }

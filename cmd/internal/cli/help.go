@@ -92,8 +92,8 @@ hold, where R is 10 or a third of G, whichever is less, plus --linger. A longer
 delay is an error if the grace period was given, and a warning if it was
 assumed.
 
-Called as tini, tini-static, docker-init, dumb-init, catatonit, podman-init or
-pause, lameduck takes that program's flags, variables and exit codes; LAMEDUCK_*
+Called as tini, tini-static, docker-init, dumb-init, catatonit or podman-init,
+lameduck takes that program's flags, variables and exit codes; LAMEDUCK_*
 variables work there too.
 
 Exit codes: COMMAND's own; 128+n if signal n killed it; 127 not found; 126 found

@@ -13,10 +13,9 @@ import (
 
 // Line is what Parse has read, apart from the values.
 type Line struct {
-	Command  []string      // the program and its arguments
-	Env      []string      // the environment without the variables of flags
-	Unknown  []Unknown     // variables that belong to no flag
-	Spelling shim.Spelling // how messages spell flags
+	Command []string  // the program and its arguments
+	Env     []string  // the environment without the variables of flags
+	Unknown []Unknown // variables that belong to no flag
 
 	flags []flag
 	vars  *envFlags
