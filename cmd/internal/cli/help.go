@@ -117,16 +117,15 @@ Every flag has a variable: LAMEDUCK_DELAY=10 is --delay=10.
   lifecycle: {preStop: {exec: {command: [/lameduck, hold, --delay=10]}}}
 `
 
-const watchIntro = `lameduck watch shows the traffic as a hold would see it, once a second until
-interrupted: a full-screen view on a terminal (q ends it), otherwise a line each
-time.
+const watchIntro = `lameduck watch shows the traffic as a hold would see it, a line a second until
+interrupted.
 
 Usage: lameduck watch [flags]`
 
 const watchOutro = `
 It observes the connections to all processes of its PID namespace, and finds
-servers that start later within 6 s. q, INT, TERM or a closed output ends it,
-with 0. Silence counts from the last byte that the kernel knows of, so an idle
+servers that start later within 6 s. INT, TERM or a closed output ends it, with
+0. Silence counts from the last byte that the kernel knows of, so an idle
 server is quiet from the start on.
 
   kubectl exec POD -- /lameduck watch
