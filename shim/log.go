@@ -15,8 +15,9 @@ var levelNames = [...]string{Error: "error", Warn: "warn", Info: "info", Debug: 
 
 // Say writes one line to standard error, the error that ends lameduck, and waits only a
 // moment for the line to be read.
-func Say(text string, inJSON bool) {
-	out := newStderr(2, inJSON)
+func Say(text string, inJSON bool) { say(newStderr(2, inJSON), text, inJSON) }
+
+func say(out *stderr.Writer, text string, inJSON bool) {
 	if inJSON {
 		text = jsonLine(Error, text, nil)
 	} else {

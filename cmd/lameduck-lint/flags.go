@@ -21,7 +21,7 @@ type word struct {
 // known reports whether text has no $(NAME).
 func known(text string) bool { return !strings.Contains(text, "$(") }
 
-// commandLine is a *cli.Run or a *cli.HoldOnly.
+// commandLine is a *cli.Line.
 type commandLine interface {
 	Values() shim.Config
 	Given() []cli.Given
@@ -71,7 +71,7 @@ func read(hook bool, line int, args []word, env []variable) *reading {
 	} else {
 		l, err := cli.ParseRun(texts, environ(env))
 		r.commandLine = l
-		r.asks = l.Help.Value || l.HelpAll.Value || l.Explain.Value || l.Version.Value
+		r.asks = l.Help || l.HelpAll || l.Explain || l.Version
 		r.check(err, l.Unknown, line, args, env)
 	}
 	r.cfg = r.Values()
@@ -83,7 +83,7 @@ func read(hook bool, line int, args []word, env []variable) *reading {
 // outcome returns what becomes of a lameduck with a wrong flag or variable.
 func (r *reading) outcome() string {
 	if r.hook {
-		return "lameduck hold leaves out what is wrong, and fails"
+		return "lameduck hold holds with the defaults, and fails"
 	}
 	return "lameduck does not start"
 }

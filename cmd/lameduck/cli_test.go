@@ -104,7 +104,6 @@ var refused = []struct {
 }{
 	{nil, "", "no command to run: lameduck [flags] -- COMMAND [ARG...]; an ENTRYPOINT resets the CMD of the base image, so repeat CMD", false},
 	{[]string{"--"}, "", "no command", false},
-	{[]string{"-d", "5"}, "", "no command", false},
 	{[]string{"hold", "server", "--help"}, "", "lameduck -- hold", true},
 	{[]string{"watch", "/x"}, "", "lameduck -- watch", true},
 	{[]string{"watch", "--json=x"}, "", "--json", true},
@@ -134,10 +133,10 @@ var refused = []struct {
 	{[]string{"--command=echo"}, "", "--command", false},
 	{[]string{"--version", "--no-such-flag"}, "", "--no-such-flag", false},
 
-	{[]string{"-d"}, "", "-d needs a value: give -d VALUE", false},
+	{[]string{"-d"}, "", "--delay: give a value: --delay=VALUE", false},
 	{[]string{"--delay"}, "", "--delay", false},
 	{[]string{"--delay", "--", "echo"}, "", "--delay", false},
-	{[]string{"-d", "-5", "echo"}, "", "--delay=-5: invalid duration \"-5\": give seconds (10) or units (1m30s, 500ms), from 0 to 8760h0m0s, not a negative time", false},
+	{[]string{"-d", "-5", "echo"}, "", "--delay: give a value: --delay=VALUE", false},
 	{[]string{"-dx", "echo"}, "", "--delay=x", false},
 	{[]string{"-d", "5\n6", "echo"}, "", `--delay="5\n6": `, false},
 
@@ -203,7 +202,9 @@ func TestRefused(t *testing.T) {
 // TestAsked: help and version go to standard output, whatever the other flags and the
 // variables are.
 func TestAsked(t *testing.T) {
-	help := new(cli.Run)
+	help := new(cli.Line)
+	hold, _ := cli.ParseHold([]string{"-h"}, nil)
+	watch, _ := cli.ParseWatch([]string{"-h"}, nil)
 	for _, c := range []struct{ args, want string }{
 		{"--help", help.HelpText()},
 		{"-h", help.HelpText()},
@@ -211,9 +212,9 @@ func TestAsked(t *testing.T) {
 		{"--help --delay=x", help.HelpText()},
 		{"--help-all", help.HelpAllText()},
 		{"--help --help-all", help.HelpAllText()},
-		{"hold --help", new(cli.HoldOnly).HelpText()},
-		{"hold -d x -h", new(cli.HoldOnly).HelpText()},
-		{"watch --help", new(cli.Watch).HelpText()},
+		{"hold --help", hold.HelpText()},
+		{"hold -d x -h", hold.HelpText()},
+		{"watch --help", watch.HelpText()},
 		{"install --help", installHelp},
 		{"install /no/such --help-all", installHelp},
 		{"presets -h", presetsHelp},
@@ -250,7 +251,6 @@ func TestRuns(t *testing.T) {
 		{"", []string{"sh", "-c", "echo out; echo err >&2"}, result{out: "out\n", errOut: "err\n"}},
 		{"", []string{"/no/such/program"}, result{code: 127, errOut: "lameduck: cannot run \"/no/such/program\": no such file or directory\n"}},
 		{"", []string{"--", "hold"}, result{code: 127, errOut: "lameduck: cannot run \"hold\": no such file or directory; for the subcommand, give hold as the first word, before any flag\n"}},
-		{"", []string{"until=quiet", "true"}, result{code: 127, errOut: "lameduck: cannot run \"until=quiet\": no such file or directory; did you mean --until=quiet?\n"}},
 		{"", []string{plain}, result{code: 126, errOut: fmt.Sprintf("lameduck: cannot run %q: permission denied\n", plain)}},
 		{"LAMEDUCK_DELAY=1 LAMEDUCK_LOG_LEVEL=error LAMEDUCK_PORT=p LAMEDUCK_X=x", show, result{out: "-- -d x (,,p,x)\n"}},
 		{"LAMEDUCK_DELAI=1", []string{"true"}, result{errOut: "lameduck: warning: unknown variable LAMEDUCK_DELAI: did you mean LAMEDUCK_DELAY?\n"}},
@@ -266,14 +266,14 @@ func TestRuns(t *testing.T) {
 // envFlags returns the variables of lameduck's flags, by the names of the flags.
 func envFlags(t testing.TB) map[string]string {
 	t.Helper()
-	model, err := cli.Model(new(cli.Run))
+	model, err := cli.Model()
 	if err != nil {
 		t.Fatal(err)
 	}
 	names := map[string]string{}
 	for _, f := range model.Flags {
-		if len(f.Envs) > 0 {
-			names[f.Name] = f.Envs[0]
+		if variable := cli.Variable(f); variable != "" && f.Name != "json" {
+			names[f.Name] = variable
 		}
 	}
 	return names

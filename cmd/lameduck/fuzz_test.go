@@ -72,8 +72,8 @@ func FuzzCommandLine(f *testing.F) {
 func explains(t *testing.T, streams streams, words, variables []string) {
 	words = append([]string{"--explain"}, words...)
 	line, err := cli.ParseRun(words, variables)
-	asks := err == nil && (line.Help.Value || line.HelpAll.Value || line.Version.Value)
-	if err == nil && !asks && !line.Explain.Value {
+	asks := err == nil && (line.Help || line.HelpAll || line.Version)
+	if err == nil && !asks && !line.Explain {
 		return // --explain=false: the command would run
 	}
 	var cfg shim.Config
@@ -97,7 +97,7 @@ func explains(t *testing.T, streams streams, words, variables []string) {
 // explainsHook is explains for a preStop hook.
 func explainsHook(t *testing.T, streams streams, words, variables []string) {
 	line, _, err := parseHold(append([]string{"--explain"}, words[1:]...), variables)
-	if err == nil && !line.Help.Value && !line.Explain.Value {
+	if err == nil && !line.Help && !line.Explain {
 		return // --explain=false: a hold would take place
 	}
 	words = append([]string{"--explain"}, words...)

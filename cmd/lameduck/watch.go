@@ -17,7 +17,7 @@ func watch(args, env []string) int {
 	switch {
 	case err != nil:
 		return fail(err)
-	case line.Help.Value:
+	case line.Help:
 		return answer(line.HelpText())
 	}
 	cfg, err := line.Config()
@@ -25,7 +25,7 @@ func watch(args, env []string) int {
 		return fail(err)
 	}
 	render := lineOf
-	if line.JSON.Value {
+	if line.JSON {
 		render = func(v shim.View) string { return v.JSON() + "\n" }
 	}
 	err = shim.Watch(cfg, func(v shim.View) error { return write(syscall.Stdout, render(v)) })
