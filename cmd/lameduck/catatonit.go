@@ -17,8 +17,6 @@ type catatonit struct {
 	Version bool `short:"V"`
 }
 
-func (c *catatonit) command(words []string) []string { return words }
-
 func (c *catatonit) usage() string { return "catatonit [-ghLV] [--] PROGRAM [ARG...]" }
 
 func (c *catatonit) answer() (string, int, bool) {
@@ -28,7 +26,7 @@ func (c *catatonit) answer() (string, int, bool) {
 	case c.License:
 		return license, syscall.Stdout, true
 	}
-	return "usage: " + c.usage() + "\nThis is lameduck under catatonit's name; lameduck --help has its own flags.\n", syscall.Stderr, c.Help
+	return helpAs(c), syscall.Stderr, c.Help
 }
 
 func (c *catatonit) adjust(cfg *shim.Config) error {

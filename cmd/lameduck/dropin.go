@@ -4,8 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
-	"strconv"
+	"regexp"
 	"strings"
 
 	"github.com/lameduck-init/lameduck/cmd/internal/cli"
@@ -21,8 +20,6 @@ type dropin interface {
 	answer() (text string, fd int, ok bool)
 	// adjust puts the flags and variables into cfg.
 	adjust(cfg *shim.Config) error
-	// command returns the program and its arguments. words follow the flags.
-	command(words []string) []string
 	// startCode returns the exit code if the program could not be started.
 	startCode(err *shim.StartError) int
 	usage() string
@@ -31,45 +28,38 @@ type dropin interface {
 // exitDropin is the exit code of all inits for a usage error.
 const exitDropin = 1
 
+// dropins have the names of the inits.
+var dropins = []struct {
+	name string
+	init func() dropin
+}{
+	{"tini", func() dropin { return new(tini) }},
+	{"docker-init", func() dropin { return new(tini) }},
+	{"dumb-init", func() dropin { return new(dumbInit) }},
+	{"catatonit", func() dropin { return new(catatonit) }},
+	{"podman-init", func() dropin { return new(catatonit) }},
+}
+
+// release is what follows the name of an init in a release, versions, architectures and kinds
+// of build: dumb-init_1.2.5_x86_64, tini-static-muslc-amd64, catatonit.x86_64.
+const release = `^([-_.](v?[0-9]+|static|muslc|musl|linux|x86_64|amd64|arm64|aarch64|arm|armel|armhf|armv6|armv7|` +
+	`i386|i686|ppc64el|ppc64le|s390x|mips64el|mips64le|riscv64|loong64|loongarch64))+$`
+
 // dropinFor returns the drop-in for the name that lameduck was called by, or nil.
 func dropinFor(argv0 string) dropin {
-	base := filepath.Base(argv0)
-	switch {
-	case isReleaseOf(base, "tini"), isReleaseOf(base, "docker-init"):
-		return &tini{}
-	case isReleaseOf(base, "dumb-init"):
-		return &dumbInit{}
-	case isReleaseOf(base, "catatonit"), isReleaseOf(base, "podman-init"):
-		return &catatonit{}
+	for _, d := range dropins {
+		rest, ok := strings.CutPrefix(filepath.Base(argv0), d.name)
+		if ok && (rest == "" || regexp.MustCompile(release).MatchString(rest)) {
+			return d.init()
+		}
 	}
 	return nil
 }
 
-// isReleaseOf reports whether base is the name of a program, alone or followed by a
-// version, an architecture or a kind of build, as in releases: dumb-init_1.2.5_x86_64,
-// tini-static-muslc-amd64, catatonit.x86_64.
-func isReleaseOf(base, name string) bool {
-	rest, ok := strings.CutPrefix(base, name)
-	if !ok || rest == "" {
-		return ok
-	}
-	rest = strings.ReplaceAll(rest, "x86_64", "amd64") // the underscore separates nothing
-	for _, separator := range []string{"_", "."} {
-		rest = strings.ReplaceAll(rest, separator, "-")
-	}
-	parts := strings.Split(rest, "-")
-	return parts[0] == "" && !slices.ContainsFunc(parts[1:], isNoReleasePart)
+// helpAs returns the help under another name.
+func helpAs(d dropin) string {
+	return "usage: " + d.usage() + "\nThis is lameduck under another name; lameduck --help has its own flags.\n"
 }
-
-func isNoReleasePart(part string) bool {
-	_, err := strconv.ParseUint(strings.TrimPrefix(part, "v"), 10, 32)
-	return err != nil && !slices.Contains(releaseParts, part)
-}
-
-// releaseParts are the words that may follow the name of a program in a release.
-var releaseParts = []string{"static", "muslc", "musl", "linux",
-	"amd64", "arm64", "aarch64", "arm", "armel", "armhf", "armv6", "armv7", "i386", "386", "i686",
-	"ppc64el", "ppc64le", "s390x", "mips64el", "mips64le", "riscv64", "loong64", "loongarch64"}
 
 // runDropin is lameduck under another name.
 func runDropin(d dropin, args, env []string) int {
@@ -115,7 +105,10 @@ func readDropin(d dropin, args []string) (words []string, err error) {
 // inherit returns the Config of lameduck's own variables, adjusted by d. words follow the
 // flags.
 func inherit(d dropin, words, env []string) (shim.Config, error) {
-	command := cli.DropDashes(d.command(words))
+	if _, isTini := d.(*tini); isTini {
+		words = withoutDashes(words)
+	}
+	command := cli.DropDashes(words)
 	if len(command) == 0 {
 		return shim.Config{}, fmt.Errorf("no program to run (%s)", d.usage())
 	}

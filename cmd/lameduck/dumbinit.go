@@ -21,15 +21,13 @@ type dumbInit struct {
 	Version     bool     `short:"V"`
 }
 
-func (d *dumbInit) command(words []string) []string { return words }
-
 func (d *dumbInit) usage() string { return "dumb-init [-cvhV] [-r FROM:TO]... [--] PROGRAM [ARG...]" }
 
 func (d *dumbInit) answer() (string, int, bool) {
 	if d.Version {
 		return "dumb-init v1.2.5 (lameduck " + version + ")\n", syscall.Stderr, true
 	}
-	return "usage: " + d.usage() + "\nThis is lameduck under dumb-init's name; lameduck --help has its own flags.\n", syscall.Stderr, d.Help
+	return helpAs(d), syscall.Stderr, d.Help
 }
 
 func (d *dumbInit) adjust(cfg *shim.Config) error {

@@ -25,9 +25,9 @@ type tini struct {
 	Expect    []string `short:"e" sep:"none"`
 }
 
-// command drops the "--" after the program: tini's own usage is "PROGRAM -- [ARGS]". As
+// withoutDashes drops the "--" after the program: tini's own usage is "PROGRAM -- [ARGS]". As
 // with getopt(3), a "--" that follows another "--" stays.
-func (t *tini) command(words []string) []string {
+func withoutDashes(words []string) []string {
 	if len(words) > 1 && words[0] != "--" && words[1] == "--" {
 		return slices.Delete(slices.Clone(words), 1, 2)
 	}
@@ -42,7 +42,7 @@ func (t *tini) answer() (string, int, bool) {
 	case t.Version:
 		return "tini version 0.19.0_lameduck-" + version + "\n", syscall.Stdout, true
 	case t.Help:
-		return "usage: " + t.usage() + "\nThis is lameduck under tini's name; lameduck --help has its own flags.\n", syscall.Stdout, true
+		return helpAs(t), syscall.Stdout, true
 	}
 	return license, syscall.Stdout, t.License
 }

@@ -23,11 +23,7 @@ func Variable(f *kong.Flag) string {
 
 // withVariable returns the flag with a variable, or nil.
 func withVariable(flags []*kong.Flag, name string) *kong.Flag {
-	i := slices.IndexFunc(flags, func(f *kong.Flag) bool { return Variable(f) == name })
-	if i < 0 {
-		return nil
-	}
-	return flags[i]
+	return first(flags, func(f *kong.Flag) bool { return Variable(f) == name })
 }
 
 // Unknown is a variable that begins with Prefix and belongs to no flag. Hint says what would
@@ -39,11 +35,11 @@ func (u Unknown) String() string {
 }
 
 func unknownVariable(name string, flags []*kong.Flag) Unknown {
-	var names []string
+	var known []string
 	for _, f := range flags {
-		names = append(names, strings.TrimPrefix(Variable(f), Prefix))
+		known = append(known, strings.TrimPrefix(Variable(f), Prefix))
 	}
-	if near := nearest(strings.TrimPrefix(name, Prefix), names); near != "" {
+	if near := nearest(strings.TrimPrefix(name, Prefix), known); near != "" {
 		return Unknown{name, "did you mean " + Prefix + near + "?"}
 	}
 	return Unknown{name, "lameduck --help-all lists the variables"}

@@ -140,8 +140,8 @@ func textOf(flag string) string {
 // with variables.
 func helpOf(name, intro string, all bool) string {
 	var out bytes.Buffer
-	k, err := kong.New(new(Flags), append(mappers(new(Line)), kong.NoDefaultHelp(), kong.Description(intro), kong.Writers(&out, &out),
-		kong.ConfigureHelp(kong.HelpOptions{NoAppSummary: true, NoAppDescFormat: true, WrapUpperBound: helpWidth}))...)
+	k, err := newParser(new(Line), kong.Description(intro), kong.Writers(&out, &out),
+		kong.ConfigureHelp(kong.HelpOptions{NoAppSummary: true, NoAppDescFormat: true, WrapUpperBound: helpWidth}))
 	if err != nil {
 		return err.Error()
 	}
@@ -163,13 +163,4 @@ func helpOf(name, intro string, all bool) string {
 		return err.Error()
 	}
 	return strings.TrimLeft(out.String(), "\n")
-}
-
-// Model returns kong's model of all flags.
-func Model() (*kong.Application, error) {
-	k, err := kong.New(new(Flags), append(mappers(new(Line)), kong.NoDefaultHelp())...)
-	if err != nil {
-		return nil, err
-	}
-	return k.Model, nil
 }

@@ -63,7 +63,7 @@ func parse(name string, args, env []string) (*Line, error) {
 		l.Command, l.Env = DropDashes(args), env
 		return l, nil
 	}
-	k, err := kong.New(&l.Flags, append(mappers(l), kong.NoDefaultHelp(), kong.Resolvers(l))...)
+	k, err := newParser(l, kong.Resolvers(l))
 	if err != nil {
 		return l, err
 	}
@@ -80,6 +80,22 @@ func parse(name string, args, env []string) (*Line, error) {
 	}
 	l.Command = DropDashes(command)
 	return l, err
+}
+
+func newParser(l *Line, options ...kong.Option) (*kong.Kong, error) {
+	for name, r := range readers {
+		options = append(options, kong.NamedMapper(name, mapper{r, l}))
+	}
+	return kong.New(&l.Flags, append(options, kong.NoDefaultHelp())...)
+}
+
+// Model returns kong's model of all flags.
+func Model() (*kong.Application, error) {
+	k, err := newParser(new(Line))
+	if err != nil {
+		return nil, err
+	}
+	return k.Model, nil
 }
 
 // flagsOf returns the flags that a command has.
@@ -124,7 +140,7 @@ func readWord(word string, flags []*kong.Flag) (valueFollows bool, err error) {
 		switch {
 		case f == nil:
 			return false, unknownFlagError(name)
-		case attached && isNegated(f, name):
+		case attached && strings.HasPrefix(name, "--no-"):
 			return false, fmt.Errorf("%s takes no value: give %[1]s alone", name)
 		}
 		return takesValue(f) && !attached, nil
@@ -145,26 +161,33 @@ func readWord(word string, flags []*kong.Flag) (valueFollows bool, err error) {
 
 func takesValue(f *kong.Flag) bool { return !f.IsBool() && !f.IsCounter() }
 
-func isNegated(f *kong.Flag, word string) bool {
-	return f.Tag.Negatable != "" && word == "--no-"+f.Name
+// names returns a flag as it may be given: --delay, -d.
+func names(f *kong.Flag) []string {
+	list := []string{"--" + f.Name}
+	if f.Short != 0 {
+		list = append(list, "-"+string(f.Short))
+	}
+	if f.Tag.Negatable != "" {
+		list = append(list, "--no-"+f.Name)
+	}
+	for _, alias := range f.Aliases {
+		list = append(list, "--"+alias)
+	}
+	return list
 }
 
-// find returns the flag that a word without a value is, or nil.
-func find(flags []*kong.Flag, word string) *kong.Flag {
-	i := slices.IndexFunc(flags, func(f *kong.Flag) bool {
-		name, isLong := strings.CutPrefix(word, "--")
-		switch {
-		case !isLong:
-			return f.Short != 0 && word == "-"+string(f.Short)
-		case name == f.Name, isNegated(f, word):
-			return true
+// find returns the flag with a name, or nil.
+func find(flags []*kong.Flag, name string) *kong.Flag {
+	return first(flags, func(f *kong.Flag) bool { return slices.Contains(names(f), name) })
+}
+
+func first(flags []*kong.Flag, is func(*kong.Flag) bool) *kong.Flag {
+	for _, f := range flags {
+		if is(f) {
+			return f
 		}
-		return slices.Contains(f.Aliases, name)
-	})
-	if i < 0 {
-		return nil
 	}
-	return flags[i]
+	return nil
 }
 
 // unknownFlagError is a flag that does not exist.
@@ -174,28 +197,23 @@ func (e unknownFlagError) Error() string { return "unknown flag " + shim.Quote(s
 
 // explain returns the error of an unknown flag with what may have been meant.
 func (l *Line) explain(unknown unknownFlagError, all []*kong.Flag) error {
-	word := string(unknown)
-	name, isLong := strings.CutPrefix(word, "--")
-	var names []string
+	var known []string
 	for _, f := range l.flags {
-		names = append(names, f.Name)
-		if f.Tag.Negatable != "" {
-			names = append(names, "no-"+f.Name)
-		}
+		known = append(known, slices.DeleteFunc(names(f), func(name string) bool { return len(name) == 2 })...)
 	}
-	near := nearest(name, names)
+	name, isLong := strings.CutPrefix(string(unknown), "--")
+	near := nearest(string(unknown), known)
 	_, noPreset := shim.ParsePreset(name)
 	switch {
-	case find(flagsOf("run", all), word) != nil: // and so not of the subcommand
+	case find(flagsOf("run", all), string(unknown)) != nil: // and so not of the subcommand
 		return fmt.Errorf("%w: lameduck itself has the flag, lameduck %s does not", unknown, l.name)
 	case isLong && slices.Contains(Subcommands, name):
 		return fmt.Errorf("%w: did you mean lameduck %s?", unknown, name)
 	case isLong && near != "":
-		return fmt.Errorf("%w: did you mean --%s?", unknown, near)
+		return fmt.Errorf("%w: did you mean %s?", unknown, near)
 	case isLong && l.name == "run" && noPreset == nil:
 		return fmt.Errorf("%w: did you mean --preset=%s?", unknown, name)
-	}
-	if l.name == "run" {
+	case l.name == "run":
 		return fmt.Errorf("%w: flags of the command follow the command", unknown)
 	}
 	return unknown
@@ -210,10 +228,10 @@ func ParseOther(grammar any, args []string) (rest []string, err error) {
 	}
 	abbreviate(k.Model.Flags)
 	own, rest, err := cut(args, k.Model.Flags)
-	if unknown, ok := err.(unknownFlagError); ok {
-		ours, modelErr := Model()
-		if modelErr == nil && find(ours.Flags, string(unknown)) != nil && strings.HasPrefix(string(unknown), "--") {
-			err = fmt.Errorf("%w: give %s", err, Variable(find(ours.Flags, string(unknown))))
+	if unknown, ok := err.(unknownFlagError); ok && strings.HasPrefix(string(unknown), "--") {
+		model, _ := Model()
+		if ours := find(model.Flags, string(unknown)); ours != nil {
+			err = fmt.Errorf("%w: give %s", err, Variable(ours))
 		}
 	}
 	if err == nil {

@@ -115,14 +115,6 @@ type mapper struct {
 	line *Line
 }
 
-// mappers returns kong's options for the types of values.
-func mappers(l *Line) (options []kong.Option) {
-	for name, r := range readers {
-		options = append(options, kong.NamedMapper(name, mapper{r, l}))
-	}
-	return options
-}
-
 // IsBool is for kong.BoolMapper.
 func (m mapper) IsBool() bool { return m.isBool }
 
