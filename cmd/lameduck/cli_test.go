@@ -44,7 +44,7 @@ func TestForgery(t *testing.T) {
 	}
 	cases = append(cases,
 		[2][]string{{"--" + forged, "x"}}, [2][]string{{"-" + forged, "x"}}, [2][]string{{"/no/such/" + forged}}, [2][]string{{"--delay", forged, "x"}},
-		[2][]string{{"hold", "--until=elapsed", "--delay=0", "--" + forged}}, [2][]string{{"hold", "--max-delay=0.1", forged}}, [2][]string{{"watch", "--count-port=" + forged}}, [2][]string{{"watch", forged}},
+		[2][]string{{"hold", "--explain", "--" + forged}}, [2][]string{{"hold", "--explain", forged}}, [2][]string{{"watch", "--count-port=" + forged}}, [2][]string{{"watch", forged}},
 		[2][]string{{"install", "--" + forged}}, [2][]string{{"install", "/no/such/" + forged}}, [2][]string{{"presets", forged}},
 		[2][]string{{"/no/such"}, {"LAMEDUCK_" + forged + "=1"}}, [2][]string{{"/no/such"}, {"LAMEDUCK_QUIET_FOR=" + forged}})
 	for _, c := range cases {

@@ -42,7 +42,7 @@ func FuzzCommandLine(f *testing.F) {
 	}
 	flags := envFlags(f)
 	for flag, variable := range flags {
-		for _, value := range []string{"x", "0", "-1", "1d", "1,5", "TERM:", ":0", "maybe", "TERM/x/KILL", "'a"} {
+		for _, value := range []string{"x", "0", "1,5", "TERM:", "'a"} {
 			f.Add("--"+flag+"="+value, "")
 			f.Add("-uquiet\x00x", variable+"="+value)
 		}

@@ -51,19 +51,20 @@ func unknownVariable(name string, flags []*kong.Flag) Unknown {
 // lameduck in the command would hold as well. Variables of flags that only other commands of
 // lameduck have stay.
 func (l *Line) readEnv(env []string, all []*kong.Flag) {
-	seen := map[string]bool{}
 	for _, entry := range env {
 		name, value, isVariable := strings.Cut(entry, "=")
-		f := withVariable(l.flags, name)
+		if !isVariable || !strings.HasPrefix(name, Prefix) { // getenv(3) finds no entry without "="
+			l.Env = append(l.Env, entry)
+			continue
+		}
+		f := withVariable(all, name)
 		switch {
-		case !isVariable || !strings.HasPrefix(name, Prefix): // getenv(3) finds no entry without "="
-		case f != nil && !isAddress(value):
-			if !seen[f.Name] {
+		case f != nil && slices.Contains(l.flags, f) && !isAddress(value):
+			if _, again := l.variables[f.Name]; !again {
 				l.variables[f.Name] = strings.TrimSpace(value)
 			}
-			seen[f.Name] = true
 			continue
-		case withVariable(all, name) == nil && !isForeign(name, value, env):
+		case f == nil && !isForeign(name, value, env):
 			l.Unknown = append(l.Unknown, unknownVariable(name, all))
 		}
 		l.Env = append(l.Env, entry)
