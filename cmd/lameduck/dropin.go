@@ -67,10 +67,11 @@ func runDropin(d dropin, args, env []string) int {
 	if err == nil {
 		return code
 	}
-	complain(err, cli.AsksJSON(env))
 	if start := (*shim.StartError)(nil); errors.As(err, &start) {
+		complain(err, cli.AsksJSON(env))
 		return d.startCode(start)
 	}
+	complain(fmt.Errorf("%w; under this name lameduck's flags are variables, LAMEDUCK_DELAY for --delay", err), cli.AsksJSON(env))
 	return exitDropin
 }
 
@@ -86,11 +87,7 @@ func startDropin(d dropin, args, env []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	code, err := shim.Run(cfg)
-	if start := (*shim.StartError)(nil); err != nil && !errors.As(err, &start) {
-		err = fmt.Errorf("%w (under this name lameduck's flags are variables: LAMEDUCK_DELAY for --delay)", err)
-	}
-	return code, err
+	return shim.Run(cfg)
 }
 
 // readDropin parses the flags into d, and returns the words that follow the flags.

@@ -333,7 +333,7 @@ func TestDropinMessages(t *testing.T) {
 		"LAMEDUCK_STOP_SIGNAL=frob tini":                       "LAMEDUCK_STOP_SIGNAL=frob: ",
 		"LAMEDUCK_QUIET_FOR=3 LAMEDUCK_DELAY=x tini":           "LAMEDUCK_DELAY=x: ",
 		"LAMEDUCK_DELAY=50 LAMEDUCK_GRACE_PERIOD=20 catatonit": "--delay=50s does not fit into --grace-period=20,",
-		"LAMEDUCK_DELAY=5 LAMEDUCK_MAX_DELAY=2 dumb-init":      "lameduck's flags are variables: LAMEDUCK_DELAY for --delay)\n",
+		"LAMEDUCK_DELAY=5 LAMEDUCK_MAX_DELAY=2 dumb-init":      "lameduck's flags are variables, LAMEDUCK_DELAY for --delay\n",
 		"tini -x":          "unknown flag -x (tini ",
 		"catatonit -G":     "unknown flag -G (catatonit ",
 		"catatonit -P":     "unknown flag -P (catatonit ",

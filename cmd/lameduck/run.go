@@ -62,7 +62,7 @@ func run(args, env []string) int {
 	}
 	code, err := shim.Run(cfg)
 	if err != nil {
-		return failIn(cfg.JSON, hinted(err, cfg.Command))
+		return failIn(cfg.JSON, hinted(err, cfg.Command[0]))
 	}
 	return code
 }

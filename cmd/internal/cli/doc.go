@@ -9,7 +9,6 @@
 //	config.go   a Line -> shim.Config; flags without effect
 //	help.go     kong's help over the model
 //	suggest.go  "did you mean"
-//	command.go  hints about a command that was not found
 //
 // A new flag is a field in grammar.go and a line in config.go that carries the value
 // into shim.Config.

@@ -64,7 +64,7 @@ func (l *Line) readEnv(env []string, all []*kong.Flag) {
 				l.variables[f.Name] = strings.TrimSpace(value)
 			}
 			continue
-		case f == nil && !isForeign(name, value, env):
+		case f == nil && !Foreign(name, value, env):
 			l.Unknown = append(l.Unknown, unknownVariable(name, all))
 		}
 		l.Env = append(l.Env, entry)
@@ -84,16 +84,10 @@ func (l *Line) Resolve(_ *kong.Context, _ *kong.Path, f *kong.Flag) (any, error)
 	return nil, nil
 }
 
-// Foreign reports whether a variable of env with Prefix is for another reader than a flag.
-func Foreign(name, value string, env []string) bool {
-	model, err := Model()
-	return err == nil && (isAddress(value) || withVariable(model.Flags, name) == nil && isForeign(name, value, env))
-}
-
-// isForeign reports whether a variable that is no flag's is set by lameduck for --on-stop, or
-// by the kubelet for a Service called lameduck or lameduck-NAME. The kubelet makes variables
-// of every Service with a cluster IP for every container, unless the pod's
-// enableServiceLinks is false: for NAME, port 80 (called http) and TCP
+// Foreign reports whether a variable of env with Prefix is for another reader than a flag: set
+// by lameduck for --on-stop, or by the kubelet for a Service called lameduck or lameduck-NAME.
+// The kubelet makes variables of every Service with a cluster IP for every container, unless
+// the pod's enableServiceLinks is false: for NAME, port 80 (called http) and TCP
 //
 //	NAME_SERVICE_HOST=10.0.0.1
 //	NAME_SERVICE_PORT=80
@@ -101,7 +95,7 @@ func Foreign(name, value string, env []string) bool {
 //	NAME_PORT=tcp://10.0.0.1:80
 //	NAME_PORT_80_TCP=tcp://10.0.0.1:80
 //	NAME_PORT_80_TCP_ADDR=10.0.0.1
-func isForeign(name, value string, env []string) bool {
+func Foreign(name, value string, env []string) bool {
 	services := []string{"LAMEDUCK"}
 	for _, entry := range env {
 		other, _, _ := strings.Cut(entry, "=")

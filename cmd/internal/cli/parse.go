@@ -71,15 +71,21 @@ func parse(name string, args, env []string) (*Line, error) {
 	l.flags = flagsOf(name, all)
 	k.Model.Flags = l.flags
 	l.readEnv(env, all)
-	own, command, err := cut(args, l.flags)
+	command, err := read(k, args)
 	if unknown, ok := err.(unknownFlagError); ok {
-		return l, l.explain(unknown, all)
-	}
-	if err == nil {
-		_, err = k.Parse(own)
+		err = l.explain(unknown, all)
 	}
 	l.Command = DropDashes(command)
 	return l, err
+}
+
+// read has kong read the flags, and returns the words that follow.
+func read(k *kong.Kong, args []string) (rest []string, err error) {
+	own, rest, err := cut(args, k.Model.Flags)
+	if err == nil {
+		_, err = k.Parse(own)
+	}
+	return rest, err
 }
 
 func newParser(l *Line, options ...kong.Option) (*kong.Kong, error) {
@@ -207,8 +213,6 @@ func (l *Line) explain(unknown unknownFlagError, all []*kong.Flag) error {
 	switch {
 	case find(flagsOf("run", all), string(unknown)) != nil: // and so not of the subcommand
 		return fmt.Errorf("%w: lameduck itself has the flag, lameduck %s does not", unknown, l.name)
-	case isLong && slices.Contains(Subcommands, name):
-		return fmt.Errorf("%w: did you mean lameduck %s?", unknown, name)
 	case isLong && near != "":
 		return fmt.Errorf("%w: did you mean %s?", unknown, near)
 	case isLong && l.name == "run" && noPreset == nil:
@@ -227,17 +231,7 @@ func ParseOther(grammar any, args []string) (rest []string, err error) {
 		return nil, err
 	}
 	abbreviate(k.Model.Flags)
-	own, rest, err := cut(args, k.Model.Flags)
-	if unknown, ok := err.(unknownFlagError); ok && strings.HasPrefix(string(unknown), "--") {
-		model, _ := Model()
-		if ours := find(model.Flags, string(unknown)); ours != nil {
-			err = fmt.Errorf("%w: give %s", err, Variable(ours))
-		}
-	}
-	if err == nil {
-		_, err = k.Parse(own)
-	}
-	return rest, err
+	return read(k, args)
 }
 
 // abbreviate lets a long flag be cut short to a unique beginning of at least two letters,

@@ -242,7 +242,6 @@ func TestLineErrors(t *testing.T) {
 		"--dealy=5 x":          "unknown flag --dealy: did you mean --delay?",
 		"--Delay x":            "unknown flag --Delay: did you mean --delay?",
 		"--MAX_DELAY=5 x":      "unknown flag --MAX_DELAY: did you mean --max-delay?",
-		"--hold x":             "unknown flag --hold: did you mean lameduck hold?",
 		"--nginx x":            "unknown flag --nginx: did you mean --preset=nginx?",
 		"--auto x":             "unknown flag --auto: did you mean --preset=auto?",
 		"--no-such x y":        "unknown flag --no-such: flags of the command follow the command",
@@ -262,7 +261,7 @@ func TestLineErrors(t *testing.T) {
 		_, err := ParseHold(strings.Fields(args), nil)
 		oneLine(t, args, err, want)
 	}
-	for flag, want := range map[string]string{"--quiet-for=3": "unknown flag --quiet-for: give LAMEDUCK_QUIET_FOR", "--quite-for=3": "unknown flag --quite-for", "-d": "unknown flag -d"} {
+	for flag, want := range map[string]string{"--quiet-for=3": "unknown flag --quiet-for", "--quite-for=3": "unknown flag --quite-for", "-d": "unknown flag -d"} {
 		var init struct {
 			Group bool `short:"g"`
 		}
