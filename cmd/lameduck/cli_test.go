@@ -133,10 +133,10 @@ var refused = []struct {
 	{[]string{"--command=echo"}, "", "--command", false},
 	{[]string{"--version", "--no-such-flag"}, "", "--no-such-flag", false},
 
-	{[]string{"-d"}, "", "--delay: give a value: --delay=VALUE", false},
+	{[]string{"-d"}, "", "-d needs a value: give -d VALUE", false},
 	{[]string{"--delay"}, "", "--delay", false},
 	{[]string{"--delay", "--", "echo"}, "", "--delay", false},
-	{[]string{"-d", "-5", "echo"}, "", "--delay: give a value: --delay=VALUE", false},
+	{[]string{"-d", "-5", "echo"}, "", "-d needs a value: give -d VALUE", false},
 	{[]string{"-dx", "echo"}, "", "--delay=x", false},
 	{[]string{"-d", "5\n6", "echo"}, "", `--delay="5\n6": `, false},
 

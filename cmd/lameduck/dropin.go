@@ -71,7 +71,8 @@ func runDropin(d dropin, args, env []string) int {
 		complain(err, cli.AsksJSON(env))
 		return d.startCode(start)
 	}
-	complain(fmt.Errorf("%w; under this name lameduck's flags are variables, LAMEDUCK_DELAY for --delay", err), cli.AsksJSON(env))
+	err = fmt.Errorf("%w; under this name lameduck's flags are variables, LAMEDUCK_DELAY for --delay", err)
+	complain(err, cli.AsksJSON(env))
 	return exitDropin
 }
 

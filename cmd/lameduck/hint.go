@@ -12,7 +12,8 @@ import (
 // in the Dockerfile reference, and the table of command and args in Kubernetes' "Define a
 // Command and Arguments for a Container".
 var errNoCommand = errors.New("no command to run: lameduck [flags] -- COMMAND [ARG...]; " +
-	"an ENTRYPOINT resets the CMD of the base image, so repeat CMD (both in brackets); a pod's command does the same, so give args")
+	"an ENTRYPOINT resets the CMD of the base image, so repeat CMD (both in brackets); " +
+	"a pod's command does the same, so give args")
 
 // hinted adds a hint to the error of a command that was not found.
 func hinted(err error, command string) error {

@@ -33,7 +33,8 @@ func install(args []string) int {
 		return fail(errors.New("install needs one existing directory: lameduck install DIR"))
 	}
 	if err := copySelf(filepath.Join(args[0], "lameduck")); err != nil {
-		return fail(fmt.Errorf("cannot install into %s: %w: give an existing directory, such as a mounted volume", shim.Quote(args[0]), err))
+		return fail(fmt.Errorf("cannot install into %s: %w: give an existing directory, such as a mounted volume",
+			shim.Quote(args[0]), err))
 	}
 	return 0
 }

@@ -48,7 +48,8 @@ func lineOf(v shim.View) string {
 		peers = []string{"none"}
 	}
 	line := fmt.Sprintf("%s ports %s; %d open, %d in flight, %d new; last new connection %s, byte %s; peers %s; %s",
-		v.Time.Format("15:04:05"), portsOf(v), v.Open, v.InFlight, v.New, ago(v.LastNew), ago(v.LastByte), strings.Join(peers, ", "), verdict(v))
+		v.Time.Format("15:04:05"), portsOf(v), v.Open, v.InFlight, v.New,
+		ago(v.LastNew), ago(v.LastByte), strings.Join(peers, ", "), verdict(v))
 	return shim.Printable(line) + "\n"
 }
 

@@ -43,8 +43,10 @@ func (l *Line) OnlyHolds() bool {
 func (l *Line) Values() shim.Config {
 	cfg := shim.Config{
 		Command: l.Command, Env: l.Env, Level: shim.Warn,
-		Delay: l.Delay, Until: l.Until, GracePeriod: l.GracePeriod, MaxDelay: l.MaxDelay, WaitGone: l.WaitGone, OnStop: l.OnStop,
-		QuietFor: l.QuietFor, MaxSilence: l.MaxSilence, CountPorts: l.CountPort, IgnorePorts: l.IgnorePort, IgnorePeers: l.IgnorePeer, Probes: l.IgnoreProbes,
+		Delay: l.Delay, Until: l.Until, GracePeriod: l.GracePeriod, MaxDelay: l.MaxDelay,
+		WaitGone: l.WaitGone, OnStop: l.OnStop,
+		QuietFor: l.QuietFor, MaxSilence: l.MaxSilence,
+		CountPorts: l.CountPort, IgnorePorts: l.IgnorePort, IgnorePeers: l.IgnorePeer, Probes: l.IgnoreProbes,
 		Rewrites: l.Rewrite, StopSignals: l.StopSignal, Preset: l.Preset, Group: l.Group,
 		Schedule: l.StopSchedule, KillAfter: l.KillAfter, Linger: l.Linger, ExitCodes: l.ExitCode,
 		JSON: l.LogFormat == "json", TerminationLog: l.TerminationLog,
@@ -62,7 +64,8 @@ func (l *Line) Values() shim.Config {
 	cfg.DelayGiven = l.gave("delay") && cfg.Until != shim.Elapsed
 	if l.Health != nil {
 		cfg.HealthDuring = shim.HealthFail
-		if inPod, _ := Lookup(l.Env, "KUBERNETES_SERVICE_HOST"); inPod != "" { // a pod that is deleted should stay ready for as long as it serves
+		// A pod that is deleted should stay ready for as long as it serves.
+		if inPod, _ := Lookup(l.Env, "KUBERNETES_SERVICE_HOST"); inPod != "" {
 			cfg.HealthDuring = shim.HealthPass
 		}
 		if l.gave("health-during") {
@@ -134,7 +137,8 @@ func met(need string, cfg *shim.Config) (ok bool, remedy string) {
 // CheckUnused returns the flags that have no effect in cfg, the configuration of l.
 func (l *Line) CheckUnused(cfg *shim.Config) (unused []Unused) {
 	turnsOff := func(g Given) bool {
-		return g.fromEnv() && g.Err == nil && (g.Flag == "until" && l.Until == shim.Elapsed || g.Flag == "delay" && l.Delay == 0)
+		is0 := g.Flag == "until" && l.Until == shim.Elapsed || g.Flag == "delay" && l.Delay == 0
+		return is0 && g.fromEnv() && g.Err == nil
 	}
 	off := slices.ContainsFunc(l.given, turnsOff)
 	for i, g := range l.given {

@@ -31,8 +31,16 @@ type Flags struct {
 
 // commands has the commands that have the flags of a group: run is lameduck itself.
 var commands = map[string]string{
-	"Hold:": "run hold", "Traffic:": "run hold watch", "Signals:": "run", "Stop:": "run", "Exit:": "run", "Report:": "run hold",
-	"Neighbors:": "run", "Process:": "run", "View:": "watch", "Questions:": "run",
+	"Hold:":      "run hold",
+	"Traffic:":   "run hold watch",
+	"Signals:":   "run",
+	"Stop:":      "run",
+	"Exit:":      "run",
+	"Report:":    "run hold",
+	"Neighbors:": "run",
+	"Process:":   "run",
+	"View:":      "watch",
+	"Questions:": "run",
 }
 
 // Hold has the flags of the hold, apart from Traffic.

@@ -48,7 +48,8 @@ func parseOnly(name string, args, env []string) (*Line, error) {
 		err = fmt.Errorf("unexpected argument %q", l.Command[0])
 	}
 	if err != nil {
-		return l, fmt.Errorf("%w (lameduck %s --help lists the flags; to run a program of that name: lameduck -- %[2]s)", err, name)
+		return l, fmt.Errorf("%w (lameduck %s --help lists the flags; to run a program of that name: lameduck -- %[2]s)",
+			err, name)
 	}
 	l.Help = l.Help || l.HelpAll
 	return l, nil
@@ -88,6 +89,7 @@ func read(k *kong.Kong, args []string) (rest []string, err error) {
 	return rest, err
 }
 
+// newParser returns kong for the flags of a line.
 func newParser(l *Line, options ...kong.Option) (*kong.Kong, error) {
 	for name, r := range readers {
 		options = append(options, kong.NamedMapper(name, mapper{r, l}))
@@ -132,6 +134,9 @@ func cut(args []string, flags []*kong.Flag) (own, command []string, err error) {
 		}
 		if valueFollows {
 			i++
+			if i == len(args) || args[i] == "--" || isFlag(args[i]) {
+				return nil, nil, fmt.Errorf("%s needs a value: give %[1]s VALUE", args[i-1])
+			}
 		}
 	}
 	return args, nil, nil

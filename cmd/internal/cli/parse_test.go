@@ -233,11 +233,11 @@ func TestCut(t *testing.T) {
 // TestLineErrors: flags without a value, flags that do not exist, and words too many.
 func TestLineErrors(t *testing.T) {
 	for args, want := range map[string]string{
-		"--delay":              "--delay: give a value: --delay=VALUE",
-		"--delay -- x":         "--delay: give a value: --delay=VALUE",
-		"-gd":                  "--delay: give a value: --delay=VALUE",
-		"-d -x x":              "--delay: give a value: --delay=VALUE",
-		"-g --until -d5 x":     "--until: give a value: --until=VALUE",
+		"--delay":              "--delay needs a value: give --delay VALUE",
+		"--delay -- x":         "--delay needs a value: give --delay VALUE",
+		"-gd":                  "-gd needs a value: give -gd VALUE",
+		"-d -x x":              "-d needs a value: give -d VALUE",
+		"-g --until -d5 x":     "--until needs a value: give --until VALUE",
 		"--no-ignore-probes=x": "--no-ignore-probes takes no value: give --no-ignore-probes alone",
 		"--dealy=5 x":          "unknown flag --dealy: did you mean --delay?",
 		"--Delay x":            "unknown flag --Delay: did you mean --delay?",

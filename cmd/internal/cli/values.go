@@ -23,29 +23,31 @@ type reader struct {
 
 // readers has the types of values, by the tag type.
 var readers = map[string]reader{
-	"duration":  one(shim.ParseDuration),
-	"length":    one(parseLength),
-	"grace":     one(parseGracePeriod),
-	"condition": one(oneOf("condition", "elapsed, settled, quiet or drained", []shim.Condition{shim.Elapsed, shim.Settled, shim.Quiet, shim.Drained})),
-	"paths":     more(parsePath),
-	"path":      one(parsePath),
-	"log":       one(parseTerminationLog),
-	"command":   one(parseCommand),
-	"ports":     list(parsePort),
-	"peers":     list(parsePeer),
-	"probes":    yesOrNo(shim.IgnoreProbes, shim.CountProbes),
-	"rewrites":  list(shim.ParseRewrite),
-	"signals":   list(parseSignal),
-	"signal":    one(parseSignal),
-	"preset":    one(ParsePreset),
-	"bool":      yesOrNo(true, false),
-	"choice":    yesOrNo(shim.Yes, shim.No),
-	"schedule":  one(shim.ParseSchedule),
-	"exits":     list(parseExitMap),
-	"level":     one(oneOf("level", "error, warn, info or debug", []shim.Level{shim.Error, shim.Warn, shim.Info, shim.Debug})),
-	"format":    one(oneOf("format", "text or json", []string{"text", "json"})),
-	"health":    one(parseHealth),
-	"mode":      one(shim.ParseHealthMode),
+	"duration": one(shim.ParseDuration),
+	"length":   one(parseLength),
+	"grace":    one(parseGracePeriod),
+	"condition": one(oneOf("condition", "elapsed, settled, quiet or drained",
+		[]shim.Condition{shim.Elapsed, shim.Settled, shim.Quiet, shim.Drained})),
+	"paths":    more(parsePath),
+	"path":     one(parsePath),
+	"log":      one(parseTerminationLog),
+	"command":  one(parseCommand),
+	"ports":    list(parsePort),
+	"peers":    list(parsePeer),
+	"probes":   yesOrNo(shim.IgnoreProbes, shim.CountProbes),
+	"rewrites": list(shim.ParseRewrite),
+	"signals":  list(parseSignal),
+	"signal":   one(parseSignal),
+	"preset":   one(ParsePreset),
+	"bool":     yesOrNo(true, false),
+	"choice":   yesOrNo(shim.Yes, shim.No),
+	"schedule": one(shim.ParseSchedule),
+	"exits":    list(parseExitMap),
+	"level": one(oneOf("level", "error, warn, info or debug",
+		[]shim.Level{shim.Error, shim.Warn, shim.Info, shim.Debug})),
+	"format": one(oneOf("format", "text or json", []string{"text", "json"})),
+	"health": one(parseHealth),
+	"mode":   one(shim.ParseHealthMode),
 }
 
 // one returns the reader of a value that replaces an earlier one.
@@ -124,7 +126,7 @@ func (m mapper) Decode(ctx *kong.DecodeContext, field reflect.Value) error {
 	if !m.isBool || ctx.Scan.Peek().Type == kong.FlagValueToken {
 		token, err := ctx.Scan.PopValue("value")
 		if err != nil {
-			return fmt.Errorf("give a value: --%s=VALUE", ctx.Value.Name)
+			return err
 		}
 		text = token.String()
 	}
@@ -153,7 +155,8 @@ func parseLength(text string) (time.Duration, error) {
 func parseGracePeriod(text string) (time.Duration, error) {
 	d, err := shim.ParseDuration(text)
 	if err == nil && d < time.Second {
-		return 0, fmt.Errorf("invalid grace period %q: give at least 1s, the time that the orchestrator gives (terminationGracePeriodSeconds, docker stop -t)", text)
+		return 0, fmt.Errorf("invalid grace period %q: give at least 1s, the time that the orchestrator gives "+
+			"(terminationGracePeriodSeconds, docker stop -t)", text)
 	}
 	return d, err
 }
