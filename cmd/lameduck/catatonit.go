@@ -17,7 +17,9 @@ type catatonit struct {
 	Version bool `short:"V"`
 }
 
-func (c *catatonit) usage() string { return "catatonit [-ghLV] [--] PROGRAM [ARG...]" }
+const catatonitUsage = "catatonit [-ghLV] [--] PROGRAM [ARG...]"
+
+func newCatatonit() *dropin { return &dropin{new(catatonit), catatonitUsage, 1, 1, 1} }
 
 func (c *catatonit) answer() (string, int, bool) {
 	switch {
@@ -26,7 +28,7 @@ func (c *catatonit) answer() (string, int, bool) {
 	case c.License:
 		return license, syscall.Stdout, true
 	}
-	return helpAs(c), syscall.Stderr, c.Help
+	return helpAs(catatonitUsage), syscall.Stderr, c.Help
 }
 
 func (c *catatonit) adjust(cfg *shim.Config) error {
@@ -39,5 +41,3 @@ func (c *catatonit) adjust(cfg *shim.Config) error {
 	cfg.Group = cfg.Group || c.Group
 	return nil
 }
-
-func (c *catatonit) startCode(*shim.StartError) int { return 1 }

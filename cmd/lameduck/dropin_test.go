@@ -190,14 +190,18 @@ func TestDropinNames(t *testing.T) {
 	} {
 		for _, name := range strings.Fields(names) {
 			for _, path := range []string{name, "/usr/local/bin/" + name, "./" + name} {
-				if got := fmt.Sprintf("%T", dropinFor(path)); got != want {
+				got := "<nil>"
+				if d := dropinFor(path); d != nil {
+					got = fmt.Sprintf("%T", d.flags)
+				}
+				if got != want {
 					t.Errorf("%s is %s, want %s", path, got, want)
 				}
 			}
 		}
 	}
 	if d := dropinFor(""); d != nil {
-		t.Errorf("no name at all is %T", d)
+		t.Errorf("no name at all is %T", d.flags)
 	}
 }
 
@@ -292,7 +296,7 @@ func TestDropinAnswers(t *testing.T) {
 		for _, args := range [][]string{args, append(args, "command", "-x")} {
 			d := dropinFor(name)
 			_, err := readDropin(d, args)
-			text, fd, ok := d.answer()
+			text, fd, ok := d.flags.answer()
 			if err != nil || !ok || fd != c.fd || !strings.HasPrefix(text, c.begins) || !strings.HasSuffix(text, "\n") {
 				t.Errorf("%s %v: %q, %d, %v, %v", name, args, text, fd, ok, err)
 			}
@@ -303,7 +307,7 @@ func TestDropinAnswers(t *testing.T) {
 		if _, err := readDropin(d, []string{"command", "--version", "-h", "-V", "-l", "-L"}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if text, _, ok := d.answer(); ok {
+		if text, _, ok := d.flags.answer(); ok {
 			t.Errorf("%s answers its command's flags: %q", name, text)
 		}
 	}

@@ -21,13 +21,15 @@ type dumbInit struct {
 	Version     bool     `short:"V"`
 }
 
-func (d *dumbInit) usage() string { return "dumb-init [-cvhV] [-r FROM:TO]... [--] PROGRAM [ARG...]" }
+const dumbInitUsage = "dumb-init [-cvhV] [-r FROM:TO]... [--] PROGRAM [ARG...]"
+
+func newDumbInit() *dropin { return &dropin{new(dumbInit), dumbInitUsage, 2, 2, 2} }
 
 func (d *dumbInit) answer() (string, int, bool) {
 	if d.Version {
 		return "dumb-init v1.2.5 (lameduck " + version + ")\n", syscall.Stderr, true
 	}
-	return helpAs(d), syscall.Stderr, d.Help
+	return helpAs(dumbInitUsage), syscall.Stderr, d.Help
 }
 
 func (d *dumbInit) adjust(cfg *shim.Config) error {
@@ -90,5 +92,3 @@ func parseNumbers(text string) (r shim.Rewrite, err error) {
 	}
 	return r, nil
 }
-
-func (d *dumbInit) startCode(*shim.StartError) int { return 2 }

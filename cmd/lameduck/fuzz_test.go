@@ -159,7 +159,7 @@ func FuzzDropin(f *testing.F) {
 		}
 		d := dropinFor(name)
 		if _, err := readDropin(d, words); err == nil {
-			if _, _, asks := d.answer(); asks {
+			if _, _, asks := d.flags.answer(); asks {
 				return
 			}
 		}

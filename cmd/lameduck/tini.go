@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -34,7 +33,9 @@ func withoutDashes(words []string) []string {
 	return words
 }
 
-func (t *tini) usage() string { return "tini [-hlsvwg] [-p SIGNAL] [-e CODE] [--] PROGRAM [ARG...]" }
+const tiniUsage = "tini [-hlsvwg] [-p SIGNAL] [-e CODE] [--] PROGRAM [ARG...]"
+
+func newTini() *dropin { return &dropin{new(tini), tiniUsage, exitNotFound, exitRefused, 1} }
 
 // answer begins the version as docker info wants, on standard output.
 func (t *tini) answer() (string, int, bool) {
@@ -42,7 +43,7 @@ func (t *tini) answer() (string, int, bool) {
 	case t.Version:
 		return "tini version 0.19.0_lameduck-" + version + "\n", syscall.Stdout, true
 	case t.Help:
-		return helpAs(t), syscall.Stdout, true
+		return helpAs(tiniUsage), syscall.Stdout, true
 	}
 	return license, syscall.Stdout, t.License
 }
@@ -101,14 +102,4 @@ func expectExit(cfg *shim.Config, text string) error {
 	}
 	cfg.ExitCodes = append(others, shim.ExitMap{From: code})
 	return nil
-}
-
-func (t *tini) startCode(err *shim.StartError) int {
-	switch {
-	case errors.Is(err, syscall.ENOENT):
-		return exitNotFound
-	case errors.Is(err, syscall.EACCES):
-		return exitRefused
-	}
-	return 1
 }
