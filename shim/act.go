@@ -19,7 +19,7 @@ import (
 func (l *loop) act(a stop.Action) {
 	switch a.Verb {
 	case stop.Forward:
-		l.forward(a.Signal)
+		l.send(a.Signal)
 	case stop.Send:
 		l.sendStep(a.Signal)
 	case stop.Continue:
@@ -102,39 +102,14 @@ func (l *loop) giveTerminalOrStop() {
 	l.host.processes.StopSelf(sig.TSTP)
 }
 
-// forward sends the command a signal that arrived, unless --drop-unhandled drops the
-// signal.
-func (l *loop) forward(s sig.Signal) {
-	if l.drops(s) {
-		l.log(Info, "%v dropped: the command does not catch it", s)
-		return
-	}
-	l.send(s)
-}
-
-// drops reports whether --drop-unhandled drops a signal because the command does not catch
-// the signal. KILL, STOP and CONT are never dropped: no program catches the first two, and
-// CONT works uncaught.
-func (l *loop) drops(s sig.Signal) bool {
-	if !l.cfg.DropUnhandled || sig.SetOf(sig.KILL, sig.STOP, sig.CONT).Has(s) {
-		return false
-	}
-	caught, ok := l.host.processes.Caught(l.children.command)
-	return ok && !caught.Has(s)
-}
-
 // warnNotHeld warns that a signal that came from outside of the container does not
 // start a stop.
 func (l *loop) warnNotHeld(s sig.Signal) {
-	what := "passed on at once"
-	if to, _ := l.plan.stop.Rewrites.Of(s); l.drops(to) {
-		what = "dropped"
-	}
 	missed := "without a hold"
 	if !l.plan.stop.Gate.Holds() {
 		missed = "and does not start a stop"
 	}
-	l.log(Warn, "%v was %s, %s: if %[1]v stops this container, give --stop-signal=%[1]v", s, what, missed)
+	l.log(Warn, "%v was passed on at once, %s: if %[1]v stops this container, give --stop-signal=%[1]v", s, missed)
 }
 
 // sendStep sends the command a signal of the stop schedule.

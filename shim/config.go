@@ -1,7 +1,6 @@
 package shim
 
 import (
-	"fmt"
 	"net/netip"
 	"time"
 )
@@ -41,8 +40,7 @@ type Config struct {
 	KillAfter time.Duration // from the first signal sent to KILL; 0: never
 	Linger    time.Duration // how long descendants may outlive the command
 
-	Group         bool // signal the command's process group
-	DropUnhandled bool // pass on only the signals that the command catches
+	Group bool // signal the command's process group
 
 	Subreaper         Choice // reap orphans when not PID 1
 	ParentDeathSignal Signal // the signal for lameduck when the parent ends; 0: no signal
@@ -55,8 +53,6 @@ type Config struct {
 	TermGroup      bool // the command's group gets TERM when the command has exited
 	WarnReaped     bool // reaped orphans are logged at Warn instead of Debug
 	TERMDropped    bool // the other program's flag drops TERM: no warning without a hold
-
-	Spelling Spelling // how messages spell lameduck's flags
 
 	ExitCodes []ExitMap
 
@@ -90,9 +86,4 @@ func (c *Config) maxThreads() int {
 func (c *Config) Validate() error {
 	_, err := newPlan(c, false, true)
 	return err
-}
-
-// errorf is fmt.Errorf with the flags in format spelled as users have to give them.
-func (c *Config) errorf(format string, args ...any) error {
-	return fmt.Errorf(c.Spelling.In(format), args...)
 }

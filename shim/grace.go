@@ -106,14 +106,14 @@ func (c *Config) givenTimes() string {
 		value time.Duration
 	}{{"delay", c.Delay}, {"quiet-for", c.QuietFor}, {"max-delay", c.MaxDelay}, {"kill-after", c.KillAfter}, {"linger", c.Linger}} {
 		if flag.value > 0 {
-			flags = append(flags, fmt.Sprintf("%s=%v", c.Spelling.In("--"+flag.name), flag.value))
+			flags = append(flags, fmt.Sprintf("--%s=%v", flag.name, flag.value))
 		}
 	}
 	switch {
 	case len(c.Schedule) > 1 && c.Schedule[0].StopSignal: // was given as a single duration
-		flags = append(flags, fmt.Sprintf(c.Spelling.In("--stop-schedule=%v"), c.Schedule[1]))
+		flags = append(flags, fmt.Sprintf("--stop-schedule=%v", c.Schedule[1]))
 	case c.Schedule != nil:
-		flags = append(flags, fmt.Sprintf(c.Spelling.In("--stop-schedule=%v"), c.Schedule))
+		flags = append(flags, fmt.Sprintf("--stop-schedule=%v", c.Schedule))
 	}
 	return strings.Join(flags, " with ")
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
-// ErrHookFailed is the error of a hook with faults, all of which have been logged. Unless a
-// fault made the hold impossible, the hold took place.
+// ErrHookFailed is the error of a hook with a fault, which has been logged. Unless the fault
+// made the hold impossible, the hold took place.
 var ErrHookFailed = errors.New("the hook failed")
 
 // Hold holds as a preStop hook, beside a command that others stop, and returns when the
-// command may be stopped. TERM ends the hold. The faults of the hook's command line, which
-// cfg is free of, are logged.
-func Hold(cfg Config, faults []error) error {
+// command may be stopped. TERM ends the hold. A fault of the hook's command line, which
+// cfg is free of, is logged.
+func Hold(cfg Config, fault error) error {
 	proc.HideGoEnv()
 	p, err := newPlan(&cfg, false, false)
 	p.hook = true
@@ -30,13 +30,13 @@ func Hold(cfg Config, faults []error) error {
 		err = l.host.processes.Reserve()
 	}
 	if err != nil { // no hold takes place
-		return l.failHook(append(faults, err))
+		return l.failHook(fault, err)
 	}
-	if err := l.openTermlog(); err != nil {
-		faults = append(faults, fmt.Errorf("%w; holding without a termination log", err))
+	if err = l.openTermlog(); err != nil {
+		err = fmt.Errorf("%w; holding without a termination log", err)
 		l.termlogWarned = true
 	}
-	failed := l.failHook(faults)
+	failed := l.failHook(fault, err)
 	l.logWarnings()
 	l.warnWaitGone()
 	l.dispatch(stop.Event{Kind: stop.PreStop})
@@ -48,25 +48,34 @@ func Hold(cfg Config, faults []error) error {
 	return failed
 }
 
-// Decline logs, where Hold would log, the faults of the hook's command line, and why no
-// hold takes place.
-func Decline(cfg Config, faults []error, why string) error {
+// Decline logs, where Hold would log, a fault of the hook's command line, and why no hold
+// takes place.
+func Decline(cfg Config, fault error, why string) error {
 	l := newLoop(&cfg, plan{}, hookHost(&cfg))
 	defer l.host.flush()
-	failed := l.failHook(faults)
+	failed := l.failHook(fault)
 	l.report([]string{"hold: " + why}, nil)
 	return failed
 }
 
-// failHook logs the faults of a hook, and returns ErrHookFailed if there are any.
-func (l *loop) failHook(faults []error) error {
+// failHook logs the faults of a hook that are not nil, and returns ErrHookFailed if there are
+// any.
+func (l *loop) failHook(faults ...error) (failed error) {
 	for _, fault := range faults {
-		l.log(Error, "hold: %v", fault)
+		if fault != nil {
+			l.log(Error, "hold: %v", fault)
+			failed = ErrHookFailed
+		}
 	}
-	if len(faults) > 0 {
-		return ErrHookFailed
+	return failed
+}
+
+// SayAsHook is Say for a preStop hook, whose lines also go to PID 1's standard error.
+func SayAsHook(text string, inJSON bool) {
+	Say(text, inJSON)
+	if out := pid1Stderr(inJSON); out != nil {
+		say(out, text, inJSON)
 	}
-	return nil
 }
 
 // hookHost returns the host of a preStop hook. Kubernetes discards a hook's output, so

@@ -16,8 +16,9 @@ var levelNames = [...]string{Error: "error", Warn: "warn", Info: "info", Debug: 
 
 // Say writes one line to standard error, the error that ends lameduck, and waits only a
 // moment for the line to be read.
-func Say(text string, inJSON bool) {
-	out := newStderr(2, inJSON)
+func Say(text string, inJSON bool) { say(newStderr(2, inJSON), text, inJSON) }
+
+func say(out *stderr.Writer, text string, inJSON bool) {
 	if inJSON {
 		text = jsonLine(Error, text, nil)
 	} else {
@@ -43,13 +44,12 @@ func jsonLine(level Level, message string, figures *report.Figures) string {
 	return report.Line(time.Now(), levelNames[level], message, figures, stderr.MaxLine)
 }
 
-// log writes a message if the level asks for the message. The flags in format are spelled
-// as users have to give them.
+// log writes a message if the level allows it.
 func (l *loop) log(level Level, format string, args ...any) {
 	if level > l.cfg.Level {
 		return
 	}
-	text := fmt.Sprintf(l.cfg.Spelling.In(format), args...)
+	text := fmt.Sprintf(format, args...)
 	switch {
 	case l.cfg.JSON:
 		text = jsonLine(level, text, nil)

@@ -118,7 +118,6 @@ var scriptFlags = map[string]func(cfg *Config, value string) error{
 	"--on-stop":         set(func(cfg *Config, value string) { cfg.OnStop = []string{value} }),
 	"--preset":          set(func(cfg *Config, value string) { cfg.Preset = value }),
 	"--group":           set(func(cfg *Config, _ string) { cfg.Group = true }),
-	"--drop-unhandled":  set(func(cfg *Config, _ string) { cfg.DropUnhandled = true }),
 	"--log-level": set(func(cfg *Config, value string) {
 		cfg.Level = map[string]Level{"error": Error, "warn": Warn, "info": Info, "debug": Debug}[value]
 	}),

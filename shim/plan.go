@@ -84,9 +84,9 @@ func newPlan(c *Config, terminal, pid1 bool) (plan, error) {
 	return p.plan, nil
 }
 
-// warn adds a warning, with the flags in format spelled as users have to give them.
+// warn adds a warning.
 func (p *planner) warn(format string, args ...any) {
-	p.plan.warnings = append(p.plan.warnings, fmt.Sprintf(p.Spelling.In(format), args...))
+	p.plan.warnings = append(p.plan.warnings, fmt.Sprintf(format, args...))
 }
 
 // Signals.
@@ -94,7 +94,7 @@ func (p *planner) warn(format string, args ...any) {
 func (p *planner) setRewrites() error {
 	for _, r := range p.Rewrites {
 		if err := p.plan.stop.Rewrites.Add(r); err != nil {
-			return p.errorf("--rewrite=%v: %w", r, err)
+			return fmt.Errorf("--rewrite=%v: %w", r, err)
 		}
 	}
 	return nil
@@ -115,7 +115,7 @@ func (p *planner) setStopSignals() error {
 	}
 	for _, s := range p.StopSignals {
 		if why := sigcatch.Uncatchable(s); why != "" {
-			return p.errorf("--stop-signal=%v never reaches lameduck: %s", s, why)
+			return fmt.Errorf("--stop-signal=%v never reaches lameduck: %s", s, why)
 		}
 		set = set.With(s)
 	}
@@ -137,7 +137,7 @@ func (p *plan) withoutResize(set sig.Set) sig.Set {
 func (p *planner) setPorts() error {
 	for _, port := range p.CountPorts {
 		if slices.Contains(p.IgnorePorts, port) {
-			return p.errorf("--count-port=%d and --ignore-port=%[1]d contradict each other: leave port %[1]d out of one of them", port)
+			return fmt.Errorf("--count-port=%d and --ignore-port=%[1]d contradict each other: leave port %[1]d out of one of them", port)
 		}
 	}
 	p.plan.ports = p.CountPorts
@@ -158,7 +158,7 @@ func (p *planner) setPreset() error {
 	}
 	named, ok := preset.Named(p.Preset)
 	if !ok {
-		return p.errorf("--preset=%s: unknown preset", Quote(p.Preset))
+		return fmt.Errorf("--preset=%s: unknown preset", Quote(p.Preset))
 	}
 	p.plan.usePreset(named)
 	return nil
@@ -192,14 +192,14 @@ func (p *planner) setSchedule() error {
 		return nil
 	}
 	if p.Schedule.Kills() {
-		return p.errorf("--kill-after=%v with --stop-schedule=%v: KILL is given twice: keep one", p.KillAfter, p.Schedule)
+		return fmt.Errorf("--kill-after=%v with --stop-schedule=%v: KILL is given twice: keep one", p.KillAfter, p.Schedule)
 	}
 	step, at, found := p.Schedule.CutOffBy(p.KillAfter)
 	if !found {
 		return nil
 	}
 	enough := at.Truncate(time.Second) + time.Second
-	return p.errorf("--kill-after=%v with --stop-schedule=%v: KILL comes at %v and %v only at %v: give --kill-after=%v or more, or put KILL into the schedule",
+	return fmt.Errorf("--kill-after=%v with --stop-schedule=%v: KILL comes at %v and %v only at %v: give --kill-after=%v or more, or put KILL into the schedule",
 		p.KillAfter, p.Schedule, p.KillAfter, step, at, enough.Seconds())
 }
 
@@ -229,8 +229,8 @@ func (p *planner) setGrace() error {
 	if needed == 0 && p.Until != Elapsed {
 		needed = time.Second
 	}
-	return p.errorf("%s does not fit into --grace-period=%s, which leaves %v for the hold: give less, or a grace period of %s s",
-		cmp.Or(p.givenTimes(), p.Spelling.In("--until=")+string(p.Until)), inSeconds(grace), max(ceiling, 0).Truncate(100*time.Millisecond), inSeconds(p.graceFor(needed)))
+	return fmt.Errorf("%s does not fit into --grace-period=%s, which leaves %v for the hold: give less, or a grace period of %s s",
+		cmp.Or(p.givenTimes(), "--until="+string(p.Until)), inSeconds(grace), max(ceiling, 0).Truncate(100*time.Millisecond), inSeconds(p.graceFor(needed)))
 }
 
 // setGate sets the gate and the times of the traffic's judgement. The grace period leaves
@@ -286,13 +286,13 @@ func (p *planner) checkGate() error {
 	gate := &p.plan.stop.Gate
 	switch {
 	case p.MaxDelay > 0 && p.Delay > p.MaxDelay:
-		return p.errorf("--delay=%v is longer than --max-delay=%v: give a shorter --delay or a longer --max-delay", p.Delay, p.MaxDelay)
+		return fmt.Errorf("--delay=%v is longer than --max-delay=%v: give a shorter --delay or a longer --max-delay", p.Delay, p.MaxDelay)
 	case p.MaxDelay > 0 && p.QuietFor > p.MaxDelay:
-		return p.errorf("--quiet-for=%v is longer than --max-delay=%v: give a shorter --quiet-for or a longer --max-delay", p.QuietFor, p.MaxDelay)
+		return fmt.Errorf("--quiet-for=%v is longer than --max-delay=%v: give a shorter --quiet-for or a longer --max-delay", p.QuietFor, p.MaxDelay)
 	case p.Schedule.LoopsWithoutWait():
-		return p.errorf("--stop-schedule=%v repeats without a wait: add a wait after forever, as in forever/TERM/5s", p.Schedule)
+		return fmt.Errorf("--stop-schedule=%v repeats without a wait: add a wait after forever, as in forever/TERM/5s", p.Schedule)
 	case gate.Ceiling <= 0 && (gate.WaitGone || gate.OnStop):
-		return p.errorf("%s leaves no time for the hold that --wait-gone and --on-stop need: give a grace period of %s s or more, or --max-delay", cmp.Or(p.givenTimes(), "the grace period"), inSeconds(p.graceFor(time.Second)))
+		return fmt.Errorf("%s leaves no time for the hold that --wait-gone and --on-stop need: give a grace period of %s s or more, or --max-delay", cmp.Or(p.givenTimes(), "the grace period"), inSeconds(p.graceFor(time.Second)))
 	}
 	return nil
 }
@@ -301,9 +301,9 @@ func (p *planner) checkGate() error {
 func (p *planner) warnAssumed() {
 	grace := p.plan.stop.Grace
 	left := grace - p.plan.stop.Gate.MaxHold() - p.Schedule.InitialWait() - p.Linger
-	caveat := fmt.Sprintf(p.Spelling.In("assumed grace period %v ends first: give --grace-period and docker stop -t"), grace)
+	caveat := fmt.Sprintf("assumed grace period %v ends first: give --grace-period and docker stop -t", grace)
 	if left > p.timeToLast() {
-		caveat = fmt.Sprintf(p.Spelling.In("assumed grace period %v leaves the command %v to stop: give --grace-period and docker stop -t"), grace, left)
+		caveat = fmt.Sprintf("assumed grace period %v leaves the command %v to stop: give --grace-period and docker stop -t", grace, left)
 	}
 	p.plan.grace.caveat = caveat
 	p.warn("%s: %s", p.givenTimes(), caveat)
@@ -314,7 +314,7 @@ func (p *planner) warnAssumed() {
 func (p *planner) setExitCodes() error {
 	for i, m := range p.ExitCodes {
 		if slices.ContainsFunc(p.ExitCodes[:i], func(before ExitMap) bool { return before.From == m.From }) {
-			return p.errorf("--exit-code=%d:%d: exit code %d is mapped twice: keep one", m.From, m.To, m.From)
+			return fmt.Errorf("--exit-code=%d:%d: exit code %d is mapped twice: keep one", m.From, m.To, m.From)
 		}
 		p.plan.exits = append(p.plan.exits, ExitCode{ExitMap: m})
 	}

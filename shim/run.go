@@ -1,13 +1,12 @@
 package shim
 
 import (
+	"fmt"
 	"os"
 	"path"
-	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/alive"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
-	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
@@ -90,14 +89,14 @@ func (l *loop) begin() error {
 	if l.cfg.Health != nil {
 		listener, err := l.host.serveHealth(*l.cfg.Health)
 		if err != nil {
-			return l.cfg.errorf("--health=%v: %w", l.cfg.Health, err)
+			return fmt.Errorf("--health=%v: %w", l.cfg.Health, err)
 		}
 		l.health = listener
 	}
 	if l.cfg.AliveFile != "" {
 		file, err := alive.Create(l.cfg.AliveFile)
 		if err != nil {
-			return l.cfg.errorf("--alive-file=%s: %w", Quote(l.cfg.AliveFile), err)
+			return fmt.Errorf("--alive-file=%s: %w", Quote(l.cfg.AliveFile), err)
 		}
 		l.aliveFile = file
 	}
@@ -150,7 +149,7 @@ func (l *loop) warnWaitGone() {
 // openTermlog checks that the termination log can be written.
 func (l *loop) openTermlog() error {
 	if err := l.host.writeTermlog(); err != nil {
-		return l.cfg.errorf("--termination-log=%s: %w: give a file, or none", Quote(l.cfg.TerminationLog), err)
+		return fmt.Errorf("--termination-log=%s: %w: give a file, or none", Quote(l.cfg.TerminationLog), err)
 	}
 	return nil
 }
@@ -160,7 +159,7 @@ func (l *loop) openTermlog() error {
 func (l *loop) setUpReaping() error {
 	if s := l.cfg.ParentDeathSignal; s != 0 {
 		if err := l.host.processes.SetParentDeathSignal(s); err != nil {
-			return l.cfg.errorf("--parent-death-signal=%v: %w", s, err)
+			return fmt.Errorf("--parent-death-signal=%v: %w", s, err)
 		}
 	}
 	if l.cfg.Subreaper == No {
@@ -168,27 +167,10 @@ func (l *loop) setUpReaping() error {
 	}
 	err := l.host.processes.BecomeSubreaper()
 	if err != nil && l.cfg.Subreaper == Yes {
-		return l.cfg.errorf("--subreaper: %w", err)
+		return fmt.Errorf("--subreaper: %w", err)
 	}
 	if err != nil {
 		l.log(Warn, "orphans will not be reaped: lameduck is not PID 1, and cannot become the subreaper: %v", err)
 	}
 	return nil
-}
-
-// Pause runs no command: Pause keeps the namespaces of a pod and reaps its orphans until
-// TERM or INT arrives. Pause returns the exit code, 0.
-func Pause() int {
-	var processes proc.Processes
-	processes.ReleaseInherited()
-	for {
-		for reaped := true; reaped; {
-			pid, _ := processes.Reap()
-			reaped = pid > 0
-		}
-		switch sigcatch.Next(time.Time{}) {
-		case sig.TERM, sig.INT:
-			return 0
-		}
-	}
 }

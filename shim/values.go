@@ -7,7 +7,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/health"
 	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
-	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
@@ -26,7 +25,6 @@ type (
 	HealthSpec = health.Spec       // the value of --health
 	HealthMode = health.Mode       // the value of --health-during
 	ProbeRule  = traffic.ProbeRule // --ignore-probes or --no-ignore-probes
-	Spelling   = report.Spelling   // how messages spell lameduck's flags
 )
 
 // The conditions that end a hold once its floor has passed, each stricter than the
@@ -126,6 +124,3 @@ func Quote(value string) string { return quote.Word(value) }
 
 // Printable returns any text as one line that is safe to print.
 func Printable(text string) string { return quote.Line(text) }
-
-// Sparkline draws numbers as bars. The highest bar is full.
-func Sparkline(numbers []int) string { return report.Sparkline(numbers) }

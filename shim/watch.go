@@ -2,7 +2,6 @@ package shim
 
 import (
 	"net/netip"
-	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -36,7 +35,6 @@ type View struct {
 	Drained  bool        `json:"drained"`
 	Peers    []PeerView  `json:"peers"` // the peers with the most connections
 	Probes   []ProbeView `json:"probes"`
-	Recent   []int       `json:"-"` // new connections in each of the last seconds
 }
 
 // JSON returns the view as one line of JSON.
@@ -74,18 +72,10 @@ const known = time.Hour
 // topPeers is how many peers a view lists.
 const topPeers = 5
 
-// Display is where views are shown.
-type Display struct {
-	Show  func(View) error // an error ends Watch
-	Enter func()           // before the first view, and after a stop (SIGTSTP)
-	Leave func()           // after the last view, and before a stop
-	Keys  bool             // the key q on the terminal at standard input ends Watch
-}
-
-// Watch shows what a hold would see in the PID namespace in which Watch runs, once a
-// second, until a signal or the key q ends Watch or a view cannot be shown. While standard
-// output is not read, views are left out.
-func Watch(cfg Config, d Display) error {
+// Watch shows what a hold would see in the PID namespace in which Watch runs, once a second,
+// until a signal ends it or a view cannot be shown. While standard output is not read, views
+// are left out.
+func Watch(cfg Config, show func(View) error) error {
 	proc.HideGoEnv()
 	p, err := newPlan(&cfg, false, false)
 	if err != nil {
@@ -95,64 +85,20 @@ func Watch(cfg Config, d Display) error {
 	if err := h.processes.Reserve(); err != nil {
 		return err
 	}
-	s := screen{Display: d}
-	s.enter()
-	defer s.leave()
 	w := newViewer(&p, time.Now())
 	for {
 		select {
 		case snapshot := <-w.snapshots:
-			if err := w.show(&snapshot, d); err != nil {
+			if err := w.show(&snapshot, show); err != nil {
 				return err
 			}
 		default:
 		}
-		if s.keyPressed('q', 'Q') || s.ends(&h) {
+		switch h.next(time.Time{}) { // waits for the next snapshot, too
+		case sig.TERM, sig.INT, sig.HUP, sig.QUIT:
 			return nil
 		}
 	}
-}
-
-// screen is a display and its keyboard.
-type screen struct {
-	Display
-	keyboard proc.Keyboard
-}
-
-func (s *screen) enter() {
-	s.Enter()
-	if s.Keys {
-		s.keyboard.On()
-	}
-}
-
-// keyPressed reports whether a key of keys was pressed since the last call. A shell that moves
-// Watch from the background to the foreground need not send CONT.
-func (s *screen) keyPressed(keys ...byte) bool {
-	if s.Keys {
-		s.keyboard.On()
-	}
-	return s.keyboard.Pressed(keys...)
-}
-
-func (s *screen) leave() {
-	s.keyboard.Off()
-	s.Leave()
-}
-
-// ends waits for a signal or the next snapshot, and reports whether the signal ends Watch.
-func (s *screen) ends(h *host) bool {
-	switch h.next(time.Time{}) {
-	case sig.TERM, sig.INT, sig.HUP, sig.QUIT:
-		return true
-	case sig.TSTP:
-		if os.Getpid() != 1 {
-			s.leave()
-			h.processes.StopSelf(sig.TSTP)
-			s.enter()
-		}
-	}
-	return false
 }
 
 // hasRoom reports whether standard output takes a view without blocking, or fails at
@@ -170,7 +116,6 @@ type viewer struct {
 	givesUp   time.Time // when requests may first be given up
 	due       time.Time // of the next view
 	accepted  int       // connections, as of the last view
-	recent    []int     // new connections, of each of the last views
 }
 
 // newViewer starts a sampler that observes all of the PID namespace.
@@ -188,7 +133,7 @@ func newViewer(p *plan, now time.Time) *viewer {
 }
 
 // show shows a view of s if a view is due and standard output takes it.
-func (v *viewer) show(s *observe.Snapshot, d Display) error {
+func (v *viewer) show(s *observe.Snapshot, show func(View) error) error {
 	now := time.Now()
 	if now.Before(v.due) || !hasRoom() {
 		return nil
@@ -197,21 +142,19 @@ func (v *viewer) show(s *observe.Snapshot, d Display) error {
 	if v.due.Before(now) {
 		v.due = now.Add(showEvery)
 	}
-	return d.Show(v.view(now, s))
+	return show(v.view(now, s))
 }
 
 // view returns s as a View, and records the values to which the next view refers.
 func (v *viewer) view(now time.Time, s *observe.Snapshot) View {
 	t := &s.Traffic
-	v.recent = append(v.recent, t.Accepted-v.accepted)
-	v.recent = v.recent[max(0, len(v.recent)-report.Columns):]
 	view := View{
 		Schema: report.Schema, Time: now, Observer: report.NullIfEmpty(s.Observer), Scope: s.Listeners.Method.Name(), Trouble: s.Trouble,
 		Ports: atMost(s.Listeners.TCP), UDP: atMost(s.Listeners.UDP), Unix: atMost(s.Listeners.Unix),
 		Open: t.Open, InFlight: t.InFlight + v.stillInFlight(now, t), New: t.Accepted - v.accepted, Accepted: t.Accepted,
 		LastNew: v.ago(now, t.LastNew), LastByte: v.ago(now, t.LastByte),
 		Settled: s.Verdict.Settled, Quiet: s.Verdict.Quiet && v.stillInFlight(now, t) == 0, Drained: s.Verdict.Drained,
-		Peers: []PeerView{}, Probes: []ProbeView{}, Recent: v.recent,
+		Peers: []PeerView{}, Probes: []ProbeView{},
 	}
 	for _, p := range s.Peers {
 		view.Peers = append(view.Peers, PeerView{p.Addr, p.Open})

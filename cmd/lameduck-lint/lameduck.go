@@ -55,7 +55,7 @@ func (l *lameduck) parse() (line commandLine, unknown []cli.Unknown, asks bool, 
 		return h, h.Unknown, false, err
 	}
 	r, err := cli.ParseRun(texts, env)
-	return r, r.Unknown, r.Help.Value || r.HelpAll.Value || r.Explain.Value || r.Version.Value, err
+	return r, r.Unknown, r.Help || r.HelpAll || r.Explain || r.Version, err
 }
 
 // inPod is a variable by which lameduck recognizes a pod.

@@ -8,35 +8,27 @@ import (
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// catatonit is openSUSE/catatonit 0.2, and Podman's podman-init. With -P, or called
-// pause, catatonit is the process that only keeps a pod's namespaces.
+// catatonit is openSUSE/catatonit 0.2, and Podman's podman-init, without the pause process
+// of pods (-P).
 type catatonit struct {
 	Group   bool `short:"g"`
 	Help    bool `short:"h"`
 	License bool `short:"L"`
 	Version bool `short:"V"`
-	Pause   bool `short:"P"`
-
-	PodVersion bool `short:"v"` // the Kubernetes pause container's
-	isPause    bool
 }
 
-func (c *catatonit) command(words []string) []string { return words }
+const catatonitUsage = "catatonit [-ghLV] [--] PROGRAM [ARG...]"
 
-func (c *catatonit) spelling() map[string]string { return map[string]string{"group": "-g"} }
-
-func (c *catatonit) usage() string { return "catatonit [-ghLPV] [--] PROGRAM [ARG...]" }
+func newCatatonit() *dropin { return &dropin{new(catatonit), catatonitUsage, 1, 1, 1} }
 
 func (c *catatonit) answer() (string, int, bool) {
 	switch {
 	case c.Version:
 		return "tini version 0.2.1_catatonit_lameduck-" + version + "\n", syscall.Stdout, true
-	case c.PodVersion:
-		return "pause.c lameduck-" + version + "\n", syscall.Stdout, true
 	case c.License:
 		return license, syscall.Stdout, true
 	}
-	return "usage: " + c.usage() + "\nThis is lameduck under catatonit's name; lameduck --help has its own flags.\n", syscall.Stderr, c.Help
+	return helpAs(catatonitUsage), syscall.Stderr, c.Help
 }
 
 func (c *catatonit) adjust(cfg *shim.Config) error {
@@ -49,5 +41,3 @@ func (c *catatonit) adjust(cfg *shim.Config) error {
 	cfg.Group = cfg.Group || c.Group
 	return nil
 }
-
-func (c *catatonit) startCode(*shim.StartError) int { return 1 }

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
-	"strconv"
+	"regexp"
 	"strings"
+	"syscall"
 
 	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
@@ -15,90 +15,90 @@ import (
 // dropin is another init whose place lameduck takes. Called by the init's name, lameduck
 // takes the init's flags, variables and exit codes, and fills the same Config. LAMEDUCK_*
 // variables work there too, so that an init that a runtime injects can hold.
-type dropin interface {
-	// answer returns what a flag that only asks prints, and the descriptor to print to.
-	// ok reports whether there is such a flag.
-	answer() (text string, fd int, ok bool)
-	// adjust puts the flags and variables into cfg.
-	adjust(cfg *shim.Config) error
-	// spelling returns the init's own flags that do what flags of lameduck do, by the names
-	// of lameduck's flags.
-	spelling() map[string]string
-	// command returns the program and its arguments. words follow the flags.
-	command(words []string) []string
-	// startCode returns the exit code if the program could not be started.
-	startCode(err *shim.StartError) int
-	usage() string
+type dropin struct {
+	flags interface {
+		// answer returns what a flag that only asks prints, and the descriptor to print to.
+		// ok reports whether there is such a flag.
+		answer() (text string, fd int, ok bool)
+		// adjust puts the flags and variables into cfg.
+		adjust(cfg *shim.Config) error
+	}
+	usage string
+
+	// The exit codes for a program that does not exist, may not be executed, or cannot be
+	// started for another reason.
+	notFound, refused, failed int
 }
 
 // exitDropin is the exit code of all inits for a usage error.
 const exitDropin = 1
 
+// newDropin has the inits by their names.
+var newDropin = map[string]func() *dropin{
+	"tini":        newTini,
+	"docker-init": newTini,
+	"dumb-init":   newDumbInit,
+	"catatonit":   newCatatonit,
+	"podman-init": newCatatonit,
+}
+
+// release is what follows the name of an init in a release, versions, architectures and kinds
+// of build: dumb-init_1.2.5_x86_64, tini-static-muslc-amd64, catatonit.x86_64.
+const release = `^([-_.](v?[0-9]+|static|muslc|musl|linux|x86_64|amd64|arm64|aarch64|arm|armel|armhf|armv6|armv7|` +
+	`i386|i686|ppc64el|ppc64le|s390x|mips64el|mips64le|riscv64|loong64|loongarch64))+$`
+
 // dropinFor returns the drop-in for the name that lameduck was called by, or nil.
-func dropinFor(argv0 string) dropin {
+func dropinFor(argv0 string) *dropin {
 	base := filepath.Base(argv0)
-	switch {
-	case isReleaseOf(base, "tini"), isReleaseOf(base, "docker-init"):
-		return &tini{}
-	case isReleaseOf(base, "dumb-init"):
-		return &dumbInit{}
-	case isReleaseOf(base, "catatonit"), isReleaseOf(base, "podman-init"):
-		return &catatonit{}
-	case isReleaseOf(base, "pause"):
-		return &catatonit{isPause: true}
+	for name, newDropin := range newDropin {
+		rest, ok := strings.CutPrefix(base, name)
+		if ok && (rest == "" || regexp.MustCompile(release).MatchString(rest)) {
+			return newDropin()
+		}
 	}
 	return nil
 }
 
-// isReleaseOf reports whether base is the name of a program, alone or followed by a
-// version, an architecture or a kind of build, as in releases: dumb-init_1.2.5_x86_64,
-// tini-static-muslc-amd64, catatonit.x86_64.
-func isReleaseOf(base, name string) bool {
-	rest, ok := strings.CutPrefix(base, name)
-	if !ok || rest == "" {
-		return ok
-	}
-	rest = strings.ReplaceAll(rest, "x86_64", "amd64") // the underscore separates nothing
-	for _, separator := range []string{"_", "."} {
-		rest = strings.ReplaceAll(rest, separator, "-")
-	}
-	parts := strings.Split(rest, "-")
-	return parts[0] == "" && !slices.ContainsFunc(parts[1:], isNoReleasePart)
+// helpAs returns the help under another name.
+func helpAs(usage string) string {
+	return "usage: " + usage + "\nThis is lameduck under another name; lameduck --help has its own flags.\n"
 }
-
-func isNoReleasePart(part string) bool {
-	_, err := strconv.ParseUint(strings.TrimPrefix(part, "v"), 10, 32)
-	return err != nil && !slices.Contains(releaseParts, part)
-}
-
-// releaseParts are the words that may follow the name of a program in a release.
-var releaseParts = []string{"static", "muslc", "musl", "linux",
-	"amd64", "arm64", "aarch64", "arm", "armel", "armhf", "armv6", "armv7", "i386", "386", "i686",
-	"ppc64el", "ppc64le", "s390x", "mips64el", "mips64le", "riscv64", "loong64", "loongarch64"}
 
 // runDropin is lameduck under another name.
-func runDropin(d dropin, args, env []string) int {
+func runDropin(d *dropin, args, env []string) int {
 	code, err := startDropin(d, args, env)
 	if err == nil {
 		return code
 	}
-	complain(err, cli.AsksJSON(env))
-	if start := (*shim.StartError)(nil); errors.As(err, &start) {
-		return d.startCode(start)
+	var start *shim.StartError
+	if !errors.As(err, &start) {
+		err = fmt.Errorf("%w; under this name lameduck's flags are variables, LAMEDUCK_DELAY for --delay", err)
 	}
-	return exitDropin
+	complain(err, cli.AsksJSON(env))
+	if start == nil {
+		return exitDropin
+	}
+	return d.startCode(start)
 }
 
-func startDropin(d dropin, args, env []string) (int, error) {
+// startCode returns the exit code for a program that could not be started.
+func (d *dropin) startCode(err *shim.StartError) int {
+	switch {
+	case errors.Is(err, syscall.ENOENT):
+		return d.notFound
+	case errors.Is(err, syscall.EACCES):
+		return d.refused
+	}
+	return d.failed
+}
+
+func startDropin(d *dropin, args, env []string) (int, error) {
 	words, err := readDropin(d, args)
 	if err != nil {
 		return 0, err
 	}
-	if text, fd, ok := d.answer(); ok {
+	if text, fd, ok := d.flags.answer(); ok {
 		return answerOn(fd, text), nil
-	}
-	if c, ok := d.(*catatonit); ok && (c.Pause || c.isPause) {
-		return shim.Pause(), nil
 	}
 	cfg, err := inherit(d, words, env)
 	if err != nil {
@@ -108,29 +108,31 @@ func startDropin(d dropin, args, env []string) (int, error) {
 }
 
 // readDropin parses the flags into d, and returns the words that follow the flags.
-func readDropin(d dropin, args []string) (words []string, err error) {
-	words, err = cli.ParseOther(d, args)
+func readDropin(d *dropin, args []string) (words []string, err error) {
+	words, err = cli.ParseOther(d.flags, args)
 	if err != nil {
-		return nil, fmt.Errorf("%w (%s)", err, d.usage())
+		return nil, fmt.Errorf("%w (%s)", err, d.usage)
 	}
 	return words, nil
 }
 
 // inherit returns the Config of lameduck's own variables, adjusted by d. words follow the
 // flags.
-func inherit(d dropin, words, env []string) (shim.Config, error) {
-	command := cli.DropDashes(d.command(words))
+func inherit(d *dropin, words, env []string) (shim.Config, error) {
+	if _, isTini := d.flags.(*tini); isTini {
+		words = withoutDashes(words)
+	}
+	command := cli.DropDashes(words)
 	if len(command) == 0 {
-		return shim.Config{}, fmt.Errorf("no program to run (%s)", d.usage())
+		return shim.Config{}, fmt.Errorf("no program to run (%s)", d.usage)
 	}
 	line, err := cli.ParseRun(append([]string{"--"}, command...), env)
 	if err != nil {
 		return shim.Config{}, err
 	}
-	cli.SpellAsVariables(&line.Line, d.spelling())
 	cfg, err := line.Config()
 	if err != nil {
 		return cfg, err
 	}
-	return cfg, d.adjust(&cfg)
+	return cfg, d.flags.adjust(&cfg)
 }

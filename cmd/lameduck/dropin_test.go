@@ -150,8 +150,7 @@ func splitCall(call string) (env []string, name string, args []string) {
 
 // differences returns the fields of b that differ from the fields of a.
 func differences(a, b shim.Config) string {
-	a.Env, a.Spelling = nil, nil // see TestDropinSpelling
-	b.Env, b.Spelling = nil, nil
+	a.Env, b.Env = nil, nil
 	var fields []string
 	va, vb := reflect.ValueOf(a), reflect.ValueOf(b)
 	for i := range va.NumField() {
@@ -185,20 +184,24 @@ func TestDropinNames(t *testing.T) {
 			"tini-v0.19.0 tini_0.19.0-amd64 docker-init-28.0.1",
 		"*main.dumbInit": "dumb-init dumb-init_1.2.5_x86_64 dumb-init_1.2.5_aarch64 dumb-init_1.2.5_ppc64le dumb-init_1.2.5_s390x " +
 			"dumb-init_1.2.2_amd64 dumb-init_1.0.0",
-		"*main.catatonit": "catatonit podman-init pause catatonit.x86_64 catatonit-0.2.1 catatonit.aarch64 pause-linux-amd64 pause-3.10",
+		"*main.catatonit": "catatonit podman-init catatonit.x86_64 catatonit-0.2.1 catatonit.aarch64",
 		"<nil>": "lameduck lameduck_1.2.5_x86_64 lameduck-amd64 tinily tini-helper tini.sh tini- tini--amd64 tini_ tini-amd64- tinix86_64 tini64 " +
-			"tini-staticx my-tini init dumb-init.sh dumb-init_wrapper dumb-initd dumb catatonit-debug pauser pause.so sh .tini",
+			"tini-staticx my-tini init dumb-init.sh dumb-init_wrapper dumb-initd dumb catatonit-debug pause sh .tini",
 	} {
 		for _, name := range strings.Fields(names) {
 			for _, path := range []string{name, "/usr/local/bin/" + name, "./" + name} {
-				if got := fmt.Sprintf("%T", dropinFor(path)); got != want {
+				got := "<nil>"
+				if d := dropinFor(path); d != nil {
+					got = fmt.Sprintf("%T", d.flags)
+				}
+				if got != want {
 					t.Errorf("%s is %s, want %s", path, got, want)
 				}
 			}
 		}
 	}
 	if d := dropinFor(""); d != nil {
-		t.Errorf("no name at all is %T", d)
+		t.Errorf("no name at all is %T", d.flags)
 	}
 }
 
@@ -213,7 +216,7 @@ func TestDropinRefuses(t *testing.T) {
 		"dumb-init -r -15:1", "dumb-init -r 15_:3", "dumb-init -r 0:15", "dumb-init -r 1:32", "dumb-init -r 32:1",
 		"dumb-init -r 0x1:3", "dumb-init -r 99999999999999999999:3", "dumb-init -r 15:99999999999999999999",
 		"dumb-init -r 15:3 -r 15",
-		"catatonit -x", "catatonit --frob", "CATATONIT_LOG= catatonit", "CATATONIT_LOG=x podman-init",
+		"catatonit -x", "catatonit -P", "catatonit -v", "catatonit --frob", "CATATONIT_LOG= catatonit", "CATATONIT_LOG=x podman-init",
 		"LAMEDUCK_DELAY=x tini", "LAMEDUCK_DELAY=9 LAMEDUCK_GRACE_PERIOD=5 dumb-init",
 	} {
 		env, name, args := splitCall(call)
@@ -288,13 +291,12 @@ func TestDropinAnswers(t *testing.T) {
 		{"podman-init -V", "tini version ", syscall.Stdout},
 		{"catatonit -h", "usage: catatonit ", syscall.Stderr},
 		{"catatonit -L", "lameduck is licensed", syscall.Stdout},
-		{"pause -v", "pause.c lameduck-", syscall.Stdout},
 	} {
 		_, name, args := splitCall(c.call)
 		for _, args := range [][]string{args, append(args, "command", "-x")} {
 			d := dropinFor(name)
 			_, err := readDropin(d, args)
-			text, fd, ok := d.answer()
+			text, fd, ok := d.flags.answer()
 			if err != nil || !ok || fd != c.fd || !strings.HasPrefix(text, c.begins) || !strings.HasSuffix(text, "\n") {
 				t.Errorf("%s %v: %q, %d, %v, %v", name, args, text, fd, ok, err)
 			}
@@ -305,7 +307,7 @@ func TestDropinAnswers(t *testing.T) {
 		if _, err := readDropin(d, []string{"command", "--version", "-h", "-V", "-l", "-L"}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if text, _, ok := d.answer(); ok {
+		if text, _, ok := d.flags.answer(); ok {
 			t.Errorf("%s answers its command's flags: %q", name, text)
 		}
 	}
@@ -328,60 +330,30 @@ func TestDropinStartCode(t *testing.T) {
 	}
 }
 
-// TestDropinSpelling: messages name flags of the init or lameduck's variables, never flags
-// of lameduck.
-func TestDropinSpelling(t *testing.T) {
-	for call, want := range map[string]string{
-		"LAMEDUCK_DELAY=50 tini":                                        "LAMEDUCK_DELAY=50s: assumed grace period 10s ends first: give LAMEDUCK_GRACE_PERIOD and",
-		"LAMEDUCK_DELAY=50 LAMEDUCK_GRACE_PERIOD=20 catatonit":          "LAMEDUCK_DELAY=50s does not fit into LAMEDUCK_GRACE_PERIOD=20,",
-		"LAMEDUCK_UNTIL=quiet LAMEDUCK_GRACE_PERIOD=1 tini":             "LAMEDUCK_UNTIL=quiet does not fit",
-		"LAMEDUCK_DELAY=5 LAMEDUCK_MAX_DELAY=2 dumb-init":               "LAMEDUCK_DELAY=5s is longer than LAMEDUCK_MAX_DELAY=2s",
-		"LAMEDUCK_KILL_AFTER=20 LAMEDUCK_LINGER=5 tini":                 "LAMEDUCK_KILL_AFTER=20s with LAMEDUCK_LINGER=5s: assumed",
-		"LAMEDUCK_STOP_SCHEDULE=TERM/30/KILL dumb-init":                 "LAMEDUCK_STOP_SCHEDULE=TERM/30s/KILL: assumed",
-		"LAMEDUCK_STOP_SCHEDULE=TERM/forever/HUP docker-init":           "LAMEDUCK_STOP_SCHEDULE=TERM/forever/HUP repeats",
-		"LAMEDUCK_WAIT_GONE=/x LAMEDUCK_GRACE_PERIOD=1 tini":            "that LAMEDUCK_WAIT_GONE and LAMEDUCK_ON_STOP need: give a grace period of 3 s or more, or LAMEDUCK_MAX_DELAY",
-		"LAMEDUCK_KILL_AFTER=5 LAMEDUCK_STOP_SCHEDULE=TERM/30/INT tini": "LAMEDUCK_KILL_AFTER=5s with LAMEDUCK_STOP_SCHEDULE=TERM/30s/INT: KILL comes at 5s and INT only at 30s: give LAMEDUCK_KILL_AFTER=31 or more",
-		"LAMEDUCK_STOP_SIGNAL=KILL tini":                                "LAMEDUCK_STOP_SIGNAL=KILL never",
-		"LAMEDUCK_STOP_SIGNAL=frob tini":                                "LAMEDUCK_STOP_SIGNAL=frob: ",
-		"LAMEDUCK_EXIT_CODE=7:1,7:2 tini":                               "LAMEDUCK_EXIT_CODE=7:2: exit code 7",
-		"LAMEDUCK_REWRITE=HUP:1,HUP:2 tini":                             "LAMEDUCK_REWRITE=HUP:INT: HUP is rewritten twice",
-		"LAMEDUCK_REWRITE=TERM:0 dumb-init":                             "LAMEDUCK_REWRITE=TERM:0 drops TERM",
-		"LAMEDUCK_DELAY=1 LAMEDUCK_GRACE_PERIOD=9 dumb-init -r 15:0":    "-r TERM:0 drops TERM",
-		"LAMEDUCK_QUIET_FOR=3 tini":                                     "LAMEDUCK_QUIET_FOR=3 has no effect unless the hold waits for traffic: give LAMEDUCK_UNTIL too",
-		"LAMEDUCK_MAX_DELAY=3 tini":                                     "give LAMEDUCK_DELAY or LAMEDUCK_UNTIL too",
-		"LAMEDUCK_HEALTH_DURING=fail dumb-init":                         "without LAMEDUCK_HEALTH: give LAMEDUCK_HEALTH too",
-		"LAMEDUCK_GROUP=maybe tini":                                     "LAMEDUCK_GROUP=maybe: ",
-		"LAMEDUCK_SUBREAPER=maybe dumb-init":                            "LAMEDUCK_SUBREAPER=maybe: ",
-		"tini -x":                                                       "unknown flag -x (tini ", "catatonit -G": "unknown flag -G (catatonit ", "dumb-init --verz": "unknown flag --verz (dumb-init ",
+// TestDropinMessages: an error about a variable's value names the variable, and an error about
+// lameduck's flags says that they are variables here.
+func TestDropinMessages(t *testing.T) {
+	for c, want := range map[string]string{
+		"LAMEDUCK_STOP_SIGNAL=frob tini":                       "LAMEDUCK_STOP_SIGNAL=frob: ",
+		"LAMEDUCK_QUIET_FOR=3 LAMEDUCK_DELAY=x tini":           "LAMEDUCK_DELAY=x: ",
+		"LAMEDUCK_DELAY=50 LAMEDUCK_GRACE_PERIOD=20 catatonit": "--delay=50s does not fit into --grace-period=20,",
+		"LAMEDUCK_DELAY=5 LAMEDUCK_MAX_DELAY=2 dumb-init":      "lameduck's flags are variables, LAMEDUCK_DELAY for --delay\n",
+		"tini -x":          "unknown flag -x (tini ",
+		"catatonit -G":     "unknown flag -G (catatonit ",
+		"catatonit -P":     "unknown flag -P (catatonit ",
+		"dumb-init --verz": "unknown flag --verz (dumb-init ",
 	} {
-		env, name, args := splitCall(call)
-		got := messageAs(name, env, append(args, "--", "command"))
-		if !strings.Contains(got, want) {
-			t.Errorf("%s says %q, want %q", call, got, want)
-		}
-		for flag := range envFlags(t) {
-			if strings.Contains(got, "--"+flag) {
-				t.Errorf("%s says %q, with lameduck's own --%s", call, got, flag)
-			}
+		env, name, args := splitCall(c)
+		got := callAs(t, name, env, append(args, "--", "command")...)
+		if got.code != exitDropin || !strings.Contains(got.errOut, want) {
+			t.Errorf("%s: %+v, want %q", c, got, want)
 		}
 	}
 	for _, call := range []string{"dumb-init -r 15:0", "dumb-init -c -r 15:0", "dumb-init -r 15:3 -r 15:0"} { // asked for with the flag of the init
 		_, name, args := splitCall(call)
-		if got := messageAs(name, nil, append(args, "command")); got != "" {
-			t.Errorf("%s says %q", call, got)
+		cfg, err := configAs(name, nil, append(args, "command"))
+		if _, warnings, explainErr := shim.Explain(cfg); err != nil || explainErr != nil || len(warnings) > 0 {
+			t.Errorf("%s: %v, %v, warns %q", call, err, explainErr, warnings)
 		}
 	}
-}
-
-// messageAs returns the error of a call by the name of another init, or the warnings.
-func messageAs(name string, env, args []string) string {
-	cfg, err := configAs(name, env, args)
-	if err != nil {
-		return err.Error()
-	}
-	_, warnings, err := shim.Explain(cfg)
-	if err != nil {
-		return err.Error()
-	}
-	return strings.Join(warnings, "\n")
 }

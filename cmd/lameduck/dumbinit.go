@@ -21,24 +21,15 @@ type dumbInit struct {
 	Version     bool     `short:"V"`
 }
 
-func (d *dumbInit) command(words []string) []string { return words }
+const dumbInitUsage = "dumb-init [-cvhV] [-r FROM:TO]... [--] PROGRAM [ARG...]"
 
-// spelling has no flag for a group: dumb-init signals the group unless -c is given.
-func (d *dumbInit) spelling() map[string]string {
-	own := map[string]string{"group": "LAMEDUCK_GROUP=true"}
-	if len(d.Rewrite) > 0 {
-		own["rewrite"] = "-r"
-	}
-	return own
-}
-
-func (d *dumbInit) usage() string { return "dumb-init [-cvhV] [-r FROM:TO]... [--] PROGRAM [ARG...]" }
+func newDumbInit() *dropin { return &dropin{new(dumbInit), dumbInitUsage, 2, 2, 2} }
 
 func (d *dumbInit) answer() (string, int, bool) {
 	if d.Version {
 		return "dumb-init v1.2.5 (lameduck " + version + ")\n", syscall.Stderr, true
 	}
-	return "usage: " + d.usage() + "\nThis is lameduck under dumb-init's name; lameduck --help has its own flags.\n", syscall.Stderr, d.Help
+	return helpAs(dumbInitUsage), syscall.Stderr, d.Help
 }
 
 func (d *dumbInit) adjust(cfg *shim.Config) error {
@@ -101,5 +92,3 @@ func parseNumbers(text string) (r shim.Rewrite, err error) {
 	}
 	return r, nil
 }
-
-func (d *dumbInit) startCode(*shim.StartError) int { return 2 }

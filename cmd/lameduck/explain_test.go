@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lameduck-init/lameduck/cmd/internal/cli"
+	"github.com/lameduck-init/lameduck/shim"
 )
 
 // explained are sets of flags with the whole output of --explain, warnings first.
@@ -296,7 +296,11 @@ func TestExplainRefuses(t *testing.T) {
 // source.
 func TestPresetTexts(t *testing.T) {
 	list := call(t, nil, "presets")
-	for _, name := range cli.PresetNames() {
+	names := []string{shim.AutoPreset}
+	for _, p := range shim.Presets() {
+		names = append(append(names, p.Name), p.Aliases...)
+	}
+	for _, name := range names {
 		got := call(t, nil, "presets", name)
 		if got.code != 0 || got.errOut != "" || strings.Count(got.out, "\n") > 24 {
 			t.Errorf("%s: %+v", name, got)

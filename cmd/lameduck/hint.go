@@ -3,8 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 
-	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
 )
 
@@ -12,16 +12,18 @@ import (
 // in the Dockerfile reference, and the table of command and args in Kubernetes' "Define a
 // Command and Arguments for a Container".
 var errNoCommand = errors.New("no command to run: lameduck [flags] -- COMMAND [ARG...]; " +
-	"an ENTRYPOINT resets the CMD of the base image, so repeat CMD (both in brackets); a pod's command does the same, so give args")
+	"an ENTRYPOINT resets the CMD of the base image, so repeat CMD (both in brackets); " +
+	"a pod's command does the same, so give args")
 
 // hinted adds a hint to the error of a command that was not found.
-func hinted(err error, command []string) error {
+func hinted(err error, command string) error {
 	var start *shim.StartError
-	if !errors.As(err, &start) || !start.Missing() {
-		return err
-	}
-	if hint := cli.CommandHint(command); hint != "" {
-		return fmt.Errorf("%w; %s", err, hint)
+	switch {
+	case !errors.As(err, &start) || !start.Missing():
+	case slices.Contains([]string{"hold", "watch", "presets", "install"}, command):
+		return fmt.Errorf("%w; for the subcommand, give %s as the first word, before any flag", err, command)
+	case command == "lint":
+		return fmt.Errorf("%w; did you mean lameduck-lint?", err)
 	}
 	return err
 }

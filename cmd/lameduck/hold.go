@@ -1,56 +1,68 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// hold is lameduck as a preStop hook. A hook with wrong flags holds without the wrong flags,
-// and then fails: the kubelet reports a failed hook as an event (FailedPreStopHook), and
-// stops the container as usual.
-func hold(args, env []string) int {
+// hold is lameduck as a preStop hook. A hook with an error holds with the defaults, and then
+// fails: the kubelet reports a failed hook as an event (FailedPreStopHook), and stops the
+// container as usual. A hook that refuses to hold because of a typo would lose requests at
+// every stop. The warnings are the caller's.
+func hold(args, env []string, warnings ...string) int {
 	line, cfg, err := parseHold(args, env)
-	var wrong []error
 	switch {
-	case line.Help.Value && err == nil:
+	case err == nil && line.Help:
 		return answer(line.HelpText())
+	case err == nil && line.Explain:
+		return explain(shim.ExplainHold, cfg)
 	case err != nil && !isHook(args):
 		return failIn(cfg.JSON, err)
-	case err != nil:
-		cfg, wrong = cli.HookAnyway(args, env)
-	case line.Explain.Value:
-		return explain(shim.ExplainHold, cfg)
 	}
-	if err := holdOrDecline(cfg, wrong); err != nil {
+	cfg.Warnings = append(cfg.Warnings, warnings...)
+	if err := holdOrDecline(cfg, err); err != nil {
 		return exitFailed
 	}
 	return 0
 }
 
-// holdOrDecline holds, unless a hold would be useless. Errors have been logged.
-func holdOrDecline(cfg shim.Config, wrong []error) error {
+// holdOrDecline holds, unless a hold would be useless. The fault is the error in the hook's
+// command line or environment, whose configuration is then the defaults. Errors have been
+// logged.
+func holdOrDecline(cfg shim.Config, fault error) error {
 	switch {
 	case entrypointHolds():
-		return shim.Decline(cfg, wrong, "PID 1 is a lameduck that holds by itself; nothing to do")
+		return shim.Decline(cfg, fault, "PID 1 is a lameduck that holds by itself; nothing to do")
 	case !cfg.Holds():
-		return shim.Decline(cfg, wrong, "nothing to wait for: give --delay or --until")
+		return shim.Decline(cfg, fault, "nothing to wait for: give --delay or --until")
+	case fault != nil:
+		fault = fmt.Errorf("%w; holding with the defaults", fault)
 	}
-	return shim.Hold(cfg, wrong)
+	return shim.Hold(cfg, fault)
 }
 
-// parseHold returns the command line of a hook and its configuration, or the first error.
-// With --help, values are not checked.
-func parseHold(args, env []string) (*cli.HoldOnly, shim.Config, error) {
+// parseHold returns the command line of a hook and its configuration, or the first error and
+// the configuration of a hook without flags and variables. With --help, values are not
+// checked.
+func parseHold(args, env []string) (*cli.Line, shim.Config, error) {
 	line, err := cli.ParseHold(args, env)
-	if err != nil || line.Help.Value {
-		return line, shim.Config{JSON: cli.AsksJSON(env)}, err
+	cfg := shim.Config{}
+	if err == nil && !line.Help {
+		cfg, err = line.Config()
+		if err == nil {
+			err = cfg.Validate()
+		}
 	}
-	cfg, err := line.Config()
-	if err == nil {
-		err = cfg.Validate()
+	if err != nil {
+		isOurs := func(entry string) bool { return strings.HasPrefix(entry, cli.Prefix) }
+		plain, _ := cli.ParseHold(nil, slices.DeleteFunc(slices.Clone(env), isOurs))
+		cfg = plain.Values()
+		cfg.JSON = cli.AsksJSON(env)
 	}
 	return line, cfg, err
 }

@@ -32,28 +32,11 @@ func install(args []string) int {
 	if len(args) != 1 || args[0] == "" {
 		return fail(errors.New("install needs one existing directory: lameduck install DIR"))
 	}
-	dir := args[0]
-	if !isDirectory(dir) {
-		return fail(notDirectory(dir))
-	}
-	if err := copySelf(filepath.Join(dir, "lameduck")); err != nil {
-		return fail(fmt.Errorf("cannot install into %s: %w", shim.Quote(dir), err))
+	if err := copySelf(filepath.Join(args[0], "lameduck")); err != nil {
+		return fail(fmt.Errorf("cannot install into %s: %w: give an existing directory, such as a mounted volume",
+			shim.Quote(args[0]), err))
 	}
 	return 0
-}
-
-func isDirectory(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
-}
-
-// notDirectory is the error for a path other than a directory, such as the path of the copy.
-func notDirectory(path string) error {
-	give := "give an existing directory, such as a mounted volume"
-	if parent := filepath.Dir(path); filepath.Base(path) == "lameduck" && isDirectory(parent) {
-		give = "give the directory, " + shim.Quote(parent)
-	}
-	return fmt.Errorf("install: %s is not a directory: %s", shim.Quote(path), give)
 }
 
 // copySelf writes the running program to a new file beside path, and renames the file to path.

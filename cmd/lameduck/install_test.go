@@ -49,11 +49,10 @@ func TestInstallBad(t *testing.T) {
 		"":                       "lameduck install DIR",
 		"a b":                    "lameduck install DIR",
 		"--force " + dir:         "unknown flag --force",
-		dir + "/missing":         "is not a directory",
+		dir + "/missing":         "no such file or directory: give an existing directory",
 		"/proc":                  "cannot install into /proc: open /proc/.lameduck-",
-		dir + "/lameduck":        "is not a directory: give the directory, " + dir,
 		taken:                    "file exists",
-		"-- " + dir + "/missing": "is not a directory",
+		"-- " + dir + "/missing": "no such file or directory: give an existing directory",
 	} {
 		got := call(t, nil, append([]string{"install"}, strings.Fields(args)...)...)
 		if got.code != exitFailed || !strings.Contains(got.errOut, want) || strings.Count(got.errOut, "\n") != 1 {

@@ -43,28 +43,44 @@ func run(args, env []string) int {
 	line, err := cli.ParseRun(args, env)
 	switch {
 	case err != nil:
-		return failIn(cli.AsksJSON(env), err)
-	case line.HelpAll.Value:
+		return failWithout(line, args, env, err)
+	case line.HelpAll:
 		return answer(line.HelpAllText())
-	case line.Help.Value:
+	case line.Help:
 		return answer(line.HelpText())
-	case line.Version.Value:
+	case line.Version:
 		return answer(versionLine())
+	case len(line.Command) == 0 && !line.Explain:
+		return failWithout(line, args, env, errNoCommand)
 	}
 	cfg, err := line.Config()
 	switch {
 	case err != nil:
 		return failIn(cfg.JSON, err)
-	case line.Explain.Value:
+	case line.Explain:
 		return explain(shim.Explain, cfg)
-	case len(cfg.Command) == 0:
-		return failIn(cfg.JSON, errNoCommand)
 	}
 	code, err := shim.Run(cfg)
 	if err != nil {
-		return failIn(cfg.JSON, hinted(err, cfg.Command))
+		return failIn(cfg.JSON, hinted(err, cfg.Command[0]))
 	}
 	return code
+}
+
+// failWithout fails for lack of a command. Behind another program as PID 1 it is probably a
+// preStop hook whose author forgot the word hold: with flags of the hold alone it holds, and
+// in any case says so in the container's log.
+func failWithout(line *cli.Line, args, env []string, err error) int {
+	inJSON := line.LogFormat == "json" || cli.AsksJSON(env)
+	_, _, behindLameduck := shim.Entrypoint()
+	switch {
+	case len(args) == 0 || behindLameduck || !isHook(args):
+		return failIn(inJSON, err)
+	case line.OnlyHolds():
+		return hold(args, env, "no command: holding as lameduck hold, which a preStop hook should say")
+	}
+	shim.SayAsHook(err.Error(), inJSON)
+	return exitFailed
 }
 
 // explain prints what a stop would do, in the words of one of shim's functions, and does

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -25,20 +24,18 @@ type tini struct {
 	Expect    []string `short:"e" sep:"none"`
 }
 
-// command drops the "--" after the program: tini's own usage is "PROGRAM -- [ARGS]". As
+// withoutDashes drops the "--" after the program: tini's own usage is "PROGRAM -- [ARGS]". As
 // with getopt(3), a "--" that follows another "--" stays.
-func (t *tini) command(words []string) []string {
+func withoutDashes(words []string) []string {
 	if len(words) > 1 && words[0] != "--" && words[1] == "--" {
 		return slices.Delete(slices.Clone(words), 1, 2)
 	}
 	return words
 }
 
-func (t *tini) spelling() map[string]string {
-	return map[string]string{"group": "-g", "subreaper": "-s", "parent-death-signal": "-p"}
-}
+const tiniUsage = "tini [-hlsvwg] [-p SIGNAL] [-e CODE] [--] PROGRAM [ARG...]"
 
-func (t *tini) usage() string { return "tini [-hlsvwg] [-p SIGNAL] [-e CODE] [--] PROGRAM [ARG...]" }
+func newTini() *dropin { return &dropin{new(tini), tiniUsage, exitNotFound, exitRefused, 1} }
 
 // answer begins the version as docker info wants, on standard output.
 func (t *tini) answer() (string, int, bool) {
@@ -46,7 +43,7 @@ func (t *tini) answer() (string, int, bool) {
 	case t.Version:
 		return "tini version 0.19.0_lameduck-" + version + "\n", syscall.Stdout, true
 	case t.Help:
-		return "usage: " + t.usage() + "\nThis is lameduck under tini's name; lameduck --help has its own flags.\n", syscall.Stdout, true
+		return helpAs(tiniUsage), syscall.Stdout, true
 	}
 	return license, syscall.Stdout, t.License
 }
@@ -105,14 +102,4 @@ func expectExit(cfg *shim.Config, text string) error {
 	}
 	cfg.ExitCodes = append(others, shim.ExitMap{From: code})
 	return nil
-}
-
-func (t *tini) startCode(err *shim.StartError) int {
-	switch {
-	case errors.Is(err, syscall.ENOENT):
-		return exitNotFound
-	case errors.Is(err, syscall.EACCES):
-		return exitRefused
-	}
-	return 1
 }

@@ -17,97 +17,39 @@ func watch(args, env []string) int {
 	switch {
 	case err != nil:
 		return fail(err)
-	case line.Help.Value:
+	case line.Help:
 		return answer(line.HelpText())
 	}
 	cfg, err := line.Config()
 	if err != nil {
 		return fail(err)
 	}
-	err = shim.Watch(cfg, display(line.JSON.Value))
+	render := lineOf
+	if line.JSON {
+		render = func(v shim.View) string { return v.JSON() + "\n" }
+	}
+	err = shim.Watch(cfg, func(v shim.View) error { return write(syscall.Stdout, render(v)) })
 	if err != nil && !errors.Is(err, syscall.EPIPE) {
 		return fail(err)
 	}
 	return 0
 }
 
-// display returns how to show views: as JSON, or else on a terminal as a screen, or else
-// as lines.
-func display(inJSON bool) shim.Display {
-	render := lineOf
-	none := func() {}
-	d := shim.Display{Enter: none, Leave: none}
-	switch {
-	case inJSON:
-		render = func(v shim.View) string { return v.JSON() + "\n" }
-	case shim.IsTerminal(syscall.Stdout):
-		render = screenOf
-		d.Enter = func() { write(syscall.Stdout, enterScreen) }
-		d.Leave = func() { write(syscall.Stdout, leaveScreen) }
-		d.Keys = shim.IsTerminal(syscall.Stdin)
-	}
-	d.Show = func(v shim.View) error { return write(syscall.Stdout, render(v)) }
-	return d
-}
-
-// Escape sequences; see console_codes(4).
-const (
-	enterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l" // the alternate screen, no cursor, long lines cut
-	leaveScreen = "\x1b[?7h\x1b[?25h\x1b[?1049l"
-	home        = "\x1b[H"
-	endRow      = "\x1b[K\r\n" // clears the rest of the row
-	clearBelow  = "\x1b[J"
-)
-
-// screenOf returns a view for a terminal.
-func screenOf(v shim.View) string {
-	rows := []string{
-		fmt.Sprintf("lameduck watch  %s  %s", v.Time.Format("15:04:05"), observerOf(v)),
-		"",
-		"ports       " + portsOf(v),
-		fmt.Sprintf("open        %d, %d in flight", v.Open, v.InFlight),
-		fmt.Sprintf("new/s       %s %d now, %d in all", shim.Sparkline(v.Recent), v.New, v.Accepted),
-		"last        new connection " + ago(v.LastNew) + ", byte " + ago(v.LastByte),
-		"state       " + verdict(v),
-	}
-	for i, p := range v.Peers {
-		rows = append(rows, fmt.Sprintf("%-11s %d open from %v", title(i, "peers"), p.Open, p.Peer))
-	}
-	for i, p := range v.Probes[:min(len(v.Probes), maxShown)] {
-		rows = append(rows, fmt.Sprintf("%-11s %d bytes from %v to %d every %.1f s", title(i, "probes?"), p.Bytes, p.Peer, p.Port, float64(p.PeriodMS)/1000))
-	}
-	if v.Trouble != "" {
-		rows = append(rows, "trouble     "+v.Trouble)
-	}
-	for i, row := range rows {
-		rows[i] = shim.Printable(row) // no escape sequence may come from outside
-	}
-	return home + strings.Join(rows, endRow) + endRow + clearBelow
-}
-
-// maxShown is how many probes or ports people are shown.
+// maxShown is how many ports people are shown.
 const maxShown = 8
-
-// observerOf returns how the traffic is observed, and the scope.
-func observerOf(v shim.View) string {
-	if v.Observer == nil {
-		return "nothing listens"
-	}
-	return fmt.Sprintf("seen by %s, scope %s", *v.Observer, v.Scope)
-}
-
-// title returns the word before the first row of a kind.
-func title(i int, word string) string {
-	if i > 0 {
-		return ""
-	}
-	return word
-}
 
 // lineOf returns a view as one line.
 func lineOf(v shim.View) string {
-	line := fmt.Sprintf("%s ports %s; %d open, %d in flight, %d new; last new connection %s, byte %s; %s",
-		v.Time.Format("15:04:05"), portsOf(v), v.Open, v.InFlight, v.New, ago(v.LastNew), ago(v.LastByte), verdict(v))
+	var peers []string
+	for _, p := range v.Peers {
+		peers = append(peers, fmt.Sprintf("%v (%d)", p.Peer, p.Open))
+	}
+	if len(peers) == 0 {
+		peers = []string{"none"}
+	}
+	line := fmt.Sprintf("%s ports %s; %d open, %d in flight, %d new; last new connection %s, byte %s; peers %s; %s",
+		v.Time.Format("15:04:05"), portsOf(v), v.Open, v.InFlight, v.New,
+		ago(v.LastNew), ago(v.LastByte), strings.Join(peers, ", "), verdict(v))
 	return shim.Printable(line) + "\n"
 }
 
@@ -132,17 +74,21 @@ func portsOf(v shim.View) string {
 	return strings.Join(list, ", ")
 }
 
-// verdict returns the strictest condition that is met.
+// verdict returns the strictest condition that is met, and what keeps the server from quiet.
 func verdict(v shim.View) string {
 	switch {
 	case v.Drained:
 		return "drained"
 	case v.Quiet:
 		return "quiet"
+	case v.Settled && v.InFlight > 0:
+		return "settled, but requests are in flight"
 	case v.Settled:
-		return "settled"
+		return "settled, but bytes come"
+	case v.InFlight > 0:
+		return "busy: requests are in flight"
 	}
-	return "busy"
+	return "busy: new connections"
 }
 
 // ago returns a time in milliseconds for people.

@@ -13,30 +13,17 @@ import (
 // Prefix begins the name of every variable of lameduck.
 const Prefix = "LAMEDUCK_"
 
-// hookVariables are set by lameduck for --on-stop, and so for a lameduck in --on-stop.
-var hookVariables = []string{"LAMEDUCK_PID", "LAMEDUCK_SIGNAL"}
-
-// Foreign reports whether a variable of env with Prefix is for another reader: Kubernetes
-// makes variables for Services called lameduck or lameduck-NAME, and lameduck makes some for
-// --on-stop.
-func Foreign(name, value string, env []string) bool {
-	ofLameduck := name == "LAMEDUCK_PORT" || strings.HasPrefix(name, "LAMEDUCK_PORT_") || strings.HasPrefix(name, "LAMEDUCK_SERVICE_")
-	switch {
-	case ofLameduck, slices.Contains(hookVariables, name), isAddress(value):
-		return true
-	case variable(flagsOf(new(Run)), name) != nil: // LAMEDUCK_COUNT_PORT=80 beside a Service called lameduck-count
-		return false
+// Variable returns the name of a flag's variable, or "".
+func Variable(f *kong.Flag) string {
+	if f.Group.Key == "Questions:" {
+		return ""
 	}
-	return serviceLinksIn(env).made(name)
+	return Prefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 }
 
-// envFlags are the variables of flags. The command does not get these variables: a
-// lameduck in the command would hold as well.
-type envFlags struct {
-	values  map[string]string // by the variable's name; empty ones count as unset
-	used    map[string]bool   // flags that took their value from here
-	rest    []string          // the environment without the variables of flags
-	unknown []Unknown
+// withVariable returns the flag with a variable, or nil.
+func withVariable(flags []*kong.Flag, name string) *kong.Flag {
+	return first(flags, func(f *kong.Flag) bool { return Variable(f) == name })
 }
 
 // Unknown is a variable that begins with Prefix and belongs to no flag. Hint says what would
@@ -47,68 +34,89 @@ func (u Unknown) String() string {
 	return fmt.Sprintf("unknown variable %s: %s", shim.Quote(u.Name), u.Hint)
 }
 
-// hintFor returns what to do about a variable that no flag of flags has.
-func hintFor(name string, flags []flag) string {
-	word := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, Prefix)), "_", "-")
-	switch f := long(flags, word); {
-	case f != nil && f.env == "":
-		return "--" + f.name() + " has no variable, give the flag"
-	case f != nil && f.name() != word: // --no-ignore-probes
-		return "did you mean " + f.env + "=false?"
+func unknownVariable(name string, flags []*kong.Flag) Unknown {
+	var known []string
+	for _, f := range flags {
+		known = append(known, strings.TrimPrefix(Variable(f), Prefix))
 	}
-	return "did you mean " + nearest(name, variables(flags)) + "?"
+	if near := nearest(strings.TrimPrefix(name, Prefix), known); near != "" {
+		return Unknown{name, "did you mean " + Prefix + near + "?"}
+	}
+	return Unknown{name, "lameduck --help-all lists the variables"}
 }
 
-// readEnv sorts the environment. As with getenv(3), the first of two variables of one
-// name counts. Blanks and newlines around a value, as left by an editor or by $(cat FILE),
-// do not count. Variables of the flags in foreign, another grammar's, stay in the rest.
-func readEnv(env []string, flags, foreign []flag) *envFlags {
-	e := &envFlags{values: map[string]string{}, used: map[string]bool{}}
+// readEnv sorts the environment. As with getenv(3), the first of two variables of one name
+// counts. An empty variable counts as unset, and so do blanks and newlines around a value, as
+// left by an editor or by $(cat FILE). The command does not get the variables of the flags: a
+// lameduck in the command would hold as well. Variables of flags that only other commands of
+// lameduck have stay.
+func (l *Line) readEnv(env []string, all []*kong.Flag) {
 	for _, entry := range env {
 		name, value, isVariable := strings.Cut(entry, "=")
+		if !isVariable || !strings.HasPrefix(name, Prefix) { // getenv(3) finds no entry without "="
+			l.Env = append(l.Env, entry)
+			continue
+		}
+		f := withVariable(all, name)
 		switch {
-		case !isVariable || !strings.HasPrefix(name, Prefix): // getenv(3) finds no entry without "="
-		case variable(flags, name) != nil && !isAddress(value):
-			if _, again := e.values[name]; !again {
-				e.values[name] = strings.TrimSpace(value)
+		case f != nil && slices.Contains(l.flags, f) && !isAddress(value):
+			if _, again := l.variables[f.Name]; !again {
+				l.variables[f.Name] = strings.TrimSpace(value)
 			}
 			continue
-		case variable(foreign, name) == nil && !Foreign(name, value, env):
-			e.unknown = append(e.unknown, Unknown{name, hintFor(name, slices.Concat(flags, foreign))})
+		case f == nil && !Foreign(name, value, env):
+			l.Unknown = append(l.Unknown, unknownVariable(name, all))
 		}
-		e.rest = append(e.rest, entry)
+		l.Env = append(l.Env, entry)
 	}
-	return e
-}
-
-// variable returns the flag with a variable, or nil.
-func variable(flags []flag, name string) *flag {
-	return find(flags, func(f *flag) bool { return f.env == name })
-}
-
-// variables returns the names of the flags' variables.
-func variables(flags []flag) (names []string) {
-	for _, f := range flags {
-		if f.env != "" {
-			names = append(names, f.env)
-		}
-	}
-	return names
 }
 
 // Validate is for kong.Resolver.
-func (e *envFlags) Validate(*kong.Application) error { return nil }
+func (l *Line) Validate(*kong.Application) error { return nil }
 
-// Resolve returns the value of a flag that is not on the command line. kong's own way to
+// Resolve returns the variable of a flag that is not on the command line. kong's own way to
 // read the environment takes an empty variable for a value.
-func (e *envFlags) Resolve(_ *kong.Context, _ *kong.Path, f *kong.Flag) (any, error) {
-	for _, name := range f.Envs {
-		if value := e.values[name]; value != "" {
-			e.used[f.Name] = true
-			return value, nil
-		}
+func (l *Line) Resolve(_ *kong.Context, _ *kong.Path, f *kong.Flag) (any, error) {
+	l.resolving = true
+	if value := l.variables[f.Name]; value != "" {
+		return value, nil
 	}
 	return nil, nil
+}
+
+// Foreign reports whether a variable of env with Prefix is for another reader than a flag: set
+// by lameduck for --on-stop, or by the kubelet for a Service called lameduck or lameduck-NAME.
+// The kubelet makes variables of every Service with a cluster IP for every container, unless
+// the pod's enableServiceLinks is false: for NAME, port 80 (called http) and TCP
+//
+//	NAME_SERVICE_HOST=10.0.0.1
+//	NAME_SERVICE_PORT=80
+//	NAME_SERVICE_PORT_HTTP=80
+//	NAME_PORT=tcp://10.0.0.1:80
+//	NAME_PORT_80_TCP=tcp://10.0.0.1:80
+//	NAME_PORT_80_TCP_ADDR=10.0.0.1
+func Foreign(name, value string, env []string) bool {
+	services := []string{"LAMEDUCK"}
+	for _, entry := range env {
+		other, _, _ := strings.Cut(entry, "=")
+		if service, found := strings.CutSuffix(other, "_SERVICE_HOST"); found {
+			services = append(services, service)
+		}
+	}
+	for _, service := range services {
+		rest, found := strings.CutPrefix(name, service+"_")
+		if found && (rest == "PORT" || strings.HasPrefix(rest, "PORT_") || strings.HasPrefix(rest, "SERVICE_")) {
+			return true
+		}
+	}
+	return isAddress(value) || name == "LAMEDUCK_PID" || name == "LAMEDUCK_SIGNAL"
+}
+
+// isAddress reports whether a value is that of NAME_PORT or NAME_PORT_80_TCP. No flag takes
+// such a value.
+func isAddress(value string) bool {
+	protocol, _, found := strings.Cut(value, "://")
+	return found && slices.Contains([]string{"tcp", "udp", "sctp"}, protocol)
 }
 
 // Lookup returns the value of a variable as getenv(3) does.
@@ -124,7 +132,6 @@ func Lookup(env []string, name string) (value string, set bool) {
 // AsksJSON reports whether the environment asks for JSON, for errors before the flags and
 // variables have been read.
 func AsksJSON(env []string) bool {
-	value, _ := Lookup(env, "LAMEDUCK_LOG_FORMAT")
-	json, err := parseFormat(strings.TrimSpace(value))
-	return err == nil && json
+	value, _ := Lookup(env, Prefix+"LOG_FORMAT")
+	return strings.TrimSpace(value) == "json"
 }

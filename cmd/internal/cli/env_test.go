@@ -33,7 +33,7 @@ func TestEnvFlags(t *testing.T) {
 		{"", "LAMEDUCK_STOP_SIGNAL=quit,28", shim.Config{StopSignals: []shim.Signal{3, 28}}, ""},
 		{"", "LAMEDUCK_EXIT_CODE=143,130:2", shim.Config{ExitCodes: []shim.ExitMap{{From: 143}, {From: 130, To: 2}}}, ""},
 		{"", "LAMEDUCK_LOG_LEVEL=warn", shim.Config{}, ""},
-		{"", "LAMEDUCK_GROUP=true LAMEDUCK_DROP_UNHANDLED=1", shim.Config{Group: true, DropUnhandled: true}, ""},
+		{"", "LAMEDUCK_GROUP=true", shim.Config{Group: true}, ""},
 		{"", "LAMEDUCK_GROUP= LAMEDUCK_SUBREAPER=", shim.Config{}, ""},
 		{"", "LAMEDUCK_GROUP=0 LAMEDUCK_SUBREAPER=false", shim.Config{Subreaper: shim.No}, ""},
 		{"-u quiet", "LAMEDUCK_IGNORE_PROBES=true", shim.Config{Until: shim.Quiet, Probes: shim.IgnoreProbes}, ""},
@@ -81,8 +81,9 @@ func TestEnvTrimmed(t *testing.T) {
 		cfg.Env = nil
 		return cfg
 	}
-	for name, flag := range modelOf(t, new(Run)) {
-		if len(flag.Envs) == 0 {
+	for name, flag := range modelOf(t, "run") {
+		variable := Variable(flag)
+		if variable == "" {
 			continue
 		}
 		value := values[name]
@@ -92,17 +93,17 @@ func TestEnvTrimmed(t *testing.T) {
 		if value == "" {
 			t.Errorf("no value for --%s", name)
 		}
-		plain := read(flag.Envs[0] + "=" + value)
+		plain := read(variable + "=" + value)
 		for _, odd := range []string{value + "\n", value + " ", " " + value + "\r\n", "\t" + value} {
-			if got := read(flag.Envs[0] + "=" + odd); !reflect.DeepEqual(got, plain) {
-				t.Errorf("%s=%q: %+v, want %+v", flag.Envs[0], odd, got, plain)
+			if got := read(variable + "=" + odd); !reflect.DeepEqual(got, plain) {
+				t.Errorf("%s=%q: %+v, want %+v", variable, odd, got, plain)
 			}
 		}
 		if name == "until" || name == "health" { // beside has both
 			continue
 		}
-		if got, want := read(flag.Envs[0]+"= \n"), read("A=B"); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s of blanks: %+v, want %+v", flag.Envs[0], got, want)
+		if got, want := read(variable+"= \n"), read("A=B"); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s of blanks: %+v, want %+v", variable, got, want)
 		}
 	}
 }
@@ -137,18 +138,13 @@ func TestEnvWarnings(t *testing.T) {
 		"LAMEDUCK_REWRITES=":         {"LAMEDUCK_REWRITES", "did you mean LAMEDUCK_REWRITE?"},
 		"LAMEDUCK_PORTS=2":           {"LAMEDUCK_PORTS"},
 		"LAMEDUCK_SERVICE=2":         {"LAMEDUCK_SERVICE"},
-		"LAMEDUCK_VERSION=1":         {"unknown variable LAMEDUCK_VERSION: --version has no variable, give the flag"},
-		"LAMEDUCK_HELP=1":            {"unknown variable LAMEDUCK_HELP: --help has no variable, give the flag"},
-		"LAMEDUCK_HELP_ALL=1":        {"unknown variable LAMEDUCK_HELP_ALL: --help-all has no variable, give the flag"},
-		"LAMEDUCK_EXPLAIN=1":         {"unknown variable LAMEDUCK_EXPLAIN: --explain has no variable, give the flag"},
-		"LAMEDUCK_NO_IGNORE_PROBES=": {"did you mean LAMEDUCK_IGNORE_PROBES=false?"},
-
-		"LAMEDUCK_TERMINATION_GRACE_PERIOD=60": {"did you mean LAMEDUCK_GRACE_PERIOD?"},
-		"LAMEDUCK_=1":                          {"LAMEDUCK_: did you mean"},
-		"LAMEDUCK_GRACE_PERIOD=60":             {"LAMEDUCK_GRACE_PERIOD", "no effect", "--delay"},
-		"LAMEDUCK_IGNORE_PROBES=no":            {"LAMEDUCK_IGNORE_PROBES=no has no effect", "--until"},
-		"LAMEDUCK_COMMAND=rm":                  {"LAMEDUCK_COMMAND"},
-		"LAMEDUCK_LOG__LEVEL=silent":           {"LAMEDUCK_LOG__LEVEL", "did you mean LAMEDUCK_LOG_LEVEL?"},
+		"LAMEDUCK_VERSION=1":         {"unknown variable LAMEDUCK_VERSION: lameduck --help-all lists the variables"},
+		"LAMEDUCK_IMAGE=foo":         {"unknown variable LAMEDUCK_IMAGE: lameduck --help-all lists the variables"},
+		"LAMEDUCK_=1":                {"LAMEDUCK_: "},
+		"LAMEDUCK_GRACE_PERIOD=60":   {"LAMEDUCK_GRACE_PERIOD", "no effect", "--delay"},
+		"LAMEDUCK_IGNORE_PROBES=no":  {"LAMEDUCK_IGNORE_PROBES=no has no effect", "--until"},
+		"LAMEDUCK_COMMAND=rm":        {"LAMEDUCK_COMMAND"},
+		"LAMEDUCK_LOG__LEVEL=silent": {"LAMEDUCK_LOG__LEVEL", "did you mean LAMEDUCK_LOG_LEVEL?"},
 	} {
 		cfg, err := configOf("x", env)
 		if err != nil || len(cfg.Warnings) != 1 {
@@ -168,4 +164,56 @@ func TestEnvWarnings(t *testing.T) {
 	if err != nil || len(odd.Unknown) != 1 || strings.Contains(odd.Unknown[0].String(), "\n") {
 		t.Errorf("a name with a newline: warnings %q, error %v", odd.Unknown, err)
 	}
+}
+
+// linksOf returns the variables that the kubelet makes for a Service with the ports 80
+// (http) and 53/UDP, by the Service's name in variables.
+func linksOf(name string) (env []string) {
+	for _, entry := range []string{
+		"_SERVICE_HOST=10.0.0.1", "_SERVICE_PORT=80", "_SERVICE_PORT_HTTP=80", "_SERVICE_PORT_MY_DNS=53",
+		"_PORT=tcp://10.0.0.1:80",
+		"_PORT_80_TCP=tcp://10.0.0.1:80", "_PORT_80_TCP_PROTO=tcp", "_PORT_80_TCP_PORT=80", "_PORT_80_TCP_ADDR=10.0.0.1",
+		"_PORT_53_UDP=udp://[fd00::1]:53", "_PORT_53_UDP_PROTO=udp", "_PORT_53_UDP_PORT=53", "_PORT_53_UDP_ADDR=fd00::1",
+	} {
+		env = append(env, name+entry)
+	}
+	return env
+}
+
+// TestServiceLinks: the variables of a Service, even a variable with the name of a flag's
+// variable, are no warning and no value, and the command gets all variables.
+func TestServiceLinks(t *testing.T) {
+	for _, service := range []string{"LAMEDUCK", "LAMEDUCK_WEB", "LAMEDUCK_COUNT", "LAMEDUCK_IGNORE", "LAMEDUCK_DELAY", "LAMEDUCK_UNTIL_V2", "LAMEDUCK_SERVICE_HOST", "LAMEDUCKS"} {
+		env := linksOf(service)
+		for _, order := range [][]string{env, reversed(env)} {
+			got, err := configOf("-u quiet x", strings.Join(order, " "))
+			if err != nil || len(got.Warnings) > 0 || len(got.CountPorts)+len(got.IgnorePorts) > 0 || !slices.Equal(got.Env, order) {
+				t.Errorf("%s: %v, warnings %q, ports %v %v, the command gets %q", service, err, got.Warnings, got.CountPorts, got.IgnorePorts, got.Env)
+			}
+		}
+	}
+}
+
+// TestServiceLinksAside: beside the variables of a Service the user's own variables count,
+// and mistyped variables are a warning.
+func TestServiceLinksAside(t *testing.T) {
+	env := strings.Join(linksOf("LAMEDUCK_COUNT")[:3], " ")
+	got, err := configOf("-u quiet x", env+" LAMEDUCK_COUNT_PORT=8080") // the pod's own wins over the kubelet's
+	if err != nil || len(got.Warnings) > 0 || !slices.Equal(got.CountPorts, []uint16{8080}) {
+		t.Errorf("LAMEDUCK_COUNT_PORT=8080: %v, warnings %q, ports %v", err, got.Warnings, got.CountPorts)
+	}
+	for _, entry := range []string{"LAMEDUCK_COUNT_PORTS=80", "LAMEDUCK_COUNT_SERVICE=x", "LAMEDUCK_WEB_SERVICE_PORT=80"} {
+		if got, err := configOf("-u quiet x", env+" "+entry); err != nil || len(got.Warnings) != 1 {
+			t.Errorf("%s: %v, warnings %q", entry, err, got.Warnings)
+		}
+	}
+	if got, err := configOf("-u quiet x", "LAMEDUCK_WEB_PORT=tcp://10.0.0.1:80"); err != nil || len(got.Warnings) > 0 {
+		t.Errorf("an address alone: %v, warnings %q", err, got.Warnings)
+	}
+}
+
+func reversed(list []string) []string {
+	list = slices.Clone(list)
+	slices.Reverse(list)
+	return list
 }

@@ -2,36 +2,27 @@ package cli
 
 import (
 	"bytes"
+	_ "embed" // for help.txt
 	"strings"
 
 	"github.com/alecthomas/kong"
 )
 
-// HelpText returns the common flags of lameduck, on one screen.
-func (*Run) HelpText() string {
-	return helpOf(new(Run), runIntro, false, "common") + runOutro
+// HelpText returns the answer to --help: the everyday flags of lameduck, on one screen, or all
+// flags of a subcommand.
+func (l *Line) HelpText() string {
+	switch l.name {
+	case "hold":
+		return helpOf(l.name, holdIntro, true) + holdOutro
+	case "watch":
+		return helpOf(l.name, watchIntro, true) + watchOutro
+	}
+	return helpOf("run", runIntro, false) + runOutro
 }
 
 // HelpAllText returns all flags of lameduck, with variables, and the course of a stop.
-func (*Run) HelpAllText() string {
-	return helpOf(new(Run), runIntro+runCommands, true) + runOutro + runNotes
-}
-
-// HelpText returns the common flags of lameduck hold, and the names of the other flags. With
-// --help-all, HelpText returns all flags.
-func (h *HoldOnly) HelpText() string {
-	if h.HelpAll.Value {
-		return helpOf(new(HoldOnly), holdIntro, true, "hook") + holdOutro
-	}
-	return helpOf(new(HoldOnly), holdIntro, false, "hook", "common") + others(new(HoldOnly), "hold", "hook", "common") + holdOutro
-}
-
-// HelpText returns the flags of lameduck watch, as HoldOnly.HelpText does.
-func (w *Watch) HelpText() string {
-	if w.HelpAll.Value {
-		return helpOf(new(Watch), watchIntro, true) + watchOutro
-	}
-	return helpOf(new(Watch), watchIntro, false, "common") + others(new(Watch), "watch", "common") + watchOutro
+func (l *Line) HelpAllText() string {
+	return helpOf("run", runIntro+runCommands, true) + runOutro + runNotes
 }
 
 const runIntro = `lameduck runs COMMAND as the first process of a container: it reaps orphans and
@@ -71,7 +62,6 @@ Examples:
   lameduck --kill-after=20 -- myserver
   lameduck --linger=5 -- mydaemon
   lameduck --health=:9000=:8080 -d 5 -- myserver
-  lameduck --drop-unhandled -- myserver
   lameduck --subreaper=false -- make
   lameduck --parent-death-signal=TERM -- myserver
   lameduck -e 143 -- java -jar app.jar
@@ -93,8 +83,8 @@ hold, where R is 10 or a third of G, whichever is less, plus --linger. A longer
 delay is an error if the grace period was given, and a warning if it was
 assumed.
 
-Called as tini, tini-static, docker-init, dumb-init, catatonit, podman-init or
-pause, lameduck takes that program's flags, variables and exit codes; LAMEDUCK_*
+Called as tini, tini-static, docker-init, dumb-init, catatonit or podman-init,
+lameduck takes that program's flags, variables and exit codes; LAMEDUCK_*
 variables work there too.
 
 Exit codes: COMMAND's own; 128+n if signal n killed it; 127 not found; 126 found
@@ -111,23 +101,22 @@ const holdOutro = `
 TERM or INT ends the hold, with 0. If PID 1 is a lameduck that holds by itself,
 lameduck hold says so and returns at once: two holds would add up. Its lines
 also go to PID 1's standard error, where kubectl logs shows them. A wrong flag
-does not cost the hold: lameduck hold says so, holds without the flag, and
+does not cost the hold: lameduck hold says so, holds with the defaults, and
 returns 125 at the end, which Kubernetes reports (FailedPreStopHook).
 Every flag has a variable: LAMEDUCK_DELAY=10 is --delay=10.
 
   lifecycle: {preStop: {exec: {command: [/lameduck, hold, --delay=10]}}}
 `
 
-const watchIntro = `lameduck watch shows the traffic as a hold would see it, once a second until
-interrupted: a full-screen view on a terminal (q ends it), otherwise a line each
-time.
+const watchIntro = `lameduck watch shows the traffic as a hold would see it, a line a second until
+interrupted.
 
 Usage: lameduck watch [flags]`
 
 const watchOutro = `
 It observes the connections to all processes of its PID namespace, and finds
-servers that start later within 6 s. q, INT, TERM or a closed output ends it,
-with 0. Silence counts from the last byte that the kernel knows of, so an idle
+servers that start later within 6 s. INT, TERM or a closed output ends it, with
+0. Silence counts from the last byte that the kernel knows of, so an idle
 server is quiet from the start on.
 
   kubectl exec POD -- /lameduck watch
@@ -136,21 +125,35 @@ server is quiet from the start on.
 // helpWidth is the width of a terminal.
 const helpWidth = 80
 
-// helpOf returns kong's help for a grammar: the flags that have any of the tags, or all
-// flags, in groups and with variables. The text of a flag is the value of the first of tags
-// that the flag has, or else the flag's help.
-func helpOf(grammar any, intro string, all bool, tags ...string) string {
+// texts has the help of each flag: NAME: HELP.
+//
+//go:embed help.txt
+var texts string
+
+func textOf(flag string) string {
+	_, after, _ := strings.Cut("\n"+texts, "\n"+flag+": ")
+	text, _, _ := strings.Cut(after, "\n")
+	return text
+}
+
+// helpOf returns kong's help for a command: the everyday flags, or all flags, in groups and
+// with variables.
+func helpOf(name, intro string, all bool) string {
 	var out bytes.Buffer
-	k, err := newParser(grammar, kong.Description(intro), kong.Writers(&out, &out), kong.ValueFormatter(formatter(all, tags)),
+	k, err := newParser(new(Line), kong.Description(intro), kong.Writers(&out, &out),
 		kong.ConfigureHelp(kong.HelpOptions{NoAppSummary: true, NoAppDescFormat: true, WrapUpperBound: helpWidth}))
 	if err != nil {
 		return err.Error()
 	}
+	k.Model.Flags = flagsOf(name, k.Model.Flags)
 	for _, f := range k.Model.Flags {
-		if !all {
-			f.Group, f.Hidden = nil, f.Hidden || tagOf(f.Value, tags) == ""
+		f.Help = textOf(f.Name)
+		switch variable := Variable(f); {
+		case !all:
+			f.Group, f.Hidden = nil, !f.Tag.Has("everyday")
+		case variable != "":
+			f.Help += " ($" + variable + ")"
 		}
-		f.Tag.Envs, f.Envs = nil, f.Tag.Envs // the variables are for the formatter, not for Trace
 	}
 	ctx, err := kong.Trace(k, nil)
 	if err == nil {
@@ -160,57 +163,4 @@ func helpOf(grammar any, intro string, all bool, tags ...string) string {
 		return err.Error()
 	}
 	return strings.TrimLeft(out.String(), "\n")
-}
-
-// tagOf returns the first of tags that a flag has, or "".
-func tagOf(v *kong.Value, tags []string) string {
-	for _, tag := range tags {
-		if v.Tag.Has(tag) {
-			return tag
-		}
-	}
-	return ""
-}
-
-// formatter returns the texts that kong prints beside the flags.
-func formatter(all bool, tags []string) kong.HelpValueFormatter {
-	return func(v *kong.Value) string {
-		text := v.Help
-		if tag := tagOf(v, tags); tag != "" {
-			text = v.Tag.Get(tag)
-		}
-		if all && len(v.Flag.Envs) > 0 {
-			text += " ($" + v.Flag.Envs[0] + ")"
-		}
-		return text
-	}
-}
-
-// Model returns kong's model of a grammar: all flags, with variables and help.
-func Model(grammar any) (*kong.Application, error) {
-	k, err := newParser(grammar)
-	if err != nil {
-		return nil, err
-	}
-	return k.Model, nil
-}
-
-// others returns a paragraph that names the flags of a subcommand without any of the tags.
-func others(grammar any, name string, tags ...string) string {
-	model, err := Model(grammar)
-	if err != nil {
-		return err.Error()
-	}
-	lines, line := []string{}, "And, as for lameduck itself (see lameduck "+name+" --help-all):"
-	for _, f := range model.Flags {
-		if tagOf(f.Value, tags) != "" || f.Hidden {
-			continue
-		}
-		word := " --" + f.Name
-		if len(line)+len(word) > helpWidth {
-			lines, line = append(lines, line), " "
-		}
-		line += word
-	}
-	return "\n" + strings.Join(append(lines, line), "\n") + "\n"
 }

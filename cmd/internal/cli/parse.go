@@ -1,178 +1,242 @@
 package cli
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// Line is what Parse has read, apart from the values.
+// Line is a command line with its environment.
 type Line struct {
-	Command  []string      // the program and its arguments
-	Env      []string      // the environment without the variables of flags
-	Unknown  []Unknown     // variables that belong to no flag
-	Spelling shim.Spelling // how messages spell flags
+	Flags
+	Command []string  // the program and its arguments
+	Env     []string  // the environment without the variables of flags
+	Unknown []Unknown // variables that belong to no flag
 
-	flags []flag
-	vars  *envFlags
+	name      string            // of the command: run, hold or watch
+	flags     []*kong.Flag      // of the command
+	variables map[string]string // the values of the flags' variables, by the flags' names
+	given     []Given
+	resolving bool // kong has read the words, and now reads the variables
 }
 
 // ParseRun reads the arguments of lameduck. Values are checked by Config: --help wins.
-func ParseRun(args, env []string) (*Run, error) {
-	var r Run
-	command, err := r.parse(&r, args, env, nil)
-	if unknown := (unknownFlagError{}); errors.As(err, &unknown) && unknown.meant == "" {
-		err = fmt.Errorf("%w: flags of the command follow the command", err)
-	}
+func ParseRun(args, env []string) (*Line, error) {
+	l, err := parse("run", args, env)
 	if err != nil {
-		return &r, fmt.Errorf("%w (lameduck --help-all lists the flags)", err)
+		return l, fmt.Errorf("%w (lameduck --help-all lists the flags)", err)
 	}
-	r.Command = DropDashes(command)
-	return &r, nil
+	return l, nil
 }
 
-// ParseHold reads the arguments of lameduck hold. --help-all sets Help as well.
-func ParseHold(args, env []string) (*HoldOnly, error) {
-	var h HoldOnly
-	err := h.parseOnly(&h, "hold", args, env)
-	h.Help.Value = h.Help.Value || h.HelpAll.Value
-	return &h, err
-}
+// ParseHold reads the arguments of lameduck hold.
+func ParseHold(args, env []string) (*Line, error) { return parseOnly("hold", args, env) }
 
-// ParseWatch reads the arguments of lameduck watch. --help-all sets Help as well.
-func ParseWatch(args, env []string) (*Watch, error) {
-	var w Watch
-	err := w.parseOnly(&w, "watch", args, env)
-	w.Help.Value = w.Help.Value || w.HelpAll.Value
-	return &w, err
-}
+// ParseWatch reads the arguments of lameduck watch.
+func ParseWatch(args, env []string) (*Line, error) { return parseOnly("watch", args, env) }
 
 // parseOnly is parse for a subcommand, which runs no command.
-func (l *Line) parseOnly(grammar any, name string, args, env []string) error {
-	command, err := l.parse(grammar, args, env, flagsOf(new(Run)))
-	err = lacking(err, name)
-	if words := DropDashes(command); err == nil && len(words) > 0 {
-		err = unexpectedArgument(words[0])
+func parseOnly(name string, args, env []string) (*Line, error) {
+	l, err := parse(name, args, env)
+	if err == nil && len(l.Command) > 0 {
+		err = fmt.Errorf("unexpected argument %q", l.Command[0])
 	}
 	if err != nil {
-		return fmt.Errorf("%w (lameduck %s --help lists the flags; to run a program of that name: lameduck -- %[2]s)", err, name)
+		return l, fmt.Errorf("%w (lameduck %s --help lists the flags; to run a program of that name: lameduck -- %[2]s)",
+			err, name)
+	}
+	l.Help = l.Help || l.HelpAll
+	return l, nil
+}
+
+// parse reads a command line. kong's model, a large part of lameduck's start, is only made
+// if there is a flag or a variable.
+func parse(name string, args, env []string) (*Line, error) {
+	l := &Line{name: name, variables: map[string]string{}}
+	isOurs := func(entry string) bool { return strings.HasPrefix(entry, Prefix) }
+	if (len(args) == 0 || !isFlag(args[0])) && !slices.ContainsFunc(env, isOurs) {
+		l.Command, l.Env = DropDashes(args), env
+		return l, nil
+	}
+	k, err := newParser(l, kong.Resolvers(l))
+	if err != nil {
+		return l, err
+	}
+	all := k.Model.Flags
+	l.flags = flagsOf(name, all)
+	k.Model.Flags = l.flags
+	l.readEnv(env, all)
+	command, err := read(k, args)
+	if unknown, ok := err.(unknownFlagError); ok {
+		err = l.explain(unknown, all)
+	}
+	l.Command = DropDashes(command)
+	return l, err
+}
+
+// read has kong read the flags, and returns the words that follow.
+func read(k *kong.Kong, args []string) (rest []string, err error) {
+	own, rest, err := cut(args, k.Model.Flags)
+	if err == nil {
+		_, err = k.Parse(own)
+	}
+	return rest, err
+}
+
+// newParser returns kong for the flags of a line.
+func newParser(l *Line, options ...kong.Option) (*kong.Kong, error) {
+	for name, r := range readers {
+		options = append(options, kong.NamedMapper(name, mapper{r, l}))
+	}
+	return kong.New(&l.Flags, append(options, kong.NoDefaultHelp())...)
+}
+
+// Model returns kong's model of all flags.
+func Model() (*kong.Application, error) {
+	k, err := newParser(new(Line))
+	if err != nil {
+		return nil, err
+	}
+	return k.Model, nil
+}
+
+// flagsOf returns the flags that a command has.
+func flagsOf(name string, all []*kong.Flag) (flags []*kong.Flag) {
+	for _, f := range all {
+		of := cmp.Or(f.Tag.Get("of"), commands[f.Group.Key])
+		if slices.Contains(strings.Fields(of), name) {
+			flags = append(flags, f)
+		}
+	}
+	return flags
+}
+
+// isFlag reports whether a word is a flag.
+func isFlag(word string) bool { return len(word) > 1 && word[0] == '-' && word != "--" }
+
+// cut divides args into flags and the command, which begins at "--" ("--" included), or at
+// the first word other than a flag or the value of a flag. The command never passes through
+// kong: kong takes quadratic time for long lists.
+func cut(args []string, flags []*kong.Flag) (own, command []string, err error) {
+	for i := 0; i < len(args); i++ {
+		if !isFlag(args[i]) {
+			return args[:i], args[i:], nil
+		}
+		valueFollows, err := readWord(args[i], flags)
+		if err != nil {
+			return nil, nil, err
+		}
+		if valueFollows {
+			i++
+			if i == len(args) || args[i] == "--" || isFlag(args[i]) {
+				return nil, nil, fmt.Errorf("%s needs a value: give %[1]s VALUE", args[i-1])
+			}
+		}
+	}
+	return args, nil, nil
+}
+
+// readWord reports whether the next word is the value of the flag in word. Several short
+// flags may share a hyphen.
+func readWord(word string, flags []*kong.Flag) (valueFollows bool, err error) {
+	if strings.HasPrefix(word, "--") {
+		name, _, attached := strings.Cut(word, "=")
+		f := find(flags, name)
+		switch {
+		case f == nil:
+			return false, unknownFlagError(name)
+		case attached && strings.HasPrefix(name, "--no-"):
+			return false, fmt.Errorf("%s takes no value: give %[1]s alone", name)
+		}
+		return takesValue(f) && !attached, nil
+	}
+	for rest := word[1:]; rest != ""; {
+		_, size := utf8.DecodeRuneInString(rest)
+		f := find(flags, "-"+rest[:size])
+		switch {
+		case f == nil:
+			return false, unknownFlagError("-" + rest[:size])
+		case takesValue(f): // the rest of the word is the value
+			return rest[size:] == "", nil
+		}
+		rest = rest[size:]
+	}
+	return false, nil
+}
+
+func takesValue(f *kong.Flag) bool { return !f.IsBool() && !f.IsCounter() }
+
+// names returns a flag as it may be given: --delay, -d.
+func names(f *kong.Flag) []string {
+	list := []string{"--" + f.Name}
+	if f.Short != 0 {
+		list = append(list, "-"+string(f.Short))
+	}
+	if f.Tag.Negatable != "" {
+		list = append(list, "--no-"+f.Name)
+	}
+	for _, alias := range f.Aliases {
+		list = append(list, "--"+alias)
+	}
+	return list
+}
+
+// find returns the flag with a name, or nil.
+func find(flags []*kong.Flag, name string) *kong.Flag {
+	return first(flags, func(f *kong.Flag) bool { return slices.Contains(names(f), name) })
+}
+
+func first(flags []*kong.Flag, is func(*kong.Flag) bool) *kong.Flag {
+	for _, f := range flags {
+		if is(f) {
+			return f
+		}
 	}
 	return nil
 }
 
-// unexpectedArgument is the error for a word that is neither a flag nor the value of a flag.
-func unexpectedArgument(word string) error {
-	return fmt.Errorf("unexpected argument %s", quoteWord(word))
-}
+// unknownFlagError is a flag that does not exist.
+type unknownFlagError string
 
-// quoteWord is shim.Quote, with quotes around an empty word too.
-func quoteWord(word string) string {
-	if word == "" {
-		return `""`
-	}
-	return shim.Quote(word)
-}
+func (e unknownFlagError) Error() string { return "unknown flag " + shim.Quote(string(e)) }
 
-// lacking returns err, with a hint if a subcommand has no flag of a name that lameduck
-// itself has.
-func lacking(err error, subcommand string) error {
-	if unknown := (unknownFlagError{}); errors.As(err, &unknown) && isFlagOfRun(unknown.flag) {
-		return fmt.Errorf("unknown flag %s: lameduck itself has the flag, lameduck %s does not", shim.Quote(unknown.flag), subcommand)
+// explain returns the error of an unknown flag with what may have been meant.
+func (l *Line) explain(unknown unknownFlagError, all []*kong.Flag) error {
+	var known []string
+	for _, f := range l.flags {
+		known = append(known, slices.DeleteFunc(names(f), func(name string) bool { return len(name) == 2 })...)
 	}
-	return err
-}
-
-// isFlagOfRun reports whether lameduck itself has a flag, as typed.
-func isFlagOfRun(typed string) bool {
-	name, isLong := strings.CutPrefix(typed, "--")
-	flags := flagsOf(new(Run))
-	if isLong {
-		return long(flags, name) != nil
+	name, isLong := strings.CutPrefix(string(unknown), "--")
+	near := nearest(string(unknown), known)
+	_, noPreset := shim.ParsePreset(name)
+	switch {
+	case find(flagsOf("run", all), string(unknown)) != nil: // and so not of the subcommand
+		return fmt.Errorf("%w: lameduck itself has the flag, lameduck %s does not", unknown, l.name)
+	case isLong && near != "":
+		return fmt.Errorf("%w: did you mean %s?", unknown, near)
+	case isLong && l.name == "run" && noPreset == nil:
+		return fmt.Errorf("%w: did you mean --preset=%s?", unknown, name)
+	case l.name == "run":
+		return fmt.Errorf("%w: flags of the command follow the command", unknown)
 	}
-	return short(flags, strings.TrimPrefix(typed, "-")) != nil
-}
-
-// parse fills grammar, of which l is a part, and returns the command. The variables of
-// foreign flags stay in the environment.
-func (l *Line) parse(grammar any, args, env []string, foreign []flag) (command []string, err error) {
-	l.flags = flagsOf(grammar)
-	l.vars = readEnv(env, l.flags, foreign)
-	l.Env, l.Unknown = l.vars.rest, l.vars.unknown
-	own, command, err := split(args, l.flags)
-	if err != nil {
-		return nil, err
-	}
-	for name, value := range l.vars.values {
-		if value != "" {
-			variable(l.flags, name).given = true
-		}
-	}
-	return command, l.readFlags(own)
-}
-
-// readFlags has kong read the flags and variables that were given, if any.
-func (l *Line) readFlags(args []string) error {
-	var given []*flag
-	for i := range l.flags {
-		if l.flags[i].given {
-			given = append(given, &l.flags[i])
-		}
-	}
-	if len(given) == 0 {
-		return nil
-	}
-	grammar := part(given)
-	k, err := newParser(grammar.Interface(), kong.Resolvers(l.vars))
-	if err != nil {
-		return err
-	}
-	for _, f := range k.Model.Flags {
-		f.Tag.Envs = nil // kong shall not read the process's environment: envFlags.Resolve reads env
-	}
-	_, err = k.Parse(args)
-	for i, f := range given {
-		f.value.Set(grammar.Elem().Field(i))
-	}
-	return err
-}
-
-func newParser(grammar any, options ...kong.Option) (*kong.Kong, error) {
-	return kong.New(grammar, append(options, kong.Name("lameduck"), kong.NoDefaultHelp())...)
+	return unknown
 }
 
 // ParseOther reads the flags of another program into grammar, a struct for kong, and
 // returns the words that follow the flags. Long flags may be abbreviated.
 func ParseOther(grammar any, args []string) (rest []string, err error) {
-	k, err := newParser(grammar)
+	k, err := kong.New(grammar, kong.NoDefaultHelp())
 	if err != nil {
 		return nil, err
 	}
 	abbreviate(k.Model.Flags)
-	own, rest, err := split(args, flagsIn(k.Model))
-	if err != nil {
-		return nil, inOther(err)
-	}
-	_, err = k.Parse(own)
-	return rest, err
-}
-
-// inOther returns an error about a flag as another program has it: lameduck's own flags are
-// variables there, and no other long flag is suggested, since few inits have any.
-func inOther(err error) error {
-	var unknown unknownFlagError
-	if !errors.As(err, &unknown) {
-		return err
-	}
-	name, isLong := strings.CutPrefix(unknown.flag, "--")
-	if f := long(flagsOf(new(Run)), name); isLong && f != nil && f.env != "" {
-		return fmt.Errorf("unknown flag %s: give %s", unknown.flag, f.env)
-	}
-	return unknownFlagError{flag: unknown.flag}
+	return read(k, args)
 }
 
 // abbreviate lets a long flag be cut short to a unique beginning of at least two letters,

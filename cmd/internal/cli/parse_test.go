@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -9,8 +8,24 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/lameduck-init/lameduck/shim"
 )
+
+// modelOf returns kong's flags of a command, by their names.
+func modelOf(t testing.TB, command string) map[string]*kong.Flag {
+	t.Helper()
+	model, err := Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := map[string]*kong.Flag{}
+	for _, f := range flagsOf(command, model.Flags) {
+		flags[f.Name] = f
+	}
+	return flags
+}
 
 // configOf returns the configuration of a command line and an environment, both split at
 // blanks.
@@ -65,7 +80,6 @@ var flagForms = map[string]shim.Config{
 	"--group":                     {Group: true},
 	"--group=true":                {Group: true},
 	"--group=false":               {},
-	"--drop-unhandled":            {DropUnhandled: true},
 	"-s":                          {Subreaper: shim.Yes},
 	"--subreaper":                 {Subreaper: shim.Yes},
 	"--subreaper=false":           {Subreaper: shim.No},
@@ -85,7 +99,9 @@ var flagForms = map[string]shim.Config{
 	"-d 2 --ignore-peer=::1":      {Delay: 2 * time.Second, IgnorePeers: []netip.Prefix{netip.MustParsePrefix("::1/128")}},
 	"-u quiet --ignore-probes":    {Until: shim.Quiet, Probes: shim.IgnoreProbes},
 	"-u quiet --no-ignore-probes": {Until: shim.Quiet, Probes: shim.CountProbes},
-	"-u quiet --ignore-probes=no": {Until: shim.Quiet, Probes: shim.CountProbes},
+	"-u quiet --ignore-probes --no-ignore-probes":  {Until: shim.Quiet, Probes: shim.CountProbes},
+	"-u quiet --no-ignore-probes --ignore-probes":  {Until: shim.Quiet, Probes: shim.IgnoreProbes},
+	"-u quiet --ignore-probes=no":                  {Until: shim.Quiet, Probes: shim.CountProbes},
 	"-u quiet --count-port=80,443 --ignore-port 9": {Until: shim.Quiet, CountPorts: []uint16{80, 443}, IgnorePorts: []uint16{9}},
 	"-u quiet --ignore-peer=10.1.2.3,fd00::/8,::ffff:1.2.3.4": {Until: shim.Quiet, IgnorePeers: []netip.Prefix{
 		netip.MustParsePrefix("10.1.2.3/32"), netip.MustParsePrefix("fd00::/8"), netip.MustParsePrefix("1.2.3.4/32")}},
@@ -112,7 +128,9 @@ func TestFlags(t *testing.T) {
 	for args, want := range flagForms {
 		want.Command, want.Level = []string{"x"}, shim.Warn
 		for _, line := range []string{args + " x", args + " -- x"} {
-			if got, err := configOf(line, ""); err != nil || !reflect.DeepEqual(got, want) {
+			got, err := configOf(line, "")
+			got.Env = nil
+			if err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("%s:\n got %+v, %v\nwant %+v", line, got, err, want)
 			}
 		}
@@ -160,7 +178,7 @@ func TestCommand(t *testing.T) {
 			t.Errorf("%s: %v", args, err)
 			continue
 		}
-		if got := strings.Join(c.Command, " "); got != want || c.Help.Value || c.HelpAll.Value || c.Version.Value {
+		if got := strings.Join(c.Command, " "); got != want || c.Help || c.HelpAll || c.Version {
 			t.Errorf("%s: %q runs, want %q", args, got, want)
 		}
 	}
@@ -185,10 +203,13 @@ func TestNotUTF8(t *testing.T) {
 	}
 }
 
-// TestSplit: the command begins behind a flag's value and behind no other word,
-// whether the flag is long, short, in a cluster or unknown.
-func TestSplit(t *testing.T) {
-	known := flagsOf(new(Run))
+// TestCut: the command begins behind a flag's value and behind no other word, whether the
+// flag is long, short or in a cluster.
+func TestCut(t *testing.T) {
+	model, err := Model()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for args, command := range map[string]string{
 		"-d 1 -g x":       "x",
 		"-gd 1 x -d":      "x -d",
@@ -202,96 +223,45 @@ func TestSplit(t *testing.T) {
 		"- -g":            "- -g",
 		"-g -- -g":        "-- -g",
 	} {
-		flags, rest, err := split(strings.Fields(args), known)
+		flags, rest, err := cut(strings.Fields(args), model.Flags)
 		if got := strings.Join(rest, " "); err != nil || got != command || strings.TrimSpace(strings.Join(flags, " ")+" "+got) != args {
 			t.Errorf("%s: flags %q, command %q, %v; want %q", args, flags, rest, err, command)
 		}
 	}
+}
+
+// TestLineErrors: flags without a value, flags that do not exist, and words too many.
+func TestLineErrors(t *testing.T) {
 	for args, want := range map[string]string{
-		"--delay":      "--delay needs a value: give --delay=VALUE",
-		"--delay -- x": "--delay needs a value: give --delay=VALUE",
-		"-gd":          "-d needs a value: give -d VALUE",
-		"-d -x x":      "-d needs a value: give -d VALUE",
-		"-d -5 x":      `--delay=-5: invalid duration "-5": give seconds (10) or units (1m30s, 500ms), from 0 to 8760h0m0s, not a negative time`,
-		"--delay -1 x": `--delay=-1: invalid duration "-1": give seconds (10) or units (1m30s, 500ms), from 0 to 8760h0m0s, not a negative time`,
-		"-e -1 x":      `--exit-code=-1: invalid exit code "-1": give FROM or FROM:TO, each from 0 to 255, as in 143 or 143:0`,
-
-		"--stop-schedule -15/30/-9 x": "--stop-schedule needs a value: give --stop-schedule=-15/30/-9",
-
-		"-delay=10 x":      "unknown flag -delay=10: did you mean --delay=10?",
-		"-delay 10 x":      "unknown flag -delay: did you mean --delay?",
-		"-until quiet x":   "unknown flag -until: did you mean --until?",
-		"-preset=auto x":   "unknown flag -preset=auto: did you mean --preset=auto?",
-		"-health=:9000 x":  "unknown flag -health=:9000: did you mean --health=:9000?",
-		"-g -explain x":    "unknown flag -explain: did you mean --explain?",
-		"-d=10 x":          "-d takes no =: give --delay=10",
-		"-gs=false x":      "-s takes no =: give --subreaper=false",
-		"--until: quiet x": "unknown flag --until:: did you mean --until?",
-		"--MAX_DELAY=5 x":  "unknown flag --MAX_DELAY: did you mean --max-delay?",
-		"--probes x":       "unknown flag --probes: did you mean --ignore-probes?",
-
-		"--quiet x":     "unknown flag --quiet: did you mean --until=quiet?",
-		"--quiet=2 x":   "unknown flag --quiet: did you mean --quiet-for?",
-		"--drained x":   "unknown flag --drained: did you mean --until=drained?",
-		"--timeout=9 x": "unknown flag --timeout: did you mean --grace-period?",
-		"--verbose x":   "unknown flag --verbose: did you mean --log-level=info?",
-		"-v x":          "unknown flag -v: did you mean --log-level=info?",
-		"-gV x":         "unknown flag -V: did you mean --version?",
-		"--hold x":      "unknown flag --hold: did you mean lameduck hold?",
-		"--no-group x":  "unknown flag --no-group: did you mean --group=false?",
-
-		"--terminationGracePeriodSeconds=60 x": "unknown flag --terminationGracePeriodSeconds: did you mean --grace-period?",
-		"--termination-grace-period=60 x":      "unknown flag --termination-grace-period: did you mean --grace-period?",
-		"-g --until -d5 x":                     "--until needs a value: give --until=VALUE",
-		"--no-such x y":                        "unknown flag --no-such",
-		"--dealy=5 x":                          "unknown flag --dealy: did you mean --delay?",
-		"--Delay x":                            "unknown flag --Delay: did you mean --delay?",
-		"--grace=5 x":                          "unknown flag --grace: did you mean --grace-period?",
-		"-gx1 x":                               "unknown flag -x",
-		"-\xe9 x":                              `unknown flag "-\xe9"`,
+		"--delay":              "--delay needs a value: give --delay VALUE",
+		"--delay -- x":         "--delay needs a value: give --delay VALUE",
+		"-gd":                  "-gd needs a value: give -gd VALUE",
+		"-d -x x":              "-d needs a value: give -d VALUE",
+		"-g --until -d5 x":     "--until needs a value: give --until VALUE",
+		"--no-ignore-probes=x": "--no-ignore-probes takes no value: give --no-ignore-probes alone",
+		"--dealy=5 x":          "unknown flag --dealy: did you mean --delay?",
+		"--Delay x":            "unknown flag --Delay: did you mean --delay?",
+		"--MAX_DELAY=5 x":      "unknown flag --MAX_DELAY: did you mean --max-delay?",
+		"--nginx x":            "unknown flag --nginx: did you mean --preset=nginx?",
+		"--auto x":             "unknown flag --auto: did you mean --preset=auto?",
+		"--no-such x y":        "unknown flag --no-such: flags of the command follow the command",
+		"-gx1 x":               "unknown flag -x: flags of the command follow the command",
+		"-\xe9 x":              `unknown flag "-\xe9": flags of the command follow the command`,
 	} {
-		if _, _, err := split(strings.Fields(args), known); err == nil || err.Error() != want {
-			t.Errorf("%s: %v, want %s", args, err, want)
-		}
+		_, err := ParseRun(strings.Fields(args), nil)
+		oneLine(t, args, err, want+" (lameduck --help-all lists the flags)")
 	}
-}
-
-// TestSplitOneWord: a flag and its value in one word, as lists in YAML often have them.
-func TestSplitOneWord(t *testing.T) {
-	const want = `unknown flag "--delay 10": did you mean --delay=10?`
-	if _, _, err := split([]string{"--delay 10", "x"}, flagsOf(new(Run))); err == nil || err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
-	}
-}
-
-// TestSubcommandLacks: a flag that only lameduck itself has is named as such, and what was
-// meant is a flag of the subcommand.
-func TestSubcommandLacks(t *testing.T) {
-	_, err := ParseHold([]string{"-p", "nginx"}, nil)
-	oneLine(t, "hold -p", err, "unknown flag -p: lameduck itself has the flag, lameduck hold does not (")
-	_, err = ParseHold([]string{"--stop-schedule=5"}, nil)
-	oneLine(t, "hold --stop-schedule", err, "unknown flag --stop-schedule: lameduck itself has the flag, lameduck hold does not (")
-	_, wrong := HookAnyway([]string{"--preset", "nginx"}, nil)
-	oneLine(t, "hook --preset", wrong[0], "unknown flag --preset: lameduck itself has the flag, lameduck hold does not; holding without --preset")
-	_, err = ParseWatch([]string{"--verbose"}, nil)
-	oneLine(t, "watch --verbose", err, "unknown flag --verbose (")
-}
-
-// TestFlagOfCommand: an unknown flag that resembles no other is probably a flag of the command.
-func TestFlagOfCommand(t *testing.T) {
-	_, err := ParseRun([]string{"-f", "haproxy.cfg"}, nil)
-	oneLine(t, "-f", err, "unknown flag -f: flags of the command follow the command (")
-	_, err = ParseRun([]string{"--dealy=5", "x"}, nil)
-	oneLine(t, "--dealy", err, "unknown flag --dealy: did you mean --delay? (")
-}
-
-// TestFlagOfLameduck: under the name of another init, lameduck's own flags are variables.
-func TestFlagOfLameduck(t *testing.T) {
-	for flag, want := range map[string]string{
-		"--quiet-for=3": "unknown flag --quiet-for: give LAMEDUCK_QUIET_FOR",
-		"--quite-for=3": "unknown flag --quite-for",
-		"-d":            "unknown flag -d",
+	for args, want := range map[string]string{
+		"-p nginx":          "unknown flag -p: lameduck itself has the flag, lameduck hold does not (",
+		"--stop-schedule=5": "unknown flag --stop-schedule: lameduck itself has the flag, lameduck hold does not (",
+		"--json":            "unknown flag --json (",
+		"x":                 `unexpected argument "x" (lameduck hold --help lists the flags; to run a program of that name: lameduck -- hold)`,
+		"-- x":              `unexpected argument "x" (`,
 	} {
+		_, err := ParseHold(strings.Fields(args), nil)
+		oneLine(t, args, err, want)
+	}
+	for flag, want := range map[string]string{"--quiet-for=3": "unknown flag --quiet-for", "--quite-for=3": "unknown flag --quite-for", "-d": "unknown flag -d"} {
 		var init struct {
 			Group bool `short:"g"`
 		}
@@ -301,44 +271,29 @@ func TestFlagOfLameduck(t *testing.T) {
 	}
 }
 
-// TestNegatable: a flag with the tag negatable has a form with --no-.
-func TestNegatable(t *testing.T) {
-	for args, want := range map[string]string{"": "false []", "--pets": "true [{true <nil>}]", "--no-pets": "false [{false <nil>}]", "--pets=no": "false [{no <nil>}]", "--pets --no-pets": "false [{false <nil>}]", "--no-pets --pets": "true [{true <nil>}]"} {
-		var grammar struct {
-			Line `kong:"-"`
-			Section
-		}
-		_, err := grammar.parse(&grammar, strings.Fields(args), nil, nil)
-		if got := fmt.Sprint(grammar.Pets.Value, " ", grammar.Pets.texts); err != nil || got != want {
-			t.Errorf("%s: %s, %v; want %s", args, got, err, want)
+// TestOnlyHolds: a preStop hook whose author forgot the word hold.
+func TestOnlyHolds(t *testing.T) {
+	for args, want := range map[string]bool{
+		"--until=quiet --grace-period=60": true, "-d x": true, "--log-format=json": true,
+		"": false, "-d 5 -g": false, "--preset=nginx": false,
+	} {
+		line, err := ParseRun(strings.Fields(args), []string{"LAMEDUCK_UNTIL=quiet"})
+		if err != nil || line.OnlyHolds() != want {
+			t.Errorf("%s: %v, %v", args, line.OnlyHolds(), err)
 		}
 	}
 }
 
-// Section is a section of a grammar for TestNegatable.
-type Section struct {
-	Pets Bool `name:"pets" negatable:""`
-}
-
-// TestParseIsCheap: kong gets only the flags that were given. The model of all flags takes
-// thousands of allocations, a large part of lameduck's start-up.
-func TestParseIsCheap(t *testing.T) {
-	for _, c := range []struct {
-		args, env string
-		atMost    float64
-	}{
-		{"true", "A=1 PATH=x", 60},
-		{"-d 5 true", "A=1", 350},
-		{"true", "LAMEDUCK_UNTIL=quiet LAMEDUCK_PRESET=auto", 450},
-	} {
-		args, env := strings.Fields(c.args), strings.Fields(c.env)
-		got := testing.AllocsPerRun(10, func() {
-			if _, err := ParseRun(args, env); err != nil {
-				t.Fatal(err)
-			}
-		})
-		if got > c.atMost {
-			t.Errorf("%s %s: %v allocations, want at most %v", c.env, c.args, got, c.atMost)
+// TestModelIsLate: without a flag and a variable of lameduck kong makes no model, which takes
+// thousands of allocations, a large part of lameduck's start.
+func TestModelIsLate(t *testing.T) {
+	args, env := []string{"--", "true", "-d"}, []string{"A=1", "PATH=x"}
+	got := testing.AllocsPerRun(10, func() {
+		if _, err := ParseRun(args, env); err != nil {
+			t.Fatal(err)
 		}
+	})
+	if got > 10 {
+		t.Errorf("%v allocations", got)
 	}
 }

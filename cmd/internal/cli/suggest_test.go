@@ -15,13 +15,13 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-// TestNearest: a mistyped variable brings the nearest to mind.
+// TestNearest: a name is near to another that is few edits away, whatever the case and the
+// separators.
 func TestNearest(t *testing.T) {
-	for got, want := range map[string]string{"LAMEDUCK_DELYA": "LAMEDUCK_DELAY", "LAMEDUCK_GRACE": "LAMEDUCK_GRACE_PERIOD", "LAMEDUCK_QUIETFOR": "LAMEDUCK_QUIET_FOR",
-		"LAMEDUCK_TERMINATION_GRACE_PERIOD": "LAMEDUCK_GRACE_PERIOD", "LAMEDUCK_TERMINATION_GRACE_PERIOD_SECONDS": "LAMEDUCK_GRACE_PERIOD", "LAMEDUCK_HEALTH_DURIN": "LAMEDUCK_HEALTH_DURING",
-		"LAMEDUCK_DELAY_SECONDS": "LAMEDUCK_DELAY", "LAMEDUCK_THE_MAX_DELAY": "LAMEDUCK_MAX_DELAY", "LAMEDUCK_PROBES": "LAMEDUCK_IGNORE_PROBES"} {
-		if n := nearest(got, variables(flagsOf(new(Run)))); n != want {
-			t.Errorf("%s: %s, want %s", got, n, want)
+	names := []string{"DELAY", "GRACE_PERIOD", "LINGER", "QUIET_FOR"}
+	for name, want := range map[string]string{"DELYA": "DELAY", "gracePeriod": "GRACE_PERIOD", "quiet-for": "QUIET_FOR", "IMAGE": "", "X": "", "": "", "GRACE": ""} {
+		if got := nearest(name, names); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
 }

@@ -1,11 +1,11 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -15,222 +15,137 @@ import (
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// The types of the flags' values. Decode, which kong calls for each value on the command
-// line or in the environment, keeps the text and the error: --help wins over a bad value,
-// and an error names the flag or the variable.
-
-// Duration is zero or more; a Length is more than zero.
-type (
-	Duration    struct{ single[time.Duration] }
-	Length      struct{ single[time.Duration] }
-	GracePeriod struct{ single[time.Duration] }
-)
-
-// Single values: the last value counts.
-type (
-	Condition      struct{ single[shim.Condition] }
-	Preset         struct{ single[string] }
-	Signal         struct{ single[shim.Signal] }
-	Schedule       struct{ single[shim.Schedule] }
-	Health         struct{ single[shim.HealthSpec] }
-	HealthMode     struct{ single[shim.HealthMode] }
-	Path           struct{ single[string] }
-	TerminationLog struct{ single[string] }
-	Words          struct{ single[[]string] }
-	Level          struct{ single[shim.Level] }
-	Format         struct{ single[bool] } // JSON
-)
-
-// Values that add up, separated by commas or given again. Paths are not separated.
-type (
-	Rewrites   struct{ list[shim.Rewrite] }
-	SignalList struct{ list[shim.Signal] }
-	ExitCodes  struct{ list[shim.ExitMap] }
-	Ports      struct{ list[uint16] }
-	Peers      struct{ list[netip.Prefix] }
-	Paths      struct{ list[string] }
-)
-
-// Bool is set by the flag alone, or by a word for yes or no. Choice differs from Bool if
-// the flag is not given: shim.Auto.
-type (
-	Bool   struct{ single[bool] }
-	Choice struct{ single[shim.Choice] }
-)
-
-// The methods by which kong reads the values; see kong.MapperValue.
-
-func (v *Duration) Decode(ctx *kong.DecodeContext) error    { return v.decode(ctx, parseDuration) }
-func (v *Length) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx, parseLength) }
-func (v *GracePeriod) Decode(ctx *kong.DecodeContext) error { return v.decode(ctx, parseGracePeriod) }
-func (v *Condition) Decode(ctx *kong.DecodeContext) error   { return v.decode(ctx, parseCondition) }
-func (v *Preset) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx, ParsePreset) }
-func (v *Signal) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx, parseSignal) }
-func (v *Schedule) Decode(ctx *kong.DecodeContext) error    { return v.decode(ctx, parseSchedule) }
-func (v *Health) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx, parseHealth) }
-func (v *HealthMode) Decode(ctx *kong.DecodeContext) error {
-	return v.decode(ctx, parseHealthMode)
-}
-func (v *Path) Decode(ctx *kong.DecodeContext) error { return v.decode(ctx, parsePath) }
-func (v *TerminationLog) Decode(ctx *kong.DecodeContext) error {
-	return v.decode(ctx, parseTerminationLog)
-}
-func (v *Level) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx, parseLevel) }
-func (v *Format) Decode(ctx *kong.DecodeContext) error     { return v.decode(ctx, parseFormat) }
-func (v *Rewrites) Decode(ctx *kong.DecodeContext) error   { return v.decode(ctx, parseRewrite) }
-func (v *SignalList) Decode(ctx *kong.DecodeContext) error { return v.decode(ctx, parseSignal) }
-func (v *ExitCodes) Decode(ctx *kong.DecodeContext) error  { return v.decode(ctx, parseExitMap) }
-func (v *Ports) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx, parsePort) }
-func (v *Peers) Decode(ctx *kong.DecodeContext) error      { return v.decode(ctx, parsePeer) }
-func (v *Paths) Decode(ctx *kong.DecodeContext) error      { return v.decodeWhole(ctx, parsePath) }
-func (v *Bool) Decode(ctx *kong.DecodeContext) error       { return decodeBool(&v.single, ctx, parseBool) }
-func (v *Choice) Decode(ctx *kong.DecodeContext) error {
-	return decodeBool(&v.single, ctx, parseChoice)
+// reader reads a value into the field of a flag. The field is zero after an error.
+type reader struct {
+	read   func(text string, field reflect.Value) error
+	isBool bool // the flag may be given without a value, which means yes
 }
 
-// Decode reads a command. Quotes and flags in the text belong to the command: the hints of
-// remedied would mislead.
-func (v *Words) Decode(ctx *kong.DecodeContext) error {
-	word, err := popText(ctx)
-	if err != nil {
+// readers has the types of values, by the tag type.
+var readers = map[string]reader{
+	"duration": one(shim.ParseDuration),
+	"length":   one(parseLength),
+	"grace":    one(parseGracePeriod),
+	"condition": one(oneOf("condition", "elapsed, settled, quiet or drained",
+		[]shim.Condition{shim.Elapsed, shim.Settled, shim.Quiet, shim.Drained})),
+	"paths":    more(parsePath),
+	"path":     one(parsePath),
+	"log":      one(parseTerminationLog),
+	"command":  one(parseCommand),
+	"ports":    list(parsePort),
+	"peers":    list(parsePeer),
+	"probes":   yesOrNo(shim.IgnoreProbes, shim.CountProbes),
+	"rewrites": list(shim.ParseRewrite),
+	"signals":  list(parseSignal),
+	"signal":   one(parseSignal),
+	"preset":   one(ParsePreset),
+	"bool":     yesOrNo(true, false),
+	"choice":   yesOrNo(shim.Yes, shim.No),
+	"schedule": one(shim.ParseSchedule),
+	"exits":    list(parseExitMap),
+	"level": one(oneOf("level", "error, warn, info or debug",
+		[]shim.Level{shim.Error, shim.Warn, shim.Info, shim.Debug})),
+	"format": one(oneOf("format", "text or json", []string{"text", "json"})),
+	"health": one(parseHealth),
+	"mode":   one(shim.ParseHealthMode),
+}
+
+// one returns the reader of a value that replaces an earlier one.
+func one[T any](parse func(string) (T, error)) reader {
+	return reader{read: func(text string, field reflect.Value) error {
+		value, err := parse(text)
+		field.Set(reflect.ValueOf(value))
 		return err
-	}
-	command, wrong := parseCommand(word)
-	v.Value, v.texts = command, []text{{word, wrong}}
-	return nil
+	}}
 }
 
-// IsBool reports that the flag may be given without a value; see kong.BoolMapperValue.
-func (v *Bool) IsBool() bool { return true }
-
-// IsBool reports that the flag may be given without a value; see kong.BoolMapperValue.
-func (v *Choice) IsBool() bool { return true }
-
-// single is a value that replaces an earlier value of the flag.
-type single[T any] struct {
-	Value T
-	texts []text // at most one
-}
-
-// list is a value that adds up.
-type list[T any] struct {
-	Values []T
-	texts  []text
-}
-
-// text is a value as the user wrote the value, and its error.
-type text struct {
-	text string
-	err  error
-}
-
-// Given reports whether the flag or its variable was given.
-func (v *single[T]) Given() bool { return len(v.texts) > 0 }
-
-// Given reports whether the flag or its variable was given.
-func (v *list[T]) Given() bool { return len(v.texts) > 0 }
-
-func (v *single[T]) all() []text { return v.texts }
-func (v *list[T]) all() []text   { return v.texts }
-
-func (v *single[T]) decode(ctx *kong.DecodeContext, parse func(string) (T, error)) error {
-	word, err := popText(ctx)
-	if err != nil {
-		return err
-	}
-	v.set(word, parse)
-	return nil
-}
-
-func (v *single[T]) set(word string, parse func(string) (T, error)) {
-	value, err := parse(word)
-	v.Value, v.texts = value, []text{{word, remedied(word, err)}}
-}
-
-func (v *list[T]) decode(ctx *kong.DecodeContext, parse func(string) (T, error)) error {
-	word, err := popText(ctx)
-	if err != nil {
-		return err
-	}
-	err = eachItem(word, func(item string) error {
-		value, err := parse(item)
+// more returns the reader of a value that is added to earlier ones.
+func more[T any](parse func(string) (T, error)) reader {
+	return reader{read: func(text string, field reflect.Value) error {
+		value, err := parse(text)
 		if err == nil {
-			v.Values = append(v.Values, value)
+			field.Set(reflect.Append(field, reflect.ValueOf(value)))
 		}
 		return err
-	})
-	v.texts = append(v.texts, text{word, remedied(word, err)})
-	return nil
+	}}
 }
 
-// remedied adds to the error of a value the remedy for the word as a whole: quotes to leave
-// out (Docker keeps the quotes in a file of variables), or a further flag to separate.
-func remedied(word string, err error) error {
-	switch {
-	case err == nil:
+// list returns the reader of values, separated by commas, that are added to earlier ones.
+func list[T any](parse func(string) (T, error)) reader {
+	item := more(parse)
+	return reader{read: func(text string, field reflect.Value) error {
+		for part := range strings.SplitSeq(text, ",") {
+			if err := item.read(strings.TrimSpace(part), field); err != nil {
+				return err
+			}
+		}
 		return nil
-	case len(word) > 1 && (word[0] == '"' || word[0] == '\'') && word[0] == word[len(word)-1]:
-		return fmt.Errorf("%w; leave the quotes out", err)
-	case strings.Contains(word, " -"):
-		return fmt.Errorf("%w; give each flag as a word of its own", err)
-	}
-	return err
+	}}
 }
 
-// eachItem calls add with the items of a list. The first error of add ends the calls.
-func eachItem(word string, add func(item string) error) error {
-	for item := range strings.SplitSeq(word, ",") {
-		if err := add(strings.TrimSpace(item)); err != nil {
+// yesOrNo returns the reader of a flag that is on or off.
+func yesOrNo[T any](yes, no T) reader {
+	r := one(func(text string) (T, error) {
+		switch strings.ToLower(text) {
+		case "1", "true", "yes", "on":
+			return yes, nil
+		case "0", "false", "no", "off":
+			return no, nil
+		}
+		return no, fmt.Errorf("invalid value %q: give true or false", text)
+	})
+	r.isBool = true
+	return r
+}
+
+// oneOf returns what parses a word of a few, listed as in a sentence.
+func oneOf[T any](what, words string, values []T) func(string) (T, error) {
+	return func(text string) (value T, err error) {
+		for i, word := range strings.Split(strings.Replace(words, " or ", ", ", 1), ", ") {
+			if text == word {
+				return values[i], nil
+			}
+		}
+		return value, fmt.Errorf("invalid %s %q: give %s", what, text, words)
+	}
+}
+
+// mapper is a reader for kong. It keeps the text and the error of each value: --help wins
+// over a bad value, and errors name the flag or the variable.
+type mapper struct {
+	reader
+	line *Line
+}
+
+// IsBool is for kong.BoolMapper.
+func (m mapper) IsBool() bool { return m.isBool }
+
+// Decode is for kong.Mapper. Unlike kong's own mappers it keeps bytes that are not UTF-8.
+func (m mapper) Decode(ctx *kong.DecodeContext, field reflect.Value) error {
+	text := "true"
+	if !m.isBool || ctx.Scan.Peek().Type == kong.FlagValueToken {
+		token, err := ctx.Scan.PopValue("value")
+		if err != nil {
 			return err
 		}
+		text = token.String()
 	}
+	err := m.read(text, field)
+	g := Given{Flag: ctx.Value.Name, Source: "--" + ctx.Value.Name, Text: text, Err: err, flag: ctx.Value.Flag}
+	if short := ctx.Value.Flag.Short; short != 0 {
+		g.Short = "-" + string(short)
+	}
+	if m.line.resolving {
+		g.Source = Variable(g.flag)
+	}
+	m.line.given = append(m.line.given, g)
 	return nil
 }
 
-// decodeWhole is decode for values that may contain commas.
-func (v *list[T]) decodeWhole(ctx *kong.DecodeContext, parse func(string) (T, error)) error {
-	word, err := popText(ctx)
-	if err != nil {
-		return err
-	}
-	value, err := parse(word)
-	v.Values, v.texts = append(v.Values, value), append(v.texts, text{word, err})
-	return nil
-}
-
-// popText returns the next value. Unlike kong's PopValueInto, popText keeps bytes that are
-// not UTF-8.
-func popText(ctx *kong.DecodeContext) (string, error) {
-	token, err := ctx.Scan.PopValue("value")
-	return token.String(), err
-}
-
-func decodeBool[T any](v *single[T], ctx *kong.DecodeContext, parse func(string) (T, error)) error {
-	if ctx.Scan.Peek().Type == kong.FlagValueToken {
-		return v.decode(ctx, parse)
-	}
-	v.set("true", parse)
-	return nil
-}
-
-// The readers of values. Errors are for users: the mistake, and the remedy.
-
-func parseDuration(text string) (time.Duration, error) {
-	d, err := shim.ParseDuration(text)
-	if err == nil {
-		return d, nil
-	}
-	if meant := plainDuration(text); meant != "" {
-		return 0, fmt.Errorf("%w; did you mean %s?", err, meant)
-	}
-	if _, negative := shim.ParseDuration(strings.TrimPrefix(text, "-")); negative == nil && strings.HasPrefix(text, "-") {
-		return 0, fmt.Errorf("%w, not a negative time", err)
-	}
-	return 0, err
-}
+// The errors of the parsers are for users: the mistake, and the remedy.
 
 func parseLength(text string) (time.Duration, error) {
-	d, err := parseDuration(text)
+	d, err := shim.ParseDuration(text)
 	if err == nil && d == 0 {
 		return 0, fmt.Errorf("invalid duration %q: give more than 0, in seconds (3) or units (500ms)", text)
 	}
@@ -238,49 +153,12 @@ func parseLength(text string) (time.Duration, error) {
 }
 
 func parseGracePeriod(text string) (time.Duration, error) {
-	d, err := parseDuration(text)
+	d, err := shim.ParseDuration(text)
 	if err == nil && d < time.Second {
-		return 0, fmt.Errorf("invalid grace period %q: give at least 1s, the time that the orchestrator gives (terminationGracePeriodSeconds, docker stop -t)", text)
+		return 0, fmt.Errorf("invalid grace period %q: give at least 1s, the time that the orchestrator gives "+
+			"(terminationGracePeriodSeconds, docker stop -t)", text)
 	}
 	return d, err
-}
-
-// parseSchedule is shim.ParseSchedule with a hint about a time in other units, and about
-// other separators.
-func parseSchedule(text string) (shim.Schedule, error) {
-	schedule, err := shim.ParseSchedule(text)
-	if err == nil {
-		return schedule, nil
-	}
-	steps := strings.Split(text, "/")
-	if len(steps) == 1 {
-		steps = strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
-	}
-	for i, step := range steps {
-		steps[i] = cmp.Or(plainDuration(step), strings.TrimSpace(step))
-	}
-	meant := strings.Join(steps, "/")
-	if _, other := shim.ParseSchedule(meant); other == nil {
-		return nil, fmt.Errorf("%w; did you mean %s?", err, meant)
-	}
-	return nil, err
-}
-
-// parseRewrite is shim.ParseRewrite with a hint about other separators: TERM=USR1,
-// TERM->USR1.
-func parseRewrite(text string) (shim.Rewrite, error) {
-	r, err := shim.ParseRewrite(text)
-	if err == nil {
-		return r, nil
-	}
-	for _, separator := range []string{"->", "=>", "=", ":", "-"} {
-		from, to, found := strings.Cut(text, separator)
-		meant := strings.TrimSpace(from) + ":" + strings.TrimSpace(to)
-		if _, other := shim.ParseRewrite(meant); found && other == nil {
-			return r, fmt.Errorf("%w; did you mean %s?", err, meant)
-		}
-	}
-	return r, err
 }
 
 // parseSignal is shim.ParseSignal with a hint about a name with a typo.
@@ -293,47 +171,10 @@ func parseSignal(text string) (shim.Signal, error) {
 	for s := range shim.Signal(32) { // real-time signals have numbers in their names
 		names = append(names, s.String())
 	}
-	near, typos := fewestEdits(strings.TrimPrefix(strings.ToUpper(text), "SIG"), names)
-	if typos == 1 && len(near) > 2 {
+	if near := nearest(strings.TrimPrefix(strings.ToUpper(text), "SIG"), names); near != "" {
 		return 0, fmt.Errorf("%w; did you mean %s?", err, near)
 	}
 	return 0, err
-}
-
-// parseHealth is shim.ParseHealth with a hint about a missing =, as in docker run -p.
-func parseHealth(text string) (shim.HealthSpec, error) {
-	spec, err := shim.ParseHealth(text)
-	listen, target, found := strings.Cut(strings.TrimPrefix(text, ":"), ":")
-	meant := ":" + listen + "=:" + target
-	if _, other := shim.ParseHealth(meant); err != nil && found && other == nil {
-		return spec, fmt.Errorf("%w; did you mean %s?", err, meant)
-	}
-	return spec, err
-}
-
-// inLowerCase adds the remedy to the error of a word whose lower case is right.
-func inLowerCase[T any](text string, parse func(string) (T, error)) (T, error) {
-	value, err := parse(text)
-	if _, other := parse(strings.ToLower(text)); err != nil && other == nil {
-		return value, fmt.Errorf("%w, in lower case", err)
-	}
-	return value, err
-}
-
-func parseCondition(text string) (shim.Condition, error) { return inLowerCase(text, conditionOf) }
-
-func conditionOf(text string) (shim.Condition, error) {
-	switch c := shim.Condition(text); c {
-	case "elapsed":
-		return shim.Elapsed, nil
-	case shim.Settled, shim.Quiet, shim.Drained:
-		return c, nil
-	}
-	return "", fmt.Errorf("invalid condition %q: give elapsed, settled, quiet or drained", text)
-}
-
-func parseHealthMode(text string) (shim.HealthMode, error) {
-	return inLowerCase(text, shim.ParseHealthMode)
 }
 
 // ParsePreset reads the name or an alias of a preset, or auto.
@@ -342,49 +183,33 @@ func ParsePreset(text string) (string, error) {
 	if err == nil {
 		return name, nil
 	}
-	lower := strings.ToLower(text)
-	near, typos := fewestEdits(lower, PresetNames())
-	if shared := sharingWords(lower, PresetNames()); shared != "" && typos > 1 {
-		near, typos = shared, 0
-	}
-	switch {
-	case lower == "none" || lower == "off" || lower == "false":
-		return "", fmt.Errorf("unknown preset %q: leave the preset out", text)
-	case typos <= min(maxTypos-1, len(text)/2):
-		return "", fmt.Errorf("unknown preset %q: did you mean %s? (lameduck presets lists them)", text, near)
-	}
-	return "", fmt.Errorf("unknown preset %q: give %s", text, presetList())
-}
-
-// presetList returns auto and the names of all presets, without their aliases, as words.
-func presetList() string {
-	names := []string{shim.AutoPreset}
+	names, aliases := []string{shim.AutoPreset}, []string{}
 	for _, p := range shim.Presets() {
 		names = append(names, p.Name)
+		aliases = append(aliases, p.Aliases...)
+	}
+	near := nearest(text, append(aliases, names...))
+	switch {
+	case strings.Contains(text, ","):
+		return "", fmt.Errorf("invalid preset %q: give one preset: that of the server that gets the signal, or auto", text)
+	case near != "":
+		return "", fmt.Errorf("unknown preset %q: did you mean %s? (lameduck presets lists them)", text, near)
 	}
 	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " or " + names[last]
+	return "", fmt.Errorf("unknown preset %q: give %s or %s", text, strings.Join(names[:last], ", "), names[last])
 }
 
-// PresetNames returns auto, and the names and aliases of all presets.
-func PresetNames() []string {
-	names := []string{shim.AutoPreset}
-	for _, p := range shim.Presets() {
-		names = append(append(names, p.Name), p.Aliases...)
-	}
-	return names
+func parseHealth(text string) (*shim.HealthSpec, error) {
+	spec, err := shim.ParseHealth(text)
+	return &spec, err
 }
 
 func parsePort(text string) (uint16, error) {
 	port, err := strconv.ParseUint(text, 10, 16)
-	if err == nil && port > 0 {
-		return uint16(port), nil
+	if err != nil || port == 0 {
+		return 0, fmt.Errorf("invalid port %q: give a number from 1 to 65535", text)
 	}
-	meant, _, _ := strings.Cut(text[strings.LastIndexByte(text, ':')+1:], "/") // :8080, 0.0.0.0:8080, 8080/tcp
-	if n, other := strconv.ParseUint(meant, 10, 16); other == nil && n > 0 {
-		return 0, fmt.Errorf("invalid port %q: give a number from 1 to 65535; did you mean %s?", text, meant)
-	}
-	return 0, fmt.Errorf("invalid port %q: give a number from 1 to 65535", text)
+	return uint16(port), nil
 }
 
 // parsePeer reads an address or a range of addresses.
@@ -403,43 +228,15 @@ func parsePeer(text string) (netip.Prefix, error) {
 // parseExitMap reads FROM[:TO]; a TO that is left out is 0.
 func parseExitMap(text string) (m shim.ExitMap, err error) {
 	from, to, mapped := strings.Cut(text, ":")
-	m.From, err = parseExitCode(from)
-	if err == nil && mapped {
-		m.To, err = parseExitCode(to)
+	if !mapped {
+		to = "0"
 	}
-	return m, err
-}
-
-func parseExitCode(text string) (int, error) {
-	code, err := strconv.ParseUint(text, 10, 8)
-	if err != nil {
-		return 0, fmt.Errorf("invalid exit code %q: give FROM or FROM:TO, each from 0 to 255, as in 143 or 143:0", text)
+	fromCode, err := strconv.ParseUint(from, 10, 8)
+	toCode, toErr := strconv.ParseUint(to, 10, 8)
+	if err != nil || toErr != nil {
+		return m, fmt.Errorf("invalid exit code %q: give FROM or FROM:TO, each from 0 to 255, as in 143 or 143:0", text)
 	}
-	return int(code), nil
-}
-
-func parseLevel(text string) (shim.Level, error) { return inLowerCase(text, levelOf) }
-
-func levelOf(text string) (shim.Level, error) {
-	for level, name := range []string{"error", "warn", "info", "debug"} {
-		if text == name {
-			return shim.Level(level), nil
-		}
-	}
-	return 0, fmt.Errorf("invalid level %q: give error, warn, info or debug", text)
-}
-
-// parseFormat reports whether the format is JSON.
-func parseFormat(text string) (json bool, err error) { return inLowerCase(text, isJSON) }
-
-func isJSON(format string) (json bool, err error) {
-	switch format {
-	case "text":
-		return false, nil
-	case "json":
-		return true, nil
-	}
-	return false, fmt.Errorf("invalid format %q: give text or json", format)
+	return shim.ExitMap{From: int(fromCode), To: int(toCode)}, nil
 }
 
 // parsePath returns an absolute path: lameduck changes its directory.
@@ -461,35 +258,11 @@ func parseTerminationLog(text string) (string, error) {
 // becomes an absolute path.
 func parseCommand(text string) (words []string, err error) {
 	words, err = SplitWords(text)
-	if err == nil {
-		err = checkNoShell(text)
+	if err == nil && len(words) == 0 {
+		err = errors.New("no program in the command: give a program with its arguments")
 	}
-	if err != nil {
-		return nil, err
-	}
-	if len(words) == 0 {
-		return nil, errors.New("no program in the command: give a program with its arguments")
-	}
-	if strings.Contains(words[0], "/") {
+	if err == nil && strings.Contains(words[0], "/") {
 		words[0], err = filepath.Abs(words[0])
 	}
 	return words, err
-}
-
-func parseBool(text string) (bool, error) {
-	switch strings.ToLower(text) {
-	case "1", "true", "yes", "on":
-		return true, nil
-	case "0", "false", "no", "off":
-		return false, nil
-	}
-	return false, fmt.Errorf("invalid value %q: give true or false", text)
-}
-
-func parseChoice(text string) (shim.Choice, error) {
-	yes, err := parseBool(text)
-	if yes {
-		return shim.Yes, err
-	}
-	return shim.No, err
 }

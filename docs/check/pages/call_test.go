@@ -21,7 +21,7 @@ type call struct {
 }
 
 // dropins are lameduck's other names.
-var dropins = []string{"tini", "tini-static", "docker-init", "dumb-init", "catatonit", "podman-init", "pause"}
+var dropins = []string{"tini", "tini-static", "docker-init", "dumb-init", "catatonit", "podman-init"}
 
 // lameduck returns a command with env as the whole environment but PATH.
 func lameduck(env []string, args ...string) *exec.Cmd { return command("lameduck", env, args...) }

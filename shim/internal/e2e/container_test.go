@@ -35,7 +35,7 @@ func TestContainer(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *podman){
 		"signals": containerSignals, "killed": containerKilled, "terminal": containerTerminal,
 		"stop": containerStop, "stopsignal": containerStopSignal, "interrupt": containerInterrupt,
-		"init": containerInit, "docker-init": containerDockerInit, "pod": containerPod,
+		"init": containerInit, "docker-init": containerDockerInit,
 		"hardened": containerHardened, "until": containerUntil,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -46,8 +46,8 @@ func TestContainer(t *testing.T) {
 }
 
 // podman calls podman with a store and a configuration of its own, and four images: with
-// lameduck as the entrypoint, with lameduck named docker-init, with lameduck named pause,
-// and without an entrypoint.
+// lameduck as the entrypoint, with lameduck named docker-init, without an entrypoint,
+// and with a process that only keeps the namespaces of a pod.
 type podman struct {
 	dir string
 	n   atomic.Int32 // containers so far
@@ -95,7 +95,7 @@ func newPodman(t *testing.T) *podman {
 	}
 	t.Cleanup(func() { p.clear(t) })
 	image := p.image(t)
-	for name, entrypoint := range map[string]string{"bare": `[]`, "lameduck": `["/lameduck"]`, "docker": `["/sbin/docker-init", "--"]`, "pause": `["/pause"]`} {
+	for name, entrypoint := range map[string]string{"bare": `[]`, "lameduck": `["/lameduck"]`, "docker": `["/sbin/docker-init", "--"]`, "pause": `["/pause", "helper", "catch"]`} {
 		if out, err := p.call(t, "import", "-q", "--change", "ENTRYPOINT "+entrypoint, image, imagePrefix+name); err != nil {
 			t.Skipf("podman import fails: %v\n%s", err, out)
 		}
@@ -106,7 +106,7 @@ func newPodman(t *testing.T) *podman {
 	return p
 }
 
-// image writes a root file system: lameduck under three names, and the test binary, built
+// image writes a root file system: lameduck under two names, and the test binary, built
 // without a C library.
 func (p *podman) image(t *testing.T) (path string) {
 	t.Helper()
@@ -126,7 +126,7 @@ func (p *podman) image(t *testing.T) (path string) {
 		archive.Write(content)
 	}
 	archive.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: "sbin/docker-init", Linkname: "/lameduck"})
-	archive.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: "pause", Linkname: "lameduck"})
+	archive.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: "pause", Linkname: "helper"})
 	if err := archive.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -371,25 +371,6 @@ func (c *container) wantCall(call []string, variable string) {
 func readNulList(path string) []string {
 	text, _ := os.ReadFile(path)
 	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
-}
-
-// containerPod: under the name pause, lameduck is the first process of a pod, and reaps
-// the orphans of all containers that share the pod's PID namespace.
-func containerPod(t *testing.T, p *podman) {
-	words := strings.Fields("pod create --name pod --share pid --infra-name infra --infra-command /pause --infra-image " + imagePrefix + "pause")
-	if out, err := p.call(t, words...); err != nil {
-		t.Fatalf("podman pod create: %v\n%s", err, out)
-	}
-	c := p.catch(t, "--pod", "pod", imagePrefix+"lameduck")
-	c.kill(sig.KILL) // the command becomes an orphan of the pod
-	c.wantExit(137)
-	p.run(t, "--pod", "pod", imagePrefix+"bare", "/helper", "helper", "zombies").wantExit(0)
-	if out, err := p.call(t, "pod", "stop", "-t", "15", "pod"); err != nil || strings.Contains(out, "SIGKILL") {
-		t.Errorf("podman pod stop: %v\n%s", err, out)
-	}
-	if code, err := p.call(t, "inspect", "-f", "{{.State.ExitCode}}", "infra"); code != "0" {
-		t.Errorf("exit code of pause: %s, %v; want 0", code, err)
-	}
 }
 
 // containerHardened: a stop works in full under each restriction of a hardened container.

@@ -16,7 +16,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
@@ -177,54 +176,6 @@ func TestDropinSubreaper(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestDropinPause: the pause process, which keeps a pod's namespaces, reaps the orphans of
-// the pod, and exits with 0 on TERM and INT, on no other signal.
-func TestDropinPause(t *testing.T) {
-	needs(t, "nsenter")
-	for call, inits := range map[string][]string{"-P": {"catatonit"}, "-P no-such-program": {"catatonit"}, "": {"pause"}} {
-		for _, end := range []sig.Signal{sig.TERM, sig.INT} {
-			t.Run(call+" "+end.String(), func(t *testing.T) {
-				t.Parallel()
-				onEachInit(t, inits[0], func(t *testing.T, init string) { stopPause(t, end, init, strings.Fields(call)) })
-			})
-		}
-	}
-}
-
-// stopPause starts a pause process, sends signals that must not end the process, and then end.
-func stopPause(t *testing.T, end sig.Signal, init string, flags []string) {
-	b := bootInit(t, init, nil, flags...)
-	awaitExec(t, b.cmd.Process.Pid, init)
-	for _, s := range []sig.Signal{sig.HUP, sig.QUIT, sig.USR1, sig.USR2, sig.PIPE, sig.CONT, sig.WINCH, sig.CHLD, sig.RTMax} {
-		b.signal(s)
-	}
-	words := append([]string{"-t", strconv.Itoa(b.cmd.Process.Pid), "-p", "-m", "sh", "-c", `( : & ); exec "$@"`, "sh"}, helperCommand("zombies")...)
-	if out, err := exec.Command("nsenter", words...).CombinedOutput(); err != nil {
-		t.Errorf("a zombie is left: %v\n%s", err, out)
-	}
-	b.signal(end)
-	b.wantExit(0)
-	if len(b.out.all())+len(b.err.all()) > 0 {
-		t.Errorf("stdout %v, stderr %v; want none", b.out.all(), b.err.all())
-	}
-}
-
-// awaitExec waits until a process has executed an init, and the init handles signals. A
-// ready catatonit blocks TERM; a ready lameduck catches 32, unlike Go's runtime.
-func awaitExec(t *testing.T, pid int, init string) {
-	t.Helper()
-	want := testutil.Must(filepath.EvalSymlinks(init))
-	testutil.Eventually(t, fmt.Sprintf("process %d is %s", pid, init), func() bool {
-		exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-		ready := blockedSignals(pid).Has(sig.TERM)
-		if isLameduck(init) {
-			caught, _ := new(proc.Processes).Caught(pid)
-			ready = caught.Has(32)
-		}
-		return exe == want && ready
-	})
 }
 
 // TestDropinHold: under the name of an init, lameduck holds as LAMEDUCK_* variables say:

@@ -244,7 +244,6 @@ func TestIgnoresAll(t *testing.T) {
 // TestNoProc: without /proc a hold works as always, and features that read /proc have a
 // fallback.
 func TestNoProc(t *testing.T) {
-	shell := []string{"sh", "-c", "echo ready; sleep 1000 & wait"}
 	noProc := func(t *testing.T, env []string, args ...string) *box {
 		t.Parallel()
 		return bootStage(t, "stage:no-proc", env, args...)
@@ -253,12 +252,6 @@ func TestNoProc(t *testing.T) {
 		b := noProc(t, nil, append([]string{"-d", "1", "--"}, trapCommand...)...)
 		b.out.wait(t, "ready")
 		b.wantStop()
-	})
-	t.Run("drop-unhandled", func(t *testing.T) { // passes all signals without /proc
-		b := noProc(t, nil, append([]string{"--drop-unhandled", "--"}, shell...)...)
-		b.out.wait(t, "ready")
-		b.signal(sig.HUP)
-		b.wantExit(129)
 	})
 	t.Run("GODEBUG", func(t *testing.T) {
 		script := `echo "$GODEBUG $GOTRACEBACK"; exec "$@"`

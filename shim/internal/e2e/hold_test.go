@@ -93,13 +93,10 @@ func TestHold(t *testing.T) {
 			output := h.wantHookExit(0, traffic+1500*time.Millisecond, " new connections ")
 			wantMatch(t, output[1], `: held \d\.\d s \(quiet\) of 30 s; [78] new connections `) // the first may precede the first sample
 			h.shutDown()
-			var atPID1 []string
-			for _, line := range h.err.all() {
-				atPID1 = append(atPID1, line.text)
+			if len(output) != 3 {
+				t.Errorf("the hook's stderr\n%s\nwant three lines", strings.Join(output, "\n"))
 			}
-			if len(output) != 3 || !slices.Equal(output, atPID1) {
-				t.Errorf("the hook's stderr\n%s\nPID 1's stderr\n%s\nwant the same three lines", strings.Join(output, "\n"), strings.Join(atPID1, "\n"))
-			}
+			h.wantAtPID1(output)
 		})
 	}
 }
@@ -255,36 +252,70 @@ func TestHoldUnprivileged(t *testing.T) {
 	h.shutDown()
 }
 
-// TestHoldAnyway: a hook whose flags are wrong says so, also on PID 1's standard error, holds
-// without the flags that are wrong, and exits 125.
+// TestHoldAnyway: a hook with an error says so, also on PID 1's standard error, holds with the
+// defaults, and exits 125.
 func TestHoldAnyway(t *testing.T) {
 	for words, says := range map[string]string{
-		"hold --quite-for=2 --quiet-for=0.2":             "unknown flag --quite-for: did you mean --quiet-for? holding without --quite-for",
-		"hold --delay=x":                                 "holding without --delay",
-		"hold --rewrite TERM:USR1":                       "unknown flag --rewrite: lameduck itself has the flag, lameduck hold does not; holding without --rewrite",
-		"hold server":                                    "unexpected argument server; holding without server",
-		"hold --delay=50 --grace-period=30":              "holding without --delay",
-		"LAMEDUCK_UNTIL=x hold":                          "LAMEDUCK_UNTIL=x: invalid condition",
-		"hold --until=elapsed --quiet-for=1 --delay=0.1": "holding without --quiet-for",
-		"hold --termination-log=/proc":                   "is a directory: give a file, or none; holding without a termination log",
+		"hold --quite-for=2 --quiet-for=0.2": "unknown flag --quite-for: did you mean --quiet-for? (lameduck hold --help",
+		"hold --delay=x":                     "--delay=x: invalid duration",
+		"hold --rewrite TERM:USR1":           "unknown flag --rewrite: lameduck itself has the flag, lameduck hold does not (",
+		"hold server":                        `unexpected argument "server" (`,
+		"hold --delay=50 --grace-period=30":  "does not fit",
+		"LAMEDUCK_UNTIL=x hold":              "LAMEDUCK_UNTIL=x: invalid condition",
+		"hold --until=elapsed --quiet-for=1": "--quiet-for=1 has no effect",
+		"hold --termination-log=/proc":       "is a directory: give a file, or none; holding without a termination log",
 	} {
 		t.Run(words, func(t *testing.T) {
 			h := startHookHost(t, "none", nil)
 			h.sendLine(words)
 			code, _, output := h.hookResult()
 			h.shutDown()
-			var atPID1 []string
-			for _, line := range h.err.all() {
-				atPID1 = append(atPID1, line.text)
-			}
-			if code != 125 || len(output) != 3 || !strings.HasPrefix(output[0], "lameduck: hold: ") || !strings.Contains(output[0], says) {
+			if code != 125 || len(output) != 3 || !strings.HasPrefix(output[0], "lameduck: hold: ") || !strings.Contains(output[0], says) || !strings.Contains(output[0], "; holding with") {
 				t.Errorf("exit code %d, output\n%s\nwant 125 and three lines, the first with\n%s", code, strings.Join(output, "\n"), says)
 			} else if !strings.Contains(output[1], "holding") || !strings.Contains(output[2], "held ") {
 				t.Errorf("output\n%s\nwant a hold", strings.Join(output, "\n"))
 			}
-			if !slices.Equal(output, atPID1) {
-				t.Errorf("PID 1's stderr\n%s\nwant the lines of the hook\n%s", strings.Join(atPID1, "\n"), strings.Join(output, "\n"))
+			h.wantAtPID1(output)
+		})
+	}
+}
+
+// wantAtPID1 wants the lines of the hook on PID 1's standard error.
+func (h hookHost) wantAtPID1(output []string) {
+	h.t.Helper()
+	var atPID1 []string
+	for _, line := range h.err.all() {
+		atPID1 = append(atPID1, line.text)
+	}
+	if !slices.Equal(output, atPID1) {
+		h.t.Errorf("PID 1's stderr\n%s\nwant the lines of the hook\n%s", strings.Join(atPID1, "\n"), strings.Join(output, "\n"))
+	}
+}
+
+// TestHoldForgotten: a preStop hook without the word hold, and with flags of the hold alone,
+// holds; with another flag it is an error. The container's log has both.
+func TestHoldForgotten(t *testing.T) {
+	for words, want := range map[string]struct {
+		code, lines int
+		says        string
+	}{
+		"--until=quiet --quiet-for=0.2 --grace-period=60": {0, 3, "lameduck: warning: no command: holding as lameduck hold"},
+		"--quiet-for=x":                {125, 4, "lameduck: hold: --quiet-for=x: invalid duration"},
+		"--until=quiet --preset=nginx": {125, 1, "lameduck: no command to run"},
+		"--untl=quiet":                 {125, 1, "lameduck: unknown flag --untl: did you mean --until?"},
+	} {
+		t.Run(words, func(t *testing.T) {
+			h := startHookHost(t, "none", nil, "/bin/sh", "-c", `"$@"; exit $?`, "sh")
+			h.sendLine(words)
+			code, _, output := h.hookResult()
+			h.shutDown()
+			if code != want.code || len(output) != want.lines || !strings.HasPrefix(output[0], want.says) {
+				t.Errorf("exit code %d, output\n%s\nwant %+v", code, strings.Join(output, "\n"), want)
 			}
+			if held := strings.Contains(output[len(output)-1], "held "); held != (want.lines > 1) {
+				t.Errorf("a hold took place: %v", held)
+			}
+			h.wantAtPID1(output)
 		})
 	}
 }

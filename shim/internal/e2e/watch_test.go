@@ -48,7 +48,7 @@ func TestWatchPlain(t *testing.T) {
 	h.waitView("; quiet")
 	c.Close()
 	views := h.waitView("; drained")
-	line := regexp.MustCompile(`^\d\d:\d\d:\d\d ports \d+; \d+ open, \d+ in flight, \d+ new; last new connection (none yet|\d+\.\d s ago), byte (none yet|\d+\.\d s ago); (busy|settled|quiet|drained)$`)
+	line := regexp.MustCompile(`^\d\d:\d\d:\d\d ports \d+; \d+ open, \d+ in flight, \d+ new; last new connection (none yet|\d+\.\d s ago), byte (none yet|\d+\.\d s ago); peers (none|127.0.0.1 \(1\)); (busy: new connections|settled, but bytes come|quiet|drained)$`)
 	for _, view := range views {
 		if !line.MatchString(view) {
 			t.Errorf("unexpected form of a view: %q", view)
@@ -174,66 +174,12 @@ func TestWatchReader(t *testing.T) {
 	})
 }
 
-// The terminal's escape sequences at the beginning and at the end of watch.
-const (
-	enterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l"
-	leaveScreen = "\x1b[?7h\x1b[?25h\x1b[?1049l"
-)
-
-// TestWatchScreen: on a terminal watch redraws the view on the alternate screen, and leaves
-// the alternate screen at the end.
-func TestWatchScreen(t *testing.T) {
-	t.Parallel()
-	s := startOnTerminal(t, false, binary, "watch")
-	s.waitFor(enterScreen + "\x1b[H" + "lameduck watch")
-	s.waitFor("state ")
-	s.waitFor("\x1b[Hlameduck watch")
-	s.typeText(ctrlC)
-	s.waitFor(leaveScreen)
-	s.wantExit(0)
-	if n := s.count(leaveScreen); n != 1 {
-		t.Errorf("watch left the alternate screen %d times, want once", n)
-	}
-}
-
-// TestWatchQuit: the key q ends watch as a signal does, and the terminal's settings are as
-// before.
-func TestWatchQuit(t *testing.T) {
-	t.Parallel()
-	for name, end := range map[string]string{"q": "q", "another key first": "xq", "Ctrl-C": ctrlC, "TERM": ""} {
-		t.Run(name, func(t *testing.T) {
-			s := startOnTerminal(t, false, "sh", "-c", `trap : INT TERM; $LAMEDUCK watch; echo left $?; stty -a`)
-			s.waitFor("state ")
-			waitByKey(t, s, true)
-			if end == "" {
-				pgrp := testutil.Must(unix.IoctlGetInt(int(s.tty.Fd()), unix.TIOCGPGRP))
-				unix.Kill(-pgrp, unix.SIGTERM)
-			}
-			s.typeText(end)
-			s.waitFor(leaveScreen)
-			s.waitFor("left 0")
-			s.waitFor(" icanon ")
-			s.waitFor(" echo ")
-			s.wantExit(0)
-		})
-	}
-}
-
-// waitByKey waits until the terminal hands over each key at once, or no longer.
-func waitByKey(t *testing.T, s *screen, want bool) {
-	t.Helper()
-	testutil.Eventually(t, fmt.Sprint("input key by key: ", want), func() bool {
-		settings := testutil.Must(unix.IoctlGetTermios(int(s.tty.Fd()), unix.TCGETS))
-		return settings.Lflag&unix.ICANON == 0 == want
-	})
-}
-
 // TestWatchQuietAtOnce: silence counts from the last byte that the kernel knows of, so an
 // idle server is quiet in the first view, and drained without connections.
 func TestWatchQuietAtOnce(t *testing.T) {
 	h := startHookHost(t, "server", nil)
 	h.sendLine("watch --quiet-for=3")
-	if views := h.waitView("ports"); !strings.Contains(views[0], "; 0 open, 0 in flight, 0 new; last new connection none yet, byte none yet; drained") {
+	if views := h.waitView("ports"); !strings.Contains(views[0], "; 0 open, 0 in flight, 0 new; last new connection none yet, byte none yet; peers none; drained") {
 		t.Errorf("without connections the first view is %q", views[0])
 	}
 	h.sendLine("send TERM")
@@ -245,7 +191,7 @@ func TestWatchQuietAtOnce(t *testing.T) {
 	c.ask("hello")
 	testutil.Eventually(t, "a second of silence, before watch starts", func() bool { return sinceLastByte(c) >= time.Second })
 	h.sendLine("watch --quiet-for=1")
-	if first := h.waitView("ports")[0]; !regexp.MustCompile(`; 1 open, 0 in flight, 0 new; last new connection none yet, byte [1-9]\.\d s ago; quiet$`).MatchString(first) {
+	if first := h.waitView("ports")[0]; !regexp.MustCompile(`; 1 open, 0 in flight, 0 new; last new connection none yet, byte [1-9]\.\d s ago; peers 127.0.0.1 \(1\); quiet$`).MatchString(first) {
 		t.Errorf("with an idle connection the first view is %q", first)
 	}
 	h.sendLine("send TERM")
@@ -264,53 +210,6 @@ func sinceLastByte(c *client) (since time.Duration) {
 		c.t.Fatal(err)
 	}
 	return since
-}
-
-// TestWatchJob: Ctrl-Z stops watch and restores the screen, and fg continues watch.
-func TestWatchJob(t *testing.T) {
-	t.Parallel()
-	s := startShell(t)
-	s.typeText("$LAMEDUCK watch\n")
-	s.waitFor(enterScreen)
-	s.waitFor("state ")
-	s.typeText(ctrlZ)
-	s.waitFor(leaveScreen)
-	s.waitFor("Stopped")
-	time.Sleep(2500 * time.Millisecond) // long enough to miss two views, which must not be caught up
-	s.typeText("fg\n")
-	s.waitFor(enterScreen)
-	waitByKey(t, s, true)
-	s.waitFor("\x1b[Hlameduck watch")
-	before := s.count("\x1b[Hlameduck watch")
-	s.waitFor("\x1b[Hlameduck watch")
-	if n := s.count("\x1b[Hlameduck watch") - before; n > 2 {
-		t.Errorf("%d views at once after the stop, want no catching up", n)
-	}
-	s.typeText(ctrlC)
-	s.waitFor(leaveScreen)
-	s.typeText("echo left $?\n")
-	s.waitFor("left 0")
-	s.typeText("exit 0\n")
-	s.wantExit(0)
-}
-
-// TestWatchBackground: watch started in the background takes keys in the foreground. bash
-// sends CONT to a stopped job alone.
-func TestWatchBackground(t *testing.T) {
-	t.Parallel()
-	s := startShell(t)
-	s.typeText("$LAMEDUCK watch &\n")
-	s.waitFor(enterScreen)
-	s.waitFor("state ")
-	s.typeText("fg\n")
-	s.waitFor("watch\r\n")
-	waitByKey(t, s, true)
-	s.typeText("q")
-	s.waitFor(leaveScreen)
-	s.typeText("echo left $?\n")
-	s.waitFor("left 0")
-	s.typeText("exit 0\n")
-	s.wantExit(0)
 }
 
 // TestWatchIdle: watching a thousand idle connections takes less than 30 % of one processor.

@@ -117,7 +117,6 @@ func (l *life) choose(dir string) {
 	}
 	maybe("--log-format=json")
 	maybe("--log-level=debug")
-	maybe("--drop-unhandled")
 	maybe("--linger=1")
 	maybe("--termination-log=" + filepath.Join(dir, "log"))
 	alive := filepath.Join(dir, "alive")
