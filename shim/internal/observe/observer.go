@@ -25,7 +25,6 @@ type observer struct {
 	proxied           proxied
 	pingpong          pingpongCache
 	sockets           int // in the latest sample
-	glanced           glanced
 }
 
 // newObserver chooses the best source and finds the ports that count. A port is never
@@ -107,16 +106,12 @@ func (o *observer) sampleSource(now time.Time, t *traffic.Tracker) error {
 	o.proxied.beginSample()
 	o.pingpong.beginSample(now)
 	o.sockets = 0
-	o.glanced.begin(now)
 	counters, countersErr := o.counters() // before the dump: counted connections are in the dump or the events
 	err := o.source.dump(o.scope.Ports, func(s *tcp.Socket) { o.visit(s, t) })
 	o.events.read(now)
-	o.proxied.update(now, func(s *tcp.Socket) { o.observe(s, t) })
+	o.proxied.update(now, t.Observe)
 	if err == nil {
 		err = o.decideSelf(t)
-	}
-	if err != nil {
-		o.glanced.at = time.Time{}
 	}
 	rest := traffic.Rest{Incomplete: err != nil, NewSource: err != nil && o.source.exhausted(err)}
 	o.events.endSample(&rest, func(s *tcp.Socket) bool {
@@ -132,14 +127,8 @@ func (o *observer) visit(s *tcp.Socket, t *traffic.Tracker) {
 	o.sockets++
 	o.pingpong.apply(s)
 	if !o.proxied.defers(s) && !o.self.excludes(s) {
-		o.observe(s, t)
+		t.Observe(s)
 	}
-}
-
-// observe gives the tracker a socket that counts.
-func (o *observer) observe(s *tcp.Socket, t *traffic.Tracker) {
-	t.Observe(s)
-	o.glanced.add(s)
 }
 
 // decideSelf gives the tracker all candidates but connections to ourselves, whose other
@@ -161,7 +150,7 @@ func (o *observer) decideSelf(t *traffic.Tracker) error {
 			isSelf = o.isShort(near)
 		}
 		return isSelf, isSelf || found
-	}, func(s *tcp.Socket) { o.observe(s, t) })
+	}, t.Observe)
 	o.self.limit(o.sockets)
 	return nil
 }

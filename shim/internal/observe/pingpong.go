@@ -18,7 +18,7 @@ import (
 // entry is read once. The mode begins with bytes sent (tcp_event_data_sent), a FIN
 // (tcp_fin) or TCP_QUICKACK. The mode ends when the delayed-ACK timer fires
 // (tcp_delack_timer_handler), within TCP_DELACK_MAX, 200 ms, of the last bytes received,
-// whereas traffic.AmbiguousOrder waits for 0.8 s; or when the peer sends bytes again
+// whereas traffic.NeedsPingPong waits for 0.8 s; or when the peer sends bytes again
 // (tcp_enter_quickack_mode), which is no new request.
 type pingpongCache struct {
 	readTable func(visit func(local, remote netip.AddrPort, pingpong bool)) error
@@ -68,7 +68,7 @@ func (c *pingpongCache) beginSample(now time.Time) {
 // apply sets s.Info.PingPong from the cache. An entry is valid only while the connection's
 // byte counters are unchanged since the table was read.
 func (c *pingpongCache) apply(s *tcp.Socket) {
-	if !traffic.AmbiguousOrder(s) {
+	if !traffic.NeedsPingPong(s) {
 		return
 	}
 	key := traffic.ConnKey(s.Local, s.Remote)

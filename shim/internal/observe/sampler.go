@@ -43,7 +43,7 @@ func Start(cfg Config, out chan Snapshot) *Sampler {
 }
 
 func newSampler(cfg Config, out chan Snapshot) *Sampler {
-	return &Sampler{cfg: cfg, out: out, search: newSearch(), tracker: traffic.New(cfg.Traffic, cfg.Start)}
+	return &Sampler{cfg: cfg, out: out, search: search{continued: make(chan struct{}, 1)}, tracker: traffic.New(cfg.Traffic, cfg.Start)}
 }
 
 // SlowDown makes samples less frequent: the hold has ended, and samples are for the report
@@ -59,7 +59,7 @@ func (s *Sampler) run() {
 		s.publish()
 		s.snapshot.PreviousTook = time.Since(began)
 		if matters {
-			s.awaitLoop()
+			<-s.search.continued
 		}
 		s.observer.events.wait(time.Now().Add(s.pause(s.snapshot.PreviousTook)))
 	}
@@ -82,6 +82,13 @@ func (s *Sampler) scan(now time.Time) {
 	s.scannedAt = now
 }
 
+// take takes the sample of the next snapshot.
+func (s *Sampler) take(now time.Time) {
+	s.snapshot.Began = now
+	s.snapshot.State = s.sample(now)
+	s.snapshot.Requests = s.requests()
+}
+
 // sample takes a sample, and returns what the sample means for the hold.
 func (s *Sampler) sample(now time.Time) stop.TrafficState {
 	if len(s.observer.scope.Ports) == 0 {
@@ -91,21 +98,14 @@ func (s *Sampler) sample(now time.Time) stop.TrafficState {
 		s.snapshot.Traffic = s.tracker.Summary()
 		return s.withoutPorts()
 	}
-	return s.judge(now, s.observer.sample(now, s.tracker))
-}
-
-// judge returns what the tracker's latest sample means for the hold; an error means that no
-// source is left.
-func (s *Sampler) judge(now time.Time, err error) stop.TrafficState {
-	if v := s.tracker.Verdict(); s.cfg.LullStart > 0 && !s.search.underWay.Load() && (v.Kept || now.Sub(s.cfg.Start) >= s.cfg.LullStart) {
-		s.tracker.CountKept()
-	}
+	err := s.observer.sample(now, s.tracker) // an error means that no source is left
+	v := s.tracker.Verdict()
 	s.snapshot.Traffic = s.tracker.Summary()
 	s.observer.opens.explain(s.snapshot.Traffic.Accepted)
 	if err != nil {
 		return stop.Unobservable
 	}
-	return s.state(now, s.tracker.Verdict())
+	return s.state(now, v)
 }
 
 // state returns what a verdict means for the hold.
@@ -212,7 +212,7 @@ func (s *Sampler) pause(took time.Duration) time.Duration {
 	case s.slowed.Load():
 		pause = afterHoldInterval
 	case s.search.underWay.Load():
-		return max(searchInterval, 3*took)
+		return max(searchInterval, took)
 	}
 	if s.observer.sockets > manySockets {
 		pause = max(pause, 10*took)

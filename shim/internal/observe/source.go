@@ -16,7 +16,6 @@ import (
 // dumper is a sockdiag.Conn. Tests have another.
 type dumper interface {
 	Dump(q sockdiag.Query, visit func(*tcp.Socket)) error
-	Lookup(list []tcp.Socket, visit func(i int, s *tcp.Socket)) error
 	Close() error
 }
 

@@ -21,7 +21,6 @@ type fakeDumper struct {
 	err     error
 	fails   int // how many dumps return err; 0: all
 	dumps   int
-	lookups int
 	closed  bool
 	asked   []uint16
 }
@@ -34,18 +33,6 @@ func (f *fakeDumper) Dump(q sockdiag.Query, visit func(*tcp.Socket)) error {
 	}
 	if f.fails > 0 && f.dumps > f.fails {
 		return nil
-	}
-	return f.err
-}
-
-func (f *fakeDumper) Lookup(list []tcp.Socket, visit func(i int, s *tcp.Socket)) error {
-	f.lookups++
-	for i := range list {
-		for k := range f.sockets {
-			if f.sockets[k].Cookie == list[i].Cookie {
-				visit(i, &f.sockets[k])
-			}
-		}
 	}
 	return f.err
 }

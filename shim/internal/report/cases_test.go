@@ -101,7 +101,7 @@ func (s *Stop) traffic(kind traffic.CauseKind, port uint16) {
 func (s *Stop) keep() {
 	s.traffic(traffic.Bytes, 8080)
 	s.InHold.Traffic.Open = 30
-	s.InHold.Traffic.Kept = traffic.Kept{Connections: 24, Peers: 3}
+	s.InHold.Traffic.InUse = 24
 }
 
 // probe makes the kubelet's probe the cause, and all that there is.

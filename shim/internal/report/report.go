@@ -158,7 +158,7 @@ func (s *Stop) trigger() string {
 // that the hold has given up on is not in flight.
 func (s *Stop) atRisk() (p phrases) {
 	o := &s.InHold
-	open, kept := o.Traffic.Open, o.Traffic.Kept.Connections
+	open, kept := o.Traffic.Open, o.Traffic.InUse
 	inFlight, silent := s.inFlight()
 	unknown := o.InFlightUnknown && open > 0
 	if !s.StopConfig.Gate.Holds() {
@@ -196,8 +196,7 @@ func (s *Stop) inFlight() (inFlight, silent int) {
 // another event, such as a second signal, ended the hold.
 func (s *Stop) lull() *bool {
 	mayWait := []stop.Reason{stop.Ceiling, stop.Kept, stop.Elapsed, stop.Settled}
-	sought := s.Lull.TooMany || !s.Lull.Sought.IsZero()
-	if !sought || !slices.Contains(mayWait, s.Ended) || s.InHold.InFlightUnknown {
+	if s.Lull.Sought.IsZero() || !slices.Contains(mayWait, s.Ended) || s.InHold.InFlightUnknown {
 		return nil
 	}
 	return &s.Lull.Found

@@ -31,7 +31,7 @@ func (s *Stop) suggestion() string {
 		return ignoreOneWay.with(cause.Port)
 	case cause.Kind == traffic.Probe && s.TrafficConfig.Probes != traffic.IgnoreProbes:
 		return ignoreProbes.with()
-	case cause.Kind == traffic.Bytes && t.Kept.Connections > 0 && gate.Until == stop.Quiet && settled:
+	case cause.Kind == traffic.Bytes && t.InUse > 0 && gate.Until == stop.Quiet && settled:
 		return s.closeKept()
 	case cause.Kind == traffic.NewConnections && s.Ended == stop.Ceiling && !settled && s.steadyRate(&cause):
 		return neverRemoved.with()
@@ -45,7 +45,7 @@ func (s *Stop) betterDelay(inFlight int) string {
 	floor := s.StopConfig.Gate.Floor
 	last := t.LastOther // probes aside
 	enough := (s.after(last) + 2*time.Second - 1).Truncate(time.Second)
-	cutKept := inFlight > 0 && t.Kept.Connections > 0
+	cutKept := inFlight > 0 && t.InUse > 0
 	switch {
 	case cutKept && s.ClosesKept && s.EndedAt.Sub(last) >= s.TrafficConfig.QuietFor:
 		return s.closeKept()

@@ -84,7 +84,7 @@ func (in *fuzzInput) config() Config {
 }
 
 func (in *fuzzInput) requests() Requests {
-	return Requests{Active: in.bool(), AtRisk: max(in.intn(100)-50, 0), TooMany: in.intn(8) == 0, Stale: in.intn(4) == 0}
+	return Requests{Active: in.bool(), AtRisk: max(in.intn(100)-50, 0), Stale: in.intn(4) == 0}
 }
 
 func (in *fuzzInput) event() Event {

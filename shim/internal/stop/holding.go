@@ -45,7 +45,7 @@ func (m *Machine) onSample(now time.Time, e Event) []Action {
 	if m.state != Holding {
 		return nil
 	}
-	m.latestSample = latestSample{e.Traffic, e.Requests, e.Waiting}
+	m.latestSample = latestSample{e.Traffic, e.Requests, e.Waiting && m.cfg.Gate.WaitGone}
 	if acts := m.checkGate(now); acts != nil {
 		return acts
 	}
@@ -95,7 +95,7 @@ func (m *Machine) endHold(now time.Time, s sig.Signal, why Reason) []Action {
 	m.record.Ended, m.record.EndedAt = why, now
 	m.due.holdEnd = time.Time{}
 	m.due.searchEnd = time.Time{}
-	m.search = search{}
+	m.searchFor = ""
 	if len(m.record.Steps) == 0 {
 		return m.finish()
 	}

@@ -29,37 +29,6 @@ func TestLullStart(t *testing.T) {
 	}
 }
 
-// TestSearchEnds: at which sample a search of a second, with samples 10 ms apart, ends.
-func TestSearchEnds(t *testing.T) {
-	for name, c := range map[string]struct {
-		atRisk func(i int) int // in sample i
-		want   int             // -1: at no sample
-	}{
-		"a lull at once":              {func(int) int { return 0 }, 1},
-		"a lull later":                {func(i int) int { return max(0, 7-i) }, 7},
-		"always the same":             {func(int) int { return 3 }, -1},
-		"requests only end":           {func(i int) int { return 200 - i }, -1},
-		"one rises, then the same":    {func(i int) int { return 2 + min(i/5, 1) }, 81},
-		"by turns":                    {func(i int) int { return 2 + i%2 }, 50},
-		"one better, early":           {func(i int) int { return map[bool]int{true: 1, false: 4 + i%2}[i == 10] }, 52},
-		"few better moments are left": {func(i int) int { return 5 + i%10 }, 50},
-		"worse from the middle on":    {func(i int) int { return 3 + i%2 + 10*(i/50) }, 99},
-		"above the last bucket":       {func(i int) int { return 500 + i%3 }, 50},
-	} {
-		began := epoch
-		s := search{began: began, until: began.Add(time.Second)}
-		got := -1
-		for i := 1; i < 100 && got < 0; i++ {
-			if s.ends(began.Add(time.Duration(i)*10*ms), c.atRisk(i)) {
-				got = i
-			}
-		}
-		if got != c.want {
-			t.Errorf("%s: %d, want %d", name, got, c.want)
-		}
-	}
-}
-
 // lullStep is an event of a hold, so long after the trigger.
 type lullStep struct {
 	at    time.Duration
@@ -78,13 +47,6 @@ func silent(state TrafficState) Event { return Event{Kind: Sampled, Traffic: sta
 func unsure(state TrafficState) Event {
 	e := look(state, 0)
 	e.Stale = true
-	return e
-}
-
-// slowLook returns a sample that took too long.
-func slowLook(atRisk int) Event {
-	e := look(Busy, atRisk)
-	e.TooMany = true
 	return e
 }
 
@@ -124,7 +86,6 @@ func TestLull(t *testing.T) {
 		"delay, unsure":                     {delay, []lullStep{{2 * second, look(Busy, 2)}, {2010 * ms, unsure(Busy)}, {2020 * ms, look(Busy, 4)}, {2500 * ms, tick}}, "2.5s elapsed, sought, 4"},
 		"delay, the last request has ended": {delay, []lullStep{{2 * second, look(Busy, 2)}, {2010 * ms, silent(Busy)}}, "2.01s elapsed, found, 0"},
 		"delay, no time":                    {tight, []lullStep{{second, look(Busy, 2)}, {2 * second, tick}}, "2s elapsed"},
-		"delay, too many":                   {delay, []lullStep{{second, slowLook(9)}, {2 * second, tick}}, "2s elapsed, too many"},
 		"delay, TERM":                       {delay, []lullStep{{2 * second, look(Busy, 2)}, {2100 * ms, termHit}}, "2.1s second_signal"},
 		"delay, INT":                        {delay, []lullStep{{2 * second, look(Busy, 2)}, {2100 * ms, intHit}}, "2.1s interrupt"},
 		"delay, exit":                       {delay, []lullStep{{2 * second, look(Busy, 2)}, {2100 * ms, exited}}, "2.1s child_exit"},
@@ -134,12 +95,10 @@ func TestLull(t *testing.T) {
 		"quiet, kept before the floor":      {calmGate, []lullStep{{second, look(OnlyKept, 0)}, {2 * second, look(OnlyKept, 0)}}, "2s kept, found, 0"},
 		"quiet, kept no longer":             {calmGate, []lullStep{{4 * second, look(OnlyKept, 2)}, {4100 * ms, look(Busy, 0)}, {5 * second, tick}, {6 * second, silent(ConditionMet)}}, "6s quiet"},
 		"quiet, kept again":                 {calmGate, []lullStep{{4 * second, look(OnlyKept, 2)}, {4100 * ms, look(Busy, 2)}, {5 * second, look(OnlyKept, 2)}, {5500 * ms, look(OnlyKept, 1)}, {6 * second, tick}}, "6s kept, sought, 1"},
-		"quiet, kept, too many":             {calmGate, []lullStep{{4 * second, Event{Kind: Sampled, Traffic: OnlyKept, Requests: Requests{Active: true, TooMany: true}}}}, "4s kept, too many"},
 		"quiet, kept, then hung":            {calmGate, []lullStep{{4 * second, look(OnlyKept, 2)}, {4100 * ms, look(Hung, 2)}}, "4.1s no_progress"},
 		"quiet, the ceiling, a lull":        {calmGate, []lullStep{{8900 * ms, look(Busy, 0)}, {9 * second, look(Busy, 2)}, {9100 * ms, look(Busy, 0)}}, "9.1s ceiling, found, 0"},
 		"quiet, the ceiling, no lull":       {calmGate, []lullStep{{9 * second, look(Busy, 2)}, {9100 * ms, look(Busy, 2)}, {10 * second, tick}}, "10s ceiling, sought, 2"},
 		"quiet, the ceiling, no sample":     {calmGate, []lullStep{{8 * second, look(Busy, 2)}, {10 * second, tick}}, "10s ceiling"},
-		"quiet, the ceiling, too many":      {calmGate, []lullStep{{9 * second, slowLook(2)}, {9500 * ms, slowLook(0)}, {10 * second, tick}}, "10s ceiling, too many"},
 		"quiet, just before the ceiling":    {calmGate, []lullStep{{9 * second, look(Busy, 2)}, {9500 * ms, silent(ConditionMet)}}, "9.5s quiet"},
 		"quiet, blind at the ceiling":       {calmGate, []lullStep{{9 * second, silent(Unobservable)}, {10 * second, tick}}, "10s blind"},
 		"settled":                           {settling, []lullStep{{4 * second, silent(ConditionMet)}}, "4s settled"},
@@ -177,8 +136,6 @@ func lullWords(m *Machine) string {
 	r := m.Record()
 	text := fmt.Sprintf("%v %s", r.EndedAt.Sub(r.TriggeredAt), r.Ended)
 	switch {
-	case r.Lull.TooMany:
-		return text + ", too many"
 	case r.Lull.Found:
 		return fmt.Sprintf("%s, found, %d", text, r.Lull.InFlight)
 	case !r.Lull.Sought.IsZero():

@@ -49,7 +49,7 @@ type Machine struct {
 	commandStopped bool
 	onStopRunning  bool // the --on-stop command runs
 	latestSample
-	search search
+	searchFor Reason // why the hold ends at the end of a search for a lull; "": no search
 	schedulePosition
 	due deadlines
 }
@@ -257,7 +257,7 @@ func (m *Machine) onTick(now time.Time) (acts []Action) {
 		acts = append(acts, Action{Verb: KillOnStop})
 	}
 	if past(m.due.searchEnd) {
-		acts = append(acts, m.endHold(now, 0, m.search.reason)...)
+		acts = append(acts, m.endHold(now, 0, m.searchFor)...)
 	}
 	if past(m.due.holdEnd) {
 		acts = append(acts, m.endAtLull(now, m.cfg.Gate.endReasonAtMax(m.traffic))...)

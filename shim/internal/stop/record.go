@@ -41,7 +41,6 @@ type Sent struct {
 type Lull struct {
 	Sought   time.Time // when the search began; zero: no search
 	Found    bool      // the signal was sent at a moment without a request in flight
-	TooMany  bool      // a sample takes longer than a lull lasts: the signal was sent at once
 	InFlight int       // requests at risk in the sample that ended the search
 }
 

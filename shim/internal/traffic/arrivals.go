@@ -5,12 +5,13 @@ import "time"
 // arrivals counts the connections that came after the trigger.
 type arrivals struct {
 	accepted  int
-	atSample  int           // accepted at the end of the previous sample
-	awaited   int           // of accepted, counted by the kernel alone so far: a sample may show the connection later
-	perSecond []int         // connections in each second from the trigger
-	missed    bool          // more connections may have come
-	latest    time.Duration // when the latest came or may have come, from the trigger; 0: none
-	openings  openings
+	atSample  int   // accepted at the end of the previous sample
+	awaited   int   // of accepted, counted by the kernel alone so far: a sample may show the connection later
+	perSecond []int // connections in each second from the trigger
+	missed    bool  // more connections may have come
+
+	latest  moment // the latest that counts, health probes aside
+	crowded moment // the latest that came less than QuietFor after another, or was missed
 }
 
 // maxSeconds limits perSecond: connections that come later are only in accepted.
@@ -38,7 +39,6 @@ func (a *arrivals) addCounted(after time.Duration, total int) {
 
 func (a *arrivals) addMany(after time.Duration, n int) {
 	a.accepted += n
-	a.latest = max(a.latest, after)
 	second := max(int(after/time.Second), 0)
 	a.lengthen(second)
 	if second < len(a.perSecond) {
@@ -62,7 +62,10 @@ func (a *arrivals) last(span time.Duration) (n int) {
 	return n
 }
 
-// sinceSample returns how many connections came since the previous sample.
-func (a *arrivals) sinceSample() int { return a.accepted - a.atSample }
-
-func (a *arrivals) endSample() { a.atSample = a.accepted }
+// note notes the first bytes of a new connection that is no health probe.
+func (a *arrivals) note(opened moment, quietFor time.Duration) {
+	if a.latest != 0 && time.Duration(opened-a.latest) < quietFor {
+		a.crowded = max(a.crowded, opened)
+	}
+	a.latest = max(a.latest, opened)
+}

@@ -31,24 +31,20 @@ func (a *activity) last() moment { return max(a.opened, a.moved) }
 type conn struct {
 	activity // opened is zero for a connection older than the trigger, or on which no byte was received
 	sample   uint32
-	socket   remembered
-	course   course
-	turn     turn
-	isNew    bool // came after the trigger
-	noted    bool // by Tracker.noteOpened
-	accepted bool
-	parts    int    // samples in which bytes had been received, and none ever sent
-	inFlight bool   // in the latest sample a request was in flight, or may have been
-	waited   bool   // the last request was silent for QuietFor in the hold
 	missedAt moment // of the first sample without the connection
-}
+	isNew    bool   // came after the trigger
+	accepted bool
 
-// remembered is the part of the latest socket that the next one is compared with.
-type remembered struct {
 	port           uint16
 	peer           netip.Addr
 	received, sent uint64 // bytes; sent without bytes sent again
 	queues         [2]uint32
+	parts          int // samples in which bytes had been received, and none ever sent
+
+	judgment
+	inFlight bool // in the latest sample a request was in flight, or may have been
+	waited   bool // the last request was silent for QuietFor in the hold
+	rhythm   byteRhythm
 }
 
 // moves are the bytes of a connection since the previous sample.
@@ -61,29 +57,11 @@ type moves struct {
 // served reports whether the program has read or sent a byte.
 func (m *moves) served() bool { return m.read || m.sent > 0 }
 
-// update adds the latest state of a connection's socket.
-func (c *conn) update(s *tcp.Socket, now moment, known bool) moves {
-	m := c.socket.update(s, known)
-	c.moved = max(c.moved, m.lastByte(s, now, known))
-	if c.isNew && !receivedNothing(s) && c.opened == 0 {
-		c.opened = now
-	}
-	c.accepted = c.accepted || s.Inode != 0
-	if m.received > 0 && c.socket.sent == 0 {
-		c.parts++
-	}
-	return m
-}
-
-// unanswered reports whether the connection looks like a stream that the program never
-// answers, such as a log's. It holds like any other, and the report names it.
-func (c *conn) unanswered() bool { return c.parts >= 3 && c.socket.sent == 0 }
-
 // update compares s with the previous socket of a connection, and remembers s. The counter
 // of sent bytes includes bytes sent again, which are no activity. A source without
 // counters shows only that a queue has changed: then a byte has moved. So may a byte on a
 // connection reset by the program, of which the kernel keeps only the peer's address.
-func (r *remembered) update(s *tcp.Socket, known bool) (m moves) {
+func (c *conn) update(s *tcp.Socket, now moment, known bool) (m moves) {
 	sent := s.Info.Sent - min(s.Info.Resent, s.Info.Sent)
 	queues := [2]uint32{s.Unread, s.Unsent}
 	isReset := s.Remote.Port() == 0
@@ -91,17 +69,22 @@ func (r *remembered) update(s *tcp.Socket, known bool) (m moves) {
 	case isReset:
 		m.unseen = true
 	case s.HasInfo:
-		m.received = s.Info.Received - min(r.received, s.Info.Received)
-		m.sent = sent - min(r.sent, sent)
-		m.read = known && uint64(s.Unread)+r.received < s.Info.Received+uint64(r.queues[0])
+		m.received = s.Info.Received - min(c.received, s.Info.Received)
+		m.sent = sent - min(c.sent, sent)
+		m.read = known && uint64(s.Unread)+c.received < s.Info.Received+uint64(c.queues[0])
 	default:
-		m.unseen = !known || queues != r.queues
+		m.unseen = !known || queues != c.queues
 	}
-	r.port = s.Local.Port()
-	r.peer = s.Remote.Addr()
-	r.received = max(r.received, s.Info.Received)
-	r.sent = max(r.sent, sent)
-	r.queues = queues
+	c.port = s.Local.Port()
+	c.peer = s.Remote.Addr()
+	c.received = max(c.received, s.Info.Received)
+	c.sent = max(c.sent, sent)
+	c.queues = queues
+	c.moved = max(c.moved, m.lastByte(s, now, known))
+	c.accepted = c.accepted || s.Inode != 0
+	if m.received > 0 && c.sent == 0 {
+		c.parts++
+	}
 	return m
 }
 
@@ -118,4 +101,14 @@ func (m *moves) lastByte(s *tcp.Socket, now moment, known bool) (at moment) {
 		at = max(at, now-moment(s.Info.LastSent))
 	}
 	return at
+}
+
+// unanswered reports whether the connection looks like a stream that the program never
+// answers, such as a log's. It holds like any other, and the report names it.
+func (c *conn) unanswered() bool { return c.parts >= 3 && c.sent == 0 }
+
+// receivedNothing reports whether no byte ever came from the peer, as far as the source
+// shows bytes. A FIN may be counted as a byte, and is no segment with data.
+func receivedNothing(s *tcp.Socket) bool {
+	return s.HasInfo && (s.Info.Received == 0 || s.Info.Received == 1 && s.Info.Segments == 0)
 }

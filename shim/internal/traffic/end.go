@@ -1,6 +1,9 @@
 package traffic
 
 import (
+	"encoding/binary"
+	"hash/fnv"
+	"net/netip"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
@@ -37,18 +40,20 @@ func (t *Tracker) End(rest Rest) {
 	if rest.NewSource || rest.Incomplete && t.firstSample == t.sampleNo {
 		t.firstSample = t.sampleNo + 1
 	}
-	if rest.Incomplete {
-		t.complete = false
-		return
-	}
+	t.complete = !rest.Incomplete && t.finish(!t.complete)
+}
+
+// finish makes the current sample the latest complete one. After an incomplete sample the
+// program may have made progress.
+func (t *Tracker) finish(afterGap bool) bool {
 	t.dropMissing()
-	t.dropSeries()
-	longest := t.queues.end(t.now)
-	t.progress.end(t.now, longest.length > 0 || t.sample.unread, t.sample.bytesUnknown || !t.complete)
-	t.lastSample = t.sample
-	t.complete = true
+	longest := t.queues.longest(t.now)
+	t.queues.endProgress(t.now, longest.length > 0 || t.current.unread, t.current.bytesUnknown || afterGap)
+	t.latest = t.current
+	t.halfOpen = max(t.halfOpen, t.latest.halfOpen)
 	t.countProbes()
 	t.findCause(longest)
+	return true
 }
 
 // addClosed adds a closed connection, which may be new. A listener, or a socket that was
@@ -60,45 +65,45 @@ func (t *Tracker) addClosed(closed *Closed) {
 		return
 	}
 	at := t.moment(closed.At)
-	c, known := t.conns.take(identity(s))
+	id := identity(s)
+	c, known := t.conns[id]
+	delete(t.conns, id)
 	if !known {
-		c.isNew = true
+		c = &conn{isNew: true}
 		t.arrivals.add(at.sinceTrigger())
 	}
 	m := c.update(s, at, known)
+	t.noteOpened(c, at, m.unseen || !receivedNothing(s))
 	if s.Info.Sent > 0 {
 		t.queues.accepted[s.Local.Port()] = true
 	}
-	t.progress.made = t.progress.made || m.served() || !known && s.Info.Sent > 0
-	if m.unseen && c.isNew && c.opened == 0 {
-		c.opened = at
-	}
+	t.queues.madeProgress = t.queues.madeProgress || m.served() || !known && s.Info.Sent > 0
 	if c.isNew && c.opened == 0 {
-		t.causes.bare++
+		t.bare++
 	}
 	came := at
 	if !m.unseen {
 		came -= moment(s.Info.LastReceived)
 	}
-	t.forget(&c, came, at, 0)
+	t.forget(c, came, at, 0)
 }
 
 // addUnseen adds connections and bytes that the kernel has counted and no sample shows.
 func (t *Tracker) addUnseen(rest *Rest) {
+	a := &t.arrivals
 	if !rest.MissedAt.IsZero() {
-		t.arrivals.missed = true
+		a.missed = true
 		t.markActive(t.moment(rest.MissedAt))
 	}
-	if rest.Opened > t.arrivals.sinceSample() { // until the event tells more
-		t.sample.addBoth(activity{t.now, t.now})
-		t.arrivals.latest = t.now.sinceTrigger()
+	if rest.Opened > a.accepted-a.atSample { // until the event tells more
+		t.current.addBoth(activity{t.now, t.now})
 	}
 	if rest.Accepted > 0 {
 		t.markActive(t.now)
-		t.arrivals.addCounted(t.now.sinceTrigger(), rest.Accepted)
+		a.addCounted(t.now.sinceTrigger(), rest.Accepted)
 	}
-	t.arrivals.endSample()
-	if rest.Segments && t.sample.withoutInfo { // any segment may have carried bytes of an open connection
+	a.atSample = a.accepted
+	if rest.Segments && t.current.withoutInfo { // any segment may have carried bytes of an open connection
 		t.closed.add(activity{moved: t.now})
 	}
 }
@@ -106,34 +111,34 @@ func (t *Tracker) addUnseen(rest *Rest) {
 // markActive notes activity whose connection is not known yet.
 func (t *Tracker) markActive(at moment) {
 	t.closed.add(activity{at, at})
-	t.arrivals.openings.crowded = max(t.arrivals.openings.crowded, at)
-	t.arrivals.latest = max(t.arrivals.latest, at.sinceTrigger())
+	t.arrivals.crowded = max(t.arrivals.crowded, at)
 }
 
 // dropMissing removes the connections that the samples of Config.Poll did not show, two
 // samples at least. Until then an event may report the end of the connection, which counts
 // as activity.
 func (t *Tracker) dropMissing() {
-	for s := range t.conns.notIn(t.sampleNo) {
-		first := s.missedAt == 0
-		if first {
-			s.missedAt = t.now
-		}
-		if first || time.Duration(t.now-s.missedAt) < t.cfg.Poll {
-			t.sample.addBoth(activity{s.opened, t.now})
+	for id, c := range t.conns {
+		if c.sample == t.sampleNo {
 			continue
 		}
-		c, _ := t.conns.take(s.id)
+		first := c.missedAt == 0
+		if first {
+			c.missedAt = t.now
+		}
+		if first || time.Duration(t.now-c.missedAt) < t.cfg.Poll {
+			t.current.addBoth(activity{c.opened, t.now})
+			continue
+		}
+		delete(t.conns, id)
 		c.moved = c.missedAt // a byte may have moved until then
-		came := c.course.last.at
+		came := c.rhythm.last.at
 		if came == 0 {
 			came = c.moved
 		}
-		if c.isNew && c.opened == 0 {
-			c.opened = c.moved
-		}
-		t.forget(&c, came, t.now, t.cfg.Poll)
-		t.progress.made = true // perhaps
+		t.noteOpened(c, c.moved, true)
+		t.forget(c, came, t.now, t.cfg.Poll)
+		t.queues.madeProgress = true // perhaps
 	}
 }
 
@@ -147,8 +152,31 @@ func (y *tally) addBoth(a activity) {
 // byte was received, and late how imprecise that is.
 func (t *Tracker) forget(c *conn, came, closed moment, late time.Duration) {
 	t.noteActivity(c)
-	if c.mayBeProbe(closed) && t.probes.add(c, &t.cfg, came, late) {
-		return
+	if !c.mayBeProbe(closed) || !t.addProbe(c, came, late) {
+		t.closed.add(c.activity)
 	}
-	t.closed.add(c.activity)
+}
+
+// identity returns the kernel's cookie of a connection, or the ConnKey.
+func identity(s *tcp.Socket) uint64 {
+	if s.Cookie != 0 {
+		return s.Cookie
+	}
+	return ConnKey(s.Local, s.Remote)
+}
+
+// ConnKey returns a hash of both ends of a connection.
+func ConnKey(local, remote netip.AddrPort) uint64 {
+	var ends [36]byte
+	put(ends[:18], local)
+	put(ends[18:], remote)
+	h := fnv.New64a()
+	h.Write(ends[:])
+	return h.Sum64()
+}
+
+func put(to []byte, end netip.AddrPort) {
+	addr := end.Addr().As16()
+	copy(to, addr[:])
+	binary.NativeEndian.PutUint16(to[16:], end.Port())
 }

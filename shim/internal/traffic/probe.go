@@ -3,8 +3,10 @@ package traffic
 import (
 	"cmp"
 	"net/netip"
-	"sort"
+	"slices"
 	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
 // A health probe is a short connection with few bytes, or comes with as few bytes on a
@@ -33,82 +35,35 @@ type probeKey struct {
 	received uint64
 }
 
-// probeSeries is the short connections of one key.
-type probeSeries struct {
-	activity                         // of all connections
-	latest   [maxInterleaved]arrival // the latest first
-	count    int
-	rhythms  [maxInterleaved]rhythm // of each arrival and the next, the next but one, ...
-	steady   bool                   // has been left out; on a busy machine a probe is late at times
-}
-
-// arrival is a connection of a series.
-type arrival struct {
-	at     moment
-	before activity // of all earlier connections
-}
-
-type probes map[probeKey]*probeSeries
-
-// probeKey returns the key of a connection: what the program has not read, such as a
-// close_notify of TLS or a FIN, may or may not have arrived.
-func (c *conn) probeKey() probeKey {
-	unread := uint64(c.socket.queues[0])
-	return probeKey{c.socket.peer, c.socket.port, c.socket.received - min(unread, c.socket.received)}
+// key returns the key of a connection: what the program has not read, such as a close_notify
+// of TLS or a FIN, may or may not have arrived.
+func (c *conn) key() probeKey {
+	return probeKey{c.peer, c.port, c.received - min(uint64(c.queues[0]), c.received)}
 }
 
 // mayBeProbe reports whether a connection closed at that time came after the trigger, and
 // was short and small enough for a health probe.
 func (c *conn) mayBeProbe(closed moment) bool {
-	return c.opened != 0 && time.Duration(closed-c.opened) <= maxProbeAge && c.socket.received <= maxProbeBytes
+	return c.opened != 0 && time.Duration(closed-c.opened) <= maxProbeAge && c.received <= maxProbeBytes
 }
 
-// add adds a closed connection to the series of its key: at is when the connection came,
-// and late how imprecise that is. The result is false if a new series would exceed
-// maxProbeKeys.
-func (p probes) add(c *conn, cfg *Config, at moment, late time.Duration) (added bool) {
-	series := p.of(c)
-	if series == nil {
-		if len(p) == maxProbeKeys {
-			return false
-		}
-		series = &probeSeries{}
-		p[c.probeKey()] = series
-	}
-	series.add(c.activity, cfg, at, late)
-	return true
+// arrival is a connection of a series, or the bytes of a beat.
+type arrival struct {
+	at     moment
+	before activity // of all that came earlier
 }
 
-// dropSeries makes room for new series if the table is full. A probe that comes less often than
-// every QuietFor does not prolong a hold, so a series without a rhythm that has paused for
-// longer is traffic.
-func (t *Tracker) dropSeries() {
-	if len(t.probes) < maxProbeKeys {
-		return
-	}
-	longest := t.cfg.QuietFor + t.cfg.QuietFor/4
-	for key, series := range t.probes {
-		if time.Duration(t.now-series.latest[0].at) > longest && series.find((*rhythm).regular) == nil {
-			t.closed.add(series.activity)
-			delete(t.probes, key)
-		}
-	}
+// series is the short connections of one key.
+type series struct {
+	activity                         // of all connections
+	latest   [maxInterleaved]arrival // the latest first
+	rhythms  [maxInterleaved]rhythm  // of each arrival and the next, and the next but one
+	count    int
+	steady   bool // has been left out; on a busy machine a probe is late at times
 }
 
-// of returns the series of a connection, nil without a series. The bytes received may be a
-// byte too few, see [tcp.Socket.DiscountFIN].
-func (p probes) of(c *conn) *probeSeries {
-	key := c.probeKey()
-	for _, received := range [...]uint64{key.received, key.received + 1, key.received - 1} {
-		key.received = received
-		if series := p[key]; series != nil {
-			return series
-		}
-	}
-	return nil
-}
-
-func (s *probeSeries) add(a activity, cfg *Config, at moment, late time.Duration) {
+// add adds a connection: at is when it came, and late how imprecise that is.
+func (s *series) add(a activity, cfg *Config, at moment, late time.Duration) {
 	for i := range min(s.count, maxInterleaved) {
 		s.rhythms[i].add(&s.latest[i], at, late, i+1)
 		s.steady = s.steady || s.rhythms[i].probing(cfg, at, i+1)
@@ -119,32 +74,107 @@ func (s *probeSeries) add(a activity, cfg *Config, at moment, late time.Duration
 	s.activity.add(a) // the last to end need not be the last to come
 }
 
-// period returns the time between two connections at the rhythm of several interleaved
-// probes. Evenly interleaved probes look like a single probe.
-func (s *probeSeries) period(r *rhythm) time.Duration {
-	even := r.gap
+// period returns the period of the first rhythm that is regular, 0 without one. Evenly
+// interleaved probes look like a single probe.
+func (s *series) period() time.Duration {
 	for i := range s.rhythms {
-		if r == &s.rhythms[i] {
-			even = r.gap / time.Duration(i+1)
+		if s.rhythms[i].regular(i + 1) {
+			return s.rhythms[i].gap
 		}
 	}
-	if latest := time.Duration(s.latest[0].at - s.latest[1].at); (latest - even).Abs() <= even/5 {
-		return even
-	}
-	return r.gap
+	return 0
 }
 
-// find returns the first rhythm of the series that is accepted.
-func (s *probeSeries) find(accepted func(r *rhythm, interleaved int) bool) *rhythm {
+// leftOut returns the activity before the probes, if they are left out now.
+func (s *series) leftOut(cfg *Config, now moment) (before activity, ok bool) {
 	for i := range s.rhythms {
-		if accepted(&s.rhythms[i], i+1) {
-			return &s.rhythms[i]
+		if r := &s.rhythms[i]; r.probing(cfg, now, i+1) {
+			return r.first.before, true
+		}
+	}
+	return activity{}, false
+}
+
+// probes are the series of closed connections.
+type probes map[probeKey]*series
+
+// of returns the series of a connection, nil without a series. The bytes received may be a
+// byte too few, see [tcp.Socket.DiscountFIN].
+func (p probes) of(c *conn) *series {
+	key := c.key()
+	for _, received := range [...]uint64{key.received, key.received + 1, key.received - 1} {
+		key.received = received
+		if found := p[key]; found != nil {
+			return found
 		}
 	}
 	return nil
 }
 
-// Pattern is a series of connections that look like a health probe.
+// addProbe adds a closed connection to the series of its key: came is when the connection
+// came, and late how imprecise that is. The result is false if the table is full.
+func (t *Tracker) addProbe(c *conn, came moment, late time.Duration) bool {
+	found := t.probes.of(c)
+	if found == nil {
+		t.dropSeries()
+		if len(t.probes) >= maxProbeKeys {
+			return false
+		}
+		found = &series{}
+		t.probes[c.key()] = found
+	}
+	found.add(c.activity, &t.cfg, came, late)
+	return true
+}
+
+// dropSeries makes room for new series if the table is full. A probe that comes less often
+// than every QuietFor does not prolong a hold, so a series without a rhythm that has paused
+// for longer is traffic.
+func (t *Tracker) dropSeries() {
+	if len(t.probes) < maxProbeKeys {
+		return
+	}
+	longest := t.cfg.QuietFor + t.cfg.QuietFor/4
+	for key, found := range t.probes {
+		if time.Duration(t.now-found.latest[0].at) > longest && found.period() == 0 {
+			t.closed.add(found.activity)
+			delete(t.probes, key)
+		}
+	}
+}
+
+// countProbes finds out whether what may be left out patiently is too much for probes.
+// The clients that remain when others have gone are no probes, either.
+func (t *Tracker) countProbes() {
+	if t.cfg.Probes != IgnoreProbesPatiently || len(t.probes) <= maxProbes {
+		return
+	}
+	n := 0
+	for _, found := range t.probes {
+		if _, leftOut := found.leftOut(&t.cfg, t.now); leftOut {
+			n++
+		}
+	}
+	if n > maxProbes {
+		t.cfg.Probes = CountProbes
+	}
+}
+
+// withoutProbes returns the latest activity, given that of open connections, without the
+// short connections that are left out.
+func (t *Tracker) withoutProbes(open activity) activity {
+	open.add(t.closed)
+	for _, found := range t.probes {
+		a, leftOut := found.leftOut(&t.cfg, t.now)
+		if !leftOut {
+			a = found.activity
+		}
+		open.add(a)
+	}
+	return open
+}
+
+// Pattern is what looks like a health probe.
 type Pattern struct {
 	Peer     netip.Addr
 	Port     uint16 // the local port
@@ -156,40 +186,22 @@ type Pattern struct {
 
 // patterns returns the patterns, the most frequent first.
 func (t *Tracker) patterns() (list []Pattern) {
-	for key, series := range t.probes {
-		if r := series.find((*rhythm).regular); r != nil {
-			list = append(list, Pattern{key.peer, key.port, key.received, series.period(r), series.count, series.find(t.leftOut) != nil})
+	for key, found := range t.probes {
+		if period := found.period(); period > 0 {
+			_, leftOut := found.leftOut(&t.cfg, t.now)
+			list = append(list, Pattern{key.peer, key.port, key.received, period, found.count, leftOut})
 		}
 	}
-	list = append(list, t.keptPatterns()...)
-	sort.Sort(byPeriod(list))
-	return list
-}
-
-// byPeriod sorts patterns, the most frequent first.
-type byPeriod []Pattern
-
-func (p byPeriod) Len() int      { return len(p) }
-func (p byPeriod) Swap(i, k int) { p[i], p[k] = p[k], p[i] }
-func (p byPeriod) Less(i, k int) bool {
-	a, b := &p[i], &p[k]
-	return cmp.Or(cmp.Compare(a.Period, b.Period), a.Peer.Compare(b.Peer), cmp.Compare(a.Received, b.Received), cmp.Compare(a.Port, b.Port)) < 0
-}
-
-// keptPatterns returns the patterns on open connections, unless the patterns are too many
-// for probes.
-func (t *Tracker) keptPatterns() (list []Pattern) {
-	for i := range t.conns.slots {
-		c := &t.conns.slots[i]
-		if !c.used || !c.course.beat.regular(1) {
-			continue
+	onKept := 0
+	for _, c := range t.conns {
+		if b := &c.rhythm; b.regular(1) && onKept < maxProbes {
+			onKept++
+			list = append(list, Pattern{c.peer, c.port, b.bytes, b.gap, b.equal + 1, t.leavesOut(c)})
 		}
-		if len(list) == maxProbes {
-			return nil
-		}
-		beat := &c.course.beat
-		list = append(list, Pattern{c.socket.peer, c.socket.port, c.course.bytes, beat.gap, beat.equal + 1, t.leavesOut(&c.conn)})
 	}
+	slices.SortFunc(list, func(a, b Pattern) int {
+		return cmp.Or(cmp.Compare(a.Period, b.Period), a.Peer.Compare(b.Peer), cmp.Compare(a.Received, b.Received), cmp.Compare(a.Port, b.Port))
+	})
 	return list
 }
 
@@ -205,6 +217,10 @@ type rhythm struct {
 	first arrival       // the start of the first gap
 }
 
+// minTolerance is how unpunctual probes are at least. The tolerance of longer periods is
+// 5 %.
+const minTolerance = 25 * time.Millisecond
+
 // add adds the gap from an arrival to the time at; late is how imprecise times are.
 func (r *rhythm) add(from *arrival, at moment, late time.Duration, interleaved int) {
 	gap := time.Duration(at - from.at)
@@ -219,12 +235,12 @@ func (r *rhythm) add(from *arrival, at moment, late time.Duration, interleaved i
 	}
 }
 
-// minTolerance is how unpunctual probes are at least. The tolerance of longer periods is
-// 5 %.
-const minTolerance = 25 * time.Millisecond
-
 // minEqualGaps is how many gaps are equal if a probe has come four times.
 const minEqualGaps = 3
+
+// patience is for how many times QuietFor a probe must have come like clockwork before
+// the probe is left out patiently: a client of a balancer that lets go would have stopped.
+const patience = 2
 
 // probing reports whether what comes at the rhythm of several interleaved probes is left
 // out by the rule of cfg.
@@ -245,9 +261,41 @@ func (r *rhythm) wholeSeconds() bool {
 	return (mean - mean.Round(time.Second)).Abs() <= mean/200
 }
 
-// patience is for how many times QuietFor a probe must have come like clockwork before
-// the probe is left out patiently: a client of a balancer that lets go would have stopped.
-const patience = 2
-
 // regular reports whether two gaps in a row are equal, of each of the interleaved probes.
 func (r *rhythm) regular(interleaved int) bool { return r.equal >= 2*interleaved }
+
+// byteRhythm is the rhythm of equal numbers of bytes received on a kept connection.
+type byteRhythm struct {
+	rhythm
+	last  arrival       // at is 0 if no byte was received
+	waits time.Duration // since last, how long a request was in flight
+	bytes uint64        // received at the latest beat
+}
+
+// add notes the bytes that moved between two samples: before is the activity before these
+// bytes, and inFlight whether the earlier sample showed a request in flight. A client that
+// waits for an answer most of the time is no probe, though it may send the same bytes again
+// and again: the PINGs or WINDOW_UPDATEs of a stream.
+func (b *byteRhythm) add(s *tcp.Socket, m *moves, now moment, before activity, inFlight bool) {
+	if m.received == 0 {
+		if m.sent > 0 && !inFlight { // not a response: the program sends by itself
+			b.bytes = 0
+		}
+		return
+	}
+	at := now - moment(s.Info.LastReceived)
+	if m.received != b.bytes || m.received > maxProbeBytes || b.waits > time.Duration(at-b.last.at)/2 {
+		b.bytes = m.received
+		b.rhythm = rhythm{}
+	} else {
+		b.rhythm.add(&b.last, at, minTolerance, 1)
+	}
+	b.last = arrival{at, before}
+	b.waits = 0
+}
+
+// leavesOut reports whether the bytes of a kept connection are left out. Many clients call at a
+// rhythm: only the user can know that this one is a probe.
+func (t *Tracker) leavesOut(c *conn) bool {
+	return t.cfg.Probes == IgnoreProbes && c.rhythm.regular(1)
+}

@@ -7,13 +7,17 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// queues are the accept queues of the listeners.
+// queues are the accept queues of the listeners, and whether the program serves them.
 type queues struct {
 	accepted   map[uint16]bool // the ports of which the program has accepted a connection
-	waiting    []queue         // not empty in the current sample
+	filled     []queue         // not empty in the current sample
 	unaccepted int             // connections that the current sample shows in a queue, with nothing to read
 	peer       netip.Addr      // of a connection in a queue
 	activeAt   moment          // when connections waited last
+
+	madeProgress bool   // since the previous complete sample
+	progressAt   moment // when the program last made progress, or had no need to
+	waiting      bool   // a client waited for the program in the latest complete sample
 }
 
 // queue is the accept queue of a listener.
@@ -22,16 +26,16 @@ type queue struct {
 	length int
 }
 
-// rewind begins a sample.
-func (q *queues) rewind() {
-	q.waiting = q.waiting[:0]
+// begin begins a sample.
+func (q *queues) begin() {
+	q.filled = q.filled[:0]
 	q.unaccepted = 0
 }
 
 // add adds a listener.
 func (q *queues) add(s *tcp.Socket) {
 	if s.Unread > 0 {
-		q.waiting = append(q.waiting, queue{s.Local.Port(), int(s.Unread)})
+		q.filled = append(q.filled, queue{s.Local.Port(), int(s.Unread)})
 	}
 }
 
@@ -48,16 +52,15 @@ func (q *queues) note(s *tcp.Socket, accepted bool) {
 	}
 }
 
-// end ends a sample, and returns the longest queue in which connections wait for the
-// program, of length 0 if no connection waits. A connection to a port that the program
-// never accepts from does not wait, unless the connection has sent something or is not
-// shown.
-func (q *queues) end(now moment) (longest queue) {
+// longest returns the longest queue in which connections wait for the program, of length 0 if
+// no connection waits. A connection to a port that the program never accepts from does not
+// wait, unless the connection has sent something or is not shown.
+func (q *queues) longest(now moment) (longest queue) {
 	total := 0
-	for _, w := range q.waiting {
+	for _, w := range q.filled {
 		total += w.length
 	}
-	for _, w := range q.waiting {
+	for _, w := range q.filled {
 		if w.length > longest.length && (q.accepted[w.port] || total > q.unaccepted) {
 			longest = w
 			q.activeAt = now
@@ -70,18 +73,11 @@ func (q *queues) end(now moment) (longest queue) {
 // without any progress of the program.
 const stuckAfter = 10 * time.Second
 
-// progress is when the program last made progress, or had no need to.
-type progress struct {
-	at      moment
-	made    bool // since the previous complete sample
-	waiting bool // a client waited for the program in the latest complete sample
-}
-
-// end ends a sample. What clients do is no progress.
-func (p *progress) end(now moment, waiting, unknown bool) {
-	if p.made || unknown || !waiting || !p.waiting {
-		p.at = now
+// endProgress ends a sample. What clients do is no progress.
+func (q *queues) endProgress(now moment, waiting, unknown bool) {
+	if q.madeProgress || unknown || !waiting || !q.waiting {
+		q.progressAt = now
 	}
-	p.waiting = waiting
-	p.made = false
+	q.waiting = waiting
+	q.madeProgress = false
 }

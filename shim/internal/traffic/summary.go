@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
-	"sort"
 	"time"
 )
 
@@ -14,34 +13,50 @@ type Summary struct {
 	More      bool      // connections may be missing from Accepted
 	LastNew   time.Time // the last new connection that counts
 	LastByte  time.Time // the last byte on a connection that counts
-	LastOther time.Time // the last new connection outside of patterns
+	LastOther time.Time // the last new connection that is no possible health probe
 	Open      int       // in the latest complete sample, like InFlight
 	InFlight  int       // requests that hold
 	PerSecond []int     // new connections in each second from the trigger, for an hour at most
 	Patterns  []Pattern // possible health probes, left out or not, the most frequent first
 
-	Kept    Kept    // what clients that never let go still use; zero until a lull is sought
+	InUse   int     // connections on which bytes moved less than QuietFor ago, left out probes aside
 	Cause   Cause   // what the condition waited for last
 	LeftOut LeftOut // what did not count
+}
+
+// LeftOut counts what does not count as traffic.
+type LeftOut struct {
+	HalfOpen int // connections in SYN_RECV, in the sample with the most
+	Bare     int // new connections on which no byte was received
+	Gone     int // open connections whose peer no longer answers, in the latest sample
+	GivenUp  int // requests silent for MaxSilence, in the latest sample
 }
 
 // Summary returns the figures up to the latest sample.
 func (t *Tracker) Summary() Summary {
 	t.arrivals.lengthen(int(t.now.sinceTrigger() / time.Second))
-	counted := t.counted()
-	others := t.activity(t.lastSample.activity, (*rhythm).regular)
-	y := &t.lastSample
+	y := &t.latest
+	counted := t.withoutProbes(y.counted)
 	return Summary{
-		Accepted: t.arrivals.accepted, More: t.arrivals.missed, LastNew: t.time(counted.opened), LastByte: t.time(counted.moved),
-		LastOther: t.time(others.opened),
-		Open:      y.open, InFlight: y.inFlight,
+		Accepted: t.arrivals.accepted, More: t.arrivals.missed,
+		LastNew: t.time(counted.opened), LastByte: t.time(counted.moved), LastOther: t.time(t.lastOther()),
+		Open: y.open, InFlight: y.inFlight,
 		PerSecond: slices.Clone(t.arrivals.perSecond), Patterns: t.patterns(),
-		Kept: t.causes.kept, Cause: t.causes.last,
-		LeftOut: LeftOut{
-			HalfOpen: t.causes.halfOpen, Bare: t.causes.bare + y.bare, Gone: y.gone,
-			GivenUp: y.givenUp, GivenUpPeer: y.oldestGiven.peer,
-		},
+		InUse: y.inUse, Cause: t.cause.last,
+		LeftOut: LeftOut{HalfOpen: t.halfOpen, Bare: t.bare + y.bare, Gone: y.gone, GivenUp: y.givenUp},
 	}
+}
+
+// lastOther returns when the last new connection came that is no possible health probe.
+func (t *Tracker) lastOther() moment {
+	a := t.latest.activity
+	a.add(t.closed)
+	for _, found := range t.probes {
+		if found.period() == 0 {
+			a.add(found.activity)
+		}
+	}
+	return a.opened
 }
 
 // Peer is an address with open connections.
@@ -54,24 +69,12 @@ type Peer struct {
 // latest sample.
 func (t *Tracker) Peers(n int) (list []Peer) {
 	open := map[netip.Addr]int{}
-	for i := range t.conns.slots {
-		if s := &t.conns.slots[i]; s.used {
-			open[s.socket.peer]++
-		}
+	for _, c := range t.conns {
+		open[c.peer]++
 	}
 	for addr, count := range open {
 		list = append(list, Peer{addr, count})
 	}
-	sort.Sort(byOpen(list))
+	slices.SortFunc(list, func(a, b Peer) int { return cmp.Or(cmp.Compare(b.Open, a.Open), a.Addr.Compare(b.Addr)) })
 	return list[:min(n, len(list))]
-}
-
-// byOpen sorts peers, the peers with the most open connections first. sort.Sort, which the
-// program has anyway, keeps the binary smaller than slices.SortFunc or sort.Slice would.
-type byOpen []Peer
-
-func (p byOpen) Len() int      { return len(p) }
-func (p byOpen) Swap(i, k int) { p[i], p[k] = p[k], p[i] }
-func (p byOpen) Less(i, k int) bool {
-	return cmp.Or(cmp.Compare(p[k].Open, p[i].Open), p[i].Addr.Compare(p[k].Addr)) < 0
 }

@@ -52,106 +52,78 @@ func (c *Config) ignores(s *tcp.Socket) bool {
 // of Observe for each socket, and a call of End; Verdict and Summary then describe the
 // latest sample. A sample allocates no memory for connections already known.
 type Tracker struct {
-	cfg Config
-	clock
-	samples
-	conns    table    // the open connections
-	closed   activity // of closed connections, and of connections never shown
-	probes   probes   // closed connections that may be health probes, left out of closed
-	arrivals arrivals
-	queues   queues
-	progress progress
-	causes   causes
-
-	usual         Usual
-	tooManyProbes bool // see countProbes
-}
-
-// samples are the current and the previous sample.
-type samples struct {
-	sample      tally  // of the current sample so far
-	lastSample  tally  // of the latest complete sample
-	complete    bool   // the latest sample was complete
-	sourceEnded moment // the former source: connections that came shortly before are not known to be new
-}
-
-// clock is the time and the number of the current sample.
-type clock struct {
+	cfg         Config
 	start       time.Time     // the trigger: silence counts from here
 	now         moment        // of the current sample
 	interval    time.Duration // since the previous sample
 	sampleNo    uint32
 	firstSample uint32 // the sample whose connections are older than the trigger
+
+	current     tally  // of the current sample so far
+	latest      tally  // of the latest complete sample
+	complete    bool   // the latest sample was complete
+	sourceEnded moment // the former source: connections that came shortly before are not known to be new
+
+	conns    map[uint64]*conn // the open connections, by identity
+	closed   activity         // of closed connections, and of connections never shown
+	probes   probes           // closed connections that may be health probes, left out of closed
+	arrivals arrivals
+	queues   queues
+	cause    cause
+	usual    Usual
+
+	halfOpen int // see LeftOut
+	bare     int // closed connections on which no byte was received
 }
 
 // moment returns a time as a moment.
-func (c *clock) moment(at time.Time) moment { return trigger + moment(at.Sub(c.start)) }
+func (t *Tracker) moment(at time.Time) moment { return trigger + moment(at.Sub(t.start)) }
 
 // time returns a moment as a time, zero for never.
-func (c *clock) time(m moment) time.Time {
+func (t *Tracker) time(m moment) time.Time {
 	if m == 0 {
 		return time.Time{}
 	}
-	return c.start.Add(m.sinceTrigger())
+	return t.start.Add(m.sinceTrigger())
 }
 
 // silence returns the time since m, or since the trigger if that is later.
-func (c *clock) silence(m moment) time.Duration { return time.Duration(c.now - max(m, trigger)) }
+func (t *Tracker) silence(m moment) time.Duration { return time.Duration(t.now - max(m, trigger)) }
+
+func (t *Tracker) silentSince(at moment) bool { return t.silence(at) >= t.cfg.QuietFor }
+
+// recent reports whether something since the trigger happened less than QuietFor ago.
+func (t *Tracker) recent(at moment) bool { return at > trigger && !t.silentSince(at) }
 
 // tally is what a sample found.
 type tally struct {
 	activity           // of open connections
-	counted   activity // the same, without the beats of probes that are left out
+	counted   activity // the same, without the bytes of probes that are left out
 	listeners int
-	connTally
-	requestTally
-}
 
-// connTally counts connections.
-type connTally struct {
 	open         int        // established
 	lasting      int        // of open, with a peer that answers: Drained waits
 	lastingPeer  netip.Addr // of any of lasting
 	halfOpen     int        // in SYN_RECV
 	bare         int        // new, and nothing received
 	gone         int        // the peer no longer answers
+	inUse        int        // a byte moved less than QuietFor ago
 	unsent       bool       // a peer has not acknowledged all bytes
 	bytesUnknown bool       // a response may have been sent: the source shows no bytes
 	withoutInfo  bool       // a connection is open whose bytes the source does not show
-}
 
-// requestTally counts requests.
-type requestTally struct {
-	inFlight    int    // that hold
-	slow        int    // requests certainly not answered, and silent for slowAfter
-	atRisk      int    // that a signal might cut
-	unclear     int    // requests of atRisk that have probably been answered
-	served      int    // of inFlight, of which the program may have read a part
-	givenUp     int    // silent for MaxSilence
-	certain     bool   // one of inFlight has certainly not been answered
-	unread      bool   // bytes wait to be read by the program
-	oldest      holder // of inFlight, the one silent longest
-	oldestGiven holder // of givenUp, likewise
-}
-
-// holder is a connection that holds.
-type holder struct {
-	peer       netip.Addr
-	port       uint16
-	moved      moment
-	unanswered bool
-}
-
-// compare makes c the holder if c has been silent for longer, or there are no others.
-func (h *holder) compare(c *conn, others int) {
-	if others == 0 || c.moved < h.moved {
-		*h = holder{c.socket.peer, c.socket.port, c.moved, c.unanswered()}
-	}
+	inFlight int   // requests that hold
+	slow     int   // of inFlight, certainly not answered, and silent for slowAfter
+	served   int   // of inFlight, of which the program may have read a part
+	atRisk   int   // requests that a signal might cut
+	givenUp  int   // requests silent for MaxSilence
+	unread   bool  // bytes wait to be read by the program
+	oldest   *conn // of inFlight, the one silent longest
 }
 
 // New returns the tracker of a hold that begins at start.
 func New(cfg Config, start time.Time) *Tracker {
-	return &Tracker{cfg: cfg, clock: clock{start: start, firstSample: 1}, conns: newTable(), probes: probes{},
+	return &Tracker{cfg: cfg, start: start, firstSample: 1, conns: map[uint64]*conn{}, probes: probes{},
 		queues: queues{accepted: map[uint16]bool{}}, usual: Usual{PureACKs: 1}}
 }
 
@@ -161,12 +133,11 @@ func (t *Tracker) Begin(now time.Time) {
 	t.now = t.moment(now)
 	t.interval = time.Duration(t.now - previous)
 	if t.interval > stuckAfter/2 { // lameduck itself was stopped, and perhaps the program too
-		t.progress.at = t.now
+		t.queues.progressAt = t.now
 	}
-	t.sample = tally{}
+	t.current = tally{}
 	t.sampleNo++
-	t.conns.rewind()
-	t.queues.rewind()
+	t.queues.begin()
 }
 
 // Observe adds a socket to the sample. The caller may reuse s afterwards.
@@ -174,12 +145,12 @@ func (t *Tracker) Observe(s *tcp.Socket) {
 	switch {
 	case t.cfg.ignores(s):
 	case s.State == tcp.Listen:
-		t.sample.listeners++
+		t.current.listeners++
 		t.queues.add(s)
 	case s.State == tcp.SynRecv, s.State == tcp.NewSynRecv:
-		t.sample.halfOpen++
+		t.current.halfOpen++
 		if s.Retries == 0 {
-			t.sample.atRisk++
+			t.current.atRisk++
 		}
 	case s.State == tcp.TimeWait, s.State == tcp.Close, s.State == tcp.SynSent, isRemnant(s):
 	default:
@@ -195,24 +166,28 @@ func isRemnant(s *tcp.Socket) bool {
 
 // observe adds a connection to the sample.
 func (t *Tracker) observe(s *tcp.Socket) {
-	c, known := t.conns.visit(identity(s))
+	id := identity(s)
+	c, known := t.conns[id]
 	afterTrigger := t.sampleNo > t.firstSample
 	if !known {
-		c.course.begin(s, t.now)
+		c = &conn{isNew: afterTrigger}
+		t.conns[id] = c
 		if afterTrigger {
-			c.isNew = true
 			t.arrivals.add(t.now.sinceTrigger())
 		}
-	}
-	if c.inFlight {
-		c.course.waits += t.interval
+		if !receivedNothing(s) {
+			c.rhythm.last.at = t.now - moment(s.Info.LastReceived)
+		}
 	}
 	before := c.activity
 	wasAccepted := c.accepted
+	if c.inFlight {
+		c.rhythm.waits += t.interval
+	}
 	m := c.update(s, t.now, known)
-	c.turn.add(&m, s, t.usual, t.interval, time.Duration(c.moved-before.moved), time.Duration(t.now-c.moved))
+	t.noteOpened(c, t.now, !receivedNothing(s))
 	if known {
-		c.course.add(s, &m, t.now, before, c.inFlight)
+		c.rhythm.add(s, &m, t.now, before, c.inFlight)
 		c.waited = c.waited && m.received == 0 // else the next request has come
 	}
 	c.sample = t.sampleNo
@@ -220,28 +195,42 @@ func (t *Tracker) observe(s *tcp.Socket) {
 	t.queues.note(s, c.accepted)
 	t.usual.learn(s)
 	if c.accepted && !wasAccepted && afterTrigger || known && m.served() {
-		t.progress.made = true
+		t.queues.madeProgress = true
 	}
 	t.count(c, s)
 	t.countRequest(c, s)
 	t.noteActivity(c)
 }
 
+// noteOpened notes the first bytes of a new connection.
+func (t *Tracker) noteOpened(c *conn, at moment, received bool) {
+	if !c.isNew || c.opened != 0 || !received {
+		return
+	}
+	c.opened = at
+	if found := t.probes.of(c); found == nil || !found.steady || t.cfg.Probes == CountProbes {
+		t.arrivals.note(at, t.cfg.QuietFor)
+	}
+}
+
 // count adds an open connection to the tally.
 func (t *Tracker) count(c *conn, s *tcp.Socket) {
-	y := &t.sample
+	y := &t.current
+	y.activity.add(c.activity)
 	counted := c.activity
 	if t.leavesOut(c) {
-		counted = c.course.beat.first.before
+		counted = c.rhythm.first.before
 	}
-	y.activity.add(c.activity)
 	y.counted.add(counted)
+	if t.recent(counted.moved) {
+		y.inUse++
+	}
 	gone := peerGone(s)
 	if s.State == tcp.Established {
 		y.open++
 		if !gone {
 			y.lasting++
-			y.lastingPeer = c.socket.peer
+			y.lastingPeer = c.peer
 		}
 	}
 	if gone {
@@ -255,50 +244,69 @@ func (t *Tracker) count(c *conn, s *tcp.Socket) {
 	y.withoutInfo = y.withoutInfo || !s.HasInfo && mayReceive(s)
 }
 
-// maxTie is how long a request holds that may have been answered: the kernel's counters do
-// not tell. In the laboratory nothing is lost after so long, and slow requests are cut after
-// 2 s.
+// maxTie is how long a tie holds after the last byte, or for three times QuietFor. In the
+// laboratory nothing is lost after so long, and slow requests are cut after 2 s.
 const maxTie = 12 * time.Second
 
-// maxTie returns for how long a request holds, after the last byte, that may have been
-// answered.
-func (t *Tracker) maxTie() time.Duration {
-	return min(max(maxTie, 3*t.cfg.QuietFor), t.cfg.MaxSilence)
-}
+// slowAfter is the silence of a request that outlasts a search for a lull.
+const slowAfter = time.Second
 
 // countRequest adds the request on a connection to the tally. Silence counts from the
-// trigger, lest a slow request be cut for what it did before. A request that may have been
-// answered is given no such time.
+// trigger, lest a slow request be cut for what it did before. A tie is given no such time.
 func (t *Tracker) countRequest(c *conn, s *tcp.Socket) {
-	y := &t.sample
-	state := c.course.judge(s, &c.socket, c.moved, t.usual)
-	if state == Undetermined && time.Duration(t.now-c.course.since) >= t.maxTie() {
+	y := &t.current
+	state := c.judge(s, t.usual)
+	if state == Tie && time.Duration(t.now-c.since) >= min(max(maxTie, 3*t.cfg.QuietFor), t.cfg.MaxSilence) {
 		state = Idle
 	}
 	c.inFlight = state != Idle
 	c.waited = c.waited || state == InFlight && t.silentSince(c.moved)
 	y.unread = y.unread || s.Unread > 0
+	givenUp := t.silence(c.moved) >= t.cfg.MaxSilence
 	switch {
 	case state == Idle:
-	case t.silence(c.moved) >= t.cfg.MaxSilence:
-		y.oldestGiven.compare(c, y.givenUp)
+	case givenUp:
 		y.givenUp++
 	default:
-		y.oldest.compare(c, y.inFlight)
+		if y.oldest == nil || c.moved < y.oldest.moved {
+			y.oldest = c
+		}
 		y.inFlight++
-		y.certain = y.certain || state == InFlight
-		if s.Unread == 0 || c.course.partlyRead(s) {
+		if s.Unread == 0 || c.partlyRead(s) {
 			y.served++
 		}
-		if state == InFlight && t.silence(c.requestMoved(s)) >= slowAfter {
+		since := c.moved
+		if c.request == InFlight && s.Unread == 0 && s.Unsent == 0 {
+			since = c.since
+		}
+		if state == InFlight && t.silence(since) >= slowAfter {
 			y.slow++
 		}
 	}
-	switch t.risk(c, s, state) {
-	case InFlight:
+	if !givenUp && t.atRisk(s, state) {
 		y.atRisk++
-	case Undetermined:
-		y.atRisk++
-		y.unclear++
 	}
+}
+
+// requestDelay is how long after its handshake a client may take to send a request.
+const requestDelay = 100 * time.Millisecond
+
+// atRisk reports whether a signal now would cut a request on a connection, by the state of the
+// last request. In contrast to a request in flight, a response that was sent and not
+// acknowledged is not at risk, since the kernel delivers the response after the program's
+// end. A client that has just connected is about to send a request.
+func (t *Tracker) atRisk(s *tcp.Socket, state RequestState) bool {
+	switch {
+	case !s.HasInfo || peerGone(s):
+		return false
+	case s.Unread > 0 || s.Info.NotSent > 0 && mayReceive(s):
+		return true
+	case receivedNothing(s):
+		return mayReceive(s) && s.Info.LastReceived < requestDelay
+	case s.Unsent > 0:
+		delivered := *s
+		delivered.Unsent = 0
+		state = Classify(&delivered, t.usual)
+	}
+	return state == InFlight
 }

@@ -104,7 +104,7 @@ var verdictCases = map[string]struct {
 	"patiently, two probes alike":               {world{lives: append(probing(2), everyProbe(2, 0.7, 60)...), events: true}, quiet, s(8.25)},
 	"patiently, probes and requests":            {world{lives: append(probing(1), every(s(0.3), 0, s(9), request)...), events: true}, quiet, s(11.75)},
 	"patiently, probes of eight clients":        {world{lives: polling(8, 2, 60), events: true}, quiet, s(8.25)},
-	"patiently, probes after many requests":     {world{lives: append(differing(3000, 1.5), everyProbe(2, 1.9, 60)...), events: true}, quiet, s(12)},
+	"patiently, probes after many requests":     {world{lives: append(differing(3000, 1.5), everyProbe(2, 1.9, 60)...), events: true}, quiet, s(10)},
 	"patiently, polls of twelve clients":        {world{lives: polling(12, 2, 15), events: true}, quiet, s(18)},
 	"patiently, a poll that moves away":         {world{lives: polling(1, 1, 5), events: true}, quiet, s(7)},
 	"probes every 1 s, not ignored":             {world{lives: probing(1), events: true, Config: Config{Probes: CountProbes}}, quiet, never},

@@ -14,9 +14,8 @@ type Verdict struct {
 
 	Incomplete bool // the sample shows nothing
 
-	Active  bool // not Quiet since the trigger, for traffic or requests: a signal might cut a request
-	AtRisk  int  // requests that a signal at the time of the sample might have cut
-	Unclear int  // requests of AtRisk that have probably been answered
+	Active bool // not Quiet since the trigger, for traffic or requests: a signal might cut a request
+	AtRisk int  // requests that a signal at the time of the sample might have cut
 }
 
 // Verdict returns the verdict on the latest sample. An incomplete sample meets no condition.
@@ -24,65 +23,34 @@ func (t *Tracker) Verdict() (v Verdict) {
 	if !t.complete {
 		return Verdict{Incomplete: true}
 	}
-	latest := t.counted()
+	latest := t.withoutProbes(t.latest.counted)
 	latest.add(activity{t.queues.activeAt, t.queues.activeAt})
 	latest.add(activity{t.sourceEnded, t.sourceEnded})
-	y := &t.lastSample
+	y := &t.latest
 	v.Settled = t.silentSince(latest.opened)
 	v.Quiet = v.Settled && t.silentSince(latest.moved) && y.inFlight == 0
 	v.Drained = v.Quiet && y.lasting == 0 && !y.unsent
 	v.Kept = !v.Quiet && t.isKept()
 	v.Active = t.recent(latest.last()) || y.inFlight > 0
 	v.AtRisk = y.atRisk
-	v.Unclear = y.unclear
 	v.NoSockets = y.listeners == 0 && y.open == 0 && y.inFlight == 0
-	v.Stuck = t.progress.waiting && y.served == 0 && time.Duration(t.now-t.progress.at) >= max(stuckAfter, t.cfg.QuietFor)
+	v.Stuck = t.queues.waiting && y.served == 0 && time.Duration(t.now-t.queues.progressAt) >= max(stuckAfter, t.cfg.QuietFor)
 	return v
 }
 
-// counted returns the latest activity that counts.
-func (t *Tracker) counted() activity { return t.activity(t.lastSample.counted, t.leftOut) }
+// KeptFor is for how many times QuietFor no new connection has come if clients that never
+// let go are all that remains: clients that keep connections through a balancer of the
+// transport layer, which moves only new connections.
+const KeptFor = 8
 
-// leftOut reports whether short connections at a rhythm of several interleaved probes are left
-// out in the latest sample.
-func (t *Tracker) leftOut(r *rhythm, interleaved int) bool {
-	return !t.tooManyProbes && r.probing(&t.cfg, t.now, interleaved)
+// isKept reports whether clients that never let go are all that remains: bytes move on open
+// connections, and for KeptFor times QuietFor no new connections have come, but for single
+// ones, QuietFor apart, which would not prolong a hold by themselves. A slow request may
+// still be answered.
+func (t *Tracker) isKept() bool {
+	y := &t.latest
+	a := &t.arrivals
+	newest := max(a.crowded, t.queues.activeAt, t.sourceEnded)
+	return !y.withoutInfo && t.silence(newest) >= KeptFor*t.cfg.QuietFor && t.silentSince(a.latest) &&
+		t.recent(y.counted.moved) && y.slow == 0
 }
-
-// leavesOut reports whether the bytes of a kept connection are left out. Many clients call at a
-// rhythm: only the user can know that this one is a probe.
-func (t *Tracker) leavesOut(c *conn) bool {
-	return t.cfg.Probes == IgnoreProbes && c.course.beat.regular(1)
-}
-
-// countProbes finds out whether what may be left out patiently is too much for probes.
-// The clients that remain when others have gone are no probes, either.
-func (t *Tracker) countProbes() {
-	if t.cfg.Probes != IgnoreProbesPatiently || t.tooManyProbes || len(t.probes) <= maxProbes {
-		return
-	}
-	n := 0
-	for _, series := range t.probes {
-		if series.find(t.leftOut) != nil {
-			n++
-		}
-	}
-	t.tooManyProbes = n > maxProbes
-}
-
-// activity returns the latest activity, given that of open connections, without the
-// short connections at the rhythms that are left out.
-func (t *Tracker) activity(open activity, leftOut func(r *rhythm, interleaved int) bool) activity {
-	a := t.closed
-	a.add(open)
-	for _, series := range t.probes {
-		if r := series.find(leftOut); r != nil {
-			a.add(r.first.before)
-		} else {
-			a.add(series.activity)
-		}
-	}
-	return a
-}
-
-func (t *Tracker) silentSince(at moment) bool { return t.silence(at) >= t.cfg.QuietFor }

@@ -25,14 +25,26 @@ func TestKeepsInFlight(t *testing.T) {
 		{"small response", 0, 17, false, false},
 		{"response, then a smaller request", 14, 57, false, false},
 	} {
-		for _, request := range []RequestState{Idle, InFlight, Undetermined} {
-			j := judgment{request: request}
-			whole := c.whole && (request == InFlight || request == Undetermined && c.sent > 0)
-			if got := j.keepsState(c.received, c.sent); got != whole {
-				t.Errorf("%s: stays %v is %v, want %v", c.name, request, got, whole)
+		for _, request := range []RequestState{Idle, InFlight, Tie} {
+			l := life{state: tcp.Established, id: 1}
+			sock := l.at(s(5))
+			answered := tcp.Info{Received: 1000 + c.received, Sent: 1000 + c.sent, Segments: 9, LastReceived: s(2), LastSent: s(1)}
+			sock.Info = answered
+			conn := conn{received: answered.Received, sent: answered.Sent, judgment: judgment{request: request, made: true, in: 1000, out: 1000}}
+			got := conn.judge(&sock, Usual{})
+			want := Idle
+			switch {
+			case request == InFlight && (c.whole || c.half), request == Tie && c.whole && c.sent > 0:
+				want = request
 			}
-			if got := j.halfPING(c.received, c.sent); got != (c.half && request == InFlight) {
-				t.Errorf("%s, %v: awaits an ACK is %v", c.name, request, got)
+			if c.half { // the client's PING comes last
+				want = Idle
+			}
+			if got != want {
+				t.Errorf("%s, %v: %v, want %v", c.name, request, got, want)
+			}
+			if c.half && request == InFlight && conn.in != 1000 {
+				t.Errorf("%s: the next sample does not see the whole PING", c.name)
 			}
 		}
 	}
@@ -49,13 +61,13 @@ func TestPartlyRead(t *testing.T) {
 		"a first request, untouched":            {judgment{}, 100, 100, false},
 		"a first request, its head read":        {judgment{}, 100_000, 96_000, true},
 		"a kept connection, unread at TERM":     {judgment{}, 500, 100, true}, // or a part: not known
-		"an idle connection, then a request":    {judgment{made: true, received: 400}, 500, 100, false},
-		"an idle connection, the head read":     {judgment{made: true, received: 400}, 100_500, 96_000, true},
-		"a request read, and another behind it": {judgment{made: true, request: InFlight, received: 400}, 500, 100, true},
+		"an idle connection, then a request":    {judgment{made: true, in: 400}, 500, 100, false},
+		"an idle connection, the head read":     {judgment{made: true, in: 400}, 100_500, 96_000, true},
+		"a request read, and another behind it": {judgment{made: true, request: InFlight, in: 400}, 500, 100, true},
 	} {
-		course := course{judgment: c.judgment}
+		conn := conn{judgment: c.judgment}
 		sock := tcp.Socket{HasInfo: true, Unread: c.unread, Info: tcp.Info{Received: c.received}}
-		if got := course.partlyRead(&sock); got != c.want {
+		if got := conn.partlyRead(&sock); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

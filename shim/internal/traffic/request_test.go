@@ -36,13 +36,13 @@ var rules = []rule{
 	{"both in one jiffy, last ACK later by < 0.8 s", func(s *tcp.Socket) bool {
 		return s.Info.LastAcked < s.Info.LastSent && s.Info.LastSent-s.Info.LastAcked < 800*time.Millisecond
 	}, Idle},
-	{"both in one jiffy, < 0.8 s ago", func(s *tcp.Socket) bool { return s.Info.LastSent < 800*time.Millisecond }, Undetermined},
-	{"half-closed by the peer, both in one jiffy", func(s *tcp.Socket) bool { return s.State == tcp.CloseWait }, Undetermined},
+	{"both in one jiffy, < 0.8 s ago", func(s *tcp.Socket) bool { return s.Info.LastSent < 800*time.Millisecond }, Tie},
+	{"half-closed by the peer, both in one jiffy", func(s *tcp.Socket) bool { return s.State == tcp.CloseWait }, Tie},
 	{"both in one jiffy, last ACK >= 0.8 s after it, PingPong", func(s *tcp.Socket) bool {
 		return s.Info.PingPong && s.Info.LastSent-s.Info.LastAcked >= 800*time.Millisecond
 	}, Idle},
 	{"both in one jiffy, PingPong, pure ACKs and segments as usual", func(s *tcp.Socket) bool { return s.Info.PingPong && testUsual.answered(&s.Info) }, Idle},
-	{"both in one jiffy", func(*tcp.Socket) bool { return true }, Undetermined},
+	{"both in one jiffy", func(*tcp.Socket) bool { return true }, Tie},
 }
 
 // sinceSent is how long after the last byte sent the last byte was received.
@@ -51,7 +51,7 @@ func sinceSent(s *tcp.Socket) time.Duration { return s.Info.LastSent - s.Info.La
 // TestClassifyRules holds Classify against its doc comment, for sockets with all
 // combinations of values around each limit.
 func TestClassifyRules(t *testing.T) {
-	source, err := os.ReadFile("inflight.go")
+	source, err := os.ReadFile("request.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,18 +136,18 @@ func TestClassify(t *testing.T) {
 		"first request":              {tcp.Socket{State: tcp.Established, Info: info(1004, 1004, 1004, 4, 0)}, InFlight},
 		"second request":             {tcp.Socket{State: tcp.Established, Info: info(1004, 700, 700, 8, 4)}, InFlight},
 		"answered in the same jiffy": {tcp.Socket{State: tcp.Established, Info: info(100, 100, 96, 4, 4)}, Idle},
-		"asked in the same jiffy":    {tcp.Socket{State: tcp.Established, Info: tie(2, 5000, 5000, false)}, Undetermined},
-		"read before the response":   {tcp.Socket{State: tcp.Established, Info: tie(2, 5000, 5000, true)}, Undetermined},
+		"asked in the same jiffy":    {tcp.Socket{State: tcp.Established, Info: tie(2, 5000, 5000, false)}, Tie},
+		"read before the response":   {tcp.Socket{State: tcp.Established, Info: tie(2, 5000, 5000, true)}, Tie},
 		"idle, answered slowly once": {tcp.Socket{State: tcp.Established, Info: equalSegments(tie(3, 5000, 5000, true))}, Idle},
-		"waits, long responses":      {tcp.Socket{State: tcp.Established, Info: segments(tie(2, 5000, 5000, true), 7, 28)}, Undetermined},
-		"segments unknown":           {tcp.Socket{State: tcp.Established, Info: segments(tie(tcp.PureACKsUnknown, 5000, 5000, true), 0, 0)}, Undetermined},
-		"waits, as many segments":    {tcp.Socket{State: tcp.Established, Info: equalSegments(tie(3, 5000, 5000, false))}, Undetermined},
-		"without quick acks":         {tcp.Socket{State: tcp.Established, Info: tie(1, 5000, 5000, false)}, Undetermined},
+		"waits, long responses":      {tcp.Socket{State: tcp.Established, Info: segments(tie(2, 5000, 5000, true), 7, 28)}, Tie},
+		"segments unknown":           {tcp.Socket{State: tcp.Established, Info: segments(tie(tcp.PureACKsUnknown, 5000, 5000, true), 0, 0)}, Tie},
+		"waits, as many segments":    {tcp.Socket{State: tcp.Established, Info: equalSegments(tie(3, 5000, 5000, false))}, Tie},
+		"without quick acks":         {tcp.Socket{State: tcp.Established, Info: tie(1, 5000, 5000, false)}, Tie},
 		"answered, and acknowledged": {tcp.Socket{State: tcp.Established, Info: equalSegments(tie(1, 5000, 5000, true))}, Idle},
-		"the server spoke first":     {tcp.Socket{State: tcp.Established, Info: segments(tie(1, 5000, 5000, true), 6, 5)}, Undetermined},
-		"not yet acknowledged":       {tcp.Socket{State: tcp.Established, Info: tie(1, 700, 700, true)}, Undetermined},
-		"pure ACKs unknown":          {tcp.Socket{State: tcp.Established, Info: tie(tcp.PureACKsUnknown, 5000, 5000, true)}, Undetermined},
-		"waits, with keep-alive":     {tcp.Socket{State: tcp.Established, Info: tie(3, 5000, 500, false)}, Undetermined},
+		"the server spoke first":     {tcp.Socket{State: tcp.Established, Info: segments(tie(1, 5000, 5000, true), 6, 5)}, Tie},
+		"not yet acknowledged":       {tcp.Socket{State: tcp.Established, Info: tie(1, 700, 700, true)}, Tie},
+		"pure ACKs unknown":          {tcp.Socket{State: tcp.Established, Info: tie(tcp.PureACKsUnknown, 5000, 5000, true)}, Tie},
+		"waits, with keep-alive":     {tcp.Socket{State: tcp.Established, Info: tie(3, 5000, 500, false)}, Tie},
 		"idle, with keep-alive":      {tcp.Socket{State: tcp.Established, Info: tie(3, 5000, 500, true)}, Idle},
 		"first, with keep-alive":     {tcp.Socket{State: tcp.Established, Info: probed}, Idle},
 		"first, nearby peer":         {tcp.Socket{State: tcp.Established, Info: first}, Idle},

@@ -1,9 +1,6 @@
 package traffic
 
 import (
-	"encoding/binary"
-	"hash/fnv"
-	"net/netip"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
@@ -14,13 +11,13 @@ type RequestState uint8
 
 // The states.
 const (
-	Idle         RequestState = iota // no request, or answered
-	InFlight                         // the request is coming in, or waits for a response, or the response is going out
-	Undetermined                     // Idle or InFlight: the kernel does not show which
+	Idle     RequestState = iota // no request, or answered
+	InFlight                     // the request is coming in, or waits for a response, or the response is going out
+	Tie                          // Idle or InFlight: the kernel does not show which
 )
 
 // String returns the state as the doc comment of [Classify] spells it.
-func (r RequestState) String() string { return [...]string{"idle", "in flight", "undetermined"}[r] }
+func (r RequestState) String() string { return [...]string{"idle", "in flight", "a tie"}[r] }
 
 // Classify returns the state of the last request on a connection. The kernel's counters
 // and ages distinguish a slow request from an idle connection without reading a byte. The
@@ -33,11 +30,11 @@ func (r RequestState) String() string { return [...]string{"idle", "in flight", 
 //	nothing sent, or received later than sent                     in flight
 //	sent later than received, or only one data segment received   idle
 //	both in one jiffy, last ACK later by < 0.8 s                  idle
-//	both in one jiffy, < 0.8 s ago                                undetermined
-//	half-closed by the peer, both in one jiffy                    undetermined
+//	both in one jiffy, < 0.8 s ago                                a tie
+//	half-closed by the peer, both in one jiffy                    a tie
 //	both in one jiffy, last ACK >= 0.8 s after it, PingPong       idle
 //	both in one jiffy, PingPong, pure ACKs and segments as usual  idle
-//	both in one jiffy                                             undetermined
+//	both in one jiffy                                             a tie
 //
 // The kernel counts ages in jiffies. A request received in the jiffy of the previous
 // response acknowledged the response in the same jiffy; a nearby peer does so without a
@@ -62,11 +59,18 @@ func Classify(s *tcp.Socket, usual Usual) RequestState {
 	case info.LastAcked < info.LastSent && !ackedLate(s):
 		return Idle
 	case info.LastSent < maxDelayedACK || s.State == tcp.CloseWait:
-		return Undetermined
+		return Tie
 	case info.PingPong && (ackedLate(s) || usual.answered(info)):
 		return Idle
 	}
-	return Undetermined
+	return Tie
+}
+
+// NeedsPingPong reports whether Info.PingPong may tell if a request is in flight. A waiting
+// request has had a pure ACK by now.
+func NeedsPingPong(s *tcp.Socket) bool {
+	isTie := !s.Info.PingPong && Classify(s, Usual{}) == Tie
+	return isTie && s.State == tcp.Established && s.Info.LastSent >= maxDelayedACK
 }
 
 // Usual is what the connections of a container without a waiting request have in common.
@@ -119,52 +123,58 @@ func peerGone(s *tcp.Socket) bool { return s.Retries >= maxRetries }
 // may wait for the response.
 func mayReceive(s *tcp.Socket) bool { return s.State == tcp.Established || s.State == tcp.CloseWait }
 
-// AmbiguousOrder reports whether only Info.PingPong tells if a request is in flight: the
-// last request and the last response were in one jiffy, and the ACK of the response came
-// in that jiffy too or is not the latest ACK. A waiting request has
-// had a pure ACK by now.
-func AmbiguousOrder(s *tcp.Socket) bool {
-	info := &s.Info
-	if !s.HasInfo || s.State != tcp.Established || info.Received == 0 || info.Sent == 0 || info.Segments == 1 {
-		return false
-	}
-	oneJiffy := info.LastReceived == info.LastSent
-	return oneJiffy && info.LastReceived >= maxDelayedACK && (info.LastAcked == info.LastSent || ackedLate(s))
-}
-
-// ackedLate reports whether the latest ACK came long after the last response.
+// ackedLate reports whether the latest ACK came long after the last response, as that of a
+// keep-alive probe does.
 func ackedLate(s *tcp.Socket) bool { return s.Info.LastSent-s.Info.LastAcked >= maxDelayedACK }
 
 // maxDelayedACK is longer than the kernel delays an ACK in the hope of a response:
 // TCP_DELACK_MAX, at most half a second (include/net/tcp.h, tcp_send_delayed_ack).
 const maxDelayedACK = 800 * time.Millisecond
 
-// receivedNothing reports whether no byte ever came from the peer, as far as the source
-// shows bytes. A FIN may be counted as a byte, and is no segment with data.
-func receivedNothing(s *tcp.Socket) bool {
-	return s.HasInfo && (s.Info.Received == 0 || s.Info.Received == 1 && s.Info.Segments == 0)
+// judgment is the state of the last request in the latest sample with empty queues.
+type judgment struct {
+	request  RequestState
+	made     bool
+	doubtful bool   // a tie whose request may have come in several segments, see Classify
+	since    moment // when the last byte moved, PINGs aside
+	in, out  uint64 // bytes received and sent by then
 }
 
-// identity returns the kernel's cookie of a connection, or the ConnKey.
-func identity(s *tcp.Socket) uint64 {
-	if s.Cookie != 0 {
-		return s.Cookie
+// maxControlBytes limits what two ends of HTTP/2 tell each other beside requests and
+// responses: a PING and its ACK, of 17 bytes each, or 39 and 46 over TLS.
+const maxControlBytes = 64
+
+// judge returns the state of the last request. PINGs do not end a request, and without a byte
+// an idle connection stays idle, since the ACK of a keep-alive probe looks like a tie; nor does
+// such an ACK decide a tie. A PING on an idle connection holds, since its ACK looks like a
+// request. Bytes sent again do not count.
+func (c *conn) judge(s *tcp.Socket, usual Usual) RequestState {
+	state := Classify(s, usual)
+	if peerGone(s) || s.Unread > 0 || s.Unsent > 0 || !s.HasInfo || !mayReceive(s) {
+		return state
 	}
-	return ConnKey(s.Local, s.Remote)
+	last := c.judgment
+	in := c.received - last.in
+	out := c.sent - last.out
+	silent := in == 0 && out == 0
+	c.judgment = judgment{request: state, made: true, since: c.moved, in: c.received, out: c.sent}
+	switch {
+	case !last.made:
+	case silent && (last.request != Tie || last.doubtful && ackedLate(s)), in == out && out <= maxControlBytes && !silent && last.request != Idle:
+		c.request = last.request
+		c.since = last.since
+	case last.request == InFlight && out == 0 && in <= maxControlBytes: // a PING, whose ACK is to come
+		c.judgment = last
+		return state
+	}
+	c.doubtful = c.request == Tie && (last.doubtful && silent || !ackedLate(s) && !usual.answered(&s.Info))
+	return c.request
 }
 
-// ConnKey returns a hash of both ends of a connection.
-func ConnKey(local, remote netip.AddrPort) uint64 {
-	var ends [36]byte
-	put(ends[:18], local)
-	put(ends[18:], remote)
-	h := fnv.New64a()
-	h.Write(ends[:])
-	return h.Sum64()
-}
-
-func put(to []byte, end netip.AddrPort) {
-	addr := end.Addr().As16()
-	copy(to, addr[:])
-	binary.NativeEndian.PutUint16(to[16:], end.Port())
+// partlyRead reports whether the program may have read a part of a request whose rest is
+// unread. Before the first sample with an empty queue only an untouched first request is
+// certain: what was read of a kept connection may have been earlier requests.
+func (c *conn) partlyRead(s *tcp.Socket) bool {
+	read := s.Info.Received - min(uint64(s.Unread), s.Info.Received)
+	return s.HasInfo && (c.request != Idle || read > c.in)
 }

@@ -132,20 +132,16 @@ func missed(now time.Duration, isMissed bool) (r Rest) {
 	return r
 }
 
-// TestCountKept: the connections in use, and their peers, without idle connections. What
-// comes at a rhythm on a kept connection counts.
-func TestCountKept(t *testing.T) {
+// TestInUse: the connections in use, without idle connections. What comes at a rhythm on a
+// kept connection counts, unless told otherwise.
+func TestInUse(t *testing.T) {
 	probe := webSocket(70) // the same bytes every second
 	probe.peer = "10.0.4.1"
-	w := world{lives: with(pool(5, 70), []life{answered(-5), probe}), events: true}
-	_, tracker := w.until(never, kept)
-	if got := tracker.Summary().Kept; got != (Kept{}) {
-		t.Errorf("before: %+v", got)
-	}
-	for range 2 {
-		tracker.CountKept()
-		if got, want := tracker.Summary().Kept, (Kept{Connections: 6, Peers: 3}); got != want {
-			t.Errorf("%+v, want %+v", got, want)
+	for rule, want := range map[ProbeRule]int{IgnoreProbesPatiently: 6, IgnoreProbes: 5} {
+		w := world{lives: with(pool(5, 70), []life{answered(-5), probe}), events: true, Config: Config{Probes: rule}}
+		_, tracker := w.until(never, kept)
+		if got := tracker.Summary().InUse; got != want {
+			t.Errorf("rule %d: %d, want %d", rule, got, want)
 		}
 	}
 }
@@ -262,49 +258,6 @@ func TestMissingBriefly(t *testing.T) {
 		w.sample(tracker, l.close+late, l.closed(l.close+late))
 		if n := tracker.Summary().Accepted; n != 0 {
 			t.Errorf("an event %v late: %d new connections", late, n)
-		}
-	}
-}
-
-// TestNoneCameFor: connections that are counted by the kernel alone, or missed, came too.
-func TestNoneCameFor(t *testing.T) {
-	for name, c := range map[string]struct {
-		rest   func(now time.Duration) Rest // of the sample at 5 s
-		lives  []life
-		at     float64
-		wanted bool
-	}{
-		"just after the trigger":   {at: 0.5},
-		"a second":                 {at: 1, wanted: true},
-		"idle":                     {lives: []life{answered(-5)}, at: 5, wanted: true},
-		"a new connection":         {lives: []life{answered(4.5)}, at: 5},
-		"without a byte":           {lives: []life{{open: s(4.5)}}, at: 5},
-		"a while ago":              {lives: []life{answered(3.5)}, at: 5, wanted: true},
-		"half-open":                {lives: []life{{open: s(-9), state: tcp.SynRecv}}, at: 5},
-		"missed":                   {rest: func(now time.Duration) Rest { return missed(now, true) }, at: 5},
-		"counted":                  {rest: func(time.Duration) Rest { return Rest{Accepted: 1} }, at: 5},
-		"opened, not yet reported": {rest: func(time.Duration) Rest { return Rest{Opened: 1} }, at: 5},
-	} {
-		w := world{lives: c.lives, Config: Config{QuietFor: s(3), MaxSilence: s(30), Poll: s(0.25)}}
-		for i := range w.lives {
-			w.lives[i].id = uint64(i + 1)
-		}
-		tracker := New(w.Config, start)
-		for now := time.Duration(0); now < s(c.at); now += s(0.25) {
-			w.sample(tracker, now)
-		}
-		tracker.Begin(start.Add(s(c.at)))
-		for i := range w.lives {
-			sock := w.lives[i].at(s(c.at))
-			tracker.Observe(&sock)
-		}
-		var rest Rest
-		if c.rest != nil {
-			rest = c.rest(s(c.at))
-		}
-		tracker.End(rest)
-		if got := tracker.NoneCameFor(time.Second); got != c.wanted {
-			t.Errorf("%s: %v", name, got)
 		}
 	}
 }
