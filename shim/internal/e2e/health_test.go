@@ -185,6 +185,23 @@ func TestHealthIsNoTraffic(t *testing.T) {
 	}
 }
 
+// otherContainer returns a connection in the network namespace of a process: see
+// connectedToItself.
+func otherContainer(t *testing.T, pid int) net.Conn {
+	t.Helper()
+	found := make(chan net.Conn)
+	go func() {
+		runtime.LockOSThread() // never unlocked, so that the thread ends with the goroutine
+		fd := testutil.Must(unix.Open(fmt.Sprintf("/proc/%d/ns/net", pid), unix.O_RDONLY|unix.O_CLOEXEC, 0))
+		defer unix.Close(fd)
+		if err := unix.Setns(fd, unix.CLONE_NEWNET); err != nil {
+			panic(err)
+		}
+		found <- connectedToItself()
+	}()
+	return <-found
+}
+
 // startChecks sends a request every 100 ms, in the network namespace of the process pid,
 // until end is called. A failed request is a test error.
 func startChecks(t *testing.T, pid int, address string) (end func()) {
@@ -201,7 +218,6 @@ func startChecks(t *testing.T, pid int, address string) (end func()) {
 			t.Errorf("cannot enter the network namespace of process %d: %v", pid, err)
 			return
 		}
-		defer connectedToItself().Close()
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
 		for {
@@ -241,6 +257,7 @@ func TestHealthCountsOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := bootHealthUntil(t, stage, "quiet")
+			defer otherContainer(t, b.cmd.Process.Pid).Close()
 			endChecks := startChecks(t, b.cmd.Process.Pid, b.health)
 			b.signal(sig.TERM)
 			b.err.wait(t, "until quiet")

@@ -34,9 +34,14 @@ type Cause struct {
 // cause remembers what kept the condition from being met.
 type cause struct {
 	last   Cause
-	active Cause  // the latest activity of a connection that counts
-	at     moment // of active
-	queued bool   // connections waited to be accepted in the previous sample
+	active activeCause // the latest activity that counts, possible health probes aside
+	probe  activeCause // the latest of a possible health probe
+	queued bool        // connections waited to be accepted in the previous sample
+}
+
+type activeCause struct {
+	Cause
+	at moment
 }
 
 // noteActivity remembers the latest activity.
@@ -45,7 +50,7 @@ func (t *Tracker) noteActivity(c *conn) {
 	if t.cfg.Until == UntilSettled {
 		at = c.opened
 	}
-	if at <= max(trigger, t.cause.at) || t.leavesOut(c) {
+	if at <= max(trigger, min(t.cause.active.at, t.cause.probe.at)) || t.leavesOut(c) {
 		return
 	}
 	found := t.probes.of(c)
@@ -54,8 +59,14 @@ func (t *Tracker) noteActivity(c *conn) {
 			return
 		}
 	}
-	t.cause.at = at
-	t.cause.active = t.causeOf(c, found, at)
+	latest := &t.cause.active
+	next := t.causeOf(c, found, at)
+	if next.Kind == Probe {
+		latest = &t.cause.probe
+	}
+	if at > latest.at {
+		*latest = activeCause{next, at}
+	}
 }
 
 // causeOf returns the activity of a connection as a cause; found is its series of short
@@ -96,11 +107,13 @@ func (t *Tracker) findCause(longest queue) {
 	switch {
 	case y.inFlight > 0 && t.cfg.Until != UntilSettled && (!active || t.silentSince(y.oldest.moved)):
 		c.last = Cause{Kind: Requests, Peer: y.oldest.peer, Port: y.oldest.port, At: now, Connections: y.inFlight, Unanswered: y.oldest.unanswered()}
-	case active && c.active.Kind == NewConnections:
-		c.last = c.active
-		c.last.Connections = t.arrivals.last(t.cfg.QuietFor)
+	case active && t.recent(c.active.at):
+		c.last = c.active.Cause
+		if c.last.Kind == NewConnections {
+			c.last.Connections = t.arrivals.last(t.cfg.QuietFor)
+		}
 	case active:
-		c.last = c.active
+		c.last = c.probe.Cause
 	case longest.length > 0 && c.queued:
 		c.last = Cause{Kind: AcceptQueue, Peer: t.queues.peer, Port: longest.port, At: now, Connections: longest.length}
 	case t.cfg.Until == UntilDrained && y.lasting > 0:
