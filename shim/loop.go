@@ -119,7 +119,7 @@ func (l *loop) wasFrozen(holdEnd time.Time) bool {
 const maxSampleAge = 100 * time.Millisecond
 
 // maxLullAge is how old a sample that shows a lull may be.
-const maxLullAge = 10 * time.Millisecond
+const maxLullAge = 20 * time.Millisecond
 
 // onSample tells the machine about a sample of the traffic.
 func (l *loop) onSample(s observe.Snapshot) {

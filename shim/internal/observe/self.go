@@ -65,11 +65,12 @@ func (f *self) decide(judge func(near *tcp.Socket) (isSelf, final bool), observe
 // excludesClosed reports whether a closed connection was a connection to ourselves. Of one
 // too short for a sample, isSelf says whether it was.
 func (f *self) excludesClosed(s *tcp.Socket, isSelf func(*tcp.Socket) bool) bool {
+	decision, decided := f.isSelf[s.Cookie] // then counted by decide
 	switch {
 	case !mayBeSelf(s):
 		return false
-	case f.isSelf[s.Cookie]: // counted by decide
-		return true
+	case decided:
+		return decision
 	case isSelf(s):
 		f.selfAccepted++
 		return true

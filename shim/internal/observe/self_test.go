@@ -63,7 +63,7 @@ func TestSelf(t *testing.T) {
 		accepted int
 	}{
 		"decided":    {local(ours), false, true, 1},
-		"theirs":     {local(theirs), false, false, 1},
+		"theirs":     {local(theirs), true, false, 1},
 		"proxied":    {local(9), true, true, 2},
 		"never seen": {local(8), false, false, 1},
 		"from afar":  {&tcp.Socket{Local: serverEnd, Remote: clientEnd}, true, false, 1},

@@ -50,7 +50,8 @@ func (t *Tracker) noteActivity(c *conn) {
 	if t.cfg.Until == UntilSettled {
 		at = c.opened
 	}
-	if at <= max(trigger, min(t.cause.active.at, t.cause.probe.at)) || t.leavesOut(c) {
+	mayBeProbe := c.opened != 0 || c.rhythm.regular(1)
+	if at <= trigger || at <= t.cause.active.at && (at <= t.cause.probe.at || !mayBeProbe) || t.leavesOut(c) {
 		return
 	}
 	found := t.probes.of(c)
@@ -72,7 +73,7 @@ func (t *Tracker) noteActivity(c *conn) {
 // causeOf returns the activity of a connection as a cause; found is its series of short
 // connections, or nil.
 func (t *Tracker) causeOf(c *conn, found *series, at moment) Cause {
-	cause := Cause{Kind: Bytes, Peer: c.peer, Port: c.port, At: t.time(at), Unanswered: c.unanswered()}
+	cause := Cause{Kind: Bytes, Peer: c.peer, Port: c.port, At: t.time(at)}
 	switch {
 	case c.rhythm.regular(1):
 		cause.Kind = Probe
@@ -87,6 +88,9 @@ func (t *Tracker) causeOf(c *conn, found *series, at moment) Cause {
 	case c.waited:
 		cause.Kind = Requests
 		cause.Connections = 1
+		cause.Unanswered = c.unanswered()
+	default:
+		cause.Unanswered = c.unanswered()
 	}
 	return cause
 }
@@ -112,8 +116,10 @@ func (t *Tracker) findCause(longest queue) {
 		if c.last.Kind == NewConnections {
 			c.last.Connections = t.arrivals.last(t.cfg.QuietFor)
 		}
-	case active:
+	case active && t.recent(c.probe.at):
 		c.last = c.probe.Cause
+	case active: // missed, or not shown by the source
+		c.last = Cause{Kind: Bytes, At: t.time(latest)}
 	case longest.length > 0 && c.queued:
 		c.last = Cause{Kind: AcceptQueue, Peer: t.queues.peer, Port: longest.port, At: now, Connections: longest.length}
 	case t.cfg.Until == UntilDrained && y.lasting > 0:

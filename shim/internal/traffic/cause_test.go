@@ -128,3 +128,54 @@ func TestTie(t *testing.T) {
 		}
 	}
 }
+
+// TestCauseMissed: activity that only the kernel has counted is a cause too.
+func TestCauseMissed(t *testing.T) {
+	for name, rest := range map[string]func(now time.Duration) Rest{
+		"missed":   func(now time.Duration) Rest { return Rest{MissedAt: start.Add(now)} },
+		"accepted": func(now time.Duration) Rest { return Rest{Accepted: 1 + int(now/s(0.25))} },
+		"segments": func(now time.Duration) Rest { return Rest{Segments: true} },
+	} {
+		tr := New(Config{QuietFor: s(3), MaxSilence: s(30), Poll: s(0.25)}, start)
+		l := withoutInfo(life{id: 1, open: s(-9)})
+		for now := s(0.1); now < s(20); now += s(0.25) {
+			tr.Begin(start.Add(now))
+			sock := l.at(now)
+			tr.Observe(&sock)
+			tr.End(rest(now))
+		}
+		c := tr.Summary().Cause
+		if c.Kind == NoCause || c.At.Sub(start) < s(19) {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+}
+
+// TestCauseUpload: an upload is no stream that is never answered.
+func TestCauseUpload(t *testing.T) {
+	for name, end := range map[string]float64{"new": 12.5, "older": 19} {
+		up := life{open: s(11)}
+		for at := 11.0; at < 30; at += 0.1 {
+			up.moves = append(up.moves, move{s(at), 50_000})
+		}
+		w := world{lives: []life{up, answered(-5)}, events: true}
+		_, tr := w.until(s(end), func(Verdict) bool { return false })
+		if c := tr.Summary().Cause; c.Unanswered {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+}
+
+// TestLastOther: connections of a probe's kind that came before the probe are no probes.
+func TestLastOther(t *testing.T) {
+	var lives []life
+	for _, at := range []float64{0.2, 0.5, 1.4, 2.2, 3.9, 4.1, 5.3, 6.8} {
+		lives = append(lives, everyProbe(100, at, at+1)...)
+	}
+	lives = append(lives, everyProbe(1, 8, 14)...)
+	w := world{lives: lives, events: true}
+	_, tr := w.until(s(13.5), func(Verdict) bool { return false })
+	if got := tr.Summary().LastOther.Sub(start); got < s(6.8) {
+		t.Errorf("LastOther %v: irregular connections of the same key, until 6.8 s, are forgotten", got)
+	}
+}

@@ -39,7 +39,7 @@ type conn struct {
 	peer           netip.Addr
 	received, sent uint64 // bytes; sent without bytes sent again
 	queues         [2]uint32
-	parts          int // samples in which bytes had been received, and none ever sent
+	paused         time.Duration // of minPause or more between bytes received, as long as none was sent
 
 	judgment
 	inFlight bool // in the latest sample a request was in flight, or may have been
@@ -80,11 +80,12 @@ func (c *conn) update(s *tcp.Socket, now moment, known bool) (m moves) {
 	c.received = max(c.received, s.Info.Received)
 	c.sent = max(c.sent, sent)
 	c.queues = queues
+	before := c.moved
 	c.moved = max(c.moved, m.lastByte(s, now, known))
-	c.accepted = c.accepted || s.Inode != 0
-	if m.received > 0 && c.sent == 0 {
-		c.parts++
+	if pause := time.Duration(c.moved - before); m.received > 0 && before != 0 && pause >= minPause {
+		c.paused += pause
 	}
+	c.accepted = c.accepted || s.Inode != 0
 	return m
 }
 
@@ -103,9 +104,16 @@ func (m *moves) lastByte(s *tcp.Socket, now moment, known bool) (at moment) {
 	return at
 }
 
+// A stream that nobody answers, such as a log's, has paused for minPauses in all, in pauses
+// of at least minPause each. It holds like any other, and the report names it.
+const (
+	minPause  = 900 * time.Millisecond
+	minPauses = 1800 * time.Millisecond
+)
+
 // unanswered reports whether the connection looks like a stream that the program never
-// answers, such as a log's. It holds like any other, and the report names it.
-func (c *conn) unanswered() bool { return c.parts >= 3 && c.sent == 0 }
+// answers.
+func (c *conn) unanswered() bool { return c.sent == 0 && c.paused >= minPauses }
 
 // receivedNothing reports whether no byte ever came from the peer, as far as the source
 // shows bytes. A FIN may be counted as a byte, and is no segment with data.

@@ -47,6 +47,7 @@ func (t *Tracker) End(rest Rest) {
 // program may have made progress.
 func (t *Tracker) finish(afterGap bool) bool {
 	t.dropMissing()
+	t.dropSeries()
 	longest := t.queues.longest(t.now)
 	t.queues.endProgress(t.now, longest.length > 0 || t.current.unread, t.current.bytesUnknown || afterGap)
 	t.latest = t.current

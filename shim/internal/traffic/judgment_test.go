@@ -1,7 +1,9 @@
 package traffic
 
 import (
+	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
@@ -70,5 +72,74 @@ func TestPartlyRead(t *testing.T) {
 		if got := conn.partlyRead(&sock); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+}
+
+// TestUsualIsLearnedLater: what a later connection of the sample tells turns an idle connection
+// back into a tie.
+func TestUsualIsLearnedLater(t *testing.T) {
+	tr := New(Config{QuietFor: s(3), MaxSilence: s(30), Poll: s(0.25)}, start)
+	const ms = time.Millisecond
+	for now := s(0); now < s(8); now += s(0.25) {
+		tr.Begin(start.Add(now))
+		a := tcp.Socket{State: tcp.Established, Cookie: 1, Inode: 1, HasInfo: true, Local: netip.MustParseAddrPort("10.0.0.9:80"), Remote: netip.MustParseAddrPort("10.0.0.1:1111")}
+		age := now + s(2)
+		a.Info = tcp.Info{Received: 4000, Sent: 9000, Segments: 3, SentSegments: 5, PureACKs: 1, PingPong: true, LastReceived: age, LastSent: age, LastAcked: age}
+		tr.Observe(&a)
+		b := a
+		b.Cookie, b.Remote = 2, netip.MustParseAddrPort("10.0.0.1:1112")
+		b.Info = tcp.Info{Received: 100, Sent: 200, Segments: 1, SentSegments: 1, PureACKs: 0, LastReceived: age + 10*ms, LastSent: age, LastAcked: age - ms}
+		tr.Observe(&b)
+		tr.End(Rest{})
+		if tr.Verdict().Quiet {
+			t.Fatalf("quiet at %v: a tie (by what the second connection tells) is judged idle for good", now)
+		}
+	}
+}
+
+// TestIgnoreProbesTie: a near client's probe on a kept connection is left out, though request
+// and response are a tie.
+func TestIgnoreProbesTie(t *testing.T) {
+	tr := New(Config{QuietFor: s(3), MaxSilence: s(30), Poll: s(0.25), Probes: IgnoreProbes}, start)
+	quietAt := time.Duration(-1)
+	for now := s(0); now < s(40); now += s(0.25) {
+		tr.Begin(start.Add(now))
+		n := uint64((now+s(10))/s(1)) + 1
+		age := (now + s(10)) % s(1)
+		a := tcp.Socket{State: tcp.Established, Cookie: 1, Inode: 1, HasInfo: true, Local: netip.MustParseAddrPort("10.0.0.9:80"), Remote: netip.MustParseAddrPort("10.0.0.1:1111")}
+		a.Info = tcp.Info{Received: 77 * n, Sent: 100 * n, Segments: uint32(n), SentSegments: uint32(n), PureACKs: 1, LastReceived: age, LastSent: age, LastAcked: age}
+		tr.Observe(&a)
+		tr.End(Rest{})
+		if tr.Verdict().Quiet && quietAt < 0 {
+			quietAt = now
+		}
+	}
+	if quietAt < 0 {
+		t.Errorf("never quiet: %+v", tr.Summary())
+	}
+}
+
+// TestStuckTie: a tie that has been given up was answered, so the program has read nothing of the
+// next request.
+func TestStuckTie(t *testing.T) {
+	tr := New(Config{QuietFor: s(3), MaxSilence: s(60), Poll: s(0.25)}, start)
+	at := time.Duration(-1)
+	for now := s(0); now < s(58); now += s(0.25) {
+		tr.Begin(start.Add(now))
+		a := tcp.Socket{State: tcp.Established, Cookie: 1, Inode: 1, HasInfo: true, Local: netip.MustParseAddrPort("10.0.0.9:80"), Remote: netip.MustParseAddrPort("10.0.0.1:1111")}
+		age := now + s(60)
+		a.Info = tcp.Info{Received: 300, Sent: 300, Segments: 3, SentSegments: 3, PureACKs: 1, PingPong: true, LastReceived: age, LastSent: age, LastAcked: age}
+		if now >= s(1) {
+			a.Info.Received, a.Info.Segments, a.Info.LastReceived, a.Unread = 400, 4, now-s(1), 100
+		}
+		tr.Observe(&a)
+		tr.End(Rest{})
+		if tr.Verdict().Stuck {
+			at = now
+			break
+		}
+	}
+	if at < 0 {
+		t.Error("never stuck")
 	}
 }

@@ -66,12 +66,13 @@ type series struct {
 func (s *series) add(a activity, cfg *Config, at moment, late time.Duration) {
 	for i := range min(s.count, maxInterleaved) {
 		s.rhythms[i].add(&s.latest[i], at, late, i+1)
-		s.steady = s.steady || s.rhythms[i].probing(cfg, at, i+1)
 	}
 	copy(s.latest[1:], s.latest[:])
 	s.latest[0] = arrival{at, s.activity}
 	s.count++
 	s.activity.add(a) // the last to end need not be the last to come
+	_, leftOut := s.leftOut(cfg, at)
+	s.steady = s.steady || leftOut
 }
 
 // period returns the period of the first rhythm that is regular, 0 without one. Evenly
@@ -85,10 +86,12 @@ func (s *series) period() time.Duration {
 	return 0
 }
 
-// leftOut returns the activity before the probes, if they are left out now.
+// leftOut returns the activity before the probes, if they are left out now. Of connections
+// that come evenly every second one has twice the period, which proves nothing about whole
+// seconds.
 func (s *series) leftOut(cfg *Config, now moment) (before activity, ok bool) {
 	for i := range s.rhythms {
-		if r := &s.rhythms[i]; r.probing(cfg, now, i+1) {
+		if r := &s.rhythms[i]; r.probing(cfg, now, i+1) && (i == 0 || cfg.Probes == IgnoreProbes || !s.rhythms[0].regular(1)) {
 			return r.first.before, true
 		}
 	}
@@ -116,7 +119,6 @@ func (p probes) of(c *conn) *series {
 func (t *Tracker) addProbe(c *conn, came moment, late time.Duration) bool {
 	found := t.probes.of(c)
 	if found == nil {
-		t.dropSeries()
 		if len(t.probes) >= maxProbeKeys {
 			return false
 		}

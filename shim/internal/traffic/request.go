@@ -144,10 +144,9 @@ type judgment struct {
 // responses: a PING and its ACK, of 17 bytes each, or 39 and 46 over TLS.
 const maxControlBytes = 64
 
-// judge returns the state of the last request. PINGs do not end a request, and without a byte
-// an idle connection stays idle, since the ACK of a keep-alive probe looks like a tie; nor does
-// such an ACK decide a tie. A PING on an idle connection holds, since its ACK looks like a
-// request. Bytes sent again do not count.
+// judge returns the state of the last request. PINGs do not end a request, and while no byte
+// moves the ACK of a keep-alive probe changes nothing. A PING on an idle connection holds,
+// since its ACK looks like a request. Bytes sent again do not count.
 func (c *conn) judge(s *tcp.Socket, usual Usual) RequestState {
 	state := Classify(s, usual)
 	if peerGone(s) || s.Unread > 0 || s.Unsent > 0 || !s.HasInfo || !mayReceive(s) {
@@ -160,7 +159,7 @@ func (c *conn) judge(s *tcp.Socket, usual Usual) RequestState {
 	c.judgment = judgment{request: state, made: true, since: c.moved, in: c.received, out: c.sent}
 	switch {
 	case !last.made:
-	case silent && (last.request != Tie || last.doubtful && ackedLate(s)), in == out && out <= maxControlBytes && !silent && last.request != Idle:
+	case silent && (last.request == InFlight || ackedLate(s) && (last.request == Idle || last.doubtful)), !silent && in == out && out <= maxControlBytes && last.request != Idle:
 		c.request = last.request
 		c.since = last.since
 	case last.request == InFlight && out == 0 && in <= maxControlBytes: // a PING, whose ACK is to come

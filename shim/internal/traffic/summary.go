@@ -52,7 +52,9 @@ func (t *Tracker) lastOther() moment {
 	a := t.latest.activity
 	a.add(t.closed)
 	for _, found := range t.probes {
-		if found.period() == 0 {
+		if before, regular := found.leftOut(&Config{Probes: IgnoreProbes}, t.now); regular {
+			a.add(before)
+		} else {
 			a.add(found.activity)
 		}
 	}

@@ -181,7 +181,7 @@ func (t *Tracker) observe(s *tcp.Socket) {
 	}
 	before := c.activity
 	wasAccepted := c.accepted
-	if c.inFlight {
+	if c.inFlight && c.request == InFlight {
 		c.rhythm.waits += t.interval
 	}
 	m := c.update(s, t.now, known)
@@ -244,9 +244,14 @@ func (t *Tracker) count(c *conn, s *tcp.Socket) {
 	y.withoutInfo = y.withoutInfo || !s.HasInfo && mayReceive(s)
 }
 
-// maxTie is how long a tie holds after the last byte, or for three times QuietFor. In the
-// laboratory nothing is lost after so long, and slow requests are cut after 2 s.
+// maxTie is how long a tie in ping-pong mode holds after the last byte, or for three times
+// QuietFor. Such a request has probably been answered. After 2 s slow requests were cut.
 const maxTie = 12 * time.Second
+
+// isOver reports whether a tie whose last byte moved at since no longer holds.
+func (t *Tracker) isOver(since moment) bool {
+	return time.Duration(t.now-since) >= min(max(maxTie, 3*t.cfg.QuietFor), t.cfg.MaxSilence)
+}
 
 // slowAfter is the silence of a request that outlasts a search for a lull.
 const slowAfter = time.Second
@@ -256,8 +261,9 @@ const slowAfter = time.Second
 func (t *Tracker) countRequest(c *conn, s *tcp.Socket) {
 	y := &t.current
 	state := c.judge(s, t.usual)
-	if state == Tie && time.Duration(t.now-c.since) >= min(max(maxTie, 3*t.cfg.QuietFor), t.cfg.MaxSilence) {
+	if state == Tie && (t.leavesOut(c) || s.Info.PingPong && t.isOver(c.since)) {
 		state = Idle
+		c.request = Idle
 	}
 	c.inFlight = state != Idle
 	c.waited = c.waited || state == InFlight && t.silentSince(c.moved)

@@ -53,9 +53,10 @@ func contenders() []contender {
 
 func sleepFor(seconds int) string { return fmt.Sprintf("sleep %d, then tini", seconds) }
 
-// keptSleep is the sleep, in seconds, as long as the longer of the holds with lameduck's
-// defaults where clients never let go: eight times the silence, or the ceiling, 19 s.
-const keptSleep = 32
+// keptSleep is the sleep, in seconds, that is as long as the hold with lameduck's defaults
+// where clients never let go, if the ceiling of 19 s ends it. A longer sleep loses as many
+// requests: such clients go on until the end.
+const keptSleep = 20
 
 // scenesOfSleep returns where a sleep of n seconds tells something: where traffic is kept,
 // beside holds of the same length.
