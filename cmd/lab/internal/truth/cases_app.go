@@ -104,7 +104,7 @@ func appKeptCases() []truthCase {
 			truthCase{name: on.name + ": a pool, idle after slow answers", server: on.server, script: func(t *trial) {
 				pool(t, 6, -1*s, 600*ms, "/?think=300ms")
 			}},
-			truthCase{name: on.name + ": a pool, busy until +5", server: on.server, script: func(t *trial) {
+			truthCase{name: on.name + ": a pool, busy until +5", server: on.server, limit: tied, script: func(t *trial) {
 				pool(t, 6, 5*s, 600*ms, "/")
 			}},
 			truthCase{name: on.name + ": 9 s begun at -1 s on a kept connection", server: on.server, script: func(t *trial) {

@@ -80,7 +80,7 @@ func poolCases() []truthCase {
 	slices.SortFunc(cases, func(a, b truthCase) int { return strings.Compare(a.name, b.name) })
 	cases = both(cases...)
 	for i := range cases {
-		if c := &cases[i]; !c.remote && strings.HasPrefix(c.name, "pool: idle") {
+		if c := &cases[i]; !c.remote && (strings.HasPrefix(c.name, "pool: idle,") || strings.HasPrefix(c.name, "pool: busy")) {
 			c.limit = tied
 		}
 	}

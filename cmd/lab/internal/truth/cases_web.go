@@ -123,7 +123,7 @@ func idleWeb(kind stack) []truthCase {
 		{name: "pool: idle, " + kind.name, server: kind.plain, quick: quick, limit: tied, script: pooled(10, http1, -1*s, "/")},
 		{name: "pool: idle, TLS, " + kind.name, server: kind.overTLS, limit: tied, script: pooled(10, http1, -1*s, "/")},
 		{name: "pool: idle after slow answers, " + kind.name, server: kind.plain, limit: tied, script: pooled(10, http1, -1*s, "/?think=300ms")},
-		{name: "pool: busy until +5, TLS, " + kind.name, server: kind.overTLS, script: pooled(10, http1, 5*s, "/?think=20ms")},
+		{name: "pool: busy until +5, TLS, " + kind.name, server: kind.overTLS, limit: tied, script: pooled(10, http1, 5*s, "/?think=20ms")},
 		{name: "handshake: TLS 1.3 and no request, " + kind.name, server: kind.overTLS, limit: known, script: func(t *trial) { handshakes(t, http1) }},
 		{name: "probes: each 2s, short connections, " + kind.name, server: kind.plain, quick: quick, slack: patience(2 * s), script: func(t *trial) {
 			site := t.client().site(fresh)
