@@ -80,9 +80,9 @@ func TestForgedView(t *testing.T) {
 	}
 }
 
-// TestForgedScreen: on a terminal all escape sequences are lameduck's own. The test does not
-// run beside others, whose ports would take the paths' place on the screen.
-func TestForgedScreen(t *testing.T) {
+// TestForgedTerminal: on a terminal all escape sequences are lameduck's own. The test does not
+// run beside others, whose ports would take the paths' place in the line.
+func TestForgedTerminal(t *testing.T) {
 	netns.Need(t)
 	path := forgedPath(t)
 	for _, name := range []string{path, "@" + path} {
@@ -98,7 +98,7 @@ func TestForgedScreen(t *testing.T) {
 	s.typeText(ctrlC)
 	s.wantExit(0)
 	if s.count("\x1b[2J") != 0 || s.count("\nlameduck: forged") != 0 {
-		s.t.Errorf("the screen: %q", s.shown.String())
+		s.t.Errorf("shown: %q", s.shown.String())
 	}
 }
 

@@ -69,16 +69,12 @@ func (s *source) list(each func(visit func(*tcp.Socket)) error) (list []tcp.Sock
 
 // everyInode lists the sockets of TCP in the network namespace that a process has open.
 func (s *source) everyInode() (inodes []uint32, err error) {
-	for _, list := range []func() ([]tcp.Socket, error){s.listeners, s.connections} {
-		sockets, err := list()
-		if err != nil {
-			return nil, err
-		}
-		for i := range sockets {
-			inodes = append(inodes, sockets[i].Inode)
-		}
+	add := func(found *tcp.Socket) { inodes = append(inodes, found.Inode) }
+	err = s.eachListener(add)
+	if err == nil {
+		err = s.eachConnection(add)
 	}
-	return inodes, nil
+	return inodes, err
 }
 
 // eachListener visits the listeners of the network namespace. A table of /proc/net that
