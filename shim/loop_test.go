@@ -272,7 +272,7 @@ func (w *world) happen(t *testing.T, events []script.Step) {
 			w.executes.Store(arg)
 		case "orphan":
 			w.end(anyOther, proc.Status{})
-		case "look":
+		case "sample":
 			word, left, _ := strings.Cut(arg, ", waiting for ")
 			w.samples <- observe.Snapshot{Began: time.Now(), State: mustLook(t, word), PathsPresent: strings.Fields(left)}
 			w.wake <- true
@@ -376,7 +376,7 @@ func mustLook(t *testing.T, text string) stop.TrafficState {
 			return l
 		}
 	}
-	t.Errorf("no look is called %q", text)
+	t.Errorf("no sample is called %q", text)
 	return stop.Busy
 }
 
@@ -398,7 +398,7 @@ func (w *world) host(events []script.Step) host {
 		selfInflicted: func(sig.Signal) bool { return false },
 		fromOutside:   func(s sig.Signal) bool { return !sig.Set(w.inside.Load()).Has(s) },
 		startSampling: func(observe.Config) sampler {
-			w.did("watches")
+			w.did("samples")
 			return w
 		},
 		snapshots:     w.samples,
@@ -434,7 +434,7 @@ func (w *world) Program(int) (string, []string) {
 }
 
 func (w *world) Continue(bool) {}
-func (w *world) SlowDown()     { w.did("looks seldom") }
+func (w *world) SlowDown()     { w.did("samples seldom") }
 
 func (w *world) writeLine(lines ...string) {
 	for _, line := range lines {

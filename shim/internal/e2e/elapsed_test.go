@@ -48,7 +48,7 @@ func wantMatch(t *testing.T, line, want string) {
 }
 
 // waitFirstSample waits for the first sample of the traffic. Later connections are new.
-func (s *serverBox) waitFirstSample() { s.err.wait(s.t, "look busy") }
+func (s *serverBox) waitFirstSample() { s.err.wait(s.t, "sample busy") }
 
 // TestElapsedLonger: the report suggests a shorter delay.
 func TestElapsedLonger(t *testing.T) {

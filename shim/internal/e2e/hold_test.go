@@ -198,7 +198,7 @@ func TestHoldEnds(t *testing.T) {
 	t.Run("server killed", func(t *testing.T) {
 		h := startHookHost(t, "child", nil)
 		h.sendLine("hold --delay=20 --grace-period=60 --log-level=debug")
-		h.out.wait(t, "look busy")
+		h.out.wait(t, "sample busy")
 		start := time.Now()
 		h.sendLine("crash")
 		h.out.wait(t, "hook exited 0")

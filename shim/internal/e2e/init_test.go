@@ -74,7 +74,7 @@ var measured = regexp.MustCompile(`[0-9]+\.[0-9] s`)
 const leeway = 5 * time.Millisecond
 
 // invisibleActions are the verbs of actions without an effect outside lameduck.
-var invisibleActions = []string{"watches", "looks", "notes"}
+var invisibleActions = []string{"samples", "notes"}
 
 // compareReal compares actions with the script: the same actions of each verb in the same
 // order, each at its time or up to 2 s later.

@@ -205,7 +205,7 @@ func TestUntilStarved(t *testing.T) {
 			a := ns.bootUntil(stage, "quiet", []string{"--delay=1", "--quiet-for=1", "--grace-period=30", "--log-level=debug"}, helperCommand("app", "127.0.0.1:0")...)
 			a.shortConn("127.0.0.1")
 			a.trigger()
-			a.err.wait(t, "holding: look")
+			a.err.wait(t, "holding: sample")
 			a.signal(sig.STOP)
 			time.Sleep(2 * quiet1s) // a silence of twice --quiet-for, had lameduck been running
 			a.shortConn("127.0.0.1")
@@ -228,7 +228,7 @@ func TestUntilFrozen(t *testing.T) {
 			a := ns.bootUntil(stage, "drained", []string{"--delay=1", "--quiet-for=1", "--max-delay=3", "--grace-period=30", "--log-level=debug"}, helperCommand("app", "127.0.0.1:0")...)
 			a.dial("127.0.0.1").ask("hello")
 			start := a.trigger()
-			a.err.wait(t, "holding: look")
+			a.err.wait(t, "holding: sample")
 			a.signal(sig.STOP)
 			a.dial("127.0.0.1").ask("hello")
 			time.Sleep(time.Until(start.Add(ceiling + 3*time.Second/2))) // the freeze itself

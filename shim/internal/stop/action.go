@@ -35,8 +35,9 @@ const (
 )
 
 // scriptWords are the verbs in golden scripts; "*" stands for Signal.
-var scriptWords = [...]string{"pass *", "send *", "wake", "hand over", "stop self *", "lend or stop", "farewell *", "term rest", "kill rest",
-	"watch", "retire", "run hook", "kill hook", "announce", "overtime", "conclude", "note unheld *", "warn unheld *", "note early *", "exit"}
+var scriptWords = [...]string{"forward *", "send *", "continue", "give terminal", "stop self *", "give terminal or stop", "term group *",
+	"term descendants", "kill descendants", "start sampling", "stop health", "run on-stop", "kill on-stop", "report start",
+	"report late", "report end", "note forwarded *", "warn not held *", "note before start *", "exit"}
 
 // Action is an order to the loop. The machine itself does nothing.
 type Action struct {

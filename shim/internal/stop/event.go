@@ -67,7 +67,7 @@ func (e Event) String() string {
 		}
 		return fmt.Sprintf("exit %d", e.Code)
 	case Sampled:
-		text := "look " + e.Traffic.String()
+		text := "sample " + e.Traffic.String()
 		if e.Active {
 			text += fmt.Sprintf(", %d at risk", e.AtRisk)
 		}
@@ -77,5 +77,5 @@ func (e Event) String() string {
 		return text
 	}
 	return map[Kind]string{Tick: "tick", CommandStarted: "started", CommandContinued: "continued",
-		OrphanReaped: "orphan", NoChildren: "childless", PreStop: "asked", OnStopEnded: "hook ended"}[e.Kind]
+		OrphanReaped: "orphan", NoChildren: "no children", PreStop: "pre-stop", OnStopEnded: "on-stop ended"}[e.Kind]
 }

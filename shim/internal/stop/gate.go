@@ -23,7 +23,7 @@ const (
 
 // String returns the verdict in one word, as golden scripts spell it.
 func (t TrafficState) String() string {
-	return [...]string{"busy", "calm", "nobody", "hung", "datagrams", "blind", "deserted", "unseen", "kept"}[t]
+	return [...]string{"busy", "met", "no_listener", "no_progress", "udp", "blind", "server_gone", "unseen", "kept"}[t]
 }
 
 // Gate says when a hold ends without a further signal.

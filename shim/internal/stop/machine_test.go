@@ -67,9 +67,9 @@ var tableEvents = []struct {
 	{"orphan", 0, Event{Kind: OrphanReaped}},
 	{"childless", 0, Event{Kind: NoChildren}},
 	{"asked", 0, Event{Kind: PreStop}},
-	{"hook ended", 0, Event{Kind: OnStopEnded}},
-	{"look calm", 0, Event{Kind: Sampled, Traffic: ConditionMet}},
-	{"look hung", 0, Event{Kind: Sampled, Traffic: Hung}},
+	{"on-stop ended", 0, Event{Kind: OnStopEnded}},
+	{"sample met", 0, Event{Kind: Sampled, Traffic: ConditionMet}},
+	{"sample no_progress", 0, Event{Kind: Sampled, Traffic: Hung}},
 }
 
 // table returns the answer of every state to every event.

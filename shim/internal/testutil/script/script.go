@@ -24,7 +24,7 @@
 //	stopped NAME      the command is stopped by a signal
 //	continued         the command is continued
 //	orphan            another process ends
-//	look WORD         a sample of the traffic with this result
+//	sample WORD       a sample of the traffic with this result
 //
 // Lines without a time, before the events, set the scene:
 //
