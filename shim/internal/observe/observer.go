@@ -45,7 +45,9 @@ func newObserver(cfg *Config) *observer {
 		o.source.setUnobservable(o.scope.Why)
 	}
 	foreign := func(s tcp.Socket) bool { return s.State == tcp.Listen && !o.scope.Ports.Has(s.Local.Port()) }
-	o.opens = opens{soleListener: !slices.ContainsFunc(listeners, foreign), filtered: cfg.filtered(), acceptsLate: o.proxied.enabled()}
+	o.opens = opens{
+		soleListener: !slices.ContainsFunc(listeners, foreign), filtered: cfg.filtered(), acceptsLate: o.proxied.enabled(),
+	}
 	initial, err := o.counters()
 	o.opens.begin(initial, err)
 	if err != nil && o.source.name == SockDiag && !o.events.reporting() {
@@ -57,7 +59,10 @@ func newObserver(cfg *Config) *observer {
 // findScope finds out on which ports the container listens; err is why listeners may be
 // incomplete.
 func (o *observer) findScope(given []uint16, listeners []tcp.Socket, err error) {
-	q := scope.Query{Given: given, Listeners: listeners, Err: err, Cgroup: ownCgroup(o.source.conn), WholePIDNamespace: o.wholePIDNamespace}
+	q := scope.Query{
+		Given: given, Listeners: listeners, Err: err,
+		Cgroup: ownCgroup(o.source.conn), WholePIDNamespace: o.wholePIDNamespace,
+	}
 	if o.proxied.enabled() {
 		q.Shim = append(q.Shim, o.proxied.listener.Inode())
 	}

@@ -43,7 +43,10 @@ func Start(cfg Config, out chan Snapshot) *Sampler {
 }
 
 func newSampler(cfg Config, out chan Snapshot) *Sampler {
-	return &Sampler{cfg: cfg, out: out, search: search{continued: make(chan struct{}, 1)}, tracker: traffic.New(cfg.Traffic, cfg.Start)}
+	return &Sampler{
+		cfg: cfg, out: out, tracker: traffic.New(cfg.Traffic, cfg.Start),
+		search: search{continued: make(chan struct{}, 1)},
+	}
 }
 
 // SlowDown makes samples less frequent: the hold has ended, and samples are for the report
@@ -221,7 +224,8 @@ func (s *Sampler) pause(took time.Duration) time.Duration {
 	t := &s.snapshot.Traffic
 	quietFor := s.cfg.Traffic.QuietFor
 	for _, at := range [...]time.Time{
-		s.cfg.Start.Add(s.cfg.Floor), s.cfg.Start.Add(s.cfg.LullStart), s.cfg.Start.Add(quietFor), t.LastNew.Add(quietFor), t.LastByte.Add(quietFor),
+		s.cfg.Start.Add(s.cfg.Floor), s.cfg.Start.Add(s.cfg.LullStart),
+		s.cfg.Start.Add(quietFor), t.LastNew.Add(quietFor), t.LastByte.Add(quietFor),
 		s.cfg.Start.Add(end - spareSampleLead), s.cfg.Start.Add(end - lastSampleLead),
 	} {
 		if left := at.Sub(now); left > 0 {

@@ -55,6 +55,9 @@ func (s *Sampler) requests() stop.Requests {
 // sampler's thread would keep for milliseconds.
 func (s *Sampler) mayMatter() bool {
 	next := &s.snapshot
-	mayEnd := next.Began.Sub(s.cfg.Start) >= s.cfg.LullStart || next.State == stop.OnlyKept || next.State == stop.ConditionMet
-	return s.cfg.LullStart > 0 && next.Requests.Active && mayEnd && !s.slowed.Load()
+	if s.cfg.LullStart == 0 || !next.Requests.Active || s.slowed.Load() {
+		return false
+	}
+	isLate := next.Began.Sub(s.cfg.Start) >= s.cfg.LullStart
+	return isLate || next.State == stop.OnlyKept || next.State == stop.ConditionMet
 }

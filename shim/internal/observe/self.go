@@ -96,7 +96,8 @@ func (o *observer) alone(now time.Time) bool {
 		return true
 	}
 	second, secondErr := scope.Foreign(o.late.query, o.source.everyInode)
-	f.neighborSeen = cmp.Or(err, secondErr) != nil || slices.ContainsFunc(second, func(inode uint32) bool { return slices.Contains(first, inode) })
+	isIn := func(inode uint32) bool { return slices.Contains(first, inode) }
+	f.neighborSeen = cmp.Or(err, secondErr) != nil || slices.ContainsFunc(second, isIn)
 	return !f.neighborSeen
 }
 

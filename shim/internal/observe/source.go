@@ -128,7 +128,10 @@ func (s *source) exhausted(err error) bool {
 // permanent reports whether another dump would fail too: sock_diag is missing or
 // forbidden, or a dump blocks for so long that samples would be too rare.
 func permanent(err error) bool {
-	for _, errno := range []error{unix.EPERM, unix.EACCES, unix.ENOENT, unix.ENOSYS, unix.EPROTONOSUPPORT, unix.EAFNOSUPPORT, unix.EOPNOTSUPP, unix.ETIMEDOUT} {
+	for _, errno := range []error{
+		unix.EPERM, unix.EACCES, unix.ENOENT, unix.ENOSYS,
+		unix.EPROTONOSUPPORT, unix.EAFNOSUPPORT, unix.EOPNOTSUPP, unix.ETIMEDOUT,
+	} {
 		if errors.Is(err, errno) {
 			return true
 		}
@@ -141,7 +144,8 @@ func permanent(err error) bool {
 // may have been visited.
 func (s *source) dump(ports scope.Ports, visit func(*tcp.Socket)) (err error) {
 	if s.conn != nil {
-		return s.query(sockdiag.Query{States: sockdiag.AllStates &^ sockdiag.In(tcp.TimeWait), Ports: ports, Info: true}, visit)
+		states := sockdiag.AllStates &^ sockdiag.In(tcp.TimeWait)
+		return s.query(sockdiag.Query{States: states, Ports: ports, Info: true}, visit)
 	}
 	s.table, err = s.root.TCP(s.table[:0])
 	s.tableFresh = err == nil

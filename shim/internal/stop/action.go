@@ -35,9 +35,11 @@ const (
 )
 
 // scriptWords are the verbs in golden scripts; "*" stands for Signal.
-var scriptWords = [...]string{"forward *", "send *", "continue", "give terminal", "stop self *", "give terminal or stop", "term group *",
-	"term descendants", "kill descendants", "start sampling", "stop health", "run on-stop", "kill on-stop", "report start",
-	"report late", "report end", "note forwarded *", "warn not held *", "note before start *", "exit"}
+var scriptWords = [...]string{
+	"forward *", "send *", "continue", "give terminal", "stop self *", "give terminal or stop",
+	"term group *", "term descendants", "kill descendants", "start sampling", "stop health", "run on-stop", "kill on-stop",
+	"report start", "report late", "report end", "note forwarded *", "warn not held *", "note before start *", "exit",
+}
 
 // Action is an order to the loop. The machine itself does nothing.
 type Action struct {

@@ -69,7 +69,8 @@ func (m *Machine) checkGate(now time.Time) []Action {
 	held := now.Sub(m.record.TriggeredAt)
 	waiting := m.pathsPresent || m.onStopRunning
 	why := gate.endReason(m.traffic, held, waiting)
-	if why == "" && !waiting && held >= gate.LullStart() && held < gate.Ceiling && m.mayFindLull() && gate.endReasonAtMax(m.traffic) == Ceiling {
+	nearCeiling := held >= gate.LullStart() && held < gate.Ceiling && gate.endReasonAtMax(m.traffic) == Ceiling
+	if why == "" && !waiting && nearCeiling && m.mayFindLull() {
 		why = Ceiling
 	}
 	switch {

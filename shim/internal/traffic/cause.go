@@ -110,7 +110,8 @@ func (t *Tracker) findCause(longest queue) {
 	now := t.time(t.now)
 	switch {
 	case y.inFlight > 0 && t.cfg.Until != UntilSettled && (!active || t.silentSince(y.oldest.moved)):
-		c.last = Cause{Kind: Requests, Peer: y.oldest.peer, Port: y.oldest.port, At: now, Connections: y.inFlight, Unanswered: y.oldest.unanswered()}
+		o := y.oldest
+		c.last = Cause{Kind: Requests, Peer: o.peer, Port: o.port, At: now, Connections: y.inFlight, Unanswered: o.unanswered()}
 	case active && t.recent(c.active.at):
 		c.last = c.active.Cause
 		if c.last.Kind == NewConnections {

@@ -91,7 +91,9 @@ func (s *series) period() time.Duration {
 // seconds.
 func (s *series) leftOut(cfg *Config, now moment) (before activity, ok bool) {
 	for i := range s.rhythms {
-		if r := &s.rhythms[i]; r.probing(cfg, now, i+1) && (i == 0 || cfg.Probes == IgnoreProbes || !s.rhythms[0].regular(1)) {
+		r := &s.rhythms[i]
+		isEven := i > 0 && cfg.Probes != IgnoreProbes && s.rhythms[0].regular(1)
+		if r.probing(cfg, now, i+1) && !isEven {
 			return r.first.before, true
 		}
 	}
@@ -202,7 +204,8 @@ func (t *Tracker) patterns() (list []Pattern) {
 		}
 	}
 	slices.SortFunc(list, func(a, b Pattern) int {
-		return cmp.Or(cmp.Compare(a.Period, b.Period), a.Peer.Compare(b.Peer), cmp.Compare(a.Received, b.Received), cmp.Compare(a.Port, b.Port))
+		return cmp.Or(cmp.Compare(a.Period, b.Period), a.Peer.Compare(b.Peer),
+			cmp.Compare(a.Received, b.Received), cmp.Compare(a.Port, b.Port))
 	})
 	return list
 }
@@ -253,7 +256,8 @@ func (r *rhythm) probing(cfg *Config, now moment, interleaved int) bool {
 	case CountProbes:
 		return false
 	}
-	return r.equal >= minEqualGaps*interleaved && r.wholeSeconds() && time.Duration(now-r.first.at) >= patience*cfg.QuietFor
+	lasts := time.Duration(now-r.first.at) >= patience*cfg.QuietFor
+	return lasts && r.equal >= minEqualGaps*interleaved && r.wholeSeconds()
 }
 
 // wholeSeconds reports whether the mean gap is within 0.5 % of whole seconds, as of a probe. A

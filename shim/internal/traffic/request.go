@@ -156,10 +156,13 @@ func (c *conn) judge(s *tcp.Socket, usual Usual) RequestState {
 	in := c.received - last.in
 	out := c.sent - last.out
 	silent := in == 0 && out == 0
+	stillWaits := silent && last.request == InFlight
+	isProbeACK := silent && ackedLate(s) && (last.request == Idle || last.doubtful)
+	isPING := !silent && in == out && out <= maxControlBytes && last.request != Idle
 	c.judgment = judgment{request: state, made: true, since: c.moved, in: c.received, out: c.sent}
 	switch {
 	case !last.made:
-	case silent && (last.request == InFlight || ackedLate(s) && (last.request == Idle || last.doubtful)), !silent && in == out && out <= maxControlBytes && last.request != Idle:
+	case stillWaits || isProbeACK || isPING:
 		c.request = last.request
 		c.since = last.since
 	case last.request == InFlight && out == 0 && in <= maxControlBytes: // a PING, whose ACK is to come

@@ -34,7 +34,8 @@ func (t *Tracker) Verdict() (v Verdict) {
 	v.Active = t.recent(latest.last()) || y.inFlight > 0
 	v.AtRisk = y.atRisk
 	v.NoSockets = y.listeners == 0 && y.open == 0 && y.inFlight == 0
-	v.Stuck = t.queues.waiting && y.served == 0 && time.Duration(t.now-t.queues.progressAt) >= max(stuckAfter, t.cfg.QuietFor)
+	noProgress := time.Duration(t.now-t.queues.progressAt) >= max(stuckAfter, t.cfg.QuietFor)
+	v.Stuck = t.queues.waiting && y.served == 0 && noProgress
 	return v
 }
 
