@@ -163,10 +163,12 @@ func (l *loop) warnUnseen(s *observe.Snapshot) {
 	lasts := stop.FormatDuration(l.plan.stop.Gate.UnseenFloor)
 	switch s.State {
 	case stop.UDPOnly:
-		l.log(Warn, "all listeners are UDP (%s), and UDP traffic cannot be observed: the hold lasts %s; see --delay", report.PortList(s.Listeners.UDP), lasts)
+		l.log(Warn, "all listeners are UDP (%s), and UDP traffic cannot be observed: the hold lasts %s; see --delay",
+			report.PortList(s.Listeners.UDP), lasts)
 	case stop.Unseen:
 		kinds := strings.Join(unseen(&s.Listeners), " and ")
-		l.log(Warn, "the container has no TCP listener, and other traffic (%s) cannot be observed: the hold lasts %s; see --delay", kinds, lasts)
+		l.log(Warn, "the container has no TCP listener, and other traffic (%s) cannot be observed: the hold lasts %s; "+
+			"see --delay", kinds, lasts)
 	}
 }
 

@@ -137,7 +137,8 @@ func (p *plan) withoutResize(set sig.Set) sig.Set {
 func (p *planner) setPorts() error {
 	for _, port := range p.CountPorts {
 		if slices.Contains(p.IgnorePorts, port) {
-			return fmt.Errorf("--count-port=%d and --ignore-port=%[1]d contradict each other: leave port %[1]d out of one of them", port)
+			return fmt.Errorf("--count-port=%d and --ignore-port=%[1]d contradict each other: leave port %[1]d out of "+
+				"one of them", port)
 		}
 	}
 	p.plan.ports = p.CountPorts
@@ -286,13 +287,17 @@ func (p *planner) checkGate() error {
 	gate := &p.plan.stop.Gate
 	switch {
 	case p.MaxDelay > 0 && p.Delay > p.MaxDelay:
-		return fmt.Errorf("--delay=%v is longer than --max-delay=%v: give a shorter --delay or a longer --max-delay", p.Delay, p.MaxDelay)
+		return fmt.Errorf("--delay=%v is longer than --max-delay=%v: give a shorter --delay or a longer --max-delay",
+			p.Delay, p.MaxDelay)
 	case p.MaxDelay > 0 && p.QuietFor > p.MaxDelay:
-		return fmt.Errorf("--quiet-for=%v is longer than --max-delay=%v: give a shorter --quiet-for or a longer --max-delay", p.QuietFor, p.MaxDelay)
+		return fmt.Errorf("--quiet-for=%v is longer than --max-delay=%v: give a shorter --quiet-for or a longer "+
+			"--max-delay", p.QuietFor, p.MaxDelay)
 	case p.Schedule.LoopsWithoutWait():
-		return fmt.Errorf("--stop-schedule=%v repeats without a wait: add a wait after forever, as in forever/TERM/5s", p.Schedule)
+		return fmt.Errorf("--stop-schedule=%v repeats without a wait: add a wait after forever, as in forever/TERM/5s",
+			p.Schedule)
 	case gate.Ceiling <= 0 && (gate.WaitGone || gate.OnStop):
-		return fmt.Errorf("%s leaves no time for the hold that --wait-gone and --on-stop need: give a grace period of %s s or more, or --max-delay", cmp.Or(p.givenTimes(), "the grace period"), inSeconds(p.graceFor(time.Second)))
+		return fmt.Errorf("%s leaves no time for the hold that --wait-gone and --on-stop need: give a grace period of "+
+			"%s s or more, or --max-delay", cmp.Or(p.givenTimes(), "the grace period"), inSeconds(p.graceFor(time.Second)))
 	}
 	return nil
 }
@@ -303,7 +308,8 @@ func (p *planner) warnAssumed() {
 	left := grace - p.plan.stop.Gate.MaxHold() - p.Schedule.InitialWait() - p.Linger
 	caveat := fmt.Sprintf("assumed grace period %v ends first: give --grace-period and docker stop -t", grace)
 	if left > p.timeToLast() {
-		caveat = fmt.Sprintf("assumed grace period %v leaves the command %v to stop: give --grace-period and docker stop -t", grace, left)
+		caveat = fmt.Sprintf("assumed grace period %v leaves the command %v to stop: give --grace-period and docker "+
+			"stop -t", grace, left)
 	}
 	p.plan.grace.caveat = caveat
 	p.warn("%s: %s", p.givenTimes(), caveat)

@@ -141,7 +141,8 @@ func (l *loop) warnOnStop() {
 func (l *loop) warnWaitGone() {
 	for _, file := range l.plan.paths {
 		if dir := path.Dir(file); !l.host.hasDirectory(dir) {
-			l.log(Warn, "--wait-gone=%s: there is no directory %s, so no hold waits for the path: mount the neighbor's volume, or correct the path", Quote(file), Quote(dir))
+			l.log(Warn, "--wait-gone=%s: there is no directory %s, so no hold waits for the path: mount the neighbor's "+
+				"volume, or correct the path", Quote(file), Quote(dir))
 		}
 	}
 }

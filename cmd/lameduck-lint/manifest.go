@@ -23,7 +23,8 @@ var templates = map[string][]string{
 var otherTemplate = []string{"spec", "template", "spec"}
 
 // errTemplate is the error for a template of a manifest.
-var errTemplate = errors.New("a template, not a manifest: render it first (helm template, kustomize build), and lint the output")
+var errTemplate = errors.New("a template, not a manifest: render it first (helm template, kustomize build), and " +
+	"lint the output")
 
 // errNoKind is the error for YAML or JSON that is no manifest, such as a Compose file.
 var errNoKind = errors.New("not a Kubernetes manifest: no object has a kind")

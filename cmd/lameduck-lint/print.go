@@ -16,7 +16,8 @@ var formats = map[string]func(finding) string{
 	},
 	// GitHub's workflow commands, which annotate the lines of a change.
 	"github": func(f finding) string {
-		return fmt.Sprintf("::warning file=%s,line=%d,title=%s::%s", property.Replace(f.File), f.Line, f.Rule, message.Replace(f.Text))
+		return fmt.Sprintf("::warning file=%s,line=%d,title=%s::%s",
+			property.Replace(f.File), f.Line, f.Rule, message.Replace(f.Text))
 	},
 }
 

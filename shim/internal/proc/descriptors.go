@@ -25,7 +25,8 @@ func checkDescriptors() error {
 	for ; n < spareDescriptors; n++ {
 		fd, err := unix.FcntlInt(2, unix.F_DUPFD_CLOEXEC, 3)
 		if err != nil {
-			return fmt.Errorf("%d free file descriptors are needed, but only %d are available: raise the limit of open files (RLIMIT_NOFILE)", spareDescriptors, n)
+			return fmt.Errorf("%d free file descriptors are needed, but only %d are available: raise the limit of open "+
+				"files (RLIMIT_NOFILE)", spareDescriptors, n)
 		}
 		got[n] = fd
 	}

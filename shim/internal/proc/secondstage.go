@@ -90,7 +90,8 @@ func (c *Command) stageOutcome(pid int, report []byte) error {
 	switch len(report) {
 	case 0:
 		unix.Wait4(pid, nil, 0, nil)
-		return fmt.Errorf("cannot run %q: the second stage of the start ended early: raise the limit of processes (pids.max, RLIMIT_NPROC), if there is one", c.Argv[0])
+		return fmt.Errorf("cannot run %q: the second stage of the start ended early: raise the limit of processes "+
+			"(pids.max, RLIMIT_NPROC), if there is one", c.Argv[0])
 	case 3:
 		unix.Wait4(pid, nil, 0, nil)
 		return &StartError{Command: c.Argv[0], Err: syscall.Errno(report[1]), found: report[2] != 0}

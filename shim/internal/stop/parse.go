@@ -21,7 +21,8 @@ func ParseDuration(text string) (time.Duration, error) {
 		d, err = time.ParseDuration(text + "s")
 	}
 	if err != nil || d < 0 || d > MaxDuration {
-		return 0, fmt.Errorf("invalid duration %q: give seconds (10) or units (1m30s, 500ms), from 0 to %v", text, MaxDuration)
+		return 0, fmt.Errorf("invalid duration %q: give seconds (10) or units (1m30s, 500ms), from 0 to %v",
+			text, MaxDuration)
 	}
 	return d, nil
 }
@@ -68,5 +69,6 @@ func parseStep(word string) (Step, error) {
 	if s, err := sig.Parse(name); err == nil && (dashed || !isNumber) {
 		return Step{Signal: s}, nil
 	}
-	return Step{}, fmt.Errorf("invalid step %q: give a signal (TERM, -15), a time to wait (30, 1m) or forever, as in USR1/30s/TERM", word)
+	return Step{}, fmt.Errorf("invalid step %q: give a signal (TERM, -15), a time to wait (30, 1m) or forever, as "+
+		"in USR1/30s/TERM", word)
 }

@@ -111,7 +111,8 @@ func (t *Tracker) findCause(longest queue) {
 	switch {
 	case y.inFlight > 0 && t.cfg.Until != UntilSettled && (!active || t.silentSince(y.oldest.moved)):
 		o := y.oldest
-		c.last = Cause{Kind: Requests, Peer: o.peer, Port: o.port, At: now, Connections: y.inFlight, Unanswered: o.unanswered()}
+		c.last = Cause{Kind: Requests, Peer: o.peer, Port: o.port, At: now, Connections: y.inFlight}
+		c.last.Unanswered = o.unanswered()
 	case active && t.recent(c.active.at):
 		c.last = c.active.Cause
 		if c.last.Kind == NewConnections {
