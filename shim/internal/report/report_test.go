@@ -20,14 +20,13 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 var update = flag.Bool("update", false, "write the golden file")
 
 // goldenFile has the report of every case.
-var goldenFile = testutil.Path("testdata/report.txt")
+var goldenFile = "../../../testdata/report.txt"
 
 // play returns the stop of a case.
 func (c *stopCase) play() *Stop {
@@ -203,7 +202,7 @@ func TestLine(t *testing.T) {
 // TestReportDocs: docs/report.md explains exactly the names and reasons that exist, and the
 // page's example has all names.
 func TestReportDocs(t *testing.T) {
-	page := read(t, testutil.Path("docs/report.md"))
+	page := read(t, "../../../docs/report.md")
 	var found []string
 	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]*`) \\|.*\\|$").FindAllStringSubmatch(page, -1) {
 		for _, name := range regexp.MustCompile("`([a-z_]+)`").FindAllStringSubmatch(row[1], -1) {
