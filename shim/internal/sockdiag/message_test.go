@@ -181,7 +181,7 @@ func TestSpans(t *testing.T) {
 	for port := uint16(2); len(even) < maxSpans; port += 2 {
 		even = append(even, port)
 	}
-	if n := len(portSet(even).spans()); n != maxSpans {
+	if n := len(portSet(even).spans(nil)); n != maxSpans {
 		t.Errorf("%d spans, want %d", n, maxSpans)
 	}
 	if got, want := spansOf(append(even, 60000)), "2-60000 "; got != want {
@@ -190,7 +190,7 @@ func TestSpans(t *testing.T) {
 }
 
 func spansOf(p portSet) (text string) {
-	for _, span := range p.spans() {
+	for _, span := range p.spans(nil) {
 		text += fmt.Sprintf("%d-%d ", span.from, span.to)
 	}
 	return text
@@ -198,6 +198,6 @@ func spansOf(p portSet) (text string) {
 
 // isCoarse reports whether a single span stands for too many runs.
 func (p portSet) isCoarse() bool {
-	spans := p.spans()
+	spans := p.spans(nil)
 	return len(spans) == 1 && int(spans[0].to-spans[0].from)+1 > len(p)
 }

@@ -35,18 +35,18 @@ func (p portSet) contains(port uint16) bool {
 // span is a run of consecutive ports, both ends included.
 type span struct{ from, to uint16 }
 
-// spans returns the runs of consecutive ports, or a single span if there are more than
-// maxSpans.
-func (p portSet) spans() (list []span) {
+// spans appends the runs of consecutive ports to list, which is empty: a single span if there
+// are more than maxSpans.
+func (p portSet) spans(list []span) []span {
 	for i, port := range p {
-		if i > 0 && port == p[i-1]+1 {
+		switch {
+		case i > 0 && port == p[i-1]+1:
 			list[len(list)-1].to = port
-		} else {
+		case len(list) == maxSpans:
+			return append(list[:0], span{p[0], p[len(p)-1]})
+		default:
 			list = append(list, span{port, port})
 		}
-	}
-	if len(list) > maxSpans {
-		return []span{{p[0], p[len(p)-1]}}
 	}
 	return list
 }
@@ -63,7 +63,7 @@ func (p portSet) socketFilter() (program []unix.SockFilter) {
 		return nil
 	}
 	program = append(program, unix.SockFilter{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_ABS, K: localPortOffset})
-	for _, span := range p.spans() {
+	for _, span := range p.spans(nil) {
 		program = append(program,
 			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, Jf: 2, K: uint32(span.from)},
 			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JGT | unix.BPF_K, Jt: 1, K: uint32(span.to)},

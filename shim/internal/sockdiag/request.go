@@ -89,7 +89,8 @@ const (
 //
 // See inet_diag_bc_audit and inet_diag_bc_run in net/ipv4/inet_diag.c.
 func appendBytecode(b []byte, ports portSet) []byte {
-	spans := ports.spans()
+	var room [maxSpans]span // on the stack: a dump allocates nothing
+	spans := ports.spans(room[:0])
 	left := len(spans)*spanLen - bcOpLen
 	b = native.AppendUint16(b, uint16(attrLen+left))
 	b = native.AppendUint16(b, attrBytecode)
