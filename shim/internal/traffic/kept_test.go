@@ -165,7 +165,7 @@ var riskCases = map[string]riskCase{
 	"half-closed, a request waits":           {tcp.Socket{State: tcp.CloseWait}, exchanged(5, 10), true},
 	"half-closed, idle":                      {tcp.Socket{State: tcp.CloseWait}, exchanged(50, 10), false},
 	"closed by the program":                  {tcp.Socket{State: tcp.FinWait1, Unsent: 900}, notSent(exchanged(50, 10), 500), false},
-	"a peer that is gone":                    {tcp.Socket{State: tcp.Established, Unsent: 900, Retries: maxRetries}, exchanged(5, 10), false},
+	"a peer that is gone":                    {tcp.Socket{State: tcp.Established, Unsent: 900, Retries: maxRetries + 1}, exchanged(5, 10), false},
 	"connected just now, nothing received":   {tcp.Socket{State: tcp.Established}, tcp.Info{LastReceived: 50 * time.Millisecond, LastSent: 50 * time.Millisecond}, true},
 	"connected long ago, nothing received":   {tcp.Socket{State: tcp.Established}, tcp.Info{LastReceived: time.Minute, LastSent: time.Minute}, false},
 	"a greeting, and nothing received":       {tcp.Socket{State: tcp.Established}, tcp.Info{LastReceived: time.Minute, LastSent: 5 * time.Millisecond, Sent: 9, SentSegments: 1}, false},

@@ -116,8 +116,15 @@ func (u *Usual) answered(info *tcp.Info) bool {
 // is gone: some 12 s, since the kernel doubles the time between two from 0.2 s on.
 const maxRetries = 6
 
-// peerGone reports whether the peer no longer answers.
-func peerGone(s *tcp.Socket) bool { return s.Retries >= maxRetries }
+// answerTime is how long a peer that was away may take to answer a retransmission.
+const answerTime = time.Second
+
+// peerGone reports whether the peer no longer answers. The latest retransmission has had its
+// time.
+func peerGone(s *tcp.Socket) bool {
+	waits := s.Retries == maxRetries && s.HasInfo && s.Info.LastSent < answerTime
+	return s.Retries >= maxRetries && !waits
+}
 
 // mayReceive reports whether the program may still answer: a peer that has closed its end
 // may wait for the response.

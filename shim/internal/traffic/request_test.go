@@ -24,7 +24,9 @@ var testUsual = Usual{PureACKs: 1}
 // rules are the lines, in order.
 var rules = []rule{
 	{"a listener, or TIME_WAIT", func(s *tcp.Socket) bool { return s.State == tcp.Listen || s.State == tcp.TimeWait }, Idle},
-	{"the peer no longer answers", func(s *tcp.Socket) bool { return s.Retries > 5 }, Idle},
+	{"the peer no longer answers", func(s *tcp.Socket) bool {
+		return s.Retries > 5 && (!s.HasInfo || s.Info.LastSent >= time.Second)
+	}, Idle},
 	{"unread or unsent bytes", func(s *tcp.Socket) bool { return s.Unread+s.Unsent > 0 }, InFlight},
 	{"no tcp_info, nothing received, or closed by the program", func(s *tcp.Socket) bool {
 		return !s.HasInfo || s.Info.Received == 0 || s.State != tcp.Established && s.State != tcp.CloseWait

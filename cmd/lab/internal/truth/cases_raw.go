@@ -45,7 +45,7 @@ func counter() func() int {
 func vanishedCases() []truthCase {
 	unacknowledged := each(beforeTERM, func(lead time.Duration) truthCase {
 		return truthCase{
-			name: fmt.Sprintf("vanished: with an unacknowledged answer, %g s before", lead.Seconds()), server: raw, quick: lead == 1*s, quickRemote: lead == 5*s, by: max(5*s, 17*s-lead),
+			name: fmt.Sprintf("vanished: with an unacknowledged answer, %g s before", lead.Seconds()), server: raw, quick: lead == 1*s, quickRemote: lead == 5*s, by: max(5*s, 19*s-lead),
 			script: func(t *trial) {
 				c := t.client()
 				t.at(-lead, func() {
@@ -57,7 +57,7 @@ func vanishedCases() []truthCase {
 		}
 	})
 	return both(append(unacknowledged,
-		truthCase{name: "vanished: in the middle of a download", server: raw, by: 15 * s, script: func(t *trial) {
+		truthCase{name: "vanished: in the middle of a download", server: raw, by: 17 * s, script: func(t *trial) {
 			c := t.client()
 			t.at(-3*s, func() {
 				c.dial().send("answer 0s 20000000")
@@ -65,7 +65,7 @@ func vanishedCases() []truthCase {
 				c.vanish()
 			})
 		}},
-		truthCase{name: "vanished: while the request waits, answered at +3", server: raw, by: 21 * s, script: func(t *trial) {
+		truthCase{name: "vanished: while the request waits, answered at +3", server: raw, by: 22 * s, script: func(t *trial) {
 			c := t.client()
 			t.at(-2*s, func() { c.dial().send("answer 5s 3000") })
 			t.at(-1*s, c.vanish)
