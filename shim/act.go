@@ -1,8 +1,10 @@
 package shim
 
 import (
+	"cmp"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,17 +23,19 @@ func (l *loop) act(a stop.Action) {
 	case stop.Forward:
 		l.send(a.Signal)
 	case stop.Send:
-		l.sendStep(a.Signal)
+		l.checkShell(a.Signal)
+		l.checkProgram()
+		l.send(a.Signal)
 	case stop.Continue:
 		l.send(sig.CONT)
 	case stop.GiveTerminal:
-		l.host.processes.GiveTerminal(l.children.group)
+		l.host.GiveTerminal(l.group)
 	case stop.StopSelf:
-		l.host.processes.StopSelf(a.Signal)
+		l.host.StopSelf(a.Signal)
 	case stop.GiveTerminalOrStop:
 		l.giveTerminalOrStop()
 	case stop.TermGroup:
-		l.host.processes.Kill(-l.children.group, a.Signal) // the group may be empty
+		l.host.Kill(-l.group, a.Signal) // the group may be empty
 	case stop.TermDescendants:
 		l.termDescendants()
 	case stop.KillDescendants:
@@ -39,7 +43,7 @@ func (l *loop) act(a stop.Action) {
 	case stop.StartSampling:
 		l.startSampling()
 	case stop.StopHealth:
-		l.host.setHealthMode(l.health, l.cfg.HealthDuring)
+		l.host.setHealthMode(l.plan.HealthDuring)
 	case stop.RunOnStop:
 		l.runOnStop()
 	case stop.KillOnStop:
@@ -53,41 +57,36 @@ func (l *loop) act(a stop.Action) {
 	case stop.NoteForwardedAtOnce:
 		l.log(Info, "%v passed on at once; no hold asked for", a.Signal)
 	case stop.WarnNotHeld:
-		l.warnNotHeld(a.Signal)
+		l.log(Warn, "%v was passed on at once, and started no stop: if %[1]v stops this container, give %s",
+			a.Signal, Flag("stop-signal", a.Signal))
 	case stop.NoteBeforeStart:
 		l.log(Info, "%v arrived before the start; the command is not started", a.Signal)
 	case stop.Exit:
-		l.exit(a.Status())
+		l.code = l.plan.exitCode(a.Status(), !l.machine.Record().TriggeredAt.IsZero())
+		l.done = true
 	}
-}
-
-// exit ends the loop with the exit code for the command's own status.
-func (l *loop) exit(status int) {
-	stopped := !l.machine.Record().TriggeredAt.IsZero()
-	l.code = l.plan.exitCode(status, stopped)
-	l.done = true
 }
 
 // startSampling starts to sample the traffic.
 func (l *loop) startSampling() {
 	c := l.plan.observeConfig()
 	c.Start = l.machine.Record().TriggeredAt
-	c.Health = l.health
 	l.sampler = l.host.startSampling(c)
+	l.wasShell = !l.plan.Group && !l.plan.Session && l.host.IsShell(l.command)
 }
 
 // observeConfig returns the configuration of the sampler for a hold.
 func (p *plan) observeConfig() observe.Config {
 	return observe.Config{
 		Traffic:           p.traffic,
-		Ports:             p.ports,
-		WholePIDNamespace: p.hook || p.pid1,
-		WaitGone:          p.paths,
+		Ports:             p.CountPorts,
+		WholePIDNamespace: p.terms.Hook || p.pid1,
+		WaitGone:          p.WaitGone,
 		Until:             p.stop.Gate.Until,
 		Floor:             p.stop.Gate.Floor,
 		Ceiling:           p.stop.Gate.MaxHold(),
 		LullStart:         p.stop.Gate.LullStart(),
-		DetectServerGone:  p.hook,
+		DetectServerGone:  p.terms.Hook,
 		Wake:              sigcatch.Wake,
 	}
 }
@@ -95,99 +94,68 @@ func (p *plan) observeConfig() observe.Config {
 // giveTerminalOrStop handles a command that was stopped because the command is in the
 // terminal's background. A shell that moved lameduck to the foreground did not say so.
 func (l *loop) giveTerminalOrStop() {
-	if l.host.processes.GiveTerminal(l.children.group) {
+	if l.host.GiveTerminal(l.group) {
 		l.send(sig.CONT)
 		return
 	}
-	l.host.processes.StopSelf(sig.TSTP)
+	l.host.StopSelf(sig.TSTP)
 }
 
-// warnNotHeld warns that a signal that came from outside of the container does not
-// start a stop.
-func (l *loop) warnNotHeld(s sig.Signal) {
-	missed := "without a hold"
-	if !l.plan.stop.Gate.Holds() {
-		missed = "and does not start a stop"
-	}
-	l.log(Warn, "%v was passed on at once, %s: if %[1]v stops this container, give --stop-signal=%[1]v", s, missed)
-}
-
-// sendStep sends the command a signal of the stop schedule.
-func (l *loop) sendStep(s sig.Signal) {
-	if l.shellChecked != s {
-		l.checkShell(s)
-	}
-	l.shellChecked = 0
-	l.checkProgram()
-	l.send(s)
-}
-
-// checkShell records whether the command is a shell that drops s. That takes longer than
-// to take a sample, and happens before a search for a lull.
+// checkShell records whether the command is a shell that does not react to s, a signal of the
+// stop schedule, while its children go on serving. Only what was a shell at the trigger is
+// looked at, since that takes longer than to take a sample: a search for a lull would miss
+// the lull.
 func (l *loop) checkShell(s sig.Signal) {
-	l.shellChecked = s
-	if l.sampler != nil && l.shellDrops(s) {
-		l.shellDropped = s
+	isChild := func(p proc.Process) bool { return p.Parent == l.command }
+	if l.wasShell && l.host.IsShell(l.command) && !l.host.Catches(l.command, s) &&
+		slices.ContainsFunc(l.host.Descendants(), isChild) {
+		l.stop.ShellDropped = s
 	}
 }
 
 // checkProgram records what the command runs if that is not its preset's server.
 func (l *loop) checkProgram() {
-	if l.plan.server.preset == nil || l.children.command == 0 {
+	if l.plan.server == nil || l.command == 0 {
 		return
 	}
-	exe, argv := l.host.processes.Program(l.children.command)
+	exe, argv := l.host.Program(l.command)
 	found := preset.Match(exe, argv)
-	if exe != "" && (found == nil || found.Name != l.plan.server.preset.Name) {
-		l.otherProgram = path.Base(exe)
+	if exe != "" && (found == nil || found.Name != l.plan.server.Name) {
+		l.stop.OtherProgram = path.Base(exe)
 	}
 }
 
 // send sends a signal to the command, or to its process group. The PID is still the
 // command's: only this goroutine reaps.
 func (l *loop) send(s sig.Signal) {
-	if l.children.command == 0 {
+	if l.command == 0 {
 		return
 	}
-	target := l.children.command
-	if l.cfg.Group || l.cfg.Session {
-		target = -l.children.group
+	target := l.command
+	if l.plan.Group || l.plan.Session {
+		target = -l.group
 	}
 	l.log(Debug, "sending %v to the command", s)
-	if err := l.host.processes.Kill(target, s); err != nil {
+	if err := l.host.Kill(target, s); err != nil {
 		l.log(Warn, "cannot send %v to the command: %v", s, err)
 	}
 }
 
-// shellDrops reports whether the command is a shell that does not react to s while its
-// children go on serving.
-func (l *loop) shellDrops(s sig.Signal) bool {
-	if l.cfg.Group || l.cfg.Session || l.children.command == 0 || !l.host.processes.IsShell(l.children.command) {
-		return false
-	}
-	caught, ok := l.host.processes.Caught(l.children.command)
-	return ok && !caught.Has(s)
-}
-
 // termDescendants sends TERM to every descendant that has not had TERM. After the first
-// time, a descendant whose parent had TERM is left to its parent's cleanup. Without /proc,
-// PID 1 signals all processes.
+// time, a descendant whose parent had TERM is left to its parent's cleanup.
 func (l *loop) termDescendants() {
-	descendants, ok := l.host.processes.Descendants()
-	if !ok {
-		descendants = []proc.Process{allProcesses}
-	}
-	before := l.children.sentTERM
-	l.children.sentTERM = map[int]bool{}
-	for _, p := range descendants {
-		if !before[p.PID] && before[p.Parent] {
+	before := l.sentTERM
+	l.sentTERM = map[int]bool{}
+	for _, p := range l.host.Descendants() {
+		switch {
+		case before[p.PID]:
+		case before[p.Parent]:
 			continue
+		default:
+			l.host.KillDescendant(p, sig.TERM)
+			l.host.KillDescendant(p, sig.CONT) // a stopped process handles TERM only when continued
 		}
-		l.children.sentTERM[p.PID] = true
-		if !before[p.PID] {
-			l.killDescendant(p, sig.TERM)
-			l.killDescendant(p, sig.CONT) // a stopped process handles TERM only when continued
-		}
+		l.sentTERM[p.PID] = true
 	}
 }
 
@@ -198,13 +166,9 @@ const maxKillRounds = 10
 // killDescendants sends KILL to every descendant, and reaps.
 func (l *loop) killDescendants() {
 	for range maxKillRounds {
-		descendants, ok := l.host.processes.Descendants()
-		if !ok {
-			l.killDescendant(allProcesses, sig.KILL)
-			return
-		}
+		descendants := l.host.Descendants()
 		for _, p := range descendants {
-			l.killDescendant(p, sig.KILL)
+			l.host.KillDescendant(p, sig.KILL)
 		}
 		l.reapAll()
 		if len(descendants) == 0 {
@@ -213,57 +177,34 @@ func (l *loop) killDescendants() {
 	}
 }
 
-// allProcesses stands for every process but lameduck itself; see kill(2). Only PID 1 may
-// signal them: elsewhere some of the processes are not lameduck's.
-var allProcesses = proc.Process{PID: -1}
-
-func (l *loop) killDescendant(p proc.Process, s sig.Signal) {
-	switch {
-	case p != allProcesses:
-		l.host.processes.KillDescendant(p, s)
-	case l.plan.pid1:
-		l.host.processes.Kill(p.PID, s)
-	}
-}
-
 // runOnStop starts --on-stop. A failure is logged, and does not stand in the way of the
 // stop.
 func (l *loop) runOnStop() {
-	env := onStopEnv(l.cfg.Env, max(l.children.command, 1), l.machine.Record().Trigger)
-	pid, err := l.host.processes.StartBeside(l.plan.workDir, l.cfg.OnStop, env)
-	l.children.onStop = pid
+	trigger := cmp.Or(l.machine.Record().Trigger, sig.TERM)
+	env := onStopEnv(l.plan.Env, max(l.command, 1), trigger)
+	pid, err := l.host.StartBeside(l.plan.OnStop, env)
+	l.onStop = pid
 	if err != nil {
-		l.log(Warn, "--on-stop: %v", err)
-		l.children.onStopFailed = true
+		l.log(Warn, "%s: %v", Flag("on-stop"), err)
+		l.onStopFailed = true
 	}
 }
 
-// The variables of --on-stop.
-const (
-	pidVariable    = "LAMEDUCK_PID="
-	signalVariable = "LAMEDUCK_SIGNAL="
-)
-
 // onStopEnv returns the environment of --on-stop: env with the PID of the command, which
-// is PID 1 for a preStop hook, and the signal that began the stop.
+// is PID 1 for a preStop hook, and the signal that began the stop, instead of those of an outer
+// lameduck.
 func onStopEnv(env []string, command int, trigger sig.Signal) []string {
-	if trigger == 0 {
-		trigger = sig.TERM
-	}
-	var extended []string
-	for _, entry := range env {
-		if !strings.HasPrefix(entry, pidVariable) && !strings.HasPrefix(entry, signalVariable) { // of an outer lameduck
-			extended = append(extended, entry)
-		}
-	}
-	return append(extended, fmt.Sprintf("%s%d", pidVariable, command), fmt.Sprintf("%s%v", signalVariable, trigger))
+	env = slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
+		return strings.HasPrefix(entry, "LAMEDUCK_PID=") || strings.HasPrefix(entry, "LAMEDUCK_SIGNAL=")
+	})
+	return append(env, fmt.Sprintf("LAMEDUCK_PID=%d", command), fmt.Sprintf("LAMEDUCK_SIGNAL=%v", trigger))
 }
 
 // killOnStop kills --on-stop and the other processes of its group.
 func (l *loop) killOnStop() {
-	if l.children.onStop != 0 {
-		l.log(Warn, "--on-stop still runs, and is killed")
-		l.host.processes.Kill(-l.children.onStop, sig.KILL)
-		l.children.onStopUntil = time.Now()
+	if l.onStop != 0 {
+		l.log(Warn, "%s still runs, and is killed", Flag("on-stop"))
+		l.host.Kill(-l.onStop, sig.KILL)
+		l.stop.OnStopUntil = time.Now()
 	}
 }

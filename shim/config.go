@@ -8,77 +8,97 @@ import (
 // Config is the configuration of [Run], [Hold] and [Watch]: plain values, one for each
 // flag. Zero values are the flags' defaults, except Level (zero is Error, the default is
 // Warn). Command and Env have no defaults.
+//
+// The tags are the grammar of the flags, for package cli, which reads them with kong. The
+// name of a flag is that of its field (--grace-period), and the name of its variable, too
+// (LAMEDUCK_GRACE_PERIOD). The tags are kong's own, where type is a name in cli/values.go,
+// and
+//
+//	everyday  the flag is in --help; --help-all has all flags
+//	needs     what the flag has no effect without: see isMet in cli/config.go
+//
+// The help is in cli/help.txt, since kong would take as long to read long tags as for all
+// else.
 type Config struct {
-	Command []string // the program and its arguments
-	Env     []string // its environment
+	Command []string `kong:"-"` // the program and its arguments
+	Env     []string `kong:"-"` // its environment
 
-	Rewrites    []Rewrite
-	StopSignals []Signal // besides TERM and the signal that TERM is rewritten to
-	Preset      string   // a preset's name, or AutoPreset; "": none
+	// The floor of the hold.
+	Delay time.Duration `group:"Hold:" short:"d" type:"duration" placeholder:"DUR" everyday:""`
+	// Delay is the user's, even if Delay is 0.
+	DelayGiven bool `kong:"-"`
+	// The condition that ends the hold after the floor.
+	Until Condition `group:"Hold:" short:"u" type:"condition" placeholder:"COND" everyday:""`
+	// 0: assumed from Env.
+	GracePeriod time.Duration `group:"Hold:" type:"grace" placeholder:"DUR" everyday:"" needs:"sequence"`
+	// The ceiling; 0: from the grace period.
+	MaxDelay time.Duration `group:"Hold:" type:"length" placeholder:"DUR" needs:"hold"`
+	// Paths: hold while any of them exists.
+	WaitGone []string `group:"Hold:" type:"paths" placeholder:"PATH"`
+	// The program to run when the stop begins, and its arguments.
+	OnStop []string `group:"Hold:" type:"command" placeholder:"COMMAND"`
 
-	Delay       time.Duration // the floor of the hold
-	DelayGiven  bool          // Delay is the user's, even if Delay is 0
-	Until       Condition     // the condition that ends the hold after the floor
-	QuietFor    time.Duration // how long the silence must last; 0: the default
-	MaxSilence  time.Duration // how long a request in flight may be silent and still hold; 0: the default
-	MaxDelay    time.Duration // the ceiling; 0: from the grace period
-	GracePeriod time.Duration // 0: assumed from Env
+	// How long the silence must last; 0: the default.
+	QuietFor time.Duration `group:"Traffic:" type:"length" placeholder:"DUR" needs:"until"`
+	// How long a request in flight may be silent and still hold; 0: the default.
+	MaxSilence time.Duration `group:"Traffic:" type:"length" placeholder:"DUR" needs:"until"`
+	// The local ports that count; empty: the ports of the container's listeners.
+	CountPorts []uint16 `group:"Traffic:" name:"count-port" type:"ports" placeholder:"PORT,..." needs:"hold"`
+	// Local ports that do not count.
+	IgnorePorts []uint16 `group:"Traffic:" name:"ignore-port" type:"ports" placeholder:"PORT,..." needs:"hold"`
+	// Peers that do not count.
+	IgnorePeers []netip.Prefix `group:"Traffic:" name:"ignore-peer" type:"peers" placeholder:"CIDR,..." needs:"hold"`
+	// When traffic that looks like health probes is left out.
+	Probes ProbeRule `group:"Traffic:" name:"ignore-probes" type:"probes" negatable:"" needs:"until"`
 
-	CountPorts  []uint16       // the local ports that count; empty: the ports of the container's listeners
-	IgnorePorts []uint16       // local ports that do not count
-	IgnorePeers []netip.Prefix // peers that do not count
-	Probes      ProbeRule      // when traffic that looks like health probes is left out
+	Rewrites []Rewrite `group:"Signals:" name:"rewrite" short:"r" type:"rewrites" placeholder:"FROM:TO,..." everyday:""`
+	// Besides TERM and the signal that TERM is rewritten to.
+	StopSignals []Signal `group:"Signals:" name:"stop-signal" type:"signals" placeholder:"SIG,..." everyday:""`
+	// A preset's name, or AutoPreset; "": none.
+	Preset string `group:"Signals:" short:"p" type:"preset" placeholder:"NAME" everyday:""`
+	// Signal the command's process group.
+	Group bool `group:"Signals:" short:"g" type:"bool"`
 
-	WaitGone  []string // paths: hold while any of them exists
-	OnStop    []string // the program to run when the stop begins, and its arguments
-	AliveFile string   // path of a file that exists while the command runs; "": no file
+	// The signals after the hold; nil: the stop signal.
+	Schedule Schedule `group:"Stop:" name:"stop-schedule" type:"schedule" placeholder:"SCHEDULE"`
+	// From the first signal sent to KILL; 0: never.
+	KillAfter time.Duration `group:"Stop:" type:"length" placeholder:"DUR"`
+	// How long descendants may outlive the command.
+	Linger time.Duration `group:"Stop:" type:"duration" placeholder:"DUR"`
 
-	Health       *HealthSpec // where health checks are answered; nil: nowhere
-	HealthDuring HealthMode  // how health checks are answered from the first stop signal on
+	ExitCodes []ExitMap `group:"Exit:" name:"exit-code" short:"e" type:"exits" placeholder:"FROM[:TO]" everyday:""`
 
-	Schedule  Schedule      // the signals after the hold; nil: the stop signal
-	KillAfter time.Duration // from the first signal sent to KILL; 0: never
-	Linger    time.Duration // how long descendants may outlive the command
+	Level Level `group:"Report:" name:"log-level" type:"level" placeholder:"LEVEL" everyday:""`
+	JSON  bool  `kong:"-"` // log in JSON, one object per line
+	// Path of a second place for the report, or NoTerminationLog; "": /dev/termination-log if writable.
+	TerminationLog string   `group:"Report:" type:"log" placeholder:"PATH"`
+	Warnings       []string `kong:"-"` // of the caller, logged at the start
 
-	Group bool // signal the command's process group
+	// Where health checks are answered; nil: nowhere.
+	Health *HealthSpec `group:"Neighbors:" type:"health" placeholder:"LISTEN[=TARGET]"`
+	// How health checks are answered from the first stop signal on.
+	HealthDuring HealthMode `group:"Neighbors:" type:"mode" placeholder:"MODE" needs:"health"`
+	// Path of a file that exists while the command runs; "": no file.
+	AliveFile string `group:"Neighbors:" type:"path" placeholder:"PATH"`
 
-	Subreaper         Choice // reap orphans when not PID 1
-	ParentDeathSignal Signal // the signal for lameduck when the parent ends; 0: no signal
+	// Reap orphans when not PID 1.
+	Subreaper Choice `group:"Process:" short:"s" type:"choice"`
+	// The signal for lameduck when the parent ends; 0: no signal.
+	ParentDeathSignal Signal `group:"Process:" type:"signal" placeholder:"SIG"`
 
 	// For the drop-in names. No flag of lameduck's own sets these fields.
-	Session        bool // the command leads a session of its own, which is signaled as a group
-	SameGroup      bool // the command stays in lameduck's own process group
-	ResetSignals   bool // the command starts with no signal blocked and 1 to 31 at their defaults
-	StopSelfOnTSTP bool // TSTP, TTIN and TTOU stop lameduck as well
-	TermGroup      bool // the command's group gets TERM when the command has exited
-	WarnReaped     bool // reaped orphans are logged at Warn instead of Debug
-	TERMDropped    bool // the other program's flag drops TERM: no warning without a hold
-
-	ExitCodes []ExitMap
-
-	TerminationLog string // path of a second place for the report, or NoTerminationLog; "": /dev/termination-log if writable
-	JSON           bool   // log in JSON, one object per line
-	Level          Level
-	Warnings       []string // of the caller, logged at the start
+	Session        bool `kong:"-"` // the command leads a session of its own, which is signaled as a group
+	SameGroup      bool `kong:"-"` // the command stays in lameduck's own process group
+	ResetSignals   bool `kong:"-"` // the command starts with no signal blocked and 1 to 31 at their defaults
+	StopSelfOnTSTP bool `kong:"-"` // TSTP, TTIN and TTOU stop lameduck as well
+	TermGroup      bool `kong:"-"` // the command's group gets TERM when the command has exited
+	WarnReaped     bool `kong:"-"` // reaped orphans are logged at Warn instead of Debug
+	TERMDropped    bool `kong:"-"` // the other program's flag drops TERM: no warning without a hold
 }
 
 // Holds reports whether a stop begins with a hold.
 func (c *Config) Holds() bool {
 	return c.Delay > 0 || c.Until != Elapsed || len(c.WaitGone) > 0 || len(c.OnStop) > 0
-}
-
-// maxThreads returns the number of threads that the configuration needs besides the threads
-// of every run: the health listener's thread and the termination log's.
-func (c *Config) maxThreads() int {
-	n := 0
-	if c.Health != nil {
-		n++
-	}
-	mayReport := c.Holds() || c.Schedule != nil || c.KillAfter > 0 || c.Preset != ""
-	if c.TerminationLog != NoTerminationLog && mayReport {
-		n++
-	}
-	return n
 }
 
 // Validate reports contradictions in the configuration, in terms of the flags. Validate has

@@ -25,14 +25,14 @@
 // know no clock. Mechanism knows no policy: sigcatch (catching signals), proc (starting,
 // signaling and reaping processes), observe (sampling), with scope (whose sockets count),
 // sockdiag (netlink) and procfs (/proc) below, health (the health listener), alive (the
-// alive file), stderr and termlog (output that never delays a stop). Package e2e tests the built binary, and testutil serves tests. walls_test.go tests
-// which package may import which.
+// alive file), stderr and termlog (output that never delays a stop). Package e2e tests the
+// built binary, and testutil serves tests. walls_test.go tests which package may import which.
 //
 // # Entry points
 //
 // [Run] runs a command. [Hold] is the same loop without a command, for a preStop hook.
 // [Watch] shows samples without the loop. [Config] is plain values, of which plan.go and
-// grace.go make the plan. [NewOutline] has the plan in plain values, and [Explain] in words.
+// grace.go make the plan. [NewOutline] has the plan's outcome, and [Outline.Explain] the same in words.
 //
 // # Invariants
 //

@@ -2,9 +2,11 @@ package shim
 
 import (
 	"bytes"
-	"io"
+	"cmp"
 	"os"
 	"path"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 )
@@ -21,35 +23,32 @@ func Entrypoint() (argv, env []string, isLameduck bool) {
 	if len(argv) == 0 || os.Getpid() == 1 {
 		return nil, nil, false
 	}
-	exe, err := proc.Executable(1)
-	if err != nil { // PID 1 runs as another user
-		isLameduck = path.Base(argv[0]) == "lameduck"
-	} else {
-		isLameduck = path.Base(exe) == "lameduck" || contains("/proc/1/exe", programMarker)
-	}
+	exe, _ := proc.Executable(1) // an error if PID 1 runs as another user
+	isLameduck = path.Base(cmp.Or(exe, argv[0])) == "lameduck" || contains("/proc/1/exe", programMarker)
 	env, _ = proc.Environment(1)
 	return argv, env, isLameduck
 }
 
-// contains reports whether text occurs in the first 16 MiB of the file. A lameduck binary
-// has 5.
+// maxSearched is how much of a program is searched. A lameduck binary has 5 MB.
+const maxSearched = 16 << 20
+
+// contains reports whether text occurs in the beginning of the file. The file is mapped, not
+// read: the memory of a container may be short.
 func contains(path, text string) bool {
 	file, err := os.Open(path)
 	if err != nil {
 		return false
 	}
 	defer file.Close()
-	buf := make([]byte, 0, 1<<16)
-	for range 256 {
-		n, err := io.ReadFull(file, buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		switch {
-		case bytes.Contains(buf, []byte(text)):
-			return true
-		case err != nil:
-			return false
-		}
-		buf = append(buf[:0], buf[len(buf)-len(text):]...) // text may lie across two reads
+	info, err := file.Stat()
+	if err != nil {
+		return false
 	}
-	return false
+	size := min(info.Size(), maxSearched)
+	data, err := unix.Mmap(int(file.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return false
+	}
+	defer unix.Munmap(data)
+	return bytes.Contains(data, []byte(text))
 }

@@ -3,296 +3,271 @@ package shim
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
-// Explain returns the outline of a configuration in plain words, one sentence a line, and the
-// warnings of the configuration. The error is that of NewOutline.
-func Explain(cfg Config) (text string, warnings []string, err error) {
-	return explainBy((*Outline).lines, cfg)
+// Explain returns the outline in plain words, one sentence a line: that of a preStop hook, or
+// that of a run.
+func (o *Outline) Explain(asHook bool) string {
+	e := explanation{Outline: o}
+	if asHook {
+		e.hook()
+	} else {
+		e.run()
+	}
+	return e.text
 }
 
-// ExplainHold is Explain for a preStop hook.
-func ExplainHold(cfg Config) (text string, warnings []string, err error) {
-	return explainBy((*Outline).hookLines, cfg)
+// explanation is an outline in words, line by line, in the order of a stop.
+type explanation struct {
+	*Outline
+	text string
 }
 
-func explainBy(lines func(*Outline) []string, cfg Config) (text string, warnings []string, err error) {
-	o, err := NewOutline(cfg)
-	if err != nil {
-		return "", nil, err
-	}
-	for _, line := range lines(o) {
-		text += quote.Line(line) + "\n"
-	}
-	return text, o.Warnings, nil
+// say adds a line.
+func (e *explanation) say(format string, args ...any) {
+	e.text += quote.Line(inWords(format, args...)) + "\n"
 }
 
-// hookLines explains the course of a preStop hook, in order.
-func (o *Outline) hookLines() []string {
-	if !o.Holds {
-		return []string{"returns at once: nothing to wait for; give --delay or --until"}
-	}
-	lines := []string{"as a preStop hook: " + o.hold("waits")}
-	lines = append(lines, o.duringHold("TERM or INT ends the wait at once")...)
-	return append(lines,
-		"  then exits with 0, and the orchestrator sends the stop signal",
-		"where PID 1 is a lameduck that holds by itself: exits with 0 at once",
-		o.graceNeeded())
-}
-
-// lines explains a run, in order.
-func (o *Outline) lines() (lines []string) {
-	cfg := &o.Config
-	if len(cfg.Command) > 0 {
-		lines = append(lines, "runs "+quote.Shell(cfg.Command))
-	}
-	if cfg.AliveFile != "" {
-		lines = append(lines, fmt.Sprintf(
-			"keeps %s locked while the command runs, for neighbors that wait for it", quote.Word(cfg.AliveFile)))
-	}
-	if cfg.Health != nil {
-		lines = append(lines, o.health())
-	}
-	if len(cfg.Rewrites) > 0 {
-		lines = append(lines, o.rewrites())
-	}
-	if cfg.Preset != "" {
-		lines = append(lines, "preset "+o.preset())
-		if o.Preset != nil && o.Preset.Caveat != "" {
-			lines = append(lines, "  caveat: "+o.Preset.Caveat)
+// inWords is fmt.Sprintf with durations in seconds.
+func inWords(format string, args ...any) string {
+	for i, arg := range args {
+		if d, ok := arg.(time.Duration); ok {
+			args[i] = stop.FormatDuration(d)
 		}
 	}
-	if len(o.Starts) == 0 {
-		return append(lines, "no signal begins a stop")
+	return fmt.Sprintf(format, args...)
+}
+
+// hook explains the course of a preStop hook.
+func (e *explanation) hook() {
+	if !e.Holds() {
+		e.say("returns at once: nothing to wait for; give --delay or --until")
+		return
 	}
-	lines = append(lines, o.duringStop()...)
-	if cfg.Linger > 0 {
-		lines = append(lines, fmt.Sprintf(
-			"when the command has exited: TERM to its remaining descendants, and KILL %s later",
-			stop.FormatDuration(cfg.Linger)))
+	e.hold("as a preStop hook: waits", "TERM or INT ends the wait at once")
+	e.say("  then exits with 0, and the orchestrator sends the stop signal")
+	e.say("where PID 1 is a lameduck that holds by itself: exits with 0 at once")
+	e.graceNeeded()
+}
+
+// run explains a run.
+func (e *explanation) run() {
+	if len(e.Command) > 0 {
+		e.say("runs %s", quote.Shell(e.Command))
 	}
-	if len(o.ExitCodes) > 0 {
-		lines = append(lines, "reports exit code "+o.exitCodes())
+	if e.AliveFile != "" {
+		e.say("keeps %s locked while the command runs, for neighbors that wait for it", quote.Word(e.AliveFile))
 	}
-	if o.Holds || cfg.Schedule != nil || cfg.KillAfter > 0 || cfg.Linger > 0 {
-		lines = append(lines, o.graceNeeded())
+	e.health()
+	for _, r := range e.Rewrites {
+		if r.To == 0 {
+			e.say("drops %v", r.From)
+		} else {
+			e.say("sends %v where %v arrives", r.To, r.From)
+		}
 	}
-	return lines
+	e.preset()
+	if len(e.Starts) == 0 {
+		e.say("no signal begins a stop")
+		return
+	}
+	e.duringStop()
+	if e.Linger > 0 {
+		e.say("when the command has exited: TERM to its remaining descendants, and KILL %s later", e.Linger)
+	}
+	e.exitCodes()
+	if e.Holds() || e.givenTimes() != "" {
+		e.graceNeeded()
+	}
 }
 
 // health explains the health listener.
-func (o *Outline) health() string {
-	answer := "answers health checks on %v with 200"
-	if o.Config.Health.Target.Port() != 0 {
-		answer = "passes health checks through, %v, which do not count as traffic"
+func (e *explanation) health() {
+	if e.Health == nil {
+		return
+	}
+	answer := "answers health checks on %v with 200; %s"
+	if e.Health.Target.Port() != 0 {
+		answer = "passes health checks through, %v, which do not count as traffic; %s"
 	}
 	during := map[HealthMode]string{
 		HealthPass:  "also during a stop",
 		HealthFail:  "from the first stop signal on they get 503",
 		HealthClose: "from the first stop signal on they are refused",
 	}
-	return fmt.Sprintf(answer, o.Config.Health) + "; " + during[o.Config.HealthDuring]
-}
-
-// rewrites explains --rewrite.
-func (o *Outline) rewrites() string {
-	var rewrites []string
-	for _, r := range o.Config.Rewrites {
-		if r.To == 0 {
-			rewrites = append(rewrites, fmt.Sprintf("drops %v", r.From))
-		} else {
-			rewrites = append(rewrites, fmt.Sprintf("sends %v where %v arrives", r.To, r.From))
-		}
-	}
-	return strings.Join(rewrites, ", ")
+	e.say(answer, e.Health, during[e.HealthDuring])
 }
 
 // preset explains --preset.
-func (o *Outline) preset() string {
-	text := o.Config.Preset
+func (e *explanation) preset() {
+	known, name := e.server, e.Config.Preset
 	switch {
-	case o.Preset == nil:
-		return "auto: that of the program that runs when a stop signal arrives"
-	case text == AutoPreset:
-		text = "auto, probably " + o.Preset.Name
+	case name == "":
+		return
+	case known == nil:
+		e.say("preset auto: that of the program that runs when a stop signal arrives")
+		return
+	case name == AutoPreset:
+		name = "auto, probably " + known.Name
 	}
-	return text + ", stopped by " + o.Preset.Schedule + ": " + o.Preset.Says
+	e.say("preset %s, stopped by %s: %s", name, known.Schedule, known.Says)
+	if known.Caveat != "" {
+		e.say("  caveat: %s", known.Caveat)
+	}
 }
 
-// duringStop explains the course of a stop, in order.
-func (o *Outline) duringStop() (lines []string) {
+// duringStop explains the course of a stop.
+func (e *explanation) duringStop() {
 	var names []string
-	for _, start := range o.Starts {
+	for _, start := range e.Starts {
 		names = append(names, start.Signal.String())
 	}
-	begin := "on " + orList(names) + ": "
+	begin := "on " + strings.Join(names, " or ")
 	switch {
-	case !o.Sequence:
-		return []string{begin + "passes it on at once; no hold, schedule or preset was asked for"}
-	case !o.Holds:
-		lines = append(lines, begin+"does not hold")
+	case !e.Sequence:
+		e.say("%s: passes it on at once; no hold, schedule or preset was asked for", begin)
+		return
+	case e.Holds():
+		e.hold(begin+": keeps serving", "a second stop signal, more than a second later, or INT, ends the hold at once")
 	default:
-		lines = append(lines, begin+o.hold("keeps serving"))
-		lines = append(lines, o.duringHold(
-			"a second stop signal, more than a second later, or INT, ends the hold at once")...)
+		e.say("%s: does not hold", begin)
 	}
-	first := o.Starts[0].Steps
-	lines = append(lines, "  then "+o.steps(first))
-	for _, start := range o.Starts[1:] {
-		if !slices.Equal(start.Steps, first) {
-			lines = append(lines, fmt.Sprintf("  if %v came: %v", start.Signal, start.Steps))
+	first := e.steps(e.Starts[0].Steps)
+	e.say("  then %s", first)
+	for _, start := range e.Starts[1:] {
+		if steps := e.steps(start.Steps); steps != first {
+			e.say("  if %v came: %s", start.Signal, steps)
 		}
 	}
-	if o.Config.KillAfter == 0 && !o.Config.Schedule.Kills() {
-		at := stop.FormatDuration(o.Grace)
-		if o.GraceAssumed {
-			at += ", assumed (--grace-period)"
+	if e.KillAfter == 0 && !e.Schedule.Kills() {
+		assumed := ""
+		if e.GraceAssumed {
+			assumed = ", assumed (--grace-period)"
 		}
-		lines = append(lines, "  sends no KILL: that is the orchestrator's, at "+at)
+		e.say("  sends no KILL: that is the orchestrator's, at %s%s", e.Grace, assumed)
 	}
-	return lines
 }
 
-// duringHold explains the events beside a hold, and the early end of a hold.
-func (o *Outline) duringHold(endsEarly string) (lines []string) {
-	if len(o.Config.OnStop) > 0 {
-		lines = append(lines, "  meanwhile runs "+quote.Shell(o.Config.OnStop))
-	}
-	lines = append(lines, "  "+endsEarly)
-	const subject = "  what looks like a health probe "
-	switch {
-	case o.Config.Until == Elapsed:
-	case o.Config.Probes == IgnoreProbes:
-		lines = append(lines, subject+"is left out at once")
-	case o.Config.Probes == CountProbes:
-		lines = append(lines, subject+"counts")
-	default:
-		lines = append(lines, subject+
-			"is left out once all other traffic has been silent for "+stop.FormatDuration(o.Silence))
-	}
-	if o.MaxKept > 0 {
-		lines = append(lines,
-			"  clients that keep their connections prolong the hold to "+
-				stop.FormatDuration(o.MaxKept)+" after the last new connection")
-	}
-	return lines
-}
-
-// hold explains the hold. The verb describes a hold: "keeps serving".
-func (o *Outline) hold(verb string) string {
+// hold explains the hold, which begin describes ("keeps serving"), what happens beside it, and
+// its early end.
+func (e *explanation) hold(begin, endsEarly string) {
+	silence := e.traffic.QuietFor
 	var until []string
-	silence := stop.FormatDuration(o.Silence)
-	switch o.Config.Until {
-	case Settled:
-		until = append(until, "no new connection has come for "+silence)
-	case Quiet:
-		until = append(until, "nobody has connected or sent a byte for "+silence+" and no request is in flight")
-	case Drained:
-		until = append(until, "nobody has connected or sent a byte for "+silence+" and no connection is open")
+	if e.Until != Elapsed {
+		until = append(until, inWords(map[Condition]string{
+			Settled: "no new connection has come for %s",
+			Quiet:   "nobody has connected or sent a byte for %s and no request is in flight",
+			Drained: "nobody has connected or sent a byte for %s and no connection is open",
+		}[e.Until], silence))
 	}
-	for _, path := range o.Config.WaitGone {
+	for _, path := range e.WaitGone {
 		until = append(until, quote.Word(path)+" is gone")
 	}
-	if len(o.Config.OnStop) > 0 {
+	if len(e.OnStop) > 0 {
 		until = append(until, "--on-stop has ended")
 	}
-	longest := stop.FormatDuration(o.MaxHold)
-	if len(until) == 0 {
-		return verb + " for " + longest
+	switch {
+	case len(until) == 0:
+		e.say("%s for %s", begin, e.MaxHold)
+	case e.Delay > 0:
+		e.say("%s at least %s, until %s, at most %s", begin, e.Delay, strings.Join(until, ", and "), e.MaxHold)
+	default:
+		e.say("%s until %s, at most %s", begin, strings.Join(until, ", and "), e.MaxHold)
 	}
-	if o.Config.Delay > 0 {
-		verb += " at least " + stop.FormatDuration(o.Config.Delay) + ","
+	if len(e.OnStop) > 0 {
+		e.say("  meanwhile runs %s", quote.Shell(e.OnStop))
 	}
-	return fmt.Sprintf("%s until %s, at most %s", verb, strings.Join(until, ", and "), longest)
+	e.say("  %s", endsEarly)
+	if e.Until != Elapsed {
+		e.say("  what looks like a health probe %s", map[ProbeRule]string{
+			IgnoreProbes:          "is left out at once",
+			CountProbes:           "counts",
+			IgnoreProbesPatiently: inWords("is left out once all other traffic has been silent for %s", silence),
+		}[e.Probes])
+	}
+	if longest := traffic.KeptFor * silence; e.Until == Quiet && longest < e.MaxHold {
+		e.say("  clients that keep their connections prolong the hold to %s after the last new connection", longest)
+	}
 }
 
-// steps explains the signals after the hold, and the latest time of KILL.
-func (o *Outline) steps(schedule Schedule) string {
+// steps explains the signals after the hold up to KILL, and the latest time of KILL. A preset's
+// steps that would come after the KILL of --kill-after are left out.
+func (e *explanation) steps(schedule Schedule) string {
+	latest := ""
+	if e.MaxHold > e.Delay {
+		latest = " at the latest"
+	}
 	var parts []string
 	var wait time.Duration // since the previous signal
-	at := o.MaxHold
+	at := e.MaxHold
+	kill := at + schedule.InitialWait() + e.KillAfter
+steps:
 	for i, step := range schedule {
-		if step.Forever {
-			parts = append(parts, fmt.Sprintf("%s%v, repeated forever", later(wait), schedule[i+1:]))
+		if e.KillAfter > 0 && at >= kill {
 			break
 		}
-		if step.Signal == 0 {
-			wait += step.Wait
-			at += step.Wait
-			continue
+		later := ""
+		if wait > 0 {
+			later = inWords("%s later ", wait)
 		}
-		part := later(wait) + step.Signal.String()
-		if step.Signal == sig.KILL {
-			part += o.latest(at)
+		switch {
+		case step.Forever:
+			parts = append(parts, fmt.Sprintf("%s%v, repeated forever", later, schedule[i+1:]))
+			break steps
+		case step.Signal == sig.KILL:
+			parts = append(parts, inWords("%sKILL, at %s%s", later, at, latest))
+		case step.Signal != 0:
+			parts = append(parts, later+step.Signal.String())
+			wait = 0
 		}
-		parts = append(parts, part)
-		wait = 0
+		wait += step.Wait
+		at += step.Wait
 	}
-	if after := o.Config.KillAfter; after > 0 {
-		at := o.MaxHold + schedule.InitialWait() + after
-		parts = append(parts, "KILL "+stop.FormatDuration(after)+" after the first signal"+o.latest(at))
+	if e.KillAfter > 0 {
+		parts = append(parts, inWords("KILL %s after the first signal, at %s%s", e.KillAfter, kill, latest))
 	}
 	return strings.Join(parts, ", ")
 }
 
-// later returns the words before a signal that follows another one.
-func later(wait time.Duration) string {
-	if wait == 0 {
-		return ""
-	}
-	return stop.FormatDuration(wait) + " later "
-}
-
-// latest returns the words after a KILL that say when KILL is sent.
-func (o *Outline) latest(at time.Duration) string {
-	text := ", at " + stop.FormatDuration(at)
-	if o.Config.Until != Elapsed || len(o.Config.WaitGone) > 0 || len(o.Config.OnStop) > 0 {
-		text += " at the latest"
-	}
-	return text
-}
-
 // exitCodes explains --exit-code and the exit codes of the preset.
-func (o *Outline) exitCodes() string {
-	var codes []string
-	for _, exit := range o.ExitCodes {
-		code := fmt.Sprintf("%d as %d", exit.From, exit.To)
-		if exit.AfterStop {
-			code += " after a stop"
+func (e *explanation) exitCodes() {
+	given := map[int]bool{}
+	for _, m := range e.ExitCodes {
+		given[m.From] = true
+		e.say("reports exit code %d as %d", m.From, m.To)
+	}
+	if e.server == nil {
+		return
+	}
+	for _, m := range e.server.Exit {
+		if !given[m.From] {
+			e.say("reports exit code %d as %d after a stop", m.From, m.To)
 		}
-		codes = append(codes, code)
 	}
-	slices.Sort(codes)
-	return strings.Join(codes, ", ")
 }
 
-// graceNeeded explains which grace period the stop needs.
-func (o *Outline) graceNeeded() string {
-	text := fmt.Sprintf(
-		"your pod needs terminationGracePeriodSeconds of %v or more (docker stop -t %[1]v)",
-		math.Ceil(o.GraceNeeded.Seconds()))
-	if o.MaxHold > 0 {
-		text += fmt.Sprintf(
-			": %s for the hold, and %s for the command to stop by itself",
-			stop.FormatDuration(o.MaxHold), stop.FormatDuration(o.TimeToStop))
+// graceNeeded explains which grace period the stop needs: one that was given, or else the
+// shortest that is long enough.
+func (e *explanation) graceNeeded() {
+	needed := e.Grace
+	if e.GraceAssumed {
+		needed = e.graceFor(e.MaxHold)
 	}
-	if o.GraceAssumed {
-		text += fmt.Sprintf("; %s is assumed: give --grace-period", stop.FormatDuration(o.Grace))
+	text := fmt.Sprintf("your pod needs terminationGracePeriodSeconds of %v or more (docker stop -t %[1]v)",
+		math.Ceil(needed.Seconds()))
+	if e.MaxHold > 0 {
+		left := needed - e.MaxHold - e.Schedule.InitialWait() - e.Linger
+		text += inWords(": %s for the hold, and %s for the command to stop by itself", e.MaxHold, left)
 	}
-	return text
-}
-
-// orList joins words with commas and an "or".
-func orList(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
+	if e.GraceAssumed {
+		text += inWords("; %s is assumed: give --grace-period", e.Grace)
 	}
-	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+	e.say("%s", text)
 }

@@ -76,7 +76,7 @@ func schedule(t *testing.T, text string) {
 		oneLine(t, text, err)
 		return
 	}
-	if again, err := ParseSchedule(s.String()); !s[0].StopSignal && (err != nil || again.String() != s.String()) {
+	if again, err := ParseSchedule(s.String()); err != nil || again.String() != s.String() {
 		t.Errorf("%q is %v, which is %v, %v", text, s, again, err)
 	}
 	kill, named := s.TimeToKill()
@@ -84,10 +84,10 @@ func schedule(t *testing.T, text string) {
 		t.Errorf("%q: %v before, KILL at %v, the last at %v", text, s.InitialWait(), kill, last)
 	}
 	for _, cfg := range []Config{{Schedule: s}, {Schedule: s, Delay: time.Hour}, {Schedule: s, Until: Quiet, GracePeriod: time.Minute}} {
-		said, _, err := Explain(cfg)
+		o, err := NewOutline(cfg)
 		if err != nil {
 			oneLine(t, text, err)
-		} else if negative.MatchString(said) {
+		} else if said := o.Explain(false); negative.MatchString(said) {
 			t.Errorf("%q: %s", text, said)
 		}
 	}

@@ -3,7 +3,6 @@ package shim
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -42,27 +41,23 @@ func isSet(env []string, name string) bool {
 // the time to KILL if the configuration names a KILL, else 10 s or a third of the grace
 // period, but no less than the schedule takes.
 func (c *Config) reserve(grace time.Duration) time.Duration {
-	if kill, named := c.timeToKill(); named {
-		return kill
+	last, kills := c.lastSignal()
+	if kills {
+		return last
 	}
-	return max(min(defaultReserve, grace/3), c.Schedule.TimeToLast())
+	return max(min(defaultReserve, grace/3), last)
 }
 
-// timeToKill returns the time from the first signal to KILL, if the configuration names a
-// KILL.
-func (c *Config) timeToKill() (after time.Duration, named bool) {
+// lastSignal returns the time from the first signal to KILL, or to the last signal if the
+// configuration names no KILL.
+func (c *Config) lastSignal() (after time.Duration, kills bool) {
 	if c.KillAfter > 0 {
 		return c.KillAfter, true
 	}
-	return c.Schedule.TimeToKill()
-}
-
-// timeToLast returns the time from the first signal to the last one.
-func (c *Config) timeToLast() time.Duration {
-	if kill, named := c.timeToKill(); named {
-		return kill
+	if kill, named := c.Schedule.TimeToKill(); named {
+		return kill, true
 	}
-	return c.Schedule.TimeToLast()
+	return c.Schedule.TimeToLast(), false
 }
 
 // ceiling returns the longest hold after which the command still has time to stop within
@@ -75,16 +70,12 @@ func (c *Config) ceiling(grace time.Duration) time.Duration {
 // graceFor returns the shortest grace period, in whole seconds, whose ceiling is no
 // shorter than a hold.
 func (c *Config) graceFor(hold time.Duration) time.Duration {
-	grace := (hold + c.Schedule.InitialWait() + c.reserve(0) + c.Linger + stop.ReportMargin).Truncate(time.Second)
+	grace := (hold - c.ceiling(0)).Truncate(time.Second)
 	for c.ceiling(grace) < hold {
 		grace += time.Second
 	}
 	return grace
 }
-
-// inSeconds returns a time as the fields of orchestrators take it
-// (terminationGracePeriodSeconds, docker stop -t): in seconds, without a unit.
-func inSeconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }
 
 // longestGiven returns the longest time that the configuration asks to hold.
 func (c *Config) longestGiven() time.Duration { return max(c.Delay, c.MaxDelay, c.QuietFor) }
@@ -103,17 +94,14 @@ func (c *Config) givenTimes() string {
 	var flags []string
 	for _, flag := range []struct {
 		name  string
-		value time.Duration
-	}{{"delay", c.Delay}, {"quiet-for", c.QuietFor}, {"max-delay", c.MaxDelay}, {"kill-after", c.KillAfter}, {"linger", c.Linger}} {
-		if flag.value > 0 {
-			flags = append(flags, fmt.Sprintf("--%s=%v", flag.name, flag.value))
+		value fmt.Stringer
+	}{
+		{"delay", c.Delay}, {"quiet-for", c.QuietFor}, {"max-delay", c.MaxDelay},
+		{"kill-after", c.KillAfter}, {"linger", c.Linger}, {"stop-schedule", c.Schedule},
+	} {
+		if value := flag.value.String(); value != "" && value != "0s" {
+			flags = append(flags, Flag(flag.name, value))
 		}
-	}
-	switch {
-	case len(c.Schedule) > 1 && c.Schedule[0].StopSignal: // was given as a single duration
-		flags = append(flags, fmt.Sprintf("--stop-schedule=%v", c.Schedule[1]))
-	case c.Schedule != nil:
-		flags = append(flags, fmt.Sprintf("--stop-schedule=%v", c.Schedule))
 	}
 	return strings.Join(flags, " with ")
 }

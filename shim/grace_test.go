@@ -41,14 +41,14 @@ func TestGraceAdaptive(t *testing.T) {
 		if g.Floor != c.floor || g.UnseenFloor != c.unseen || g.Ceiling != c.ceiling || g.Until != stop.Quiet || p.traffic.QuietFor != c.quiet || p.traffic.MaxSilence != c.silent {
 			t.Errorf("%s: %v (unseen: %v) to %v until %q, quiet for %v, silent for %v", name, g.Floor, g.UnseenFloor, g.Ceiling, g.Until, p.traffic.QuietFor, p.traffic.MaxSilence)
 		}
-		if !strings.HasPrefix(p.grace.caveat, c.caveat) || (p.grace.caveat == "") != (c.caveat == "") {
-			t.Errorf("%s: caveat %q, want %q", name, p.grace.caveat, c.caveat)
+		if !strings.HasPrefix(p.terms.GraceCaveat, c.caveat) || (p.terms.GraceCaveat == "") != (c.caveat == "") {
+			t.Errorf("%s: caveat %q, want %q", name, p.terms.GraceCaveat, c.caveat)
 		}
 	}
-	wantError(t, in(30*s, Config{MaxDelay: 20 * s}), "--max-delay=20s", "--grace-period=30", "a grace period of 31 s")
-	wantError(t, in(30*s, Config{QuietFor: 20 * s}), "--quiet-for=20s", "--grace-period=30", "a grace period of 31 s")
-	wantError(t, in(30*s, Config{Delay: 9 * s, MaxDelay: 8 * s}), "--delay=9s", "longer than --max-delay=8s")
-	wantError(t, in(0, Config{QuietFor: 9 * s, MaxDelay: 8 * s}), "--quiet-for=9s", "longer than --max-delay=8s")
+	wantError(t, in(30*s, Config{MaxDelay: 20 * s}), "--max-delay=20s", "--grace-period=30 (LAMEDUCK_GRACE_PERIOD)", "a grace period of 31 s")
+	wantError(t, in(30*s, Config{QuietFor: 20 * s}), "--quiet-for=20s", "--grace-period=30 (LAMEDUCK_GRACE_PERIOD)", "a grace period of 31 s")
+	wantError(t, in(30*s, Config{Delay: 9 * s, MaxDelay: 8 * s}), "--delay=9s", "longer than --max-delay=8s (LAMEDUCK_MAX_DELAY)")
+	wantError(t, in(0, Config{QuietFor: 9 * s, MaxDelay: 8 * s}), "--quiet-for=9s", "longer than --max-delay=8s (LAMEDUCK_MAX_DELAY)")
 }
 
 // TestTrafficCondition: the traffic's summary explains the condition of the hold.
@@ -79,20 +79,20 @@ var graceSchedules = []struct {
 	{"USR1/5/TERM/forever/HUP/60", 0, 0, 60 * time.Second, 49 * time.Second, "", "", ""},
 	{"USR1/30/TERM/5/KILL", 0, 0, 60 * time.Second, 24 * time.Second, "", "ends first", "ends first"},
 	{"USR1/30/TERM/5/KILL", 0, 0, 36 * time.Second, 0, "", "ends first", "ends first"},
-	{"USR1/30/TERM/5/KILL", 0, 0, 35 * time.Second, -time.Second, "--stop-schedule=USR1/30s/TERM/5s/KILL does not fit into --grace-period=35, which leaves 0s for the hold: give less, or a grace period of 36 s", "ends first", "ends first"},
+	{"USR1/30/TERM/5/KILL", 0, 0, 35 * time.Second, -time.Second, "--stop-schedule=USR1/30s/TERM/5s/KILL (LAMEDUCK_STOP_SCHEDULE) does not fit into --grace-period=35 (LAMEDUCK_GRACE_PERIOD), which leaves 0s for the hold: give less, or a grace period of 36 s", "ends first", "ends first"},
 	{"TERM/2/KILL", 0, 0, 60 * time.Second, 57 * time.Second, "", "", ""},
 	{"TERM/8/KILL", 0, 0, 60 * time.Second, 51 * time.Second, "", "", "ends first"},
 	{"KILL", 0, 0, 60 * time.Second, 59 * time.Second, "", "", ""},
 	{"30", 0, 0, 60 * time.Second, 29 * time.Second, "", "ends first", "ends first"},
 	{"", 5 * time.Second, 0, 60 * time.Second, 54 * time.Second, "", "", ""},
 	{"", 8 * time.Second, 0, 60 * time.Second, 51 * time.Second, "", "", "ends first"},
-	{"", 20 * time.Second, 0, 20 * time.Second, -time.Second, "--kill-after=20s does not fit into --grace-period=20, which leaves 0s for the hold: give less, or a grace period of 21 s", "ends first", "ends first"},
+	{"", 20 * time.Second, 0, 20 * time.Second, -time.Second, "--kill-after=20s (LAMEDUCK_KILL_AFTER) does not fit into --grace-period=20 (LAMEDUCK_GRACE_PERIOD), which leaves 0s for the hold: give less, or a grace period of 21 s", "ends first", "ends first"},
 	{"TERM/4/QUIT", 5 * time.Second, 0, 60 * time.Second, 54 * time.Second, "", "", ""}, // KILL is the last
 	{"TERM/5/KILL", 0, 10 * time.Second, 60 * time.Second, 44 * time.Second, "", "ends first", "ends first"},
 	{"", 0, 4 * time.Second, 60 * time.Second, 45 * time.Second, "", "", "leaves the command 4s to stop"},
 	{"20/TERM/5/KILL", 0, 0, 60 * time.Second, 34 * time.Second, "", "ends first", "ends first"},
 	{"20/TERM", 0, 0, 60 * time.Second, 29 * time.Second, "", "ends first", "ends first"},
-	{"30/TERM", 0, 0, 20 * time.Second, ceilingOfThird(20*time.Second) - 30*time.Second, "--stop-schedule=30s/TERM does not fit into --grace-period=20, which leaves 0s for the hold: give less, or a grace period of 41 s", "ends first", "ends first"},
+	{"30/TERM", 0, 0, 20 * time.Second, ceilingOfThird(20*time.Second) - 30*time.Second, "--stop-schedule=30s/TERM (LAMEDUCK_STOP_SCHEDULE) does not fit into --grace-period=20 (LAMEDUCK_GRACE_PERIOD), which leaves 0s for the hold: give less, or a grace period of 41 s", "ends first", "ends first"},
 }
 
 // ceilingOfThird returns the ceiling for a grace period of which a third is reserved.
@@ -114,8 +114,8 @@ func TestGraceSchedule(t *testing.T) {
 			cfg.Delay = delay
 			cfg.GracePeriod = 0
 			p := mustPlan(t, cfg, false)
-			if !strings.Contains(p.grace.caveat, want) || (p.grace.caveat == "") != (want == "") || (len(p.warnings) == 1) != (want != "") {
-				t.Errorf("%+v, after %v: caveat %q, warnings %q", c, delay, p.grace.caveat, p.warnings)
+			if !strings.Contains(p.terms.GraceCaveat, want) || (p.terms.GraceCaveat == "") != (want == "") || (len(p.Warnings) == 1) != (want != "") {
+				t.Errorf("%+v, after %v: caveat %q, warnings %q", c, delay, p.terms.GraceCaveat, p.Warnings)
 			}
 		}
 		cfg.Delay, cfg.GracePeriod = 0, c.grace
@@ -137,18 +137,18 @@ func TestGraceSchedule(t *testing.T) {
 // take it.
 func TestGraceInSeconds(t *testing.T) {
 	const s = time.Second
-	wantError(t, Config{Delay: 90 * s, GracePeriod: 100 * s}, "--delay=1m30s does not fit into --grace-period=100, which leaves 1m29s for the hold: give less, or a grace period of 101 s")
-	wantError(t, Config{Delay: 2 * s, GracePeriod: 1500 * time.Millisecond}, "--grace-period=1.5,", "a grace period of 5 s")
+	wantError(t, Config{Delay: 90 * s, GracePeriod: 100 * s}, "--delay=1m30s (LAMEDUCK_DELAY) does not fit into --grace-period=100 (LAMEDUCK_GRACE_PERIOD), which leaves 1m29s for the hold: give less, or a grace period of 101 s")
+	wantError(t, Config{Delay: 2 * s, GracePeriod: 1500 * time.Millisecond}, "--grace-period=1.5 (LAMEDUCK_GRACE_PERIOD),", "a grace period of 5 s")
 	wantError(t, Config{OnStop: []string{"x"}, GracePeriod: 60 * s, KillAfter: 59 * s}, "give a grace period of 61 s or more")
 }
 
 // TestGraceNothing: an adaptive hold needs some time.
 func TestGraceNothing(t *testing.T) {
 	const s = time.Second
-	wantError(t, Config{Until: Quiet, GracePeriod: s}, "--until=quiet does not fit into --grace-period=1", "a grace period of 3 s")
-	wantError(t, Config{Until: Quiet, GracePeriod: 10 * s, KillAfter: 9 * s}, "--kill-after=9s does not fit into --grace-period=10", "a grace period of 11 s")
-	if p := mustPlan(t, Config{Until: Quiet, KillAfter: 9 * s}, false); p.stop.Gate.Ceiling != 8*s || !strings.Contains(p.grace.caveat, "ends first") {
-		t.Errorf("over an assumed one: %v, %q", p.stop.Gate.Ceiling, p.grace.caveat)
+	wantError(t, Config{Until: Quiet, GracePeriod: s}, "--until=quiet (LAMEDUCK_UNTIL) does not fit into --grace-period=1 (LAMEDUCK_GRACE_PERIOD)", "a grace period of 3 s")
+	wantError(t, Config{Until: Quiet, GracePeriod: 10 * s, KillAfter: 9 * s}, "--kill-after=9s (LAMEDUCK_KILL_AFTER) does not fit into --grace-period=10 (LAMEDUCK_GRACE_PERIOD)", "a grace period of 11 s")
+	if p := mustPlan(t, Config{Until: Quiet, KillAfter: 9 * s}, false); p.stop.Gate.Ceiling != 8*s || !strings.Contains(p.terms.GraceCaveat, "ends first") {
+		t.Errorf("over an assumed one: %v, %q", p.stop.Gate.Ceiling, p.terms.GraceCaveat)
 	}
 	wantError(t, Config{OnStop: []string{"x"}, GracePeriod: 10 * s, KillAfter: 9 * s}, "leaves no time for the hold")
 	mustPlan(t, Config{GracePeriod: s, Preset: "nginx"}, false)

@@ -1,12 +1,8 @@
 package shim
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/health"
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
@@ -19,20 +15,19 @@ import (
 // host is everything but the time that the loop asks of the operating system. Tests have
 // another host. Only the loop's goroutine uses a host. testing/synctest makes time virtual.
 type host struct {
-	processes processes
+	processes
 
-	// next waits for a signal until a deadline, forever if the deadline is zero. At the
-	// deadline, or when a sample of the traffic is ready, next returns 0.
-	next          func(deadline time.Time) sig.Signal
-	selfInflicted func(s sig.Signal) bool // lameduck itself caused the signal s
-	fromOutside   func(s sig.Signal) bool // a process outside of the PID namespace sent the latest s
+	// next waits until a deadline for a signal that lameduck itself has not caused, forever if
+	// the deadline is zero. At the deadline, or when a sample of the traffic is ready, next
+	// returns 0.
+	next        func(deadline time.Time) sig.Signal
+	fromOutside func(s sig.Signal) bool // a process outside of the PID namespace sent the latest s
 
 	startSampling func(observe.Config) sampler
 	snapshots     chan observe.Snapshot // of the sampler
 
-	serveHealth   func(health.Spec) (*health.Listener, error)
-	setHealthMode func(*health.Listener, health.Mode)
-	hasDirectory  func(path string) bool // true if the file system does not tell
+	serveHealth   func(health.Spec) error
+	setHealthMode func(health.Mode)
 
 	// While the command runs, writing waits for no reader and no volume.
 	writeLine    func(lines ...string)
@@ -48,14 +43,14 @@ type processes interface {
 
 	Start(c proc.Command) (pid int, err error)
 	ReleaseInherited()
-	Find(dir string, argv, env []string) error
-	StartBeside(dir string, argv, env []string) (pid int, err error)
+	Find(argv, env []string) error
+	StartBeside(argv, env []string) (pid int, err error)
 	Reap() (pid int, status proc.Status)
 
 	Kill(pid int, s sig.Signal) error
 	KillDescendant(p proc.Process, s sig.Signal) error
-	Descendants() (list []proc.Process, ok bool)
-	Caught(pid int) (set sig.Set, ok bool)
+	Descendants() []proc.Process
+	Catches(pid int, s sig.Signal) bool
 	Program(pid int) (exe string, argv []string)
 	IsShell(pid int) bool
 
@@ -66,48 +61,53 @@ type processes interface {
 
 // sampler is an *observe.Sampler.
 type sampler interface {
-	Continue(searching bool) // a snapshot was handled; searching for a lull, samples are more frequent
+	Continue(searching bool) // a snapshot was handled; searching for a lull, samples are taken back to back
 	SlowDown()               // the hold is over: samples only serve the report
 }
 
-// newHost returns the operating system as a host.
-func newHost(cfg *Config) host {
-	out := newStderr(2, cfg.JSON)
-	log := termlog.New(cfg.TerminationLog)
-	processes := &proc.Processes{Threads: cfg.maxThreads(), ResetSignals: cfg.ResetSignals, Parent: os.Getppid()}
+// newHost returns the operating system as the host of a plan. The health listener and the
+// termination log need a thread each.
+func newHost(p *plan) host {
+	outs := newOutputs(p.JSON, p.terms.Hook)
+	log := termlog.New(p.TerminationLog)
+	workDir, _ := os.Getwd()
+	processes := &proc.Processes{ResetSignals: p.ResetSignals, Parent: os.Getppid(), Dir: workDir}
+	var listener *health.Listener
+	if p.Health != nil {
+		processes.Threads++
+	}
+	if p.stop.RunsSequence() && p.TerminationLog != NoTerminationLog {
+		processes.Threads++
+	}
 	snapshots := make(chan observe.Snapshot, 1)
 	return host{
 		processes: processes,
-		next:      sigcatch.Next,
-		selfInflicted: func(s sig.Signal) bool {
-			return s == sig.PIPE && out.CausedSIGPIPE() || processes.Released(s)
+		next: func(deadline time.Time) sig.Signal {
+			s := sigcatch.Next(deadline)
+			for s == sig.PIPE && outs[0].CausedSIGPIPE() || s != 0 && processes.Released(s) {
+				s = sigcatch.Next(deadline)
+			}
+			return s
 		},
-		fromOutside:   sigcatch.FromOutside,
-		startSampling: func(c observe.Config) sampler { return observe.Start(c, snapshots) },
-		snapshots:     snapshots,
-		serveHealth:   serveHealth,
-		setHealthMode: (*health.Listener).SetMode,
-		hasDirectory:  hasDirectory,
-		writeLine:     out.Line,
+		fromOutside: sigcatch.FromOutside,
+		startSampling: func(c observe.Config) sampler {
+			c.Health = listener
+			return observe.Start(c, snapshots)
+		},
+		snapshots: snapshots,
+		serveHealth: func(spec health.Spec) (err error) {
+			listener, err = health.Open(spec)
+			if err == nil {
+				go listener.Serve()
+			}
+			return err
+		},
+		setHealthMode: func(during health.Mode) { listener.SetMode(during) },
+		writeLine:     outs.line,
 		writeTermlog:  log.Write,
 		flush: func() {
 			log.Flush()
-			out.Flush()
+			outs.flush()
 		},
 	}
-}
-
-// serveHealth starts the health listener.
-func serveHealth(spec health.Spec) (*health.Listener, error) {
-	listener, err := health.Open(spec)
-	if err == nil {
-		go listener.Serve()
-	}
-	return listener, err
-}
-
-func hasDirectory(path string) bool {
-	info, err := os.Stat(path)
-	missing := errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR)
-	return !missing && (err != nil || info.IsDir())
 }

@@ -3,6 +3,7 @@ package shim
 import (
 	"fmt"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
@@ -14,18 +15,19 @@ import (
 // levelNames are the names of the levels in JSON.
 var levelNames = [...]string{Error: "error", Warn: "warn", Info: "info", Debug: "debug"}
 
-// Say writes one line to standard error, the error that ends lameduck, and waits only a
-// moment for the line to be read.
-func Say(text string, inJSON bool) { say(newStderr(2, inJSON), text, inJSON) }
+// outputs are where lameduck writes lines: standard error, and for a preStop hook also that
+// of PID 1, since Kubernetes discards a hook's output.
+type outputs []*stderr.Writer
 
-func say(out *stderr.Writer, text string, inJSON bool) {
-	if inJSON {
-		text = jsonLine(Error, text, nil)
-	} else {
-		text = "lameduck: " + text
+func newOutputs(inJSON, asHook bool) (outs outputs) {
+	fds := []int{syscall.Stderr}
+	if asHook {
+		fds = append(fds, pid1Stderr()...)
 	}
-	out.Line(text)
-	out.Flush()
+	for _, fd := range fds {
+		outs = append(outs, newStderr(fd, inJSON))
+	}
+	return outs
 }
 
 // newStderr returns a writer to fd that reports dropped lines in the format of the other
@@ -40,109 +42,98 @@ func newStderr(fd int, inJSON bool) *stderr.Writer {
 	return out
 }
 
+func (outs outputs) line(lines ...string) {
+	for _, out := range outs {
+		out.Line(lines...)
+	}
+}
+
+func (outs outputs) flush() {
+	for _, out := range outs {
+		out.Flush()
+	}
+}
+
+// Say writes one line, the error that ends lameduck or a preStop hook, and waits only a
+// moment for the line to be read.
+func Say(text string, inJSON, asHook bool) {
+	outs := newOutputs(inJSON, asHook)
+	outs.line(logLine(Error, text, inJSON))
+	outs.flush()
+}
+
+func logLine(level Level, text string, inJSON bool) string {
+	switch {
+	case inJSON:
+		return jsonLine(level, text, nil)
+	case level == Warn:
+		return "lameduck: warning: " + text
+	}
+	return "lameduck: " + text
+}
+
 func jsonLine(level Level, message string, figures *report.Figures) string {
 	return report.Line(time.Now(), levelNames[level], message, figures, stderr.MaxLine)
 }
 
 // log writes a message if the level allows it.
 func (l *loop) log(level Level, format string, args ...any) {
-	if level > l.cfg.Level {
-		return
+	if level <= l.plan.Level {
+		l.host.writeLine(logLine(level, fmt.Sprintf(format, args...), l.plan.JSON))
 	}
-	text := fmt.Sprintf(format, args...)
-	switch {
-	case l.cfg.JSON:
-		text = jsonLine(level, text, nil)
-	case level == Warn:
-		text = "lameduck: warning: " + text
-	default:
-		text = "lameduck: " + text
-	}
-	l.host.writeLine(text)
 }
 
-// report writes lines of the report, which no level turns off. In JSON they are one object.
-func (l *loop) report(lines []string, figures *report.Figures) {
-	if l.cfg.JSON {
-		l.host.writeLine(jsonLine(Info, strings.Join(lines, "; "), figures))
-		return
+// inFormat returns lines of the report as they are written: in JSON they are one object.
+func (l *loop) inFormat(prefix string, lines []string, s *report.Stop) (written []string) {
+	if l.plan.JSON {
+		return []string{jsonLine(Info, strings.Join(lines, "; "), s.Figures())}
 	}
-	var named []string
 	for _, line := range lines {
-		named = append(named, "lameduck: "+line)
+		written = append(written, prefix+line)
 	}
-	l.host.writeLine(named...)
+	return written
 }
 
 // stopReport returns what can be reported about the stop now.
 func (l *loop) stopReport() *report.Stop {
-	s := &report.Stop{
-		Terms:        l.plan.terms(),
-		Record:       l.machine.Record(),
-		Now:          time.Now(),
-		InHold:       observation(&l.samples.inHold),
-		ShellDropped: l.shellDropped,
-		OtherProgram: l.otherProgram,
-		OnStopUntil:  l.children.onStopUntil,
-	}
-	if l.samples.afterHold != nil {
-		after := observation(l.samples.afterHold)
-		s.AfterHold = &after
-	}
-	return s
-}
-
-// terms returns the parts of the plan that a report refers to.
-func (p *plan) terms() report.Terms {
-	terms := report.Terms{
-		StopConfig: &p.stop, TrafficConfig: &p.traffic, Hook: p.hook, WaitGone: p.paths,
-		GraceAssumed: p.grace.assumed, AssumedFrom: p.grace.from, GraceCaveat: p.grace.caveat,
-	}
-	if known := p.server.preset; known != nil {
-		terms.Server = known.Name
-		terms.ClosesKept = known.ClosesKept
-		terms.Caveat = known.Caveat
-	}
-	return terms
+	l.stop.Terms = l.plan.terms
+	l.stop.Record = l.machine.Record()
+	l.stop.Now = time.Now()
+	return &l.stop
 }
 
 // observation returns the parts of a sample that a report shows.
 func observation(s *observe.Snapshot) report.Observation {
+	unseen := s.Scope.Unseen
+	if len(s.Scope.Unix) > 0 {
+		unseen = append([]string{"Unix sockets"}, unseen...)
+	}
 	return report.Observation{
-		Traffic:         s.Traffic,
+		Summary:         s.Traffic,
 		Observer:        s.Observer,
 		Blind:           s.Observer == observe.None,
 		InFlightUnknown: s.Observer == observe.ProcNet,
-		ScopeName:       s.Listeners.Method.Name(),
-		UDPPorts:        s.Listeners.UDP,
-		LatePorts:       s.Listeners.Late,
-		Unseen:          unseen(&s.Listeners),
+		ScopeName:       s.Scope.Method.String(),
+		UDPPorts:        s.Scope.UDP,
+		LatePorts:       s.LatePorts,
+		Unseen:          unseen,
 		PathsPresent:    s.PathsPresent,
 	}
 }
 
-// unseen returns where the container serves and cannot be observed, in words, UDP aside.
-func unseen(l *observe.Listeners) []string {
-	if len(l.Unix) == 0 {
-		return l.Unseen
-	}
-	return append([]string{"Unix sockets"}, l.Unseen...)
-}
-
-// reportStop writes lines about the stop to standard error and to the termination log.
+// reportStop writes lines about the stop to standard error, which no level turns off, and to the
+// termination log.
 func (l *loop) reportStop(lines func(*report.Stop) []string) {
 	s := l.stopReport()
 	text := lines(s)
-	l.report(text, s.Figures())
+	l.host.writeLine(l.inFormat("lameduck: ", text, s)...)
 	l.writeTermlog(s, text)
 }
 
 // writeTermlog writes lines of the report to the termination log. Once the command has
 // failed by itself, the log is the command's, and lameduck's lines are removed.
 func (l *loop) writeTermlog(s *report.Stop, lines []string) {
-	if l.cfg.JSON {
-		lines = []string{jsonLine(Info, strings.Join(lines, "; "), s.Figures())}
-	}
+	lines = l.inFormat("", lines, s)
 	if s.Ended == stop.ChildExit && (s.Exit.Signal != 0 || s.Exit.Code != 0) {
 		lines = nil
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/report"
 )
 
@@ -27,7 +28,7 @@ func TestLevels(t *testing.T) {
 	}{{Error, "lameduck: x 1", "error"}, {Warn, "lameduck: warning: x 1", "warn"}, {Info, "lameduck: x 1", "info"}, {Debug, "lameduck: x 1", "debug"}} {
 		for _, inJSON := range []bool{false, true} {
 			var said []string
-			l := &loop{cfg: &Config{Level: c.level, JSON: inJSON}, host: host{writeLine: func(lines ...string) { said = append(said, lines...) }}}
+			l := &loop{plan: &plan{Config: Config{Level: c.level, JSON: inJSON}}, host: host{writeLine: func(lines ...string) { said = append(said, lines...) }}}
 			l.log(c.level, "x %d", 1)
 			l.log(c.level+1, "not said")
 			want := c.text
@@ -40,6 +41,24 @@ func TestLevels(t *testing.T) {
 				t.Errorf("said %q, want %q", said, want)
 			}
 		}
+	}
+}
+
+// TestTroubleOnce: why the traffic is not observed in the best way is said when it changes.
+func TestTroubleOnce(t *testing.T) {
+	var said []string
+	l := &loop{
+		plan: &plan{Config: Config{Level: Warn, Until: Quiet}},
+		host: host{writeLine: func(lines ...string) { said = append(said, lines...) }},
+	}
+	for _, trouble := range []string{"", "first", "first", "second", "", ""} {
+		s := observe.Snapshot{Observer: observe.ProcNet, Trouble: trouble}
+		l.warnUnobservable(&s, &report.Observation{})
+		l.sample = s
+	}
+	const prefix = "lameduck: warning: observing the traffic through /proc/net: "
+	if !slices.Equal(said, []string{prefix + "first", prefix + "second"}) {
+		t.Errorf("said %q", said)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/alive"
-	"github.com/lameduck-init/lameduck/shim/internal/health"
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
@@ -17,55 +16,31 @@ import (
 // loop is the one goroutine that waits, decides, acts, signals and reaps.
 type loop struct {
 	host    host
-	cfg     *Config
-	plan    plan
+	plan    *plan
 	machine *stop.Machine
 
-	health    *health.Listener // nil: none
-	aliveFile *alive.File      // nil: none
-	children  children
-	sampler   sampler // nil: sampling has not begun
-	samples   samples
+	aliveFile *alive.File // nil: none
 
-	shellDropped  sig.Signal // a signal that the command, a shell, does not forward; 0: none
-	shellChecked  sig.Signal // the next signal, if checkShell need not be called; else 0
-	otherProgram  string     // what the command runs instead of its preset's server; "": that server, or not known
-	termlogWarned bool       // the user knows that the termination log cannot be written
+	command      int          // PID of the command; 0: not running
+	group        int          // process group of the command, which may outlive the command
+	onStop       int          // PID of --on-stop; 0: not running
+	onStopFailed bool         // --on-stop could not be started
+	sentTERM     map[int]bool // descendants that were sent TERM, by PID, as of the last termDescendants
+
+	sampler  sampler          // nil: sampling has not begun
+	sample   observe.Snapshot // the last one of the hold
+	thawedAt time.Time        // when a freeze past the end of the hold was noticed
+	wasShell bool             // at the trigger the command was a shell, whose children are sent no signal
+
+	stop          report.Stop // what is known about the stop
+	termlogWarned bool        // the user knows that the termination log cannot be written
 
 	done bool
 	code int
 }
 
-// children are the processes that the loop has started.
-type children struct {
-	command      int          // PID of the command; 0: not running
-	group        int          // process group of the command, which may outlive the command
-	onStop       int          // PID of --on-stop; 0: not running
-	onStopFailed bool         // --on-stop could not be started
-	onStopUntil  time.Time    // when --on-stop ended, or was killed; zero: not yet
-	sentTERM     map[int]bool // descendants that were sent TERM, by PID, as of the last termDescendants
-}
-
-// samples are the newest samples of the traffic.
-type samples struct {
-	thawedAt  time.Time         // when a freeze past the end of the hold was noticed
-	inHold    observe.Snapshot  // the last sample of the hold
-	afterHold *observe.Snapshot // the last sample since the hold; nil: none
-}
-
-func newLoop(cfg *Config, p plan, h host) *loop {
-	return &loop{host: h, cfg: cfg, plan: p, machine: stop.New(p.stop)}
-}
-
-// takePending handles the signals that arrived during the start.
-func (l *loop) takePending() {
-	for {
-		s := l.host.next(time.Now())
-		if s == 0 {
-			return
-		}
-		l.onSignal(s)
-	}
+func newLoop(p *plan, h host) *loop {
+	return &loop{host: h, plan: p, machine: stop.New(p.stop)}
 }
 
 // serve handles signals, deadlines and samples until the machine says to exit. Without a
@@ -75,7 +50,7 @@ func (l *loop) serve() {
 		deadline, ok := l.machine.Deadline()
 		switch {
 		case ok && l.wasFrozen(deadline):
-			deadline = l.samples.thawedAt.Add(thawWait)
+			deadline = l.thawedAt.Add(thawWait)
 		case ok && !time.Now().Before(deadline):
 			l.dispatch(stop.Event{Kind: stop.Tick})
 			deadline = time.Now() // pending signals are handled before the next deadline
@@ -105,13 +80,13 @@ const (
 // would give wrong counts for the moment of the signal.
 func (l *loop) wasFrozen(holdEnd time.Time) bool {
 	now := time.Now()
-	if l.machine.State() != stop.Holding || now.Sub(holdEnd) < freezeThreshold || l.samples.inHold.Began.After(holdEnd) {
+	if l.machine.State() != stop.Holding || now.Sub(holdEnd) < freezeThreshold || l.sample.Began.After(holdEnd) {
 		return false
 	}
-	if l.samples.thawedAt.IsZero() {
-		l.samples.thawedAt = now
+	if l.thawedAt.IsZero() {
+		l.thawedAt = now
 	}
-	return now.Sub(l.samples.thawedAt) < thawWait
+	return now.Sub(l.thawedAt) < thawWait
 }
 
 // maxSampleAge is how old a sample that ends the hold may be, besides the time that
@@ -123,94 +98,86 @@ const maxLullAge = 20 * time.Millisecond
 
 // onSample tells the machine about a sample of the traffic.
 func (l *loop) onSample(s observe.Snapshot) {
+	seen := observation(&s)
+	l.stop.Latest = seen
 	if l.machine.State() != stop.Holding {
-		l.samples.afterHold = &s
 		return
 	}
-	l.warnUnobservable(&s)
-	if s.State == stop.ConditionMet && time.Since(s.Began) > 2*s.PreviousTook+maxSampleAge {
+	age := time.Since(s.Began)
+	if s.State == stop.ConditionMet && age > 2*s.PreviousTook+maxSampleAge {
 		return
 	}
-	l.samples.inHold = s
-	s.Requests.Stale = s.Requests.Stale || time.Since(s.Began) > maxLullAge
+	l.warnUnobservable(&s, &seen)
+	l.sample = s
+	l.stop.InHold = seen
+	s.Requests.Stale = s.Requests.Stale || age > maxLullAge
 	l.dispatch(stop.Event{Kind: stop.Sampled, Traffic: s.State, Requests: s.Requests, Waiting: len(s.PathsPresent) > 0})
 }
 
-// warnUnobservable logs, once, why the traffic cannot be observed in the best way. The
-// level is Debug for a plain delay, which does not depend on the traffic.
-func (l *loop) warnUnobservable(s *observe.Snapshot) {
-	adaptive := l.plan.stop.Gate.Until != Elapsed
-	level := Debug
-	if adaptive {
-		level = Warn
-	}
-	switch {
-	case s.Warning == "":
-	case s.Observer == observe.None && adaptive:
-		l.log(level, "cannot observe the traffic, so the hold lasts to its ceiling: %s", s.Warning)
-	case s.Observer == observe.None:
-		l.log(level, "cannot observe the traffic: %s", s.Warning)
-	default:
-		l.log(level, "observing the traffic through %s: %s", s.Observer, s.Warning)
-	}
-	if adaptive && s.State != l.samples.inHold.State {
-		l.warnUnseen(s)
-	}
-}
-
-// warnUnseen logs that traffic of no listener of the container can be observed.
-func (l *loop) warnUnseen(s *observe.Snapshot) {
-	lasts := stop.FormatDuration(l.plan.stop.Gate.UnseenFloor)
-	switch s.State {
-	case stop.UDPOnly:
-		l.log(Warn, "all listeners are UDP (%s), and UDP traffic cannot be observed: the hold lasts %s; see --delay",
-			report.PortList(s.Listeners.UDP), lasts)
-	case stop.Unseen:
-		kinds := strings.Join(unseen(&s.Listeners), " and ")
-		l.log(Warn, "the container has no TCP listener, and other traffic (%s) cannot be observed: the hold lasts %s; "+
-			"see --delay", kinds, lasts)
-	}
-}
-
-// onSignal tells the machine about a signal, unless lameduck itself caused the signal.
-func (l *loop) onSignal(s sig.Signal) {
-	switch {
-	case s == sig.CHLD:
-		l.reapAll()
-	case !l.host.selfInflicted(s):
-		if l.plan.server.auto && preset.Signals().Has(s) {
-			l.identify()
-		}
-		l.dispatch(stop.Event{Kind: stop.SignalArrived, Signal: s, Outside: l.host.fromOutside(s)})
-	}
-}
-
-// identify looks for the preset of the program that the command runs by now: entrypoint
-// scripts execute the server at some time after the start.
-func (l *loop) identify() {
-	if !l.plan.server.auto || l.children.command == 0 {
+// warnUnobservable warns, when that changes, that an adaptive hold cannot observe the traffic in
+// the best way, or that traffic of no listener of the container can be observed.
+func (l *loop) warnUnobservable(s *observe.Snapshot, seen *report.Observation) {
+	if l.plan.Until == Elapsed {
 		return
 	}
-	exe, argv := l.host.processes.Program(l.children.command)
-	if found := preset.Match(exe, argv); found != nil {
-		l.machine.UsePreset(l.plan.identified(found))
+	switch {
+	case s.Trouble == "" || s.Trouble == l.sample.Trouble:
+	case s.Observer == observe.None:
+		l.log(Warn, "cannot observe the traffic, so the hold lasts to its ceiling: %s", s.Trouble)
+	default:
+		l.log(Warn, "observing the traffic through %s: %s", s.Observer, s.Trouble)
+	}
+	lasts := stop.FormatDuration(l.plan.stop.Gate.UnseenFloor)
+	switch {
+	case s.State == l.sample.State:
+	case s.State == stop.UDPOnly:
+		l.log(Warn, "all listeners are UDP (%s), and UDP traffic cannot be observed: the hold lasts %s; see %s",
+			report.PortList(seen.UDPPorts), lasts, Flag("delay"))
+	case s.State == stop.Unseen:
+		l.log(Warn, "the container has no TCP listener, and other traffic (%s) cannot be observed: the hold lasts %s; "+
+			"see %s", strings.Join(seen.Unseen, " and "), lasts, Flag("delay"))
+	}
+}
+
+// onSignal reaps, or tells the machine about a signal.
+func (l *loop) onSignal(s sig.Signal) {
+	if s == sig.CHLD {
+		l.reapAll()
+		return
+	}
+	l.dispatch(stop.Event{Kind: stop.SignalArrived, Signal: s, Outside: l.host.fromOutside(s)})
+}
+
+// identify looks for the preset of the program that the command runs by now, if the preset is
+// to be found: entrypoint scripts execute the server at some time after the start.
+func (l *loop) identify() {
+	if l.plan.Preset != AutoPreset || l.plan.server != nil || l.command == 0 {
+		return
+	}
+	if found := preset.Match(l.host.Program(l.command)); found != nil {
+		l.plan.usePreset(found)
+		l.machine.UsePreset(l.plan.stop.Preset)
 		l.log(Info, "the command is recognized as %s", found.Name)
 	}
 }
 
 // reapAll reaps every process that has ended, and handles what became of the children.
 func (l *loop) reapAll() {
+	reaped := Debug
+	if l.plan.WarnReaped {
+		reaped = Warn
+	}
 	orphans := false
-	pid, status := l.host.processes.Reap()
-	for ; pid > 0; pid, status = l.host.processes.Reap() {
+	pid, status := l.host.Reap()
+	for ; pid > 0; pid, status = l.host.Reap() {
 		switch {
-		case pid == l.children.command:
+		case pid == l.command:
 			l.dispatch(l.commandEvent(status))
-		case pid == l.children.onStop:
+		case pid == l.onStop:
 			l.onStopStatus(status)
 		case status.Stopped == 0 && !status.Continued:
 			orphans = true
-			l.logReaped(pid)
+			l.log(reaped, "reaped orphan %d", pid)
 		}
 	}
 	if orphans {
@@ -229,7 +196,7 @@ func (l *loop) commandEvent(status proc.Status) stop.Event {
 	case status.Continued:
 		return stop.Event{Kind: stop.CommandContinued}
 	}
-	l.children.command = 0 // the kernel may reuse the PID
+	l.command = 0 // the kernel may reuse the PID
 	return stop.Event{Kind: stop.CommandExited, Signal: status.Signal, Code: status.Code}
 }
 
@@ -238,47 +205,35 @@ func (l *loop) onStopStatus(status proc.Status) {
 	switch {
 	case status.Stopped != 0 || status.Continued:
 		return
-	case !l.children.onStopUntil.IsZero(): // killed by lameduck, which has said so
+	case !l.stop.OnStopUntil.IsZero(): // killed by lameduck, which has said so
 	case status.Signal != 0:
-		l.log(Warn, "--on-stop was killed by %v", status.Signal)
+		l.log(Warn, "%s was killed by %v", Flag("on-stop"), status.Signal)
 	case status.Code != 0:
-		l.log(Warn, "--on-stop exited %d", status.Code)
+		l.log(Warn, "%s exited %d", Flag("on-stop"), status.Code)
 	}
-	l.children.onStop = 0
-	if l.children.onStopUntil.IsZero() {
-		l.children.onStopUntil = time.Now()
+	l.onStop = 0
+	if l.stop.OnStopUntil.IsZero() {
+		l.stop.OnStopUntil = time.Now()
 	}
 	l.dispatch(stop.Event{Kind: stop.OnStopEnded})
-}
-
-func (l *loop) logReaped(pid int) {
-	level := Debug
-	if l.cfg.WarnReaped {
-		level = Warn
-	}
-	l.log(level, "reaped orphan %d", pid)
 }
 
 // dispatch hands an event to the machine and performs the machine's actions.
 func (l *loop) dispatch(e stop.Event) {
 	before := l.machine.State()
+	searched := l.machine.Searching()
 	l.log(Debug, "%v: %v", before, e)
-	if before == stop.Holding && !l.machine.Searching() {
+	if e.Kind == stop.SignalArrived || before == stop.Holding && !searched {
 		l.identify() // an entrypoint script may execute the server as late as now
 	}
-	searched := l.machine.Searching()
 	for _, a := range l.machine.Handle(time.Now(), e) {
 		l.act(a)
 	}
-	switch searches := l.machine.Searching(); {
-	case searched && !searches:
-		l.shellChecked = 0 // the command may execute another program by the next search
-	case !searched && searches:
+	if !searched && l.machine.Searching() {
 		l.log(Debug, "searching for a lull")
-		l.checkShell(l.machine.Record().Steps.FirstSignal(0))
 	}
-	if l.children.onStopFailed {
-		l.children.onStopFailed = false
+	if l.onStopFailed {
+		l.onStopFailed = false
 		l.dispatch(stop.Event{Kind: stop.OnStopEnded})
 	}
 	if before == stop.Holding && l.machine.State() != stop.Holding {
@@ -290,11 +245,11 @@ func (l *loop) dispatch(e stop.Event) {
 // report into the termination log if the stop signal has been sent.
 func (l *loop) onHoldEnd() {
 	if l.machine.Record().Lull.Found {
-		l.log(Debug, "the sample that shows a lull has an age of %v", time.Since(l.samples.inHold.Began))
+		l.log(Debug, "the sample that shows a lull has an age of %v", time.Since(l.sample.Began))
 	}
 	l.sampler.SlowDown()
 	if l.machine.State() == stop.Stopping {
 		s := l.stopReport()
-		l.writeTermlog(s, s.Progress())
+		l.writeTermlog(s, s.Conclusion())
 	}
 }

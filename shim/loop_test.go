@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/lameduck-init/lameduck/shim/internal/health"
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
@@ -58,7 +57,7 @@ func playVirtual(t *testing.T, s *script.Script) {
 		s.Events = s.Events[1:]
 	}
 	w.notes = cfg.TerminationLog != ""
-	code, err := run(&cfg, p, w.host(s.Events))
+	code, err := run(p, w.host(s.Events))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -330,11 +329,11 @@ func (w *world) Reap() (int, proc.Status) {
 	return proc.NoneYet, proc.Status{}
 }
 
-func (w *world) Descendants() (family []proc.Process, ok bool) {
+func (w *world) Descendants() (family []proc.Process) {
 	for _, pid := range w.rest {
 		family = append(family, proc.Process{PID: pid, Parent: 1})
 	}
-	return family, true
+	return family
 }
 
 func (w *world) Kill(pid int, s sig.Signal) error {
@@ -355,14 +354,14 @@ func (w *world) writeTermlog(lines ...string) error {
 }
 
 // Find and StartBeside fail for a program called "missing".
-func (w *world) Find(_ string, argv, _ []string) error {
+func (w *world) Find(argv, _ []string) error {
 	if argv[0] == "missing" {
 		return &StartError{Command: argv[0], Err: syscall.ENOENT}
 	}
 	return nil
 }
 
-func (w *world) StartBeside(_ string, argv, env []string) (int, error) {
+func (w *world) StartBeside(argv, env []string) (int, error) {
 	w.did("runs %s", strings.Join(append(argv, env[len(env)-2:]...), " "))
 	if argv[0] == "missing" {
 		return 0, &StartError{Command: argv[0], Err: syscall.ENOENT}
@@ -393,18 +392,16 @@ func mustSignal(t *testing.T, text string) sig.Signal {
 func (w *world) host(events []script.Step) host {
 	w.events = events
 	return host{
-		processes:     w,
-		next:          w.next,
-		selfInflicted: func(sig.Signal) bool { return false },
-		fromOutside:   func(s sig.Signal) bool { return !sig.Set(w.inside.Load()).Has(s) },
+		processes:   w,
+		next:        w.next,
+		fromOutside: func(s sig.Signal) bool { return !sig.Set(w.inside.Load()).Has(s) },
 		startSampling: func(observe.Config) sampler {
 			w.did("samples")
 			return w
 		},
 		snapshots:     w.samples,
-		serveHealth:   func(HealthSpec) (*health.Listener, error) { return nil, nil },
-		setHealthMode: func(_ *health.Listener, during HealthMode) { w.did("answers health checks with %v", during) },
-		hasDirectory:  func(path string) bool { return path != "/missing" },
+		serveHealth:   func(HealthSpec) error { return nil },
+		setHealthMode: func(during HealthMode) { w.did("answers health checks with %v", during) },
 		writeLine:     w.writeLine,
 		writeTermlog:  w.writeTermlog,
 		flush:         func() {},
@@ -416,7 +413,7 @@ func (w *world) BecomeSubreaper() error                { return nil }
 func (w *world) SetParentDeathSignal(sig.Signal) error { return nil }
 func (w *world) Start(proc.Command) (int, error)       { return commandPID, nil }
 func (w *world) ReleaseInherited()                     { go w.happen(w.t, w.events) }
-func (w *world) Caught(int) (sig.Set, bool)            { return w.catches, w.catches != 0 }
+func (w *world) Catches(_ int, s sig.Signal) bool      { return w.catches.Has(s) }
 func (w *world) IsShell(int) bool                      { return false }
 func (w *world) StopSelf(s sig.Signal)                 { w.did("stops itself with %v", s) }
 func (w *world) RetakeTerminal(int)                    { w.did("takes back the terminal") }

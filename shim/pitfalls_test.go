@@ -12,7 +12,7 @@ var pitfalls = map[string][]string{
 	"readiness probes":                    {"/TestUntilProbes/every 1 s", "/TestUntilProbes/every 5 s", "/TestUntilProbes/every 10 s", "/TestUntilProbes/every 1 s, counted", "traffic/TestVerdicts/probes every 10 s"},
 	"ignoring the node's address":         {"/TestUntilProbes/every 1 s", "traffic/TestVerdicts/probes and requests of one peer", "traffic/TestVerdicts/requests that look like the probes"},
 	"a balancer's health checks":          {"/TestUntilPeers/named", "/TestUntilPeers/not that", "traffic/TestVerdicts/ignored peer"},
-	"our own loopback calls":              {"/TestUntilOutbound/itself", "/TestUntilItself/by exec", "scope/TestSelf"},
+	"our own loopback calls":              {"/TestUntilOutbound/itself", "/TestUntilItself/by exec", "observe/TestSelf", "scope/TestOwns"},
 	"metrics scrapes":                     {"/TestUntilPorts/ignored", "/TestUntilPorts/not counted", "traffic/TestVerdicts/ignored port"},
 	"idle keep-alive pools":               {"/TestUntilTLS/idle pool", "/TestUntilIdle", "traffic/TestVerdicts/idle keep-alive, quiet"},
 	"a connection reused as it is closed": {"/TestUntilFloorEnds", "/TestUntilServers"},

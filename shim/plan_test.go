@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,7 +14,7 @@ import (
 )
 
 // mustPlan returns the plan of a valid configuration.
-func mustPlan(t *testing.T, cfg Config, terminal bool) plan {
+func mustPlan(t *testing.T, cfg Config, terminal bool) *plan {
 	t.Helper()
 	p, err := newPlan(&cfg, terminal, true)
 	if err != nil {
@@ -109,13 +110,13 @@ func TestGraceAssumed(t *testing.T) {
 		{"KUBERNETES_SERVICE_HOSTS=1 MY_NOMAD_ALLOC_ID=1 ECS_CONTAINER_METADATA_URI=1", 10 * time.Second},
 	} {
 		p := mustPlan(t, Config{Env: strings.Fields(c.env)}, false)
-		if p.stop.Grace != c.want || !p.grace.assumed {
-			t.Errorf("with %q the grace period is %v (assumed: %v), want %v", c.env, p.stop.Grace, p.grace.assumed, c.want)
+		if p.stop.Grace != c.want || !p.terms.GraceAssumed {
+			t.Errorf("with %q the grace period is %v (assumed: %v), want %v", c.env, p.stop.Grace, p.terms.GraceAssumed, c.want)
 		}
 	}
 	p := mustPlan(t, Config{Env: []string{"NOMAD_ALLOC_ID=1"}, Delay: 1, GracePeriod: 40 * time.Second}, false)
-	if p.stop.Grace != 40*time.Second || p.grace.assumed {
-		t.Errorf("one that was given became %v (assumed: %v)", p.stop.Grace, p.grace.assumed)
+	if p.stop.Grace != 40*time.Second || p.terms.GraceAssumed {
+		t.Errorf("one that was given became %v (assumed: %v)", p.stop.Grace, p.terms.GraceAssumed)
 	}
 }
 
@@ -134,11 +135,11 @@ func TestGraceGiven(t *testing.T) {
 	} {
 		cfg := Config{Delay: c.delay, GracePeriod: c.grace}
 		if c.needs > 0 {
-			wantError(t, cfg, "--delay="+c.delay.String(), "--grace-period="+inSeconds(c.grace)+",", "a grace period of "+inSeconds(c.needs)+" s")
+			wantError(t, cfg, "--delay="+c.delay.String(), "--grace-period="+fmt.Sprint(c.grace.Seconds())+" (LAMEDUCK_GRACE_PERIOD),", "a grace period of "+fmt.Sprint(c.needs.Seconds())+" s")
 			continue
 		}
-		if p := mustPlan(t, cfg, false); p.stop.Gate.Floor != c.delay || p.grace.caveat != "" || len(p.warnings) > 0 {
-			t.Errorf("--delay=%v in %v: holds %v, caveat %q, warnings %q", c.delay, c.grace, p.stop.Gate.Floor, p.grace.caveat, p.warnings)
+		if p := mustPlan(t, cfg, false); p.stop.Gate.Floor != c.delay || p.terms.GraceCaveat != "" || len(p.Warnings) > 0 {
+			t.Errorf("--delay=%v in %v: holds %v, caveat %q, warnings %q", c.delay, c.grace, p.stop.Gate.Floor, p.terms.GraceCaveat, p.Warnings)
 		}
 	}
 }
@@ -166,16 +167,16 @@ func TestGraceOver(t *testing.T) {
 			t.Errorf("--delay=%v holds %v", c.delay, p.stop.Gate.Floor)
 		}
 		if c.says == "" {
-			if p.grace.caveat != "" || len(p.warnings) > 0 {
-				t.Errorf("--delay=%v %s: caveat %q, warnings %q", c.delay, c.env, p.grace.caveat, p.warnings)
+			if p.terms.GraceCaveat != "" || len(p.Warnings) > 0 {
+				t.Errorf("--delay=%v %s: caveat %q, warnings %q", c.delay, c.env, p.terms.GraceCaveat, p.Warnings)
 			}
 			continue
 		}
-		if !strings.HasPrefix(p.grace.caveat, c.says) || !strings.Contains(p.grace.caveat, "--grace-period") || !strings.Contains(p.grace.caveat, "docker stop -t") {
-			t.Errorf("--delay=%v %s: caveat %q, want %q and what to do", c.delay, c.env, p.grace.caveat, c.says)
+		if !strings.HasPrefix(p.terms.GraceCaveat, c.says) || !strings.Contains(p.terms.GraceCaveat, "--grace-period") || !strings.Contains(p.terms.GraceCaveat, "docker stop -t") {
+			t.Errorf("--delay=%v %s: caveat %q, want %q and what to do", c.delay, c.env, p.terms.GraceCaveat, c.says)
 		}
-		if want := "--delay=" + c.delay.String() + ": " + p.grace.caveat; !slices.Equal(p.warnings, []string{want}) {
-			t.Errorf("warnings %q, want %q", p.warnings, want)
+		if want := "--delay=" + c.delay.String() + " (LAMEDUCK_DELAY): " + p.terms.GraceCaveat; !slices.Equal(p.Warnings, []string{want}) {
+			t.Errorf("warnings %q, want %q", p.Warnings, want)
 		}
 	}
 }
@@ -208,8 +209,8 @@ func TestConfigStops(t *testing.T) {
 		if p.stop.StopSignals != c.want {
 			t.Errorf("%v %v (terminal: %v): %v start it, want %v", c.rewrites, c.given, c.terminal, slices.Collect(p.stop.StopSignals.All), slices.Collect(c.want.All))
 		}
-		if len(p.warnings) > 1 || c.warns != "" != (len(p.warnings) == 1) || c.warns != "" && !strings.Contains(p.warnings[0], c.warns) {
-			t.Errorf("%v: warnings %q, want %q", c.rewrites, p.warnings, c.warns)
+		if len(p.Warnings) > 1 || c.warns != "" != (len(p.Warnings) == 1) || c.warns != "" && !strings.Contains(p.Warnings[0], c.warns) {
+			t.Errorf("%v: warnings %q, want %q", c.rewrites, p.Warnings, c.warns)
 		}
 	}
 }
@@ -217,7 +218,7 @@ func TestConfigStops(t *testing.T) {
 // TestPortsContradict: a port cannot count and not count.
 func TestPortsContradict(t *testing.T) {
 	wantError(t, Config{Until: Quiet, CountPorts: []uint16{80, 443}, IgnorePorts: []uint16{9, 443}},
-		"--count-port=443 and --ignore-port=443 contradict each other: leave port 443 out of one of them")
+		"--count-port=443 (LAMEDUCK_COUNT_PORT) and --ignore-port=443 (LAMEDUCK_IGNORE_PORT) contradict each other: leave port 443 out of one of them")
 	mustPlan(t, Config{Until: Quiet, CountPorts: []uint16{80}, IgnorePorts: []uint16{443}}, false)
 }
 
@@ -235,7 +236,7 @@ func TestPresetAdvice(t *testing.T) {
 			} else {
 				cfg.Schedule = testutil.Must(ParseSchedule(flag[2]))
 			}
-			if warnings := mustPlan(t, cfg, false).warnings; len(warnings) > 0 {
+			if warnings := mustPlan(t, cfg, false).Warnings; len(warnings) > 0 {
 				t.Errorf("%s with %s: warnings %q", p.Name, flag[0], warnings)
 			}
 			followed++
@@ -293,7 +294,7 @@ func TestConfigExits(t *testing.T) {
 			t.Errorf("exit code %d becomes %d, want %d", code, got, want)
 		}
 	}
-	wantError(t, Config{ExitCodes: []ExitMap{{From: 143, To: 0}, {From: 1, To: 2}, {From: 143, To: 1}}}, "--exit-code=143:1", "143 is mapped twice")
+	wantError(t, Config{ExitCodes: []ExitMap{{From: 143, To: 0}, {From: 1, To: 2}, {From: 143, To: 1}}}, "--exit-code=143:1 (LAMEDUCK_EXIT_CODE)", "143 is mapped twice")
 	wantError(t, Config{ExitCodes: []ExitMap{{From: 143, To: 0}, {From: 143, To: 0}}}, "143 is mapped twice")
 }
 
@@ -312,8 +313,8 @@ func TestPresetStopSignals(t *testing.T) {
 func TestConfigWarnings(t *testing.T) {
 	callers := append(make([]string, 0, 8), "theirs")
 	p := mustPlan(t, Config{Delay: time.Minute, Warnings: callers}, false)
-	if len(p.warnings) != 2 || p.warnings[0] != "theirs" {
-		t.Errorf("warnings %q", p.warnings)
+	if len(p.Warnings) != 2 || p.Warnings[0] != "theirs" {
+		t.Errorf("warnings %q", p.Warnings)
 	}
 	if spare := callers[:2][1]; spare != "" {
 		t.Errorf("the plan wrote %q into the caller's list", spare)

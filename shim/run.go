@@ -1,9 +1,13 @@
 package shim
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
+	"syscall"
+	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/alive"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
@@ -42,19 +46,11 @@ func Run(cfg Config) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	p.setWorkDir(&cfg)
-	return run(&cfg, p, newHost(&cfg))
+	return run(p, newHost(p))
 }
 
-// setWorkDir notes where --on-stop runs, before lameduck moves to the root directory.
-func (p *plan) setWorkDir(cfg *Config) {
-	if len(cfg.OnStop) > 0 {
-		p.workDir, _ = os.Getwd()
-	}
-}
-
-func run(cfg *Config, p plan, h host) (int, error) {
-	l := newLoop(cfg, p, h)
+func run(p *plan, h host) (int, error) {
+	l := newLoop(p, h)
 	defer h.flush()
 	err := l.begin()
 	if l.aliveFile != nil {
@@ -65,84 +61,72 @@ func run(cfg *Config, p plan, h host) (int, error) {
 	}
 	// From here on no error is fatal: warn and go on.
 	l.dispatch(stop.Event{Kind: stop.CommandStarted})
-	h.processes.ReleaseInherited()
+	h.ReleaseInherited()
 	l.serve()
 	if p.stop.JobControl {
-		h.processes.RetakeTerminal(l.children.group)
+		h.RetakeTerminal(l.group)
 	}
 	return l.code, nil
 }
 
-// begin does everything that may fail, and starts the command last. A stop signal that
-// has arrived by then keeps the command from being started.
+// begin takes the resources that may be unavailable later, does everything else that may
+// fail, and starts the command last. A stop signal that has arrived by then keeps the command
+// from being started.
 func (l *loop) begin() error {
-	if err := l.prepare(); err != nil {
+	l.logWarnings()
+	if err := l.host.Reserve(); err != nil {
+		return err
+	}
+	if err := l.openTermlog(); err != nil {
 		return err
 	}
 	if err := l.setUpReaping(); err != nil {
 		return err
 	}
-	l.takePending()
+	for s := l.host.next(time.Now()); s != 0; s = l.host.next(time.Now()) {
+		l.onSignal(s) // it arrived during the start
+	}
 	if l.done {
 		return nil
 	}
-	if l.cfg.Health != nil {
-		listener, err := l.host.serveHealth(*l.cfg.Health)
-		if err != nil {
-			return fmt.Errorf("--health=%v: %w", l.cfg.Health, err)
+	if spec := l.plan.Health; spec != nil {
+		if err := l.host.serveHealth(*spec); err != nil {
+			return fmt.Errorf("%s: %w", Flag("health", spec), err)
 		}
-		l.health = listener
 	}
-	if l.cfg.AliveFile != "" {
-		file, err := alive.Create(l.cfg.AliveFile)
+	if path := l.plan.AliveFile; path != "" {
+		file, err := alive.Create(path)
 		if err != nil {
-			return fmt.Errorf("--alive-file=%s: %w", Quote(l.cfg.AliveFile), err)
+			return fmt.Errorf("%s: %w", Flag("alive-file", Quote(path)), err)
 		}
 		l.aliveFile = file
 	}
-	command := proc.Command{Argv: l.cfg.Command, Env: l.cfg.Env, Session: l.cfg.Session, SameGroup: l.cfg.SameGroup}
-	pid, err := l.host.processes.Start(command)
-	l.children.command = pid
-	l.children.group = pid
+	pid, err := l.host.Start(proc.Command{
+		Argv: l.plan.Command, Env: l.plan.Env, Session: l.plan.Session, SameGroup: l.plan.SameGroup,
+	})
+	l.command = pid
+	l.group = pid
 	return err
 }
 
-// prepare logs the warnings of the plan, and takes the resources that may be unavailable
-// later.
-func (l *loop) prepare() error {
-	l.logWarnings()
-	l.warnOnStop()
-	l.warnWaitGone()
-	if err := l.host.processes.Reserve(); err != nil {
-		return err
-	}
-	return l.openTermlog()
-}
-
+// logWarnings logs the warnings of the plan, and what about the machine would spoil a stop now.
+// That is no error: the program of --on-stop may come later, on a volume for example, and no
+// stop depends on it. A hook is told at once, by its start.
 func (l *loop) logWarnings() {
-	for _, warning := range l.plan.warnings {
+	for _, warning := range l.plan.Warnings {
 		l.log(Warn, "%s", warning)
 	}
-}
-
-// warnOnStop warns if --on-stop would fail now. The program may come later, on a volume for
-// example, and no stop depends on --on-stop: the fault is not an error.
-func (l *loop) warnOnStop() {
-	if len(l.cfg.OnStop) == 0 {
-		return
+	if len(l.plan.OnStop) > 0 && !l.plan.terms.Hook {
+		if err := l.host.Find(l.plan.OnStop, l.plan.Env); err != nil {
+			l.log(Warn, "%s: %v: correct the command, or a stop goes on without it", Flag("on-stop"), err)
+		}
 	}
-	if err := l.host.processes.Find(l.plan.workDir, l.cfg.OnStop, l.cfg.Env); err != nil {
-		l.log(Warn, "--on-stop: %v: correct the command, or a stop goes on without --on-stop", err)
-	}
-}
-
-// warnWaitGone warns of the paths of --wait-gone whose directories do not exist. A path that
-// does not exist is normal: the neighbor is gone, or has not started.
-func (l *loop) warnWaitGone() {
-	for _, file := range l.plan.paths {
-		if dir := path.Dir(file); !l.host.hasDirectory(dir) {
-			l.log(Warn, "--wait-gone=%s: there is no directory %s, so no hold waits for the path: mount the neighbor's "+
-				"volume, or correct the path", Quote(file), Quote(dir))
+	for _, file := range l.plan.WaitGone {
+		dir := path.Dir(file)
+		_, err := os.Stat(dir + "/.")
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+			l.log(Warn, "%s: there is no directory %s, so no hold waits for the path: mount the neighbor's "+
+				"volume, or correct the path", Flag("wait-gone", Quote(file)), Quote(dir))
 		}
 	}
 }
@@ -150,7 +134,7 @@ func (l *loop) warnWaitGone() {
 // openTermlog checks that the termination log can be written.
 func (l *loop) openTermlog() error {
 	if err := l.host.writeTermlog(); err != nil {
-		return fmt.Errorf("--termination-log=%s: %w: give a file, or none", Quote(l.cfg.TerminationLog), err)
+		return fmt.Errorf("%s: %w: give a file, or none", Flag("termination-log", Quote(l.plan.TerminationLog)), err)
 	}
 	return nil
 }
@@ -158,17 +142,17 @@ func (l *loop) openTermlog() error {
 // setUpReaping makes lameduck the subreaper if lameduck is not PID 1, and sets the
 // parent-death signal.
 func (l *loop) setUpReaping() error {
-	if s := l.cfg.ParentDeathSignal; s != 0 {
-		if err := l.host.processes.SetParentDeathSignal(s); err != nil {
-			return fmt.Errorf("--parent-death-signal=%v: %w", s, err)
+	if s := l.plan.ParentDeathSignal; s != 0 {
+		if err := l.host.SetParentDeathSignal(s); err != nil {
+			return fmt.Errorf("%s: %w", Flag("parent-death-signal", s), err)
 		}
 	}
-	if l.cfg.Subreaper == No {
+	if l.plan.Subreaper == No {
 		return nil
 	}
-	err := l.host.processes.BecomeSubreaper()
-	if err != nil && l.cfg.Subreaper == Yes {
-		return fmt.Errorf("--subreaper: %w", err)
+	err := l.host.BecomeSubreaper()
+	if err != nil && l.plan.Subreaper == Yes {
+		return fmt.Errorf("%s: %w", Flag("subreaper"), err)
 	}
 	if err != nil {
 		l.log(Warn, "orphans will not be reaped: lameduck is not PID 1, and cannot become the subreaper: %v", err)

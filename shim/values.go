@@ -2,6 +2,7 @@ package shim
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/health"
@@ -117,6 +118,22 @@ func ParseHealth(text string) (HealthSpec, error) { return health.Parse(text) }
 
 // ParseHealthMode reads pass, fail or close.
 func ParseHealthMode(text string) (HealthMode, error) { return health.ParseMode(text) }
+
+// Variable returns the name of a flag's variable: LAMEDUCK_MAX_DELAY for max-delay.
+func Variable(flag string) string {
+	return "LAMEDUCK_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// Flag spells a flag for a message, with its value if there is one: --delay=5s
+// (LAMEDUCK_DELAY). The user may have given the variable, and under the name of another
+// init can give nothing else.
+func Flag(name string, value ...any) string {
+	spelled := "--" + name
+	for _, v := range value {
+		spelled += fmt.Sprintf("=%v", v)
+	}
+	return spelled + " (" + Variable(name) + ")"
+}
 
 // Quote returns a value from outside for a message: in quotes if the value could be
 // mistaken for a part of the message.

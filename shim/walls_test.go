@@ -52,7 +52,7 @@ var walls = map[string]string{
 // pure lists the packages of policy, and all their imports from the standard library.
 var pure = map[string]string{
 	"shim/internal/preset":  "fmt path slices strconv strings sync time",
-	"shim/internal/quote":   "iter strconv strings unicode/utf16 unicode/utf8",
+	"shim/internal/quote":   "strconv strings unicode/utf16 unicode/utf8",
 	"shim/internal/report":  "cmp encoding/json fmt net/netip slices strings time",
 	"shim/internal/sig":     "fmt math/bits slices strconv strings",
 	"shim/internal/stop":    "errors fmt slices strconv strings time",

@@ -10,6 +10,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
@@ -33,18 +34,15 @@ type View struct {
 	Settled  bool        `json:"settled"`
 	Quiet    bool        `json:"quiet"`
 	Drained  bool        `json:"drained"`
-	Peers    []PeerView  `json:"peers"` // the peers with the most connections
+	Peers    []Peer      `json:"peers"` // the peers with the most connections
 	Probes   []ProbeView `json:"probes"`
 }
 
 // JSON returns the view as one line of JSON.
 func (v View) JSON() string { return report.Encode(v) }
 
-// PeerView is a peer with open connections.
-type PeerView struct {
-	Peer netip.Addr `json:"peer"`
-	Open int        `json:"open"`
-}
+// Peer is an address with open connections.
+type Peer = traffic.Peer
 
 // ProbeView is a series of connections that look like health probes.
 type ProbeView struct {
@@ -60,10 +58,6 @@ const (
 	showEvery = time.Second
 	findEvery = 5 * time.Second
 )
-
-// firstAfter is the time before the first view, in which connections come to a busy server
-// whose connections are short.
-const firstAfter = showEvery / 2
 
 // known is how long before the first view bytes count. The kernel knows the age of the last
 // byte of a connection: an idle server is quiet from the first view on.
@@ -81,20 +75,36 @@ func Watch(cfg Config, show func(View) error) error {
 	if err != nil {
 		return err
 	}
-	h := newHost(&Config{TerminationLog: NoTerminationLog})
-	if err := h.processes.Reserve(); err != nil {
+	if err := new(proc.Processes).Reserve(); err != nil {
 		return err
 	}
-	w := newViewer(&p, time.Now())
+	now := time.Now()
+	v := viewer{start: now.Add(-known), givesUp: now.Add(p.traffic.MaxSilence)}
+	sampling := p.observeConfig()
+	sampling.Start = v.start
+	sampling.WholePIDNamespace = true
+	sampling.Rescan = findEvery
+	sampling.TopPeers = topPeers
+	snapshots := make(chan observe.Snapshot, 1)
+	sampler := observe.Start(sampling, snapshots)
+	due := time.Tick(showEvery)
 	for {
 		select {
-		case snapshot := <-w.snapshots:
-			if err := w.show(&snapshot, show); err != nil {
-				return err
+		case snapshot := <-snapshots:
+			select {
+			case <-due:
+				if hasRoom() {
+					err = show(v.view(time.Now(), &snapshot))
+				}
+			default:
 			}
+			sampler.Continue(false)
 		default:
 		}
-		switch h.next(time.Time{}) { // waits for the next snapshot, too
+		if err != nil {
+			return err
+		}
+		switch sigcatch.Next(time.Time{}) { // waits for the next snapshot, too
 		case sig.TERM, sig.INT, sig.HUP, sig.QUIT:
 			return nil
 		}
@@ -109,55 +119,42 @@ func hasRoom() bool {
 	return n != 0 || err != nil
 }
 
-// viewer makes views of the snapshots that a sampler sends.
+// viewer makes views of snapshots.
 type viewer struct {
-	snapshots <-chan observe.Snapshot
-	start     time.Time // of what counts
-	givesUp   time.Time // when requests may first be given up
-	due       time.Time // of the next view
-	accepted  int       // connections, as of the last view
+	start    time.Time // of what counts
+	givesUp  time.Time // when requests may first be given up
+	accepted int       // connections, as of the last view
 }
 
-// newViewer starts a sampler that observes all of the PID namespace.
-func newViewer(p *plan, now time.Time) *viewer {
-	start := now.Add(-known)
-	cfg := p.observeConfig()
-	cfg.Start = start
-	cfg.LullStart = 0
-	cfg.WholePIDNamespace = true
-	cfg.Rescan = findEvery
-	cfg.TopPeers = topPeers
-	snapshots := make(chan observe.Snapshot, 1)
-	observe.Start(cfg, snapshots)
-	return &viewer{snapshots: snapshots, start: start, givesUp: now.Add(cfg.Traffic.MaxSilence), due: now.Add(firstAfter)}
-}
-
-// show shows a view of s if a view is due and standard output takes it.
-func (v *viewer) show(s *observe.Snapshot, show func(View) error) error {
-	now := time.Now()
-	if now.Before(v.due) || !hasRoom() {
-		return nil
-	}
-	v.due = v.due.Add(showEvery)
-	if v.due.Before(now) {
-		v.due = now.Add(showEvery)
-	}
-	return show(v.view(now, s))
-}
-
-// view returns s as a View, and records the values to which the next view refers.
+// view returns s as a View, and records the values to which the next view refers. Requests
+// that the tracker has given up are in flight for a hold, which counts the silence of a request
+// from its own start.
 func (v *viewer) view(now time.Time, s *observe.Snapshot) View {
 	t := &s.Traffic
-	view := View{
-		Schema: report.Schema, Time: now, Observer: report.NullIfEmpty(s.Observer), Scope: s.Listeners.Method.Name(), Trouble: s.Trouble,
-		Ports: atMost(s.Listeners.TCP), UDP: atMost(s.Listeners.UDP), Unix: atMost(s.Listeners.Unix),
-		Open: t.Open, InFlight: t.InFlight + v.stillInFlight(now, t), New: t.Accepted - v.accepted, Accepted: t.Accepted,
-		LastNew: v.ago(now, t.LastNew), LastByte: v.ago(now, t.LastByte),
-		Settled: s.Verdict.Settled, Quiet: s.Verdict.Quiet && v.stillInFlight(now, t) == 0, Drained: s.Verdict.Drained,
-		Peers: []PeerView{}, Probes: []ProbeView{},
+	givenUp := 0
+	if now.Before(v.givesUp) {
+		givenUp = t.LeftOut.GivenUp
 	}
-	for _, p := range s.Peers {
-		view.Peers = append(view.Peers, PeerView{p.Addr, p.Open})
+	view := View{
+		Schema:   report.Schema,
+		Time:     now,
+		Observer: report.NullIfZero(s.Observer),
+		Scope:    s.Scope.Method.String(),
+		Trouble:  s.Trouble,
+		Ports:    atMost(s.Scope.Ports),
+		UDP:      atMost(s.Scope.UDP),
+		Unix:     atMost(s.Scope.Unix),
+		Open:     t.Open,
+		InFlight: t.InFlight + givenUp,
+		New:      t.Accepted - v.accepted,
+		Accepted: t.Accepted,
+		LastNew:  v.ago(now, t.LastNew),
+		LastByte: v.ago(now, t.LastByte),
+		Settled:  s.Verdict.Settled,
+		Quiet:    s.Verdict.Quiet && givenUp == 0,
+		Drained:  s.Verdict.Drained,
+		Peers:    atMost(s.Peers),
+		Probes:   []ProbeView{},
 	}
 	for _, p := range t.Patterns {
 		view.Probes = append(view.Probes, ProbeView{p.Peer, p.Port, p.Received, p.Period.Milliseconds()})
@@ -166,22 +163,12 @@ func (v *viewer) view(now time.Time, s *observe.Snapshot) View {
 	return view
 }
 
-// stillInFlight returns how many of the requests that the tracker has given up are in flight
-// for a hold, which counts the silence of a request from its own start.
-func (v *viewer) stillInFlight(now time.Time, t *traffic.Summary) int {
-	if now.Before(v.givesUp) {
-		return t.LeftOut.GivenUp
-	}
-	return 0
-}
-
 // ago returns the milliseconds from at to now, nil if at is not after the start.
 func (v *viewer) ago(now, at time.Time) *int64 {
 	if !at.After(v.start) {
 		return nil
 	}
-	ms := now.Sub(at).Milliseconds()
-	return &ms
+	return new(now.Sub(at).Milliseconds())
 }
 
 // maxShown is how many ports and paths a view lists. A view then fits into a pipe at

@@ -1,8 +1,9 @@
 // Command lameduck-lint reads Kubernetes manifests and Dockerfiles, and reports what would
 // go wrong at a stop; see docs/lint.md.
 //
-//		file -> manifest -> pod -> container -+-> call: where the words call lameduck
+//		file -> manifest -> pod -> container -+-> command: where the words call lameduck
 //		     -> image -----------> container -+-> lameduck: what it makes of its words
+//		                                      +-> rules: each a function of the container
 //
 //	  - A finding is a certain fault or a real risk. If a fact is unknown (an image's
 //	    entrypoint, a value from a ConfigMap), findings that depend on the fact are left out.

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -16,26 +16,32 @@ import (
 // stdin is the path for standard input.
 const stdin = "-"
 
+// The names and the texts of manifests and Dockerfiles. Folders contain other files with such
+// names, which are left alone, valid or not.
+var (
+	nameRE         = regexp.MustCompile(`(^|/)(Dockerfile|Containerfile)[^/]*$|\.(Dockerfile|yaml|yml|json)$`)
+	manifestNameRE = regexp.MustCompile(`\.(yaml|yml|json)$`)
+	manifestRE     = regexp.MustCompile(`(?s)apiVersion.*kind|kind.*apiVersion`)
+	dockerfileRE   = regexp.MustCompile(`(?i)^(\s*(#.*)?\n)*\s*(FROM|ARG)\s`)
+)
+
 // collect returns the files in paths, and in folders the files that may be manifests or
 // Dockerfiles.
 func collect(paths []string) (files []string, err error) {
 	for _, path := range paths {
-		info, err := os.Stat(path)
-		if path == stdin || err == nil && !info.IsDir() {
+		if path == stdin {
 			files = append(files, path)
 			continue
 		}
-		if err != nil {
-			return nil, unreadable(path, err)
-		}
 		before := len(files)
-		err = filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
+		err := filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
 				return unreadable(file, err)
-			case entry.IsDir() && file != path && (entry.Name() == ".git" || entry.Name() == "node_modules"):
+			case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "node_modules"):
 				return fs.SkipDir
-			case entry.Type().IsRegular() && (isDockerfile(file) || isManifest(file)):
+			case entry.IsDir():
+			case file == path || entry.Type().IsRegular() && nameRE.MatchString(file):
 				files = append(files, file)
 			}
 			return nil
@@ -54,28 +60,7 @@ func collect(paths []string) (files []string, err error) {
 
 // unreadable returns the error for a file that cannot be read.
 func unreadable(file string, err error) error {
-	if inner, ok := errors.AsType[*fs.PathError](err); ok {
-		err = inner.Err // without the path
-	}
-	return fmt.Errorf("cannot read %s: %w", file, err)
-}
-
-func isManifest(file string) bool {
-	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file))
-}
-
-func isDockerfile(file string) bool {
-	name, ext := filepath.Base(file), filepath.Ext(file)
-	if ext == ".dockerignore" || isManifest(file) {
-		return false
-	}
-	return strings.HasPrefix(name, "Dockerfile") || strings.HasPrefix(name, "Containerfile") || ext == ".Dockerfile"
-}
-
-// looksKubernetes reports whether a text may be a manifest. Folders contain other YAML and
-// JSON files as well, which are left alone, valid or not.
-func looksKubernetes(text []byte) bool {
-	return bytes.Contains(text, []byte("apiVersion")) && bytes.Contains(text, []byte("kind"))
+	return fmt.Errorf("cannot read %s: %w", file, cmp.Or(errors.Unwrap(err), err)) // without the path
 }
 
 // lintFile returns the findings for a file. A file on the command line is a Dockerfile or
@@ -87,54 +72,36 @@ func lintFile(file string, named bool, in io.Reader) (found []finding, err error
 	} else {
 		text, err = os.ReadFile(file)
 	}
-	switch {
-	case err != nil:
-		return nil, unreadable(file, err)
-	case isDockerfile(file) && (named || looksDocker(text)) || file == stdin && looksDocker(text):
-		found, err = lintDockerfile(text)
-	case !isDockerfile(file) && (named || looksKubernetes(text)):
-		found, err = lintManifest(text)
-		if errors.Is(err, errNoKind) && !named {
-			err = nil
-		}
-	}
 	if err != nil {
+		return nil, unreadable(file, err)
+	}
+	textRE, lint := manifestRE, lintManifest
+	byName := nameRE.MatchString(file) && !manifestNameRE.MatchString(file)
+	if byName || file == stdin && dockerfileRE.Match(text) {
+		textRE, lint = dockerfileRE, lintDockerfile
+	}
+	if !named && !textRE.Match(text) {
+		return nil, nil
+	}
+	found, err = lint(text)
+	if err != nil && (named || !errors.Is(err, errNoKind)) {
 		return nil, fmt.Errorf("cannot lint %s: %w", file, err)
 	}
-	return tidy(file, text, found), nil
-}
-
-// looksDocker reports whether a text begins as a Dockerfile does.
-func looksDocker(text []byte) bool {
-	for line := range bytes.Lines(text) {
-		word, _, _ := strings.Cut(strings.TrimSpace(string(line)), " ")
-		if word != "" && word[0] != '#' {
-			return strings.EqualFold(word, "FROM") || strings.EqualFold(word, "ARG")
+	lines := strings.Split(string(text), "\n")
+	var kept []finding
+	for _, f := range found {
+		if f.File = file; !silenced(f, lines) {
+			kept = append(kept, f)
 		}
 	}
-	return false
+	slices.SortStableFunc(kept, func(a, b finding) int { return a.Line - b.Line })
+	return kept, nil
 }
 
-// tidy sorts the findings for a file, and drops findings that a comment silences.
-func tidy(file string, text []byte, found []finding) []finding {
-	lines := strings.Split(string(text), "\n")
-	found = slices.DeleteFunc(found, func(f finding) bool {
-		return ignored(lines, f.Line, f.Rule) || ignored(lines, f.Line-1, f.Rule)
-	})
-	for i := range found {
-		found[i].File = file
-	}
-	slices.SortStableFunc(found, func(a, b finding) int { return a.Line - b.Line })
-	return found
-}
-
-var ignore = regexp.MustCompile(`#\s*lameduck-lint:\s*ignore=([a-z0-9,-]+)`)
-
-// ignored reports whether a comment on a line, counted from 1, names a rule.
-func ignored(lines []string, line int, rule string) bool {
-	if line < 1 || line > len(lines) {
-		return false
-	}
-	m := ignore.FindStringSubmatch(lines[line-1])
-	return m != nil && slices.Contains(strings.Split(m[1], ","), rule)
+// silenced reports whether a comment on the line of a finding, or on the line above, names
+// the rule.
+func silenced(f finding, lines []string) bool {
+	end := min(f.Line, len(lines)) // YAML knows other ends of lines
+	comment := regexp.MustCompile(`#\s*lameduck-lint:\s*ignore=([a-z0-9-]+,)*` + f.Rule + `([^a-z0-9-]|$)`)
+	return comment.MatchString(strings.Join(lines[max(end-2, 0):end], "\n"))
 }

@@ -11,7 +11,7 @@ import (
 // FuzzFiles: the linter ends for any file, and findings are on lines of the file.
 func FuzzFiles(f *testing.F) {
 	for _, text := range []string{
-		"kind: List\nitems: &a [*a]", "&a\nkind: List\nitems: [*a]", "kind: Pod\nspec: &a {<<: *a}", "kind: Pod\nspec: {containers: 1, initContainers: x}",
+		"kind: List\nitems: &a [*a]", "&a\nkind: List\nitems: [*a]", "kind: Pod\nspec: &a {<<: *a}", "kind: Pod\nspec: {containers: [null, {command: [null], env: [null]}], initContainers: null}", "kind: Pod\nspec: {containers: 1, initContainers: x}",
 		"kind: Pod\nspec: {containers: [{command: {}, args: /lameduck, env: [1, {name: LAMEDUCK_X}], lifecycle: [], readinessProbe: 5}]}",
 		"kind: Pod\nspec: {containers: [{image: x, command: [tini, -p], lifecycle: {preStop: {exec: {command: [sh, -c]}}}}]}", "FROM x\nCMD", "FROM a AS a\nFROM a\nENTRYPOINT []\nCMD []",
 	} {

@@ -1,81 +1,86 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/lameduck-init/lameduck/shim"
 )
 
-// place returns the pod's grace period in words, and the line.
-func (p *pod) place(otherwise int) (text string, line int) {
-	if p.graceLine == 0 {
-		return fmt.Sprintf("terminationGracePeriodSeconds is not given, so %d", p.grace), otherwise
+// seconds returns a time in seconds, with the unit.
+func seconds(d time.Duration) string { return fmt.Sprintf("%v s", d.Seconds()) }
+
+// graceText returns the grace period in words, with what a preStop sleep takes of it.
+func (c *container) graceText() string {
+	text := "terminationGracePeriodSeconds is "
+	if c.pod.Grace.line == 0 {
+		text += "not given, so "
 	}
-	return fmt.Sprintf("terminationGracePeriodSeconds is %d", p.grace), p.graceLine
+	text += fmt.Sprint(c.pod.grace.Seconds())
+	if c.sleep > 0 && !c.noneLeft {
+		text += ", of which the preStop sleep takes " + seconds(c.sleep)
+	}
+	return text
 }
 
-// short returns a time in seconds.
-func short(d time.Duration) string { return fmt.Sprintf("%v s", d.Seconds()) }
-
-// seconds returns the pod's grace period.
-func (p *pod) seconds() time.Duration { return time.Duration(p.grace) * time.Second }
-
-// reportGrace reports conflicts of a lameduck with the pod's grace period, after a preStop hook
-// that sleeps. With less, a smaller --grace-period is fine: a sidecar's stop begins later.
-func (p *pod) reportGrace(c *container, l *lameduck, sleep time.Duration, less bool) {
-	if l == nil || l.unclear || p.patch {
-		return
-	}
-	place, line := p.place(l.line)
-	if sleep > 0 {
-		place += fmt.Sprintf(", of which the preStop sleep takes %s", short(sleep))
-	}
-	left := p.seconds() - sleep
-	if left < time.Second {
-		if sleep == 0 && l.holds() {
-			c.report(line, graceTooShort, "%s: KILL comes at once, without a hold; give 30 or more", place)
-		}
-		return // reportSleep reports the rest
-	}
-	cfg := l.cfg
-	cfg.GracePeriod = left
-	right, err := shim.NewOutline(cfg)
+func graceTooShort(c *container, report reporter) {
 	switch {
-	case err == nil && l.outline != nil:
-		p.reportDifference(c, l, right, place, less)
-	case err != nil && !ofBuild(err) && (l.outline != nil || strings.Contains(err.Error(), "grace")):
-		c.report(line, graceTooShort, "%s: %s", place, strings.Replace(err.Error(), ": give", "; give", 1))
+	case !c.noneLeft:
+	case c.sleep > 0:
+		report(c.sleepLine,
+			"preStop sleeps %s, and %s: KILL comes 2 s after the stop signal; sleep less, or give more",
+			seconds(c.sleep), c.graceText())
+	case c.entry.Holds() || c.hold.Holds():
+		report(c.pod.Grace.line, "%s: KILL comes at once, without a hold; give 30 or more", c.graceText())
 	}
-}
-
-// reportDifference reports a --grace-period, or an assumed grace period, that is not the right
-// one.
-func (p *pod) reportDifference(c *container, l *lameduck, right *shim.Outline, place string, less bool) {
-	told, left := l.outline.Grace, right.Grace
-	line, how := l.lineOf("--grace-period"), "is told"
-	if l.outline.GraceAssumed {
-		line, how = l.line, "assumes"
-		if !l.holds() || c.more || p.grace == usualGrace {
-			return
+	for _, l := range []lameduck{c.entry, c.hold} {
+		if l.misfit != nil && (l.outline != nil || strings.Contains(l.misfit.Error(), "grace")) {
+			report(cmp.Or(c.pod.Grace.line, l.line), "%s: %s", c.graceText(),
+				strings.Replace(l.misfit.Error(), ": give", "; give", 1))
 		}
 	}
-	if told == left || told == p.seconds() || less && told < left {
-		return
-	}
-	c.report(line, graceDiffers, "lameduck %s a grace period of %s, but %s: %s; give --grace-period=%v",
-		how, short(told), place, consequence(l.outline, right), left.Seconds())
 }
 
-// consequence returns the result of a wrong grace period.
-func consequence(wrong, right *shim.Outline) string {
-	switch {
-	case right.MaxHold == wrong.MaxHold:
-		return "what it reports of a long stop comes at the wrong time"
-	case right.MaxHold < wrong.MaxHold:
-		return fmt.Sprintf(
-			"the hold may last %s, and KILL comes before the command has time to stop", short(wrong.MaxHold))
+// graceDiffers: with a hook of unknown length, or in a sidecar, whose stop begins later, less
+// than the pod's grace period is fine.
+func graceDiffers(c *container, report reporter) {
+	busy := c.Lifecycle.PreStop != nil && (c.sleep == 0 || len(c.hook) > 2)
+	for _, l := range []*lameduck{&c.entry, &c.hold} {
+		told, right := l.outline, l.right
+		if told == nil || right == nil || told.Grace == right.Grace || told.Grace == c.pod.grace {
+			continue
+		}
+		how := "is told"
+		fits := told.Grace < right.Grace && (c.RestartPolicy == "Always" || busy && l == &c.entry)
+		if told.GraceAssumed {
+			how = "assumes"
+			fits = fits || !l.Holds() || c.more
+		}
+		consequence := fmt.Sprintf("the hold ends after %s, and could last %s",
+			seconds(told.MaxHold), seconds(right.MaxHold))
+		switch {
+		case right.MaxHold == told.MaxHold:
+			consequence = "what it reports of a long stop comes at the wrong time"
+		case right.MaxHold < told.MaxHold:
+			consequence = "the hold may last " + seconds(told.MaxHold) +
+				", and KILL comes before the command has time to stop"
+		}
+		if !fits {
+			report(l.lineOf("--grace-period"), "lameduck %s a grace period of %s, but %s: %s; give --grace-period=%v",
+				how, seconds(told.Grace), c.graceText(), consequence, right.Grace.Seconds())
+		}
 	}
-	return fmt.Sprintf("the hold ends after %s, and could last %s", short(wrong.MaxHold), short(right.MaxHold))
+}
+
+func preStopAddsUp(c *container, report reporter) {
+	switch {
+	case c.sleep == 0 || c.noneLeft:
+	case c.hold.Holds():
+		report(c.sleepLine,
+			"the hook sleeps %s beside lameduck hold, which knows when traffic has stopped: they add up; leave the "+
+				"sleep out, or give --delay=%v instead", seconds(c.sleep), c.sleep.Seconds())
+	case c.entry.outline != nil && c.entry.outline.Holds():
+		report(c.sleepLine, "preStop sleeps %s, and then lameduck holds, up to %s: they add up; leave the preStop out",
+			seconds(c.sleep), seconds(c.entry.outline.MaxHold))
+	}
 }

@@ -13,92 +13,56 @@ import (
 
 // lintDockerfile returns the findings for the image of a Dockerfile's last stage.
 func lintDockerfile(text []byte) ([]finding, error) {
+	var stages []instructions.Stage
 	parsed, err := parser.Parse(bytes.NewReader(text))
+	if err == nil {
+		stages, _, err = instructions.Parse(parsed.AST, nil)
+	}
+	if err == nil && len(stages) == 0 {
+		err = errors.New("FROM is missing")
+	}
 	if err != nil {
-		return nil, noDockerfile(err)
+		return nil, fmt.Errorf("not a Dockerfile: %s", oneLine(err.Error()))
 	}
-	stages, _, err := instructions.Parse(parsed.AST, nil)
-	if err != nil {
-		return nil, noDockerfile(err)
-	}
-	if len(stages) == 0 {
-		return nil, errors.New("not a Dockerfile: FROM is missing")
-	}
-	im := image{shell: []string{"/bin/sh", "-c"}}
-	im.read(stages, len(stages)-1)
-	return im.lint(), nil
+	c := &container{shell: []string{"/bin/sh", "-c"}}
+	c.readStage(stages, len(stages)-1)
+	return c.lint(), nil
 }
 
-func noDockerfile(err error) error {
-	return fmt.Errorf("not a Dockerfile: %s", strings.Join(strings.Fields(err.Error()), " "))
-}
-
-// image is what the instructions of a stage, and of the stages that it is based on, make.
-type image struct {
-	entrypoint, cmd []word
-	entered         bool // there is an ENTRYPOINT
-	env             []variable
-	stop            word
-	shell           []string
-	base            string // the base image outside the Dockerfile
-}
-
-// read adds a stage, after the stage that it is based on.
-func (im *image) read(stages []instructions.Stage, i int) {
-	im.base = stages[i].BaseName
-	if j, ok := instructions.HasStage(stages[:i], im.base); ok {
-		im.read(stages, j)
+// readStage adds a stage to an image, after the stage that it is based on.
+func (c *container) readStage(stages []instructions.Stage, i int) {
+	c.Image = stages[i].BaseName
+	if base, ok := instructions.HasStage(stages[:i], c.Image); ok {
+		c.readStage(stages, base)
 	}
 	ordered := false // this stage has a CMD
-	for _, command := range stages[i].Commands {
-		line := command.Location()[0].Start.Line
-		switch c := command.(type) {
+	for _, instruction := range stages[i].Commands {
+		line := instruction.Location()[0].Start.Line
+		switch i := instruction.(type) {
 		case *instructions.EntrypointCommand:
-			im.entrypoint = im.line(c.ShellDependantCmdLine, line)
-			im.entered = true
+			c.Command = c.wordsOf(i.ShellDependantCmdLine, line)
 			if !ordered {
-				im.cmd = nil // an entrypoint clears the CMD of the base image
+				c.Args = nil // an entrypoint clears the CMD of the base image
 			}
 		case *instructions.CmdCommand:
-			im.cmd, ordered = im.line(c.ShellDependantCmdLine, line), true
+			c.Args, ordered = c.wordsOf(i.ShellDependantCmdLine, line), true
 		case *instructions.StopSignalCommand:
-			im.stop = word{c.Signal, line}
+			c.Lifecycle.StopSignal = word{i.Signal, line}
 		case *instructions.ShellCommand:
-			im.shell = c.Shell
+			c.shell = i.Shell
 		case *instructions.EnvCommand:
-			for _, e := range c.Env {
-				value := strings.Trim(e.Value, `"'`)
-				if strings.Contains(value, "$") {
-					value = "$(" + value + ")"
-				}
-				im.env = append(im.env, variable{e.Key, word{value, line}})
+			for _, e := range i.Env {
+				value := strings.ReplaceAll(strings.Trim(e.Value, `"'`), "$", "$(") // not known
+				c.Env = append(c.Env, variable{Name: word{e.Key, line}, Value: word{value, line}})
 			}
 		}
 	}
 }
 
-// line returns the command of an instruction.
-func (im *image) line(c instructions.ShellDependantCmdLine, line int) (words []word) {
-	list := c.CmdLine
-	if c.PrependShell {
-		list = append(slices.Clone(im.shell), list...)
+// wordsOf returns the command of an instruction.
+func (c *container) wordsOf(list instructions.ShellDependantCmdLine, line int) []word {
+	if list.PrependShell {
+		return wordsAt(line, slices.Concat(c.shell, list.CmdLine))
 	}
-	for _, text := range list {
-		words = append(words, word{text, line})
-	}
-	return words
-}
-
-// lint returns the findings for the image. An image from scratch is for copying: it needs no
-// command.
-func (im *image) lint() []finding {
-	c := &container{line: 1, image: im.base, complete: im.entered || im.base == "scratch", env: im.env}
-	c.words = append(slices.Clone(im.entrypoint), im.cmd...)
-	c.findEntry(false)
-	c.reportOneWord(c.words, doesNotStart)
-	c.reportCommand()
-	c.reportNoCommand("ENTRYPOINT clears the CMD of " + im.base +
-		", and in shell form gets none: repeat the CMD after an ENTRYPOINT in brackets, or give a command in the pod")
-	c.reportStopSignal("STOPSIGNAL", im.stop.text, im.stop.line)
-	return c.found
+	return wordsAt(line, list.CmdLine)
 }

@@ -1,138 +1,103 @@
 package main
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// variable is an environment variable in a file.
-type variable struct {
-	name  string
-	value word
-}
-
-// lameduck is a lameduck in a container, the entrypoint or a hook, and what its words and
-// variables ask for.
+// lameduck is what a lameduck in a container, the entrypoint or a hook, makes of its words
+// and variables.
 type lameduck struct {
-	hook    bool
-	line    int
-	args    []word // that lameduck takes
-	env     []variable
-	command []word        // what it runs
-	whole   bool          // the words are the whole command line
+	shim.Config // of what is valid
+
+	line    int           // 0: there is none
+	given   []word        // its words, and the variables as NAME=VALUE
 	unclear bool          // values are unknown
-	cfg     shim.Config   // of what is valid
+	command []word        // what it runs; nil if it is unclear
 	outline *shim.Outline // nil: values are unknown, or contradict each other
-}
 
-// commandLine is a *cli.Run or a *cli.HoldOnly.
-type commandLine interface {
-	Values() shim.Config
-	Config() (shim.Config, error)
-	Given() []cli.Given
-}
-
-// parse returns what lameduck makes of its words and variables; asks reports that it prints
-// something and runs nothing.
-func (l *lameduck) parse() (line commandLine, unknown []cli.Unknown, asks bool, err error) {
-	env := []string{inPod}
-	for i, v := range l.env {
-		if last(l.env, v.name) == &l.env[i] { // of variables with one name the last counts
-			env = append(env, v.name+"="+v.value.text)
-		}
-	}
-	var texts []string
-	for _, w := range l.args {
-		texts = append(texts, w.text)
-	}
-	if l.hook {
-		h, err := cli.ParseHold(texts, env)
-		return h, h.Unknown, false, err
-	}
-	r, err := cli.ParseRun(texts, env)
-	return r, r.Unknown, r.Help || r.HelpAll || r.Explain || r.Version, err
+	right  *shim.Outline // with what is left of the pod's grace period; nil: unknown, or it does not fit
+	misfit error         // why it does not fit
 }
 
 // inPod is a variable by which lameduck recognizes a pod.
 const inPod = "KUBERNETES_SERVICE_HOST=10.0.0.1"
 
-// read returns the lameduck of a container that is called with args at a line, or nil if it
-// only prints something. What lameduck refuses is a finding, and left out.
-func (c *container) read(hook bool, line int, args []word, unclear bool) *lameduck {
-	l := &lameduck{hook: hook, line: line, args: args, env: c.env, unclear: unclear}
-	parsed, unknown, asks, err := l.parse()
-	for err != nil && c.leaveOut(l, err) {
-		parsed, unknown, asks, err = l.parse()
+// read returns the lameduck that a container or its hook calls, or none if the call only prints
+// something. What lameduck refuses is left out, and noted in c.refused.
+func (c *container) read(call *command) lameduck {
+	l := lameduck{line: call.program.line, unclear: call.unclear}
+	parse, outcome := cli.ParseRun, "lameduck does not start"
+	if call == c.hookCall {
+		parse, outcome = cli.ParseHold, "lameduck hold holds with the defaults, and fails"
 	}
-	if asks {
-		return nil
+	var variables []word
+	for _, v := range slices.Backward(c.Env) { // of variables with one name the last counts
+		text := v.Name.text + "=" + v.Value.text + v.ValueFrom.text
+		variables = append(variables, word{text, cmp.Or(v.Value.line, v.Name.line)})
 	}
-	for _, u := range unknown {
-		c.report(l.lineOf(u.Name), badFlag,
-			"unknown variable %s, which lameduck ignores with a warning: %s", u.Name, u.Hint)
+	l.given = slices.Concat(call.args, variables)
+	env := append(texts(variables), inPod)
+	refuse := func(about, format string, args ...any) {
+		c.refused = append(c.refused, finding{Line: l.lineOf(about), Text: fmt.Sprintf(format, args...)})
 	}
-	valid := true
-	for _, g := range parsed.Given() {
-		if !known(g.Text) {
+	args := call.args
+	line, err := parse(texts(args), env)
+	for ; err != nil; line, err = parse(texts(args), env) {
+		err = cmp.Or(errors.Unwrap(err), err) // without the hint at the end, which names lameduck's help
+		refuse(err.Error(), "%s: %v", outcome, err)
+		i := indexOf(namesRE.FindString(err.Error()), args)
+		if i < 0 {
 			l.unclear = true
-		} else if g.Err != nil && !ofBuild(g.Err) {
+			break
+		}
+		mayBeValue := i+1 < len(args) && args[i+1].isPlain()
+		l.unclear = l.unclear || mayBeValue && !strings.Contains(args[i].text, "=")
+		args = slices.Concat(args[:i], args[i+1:])
+	}
+	if line.Questions != (cli.Questions{}) {
+		return lameduck{}
+	}
+	for _, u := range line.Unknown {
+		refuse(u.Name, "unknown variable %s, which lameduck ignores with a warning: %s", u.Name, u.Hint)
+	}
+	valid := !c.more // as far as it is known
+	for _, g := range line.Given() {
+		switch {
+		case strings.Contains(g.Text, "$("):
+			l.unclear = true
+		case g.Err != nil:
 			valid = false
-			c.report(l.lineOf(g.Source+" "+g.Short), badFlag, "%s: %s=%s: %v", l.outcome(), g.Source, g.Text, g.Err)
+			refuse(g.Source+" -"+string(g.Short), "%s: %v: %v", outcome, g, g.Err)
 		}
 	}
-	l.cfg = parsed.Values()
-	l.cfg.Env = []string{inPod} // only for the defaults of a pod
-	l.command = l.args[len(l.args)-min(len(l.args), len(l.cfg.Command)):]
+	l.Config = line.Values()
 	if l.unclear {
 		return l
 	}
-	if valid && !c.more {
-		_, err = parsed.Config()
+	l.command = args[len(args)-len(l.Command):]
+	l.outline, err = shim.NewOutline(l.Config)
+	if _, unused := line.Config(); valid {
+		err = cmp.Or(unused, err)
 	}
-	if outline, contradiction := shim.NewOutline(l.cfg); contradiction == nil {
-		l.outline = outline
-	} else if err == nil {
-		err = contradiction
+	if err != nil {
+		refuse(err.Error(), "%s: %v", outcome, err)
 	}
-	if err != nil && !ofBuild(err) {
-		c.report(l.lineOf(err.Error()), badFlag, "%s: %v", l.outcome(), err)
+	if c.left >= time.Second {
+		cfg := l.Config
+		cfg.GracePeriod = c.left
+		l.right, l.misfit = shim.NewOutline(cfg)
 	}
 	return l
 }
-
-// leaveOut reports the word that an error of the parser names, and leaves the word out. It
-// returns false if there is no such word.
-func (c *container) leaveOut(l *lameduck, err error) bool {
-	if without := errors.Unwrap(err); without != nil {
-		err = without // the hint at the end names lameduck's help
-	}
-	c.report(l.lineOf(err.Error()), badFlag, "%s: %v", l.outcome(), err)
-	i := indexOf(namesRE.FindString(err.Error()), l.args)
-	if i < 0 {
-		l.unclear = true
-		return false
-	}
-	mayBeValue := i+1 < len(l.args) && !strings.HasPrefix(l.args[i+1].text, "-")
-	l.unclear = l.unclear || mayBeValue && flagOf(l.args[i]) == l.args[i].text
-	l.args = slices.Delete(slices.Clone(l.args), i, i+1)
-	return true
-}
-
-// outcome returns what becomes of a lameduck with a wrong flag or variable.
-func (l *lameduck) outcome() string {
-	if l.hook {
-		return "lameduck hold holds with the defaults, and fails"
-	}
-	return "lameduck does not start"
-}
-
-// holds reports whether the lameduck holds, as far as the file tells.
-func (l *lameduck) holds() bool { return l != nil && l.cfg.Holds() }
 
 // namesRE matches the name of a flag or of a variable.
 var namesRE = regexp.MustCompile(`-[\w-]+|` + cli.Prefix + `\w+`)
@@ -141,38 +106,23 @@ var namesRE = regexp.MustCompile(`-[\w-]+|` + cli.Prefix + `\w+`)
 // or the line of the lameduck.
 func (l *lameduck) lineOf(text string) int {
 	for _, name := range namesRE.FindAllString(text, -1) {
-		if i := indexOf(name, l.args); i >= 0 {
-			return l.args[i].line
-		}
-		if flag, isFlag := strings.CutPrefix(name, "--"); isFlag {
-			name = cli.Prefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-		}
-		if v := last(l.env, name); v != nil {
-			return v.value.line
+		if i := indexOf(name, l.given); i >= 0 {
+			return l.given[i].line
 		}
 	}
 	return l.line
 }
 
-// indexOf returns the index of the first word that is the flag or its negation, or -1.
-func indexOf(flag string, args []word) int {
-	return slices.IndexFunc(args, func(a word) bool {
-		name := flagOf(a)
-		short := len(flag) == 2 && strings.HasPrefix(a.text, flag)
-		return flag != "" && (short || name == flag || name == "--no"+strings.TrimPrefix(flag, "-"))
-	})
+// indexOf returns the index of the first word that gives a flag or a variable, or -1.
+func indexOf(name string, given []word) int {
+	return slices.IndexFunc(given, func(w word) bool { return origin(w.text) == origin(name) })
 }
 
-// last returns the last variable of a name, or nil.
-func last(env []variable, name string) *variable {
-	for i := len(env) - 1; i >= 0; i-- {
-		if env[i].name == name {
-			return &env[i]
-		}
+// origin returns the flag that a word or the flag's variable gives.
+func origin(text string) string {
+	name, _, _ := strings.Cut(text, "=")
+	if variable, ok := strings.CutPrefix(name, cli.Prefix); ok {
+		return "--" + strings.ToLower(strings.ReplaceAll(variable, "_", "-"))
 	}
-	return nil
+	return name
 }
-
-// ofBuild reports whether an error is about the build of this very program: the linter is
-// built without the flags by which lameduck catches all signals.
-func ofBuild(err error) bool { return strings.Contains(err.Error(), "this binary was built without") }

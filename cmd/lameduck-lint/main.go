@@ -1,15 +1,20 @@
 package main
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 )
 
 const help = `lameduck-lint reads Kubernetes manifests and Dockerfiles, and says what would go
@@ -52,6 +57,9 @@ type options struct {
 	Paths   []string `arg:"" optional:""`
 }
 
+// version is set by the linker in a release.
+var version = ""
+
 func main() {
 	signal.Reset() // package shim catches all signals from its init
 	os.Exit(lint(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
@@ -59,69 +67,81 @@ func main() {
 
 // lint is the whole program.
 func lint(args []string, in io.Reader, out, errs io.Writer) int {
-	found, err := run(args, in, out)
+	var o options
+	_, err := kong.Must(&o, kong.NoDefaultHelp()).Parse(args)
+	text, code := "", exitClean
 	switch {
 	case err != nil:
+		err = fmt.Errorf("%s (lameduck-lint --help lists the flags)", flagError(err))
+	case o.Help:
+		text = help
+	case o.Version:
+		text = "lameduck-lint version " + cmp.Or(version, cli.RecordedVersion("dev")) + "\n"
+	case o.Rules:
+		for _, r := range rules {
+			text += fmt.Sprintf("%-16s %s\n", r.name, r.says)
+		}
+	case formats[o.Format] == nil:
+		err = fmt.Errorf("invalid format %q: give text, json or github", o.Format)
+	case len(o.Paths) == 0:
+		err = errors.New("nothing to read: give files, folders, or - for standard input")
+	default:
+		text, err = lintFiles(o.Paths, formats[o.Format], in)
+		if text != "" {
+			code = exitFound
+		}
+	}
+	if _, failure := io.WriteString(out, text); failure != nil {
+		err = errors.Join(err, fmt.Errorf("cannot write to standard output: %w", failure))
+	}
+	if err != nil {
 		for line := range strings.SplitSeq(err.Error(), "\n") {
 			fmt.Fprintln(errs, "lameduck-lint:", line)
 		}
 		return exitFailed
-	case found:
-		return exitFound
 	}
-	return exitClean
+	return code
 }
 
 // flagError returns kong's error about a flag in lameduck's words.
 func flagError(err error) string {
-	text, near, suggested := strings.Cut(err.Error(), ", did you mean ")
-	flag, _, valueMissing := strings.Cut(text, ": expected ")
-	switch {
-	case valueMissing:
-		return flag + " needs a value: give " + flag + "=VALUE"
-	case suggested && strings.HasPrefix(near, `"--`):
-		return text + ": did you mean " + strings.ReplaceAll(near, `"`, "")
+	text := err.Error()
+	for _, words := range [][2]string{
+		{`, did you mean "(--.+)"`, ": did you mean $1"},
+		{`, did you mean .*`, ""},
+		{`^(\S+): expected .*`, "$1 needs a value: give $1=VALUE"},
+	} {
+		text = regexp.MustCompile(words[0]).ReplaceAllString(text, words[1])
 	}
 	return text
 }
 
-// run lints the files of the command line, and reports whether it found anything. A file
-// that cannot be read is an error, but the other files are linted.
-func run(args []string, in io.Reader, out io.Writer) (found bool, err error) {
-	var o options
-	if _, err := kong.Must(&o, kong.Name("lameduck-lint"), kong.NoDefaultHelp()).Parse(args); err != nil {
-		return false, fmt.Errorf("%s (lameduck-lint --help lists the flags)", flagError(err))
-	}
-	format, ok := formats[o.Format]
-	switch {
-	case o.Help:
-		_, err = io.WriteString(out, help)
-		return false, err
-	case o.Version:
-		_, err = fmt.Fprintln(out, "lameduck-lint version", versionOf(version))
-		return false, err
-	case o.Rules:
-		for _, r := range rules {
-			fmt.Fprintf(out, "%-16s %s\n", r.name, r.says)
-		}
-		return false, nil
-	case !ok:
-		return false, fmt.Errorf("invalid format %q: give text, json or github", o.Format)
-	case len(o.Paths) == 0:
-		return false, errors.New("nothing to read: give files, folders, or - for standard input")
-	}
-	files, err := collect(o.Paths)
-	if err != nil {
-		return false, err
-	}
-	var failed []error
+// formats are the ways to print a finding.
+var formats = map[string]func(finding) string{
+	"text": func(f finding) string { return fmt.Sprintf("%s:%d: %s [%s]", f.File, f.Line, f.Text, f.Rule) },
+	"json": func(f finding) string {
+		text, _ := json.Marshal(f) // cannot fail: strings and a number
+		return string(text)
+	},
+	// GitHub's workflow commands, which annotate the lines of a change.
+	"github": func(f finding) string {
+		escape := strings.NewReplacer("%", "%25", ":", "%3A", ",", "%2C")
+		return fmt.Sprintf("::warning file=%s,line=%d,title=%s::%s",
+			escape.Replace(f.File), f.Line, f.Rule, strings.ReplaceAll(f.Text, "%", "%25"))
+	},
+}
+
+// lintFiles returns the findings for the files in paths. A file that cannot be read is an
+// error, but the other files are linted.
+func lintFiles(paths []string, format func(finding) string, in io.Reader) (text string, err error) {
+	files, err := collect(paths)
+	failed := []error{err}
 	for _, file := range files {
-		list, err := lintFile(file, slices.Contains(o.Paths, file), in)
-		if err == nil {
-			err = printAll(out, format, list)
-		}
+		found, err := lintFile(file, slices.Contains(paths, file), in)
 		failed = append(failed, err)
-		found = found || len(list) > 0
+		for _, f := range found {
+			text += format(f) + "\n"
+		}
 	}
-	return found, errors.Join(failed...)
+	return text, errors.Join(failed...)
 }

@@ -10,87 +10,87 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// templates are the paths of the pods' specification, by kind.
-var templates = map[string][]string{
-	"Pod":         {"spec"},
-	"PodTemplate": {"template", "spec"},
-	"CronJob":     {"spec", "jobTemplate", "spec", "template", "spec"},
+// object is an object in a manifest, or a list of objects.
+type object struct {
+	APIVersion string `yaml:"apiVersion"`
+	Kind       string
+	Items      []object
+	Spec       struct {
+		pod         `yaml:",inline"`
+		Template    template
+		JobTemplate struct{ Spec struct{ Template template } } `yaml:"jobTemplate"`
+	}
+	Template template
 }
 
-// otherTemplate is the path of the pods' specification in all other kinds: Deployment,
-// StatefulSet, and kinds from elsewhere, such as Argo's Rollout, Knative's Service, OpenShift's
-// DeploymentConfig and OpenKruise's CloneSet.
-var otherTemplate = []string{"spec", "template", "spec"}
-
-// errTemplate is the error for a template of a manifest.
-var errTemplate = errors.New("a template, not a manifest: render it first (helm template, kustomize build), and " +
-	"lint the output")
+// template is a template of pods. In manifests without pods, there is another value under
+// the same key, or none.
+type template struct{ Spec *pod }
 
 // errNoKind is the error for YAML or JSON that is no manifest, such as a Compose file.
 var errNoKind = errors.New("not a Kubernetes manifest: no object has a kind")
 
 // lintManifest returns the findings for a file of manifests, YAML or JSON, with errNoKind if no
-// document is a manifest.
+// document is a manifest. Values of types that a field does not take are left out: in some
+// kinds the fields are others, and kubectl checks the rest. Decoding any value first finds
+// anchors that contain themselves or expand too far, and {{ … }}, a mapping as a key.
 func lintManifest(text []byte) (found []finding, err error) {
-	var other, manifests int
+	var noKind error
+	manifests := false
 	documents := yaml.NewDecoder(bytes.NewReader(text))
 	for {
 		var document yaml.Node
+		var value any
+		var o object
 		err := documents.Decode(&document)
-		if err == nil && !(node{&document}).templated() {
-			err = bounded(&document)
+		if err == nil {
+			err = document.Decode(&value)
 		}
 		switch {
-		case err == io.EOF && other > 0 && manifests == 0:
-			return nil, errNoKind
-		case err == io.EOF:
+		case err == io.EOF && manifests:
 			return found, nil
-		case err != nil && bytes.Contains(text, []byte("{{")) || err == nil && (node{&document}).templated():
-			return nil, errTemplate
-		case err != nil:
+		case err == io.EOF:
+			return nil, noKind
+		case err == nil || errors.As(err, new(*yaml.TypeError)):
+		case bytes.Contains(text, []byte("{{")):
+			return nil, errors.New("a template, not a manifest: render it first (helm template, kustomize build), " +
+				"and lint the output")
+		default:
 			return nil, fmt.Errorf("invalid YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
 		}
-		for _, content := range document.Content {
-			object := node{content}
-			switch {
-			case object.get("kind").exists() || podIn(object).exists():
-				manifests++
-			case object.exists():
-				other++
-			}
-			found = append(found, lintObject(object)...)
+		document.Decode(&o)
+		manifests = manifests || o.Kind != "" || o.pod() != nil
+		if value != nil {
+			noKind = errNoKind
 		}
+		found = append(found, o.lint()...)
 	}
 }
 
-// bounded returns an error for anchors that contain themselves or expand too far.
-func bounded(document *yaml.Node) error {
-	var value any
-	if err := document.Decode(&value); !errors.As(err, new(*yaml.TypeError)) { // kubectl accepts these
-		return err
+// lint returns the findings for an object.
+func (o *object) lint() (found []finding) {
+	for _, item := range o.Items {
+		found = append(found, item.lint()...)
 	}
-	return nil
-}
-
-// lintObject returns the findings for an object or a list of objects.
-func lintObject(object node) (found []finding) {
-	kind := object.get("kind").text()
-	if strings.HasSuffix(kind, "List") {
-		for _, item := range object.get("items").list() {
-			found = append(found, lintObject(item)...)
-		}
-	}
-	if spec := podIn(object); spec.exists() {
-		found = append(found, lintPod(spec, object)...)
+	if p := o.pod(); p != nil {
+		// Knative makes timeoutSeconds the grace period; the default is the cluster's.
+		p.patch = strings.HasPrefix(o.APIVersion, "serving.knative.dev/")
+		found = append(found, p.lint()...)
 	}
 	return found
 }
 
-// podIn returns the specification of the pods that an object makes, if any.
-func podIn(object node) node {
-	path, ok := templates[object.get("kind").text()]
-	if !ok {
-		path = otherTemplate
+// pod returns the pod that an object is or makes, or nil. Most kinds have it in the same
+// place: Deployment, StatefulSet, and kinds from elsewhere, such as Argo's Rollout, Knative's
+// Service, OpenShift's DeploymentConfig and OpenKruise's CloneSet.
+func (o *object) pod() *pod {
+	switch o.Kind {
+	case "Pod":
+		return &o.Spec.pod
+	case "PodTemplate":
+		return o.Template.Spec
+	case "CronJob":
+		return o.Spec.JobTemplate.Spec.Template.Spec
 	}
-	return object.get(path...)
+	return o.Spec.Template.Spec
 }

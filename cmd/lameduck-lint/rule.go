@@ -1,39 +1,35 @@
 package main
 
-// rule is a kind of finding.
-type rule struct{ name, says string }
+import "strings"
 
-// The rules, in the order of the documentation.
-var rules = []rule{
-	{graceTooShort, "the grace period is too short for lameduck's flags or a preStop sleep"},
-	{graceDiffers, "lameduck is told a different grace period than the pod's, or none and assumes a wrong one"},
-	{preStopAddsUp, "a preStop sleep comes on top of lameduck's hold"},
-	{holdTwice, "two lameducks where one is enough: in the hook and the entrypoint, or one that runs another"},
-	{sayHold, "a preStop hook calls lameduck without hold"},
-	{stopSignal, "the stop signal of the image or the pod does not start lameduck's stop"},
-	{wrongPreset, "the preset is another server's, or nginx, httpd, haproxy or php-fpm has none"},
-	{noExec, "a shell stays in front of lameduck and forwards no signals"},
-	{noCommand, "lameduck has no command to run, or a container's command is lameduck hold"},
-	{noProgram, "lameduck is not at the path given: nothing brings it there, or a whole command line is one word"},
-	{misplacedFlag, "a flag of lameduck comes after the command, which gets the flag"},
-	{badFlag, "lameduck rejects a flag, a value, or their combination, or does not know a LAMEDUCK_* variable"},
+// rule is a kind of finding.
+type rule struct {
+	name, says string
+	check      func(*container, reporter)
 }
 
-// The names of the rules.
-const (
-	graceTooShort = "grace-too-short"
-	graceDiffers  = "grace-differs"
-	preStopAddsUp = "prestop-adds-up"
-	holdTwice     = "hold-twice"
-	sayHold       = "say-hold"
-	stopSignal    = "stop-signal"
-	wrongPreset   = "wrong-preset"
-	noExec        = "no-exec"
-	noCommand     = "no-command"
-	noProgram     = "no-program"
-	misplacedFlag = "misplaced-flag"
-	badFlag       = "bad-flag"
-)
+// reporter adds a finding of a rule. Without a line, it is on the container's.
+type reporter func(line int, format string, args ...any)
+
+// rules are in the order of the documentation, and so are the findings on a line.
+var rules = []rule{
+	{"grace-too-short", "the grace period is too short for lameduck's flags or a preStop sleep", graceTooShort},
+	{"grace-differs", "lameduck is told a different grace period than the pod's, or none and assumes a wrong one",
+		graceDiffers},
+	{"prestop-adds-up", "a preStop sleep comes on top of lameduck's hold", preStopAddsUp},
+	{"hold-twice", "two lameducks where one is enough: in the hook and the entrypoint, or one that runs another",
+		holdTwice},
+	{"say-hold", "a preStop hook calls lameduck without hold", sayHold},
+	{"stop-signal", "the stop signal of the image or the pod does not start lameduck's stop", stopSignal},
+	{"wrong-preset", "the preset is another server's, or nginx, httpd, haproxy or php-fpm has none", wrongPreset},
+	{"no-exec", "a shell stays in front of lameduck and forwards no signals", noExec},
+	{"no-command", "lameduck has no command to run, or a container's command is lameduck hold", noCommand},
+	{"no-program", "lameduck is not at the path given: nothing brings it there, or a whole command line is one word",
+		noProgram},
+	{"misplaced-flag", "a flag of lameduck comes after the command, which gets the flag", misplacedFlag},
+	{"bad-flag", "lameduck rejects a flag, a value, or their combination, or does not know a LAMEDUCK_* variable",
+		badFlag},
+}
 
 // finding is a fault in a file, with the remedy.
 type finding struct {
@@ -42,3 +38,6 @@ type finding struct {
 	Rule string `json:"rule"`
 	Text string `json:"message"`
 }
+
+// oneLine returns a text without the ends of its lines.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -112,16 +113,16 @@ var refused = []struct {
 	{[]string{"presets", "haproxxy"}, "", "did you mean haproxy?", false},
 	{[]string{"presets", "a", "b"}, "", "lameduck presets", false},
 
-	{[]string{"--quiet-for=2", "echo"}, "", "--quiet-for=2 has no effect", false},
+	{[]string{"--quiet-for=2", "echo"}, "", "--quiet-for=2 (LAMEDUCK_QUIET_FOR) has no effect", false},
 	{[]string{"--delay=2", "--max-silence=2", "echo"}, "", "--max-silence", false},
-	{[]string{"--ignore-probes", "--until=elapsed", "echo"}, "", "--ignore-probes=true has no effect", false},
-	{[]string{"--no-ignore-probes", "--delay=2", "echo"}, "", "--ignore-probes=false has no effect", false},
+	{[]string{"--ignore-probes", "--until=elapsed", "echo"}, "", "--ignore-probes=true (LAMEDUCK_IGNORE_PROBES) has no effect", false},
+	{[]string{"--no-ignore-probes", "--delay=2", "echo"}, "", "--ignore-probes=false (LAMEDUCK_IGNORE_PROBES) has no effect", false},
 	{[]string{"--no-ignore-prboes", "-u", "quiet", "echo"}, "", "did you mean --no-ignore-probes?", false},
 	{[]string{"--no-ignore-probes=x", "-u", "quiet", "echo"}, "", "--no-ignore-probes takes no value: give --no-ignore-probes alone", false},
-	{[]string{"--count-port=80", "echo"}, "", "--count-port=80 has no effect", false},
-	{[]string{"--max-delay=2", "echo"}, "", "--max-delay=2 has no effect", false},
+	{[]string{"--count-port=80", "echo"}, "", "--count-port=80 (LAMEDUCK_COUNT_PORT) has no effect", false},
+	{[]string{"--max-delay=2", "echo"}, "", "--max-delay=2 (LAMEDUCK_MAX_DELAY) has no effect", false},
 	{[]string{"--until=quiet", "--max-delay=25", "--grace-period=30", "echo"}, "", "does not fit", false},
-	{[]string{"--preset=", "echo"}, "", "--preset=: ", false},
+	{[]string{"--preset=", "echo"}, "", "--preset= (LAMEDUCK_PRESET): ", false},
 	{[]string{"-x", "echo"}, "", "-x", false},
 	{[]string{"--no-help", "echo"}, "", "--no-help", false},
 	{[]string{"--command=echo"}, "", "--command", false},
@@ -130,36 +131,36 @@ var refused = []struct {
 	{[]string{"-d"}, "", "-d needs a value: give -d VALUE", false},
 	{[]string{"--delay"}, "", "--delay", false},
 	{[]string{"-d", "-5", "echo"}, "", "-d needs a value: give -d VALUE", false},
-	{[]string{"-d", "5\n6", "echo"}, "", `--delay="5\n6": `, false},
+	{[]string{"-d", "5\n6", "echo"}, "", `--delay="5\n6" (LAMEDUCK_DELAY): `, false},
 
-	{[]string{"--delay=", "echo"}, "", "--delay=: ", false},
-	{[]string{"-d", "", "echo"}, "", "--delay=: ", false},
-	{[]string{"--delay=", "echo"}, "LAMEDUCK_DELAY=5", "--delay=: ", false},
-	{[]string{"--grace-period=", "-d", "1", "echo"}, "", "--grace-period=: ", false},
-	{[]string{"--rewrite=", "echo"}, "", "--rewrite=: ", false},
+	{[]string{"--delay=", "echo"}, "", "--delay= (LAMEDUCK_DELAY): ", false},
+	{[]string{"-d", "", "echo"}, "", "--delay= (LAMEDUCK_DELAY): ", false},
+	{[]string{"--delay=", "echo"}, "LAMEDUCK_DELAY=5", "--delay= (LAMEDUCK_DELAY): ", false},
+	{[]string{"--grace-period=", "-d", "1", "echo"}, "", "--grace-period= (LAMEDUCK_GRACE_PERIOD): ", false},
+	{[]string{"--rewrite=", "echo"}, "", "--rewrite= (LAMEDUCK_REWRITE): ", false},
 
-	{[]string{"echo"}, "LAMEDUCK_DELAY=x", "LAMEDUCK_DELAY=x", false},
-	{[]string{"--delay=5", "--grace-period=5", "echo"}, "", "--grace-period=5,", false},
+	{[]string{"echo"}, "LAMEDUCK_DELAY=x", "--delay=x (LAMEDUCK_DELAY): ", false},
+	{[]string{"--delay=5", "--grace-period=5", "echo"}, "", "--grace-period=5 (LAMEDUCK_GRACE_PERIOD),", false},
 	{[]string{"echo"}, "LAMEDUCK_DELAY=5 LAMEDUCK_GRACE_PERIOD=5", "does not fit", false},
 	{[]string{"--grace-period=10", "echo"}, "", "--delay", false},
 	{[]string{"--grace-period=10", "--delay=0", "echo"}, "", "--delay", false},
-	{[]string{"--health-during=fail", "echo"}, "LAMEDUCK_DELAY=0", "--health-during=fail has no effect", false},
+	{[]string{"--health-during=fail", "echo"}, "LAMEDUCK_DELAY=0", "--health-during=fail (LAMEDUCK_HEALTH_DURING) has no effect", false},
 	{[]string{"-r", "HUP:0", "-r", "1:2", "echo"}, "", "HUP is rewritten twice", false},
 	{[]string{"--stop-signal=KILL", "echo"}, "", "--stop-signal=KILL", false},
-	{[]string{"--wait-gone=", "echo"}, "", "--wait-gone=: ", false},
-	{[]string{"--on-stop=", "echo"}, "", "--on-stop=: ", false},
-	{[]string{"--alive-file=/no/such/folder/file", "echo"}, "", "--alive-file=/no/such/folder/file: cannot create the file: no such file or directory", true},
-	{[]string{"--termination-log=/no/such/folder/file", "echo"}, "", "--termination-log=/no/such/folder/file: ", true},
-	{[]string{"--termination-log=/", "echo"}, "", "--termination-log=/: ", true},
-	{[]string{"--stop-schedule=USR1/5/KILL/5/TERM", "echo"}, "", "--stop-schedule=USR1/5/KILL/5/TERM: TERM comes after KILL, which ends the command: put KILL last", false},
+	{[]string{"--wait-gone=", "echo"}, "", "--wait-gone= (LAMEDUCK_WAIT_GONE): ", false},
+	{[]string{"--on-stop=", "echo"}, "", "--on-stop= (LAMEDUCK_ON_STOP): ", false},
+	{[]string{"--alive-file=/no/such/folder/file", "echo"}, "", "--alive-file=/no/such/folder/file (LAMEDUCK_ALIVE_FILE): cannot create the file: no such file or directory", true},
+	{[]string{"--termination-log=/no/such/folder/file", "echo"}, "", "--termination-log=/no/such/folder/file (LAMEDUCK_TERMINATION_LOG): ", true},
+	{[]string{"--termination-log=/", "echo"}, "", "--termination-log=/ (LAMEDUCK_TERMINATION_LOG): ", true},
+	{[]string{"--stop-schedule=USR1/5/KILL/5/TERM", "echo"}, "", "--stop-schedule=USR1/5/KILL/5/TERM (LAMEDUCK_STOP_SCHEDULE): TERM comes after KILL, which ends the command: put KILL last", false},
 	{[]string{"--stop-schedule=TERM/forever/KILL", "echo"}, "", "without a wait", false},
-	{[]string{"--stop-schedule=USR1/10/forever/TERM/5", "--kill-after=8", "echo"}, "", "give --kill-after=11 or more", false},
-	{[]string{"--stop-schedule=USR1/10/TERM", "--kill-after=8", "echo"}, "", "--kill-after=8s with --stop-schedule=USR1/10s/TERM: KILL comes at 8s and TERM only at 10s: give --kill-after=11 or more, or put KILL into the schedule", false},
+	{[]string{"--stop-schedule=USR1/10/forever/TERM/5", "--kill-after=8", "echo"}, "", "give --kill-after=11 (LAMEDUCK_KILL_AFTER) or more", false},
+	{[]string{"--stop-schedule=USR1/10/TERM", "--kill-after=8", "echo"}, "", "--kill-after=8s (LAMEDUCK_KILL_AFTER) with --stop-schedule=USR1/10s/TERM (LAMEDUCK_STOP_SCHEDULE): KILL comes at 8s and TERM only at 10s: give --kill-after=11 (LAMEDUCK_KILL_AFTER) or more, or put KILL into the schedule", false},
 	{[]string{"--kill-after=9", "--grace-period=10", "--wait-gone=/x", "echo"}, "", "no time for the hold", false},
-	{[]string{"-u", "quiet", "echo"}, "LAMEDUCK_COUNT_PORT=80 LAMEDUCK_IGNORE_PORT=80", "--count-port=80 and --ignore-port=80 contradict each other", false},
+	{[]string{"-u", "quiet", "echo"}, "LAMEDUCK_COUNT_PORT=80 LAMEDUCK_IGNORE_PORT=80", "--count-port=80 (LAMEDUCK_COUNT_PORT) and --ignore-port=80 (LAMEDUCK_IGNORE_PORT) contradict each other", false},
 	{[]string{"watch", "--count-port=80", "--ignore-port=80"}, "", "contradict each other", true},
 	{[]string{"watch"}, "LAMEDUCK_COUNT_PORT=80 LAMEDUCK_IGNORE_PORT=80", "contradict each other", true},
-	{[]string{"--stop-schedule=USR1/30/KILL", "--kill-after=5", "echo"}, "", "--kill-after=5s with --stop-schedule=USR1/30s/KILL: KILL is given twice: keep one", false},
+	{[]string{"--stop-schedule=USR1/30/KILL", "--kill-after=5", "echo"}, "", "--kill-after=5s (LAMEDUCK_KILL_AFTER) with --stop-schedule=USR1/30s/KILL (LAMEDUCK_STOP_SCHEDULE): KILL is given twice: keep one", false},
 	{[]string{"--stop-schedule=USR1/5/KILL", "--kill-after=30", "echo"}, "", "KILL is given twice: keep one", false},
 	{[]string{"--stop-schedule=USR1/forever/TERM/5/KILL/5", "--kill-after=30", "echo"}, "", "KILL is given twice: keep one", false},
 	{[]string{"--stop-schedule=20", "--kill-after=30", "echo"}, "", "KILL is given twice: keep one", false},
@@ -231,12 +232,11 @@ func TestRuns(t *testing.T) {
 		{"", []string{"sh", "-c", "echo out; echo err >&2"}, result{out: "out\n", errOut: "err\n"}},
 		{"", []string{"/no/such/program"}, result{code: 127, errOut: "lameduck: cannot run \"/no/such/program\": no such file or directory\n"}},
 		{"", []string{"--", "hold"}, result{code: 127, errOut: "lameduck: cannot run \"hold\": no such file or directory; for the subcommand, give hold as the first word, before any flag\n"}},
-		{"", []string{"lint"}, result{code: 127, errOut: "lameduck: cannot run \"lint\": no such file or directory; did you mean lameduck-lint?\n"}},
 		{"", []string{plain}, result{code: 126, errOut: fmt.Sprintf("lameduck: cannot run %q: permission denied\n", plain)}},
 		{"LAMEDUCK_DELAY=1 LAMEDUCK_LOG_LEVEL=error LAMEDUCK_PORT=p LAMEDUCK_X=x", show, result{out: "-- -d x (,,p,x)\n"}},
 		{"LAMEDUCK_DELAI=1", []string{"true"}, result{errOut: "lameduck: warning: unknown variable LAMEDUCK_DELAI: did you mean LAMEDUCK_DELAY?\n"}},
 		{"LAMEDUCK_DELAI=1", []string{"--log-level=error", "true"}, result{}},
-		{"LAMEDUCK_GRACE_PERIOD=60", []string{"true"}, result{errOut: "lameduck: warning: LAMEDUCK_GRACE_PERIOD=60 has no effect without a hold: give --delay or --until too\n"}},
+		{"LAMEDUCK_GRACE_PERIOD=60", []string{"true"}, result{errOut: "lameduck: warning: --grace-period=60 (LAMEDUCK_GRACE_PERIOD) has no effect without a hold: give --delay (LAMEDUCK_DELAY) or --until (LAMEDUCK_UNTIL) too\n"}},
 	} {
 		if got := call(t, strings.Fields(c.env), c.args...); got != c.want {
 			t.Errorf("%s %q:\n got %+v\nwant %+v", c.env, c.args, got, c.want)
@@ -247,15 +247,13 @@ func TestRuns(t *testing.T) {
 // envFlags returns the variables of lameduck's flags, by the names of the flags.
 func envFlags(t testing.TB) map[string]string {
 	t.Helper()
-	model, err := cli.Model()
-	if err != nil {
-		t.Fatal(err)
-	}
 	names := map[string]string{}
-	for _, f := range model.Flags {
-		if variable := cli.Variable(f); variable != "" && f.Name != "json" {
-			names[f.Name] = variable
-		}
+	help := new(cli.Line).HelpAllText()
+	for _, m := range regexp.MustCompile(`\(\$LAMEDUCK_([A-Z_]+)\)`).FindAllStringSubmatch(help, -1) {
+		names[strings.ReplaceAll(strings.ToLower(m[1]), "_", "-")] = "LAMEDUCK_" + m[1]
+	}
+	if len(names) < 20 {
+		t.Fatalf("only %v in --help-all", names)
 	}
 	return names
 }

@@ -70,12 +70,9 @@ func runDropin(d *dropin, args, env []string) int {
 	if err == nil {
 		return code
 	}
+	shim.Say(err.Error(), cli.AsksJSON(env), false)
 	var start *shim.StartError
 	if !errors.As(err, &start) {
-		err = fmt.Errorf("%w; under this name lameduck's flags are variables, LAMEDUCK_DELAY for --delay", err)
-	}
-	complain(err, cli.AsksJSON(env))
-	if start == nil {
 		return exitDropin
 	}
 	return d.startCode(start)
@@ -111,7 +108,8 @@ func startDropin(d *dropin, args, env []string) (int, error) {
 func readDropin(d *dropin, args []string) (words []string, err error) {
 	words, err = cli.ParseOther(d.flags, args)
 	if err != nil {
-		return nil, fmt.Errorf("%w (%s)", err, d.usage)
+		return nil, fmt.Errorf("%w (%s; lameduck's own flags are variables here, LAMEDUCK_DELAY for --delay)",
+			err, d.usage)
 	}
 	return words, nil
 }
@@ -126,11 +124,7 @@ func inherit(d *dropin, words, env []string) (shim.Config, error) {
 	if len(command) == 0 {
 		return shim.Config{}, fmt.Errorf("no program to run (%s)", d.usage)
 	}
-	line, err := cli.ParseRun(append([]string{"--"}, command...), env)
-	if err != nil {
-		return shim.Config{}, err
-	}
-	cfg, err := line.Config()
+	cfg, err := runConfig(append([]string{"--"}, command...), env)
 	if err != nil {
 		return cfg, err
 	}

@@ -330,18 +330,19 @@ func TestDropinStartCode(t *testing.T) {
 	}
 }
 
-// TestDropinMessages: an error about a variable's value names the variable, and an error about
-// lameduck's flags says that they are variables here.
+// TestDropinMessages: an error about a flag of lameduck names its variable, and an error about
+// an unknown flag says that lameduck's flags are variables here.
 func TestDropinMessages(t *testing.T) {
 	for c, want := range map[string]string{
-		"LAMEDUCK_STOP_SIGNAL=frob tini":                       "LAMEDUCK_STOP_SIGNAL=frob: ",
-		"LAMEDUCK_QUIET_FOR=3 LAMEDUCK_DELAY=x tini":           "LAMEDUCK_DELAY=x: ",
-		"LAMEDUCK_DELAY=50 LAMEDUCK_GRACE_PERIOD=20 catatonit": "--delay=50s does not fit into --grace-period=20,",
-		"LAMEDUCK_DELAY=5 LAMEDUCK_MAX_DELAY=2 dumb-init":      "lameduck's flags are variables, LAMEDUCK_DELAY for --delay\n",
+		"LAMEDUCK_STOP_SIGNAL=frob tini":                       "--stop-signal=frob (LAMEDUCK_STOP_SIGNAL): ",
+		"LAMEDUCK_QUIET_FOR=3 LAMEDUCK_DELAY=x tini":           "--delay=x (LAMEDUCK_DELAY): ",
+		"LAMEDUCK_DELAY=50 LAMEDUCK_GRACE_PERIOD=20 catatonit": "--delay=50s (LAMEDUCK_DELAY) does not fit into --grace-period=20 (LAMEDUCK_GRACE_PERIOD),",
+		"LAMEDUCK_DELAY=5 LAMEDUCK_MAX_DELAY=2 dumb-init":      "--delay=5s (LAMEDUCK_DELAY) is longer than --max-delay=2s (LAMEDUCK_MAX_DELAY): ",
 		"tini -x":          "unknown flag -x (tini ",
 		"catatonit -G":     "unknown flag -G (catatonit ",
 		"catatonit -P":     "unknown flag -P (catatonit ",
 		"dumb-init --verz": "unknown flag --verz (dumb-init ",
+		"tini --delay=5":   "lameduck's own flags are variables here, LAMEDUCK_DELAY for --delay)\n",
 	} {
 		env, name, args := splitCall(c)
 		got := callAs(t, name, env, append(args, "--", "command")...)
@@ -352,8 +353,8 @@ func TestDropinMessages(t *testing.T) {
 	for _, call := range []string{"dumb-init -r 15:0", "dumb-init -c -r 15:0", "dumb-init -r 15:3 -r 15:0"} { // asked for with the flag of the init
 		_, name, args := splitCall(call)
 		cfg, err := configAs(name, nil, append(args, "command"))
-		if _, warnings, explainErr := shim.Explain(cfg); err != nil || explainErr != nil || len(warnings) > 0 {
-			t.Errorf("%s: %v, %v, warns %q", call, err, explainErr, warnings)
+		if outline, planErr := shim.NewOutline(cfg); err != nil || planErr != nil || len(outline.Warnings) > 0 {
+			t.Errorf("%s: %v, %v, warns %+v", call, err, planErr, outline)
 		}
 	}
 }

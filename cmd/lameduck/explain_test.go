@@ -126,7 +126,8 @@ preset java, stopped by TERM: runs its shutdown hooks and exits with 143, which 
 on TERM: does not hold
   then TERM
   sends no KILL: that is the orchestrator's, at 10 s, assumed (--grace-period)
-reports exit code 1 as 2, 143 as 0 after a stop
+reports exit code 1 as 2
+reports exit code 143 as 0 after a stop
 `},
 	{"", []string{"--preset=postgres", "--delay=3", "--grace-period=40", "--", "postgres"}, `
 runs postgres
@@ -136,6 +137,13 @@ on TERM or INT: keeps serving for 3 s
   then TERM, 2 s later INT
   sends no KILL: that is the orchestrator's, at 40 s
 your pod needs terminationGracePeriodSeconds of 40 or more (docker stop -t 40): 3 s for the hold, and 37 s for the command to stop by itself
+`},
+	{"", []string{"--preset=postgres", "--kill-after=1", "--grace-period=40", "--", "postgres"}, `
+runs postgres
+preset postgres, stopped by TERM/2s/INT: smart shutdown first: new connections are refused, and it exits as soon as the last session has ended; after 2 s fast shutdown: open transactions are rolled back (alone, TERM waits forever for a pool's connections)
+on TERM or INT: does not hold
+  then TERM, KILL 1 s after the first signal, at 1 s
+your pod needs terminationGracePeriodSeconds of 40 or more (docker stop -t 40)
 `},
 	{"", []string{"--kill-after=20", "--delay=3", "--grace-period=60", "--", "x"}, `
 runs x
@@ -167,7 +175,7 @@ on TERM: does not hold
 your pod needs terminationGracePeriodSeconds of 30 or more (docker stop -t 30)
 `},
 	{"", []string{"--stop-schedule=20", "--", "x"}, `
-lameduck: warning: --stop-schedule=20s: assumed grace period 10s ends first: give --grace-period and docker stop -t
+lameduck: warning: --stop-schedule=20s (LAMEDUCK_STOP_SCHEDULE): assumed grace period 10s ends first: give --grace-period (LAMEDUCK_GRACE_PERIOD) and docker stop -t
 runs x
 on TERM: does not hold
   then TERM, 20 s later KILL, at 20 s
@@ -195,8 +203,9 @@ your pod needs terminationGracePeriodSeconds of 30 or more (docker stop -t 30): 
 `},
 	{"", []string{"--rewrite=TERM:USR1,HUP:0", "--stop-signal=QUIT", "--delay=1", "--grace-period=30", "--", "x"}, `
 runs x
-sends USR1 where TERM arrives, drops HUP
-on TERM, QUIT or USR1: keeps serving for 1 s
+sends USR1 where TERM arrives
+drops HUP
+on TERM or QUIT or USR1: keeps serving for 1 s
   a second stop signal, more than a second later, or INT, ends the hold at once
   then USR1
   if QUIT came: QUIT
@@ -204,12 +213,12 @@ on TERM, QUIT or USR1: keeps serving for 1 s
 your pod needs terminationGracePeriodSeconds of 30 or more (docker stop -t 30): 1 s for the hold, and 29 s for the command to stop by itself
 `},
 	{"", []string{"--rewrite=TERM:0", "--delay=3"}, `
-lameduck: warning: --rewrite=TERM:0 drops TERM before it can start a stop: the command runs until it is killed
+lameduck: warning: --rewrite=TERM:0 (LAMEDUCK_REWRITE) drops TERM before it can start a stop: the command runs until it is killed
 drops TERM
 no signal begins a stop
 `},
 	{"", []string{"--until=quiet", "--max-delay=20", "--", "x"}, `
-lameduck: warning: --max-delay=20s: assumed grace period 10s ends first: give --grace-period and docker stop -t
+lameduck: warning: --max-delay=20s (LAMEDUCK_MAX_DELAY): assumed grace period 10s ends first: give --grace-period (LAMEDUCK_GRACE_PERIOD) and docker stop -t
 runs x
 on TERM: keeps serving until nobody has connected or sent a byte for 4 s and no request is in flight, at most 20 s
   a second stop signal, more than a second later, or INT, ends the hold at once

@@ -18,12 +18,9 @@ var errNoCommand = errors.New("no command to run: lameduck [flags] -- COMMAND [A
 // hinted adds a hint to the error of a command that was not found.
 func hinted(err error, command string) error {
 	var start *shim.StartError
-	switch {
-	case !errors.As(err, &start) || !start.Missing():
-	case slices.Contains([]string{"hold", "watch", "presets", "install"}, command):
+	isSubcommand := slices.Contains([]string{"hold", "watch", "presets", "install"}, command)
+	if isSubcommand && errors.As(err, &start) && start.Missing() {
 		return fmt.Errorf("%w; for the subcommand, give %s as the first word, before any flag", err, command)
-	case command == "lint":
-		return fmt.Errorf("%w; did you mean lameduck-lint?", err)
 	}
 	return err
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
@@ -20,30 +19,31 @@ func hold(args, env []string, warnings ...string) int {
 	case err == nil && line.Help:
 		return answer(line.HelpText())
 	case err == nil && line.Explain:
-		return explain(shim.ExplainHold, cfg)
+		return explain(cfg, true)
 	case err != nil && !isHook(args):
 		return failIn(cfg.JSON, err)
 	}
 	cfg.Warnings = append(cfg.Warnings, warnings...)
-	if err := holdOrDecline(cfg, err); err != nil {
+	if !holdUnlessUseless(cfg, err) {
 		return exitFailed
 	}
 	return 0
 }
 
-// holdOrDecline holds, unless a hold would be useless. The fault is the error in the hook's
-// command line or environment, whose configuration is then the defaults. Errors have been
-// logged.
-func holdOrDecline(cfg shim.Config, fault error) error {
+// holdUnlessUseless holds, unless a hold would be useless, and reports whether there was no
+// fault, which has been logged. The fault is the error in the hook's command line or
+// environment, whose configuration is then the defaults.
+func holdUnlessUseless(cfg shim.Config, fault error) (ok bool) {
+	useless := ""
 	switch {
 	case entrypointHolds():
-		return shim.Decline(cfg, fault, "PID 1 is a lameduck that holds by itself; nothing to do")
+		useless = "PID 1 is a lameduck that holds by itself; nothing to do"
 	case !cfg.Holds():
-		return shim.Decline(cfg, fault, "nothing to wait for: give --delay or --until")
+		useless = fmt.Sprintf("nothing to wait for: give %s or %s", shim.Flag("delay"), shim.Flag("until"))
 	case fault != nil:
 		fault = fmt.Errorf("%w; holding with the defaults", fault)
 	}
-	return shim.Hold(cfg, fault)
+	return shim.Hold(cfg, fault, useless)
 }
 
 // parseHold returns the command line of a hook and its configuration, or the first error and
@@ -59,10 +59,7 @@ func parseHold(args, env []string) (*cli.Line, shim.Config, error) {
 		}
 	}
 	if err != nil {
-		isOurs := func(entry string) bool { return strings.HasPrefix(entry, cli.Prefix) }
-		plain, _ := cli.ParseHold(nil, slices.DeleteFunc(slices.Clone(env), isOurs))
-		cfg = plain.Values()
-		cfg.JSON = cli.AsksJSON(env)
+		cfg = shim.Config{Env: env, Until: shim.Quiet, Level: shim.Warn, JSON: cli.AsksJSON(env)}
 	}
 	return line, cfg, err
 }
@@ -70,9 +67,7 @@ func parseHold(args, env []string) (*cli.Line, shim.Config, error) {
 // isHook reports whether lameduck hold may be a preStop hook: a hook has no terminal, is not
 // PID 1, and does not ask for help. Users at a terminal get errors at once.
 func isHook(args []string) bool {
-	asks := slices.ContainsFunc(args, func(word string) bool {
-		return slices.Contains([]string{"--explain", "--help", "--help-all", "-h"}, word)
-	})
+	asks := asksHelp(args) || slices.Contains(args, "--explain")
 	return !asks && os.Getpid() != 1 && !shim.IsTerminal(0) && !shim.IsTerminal(2)
 }
 
@@ -96,7 +91,12 @@ func configOf(argv, env []string) (shim.Config, error) {
 		}
 		return inherit(d, words, env)
 	}
-	line, err := cli.ParseRun(argv[1:], env)
+	return runConfig(argv[1:], env)
+}
+
+// runConfig returns the configuration of a command line of lameduck itself.
+func runConfig(args, env []string) (shim.Config, error) {
+	line, err := cli.ParseRun(args, env)
 	if err != nil {
 		return shim.Config{}, err
 	}

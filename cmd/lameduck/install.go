@@ -4,11 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
+	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
 )
 
@@ -21,14 +20,10 @@ Usage: lameduck install DIR
 // from which another container runs programs. The copy is atomic, and a lameduck that
 // runs from DIR goes on.
 func install(args []string) int {
-	switch {
-	case asksHelp(args):
+	if asksHelp(args) {
 		return answer(installHelp)
-	case len(args) > 0 && args[0] == "--":
-		args = args[1:]
-	case len(args) > 0 && strings.HasPrefix(args[0], "-"):
-		return fail(fmt.Errorf("unknown flag %s: usage: lameduck install DIR", shim.Quote(args[0])))
 	}
+	args = cli.DropDashes(args)
 	if len(args) != 1 || args[0] == "" {
 		return fail(errors.New("install needs one existing directory: lameduck install DIR"))
 	}
@@ -41,11 +36,10 @@ func install(args []string) int {
 
 // copySelf writes the running program to a new file beside path, and renames the file to path.
 func copySelf(path string) (err error) {
-	self, err := os.Open("/proc/self/exe")
+	program, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
 		return err
 	}
-	defer self.Close()
 	fresh, err := os.CreateTemp(filepath.Dir(path), ".lameduck-*")
 	if err != nil {
 		return err
@@ -55,7 +49,7 @@ func copySelf(path string) (err error) {
 			os.Remove(fresh.Name())
 		}
 	}()
-	_, err = io.Copy(fresh, self)
+	_, err = fresh.Write(program)
 	err = cmp.Or(err, fresh.Chmod(0o755), fresh.Sync(), fresh.Close())
 	if err != nil {
 		return err

@@ -48,7 +48,7 @@ func TestInstallBad(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                       "lameduck install DIR",
 		"a b":                    "lameduck install DIR",
-		"--force " + dir:         "unknown flag --force",
+		"--force " + dir:         "lameduck install DIR",
 		dir + "/missing":         "no such file or directory: give an existing directory",
 		"/proc":                  "cannot install into /proc: open /proc/.lameduck-",
 		taken:                    "file exists",

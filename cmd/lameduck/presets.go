@@ -33,9 +33,7 @@ func presets(args []string) int {
 	if asksHelp(args) {
 		return answer(presetsHelp)
 	}
-	if len(args) > 0 && args[0] == "--" {
-		args = args[1:]
-	}
+	args = cli.DropDashes(args)
 	switch {
 	case len(args) == 0:
 		return answer(presetList())
@@ -43,18 +41,16 @@ func presets(args []string) int {
 		return fail(errors.New("presets takes one name, or no name for the list: lameduck presets [NAME]"))
 	}
 	name, err := cli.ParsePreset(args[0])
-	switch {
-	case err != nil:
+	if err != nil {
 		return fail(err)
-	case name == shim.AutoPreset:
-		return answer(autoText)
 	}
+	text := autoText
 	for _, p := range shim.Presets() {
 		if p.Name == name {
-			return answer(explainPreset(p))
+			text = explainPreset(p)
 		}
 	}
-	return fail(fmt.Errorf("unknown preset %q", name))
+	return answer(text)
 }
 
 const autoText = `auto

@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"syscall"
-
-	"github.com/lameduck-init/lameduck/shim"
 )
 
 // Answers (--help, --version) go to standard output, or to the descriptor of the init that
@@ -32,7 +30,3 @@ func write(fd int, text string) error {
 	}
 	return nil
 }
-
-// complain prints an error on one line, whatever the user's words in the error are, without
-// waiting for a reader.
-func complain(err error, inJSON bool) { shim.Say(err.Error(), inJSON) }

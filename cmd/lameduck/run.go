@@ -58,7 +58,7 @@ func run(args, env []string) int {
 	case err != nil:
 		return failIn(cfg.JSON, err)
 	case line.Explain:
-		return explain(shim.Explain, cfg)
+		return explain(cfg, false)
 	}
 	code, err := shim.Run(cfg)
 	if err != nil {
@@ -79,21 +79,21 @@ func failWithout(line *cli.Line, args, env []string, err error) int {
 	case line.OnlyHolds():
 		return hold(args, env, "no command: holding as lameduck hold, which a preStop hook should say")
 	}
-	shim.SayAsHook(err.Error(), inJSON)
+	shim.Say(err.Error(), inJSON, true)
 	return exitFailed
 }
 
-// explain prints what a stop would do, in the words of one of shim's functions, and does
-// not start the command.
-func explain(inWords func(shim.Config) (text string, warnings []string, err error), cfg shim.Config) int {
-	text, warnings, err := inWords(cfg)
+// explain prints what a stop of a run or of a preStop hook would do, and does not start the
+// command.
+func explain(cfg shim.Config, asHook bool) int {
+	outline, err := shim.NewOutline(cfg)
 	if err != nil {
 		return failIn(cfg.JSON, err)
 	}
-	for _, w := range warnings {
-		complain(errors.New("warning: "+w), cfg.JSON)
+	for _, w := range outline.Warnings {
+		shim.Say("warning: "+w, cfg.JSON, false)
 	}
-	return answer(text)
+	return answer(outline.Explain(asHook))
 }
 
 // fail prints an error and returns the exit code for it.
@@ -101,7 +101,7 @@ func fail(err error) int { return failIn(false, err) }
 
 // failIn is fail with a choice of the form.
 func failIn(inJSON bool, err error) int {
-	complain(err, inJSON)
+	shim.Say(err.Error(), inJSON, false)
 	var start *shim.StartError
 	switch {
 	case !errors.As(err, &start):

@@ -94,12 +94,7 @@ func expectExit(cfg *shim.Config, text string) error {
 	if err != nil || code > 255 {
 		return fmt.Errorf("-e %s: give an exit code from 0 to 255", text)
 	}
-	var others []shim.ExitMap
-	for _, m := range cfg.ExitCodes {
-		if m.From != code {
-			others = append(others, m)
-		}
-	}
-	cfg.ExitCodes = append(others, shim.ExitMap{From: code})
+	cfg.ExitCodes = slices.DeleteFunc(cfg.ExitCodes, func(m shim.ExitMap) bool { return m.From == code })
+	cfg.ExitCodes = append(cfg.ExitCodes, shim.ExitMap{From: code})
 	return nil
 }

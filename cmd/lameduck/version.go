@@ -7,8 +7,7 @@
 package main
 
 import (
-	"runtime/debug"
-
+	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
 )
 
@@ -21,23 +20,5 @@ func versionLine() string {
 	if !shim.PlainBuild() {
 		return "lameduck version " + version + "\n"
 	}
-	return "lameduck version " + recordedVersion() + ", a plain build (see docs/limits.md)\n"
-}
-
-// recordedVersion returns the version of the module or else the revision of the repository,
-// as far as the go command has recorded them.
-func recordedVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return version
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	for _, setting := range info.Settings {
-		if setting.Key == "vcs.revision" {
-			return setting.Value
-		}
-	}
-	return version
+	return "lameduck version " + cli.RecordedVersion(version) + ", a plain build (see docs/limits.md)\n"
 }

@@ -42,7 +42,7 @@ const maxShown = 8
 func lineOf(v shim.View) string {
 	var peers []string
 	for _, p := range v.Peers {
-		peers = append(peers, fmt.Sprintf("%v (%d)", p.Peer, p.Open))
+		peers = append(peers, fmt.Sprintf("%v (%d)", p.Addr, p.Open))
 	}
 	if len(peers) == 0 {
 		peers = []string{"none"}

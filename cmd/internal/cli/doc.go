@@ -1,7 +1,7 @@
 // Package cli is the command line of lameduck: the flags, their values and variables,
 // the help, and the errors for users. The program and its linter share the package.
 //
-//	grammar.go  the flags as a struct for kong; a field has all that is known of a flag
+//	grammar.go  the flags as a struct for kong: the fields of shim.Config, and a few more
 //	parse.go    words and variables -> a Line; cuts the command off, kong reads the rest
 //	values.go   the types of the values
 //	env.go      LAMEDUCK_* variables, and which of them the command does not get
@@ -9,7 +9,7 @@
 //	config.go   a Line -> shim.Config; flags without effect
 //	help.go     kong's help over the model
 //	suggest.go  "did you mean"
+//	version.go  the version that the go command has recorded
 //
-// A new flag is a field in grammar.go and a line in config.go that carries the value
-// into shim.Config.
+// A new flag is a field of shim.Config and a line in help.txt.
 package cli

@@ -18,12 +18,7 @@ func Variable(f *kong.Flag) string {
 	if f.Group.Key == "Questions:" {
 		return ""
 	}
-	return Prefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
-}
-
-// withVariable returns the flag with a variable, or nil.
-func withVariable(flags []*kong.Flag, name string) *kong.Flag {
-	return first(flags, func(f *kong.Flag) bool { return Variable(f) == name })
+	return shim.Variable(f.Name)
 }
 
 // Unknown is a variable that begins with Prefix and belongs to no flag. Hint says what would
@@ -37,10 +32,10 @@ func (u Unknown) String() string {
 func unknownVariable(name string, flags []*kong.Flag) Unknown {
 	var known []string
 	for _, f := range flags {
-		known = append(known, strings.TrimPrefix(Variable(f), Prefix))
+		known = append(known, Variable(f))
 	}
-	if near := nearest(strings.TrimPrefix(name, Prefix), known); near != "" {
-		return Unknown{name, "did you mean " + Prefix + near + "?"}
+	if near := nearest(name, known); near != "" {
+		return Unknown{name, "did you mean " + near + "?"}
 	}
 	return Unknown{name, "lameduck --help-all lists the variables"}
 }
@@ -57,26 +52,23 @@ func (l *Line) readEnv(env []string, all []*kong.Flag) {
 			l.Env = append(l.Env, entry)
 			continue
 		}
-		f := withVariable(all, name)
+		f := first(all, func(f *kong.Flag) bool { return Variable(f) == name })
 		switch {
 		case f != nil && slices.Contains(l.flags, f) && !isAddress(value):
 			if _, again := l.variables[f.Name]; !again {
 				l.variables[f.Name] = strings.TrimSpace(value)
 			}
 			continue
-		case f == nil && !Foreign(name, value, env):
+		case f == nil && !foreign(name, value, env):
 			l.Unknown = append(l.Unknown, unknownVariable(name, all))
 		}
 		l.Env = append(l.Env, entry)
 	}
 }
 
-// Validate is for kong.Resolver.
-func (l *Line) Validate(*kong.Application) error { return nil }
-
-// Resolve returns the variable of a flag that is not on the command line. kong's own way to
+// resolve returns the variable of a flag that is not on the command line. kong's own way to
 // read the environment takes an empty variable for a value.
-func (l *Line) Resolve(_ *kong.Context, _ *kong.Path, f *kong.Flag) (any, error) {
+func (l *Line) resolve(_ *kong.Context, _ *kong.Path, f *kong.Flag) (any, error) {
 	l.resolving = true
 	if value := l.variables[f.Name]; value != "" {
 		return value, nil
@@ -84,7 +76,7 @@ func (l *Line) Resolve(_ *kong.Context, _ *kong.Path, f *kong.Flag) (any, error)
 	return nil, nil
 }
 
-// Foreign reports whether a variable of env with Prefix is for another reader than a flag: set
+// foreign reports whether a variable of env with Prefix is for another reader than a flag: set
 // by lameduck for --on-stop, or by the kubelet for a Service called lameduck or lameduck-NAME.
 // The kubelet makes variables of every Service with a cluster IP for every container, unless
 // the pod's enableServiceLinks is false: for NAME, port 80 (called http) and TCP
@@ -95,17 +87,12 @@ func (l *Line) Resolve(_ *kong.Context, _ *kong.Path, f *kong.Flag) (any, error)
 //	NAME_PORT=tcp://10.0.0.1:80
 //	NAME_PORT_80_TCP=tcp://10.0.0.1:80
 //	NAME_PORT_80_TCP_ADDR=10.0.0.1
-func Foreign(name, value string, env []string) bool {
-	services := []string{"LAMEDUCK"}
-	for _, entry := range env {
-		other, _, _ := strings.Cut(entry, "=")
-		if service, found := strings.CutSuffix(other, "_SERVICE_HOST"); found {
-			services = append(services, service)
-		}
-	}
-	for _, service := range services {
+func foreign(name, value string, env []string) bool {
+	for _, entry := range slices.Concat(env, []string{"LAMEDUCK_SERVICE_HOST="}) {
+		service, _, isService := strings.Cut(entry, "_SERVICE_HOST=")
 		rest, found := strings.CutPrefix(name, service+"_")
-		if found && (rest == "PORT" || strings.HasPrefix(rest, "PORT_") || strings.HasPrefix(rest, "SERVICE_")) {
+		isPort := rest == "PORT" || strings.HasPrefix(rest, "PORT_")
+		if isService && found && (isPort || strings.HasPrefix(rest, "SERVICE_")) {
 			return true
 		}
 	}

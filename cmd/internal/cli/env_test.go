@@ -125,7 +125,7 @@ func TestHoldTurnedOff(t *testing.T) {
 	}
 	for _, env := range []string{"", "LAMEDUCK_UNTIL=", "LAMEDUCK_LINGER=0", "LAMEDUCK_DELAY=5"} {
 		_, err := configOf("--quiet-for=2 x", env)
-		oneLine(t, env, err, "--quiet-for=2 has no effect")
+		oneLine(t, env, err, "--quiet-for=2 (LAMEDUCK_QUIET_FOR) has no effect")
 	}
 }
 
@@ -142,7 +142,7 @@ func TestEnvWarnings(t *testing.T) {
 		"LAMEDUCK_IMAGE=foo":         {"unknown variable LAMEDUCK_IMAGE: lameduck --help-all lists the variables"},
 		"LAMEDUCK_=1":                {"LAMEDUCK_: "},
 		"LAMEDUCK_GRACE_PERIOD=60":   {"LAMEDUCK_GRACE_PERIOD", "no effect", "--delay"},
-		"LAMEDUCK_IGNORE_PROBES=no":  {"LAMEDUCK_IGNORE_PROBES=no has no effect", "--until"},
+		"LAMEDUCK_IGNORE_PROBES=no":  {"--ignore-probes=no (LAMEDUCK_IGNORE_PROBES) has no effect", "--until"},
 		"LAMEDUCK_COMMAND=rm":        {"LAMEDUCK_COMMAND"},
 		"LAMEDUCK_LOG__LEVEL=silent": {"LAMEDUCK_LOG__LEVEL", "did you mean LAMEDUCK_LOG_LEVEL?"},
 	} {

@@ -140,11 +140,8 @@ func textOf(flag string) string {
 // with variables.
 func helpOf(name, intro string, all bool) string {
 	var out bytes.Buffer
-	k, err := newParser(new(Line), kong.Description(intro), kong.Writers(&out, &out),
+	k := newParser(new(Line), kong.Description(intro), kong.Writers(&out, &out),
 		kong.ConfigureHelp(kong.HelpOptions{NoAppSummary: true, NoAppDescFormat: true, WrapUpperBound: helpWidth}))
-	if err != nil {
-		return err.Error()
-	}
 	k.Model.Flags = flagsOf(name, k.Model.Flags)
 	for _, f := range k.Model.Flags {
 		f.Help = textOf(f.Name)
@@ -155,12 +152,7 @@ func helpOf(name, intro string, all bool) string {
 			f.Help += " ($" + variable + ")"
 		}
 	}
-	ctx, err := kong.Trace(k, nil)
-	if err == nil {
-		err = ctx.PrintUsage(false)
-	}
-	if err != nil {
-		return err.Error()
-	}
+	ctx, _ := kong.Trace(k, nil) // no words, no error
+	ctx.PrintUsage(false)
 	return strings.TrimLeft(out.String(), "\n")
 }

@@ -12,11 +12,10 @@ import (
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// Line is a command line with its environment.
+// Line is a command line with its environment. Command is set, and Env, which lacks the
+// variables of the flags.
 type Line struct {
 	Flags
-	Command []string  // the program and its arguments
-	Env     []string  // the environment without the variables of flags
 	Unknown []Unknown // variables that belong to no flag
 
 	name      string            // of the command: run, hold or watch
@@ -48,8 +47,8 @@ func parseOnly(name string, args, env []string) (*Line, error) {
 		err = fmt.Errorf("unexpected argument %q", l.Command[0])
 	}
 	if err != nil {
-		return l, fmt.Errorf("%w (lameduck %s --help lists the flags; to run a program of that name: lameduck -- %[2]s)",
-			err, name)
+		return l, fmt.Errorf("%w (lameduck %s --help lists the flags; to run a program of that name: "+
+			"lameduck -- %[2]s)", err, name)
 	}
 	l.Help = l.Help || l.HelpAll
 	return l, nil
@@ -64,10 +63,7 @@ func parse(name string, args, env []string) (*Line, error) {
 		l.Command, l.Env = DropDashes(args), env
 		return l, nil
 	}
-	k, err := newParser(l, kong.Resolvers(l))
-	if err != nil {
-		return l, err
-	}
+	k := newParser(l, kong.Resolvers(kong.ResolverFunc(l.resolve)))
 	all := k.Model.Flags
 	l.flags = flagsOf(name, all)
 	k.Model.Flags = l.flags
@@ -90,20 +86,11 @@ func read(k *kong.Kong, args []string) (rest []string, err error) {
 }
 
 // newParser returns kong for the flags of a line.
-func newParser(l *Line, options ...kong.Option) (*kong.Kong, error) {
+func newParser(l *Line, options ...kong.Option) *kong.Kong {
 	for name, r := range readers {
 		options = append(options, kong.NamedMapper(name, mapper{r, l}))
 	}
-	return kong.New(&l.Flags, append(options, kong.NoDefaultHelp())...)
-}
-
-// Model returns kong's model of all flags.
-func Model() (*kong.Application, error) {
-	k, err := newParser(new(Line))
-	if err != nil {
-		return nil, err
-	}
-	return k.Model, nil
+	return kong.Must(&l.Flags, append(options, kong.NoDefaultHelp())...)
 }
 
 // flagsOf returns the flags that a command has.
@@ -212,16 +199,12 @@ func (l *Line) explain(unknown unknownFlagError, all []*kong.Flag) error {
 	for _, f := range l.flags {
 		known = append(known, slices.DeleteFunc(names(f), func(name string) bool { return len(name) == 2 })...)
 	}
-	name, isLong := strings.CutPrefix(string(unknown), "--")
 	near := nearest(string(unknown), known)
-	_, noPreset := shim.ParsePreset(name)
 	switch {
 	case find(flagsOf("run", all), string(unknown)) != nil: // and so not of the subcommand
 		return fmt.Errorf("%w: lameduck itself has the flag, lameduck %s does not", unknown, l.name)
-	case isLong && near != "":
+	case near != "" && strings.HasPrefix(string(unknown), "--"):
 		return fmt.Errorf("%w: did you mean %s?", unknown, near)
-	case isLong && l.name == "run" && noPreset == nil:
-		return fmt.Errorf("%w: did you mean --preset=%s?", unknown, name)
 	case l.name == "run":
 		return fmt.Errorf("%w: flags of the command follow the command", unknown)
 	}
@@ -231,10 +214,7 @@ func (l *Line) explain(unknown unknownFlagError, all []*kong.Flag) error {
 // ParseOther reads the flags of another program into grammar, a struct for kong, and
 // returns the words that follow the flags. Long flags may be abbreviated.
 func ParseOther(grammar any, args []string) (rest []string, err error) {
-	k, err := kong.New(grammar, kong.NoDefaultHelp())
-	if err != nil {
-		return nil, err
-	}
+	k := kong.Must(grammar, kong.NoDefaultHelp())
 	abbreviate(k.Model.Flags)
 	return read(k, args)
 }

@@ -16,12 +16,9 @@ import (
 // modelOf returns kong's flags of a command, by their names.
 func modelOf(t testing.TB, command string) map[string]*kong.Flag {
 	t.Helper()
-	model, err := Model()
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := newParser(new(Line))
 	flags := map[string]*kong.Flag{}
-	for _, f := range flagsOf(command, model.Flags) {
+	for _, f := range flagsOf(command, k.Model.Flags) {
 		flags[f.Name] = f
 	}
 	return flags
@@ -206,10 +203,7 @@ func TestNotUTF8(t *testing.T) {
 // TestCut: the command begins behind a flag's value and behind no other word, whether the
 // flag is long, short or in a cluster.
 func TestCut(t *testing.T) {
-	model, err := Model()
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := newParser(new(Line))
 	for args, command := range map[string]string{
 		"-d 1 -g x":       "x",
 		"-gd 1 x -d":      "x -d",
@@ -223,7 +217,7 @@ func TestCut(t *testing.T) {
 		"- -g":            "- -g",
 		"-g -- -g":        "-- -g",
 	} {
-		flags, rest, err := cut(strings.Fields(args), model.Flags)
+		flags, rest, err := cut(strings.Fields(args), k.Model.Flags)
 		if got := strings.Join(rest, " "); err != nil || got != command || strings.TrimSpace(strings.Join(flags, " ")+" "+got) != args {
 			t.Errorf("%s: flags %q, command %q, %v; want %q", args, flags, rest, err, command)
 		}
@@ -242,8 +236,7 @@ func TestLineErrors(t *testing.T) {
 		"--dealy=5 x":          "unknown flag --dealy: did you mean --delay?",
 		"--Delay x":            "unknown flag --Delay: did you mean --delay?",
 		"--MAX_DELAY=5 x":      "unknown flag --MAX_DELAY: did you mean --max-delay?",
-		"--nginx x":            "unknown flag --nginx: did you mean --preset=nginx?",
-		"--auto x":             "unknown flag --auto: did you mean --preset=auto?",
+		"--nginx x":            "unknown flag --nginx: flags of the command follow the command",
 		"--no-such x y":        "unknown flag --no-such: flags of the command follow the command",
 		"-gx1 x":               "unknown flag -x: flags of the command follow the command",
 		"-\xe9 x":              `unknown flag "-\xe9": flags of the command follow the command`,

@@ -15,9 +15,10 @@ import (
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// reader reads a value into the field of a flag. The field is zero after an error.
+// reader reads the values of a type.
 type reader struct {
-	read   func(text string, field reflect.Value) error
+	parse  func(text string) (any, error)
+	isList bool // values may come together, separated by commas
 	isBool bool // the flag may be given without a value, which means yes
 }
 
@@ -26,9 +27,9 @@ var readers = map[string]reader{
 	"duration": one(shim.ParseDuration),
 	"length":   one(parseLength),
 	"grace":    one(parseGracePeriod),
-	"condition": one(oneOf("condition", "elapsed, settled, quiet or drained",
-		[]shim.Condition{shim.Elapsed, shim.Settled, shim.Quiet, shim.Drained})),
-	"paths":    more(parsePath),
+	"condition": oneOf("condition", "elapsed, settled, quiet or drained",
+		shim.Elapsed, shim.Settled, shim.Quiet, shim.Drained),
+	"paths":    one(parsePath),
 	"path":     one(parsePath),
 	"log":      one(parseTerminationLog),
 	"command":  one(parseCommand),
@@ -43,49 +44,51 @@ var readers = map[string]reader{
 	"choice":   yesOrNo(shim.Yes, shim.No),
 	"schedule": one(shim.ParseSchedule),
 	"exits":    list(parseExitMap),
-	"level": one(oneOf("level", "error, warn, info or debug",
-		[]shim.Level{shim.Error, shim.Warn, shim.Info, shim.Debug})),
-	"format": one(oneOf("format", "text or json", []string{"text", "json"})),
+	"level": oneOf("level", "error, warn, info or debug",
+		shim.Error, shim.Warn, shim.Info, shim.Debug),
+	"format": oneOf("format", "text or json", "text", "json"),
 	"health": one(parseHealth),
 	"mode":   one(shim.ParseHealthMode),
 }
 
-// one returns the reader of a value that replaces an earlier one.
+// one returns the reader of a value.
 func one[T any](parse func(string) (T, error)) reader {
-	return reader{read: func(text string, field reflect.Value) error {
-		value, err := parse(text)
-		field.Set(reflect.ValueOf(value))
-		return err
-	}}
+	return reader{parse: func(text string) (any, error) { return parse(text) }}
 }
 
-// more returns the reader of a value that is added to earlier ones.
-func more[T any](parse func(string) (T, error)) reader {
-	return reader{read: func(text string, field reflect.Value) error {
-		value, err := parse(text)
-		if err == nil {
-			field.Set(reflect.Append(field, reflect.ValueOf(value)))
-		}
-		return err
-	}}
-}
-
-// list returns the reader of values, separated by commas, that are added to earlier ones.
+// list returns the reader of values that may come together.
 func list[T any](parse func(string) (T, error)) reader {
-	item := more(parse)
-	return reader{read: func(text string, field reflect.Value) error {
-		for part := range strings.SplitSeq(text, ",") {
-			if err := item.read(strings.TrimSpace(part), field); err != nil {
-				return err
-			}
+	r := one(parse)
+	r.isList = true
+	return r
+}
+
+// read reads a value into the field of a flag, or adds it to the earlier ones if the field
+// has several. A field of one value is zero after an error.
+func (r reader) read(text string, field reflect.Value) error {
+	if first, rest, more := strings.Cut(text, ","); more && r.isList {
+		if err := r.read(first, field); err != nil {
+			return err
 		}
-		return nil
-	}}
+		return r.read(rest, field)
+	}
+	if r.isList {
+		text = strings.TrimSpace(text)
+	}
+	parsed, err := r.parse(text)
+	value := reflect.ValueOf(parsed)
+	switch {
+	case value.Type() == field.Type():
+		field.Set(value)
+	case err == nil:
+		field.Set(reflect.Append(field, value))
+	}
+	return err
 }
 
 // yesOrNo returns the reader of a flag that is on or off.
-func yesOrNo[T any](yes, no T) reader {
-	r := one(func(text string) (T, error) {
+func yesOrNo(yes, no any) reader {
+	r := one(func(text string) (any, error) {
 		switch strings.ToLower(text) {
 		case "1", "true", "yes", "on":
 			return yes, nil
@@ -98,16 +101,17 @@ func yesOrNo[T any](yes, no T) reader {
 	return r
 }
 
-// oneOf returns what parses a word of a few, listed as in a sentence.
-func oneOf[T any](what, words string, values []T) func(string) (T, error) {
-	return func(text string) (value T, err error) {
+// oneOf returns the reader of a word of a few, listed as in a sentence. The first value
+// stands for an invalid one.
+func oneOf(what, words string, values ...any) reader {
+	return one(func(text string) (any, error) {
 		for i, word := range strings.Split(strings.Replace(words, " or ", ", ", 1), ", ") {
 			if text == word {
 				return values[i], nil
 			}
 		}
-		return value, fmt.Errorf("invalid %s %q: give %s", what, text, words)
-	}
+		return values[0], fmt.Errorf("invalid %s %q: give %s", what, text, words)
+	})
 }
 
 // mapper is a reader for kong. It keeps the text and the error of each value: --help wins
@@ -131,12 +135,9 @@ func (m mapper) Decode(ctx *kong.DecodeContext, field reflect.Value) error {
 		text = token.String()
 	}
 	err := m.read(text, field)
-	g := Given{Flag: ctx.Value.Name, Source: "--" + ctx.Value.Name, Text: text, Err: err, flag: ctx.Value.Flag}
-	if short := ctx.Value.Flag.Short; short != 0 {
-		g.Short = "-" + string(short)
-	}
+	g := Given{ctx.Value.Flag, "--" + ctx.Value.Name, text, err}
 	if m.line.resolving {
-		g.Source = Variable(g.flag)
+		g.Source = Variable(g.Flag)
 	}
 	m.line.given = append(m.line.given, g)
 	return nil
@@ -189,10 +190,7 @@ func ParsePreset(text string) (string, error) {
 		aliases = append(aliases, p.Aliases...)
 	}
 	near := nearest(text, append(aliases, names...))
-	switch {
-	case strings.Contains(text, ","):
-		return "", fmt.Errorf("invalid preset %q: give one preset: that of the server that gets the signal, or auto", text)
-	case near != "":
+	if near != "" {
 		return "", fmt.Errorf("unknown preset %q: did you mean %s? (lameduck presets lists them)", text, near)
 	}
 	last := len(names) - 1

@@ -67,14 +67,14 @@ func TestBadValues(t *testing.T) {
 	flags := modelOf(t, "run")
 	for flag, bad := range badValues {
 		for _, value := range bad.values {
-			flagged := "--" + flag + "=" + value
-			oneLine(t, flagged, try([]string{flagged, "x"}, nil), "--"+flag+"="+shim.Quote(value)+": ", bad.right)
+			variable := Variable(flags[flag])
+			flagged, set := "--"+flag+"="+value, variable+"="+value
+			says := "--" + flag + "=" + shim.Quote(value) + " (" + variable + "): "
+			oneLine(t, flagged, try([]string{flagged, "x"}, nil), says, bad.right)
 			if strings.TrimSpace(value) == "" { // counts as unset
 				continue
 			}
-			variable := Variable(flags[flag])
-			set := variable + "=" + value
-			oneLine(t, set, try([]string{"x"}, []string{set}), variable+"="+shim.Quote(value)+": ", bad.right)
+			oneLine(t, set, try([]string{"x"}, []string{set}), says, bad.right)
 		}
 	}
 	for name, flag := range flags {
@@ -85,18 +85,19 @@ func TestBadValues(t *testing.T) {
 			t.Errorf("--%s has no bad values here, or needs none", name)
 		}
 		if flag.IsBool() {
-			oneLine(t, name, try([]string{"--" + name + "=maybe", "x"}, nil), "--"+name+`=maybe: invalid value "maybe": give true or false`)
-			oneLine(t, name, try([]string{"x"}, []string{Variable(flag) + "=maybe"}), Variable(flag)+`=maybe: invalid value "maybe": give true or false`)
+			says := "--" + name + "=maybe (" + Variable(flag) + `): invalid value "maybe": give true or false`
+			oneLine(t, name, try([]string{"--" + name + "=maybe", "x"}, nil), says)
+			oneLine(t, name, try([]string{"x"}, []string{Variable(flag) + "=maybe"}), says)
 		}
 	}
 	for _, value := range []string{"KILL:TERM", "STOP:0", "9:15"} { // signals that cannot be caught
 		oneLine(t, value, try([]string{"-r", value, "x"}, nil), "--rewrite="+value, "never reaches lameduck")
 	}
 	for _, value := range []string{"FOO:TERM", "TERM:FOO", "TERM:65", "TERM:USR1,FOO:HUP", "0:TERM", "TERM:", ":TERM", "TERM:USR1:HUP"} {
-		oneLine(t, value, try([]string{"-r", value, "x"}, nil), "--rewrite="+value+": ", "1 to 64")
+		oneLine(t, value, try([]string{"-r", value, "x"}, nil), "--rewrite="+value+" (LAMEDUCK_REWRITE): ", "1 to 64")
 	}
 	for _, value := range []string{"0", "0.5", "999ms"} {
-		oneLine(t, value, try([]string{"-d", "1", "--grace-period", value, "x"}, nil), "--grace-period="+value+": ", "at least 1s")
+		oneLine(t, value, try([]string{"-d", "1", "--grace-period", value, "x"}, nil), "--grace-period="+value+" (LAMEDUCK_GRACE_PERIOD): ", "at least 1s")
 	}
 }
 
@@ -109,7 +110,7 @@ var hints = map[string]string{
 	"--preset=haproxxy":             "did you mean haproxy? (lameduck presets lists them)",
 	"--preset=ngnix":                "did you mean nginx? (lameduck presets lists them)",
 	"--preset=rails":                "give auto, haproxy, nginx, ",
-	"--preset=nginx,php-fpm":        "give one preset: that of the server that gets the signal, or auto",
+	"--preset=nginx,php-fpm":        "give auto, haproxy, nginx, ",
 	"--termination-log=":            "give a path",
 	"--exit-code=143=0":             "as in 143 or 143:0",
 	"--ignore-peer=10.0.0.1:80":     "give an address (10.0.0.1) or a range (10.0.0.0/8, fd00::/8)",

@@ -20,7 +20,7 @@ func TestDropinAdvice(t *testing.T) {
 			b.signal(sig.TERM)
 			b.wantExit(143)
 			b.err.wait(t, "until --on-stop has ended")
-			b.err.wait(t, "--on-stop: cannot run")
+			b.err.wait(t, "--on-stop (LAMEDUCK_ON_STOP): cannot run")
 			if line := b.report(); !strings.HasSuffix(line, "exec the program, or give --group (LAMEDUCK_GROUP)") {
 				t.Errorf("%s: last line %q, want advice at its end", c.name, line)
 			}

@@ -280,7 +280,7 @@ func TestHealthTaken(t *testing.T) {
 	_, port, _ := net.SplitHostPort(taken.Addr().String())
 	b := boot(t, nil, "--health=:"+port, "--", "echo", "started")
 	b.wantExit(125)
-	b.wantOneLine("--health=:" + port + ": cannot listen on :" + port + ": address already in use")
+	b.wantOneLine("--health=:" + port + " (LAMEDUCK_HEALTH): cannot listen on :" + port + ": address already in use")
 }
 
 // TestHealthSlow: clients that send no request or half a request, or do not read the answer,

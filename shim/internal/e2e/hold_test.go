@@ -257,12 +257,12 @@ func TestHoldUnprivileged(t *testing.T) {
 func TestHoldAnyway(t *testing.T) {
 	for words, says := range map[string]string{
 		"hold --quite-for=2 --quiet-for=0.2": "unknown flag --quite-for: did you mean --quiet-for? (lameduck hold --help",
-		"hold --delay=x":                     "--delay=x: invalid duration",
+		"hold --delay=x":                     "--delay=x (LAMEDUCK_DELAY): invalid duration",
 		"hold --rewrite TERM:USR1":           "unknown flag --rewrite: lameduck itself has the flag, lameduck hold does not (",
 		"hold server":                        `unexpected argument "server" (`,
 		"hold --delay=50 --grace-period=30":  "does not fit",
-		"LAMEDUCK_UNTIL=x hold":              "LAMEDUCK_UNTIL=x: invalid condition",
-		"hold --until=elapsed --quiet-for=1": "--quiet-for=1 has no effect",
+		"LAMEDUCK_UNTIL=x hold":              "--until=x (LAMEDUCK_UNTIL): invalid condition",
+		"hold --until=elapsed --quiet-for=1": "--quiet-for=1 (LAMEDUCK_QUIET_FOR) has no effect",
 		"hold --termination-log=/proc":       "is a directory: give a file, or none; holding without a termination log",
 	} {
 		t.Run(words, func(t *testing.T) {
@@ -300,7 +300,7 @@ func TestHoldForgotten(t *testing.T) {
 		says        string
 	}{
 		"--until=quiet --quiet-for=0.2 --grace-period=60": {0, 3, "lameduck: warning: no command: holding as lameduck hold"},
-		"--quiet-for=x":                {125, 4, "lameduck: hold: --quiet-for=x: invalid duration"},
+		"--quiet-for=x":                {125, 4, "lameduck: hold: --quiet-for=x (LAMEDUCK_QUIET_FOR): invalid duration"},
 		"--until=quiet --preset=nginx": {125, 1, "lameduck: no command to run"},
 		"--untl=quiet":                 {125, 1, "lameduck: unknown flag --untl: did you mean --until?"},
 	} {

@@ -192,7 +192,7 @@ func TestAliveFileGone(t *testing.T) {
 			b.wantExit(c.code)
 			absent(t, path)
 			if c.code == 125 {
-				b.wantOneLine("--health=" + taken.Addr().String() + ": cannot listen on")
+				b.wantOneLine("--health=" + taken.Addr().String() + " (LAMEDUCK_HEALTH): cannot listen on")
 			}
 		})
 	}
@@ -211,7 +211,7 @@ func TestAliveFileRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := bootStage(t, c.stage, nil, "--alive-file="+c.path, "--", "echo", "started")
 			b.wantExit(125)
-			b.wantOneLine("--alive-file="+c.path+": ", c.message)
+			b.wantOneLine("--alive-file="+c.path+" (LAMEDUCK_ALIVE_FILE): ", c.message)
 		})
 	}
 	if text := testutil.Must(os.ReadFile(dir + "/foreign")); string(text) != "1234\n" {

@@ -159,11 +159,11 @@ func TestOnStopEnds(t *testing.T) {
 		warns  string
 	}{
 		"well":           {"sleep 1", time.Second, "elapsed", ""},
-		"badly":          {"sh -c 'exit 3'", 0, "elapsed", "--on-stop exited 3"},
-		"killed":         {"sh -c 'kill -TERM $$'", 0, "elapsed", "--on-stop was killed by TERM"},
-		"missing":        {"/no/such/program", 0, "elapsed", `--on-stop: cannot run "/no/such/program": no such file`},
+		"badly":          {"sh -c 'exit 3'", 0, "elapsed", "--on-stop (LAMEDUCK_ON_STOP) exited 3"},
+		"killed":         {"sh -c 'kill -TERM $$'", 0, "elapsed", "--on-stop (LAMEDUCK_ON_STOP) was killed by TERM"},
+		"missing":        {"/no/such/program", 0, "elapsed", `--on-stop (LAMEDUCK_ON_STOP): cannot run "/no/such/program": no such file`},
 		"not executable": {plain, 0, "elapsed", "permission denied"},
-		"too late":       {"sleep 1000", 2 * time.Second, "ceiling", "--on-stop still runs, and is killed"},
+		"too late":       {"sleep 1000", 2 * time.Second, "ceiling", "--on-stop (LAMEDUCK_ON_STOP) still runs, and is killed"},
 		"a daemon":       {"sh -c 'setsid sleep 1000 >/dev/null 2>&1 & exit 0'", 0, "elapsed", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -272,7 +272,7 @@ func TestOnStopFullPids(t *testing.T) {
 			b.sendLine("fill")
 			b.out.wait(t, "full")
 			b.wantStop()
-			b.wantStderr(`--on-stop: cannot run "sleep": resource temporarily unavailable`)
+			b.wantStderr(`--on-stop (LAMEDUCK_ON_STOP): cannot run "sleep": resource temporarily unavailable`)
 			if now := status(b.cmd.Process.Pid, "Threads"); now != "" && now != threads {
 				t.Errorf("lameduck has %s threads after the stop, had %s", now, threads)
 			}
@@ -326,9 +326,9 @@ func TestToldAtStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for flag, want := range map[string]string{
-		"--on-stop=nowhere":           `lameduck: warning: --on-stop: cannot run "nowhere": no such file or directory: correct the command, or a stop goes on without --on-stop`,
-		"--on-stop=" + dir:            fmt.Sprintf("lameduck: warning: --on-stop: cannot run %q: permission denied: correct the command, or a stop goes on without --on-stop", dir),
-		"--wait-gone=" + dir + "/a/b": fmt.Sprintf("lameduck: warning: --wait-gone=%[1]s/a/b: there is no directory %[1]s/a, so no hold waits for the path: mount the neighbor's volume, or correct the path", dir),
+		"--on-stop=nowhere":           `lameduck: warning: --on-stop (LAMEDUCK_ON_STOP): cannot run "nowhere": no such file or directory: correct the command, or a stop goes on without it`,
+		"--on-stop=" + dir:            fmt.Sprintf("lameduck: warning: --on-stop (LAMEDUCK_ON_STOP): cannot run %q: permission denied: correct the command, or a stop goes on without it", dir),
+		"--wait-gone=" + dir + "/a/b": fmt.Sprintf("lameduck: warning: --wait-gone=%[1]s/a/b (LAMEDUCK_WAIT_GONE): there is no directory %[1]s/a, so no hold waits for the path: mount the neighbor's volume, or correct the path", dir),
 		"--on-stop=true":              "",
 		"--wait-gone=" + dir + "/a":   "",
 	} {

@@ -16,7 +16,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
@@ -257,8 +256,8 @@ func TestSignalsAtStart(t *testing.T) {
 		b := bootBare(t, flags...)
 		testutil.Eventually(t, "signals are blocked, or caught", func() bool {
 			blocked, _ := strconv.ParseUint(status(b.cmd.Process.Pid, "SigBlk"), 16, 64)
-			caught, _ := new(proc.Processes).Caught(b.cmd.Process.Pid)
-			return (sig.Set(blocked) | caught).Has(sig.RTMax)
+			caught, _ := strconv.ParseUint(status(b.cmd.Process.Pid, "SigCgt"), 16, 64)
+			return sig.Set(blocked | caught).Has(sig.RTMax)
 		})
 		for _, s := range kinds {
 			b.signal(s)

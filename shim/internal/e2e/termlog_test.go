@@ -76,7 +76,7 @@ func TestTerminationLogFails(t *testing.T) {
 	}
 	b := boot(t, nil, "--termination-log=/proc", "-d", "1", "--", "echo", "started")
 	b.wantExit(125)
-	b.wantOneLine("--termination-log=/proc: is a directory: give a file, or none")
+	b.wantOneLine("--termination-log=/proc (LAMEDUCK_TERMINATION_LOG): is a directory: give a file, or none")
 	testutil.WriteFile(t, path, "")
 	b = boot(t, nil, append([]string{"-d", "1", "--termination-log=none", "--"}, helperCommand("catch")...)...)
 	b.out.wait(t, "ready")
@@ -129,7 +129,8 @@ func TestPlantedLinks(t *testing.T) {
 			}
 			b := boot(t, nil, flag+"="+path, "-d", "1", "--", "echo", "started")
 			b.wantExit(125)
-			b.wantOneLine("lameduck: "+flag+"="+path+": ", ": "+message)
+			variable := "LAMEDUCK_" + strings.ToUpper(strings.ReplaceAll(flag[2:], "-", "_"))
+			b.wantOneLine("lameduck: "+flag+"="+path+" ("+variable+"): ", ": "+message)
 			if stderr := fmt.Sprint(b.err.all()); !strings.HasSuffix(stderr, message+"]") {
 				t.Errorf("stderr: %s, want %q at the end", stderr, message)
 			}
@@ -150,7 +151,7 @@ func TestTerminationLogStderr(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "stderr")
 	b := boot(t, nil, append([]string{"--termination-log=/dev/stderr", "-d", "1", "--", "sh", "-c", `exec "$@"`, "sh"}, helperCommand("catch")...)...)
 	b.waitExit() // standard error is a pipe here
-	b.wantOneLine("--termination-log=/dev/stderr: not a regular file: give a file, or none")
+	b.wantOneLine("--termination-log=/dev/stderr (LAMEDUCK_TERMINATION_LOG): not a regular file: give a file, or none")
 	b = newProgram(t, nil, syscall.SysProcAttr{}, "sh", "-c", `exec "$0" --termination-log=/dev/stderr -d 0.2 -- sh -c 'kill -TERM $PPID; sleep 9' 2>"$1"`, binary, path)
 	b.run()
 	b.waitExit()

@@ -137,8 +137,6 @@ func (l *Listener) connect(c *client) {
 				continue
 			}
 			c.target = fd
-			unix.SetsockoptInt(c.conn, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-			unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 		}
 		switch l.connectTarget(c.target, to) {
 		case nil:

@@ -9,14 +9,13 @@ const bufferLen = 8 << 10
 // flow is one direction of a connection. A receiver that stops also stops the sender,
 // when the buffer is full.
 type flow struct {
-	buf   []byte
-	start int // buf[start:end] is yet to be written
-	end   int
-	eof   bool // the sender has ended: no more reads
-	shut  bool // the end was relayed, or the receiver is gone
+	buf  []byte
+	end  int  // buf[:end] is yet to be written
+	eof  bool // the sender has ended: no more reads
+	shut bool // the end was relayed, or the receiver is gone
 }
 
-func (f *flow) isEmpty() bool { return f.start == f.end }
+func (f *flow) isEmpty() bool { return f.end == 0 }
 
 func (f *flow) canRead() bool { return !f.eof && f.end < len(f.buf) }
 
@@ -29,20 +28,19 @@ func (f *flow) read(fd int) (n int, err error) {
 	if err == unix.EAGAIN {
 		return 0, nil
 	}
-	if err != nil {
-		return 0, err
+	if err == nil {
+		f.eof = n == 0
+		f.end += n
 	}
-	f.eof = n == 0
-	f.end += n
-	return n, nil
+	return n, err
 }
 
 // write writes as many bytes as the socket takes, and relays a FIN after the last
 // byte. If the receiver is gone, the rest is discarded; the opposite flow goes on.
 func (f *flow) write(fd int) {
 	if !f.isEmpty() {
-		n, err := unix.SendmsgN(fd, f.buf[f.start:f.end], nil, nil, unix.MSG_NOSIGNAL)
-		f.start += n
+		n, err := unix.SendmsgN(fd, f.buf[:f.end], nil, nil, unix.MSG_NOSIGNAL)
+		f.end = copy(f.buf, f.buf[n:f.end])
 		if err != nil && err != unix.EAGAIN {
 			f.eof = true
 			f.discard()
@@ -58,7 +56,6 @@ func (f *flow) write(fd int) {
 
 // discard empties the buffer. Nobody waits for the end any more.
 func (f *flow) discard() {
-	f.start = 0
 	f.end = 0
 	f.shut = f.eof
 }

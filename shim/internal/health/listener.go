@@ -127,7 +127,8 @@ func (l *Listener) prepare() (timeout int) {
 		}
 		l.pollSet = append(l.pollSet, events(c.conn, c.up.canRead(), !c.down.isEmpty()))
 		if c.target >= 0 {
-			l.pollSet = append(l.pollSet, events(c.target, c.connected && c.down.canRead(), !c.connected || !c.up.isEmpty()))
+			reads, writes := c.connected && c.down.canRead(), !c.connected || !c.up.isEmpty()
+			l.pollSet = append(l.pollSet, events(c.target, reads, writes))
 		}
 	}
 	return timeout

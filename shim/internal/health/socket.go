@@ -12,13 +12,18 @@ import (
 // of the next client, and the client's check is a second late.
 const backlog = 4096
 
-// newSocket returns a non-blocking TCP socket for an address, closed on exec.
+// newSocket returns a non-blocking TCP socket for an address, closed on exec. It sends
+// without delay, and so do the connections that it accepts.
 func newSocket(a netip.AddrPort) (fd int, err error) {
 	family := unix.AF_INET6
 	if a.Addr().Is4() {
 		family = unix.AF_INET
 	}
-	return unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.IPPROTO_TCP)
+	fd, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.IPPROTO_TCP)
+	if err == nil {
+		unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	}
+	return fd, err
 }
 
 func sockaddr(a netip.AddrPort) unix.Sockaddr {

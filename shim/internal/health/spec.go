@@ -86,10 +86,11 @@ func (s Spec) targets() []netip.AddrPort {
 
 // String returns the form that Parse accepts.
 func (s Spec) String() string {
-	if s.Target.Port() == 0 {
-		return formatAddress(s.Listen)
+	text := formatAddress(s.Listen)
+	if s.Target.Port() != 0 {
+		text += "=" + formatAddress(s.Target)
 	}
-	return formatAddress(s.Listen) + "=" + formatAddress(s.Target)
+	return text
 }
 
 // formatAddress returns :PORT if a has no address.

@@ -22,18 +22,11 @@ type Config struct {
 	Floor   time.Duration // a sample is taken when the floor has passed
 	Ceiling time.Duration // two samples are taken just before; the hold ends then in any case
 
-	LullStart time.Duration // a search for a lull may begin then; 0: never, and Continue is not called
+	LullStart time.Duration // a search for a lull may begin then
 
 	DetectServerGone bool          // report the end of the server: a hook is not the parent
 	Rescan           time.Duration // find the listeners anew this often; 0: only at the start
 	TopPeers         int           // how many peers a snapshot lists
 
 	Wake func() // called after each snapshot is sent
-}
-
-// filtered reports whether some connections to our ports do not count. The kernel's
-// counters include such connections.
-func (c *Config) filtered() bool {
-	t := &c.Traffic
-	return c.Health != nil || t.Probes == traffic.IgnoreProbes || len(t.IgnorePorts)+len(t.IgnorePeers) > 0
 }

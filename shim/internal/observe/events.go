@@ -29,32 +29,24 @@ type eventReader interface {
 // events collects the connections that close between samples, from the destroy groups of
 // sock_diag(7).
 type events struct {
-	reader      eventReader // nil: no events, or a flood
-	ports       scope.Ports
-	flood       traffic.Flood
-	sinceSample int              // events since the latest sample began
-	bursting    bool             // events are too many to be read one by one
-	closed      []traffic.Closed // since the latest sample
-	missedAt    time.Time        // when events were missed last
+	reader   eventReader // nil: no events, or a flood
+	ports    scope.Ports
+	flood    traffic.Flood
+	closed   []traffic.Closed // since the latest sample
+	missedAt time.Time        // when events were missed since the latest sample; zero: none
 }
 
-// open reads events of sockets with these local ports from now on, if the kernel has any.
-func (e *events) open(ports scope.Ports) {
-	e.ports = ports
-	reader, err := sockdiag.OpenEvents(ports)
-	if err == nil {
-		e.reader = reader
-	}
-}
-
-// setPorts reads events of sockets with these local ports from now on. Events that are
-// queued already are kept.
+// setPorts reads events of sockets with these local ports from now on, if the kernel has any.
+// Events that are queued already are kept.
 func (e *events) setPorts(ports scope.Ports) {
 	e.ports = ports
 	switch {
 	case e.flood.Ongoing():
 	case e.reader == nil:
-		e.open(ports)
+		reader, err := sockdiag.OpenEvents(ports)
+		if err == nil {
+			e.reader = reader
+		}
 	case e.reader.SetPorts(ports) != nil:
 		e.pause()
 	}
@@ -63,19 +55,15 @@ func (e *events) setPorts(ports scope.Ports) {
 // reporting reports whether events are read.
 func (e *events) reporting() bool { return e.reader != nil }
 
-// flooded reports whether events are left unread because of their number.
-func (e *events) flooded() bool { return e.flood.Ongoing() }
-
 // beginSample begins a sample. During a flood activity is certain; at its end, events are
 // read again before the sockets are listed, so that no connection is missed in between.
 func (e *events) beginSample(now time.Time) {
-	e.sinceSample = 0
 	if !e.flood.Ongoing() {
 		return
 	}
 	e.missedAt = now
 	if e.flood.TryResume(now) && e.ports != nil {
-		e.open(e.ports)
+		e.setPorts(e.ports)
 	}
 }
 
@@ -84,20 +72,20 @@ func (e *events) read(now time.Time) {
 	if e.reader == nil {
 		return
 	}
-	count := 0
+	before := len(e.closed)
 	lost, err := e.reader.Read(func(s *tcp.Socket) {
-		count++
 		e.closed = append(e.closed, traffic.Closed{Socket: *s, At: now})
 	})
 	if lost > 0 || err != nil {
 		e.missedAt = now
 	}
-	e.sinceSample += count + lost
-	e.bursting = e.sinceSample > burstThreshold || err != nil
-	if e.flood.Add(now, count+lost) {
+	if e.flood.Add(now, len(e.closed)-before+lost) {
 		e.pause()
 	}
 }
+
+// bursting reports whether events are too many to be read one by one.
+func (e *events) bursting() bool { return len(e.closed) > burstThreshold || !e.missedAt.IsZero() }
 
 // endSample adds to rest the closed connections that are not excluded. The slice is valid
 // until the next read.
@@ -122,7 +110,7 @@ func (e *events) wait(until time.Time) {
 		var arrival []unix.PollFd
 		switch {
 		case e.reader == nil:
-		case e.bursting:
+		case e.bursting():
 			left = min(left, burstInterval)
 		default:
 			arrival = []unix.PollFd{{Fd: int32(e.reader.FD()), Events: unix.POLLIN}}

@@ -76,30 +76,31 @@ func TestEventsMissed(t *testing.T) {
 	}{
 		"few":   {fakeEvents{count: burstThreshold}, false, false},
 		"many":  {fakeEvents{count: burstThreshold + 1}, false, true},
-		"lost":  {fakeEvents{lost: 1}, true, false},
+		"lost":  {fakeEvents{lost: 1}, true, true},
 		"error": {fakeEvents{err: errDenied}, true, true},
 	} {
 		e := events{reader: &c.reader}
 		e.beginSample(trigger)
 		e.read(trigger)
+		bursting := e.bursting()
 		var rest traffic.Rest
 		e.endSample(&rest, none)
-		if missed := !rest.MissedAt.IsZero(); missed != c.missed || e.bursting != c.bursting {
-			t.Errorf("%s: missed %v, bursting %v", name, missed, e.bursting)
+		if missed := !rest.MissedAt.IsZero(); missed != c.missed || bursting != c.bursting {
+			t.Errorf("%s: missed %v, bursting %v", name, missed, bursting)
 		}
 	}
 }
 
-// TestEventsBurstEnds: a burst is over when few events came since a sample.
+// TestEventsBurstEnds: a burst is over when few events have come since a sample.
 func TestEventsBurstEnds(t *testing.T) {
 	f := &fakeEvents{count: burstThreshold + 1}
 	e := events{reader: f}
 	for _, want := range []bool{true, false} {
-		e.beginSample(trigger)
 		e.read(trigger)
-		if e.bursting != want {
-			t.Errorf("bursting is %v", e.bursting)
+		if e.bursting() != want {
+			t.Errorf("bursting is %v", !want)
 		}
+		e.endSample(&traffic.Rest{}, none)
 	}
 }
 
@@ -112,7 +113,7 @@ func TestEventsPaused(t *testing.T) {
 	e.flood.Add(trigger, 0) // begins to count
 	e.beginSample(trigger)
 	e.read(trigger)
-	if e.reporting() || !e.flooded() || !f.closed {
+	if e.reporting() || !e.flood.Ongoing() || !f.closed {
 		t.Fatal("6000 events at once are not a flood")
 	}
 	for _, c := range []struct {
@@ -162,8 +163,8 @@ func TestEventsClosed(t *testing.T) {
 	e.flood.Add(trigger, 1e6)
 	e.close()
 	e.beginSample(trigger.Add(time.Minute))
-	if e.reporting() || e.flooded() {
-		t.Errorf("reporting %v, flooded %v", e.reporting(), e.flooded())
+	if e.reporting() || e.flood.Ongoing() {
+		t.Errorf("reporting %v, flooded %v", e.reporting(), e.flood.Ongoing())
 	}
 }
 
@@ -189,7 +190,9 @@ func TestEventsWait(t *testing.T) {
 		t.Errorf("%+v", e.closed)
 	}
 	for _, bursting := range []bool{false, true} {
-		e.bursting = bursting
+		if bursting {
+			e.missedAt = time.Now()
+		}
 		until := time.Now().Add(30 * time.Millisecond)
 		e.wait(until)
 		if time.Now().Before(until) {

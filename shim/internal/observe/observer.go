@@ -1,11 +1,11 @@
 package observe
 
 import (
-	"slices"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
+	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
@@ -13,68 +13,79 @@ import (
 // manySockets is the number of sockets above which samples are less frequent.
 const manySockets = 10_000
 
+// The states of listeners, and of connections that a program has open.
+var (
+	listenStates = sockdiag.In(tcp.Listen)
+	openStates   = sockdiag.In(tcp.Established, tcp.CloseWait)
+)
+
 // observer gives a tracker samples of the connections that count.
 type observer struct {
-	wholePIDNamespace bool
-	scope             scope.Scope
-	late              late
-	source            source
-	events            events
-	opens             opens
-	self              self
-	proxied           proxied
-	pingpong          pingpongCache
-	sockets           int // in the latest sample
+	scope    scope.Scope
+	late     late
+	source   source
+	events   events
+	opens    opens
+	self     self
+	proxied  proxied
+	pingpong pingpongCache
+	deferred []tcp.Socket // of the current sample: sockets to decide on after the dump
+	sockets  int          // in the latest sample
 }
 
 // newObserver chooses the best source and finds the ports that count. A port is never
 // removed later: a server may close all listeners first. Reading of events begins before
 // the first sample, lest a connection be missed in between.
 func newObserver(cfg *Config) *observer {
+	t := &cfg.Traffic
+	leavesOut := cfg.Health != nil || t.Probes == traffic.IgnoreProbes || len(t.IgnorePorts)+len(t.IgnorePeers) > 0
 	o := &observer{
-		wholePIDNamespace: cfg.WholePIDNamespace,
-		self:              self{isSelf: map[uint64]bool{}},
-		proxied:           newProxied(cfg.Health),
-		pingpong:          pingpongCache{readTable: procfs.Root("").PingPong, entries: map[uint64]pingpongEntry{}},
+		opens:    opens{comparable: !leavesOut},
+		self:     self{isSelf: map[uint64]bool{}},
+		pingpong: pingpongCache{readTable: procfs.Root("").PingPong, entries: map[uint64]pingpongEntry{}},
 	}
-	listeners, err := o.source.open()
-	o.findScope(cfg.Ports, listeners, err)
-	o.late.begin(time.Now(), listeners, cfg.Traffic.QuietFor)
-	o.observePorts()
+	o.source.open()
+	listeners, err := o.source.list(listenStates)
+	q := scope.Query{
+		Given: cfg.Ports, Listeners: listeners, Err: err,
+		Cgroup: o.source.ownCgroup(), WholePIDNamespace: cfg.WholePIDNamespace,
+		Connections: func() ([]tcp.Socket, error) { return o.source.list(openStates) },
+	}
+	if cfg.Health != nil {
+		o.proxied.listener = cfg.Health
+		q.Shim = cfg.Health.Inode()
+	}
+	o.scope = scope.Find(q)
+	o.late = late{query: q, seen: map[uint32]bool{}}
+	o.markSeen(listeners)
 	if len(o.scope.Ports) == 0 && !o.scope.Complete {
-		o.source.setUnobservable(o.scope.Why)
+		o.source.failed = o.scope.Why
 	}
-	foreign := func(s tcp.Socket) bool { return s.State == tcp.Listen && !o.scope.Ports.Has(s.Local.Port()) }
-	o.opens = opens{
-		soleListener: !slices.ContainsFunc(listeners, foreign), filtered: cfg.filtered(), acceptsLate: o.proxied.enabled(),
-	}
+	o.readEvents()
 	initial, err := o.counters()
-	o.opens.begin(initial, err)
-	if err != nil && o.source.name == SockDiag && !o.events.reporting() {
-		o.source.trouble = "connections shorter than a sample are not reported: " + err.Error()
+	o.opens.begin(initial, err, cfg.Health != nil)
+	if err != nil && o.name() == SockDiag && !o.events.reporting() {
+		o.source.limits = "connections shorter than a sample are not reported: " + err.Error()
 	}
 	return o
 }
 
-// findScope finds out on which ports the container listens; err is why listeners may be
-// incomplete.
-func (o *observer) findScope(given []uint16, listeners []tcp.Socket, err error) {
-	q := scope.Query{
-		Given: given, Listeners: listeners, Err: err,
-		Cgroup: ownCgroup(o.source.conn), WholePIDNamespace: o.wholePIDNamespace,
+// name returns the value of Snapshot.Observer.
+func (o *observer) name() string {
+	switch {
+	case o.source.failed != nil:
+		return None
+	case o.source.conn == nil:
+		return ProcNet
+	case len(o.scope.Ports) == 0:
+		return ""
 	}
-	if o.proxied.enabled() {
-		q.Shim = append(q.Shim, o.proxied.listener.Inode())
-	}
-	q.Connections = o.source.connections
-	o.scope = scope.Find(q)
-	o.late.query = q
+	return SockDiag
 }
 
-// observePorts makes events and the next sample those of scope.Ports.
-func (o *observer) observePorts() {
-	if len(o.scope.Ports) > 0 && o.source.conn != nil {
-		o.source.name = SockDiag
+// readEvents makes events those of scope.Ports.
+func (o *observer) readEvents() {
+	if o.source.conn != nil && len(o.scope.Ports) > 0 {
 		o.events.setPorts(o.scope.Ports)
 	}
 }
@@ -94,12 +105,11 @@ func (o *observer) sample(now time.Time, t *traffic.Tracker) error {
 		o.events.close()
 		err = o.sampleSource(now, t)
 	}
-	if err != nil && o.source.conn == nil {
-		o.source.setUnobservable(err)
-		return err
+	o.source.failed = nil
+	if o.source.conn == nil {
+		o.source.failed = err
 	}
-	o.source.setObservable()
-	return nil
+	return o.source.failed
 }
 
 // sampleSource gives the tracker a sample from the present source: open connections, then
@@ -107,75 +117,63 @@ func (o *observer) sample(now time.Time, t *traffic.Tracker) error {
 func (o *observer) sampleSource(now time.Time, t *traffic.Tracker) error {
 	t.Begin(now)
 	o.events.beginSample(now)
-	o.self.beginSample()
-	o.proxied.beginSample()
 	o.pingpong.beginSample(now)
 	o.sockets = 0
+	o.deferred = o.deferred[:0]
 	counters, countersErr := o.counters() // before the dump: counted connections are in the dump or the events
-	err := o.source.dump(o.scope.Ports, func(s *tcp.Socket) { o.visit(s, t) })
+	q := sockdiag.Query{States: sockdiag.AllStates &^ sockdiag.In(tcp.TimeWait), Ports: o.scope.Ports, Info: true}
+	err := o.source.each(q, func(s *tcp.Socket) { o.visit(s, t) })
 	o.events.read(now)
-	o.proxied.update(now, t.Observe)
+	checked := o.proxied.update(now)
 	if err == nil {
-		err = o.decideSelf(t)
+		err = o.observeDeferred(t)
 	}
 	rest := traffic.Rest{Incomplete: err != nil, NewSource: err != nil && o.source.exhausted(err)}
-	o.events.endSample(&rest, func(s *tcp.Socket) bool {
-		return o.self.excludesClosed(s, func(s *tcp.Socket) bool { return o.proxied.has(s) || o.isShort(s) })
-	})
-	o.check(now, counters, countersErr, &rest)
+	o.events.endSample(&rest, o.wasSelf)
+	o.opens.check(now, counters, countersErr, &o.events, o.self.accepted, &rest)
+	rest.Segments = rest.Segments && !checked // segments of health checks cannot be told apart
 	t.End(rest)
 	return err
 }
 
-// visit gives the tracker a socket, unless self or proxied has to decide first.
+// visit gives the tracker a socket that counts, or defers the socket.
 func (o *observer) visit(s *tcp.Socket, t *traffic.Tracker) {
 	o.sockets++
 	o.pingpong.apply(s)
-	if !o.proxied.defers(s) && !o.self.excludes(s) {
+	isSelf, decided := o.self.isSelf[s.Cookie]
+	switch {
+	case o.proxied.defers(s), mayBeSelf(s) && !decided:
+		o.deferred = append(o.deferred, *s)
+	case !isSelf:
 		t.Observe(s)
 	}
 }
 
-// decideSelf gives the tracker all candidates but connections to ourselves, whose other
-// end is a socket of the container or of the health listener. After an error the
-// candidates stay for the next sample.
-func (o *observer) decideSelf(t *traffic.Tracker) error {
-	if len(o.self.selfCandidates) == 0 {
-		return nil
-	}
-	otherEnds, err := o.source.otherEnds(o.self.selfCandidates)
+// observeDeferred gives the tracker the deferred sockets that count. After an error the sample
+// is incomplete, and the next one decides.
+func (o *observer) observeDeferred(t *traffic.Tracker) error {
+	otherEnds, err := o.otherEnds()
 	if err != nil {
 		return err
 	}
-	o.scope.Learn(scope.HeldSockets("", o.wholePIDNamespace).Inodes)
-	o.self.decide(func(near *tcp.Socket) (isSelf, final bool) {
-		other, found := otherEnds[ends{near.Remote, near.Local}]
-		isSelf = found && o.scope.Self(near, &other) || o.proxied.has(near)
-		if !isSelf && other.Inode == 0 {
-			isSelf = o.isShort(near)
+	for i := range o.deferred {
+		s := &o.deferred[i]
+		if s.State == tcp.Listen {
+			o.proxied.discount(s)
+		} else if o.decide(s, otherEnds) {
+			continue
 		}
-		return isSelf, isSelf || found
-	}, t.Observe)
-	o.self.limit(o.sockets)
-	return nil
-}
-
-// check adds to rest the surplus of the counters over the sample and the events.
-func (o *observer) check(now time.Time, counters procfs.Counters, err error, rest *traffic.Rest) {
-	checksMoved := o.proxied.moved(now) // segments of health checks cannot be told apart
-	segments := o.opens.checkSegments(counters, err)
-	rest.Segments = segments && !checksMoved
-	if o.events.reporting() {
-		o.opens.checkPassiveOpens(counters, err, o.self.selfAccepted, rest)
-		return
+		t.Observe(s)
 	}
-	o.opens.countUnreported(now, counters, err, o.events.flooded(), rest)
+	return nil
 }
 
 // counters reads the counters of TCP in the network namespace, without connections of
 // the health listener.
 func (o *observer) counters() (procfs.Counters, error) {
 	counters, err := procfs.Root("").Counters()
-	counters.PassiveOpens -= o.proxied.passiveOpens()
+	if o.proxied.listener != nil {
+		counters.PassiveOpens -= o.proxied.listener.Opens()
+	}
 	return counters, err
 }

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
@@ -29,14 +30,14 @@ func TestObserverFallsBack(t *testing.T) {
 		for i := range 5 {
 			sampler.sample(start.Add(time.Duration(i+1) * time.Second))
 			if i < c.sample {
-				if o.source.name != SockDiag || o.source.trouble != "" || !o.events.reporting() {
-					t.Errorf("%v, sample %d: %s, %s", c.err, i, o.source.name, o.source.trouble)
+				if o.name() != SockDiag || o.source.trouble() != "" || !o.events.reporting() {
+					t.Errorf("%v, sample %d: %s, %s", c.err, i, o.name(), o.source.trouble())
 				}
 				continue
 			}
 			summary := sampler.tracker.Summary()
-			if o.source.name != ProcNet || o.source.trouble != "sock_diag: "+c.err.Error() || o.events.reporting() || summary.Open != 1 || summary.Accepted != 0 || summary.More {
-				t.Errorf("%v, sample %d: %s, %s; %+v", c.err, i, o.source.name, o.source.trouble, summary)
+			if o.name() != ProcNet || o.source.trouble() != "sock_diag: "+c.err.Error() || o.events.reporting() || summary.Open != 1 || summary.Accepted != 0 || summary.More {
+				t.Errorf("%v, sample %d: %s, %s; %+v", c.err, i, o.name(), o.source.trouble(), summary)
 			}
 		}
 	}
@@ -51,8 +52,8 @@ func withConn(t *testing.T, start time.Time) *Sampler {
 	server := testutil.Must(l.Accept())
 	t.Cleanup(func() { server.Close() })
 	sampler.sample(start)
-	if o := sampler.observer; o.source.name != SockDiag || !o.events.reporting() {
-		t.Skipf("no sock_diag: %s", o.source.trouble)
+	if o := sampler.observer; o.name() != SockDiag || !o.events.reporting() {
+		t.Skipf("no sock_diag: %s", o.source.trouble())
 	}
 	return sampler
 }
@@ -80,8 +81,8 @@ func TestObserverFailsOnce(t *testing.T) {
 	sampler.cfg.Until = stop.Quiet
 	sampler.sample(start)
 	o := sampler.observer
-	if o.source.name != SockDiag || !o.events.reporting() {
-		t.Skipf("no sock_diag: %s", o.source.trouble)
+	if o.name() != SockDiag || !o.events.reporting() {
+		t.Skipf("no sock_diag: %s", o.source.trouble())
 	}
 	later := func(d time.Duration) stop.TrafficState { return sampler.sample(start.Add(usual.QuietFor + d)) }
 	if got := later(0); got != stop.ConditionMet {
@@ -97,8 +98,8 @@ func TestObserverFailsOnce(t *testing.T) {
 	for began := time.Now(); len(o.events.closed) == 0 && time.Since(began) < testutil.Patience; {
 		o.events.wait(time.Now().Add(10 * time.Millisecond))
 	}
-	if got := later(usual.Poll); got != stop.Busy || o.events.reader != reader || o.source.name != SockDiag || o.source.trouble != "" {
-		t.Errorf("a failed dump: %v, %s, %q", got, o.source.name, o.source.trouble)
+	if got := later(usual.Poll); got != stop.Busy || o.events.reader != reader || o.name() != SockDiag || o.source.trouble() != "" {
+		t.Errorf("a failed dump: %v, %s, %q", got, o.name(), o.source.trouble())
 	}
 	if n := sampler.tracker.Summary().Accepted; n != 1 {
 		t.Errorf("%d connections, want the closed connection", n)
@@ -115,12 +116,12 @@ func TestObserverUnobservable(t *testing.T) {
 	o := sampler.observer
 	o.source.close()
 	o.source.root = "/no/such"
-	if got := sampler.sample(start); got != stop.Unobservable || o.source.name != None || o.source.trouble == "" {
-		t.Errorf("%v, %s: %s", got, o.source.name, o.source.trouble)
+	if got := sampler.sample(start); got != stop.Unobservable || o.name() != None || o.source.trouble() == "" {
+		t.Errorf("%v, %s: %s", got, o.name(), o.source.trouble())
 	}
 	o.source.root = ""
-	if got := sampler.sample(start.Add(time.Second)); got != stop.Busy || o.source.name != ProcNet || o.source.trouble != "" {
-		t.Errorf("%v, %s: %s", got, o.source.name, o.source.trouble)
+	if got := sampler.sample(start.Add(time.Second)); got != stop.Busy || o.name() != ProcNet || o.source.trouble() != "" {
+		t.Errorf("%v, %s: %s", got, o.name(), o.source.trouble())
 	}
 }
 
@@ -136,11 +137,11 @@ func TestObserverSelf(t *testing.T) {
 		defer testutil.Must(l.Accept()).Close()
 		if ours {
 			inode := testutil.Must(inodeOf(conn.(*net.TCPConn)))
-			o.scope.Learn(map[uint32]struct{}{inode: {}})
+			o.scope.Learn(scope.Inodes{inode: true})
 		}
 		sampler.sample(start)
-		if open := sampler.tracker.Summary().Open; (open == 0) != ours || (o.self.selfAccepted == 1) != ours {
-			t.Errorf("ours %v: %d open, %d to ourselves", ours, open, o.self.selfAccepted)
+		if open := sampler.tracker.Summary().Open; (open == 0) != ours || (o.self.accepted == 1) != ours {
+			t.Errorf("ours %v: %d open, %d to ourselves", ours, open, o.self.accepted)
 		}
 	}
 }
@@ -151,9 +152,7 @@ func TestObserverSelfUnknown(t *testing.T) {
 	start := time.Now()
 	sampler := withConn(t, start)
 	o := sampler.observer
-	for range o.opens.unexplained { // the kernel counted the connection after the trigger
-		sampler.sample(start)
-	}
+	sampler.sample(start) // the kernel counted the connection after the trigger
 	clear(o.self.isSelf)
 	o.source.conn = &failingOnce{o.source.conn, 1, unix.ENOBUFS}
 	for i, decided := range []int{0, 1} {

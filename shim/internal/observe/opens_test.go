@@ -26,12 +26,12 @@ func opensAt(more int) procfs.Counters {
 // the kernel's counter counts no other connections, and reported as "at least" if not.
 func TestPassiveOpens(t *testing.T) {
 	for name, c := range map[string]struct {
-		soleListener bool
-		more         int
-		active       uint64 // connections made from the namespace, perhaps to itself
-		err          error
-		count        int
-		missed       bool
+		comparable bool
+		more       int
+		active     uint64 // connections made from the namespace, perhaps to itself
+		err        error
+		count      int
+		missed     bool
 	}{
 		"counted":             {true, 7, 0, nil, 7, false},
 		"others listen":       {false, 7, 0, nil, 0, true},
@@ -42,12 +42,12 @@ func TestPassiveOpens(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := traffic.New(traffic.Config{QuietFor: time.Second, Poll: time.Second}, trigger)
-			p := opens{soleListener: c.soleListener}
-			p.begin(atTrigger, nil)
+			p := opens{comparable: c.comparable}
+			p.begin(atTrigger, nil, false)
 			counters := opensAt(c.more)
 			counters.ActiveOpens += c.active
 			var rest traffic.Rest
-			p.countUnreported(trigger, counters, c.err, false, &rest)
+			p.check(trigger, counters, c.err, &events{}, 0, &rest)
 			tr.Begin(trigger)
 			tr.End(rest)
 			if r := tr.Summary(); r.Accepted != c.count || r.More != c.missed {
@@ -64,10 +64,15 @@ func TestPassiveOpensFlood(t *testing.T) {
 		flooded bool
 		err     error
 	}{"flood": {true, nil}, "no counters at the trigger": {false, errDenied}} {
-		p := opens{soleListener: true}
-		p.begin(atTrigger, c.err)
+		p := opens{comparable: true}
+		p.begin(atTrigger, c.err, false)
+		var e events
+		if c.flooded {
+			e.flood.Add(trigger, 0) // begins to count
+			e.flood.Add(trigger, 1e6)
+		}
 		var rest traffic.Rest
-		p.countUnreported(trigger, opensAt(7), nil, c.flooded, &rest)
+		p.check(trigger, opensAt(7), nil, &e, 0, &rest)
 		if rest.Accepted != 0 || !rest.MissedAt.Equal(trigger) {
 			t.Errorf("%s: %+v", name, rest)
 		}
@@ -77,8 +82,8 @@ func TestPassiveOpensFlood(t *testing.T) {
 // TestPassiveOpensLate: the health listener counts a connection up to three samples later
 // than the kernel. Until then a surplus is not activity.
 func TestPassiveOpensLate(t *testing.T) {
-	p := opens{soleListener: true, filtered: true, acceptsLate: true}
-	p.begin(atTrigger, nil)
+	var p opens
+	p.begin(atTrigger, nil, true)
 	for i, c := range []struct {
 		more   int
 		missed bool
@@ -89,7 +94,7 @@ func TestPassiveOpensLate(t *testing.T) {
 		{1, false},
 	} {
 		var rest traffic.Rest
-		p.countUnreported(trigger, opensAt(c.more), nil, false, &rest)
+		p.check(trigger, opensAt(c.more), nil, &events{}, 0, &rest)
 		if missed := !rest.MissedAt.IsZero(); missed != c.missed {
 			t.Errorf("sample %d: missed is %v", i, missed)
 		}
@@ -97,38 +102,30 @@ func TestPassiveOpensLate(t *testing.T) {
 }
 
 // TestOpenedBetweenSamples: with destroy events, a surplus over connections to ourselves
-// will be reported: in the next two samples too, unless the tracker has found the
-// connections.
+// will be reported.
 func TestOpenedBetweenSamples(t *testing.T) {
 	type sample struct {
 		more, self int
 		err        error
 		want       int
-		found      int // connections of the tracker so far
 	}
 	for name, c := range map[string]struct {
-		opens   opens
-		samples []sample
+		comparable bool
+		samples    []sample
 	}{
-		"connections":    {opens{soleListener: true}, []sample{{2, 0, nil, 2, 2}, {2, 0, nil, 0, 2}, {5, 0, nil, 3, 5}}},
-		"to ourselves":   {opens{soleListener: true}, []sample{{2, 1, nil, 1, 1}, {4, 3, nil, 0, 1}, {5, 3, nil, 1, 2}}},
-		"cannot read":    {opens{soleListener: true}, []sample{{9, 0, errDenied, 0, 0}, {3, 0, nil, 3, 3}}},
-		"an event late":  {opens{soleListener: true}, []sample{{2, 0, nil, 2, 1}, {3, 0, nil, 2, 1}, {3, 0, nil, 2, 3}, {3, 0, nil, 0, 3}}},
-		"very late":      {opens{soleListener: true}, []sample{{2, 0, nil, 2, 0}, {2, 0, nil, 2, 0}, {2, 0, nil, 2, 0}, {2, 0, nil, 0, 2}, {3, 0, nil, 1, 2}}},
-		"not readable":   {opens{soleListener: true}, []sample{{1, 0, nil, 1, 0}, {0, 0, errDenied, 1, 0}, {2, 0, nil, 2, 0}, {2, 0, nil, 1, 0}}},
-		"others listen":  {opens{}, []sample{{2, 0, nil, 0, 0}}},
-		"filtered":       {opens{soleListener: true, filtered: true}, []sample{{2, 0, nil, 0, 0}}},
-		"found early":    {opens{soleListener: true}, []sample{{0, 0, nil, 0, 1}, {2, 0, nil, 2, 2}, {3, 0, nil, 2, 3}, {4, 0, nil, 2, 4}, {5, 0, nil, 1, 5}}},
-		"found too many": {opens{soleListener: true}, []sample{{2, 0, nil, 2, 4}, {3, 0, nil, 1, 4}}},
+		"connections":   {true, []sample{{2, 0, nil, 2}, {2, 0, nil, 0}, {5, 0, nil, 3}}},
+		"to ourselves":  {true, []sample{{2, 1, nil, 1}, {4, 3, nil, 0}, {5, 3, nil, 1}}},
+		"cannot read":   {true, []sample{{9, 0, errDenied, 0}, {3, 0, nil, 3}}},
+		"self, unread":  {true, []sample{{1, 1, errDenied, 0}, {1, 1, nil, 0}}},
+		"others listen": {false, []sample{{2, 0, nil, 0}}},
 	} {
-		p := c.opens
-		p.begin(atTrigger, nil)
+		p := opens{comparable: c.comparable}
+		p.begin(atTrigger, nil, false)
 		for i, s := range c.samples {
 			var rest traffic.Rest
-			p.checkPassiveOpens(opensAt(s.more), s.err, s.self, &rest)
-			p.explain(s.found)
-			if rest.Opened != s.want {
-				t.Errorf("%s, sample %d: opened %d, want %d", name, i, rest.Opened, s.want)
+			p.check(trigger, opensAt(s.more), s.err, &events{reader: &fakeEvents{}}, s.self, &rest)
+			if rest.Opened != s.want || !rest.MissedAt.IsZero() {
+				t.Errorf("%s, sample %d: %+v, want %d opened", name, i, rest, s.want)
 			}
 		}
 	}
@@ -137,14 +134,16 @@ func TestOpenedBetweenSamples(t *testing.T) {
 // TestSegmentsArrived: a change of InSegs counts once.
 func TestSegmentsArrived(t *testing.T) {
 	var p opens
-	p.begin(atTrigger, nil)
+	p.begin(atTrigger, nil, false)
 	for i, c := range []struct {
 		segments uint64
 		err      error
 		want     bool
 	}{{5000, nil, false}, {5001, nil, true}, {5001, nil, false}, {0, errDenied, false}, {5001, nil, false}, {5009, nil, true}} {
-		if got := p.checkSegments(procfs.Counters{InSegs: c.segments}, c.err); got != c.want {
-			t.Errorf("sample %d: %v", i, got)
+		var rest traffic.Rest
+		p.check(trigger, procfs.Counters{InSegs: c.segments}, c.err, &events{}, 0, &rest)
+		if rest.Segments != c.want {
+			t.Errorf("sample %d: %v", i, rest.Segments)
 		}
 	}
 }

@@ -33,7 +33,7 @@ type pingpongEntry struct {
 	received, sent uint64
 	sample         int  // the latest with the connection
 	known          bool // pingpong was read
-	pingpong       bool
+	pingpong       bool // false if not known
 }
 
 // pingpongInterval is how far apart two readings of the table are.
@@ -79,5 +79,5 @@ func (c *pingpongCache) apply(s *tcp.Socket) {
 	e.sample = c.sample
 	c.entries[key] = e
 	c.missing = c.missing || !e.known
-	s.Info.PingPong = e.known && e.pingpong
+	s.Info.PingPong = e.pingpong
 }

@@ -91,41 +91,6 @@ func TestPauseSilence(t *testing.T) {
 	}
 }
 
-// TestPublish: a snapshot not received is replaced, and the warning carried over to the
-// next snapshot. Each warning is received once.
-func TestPublish(t *testing.T) {
-	out := make(chan Snapshot, 1)
-	woken := 0
-	s := newSampler(Config{Start: trigger, Traffic: usual, TopPeers: 1, Wake: func() { woken++ }}, out)
-	s.observer = &observer{}
-	steps := []struct {
-		trouble, warning string
-		receive          bool
-	}{
-		{"", "", true},
-		{"first", "first", false},
-		{"first", "first", true}, // carried over
-		{"first", "", true},
-		{"second", "second", false},
-		{"third", "third", true},
-		{"", "", true},
-	}
-	for i, c := range steps {
-		s.observer.source.trouble = c.trouble
-		s.publish()
-		if len(out) != 1 || woken != i+1 {
-			t.Fatalf("step %d: %d snapshots, woken %d times", i, len(out), woken)
-		}
-		got := <-out
-		if got.Trouble != c.trouble || got.Warning != c.warning {
-			t.Errorf("step %d: trouble %q, warning %q", i, got.Trouble, got.Warning)
-		}
-		if !c.receive {
-			out <- got
-		}
-	}
-}
-
 // TestStart: the sampler publishes snapshots until the process ends, and takes SlowDown at
 // any time.
 func TestStart(t *testing.T) {
@@ -136,9 +101,10 @@ func TestStart(t *testing.T) {
 	for range 3 {
 		<-woken
 		got := <-out
-		if got.Began.Before(cfg.Start) || !slices.Equal(got.Listeners.TCP, []uint16{1}) || got.Observer == "" || got.Observer == None {
+		if got.Began.Before(cfg.Start) || !slices.Equal(got.Scope.Ports, []uint16{1}) || got.Observer == "" || got.Observer == None {
 			t.Errorf("%+v", got)
 		}
+		s.Continue(false)
 	}
 	s.SlowDown()
 }
@@ -151,10 +117,9 @@ func TestWaitGonePaths(t *testing.T) {
 	s := newSampler(Config{WaitGone: []string{filepath.Join(dir, "gone"), there}}, nil)
 	s.observer = &observer{}
 	for _, want := range [][]string{{there}, nil} {
-		var got Snapshot
-		s.describe(&got)
-		if !slices.Equal(got.PathsPresent, want) {
-			t.Errorf("%v, want %v", got.PathsPresent, want)
+		s.take(time.Now())
+		if got := s.snapshot.PathsPresent; !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
 		}
 		os.Remove(there)
 	}

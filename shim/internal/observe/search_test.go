@@ -35,13 +35,14 @@ func keptBy(sockets ...tcp.Socket) (*Sampler, *fakeDumper) {
 	s := newSampler(cfg, make(chan Snapshot, 1))
 	s.cfg.Wake = func() {}
 	s.observer = &observer{
-		source:   source{conn: f, name: SockDiag},
+		source:   source{conn: f},
+		late:     late{seen: map[uint32]bool{1: true}},
 		scope:    scope.Scope{Ports: scope.Ports{serverEnd.Port()}, Complete: true},
 		self:     self{isSelf: map[uint64]bool{}},
 		pingpong: pingpongCache{readTable: procfs.Root("/no/such").PingPong, entries: map[uint64]pingpongEntry{}},
 	}
-	s.observer.late.begin(time.Now(), nil, time.Hour)
-	s.observer.opens.begin(s.observer.counters())
+	initial, err := s.observer.counters()
+	s.observer.opens.begin(initial, err, false)
 	s.take(time.Now())
 	f.dumps = 0
 	return s, f
@@ -79,80 +80,24 @@ func TestTakeIncomplete(t *testing.T) {
 // TestRequestsUnknown: without sock_diag, or without a port, nothing is known of requests.
 func TestRequestsUnknown(t *testing.T) {
 	for name, change := range map[string]func(o *observer){
-		"/proc/net": func(o *observer) { o.source.name = ProcNet },
-		"no source": func(o *observer) { o.source.name = None },
+		"/proc/net": func(o *observer) { o.source.conn = nil },
+		"no source": func(o *observer) { o.source = source{root: "/no/such"} },
 		"no port":   func(o *observer) { o.scope.Ports = nil },
 	} {
 		s, _ := keptBy(kept(1, true))
 		change(s.observer)
-		if got, want := s.requests(), (stop.Requests{Stale: true}); got != want {
+		s.take(time.Now())
+		if got, want := s.snapshot.Requests, (stop.Requests{Stale: true}); got != want {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
 	}
 }
 
-// TestMayMatter: the sampler waits for the loop after a sample that may end the hold amid
-// requests.
-func TestMayMatter(t *testing.T) {
-	for name, c := range map[string]struct {
-		at        time.Duration
-		state     stop.TrafficState
-		inactive  bool
-		slowed    bool
-		lullStart time.Duration
-		want      bool
-	}{
-		"in the hold":                    {at: 4 * time.Second, state: stop.Busy},
-		"when a search may begin":        {at: 5 * time.Second, state: stop.Busy, want: true},
-		"settled, amid requests":         {at: time.Second, state: stop.ConditionMet, want: true},
-		"kept":                           {at: time.Second, state: stop.OnlyKept, want: true},
-		"quiet":                          {at: 5 * time.Second, state: stop.ConditionMet, inactive: true},
-		"after the hold":                 {at: 5 * time.Second, state: stop.Busy, slowed: true},
-		"no hold: nobody calls Continue": {at: 5 * time.Second, state: stop.Busy, lullStart: -1},
-	} {
-		s := newSampler(Config{Start: trigger, LullStart: 5*time.Second + min(c.lullStart*5*time.Second, 0)}, nil)
-		s.slowed.Store(c.slowed)
-		s.snapshot.Began = trigger.Add(c.at)
-		s.snapshot.State = c.state
-		s.snapshot.Requests.Active = !c.inactive
-		if got := s.mayMatter(); got != c.want {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-}
-
-// TestContinue: a call of Continue for an earlier snapshot does not end the wait for the
-// loop, a call for the present snapshot does, early or late.
+// TestContinue: the next sample is taken when the snapshot has been handled, and in a search
+// at once.
 func TestContinue(t *testing.T) {
 	s, _ := keptBy(kept(1, true))
-	for range 2 { // the second call finds no room
-		s.Continue(true)
-	}
-	if !s.search.underWay.Load() {
-		t.Error("no search is under way")
-	}
-	s.publish()
-	if len(s.search.continued) != 0 {
-		t.Fatal("Continue for an earlier snapshot counts")
-	}
-	s.Continue(false) // early
-	<-s.search.continued
-	if s.search.underWay.Load() {
-		t.Error("the search goes on")
-	}
-	done := make(chan bool)
-	go func() {
-		<-s.search.continued
-		close(done)
-	}()
-	s.Continue(true)
-	<-done
-}
-
-// TestWaitsForLoop: while a sample may end the hold, the sampler publishes the next snapshot
-// only after Continue.
-func TestWaitsForLoop(t *testing.T) {
-	s, _ := keptBy(kept(1, true))
+	s.cfg.Traffic.Poll = time.Hour
 	woken := make(chan bool, 1000)
 	s.cfg.Wake = func() { woken <- true }
 	s.scannedAt = time.Now()
@@ -173,7 +118,7 @@ func TestWaitsForLoop(t *testing.T) {
 func TestPauseSearching(t *testing.T) {
 	for took, want := range map[time.Duration]time.Duration{0: searchInterval, 100 * time.Microsecond: searchInterval, 4 * time.Millisecond: 4 * time.Millisecond} {
 		s, _ := keptBy(kept(1, true))
-		s.search.underWay.Store(true)
+		s.searching = true
 		if got := s.pause(took); got != want {
 			t.Errorf("after a sample of %v: %v, want %v", took, got, want)
 		}

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
+	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 // self leaves out the connections of the container to itself. Connections of a neighbor
@@ -14,11 +16,10 @@ import (
 // such as that of an exec probe, the connection is our own if both ends have one address and
 // nothing of another container is seen in the network namespace.
 type self struct {
-	isSelf         map[uint64]bool // decisions, by cookie
-	selfCandidates []tcp.Socket    // connections of the current sample without a decision
-	selfAccepted   int             // connections to ourselves so far
-	neighborSeen   bool            // a socket of another container was seen
-	lookedAt       time.Time       // for such a socket, when last
+	isSelf       map[uint64]bool // decisions, by cookie
+	accepted     int             // connections to ourselves so far
+	neighborSeen bool            // a socket of another container was seen
+	lookedAt     time.Time       // for such a socket, when last
 }
 
 // lookInterval is the time between two searches for a neighbor, which read the descriptors of all
@@ -30,80 +31,74 @@ func mayBeSelf(s *tcp.Socket) bool {
 	return s.State != tcp.Listen && (s.Remote.Addr().IsLoopback() || s.Remote.Addr() == s.Local.Addr())
 }
 
-func (f *self) beginSample() { f.selfCandidates = f.selfCandidates[:0] }
-
-// excludes reports whether a connection is not to be observed now: either a connection to
-// ourselves, or a candidate for decide.
-func (f *self) excludes(s *tcp.Socket) bool {
-	if !mayBeSelf(s) {
-		return false
-	}
-	isSelf, decided := f.isSelf[s.Cookie]
-	if !decided {
-		f.selfCandidates = append(f.selfCandidates, *s)
-	}
-	return isSelf || !decided
-}
-
-// decide observes the candidates that are not connections to ourselves. A decision of
-// judge that is final holds for later samples too.
-func (f *self) decide(judge func(near *tcp.Socket) (isSelf, final bool), observe func(*tcp.Socket)) {
-	for i := range f.selfCandidates {
-		near := &f.selfCandidates[i]
-		isSelf, final := judge(near)
-		if isSelf {
-			f.selfAccepted++
-		} else {
-			observe(near)
-		}
-		if final && near.Cookie != 0 {
-			f.isSelf[near.Cookie] = isSelf
+// otherEnds returns the sockets at the other ends of the deferred connections, by ConnKey, as
+// far as in the same network namespace.
+func (o *observer) otherEnds() (found map[uint64]tcp.Socket, err error) {
+	var ports []uint16
+	for i := range o.deferred {
+		if mayBeSelf(&o.deferred[i]) {
+			ports = append(ports, o.deferred[i].Remote.Port())
 		}
 	}
-}
-
-// excludesClosed reports whether a closed connection was a connection to ourselves. Of one
-// too short for a sample, isSelf says whether it was.
-func (f *self) excludesClosed(s *tcp.Socket, isSelf func(*tcp.Socket) bool) bool {
-	decision, decided := f.isSelf[s.Cookie] // then counted by decide
-	switch {
-	case !mayBeSelf(s):
-		return false
-	case decided:
-		return decision
-	case isSelf(s):
-		f.selfAccepted++
-		return true
+	if len(ports) == 0 {
+		return nil, nil
 	}
-	return false
+	found = map[uint64]tcp.Socket{}
+	q := sockdiag.Query{States: sockdiag.AllStates, Ports: tcp.PortSet(ports)}
+	err = o.source.each(q, func(s *tcp.Socket) { found[traffic.ConnKey(s.Local, s.Remote)] = *s })
+	o.scope.Learn(scope.HeldSockets("", o.late.query.WholePIDNamespace).Inodes)
+	return found, err
 }
 
-// isShort reports whether a connection whose other end is gone was to ourselves.
-func (o *observer) isShort(near *tcp.Socket) bool {
-	return near.Local.Addr() == near.Remote.Addr() && o.alone(time.Now())
+// decide reports whether a connection is to ourselves: the other end is a socket of the
+// container or of the health listener. A decision is final if it is, or if the other end was
+// found.
+func (o *observer) decide(near *tcp.Socket, otherEnds map[uint64]tcp.Socket) bool {
+	other, found := otherEnds[traffic.ConnKey(near.Remote, near.Local)]
+	isGone := other.Inode == 0 && near.Local.Addr() == near.Remote.Addr()
+	isSelf := o.scope.Owns(&other) || o.proxied.has(near) || isGone && o.alone()
+	if isSelf {
+		o.self.accepted++
+	}
+	if len(o.self.isSelf) > 2*(o.sockets+manySockets) {
+		clear(o.self.isSelf) // most are closed
+	}
+	if near.Cookie != 0 && (isSelf || found) {
+		o.self.isSelf[near.Cookie] = isSelf
+	}
+	return isSelf
+}
+
+// wasSelf reports whether a closed connection was to ourselves.
+func (o *observer) wasSelf(s *tcp.Socket) bool {
+	isSelf, decided := o.self.isSelf[s.Cookie]
+	if decided || !mayBeSelf(s) {
+		return isSelf
+	}
+	return o.decide(s, nil)
 }
 
 // alone reports whether nothing of another container has been seen in the network namespace. A
 // socket that was closed while descriptors were read belongs to nobody: two looks decide.
-func (o *observer) alone(now time.Time) bool {
+func (o *observer) alone() bool {
 	f := &o.self
-	if f.neighborSeen || now.Sub(f.lookedAt) < lookInterval {
-		return !f.neighborSeen
+	if !f.neighborSeen && time.Since(f.lookedAt) >= lookInterval {
+		f.lookedAt = time.Now()
+		first, err := o.foreign()
+		second, secondErr := o.foreign()
+		isIn := func(inode uint32) bool { return slices.Contains(first, inode) }
+		f.neighborSeen = cmp.Or(err, secondErr) != nil || slices.ContainsFunc(second, isIn)
 	}
-	f.lookedAt = now
-	first, err := scope.Foreign(o.late.query, o.source.everyInode)
-	if err == nil && len(first) == 0 {
-		return true
-	}
-	second, secondErr := scope.Foreign(o.late.query, o.source.everyInode)
-	isIn := func(inode uint32) bool { return slices.Contains(first, inode) }
-	f.neighborSeen = cmp.Or(err, secondErr) != nil || slices.ContainsFunc(second, isIn)
 	return !f.neighborSeen
 }
 
-// limit forgets all decisions if decisions outnumber sockets by far.
-func (f *self) limit(sockets int) {
-	if len(f.isSelf) > 2*(sockets+manySockets) {
-		clear(f.isSelf)
+// foreign returns the inodes of sockets of other containers in the network namespace.
+func (o *observer) foreign() ([]uint32, error) {
+	var inodes []uint32
+	q := sockdiag.Query{States: listenStates | openStates}
+	err := o.source.each(q, func(s *tcp.Socket) { inodes = append(inodes, s.Inode) })
+	if err != nil {
+		return nil, err
 	}
+	return scope.Foreign(o.late.query, inodes)
 }

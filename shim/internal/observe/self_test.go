@@ -2,10 +2,11 @@ package observe
 
 import (
 	"net/netip"
-	"slices"
 	"testing"
 
+	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 // local returns a connection over loopback with this cookie.
@@ -30,59 +31,72 @@ func TestMayBeSelf(t *testing.T) {
 	}
 }
 
-// TestSelf: a candidate is observed unless the judge says that the connection is to
-// ourselves; final decisions hold in later samples.
+// selfWorld is an observer of local connections. The other end of ours is our socket, that of
+// theirs a neighbor's, and the third has none.
+func selfWorld() (o *observer, ours, theirs, unknown *tcp.Socket) {
+	ours, theirs, unknown = local(1), local(2), local(3)
+	far := func(near *tcp.Socket, inode uint32) tcp.Socket {
+		return tcp.Socket{Local: near.Remote, Remote: near.Local, Inode: inode}
+	}
+	o = &observer{
+		source: source{conn: &fakeDumper{sockets: []tcp.Socket{far(ours, 5), far(theirs, 6)}}},
+		scope:  scope.Scope{Ports: scope.Ports{80}},
+		self:   self{isSelf: map[uint64]bool{}, neighborSeen: true},
+	}
+	o.scope.Learn(scope.Inodes{5: true})
+	return o, ours, theirs, unknown
+}
+
+// TestSelf: a connection counts unless it is to ourselves; final decisions hold in later
+// samples.
 func TestSelf(t *testing.T) {
-	f := self{isSelf: map[uint64]bool{}}
-	const ours, theirs, unknown = 1, 2, 3
-	judged := 0
-	sample := func() (observed []uint64) {
-		f.beginSample()
-		observe := func(s *tcp.Socket) { observed = append(observed, s.Cookie) }
-		for _, cookie := range []uint64{ours, theirs, unknown} {
-			if s := local(cookie); !f.excludes(s) {
-				observe(s)
-			}
+	o, ours, theirs, unknown := selfWorld()
+	for i, deferred := range []int{3, 1} { // the second sample decides on the third connection again
+		tr := traffic.New(usual, trigger)
+		tr.Begin(trigger)
+		o.deferred = nil
+		for _, s := range []*tcp.Socket{ours, theirs, unknown} {
+			o.visit(s, tr)
 		}
-		f.decide(func(near *tcp.Socket) (isSelf, final bool) {
-			judged++
-			return near.Cookie == ours, near.Cookie != unknown
-		}, observe)
-		slices.Sort(observed)
-		return observed
-	}
-	for i, want := range []int{3, 4} { // the second sample judges the third connection again
-		if got := sample(); !slices.Equal(got, []uint64{theirs, unknown}) || judged != want || f.selfAccepted != 1 {
-			t.Errorf("sample %d: observed %v, judged %d, accepted %d", i, got, judged, f.selfAccepted)
+		if len(o.deferred) != deferred {
+			t.Errorf("sample %d: %d deferred, want %d", i, len(o.deferred), deferred)
+		}
+		if err := o.observeDeferred(tr); err != nil {
+			t.Error(err)
+		}
+		tr.End(traffic.Rest{})
+		if n := tr.Summary().Open; n != 2 || o.self.accepted != 1 {
+			t.Errorf("sample %d: %d observed, %d to ourselves", i, n, o.self.accepted)
 		}
 	}
+	proxied := check(9)
+	o.proxied.conns = append(o.proxied.conns, proxied)
 	for name, c := range map[string]struct {
 		socket   *tcp.Socket
-		proxied  bool
 		excluded bool
 		accepted int
 	}{
-		"decided":    {local(ours), false, true, 1},
-		"theirs":     {local(theirs), true, false, 1},
-		"proxied":    {local(9), true, true, 2},
-		"never seen": {local(8), false, false, 1},
-		"from afar":  {&tcp.Socket{Local: serverEnd, Remote: clientEnd}, true, false, 1},
+		"decided":    {ours, true, 1},
+		"theirs":     {theirs, false, 1},
+		"proxied":    {&tcp.Socket{Cookie: 9, Local: proxied.Target, Remote: proxied.Local}, true, 2},
+		"never seen": {local(8), false, 1},
+		"from afar":  {&tcp.Socket{Local: serverEnd, Remote: clientEnd}, false, 1},
 	} {
-		g := self{isSelf: f.isSelf, selfAccepted: 1}
-		if got := g.excludesClosed(c.socket, func(*tcp.Socket) bool { return c.proxied }); got != c.excluded || g.selfAccepted != c.accepted {
-			t.Errorf("closed, %s: excluded %v, accepted %d", name, got, g.selfAccepted)
+		o.self.accepted = 1
+		if got := o.wasSelf(c.socket); got != c.excluded || o.self.accepted != c.accepted {
+			t.Errorf("closed, %s: excluded %v, accepted %d", name, got, o.self.accepted)
 		}
 	}
 }
 
 // TestSelfLimit: decisions do not pile up.
 func TestSelfLimit(t *testing.T) {
-	f := self{isSelf: map[uint64]bool{}}
-	for i := range uint64(2*manySockets + 3) {
-		f.isSelf[i] = true
-		f.limit(1)
+	o, ours, _, _ := selfWorld()
+	for i := range uint64(2*manySockets + 1) {
+		o.self.isSelf[i] = true
 	}
-	if len(f.isSelf) > 1 {
-		t.Errorf("%d decisions", len(f.isSelf))
+	o.decide(ours, nil)
+	if len(o.self.isSelf) > 1 {
+		t.Errorf("%d decisions", len(o.self.isSelf))
 	}
 }

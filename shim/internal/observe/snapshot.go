@@ -26,20 +26,10 @@ type Snapshot struct {
 	Traffic  traffic.Summary
 	Peers    []traffic.Peer // at most Config.TopPeers, by number of connections
 
-	Listeners Listeners
-	Observer  string // SockDiag, ProcNet or None; "": no TCP listener
-	Trouble   string // why Observer is not SockDiag
-	Warning   string // Trouble, in one snapshot only
+	Scope     scope.Scope // the listeners of the container
+	LatePorts scope.Ports // of Scope, those that the server opened since the trigger
+	Observer  string      // SockDiag, ProcNet or None; "": no TCP listener
+	Trouble   string      // why Observer is not SockDiag
 
 	PathsPresent []string // the existing paths of Config.WaitGone
-}
-
-// Listeners are the ports and paths on which the container listens.
-type Listeners struct {
-	Method scope.Method // how the listeners were found
-	TCP    scope.Ports
-	Late   scope.Ports // the ports of TCP that the server opened since the trigger
-	UDP    scope.Ports // traffic of these ports cannot be observed
-	Unix   []string    // likewise, paths and abstract names
-	Unseen []string    // likewise, words: see scope.Scope.Unseen
 }

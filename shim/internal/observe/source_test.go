@@ -13,6 +13,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 // fakeDumper is a dumper of given sockets, and of an error afterwards.
@@ -65,7 +66,7 @@ func TestSourceExhausted(t *testing.T) {
 		visited := 0
 		for _, err := range c.errs {
 			f.err = err
-			last = s.dump(scope.Ports{80}, func(*tcp.Socket) { visited++ })
+			last = s.each(sockdiag.Query{Ports: scope.Ports{80}}, func(*tcp.Socket) { visited++ })
 			if !errors.Is(last, err) {
 				t.Errorf("%s: %v, want %v", name, last, err)
 			}
@@ -82,9 +83,9 @@ func TestSourceListsAgain(t *testing.T) {
 	for fails, again := range map[int]bool{1: true, maxFailures - 1: true, maxFailures: false} {
 		f := &fakeDumper{sockets: []tcp.Socket{*local(1)}, err: unix.ENOBUFS, fails: fails}
 		s := source{conn: f, root: "/no/such"}
-		list, err := s.listeners()
+		list, err := s.list(listenStates)
 		if (err == nil) != again || (s.conn != nil) != again || again && (len(list) != 1 || s.failures != 0) {
-			t.Errorf("after %d failures: %v, %v, %q", fails, list, err, s.trouble)
+			t.Errorf("after %d failures: %v, %v, %q", fails, list, err, s.trouble())
 		}
 	}
 }
@@ -97,19 +98,16 @@ func TestSourceFallsBack(t *testing.T) {
 	port := uint16(l.Addr().(*net.TCPAddr).Port)
 	f := &fakeDumper{err: errDenied}
 	s := source{conn: f}
-	found, err := s.listeners()
-	if err != nil || s.conn != nil || !f.closed || s.name != ProcNet || s.trouble != "sock_diag: denied" || f.dumps != maxFailures {
+	found, err := s.list(listenStates)
+	if err != nil || s.conn != nil || !f.closed || s.trouble() != "sock_diag: denied" || f.dumps != maxFailures {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	has := false
-	for _, listener := range found {
-		has = has || listener.State == tcp.Listen && listener.Local.Port() == port
-	}
-	if !has {
-		t.Errorf("port %d is not in %v", port, found)
+	if len(found) != 1 || found[0].State != tcp.Listen || found[0].Local.Port() != port {
+		t.Errorf("%v, want port %d", found, port)
 	}
 	visited := 0
-	if err := s.dump(scope.Ports{port}, func(*tcp.Socket) { visited++ }); err != nil || visited != 1 {
+	q := sockdiag.Query{States: sockdiag.AllStates, Ports: scope.Ports{port}}
+	if err := s.each(q, func(*tcp.Socket) { visited++ }); err != nil || visited != 1 {
 		t.Errorf("%v, %d sockets", err, visited)
 	}
 }
@@ -117,37 +115,34 @@ func TestSourceFallsBack(t *testing.T) {
 // TestSourceNames: the name and the trouble of each source, as the last source fails and
 // works again.
 func TestSourceNames(t *testing.T) {
-	s := source{conn: &fakeDumper{}, name: SockDiag}
+	o := observer{source: source{conn: &fakeDumper{}}}
 	check := func(name, trouble string) {
 		t.Helper()
-		if s.name != name || s.trouble != trouble {
-			t.Errorf("name %q, trouble %q; want %q, %q", s.name, s.trouble, name, trouble)
+		if o.name() != name || o.source.trouble() != trouble {
+			t.Errorf("name %q, trouble %q; want %q, %q", o.name(), o.source.trouble(), name, trouble)
 		}
 	}
-	s.setObservable()
+	check("", "")
+	o.scope.Ports = scope.Ports{80}
 	check(SockDiag, "")
-	s.fallBack(errDenied)
+	o.source.fallBack(errDenied)
 	check(ProcNet, "sock_diag: denied")
-	s.setObservable()
-	check(ProcNet, "sock_diag: denied")
-	s.setUnobservable(errors.New("no /proc"))
+	o.source.failed = errors.New("no /proc")
 	check(None, "sock_diag: denied; no /proc")
-	s.setUnobservable(errors.New("no /proc"))
+	o.source.failed = nil
+	check(ProcNet, "sock_diag: denied")
+	o.source = source{failed: errors.New("no /proc")}
 	check(None, "no /proc")
-	s.setObservable()
-	check(ProcNet, "")
 }
 
-// TestOtherEnds: the sockets at the other ends come from the same source.
+// TestOtherEnds: the sockets at the other ends are those with the remote ports.
 func TestOtherEnds(t *testing.T) {
 	near := *local(1)
-	far := tcp.Socket{Local: near.Remote, Remote: near.Local, Inode: 5}
-	f := &fakeDumper{sockets: []tcp.Socket{far}}
-	for name, s := range map[string]*source{"sock_diag": {conn: f}, "/proc/net": {table: []tcp.Socket{near, far}}} {
-		found, err := s.otherEnds([]tcp.Socket{near})
-		if got := found[ends{near.Remote, near.Local}]; got.Inode != 5 || err != nil {
-			t.Errorf("%s: %+v, %v", name, got, err)
-		}
+	f := &fakeDumper{sockets: []tcp.Socket{{Local: near.Remote, Remote: near.Local, Inode: 5}}}
+	o := observer{source: source{conn: f}, deferred: []tcp.Socket{listenerOn(80, 0), near}}
+	found, err := o.otherEnds()
+	if got := found[traffic.ConnKey(near.Remote, near.Local)]; got.Inode != 5 || err != nil {
+		t.Errorf("%+v, %v", got, err)
 	}
 	if len(f.asked) != 1 || f.asked[0] != near.Remote.Port() {
 		t.Errorf("asked for ports %v", f.asked)

@@ -71,21 +71,6 @@ func Named(name string) (*Preset, bool) {
 	return nil, false
 }
 
-// Signals returns the signals that any preset names, and TERM. At other signals the
-// command's program need not be identified.
-func Signals() sig.Set {
-	set := sig.SetOf(sig.TERM)
-	for _, p := range table() {
-		set |= sig.SetOf(p.StopSignals...)
-		for _, step := range p.Steps() {
-			if step.Signal != 0 {
-				set = set.With(step.Signal)
-			}
-		}
-	}
-	return set
-}
-
 // Steps returns the parsed Schedule.
 func (p *Preset) Steps() stop.Schedule {
 	steps, err := stop.ParseSchedule(p.Schedule)

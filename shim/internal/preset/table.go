@@ -44,7 +44,7 @@ var table = sync.OnceValue(func() []Preset {
 		}, {
 			Name:        "httpd",
 			Aliases:     []string{"apache2", "apache"},
-			Programs:    []string{"httpd", "apache2"},
+			Programs:    []string{"httpd", "apache2", "httpd-foreground"},
 			StopSignals: []sig.Signal{sig.WINCH},
 			Schedule:    "WINCH",
 			Says: "closes its listeners, finishes the requests and exits (bounded by " +

@@ -17,13 +17,17 @@ type Process = procfs.Process
 const proc procfs.Root = ""
 
 // Descendants lists our children and theirs, the living and the dead that are not reaped
-// yet; ok is false if /proc cannot be read.
-func (*Processes) Descendants() (family []Process, ok bool) {
+// yet. If /proc cannot be read, PID -1 stands for every process but ourselves; see kill(2).
+// Only PID 1 has it: elsewhere some of the processes are not ours.
+func (*Processes) Descendants() []Process {
 	if !hasChildren() { // reading all of /proc takes milliseconds
-		return []Process{}, true
+		return nil
 	}
-	family, _ = proc.Descendants()
-	return family, family != nil
+	family, _ := proc.Descendants()
+	if family == nil && unix.Getpid() == 1 {
+		return []Process{{PID: -1}}
+	}
+	return family
 }
 
 // KillDescendant sends s to p, one of Descendants, and never to another process that has
@@ -50,27 +54,19 @@ func (ps *Processes) KillDescendant(p Process, s sig.Signal) error {
 	return err
 }
 
-// Caught returns the set of signals that the process catches; ok is false if /proc cannot
-// tell.
-func (*Processes) Caught(pid int) (set sig.Set, ok bool) {
-	if proc.CheckNamespace() != nil {
-		return 0, false
-	}
-	mask, err := proc.Caught(pid)
-	return sig.Set(mask), err == nil
+// Catches reports whether the process catches s; true if /proc cannot tell.
+func (*Processes) Catches(pid int, s sig.Signal) bool {
+	caught, err := proc.Caught(pid)
+	return err != nil || sig.Set(caught).Has(s)
 }
 
 // shells are programs that run others and seldom forward signals.
 var shells = []string{"sh", "ash", "bash", "dash", "ksh", "mksh", "zsh", "busybox"}
 
-// IsShell reports whether the process is a shell with a child, as far as /proc can tell.
-func (p *Processes) IsShell(pid int) bool {
+// IsShell reports whether the process runs a shell, as far as /proc can tell.
+func (*Processes) IsShell(pid int) bool {
 	exe, _ := proc.Executable(pid)
-	if !slices.Contains(shells, path.Base(exe)) {
-		return false
-	}
-	family, _ := p.Descendants()
-	return slices.ContainsFunc(family, func(member Process) bool { return member.Parent == pid })
+	return slices.Contains(shells, path.Base(exe))
 }
 
 // Program returns the path of the program that the process runs, and its command line,

@@ -15,20 +15,13 @@ const spareDescriptors = 4
 // checkDescriptors returns an error unless spareDescriptors can be opened. Go's runtime,
 // which has raised the soft limit to the hard limit, would not survive without them.
 func checkDescriptors() error {
-	var got [spareDescriptors]int
-	n := 0
-	defer func() {
-		for _, fd := range got[:n] {
-			unix.Close(fd)
-		}
-	}()
-	for ; n < spareDescriptors; n++ {
+	for n := range spareDescriptors {
 		fd, err := unix.FcntlInt(2, unix.F_DUPFD_CLOEXEC, 3)
 		if err != nil {
-			return fmt.Errorf("%d free file descriptors are needed, but only %d are available: raise the limit of open "+
-				"files (RLIMIT_NOFILE)", spareDescriptors, n)
+			return fmt.Errorf("%d free file descriptors are needed, but only %d are available: raise the limit of "+
+				"open files (RLIMIT_NOFILE)", spareDescriptors, n)
 		}
-		got[n] = fd
+		defer unix.Close(fd) // when all are open
 	}
 	return nil
 }
@@ -53,27 +46,15 @@ func leaveDirectory() (dir string) {
 // opened have CLOEXEC, and stay. Call ReleaseInherited after Start.
 func (*Processes) ReleaseInherited() {
 	unix.Chdir("/")
-	for _, fd := range openDescriptors() {
-		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
+	release := func(fd int, _ []byte) {
+		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+		if fd >= 3 && err == nil && flags&unix.FD_CLOEXEC == 0 {
 			unix.Close(fd)
 		}
 	}
-}
-
-// openDescriptors lists the open descriptors from 3 up; without /proc, the numbers that
-// programs commonly use.
-func openDescriptors() (fds []int) {
-	open, err := proc.Descriptors(procfs.Self)
-	if err != nil {
-		for fd := 3; fd < 1024; fd++ {
-			fds = append(fds, fd)
-		}
-		return fds
-	}
-	for _, fd := range open {
-		if fd >= 3 {
-			fds = append(fds, fd)
+	if _, err := proc.EachTarget(procfs.Self, release); err != nil {
+		for fd := range 1024 { // the numbers that programs commonly use
+			release(fd, nil)
 		}
 	}
-	return fds
 }

@@ -9,9 +9,10 @@ import (
 
 // Processes starts, inspects, signals and reaps the processes of one run of lameduck.
 type Processes struct {
-	Threads      int  // needed besides the threads of every run
-	ResetSignals bool // the command starts with default signal dispositions
-	Parent       int  // PID of the process that started lameduck
+	Threads      int    // needed besides the threads of every run
+	ResetSignals bool   // the command starts with default signal dispositions
+	Parent       int    // PID of the process that started lameduck
+	Dir          string // where lameduck was started
 
 	command Command // as started
 }
@@ -37,28 +38,30 @@ func (p *Processes) Start(c Command) (pid int, err error) {
 	return p.command.Start()
 }
 
-// StartBeside starts a program beside the command, in dir.
-func (p *Processes) StartBeside(dir string, argv, env []string) (pid int, err error) {
-	c := Command{Argv: argv, Env: env, Background: true, Dir: accessible(dir)}
+// StartBeside starts a program beside the command, in Dir.
+func (p *Processes) StartBeside(argv, env []string) (pid int, err error) {
+	c := Command{Argv: argv, Env: env, Background: true, Dir: p.accessibleDir()}
 	c.Blocked, c.Ignored = p.command.Blocked, p.command.Ignored
 	return c.Start()
 }
 
 // Find returns the error with which StartBeside would fail now to find the program, or to
 // have permission for the program.
-func (p *Processes) Find(dir string, argv, env []string) error {
-	return find(accessible(dir), argv, env)
-}
+func (p *Processes) Find(argv, env []string) error { return find(p.accessibleDir(), argv, env) }
 
-// accessible returns dir, or the root directory if dir is no longer accessible: we may have
-// been started in dir with more privileges.
-func accessible(dir string) string {
-	if unix.Access(dir, unix.X_OK) != nil {
+// accessibleDir returns Dir, or the root directory if Dir is no longer accessible: we may have
+// been started there with more privileges.
+func (p *Processes) accessibleDir() string {
+	if unix.Access(p.Dir, unix.X_OK) != nil {
 		return "/"
 	}
-	return dir
+	return p.Dir
 }
 
 // Released reports, once for each signal, whether the kernel sent s because we gave up the
 // terminal for the command.
-func (p *Processes) Released(s sig.Signal) bool { return p.command.takeReleased(s) }
+func (p *Processes) Released(s sig.Signal) bool {
+	was := p.command.released.Has(s)
+	p.command.released = p.command.released.Without(sig.SetOf(s))
+	return was
+}

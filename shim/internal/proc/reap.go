@@ -32,7 +32,8 @@ func (*Processes) Reap() (pid int, status Status) {
 	for {
 		var ws unix.WaitStatus
 		// Raw: with WNOHANG the call never waits, so the scheduler need not know.
-		pid, _, errno := unix.RawSyscall6(unix.SYS_WAIT4, everyChild, uintptr(unsafe.Pointer(&ws)), unix.WNOHANG|unix.WUNTRACED|unix.WCONTINUED, 0, 0, 0)
+		pid, _, errno := unix.RawSyscall6(unix.SYS_WAIT4, everyChild, uintptr(unsafe.Pointer(&ws)),
+			unix.WNOHANG|unix.WUNTRACED|unix.WCONTINUED, 0, 0, 0)
 		switch {
 		case errno == unix.EINTR:
 			continue

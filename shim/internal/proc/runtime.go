@@ -119,18 +119,15 @@ func ReserveThreads(more int) {
 // of their own at one time. When the goroutines have ended the threads stay idle, and the
 // runtime uses them instead of starting others.
 func parkThreads(n int) {
-	var here, done sync.WaitGroup
-	leave := make(chan struct{})
-	here.Add(n)
+	var arrived, done sync.WaitGroup
+	arrived.Add(n)
 	for range n {
 		done.Go(func() {
 			runtime.LockOSThread()
-			here.Done()
-			<-leave
+			arrived.Done()
+			arrived.Wait()
 			runtime.UnlockOSThread()
 		})
 	}
-	here.Wait()
-	close(leave)
 	done.Wait()
 }

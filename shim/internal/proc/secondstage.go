@@ -3,6 +3,7 @@ package proc
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"strconv"
@@ -50,14 +51,14 @@ func (c *Command) needsSecondStage() bool {
 // startSecondStage starts the second stage and waits until it has become the command or
 // failed: a signal sent to the stage would be lost.
 func (c *Command) startSecondStage() (pid int, err error) {
-	var pipe [2]int
-	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
-		return 0, &StartError{Command: c.Argv[0], Err: err}
+	from, to, err := os.Pipe()
+	if err != nil {
+		return 0, &StartError{Command: c.Argv[0], Err: errors.Unwrap(err)}
 	}
-	from, to := pipe[0], pipe[1]
-	defer unix.Close(from)
-	unix.FcntlInt(uintptr(to), unix.F_SETFD, 0) // the stage inherits it
-	argv := append([]string{stageName, strconv.Itoa(to), c.addressee(), hex(c.Blocked), hex(c.Ignored)}, c.Argv...)
+	defer from.Close()
+	fd := to.Fd()
+	unix.FcntlInt(fd, unix.F_SETFD, 0) // the stage inherits it
+	argv := append([]string{stageName, fmt.Sprint(fd), c.addressee(), hex(c.Blocked), hex(c.Ignored)}, c.Argv...)
 	err = errNoStage
 	for _, self := range ownPaths() {
 		pid, err = c.forkExec(self, argv, c.Env)
@@ -65,7 +66,7 @@ func (c *Command) startSecondStage() (pid int, err error) {
 			break
 		}
 	}
-	unix.Close(to)
+	to.Close()
 	switch err {
 	case nil:
 		return pid, c.stageOutcome(pid, readStage(from, stagePatience))
@@ -101,25 +102,13 @@ func (c *Command) stageOutcome(pid int, report []byte) error {
 
 // readStage reads the report of a stage, until the stage has become the command or has
 // ended. After patience the stage counts as the command.
-func readStage(fd int, patience time.Duration) (report []byte) {
-	var buf [3]byte
-	n := 0
-	for end := time.Now().Add(patience); ; {
-		left := time.Until(end)
-		if left <= 0 {
-			return []byte{stageRuns}
-		}
-		limit := unix.NsecToTimespec(int64(left))
-		ready, err := unix.Ppoll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, &limit, nil)
-		if err == unix.EINTR || err == nil && ready == 0 {
-			continue
-		}
-		more, err := unix.Read(fd, buf[n:]) // if ppoll is denied, the wait has no bound
-		n += max(more, 0)
-		if more == 0 || err != nil && err != unix.EINTR {
-			return buf[:n]
-		}
+func readStage(from *os.File, patience time.Duration) (report []byte) {
+	from.SetReadDeadline(time.Now().Add(patience)) // if epoll is denied, the wait has no bound
+	report, err := io.ReadAll(from)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return []byte{stageRuns}
 	}
+	return report
 }
 
 func hex(set sig.Set) string { return strconv.FormatUint(uint64(set), 16) }
@@ -142,7 +131,9 @@ func SecondStage(args []string) {
 	sigcatch.Unblocked(func() {
 		restoreSignals(unhex(args[3]), unhex(args[4]))
 		unix.Write(report, []byte{stageRuns})
-		failed = execvp("", args[5:], env, func(path string, argv []string) error { return syscall.Exec(path, argv, env) })
+		failed = execvp("", args[5:], env, func(path string, argv []string) error {
+			return syscall.Exec(path, argv, env)
+		})
 	})
 	errno, _ := failed.Err.(syscall.Errno)
 	outcome := []byte{byte(errno), 0}
@@ -174,5 +165,6 @@ type sigaction [5]uintptr
 
 // action is rt_sigaction(2). The only errors are of KILL and STOP, which cannot be changed.
 func action(s sig.Signal, now, before *sigaction) {
-	unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(now)), uintptr(unsafe.Pointer(before)), 8, 0, 0)
+	unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(s),
+		uintptr(unsafe.Pointer(now)), uintptr(unsafe.Pointer(before)), 8, 0, 0)
 }

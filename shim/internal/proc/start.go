@@ -111,8 +111,8 @@ func (c *Command) forkExec(path string, argv, env []string) (pid int, err error)
 	}
 	fork := func() { pid, err = syscall.ForkExec(path, argv, attr) }
 	sigcatch.Unblocked(fork)
-	if isTerminalError(err) && (attr.Sys.Foreground || attr.Sys.Setctty) {
-		attr.Sys.Foreground, attr.Sys.Setctty = false, false
+	if err != nil && (attr.Sys.Foreground || attr.Sys.Setctty) {
+		attr.Sys.Foreground, attr.Sys.Setctty = false, false // the terminal may no longer be ours
 		sigcatch.Unblocked(fork)
 	}
 	return pid, err
@@ -124,11 +124,7 @@ func (c *Command) forkExec(path string, argv, env []string) (pid int, err error)
 func execvp(dir string, argv, env []string, exec func(path string, argv []string) error) *StartError {
 	failed := &StartError{Command: argv[0], Err: syscall.ENOENT}
 	for _, path := range candidates(argv[0], env) {
-		file := path
-		if dir != "" && !strings.HasPrefix(path, "/") {
-			file = dir + "/" + path
-		}
-		if unix.Access(file, unix.F_OK) == unix.ENOENT {
+		if unix.Access(within(dir, path), unix.F_OK) == unix.ENOENT {
 			continue // saves a fork for every directory of PATH
 		}
 		failed.found = true
@@ -136,28 +132,37 @@ func execvp(dir string, argv, env []string, exec func(path string, argv []string
 		if err == syscall.ENOEXEC {
 			err = exec("/bin/sh", append([]string{"sh", path}, argv[1:]...))
 		}
-		switch {
-		case err == nil:
+		switch err {
+		case nil:
 			return nil
-		case err == syscall.EACCES:
+		case syscall.EACCES:
 			failed.Err = err // reported unless another path succeeds
-		case !keepLooking(err):
+		case syscall.ENOENT, syscall.ENOTDIR, syscall.ESTALE, syscall.ENODEV, syscall.ETIMEDOUT:
+			// As execvp(3) does, try the next directory.
+			if failed.Err == syscall.ENOENT {
+				failed.Err = err // more specific than ENOENT
+			}
+		default:
 			failed.Err = err
 			return failed
-		case failed.Err == syscall.ENOENT:
-			failed.Err = err // more specific than ENOENT
 		}
 	}
 	return failed
+}
+
+// within returns path, which may be relative to dir ("": ours).
+func within(dir, path string) string {
+	if dir == "" || strings.HasPrefix(path, "/") {
+		return path
+	}
+	return dir + "/" + path
 }
 
 // find returns the error with which Start would fail to find the program of argv, or to have
 // permission for the program, in dir ("": ours) and along the PATH of env.
 func find(dir string, argv, env []string) error {
 	mayRun := func(path string, _ []string) error {
-		if dir != "" && !strings.HasPrefix(path, "/") {
-			path = dir + "/" + path
-		}
+		path = within(dir, path)
 		var info unix.Stat_t
 		if err := unix.Stat(path, &info); err != nil {
 			return err
@@ -171,13 +176,4 @@ func find(dir string, argv, env []string) error {
 		return failed
 	}
 	return nil
-}
-
-// keepLooking lists the errors after which execvp(3) tries the next directory.
-func keepLooking(err error) bool {
-	switch err {
-	case syscall.ENOENT, syscall.ENOTDIR, syscall.ESTALE, syscall.ENODEV, syscall.ETIMEDOUT:
-		return true
-	}
-	return false
 }

@@ -2,7 +2,6 @@ package proc
 
 import (
 	"runtime"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -17,18 +16,17 @@ func IsTerminal(fd int) bool {
 
 // foreground reports whether standard input is our controlling terminal, and our process
 // group its foreground group.
-func foreground() bool { return inForeground(unix.Getpgrp()) }
+func foreground() bool { return foregroundGroup(0) == unix.Getpgrp() }
 
-func inForeground(pgrp int) bool {
-	now, err := foregroundGroup(0)
-	return err == nil && now == pgrp
-}
-
-// foregroundGroup is tcgetpgrp(3). A pid_t has four bytes, which unix.IoctlGetInt would
-// read as the upper half of an int on a 64-bit big-endian processor.
-func foregroundGroup(fd int) (int, error) {
+// foregroundGroup is tcgetpgrp(3): -1 without a terminal, 0 for a group outside of our PID
+// namespace, where ours is 0 too if we were started from outside. A pid_t has four bytes, which
+// unix.IoctlGetInt would read as the upper half of an int on a 64-bit big-endian processor.
+func foregroundGroup(fd int) int {
 	pgrp, err := unix.IoctlGetUint32(fd, unix.TIOCGPGRP)
-	return int(pgrp), err
+	if err != nil {
+		return -1
+	}
+	return int(pgrp)
 }
 
 // GiveTerminal makes the command's group the foreground group of the terminal if our group is
@@ -44,7 +42,7 @@ func (*Processes) GiveTerminal(pgrp int) bool {
 // RetakeTerminal makes our group the foreground group of the terminal again if the command's
 // still is: the command is gone, but a script may go on after us.
 func (*Processes) RetakeTerminal(pgrp int) {
-	if inForeground(pgrp) {
+	if foregroundGroup(0) == pgrp {
 		setForeground(unix.Getpgrp())
 	}
 }
@@ -52,28 +50,18 @@ func (*Processes) RetakeTerminal(pgrp int) {
 // setForeground is tcsetpgrp(3). TTOU stops a caller in the background unless the caller
 // blocks TTOU.
 func setForeground(pgrp int) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	blocked(sig.TTOU, func() { unix.IoctlSetPointerInt(0, unix.TIOCSPGRP, pgrp) })
 }
 
-// blocked calls f while this thread blocks s.
+// blocked calls f on a thread that blocks s meanwhile.
 func blocked(s sig.Signal, f func()) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	var set unix.Sigset_t
 	set.Val[0] = 1 << (s - 1)
 	unix.PthreadSigmask(unix.SIG_BLOCK, &set, nil)
 	f()
 	unix.PthreadSigmask(unix.SIG_UNBLOCK, &set, nil)
-}
-
-// isTerminalError lists the errors of tcsetpgrp(3) and TIOCSCTTY for a terminal that is
-// not, or no longer, ours.
-func isTerminalError(err error) bool {
-	switch err {
-	case syscall.ENOTTY, syscall.ENXIO, syscall.EIO, syscall.EBADF, syscall.EPERM, syscall.EINVAL:
-		return true
-	}
-	return false
 }
 
 // releaseTerminal gives up our controlling terminal, if standard input is that. If we lead
@@ -101,21 +89,11 @@ func leadsSession() bool {
 	return err == nil && leader == unix.Getpid()
 }
 
-// takeReleased reports, once for each signal, whether s was sent because we gave up the
-// terminal.
-func (c *Command) takeReleased(s sig.Signal) bool {
-	was := c.released.Has(s)
-	c.released = c.released.Without(sig.SetOf(s))
-	return was
-}
-
 // StopSelf stops us as the default action of s does: STOP always, TSTP unless our process
 // group is orphaned and no process could continue us. StopSelf returns when we have been
 // continued. The signal goes to this very thread: another thread might take it after the
 // handler is restored. Other pending signals of the kind are merged with it.
 func (*Processes) StopSelf(s sig.Signal) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	var before sigaction
 	blocked(s, func() {
 		action(s, &sigaction{}, &before)

@@ -41,17 +41,19 @@ func hidesProcesses(mounts []Mount, point string) bool {
 		if m.Kind != "proc" || m.Point != point {
 			continue
 		}
-		hidden = false
-		for _, value := range []string{"2", "invisible", "4", "ptraceable"} {
-			hidden = hidden || slices.Contains(strings.Split(m.Options, ","), "hidepid="+value)
-		}
+		_, value, _ := strings.Cut(m.Options, "hidepid=")
+		value, _, _ = strings.Cut(value, ",")
+		hidden = slices.Contains([]string{"2", "invisible", "4", "ptraceable"}, value)
 	}
 	return hidden
 }
 
 // unescape replaces the escapes of show_mountinfo in fs/proc_namespace.c.
 func unescape(s string) string {
-	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\043`, "#", `\134`, `\`).Replace(s)
+	for _, escaped := range []string{" \\040", "\t\\011", "\n\\012", "#\\043", "\\\\134"} { // the backslash last
+		s = strings.ReplaceAll(s, escaped[1:], escaped[:1])
+	}
+	return s
 }
 
 // CgroupPath returns the path of our control group in the hierarchy of version 2, or "" if
@@ -63,10 +65,7 @@ func (r Root) CgroupPath() (string, error) {
 
 // cgroupPath returns the path in the line "0::PATH" of proc_pid_cgroup(5).
 func cgroupPath(membership string) string {
-	for line := range strings.Lines(membership) {
-		if path, ok := strings.CutPrefix(line, "0::"); ok {
-			return strings.TrimSuffix(path, "\n")
-		}
-	}
-	return ""
+	_, path, _ := strings.Cut("\n"+membership, "\n0::")
+	path, _, _ = strings.Cut(path, "\n")
+	return path
 }

@@ -47,9 +47,9 @@ func (r Root) both(name string, use func(row) bool) error {
 func (r Root) TCP(dst []tcp.Socket) ([]tcp.Socket, error) {
 	found := dst
 	err := r.both("tcp", func(row row) bool {
-		socket, ok := row.tcp()
-		found = append(found, socket)
-		return ok
+		row.DiscountFIN()
+		found = append(found, row.Socket)
+		return isTCP(&row)
 	})
 	if err != nil {
 		return dst, err
@@ -57,19 +57,9 @@ func (r Root) TCP(dst []tcp.Socket) ([]tcp.Socket, error) {
 	return found, nil
 }
 
-// tcp reports false for a row that is no TCP socket.
-func (r row) tcp() (tcp.Socket, bool) {
-	s := tcp.Socket{
-		State:  tcp.State(r.state),
-		Local:  r.local,
-		Remote: r.remote,
-		Unread: r.unread,
-		Unsent: r.unsent,
-		Inode:  r.inode,
-	}
-	s.DiscountFIN()
-	return s, r.state < 16 // gVisor has a state 0; the kernel has room for new states, in four bits
-}
+// isTCP reports whether a row may be a TCP socket: gVisor has a state 0, and the kernel has
+// room for new states, in four bits.
+func isTCP(r *row) bool { return r.State < 16 }
 
 // PingPong calls visit with every TCP socket, and whether the kernel has the connection in
 // ping-pong mode: the last data sent followed the data received so soon that it carried the
@@ -78,7 +68,7 @@ func (r row) tcp() (tcp.Socket, bool) {
 // net/ipv4/tcp_ipv4.c.
 func (r Root) PingPong(visit func(local, remote netip.AddrPort, pingpong bool)) error {
 	return r.both("tcp", func(row row) bool {
-		visit(row.local, row.remote, row.pingpong)
+		visit(row.Local, row.Remote, row.pingpong)
 		return true
 	})
 }
@@ -92,8 +82,8 @@ type UDP struct {
 // UDP lists the unconnected UDP sockets of both families.
 func (r Root) UDP() (found []UDP, err error) {
 	err = r.both("udp", func(row row) bool {
-		if row.local.Port() != 0 && row.remote.Port() == 0 && row.remote.Addr().IsUnspecified() {
-			found = append(found, UDP{row.local, row.inode})
+		if row.Local.Port() != 0 && row.Remote.Port() == 0 && row.Remote.Addr().IsUnspecified() {
+			found = append(found, UDP{row.Local, row.Inode})
 		}
 		return true
 	})
@@ -174,13 +164,12 @@ func (r Root) LocalPorts() (PortRange, error) {
 
 func parsePortRange(text string) (PortRange, error) {
 	fields := strings.Fields(text)
-	if len(fields) != 2 || !strings.HasSuffix(text, "\n") {
-		return PortRange{}, errors.New("invalid port range")
+	if len(fields) == 2 && strings.HasSuffix(text, "\n") {
+		first, err1 := strconv.ParseUint(fields[0], 10, 16)
+		last, err2 := strconv.ParseUint(fields[1], 10, 16)
+		if err1 == nil && err2 == nil && 0 < first && first <= last {
+			return PortRange{uint16(first), uint16(last)}, nil
+		}
 	}
-	first, err1 := strconv.ParseUint(fields[0], 10, 16)
-	last, err2 := strconv.ParseUint(fields[1], 10, 16)
-	if err1 != nil || err2 != nil || first == 0 || first > last {
-		return PortRange{}, errors.New("invalid port range")
-	}
-	return PortRange{uint16(first), uint16(last)}, nil
+	return PortRange{}, errors.New("invalid port range")
 }

@@ -26,9 +26,8 @@ const (
 // tcpSockets returns the sockets of a table of TCP.
 func tcpSockets(table string) (sockets []tcp.Socket, err error) {
 	err = eachRow(strings.NewReader(table), func(r row) bool {
-		s, ok := r.tcp()
-		sockets = append(sockets, s)
-		return ok
+		sockets = append(sockets, r.Socket)
+		return isTCP(&r)
 	})
 	return sockets, err
 }
@@ -142,9 +141,8 @@ func TestAllocations(t *testing.T) {
 			file.Seek(0, io.SeekStart)
 			found := into
 			err := eachRow(file, func(r row) bool {
-				s, ok := r.tcp()
-				found = append(found, s)
-				return ok
+				found = append(found, r.Socket)
+				return true
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -9,6 +9,8 @@ import (
 	"io"
 	"net/netip"
 	"strconv"
+
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
 // longest is the maximum length of a line in bytes; the kernel's lines have a few hundred.
@@ -27,8 +29,8 @@ func eachLine(file io.Reader, header string, use func(line []byte) bool) error {
 	lines.Buffer(make([]byte, longest), longest)
 	lines.Split(wholeLines)
 	lines.Scan()
-	titles := fields{rest: lines.Bytes()}
-	if first := string(titles.next()); lines.Err() == nil && first != header {
+	title := bytes.TrimLeft(lines.Bytes(), " ")
+	if lines.Err() == nil && !bytes.HasPrefix(title, []byte(header+" ")) {
 		return errHeader
 	}
 	for lines.Scan() {
@@ -131,27 +133,24 @@ func (f *fields) address() netip.AddrPort {
 //
 // See get_tcp4_sock in net/ipv4/tcp_ipv4.c, udp4_format_sock in net/ipv4/udp.c.
 type row struct {
-	local, remote  netip.AddrPort
-	state          uint32
-	unsent, unread uint32
-	inode          uint32
-	pingpong       bool // see Root.PingPong
+	tcp.Socket
+	pingpong bool // see Root.PingPong
 }
 
 // parseRow reports false for a line that is no row.
 func parseRow(line []byte) (r row, ok bool) {
 	f := fields{rest: line}
 	f.label()
-	r.local = f.address()
-	r.remote = f.address()
-	r.state = f.hex(2)
+	r.Local = f.address()
+	r.Remote = f.address()
+	r.State = tcp.State(f.hex(2))
 	tx, rx := f.pair()
-	r.unsent = f.hexOf(tx, 8)
-	r.unread = f.hexOf(rx, 8)
+	r.Unsent = f.hexOf(tx, 8)
+	r.Unread = f.hexOf(rx, 8)
 	f.skip(2)
 	f.decimal() // the uid, read only to tell a row from any other line
 	f.skip(1)
-	r.inode = f.decimal()
+	r.Inode = f.decimal()
 	ok = !f.bad
 	f.skip(4)
 	ack := f.decimal() // 0 in rows without it

@@ -40,8 +40,5 @@ func parseUnix(file io.Reader) (found []Unix, err error) {
 		}
 		return true
 	})
-	if err != nil {
-		return nil, err
-	}
-	return found, nil
+	return found, err
 }

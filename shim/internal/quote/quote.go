@@ -1,7 +1,6 @@
 package quote
 
 import (
-	"iter"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -16,7 +15,10 @@ func Line(text string) string {
 		return text
 	}
 	var b strings.Builder
-	for char := range characters(text) {
+	for len(text) > 0 {
+		_, size := utf8.DecodeRuneInString(text) // an invalid byte is a character of its own
+		char := text[:size]
+		text = text[size:]
 		if isPrintable(char) {
 			b.WriteString(char)
 			continue
@@ -25,19 +27,6 @@ func Line(text string) string {
 		b.WriteString(quoted[1 : len(quoted)-1])
 	}
 	return b.String()
-}
-
-// characters yields the characters of text. An invalid byte is a character of its own.
-func characters(text string) iter.Seq[string] {
-	return func(yield func(char string) bool) {
-		for len(text) > 0 {
-			_, size := utf8.DecodeRuneInString(text)
-			if !yield(text[:size]) {
-				return
-			}
-			text = text[size:]
-		}
-	}
 }
 
 // isPrintable reports whether text is UTF-8 without unprintable characters (see
@@ -80,7 +69,7 @@ func Shell(words []string) string {
 		switch {
 		case !isPrintable(w):
 			w = "$'" + dollarQuoted(w) + "'"
-		case w == "" || strings.ContainsFunc(w, isSpecial):
+		case w == "" || strings.Trim(w, plain) != "":
 			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 		}
 		typed = append(typed, w)
@@ -88,33 +77,18 @@ func Shell(words []string) string {
 	return strings.Join(typed, " ")
 }
 
-// isSpecial reports whether a character may mean something to a shell.
-func isSpecial(r rune) bool {
-	switch {
-	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
-		return false
-	}
-	return !strings.ContainsRune("_@%+=:,./-", r)
-}
+// plain has the characters that mean nothing to a shell.
+const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-"
 
-// dollarQuoted returns the text between $' and '. Bytes are written in octal, since
-// shells differ in how many digits follow \x.
+// dollarQuoted returns the text between $' and '. All but printable ASCII is written in
+// octal, since shells differ in how many digits follow \x.
 func dollarQuoted(word string) string {
 	var b strings.Builder
-	for char := range characters(word) {
-		switch {
-		case char == "\n":
-			b.WriteString(`\n`)
-		case char == "\t":
-			b.WriteString(`\t`)
-		case char == "'" || char == `\`:
-			b.WriteString(`\` + char)
-		case isPrintable(char):
-			b.WriteString(char)
-		default:
-			for _, c := range []byte(char) {
-				b.WriteString(`\` + strconv.FormatUint(uint64(c)+0o1000, 8)[1:])
-			}
+	for _, c := range []byte(word) {
+		if ' ' <= c && c <= '~' && c != '\'' && c != '\\' {
+			b.WriteByte(c)
+		} else {
+			b.WriteString(`\` + strconv.FormatUint(uint64(c)+0o1000, 8)[1:])
 		}
 	}
 	return b.String()

@@ -40,7 +40,7 @@ func at(after float64) time.Time {
 func newStop() *Stop {
 	s := &Stop{
 		Terms: Terms{
-			StopConfig: &stop.Config{
+			Config: &stop.Config{
 				Gate:  stop.Gate{Floor: 2 * time.Second, Ceiling: 15 * time.Second, Until: stop.Quiet},
 				Grace: 30 * time.Second,
 			},
@@ -48,7 +48,7 @@ func newStop() *Stop {
 			AssumedFrom:   "Kubernetes",
 		},
 		Record: stop.Record{Trigger: sig.TERM, TriggeredAt: trigger, Steps: stop.Schedule{{Signal: sig.TERM}}},
-		InHold: Observation{Observer: "sock_diag", ScopeName: "descriptors", Traffic: traffic.Summary{
+		InHold: Observation{Observer: "sock_diag", ScopeName: "descriptors", Summary: traffic.Summary{
 			Accepted: 25, PerSecond: []int{5, 5, 5, 5, 4, 1, 0, 0, 0}, LastNew: at(5.3), LastOther: at(5.3), LastByte: at(5.3),
 			Cause: traffic.Cause{Kind: traffic.NewConnections, Peer: balancer, Port: 8080, At: at(5.3), Connections: 5},
 		}},
@@ -67,7 +67,7 @@ func (s *Stop) end(reason stop.Reason, held float64) {
 
 // delay makes the hold a plain delay that has passed.
 func (s *Stop) delay(length float64) {
-	s.StopConfig.Gate = stop.Gate{Floor: at(length).Sub(trigger)}
+	s.Gate = stop.Gate{Floor: at(length).Sub(trigger)}
 	s.end(stop.Elapsed, length)
 }
 
@@ -87,27 +87,27 @@ func (s *Stop) hold(now float64) {
 
 // seek makes the hold end after a search for a lull.
 func (s *Stop) seek(inFlight int) {
-	s.Lull = stop.Lull{Sought: s.EndedAt.Add(-time.Second), Found: inFlight == 0, InFlight: inFlight}
+	s.Lull = stop.Lull{Sought: true, Found: inFlight == 0, InFlight: inFlight}
 }
 
 // traffic makes traffic of a kind hold to the end, without new connections.
 func (s *Stop) traffic(kind traffic.CauseKind, port uint16) {
-	s.InHold.Traffic = traffic.Summary{PerSecond: make([]int, 15), LastByte: at(14.9)}
-	s.InHold.Traffic.Cause = traffic.Cause{Kind: kind, Peer: balancer, Port: port, At: at(14.9), Connections: 3}
+	s.InHold.Summary = traffic.Summary{PerSecond: make([]int, 15), LastByte: at(14.9)}
+	s.InHold.Cause = traffic.Cause{Kind: kind, Peer: balancer, Port: port, At: at(14.9), Connections: 3}
 	s.end(stop.Ceiling, 15)
 }
 
 // keep makes clients use connections that they keep.
 func (s *Stop) keep() {
 	s.traffic(traffic.Bytes, 8080)
-	s.InHold.Traffic.Open = 30
-	s.InHold.Traffic.InUse = 24
+	s.InHold.Open = 30
+	s.InHold.InUse = 24
 }
 
 // probe makes the kubelet's probe the cause, and all that there is.
 func (s *Stop) probe() {
 	s.traffic(traffic.Probe, 8080)
-	t := &s.InHold.Traffic
+	t := &s.InHold
 	t.Accepted, t.PerSecond, t.LastNew = 15, slices.Repeat([]int{1}, 15), at(14.6)
 	t.Cause = traffic.Cause{
 		Kind: traffic.Probe, Peer: kubelet, Port: 8080, At: at(14.6), Period: time.Second, Received: 132,
@@ -124,50 +124,51 @@ func (s *Stop) unseen() {
 var stopCases = []stopCase{
 	{"a plain delay begins", announced, false, func(s *Stop) { s.delay(10) }},
 	{"a hold begins", announced, false, func(*Stop) {}},
-	{"a hold without a floor begins", announced, false, func(s *Stop) { s.StopConfig.Gate.Floor = 0 }},
+	{"a hold without a floor begins", announced, false, func(s *Stop) { s.Gate.Floor = 0 }},
 	{"a hold begins for others too, in an assumed grace period", announced, false, func(s *Stop) {
-		s.StopConfig.Gate.WaitGone, s.StopConfig.Gate.OnStop = true, true
+		s.Gate.WaitGone, s.Gate.OnStop = true, true
 		s.WaitGone = []string{"/run/app", "/run/other app"}
 		s.GraceAssumed = true
 	}},
 	{"a hold begins that may be too long", announced, false, func(s *Stop) { s.GraceCaveat = "the grace period is too short" }},
 	{"a schedule begins without a hold", announced, false, func(s *Stop) {
-		s.StopConfig.Gate = stop.Gate{}
+		s.Gate = stop.Gate{}
 		s.Steps = stop.Schedule{{Signal: sig.USR1}, {Wait: 30 * time.Second}, {Signal: sig.TERM}}
-		s.StopConfig.KillAfter = 5 * time.Second
+		s.KillAfter = 5 * time.Second
 	}},
 	{"a hook begins", announced, false, func(s *Stop) { s.hook() }},
 
 	{"quiet", concluded, true, func(*Stop) {}},
-	{"quiet, with idle connections", concluded, false, func(s *Stop) { s.InHold.Traffic.Open = 24 }},
+	{"quiet, with idle connections", concluded, false, func(s *Stop) { s.InHold.Open = 24 }},
 	{"quiet, ended by the signal", concluded, true, func(s *Stop) { s.Exit.Signal = sig.TERM }},
 	{"quiet, nothing came", concluded, true, func(s *Stop) {
-		s.InHold.Traffic = traffic.Summary{PerSecond: make([]int, 4)}
+		s.InHold.Summary = traffic.Summary{PerSecond: make([]int, 4)}
 		s.end(stop.Quiet, 4)
 	}},
 	{"quiet, a request given up", concluded, true, func(s *Stop) {
 		s.traffic(traffic.Requests, 8080)
-		s.InHold.Traffic.Open, s.InHold.Traffic.LeftOut.GivenUp = 1, 1
+		s.InHold.Open, s.InHold.LeftOut.GivenUp = 1, 1
 		s.end(stop.Quiet, 15)
 	}},
 	{"quiet, some connections not counted", concluded, true, func(s *Stop) {
-		s.InHold.Traffic.LeftOut.Bare = 7
-		s.InHold.Traffic.Patterns = []traffic.Pattern{{Peer: kubelet, Period: time.Second, Count: 6, LeftOut: true}}
+		s.InHold.LeftOut.Bare, s.InHold.LeftOut.Probes = 7, 6
+		s.InHold.Patterns = []traffic.Pattern{{Peer: kubelet, Period: time.Second, Count: 6, LeftOut: true}}
 	}},
 	{"quiet, nothing but probes", concluded, false, func(s *Stop) {
 		s.probe()
-		s.InHold.Traffic.Patterns[0].LeftOut = true
-		s.InHold.Traffic.LastNew = time.Time{}
-		s.InHold.Traffic.Cause.At = at(8.6)
+		s.InHold.Patterns[0].LeftOut = true
+		s.InHold.LastNew = time.Time{}
+		s.InHold.Cause.At = at(8.6)
 		s.end(stop.Quiet, 9)
 	}},
 	{"quiet, through /proc/net", concluded, true, func(s *Stop) {
 		s.InHold.Observer, s.InHold.InFlightUnknown = "/proc/net", true
-		s.InHold.Traffic.Open, s.InHold.Traffic.More = 1, true
+		s.InHold.Open, s.InHold.More = 1, true
 	}},
+	{"quiet, a connection too short to be counted", concluded, false, func(s *Stop) { s.InHold.Accepted = 0 }},
 	{"settled", concluded, false, func(s *Stop) {
-		s.StopConfig.Gate.Until = stop.Settled
-		s.InHold.Traffic.Open, s.InHold.Traffic.InFlight = 24, 3
+		s.Gate.Until = stop.Settled
+		s.InHold.Open, s.InHold.InFlight = 24, 3
 		s.end(stop.Settled, 9.3)
 	}},
 	{"second signal", concluded, false, func(s *Stop) { s.end(stop.SecondSignal, 1.8) }},
@@ -186,7 +187,7 @@ var stopCases = []stopCase{
 	}},
 	{"no progress", concluded, true, func(s *Stop) {
 		s.end(stop.NoProgress, 10.2)
-		s.InHold.Traffic.Open, s.InHold.Traffic.InFlight = 3, 3
+		s.InHold.Open, s.InHold.InFlight = 3, 3
 		s.Exit.Signal = sig.KILL
 	}},
 	{"UDP alone", concluded, true, func(s *Stop) {
@@ -206,12 +207,12 @@ var stopCases = []stopCase{
 	}},
 	{"a schedule without a hold", concluded, false, func(s *Stop) {
 		s.unseen()
-		s.StopConfig.Gate, s.Ended, s.EndedAt = stop.Gate{}, "", trigger
+		s.Gate, s.Ended, s.EndedAt = stop.Gate{}, "", trigger
 		s.Sent = []stop.Sent{{Signal: sig.USR1, At: trigger}, {Signal: sig.TERM, At: at(3)}, {Signal: sig.KILL, At: at(5)}}
 		s.Exit.Signal = sig.KILL
 	}},
 	{"descendants linger", concluded, false, func(s *Stop) {
-		s.StopConfig.Linger = 3 * time.Second
+		s.Linger = 3 * time.Second
 		s.Now = at(11)
 	}},
 	{"a hook", concluded, true, func(s *Stop) { s.hook() }},
@@ -220,7 +221,7 @@ var stopCases = []stopCase{
 	{"a delay that fits", concluded, false, func(s *Stop) { s.delay(7) }},
 	{"a delay that is too short", concluded, false, func(s *Stop) {
 		s.delay(5)
-		s.InHold.Traffic.LastNew, s.InHold.Traffic.LastOther, s.InHold.Traffic.InFlight = at(4.9), at(4.9), 3
+		s.InHold.LastNew, s.InHold.LastOther, s.InHold.InFlight = at(4.9), at(4.9), 3
 	}},
 	{"a delay that cuts requests of clients that keep their connections", concluded, false, func(s *Stop) {
 		s.keep()
@@ -230,61 +231,61 @@ var stopCases = []stopCase{
 
 	{"ceiling, new connections at a steady rate", concluded, true, func(s *Stop) {
 		s.traffic(traffic.NewConnections, 8080)
-		t := &s.InHold.Traffic
+		t := &s.InHold
 		t.Accepted, t.PerSecond, t.LastNew, t.LastOther = 600, slices.Repeat([]int{40}, 15), at(14.9), at(14.9)
 		t.Cause.Connections = 160
 		t.InFlight, t.Open = 4, 8
 	}},
 	{"ceiling, new connections of unknown peers at a falling rate", concluded, false, func(s *Stop) {
 		s.traffic(traffic.NewConnections, 8080)
-		t := &s.InHold.Traffic
+		t := &s.InHold
 		t.Accepted, t.PerSecond = 210, []int{60, 50, 40, 30, 20, 4, 3, 1, 1, 1, 0, 0, 0, 0, 1}
 		t.LastNew, t.LastOther = at(14.3), at(14.3)
 		t.Cause.Peer, t.Cause.Connections = netip.Addr{}, 1
 	}},
 	{"ceiling, a stream", concluded, false, func(s *Stop) {
 		s.traffic(traffic.Bytes, 8080)
-		s.InHold.Traffic.Open = 1
+		s.InHold.Open = 1
 	}},
 	{"ceiling, a stream that is never answered", concluded, true, func(s *Stop) {
 		s.traffic(traffic.Bytes, 514)
-		s.InHold.Traffic.Cause.Unanswered = true
-		s.InHold.Traffic.Open, s.InHold.Traffic.InFlight = 1, 1
+		s.InHold.Cause.Unanswered = true
+		s.InHold.Open, s.InHold.InFlight = 1, 1
 	}},
 	{"ceiling, requests", concluded, false, func(s *Stop) {
 		s.traffic(traffic.Requests, 8080)
-		s.InHold.Traffic.Open, s.InHold.Traffic.InFlight = 3, 3
+		s.InHold.Open, s.InHold.InFlight = 3, 3
 	}},
 	{"ceiling, requests of a server with a caveat", concluded, false, func(s *Stop) {
 		s.traffic(traffic.Requests, 8080)
-		s.InHold.Traffic.InFlight = 1
+		s.InHold.InFlight = 1
 		s.Server, s.Caveat = "php-fpm", "php-fpm cuts requests in flight unless process_control_timeout is set"
 	}},
 	{"ceiling, an accept queue", concluded, false, func(s *Stop) { s.traffic(traffic.AcceptQueue, 8080) }},
 	{"ceiling, open connections", concluded, false, func(s *Stop) {
 		s.traffic(traffic.OpenConnections, 0)
-		s.StopConfig.Gate.Until = stop.Drained
-		s.InHold.Traffic.Open = 2
+		s.Gate.Until = stop.Drained
+		s.InHold.Open = 2
 	}},
 	{"ceiling, a probe that counts", concluded, true, func(s *Stop) { s.probe() }},
 	{"ceiling, a path", concluded, false, func(s *Stop) {
-		s.StopConfig.Gate.WaitGone = true
+		s.Gate.WaitGone = true
 		s.WaitGone = []string{"/run/app", "/run/other"}
 		s.InHold.PathsPresent = []string{"/run/app"}
 		s.end(stop.Ceiling, 15)
 	}},
 	{"quiet, a path until later", concluded, false, func(s *Stop) {
-		s.StopConfig.Gate.WaitGone = true
+		s.Gate.WaitGone = true
 		s.WaitGone = []string{"/run/app", "/run/other"}
 		s.end(stop.Quiet, 13)
 	}},
 	{"elapsed, a path until later", concluded, false, func(s *Stop) {
 		s.delay(5)
-		s.StopConfig.Gate.Floor, s.StopConfig.Gate.WaitGone = 0, true
+		s.Gate.Floor, s.Gate.WaitGone = 0, true
 		s.WaitGone = []string{"/run/app"}
 	}},
 	{"quiet, --on-stop until later", concluded, false, func(s *Stop) {
-		s.StopConfig.Gate.OnStop = true
+		s.Gate.OnStop = true
 		s.OnStopUntil = at(12.8)
 		s.end(stop.Quiet, 13)
 	}},
@@ -315,11 +316,12 @@ var stopCases = []stopCase{
 		s.keep()
 		s.hold(9)
 		s.GraceAssumed = true
-		s.InHold.Traffic.InFlight = 3
-		s.InHold.Traffic.Cause.At = at(8.9)
+		s.InHold.InFlight = 3
+		s.InHold.Cause.At = at(8.9)
+		s.Latest = s.InHold
 	}},
 	{"still running", late, true, func(s *Stop) {
-		s.AfterHold = &Observation{Observer: "sock_diag", Traffic: traffic.Summary{InFlight: 3}}
+		s.Latest = Observation{Observer: "sock_diag", Summary: traffic.Summary{InFlight: 3}}
 		s.run(29)
 	}},
 	{"descendants still run", late, false, func(s *Stop) { s.Now = at(29) }},

@@ -1,7 +1,7 @@
 package report
 
 import (
-	"fmt"
+	"cmp"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
@@ -13,62 +13,50 @@ import (
 // was traffic. A --wait-gone path or --on-stop comes before traffic that had been silent for
 // long enough.
 func (s *Stop) prolonged() (words string, by traffic.Cause) {
-	end, floor := s.endedAt(), s.StopConfig.Gate.Floor
-	c := s.InHold.Traffic.Cause
-	traced := s.adaptive() && s.InHold.sees() && s.Ended != stop.NoProgress && !c.At.Before(s.TriggeredAt)
-	required := floor
-	switch {
-	case traced:
-		required = max(floor, s.after(c.At)+s.TrafficConfig.QuietFor)
-	case s.adaptive():
-		required = max(floor, s.TrafficConfig.QuietFor)
+	floor, held := s.Gate.Floor, s.after(s.endedAt())
+	if held <= floor || s.Ended == stop.NoProgress {
+		return "", by
 	}
-	otherLasted := s.after(end) >= required+time.Second // samples are up to a second apart
-	onStopLasted := end.Sub(s.OnStopUntil).Abs() < time.Second
+	c := &s.InHold.Cause
+	required := floor // for the traffic
+	if s.Gate.Adaptive() {
+		required = max(floor, max(s.after(c.At), 0)+s.TrafficConfig.QuietFor)
+	}
+	otherLasted := held >= required+time.Second // samples are up to a second apart
+	onStopLasted := s.endedAt().Sub(s.OnStopUntil).Abs() < time.Second
 	switch {
-	case len(s.InHold.PathsPresent) > 0 && s.after(end) > floor:
-		return byPath.with(pathWords(s.InHold.PathsPresent...)), by
+	case len(s.InHold.PathsPresent) > 0:
+		words = say(byPath, pathWord(s.InHold.PathsPresent[0]))
 	case otherLasted && onStopLasted:
-		return byOnStop.with(s.when(s.OnStopUntil)), by
+		words = say(byOnStop, s.when(s.OnStopUntil))
 	case otherLasted && len(s.WaitGone) == 1:
-		return byPath.with(pathWords(s.WaitGone...)), by
+		words = say(byPath, pathWord(s.WaitGone[0]))
 	case otherLasted && len(s.WaitGone) > 1:
-		return byOnePath.with(pathWords(s.WaitGone...)), by
-	case !traced || required <= floor || s.after(end) <= floor:
-	case c.Unanswered:
-		return byUnanswered.with(origin(&c), s.when(c.At)), c
-	default:
-		return byTraffic[c.Kind].with(s.when(c.At), origin(&c), c.Received, seconds(c.Period)), c
+		words = say(byOnePath, pathWord(s.WaitGone[0]), pathWord(s.WaitGone[1]))
+	case required > floor && c.Kind != traffic.NoCause && s.InHold.sees():
+		sentence := byTraffic[c.Kind]
+		if c.Unanswered {
+			sentence = byUnanswered
+		}
+		return say(sentence, s.when(c.At), origin(c), c.Received, seconds(c.Period)), *c
 	}
-	return "", by
+	return words, by
 }
 
 // endedAt returns the time at which the hold ended, or now.
-func (s *Stop) endedAt() time.Time {
-	if s.Ended == "" {
-		return s.Now
-	}
-	return s.EndedAt
-}
+func (s *Stop) endedAt() time.Time { return cmp.Or(s.EndedAt, s.Now) }
 
 // origin returns the peer and the local port of a cause in words, as far as they are known.
 func origin(c *traffic.Cause) string {
-	from := fromUnknown.with()
+	from := fromUnknown
 	if c.Peer.IsValid() {
-		from = fromPeer.with(c.Peer)
+		from = say(fromPeer, c.Peer)
 	}
 	if c.Port > 0 {
-		return onPort.with(from, c.Port)
+		return say(onPort, from, c.Port)
 	}
 	return from
 }
 
-// pathWords returns paths for printing: no more than two, and none of them whole if it is
-// very long.
-func pathWords(paths ...string) string {
-	var words phrases
-	for _, path := range paths[:min(len(paths), 2)] {
-		words.add(true, asGiven, quote.Word(fmt.Sprintf("%.120s", path)))
-	}
-	return words.join(" and ")
-}
+// pathWord returns a path for printing, cut if it is very long.
+func pathWord(path string) string { return quote.Word(quote.Cut(path, 120)) }

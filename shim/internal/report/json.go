@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/json"
+	"net/netip"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
@@ -34,24 +35,24 @@ type Figures struct {
 	Open       *int            `json:"open"`
 	InFlight   *int            `json:"in_flight"`
 	LeftOut    *leftOut        `json:"left_out"`
-	NewPorts   *[]uint16       `json:"new_ports"`
+	NewPorts   []uint16        `json:"new_ports"`
 	Sent       []sentInFigures `json:"sent"`
 	Lull       *bool           `json:"lull"` // the first signal was sent without a request in flight
 	ExitCode   *int            `json:"exit_code"`
 	ExitSignal *string         `json:"exit_signal"`
 
-	GraceUsedMS     int64   `json:"grace_used_ms"`
-	GraceAssumed    bool    `json:"grace_assumed"`
-	Observer        *string `json:"observer"`
-	Scope           *string `json:"scope"`
-	ProlongedBy     *string `json:"prolonged_by"`
-	ProlongedByPeer *string `json:"prolonged_by_peer"`
-	Suggestion      *string `json:"suggestion"`
+	GraceUsedMS     int64       `json:"grace_used_ms"`
+	GraceAssumed    bool        `json:"grace_assumed"`
+	Observer        *string     `json:"observer"`
+	Scope           *string     `json:"scope"`
+	ProlongedBy     *string     `json:"prolonged_by"`
+	ProlongedByPeer *netip.Addr `json:"prolonged_by_peer"`
+	Suggestion      *string     `json:"suggestion"`
 }
 
-// leftOut are the numbers of what did not count as traffic.
+// leftOut is traffic.LeftOut with its names in JSON.
 type leftOut struct {
-	NoBytes  int `json:"no_bytes"`  // new connections without a byte
+	Bare     int `json:"no_bytes"`  // new connections without a byte
 	Probes   int `json:"probes"`    // requests of health probes
 	HalfOpen int `json:"half_open"` // half-open connections, at most at a time
 	Gone     int `json:"gone"`      // open connections whose peer no longer answers
@@ -65,55 +66,49 @@ type sentInFigures struct {
 
 // Figures returns the report for JSON.
 func (s *Stop) Figures() *Figures {
-	gate := &s.StopConfig.Gate
+	o := &s.InHold
 	words, cause := s.prolonged()
 	f := &Figures{
-		Trigger: s.trigger(), HeldMS: s.after(s.endedAt()).Milliseconds(), Ended: NullIfEmpty(string(s.Ended)),
-		FloorMS: gate.Floor.Milliseconds(), CeilingMS: gate.MaxHold().Milliseconds(),
-		Sent: []sentInFigures{}, Lull: s.lull(), GraceUsedMS: s.after(s.Now).Milliseconds(), GraceAssumed: s.GraceAssumed,
-		Observer: NullIfEmpty(s.InHold.Observer), ProlongedBy: NullIfEmpty(words), Suggestion: NullIfEmpty(s.suggestion()),
-	}
-	if cause.Peer.IsValid() {
-		f.ProlongedByPeer = NullIfEmpty(cause.Peer.String())
+		Trigger: s.trigger(), HeldMS: s.ms(s.endedAt()), Ended: NullIfZero(string(s.Ended)),
+		FloorMS: s.Gate.Floor.Milliseconds(), CeilingMS: s.Gate.MaxHold().Milliseconds(), Sent: []sentInFigures{},
+		GraceUsedMS: s.ms(s.Now), GraceAssumed: s.GraceAssumed, Observer: NullIfZero(o.Observer),
+		ProlongedBy: NullIfZero(words), ProlongedByPeer: NullIfZero(cause.Peer), Suggestion: NullIfZero(s.suggestion()),
 	}
 	for _, sent := range s.Sent {
-		f.Sent = append(f.Sent, sentInFigures{sent.Signal.String(), s.after(sent.At).Milliseconds()})
+		f.Sent = append(f.Sent, sentInFigures{sent.Signal.String(), s.ms(sent.At)})
 	}
-	if !s.ExitedAt.IsZero() && s.Exit.Signal != 0 {
-		f.ExitSignal = NullIfEmpty(s.Exit.Signal.String())
-	} else if !s.ExitedAt.IsZero() {
+	if s.Lull.Sought {
+		f.Lull = &s.Lull.Found
+	}
+	switch {
+	case s.ExitedAt.IsZero():
+	case s.Exit.Signal != 0:
+		f.ExitSignal = new(s.Exit.Signal.String())
+	default:
 		f.ExitCode = &s.Exit.Code
 	}
-	if !s.InHold.sees() {
+	if !o.sees() {
 		return f
 	}
-	t := &s.InHold.Traffic
-	inFlight, silent := s.inFlight()
-	ports := append([]uint16{}, s.InHold.LatePorts[:min(len(s.InHold.LatePorts), maxListed)]...)
-	f.Scope = NullIfEmpty(s.InHold.ScopeName)
-	f.Accepted, f.Open, f.InFlight, f.NewPorts = &t.Accepted, &t.Open, &inFlight, &ports
-	f.LastNewMS, f.LastByteMS = s.moment(t.LastNew), s.moment(t.LastByte)
-	f.LeftOut = &leftOut{
-		NoBytes: t.LeftOut.Bare, Probes: s.probesLeftOut(), HalfOpen: t.LeftOut.HalfOpen, Gone: t.LeftOut.Gone, GivenUp: silent,
-	}
+	f.Scope = NullIfZero(o.ScopeName)
+	f.NewPorts = append([]uint16{}, o.LatePorts[:min(len(o.LatePorts), maxListed)]...)
+	f.Accepted, f.Open, f.InFlight = &o.Accepted, &o.Open, new(s.inFlight())
+	f.LastNewMS = NullIfZero(max(s.ms(o.LastNew), 0))
+	f.LastByteMS = NullIfZero(max(s.ms(o.LastByte), 0))
+	f.LeftOut = (*leftOut)(&o.LeftOut)
 	return f
 }
 
-// moment returns the milliseconds from the trigger to at, nil if at is not later.
-func (s *Stop) moment(at time.Time) *int64 {
-	if !at.After(s.TriggeredAt) {
-		return nil
-	}
-	ms := s.after(at).Milliseconds()
-	return &ms
-}
+// ms returns the milliseconds from the trigger to at.
+func (s *Stop) ms(at time.Time) int64 { return s.after(at).Milliseconds() }
 
-// NullIfEmpty returns a pointer to text, or nil, which is null in JSON, for "".
-func NullIfEmpty(text string) *string {
-	if text == "" {
+// NullIfZero returns a pointer to value, or nil, which is null in JSON, for the zero value.
+func NullIfZero[T comparable](value T) *T {
+	var zero T
+	if value == zero {
 		return nil
 	}
-	return &text
+	return &value
 }
 
 // Line returns a message as one line of JSON of fewer than limit bytes: the lines of a report
@@ -131,9 +126,6 @@ func Line(now time.Time, level, message string, figures *Figures, limit int) str
 
 // Encode returns a value as one printable line of JSON.
 func Encode(value any) string {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return quote.Word(err.Error()) // cannot happen for the types of this module
-	}
+	text, _ := json.Marshal(value) // cannot fail for the types of this module
 	return quote.JSON(text)
 }

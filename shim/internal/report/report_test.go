@@ -138,10 +138,10 @@ func TestAnyStop(t *testing.T) {
 	for range 500 {
 		s := other()
 		s.InHold, s.Lull, s.OnStopUntil = other().InHold, other().Lull, other().OnStopUntil
-		s.InHold.Traffic.Cause = other().InHold.Traffic.Cause
+		s.InHold.Cause = other().InHold.Cause
 		reports := [][]string{s.Announcement(), s.Late()}
-		if !s.ExitedAt.IsZero() || s.Hook {
-			reports = append(reports, s.Progress(), s.Conclusion())
+		if s.Ended != "" || !s.ExitedAt.IsZero() {
+			reports = append(reports, s.Conclusion())
 		}
 		for _, lines := range reports {
 			for _, line := range lines {

@@ -1,27 +1,27 @@
 package report
 
-import "strings"
+import "slices"
 
 // Columns is the greatest width of a sparkline.
 const Columns = 30
 
 // Sparkline draws a bar for each number, or for each group of numbers if there are more
 // than [Columns]. The highest bar is full.
-func Sparkline(numbers []int) string {
-	var sums []int
-	groupSize := (len(numbers) + Columns - 1) / Columns
+func Sparkline(numbers []int) (line string) {
+	groupSize := (len(numbers)-1)/Columns + 1
 	highest := 1
-	for i, n := range numbers {
-		if i%groupSize == 0 {
-			sums = append(sums, 0)
+	var sums []int
+	for group := range slices.Chunk(numbers, groupSize) {
+		sum := 0
+		for _, n := range group {
+			sum += n
 		}
-		sums[len(sums)-1] += n
-		highest = max(highest, sums[len(sums)-1])
+		sums = append(sums, sum)
+		highest = max(highest, sum)
 	}
 	bars := []rune("▁▂▃▄▅▆▇█")
-	var line strings.Builder
-	for _, n := range sums {
-		line.WriteRune(bars[(n*(len(bars)-1)+highest-1)/highest])
+	for _, sum := range sums {
+		line += string(bars[(sum*(len(bars)-1)+highest-1)/highest])
 	}
-	return line.String()
+	return line
 }

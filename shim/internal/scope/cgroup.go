@@ -27,13 +27,13 @@ type CgroupIDs struct {
 // usable reports whether the id tells our sockets from others.
 func (c CgroupIDs) usable() bool { return c.Own > rootCgroup }
 
-func (c CgroupIDs) set() map[uint64]struct{} {
+func (c CgroupIDs) set() map[uint64]bool {
 	if !c.usable() {
 		return nil
 	}
-	set := map[uint64]struct{}{c.Own: {}}
+	set := map[uint64]bool{c.Own: true}
 	for _, id := range c.Below {
-		set[id] = struct{}{}
+		set[id] = true
 	}
 	return set
 }

@@ -30,18 +30,19 @@ type Facts struct {
 func Decide(f Facts) Scope {
 	s := Scope{Complete: f.Err == nil, Why: f.Err, cgroups: f.Cgroups.set()}
 	s.Learn(f.Held.Inodes)
-	s.Learn(f.Shim) // for Self: lameduck's connection to the command is ours at both ends
+	s.Learn(f.Shim) // lameduck's connection to the command is ours at both ends
 	s.Method = f.method()
-	switch s.Method {
-	case Given:
+	counts := func(c *tcp.Socket) bool { return !f.Shim.Has(c.Inode) && (s.Method == Namespace || s.Owns(c)) }
+	listens := func(c *tcp.Socket) bool { return c.State == tcp.Listen && counts(c) }
+	accepted := func(c *tcp.Socket) bool { return counts(c) && !f.Ephemeral.Has(c.Local.Port()) }
+	if s.Method == Given {
 		s.Ports = tcp.PortSet(slices.Clone(f.Given))
-	case Namespace:
-		s.Ports = f.ports(func(*tcp.Socket) bool { return true })
-	default:
-		s.Ports = f.ports(s.Owns)
+	} else {
+		s.Ports = portsOf(f.Listeners, listens)
 	}
-	if len(s.Ports) == 0 {
-		s.Ports = f.served(&s)
+	if len(s.Ports) == 0 && f.Ephemeral != (procfs.PortRange{}) {
+		// The server may have closed its listeners before. Clients use ephemeral ports.
+		s.Ports = portsOf(f.Connections, accepted)
 	}
 	s.UDP = f.udp(false)
 	s.Unix = f.unix()
@@ -76,32 +77,12 @@ func (f *Facts) cgroupsKnown() bool {
 	})
 }
 
-// ports returns the ports of the listeners that count.
-func (f *Facts) ports(counts func(*tcp.Socket) bool) Ports {
+// portsOf returns the local ports of the sockets that count.
+func portsOf(sockets []tcp.Socket, counts func(*tcp.Socket) bool) Ports {
 	var ports []uint16
-	for i := range f.Listeners {
-		l := &f.Listeners[i]
-		if l.State == tcp.Listen && !f.Shim.Has(l.Inode) && counts(l) {
-			ports = append(ports, l.Local.Port())
-		}
-	}
-	return tcp.PortSet(ports)
-}
-
-// served returns the local ports of our connections that a server has accepted: the server
-// may have closed its listeners before. Clients use ephemeral ports. If the range of
-// ephemeral ports is not known, no port is a server's.
-func (f *Facts) served(s *Scope) Ports {
-	var ports []uint16
-	if f.Ephemeral == (procfs.PortRange{}) {
-		return nil
-	}
-	for i := range f.Connections {
-		c := &f.Connections[i]
-		port := c.Local.Port()
-		ours := s.Method == Namespace || s.Owns(c)
-		if ours && !f.Shim.Has(c.Inode) && !f.Ephemeral.Has(port) {
-			ports = append(ports, port)
+	for i := range sockets {
+		if counts(&sockets[i]) {
+			ports = append(ports, sockets[i].Local.Port())
 		}
 	}
 	return tcp.PortSet(ports)

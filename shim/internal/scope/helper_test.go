@@ -98,6 +98,7 @@ type seen struct {
 func look(q Query) {
 	sockets, err := procfs.Root("").TCP(nil)
 	q.Listeners, q.Err = sockets, err
+	q.WholePIDNamespace = q.WholePIDNamespace || os.Getpid() == 1
 	tell(Gather(q), nil)
 }
 

@@ -2,7 +2,6 @@ package scope
 
 import (
 	"cmp"
-	"os"
 
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
@@ -16,19 +15,16 @@ type Query struct {
 	Listeners []tcp.Socket // of the network namespace, as the observer sees them
 	Err       error        // why Listeners may not be complete
 	Cgroup    uint64       // the id that a socket of our own shows; 0: unknown
-	Shim      []uint32     // inodes of lameduck's own sockets; Gather finds sockets from descriptor 3 up
+	Shim      uint32       // inode of a socket of lameduck's own, 0: none; Gather finds those from descriptor 3 up
 
 	// Connections lists the open connections of the network namespace. Find calls
 	// Connections if no TCP listener is found; nil: not known.
 	Connections func() ([]tcp.Socket, error)
 
 	// WholePIDNamespace counts all processes of our PID namespace as ours, rather than
-	// our descendants alone. PID 1 need not say so; a hook that runs beside the command
-	// must.
+	// our descendants alone: for PID 1, and for a hook that runs beside the command.
 	WholePIDNamespace bool
 }
-
-func (q *Query) wholePIDNamespace() bool { return q.WholePIDNamespace || os.Getpid() == 1 }
 
 // Find gathers facts and decides. If no TCP listener was found, Find also looks for
 // connections of a server that has closed its listeners, and, if no listener at all was
@@ -49,22 +45,20 @@ func Find(q Query) Scope {
 	return s
 }
 
-// Foreign returns the inodes of sockets, of TCP as listed and of UDP, of which no process of
-// ours has a descriptor: those of another container in the network namespace.
-func Foreign(q Query, list func() ([]uint32, error)) (foreign []uint32, err error) {
-	inodes, err := list()
-	udp, udpErr := q.Proc.UDP()
-	for i := range udp {
-		inodes = append(inodes, udp[i].Inode)
+// Foreign returns the inodes of sockets, of TCP as listed before and of UDP, of which no
+// process of ours has a descriptor: those of another container in the network namespace.
+func Foreign(q Query, inodes []uint32) (foreign []uint32, err error) {
+	q.Err = nil // of Listeners, which do not matter here
+	f := Gather(q)
+	for i := range f.UDP {
+		inodes = append(inodes, f.UDP[i].Inode)
 	}
-	held := HeldSockets(q.Proc, q.wholePIDNamespace())
-	own, ownErr := OwnSockets(q.Proc)
 	for _, inode := range inodes {
-		if inode != 0 && !held.Inodes.Has(inode) && !own.Has(inode) {
+		if inode != 0 && !f.Held.Inodes.Has(inode) && !f.Shim.Has(inode) {
 			foreign = append(foreign, inode)
 		}
 	}
-	return foreign, cmp.Or(err, udpErr, held.Err, ownErr)
+	return foreign, cmp.Or(f.Err, f.Held.Err)
 }
 
 // Gather collects the facts for Decide.
@@ -74,14 +68,16 @@ func Gather(q Query) Facts {
 		Listeners: q.Listeners,
 		Err:       q.Err,
 		Cgroups:   readCgroups(q.Proc, q.Cgroup),
-		Held:      HeldSockets(q.Proc, q.wholePIDNamespace()),
+		Held:      HeldSockets(q.Proc, q.WholePIDNamespace),
+		Shim:      Inodes{q.Shim: true},
 	}
-	// On an error our own listener, if we have one, counts as the command's: the hold may
-	// then be too long, but never too short.
-	f.Shim, _ = OwnSockets(q.Proc)
-	for _, inode := range q.Shim {
-		f.Shim[inode] = struct{}{}
-	}
+	// The descriptors below 3 are shared with the command. On an error our own sockets count as
+	// the command's: the hold may then be too long, but never too short.
+	q.Proc.EachTarget(procfs.Self, func(fd int, target []byte) {
+		if fd >= 3 {
+			f.Shim.addTarget(target)
+		}
+	})
 	var udp, unix error
 	f.UDP, udp = q.Proc.UDP()
 	f.Unix, unix = q.Proc.Unix()

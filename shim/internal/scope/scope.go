@@ -1,6 +1,7 @@
 package scope
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
@@ -17,34 +18,9 @@ const (
 	Namespace                     // all of the network namespace, neighbors' too
 )
 
-// String returns the method for messages.
+// String returns the method's name in JSON, "" for the zero value.
 func (m Method) String() string {
-	switch m {
-	case Given:
-		return "the ports given"
-	case Cgroup:
-		return "our control group"
-	case Descriptors:
-		return "our processes' descriptors"
-	case Namespace:
-		return "the network namespace"
-	}
-	return "no method"
-}
-
-// Name returns the method's name in JSON, "" for the zero value.
-func (m Method) Name() string {
-	switch m {
-	case Given:
-		return "ports"
-	case Cgroup:
-		return "cgroup"
-	case Descriptors:
-		return "descriptors"
-	case Namespace:
-		return "namespace"
-	}
-	return ""
+	return [...]string{"", "ports", "cgroup", "descriptors", "namespace"}[m]
 }
 
 // Ports is a set of TCP or UDP ports, in ascending order.
@@ -60,12 +36,11 @@ func (p Ports) Has(port uint16) bool {
 func (p Ports) Union(q Ports) Ports { return tcp.PortSet(slices.Concat(p, q)) }
 
 // Inodes is a set of sockets, by the inode numbers that /proc shows.
-type Inodes map[uint32]struct{}
+type Inodes map[uint32]bool
 
 // Has reports whether the inode is in the set. No socket has inode 0.
 func (i Inodes) Has(inode uint32) bool {
-	_, found := i[inode]
-	return found && inode != 0
+	return i[inode] && inode != 0
 }
 
 // Scope is the set of listeners of this container.
@@ -88,7 +63,7 @@ type Scope struct {
 	// Why is the first error that made the lists worse.
 	Why error
 
-	cgroups map[uint64]struct{}
+	cgroups map[uint64]bool
 	inodes  Inodes
 }
 
@@ -100,8 +75,7 @@ func (s *Scope) NoListener() bool {
 // Owns reports whether the socket is known to be ours. A socket made after Gather is known
 // by its control group alone, until Learn adds its inode.
 func (s *Scope) Owns(socket *tcp.Socket) bool {
-	_, ours := s.cgroups[socket.Cgroup]
-	return ours || s.inodes.Has(socket.Inode)
+	return s.cgroups[socket.Cgroup] || s.inodes.Has(socket.Inode)
 }
 
 // Learn adds sockets of our processes that were found later.
@@ -109,12 +83,11 @@ func (s *Scope) Learn(more Inodes) {
 	if s.inodes == nil {
 		s.inodes = Inodes{}
 	}
-	for inode := range more {
-		s.inodes[inode] = struct{}{}
-	}
+	maps.Copy(s.inodes, more)
 }
 
-// Extend adds what a later scope has found, and returns the ports that are new.
+// Extend adds what a later scope has found by the same method, and returns the ports that are
+// new.
 func (s *Scope) Extend(later *Scope) (added Ports) {
 	for _, port := range later.Ports {
 		if !s.Ports.Has(port) {
@@ -123,16 +96,8 @@ func (s *Scope) Extend(later *Scope) (added Ports) {
 	}
 	s.Ports = s.Ports.Union(added)
 	s.Learn(later.inodes)
-	for id := range later.cgroups {
-		if s.cgroups != nil {
-			s.cgroups[id] = struct{}{}
-		}
+	if s.cgroups != nil {
+		maps.Copy(s.cgroups, later.cgroups)
 	}
 	return added
-}
-
-// Self reports whether a connection to one of our ports comes from ourselves; near and far
-// are the sockets at the two ends.
-func (s *Scope) Self(near, far *tcp.Socket) bool {
-	return s.Ports.Has(near.Local.Port()) && near.Local == far.Remote && near.Remote == far.Local && s.Owns(far)
 }

@@ -49,18 +49,6 @@ func processes(proc procfs.Root, wholePIDNamespace bool) (pids []int, err error)
 	return pids, err
 }
 
-// OwnSockets returns lameduck's own sockets, from descriptor 3 up: the descriptors below
-// are shared with the command.
-func OwnSockets(proc procfs.Root) (Inodes, error) {
-	own := Inodes{}
-	_, err := proc.EachTarget(procfs.Self, func(fd int, target []byte) {
-		if fd >= 3 {
-			own.addTarget(target)
-		}
-	})
-	return own, err
-}
-
 // add adds the sockets of a process. A process that has ended holds no socket: its
 // directory is gone; or the process is dead and has no other thread, and its directory is
 // empty or unreadable.
@@ -84,7 +72,7 @@ func (s *Sockets) add(proc procfs.Root, pid int) error {
 // addTarget adds the socket behind a descriptor, if any.
 func (i Inodes) addTarget(target []byte) {
 	if inode, ok := socketInode(target); ok {
-		i[inode] = struct{}{}
+		i[inode] = true
 	}
 }
 

@@ -39,7 +39,7 @@ func findUnseen(q Query, f *Facts) (found []string) {
 		}
 	}
 	own, err := q.Proc.NetNamespace(procfs.Self)
-	pids, _ := processes(q.Proc, q.wholePIDNamespace())
+	pids, _ := processes(q.Proc, q.WholePIDNamespace)
 	for _, pid := range pids {
 		namespace, failed := q.Proc.NetNamespace(pid)
 		if err == nil && failed == nil && namespace != own {

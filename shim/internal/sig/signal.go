@@ -26,37 +26,37 @@ const (
 // The standard signals, with the numbers of every processor that lameduck is built for;
 // alpha, mips, parisc and sparc count otherwise.
 const (
-	HUP    Signal = 1
-	INT    Signal = 2
-	QUIT   Signal = 3
-	ILL    Signal = 4
-	TRAP   Signal = 5
-	ABRT   Signal = 6
-	BUS    Signal = 7
-	FPE    Signal = 8
-	KILL   Signal = 9
-	USR1   Signal = 10
-	SEGV   Signal = 11
-	USR2   Signal = 12
-	PIPE   Signal = 13
-	ALRM   Signal = 14
-	TERM   Signal = 15
-	STKFLT Signal = 16
-	CHLD   Signal = 17
-	CONT   Signal = 18
-	STOP   Signal = 19
-	TSTP   Signal = 20
-	TTIN   Signal = 21
-	TTOU   Signal = 22
-	URG    Signal = 23
-	XCPU   Signal = 24
-	XFSZ   Signal = 25
-	VTALRM Signal = 26
-	PROF   Signal = 27
-	WINCH  Signal = 28
-	IO     Signal = 29
-	PWR    Signal = 30
-	SYS    Signal = 31
+	HUP Signal = 1 + iota
+	INT
+	QUIT
+	ILL
+	TRAP
+	ABRT
+	BUS
+	FPE
+	KILL
+	USR1
+	SEGV
+	USR2
+	PIPE
+	ALRM
+	TERM
+	STKFLT
+	CHLD
+	CONT
+	STOP
+	TSTP
+	TTIN
+	TTOU
+	URG
+	XCPU
+	XFSZ
+	VTALRM
+	PROF
+	WINCH
+	IO
+	PWR
+	SYS
 )
 
 // names are the names of the standard signals, in the order of their numbers from 1.
@@ -103,34 +103,19 @@ func Parse(text string) (Signal, error) {
 		return IO, nil
 	case "UNUSED":
 		return SYS, nil
+	case "RTMIN":
+		return RTMin, nil
+	case "RTMAX":
+		return RTMax, nil
 	}
-	if s, ok := parseRealTime(name); ok {
-		return s, nil
+	for n := range RTMax - RTMin + 1 {
+		switch offset := strconv.Itoa(int(n)); name {
+		case "RTMIN+" + offset:
+			return RTMin + n, nil
+		case "RTMAX-" + offset:
+			return RTMax - n, nil
+		}
 	}
 	return 0, fmt.Errorf("invalid signal %q: give a name (TERM, SIGUSR1), a number from 1 to %d, RTMIN+n or RTMAX-n",
 		text, Max)
-}
-
-// parseRealTime reads RTMIN, RTMIN+n, RTMAX and RTMAX-n, within the range.
-func parseRealTime(name string) (Signal, bool) {
-	base, sign := RTMin, '+'
-	rest, ok := strings.CutPrefix(name, "RTMIN")
-	if !ok {
-		base, sign = RTMax, '-'
-		rest, ok = strings.CutPrefix(name, "RTMAX")
-		if !ok {
-			return 0, false
-		}
-	}
-	if rest == "" {
-		return base, true
-	}
-	n, err := strconv.ParseUint(rest[1:], 10, 8)
-	if err != nil || rune(rest[0]) != sign || Signal(n) > RTMax-RTMin {
-		return 0, false
-	}
-	if sign == '-' {
-		return base - Signal(n), true
-	}
-	return base + Signal(n), true
 }

@@ -131,7 +131,8 @@ func take() sig.Signal {
 		}
 		current = sig.Signal(bits.TrailingZeros64(uint64(batch)) + 1)
 		batch = batch.Without(sig.SetOf(current))
-		repeats = atomic.SwapUint32(&counts[current], 0) // 0 if an earlier batch took a count made just before its bit was set
+		// 0 if an earlier batch took a count made just before its bit was set.
+		repeats = atomic.SwapUint32(&counts[current], 0)
 		if sig.Standard.Has(current) {
 			repeats = min(repeats, 1)
 		}
@@ -163,13 +164,15 @@ func sleep(until time.Time) {
 	if Direct { // otherwise the goroutine that reads from os/signal needs the processor
 		left := timeLeft(until)
 		light := syscall.NsecToTimespec(int64(min(left, spinFor)))
-		_, _, errno := syscall.RawSyscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(&asleep)), futexWait, 1, uintptr(unsafe.Pointer(&light)), 0, 0)
+		_, _, errno := syscall.RawSyscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(&asleep)), futexWait, 1,
+			uintptr(unsafe.Pointer(&light)), 0, 0)
 		if errno != syscall.ETIMEDOUT || left <= spinFor {
 			return
 		}
 	}
 	op, limit := timeout(until)
-	syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(&asleep)), op, 1, uintptr(unsafe.Pointer(&limit)), 0, anyWaker)
+	syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(&asleep)), op, 1,
+		uintptr(unsafe.Pointer(&limit)), 0, anyWaker)
 }
 
 // timeout returns the futex operation that waits until the given time, and its argument: an

@@ -49,7 +49,8 @@ func catch() {
 	growStack()
 	runtime.LockOSThread()
 	var before [4]uintptr // struct sigaction, the handler first
-	syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(syscall.SIGSEGV), 0, uintptr(unsafe.Pointer(&before)), 8, 0, 0)
+	syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(syscall.SIGSEGV), 0,
+		uintptr(unsafe.Pointer(&before)), 8, 0, 0)
 	goHandler = before[0]
 	ownPID = int32(os.Getpid())
 	noting, faulting, urging := handlers()

@@ -17,12 +17,7 @@ var (
 
 // Inherited returns the signals that were blocked and ignored when the program was
 // executed, for the command to inherit. Both are empty without the entry point.
-func Inherited() (blocked, ignored sig.Set) {
-	if !entrySeen {
-		return 0, 0
-	}
-	return sig.Set(entryBlocked), sig.Set(entryIgnored)
-}
+func Inherited() (blocked, ignored sig.Set) { return sig.Set(entryBlocked), sig.Set(entryIgnored) }
 
 // added is how many variables the entry point adds at the end of the environment.
 const added = 2

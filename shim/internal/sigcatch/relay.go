@@ -30,7 +30,8 @@ func uncatchable(s sig.Signal) string {
 	switch s {
 	case sig.URG:
 		if Plain() {
-			return "this binary was built without -X runtime.godebugDefault=asyncpreemptoff=1, so Go's runtime uses the signal"
+			return "this binary was built without -X runtime.godebugDefault=asyncpreemptoff=1, " +
+				"so Go's runtime uses the signal"
 		}
 	case sig.PROF:
 		return otherMachine + "Go's runtime keeps the signal for profiling"

@@ -15,8 +15,8 @@ import (
 // (NLM_F_DUMP_INTR): some may be missing.
 var ErrInterrupted = errors.New("the sockets changed while they were listed")
 
-// dumpTimeout limits the dump of one address family, and each wait. The kernel builds
-// its reply within send(2) and recv(2), so no wait has been seen.
+// dumpTimeout limits each wait for the kernel, which builds its reply within send(2) and
+// recv(2): no wait has been seen.
 const dumpTimeout = 10 * time.Second
 
 // bufferLen is the length of the longest datagram of a dump; see netlink_dump in
@@ -26,9 +26,7 @@ const bufferLen = 32 << 10
 // Conn is a netlink socket for dumps. A Conn belongs to one goroutine at a time.
 type Conn struct {
 	fd           int
-	seq          uint32
-	timeout      time.Duration // for the dump of one family
-	replyPending bool          // a dump was abandoned: its rest may still be queued
+	replyPending bool // a dump was abandoned: its rest may still be queued
 	ports        portSet
 	buf          []byte
 	sock         tcp.Socket
@@ -36,22 +34,31 @@ type Conn struct {
 
 // Open returns a new Conn.
 func Open() (*Conn, error) {
-	fd, err := newSocket()
-	if err != nil {
+	c := &Conn{fd: -1, buf: make([]byte, bufferLen)}
+	if err := c.reopen(); err != nil {
+		c.Close()
 		return nil, err
 	}
+	return c, nil
+}
+
+// reopen opens the socket, in place of the one that is open.
+func (c *Conn) reopen() (err error) {
+	c.Close()
+	c.fd, err = newSocket()
+	if err != nil {
+		return err
+	}
 	limit := unix.NsecToTimeval(int64(dumpTimeout))
-	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit); err != nil {
-		unix.Close(fd)
-		return nil, fmt.Errorf("cannot limit the wait for sock_diag: %w", err)
+	if err := unix.SetsockoptTimeval(c.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit); err != nil {
+		return fmt.Errorf("cannot limit the wait for sock_diag: %w", err)
 	}
 	// Connected to the kernel (port 0), the socket receives no messages of other
 	// processes.
-	if err := unix.Connect(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		unix.Close(fd)
-		return nil, fmt.Errorf("cannot connect to sock_diag: %w", err)
+	if err := unix.Connect(c.fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return fmt.Errorf("cannot connect to sock_diag: %w", err)
 	}
-	return &Conn{fd: fd, timeout: dumpTimeout, buf: make([]byte, bufferLen)}, nil
+	return nil
 }
 
 func newSocket() (fd int, err error) {
@@ -84,83 +91,54 @@ func (c *Conn) Dump(q Query, visit func(*tcp.Socket)) error {
 	}
 }
 
-// dump visits the sockets of one address family.
+// dump visits the sockets of one address family. The kernel takes no request before an
+// abandoned reply has been read (EBUSY), so the socket is then opened anew.
 func (c *Conn) dump(family uint8, q Query, visit func(*tcp.Socket)) error {
-	deadline := time.Now().Add(c.timeout)
-	if err := c.discard(deadline); err != nil {
-		return err
-	}
-	c.seq++
-	if err := send(c.fd, appendRequest(c.buf[:0], c.seq, family, q, c.ports), deadline); err != nil {
-		return err
+	if c.replyPending {
+		if err := c.reopen(); err != nil {
+			return err
+		}
 	}
 	c.replyPending = true
-	r := reply{seq: c.seq, ports: c.ports, sock: &c.sock, visit: visit}
+	if _, err := unix.Write(c.fd, appendRequest(c.buf[:0], family, q, c.ports)); err != nil {
+		return err
+	}
+	r := reply{ports: c.ports, sock: &c.sock, visit: visit}
 	for !r.done {
-		if time.Now().After(deadline) {
+		n, err := receive(c.fd, c.buf, 0)
+		if err == unix.EAGAIN {
 			return unix.ETIMEDOUT
 		}
-		n, err := receive(c.fd, c.buf, 0, deadline)
 		if err != nil {
 			return err
 		}
-		if err := r.parse(c.buf[:n]); err != nil {
+		err = r.parse(c.buf[:n])
+		c.replyPending = !r.done
+		if err != nil {
 			return err
 		}
 	}
-	c.replyPending = false
 	if r.interrupted {
 		return ErrInterrupted
 	}
 	return nil
 }
 
-// discard reads the rest of an abandoned dump, if any. Until then the kernel refuses another
-// request (EBUSY).
-func (c *Conn) discard(deadline time.Time) error {
-	for c.replyPending {
-		_, err := receive(c.fd, c.buf, unix.MSG_DONTWAIT, deadline)
-		switch {
-		case err == unix.EAGAIN:
-			c.replyPending = false
-		case err != nil && err != unix.ENOBUFS && !errors.Is(err, ErrMalformed):
-			return err
-		case time.Now().After(deadline):
-			return unix.ETIMEDOUT
-		}
-	}
-	return nil
-}
-
 // receive reads one datagram, and returns its length. A datagram longer than b is an
-// error. Without a datagram in time the error is ETIMEDOUT, or EAGAIN with
-// MSG_DONTWAIT. The raw system call saves the allocation of the sender's address in
-// x/sys.
-func receive(fd int, b []byte, flags int, deadline time.Time) (int, error) {
-	wait := flags&unix.MSG_DONTWAIT == 0
+// error. Without a datagram in time the error is EAGAIN. The raw system call saves the
+// allocation of the sender's address in x/sys.
+func receive(fd int, b []byte, flags int) (int, error) {
 	for {
 		n, _, errno := unix.Syscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)),
 			uintptr(flags|unix.MSG_TRUNC), 0, 0)
 		switch {
-		case errno == unix.EINTR && (!wait || time.Now().Before(deadline)):
-			continue
-		case errno == unix.EINTR || errno == unix.EAGAIN && wait:
-			return 0, unix.ETIMEDOUT
+		case errno == unix.EINTR: // a forwarded signal
 		case errno != 0:
 			return 0, errno
 		case int(n) > len(b):
-			return 0, fmt.Errorf("%w: %d bytes, with room for %d", ErrMalformed, n, len(b))
-		}
-		return int(n), nil
-	}
-}
-
-// send sends one datagram.
-func send(fd int, b []byte, deadline time.Time) error {
-	for {
-		_, err := unix.Write(fd, b)
-		if err != unix.EINTR || !time.Now().Before(deadline) {
-			return err
+			return 0, ErrMalformed
+		default:
+			return int(n), nil
 		}
 	}
 }

@@ -2,7 +2,6 @@ package sockdiag
 
 import (
 	"fmt"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -90,30 +89,22 @@ func (e *Events) FD() int { return e.fd }
 // and sockets that were never connected have events too. The socket is valid until visit
 // returns. The result lost is how many events the kernel dropped, at least 1 if any.
 func (e *Events) Read(visit func(*tcp.Socket)) (lost int, err error) {
-	overrun, err := e.read(visit)
-	if overrun {
-		lost = e.newDrops()
-	}
-	return lost, err
-}
-
-func (e *Events) read(visit func(*tcp.Socket)) (overrun bool, err error) {
 	for range maxEvents {
-		n, err := receive(e.fd, e.buf, unix.MSG_DONTWAIT, time.Time{})
+		n, err := receive(e.fd, e.buf, unix.MSG_DONTWAIT)
 		switch {
 		case err == unix.EAGAIN:
-			return overrun, nil
+			return lost, nil
 		case err == unix.ENOBUFS:
-			overrun = true // reported once until the queue is empty
+			lost += e.newDrops() // reported once until the queue is empty
 			continue
-		case err != nil:
-			return overrun, fmt.Errorf("cannot read socket events: %w", err)
+		case err == nil:
+			err = e.parse(e.buf[:n], visit)
 		}
-		if err := e.parse(e.buf[:n], visit); err != nil {
-			return overrun, fmt.Errorf("cannot read socket events: %w", err)
+		if err != nil {
+			return lost, fmt.Errorf("cannot read socket events: %w", err)
 		}
 	}
-	return overrun, nil
+	return lost, nil
 }
 
 // newDrops returns how many events were dropped since the last call, from SO_MEMINFO
@@ -134,17 +125,10 @@ func (e *Events) newDrops() int {
 
 // parse visits the sockets of one datagram.
 func (e *Events) parse(b []byte, visit func(*tcp.Socket)) error {
-	for len(b) > 0 {
-		m, rest, err := nextMessage(b)
-		if err != nil {
-			return err
+	return eachMessage(b, func(m message) error {
+		if m.kind != unix.SOCK_DIAG_BY_FAMILY {
+			return nil
 		}
-		if m.kind == unix.SOCK_DIAG_BY_FAMILY {
-			if err := visitSocket(m, e.ports, &e.sock, visit); err != nil {
-				return err
-			}
-		}
-		b = rest
-	}
-	return nil
+		return visitSocket(m, e.ports, &e.sock, visit)
+	})
 }

@@ -49,7 +49,7 @@ func FuzzWire(f *testing.F) {
 // checkReply parses b as a datagram: an error, or sockets with the ports of the query.
 func checkReply(t *testing.T, b []byte) {
 	var s tcp.Socket
-	r := reply{seq: 9, ports: portSet{1, 80, 443}, sock: &s, visit: func(s *tcp.Socket) {
+	r := reply{ports: portSet{1, 80, 443}, sock: &s, visit: func(s *tcp.Socket) {
 		if port := s.Local.Port(); port != 1 && port != 80 && port != 443 {
 			t.Errorf("visited with another port: %+v", *s)
 		}
@@ -89,7 +89,7 @@ func checkBytecode(t *testing.T, b []byte) {
 	if len(p) == 0 {
 		return
 	}
-	request := appendRequest(nil, 1, unix.AF_INET, Query{}, p)
+	request := appendRequest(nil, unix.AF_INET, Query{}, p)
 	_, program, rest, err := nextAttribute(request[headerLen+requestLen:])
 	if err != nil || len(rest) > 0 {
 		t.Fatalf("bytecode attribute: %v, %d bytes after the attribute", err, len(rest))

@@ -3,7 +3,6 @@ package sockdiag
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,7 +23,6 @@ const (
 type message struct {
 	kind    uint16
 	flags   uint16
-	seq     uint32
 	payload []byte
 }
 
@@ -32,19 +30,33 @@ type message struct {
 // bytes.
 func nextMessage(b []byte) (m message, rest []byte, err error) {
 	if len(b) < headerLen {
-		return m, nil, fmt.Errorf("%w: a header of %d bytes", ErrMalformed, len(b))
+		return m, nil, ErrMalformed
 	}
 	n := uint64(native.Uint32(b))
 	if n < headerLen || n > uint64(len(b)) {
-		return m, nil, fmt.Errorf("%w: length %d in a datagram with %d bytes left", ErrMalformed, n, len(b))
+		return m, nil, ErrMalformed
 	}
 	m = message{
 		kind:    native.Uint16(b[4:]),
 		flags:   native.Uint16(b[6:]),
-		seq:     native.Uint32(b[8:]),
 		payload: b[headerLen:n],
 	}
 	return m, b[min(align(int(n)), len(b)):], nil
+}
+
+// eachMessage calls handle with the messages of a datagram, until an error.
+func eachMessage(b []byte, handle func(message) error) error {
+	for len(b) > 0 {
+		m, rest, err := nextMessage(b)
+		if err == nil {
+			err = handle(m)
+		}
+		if err != nil {
+			return err
+		}
+		b = rest
+	}
+	return nil
 }
 
 // errno returns the error of NLMSG_ERROR or NLMSG_DONE. Both begin with a negative error
@@ -54,13 +66,13 @@ func (m message) errno() error {
 		if m.kind == unix.NLMSG_DONE {
 			return nil
 		}
-		return fmt.Errorf("%w: an error number of %d bytes", ErrMalformed, len(m.payload))
+		return ErrMalformed
 	}
 	switch n := int32(native.Uint32(m.payload)); {
 	case n == 0:
 		return nil
 	case n > 0 || n < -4095: // MAX_ERRNO
-		return fmt.Errorf("%w: error number %d", ErrMalformed, n)
+		return ErrMalformed
 	default:
 		return unix.Errno(-n)
 	}
@@ -69,12 +81,11 @@ func (m message) errno() error {
 // nextAttribute splits b into its first attribute (length, type and value) and the rest.
 func nextAttribute(b []byte) (kind uint16, value, rest []byte, err error) {
 	if len(b) < attrLen {
-		return 0, nil, nil, fmt.Errorf("%w: an attribute header of %d bytes", ErrMalformed, len(b))
+		return 0, nil, nil, ErrMalformed
 	}
 	n := int(native.Uint16(b))
 	if n < attrLen || n > len(b) {
-		return 0, nil, nil, fmt.Errorf("%w: attribute length %d in a message with %d bytes left",
-			ErrMalformed, n, len(b))
+		return 0, nil, nil, ErrMalformed
 	}
 	return native.Uint16(b[2:]), b[attrLen:n], b[min(align(n), len(b)):], nil
 }

@@ -1,8 +1,6 @@
 package sockdiag
 
 import (
-	"fmt"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
@@ -10,7 +8,6 @@ import (
 
 // reply parses the datagrams of a dump.
 type reply struct {
-	seq   uint32
 	ports portSet
 	sock  *tcp.Socket // reused for each visit
 	visit func(*tcp.Socket)
@@ -19,25 +16,13 @@ type reply struct {
 	interrupted bool
 }
 
-// parse visits the sockets of one datagram. Messages with another sequence number are
-// left of an earlier dump, and skipped.
-func (r *reply) parse(b []byte) error {
-	for len(b) > 0 && !r.done {
-		m, rest, err := nextMessage(b)
-		if err != nil {
-			return err
-		}
-		if m.seq == r.seq {
-			if err := r.parseMessage(m); err != nil {
-				return err
-			}
-		}
-		b = rest
-	}
-	return nil
-}
+// parse visits the sockets of one datagram.
+func (r *reply) parse(b []byte) error { return eachMessage(b, r.parseMessage) }
 
 func (r *reply) parseMessage(m message) error {
+	if r.done {
+		return nil
+	}
 	if m.flags&unix.NLM_F_DUMP_INTR != 0 {
 		r.interrupted = true
 	}
@@ -50,7 +35,7 @@ func (r *reply) parseMessage(m message) error {
 	case unix.SOCK_DIAG_BY_FAMILY:
 		return visitSocket(m, r.ports, r.sock, r.visit)
 	}
-	return fmt.Errorf("%w: unknown type %d", ErrMalformed, m.kind)
+	return ErrMalformed
 }
 
 // visitSocket visits the socket of a message, if its local port is in ports.

@@ -33,9 +33,6 @@ const (
 	bcOpLen    = 4
 )
 
-// idOffset is the offset of the field id in a request: struct inet_diag_sockid.
-const idOffset = headerLen + requestLen - socketIDLen
-
 // INET_DIAG_REQ_BYTECODE and the operations of include/uapi/linux/inet_diag.h.
 const (
 	attrBytecode = 1 // INET_DIAG_REQ_BYTECODE
@@ -45,32 +42,24 @@ const (
 )
 
 // appendRequest appends to b a request for the sockets of a family that match q. The
-// set ports replaces q.Ports.
-func appendRequest(b []byte, seq uint32, family uint8, q Query, ports portSet) []byte {
-	start := len(b)
-	b = appendEmpty(b, unix.NLM_F_DUMP, seq, family, q)
-	if len(ports) > 0 {
-		b = appendBytecode(b, ports)
-	}
-	native.PutUint32(b[start:], uint32(len(b)-start))
-	return b
-}
-
-// appendEmpty appends to b a request for no single socket: the field id of struct
-// inet_diag_req_v2 is 0. The kernel sets the sender, and the caller sets the length.
-func appendEmpty(b []byte, flags uint16, seq uint32, family uint8, q Query) []byte {
+// set ports replaces q.Ports. The field id of struct inet_diag_req_v2 is 0: no single
+// socket.
+func appendRequest(b []byte, family uint8, q Query, ports portSet) []byte {
 	start := len(b)
 	b = append(b, make([]byte, headerLen+requestLen)...)
 	request := b[start:]
 	native.PutUint16(request[4:], unix.SOCK_DIAG_BY_FAMILY)
-	native.PutUint16(request[6:], unix.NLM_F_REQUEST|flags)
-	native.PutUint32(request[8:], seq)
+	native.PutUint16(request[6:], unix.NLM_F_REQUEST|unix.NLM_F_DUMP)
 	request[headerLen] = family
 	request[headerLen+1] = unix.IPPROTO_TCP
 	if q.Info {
 		request[headerLen+2] = 1 << (attrInfo - 1) // the attributes to send with each socket, a bit each
 	}
 	native.PutUint32(request[headerLen+4:], uint32(q.States))
+	if len(ports) > 0 {
+		b = appendBytecode(b, ports)
+	}
+	native.PutUint32(b[start:], uint32(len(b)-start))
 	return b
 }
 

@@ -2,7 +2,6 @@ package sockdiag
 
 import (
 	"encoding/binary"
-	"fmt"
 	"net/netip"
 	"time"
 	"unsafe"
@@ -29,14 +28,14 @@ const (
 func decodeSocket(payload []byte, s *tcp.Socket) error {
 	*s = tcp.Socket{}
 	if len(payload) < socketLen {
-		return fmt.Errorf("%w: a socket of %d bytes", ErrMalformed, len(payload))
+		return ErrMalformed
 	}
 	family := payload[0]
 	id := payload[4 : 4+socketIDLen]
 	queues := payload[4+socketIDLen : socketLen]
 	local, ok := addrPort(family, id[4:20], id[0:2])
 	if !ok {
-		return fmt.Errorf("%w: unknown address family %d", ErrMalformed, family)
+		return ErrMalformed
 	}
 	s.Local = local
 	s.Remote, _ = addrPort(family, id[20:36], id[2:4])
@@ -84,54 +83,38 @@ func addrPort(family uint8, addr, port []byte) (end netip.AddrPort, ok bool) {
 	return netip.AddrPortFrom(ip, binary.BigEndian.Uint16(port)), true
 }
 
-// Offsets in struct tcp_info, with the kernel that added the field. The struct has only
-// grown at its end.
-const (
-	infoLastDataSent  = unsafe.Offsetof(unix.TCPInfo{}.Last_data_sent)
-	infoLastDataRecv  = unsafe.Offsetof(unix.TCPInfo{}.Last_data_recv)
-	infoLastAckRecv   = unsafe.Offsetof(unix.TCPInfo{}.Last_ack_recv)
-	infoBytesAcked    = unsafe.Offsetof(unix.TCPInfo{}.Bytes_acked)    // 4.1
-	infoBytesReceived = unsafe.Offsetof(unix.TCPInfo{}.Bytes_received) // 4.1
-	infoSegsOut       = unsafe.Offsetof(unix.TCPInfo{}.Segs_out)       // 4.2
-	infoNotSentBytes  = unsafe.Offsetof(unix.TCPInfo{}.Notsent_bytes)  // 4.6
-	infoDataSegsIn    = unsafe.Offsetof(unix.TCPInfo{}.Data_segs_in)   // 4.6
-	infoDataSegsOut   = unsafe.Offsetof(unix.TCPInfo{}.Data_segs_out)  // 4.6
-	infoBytesSent     = unsafe.Offsetof(unix.TCPInfo{}.Bytes_sent)     // 4.19
-	infoBytesRetrans  = unsafe.Offsetof(unix.TCPInfo{}.Bytes_retrans)  // 4.19
-)
-
-// decodeInfo sets Info from the part of struct tcp_info that the kernel knows. Before 4.1
-// Info is not known: without bytes every connection would look unused. Before 4.19
-// acknowledged bytes stand for sent bytes, or no request would ever seem answered; sent bytes
-// not yet acknowledged are in Unsent.
+// decodeInfo sets Info from the part of struct tcp_info that the kernel knows: the struct has
+// only grown at its end. Before 4.1 Info is not known: without bytes every connection would
+// look unused. Before 4.19 acknowledged bytes stand for sent bytes, or no request would ever
+// seem answered; sent bytes not yet acknowledged are in Unsent.
 func decodeInfo(b []byte, s *tcp.Socket) {
-	if len(b) < int(infoBytesReceived)+8 {
+	var info unix.TCPInfo
+	known := uintptr(copy(unsafe.Slice((*byte)(unsafe.Pointer(&info)), unsafe.Sizeof(info)), b))
+	if known < unsafe.Offsetof(info.Bytes_received)+8 { // 4.1
 		return
 	}
 	s.HasInfo = true
 	s.Info = tcp.Info{
-		LastSent:     milliseconds(b[infoLastDataSent:]),
-		LastReceived: milliseconds(b[infoLastDataRecv:]),
-		LastAcked:    milliseconds(b[infoLastAckRecv:]),
+		LastSent:     milliseconds(info.Last_data_sent),
+		LastReceived: milliseconds(info.Last_data_recv),
+		LastAcked:    milliseconds(info.Last_ack_recv),
 		PureACKs:     tcp.PureACKsUnknown,
-		Acked:        native.Uint64(b[infoBytesAcked:]),
-		Received:     native.Uint64(b[infoBytesReceived:]),
+		Acked:        info.Bytes_acked,
+		Received:     info.Bytes_received,
+		Sent:         info.Bytes_acked,
 	}
-	s.Info.Sent = s.Info.Acked
-	if len(b) >= int(infoDataSegsOut)+4 {
-		s.Info.NotSent = native.Uint32(b[infoNotSentBytes:])
-		s.Info.Segments = native.Uint32(b[infoDataSegsIn:])
-		s.Info.SentSegments = native.Uint32(b[infoDataSegsOut:])
-		s.Info.PureACKs = native.Uint32(b[infoSegsOut:]) - s.Info.SentSegments
+	if known >= unsafe.Offsetof(info.Data_segs_out)+4 { // 4.6
+		s.Info.NotSent = info.Notsent_bytes
+		s.Info.Segments = info.Data_segs_in
+		s.Info.SentSegments = info.Data_segs_out
+		s.Info.PureACKs = info.Segs_out - info.Data_segs_out
 	}
-	if len(b) >= int(infoBytesSent)+8 {
-		s.Info.Sent = native.Uint64(b[infoBytesSent:])
+	if known >= unsafe.Offsetof(info.Bytes_sent)+8 { // 4.19
+		s.Info.Sent = info.Bytes_sent
 	}
-	if len(b) >= int(infoBytesRetrans)+8 {
-		s.Info.Resent = native.Uint64(b[infoBytesRetrans:])
+	if known >= unsafe.Offsetof(info.Bytes_retrans)+8 { // 4.19
+		s.Info.Resent = info.Bytes_retrans
 	}
 }
 
-func milliseconds(b []byte) time.Duration {
-	return time.Duration(native.Uint32(b)) * time.Millisecond
-}
+func milliseconds(n uint32) time.Duration { return time.Duration(n) * time.Millisecond }

@@ -29,7 +29,7 @@ type Writer struct {
 
 	fd            int
 	queue         chan []byte
-	flushed       chan struct{} // one value when the queue is written, and one at the end of flushTimeout
+	written       chan struct{} // closed when the queue is closed and written
 	waiting       atomic.Int32  // lines given to the goroutine and not yet written
 	dropped       int
 	readerGone    atomic.Bool // a write failed with EPIPE
@@ -104,7 +104,7 @@ func (w *Writer) writeNow(line []byte) (rest []byte, err error) {
 func (w *Writer) enqueue(line []byte) bool {
 	if w.queue == nil {
 		w.queue = make(chan []byte, maxQueued)
-		w.flushed = make(chan struct{}, 2)
+		w.written = make(chan struct{})
 		go w.run()
 	}
 	select {
@@ -122,7 +122,7 @@ func (w *Writer) enqueue(line []byte) bool {
 // the writing thread. Both are blocked for this thread alone: elsewhere in the process
 // the two signals may come from other processes, and are passed on.
 func (w *Writer) run() {
-	defer w.endFlush()
+	defer close(w.written)
 	runtime.LockOSThread()
 	var blocked unix.Sigset_t
 	blocked.Val[0] = 1<<(unix.SIGTTOU-1) | 1<<(unix.SIGPIPE-1)
@@ -163,9 +163,8 @@ func (w *Writer) Flush() {
 		return
 	}
 	close(w.queue)
-	time.AfterFunc(flushTimeout, w.endFlush)
-	<-w.flushed
+	select {
+	case <-w.written:
+	case <-time.After(flushTimeout):
+	}
 }
-
-// endFlush ends the wait of Flush. The channel has room for both callers, run and the timer.
-func (w *Writer) endFlush() { w.flushed <- struct{}{} }

@@ -17,7 +17,7 @@ const (
 	Continue                        // send CONT to the stopped command
 	GiveTerminal                    // put the command into the terminal's foreground, if lameduck is in the foreground
 	StopSelf                        // stop lameduck itself by Signal
-	GiveTerminalOrStop              // GiveTerminal and Continue; if lameduck is in the background, stop lameduck by TSTP
+	GiveTerminalOrStop              // GiveTerminal and Continue; in the background, stop lameduck by TSTP
 	TermGroup                       // send Signal to the process group of the exited command
 	TermDescendants                 // send TERM, once each, to all remaining processes
 	KillDescendants                 // send KILL to all remaining processes
@@ -37,8 +37,9 @@ const (
 // scriptWords are the verbs in golden scripts; "*" stands for Signal.
 var scriptWords = [...]string{
 	"forward *", "send *", "continue", "give terminal", "stop self *", "give terminal or stop",
-	"term group *", "term descendants", "kill descendants", "start sampling", "stop health", "run on-stop", "kill on-stop",
-	"report start", "report late", "report end", "note forwarded *", "warn not held *", "note before start *", "exit",
+	"term group *", "term descendants", "kill descendants", "start sampling", "stop health",
+	"run on-stop", "kill on-stop", "report start", "report late", "report end",
+	"note forwarded *", "warn not held *", "note before start *", "exit",
 }
 
 // Action is an order to the loop. The machine itself does nothing.

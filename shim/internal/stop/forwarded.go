@@ -13,13 +13,12 @@ import "github.com/lameduck-init/lameduck/shim/internal/sig"
 // their logs. HUP reloads.
 var finishSignals = sig.SetOf(sig.TERM, sig.INT, sig.QUIT, sig.WINCH, sig.PWR, sig.RTMin+3)
 
-// warnNotHeld returns WarnNotHeld, once for each signal, if e may be the container's stop.
+// warnNotHeld does WarnNotHeld, once for each signal, if e may be the container's stop.
 // On a terminal, WINCH reports a new size.
-func (m *Machine) warnNotHeld(e Event) []Action {
+func (m *Machine) warnNotHeld(e Event) {
 	mayStop := e.Outside && finishSignals.Has(e.Signal) && !(m.cfg.StdinIsTerminal && e.Signal == sig.WINCH)
-	if m.state != Running || !m.cfg.runsSequence() || !mayStop || m.warnedNotHeld.Has(e.Signal) {
-		return nil
+	if m.state == Running && m.cfg.RunsSequence() && mayStop && !m.warnedNotHeld.Has(e.Signal) {
+		m.warnedNotHeld = m.warnedNotHeld.With(e.Signal)
+		m.doWith(WarnNotHeld, e.Signal)
 	}
-	m.warnedNotHeld = m.warnedNotHeld.With(e.Signal)
-	return []Action{{Verb: WarnNotHeld, Signal: e.Signal}}
 }

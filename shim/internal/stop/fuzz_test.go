@@ -198,7 +198,7 @@ func (c *checker) checkDeadlines() {
 	c.checkEarlyTick()
 	r := c.m.Record()
 	longest := c.cfg.Gate.MaxHold()
-	if c.m.Searching() && !c.cfg.Gate.conditional() {
+	if c.m.Searching() && !c.cfg.Gate.Conditional() {
 		longest = min(longest+time.Second/2, c.cfg.Gate.Ceiling)
 	}
 	if held := c.now.Sub(r.TriggeredAt); c.m.State() == Holding && held >= longest {

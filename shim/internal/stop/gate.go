@@ -38,13 +38,13 @@ type Gate struct {
 }
 
 // Holds reports whether there is a hold at all.
-func (g *Gate) Holds() bool { return g.Floor > 0 || g.conditional() }
+func (g *Gate) Holds() bool { return g.Floor > 0 || g.Conditional() }
 
-// conditional reports whether the end of the hold depends on more than the floor.
-func (g *Gate) conditional() bool { return g.adaptive() || g.WaitGone || g.OnStop }
+// Conditional reports whether the end of the hold depends on more than the floor.
+func (g *Gate) Conditional() bool { return g.Adaptive() || g.WaitGone || g.OnStop }
 
-// adaptive reports whether the traffic ends the hold.
-func (g *Gate) adaptive() bool { return g.Until != "" }
+// Adaptive reports whether the traffic ends the hold.
+func (g *Gate) Adaptive() bool { return g.Until != "" }
 
 // FormatDuration returns a configured or derived duration in seconds, for people:
 // "2 s", "2.83 s", "0.125 s".
@@ -57,7 +57,7 @@ func FormatDuration(d time.Duration) string {
 
 // MaxHold returns the length of the longest hold.
 func (g *Gate) MaxHold() time.Duration {
-	if g.conditional() {
+	if g.Conditional() {
 		return g.Ceiling
 	}
 	return g.Floor
@@ -65,7 +65,7 @@ func (g *Gate) MaxHold() time.Duration {
 
 // endReason returns why a hold ends after the time held with traffic t, or "" for a
 // hold that goes on. waiting reports whether a path or the --on-stop command still
-// keeps the hold.
+// keeps the hold. t is Busy if the hold is not adaptive.
 //
 // A hung command ends a hold until Settled or Quiet, after the floor. A hold until
 // Drained waits for connections to close, which needs no progress of the command.
@@ -73,10 +73,8 @@ func (g *Gate) endReason(t TrafficState, held time.Duration, waiting bool) Reaso
 	passed := held >= g.Floor && !waiting
 	unseenPassed := held >= g.UnseenFloor && !waiting
 	switch {
-	case !g.adaptive() && passed:
+	case !g.Adaptive() && passed:
 		return Elapsed
-	case !g.adaptive():
-		return ""
 	case t == ConditionMet && passed:
 		return g.Until
 	case t == OnlyKept && passed && g.Until == Quiet:
@@ -97,14 +95,12 @@ func (g *Gate) endReason(t TrafficState, held time.Duration, waiting bool) Reaso
 // sample.
 func (g *Gate) endReasonAtMax(t TrafficState) Reason {
 	switch {
-	case !g.conditional():
+	case !g.Conditional(), t == Unseen:
 		return Elapsed
-	case g.adaptive() && t == Unobservable:
+	case t == Unobservable:
 		return Unobserved
-	case g.adaptive() && t == UDPOnly:
+	case t == UDPOnly:
 		return UDP
-	case g.adaptive() && t == Unseen:
-		return Elapsed
 	}
 	return Ceiling
 }

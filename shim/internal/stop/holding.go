@@ -6,100 +6,114 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// beginStop begins the sequence at signal s, which is rewritten as to.
-func (m *Machine) beginStop(now time.Time, s, to sig.Signal) []Action {
-	m.noteTrigger(now, s)
+// beginStop begins the sequence at signal s.
+func (m *Machine) beginStop(s sig.Signal) {
 	m.record.Trigger = s
-	m.record.Steps = m.cfg.resolveSchedule(s, to)
-	return append(m.stopHealth(), m.beginHold(now)...)
-}
-
-// beginPreStop begins the hold of lameduck hold, with no schedule to follow.
-func (m *Machine) beginPreStop(now time.Time) []Action {
-	if m.state != Starting {
-		return nil
-	}
-	return m.beginHold(now)
+	m.record.Steps = m.cfg.ScheduleFor(s)
+	m.stopHealth()
+	m.beginHold()
 }
 
 // beginHold begins the hold, and ends a hold of length zero at once.
-func (m *Machine) beginHold(now time.Time) []Action {
+func (m *Machine) beginHold() {
 	gate := &m.cfg.Gate
 	m.state = Holding
-	m.record.TriggeredAt = now
-	m.due.report = now.Add(m.cfg.Grace - ReportMargin)
+	m.record.TriggeredAt = m.now
+	m.due[lateReport] = m.now.Add(m.cfg.Grace - ReportMargin)
+	m.do(ReportStart)
 	if !gate.Holds() {
-		return append([]Action{{Verb: ReportStart}}, m.endHold(now, 0, Elapsed)...)
+		m.endHold(Elapsed)
+		return
 	}
-	m.due.holdEnd = now.Add(gate.MaxHold())
-	m.pathsPresent, m.onStopRunning = gate.WaitGone, gate.OnStop
-	if m.onStopRunning {
-		m.due.onStopKill = m.due.holdEnd
-		return []Action{{Verb: ReportStart}, {Verb: RunOnStop}, {Verb: StartSampling}}
+	m.due[holdEnd] = m.now.Add(gate.MaxHold())
+	m.sample.Waiting = gate.WaitGone
+	if gate.OnStop {
+		m.onStopRunning = true
+		m.due[onStopKill] = m.due[holdEnd]
+		m.do(RunOnStop)
 	}
-	return []Action{{Verb: ReportStart}, {Verb: StartSampling}}
+	m.do(StartSampling)
 }
 
-// onSample ends the hold if the sample meets the gate.
-func (m *Machine) onSample(now time.Time, e Event) []Action {
+// onSample ends the hold if the sample meets the gate, or shows the lull that is sought. If
+// the hold is not adaptive, the verdict on the traffic does not matter.
+func (m *Machine) onSample(e Event) {
 	if m.state != Holding {
-		return nil
+		return
 	}
-	m.latestSample = latestSample{e.Traffic, e.Requests, e.Waiting && m.cfg.Gate.WaitGone}
-	if acts := m.checkGate(now); acts != nil {
-		return acts
+	m.sample = e
+	if !m.cfg.Gate.Adaptive() {
+		m.sample.Traffic = Busy
 	}
-	return m.continueSearch(now)
+	m.checkGate()
+	if m.Searching() && !e.Stale {
+		m.record.Lull.InFlight = e.AtRisk
+		m.record.Lull.Found = e.AtRisk == 0
+		if e.AtRisk == 0 {
+			m.endHold(m.searchFor)
+		}
+	}
 }
 
 // onStopEnded notes the end of the --on-stop command. An adaptive hold ends only at
 // the next sample.
-func (m *Machine) onStopEnded(now time.Time) []Action {
-	m.onStopRunning, m.due.onStopKill = false, time.Time{}
-	if m.state != Holding || m.cfg.Gate.adaptive() {
-		return nil
+func (m *Machine) onStopEnded() {
+	m.onStopRunning = false
+	m.due[onStopKill] = time.Time{}
+	if m.state == Holding && !m.cfg.Gate.Adaptive() {
+		m.checkGate()
 	}
-	return m.checkGate(now)
 }
 
 // checkGate ends the hold if the gate is met, or begins or abandons a search for a lull.
-// The result is nil if the hold goes on.
-func (m *Machine) checkGate(now time.Time) []Action {
+func (m *Machine) checkGate() {
 	gate := &m.cfg.Gate
-	held := now.Sub(m.record.TriggeredAt)
-	waiting := m.pathsPresent || m.onStopRunning
-	why := gate.endReason(m.traffic, held, waiting)
-	nearCeiling := held >= gate.LullStart() && held < gate.Ceiling && gate.endReasonAtMax(m.traffic) == Ceiling
+	held := m.held()
+	waiting := m.sample.Waiting || m.onStopRunning
+	why := gate.endReason(m.sample.Traffic, held, waiting)
+	atMax := gate.endReasonAtMax(m.sample.Traffic)
+	nearCeiling := held >= gate.LullStart() && held < gate.Ceiling && atMax == Ceiling
 	if why == "" && !waiting && nearCeiling && m.mayFindLull() {
 		why = Ceiling
 	}
 	switch {
-	case why == "" && m.Searching():
-		m.abandonSearch()
 	case why == "":
-	case why.searchTime() == 0:
 		m.abandonSearch()
-		return m.endHold(now, 0, why)
+	case why.searchTime() == 0:
+		m.endHold(why)
 	case !m.Searching():
-		return m.endAtLull(now, why)
+		m.endAtLull(why)
 	}
-	return nil
 }
 
-// endHold begins the schedule. s is the signal that ended the hold, or 0. An empty
-// schedule (PreStop) ends the sequence.
-func (m *Machine) endHold(now time.Time, s sig.Signal, why Reason) []Action {
-	if s != 0 {
-		m.noteTrigger(now, s)
-		m.abandonSearch()
+// onHoldEnd ends the hold at its latest end, or at the end of a search for a lull.
+func (m *Machine) onHoldEnd() {
+	if m.Searching() {
+		m.endHold(m.searchFor)
+	} else {
+		m.endAtLull(m.cfg.Gate.endReasonAtMax(m.sample.Traffic))
 	}
-	m.record.Ended, m.record.EndedAt = why, now
-	m.due.holdEnd = time.Time{}
-	m.due.searchEnd = time.Time{}
-	m.searchFor = ""
+}
+
+// endHold begins the schedule. An empty schedule (PreStop) ends the sequence.
+func (m *Machine) endHold(why Reason) {
+	m.noteHoldEnd(why)
 	if len(m.record.Steps) == 0 {
-		return m.finish()
+		m.finish()
+		return
 	}
 	m.state = Stopping
-	return m.runSteps(now)
+	m.runSteps()
 }
+
+func (m *Machine) noteHoldEnd(why Reason) {
+	if why != m.searchFor {
+		m.abandonSearch()
+	}
+	m.searchFor = ""
+	m.due[holdEnd] = time.Time{}
+	m.record.Ended, m.record.EndedAt = why, m.now
+}
+
+// held returns the time since the hold began.
+func (m *Machine) held() time.Duration { return m.now.Sub(m.record.TriggeredAt) }

@@ -3,8 +3,8 @@ package stop
 import "time"
 
 // A hold that ends although requests still come ends at a lull: a moment without a
-// request that the signal might cut. The samples are so frequent during the search that
-// the signal follows the sample at once.
+// request that the signal might cut. During the search for one the samples follow each
+// other at once. The first that shows a lull ends the hold, else the end of the search does.
 
 // Requests is what a sample shows of requests.
 type Requests struct {
@@ -30,7 +30,7 @@ func (r Reason) searchTime() time.Duration {
 // second before the ceiling, or a fifth of the ceiling if that is less, or at the end of a
 // plain delay.
 func (g *Gate) LullStart() time.Duration {
-	if !g.conditional() {
+	if !g.Conditional() {
 		return g.Floor
 	}
 	return max(g.Floor, g.Ceiling-min(Ceiling.searchTime(), g.Ceiling/5))
@@ -40,49 +40,29 @@ func (g *Gate) LullStart() time.Duration {
 // frequent as possible.
 func (m *Machine) Searching() bool { return m.searchFor != "" }
 
-// endAtLull ends a hold for a reason, or begins to search for a lull. The result is nil if
-// the hold goes on.
-func (m *Machine) endAtLull(now time.Time, why Reason) []Action {
+// mayFindLull reports whether requests come, and a signal would follow the hold.
+func (m *Machine) mayFindLull() bool { return m.sample.Active && len(m.record.Steps) > 0 }
+
+// endAtLull ends a hold for a reason, or begins to search for a lull.
+func (m *Machine) endAtLull(why Reason) {
 	gate := &m.cfg.Gate
-	until := m.record.TriggeredAt.Add(gate.Ceiling)
-	limit := now.Add(why.searchTime())
-	if !gate.conditional() { // a plain delay, whose end may be noticed late
-		limit = m.record.TriggeredAt.Add(gate.Floor + why.searchTime())
+	from := m.held()
+	if !gate.Conditional() {
+		from = gate.Floor // the end of a plain delay may be noticed late
 	}
-	if limit.Before(until) {
-		until = limit
-	}
-	if !m.mayFindLull() || !now.Before(until) {
-		return m.endHold(now, 0, why)
+	until := m.record.TriggeredAt.Add(min(from+why.searchTime(), gate.Ceiling))
+	if !m.mayFindLull() || !m.now.Before(until) {
+		m.endHold(why)
+		return
 	}
 	m.searchFor = why
-	m.record.Lull.Sought = now
-	m.due.searchEnd = until
-	if !gate.conditional() {
-		m.due.holdEnd = time.Time{}
-	}
-	return nil
-}
-
-// mayFindLull reports whether requests come, and a signal would follow the hold.
-func (m *Machine) mayFindLull() bool { return m.requests.Active && len(m.record.Steps) > 0 }
-
-// continueSearch ends the hold if the latest sample shows a lull.
-func (m *Machine) continueSearch(now time.Time) []Action {
-	if !m.Searching() || m.requests.Stale {
-		return nil
-	}
-	m.record.Lull.InFlight = m.requests.AtRisk
-	if m.requests.AtRisk > 0 {
-		return nil
-	}
-	m.record.Lull.Found = true
-	return m.endHold(now, 0, m.searchFor)
+	m.record.Lull.Sought = true
+	m.due[holdEnd] = until
 }
 
 // abandonSearch goes on with the hold.
 func (m *Machine) abandonSearch() {
 	m.searchFor = ""
 	m.record.Lull = Lull{}
-	m.due.searchEnd = time.Time{}
+	m.due[holdEnd] = m.record.TriggeredAt.Add(m.cfg.Gate.MaxHold())
 }

@@ -99,6 +99,7 @@ func TestLull(t *testing.T) {
 		"quiet, the ceiling, a lull":        {calmGate, []lullStep{{8900 * ms, look(Busy, 0)}, {9 * second, look(Busy, 2)}, {9100 * ms, look(Busy, 0)}}, "9.1s ceiling, found, 0"},
 		"quiet, the ceiling, no lull":       {calmGate, []lullStep{{9 * second, look(Busy, 2)}, {9100 * ms, look(Busy, 2)}, {10 * second, tick}}, "10s ceiling, sought, 2"},
 		"quiet, the ceiling, no sample":     {calmGate, []lullStep{{8 * second, look(Busy, 2)}, {10 * second, tick}}, "10s ceiling"},
+		"quiet, frozen over the ceiling":    {calmGate, []lullStep{{8 * second, look(Busy, 2)}, {11 * second, look(Busy, 2)}, {11500 * ms, tick}}, "11.5s ceiling"},
 		"quiet, just before the ceiling":    {calmGate, []lullStep{{9 * second, look(Busy, 2)}, {9500 * ms, silent(ConditionMet)}}, "9.5s quiet"},
 		"quiet, blind at the ceiling":       {calmGate, []lullStep{{9 * second, silent(Unobservable)}, {10 * second, tick}}, "10s blind"},
 		"settled":                           {settling, []lullStep{{4 * second, silent(ConditionMet)}}, "4s settled"},
@@ -138,7 +139,7 @@ func lullWords(m *Machine) string {
 	switch {
 	case r.Lull.Found:
 		return fmt.Sprintf("%s, found, %d", text, r.Lull.InFlight)
-	case !r.Lull.Sought.IsZero():
+	case r.Lull.Sought:
 		return fmt.Sprintf("%s, sought, %d", text, r.Lull.InFlight)
 	}
 	return text

@@ -41,42 +41,33 @@ type Machine struct {
 	cfg    Config
 	state  State
 	record Record
+	due    [deadlines]time.Time // zero: never, or already past
+
+	now     time.Time // of the event that Handle answers
+	actions []Action  // the answer so far
 
 	earlySignals  []sig.Signal // to forward when the command starts
 	warnedNotHeld sig.Set      // by WarnNotHeld
 	lastTrigger   Sent         // the last signal that moved the sequence, for isDuplicate
 
 	commandStopped bool
-	onStopRunning  bool // the --on-stop command runs
-	latestSample
-	searchFor Reason // why the hold ends at the end of a search for a lull; "": no search
-	schedulePosition
-	due deadlines
+	onStopRunning  bool   // the --on-stop command runs
+	sample         Event  // the latest sample of the hold
+	searchFor      Reason // why the hold ends at the end of a search for a lull; "": no search
+	nextStep       int    // an index into Record.Steps
+	loopStart      int    // the first step after the last forever; 0: none so far
 }
 
-// latestSample is the result of the latest sample of the hold.
-type latestSample struct {
-	traffic      TrafficState
-	requests     Requests
-	pathsPresent bool // a --wait-gone path exists
-}
-
-// schedulePosition is an index into Record.Steps.
-type schedulePosition struct {
-	nextStep  int
-	loopStart int // the first step after the last forever; 0: none so far
-}
-
-// deadlines are absolute times; zero means never, or already past.
-type deadlines struct {
-	holdEnd    time.Time
-	searchEnd  time.Time
-	lingerEnd  time.Time
-	step       time.Time // the next step of the schedule
-	kill       time.Time // --kill-after
-	onStopKill time.Time // the --on-stop command is killed
-	report     time.Time // ReportLate
-}
+// The deadlines, in the order in which onTick handles those that have passed.
+const (
+	onStopKill = iota // the --on-stop command is killed
+	holdEnd           // the hold ends, or the search for a lull does
+	stepStart         // the next steps of the schedule begin
+	killAfter         // --kill-after
+	lingerEnd
+	lateReport // ReportLate
+	deadlines  // their number
+)
 
 // New returns a machine whose command has not been started.
 func New(cfg Config) *Machine { return &Machine{cfg: cfg} }
@@ -90,8 +81,7 @@ func (m *Machine) Record() Record { return m.record }
 // Deadline returns the time of the next Tick; ok is false if no Tick is needed. An
 // early or repeated Tick changes nothing.
 func (m *Machine) Deadline() (at time.Time, ok bool) {
-	d := &m.due
-	for _, t := range [...]time.Time{d.holdEnd, d.searchEnd, d.lingerEnd, d.step, d.kill, d.onStopKill, d.report} {
+	for _, t := range m.due {
 		if !t.IsZero() && (at.IsZero() || t.Before(at)) {
 			at = t
 		}
@@ -105,176 +95,184 @@ func (m *Machine) UsePreset(p Preset) {
 	m.cfg.Preset = p
 	m.cfg.StopSignals |= p.StopSignals
 	if s := m.record.Trigger; m.state == Holding && s != 0 {
-		to, _ := m.cfg.Rewrites.Of(s)
-		m.record.Steps = m.cfg.resolveSchedule(s, to)
+		m.record.Steps = m.cfg.ScheduleFor(s)
 	}
 }
 
 // Handle returns the actions, in order, for an event at time now.
 func (m *Machine) Handle(now time.Time, e Event) []Action {
-	if m.state == Gone {
-		return nil
+	m.now, m.actions = now, nil
+	if m.state != Gone {
+		m.answer(e)
 	}
+	return m.actions
+}
+
+func (m *Machine) answer(e Event) {
 	switch e.Kind {
 	case CommandStarted:
-		return m.onStarted()
+		m.onStarted()
 	case SignalArrived:
-		acts := m.onSignal(now, e)
+		m.onSignal(e)
 		if m.cfg.StopSelfOnTSTP && m.state != Gone && terminalStopSignals.Has(e.Signal) {
-			acts = append(acts, Action{Verb: StopSelf, Signal: sig.STOP})
+			m.doWith(StopSelf, sig.STOP)
 		}
-		return acts
 	case CommandStopped, CommandContinued:
-		return m.onStopOrContinue(e)
+		m.onStopOrContinue(e)
 	case CommandExited:
-		return m.onExit(now, e)
+		m.onExit(e)
 	case OrphanReaped, NoChildren:
-		return m.onOtherExit(e)
+		m.onOtherExit(e)
 	case Sampled:
-		return m.onSample(now, e)
+		m.onSample(e)
 	case OnStopEnded:
-		return m.onStopEnded(now)
+		m.onStopEnded()
 	case PreStop:
-		return m.beginPreStop(now)
+		if m.state == Starting {
+			m.beginHold()
+		}
 	default:
-		return m.onTick(now)
+		m.onTick()
 	}
+}
+
+// do adds actions to the answer.
+func (m *Machine) do(verbs ...Verb) {
+	for _, v := range verbs {
+		m.doWith(v, 0)
+	}
+}
+
+func (m *Machine) doWith(v Verb, s sig.Signal) {
+	m.actions = append(m.actions, Action{Verb: v, Signal: s})
 }
 
 // onStarted forwards the signals that arrived before the start.
-func (m *Machine) onStarted() (acts []Action) {
+func (m *Machine) onStarted() {
 	if m.state != Starting {
-		return nil
+		return
 	}
 	m.state = Running
 	for _, s := range m.earlySignals {
-		acts = append(acts, Action{Verb: Forward, Signal: s})
+		m.doWith(Forward, s)
 	}
-	m.earlySignals = nil
-	return acts
 }
 
-// onSignal handles an arriving signal. Stop signals are matched before rewriting; a
-// signal rewritten to 0 is dropped and starts nothing.
-func (m *Machine) onSignal(now time.Time, e Event) []Action {
+// onSignal handles an arriving signal: one that triggers something, or one to forward.
+// Stop signals are matched before rewriting; a signal rewritten to 0 is dropped and starts
+// nothing. Before the start, a stop signal prevents the start, and others wait for it.
+func (m *Machine) onSignal(e Event) {
 	s := e.Signal
 	to, ok := m.cfg.Rewrites.Of(s)
 	isStop := m.cfg.StopSignals.Has(s)
 	switch {
 	case !ok:
-		return nil
-	case m.state == Starting:
-		return m.beforeStart(s, to)
-	case m.state == Lingering && (!isStop || m.isDuplicate(now, s)):
-		return nil // the command has exited
-	case m.state == Lingering:
-		return append([]Action{{Verb: KillDescendants}}, m.finish()...)
-	case !m.cfg.runsSequence() && isStop:
-		return append(m.stopHealth(), m.forwardAtOnce(now, s, to)...)
-	case m.cfg.runsSequence() && m.isDuplicate(now, s):
-		return nil
-	case m.state == Holding && s == sig.INT:
-		return m.endHold(now, s, Interrupt)
-	case !isStop:
-		return append(m.forward(s, to), m.warnNotHeld(e)...)
-	case m.state == Running:
-		return m.beginStop(now, s, to)
-	case m.state == Holding:
-		return m.endHold(now, s, SecondSignal)
-	}
-	m.noteTrigger(now, s)
-	return m.skipWait(now)
-}
-
-// runsSequence reports whether a stop does more than forward the stop signal.
-func (c *Config) runsSequence() bool { return c.Gate.Holds() || c.SequenceWithoutHold }
-
-// forwardAtOnce forwards a stop signal without a sequence, repeated signals included.
-func (m *Machine) forwardAtOnce(now time.Time, s, to sig.Signal) []Action {
-	m.noteTrigger(now, s)
-	return []Action{{Verb: Send, Signal: to}, {Verb: NoteForwardedAtOnce, Signal: s}}
-}
-
-// stopHealth returns StopHealth at the first stop signal.
-func (m *Machine) stopHealth() []Action {
-	if !m.cfg.HealthListener {
-		return nil
-	}
-	m.cfg.HealthListener = false
-	return []Action{{Verb: StopHealth}}
-}
-
-// beforeStart handles a signal in Starting: a stop signal prevents the start, other
-// signals wait for the start.
-func (m *Machine) beforeStart(s, to sig.Signal) []Action {
-	if m.cfg.StopSignals.Has(s) {
+	case m.state == Starting && isStop:
 		m.state = Gone
-		return []Action{{Verb: NoteBeforeStart, Signal: s}, {Verb: Exit, Signal: s}}
+		m.doWith(NoteBeforeStart, s)
+		m.doWith(Exit, s)
+	case m.state == Starting:
+		m.earlySignals = append(m.earlySignals, to)
+	case m.isDuplicate(s):
+	case isStop || m.state == Holding && s == sig.INT:
+		m.lastTrigger = Sent{s, m.now}
+		m.onTrigger(s, to)
+	case m.state != Lingering: // the command has not exited
+		m.forward(s, to)
+		m.warnNotHeld(e)
 	}
-	m.earlySignals = append(m.earlySignals, to)
-	return nil
+}
+
+// onTrigger moves the sequence on at signal s, which is rewritten as to. Without a sequence,
+// each stop signal is forwarded at once.
+func (m *Machine) onTrigger(s, to sig.Signal) {
+	switch {
+	case m.state == Lingering:
+		m.do(KillDescendants)
+		m.finish()
+	case !m.cfg.RunsSequence():
+		m.stopHealth()
+		m.doWith(Send, to)
+		m.doWith(NoteForwardedAtOnce, s)
+	case m.state == Running:
+		m.beginStop(s)
+	case m.state == Holding && s == sig.INT:
+		m.endHold(Interrupt)
+	case m.state == Holding:
+		m.endHold(SecondSignal)
+	case !m.due[stepStart].IsZero(): // after the last step, no signal is sent again
+		m.runSteps()
+	}
+}
+
+// RunsSequence reports whether a stop does more than forward the stop signal.
+func (c *Config) RunsSequence() bool { return c.Gate.Holds() || c.SequenceWithoutHold }
+
+// stopHealth does StopHealth at the first stop signal.
+func (m *Machine) stopHealth() {
+	if m.cfg.HealthListener {
+		m.cfg.HealthListener = false
+		m.do(StopHealth)
+	}
 }
 
 // isDuplicate reports whether s arrived within dedupWindow of lastTrigger, and is a
-// stop signal or the same signal.
-func (m *Machine) isDuplicate(now time.Time, s sig.Signal) bool {
-	last := m.lastTrigger
-	return last.Signal != 0 && now.Sub(last.At) < dedupWindow && (m.cfg.StopSignals.Has(s) || s == last.Signal)
+// stop signal or the same signal. Without a sequence, repeated signals pass.
+func (m *Machine) isDuplicate(s sig.Signal) bool {
+	recent := m.now.Sub(m.lastTrigger.At) < dedupWindow
+	sequence := m.cfg.RunsSequence() || m.state == Lingering
+	return sequence && recent && (m.cfg.StopSignals.Has(s) || s == m.lastTrigger.Signal)
 }
-
-func (m *Machine) noteTrigger(now time.Time, s sig.Signal) { m.lastTrigger = Sent{s, now} }
 
 // forward forwards a signal. A shell that continues lameduck's job hands the terminal
 // to lameduck, but the command needs the terminal.
-func (m *Machine) forward(s, to sig.Signal) []Action {
+func (m *Machine) forward(s, to sig.Signal) {
 	if m.cfg.JobControl && s == sig.CONT {
-		return []Action{{Verb: GiveTerminal}, {Verb: Forward, Signal: to}}
+		m.do(GiveTerminal)
 	}
-	return []Action{{Verb: Forward, Signal: to}}
+	m.doWith(Forward, to)
 }
 
 // onStopOrContinue notes that the command was stopped or continued. A shell that
 // started lameduck expects the whole job to stop.
-func (m *Machine) onStopOrContinue(e Event) []Action {
+func (m *Machine) onStopOrContinue(e Event) {
 	if m.state == Starting || m.state == Lingering {
-		return nil // the command does not run
+		return // the command does not run
 	}
 	m.commandStopped = e.Kind == CommandStopped
 	switch {
 	case !m.commandStopped || !m.cfg.JobControl || !terminalStopSignals.Has(e.Signal):
-		return nil
 	case e.Signal == sig.TSTP:
-		return []Action{{Verb: StopSelf, Signal: sig.TSTP}}
+		m.doWith(StopSelf, sig.TSTP)
+	default: // TTIN, TTOU: the command needs the terminal
+		m.do(GiveTerminalOrStop)
 	}
-	return []Action{{Verb: GiveTerminalOrStop}} // TTIN, TTOU: the command needs the terminal
 }
 
 // onTick does everything due by now.
-func (m *Machine) onTick(now time.Time) (acts []Action) {
-	past := func(at time.Time) bool { return !at.IsZero() && !now.Before(at) }
-	if past(m.due.onStopKill) {
-		m.onStopRunning, m.due.onStopKill = false, time.Time{}
-		acts = append(acts, Action{Verb: KillOnStop})
+func (m *Machine) onTick() {
+	for which := range m.due {
+		at := m.due[which]
+		if at.IsZero() || m.now.Before(at) {
+			continue
+		}
+		m.due[which] = time.Time{}
+		switch which {
+		case onStopKill:
+			m.onStopRunning = false
+			m.do(KillOnStop)
+		case holdEnd:
+			m.onHoldEnd()
+		case stepStart:
+			m.runSteps()
+		case killAfter:
+			m.due[stepStart] = time.Time{} // a killed command handles no further signal
+			m.sendStep(sig.KILL)
+		case lingerEnd:
+			m.do(KillDescendants)
+			m.finish()
+		case lateReport:
+			m.do(ReportLate)
+		}
 	}
-	if past(m.due.searchEnd) {
-		acts = append(acts, m.endHold(now, 0, m.searchFor)...)
-	}
-	if past(m.due.holdEnd) {
-		acts = append(acts, m.endAtLull(now, m.cfg.Gate.endReasonAtMax(m.traffic))...)
-	}
-	if past(m.due.step) {
-		acts = append(acts, m.runSteps(now)...)
-	}
-	if past(m.due.kill) {
-		m.due.step = time.Time{} // a killed command handles no further signal
-		acts = append(acts, m.sendStep(now, sig.KILL)...)
-	}
-	if past(m.due.lingerEnd) {
-		return append(append(acts, Action{Verb: KillDescendants}), m.finish()...)
-	}
-	if past(m.due.report) {
-		m.due.report = time.Time{}
-		acts = append(acts, Action{Verb: ReportLate})
-	}
-	return acts
 }

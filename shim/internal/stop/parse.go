@@ -48,8 +48,12 @@ func ParseSchedule(text string) (Schedule, error) {
 	if !slices.ContainsFunc(schedule, func(s Step) bool { return s.Signal != 0 }) {
 		return nil, errors.New("the schedule sends no signal: give at least one, as in USR1/30s/TERM")
 	}
-	if late, found := schedule.signalAfterKill(); found {
-		return nil, fmt.Errorf("%v comes after KILL, which ends the command: put KILL last", late)
+	killed := false
+	for step := range schedule.signals {
+		if killed && step.Signal != sig.KILL {
+			return nil, fmt.Errorf("%v comes after KILL, which ends the command: put KILL last", step)
+		}
+		killed = killed || step.Signal == sig.KILL
 	}
 	return schedule, nil
 }
@@ -63,12 +67,10 @@ func parseStep(word string) (Step, error) {
 	if wait, err := ParseDuration(word); err == nil {
 		return Step{Wait: wait}, nil
 	}
-	name, dashed := strings.CutPrefix(word, "-")
-	_, err := strconv.Atoi(name)
-	isNumber := err == nil
-	if s, err := sig.Parse(name); err == nil && (dashed || !isNumber) {
-		return Step{Signal: s}, nil
+	s, err := sig.Parse(strings.TrimPrefix(word, "-"))
+	if err != nil {
+		return Step{}, fmt.Errorf("invalid step %q: give a signal (TERM, -15), a time to wait (30, 1m) or forever, as "+
+			"in USR1/30s/TERM", word)
 	}
-	return Step{}, fmt.Errorf("invalid step %q: give a signal (TERM, -15), a time to wait (30, 1m) or forever, as "+
-		"in USR1/30s/TERM", word)
+	return Step{Signal: s}, nil
 }

@@ -12,7 +12,7 @@ func TestParseSchedule(t *testing.T) {
 		"-USR1/30s/-15":          "USR1/30s/TERM",
 		"rtmin+3/0.5/forever/-9": "RTMIN+3/500ms/forever/KILL",
 		"TERM/1s/forever/KILL/1": "TERM/1s/forever/KILL/1s",
-		"30":                     "the stop signal/30s/KILL/30s",
+		"30":                     "30s",
 		"15/TERM":                "15s/TERM", // a bare number is a duration
 	} {
 		got, err := ParseSchedule(text)

@@ -39,9 +39,9 @@ type Sent struct {
 // Lull is the search for a moment without a request in flight, at the end of a hold that
 // ends although requests still come. The first signal is sent at that moment.
 type Lull struct {
-	Sought   time.Time // when the search began; zero: no search
-	Found    bool      // the signal was sent at a moment without a request in flight
-	InFlight int       // requests at risk in the sample that ended the search
+	Sought   bool // there was a search
+	Found    bool // the signal was sent at a moment without a request in flight
+	InFlight int  // requests at risk in the sample that ended the search
 }
 
 // Record is the history of the sequence, for the report.

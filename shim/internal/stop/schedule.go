@@ -16,24 +16,19 @@ type Step struct {
 	Forever    bool          // repeat the following steps forever
 }
 
-// String returns the step as --stop-schedule spells it.
+// String returns the step as --stop-schedule spells it. A signal without a name, as 32,
+// has a dash: a bare number is a duration.
 func (s Step) String() string {
 	switch {
 	case s.Forever:
 		return "forever"
 	case s.StopSignal:
 		return "the stop signal"
-	case s.Signal != 0:
-		return signalWord(s.Signal)
+	case s.Signal == 0:
+		return s.Wait.String()
 	}
-	return s.Wait.String()
-}
-
-// signalWord returns a signal as a step. A signal without a name, as 32, needs a dash:
-// a bare number is a duration.
-func signalWord(s sig.Signal) string {
-	name := s.String()
-	if name[0] >= '0' && name[0] <= '9' {
+	name := s.Signal.String()
+	if name[0] <= '9' {
 		return "-" + name
 	}
 	return name
@@ -47,6 +42,9 @@ type Schedule []Step
 
 // String returns the schedule as --stop-schedule spells it: "USR1/30s/TERM".
 func (s Schedule) String() string {
+	if len(s) > 1 && s[0].StopSignal { // given as a single duration
+		return s[1].String()
+	}
 	var words []string
 	for _, step := range s {
 		words = append(words, step.String())
@@ -54,21 +52,49 @@ func (s Schedule) String() string {
 	return strings.Join(words, "/")
 }
 
+// signals yields every signal, and its time since the first one. Steps after forever count
+// once.
+func (s Schedule) signals(yield func(step Step, at time.Duration) bool) {
+	var at time.Duration
+	began := false
+	for _, step := range s {
+		switch {
+		case step.isSignal():
+			began = true
+			if !yield(step, at) {
+				return
+			}
+		case began:
+			at += step.Wait
+		}
+	}
+}
+
+// once returns the steps before any forever.
+func (s Schedule) once() Schedule {
+	if i := slices.Index(s, Step{Forever: true}); i >= 0 {
+		return s[:i]
+	}
+	return s
+}
+
 // TimeToLast returns the time from the first signal to the last before any forever.
 func (s Schedule) TimeToLast() (last time.Duration) {
-	s.eachSignal(func(_ Step, at time.Duration) { last = at })
+	for _, at := range s.once().signals {
+		last = at
+	}
 	return last
 }
 
 // TimeToKill returns the time from the first signal to the first KILL before any
 // forever.
 func (s Schedule) TimeToKill() (at time.Duration, found bool) {
-	s.eachSignal(func(step Step, then time.Duration) {
-		if step.Signal == sig.KILL && !found {
-			at, found = then, true
+	for step, at := range s.once().signals {
+		if step.Signal == sig.KILL {
+			return at, true
 		}
-	})
-	return at, found
+	}
+	return 0, false
 }
 
 // Kills reports whether the schedule names KILL.
@@ -78,59 +104,17 @@ func (s Schedule) Kills() bool { return slices.Contains(s, Step{Signal: sig.KILL
 // command is killed, kill after the first signal, and the time from the first signal until
 // step is due. Steps after forever count once: the first round must take place.
 func (s Schedule) CutOffBy(kill time.Duration) (step Step, at time.Duration, found bool) {
-	began := false
-	for _, step := range s {
-		switch {
-		case step.isSignal() && began && at >= kill:
+	for step, at := range s.signals {
+		if at >= kill {
 			return step, at, true
-		case step.isSignal():
-			began = true
-		case began:
-			at += step.Wait
 		}
 	}
 	return Step{}, 0, false
 }
 
-// signalAfterKill returns the first signal other than KILL after a KILL, useless since
-// the command is dead.
-func (s Schedule) signalAfterKill() (step Step, found bool) {
-	killed := false
-	for _, step := range s {
-		switch {
-		case step.Signal == sig.KILL:
-			killed = true
-		case step.isSignal() && killed:
-			return step, true
-		}
-	}
-	return Step{}, false
-}
-
-// eachSignal calls visit with every signal before any forever, and the time since the
-// first signal.
-func (s Schedule) eachSignal(visit func(step Step, at time.Duration)) {
-	var at time.Duration
-	began := false
-	for _, step := range s {
-		switch {
-		case step.Forever:
-			return
-		case step.isSignal():
-			began = true
-			visit(step, at)
-		case began:
-			at += step.Wait
-		}
-	}
-}
-
 // InitialWait returns the time before the first signal.
 func (s Schedule) InitialWait() (wait time.Duration) {
-	for _, step := range s {
-		if step.isSignal() {
-			return wait
-		}
+	for _, step := range s[:max(slices.IndexFunc(s, Step.isSignal), 0)] {
 		wait += step.Wait
 	}
 	return wait
@@ -185,25 +169,15 @@ type Preset struct {
 	Steps       Schedule
 }
 
-// resolveSchedule returns the steps after a hold triggered by s, which is rewritten as
-// to. The stop signal is the first of: the rewrite (of s to s as well), the preset's
-// signal, s.
-func (c *Config) resolveSchedule(s, to sig.Signal) Schedule {
-	signal := to
-	if to == s && !c.Rewrites.Given().Has(s) {
-		signal = c.Preset.Steps.FirstSignal(to)
-	}
-	switch {
-	case c.Schedule != nil:
-		return c.Schedule.withStopSignal(signal)
-	case signal != c.Preset.Steps.FirstSignal(0):
-		return c.Preset.Steps.startingWith(signal)
-	}
-	return c.Preset.Steps
-}
-
-// ScheduleFor returns the steps after a hold triggered by s.
+// ScheduleFor returns the steps after a hold triggered by s. The stop signal is the first
+// of: the rewrite of s (to s as well), the preset's signal, s.
 func (c *Config) ScheduleFor(s sig.Signal) Schedule {
-	to, _ := c.Rewrites.Of(s)
-	return c.resolveSchedule(s, to)
+	signal, _ := c.Rewrites.Of(s)
+	if !c.Rewrites.Given().Has(s) {
+		signal = c.Preset.Steps.FirstSignal(s)
+	}
+	if c.Schedule != nil {
+		return c.Schedule.withStopSignal(signal)
+	}
+	return c.Preset.Steps.startingWith(signal)
 }

@@ -100,8 +100,10 @@ func TestSteps(t *testing.T) {
 	} {
 		cfg := Config{Schedule: testSchedule(t, c.schedule), Preset: Preset{Steps: testSchedule(t, c.preset)}}
 		s, _ := sig.Parse(c.trigger)
-		to, _ := sig.Parse(c.to)
-		if got := cfg.resolveSchedule(s, to).String(); got != c.want {
+		if to, _ := sig.Parse(c.to); to != s {
+			cfg.Rewrites.Add(sig.Rewrite{From: s, To: to})
+		}
+		if got := cfg.ScheduleFor(s).String(); got != c.want {
 			t.Errorf("%+v: %s", c, got)
 		}
 	}

@@ -8,99 +8,86 @@ import (
 
 // runSteps sends the next signals of the schedule, up to the next wait. The wait
 // begins now, not when the step was due.
-func (m *Machine) runSteps(now time.Time) (acts []Action) {
+func (m *Machine) runSteps() {
 	steps := m.record.Steps
-	m.due.step = time.Time{}
-	for m.nextStep < len(steps) && m.due.step.IsZero() {
+	m.due[stepStart] = time.Time{}
+	for m.nextStep < len(steps) && m.due[stepStart].IsZero() {
 		step := steps[m.nextStep]
 		m.nextStep++
 		switch {
 		case step.Forever:
 			m.loopStart = m.nextStep
 		case step.Signal != 0:
-			acts = append(acts, m.sendStep(now, step.Signal)...)
+			m.sendStep(step.Signal)
 		default:
-			m.due.step = now.Add(step.Wait)
+			m.due[stepStart] = m.now.Add(step.Wait)
 		}
 		if m.nextStep == len(steps) && m.loopStart > 0 {
 			m.nextStep = m.loopStart
 		}
 	}
-	return acts
 }
 
 // sendStep sends s to the command, followed by CONT if the command is stopped and
 // could not handle s. The first signal starts --kill-after.
-func (m *Machine) sendStep(now time.Time, s sig.Signal) []Action {
+func (m *Machine) sendStep(s sig.Signal) {
 	r := &m.record
 	if len(r.Sent) == 0 && m.cfg.KillAfter > 0 {
-		m.due.kill = now.Add(m.cfg.KillAfter)
+		m.due[killAfter] = m.now.Add(m.cfg.KillAfter)
 	}
-	if s == sig.KILL {
-		m.due.kill = time.Time{}
-	}
-	r.Sent = append(r.Sent[:min(len(r.Sent), maxSent-1)], Sent{Signal: s, At: now})
-	acts := []Action{{Verb: Send, Signal: s}}
+	r.Sent = append(r.Sent[:min(len(r.Sent), maxSent-1)], Sent{Signal: s, At: m.now})
+	m.doWith(Send, s)
 	if m.commandStopped && s != sig.KILL {
-		acts = append(acts, Action{Verb: Continue})
+		m.do(Continue)
 	}
-	return acts
-}
-
-// skipWait moves on to the next step. After the last step, no signal is sent again.
-func (m *Machine) skipWait(now time.Time) []Action {
-	if m.due.step.IsZero() {
-		return nil
-	}
-	return m.runSteps(now)
 }
 
 // onExit ends the sequence in every state, after lingering if Config.Linger is set.
-func (m *Machine) onExit(now time.Time, e Event) (acts []Action) {
+func (m *Machine) onExit(e Event) {
 	if m.state == Starting || m.state == Lingering {
-		return nil // the command does not run: a child of another program
+		return // the command does not run: a child of another program
 	}
 	if m.state == Holding {
-		m.abandonSearch()
-		m.record.Ended, m.record.EndedAt = ChildExit, now
+		m.noteHoldEnd(ChildExit)
 	}
-	m.record.Exit, m.record.ExitedAt = e, now
-	m.due.holdEnd, m.due.step = time.Time{}, time.Time{}
-	m.due.kill = time.Time{}
+	m.record.Exit, m.record.ExitedAt = e, m.now
+	m.due[stepStart] = time.Time{}
+	m.due[killAfter] = time.Time{}
 	if to, ok := m.cfg.Rewrites.Of(sig.TERM); ok && m.cfg.TermGroup {
-		acts = append(acts, Action{Verb: TermGroup, Signal: to})
+		m.doWith(TermGroup, to)
 	}
 	if m.cfg.Linger == 0 {
-		return append(acts, m.finish()...)
+		m.finish()
+		return
 	}
 	m.state = Lingering
-	m.due.lingerEnd = now.Add(m.cfg.Linger)
-	return append(acts, Action{Verb: TermDescendants})
+	m.due[lingerEnd] = m.now.Add(m.cfg.Linger)
+	m.do(TermDescendants)
 }
 
 // onOtherExit handles OrphanReaped and NoChildren. While lingering, the children of a
 // reaped process may have become ours and need a TERM; without children the sequence
 // is over.
-func (m *Machine) onOtherExit(e Event) []Action {
+func (m *Machine) onOtherExit(e Event) {
 	switch {
 	case m.state != Lingering:
-		return nil
 	case e.Kind == NoChildren:
-		return m.finish()
+		m.finish()
+	default:
+		m.do(TermDescendants)
 	}
-	return []Action{{Verb: TermDescendants}}
 }
 
 // finish enters Gone and exits, with the final report if there was a stop.
-func (m *Machine) finish() (acts []Action) {
+func (m *Machine) finish() {
 	r := &m.record
 	if !r.TriggeredAt.IsZero() {
-		acts = append(acts, Action{Verb: ReportEnd})
+		m.do(ReportEnd)
 	}
 	if m.onStopRunning {
-		acts = append(acts, Action{Verb: KillOnStop})
+		m.do(KillOnStop)
 	}
 	m.state = Gone
-	m.due = deadlines{}
-	return append(acts, Action{Verb: Exit, Signal: r.Exit.Signal, Code: r.Exit.Code})
+	clear(m.due[:])
+	m.actions = append(m.actions, Action{Verb: Exit, Signal: r.Exit.Signal, Code: r.Exit.Code})
 }

@@ -53,52 +53,44 @@ func (f *file) rewrite(text string) error {
 	if f.given {
 		flags |= unix.O_CREAT
 	}
-	fd, size, err := openTrusted(f.path, flags)
+	fd, err := openTrusted(f.path, flags)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	if size > maxSize {
-		return nil // no room is left
-	}
-	buf := make([]byte, maxSize)
+	buf := make([]byte, maxSize+1)
 	n, err := unix.Pread(fd, buf, 0)
-	if err != nil {
+	if err != nil || n > maxSize { // no room is left
 		return err
 	}
-	others := f.withoutOwn(string(buf[:n]))
+	before := string(buf[:n])
+	others := f.withoutOwn(before)
 	own := fit(others, text)
-	if own == "" && len(others) == n {
-		f.ownText = ""
-		return nil
-	}
-	content := others + own
-	written, err := unix.Pwrite(fd, []byte(content), 0)
-	switch {
-	case err != nil:
-		return err
-	case written < len(content):
-		return unix.ENOSPC
+	if content := others + own; content != before {
+		written, err := unix.Pwrite(fd, []byte(content), 0)
+		switch {
+		case err != nil:
+			return err
+		case written < len(content):
+			return unix.ENOSPC
+		}
+		unix.Ftruncate(fd, int64(written)) // cannot fail where a write succeeds
 	}
 	f.ownText = own
 	f.ownStart = len(others)
-	return unix.Ftruncate(fd, int64(len(content)))
+	return nil
 }
 
 // withoutOwn returns the content of the file without lameduck's text. A program with a
 // file offset of its own may have overwritten the beginning of lameduck's text.
 func (f *file) withoutOwn(content string) string {
-	if f.ownText == "" {
-		return content
-	}
-	if before, after, found := strings.Cut(content, f.ownText); found {
-		return before + after
-	}
-	if len(content) == f.ownStart+len(f.ownText) {
-		for i := 1; i < len(f.ownText)-1; i++ { // at least one byte besides the newline
-			if before, found := strings.CutSuffix(content, f.ownText[i:]); found {
-				return before
-			}
+	end := f.ownStart + len(f.ownText)
+	for start := f.ownStart; start < end-1 && end <= len(content); start++ { // a newline alone may be another's
+		if content[start:end] == f.ownText[start-f.ownStart:] {
+			return content[:start] + content[end:]
+		}
+		if end < len(content) {
+			break // a few bytes amid others may be another's
 		}
 	}
 	return content
@@ -107,17 +99,14 @@ func (f *file) withoutOwn(content string) string {
 // fit returns text as a line of its own after the text of others, or "" if the line does
 // not fit.
 func fit(others, text string) string {
-	if text == "" {
-		return ""
-	}
-	if others == "" {
-		return quote.Cut(text, maxSize-1) + "\n"
-	}
 	line := text + "\n"
-	if !strings.HasSuffix(others, "\n") {
+	switch {
+	case others == "":
+		line = quote.Cut(text, maxSize-1) + "\n"
+	case !strings.HasSuffix(others, "\n"):
 		line = "\n" + line
 	}
-	if len(others)+len(line) > maxSize {
+	if text == "" || len(others)+len(line) > maxSize {
 		return ""
 	}
 	return line

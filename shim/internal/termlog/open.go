@@ -7,14 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openTrusted opens a regular file and returns its size. In a directory to which others
-// may write, they could have planted a symbolic or hard link to a file that they may not
-// write to, so neither kind of link is followed there. Elsewhere links are as trustworthy
-// as their directory: /dev/stderr is a link. Parent directories are followed as they are.
-func openTrusted(name string, flags int) (fd int, size int64, err error) {
+// openTrusted opens a regular file. In a directory to which others may write, they could
+// have planted a symbolic or hard link to a file that they may not write to, so neither kind
+// of link is followed there. Elsewhere links are as trustworthy as their directory:
+// /dev/stderr is a link. Parent directories are followed as they are.
+func openTrusted(name string, flags int) (fd int, err error) {
 	dir, err := unix.Open(path.Dir(name), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return -1, 0, err
+		return -1, err
 	}
 	defer unix.Close(dir)
 	shared := othersMayWrite(dir)
@@ -22,25 +22,24 @@ func openTrusted(name string, flags int) (fd int, size int64, err error) {
 		flags |= unix.O_NOFOLLOW
 	}
 	fd, err = unix.Openat(dir, path.Base(name), flags, 0o644)
-	switch {
-	case err == unix.ELOOP && shared:
-		return -1, 0, errors.New("symbolic link in a directory that others may write to")
-	case err != nil:
-		return -1, 0, err
+	if err == unix.ELOOP && shared {
+		err = errors.New("symbolic link in a directory that others may write to")
+	}
+	if err != nil {
+		return -1, err
 	}
 	var at unix.Stat_t
-	err = unix.Fstat(fd, &at)
+	unix.Fstat(fd, &at) // cannot fail
 	switch {
-	case err != nil:
 	case at.Mode&unix.S_IFMT != unix.S_IFREG:
 		err = errors.New("not a regular file")
 	case at.Nlink > 1 && shared:
 		err = errors.New("file with several names (hard links) in a directory that others may write to")
-	default:
-		return fd, at.Size, nil
 	}
-	unix.Close(fd)
-	return -1, 0, err
+	if err != nil {
+		unix.Close(fd)
+	}
+	return fd, err
 }
 
 // othersMayWrite reports whether users other than root and the user of this process may

@@ -41,11 +41,10 @@ func (w *Writer) Write(lines ...string) error {
 		w.texts = make(chan string, 1)
 		go w.run()
 	}
-	w.pending.Add(1)
 	select {
-	case <-w.texts:
-		w.pending.Add(-1)
+	case <-w.texts: // in whose place the new text is pending
 	default:
+		w.pending.Add(1)
 	}
 	w.texts <- strings.Join(printable, "\n")
 	if err := w.lastErr.Load(); err != nil {

@@ -4,11 +4,9 @@ import "time"
 
 // arrivals counts the connections that came after the trigger.
 type arrivals struct {
-	accepted  int
-	atSample  int   // accepted at the end of the previous sample
-	awaited   int   // of accepted, counted by the kernel alone so far: a sample may show the connection later
+	shown     int   // by samples and events
+	accepted  int   // shown, or counted by the kernel
 	perSecond []int // connections in each second from the trigger
-	missed    bool  // more connections may have come
 
 	latest  moment // the latest that counts, health probes aside
 	crowded moment // the latest that came less than QuietFor after another, or was missed
@@ -17,32 +15,22 @@ type arrivals struct {
 // maxSeconds limits perSecond: connections that come later are only in accepted.
 const maxSeconds = 3600
 
-// add counts a connection that came so long after the trigger, unless the kernel's count
-// has included that connection before.
-func (a *arrivals) add(after time.Duration) {
-	if a.awaited > 0 {
-		a.awaited--
-		return
-	}
-	a.addMany(after, 1)
+// show counts a connection that came so long after the trigger.
+func (a *arrivals) show(after time.Duration) {
+	a.shown++
+	a.count(after, a.shown)
 }
 
-// addCounted makes up for the connections that only the kernel has counted: total is the
-// kernel's count since the trigger.
-func (a *arrivals) addCounted(after time.Duration, total int) {
-	n := total - a.accepted
-	if n > 0 {
-		a.addMany(after, n)
-		a.awaited += n
-	}
-}
-
-func (a *arrivals) addMany(after time.Duration, n int) {
-	a.accepted += n
+// count makes total the number of connections, as counted so long after the trigger. A
+// connection that the kernel has counted may be shown later.
+func (a *arrivals) count(after time.Duration, total int) {
 	second := max(int(after/time.Second), 0)
 	a.lengthen(second)
-	if second < len(a.perSecond) {
-		a.perSecond[second] += n
+	if n := total - a.accepted; n > 0 {
+		a.accepted = total
+		if second < len(a.perSecond) {
+			a.perSecond[second] += n
+		}
 	}
 }
 
@@ -64,7 +52,7 @@ func (a *arrivals) last(span time.Duration) (n int) {
 
 // note notes the first bytes of a new connection that is no health probe.
 func (a *arrivals) note(opened moment, quietFor time.Duration) {
-	if a.latest != 0 && time.Duration(opened-a.latest) < quietFor {
+	if opened-a.latest < quietFor {
 		a.crowded = max(a.crowded, opened)
 	}
 	a.latest = max(a.latest, opened)

@@ -13,7 +13,7 @@ const (
 	NoCause         CauseKind = iota
 	NewConnections            // new connections (Peer, Port, At; Connections)
 	Bytes                     // bytes on an open connection (Peer, Port, At, Unanswered)
-	Requests                  // requests in flight (Peer and Port of the one silent longest; At, Connections, Unanswered)
+	Requests                  // requests in flight (Peer, Port of the one silent longest; At, Connections, Unanswered)
 	Probe                     // a possible health probe (Peer, Port, At, Period, Received)
 	AcceptQueue               // connections that the program has not accepted (Peer of any, Port, At, Connections)
 	OpenConnections           // connections that are open and idle (Peer of any, At, Connections)
@@ -31,101 +31,84 @@ type Cause struct {
 	Unanswered  bool          // of Bytes and Requests: a stream on which the program has never sent a byte
 }
 
-// cause remembers what kept the condition from being met.
-type cause struct {
-	last   Cause
-	active activeCause // the latest activity that counts, possible health probes aside
-	probe  activeCause // the latest of a possible health probe
-	queued bool        // connections waited to be accepted in the previous sample
-}
-
-type activeCause struct {
-	Cause
-	at moment
+// relevant returns the latest activity for the condition of the hold.
+func (t *Tracker) relevant(a activity) moment {
+	if t.cfg.Until == UntilSettled {
+		return a.opened
+	}
+	return a.last()
 }
 
 // noteActivity remembers the latest activity.
 func (t *Tracker) noteActivity(c *conn) {
-	at := c.last()
-	if t.cfg.Until == UntilSettled {
-		at = c.opened
-	}
-	mayBeProbe := c.opened != 0 || c.rhythm.regular(1)
-	if at <= trigger || at <= t.cause.active.at && (at <= t.cause.probe.at || !mayBeProbe) || t.leavesOut(c) {
+	at := t.relevant(c.activity)
+	known := min(t.moment(t.active.At), t.moment(t.probing.At))
+	if !t.recent(at) || at <= known || t.leavesOut(c) {
 		return
 	}
-	found := t.probes.of(c)
-	if found != nil && c.opened != 0 {
-		if _, leftOut := found.leftOut(&t.cfg, t.now); leftOut {
-			return
+	next := Cause{Kind: Bytes, Peer: c.peer, Port: c.port, At: t.time(at), Unanswered: c.unanswered()}
+	received := c.received
+	if c.opened != 0 {
+		if found := t.seriesOf(c); found != nil {
+			if t.leavesOutSeries(found) {
+				return
+			}
+			next.Period = found.period()
 		}
 	}
-	latest := &t.cause.active
-	next := t.causeOf(c, found, at)
-	if next.Kind == Probe {
-		latest = &t.cause.probe
+	if c.rhythm.regular(1) {
+		next.Period = c.rhythm.gap
+		received = c.rhythm.bytes
 	}
-	if at > latest.at {
-		*latest = activeCause{next, at}
-	}
-}
-
-// causeOf returns the activity of a connection as a cause; found is its series of short
-// connections, or nil.
-func (t *Tracker) causeOf(c *conn, found *series, at moment) Cause {
-	cause := Cause{Kind: Bytes, Peer: c.peer, Port: c.port, At: t.time(at)}
+	latest := &t.active
 	switch {
-	case c.rhythm.regular(1):
-		cause.Kind = Probe
-		cause.Period = c.rhythm.gap
-		cause.Received = c.rhythm.bytes
-	case found != nil && c.opened != 0 && found.period() > 0:
-		cause.Kind = Probe
-		cause.Period = found.period()
-		cause.Received = c.received
-	case c.opened != 0 && time.Duration(at-c.opened) < t.cfg.QuietFor:
-		cause.Kind = NewConnections
+	case next.Period > 0:
+		next.Kind = Probe
+		next.Received = received
+		next.Unanswered = false
+		latest = &t.probing
+	case c.opened != 0 && at-c.opened < t.cfg.QuietFor:
+		next.Kind = NewConnections
 	case c.waited:
-		cause.Kind = Requests
-		cause.Connections = 1
-		cause.Unanswered = c.unanswered()
-	default:
-		cause.Unanswered = c.unanswered()
+		next.Kind = Requests
+		next.Connections = 1
 	}
-	return cause
+	if next.At.After(latest.At) {
+		*latest = next
+	}
 }
 
-// findCause finds out what the condition waits for: the first of a request that is silent,
+// cause returns what the condition waits for: the first of a request that is silent,
 // activity, clients in an accept queue, and open connections. If nothing of all that is in
 // the sample, the cause of an earlier sample stays.
-func (t *Tracker) findCause(longest queue) {
-	y := &t.latest
-	c := &t.cause
-	counted := t.withoutProbes(y.counted)
-	latest := counted.last()
-	if t.cfg.Until == UntilSettled {
-		latest = counted.opened
-	}
-	active := t.recent(latest)
+func (t *Tracker) cause(waiting Cause) Cause {
+	y := &t.current
+	latest := t.relevant(y.activity)
+	isActive := t.recent(latest)
 	now := t.time(t.now)
 	switch {
-	case y.inFlight > 0 && t.cfg.Until != UntilSettled && (!active || t.silentSince(y.oldest.moved)):
+	case y.InFlight > 0 && t.cfg.Until != UntilSettled && (!isActive || t.silentSince(y.oldest.moved)):
 		o := y.oldest
-		c.last = Cause{Kind: Requests, Peer: o.peer, Port: o.port, At: now, Connections: y.inFlight}
-		c.last.Unanswered = o.unanswered()
-	case active && t.recent(c.active.at):
-		c.last = c.active.Cause
-		if c.last.Kind == NewConnections {
-			c.last.Connections = t.arrivals.last(t.cfg.QuietFor)
+		return Cause{
+			Kind: Requests, Peer: o.peer, Port: o.port, At: now,
+			Connections: y.InFlight, Unanswered: o.unanswered(),
 		}
-	case active && t.recent(c.probe.at):
-		c.last = c.probe.Cause
-	case active: // missed, or not shown by the source
-		c.last = Cause{Kind: Bytes, At: t.time(latest)}
-	case longest.length > 0 && c.queued:
-		c.last = Cause{Kind: AcceptQueue, Peer: t.queues.peer, Port: longest.port, At: now, Connections: longest.length}
-	case t.cfg.Until == UntilDrained && y.lasting > 0:
-		c.last = Cause{Kind: OpenConnections, Peer: y.lastingPeer, At: now, Connections: y.lasting}
+	case isActive && t.recent(t.moment(t.active.At)):
+		active := t.active
+		if active.Kind == NewConnections {
+			active.Connections = t.arrivals.last(t.cfg.QuietFor)
+		}
+		return active
+	case isActive && t.recent(t.moment(t.probing.At)):
+		return t.probing
+	case isActive: // missed, or not shown by the source
+		return Cause{Kind: Bytes, At: t.time(latest)}
+	case waiting.Connections > 0:
+		waiting.At = now
+		return waiting
+	case t.cfg.Until == UntilDrained && y.lasting.Connections > 0:
+		y.lasting.At = now
+		return y.lasting
 	}
-	c.queued = longest.length > 0
+	return t.summary.Cause
 }

@@ -1,21 +1,19 @@
 package traffic
 
 import (
+	"hash/fnv"
 	"net/netip"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// moment is a time, cheap to compare and to keep for each connection: nanoseconds since
-// long before the trigger. The zero moment is before all others.
-type moment int64
+// moment is a time, cheap to compare and to keep for each connection: the time since long
+// before the trigger. The zero moment is before all others.
+type moment = time.Duration
 
 // trigger is the moment of the trigger.
 const trigger moment = 1 << 61
-
-// sinceTrigger returns the time from the trigger to m.
-func (m moment) sinceTrigger() time.Duration { return time.Duration(m - trigger) }
 
 // activity is when the latest connection came, and when the latest byte moved; 0: never.
 type activity struct{ opened, moved moment }
@@ -29,9 +27,9 @@ func (a *activity) last() moment { return max(a.opened, a.moved) }
 
 // conn is a connection as the latest sample showed the socket.
 type conn struct {
-	activity // opened is zero for a connection older than the trigger, or on which no byte was received
-	sample   uint32
-	missedAt moment // of the first sample without the connection
+	activity        // opened is zero for a connection older than the trigger, or on which no byte was received
+	seen     moment // the latest sample with the connection
+	missedAt moment // the first sample after seen
 	isNew    bool   // came after the trigger
 	accepted bool
 
@@ -42,66 +40,43 @@ type conn struct {
 	paused         time.Duration // of minPause or more between bytes received, as long as none was sent
 
 	judgment
-	inFlight bool // in the latest sample a request was in flight, or may have been
-	waited   bool // the last request was silent for QuietFor in the hold
-	rhythm   byteRhythm
+	waited bool // the last request was silent for QuietFor in the hold
+	rhythm byteRhythm
 }
 
-// moves are the bytes of a connection since the previous sample.
-type moves struct {
-	received, sent uint64
-	unseen         bool // bytes may have moved: the source shows no bytes
-	read           bool // the program has read bytes
-}
-
-// served reports whether the program has read or sent a byte.
-func (m *moves) served() bool { return m.read || m.sent > 0 }
-
-// update compares s with the previous socket of a connection, and remembers s. The counter
-// of sent bytes includes bytes sent again, which are no activity. A source without
-// counters shows only that a queue has changed: then a byte has moved. So may a byte on a
-// connection reset by the program, of which the kernel keeps only the peer's address.
-func (c *conn) update(s *tcp.Socket, now moment, known bool) (m moves) {
-	sent := s.Info.Sent - min(s.Info.Resent, s.Info.Sent)
-	queues := [2]uint32{s.Unread, s.Unsent}
-	isReset := s.Remote.Port() == 0
-	switch {
-	case isReset:
-		m.unseen = true
-	case s.HasInfo:
-		m.received = s.Info.Received - min(c.received, s.Info.Received)
-		m.sent = sent - min(c.sent, sent)
-		m.read = known && uint64(s.Unread)+c.received < s.Info.Received+uint64(c.queues[0])
-	default:
-		m.unseen = !known || queues != c.queues
-	}
+// update compares s with the connection as it was before, and remembers s. It reports whether
+// the program has read or sent a byte, and whether bytes may have moved unseen: a source
+// without counters shows only that a queue has changed, and of a connection reset by the
+// program the kernel keeps only the peer's address. Bytes sent again are no activity. Nor are
+// bytes sent before the first one received, a greeting.
+func (c *conn) update(before *conn, s *tcp.Socket, now moment) (served, unseen bool) {
+	known := c.seen != 0
 	c.port = s.Local.Port()
 	c.peer = s.Remote.Addr()
 	c.received = max(c.received, s.Info.Received)
-	c.sent = max(c.sent, sent)
-	c.queues = queues
-	before := c.moved
-	c.moved = max(c.moved, m.lastByte(s, now, known))
-	if pause := time.Duration(c.moved - before); m.received > 0 && before != 0 && pause >= minPause {
+	c.sent = max(c.sent, s.Info.Sent-min(s.Info.Resent, s.Info.Sent))
+	c.queues = [2]uint32{s.Unread, s.Unsent}
+	c.accepted = c.accepted || s.Inode != 0
+	if isReset := s.Remote.Port() == 0; isReset || !s.HasInfo {
+		unseen = isReset || !known || c.queues != before.queues
+		if unseen {
+			c.moved = max(c.moved, now)
+		}
+		return false, unseen
+	}
+	received := c.received > before.received
+	sent := c.sent > before.sent
+	if received && !receivedNothing(s) {
+		c.moved = max(c.moved, now-s.Info.LastReceived)
+	}
+	if sent && (known || !receivedNothing(s)) {
+		c.moved = max(c.moved, now-s.Info.LastSent)
+	}
+	if pause := c.moved - before.moved; received && before.moved != 0 && pause >= minPause {
 		c.paused += pause
 	}
-	c.accepted = c.accepted || s.Inode != 0
-	return m
-}
-
-// lastByte returns when the last of the bytes moved, zero if no byte did. Bytes sent on a
-// connection without a received byte are a greeting; further bytes are traffic.
-func (m *moves) lastByte(s *tcp.Socket, now moment, known bool) (at moment) {
-	if m.unseen {
-		return now
-	}
-	if m.received > 0 && !receivedNothing(s) {
-		at = now - moment(s.Info.LastReceived)
-	}
-	if m.sent > 0 && (known || !receivedNothing(s)) {
-		at = max(at, now-moment(s.Info.LastSent))
-	}
-	return at
+	read := known && uint64(s.Unread)+before.received < c.received+uint64(before.queues[0])
+	return read || sent, false
 }
 
 // A stream that nobody answers, such as a log's, has paused for minPauses in all, in pauses
@@ -119,4 +94,129 @@ func (c *conn) unanswered() bool { return c.sent == 0 && c.paused >= minPauses }
 // shows bytes. A FIN may be counted as a byte, and is no segment with data.
 func receivedNothing(s *tcp.Socket) bool {
 	return s.HasInfo && (s.Info.Received == 0 || s.Info.Received == 1 && s.Info.Segments == 0)
+}
+
+// observe adds a connection to the sample.
+func (t *Tracker) observe(s *tcp.Socket) {
+	id := identity(s)
+	c, known := t.conns[id]
+	if !known {
+		c = &conn{isNew: !t.baseline}
+		t.conns[id] = c
+		if c.isNew {
+			t.arrivals.show(t.now - trigger)
+		}
+	}
+	before := *c
+	served, _ := c.update(&before, s, t.now)
+	t.noteOpened(c, t.now, !receivedNothing(s))
+	c.rhythm.add(c, &before, t.now-s.Info.LastReceived)
+	c.waited = c.waited && c.received == before.received // else the next request has come
+	c.seen = t.now
+	t.queues.note(s, c.accepted)
+	t.usual.learn(s)
+	if c.accepted && !before.accepted && !t.baseline || known && served {
+		t.queues.progressAt = t.now
+	}
+	t.count(c, s)
+	t.countRequest(c, s)
+	t.noteActivity(c)
+}
+
+// noteOpened notes the first bytes of a new connection.
+func (t *Tracker) noteOpened(c *conn, at moment, received bool) {
+	if !c.isNew || c.opened != 0 || !received {
+		return
+	}
+	c.opened = at
+	if found := t.seriesOf(c); found == nil || !found.steady || t.cfg.Probes == CountProbes {
+		t.arrivals.note(at, t.cfg.QuietFor)
+	}
+}
+
+// addClosed adds a closed connection, which may be new. A listener, or a socket that was
+// never connected, has no remote address. The kernel keeps no bytes of a connection that
+// the program has reset.
+func (t *Tracker) addClosed(closed *Closed) {
+	s := &closed.Socket
+	if t.cfg.ignores(s) || s.Remote.Addr().IsUnspecified() {
+		return
+	}
+	at := t.moment(closed.At)
+	id := identity(s)
+	c, known := t.conns[id]
+	delete(t.conns, id)
+	if !known {
+		c = &conn{isNew: true}
+		t.arrivals.show(at - trigger)
+	}
+	before := *c
+	served, unseen := c.update(&before, s, at)
+	t.noteOpened(c, at, unseen || !receivedNothing(s))
+	if s.Info.Sent > 0 {
+		t.queues.accepted[s.Local.Port()] = true
+	}
+	if served {
+		t.queues.progressAt = t.now
+	}
+	if c.isNew && c.opened == 0 {
+		t.bare++
+	}
+	came := at
+	if !unseen {
+		came -= s.Info.LastReceived
+	}
+	t.forget(c, came, 0)
+}
+
+// dropMissing removes the connections that the samples of Config.Poll did not show, two
+// samples at least. Until then an event may report the end of the connection, which counts as
+// activity.
+func (t *Tracker) dropMissing() {
+	for id, c := range t.conns {
+		if c.seen == t.now {
+			continue
+		}
+		if c.missedAt <= c.seen {
+			c.missedAt = t.now
+		}
+		if t.now-c.missedAt < t.cfg.Poll {
+			t.current.add(activity{c.opened, t.now})
+			continue
+		}
+		delete(t.conns, id)
+		c.moved = c.missedAt // a byte may have moved until then
+		t.noteOpened(c, c.moved, true)
+		t.forget(c, c.opened, t.cfg.Poll)
+		t.queues.progressAt = t.now // perhaps
+	}
+}
+
+// forget keeps only the activity of a closed connection; came is when the last byte was
+// received, and late how imprecise that is.
+func (t *Tracker) forget(c *conn, came moment, late time.Duration) {
+	t.noteActivity(c)
+	isShort := c.opened != 0 && t.now-c.opened <= maxProbeAge
+	if !isShort || c.received > maxProbeBytes || !t.addProbe(c, came, late) {
+		t.closed.add(c.activity)
+	}
+}
+
+// identity returns the kernel's cookie of a connection, or the ConnKey.
+func identity(s *tcp.Socket) uint64 {
+	if s.Cookie != 0 {
+		return s.Cookie
+	}
+	return ConnKey(s.Local, s.Remote)
+}
+
+// ConnKey returns a hash of both ends of a connection.
+func ConnKey(local, remote netip.AddrPort) uint64 {
+	h := fnv.New64a()
+	for _, end := range [...]netip.AddrPort{local, remote} {
+		addr := end.Addr().As16()
+		h.Write(addr[:])
+		h.Write([]byte{byte(end.Port() >> 8), byte(end.Port())})
+	}
+	return h.Sum64()
 }

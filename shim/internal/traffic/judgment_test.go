@@ -32,7 +32,7 @@ func TestKeepsInFlight(t *testing.T) {
 			sock := l.at(s(5))
 			answered := tcp.Info{Received: 1000 + c.received, Sent: 1000 + c.sent, Segments: 9, LastReceived: s(2), LastSent: s(1)}
 			sock.Info = answered
-			conn := conn{received: answered.Received, sent: answered.Sent, judgment: judgment{request: request, made: true, in: 1000, out: 1000}}
+			conn := conn{received: answered.Received, sent: answered.Sent, judgment: judgment{request: request, in: 1000, out: 1000}}
 			got := conn.judge(&sock, Usual{})
 			want := Idle
 			switch {
@@ -63,9 +63,9 @@ func TestPartlyRead(t *testing.T) {
 		"a first request, untouched":            {judgment{}, 100, 100, false},
 		"a first request, its head read":        {judgment{}, 100_000, 96_000, true},
 		"a kept connection, unread at TERM":     {judgment{}, 500, 100, true}, // or a part: not known
-		"an idle connection, then a request":    {judgment{made: true, in: 400}, 500, 100, false},
-		"an idle connection, the head read":     {judgment{made: true, in: 400}, 100_500, 96_000, true},
-		"a request read, and another behind it": {judgment{made: true, request: InFlight, in: 400}, 500, 100, true},
+		"an idle connection, then a request":    {judgment{in: 400}, 500, 100, false},
+		"an idle connection, the head read":     {judgment{in: 400}, 100_500, 96_000, true},
+		"a request read, and another behind it": {judgment{request: InFlight, in: 400}, 500, 100, true},
 	} {
 		conn := conn{judgment: c.judgment}
 		sock := tcp.Socket{HasInfo: true, Unread: c.unread, Info: tcp.Info{Received: c.received}}

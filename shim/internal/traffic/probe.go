@@ -5,8 +5,6 @@ import (
 	"net/netip"
 	"slices"
 	"time"
-
-	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
 // A health probe is a short connection with few bytes, or comes with as few bytes on a
@@ -17,7 +15,7 @@ const (
 )
 
 // maxProbeKeys limits the series of short connections. Connections of further keys are
-// traffic, until dropSeries makes room.
+// traffic.
 const maxProbeKeys = 1024
 
 // maxProbes is how many probes are left out patiently. More clients that call like
@@ -28,23 +26,10 @@ const maxProbes = 8
 // the readiness probe of a container may ask for the same page.
 const maxInterleaved = 2
 
-// probeKey is equal for all connections of a health probe.
-type probeKey struct {
-	peer     netip.Addr
-	port     uint16
-	received uint64
-}
-
-// key returns the key of a connection: what the program has not read, such as a close_notify
-// of TLS or a FIN, may or may not have arrived.
-func (c *conn) key() probeKey {
-	return probeKey{c.peer, c.port, c.received - min(uint64(c.queues[0]), c.received)}
-}
-
-// mayBeProbe reports whether a connection closed at that time came after the trigger, and
-// was short and small enough for a health probe.
-func (c *conn) mayBeProbe(closed moment) bool {
-	return c.opened != 0 && time.Duration(closed-c.opened) <= maxProbeAge && c.received <= maxProbeBytes
+// key returns what is equal for all connections of a health probe. What the program has not
+// read, such as a close_notify of TLS or a FIN, may or may not have arrived.
+func (c *conn) key() Pattern {
+	return Pattern{Peer: c.peer, Port: c.port, Received: c.received - min(uint64(c.queues[0]), c.received)}
 }
 
 // arrival is a connection of a series, or the bytes of a beat.
@@ -55,24 +40,22 @@ type arrival struct {
 
 // series is the short connections of one key.
 type series struct {
-	activity                         // of all connections
-	latest   [maxInterleaved]arrival // the latest first
-	rhythms  [maxInterleaved]rhythm  // of each arrival and the next, and the next but one
+	activity                        // of all connections
+	rhythms  [maxInterleaved]rhythm // of each connection and the next, and the next but one
 	count    int
 	steady   bool // has been left out; on a busy machine a probe is late at times
 }
 
 // add adds a connection: at is when it came, and late how imprecise that is.
-func (s *series) add(a activity, cfg *Config, at moment, late time.Duration) {
-	for i := range min(s.count, maxInterleaved) {
-		s.rhythms[i].add(&s.latest[i], at, late, i+1)
+func (s *series) add(a activity, at moment, late time.Duration) {
+	latest := arrival{at, s.activity}
+	for i := range s.rhythms {
+		r := &s.rhythms[i]
+		r.add(at, late, i+1)
+		latest, r.last = r.last, latest
 	}
-	copy(s.latest[1:], s.latest[:])
-	s.latest[0] = arrival{at, s.activity}
 	s.count++
 	s.activity.add(a) // the last to end need not be the last to come
-	_, leftOut := s.leftOut(cfg, at)
-	s.steady = s.steady || leftOut
 }
 
 // period returns the period of the first rhythm that is regular, 0 without one. Evenly
@@ -86,30 +69,28 @@ func (s *series) period() time.Duration {
 	return 0
 }
 
-// leftOut returns the activity before the probes, if they are left out now. Of connections
-// that come evenly every second one has twice the period, which proves nothing about whole
-// seconds.
-func (s *series) leftOut(cfg *Config, now moment) (before activity, ok bool) {
+// counted returns the latest activity of a series that counts by a rule, and whether probes are
+// left out. Of connections that come evenly every second one has twice the period, which
+// proves nothing about whole seconds.
+func (t *Tracker) counted(s *series, rule ProbeRule) (latest activity, leftOut bool) {
 	for i := range s.rhythms {
 		r := &s.rhythms[i]
-		isEven := i > 0 && cfg.Probes != IgnoreProbes && s.rhythms[0].regular(1)
-		if r.probing(cfg, now, i+1) && !isEven {
+		lasts := t.now-r.first.at >= patience*t.cfg.QuietFor && r.equal >= minEqualGaps*(i+1)
+		isProbe := lasts && r.wholeSeconds() && (i == 0 || !s.rhythms[0].regular(1))
+		if rule == IgnoreProbes && r.regular(i+1) || rule == IgnoreProbesPatiently && isProbe {
 			return r.first.before, true
 		}
 	}
-	return activity{}, false
+	return s.activity, false
 }
 
-// probes are the series of closed connections.
-type probes map[probeKey]*series
-
-// of returns the series of a connection, nil without a series. The bytes received may be a
-// byte too few, see [tcp.Socket.DiscountFIN].
-func (p probes) of(c *conn) *series {
+// seriesOf returns the series of a connection, nil without a series. The bytes received may be
+// a byte too few, see [tcp.Socket.DiscountFIN].
+func (t *Tracker) seriesOf(c *conn) *series {
 	key := c.key()
-	for _, received := range [...]uint64{key.received, key.received + 1, key.received - 1} {
-		key.received = received
-		if found := p[key]; found != nil {
+	for _, received := range [...]uint64{key.Received, key.Received + 1, key.Received - 1} {
+		key.Received = received
+		if found := t.probes[key]; found != nil {
 			return found
 		}
 	}
@@ -119,63 +100,57 @@ func (p probes) of(c *conn) *series {
 // addProbe adds a closed connection to the series of its key: came is when the connection
 // came, and late how imprecise that is. The result is false if the table is full.
 func (t *Tracker) addProbe(c *conn, came moment, late time.Duration) bool {
-	found := t.probes.of(c)
+	found := t.seriesOf(c)
 	if found == nil {
+		if len(t.probes) >= maxProbeKeys {
+			t.dropSeries()
+		}
 		if len(t.probes) >= maxProbeKeys {
 			return false
 		}
 		found = &series{}
 		t.probes[c.key()] = found
 	}
-	found.add(c.activity, &t.cfg, came, late)
+	found.add(c.activity, came, late)
+	found.steady = found.steady || t.leavesOutSeries(found)
 	return true
 }
 
-// dropSeries makes room for new series if the table is full. A probe that comes less often
-// than every QuietFor does not prolong a hold, so a series without a rhythm that has paused
-// for longer is traffic.
+// dropSeries makes room for new series: without a rhythm, a series is traffic.
 func (t *Tracker) dropSeries() {
-	if len(t.probes) < maxProbeKeys {
-		return
-	}
-	longest := t.cfg.QuietFor + t.cfg.QuietFor/4
 	for key, found := range t.probes {
-		if time.Duration(t.now-found.latest[0].at) > longest && found.period() == 0 {
+		if found.period() == 0 {
 			t.closed.add(found.activity)
 			delete(t.probes, key)
 		}
 	}
 }
 
-// countProbes finds out whether what may be left out patiently is too much for probes.
-// The clients that remain when others have gone are no probes, either.
-func (t *Tracker) countProbes() {
-	if t.cfg.Probes != IgnoreProbesPatiently || len(t.probes) <= maxProbes {
-		return
-	}
-	n := 0
-	for _, found := range t.probes {
-		if _, leftOut := found.leftOut(&t.cfg, t.now); leftOut {
-			n++
-		}
-	}
-	if n > maxProbes {
-		t.cfg.Probes = CountProbes
-	}
+func (t *Tracker) leavesOutSeries(found *series) bool {
+	_, leftOut := t.counted(found, t.cfg.Probes)
+	return leftOut
 }
 
-// withoutProbes returns the latest activity, given that of open connections, without the
-// short connections that are left out.
-func (t *Tracker) withoutProbes(open activity) activity {
-	open.add(t.closed)
+// addSeries adds the closed connections to the sample, but for what is left out.
+func (t *Tracker) addSeries() {
+	y := &t.current
+	y.add(t.closed)
+	lastOther := y.opened
+	n := 0
 	for _, found := range t.probes {
-		a, leftOut := found.leftOut(&t.cfg, t.now)
-		if !leftOut {
-			a = found.activity
+		latest, leftOut := t.counted(found, t.cfg.Probes)
+		if leftOut {
+			n++
 		}
-		open.add(a)
+		y.add(latest)
+		other, _ := t.counted(found, IgnoreProbes)
+		lastOther = max(lastOther, other.opened)
 	}
-	return open
+	y.LastOther = t.time(lastOther)
+	if n > maxProbes && t.cfg.Probes == IgnoreProbesPatiently {
+		t.cfg.Probes = CountProbes
+		t.addSeries()
+	}
 }
 
 // Pattern is what looks like a health probe.
@@ -192,8 +167,8 @@ type Pattern struct {
 func (t *Tracker) patterns() (list []Pattern) {
 	for key, found := range t.probes {
 		if period := found.period(); period > 0 {
-			_, leftOut := found.leftOut(&t.cfg, t.now)
-			list = append(list, Pattern{key.peer, key.port, key.received, period, found.count, leftOut})
+			leftOut := t.leavesOutSeries(found)
+			list = append(list, Pattern{key.Peer, key.Port, key.Received, period, found.count, leftOut})
 		}
 	}
 	onKept := 0
@@ -220,23 +195,25 @@ type rhythm struct {
 	equal int           // gaps equal to the first, itself included
 	sum   time.Duration // of these gaps
 	first arrival       // the start of the first gap
+	last  arrival       // the start of the next gap
 }
 
 // minTolerance is how unpunctual probes are at least. The tolerance of longer periods is
 // 5 %.
 const minTolerance = 25 * time.Millisecond
 
-// add adds the gap from an arrival to the time at; late is how imprecise times are.
-func (r *rhythm) add(from *arrival, at moment, late time.Duration, interleaved int) {
-	gap := time.Duration(at - from.at)
+// add adds the gap from r.last to the time at; late is how imprecise times are. The gap before
+// the first arrival is longer than any other.
+func (r *rhythm) add(at moment, late time.Duration, interleaved int) {
+	gap := at - r.last.at
 	switch {
 	case gap < minPeriod*time.Duration(interleaved):
-		*r = rhythm{}
+		r.equal = 0
 	case r.equal > 0 && (gap-r.gap).Abs() <= max(r.gap/20, minTolerance)+late:
 		r.equal++
 		r.sum += gap
 	default:
-		*r = rhythm{gap: gap, equal: 1, sum: gap, first: *from}
+		*r = rhythm{gap: gap, equal: 1, sum: gap, first: r.last, last: r.last}
 	}
 }
 
@@ -246,19 +223,6 @@ const minEqualGaps = 3
 // patience is for how many times QuietFor a probe must have come like clockwork before
 // the probe is left out patiently: a client of a balancer that lets go would have stopped.
 const patience = 2
-
-// probing reports whether what comes at the rhythm of several interleaved probes is left
-// out by the rule of cfg.
-func (r *rhythm) probing(cfg *Config, now moment, interleaved int) bool {
-	switch cfg.Probes {
-	case IgnoreProbes:
-		return r.regular(interleaved)
-	case CountProbes:
-		return false
-	}
-	lasts := time.Duration(now-r.first.at) >= patience*cfg.QuietFor
-	return lasts && r.equal >= minEqualGaps*interleaved && r.wholeSeconds()
-}
 
 // wholeSeconds reports whether the mean gap is within 0.5 % of whole seconds, as of a probe. A
 // loop in a shell that sleeps for a second takes longer than a second.
@@ -273,31 +237,30 @@ func (r *rhythm) regular(interleaved int) bool { return r.equal >= 2*interleaved
 // byteRhythm is the rhythm of equal numbers of bytes received on a kept connection.
 type byteRhythm struct {
 	rhythm
-	last  arrival       // at is 0 if no byte was received
-	waits time.Duration // since last, how long a request was in flight
-	bytes uint64        // received at the latest beat
+	bytes uint64 // received at the latest beat
 }
 
-// add notes the bytes that moved between two samples: before is the activity before these
-// bytes, and inFlight whether the earlier sample showed a request in flight. A client that
-// waits for an answer most of the time is no probe, though it may send the same bytes again
-// and again: the PINGs or WINDOW_UPDATEs of a stream.
-func (b *byteRhythm) add(s *tcp.Socket, m *moves, now moment, before activity, inFlight bool) {
-	if m.received == 0 {
-		if m.sent > 0 && !inFlight { // not a response: the program sends by itself
+// add notes the bytes that moved since the sample before. A client that waits for an answer
+// most of the time is no probe, though it may send the same bytes again and again: the PINGs
+// or WINDOW_UPDATEs of a stream.
+func (b *byteRhythm) add(c, before *conn, at moment) {
+	received := c.received - before.received
+	waited := before.request == InFlight || before.moved-b.last.at > (at-b.last.at)/2
+	switch {
+	case received == 0:
+		isResponse := before.request != Idle || before.queues[0] > 0
+		if c.sent > before.sent && !isResponse { // the program sends by itself
 			b.bytes = 0
 		}
 		return
+	case before.seen == 0: // many beats, perhaps
+	case received != b.bytes || received > maxProbeBytes || waited:
+		b.bytes = received
+		b.equal = 0
+	default:
+		b.rhythm.add(at, minTolerance, 1)
 	}
-	at := now - moment(s.Info.LastReceived)
-	if m.received != b.bytes || m.received > maxProbeBytes || b.waits > time.Duration(at-b.last.at)/2 {
-		b.bytes = m.received
-		b.rhythm = rhythm{}
-	} else {
-		b.rhythm.add(&b.last, at, minTolerance, 1)
-	}
-	b.last = arrival{at, before}
-	b.waits = 0
+	b.last = arrival{at, before.activity}
 }
 
 // leavesOut reports whether the bytes of a kept connection are left out. Many clients call at a

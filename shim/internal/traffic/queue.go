@@ -9,60 +9,49 @@ import (
 
 // queues are the accept queues of the listeners, and whether the program serves them.
 type queues struct {
-	accepted   map[uint16]bool // the ports of which the program has accepted a connection
-	filled     []queue         // not empty in the current sample
-	unaccepted int             // connections that the current sample shows in a queue, with nothing to read
-	peer       netip.Addr      // of a connection in a queue
-	activeAt   moment          // when connections waited last
+	accepted map[uint16]bool // the ports of which the program has accepted a connection
+	filled   []Cause         // of the current sample, one for each queue that is not empty
+	wanted   int             // connections in these queues that have sent something or are not shown
+	peer     netip.Addr      // of a connection in a queue
+	activeAt moment          // when connections last waited, or may have
 
-	madeProgress bool   // since the previous complete sample
-	progressAt   moment // when the program last made progress, or had no need to
-	waiting      bool   // a client waited for the program in the latest complete sample
-}
-
-// queue is the accept queue of a listener.
-type queue struct {
-	port   uint16
-	length int
+	progressAt moment // when the program last made progress, or had no need to
 }
 
 // begin begins a sample.
 func (q *queues) begin() {
 	q.filled = q.filled[:0]
-	q.unaccepted = 0
+	q.wanted = 0
 }
 
 // add adds a listener.
 func (q *queues) add(s *tcp.Socket) {
+	q.wanted += int(s.Unread)
 	if s.Unread > 0 {
-		q.filled = append(q.filled, queue{s.Local.Port(), int(s.Unread)})
+		q.filled = append(q.filled, Cause{Kind: AcceptQueue, Port: s.Local.Port(), Connections: int(s.Unread)})
 	}
 }
 
 // note adds a connection.
 func (q *queues) note(s *tcp.Socket, accepted bool) {
-	switch {
-	case !accepted:
-		q.peer = s.Remote.Addr()
-		if s.Unread == 0 {
-			q.unaccepted++
-		}
-	case !q.accepted[s.Local.Port()]:
+	if accepted {
 		q.accepted[s.Local.Port()] = true
+		return
+	}
+	q.peer = s.Remote.Addr()
+	if s.Unread == 0 {
+		q.wanted--
 	}
 }
 
-// longest returns the longest queue in which connections wait for the program, of length 0 if
-// no connection waits. A connection to a port that the program never accepts from does not
+// longest returns the longest queue in which connections wait for the program, without any
+// if no connection waits. A connection to a port that the program never accepts from does not
 // wait, unless the connection has sent something or is not shown.
-func (q *queues) longest(now moment) (longest queue) {
-	total := 0
+func (q *queues) longest(now moment) (longest Cause) {
 	for _, w := range q.filled {
-		total += w.length
-	}
-	for _, w := range q.filled {
-		if w.length > longest.length && (q.accepted[w.port] || total > q.unaccepted) {
+		if w.Connections > longest.Connections && (q.accepted[w.Port] || q.wanted > 0) {
 			longest = w
+			longest.Peer = q.peer
 			q.activeAt = now
 		}
 	}
@@ -72,12 +61,3 @@ func (q *queues) longest(now moment) (longest queue) {
 // stuckAfter is how long connections may wait to be accepted, or requests to be read,
 // without any progress of the program.
 const stuckAfter = 10 * time.Second
-
-// endProgress ends a sample. What clients do is no progress.
-func (q *queues) endProgress(now moment, waiting, unknown bool) {
-	if q.madeProgress || unknown || !waiting || !q.waiting {
-		q.progressAt = now
-	}
-	q.waiting = waiting
-	q.madeProgress = false
-}

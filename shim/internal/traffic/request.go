@@ -16,9 +16,6 @@ const (
 	Tie                          // Idle or InFlight: the kernel does not show which
 )
 
-// String returns the state as the doc comment of [Classify] spells it.
-func (r RequestState) String() string { return [...]string{"idle", "in flight", "a tie"}[r] }
-
 // Classify returns the state of the last request on a connection. The kernel's counters
 // and ages distinguish a slow request from an idle connection without reading a byte. The
 // first line that applies decides:
@@ -44,12 +41,19 @@ func (r RequestState) String() string { return [...]string{"idle", "in flight", 
 // ping-pong mode. An ACK that came long after both answered a keep-alive probe of our
 // side, a pure ACK as well.
 func Classify(s *tcp.Socket, usual Usual) RequestState {
-	info := &s.Info
 	switch {
 	case s.State == tcp.Listen || s.State == tcp.TimeWait || peerGone(s):
 		return Idle
 	case s.Unread > 0 || s.Unsent > 0:
 		return InFlight
+	}
+	return lastRequest(s, usual)
+}
+
+// lastRequest returns the state by the counters and ages alone, of empty queues.
+func lastRequest(s *tcp.Socket, usual Usual) RequestState {
+	info := &s.Info
+	switch {
 	case !s.HasInfo || !mayReceive(s) || info.Received == 0:
 		return Idle
 	case info.Sent == 0 || info.LastReceived < info.LastSent:
@@ -141,7 +145,6 @@ const maxDelayedACK = 800 * time.Millisecond
 // judgment is the state of the last request in the latest sample with empty queues.
 type judgment struct {
 	request  RequestState
-	made     bool
 	doubtful bool   // a tie whose request may have come in several segments, see Classify
 	since    moment // when the last byte moved, PINGs aside
 	in, out  uint64 // bytes received and sent by then
@@ -157,6 +160,7 @@ const maxControlBytes = 64
 func (c *conn) judge(s *tcp.Socket, usual Usual) RequestState {
 	state := Classify(s, usual)
 	if peerGone(s) || s.Unread > 0 || s.Unsent > 0 || !s.HasInfo || !mayReceive(s) {
+		c.since = c.moved
 		return state
 	}
 	last := c.judgment
@@ -166,9 +170,8 @@ func (c *conn) judge(s *tcp.Socket, usual Usual) RequestState {
 	stillWaits := silent && last.request == InFlight
 	isProbeACK := silent && ackedLate(s) && (last.request == Idle || last.doubtful)
 	isPING := !silent && in == out && out <= maxControlBytes && last.request != Idle
-	c.judgment = judgment{request: state, made: true, since: c.moved, in: c.received, out: c.sent}
+	c.judgment = judgment{request: state, since: c.moved, in: c.received, out: c.sent}
 	switch {
-	case !last.made:
 	case stillWaits || isProbeACK || isPING:
 		c.request = last.request
 		c.since = last.since

@@ -50,6 +50,9 @@ var rules = []rule{
 // sinceSent is how long after the last byte sent the last byte was received.
 func sinceSent(s *tcp.Socket) time.Duration { return s.Info.LastSent - s.Info.LastReceived }
 
+// String returns the state as the doc comment of [Classify] spells it.
+func (r RequestState) String() string { return [...]string{"idle", "in flight", "a tie"}[r] }
+
 // TestClassifyRules holds Classify against its doc comment, for sockets with all
 // combinations of values around each limit.
 func TestClassifyRules(t *testing.T) {

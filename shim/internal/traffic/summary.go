@@ -26,45 +26,31 @@ type Summary struct {
 
 // LeftOut counts what does not count as traffic.
 type LeftOut struct {
-	HalfOpen int // connections in SYN_RECV, in the sample with the most
 	Bare     int // new connections on which no byte was received
+	Probes   int // requests of possible health probes, in the latest sample
+	HalfOpen int // connections in SYN_RECV, in the sample with the most
 	Gone     int // open connections whose peer no longer answers, in the latest sample
 	GivenUp  int // requests silent for MaxSilence, in the latest sample
 }
 
 // Summary returns the figures up to the latest sample.
 func (t *Tracker) Summary() Summary {
-	t.arrivals.lengthen(int(t.now.sinceTrigger() / time.Second))
-	y := &t.latest
-	counted := t.withoutProbes(y.counted)
-	return Summary{
-		Accepted: t.arrivals.accepted, More: t.arrivals.missed,
-		LastNew: t.time(counted.opened), LastByte: t.time(counted.moved), LastOther: t.time(t.lastOther()),
-		Open: y.open, InFlight: y.inFlight,
-		PerSecond: slices.Clone(t.arrivals.perSecond), Patterns: t.patterns(),
-		InUse: y.inUse, Cause: t.cause.last,
-		LeftOut: LeftOut{HalfOpen: t.halfOpen, Bare: t.bare + y.bare, Gone: y.gone, GivenUp: y.givenUp},
-	}
-}
-
-// lastOther returns when the last new connection came that is no possible health probe.
-func (t *Tracker) lastOther() moment {
-	a := t.latest.activity
-	a.add(t.closed)
-	for _, found := range t.probes {
-		if before, regular := found.leftOut(&Config{Probes: IgnoreProbes}, t.now); regular {
-			a.add(before)
-		} else {
-			a.add(found.activity)
+	t.arrivals.lengthen(int((t.now - trigger) / time.Second))
+	r := t.summary
+	r.PerSecond = slices.Clone(t.arrivals.perSecond)
+	r.Patterns = t.patterns()
+	for _, p := range r.Patterns {
+		if p.LeftOut {
+			r.LeftOut.Probes += p.Count
 		}
 	}
-	return a.opened
+	return r
 }
 
 // Peer is an address with open connections.
 type Peer struct {
-	Addr netip.Addr
-	Open int
+	Addr netip.Addr `json:"peer"`
+	Open int        `json:"open"`
 }
 
 // Peers returns at most n peers, in descending order of the connections open in the

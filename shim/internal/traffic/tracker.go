@@ -52,91 +52,59 @@ func (c *Config) ignores(s *tcp.Socket) bool {
 // of Observe for each socket, and a call of End; Verdict and Summary then describe the
 // latest sample. A sample allocates no memory for connections already known.
 type Tracker struct {
-	cfg         Config
-	start       time.Time     // the trigger: silence counts from here
-	now         moment        // of the current sample
-	interval    time.Duration // since the previous sample
-	sampleNo    uint32
-	firstSample uint32 // the sample whose connections are older than the trigger
+	cfg      Config
+	start    time.Time // the trigger: silence counts from here
+	now      moment    // of the current sample
+	baseline bool      // the connections of the current sample are older than the trigger, or not known to be new
 
-	current     tally  // of the current sample so far
-	latest      tally  // of the latest complete sample
-	complete    bool   // the latest sample was complete
-	sourceEnded moment // the former source: connections that came shortly before are not known to be new
+	current sample
+	summary Summary // of the latest complete sample
+	verdict Verdict // on the latest sample
 
-	conns    map[uint64]*conn // the open connections, by identity
-	closed   activity         // of closed connections, and of connections never shown
-	probes   probes           // closed connections that may be health probes, left out of closed
+	conns    map[uint64]*conn    // the open connections, by identity
+	closed   activity            // of closed connections, and of connections never shown
+	probes   map[Pattern]*series // closed connections that may be health probes, left out of closed, by [conn.key]
 	arrivals arrivals
 	queues   queues
-	cause    cause
 	usual    Usual
-
-	halfOpen int // see LeftOut
-	bare     int // closed connections on which no byte was received
+	active   Cause // the latest activity that counts, possible health probes aside
+	probing  Cause // the latest of a possible health probe
+	bare     int   // closed connections on which no byte was received
 }
 
 // moment returns a time as a moment.
-func (t *Tracker) moment(at time.Time) moment { return trigger + moment(at.Sub(t.start)) }
+func (t *Tracker) moment(at time.Time) moment { return trigger + at.Sub(t.start) }
 
 // time returns a moment as a time, zero for never.
 func (t *Tracker) time(m moment) time.Time {
 	if m == 0 {
 		return time.Time{}
 	}
-	return t.start.Add(m.sinceTrigger())
+	return t.start.Add(m - trigger)
 }
 
 // silence returns the time since m, or since the trigger if that is later.
-func (t *Tracker) silence(m moment) time.Duration { return time.Duration(t.now - max(m, trigger)) }
+func (t *Tracker) silence(m moment) time.Duration { return t.now - max(m, trigger) }
 
 func (t *Tracker) silentSince(at moment) bool { return t.silence(at) >= t.cfg.QuietFor }
 
 // recent reports whether something since the trigger happened less than QuietFor ago.
 func (t *Tracker) recent(at moment) bool { return at > trigger && !t.silentSince(at) }
 
-// tally is what a sample found.
-type tally struct {
-	activity           // of open connections
-	counted   activity // the same, without the bytes of probes that are left out
-	listeners int
-
-	open         int        // established
-	lasting      int        // of open, with a peer that answers: Drained waits
-	lastingPeer  netip.Addr // of any of lasting
-	halfOpen     int        // in SYN_RECV
-	bare         int        // new, and nothing received
-	gone         int        // the peer no longer answers
-	inUse        int        // a byte moved less than QuietFor ago
-	unsent       bool       // a peer has not acknowledged all bytes
-	bytesUnknown bool       // a response may have been sent: the source shows no bytes
-	withoutInfo  bool       // a connection is open whose bytes the source does not show
-
-	inFlight int   // requests that hold
-	slow     int   // of inFlight, certainly not answered, and silent for slowAfter
-	served   int   // of inFlight, of which the program may have read a part
-	atRisk   int   // requests that a signal might cut
-	givenUp  int   // requests silent for MaxSilence
-	unread   bool  // bytes wait to be read by the program
-	oldest   *conn // of inFlight, the one silent longest
-}
-
 // New returns the tracker of a hold that begins at start.
 func New(cfg Config, start time.Time) *Tracker {
-	return &Tracker{cfg: cfg, start: start, firstSample: 1, conns: map[uint64]*conn{}, probes: probes{},
-		queues: queues{accepted: map[uint16]bool{}}, usual: Usual{PureACKs: 1}}
+	return &Tracker{cfg: cfg, start: start, baseline: true, conns: map[uint64]*conn{}, probes: map[Pattern]*series{},
+		queues: queues{accepted: map[uint16]bool{}}, usual: Usual{PureACKs: 1}, verdict: Verdict{Incomplete: true}}
 }
 
 // Begin begins a sample.
 func (t *Tracker) Begin(now time.Time) {
 	previous := t.now
 	t.now = t.moment(now)
-	t.interval = time.Duration(t.now - previous)
-	if t.interval > stuckAfter/2 { // lameduck itself was stopped, and perhaps the program too
+	if t.now-previous > stuckAfter/2 { // lameduck itself was stopped, and perhaps the program too
 		t.queues.progressAt = t.now
 	}
-	t.current = tally{}
-	t.sampleNo++
+	t.current = sample{Verdict: Verdict{NoSockets: true}, lasting: Cause{Kind: OpenConnections}}
 	t.queues.begin()
 }
 
@@ -145,174 +113,100 @@ func (t *Tracker) Observe(s *tcp.Socket) {
 	switch {
 	case t.cfg.ignores(s):
 	case s.State == tcp.Listen:
-		t.current.listeners++
+		t.current.NoSockets = false
 		t.queues.add(s)
 	case s.State == tcp.SynRecv, s.State == tcp.NewSynRecv:
-		t.current.halfOpen++
+		t.current.LeftOut.HalfOpen++
 		if s.Retries == 0 {
-			t.current.atRisk++
+			t.current.AtRisk++
 		}
-	case s.State == tcp.TimeWait, s.State == tcp.Close, s.State == tcp.SynSent, isRemnant(s):
+	case s.State == tcp.TimeWait, s.State == tcp.Close, s.State == tcp.SynSent:
+	case s.State == tcp.FinWait2 && s.Cookie != 0 && !s.HasInfo:
+		// What the kernel keeps of a closed connection until the peer closes too, see sock_diag(7).
 	default:
 		t.observe(s)
 	}
 }
 
-// isRemnant reports whether a socket is what the kernel keeps of a closed connection until
-// the peer closes too. sock_diag(7) shows no tcp_info of such sockets.
-func isRemnant(s *tcp.Socket) bool {
-	return s.State == tcp.FinWait2 && s.Cookie != 0 && !s.HasInfo
+// Rest is the part of a sample that the list of sockets does not show.
+type Rest struct {
+	Incomplete bool // the list of sockets could not be read to its end: no condition holds
+	NewSource  bool // the next sample comes from another source, which may identify connections differently
+
+	Closed   []Closed  // connections closed since the previous sample; End only reads the slice
+	MissedAt time.Time // the latest time at which connections may have been missed: activity; zero: never
+	Opened   int       // connections accepted since the previous sample, events of which will come; 0: unknown
+	Accepted int       // connections the kernel accepted since the start, if new; 0: unknown, or as before
+	Segments bool      // TCP segments have arrived in the network namespace since the previous sample
 }
 
-// observe adds a connection to the sample.
-func (t *Tracker) observe(s *tcp.Socket) {
-	id := identity(s)
-	c, known := t.conns[id]
-	afterTrigger := t.sampleNo > t.firstSample
-	if !known {
-		c = &conn{isNew: afterTrigger}
-		t.conns[id] = c
-		if afterTrigger {
-			t.arrivals.add(t.now.sinceTrigger())
-		}
-		if !receivedNothing(s) {
-			c.rhythm.last.at = t.now - moment(s.Info.LastReceived)
-		}
-	}
-	before := c.activity
-	wasAccepted := c.accepted
-	if c.inFlight && c.request == InFlight {
-		c.rhythm.waits += t.interval
-	}
-	m := c.update(s, t.now, known)
-	t.noteOpened(c, t.now, !receivedNothing(s))
-	if known {
-		c.rhythm.add(s, &m, t.now, before, c.inFlight)
-		c.waited = c.waited && m.received == 0 // else the next request has come
-	}
-	c.sample = t.sampleNo
-	c.missedAt = 0
-	t.queues.note(s, c.accepted)
-	t.usual.learn(s)
-	if c.accepted && !wasAccepted && afterTrigger || known && m.served() {
-		t.queues.madeProgress = true
-	}
-	t.count(c, s)
-	t.countRequest(c, s)
-	t.noteActivity(c)
+// Closed is a closed connection as the kernel last knew the socket. Many connections are
+// so short that no sample shows them.
+type Closed struct {
+	Socket tcp.Socket
+	At     time.Time // when the event was read
 }
 
-// noteOpened notes the first bytes of a new connection.
-func (t *Tracker) noteOpened(c *conn, at moment, received bool) {
-	if !c.isNew || c.opened != 0 || !received {
-		return
+// End ends a sample.
+func (t *Tracker) End(rest Rest) {
+	for i := range rest.Closed {
+		t.addClosed(&rest.Closed[i])
 	}
-	c.opened = at
-	if found := t.probes.of(c); found == nil || !found.steady || t.cfg.Probes == CountProbes {
-		t.arrivals.note(at, t.cfg.QuietFor)
+	t.addUnseen(&rest)
+	t.baseline = rest.NewSource || t.baseline && rest.Incomplete
+	if rest.Incomplete {
+		t.verdict = Verdict{Incomplete: true}
+	} else {
+		t.finish()
 	}
+	t.summary.Accepted = t.arrivals.accepted
+	t.summary.More = t.summary.More || !rest.MissedAt.IsZero()
 }
 
-// count adds an open connection to the tally.
-func (t *Tracker) count(c *conn, s *tcp.Socket) {
+// finish makes the current sample the latest complete one. After an incomplete sample the
+// program may have made progress. What clients do is no progress.
+func (t *Tracker) finish() {
 	y := &t.current
-	y.activity.add(c.activity)
-	counted := c.activity
-	if t.leavesOut(c) {
-		counted = c.rhythm.first.before
+	t.dropMissing()
+	waiting := t.queues.longest(t.now)
+	if waiting.Connections == 0 && !y.unread || y.bytesUnknown || t.verdict.Incomplete {
+		t.queues.progressAt = t.now
 	}
-	y.counted.add(counted)
-	if t.recent(counted.moved) {
-		y.inUse++
-	}
-	gone := peerGone(s)
-	if s.State == tcp.Established {
-		y.open++
-		if !gone {
-			y.lasting++
-			y.lastingPeer = c.peer
-		}
-	}
-	if gone {
-		y.gone++
-	}
-	if c.isNew && receivedNothing(s) {
-		y.bare++
-	}
-	y.unsent = y.unsent || s.Unsent > 0 && !gone
-	y.bytesUnknown = y.bytesUnknown || c.accepted && !s.HasInfo
-	y.withoutInfo = y.withoutInfo || !s.HasInfo && mayReceive(s)
+	t.addSeries()
+	t.conclude(y)
+	y.LastNew = t.time(y.opened)
+	y.LastByte = t.time(y.moved)
+	y.Cause = t.cause(waiting)
+	y.More = t.summary.More
+	y.LeftOut.HalfOpen = max(y.LeftOut.HalfOpen, t.summary.LeftOut.HalfOpen)
+	y.LeftOut.Bare += t.bare
+	t.summary = y.Summary
+	t.verdict = y.Verdict
 }
 
-// maxTie is how long a tie in ping-pong mode holds after the last byte, or for three times
-// QuietFor. Such a request has probably been answered. After 2 s slow requests were cut.
-const maxTie = 12 * time.Second
-
-// isOver reports whether a tie whose last byte moved at since no longer holds.
-func (t *Tracker) isOver(since moment) bool {
-	return time.Duration(t.now-since) >= min(max(maxTie, 3*t.cfg.QuietFor), t.cfg.MaxSilence)
-}
-
-// slowAfter is the silence of a request that outlasts a search for a lull.
-const slowAfter = time.Second
-
-// countRequest adds the request on a connection to the tally. Silence counts from the
-// trigger, lest a slow request be cut for what it did before. A tie is given no such time.
-func (t *Tracker) countRequest(c *conn, s *tcp.Socket) {
-	y := &t.current
-	state := c.judge(s, t.usual)
-	if state == Tie && (t.leavesOut(c) || s.Info.PingPong && t.isOver(c.since)) {
-		state = Idle
-		c.request = Idle
+// addUnseen adds connections and bytes that the kernel has counted and no sample shows.
+func (t *Tracker) addUnseen(rest *Rest) {
+	a := &t.arrivals
+	if rest.NewSource { // connections may have come between the last sample of the former source and now
+		t.queues.activeAt = t.now
 	}
-	c.inFlight = state != Idle
-	c.waited = c.waited || state == InFlight && t.silentSince(c.moved)
-	y.unread = y.unread || s.Unread > 0
-	givenUp := t.silence(c.moved) >= t.cfg.MaxSilence
-	switch {
-	case state == Idle:
-	case givenUp:
-		y.givenUp++
-	default:
-		if y.oldest == nil || c.moved < y.oldest.moved {
-			y.oldest = c
-		}
-		y.inFlight++
-		if s.Unread == 0 || c.partlyRead(s) {
-			y.served++
-		}
-		since := c.moved
-		if c.request == InFlight && s.Unread == 0 && s.Unsent == 0 {
-			since = c.since
-		}
-		if state == InFlight && t.silence(since) >= slowAfter {
-			y.slow++
-		}
+	if !rest.MissedAt.IsZero() {
+		t.markActive(t.moment(rest.MissedAt))
 	}
-	if !givenUp && t.atRisk(s, state) {
-		y.atRisk++
+	if rest.Opened > a.accepted-t.summary.Accepted { // until the event tells more
+		t.current.add(activity{t.now, t.now})
+	}
+	if rest.Accepted > 0 {
+		t.markActive(t.now)
+		a.count(t.now-trigger, rest.Accepted)
+	}
+	if rest.Segments && t.current.bytesUnknown { // any segment may have carried bytes of an open connection
+		t.closed.add(activity{moved: t.now})
 	}
 }
 
-// requestDelay is how long after its handshake a client may take to send a request.
-const requestDelay = 100 * time.Millisecond
-
-// atRisk reports whether a signal now would cut a request on a connection, by the state of the
-// last request. In contrast to a request in flight, a response that was sent and not
-// acknowledged is not at risk, since the kernel delivers the response after the program's
-// end. A client that has just connected is about to send a request.
-func (t *Tracker) atRisk(s *tcp.Socket, state RequestState) bool {
-	switch {
-	case !s.HasInfo || peerGone(s):
-		return false
-	case s.Unread > 0 || s.Info.NotSent > 0 && mayReceive(s):
-		return true
-	case receivedNothing(s):
-		return mayReceive(s) && s.Info.LastReceived < requestDelay
-	case s.Unsent > 0:
-		delivered := *s
-		delivered.Unsent = 0
-		state = Classify(&delivered, t.usual)
-	}
-	return state == InFlight
+// markActive notes activity whose connection is not known yet.
+func (t *Tracker) markActive(at moment) {
+	t.closed.add(activity{at, at})
+	t.arrivals.crowded = max(t.arrivals.crowded, at)
 }

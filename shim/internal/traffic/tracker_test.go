@@ -106,7 +106,7 @@ var verdictCases = map[string]struct {
 	"patiently, two probes alike":               {world{lives: append(probing(2), everyProbe(2, 0.7, 60)...), events: true}, quiet, s(8.25)},
 	"patiently, probes and requests":            {world{lives: append(probing(1), every(s(0.3), 0, s(9), request)...), events: true}, quiet, s(11.75)},
 	"patiently, probes of eight clients":        {world{lives: polling(8, 2, 60), events: true}, quiet, s(8.25)},
-	"patiently, probes after many requests":     {world{lives: append(differing(3000, 1.5), everyProbe(2, 1.9, 60)...), events: true}, quiet, s(12)},
+	"patiently, probes after many requests":     {world{lives: append(differing(3000, 1.5), everyProbe(2, 1.9, 60)...), events: true}, quiet, s(8)},
 	"patiently, polls of twelve clients":        {world{lives: polling(12, 2, 15), events: true}, quiet, s(18)},
 	"patiently, a poll that moves away":         {world{lives: polling(1, 1, 5), events: true}, quiet, s(7)},
 	"probes every 1 s, not ignored":             {world{lives: probing(1), events: true, Config: Config{Probes: CountProbes}}, quiet, never},
@@ -174,7 +174,7 @@ func TestStuck(t *testing.T) {
 		"with a request given up before":        {world{queue: full, lives: []life{waiting}, Config: Config{MaxSilence: s(9.5)}}, s(10)},
 		"no tcp_info, none accepted":            {world{queue: full, lives: []life{withoutInfo(waiting)}, Config: Config{MaxSilence: s(5)}}, s(10)},
 		"no tcp_info, one accepted":             {world{queue: full, lives: []life{withoutInfo(waiting), withoutInfo(answered(-5))}, Config: Config{MaxSilence: s(5)}}, never},
-		"short connections come and go unseen":  {world{queue: full, lives: every(s(1.1), 0, s(20), life{accepted: -1, close: s(0.4), unread: 9})}, s(30)},
+		"short connections come and go unseen":  {world{queue: full, lives: every(s(1.1), 0, s(20), life{accepted: -1, close: s(0.4), unread: 9})}, s(30.5)},
 		"a byte moves meanwhile":                {world{queue: full, lives: []life{waiting, {open: s(-3), moves: []move{{s(-3), 9}, {s(6), -9}}}}, Config: Config{MaxSilence: s(8)}}, s(16)},
 		"beside an idle connection, in jiffies": {world{queue: full, lives: []life{{open: s(-9), moves: answered(-9).moves, shown: shown{blurred: true}}}}, s(10)},
 		"still answers":                         {world{queue: full, lives: []life{webSocket(20)}}, s(30)},
@@ -223,6 +223,11 @@ func TestSummary(t *testing.T) {
 	}
 	if got := r.PerSecond; !slices.Equal(got, []int{1, 1, 2, 1, 1, 1, 1, 1, 1, 1}) {
 		t.Errorf("PerSecond is %v", got)
+	}
+	w.Probes = IgnoreProbes
+	_, tr = w.until(s(10), drained)
+	if n := tr.Summary().LeftOut.Probes; r.LeftOut.Probes != 0 || n != 10 {
+		t.Errorf("%d probes are left out if they count, and %d if they are ignored", r.LeftOut.Probes, n)
 	}
 }
 

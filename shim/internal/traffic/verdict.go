@@ -1,6 +1,10 @@
 package traffic
 
-import "time"
+import (
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+)
 
 // Verdict lists the conditions met at the latest sample. Drained implies Quiet, and Quiet
 // implies Settled.
@@ -18,25 +22,37 @@ type Verdict struct {
 	AtRisk int  // requests that a signal at the time of the sample might have cut
 }
 
+// sample is what a sample found: of Summary and Verdict what sockets show, and the rest at the end.
+type sample struct {
+	Summary
+	Verdict
+	activity // without probes that are left out
+
+	lasting      Cause // open connections with a peer that answers: Drained waits
+	unsent       bool  // a peer has not acknowledged all bytes
+	bytesUnknown bool  // a connection is open whose bytes the source does not show
+
+	oldest *conn // of the requests that hold, the one silent longest
+	slow   bool  // one that holds is certainly not answered, and silent for slowAfter
+	served bool  // of one that holds the program may have read a part
+	unread bool  // bytes wait to be read by the program
+}
+
 // Verdict returns the verdict on the latest sample. An incomplete sample meets no condition.
-func (t *Tracker) Verdict() (v Verdict) {
-	if !t.complete {
-		return Verdict{Incomplete: true}
-	}
-	latest := t.withoutProbes(t.latest.counted)
+func (t *Tracker) Verdict() Verdict { return t.verdict }
+
+// conclude completes the verdict on a sample.
+func (t *Tracker) conclude(y *sample) {
+	latest := y.activity
 	latest.add(activity{t.queues.activeAt, t.queues.activeAt})
-	latest.add(activity{t.sourceEnded, t.sourceEnded})
-	y := &t.latest
+	v := &y.Verdict
 	v.Settled = t.silentSince(latest.opened)
-	v.Quiet = v.Settled && t.silentSince(latest.moved) && y.inFlight == 0
-	v.Drained = v.Quiet && y.lasting == 0 && !y.unsent
-	v.Kept = !v.Quiet && t.isKept()
-	v.Active = t.recent(latest.last()) || y.inFlight > 0
-	v.AtRisk = y.atRisk
-	v.NoSockets = y.listeners == 0 && y.open == 0 && y.inFlight == 0
-	noProgress := time.Duration(t.now-t.queues.progressAt) >= max(stuckAfter, t.cfg.QuietFor)
-	v.Stuck = t.queues.waiting && y.served == 0 && noProgress
-	return v
+	v.Quiet = v.Settled && t.silentSince(latest.moved) && y.InFlight == 0
+	v.Drained = v.Quiet && y.lasting.Connections == 0 && !y.unsent
+	v.Kept = !v.Quiet && t.isKept(y)
+	v.Active = t.recent(latest.last()) || y.InFlight > 0
+	v.NoSockets = v.NoSockets && y.Open == 0 && y.InFlight == 0
+	v.Stuck = !y.served && t.now-t.queues.progressAt > max(stuckAfter, t.cfg.QuietFor)
 }
 
 // KeptFor is for how many times QuietFor no new connection has come if clients that never
@@ -48,10 +64,99 @@ const KeptFor = 8
 // connections, and for KeptFor times QuietFor no new connections have come, but for single
 // ones, QuietFor apart, which would not prolong a hold by themselves. A slow request may
 // still be answered.
-func (t *Tracker) isKept() bool {
-	y := &t.latest
+func (t *Tracker) isKept(y *sample) bool {
 	a := &t.arrivals
-	newest := max(a.crowded, t.queues.activeAt, t.sourceEnded)
-	return !y.withoutInfo && t.silence(newest) >= KeptFor*t.cfg.QuietFor && t.silentSince(a.latest) &&
-		t.recent(y.counted.moved) && y.slow == 0
+	newest := max(a.crowded, t.queues.activeAt)
+	return !y.bytesUnknown && t.silence(newest) >= KeptFor*t.cfg.QuietFor && t.silentSince(a.latest) &&
+		y.InUse > 0 && !y.slow
+}
+
+// count adds an open connection to the sample.
+func (t *Tracker) count(c *conn, s *tcp.Socket) {
+	y := &t.current
+	counted := c.activity
+	if t.leavesOut(c) {
+		counted = c.rhythm.first.before
+	}
+	y.add(counted)
+	if t.recent(counted.moved) {
+		y.InUse++
+	}
+	if s.State == tcp.Established {
+		y.Open++
+	}
+	switch {
+	case peerGone(s):
+		y.LeftOut.Gone++
+	case s.State == tcp.Established:
+		y.lasting.Connections++
+		y.lasting.Peer = c.peer
+	}
+	if c.isNew && receivedNothing(s) {
+		y.LeftOut.Bare++
+	}
+	y.unsent = y.unsent || s.Unsent > 0 && !peerGone(s)
+	y.bytesUnknown = y.bytesUnknown || c.accepted && !s.HasInfo && mayReceive(s)
+}
+
+// maxTie is how long a tie in ping-pong mode holds after the last byte, or for three times
+// QuietFor. Such a request has probably been answered. After 2 s slow requests were cut.
+const maxTie = 12 * time.Second
+
+// slowAfter is the silence of a request that outlasts a search for a lull.
+const slowAfter = time.Second
+
+// countRequest adds the request on a connection to the sample. Silence counts from the
+// trigger, lest a slow request be cut for what it did before. A tie is given no such time.
+func (t *Tracker) countRequest(c *conn, s *tcp.Socket) {
+	y := &t.current
+	state := c.judge(s, t.usual)
+	tieEnds := c.since + min(max(maxTie, 3*t.cfg.QuietFor), t.cfg.MaxSilence)
+	if state == Tie && (t.leavesOut(c) || s.Info.PingPong && t.now >= tieEnds) {
+		state = Idle
+		c.request = Idle
+	}
+	c.waited = c.waited || state == InFlight && t.silentSince(c.moved)
+	y.unread = y.unread || s.Unread > 0
+	givenUp := t.silence(c.moved) >= t.cfg.MaxSilence
+	switch {
+	case state == Idle:
+	case givenUp:
+		y.LeftOut.GivenUp++
+	default:
+		if y.oldest == nil || c.moved < y.oldest.moved {
+			y.oldest = c
+		}
+		y.InFlight++
+		if s.Unread == 0 || c.partlyRead(s) {
+			y.served = true
+		}
+		if state == InFlight && t.silence(c.since) >= slowAfter {
+			y.slow = true
+		}
+	}
+	if !givenUp && t.atRisk(s, state) {
+		y.AtRisk++
+	}
+}
+
+// requestDelay is how long after its handshake a client may take to send a request.
+const requestDelay = 100 * time.Millisecond
+
+// atRisk reports whether a signal now would cut a request on a connection, by the state of the
+// last request. In contrast to a request in flight, a response that was sent and not
+// acknowledged is not at risk, since the kernel delivers the response after the program's
+// end. A client that has just connected is about to send a request.
+func (t *Tracker) atRisk(s *tcp.Socket, state RequestState) bool {
+	switch {
+	case !s.HasInfo || peerGone(s):
+		return false
+	case s.Unread > 0 || s.Info.NotSent > 0 && mayReceive(s):
+		return true
+	case receivedNothing(s):
+		return mayReceive(s) && s.Info.LastReceived < requestDelay
+	case s.Unsent > 0:
+		state = lastRequest(s, t.usual)
+	}
+	return state == InFlight
 }
