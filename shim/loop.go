@@ -127,6 +127,9 @@ func (l *loop) warnUnobservable(s *observe.Snapshot, seen *report.Observation) {
 	default:
 		l.log(Warn, "observing the traffic through %s: %s", s.Observer, s.Trouble)
 	}
+	if s.CloseTrouble != "" && l.sample.CloseTrouble == "" {
+		l.log(Warn, "%s: cannot close connections: %s", Flag("close-idle"), s.CloseTrouble)
+	}
 	lasts := stop.FormatDuration(l.plan.stop.Gate.UnseenFloor)
 	switch {
 	case s.State == l.sample.State:

@@ -49,8 +49,10 @@ func newPlan(c *Config, terminal, pid1 bool) (*plan, error) {
 			StopSelfOnTSTP:      c.StopSelfOnTSTP && !pid1,
 			TermGroup:           c.TermGroup,
 		},
-		traffic: traffic.Config{IgnorePorts: c.IgnorePorts, IgnorePeers: c.IgnorePeers, Probes: c.Probes},
-		pid1:    pid1,
+		traffic: traffic.Config{
+			IgnorePorts: c.IgnorePorts, IgnorePeers: c.IgnorePeers, Probes: c.Probes, CloseIdle: c.CloseIdle,
+		},
+		pid1: pid1,
 	}
 	p.Warnings = slices.Clone(c.Warnings)
 	p.terms = report.Terms{Config: &p.stop, TrafficConfig: &p.traffic, WaitGone: c.WaitGone}

@@ -25,8 +25,9 @@ var walls = map[string]string{
 	"shim":             "alive health observe preset proc procfs quote report sig sigcatch stderr stop termlog traffic unix",
 
 	"shim/internal/alive":    "unix",
+	"shim/internal/closer":   "procfs scope sockdiag tcp unix",
 	"shim/internal/health":   "unix",
-	"shim/internal/observe":  "alive health procfs scope sockdiag stop tcp traffic unix",
+	"shim/internal/observe":  "alive closer health procfs scope sockdiag stop tcp traffic unix",
 	"shim/internal/preset":   "sig stop",
 	"shim/internal/proc":     "procfs sig sigcatch unix",
 	"shim/internal/procfs":   "tcp unix",

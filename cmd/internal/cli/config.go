@@ -110,6 +110,9 @@ func isMet(need string, cfg *shim.Config) (met bool, remedy string) {
 	switch need {
 	case "until":
 		return cfg.Until != shim.Elapsed, fmt.Sprintf("unless the hold waits for traffic: give %s too", until)
+	case "quiet":
+		return cfg.Until == shim.Quiet || cfg.Until == shim.Drained,
+			fmt.Sprintf("unless the hold waits for clients that stay: give %s too", shim.Flag("until", shim.Quiet))
 	case "hold":
 		return cfg.Holds(), needsHold
 	case "sequence": // a stop signal does more than pass

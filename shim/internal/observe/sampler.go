@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/alive"
+	"github.com/lameduck-init/lameduck/shim/internal/closer"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
@@ -18,6 +19,14 @@ const (
 
 // searchInterval is the shortest time between two samples while the loop searches for a lull.
 const searchInterval = time.Millisecond
+
+// closeInterval is the shortest time between two samples while kept connections are to be
+// closed, each of which may be idle for a moment only.
+const closeInterval = 25 * time.Millisecond
+
+// closeGap is the time between two connections that are closed: clients that connect again
+// all at once could be too much for a server.
+const closeGap = 200 * time.Microsecond
 
 // afterHoldInterval is the interval of samples after the hold.
 const afterHoldInterval = time.Second
@@ -33,6 +42,8 @@ type Sampler struct {
 	observer     *observer
 	tracker      *traffic.Tracker
 	snapshot     Snapshot
+	closer       closer.Closer
+	closing      bool      // kept connections are to be closed
 	scannedAt    time.Time // when the listeners were found; zero: not yet
 	lastServedAt time.Time // when there was a listener or a connection last; zero: never
 }
@@ -46,7 +57,10 @@ func Start(cfg Config, out chan Snapshot) *Sampler {
 }
 
 func newSampler(cfg Config, out chan Snapshot) *Sampler {
-	return &Sampler{cfg: cfg, out: out, handled: make(chan bool, 1), tracker: traffic.New(cfg.Traffic, cfg.Start)}
+	return &Sampler{
+		cfg: cfg, out: out, handled: make(chan bool, 1), tracker: traffic.New(cfg.Traffic, cfg.Start),
+		closer: closer.Closer{WholePIDNamespace: cfg.WholePIDNamespace},
+	}
 }
 
 // Continue tells the Sampler that a snapshot has been handled, and whether a search for a
@@ -69,7 +83,35 @@ func (s *Sampler) run() {
 		s.snapshot.PreviousTook = time.Since(s.snapshot.Began)
 		s.cfg.Wake()
 		s.searching = <-s.handled
-		s.observer.events.wait(time.Now().Add(s.pause(took)))
+		idle, talking := s.tracker.Closable()
+		s.closing = talking > 0
+		next := time.Now().Add(s.pause(took))
+		s.close(idle, next)
+		s.observer.events.wait(next)
+	}
+}
+
+// close closes idle connections, until the next sample is due.
+func (s *Sampler) close(idle []traffic.Closable, next time.Time) {
+	if s.searching || s.slowed.Load() {
+		return
+	}
+	defer s.closer.EndRound()
+	for i := range idle {
+		k := &idle[i]
+		closed, err := s.closer.ShutDown(k.Inode, k.Cookie, k.IsIdle)
+		if err != nil {
+			s.snapshot.CloseTrouble = err.Error()
+		}
+		if !closed {
+			continue
+		}
+		s.tracker.NoteClosed(k)
+		due := time.Now().Add(closeGap)
+		if !due.Before(next) {
+			return
+		}
+		s.observer.events.wait(due)
 	}
 }
 
@@ -186,6 +228,9 @@ func (s *Sampler) pause(took time.Duration) time.Duration {
 	}
 	if s.observer.sockets > manySockets {
 		pause = max(pause, 10*took)
+	}
+	if s.closing {
+		pause = min(pause, max(closeInterval, 10*took))
 	}
 	held := time.Since(cfg.Start)
 	end := cfg.Ceiling - 2*took

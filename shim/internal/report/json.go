@@ -35,6 +35,8 @@ type Figures struct {
 	Open       *int            `json:"open"`
 	InFlight   *int            `json:"in_flight"`
 	LeftOut    *leftOut        `json:"left_out"`
+	ClosedIdle *int            `json:"closed_idle"` // kept connections
+	CameBack   *int            `json:"came_back"`   // connections since, from the peers of those closed
 	NewPorts   []uint16        `json:"new_ports"`
 	Sent       []sentInFigures `json:"sent"`
 	Lull       *bool           `json:"lull"` // the first signal was sent without a request in flight
@@ -96,6 +98,9 @@ func (s *Stop) Figures() *Figures {
 	f.LastNewMS = NullIfZero(max(s.ms(o.LastNew), 0))
 	f.LastByteMS = NullIfZero(max(s.ms(o.LastByte), 0))
 	f.LeftOut = (*leftOut)(&o.LeftOut)
+	if s.TrafficConfig.CloseIdle {
+		f.ClosedIdle, f.CameBack = &o.ClosedIdle, &o.CameBack
+	}
 	return f
 }
 

@@ -42,6 +42,7 @@ type conn struct {
 	judgment
 	waited bool // the last request was silent for QuietFor in the hold
 	rhythm byteRhythm
+	usage  usage
 }
 
 // update compares s with the connection as it was before, and remembers s. It reports whether
@@ -105,10 +106,12 @@ func (t *Tracker) observe(s *tcp.Socket) {
 		t.conns[id] = c
 		if c.isNew {
 			t.arrivals.show(t.now - trigger)
+			t.closings.noteNew(s.Remote.Addr())
 		}
 	}
 	before := *c
 	served, _ := c.update(&before, s, t.now)
+	c.usage.update(&before, c)
 	t.noteOpened(c, t.now, !receivedNothing(s))
 	c.rhythm.add(c, &before, t.now-s.Info.LastReceived)
 	c.waited = c.waited && c.received == before.received // else the next request has come
@@ -149,6 +152,7 @@ func (t *Tracker) addClosed(closed *Closed) {
 	if !known {
 		c = &conn{isNew: true}
 		t.arrivals.show(at - trigger)
+		t.closings.noteNew(s.Remote.Addr())
 	}
 	before := *c
 	served, unseen := c.update(&before, s, at)

@@ -22,6 +22,9 @@ type Summary struct {
 	InUse   int     // connections on which bytes moved less than QuietFor ago, left out probes aside
 	Cause   Cause   // what the condition waited for last
 	LeftOut LeftOut // what did not count
+
+	ClosedIdle int // connections of Tracker.NoteClosed
+	CameBack   int // of their peers, how many have connected since
 }
 
 // LeftOut counts what does not count as traffic.
@@ -39,6 +42,8 @@ func (t *Tracker) Summary() Summary {
 	r := t.summary
 	r.PerSecond = slices.Clone(t.arrivals.perSecond)
 	r.Patterns = t.patterns()
+	r.ClosedIdle = t.closings.closed
+	r.CameBack = t.closings.cameBack
 	for _, p := range r.Patterns {
 		if p.LeftOut {
 			r.LeftOut.Probes += p.Count

@@ -17,6 +17,7 @@ type Config struct {
 	IgnorePeers []netip.Prefix
 	Probes      ProbeRule
 	Until       Condition // for Summary.Cause
+	CloseIdle   bool      // list the connections of Tracker.Closable
 }
 
 // Condition is the condition of a hold, a field of [Verdict].
@@ -70,6 +71,7 @@ type Tracker struct {
 	active   Cause // the latest activity that counts, possible health probes aside
 	probing  Cause // the latest of a possible health probe
 	bare     int   // closed connections on which no byte was received
+	closings closings
 }
 
 // moment returns a time as a moment.
@@ -106,6 +108,7 @@ func (t *Tracker) Begin(now time.Time) {
 	}
 	t.current = sample{Verdict: Verdict{NoSockets: true}, lasting: Cause{Kind: OpenConnections}}
 	t.queues.begin()
+	t.closings.begin()
 }
 
 // Observe adds a socket to the sample. The caller may reuse s afterwards.

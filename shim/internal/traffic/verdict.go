@@ -118,6 +118,7 @@ func (t *Tracker) countRequest(c *conn, s *tcp.Socket) {
 	}
 	c.waited = c.waited || state == InFlight && t.silentSince(c.moved)
 	y.unread = y.unread || s.Unread > 0
+	t.noteKept(c, s, state)
 	givenUp := t.silence(c.moved) >= t.cfg.MaxSilence
 	switch {
 	case state == Idle:
