@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -19,38 +20,41 @@ import (
 // rounds no descriptor is open.
 type Closer struct {
 	// WholePIDNamespace means that all processes of our PID namespace may be ours, rather
-	// than our descendants alone. Those in a control group that is not ours are a neighbor's.
+	// than our descendants alone.
 	WholePIDNamespace bool
 
-	root    procfs.Root
-	holders map[uint32]holder // processes that hold sockets, by inode, as of the last search
-	current bool              // holders are of this round
-	pidfds  map[int]int       // of this round, by PID
-	refused error             // why sockets of a process could not be duplicated, in this round
+	root       procfs.Root
+	holders    map[uint32]holder // by the inodes of sockets, as of the last search
+	searchedAt time.Time
+	pidfds     map[int]int // of this round, by PID
+	refused    error       // why the sockets of a process cannot be duplicated
 }
 
-// holder is a process that has a descriptor of a socket.
+// holder is a process with a descriptor of a socket.
 type holder struct{ pid, fd int }
 
-// ShutDown closes the connection with the inode and the cookie for reading, if isIdle says
-// so of the socket's present state. The server then reads the end of the stream, as if the
-// client had left, after all that has arrived. ShutDown reports whether that was done; a
-// connection that nobody of us holds (anymore) is none of ours. A nil error without a
-// shutdown may be tried again in the next round.
+// searchInterval is the shortest time between two searches, which read the descriptors of
+// all processes.
+const searchInterval = time.Second
+
+// ShutDown closes the connection with the inode and the cookie for reading, if isIdle says so
+// of its present state. The server then reads the end of the stream after all that has
+// arrived, as if the client had left. ShutDown reports whether that was done. An error means
+// that lameduck may not do that; without an error the next round may try again. A connection
+// that no process of ours holds is left alone.
 func (c *Closer) ShutDown(inode uint32, cookie uint64, isIdle func(*tcp.Socket) bool) (done bool, err error) {
-	for {
-		found, known := c.holders[inode]
-		if known {
-			done, err = c.shutDown(found, cookie, isIdle)
-		}
-		switch {
-		case known && err != errOther:
-			return done, err
-		case c.current:
-			return false, c.refused
-		}
-		c.search()
+	err = errOther
+	if found, known := c.holders[inode]; known {
+		done, err = c.shutDown(found, cookie, isIdle)
 	}
+	switch {
+	case err != errOther:
+		return done, err
+	case time.Since(c.searchedAt) < searchInterval:
+		return false, c.refused
+	}
+	c.search()
+	return c.ShutDown(inode, cookie, isIdle)
 }
 
 // errOther means that a descriptor is not that of the socket (anymore).
@@ -67,8 +71,7 @@ func (c *Closer) shutDown(h holder, cookie uint64, isIdle func(*tcp.Socket) bool
 	case unix.EMFILE, unix.ENFILE, unix.ENOMEM:
 		return false, nil
 	default:
-		c.refused = c.explain(h.pid, err)
-		return false, c.refused
+		return false, c.refuse(h.pid, err)
 	}
 	s, err := sockdiag.ReadSocket(fd)
 	if err != nil || s.Cookie != cookie {
@@ -98,14 +101,11 @@ func (c *Closer) EndRound() {
 		unix.Close(pidfd)
 	}
 	clear(c.pidfds)
-	c.current = false
-	c.refused = nil
 }
 
 // search finds the holders of our sockets. Of several, the last is as good as any. Where
 // processes of other containers may be among ours, the control group tells them apart.
 func (c *Closer) search() {
-	c.current = true
 	c.holders = map[uint32]holder{}
 	pids, _ := scope.Processes(c.root, c.WholePIDNamespace)
 	for _, pid := range pids {
@@ -118,13 +118,22 @@ func (c *Closer) search() {
 			}
 		})
 		if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
-			c.refused = c.explain(pid, unix.EPERM)
+			c.refuse(pid, unix.EPERM)
 		}
 	}
+	c.searchedAt = time.Now()
 }
 
 // isHook reports whether our processes are not our descendants.
 func (c *Closer) isHook() bool { return c.WholePIDNamespace && os.Getpid() != 1 }
+
+// refuse remembers why the sockets of a process cannot be duplicated.
+func (c *Closer) refuse(pid int, err error) error {
+	if c.refused == nil {
+		c.refused = c.explain(pid, err)
+	}
+	return c.refused
+}
 
 // explain returns why a socket of a process could not be duplicated, and what would help. See
 // ptrace(2), "Ptrace access mode checking".

@@ -84,7 +84,7 @@ func (s *Sampler) run() {
 		s.cfg.Wake()
 		s.searching = <-s.handled
 		idle, talking := s.tracker.Closable()
-		s.closing = talking > 0
+		s.closing = talking > 0 && s.snapshot.CloseTrouble == ""
 		next := time.Now().Add(s.pause(took))
 		s.close(idle, next)
 		s.observer.events.wait(next)

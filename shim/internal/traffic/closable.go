@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"time"
@@ -73,15 +74,16 @@ func (k *Closable) IsIdle(now *tcp.Socket) bool {
 
 // noteKept notes a connection that clients keep, by the state of its last request.
 func (t *Tracker) noteKept(c *conn, s *tcp.Socket, state RequestState) {
-	if !t.cfg.CloseIdle || !c.usage.reused || c.usage.closed || s.State != tcp.Established {
+	if !t.cfg.CloseIdle || !c.usage.reused || c.usage.closed || s.State != tcp.Established || t.leavesOut(c) {
 		return
 	}
 	if t.recent(c.moved) {
 		t.closings.talking++
 	}
 	idleFor := min(s.Info.LastSent, s.Info.LastReceived)
-	if state == Idle && !c.usage.streams && idleFor >= minIdle && s.Unread == 0 && s.Unsent == 0 && !t.leavesOut(c) {
-		t.closings.idle = append(t.closings.idle, Closable{s.Inode, s.Cookie, c, s.Info.Received, s.Info.Sent, idleFor})
+	candidate := Closable{s.Inode, s.Cookie, c, s.Info.Received, s.Info.Sent, idleFor}
+	if state == Idle && !c.usage.streams && idleFor >= minIdle && candidate.IsIdle(s) {
+		t.closings.idle = append(t.closings.idle, candidate)
 	}
 }
 
@@ -96,7 +98,7 @@ func (t *Tracker) Closable() (idle []Closable, talking int) {
 		return nil, 0
 	}
 	idle = t.closings.idle
-	slices.SortFunc(idle, func(a, b Closable) int { return int(a.idleFor - b.idleFor) })
+	slices.SortFunc(idle, func(a, b Closable) int { return cmp.Compare(a.idleFor, b.idleFor) })
 	ordered := make([]Closable, 0, len(idle))
 	for low, high := (len(idle)-1)/2, (len(idle)-1)/2+1; len(ordered) < len(idle); low, high = low-1, high+1 {
 		if low >= 0 {
