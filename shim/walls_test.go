@@ -57,7 +57,7 @@ var pure = map[string]string{
 	"shim/internal/sig":     "fmt math/bits slices strconv strings",
 	"shim/internal/stop":    "errors fmt slices strconv strings time",
 	"shim/internal/tcp":     "math net/netip slices time",
-	"shim/internal/traffic": "cmp encoding/binary hash/fnv net/netip slices sort time",
+	"shim/internal/traffic": "cmp hash/maphash net/netip slices time",
 }
 
 // wallName returns the name of an import path in walls and pure.

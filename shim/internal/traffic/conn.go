@@ -1,7 +1,7 @@
 package traffic
 
 import (
-	"hash/fnv"
+	"hash/maphash"
 	"net/netip"
 	"time"
 
@@ -96,26 +96,36 @@ func receivedNothing(s *tcp.Socket) bool {
 	return s.HasInfo && (s.Info.Received == 0 || s.Info.Received == 1 && s.Info.Segments == 0)
 }
 
-// observe adds a connection to the sample.
-func (t *Tracker) observe(s *tcp.Socket) {
+// follow updates the connection of a socket, which may be a new one. The program has made
+// progress if it has read or sent a byte.
+func (t *Tracker) follow(s *tcp.Socket, at moment, isNew bool) (c *conn, before conn, unseen bool) {
 	id := identity(s)
-	c, known := t.conns[id]
-	if !known {
-		c = &conn{isNew: !t.baseline}
+	c = t.conns[id]
+	if c == nil {
+		c = &conn{isNew: isNew}
 		t.conns[id] = c
-		if c.isNew {
-			t.arrivals.show(t.now - trigger)
+		if isNew {
+			t.arrivals.show(at - trigger)
 		}
 	}
-	before := *c
-	served, _ := c.update(&before, s, t.now)
-	t.noteOpened(c, t.now, !receivedNothing(s))
+	before = *c
+	served, unseen := c.update(&before, s, at)
+	if served {
+		t.queues.progressAt = t.now
+	}
+	t.noteOpened(c, at, unseen || !receivedNothing(s))
+	return c, before, unseen
+}
+
+// observe adds a connection to the sample.
+func (t *Tracker) observe(s *tcp.Socket) {
+	c, before, _ := t.follow(s, t.now, !t.baseline)
 	c.rhythm.add(c, &before, t.now-s.Info.LastReceived)
 	c.waited = c.waited && c.received == before.received // else the next request has come
 	c.seen = t.now
 	t.queues.note(s, c.accepted)
 	t.usual.learn(s)
-	if c.accepted && !before.accepted && !t.baseline || known && served {
+	if c.accepted && !before.accepted && !t.baseline {
 		t.queues.progressAt = t.now
 	}
 	t.count(c, s)
@@ -143,21 +153,10 @@ func (t *Tracker) addClosed(closed *Closed) {
 		return
 	}
 	at := t.moment(closed.At)
-	id := identity(s)
-	c, known := t.conns[id]
-	delete(t.conns, id)
-	if !known {
-		c = &conn{isNew: true}
-		t.arrivals.show(at - trigger)
-	}
-	before := *c
-	served, unseen := c.update(&before, s, at)
-	t.noteOpened(c, at, unseen || !receivedNothing(s))
+	c, _, unseen := t.follow(s, at, true)
+	delete(t.conns, identity(s))
 	if s.Info.Sent > 0 {
 		t.queues.accepted[s.Local.Port()] = true
-	}
-	if served {
-		t.queues.progressAt = t.now
 	}
 	if c.isNew && c.opened == 0 {
 		t.bare++
@@ -210,13 +209,9 @@ func identity(s *tcp.Socket) uint64 {
 	return ConnKey(s.Local, s.Remote)
 }
 
-// ConnKey returns a hash of both ends of a connection.
+// ConnKey returns a hash of both ends of a connection, the same as long as the process runs.
 func ConnKey(local, remote netip.AddrPort) uint64 {
-	h := fnv.New64a()
-	for _, end := range [...]netip.AddrPort{local, remote} {
-		addr := end.Addr().As16()
-		h.Write(addr[:])
-		h.Write([]byte{byte(end.Port() >> 8), byte(end.Port())})
-	}
-	return h.Sum64()
+	return maphash.Comparable(seed, [...]netip.AddrPort{local, remote})
 }
+
+var seed = maphash.MakeSeed()
