@@ -49,11 +49,3 @@ func (a *arrivals) last(span time.Duration) (n int) {
 	}
 	return n
 }
-
-// note notes the first bytes of a new connection that is no health probe.
-func (a *arrivals) note(opened moment, quietFor time.Duration) {
-	if opened-a.latest < quietFor {
-		a.crowded = max(a.crowded, opened)
-	}
-	a.latest = max(a.latest, opened)
-}

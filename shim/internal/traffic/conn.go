@@ -139,9 +139,14 @@ func (t *Tracker) noteOpened(c *conn, at moment, received bool) {
 		return
 	}
 	c.opened = at
-	if found := t.seriesOf(c); found == nil || !found.steady || t.cfg.Probes == CountProbes {
-		t.arrivals.note(at, t.cfg.QuietFor)
+	if found := t.seriesOf(c); found != nil && found.steady && t.cfg.Probes != CountProbes {
+		return
 	}
+	a := &t.arrivals
+	if at-a.latest < t.cfg.QuietFor {
+		a.crowded = max(a.crowded, at)
+	}
+	a.latest = max(a.latest, at)
 }
 
 // addClosed adds a closed connection, which may be new. A listener, or a socket that was
@@ -165,7 +170,7 @@ func (t *Tracker) addClosed(closed *Closed) {
 	if !unseen {
 		came -= s.Info.LastReceived
 	}
-	t.forget(c, came, 0)
+	t.forget(c, came)
 }
 
 // dropMissing removes the connections that the samples of Config.Poll did not show, two
@@ -186,19 +191,29 @@ func (t *Tracker) dropMissing() {
 		delete(t.conns, id)
 		c.moved = c.missedAt // a byte may have moved until then
 		t.noteOpened(c, c.moved, true)
-		t.forget(c, c.opened, t.cfg.Poll)
+		t.forget(c, c.opened)
 		t.queues.progressAt = t.now // perhaps
 	}
 }
 
-// forget keeps only the activity of a closed connection; came is when the last byte was
-// received, and late how imprecise that is.
-func (t *Tracker) forget(c *conn, came moment, late time.Duration) {
+// forget keeps only the activity of a closed connection. One that may be a health probe joins
+// the series of its key; came is when the last byte was received.
+func (t *Tracker) forget(c *conn, came moment) {
 	t.noteActivity(c)
-	isShort := c.opened != 0 && t.now-c.opened <= maxProbeAge
-	if !isShort || c.received > maxProbeBytes || !t.addProbe(c, came, late) {
+	if c.opened == 0 || t.now-c.opened > maxProbeAge || c.received > maxProbeBytes {
 		t.closed.add(c.activity)
+		return
 	}
+	found := t.seriesOf(c)
+	if found == nil {
+		if len(t.probes) >= maxProbeKeys {
+			t.dropSeries()
+		}
+		found = &series{}
+		t.probes[c.key()] = found
+	}
+	found.add(c.activity, came)
+	found.steady = found.steady || t.leavesOutSeries(found)
 }
 
 // identity returns the kernel's cookie of a connection, or the ConnKey.
