@@ -82,10 +82,7 @@ func (p *plan) observeConfig() observe.Config {
 		Ports:             p.CountPorts,
 		WholePIDNamespace: p.terms.Hook || p.pid1,
 		WaitGone:          p.WaitGone,
-		Until:             p.stop.Gate.Until,
-		Floor:             p.stop.Gate.Floor,
-		Ceiling:           p.stop.Gate.MaxHold(),
-		LullStart:         p.stop.Gate.LullStart(),
+		Gate:              p.stop.Gate,
 		DetectServerGone:  p.terms.Hook,
 		Wake:              sigcatch.Wake,
 	}

@@ -208,7 +208,7 @@ func (p *plan) setGate(ceiling time.Duration) {
 		Until: p.Until, WaitGone: len(p.WaitGone) > 0, OnStop: len(p.OnStop) > 0,
 	}
 	t := &p.traffic
-	t.Until = map[Condition]traffic.Condition{Settled: traffic.UntilSettled, Drained: traffic.UntilDrained}[p.Until]
+	t.Until = p.Until
 	t.QuietFor = cmp.Or(p.QuietFor, min(defaultQuiet, ceiling/2))
 	t.Poll = min(max(t.QuietFor/12, 10*time.Millisecond), time.Second)
 	t.MaxSilence = cmp.Or(p.MaxSilence, defaultMaxSilence)

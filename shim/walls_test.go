@@ -40,7 +40,7 @@ var walls = map[string]string{
 	"shim/internal/stop":     "sig",
 	"shim/internal/tcp":      "",
 	"shim/internal/termlog":  "quote unix",
-	"shim/internal/traffic":  "tcp",
+	"shim/internal/traffic":  "stop tcp",
 
 	// For tests only.
 	"shim/internal/e2e":             "",

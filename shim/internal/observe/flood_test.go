@@ -22,7 +22,7 @@ func listening(t *testing.T, start time.Time) (net.Listener, *Sampler) {
 	l := testutil.Must(net.Listen("tcp", "127.0.0.1:0"))
 	t.Cleanup(func() { l.Close() })
 	port := uint16(l.Addr().(*net.TCPAddr).Port)
-	s := newSampler(Config{Start: start, Traffic: usual, Ports: []uint16{port}, Until: stop.Quiet}, nil)
+	s := newSampler(Config{Start: start, Traffic: usual, Ports: []uint16{port}, Gate: stop.Gate{Until: stop.Quiet}}, nil)
 	s.scan(start)
 	s.observer.self.neighborSeen = true // the clients, in this process
 	t.Cleanup(s.observer.close)

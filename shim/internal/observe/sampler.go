@@ -134,7 +134,7 @@ func (s *Sampler) sample(now time.Time) stop.TrafficState {
 
 // state returns what a verdict means for the hold.
 func (s *Sampler) state(now time.Time, v traffic.Verdict) stop.TrafficState {
-	until := s.cfg.Until
+	until := s.cfg.Gate.Until
 	switch {
 	case s.cfg.DetectServerGone && s.serverGone(now, v):
 		return stop.ServerGone
@@ -188,12 +188,12 @@ func (s *Sampler) pause(took time.Duration) time.Duration {
 		pause = max(pause, 10*took)
 	}
 	held := time.Since(cfg.Start)
-	end := cfg.Ceiling - 2*took
+	end := cfg.Gate.MaxHold() - 2*took
 	quietFor := cfg.Traffic.QuietFor
 	lastNew := s.snapshot.Traffic.LastNew.Sub(cfg.Start)
 	lastByte := s.snapshot.Traffic.LastByte.Sub(cfg.Start)
 	for _, at := range [...]time.Duration{
-		cfg.Floor, cfg.LullStart, quietFor, lastNew + quietFor, lastByte + quietFor,
+		cfg.Gate.Floor, cfg.Gate.LullStart(), quietFor, lastNew + quietFor, lastByte + quietFor,
 		end - spareSampleLead, end - lastSampleLead,
 	} {
 		if at > held {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
@@ -16,18 +17,8 @@ type Config struct {
 	IgnorePorts []uint16      // local ports
 	IgnorePeers []netip.Prefix
 	Probes      ProbeRule
-	Until       Condition // for Summary.Cause
+	Until       stop.Reason // the condition of the hold, for Summary.Cause; "": as stop.Quiet
 }
-
-// Condition is the condition of a hold, a field of [Verdict].
-type Condition uint8
-
-// The conditions.
-const (
-	UntilQuiet Condition = iota
-	UntilSettled
-	UntilDrained
-)
 
 // ProbeRule says when traffic that looks like a health probe is left out.
 type ProbeRule uint8
