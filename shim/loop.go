@@ -131,11 +131,11 @@ func (l *loop) warnUnobservable(s *observe.Snapshot, seen *report.Observation) {
 	switch {
 	case s.State == l.sample.State:
 	case s.State == stop.UDPOnly:
-		l.log(Warn, "all listeners are UDP (%s), and UDP traffic cannot be observed: the hold lasts %s; see %s",
-			report.PortList(seen.UDPPorts), lasts, Flag("delay"))
+		l.log(Warn, "all listeners are UDP (%s), and UDP traffic cannot be observed: the hold lasts %s; "+
+			"see --delay (LAMEDUCK_DELAY)", report.PortList(seen.UDPPorts), lasts)
 	case s.State == stop.Unseen:
 		l.log(Warn, "the container has no TCP listener, and other traffic (%s) cannot be observed: the hold lasts %s; "+
-			"see %s", strings.Join(seen.Unseen, " and "), lasts, Flag("delay"))
+			"see --delay (LAMEDUCK_DELAY)", strings.Join(seen.Unseen, " and "), lasts)
 	}
 }
 
@@ -207,9 +207,9 @@ func (l *loop) onStopStatus(status proc.Status) {
 		return
 	case !l.stop.OnStopUntil.IsZero(): // killed by lameduck, which has said so
 	case status.Signal != 0:
-		l.log(Warn, "%s was killed by %v", Flag("on-stop"), status.Signal)
+		l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP) was killed by %v", status.Signal)
 	case status.Code != 0:
-		l.log(Warn, "%s exited %d", Flag("on-stop"), status.Code)
+		l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP) exited %d", status.Code)
 	}
 	l.onStop = 0
 	if l.stop.OnStopUntil.IsZero() {

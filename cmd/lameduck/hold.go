@@ -39,7 +39,7 @@ func holdUnlessUseless(cfg shim.Config, fault error) (ok bool) {
 	case entrypointHolds():
 		useless = "PID 1 is a lameduck that holds by itself; nothing to do"
 	case !cfg.Holds():
-		useless = fmt.Sprintf("nothing to wait for: give %s or %s", shim.Flag("delay"), shim.Flag("until"))
+		useless = "nothing to wait for: give --delay (LAMEDUCK_DELAY) or --until (LAMEDUCK_UNTIL)"
 	case fault != nil:
 		fault = fmt.Errorf("%w; holding with the defaults", fault)
 	}
