@@ -26,17 +26,6 @@ func Stage(args []string) {
 	proc.SecondStage(args)
 }
 
-// PlainBuild reports whether the program was built without the linker flags of the Makefile;
-// see docs/limits.md.
-func PlainBuild() bool { return sigcatch.Plain() }
-
-// Environ returns the environment of this process exactly as execve(2) passed the
-// environment, duplicates included.
-func Environ() []string { return proc.Environ() }
-
-// IsTerminal reports whether the file descriptor fd is a terminal.
-func IsTerminal(fd int) bool { return proc.IsTerminal(fd) }
-
 // Run runs the command until the command exits, and returns the exit code to leave with:
 // the command's own, or 128+n if signal n killed the command, mapped by ExitCodes. After
 // an error nothing was started. A *StartError means that the command cannot be started.
