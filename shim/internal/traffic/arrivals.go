@@ -15,12 +15,6 @@ type arrivals struct {
 // maxSeconds limits perSecond: connections that come later are only in accepted.
 const maxSeconds = 3600
 
-// show counts a connection that came so long after the trigger.
-func (a *arrivals) show(after time.Duration) {
-	a.shown++
-	a.count(after, a.shown)
-}
-
 // count makes total the number of connections, as counted so long after the trigger. A
 // connection that the kernel has counted may be shown later.
 func (a *arrivals) count(after time.Duration, total int) {

@@ -105,7 +105,8 @@ func (t *Tracker) follow(s *tcp.Socket, at moment, isNew bool) (c *conn, before 
 		c = &conn{isNew: isNew}
 		t.conns[id] = c
 		if isNew {
-			t.arrivals.show(at - trigger)
+			t.arrivals.shown++
+			t.arrivals.count(at-trigger, t.arrivals.shown)
 		}
 	}
 	before = *c
@@ -207,7 +208,12 @@ func (t *Tracker) forget(c *conn, came moment) {
 	found := t.seriesOf(c)
 	if found == nil {
 		if len(t.probes) >= maxProbeKeys {
-			t.dropSeries()
+			for key, other := range t.probes {
+				if other.period() == 0 { // without a rhythm, a series is traffic
+					t.closed.add(other.activity)
+					delete(t.probes, key)
+				}
+			}
 		}
 		found = &series{}
 		t.probes[c.key()] = found

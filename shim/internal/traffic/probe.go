@@ -96,16 +96,6 @@ func (t *Tracker) seriesOf(c *conn) *series {
 	return nil
 }
 
-// dropSeries makes room for new series: without a rhythm, a series is traffic.
-func (t *Tracker) dropSeries() {
-	for key, found := range t.probes {
-		if found.period() == 0 {
-			t.closed.add(found.activity)
-			delete(t.probes, key)
-		}
-	}
-}
-
 func (t *Tracker) leavesOutSeries(found *series) bool {
 	_, leftOut := t.counted(found, t.cfg.Probes)
 	return leftOut

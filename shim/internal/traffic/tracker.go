@@ -96,7 +96,8 @@ func (t *Tracker) Begin(now time.Time) {
 		t.queues.progressAt = t.now
 	}
 	t.current = sample{Verdict: Verdict{NoSockets: true}, lasting: Cause{Kind: OpenConnections}}
-	t.queues.begin()
+	t.queues.filled = t.queues.filled[:0]
+	t.queues.wanted = 0
 }
 
 // Observe adds a socket to the sample. The caller may reuse s afterwards.
