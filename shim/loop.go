@@ -237,19 +237,13 @@ func (l *loop) dispatch(e stop.Event) {
 		l.dispatch(stop.Event{Kind: stop.OnStopEnded})
 	}
 	if before == stop.Holding && l.machine.State() != stop.Holding {
-		l.onHoldEnd()
-	}
-}
-
-// onHoldEnd slows the samples down, which serve only the report from now on, and writes the
-// report into the termination log if the stop signal has been sent.
-func (l *loop) onHoldEnd() {
-	if l.machine.Record().Lull.Found {
-		l.log(Debug, "the sample that shows a lull has an age of %v", time.Since(l.sample.Began))
-	}
-	l.sampler.SlowDown()
-	if l.machine.State() == stop.Stopping {
-		s := l.stopReport()
-		l.writeTermlog(s, s.Conclusion())
+		if l.machine.Record().Lull.Found {
+			l.log(Debug, "the sample that shows a lull has an age of %v", time.Since(l.sample.Began))
+		}
+		l.sampler.SlowDown() // the rest of the samples are for the report
+		if l.machine.State() == stop.Stopping {
+			s := l.stopReport()
+			l.writeTermlog(s, s.Conclusion())
+		}
 	}
 }

@@ -165,12 +165,13 @@ func (p *plan) setGrace() error {
 		p.stop.Grace, p.terms.AssumedFrom = assumedGrace(p.Env)
 	}
 	left := p.ceiling(p.stop.Grace)
-	fits := p.fitsInto(left)
+	adaptive := p.Until != Elapsed
+	fits := p.givenTimes() == "" && !adaptive || p.longestGiven() <= left && (left > 0 || !adaptive)
 	left = max(left, 0)
 	ceiling := left
 	if !fits && p.terms.GraceAssumed {
 		ceiling = p.Delay
-		if p.Until != Elapsed {
+		if adaptive {
 			ceiling += 2 * cmp.Or(p.QuietFor, defaultQuiet)
 		}
 	}
@@ -185,7 +186,7 @@ func (p *plan) setGrace() error {
 		p.warnAssumed()
 	default:
 		needed := p.longestGiven()
-		if p.Until != Elapsed {
+		if adaptive {
 			needed = cmp.Or(needed, time.Second)
 		}
 		return fmt.Errorf("%s does not fit into --grace-period=%v (LAMEDUCK_GRACE_PERIOD), which leaves %v for the hold: "+

@@ -136,13 +136,8 @@ func Variable(flag string) string {
 	return "LAMEDUCK_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// Flag spells a flag for a message, with its value if there is one: --delay=5s
-// (LAMEDUCK_DELAY). The user may have given the variable, and under the name of another
+// Flag spells a flag with its value for a message: --delay=5s (LAMEDUCK_DELAY). The user may have given the variable, and under the name of another
 // init can give nothing else.
-func Flag(name string, value ...any) string {
-	spelled := "--" + name
-	for _, v := range value {
-		spelled += fmt.Sprintf("=%v", v)
-	}
-	return spelled + " (" + Variable(name) + ")"
+func Flag(name string, value any) string {
+	return fmt.Sprintf("--%s=%v (%s)", name, value, Variable(name))
 }

@@ -132,11 +132,16 @@ func (s *Sampler) sample(now time.Time) stop.TrafficState {
 	return s.state(now, s.tracker.Verdict())
 }
 
-// state returns what a verdict means for the hold.
+// state returns what a verdict means for the hold. A hook is not told that the server has ended;
+// one that restarts has QuietFor to listen again.
 func (s *Sampler) state(now time.Time, v traffic.Verdict) stop.TrafficState {
 	until := s.cfg.Gate.Until
+	if !v.NoSockets {
+		s.lastServedAt = now
+	}
+	gone := !s.lastServedAt.IsZero() && now.Sub(s.lastServedAt) >= s.cfg.Traffic.QuietFor
 	switch {
-	case s.cfg.DetectServerGone && s.serverGone(now, v):
+	case s.cfg.DetectServerGone && gone:
 		return stop.ServerGone
 	case v.Stuck:
 		return stop.Hung
@@ -161,15 +166,6 @@ func (s *Sampler) withoutPorts() stop.TrafficState {
 		return stop.UDPOnly
 	}
 	return stop.Unseen
-}
-
-// serverGone reports whether the server has ended, of which a hook is not told. A server
-// that restarts has QuietFor to listen again.
-func (s *Sampler) serverGone(now time.Time, v traffic.Verdict) bool {
-	if !v.NoSockets {
-		s.lastServedAt = now
-	}
-	return !s.lastServedAt.IsZero() && now.Sub(s.lastServedAt) >= s.cfg.Traffic.QuietFor
 }
 
 // pause returns the time until the next sample, after a sample that took so long. Samples
