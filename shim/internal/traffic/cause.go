@@ -44,8 +44,7 @@ func (t *Tracker) relevant(a activity) moment {
 // noteActivity remembers the latest activity.
 func (t *Tracker) noteActivity(c *conn) {
 	at := t.relevant(c.activity)
-	known := min(t.moment(t.active.At), t.moment(t.probing.At))
-	if !t.recent(at) || at <= known || t.leavesOut(c) {
+	if !t.recent(at) || t.leavesOut(c) {
 		return
 	}
 	next := Cause{Kind: Bytes, Peer: c.peer, Port: c.port, At: t.time(at), Unanswered: c.unanswered()}
