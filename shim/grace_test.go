@@ -7,7 +7,6 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
-	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 // TestGraceAdaptive: the times of an adaptive hold that fits, and of holds whose given
@@ -53,9 +52,9 @@ func TestGraceAdaptive(t *testing.T) {
 
 // TestTrafficCondition: the traffic's summary explains the condition of the hold.
 func TestTrafficCondition(t *testing.T) {
-	for until, want := range map[Condition]traffic.Condition{Elapsed: traffic.UntilQuiet, Settled: traffic.UntilSettled, Quiet: traffic.UntilQuiet, Drained: traffic.UntilDrained} {
-		if got := mustPlan(t, Config{Until: until, GracePeriod: time.Minute}, false).traffic.Until; got != want {
-			t.Errorf("until %q: %v, want %v", until, got, want)
+	for _, until := range []Condition{Elapsed, Settled, Quiet, Drained} {
+		if got := mustPlan(t, Config{Until: until, GracePeriod: time.Minute}, false).traffic.Until; got != until {
+			t.Errorf("until %q: %q", until, got)
 		}
 	}
 }

@@ -41,7 +41,7 @@ var walls = map[string]string{
 	"shim/internal/stop":     "sig",
 	"shim/internal/tcp":      "",
 	"shim/internal/termlog":  "quote unix",
-	"shim/internal/traffic":  "tcp",
+	"shim/internal/traffic":  "stop tcp",
 
 	// For tests only.
 	"shim/internal/e2e":             "",
@@ -58,7 +58,7 @@ var pure = map[string]string{
 	"shim/internal/sig":     "fmt math/bits slices strconv strings",
 	"shim/internal/stop":    "errors fmt slices strconv strings time",
 	"shim/internal/tcp":     "math net/netip slices time",
-	"shim/internal/traffic": "cmp encoding/binary hash/fnv net/netip slices sort time",
+	"shim/internal/traffic": "cmp hash/maphash net/netip slices time",
 }
 
 // wallName returns the name of an import path in walls and pure.

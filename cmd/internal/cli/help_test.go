@@ -2,6 +2,8 @@ package cli
 
 import (
 	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -54,6 +56,32 @@ func TestHelp(t *testing.T) {
 	}
 	if n := strings.Count(texts, "\n"); n != len(modelOf(t, "run"))+1 { // and --json
 		t.Errorf("help.txt has %d texts", n)
+	}
+}
+
+// TestMessagesSpellFlags: where a message names a flag with its variable, both exist and belong
+// together.
+func TestMessagesSpellFlags(t *testing.T) {
+	flags := modelOf(t, "run")
+	spelled := 0
+	for _, dir := range []string{".", "../../lameduck", "../../../shim", "../../../shim/internal/report"} {
+		files, _ := filepath.Glob(dir + "/*.go")
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			source := regexp.MustCompile(`"\s*\+\s*"`).ReplaceAllString(string(text), "")
+			for _, m := range regexp.MustCompile(`--([a-z-]+)(?:=[^ "]*)? \((LAMEDUCK_[A-Z_]+)\)`).FindAllStringSubmatch(source, -1) {
+				spelled++
+				if f := flags[m[1]]; f == nil || Variable(f) != m[2] {
+					t.Errorf("%s: %s", file, m[0])
+				}
+			}
+		}
+	}
+	if spelled < 30 {
+		t.Errorf("only %d flags with their variables", spelled)
 	}
 }
 

@@ -174,11 +174,16 @@ func (s *Sampler) sample(now time.Time) stop.TrafficState {
 	return s.state(now, s.tracker.Verdict())
 }
 
-// state returns what a verdict means for the hold.
+// state returns what a verdict means for the hold. A hook is not told that the server has ended;
+// one that restarts has QuietFor to listen again.
 func (s *Sampler) state(now time.Time, v traffic.Verdict) stop.TrafficState {
-	until := s.cfg.Until
+	until := s.cfg.Gate.Until
+	if !v.NoSockets {
+		s.lastServedAt = now
+	}
+	gone := !s.lastServedAt.IsZero() && now.Sub(s.lastServedAt) >= s.cfg.Traffic.QuietFor
 	switch {
-	case s.cfg.DetectServerGone && s.serverGone(now, v):
+	case s.cfg.DetectServerGone && gone:
 		return stop.ServerGone
 	case v.Stuck:
 		return stop.Hung
@@ -205,15 +210,6 @@ func (s *Sampler) withoutPorts() stop.TrafficState {
 	return stop.Unseen
 }
 
-// serverGone reports whether the server has ended, of which a hook is not told. A server
-// that restarts has QuietFor to listen again.
-func (s *Sampler) serverGone(now time.Time, v traffic.Verdict) bool {
-	if !v.NoSockets {
-		s.lastServedAt = now
-	}
-	return !s.lastServedAt.IsZero() && now.Sub(s.lastServedAt) >= s.cfg.Traffic.QuietFor
-}
-
 // pause returns the time until the next sample, after a sample that took so long. Samples
 // are taken when the floor has passed, when silence may have lasted long enough, and just
 // before the hold ends in any case.
@@ -233,12 +229,12 @@ func (s *Sampler) pause(took time.Duration) time.Duration {
 		pause = min(pause, max(closeInterval, 10*took))
 	}
 	held := time.Since(cfg.Start)
-	end := cfg.Ceiling - 2*took
+	end := cfg.Gate.MaxHold() - 2*took
 	quietFor := cfg.Traffic.QuietFor
 	lastNew := s.snapshot.Traffic.LastNew.Sub(cfg.Start)
 	lastByte := s.snapshot.Traffic.LastByte.Sub(cfg.Start)
 	for _, at := range [...]time.Duration{
-		cfg.Floor, cfg.LullStart, quietFor, lastNew + quietFor, lastByte + quietFor,
+		cfg.Gate.Floor, cfg.Gate.LullStart(), quietFor, lastNew + quietFor, lastByte + quietFor,
 		end - spareSampleLead, end - lastSampleLead,
 	} {
 		if at > held {

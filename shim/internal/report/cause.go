@@ -9,6 +9,17 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
+// byTraffic has the causes in words. The arguments are when a cause ended, the peer and port,
+// and a probe's bytes and period.
+var byTraffic = map[traffic.CauseKind]string{
+	traffic.NewConnections:  "new connections until +%[1]s, the last %[2]s",
+	traffic.Bytes:           "bytes until +%[1]s, the last %[2]s",
+	traffic.Requests:        "requests in flight until +%[1]s, the oldest %[2]s",
+	traffic.AcceptQueue:     "connections waiting to be accepted until +%[1]s, one %[2]s",
+	traffic.OpenConnections: "open connections until +%[1]s, one %[2]s",
+	traffic.Probe:           "what looks like a health probe, %[3]d bytes %[2]s every %[4]s, until +%[1]s",
+}
+
 // prolonged returns what kept the hold up beyond its floor, in words, and the traffic if it
 // was traffic. A --wait-gone path or --on-stop comes before traffic that had been silent for
 // long enough.
@@ -26,17 +37,17 @@ func (s *Stop) prolonged() (words string, by traffic.Cause) {
 	onStopLasted := s.endedAt().Sub(s.OnStopUntil).Abs() < time.Second
 	switch {
 	case len(s.InHold.PathsPresent) > 0:
-		words = say(byPath, pathWord(s.InHold.PathsPresent[0]))
+		words = pathWord(s.InHold.PathsPresent[0]) + ", which existed until the end"
 	case otherLasted && onStopLasted:
-		words = say(byOnStop, s.when(s.OnStopUntil))
+		words = "--on-stop, which ran until +" + s.when(s.OnStopUntil)
 	case otherLasted && len(s.WaitGone) == 1:
-		words = say(byPath, pathWord(s.WaitGone[0]))
+		words = pathWord(s.WaitGone[0]) + ", which existed until the end"
 	case otherLasted && len(s.WaitGone) > 1:
-		words = say(byOnePath, pathWord(s.WaitGone[0]), pathWord(s.WaitGone[1]))
+		words = say("one of %s and %s, which existed until the end", pathWord(s.WaitGone[0]), pathWord(s.WaitGone[1]))
 	case required > floor && c.Kind != traffic.NoCause && s.InHold.sees():
 		sentence := byTraffic[c.Kind]
 		if c.Unanswered {
-			sentence = byUnanswered
+			sentence = "bytes %[2]s, never answered, until +%[1]s"
 		}
 		return say(sentence, s.when(c.At), origin(c), c.Received, seconds(c.Period)), *c
 	}
@@ -48,12 +59,12 @@ func (s *Stop) endedAt() time.Time { return cmp.Or(s.EndedAt, s.Now) }
 
 // origin returns the peer and the local port of a cause in words, as far as they are known.
 func origin(c *traffic.Cause) string {
-	from := fromUnknown
+	from := "from an unknown peer"
 	if c.Peer.IsValid() {
-		from = say(fromPeer, c.Peer)
+		from = say("from %v", c.Peer)
 	}
 	if c.Port > 0 {
-		return say(onPort, from, c.Port)
+		from += say(" on port %d", c.Port)
 	}
 	return from
 }

@@ -65,17 +65,21 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// TestSentencesShown: the golden file shows each sentence of sentences.go.
+// TestSentencesShown: the golden file shows each sentence.
 func TestSentencesShown(t *testing.T) {
 	golden := read(t, goldenFile)
-	file, err := parser.ParseFile(token.NewFileSet(), "sentences.go", nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
+	var decls []ast.Decl
+	for _, name := range []string{"report.go", "cause.go", "suggestion.go"} {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decls = append(decls, file.Decls...)
 	}
-	verb := regexp.MustCompile(`%(\\\[\d\\\])?[dsv]`)
+	verb := regexp.MustCompile(`%(\\\[\d\\\])?(\\.\d)?[dfsv]`)
 	sentences := 0
-	for _, decl := range file.Decls {
-		if gen, ok := decl.(*ast.GenDecl); !ok || gen.Tok == token.IMPORT {
+	for _, decl := range decls {
+		if gen, ok := decl.(*ast.GenDecl); ok && gen.Tok == token.IMPORT {
 			continue
 		}
 		ast.Inspect(decl, func(n ast.Node) bool {

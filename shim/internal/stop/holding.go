@@ -1,18 +1,6 @@
 package stop
 
-import (
-	"time"
-
-	"github.com/lameduck-init/lameduck/shim/internal/sig"
-)
-
-// beginStop begins the sequence at signal s.
-func (m *Machine) beginStop(s sig.Signal) {
-	m.record.Trigger = s
-	m.record.Steps = m.cfg.ScheduleFor(s)
-	m.stopHealth()
-	m.beginHold()
-}
+import "time"
 
 // beginHold begins the hold, and ends a hold of length zero at once.
 func (m *Machine) beginHold() {
@@ -83,15 +71,6 @@ func (m *Machine) checkGate() {
 		m.endHold(why)
 	case !m.Searching():
 		m.endAtLull(why)
-	}
-}
-
-// onHoldEnd ends the hold at its latest end, or at the end of a search for a lull.
-func (m *Machine) onHoldEnd() {
-	if m.Searching() {
-		m.endHold(m.searchFor)
-	} else {
-		m.endAtLull(m.cfg.Gate.endReasonAtMax(m.sample.Traffic))
 	}
 }
 

@@ -136,12 +136,8 @@ func (m *Machine) answer(e Event) {
 	}
 }
 
-// do adds actions to the answer.
-func (m *Machine) do(verbs ...Verb) {
-	for _, v := range verbs {
-		m.doWith(v, 0)
-	}
-}
+// do adds an action about no signal in particular.
+func (m *Machine) do(v Verb) { m.doWith(v, 0) }
 
 func (m *Machine) doWith(v Verb, s sig.Signal) {
 	m.actions = append(m.actions, Action{Verb: v, Signal: s})
@@ -195,7 +191,10 @@ func (m *Machine) onTrigger(s, to sig.Signal) {
 		m.doWith(Send, to)
 		m.doWith(NoteForwardedAtOnce, s)
 	case m.state == Running:
-		m.beginStop(s)
+		m.record.Trigger = s
+		m.record.Steps = m.cfg.ScheduleFor(s)
+		m.stopHealth()
+		m.beginHold()
 	case m.state == Holding && s == sig.INT:
 		m.endHold(Interrupt)
 	case m.state == Holding:
@@ -262,7 +261,11 @@ func (m *Machine) onTick() {
 			m.onStopRunning = false
 			m.do(KillOnStop)
 		case holdEnd:
-			m.onHoldEnd()
+			if m.Searching() {
+				m.endHold(m.searchFor)
+			} else { // the latest end
+				m.endAtLull(m.cfg.Gate.endReasonAtMax(m.sample.Traffic))
+			}
 		case stepStart:
 			m.runSteps()
 		case killAfter:

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
@@ -49,14 +50,14 @@ func TestCause(t *testing.T) {
 	}{
 		"nothing":                          {world{lives: []life{answered(-5)}}, quiet, 60, Cause{}, 0},
 		"new connections":                  {world{lives: busy("10.0.0.7"), events: true}, quiet, 19, Cause{Kind: NewConnections, Peer: addr("10.0.0.7"), Port: 80, Connections: 28}, 18.75},
-		"new connections, by count":        {world{lives: busy("10.0.0.7"), events: true, Config: Config{Until: UntilSettled}}, settled, 19, Cause{Kind: NewConnections, Peer: addr("10.0.0.7"), Port: 80, Connections: 28}, 18.75},
+		"new connections, by count":        {world{lives: busy("10.0.0.7"), events: true, Config: Config{Until: stop.Settled}}, settled, 19, Cause{Kind: NewConnections, Peer: addr("10.0.0.7"), Port: 80, Connections: 28}, 18.75},
 		"a slow request":                   {world{lives: []life{from("10.0.0.8", slowRequest), answered(-1)}}, quiet, 60, Cause{Kind: Requests, Peer: addr("10.0.0.8"), Port: 80, Connections: 1}, 9},
 		"a slow request to the end":        {world{lives: []life{from("10.0.0.8", slowRequest), answered(-1)}}, quiet, 8, Cause{Kind: Requests, Peer: addr("10.0.0.8"), Port: 80, Connections: 1}, 7.75},
 		"a stream":                         {world{lives: []life{from("10.0.0.9", webSocket(60))}, Config: Config{Probes: CountProbes}}, quiet, 19, Cause{Kind: Probe, Peer: addr("10.0.0.9"), Port: 80, Period: time.Second, Received: 5}, 18},
 		"a stream that is never answered":  {world{lives: []life{from("10.0.0.9", oneWay(-9, 1.1, 60))}}, quiet, 19, Cause{Kind: Bytes, Peer: addr("10.0.0.9"), Port: 80, Unanswered: true}, 18.5},
 		"a heartbeat":                      {world{lives: []life{from("10.0.0.9", oneWay(-9, 6, 60))}}, quiet, 19, Cause{Kind: Requests, Peer: addr("10.0.0.9"), Port: 80, Connections: 1, Unanswered: true}, 18.75},
 		"a probe":                          {world{lives: probing(1), events: true, Config: Config{Probes: CountProbes}}, quiet, 19, Cause{Kind: Probe, Peer: addr("10.0.0.1"), Port: 80, Period: time.Second, Received: 77}, 18},
-		"a probe, until settled":           {world{lives: probing(1), events: true, Config: Config{Probes: CountProbes, Until: UntilSettled}}, settled, 19, Cause{Kind: Probe, Peer: addr("10.0.0.1"), Port: 80, Period: time.Second, Received: 77}, 18},
+		"a probe, until settled":           {world{lives: probing(1), events: true, Config: Config{Probes: CountProbes, Until: stop.Settled}}, settled, 19, Cause{Kind: Probe, Peer: addr("10.0.0.1"), Port: 80, Period: time.Second, Received: 77}, 18},
 		"requests beside a probe":          {world{lives: append(probing(1), busy("10.0.0.7")...), events: true}, quiet, 19, Cause{Kind: NewConnections, Peer: addr("10.0.0.7"), Port: 80, Connections: 31}, 18.75},
 		"an accept queue":                  {world{queue: full, lives: []life{{port: 80, peer: "10.0.0.7", open: s(-9), accepted: -1, unread: 5, moves: []move{{s(-9), 5}}}}, Config: Config{MaxSilence: s(5)}}, quiet, 8, Cause{Kind: AcceptQueue, Peer: addr("10.0.0.7"), Port: 80, Connections: 5}, 7.75},
 		"a pool":                           {world{lives: pool(12, 30)}, quiet, 19, Cause{Kind: Bytes, Peer: addr("10.0.1.1"), Port: 80}, 18.72},
@@ -66,7 +67,7 @@ func TestCause(t *testing.T) {
 		"a pool that lets go, then a slow": {world{lives: append(pool(12, 5), slow("10.0.0.8", 4.9, 9))}, quiet, 60, Cause{Kind: Requests, Peer: addr("10.0.0.8"), Port: 80, Connections: 1}, 13.9},
 		"a slow request, then fast ones":   {world{lives: []life{slowThenFast("10.0.0.8")}}, quiet, 19, Cause{Kind: Bytes, Peer: addr("10.0.0.8"), Port: 80}, 18.5},
 		"a probe in the silence":           {world{lives: append(pool(12, 5), lone(7)), events: true}, quiet, 60, Cause{Kind: NewConnections, Peer: addr("10.0.0.1"), Port: 80, Connections: 1}, 7},
-		"an open connection":               {world{lives: []life{from("10.0.0.7", answered(-5))}, Config: Config{Until: UntilDrained}}, drained, 19, Cause{Kind: OpenConnections, Peer: addr("10.0.0.7"), Connections: 1}, 18.75},
+		"an open connection":               {world{lives: []life{from("10.0.0.7", answered(-5))}, Config: Config{Until: stop.Drained}}, drained, 19, Cause{Kind: OpenConnections, Peer: addr("10.0.0.7"), Connections: 1}, 18.75},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, tr := c.until(s(c.limit), c.cond)

@@ -18,12 +18,6 @@ type queues struct {
 	progressAt moment // when the program last made progress, or had no need to
 }
 
-// begin begins a sample.
-func (q *queues) begin() {
-	q.filled = q.filled[:0]
-	q.wanted = 0
-}
-
 // add adds a listener.
 func (q *queues) add(s *tcp.Socket) {
 	q.wanted += int(s.Unread)

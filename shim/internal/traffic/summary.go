@@ -27,13 +27,13 @@ type Summary struct {
 	CameBack   int // of their peers, how many have connected since
 }
 
-// LeftOut counts what does not count as traffic.
+// LeftOut counts what does not count as traffic. Its names in JSON are those of the report.
 type LeftOut struct {
-	Bare     int // new connections on which no byte was received
-	Probes   int // requests of possible health probes, in the latest sample
-	HalfOpen int // connections in SYN_RECV, in the sample with the most
-	Gone     int // open connections whose peer no longer answers, in the latest sample
-	GivenUp  int // requests silent for MaxSilence, in the latest sample
+	Bare     int `json:"no_bytes"`  // new connections on which no byte was received
+	Probes   int `json:"probes"`    // requests of possible health probes, in the latest sample
+	HalfOpen int `json:"half_open"` // connections in SYN_RECV, in the sample with the most
+	Gone     int `json:"gone"`      // open connections whose peer no longer answers, in the latest sample
+	GivenUp  int `json:"given_up"`  // requests silent for MaxSilence, in the latest sample
 }
 
 // Summary returns the figures up to the latest sample.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
@@ -16,19 +17,9 @@ type Config struct {
 	IgnorePorts []uint16      // local ports
 	IgnorePeers []netip.Prefix
 	Probes      ProbeRule
-	Until       Condition // for Summary.Cause
-	CloseIdle   bool      // list the connections of Tracker.Closable
+	Until       stop.Reason // the condition of the hold, for Summary.Cause; "": as stop.Quiet
+	CloseIdle   bool        // list the connections of Tracker.Closable
 }
-
-// Condition is the condition of a hold, a field of [Verdict].
-type Condition uint8
-
-// The conditions.
-const (
-	UntilQuiet Condition = iota
-	UntilSettled
-	UntilDrained
-)
 
 // ProbeRule says when traffic that looks like a health probe is left out.
 type ProbeRule uint8
@@ -107,7 +98,8 @@ func (t *Tracker) Begin(now time.Time) {
 		t.queues.progressAt = t.now
 	}
 	t.current = sample{Verdict: Verdict{NoSockets: true}, lasting: Cause{Kind: OpenConnections}}
-	t.queues.begin()
+	t.queues.filled = t.queues.filled[:0]
+	t.queues.wanted = 0
 	t.closings.begin()
 }
 

@@ -49,7 +49,12 @@ func (t *Tracker) conclude(y *sample) {
 	v.Settled = t.silentSince(latest.opened)
 	v.Quiet = v.Settled && t.silentSince(latest.moved) && y.InFlight == 0
 	v.Drained = v.Quiet && y.lasting.Connections == 0 && !y.unsent
-	v.Kept = !v.Quiet && t.isKept(y)
+	// Clients that never let go are all that remains: bytes move on open connections, and no new
+	// connections have come, but for single ones, QuietFor apart, which would not prolong a hold
+	// by themselves. A slow request may still be answered.
+	newest := max(t.arrivals.crowded, t.queues.activeAt)
+	v.Kept = !v.Quiet && !y.bytesUnknown && t.silence(newest) >= KeptFor*t.cfg.QuietFor &&
+		t.silentSince(t.arrivals.latest) && y.InUse > 0 && !y.slow
 	v.Active = t.recent(latest.last()) || y.InFlight > 0
 	v.NoSockets = v.NoSockets && y.Open == 0 && y.InFlight == 0
 	v.Stuck = !y.served && t.now-t.queues.progressAt > max(stuckAfter, t.cfg.QuietFor)
@@ -59,17 +64,6 @@ func (t *Tracker) conclude(y *sample) {
 // let go are all that remains: clients that keep connections through a balancer of the
 // transport layer, which moves only new connections.
 const KeptFor = 8
-
-// isKept reports whether clients that never let go are all that remains: bytes move on open
-// connections, and for KeptFor times QuietFor no new connections have come, but for single
-// ones, QuietFor apart, which would not prolong a hold by themselves. A slow request may
-// still be answered.
-func (t *Tracker) isKept(y *sample) bool {
-	a := &t.arrivals
-	newest := max(a.crowded, t.queues.activeAt)
-	return !y.bytesUnknown && t.silence(newest) >= KeptFor*t.cfg.QuietFor && t.silentSince(a.latest) &&
-		y.InUse > 0 && !y.slow
-}
 
 // count adds an open connection to the sample.
 func (t *Tracker) count(c *conn, s *tcp.Socket) {
