@@ -196,11 +196,6 @@ var stopCases = []stopCase{
 		s.end(stop.UDP, 5)
 	}},
 	{"UDP beside TCP", concluded, false, func(s *Stop) { s.InHold.UDPPorts = []uint16{53, 8125} }},
-	{"many UDP ports beside TCP", concluded, false, func(s *Stop) {
-		for port := range uint16(12) {
-			s.InHold.UDPPorts = append(s.InHold.UDPPorts, 5000+port)
-		}
-	}},
 	{"sockets that cannot be seen", concluded, false, func(s *Stop) {
 		s.unseen()
 		s.InHold.Unseen = []string{"Unix sockets", "another network namespace"}

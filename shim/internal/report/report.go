@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -56,37 +57,37 @@ type Stop struct {
 // Announcement returns the line for the trigger: what will happen.
 func (s *Stop) Announcement() []string {
 	hold := s.plannedHold()
-	next := say("holding %s, then %v; a second %v ends the wait", hold, s.Steps, s.Trigger)
+	next := say(holdingThen, hold, s.Steps, s.Trigger)
 	switch {
 	case s.Hook:
-		next = say("holding %s; TERM ends the wait", hold)
+		next = say(holdingHook, hold)
 	case !s.Gate.Holds():
-		next = say("no hold; now %v", s.Steps)
+		next = say(noHoldNow, s.Steps)
 	}
 	assumed := s.GraceCaveat == "" && s.GraceAssumed && s.Gate.Conditional()
 	p := phrases{next}
-	p.add(s.KillAfter > 0, "KILL %s after the first signal", stop.FormatDuration(s.KillAfter))
-	p.add(s.GraceCaveat != "", "%v", s.GraceCaveat)
-	p.add(assumed, "grace period assumed: %s, as in %s", stop.FormatDuration(s.Grace), s.AssumedFrom)
+	p.add(s.KillAfter > 0, killAfter, stop.FormatDuration(s.KillAfter))
+	p.add(s.GraceCaveat != "", asGiven, s.GraceCaveat)
+	p.add(assumed, assumedAsIn, stop.FormatDuration(s.Grace), s.AssumedFrom)
 	return []string{s.trigger() + ": " + strings.Join(p, "; ")}
 }
 
 // plannedHold returns the hold in words: "2 s", "up to 19 s until quiet".
 func (s *Stop) plannedHold() string {
 	var until phrases
-	until.add(s.Gate.Adaptive(), "%v", s.Gate.Until)
+	until.add(s.Gate.Adaptive(), asGiven, s.Gate.Until)
 	for _, path := range s.WaitGone {
-		until.add(true, "%s is gone", pathWord(path))
+		until.add(true, pathGone, pathWord(path))
 	}
-	until.add(s.Gate.OnStop, "--on-stop has ended")
+	until.add(s.Gate.OnStop, onStopEnded)
 	floor, ceiling := stop.FormatDuration(s.Gate.Floor), stop.FormatDuration(s.Gate.Ceiling)
 	switch {
 	case len(until) == 0:
 		return floor
 	case s.Gate.Floor == 0:
-		return say("up to %s until %s", ceiling, strings.Join(until, " and "))
+		return say(holdUpTo, ceiling, strings.Join(until, " and "))
 	}
-	return say("%s to %s until %s", floor, ceiling, strings.Join(until, " and "))
+	return say(holdFromTo, floor, ceiling, strings.Join(until, " and "))
 }
 
 // Conclusion returns the lines for the end, or for the moment at which the stop signal has
@@ -95,8 +96,8 @@ func (s *Stop) Conclusion() []string {
 	hasExited := !s.ExitedAt.IsZero()
 	lingered := hasExited && s.Linger > 0 && s.Now.Sub(s.ExitedAt) >= 100*time.Millisecond
 	course := s.course()
-	course.add(hasExited, "%v at +%s", s.exit(), s.when(s.ExitedAt))
-	course.add(lingered, "its descendants at +%s", s.when(s.Now))
+	course.add(hasExited, atTime, s.exit(), s.when(s.ExitedAt))
+	course.add(lingered, descendantsEnd, s.when(s.Now))
 	outcome := strings.Join(course, ", ")
 	if hasExited || s.Hook {
 		outcome = s.ofGrace(outcome)
@@ -113,16 +114,16 @@ func (s *Stop) Conclusion() []string {
 // Late returns the lines for one second before the end of the grace period, if the command
 // or its descendants still run.
 func (s *Stop) Late() []string {
-	what := "the command still runs"
+	what := stillRuns
 	switch {
 	case s.Ended == "":
-		what = "still holding"
+		what = stillHolding
 	case !s.ExitedAt.IsZero():
-		what = s.exit() + ", and its descendants still run"
+		what = say(descendantsRun, s.exit())
 	}
-	outcome := s.ofGrace(say("%s at +%s", what, s.when(s.Now)))
+	outcome := s.ofGrace(say(atTime, what, s.when(s.Now)))
 	if s.Latest.sees() {
-		outcome += say(", %d in flight", s.Latest.InFlight+s.Latest.LeftOut.GivenUp)
+		outcome = say(inFlightNow, outcome, s.Latest.InFlight+s.Latest.LeftOut.GivenUp)
 	}
 	if s.Ended != "" {
 		outcome += ": " + strings.Join(s.course(), ", ")
@@ -135,8 +136,8 @@ func (s *Stop) lines(outcome string) []string {
 	cause, _ := s.prolonged()
 	suggestion := s.suggestion()
 	lines := phrases{s.trigger() + ": " + outcome}
-	lines.add(cause != "", "held by %s", cause)
-	lines.add(suggestion != "", "suggestion: %s", suggestion)
+	lines.add(cause != "", heldBy, cause)
+	lines.add(suggestion != "", suggests, suggestion)
 	return lines
 }
 
@@ -155,17 +156,16 @@ func (s *Stop) atRisk() (p phrases) {
 	if o.sees() {
 		inFlight, silent := s.inFlight(), o.LeftOut.GivenUp
 		unknown := inFlight == 0 && o.InFlightUnknown && o.Open > 0
-		p.add(inFlight > 0, "%s in flight", counted(inFlight, "request"))
-		p.add(unknown, "in flight unknown")
-		p.add(inFlight+silent == 0 && !unknown, "nothing in flight")
-		p.add(silent > 0, "%s given up, silent for %s", counted(silent, "request"),
-			stop.FormatDuration(s.TrafficConfig.MaxSilence))
-		p.add(o.InUse > 0, "%s in use", counted(o.InUse, "connection"))
-		p.add(o.InUse == 0 && o.Open > 0, "%s open", counted(o.Open, "connection"))
+		p.add(inFlight > 0, someInFlight, counted(inFlight, "request"))
+		p.add(unknown, unknownInFlight)
+		p.add(inFlight+silent == 0 && !unknown, nothingInFlight)
+		p.add(silent > 0, givenUp, counted(silent, "request"), stop.FormatDuration(s.TrafficConfig.MaxSilence))
+		p.add(o.InUse > 0, inUse, counted(o.InUse, "connection"))
+		p.add(o.InUse == 0 && o.Open > 0, onlyOpen, counted(o.Open, "connection"))
 	}
-	p.add(len(o.UDPPorts) > 0, "UDP on %s cannot be seen", PortList(o.UDPPorts))
-	p.add(o.Observer == "" && len(o.Unseen) > 0, "%s cannot be seen", strings.Join(o.Unseen, " and "))
-	p.add(o.Blind, "the traffic could not be seen")
+	p.add(len(o.UDPPorts) > 0, udpNotSeen, PortList(o.UDPPorts))
+	p.add(o.Observer == "" && len(o.Unseen) > 0, notSeen, strings.Join(o.Unseen, " and "))
+	p.add(o.Blind, blind)
 	return p
 }
 
@@ -178,34 +178,23 @@ func (s *Stop) inFlight() int {
 	return s.InHold.InFlight
 }
 
-// reasons has the reasons for the end of a hold that are not spelled as in JSON.
-var reasons = map[stop.Reason]string{
-	stop.SecondSignal: "second signal",
-	stop.Interrupt:    "INT arrived",
-	stop.ChildExit:    "the command exited by itself",
-	stop.NoListener:   "nothing listens",
-	stop.NoProgress:   "the server hangs",
-	stop.UDP:          "UDP alone",
-	stop.Unobserved:   "ceiling",
-}
-
 // course returns how long the hold was and why it ended, and the signals that were sent.
 // The first signal has no time if the end of the hold is its time.
 func (s *Stop) course() (p phrases) {
 	var signals phrases
 	for i, sent := range s.Sent {
 		atEnd := i == 0 && sent.At.Sub(s.EndedAt) < 100*time.Millisecond
-		signals.add(atEnd, "%v", sent.Signal)
-		signals.add(!atEnd, "%v at +%s", sent.Signal, s.when(sent.At))
+		signals.add(atEnd, asGiven, sent.Signal)
+		signals.add(!atEnd, atTime, sent.Signal, s.when(sent.At))
 	}
 	why := cmp.Or(reasons[s.Ended], string(s.Ended))
 	if s.Lull.Found {
-		why += ", at a lull"
+		why = say(atLull, why)
 	}
 	holds := s.Gate.Holds() || s.Hook
-	p.add(!holds, "no hold")
-	p.add(holds, "held %s (%s)", s.when(s.EndedAt), why)
-	p.add(len(signals) > 0, "sent %s", strings.Join(signals, ", "))
+	p.add(!holds, noHold)
+	p.add(holds, held, s.when(s.EndedAt), why)
+	p.add(len(signals) > 0, sentSignals, strings.Join(signals, ", "))
 	return p
 }
 
@@ -216,13 +205,13 @@ func (s *Stop) exit() string {
 	ours := slices.ContainsFunc(s.Sent, func(sent stop.Sent) bool { return sent.Signal == signal })
 	switch {
 	case signal == 0:
-		return say("exited %d", s.Exit.Code)
+		return say(exited, s.Exit.Code)
 	case signal == sig.KILL && ours:
-		return say("killed by lameduck's %v (%d)", signal, code)
+		return say(killedByUs, signal, code)
 	case ours || asked.Has(signal):
-		return say("ended by %v (%d)", signal, code)
+		return say(endedBy, signal, code)
 	}
-	return say("killed by %v (%d)", signal, code)
+	return say(killedBy, signal, code)
 }
 
 // asked are the signals by which somebody asks a program to end. Other signals that lameduck
@@ -231,11 +220,11 @@ var asked = sig.SetOf(sig.HUP, sig.INT, sig.QUIT, sig.TERM, sig.USR1, sig.USR2)
 
 // ofGrace adds the grace period to an outcome.
 func (s *Stop) ofGrace(outcome string) string {
-	outcome += " of " + stop.FormatDuration(s.Grace)
+	sentence := ofGiven
 	if s.GraceAssumed {
-		outcome += " (assumed)"
+		sentence = ofAssumed
 	}
-	return outcome
+	return say(sentence, outcome, stop.FormatDuration(s.Grace))
 }
 
 // arrivals returns the connections since the trigger, what did not count, and the source of
@@ -249,22 +238,22 @@ func (s *Stop) arrivals() (p phrases) {
 	}
 	text := counted(number, "new connection")
 	if o.More || number > o.Accepted {
-		text = "at least " + text
+		text = say(newAtLeast, text)
 	}
 	if o.Accepted > 0 {
-		text += " " + Sparkline(o.PerSecond)
+		text = say(someNew, text, Sparkline(o.PerSecond))
 	}
 	if came {
-		text += ", the last at +" + s.when(o.LastNew)
+		text = say(lastNewAt, text, s.when(o.LastNew))
 	}
 	var kinds phrases
-	kinds.add(o.LeftOut.Bare > 0, "%d without a byte", o.LeftOut.Bare)
+	kinds.add(o.LeftOut.Bare > 0, withoutByte, o.LeftOut.Bare)
 	for _, c := range o.Patterns {
-		kinds.add(c.LeftOut, "%s of %v every %s", counted(c.Count, "probe"), c.Peer, seconds(c.Period))
+		kinds.add(c.LeftOut, probesOf, counted(c.Count, "probe"), c.Peer, seconds(c.Period))
 	}
 	p = phrases{text}
-	p.add(len(kinds) > 0, "not counted: %s", strings.Join(kinds, ", "))
-	p.add(o.InFlightUnknown, "source: %s", o.Observer)
+	p.add(len(kinds) > 0, notCounted, strings.Join(kinds, ", "))
+	p.add(o.InFlightUnknown, source, o.Observer)
 	return p
 }
 
@@ -275,14 +264,14 @@ func (s *Stop) after(at time.Time) time.Duration { return at.Sub(s.TriggeredAt) 
 func (s *Stop) when(at time.Time) string { return seconds(s.after(at)) }
 
 // seconds formats a measured time: "2.3 s".
-func seconds(d time.Duration) string { return say("%.1f s", d.Seconds()) }
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
 // counted returns a number of things: "1 request", "2 requests".
 func counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return say("%d %ss", n, noun)
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // maxListed is the number of ports that PortList names: media servers have thousands.
@@ -292,11 +281,11 @@ const maxListed = 8
 func PortList(ports []uint16) string {
 	var list phrases
 	for _, port := range ports[:min(len(ports), maxListed)] {
-		list.add(true, "%v", port)
+		list.add(true, asGiven, port)
 	}
 	text := strings.Join(list, ", ")
 	if more := len(ports) - maxListed; more > 0 {
-		text += say(" and %d more", more)
+		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
 }

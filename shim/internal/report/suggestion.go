@@ -7,23 +7,19 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
-// closesKept follows the name of a server.
-const closesKept = " closes kept connections: --until=settled (LAMEDUCK_UNTIL) is enough"
-
 // suggestion returns what would be better, if the data supports a suggestion, or "".
 func (s *Stop) suggestion() string {
 	inFlight := s.inFlight()
 	settled := s.endedAt().Sub(s.InHold.LastOther) >= s.TrafficConfig.QuietFor
 	switch {
 	case s.ShellDropped != 0:
-		return say("the command is a shell that does not pass %v on: "+
-			"exec the program, or give --group (LAMEDUCK_GROUP)", s.ShellDropped)
+		return say(shellDrops, s.ShellDropped)
 	case s.OtherProgram != "" && (s.ExitedAt.IsZero() || s.Exit.Signal != 0):
-		return say("the command is %s: is --preset=%s (LAMEDUCK_PRESET) meant for it?", s.OtherProgram, s.Server)
+		return say(otherProgram, s.OtherProgram, s.Server)
 	case !s.InHold.sees():
 		return ""
 	case s.Ended == stop.NoProgress:
-		return "the server hangs: clients wait, and nothing is accepted, read or sent"
+		return serverHangs
 	case s.Caveat != "" && inFlight > 0 && len(s.Sent) > 0:
 		return s.Caveat
 	case s.Ended == stop.Elapsed && !s.Gate.Conditional():
@@ -39,13 +35,11 @@ func (s *Stop) betterDelay(inFlight int, settled bool) string {
 	cutKept := inFlight > 0 && s.InHold.InUse > 0
 	switch {
 	case cutKept && s.ClosesKept && settled:
-		return s.Server + closesKept
+		return say(closesKept, s.Server)
 	case cutKept, s.EndedAt.Sub(last) < time.Second:
-		return say("traffic came until the end: %s is too short, see --until=quiet (LAMEDUCK_UNTIL)",
-			stop.FormatDuration(s.Gate.Floor))
+		return say(delayTooShort, stop.FormatDuration(s.Gate.Floor))
 	case last.After(s.TriggeredAt) && enough < s.Gate.Floor && inFlight == 0:
-		return say("last new connection, probes aside, at +%s: a fixed delay needs %s",
-			s.when(last), stop.FormatDuration(enough))
+		return say(delayTooLong, s.when(last), stop.FormatDuration(enough))
 	}
 	return ""
 }
@@ -59,19 +53,17 @@ func (s *Stop) shorterHold(settled bool) string {
 	kept := cause.Kind == traffic.Bytes && s.InHold.InUse > 0 && s.Gate.Until == stop.Quiet && settled
 	switch {
 	case cause.Unanswered:
-		return say("--ignore-port=%d (LAMEDUCK_IGNORE_PORT) or --until=settled (LAMEDUCK_UNTIL), "+
-			"if such a stream needs no drain", cause.Port)
+		return say(ignoreOneWay, cause.Port)
 	case cause.Kind == traffic.Probe && s.TrafficConfig.Probes != traffic.IgnoreProbes:
-		return "--ignore-probes (LAMEDUCK_IGNORE_PROBES) leaves health probes out sooner"
+		return ignoreProbes
 	case kept && s.Server == "":
-		return "--until=settled (LAMEDUCK_UNTIL) is enough if the server closes kept connections"
+		return mayCloseKept
 	case kept && s.ClosesKept:
-		return s.Server + closesKept
+		return say(closesKept, s.Server)
 	case kept:
-		return "clients keep their connections: a longer hold does not help"
+		return keepsOn
 	case cause.Kind == traffic.NewConnections && s.Ended == stop.Ceiling && steady:
-		return "new connections kept their rate to the ceiling: a liveness restart, the last endpoint, " +
-			"or a balancer that never removed this pod"
+		return neverRemoved
 	}
 	return ""
 }

@@ -1,0 +1,140 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
+)
+
+// This file has every sentence of the report, once. testdata/report.txt shows each in use.
+
+// asGiven is for text that is complete.
+const asGiven = "%v"
+
+// say returns a sentence with its arguments.
+func say(sentence string, args ...any) string { return fmt.Sprintf(sentence, args...) }
+
+// phrases are parts of a line, or lines.
+type phrases []string
+
+// add adds a phrase if it applies.
+func (p *phrases) add(applies bool, sentence string, args ...any) {
+	if applies {
+		*p = append(*p, say(sentence, args...))
+	}
+}
+
+// The line at the trigger: what will happen, and what may end it early.
+const (
+	noHoldNow   = "no hold; now %v"
+	holdingHook = "holding %s; TERM ends the wait"
+	holdUpTo    = "up to %s until %s"
+	holdFromTo  = "%s to %s until %s"
+	pathGone    = "%s is gone"
+	onStopEnded = "--on-stop has ended"
+	holdingThen = "holding %s, then %v; a second %v ends the wait"
+	killAfter   = "KILL %s after the first signal"
+	assumedAsIn = "grace period assumed: %s, as in %s"
+)
+
+// The outcome begins with what the signal may have cut.
+const (
+	nothingInFlight = "nothing in flight"
+	someInFlight    = "%s in flight"
+	unknownInFlight = "in flight unknown"
+	givenUp         = "%s given up, silent for %s"
+	inUse           = "%s in use"
+	onlyOpen        = "%s open"
+	udpNotSeen      = "UDP on %s cannot be seen"
+	notSeen         = "%s cannot be seen"
+	blind           = "the traffic could not be seen"
+)
+
+// Then comes the course of the stop.
+const (
+	noHold         = "no hold"
+	held           = "held %s (%s)"
+	atLull         = "%s, at a lull"
+	ofGiven        = "%s of %s"
+	ofAssumed      = "%s of %s (assumed)"
+	sentSignals    = "sent %s"
+	atTime         = "%v at +%s"
+	exited         = "exited %d"
+	endedBy        = "ended by %v (%d)"
+	killedBy       = "killed by %v (%d)"
+	killedByUs     = "killed by lameduck's %v (%d)"
+	descendantsEnd = "its descendants at +%s"
+)
+
+// reasons has the reasons for the end of a hold that are not spelled as in JSON.
+var reasons = map[stop.Reason]string{
+	stop.SecondSignal: "second signal",
+	stop.Interrupt:    "INT arrived",
+	stop.ChildExit:    "the command exited by itself",
+	stop.NoListener:   "nothing listens",
+	stop.NoProgress:   "the server hangs",
+	stop.UDP:          "UDP alone",
+	stop.Unobserved:   "ceiling",
+}
+
+// The connections come last.
+const (
+	someNew     = "%s %s"
+	newAtLeast  = "at least %s"
+	lastNewAt   = "%s, the last at +%s"
+	notCounted  = "not counted: %s"
+	withoutByte = "%d without a byte"
+	probesOf    = "%s of %v every %s"
+	source      = "source: %s"
+)
+
+// While the command still runs, the outcome begins with one of these.
+const (
+	stillHolding   = "still holding"
+	stillRuns      = "the command still runs"
+	descendantsRun = "%s, and its descendants still run"
+	inFlightNow    = "%s, %d in flight"
+)
+
+// The second line: what kept the hold up. The arguments of byTraffic are when that ended,
+// the peer and port, and a probe's bytes and period.
+var byTraffic = map[traffic.CauseKind]string{
+	traffic.NewConnections:  "new connections until +%[1]s, the last %[2]s",
+	traffic.Bytes:           "bytes until +%[1]s, the last %[2]s",
+	traffic.Requests:        "requests in flight until +%[1]s, the oldest %[2]s",
+	traffic.AcceptQueue:     "connections waiting to be accepted until +%[1]s, one %[2]s",
+	traffic.OpenConnections: "open connections until +%[1]s, one %[2]s",
+	traffic.Probe:           "what looks like a health probe, %[3]d bytes %[2]s every %[4]s, until +%[1]s",
+}
+
+const (
+	heldBy       = "held by %s"
+	byUnanswered = "bytes %[2]s, never answered, until +%[1]s"
+	byPath       = "%s, which existed until the end"
+	byOnePath    = "one of %s and %s, which existed until the end"
+	byOnStop     = "--on-stop, which ran until +%s"
+	fromPeer     = "from %v"
+	fromUnknown  = "from an unknown peer"
+	onPort       = "%s on port %d"
+)
+
+// The third line: a suggestion.
+const (
+	suggests = "suggestion: %s"
+
+	shellDrops = "the command is a shell that does not pass %v on: " +
+		"exec the program, or give --group (LAMEDUCK_GROUP)"
+	otherProgram  = "the command is %s: is --preset=%s (LAMEDUCK_PRESET) meant for it?"
+	serverHangs   = "the server hangs: clients wait, and nothing is accepted, read or sent"
+	delayTooShort = "traffic came until the end: %s is too short, see --until=quiet (LAMEDUCK_UNTIL)"
+	delayTooLong  = "last new connection, probes aside, at +%s: a fixed delay needs %s"
+	closesKept    = "%s closes kept connections: --until=settled (LAMEDUCK_UNTIL) is enough"
+	mayCloseKept  = "--until=settled (LAMEDUCK_UNTIL) is enough if the server closes kept connections"
+	keepsOn       = "clients keep their connections: a longer hold does not help"
+	ignoreOneWay  = "--ignore-port=%d (LAMEDUCK_IGNORE_PORT) or --until=settled (LAMEDUCK_UNTIL), " +
+		"if such a stream needs no drain"
+	ignoreProbes = "--ignore-probes (LAMEDUCK_IGNORE_PROBES) leaves health probes out sooner"
+	neverRemoved = "new connections kept their rate to the ceiling: a liveness restart, the last endpoint, " +
+		"or a balancer that never removed this pod"
+)
