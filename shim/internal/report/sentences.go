@@ -86,6 +86,8 @@ const (
 	notCounted  = "not counted: %s"
 	withoutByte = "%d without a byte"
 	probesOf    = "%s of %v every %s"
+	closedIdle  = "%s closed while idle"
+	someBack    = "%s, %d came back"
 	source      = "source: %s"
 )
 
