@@ -3,8 +3,6 @@ package shim
 import (
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -23,12 +21,9 @@ import (
 
 var update = flag.Bool("update", false, "write what was found into the golden files")
 
-// scriptDir is the directory of the golden scripts.
-var scriptDir = testutil.Path("testdata/stop")
-
 // TestScripts plays every golden script in virtual time.
 func TestScripts(t *testing.T) {
-	scripts, err := script.Load(filepath.Join(scriptDir, "*.txt"))
+	scripts, err := script.Load(testutil.Path("testdata/stop/*.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,16 +62,11 @@ func playVirtual(t *testing.T, s *script.Script) {
 
 func compare(t *testing.T, s *script.Script, actions []script.Step) {
 	t.Helper()
-	path := filepath.Join(scriptDir, s.Name)
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
 	got := s.Format(actions)
 	if *update {
-		os.WriteFile(path, []byte(got), 0o644)
-	} else if got != string(want) {
-		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+		s.Write(got)
+	} else if got != s.Text {
+		t.Errorf("got:\n%s\nwant:\n%s", got, s.Text)
 	}
 }
 

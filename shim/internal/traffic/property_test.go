@@ -9,8 +9,8 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// script is a client that sends requests one after the other on a connection.
-type script struct {
+// client is one that sends requests one after the other on a connection.
+type client struct {
 	life
 	requests []exchange
 }
@@ -18,9 +18,9 @@ type script struct {
 // exchange is a request: the first and the last byte of the request, and the response.
 type exchange struct{ first, last, answered time.Duration }
 
-// randomScript returns a client with a few requests of up to twelve segments, some of which
+// randomClient returns a client with a few requests of up to twelve segments, some of which
 // are answered late.
-func randomScript(r *rand.Rand, id int) (c script) {
+func randomClient(r *rand.Rand, id int) (c client) {
 	pause := func(n float64) time.Duration { return time.Duration(r.Float64()*n*1000) * time.Millisecond }
 	c.peer = fmt.Sprintf("10.0.3.%d", id)
 	c.open = pause(20) - s(14)
@@ -44,15 +44,15 @@ func randomScript(r *rand.Rand, id int) (c script) {
 	return c
 }
 
-// TestNoRequestCut: by the scripts' own knowledge, a hold until quiet ends QuietFor after
+// TestNoRequestCut: by the clients' own knowledge, a hold until quiet ends QuietFor after
 // the last byte, and not while a request waits.
 func TestNoRequestCut(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		w := world{events: r.IntN(2) == 0, late: s(0.1), Config: Config{QuietFor: s(3), Probes: ProbeRule(r.IntN(3))}}
-		var clients []script
+		var clients []client
 		for i := range 1 + r.IntN(8) {
-			clients = append(clients, randomScript(r, i))
+			clients = append(clients, randomClient(r, i))
 			w.lives = append(w.lives, clients[i].life)
 		}
 		ended, _ := w.until(never, conditions["quiet"])

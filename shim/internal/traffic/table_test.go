@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
 // never is the limit of simulated time: a condition is not met before.
@@ -27,7 +28,7 @@ var conditions = map[string]func(Verdict) bool{
 }
 
 // row is a row of a table in testdata: a name, a condition and a time, a world, and what else
-// the table has. An indented line continues the row.
+// the table has.
 type row struct {
 	name  string
 	cond  func(Verdict) bool
@@ -42,18 +43,11 @@ func readRows(t *testing.T, file string) (rows []row) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(strings.ReplaceAll(string(text), "\n    ", " ")) {
-		if line[0] == '#' || line[0] == '\n' {
-			continue
-		}
-		cells := strings.Split(strings.TrimSpace(line), "|")
-		for i, cell := range cells {
-			cells[i] = strings.TrimSpace(cell)
-		}
+	for _, cells := range script.Rows(string(text)) {
 		cond, at, _ := strings.Cut(cells[1], " ")
 		r := row{cells[0], conditions[cond], never, parseWorld(cells[2]), cells[len(cells)-1]}
-		if at = strings.TrimSpace(at); at != "never" {
-			r.at = s(number(at))
+		if at != "never" {
+			r.at = s(number(strings.TrimSpace(at)))
 		}
 		rows = append(rows, r)
 	}
