@@ -27,7 +27,7 @@ func Stage(args []string) {
 }
 
 // PlainBuild reports whether the program was built without the linker flags of the Makefile;
-// see docs/limits.md.
+// see docs/install.md.
 func PlainBuild() bool { return sigcatch.Plain() }
 
 // Environ returns the environment of this process exactly as execve(2) passed the
