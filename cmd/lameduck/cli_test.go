@@ -200,8 +200,8 @@ func TestAsked(t *testing.T) {
 		{"install /no/such --help-all", installHelp},
 		{"presets -h", presetsHelp},
 		{"presets nginx --help", presetsHelp},
-		{"--version", "lameduck version dev, a plain build (see docs/limits.md)\n"},
-		{"--version -- echo", "lameduck version dev, a plain build (see docs/limits.md)\n"},
+		{"--version", "lameduck version dev, a plain build (see docs/install.md)\n"},
+		{"--version -- echo", "lameduck version dev, a plain build (see docs/install.md)\n"},
 	} {
 		if got := call(t, []string{"LAMEDUCK_DELAY=nonsense", "LAMEDUCK_X=1"}, strings.Fields(c.args)...); got != (result{0, c.want, ""}) {
 			t.Errorf("%s: %+v, want %q", c.args, got, c.want)

@@ -199,10 +199,10 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestReportDocs: docs/report.md explains exactly the names and reasons that exist, and the
+// TestReportDocs: docs/production.md explains exactly the names and reasons that exist, and the
 // page's example has all names.
 func TestReportDocs(t *testing.T) {
-	page := read(t, "../../../docs/report.md")
+	page := read(t, "../../../docs/production.md")
 	var found []string
 	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]*`) \\|.*\\|$").FindAllStringSubmatch(page, -1) {
 		for _, name := range regexp.MustCompile("`([a-z_]+)`").FindAllStringSubmatch(row[1], -1) {

@@ -8,7 +8,7 @@ import (
 
 // TestTable checks the cases: unique names, and the limits of the page.
 func TestTable(t *testing.T) {
-	page, err := os.ReadFile("../../../../docs/limits.md")
+	page, err := os.ReadFile("../../../../docs/how-long.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +20,7 @@ func TestTable(t *testing.T) {
 		}
 		names[c.name] = true
 		if c.limit.words != "" && !strings.Contains(limits, c.limit.words) {
-			t.Errorf("%s: docs/limits.md has no %q", c.name, c.limit.words)
+			t.Errorf("%s: docs/how-long.md has no %q", c.name, c.limit.words)
 		}
 		if (c.limit.words == "") != (c.limit.deviates == "") {
 			t.Errorf("%s: a limit needs words and a deviation", c.name)
