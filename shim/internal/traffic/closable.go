@@ -34,21 +34,38 @@ func (k *closings) noteNew(peer netip.Addr) {
 
 // usage is what clients have done with a connection during the hold.
 type usage struct {
-	reused  bool // a request has come after an answer
-	streams bool // the last answer went on after it had seemed complete
-	closed  bool // by NoteClosed
+	reused   bool   // a request has come after an answer
+	streams  bool   // the last answer went on after it had seemed complete
+	overlaps bool   // more was received while a request waited: a body in parts, or several requests at a time
+	in, out  uint64 // bytes of the last request and its answer
+	closed   bool   // by NoteClosed
 }
 
 // update notes what has moved since the connection was as before.
 func (u *usage) update(before, c *conn) {
+	if before.seen == 0 || before.sent == 0 {
+		return
+	}
+	in := c.received - before.received
+	out := c.sent - before.sent
+	u.reused = u.reused || in > 0
 	switch {
-	case before.seen == 0 || before.sent == 0:
-	case c.received > before.received:
-		u.reused = true
+	case in > 0 && (before.request == Idle || u.out > 0):
+		u.in, u.out = 0, 0
 		u.streams = false
-	case c.sent > before.sent && before.request == Idle:
+	case in > 0 && out == 0 && before.request == InFlight:
+		u.overlaps = true
+	case in == 0 && out > 0 && before.request == Idle:
 		u.streams = true
 	}
+	u.in += in
+	u.out += out
+}
+
+// answered reports whether the last request seems answered, and was alone. A few bytes in
+// answer to many may be a WINDOW_UPDATE of HTTP/2, or 100 Continue.
+func (u *usage) answered() bool {
+	return u.reused && !u.streams && !u.overlaps && (u.out > maxControlBytes || u.in <= 2*maxControlBytes)
 }
 
 // minIdle is how long a connection has to be idle before it is closed: several jiffies, and
@@ -82,7 +99,7 @@ func (t *Tracker) noteKept(c *conn, s *tcp.Socket, state RequestState) {
 	}
 	idleFor := min(s.Info.LastSent, s.Info.LastReceived)
 	candidate := Closable{s.Inode, s.Cookie, c, s.Info.Received, s.Info.Sent, idleFor}
-	if state == Idle && !c.usage.streams && idleFor >= minIdle && candidate.IsIdle(s) {
+	if state == Idle && c.usage.answered() && idleFor >= minIdle && candidate.IsIdle(s) {
 		t.closings.idle = append(t.closings.idle, candidate)
 	}
 }

@@ -65,15 +65,15 @@ func number(text string) float64 {
 
 // macros stand for other words; $ is the macro's value.
 var macros = map[string]string{
-	"answered":  "0:100 0.01:-200",                                         // a request and its response
-	"request":   "close=0.05 0:100 0.01:-200",                              // the same, on a connection of its own
-	"probe":     "close=0.004 0.001:77 0.002:-100",                         // that of a health check
-	"slow":      "open=-5 -5:100 -4:-200 -1:100 9:-200",                    // a request that takes 10 s
-	"done":      "tie pingpong acks=$ open=-9 -9:4 -9:-2 -5:4 -5:-2",       // a tie, with so many pure ACKs
-	"waits":     "tie pingpong acks=$ open=-9 -9:4 -5:4 -5:-4",             // the same, with a segment less sent
-	"waiting":   "open=-3 accepted=-1 unread=100 -3:100",                   // a request in the accept queue
+	"answered":  "0:100 0.01:-200",                                                // a request and its response
+	"request":   "close=0.05 0:100 0.01:-200",                                     // the same, on a connection of its own
+	"probe":     "close=0.004 0.001:77 0.002:-100",                                // that of a health check
+	"slow":      "open=-5 -5:100 -4:-200 -1:100 9:-200",                           // a request that takes 10 s
+	"done":      "tie pingpong acks=$ open=-9 -9:4 -9:-2 -5:4 -5:-2",              // a tie, with so many pure ACKs
+	"waits":     "tie pingpong acks=$ open=-9 -9:4 -5:4 -5:-4",                    // the same, with a segment less sent
+	"waiting":   "open=-3 accepted=-1 unread=100 -3:100",                          // a request in the accept queue
 	"talks":     "open=-60 -60:500 -59:-500 $..50/1:100 $..50/1:100 $..50/1:-200", // a request and its response each second
-	"websocket": "open=-100 -100:100 -99:-100 -10..$/1:5 -9.999..$.5/1:-5", // a message and a response each second
+	"websocket": "open=-100 -100:100 -99:-100 -10..$/1:5 -9.999..$.5/1:-5",        // a message and a response each second
 }
 
 var states = map[string]tcp.State{
