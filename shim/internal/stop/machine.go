@@ -126,7 +126,11 @@ func (m *Machine) answer(e Event) {
 	case Sampled:
 		m.onSample(e)
 	case OnStopEnded:
-		m.onStopEnded()
+		m.onStopRunning = false
+		m.due[onStopKill] = time.Time{}
+		if m.state == Holding && !m.cfg.Gate.Adaptive() { // else the next sample checks
+			m.checkGate()
+		}
 	case PreStop:
 		if m.state == Starting {
 			m.beginHold()
