@@ -124,14 +124,13 @@ func (t *Tracker) observe(s *tcp.Socket) {
 	c.rhythm.add(c, &before, t.now-s.Info.LastReceived)
 	c.waited = c.waited && c.received == before.received // else the next request has come
 	c.seen = t.now
-	switch {
-	case c.accepted:
+	if c.accepted {
 		t.accepted[c.port] = true
-	case s.Unread == 0:
-		t.current.wanted--
-		fallthrough
-	default:
+	} else {
 		t.queued = c.peer
+		if s.Unread == 0 {
+			t.current.wanted--
+		}
 	}
 	t.usual.learn(s)
 	if c.accepted && !before.accepted && !t.baseline {
