@@ -112,7 +112,7 @@ func TestHelpExamples(t *testing.T) {
 		t.Fatalf("found only %q", examples)
 	}
 	for _, args := range examples {
-		cfg, err := configOf(args, "KUBERNETES_SERVICE_HOST=10.0.0.1")
+		cfg, err := configOf(strings.Fields(args), []string{"KUBERNETES_SERVICE_HOST=10.0.0.1"})
 		if err == nil {
 			err = cfg.Validate()
 		}
