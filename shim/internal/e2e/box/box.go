@@ -90,6 +90,7 @@ func (s Setup) Start(t *testing.T, words ...string) *Box {
 	if s.Change != nil {
 		s.Change(b.Cmd)
 	}
+	connected()
 	var err error
 	b.network.Do(func() { err = b.Cmd.Start() })
 	if err != nil {
@@ -101,21 +102,25 @@ func (s Setup) Start(t *testing.T, words ...string) *Box {
 	return b
 }
 
+// Lameduck returns the command line of lameduck with flags and a command.
+func Lameduck(flags string, command ...string) []string {
+	words := append([]string{Binary}, Words(flags)...)
+	if len(command) > 0 {
+		words = append(words, "--")
+	}
+	return append(words, command...)
+}
+
 // Boot starts lameduck with flags and a command.
 func (s Setup) Boot(t *testing.T, flags string, command ...string) *Box {
 	t.Helper()
-	init := s.Init
-	if init == "" {
-		init = Binary
-		if _, err := os.Stat(Binary); err != nil {
-			t.Fatalf("%v: make build first", err)
-		}
+	if s.Init != "" {
+		return s.Start(t, append(append([]string{s.Init}, Words(flags)...), command...)...)
 	}
-	words := append([]string{init}, Words(flags)...)
-	if len(command) > 0 && s.Init == "" {
-		words = append(words, "--")
+	if _, err := os.Stat(Binary); err != nil {
+		t.Fatalf("%v: make build first", err)
 	}
-	return s.Start(t, append(words, command...)...)
+	return s.Start(t, Lameduck(flags, command...)...)
 }
 
 // Catch starts lameduck with flags and the catch helper, and waits until the helper is
@@ -305,3 +310,6 @@ func (b *Box) CloseOutput() {
 	b.Out.from.(io.Closer).Close()
 	<-b.Out.EOF
 }
+
+// Get sends a request to an address of the box's network; see Network.Get.
+func (b *Box) Get(address string) string { return b.network.Get(address) }

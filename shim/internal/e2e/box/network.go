@@ -59,6 +59,9 @@ func connectedToItself() net.Conn {
 	return near
 }
 
+// connected is connectedToItself in the network of all tests of the package.
+var connected = sync.OnceValue(connectedToItself)
+
 func openNetns() int {
 	return testutil.Must(unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0))
 }

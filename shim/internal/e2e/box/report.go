@@ -3,6 +3,8 @@ package box
 import (
 	"encoding/json"
 	"strings"
+
+	"github.com/lameduck-init/lameduck/shim/internal/quote"
 )
 
 // Report is a line of lameduck's with --log-format=json; docs/report.md has the names. A
@@ -96,4 +98,10 @@ func (b *Box) WantWarning(text string) {
 	if text == "" && len(warnings) > 0 || text != "" && (len(warnings) != 1 || !strings.Contains(warnings[0], text)) {
 		b.T.Errorf("warnings: %q, want %q", warnings, text)
 	}
+}
+
+// Forged reports whether a line begins like one of lameduck's although it is text from
+// outside, or has control characters.
+func Forged(line string) bool {
+	return line != quote.Line(line) || strings.HasPrefix(line, "lameduck: forged")
 }

@@ -19,11 +19,7 @@ import (
 // stage sets up the faults for the first process of new namespaces, separated by commas,
 // and executes the program of args as that process.
 func stage(list string, args []string) {
-	runtime.LockOSThread()                // many faults belong to one thread
-	for _, s := range []uintptr{32, 33} { // make(1) starts programs with posix_spawn(3), which leaves 32 and 33 ignored
-		var action [4]uintptr
-		unix.RawSyscall6(unix.SYS_RT_SIGACTION, s, uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
-	}
+	runtime.LockOSThread() // many faults belong to one thread
 	Die(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 	Die(unix.Mount("proc", "/proc", "proc", 0, ""))
 	env := os.Environ()
@@ -39,6 +35,10 @@ func stage(list string, args []string) {
 		case name != "":
 			Die(fmt.Errorf("unknown fault %q", name))
 		}
+	}
+	for _, s := range []uintptr{32, 33} { // make(1) starts programs with posix_spawn(3), which leaves 32 and 33 ignored
+		var action [4]uintptr
+		unix.RawSyscall6(unix.SYS_RT_SIGACTION, s, uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
 	}
 	Die(syscall.Exec(args[0], args, env))
 }
