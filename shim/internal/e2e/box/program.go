@@ -1,4 +1,4 @@
-package init_test
+package box
 
 import (
 	"bytes"
@@ -29,15 +29,29 @@ const orphanCode = "\x41\xbc\xe8\x03\x00\x00" + // mov  $1000, %r12d
 	"\xff\xcb\x75\xee" + //                     dec %ebx; if not zero: go to orphan
 	"\xb8\xe7\x00\x00\x00\x31\xff\x0f\x05" //   exit: eax = exit_group, edi = 0; syscall
 
-// orphanMaker returns a program that makes 100,000 orphans. The time of a fork grows with
+// OrphanMaker returns a program that makes 100,000 orphans. The time of a fork grows with
 // the size of the process, so the program is as small as possible.
-func orphanMaker(t *testing.T) (path string) {
+func OrphanMaker(t *testing.T) (path string) {
 	t.Helper()
-	path = filepath.Join(t.TempDir(), "orphans")
 	program := []byte("#!/bin/sh\ni=0; while [ $i -lt 1000 ]; do (j=0; while [ $j -lt 100 ]; do : & j=$((j+1)); done); i=$((i+1)); done\n")
 	if runtime.GOARCH == "amd64" {
 		program = elfProgram(orphanCode)
 	}
+	return writeProgram(t, program)
+}
+
+// PauseProgram returns a program that sleeps forever, and needs no system call but pause(2)
+// to be loaded.
+func PauseProgram(t *testing.T) (path string) {
+	t.Helper()
+	if runtime.GOARCH != "amd64" {
+		t.Skip("no machine code for ", runtime.GOARCH)
+	}
+	return writeProgram(t, elfProgram("\x6a\x22\x58\x0f\x05\xeb\xf9")) // pause, again
+}
+
+func writeProgram(t *testing.T, program []byte) (path string) {
+	path = filepath.Join(testutil.Must(filepath.EvalSymlinks(t.TempDir())), "program")
 	testutil.Must(0, os.WriteFile(path, program, 0o755))
 	return path
 }
