@@ -216,7 +216,11 @@ func (b *Box) Do(command string) {
 // exit code.
 func (b *Box) WaitExit() int {
 	b.T.Helper()
-	timer := time.AfterFunc(testutil.Patience, func() { b.Cmd.Process.Kill() })
+	timer := time.AfterFunc(testutil.Patience, func() {
+		b.Cmd.Process.Kill()
+		b.Out.from.Close() // another process may have the pipes open
+		b.Err.from.Close()
+	})
 	<-b.Out.EOF
 	<-b.Err.EOF
 	b.Cmd.Wait()
@@ -307,7 +311,7 @@ func (b *Box) ShortConn(host string) {
 
 // CloseOutput closes the reading end of the program's standard output.
 func (b *Box) CloseOutput() {
-	b.Out.from.(io.Closer).Close()
+	b.Out.from.Close()
 	<-b.Out.EOF
 }
 

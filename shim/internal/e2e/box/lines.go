@@ -18,7 +18,7 @@ type Lines struct {
 	EOF chan struct{} // closed at the end of the pipe
 
 	t         *testing.T
-	from      io.Reader
+	from      io.ReadCloser
 	mu        sync.Mutex // guards the fields below, which the reader and the test share
 	more      *sync.Cond
 	collected []Line
@@ -34,7 +34,7 @@ type Line struct {
 // String returns the text without the time.
 func (l Line) String() string { return l.Text }
 
-func newLines(t *testing.T, from io.Reader) *Lines {
+func newLines(t *testing.T, from io.ReadCloser) *Lines {
 	l := &Lines{EOF: make(chan struct{}), t: t, from: from}
 	l.more = sync.NewCond(&l.mu)
 	return l

@@ -18,7 +18,12 @@ import (
 // Status returns a field of proc_pid_status(5), and "" if the process does not exist.
 func Status(pid int, field string) string {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	_, rest, _ := strings.Cut(string(text), "\n"+field+":")
+	return Field(string(text), field)
+}
+
+// Field returns a field of the text of such a file.
+func Field(text, field string) string {
+	_, rest, _ := strings.Cut(text, "\n"+field+":")
 	value, _, _ := strings.Cut(rest, "\n")
 	return strings.TrimSpace(value)
 }
