@@ -32,7 +32,7 @@ func item(f *kong.Flag) string {
 	}
 	text, value, hasDefault := strings.Cut(strings.TrimSuffix(textOf(f.Name), "]"), " [")
 	text = strings.ToUpper(text[:1]) + text[1:] + "."
-	if hasDefault {
+	if hasDefault && value != "none" {
 		text += "\nDefault: " + value + "."
 	}
 	return ".It " + title + "\n" + strings.ReplaceAll(text, "--", `\-\-`) + "\n"

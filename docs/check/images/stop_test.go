@@ -161,7 +161,7 @@ func (e *engine) drains(t *testing.T, name string, i image) {
 	}
 }
 
-// report is lameduck's report of a stop in JSON: see docs/production.md.
+// report is lameduck's report of a stop in JSON: see docs/report.md.
 type report struct {
 	Trigger, Ended string
 	HeldMS         int64 `json:"held_ms"`

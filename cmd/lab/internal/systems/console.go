@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// report is lameduck's report of a stop; docs/production.md has the names.
+// report is lameduck's report of a stop; docs/report.md has the names.
 type report struct {
 	Ended    string `json:"ended"`
 	LastNew  *int   `json:"last_new_ms"` // also from /proc/net, where short connections cannot be counted

@@ -44,7 +44,7 @@ type terms struct {
 	precise bool   // milliseconds matter: the trial runs beside few others
 }
 
-// limit names words of docs/how-long.md that a case shows, and how the verdict then deviates.
+// limit names words of docs/limits.md that a case shows, and how the verdict then deviates.
 type limit struct {
 	words    string
 	deviates verdict

@@ -13,7 +13,7 @@ func dataCases() []truthCase {
 	return slices.Concat(postgresCases(), postgresSessionCases(), redisCases(), redisSmallCases(), memcachedCases(), logCases(), smtpCases(), dataProbes())
 }
 
-// Words of docs/how-long.md. Others are in cases_web.go.
+// Words of docs/limits.md. Others are in cases_web.go.
 var (
 	thin  = limit{"Under thin traffic, only a floor protects", early}
 	pings = limit{"HTTP/2's own traffic", early}

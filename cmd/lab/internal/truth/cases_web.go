@@ -25,7 +25,7 @@ var (
 	nodeStack    = stack{"Node", node, nodeTLS, nodeH2, nil}
 )
 
-// Words of docs/how-long.md.
+// Words of docs/limits.md.
 var (
 	tickets = limit{"A slow first request over TLS 1.3", early}
 	pauses  = limit{"An answer that has begun and pauses", early}

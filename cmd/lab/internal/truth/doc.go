@@ -35,7 +35,7 @@
 // does not count. The signal should be sent by L, which is E plus --quiet-for plus 1 s
 // unless the case has slack (from E) or by (from TERM). notBefore moves E explicitly.
 //
-// A case that lameduck cannot get right has a limit, words of docs/how-long.md, and the
+// A case that lameduck cannot get right has a limit, words of docs/limits.md, and the
 // expected deviation. The verdicts of a trial:
 //
 //	right  the signal was sent from E to L, and no request was lost
