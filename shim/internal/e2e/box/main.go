@@ -21,7 +21,7 @@ var helpers map[string]func(args []string)
 func Main(m *testing.M, own map[string]func(args []string)) {
 	if len(os.Args) > 2 && os.Args[1] == "helper" {
 		helpers = own
-		runHelper(os.Args[2], os.Args[3:])
+		RunHelper(os.Args[2], os.Args[3:])
 	}
 	if signal.Ignored(unix.SIGHUP) { // under nohup(1); a program inherits an ignored signal, and no handler
 		signal.Notify(make(chan os.Signal, 1), unix.SIGHUP)
@@ -31,8 +31,8 @@ func Main(m *testing.M, own map[string]func(args []string)) {
 	netns.Main(m, syscall.CLONE_NEWNS)
 }
 
-// runHelper runs a helper, and does not return.
-func runHelper(name string, args []string) {
+// RunHelper runs a helper, and does not return.
+func RunHelper(name string, args []string) {
 	switch name {
 	case "stage":
 		stage(args[0], args[1:])
