@@ -53,10 +53,12 @@ func testsThere(t *testing.T) tests {
 	known := tests{}
 	here, _ := filepath.Glob("*_test.go")
 	below, _ := filepath.Glob("internal/*/*_test.go")
-	testutil, _ := filepath.Glob("internal/testutil/*/*_test.go")
-	for _, path := range slices.Concat(here, below, testutil) {
+	deeper, _ := filepath.Glob("internal/*/*/*_test.go")
+	for _, path := range slices.Concat(here, below, deeper) {
 		room := "shim"
-		if dir := filepath.Dir(path); dir != "." {
+		if dir := filepath.Dir(path); strings.HasPrefix(dir, "internal/e2e/") {
+			room = "e2e" // in whichever folder
+		} else if dir != "." {
 			room = filepath.Base(dir)
 		}
 		for name, words := range testsIn(t, path) {

@@ -147,13 +147,19 @@ func TestSignalsAtStart(t *testing.T) {
 var stormy = catchable.Without(sig.SetOf(sig.TERM, sig.CHLD, sig.CONT))
 
 // TestSignalStorm: in a storm of signals no kind of signal is lost, the command gets no
-// signal that was not sent, and a signal that is not pending yet is never merged.
+// signal that was not sent, and a signal that is not pending yet is never merged. Descriptors, threads
+// and memory are the same afterwards.
 func TestSignalStorm(t *testing.T) {
 	t.Parallel()
 	b := box.Catch(t, "-d 1")
 	kinds := slices.Collect(stormy.All)
 	const each = 20
 	volleys(b, each)
+	usage := func() (fds int, threads string, kib int) {
+		list, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", b.Pid()))
+		return len(list), box.Status(b.Pid(), "Threads"), box.RSS(b.Pid())
+	}
+	fds, threads, kib := usage()
 	b.Signal(sig.CONT)
 	b.Out.Wait("got CONT")
 	last := kinds[len(kinds)-1] // the kernel delivers the lowest pending signal first
@@ -180,6 +186,9 @@ func TestSignalStorm(t *testing.T) {
 		if s, err := sig.Parse(text[len("got "):]); err != nil || !stormy.With(sig.CONT).Has(s) {
 			t.Errorf("the command printed %q", text)
 		}
+	}
+	if nowFds, nowThreads, nowKib := usage(); fds == 0 || nowFds != fds || nowThreads != threads || nowKib > kib+box.Heap {
+		t.Errorf("%d descriptors, %s threads, %d KiB; later %d, %s, %d", fds, threads, kib, nowFds, nowThreads, nowKib)
 	}
 	if n := b.Out.Count("got URG"); n != each {
 		t.Errorf("the command got URG %d times, want %d", n, each)
