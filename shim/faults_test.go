@@ -77,7 +77,7 @@ func (known tests) has(path string) bool {
 }
 
 // testsIn returns the tests of a file, each with the string literals of the test and of
-// the file's maps.
+// the file's maps, and the first cells of their tables.
 func testsIn(t *testing.T, path string) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -96,6 +96,10 @@ func testsIn(t *testing.T, path string) map[string][]string {
 			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
 				word, _ := strconv.Unquote(lit.Value)
 				words = append(words, word)
+				for line := range strings.Lines(word) { // a case in a table of text
+					cell, _, _ := strings.Cut(line, "|")
+					words = append(words, strings.TrimSpace(cell))
+				}
 			}
 			return true
 		})

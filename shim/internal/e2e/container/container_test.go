@@ -35,7 +35,7 @@ func TestContainer(t *testing.T) {
 	p := newPodman(t)
 	for name, test := range map[string]func(*testing.T, *podman){
 		"signals": containerSignals, "codes": containerCodes, "terminal": containerTerminal, "stop": containerStop,
-		"interrupt": containerInterrupt, "init": containerInit, "hardened": containerHardened, "until": containerUntil,
+		"init": containerInit, "hardened": containerHardened, "until": containerUntil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -218,23 +218,6 @@ func (c *container) wantHold(trigger sig.Signal) {
 func containerStop(t *testing.T, p *podman) {
 	p.catch(t, shortHold+"localhost/lameduck").wantHold(sig.TERM)
 	p.catch(t, shortHold+"--stop-signal SIGUSR1 localhost/lameduck").wantHold(sig.USR1)
-}
-
-// containerInterrupt: during a hold HUP is passed on to the command, and INT ends the hold.
-func containerInterrupt(t *testing.T, p *podman) {
-	c := p.catch(t, longHold+"localhost/lameduck")
-	done := c.stop()
-	c.Err.Wait("holding")
-	c.kill(sig.HUP)
-	c.Out.Wait("got HUP")
-	c.kill(sig.INT)
-	c.Out.Wait("got USR1")
-	c.Exit()
-	done()
-	if r := c.Report(); r.Trigger != "TERM" || r.Ended != "interrupt" || r.Signals() != "USR1" {
-		t.Errorf("report %+v", r)
-	}
-	c.Out.Want("ready", "got HUP", "got USR1")
 }
 
 // containerInit: podman run --init, and docker run --init, which runs "/sbin/docker-init --

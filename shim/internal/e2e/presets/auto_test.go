@@ -1,13 +1,8 @@
 package presets_test
 
 import (
-	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
-	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -114,54 +109,4 @@ func TestPresetWinch(t *testing.T) {
 	b.Err.Wait("holding")
 	b.Out.Wait("got WINCH")
 	b.Exit()
-}
-
-// TestUntilServers stops real servers while a load balancer sends requests for an unknown
-// time, half of them on kept connections: no request fails, and the hold ends after the
-// silence of --quiet-for.
-func TestUntilServers(t *testing.T) {
-	for name, c := range map[string]struct{ graceful, command string }{
-		"haproxy": {"USR1", "haproxy -db -f DIR/conf"},
-		"nginx":   {"QUIT", "nginx -c DIR/conf"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			box.Needs(t, name)
-			s := newSite(t, "load-"+name)
-			b := s.boot("--until=quiet --quiet-for=1 --grace-period=30 --rewrite=TERM:"+c.graceful, c.command)
-			var served atomic.Int64
-			await := func(n int64) {
-				testutil.Eventually(t, "requests are served", func() bool { return served.Load() >= n })
-			}
-			var ends []func()
-			for i := range 4 {
-				client := &http.Client{Timeout: testutil.Patience, Transport: &http.Transport{DisableKeepAlives: i%2 == 0}}
-				ends = append(ends, box.Repeat(time.Millisecond, func() {
-					// net/http retries no request with a body of unknown length.
-					answer, err := client.Post("http://"+s.addr(), "text/plain", io.MultiReader(strings.NewReader("x")))
-					if err != nil || answer.StatusCode != http.StatusOK {
-						t.Errorf("%v, %v", answer, err)
-						return
-					}
-					io.Copy(io.Discard, answer.Body)
-					answer.Body.Close()
-					served.Add(1)
-				}), client.CloseIdleConnections)
-			}
-			await(100)
-			b.Trigger()
-			await(served.Load() + 1000)
-			for _, end := range ends {
-				end()
-			}
-			last := time.Now()
-			b.WantExit(0) // without load the servers end at once
-			if r, took := b.Report(), time.Since(last); r.Ended != "quiet" || took < 700*time.Millisecond || took > box.Slack {
-				t.Errorf("ended %v after the last request; report %+v", took, r)
-			}
-			if served.Load() < 1100 {
-				t.Error(fmt.Sprint(served.Load(), " requests"))
-			}
-		})
-	}
 }

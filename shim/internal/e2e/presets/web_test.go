@@ -5,12 +5,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 // phpFPM is the installed php-fpm; Debian's name includes the version.
@@ -25,72 +27,71 @@ var phpFPM = func() string {
 
 const (
 	javaCompiler = "/usr/share/java/eclipse-jdt-core.jar"
-	uwsgi        = "uwsgi --plugin=python3 --http-socket=127.0.0.1:PORT --master --processes=1 --chdir=DIR --wsgi=app"
-	uwsgiPython  = "/usr/lib/uwsgi/plugins/python3*_plugin.so"
-	java         = "java -Xshare:auto -XX:TieredStopAtLevel=1 -cp DIR Slow"
 	tomcat       = "/usr/share/tomcat10/bin/catalina.sh"
 )
 
 // webCases are web servers that are stopped while a request is in flight, each configured to
-// call the backend before a reply.
-var webCases = map[string]struct {
-	preset, files, command string
-	needs                  string // a pattern of a file
-	cut                    bool   // the preset cannot save the request
-	held                   bool   // a hold saves a request that the preset cuts
-	running                bool   // the server survives the preset's signal
-	code                   int    // with the preset
-}{
-	"haproxy":           {preset: "haproxy", files: "haproxy", command: "haproxy -db -f DIR/conf"},
-	"haproxy-master":    {preset: "haproxy", files: "haproxy", command: "haproxy -W -db -f DIR/conf"}, // as the official image starts it
-	"nginx":             {preset: "nginx", files: "nginx", command: "nginx -c DIR/conf -g 'daemon off;'"},
-	"httpd":             {preset: "httpd", files: "httpd", command: "apache2 -DFOREGROUND -f DIR/conf"},
-	"php-fpm":           {preset: "php-fpm", files: "php", command: phpFPM + " -R -F -y DIR/conf"},
-	"php-fpm-unset":     {preset: "php-fpm", files: "php", command: phpFPM + " -R -F -y DIR/conf-unset", cut: true, held: true}, // without process_control_timeout
-	"uwsgi":             {preset: "uwsgi", files: "python", command: uwsgi + " '--hook-master-start=unix_signal:15 gracefully_kill_them_all'", needs: uwsgiPython},
-	"uwsgi-die-on-term": {preset: "uwsgi", files: "python", command: uwsgi + " --die-on-term", needs: uwsgiPython, cut: true},
-	"uwsgi-bare":        {preset: "uwsgi", files: "python", command: uwsgi, needs: uwsgiPython, cut: true, running: true}, // TERM reloads
-	"gunicorn":          {preset: "gunicorn", files: "python", command: "gunicorn --chdir DIR -b 127.0.0.1:PORT app"},
-	"unicorn":           {preset: "unicorn", files: "ruby", command: "unicorn -l 127.0.0.1:PORT DIR/config.ru"},
-	"puma":              {preset: "puma", files: "ruby", command: "puma -b tcp://127.0.0.1:PORT DIR/config.ru"},
-	"caddy":             {preset: "caddy", files: "caddy", command: "caddy run --config DIR/Caddyfile"},
-	"go":                {preset: "go", command: "SELF helper slow-web PORT BACKEND graceful"},
-	"go-bare":           {preset: "go", command: "SELF helper slow-web PORT BACKEND", cut: true, code: 143}, // without a handler
-	"varnish":           {preset: "varnish", command: "varnishd -F -j none -a 127.0.0.1:PORT -b 127.0.0.1:BACKEND -n DIR/cwd", needs: "/usr/bin/gcc", cut: true, held: true},
-	"node":              {preset: "node", files: "node", command: "node DIR/server.js"},
-	"node-bare":         {preset: "node", files: "node", command: "node DIR/bare.js", cut: true, held: true, code: 143}, // without a handler
-	"java":              {preset: "java", files: "java", command: java + " hook", needs: javaCompiler},
-	"java-bare":         {preset: "java", files: "java", command: java, needs: javaCompiler, cut: true}, // without a shutdown hook
-	"tomcat":            {preset: "tomcat", files: "tomcat", command: "env CATALINA_BASE=DIR JAVA_OPTS=-XX:TieredStopAtLevel=1 " + tomcat + " run", needs: tomcat},
-}
+// call the backend before a reply. That is "cut" where the preset cannot save the request,
+// "held" where a hold saves it, and "running" where the server survives the preset's signal.
+const webCases = `
+	case              | preset   | files   | needs    | that         | code | command
+	haproxy           | haproxy  | haproxy |          |              | 0    | haproxy -db -f DIR/conf
+	haproxy-master    | haproxy  | haproxy |          |              | 0    | haproxy -W -db -f DIR/conf
+	nginx             | nginx    | nginx   |          |              | 0    | nginx -c DIR/conf -g 'daemon off;'
+	httpd             | httpd    | httpd   |          |              | 0    | apache2 -DFOREGROUND -f DIR/conf
+	php-fpm           | php-fpm  | php     |          |              | 0    | PHP -R -F -y DIR/conf
+	php-fpm-unset     | php-fpm  | php     |          | cut held     | 0    | PHP -R -F -y DIR/conf-unset
+	uwsgi             | uwsgi    | python  | python3  |              | 0    | UWSGI '--hook-master-start=unix_signal:15 gracefully_kill_them_all'
+	uwsgi-die-on-term | uwsgi    | python  | python3  | cut          | 0    | UWSGI --die-on-term
+	uwsgi-bare        | uwsgi    | python  | python3  | cut running  | 0    | UWSGI
+	gunicorn          | gunicorn | python  |          |              | 0    | gunicorn --chdir DIR -b 127.0.0.1:PORT app
+	unicorn           | unicorn  | ruby    |          |              | 0    | unicorn -l 127.0.0.1:PORT DIR/config.ru
+	puma              | puma     | ruby    |          |              | 0    | puma -b tcp://127.0.0.1:PORT DIR/config.ru
+	caddy             | caddy    | caddy   |          |              | 0    | caddy run --config DIR/Caddyfile
+	go                | go       |         |          |              | 0    | SELF helper slow-web PORT BACKEND graceful
+	go-bare           | go       |         |          | cut          | 143  | SELF helper slow-web PORT BACKEND
+	varnish           | varnish  | varnish | gcc      | cut held     | 0    | varnishd -F -j none -a 127.0.0.1:PORT -b 127.0.0.1:BACKEND -n DIR/cwd
+	node              | node     | node    |          |              | 0    | node DIR/server.js
+	node-bare         | node     | node    |          | cut held     | 143  | node DIR/bare.js
+	java              | java     | java    | compiler |              | 0    | JAVA hook
+	java-bare         | java     | java    | compiler | cut          | 0    | JAVA
+	tomcat            | tomcat   | tomcat  | tomcat   |              | 0    | env CATALINA_BASE=DIR JAVA_OPTS=-XX:TieredStopAtLevel=1 TOMCAT run
+`
+
+// longer are the words that webCases abbreviate.
+var longer = strings.NewReplacer("PHP", phpFPM, "TOMCAT", tomcat, "JAVA ", "java -Xshare:auto -XX:TieredStopAtLevel=1 -cp DIR Slow ",
+	"UWSGI", "uwsgi --plugin=python3 --http-socket=127.0.0.1:PORT --master --processes=1 --chdir=DIR --wsgi=app")
+
+// needed are patterns of files beside the server.
+var needed = map[string]string{"": "/", "python3": "/usr/lib/uwsgi/plugins/python3*_plugin.so", "gcc": "/usr/bin/gcc", "compiler": javaCompiler, "tomcat": tomcat}
 
 // TestPresetsWeb stops real web servers with their presets, by TERM and by the stop signal of
 // the server's image: the request in flight goes on to its end. Without the preset TERM cuts
 // the request.
 func TestPresetsWeb(t *testing.T) {
-	for name, w := range webCases {
-		t.Run(name, func(t *testing.T) {
+	for _, w := range box.Table(webCases) {
+		t.Run(w["case"], func(t *testing.T) {
 			t.Parallel()
-			if program, _, _ := strings.Cut(w.command, " "); program != "SELF" {
+			command := longer.Replace(w["command"] + " ")
+			if program, _, _ := strings.Cut(command, " "); program != "SELF" {
 				box.Needs(t, program)
 			}
-			if found, _ := filepath.Glob(w.needs); len(found) == 0 && w.needs != "" {
-				t.Skipf("there is no %s", w.needs)
+			if found, _ := filepath.Glob(needed[w["needs"]]); len(found) == 0 {
+				t.Skipf("there is no %s", needed[w["needs"]])
 			}
-			p := named(t, w.preset)
+			is := func(word string) bool { return strings.Contains(w["that"], word) }
+			p := named(t, w["preset"])
 			boot := func(flags string) (*box.Box, *inFlight) {
-				s := newSite(t, w.files)
-				if w.files == "java" {
+				s := newSite(t, w["files"])
+				if w["files"] == "java" {
 					compileJava(s)
 				}
-				if w.files == "" {
-					os.Mkdir(s.dir+"/cwd", 0o755)
-				}
-				b := s.boot(flags, w.command)
-				if name == "haproxy-master" {
+				os.Mkdir(s.dir+"/cwd", 0o755)
+				b := s.boot(flags, command)
+				if w["case"] == "haproxy-master" {
 					awaitMaster(b)
 				}
-				if w.files == "php" {
+				if w["files"] == "php" {
 					return b, s.request(fastCGI)
 				}
 				return b, s.request(get)
@@ -101,16 +102,16 @@ func TestPresetsWeb(t *testing.T) {
 				wantRecognized(b, p.Name)
 				b.Signal(trigger)
 				b.Err.Wait("sending " + first + " to the command")
-				if w.cut {
+				if is("cut") {
 					f.wantEnd(false)
 				} else {
 					f.wantFinished()
 				}
-				if w.running {
+				if is("running") {
 					box.AwaitPort(t, f.addr(), true)
 					b.Signal(sig.INT)
 				}
-				b.WantExit(w.code)
+				b.WantExit(testutil.Must(strconv.Atoi(w["code"])))
 			}
 			if p.Schedule != "TERM" {
 				b, f := boot("")
@@ -119,7 +120,7 @@ func TestPresetsWeb(t *testing.T) {
 				close(f.released)
 				b.WaitExit()
 			}
-			if w.held {
+			if is("held") {
 				b, f := boot("--until=quiet --quiet-for=0.3 --grace-period=30 --preset=" + p.Name)
 				b.Trigger()
 				f.wantFinished()
