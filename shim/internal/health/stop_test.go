@@ -41,38 +41,6 @@ func TestHead(t *testing.T) {
 
 func loopbackOnly() Spec { return loopback(Spec{}.Target) }
 
-// TestFail tests mode Fail: checks get 503, while a direct request to the app still
-// succeeds.
-func TestFail(t *testing.T) {
-	at := web(t, "127.0.0.1:0")
-	l := serve(t, loopback(at))
-	wantCheck(t, newClient(), l.url(), 200, "fine /health")
-	l.SetMode(Fail)
-	wantCheck(t, newClient(), l.url(), 503, "stopping\n")
-	wantCheck(t, newClient(), "http://"+at.String()+"/direct", 200, "fine /direct")
-}
-
-// TestPass tests mode Pass during a stop: the listener goes on relaying.
-func TestPass(t *testing.T) {
-	l := serve(t, loopback(web(t, "127.0.0.1:0")))
-	l.SetMode(Pass)
-	wantCheck(t, newClient(), l.url(), 200, "fine /health")
-}
-
-// TestClose tests mode Close: the kernel refuses connections.
-func TestClose(t *testing.T) {
-	l := serve(t, loopback(web(t, "127.0.0.1:0")))
-	wantCheck(t, newClient(), l.url(), 200, "fine /health")
-	l.SetMode(Close)
-	testutil.Eventually(t, "connections are refused", func() bool {
-		c, err := net.Dial("tcp", l.addr())
-		if err == nil {
-			c.Close()
-		}
-		return errors.Is(err, syscall.ECONNREFUSED)
-	})
-}
-
 // TestInProgress tests a request in progress at the stop: the app answers the request,
 // in two pieces, and the next request on the connection is not relayed.
 func TestInProgress(t *testing.T) {
@@ -137,14 +105,17 @@ func TestSilentBeforeStop(t *testing.T) {
 	}
 }
 
-// TestKeptAlive tests a request on an idle connection of a pool after the stop: 503.
+// TestKeptAlive tests a request on an idle connection of a pool after the stop: 503, while a
+// direct request to the app still succeeds.
 func TestKeptAlive(t *testing.T) {
-	l := serve(t, loopback(web(t, "127.0.0.1:0")))
+	at := web(t, "127.0.0.1:0")
+	l := serve(t, loopback(at))
 	kept := &http.Client{Timeout: testutil.Patience, Transport: &http.Transport{}}
 	defer kept.CloseIdleConnections()
 	wantCheck(t, kept, l.url(), 200, "fine /health")
 	l.SetMode(Fail)
 	wantCheck(t, kept, l.url(), 503, "stopping\n")
+	wantCheck(t, newClient(), "http://"+at.String()+"/direct", 200, "fine /direct")
 }
 
 // TestAnswerArrives tests clients that send more bytes than the listener reads, and read
@@ -197,32 +168,6 @@ func TestOdd(t *testing.T) {
 		if string(got) != want || err != nil && !errors.Is(err, syscall.ECONNRESET) {
 			t.Errorf("%q: received %q, %v; want %q", request, got, err, want)
 		}
-	}
-}
-
-// TestByteByByte tests a request head in pieces of a byte.
-func TestByteByByte(t *testing.T) {
-	l := serve(t, loopbackOnly())
-	c := dial(t, l.addr())
-	for _, b := range []byte("GET / HTTP/1.1\r\n\r\n") {
-		c.Write([]byte{b})
-	}
-	wantStatus(t, c, 200)
-}
-
-// TestStopAmidBytes tests a response in progress at the stop: all bytes arrive.
-func TestStopAmidBytes(t *testing.T) {
-	const size = 4 << 20
-	l := serve(t, loopback(webOf(t, "127.0.0.1:0", func(w http.ResponseWriter, r *http.Request) {
-		w.Write(make([]byte, size))
-	})))
-	r, err := newClient().Get(l.url())
-	must(t, err)
-	defer r.Body.Close()
-	l.SetMode(Fail)
-	awaitMode(t, l, Fail)
-	if n, err := io.Copy(io.Discard, r.Body); n != size || err != nil {
-		t.Errorf("received %d bytes, %v; want %d", n, err, size)
 	}
 }
 
