@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
@@ -125,34 +127,32 @@ func TestWaitGonePaths(t *testing.T) {
 	}
 }
 
-// TestStates: the state of each verdict.
+// TestStates: the state of each verdict, by the condition of the hold.
 func TestStates(t *testing.T) {
-	quiet := traffic.Verdict{Settled: true, Quiet: true}
-	gone := traffic.Verdict{Settled: true, Quiet: true, Drained: true, NoSockets: true}
-	for name, c := range map[string]struct {
-		cfg     Config
-		verdict traffic.Verdict
-		want    stop.TrafficState
-	}{
-		"busy":                   {Config{Until: stop.Quiet}, traffic.Verdict{Settled: true}, stop.Busy},
-		"settled":                {Config{Until: stop.Settled}, traffic.Verdict{Settled: true}, stop.ConditionMet},
-		"quiet":                  {Config{Until: stop.Quiet}, quiet, stop.ConditionMet},
-		"not drained":            {Config{Until: stop.Drained}, quiet, stop.Busy},
-		"drained":                {Config{Until: stop.Drained}, gone, stop.ConditionMet},
-		"a fixed delay":          {Config{}, gone, stop.Busy},
-		"stuck":                  {Config{Until: stop.Quiet}, traffic.Verdict{Settled: true, Quiet: true, Stuck: true}, stop.Hung},
-		"server gone, a hook":    {Config{Until: stop.Quiet, DetectServerGone: true}, gone, stop.ServerGone},
-		"server gone, a command": {Config{Until: stop.Quiet}, gone, stop.ConditionMet},
-	} {
-		c.cfg.Traffic = usual
-		s := newSampler(c.cfg, nil)
+	met := func(conditions string) (v traffic.Verdict) {
+		is := func(word string) bool { return strings.Contains(conditions, word) }
+		return traffic.Verdict{Settled: is("settled"), Quiet: is("quiet"), Drained: is("drained"), NoSockets: is("gone"), Stuck: is("stuck")}
+	}
+	for _, cells := range script.Rows(`
+		quiet      | settled                    | busy
+		settled    | settled                    | met
+		quiet      | settled quiet              | met
+		drained    | settled quiet              | busy
+		drained    | settled quiet drained gone | met
+		           | settled quiet drained gone | busy
+		quiet      | settled quiet stuck        | no_progress
+		quiet hook | settled quiet drained gone | server_gone
+		quiet      | settled quiet drained gone | met
+	`) {
+		until, _, isHook := strings.Cut(cells[0], " hook")
+		s := newSampler(Config{Until: stop.Reason(until), DetectServerGone: isHook, Traffic: usual}, nil)
 		s.state(trigger, traffic.Verdict{}) // with a server
-		if got := s.state(trigger.Add(usual.QuietFor), c.verdict); got != c.want {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
+		if got := s.state(trigger.Add(usual.QuietFor), met(cells[1])); got.String() != cells[2] {
+			t.Errorf("%q: %v", cells, got)
 		}
 	}
 	s := newSampler(Config{Until: stop.Quiet, DetectServerGone: true, Traffic: usual}, nil)
-	if got := s.state(trigger, gone); got != stop.ConditionMet {
+	if got := s.state(trigger, met("settled quiet drained gone")); got != stop.ConditionMet {
 		t.Errorf("no server so far: %v", got)
 	}
 }
