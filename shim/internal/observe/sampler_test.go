@@ -31,64 +31,49 @@ func inodeOf(conn *net.TCPConn) (inode uint32, err error) {
 	return uint32(stat.Ino), err
 }
 
-// TestLastSample: a sample is taken just before a hold ends, whatever the pause.
-func TestLastSample(t *testing.T) {
-	const end = 2 * time.Second
-	for _, cfg := range []Config{{Floor: end, Ceiling: end}, {Until: stop.Quiet, Floor: time.Second, Ceiling: end}} {
-		cfg.Traffic = traffic.Config{Poll: 250 * time.Millisecond}
-		for _, at := range []time.Duration{1800 * time.Millisecond, 1950 * time.Millisecond, 1990 * time.Millisecond} {
-			cfg.Start = time.Now().Add(-at)
-			s := newSampler(cfg, nil)
-			s.observer = &observer{}
-			if pause := s.pause(0); pause > end-at-lastSampleLead || pause <= 0 {
-				t.Errorf("until %q: at %v the pause is %v", cfg.Until, at, pause)
-			}
-		}
-	}
-}
-
-// TestPause: samples are less frequent after the hold, and with very many sockets.
+// TestPause: how long after a sample the next is taken: seldom after the hold and with very many
+// sockets, and in time for the end of the hold, of a silence, or for a search, whatever the pause.
 func TestPause(t *testing.T) {
+	const ms = time.Millisecond
+	ago := func(d time.Duration) time.Time { return time.Now().Add(-d) }
+	hold := func(age, floor, ceiling time.Duration, until stop.Reason) Config {
+		return Config{Start: ago(age), Floor: floor, Ceiling: ceiling, Until: until, Traffic: usual}
+	}
+	long := hold(time.Hour, 0, 2*time.Hour, stop.Quiet)
+	lull := long
+	lull.LullStart = time.Hour + 20*ms
 	for name, c := range map[string]struct {
-		slowed  bool
-		sockets int
-		took    time.Duration
-		want    time.Duration
+		cfg        Config
+		slowed     bool
+		searching  bool
+		sockets    int
+		last       traffic.Summary
+		took       time.Duration
+		least, max time.Duration
 	}{
-		"in the hold":    {false, 10, time.Second, usual.Poll},
-		"after the hold": {true, 10, time.Second, afterHoldInterval},
-		"many sockets":   {false, manySockets + 1, time.Second, 10 * time.Second},
-		"quickly listed": {false, manySockets + 1, time.Millisecond, usual.Poll},
+		"in the hold":             {cfg: long, took: time.Second, least: usual.Poll, max: usual.Poll},
+		"after the hold":          {cfg: long, slowed: true, took: time.Second, least: afterHoldInterval, max: 2 * afterHoldInterval},
+		"many sockets":            {cfg: long, sockets: manySockets + 1, took: time.Second, least: 10 * time.Second, max: 15 * time.Second},
+		"many, quickly listed":    {cfg: long, sockets: manySockets + 1, took: ms, least: usual.Poll, max: usual.Poll},
+		"the floor is near":       {cfg: hold(1950*ms, 2*time.Second, 2*time.Second, ""), least: 1, max: 50*ms - lastSampleLead},
+		"the ceiling is near":     {cfg: hold(1950*ms, time.Second, 2*time.Second, stop.Quiet), least: 1, max: 50*ms - lastSampleLead},
+		"the ceiling is too near": {cfg: hold(1990*ms, time.Second, 2*time.Second, stop.Quiet), least: 1, max: 10*ms - lastSampleLead},
+		"silence since the start": {cfg: hold(ms, 0, 2*time.Hour, ""), sockets: manySockets + 1, took: time.Minute, least: 1, max: usual.QuietFor - ms},
+		"silence since a byte": {cfg: long, sockets: manySockets + 1, took: time.Minute,
+			last: traffic.Summary{LastByte: ago(usual.QuietFor / 2)}, least: 1, max: usual.QuietFor / 2},
+		"silence since a connection": {cfg: long, sockets: manySockets + 1, took: time.Minute,
+			last: traffic.Summary{LastNew: ago(usual.QuietFor / 2)}, least: 1, max: usual.QuietFor / 2},
+		"a search is near":         {cfg: lull, least: 1, max: 20 * ms},
+		"a search":                 {cfg: long, searching: true, least: searchInterval, max: searchInterval},
+		"a search, slow to sample": {cfg: long, searching: true, took: 4 * ms, least: 4 * ms, max: 4 * ms},
 	} {
-		s := newSampler(Config{Start: time.Now().Add(-time.Hour), Traffic: usual}, nil)
+		s := newSampler(c.cfg, nil)
 		s.observer = &observer{sockets: c.sockets}
 		s.slowed.Store(c.slowed)
-		if got := s.pause(c.took); got < c.want || got > c.want+c.want/2 {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
-		}
-	}
-}
-
-// TestPauseSilence: a sample is taken when silence may have lasted long enough, since the
-// trigger or since the last byte or connection, whatever the pause.
-func TestPauseSilence(t *testing.T) {
-	for _, ago := range []time.Duration{time.Millisecond, usual.QuietFor / 2} {
-		now := time.Now()
-		at := now.Add(-ago)
-		for name, c := range map[string]struct {
-			start time.Time
-			last  traffic.Summary
-		}{
-			"trigger":    {start: at},
-			"byte":       {now.Add(-time.Hour), traffic.Summary{LastByte: at}},
-			"connection": {now.Add(-time.Hour), traffic.Summary{LastNew: at}},
-		} {
-			s := newSampler(Config{Start: c.start, Ceiling: 2 * time.Hour, Traffic: usual}, nil)
-			s.observer = &observer{sockets: manySockets + 1}
-			s.snapshot.Traffic = c.last
-			if got := s.pause(time.Minute); got <= 0 || got > usual.QuietFor-ago {
-				t.Errorf("%s, %v ago: %v", name, ago, got)
-			}
+		s.searching = c.searching
+		s.snapshot.Traffic = c.last
+		if got := s.pause(c.took); got < c.least || got > c.max {
+			t.Errorf("%s: %v, want %v to %v", name, got, c.least, c.max)
 		}
 	}
 }

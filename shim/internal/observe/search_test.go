@@ -11,7 +11,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
-	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 // kept returns a connection that a client keeps, with a response 10 ms ago. If a request is
@@ -111,29 +110,4 @@ func TestContinue(t *testing.T) {
 		s.Continue(true)
 	}
 	s.SlowDown()
-}
-
-// TestPauseSearching: in a search the pause is at least a millisecond, and as long as the
-// latest sample took.
-func TestPauseSearching(t *testing.T) {
-	for took, want := range map[time.Duration]time.Duration{0: searchInterval, 100 * time.Microsecond: searchInterval, 4 * time.Millisecond: 4 * time.Millisecond} {
-		s, _ := keptBy(kept(1, true))
-		s.searching = true
-		if got := s.pause(took); got != want {
-			t.Errorf("after a sample of %v: %v, want %v", took, got, want)
-		}
-	}
-}
-
-// TestPauseLullStart: a sample is taken when a search may begin, whatever the pause.
-func TestPauseLullStart(t *testing.T) {
-	const left = 20 * time.Millisecond
-	s, _ := keptBy(kept(1, true))
-	s.cfg.Start = time.Now().Add(-time.Minute)
-	s.cfg.LullStart = time.Minute + left
-	s.cfg.Ceiling = time.Hour
-	s.snapshot.Traffic = traffic.Summary{}
-	if got := s.pause(0); got <= 0 || got > left {
-		t.Errorf("%v before the search the pause is %v", left, got)
-	}
 }
