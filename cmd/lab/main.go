@@ -15,7 +15,6 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/bench"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/rollout"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/soak"
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/systems"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/truth"
 )
 
@@ -31,7 +30,6 @@ const usage = `usage: lab COMMAND [flags]
   cluster           rollouts in the Kubernetes cluster that KUBECONFIG names
   truth LAMEDUCK    what counts as traffic: cases with real servers and clients, and when
                     each hold should end (-n, -run, -quick)
-  systems           PID 1 of other kernels and processors, under QEMU
 
 lab COMMAND -h has the flags. LAMEDUCK is the program that make build leaves.
 `
@@ -43,7 +41,6 @@ var commands = map[string]func(ctx context.Context, args []string, out io.Writer
 	"soak":    soak.Run,
 	"cluster": separate("cluster"),
 	"demo":    separate("demo"),
-	"systems": systems.Run,
 	"truth":   truth.Run,
 }
 
