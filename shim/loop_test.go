@@ -3,8 +3,6 @@ package shim
 import (
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -23,12 +21,9 @@ import (
 
 var update = flag.Bool("update", false, "write what was found into the golden files")
 
-// scriptDir is the directory of the golden scripts.
-var scriptDir = testutil.Path("testdata/stop")
-
 // TestScripts plays every golden script in virtual time.
 func TestScripts(t *testing.T) {
-	scripts, err := script.Load(filepath.Join(scriptDir, "*.txt"))
+	scripts, err := script.Load(testutil.Path("testdata/stop/*.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +36,9 @@ func TestScripts(t *testing.T) {
 
 func playVirtual(t *testing.T, s *script.Script) {
 	w := &world{t: t, began: time.Now(), signals: make(chan sig.Signal, 100), ended: make(chan death, 100), samples: make(chan observe.Snapshot, 100), wake: make(chan bool, 100)}
-	cfg := scriptConfig(t, s)
+	cfg := readConfig(t, s.Flags)
+	cfg.Command = []string{"command"}
+	cfg.Env = s.Env
 	p, err := newPlan(&cfg, false, !s.Job)
 	if err != nil {
 		t.Fatal(err)
@@ -67,127 +64,12 @@ func playVirtual(t *testing.T, s *script.Script) {
 
 func compare(t *testing.T, s *script.Script, actions []script.Step) {
 	t.Helper()
-	path := filepath.Join(scriptDir, s.Name)
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
 	got := s.Format(actions)
 	if *update {
-		os.WriteFile(path, []byte(got), 0o644)
-	} else if got != string(want) {
-		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+		s.Write(got)
+	} else if got != s.Text {
+		t.Errorf("got:\n%s\nwant:\n%s", got, s.Text)
 	}
-}
-
-// scriptConfig reads the flags of a script. The values are plain: cmd/internal/cli parses
-// users' values.
-func scriptConfig(t *testing.T, s *script.Script) Config {
-	t.Helper()
-	cfg := Config{Command: []string{"command"}, Env: s.Env, Level: Warn}
-	for _, word := range s.Flags {
-		name, value, _ := strings.Cut(word, "=")
-		parse, known := scriptFlags[name]
-		if !known {
-			t.Fatalf("unknown flag %s in a script", name)
-		}
-		if err := parse(&cfg, value); err != nil {
-			t.Fatalf("%s: %v", word, err)
-		}
-	}
-	return cfg
-}
-
-// scriptFlags parse the flags of scripts, and "dumb-init", which stands for the fields that
-// only dumb-init's flags set.
-var scriptFlags = map[string]func(cfg *Config, value string) error{
-	"--delay": func(cfg *Config, value string) (err error) {
-		cfg.DelayGiven = true
-		cfg.Delay, err = time.ParseDuration(value)
-		return err
-	},
-	"--quiet-for":       duration(func(cfg *Config) *time.Duration { return &cfg.QuietFor }),
-	"--max-delay":       duration(func(cfg *Config) *time.Duration { return &cfg.MaxDelay }),
-	"--linger":          duration(func(cfg *Config) *time.Duration { return &cfg.Linger }),
-	"--kill-after":      duration(func(cfg *Config) *time.Duration { return &cfg.KillAfter }),
-	"--grace-period":    duration(func(cfg *Config) *time.Duration { return &cfg.GracePeriod }),
-	"--until":           set(func(cfg *Config, value string) { cfg.Until = Condition(value) }),
-	"--termination-log": set(func(cfg *Config, value string) { cfg.TerminationLog = value }),
-	"--wait-gone":       set(func(cfg *Config, value string) { cfg.WaitGone = append(cfg.WaitGone, value) }),
-	"--on-stop":         set(func(cfg *Config, value string) { cfg.OnStop = []string{value} }),
-	"--preset":          set(func(cfg *Config, value string) { cfg.Preset = value }),
-	"--group":           set(func(cfg *Config, _ string) { cfg.Group = true }),
-	"--log-level": set(func(cfg *Config, value string) {
-		cfg.Level = map[string]Level{"error": Error, "warn": Warn, "info": Info, "debug": Debug}[value]
-	}),
-	"dumb-init": set(func(cfg *Config, _ string) {
-		cfg.Session = true
-		cfg.StopSelfOnTSTP = true
-		cfg.TermGroup = true
-	}),
-	"--stop-schedule": func(cfg *Config, value string) (err error) {
-		cfg.Schedule, err = scriptSchedule(value)
-		return err
-	},
-	"--health": func(cfg *Config, value string) error {
-		spec, err := ParseHealth(value)
-		cfg.Health = &spec
-		return err
-	},
-	"--health-during": func(cfg *Config, value string) (err error) {
-		cfg.HealthDuring, err = ParseHealthMode(value)
-		return err
-	},
-	"--rewrite": func(cfg *Config, value string) error {
-		r, err := ParseRewrite(value)
-		cfg.Rewrites = append(cfg.Rewrites, r)
-		return err
-	},
-	"--stop-signal": func(cfg *Config, value string) error {
-		s, err := ParseSignal(value)
-		cfg.StopSignals = append(cfg.StopSignals, s)
-		return err
-	},
-	"--exit-code": func(cfg *Config, value string) error {
-		var m ExitMap
-		_, err := fmt.Sscanf(value, "%d:%d", &m.From, &m.To)
-		cfg.ExitCodes = append(cfg.ExitCodes, m)
-		return err
-	},
-}
-
-func duration(field func(*Config) *time.Duration) func(*Config, string) error {
-	return func(cfg *Config, value string) (err error) {
-		*field(cfg), err = time.ParseDuration(value)
-		return err
-	}
-}
-
-func set(assign func(*Config, string)) func(*Config, string) error {
-	return func(cfg *Config, value string) error {
-		assign(cfg, value)
-		return nil
-	}
-}
-
-func scriptSchedule(text string) (schedule Schedule, err error) {
-	for word := range strings.SplitSeq(text, "/") {
-		wait, err := time.ParseDuration(word)
-		s, bad := ParseSignal(word)
-		switch {
-		case word == "forever":
-			schedule = append(schedule, Step{Forever: true})
-		case word == "stop":
-			schedule = append(schedule, Step{StopSignal: true})
-		case err == nil:
-			schedule = append(schedule, Step{Wait: wait})
-		case bad == nil:
-			schedule = append(schedule, Step{Signal: s})
-		default:
-			return nil, bad
-		}
-	}
-	return schedule, nil
 }
 
 // world is a host in which a script happens. Processes end when the script says so, and

@@ -37,8 +37,8 @@ var seeds = [][]string{
 // FuzzCommandLine: any words and variables give a configuration that --explain accepts, or
 // a single line and 125. A flag and its variable mean the same.
 func FuzzCommandLine(f *testing.F) {
-	for _, c := range refused {
-		f.Add(textOf(c.args...), textOf(strings.Fields(c.env)...))
+	for _, s := range sessions(f, "testdata/refused.txt") {
+		f.Add(textOf(s.args...), textOf(s.env...))
 	}
 	flags := envFlags(f)
 	for flag, variable := range flags {

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -57,6 +59,32 @@ func TestHelp(t *testing.T) {
 	}
 }
 
+// TestMessagesSpellFlags: where a message names a flag with its variable, both exist and belong
+// together.
+func TestMessagesSpellFlags(t *testing.T) {
+	flags := modelOf(t, "run")
+	spelled := 0
+	for _, dir := range []string{".", "../../lameduck", "../../../shim", "../../../shim/internal/report"} {
+		files, _ := filepath.Glob(dir + "/*.go")
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			source := regexp.MustCompile(`"\s*\+\s*"`).ReplaceAllString(string(text), "")
+			for _, m := range regexp.MustCompile(`--([a-z-]+)(?:=[^ "]*)? \((LAMEDUCK_[A-Z_]+)\)`).FindAllStringSubmatch(source, -1) {
+				spelled++
+				if f := flags[m[1]]; f == nil || Variable(f) != m[2] {
+					t.Errorf("%s: %s", file, m[0])
+				}
+			}
+		}
+	}
+	if spelled < 30 {
+		t.Errorf("only %d flags with their variables", spelled)
+	}
+}
+
 // TestHelpFits: --help fits on one screen of 80 columns and 24 lines.
 func TestHelpFits(t *testing.T) {
 	short := new(Line).HelpText()
@@ -84,7 +112,7 @@ func TestHelpExamples(t *testing.T) {
 		t.Fatalf("found only %q", examples)
 	}
 	for _, args := range examples {
-		cfg, err := configOf(args, "KUBERNETES_SERVICE_HOST=10.0.0.1")
+		cfg, err := configOf(strings.Fields(args), []string{"KUBERNETES_SERVICE_HOST=10.0.0.1"})
 		if err == nil {
 			err = cfg.Validate()
 		}

@@ -28,12 +28,12 @@ func item(f *kong.Flag) string {
 		title += " , Fl -no-" + f.Name
 	}
 	if !f.IsBool() {
-		title += " Ns = Ns Ar " + f.PlaceHolder
+		title += "= Ns Ar " + f.PlaceHolder
 	}
 	text, value, hasDefault := strings.Cut(strings.TrimSuffix(textOf(f.Name), "]"), " [")
 	text = strings.ToUpper(text[:1]) + text[1:] + "."
-	if hasDefault {
-		text += "\nThe default: " + value + "."
+	if hasDefault && value != "none" {
+		text += "\nDefault: " + value + "."
 	}
 	return ".It " + title + "\n" + strings.ReplaceAll(text, "--", `\-\-`) + "\n"
 }

@@ -160,7 +160,7 @@ func parseReport(t *testing.T, line string) (r jsonReport) {
 	return r
 }
 
-// jsonReport is a line with --log-format=json. docs/report.md has the names.
+// jsonReport is a line with --log-format=json. docs/production.md has the names.
 type jsonReport struct {
 	Schema  int    `json:"schema"`
 	Level   string `json:"level"`

@@ -162,7 +162,7 @@ func TestForkBomb(t *testing.T) {
 	})
 }
 
-// TestLeastAddressSpace: the address space that docs/limits.md gives is enough, and 10 %
+// TestLeastAddressSpace: the address space that docs/install.md gives is enough, and 10 %
 // less than the figure given as too little is too little.
 func TestLeastAddressSpace(t *testing.T) {
 	needs(t, "prlimit", "bash")
@@ -180,11 +180,11 @@ func TestLeastAddressSpace(t *testing.T) {
 	}
 	tooLittle := limitFigure(t, `less than some\s+(\d+) MiB is too little`) * 9 / 10
 	if err := exec.Command("prlimit", fmt.Sprintf("--as=%d", tooLittle<<20), binary, "true").Run(); err == nil {
-		t.Errorf("%d MiB of address space are enough; docs/limits.md says too little", tooLittle)
+		t.Errorf("%d MiB of address space are enough; docs/install.md says too little", tooLittle)
 	}
 }
 
-// TestLeastProcesses: the number of processes per user that docs/limits.md gives is enough.
+// TestLeastProcesses: the number of processes per user that docs/install.md gives is enough.
 func TestLeastProcesses(t *testing.T) {
 	needs(t, "prlimit", "setpriv", "bash")
 	if !isRoot() {
@@ -215,13 +215,13 @@ func TestLeastProcesses(t *testing.T) {
 	}
 }
 
-// limitFigure returns the number in docs/limits.md that the pattern's group matches.
+// limitFigure returns the number in docs/install.md that the pattern's group matches.
 func limitFigure(t *testing.T, pattern string) int {
 	t.Helper()
-	text := testutil.Must(os.ReadFile(testutil.Path("docs/limits.md")))
+	text := testutil.Must(os.ReadFile(testutil.Path("docs/install.md")))
 	found := regexp.MustCompile(pattern).FindSubmatch(text)
 	if found == nil {
-		t.Fatalf("no match for %q in docs/limits.md", pattern)
+		t.Fatalf("no match for %q in docs/install.md", pattern)
 	}
 	return testutil.Must(strconv.Atoi(string(found[1])))
 }

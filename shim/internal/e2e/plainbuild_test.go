@@ -30,7 +30,7 @@ func TestPlainBuild(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "lameduck")
 			runBuild(t, "env", "CGO_ENABLED="+cgo, "go", "build", "-o", path, "./cmd/lameduck")
 			wantForwardingBy(t, sig.Set(^uint64(0)).Without(notForwarded|lost), path)
-			if version := versionOf(t, path); !strings.HasSuffix(version, ", a plain build (see docs/limits.md)\n") {
+			if version := versionOf(t, path); !strings.HasSuffix(version, ", a plain build (see docs/install.md)\n") {
 				t.Errorf("--version of a plain build: %q, want it called plain", version)
 			}
 		})
@@ -50,7 +50,7 @@ func versionOf(t *testing.T, path string) string {
 }
 
 // TestPlainBuildKeeps: under a plain build, the command inherits neither the signal mask nor
-// ignored signals, as docs/limits.md says, but the whole environment.
+// ignored signals, as docs/install.md says, but the whole environment.
 func TestPlainBuildKeeps(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lameduck")
 	runBuild(t, "go", "build", "-o", path, "./cmd/lameduck")

@@ -85,7 +85,7 @@ func TestUntilIdlePool(t *testing.T) {
 // keepFastConn opens a connection with a few requests, and keeps the connection if every
 // reply came at once. If a busy machine has delayed a reply, the server's kernel has
 // acknowledged the request by itself, and the connection may prolong the hold; see
-// docs/limits.md.
+// docs/how-long.md.
 func (a *app) keepFastConn() bool {
 	a.t.Helper()
 	c := a.dial("127.0.0.1")

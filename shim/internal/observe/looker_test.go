@@ -20,7 +20,7 @@ func looker(port string) error {
 	if err != nil {
 		return err
 	}
-	s := newSampler(Config{Start: time.Now(), Traffic: usual, Ports: []uint16{uint16(number)}, Until: stop.Quiet}, nil)
+	s := newSampler(Config{Start: time.Now(), Traffic: usual, Ports: []uint16{uint16(number)}, Gate: stop.Gate{Until: stop.Quiet}}, nil)
 	s.scan(time.Now())
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {

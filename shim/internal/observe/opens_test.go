@@ -68,8 +68,7 @@ func TestPassiveOpensFlood(t *testing.T) {
 		p.begin(atTrigger, c.err, false)
 		var e events
 		if c.flooded {
-			e.flood.Add(trigger, 0) // begins to count
-			e.flood.Add(trigger, 1e6)
+			e.floodedAt = trigger
 		}
 		var rest traffic.Rest
 		p.check(trigger, opensAt(7), nil, &e, 0, &rest)

@@ -32,14 +32,14 @@ func inodeOf(conn *net.TCPConn) (inode uint32, err error) {
 // TestLastSample: a sample is taken just before a hold ends, whatever the pause.
 func TestLastSample(t *testing.T) {
 	const end = 2 * time.Second
-	for _, cfg := range []Config{{Floor: end, Ceiling: end}, {Until: stop.Quiet, Floor: time.Second, Ceiling: end}} {
-		cfg.Traffic = traffic.Config{Poll: 250 * time.Millisecond}
+	for _, gate := range []stop.Gate{{Floor: end}, {Until: stop.Quiet, Floor: time.Second, Ceiling: end}} {
+		cfg := Config{Gate: gate, Traffic: traffic.Config{Poll: 250 * time.Millisecond}}
 		for _, at := range []time.Duration{1800 * time.Millisecond, 1950 * time.Millisecond, 1990 * time.Millisecond} {
 			cfg.Start = time.Now().Add(-at)
 			s := newSampler(cfg, nil)
 			s.observer = &observer{}
 			if pause := s.pause(0); pause > end-at-lastSampleLead || pause <= 0 {
-				t.Errorf("until %q: at %v the pause is %v", cfg.Until, at, pause)
+				t.Errorf("until %q: at %v the pause is %v", gate.Until, at, pause)
 			}
 		}
 	}
@@ -81,7 +81,7 @@ func TestPauseSilence(t *testing.T) {
 			"byte":       {now.Add(-time.Hour), traffic.Summary{LastByte: at}},
 			"connection": {now.Add(-time.Hour), traffic.Summary{LastNew: at}},
 		} {
-			s := newSampler(Config{Start: c.start, Ceiling: 2 * time.Hour, Traffic: usual}, nil)
+			s := newSampler(Config{Start: c.start, Gate: stop.Gate{Until: stop.Quiet, Ceiling: 2 * time.Hour}, Traffic: usual}, nil)
 			s.observer = &observer{sockets: manySockets + 1}
 			s.snapshot.Traffic = c.last
 			if got := s.pause(time.Minute); got <= 0 || got > usual.QuietFor-ago {
@@ -95,7 +95,7 @@ func TestPauseSilence(t *testing.T) {
 // any time.
 func TestStart(t *testing.T) {
 	out, woken := make(chan Snapshot, 1), make(chan bool, 1000)
-	cfg := Config{Start: time.Now(), Traffic: usual, Ports: []uint16{1}, Until: stop.Quiet, Wake: func() { woken <- true }}
+	cfg := Config{Start: time.Now(), Traffic: usual, Ports: []uint16{1}, Gate: stop.Gate{Until: stop.Quiet}, Wake: func() { woken <- true }}
 	cfg.Traffic.Poll = 10 * time.Millisecond
 	s := Start(cfg, out)
 	for range 3 {
@@ -134,15 +134,15 @@ func TestStates(t *testing.T) {
 		verdict traffic.Verdict
 		want    stop.TrafficState
 	}{
-		"busy":                   {Config{Until: stop.Quiet}, traffic.Verdict{Settled: true}, stop.Busy},
-		"settled":                {Config{Until: stop.Settled}, traffic.Verdict{Settled: true}, stop.ConditionMet},
-		"quiet":                  {Config{Until: stop.Quiet}, quiet, stop.ConditionMet},
-		"not drained":            {Config{Until: stop.Drained}, quiet, stop.Busy},
-		"drained":                {Config{Until: stop.Drained}, gone, stop.ConditionMet},
+		"busy":                   {Config{Gate: stop.Gate{Until: stop.Quiet}}, traffic.Verdict{Settled: true}, stop.Busy},
+		"settled":                {Config{Gate: stop.Gate{Until: stop.Settled}}, traffic.Verdict{Settled: true}, stop.ConditionMet},
+		"quiet":                  {Config{Gate: stop.Gate{Until: stop.Quiet}}, quiet, stop.ConditionMet},
+		"not drained":            {Config{Gate: stop.Gate{Until: stop.Drained}}, quiet, stop.Busy},
+		"drained":                {Config{Gate: stop.Gate{Until: stop.Drained}}, gone, stop.ConditionMet},
 		"a fixed delay":          {Config{}, gone, stop.Busy},
-		"stuck":                  {Config{Until: stop.Quiet}, traffic.Verdict{Settled: true, Quiet: true, Stuck: true}, stop.Hung},
-		"server gone, a hook":    {Config{Until: stop.Quiet, DetectServerGone: true}, gone, stop.ServerGone},
-		"server gone, a command": {Config{Until: stop.Quiet}, gone, stop.ConditionMet},
+		"stuck":                  {Config{Gate: stop.Gate{Until: stop.Quiet}}, traffic.Verdict{Settled: true, Quiet: true, Stuck: true}, stop.Hung},
+		"server gone, a hook":    {Config{Gate: stop.Gate{Until: stop.Quiet}, DetectServerGone: true}, gone, stop.ServerGone},
+		"server gone, a command": {Config{Gate: stop.Gate{Until: stop.Quiet}}, gone, stop.ConditionMet},
 	} {
 		c.cfg.Traffic = usual
 		s := newSampler(c.cfg, nil)
@@ -151,7 +151,7 @@ func TestStates(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
-	s := newSampler(Config{Until: stop.Quiet, DetectServerGone: true, Traffic: usual}, nil)
+	s := newSampler(Config{Gate: stop.Gate{Until: stop.Quiet}, DetectServerGone: true, Traffic: usual}, nil)
 	if got := s.state(trigger, gone); got != stop.ConditionMet {
 		t.Errorf("no server so far: %v", got)
 	}

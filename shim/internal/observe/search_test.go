@@ -31,7 +31,7 @@ func kept(cookie uint64, inFlight bool) tcp.Socket {
 // sample.
 func keptBy(sockets ...tcp.Socket) (*Sampler, *fakeDumper) {
 	f := &fakeDumper{sockets: sockets}
-	cfg := Config{Start: time.Now().Add(-2 * time.Second), Traffic: usual, Until: stop.Quiet, Ceiling: time.Minute, LullStart: time.Second}
+	cfg := Config{Start: time.Now().Add(-2 * time.Second), Traffic: usual, Gate: stop.Gate{Until: stop.Quiet, Ceiling: time.Minute}}
 	s := newSampler(cfg, make(chan Snapshot, 1))
 	s.cfg.Wake = func() {}
 	s.observer = &observer{
@@ -130,8 +130,7 @@ func TestPauseLullStart(t *testing.T) {
 	const left = 20 * time.Millisecond
 	s, _ := keptBy(kept(1, true))
 	s.cfg.Start = time.Now().Add(-time.Minute)
-	s.cfg.LullStart = time.Minute + left
-	s.cfg.Ceiling = time.Hour
+	s.cfg.Gate.Ceiling = time.Minute + left + time.Second
 	s.snapshot.Traffic = traffic.Summary{}
 	if got := s.pause(0); got <= 0 || got > left {
 		t.Errorf("%v before the search the pause is %v", left, got)

@@ -67,19 +67,17 @@ func documentedKept() string {
 func documented() string {
 	var rows strings.Builder
 	for _, p := range All() {
-		exit := "its own"
-		for _, e := range p.Exit {
-			exit = fmt.Sprintf("%d as %d", e.From, e.To)
-		}
-		proof := "documentation"
-		if p.Proven {
-			proof = "tests"
-		}
-		name := p.Name
+		name, says := p.Name, p.Says
 		if len(p.Aliases) > 0 {
 			name += " (" + strings.Join(p.Aliases, ", ") + ")"
 		}
-		fmt.Fprintf(&rows, "| %s | `%s` | %s | %s | %s | %s |\n", name, p.Schedule, p.Says, exit, p.Caveat, proof)
+		if !p.Proven {
+			name += "\\*"
+		}
+		if p.Caveat != "" {
+			says += ". **Caveat:** " + p.Caveat
+		}
+		fmt.Fprintf(&rows, "| %s | `%s` | %s |\n", name, p.Schedule, says)
 	}
 	return rows.String()
 }

@@ -24,11 +24,11 @@ func TestLocate(t *testing.T) {
 }
 
 func TestSocketInode(t *testing.T) {
-	if n, ok := socketInode([]byte("socket:[4294967295]")); n != 1<<32-1 || !ok {
+	if n, ok := SocketInode([]byte("socket:[4294967295]")); n != 1<<32-1 || !ok {
 		t.Error(n, ok)
 	}
 	for _, target := range []string{"", "pipe:[5]", "socket:[5", "socket:5]", "socket:[]", "socket:[4294967296]", "/tmp/socket:[5]"} {
-		if n, ok := socketInode([]byte(target)); ok {
+		if n, ok := SocketInode([]byte(target)); ok {
 			t.Errorf("%q: %d", target, n)
 		}
 	}

@@ -55,7 +55,7 @@ func TestProcesses(t *testing.T) {
 		{"hidden", "rw,hidepid=invisible", map[int]int{a: me}, false, []int{a}, true},
 		{"the whole namespace, hidden", "rw,hidepid=4", map[int]int{a: me}, true, []int{a}, true},
 	} {
-		got, err := processes(procfs.Root(madeProc(t, test.options, test.parents)), test.whole)
+		got, err := Processes(procfs.Root(madeProc(t, test.options, test.parents)), test.whole)
 		slices.Sort(got)
 		if !slices.Equal(got, test.want) || (err != nil) != test.bad {
 			t.Errorf("%s: %v, %v", test.name, got, err)

@@ -69,7 +69,7 @@
 //	race        see keptTally
 //	precise     a few milliseconds decide
 //	limit=NAME  lameduck cannot get this right: testdata/limits.txt has the words of
-//	            docs/limits.md, and the verdict that is no fault
+//	            docs/how-long.md, and the verdict that is no fault
 //	quick       in make test: ends within 25 s
 //	far         the row has a twin with remote clients; quickfar: which is in make test
 //

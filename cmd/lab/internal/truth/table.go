@@ -49,7 +49,7 @@ type truthCase struct {
 	limit
 }
 
-// limit names words of docs/limits.md that a case shows, and how the verdict then deviates.
+// limit names words of docs/how-long.md that a case shows, and how the verdict then deviates.
 type limit struct {
 	words    string
 	deviates verdict

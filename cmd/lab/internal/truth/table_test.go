@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// TestTable checks the rows: unique names, the words of limits.md, no limit or server
+// TestTable checks the rows: unique names, the words of how-long.md, no limit or server
 // without a row, and the leads of the quick selection.
 func TestTable(t *testing.T) {
-	page, err := os.ReadFile("../../../../docs/limits.md")
+	page, err := os.ReadFile("../../../../docs/how-long.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func TestTable(t *testing.T) {
 		used[c.words] = true
 		used[c.server[0]] = true
 		if !strings.Contains(limits, c.words) {
-			t.Errorf("%s: docs/limits.md has no %q", c.name, c.words)
+			t.Errorf("%s: docs/how-long.md has no %q", c.name, c.words)
 		}
 		if lead := c.lead(); c.quick && lead > 12*s {
 			t.Errorf("%s: begins %v before TERM: too slow for the quick selection", c.name, lead)
