@@ -10,7 +10,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
 )
 
-const closeIdle = "--until=quiet --close-idle --quiet-for=1 --grace-period=30"
+const closeIdle = "--until=quiet --close-idle --quiet-for=2 --grace-period=40"
 
 // talkers makes n clients send a request some ten times a second, each until its connection is
 // closed. wait waits for the last. An answer takes longer than a tick of the kernel's clock,
@@ -20,7 +20,7 @@ func talkers(b *box.Box, n int) (wait func()) {
 	for range n {
 		c := b.Dial("127.0.0.1")
 		running.Go(func() {
-			for c.TryAsk("later") {
+			for n := 0; n < 200 && c.TryAsk("later"); n++ {
 				time.Sleep(80 * time.Millisecond) // traffic that goes on
 			}
 		})
@@ -49,7 +49,7 @@ func TestCloseIdle(t *testing.T) {
 			b.WantHolding("a request is in flight")
 			b.Send("reply")
 			slow.AwaitReply()
-			r := b.WantHold(start, quiet, "quiet")
+			r := b.WantHold(start, 4*time.Second-early, "quiet")
 			if r.ClosedIdle != 6 || r.CameBack != 0 || r.Open != 2 {
 				t.Errorf("report %+v, want 6 closed connections, and 2 open", r)
 			}
@@ -61,9 +61,9 @@ func TestCloseIdle(t *testing.T) {
 func TestCloseIdleHook(t *testing.T) {
 	h := startHost(t, box.Setup{}, nil, "127.0.0.1:0")
 	allClosed := talkers(h.Box, 3)
-	h.Send("hold --close-idle --quiet-for=1 --grace-period=30")
+	h.Send("hold --close-idle --quiet-for=2 --grace-period=40")
 	allClosed()
-	h.wantHook(0, 2*quiet-early, "quiet")
+	h.wantHook(0, 4*time.Second-early, "quiet")
 	if r := h.Report(); r.ClosedIdle != 3 {
 		t.Errorf("report %+v, want 3 closed connections", r)
 	}
