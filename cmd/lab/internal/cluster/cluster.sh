@@ -42,13 +42,17 @@ files() {
 # configs lists the images by their names in the manifests, with the configurations: the
 # STOPSIGNALs and commands of HAProxy's and nginx's images, and Dockerfile.example's.
 configs() {
-	local path='"Env": ["PATH=/usr/local/bin:/usr/sbin"' example=$root/Dockerfile.example env
+	local path='"Env": ["PATH=/usr/local/bin:/usr/sbin"' example=$root/Dockerfile.example env entrypoint cmd
 	env=$(sed -n 's/^ENV //p' "$example" | tr ' ' '\n' | sed 's/.*/, "&"/')
+	entrypoint=$(sed -n 's/^ENTRYPOINT //p' "$example")
+	cmd=$(sed -n 's/^CMD //p' "$example")
+	local nginx='"Entrypoint": ["/docker-entrypoint.sh"], "Cmd": ["nginx", "-g", "daemon off;"]'
+	local haproxy="\"Entrypoint\": $entrypoint, \"Cmd\": $cmd"
 	cat <<-EOF
 		ghcr.io/lameduck-init/lameduck:1 {"Entrypoint": ["/lameduck"]}
-		nginxinc/nginx-unprivileged:1.29 {$path], "StopSignal": "SIGQUIT", "Entrypoint": ["/docker-entrypoint.sh"], "Cmd": ["nginx", "-g", "daemon off;"]}
+		nginxinc/nginx-unprivileged:1.29 {$path], "StopSignal": "SIGQUIT", $nginx}
 		haproxy:3.2 {$path], "StopSignal": "SIGUSR1"}
-		haproxy-lameduck:3.2 {$path${env//$'\n'/}], "StopSignal": "SIGUSR1", "Entrypoint": $(sed -n 's/^ENTRYPOINT //p' "$example"), "Cmd": $(sed -n 's/^CMD //p' "$example")}
+		haproxy-lameduck:3.2 {$path${env//$'\n'/}], "StopSignal": "SIGUSR1", $haproxy}
 		shop:1 {}
 		web {"Entrypoint": ["/web"]}
 		load {"Entrypoint": ["/load"]}
@@ -59,23 +63,26 @@ configs() {
 # the content, so that no cluster uses an older image. An archive is what docker save makes.
 images() {
 	local arch layer known config tag ref path from
-	[ -n "${E2E_LOAD:-}" ] || fail 'E2E_LOAD is not set: give a command that loads an image; for kind: kind load image-archive "$ARCHIVE"'
+	[ -n "${E2E_LOAD:-}" ] ||
+		fail 'E2E_LOAD is not set: give a command that loads an image; for kind: kind load image-archive "$ARCHIVE"'
 	arch=$(kubectl get nodes -o jsonpath='{.items[0].status.nodeInfo.architecture}' || true)
 	arch=${arch:-$(go env GOARCH)} # some users may not list nodes
 	cd "$WORK" && mkdir -p root image && cd "$OLDPWD"
 	make -s -C $root build GOARCH="$arch" OUT="$WORK/lameduck"
-	CGO_ENABLED=0 GOOS=linux GOARCH=$arch go build -trimpath -buildvcs=false -ldflags='-s -w' -o "$WORK/" ./$here/server ./$here/load
+	CGO_ENABLED=0 GOOS=linux GOARCH=$arch go build -trimpath -buildvcs=false -ldflags='-s -w' \
+		-o "$WORK/" ./$here/server ./$here/load
 	files | while read -r path from; do
 		install -D "$(cd "$WORK" && realpath "$from")" "$WORK/root/$path"
 	done
 	tar -C "$WORK/root" --sort=name --mtime=@0 --owner=0 --group=0 -cf "$WORK/image/layer.tar" .
 	layer=$(sha256sum <"$WORK/image/layer.tar" | cut -c 1-64)
 	configs | while read -r known config; do
-		echo "{\"os\": \"linux\", \"architecture\": \"$arch\", \"config\": $config, \"rootfs\": {\"type\": \"layers\", \"diff_ids\": [\"sha256:$layer\"]}}" |
-			jq -c . >"$WORK/image/config.json"
+		jq --arg arch "$arch" --arg layer "sha256:$layer" >"$WORK/image/config.json" <<<"$config" \
+			'{os: "linux", architecture: $arch, config: ., rootfs: {type: "layers", diff_ids: [$layer]}}'
 		tag=$(sha256sum <"$WORK/image/config.json" | cut -c 1-12)
 		ref=${E2E_IMAGES:-localhost}/lameduck-e2e-${known//[\/:]/-}:$tag
-		echo "[{\"Config\": \"config.json\", \"RepoTags\": [\"$ref\"], \"Layers\": [\"layer.tar\"]}]" >"$WORK/image/manifest.json"
+		jq -n --arg ref "$ref" >"$WORK/image/manifest.json" \
+			'[{Config: "config.json", RepoTags: [$ref], Layers: ["layer.tar"]}]'
 		tar -C "$WORK/image" -cf "$WORK/image.tar" manifest.json config.json layer.tar
 		ARCHIVE=$WORK/image.tar IMAGE=$ref sh -c "$E2E_LOAD" >&2 </dev/null
 		echo "s#\(image: ['\"]\?\|reference: \"\)$known\b#\1$ref#"
@@ -114,12 +121,13 @@ ready() {
 # version of the API group that the cluster serves.
 policy() {
 	local version group=admissionregistration.k8s.io
+	local only="    namespaceSelector:\n      matchLabels: {kubernetes.io/metadata.name: $NAMESPACE}"
 	for version in v1 v1beta1; do
 		if kubectl get --raw /apis/$group/$version 2>/dev/null | grep -q '"MutatingAdmissionPolicy"'; then
 			renamed <$root/docs/examples/kubernetes/fleet/policy.yaml | sed "
 				s|$group/v1\$|$group/$version|
 				s|lameduck-hold|$NAMESPACE|
-				s|^    objectSelector:|    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: $NAMESPACE}}\n&|"
+				s|^    objectSelector:|$only\n&|"
 			return
 		fi
 	done
@@ -129,8 +137,8 @@ policy() {
 
 # changes reports whether the policy changes a pod.
 changes() {
-	local pod
-	pod=$(sed 's/app: load/&, lameduck: hold/; s/^    args:.*/    lifecycle: {preStop: {sleep: {seconds: 5}}}/' $here/load.yaml | renamed)
+	local pod sleep='lifecycle: {preStop: {sleep: {seconds: 5}}}'
+	pod=$(sed "s/app: load/&, lameduck: hold/; s/^    args:.*/    $sleep/" $here/load.yaml | renamed)
 	[ -n "$(kube create -f - --dry-run=server -o jsonpath='{.spec.initContainers[*].name}' <<<"$pod")" ]
 }
 
@@ -171,11 +179,13 @@ settled() {
 roll() {
 	local old watch log=$WORK/watch
 	old=$(kube get pods --selector='app!=load' -o json | jq -c '[.items[].metadata.name]')
-	timeout $patience kubectl --namespace="$NAMESPACE" get pods --selector='app!=load' -o json --watch --output-watch-events >"$log" 2>/dev/null &
+	timeout $patience kubectl --namespace="$NAMESPACE" get pods --selector='app!=load' -o json \
+		--watch --output-watch-events >"$log" 2>/dev/null &
 	watch=$!
 	begun() { [ -s "$log" ]; }
 	gone() {
-		jq -se --argjson old "$old" '[.[] | select(.type == "DELETED").object.metadata.name] | $old - . == []' "$log" >/dev/null 2>&1
+		jq -se --argjson old "$old" '$old - [.[] | select(.type == "DELETED").object.metadata.name] == []' \
+			"$log" >/dev/null 2>&1
 	}
 	until_true "the watch" begun
 	kube rollout restart "$deployment" >&2
@@ -183,12 +193,14 @@ roll() {
 	kill $watch
 	ready
 	jq -sc --argjson old "$old" '
-		def ended: .metadata.deletionTimestamp and (.status.containerStatuses // [] | length > 0 and all(.state.terminated));
-		map(.object) as $seen | $old | map(. as $name | [$seen[] | select(.metadata.name == $name and ended)] | last |
-			if . == null then {took: 0, messages: []} else
+		def ended: .metadata.deletionTimestamp
+			and (.status.containerStatuses // [] | length > 0 and all(.state.terminated));
+		map(.object) as $seen | $old | map(. as $name | [$seen[] | select(.metadata.name == $name and ended)] | last
+			| if . == null then {took: 0, messages: []} else
 				((.metadata.deletionTimestamp | fromdate) - .metadata.deletionGracePeriodSeconds) as $deleted
 				| (.status.containerStatuses | map(.state.terminated)) as $ends
-				| {took: (($ends | map(.finishedAt | fromdate) | max) - $deleted), messages: ($ends | map(.message // ""))}
+				| {took: (($ends | map(.finishedAt | fromdate) | max) - $deleted),
+					messages: ($ends | map(.message // ""))}
 			end)' "$log"
 }
 
@@ -202,7 +214,8 @@ play() {
 	trap clear EXIT
 	begin() {
 		if [ "$POLICY" = true ]; then
-			policy >"$WORK/policy.yaml" && kubectl create -f "$WORK/policy.yaml" && until_true "the policy" changes || return
+			policy >"$WORK/policy.yaml" && kubectl create -f "$WORK/policy.yaml" || return
+			until_true "the policy" changes || return
 		fi
 		kube create -f "$WORK/row.yaml" && ready
 	} >&2
@@ -213,7 +226,8 @@ play() {
 		return
 	fi
 	address=$(kube get service "$name" -o jsonpath='{.spec.clusterIP}:{.spec.ports[0].port}')
-	pod=$(sed "s/RATE/$RATE/; s/CONNS/$CONNS/; s/ADDRESS/$address/" $here/load.yaml | renamed | kube create -f - -o name)
+	pod=$(sed "s/RATE/$RATE/; s/CONNS/$CONNS/; s/ADDRESS/$address/" $here/load.yaml |
+		renamed | kube create -f - -o name)
 	until_true "the load" flows
 	for ((i = 0; i < ROLLOUTS; i++)); do
 		more=$(roll)

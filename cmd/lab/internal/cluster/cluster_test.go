@@ -31,8 +31,11 @@ func fake(t *testing.T, message, lost string) (read func(name string) string) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for name, value := range map[string]string{"PATH": bin + ":" + os.Getenv("PATH"), "KUBECONFIG": "fake", "E2E_LOAD": `tar -xOf "$ARCHIVE" manifest.json >&2`,
-		"CALLS": dir + "/calls", "MADE": dir + "/made", "MESSAGE": message, "LOST": lost} {
+	for name, value := range map[string]string{
+		"PATH": bin + ":" + os.Getenv("PATH"), "KUBECONFIG": "fake",
+		"E2E_LOAD": `tar -xOf "$ARCHIVE" manifest.json >&2`,
+		"CALLS": dir + "/calls", "MADE": dir + "/made", "MESSAGE": message, "LOST": lost,
+	} {
 		t.Setenv(name, value)
 	}
 	return func(name string) string {
@@ -58,8 +61,12 @@ func TestPlay(t *testing.T) {
 	_, rest, _ := strings.Cut(calls, "create namespace ")
 	namespace, _, _ := strings.Cut(rest, "\n")
 	for text, want := range map[string]string{
-		"enforce=restricted": calls, "delete namespace " + namespace: calls, "rollout restart deployment/shop": calls,
-		"name: " + namespace + "}": made, "command: [/lameduck, --until=settled, --, /web]": made, `-rate=200, -conns=0, "10.0.0.1:80"`: made,
+		"enforce=restricted":                              calls,
+		"delete namespace " + namespace:                   calls,
+		"rollout restart deployment/shop":                 calls,
+		"name: " + namespace + "}":                        made,
+		"command: [/lameduck, --until=settled, --, /web]": made,
+		`-rate=200, -conns=0, "10.0.0.1:80"`:              made,
 	} {
 		if !strings.Contains(want, text) {
 			t.Errorf("no %q in\n%s", text, want)
@@ -100,7 +107,8 @@ func TestBroken(t *testing.T) {
 // a tenth of what the fixed delay loses, and few losses decide nothing.
 func TestTenth(t *testing.T) {
 	failures := func(n int) outcome {
-		return outcome{Tally: load.Tally{Kinds: map[load.Kind]int{load.Answered: 500, load.Reset: n}}, Stops: []stop{{Messages: []string{quiet}}}}
+		kinds := map[load.Kind]int{load.Answered: 500, load.Reset: n}
+		return outcome{Tally: load.Tally{Kinds: kinds}, Stops: []stop{{Messages: []string{quiet}}}}
 	}
 	for _, c := range []struct {
 		fixed, ours int
@@ -112,7 +120,7 @@ func TestTenth(t *testing.T) {
 		var out strings.Builder
 		err := judge(&out, []row{
 			{name: "sleep", rowKind: rowKind{dies: true, fixed: true, kept: true}, outcome: failures(c.fixed)},
-			{name: "ours", rowKind: rowKind{ours: true, dies: true, quiet: true, kept: true}, outcome: failures(c.ours)},
+			{name: "ours", rowKind: rowKind{ours: true, dies: true, kept: true}, outcome: failures(c.ours)},
 		})
 		if word, _, _ := strings.Cut(out.String(), " "); word != c.want || (err != nil) != (c.want == "BROKEN") {
 			t.Errorf("%d lost, %d under the fixed delay: %v: %s", c.ours, c.fixed, err, out.String())

@@ -55,13 +55,16 @@ func (r *row) broken() string {
 		return fmt.Sprintf("%d requests failed: %s", failed, r.Tally.Summary())
 	case r.ours && slices.ContainsFunc(r.Stops, func(s stop) bool { return len(s.reports()) == 0 }):
 		return "a pod's termination message has no hold"
-	case r.quiet && r.kept && slices.ContainsFunc(r.Stops, func(s stop) bool { return strings.Contains(s.holds(), "(ceiling") }):
+	case r.quiet && r.kept && slices.ContainsFunc(r.Stops, stop.toCeiling):
 		return "a hold lasted to the ceiling, although all clients keep their connections"
 	case r.loses && failed == 0:
 		return "no request failed: the load does not see lost requests"
 	}
 	return ""
 }
+
+// toCeiling reports whether a container held to the ceiling.
+func (s stop) toCeiling() bool { return strings.Contains(s.holds(), "(ceiling") }
 
 // fixedOf returns the row of the fixed delay before a server that TERM kills, under the
 // load that keeps its connections, or nil.

@@ -57,24 +57,28 @@ func rows() []row {
 	if _, err := exec.LookPath("tini-static"); err == nil {
 		init, under = "tini", "/tini, --, "
 	}
-	const hold = "/lameduck, %s, --, %s"
 	sleep, hooks := "preStop: sleep 5, "+init, "preStop: {sleep: {seconds: 5}}"
+	hold := func(flag, program string) string { return "/lameduck, " + flag + ", --, " + program }
+	ours := rowKind{ours: true}
+	ourQuiet := rowKind{ours: true, quiet: true}
 	return []row{
 		{name: init + ", dies", words: under + dies, rowKind: rowKind{dies: true, loses: true}},
 		{name: sleep + ", dies", words: under + dies, hooks: hooks, rowKind: rowKind{dies: true, fixed: true}},
-		{name: untilQuiet + ", dies", words: fmt.Sprintf(hold, untilQuiet, dies), rowKind: rowKind{ours: true, dies: true, quiet: true}},
-		{name: untilSettled + ", dies", words: fmt.Sprintf(hold, untilSettled, dies), rowKind: rowKind{ours: true, dies: true}},
+		{name: untilQuiet + ", dies", words: hold(untilQuiet, dies),
+			rowKind: rowKind{ours: true, dies: true, quiet: true}},
+		{name: untilSettled + ", dies", words: hold(untilSettled, dies), rowKind: rowKind{ours: true, dies: true}},
 		{name: init + ", finishes", words: under + finishes},
 		{name: sleep + ", finishes", words: under + finishes, hooks: hooks},
-		{name: untilQuiet + ", finishes", words: fmt.Sprintf(hold, untilQuiet, finishes), rowKind: rowKind{ours: true, quiet: true}},
-		{name: untilSettled + ", finishes", words: fmt.Sprintf(hold, untilSettled, finishes), rowKind: rowKind{ours: true}},
-		{name: "entrypoint.yaml", manifest: "entrypoint.yaml", rowKind: rowKind{ours: true}},
-		{name: "install.yaml", manifest: "install.yaml", rowKind: rowKind{ours: true}},
+		{name: untilQuiet + ", finishes", words: hold(untilQuiet, finishes), rowKind: ourQuiet},
+		{name: untilSettled + ", finishes", words: hold(untilSettled, finishes), rowKind: ours},
+		{name: "entrypoint.yaml", manifest: "entrypoint.yaml", rowKind: ours},
+		{name: "install.yaml", manifest: "install.yaml", rowKind: ours},
 		{name: "image-volume.yaml", manifest: "image-volume.yaml", rowKind: rowKind{ours: true, optional: true}},
-		{name: "hold.yaml", manifest: "hold.yaml", rowKind: rowKind{ours: true}},
-		{name: "neighbors.yaml", manifest: "neighbors.yaml", rowKind: rowKind{ours: true}},
-		{name: "fleet/component", manifest: "fleet/example", rowKind: rowKind{ours: true}},
-		{name: "fleet/policy.yaml", manifest: "fleet/example/web.yaml", rowKind: rowKind{ours: true, optional: true, policy: true}},
+		{name: "hold.yaml", manifest: "hold.yaml", rowKind: ours},
+		{name: "neighbors.yaml", manifest: "neighbors.yaml", rowKind: ours},
+		{name: "fleet/component", manifest: "fleet/example", rowKind: ours},
+		{name: "fleet/policy.yaml", manifest: "fleet/example/web.yaml",
+			rowKind: rowKind{ours: true, optional: true, policy: true}},
 	}
 }
 
@@ -100,7 +104,8 @@ func (c *cluster) playAll(ctx context.Context, o *options) (done []row, err erro
 				if !r.stalled() {
 					break
 				}
-				fmt.Fprintf(os.Stderr, "%s: the load stood still for %d ms (load average %.1f); again\n", &r, r.Tally.LateMS, r.Tally.Load)
+				fmt.Fprintf(os.Stderr, "%s: the load stood still for %d ms (load average %.1f); again\n",
+					&r, r.Tally.LateMS, r.Tally.Load)
 			}
 			fmt.Fprintln(os.Stderr, r.text())
 			done = append(done, r)
@@ -127,8 +132,9 @@ func (c *cluster) play(ctx context.Context, r *row, o *options) error {
 	if r.kept {
 		conns = pool
 	}
-	text, err := c.script(ctx, "play", "MANIFEST="+manifest, fmt.Sprintf("CONNS=%d", conns), fmt.Sprintf("RATE=%d", o.rate),
-		fmt.Sprintf("ROLLOUTS=%d", o.rollouts), fmt.Sprintf("OPTIONAL=%v", r.optional), fmt.Sprintf("POLICY=%v", r.policy))
+	env := fmt.Sprintf("CONNS=%d RATE=%d ROLLOUTS=%d OPTIONAL=%v POLICY=%v",
+		conns, o.rate, o.rollouts, r.optional, r.policy)
+	text, err := c.script(ctx, "play", append(strings.Fields(env), "MANIFEST="+manifest)...)
 	if err != nil {
 		return err
 	}
@@ -179,7 +185,7 @@ type stop struct {
 var held = regexp.MustCompile(`: (?:([^:]+): )?(held [0-9.]+ s \((\w+)[^)]*\))`)
 
 // reports returns the matches of held in the containers' messages.
-func (s *stop) reports() (all [][]string) {
+func (s stop) reports() (all [][]string) {
 	for _, text := range s.Messages {
 		if m := held.FindStringSubmatch(text); m != nil {
 			all = append(all, m)
@@ -189,7 +195,7 @@ func (s *stop) reports() (all [][]string) {
 }
 
 // holds lists the containers' holds.
-func (s *stop) holds() string {
+func (s stop) holds() string {
 	var parts []string
 	for _, m := range s.reports() {
 		parts = append(parts, strings.TrimSuffix(m[2]+", "+m[1], ", "))

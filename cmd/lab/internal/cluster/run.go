@@ -35,7 +35,7 @@ type cluster struct {
 func parse(args []string) (*options, error) {
 	o := &options{only: regexp.MustCompile("")}
 	f := flag.NewFlagSet("KUBECONFIG=FILE E2E_LOAD=COMMAND lab cluster", flag.ContinueOnError)
-	f.Func("run", "only the rows whose names match this pattern; the names end in ', new connections' or ', kept connections'",
+	f.Func("run", "only the rows whose names, 'NAME, new connections' or 'NAME, kept connections', match this pattern",
 		func(text string) (err error) {
 			o.only, err = regexp.Compile(text)
 			return err
@@ -83,7 +83,7 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	_, unclosed := c.script(context.WithoutCancel(ctx), "close")
 	if len(rows) > 0 {
-		fmt.Fprintf(out, "\nKubernetes %s, %d requests/s, %d rollouts a row, of 3 replicas each (the manifests have 2); %.0f s\n",
+		fmt.Fprintf(out, "\nKubernetes %s, %d requests/s, %d rollouts a row, of 3 replicas (manifests: 2); %.0f s\n",
 			version, o.rate, o.rollouts, time.Since(began).Seconds())
 		printTable(out, rows)
 	}

@@ -20,12 +20,15 @@ func printTable(out io.Writer, rows []row) {
 			continue
 		}
 		median, longest := r.took()
-		fmt.Fprintf(t, "%s\t%d\t%d\t%.1f s\t%.1f s\t%.1f\t%s\n", strings.Trim(fmt.Sprint(r.Failed), "[]"), r.Tally.Ended(), r.Tally.Slow,
+		fmt.Fprintf(t, "%s\t%d\t%d\t%.1f s\t%.1f s\t%.1f\t%s\n",
+			strings.Trim(fmt.Sprint(r.Failed), "[]"), r.Tally.Ended(), r.Tally.Slow,
 			median, longest, r.Tally.Load, r.remark())
 	}
 	t.Flush()
-	fmt.Fprintln(out, "\nof: all requests. slow: answered after more than a second. stop to exit: the median of the stops, as the")
-	fmt.Fprintln(out, "API shows them, to the second. load: the node's highest load average of a minute.")
+	fmt.Fprint(out, `
+of: all requests. slow: answered after more than a second. stop to exit: the median of the
+stops, as the API shows them, to the second. load: the node's highest load average.
+`)
 }
 
 // remark tells why how many holds ended, and how requests failed.
