@@ -34,7 +34,7 @@ func fake(t *testing.T, message, lost string) (read func(name string) string) {
 	for name, value := range map[string]string{
 		"PATH": bin + ":" + os.Getenv("PATH"), "KUBECONFIG": "fake",
 		"E2E_LOAD": `tar -xOf "$ARCHIVE" manifest.json >&2`,
-		"CALLS": dir + "/calls", "MADE": dir + "/made", "MESSAGE": message, "LOST": lost,
+		"CALLS":    dir + "/calls", "MADE": dir + "/made", "MESSAGE": message, "LOST": lost,
 	} {
 		t.Setenv(name, value)
 	}
