@@ -57,8 +57,8 @@ func (l *loop) act(a stop.Action) {
 	case stop.NoteForwardedAtOnce:
 		l.log(Info, "%v passed on at once; no hold asked for", a.Signal)
 	case stop.WarnNotHeld:
-		l.log(Warn, "%v was passed on at once, and started no stop: if %[1]v stops this container, give %s",
-			a.Signal, Flag("stop-signal", a.Signal))
+		l.log(Warn, "%v was passed on at once, and started no stop: if %[1]v stops this container, "+
+			"give --stop-signal=%[1]v (LAMEDUCK_STOP_SIGNAL)", a.Signal)
 	case stop.NoteBeforeStart:
 		l.log(Info, "%v arrived before the start; the command is not started", a.Signal)
 	case stop.Exit:
@@ -82,10 +82,7 @@ func (p *plan) observeConfig() observe.Config {
 		Ports:             p.CountPorts,
 		WholePIDNamespace: p.terms.Hook || p.pid1,
 		WaitGone:          p.WaitGone,
-		Until:             p.stop.Gate.Until,
-		Floor:             p.stop.Gate.Floor,
-		Ceiling:           p.stop.Gate.MaxHold(),
-		LullStart:         p.stop.Gate.LullStart(),
+		Gate:              p.stop.Gate,
 		DetectServerGone:  p.terms.Hook,
 		Wake:              sigcatch.Wake,
 	}
@@ -185,7 +182,7 @@ func (l *loop) runOnStop() {
 	pid, err := l.host.StartBeside(l.plan.OnStop, env)
 	l.onStop = pid
 	if err != nil {
-		l.log(Warn, "%s: %v", Flag("on-stop"), err)
+		l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP): %v", err)
 		l.onStopFailed = true
 	}
 }
@@ -203,7 +200,7 @@ func onStopEnv(env []string, command int, trigger sig.Signal) []string {
 // killOnStop kills --on-stop and the other processes of its group.
 func (l *loop) killOnStop() {
 	if l.onStop != 0 {
-		l.log(Warn, "%s still runs, and is killed", Flag("on-stop"))
+		l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP) still runs, and is killed")
 		l.host.Kill(-l.onStop, sig.KILL)
 		l.stop.OnStopUntil = time.Now()
 	}

@@ -35,6 +35,8 @@ type Config struct {
 	MaxDelay time.Duration `group:"Hold:" type:"length" placeholder:"DUR" needs:"hold"`
 	// Paths: hold while any of them exists.
 	WaitGone []string `group:"Hold:" type:"paths" placeholder:"PATH"`
+	// Close the connections that clients keep while they are idle, once nothing new comes.
+	CloseIdle bool `group:"Hold:" type:"bool" needs:"quiet"`
 	// The program to run when the stop begins, and its arguments.
 	OnStop []string `group:"Hold:" type:"command" placeholder:"COMMAND"`
 

@@ -25,8 +25,8 @@
 // know no clock. Mechanism knows no policy: sigcatch (catching signals), proc (starting,
 // signaling and reaping processes), observe (sampling), with scope (whose sockets count),
 // sockdiag (netlink) and procfs (/proc) below, health (the health listener), alive (the
-// alive file), stderr and termlog (output that never delays a stop). Package e2e tests the
-// built binary, and testutil serves tests. walls_test.go tests which package may import which.
+// alive file), stderr and termlog (output that never delays a stop). The folders of
+// e2e test the built binary, and testutil serves tests. walls_test.go tests which package may import which.
 //
 // # Entry points
 //
@@ -78,7 +78,7 @@
 // as they end any Go program: with code 2 as PID 1. The entry point exists for amd64 and
 // arm64, and needs the Makefile's linker flags. Without the entry point the time is a few
 // milliseconds, and the command gets an empty mask, and HUP, INT and the like at their
-// defaults; see docs/limits.md. On other machines os/signal catches signals: 27 and 32 to 34
+// defaults; see docs/install.md. On other machines os/signal catches signals: 27 and 32 to 34
 // never arrive (27 is the runtime's for profiling, 32 and 33 are the C library's, 34 keeps
 // its default action), and queued real-time signals of one kind merge.
 package shim

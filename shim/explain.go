@@ -192,6 +192,9 @@ func (e *explanation) hold(begin, endsEarly string) {
 			IgnoreProbesPatiently: inWords("is left out once all other traffic has been silent for %s", silence),
 		}[e.Probes])
 	}
+	if e.CloseIdle {
+		e.say("  when no new connection has come for %s: closes the clients' kept connections while they are idle", silence)
+	}
 	if longest := traffic.KeptFor * silence; e.Until == Quiet && longest < e.MaxHold {
 		e.say("  clients that keep their connections prolong the hold to %s after the last new connection", longest)
 	}

@@ -37,17 +37,6 @@ func isSet(env []string, name string) bool {
 	})
 }
 
-// reserve returns the part of the grace period that is kept for the command's own stop:
-// the time to KILL if the configuration names a KILL, else 10 s or a third of the grace
-// period, but no less than the schedule takes.
-func (c *Config) reserve(grace time.Duration) time.Duration {
-	last, kills := c.lastSignal()
-	if kills {
-		return last
-	}
-	return max(min(defaultReserve, grace/3), last)
-}
-
 // lastSignal returns the time from the first signal to KILL, or to the last signal if the
 // configuration names no KILL.
 func (c *Config) lastSignal() (after time.Duration, kills bool) {
@@ -61,10 +50,15 @@ func (c *Config) lastSignal() (after time.Duration, kills bool) {
 }
 
 // ceiling returns the longest hold after which the command still has time to stop within
-// the grace period G: G - R - 1 s, where R is the reserve, less the linger and the
-// schedule's wait before its first signal.
+// the grace period G: G - R - 1 s, less the linger and the schedule's wait before its first
+// signal. R is kept for the command's own stop: the time to KILL if the configuration names a
+// KILL, else 10 s or a third of the grace period, but no less than the schedule takes.
 func (c *Config) ceiling(grace time.Duration) time.Duration {
-	return grace - c.Schedule.InitialWait() - c.reserve(grace) - c.Linger - stop.ReportMargin
+	reserve, kills := c.lastSignal()
+	if !kills {
+		reserve = max(min(defaultReserve, grace/3), reserve)
+	}
+	return grace - c.Schedule.InitialWait() - reserve - c.Linger - stop.ReportMargin
 }
 
 // graceFor returns the shortest grace period, in whole seconds, whose ceiling is no
@@ -79,15 +73,6 @@ func (c *Config) graceFor(hold time.Duration) time.Duration {
 
 // longestGiven returns the longest time that the configuration asks to hold.
 func (c *Config) longestGiven() time.Duration { return max(c.Delay, c.MaxDelay, c.QuietFor) }
-
-// fitsInto reports whether the hold that was asked for fits below a ceiling.
-func (c *Config) fitsInto(ceiling time.Duration) bool {
-	adaptive := c.Until != Elapsed
-	if c.givenTimes() == "" && !adaptive {
-		return true
-	}
-	return c.longestGiven() <= ceiling && (ceiling > 0 || !adaptive)
-}
 
 // givenTimes returns the flags that ask for a part of the grace period, "" if no flag does.
 func (c *Config) givenTimes() string {

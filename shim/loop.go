@@ -127,15 +127,18 @@ func (l *loop) warnUnobservable(s *observe.Snapshot, seen *report.Observation) {
 	default:
 		l.log(Warn, "observing the traffic through %s: %s", s.Observer, s.Trouble)
 	}
+	if s.CloseTrouble != "" && l.sample.CloseTrouble == "" {
+		l.log(Warn, "--close-idle (LAMEDUCK_CLOSE_IDLE) closes no connection: %s", s.CloseTrouble)
+	}
 	lasts := stop.FormatDuration(l.plan.stop.Gate.UnseenFloor)
 	switch {
 	case s.State == l.sample.State:
 	case s.State == stop.UDPOnly:
-		l.log(Warn, "all listeners are UDP (%s), and UDP traffic cannot be observed: the hold lasts %s; see %s",
-			report.PortList(seen.UDPPorts), lasts, Flag("delay"))
+		l.log(Warn, "all listeners are UDP (%s), and UDP traffic cannot be observed: the hold lasts %s; "+
+			"see --delay (LAMEDUCK_DELAY)", report.PortList(seen.UDPPorts), lasts)
 	case s.State == stop.Unseen:
 		l.log(Warn, "the container has no TCP listener, and other traffic (%s) cannot be observed: the hold lasts %s; "+
-			"see %s", strings.Join(seen.Unseen, " and "), lasts, Flag("delay"))
+			"see --delay (LAMEDUCK_DELAY)", strings.Join(seen.Unseen, " and "), lasts)
 	}
 }
 
@@ -207,9 +210,9 @@ func (l *loop) onStopStatus(status proc.Status) {
 		return
 	case !l.stop.OnStopUntil.IsZero(): // killed by lameduck, which has said so
 	case status.Signal != 0:
-		l.log(Warn, "%s was killed by %v", Flag("on-stop"), status.Signal)
+		l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP) was killed by %v", status.Signal)
 	case status.Code != 0:
-		l.log(Warn, "%s exited %d", Flag("on-stop"), status.Code)
+		l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP) exited %d", status.Code)
 	}
 	l.onStop = 0
 	if l.stop.OnStopUntil.IsZero() {
@@ -223,7 +226,8 @@ func (l *loop) dispatch(e stop.Event) {
 	before := l.machine.State()
 	searched := l.machine.Searching()
 	l.log(Debug, "%v: %v", before, e)
-	if e.Kind == stop.SignalArrived || before == stop.Holding && !searched {
+	mayStop := e.Kind == stop.SignalArrived && (l.plan.stop.StopSignals.Has(e.Signal) || preset.Stops(e.Signal))
+	if mayStop || before == stop.Holding && !searched {
 		l.identify() // an entrypoint script may execute the server as late as now
 	}
 	for _, a := range l.machine.Handle(time.Now(), e) {
@@ -237,19 +241,13 @@ func (l *loop) dispatch(e stop.Event) {
 		l.dispatch(stop.Event{Kind: stop.OnStopEnded})
 	}
 	if before == stop.Holding && l.machine.State() != stop.Holding {
-		l.onHoldEnd()
-	}
-}
-
-// onHoldEnd slows the samples down, which serve only the report from now on, and writes the
-// report into the termination log if the stop signal has been sent.
-func (l *loop) onHoldEnd() {
-	if l.machine.Record().Lull.Found {
-		l.log(Debug, "the sample that shows a lull has an age of %v", time.Since(l.sample.Began))
-	}
-	l.sampler.SlowDown()
-	if l.machine.State() == stop.Stopping {
-		s := l.stopReport()
-		l.writeTermlog(s, s.Conclusion())
+		if l.machine.Record().Lull.Found {
+			l.log(Debug, "the sample that shows a lull has an age of %v", time.Since(l.sample.Began))
+		}
+		l.sampler.SlowDown() // the rest of the samples are for the report
+		if l.machine.State() == stop.Stopping {
+			s := l.stopReport()
+			l.writeTermlog(s, s.Conclusion())
+		}
 	}
 }

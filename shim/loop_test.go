@@ -1,10 +1,9 @@
 package shim
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -15,20 +14,20 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
+	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 var update = flag.Bool("update", false, "write what was found into the golden files")
 
-// scriptDir is the directory of the golden scripts.
-var scriptDir = testutil.Path("testdata/stop")
-
 // TestScripts plays every golden script in virtual time.
 func TestScripts(t *testing.T) {
-	scripts, err := script.Load(filepath.Join(scriptDir, "*.txt"))
+	scripts, err := script.Load(testutil.Path("testdata/stop/*.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +40,9 @@ func TestScripts(t *testing.T) {
 
 func playVirtual(t *testing.T, s *script.Script) {
 	w := &world{t: t, began: time.Now(), signals: make(chan sig.Signal, 100), ended: make(chan death, 100), samples: make(chan observe.Snapshot, 100), wake: make(chan bool, 100)}
-	cfg := scriptConfig(t, s)
+	cfg := readConfig(t, s.Flags)
+	cfg.Command = []string{"command"}
+	cfg.Env = s.Env
 	p, err := newPlan(&cfg, false, !s.Job)
 	if err != nil {
 		t.Fatal(err)
@@ -67,127 +68,12 @@ func playVirtual(t *testing.T, s *script.Script) {
 
 func compare(t *testing.T, s *script.Script, actions []script.Step) {
 	t.Helper()
-	path := filepath.Join(scriptDir, s.Name)
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
 	got := s.Format(actions)
 	if *update {
-		os.WriteFile(path, []byte(got), 0o644)
-	} else if got != string(want) {
-		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+		s.Write(got)
+	} else if got != s.Text {
+		t.Errorf("got:\n%s\nwant:\n%s", got, s.Text)
 	}
-}
-
-// scriptConfig reads the flags of a script. The values are plain: cmd/internal/cli parses
-// users' values.
-func scriptConfig(t *testing.T, s *script.Script) Config {
-	t.Helper()
-	cfg := Config{Command: []string{"command"}, Env: s.Env, Level: Warn}
-	for _, word := range s.Flags {
-		name, value, _ := strings.Cut(word, "=")
-		parse, known := scriptFlags[name]
-		if !known {
-			t.Fatalf("unknown flag %s in a script", name)
-		}
-		if err := parse(&cfg, value); err != nil {
-			t.Fatalf("%s: %v", word, err)
-		}
-	}
-	return cfg
-}
-
-// scriptFlags parse the flags of scripts, and "dumb-init", which stands for the fields that
-// only dumb-init's flags set.
-var scriptFlags = map[string]func(cfg *Config, value string) error{
-	"--delay": func(cfg *Config, value string) (err error) {
-		cfg.DelayGiven = true
-		cfg.Delay, err = time.ParseDuration(value)
-		return err
-	},
-	"--quiet-for":       duration(func(cfg *Config) *time.Duration { return &cfg.QuietFor }),
-	"--max-delay":       duration(func(cfg *Config) *time.Duration { return &cfg.MaxDelay }),
-	"--linger":          duration(func(cfg *Config) *time.Duration { return &cfg.Linger }),
-	"--kill-after":      duration(func(cfg *Config) *time.Duration { return &cfg.KillAfter }),
-	"--grace-period":    duration(func(cfg *Config) *time.Duration { return &cfg.GracePeriod }),
-	"--until":           set(func(cfg *Config, value string) { cfg.Until = Condition(value) }),
-	"--termination-log": set(func(cfg *Config, value string) { cfg.TerminationLog = value }),
-	"--wait-gone":       set(func(cfg *Config, value string) { cfg.WaitGone = append(cfg.WaitGone, value) }),
-	"--on-stop":         set(func(cfg *Config, value string) { cfg.OnStop = []string{value} }),
-	"--preset":          set(func(cfg *Config, value string) { cfg.Preset = value }),
-	"--group":           set(func(cfg *Config, _ string) { cfg.Group = true }),
-	"--log-level": set(func(cfg *Config, value string) {
-		cfg.Level = map[string]Level{"error": Error, "warn": Warn, "info": Info, "debug": Debug}[value]
-	}),
-	"dumb-init": set(func(cfg *Config, _ string) {
-		cfg.Session = true
-		cfg.StopSelfOnTSTP = true
-		cfg.TermGroup = true
-	}),
-	"--stop-schedule": func(cfg *Config, value string) (err error) {
-		cfg.Schedule, err = scriptSchedule(value)
-		return err
-	},
-	"--health": func(cfg *Config, value string) error {
-		spec, err := ParseHealth(value)
-		cfg.Health = &spec
-		return err
-	},
-	"--health-during": func(cfg *Config, value string) (err error) {
-		cfg.HealthDuring, err = ParseHealthMode(value)
-		return err
-	},
-	"--rewrite": func(cfg *Config, value string) error {
-		r, err := ParseRewrite(value)
-		cfg.Rewrites = append(cfg.Rewrites, r)
-		return err
-	},
-	"--stop-signal": func(cfg *Config, value string) error {
-		s, err := ParseSignal(value)
-		cfg.StopSignals = append(cfg.StopSignals, s)
-		return err
-	},
-	"--exit-code": func(cfg *Config, value string) error {
-		var m ExitMap
-		_, err := fmt.Sscanf(value, "%d:%d", &m.From, &m.To)
-		cfg.ExitCodes = append(cfg.ExitCodes, m)
-		return err
-	},
-}
-
-func duration(field func(*Config) *time.Duration) func(*Config, string) error {
-	return func(cfg *Config, value string) (err error) {
-		*field(cfg), err = time.ParseDuration(value)
-		return err
-	}
-}
-
-func set(assign func(*Config, string)) func(*Config, string) error {
-	return func(cfg *Config, value string) error {
-		assign(cfg, value)
-		return nil
-	}
-}
-
-func scriptSchedule(text string) (schedule Schedule, err error) {
-	for word := range strings.SplitSeq(text, "/") {
-		wait, err := time.ParseDuration(word)
-		s, bad := ParseSignal(word)
-		switch {
-		case word == "forever":
-			schedule = append(schedule, Step{Forever: true})
-		case word == "stop":
-			schedule = append(schedule, Step{StopSignal: true})
-		case err == nil:
-			schedule = append(schedule, Step{Wait: wait})
-		case bad == nil:
-			schedule = append(schedule, Step{Signal: s})
-		default:
-			return nil, bad
-		}
-	}
-	return schedule, nil
 }
 
 // world is a host in which a script happens. Processes end when the script says so, and
@@ -436,5 +322,84 @@ func (w *world) SlowDown()     { w.did("samples seldom") }
 func (w *world) writeLine(lines ...string) {
 	for _, line := range lines {
 		w.did("says %s", strings.TrimPrefix(line, "lameduck: "))
+	}
+}
+
+// TestMain runs the tests in network and mount namespaces of their own.
+func TestMain(m *testing.M) { netns.Main(m, syscall.CLONE_NEWNS) }
+
+// loggedEntry is a line in JSON.
+type loggedEntry struct {
+	Schema         int
+	Time           time.Time
+	Level, Message string
+	report.Figures
+}
+
+// TestLevels: every level has a name in JSON and a prefix in text.
+func TestLevels(t *testing.T) {
+	for _, c := range []struct {
+		level Level
+		text  string
+		json  string
+	}{{Error, "lameduck: x 1", "error"}, {Warn, "lameduck: warning: x 1", "warn"}, {Info, "lameduck: x 1", "info"}, {Debug, "lameduck: x 1", "debug"}} {
+		for _, inJSON := range []bool{false, true} {
+			var said []string
+			l := &loop{plan: &plan{Config: Config{Level: c.level, JSON: inJSON}}, host: host{writeLine: func(lines ...string) { said = append(said, lines...) }}}
+			l.log(c.level, "x %d", 1)
+			l.log(c.level+1, "not said")
+			want := c.text
+			if inJSON {
+				var e loggedEntry
+				if len(said) != 1 || json.Unmarshal([]byte(said[0]), &e) != nil || e.Level != c.json || e.Message != "x 1" || e.Schema != 1 || time.Since(e.Time) > time.Minute {
+					t.Errorf("said %q", said)
+				}
+			} else if !slices.Equal(said, []string{want}) {
+				t.Errorf("said %q, want %q", said, want)
+			}
+		}
+	}
+}
+
+// TestTroubleOnce: why the traffic is not observed in the best way is said when it changes.
+func TestTroubleOnce(t *testing.T) {
+	var said []string
+	l := &loop{
+		plan: &plan{Config: Config{Level: Warn, Until: Quiet}},
+		host: host{writeLine: func(lines ...string) { said = append(said, lines...) }},
+	}
+	for _, trouble := range []string{"", "first", "first", "second", "", ""} {
+		s := observe.Snapshot{Observer: observe.ProcNet, Trouble: trouble}
+		l.warnUnobservable(&s, &report.Observation{})
+		l.sample = s
+	}
+	const prefix = "lameduck: warning: observing the traffic through /proc/net: "
+	if !slices.Equal(said, []string{prefix + "first", prefix + "second"}) {
+		t.Errorf("said %q", said)
+	}
+}
+
+// TestGapInJSON: dropped lines are reported in the format of the other lines.
+func TestGapInJSON(t *testing.T) {
+	var e loggedEntry
+	if line := newStderr(2, true).DroppedText(7); json.Unmarshal([]byte(line), &e) != nil || e.Level != "warn" || !strings.HasPrefix(e.Message, "7 lines dropped") {
+		t.Errorf("it says %s", line)
+	}
+	if line := newStderr(2, false).DroppedText(7); !strings.HasPrefix(line, "lameduck: 7 lines dropped") {
+		t.Errorf("it says %s", line)
+	}
+}
+
+// TestViewOfSlowRequest: a request that was silent before the first view is in flight, as
+// for a hold that begins with the view, and is given up as late as in that hold.
+func TestViewOfSlowRequest(t *testing.T) {
+	first := time.Unix(1_000_000_000, 0)
+	v := &viewer{start: first.Add(-known), givesUp: first.Add(30 * time.Second)}
+	s := &observe.Snapshot{Traffic: traffic.Summary{Open: 1, LeftOut: traffic.LeftOut{GivenUp: 1}}, Verdict: traffic.Verdict{Settled: true, Quiet: true}}
+	for after, inFlight := range map[time.Duration]int{0: 1, 29 * time.Second: 1, 30 * time.Second: 0} {
+		view := v.view(first.Add(after), s)
+		if view.InFlight != inFlight || view.Quiet != (inFlight == 0) || !view.Settled || view.Open != 1 {
+			t.Errorf("after %v: %d in flight, quiet: %v, settled: %v, %d open; want %d in flight", after, view.InFlight, view.Quiet, view.Settled, view.Open, inFlight)
+		}
 	}
 }

@@ -49,8 +49,10 @@ func newPlan(c *Config, terminal, pid1 bool) (*plan, error) {
 			StopSelfOnTSTP:      c.StopSelfOnTSTP && !pid1,
 			TermGroup:           c.TermGroup,
 		},
-		traffic: traffic.Config{IgnorePorts: c.IgnorePorts, IgnorePeers: c.IgnorePeers, Probes: c.Probes},
-		pid1:    pid1,
+		traffic: traffic.Config{
+			IgnorePorts: c.IgnorePorts, IgnorePeers: c.IgnorePeers, Probes: c.Probes, CloseIdle: c.CloseIdle,
+		},
+		pid1: pid1,
 	}
 	p.Warnings = slices.Clone(c.Warnings)
 	p.terms = report.Terms{Config: &p.stop, TrafficConfig: &p.traffic, WaitGone: c.WaitGone}
@@ -69,21 +71,21 @@ func (p *plan) setSignals() error {
 	rewrites := &p.stop.Rewrites
 	for _, r := range p.Rewrites {
 		if err := rewrites.Add(r); err != nil {
-			return fmt.Errorf("%s: %w", Flag("rewrite", r), err)
+			return fmt.Errorf("--rewrite=%v (LAMEDUCK_REWRITE): %w", r, err)
 		}
 	}
 	set := sig.SetOf(p.StopSignals...).With(sig.TERM)
 	to, passes := rewrites.Of(sig.TERM)
 	switch {
 	case !passes && (p.Holds() || !p.TERMDropped):
-		p.Warnings = append(p.Warnings, Flag("rewrite", Rewrite{From: sig.TERM})+
-			" drops TERM before it can start a stop: the command runs until it is killed")
+		p.Warnings = append(p.Warnings, "--rewrite=TERM:0 (LAMEDUCK_REWRITE) drops TERM "+
+			"before it can start a stop: the command runs until it is killed")
 	case passes && to != sig.INT && sigcatch.Uncatchable(to) == "":
 		set = set.With(to)
 	}
 	for _, s := range p.StopSignals {
 		if why := sigcatch.Uncatchable(s); why != "" {
-			return fmt.Errorf("%s never reaches lameduck: %s", Flag("stop-signal", s), why)
+			return fmt.Errorf("--stop-signal=%v (LAMEDUCK_STOP_SIGNAL) never reaches lameduck: %s", s, why)
 		}
 	}
 	p.stop.StopSignals = p.withoutResize(set)
@@ -120,37 +122,37 @@ func (p *plan) usePreset(found *preset.Preset) {
 func (p *plan) contradiction() error {
 	for _, port := range p.CountPorts {
 		if slices.Contains(p.IgnorePorts, port) {
-			return fmt.Errorf("%s and %s contradict each other: leave port %d out of one of them",
-				Flag("count-port", port), Flag("ignore-port", port), port)
+			return fmt.Errorf("--count-port=%d (LAMEDUCK_COUNT_PORT) and --ignore-port=%[1]d (LAMEDUCK_IGNORE_PORT) "+
+				"contradict each other: leave port %[1]d out of one of them", port)
 		}
 	}
 	mapped := map[int]bool{}
 	for _, m := range p.ExitCodes {
 		if mapped[m.From] {
-			return fmt.Errorf("%s: exit code %d is mapped twice: keep one",
-				Flag("exit-code", fmt.Sprintf("%d:%d", m.From, m.To)), m.From)
+			return fmt.Errorf("--exit-code=%d:%d (LAMEDUCK_EXIT_CODE): exit code %[1]d is mapped twice: keep one",
+				m.From, m.To)
 		}
 		mapped[m.From] = true
 	}
 	schedule := Flag("stop-schedule", p.Schedule)
 	killAfter := Flag("kill-after", p.KillAfter)
-	maxDelay := Flag("max-delay", p.MaxDelay)
 	step, at, cutOff := p.Schedule.CutOffBy(p.KillAfter)
 	switch {
 	case p.KillAfter > 0 && p.Schedule.Kills():
 		return fmt.Errorf("%s with %s: KILL is given twice: keep one", killAfter, schedule)
 	case p.KillAfter > 0 && cutOff:
 		enough := at.Truncate(time.Second) + time.Second
-		return fmt.Errorf("%s with %s: KILL comes at %v and %v only at %v: give %s or more, or put KILL into the "+
-			"schedule", killAfter, schedule, p.KillAfter, step, at, Flag("kill-after", enough.Seconds()))
+		return fmt.Errorf("%s with %s: KILL comes at %v and %v only at %v: give --kill-after=%v "+
+			"(LAMEDUCK_KILL_AFTER) or more, or put KILL into the schedule",
+			killAfter, schedule, p.KillAfter, step, at, enough.Seconds())
 	case p.Schedule.LoopsWithoutWait():
 		return fmt.Errorf("%s repeats without a wait: add a wait after forever, as in forever/TERM/5s", schedule)
 	case p.MaxDelay > 0 && p.Delay > p.MaxDelay:
-		return fmt.Errorf("%s is longer than %s: shorten the one or lengthen the other",
-			Flag("delay", p.Delay), maxDelay)
+		return fmt.Errorf("--delay=%v (LAMEDUCK_DELAY) is longer than --max-delay=%v (LAMEDUCK_MAX_DELAY): "+
+			"shorten the one or lengthen the other", p.Delay, p.MaxDelay)
 	case p.MaxDelay > 0 && p.QuietFor > p.MaxDelay:
-		return fmt.Errorf("%s is longer than %s: shorten the one or lengthen the other",
-			Flag("quiet-for", p.QuietFor), maxDelay)
+		return fmt.Errorf("--quiet-for=%v (LAMEDUCK_QUIET_FOR) is longer than --max-delay=%v (LAMEDUCK_MAX_DELAY): "+
+			"shorten the one or lengthen the other", p.QuietFor, p.MaxDelay)
 	}
 	return nil
 }
@@ -165,31 +167,33 @@ func (p *plan) setGrace() error {
 		p.stop.Grace, p.terms.AssumedFrom = assumedGrace(p.Env)
 	}
 	left := p.ceiling(p.stop.Grace)
-	fits := p.fitsInto(left)
+	adaptive := p.Until != Elapsed
+	fits := p.givenTimes() == "" && !adaptive || p.longestGiven() <= left && (left > 0 || !adaptive)
 	left = max(left, 0)
 	ceiling := left
 	if !fits && p.terms.GraceAssumed {
 		ceiling = p.Delay
-		if p.Until != Elapsed {
+		if adaptive {
 			ceiling += 2 * cmp.Or(p.QuietFor, defaultQuiet)
 		}
 	}
 	p.setGate(cmp.Or(p.MaxDelay, ceiling))
 	switch {
 	case p.stop.Gate.Ceiling <= 0 && len(p.WaitGone)+len(p.OnStop) > 0:
-		return fmt.Errorf("%s leaves no time for the hold that %s and %s need: give a grace period of %v s or "+
-			"more, or %s", cmp.Or(p.givenTimes(), "the grace period"), Flag("wait-gone"), Flag("on-stop"),
-			p.graceFor(time.Second).Seconds(), Flag("max-delay"))
+		return fmt.Errorf("%s leaves no time for the hold that --wait-gone (LAMEDUCK_WAIT_GONE) and "+
+			"--on-stop (LAMEDUCK_ON_STOP) need: give a grace period of %v s or more, or --max-delay (LAMEDUCK_MAX_DELAY)",
+			cmp.Or(p.givenTimes(), "the grace period"), p.graceFor(time.Second).Seconds())
 	case fits:
 	case p.terms.GraceAssumed:
 		p.warnAssumed()
 	default:
 		needed := p.longestGiven()
-		if p.Until != Elapsed {
+		if adaptive {
 			needed = cmp.Or(needed, time.Second)
 		}
-		return fmt.Errorf("%s does not fit into %s, which leaves %v for the hold: give less, or a grace period of %v s",
-			cmp.Or(p.givenTimes(), Flag("until", p.Until)), Flag("grace-period", p.GracePeriod.Seconds()),
+		return fmt.Errorf("%s does not fit into --grace-period=%v (LAMEDUCK_GRACE_PERIOD), which leaves %v for the hold: "+
+			"give less, or a grace period of %v s",
+			cmp.Or(p.givenTimes(), Flag("until", p.Until)), p.GracePeriod.Seconds(),
 			left.Truncate(100*time.Millisecond), p.graceFor(needed).Seconds())
 	}
 	return nil
@@ -208,7 +212,7 @@ func (p *plan) setGate(ceiling time.Duration) {
 		Until: p.Until, WaitGone: len(p.WaitGone) > 0, OnStop: len(p.OnStop) > 0,
 	}
 	t := &p.traffic
-	t.Until = map[Condition]traffic.Condition{Settled: traffic.UntilSettled, Drained: traffic.UntilDrained}[p.Until]
+	t.Until = p.Until
 	t.QuietFor = cmp.Or(p.QuietFor, min(defaultQuiet, ceiling/2))
 	t.Poll = min(max(t.QuietFor/12, 10*time.Millisecond), time.Second)
 	t.MaxSilence = cmp.Or(p.MaxSilence, defaultMaxSilence)
@@ -221,8 +225,8 @@ func (p *plan) warnAssumed() {
 	if last, _ := p.lastSignal(); left > last {
 		outcome = fmt.Sprintf("leaves the command %v to stop", left)
 	}
-	p.terms.GraceCaveat = fmt.Sprintf("assumed grace period %v %s: give %s and docker stop -t",
-		p.stop.Grace, outcome, Flag("grace-period"))
+	p.terms.GraceCaveat = fmt.Sprintf("assumed grace period %v %s: give --grace-period (LAMEDUCK_GRACE_PERIOD) "+
+		"and docker stop -t", p.stop.Grace, outcome)
 	p.Warnings = append(p.Warnings, p.givenTimes()+": "+p.terms.GraceCaveat)
 }
 

@@ -26,17 +26,6 @@ func Stage(args []string) {
 	proc.SecondStage(args)
 }
 
-// PlainBuild reports whether the program was built without the linker flags of the Makefile;
-// see docs/limits.md.
-func PlainBuild() bool { return sigcatch.Plain() }
-
-// Environ returns the environment of this process exactly as execve(2) passed the
-// environment, duplicates included.
-func Environ() []string { return proc.Environ() }
-
-// IsTerminal reports whether the file descriptor fd is a terminal.
-func IsTerminal(fd int) bool { return proc.IsTerminal(fd) }
-
 // Run runs the command until the command exits, and returns the exit code to leave with:
 // the command's own, or 128+n if signal n killed the command, mapped by ExitCodes. After
 // an error nothing was started. A *StartError means that the command cannot be started.
@@ -91,13 +80,13 @@ func (l *loop) begin() error {
 	}
 	if spec := l.plan.Health; spec != nil {
 		if err := l.host.serveHealth(*spec); err != nil {
-			return fmt.Errorf("%s: %w", Flag("health", spec), err)
+			return fmt.Errorf("--health=%v (LAMEDUCK_HEALTH): %w", spec, err)
 		}
 	}
 	if path := l.plan.AliveFile; path != "" {
 		file, err := alive.Create(path)
 		if err != nil {
-			return fmt.Errorf("%s: %w", Flag("alive-file", Quote(path)), err)
+			return fmt.Errorf("--alive-file=%s (LAMEDUCK_ALIVE_FILE): %w", Quote(path), err)
 		}
 		l.aliveFile = file
 	}
@@ -118,15 +107,15 @@ func (l *loop) logWarnings() {
 	}
 	if len(l.plan.OnStop) > 0 && !l.plan.terms.Hook {
 		if err := l.host.Find(l.plan.OnStop, l.plan.Env); err != nil {
-			l.log(Warn, "%s: %v: correct the command, or a stop goes on without it", Flag("on-stop"), err)
+			l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP): %v: correct the command, or a stop goes on without it", err)
 		}
 	}
 	for _, file := range l.plan.WaitGone {
 		dir := path.Dir(file)
 		_, err := os.Stat(dir + "/.")
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-			l.log(Warn, "%s: there is no directory %s, so no hold waits for the path: mount the neighbor's "+
-				"volume, or correct the path", Flag("wait-gone", Quote(file)), Quote(dir))
+			l.log(Warn, "--wait-gone=%s (LAMEDUCK_WAIT_GONE): there is no directory %s, so no hold waits for the path: "+
+				"mount the neighbor's volume, or correct the path", Quote(file), Quote(dir))
 		}
 	}
 }
@@ -134,7 +123,8 @@ func (l *loop) logWarnings() {
 // openTermlog checks that the termination log can be written.
 func (l *loop) openTermlog() error {
 	if err := l.host.writeTermlog(); err != nil {
-		return fmt.Errorf("%s: %w: give a file, or none", Flag("termination-log", Quote(l.plan.TerminationLog)), err)
+		return fmt.Errorf("--termination-log=%s (LAMEDUCK_TERMINATION_LOG): %w: give a file, or none",
+			Quote(l.plan.TerminationLog), err)
 	}
 	return nil
 }
@@ -144,7 +134,7 @@ func (l *loop) openTermlog() error {
 func (l *loop) setUpReaping() error {
 	if s := l.plan.ParentDeathSignal; s != 0 {
 		if err := l.host.SetParentDeathSignal(s); err != nil {
-			return fmt.Errorf("%s: %w", Flag("parent-death-signal", s), err)
+			return fmt.Errorf("--parent-death-signal=%v (LAMEDUCK_PARENT_DEATH_SIGNAL): %w", s, err)
 		}
 	}
 	if l.plan.Subreaper == No {
@@ -152,7 +142,7 @@ func (l *loop) setUpReaping() error {
 	}
 	err := l.host.BecomeSubreaper()
 	if err != nil && l.plan.Subreaper == Yes {
-		return fmt.Errorf("%s: %w", Flag("subreaper"), err)
+		return fmt.Errorf("--subreaper (LAMEDUCK_SUBREAPER): %w", err)
 	}
 	if err != nil {
 		l.log(Warn, "orphans will not be reaped: lameduck is not PID 1, and cannot become the subreaper: %v", err)

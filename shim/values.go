@@ -3,10 +3,10 @@ package shim
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/health"
 	"github.com/lameduck-init/lameduck/shim/internal/preset"
+	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
@@ -83,15 +83,40 @@ type Preset = preset.Preset
 // when a signal arrives.
 const AutoPreset = preset.Auto
 
-// Presets returns all presets in the order of the documentation.
-func Presets() []Preset { return preset.All() }
+// Functions of other packages that the program and its linter need. The variables are never
+// set.
+var (
+	// PlainBuild reports whether the program was built without the linker flags of the
+	// Makefile; see docs/how-long.md.
+	PlainBuild = sigcatch.Plain
+	// Environ returns the environment of this process exactly as execve(2) passed the
+	// environment, duplicates included.
+	Environ = proc.Environ
+	// IsTerminal reports whether a file descriptor is a terminal.
+	IsTerminal = proc.IsTerminal
 
-// ParsePreset reads [AutoPreset] or the name or an alias of a preset, and returns the
-// preset's name.
-func ParsePreset(text string) (string, error) { return preset.Parse(text) }
-
-// ParseSignal reads a signal's name or number.
-func ParseSignal(text string) (Signal, error) { return sig.Parse(text) }
+	// Presets returns all presets in the order of the documentation.
+	Presets = preset.All
+	// ParsePreset reads [AutoPreset] or the name or an alias of a preset, and returns the
+	// preset's name.
+	ParsePreset = preset.Parse
+	// ParseSignal reads a signal's name or number.
+	ParseSignal = sig.Parse
+	// ParseDuration reads a Go duration or a bare number of seconds.
+	ParseDuration = stop.ParseDuration
+	// ParseSchedule reads a schedule in the form of start-stop-daemon(8)'s --retry. A single
+	// duration means the stop signal, and KILL that much later.
+	ParseSchedule = stop.ParseSchedule
+	// ParseHealth reads LISTEN[=TARGET].
+	ParseHealth = health.Parse
+	// ParseHealthMode reads pass, fail or close.
+	ParseHealthMode = health.ParseMode
+	// Quote returns a value from outside for a message: in quotes if the value could be
+	// mistaken for a part of the message.
+	Quote = quote.Word
+	// Printable returns any text as one line that is safe to print.
+	Printable = quote.Line
+)
 
 // ParseRewrite reads FROM:TO, or FROM:0 to drop FROM. FROM has to be a signal that this
 // build can catch.
@@ -106,38 +131,13 @@ func ParseRewrite(text string) (Rewrite, error) {
 	return r, nil
 }
 
-// ParseDuration reads a Go duration or a bare number of seconds.
-func ParseDuration(text string) (time.Duration, error) { return stop.ParseDuration(text) }
-
-// ParseSchedule reads a schedule in the form of start-stop-daemon(8)'s --retry. A single
-// duration means the stop signal, and KILL that much later.
-func ParseSchedule(text string) (Schedule, error) { return stop.ParseSchedule(text) }
-
-// ParseHealth reads LISTEN[=TARGET].
-func ParseHealth(text string) (HealthSpec, error) { return health.Parse(text) }
-
-// ParseHealthMode reads pass, fail or close.
-func ParseHealthMode(text string) (HealthMode, error) { return health.ParseMode(text) }
-
 // Variable returns the name of a flag's variable: LAMEDUCK_MAX_DELAY for max-delay.
 func Variable(flag string) string {
 	return "LAMEDUCK_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// Flag spells a flag for a message, with its value if there is one: --delay=5s
-// (LAMEDUCK_DELAY). The user may have given the variable, and under the name of another
+// Flag spells a flag with its value for a message: --delay=5s (LAMEDUCK_DELAY). The user may have given the variable, and under the name of another
 // init can give nothing else.
-func Flag(name string, value ...any) string {
-	spelled := "--" + name
-	for _, v := range value {
-		spelled += fmt.Sprintf("=%v", v)
-	}
-	return spelled + " (" + Variable(name) + ")"
+func Flag(name string, value any) string {
+	return fmt.Sprintf("--%s=%v (%s)", name, value, Variable(name))
 }
-
-// Quote returns a value from outside for a message: in quotes if the value could be
-// mistaken for a part of the message.
-func Quote(value string) string { return quote.Word(value) }
-
-// Printable returns any text as one line that is safe to print.
-func Printable(text string) string { return quote.Line(text) }

@@ -25,8 +25,9 @@ var walls = map[string]string{
 	"shim":             "alive health observe preset proc procfs quote report sig sigcatch stderr stop termlog traffic unix",
 
 	"shim/internal/alive":    "unix",
+	"shim/internal/closer":   "procfs scope sockdiag tcp unix",
 	"shim/internal/health":   "unix",
-	"shim/internal/observe":  "alive health procfs scope sockdiag stop tcp traffic unix",
+	"shim/internal/observe":  "alive closer health procfs scope sockdiag stop tcp traffic unix",
 	"shim/internal/preset":   "sig stop",
 	"shim/internal/proc":     "procfs sig sigcatch unix",
 	"shim/internal/procfs":   "tcp unix",
@@ -40,10 +41,10 @@ var walls = map[string]string{
 	"shim/internal/stop":     "sig",
 	"shim/internal/tcp":      "",
 	"shim/internal/termlog":  "quote unix",
-	"shim/internal/traffic":  "tcp",
+	"shim/internal/traffic":  "stop tcp",
 
 	// For tests only.
-	"shim/internal/e2e":             "",
+	"shim/internal/e2e/box":         "github.com/creack/pty proc quote sig testutil testutil/netns unix",
 	"shim/internal/testutil":        "testutil/netns unix",
 	"shim/internal/testutil/netns":  "unix",
 	"shim/internal/testutil/script": "",
@@ -57,7 +58,7 @@ var pure = map[string]string{
 	"shim/internal/sig":     "fmt math/bits slices strconv strings",
 	"shim/internal/stop":    "errors fmt slices strconv strings time",
 	"shim/internal/tcp":     "math net/netip slices time",
-	"shim/internal/traffic": "cmp encoding/binary hash/fnv net/netip slices sort time",
+	"shim/internal/traffic": "cmp hash/maphash net/netip slices time",
 }
 
 // wallName returns the name of an import path in walls and pure.

@@ -28,7 +28,7 @@ func TestInstall(t *testing.T) {
 		install(t, proxy, bin, product+"/cmd/lameduck"+version)
 		install(t, proxy, bin, product+"/cmd/lameduck-lint"+version)
 		for program, want := range map[string]string{
-			"lameduck":      "lameduck version " + release + ", a plain build (see docs/limits.md)\n",
+			"lameduck":      "lameduck version " + release + ", a plain build (see docs/install.md)\n",
 			"lameduck-lint": "lameduck-lint version " + release + "\n",
 		} {
 			said, err := exec.Command(filepath.Join(bin, program), "--version").CombinedOutput()

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -50,7 +49,7 @@ const (
 
 // options is the command line.
 type options struct {
-	Format  string `default:"text"`
+	Format  string `default:"text" enum:"text,json,github"`
 	Rules   bool
 	Version bool
 	Help    bool     `short:"h"`
@@ -72,7 +71,7 @@ func lint(args []string, in io.Reader, out, errs io.Writer) int {
 	text, code := "", exitClean
 	switch {
 	case err != nil:
-		err = fmt.Errorf("%s (lameduck-lint --help lists the flags)", flagError(err))
+		err = fmt.Errorf("%w (lameduck-lint --help lists the flags)", err)
 	case o.Help:
 		text = help
 	case o.Version:
@@ -81,8 +80,6 @@ func lint(args []string, in io.Reader, out, errs io.Writer) int {
 		for _, r := range rules {
 			text += fmt.Sprintf("%-16s %s\n", r.name, r.says)
 		}
-	case formats[o.Format] == nil:
-		err = fmt.Errorf("invalid format %q: give text, json or github", o.Format)
 	case len(o.Paths) == 0:
 		err = errors.New("nothing to read: give files, folders, or - for standard input")
 	default:
@@ -101,19 +98,6 @@ func lint(args []string, in io.Reader, out, errs io.Writer) int {
 		return exitFailed
 	}
 	return code
-}
-
-// flagError returns kong's error about a flag in lameduck's words.
-func flagError(err error) string {
-	text := err.Error()
-	for _, words := range [][2]string{
-		{`, did you mean "(--.+)"`, ": did you mean $1"},
-		{`, did you mean .*`, ""},
-		{`^(\S+): expected .*`, "$1 needs a value: give $1=VALUE"},
-	} {
-		text = regexp.MustCompile(words[0]).ReplaceAllString(text, words[1])
-	}
-	return text
 }
 
 // formats are the ways to print a finding.

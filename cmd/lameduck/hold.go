@@ -24,26 +24,19 @@ func hold(args, env []string, warnings ...string) int {
 		return failIn(cfg.JSON, err)
 	}
 	cfg.Warnings = append(cfg.Warnings, warnings...)
-	if !holdUnlessUseless(cfg, err) {
-		return exitFailed
-	}
-	return 0
-}
-
-// holdUnlessUseless holds, unless a hold would be useless, and reports whether there was no
-// fault, which has been logged. The fault is the error in the hook's command line or
-// environment, whose configuration is then the defaults.
-func holdUnlessUseless(cfg shim.Config, fault error) (ok bool) {
 	useless := ""
 	switch {
 	case entrypointHolds():
 		useless = "PID 1 is a lameduck that holds by itself; nothing to do"
 	case !cfg.Holds():
-		useless = fmt.Sprintf("nothing to wait for: give %s or %s", shim.Flag("delay"), shim.Flag("until"))
-	case fault != nil:
-		fault = fmt.Errorf("%w; holding with the defaults", fault)
+		useless = "nothing to wait for: give --delay (LAMEDUCK_DELAY) or --until (LAMEDUCK_UNTIL)"
+	case err != nil:
+		err = fmt.Errorf("%w; holding with the defaults", err)
 	}
-	return shim.Hold(cfg, fault, useless)
+	if !shim.Hold(cfg, err, useless) {
+		return exitFailed
+	}
+	return 0
 }
 
 // parseHold returns the command line of a hook and its configuration, or the first error and

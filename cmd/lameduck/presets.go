@@ -62,24 +62,22 @@ const autoText = `auto
 
 // presetList returns a line for each preset.
 func presetList() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%-12s %s\n", shim.AutoPreset, "detects the program that runs")
+	list := fmt.Sprintf("%-12s detects the program that runs\n", shim.AutoPreset)
 	for _, p := range shim.Presets() {
-		fmt.Fprintf(&b, "%-12s %s\n", p.Name, p.Schedule)
+		list += fmt.Sprintf("%-12s %s\n", p.Name, p.Schedule)
 	}
-	return b.String()
+	return list
 }
 
 // explainPreset returns the explanation of a preset, with the source.
 func explainPreset(p shim.Preset) string {
-	var b strings.Builder
+	text := strings.Join(append([]string{p.Name}, p.Aliases...), ", ") + "\n"
 	row := func(title, format string, args ...any) {
 		for _, line := range wrap(fmt.Sprintf(format, args...), 80-len("  source    ")) {
-			fmt.Fprintf(&b, "  %-9s %s\n", title, line)
+			text += fmt.Sprintf("  %-9s %s\n", title, line)
 			title = ""
 		}
 	}
-	fmt.Fprintln(&b, strings.Join(append([]string{p.Name}, p.Aliases...), ", "))
 	on := []string{"TERM"}
 	for _, s := range p.StopSignals {
 		on = append(on, s.String())
@@ -100,7 +98,7 @@ func explainPreset(p shim.Preset) string {
 		proven = "tested on the real server"
 	}
 	row("source", "%s (%s)", p.Source, proven)
-	return b.String()
+	return text
 }
 
 // wrap splits text between words into lines of at most so many columns.

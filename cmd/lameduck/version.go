@@ -20,5 +20,5 @@ func versionLine() string {
 	if !shim.PlainBuild() {
 		return "lameduck version " + version + "\n"
 	}
-	return "lameduck version " + cli.RecordedVersion(version) + ", a plain build (see docs/limits.md)\n"
+	return "lameduck version " + cli.RecordedVersion(version) + ", a plain build (see docs/install.md)\n"
 }

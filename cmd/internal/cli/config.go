@@ -105,18 +105,20 @@ func (l *Line) Config() (shim.Config, error) {
 // isMet reports whether cfg has what a flag needs to have an effect, and if not, what to do
 // about it.
 func isMet(need string, cfg *shim.Config) (met bool, remedy string) {
-	until := shim.Flag("until")
-	needsHold := fmt.Sprintf("without a hold: give %s or %s too", shim.Flag("delay"), until)
+	const needsHold = "without a hold: give --delay (LAMEDUCK_DELAY) or --until (LAMEDUCK_UNTIL) too"
 	switch need {
 	case "until":
-		return cfg.Until != shim.Elapsed, fmt.Sprintf("unless the hold waits for traffic: give %s too", until)
+		return cfg.Until != shim.Elapsed, "unless the hold waits for traffic: give --until (LAMEDUCK_UNTIL) too"
+	case "quiet":
+		return cfg.Until == shim.Quiet || cfg.Until == shim.Drained,
+			"unless the hold waits for clients that stay: give --until=quiet (LAMEDUCK_UNTIL) too"
 	case "hold":
 		return cfg.Holds(), needsHold
 	case "sequence": // a stop signal does more than pass
 		other := cfg.Schedule != nil || cfg.KillAfter > 0 || cfg.Preset != "" || cfg.Linger > 0
 		return cfg.Holds() || other, needsHold
 	case "health":
-		return cfg.Health != nil, fmt.Sprintf("alone: give %s too", shim.Flag("health"))
+		return cfg.Health != nil, "alone: give --health (LAMEDUCK_HEALTH) too"
 	}
 	return true, ""
 }

@@ -29,17 +29,6 @@ func (u Unknown) String() string {
 	return fmt.Sprintf("unknown variable %s: %s", shim.Quote(u.Name), u.Hint)
 }
 
-func unknownVariable(name string, flags []*kong.Flag) Unknown {
-	var known []string
-	for _, f := range flags {
-		known = append(known, Variable(f))
-	}
-	if near := nearest(name, known); near != "" {
-		return Unknown{name, "did you mean " + near + "?"}
-	}
-	return Unknown{name, "lameduck --help-all lists the variables"}
-}
-
 // readEnv sorts the environment. As with getenv(3), the first of two variables of one name
 // counts. An empty variable counts as unset, and so do blanks and newlines around a value, as
 // left by an editor or by $(cat FILE). The command does not get the variables of the flags: a
@@ -60,7 +49,15 @@ func (l *Line) readEnv(env []string, all []*kong.Flag) {
 			}
 			continue
 		case f == nil && !foreign(name, value, env):
-			l.Unknown = append(l.Unknown, unknownVariable(name, all))
+			var known []string
+			for _, f := range all {
+				known = append(known, Variable(f))
+			}
+			u := Unknown{name, "lameduck --help-all lists the variables"}
+			if near := nearest(name, known); near != "" {
+				u.Hint = "did you mean " + near + "?"
+			}
+			l.Unknown = append(l.Unknown, u)
 		}
 		l.Env = append(l.Env, entry)
 	}

@@ -10,7 +10,7 @@ import (
 
 // Config says how to take samples, and when.
 type Config struct {
-	Start   time.Time // the trigger: silence, Floor and Ceiling count from here
+	Start   time.Time // the trigger: silence and the times of Gate count from here
 	Traffic traffic.Config
 	Ports   []uint16 // local TCP ports that count; empty: the ports of the container's listeners
 
@@ -18,11 +18,9 @@ type Config struct {
 	Health            *health.Listener // connections of the health listener do not count; nil: no listener
 	WaitGone          []string         // each snapshot reports the existing paths
 
-	Until   stop.Reason   // the condition of an adaptive hold: stop.Settled, Quiet or Drained; "": not adaptive
-	Floor   time.Duration // a sample is taken when the floor has passed
-	Ceiling time.Duration // two samples are taken just before; the hold ends then in any case
-
-	LullStart time.Duration // a search for a lull may begin then
+	// A sample is taken when the floor has passed, when a search for a lull may begin, and twice
+	// just before the hold ends in any case.
+	Gate stop.Gate
 
 	DetectServerGone bool          // report the end of the server: a hook is not the parent
 	Rescan           time.Duration // find the listeners anew this often; 0: only at the start

@@ -15,6 +15,15 @@ import (
 // CAP_NET_ADMIN the kernel's buffer has room for some 300 events.
 const burstThreshold = 30
 
+// maxEventRate is how many connections a second may end before events are left unread:
+// reading more would cost more than the events are worth. Activity is then certain.
+const maxEventRate = 20_000
+
+const (
+	minFloodTime = 250 * time.Millisecond // how long a flood lasts before events are left unread
+	floodPause   = time.Second            // how long events are left unread
+)
+
 // burstInterval is how often events are read in a burst.
 const burstInterval = 25 * time.Millisecond
 
@@ -31,9 +40,12 @@ type eventReader interface {
 type events struct {
 	reader   eventReader // nil: no events, or a flood
 	ports    scope.Ports
-	flood    traffic.Flood
 	closed   []traffic.Closed // since the latest sample
 	missedAt time.Time        // when events were missed since the latest sample; zero: none
+
+	count       int // of events
+	countedFrom time.Time
+	floodedAt   time.Time // zero: no flood
 }
 
 // setPorts reads events of sockets with these local ports from now on, if the kernel has any.
@@ -41,7 +53,7 @@ type events struct {
 func (e *events) setPorts(ports scope.Ports) {
 	e.ports = ports
 	switch {
-	case e.flood.Ongoing():
+	case !e.floodedAt.IsZero():
 	case e.reader == nil:
 		reader, err := sockdiag.OpenEvents(ports)
 		if err == nil {
@@ -58,11 +70,17 @@ func (e *events) reporting() bool { return e.reader != nil }
 // beginSample begins a sample. During a flood activity is certain; at its end, events are
 // read again before the sockets are listed, so that no connection is missed in between.
 func (e *events) beginSample(now time.Time) {
-	if !e.flood.Ongoing() {
+	if e.floodedAt.IsZero() {
 		return
 	}
 	e.missedAt = now
-	if e.flood.TryResume(now) && e.ports != nil {
+	if now.Sub(e.floodedAt) < floodPause {
+		return
+	}
+	e.floodedAt = time.Time{}
+	e.countedFrom = now
+	e.count = 0
+	if e.ports != nil {
 		e.setPorts(e.ports)
 	}
 }
@@ -79,8 +97,15 @@ func (e *events) read(now time.Time) {
 	if lost > 0 || err != nil {
 		e.missedAt = now
 	}
-	if e.flood.Add(now, len(e.closed)-before+lost) {
+	e.count += len(e.closed) - before + lost
+	counted := now.Sub(e.countedFrom)
+	switch {
+	case float64(e.count) > maxEventRate*max(counted, minFloodTime).Seconds():
+		e.floodedAt = now
 		e.pause()
+	case counted >= minFloodTime:
+		e.countedFrom = now
+		e.count = 0
 	}
 }
 

@@ -91,29 +91,15 @@ func TestEventsMissed(t *testing.T) {
 	}
 }
 
-// TestEventsBurstEnds: a burst is over when few events have come since a sample.
-func TestEventsBurstEnds(t *testing.T) {
-	f := &fakeEvents{count: burstThreshold + 1}
-	e := events{reader: f}
-	for _, want := range []bool{true, false} {
-		e.read(trigger)
-		if e.bursting() != want {
-			t.Errorf("bursting is %v", !want)
-		}
-		e.endSample(&traffic.Rest{}, none)
-	}
-}
-
 // TestEventsPaused: in a flood the groups are left for a second, during which activity is
 // certain.
 func TestEventsPaused(t *testing.T) {
 	netns.Need(t)
 	f := &fakeEvents{count: 6000}
-	e := events{reader: f, ports: []uint16{80}}
-	e.flood.Add(trigger, 0) // begins to count
+	e := events{reader: f, ports: []uint16{80}, countedFrom: trigger}
 	e.beginSample(trigger)
 	e.read(trigger)
-	if e.reporting() || !e.flood.Ongoing() || !f.closed {
+	if e.reporting() || !e.floodedAt.Equal(trigger) || !f.closed {
 		t.Fatal("6000 events at once are not a flood")
 	}
 	for _, c := range []struct {
@@ -147,9 +133,7 @@ func TestEventsSetPorts(t *testing.T) {
 	if e.reporting() || !f.closed {
 		t.Error("events of the new port are filtered out")
 	}
-	e = events{}
-	e.flood.Add(trigger, 0)
-	e.flood.Add(trigger, 1e6)
+	e = events{floodedAt: trigger}
 	e.setPorts(more)
 	if e.reporting() || !slices.Equal(e.ports, more) {
 		t.Errorf("in a flood: %v", e.ports)
@@ -158,13 +142,11 @@ func TestEventsSetPorts(t *testing.T) {
 
 // TestEventsClosed: the groups are not joined again once the source is /proc/net.
 func TestEventsClosed(t *testing.T) {
-	e := events{reader: &fakeEvents{}, ports: []uint16{80}}
-	e.flood.Add(trigger, 0)
-	e.flood.Add(trigger, 1e6)
+	e := events{reader: &fakeEvents{}, ports: []uint16{80}, floodedAt: trigger}
 	e.close()
 	e.beginSample(trigger.Add(time.Minute))
-	if e.reporting() || e.flood.Ongoing() {
-		t.Errorf("reporting %v, flooded %v", e.reporting(), e.flood.Ongoing())
+	if e.reporting() || !e.floodedAt.IsZero() {
+		t.Errorf("reporting %v, flooded at %v", e.reporting(), e.floodedAt)
 	}
 }
 

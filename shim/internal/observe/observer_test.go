@@ -78,7 +78,7 @@ func (f *failingOnce) Dump(q sockdiag.Query, visit func(*tcp.Socket)) error {
 func TestObserverFailsOnce(t *testing.T) {
 	start := time.Now()
 	l, sampler := listening(t, start)
-	sampler.cfg.Until = stop.Quiet
+	sampler.cfg.Gate.Until = stop.Quiet
 	sampler.sample(start)
 	o := sampler.observer
 	if o.name() != SockDiag || !o.events.reporting() {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/alive"
+	"github.com/lameduck-init/lameduck/shim/internal/closer"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
@@ -18,6 +19,14 @@ const (
 
 // searchInterval is the shortest time between two samples while the loop searches for a lull.
 const searchInterval = time.Millisecond
+
+// closeInterval is the shortest time between two samples while kept connections are to be
+// closed, each of which may be idle for a moment only.
+const closeInterval = 25 * time.Millisecond
+
+// closeGap is the time between two connections that are closed: clients that connect again
+// all at once could be too much for a server.
+const closeGap = 200 * time.Microsecond
 
 // afterHoldInterval is the interval of samples after the hold.
 const afterHoldInterval = time.Second
@@ -33,6 +42,8 @@ type Sampler struct {
 	observer     *observer
 	tracker      *traffic.Tracker
 	snapshot     Snapshot
+	closer       closer.Closer
+	closing      bool      // kept connections are to be closed
 	scannedAt    time.Time // when the listeners were found; zero: not yet
 	lastServedAt time.Time // when there was a listener or a connection last; zero: never
 }
@@ -46,7 +57,10 @@ func Start(cfg Config, out chan Snapshot) *Sampler {
 }
 
 func newSampler(cfg Config, out chan Snapshot) *Sampler {
-	return &Sampler{cfg: cfg, out: out, handled: make(chan bool, 1), tracker: traffic.New(cfg.Traffic, cfg.Start)}
+	return &Sampler{
+		cfg: cfg, out: out, handled: make(chan bool, 1), tracker: traffic.New(cfg.Traffic, cfg.Start),
+		closer: closer.Closer{WholePIDNamespace: cfg.WholePIDNamespace},
+	}
 }
 
 // Continue tells the Sampler that a snapshot has been handled, and whether a search for a
@@ -69,7 +83,35 @@ func (s *Sampler) run() {
 		s.snapshot.PreviousTook = time.Since(s.snapshot.Began)
 		s.cfg.Wake()
 		s.searching = <-s.handled
-		s.observer.events.wait(time.Now().Add(s.pause(took)))
+		idle, talking := s.tracker.Closable()
+		s.closing = talking > 0 && s.snapshot.CloseTrouble == ""
+		next := time.Now().Add(s.pause(took))
+		s.close(idle, next)
+		s.observer.events.wait(next)
+	}
+}
+
+// close closes idle connections, until the next sample is due.
+func (s *Sampler) close(idle []traffic.Closable, next time.Time) {
+	if s.searching || s.slowed.Load() {
+		return
+	}
+	defer s.closer.EndRound()
+	for i := range idle {
+		k := &idle[i]
+		closed, err := s.closer.ShutDown(k.Inode, k.Cookie, k.IsIdle)
+		if err != nil {
+			s.snapshot.CloseTrouble = err.Error()
+		}
+		if !closed {
+			continue
+		}
+		s.tracker.NoteClosed(k)
+		due := time.Now().Add(closeGap)
+		if !due.Before(next) {
+			return
+		}
+		s.observer.events.wait(due)
 	}
 }
 
@@ -119,12 +161,22 @@ func (s *Sampler) take(now time.Time) {
 	}
 }
 
-// sample takes a sample, and returns what the sample means for the hold.
+// sample takes a sample, and returns what the sample means for the hold. Without a TCP listener,
+// the traffic cannot be observed.
 func (s *Sampler) sample(now time.Time) stop.TrafficState {
-	if len(s.observer.scope.Ports) == 0 {
+	found := &s.observer.scope
+	if len(found.Ports) == 0 {
 		s.tracker.Begin(now) // connections from before a rescan are gone
-		s.tracker.End(traffic.Rest{Incomplete: !s.observer.scope.Complete})
-		return s.withoutPorts()
+		s.tracker.End(traffic.Rest{Incomplete: !found.Complete})
+		switch {
+		case found.NoListener():
+			return stop.NoListeners
+		case !found.Complete:
+			return stop.Unobservable
+		case len(found.UDP) > 0:
+			return stop.UDPOnly
+		}
+		return stop.Unseen
 	}
 	if s.observer.sample(now, s.tracker) != nil {
 		return stop.Unobservable
@@ -132,11 +184,16 @@ func (s *Sampler) sample(now time.Time) stop.TrafficState {
 	return s.state(now, s.tracker.Verdict())
 }
 
-// state returns what a verdict means for the hold.
+// state returns what a verdict means for the hold. A hook is not told that the server has ended;
+// one that restarts has QuietFor to listen again.
 func (s *Sampler) state(now time.Time, v traffic.Verdict) stop.TrafficState {
-	until := s.cfg.Until
+	until := s.cfg.Gate.Until
+	if !v.NoSockets {
+		s.lastServedAt = now
+	}
+	gone := !s.lastServedAt.IsZero() && now.Sub(s.lastServedAt) >= s.cfg.Traffic.QuietFor
 	switch {
-	case s.cfg.DetectServerGone && s.serverGone(now, v):
+	case s.cfg.DetectServerGone && gone:
 		return stop.ServerGone
 	case v.Stuck:
 		return stop.Hung
@@ -146,30 +203,6 @@ func (s *Sampler) state(now time.Time, v traffic.Verdict) stop.TrafficState {
 		return stop.OnlyKept
 	}
 	return stop.Busy
-}
-
-// withoutPorts returns the state of a container without a TCP listener, as far as that is
-// known. The traffic of other listeners cannot be observed.
-func (s *Sampler) withoutPorts() stop.TrafficState {
-	found := &s.observer.scope
-	switch {
-	case found.NoListener():
-		return stop.NoListeners
-	case !found.Complete:
-		return stop.Unobservable
-	case len(found.UDP) > 0:
-		return stop.UDPOnly
-	}
-	return stop.Unseen
-}
-
-// serverGone reports whether the server has ended, of which a hook is not told. A server
-// that restarts has QuietFor to listen again.
-func (s *Sampler) serverGone(now time.Time, v traffic.Verdict) bool {
-	if !v.NoSockets {
-		s.lastServedAt = now
-	}
-	return !s.lastServedAt.IsZero() && now.Sub(s.lastServedAt) >= s.cfg.Traffic.QuietFor
 }
 
 // pause returns the time until the next sample, after a sample that took so long. Samples
@@ -187,13 +220,16 @@ func (s *Sampler) pause(took time.Duration) time.Duration {
 	if s.observer.sockets > manySockets {
 		pause = max(pause, 10*took)
 	}
+	if s.closing {
+		pause = min(pause, max(closeInterval, 10*took))
+	}
 	held := time.Since(cfg.Start)
-	end := cfg.Ceiling - 2*took
+	end := cfg.Gate.MaxHold() - 2*took
 	quietFor := cfg.Traffic.QuietFor
 	lastNew := s.snapshot.Traffic.LastNew.Sub(cfg.Start)
 	lastByte := s.snapshot.Traffic.LastByte.Sub(cfg.Start)
 	for _, at := range [...]time.Duration{
-		cfg.Floor, cfg.LullStart, quietFor, lastNew + quietFor, lastByte + quietFor,
+		cfg.Gate.Floor, cfg.Gate.LullStart(), quietFor, lastNew + quietFor, lastByte + quietFor,
 		end - spareSampleLead, end - lastSampleLead,
 	} {
 		if at > held {

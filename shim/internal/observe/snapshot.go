@@ -31,5 +31,7 @@ type Snapshot struct {
 	Observer  string      // SockDiag, ProcNet or None; "": no TCP listener
 	Trouble   string      // why Observer is not SockDiag
 
+	CloseTrouble string // why a kept connection could not be closed
+
 	PathsPresent []string // the existing paths of Config.WaitGone
 }

@@ -62,35 +62,31 @@ var table = sync.OnceValue(func() []Preset {
 			Schedule:    "QUIT",
 			Says: "finishes the requests within process_control_timeout and exits; TERM and INT cut, " +
 				"USR2 reloads",
-			Caveat: "QUIT lets requests finish only within process_control_timeout, which is 0 unless " +
-				"php-fpm.conf sets it: set it in [global] to what requests need, below what the grace " +
-				"period leaves",
+			Caveat: "process_control_timeout is 0 unless php-fpm.conf sets it, and QUIT then cuts: set it " +
+				"in [global] to what requests need, below what the grace period leaves",
 			Source: "php-fpm(8), SIGNAL; php.net, FPM configuration, process_control_timeout",
 			Proven: true,
-			Kept: "leaves FastCGI requests that come on kept connections unanswered, and cuts them at " +
-				"its exit",
+			Kept:   "leaves requests on kept connections unanswered, and cuts them at its exit",
 		}, {
 			Name:     "uwsgi",
 			Programs: []string{"uwsgi", "uwsgi-core", "uwsgi_python", "pyuwsgi"},
 			Schedule: "TERM",
-			Says: "finishes the requests and exits where a hook maps TERM to gracefully_kill_them_all; " +
-				"else TERM reloads, or with die-on-term cuts",
+			Says:     "finishes the requests and exits, if a hook maps TERM to gracefully_kill_them_all",
 			Caveat: "without a hook TERM makes uWSGI reload and go on, and with die-on-term it cuts " +
-				"requests: give --hook-master-start='unix_signal:15 gracefully_kill_them_all', with which " +
-				"uWSGI finishes the requests and stops",
+				"requests: give --hook-master-start='unix_signal:15 gracefully_kill_them_all'",
 			Source: "uWSGI documentation, Managing the uWSGI server, and Hooks",
 			Proven: true,
-			Kept:   "leaves requests that come on kept connections unanswered, and cuts them at its exit",
+			Kept:   "leaves requests on kept connections unanswered, and cuts them at its exit",
 		}, {
 			Name:     "gunicorn",
 			Programs: []string{"gunicorn", "gunicorn3"},
 			Schedule: "TERM",
-			Says: "closes its listeners, finishes the requests within graceful_timeout (30 s) and " +
-				"exits; QUIT and INT cut, the other way round than nginx",
+			Says: "closes its listeners, finishes the requests within graceful_timeout (30 s) and exits; " +
+				"QUIT and INT cut",
 			Source: "Gunicorn documentation, Signal Handling",
 			Proven: true,
-			Kept: "keeps none with sync workers, the default; gthread workers leave requests that come " +
-				"on kept connections unanswered, and cut them at their exit",
+			Kept: "sync workers, the default, keep none; gthread workers leave requests on kept " +
+				"connections unanswered, and cut them at their exit",
 		}, {
 			Name:     "unicorn",
 			Programs: []string{"unicorn", "unicorn_rails"},
@@ -113,11 +109,10 @@ var table = sync.OnceValue(func() []Preset {
 			Name:     "sidekiq",
 			Programs: []string{"sidekiq", "sidekiqswarm"},
 			Schedule: "TERM",
-			Says: "takes no new job (as with TSTP), waits for those under way until its timeout, puts " +
-				"back the others and exits",
-			Caveat: "jobs have Sidekiq's own timeout (25 s unless -t or its configuration says otherwise) " +
-				"to end after TERM before they go back to the queue: let the grace period leave more than " +
-				"that after the hold (--grace-period, --max-delay), or give a shorter -t",
+			Says: "takes no new job, waits for those under way until its timeout, puts back the others " +
+				"and exits",
+			Caveat: "jobs get Sidekiq's timeout after TERM (25 s unless configured): let the grace " +
+				"period leave more after the hold (--grace-period, --max-delay), or give a shorter -t",
 			Source: "Sidekiq wiki, Signals",
 			Proven: true,
 		}, {
@@ -142,10 +137,9 @@ var table = sync.OnceValue(func() []Preset {
 			Name:     "envoy",
 			Programs: []string{"envoy"},
 			Schedule: "TERM",
-			Says: "exits at once and cuts all; it drains only when told so through its admin interface " +
-				"before",
-			Caveat: "Envoy never drains at a stop: let the hold do it, with --until=drained (its admin " +
-				"interface can ask clients to leave: POST /drain_listeners?graceful)",
+			Says:     "exits at once and cuts all",
+			Caveat: "Envoy never drains at a stop: let the hold do it, with --until=drained (POST " +
+				"/drain_listeners?graceful to its admin interface asks clients to leave)",
 			Source: "Envoy documentation, Draining, and Administration interface, drain_listeners",
 		}, {
 			Name:     "varnish",
@@ -172,11 +166,10 @@ var table = sync.OnceValue(func() []Preset {
 			Name:     "pgbouncer",
 			Programs: []string{"pgbouncer"},
 			Schedule: "INT",
-			Says: "waits until the servers are released (the transactions, with transaction pooling, " +
-				"have ended) and exits; TERM cuts, and since 1.23 waits for all clients to leave; a " +
-				"second TERM or INT cuts",
-			Caveat: "with pool_mode=session, which is the default, INT waits until the clients leave by " +
-				"themselves: set pool_mode=transaction, with which PgBouncer stops between transactions",
+			Says: "waits until the servers are released and exits; TERM cuts, and since 1.23 waits for " +
+				"all clients to leave; a second TERM or INT cuts",
+			Caveat: "with pool_mode=session, the default, INT waits until the clients leave by themselves: " +
+				"set pool_mode=transaction",
 			Source: "pgbouncer(1), Signals",
 			Proven: true,
 		}, {
@@ -184,11 +177,10 @@ var table = sync.OnceValue(func() []Preset {
 			Aliases:  []string{"mysql", "mysqld", "mariadbd"},
 			Programs: []string{"mariadbd", "mysqld", "mysqld-debug"},
 			Schedule: "TERM",
-			Says: "aborts what runs, rolls back open transactions and exits when all is on disk; there " +
-				"is no graceful signal",
-			Caveat: cutsAll,
-			Source: "MariaDB documentation, SHUTDOWN; MySQL Reference Manual, The Server Shutdown Process",
-			Proven: true,
+			Says:     "aborts what runs, rolls back open transactions and exits when all is on disk",
+			Caveat:   cutsAll,
+			Source:   "MariaDB documentation, SHUTDOWN; MySQL Reference Manual, The Server Shutdown Process",
+			Proven:   true,
 		}, {
 			Name:    "redis",
 			Aliases: []string{"valkey"},
@@ -217,10 +209,10 @@ var table = sync.OnceValue(func() []Preset {
 			Aliases:  []string{"mongo", "mongod", "mongos"},
 			Programs: []string{"mongod", "mongos"},
 			Schedule: "TERM",
-			Says: "steps down, takes no new operation, lets those under way end for up to 15 s (since " +
-				"5.0, in a replica set) and exits",
+			Says: "steps down, takes no new operation, lets those under way end (since 5.0, in a replica " +
+				"set) and exits",
 			Caveat: "a replica set's member and mongos let operations end for 15 s after TERM: let the " +
-				"grace period leave more than that after the hold (--grace-period, --max-delay), or set " +
+				"grace period leave more after the hold (--grace-period, --max-delay), or set " +
 				"shutdownTimeoutMillisForSignaledShutdown",
 			Source: "MongoDB manual, shutdown command, and Parameters, " +
 				"shutdownTimeoutMillisForSignaledShutdown",
@@ -228,8 +220,8 @@ var table = sync.OnceValue(func() []Preset {
 			Name:     "rabbitmq",
 			Programs: []string{"rabbitmq-server"},
 			Schedule: "TERM",
-			Says: "closes all connections, stops its applications in order and exits; messages that " +
-				"were not acknowledged are delivered again",
+			Says: "closes all connections and exits; messages that were not acknowledged are delivered " +
+				"again",
 			Source: "RabbitMQ documentation, rabbitmq-server(8), and Monitoring, Inspecting and " +
 				"Terminating Nodes",
 		}, {
@@ -237,10 +229,10 @@ var table = sync.OnceValue(func() []Preset {
 			Aliases:  []string{"nats-server"},
 			Programs: []string{"nats-server"},
 			Schedule: "USR2/2s/INT",
-			Says: "lame duck mode first: it takes no new connection and tells its clients to leave, and " +
-				"exits if there are none; after 2 s it closes the rest and exits (TERM does only that)",
-			Caveat: "all of lame duck mode takes lame_duck_duration (2 min; at least 30 s), more than a " +
-				"preset may: for all of it give --stop-schedule=USR2/2m/INT and a grace period above that",
+			Says: "lame duck mode: takes no new connection, tells its clients to leave, and exits when " +
+				"none is left; after 2 s closes the rest and exits (TERM does only that)",
+			Caveat: "lame duck mode takes lame_duck_duration (2 min; at least 30 s), more than a preset " +
+				"may: for all of it give --stop-schedule=USR2/2m/INT and a grace period above that",
 			Source: "NATS documentation, Signals, and Lame Duck Mode",
 			Proven: true,
 		}, {
@@ -249,10 +241,10 @@ var table = sync.OnceValue(func() []Preset {
 			Programs: []string{"tomcat"},
 			Schedule: "TERM",
 			Exit:     successOn(143),
-			Says: "stops taking connections, gives the requests unloadDelay (2 s) to end, cuts the " +
-				"others, and exits with 143, which is reported as 0",
-			Caveat: "Tomcat cuts requests 2 s after TERM, unless Context has an unloadDelay that is " +
-				"longer (<Context unloadDelay=\"20000\"> in conf/context.xml)",
+			Says: "stops taking connections, gives the requests unloadDelay (2 s), cuts the others, and " +
+				"exits with 143, which is reported as 0",
+			Caveat: "Tomcat cuts requests 2 s after TERM, unless conf/context.xml gives Context a longer " +
+				"one (unloadDelay=\"20000\")",
 			Source: "Tomcat Configuration Reference, The Context Container, unloadDelay",
 			Proven: true,
 			Kept:   "closes connections when the next request comes, which is lost",
@@ -282,9 +274,8 @@ var table = sync.OnceValue(func() []Preset {
 			Name:     "go",
 			Aliases:  []string{"golang"},
 			Schedule: "TERM",
-			Says: "dies at once and cuts all, unless the program handles SIGTERM " +
-				"(http.Server.Shutdown); QUIT dumps its goroutines. A Go program cannot be told by its " +
-				"name: auto never means this one",
+			Says: "dies at once and cuts all, unless the program handles SIGTERM (http.Server.Shutdown); " +
+				"QUIT dumps its goroutines; auto never recognizes a Go program",
 			Source: "package os/signal, Default behavior of signals in Go programs",
 			Proven: true,
 			Kept: "cut; http.Server.Shutdown closes idle connections at once and the others after their " +
@@ -294,10 +285,9 @@ var table = sync.OnceValue(func() []Preset {
 			Programs:    []string{"systemd"},
 			StopSignals: []sig.Signal{sig.RTMin + 3},
 			Schedule:    "RTMIN+3",
-			Says: "shuts the whole system down in order, as halt does; TERM only makes it re-execute " +
-				"itself",
-			Caveat: "systemd runs a system as PID 1 only, and so not under lameduck: start it by itself, " +
-				"with STOPSIGNAL SIGRTMIN+3, and have a preStop hook run lameduck hold",
+			Says:        "shuts the whole system down, as halt does",
+			Caveat: "systemd must be PID 1, and so does not run under lameduck: start it by itself, with " +
+				"STOPSIGNAL SIGRTMIN+3, and have a preStop hook run lameduck hold",
 			Source: "systemd(1), SIGNALS",
 		},
 	}

@@ -126,10 +126,16 @@ func SecondStage(args []string) {
 	runtime.LockOSThread() // the mask is the thread's
 	env := Restore(Environ())
 	readdress(env, args[2])
-	takeTerminal()
+	if leadsSession() {
+		unix.IoctlSetInt(0, unix.TIOCSCTTY, 0) // if no other session has the terminal
+	}
 	var failed *StartError
 	sigcatch.Unblocked(func() {
-		restoreSignals(unhex(args[3]), unhex(args[4]))
+		for s := range unhex(args[4]).All {
+			action(s, &sigaction{1}, nil) // SIG_IGN; Go's signal.Ignore cannot ignore SEGV and other faults
+		}
+		mask := unhex(args[3])
+		unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&mask)), 0, 8, 0, 0)
 		unix.Write(report, []byte{stageRuns})
 		failed = execvp("", args[5:], env, func(path string, argv []string) error {
 			return syscall.Exec(path, argv, env)
@@ -147,16 +153,6 @@ func SecondStage(args []string) {
 func unhex(text string) sig.Set {
 	bits, _ := strconv.ParseUint(text, 16, 64)
 	return sig.Set(bits)
-}
-
-// restoreSignals restores the ignored signals and the mask with which lameduck was
-// executed. Go's signal.Ignore cannot ignore SEGV and other faults.
-func restoreSignals(blocked, ignored sig.Set) {
-	for s := range ignored.All {
-		action(s, &sigaction{1}, nil) // SIG_IGN
-	}
-	mask := uint64(blocked)
-	unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&mask)), 0, 8, 0, 0)
 }
 
 // sigaction is the kernel's struct sigaction, the handler first. The zero value is the

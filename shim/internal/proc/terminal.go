@@ -76,14 +76,6 @@ func (c *Command) releaseTerminal() {
 	}
 }
 
-// takeTerminal makes standard input the controlling terminal of our session if we lead the
-// session and no other session has the terminal: the argument is 0.
-func takeTerminal() {
-	if leadsSession() {
-		unix.IoctlSetInt(0, unix.TIOCSCTTY, 0)
-	}
-}
-
 func leadsSession() bool {
 	leader, err := unix.Getsid(0)
 	return err == nil && leader == unix.Getpid()

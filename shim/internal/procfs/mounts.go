@@ -3,6 +3,7 @@ package procfs
 import (
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -68,4 +69,36 @@ func cgroupPath(membership string) string {
 	_, path, _ := strings.Cut("\n"+membership, "\n0::")
 	path, _, _ = strings.Cut(path, "\n")
 	return path
+}
+
+// SharesCgroups reports whether a process is in our control groups, or in groups below, by
+// proc_pid_cgroup(5).
+func (r Root) SharesCgroups(pid int) bool {
+	own, err := os.ReadFile(r.path(Self, "cgroup"))
+	theirs, theirErr := os.ReadFile(r.path(pid, "cgroup"))
+	return err == nil && theirErr == nil && contains(string(own), string(theirs))
+}
+
+// contains reports whether the groups in inner are those in outer, or below. Each line is a
+// hierarchy. Groups outside of our cgroup namespace begin with /.. in it.
+func contains(outer, inner string) bool {
+	above := strings.Split(outer, "\n")
+	below := strings.Split(inner, "\n")
+	if len(above) != len(below) {
+		return false
+	}
+	for i := range above {
+		rest, ok := strings.CutPrefix(below[i], strings.TrimSuffix(above[i], "/"))
+		if !ok || rest != "" && rest[0] != '/' || strings.HasPrefix(rest, "/..") {
+			return false
+		}
+	}
+	return true
+}
+
+// PtraceScope returns kernel.yama.ptrace_scope, 0 without Yama; see ptrace(2).
+func (r Root) PtraceScope() int {
+	text, _ := os.ReadFile(r.String() + "/sys/kernel/yama/ptrace_scope")
+	level, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	return level
 }

@@ -140,6 +140,14 @@ var stopCases = []stopCase{
 
 	{"quiet", concluded, true, func(*Stop) {}},
 	{"quiet, with idle connections", concluded, false, func(s *Stop) { s.InHold.Open = 24 }},
+	{"quiet, kept connections closed", concluded, true, func(s *Stop) {
+		s.TrafficConfig.CloseIdle = true
+		s.InHold.ClosedIdle = 24
+	}},
+	{"quiet, and some came back", concluded, true, func(s *Stop) {
+		s.TrafficConfig.CloseIdle = true
+		s.InHold.ClosedIdle, s.InHold.CameBack = 24, 3
+	}},
 	{"quiet, ended by the signal", concluded, true, func(s *Stop) { s.Exit.Signal = sig.TERM }},
 	{"quiet, nothing came", concluded, true, func(s *Stop) {
 		s.InHold.Summary = traffic.Summary{PerSecond: make([]int, 4)}
@@ -294,6 +302,11 @@ var stopCases = []stopCase{
 		s.keep()
 		s.seek(0)
 		s.Server = "envoy"
+	}},
+	{"clients that keep their connections, some of them closed", concluded, false, func(s *Stop) {
+		s.keep()
+		s.TrafficConfig.CloseIdle = true
+		s.InHold.ClosedIdle = 2
 	}},
 	{"clients that keep their connections, without a lull", concluded, false, func(s *Stop) {
 		s.keep()

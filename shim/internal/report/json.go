@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 // Schema is the version of the JSON output. The version changes when a name changes its
@@ -24,22 +25,24 @@ type entry struct {
 // Figures are the report of a stop in JSON. Durations are milliseconds, and so are
 // moments, counted from the trigger. Unknown values are null.
 type Figures struct {
-	Trigger    string          `json:"trigger"` // a signal, or "hold"
-	HeldMS     int64           `json:"held_ms"`
-	Ended      *string         `json:"ended"`
-	FloorMS    int64           `json:"floor_ms"`
-	CeilingMS  int64           `json:"ceiling_ms"`
-	Accepted   *int            `json:"accepted"`
-	LastNewMS  *int64          `json:"last_new_ms"`
-	LastByteMS *int64          `json:"last_byte_ms"`
-	Open       *int            `json:"open"`
-	InFlight   *int            `json:"in_flight"`
-	LeftOut    *leftOut        `json:"left_out"`
-	NewPorts   []uint16        `json:"new_ports"`
-	Sent       []sentInFigures `json:"sent"`
-	Lull       *bool           `json:"lull"` // the first signal was sent without a request in flight
-	ExitCode   *int            `json:"exit_code"`
-	ExitSignal *string         `json:"exit_signal"`
+	Trigger    string           `json:"trigger"` // a signal, or "hold"
+	HeldMS     int64            `json:"held_ms"`
+	Ended      *string          `json:"ended"`
+	FloorMS    int64            `json:"floor_ms"`
+	CeilingMS  int64            `json:"ceiling_ms"`
+	Accepted   *int             `json:"accepted"`
+	LastNewMS  *int64           `json:"last_new_ms"`
+	LastByteMS *int64           `json:"last_byte_ms"`
+	Open       *int             `json:"open"`
+	InFlight   *int             `json:"in_flight"`
+	LeftOut    *traffic.LeftOut `json:"left_out"`
+	ClosedIdle *int             `json:"closed_idle"` // kept connections
+	CameBack   *int             `json:"came_back"`   // connections since, from the peers of those closed
+	NewPorts   []uint16         `json:"new_ports"`
+	Sent       []sentInFigures  `json:"sent"`
+	Lull       *bool            `json:"lull"` // the first signal was sent without a request in flight
+	ExitCode   *int             `json:"exit_code"`
+	ExitSignal *string          `json:"exit_signal"`
 
 	GraceUsedMS     int64       `json:"grace_used_ms"`
 	GraceAssumed    bool        `json:"grace_assumed"`
@@ -48,15 +51,6 @@ type Figures struct {
 	ProlongedBy     *string     `json:"prolonged_by"`
 	ProlongedByPeer *netip.Addr `json:"prolonged_by_peer"`
 	Suggestion      *string     `json:"suggestion"`
-}
-
-// leftOut is traffic.LeftOut with its names in JSON.
-type leftOut struct {
-	Bare     int `json:"no_bytes"`  // new connections without a byte
-	Probes   int `json:"probes"`    // requests of health probes
-	HalfOpen int `json:"half_open"` // half-open connections, at most at a time
-	Gone     int `json:"gone"`      // open connections whose peer no longer answers
-	GivenUp  int `json:"given_up"`  // requests silent for too long
 }
 
 type sentInFigures struct {
@@ -95,7 +89,10 @@ func (s *Stop) Figures() *Figures {
 	f.Accepted, f.Open, f.InFlight = &o.Accepted, &o.Open, new(s.inFlight())
 	f.LastNewMS = NullIfZero(max(s.ms(o.LastNew), 0))
 	f.LastByteMS = NullIfZero(max(s.ms(o.LastByte), 0))
-	f.LeftOut = (*leftOut)(&o.LeftOut)
+	f.LeftOut = &o.LeftOut
+	if s.TrafficConfig.CloseIdle {
+		f.ClosedIdle, f.CameBack = &o.ClosedIdle, &o.CameBack
+	}
 	return f
 }
 

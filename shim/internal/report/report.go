@@ -251,7 +251,12 @@ func (s *Stop) arrivals() (p phrases) {
 	for _, c := range o.Patterns {
 		kinds.add(c.LeftOut, probesOf, counted(c.Count, "probe"), c.Peer, seconds(c.Period))
 	}
+	closed := say(closedIdle, counted(o.ClosedIdle, "kept connection"))
+	if o.CameBack > 0 {
+		closed = say(someBack, closed, o.CameBack)
+	}
 	p = phrases{text}
+	p.add(o.ClosedIdle > 0, asGiven, closed)
 	p.add(len(kinds) > 0, notCounted, strings.Join(kinds, ", "))
 	p.add(o.InFlightUnknown, source, o.Observer)
 	return p

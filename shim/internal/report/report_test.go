@@ -127,7 +127,7 @@ var malformed = regexp.MustCompile(`%!|;;|  |; ;|, ,|: :| -\d|\+-|<nil>|0001|inv
 const ofLine = "schema time level message "
 
 // names are the promised names of a report in JSON.
-const names = "trigger held_ms ended floor_ms ceiling_ms accepted last_new_ms last_byte_ms open in_flight left_out new_ports sent lull " +
+const names = "trigger held_ms ended floor_ms ceiling_ms accepted last_new_ms last_byte_ms open in_flight left_out closed_idle came_back new_ports sent lull " +
 	"exit_code exit_signal grace_used_ms grace_assumed observer scope prolonged_by prolonged_by_peer suggestion"
 
 // TestAnyStop: whatever the samples showed, a report is up to three printable lines, and the
@@ -199,10 +199,10 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestReportDocs: docs/report.md explains exactly the names and reasons that exist, and the
+// TestReportDocs: docs/production.md explains exactly the names and reasons that exist, and the
 // page's example has all names.
 func TestReportDocs(t *testing.T) {
-	page := read(t, "../../../docs/report.md")
+	page := read(t, "../../../docs/production.md")
 	var found []string
 	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]*`) \\|.*\\|$").FindAllStringSubmatch(page, -1) {
 		for _, name := range regexp.MustCompile("`([a-z_]+)`").FindAllStringSubmatch(row[1], -1) {

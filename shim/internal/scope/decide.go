@@ -58,23 +58,18 @@ func Decide(f Facts) Scope {
 
 // method returns the best method that the facts allow.
 func (f *Facts) method() Method {
+	// Listeners from /proc/net have no control group, and would look like a neighbor's.
+	isUnknown := func(s tcp.Socket) bool { return s.State == tcp.Listen && s.Cgroup == 0 }
+	known := f.Cgroups.usable() && !slices.ContainsFunc(f.Listeners, isUnknown)
 	switch {
 	case len(f.Given) > 0:
 		return Given
-	case f.Cgroups.usable() && f.cgroupsKnown() && (f.Cgroups.Err == nil || f.Held.Err == nil):
+	case known && (f.Cgroups.Err == nil || f.Held.Err == nil):
 		return Cgroup
 	case f.Held.Err == nil:
 		return Descriptors
 	}
 	return Namespace
-}
-
-// cgroupsKnown reports whether the control group of every listener is known. Listeners
-// from /proc/net have none, and would look like a neighbor's.
-func (f *Facts) cgroupsKnown() bool {
-	return !slices.ContainsFunc(f.Listeners, func(s tcp.Socket) bool {
-		return s.State == tcp.Listen && s.Cgroup == 0
-	})
 }
 
 // portsOf returns the local ports of the sockets that count.

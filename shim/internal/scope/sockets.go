@@ -20,7 +20,7 @@ type Sockets struct {
 // PID namespace; never the descriptors of lameduck itself.
 func HeldSockets(proc procfs.Root, wholePIDNamespace bool) Sockets {
 	held := Sockets{Inodes: Inodes{}}
-	pids, err := processes(proc, wholePIDNamespace)
+	pids, err := Processes(proc, wholePIDNamespace)
 	held.Err = err
 	for _, pid := range pids {
 		if err := held.add(proc, pid); err != nil && held.Err == nil {
@@ -30,9 +30,10 @@ func HeldSockets(proc procfs.Root, wholePIDNamespace bool) Sockets {
 	return held
 }
 
-// processes lists our processes without lameduck. A list with an error is good, but perhaps
+// Processes lists our processes without lameduck: our descendants, or those of the whole PID
+// namespace. A list with an error is good, but perhaps
 // not complete.
-func processes(proc procfs.Root, wholePIDNamespace bool) (pids []int, err error) {
+func Processes(proc procfs.Root, wholePIDNamespace bool) (pids []int, err error) {
 	if !wholePIDNamespace {
 		family, err := proc.Descendants()
 		for _, p := range family {
@@ -71,13 +72,13 @@ func (s *Sockets) add(proc procfs.Root, pid int) error {
 
 // addTarget adds the socket behind a descriptor, if any.
 func (i Inodes) addTarget(target []byte) {
-	if inode, ok := socketInode(target); ok {
+	if inode, ok := SocketInode(target); ok {
 		i[inode] = true
 	}
 }
 
-// socketInode reads "socket:[INODE]".
-func socketInode(target []byte) (uint32, bool) {
+// SocketInode reads "socket:[INODE]".
+func SocketInode(target []byte) (uint32, bool) {
 	digits, isSocket := bytes.CutPrefix(target, []byte("socket:["))
 	digits, whole := bytes.CutSuffix(digits, []byte("]"))
 	if !isSocket || !whole {

@@ -39,14 +39,14 @@ func findUnseen(q Query, f *Facts) (found []string) {
 		}
 	}
 	own, err := q.Proc.NetNamespace(procfs.Self)
-	pids, _ := processes(q.Proc, q.WholePIDNamespace)
+	pids, _ := Processes(q.Proc, q.WholePIDNamespace)
 	for _, pid := range pids {
 		namespace, failed := q.Proc.NetNamespace(pid)
 		if err == nil && failed == nil && namespace != own {
 			note("another network namespace") // whose sockets are in other tables
 		}
 		q.Proc.EachTarget(pid, func(fd int, target []byte) {
-			inode, isSocket := socketInode(target)
+			inode, isSocket := SocketInode(target)
 			if isSocket && !f.Shim.Has(inode) {
 				note(socketKind(q.Proc.SocketProtocol(pid, fd)))
 			}

@@ -1,18 +1,6 @@
 package stop
 
-import (
-	"time"
-
-	"github.com/lameduck-init/lameduck/shim/internal/sig"
-)
-
-// beginStop begins the sequence at signal s.
-func (m *Machine) beginStop(s sig.Signal) {
-	m.record.Trigger = s
-	m.record.Steps = m.cfg.ScheduleFor(s)
-	m.stopHealth()
-	m.beginHold()
-}
+import "time"
 
 // beginHold begins the hold, and ends a hold of length zero at once.
 func (m *Machine) beginHold() {
@@ -55,16 +43,6 @@ func (m *Machine) onSample(e Event) {
 	}
 }
 
-// onStopEnded notes the end of the --on-stop command. An adaptive hold ends only at
-// the next sample.
-func (m *Machine) onStopEnded() {
-	m.onStopRunning = false
-	m.due[onStopKill] = time.Time{}
-	if m.state == Holding && !m.cfg.Gate.Adaptive() {
-		m.checkGate()
-	}
-}
-
 // checkGate ends the hold if the gate is met, or begins or abandons a search for a lull.
 func (m *Machine) checkGate() {
 	gate := &m.cfg.Gate
@@ -83,15 +61,6 @@ func (m *Machine) checkGate() {
 		m.endHold(why)
 	case !m.Searching():
 		m.endAtLull(why)
-	}
-}
-
-// onHoldEnd ends the hold at its latest end, or at the end of a search for a lull.
-func (m *Machine) onHoldEnd() {
-	if m.Searching() {
-		m.endHold(m.searchFor)
-	} else {
-		m.endAtLull(m.cfg.Gate.endReasonAtMax(m.sample.Traffic))
 	}
 }
 

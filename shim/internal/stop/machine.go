@@ -111,7 +111,13 @@ func (m *Machine) Handle(now time.Time, e Event) []Action {
 func (m *Machine) answer(e Event) {
 	switch e.Kind {
 	case CommandStarted:
-		m.onStarted()
+		if m.state != Starting {
+			return
+		}
+		m.state = Running
+		for _, s := range m.earlySignals {
+			m.doWith(Forward, s)
+		}
 	case SignalArrived:
 		m.onSignal(e)
 		if m.cfg.StopSelfOnTSTP && m.state != Gone && terminalStopSignals.Has(e.Signal) {
@@ -121,12 +127,22 @@ func (m *Machine) answer(e Event) {
 		m.onStopOrContinue(e)
 	case CommandExited:
 		m.onExit(e)
-	case OrphanReaped, NoChildren:
-		m.onOtherExit(e)
+	case OrphanReaped:
+		if m.state == Lingering {
+			m.do(TermDescendants) // the orphan's children may be ours now
+		}
+	case NoChildren:
+		if m.state == Lingering {
+			m.finish()
+		}
 	case Sampled:
 		m.onSample(e)
 	case OnStopEnded:
-		m.onStopEnded()
+		m.onStopRunning = false
+		m.due[onStopKill] = time.Time{}
+		if m.state == Holding && !m.cfg.Gate.Adaptive() { // else the next sample checks
+			m.checkGate()
+		}
 	case PreStop:
 		if m.state == Starting {
 			m.beginHold()
@@ -136,26 +152,11 @@ func (m *Machine) answer(e Event) {
 	}
 }
 
-// do adds actions to the answer.
-func (m *Machine) do(verbs ...Verb) {
-	for _, v := range verbs {
-		m.doWith(v, 0)
-	}
-}
+// do adds an action about no signal in particular.
+func (m *Machine) do(v Verb) { m.doWith(v, 0) }
 
 func (m *Machine) doWith(v Verb, s sig.Signal) {
 	m.actions = append(m.actions, Action{Verb: v, Signal: s})
-}
-
-// onStarted forwards the signals that arrived before the start.
-func (m *Machine) onStarted() {
-	if m.state != Starting {
-		return
-	}
-	m.state = Running
-	for _, s := range m.earlySignals {
-		m.doWith(Forward, s)
-	}
 }
 
 // onSignal handles an arriving signal: one that triggers something, or one to forward.
@@ -195,7 +196,10 @@ func (m *Machine) onTrigger(s, to sig.Signal) {
 		m.doWith(Send, to)
 		m.doWith(NoteForwardedAtOnce, s)
 	case m.state == Running:
-		m.beginStop(s)
+		m.record.Trigger = s
+		m.record.Steps = m.cfg.ScheduleFor(s)
+		m.stopHealth()
+		m.beginHold()
 	case m.state == Holding && s == sig.INT:
 		m.endHold(Interrupt)
 	case m.state == Holding:
@@ -262,7 +266,11 @@ func (m *Machine) onTick() {
 			m.onStopRunning = false
 			m.do(KillOnStop)
 		case holdEnd:
-			m.onHoldEnd()
+			if m.Searching() {
+				m.endHold(m.searchFor)
+			} else { // the latest end
+				m.endAtLull(m.cfg.Gate.endReasonAtMax(m.sample.Traffic))
+			}
 		case stepStart:
 			m.runSteps()
 		case killAfter:

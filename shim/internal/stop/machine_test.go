@@ -145,18 +145,3 @@ func transitions() (list []string) {
 	}
 	return list
 }
-
-// TestCeilingOfHold: no number of other signals moves the end of the hold.
-func TestCeilingOfHold(t *testing.T) {
-	m, now := machineIn(Holding)
-	end := now.Add(2 * time.Second)
-	for ; now.Before(end); now = now.Add(100 * time.Millisecond) {
-		m.Handle(now, Event{Kind: SignalArrived, Signal: sig.WINCH})
-		if at, _ := m.Deadline(); !at.Equal(end) {
-			t.Fatalf("the deadline moved to %v", at)
-		}
-	}
-	if acts := m.Handle(end, Event{Kind: Tick}); len(acts) != 1 || acts[0] != (Action{Verb: Send, Signal: sig.USR1}) {
-		t.Errorf("at the deadline: %v", acts)
-	}
-}

@@ -15,12 +15,6 @@ type arrivals struct {
 // maxSeconds limits perSecond: connections that come later are only in accepted.
 const maxSeconds = 3600
 
-// show counts a connection that came so long after the trigger.
-func (a *arrivals) show(after time.Duration) {
-	a.shown++
-	a.count(after, a.shown)
-}
-
 // count makes total the number of connections, as counted so long after the trigger. A
 // connection that the kernel has counted may be shown later.
 func (a *arrivals) count(after time.Duration, total int) {
@@ -48,12 +42,4 @@ func (a *arrivals) last(span time.Duration) (n int) {
 		n += count
 	}
 	return n
-}
-
-// note notes the first bytes of a new connection that is no health probe.
-func (a *arrivals) note(opened moment, quietFor time.Duration) {
-	if opened-a.latest < quietFor {
-		a.crowded = max(a.crowded, opened)
-	}
-	a.latest = max(a.latest, opened)
 }

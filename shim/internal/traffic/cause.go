@@ -3,6 +3,8 @@ package traffic
 import (
 	"net/netip"
 	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
 // CauseKind is the kind of a Cause.
@@ -33,7 +35,7 @@ type Cause struct {
 
 // relevant returns the latest activity for the condition of the hold.
 func (t *Tracker) relevant(a activity) moment {
-	if t.cfg.Until == UntilSettled {
+	if t.cfg.Until == stop.Settled {
 		return a.opened
 	}
 	return a.last()
@@ -42,8 +44,7 @@ func (t *Tracker) relevant(a activity) moment {
 // noteActivity remembers the latest activity.
 func (t *Tracker) noteActivity(c *conn) {
 	at := t.relevant(c.activity)
-	known := min(t.moment(t.active.At), t.moment(t.probing.At))
-	if !t.recent(at) || at <= known || t.leavesOut(c) {
+	if !t.recent(at) || t.leavesOut(c) {
 		return
 	}
 	next := Cause{Kind: Bytes, Peer: c.peer, Port: c.port, At: t.time(at), Unanswered: c.unanswered()}
@@ -87,7 +88,7 @@ func (t *Tracker) cause(waiting Cause) Cause {
 	isActive := t.recent(latest)
 	now := t.time(t.now)
 	switch {
-	case y.InFlight > 0 && t.cfg.Until != UntilSettled && (!isActive || t.silentSince(y.oldest.moved)):
+	case y.InFlight > 0 && t.cfg.Until != stop.Settled && (!isActive || t.silentSince(y.oldest.moved)):
 		o := y.oldest
 		return Cause{
 			Kind: Requests, Peer: o.peer, Port: o.port, At: now,
@@ -106,7 +107,7 @@ func (t *Tracker) cause(waiting Cause) Cause {
 	case waiting.Connections > 0:
 		waiting.At = now
 		return waiting
-	case t.cfg.Until == UntilDrained && y.lasting.Connections > 0:
+	case t.cfg.Until == stop.Drained && y.lasting.Connections > 0:
 		y.lasting.At = now
 		return y.lasting
 	}

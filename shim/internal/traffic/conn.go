@@ -1,7 +1,7 @@
 package traffic
 
 import (
-	"hash/fnv"
+	"hash/maphash"
 	"net/netip"
 	"time"
 
@@ -42,6 +42,7 @@ type conn struct {
 	judgment
 	waited bool // the last request was silent for QuietFor in the hold
 	rhythm byteRhythm
+	usage  usage
 }
 
 // update compares s with the connection as it was before, and remembers s. It reports whether
@@ -96,27 +97,47 @@ func receivedNothing(s *tcp.Socket) bool {
 	return s.HasInfo && (s.Info.Received == 0 || s.Info.Received == 1 && s.Info.Segments == 0)
 }
 
-// observe adds a connection to the sample.
-func (t *Tracker) observe(s *tcp.Socket) {
+// follow updates the connection of a socket, which may be a new one. The program has made
+// progress if it has read or sent a byte.
+func (t *Tracker) follow(s *tcp.Socket, at moment, isNew bool) (c *conn, before conn, unseen bool) {
 	id := identity(s)
-	c, known := t.conns[id]
-	if !known {
-		c = &conn{isNew: !t.baseline}
+	c = t.conns[id]
+	if c == nil {
+		c = &conn{isNew: isNew}
 		t.conns[id] = c
-		if c.isNew {
-			t.arrivals.show(t.now - trigger)
+		if isNew {
+			t.arrivals.shown++
+			t.arrivals.count(at-trigger, t.arrivals.shown)
+			t.closings.noteNew(s.Remote.Addr())
 		}
 	}
-	before := *c
-	served, _ := c.update(&before, s, t.now)
-	t.noteOpened(c, t.now, !receivedNothing(s))
+	before = *c
+	served, unseen := c.update(&before, s, at)
+	c.usage.update(&before, c)
+	if served {
+		t.progressAt = t.now
+	}
+	t.noteOpened(c, at, unseen || !receivedNothing(s))
+	return c, before, unseen
+}
+
+// observe adds a connection to the sample.
+func (t *Tracker) observe(s *tcp.Socket) {
+	c, before, _ := t.follow(s, t.now, !t.baseline)
 	c.rhythm.add(c, &before, t.now-s.Info.LastReceived)
 	c.waited = c.waited && c.received == before.received // else the next request has come
 	c.seen = t.now
-	t.queues.note(s, c.accepted)
+	if c.accepted {
+		t.accepted[c.port] = true
+	} else {
+		t.queued = c.peer
+		if s.Unread == 0 {
+			t.current.wanted--
+		}
+	}
 	t.usual.learn(s)
-	if c.accepted && !before.accepted && !t.baseline || known && served {
-		t.queues.progressAt = t.now
+	if c.accepted && !before.accepted && !t.baseline {
+		t.progressAt = t.now
 	}
 	t.count(c, s)
 	t.countRequest(c, s)
@@ -129,9 +150,14 @@ func (t *Tracker) noteOpened(c *conn, at moment, received bool) {
 		return
 	}
 	c.opened = at
-	if found := t.seriesOf(c); found == nil || !found.steady || t.cfg.Probes == CountProbes {
-		t.arrivals.note(at, t.cfg.QuietFor)
+	if found := t.seriesOf(c); found != nil && found.steady && t.cfg.Probes != CountProbes {
+		return
 	}
+	a := &t.arrivals
+	if at-a.latest < t.cfg.QuietFor {
+		a.crowded = max(a.crowded, at)
+	}
+	a.latest = max(a.latest, at)
 }
 
 // addClosed adds a closed connection, which may be new. A listener, or a socket that was
@@ -143,21 +169,10 @@ func (t *Tracker) addClosed(closed *Closed) {
 		return
 	}
 	at := t.moment(closed.At)
-	id := identity(s)
-	c, known := t.conns[id]
-	delete(t.conns, id)
-	if !known {
-		c = &conn{isNew: true}
-		t.arrivals.show(at - trigger)
-	}
-	before := *c
-	served, unseen := c.update(&before, s, at)
-	t.noteOpened(c, at, unseen || !receivedNothing(s))
+	c, _, unseen := t.follow(s, at, true)
+	delete(t.conns, identity(s))
 	if s.Info.Sent > 0 {
-		t.queues.accepted[s.Local.Port()] = true
-	}
-	if served {
-		t.queues.progressAt = t.now
+		t.accepted[c.port] = true
 	}
 	if c.isNew && c.opened == 0 {
 		t.bare++
@@ -166,7 +181,7 @@ func (t *Tracker) addClosed(closed *Closed) {
 	if !unseen {
 		came -= s.Info.LastReceived
 	}
-	t.forget(c, came, 0)
+	t.forget(c, came)
 }
 
 // dropMissing removes the connections that the samples of Config.Poll did not show, two
@@ -187,19 +202,34 @@ func (t *Tracker) dropMissing() {
 		delete(t.conns, id)
 		c.moved = c.missedAt // a byte may have moved until then
 		t.noteOpened(c, c.moved, true)
-		t.forget(c, c.opened, t.cfg.Poll)
-		t.queues.progressAt = t.now // perhaps
+		t.forget(c, c.opened)
+		t.progressAt = t.now // perhaps
 	}
 }
 
-// forget keeps only the activity of a closed connection; came is when the last byte was
-// received, and late how imprecise that is.
-func (t *Tracker) forget(c *conn, came moment, late time.Duration) {
+// forget keeps only the activity of a closed connection. One that may be a health probe joins
+// the series of its key; came is when the last byte was received.
+func (t *Tracker) forget(c *conn, came moment) {
 	t.noteActivity(c)
-	isShort := c.opened != 0 && t.now-c.opened <= maxProbeAge
-	if !isShort || c.received > maxProbeBytes || !t.addProbe(c, came, late) {
+	if c.opened == 0 || t.now-c.opened > maxProbeAge || c.received > maxProbeBytes {
 		t.closed.add(c.activity)
+		return
 	}
+	found := t.seriesOf(c)
+	if found == nil {
+		if len(t.probes) >= maxProbeKeys {
+			for key, other := range t.probes {
+				if other.period() == 0 { // without a rhythm, a series is traffic
+					t.closed.add(other.activity)
+					delete(t.probes, key)
+				}
+			}
+		}
+		found = &series{}
+		t.probes[c.key()] = found
+	}
+	found.add(c.activity, came)
+	found.steady = found.steady || t.leavesOutSeries(found)
 }
 
 // identity returns the kernel's cookie of a connection, or the ConnKey.
@@ -210,13 +240,9 @@ func identity(s *tcp.Socket) uint64 {
 	return ConnKey(s.Local, s.Remote)
 }
 
-// ConnKey returns a hash of both ends of a connection.
+// ConnKey returns a hash of both ends of a connection, the same as long as the process runs.
 func ConnKey(local, remote netip.AddrPort) uint64 {
-	h := fnv.New64a()
-	for _, end := range [...]netip.AddrPort{local, remote} {
-		addr := end.Addr().As16()
-		h.Write(addr[:])
-		h.Write([]byte{byte(end.Port() >> 8), byte(end.Port())})
-	}
-	return h.Sum64()
+	return maphash.Comparable(seed, [...]netip.AddrPort{local, remote})
 }
+
+var seed = maphash.MakeSeed()

@@ -14,8 +14,7 @@ const (
 	maxProbeBytes = 2048
 )
 
-// maxProbeKeys limits the series of short connections. Connections of further keys are
-// traffic.
+// maxProbeKeys is how many series of short connections are kept if they have no rhythm.
 const maxProbeKeys = 1024
 
 // maxProbes is how many probes are left out patiently. More clients that call like
@@ -46,12 +45,12 @@ type series struct {
 	steady   bool // has been left out; on a busy machine a probe is late at times
 }
 
-// add adds a connection: at is when it came, and late how imprecise that is.
-func (s *series) add(a activity, at moment, late time.Duration) {
+// add adds a connection: at is when it came.
+func (s *series) add(a activity, at moment) {
 	latest := arrival{at, s.activity}
 	for i := range s.rhythms {
 		r := &s.rhythms[i]
-		r.add(at, late, i+1)
+		r.add(at, 0, i+1)
 		latest, r.last = r.last, latest
 	}
 	s.count++
@@ -95,35 +94,6 @@ func (t *Tracker) seriesOf(c *conn) *series {
 		}
 	}
 	return nil
-}
-
-// addProbe adds a closed connection to the series of its key: came is when the connection
-// came, and late how imprecise that is. The result is false if the table is full.
-func (t *Tracker) addProbe(c *conn, came moment, late time.Duration) bool {
-	found := t.seriesOf(c)
-	if found == nil {
-		if len(t.probes) >= maxProbeKeys {
-			t.dropSeries()
-		}
-		if len(t.probes) >= maxProbeKeys {
-			return false
-		}
-		found = &series{}
-		t.probes[c.key()] = found
-	}
-	found.add(c.activity, came, late)
-	found.steady = found.steady || t.leavesOutSeries(found)
-	return true
-}
-
-// dropSeries makes room for new series: without a rhythm, a series is traffic.
-func (t *Tracker) dropSeries() {
-	for key, found := range t.probes {
-		if found.period() == 0 {
-			t.closed.add(found.activity)
-			delete(t.probes, key)
-		}
-	}
 }
 
 func (t *Tracker) leavesOutSeries(found *series) bool {

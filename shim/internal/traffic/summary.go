@@ -22,15 +22,18 @@ type Summary struct {
 	InUse   int     // connections on which bytes moved less than QuietFor ago, left out probes aside
 	Cause   Cause   // what the condition waited for last
 	LeftOut LeftOut // what did not count
+
+	ClosedIdle int // connections of Tracker.NoteClosed
+	CameBack   int // of their peers, how many have connected since
 }
 
-// LeftOut counts what does not count as traffic.
+// LeftOut counts what does not count as traffic. Its names in JSON are those of the report.
 type LeftOut struct {
-	Bare     int // new connections on which no byte was received
-	Probes   int // requests of possible health probes, in the latest sample
-	HalfOpen int // connections in SYN_RECV, in the sample with the most
-	Gone     int // open connections whose peer no longer answers, in the latest sample
-	GivenUp  int // requests silent for MaxSilence, in the latest sample
+	Bare     int `json:"no_bytes"`  // new connections on which no byte was received
+	Probes   int `json:"probes"`    // requests of possible health probes, in the latest sample
+	HalfOpen int `json:"half_open"` // connections in SYN_RECV, in the sample with the most
+	Gone     int `json:"gone"`      // open connections whose peer no longer answers, in the latest sample
+	GivenUp  int `json:"given_up"`  // requests silent for MaxSilence, in the latest sample
 }
 
 // Summary returns the figures up to the latest sample.
@@ -39,6 +42,8 @@ func (t *Tracker) Summary() Summary {
 	r := t.summary
 	r.PerSecond = slices.Clone(t.arrivals.perSecond)
 	r.Patterns = t.patterns()
+	r.ClosedIdle = t.closings.closed
+	r.CameBack = t.closings.cameBack
 	for _, p := range r.Patterns {
 		if p.LeftOut {
 			r.LeftOut.Probes += p.Count

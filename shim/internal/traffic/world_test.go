@@ -2,7 +2,6 @@ package traffic
 
 import (
 	"cmp"
-	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -28,7 +27,12 @@ type life struct {
 	vanished time.Duration // when the peer vanished, with a response unacknowledged; 0: never
 	state    tcp.State     // default Established
 	unread   uint32
+	unreadAt time.Duration // from when on
 	unsent   uint32
+	notSent  uint32
+	pureACKs uint32
+	pingPong bool
+	tie      bool // of the last request and response: the kernel's ages are equal
 	id       uint64
 	shown    shown
 }
@@ -52,13 +56,17 @@ func (l *life) at(now time.Duration) tcp.Socket {
 		State:  cmp.Or(l.state, tcp.Established),
 		Local:  netip.AddrPortFrom(netip.MustParseAddr("10.0.0.9"), cmp.Or(l.port, 80)),
 		Remote: netip.AddrPortFrom(netip.MustParseAddr(cmp.Or(l.peer, "10.0.0.1")), uint16(1024+l.id)),
-		Unread: l.unread, Unsent: l.unsent, Cookie: l.id, HasInfo: !l.shown.withoutInfo, Inode: 1,
+		Unsent: l.unsent, Cookie: l.id, HasInfo: !l.shown.withoutInfo, Inode: 1,
+	}
+	if now >= l.unreadAt {
+		sock.Unread = l.unread
 	}
 	if l.accepted < 0 || now < l.accepted {
 		sock.Inode = 0
 	}
 	age := now - l.open
 	sock.Info = tcp.Info{LastSent: age, LastReceived: age, LastAcked: age}
+	sock.Info.NotSent, sock.Info.PureACKs, sock.Info.PingPong = l.notSent, l.pureACKs, l.pingPong
 	for _, m := range l.moves {
 		switch {
 		case m.at > now:
@@ -68,8 +76,12 @@ func (l *life) at(now time.Duration) tcp.Socket {
 			sock.Info.LastReceived = now - m.at
 		default:
 			sock.Info.Sent += uint64(-m.bytes)
+			sock.Info.SentSegments++
 			sock.Info.LastSent = now - m.at
-			sock.Info.LastAcked = now - m.at - min(s(0.001), now-m.at)
+			sock.Info.LastAcked = sock.Info.LastSent
+			if !l.tie {
+				sock.Info.LastAcked -= min(s(0.001), now-m.at)
+			}
 		}
 	}
 	if l.vanished != 0 && l.vanished <= now {
@@ -106,13 +118,25 @@ func (l *life) closed(read time.Duration) Closed {
 // world is a set of connections, and how samples show the connections.
 type world struct {
 	Config
-	lives      []life
-	queue      func(now time.Duration) uint32 // of the listener
-	incomplete func(now time.Duration) bool   // which samples are
-	events     bool                           // events report ends
-	late       time.Duration                  // how late events are read
-	lag        time.Duration                  // how much longer than Config.Poll the interval is
+	lives  []life
+	events bool          // events report ends
+	late   time.Duration // how late events are read
+	lag    time.Duration // how much longer than Config.Poll the interval is
+
+	waiting    int           // connections in the listener's queue
+	queued     span          // as long as they wait
+	incomplete span          // the samples that are
+	missed     span          // when connections may have been missed
+	source     time.Duration // when the source changes
+	counted    []move        // Rest.Accepted
+	opened     []move        // Rest.Opened
+	segments   bool          // Rest.Segments
 }
+
+// span is a length of time, without its end.
+type span struct{ from, to time.Duration }
+
+func (s span) has(now time.Duration) bool { return s.from <= now && now < s.to }
 
 // until takes samples until cond holds, and returns when; or limit, if cond never holds.
 func (w *world) until(limit time.Duration, cond func(Verdict) bool) (time.Duration, *Tracker) {
@@ -144,8 +168,8 @@ func (w *world) until(limit time.Duration, cond func(Verdict) bool) (time.Durati
 func (w *world) sample(t *Tracker, now time.Duration, closed ...Closed) {
 	t.Begin(start.Add(now))
 	listener := tcp.Socket{State: tcp.Listen, Local: netip.MustParseAddrPort("0.0.0.0:80")}
-	if w.queue != nil {
-		listener.Unread = w.queue(now)
+	if w.queued.has(now) {
+		listener.Unread = uint32(w.waiting)
 	}
 	t.Observe(&listener)
 	for i := range w.lives {
@@ -154,96 +178,22 @@ func (w *world) sample(t *Tracker, now time.Duration, closed ...Closed) {
 			t.Observe(&sock)
 		}
 	}
-	t.End(Rest{Incomplete: w.incomplete != nil && w.incomplete(now), Closed: closed})
-}
-
-func settled(v Verdict) bool { return v.Settled }
-func quiet(v Verdict) bool   { return v.Quiet }
-func drained(v Verdict) bool { return v.Drained }
-func stuck(v Verdict) bool   { return v.Stuck }
-
-// every returns connections equal to l but for their times.
-func every(period, from, to time.Duration, l life) (list []life) {
-	for at := from; at < to; at += period {
-		next := l
-		next.open = at
-		next.close = at + l.close
-		next.moves = nil
-		for _, m := range l.moves {
-			next.moves = append(next.moves, move{at + m.at, m.bytes})
-		}
-		list = append(list, next)
+	rest := Rest{
+		Closed: closed, Incomplete: w.incomplete.has(now), NewSource: w.source > 0 && w.source == now,
+		Accepted: figureAt(w.counted, now), Opened: figureAt(w.opened, now), Segments: w.segments,
 	}
-	return list
-}
-
-// answered returns an idle keep-alive connection with one response.
-func answered(at float64) life {
-	return life{open: s(at), moves: []move{{s(at), 100}, {s(at + 0.01), -200}}}
-}
-
-// webSocket returns a connection with a message and a response every second.
-func webSocket(until float64) life {
-	l := life{open: s(-100), moves: []move{{s(-100), 100}, {s(-99), -100}}}
-	for at := -10.0; at <= until; at++ {
-		l.moves = append(l.moves, move{s(at), 5}, move{s(at) + s(0.001), -5})
+	if w.missed.has(now) {
+		rest.MissedAt = start.Add(now)
 	}
-	return l
+	t.End(rest)
 }
 
-func withoutInfo(l life) life {
-	l.shown.withoutInfo = true
-	return l
-}
-
-// oneWay returns a stream of a byte every so often, on which the program never sends.
-func oneWay(open, period, until float64) life {
-	l := life{open: s(open)}
-	for at := open; at <= until; at += period {
-		l.moves = append(l.moves, move{s(at), 9})
-	}
-	return l
-}
-
-// differing returns short connections, in so many seconds, that all differ in the bytes
-// received or in the peer.
-func differing(n int, seconds float64) (list []life) {
-	for i := range n {
-		at := seconds * float64(i) / float64(n)
-		list = append(list, life{peer: fmt.Sprintf("10.0.2.%d", i%250), open: s(at), close: s(at + 0.02), moves: []move{{s(at + 0.002), 100 + i/250}, {s(at + 0.01), -200}}})
-	}
-	return list
-}
-
-// alternating gives every other connection 25 more bytes that the program does not read,
-// and the others a byte less.
-func alternating(list []life) []life {
-	for i := range list {
-		if i%2 == 0 {
-			list[i].moves = append(list[i].moves, move{list[i].close, 25})
-			list[i].unread = 25
-		} else {
-			list[i].moves[0].bytes--
+// figureAt returns the figure of a time, 0 without one.
+func figureAt(list []move, now time.Duration) int {
+	for _, m := range list {
+		if m.at == now {
+			return m.bytes
 		}
 	}
-	return list
-}
-
-// polling returns the connections of clients that each send the same request at the same
-// period.
-func polling(clients int, period, until float64) (list []life) {
-	for i := range clients {
-		for _, l := range everyProbe(period, period*float64(i)/float64(clients), until) {
-			l.peer = fmt.Sprintf("10.0.1.%d", i)
-			list = append(list, l)
-		}
-	}
-	return list
-}
-
-// probing returns the connections of a health probe with a period in seconds.
-func probing(period float64) []life { return everyProbe(period, 0, 60) }
-
-func everyProbe(period, from, to float64) []life {
-	return every(s(period), s(from), s(to), life{close: s(0.004), moves: []move{{s(0.001), 77}, {s(0.002), -100}}})
+	return 0
 }

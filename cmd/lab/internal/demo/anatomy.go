@@ -22,7 +22,7 @@ type anatomy struct {
 }
 
 // stopReport has the figures of lameduck's last line that the picture shows; see
-// docs/report.md.
+// docs/production.md.
 type stopReport struct {
 	Trigger    string       `json:"trigger"`
 	HeldMS     int64        `json:"held_ms"`

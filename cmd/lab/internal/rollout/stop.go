@@ -56,7 +56,7 @@ func (a *arena) stop(ctx context.Context, old *replica, lag drawn) (*stop, error
 
 // ended returns the reason for the end of a hold, and whether the signal was sent at a
 // lull, or "" if no line of a replica's standard error has a reason. lameduck's lines are
-// JSON; see docs/report.md.
+// JSON; see docs/production.md.
 func ended(stderr string) (reason string) {
 	for line := range strings.Lines(stderr) {
 		var report struct {

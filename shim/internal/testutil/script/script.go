@@ -1,8 +1,9 @@
-// Package script reads the scripts that specify the stop sequence.
+// Package script reads the scripts that specify the stop sequence, and tables in tests.
 //
-// A script is a text file: above the line are events with their times, below the line
-// lameduck's actions.
+// A file has several scripts. Each begins with its name; above the line are events with their
+// times, below the line lameduck's actions.
 //
+//	== hold
 //	# TERM is held for the delay, and goes out as USR1.
 //	flags --delay=2s --rewrite=TERM:USR1
 //	real
@@ -14,7 +15,7 @@
 //	2s    sends USR1
 //	3s    leaves 0
 //
-// The first line describes a past or possible fault. An event is one of
+// The first line after the name describes a past or possible fault. An event is one of
 //
 //	NAME              a signal to lameduck, from outside of the container
 //	inside NAME       a signal to lameduck, from a process of the container
@@ -37,7 +38,6 @@
 package script
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -57,7 +57,7 @@ type Step struct {
 
 // Script is a parsed script.
 type Script struct {
-	Name    string // the file's name
+	Name    string
 	Flags   []string
 	Env     []string
 	Real    bool
@@ -66,6 +66,8 @@ type Script struct {
 	Catches []string
 	Events  []Step
 	Actions []Step
+	Text    string
+	file    string
 	header  string // the text up to the actions
 }
 
@@ -80,12 +82,22 @@ func Load(pattern string) ([]*Script, error) {
 	}
 	var scripts []*Script
 	for _, path := range paths {
-		text, readErr := os.ReadFile(path)
-		s, parseErr := Parse(filepath.Base(path), string(text))
-		if err := cmp.Or(readErr, parseErr); err != nil {
+		text, err := os.ReadFile(path)
+		if err != nil {
 			return nil, err
 		}
-		scripts = append(scripts, s)
+		for section := range strings.SplitSeq("\n"+string(text), "\n== ") {
+			name, body, _ := strings.Cut(section, "\n")
+			if name == "" {
+				continue // before the first
+			}
+			s, err := Parse(name, strings.TrimRight(body, "\n")+"\n")
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", filepath.Base(path), err)
+			}
+			s.file = path
+			scripts = append(scripts, s)
+		}
 	}
 	return scripts, nil
 }
@@ -96,7 +108,7 @@ func Parse(name, text string) (*Script, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s: no line %q between events and actions", name, line)
 	}
-	s := &Script{Name: name, header: above + "\n" + line + "\n"}
+	s := &Script{Name: name, Text: text, header: above + "\n" + line + "\n"}
 	for row := range strings.Lines(above) {
 		if err := s.parseRow(strings.TrimSpace(row)); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -156,4 +168,30 @@ func (s *Script) Format(actions []Step) string {
 		fmt.Fprintf(&b, "%-5s %s\n", fmt.Sprintf("%vs", a.At.Seconds()), a.Text)
 	}
 	return b.String()
+}
+
+// Write replaces the script's text in its file.
+func (s *Script) Write(text string) error {
+	before, err := os.ReadFile(s.file)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(s.file, []byte(strings.Replace(string(before), s.Text, text, 1)), 0o644)
+}
+
+// Rows returns the cells of a table's rows. A row is a line, and the indented lines below;
+// vertical bars separate its cells. Lines that begin with # are comments.
+func Rows(table string) (rows [][]string) {
+	for line := range strings.Lines(strings.ReplaceAll(table, "\n    ", " ")) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		cells := strings.Split(line, "|")
+		for i, cell := range cells {
+			cells[i] = strings.TrimSpace(cell)
+		}
+		rows = append(rows, cells)
+	}
+	return rows
 }

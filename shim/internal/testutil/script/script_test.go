@@ -1,7 +1,6 @@
 package script
 
 import (
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -10,9 +9,6 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
-
-// dir is the directory of the golden scripts.
-var dir = testutil.Path("testdata/stop")
 
 const good = `# What went wrong.
 flags --delay=2s --rewrite=TERM:USR1
@@ -29,12 +25,13 @@ real
 `
 
 func TestParse(t *testing.T) {
-	s, err := Parse("good.txt", good)
+	s, err := Parse("good", good)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := &Script{
-		Name:    "good.txt",
+		Name:    "good",
+		Text:    good,
 		Flags:   []string{"--delay=2s", "--rewrite=TERM:USR1"},
 		Env:     []string{"A=a b", "B="},
 		Real:    true,
@@ -53,25 +50,6 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestGolden: the golden scripts have the form that Format writes.
-func TestGolden(t *testing.T) {
-	scripts, err := Load(filepath.Join(dir, "*.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range scripts {
-		text, err := os.ReadFile(filepath.Join(dir, s.Name))
-		if err != nil {
-			t.Error(err)
-		} else if got := s.Format(s.Actions); got != string(text) {
-			t.Errorf("%s has another form than Format writes:\n%s", s.Name, got)
-		}
-		if !strings.HasPrefix(string(text), "# ") || len(s.Events) == 0 || len(s.Actions) == 0 {
-			t.Errorf("%s has no first line, no events or no actions", s.Name)
-		}
-	}
-}
-
 func TestParseBad(t *testing.T) {
 	for _, c := range []struct{ text, message string }{
 		{"", "----"},
@@ -85,33 +63,49 @@ func TestParseBad(t *testing.T) {
 		{"0s TERM\n----\nleaves 0\n", `"leaves 0"`},
 		{"0s TERM\n----\n0s leaves 0\n\n", `""`},
 	} {
-		s, err := Parse("bad.txt", c.text)
+		s, err := Parse("bad", c.text)
 		if err == nil {
 			t.Errorf("%q parses: %+v", c.text, s)
-		} else if msg := err.Error(); !strings.Contains(msg, "bad.txt: ") || !strings.Contains(msg, c.message) {
-			t.Errorf("%q: %q; want the file name and %s", c.text, msg, c.message)
+		} else if msg := err.Error(); !strings.Contains(msg, "bad: ") || !strings.Contains(msg, c.message) {
+			t.Errorf("%q: %q; want the name and %s", c.text, msg, c.message)
 		}
 	}
 }
 
+// TestLoad: every golden script has the form that Format writes, a first line and events.
+func TestLoad(t *testing.T) {
+	scripts, err := Load(testutil.Path("testdata/stop/*.txt"))
+	if err != nil || len(scripts) < 50 {
+		t.Fatalf("%d scripts, %v", len(scripts), err)
+	}
+	names := map[string]bool{}
+	for _, s := range scripts {
+		if got := s.Format(s.Actions); got != s.Text {
+			t.Errorf("%s has another form than Format writes:\n%s", s.Name, got)
+		}
+		if !strings.HasPrefix(s.Text, "# ") || len(s.Events) == 0 || len(s.Actions) == 0 || names[s.Name] {
+			t.Errorf("%s has no first line, no events or no actions, or is there twice", s.Name)
+		}
+		names[s.Name] = true
+	}
+}
+
+// TestLoadBad: a file without scripts, or with a bad one among them, is an error.
 func TestLoadBad(t *testing.T) {
-	tmp := t.TempDir()
-	if scripts, err := Load(filepath.Join(tmp, "*.txt")); err == nil || !strings.Contains(err.Error(), "no script matches") {
+	dir := t.TempDir()
+	if scripts, err := Load(filepath.Join(dir, "*.txt")); err == nil || !strings.Contains(err.Error(), "no script matches") {
 		t.Errorf("from an empty folder: %v, %v", scripts, err)
 	}
-	for name, text := range map[string]string{"a.txt": good, "b.txt": "no script", "c.txt": good} {
-		if err := os.WriteFile(filepath.Join(tmp, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if scripts, err := Load(filepath.Join(tmp, "*.txt")); err == nil || !strings.Contains(err.Error(), "b.txt") {
+	testutil.WriteFile(t, filepath.Join(dir, "a.txt"), "== one\n"+good+"\n== two\nno script\n")
+	if scripts, err := Load(filepath.Join(dir, "*.txt")); err == nil || !strings.Contains(err.Error(), "a.txt: two") {
 		t.Errorf("with an invalid script among them: %v, %v", scripts, err)
 	}
-	if scripts, err := Load(filepath.Join(tmp, "[")); err == nil {
-		t.Errorf("from a bad pattern: %v", scripts)
-	}
-	scripts, err := Load(filepath.Join(tmp, "[ac].txt"))
-	if err != nil || len(scripts) != 2 || scripts[0].Name != "a.txt" || scripts[1].Name != "c.txt" {
-		t.Errorf("two valid scripts: %v, %v", scripts, err)
+}
+
+// TestRows: cells, comments and continued lines.
+func TestRows(t *testing.T) {
+	got := Rows("# no row\n\na | b c |\n\td | e\n    f\n")
+	if want := [][]string{{"a", "b c", ""}, {"d", "e f"}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -1,0 +1,171 @@
+// Package closer closes connections of our processes for reading, through duplicates of
+// the processes' own descriptors: pidfd_getfd(2), Linux 5.6.
+package closer
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/procfs"
+	"github.com/lameduck-init/lameduck/shim/internal/scope"
+	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+)
+
+// Closer closes connections in rounds: calls of ShutDown, and then EndRound. Between two
+// rounds no descriptor is open.
+type Closer struct {
+	// WholePIDNamespace means that all processes of our PID namespace may be ours, rather
+	// than our descendants alone.
+	WholePIDNamespace bool
+
+	root       procfs.Root
+	holders    map[uint32]holder // by the inodes of sockets, as of the last search
+	searchedAt time.Time
+	pidfds     map[int]int // of this round, by PID
+	refused    error       // why the sockets of a process cannot be duplicated
+}
+
+// holder is a process with a descriptor of a socket.
+type holder struct{ pid, fd int }
+
+// searchInterval is the shortest time between two searches, which read the descriptors of
+// all processes.
+const searchInterval = time.Second
+
+// ShutDown closes the connection with the inode and the cookie for reading, if isIdle says so
+// of its present state. The server then reads the end of the stream after all that has
+// arrived, as if the client had left. ShutDown reports whether that was done. An error means
+// that lameduck may not do that; without an error the next round may try again. A connection
+// that no process of ours holds is left alone.
+func (c *Closer) ShutDown(inode uint32, cookie uint64, isIdle func(*tcp.Socket) bool) (done bool, err error) {
+	err = errOther
+	if found, known := c.holders[inode]; known {
+		done, err = c.shutDown(found, cookie, isIdle)
+	}
+	switch {
+	case err != errOther:
+		return done, err
+	case time.Since(c.searchedAt) < searchInterval:
+		return false, c.refused
+	}
+	c.search()
+	return c.ShutDown(inode, cookie, isIdle)
+}
+
+// errOther means that a descriptor is not that of the socket (anymore).
+var errOther = errors.New("another socket")
+
+// shutDown closes the socket that a process held at the last search, if it is still there.
+func (c *Closer) shutDown(h holder, cookie uint64, isIdle func(*tcp.Socket) bool) (done bool, err error) {
+	fd, err := c.duplicate(h)
+	switch err {
+	case nil:
+		defer unix.Close(fd)
+	case unix.ESRCH, unix.EBADF: // the process, or its descriptor
+		return false, errOther
+	case unix.EMFILE, unix.ENFILE, unix.ENOMEM:
+		return false, nil
+	default:
+		return false, c.refuse(h.pid, err)
+	}
+	s, err := sockdiag.ReadSocket(fd)
+	if err != nil || s.Cookie != cookie {
+		return false, errOther
+	}
+	return isIdle(&s) && unix.Shutdown(fd, unix.SHUT_RD) == nil, nil
+}
+
+// duplicate returns a descriptor of ours for that of another process.
+func (c *Closer) duplicate(h holder) (fd int, err error) {
+	pidfd, open := c.pidfds[h.pid]
+	if !open {
+		if pidfd, err = unix.PidfdOpen(h.pid, 0); err != nil {
+			return -1, err
+		}
+		if c.pidfds == nil {
+			c.pidfds = map[int]int{}
+		}
+		c.pidfds[h.pid] = pidfd
+	}
+	return unix.PidfdGetfd(pidfd, h.fd, 0)
+}
+
+// EndRound closes what the round has opened.
+func (c *Closer) EndRound() {
+	for _, pidfd := range c.pidfds {
+		unix.Close(pidfd)
+	}
+	clear(c.pidfds)
+}
+
+// search finds the holders of our sockets. Of several, the last is as good as any. Where
+// processes of other containers may be among ours, the control group tells them apart.
+func (c *Closer) search() {
+	c.holders = map[uint32]holder{}
+	pids, _ := scope.Processes(c.root, c.WholePIDNamespace)
+	for _, pid := range pids {
+		if c.isHook() && !c.root.SharesCgroups(pid) {
+			continue
+		}
+		_, err := c.root.EachTarget(pid, func(fd int, target []byte) {
+			if inode, ok := scope.SocketInode(target); ok {
+				c.holders[inode] = holder{pid, fd}
+			}
+		})
+		if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
+			c.refuse(pid, unix.EPERM)
+		}
+	}
+	c.searchedAt = time.Now()
+}
+
+// isHook reports whether our processes are not our descendants.
+func (c *Closer) isHook() bool { return c.WholePIDNamespace && os.Getpid() != 1 }
+
+// refuse remembers why the sockets of a process cannot be duplicated.
+func (c *Closer) refuse(pid int, err error) error {
+	if c.refused == nil {
+		c.refused = c.explain(pid, err)
+	}
+	return c.refused
+}
+
+// explain returns why a socket of a process could not be duplicated, and what would help. See
+// ptrace(2), "Ptrace access mode checking".
+func (c *Closer) explain(pid int, err error) error {
+	const remedy = "add the capability SYS_PTRACE"
+	switch {
+	case err == unix.ENOSYS:
+		return errors.New("pidfd_getfd(2) is missing: it needs Linux 5.6, and gVisor has none")
+	case err != unix.EPERM:
+		return os.NewSyscallError("pidfd_getfd", err)
+	case duplicateOwn() == unix.EPERM:
+		return errors.New("the seccomp profile forbids pidfd_getfd(2): allow it, or " + remedy)
+	}
+	if level := c.root.PtraceScope(); level > 1 || level == 1 && c.isHook() {
+		return fmt.Errorf("kernel.yama.ptrace_scope is %d: give the flag to the entrypoint, not to a hook, or %s",
+			level, remedy)
+	}
+	return fmt.Errorf("process %d runs as another user, or is not dumpable: run all processes as one user, or %s",
+		pid, remedy)
+}
+
+// duplicateOwn tries to duplicate a descriptor of our own, which nothing but a filter of
+// system calls forbids.
+func duplicateOwn() error {
+	pidfd, err := unix.PidfdOpen(os.Getpid(), 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(pidfd)
+	fd, err := unix.PidfdGetfd(pidfd, pidfd, 0)
+	if err == nil {
+		unix.Close(fd)
+	}
+	return err
+}

@@ -1,0 +1,290 @@
+package closer
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+)
+
+// roles are what this program does as a process of its own, by the value of CLOSER_ROLE.
+var roles = map[string]func(){
+	"server":       serve,
+	"undumpable":   func() { unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); serve() },
+	"seccomp":      func() { filter(unix.EPERM); printRefusal("server") },
+	"old kernel":   func() { filter(unix.ENOSYS); printRefusal("server") },
+	"no privilege": func() { dropPrivileges(); printRefusal("undumpable") },
+	"same user":    func() { dropPrivileges(); printRefusal("server") },
+}
+
+func TestMain(m *testing.M) {
+	if role := roles[os.Getenv("CLOSER_ROLE")]; role != nil {
+		role()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// serve prints the address of a listener, and serves one connection with an echo to the end
+// of its stream.
+func serve() {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(l.Addr())
+	conn, err := l.Accept()
+	if err != nil {
+		panic(err)
+	}
+	io.Copy(conn, conn)
+	conn.Close()
+	select {} // until killed
+}
+
+// server is a process in the role of a server, with the connection of a client, on which one
+// request has been answered.
+type server struct {
+	process *os.Process
+	stop    func()
+	client  net.Conn
+	inode   uint32
+	cookie  uint64
+}
+
+func startServer(role string) (*server, error) {
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), "CLOSER_ROLE="+role)
+	out, _ := cmd.StdoutPipe()
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	s := &server{process: cmd.Process, stop: func() { cmd.Process.Kill(); cmd.Wait() }}
+	address, _ := bufio.NewReader(out).ReadString('\n')
+	var err error
+	s.client, err = net.Dial("tcp", strings.TrimSpace(address))
+	if err == nil {
+		err = s.exchange("a")
+	}
+	if err == nil {
+		err = s.find()
+	}
+	if err != nil {
+		s.stop()
+	}
+	return s, err
+}
+
+// exchange sends a request and awaits the answer.
+func (s *server) exchange(text string) error {
+	if _, err := io.WriteString(s.client, text); err != nil {
+		return err
+	}
+	_, err := io.ReadFull(s.client, make([]byte, len(text)))
+	return err
+}
+
+// find sets the inode and the cookie of the server's socket.
+func (s *server) find() error {
+	diag, err := sockdiag.Open()
+	if err != nil {
+		return err
+	}
+	defer diag.Close()
+	return diag.Dump(sockdiag.Query{States: sockdiag.In(tcp.Established)}, func(socket *tcp.Socket) {
+		if socket.Remote.String() == s.client.LocalAddr().String() {
+			s.inode, s.cookie = socket.Inode, socket.Cookie
+		}
+	})
+}
+
+func start(t *testing.T) *server {
+	t.Helper()
+	s, err := startServer("server")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.stop)
+	return s
+}
+
+// shutDown is one round.
+func (s *server) shutDown(isIdle func(*tcp.Socket) bool) (done bool, err error) {
+	var c Closer
+	defer c.EndRound()
+	return c.ShutDown(s.inode, s.cookie, isIdle)
+}
+
+func always(*tcp.Socket) bool { return true }
+
+// mustEnd fails the test unless the client reads the end of the stream.
+func (s *server) mustEnd(t *testing.T) {
+	t.Helper()
+	if n, err := s.client.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+		t.Errorf("the client reads %d bytes, %v", n, err)
+	}
+}
+
+func TestShutDown(t *testing.T) {
+	s := start(t)
+	before := openDescriptors(t)
+	var seen tcp.Socket
+	done, err := s.shutDown(func(now *tcp.Socket) bool { seen = *now; return true })
+	if !done || err != nil {
+		t.Fatalf("done %v, error %v", done, err)
+	}
+	if seen.State != tcp.Established || seen.Info.Received != 1 || seen.Info.Sent != 1 || seen.Unread+seen.Unsent != 0 {
+		t.Errorf("the socket was shown as %+v", seen)
+	}
+	s.mustEnd(t)
+	if after := openDescriptors(t); after != before {
+		t.Errorf("%d descriptors were open, now %d", before, after)
+	}
+}
+
+// A request that arrives before the server looks is still read and answered.
+func TestRace(t *testing.T) {
+	s := start(t)
+	s.process.Signal(syscall.SIGSTOP)
+	if _, err := io.WriteString(s.client, "b"); err != nil {
+		t.Fatal(err)
+	}
+	var unread uint32
+	if done, err := s.shutDown(func(now *tcp.Socket) bool { unread = now.Unread; return true }); !done || err != nil {
+		t.Fatalf("done %v, error %v", done, err)
+	}
+	if unread != 1 {
+		t.Errorf("%d bytes were unread, want 1", unread)
+	}
+	s.process.Signal(syscall.SIGCONT)
+	var answer [1]byte
+	if _, err := io.ReadFull(s.client, answer[:]); err != nil || answer[0] != 'b' {
+		t.Errorf("the client reads %q, %v", answer, err)
+	}
+	s.mustEnd(t)
+}
+
+// Nothing happens to a connection that is not idle, is not the one that is meant, or is not a
+// process's of ours.
+func TestLeftAlone(t *testing.T) {
+	s := start(t)
+	never := func(*tcp.Socket) bool { return false }
+	cases := map[string]struct {
+		isIdle        func(*tcp.Socket) bool
+		inode, cookie uint64
+	}{
+		"busy":           {never, uint64(s.inode), s.cookie},
+		"another socket": {always, uint64(s.inode), s.cookie + 1},
+		"nobody's":       {always, 1, s.cookie},
+	}
+	for name, test := range cases {
+		var c Closer
+		if done, err := c.ShutDown(uint32(test.inode), test.cookie, test.isIdle); done || err != nil {
+			t.Errorf("%s: done %v, error %v", name, done, err)
+		}
+		c.EndRound()
+		if err := s.exchange("c"); err != nil {
+			t.Errorf("%s: the connection is of no use: %v", name, err)
+		}
+	}
+}
+
+// A full table of descriptors is no fault.
+func TestFullTable(t *testing.T) {
+	s := start(t)
+	var c Closer
+	defer c.EndRound()
+	c.search()
+	var limit unix.Rlimit
+	unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
+	full := limit
+	full.Cur = 3
+	unix.Setrlimit(unix.RLIMIT_NOFILE, &full)
+	done, err := c.ShutDown(s.inode, s.cookie, always)
+	unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
+	if done || err != nil {
+		t.Errorf("with a full table: done %v, error %v", done, err)
+	}
+	if done, err = c.ShutDown(s.inode, s.cookie, always); !done || err != nil {
+		t.Errorf("later: done %v, error %v", done, err)
+	}
+}
+
+func openDescriptors(t *testing.T) int {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
+
+// TestRefused runs each cause of a refusal in a process of its own.
+func TestRefused(t *testing.T) {
+	for role, want := range map[string]string{
+		"seccomp":      "the seccomp profile forbids pidfd_getfd(2): allow it, or add the capability SYS_PTRACE",
+		"old kernel":   "pidfd_getfd(2) is missing: it needs Linux 5.6, and gVisor has none",
+		"no privilege": "process N runs as another user, or is not dumpable: run all processes as one user, or add the capability SYS_PTRACE",
+		"same user":    "true",
+	} {
+		cmd := exec.Command("/proc/self/exe")
+		cmd.Env = append(os.Environ(), "CLOSER_ROLE="+role)
+		out, err := cmd.Output()
+		got := regexp.MustCompile(`process \d+`).ReplaceAllString(strings.TrimSpace(string(out)), "process N")
+		if err != nil || got != want {
+			t.Errorf("%s: %v\n%s\nwant\n%s", role, err, got, want)
+		}
+	}
+}
+
+// printRefusal prints why a connection of a server cannot be closed.
+func printRefusal(serverRole string) {
+	s, err := startServer(serverRole)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer s.stop()
+	if done, err := s.shutDown(always); err != nil {
+		fmt.Println(err)
+	} else {
+		fmt.Println(done)
+	}
+}
+
+// filter makes pidfd_getfd(2) fail; see seccomp(2).
+func filter(errno unix.Errno) {
+	program := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // the system call's number
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: unix.SYS_PIDFD_GETFD},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(errno)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	prog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+	unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC,
+		uintptr(unsafe.Pointer(&prog)))
+}
+
+// dropPrivileges drops the capabilities of this thread, on which the rest happens.
+func dropPrivileges() {
+	runtime.LockOSThread()
+	unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	if err := unix.Capset(&header, &none[0]); err != nil {
+		panic(err)
+	}
+}

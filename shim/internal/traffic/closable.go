@@ -1,0 +1,131 @@
+package traffic
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+)
+
+// closings is what became of the connections that were closed.
+type closings struct {
+	closed   int
+	cameBack int
+	peers    map[netip.Addr]int // closed connections whose peer has not connected since
+}
+
+// noteNew notes a new connection.
+func (k *closings) noteNew(peer netip.Addr) {
+	if k.peers[peer] > 0 {
+		k.peers[peer]--
+		k.cameBack++
+	}
+}
+
+// usage is what clients have done with a connection during the hold.
+type usage struct {
+	reused   bool   // a request has come after an answer
+	streams  bool   // the last answer went on after it had seemed complete
+	overlaps bool   // more was received while a request waited: a body in parts, or several requests at a time
+	in, out  uint64 // bytes of the last request and its answer
+	closed   bool   // by NoteClosed
+}
+
+// update notes what has moved since the connection was as before.
+func (u *usage) update(before, c *conn) {
+	if before.seen == 0 || before.sent == 0 {
+		return
+	}
+	in := c.received - before.received
+	out := c.sent - before.sent
+	u.reused = u.reused || in > 0
+	switch {
+	case in > 0 && (before.request == Idle || u.out > 0):
+		u.in, u.out = 0, 0
+		u.streams = false
+	case in > 0 && out == 0 && before.request == InFlight:
+		u.overlaps = true
+	case in == 0 && out > 0 && before.request == Idle:
+		u.streams = true
+	}
+	u.in += in
+	u.out += out
+}
+
+// answered reports whether the last request seems answered, and was alone. A few bytes in
+// answer to many may be a WINDOW_UPDATE of HTTP/2, or 100 Continue.
+func (u *usage) answered() bool {
+	return u.reused && !u.streams && !u.overlaps && (u.out > maxControlBytes || u.in <= 2*maxControlBytes)
+}
+
+// minIdle is how long a connection has to be idle before it is closed: several jiffies, and
+// longer than most answers that are written in parts pause.
+const minIdle = 20 * time.Millisecond
+
+// Closable is a kept connection that was idle in the latest sample.
+type Closable struct {
+	Inode  uint32
+	Cookie uint64
+
+	conn           *conn
+	received, sent uint64 // as the kernel counts
+	idleFor        time.Duration
+}
+
+// IsIdle reports whether the connection, as now is, is still as idle as in the sample: nothing
+// has moved, and nothing waits to be read, sent or acknowledged.
+func (k *Closable) IsIdle(now *tcp.Socket) bool {
+	return now.State == tcp.Established && now.Unread == 0 && now.Unsent == 0 && now.HasInfo &&
+		now.Info.Received == k.received && now.Info.Sent == k.sent
+}
+
+// noteKept notes a connection that clients keep, by the state of its last request.
+func (t *Tracker) noteKept(c *conn, s *tcp.Socket, state RequestState) {
+	if !t.cfg.CloseIdle || !c.usage.reused || c.usage.closed || s.State != tcp.Established || t.leavesOut(c) {
+		return
+	}
+	if t.recent(c.moved) {
+		t.current.talking++
+	}
+	idleFor := min(s.Info.LastSent, s.Info.LastReceived)
+	candidate := Closable{s.Inode, s.Cookie, c, s.Info.Received, s.Info.Sent, idleFor}
+	if state == Idle && c.usage.answered() && idleFor >= minIdle && candidate.IsIdle(s) {
+		t.current.closable = append(t.current.closable, candidate)
+	}
+}
+
+// Closable returns the kept connections that may be closed after the latest sample, since
+// nothing new has come for QuietFor and clients go on using old connections: those that are
+// idle after at least one answer, and have been used again in the hold. The first are those
+// whose idle time is the median, since a client's next request goes to the connection that has
+// been idle the longest, or the shortest. talking is how many connections are in use, idle or
+// not. The slice is valid until the next sample.
+func (t *Tracker) Closable() (idle []Closable, talking int) {
+	if !t.verdict.Settled || t.current.talking == 0 {
+		return nil, 0
+	}
+	idle = t.current.closable
+	slices.SortFunc(idle, func(a, b Closable) int { return cmp.Compare(a.idleFor, b.idleFor) })
+	ordered := make([]Closable, 0, len(idle))
+	for low, high := (len(idle)-1)/2, (len(idle)-1)/2+1; len(ordered) < len(idle); low, high = low-1, high+1 {
+		if low >= 0 {
+			ordered = append(ordered, idle[low])
+		}
+		if high < len(idle) {
+			ordered = append(ordered, idle[high])
+		}
+	}
+	return ordered, t.current.talking
+}
+
+// NoteClosed notes that a connection has been closed for reading. That is done once.
+func (t *Tracker) NoteClosed(k *Closable) {
+	k.conn.usage.closed = true
+	t.closings.closed++
+	if t.closings.peers == nil {
+		t.closings.peers = map[netip.Addr]int{}
+	}
+	t.closings.peers[k.conn.peer]++
+}
