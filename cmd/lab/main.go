@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/bench"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/cluster"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/rollout"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/soak"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/truth"
@@ -39,7 +40,7 @@ var commands = map[string]func(ctx context.Context, args []string, out io.Writer
 	"rollout": rollout.Run,
 	"bench":   bench.Run,
 	"soak":    soak.Run,
-	"cluster": separate("cluster"),
+	"cluster": cluster.Run,
 	"demo":    separate("demo"),
 	"truth":   truth.Run,
 }
@@ -81,8 +82,8 @@ func run(args []string) error {
 	return command(ctx, args, os.Stdout)
 }
 
-// separate returns a command that becomes another program. The cluster's program has
-// Kubernetes' client, and the demo has no package that takes long to compile.
+// separate returns a command that becomes another program. The demo has no package that
+// takes long to compile.
 func separate(name string) func(ctx context.Context, args []string, out io.Writer) error {
 	return func(_ context.Context, args []string, _ io.Writer) error {
 		path, err := exec.LookPath("go")

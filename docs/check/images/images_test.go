@@ -97,11 +97,13 @@ func (e engine) must(t *testing.T, words ...string) string {
 // needsNothing checks that an image runs without privileges, and what it runs.
 func (e engine) needsNothing(t *testing.T, image string) {
 	t.Helper()
-	config := e.must(t, "image", "inspect", "-f", "{{.Config.User}} {{.Config.Entrypoint}} {{.Config.Cmd}}", image)
+	format := "{{.Config.User}} {{.Config.Entrypoint}} {{.Config.Cmd}}"
+	config := e.must(t, "image", "inspect", "-f", format, image)
 	if config != "65532:65532 [/lameduck] []" {
 		t.Errorf("%s: configuration %s", image, config)
 	}
-	out := e.must(t, "run", "--rm", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", image, "--version")
+	confined := []string{"run", "--rm", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges"}
+	out := e.must(t, append(confined, image, "--version")...)
 	if !strings.HasPrefix(out, "lameduck version ") {
 		t.Errorf("%s: --version: %s", image, out)
 	}
@@ -133,14 +135,16 @@ func (e engine) stops(t *testing.T, number int, signal, code string, words ...st
 	words = append([]string{"-e", "LAMEDUCK_GRACE_PERIOD=30", "-e", "LAMEDUCK_LOG_FORMAT=json"}, words...)
 	t.Run(signal, func(t *testing.T) {
 		t.Parallel()
-		name, count := e.stop(t, number, words, func(logs string, _ tally) bool { return strings.Contains(logs, `"trigger":`) })
+		begun := func(logs string, _ tally) bool { return strings.Contains(logs, `"trigger":`) }
+		name, count := e.stop(t, number, words, begun)
 		if len(count.failures) > 0 {
 			t.Errorf("%d of %d requests failed: %v", len(count.failures), count.sent, count.failures)
 		}
 		if got := e.must(t, "inspect", "-f", "{{.State.ExitCode}}", name); got != code {
 			t.Errorf("exit code %s, want %s", got, code)
 		}
-		report := regexp.MustCompile(`"trigger":"` + signal + `".*"ended":"quiet".*"sent":\[\{"signal":"` + signal + `","at_ms":\d+\}\]`)
+		report := regexp.MustCompile(`"trigger":"` + signal + `".*"ended":"quiet".*` +
+			`"sent":\[\{"signal":"` + signal + `","at_ms":\d+\}\]`)
 		if logs := e.must(t, "logs", name); !report.MatchString(logs) {
 			t.Errorf("not held until quiet, with %s:\n%s", signal, logs)
 		}
@@ -154,7 +158,7 @@ func (e engine) stops(t *testing.T, number int, signal, code string, words ...st
 
 // stop starts a container and stops it while requests come, which go on for lag after begun
 // is true.
-func (e engine) stop(t *testing.T, number int, words []string, begun func(logs string, count tally) bool) (string, tally) {
+func (e engine) stop(t *testing.T, number int, words []string, begun func(string, tally) bool) (string, tally) {
 	t.Helper()
 	name, url := e.start(t, number, words...)
 	e.until(t, name, func(string) bool { return ask(&http.Client{Timeout: time.Second}, url) == nil })
@@ -193,7 +197,8 @@ func (e engine) stop(t *testing.T, number int, words []string, begun func(logs s
 // the networks apart. The container ends after two minutes at the latest.
 func (e engine) start(t *testing.T, number int, words ...string) (name, url string) {
 	t.Helper()
-	name, ours, theirs := fmt.Sprintf("c%d", number), fmt.Sprintf("10.77.%d.1", number), fmt.Sprintf("10.77.%d.2", number)
+	name = fmt.Sprintf("c%d", number)
+	ours, theirs := fmt.Sprintf("10.77.%d.1", number), fmt.Sprintf("10.77.%d.2", number)
 	e.must(t, append([]string{"run", "-d", "--timeout", "120", "--name", name}, words...)...)
 	pid := e.must(t, "inspect", "-f", "{{.State.Pid}}", name)
 	must(t, "sh", "-ec", `

@@ -236,7 +236,7 @@ func query(t *testing.T, text string) {
 var (
 	link = regexp.MustCompile(`\]\(([^)#]*)(?:#([^)]*))?\)`)
 	// ours are addresses of files in the project's repository.
-	ours = regexp.MustCompile(`github(?:usercontent)?\.com/lameduck-init/lameduck/(?:main/)?((?:cmd|docs|\.github)/[\w./-]*\w)`)
+	ours = regexp.MustCompile(`\.com/lameduck-init/lameduck/(?:main/)?((?:cmd|docs|\.github)/[\w./-]*\w)`)
 )
 
 // anchors returns the anchors of a page's headings: letters and digits, with hyphens for

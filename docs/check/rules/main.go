@@ -183,7 +183,8 @@ func logUniform(r *rand.Rand, from, to float64) float64 { return from * math.Pow
 
 // print prints a line of the table for each rule, of the stops that are in.
 func print(title string, all []*stop, in func(*stop) bool) {
-	fmt.Printf("\n| %s | stops that lose a request, of 1 000 | requests lost, of 1 000 | hold: median | 95 %% | too long by: median | 95 %% |\n", title)
+	fmt.Printf("\n| %s | stops that lose a request, of 1 000 | requests lost, of 1 000 |", title)
+	fmt.Println(" hold: median | 95 % | too long by: median | 95 % |")
 	fmt.Println("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
 	for _, r := range rules {
 		losing, lost, requests := 0, 0, 0
@@ -217,7 +218,10 @@ func thousandths(part, whole int) string {
 
 // countBefore returns the number of requests that began before the end.
 func countBefore(requests []request, end float64) int {
-	n, _ := slices.BinarySearchFunc(requests, end, func(q request, end float64) int { return cmp.Compare(q.begin, end) })
+	n := slices.IndexFunc(requests, func(q request) bool { return q.begin >= end })
+	if n < 0 {
+		return len(requests)
+	}
 	return n
 }
 
