@@ -35,8 +35,11 @@ func TestFullPids(t *testing.T) {
 func fillPids(t *testing.T, when, faults string, stuck bool) {
 	group, health := box.NewCgroup(t, "pids"), box.FreeAddr()
 	r, w := pipeEnds(t, "pipe")
-	b := box.Setup{Faults: faults + cgroupFault(group), Change: func(cmd *exec.Cmd) { cmd.Stderr = w }}.
-		Boot(t, "-d 1 --until=quiet --quiet-for=0.5 -r 35:0,36:0 --log-level=debug --on-stop='sleep 0.1' --health="+health, box.Helper("sturdy")...)
+	flags := "-d 1 --until=quiet --quiet-for=0.5 -r 35:0,36:0 --log-level=debug --health=" + health
+	if when == "before the trigger" {
+		flags += " --on-stop=true" // cannot run
+	}
+	b := box.Setup{Faults: faults + cgroupFault(group), Change: func(cmd *exec.Cmd) { cmd.Stderr = w }}.Boot(t, flags, box.Helper("sturdy")...)
 	b.Ready()
 	before := threads(b)
 	group.Set(t, "pids.max", group.Get(t, "pids.current")+20)
@@ -265,7 +268,7 @@ var optionalSyscalls = []int{
 // needed to start the command, lameduck exits with 126 and one line. The command is a
 // program without a loader, which needs none of the calls.
 func TestDeniedSyscalls(t *testing.T) {
-	program := box.PauseProgram(t)
+	program := box.Assemble(t, "testdata/pause.s")
 	for _, number := range optionalSyscalls {
 		for _, errno := range []unix.Errno{unix.EPERM, unix.ENOSYS} {
 			t.Run(fmt.Sprintf("%d, %s", number, unix.ErrnoName(errno)), func(t *testing.T) {

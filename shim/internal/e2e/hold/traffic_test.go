@@ -79,8 +79,9 @@ func TestKept(t *testing.T) {
 		h := startHost(t, box.Setup{}, nil, "127.0.0.1:0")
 		end := h.Dial("127.0.0.1").KeepTalking()
 		h.hook("$L hold --quiet-for=0.4 --grace-period=30")
+		h.Out.Wait("hook exited")
+		end() // while the server still answers
 		h.wantHook(0, kept, "kept")
-		end()
 	})
 }
 

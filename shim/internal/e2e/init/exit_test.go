@@ -62,7 +62,7 @@ func TestOddOrphans(t *testing.T) {
 // TestOrphanStorm: of 100,000 orphans no zombie is left, and lameduck's memory does not grow
 // by them. The test is not parallel, since the orphans take the whole machine.
 func TestOrphanStorm(t *testing.T) {
-	script := []string{"sh", "-c", `echo calm; read go; "$0"; exec "$@"`, box.OrphanMaker(t)}
+	script := []string{"sh", "-c", `echo calm; read go; "$0"; exec "$@"`, box.Assemble(t, "testdata/orphans.s")}
 	b := box.Boot(t, "", append(script, box.Helper("catch")...)...)
 	b.Out.Wait("calm")
 	before := box.RSS(b.Pid())

@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
-	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
@@ -104,38 +103,6 @@ func TestInheritsExactly(t *testing.T) {
 		got = startedAs(t, env, append(append(call, "printf"), words...)...)
 		if want := strings.Join(words[1:], "|") + "|"; got != want {
 			t.Errorf("%s: arguments\n%q\nwant\n%q", name, got, want)
-		}
-	}
-}
-
-// TestInheritsSignals: the command starts with lameduck's blocked and ignored signals.
-func TestInheritsSignals(t *testing.T) {
-	box.Needs(t, "bash")
-	signals := regexp.MustCompile(`(?m)^Sig(?:Blk|Ign):\s*(.*)$`)
-	set := func(list ...sig.Signal) sig.Set { return sig.SetOf(list...) }
-	most := all.Without(set(sig.KILL, sig.STOP, 33))
-	for _, c := range []struct{ blocked, ignored sig.Set }{
-		{0, 0},
-		{set(sig.TERM, sig.TTIN, 4, 37, sig.USR1), set(sig.INT, sig.HUP, sig.PIPE, sig.URG, sig.TTOU, 11, sig.CHLD)},
-		{0, set(sig.INT)},
-		{0, set(sig.CHLD)},
-		{set(sig.CHLD), 0},
-		{0, set(32)}, // posix_spawn(3) leaves 32 and 33 ignored; Go's runtime changes 33
-		{most, most},
-	} {
-		// lameduck's second stage blocks and ignores the signals; cat prints the result.
-		stage := fmt.Sprintf(`exec -a lameduck-stage %s 99 0 %x %x "$@"`, box.Binary, uint64(c.blocked), uint64(c.ignored))
-		as := func(words ...string) [][]string {
-			text := output(t, nil, append([]string{"bash", "-c", stage, "bash"}, words...)...)
-			return signals.FindAllStringSubmatch(text, -1)
-		}
-		without, with := as("cat", "/proc/self/status"), as(box.Binary, "cat", "/proc/self/status")
-		if fmt.Sprint(with) != fmt.Sprint(without) || len(with) != 2 {
-			t.Errorf("without: %q\nwith:    %q", without, with)
-		}
-		got := box.ParseSignals(without[0][1]) | box.ParseSignals(without[1][1])
-		if want := c.blocked | c.ignored; got.Without(set(32)) != want.Without(set(32)) {
-			t.Errorf("the second stage set %q", without)
 		}
 	}
 }

@@ -89,13 +89,6 @@ func newSite(t *testing.T, name string) *site {
 	return s
 }
 
-// again returns the same site with another backend.
-func (s *site) again() *site {
-	other := newSite(s.t, "")
-	other.dir, other.port = s.dir, s.port
-	return other
-}
-
 // addr returns the address at which the server listens.
 func (s *site) addr() string { return fmt.Sprintf("127.0.0.1:%d", s.port) }
 

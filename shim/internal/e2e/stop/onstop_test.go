@@ -56,28 +56,24 @@ func TestOnStopSees(t *testing.T) {
 // TestOnStopEnds: the hold lasts until --on-stop has ended, well or badly, and never longer
 // than its ceiling. That a program cannot run is told at the start too.
 func TestOnStopEnds(t *testing.T) {
-	for name, c := range map[string]struct {
-		onStop string
-		hold   time.Duration
-		reason string
-		warns  string
-	}{
-		"well":     {"sleep 1", time.Second, "elapsed", ""},
-		"badly":    {`sh -c "exit 3"`, 0, "elapsed", " exited 3"},
-		"killed":   {`sh -c "kill -TERM $$"`, 0, "elapsed", " was killed by TERM"},
-		"missing":  {"/no/such/program", 0, "elapsed", " cannot run "},
-		"too late": {"sleep 1000", 2 * time.Second, "ceiling", " still runs, and is killed"},
-		"a daemon": {`sh -c "setsid sleep 1000 >/dev/null 2>&1 & exit 0"`, 0, "elapsed", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, c := range box.Table(`
+		case     | program                                            | hold | reason  | warning
+		well     | sleep 1                                            | 1s   | elapsed |
+		badly    | sh -c "exit 3"                                     |      | elapsed | exited 3
+		killed   | sh -c "kill -TERM $$"                              |      | elapsed | was killed by TERM
+		missing  | /no/such/program                                   |      | elapsed | cannot run
+		too late | sleep 1000                                         | 2s   | ceiling | still runs, and is killed
+		a daemon | sh -c "setsid sleep 1000 >/dev/null 2>&1 & exit 0" |      | elapsed |
+	`) {
+		t.Run(c["case"], func(t *testing.T) {
 			t.Parallel()
-			b := box.Catch(t, "--max-delay=2 --grace-period=30 --on-stop='"+c.onStop+"'")
-			b.WantHold(b.Stop(), c.hold, c.reason)
-			if name == "missing" {
-				b.Err.WaitNth(2, c.warns)
+			b := box.Catch(t, "--max-delay=2 --grace-period=30 --on-stop='"+c["program"]+"'")
+			b.WantHold(b.Stop(), c.Time("hold"), c["reason"])
+			if c["case"] == "missing" {
+				b.Err.WaitNth(2, c["warning"])
 				return
 			}
-			b.WantWarning(c.warns)
+			b.WantWarning(c["warning"])
 		})
 	}
 }
