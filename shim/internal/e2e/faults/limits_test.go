@@ -52,7 +52,7 @@ func fillPids(t *testing.T, when, faults string, stuck bool) {
 			t.Errorf("the cgroup has %d of %d processes, want it full", now, limit)
 		}
 		if stuck {
-			fillPipe(t, w)
+			box.FillPipe(t, w)
 		} else {
 			go io.Copy(io.Discard, r)
 		}

@@ -43,22 +43,6 @@ func pipeEnds(t *testing.T, kind string) (r, w *os.File) {
 	return r, w
 }
 
-// fillPipe writes until a write would block.
-func fillPipe(t *testing.T, w *os.File) {
-	fd := int(w.Fd())
-	unix.SetNonblock(fd, true)
-	defer unix.SetNonblock(fd, false)
-	for size := 4096; size > 0; size /= 8 {
-		var err error
-		for err == nil || err == unix.EINTR {
-			_, err = unix.Write(fd, make([]byte, size))
-		}
-		if err != unix.EAGAIN {
-			t.Error(err)
-		}
-	}
-}
-
 // threads returns the number of lameduck's threads.
 func threads(b *box.Box) string { return box.Status(b.Pid(), "Threads") }
 

@@ -80,7 +80,7 @@ func TestStderr(t *testing.T) {
 	}
 	for _, kind := range []string{"pipe", "socket"} {
 		for how, fail := range map[string]func(t *testing.T, r, w *os.File){
-			"full":   func(t *testing.T, r, w *os.File) { fillPipe(t, w) },
+			"full":   func(t *testing.T, r, w *os.File) { box.FillPipe(t, w) },
 			"closed": func(t *testing.T, r, w *os.File) { r.Close() },
 		} {
 			run(how+" "+kind, func(t *testing.T) {

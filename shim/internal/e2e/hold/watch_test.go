@@ -90,9 +90,7 @@ func TestWatchReader(t *testing.T) {
 	stuck.Stdout = w
 	testutil.Must(0, stuck.Start())
 	testutil.Must(r.Read(make([]byte, 4096))) // the first view
-	for w.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)); err == nil; {
-		_, err = w.Write(make([]byte, 4096))
-	}
+	box.FillPipe(t, w)
 	time.Sleep(1100 * time.Millisecond) // a view is due every second, and the pipe has no room
 	stuck.Process.Signal(syscall.SIGHUP)
 	timer := time.AfterFunc(testutil.Patience, func() { stuck.Process.Kill() })
