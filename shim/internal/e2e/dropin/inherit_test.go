@@ -56,7 +56,7 @@ func TestDropinInheritsSignals(t *testing.T) {
 // shares the group and session of the init.
 func TestDropinGroups(t *testing.T) {
 	for call, want := range map[string][2]bool{
-		"tini --": {true, false}, "catatonit --": {true, false}, "dumb-init --": {true, true},
+		"lameduck --": {true, false}, "tini --": {true, false}, "catatonit --": {true, false}, "dumb-init --": {true, true},
 		"dumb-init -c": {false, false}, "DUMB_INIT_SETSID=0 dumb-init": {false, false},
 	} {
 		onEachCall(t, call, func(t *testing.T, s box.Setup, flags string) {

@@ -20,25 +20,27 @@ import (
 // descriptors or system calls, alone and with an alive file, --wait-gone, --on-stop, health
 // checks and a schedule.
 func TestPoor(t *testing.T) {
-	for name, faults := range map[string]string{
-		"read-only root":          "read-only",
-		"no environment":          "no-env",
-		"no privileges":           "uid=65534",
-		"a uid of nobody's":       "uid=1000660000",
-		"no standard input":       "no-stdin",
-		"no /proc":                "no-proc",
-		"no /proc, second stage":  "no-proc,ignore=USR1",
-		"no netlink":              "no-netlink",
-		"no privileges, no /proc": "no-proc,uid=65534",
-		"few descriptors":         "nofile=4:16",
-		"seccomp":                 "seccomp",
-		"all of it":               "no-proc,read-only,no-env,ignore=CHLD,uid=65534,nofile=4:16,seccomp",
-	} {
+	for _, c := range box.Table(`
+		case                    | faults
+		read-only root          | read-only
+		no environment          | no-env
+		no privileges           | uid=65534
+		a uid of nobody's       | uid=1000660000
+		no standard input       | no-stdin
+		no /proc                | no-proc
+		no /proc, second stage  | no-proc,ignore=USR1
+		no netlink              | no-netlink
+		no privileges, no /proc | no-proc,uid=65534
+		few descriptors         | nofile=4:16
+		seccomp                 | seccomp
+		all of it               | no-proc,read-only,no-env,ignore=CHLD,uid=65534,nofile=4:16,seccomp
+	`) {
+		faults := c["faults"]
 		for _, neighbors := range []bool{false, true} {
 			if neighbors && (strings.Contains(faults, "nofile") || strings.Contains(faults, "read-only")) {
 				continue // they need more
 			}
-			t.Run(name, func(t *testing.T) {
+			t.Run(c["case"], func(t *testing.T) {
 				t.Parallel()
 				dir := testutil.Must(os.MkdirTemp("", "alive"))
 				t.Cleanup(func() { os.RemoveAll(dir) })

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -118,24 +119,23 @@ func TestIgnoredChild(t *testing.T) {
 func TestSecondStage(t *testing.T) {
 	root := t.TempDir()
 	os.WriteFile(root+"/lameduck", testutil.Must(os.ReadFile(box.Binary)), 0o755)
-	for script, want := range map[string]struct {
-		code int
-		text string
-	}{
-		"exec $L /no/such":                                   {127, "no such file"},
-		"exec $L /etc/passwd":                                {126, "permission denied"},
-		"ulimit -n 8; exec $L true":                          {125, "too many open files"},
-		"exec $L -- sh -c 'echo fine'":                       {0, "fine"},
-		"exec chroot $ROOT /lameduck -- /lameduck --version": {0, "lameduck version "},
-	} {
+	for _, c := range box.Table(`
+		script                                             | code | text
+		exec $L /no/such                                   | 127  | no such file
+		exec $L /etc/passwd                                | 126  | permission denied
+		ulimit -n 8; exec $L true                          | 125  | too many open files
+		exec $L -- sh -c 'echo fine'                       | 0    | fine
+		exec chroot $ROOT /lameduck -- /lameduck --version | 0    | lameduck version
+	`) {
+		script := c["script"]
 		if strings.Contains(script, "chroot") && os.Getuid() != 0 {
 			continue
 		}
 		cmd := exec.Command("sh", "-c", "trap '' INT; "+script)
 		cmd.Env = append(os.Environ(), "L="+box.Binary, "ROOT="+root)
 		out, _ := cmd.CombinedOutput()
-		if code := cmd.ProcessState.ExitCode(); code != want.code || !strings.Contains(string(out), want.text) || strings.Count(string(out), "\n") != 1 {
-			t.Errorf("%s: exit code %d, output %s; want %d and %q in one line", script, code, out, want.code, want.text)
+		if code := cmd.ProcessState.ExitCode(); strconv.Itoa(code) != c["code"] || !strings.Contains(string(out), c["text"]) || strings.Count(string(out), "\n") != 1 {
+			t.Errorf("%s: exit code %d, output %s; want %s and %q in one line", script, code, out, c["code"], c["text"])
 		}
 	}
 	start := time.Now()

@@ -19,37 +19,37 @@ import (
 func TestAuto(t *testing.T) {
 	tini := t.TempDir() + "/tini"
 	testutil.Must(0, os.Symlink(box.Binary, tini))
-	for name, c := range map[string]struct {
-		server, script string
-		init           string
-		trigger        sig.Signal
-		signal         string
-	}{
-		"nginx":       {"nginx", "exec $SERVER", "", sig.TERM, "QUIT"},
-		"nginx, QUIT": {"nginx", "exec $SERVER", "", sig.QUIT, "QUIT"},
-		"haproxy":     {"haproxy", "exec sh -c 'exec $SERVER'", "", sig.USR1, "USR1"},
-		"in the hold": {"nginx", "read go; exec $SERVER", "", sig.TERM, "QUIT"},
-		"as tini":     {"nginx", "exec $SERVER", tini, sig.TERM, "QUIT"},
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, c := range box.Table(`
+		case        | server  | script                  | init | trigger | signal
+		nginx       | nginx   | exec $SERVER            |      | TERM    | QUIT
+		nginx, QUIT | nginx   | exec $SERVER            |      | QUIT    | QUIT
+		haproxy     | haproxy | exec sh -c 'exec $SERVER' |    | USR1    | USR1
+		in the hold | nginx   | read go; exec $SERVER   |      | TERM    | QUIT
+		as tini     | nginx   | exec $SERVER            | tini | TERM    | QUIT
+	`) {
+		t.Run(c["case"], func(t *testing.T) {
 			t.Parallel()
-			box.Needs(t, c.server)
-			s := newSite(t, "load-"+c.server)
-			start := map[string]string{"nginx": "nginx -e stderr -c DIR/conf", "haproxy": "haproxy -db -f DIR/conf"}[c.server]
+			box.Needs(t, c["server"])
+			s := newSite(t, "load-"+c["server"])
+			start := map[string]string{"nginx": "nginx -e stderr -c DIR/conf", "haproxy": "haproxy -db -f DIR/conf"}[c["server"]]
 			env := []string{"LAMEDUCK_PRESET=auto", "LAMEDUCK_DELAY=1", "LAMEDUCK_GRACE_PERIOD=30", "SERVER=" + s.expand(start)}
-			b := box.Setup{Env: env, Init: c.init}.Boot(t, "", "sh", "-c", "echo ready; "+c.script)
+			setup := box.Setup{Env: env}
+			if c["init"] != "" {
+				setup.Init = tini
+			}
+			b := setup.Boot(t, "", "sh", "-c", "echo ready; "+c["script"])
 			b.Ready()
-			if name == "in the hold" {
+			if c["case"] == "in the hold" {
 				b.Trigger()
 				b.Send("go")
 				box.AwaitPort(t, s.addr(), true)
 			} else {
 				box.AwaitPort(t, s.addr(), true)
-				b.Signal(c.trigger)
+				b.Signal(testutil.Must(sig.Parse(c["trigger"])))
 			}
 			b.WantExit(0)
-			if r := b.Report(); r.Trigger != c.trigger.String() || r.Signals() != c.signal {
-				t.Errorf("report %+v, want %s", r, c.signal)
+			if r := b.Report(); r.Trigger != c["trigger"] || r.Signals() != c["signal"] {
+				t.Errorf("report %+v, want %s", r, c["signal"])
 			}
 		})
 	}
