@@ -51,9 +51,11 @@ func TestPoor(t *testing.T) {
 					flags += " --grace-period=30 --on-stop='/bin/sleep 0.1' --health-during=fail --preset=auto --stop-schedule=TERM/20/QUIT --kill-after=25" +
 						" --alive-file=" + dir + "/alive --wait-gone=" + dir + "/none --health=" + health
 				}
-				b := box.Setup{Faults: faults, Env: []string{"GODEBUG=asyncpreemptoff=1"}, Network: box.NewNetwork(t)}.Boot(t, flags, trap...)
+				b := box.Setup{Faults: faults, Env: []string{"GODEBUG=asyncpreemptoff=1"}, Network: box.NewNetwork(t)}.Boot(t,
+					flags, trap...)
 				b.Ready()
-				if passed := strings.Contains(b.Out.Texts()[0], "asyncpreemptoff=1"); passed == strings.Contains(faults, "no-env") {
+				passed := strings.Contains(b.Out.Texts()[0], "asyncpreemptoff=1")
+				if passed == strings.Contains(faults, "no-env") {
 					t.Errorf("GODEBUG reached the command: %v", passed)
 				}
 				start := b.Stop()
@@ -66,7 +68,8 @@ func TestPoor(t *testing.T) {
 					b.WantHold(start, time.Second, "elapsed")
 				}
 				b.WantWarning("")
-				if r := b.Report(); (r.Observer == "none") != strings.Contains(faults, "no-proc") || r.ExitCode != 7 || r.GraceAssumed == neighbors {
+				if r := b.Report(); (r.Observer == "none") != strings.Contains(faults, "no-proc") || r.ExitCode != 7 ||
+					r.GraceAssumed == neighbors {
 					t.Errorf("report %+v", r)
 				}
 			})
@@ -144,7 +147,8 @@ func stopWithStderr(t *testing.T, faults string, w *os.File, during func()) {
 // TestStopped: a stopped command gets TERM and CONT. KILL, from lameduck or another process,
 // needs no CONT.
 func TestStopped(t *testing.T) {
-	for name, flags := range map[string]string{"TERM": "-d 1", "our KILL": "-d 1 -r TERM:KILL", "KILL from elsewhere": "-d 1"} {
+	for name, flags := range map[string]string{"TERM": "-d 1", "our KILL": "-d 1 -r TERM:KILL",
+		"KILL from elsewhere": "-d 1"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := box.Catch(t, flags)
@@ -187,7 +191,8 @@ func TestStoppedInHold(t *testing.T) {
 // of the grace period, and a KILL from the orchestrator ends lameduck and the command.
 func TestIgnoresAll(t *testing.T) {
 	t.Parallel()
-	b := box.Boot(t, "-d 1 --grace-period=3", "sh", "-c", `trap '' HUP INT QUIT USR1 USR2 PIPE ALRM TERM; echo ready; while :; do sleep 1; done`)
+	b := box.Boot(t, "-d 1 --grace-period=3", "sh", "-c",
+		`trap '' HUP INT QUIT USR1 USR2 PIPE ALRM TERM; echo ready; while :; do sleep 1; done`)
 	b.Ready()
 	command := b.Child()
 	b.Stop()

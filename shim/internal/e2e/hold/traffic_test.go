@@ -58,7 +58,8 @@ func TestKept(t *testing.T) {
 	for name, faults := range map[string]string{"root": "", "nobody": "uid=65534"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := box.Setup{Faults: faults, Network: box.NewNetwork(t)}.Catch(t, "--until=quiet --quiet-for=0.4 --grace-period=30", "127.0.0.1:0")
+			b := box.Setup{Faults: faults, Network: box.NewNetwork(t)}.Catch(t,
+				"--until=quiet --quiet-for=0.4 --grace-period=30", "127.0.0.1:0")
 			var ends []func()
 			for range 3 {
 				c := b.Dial("127.0.0.1")
@@ -90,20 +91,21 @@ func TestKept(t *testing.T) {
 // a second TERM or INT comes. Requests on new connections are in flight like others.
 func TestLull(t *testing.T) {
 	for _, c := range box.Table(`
-		case            | flags                                     | then   | reason        | end of the search
+		case            | flags                                       | then   | reason        | end of the search
 		ceiling         | --until=quiet --quiet-for=1 --max-delay=2.5 | answer | ceiling       | 2500
-		elapsed         | --delay=1                                 | answer | elapsed       | 1500
-		settled         | --until=settled --quiet-for=1             | answer | settled       | 1500
+		elapsed         | --delay=1                                   | answer | elapsed       | 1500
+		settled         | --until=settled --quiet-for=1               | answer | settled       | 1500
 		never           | --until=quiet --quiet-for=1 --max-delay=2.5 |        | ceiling       | 2500
-		never, fixed    | --delay=1                                 |        | elapsed       | 1500
-		new connections | --delay=1                                 | ask    | elapsed       | 1500
+		never, fixed    | --delay=1                                   |        | elapsed       | 1500
+		new connections | --delay=1                                   | ask    | elapsed       | 1500
 		second signal   | --until=quiet --quiet-for=1 --max-delay=2.5 | TERM   | second_signal | 0
 		interrupted     | --until=quiet --quiet-for=1 --max-delay=2.5 | INT    | interrupt     | 0
 	`) {
 		t.Run(c["case"], func(t *testing.T) {
 			t.Parallel()
 			for range 5 { // a busy machine may delay the test's answers beyond the end of the search
-				b := box.Setup{Network: box.NewNetwork(t)}.Catch(t, "--grace-period=30 --log-level=debug "+c["flags"], "127.0.0.1:0")
+				b := box.Setup{Network: box.NewNetwork(t)}.Catch(t, "--grace-period=30 --log-level=debug "+c["flags"],
+					"127.0.0.1:0")
 				for range 2 {
 					fmt.Fprintln(b.Dial("127.0.0.1"), "wait")
 				}
@@ -134,7 +136,8 @@ func TestLull(t *testing.T) {
 				if answers && r.Sent[0].AtMS >= over {
 					continue
 				}
-				if r.Ended != c["reason"] || (r.InFlight == 0) != answers || sent.At.Before(answered) || !answers && r.Sent[0].AtMS < over {
+				if r.Ended != c["reason"] || (r.InFlight == 0) != answers || sent.At.Before(answered) || !answers &&
+					r.Sent[0].AtMS < over {
 					t.Errorf("report %+v, want %s", r, c["reason"])
 				}
 				return

@@ -23,8 +23,9 @@ func TestWatch(t *testing.T) {
 	plain := regexp.MustCompile(`^\d\d:\d\d:\d\d ports .*; \d+ open, \d+ in flight, \d+ new; last new connection (none yet|\d+\.\d s ago), byte (none yet|\d+\.\d s ago); peers (none|127.0.0.1 \(1\)); (busy: new connections|settled, but bytes come|quiet|drained)$`)
 	const names = "schema time observer scope ports udp unix open in_flight new accepted last_new_ago_ms last_byte_ago_ms settled quiet drained peers probes"
 	for flags, texts := range map[string][4]string{
-		"--quiet-for=1":        {"; 0 open, 0 in flight, ", "; 1 open, 0 in flight, ", "; quiet", "; drained"},
-		"--quiet-for=1 --json": {`"open":0,`, `"peers":[{"peer":"127.0.0.1","open":1}]`, `"quiet":true,"drained":false`, `"drained":true`},
+		"--quiet-for=1": {"; 0 open, 0 in flight, ", "; 1 open, 0 in flight, ", "; quiet", "; drained"},
+		"--quiet-for=1 --json": {`"open":0,`, `"peers":[{"peer":"127.0.0.1","open":1}]`, `"quiet":true,"drained":false`,
+			`"drained":true`},
 	} {
 		t.Run(flags, func(t *testing.T) {
 			dir := testutil.Must(os.MkdirTemp("", "f")) // short enough for sun_path of unix(7)
@@ -59,7 +60,8 @@ func TestWatch(t *testing.T) {
 					continue
 				}
 				var last shim.View
-				if err := json.Unmarshal([]byte(view), &last); err != nil || last.Schema != 1 || *last.Observer != "sock_diag" || len(last.Unix) != 2 {
+				if err := json.Unmarshal([]byte(view), &last); err != nil || last.Schema != 1 || *last.Observer != "sock_diag" ||
+					len(last.Unix) != 2 {
 					t.Errorf("%s: %v", view, err)
 				}
 				var got []string

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
@@ -20,7 +19,8 @@ import (
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	alive := filepath.Join(t.TempDir(), "alive")
-	b := box.Catch(t, "--until=quiet --grace-period=30 --preset=auto --log-level=debug --kill-after=5 --on-stop=true --wait-gone=/no/such --health=127.0.0.1:9 --alive-file="+alive)
+	b := box.Catch(t,
+		"--until=quiet --grace-period=30 --preset=auto --log-level=debug --kill-after=5 --on-stop=true --wait-gone=/no/such --health=127.0.0.1:9 --alive-file="+alive)
 	for i := range 100 {
 		b.Signal(sig.WINCH)
 		b.Out.WaitNth(i+1, "got WINCH")
@@ -68,7 +68,8 @@ func TestUntilCostsNothing(t *testing.T) {
 			fewest[flag] = [2]int{min(threads, least[0]), min(len(list), least[1])}
 			b.Exit()
 		}
-		if until, delay := fewest["--until=quiet"], fewest["--delay=5"]; round >= 7 && until[0] <= delay[0] && until[1] == delay[1] {
+		if until, delay := fewest["--until=quiet"], fewest["--delay=5"]; round >= 7 && until[0] <= delay[0] &&
+			until[1] == delay[1] {
 			return
 		}
 	}

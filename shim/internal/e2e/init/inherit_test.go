@@ -88,14 +88,16 @@ func startedAs(t *testing.T, env []string, argv ...string) string {
 // every name and through the second stage: a second entry of one name, entries without "=",
 // empty ones, bytes other than UTF-8, and the variables of Go's runtime.
 func TestInheritsExactly(t *testing.T) {
-	env := []string{"A=1", "B", "A=2", "", "=x", "A=1", "C=caf\xe9", "PATH=/usr/bin:/bin", "PATH=/none", "LAMEDUCK_B", "GOGC=1", "GOGC=2", "GOTRACEBACK", "GOMAXPROCS=3",
+	env := []string{"A=1", "B", "A=2", "", "=x", "A=1", "C=caf\xe9", "PATH=/usr/bin:/bin", "PATH=/none", "LAMEDUCK_B",
+		"GOGC=1", "GOGC=2", "GOTRACEBACK", "GOMAXPROCS=3",
 		"GODEBUG=gctrace=1,schedtrace=1", "GOMEMLIMIT=1MiB", "GOTRACEBACK=crash", "GOMEMLIMIT_MIB=9", "LAST="}
 	var every []byte
 	for c := range 255 {
 		every = append(every, byte(c+1))
 	}
 	words := []string{"%s|", "caf\xe9", "\xff\xfe", string(every), "", "\xc3"}
-	for name, call := range map[string][]string{"lameduck": nil, "tini": {"--"}, "dumb-init": nil, "catatonit": {"--"}, "lameduck-stage": {"99", "0", "200", "0", box.Binary}} {
+	for name, call := range map[string][]string{"lameduck": nil, "tini": {"--"}, "dumb-init": nil, "catatonit": {"--"},
+		"lameduck-stage": {"99", "0", "200", "0", box.Binary}} {
 		call = append([]string{name}, call...)
 		got := startedAs(t, env, append(call, "cat", "/proc/self/environ")...)
 		if want := strings.Join(env, "\x00") + "\x00"; got != want {
@@ -134,12 +136,14 @@ func TestSecondStage(t *testing.T) {
 		cmd := exec.Command("sh", "-c", "trap '' INT; "+script)
 		cmd.Env = append(os.Environ(), "L="+box.Binary, "ROOT="+root)
 		out, _ := cmd.CombinedOutput()
-		if code := cmd.ProcessState.ExitCode(); strconv.Itoa(code) != c["code"] || !strings.Contains(string(out), c["text"]) || strings.Count(string(out), "\n") != 1 {
+		if code := cmd.ProcessState.ExitCode(); strconv.Itoa(code) != c["code"] ||
+			!strings.Contains(string(out), c["text"]) || strings.Count(string(out), "\n") != 1 {
 			t.Errorf("%s: exit code %d, output %s; want %s and %q in one line", script, code, out, c["code"], c["text"])
 		}
 	}
 	start := time.Now()
-	box.Setup{Faults: fmt.Sprintf("ignore=USR2,deny=%d:%d", unix.SYS_PPOLL, int(unix.EPERM))}.Boot(t, "", "true").WantExit(0)
+	box.Setup{Faults: fmt.Sprintf("ignore=USR2,deny=%d:%d", unix.SYS_PPOLL, int(unix.EPERM))}.Boot(t, "",
+		"true").WantExit(0)
 	if took := time.Since(start); took > 8*time.Second {
 		t.Errorf("without ppoll the start takes %v", took)
 	}
@@ -157,7 +161,8 @@ func TestKeepsNothing(t *testing.T) {
 		path, _ := os.Readlink(fd)
 		open = append(open, path)
 	}
-	if cwd, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", b.Pid())); cwd != "/" || slices.Contains(open, "/dev/zero") || !slices.Contains(open, "anon_inode:[eventpoll]") {
+	if cwd, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", b.Pid())); cwd != "/" || slices.Contains(open, "/dev/zero") ||
+		!slices.Contains(open, "anon_inode:[eventpoll]") {
 		t.Errorf("working directory %s, descriptors %q", cwd, open)
 	}
 	b.Exit()
@@ -174,7 +179,8 @@ func TestLeavesDirectoryFirst(t *testing.T) {
 		"mkdir x; cd x; rmdir $PWD; ": "clone chdir",
 	} {
 		trace := filepath.Join(t.TempDir(), "trace")
-		script = "cd " + t.TempDir() + "; " + script + "exec strace -o " + trace + " -e trace=chdir,clone,clone3,vfork " + box.Binary + " true"
+		script = "cd " + t.TempDir() + "; " + script + "exec strace -o " + trace + " -e trace=chdir,clone,clone3,vfork " +
+			box.Binary + " true"
 		output(t, nil, "bash", "-c", script)
 		var order []string
 		for _, call := range calls.FindAllString(string(testutil.Must(os.ReadFile(trace))), -1) {
@@ -205,7 +211,8 @@ func TestListenPID(t *testing.T) {
 func TestClosedStreams(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "streams")
 	for _, closed := range []string{"<&-", ">&-", "2>&-", "<&- >&-", "<&- 2>&-", ">&- 2>&-", "<&- >&- 2>&-"} {
-		text := fmt.Sprintf(`%s sh -c 'for i in 0 1 2; do readlink /proc/self/fd/$i; done >%s; exit 5' %s`, box.Binary, path, closed)
+		text := fmt.Sprintf(`%s sh -c 'for i in 0 1 2; do readlink /proc/self/fd/$i; done >%s; exit 5' %s`, box.Binary,
+			path, closed)
 		cmd := exec.Command("sh", "-c", text)
 		cmd.Run()
 		if code, streams := cmd.ProcessState.ExitCode(), box.ReadLines(path); code != 5 || len(streams) != 3 {

@@ -17,7 +17,8 @@ import (
 // command's. Without /proc, kill(-1) replaces the descendants.
 func TestLinger(t *testing.T) {
 	const script = `"$@" child & ("$@" orphan &); ("$@" daemon setsid &); "$@" last $LAST & read x; exit 7`
-	denied := strings.NewReplacer("pidfd_open", strconv.Itoa(unix.SYS_PIDFD_OPEN), "pidfd_send_signal", strconv.Itoa(unix.SYS_PIDFD_SEND_SIGNAL))
+	denied := strings.NewReplacer("pidfd_open", strconv.Itoa(unix.SYS_PIDFD_OPEN), "pidfd_send_signal",
+		strconv.Itoa(unix.SYS_PIDFD_SEND_SIGNAL))
 	for _, c := range box.Table(`
 		case                 | faults                   | last     | linger | at least
 		all end              |                          |          | 15     | 300ms
@@ -66,7 +67,8 @@ func TestLingerLeaves(t *testing.T) {
 // that its command leaves behind.
 func adopter(t *testing.T, faults string, lameduck ...string) (b *box.Box, pid, parent string) {
 	t.Helper()
-	family := append([]string{"sh", "-c", `echo "init $PPID"; ( "$@" & ); read end; exit 7`, "sh"}, box.Helper("orphan")...)
+	family := append([]string{"sh", "-c", `echo "init $PPID"; ( "$@" & ); read end; exit 7`, "sh"},
+		box.Helper("orphan")...)
 	b = box.Setup{Faults: faults}.Boot(t, "", append(lameduck, family...)...)
 	pid = strings.TrimPrefix(b.Out.Wait("init ").Text, "init ")
 	parent = strings.TrimPrefix(b.Out.Wait("orphan ").Text, "orphan ")
@@ -107,7 +109,8 @@ func TestParentDeath(t *testing.T) {
 
 // TestParentDead: after the death of its parent, lameduck still starts and runs the command.
 func TestParentDead(t *testing.T) {
-	words := append([]string{"sh", "-c", `("$@" & ) ; read x`, "sh", box.Binary, "--parent-death-signal=TERM", "--"}, box.Helper("orphan")...)
+	words := append([]string{"sh", "-c", `("$@" & ) ; read x`, "sh", box.Binary, "--parent-death-signal=TERM", "--"},
+		box.Helper("orphan")...)
 	b := box.Boot(t, "", words...)
 	b.Out.Wait("orphan")
 	b.Child()

@@ -186,7 +186,8 @@ func TestPresetMemcached(t *testing.T) {
 		s.dial().want(t, true, "set a 0 0 1\r\nx", "STORED")
 		b.Stop()
 		b.WantExit(0)
-		time.Sleep(1100 * time.Millisecond) // memcached counts whole seconds, and takes a restart within the same second for a stopped clock
+		// memcached counts whole seconds, and takes a restart within the same second for a stopped clock
+		time.Sleep(1100 * time.Millisecond)
 		s.boot("", server)
 		s.dial().want(t, true, "get a", answer)
 	}
@@ -221,11 +222,13 @@ func TestPresetSidekiq(t *testing.T) {
 	t.Parallel()
 	box.Needs(t, "sidekiq", "redis-server")
 	s := newSite(t, "sidekiq")
-	queue := exec.Command("redis-server", "--bind", "127.0.0.1", "--port", fmt.Sprint(s.port), "--dir", s.dir, "--save", "")
+	queue := exec.Command("redis-server", "--bind", "127.0.0.1", "--port", fmt.Sprint(s.port), "--dir", s.dir, "--save",
+		"")
 	testutil.Must(0, queue.Start())
 	t.Cleanup(func() { queue.Process.Kill(); queue.Wait() })
 	box.AwaitPort(t, s.addr(), true)
-	b := s.boot("--preset=sidekiq --delay=0.1 --grace-period=30 --log-level=debug", "env REDIS_URL=redis://127.0.0.1:PORT sidekiq -t 20 -r DIR/job.rb")
+	b := s.boot("--preset=sidekiq --delay=0.1 --grace-period=30 --log-level=debug",
+		"env REDIS_URL=redis://127.0.0.1:PORT sidekiq -t 20 -r DIR/job.rb")
 	f := s.request(func(s *site) error {
 		const job = `{"class":"Job","args":[],"jid":"0123456789abcdef01234567","queue":"default","created_at":1,"enqueued_at":1,"retry":false}`
 		if _, err := s.dial().ask("RPUSH queue:default '"+job+"'", ":1"); err != nil {

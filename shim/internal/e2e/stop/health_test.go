@@ -27,11 +27,11 @@ func bootHealth(t *testing.T, s box.Setup, flags string) (b *box.Box, health, ta
 // keeps serving.
 func TestHealth(t *testing.T) {
 	for _, c := range box.Table(`
-		case       | environment                       | flags                 | during
-		outside    |                                   |                       | 503 stopping
-		kubernetes | KUBERNETES_SERVICE_HOST=10.0.0.1  |                       | 200 mine
-		by flag    | KUBERNETES_SERVICE_HOST=10.0.0.1  | --health-during=fail  | 503 stopping
-		closed     |                                   | --health-during=close | refused
+		case       | environment                      | flags                 | during
+		outside    |                                  |                       | 503 stopping
+		kubernetes | KUBERNETES_SERVICE_HOST=10.0.0.1 |                       | 200 mine
+		by flag    | KUBERNETES_SERVICE_HOST=10.0.0.1 | --health-during=fail  | 503 stopping
+		closed     |                                  | --health-during=close | refused
 	`) {
 		t.Run(c["case"], func(t *testing.T) {
 			b, health, target := bootHealth(t, box.Setup{Env: strings.Fields(c["environment"])}, "--delay=1 "+c["flags"])
@@ -82,7 +82,8 @@ func TestHealthIsNoTraffic(t *testing.T) {
 	`) {
 		t.Run(c["case"], func(t *testing.T) {
 			const quiet = 1500 * time.Millisecond
-			b, health, target := bootHealth(t, box.Setup{Faults: c["faults"]}, "--health-during=pass --quiet-for=1.5 --until="+c["until"])
+			b, health, target := bootHealth(t, box.Setup{Faults: c["faults"]},
+				"--health-during=pass --quiet-for=1.5 --until="+c["until"])
 			want := func(address string) func() {
 				return func() {
 					if got := b.Get(address); !strings.HasPrefix(got, "200 ") {

@@ -97,14 +97,14 @@ func TestAliveFile(t *testing.T) {
 	taken := testutil.Must(net.Listen("tcp", "127.0.0.1:0"))
 	t.Cleanup(func() { taken.Close() })
 	for _, c := range box.Table(`
-		case        | faults    | flags          | command                  | code
-		as root     |           |                |                          | 7
-		as a user   | uid=65534 |                |                          | 7
+		case        | faults    | flags          | command               | code
+		as root     |           |                |                       | 7
+		as a user   | uid=65534 |                |                       | 7
 		killed      |           |                | sh -c 'kill -KILL $$' | 137
-		missing     |           |                | /no/such/program         | 127
-		refused     |           |                | /etc/passwd              | 126
-		port in use |           | --health=TAKEN | echo started             | 125
-		lingering   |           | --linger=1     | sh -c 'sleep 1000 &'     | 0
+		missing     |           |                | /no/such/program      | 127
+		refused     |           |                | /etc/passwd           | 126
+		port in use |           | --health=TAKEN | echo started          | 125
+		lingering   |           | --linger=1     | sh -c 'sleep 1000 &'  | 0
 	`) {
 		t.Run(c["case"], func(t *testing.T) {
 			t.Parallel()
