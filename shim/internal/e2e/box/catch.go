@@ -165,7 +165,7 @@ func (c *catcher) listen(address string) net.Listener {
 }
 
 // answer accepts connections, and replies "ok" to every line: to "wait" at the command
-// "reply", to a line that begins with "-" never.
+// "reply", to a line that begins with "-" never. After "bye" the server closes the connection.
 func (c *catcher) answer(l net.Listener) {
 	for {
 		conn, err := l.Accept()
@@ -183,6 +183,9 @@ func (c *catcher) answer(l net.Listener) {
 					<-c.replies
 				}
 				fmt.Fprintln(conn, "ok")
+				if in.Text() == "bye" {
+					return
+				}
 			}
 		}()
 	}

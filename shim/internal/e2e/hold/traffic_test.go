@@ -2,6 +2,7 @@ package hold_test
 
 import (
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,8 +22,11 @@ func TestUntilTimeWait(t *testing.T) {
 			n := box.NewNetwork(t)
 			b := box.Setup{Faults: faults, Network: n}.Catch(t, flags+"--until=quiet", "127.0.0.1:0")
 			for range 2000 {
-				b.ShortConn("127.0.0.1")
 				b.Dial("127.0.0.1").Ask("hello")
+				c := b.Dial("127.0.0.1")
+				c.Ask("bye") // TIME_WAIT is at the end that closes first
+				io.Copy(io.Discard, c)
+				c.Close()
 			}
 			var wait int
 			for _, line := range box.ReadLines(fmt.Sprintf("/proc/%d/net/sockstat", b.Pid())) {

@@ -22,8 +22,7 @@ func startShell(t *testing.T) *box.Screen {
 
 // catchOnTerminal runs lameduck with the catch helper on a terminal.
 func catchOnTerminal(t *testing.T, pid1 bool, flags string) *box.Screen {
-	s := box.OnTerminal(t, pid1, append(append(append([]string{box.Binary}, box.Words(flags)...), "--"),
-		box.Helper("catch")...)...)
+	s := box.OnTerminal(t, pid1, box.Lameduck(flags, box.Helper("catch")...)...)
 	s.WaitFor("ready")
 	return s
 }
