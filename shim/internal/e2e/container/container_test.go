@@ -164,7 +164,6 @@ func containerCodes(t *testing.T, p *podman) {
 	c.WantExit(143)
 	p.run(t, "localhost/lameduck", "/no-such-program").WantExit(127)
 	p.run(t, "localhost/lameduck", "/sbin").WantExit(126)
-	p.run(t, "localhost/docker", "/sbin").WantExit(126)
 }
 
 // Flags of podman run for a hold: shortHold ends by itself, after one second; longHold is
