@@ -2,6 +2,9 @@ package sigcatch
 
 import (
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
@@ -20,5 +23,19 @@ func TestUncatchable(t *testing.T) {
 		if has := catchable().Has(s); has != (!want.Has(s) || s == sig.CHLD) {
 			t.Errorf("catchable has %v: %v", s, has)
 		}
+	}
+}
+
+// TestTimeout: a wait ends at an absolute time, so that the process may be stopped, frozen or
+// starved for any time before it begins to wait.
+func TestTimeout(t *testing.T) {
+	op, limit := timeout(time.Now().Add(time.Hour))
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		t.Fatal(err)
+	}
+	left := time.Duration(limit.Nano() - now.Nano())
+	if op != futexWaitUntil || left > time.Hour || left < time.Hour-time.Minute {
+		t.Errorf("operation %d until %v from now, want an absolute time in an hour", op, left)
 	}
 }

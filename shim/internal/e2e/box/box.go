@@ -84,7 +84,8 @@ func (s Setup) Start(t *testing.T, words ...string) *Box {
 	}
 	b := &Box{T: t, Cmd: exec.Command(words[0], words[1:]...), network: s.Network}
 	b.Cmd.SysProcAttr = attr
-	b.Cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0", "LAMEDUCK_LOG_FORMAT=json"}, s.Env...)
+	b.Cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0", "LAMEDUCK_LOG_FORMAT=json"},
+		s.Env...)
 	b.Stdin = testutil.Must(b.Cmd.StdinPipe())
 	b.Out, b.Err = newLines(t, testutil.Must(b.Cmd.StdoutPipe())), newLines(t, testutil.Must(b.Cmd.StderrPipe()))
 	if s.Change != nil {

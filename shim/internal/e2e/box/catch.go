@@ -117,8 +117,8 @@ func openConn(address string) net.Conn {
 
 // serve replies to lines at an address: of TCP, or of another network if the address begins
 // with its name and a colon. Sockets of other kinds do not answer: "elsewhere" is a server in
-// another network namespace, "client" has sockets that serve nobody, "hung" is a server that
-// accepts nothing, and "fd" one on an inherited descriptor.
+// another network namespace, "client" has sockets that serve nobody,
+// and "fd" is a server on an inherited descriptor.
 func (c *catcher) serve(address string) {
 	kind, rest, _ := strings.Cut(address, ":")
 	switch kind {
@@ -149,8 +149,6 @@ func (c *catcher) serve(address string) {
 		testutil.Must(unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0))
 	case "fd":
 		go c.answer(testutil.Must(net.FileListener(os.NewFile(3, "listener"))))
-	case "hung":
-		c.listen(rest)
 	default:
 		go c.answer(c.listen(address))
 	}
@@ -167,7 +165,8 @@ func (c *catcher) listen(address string) net.Listener {
 }
 
 // answer accepts connections, and replies "ok" to every line: to "wait" at the command
-// "reply", to "later" after 20 ms, to a line that begins with "-" never.
+// "reply", to "later" after 20 ms, to a line that begins with "-" never. After "bye" the server
+// closes the connection.
 func (c *catcher) answer(l net.Listener) {
 	for {
 		conn, err := l.Accept()
@@ -188,6 +187,9 @@ func (c *catcher) answer(l net.Listener) {
 					time.Sleep(20 * time.Millisecond) // work
 				}
 				fmt.Fprintln(conn, "ok")
+				if in.Text() == "bye" {
+					return
+				}
 			}
 		}()
 	}

@@ -2,7 +2,6 @@ package box
 
 import (
 	"bufio"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -114,6 +113,6 @@ func (l *Lines) Texts() (texts []string) {
 func (l *Lines) Want(want ...string) {
 	l.t.Helper()
 	if got := l.Texts(); !slices.Equal(got, want) {
-		l.t.Errorf("lines %v, want %v", fmt.Sprintf("%q", got), fmt.Sprintf("%q", want))
+		l.t.Errorf("lines %q, want %q", got, want)
 	}
 }

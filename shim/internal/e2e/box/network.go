@@ -106,7 +106,7 @@ func (n *Network) Dial(t *testing.T, address string) *Client {
 	return &Client{conn, t, bufio.NewScanner(conn)}
 }
 
-// Listen starts a server in the network that replies to every line.
+// Listen returns a listener in the network, which accepts nothing.
 func (n *Network) Listen(t *testing.T) net.Listener {
 	t.Helper()
 	var l net.Listener

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
@@ -132,4 +134,20 @@ func zombies() {
 		}
 	}
 	Die(fmt.Errorf("%d processes are left: %q", len(left), left))
+}
+
+// FillPipe writes until a write would block.
+func FillPipe(t *testing.T, w *os.File) {
+	fd := int(w.Fd())
+	unix.SetNonblock(fd, true)
+	defer unix.SetNonblock(fd, false)
+	for size := 4096; size > 0; size /= 8 {
+		var err error
+		for err == nil || err == unix.EINTR {
+			_, err = unix.Write(fd, make([]byte, size))
+		}
+		if err != unix.EAGAIN {
+			t.Error(err)
+		}
+	}
 }

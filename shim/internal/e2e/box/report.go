@@ -30,7 +30,6 @@ type Report struct {
 	ExitSignal      string `json:"exit_signal"`
 	GraceUsedMS     int    `json:"grace_used_ms"`
 	GraceAssumed    bool   `json:"grace_assumed"`
-	Lull            *bool
 	Sent            []struct {
 		Signal string
 		AtMS   int `json:"at_ms"`

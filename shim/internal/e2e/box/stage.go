@@ -71,7 +71,8 @@ var faults = map[string]func(value string){
 		Die(unix.Unshare(unix.CLONE_NEWNET))
 		Die(netns.Up())
 	},
-	"no-netlink": func(string) { denyCall(unix.SYS_SOCKET, firstArg, unix.AF_NETLINK, unix.EPROTONOSUPPORT) }, // as gVisor does
+	// as gVisor does
+	"no-netlink": func(string) { denyCall(unix.SYS_SOCKET, firstArg, unix.AF_NETLINK, unix.EPROTONOSUPPORT) },
 	// Binding a netlink socket is what joins multicast groups. The length of the address
 	// tells bind(2) of a netlink socket from others.
 	"no-groups": func(string) { denyCall(unix.SYS_BIND, thirdArg, unix.SizeofSockaddrNetlink, unix.EPERM) },
@@ -156,11 +157,13 @@ func denyCall(number, arg, value uint32, errno unix.Errno) {
 // and system calls that older kernels and profiles lack.
 func denySyscalls() {
 	filter := []unix.SockFilter{loadWord(syscallNumber), ifEqual(unix.SYS_CLONE3, 1), failWith(unix.ENOSYS)}
-	for _, number := range []uint32{unix.SYS_PWRITEV2, unix.SYS_PERSONALITY, unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_MOUNT,
+	for _, number := range []uint32{unix.SYS_PWRITEV2, unix.SYS_PERSONALITY, unix.SYS_UNSHARE, unix.SYS_SETNS,
+		unix.SYS_MOUNT,
 		unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_IO_URING_SETUP, unix.SYS_PTRACE, unix.SYS_PIDFD_OPEN, unix.SYS_CLOSE_RANGE} {
 		filter = append(filter, ifEqual(number, 1), failWith(unix.EPERM))
 	}
-	filterSyscalls(append(filter, ifEqual(unix.SYS_PRCTL, 3), loadWord(firstArg), ifEqual(unix.PR_SET_CHILD_SUBREAPER, 1), failWith(unix.EPERM), allow)...)
+	filterSyscalls(append(filter, ifEqual(unix.SYS_PRCTL, 3), loadWord(firstArg),
+		ifEqual(unix.PR_SET_CHILD_SUBREAPER, 1), failWith(unix.EPERM), allow)...)
 }
 
 // filterSyscalls installs a seccomp filter for this thread.

@@ -57,10 +57,12 @@ func newPodman(t *testing.T) *podman {
 	t.Helper()
 	box.Needs(t, "podman", "runc", "conmon", "go", "tar")
 	dir := testutil.Must(os.MkdirTemp("", "podman")) // the path of t.TempDir is too long for podman's sockets
-	p := &podman{words: []string{"env", "HOME=" + dir, "CONTAINERS_CONF=" + testutil.Path("shim/internal/e2e/container/testdata/containers.conf"),
+	p := &podman{words: []string{"env", "HOME=" + dir, "CONTAINERS_CONF=" +
+		testutil.Path("shim/internal/e2e/container/testdata/containers.conf"),
 		"podman", "--root", dir + "/root", "--runroot", dir + "/run", "--tmpdir", dir + "/tmp"}}
 	t.Cleanup(func() {
-		for _, words := range [][]string{{"pod", "rm", "-a", "-f", "-t", "0"}, {"rm", "-a", "-f", "-t", "0"}, {"rmi", "-a", "-f"}} {
+		for _, words := range [][]string{{"pod", "rm", "-a", "-f", "-t", "0"}, {"rm", "-a", "-f", "-t", "0"},
+			{"rmi", "-a", "-f"}} {
 			p.call(t, words...)
 		}
 		unix.Unmount(dir+"/root/overlay", unix.MNT_DETACH)
@@ -70,7 +72,8 @@ func newPodman(t *testing.T) *podman {
 	})
 	build := exec.Command("go", "test", "-c", "-ldflags=-s -w", "-o", dir+"/helper", ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	for _, cmd := range []*exec.Cmd{build, exec.Command("testdata/images.sh", append([]string{box.Binary, dir}, p.words...)...)} {
+	for _, cmd := range []*exec.Cmd{build, exec.Command("testdata/images.sh",
+		append([]string{box.Binary, dir}, p.words...)...)} {
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Skipf("cannot make images: %v\n%s", err, out)
 		}
@@ -102,7 +105,8 @@ type container struct {
 // lifetime. words are flags of podman run, the image, and the command.
 func (p *podman) command(words ...string) (name string, call []string) {
 	name = fmt.Sprintf("c%d", p.n.Add(1))
-	return name, slices.Concat(p.words, []string{"run", "-i", "--timeout", "60", "-e", "LAMEDUCK_LOG_FORMAT=json", "--name", name}, words)
+	return name, slices.Concat(p.words, []string{"run", "-i", "--timeout", "60", "-e", "LAMEDUCK_LOG_FORMAT=json",
+		"--name", name}, words)
 }
 
 // run starts a container.
@@ -160,7 +164,6 @@ func containerCodes(t *testing.T, p *podman) {
 	c.WantExit(143)
 	p.run(t, "localhost/lameduck", "/no-such-program").WantExit(127)
 	p.run(t, "localhost/lameduck", "/sbin").WantExit(126)
-	p.run(t, "localhost/docker", "/sbin").WantExit(126)
 }
 
 // Flags of podman run for a hold: shortHold ends by itself, after one second; longHold is
@@ -208,7 +211,8 @@ func (c *container) wantHold(trigger sig.Signal) {
 	c.Out.Wait("got USR1")
 	c.Exit()
 	done()
-	if r := c.Report(); r.Trigger != trigger.String() || r.Ended != "elapsed" || r.HeldMS < 1000 || r.Signals() != "USR1" || r.ExitCode != 7 {
+	if r := c.Report(); r.Trigger != trigger.String() || r.Ended != "elapsed" || r.HeldMS < 1000 ||
+		r.Signals() != "USR1" || r.ExitCode != 7 {
 		c.T.Errorf("report %+v", r)
 	}
 	c.Out.Want("ready", "got USR1")
@@ -228,7 +232,8 @@ func containerInit(t *testing.T, p *podman) {
 		pids := c.pids()
 		call := box.ReadLines(fmt.Sprintf("/proc/%d/cmdline", pids[0]))
 		env := strings.Join(box.ReadLines(fmt.Sprintf("/proc/%d/environ", pids[1])), " ")
-		if !slices.Equal(call, append([]string{init, "--"}, catch...)) || strings.Contains(env, "LAMEDUCK_") || !strings.Contains(env, "CATATONIT_X=1") {
+		if !slices.Equal(call, append([]string{init, "--"}, catch...)) || strings.Contains(env, "LAMEDUCK_") ||
+			!strings.Contains(env, "CATATONIT_X=1") {
 			t.Errorf("PID 1 is %q, the command's environment %s", call, env)
 		}
 		c.wantHold(sig.TERM)
@@ -250,7 +255,8 @@ func containerHardened(t *testing.T, p *podman) {
 			t.Parallel()
 			c := p.catch(t, shortHold+flags+"localhost/lameduck")
 			for _, pid := range c.pids() {
-				lines := append(box.ReadLines(fmt.Sprintf("/proc/%d/status", pid)), box.ReadLines(fmt.Sprintf("/proc/%d/mountinfo", pid))...)
+				lines := append(box.ReadLines(fmt.Sprintf("/proc/%d/status", pid)),
+					box.ReadLines(fmt.Sprintf("/proc/%d/mountinfo", pid))...)
 				if !strings.Contains(strings.Join(lines, "\n"), shows) {
 					t.Errorf("process %d is without %q", pid, shows)
 				}
@@ -264,9 +270,12 @@ func containerHardened(t *testing.T, p *podman) {
 // container's requests prolong the hold until the last. Connections between other
 // containers do not count.
 func containerUntil(t *testing.T, p *podman) {
-	p.call(t, box.Words("pod create --name until --network none --share net --infra-name until-infra --infra-command /pause --infra-image localhost/pause")...)
+	const pod = "pod create --name until --network none --share net " +
+		"--infra-name until-infra --infra-command /pause --infra-image localhost/pause"
+	p.call(t, box.Words(pod)...)
 	begin := func(image string, addresses ...string) *container {
-		call := box.Words("--pod until --user=65534:65534 --cap-drop=ALL --security-opt=no-new-privileges localhost/" + image)
+		call := box.Words("--pod until --user=65534:65534 --cap-drop=ALL --security-opt=no-new-privileges localhost/" +
+			image)
 		c := p.run(t, slices.Concat(call, catch, addresses)...)
 		c.Ready()
 		return c

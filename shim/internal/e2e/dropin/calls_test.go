@@ -79,7 +79,8 @@ func runCall(t *testing.T, call, init, dir string) (code int, out string) {
 func oddPrograms(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range map[string]string{"script": "echo script $1\n", "empty": "", "lost": "#!/no/interpreter\n", "plain": ""} {
+	for name, text := range map[string]string{"script": "echo script $1\n", "empty": "", "lost": "#!/no/interpreter\n",
+		"plain": ""} {
 		testutil.WriteFile(t, filepath.Join(dir, name), text)
 		if name != "plain" {
 			os.Chmod(filepath.Join(dir, name), 0o755)

@@ -13,19 +13,27 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-// TestDropinInheritsSignals: the commands of tini and catatonit start with the blocked and
-// ignored signals of the init. dumb-init resets all of them but ignored real-time signals.
+// TestDropinInheritsSignals: the commands of lameduck, tini and catatonit start with the blocked
+// and ignored signals of the init. dumb-init resets all of them but ignored real-time signals.
 func TestDropinInheritsSignals(t *testing.T) {
 	box.Needs(t, "bash")
 	none, internal := sig.Set(0), sig.SetOf(32, 33)
-	for _, name := range []string{"tini", "catatonit", "dumb-init"} {
+	most := ^sig.SetOf(32, 33, sig.KILL, sig.STOP)
+	for _, name := range []string{"lameduck", "tini", "catatonit", "dumb-init"} {
 		onEachInit(t, name, func(t *testing.T, init string) {
 			for _, c := range []struct{ blocked, ignored sig.Set }{
 				{none, none},
+				{none, sig.SetOf(sig.CHLD)},
+				{sig.SetOf(sig.CHLD), none},
+				{most, most},
 				{sig.SetOf(sig.TERM, sig.USR1, 37), none},
 				{none, sig.SetOf(sig.HUP, sig.INT)},
-				{sig.SetOf(sig.TTIN, 4, sig.TERM, sig.CHLD), sig.SetOf(sig.TTOU, 11, sig.INT, sig.PIPE, sig.URG, 40)}, // tini's own test, and more
+				// tini's own test, and more
+				{sig.SetOf(sig.TTIN, 4, sig.TERM, sig.CHLD), sig.SetOf(sig.TTOU, 11, sig.INT, sig.PIPE, sig.URG, 40)},
 			} {
+				if !isLameduck(init) && (c.ignored.Has(sig.CHLD) || c.blocked == most) {
+					continue // inits hang on an ignored CHLD
+				}
 				// lameduck's second stage blocks and ignores the signals.
 				stage := fmt.Sprintf(`exec -a lameduck-stage %s 99 0 %x %x "$@"`, box.Binary, uint64(c.blocked), uint64(c.ignored))
 				out := testutil.Must(exec.Command("bash", "-c", stage, "bash", init, "--", "cat", "/proc/self/status").Output())
@@ -49,7 +57,7 @@ func TestDropinInheritsSignals(t *testing.T) {
 // shares the group and session of the init.
 func TestDropinGroups(t *testing.T) {
 	for call, want := range map[string][2]bool{
-		"tini --": {true, false}, "catatonit --": {true, false}, "dumb-init --": {true, true},
+		"lameduck --": {true, false}, "tini --": {true, false}, "catatonit --": {true, false}, "dumb-init --": {true, true},
 		"dumb-init -c": {false, false}, "DUMB_INIT_SETSID=0 dumb-init": {false, false},
 	} {
 		onEachCall(t, call, func(t *testing.T, s box.Setup, flags string) {
@@ -92,19 +100,25 @@ func TestDropinOrphans(t *testing.T) {
 // variable, lameduck under the name tini in any case, and under the name dumb-init only if
 // told to.
 func TestDropinSubreaper(t *testing.T) {
-	for call, adopts := range map[string]bool{
-		"tini -s --": true, "TINI_SUBREAPER= tini --": true, "TINI_SUBREAPER=0 tini --": true, "catatonit --": true,
-		"dumb-init --": false, "dumb-init -c --": false, "LAMEDUCK_SUBREAPER=true dumb-init --": true,
-	} {
-		onEachCall(t, call, func(t *testing.T, s box.Setup, flags string) {
-			if strings.HasPrefix(call, "LAMEDUCK") && !isLameduck(s.Init) {
+	for _, c := range box.Table(`
+		call                                 | adopts
+		tini -s --                           | yes
+		TINI_SUBREAPER= tini --              | yes
+		TINI_SUBREAPER=0 tini --             | yes
+		catatonit --                         | yes
+		dumb-init --                         |
+		dumb-init -c --                      |
+		LAMEDUCK_SUBREAPER=true dumb-init -- | yes
+	`) {
+		onEachCall(t, c["call"], func(t *testing.T, s box.Setup, flags string) {
+			if strings.HasPrefix(c["call"], "LAMEDUCK") && !isLameduck(s.Init) {
 				t.Skip("the init has no such variable")
 			}
 			family := append([]string{"sh", "-c", `echo "init $PPID"; ( "$@" & ); read end`, "sh"}, box.Helper("orphan")...)
 			words := append([]string{s.Init}, append(box.Words(flags), family...)...)
 			b := box.Boot(t, "", append(append([]string{"env"}, s.Env...), words...)...)
 			want := strings.TrimPrefix(b.Out.Wait("init ").Text, "init ")
-			if !adopts {
+			if c["adopts"] == "" {
 				want = "1"
 			}
 			if got := b.Out.Wait("orphan ").Text; got != "orphan "+want {
@@ -133,7 +147,8 @@ func TestDropinWarnReaped(t *testing.T) {
 // like any other signal.
 func TestDropinParentDeath(t *testing.T) {
 	onEachInit(t, "tini", func(t *testing.T, init string) {
-		words := append([]string{"sh", "-c", `exec 3<&0; "$@" <&3 & wait`, "sh", init, "-s", "-p", "SIGUSR1", "--"}, box.Helper("catch")...)
+		words := append([]string{"sh", "-c", `exec 3<&0; "$@" <&3 & wait`, "sh", init, "-s", "-p", "SIGUSR1", "--"},
+			box.Helper("catch")...)
 		b := box.Setup{Outside: true}.Start(t, words...)
 		b.Ready()
 		b.Cmd.Process.Kill()
@@ -150,7 +165,8 @@ func TestDropinMayNotSignal(t *testing.T) {
 	box.NeedsRoot(t)
 	for _, name := range []string{"tini", "dumb-init", "catatonit"} {
 		onEachInit(t, name, func(t *testing.T, init string) {
-			b := box.Setup{Outside: true}.Start(t, "setpriv", "--bounding-set", "-kill", init, "--", "setpriv", "--reuid", "65534", "--clear-groups",
+			b := box.Setup{Outside: true}.Start(t, "setpriv", "--bounding-set", "-kill", init, "--", "setpriv", "--reuid",
+				"65534", "--clear-groups",
 				"sh", "-c", "echo ready; read x; exit 5")
 			b.Ready()
 			b.Signal(sig.USR1)
@@ -171,7 +187,8 @@ func TestDropinMayNotSignal(t *testing.T) {
 // TestDropinHold: under the name of an init, lameduck holds as LAMEDUCK_* variables say: an
 // init that a runtime injects gets no flags. The command gets all other variables.
 func TestDropinHold(t *testing.T) {
-	env := []string{"LAMEDUCK_DELAY=15", "LAMEDUCK_GRACE_PERIOD=60", "LAMEDUCK_REWRITE=TERM:USR2", "TINI_SUBREAPER=", "DUMB_INIT_DEBUG=0", "APP=1"}
+	env := []string{"LAMEDUCK_DELAY=15", "LAMEDUCK_GRACE_PERIOD=60", "LAMEDUCK_REWRITE=TERM:USR2", "TINI_SUBREAPER=",
+		"DUMB_INIT_DEBUG=0", "APP=1"}
 	for name, flags := range map[string]string{
 		"docker-init": "--", "tini": "-s --", "tini-static": "--", "podman-init": "--", "catatonit": "-g --", "dumb-init": "-c -r 15:12 --",
 	} {

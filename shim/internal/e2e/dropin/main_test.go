@@ -15,7 +15,8 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-var originals = flag.Bool("rivals", true, "run the tests of the drop-in names on the installed tini, dumb-init and catatonit too")
+var originals = flag.Bool("rivals", true,
+	"run the tests of the drop-in names on the installed tini, dumb-init and catatonit too")
 
 func TestMain(m *testing.M) { box.Main(m, nil) }
 
@@ -68,4 +69,5 @@ func isLameduck(init string) bool {
 }
 
 // modes are the calls of inits that change how the init treats processes and signals.
-var modes = []string{"tini -s --", "tini -s -g --", "dumb-init --", "dumb-init -c --", "catatonit --", "catatonit -g --"}
+var modes = []string{"tini -s --", "tini -s -g --", "dumb-init --", "dumb-init -c --", "catatonit --",
+	"catatonit -g --"}

@@ -76,29 +76,30 @@ func TestDropinSignaled(t *testing.T) {
 }
 
 // TestDropinRewrites: signals sent to dumb-init with --rewrite, and the resulting signals at
-// the command.
+// the command. The last rewrite of a signal wins, and rewrites do not chain.
 func TestDropinRewrites(t *testing.T) {
-	for flags, steps := range map[string]string{
-		"-r 15:3":               "TERM>QUIT INT>INT",
-		"-r 15:2 -r 2:1":        "TERM>INT INT>HUP", // no chaining
-		"-r 15:2 -r 2:15":       "TERM>INT INT>TERM",
-		"-r 15:1 -r 15:3":       "TERM>QUIT", // the last rewrite wins
-		"-r 15:0 -r 15:3":       "TERM>QUIT",
-		"-r 15:15":              "TERM>TERM",
-		"-r 1:31 -r 31:1":       "HUP>SYS SYS>HUP",
-		"-r 15:0":               "TERM> TERM>",
-		"-r 17:10":              "CHLD> CHLD>",
-		"-r 20:10 -r 21:12":     "TSTP>USR1 TTIN>USR2",
-		"-r 22:0":               "TTOU>",
-		"-c -r 15:2":            "TERM>INT",
-		"-c -r 20:10":           "TSTP>USR1 TTIN>TTIN TTOU>TTOU",
-		"--single-child --":     "TERM>TERM TSTP>TSTP",
-		"--rewrite=10:12 -r1:2": "USR1>USR2 HUP>INT",
-	} {
-		onEachCall(t, "dumb-init "+flags, func(t *testing.T, s box.Setup, flags string) {
+	for _, c := range box.Table(`
+		flags                 | signals
+		-r 15:3               | TERM>QUIT INT>INT
+		-r 15:2 -r 2:1        | TERM>INT INT>HUP
+		-r 15:2 -r 2:15       | TERM>INT INT>TERM
+		-r 15:1 -r 15:3       | TERM>QUIT
+		-r 15:0 -r 15:3       | TERM>QUIT
+		-r 15:15              | TERM>TERM
+		-r 1:31 -r 31:1       | HUP>SYS SYS>HUP
+		-r 15:0               | TERM> TERM>
+		-r 17:10              | CHLD> CHLD>
+		-r 20:10 -r 21:12     | TSTP>USR1 TTIN>USR2
+		-r 22:0               | TTOU>
+		-c -r 15:2            | TERM>INT
+		-c -r 20:10           | TSTP>USR1 TTIN>TTIN TTOU>TTOU
+		--single-child --     | TERM>TERM TSTP>TSTP
+		--rewrite=10:12 -r1:2 | USR1>USR2 HUP>INT
+	`) {
+		onEachCall(t, "dumb-init "+c["flags"], func(t *testing.T, s box.Setup, flags string) {
 			b := s.Catch(t, flags)
 			want := []string{"ready"}
-			for _, step := range strings.Fields(steps) {
+			for _, step := range strings.Fields(c["signals"]) {
 				from, to, _ := strings.Cut(step, ">")
 				b.Signal(testutil.Must(sig.Parse(from)))
 				if to == "" { // nothing arrives for a dropped signal: RTMAX, sent later, arrives after all others
@@ -120,14 +121,22 @@ const groupScript = `trap 'echo first; [ "$0" = wait ] && wait; exit 5' USR1
 
 // TestDropinGroup: whether a signal goes to the command or to the command's process group.
 func TestDropinGroup(t *testing.T) {
-	for call, group := range map[string]bool{
-		"tini --": false, "tini -g --": true, "TINI_KILL_PROCESS_GROUP= tini --": true, "TINI_KILL_PROCESS_GROUP=0 tini --": true,
-		"dumb-init": true, "dumb-init -c": false, "DUMB_INIT_SETSID=0 dumb-init": false, "DUMB_INIT_SETSID=1 dumb-init": true,
-		"catatonit --": false, "catatonit -g --": true,
-	} {
-		onEachCall(t, call, func(t *testing.T, s box.Setup, flags string) {
+	for _, c := range box.Table(`
+		call                              | signals
+		tini --                           | command
+		tini -g --                        | group
+		TINI_KILL_PROCESS_GROUP= tini --  | group
+		TINI_KILL_PROCESS_GROUP=0 tini -- | group
+		dumb-init                         | group
+		dumb-init -c                      | command
+		DUMB_INIT_SETSID=0 dumb-init      | command
+		DUMB_INIT_SETSID=1 dumb-init      | group
+		catatonit --                      | command
+		catatonit -g --                   | group
+	`) {
+		onEachCall(t, c["call"], func(t *testing.T, s box.Setup, flags string) {
 			last, want := "exit", []string{"first", "ready"}
-			if group {
+			if c["signals"] == "group" {
 				last, want = "wait", []string{"first", "ready", "second"}
 			}
 			b := s.Boot(t, flags, "sh", "-c", groupScript, last)

@@ -35,8 +35,12 @@ func TestFullPids(t *testing.T) {
 func fillPids(t *testing.T, when, faults string, stuck bool) {
 	group, health := box.NewCgroup(t, "pids"), box.FreeAddr()
 	r, w := pipeEnds(t, "pipe")
-	b := box.Setup{Faults: faults + cgroupFault(group), Change: func(cmd *exec.Cmd) { cmd.Stderr = w }}.
-		Boot(t, "-d 1 --until=quiet --quiet-for=0.5 -r 35:0,36:0 --log-level=debug --on-stop='sleep 0.1' --health="+health, box.Helper("sturdy")...)
+	flags := "-d 1 --until=quiet --quiet-for=0.5 -r 35:0,36:0 --log-level=debug --health=" + health
+	if when == "before the trigger" {
+		flags += " --on-stop=true" // cannot run
+	}
+	b := box.Setup{Faults: faults + cgroupFault(group), Change: func(cmd *exec.Cmd) { cmd.Stderr = w }}.Boot(t, flags,
+		box.Helper("sturdy")...)
 	b.Ready()
 	before := threads(b)
 	group.Set(t, "pids.max", group.Get(t, "pids.current")+20)
@@ -49,7 +53,7 @@ func fillPids(t *testing.T, when, faults string, stuck bool) {
 			t.Errorf("the cgroup has %d of %d processes, want it full", now, limit)
 		}
 		if stuck {
-			fillPipe(t, w)
+			box.FillPipe(t, w)
 		} else {
 			go io.Copy(io.Discard, r)
 		}
@@ -76,7 +80,8 @@ func TestHoldFullPids(t *testing.T) {
 	t.Parallel()
 	group := box.NewCgroup(t, "pids")
 	script := `("$0" hold --delay=2 --quiet-for=0.2 --grace-period=30 --log-level=debug; echo hook exited $?) & exec "$@"`
-	b := box.Setup{Faults: cgroupFault(group)}.Start(t, append([]string{"/bin/sh", "-c", script, box.Binary}, box.Helper("sturdy")...)...)
+	b := box.Setup{Faults: cgroupFault(group)}.Start(t,
+		append([]string{"/bin/sh", "-c", script, box.Binary}, box.Helper("sturdy")...)...)
 	b.Ready()
 	b.Err.Wait("holding 2 s")
 	group.Set(t, "pids.max", group.Get(t, "pids.current")+20)
@@ -111,13 +116,15 @@ func TestForkBomb(t *testing.T) {
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	group := box.NewCgroup(t, "memory")
-	for name, limit := range map[string]int{"memory.limit_in_bytes": 64 << 20, "memory.max": 64 << 20, "memory.swap.max": 0} {
+	for name, limit := range map[string]int{"memory.limit_in_bytes": 64 << 20, "memory.max": 64 << 20,
+		"memory.swap.max": 0} {
 		if group.Has(name) {
 			group.Set(t, name, limit)
 		}
 	}
 	greedy := `trap 'echo got TERM; read x; exit 7' TERM; (while :; do "$@"; echo "hog $?"; done) & echo ready; wait`
-	b := box.Setup{Faults: cgroupFault(group)}.Boot(t, "-d 1", append([]string{"sh", "-c", greedy, "sh"}, box.Helper("hog")...)...)
+	b := box.Setup{Faults: cgroupFault(group)}.Boot(t, "-d 1",
+		append([]string{"sh", "-c", greedy, "sh"}, box.Helper("hog")...)...)
 	b.Out.WaitNth(3, "hog 137")
 	wantTERM(b, func() { b.Out.WaitNth(6, "hog 137") })
 	b.Out.WaitNth(9, "hog 137")
@@ -131,11 +138,11 @@ func TestLeast(t *testing.T) {
 	box.Needs(t, "prlimit")
 	prlimit := testutil.Must(exec.LookPath("prlimit"))
 	for i, c := range box.Table(`
-		faults     | processes | flags
-		           | 12        |
-		           | 14        | --until=quiet --grace-period=30 --health=127.0.0.1:9753
-		           | 14        | --until=quiet --grace-period=30 --preset=auto
-		ignore=INT,| 18        |
+		faults      | processes | flags
+		            | 12        |
+		            | 14        | --until=quiet --grace-period=30 --health=127.0.0.1:9753
+		            | 14        | --until=quiet --grace-period=30 --preset=auto
+		ignore=INT, | 18        |
 	`) {
 		for range 20 {
 			faults := fmt.Sprintf("%snproc=%s,uid=%d", c["faults"], c["processes"], 61300+i) // a user without processes
@@ -158,7 +165,8 @@ func TestSecondStagePids(t *testing.T) {
 		out, _ := cmd.CombinedOutput()
 		code, stderr := cmd.ProcessState.ExitCode(), string(out)
 		switch {
-		case code == 125 && strings.HasSuffix(stderr, "raise the limit of processes (pids.max, RLIMIT_NPROC), if there is one\n"):
+		case code == 125 && strings.HasSuffix(stderr,
+			"raise the limit of processes (pids.max, RLIMIT_NPROC), if there is one\n"):
 			refused++ // above this line are messages of Go's runtime
 		case code == 125 && strings.Count(stderr, "\n") == 1: // no room for the fork
 		case code == 0 && refused > 0:
@@ -192,7 +200,8 @@ func fillArguments(cmd *exec.Cmd, left int) (n int) {
 	return n
 }
 
-// TestLongArguments: arguments as long as the kernel allows reach the command. If lameduck's own fit and the command's do not, lameduck exits with 126.
+// TestLongArguments: arguments as long as the kernel allows reach the command. If lameduck's own
+// fit and the command's do not, lameduck exits with 126.
 func TestLongArguments(t *testing.T) {
 	t.Run("arguments", func(t *testing.T) {
 		t.Parallel()
@@ -265,12 +274,13 @@ var optionalSyscalls = []int{
 // needed to start the command, lameduck exits with 126 and one line. The command is a
 // program without a loader, which needs none of the calls.
 func TestDeniedSyscalls(t *testing.T) {
-	program := box.PauseProgram(t)
+	program := box.Assemble(t, "testdata/pause.s")
 	for _, number := range optionalSyscalls {
 		for _, errno := range []unix.Errno{unix.EPERM, unix.ENOSYS} {
 			t.Run(fmt.Sprintf("%d, %s", number, unix.ErrnoName(errno)), func(t *testing.T) {
 				t.Parallel()
-				b := box.Setup{Faults: fmt.Sprintf("deny=%d:%d", number, int(errno))}.Boot(t, "-d 0.3 --until=quiet --quiet-for=0.3 --linger=1", program)
+				b := box.Setup{Faults: fmt.Sprintf("deny=%d:%d", number, int(errno))}.Boot(t,
+					"-d 0.3 --until=quiet --quiet-for=0.3 --linger=1", program)
 				testutil.Eventually(t, "the command runs, or lameduck has ended", func() bool {
 					pids := box.Children(b.Pid())
 					if len(pids) != 1 {

@@ -22,7 +22,8 @@ func TestMain(m *testing.M) {
 func hog([]string) {
 	box.Die(os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0))
 	for {
-		chunk, err := unix.Mmap(-1, 0, 1<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_POPULATE)
+		chunk, err := unix.Mmap(-1, 0, 1<<20, unix.PROT_READ|unix.PROT_WRITE,
+			unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_POPULATE)
 		box.Die(err)
 		chunk[0] = 1
 	}
@@ -43,28 +44,13 @@ func pipeEnds(t *testing.T, kind string) (r, w *os.File) {
 	return r, w
 }
 
-// fillPipe writes until a write would block.
-func fillPipe(t *testing.T, w *os.File) {
-	fd := int(w.Fd())
-	unix.SetNonblock(fd, true)
-	defer unix.SetNonblock(fd, false)
-	for size := 4096; size > 0; size /= 8 {
-		var err error
-		for err == nil || err == unix.EINTR {
-			_, err = unix.Write(fd, make([]byte, size))
-		}
-		if err != unix.EAGAIN {
-			t.Error(err)
-		}
-	}
-}
-
 // threads returns the number of lameduck's threads.
 func threads(b *box.Box) string { return box.Status(b.Pid(), "Threads") }
 
 // trap is a shell that catches TERM, for places where the test binary cannot run. It prints
 // GODEBUG and the length of its arguments.
-var trap = []string{"sh", "-c", `trap 'echo got TERM; read x; exit 7' TERM; echo "ready $GODEBUG $# ${#1}"; sleep 1000 & wait`, "sh"}
+var trap = []string{"sh", "-c",
+	`trap 'echo got TERM; read x; exit 7' TERM; echo "ready $GODEBUG $# ${#1}"; sleep 1000 & wait`, "sh"}
 
 // wantStop wants a stop with a hold of one second.
 func wantStop(b *box.Box) {

@@ -16,7 +16,8 @@ var inShell = []string{"/bin/sh", "-c", `"$@"; exit $?`, "sh"}
 // TestHold: a hook in an ordinary container holds while connections arrive, beside any PID 1
 // that does not hold by itself, and ignores variables of flags that only lameduck has.
 func TestHold(t *testing.T) {
-	for name, before := range map[string][]string{"itself": nil, "shell": inShell, "lameduck without a hold": {box.Binary, "--"}} {
+	for name, before := range map[string][]string{"itself": nil, "shell": inShell,
+		"lameduck without a hold": {box.Binary, "--"}} {
 		t.Run(name, func(t *testing.T) {
 			h := startHost(t, box.Setup{}, before, "127.0.0.1:0")
 			h.hook("env LAMEDUCK_REWRITE=TERM:USR1 LAMEDUCK_GROUP=maybe $L hold --quiet-for=1 --grace-period=30")
@@ -36,12 +37,12 @@ func TestHold(t *testing.T) {
 // TestHoldElsewhere: where PID 1 is a lameduck with a hold, the hook returns at once.
 func TestHoldElsewhere(t *testing.T) {
 	for _, c := range box.Table(`
-		case           | environment                                 | PID 1                                      | flags       | code
-		by flags       |                                             | lameduck --delay=15 --grace-period=60 --   |             | 0
-		by environment | LAMEDUCK_DELAY=15 LAMEDUCK_GRACE_PERIOD=60  | lameduck --                                |             | 0
-		by --until     |                                             | lameduck --until=quiet --grace-period=60 -- |            | 0
-		as tini        | LAMEDUCK_DELAY=15 LAMEDUCK_GRACE_PERIOD=60  | tini -g --                                 |             | 0
-		wrong flag     | LAMEDUCK_DELAY=15 LAMEDUCK_GRACE_PERIOD=60  | lameduck --                                | --dely=15   | 125
+		case           | environment      | PID 1                     | flags     | code
+		by flags       |                  | lameduck --delay=3 --     |           | 0
+		by environment | LAMEDUCK_DELAY=3 | lameduck --               |           | 0
+		by --until     |                  | lameduck --until=quiet -- |           | 0
+		as tini        | LAMEDUCK_DELAY=3 | tini -g --                |           | 0
+		wrong flag     | LAMEDUCK_DELAY=3 | lameduck --               | --dely=15 | 125
 	`) {
 		t.Run(c["case"], func(t *testing.T) {
 			before := strings.Fields(c["PID 1"])
@@ -59,18 +60,18 @@ func TestHoldElsewhere(t *testing.T) {
 // TestHoldEnds: the reasons for the end of a hook. No signals but TERM and INT end a hook.
 func TestHoldEnds(t *testing.T) {
 	for _, c := range box.Table(`
-		case          | server      | hook                                                                  | then           | at | reason
-		TERM          | 127.0.0.1:0 | $L hold --delay=15 --grace-period=60                                  | HUP USR1 WINCH TSTP PIPE TERM | | second_signal
-		INT           | 127.0.0.1:0 | $L hold --delay=15 --grace-period=60                                  | INT            |    | interrupt
-		ceiling       | 127.0.0.1:0 | $L hold --max-delay=3 --until=drained --quiet-for=1 --grace-period=30 |                | 3s | ceiling
-		no listener   |             | $L hold                                                               |                |    | no_listener
-		server killed | 127.0.0.1:0 | $L hold --delay=20 --grace-period=60 --log-level=debug                | crash          | 2s | no_listener
-		elapsed       | 127.0.0.1:0 | $L hold --until=elapsed --delay=1 --grace-period=30                   |                | 1s | elapsed
-		on-stop       |             | $L hold --on-stop=true --until=elapsed --grace-period=30              |                |    | elapsed
-		stderr full   | 127.0.0.1:0 | $L hold --delay=1 --until=elapsed --grace-period=30 2>/dev/full       |                | 1s | elapsed
-		all closed    | 127.0.0.1:0 | $L hold --delay=1 --until=elapsed --grace-period=30 <&- >&- 2>&-      |                | 1s | elapsed
-		same stderr   |             | $L hold 2>&5                                                          |                |    | no_listener
-		another user  | 127.0.0.1:0 | setpriv --reuid=65534 --clear-groups /mnt/l hold --quiet-for=1 --grace-period=30 |     | 1s |
+		case          | server      | hook                                                   | then                          | at | reason
+		TERM          | 127.0.0.1:0 | $L hold --delay=15 --grace-period=60                   | HUP USR1 WINCH TSTP PIPE TERM |    | second_signal
+		INT           | 127.0.0.1:0 | $L hold --delay=15 --grace-period=60                   | INT                           |    | interrupt
+		ceiling       | 127.0.0.1:0 | $L hold --max-delay=3 --until=drained --quiet-for=1    |                               | 3s | ceiling
+		no listener   |             | $L hold                                                |                               |    | no_listener
+		server killed | 127.0.0.1:0 | $L hold --delay=20 --grace-period=60 --log-level=debug | crash                         | 2s | no_listener
+		elapsed       | 127.0.0.1:0 | $L hold --until=elapsed --delay=1                      |                               | 1s | elapsed
+		on-stop       |             | $L hold --on-stop=true --until=elapsed                 |                               |    | elapsed
+		stderr full   | 127.0.0.1:0 | $L hold --delay=1 --until=elapsed 2>/dev/full          |                               | 1s | elapsed
+		all closed    | 127.0.0.1:0 | $L hold --delay=1 --until=elapsed <&- >&- 2>&-         |                               | 1s | elapsed
+		same stderr   |             | $L hold 2>&5                                           |                               |    | no_listener
+		another user  | 127.0.0.1:0 | $AS /mnt/l hold --quiet-for=1                          |                               | 1s |
 	`) {
 		t.Run(c["case"], func(t *testing.T) {
 			h := startHost(t, box.Setup{}, nil, strings.Fields(c["server"])...)
@@ -80,7 +81,7 @@ func TestHoldEnds(t *testing.T) {
 			if c["case"] == "another user" {
 				box.Needs(t, "setpriv")
 				box.NeedsRoot(t)
-				h.Send("mount -t tmpfs -o mode=755 tmpfs /mnt; cp $L /mnt/l") // where any user can execute programs
+				h.Send("AS='setpriv --reuid=65534 --clear-groups'; mount -t tmpfs -o mode=755 tmpfs /mnt; cp $L /mnt/l")
 			}
 			h.hook(c["hook"])
 			if c["reason"] != "" {
@@ -104,19 +105,19 @@ func TestHoldEnds(t *testing.T) {
 // holds too; with another flag it is an error.
 func TestHoldAnyway(t *testing.T) {
 	for _, c := range box.Table(`
-		hook                                   | code | lines | reason      | says
-		$L hold --quite-for=2 --quiet-for=0.2  | 125  | 3     | no_listener | did you mean --quiet-for?
-		$L hold --delay=x                      | 125  | 3     | no_listener | invalid duration
-		$L hold --rewrite TERM:USR1            | 125  | 3     | no_listener | unknown flag --rewrite
-		$L hold server                         | 125  | 3     | no_listener | unexpected argument
-		$L hold --delay=50 --grace-period=30   | 125  | 3     | no_listener | does not fit
-		env LAMEDUCK_UNTIL=x $L hold           | 125  | 3     | no_listener | invalid condition
-		$L hold --until=elapsed --quiet-for=1  | 125  | 3     | no_listener | has no effect
-		$L hold --termination-log=/proc        | 125  | 3     | no_listener | is a directory
-		$L --quiet-for=x                       | 125  | 4     | no_listener | invalid duration
-		$L --until=quiet --grace-period=60     | 0    | 3     | no_listener | no command: holding as lameduck hold
-		$L --until=quiet --preset=nginx        | 125  | 1     |             | no command to run
-		$L --untl=quiet                        | 125  | 1     |             | did you mean --until?
+		hook                                  | code | lines | reason      | says
+		$L hold --quite-for=2 --quiet-for=0.2 | 125  | 3     | no_listener | did you mean --quiet-for?
+		$L hold --delay=x                     | 125  | 3     | no_listener | invalid duration
+		$L hold --rewrite TERM:USR1           | 125  | 3     | no_listener | unknown flag --rewrite
+		$L hold server                        | 125  | 3     | no_listener | unexpected argument
+		$L hold --delay=50 --grace-period=30  | 125  | 3     | no_listener | does not fit
+		env LAMEDUCK_UNTIL=x $L hold          | 125  | 3     | no_listener | invalid condition
+		$L hold --until=elapsed --quiet-for=1 | 125  | 3     | no_listener | has no effect
+		$L hold --termination-log=/proc       | 125  | 3     | no_listener | is a directory
+		$L --quiet-for=x                      | 125  | 4     | no_listener | invalid duration
+		$L --until=quiet --grace-period=60    | 0    | 3     | no_listener | no command: holding as lameduck hold
+		$L --until=quiet --preset=nginx       | 125  | 1     |             | no command to run
+		$L --untl=quiet                       | 125  | 1     |             | did you mean --until?
 	`) {
 		t.Run(strings.ReplaceAll(c["hook"], "/", ""), func(t *testing.T) {
 			h := startHost(t, box.Setup{}, inShell)

@@ -43,7 +43,8 @@ func startHost(t *testing.T, s box.Setup, before []string, addresses ...string) 
 // hook starts a hook: a command line for a shell, in which $L is lameduck.
 func (h *hookHost) hook(line string) {
 	h.start = time.Now()
-	h.Send("{ (export LAMEDUCK_LOG_FORMAT=json; exec " + line + ") >&4 2>&4 4>&- & echo $! >$D/pid; wait $!; echo hook exited $?.; } &")
+	h.Send("{ (export LAMEDUCK_LOG_FORMAT=json; exec " + line +
+		") >&4 2>&4 4>&- & echo $! >$D/pid; wait $!; echo hook exited $?.; } &")
 }
 
 // signal sends a signal to the hook.

@@ -144,14 +144,14 @@ func podLatePort(t *testing.T, s box.Setup, _ *box.Box) {
 // those of an exec probe, unless another container is seen: they could be of any process.
 func TestUntilItself(t *testing.T) {
 	for _, c := range box.Table(`
-		case                       | talk | by   | when   | neighbor | flags                      | hold | reason
-		before                     | talk |      |        | seen     |                            | 1s   | quiet
-		later                      | talk |      | later  | seen     |                            | 1s   | quiet
-		by exec                    | talk | exec |        | seen     |                            | 1s   | quiet
-		by exec, later             | talk | exec | later  | seen     |                            | 1s   | quiet
-		short ones                 | call | exec |        |          |                            | 1s   | quiet
-		short ones, and a neighbor | call |      |        | seen     |                            | 4s   | ceiling
-		short ones of peers named  | call | exec | later  | seen     | --ignore-peer=127.0.0.0/8  | 1s   | quiet
+		case                       | talk | by   | when  | neighbor | flags                     | hold | reason
+		before                     | talk |      |       | seen     |                           | 1s   | quiet
+		later                      | talk |      | later | seen     |                           | 1s   | quiet
+		by exec                    | talk | exec |       | seen     |                           | 1s   | quiet
+		by exec, later             | talk | exec | later | seen     |                           | 1s   | quiet
+		short ones                 | call | exec |       |          |                           | 1s   | quiet
+		short ones, and a neighbor | call |      |       | seen     |                           | 4s   | ceiling
+		short ones of peers named  | call | exec | later | seen     | --ignore-peer=127.0.0.0/8 | 1s   | quiet
 	`) {
 		t.Run(c["case"], func(t *testing.T) {
 			t.Parallel()
@@ -159,11 +159,13 @@ func TestUntilItself(t *testing.T) {
 			if c["neighbor"] == "" {
 				n.Other.Close()
 			}
-			b := box.Setup{Network: n}.Catch(t, flags+"--until=quiet --max-delay=4 --log-level=debug "+c["flags"], "127.0.0.1:0")
+			b := box.Setup{Network: n}.Catch(t, flags+"--until=quiet --max-delay=4 --log-level=debug "+c["flags"],
+				"127.0.0.1:0")
 			by := b
 			if c["by"] == "exec" { // as an exec health check does
 				box.Needs(t, "nsenter")
-				by = box.Setup{Outside: true}.Start(t, append([]string{"nsenter", "-t", strconv.Itoa(b.Pid()), "-p", "-m", "-n"}, box.Helper("catch")...)...)
+				by = box.Setup{Outside: true}.Start(t, append([]string{"nsenter", "-t", strconv.Itoa(b.Pid()), "-p", "-m", "-n"},
+					box.Helper("catch")...)...)
 				by.Ready()
 			}
 			if c["when"] == "" {

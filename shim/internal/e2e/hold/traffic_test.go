@@ -2,6 +2,7 @@ package hold_test
 
 import (
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,8 +22,11 @@ func TestUntilTimeWait(t *testing.T) {
 			n := box.NewNetwork(t)
 			b := box.Setup{Faults: faults, Network: n}.Catch(t, flags+"--until=quiet", "127.0.0.1:0")
 			for range 2000 {
-				b.ShortConn("127.0.0.1")
 				b.Dial("127.0.0.1").Ask("hello")
+				c := b.Dial("127.0.0.1")
+				c.Ask("bye") // TIME_WAIT is at the end that closes first
+				io.Copy(io.Discard, c)
+				c.Close()
 			}
 			var wait int
 			for _, line := range box.ReadLines(fmt.Sprintf("/proc/%d/net/sockstat", b.Pid())) {
@@ -58,7 +62,8 @@ func TestKept(t *testing.T) {
 	for name, faults := range map[string]string{"root": "", "nobody": "uid=65534"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := box.Setup{Faults: faults, Network: box.NewNetwork(t)}.Catch(t, "--until=quiet --quiet-for=0.4 --grace-period=30", "127.0.0.1:0")
+			b := box.Setup{Faults: faults, Network: box.NewNetwork(t)}.Catch(t,
+				"--until=quiet --quiet-for=0.4 --grace-period=30", "127.0.0.1:0")
 			var ends []func()
 			for range 3 {
 				c := b.Dial("127.0.0.1")
@@ -79,8 +84,9 @@ func TestKept(t *testing.T) {
 		h := startHost(t, box.Setup{}, nil, "127.0.0.1:0")
 		end := h.Dial("127.0.0.1").KeepTalking()
 		h.hook("$L hold --quiet-for=0.4 --grace-period=30")
+		h.Out.Wait("hook exited")
+		end() // while the server still answers
 		h.wantHook(0, kept, "kept")
-		end()
 	})
 }
 
@@ -89,20 +95,21 @@ func TestKept(t *testing.T) {
 // a second TERM or INT comes. Requests on new connections are in flight like others.
 func TestLull(t *testing.T) {
 	for _, c := range box.Table(`
-		case            | flags                                     | then   | reason        | end of the search
+		case            | flags                                       | then   | reason        | end of the search
 		ceiling         | --until=quiet --quiet-for=1 --max-delay=2.5 | answer | ceiling       | 2500
-		elapsed         | --delay=1                                 | answer | elapsed       | 1500
-		settled         | --until=settled --quiet-for=1             | answer | settled       | 1500
+		elapsed         | --delay=1                                   | answer | elapsed       | 1500
+		settled         | --until=settled --quiet-for=1               | answer | settled       | 1500
 		never           | --until=quiet --quiet-for=1 --max-delay=2.5 |        | ceiling       | 2500
-		never, fixed    | --delay=1                                 |        | elapsed       | 1500
-		new connections | --delay=1                                 | ask    | elapsed       | 1500
+		never, fixed    | --delay=1                                   |        | elapsed       | 1500
+		new connections | --delay=1                                   | ask    | elapsed       | 1500
 		second signal   | --until=quiet --quiet-for=1 --max-delay=2.5 | TERM   | second_signal | 0
 		interrupted     | --until=quiet --quiet-for=1 --max-delay=2.5 | INT    | interrupt     | 0
 	`) {
 		t.Run(c["case"], func(t *testing.T) {
 			t.Parallel()
 			for range 5 { // a busy machine may delay the test's answers beyond the end of the search
-				b := box.Setup{Network: box.NewNetwork(t)}.Catch(t, "--grace-period=30 --log-level=debug "+c["flags"], "127.0.0.1:0")
+				b := box.Setup{Network: box.NewNetwork(t)}.Catch(t, "--grace-period=30 --log-level=debug "+c["flags"],
+					"127.0.0.1:0")
 				for range 2 {
 					fmt.Fprintln(b.Dial("127.0.0.1"), "wait")
 				}
@@ -133,7 +140,8 @@ func TestLull(t *testing.T) {
 				if answers && r.Sent[0].AtMS >= over {
 					continue
 				}
-				if r.Ended != c["reason"] || (r.InFlight == 0) != answers || sent.At.Before(answered) || !answers && r.Sent[0].AtMS < over {
+				if r.Ended != c["reason"] || (r.InFlight == 0) != answers || sent.At.Before(answered) || !answers &&
+					r.Sent[0].AtMS < over {
 					t.Errorf("report %+v, want %s", r, c["reason"])
 				}
 				return

@@ -13,7 +13,6 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim"
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
-	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
@@ -24,8 +23,9 @@ func TestWatch(t *testing.T) {
 	plain := regexp.MustCompile(`^\d\d:\d\d:\d\d ports .*; \d+ open, \d+ in flight, \d+ new; last new connection (none yet|\d+\.\d s ago), byte (none yet|\d+\.\d s ago); peers (none|127.0.0.1 \(1\)); (busy: new connections|settled, but bytes come|quiet|drained)$`)
 	const names = "schema time observer scope ports udp unix open in_flight new accepted last_new_ago_ms last_byte_ago_ms settled quiet drained peers probes"
 	for flags, texts := range map[string][4]string{
-		"--quiet-for=1":        {"; 0 open, 0 in flight, ", "; 1 open, 0 in flight, ", "; quiet", "; drained"},
-		"--quiet-for=1 --json": {`"open":0,`, `"peers":[{"peer":"127.0.0.1","open":1}]`, `"quiet":true,"drained":false`, `"drained":true`},
+		"--quiet-for=1": {"; 0 open, 0 in flight, ", "; 1 open, 0 in flight, ", "; quiet", "; drained"},
+		"--quiet-for=1 --json": {`"open":0,`, `"peers":[{"peer":"127.0.0.1","open":1}]`, `"quiet":true,"drained":false`,
+			`"drained":true`},
 	} {
 		t.Run(flags, func(t *testing.T) {
 			dir := testutil.Must(os.MkdirTemp("", "f")) // short enough for sun_path of unix(7)
@@ -60,7 +60,8 @@ func TestWatch(t *testing.T) {
 					continue
 				}
 				var last shim.View
-				if err := json.Unmarshal([]byte(view), &last); err != nil || last.Schema != 1 || *last.Observer != "sock_diag" || len(last.Unix) != 2 {
+				if err := json.Unmarshal([]byte(view), &last); err != nil || last.Schema != 1 || *last.Observer != "sock_diag" ||
+					len(last.Unix) != 2 {
 					t.Errorf("%s: %v", view, err)
 				}
 				var got []string
@@ -87,21 +88,15 @@ func TestWatchReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	size := 0
-	for w.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)); err == nil; {
-		var n int
-		n, err = w.Write(make([]byte, 4096))
-		size += n
-	}
 	stuck := exec.Command(box.Binary, "watch", "--json")
 	stuck.Stdout = w
 	testutil.Must(0, stuck.Start())
-	testutil.Eventually(t, "watch sleeps with its handlers installed", func() bool {
-		return strings.HasPrefix(box.Status(stuck.Process.Pid, "State"), "S") && box.Signals(stuck.Process.Pid, "SigCgt").Has(sig.HUP)
-	})
+	testutil.Must(r.Read(make([]byte, 4096))) // the first view
+	box.FillPipe(t, w)
+	time.Sleep(1100 * time.Millisecond) // a view is due every second, and the pipe has no room
 	stuck.Process.Signal(syscall.SIGHUP)
 	timer := time.AfterFunc(testutil.Patience, func() { stuck.Process.Kill() })
-	if err := stuck.Wait(); err != nil || !timer.Stop() || size == 0 {
+	if err := stuck.Wait(); err != nil || !timer.Stop() {
 		t.Error(err)
 	}
 	full := box.Setup{Outside: true}.Start(t, "/bin/sh", "-c", `exec "$0" watch >/dev/full`, box.Binary)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -62,7 +63,7 @@ func TestOddOrphans(t *testing.T) {
 // TestOrphanStorm: of 100,000 orphans no zombie is left, and lameduck's memory does not grow
 // by them. The test is not parallel, since the orphans take the whole machine.
 func TestOrphanStorm(t *testing.T) {
-	script := []string{"sh", "-c", `echo calm; read go; "$0"; exec "$@"`, box.OrphanMaker(t)}
+	script := []string{"sh", "-c", `echo calm; read go; "$0"; exec "$@"`, box.Assemble(t, "testdata/orphans.s")}
 	b := box.Boot(t, "", append(script, box.Helper("catch")...)...)
 	b.Out.Wait("calm")
 	before := box.RSS(b.Pid())
@@ -108,22 +109,21 @@ func TestNotFound(t *testing.T) {
 	}
 	busy := testutil.Must(os.OpenFile(dir+"/busy", os.O_WRONLY, 0))
 	defer busy.Close()
-	for command, want := range map[string]struct {
-		code int
-		text string
-	}{
-		"no-such-program":  {127, "no such file"},
-		"/no/such/program": {127, "no such file"},
-		"":                 {127, "no such file"},
-		dir + "/plain":     {126, "permission denied"},
-		dir:                {126, "permission denied"},
-		dir + "/plain/x":   {127, "not a directory"},
-		dir + "/lost":      {127, "interpreter"},
-		dir + "/busy":      {126, "text file busy"},
-	} {
+	for _, c := range box.Table(`
+		command          | code | text
+		no-such-program  | 127  | no such file
+		/no/such/program | 127  | no such file
+		                 | 127  | no such file
+		DIR/plain        | 126  | permission denied
+		DIR              | 126  | permission denied
+		DIR/plain/x      | 127  | not a directory
+		DIR/lost         | 127  | interpreter
+		DIR/busy         | 126  | text file busy
+	`) {
+		command := strings.Replace(c["command"], "DIR", dir, 1)
 		b := box.Setup{Bare: true}.Boot(t, "", command)
-		b.WantExit(want.code)
-		b.WantOneLine(fmt.Sprintf("cannot run %q: ", command), want.text)
+		b.WantExit(testutil.Must(strconv.Atoi(c["code"])))
+		b.WantOneLine(fmt.Sprintf("cannot run %q: ", command), c["text"])
 	}
 }
 

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
@@ -21,7 +19,8 @@ import (
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	alive := filepath.Join(t.TempDir(), "alive")
-	b := box.Catch(t, "--until=quiet --grace-period=30 --preset=auto --log-level=debug --kill-after=5 --on-stop=true --wait-gone=/no/such --health=127.0.0.1:9 --alive-file="+alive)
+	b := box.Catch(t,
+		"--until=quiet --grace-period=30 --preset=auto --log-level=debug --kill-after=5 --on-stop=true --wait-gone=/no/such --health=127.0.0.1:9 --alive-file="+alive)
 	for i := range 100 {
 		b.Signal(sig.WINCH)
 		b.Out.WaitNth(i+1, "got WINCH")
@@ -59,37 +58,20 @@ func contextSwitches(pid int) (sum int) {
 // The number of threads of Go's runtime varies from run to run, so the test compares the
 // minimum over several runs.
 func TestUntilCostsNothing(t *testing.T) {
-	type counts struct{ threads, fds int }
-	fewest := map[string]counts{}
+	fewest := map[string][2]int{"--until=quiet": {99, 99}, "--delay=5": {99, 99}}
 	for round := range 40 {
-		for _, flag := range []string{"--until=quiet", "--delay=5"} {
+		for flag, least := range fewest {
 			b := box.Catch(t, flag+" --grace-period=30")
 			box.AwaitState(t, b.Pid(), "S")
 			list, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", b.Pid()))
 			threads, _ := strconv.Atoi(box.Status(b.Pid(), "Threads"))
-			now := counts{threads, len(list)}
+			fewest[flag] = [2]int{min(threads, least[0]), min(len(list), least[1])}
 			b.Exit()
-			if old, ok := fewest[flag]; ok {
-				now = counts{min(now.threads, old.threads), min(now.fds, old.fds)}
-			}
-			fewest[flag] = now
 		}
-		until, delay := fewest["--until=quiet"], fewest["--delay=5"]
-		if round >= 7 && until.threads <= delay.threads && until.fds == delay.fds && until.fds >= 3 {
+		if until, delay := fewest["--until=quiet"], fewest["--delay=5"]; round >= 7 && until[0] <= delay[0] &&
+			until[1] == delay[1] {
 			return
 		}
 	}
 	t.Errorf("fewest threads and descriptors: %v", fewest)
-}
-
-// TestOwnGroup: the command leads a process group, and lameduck is in another group.
-func TestOwnGroup(t *testing.T) {
-	b := box.Catch(t, "")
-	command := b.Child()
-	ownGroup := testutil.Must(unix.Getpgid(b.Pid()))
-	commandGroup := testutil.Must(unix.Getpgid(command))
-	if commandGroup != command || ownGroup == commandGroup {
-		t.Errorf("lameduck is in group %d, the command (pid %d) in group %d; want the command to lead a group of its own", ownGroup, command, commandGroup)
-	}
-	b.Exit()
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
-	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
@@ -88,14 +88,16 @@ func startedAs(t *testing.T, env []string, argv ...string) string {
 // every name and through the second stage: a second entry of one name, entries without "=",
 // empty ones, bytes other than UTF-8, and the variables of Go's runtime.
 func TestInheritsExactly(t *testing.T) {
-	env := []string{"A=1", "B", "A=2", "", "=x", "A=1", "C=caf\xe9", "PATH=/usr/bin:/bin", "PATH=/none", "LAMEDUCK_B", "GOGC=1", "GOGC=2", "GOTRACEBACK", "GOMAXPROCS=3",
+	env := []string{"A=1", "B", "A=2", "", "=x", "A=1", "C=caf\xe9", "PATH=/usr/bin:/bin", "PATH=/none", "LAMEDUCK_B",
+		"GOGC=1", "GOGC=2", "GOTRACEBACK", "GOMAXPROCS=3",
 		"GODEBUG=gctrace=1,schedtrace=1", "GOMEMLIMIT=1MiB", "GOTRACEBACK=crash", "GOMEMLIMIT_MIB=9", "LAST="}
 	var every []byte
 	for c := range 255 {
 		every = append(every, byte(c+1))
 	}
 	words := []string{"%s|", "caf\xe9", "\xff\xfe", string(every), "", "\xc3"}
-	for name, call := range map[string][]string{"lameduck": nil, "tini": {"--"}, "dumb-init": nil, "catatonit": {"--"}, "lameduck-stage": {"99", "0", "200", "0", box.Binary}} {
+	for name, call := range map[string][]string{"lameduck": nil, "tini": {"--"}, "dumb-init": nil, "catatonit": {"--"},
+		"lameduck-stage": {"99", "0", "200", "0", box.Binary}} {
 		call = append([]string{name}, call...)
 		got := startedAs(t, env, append(call, "cat", "/proc/self/environ")...)
 		if want := strings.Join(env, "\x00") + "\x00"; got != want {
@@ -104,38 +106,6 @@ func TestInheritsExactly(t *testing.T) {
 		got = startedAs(t, env, append(append(call, "printf"), words...)...)
 		if want := strings.Join(words[1:], "|") + "|"; got != want {
 			t.Errorf("%s: arguments\n%q\nwant\n%q", name, got, want)
-		}
-	}
-}
-
-// TestInheritsSignals: the command starts with lameduck's blocked and ignored signals.
-func TestInheritsSignals(t *testing.T) {
-	box.Needs(t, "bash")
-	signals := regexp.MustCompile(`(?m)^Sig(?:Blk|Ign):\s*(.*)$`)
-	set := func(list ...sig.Signal) sig.Set { return sig.SetOf(list...) }
-	most := all.Without(set(sig.KILL, sig.STOP, 33))
-	for _, c := range []struct{ blocked, ignored sig.Set }{
-		{0, 0},
-		{set(sig.TERM, sig.TTIN, 4, 37, sig.USR1), set(sig.INT, sig.HUP, sig.PIPE, sig.URG, sig.TTOU, 11, sig.CHLD)},
-		{0, set(sig.INT)},
-		{0, set(sig.CHLD)},
-		{set(sig.CHLD), 0},
-		{0, set(32)}, // posix_spawn(3) leaves 32 and 33 ignored; Go's runtime changes 33
-		{most, most},
-	} {
-		// lameduck's second stage blocks and ignores the signals; cat prints the result.
-		stage := fmt.Sprintf(`exec -a lameduck-stage %s 99 0 %x %x "$@"`, box.Binary, uint64(c.blocked), uint64(c.ignored))
-		as := func(words ...string) [][]string {
-			text := output(t, nil, append([]string{"bash", "-c", stage, "bash"}, words...)...)
-			return signals.FindAllStringSubmatch(text, -1)
-		}
-		without, with := as("cat", "/proc/self/status"), as(box.Binary, "cat", "/proc/self/status")
-		if fmt.Sprint(with) != fmt.Sprint(without) || len(with) != 2 {
-			t.Errorf("without: %q\nwith:    %q", without, with)
-		}
-		got := box.ParseSignals(without[0][1]) | box.ParseSignals(without[1][1])
-		if want := c.blocked | c.ignored; got.Without(set(32)) != want.Without(set(32)) {
-			t.Errorf("the second stage set %q", without)
 		}
 	}
 }
@@ -151,28 +121,29 @@ func TestIgnoredChild(t *testing.T) {
 func TestSecondStage(t *testing.T) {
 	root := t.TempDir()
 	os.WriteFile(root+"/lameduck", testutil.Must(os.ReadFile(box.Binary)), 0o755)
-	for script, want := range map[string]struct {
-		code int
-		text string
-	}{
-		"exec $L /no/such":                                   {127, "no such file"},
-		"exec $L /etc/passwd":                                {126, "permission denied"},
-		"ulimit -n 8; exec $L true":                          {125, "too many open files"},
-		"exec $L -- sh -c 'echo fine'":                       {0, "fine"},
-		"exec chroot $ROOT /lameduck -- /lameduck --version": {0, "lameduck version "},
-	} {
+	for _, c := range box.Table(`
+		script                                             | code | text
+		exec $L /no/such                                   | 127  | no such file
+		exec $L /etc/passwd                                | 126  | permission denied
+		ulimit -n 8; exec $L true                          | 125  | too many open files
+		exec $L -- sh -c 'echo fine'                       | 0    | fine
+		exec chroot $ROOT /lameduck -- /lameduck --version | 0    | lameduck version
+	`) {
+		script := c["script"]
 		if strings.Contains(script, "chroot") && os.Getuid() != 0 {
 			continue
 		}
 		cmd := exec.Command("sh", "-c", "trap '' INT; "+script)
 		cmd.Env = append(os.Environ(), "L="+box.Binary, "ROOT="+root)
 		out, _ := cmd.CombinedOutput()
-		if code := cmd.ProcessState.ExitCode(); code != want.code || !strings.Contains(string(out), want.text) || strings.Count(string(out), "\n") != 1 {
-			t.Errorf("%s: exit code %d, output %s; want %d and %q in one line", script, code, out, want.code, want.text)
+		if code := cmd.ProcessState.ExitCode(); strconv.Itoa(code) != c["code"] ||
+			!strings.Contains(string(out), c["text"]) || strings.Count(string(out), "\n") != 1 {
+			t.Errorf("%s: exit code %d, output %s; want %s and %q in one line", script, code, out, c["code"], c["text"])
 		}
 	}
 	start := time.Now()
-	box.Setup{Faults: fmt.Sprintf("ignore=USR2,deny=%d:%d", unix.SYS_PPOLL, int(unix.EPERM))}.Boot(t, "", "true").WantExit(0)
+	box.Setup{Faults: fmt.Sprintf("ignore=USR2,deny=%d:%d", unix.SYS_PPOLL, int(unix.EPERM))}.Boot(t, "",
+		"true").WantExit(0)
 	if took := time.Since(start); took > 8*time.Second {
 		t.Errorf("without ppoll the start takes %v", took)
 	}
@@ -190,7 +161,8 @@ func TestKeepsNothing(t *testing.T) {
 		path, _ := os.Readlink(fd)
 		open = append(open, path)
 	}
-	if cwd, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", b.Pid())); cwd != "/" || slices.Contains(open, "/dev/zero") || !slices.Contains(open, "anon_inode:[eventpoll]") {
+	if cwd, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", b.Pid())); cwd != "/" || slices.Contains(open, "/dev/zero") ||
+		!slices.Contains(open, "anon_inode:[eventpoll]") {
 		t.Errorf("working directory %s, descriptors %q", cwd, open)
 	}
 	b.Exit()
@@ -207,7 +179,8 @@ func TestLeavesDirectoryFirst(t *testing.T) {
 		"mkdir x; cd x; rmdir $PWD; ": "clone chdir",
 	} {
 		trace := filepath.Join(t.TempDir(), "trace")
-		script = "cd " + t.TempDir() + "; " + script + "exec strace -o " + trace + " -e trace=chdir,clone,clone3,vfork " + box.Binary + " true"
+		script = "cd " + t.TempDir() + "; " + script + "exec strace -o " + trace + " -e trace=chdir,clone,clone3,vfork " +
+			box.Binary + " true"
 		output(t, nil, "bash", "-c", script)
 		var order []string
 		for _, call := range calls.FindAllString(string(testutil.Must(os.ReadFile(trace))), -1) {
@@ -238,7 +211,8 @@ func TestListenPID(t *testing.T) {
 func TestClosedStreams(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "streams")
 	for _, closed := range []string{"<&-", ">&-", "2>&-", "<&- >&-", "<&- 2>&-", ">&- 2>&-", "<&- >&- 2>&-"} {
-		text := fmt.Sprintf(`%s sh -c 'for i in 0 1 2; do readlink /proc/self/fd/$i; done >%s; exit 5' %s`, box.Binary, path, closed)
+		text := fmt.Sprintf(`%s sh -c 'for i in 0 1 2; do readlink /proc/self/fd/$i; done >%s; exit 5' %s`, box.Binary,
+			path, closed)
 		cmd := exec.Command("sh", "-c", text)
 		cmd.Run()
 		if code, streams := cmd.ProcessState.ExitCode(), box.ReadLines(path); code != 5 || len(streams) != 3 {

@@ -1,7 +1,7 @@
 package init_test
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,30 +17,27 @@ import (
 // command's. Without /proc, kill(-1) replaces the descendants.
 func TestLinger(t *testing.T) {
 	const script = `"$@" child & ("$@" orphan &); ("$@" daemon setsid &); "$@" last $LAST & read x; exit 7`
-	for name, c := range map[string]struct {
-		last, faults string
-		atLeast      time.Duration
-	}{
-		"all end":              {"", "", 300 * time.Millisecond},
-		"one stays":            {"stubborn", "", 2 * time.Second},
-		"no pidfd_open":        {"stubborn", fmt.Sprintf("deny=%d:%d", unix.SYS_PIDFD_OPEN, unix.ENOSYS), 2 * time.Second},
-		"no pidfd_send_signal": {"stubborn", fmt.Sprintf("deny=%d:%d", unix.SYS_PIDFD_SEND_SIGNAL, unix.EPERM), 2 * time.Second},
-		"no /proc":             {"", "no-proc", 300 * time.Millisecond},
-		"no /proc, one stays":  {"stubborn", "no-proc", 2 * time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
+	denied := strings.NewReplacer("pidfd_open", strconv.Itoa(unix.SYS_PIDFD_OPEN), "pidfd_send_signal",
+		strconv.Itoa(unix.SYS_PIDFD_SEND_SIGNAL))
+	for _, c := range box.Table(`
+		case                 | faults                   | last     | linger | at least
+		all end              |                          |          | 15     | 300ms
+		one stays            |                          | stubborn | 2      | 2s
+		no pidfd_open        | deny=pidfd_open:38       | stubborn | 2      | 2s
+		no pidfd_send_signal | deny=pidfd_send_signal:1 | stubborn | 2      | 2s
+		no /proc             | no-proc                  |          | 15     | 300ms
+		no /proc, one stays  | no-proc                  | stubborn | 2      | 2s
+	`) {
+		t.Run(c["case"], func(t *testing.T) {
 			t.Parallel()
-			linger := "--linger=2"
-			if c.last == "" {
-				linger = "--linger=15"
-			}
-			b := box.Setup{Faults: c.faults, Env: []string{"LAST=" + c.last}}.Boot(t, linger, append([]string{"sh", "-c", script, "sh"}, box.Helper("leftover")...)...)
+			s := box.Setup{Faults: denied.Replace(c["faults"]), Env: []string{"LAST=" + c["last"]}}
+			b := s.Boot(t, "--linger="+c["linger"], append([]string{"sh", "-c", script, "sh"}, box.Helper("leftover")...)...)
 			b.Out.WaitNth(4, " up")
 			start := time.Now()
 			b.Send("")
 			b.WantExit(7)
-			if took := time.Since(start); took < c.atLeast || took > c.atLeast+box.Slack {
-				t.Errorf("lameduck lingered for %v, want %v", took, c.atLeast)
+			if took := time.Since(start); took < c.Time("at least") || took > c.Time("at least")+box.Slack {
+				t.Errorf("lameduck lingered for %v, want %s", took, c["at least"])
 			}
 			for _, name := range []string{"child", "orphan", "daemon"} {
 				b.Out.Wait(name + " done")
@@ -70,7 +67,8 @@ func TestLingerLeaves(t *testing.T) {
 // that its command leaves behind.
 func adopter(t *testing.T, faults string, lameduck ...string) (b *box.Box, pid, parent string) {
 	t.Helper()
-	family := append([]string{"sh", "-c", `echo "init $PPID"; ( "$@" & ); read end; exit 7`, "sh"}, box.Helper("orphan")...)
+	family := append([]string{"sh", "-c", `echo "init $PPID"; ( "$@" & ); read end; exit 7`, "sh"},
+		box.Helper("orphan")...)
 	b = box.Setup{Faults: faults}.Boot(t, "", append(lameduck, family...)...)
 	pid = strings.TrimPrefix(b.Out.Wait("init ").Text, "init ")
 	parent = strings.TrimPrefix(b.Out.Wait("orphan ").Text, "orphan ")
@@ -111,7 +109,8 @@ func TestParentDeath(t *testing.T) {
 
 // TestParentDead: after the death of its parent, lameduck still starts and runs the command.
 func TestParentDead(t *testing.T) {
-	words := append([]string{"sh", "-c", `("$@" & ) ; read x`, "sh", box.Binary, "--parent-death-signal=TERM", "--"}, box.Helper("orphan")...)
+	words := append([]string{"sh", "-c", `("$@" & ) ; read x`, "sh", box.Binary, "--parent-death-signal=TERM", "--"},
+		box.Helper("orphan")...)
 	b := box.Boot(t, "", words...)
 	b.Out.Wait("orphan")
 	b.Child()

@@ -53,20 +53,20 @@ func TestAllSignalsByAllRewrites(t *testing.T) {
 // unless a rewrite or --stop-signal names them; a rewrite may name the others too.
 func TestDeadlySignals(t *testing.T) {
 	for _, c := range box.Table(`
-		flags           | sent     | code
-		                | 32 33 64 | 192
-		-d 1            | 32 33 64 | 192
-		--preset=auto   | 32 33 64 | 192
-		-g              | 32 33 64 | 192
-		-r 32:USR1      | 33 32    | 138
-		-r 32:32        | 33 32    | 160
-		--stop-signal=32 | 33 32   | 160
-		-r 32:USR1,33:0 | 33 32    | 138
-		-r HUP:KILL     | 1        | 137
-		-r HUP:27       | 1        | 155
-		-r HUP:32       | 1        | 160
-		-r HUP:33       | 1        | 161
-		-r HUP:34       | 1        | 162
+		flags            | sent     | code
+		                 | 32 33 64 | 192
+		-d 1             | 32 33 64 | 192
+		--preset=auto    | 32 33 64 | 192
+		-g               | 32 33 64 | 192
+		-r 32:USR1       | 33 32    | 138
+		-r 32:32         | 33 32    | 160
+		--stop-signal=32 | 33 32    | 160
+		-r 32:USR1,33:0  | 33 32    | 138
+		-r HUP:KILL      | 1        | 137
+		-r HUP:27        | 1        | 155
+		-r HUP:32        | 1        | 160
+		-r HUP:33        | 1        | 161
+		-r HUP:34        | 1        | 162
 	`) {
 		for _, outside := range []bool{false, true} {
 			b := box.Setup{Outside: outside}.Boot(t, c["flags"], "sh", "-c", "echo ready; exec sleep 1000")
@@ -84,7 +84,8 @@ func TestDeadlySignals(t *testing.T) {
 // since Go's runtime unblocks TERM before lameduck's first instruction.
 func TestEarlySignal(t *testing.T) {
 	alive := filepath.Join(t.TempDir(), "alive")
-	b := box.Setup{Faults: "pending=USR1"}.Boot(t, "-d 1 -r TERM:USR1 --on-stop='echo ran' --alive-file="+alive, "echo", "started")
+	b := box.Setup{Faults: "pending=USR1"}.Boot(t, "-d 1 -r TERM:USR1 --on-stop='echo ran' --alive-file="+alive, "echo",
+		"started")
 	b.WantExit(138)
 	b.Out.Want()
 	if _, err := os.Lstat(alive); err == nil {
@@ -185,7 +186,8 @@ func TestSignalStorm(t *testing.T) {
 			t.Errorf("the command printed %q", text)
 		}
 	}
-	if nowFds, nowThreads, nowKib := usage(); fds == 0 || nowFds != fds || nowThreads != threads || nowKib > kib+box.Heap {
+	if nowFds, nowThreads, nowKib := usage(); fds == 0 || nowFds != fds || nowThreads != threads ||
+		nowKib > kib+box.Heap {
 		t.Errorf("%d descriptors, %s threads, %d KiB; later %d, %s, %d", fds, threads, kib, nowFds, nowThreads, nowKib)
 	}
 	if n := b.Out.Count("got URG"); n != each {
@@ -255,7 +257,8 @@ func TestQueued(t *testing.T) {
 			text, _ := os.ReadFile(log)
 			return strings.Count(string(text), "ing: "+event+"\n")
 		}
-		inner := []string{"sh", "-c", `exec "$@" 2>>"$0"`, log, box.Binary, "--log-level=debug", "-r", fmt.Sprintf("%d:0,HUP:0", int(s)), "sleep", "1000"}
+		inner := []string{"sh", "-c", `exec "$@" 2>>"$0"`, log, box.Binary, "--log-level=debug", "-r",
+			fmt.Sprintf("%d:0,HUP:0", int(s)), "sleep", "1000"}
 		b := box.Boot(t, fmt.Sprintf("-r %d:%[1]d", int(s)), inner...) // lameduck passes 32 and 33 only with a rewrite
 		testutil.Eventually(t, "the command runs", func() bool { return count("started") == 1 })
 		for range sent {

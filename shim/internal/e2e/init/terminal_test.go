@@ -22,7 +22,7 @@ func startShell(t *testing.T) *box.Screen {
 
 // catchOnTerminal runs lameduck with the catch helper on a terminal.
 func catchOnTerminal(t *testing.T, pid1 bool, flags string) *box.Screen {
-	s := box.OnTerminal(t, pid1, append(append(append([]string{box.Binary}, box.Words(flags)...), "--"), box.Helper("catch")...)...)
+	s := box.OnTerminal(t, pid1, box.Lameduck(flags, box.Helper("catch")...)...)
 	s.WaitFor("ready")
 	return s
 }
@@ -107,7 +107,8 @@ func TestTerminalLent(t *testing.T) {
 // TestTerminalGivenBack: after lameduck, a script without job control can read from the
 // terminal again.
 func TestTerminalGivenBack(t *testing.T) {
-	s := box.OnTerminal(t, false, "sh", "-c", `$LAMEDUCK sh -c 'echo inner; read x; echo "inner read $x"'; read y; echo "outer read $y"`)
+	s := box.OnTerminal(t, false, "sh", "-c",
+		`$LAMEDUCK sh -c 'echo inner; read x; echo "inner read $x"'; read y; echo "outer read $y"`)
 	s.WaitFor("inner")
 	s.Type("a\n")
 	s.WaitFor("inner read a")
@@ -133,7 +134,8 @@ func TestTerminalNested(t *testing.T) {
 // TestTerminalTostop: on a terminal that stops background processes when they write (stty
 // tostop), the report does not stop lameduck.
 func TestTerminalTostop(t *testing.T) {
-	s := box.OnTerminal(t, false, box.Binary, "-d", "1", "sh", "-c", `stty tostop; echo ready; trap 'exit 5' TERM; while :; do sleep 0.01; done`)
+	s := box.OnTerminal(t, false, box.Binary, "-d", "1", "sh", "-c",
+		`stty tostop; echo ready; trap 'exit 5' TERM; while :; do sleep 0.01; done`)
 	s.WaitFor("ready")
 	unix.Kill(s.Cmd.Process.Pid, unix.SIGTERM)
 	s.WaitFor("holding 1 s")

@@ -19,37 +19,38 @@ import (
 func TestAuto(t *testing.T) {
 	tini := t.TempDir() + "/tini"
 	testutil.Must(0, os.Symlink(box.Binary, tini))
-	for name, c := range map[string]struct {
-		server, script string
-		init           string
-		trigger        sig.Signal
-		signal         string
-	}{
-		"nginx":       {"nginx", "exec $SERVER", "", sig.TERM, "QUIT"},
-		"nginx, QUIT": {"nginx", "exec $SERVER", "", sig.QUIT, "QUIT"},
-		"haproxy":     {"haproxy", "exec sh -c 'exec $SERVER'", "", sig.USR1, "USR1"},
-		"in the hold": {"nginx", "read go; exec $SERVER", "", sig.TERM, "QUIT"},
-		"as tini":     {"nginx", "exec $SERVER", tini, sig.TERM, "QUIT"},
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, c := range box.Table(`
+		case        | server  | script                    | init | trigger | signal
+		nginx       | nginx   | exec $SERVER              |      | TERM    | QUIT
+		nginx, QUIT | nginx   | exec $SERVER              |      | QUIT    | QUIT
+		haproxy     | haproxy | exec sh -c 'exec $SERVER' |      | USR1    | USR1
+		in the hold | nginx   | read go; exec $SERVER     |      | TERM    | QUIT
+		as tini     | nginx   | exec $SERVER              | tini | TERM    | QUIT
+	`) {
+		t.Run(c["case"], func(t *testing.T) {
 			t.Parallel()
-			box.Needs(t, c.server)
-			s := newSite(t, "load-"+c.server)
-			start := map[string]string{"nginx": "nginx -e stderr -c DIR/conf", "haproxy": "haproxy -db -f DIR/conf"}[c.server]
+			box.Needs(t, c["server"])
+			s := newSite(t, "load-"+c["server"])
+			start := map[string]string{"nginx": "nginx -e stderr -c DIR/conf",
+				"haproxy": "haproxy -db -f DIR/conf"}[c["server"]]
 			env := []string{"LAMEDUCK_PRESET=auto", "LAMEDUCK_DELAY=1", "LAMEDUCK_GRACE_PERIOD=30", "SERVER=" + s.expand(start)}
-			b := box.Setup{Env: env, Init: c.init}.Boot(t, "", "sh", "-c", "echo ready; "+c.script)
+			setup := box.Setup{Env: env}
+			if c["init"] != "" {
+				setup.Init = tini
+			}
+			b := setup.Boot(t, "", "sh", "-c", "echo ready; "+c["script"])
 			b.Ready()
-			if name == "in the hold" {
+			if c["case"] == "in the hold" {
 				b.Trigger()
 				b.Send("go")
 				box.AwaitPort(t, s.addr(), true)
 			} else {
 				box.AwaitPort(t, s.addr(), true)
-				b.Signal(c.trigger)
+				b.Signal(testutil.Must(sig.Parse(c["trigger"])))
 			}
 			b.WantExit(0)
-			if r := b.Report(); r.Trigger != c.trigger.String() || r.Signals() != c.signal {
-				t.Errorf("report %+v, want %s", r, c.signal)
+			if r := b.Report(); r.Trigger != c["trigger"] || r.Signals() != c["signal"] {
+				t.Errorf("report %+v, want %s", r, c["signal"])
 			}
 		})
 	}
@@ -61,7 +62,8 @@ func TestAutoScript(t *testing.T) {
 	t.Parallel()
 	b := box.Catch(t, "--preset=auto -d 1")
 	want := []string{"ready"}
-	for _, s := range []sig.Signal{sig.QUIT, sig.USR1, sig.WINCH, sig.INT, sig.HUP, sig.RTMin + 3} { // stop signals of some preset
+	// stop signals of some preset
+	for _, s := range []sig.Signal{sig.QUIT, sig.USR1, sig.WINCH, sig.INT, sig.HUP, sig.RTMin + 3} {
 		b.Signal(s)
 		want = append(want, "got "+s.String())
 		b.Out.WaitNth(len(want), "")
@@ -78,11 +80,13 @@ func TestAutoUnreadable(t *testing.T) {
 	dir := testutil.Must(os.MkdirTemp("", "auto"))
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	os.Chmod(dir, 0o755)
-	for name, path := range map[string]string{"conf": s.dir + "/conf", "haproxy": testutil.Must(exec.LookPath("haproxy"))} {
+	for name, path := range map[string]string{"conf": s.dir + "/conf",
+		"haproxy": testutil.Must(exec.LookPath("haproxy"))} {
 		testutil.Must(0, os.WriteFile(dir+"/"+name, testutil.Must(os.ReadFile(path)), 0o755))
 	}
 	os.Chmod(dir+"/haproxy", 0o711) // executable, not readable
-	b := box.Setup{Faults: "uid=65534"}.Boot(t, "--preset=auto --delay=0.5 --grace-period=30", dir+"/haproxy", "-db", "-f", dir+"/conf")
+	b := box.Setup{Faults: "uid=65534"}.Boot(t, "--preset=auto --delay=0.5 --grace-period=30", dir+"/haproxy", "-db",
+		"-f", dir+"/conf")
 	box.AwaitPort(t, s.addr(), true)
 	b.Stop()
 	b.WantExit(0)

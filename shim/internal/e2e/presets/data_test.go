@@ -2,6 +2,7 @@ package presets_test
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,9 +48,11 @@ func (s *site) postgres() string {
 // awaitQuery waits until the database answers a query.
 func (s *site) awaitQuery(client string) {
 	s.t.Helper()
+	words := box.Words(s.expand(client))
 	testutil.Eventually(s.t, "the database answers", func() bool {
-		_, err := s.client(client).ask("select 'up';", "up")
-		return err == nil
+		cmd := exec.Command(words[0], words[1:]...)
+		cmd.Stdin = strings.NewReader("select 1;")
+		return cmd.Run() == nil
 	})
 }
 
@@ -135,7 +138,8 @@ func TestPresetMariaDB(t *testing.T) {
 			continue
 		}
 		time.Sleep(cutWindow)
-		open.want(t, true, "insert into n values (2); commit; select 'done'; exit", "done")
+		open.want(t, true, "insert into n values (2); commit; select 'done';", "done")
+		open.Writer.(io.Closer).Close()
 		b.WantExit(0)
 	}
 }
@@ -186,7 +190,8 @@ func TestPresetMemcached(t *testing.T) {
 		s.dial().want(t, true, "set a 0 0 1\r\nx", "STORED")
 		b.Stop()
 		b.WantExit(0)
-		time.Sleep(1100 * time.Millisecond) // memcached counts whole seconds, and takes a restart within the same second for a stopped clock
+		// memcached counts whole seconds, and takes a restart within the same second for a stopped clock
+		time.Sleep(1100 * time.Millisecond)
 		s.boot("", server)
 		s.dial().want(t, true, "get a", answer)
 	}
@@ -221,11 +226,13 @@ func TestPresetSidekiq(t *testing.T) {
 	t.Parallel()
 	box.Needs(t, "sidekiq", "redis-server")
 	s := newSite(t, "sidekiq")
-	queue := exec.Command("redis-server", "--bind", "127.0.0.1", "--port", fmt.Sprint(s.port), "--dir", s.dir, "--save", "")
+	queue := exec.Command("redis-server", "--bind", "127.0.0.1", "--port", fmt.Sprint(s.port), "--dir", s.dir, "--save",
+		"")
 	testutil.Must(0, queue.Start())
 	t.Cleanup(func() { queue.Process.Kill(); queue.Wait() })
 	box.AwaitPort(t, s.addr(), true)
-	b := s.boot("--preset=sidekiq --delay=0.1 --grace-period=30 --log-level=debug", "env REDIS_URL=redis://127.0.0.1:PORT sidekiq -t 20 -r DIR/job.rb")
+	b := s.boot("--preset=sidekiq --delay=0.1 --grace-period=30 --log-level=debug",
+		"env REDIS_URL=redis://127.0.0.1:PORT sidekiq -t 20 -r DIR/job.rb")
 	f := s.request(func(s *site) error {
 		const job = `{"class":"Job","args":[],"jid":"0123456789abcdef01234567","queue":"default","created_at":1,"enqueued_at":1,"retry":false}`
 		if _, err := s.dial().ask("RPUSH queue:default '"+job+"'", ":1"); err != nil {

@@ -33,11 +33,12 @@ func TestMain(m *testing.M) {
 // slowWeb serves HTTP on port args[0], and answers with what the backend on port args[1]
 // answers. With "graceful" TERM is a graceful stop.
 func slowWeb(args []string) {
-	server := &http.Server{Addr: "127.0.0.1:" + args[0], Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer, err := http.Get("http://127.0.0.1:" + args[1])
-		box.Die(err)
-		io.Copy(w, answer.Body)
-	})}
+	server := &http.Server{Addr: "127.0.0.1:" + args[0],
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			answer, err := http.Get("http://127.0.0.1:" + args[1])
+			box.Die(err)
+			io.Copy(w, answer.Body)
+		})}
 	signal.Reset() // back to the defaults: package sigcatch, which the tests import, catches signals
 	ended := make(chan error)
 	if slices.Contains(args, "graceful") {
@@ -69,7 +70,8 @@ type site struct {
 func newSite(t *testing.T, name string) *site {
 	t.Helper()
 	l := testutil.Must(net.Listen("tcp", "127.0.0.1:0"))
-	s := &site{t, t.TempDir(), box.FreePort(), fmt.Sprint(l.Addr().(*net.TCPAddr).Port), make(chan bool, 100), make(chan bool)}
+	s := &site{t, t.TempDir(), box.FreePort(), fmt.Sprint(l.Addr().(*net.TCPAddr).Port), make(chan bool, 100),
+		make(chan bool)}
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.arrived <- true
 		<-s.released
@@ -89,19 +91,13 @@ func newSite(t *testing.T, name string) *site {
 	return s
 }
 
-// again returns the same site with another backend.
-func (s *site) again() *site {
-	other := newSite(s.t, "")
-	other.dir, other.port = s.dir, s.port
-	return other
-}
-
 // addr returns the address at which the server listens.
 func (s *site) addr() string { return fmt.Sprintf("127.0.0.1:%d", s.port) }
 
 // expand replaces the names of the site's values, and SELF by the test binary.
 func (s *site) expand(text string) string {
-	return strings.NewReplacer("PORT", fmt.Sprint(s.port), "BACKEND", s.backend, "DIR", s.dir, "SELF", testutil.Must(os.Executable())).Replace(text)
+	return strings.NewReplacer("PORT", fmt.Sprint(s.port), "BACKEND", s.backend, "DIR", s.dir, "SELF",
+		testutil.Must(os.Executable())).Replace(text)
 }
 
 // boot starts lameduck with flags and the site's server, and waits for its port.
@@ -199,7 +195,8 @@ func fastCGI(s *site) error {
 		params += string([]byte{byte(len(name)), byte(len(value))}) + name + value
 	}
 	const begin, param, stdin = 1, 4, 5
-	io.WriteString(conn, record(begin, "\x00\x01\x00\x00\x00\x00\x00\x00")+record(param, params)+record(param, "")+record(stdin, ""))
+	io.WriteString(conn, record(begin, "\x00\x01\x00\x00\x00\x00\x00\x00")+record(param, params)+record(param,
+		"")+record(stdin, ""))
 	answer, err := io.ReadAll(conn)
 	if err == nil && !strings.Contains(string(answer), "served") {
 		err = errors.New("unexpected reply: " + string(answer))

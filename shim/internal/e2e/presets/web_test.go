@@ -34,36 +34,38 @@ const (
 // call the backend before a reply. That is "cut" where the preset cannot save the request,
 // "held" where a hold saves it, and "running" where the server survives the preset's signal.
 const webCases = `
-	case              | preset   | files   | needs    | that         | code | command
-	haproxy           | haproxy  | haproxy |          |              | 0    | haproxy -db -f DIR/conf
-	haproxy-master    | haproxy  | haproxy |          |              | 0    | haproxy -W -db -f DIR/conf
-	nginx             | nginx    | nginx   |          |              | 0    | nginx -c DIR/conf -g 'daemon off;'
-	httpd             | httpd    | httpd   |          |              | 0    | apache2 -DFOREGROUND -f DIR/conf
-	php-fpm           | php-fpm  | php     |          |              | 0    | PHP -R -F -y DIR/conf
-	php-fpm-unset     | php-fpm  | php     |          | cut held     | 0    | PHP -R -F -y DIR/conf-unset
-	uwsgi             | uwsgi    | python  | python3  |              | 0    | UWSGI '--hook-master-start=unix_signal:15 gracefully_kill_them_all'
-	uwsgi-die-on-term | uwsgi    | python  | python3  | cut          | 0    | UWSGI --die-on-term
-	uwsgi-bare        | uwsgi    | python  | python3  | cut running  | 0    | UWSGI
-	gunicorn          | gunicorn | python  |          |              | 0    | gunicorn --chdir DIR -b 127.0.0.1:PORT app
-	unicorn           | unicorn  | ruby    |          |              | 0    | unicorn -l 127.0.0.1:PORT DIR/config.ru
-	puma              | puma     | ruby    |          |              | 0    | puma -b tcp://127.0.0.1:PORT DIR/config.ru
-	caddy             | caddy    | caddy   |          |              | 0    | caddy run --config DIR/Caddyfile
-	go                | go       |         |          |              | 0    | SELF helper slow-web PORT BACKEND graceful
-	go-bare           | go       |         |          | cut          | 143  | SELF helper slow-web PORT BACKEND
-	varnish           | varnish  | varnish | gcc      | cut held     | 0    | varnishd -F -j none -a 127.0.0.1:PORT -b 127.0.0.1:BACKEND -n DIR/cwd
-	node              | node     | node    |          |              | 0    | node DIR/server.js
-	node-bare         | node     | node    |          | cut held     | 143  | node DIR/bare.js
-	java              | java     | java    | compiler |              | 0    | JAVA hook
-	java-bare         | java     | java    | compiler | cut          | 0    | JAVA
-	tomcat            | tomcat   | tomcat  | tomcat   |              | 0    | env CATALINA_BASE=DIR JAVA_OPTS=-XX:TieredStopAtLevel=1 TOMCAT run
+	case              | preset   | files   | needs    | that        | code | command
+	haproxy           | haproxy  | haproxy |          |             | 0    | haproxy -db -f DIR/conf
+	haproxy-master    | haproxy  | haproxy |          |             | 0    | haproxy -W -db -f DIR/conf
+	nginx             | nginx    | nginx   |          |             | 0    | nginx -c DIR/conf -g 'daemon off;'
+	httpd             | httpd    | httpd   |          |             | 0    | apache2 -DFOREGROUND -f DIR/conf
+	php-fpm           | php-fpm  | php     |          |             | 0    | PHP -R -F -y DIR/conf
+	php-fpm-unset     | php-fpm  | php     |          | cut held    | 0    | PHP -R -F -y DIR/conf-unset
+	uwsgi             | uwsgi    | python  | python3  |             | 0    | UWSGI '--hook-master-start=unix_signal:15 gracefully_kill_them_all'
+	uwsgi-die-on-term | uwsgi    | python  | python3  | cut         | 0    | UWSGI --die-on-term
+	uwsgi-bare        | uwsgi    | python  | python3  | cut running | 0    | UWSGI
+	gunicorn          | gunicorn | python  |          |             | 0    | gunicorn --chdir DIR -b 127.0.0.1:PORT app
+	unicorn           | unicorn  | ruby    |          |             | 0    | unicorn -l 127.0.0.1:PORT DIR/config.ru
+	puma              | puma     | ruby    |          |             | 0    | puma -b tcp://127.0.0.1:PORT DIR/config.ru
+	caddy             | caddy    | caddy   |          |             | 0    | caddy run --config DIR/Caddyfile
+	go                | go       |         |          |             | 0    | SELF helper slow-web PORT BACKEND graceful
+	go-bare           | go       |         |          | cut         | 143  | SELF helper slow-web PORT BACKEND
+	varnish           | varnish  | varnish | gcc      | cut held    | 0    | varnishd -F -j none -a 127.0.0.1:PORT -b 127.0.0.1:BACKEND -n DIR/cwd
+	node              | node     | node    |          |             | 0    | node DIR/server.js
+	node-bare         | node     | node    |          | cut held    | 143  | node DIR/bare.js
+	java              | java     | java    | compiler |             | 0    | JAVA hook
+	java-bare         | java     | java    | compiler | cut         | 0    | JAVA
+	tomcat            | tomcat   | tomcat  | tomcat   |             | 0    | env CATALINA_BASE=DIR JAVA_OPTS=-XX:TieredStopAtLevel=1 TOMCAT run
 `
 
 // longer are the words that webCases abbreviate.
-var longer = strings.NewReplacer("PHP", phpFPM, "TOMCAT", tomcat, "JAVA ", "java -Xshare:auto -XX:TieredStopAtLevel=1 -cp DIR Slow ",
+var longer = strings.NewReplacer("PHP", phpFPM, "TOMCAT", tomcat, "JAVA ",
+	"java -Xshare:auto -XX:TieredStopAtLevel=1 -cp DIR Slow ",
 	"UWSGI", "uwsgi --plugin=python3 --http-socket=127.0.0.1:PORT --master --processes=1 --chdir=DIR --wsgi=app")
 
 // needed are patterns of files beside the server.
-var needed = map[string]string{"": "/", "python3": "/usr/lib/uwsgi/plugins/python3*_plugin.so", "gcc": "/usr/bin/gcc", "compiler": javaCompiler, "tomcat": tomcat}
+var needed = map[string]string{"": "/", "python3": "/usr/lib/uwsgi/plugins/python3*_plugin.so",
+	"gcc": "/usr/bin/gcc", "compiler": javaCompiler, "tomcat": tomcat}
 
 // TestPresetsWeb stops real web servers with their presets, by TERM and by the stop signal of
 // the server's image: the request in flight goes on to its end. Without the preset TERM cuts

@@ -26,24 +26,20 @@ func bootHealth(t *testing.T, s box.Setup, flags string) (b *box.Box, health, ta
 // TestHealth: the answers to health checks before and during a stop. The server's own port
 // keeps serving.
 func TestHealth(t *testing.T) {
-	kubernetes := []string{"KUBERNETES_SERVICE_HOST=10.0.0.1"}
-	for name, c := range map[string]struct {
-		env    []string
-		flags  string
-		during string
-	}{
-		"outside":    {nil, "--delay=1", "503 stopping"},
-		"kubernetes": {kubernetes, "--delay=1", "200 mine"},
-		"by flag":    {kubernetes, "--delay=1 --health-during=fail", "503 stopping"},
-		"closed":     {nil, "--delay=1 --health-during=close", "refused"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b, health, target := bootHealth(t, box.Setup{Env: c.env}, c.flags)
+	for _, c := range box.Table(`
+		case       | environment                      | flags                 | during
+		outside    |                                  |                       | 503 stopping
+		kubernetes | KUBERNETES_SERVICE_HOST=10.0.0.1 |                       | 200 mine
+		by flag    | KUBERNETES_SERVICE_HOST=10.0.0.1 | --health-during=fail  | 503 stopping
+		closed     |                                  | --health-during=close | refused
+	`) {
+		t.Run(c["case"], func(t *testing.T) {
+			b, health, target := bootHealth(t, box.Setup{Env: strings.Fields(c["environment"])}, "--delay=1 "+c["flags"])
 			if got := b.Get(health); got != "200 mine" {
 				t.Errorf("before the stop: %s", got)
 			}
 			start := b.Trigger()
-			testutil.Eventually(t, "checks get "+c.during, func() bool { return b.Get(health) == c.during })
+			testutil.Eventually(t, "checks get "+c["during"], func() bool { return b.Get(health) == c["during"] })
 			if got := b.Get(target); got != "200 mine" {
 				t.Errorf("a user's request during the stop: %s", got)
 			}
@@ -75,20 +71,19 @@ func TestHealthAlone(t *testing.T) {
 // TestHealthIsNoTraffic: checks ten times a second, passed through to the target, prolong no
 // hold, whatever the source of samples. Other requests do.
 func TestHealthIsNoTraffic(t *testing.T) {
-	for name, c := range map[string]struct {
-		faults, until string
-		others        bool
-	}{
-		"quiet":              {"", "quiet", false},
-		"nobody":             {"uid=65534", "drained", false},
-		"no netlink":         {"no-netlink", "quiet", false},
-		"denied":             {"seccomp", "settled", false},
-		"others":             {"", "quiet", true},
-		"others, no netlink": {"no-netlink", "quiet", true},
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, c := range box.Table(`
+		case               | faults     | until   | others
+		quiet              |            | quiet   |
+		nobody             | uid=65534  | drained |
+		no netlink         | no-netlink | quiet   |
+		denied             | seccomp    | settled |
+		others             |            | quiet   | yes
+		others, no netlink | no-netlink | quiet   | yes
+	`) {
+		t.Run(c["case"], func(t *testing.T) {
 			const quiet = 1500 * time.Millisecond
-			b, health, target := bootHealth(t, box.Setup{Faults: c.faults}, "--health-during=pass --quiet-for=1.5 --until="+c.until)
+			b, health, target := bootHealth(t, box.Setup{Faults: c["faults"]},
+				"--health-during=pass --quiet-for=1.5 --until="+c["until"])
 			want := func(address string) func() {
 				return func() {
 					if got := b.Get(address); !strings.HasPrefix(got, "200 ") {
@@ -98,14 +93,14 @@ func TestHealthIsNoTraffic(t *testing.T) {
 			}
 			endChecks := box.Repeat(100*time.Millisecond, want(health))
 			last := b.Trigger()
-			if c.others {
+			if c["others"] != "" {
 				box.RepeatFor(quiet, 100*time.Millisecond, want(target))
 				last = time.Now()
 			}
 			b.Out.Wait("got TERM")
 			endChecks() // while the command still serves
-			r := b.WantHold(last, quiet-200*time.Millisecond, c.until)
-			if !c.others && (r.Accepted != 0 || r.InFlight != 0) {
+			r := b.WantHold(last, quiet-200*time.Millisecond, c["until"])
+			if c["others"] == "" && (r.Accepted != 0 || r.InFlight != 0) {
 				t.Errorf("report %+v, want no connection", r)
 			}
 		})

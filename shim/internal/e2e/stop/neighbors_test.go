@@ -3,7 +3,9 @@ package stop_test
 import (
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -54,32 +56,23 @@ func TestNeighbors(t *testing.T) {
 // TestWaitGone: --wait-gone waits for files that may belong to a running app, not for stale
 // or missing files.
 func TestWaitGone(t *testing.T) {
-	for name, c := range map[string]struct {
-		setup  func(path string) error
-		hold   time.Duration
-		reason string
-		flags  string
-	}{
-		"nothing":     {func(string) error { return nil }, 0, "elapsed", ""},
-		"no folder":   {func(path string) error { return os.Remove(filepath.Dir(path)) }, 0, "elapsed", ""},
-		"stale":       {func(path string) error { return os.WriteFile(path, []byte("lameduck alive 1\n"), 0o644) }, 0, "elapsed", ""},
-		"foreign":     {func(path string) error { return os.WriteFile(path, []byte("1234\n"), 0o644) }, 2 * time.Second, "ceiling", "--max-delay=2"},
-		"dangling":    {func(path string) error { return os.Symlink("nowhere", path) }, 0, "elapsed", ""},
-		"floor kept":  {func(string) error { return nil }, time.Second, "elapsed", "--delay=1"},
-		"and silence": {func(string) error { return nil }, 0, "no_listener", "--until=quiet"},
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, c := range box.Table(`
+		case        | before                              | flags         | hold | reason      | warning
+		nothing     | mkdir in                            |               |      | elapsed     |
+		no folder   | true                                |               |      | elapsed     | there is no directory
+		stale       | mkdir in; echo lameduck alive 1 >$P |               |      | elapsed     |
+		foreign     | mkdir in; echo 1234 >$P             | --max-delay=2 | 2s   | ceiling     |
+		dangling    | mkdir in; ln -s nowhere $P          |               |      | elapsed     |
+		floor kept  | mkdir in                            | --delay=1     | 1s   | elapsed     |
+		and silence | mkdir in                            | --until=quiet |      | no_listener |
+	`) {
+		t.Run(c["case"], func(t *testing.T) {
 			t.Parallel()
-			path := filepath.Join(t.TempDir(), "in", "alive")
-			os.Mkdir(filepath.Dir(path), 0o755)
-			testutil.Must(0, c.setup(path))
-			b := box.Catch(t, strings.TrimSpace("--grace-period=30 --wait-gone="+path+" "+c.flags))
-			b.WantHold(b.Stop(), c.hold, c.reason)
-			warning := ""
-			if name == "no folder" {
-				warning = "there is no directory"
-			}
-			b.WantWarning(warning)
+			dir := t.TempDir()
+			testutil.Must(0, exec.Command("sh", "-c", "cd "+dir+"; P=in/alive; "+c["before"]).Run())
+			b := box.Catch(t, "--grace-period=30 --wait-gone="+dir+"/in/alive "+c["flags"])
+			b.WantHold(b.Stop(), c.Time("hold"), c["reason"])
+			b.WantWarning(c["warning"])
 		})
 	}
 }
@@ -103,41 +96,39 @@ func TestWaitGoneSocket(t *testing.T) {
 func TestAliveFile(t *testing.T) {
 	taken := testutil.Must(net.Listen("tcp", "127.0.0.1:0"))
 	t.Cleanup(func() { taken.Close() })
-	for name, c := range map[string]struct {
-		faults, flags string
-		command       []string
-		code          int
-	}{
-		"as root":     {"", "", nil, 7},
-		"as a user":   {"uid=65534", "", nil, 7},
-		"killed":      {"", "", []string{"sh", "-c", "kill -KILL $$"}, 137},
-		"missing":     {"", "", []string{"/no/such/program"}, 127},
-		"refused":     {"", "", []string{"/etc/passwd"}, 126},
-		"port in use": {"", "--health=" + taken.Addr().String(), []string{"echo", "started"}, 125},
-		"lingering":   {"", "--linger=1", []string{"sh", "-c", "sleep 1000 &"}, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, c := range box.Table(`
+		case        | faults    | flags          | command               | code
+		as root     |           |                |                       | 7
+		as a user   | uid=65534 |                |                       | 7
+		killed      |           |                | sh -c 'kill -KILL $$' | 137
+		missing     |           |                | /no/such/program      | 127
+		refused     |           |                | /etc/passwd           | 126
+		port in use |           | --health=TAKEN | echo started          | 125
+		lingering   |           | --linger=1     | sh -c 'sleep 1000 &'  | 0
+	`) {
+		t.Run(c["case"], func(t *testing.T) {
 			t.Parallel()
 			dir := testutil.Must(os.MkdirTemp("", "alive"))
 			t.Cleanup(func() { os.RemoveAll(dir) })
 			os.Chmod(dir, 0o777)
 			path := dir + "/alive"
-			command := c.command
+			command := box.Words(c["command"])
 			if command == nil {
 				command = box.Helper("catch")
 			}
-			words := append([]string{"/bin/sh", "-c", `umask 077; exec "$@"`, "sh"}, box.Lameduck(strings.TrimSpace("--alive-file="+path+" "+c.flags), command...)...)
-			b := box.Setup{Faults: c.faults}.Start(t, words...)
-			if c.command == nil {
+			given := "--alive-file=" + path + " " + strings.Replace(c["flags"], "TAKEN", taken.Addr().String(), 1)
+			words := append([]string{"/bin/sh", "-c", `umask 077; exec "$@"`, "sh"}, box.Lameduck(given, command...)...)
+			b := box.Setup{Faults: c["faults"]}.Start(t, words...)
+			if c["command"] == "" {
 				b.Ready()
 				if info := testutil.Must(os.Stat(path)); info.Mode() != 0o644 {
 					t.Errorf("mode of the alive file: %v, want 0644", info.Mode())
 				}
 				b.Send("exit 7")
 			}
-			b.WantExit(c.code)
+			b.WantExit(testutil.Must(strconv.Atoi(c["code"])))
 			absent(t, path)
-			if c.code == 125 {
+			if c["code"] == "125" {
 				b.WantOneLine("cannot listen on " + taken.Addr().String() + ": address already in use")
 			}
 		})
@@ -159,18 +150,21 @@ func TestFilesRefused(t *testing.T) {
 	}
 	path := t.TempDir() + "/alive"
 	first := box.Catch(t, "--alive-file="+path)
-	for _, c := range []struct{ faults, flag, message string }{
-		{"read-only", "--alive-file=/alive-of-a-test", "read-only file system"},
-		{"", "--alive-file=" + foreign, "cannot overwrite a file of another program"},
-		{"", "--alive-file=" + path, "another running lameduck holds the lock"},
-		{"", "--alive-file=" + planted, "cannot use a symbolic link"},
-		{"", "--termination-log=" + planted, "symbolic link in a directory that others may write to"},
-		{"", "--termination-log=/proc", "is a directory"},
-		{"", "--termination-log=/dev/stderr", "not a regular file"},
-	} {
-		b := box.Setup{Faults: c.faults}.Boot(t, c.flag+" -d 1", "echo", "started")
+	paths := strings.NewReplacer("FOREIGN", foreign, "ALIVE", path, "PLANTED", planted)
+	for _, c := range box.Table(`
+		faults    | flag                          | message
+		read-only | --alive-file=/alive-of-a-test | read-only file system
+		          | --alive-file=FOREIGN          | cannot overwrite a file of another program
+		          | --alive-file=ALIVE            | another running lameduck holds the lock
+		          | --alive-file=PLANTED          | cannot use a symbolic link
+		          | --termination-log=PLANTED     | symbolic link in a directory that others may write to
+		          | --termination-log=/proc       | is a directory
+		          | --termination-log=/dev/stderr | not a regular file
+	`) {
+		flag := paths.Replace(c["flag"])
+		b := box.Setup{Faults: c["faults"]}.Boot(t, flag+" -d 1", "echo", "started")
 		b.WantExit(125)
-		b.WantOneLine(c.flag+" (LAMEDUCK_", c.message)
+		b.WantOneLine(flag+" (LAMEDUCK_", c["message"])
 	}
 	if _, err := os.Stat(path); err != nil {
 		t.Errorf("the second lameduck removed the alive file of the first: %v", err)

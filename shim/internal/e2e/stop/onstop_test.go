@@ -29,11 +29,13 @@ func TestOnStopSees(t *testing.T) {
 		t.Run(filepath.Dir(program)+program, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			script := "#!/bin/sh\n" + factsScript + "echo \"env $LAMEDUCK_PID $LAMEDUCK_SIGNAL\"\nfor i; do echo \"[$i]\"; done\nkill -USR2 $LAMEDUCK_PID\n"
+			script := "#!/bin/sh\n" + factsScript +
+				"echo \"env $LAMEDUCK_PID $LAMEDUCK_SIGNAL\"\nfor i; do echo \"[$i]\"; done\nkill -USR2 $LAMEDUCK_PID\n"
 			testutil.Must(0, os.WriteFile(dir+"/on-stop", []byte(script), 0o755))
 			b := box.Setup{
 				Faults: "ignore=HUP",
-				Env:    []string{"VAR=x y", "PATH=.:" + os.Getenv("PATH"), "LAMEDUCK_PID=1", "LAMEDUCK_ON_STOP=" + program + ` 'a  b' "c'd" e\ f`},
+				Env: []string{"VAR=x y", "PATH=.:" + os.Getenv("PATH"), "LAMEDUCK_PID=1", "LAMEDUCK_ON_STOP=" + program +
+					` 'a  b' "c'd" e\ f`},
 				Change: func(cmd *exec.Cmd) {
 					cmd.Dir, cmd.ExtraFiles = dir, []*os.File{testutil.Must(os.Open("/dev/zero"))}
 				},
@@ -43,7 +45,8 @@ func TestOnStopSees(t *testing.T) {
 			own := b.Out.Texts()
 			b.Stop()
 			b.WantExit(7)
-			want := append(own, own[0], "stdin /dev/null", "foreign 0", own[3], own[4], own[5], "env "+pid+" TERM", "[a  b]", "[c'd]", "[e f]", "USR2")
+			want := append(own, own[0], "stdin /dev/null", "foreign 0", own[3], own[4], own[5], "env "+pid+" TERM", "[a  b]",
+				"[c'd]", "[e f]", "USR2")
 			b.Out.Want(want...)
 			if own[0] != "dir "+dir || own[2] == "foreign 0" || !strings.HasSuffix(own[4], "1") {
 				t.Errorf("the command printed %v", own)
@@ -56,28 +59,24 @@ func TestOnStopSees(t *testing.T) {
 // TestOnStopEnds: the hold lasts until --on-stop has ended, well or badly, and never longer
 // than its ceiling. That a program cannot run is told at the start too.
 func TestOnStopEnds(t *testing.T) {
-	for name, c := range map[string]struct {
-		onStop string
-		hold   time.Duration
-		reason string
-		warns  string
-	}{
-		"well":     {"sleep 1", time.Second, "elapsed", ""},
-		"badly":    {`sh -c "exit 3"`, 0, "elapsed", " exited 3"},
-		"killed":   {`sh -c "kill -TERM $$"`, 0, "elapsed", " was killed by TERM"},
-		"missing":  {"/no/such/program", 0, "elapsed", " cannot run "},
-		"too late": {"sleep 1000", 2 * time.Second, "ceiling", " still runs, and is killed"},
-		"a daemon": {`sh -c "setsid sleep 1000 >/dev/null 2>&1 & exit 0"`, 0, "elapsed", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, c := range box.Table(`
+		case     | program                                            | hold | reason  | warning
+		well     | sleep 1                                            | 1s   | elapsed |
+		badly    | sh -c "exit 3"                                     |      | elapsed | exited 3
+		killed   | sh -c "kill -TERM $$"                              |      | elapsed | was killed by TERM
+		missing  | /no/such/program                                   |      | elapsed | cannot run
+		too late | sleep 1000                                         | 2s   | ceiling | still runs, and is killed
+		a daemon | sh -c "setsid sleep 1000 >/dev/null 2>&1 & exit 0" |      | elapsed |
+	`) {
+		t.Run(c["case"], func(t *testing.T) {
 			t.Parallel()
-			b := box.Catch(t, "--max-delay=2 --grace-period=30 --on-stop='"+c.onStop+"'")
-			b.WantHold(b.Stop(), c.hold, c.reason)
-			if name == "missing" {
-				b.Err.WaitNth(2, c.warns)
+			b := box.Catch(t, "--max-delay=2 --grace-period=30 --on-stop='"+c["program"]+"'")
+			b.WantHold(b.Stop(), c.Time("hold"), c["reason"])
+			if c["case"] == "missing" {
+				b.Err.WaitNth(2, c["warning"])
 				return
 			}
-			b.WantWarning(c.warns)
+			b.WantWarning(c["warning"])
 		})
 	}
 }
@@ -90,7 +89,8 @@ func TestOnStopKilled(t *testing.T) {
 	for name, early := range map[string]bool{"ceiling": false, "command exits": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := box.Setup{Outside: true, Env: []string{"LAMEDUCK_ON_STOP=" + stubborn}}.Catch(t, "--grace-period=30 --max-delay=2")
+			b := box.Setup{Outside: true, Env: []string{"LAMEDUCK_ON_STOP=" + stubborn}}.Catch(t,
+				"--grace-period=30 --max-delay=2")
 			start := b.Stop()
 			var pids [2]int
 			fmt.Sscanf(b.Out.Wait("child").Text, "child %d self %d", &pids[0], &pids[1])
@@ -113,7 +113,8 @@ func TestOnStopElsewhere(t *testing.T) {
 	t.Parallel()
 	dir := testutil.Must(os.MkdirTemp("", "private")) // of mode 0700
 	t.Cleanup(func() { os.Remove(dir) })
-	b := box.Setup{Faults: "uid=65534", Change: func(cmd *exec.Cmd) { cmd.Dir = dir }}.Catch(t, "--delay=0.2 --grace-period=30 --on-stop='sh -c pwd'")
+	b := box.Setup{Faults: "uid=65534", Change: func(cmd *exec.Cmd) { cmd.Dir = dir }}.Catch(t,
+		"--delay=0.2 --grace-period=30 --on-stop='sh -c pwd'")
 	b.WantHold(b.Stop(), 0, "elapsed")
 	b.Out.Want("ready", "/", "got TERM")
 	b.WantWarning("")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -23,10 +24,12 @@ func TestReport(t *testing.T) {
 		t.Helper()
 		testutil.Eventually(t, "the termination log has "+what, func() bool {
 			lines := box.ReadLines(log)
-			return len(lines) == 2 && lines[0] == "the command's" && json.Valid([]byte(lines[1])) && ok(box.ParseReport(lines[1]))
+			return len(lines) == 2 && lines[0] == "the command's" && json.Valid([]byte(lines[1])) &&
+				ok(box.ParseReport(lines[1]))
 		})
 	}
-	b := box.Setup{Network: box.NewNetwork(t)}.Catch(t, "--delay=2 --grace-period=30 --log-level=debug --termination-log="+log, "[::]:0")
+	b := box.Setup{Network: box.NewNetwork(t)}.Catch(t,
+		"--delay=2 --grace-period=30 --log-level=debug --termination-log="+log, "[::]:0")
 	b.Stop()
 	b.Err.Wait("sample busy") // later connections are new
 	logged("the trigger", func(r box.Report) bool { return r.Trigger == "TERM" && r.Ended == "" })
@@ -44,8 +47,9 @@ func TestReport(t *testing.T) {
 	}
 	r := b.Report()
 	for name, ok := range map[string]bool{
-		"trigger":     r.Trigger == "TERM",
-		"hold":        r.Ended == "elapsed" && r.HeldMS >= 2000 && r.FloorMS == 2000 && r.CeilingMS == 2000 && r.ProlongedBy == "",
+		"trigger": r.Trigger == "TERM",
+		"hold": r.Ended == "elapsed" && r.HeldMS >= 2000 && r.FloorMS == 2000 && r.CeilingMS == 2000 &&
+			r.ProlongedBy == "",
 		"connections": r.Accepted == 2 && r.Open == 1 && r.InFlight == 0,
 		"source":      r.Observer == "sock_diag" && r.Scope != "",
 		"times":       r.LastNewMS >= 0 && r.LastNewMS <= 2000 && r.LastByteMS >= 0 && r.LastByteMS <= 2000,
@@ -69,7 +73,8 @@ func TestReportOvertime(t *testing.T) {
 	b.Out.Wait("got TERM")
 	fmt.Fprintln(c, "wait")
 	b.Err.Wait("still runs")
-	if r := b.Report(); !strings.Contains(r.Message, ", 1 in flight") || r.ExitCode != -1 || r.GraceUsedMS < 3000 || r.Signals() != "TERM" {
+	if r := b.Report(); !strings.Contains(r.Message, ", 1 in flight") || r.ExitCode != -1 || r.GraceUsedMS < 3000 ||
+		r.Signals() != "TERM" {
 		t.Errorf("report %+v, want one request in flight after 3 s", r)
 	}
 	b.Exit()
@@ -90,9 +95,18 @@ func TestReportShell(t *testing.T) {
 
 // TestErrorsJSON: --log-format applies to start errors and warnings, under every name.
 func TestErrorsJSON(t *testing.T) {
-	for flags, code := range map[string]int{"": 125, "/no/such/program": 127, "--delay=x true": 125, "--delay=50 --grace-period=30 true": 125, "--termination-log=/proc true": 125} {
-		b := box.Setup{Env: []string{"LAMEDUCK_" + strings.Repeat("X", 20_000) + "=1"}}.Boot(t, strings.TrimSpace("--log-format=json "+flags))
-		b.WantExit(code)
+	for _, c := range box.Table(`
+		flags                             | code
+		                                  | 125
+		/no/such/program                  | 127
+		--delay=x true                    | 125
+		--delay=50 --grace-period=30 true | 125
+		--termination-log=/proc true      | 125
+	`) {
+		flags := c["flags"]
+		b := box.Setup{Env: []string{"LAMEDUCK_" + strings.Repeat("X", 20_000) + "=1"}}.Boot(t,
+			"--log-format=json "+flags)
+		b.WantExit(testutil.Must(strconv.Atoi(c["code"])))
 		reports := b.Reports()
 		for _, r := range reports {
 			if r.Schema != 1 {
@@ -115,7 +129,8 @@ func TestTerminationLogFails(t *testing.T) {
 		testutil.WriteFile(t, path, before)
 		b := box.Catch(t, "-d 10 --grace-period=30 --termination-log="+path)
 		b.Trigger()
-		testutil.Eventually(t, "the file has the line at the trigger", func() bool { return strings.Contains(string(testutil.Must(os.ReadFile(path))), "holding") })
+		testutil.Eventually(t, "the file has the line at the trigger",
+			func() bool { return strings.Contains(string(testutil.Must(os.ReadFile(path))), "holding") })
 		b.Send("killed KILL")
 		b.WantExit(137)
 		if now := string(testutil.Must(os.ReadFile(path))); now != before {
@@ -162,8 +177,10 @@ func TestReportForged(t *testing.T) {
 			t.Cleanup(func() { os.RemoveAll(dir) })
 			testutil.WriteFile(t, dir+"/"+forgery, "")
 			log := dir + "/log"
-			b := box.Setup{Env: []string{"LAMEDUCK_LOG_FORMAT=" + format, "LAMEDUCK_\x1b[2J\nlameduck: forged=1", "LAMEDUCK_ON_STOP='/no/such/" + forgery + "'"}}.
-				Catch(t, "--max-delay=0.5 --grace-period=30 --log-level=debug --wait-gone='"+dir+"/"+forgery+"' --termination-log="+log)
+			b := box.Setup{Env: []string{"LAMEDUCK_LOG_FORMAT=" + format, "LAMEDUCK_\x1b[2J\nlameduck: forged=1",
+				"LAMEDUCK_ON_STOP='/no/such/" + forgery + "'"}}.
+				Catch(t,
+					"--max-delay=0.5 --grace-period=30 --log-level=debug --wait-gone='"+dir+"/"+forgery+"' --termination-log="+log)
 			b.Signal(sig.TERM)
 			b.Out.Wait("got TERM")
 			b.Exit()

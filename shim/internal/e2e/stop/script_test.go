@@ -34,7 +34,8 @@ func playReal(t *testing.T, s *script.Script) {
 	b := box.Setup{Env: s.Env}.Catch(t, strings.Join(s.Flags, " "))
 	ready := b.Out.Wait("ready").At
 	for _, e := range s.Events {
-		if e.Text == "killed KILL" && slices.ContainsFunc(s.Actions, func(a script.Step) bool { return a.Text == "sends KILL" }) {
+		if e.Text == "killed KILL" && slices.ContainsFunc(s.Actions,
+			func(a script.Step) bool { return a.Text == "sends KILL" }) {
 			continue // lameduck sends the KILL
 		}
 		time.Sleep(time.Until(ready.Add(e.At))) // a script says at which times events come
