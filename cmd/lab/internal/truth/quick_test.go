@@ -10,7 +10,7 @@ import (
 // TestQuick plays the quick selection with the built program.
 func TestQuick(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes a minute and a half")
+		t.Skip("takes more than a minute")
 	}
 	const lameduck = "../../../../lameduck"
 	if _, err := os.Stat(lameduck); err != nil {

@@ -114,11 +114,19 @@ func (t *trial) play() error {
 	for i := range t.c.plays {
 		all.Go(func() { t.c.plays[i].run(t) })
 	}
+	played := make(chan struct{})
+	go func() {
+		all.Wait()
+		close(played)
+	}()
 	if !t.sleep(time.Until(t.term)) {
 		return fmt.Errorf("the server exited before TERM:\n%s", &t.said)
 	}
-	err := t.stop()
-	finishPlays(&all)
+	err := t.stop(played)
+	select {
+	case <-played:
+	case <-time.After(5 * s): // some steps may wait for answers forever
+	}
 	if t.c.race {
 		t.judgeRace()
 	}
@@ -148,9 +156,9 @@ func (t *trial) start() error {
 
 func (t *trial) terminationLog() string { return t.dir + "/termination-log" }
 
-// stop sends TERM and returns when the server has gone. A server that is not graceful gets
-// KILL soon after the signal.
-func (t *trial) stop() error {
+// stop sends TERM and returns when the server has gone. After the signal it gets KILL: a
+// graceful one when all has been played, since idle connections may keep it.
+func (t *trial) stop(played chan struct{}) error {
 	t.sent = time.Now()
 	if err := t.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return err
@@ -165,11 +173,19 @@ func (t *trial) stop() error {
 			return nil
 		case <-time.After(250 * ms):
 		}
-		if readReport(t.terminationLog()) != nil && !t.c.graceful {
-			t.sleep(500 * ms)
-			t.kill()
-			return nil
+		if readReport(t.terminationLog()) == nil {
+			continue
 		}
+		if t.c.graceful {
+			select {
+			case <-played:
+			default:
+				continue
+			}
+		}
+		t.sleep(500 * ms)
+		t.kill()
+		return nil
 	}
 }
 
@@ -179,19 +195,6 @@ func (t *trial) kill() {
 	}
 	t.cmd.Process.Kill()
 	<-t.gone
-}
-
-// finishPlays waits for the plays, some of which may wait for answers forever.
-func finishPlays(all *sync.WaitGroup) {
-	done := make(chan struct{})
-	go func() {
-		all.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-time.After(5 * s):
-	}
 }
 
 // result is the output of a trial for the table.
