@@ -13,7 +13,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
-	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 // fakeDumper is a dumper of given sockets, and of an error afterwards.
@@ -112,18 +111,4 @@ func TestSourceNames(t *testing.T) {
 	check(ProcNet, "sock_diag: denied")
 	o.source = source{failed: errors.New("no /proc")}
 	check(None, "no /proc")
-}
-
-// TestOtherEnds: the sockets at the other ends are those with the remote ports.
-func TestOtherEnds(t *testing.T) {
-	near := *local(1)
-	f := &fakeDumper{sockets: []tcp.Socket{{Local: near.Remote, Remote: near.Local, Inode: 5}}}
-	o := observer{source: source{conn: f}, deferred: []tcp.Socket{listenerOn(80, 0), near}}
-	found, err := o.otherEnds()
-	if got := found[traffic.ConnKey(near.Remote, near.Local)]; got.Inode != 5 || err != nil {
-		t.Errorf("%+v, %v", got, err)
-	}
-	if len(f.asked) != 1 || f.asked[0] != near.Remote.Port() {
-		t.Errorf("asked for ports %v", f.asked)
-	}
 }
