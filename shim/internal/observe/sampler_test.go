@@ -199,14 +199,6 @@ func keptBy(sockets ...tcp.Socket) (*Sampler, *fakeDumper) {
 	return s, f
 }
 
-// TestTakeRequests: a sample shows the requests at risk.
-func TestTakeRequests(t *testing.T) {
-	s, _ := keptBy(kept(1, false), kept(2, true), kept(3, true))
-	if got, want := s.snapshot.Requests, (stop.Requests{Active: true, AtRisk: 2}); got != want || s.snapshot.State != stop.Busy {
-		t.Errorf("%+v, %v; want %+v", got, s.snapshot.State, want)
-	}
-}
-
 // TestTakeIncomplete: a sample that fails shows no lull, and says nothing about the source.
 // Connections that the next sample shows are not new.
 func TestTakeIncomplete(t *testing.T) {

@@ -229,17 +229,6 @@ func TestSparkline(t *testing.T) {
 	}
 }
 
-func TestPortList(t *testing.T) {
-	for want, ports := range map[string][]uint16{
-		"": nil, "53": {53}, "53, 8125": {53, 8125}, "1, 2, 3, 4, 5, 6, 7, 8": {1, 2, 3, 4, 5, 6, 7, 8},
-		"1, 2, 3, 4, 5, 6, 7, 8 and 2 more": {1, 2, 3, 4, 5, 6, 7, 8, 9, 10},
-	} {
-		if got := PortList(ports); got != want {
-			t.Errorf("%v is %q, want %q", ports, got, want)
-		}
-	}
-}
-
 // TestNoLinger: without --linger, the line for the end does not name descendants, even if
 // lameduck stood still between the command's exit and the report.
 func TestNoLinger(t *testing.T) {
