@@ -52,8 +52,11 @@ func (p *plan) describe() string {
 	g := p.stop.Gate
 	text := fmt.Sprintf("%v to %v", g.Floor, g.Ceiling)
 	if g.Adaptive() {
-		conditions := [...]stop.Reason{traffic.UntilQuiet: Quiet, traffic.UntilSettled: Settled, traffic.UntilDrained: Drained}
-		text += fmt.Sprintf(" (unseen: %v) until %s, quiet for %v, silent for %v", g.UnseenFloor, conditions[p.traffic.Until], p.traffic.QuietFor, p.traffic.MaxSilence)
+		until := [...]stop.Reason{
+			traffic.UntilQuiet: Quiet, traffic.UntilSettled: Settled, traffic.UntilDrained: Drained,
+		}[p.traffic.Until]
+		text += fmt.Sprintf(" (unseen: %v) until %s, quiet for %v, silent for %v",
+			g.UnseenFloor, until, p.traffic.QuietFor, p.traffic.MaxSilence)
 	}
 	text += fmt.Sprintf("; grace %v", p.stop.Grace)
 	if p.terms.GraceAssumed {
@@ -116,7 +119,8 @@ func TestUncatchableRewrites(t *testing.T) {
 		_, err := ParseRewrite(s.String() + ":TERM")
 		for _, err := range []error{err, (&Config{StopSignals: []Signal{sig.QUIT, s}}).Validate()} {
 			text := fmt.Sprint(err)
-			if (err != nil) != (why != "") || err != nil && !(strings.Contains(text, s.String()) && strings.Contains(text, why)) {
+			hasReason := strings.Contains(text, s.String()) && strings.Contains(text, why)
+			if (err != nil) != (why != "") || err != nil && !hasReason {
 				t.Errorf("%v: %v; want an error with %q", s, err, why)
 			}
 		}

@@ -25,7 +25,8 @@ func textOf(words ...string) string { return strings.Join(words, "\x00") }
 // FuzzCommandLine: any words and variables give a configuration that --explain accepts, or
 // a single line and 125.
 func FuzzCommandLine(f *testing.F) {
-	odd := textOf("LAMEDUCK_DELAY=2", "KUBERNETES_SERVICE_HOST=x", "LAMEDUCK_A\nB=1", "LAMEDUCK_GROUP=no", "LAMEDUCK_PORT=1", "=")
+	odd := textOf("LAMEDUCK_DELAY=2", "KUBERNETES_SERVICE_HOST=x", "LAMEDUCK_A\nB=1", "LAMEDUCK_GROUP=no",
+		"LAMEDUCK_PORT=1", "=")
 	for _, file := range []string{"testdata/refused.txt", "testdata/console.txt"} {
 		for _, s := range sessions(f, file) {
 			f.Add(textOf(s.args...), textOf(s.env...))

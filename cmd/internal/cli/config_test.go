@@ -114,7 +114,9 @@ func TestEnvTrimmed(t *testing.T) {
 		cfg.Env = nil
 		return fmt.Sprintf("%+v", cfg)
 	}
-	for variable, value := range map[string]string{"DELAY": "2", "REWRITE": "TERM:USR1", "GROUP": "true", "ON_STOP": "true", "WAIT_GONE": "/x", "LOG_FORMAT": "json"} {
+	for variable, value := range map[string]string{
+		"DELAY": "2", "REWRITE": "TERM:USR1", "GROUP": "true", "ON_STOP": "true", "WAIT_GONE": "/x", "LOG_FORMAT": "json",
+	} {
 		variable = Prefix + variable + "="
 		plain := read(variable + value)
 		for _, odd := range []string{value + "\n", value + " ", " " + value + "\r\n", "\t" + value} {

@@ -55,14 +55,32 @@ func TestPause(t *testing.T) {
 		took       time.Duration
 		least, max time.Duration
 	}{
-		"in the hold":             {cfg: long, took: time.Second, least: usual.Poll, max: usual.Poll},
-		"after the hold":          {cfg: long, slowed: true, took: time.Second, least: afterHoldInterval, max: 2 * afterHoldInterval},
-		"many sockets":            {cfg: long, sockets: manySockets + 1, took: time.Second, least: 10 * time.Second, max: 15 * time.Second},
-		"many, quickly listed":    {cfg: long, sockets: manySockets + 1, took: ms, least: usual.Poll, max: usual.Poll},
-		"the floor is near":       {cfg: hold(1950*ms, 2*time.Second, 2*time.Second, ""), least: 1, max: 50*ms - lastSampleLead},
-		"the ceiling is near":     {cfg: hold(1950*ms, time.Second, 2*time.Second, stop.Quiet), least: 1, max: 50*ms - lastSampleLead},
-		"the ceiling is too near": {cfg: hold(1990*ms, time.Second, 2*time.Second, stop.Quiet), least: 1, max: 10*ms - lastSampleLead},
-		"silence since the start": {cfg: hold(ms, 0, 2*time.Hour, ""), sockets: manySockets + 1, took: time.Minute, least: 1, max: usual.QuietFor - ms},
+		"in the hold": {cfg: long, took: time.Second, least: usual.Poll, max: usual.Poll},
+		"after the hold": {
+			cfg: long, slowed: true, took: time.Second,
+			least: afterHoldInterval, max: 2 * afterHoldInterval,
+		},
+		"many sockets": {
+			cfg: long, sockets: manySockets + 1, took: time.Second,
+			least: 10 * time.Second, max: 15 * time.Second,
+		},
+		"many, quickly listed": {cfg: long, sockets: manySockets + 1, took: ms, least: usual.Poll, max: usual.Poll},
+		"the floor is near": {
+			cfg:   hold(1950*ms, 2*time.Second, 2*time.Second, ""),
+			least: 1, max: 50*ms - lastSampleLead,
+		},
+		"the ceiling is near": {
+			cfg:   hold(1950*ms, time.Second, 2*time.Second, stop.Quiet),
+			least: 1, max: 50*ms - lastSampleLead,
+		},
+		"the ceiling is too near": {
+			cfg:   hold(1990*ms, time.Second, 2*time.Second, stop.Quiet),
+			least: 1, max: 10*ms - lastSampleLead,
+		},
+		"silence since the start": {
+			cfg: hold(ms, 0, 2*time.Hour, ""), sockets: manySockets + 1, took: time.Minute,
+			least: 1, max: usual.QuietFor - ms,
+		},
 		"silence since a byte": {cfg: long, sockets: manySockets + 1, took: time.Minute,
 			last: traffic.Summary{LastByte: ago(usual.QuietFor / 2)}, least: 1, max: usual.QuietFor / 2},
 		"silence since a connection": {cfg: long, sockets: manySockets + 1, took: time.Minute,
@@ -120,7 +138,9 @@ func TestWaitGonePaths(t *testing.T) {
 func TestStates(t *testing.T) {
 	met := func(conditions string) (v traffic.Verdict) {
 		is := func(word string) bool { return strings.Contains(conditions, word) }
-		return traffic.Verdict{Settled: is("settled"), Quiet: is("quiet"), Drained: is("drained"), NoSockets: is("gone"), Stuck: is("stuck")}
+		return traffic.Verdict{
+			Settled: is("settled"), Quiet: is("quiet"), Drained: is("drained"), NoSockets: is("gone"), Stuck: is("stuck"),
+		}
 	}
 	for _, cells := range script.Rows(`
 		quiet      | settled                    | busy

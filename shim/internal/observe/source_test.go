@@ -44,7 +44,9 @@ func dial(l net.Listener) (net.Conn, error) { return net.Dial("tcp", l.Addr().St
 // TestSourceExhausted: failures in a row change the source, some errors at once.
 func TestSourceExhausted(t *testing.T) {
 	names := map[string]error{"-": nil, "EINTR": unix.EINTR, "interrupted": sockdiag.ErrInterrupted}
-	for _, errno := range []unix.Errno{unix.ENOBUFS, unix.EBUSY, unix.EPERM, unix.EACCES, unix.ENOENT, unix.ETIMEDOUT, unix.ENOMEM} {
+	for _, errno := range []unix.Errno{
+		unix.ENOBUFS, unix.EBUSY, unix.EPERM, unix.EACCES, unix.ENOENT, unix.ETIMEDOUT, unix.ENOMEM,
+	} {
 		names[unix.ErrnoName(errno)] = fmt.Errorf("cannot list IPv4 sockets: %w", errno)
 	}
 	for _, cells := range script.Rows(`

@@ -107,7 +107,8 @@ func TestStartError(t *testing.T) {
 			t.Errorf("%v: %q", errno, text)
 		}
 	}
-	if e := (&StartError{Command: "x", Err: syscall.ENOENT, found: true}); !e.Missing() || !strings.Contains(e.Error(), "interpreter") {
+	e := &StartError{Command: "x", Err: syscall.ENOENT, found: true}
+	if !e.Missing() || !strings.Contains(e.Error(), "interpreter") {
 		t.Errorf("a script whose interpreter is missing: %v", e)
 	}
 }

@@ -209,7 +209,9 @@ func TestRealUDP(t *testing.T) {
 func TestRealUnix(t *testing.T) {
 	netns.Need(t)
 	t.Chdir(t.TempDir())
-	for _, path := range []string{"@abstract", "plain", "a b\nc", "\nfirst", "last\n", " blank first", "\n", "\x1b[2J\nforged"} {
+	for _, path := range []string{
+		"@abstract", "plain", "a b\nc", "\nfirst", "last\n", " blank first", "\n", "\x1b[2J\nforged",
+	} {
 		l, err := net.Listen("unix", path)
 		if err != nil {
 			t.Fatal(err)

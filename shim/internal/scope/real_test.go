@@ -162,7 +162,9 @@ func TestUnseen(t *testing.T) {
 			expect(name, os.NewFile(uintptr(fd), "socket"), c.want)
 		}
 	}
-	for network, address := range map[string]string{"tcp": server.Addr().String(), "udp": "127.0.0.1:53", "unix": local.Addr().String()} {
+	for network, address := range map[string]string{
+		"tcp": server.Addr().String(), "udp": "127.0.0.1:53", "unix": local.Addr().String(),
+	} {
 		conn, err := net.Dial(network, address)
 		if err != nil {
 			t.Fatal(err)
