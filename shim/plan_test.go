@@ -50,7 +50,8 @@ func (p *plan) describe() string {
 	g := p.stop.Gate
 	text := fmt.Sprintf("%v to %v", g.Floor, g.Ceiling)
 	if g.Adaptive() {
-		text += fmt.Sprintf(" (unseen: %v) until %s, quiet for %v, silent for %v", g.UnseenFloor, p.traffic.Until, p.traffic.QuietFor, p.traffic.MaxSilence)
+		text += fmt.Sprintf(" (unseen: %v) until %s, quiet for %v, silent for %v",
+			g.UnseenFloor, p.traffic.Until, p.traffic.QuietFor, p.traffic.MaxSilence)
 	}
 	text += fmt.Sprintf("; grace %v", p.stop.Grace)
 	if p.terms.GraceAssumed {
@@ -113,7 +114,8 @@ func TestUncatchableRewrites(t *testing.T) {
 		_, err := ParseRewrite(s.String() + ":TERM")
 		for _, err := range []error{err, (&Config{StopSignals: []Signal{sig.QUIT, s}}).Validate()} {
 			text := fmt.Sprint(err)
-			if (err != nil) != (why != "") || err != nil && !(strings.Contains(text, s.String()) && strings.Contains(text, why)) {
+			hasReason := strings.Contains(text, s.String()) && strings.Contains(text, why)
+			if (err != nil) != (why != "") || err != nil && !hasReason {
 				t.Errorf("%v: %v; want an error with %q", s, err, why)
 			}
 		}

@@ -176,7 +176,8 @@ func TestDropinAnswers(t *testing.T) {
 			d := dropinFor(name)
 			_, err := readDropin(d, args)
 			text, fd, ok := d.flags.answer()
-			if got := fmt.Sprint(fd, " ", text); err != nil || !ok || !strings.HasPrefix(got, cells[1]) || !strings.HasSuffix(got, "\n") {
+			got := fmt.Sprint(fd, " ", text)
+			if err != nil || !ok || !strings.HasPrefix(got, cells[1]) || !strings.HasSuffix(got, "\n") {
 				t.Errorf("%s %v: %q, %v, %v", name, args, got, ok, err)
 			}
 		}

@@ -22,21 +22,16 @@ func wordsOf(text string) []string {
 
 func textOf(words ...string) string { return strings.Join(words, "\x00") }
 
-// seeds are arguments that use every section of the grammar.
-var seeds = [][]string{
-	{"-d", "5", "-u", "quiet", "--grace-period=60", "-p", "auto", "--", "nginx", "-g", "daemon off;"},
-	{"--stop-schedule=USR1/30/TERM/5/KILL", "--linger=3", "-e", "143,130:2", "-g", "x"},
-	{"--health=:9000=:8080", "--health-during=close", "--wait-gone=/a", "--alive-file=b", "--on-stop=a 'b c'", "-u", "drained"},
-	{"-r", "TERM:USR1,HUP:0", "--stop-signal=WINCH", "--group=false", "-s", "--kill-after=5", "--log-format=json", "x"},
-	{"--until=settled", "--count-port=80,443", "--ignore-port=1", "--ignore-peer=10.0.0.0/8", "--ignore-probes", "--quiet-for=500ms", "--max-silence=1m", "--max-delay=9"},
-	{"--help-all"}, {"--version", "-h"}, {"--no-such\nflag"}, {"-"}, {"--", "--", ""},
-}
-
 // FuzzCommandLine: any words and variables give a configuration that --explain accepts, or
 // a single line and 125.
 func FuzzCommandLine(f *testing.F) {
-	for _, s := range sessions(f, "testdata/refused.txt") {
-		f.Add(textOf(s.args...), textOf(s.env...))
+	odd := textOf("LAMEDUCK_DELAY=2", "KUBERNETES_SERVICE_HOST=x", "LAMEDUCK_A\nB=1", "LAMEDUCK_GROUP=no",
+		"LAMEDUCK_PORT=1", "=")
+	for _, file := range []string{"testdata/refused.txt", "testdata/console.txt"} {
+		for _, s := range sessions(f, file) {
+			f.Add(textOf(s.args...), textOf(s.env...))
+			f.Add(textOf(s.args...), odd)
+		}
 	}
 	flags := envFlags(f)
 	for flag, variable := range flags {
@@ -44,9 +39,6 @@ func FuzzCommandLine(f *testing.F) {
 			f.Add("--"+flag+"="+value, "")
 			f.Add("-uquiet\x00x", variable+"="+value)
 		}
-	}
-	for _, words := range seeds {
-		f.Add(textOf(words...), textOf("LAMEDUCK_DELAY=2", "KUBERNETES_SERVICE_HOST=x", "LAMEDUCK_A\nB=1", "LAMEDUCK_GROUP=no", "LAMEDUCK_PORT=1", "="))
 	}
 	streams := newStreams(f)
 	f.Fuzz(func(t *testing.T, args, env string) {

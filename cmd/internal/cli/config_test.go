@@ -103,53 +103,29 @@ func TestOddNames(t *testing.T) {
 	}
 }
 
-// TestEnvTrimmed: blanks and newlines around the value of a variable do not count, for any
-// flag. Alone, they count as an empty variable.
+// TestEnvTrimmed: blanks and newlines around the value of a variable do not count. Alone, they
+// count as an empty variable.
 func TestEnvTrimmed(t *testing.T) {
-	values := map[string]string{}
-	for field := range strings.FieldsSeq(`delay=2 until=quiet grace-period=60 max-delay=9 wait-gone=/x on-stop=true quiet-for=1
-		max-silence=9 count-port=80 ignore-port=81 ignore-peer=::1 rewrite=TERM:USR1 stop-signal=QUIT preset=auto
-		stop-schedule=TERM kill-after=5 linger=1 exit-code=143 log-level=debug log-format=json termination-log=none
-		health=:9000 health-during=pass alive-file=/y parent-death-signal=TERM`) {
-		name, value, _ := strings.Cut(field, "=")
-		values[name] = value
-	}
-	beside := []string{"LAMEDUCK_UNTIL=quiet", "LAMEDUCK_HEALTH=:9000"}
-	read := func(variable string) shim.Config {
-		line, err := ParseRun([]string{"x"}, append([]string{variable}, beside...))
-		if err != nil {
-			t.Fatal(err)
-		}
-		cfg, err := line.Config()
+	read := func(variable string) string {
+		cfg, err := configOf([]string{"x"}, []string{variable})
 		if err != nil || len(cfg.Warnings) > 0 {
 			t.Errorf("%q: %v, warnings %q", variable, err, cfg.Warnings)
 		}
 		cfg.Env = nil
-		return cfg
+		return fmt.Sprintf("%+v", cfg)
 	}
-	for name, flag := range modelOf(t, "run") {
-		variable := Variable(flag)
-		if variable == "" {
-			continue
-		}
-		value := values[name]
-		if flag.IsBool() {
-			value = "true"
-		}
-		if value == "" {
-			t.Errorf("no value for --%s", name)
-		}
-		plain := read(variable + "=" + value)
+	for variable, value := range map[string]string{
+		"DELAY": "2", "REWRITE": "TERM:USR1", "GROUP": "true", "ON_STOP": "true", "WAIT_GONE": "/x", "LOG_FORMAT": "json",
+	} {
+		variable = Prefix + variable + "="
+		plain := read(variable + value)
 		for _, odd := range []string{value + "\n", value + " ", " " + value + "\r\n", "\t" + value} {
-			if got := read(variable + "=" + odd); !reflect.DeepEqual(got, plain) {
-				t.Errorf("%s=%q: %+v, want %+v", variable, odd, got, plain)
+			if got := read(variable + odd); got != plain {
+				t.Errorf("%s%q: %s, want %s", variable, odd, got, plain)
 			}
 		}
-		if name == "until" || name == "health" { // beside has both
-			continue
-		}
-		if got, want := read(variable+"= \n"), read("A=B"); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s of blanks: %+v, want %+v", variable, got, want)
+		if got, want := read(variable+" \n"), read("A=B"); got != want {
+			t.Errorf("%s of blanks: %s, want %s", variable, got, want)
 		}
 	}
 }
@@ -248,6 +224,15 @@ func TestWords(t *testing.T) {
 	} {
 		if got, err := parseCommand(text); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %q, %v; want %q", text, got, err, want)
+		}
+	}
+}
+
+// TestHealthInPod: in a pod health checks pass through during a stop, elsewhere they fail.
+func TestHealthInPod(t *testing.T) {
+	for env, want := range map[string]string{"A=1": "fail", "KUBERNETES_SERVICE_HOST=x": "pass"} {
+		if cfg, err := configOf([]string{"--health=:1", "x"}, []string{env}); err != nil || cfg.HealthDuring.String() != want {
+			t.Errorf("%s: %v, %v", env, cfg.HealthDuring, err)
 		}
 	}
 }

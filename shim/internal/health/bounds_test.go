@@ -159,24 +159,6 @@ func (l *Listener) count() (n int) {
 	return n
 }
 
-// TestIdle tests that without clients poll(2) has no timeout, and waits for the eventfd
-// and the listening socket alone.
-func TestIdle(t *testing.T) {
-	l := open(t, loopbackOnly())
-	wantPoll := func(clients int) {
-		t.Helper()
-		pollUntil(t, l, fmt.Sprint(clients, " clients"), func() bool { return l.count() == clients })
-		if timeout := l.prepare(); len(l.pollSet) != 2+clients || timeout < 0 != (clients == 0) {
-			t.Errorf("with %d clients the poll set is %v, the timeout %d ms", clients, l.pollSet, timeout)
-		}
-	}
-	wantPoll(0)
-	c := dial(t, l.addr())
-	wantPoll(1)
-	c.Close()
-	wantPoll(0)
-}
-
 // TestNoSpin tests that a client that waits for nothing does not wake the loop, whatever state
 // its two connections are in.
 func TestNoSpin(t *testing.T) {
@@ -346,15 +328,5 @@ func TestProxiedConns(t *testing.T) {
 	p.open[3] = conn(1)
 	if got := p.Proxied(nil, time.Now().Add(time.Hour)); !slices.Equal(got, []ProxiedConn{conn(1)}) {
 		t.Errorf("listed %v, want the open connection alone", got)
-	}
-}
-
-// TestInode tests Inode.
-func TestInode(t *testing.T) {
-	l := open(t, loopbackOnly())
-	var at unix.Stat_t
-	must(t, unix.Fstat(l.fd, &at))
-	if uint64(l.Inode()) != at.Ino || at.Ino == 0 {
-		t.Errorf("inode %d, want %d", l.Inode(), at.Ino)
 	}
 }

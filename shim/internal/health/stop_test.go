@@ -29,7 +29,8 @@ func TestHead(t *testing.T) {
 	l := serve(t, loopbackOnly())
 	c := dial(t, l.addr())
 	io.WriteString(c, "HEAD / HTTP/1.1\r\nHost: x\r\n\r\n")
-	if all, err := io.ReadAll(c); err != nil || !strings.HasPrefix(string(all), healthy) || !strings.HasSuffix(string(all), "\r\n\r\n") {
+	all, err := io.ReadAll(c)
+	if text := string(all); err != nil || !strings.HasPrefix(text, healthy) || !strings.HasSuffix(text, "\r\n\r\n") {
 		t.Errorf("HEAD received %q, %v; want a head alone", all, err)
 	}
 }

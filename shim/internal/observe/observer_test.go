@@ -1,13 +1,11 @@
 package observe
 
 import (
-	"net"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
@@ -122,27 +120,6 @@ func TestObserverUnobservable(t *testing.T) {
 	o.source.root = ""
 	if got := sampler.sample(start.Add(time.Second)); got != stop.Busy || o.name() != ProcNet || o.source.trouble() != "" {
 		t.Errorf("%v, %s: %s", got, o.name(), o.source.trouble())
-	}
-}
-
-// TestObserverSelf: a connection between two sockets of the container does not count; the
-// same connection counts if the other end is not the container's.
-func TestObserverSelf(t *testing.T) {
-	for _, ours := range []bool{false, true} {
-		start := time.Now()
-		l, sampler := listening(t, start)
-		o := sampler.observer
-		conn := testutil.Must(dial(l))
-		defer conn.Close()
-		defer testutil.Must(l.Accept()).Close()
-		if ours {
-			inode := testutil.Must(inodeOf(conn.(*net.TCPConn)))
-			o.scope.Learn(scope.Inodes{inode: true})
-		}
-		sampler.sample(start)
-		if open := sampler.tracker.Summary().Open; (open == 0) != ours || (o.self.accepted == 1) != ours {
-			t.Errorf("ours %v: %d open, %d to ourselves", ours, open, o.self.accepted)
-		}
 	}
 }
 

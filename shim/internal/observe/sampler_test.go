@@ -54,14 +54,32 @@ func TestPause(t *testing.T) {
 		took       time.Duration
 		least, max time.Duration
 	}{
-		"in the hold":             {cfg: long, took: time.Second, least: usual.Poll, max: usual.Poll},
-		"after the hold":          {cfg: long, slowed: true, took: time.Second, least: afterHoldInterval, max: 2 * afterHoldInterval},
-		"many sockets":            {cfg: long, sockets: manySockets + 1, took: time.Second, least: 10 * time.Second, max: 15 * time.Second},
-		"many, quickly listed":    {cfg: long, sockets: manySockets + 1, took: ms, least: usual.Poll, max: usual.Poll},
-		"the floor is near":       {cfg: hold(1950*ms, 2*time.Second, 2*time.Second, ""), least: 1, max: 50*ms - lastSampleLead},
-		"the ceiling is near":     {cfg: hold(1950*ms, time.Second, 2*time.Second, stop.Quiet), least: 1, max: 50*ms - lastSampleLead},
-		"the ceiling is too near": {cfg: hold(1990*ms, time.Second, 2*time.Second, stop.Quiet), least: 1, max: 10*ms - lastSampleLead},
-		"silence since the start": {cfg: hold(ms, 0, 2*time.Hour, ""), sockets: manySockets + 1, took: time.Minute, least: 1, max: usual.QuietFor - ms},
+		"in the hold": {cfg: long, took: time.Second, least: usual.Poll, max: usual.Poll},
+		"after the hold": {
+			cfg: long, slowed: true, took: time.Second,
+			least: afterHoldInterval, max: 2 * afterHoldInterval,
+		},
+		"many sockets": {
+			cfg: long, sockets: manySockets + 1, took: time.Second,
+			least: 10 * time.Second, max: 15 * time.Second,
+		},
+		"many, quickly listed": {cfg: long, sockets: manySockets + 1, took: ms, least: usual.Poll, max: usual.Poll},
+		"the floor is near": {
+			cfg:   hold(1950*ms, 2*time.Second, 2*time.Second, ""),
+			least: 1, max: 50*ms - lastSampleLead,
+		},
+		"the ceiling is near": {
+			cfg:   hold(1950*ms, time.Second, 2*time.Second, stop.Quiet),
+			least: 1, max: 50*ms - lastSampleLead,
+		},
+		"the ceiling is too near": {
+			cfg:   hold(1990*ms, time.Second, 2*time.Second, stop.Quiet),
+			least: 1, max: 10*ms - lastSampleLead,
+		},
+		"silence since the start": {
+			cfg: hold(ms, 0, 2*time.Hour, ""), sockets: manySockets + 1, took: time.Minute,
+			least: 1, max: usual.QuietFor - ms,
+		},
 		"silence since a byte": {cfg: long, sockets: manySockets + 1, took: time.Minute,
 			last: traffic.Summary{LastByte: ago(usual.QuietFor / 2)}, least: 1, max: usual.QuietFor / 2},
 		"silence since a connection": {cfg: long, sockets: manySockets + 1, took: time.Minute,
@@ -119,7 +137,9 @@ func TestWaitGonePaths(t *testing.T) {
 func TestStates(t *testing.T) {
 	met := func(conditions string) (v traffic.Verdict) {
 		is := func(word string) bool { return strings.Contains(conditions, word) }
-		return traffic.Verdict{Settled: is("settled"), Quiet: is("quiet"), Drained: is("drained"), NoSockets: is("gone"), Stuck: is("stuck")}
+		return traffic.Verdict{
+			Settled: is("settled"), Quiet: is("quiet"), Drained: is("drained"), NoSockets: is("gone"), Stuck: is("stuck"),
+		}
 	}
 	for _, cells := range script.Rows(`
 		quiet      | settled                    | busy
@@ -196,14 +216,6 @@ func keptBy(sockets ...tcp.Socket) (*Sampler, *fakeDumper) {
 	s.take(time.Now())
 	f.dumps = 0
 	return s, f
-}
-
-// TestTakeRequests: a sample shows the requests at risk.
-func TestTakeRequests(t *testing.T) {
-	s, _ := keptBy(kept(1, false), kept(2, true), kept(3, true))
-	if got, want := s.snapshot.Requests, (stop.Requests{Active: true, AtRisk: 2}); got != want || s.snapshot.State != stop.Busy {
-		t.Errorf("%+v, %v; want %+v", got, s.snapshot.State, want)
-	}
 }
 
 // TestTakeIncomplete: a sample that fails shows no lull, and says nothing about the source.

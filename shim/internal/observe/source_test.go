@@ -13,7 +13,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
-	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 // fakeDumper is a dumper of given sockets, and of an error afterwards.
@@ -45,7 +44,9 @@ func dial(l net.Listener) (net.Conn, error) { return net.Dial("tcp", l.Addr().St
 // TestSourceExhausted: failures in a row change the source, some errors at once.
 func TestSourceExhausted(t *testing.T) {
 	names := map[string]error{"-": nil, "EINTR": unix.EINTR, "interrupted": sockdiag.ErrInterrupted}
-	for _, errno := range []unix.Errno{unix.ENOBUFS, unix.EBUSY, unix.EPERM, unix.EACCES, unix.ENOENT, unix.ETIMEDOUT, unix.ENOMEM} {
+	for _, errno := range []unix.Errno{
+		unix.ENOBUFS, unix.EBUSY, unix.EPERM, unix.EACCES, unix.ENOENT, unix.ETIMEDOUT, unix.ENOMEM,
+	} {
 		names[unix.ErrnoName(errno)] = fmt.Errorf("cannot list IPv4 sockets: %w", errno)
 	}
 	for _, cells := range script.Rows(`
@@ -112,18 +113,4 @@ func TestSourceNames(t *testing.T) {
 	check(ProcNet, "sock_diag: denied")
 	o.source = source{failed: errors.New("no /proc")}
 	check(None, "no /proc")
-}
-
-// TestOtherEnds: the sockets at the other ends are those with the remote ports.
-func TestOtherEnds(t *testing.T) {
-	near := *local(1)
-	f := &fakeDumper{sockets: []tcp.Socket{{Local: near.Remote, Remote: near.Local, Inode: 5}}}
-	o := observer{source: source{conn: f}, deferred: []tcp.Socket{listenerOn(80, 0), near}}
-	found, err := o.otherEnds()
-	if got := found[traffic.ConnKey(near.Remote, near.Local)]; got.Inode != 5 || err != nil {
-		t.Errorf("%+v, %v", got, err)
-	}
-	if len(f.asked) != 1 || f.asked[0] != near.Remote.Port() {
-		t.Errorf("asked for ports %v", f.asked)
-	}
 }

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
@@ -108,7 +107,8 @@ func TestStartError(t *testing.T) {
 			t.Errorf("%v: %q", errno, text)
 		}
 	}
-	if e := (&StartError{Command: "x", Err: syscall.ENOENT, found: true}); !e.Missing() || !strings.Contains(e.Error(), "interpreter") {
+	e := &StartError{Command: "x", Err: syscall.ENOENT, found: true}
+	if !e.Missing() || !strings.Contains(e.Error(), "interpreter") {
 		t.Errorf("a script whose interpreter is missing: %v", e)
 	}
 }
@@ -278,27 +278,6 @@ func must(err error) {
 
 // high is a descriptor number that the kernel does not assign again when closed.
 const high = 300
-
-// TestForegroundGroup: the foreground process group of a terminal is the group of the
-// session's leader. The master's side of a terminal may ask for it too.
-func TestForegroundGroup(t *testing.T) {
-	master, tty, err := pty.Open()
-	if err != nil {
-		t.Skip("no terminals: ", err)
-	}
-	defer master.Close()
-	defer tty.Close()
-	cmd := exec.Command("cat")
-	cmd.Stdin, cmd.SysProcAttr = tty, &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer cmd.Wait()
-	defer cmd.Process.Kill()
-	if got := foregroundGroup(int(master.Fd())); got != cmd.Process.Pid {
-		t.Errorf("got %d, want %d", got, cmd.Process.Pid)
-	}
-}
 
 // TestReleaseInherited: inherited descriptors are closed, our own stay, and Go's timers still
 // work.

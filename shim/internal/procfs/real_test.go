@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -205,51 +204,14 @@ func TestRealUDP(t *testing.T) {
 	}
 }
 
+// TestRealUnix: listeners are in the table, with any path: the kernel prints a path unescaped, and
+// even a path that begins with a newline does not make the table unreadable.
 func TestRealUnix(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a b\nc")
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	name := fmt.Sprint("@procfs-", os.Getpid())
-	abstract, err := net.Listen("unix", name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer abstract.Close()
-	client, err := net.Dial("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	server, err := l.Accept() // same path as the listener, but not listening
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
-	found, err := Root("").Unix()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []Unix{{inodeOf(t, l), path}, {inodeOf(t, abstract), name}} {
-		if !slices.Contains(found, want) {
-			t.Errorf("%q is not in %+v", want.Path, found)
-		}
-	}
-	for _, other := range []any{client, server} {
-		if slices.ContainsFunc(found, func(u Unix) bool { return u.Inode == inodeOf(t, other) }) {
-			t.Errorf("%T is in %+v", other, found)
-		}
-	}
-}
-
-// TestRealUnixNewlines: the kernel prints a path unescaped; even a path that begins with a
-// newline does not make the table unreadable.
-func TestRealUnixNewlines(t *testing.T) {
 	netns.Need(t)
 	t.Chdir(t.TempDir())
-	for _, path := range []string{"\nfirst", "last\n", " blank first", "\n", "\x1b[2J\nforged"} {
+	for _, path := range []string{
+		"@abstract", "plain", "a b\nc", "\nfirst", "last\n", " blank first", "\n", "\x1b[2J\nforged",
+	} {
 		l, err := net.Listen("unix", path)
 		if err != nil {
 			t.Fatal(err)
@@ -260,8 +222,24 @@ func TestRealUnixNewlines(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer datagram.Close()
-		if found, err := Root("").Unix(); err != nil || !slices.Contains(found, Unix{inodeOf(t, l), path}) {
+		client, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		server, err := l.Accept() // same path as the listener, but not listening
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer server.Close()
+		found, err := Root("").Unix()
+		if err != nil || !slices.Contains(found, Unix{inodeOf(t, l), path}) {
 			t.Errorf("%q is not in %+v: %v", path, found, err)
+		}
+		for _, other := range []any{client, server, datagram} {
+			if slices.ContainsFunc(found, func(u Unix) bool { return u.Inode == inodeOf(t, other) }) {
+				t.Errorf("%q: %T is in %+v", path, other, found)
+			}
 		}
 	}
 }

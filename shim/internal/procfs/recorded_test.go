@@ -42,7 +42,8 @@ func (r Root) decode() string {
 	}
 	sockets, err := r.TCP([]tcp.Socket{{Inode: 1}}) // what is there before stays
 	for _, s := range sockets {
-		add(fmt.Sprintf("TCP, state %d: %v from %v, unread %d, inode %d", s.State, s.Local, s.Remote, s.Unread, s.Inode), err)
+		const format = "TCP, state %d: %v from %v, unread %d, inode %d"
+		add(fmt.Sprintf(format, s.State, s.Local, s.Remote, s.Unread, s.Inode), err)
 	}
 	packets, err := r.UDP()
 	for _, s := range packets {

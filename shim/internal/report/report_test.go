@@ -20,7 +20,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
-	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 var update = flag.Bool("update", false, "write the golden file")
@@ -93,31 +92,6 @@ func TestSentencesShown(t *testing.T) {
 	}
 	if sentences < 50 {
 		t.Errorf("%d sentences", sentences)
-	}
-}
-
-// TestReasonsShown: the golden file has every reason for the end of a hold, and every cause.
-func TestReasonsShown(t *testing.T) {
-	reasons := map[stop.Reason]bool{}
-	causes := map[traffic.CauseKind]bool{}
-	for _, c := range stopCases {
-		s := c.play()
-		reasons[s.Ended] = true
-		_, by := s.prolonged()
-		causes[by.Kind] = true
-	}
-	for _, why := range []stop.Reason{
-		stop.Elapsed, stop.Settled, stop.Quiet, stop.Kept, stop.Ceiling, stop.SecondSignal, stop.Interrupt,
-		stop.ChildExit, stop.NoListener, stop.NoProgress, stop.UDP, stop.Unobserved,
-	} {
-		if !reasons[why] {
-			t.Errorf("no report of %s", why)
-		}
-	}
-	for kind := range traffic.OpenConnections + 1 {
-		if !causes[kind] {
-			t.Errorf("no report with a cause of kind %d", kind)
-		}
 	}
 }
 
@@ -251,17 +225,6 @@ func TestSparkline(t *testing.T) {
 	for n := range 4000 {
 		if got := []rune(Sparkline(repeat(1, n))); len(got) > Columns || n >= Columns && len(got) <= Columns/2 {
 			t.Errorf("of %d seconds %d bars", n, len(got))
-		}
-	}
-}
-
-func TestPortList(t *testing.T) {
-	for want, ports := range map[string][]uint16{
-		"": nil, "53": {53}, "53, 8125": {53, 8125}, "1, 2, 3, 4, 5, 6, 7, 8": {1, 2, 3, 4, 5, 6, 7, 8},
-		"1, 2, 3, 4, 5, 6, 7, 8 and 2 more": {1, 2, 3, 4, 5, 6, 7, 8, 9, 10},
-	} {
-		if got := PortList(ports); got != want {
-			t.Errorf("%v is %q, want %q", ports, got, want)
 		}
 	}
 }

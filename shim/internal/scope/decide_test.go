@@ -184,7 +184,8 @@ func TestOwns(t *testing.T) {
 // connections to ourselves are known.
 func TestExtend(t *testing.T) {
 	s := Decide(parseFacts(t, "around own"))
-	later := Decide(parseFacts(t, "listen=80/50 listen=70/50 listen=90/52 listen=91/60 listen=92/60 own=50 below=51 below=52 held=92"))
+	later := Decide(parseFacts(t, `listen=80/50 listen=70/50 listen=90/52 listen=91/60 listen=92/60
+		own=50 below=51 below=52 held=92`))
 	for _, want := range []Ports{{70, 90, 92}, nil} {
 		if added := s.Extend(&later); !slices.Equal(added, want) || !slices.Equal(s.Ports, Ports{70, 80, 81, 90, 92}) {
 			t.Errorf("added %v, now %v", added, s.Ports)

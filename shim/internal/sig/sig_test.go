@@ -46,12 +46,10 @@ func TestParse(t *testing.T) {
 }
 
 // badSignals are refused by Parse and ParseRewrite.
-var badSignals = []string{
-	"", " ", "SIG", "SIGSIGTERM", "SIG15", "TERMINATE", "TERM ", " TERM", "TER", "TERM\x00",
-	"0", "00", "65", "-1", "-15", "1.5", "0x9", "99999999999999999999",
-	"RTMIN+", "RTMIN-1", "RTMIN+31", "RTMIN+x", "RTMIN+-1", "RTMIN++1", "RTMIN3", "RTMIN+256", "RTMIN é",
-	"RTMAX-", "RTMAX+1", "RTMAX-31", "RTMAX--1", "RTMA", "é",
-}
+var badSignals = append(strings.Fields(`SIG SIGSIGTERM SIG15 TERMINATE TER
+	0 00 65 -1 -15 1.5 0x9 99999999999999999999
+	RTMIN+ RTMIN-1 RTMIN+31 RTMIN+x RTMIN+-1 RTMIN++1 RTMIN3 RTMIN+256
+	RTMAX- RTMAX+1 RTMAX-31 RTMAX--1 RTMA é`), "", " ", "TERM ", " TERM", "TERM\x00", "RTMIN é")
 
 func TestParseBad(t *testing.T) {
 	for _, text := range badSignals {

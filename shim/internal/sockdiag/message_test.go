@@ -9,22 +9,13 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// TestTruncated tests recordings that are truncated or changed in a byte: no panic.
+// TestTruncated tests recordings that are truncated: no panic, and not the whole text.
 func TestTruncated(t *testing.T) {
 	b := recordings(t)["dump"].bytes
 	whole := format(b)
 	for n := range b {
 		if text := format(slices.Clone(b[:n:n])); text == whole {
 			t.Errorf("the first %d bytes of %d decode to the whole text", n, len(b))
-		}
-	}
-	m, _, err := nextMessage(b)
-	must(t, err)
-	for i := range m.payload {
-		for _, to := range []byte{0, 1, 3, 5, 127, 128, 255} {
-			changed := slices.Clone(m.payload)
-			changed[i] = to
-			decodeSocket(changed, new(tcp.Socket))
 		}
 	}
 }

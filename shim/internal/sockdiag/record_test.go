@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"flag"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"slices"
@@ -17,13 +16,10 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-var (
-	update = flag.Bool("update", false, "rewrite the golden files")
-	record = flag.Bool("record", false, "record replies of this kernel, and rewrite the golden files")
-)
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// recording is a section of a file of recordings: bytes of the kernel, and what is decoded from
-// them. The requests have no bytes.
+// recording is a section of a file of recordings: what a kernel sent, for the world of TestDump, and
+// what is decoded from it. The requests have no bytes.
 type recording struct {
 	bytes []byte
 	text  string
@@ -95,7 +91,7 @@ func TestRequest(t *testing.T) {
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	all := recordings(t)
-	if *update || *record {
+	if *update {
 		all[name] = recording{all[name].bytes, got}
 		write(t, all)
 	}
@@ -106,9 +102,6 @@ func golden(t *testing.T, name, got string) {
 
 // TestRecorded tests the decoding of recorded messages.
 func TestRecorded(t *testing.T) {
-	if *record {
-		recordAll(t)
-	}
 	for _, name := range []string{"dump", "events", "nothing-there", "refused"} {
 		golden(t, name, format(recordings(t)[name].bytes))
 	}
@@ -133,38 +126,6 @@ func format(b []byte) string {
 		b = rest
 	}
 	return text.String()
-}
-
-// recordAll records the replies of this machine's kernel.
-func recordAll(t *testing.T) {
-	w := newWorld(t)
-	e := openEvents(t, w.ports)
-	all := recordings(t)
-	all["dump"] = recording{bytes: rawReply(t, Query{States: AllStates, Ports: w.ports, Info: true})}
-	all["nothing-there"] = recording{bytes: rawReply(t, Query{States: AllStates, Ports: []uint16{1}})}
-
-	c := openConn(t)
-	bad := appendRequest(nil, unix.AF_INET, Query{Ports: []uint16{1}}, portSet{1})
-	bad[len(bad)-1-3*bcOpLen] = 9 // an invalid jump
-	_, err := unix.Write(c.fd, bad)
-	must(t, err)
-	n, err := receive(c.fd, c.buf, 0)
-	must(t, err)
-	all["refused"] = recording{bytes: slices.Clone(c.buf[:n])}
-
-	for _, name := range []string{"asking server", "asking client", "listener 6"} {
-		w.sockets[name].(io.Closer).Close()
-	}
-	var events []byte
-	for range 3 { // and the event of the connection in the accept queue
-		_, err := unix.Poll([]unix.PollFd{{Fd: int32(e.FD()), Events: unix.POLLIN}}, 10_000)
-		must(t, err)
-		n, err := receive(e.FD(), e.buf, unix.MSG_DONTWAIT)
-		must(t, err)
-		events = append(events, e.buf[:n]...)
-	}
-	all["events"] = recording{bytes: events}
-	write(t, all)
 }
 
 // rawReply returns all bytes of a dump of both families.

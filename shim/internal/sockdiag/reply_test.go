@@ -111,7 +111,8 @@ func TestReplies(t *testing.T) {
 				}
 			}
 			var visited []string
-			err := fakeConn(t, datagrams...).Dump(Query{States: AllStates, Ports: []uint16{7, 6, 5}}, func(s *tcp.Socket) {
+			q := Query{States: AllStates, Ports: []uint16{7, 6, 5}}
+			err := fakeConn(t, datagrams...).Dump(q, func(s *tcp.Socket) {
 				visited = append(visited, fmt.Sprint(s.Local.Port()))
 			})
 			if want := errorNames[cells[3]]; !errors.Is(err, want) || strings.Join(visited, " ") != cells[2] {

@@ -378,17 +378,6 @@ func TestFlush(t *testing.T) {
 	t.Skip("the reader was slower than flushTimeout each time")
 }
 
-// TestFlushNothing tests Flush without lines.
-func TestFlushNothing(t *testing.T) {
-	s := pipe(t)
-	s.Flush()
-	New(-1).Flush()
-	s.Line("after Flush")
-	if got := s.lines(t, 1)[0]; got != "after Flush" {
-		t.Errorf("got %q", got)
-	}
-}
-
 // sigpipes receives SIGPIPE, and SIGWINCH to mark the end.
 type sigpipes chan os.Signal
 
@@ -515,22 +504,5 @@ func TestPrintable(t *testing.T) {
 	s.drain(t)
 	if got := s.lines(t, 1)[0]; got != strings.Repeat("x", MaxLine-2) {
 		t.Errorf("the line ends with %q", got[len(got)-5:])
-	}
-}
-
-// TestLongLine tests lines longer than MaxLine, which are cut.
-func TestLongLine(t *testing.T) {
-	for name, open := range boundedSinks {
-		t.Run(name, func(t *testing.T) {
-			s := open(t)
-			for _, n := range []int{MaxLine - 2, MaxLine - 1, MaxLine, 10000} {
-				s.Line(strings.Repeat("x", n))
-				s.Line("next")
-				got, want := s.lines(t, 2), min(n, MaxLine-1)
-				if got[0] != strings.Repeat("x", want) || got[1] != "next" {
-					t.Errorf("a line of %d bytes: %d arrived, want %d; next line %q", n, len(got[0]), want, got[1])
-				}
-			}
-		})
 	}
 }

@@ -3,7 +3,6 @@ package stop
 import (
 	_ "embed"
 	"fmt"
-	"math/rand/v2"
 	"strconv"
 	"strings"
 	"testing"
@@ -163,46 +162,6 @@ func (g Gate) play(sample func(held time.Duration) TrafficState) string {
 		}
 	}
 	return end(m)
-}
-
-// TestGateMonotone: a later floor, a later ceiling and the loss of the observer never
-// shorten a hold.
-func TestGateMonotone(t *testing.T) {
-	for seed := range uint64(5000) {
-		r := rand.New(rand.NewPCG(seed, 2))
-		seconds := func(n int) time.Duration { return time.Duration(r.IntN(n)) * time.Second }
-		g := Gate{Until: []Reason{Settled, Quiet, Drained}[r.IntN(3)], Floor: seconds(5)}
-		g.UnseenFloor, g.Ceiling = g.Floor+seconds(6), g.Floor+seconds(6)
-		var samples [100]TrafficState
-		for i := range samples {
-			samples[i] = TrafficState(r.IntN(int(Unseen) + 1))
-		}
-		index := func(held time.Duration) int { return min(int(held/(250*time.Millisecond)), len(samples)-1) }
-		length := func(g Gate, sample func(time.Duration) TrafficState) (d time.Duration) {
-			text, _, _ := strings.Cut(g.play(sample), " ")
-			d, _ = time.ParseDuration(text)
-			return d
-		}
-		observed := func(held time.Duration) TrafficState { return samples[index(held)] }
-		first := length(g, observed)
-		laterFloor, laterCeiling := g, g
-		laterFloor.Floor += time.Second
-		laterFloor.UnseenFloor = max(laterFloor.UnseenFloor, laterFloor.Floor)
-		laterFloor.Ceiling = max(laterFloor.Ceiling, laterFloor.Floor)
-		laterCeiling.Ceiling += time.Second
-		lostAt := r.IntN(40)
-		lost := func(held time.Duration) TrafficState {
-			if index(held) >= lostAt {
-				return Unobservable
-			}
-			return observed(held)
-		}
-		for change, got := range map[string]time.Duration{"floor": length(laterFloor, observed), "ceiling": length(laterCeiling, observed), "lost": length(g, lost)} {
-			if got < first {
-				t.Fatalf("seed %d, %s: %v, want at least %v; %+v %v", seed, change, got, first, g, samples[:index(first)+1])
-			}
-		}
-	}
 }
 
 // TestWarnNotHeld: a signal from outside that may stop the container and begins no stop is

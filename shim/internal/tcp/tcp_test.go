@@ -1,31 +1,38 @@
 package tcp
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
+)
 
 // TestDiscountFIN: the FIN counts as a received byte in the states after the peer's FIN,
 // and never makes a counter negative.
 func TestDiscountFIN(t *testing.T) {
-	for name, c := range map[string]struct {
-		socket   Socket
-		unread   uint32
-		received uint64
-	}{
-		"established":        {Socket{State: Established, Unread: 3, Info: Info{Received: 9}}, 3, 9},
-		"closed by us":       {Socket{State: FinWait2, Unread: 3, Info: Info{Received: 9}}, 3, 9},
-		"closed by the peer": {Socket{State: CloseWait, Unread: 3, Info: Info{Received: 9}}, 2, 8},
-		"closed by both":     {Socket{State: LastAck, Info: Info{Received: 9}}, 0, 8},
-		"closed at one time": {Socket{State: Closing, Info: Info{Received: 9}}, 0, 8},
-		"only a FIN":         {Socket{State: CloseWait, Unread: 1, Info: Info{Received: 1}}, 0, 0},
-		"no tcp_info":        {Socket{State: CloseWait}, 0, 0},
-		"gone, FINs of both": {Socket{State: Close, Info: Info{Received: 9, Sent: 5, Acked: 6}}, 0, 8},
-		"gone, reset":        {Socket{State: Close, Info: Info{Received: 9, Sent: 5, Acked: 5}}, 0, 9},
-		"gone, bytes resent": {Socket{State: Close, Info: Info{Received: 9, Sent: 8, Acked: 6}}, 0, 9},
-		"a listener's queue": {Socket{State: Listen, Unread: 3}, 3, 0},
-	} {
-		s := c.socket
+	states := map[string]State{"ESTABLISHED": Established, "FIN_WAIT2": FinWait2, "CLOSE_WAIT": CloseWait,
+		"LAST_ACK": LastAck, "CLOSING": Closing, "CLOSE": Close, "LISTEN": Listen}
+	for _, cells := range script.Rows(`
+		# name | state, bytes unread, received, sent and acknowledged | unread and received without the FIN
+		established        | ESTABLISHED 3 9 0 0 | 3 9
+		closed by us       | FIN_WAIT2 3 9 0 0   | 3 9
+		closed by the peer | CLOSE_WAIT 3 9 0 0  | 2 8
+		closed by both     | LAST_ACK 0 9 0 0    | 0 8
+		closed at one time | CLOSING 0 9 0 0     | 0 8
+		only a FIN         | CLOSE_WAIT 1 1 0 0  | 0 0
+		no tcp_info        | CLOSE_WAIT 0 0 0 0  | 0 0
+		gone, FINs of both | CLOSE 0 9 5 6       | 0 8
+		gone, reset        | CLOSE 0 9 5 5       | 0 9
+		gone, bytes resent | CLOSE 0 9 8 6       | 0 9
+		a listener's queue | LISTEN 3 0 0 0      | 3 0
+	`) {
+		var s Socket
+		var state string
+		fmt.Sscan(cells[1], &state, &s.Unread, &s.Info.Received, &s.Info.Sent, &s.Info.Acked)
+		s.State = states[state]
 		s.DiscountFIN()
-		if s.Unread != c.unread || s.Info.Received != c.received {
-			t.Errorf("%s: unread %d, received %d; want %d, %d", name, s.Unread, s.Info.Received, c.unread, c.received)
+		if got := fmt.Sprint(s.Unread, s.Info.Received); got != cells[2] {
+			t.Errorf("%s: %s, want %s", cells[0], got, cells[2])
 		}
 	}
 }

@@ -2,6 +2,7 @@ package termlog
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -138,44 +139,44 @@ func TestTerminationLogNowhere(t *testing.T) {
 // may write.
 func TestTerminationLogPlanted(t *testing.T) {
 	t.Parallel()
-	type directory struct {
-		mode  os.FileMode
-		owner int
+	plants := map[string]func(victim, path string) error{
+		"symbolic link": os.Symlink,
+		"dangling link": func(victim, path string) error { return os.Symlink(victim+".not", path) },
+		"hard link":     os.Link,
+		"regular file":  func(_, path string) error { return os.WriteFile(path, nil, 0o644) },
+		"nothing":       func(_, _ string) error { return nil },
 	}
-	symlink := func(victim, path string) error { return os.Symlink(victim, path) }
-	dangling := func(victim, path string) error { return os.Symlink(victim+".not", path) }
-	for name, c := range map[string]struct {
-		in    directory
-		plant func(victim, path string) error
-		why   string // "": followed
-	}{
-		"symbolic link, own directory":      {directory{0o755, -1}, symlink, ""},
-		"hard link, own directory":          {directory{0o755, -1}, os.Link, ""},
-		"symbolic link, shared directory":   {directory{0o777, -1}, symlink, "symbolic link in a directory that others may write to"},
-		"dangling link, shared directory":   {directory{0o777, -1}, dangling, "symbolic link in a directory that others may write to"},
-		"hard link, shared directory":       {directory{0o777, -1}, os.Link, "(hard links) in a directory that others may write to"},
-		"symbolic link, sticky directory":   {directory{0o777 | os.ModeSticky, -1}, symlink, "symbolic link in"},
-		"symbolic link, group's directory":  {directory{0o775, -1}, symlink, "symbolic link in"},
-		"symbolic link, another's dir":      {directory{0o755, 65534}, symlink, "symbolic link in"},
-		"symbolic link, root's own dir":     {directory{0o755, 0}, symlink, ""},
-		"regular file, shared directory":    {directory{0o777, -1}, func(_, path string) error { return os.WriteFile(path, nil, 0o644) }, ""},
-		"nothing planted, shared directory": {directory{0o777, -1}, func(_, _ string) error { return nil }, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir, home := t.TempDir(), t.TempDir()
+	for _, cells := range script.Rows(`
+		# planted | the directory's mode and owner | why it is not followed
+		symbolic link | 0755 -1    |
+		hard link     | 0755 -1    |
+		symbolic link | 0777 -1    | symbolic link in a directory that others may write to
+		dangling link | 0777 -1    | symbolic link in a directory that others may write to
+		hard link     | 0777 -1    | (hard links) in a directory that others may write to
+		symbolic link | 01777 -1   | symbolic link in
+		symbolic link | 0775 -1    | symbolic link in
+		symbolic link | 0755 65534 | symbolic link in
+		symbolic link | 0755 0     |
+		regular file  | 0777 -1    |
+		nothing       | 0777 -1    |
+	`) {
+		t.Run(cells[0]+" "+cells[1], func(t *testing.T) {
+			var mode, owner int
+			fmt.Sscanf(cells[1], "%o %d", &mode, &owner)
+			dir, home, why := t.TempDir(), t.TempDir(), cells[2]
 			victim, path := home+"/victim", dir+"/log"
 			testutil.WriteFile(t, victim, "secret")
-			if err := errors.Join(c.plant(victim, path), os.Chmod(dir, c.in.mode)); err != nil {
+			if err := errors.Join(plants[cells[0]](victim, path), unix.Chmod(dir, uint32(mode))); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.Chown(dir, c.in.owner, -1); err != nil {
+			if err := os.Chown(dir, owner, -1); err != nil {
 				t.Skip("no other user: ", err)
 			}
 			err := newFile(path).write("text")
-			if c.why == "" && err != nil || c.why != "" && (err == nil || !strings.Contains(err.Error(), c.why)) {
-				t.Errorf("it says %v, want %q", err, c.why)
+			if why == "" && err != nil || why != "" && (err == nil || !strings.Contains(err.Error(), why)) {
+				t.Errorf("it says %v, want %q", err, why)
 			}
-			if text := string(testutil.Must(os.ReadFile(victim))); c.why != "" && text != "secret" || exists(victim+".not") {
+			if text := string(testutil.Must(os.ReadFile(victim))); why != "" && text != "secret" || exists(victim+".not") {
 				t.Errorf("the victim has become %q", text)
 			}
 		})

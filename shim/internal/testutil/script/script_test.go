@@ -93,7 +93,8 @@ func TestLoad(t *testing.T) {
 // TestLoadBad: a file without scripts, or with a bad one among them, is an error.
 func TestLoadBad(t *testing.T) {
 	dir := t.TempDir()
-	if scripts, err := Load(filepath.Join(dir, "*.txt")); err == nil || !strings.Contains(err.Error(), "no script matches") {
+	scripts, err := Load(filepath.Join(dir, "*.txt"))
+	if err == nil || !strings.Contains(err.Error(), "no script matches") {
 		t.Errorf("from an empty folder: %v, %v", scripts, err)
 	}
 	testutil.WriteFile(t, filepath.Join(dir, "a.txt"), "== one\n"+good+"\n== two\nno script\n")
