@@ -61,7 +61,7 @@ func TestCloseIdle(t *testing.T) {
 func TestCloseIdleHook(t *testing.T) {
 	h := startHost(t, box.Setup{}, nil, "127.0.0.1:0")
 	allClosed := talkers(h.Box, 3)
-	h.Send("hold --close-idle --quiet-for=2 --grace-period=40")
+	h.hook("$L hold --close-idle --quiet-for=2 --grace-period=40")
 	allClosed()
 	h.wantHook(0, 4*time.Second-early, "quiet")
 	if r := h.Report(); r.ClosedIdle != 3 {
