@@ -45,7 +45,6 @@ var walls = map[string]string{
 
 	// For tests only.
 	"shim/internal/e2e/box":         "github.com/creack/pty proc quote sig testutil testutil/netns unix",
-	"shim/internal/e2e":             "",
 	"shim/internal/testutil":        "testutil/netns unix",
 	"shim/internal/testutil/netns":  "unix",
 	"shim/internal/testutil/script": "",

@@ -159,6 +159,9 @@ func TestShutDown(t *testing.T) {
 func TestRace(t *testing.T) {
 	s := start(t)
 	s.process.Signal(syscall.SIGSTOP)
+	if _, err := unix.Wait4(s.process.Pid, nil, unix.WUNTRACED, nil); err != nil { // all of its threads
+		t.Fatal(err)
+	}
 	if _, err := io.WriteString(s.client, "b"); err != nil {
 		t.Fatal(err)
 	}

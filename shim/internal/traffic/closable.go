@@ -47,7 +47,7 @@ func (u *usage) update(before, c *conn) {
 		u.streams = false
 	case in > 0 && out == 0 && before.request == InFlight:
 		u.overlaps = true
-	case in == 0 && out > 0 && before.request == Idle:
+	case in == 0 && out > 0 && before.request == Idle && u.out > 0:
 		u.streams = true
 	}
 	u.in += in

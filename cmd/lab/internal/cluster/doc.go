@@ -1,4 +1,4 @@
-// Cluster rolls Deployments in a real Kubernetes cluster, under load, and counts the
+// Package cluster rolls Deployments in a real Kubernetes cluster, under load, and counts the
 // lost requests: with the usual remedies without lameduck and with lameduck, before a
 // server that dies of TERM and before a server that TERM stops gracefully, and with each
 // manifest of docs/examples/kubernetes as written.
@@ -6,8 +6,9 @@
 //	lab cluster [flags]
 //
 // The cluster is the one that KUBECONFIG names. Without KUBECONFIG, or where the cluster
-// does not answer, there is nothing to do. The images are made here, from scratch and of
-// static programs, without any engine. The servers in the images are stand-ins (see
+// does not answer, there is nothing to do. What happens in the cluster is in cluster.sh, by
+// kubectl and jq; here are the rows and what they promise. The images are made from scratch
+// and of static programs, without any engine. The servers in the images are stand-ins (see
 // server), with the paths, the STOPSIGNALs and the graceful stops of the real ones.
 // E2E_LOAD is the shell command that brings an image into the cluster, run for each image
 // with ARCHIVE (a docker archive) and IMAGE (the image's name) in the environment:
@@ -45,4 +46,4 @@
 //   - a row with lameduck reports no hold
 //   - with the pool, a hold until quiet in a grace period of 60 s lasts to the ceiling
 //   - a server that TERM kills at once loses none: the load would be blind then
-package main
+package cluster

@@ -1,10 +1,11 @@
-package main
+package cluster
 
 import (
 	"fmt"
 	"io"
 	"math"
 	"slices"
+	"strings"
 )
 
 // tenth is the share of the fixed delay's lost requests that lameduck may lose where TERM
@@ -24,11 +25,11 @@ func judge(out io.Writer, rows []row) error {
 			text, undecided = r.beside(fixedOf(rows))
 		}
 		if text != "" {
-			fmt.Fprintf(out, "BROKEN  %s, %s connections: %s\n", r.name, r.connections(), text)
+			fmt.Fprintf(out, "BROKEN  %s: %s\n", r, text)
 			broken++
 		}
 		if undecided != "" {
-			fmt.Fprintf(out, "undecided  %s, %s connections: %s\n", r.name, r.connections(), undecided)
+			fmt.Fprintf(out, "undecided  %s: %s\n", r, undecided)
 		}
 	}
 	if broken > 0 {
@@ -39,28 +40,31 @@ func judge(out io.Writer, rows []row) error {
 
 // shares reports whether the row may lose a tenth of what the fixed delay loses. In every
 // other row lameduck may lose no request.
-func (r *row) shares() bool { return r.ours && r.dies && r.kept && r.reason == "" }
+func (r *row) shares() bool { return r.ours && r.dies && r.kept && r.Reason == "" }
 
 // broken returns the promise broken by the row alone, or "".
 func (r *row) broken() string {
-	switch failed := r.tally.Failed(); {
-	case r.reason != "":
+	switch failed := r.Tally.Failed(); {
+	case r.Reason != "":
 		return ""
 	case r.stalled():
 		return "the machine stood still in all tries"
-	case len(r.stops) == 0:
+	case len(r.Stops) == 0:
 		return "nothing was stopped"
 	case r.ours && !r.shares() && failed > 0:
-		return fmt.Sprintf("%d requests failed: %s", failed, r.tally.Summary())
-	case r.ours && slices.ContainsFunc(r.stops, func(s stop) bool { return len(s.ended()) == 0 }):
+		return fmt.Sprintf("%d requests failed: %s", failed, r.Tally.Summary())
+	case r.ours && slices.ContainsFunc(r.Stops, func(s stop) bool { return len(s.reports()) == 0 }):
 		return "a pod's termination message has no hold"
-	case r.quiet && r.kept && slices.ContainsFunc(r.stops, func(s stop) bool { return slices.Contains(s.ended(), "ceiling") }):
+	case r.quiet && r.kept && slices.ContainsFunc(r.Stops, stop.toCeiling):
 		return "a hold lasted to the ceiling, although all clients keep their connections"
 	case r.loses && failed == 0:
 		return "no request failed: the load does not see lost requests"
 	}
 	return ""
 }
+
+// toCeiling reports whether a container held to the ceiling.
+func (s stop) toCeiling() bool { return strings.Contains(s.holds(), "(ceiling") }
 
 // fixedOf returns the row of the fixed delay before a server that TERM kills, under the
 // load that keeps its connections, or nil.
@@ -77,11 +81,11 @@ func fixedOf(rows []row) *row {
 // the row loses more than a tenth all the same, or if the delay lost fewer than ten
 // requests: a tenth is less than one request.
 func (r *row) beside(fixed *row) (broken, undecided string) {
-	lost := r.tally.Failed()
-	if fixed == nil || len(fixed.stops) != len(r.stops) {
+	lost := r.Tally.Failed()
+	if fixed == nil || len(fixed.Stops) != len(r.Stops) {
 		return "", fmt.Sprintf("%d requests failed; no fixed delay was played for comparison", lost)
 	}
-	most := fixed.tally.Failed()
+	most := fixed.Tally.Failed()
 	text := fmt.Sprintf("%d requests failed, and %d under %q", lost, most, fixed.name)
 	switch {
 	case atLeast(lost, lost+most, 1.0/(tenth+1)) < chance:

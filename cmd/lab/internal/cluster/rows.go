@@ -1,28 +1,26 @@
-package main
+package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
-	"time"
-
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
 // row is a way to stop, and the outcome under one kind of load.
 type row struct {
-	name    string
-	objects func() ([]runtime.Object, error)
+	name     string
+	manifest string // in the examples: a file as written, or a folder for kustomize; or
+	words    string // the command in web.yaml, and
+	hooks    string // the lifecycle there
 	rowKind
-
-	reason string // why the row was skipped
-	tally  load.Tally
-	failed []int // requests, by rollout
-	stops  []stop
+	outcome
 }
 
 // rowKind says how a row is judged.
@@ -37,32 +35,12 @@ type rowKind struct {
 	kept     bool // connections are kept
 }
 
-// rows returns the usual remedies and lameduck, before a server that dies of TERM and
-// before a server that TERM stops gracefully, on the pods of install.yaml, and then each
-// manifest as written.
-func rows() []row {
-	init := "no init"
-	if _, ok := tiniPath(); ok {
-		init = "tini"
-	}
-	sleep := fmt.Sprintf("preStop: sleep %d, %s", nap, init)
-	return []row{
-		{name: init + ", dies", objects: rival(dies, 0), rowKind: rowKind{dies: true, loses: true}},
-		{name: sleep + ", dies", objects: rival(dies, nap), rowKind: rowKind{dies: true, fixed: true}},
-		{name: untilQuiet + ", dies", objects: under(untilQuiet, dies), rowKind: rowKind{ours: true, dies: true, quiet: true}},
-		{name: untilSettled + ", dies", objects: under(untilSettled, dies), rowKind: rowKind{ours: true, dies: true}},
-		{name: init + ", finishes", objects: rival(finishes, 0)},
-		{name: sleep + ", finishes", objects: rival(finishes, nap)},
-		{name: untilQuiet + ", finishes", objects: under(untilQuiet, finishes), rowKind: rowKind{ours: true, quiet: true}},
-		{name: untilSettled + ", finishes", objects: under(untilSettled, finishes), rowKind: rowKind{ours: true}},
-		{name: "entrypoint.yaml", objects: given("entrypoint.yaml"), rowKind: rowKind{ours: true}},
-		{name: "install.yaml", objects: given("install.yaml"), rowKind: rowKind{ours: true}},
-		{name: "image-volume.yaml", objects: given("image-volume.yaml"), rowKind: rowKind{ours: true, optional: true}},
-		{name: "hold.yaml", objects: given("hold.yaml"), rowKind: rowKind{ours: true}},
-		{name: "neighbors.yaml", objects: given("neighbors.yaml"), rowKind: rowKind{ours: true}},
-		{name: "fleet/component", objects: built("fleet/example"), rowKind: rowKind{ours: true}},
-		{name: "fleet/policy.yaml", objects: given("fleet/example/web.yaml"), rowKind: rowKind{ours: true, optional: true, policy: true}},
-	}
+// outcome is what cluster.sh prints of a row.
+type outcome struct {
+	Reason string // why the row was skipped
+	Tally  load.Tally
+	Failed []int // requests, by rollout
+	Stops  []stop
 }
 
 // The conditions of the rows, with no number given.
@@ -71,6 +49,39 @@ const (
 	untilSettled = "--until=settled"
 )
 
+// rows returns the usual remedies and lameduck, before a server that dies of TERM and
+// before a server that TERM stops gracefully, and then each manifest as written.
+func rows() []row {
+	const dies, finishes = "/web", "/shop"
+	init, under := "no init", ""
+	if _, err := exec.LookPath("tini-static"); err == nil {
+		init, under = "tini", "/tini, --, "
+	}
+	sleep, hooks := "preStop: sleep 5, "+init, "preStop: {sleep: {seconds: 5}}"
+	hold := func(flag, program string) string { return "/lameduck, " + flag + ", --, " + program }
+	ours := rowKind{ours: true}
+	ourQuiet := rowKind{ours: true, quiet: true}
+	return []row{
+		{name: init + ", dies", words: under + dies, rowKind: rowKind{dies: true, loses: true}},
+		{name: sleep + ", dies", words: under + dies, hooks: hooks, rowKind: rowKind{dies: true, fixed: true}},
+		{name: untilQuiet + ", dies", words: hold(untilQuiet, dies),
+			rowKind: rowKind{ours: true, dies: true, quiet: true}},
+		{name: untilSettled + ", dies", words: hold(untilSettled, dies), rowKind: rowKind{ours: true, dies: true}},
+		{name: init + ", finishes", words: under + finishes},
+		{name: sleep + ", finishes", words: under + finishes, hooks: hooks},
+		{name: untilQuiet + ", finishes", words: hold(untilQuiet, finishes), rowKind: ourQuiet},
+		{name: untilSettled + ", finishes", words: hold(untilSettled, finishes), rowKind: ours},
+		{name: "entrypoint.yaml", manifest: "entrypoint.yaml", rowKind: ours},
+		{name: "install.yaml", manifest: "install.yaml", rowKind: ours},
+		{name: "image-volume.yaml", manifest: "image-volume.yaml", rowKind: rowKind{ours: true, optional: true}},
+		{name: "hold.yaml", manifest: "hold.yaml", rowKind: ours},
+		{name: "neighbors.yaml", manifest: "neighbors.yaml", rowKind: ours},
+		{name: "fleet/component", manifest: "fleet/example", rowKind: ours},
+		{name: "fleet/policy.yaml", manifest: "fleet/example/web.yaml",
+			rowKind: rowKind{ours: true, optional: true, policy: true}},
+	}
+}
+
 // pool is the number of connections that the client keeps.
 const pool = 24
 
@@ -78,82 +89,116 @@ const pool = 24
 // too busy for a verdict.
 const attempts = 3
 
-// still bounds the load's delay behind the plan.
-const still = time.Second
-
 // playAll plays the chosen rows one after the other, and prints each.
 func (c *cluster) playAll(ctx context.Context, o *options) (done []row, err error) {
 	for _, kept := range []bool{false, true} {
-		if kept && !o.kept || !kept && !o.new {
-			continue
-		}
 		for _, r := range rows() {
-			if !o.only.MatchString(r.name) {
+			r.kept = kept
+			if !o.only.MatchString(r.String()) {
 				continue
 			}
-			r.kept = kept
-			for try := 0; try < attempts && r.reason == ""; try++ {
-				r.forget()
+			for range attempts {
 				if err := c.play(ctx, &r, o); err != nil {
-					return done, fmt.Errorf("%s: %w", r.name, err)
+					return done, fmt.Errorf("%s: %w", &r, err)
 				}
 				if !r.stalled() {
 					break
 				}
-				fmt.Fprintf(os.Stderr, "%s: the load stood still for %d ms (load average %.1f); again\n", r.name, r.tally.LateMS, r.tally.Load)
+				fmt.Fprintf(os.Stderr, "%s: the load stood still for %d ms (load average %.1f); again\n",
+					&r, r.Tally.LateMS, r.Tally.Load)
 			}
-			fmt.Fprintln(os.Stderr, r.text(o.messages))
+			fmt.Fprintln(os.Stderr, r.text())
 			done = append(done, r)
 		}
 	}
 	return done, nil
 }
 
-// forget removes the outcome.
-func (r *row) forget() {
-	r.tally = load.Tally{}
-	r.failed = nil
-	r.stops = nil
-}
-
-// stalled reports whether the machine was too busy for a verdict.
-func (r *row) stalled() bool { return r.tally.LateMS > int(still.Milliseconds()) }
-
-// conns returns the number of connections that the client keeps, or 0.
-func (r *row) conns() int {
-	if r.kept {
-		return pool
+// play plays a row.
+func (c *cluster) play(ctx context.Context, r *row, o *options) error {
+	manifest := examples + r.manifest
+	if r.manifest == "" {
+		text, err := os.ReadFile(here + "web.yaml")
+		if err != nil {
+			return err
+		}
+		manifest = c.work + "/web.yaml"
+		changed := strings.NewReplacer("COMMAND", r.words, "LIFECYCLE", r.hooks).Replace(string(text))
+		if err := os.WriteFile(manifest, []byte(changed), 0o644); err != nil {
+			return err
+		}
 	}
-	return 0
+	conns := 0
+	if r.kept {
+		conns = pool
+	}
+	env := fmt.Sprintf("CONNS=%d RATE=%d ROLLOUTS=%d OPTIONAL=%v POLICY=%v",
+		conns, o.rate, o.rollouts, r.optional, r.policy)
+	text, err := c.script(ctx, "play", append(strings.Fields(env), "MANIFEST="+manifest)...)
+	if err != nil {
+		return err
+	}
+	r.outcome = outcome{}
+	return json.Unmarshal([]byte(text), &r.outcome)
 }
 
-// connections returns "new" for a connection per request, or "kept".
-func (r *row) connections() string { return map[bool]string{false: "new", true: "kept"}[r.kept] }
+// stalled reports whether the load was more than a second behind the plan.
+func (r *row) stalled() bool { return r.Tally.LateMS > 1000 }
+
+// String has the kind of connections: a new one for each request, or kept.
+func (r *row) String() string {
+	if r.kept {
+		return r.name + ", kept connections"
+	}
+	return r.name + ", new connections"
+}
 
 // text is printed as soon as a row is done.
-func (r *row) text(messages bool) string {
-	if r.reason != "" {
-		return fmt.Sprintf("%s, %s connections: skipped: %s", r.name, r.connections(), r.reason)
+func (r *row) text() string {
+	if r.Reason != "" {
+		return fmt.Sprintf("%s: skipped: %s", r, r.Reason)
 	}
-	text := fmt.Sprintf("%s, %s connections: %d of %d failed", r.name, r.connections(), r.tally.Failed(), r.tally.Ended())
-	for _, s := range r.stops {
-		text += fmt.Sprintf("\n  stopped in %.1f s %s", s.took.Seconds(), s.holds())
-		if messages {
-			text += "\n    " + strings.Join(s.messages, "\n    ")
-		}
+	text := fmt.Sprintf("%s: %d of %d failed", r, r.Tally.Failed(), r.Tally.Ended())
+	for _, s := range r.Stops {
+		text += fmt.Sprintf("\n  stopped in %.1f s %s", s.Took, s.holds())
 	}
 	return text
 }
 
-// took returns the median and the longest stop.
-func (r *row) took() (median, longest time.Duration) {
-	var all []time.Duration
-	for _, s := range r.stops {
-		all = append(all, s.took)
-	}
-	if len(all) == 0 {
-		return 0, 0
+// took returns the median and the longest stop, in seconds.
+func (r *row) took() (median, longest float64) {
+	var all []float64
+	for _, s := range r.Stops {
+		all = append(all, s.Took)
 	}
 	slices.Sort(all)
-	return (all[(len(all)-1)/2] + all[len(all)/2]) / 2, all[len(all)-1]
+	return all[len(all)/2], all[len(all)-1]
+}
+
+// stop is the end of one pod as the API shows the end, to the second.
+type stop struct {
+	Took     float64  // seconds
+	Messages []string // the containers' termination messages
+}
+
+// held matches lameduck's report at the end of a hold: what was at risk, and the hold.
+var held = regexp.MustCompile(`: (?:([^:]+): )?(held [0-9.]+ s \((\w+)[^)]*\))`)
+
+// reports returns the matches of held in the containers' messages.
+func (s stop) reports() (all [][]string) {
+	for _, text := range s.Messages {
+		if m := held.FindStringSubmatch(text); m != nil {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// holds lists the containers' holds.
+func (s stop) holds() string {
+	var parts []string
+	for _, m := range s.reports() {
+		parts = append(parts, strings.TrimSuffix(m[2]+", "+m[1], ", "))
+	}
+	return strings.Join(parts, "; ")
 }

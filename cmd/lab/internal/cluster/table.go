@@ -1,4 +1,4 @@
-package main
+package cluster
 
 import (
 	"fmt"
@@ -12,30 +12,35 @@ import (
 // printTable prints the rows.
 func printTable(out io.Writer, rows []row) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "\nconnections\tunder\tfailed per rollout\tof\tslow\tstop to exit\tmax\tload\tended by")
+	fmt.Fprintln(t, "\nunder\tfailed per rollout\tof\tslow\tstop to exit\tmax\tload\tended by")
 	for _, r := range rows {
-		fmt.Fprintf(t, "%s\t%s\t", r.connections(), r.name)
-		if r.reason != "" {
-			fmt.Fprintf(t, "skipped: %s\n", r.reason)
+		fmt.Fprintf(t, "%s\t", &r)
+		if len(r.Stops) == 0 {
+			fmt.Fprintf(t, "no stop: %s\n", r.Reason)
 			continue
 		}
 		median, longest := r.took()
-		fmt.Fprintf(t, "%s\t%d\t%d\t%.1f s\t%.1f s\t%.1f\t%s\n", strings.Trim(fmt.Sprint(r.failed), "[]"), r.tally.Ended(), r.tally.Slow,
-			median.Seconds(), longest.Seconds(), r.tally.Load, r.remark())
+		fmt.Fprintf(t, "%s\t%d\t%d\t%.1f s\t%.1f s\t%.1f\t%s\n",
+			strings.Trim(fmt.Sprint(r.Failed), "[]"), r.Tally.Ended(), r.Tally.Slow,
+			median, longest, r.Tally.Load, r.remark())
 	}
 	t.Flush()
-	fmt.Fprintln(out, "\nof: all requests. slow: answered after more than a second. stop to exit: the median of the stops, as the")
-	fmt.Fprintln(out, "API shows them, up to a second late. load: the node's highest load average of a minute.")
+	fmt.Fprint(out, `
+of: all requests. slow: answered after more than a second. stop to exit: the median of the
+stops, as the API shows them, to the second. load: the node's highest load average.
+`)
 }
 
 // remark tells why how many holds ended, and how requests failed.
 func (r *row) remark() string {
 	count, uncut := map[string]int{}, 0
-	for _, s := range r.stops {
-		for _, reason := range s.ended() {
-			count[reason]++
+	for _, s := range r.Stops {
+		for _, m := range s.reports() {
+			count[m[3]]++
+			if strings.HasPrefix(m[1], "nothing in flight") {
+				uncut++
+			}
 		}
-		uncut += s.uncut()
 	}
 	var parts []string
 	for _, reason := range slices.Sorted(maps.Keys(count)) {
@@ -45,7 +50,7 @@ func (r *row) remark() string {
 		parts = append(parts, fmt.Sprintf("%d with nothing in flight", uncut))
 	}
 	text := strings.Join(parts, ", ")
-	if failures := r.tally.Summary(); failures != "" {
+	if failures := r.Tally.Summary(); failures != "" {
 		text = strings.TrimPrefix(text+"; "+failures, "; ")
 	}
 	return text

@@ -167,7 +167,7 @@ func (c *catcher) listen(address string) net.Listener {
 }
 
 // answer accepts connections, and replies "ok" to every line: to "wait" at the command
-// "reply", to a line that begins with "-" never.
+// "reply", to "later" after 20 ms, to a line that begins with "-" never.
 func (c *catcher) answer(l net.Listener) {
 	for {
 		conn, err := l.Accept()
@@ -180,9 +180,12 @@ func (c *catcher) answer(l net.Listener) {
 				if strings.HasPrefix(in.Text(), "-") {
 					continue
 				}
-				if in.Text() == "wait" {
+				switch in.Text() {
+				case "wait":
 					fmt.Println("waits")
 					<-c.replies
+				case "later":
+					time.Sleep(20 * time.Millisecond) // work
 				}
 				fmt.Fprintln(conn, "ok")
 			}

@@ -137,6 +137,12 @@ func (c *Client) Ask(line string) {
 	c.AwaitReply()
 }
 
+// TryAsk is Ask on a connection that the server may close, and reports whether a reply came.
+func (c *Client) TryAsk(line string) bool {
+	fmt.Fprintln(c, line)
+	return c.in.Scan()
+}
+
 // AwaitReply waits for the reply to a line.
 func (c *Client) AwaitReply() {
 	c.t.Helper()

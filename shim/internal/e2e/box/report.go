@@ -20,6 +20,8 @@ type Report struct {
 	LastNewMS       int      `json:"last_new_ms"`
 	LastByteMS      int      `json:"last_byte_ms"`
 	InFlight        int      `json:"in_flight"`
+	ClosedIdle      int      `json:"closed_idle"`
+	CameBack        int      `json:"came_back"`
 	NewPorts        []uint16 `json:"new_ports"`
 	Observer, Scope string
 	ProlongedBy     string `json:"prolonged_by"`

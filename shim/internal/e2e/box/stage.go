@@ -65,7 +65,7 @@ var faults = map[string]func(value string){
 		Die(unix.SchedSetaffinity(0, &cpus))
 	},
 	"nofile":  func(value string) { limit(unix.RLIMIT_NOFILE, value) },
-	"nproc":   func(value string) { limit(unix.RLIMIT_NPROC, value) },
+	"nproc":   func(value string) { limit(unix.RLIMIT_NPROC, value+":"+value) },
 	"seccomp": func(string) { denySyscalls() },
 	"own-network": func(string) {
 		Die(unix.Unshare(unix.CLONE_NEWNET))

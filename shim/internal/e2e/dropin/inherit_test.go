@@ -2,12 +2,9 @@ package dropin_test
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -119,28 +116,6 @@ func TestDropinSubreaper(t *testing.T) {
 	}
 }
 
-// TestDropinDirectories: the command starts in the directory of the init's start. dumb-init
-// itself changes to /, and so does lameduck.
-func TestDropinDirectories(t *testing.T) {
-	dir := t.TempDir()
-	for _, call := range []string{"tini --", "dumb-init --", "catatonit --"} {
-		onEachCall(t, call, func(t *testing.T, s box.Setup, flags string) {
-			s.Outside, s.Change = true, func(cmd *exec.Cmd) { cmd.Dir = dir }
-			b := s.Catch(t, flags)
-			want := "/"
-			if !strings.HasPrefix(call, "dumb-init") && !isLameduck(s.Init) {
-				want = dir
-			}
-			for pid, want := range map[int]string{b.Pid(): want, b.Child(): dir} {
-				if got, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd"); got != want {
-					t.Errorf("process %d sits in %s, want %s", pid, got, want)
-				}
-			}
-			b.Exit()
-		})
-	}
-}
-
 // TestDropinWarnReaped: with -w tini warns about every orphan that tini reaps.
 func TestDropinWarnReaped(t *testing.T) {
 	for call, warns := range map[string]bool{"tini -w --": true, "tini --": false, "TINI_VERBOSITY=0 tini -w --": false} {
@@ -198,13 +173,11 @@ func TestDropinMayNotSignal(t *testing.T) {
 func TestDropinHold(t *testing.T) {
 	env := []string{"LAMEDUCK_DELAY=15", "LAMEDUCK_GRACE_PERIOD=60", "LAMEDUCK_REWRITE=TERM:USR2", "TINI_SUBREAPER=", "DUMB_INIT_DEBUG=0", "APP=1"}
 	for name, flags := range map[string]string{
-		"docker-init": "--", "tini": "-s --", "tini-static": "--", "podman-init": "--", "catatonit": "-g --", "dumb-init": "-c --",
+		"docker-init": "--", "tini": "-s --", "tini-static": "--", "podman-init": "--", "catatonit": "-g --", "dumb-init": "-c -r 15:12 --",
 	} {
-		onEachInit(t, name, func(t *testing.T, init string) {
-			if !isLameduck(init) {
-				t.Skip("the init knows no hold")
-			}
-			b := box.Setup{Init: init, Env: env}.Catch(t, flags)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := box.Setup{Init: link(t, name), Env: env}.Catch(t, flags)
 			given := strings.Join(box.ReadLines(fmt.Sprintf("/proc/%d/environ", b.Child())), " ")
 			if strings.Contains(given, "LAMEDUCK_") || !strings.Contains(given, strings.Join(env[3:], " ")) {
 				t.Errorf("the command's environment is %s", given)
@@ -221,17 +194,4 @@ func TestDropinHold(t *testing.T) {
 			}
 		})
 	}
-	onEachInit(t, "dumb-init", func(t *testing.T, init string) { // -r wins over LAMEDUCK_REWRITE; the signal goes to the group
-		if !isLameduck(init) {
-			t.Skip("the init knows no hold")
-		}
-		b := box.Setup{Init: init, Env: []string{"LAMEDUCK_DELAY=0.3", "LAMEDUCK_REWRITE=TERM:USR2"}}.Boot(t, "-r 15:10", "sh", "-c", groupScript, "wait")
-		b.Ready()
-		start := b.Stop()
-		b.WantExit(5)
-		b.Out.Wait("second")
-		if r := b.Report(); r.Ended != "elapsed" || r.Signals() != "USR1" || time.Since(start) < 300*time.Millisecond {
-			t.Errorf("report %+v", r)
-		}
-	})
 }

@@ -23,10 +23,7 @@ func TestMain(m *testing.M) { box.Main(m, nil) }
 func onEachInit(t *testing.T, name string, test func(t *testing.T, init string)) {
 	t.Run(name+" by lameduck", func(t *testing.T) {
 		t.Parallel()
-		path := filepath.Join(testutil.Must(os.MkdirTemp("", "init")), name)
-		t.Cleanup(func() { os.RemoveAll(filepath.Dir(path)) })
-		testutil.Must(0, os.Symlink(box.Binary, path))
-		test(t, path)
+		test(t, link(t, name))
 	})
 	t.Run(name+" itself", func(t *testing.T) {
 		t.Parallel()
@@ -36,6 +33,15 @@ func onEachInit(t *testing.T, name string, test func(t *testing.T, init string))
 		box.Needs(t, name)
 		test(t, testutil.Must(exec.LookPath(name)))
 	})
+}
+
+// link returns the path of a link to lameduck with another name.
+func link(t *testing.T, name string) string {
+	t.Helper()
+	path := filepath.Join(testutil.Must(os.MkdirTemp("", "init")), name)
+	t.Cleanup(func() { os.RemoveAll(filepath.Dir(path)) })
+	testutil.Must(0, os.Symlink(box.Binary, path))
+	return path
 }
 
 // onEachCall is onEachInit for a call such as "NAME=value tini -s": variables, the init and

@@ -15,7 +15,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	box.Main(m, map[string]func([]string){"as": as, "host": host, "proxy": proxy})
+	box.Main(m, map[string]func([]string){"as": as, "proxy": proxy})
 }
 
 // as runs a helper as another user, whose descriptors root without capabilities cannot read.

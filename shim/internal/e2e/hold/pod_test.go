@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -141,83 +139,42 @@ func podLatePort(t *testing.T, s box.Setup, _ *box.Box) {
 	}
 }
 
-// TestUntilNested: sockets of control groups below lameduck's own count, as with systemd in a
-// container, even if the descriptors cannot be read. The neighbors' do not count.
-func TestUntilNested(t *testing.T) {
-	box.NeedsRoot(t)
-	for name, listens := range map[string][]string{"a server": {"127.0.0.1:0"}, "a worker": nil} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := string(box.NewCgroupV2(t))
-			below := filepath.Join(dir, "below")
-			if err := os.Mkdir(below, 0o755); err != nil {
-				t.Skip("cannot make a nested cgroup: ", err)
-			}
-			t.Cleanup(func() {
-				testutil.Eventually(t, "the nested cgroup is removed", func() bool { return os.Remove(below) == nil })
-			})
-			n := box.NewNetwork(t)
-			one, other := n.Neighbor(t), n.Neighbor(t)
-			one.Do("call " + other.Addr("127.0.0.1"))
-			move := []string{"sh", "-c", fmt.Sprintf(`echo 0 > %s/cgroup.procs; exec "$@"`, below), "sh"}
-			helper := box.Helper("as", append([]string{"1000", "catch"}, listens...)...)
-			b := box.Setup{Faults: "no-ptrace,cgroup=" + dir, Network: n, Env: []string{"GODEBUG=asyncpreemptoff=1"}}.Boot(t, flags+"--until=quiet", append(move, helper...)...)
-			b.Ready()
-			last := b.Trigger()
-			if listens == nil {
-				b.WantHold(last, 0, "no_listener")
-				return
-			}
-			b.WantHold(shorts(b, "127.0.0.1"), quiet-early, "quiet")
-		})
-	}
-}
-
 // TestUntilItself: the container's connections to itself do not hold, even from a process
 // that entered the container later. Connections shorter than a sample do not either, such as
 // those of an exec probe, unless another container is seen: they could be of any process.
 func TestUntilItself(t *testing.T) {
-	for name, c := range map[string]struct {
-		command     string
-		exec, later bool // the client is a process that entered the container; the client starts after the trigger
-		alone       bool // no other container is seen
-		flag        string
-		reason      string
-	}{
-		"before":                     {"talk", false, false, false, "", "quiet"},
-		"later":                      {"talk", false, true, false, "", "quiet"},
-		"by exec":                    {"talk", true, false, false, "", "quiet"},
-		"by exec, later":             {"talk", true, true, false, "", "quiet"},
-		"short ones":                 {"call", true, false, true, "", "quiet"},
-		"short ones, and a neighbor": {"call", false, false, false, "", "ceiling"},
-		"short ones of peers named":  {"call", true, true, false, " --ignore-peer=127.0.0.0/8", "quiet"},
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, c := range box.Table(`
+		case                       | talk | by   | when   | neighbor | flags                      | hold | reason
+		before                     | talk |      |        | seen     |                            | 1s   | quiet
+		later                      | talk |      | later  | seen     |                            | 1s   | quiet
+		by exec                    | talk | exec |        | seen     |                            | 1s   | quiet
+		by exec, later             | talk | exec | later  | seen     |                            | 1s   | quiet
+		short ones                 | call | exec |        |          |                            | 1s   | quiet
+		short ones, and a neighbor | call |      |        | seen     |                            | 4s   | ceiling
+		short ones of peers named  | call | exec | later  | seen     | --ignore-peer=127.0.0.0/8  | 1s   | quiet
+	`) {
+		t.Run(c["case"], func(t *testing.T) {
 			t.Parallel()
 			n := box.NewNetwork(t)
-			if c.alone {
+			if c["neighbor"] == "" {
 				n.Other.Close()
 			}
-			b := box.Setup{Network: n}.Catch(t, flags+"--until=quiet --max-delay=4 --log-level=debug"+c.flag, "127.0.0.1:0")
+			b := box.Setup{Network: n}.Catch(t, flags+"--until=quiet --max-delay=4 --log-level=debug "+c["flags"], "127.0.0.1:0")
 			by := b
-			if c.exec { // as an exec health check does
+			if c["by"] == "exec" { // as an exec health check does
 				box.Needs(t, "nsenter")
 				by = box.Setup{Outside: true}.Start(t, append([]string{"nsenter", "-t", strconv.Itoa(b.Pid()), "-p", "-m", "-n"}, box.Helper("catch")...)...)
 				by.Ready()
 			}
-			if !c.later {
-				by.Do(c.command + " " + b.Addr("127.0.0.1"))
+			if c["when"] == "" {
+				by.Do(c["talk"] + " " + b.Addr("127.0.0.1"))
 			}
 			start := b.Trigger()
-			if c.later {
+			if c["when"] == "later" {
 				b.Err.Wait("holding: sample")
-				by.Do(c.command + " " + b.Addr("127.0.0.1"))
+				by.Do(c["talk"] + " " + b.Addr("127.0.0.1"))
 			}
-			hold := quiet
-			if c.reason == "ceiling" {
-				hold = 4 * time.Second
-			}
-			b.WantHold(start, hold, c.reason)
+			b.WantHold(start, c.Time("hold"), c["reason"])
 		})
 	}
 }

@@ -2,12 +2,14 @@ package hold_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 // TestUntilTimeWait: thousands of connections in TIME_WAIT do not hold, nor do thousands of
@@ -76,7 +78,7 @@ func TestKept(t *testing.T) {
 	t.Run("hook", func(t *testing.T) {
 		h := startHost(t, box.Setup{}, nil, "127.0.0.1:0")
 		end := h.Dial("127.0.0.1").KeepTalking()
-		h.Send("hold --quiet-for=0.4 --grace-period=30")
+		h.hook("$L hold --quiet-for=0.4 --grace-period=30")
 		h.wantHook(0, kept, "kept")
 		end()
 	})
@@ -86,26 +88,21 @@ func TestKept(t *testing.T) {
 // request has been answered, and not before; without a lull at the end of the search, or when
 // a second TERM or INT comes. Requests on new connections are in flight like others.
 func TestLull(t *testing.T) {
-	const untilQuiet = "--until=quiet --quiet-for=1 --max-delay=2.5 --grace-period=30"
-	for name, c := range map[string]struct {
-		flags   string
-		answers bool
-		signal  sig.Signal
-		reason  string
-		end     int // of the search, in ms
-	}{
-		"ceiling":       {untilQuiet, true, 0, "ceiling", 2500},
-		"elapsed":       {"--delay=1 --grace-period=30", true, 0, "elapsed", 1500},
-		"settled":       {"--until=settled --quiet-for=1 --grace-period=30", true, 0, "settled", 1500},
-		"never":         {untilQuiet, false, 0, "ceiling", 2500},
-		"never, fixed":  {"--delay=1 --grace-period=30", false, 0, "elapsed", 1500},
-		"second signal": {untilQuiet, false, sig.TERM, "second_signal", 0},
-		"interrupted":   {untilQuiet, false, sig.INT, "interrupt", 0},
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, c := range box.Table(`
+		case            | flags                                     | then   | reason        | end of the search
+		ceiling         | --until=quiet --quiet-for=1 --max-delay=2.5 | answer | ceiling       | 2500
+		elapsed         | --delay=1                                 | answer | elapsed       | 1500
+		settled         | --until=settled --quiet-for=1             | answer | settled       | 1500
+		never           | --until=quiet --quiet-for=1 --max-delay=2.5 |        | ceiling       | 2500
+		never, fixed    | --delay=1                                 |        | elapsed       | 1500
+		new connections | --delay=1                                 | ask    | elapsed       | 1500
+		second signal   | --until=quiet --quiet-for=1 --max-delay=2.5 | TERM   | second_signal | 0
+		interrupted     | --until=quiet --quiet-for=1 --max-delay=2.5 | INT    | interrupt     | 0
+	`) {
+		t.Run(c["case"], func(t *testing.T) {
 			t.Parallel()
 			for range 5 { // a busy machine may delay the test's answers beyond the end of the search
-				b := box.Setup{Network: box.NewNetwork(t)}.Catch(t, c.flags+" --log-level=debug", "127.0.0.1:0")
+				b := box.Setup{Network: box.NewNetwork(t)}.Catch(t, "--grace-period=30 --log-level=debug "+c["flags"], "127.0.0.1:0")
 				for range 2 {
 					fmt.Fprintln(b.Dial("127.0.0.1"), "wait")
 				}
@@ -113,49 +110,35 @@ func TestLull(t *testing.T) {
 				b.Stop()
 				b.Err.Wait("searching for a lull")
 				var answered time.Time
-				if c.answers {
+				answers := c["then"] == "answer"
+				end := func() {}
+				switch s, _ := sig.Parse(c["then"]); {
+				case answers:
 					b.Send("reply")
 					answered = time.Now()
 					b.Send("reply")
-				}
-				if c.signal != 0 {
-					b.Signal(c.signal)
+				case s != 0:
+					b.Signal(s)
+				case c["then"] == "ask":
+					end = box.Repeat(5*time.Millisecond, func() {
+						fmt.Fprintln(b.Dial("127.0.0.1"), "wait")
+						b.Send("reply")
+					})
 				}
 				sent := b.Out.Wait("got TERM")
+				end()
 				b.Exit()
 				r := b.Report()
-				if c.answers && r.Sent[0].AtMS >= c.end {
+				over := testutil.Must(strconv.Atoi(c["end of the search"]))
+				if answers && r.Sent[0].AtMS >= over {
 					continue
 				}
-				if r.Ended != c.reason || (r.InFlight == 0) != c.answers || sent.At.Before(answered) || !c.answers && r.Sent[0].AtMS < c.end {
-					t.Errorf("report %+v, want %s", r, c.reason)
+				if r.Ended != c["reason"] || (r.InFlight == 0) != answers || sent.At.Before(answered) || !answers && r.Sent[0].AtMS < over {
+					t.Errorf("report %+v, want %s", r, c["reason"])
 				}
 				return
 			}
 			t.Error("the signal was sent at the end of the search")
 		})
-	}
-}
-
-// TestLullNewConnections: requests on new connections are in flight, although each
-// connection known from before has been answered. The signal is not sent at a lull.
-func TestLullNewConnections(t *testing.T) {
-	t.Parallel()
-	b := box.Setup{Network: box.NewNetwork(t)}.Catch(t, "--delay=1 --grace-period=30 --log-level=debug", "127.0.0.1:0")
-	for range 2 {
-		fmt.Fprintln(b.Dial("127.0.0.1"), "wait")
-	}
-	b.Out.WaitNth(2, "waits")
-	b.Stop()
-	b.Err.Wait("searching for a lull") // no connection has come for a second
-	end := box.Repeat(5*time.Millisecond, func() {
-		fmt.Fprintln(b.Dial("127.0.0.1"), "wait")
-		b.Send("reply")
-	})
-	b.Out.Wait("got TERM")
-	end()
-	b.Exit()
-	if r := b.Report(); r.Lull == nil || *r.Lull {
-		t.Errorf("report %+v, want no lull", r)
 	}
 }

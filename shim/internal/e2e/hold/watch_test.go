@@ -32,7 +32,7 @@ func TestWatch(t *testing.T) {
 			t.Cleanup(func() { os.RemoveAll(dir) })
 			path := dir + "/\x1b[2J\u009b2J\nlameduck: forged \xff"
 			h := startHost(t, box.Setup{}, nil, "127.0.0.1:0", "unix:"+path, "unix:@"+path)
-			h.Send("watch " + flags)
+			h.hook("$L watch " + flags)
 			h.Out.Wait(texts[0])
 			c := h.Dial("127.0.0.1")
 			c.Ask("hello")
@@ -41,8 +41,8 @@ func TestWatch(t *testing.T) {
 			}
 			c.Close()
 			h.Out.WaitNth(2, texts[3])
-			h.Send(map[bool]string{true: "send TERM", false: "send INT"}[strings.Contains(flags, "json")])
-			h.Out.Wait("hook exited 0 ")
+			h.signal(map[bool]string{true: "TERM", false: "INT"}[strings.Contains(flags, "json")])
+			h.Out.Wait("hook exited 0.")
 			h.Send("exit 0")
 			h.WantExit(0)
 			for _, view := range h.Out.Texts() {

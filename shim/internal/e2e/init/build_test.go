@@ -37,7 +37,7 @@ func TestPlainBuild(t *testing.T) {
 		wantDuties(t, box.Setup{Init: path}, stormy.Without(lost))
 		const script = `"$0" --version; "$1" --version; trap '' HUP USR2; exec "$0" -- sh -c 'grep -E "Sig(Blk|Ign)" /proc/self/status; echo $GOGC $GODEBUG'`
 		got := strings.Split(output(t, []string{"GOGC=77", "GODEBUG=x=y"}, "sh", "-c", script, path, box.Binary), "\n")
-		if len(got) != 6 || !strings.HasSuffix(got[0], ", a plain build (see docs/install.md)") || strings.Contains(got[1], "plain") {
+		if len(got) != 6 || !strings.Contains(got[0], ", a plain build (see ") || strings.Contains(got[1], "plain") {
 			t.Errorf("versions of a plain build and of make build: %q", got)
 		} else if rest := strings.Join(got[2:], " "); rest != "SigBlk:\t0000000000000000 SigIgn:\t0000000000000000 77 x=y " {
 			t.Errorf("under a plain build the command printed %q", rest)

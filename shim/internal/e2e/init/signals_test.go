@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -51,32 +52,29 @@ func TestAllSignalsByAllRewrites(t *testing.T) {
 // TestDeadlySignals covers the signals that no Go program can catch: 32 and 33 are dropped,
 // unless a rewrite or --stop-signal names them; a rewrite may name the others too.
 func TestDeadlySignals(t *testing.T) {
-	for _, c := range []struct {
-		flags string
-		sends []sig.Signal
-		code  int
-	}{
-		{"", []sig.Signal{32, 33, sig.RTMax}, 192},
-		{"-d 1", []sig.Signal{32, 33, sig.RTMax}, 192},
-		{"--preset=auto", []sig.Signal{32, 33, sig.RTMax}, 192},
-		{"-g", []sig.Signal{32, 33, sig.RTMax}, 192},
-		{"-r 32:USR1", []sig.Signal{33, 32}, 138},
-		{"-r 32:32", []sig.Signal{33, 32}, 160},
-		{"--stop-signal=32", []sig.Signal{33, 32}, 160},
-		{"-r 32:USR1,33:0", []sig.Signal{33, 32}, 138},
-		{"-r HUP:KILL", []sig.Signal{sig.HUP}, 137},
-		{"-r HUP:27", []sig.Signal{sig.HUP}, 155},
-		{"-r HUP:32", []sig.Signal{sig.HUP}, 160},
-		{"-r HUP:33", []sig.Signal{sig.HUP}, 161},
-		{"-r HUP:34", []sig.Signal{sig.HUP}, 162},
-	} {
+	for _, c := range box.Table(`
+		flags           | sent     | code
+		                | 32 33 64 | 192
+		-d 1            | 32 33 64 | 192
+		--preset=auto   | 32 33 64 | 192
+		-g              | 32 33 64 | 192
+		-r 32:USR1      | 33 32    | 138
+		-r 32:32        | 33 32    | 160
+		--stop-signal=32 | 33 32   | 160
+		-r 32:USR1,33:0 | 33 32    | 138
+		-r HUP:KILL     | 1        | 137
+		-r HUP:27       | 1        | 155
+		-r HUP:32       | 1        | 160
+		-r HUP:33       | 1        | 161
+		-r HUP:34       | 1        | 162
+	`) {
 		for _, outside := range []bool{false, true} {
-			b := box.Setup{Outside: outside}.Boot(t, c.flags, "sh", "-c", "echo ready; exec sleep 1000")
+			b := box.Setup{Outside: outside}.Boot(t, c["flags"], "sh", "-c", "echo ready; exec sleep 1000")
 			b.Ready()
-			for _, s := range c.sends {
-				b.Signal(s)
+			for _, s := range strings.Fields(c["sent"]) {
+				b.Signal(testutil.Must(sig.Parse(s)))
 			}
-			b.WantExit(c.code)
+			b.WantExit(testutil.Must(strconv.Atoi(c["code"])))
 		}
 	}
 }
@@ -147,13 +145,19 @@ func TestSignalsAtStart(t *testing.T) {
 var stormy = catchable.Without(sig.SetOf(sig.TERM, sig.CHLD, sig.CONT))
 
 // TestSignalStorm: in a storm of signals no kind of signal is lost, the command gets no
-// signal that was not sent, and a signal that is not pending yet is never merged.
+// signal that was not sent, and a signal that is not pending yet is never merged. Descriptors, threads
+// and memory are the same afterwards.
 func TestSignalStorm(t *testing.T) {
 	t.Parallel()
 	b := box.Catch(t, "-d 1")
 	kinds := slices.Collect(stormy.All)
 	const each = 20
 	volleys(b, each)
+	usage := func() (fds int, threads string, kib int) {
+		list, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", b.Pid()))
+		return len(list), box.Status(b.Pid(), "Threads"), box.RSS(b.Pid())
+	}
+	fds, threads, kib := usage()
 	b.Signal(sig.CONT)
 	b.Out.Wait("got CONT")
 	last := kinds[len(kinds)-1] // the kernel delivers the lowest pending signal first
@@ -180,6 +184,9 @@ func TestSignalStorm(t *testing.T) {
 		if s, err := sig.Parse(text[len("got "):]); err != nil || !stormy.With(sig.CONT).Has(s) {
 			t.Errorf("the command printed %q", text)
 		}
+	}
+	if nowFds, nowThreads, nowKib := usage(); fds == 0 || nowFds != fds || nowThreads != threads || nowKib > kib+box.Heap {
+		t.Errorf("%d descriptors, %s threads, %d KiB; later %d, %s, %d", fds, threads, kib, nowFds, nowThreads, nowKib)
 	}
 	if n := b.Out.Count("got URG"); n != each {
 		t.Errorf("the command got URG %d times, want %d", n, each)

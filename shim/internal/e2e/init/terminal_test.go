@@ -2,17 +2,13 @@ package init_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 // startShell starts an interactive bash, with job control, on a terminal.
@@ -31,15 +27,9 @@ func catchOnTerminal(t *testing.T, pid1 bool, flags string) *box.Screen {
 	return s
 }
 
-// asPID1AndNot runs a test twice, with lameduck as PID 1 and as an ordinary process.
-func asPID1AndNot(t *testing.T, test func(t *testing.T, pid1 bool)) {
-	t.Run("pid1", func(t *testing.T) { test(t, true) })
-	t.Run("not pid1", func(t *testing.T) { test(t, false) })
-}
-
 // TestTerminalKeys: the signals of typed keys and of a resize reach the command once.
 func TestTerminalKeys(t *testing.T) {
-	asPID1AndNot(t, func(t *testing.T, pid1 bool) {
+	for _, pid1 := range []bool{true, false} {
 		s := catchOnTerminal(t, pid1, "")
 		s.Type(box.CtrlC)
 		s.WaitFor("got INT")
@@ -56,7 +46,7 @@ func TestTerminalKeys(t *testing.T) {
 				t.Errorf("the command printed %q %d times, want once", name, n)
 			}
 		}
-	})
+	}
 }
 
 // TestTerminalInHold: Ctrl-C goes to the command's group and does not end a hold; WINCH is a
@@ -73,18 +63,6 @@ func TestTerminalInHold(t *testing.T) {
 	s.Type("exit 0\n")
 	s.WaitFor("(elapsed), sent WINCH")
 	s.WantExit(0)
-}
-
-// TestTerminalShell: an interactive shell under lameduck has job control.
-func TestTerminalShell(t *testing.T) {
-	box.Needs(t, "bash")
-	asPID1AndNot(t, func(t *testing.T, pid1 bool) {
-		s := box.OnTerminal(t, pid1, box.Binary, "bash", "--norc", "--noprofile", "-i")
-		s.WaitFor("$ ")
-		s.Type("case $- in *m*) echo job'-'control;; esac\n")
-		s.WaitFor("job-control")
-		s.WantJobControl()
-	})
 }
 
 // TestTerminalJob: a shell stops, continues and ends lameduck together with the command.
@@ -104,32 +82,6 @@ func TestTerminalJob(t *testing.T) {
 	s.WaitFor("$ ")
 	s.Type("echo code $?\n")
 	s.WaitFor("code 130")
-	s.Type("exit 0\n")
-	s.WantExit(0)
-}
-
-// TestTerminalQueued: real-time signals that arrive while the job is stopped are queued, and
-// none is lost.
-func TestTerminalQueued(t *testing.T) {
-	log := filepath.Join(t.TempDir(), "log")
-	s := startShell(t)
-	s.Type("$LAMEDUCK --log-level=debug -r 35:0 sleep 1000 2>" + log + "\n")
-	s.AwaitForeground("sleep")
-	s.Type(box.CtrlZ)
-	s.WaitFor("Stopped")
-	s.Type("for i in {1..20}; do kill -35 %1; done; fg\n")
-	s.AwaitForeground("sleep")
-	got := 0
-	testutil.Eventually(t, "every signal has arrived", func() bool {
-		text, _ := os.ReadFile(log)
-		got = strings.Count(string(text), "running: RTMIN+1\n")
-		return got >= 20
-	})
-	s.Type(box.CtrlC)
-	s.WaitFor("$ ")
-	if got != 20 {
-		t.Errorf("sent 20 signals, lameduck got %d", got)
-	}
 	s.Type("exit 0\n")
 	s.WantExit(0)
 }
@@ -187,21 +139,4 @@ func TestTerminalTostop(t *testing.T) {
 	s.WaitFor("holding 1 s")
 	s.WaitFor("(elapsed), sent TERM")
 	s.WantExit(5)
-}
-
-// TestTerminalOfAnother: lameduck works with standard input on a terminal that is not its
-// controlling terminal.
-func TestTerminalOfAnother(t *testing.T) {
-	ptmx, tty, err := pty.Open()
-	if err != nil {
-		t.Skip("no terminal: ", err)
-	}
-	defer ptmx.Close()
-	cmd := exec.Command(box.Binary, "sh", "-c", "tty >&2; exit 6")
-	cmd.Stdin, cmd.SysProcAttr = tty, &syscall.SysProcAttr{Setsid: true}
-	err = cmd.Run()
-	tty.Close()
-	if code := cmd.ProcessState.ExitCode(); code != 6 {
-		t.Errorf("exit code %d: %v", code, err)
-	}
 }

@@ -10,7 +10,6 @@ package main
 import (
 	"encoding/json"
 	"flag"
-	"fmt"
 	"os"
 	"time"
 
@@ -24,10 +23,6 @@ func main() {
 	rate := flag.Int("rate", 100, "requests a second")
 	conns := flag.Int("conns", 0, "keep so many connections and use them in turn; 0: a new connection for each request")
 	flag.Parse()
-	if flag.NArg() != 1 || *rate < 1 || *conns < 0 {
-		fmt.Fprintln(os.Stderr, "usage: load [-rate=N] [-conns=N] HOST:PORT")
-		os.Exit(2)
-	}
 	c, n := &load.Client{Addr: flag.Arg(0), Keep: *conns > 0, Conns: *conns, Ports: true}, newCount()
 	for request(c) != load.Answered { // the node may not know the Service yet
 		time.Sleep(100 * time.Millisecond)
