@@ -103,13 +103,14 @@ func (c *Closer) EndRound() {
 	clear(c.pidfds)
 }
 
-// search finds the holders of our sockets. Of several, the last is as good as any. Where
-// processes of other containers may be among ours, the control group tells them apart.
+// search finds the holders of our sockets. Of several, the last is as good as any. Processes
+// of other containers may be in our PID namespace, PID 1's too: the control group tells them
+// apart.
 func (c *Closer) search() {
 	c.holders = map[uint32]holder{}
 	pids, _ := scope.Processes(c.root, c.WholePIDNamespace)
 	for _, pid := range pids {
-		if c.isHook() && !c.root.SharesCgroups(pid) {
+		if c.WholePIDNamespace && !c.root.SharesCgroups(pid) {
 			continue
 		}
 		_, err := c.root.EachTarget(pid, func(fd int, target []byte) {
