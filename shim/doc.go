@@ -25,8 +25,8 @@
 // know no clock. Mechanism knows no policy: sigcatch (catching signals), proc (starting,
 // signaling and reaping processes), observe (sampling), with scope (whose sockets count),
 // sockdiag (netlink) and procfs (/proc) below, health (the health listener), alive (the
-// alive file), stderr and termlog (output that never delays a stop). Package e2e tests the
-// built binary, and testutil serves tests. walls_test.go tests which package may import which.
+// alive file), stderr and termlog (output that never delays a stop). The folders of
+// e2e test the built binary, and testutil serves tests. walls_test.go tests which package may import which.
 //
 // # Entry points
 //

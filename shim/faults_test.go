@@ -53,10 +53,12 @@ func testsThere(t *testing.T) tests {
 	known := tests{}
 	here, _ := filepath.Glob("*_test.go")
 	below, _ := filepath.Glob("internal/*/*_test.go")
-	testutil, _ := filepath.Glob("internal/testutil/*/*_test.go")
-	for _, path := range slices.Concat(here, below, testutil) {
+	deeper, _ := filepath.Glob("internal/*/*/*_test.go")
+	for _, path := range slices.Concat(here, below, deeper) {
 		room := "shim"
-		if dir := filepath.Dir(path); dir != "." {
+		if dir := filepath.Dir(path); strings.HasPrefix(dir, "internal/e2e/") {
+			room = "e2e" // in whichever folder
+		} else if dir != "." {
 			room = filepath.Base(dir)
 		}
 		for name, words := range testsIn(t, path) {
@@ -75,7 +77,7 @@ func (known tests) has(path string) bool {
 }
 
 // testsIn returns the tests of a file, each with the string literals of the test and of
-// the file's maps.
+// the file's maps, and the first cells of their tables.
 func testsIn(t *testing.T, path string) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -94,6 +96,10 @@ func testsIn(t *testing.T, path string) map[string][]string {
 			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
 				word, _ := strconv.Unquote(lit.Value)
 				words = append(words, word)
+				for line := range strings.Lines(word) { // a case in a table of text
+					cell, _, _ := strings.Cut(line, "|")
+					words = append(words, strings.TrimSpace(cell))
+				}
 			}
 			return true
 		})

@@ -226,7 +226,8 @@ func (l *loop) dispatch(e stop.Event) {
 	before := l.machine.State()
 	searched := l.machine.Searching()
 	l.log(Debug, "%v: %v", before, e)
-	if e.Kind == stop.SignalArrived || before == stop.Holding && !searched {
+	mayStop := e.Kind == stop.SignalArrived && (l.plan.stop.StopSignals.Has(e.Signal) || preset.Stops(e.Signal))
+	if mayStop || before == stop.Holding && !searched {
 		l.identify() // an entrypoint script may execute the server as late as now
 	}
 	for _, a := range l.machine.Handle(time.Now(), e) {

@@ -5,7 +5,6 @@ go 1.26.0
 require (
 	github.com/coder/websocket v1.8.15
 	github.com/google/go-containerregistry v0.22.1
-	github.com/lib/pq v1.12.3
 	github.com/vishvananda/netlink v1.3.1
 	golang.org/x/sys v0.49.0
 	google.golang.org/grpc v1.85.0

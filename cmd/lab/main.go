@@ -14,9 +14,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/bench"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/rollout"
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/rules"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/soak"
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/systems"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/truth"
 )
 
@@ -29,11 +27,9 @@ const usage = `usage: lab COMMAND [flags]
   bench LAMEDUCK    start-up, memory, latency and samples, beside other inits and ss
                     (-footprint, -quick)
   soak LAMEDUCK     storms, orphans and stops at random: no resource may leak
-  rules             simulated stops: what each rule for the end of a hold loses
   cluster           rollouts in the Kubernetes cluster that KUBECONFIG names
   truth LAMEDUCK    what counts as traffic: cases with real servers and clients, and when
                     each hold should end (-n, -run, -quick)
-  systems           PID 1 of other kernels and processors, under QEMU
 
 lab COMMAND -h has the flags. LAMEDUCK is the program that make build leaves.
 `
@@ -43,10 +39,8 @@ var commands = map[string]func(ctx context.Context, args []string, out io.Writer
 	"rollout": rollout.Run,
 	"bench":   bench.Run,
 	"soak":    soak.Run,
-	"rules":   rules.Run,
 	"cluster": separate("cluster"),
 	"demo":    separate("demo"),
-	"systems": systems.Run,
 	"truth":   truth.Run,
 }
 

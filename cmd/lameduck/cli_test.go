@@ -5,12 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -96,86 +98,90 @@ func callAs(t *testing.T, name string, env []string, args ...string) result {
 	return result{cmd.ProcessState.ExitCode(), out.String(), errOut.String()}
 }
 
-// refused are command lines that lameduck refuses, and a part of the error.
-var refused = []struct {
-	args  []string
-	env   string
-	says  string
-	place bool // the error depends on the machine or the subcommand: --explain does not find the error
-}{
-	{nil, "", "no command to run: lameduck [flags] -- COMMAND [ARG...]; an ENTRYPOINT resets the CMD of the base image, so repeat CMD", false},
-	{[]string{"--"}, "", "no command", false},
-	{[]string{"hold", "server", "--help"}, "", "lameduck -- hold", true},
-	{[]string{"watch", "/x"}, "", "lameduck -- watch", true},
-	{[]string{"watch", "--json=x"}, "", "--json", true},
-	{[]string{"hold", "--rewrite=TERM:USR1", "--explain"}, "", "lameduck hold --help", true},
-	{[]string{"presets", "--all"}, "", "lameduck presets", false},
-	{[]string{"presets", "haproxxy"}, "", "did you mean haproxy?", false},
-	{[]string{"presets", "a", "b"}, "", "lameduck presets", false},
+var update = flag.Bool("update", false, "write what is said into the golden files")
 
-	{[]string{"--quiet-for=2", "echo"}, "", "--quiet-for=2 (LAMEDUCK_QUIET_FOR) has no effect", false},
-	{[]string{"--delay=2", "--max-silence=2", "echo"}, "", "--max-silence", false},
-	{[]string{"--ignore-probes", "--until=elapsed", "echo"}, "", "--ignore-probes=true (LAMEDUCK_IGNORE_PROBES) has no effect", false},
-	{[]string{"--no-ignore-probes", "--delay=2", "echo"}, "", "--ignore-probes=false (LAMEDUCK_IGNORE_PROBES) has no effect", false},
-	{[]string{"--no-ignore-prboes", "-u", "quiet", "echo"}, "", "did you mean --no-ignore-probes?", false},
-	{[]string{"--no-ignore-probes=x", "-u", "quiet", "echo"}, "", "--no-ignore-probes takes no value: give --no-ignore-probes alone", false},
-	{[]string{"--count-port=80", "echo"}, "", "--count-port=80 (LAMEDUCK_COUNT_PORT) has no effect", false},
-	{[]string{"--max-delay=2", "echo"}, "", "--max-delay=2 (LAMEDUCK_MAX_DELAY) has no effect", false},
-	{[]string{"--until=quiet", "--max-delay=25", "--grace-period=30", "echo"}, "", "does not fit", false},
-	{[]string{"--preset=", "echo"}, "", "--preset= (LAMEDUCK_PRESET): ", false},
-	{[]string{"-x", "echo"}, "", "-x", false},
-	{[]string{"--no-help", "echo"}, "", "--no-help", false},
-	{[]string{"--command=echo"}, "", "--command", false},
-	{[]string{"--version", "--no-such-flag"}, "", "--no-such-flag", false},
-
-	{[]string{"-d"}, "", "-d needs a value: give -d VALUE", false},
-	{[]string{"--delay"}, "", "--delay", false},
-	{[]string{"-d", "-5", "echo"}, "", "-d needs a value: give -d VALUE", false},
-	{[]string{"-d", "5\n6", "echo"}, "", `--delay="5\n6" (LAMEDUCK_DELAY): `, false},
-
-	{[]string{"--delay=", "echo"}, "", "--delay= (LAMEDUCK_DELAY): ", false},
-	{[]string{"-d", "", "echo"}, "", "--delay= (LAMEDUCK_DELAY): ", false},
-	{[]string{"--delay=", "echo"}, "LAMEDUCK_DELAY=5", "--delay= (LAMEDUCK_DELAY): ", false},
-	{[]string{"--grace-period=", "-d", "1", "echo"}, "", "--grace-period= (LAMEDUCK_GRACE_PERIOD): ", false},
-	{[]string{"--rewrite=", "echo"}, "", "--rewrite= (LAMEDUCK_REWRITE): ", false},
-
-	{[]string{"echo"}, "LAMEDUCK_DELAY=x", "--delay=x (LAMEDUCK_DELAY): ", false},
-	{[]string{"--delay=5", "--grace-period=5", "echo"}, "", "--grace-period=5 (LAMEDUCK_GRACE_PERIOD),", false},
-	{[]string{"echo"}, "LAMEDUCK_DELAY=5 LAMEDUCK_GRACE_PERIOD=5", "does not fit", false},
-	{[]string{"--grace-period=10", "echo"}, "", "--delay", false},
-	{[]string{"--grace-period=10", "--delay=0", "echo"}, "", "--delay", false},
-	{[]string{"--health-during=fail", "echo"}, "LAMEDUCK_DELAY=0", "--health-during=fail (LAMEDUCK_HEALTH_DURING) has no effect", false},
-	{[]string{"-r", "HUP:0", "-r", "1:2", "echo"}, "", "HUP is rewritten twice", false},
-	{[]string{"--stop-signal=KILL", "echo"}, "", "--stop-signal=KILL", false},
-	{[]string{"--wait-gone=", "echo"}, "", "--wait-gone= (LAMEDUCK_WAIT_GONE): ", false},
-	{[]string{"--on-stop=", "echo"}, "", "--on-stop= (LAMEDUCK_ON_STOP): ", false},
-	{[]string{"--alive-file=/no/such/folder/file", "echo"}, "", "--alive-file=/no/such/folder/file (LAMEDUCK_ALIVE_FILE): cannot create the file: no such file or directory", true},
-	{[]string{"--termination-log=/no/such/folder/file", "echo"}, "", "--termination-log=/no/such/folder/file (LAMEDUCK_TERMINATION_LOG): ", true},
-	{[]string{"--termination-log=/", "echo"}, "", "--termination-log=/ (LAMEDUCK_TERMINATION_LOG): ", true},
-	{[]string{"--stop-schedule=USR1/5/KILL/5/TERM", "echo"}, "", "--stop-schedule=USR1/5/KILL/5/TERM (LAMEDUCK_STOP_SCHEDULE): TERM comes after KILL, which ends the command: put KILL last", false},
-	{[]string{"--stop-schedule=TERM/forever/KILL", "echo"}, "", "without a wait", false},
-	{[]string{"--stop-schedule=USR1/10/forever/TERM/5", "--kill-after=8", "echo"}, "", "give --kill-after=11 (LAMEDUCK_KILL_AFTER) or more", false},
-	{[]string{"--stop-schedule=USR1/10/TERM", "--kill-after=8", "echo"}, "", "--kill-after=8s (LAMEDUCK_KILL_AFTER) with --stop-schedule=USR1/10s/TERM (LAMEDUCK_STOP_SCHEDULE): KILL comes at 8s and TERM only at 10s: give --kill-after=11 (LAMEDUCK_KILL_AFTER) or more, or put KILL into the schedule", false},
-	{[]string{"--kill-after=9", "--grace-period=10", "--wait-gone=/x", "echo"}, "", "no time for the hold", false},
-	{[]string{"-u", "quiet", "echo"}, "LAMEDUCK_COUNT_PORT=80 LAMEDUCK_IGNORE_PORT=80", "--count-port=80 (LAMEDUCK_COUNT_PORT) and --ignore-port=80 (LAMEDUCK_IGNORE_PORT) contradict each other", false},
-	{[]string{"watch", "--count-port=80", "--ignore-port=80"}, "", "contradict each other", true},
-	{[]string{"watch"}, "LAMEDUCK_COUNT_PORT=80 LAMEDUCK_IGNORE_PORT=80", "contradict each other", true},
-	{[]string{"--stop-schedule=USR1/30/KILL", "--kill-after=5", "echo"}, "", "--kill-after=5s (LAMEDUCK_KILL_AFTER) with --stop-schedule=USR1/30s/KILL (LAMEDUCK_STOP_SCHEDULE): KILL is given twice: keep one", false},
-	{[]string{"--stop-schedule=USR1/5/KILL", "--kill-after=30", "echo"}, "", "KILL is given twice: keep one", false},
-	{[]string{"--stop-schedule=USR1/forever/TERM/5/KILL/5", "--kill-after=30", "echo"}, "", "KILL is given twice: keep one", false},
-	{[]string{"--stop-schedule=20", "--kill-after=30", "echo"}, "", "KILL is given twice: keep one", false},
-	{[]string{"--kill-after=5", "echo"}, "LAMEDUCK_STOP_SCHEDULE=USR1/30/KILL", "KILL is given twice: keep one", false},
+// session is a call in a file of calls, and what it prints.
+type session struct {
+	env        []string
+	name       string
+	args       []string
+	line, want string
 }
 
-// TestRefused: the error is one line, nothing is started, and the exit code is 125.
-func TestRefused(t *testing.T) {
-	for _, c := range refused {
-		got := call(t, strings.Fields(c.env), c.args...)
-		if got.code != exitFailed || got.out != "" {
-			t.Errorf("%q %s: left with %d, %q on standard output", c.args, c.env, got.code, got.out)
+// sessions reads a file of calls, each behind "$ ".
+func sessions(t testing.TB, file string) (list []session) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Split("\n"+string(text), "\n$ ")
+	for _, part := range parts[1:] {
+		part, _, _ = strings.Cut(part, "\n\n")
+		line, want, _ := strings.Cut(part, "\n")
+		env, name, args := splitCall(t, line)
+		list = append(list, session{env, name, args, line, ended(want)})
+	}
+	return list
+}
+
+// splitCall splits a call into variables, the name and arguments.
+func splitCall(t testing.TB, call string) (env []string, name string, args []string) {
+	t.Helper()
+	words, err := cli.SplitWords(call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := slices.IndexFunc(words, func(word string) bool { return !strings.Contains(word, "=") })
+	return words[:first], words[first], words[first+1:]
+}
+
+// said returns a result as a file of calls has it.
+func (r result) said() string {
+	text := ""
+	for line := range strings.Lines(r.errOut) {
+		text += "! " + line
+	}
+	text += r.out
+	if r.code != 0 {
+		text += fmt.Sprintf("[%d]", r.code)
+	}
+	return ended(text)
+}
+
+// ended returns a text with a newline at its end, if there is a text.
+func ended(text string) string {
+	if text = strings.TrimRight(text, "\n"); text != "" {
+		text += "\n"
+	}
+	return text
+}
+
+// TestConsole: lameduck says what the files say.
+func TestConsole(t *testing.T) {
+	for _, file := range []string{"testdata/console.txt", "testdata/refused.txt"} {
+		text, _ := os.ReadFile(file)
+		for _, s := range sessions(t, file) {
+			got := callAs(t, s.name, s.env, s.args...).said()
+			text = bytes.Replace(text, []byte("$ "+s.line+"\n"+s.want), []byte("$ "+s.line+"\n"+got), 1)
+			if got != s.want && !*update {
+				t.Errorf("$ %s\n%swant\n%s", s.line, got, s.want)
+			}
 		}
-		if line := got.errOut; !strings.HasPrefix(line, "lameduck: ") || strings.Index(line, "\n") != len(line)-1 || !strings.Contains(line, c.says) {
-			t.Errorf("%q %s: says %q, want one line with %q in it", c.args, c.env, line, c.says)
+		if *update {
+			os.WriteFile(file, text, 0o644)
+		}
+	}
+}
+
+// TestRefused: what lameduck refuses is one line and 125, with --explain too.
+func TestRefused(t *testing.T) {
+	for _, s := range sessions(t, "testdata/refused.txt") {
+		if strings.Count(s.want, "\n") != 2 || !strings.HasPrefix(s.want, "! lameduck: ") || !strings.HasSuffix(s.want, "\n[125]\n") {
+			t.Errorf("$ %s\n%s\nwant one line and 125", s.line, s.want)
+		}
+		if got := call(t, s.env, append([]string{"--explain"}, s.args...)...).said(); got != s.want {
+			t.Errorf("$ %s, with --explain\n%s\nwant\n%s", s.line, got, s.want)
 		}
 	}
 }
@@ -209,41 +215,6 @@ func TestAsked(t *testing.T) {
 	}
 }
 
-// TestRuns: the command's arguments, environment and exit code pass unaltered.
-func TestRuns(t *testing.T) {
-	plain := t.TempDir() + "/plain"
-	if err := os.WriteFile(plain, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	show := []string{"sh", "-c", `echo "$0 $* ($LAMEDUCK_DELAY,$LAMEDUCK_LOG_LEVEL,$LAMEDUCK_PORT,$LAMEDUCK_X)"`, "--", "-d", "x"}
-	for _, c := range []struct {
-		env  string
-		args []string
-		want result
-	}{
-		{"", []string{"true"}, result{}},
-		{"", []string{"sh", "-c", "exit 7"}, result{code: 7}},
-		{"", []string{"-e", "7:9", "sh", "-c", "exit 7"}, result{code: 9}},
-		{"", []string{"-e", "7", "sh", "-c", "exit 7"}, result{}},
-		{"", []string{"-e", "7", "sh", "-c", "exit 8"}, result{code: 8}},
-		{"", []string{"sh", "-c", "kill -USR1 $$"}, result{code: 128 + int(syscall.SIGUSR1)}},
-		{"", []string{"-e", "137:3", "--", "sh", "-c", "kill -KILL $$"}, result{code: 3}},
-		{"", []string{"sh", "-c", "exit 125"}, result{code: 125}},
-		{"", []string{"sh", "-c", "echo out; echo err >&2"}, result{out: "out\n", errOut: "err\n"}},
-		{"", []string{"/no/such/program"}, result{code: 127, errOut: "lameduck: cannot run \"/no/such/program\": no such file or directory\n"}},
-		{"", []string{"--", "hold"}, result{code: 127, errOut: "lameduck: cannot run \"hold\": no such file or directory; for the subcommand, give hold as the first word, before any flag\n"}},
-		{"", []string{plain}, result{code: 126, errOut: fmt.Sprintf("lameduck: cannot run %q: permission denied\n", plain)}},
-		{"LAMEDUCK_DELAY=1 LAMEDUCK_LOG_LEVEL=error LAMEDUCK_PORT=p LAMEDUCK_X=x", show, result{out: "-- -d x (,,p,x)\n"}},
-		{"LAMEDUCK_DELAI=1", []string{"true"}, result{errOut: "lameduck: warning: unknown variable LAMEDUCK_DELAI: did you mean LAMEDUCK_DELAY?\n"}},
-		{"LAMEDUCK_DELAI=1", []string{"--log-level=error", "true"}, result{}},
-		{"LAMEDUCK_GRACE_PERIOD=60", []string{"true"}, result{errOut: "lameduck: warning: --grace-period=60 (LAMEDUCK_GRACE_PERIOD) has no effect without a hold: give --delay (LAMEDUCK_DELAY) or --until (LAMEDUCK_UNTIL) too\n"}},
-	} {
-		if got := call(t, strings.Fields(c.env), c.args...); got != c.want {
-			t.Errorf("%s %q:\n got %+v\nwant %+v", c.env, c.args, got, c.want)
-		}
-	}
-}
-
 // envFlags returns the variables of lameduck's flags, by the names of the flags.
 func envFlags(t testing.TB) map[string]string {
 	t.Helper()
@@ -256,4 +227,55 @@ func envFlags(t testing.TB) map[string]string {
 		t.Fatalf("only %v in --help-all", names)
 	}
 	return names
+}
+
+// rows returns both sides of the lines of a table.
+func rows(table string) (list [][2]string) {
+	for line := range strings.Lines(table) {
+		if left, right, found := strings.Cut(line, "|"); found {
+			list = append(list, [2]string{strings.TrimSpace(left), strings.TrimSpace(right)})
+		}
+	}
+	return list
+}
+
+// TestExplainStartsNothing: --explain starts no program and creates no file.
+func TestExplainStartsNothing(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	got := call(t, nil, "--explain", "--alive-file="+path("alive"), "--termination-log="+path("log"), "--on-stop=touch "+path("hook"), "--health=127.0.0.1:1", "--", "touch", path("command"))
+	if list, _ := os.ReadDir(dir); got.code != 0 || len(list) > 0 {
+		t.Errorf("left with %d, and made %v", got.code, list)
+	}
+}
+
+// TestPresetTexts: each preset is explained on less than a screen, by all names, with the
+// source.
+func TestPresetTexts(t *testing.T) {
+	list := call(t, nil, "presets")
+	names := []string{shim.AutoPreset}
+	for _, p := range shim.Presets() {
+		names = append(append(names, p.Name), p.Aliases...)
+	}
+	for _, name := range names {
+		got := call(t, nil, "presets", name)
+		if got.code != 0 || got.errOut != "" || strings.Count(got.out, "\n") > 24 {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if name != "auto" && !strings.Contains(got.out, "\n  source    ") {
+			t.Errorf("%s: no source in %s", name, got.out)
+		}
+		for line := range strings.Lines(got.out) {
+			if len(line) > 81 && strings.Contains(strings.TrimSpace(line), " ") {
+				t.Errorf("%s: a line of %d: %s", name, len(line), line)
+			}
+		}
+		first, _, _ := strings.Cut(got.out, "\n")
+		if !strings.Contains(first, name) || !strings.Contains("\n"+list.out, "\n"+strings.TrimSpace(strings.Split(first, ",")[0])+" ") {
+			t.Errorf("%s is not listed, or is called %s", name, first)
+		}
+	}
+	if strings.Count(list.out, "\n") > 30 {
+		t.Errorf("the list is long:\n%s", list.out)
+	}
 }

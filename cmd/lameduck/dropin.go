@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -117,8 +118,10 @@ func readDropin(d *dropin, args []string) (words []string, err error) {
 // inherit returns the Config of lameduck's own variables, adjusted by d. words follow the
 // flags.
 func inherit(d *dropin, words, env []string) (shim.Config, error) {
-	if _, isTini := d.flags.(*tini); isTini {
-		words = withoutDashes(words)
+	// tini's own usage is "PROGRAM -- [ARGS]". As with getopt(3), a "--" that follows another "--" stays.
+	_, isTini := d.flags.(*tini)
+	if isTini && len(words) > 1 && words[0] != "--" && words[1] == "--" {
+		words = slices.Delete(slices.Clone(words), 1, 2)
 	}
 	command := cli.DropDashes(words)
 	if len(command) == 0 {

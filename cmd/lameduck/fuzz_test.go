@@ -1,8 +1,6 @@
 package main
 
 import (
-	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -35,10 +33,10 @@ var seeds = [][]string{
 }
 
 // FuzzCommandLine: any words and variables give a configuration that --explain accepts, or
-// a single line and 125. A flag and its variable mean the same.
+// a single line and 125.
 func FuzzCommandLine(f *testing.F) {
-	for _, c := range refused {
-		f.Add(textOf(c.args...), textOf(strings.Fields(c.env)...))
+	for _, s := range sessions(f, "testdata/refused.txt") {
+		f.Add(textOf(s.args...), textOf(s.env...))
 	}
 	flags := envFlags(f)
 	for flag, variable := range flags {
@@ -57,13 +55,6 @@ func FuzzCommandLine(f *testing.F) {
 			explainsHook(t, streams, words, variables)
 		} else {
 			explains(t, streams, words, variables)
-		}
-		for _, word := range words {
-			name, value, ok := strings.Cut(strings.TrimPrefix(word, "--"), "=")
-			plain := value == strings.TrimSpace(value) && !strings.Contains(value, "://") // a variable is trimmed, and may be a service link
-			if ok && flags[name] != "" && value != "" && plain {
-				sameAsVariable(t, name, flags[name], value)
-			}
 		}
 	})
 }
@@ -104,26 +95,6 @@ func explainsHook(t *testing.T, streams streams, words, variables []string) {
 	code, out, errOut := streams.of(func() int { return lameduck("lameduck", words, variables) })
 	if err != nil && (code != exitFailed || out != "" || !isOneLine(errOut)) || err == nil && (code != 0 || out == "") {
 		t.Errorf("a hook (%v): left with %d, said %q and %q", err, code, out, errOut)
-	}
-}
-
-// sameAsVariable wants a flag and its variable to mean the same. A variable without effect
-// is left out, and a warning.
-func sameAsVariable(t *testing.T, name, variable, value string) {
-	beside := []string{"--until=quiet", "--delay=1", "--health=:1", "x"}
-	for _, flag := range []string{"--until", "--delay", "--health"} {
-		if "--"+name == flag {
-			beside = slices.DeleteFunc(slices.Clone(beside), func(word string) bool { return strings.HasPrefix(word, flag+"=") })
-		}
-	}
-	flagged, err := configOf(slices.Concat([]string{"lameduck", "--" + name + "=" + value}, beside), nil)
-	varied, variableErr := configOf(append([]string{"lameduck"}, beside...), []string{variable + "=" + value})
-	if variableErr == nil && len(varied.Warnings) > 0 && err != nil && strings.Contains(err.Error(), "no effect") {
-		return
-	}
-	flagged.Env, varied.Env = nil, nil
-	if (err == nil) != (variableErr == nil) || err == nil && !reflect.DeepEqual(flagged, varied) {
-		t.Errorf("--%s=%q is %+v, %v; its variable %+v, %v", name, value, flagged, err, varied, variableErr)
 	}
 }
 

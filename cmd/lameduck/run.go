@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
@@ -14,6 +16,13 @@ const (
 	exitRefused  = 126 // the command was found but could not be executed
 	exitNotFound = 127
 )
+
+// errNoCommand also names the usual reason: see "Understand how CMD and ENTRYPOINT interact"
+// in the Dockerfile reference, and the table of command and args in Kubernetes' "Define a
+// Command and Arguments for a Container".
+var errNoCommand = errors.New("no command to run: lameduck [flags] -- COMMAND [ARG...]; " +
+	"an ENTRYPOINT resets the CMD of the base image, so repeat CMD (both in brackets); " +
+	"a pod's command does the same, so give args")
 
 // lameduck runs the command line and returns the exit code.
 func lameduck(argv0 string, args, env []string) int {
@@ -61,10 +70,15 @@ func run(args, env []string) int {
 		return explain(cfg, false)
 	}
 	code, err := shim.Run(cfg)
-	if err != nil {
-		return failIn(cfg.JSON, hinted(err, cfg.Command[0]))
+	if err == nil {
+		return code
 	}
-	return code
+	var start *shim.StartError
+	isSubcommand := slices.Contains([]string{"hold", "watch", "presets", "install"}, cfg.Command[0])
+	if isSubcommand && errors.As(err, &start) && start.Missing() {
+		err = fmt.Errorf("%w; for the subcommand, give %s as the first word, before any flag", err, cfg.Command[0])
+	}
+	return failIn(cfg.JSON, err)
 }
 
 // failWithout fails for lack of a command. Behind another program as PID 1 it is probably a

@@ -24,15 +24,6 @@ type tini struct {
 	Expect    []string `short:"e" sep:"none"`
 }
 
-// withoutDashes drops the "--" after the program: tini's own usage is "PROGRAM -- [ARGS]". As
-// with getopt(3), a "--" that follows another "--" stays.
-func withoutDashes(words []string) []string {
-	if len(words) > 1 && words[0] != "--" && words[1] == "--" {
-		return slices.Delete(slices.Clone(words), 1, 2)
-	}
-	return words
-}
-
 const tiniUsage = "tini [-hlsvwg] [-p SIGNAL] [-e CODE] [--] PROGRAM [ARG...]"
 
 func newTini() *dropin { return &dropin{new(tini), tiniUsage, exitNotFound, exitRefused, 1} }

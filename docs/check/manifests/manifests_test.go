@@ -1,56 +1,22 @@
-// Package manifests checks docs/examples/kubernetes: each manifest decodes, passes Pod
-// Security, holds, and, as far as podman can play the pod, stops as promised.
 package manifests
 
 import (
-	"bytes"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
+	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/pod-security-admission/api"
-	"k8s.io/pod-security-admission/policy"
-
-	"github.com/lameduck-init/lameduck/cmd/lab/manifest"
-	built "github.com/lameduck-init/lameduck/docs/check/internal/program"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/yaml"
 )
 
-const (
-	root     = "../../.."
-	examples = root + "/docs/examples/kubernetes/"
-	program  = "/opt/lameduck/lameduck" // the path in the manifests' volumes
-)
+const examples = "../../examples/kubernetes/"
 
-// lameduck is the path of the program, built as releases are built.
-var lameduck string
-
-func TestMain(m *testing.M) {
-	built.Run(m, root, func(dir string) error {
-		lameduck = filepath.Join(dir, "lameduck")
-		return nil
-	})
-}
-
-// objects reads a manifest.
-func objects(t *testing.T, text []byte) []runtime.Object {
-	t.Helper()
-	list, err := manifest.Objects(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
-}
-
-// read returns a file of the examples.
 func read(t *testing.T, name string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(examples + name)
@@ -60,223 +26,152 @@ func read(t *testing.T, name string) []byte {
 	return text
 }
 
-// manifests returns the manifests that have pods, by name.
-func manifests(t *testing.T) map[string][]byte {
+// kubectl skips the test where kubectl is not installed.
+func kubectl(t *testing.T, stdin []byte, args ...string) []byte {
 	t.Helper()
-	texts := map[string][]byte{}
-	for _, name := range topLevel() {
-		texts[name] = read(t, name)
+	if _, err := exec.LookPath("kubectl"); err != nil {
+		t.Skip("kubectl is not installed")
 	}
-	if len(texts) < 5 {
-		t.Fatalf("only %d manifests", len(texts))
+	cmd := exec.Command("kubectl", args...)
+	cmd.Stdin, cmd.Stderr = strings.NewReader(string(stdin)), os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("kubectl %q: %v", args, err)
 	}
-	built, err := manifest.Build(examples + "fleet/example")
+	return out
+}
+
+// deployment returns the only Deployment of a manifest.
+func deployment(t *testing.T, text []byte) (found *apps.Deployment) {
+	t.Helper()
+	list, err := Decode(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	texts["fleet/example"] = built
-	return texts
-}
-
-// topLevel returns the names of the manifests that are not in a folder.
-func topLevel() (names []string) {
-	paths, _ := filepath.Glob(examples + "*.yaml")
-	for _, path := range paths {
-		names = append(names, filepath.Base(path))
+	for _, object := range list {
+		if d, ok := object.(*apps.Deployment); ok && found == nil {
+			found = d
+		} else if ok {
+			t.Fatal("two Deployments")
+		}
 	}
-	return names
-}
-
-// podOf returns the pod of a Deployment, and nil for other objects.
-func podOf(object runtime.Object) *core.Pod {
-	d, ok := object.(*apps.Deployment)
-	if !ok {
-		return nil
+	if found == nil {
+		t.Fatal("no Deployment")
 	}
-	return &core.Pod{ObjectMeta: d.Spec.Template.ObjectMeta, Spec: d.Spec.Template.Spec}
+	return found
 }
 
-// TestManifests: each manifest has a Deployment, whose pods may run under Pod Security's
-// restricted level and hold.
+// TestManifests: each manifest says when to use it, and has a Deployment whose pods the
+// restricted level of Pod Security allows.
 func TestManifests(t *testing.T) {
-	for name, text := range manifests(t) {
+	paths, _ := filepath.Glob(examples + "*.yaml")
+	if len(paths) < 5 {
+		t.Fatalf("only %d manifests", len(paths))
+	}
+	for _, path := range paths {
+		name := filepath.Base(path)
 		t.Run(name, func(t *testing.T) {
-			n := 0
-			for _, object := range objects(t, text) {
-				if pod := podOf(object); pod != nil {
-					n++
-					for key, value := range object.(*apps.Deployment).Spec.Selector.MatchLabels {
-						if pod.Labels[key] != value {
-							t.Errorf("the selector %s=%s does not select its pods", key, value)
-						}
-					}
-					hardened(t, pod)
-					stops(t, pod)
-				}
+			text := read(t, name)
+			if !strings.HasPrefix(string(text), "# When ") {
+				t.Error("the first line does not begin with When")
 			}
-			if n != 1 {
-				t.Errorf("%d Deployments", n)
+			restricted(t, deployment(t, text))
+		})
+	}
+}
+
+// TestFleet: the overlay with the component is as good as the manifests, and the linter
+// finds nothing in it.
+func TestFleet(t *testing.T) {
+	text := kubectl(t, nil, "kustomize", examples+"fleet/example")
+	restricted(t, deployment(t, text))
+	lint := exec.Command("go", "run", "-C", "../../../cmd/lameduck-lint", "-buildvcs=false", ".", "-")
+	lint.Stdin = strings.NewReader(string(text))
+	if out, err := lint.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// restricted checks the pods of a Deployment by the restricted level and beyond: a
+// read-only root file system, requests and limits.
+func restricted(t *testing.T, d *apps.Deployment) {
+	t.Helper()
+	is := func(value *bool, want bool) bool { return value != nil && *value == want }
+	spec := d.Spec.Template.Spec
+	if s := spec.SecurityContext; s == nil || !is(s.RunAsNonRoot, true) || s.SeccompProfile == nil ||
+		s.SeccompProfile.Type != core.SeccompProfileTypeRuntimeDefault {
+		t.Errorf("the pod's security context is %+v", s)
+	}
+	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
+		s := c.SecurityContext
+		if s == nil || !is(s.AllowPrivilegeEscalation, false) || !is(s.ReadOnlyRootFilesystem, true) ||
+			s.Capabilities == nil || !slices.Equal(s.Capabilities.Drop, []core.Capability{"ALL"}) {
+			t.Errorf("the security context of %s is %+v", c.Name, s)
+		}
+		for _, list := range []core.ResourceList{c.Resources.Requests, c.Resources.Limits} {
+			if list.Cpu().IsZero() || list.Memory().IsZero() {
+				t.Errorf("%s lacks requests or limits: %v", c.Name, c.Resources)
+			}
+		}
+		for _, m := range c.VolumeMounts {
+			if !slices.ContainsFunc(spec.Volumes, func(v core.Volume) bool { return v.Name == m.Name }) {
+				t.Errorf("%s mounts %s, which is not a volume of the pod", c.Name, m.Name)
+			}
+		}
+	}
+}
+
+// TestPatch: the patch makes hold.yaml of a Deployment without lameduck, whether or not its
+// container had a preStop sleep; only what a hardened pod needs besides is missing.
+func TestPatch(t *testing.T) {
+	for name, lifecycle := range map[string]*core.Lifecycle{
+		"no hook":       nil,
+		"preStop sleep": {PreStop: &core.LifecycleHandler{Sleep: &core.SleepAction{Seconds: 15}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := deployment(t, read(t, "hold.yaml"))
+			before := want.DeepCopy()
+			init := &want.Spec.Template.Spec.InitContainers[0]
+			init.Resources, init.SecurityContext = core.ResourceRequirements{}, nil
+			want.Spec.Template.Spec.Volumes[0].EmptyDir.SizeLimit = nil
+
+			spec := &before.Spec.Template.Spec
+			spec.InitContainers, spec.TerminationGracePeriodSeconds = nil, nil
+			spec.Volumes = spec.Volumes[1:] // tmp stays
+			c := &spec.Containers[0]
+			c.VolumeMounts, c.Lifecycle = c.VolumeMounts[1:], lifecycle
+			text, err := yaml.Marshal(before)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := deployment(t, kubectl(t, text, "patch", "--local", "-f", "-", "-o", "yaml",
+				"--patch-file", examples+"patch/hold.yaml"))
+			if !equality.Semantic.DeepEqual(got.Spec, want.Spec) {
+				t.Errorf("kubectl makes\n%+v\nof the Deployment, want\n%+v", got.Spec, want.Spec)
 			}
 		})
 	}
 }
 
-// TestWhen: each manifest says when to use it.
-func TestWhen(t *testing.T) {
-	for _, path := range append(topLevel(), holdPatch, "fleet/policy.yaml", "fleet/kyverno.yaml", "fleet/component/kustomization.yaml") {
-		if text := string(read(t, path)); !strings.HasPrefix(text, "# When ") {
-			t.Errorf("%s has no first line that begins with When", path)
-		}
-	}
-}
-
-// hardened checks a pod by the restricted level of Pod Security, newest version, and
-// beyond: a read-only root file system, requests and limits.
-func hardened(t *testing.T, pod *core.Pod) {
-	t.Helper()
-	judge, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
-	if err != nil {
+// TestPolicies: the API server's policy decodes, and Kyverno's is the same but for two
+// settings of its own.
+func TestPolicies(t *testing.T) {
+	text := read(t, "fleet/policy.yaml")
+	if _, err := Decode(text); err != nil {
 		t.Fatal(err)
 	}
-	level := api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}
-	for _, result := range judge.EvaluatePod(level, &pod.ObjectMeta, &pod.Spec) {
-		if !result.Allowed {
-			t.Errorf("not restricted: %s: %s", result.ForbiddenReason, result.ForbiddenDetail)
+	spec := func(text string) (object struct{ Spec map[string]any }) {
+		if err := yaml.Unmarshal([]byte(text), &object); err != nil {
+			t.Fatal(err)
 		}
+		return object
 	}
-	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-		if c.SecurityContext == nil || c.SecurityContext.ReadOnlyRootFilesystem == nil || !*c.SecurityContext.ReadOnlyRootFilesystem {
-			t.Errorf("%s may write to its root file system", c.Name)
-		}
-		if c.Resources.Requests.Cpu().IsZero() || c.Resources.Requests.Memory().IsZero() || c.Resources.Limits.Cpu().IsZero() || c.Resources.Limits.Memory().IsZero() {
-			t.Errorf("%s lacks requests or limits: %v", c.Name, c.Resources)
-		}
-		for _, mount := range c.VolumeMounts {
-			if !slices.ContainsFunc(pod.Spec.Volumes, func(v core.Volume) bool { return v.Name == mount.Name }) {
-				t.Errorf("%s mounts %s, which is not a volume of the pod", c.Name, mount.Name)
-			}
-		}
-	}
-}
-
-// stops checks that each lameduck of the pod accepts its arguments without a warning and
-// fits into the grace period, and that at least one holds.
-func stops(t *testing.T, pod *core.Pod) {
-	t.Helper()
-	grace := *pod.Spec.TerminationGracePeriodSeconds
-	for _, c := range pod.Spec.InitContainers {
-		if len(c.Command) != 3 || c.Command[0] != "/lameduck" || c.Command[1] != "install" {
-			t.Fatalf("%s runs %q", c.Name, c.Command)
-		}
-		if len(c.VolumeMounts) != 1 || c.VolumeMounts[0].MountPath != c.Command[2] || c.Command[2] == "/lameduck" {
-			t.Errorf("%s does not install to its volume", c.Name)
-		}
-	}
-	holding := 0
-	for _, c := range pod.Spec.Containers {
-		if holds(t, c, grace) {
-			holding++
-		}
-	}
-	if holding == 0 {
-		t.Error("no container holds")
-	}
-}
-
-// holds reports whether a container runs lameduck, as the command or as the preStop hook,
-// and checks lameduck's arguments.
-func holds(t *testing.T, c core.Container, grace int64) bool {
-	t.Helper()
-	env, words := start(t, c, grace)
-	hook := []string(nil)
-	if c.Lifecycle != nil && c.Lifecycle.PreStop != nil && c.Lifecycle.PreStop.Exec != nil {
-		hook = c.Lifecycle.PreStop.Exec.Command
-	}
-	switch {
-	case len(words) > 0 && (words[0] == program || words[0] == "/lameduck"):
-		explain(t, c.Name, grace, env, words[1:])
-	case len(hook) > 1 && hook[0] == program && hook[1] == "hold":
-		checkHook(t, c.Name, hook, grace)
-		explain(t, c.Name, grace, env, slices.Concat([]string{"--until=quiet"}, hook[2:], []string{"--", "server"}))
-	default:
-		return false
-	}
-	mounted := func(m core.VolumeMount) bool { return m.MountPath == filepath.Dir(program) && m.ReadOnly }
-	if slices.Contains(append(words, hook...), program) && !slices.ContainsFunc(c.VolumeMounts, mounted) {
-		t.Errorf("%s does not mount lameduck, or may write to it", c.Name)
-	}
-	return true
-}
-
-// start returns the environment and the command line of a container.
-func start(t *testing.T, c core.Container, grace int64) (env, words []string) {
-	t.Helper()
-	words = slices.Concat(c.Command, c.Args)
-	env = []string{"KUBERNETES_SERVICE_HOST=10.0.0.1", "LAMEDUCK_SERVICE_HOST=10.0.0.2", "LAMEDUCK_PORT=tcp://10.0.0.2:80"}
-	if len(words) == 0 && strings.Contains(c.Image, "lameduck") {
-		var ours []string
-		ours, words = image(t)
-		env = append(env, ours...)
-	}
-	for _, e := range c.Env {
-		env = append(env, e.Name+"="+e.Value)
-		if e.Name == "LAMEDUCK_GRACE_PERIOD" && e.Value != strconv.FormatInt(grace, 10) {
-			t.Errorf("%s has a LAMEDUCK_GRACE_PERIOD of %s s, and the pod gives %d", c.Name, e.Value, grace)
-		}
-	}
-	return env, words
-}
-
-// checkHook checks the arguments of lameduck hold.
-func checkHook(t *testing.T, name string, hook []string, grace int64) {
-	t.Helper()
-	if !slices.Contains(hook, fmt.Sprintf("--grace-period=%d", grace)) {
-		t.Errorf("%s: %q lacks the grace period, %d s", name, hook, grace)
-	}
-	help := exec.Command(lameduck, append(slices.Clone(hook[1:]), "--help")...)
-	if out, err := help.CombinedOutput(); err != nil {
-		t.Errorf("%q: %v\n%s", hook, err, out)
-	}
-}
-
-// explain runs lameduck --explain.
-func explain(t *testing.T, name string, grace int64, env, words []string) {
-	t.Helper()
-	cmd := exec.Command(lameduck, append([]string{"--explain"}, words...)...)
-	cmd.Env = env
-	var out, warnings bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &warnings
-	if err := cmd.Run(); err != nil || warnings.Len() > 0 {
-		t.Errorf("%s: %q: %v\n%s", name, words, err, warnings.String())
-		return
-	}
-	needs := regexp.MustCompile(`terminationGracePeriodSeconds of (\d+) or more`).FindStringSubmatch(out.String())
-	if needs == nil || !strings.Contains(out.String(), "keeps serving") {
-		t.Errorf("%s does not hold:\n%s", name, out.String())
-		return
-	}
-	if n, _ := strconv.ParseInt(needs[1], 10, 64); n > grace {
-		t.Errorf("%s needs %d s of grace, and has %d", name, n, grace)
-	}
-}
-
-// image returns the environment and the command line of Dockerfile.example's image.
-func image(t *testing.T) (env, words []string) {
-	t.Helper()
-	ours, err := manifest.Dockerfile(root + "/Dockerfile.example")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ours.Env, append(ours.Entrypoint, ours.Cmd...)
-}
-
-// TestInstall: the init containers' command installs a program that runs.
-func TestInstall(t *testing.T) {
-	dir := t.TempDir()
-	if out, err := exec.Command(lameduck, "install", dir).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	if out, err := exec.Command(dir+"/lameduck", "--version").CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
+	policy, _, _ := strings.Cut(string(text), "\n---\n")
+	ours, theirs := spec(policy), spec(string(read(t, "fleet/kyverno.yaml")))
+	delete(ours.Spec, "reinvocationPolicy")
+	delete(theirs.Spec, "autogen")
+	delete(theirs.Spec, "evaluation")
+	if !reflect.DeepEqual(ours, theirs) {
+		t.Errorf("Kyverno's is\n%v\nthe API server's\n%v", theirs, ours)
 	}
 }

@@ -1,8 +1,10 @@
 package pages
 
 import (
+	"bufio"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,11 +12,7 @@ import (
 	"time"
 )
 
-// patience bounds every wait for a command.
-const patience = 20 * time.Second
-
-// commands checks lines to type without output, lines of a report, or both as on a
-// console.
+// commands checks indented lines: a console, lines of a report, or commands without output.
 func commands(t *testing.T, text string) {
 	if strings.HasPrefix(text, "$ ") {
 		console(t, text)
@@ -22,185 +20,166 @@ func commands(t *testing.T, text string) {
 	}
 	for line := range strings.Lines(text) {
 		line, _, _ = strings.Cut(strings.TrimSpace(line), " #")
-		if strings.HasPrefix(line, "lameduck: ") {
-			isReport(t, line)
-			continue
-		}
-		words := fields(t, line)
-		if kubectl(t, words) {
-			continue
-		}
-		switch words[0] {
-		case "make":
-			isTarget(t, words[1:])
-		case ".ci/run":
-			isPart(t, words[1:])
-		default:
-			typed(t, words)
-		}
-	}
-}
-
-// fields splits a line as a shell would. An ellipsis at its end is a program.
-func fields(t *testing.T, line string) (words []string) {
-	t.Helper()
-	if strings.HasSuffix(line, "…") {
-		line = strings.TrimSuffix(line, "…") + "-- myserver"
-	}
-	out, err := exec.Command("sh", "-c", "printf '%s\\n' "+line).Output()
-	if err != nil {
-		t.Fatalf("cannot split %q: %v", line, err)
-	}
-	return strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
-}
-
-// typed checks a command without running the command.
-func typed(t *testing.T, words []string) {
-	t.Helper()
-	if installs(t, words) {
-		return
-	}
-	var c call
-	for len(words) > 0 && strings.Contains(words[0], "=") && !strings.HasPrefix(words[0], "-") {
-		c.env, words = append(c.env, words[0]), words[1:]
-	}
-	switch {
-	case len(words) > 1 && (words[0] == "docker" || words[0] == "podman"):
-		container(t, words)
-		return
-	case len(words) > 3 && words[0] == "kubectl" && words[1] == "exec" && slices.Contains(words, "--"):
-		words = words[slices.Index(words, "--")+1:]
-	}
-	c.argv = words
-	if len(c.env) == 0 && !strings.HasSuffix(words[0], "lameduck") && !slices.Contains(dropins, words[0]) {
-		t.Errorf("no call of lameduck in %q", words)
-	}
-	c.check(t)
-}
-
-// container checks docker run and podman run. The other commands call no lameduck.
-func container(t *testing.T, words []string) {
-	t.Helper()
-	if slices.Contains([]string{"stop", "kill", "build", "inspect"}, words[1]) {
-		return
-	}
-	if words[1] != "run" {
-		t.Fatalf("no rule for %q", words)
-	}
-	var c call
-	words = words[2:]
-	for ; len(words) > 0 && strings.HasPrefix(words[0], "-"); words = words[1:] {
-		name, value, joined := strings.Cut(words[0], "=")
-		if !joined && slices.Contains([]string{"-e", "--env", "--name", "-p", "-v", "--entrypoint", "--stop-timeout", "--init-path", "--user"}, name) {
-			words = words[1:]
-			value = words[0]
-		}
+		name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		switch name {
-		case "-e", "--env":
-			c.env = append(c.env, value)
-		case "--stop-timeout":
-			c.grace = value
-		case "--entrypoint":
-			c.argv = []string{value}
+		case "lameduck:":
+			isReport(t, rest)
+		case "make":
+			for _, target := range strings.Fields(rest) {
+				has(t, "Makefile", `(?m)^`+target+`:`)
+			}
+		case ".ci/run":
+			has(t, ".ci/run", `(?m)^`+rest+`\(\) \{`)
+		case "lameduck":
+			explain(t, rest)
 		}
 	}
-	if len(words) == 0 {
-		t.Fatal("no image")
-	}
-	c.runs(words[0])
-	c.argv = append(c.argv, words[1:]...)
-	c.check(t)
 }
 
-// isTarget reports an error where the Makefile does not have all of words.
-func isTarget(t *testing.T, words []string) {
+// has reports an error where a file does not match a pattern.
+func has(t *testing.T, path, pattern string) {
 	t.Helper()
-	makefile, err := os.ReadFile(root + "/Makefile")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, word := range words {
-		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(word) + `:`).Match(makefile) {
-			t.Errorf("the Makefile has no %s", word)
-		}
+	if !regexp.MustCompile(pattern).MatchString(read(t, path)) {
+		t.Errorf("%s has no %s", path, pattern)
 	}
 }
 
-// isPart reports an error where .ci/run does not have all of words.
-func isPart(t *testing.T, words []string) {
+// explain gives the words of a command line to lameduck --explain, which must not warn but
+// of an assumed grace period. An ellipsis at the end is a command.
+func explain(t *testing.T, words string) {
 	t.Helper()
-	script, err := os.ReadFile(root + "/.ci/run")
-	if err != nil {
-		t.Fatal(err)
+	if strings.HasPrefix(words, "-") {
+		words = "--explain " + strings.Replace(words, "…", "-- myserver", 1)
 	}
-	for _, word := range words {
-		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(word) + `\(\) \{`).Match(script) {
-			t.Errorf(".ci/run has no part %s", word)
-		}
-	}
-}
-
-// phrase separates the phrases in the lines of a report.
-var phrase = regexp.MustCompile(`; |, |: `)
-
-// isReport reports an error where line has a phrase that no golden report has. Figures
-// and signals may differ.
-func isReport(t *testing.T, line string) {
-	t.Helper()
-	golden, err := os.ReadFile(root + "/testdata/report.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := phrase.Split(strings.ReplaceAll(figureless(string(golden)), "\n", "; "), -1)
-	for _, text := range phrase.Split(figureless(strings.TrimPrefix(line, "lameduck: ")), -1) {
-		if !slices.Contains(known, text) {
-			t.Errorf("no report says %q", text)
-		}
+	var stderr strings.Builder
+	cmd := exec.Command("sh", "-c", "lameduck "+words)
+	cmd.Stderr = &stderr
+	err := cmd.Run()
+	warned := regexp.MustCompile(`(?m)^.*assumed grace period.*\n`).ReplaceAllString(stderr.String(), "")
+	if err != nil || warned != "" {
+		t.Errorf("lameduck %s: %v\n%s", words, err, &stderr)
 	}
 }
 
+// figureless removes what differs between two reports: signals, figures, the sparkline.
 func figureless(text string) string {
 	text = regexp.MustCompile(`\b(TERM|USR1|QUIT|INT)\b`).ReplaceAllString(text, "SIG")
 	text = regexp.MustCompile(`\d+(\.\d+)?`).ReplaceAllString(text, "N")
 	return regexp.MustCompile(` [▁▂▃▄▅▆▇█]+`).ReplaceAllString(text, "")
 }
 
-// console types the lines after "$ " and compares the output with the other lines, where
-// "..." stands for any text.
-func console(t *testing.T, text string) {
-	var want []string
-	var session *shell
-	for line := range strings.Lines(text) {
-		line = strings.TrimSuffix(line, "\n")
-		command, typedIn := strings.CutPrefix(line, "$ ")
-		if !typedIn {
-			want = append(want, line)
-			continue
+// isReport reports an error where line has a phrase that no golden report has.
+func isReport(t *testing.T, line string) {
+	t.Helper()
+	phrase := regexp.MustCompile(`; |, |: |\n`)
+	known := phrase.Split(figureless(read(t, "testdata/report.txt")), -1)
+	for _, text := range phrase.Split(figureless(line), -1) {
+		if !slices.Contains(known, text) {
+			t.Errorf("no report says %q", text)
 		}
-		if name, _, _ := strings.Cut(command, " "); name == "docker" || name == "podman" {
-			typed(t, fields(t, command))
-			continue
-		}
-		if session == nil {
-			session = start(t, strings.Contains(text, "kubectl exec"))
-			if strings.Contains(text, "stops.log") {
-				needs(t, "jq")
-				session.has("stops.log", stopsLog())
-			}
-		}
-		session.do(command)
-	}
-	if session == nil {
-		return
-	}
-	if !session.prints(want) {
-		t.Errorf("the page has\n%s\nand the console\n%s", strings.Join(want, "\n"), strings.Join(session.got, "\n"))
 	}
 }
 
+// TestQuotes: what a table quotes at the beginning of a row is a phrase of a report or of a
+// warning.
+func TestQuotes(t *testing.T) {
+	known, quotes := figureless(read(t, "testdata/report.txt"))+"nothing to wait for", 0
+	for _, p := range pages(t) {
+		for _, cell := range regexp.MustCompile(`(?m)^\| "[^|]*`).FindAllString(p.text, -1) {
+			for _, m := range regexp.MustCompile(`"([^"]+)"`).FindAllStringSubmatch(cell, -1) {
+				quotes++
+				if !strings.Contains(known, figureless(m[1])) {
+					t.Errorf("%s: no report says %q", p.path, m[1])
+				}
+			}
+		}
+	}
+	if quotes < 10 {
+		t.Errorf("only %d quotes", quotes)
+	}
+}
+
+// patience bounds a session.
+const patience = 40 * time.Second
+
+// console types the lines after "$ " and compares the output with the other lines, where
+// "..." stands for any text. Lines for a container engine are not typed. With kubectl exec
+// the shell runs beside a server under lameduck, as in a pod.
+func console(t *testing.T, text string) {
+	script := ". ./session.sh\n"
+	var want []string
+	for line := range strings.Lines(text) {
+		command, typed := strings.CutPrefix(line, "$ ")
+		switch engine := regexp.MustCompile(`^(docker|podman) `).MatchString(command); {
+		case !typed:
+			want = append(want, strings.TrimSuffix(line, "\n"))
+		case !engine:
+			script += command
+		}
+		if strings.HasSuffix(command, "&\n") {
+			script += "served\n"
+		}
+	}
+	inside := "exec sh script"
+	pod := strings.Contains(text, "$ kubectl exec")
+	if pod {
+		inside = "exec lameduck --until=quiet --grace-period=60 -- sh -c 'sh script & exec myserver :8080 >/dev/null'"
+	}
+	if strings.Contains(text, "stops.log") {
+		script = "bash ./stops.sh\n" + script
+	}
+	got := session(t, script, inside, func(got string) bool { return pod && matches(want, got) })
+	if !matches(want, got) {
+		t.Errorf("the page has\n%s\nand the console\n%s", strings.Join(want, "\n"), got)
+	}
+}
+
+// session runs a script in namespaces of its own and returns the output until enough
+// accepts it, or to the end.
+func session(t *testing.T, script, inside string, enough func(string) bool) (got string) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "script"), []byte(script), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	flags := strings.Fields("--user --map-root-user --pid --fork --kill-child --mount-proc --net")
+	if out, err := exec.Command("unshare", append(flags, "true")...).CombinedOutput(); err != nil {
+		t.Skipf("no namespaces: %v: %s", err, out)
+	}
+	cmd := exec.Command("unshare", append(flags, "sh", "-c", inside)...)
+	cmd.Dir = dir
+	out, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout, cmd.Stderr = w, w
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	timer := time.AfterFunc(patience, func() { cmd.Process.Kill() })
+	defer func() {
+		timer.Stop()
+		cmd.Process.Kill()
+		cmd.Wait()
+		out.Close()
+	}()
+	for lines := bufio.NewScanner(out); !enough(got) && lines.Scan(); {
+		got += lines.Text() + "\n"
+	}
+	return got
+}
+
 // matches compares lines. "..." alone stands for any number of lines, in a line for any
-// text.
-func matches(want, got []string) bool {
+// text. The time of day, and measured times, which have tenths, may differ.
+func matches(want []string, got string) bool {
+	timeless := func(text string) string {
+		text = regexp.MustCompile(`\d\d:\d\d:\d\d`).ReplaceAllString(text, "TIME")
+		return regexp.MustCompile(`\d+\.\d s\b`).ReplaceAllString(text, "MEASURED")
+	}
 	pattern := ""
 	for _, line := range want {
 		if line == "..." {
@@ -209,11 +188,5 @@ func matches(want, got []string) bool {
 		}
 		pattern += strings.ReplaceAll(regexp.QuoteMeta(timeless(line)), `\.\.\.`, ".*") + `\n`
 	}
-	return regexp.MustCompile(`^` + pattern + `$`).MatchString(timeless(strings.Join(got, "\n") + "\n"))
-}
-
-// timeless replaces the time of day, and measured times, which have tenths.
-func timeless(text string) string {
-	text = regexp.MustCompile(`\d\d:\d\d:\d\d`).ReplaceAllString(text, "TIME")
-	return regexp.MustCompile(`\d+\.\d s\b`).ReplaceAllString(text, "MEASURED")
+	return regexp.MustCompile(`^` + pattern + `$`).MatchString(timeless(got))
 }

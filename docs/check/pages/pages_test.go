@@ -1,50 +1,65 @@
-// Package pages runs the README, CONTRIBUTING and docs/*.md. The module is not the
-// product's, so that Kubernetes' and Nomad's types never reach the product.
-//
-// Every block of code is covered by the rule for the block's language, or stands in
-// plain. Commands for an orchestrator go to lameduck --explain; commands for the reader
-// are typed into a shell in namespaces of its own.
+// Package pages runs README.md, CONTRIBUTING.md and docs/*.md. Every block of code is
+// covered by the rule for its language: a console block is typed into a shell in namespaces
+// of its own, lameduck-lint reads the manifests and Dockerfiles, and the commands without
+// output go to lameduck --explain.
 package pages
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/lameduck-init/lameduck/docs/check/internal/program"
+	"github.com/lameduck-init/lameduck/docs/check/manifests"
 )
 
 const root = "../../.."
 
-// bin is a folder with lameduck, built as releases are built, under all names, and with
-// myserver, a server that ignores no signal and catches none.
+// bin is a folder with lameduck and lameduck-lint, as releases have them, and with myserver,
+// a server that ignores no signal and catches none.
 var bin string
 
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "myserver" {
 		serve(os.Args[1])
 	}
-	program.Run(m, root, func(dir string) error {
-		bin = dir
-		self, err := os.Executable()
-		if err != nil {
-			return err
+	code, err := withPrograms(m.Run)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(code)
+}
+
+func withPrograms(run func() int) (code int, err error) {
+	bin, err = os.MkdirTemp("", "pages")
+	if err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(bin)
+	self, err := os.Executable()
+	if err != nil {
+		return 1, err
+	}
+	if err := os.Symlink(self, bin+"/myserver"); err != nil {
+		return 1, err
+	}
+	for _, words := range [][]string{
+		{"make", "-s", "-C", root, "build", "OUT=" + bin + "/lameduck"},
+		{"go", "build", "-C", root + "/cmd/lameduck-lint", "-buildvcs=false", "-o", bin + "/lameduck-lint", "."},
+	} {
+		if out, err := exec.Command(words[0], words[1:]...).CombinedOutput(); err != nil {
+			return 1, fmt.Errorf("%q: %w\n%s", words, err, out)
 		}
-		links := map[string]string{"myserver": self}
-		for _, name := range dropins {
-			links[name] = "lameduck"
-		}
-		for name, target := range links {
-			if err := os.Symlink(target, filepath.Join(bin, name)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	}
+	os.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	return run(), nil
 }
 
 // serve is myserver: prints ready and the address, and reads all bytes.
@@ -62,60 +77,244 @@ func serve(address string) {
 	}
 }
 
-// rules are the checks of blocks, by language. An indented block has the language "".
+// page is one of the project's pages.
+type page struct{ path, text string }
+
+func pages(t *testing.T) (list []page) {
+	t.Helper()
+	for _, pattern := range []string{"README.md", "CONTRIBUTING.md", "docs/*.md", "docs/contributing/*.md"} {
+		paths, _ := filepath.Glob(root + "/" + pattern)
+		if len(paths) == 0 {
+			t.Fatalf("no %s", pattern)
+		}
+		for _, path := range paths {
+			path, _ = filepath.Rel(root, path)
+			list = append(list, page{path, read(t, path)})
+		}
+	}
+	return list
+}
+
+// read returns a file of the project.
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// block is code on a page: between fences, or indented after an empty line, without a
+// language then.
+type block struct {
+	line           int
+	language, text string
+}
+
+func (p page) blocks() (list []block) {
+	fenced, before := false, ""
+	for i, line := range strings.Split(p.text, "\n") {
+		code, indented := strings.CutPrefix(line, "    ")
+		switch language, fence := strings.CutPrefix(line, "```"); {
+		case fence && fenced:
+			fenced = false
+		case fence:
+			fenced = true
+			list = append(list, block{i + 1, language, ""})
+		case fenced:
+			list[len(list)-1].text += line + "\n"
+		case indented && before == "":
+			list = append(list, block{i + 1, "", code + "\n"})
+		case indented && strings.HasPrefix(before, "    "):
+			list[len(list)-1].text += code + "\n"
+		}
+		before = line
+	}
+	return list
+}
+
+// prose returns the page without blocks.
+func (p page) prose() string {
+	text := regexp.MustCompile("(?ms)^```.*?^```$").ReplaceAllString(p.text, "")
+	return regexp.MustCompile(`(?m)^    .*$`).ReplaceAllString(text, "")
+}
+
+// rules are the checks of blocks, by language. TestWords looks into all of them.
 var rules = map[string]func(t *testing.T, text string){
 	"":           commands,
 	"console":    console,
 	"yaml":       manifest,
 	"Dockerfile": dockerfile,
-	"ini":        unit,
-	"hcl":        nomad,
-	"json":       ecs,
+	"json":       decodes,
 	"query":      query,
-}
-
-// plain are the blocks without a rule, by a line of the block, and the reason.
-var plain = map[string]string{
-	`{"schema":1,"time":"2026`: "a line of the report, which a test of the report holds",
+	"ini":        nil,
+	"hcl":        nil,
 }
 
 func TestBlocks(t *testing.T) {
-	used := map[string]bool{}
 	for _, p := range pages(t) {
 		if p.path == "docs/lint.md" {
 			continue // wrong on purpose; the linter's tests cover the page
 		}
 		for _, b := range p.blocks() {
-			if line := excused(b.text); line != "" {
-				if used[line] {
-					t.Errorf("%s:%d: a second block has %q", p.path, b.line, line)
-				}
-				used[line] = true
-				continue
-			}
 			t.Run(fmt.Sprintf("%s:%d", p.path, b.line), func(t *testing.T) {
-				rule := rules[b.language]
-				if rule == nil {
-					t.Fatalf("no rule for %q:\n%s", b.language, b.text)
-				}
 				t.Parallel()
-				rule(t, b.text)
+				rule, known := rules[b.language]
+				if !known {
+					t.Errorf("no rule for %q", b.language)
+				}
+				if rule != nil {
+					rule(t, b.text)
+				}
 			})
-		}
-	}
-	for line, reason := range plain {
-		if !used[line] {
-			t.Errorf("no block has %q (%s)", line, reason)
 		}
 	}
 }
 
-// excused returns the line of plain that text contains, or "".
-func excused(text string) string {
-	for line := range plain {
-		if strings.Contains(text, line) {
-			return line
+// heads make whole objects of parts, by a field of the part. A part without these fields is
+// a container's.
+var heads = []struct{ field, head, indent string }{
+	{"kind:", "", ""},
+	{"spec:", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n", ""},
+	{"containers:", "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n", "  "},
+	{"", "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers:\n  -\n", "    "},
+}
+
+// manifest decodes a manifest of Kubernetes, or a part of one, and lints it.
+func manifest(t *testing.T, text string) {
+	if strings.HasPrefix(text, "services:") {
+		return // of Compose
+	}
+	for _, h := range heads {
+		if strings.Contains("\n"+text, "\n"+h.field) {
+			text = h.head + regexp.MustCompile(`(?m)^`).ReplaceAllString(strings.TrimSpace(text), h.indent)
+			break
 		}
 	}
-	return ""
+	if _, err := manifests.Decode([]byte(text)); err != nil {
+		t.Errorf("%v in\n%s", err, text)
+	}
+	lint(t, "page.yaml", text)
+}
+
+func dockerfile(t *testing.T, text string) {
+	if !strings.HasPrefix(text, "FROM ") {
+		text = "FROM registry.example/base\n" + text
+	}
+	lint(t, "Dockerfile", text)
+}
+
+// lint runs lameduck-lint, which must find nothing.
+func lint(t *testing.T, name, text string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("lameduck-lint", path).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s\n%s", err, out, text)
+	}
+}
+
+func decodes(t *testing.T, text string) {
+	if !json.Valid([]byte(text)) {
+		t.Error("no JSON")
+	}
+}
+
+// query checks that the names in a query of a log are names of a report.
+func query(t *testing.T, text string) {
+	reports := read(t, "testdata/report.txt")
+	for _, name := range regexp.MustCompile(`[a-z]+(_[a-z]+)+`).FindAllString(text, -1) {
+		if !strings.Contains(reports, `"`+name+`"`) && !strings.HasSuffix(name, "_over_time") {
+			t.Errorf("the report has no %s", name)
+		}
+	}
+}
+
+var (
+	link = regexp.MustCompile(`\]\(([^)#]*)(?:#([^)]*))?\)`)
+	// ours are addresses of files in the project's repository.
+	ours = regexp.MustCompile(`github(?:usercontent)?\.com/lameduck-init/lameduck/(?:main/)?((?:cmd|docs|\.github)/[\w./-]*\w)`)
+)
+
+// anchors returns the anchors of a page's headings: letters and digits, with hyphens for
+// spaces.
+func (p page) anchors() (list []string) {
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(p.prose(), -1) {
+		name := regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		list = append(list, strings.ReplaceAll(name, " ", "-"))
+	}
+	return list
+}
+
+// TestLinks: the target of each link exists, and docs/README.md links to each page for
+// users.
+func TestLinks(t *testing.T) {
+	all := map[string]page{}
+	for _, p := range pages(t) {
+		all[p.path] = p
+	}
+	exists := func(p page, target string) {
+		if _, err := os.Stat(filepath.Join(root, target)); err != nil {
+			t.Errorf("%s: %v", p.path, err)
+		}
+	}
+	for _, p := range all {
+		for _, m := range link.FindAllStringSubmatch(p.prose(), -1) {
+			target := p.path
+			if strings.Contains(m[1], "://") {
+				t.Errorf("%s: %s leads out of the project", p.path, m[1])
+				continue
+			}
+			if m[1] != "" {
+				target = filepath.Join(filepath.Dir(p.path), m[1])
+			}
+			exists(p, target)
+			if m[2] != "" && !slices.Contains(all[target].anchors(), m[2]) {
+				t.Errorf("%s: %s has no heading %s", p.path, target, m[2])
+			}
+		}
+		for _, m := range ours.FindAllStringSubmatch(p.text, -1) {
+			exists(p, m[1])
+		}
+		if dir, name := filepath.Split(p.path); dir == "docs/" && name != "README.md" &&
+			!strings.Contains(all["docs/README.md"].text, "]("+name+")") {
+			t.Errorf("docs/README.md has no link to %s", name)
+		}
+	}
+}
+
+// foreign are the flags of other programs on the pages, and the misspelled ones.
+const foreign = `
+linkerd-await: --shutdown
+cluster-autoscaler: --max-graceful-termination-sec
+podman, docker: --init --init-path --stop-timeout --entrypoint --name --user --rm --from --builder
+Dockerfiles: --chmod --checksum
+tini, dumb-init: --single-child --rewrite
+kubectl: --target --force --patch-file --local
+servers: --reload --die-on-term --hook-master-start --memory-file
+lameduck-lint: --format
+apt-get, apk, sha256sum: --no-install-recommends --allow-untrusted --check --ignore-missing
+cosign, gh: --certificate-identity-regexp --certificate-oidc-issuer --bundle --repo
+py-spy: --pid
+misspelled: --dely --quite-for LAMEDUCK_DELAI LAMEDUCK_DELYA
+`
+
+// TestWords: every flag and variable on a page, blocks included, exists.
+func TestWords(t *testing.T) {
+	help, err := exec.Command("lameduck", "--help-all").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := string(help) + strings.ReplaceAll(string(help), "--[no-]", "--no-") +
+		strings.ReplaceAll(string(help), "--[no-]", "--") + "--json LAMEDUCK_PID LAMEDUCK_SIGNAL " + foreign
+	for _, p := range pages(t) {
+		for _, word := range regexp.MustCompile(`--[a-z][a-z-]*|LAMEDUCK_[A-Z_]+`).FindAllString(p.text, -1) {
+			if !regexp.MustCompile(regexp.QuoteMeta(word) + `([^A-Za-z_-]|$)`).MatchString(known) {
+				t.Errorf("%s: unknown flag or variable %s", p.path, word)
+			}
+		}
+	}
 }

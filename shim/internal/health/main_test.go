@@ -131,13 +131,20 @@ func accept(t testing.TB, l *net.TCPListener) *net.TCPConn {
 	return c
 }
 
+// limited returns a listener with an app behind, which serves with other limits.
+func limited(t testing.TB, change func(*limits)) (*listenerAt, *net.TCPListener) {
+	t.Helper()
+	a, at := app(t, "127.0.0.1:0")
+	l := open(t, loopback(at))
+	change(&l.limits)
+	start(t, l)
+	return l, a
+}
+
 // relayed returns both ends of a relayed connection.
 func relayed(t testing.TB) (l *listenerAt, client, server *net.TCPConn) {
 	t.Helper()
-	a, at := app(t, "127.0.0.1:0")
-	l = open(t, loopback(at))
-	l.limits.greeting = 0
-	start(t, l)
+	l, a := limited(t, func(limits *limits) { limits.greeting = 0 })
 	client = dial(t, l.addr())
 	return l, client, accept(t, a)
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -28,29 +27,6 @@ func TestHTTP(t *testing.T) {
 		wantCheck(t, newClient(), l.url(), 200, "fine /health")
 		wantCheck(t, kept, l.url(), 200, "fine /health")
 	}
-}
-
-// TestTLS tests TLS and HTTP/2, which are relayed unread.
-func TestTLS(t *testing.T) {
-	app := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintf(w, "%s by TLS", r.Proto)
-	}))
-	app.EnableHTTP2 = true
-	app.StartTLS()
-	defer app.Close()
-	l := serve(t, loopback(app.Listener.Addr().(*net.TCPAddr).AddrPort()))
-	c := app.Client()
-	c.Timeout = testutil.Patience
-	for range 5 {
-		wantCheck(t, c, "https://"+l.addr(), 200, "HTTP/2.0 by TLS")
-	}
-}
-
-// TestServerFirst tests an app that sends before the client does.
-func TestServerFirst(t *testing.T) {
-	_, client, server := relayed(t)
-	transfer(t, server, client, "220 ready")
-	transfer(t, client, server, "QUIT")
 }
 
 // TestHalfClose tests half-closed connections: the other half still carries bytes.
@@ -200,11 +176,4 @@ func hasIPv6(t *testing.T) bool {
 	}
 	l.Close()
 	return true
-}
-
-// TestIPv6 tests relaying from IPv6 to IPv6.
-func TestIPv6(t *testing.T) {
-	at := web(t, "[::1]:0")
-	l := serve(t, Spec{Listen: netip.MustParseAddrPort("[::1]:0"), Target: at})
-	wantCheck(t, newClient(), fmt.Sprintf("http://[::1]:%d/six", l.port), 200, "fine /six")
 }

@@ -1,16 +1,73 @@
 package health
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
-// TestParse tests Parse and String: each valid text is its own canonical form.
+// specs are texts, with the error of an invalid text; HINT is the form of a spec.
+var specs = `
+	:9000                   |
+	127.0.0.1:9000          |
+	0.0.0.0:9000            |
+	[::1]:9000              |
+	[::]:65535              |
+	:1                      |
+	:9000=:8080             |
+	127.0.0.1:9000=127.0.0.1:8080 |
+	:9000=[::1]:8080        |
+	[::1]:9000=127.0.0.1:9000 |
+	10.0.0.1:9000=:9000     |
+	0.0.0.0:9000=[::1]:9000 |
+	127.0.0.5:9000=:9000    |
+	[fd00::1]:9000=10.0.0.1:9000 |
+	                        | invalid listen address "": HINT
+	9000                    | invalid listen address "9000": HINT
+	:9000=8080              | invalid target "8080": HINT
+	health                  | HINT
+	:                       | HINT
+	:0                      | invalid listen address ":0"
+	:65536                  | HINT
+	:+1                     | HINT
+	:http                   | HINT
+	:9000=                  | invalid target "": HINT
+	:9000=:http             | invalid target ":http": HINT
+	:9000=:8080=:7070       | invalid target ":8080=:7070": HINT
+	localhost:9000          | HINT
+	1.2.3:9000              | HINT
+	::1:9000                | HINT
+	[127.0.0.1]:9000        | HINT
+	[::1:9000               | HINT
+	::1]:9000               | HINT
+	[]:9000                 | HINT
+	[fe80::1%eth0]:9000     | HINT
+	:9000=0.0.0.0:8080      | invalid target "0.0.0.0:8080": all addresses; give :8080
+	:9000=[::]:8080         | all addresses; give :8080
+	:8080=:8080             | invalid target ":8080": the listener itself
+	[::]:8080=10.0.0.1:8080 | the listener itself
+	0.0.0.0:8080=:8080      | the listener itself
+	127.0.0.1:8080=:8080    | the listener itself
+	[::1]:8080=:8080        | the listener itself
+	10.0.0.1:80=10.0.0.1:80 | the listener itself
+	http://127.0.0.1:9000   | HINT
+`
+
+// TestParse tests Parse and String: a valid text is its own canonical form, and the error about
+// any other text is one line with a hint.
 func TestParse(t *testing.T) {
-	for _, text := range good {
+	const hint = "give :PORT, IPV4:PORT or [IPV6]:PORT, as in :9000 or :9000=:8080"
+	for _, cells := range script.Rows(specs) {
+		text, want := cells[0], strings.ReplaceAll(cells[1], "HINT", hint)
 		s, err := Parse(text)
-		if err != nil || s.String() != text {
+		got := fmt.Sprint(err)
+		switch {
+		case want == "" && (err != nil || s.String() != text):
 			t.Errorf("Parse(%q) = %v, %v", text, s, err)
+		case want != "" && (s != (Spec{}) || !strings.Contains(got, want) || strings.Contains(got, "\n")):
+			t.Errorf("Parse(%q) = %v, %v, want %q in one line", text, s, err, want)
 		}
 	}
 	// An IPv4-mapped address is shown as IPv4.
@@ -19,67 +76,11 @@ func TestParse(t *testing.T) {
 	}
 }
 
-var good = []string{":9000", "127.0.0.1:9000", "0.0.0.0:9000", "[::1]:9000", "[::]:65535", ":1", ":9000=:8080",
-	"127.0.0.1:9000=127.0.0.1:8080", ":9000=[::1]:8080", "[::1]:9000=127.0.0.1:9000", "10.0.0.1:9000=:9000",
-	"0.0.0.0:9000=[::1]:9000", "127.0.0.5:9000=:9000", "[fd00::1]:9000=10.0.0.1:9000"}
-
-const hint = "give :PORT, IPV4:PORT or [IPV6]:PORT, as in :9000 or :9000=:8080"
-
-// bad maps invalid texts to a part of the error.
-var bad = map[string]string{
-	"":                        `invalid listen address "": ` + hint,
-	"9000":                    `invalid listen address "9000": ` + hint,
-	":9000=8080":              `invalid target "8080": ` + hint,
-	"health":                  hint,
-	":":                       hint,
-	":0":                      `invalid listen address ":0"`,
-	":65536":                  hint,
-	":+1":                     hint,
-	":http":                   hint,
-	":9000=":                  `invalid target "": ` + hint,
-	":9000=:http":             `invalid target ":http": ` + hint,
-	":9000=:8080=:7070":       `invalid target ":8080=:7070": ` + hint,
-	"localhost:9000":          hint,
-	"1.2.3:9000":              hint,
-	"::1:9000":                hint,
-	"[127.0.0.1]:9000":        hint,
-	"[::1:9000":               hint,
-	"::1]:9000":               hint,
-	"[]:9000":                 hint,
-	"[fe80::1%eth0]:9000":     hint,
-	":9000=0.0.0.0:8080":      `invalid target "0.0.0.0:8080": all addresses; give :8080`,
-	":9000=[::]:8080":         `all addresses; give :8080`,
-	":8080=:8080":             `invalid target ":8080": the listener itself`,
-	"[::]:8080=10.0.0.1:8080": `the listener itself`,
-	"0.0.0.0:8080=:8080":      `the listener itself`,
-	"127.0.0.1:8080=:8080":    `the listener itself`,
-	"[::1]:8080=:8080":        `the listener itself`,
-	"10.0.0.1:80=10.0.0.1:80": `the listener itself`,
-	"http://127.0.0.1:9000":   hint,
-	":9000\n":                 `invalid listen address ":9000\n"`,
-}
-
-// TestParseBad tests the errors of Parse: one line each, with a hint.
-func TestParseBad(t *testing.T) {
-	for text, want := range bad {
-		s, err := Parse(text)
-		if err == nil || s != (Spec{}) {
-			t.Errorf("Parse(%q) = %v, %v", text, s, err)
-			continue
-		}
-		if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("Parse(%q): error %q does not contain %q, or is not one line", text, err, want)
-		}
-	}
-}
-
 // FuzzParse tests Parse on the result of String: the Spec stays the same.
 func FuzzParse(f *testing.F) {
-	for _, text := range good {
-		f.Add(text)
-	}
-	for text := range bad {
-		f.Add(text)
+	for _, cells := range script.Rows(specs) {
+		f.Add(cells[0] + "\n")
+		f.Add(cells[0])
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		s, err := Parse(text)

@@ -91,19 +91,6 @@ func TestEventsMissed(t *testing.T) {
 	}
 }
 
-// TestEventsBurstEnds: a burst is over when few events have come since a sample.
-func TestEventsBurstEnds(t *testing.T) {
-	f := &fakeEvents{count: burstThreshold + 1}
-	e := events{reader: f}
-	for _, want := range []bool{true, false} {
-		e.read(trigger)
-		if e.bursting() != want {
-			t.Errorf("bursting is %v", !want)
-		}
-		e.endSample(&traffic.Rest{}, none)
-	}
-}
-
 // TestEventsPaused: in a flood the groups are left for a second, during which activity is
 // certain.
 func TestEventsPaused(t *testing.T) {

@@ -1,11 +1,19 @@
 package observe
 
 import (
+	"bufio"
 	"fmt"
+	"net"
 	"os"
+	"runtime"
+	"strconv"
 	"testing"
+	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 // TestMain runs the tests in a new network namespace. As "helper look PORT" the test binary
@@ -19,4 +27,41 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	netns.Main(m, 0)
+}
+
+// usual is the configuration behind the times in tests.
+var usual = traffic.Config{QuietFor: 3 * time.Second, MaxSilence: 30 * time.Second, Poll: 250 * time.Millisecond}
+
+// listening returns a listener and a sampler of the port.
+func listening(t *testing.T, start time.Time) (net.Listener, *Sampler) {
+	t.Helper()
+	netns.Need(t)
+	l := testutil.Must(net.Listen("tcp", "127.0.0.1:0"))
+	t.Cleanup(func() { l.Close() })
+	port := uint16(l.Addr().(*net.TCPAddr).Port)
+	s := newSampler(Config{Start: start, Traffic: usual, Ports: []uint16{port}, Gate: stop.Gate{Until: stop.Quiet}}, nil)
+	s.scan(start)
+	s.observer.self.neighborSeen = true // the clients, in this process
+	t.Cleanup(s.observer.close)
+	return l, s
+}
+
+// looker takes a sample, as in a hold, for each line of standard input, and prints the
+// number of sockets and the nanoseconds taken. The benchmark, in another module, runs
+// looker as a program.
+func looker(port string) error {
+	runtime.GOMAXPROCS(1) // like lameduck
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return err
+	}
+	s := newSampler(Config{Start: time.Now(), Traffic: usual, Ports: []uint16{uint16(number)}, Gate: stop.Gate{Until: stop.Quiet}}, nil)
+	s.scan(time.Now())
+	in := bufio.NewScanner(os.Stdin)
+	for in.Scan() {
+		start := time.Now()
+		s.sample(start)
+		fmt.Println(s.observer.sockets, time.Since(start).Nanoseconds())
+	}
+	return in.Err()
 }

@@ -161,12 +161,22 @@ func (s *Sampler) take(now time.Time) {
 	}
 }
 
-// sample takes a sample, and returns what the sample means for the hold.
+// sample takes a sample, and returns what the sample means for the hold. Without a TCP listener,
+// the traffic cannot be observed.
 func (s *Sampler) sample(now time.Time) stop.TrafficState {
-	if len(s.observer.scope.Ports) == 0 {
+	found := &s.observer.scope
+	if len(found.Ports) == 0 {
 		s.tracker.Begin(now) // connections from before a rescan are gone
-		s.tracker.End(traffic.Rest{Incomplete: !s.observer.scope.Complete})
-		return s.withoutPorts()
+		s.tracker.End(traffic.Rest{Incomplete: !found.Complete})
+		switch {
+		case found.NoListener():
+			return stop.NoListeners
+		case !found.Complete:
+			return stop.Unobservable
+		case len(found.UDP) > 0:
+			return stop.UDPOnly
+		}
+		return stop.Unseen
 	}
 	if s.observer.sample(now, s.tracker) != nil {
 		return stop.Unobservable
@@ -193,21 +203,6 @@ func (s *Sampler) state(now time.Time, v traffic.Verdict) stop.TrafficState {
 		return stop.OnlyKept
 	}
 	return stop.Busy
-}
-
-// withoutPorts returns the state of a container without a TCP listener, as far as that is
-// known. The traffic of other listeners cannot be observed.
-func (s *Sampler) withoutPorts() stop.TrafficState {
-	found := &s.observer.scope
-	switch {
-	case found.NoListener():
-		return stop.NoListeners
-	case !found.Complete:
-		return stop.Unobservable
-	case len(found.UDP) > 0:
-		return stop.UDPOnly
-	}
-	return stop.Unseen
 }
 
 // pause returns the time until the next sample, after a sample that took so long. Samples

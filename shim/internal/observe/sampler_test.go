@@ -2,16 +2,22 @@ package observe
 
 import (
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/shim/internal/procfs"
+	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
@@ -29,64 +35,48 @@ func inodeOf(conn *net.TCPConn) (inode uint32, err error) {
 	return uint32(stat.Ino), err
 }
 
-// TestLastSample: a sample is taken just before a hold ends, whatever the pause.
-func TestLastSample(t *testing.T) {
-	const end = 2 * time.Second
-	for _, gate := range []stop.Gate{{Floor: end}, {Until: stop.Quiet, Floor: time.Second, Ceiling: end}} {
-		cfg := Config{Gate: gate, Traffic: traffic.Config{Poll: 250 * time.Millisecond}}
-		for _, at := range []time.Duration{1800 * time.Millisecond, 1950 * time.Millisecond, 1990 * time.Millisecond} {
-			cfg.Start = time.Now().Add(-at)
-			s := newSampler(cfg, nil)
-			s.observer = &observer{}
-			if pause := s.pause(0); pause > end-at-lastSampleLead || pause <= 0 {
-				t.Errorf("until %q: at %v the pause is %v", gate.Until, at, pause)
-			}
-		}
-	}
-}
-
-// TestPause: samples are less frequent after the hold, and with very many sockets.
+// TestPause: how long after a sample the next is taken: seldom after the hold and with very many
+// sockets, and in time for the end of the hold, of a silence, or for a search, whatever the pause.
 func TestPause(t *testing.T) {
+	const ms = time.Millisecond
+	ago := func(d time.Duration) time.Time { return time.Now().Add(-d) }
+	hold := func(age, floor, ceiling time.Duration, until stop.Reason) Config {
+		return Config{Start: ago(age), Gate: stop.Gate{Floor: floor, Ceiling: ceiling, Until: until}, Traffic: usual}
+	}
+	long := hold(time.Hour, 0, 2*time.Hour, stop.Quiet)
+	lull := hold(time.Hour, 0, time.Hour+1020*ms, stop.Quiet)
 	for name, c := range map[string]struct {
-		slowed  bool
-		sockets int
-		took    time.Duration
-		want    time.Duration
+		cfg        Config
+		slowed     bool
+		searching  bool
+		sockets    int
+		last       traffic.Summary
+		took       time.Duration
+		least, max time.Duration
 	}{
-		"in the hold":    {false, 10, time.Second, usual.Poll},
-		"after the hold": {true, 10, time.Second, afterHoldInterval},
-		"many sockets":   {false, manySockets + 1, time.Second, 10 * time.Second},
-		"quickly listed": {false, manySockets + 1, time.Millisecond, usual.Poll},
+		"in the hold":             {cfg: long, took: time.Second, least: usual.Poll, max: usual.Poll},
+		"after the hold":          {cfg: long, slowed: true, took: time.Second, least: afterHoldInterval, max: 2 * afterHoldInterval},
+		"many sockets":            {cfg: long, sockets: manySockets + 1, took: time.Second, least: 10 * time.Second, max: 15 * time.Second},
+		"many, quickly listed":    {cfg: long, sockets: manySockets + 1, took: ms, least: usual.Poll, max: usual.Poll},
+		"the floor is near":       {cfg: hold(1950*ms, 2*time.Second, 2*time.Second, ""), least: 1, max: 50*ms - lastSampleLead},
+		"the ceiling is near":     {cfg: hold(1950*ms, time.Second, 2*time.Second, stop.Quiet), least: 1, max: 50*ms - lastSampleLead},
+		"the ceiling is too near": {cfg: hold(1990*ms, time.Second, 2*time.Second, stop.Quiet), least: 1, max: 10*ms - lastSampleLead},
+		"silence since the start": {cfg: hold(ms, 0, 2*time.Hour, ""), sockets: manySockets + 1, took: time.Minute, least: 1, max: usual.QuietFor - ms},
+		"silence since a byte": {cfg: long, sockets: manySockets + 1, took: time.Minute,
+			last: traffic.Summary{LastByte: ago(usual.QuietFor / 2)}, least: 1, max: usual.QuietFor / 2},
+		"silence since a connection": {cfg: long, sockets: manySockets + 1, took: time.Minute,
+			last: traffic.Summary{LastNew: ago(usual.QuietFor / 2)}, least: 1, max: usual.QuietFor / 2},
+		"a search is near":         {cfg: lull, least: 1, max: 20 * ms},
+		"a search":                 {cfg: long, searching: true, least: searchInterval, max: searchInterval},
+		"a search, slow to sample": {cfg: long, searching: true, took: 4 * ms, least: 4 * ms, max: 4 * ms},
 	} {
-		s := newSampler(Config{Start: time.Now().Add(-time.Hour), Traffic: usual}, nil)
+		s := newSampler(c.cfg, nil)
 		s.observer = &observer{sockets: c.sockets}
 		s.slowed.Store(c.slowed)
-		if got := s.pause(c.took); got < c.want || got > c.want+c.want/2 {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
-		}
-	}
-}
-
-// TestPauseSilence: a sample is taken when silence may have lasted long enough, since the
-// trigger or since the last byte or connection, whatever the pause.
-func TestPauseSilence(t *testing.T) {
-	for _, ago := range []time.Duration{time.Millisecond, usual.QuietFor / 2} {
-		now := time.Now()
-		at := now.Add(-ago)
-		for name, c := range map[string]struct {
-			start time.Time
-			last  traffic.Summary
-		}{
-			"trigger":    {start: at},
-			"byte":       {now.Add(-time.Hour), traffic.Summary{LastByte: at}},
-			"connection": {now.Add(-time.Hour), traffic.Summary{LastNew: at}},
-		} {
-			s := newSampler(Config{Start: c.start, Gate: stop.Gate{Until: stop.Quiet, Ceiling: 2 * time.Hour}, Traffic: usual}, nil)
-			s.observer = &observer{sockets: manySockets + 1}
-			s.snapshot.Traffic = c.last
-			if got := s.pause(time.Minute); got <= 0 || got > usual.QuietFor-ago {
-				t.Errorf("%s, %v ago: %v", name, ago, got)
-			}
+		s.searching = c.searching
+		s.snapshot.Traffic = c.last
+		if got := s.pause(c.took); got < c.least || got > c.max {
+			t.Errorf("%s: %v, want %v to %v", name, got, c.least, c.max)
 		}
 	}
 }
@@ -125,34 +115,32 @@ func TestWaitGonePaths(t *testing.T) {
 	}
 }
 
-// TestStates: the state of each verdict.
+// TestStates: the state of each verdict, by the condition of the hold.
 func TestStates(t *testing.T) {
-	quiet := traffic.Verdict{Settled: true, Quiet: true}
-	gone := traffic.Verdict{Settled: true, Quiet: true, Drained: true, NoSockets: true}
-	for name, c := range map[string]struct {
-		cfg     Config
-		verdict traffic.Verdict
-		want    stop.TrafficState
-	}{
-		"busy":                   {Config{Gate: stop.Gate{Until: stop.Quiet}}, traffic.Verdict{Settled: true}, stop.Busy},
-		"settled":                {Config{Gate: stop.Gate{Until: stop.Settled}}, traffic.Verdict{Settled: true}, stop.ConditionMet},
-		"quiet":                  {Config{Gate: stop.Gate{Until: stop.Quiet}}, quiet, stop.ConditionMet},
-		"not drained":            {Config{Gate: stop.Gate{Until: stop.Drained}}, quiet, stop.Busy},
-		"drained":                {Config{Gate: stop.Gate{Until: stop.Drained}}, gone, stop.ConditionMet},
-		"a fixed delay":          {Config{}, gone, stop.Busy},
-		"stuck":                  {Config{Gate: stop.Gate{Until: stop.Quiet}}, traffic.Verdict{Settled: true, Quiet: true, Stuck: true}, stop.Hung},
-		"server gone, a hook":    {Config{Gate: stop.Gate{Until: stop.Quiet}, DetectServerGone: true}, gone, stop.ServerGone},
-		"server gone, a command": {Config{Gate: stop.Gate{Until: stop.Quiet}}, gone, stop.ConditionMet},
-	} {
-		c.cfg.Traffic = usual
-		s := newSampler(c.cfg, nil)
+	met := func(conditions string) (v traffic.Verdict) {
+		is := func(word string) bool { return strings.Contains(conditions, word) }
+		return traffic.Verdict{Settled: is("settled"), Quiet: is("quiet"), Drained: is("drained"), NoSockets: is("gone"), Stuck: is("stuck")}
+	}
+	for _, cells := range script.Rows(`
+		quiet      | settled                    | busy
+		settled    | settled                    | met
+		quiet      | settled quiet              | met
+		drained    | settled quiet              | busy
+		drained    | settled quiet drained gone | met
+		           | settled quiet drained gone | busy
+		quiet      | settled quiet stuck        | no_progress
+		quiet hook | settled quiet drained gone | server_gone
+		quiet      | settled quiet drained gone | met
+	`) {
+		until, _, isHook := strings.Cut(cells[0], " hook")
+		s := newSampler(Config{Gate: stop.Gate{Until: stop.Reason(until)}, DetectServerGone: isHook, Traffic: usual}, nil)
 		s.state(trigger, traffic.Verdict{}) // with a server
-		if got := s.state(trigger.Add(usual.QuietFor), c.verdict); got != c.want {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
+		if got := s.state(trigger.Add(usual.QuietFor), met(cells[1])); got.String() != cells[2] {
+			t.Errorf("%q: %v", cells, got)
 		}
 	}
 	s := newSampler(Config{Gate: stop.Gate{Until: stop.Quiet}, DetectServerGone: true, Traffic: usual}, nil)
-	if got := s.state(trigger, gone); got != stop.ConditionMet {
+	if got := s.state(trigger, met("settled quiet drained gone")); got != stop.ConditionMet {
 		t.Errorf("no server so far: %v", got)
 	}
 }
@@ -174,4 +162,103 @@ func TestRescan(t *testing.T) {
 		}
 		s.observer.close()
 	}
+}
+
+// kept returns a connection that a client keeps, with a response 10 ms ago. If a request is
+// in flight, the request came 5 ms ago.
+func kept(cookie uint64, inFlight bool) tcp.Socket {
+	s := tcp.Socket{State: tcp.Established, Local: serverEnd, Remote: netip.AddrPortFrom(clientEnd.Addr(), uint16(4000+cookie)),
+		Cookie: cookie, Inode: 1, HasInfo: true}
+	const ms = time.Millisecond
+	s.Info = tcp.Info{Received: 300, Sent: 600, Segments: 3, SentSegments: 3, LastReceived: 20 * ms, LastSent: 10 * ms, LastAcked: 9 * ms}
+	if inFlight {
+		s.Info.LastReceived = 5 * ms
+	}
+	return s
+}
+
+// keptBy returns a sampler of these sockets, two seconds after the trigger, after a full
+// sample.
+func keptBy(sockets ...tcp.Socket) (*Sampler, *fakeDumper) {
+	f := &fakeDumper{sockets: sockets}
+	cfg := Config{Start: time.Now().Add(-2 * time.Second), Traffic: usual, Gate: stop.Gate{Until: stop.Quiet, Ceiling: 2500 * time.Millisecond}}
+	s := newSampler(cfg, make(chan Snapshot, 1))
+	s.cfg.Wake = func() {}
+	s.observer = &observer{
+		source:   source{conn: f},
+		late:     late{seen: map[uint32]bool{1: true}},
+		scope:    scope.Scope{Ports: scope.Ports{serverEnd.Port()}, Complete: true},
+		self:     self{isSelf: map[uint64]bool{}},
+		pingpong: pingpongCache{readTable: procfs.Root("/no/such").PingPong, entries: map[uint64]pingpongEntry{}},
+	}
+	initial, err := s.observer.counters()
+	s.observer.opens.begin(initial, err, false)
+	s.take(time.Now())
+	f.dumps = 0
+	return s, f
+}
+
+// TestTakeRequests: a sample shows the requests at risk.
+func TestTakeRequests(t *testing.T) {
+	s, _ := keptBy(kept(1, false), kept(2, true), kept(3, true))
+	if got, want := s.snapshot.Requests, (stop.Requests{Active: true, AtRisk: 2}); got != want || s.snapshot.State != stop.Busy {
+		t.Errorf("%+v, %v; want %+v", got, s.snapshot.State, want)
+	}
+}
+
+// TestTakeIncomplete: a sample that fails shows no lull, and says nothing about the source.
+// Connections that the next sample shows are not new.
+func TestTakeIncomplete(t *testing.T) {
+	s, f := keptBy(kept(1, false), kept(2, true))
+	before := s.snapshot.Requests
+	f.err = unix.ENOBUFS
+	f.sockets = nil
+	s.take(time.Now())
+	want := before
+	want.Stale = true
+	if got := s.snapshot.Requests; got != want || s.snapshot.State != stop.Busy {
+		t.Errorf("%+v, %v; want %+v", got, s.snapshot.State, want)
+	}
+	f.err = nil
+	f.sockets = []tcp.Socket{kept(1, false), kept(2, true)}
+	s.take(time.Now())
+	if got := s.snapshot.Requests; got != before || s.snapshot.Traffic.Accepted != 0 {
+		t.Errorf("afterwards: %+v, %d new connections", got, s.snapshot.Traffic.Accepted)
+	}
+}
+
+// TestRequestsUnknown: without sock_diag, or without a port, nothing is known of requests.
+func TestRequestsUnknown(t *testing.T) {
+	for name, change := range map[string]func(o *observer){
+		"/proc/net": func(o *observer) { o.source.conn = nil },
+		"no source": func(o *observer) { o.source = source{root: "/no/such"} },
+		"no port":   func(o *observer) { o.scope.Ports = nil },
+	} {
+		s, _ := keptBy(kept(1, true))
+		change(s.observer)
+		s.take(time.Now())
+		if got, want := s.snapshot.Requests, (stop.Requests{Stale: true}); got != want {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+	}
+}
+
+// TestContinue: the next sample is taken when the snapshot has been handled, and in a search
+// at once.
+func TestContinue(t *testing.T) {
+	s, _ := keptBy(kept(1, true))
+	s.cfg.Traffic.Poll = time.Hour
+	woken := make(chan bool, 1000)
+	s.cfg.Wake = func() { woken <- true }
+	s.scannedAt = time.Now()
+	go s.run()
+	for i := range 20 {
+		<-woken
+		<-s.out
+		if len(woken) > 0 {
+			t.Fatalf("sample %d: the next sample did not wait", i)
+		}
+		s.Continue(true)
+	}
+	s.SlowDown()
 }

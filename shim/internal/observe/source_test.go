@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -11,8 +12,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
@@ -44,35 +44,36 @@ func dial(l net.Listener) (net.Conn, error) { return net.Dial("tcp", l.Addr().St
 
 // TestSourceExhausted: failures in a row change the source, some errors at once.
 func TestSourceExhausted(t *testing.T) {
-	wrapped := func(errno error) error { return fmt.Errorf("cannot list IPv4 sockets: %w", errno) }
-	for name, c := range map[string]struct {
-		errs []error
-		want bool
-	}{
-		"one":                    {[]error{unix.ENOBUFS}, false},
-		"two":                    {[]error{unix.ENOBUFS, wrapped(unix.EBUSY)}, false},
-		"three":                  {[]error{unix.ENOBUFS, unix.EINTR, sockdiag.ErrInterrupted}, true},
-		"three, not in a row":    {[]error{unix.ENOBUFS, unix.EINTR, nil, unix.EBUSY}, false},
-		"interrupted":            {[]error{sockdiag.ErrInterrupted}, false},
-		"forbidden":              {[]error{wrapped(unix.EPERM)}, true},
-		"forbidden by SELinux":   {[]error{nil, wrapped(unix.EACCES)}, true},
-		"no such family":         {[]error{wrapped(unix.ENOENT)}, true},
-		"too slow":               {[]error{wrapped(unix.ETIMEDOUT)}, true},
-		"out of memory, at last": {[]error{unix.ENOMEM, nil, unix.ENOMEM, unix.ENOMEM, unix.ENOMEM}, true},
-	} {
+	names := map[string]error{"-": nil, "EINTR": unix.EINTR, "interrupted": sockdiag.ErrInterrupted}
+	for _, errno := range []unix.Errno{unix.ENOBUFS, unix.EBUSY, unix.EPERM, unix.EACCES, unix.ENOENT, unix.ETIMEDOUT, unix.ENOMEM} {
+		names[unix.ErrnoName(errno)] = fmt.Errorf("cannot list IPv4 sockets: %w", errno)
+	}
+	for _, cells := range script.Rows(`
+		ENOBUFS                        | stays
+		ENOBUFS EBUSY                  | stays
+		ENOBUFS EINTR interrupted      | exhausted
+		ENOBUFS EINTR - EBUSY          | stays
+		interrupted                    | stays
+		EPERM                          | exhausted
+		- EACCES                       | exhausted
+		ENOENT                         | exhausted
+		ETIMEDOUT                      | exhausted
+		ENOMEM - ENOMEM ENOMEM ENOMEM  | exhausted
+	`) {
 		f := &fakeDumper{sockets: []tcp.Socket{*local(1)}}
 		s := source{conn: f}
 		var last error
 		visited := 0
-		for _, err := range c.errs {
-			f.err = err
+		errs := strings.Fields(cells[0])
+		for _, name := range errs {
+			f.err = names[name]
 			last = s.each(sockdiag.Query{Ports: scope.Ports{80}}, func(*tcp.Socket) { visited++ })
-			if !errors.Is(last, err) {
-				t.Errorf("%s: %v, want %v", name, last, err)
+			if !errors.Is(last, f.err) {
+				t.Errorf("%s: %v", cells[0], last)
 			}
 		}
-		if got := s.exhausted(last); got != c.want || visited != len(c.errs) {
-			t.Errorf("%s: exhausted is %v, %d sockets", name, got, visited)
+		if got := s.exhausted(last); got != (cells[1] == "exhausted") || visited != len(errs) {
+			t.Errorf("%s: exhausted is %v, %d sockets", cells[0], got, visited)
 		}
 	}
 }
@@ -87,28 +88,6 @@ func TestSourceListsAgain(t *testing.T) {
 		if (err == nil) != again || (s.conn != nil) != again || again && (len(list) != 1 || s.failures != 0) {
 			t.Errorf("after %d failures: %v, %v, %q", fails, list, err, s.trouble())
 		}
-	}
-}
-
-// TestSourceFallsBack: after an error of sock_diag the listeners come from /proc/net.
-func TestSourceFallsBack(t *testing.T) {
-	netns.Need(t)
-	l := testutil.Must(net.Listen("tcp", "127.0.0.1:0"))
-	defer l.Close()
-	port := uint16(l.Addr().(*net.TCPAddr).Port)
-	f := &fakeDumper{err: errDenied}
-	s := source{conn: f}
-	found, err := s.list(listenStates)
-	if err != nil || s.conn != nil || !f.closed || s.trouble() != "sock_diag: denied" || f.dumps != maxFailures {
-		t.Fatalf("%+v, %v", s, err)
-	}
-	if len(found) != 1 || found[0].State != tcp.Listen || found[0].Local.Port() != port {
-		t.Errorf("%v, want port %d", found, port)
-	}
-	visited := 0
-	q := sockdiag.Query{States: sockdiag.AllStates, Ports: scope.Ports{port}}
-	if err := s.each(q, func(*tcp.Socket) { visited++ }); err != nil || visited != 1 {
-		t.Errorf("%v, %d sockets", err, visited)
 	}
 }
 

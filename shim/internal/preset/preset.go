@@ -80,6 +80,11 @@ func (p *Preset) Steps() stop.Schedule {
 	return steps
 }
 
+// Stops reports whether any preset names a signal that begins a stop, beside TERM.
+func Stops(s sig.Signal) bool {
+	return slices.ContainsFunc(table(), func(p Preset) bool { return slices.Contains(p.StopSignals, s) })
+}
+
 // ofProgram returns the preset of a program's base name, or nil.
 func ofProgram(program string) *Preset {
 	for i := range table() {

@@ -1,11 +1,15 @@
 package preset
 
 import (
+	"flag"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
 // TestPresetTable: names and programs are unique, and every preset has texts that fit into
@@ -74,97 +78,167 @@ func TestPresetSchedules(t *testing.T) {
 	}
 }
 
-// The executables of interpreters.
-const python, ruby, java = "/usr/bin/python3.11", "/usr/bin/ruby3.1", "/usr/lib/jvm/java-17-openjdk-amd64/bin/java"
-
-// processes are the contents of /proc for processes, with the preset that matches.
-var processes = []struct {
-	want, exe string
-	argv      string // words separated by |
-}{
-	{"haproxy", "/usr/sbin/haproxy", "haproxy|-W|-db|-f|/usr/local/etc/haproxy/haproxy.cfg"},
-	{"nginx", "/usr/sbin/nginx", "nginx: master process nginx -c /etc/nginx/nginx.conf -g daemon off;"},
-	{"nginx", "", "nginx: master process nginx -g daemon off;"},
-	{"nginx", "/usr/sbin/nginx (deleted)", "nginx|-g|daemon off;"},
-	{"nginx", "/usr/local/openresty/nginx/sbin/nginx", "nginx: master process /usr/local/openresty/bin/openresty -g daemon off;"},
-	{"nginx", "", "/usr/local/openresty/bin/openresty|-g|daemon off;"},
-	{"httpd", "/usr/sbin/apache2", "apache2|-DFOREGROUND|-f|/etc/apache2/apache2.conf"},
-	{"httpd", "/usr/local/apache2/bin/httpd", "httpd|-DFOREGROUND"},
-	{"php-fpm", "/usr/sbin/php-fpm8.2", "php-fpm: master process (/etc/php/8.2/fpm/php-fpm.conf)"},
-	{"php-fpm", "/usr/local/sbin/php-fpm", "php-fpm"},
-	{"php-fpm", "", "/usr/sbin/php-fpm8.4|-F"},
-	{"php-fpm", "", "php-fpm83|-F"},
-	{"uwsgi", "/usr/bin/uwsgi-core", "uwsgi|--plugin=python3|--http-socket=:8000|--master|--wsgi=app"},
-	{"uwsgi", "/usr/bin/uwsgi-core", "/usr/bin/uwsgi_python311|app.ini"},
-	{"gunicorn", python, "/usr/bin/python3|/usr/bin/gunicorn|--chdir|/app|-b|127.0.0.1:18060|app"},
-	{"gunicorn", "", "/usr/bin/python3|/usr/bin/gunicorn|app"},
-	{"gunicorn", python, "python3|-u|-W|ignore|-X|dev|/usr/local/bin/gunicorn|app"},
-	{"gunicorn", python, "python|-m|gunicorn|app"},
-	{"gunicorn", python, "python|-Wignore|-m|gunicorn.app.wsgiapp|app"},
-	{"gunicorn", python, "gunicorn: master [app]"},
-	{"gunicorn", "", "gunicorn: master [app]"},
-	{"", python, "python|-m|http.server"},
-	{"", python, "python|manage.py|runserver"},
-	{"", python, "python|-c|import gunicorn"},
-	{"", python, "python|train.py|gunicorn"},
-	{"unicorn", ruby, "unicorn master -l 127.0.0.1:18070 config.ru"},
-	{"unicorn", ruby, "ruby|/usr/bin/unicorn_rails|-c|config/unicorn.rb"},
-	{"puma", ruby, "puma 5.6.5 (tcp://127.0.0.1:18080) [app]"},
-	{"puma", "", "puma 6.0 (tcp://0.0.0.0:3000)"},
-	{"puma", ruby, "ruby|/usr/local/bundle/bin/puma|-C|config/puma.rb"},
-	{"puma", ruby, "ruby|-I|lib|-W0|/usr/local/bin/bundle|exec|puma|-C|config/puma.rb"},
-	{"sidekiq", ruby, "sidekiq 6.4.1  [1 of 10 busy]"},
-	{"sidekiq", ruby, "ruby|/usr/local/bin/bundle|exec|sidekiq|-C|config/sidekiq.yml"},
-	{"", ruby, "ruby|bin/rails|server"}, // until Puma sets its title
-	{"", ruby, "ruby|-e|puts 1"},
-	{"caddy", "/usr/bin/caddy", "caddy|run|--config|/etc/caddy/Caddyfile"},
-	{"traefik", "/usr/local/bin/traefik", "traefik|traefik|--providers.docker"},
-	{"envoy", "/usr/local/bin/envoy", "envoy|-c|/etc/envoy/envoy.yaml"},
-	{"varnish", "/usr/sbin/varnishd", "varnishd|-F|-j|none|-a|:80|-b|app:8080"},
-	{"postgres", "/usr/lib/postgresql/15/bin/postgres", "/usr/lib/postgresql/15/bin/postgres|-D|/data|-k|"},
-	{"postgres", "", "postgres"},
-	{"pgbouncer", "/usr/sbin/pgbouncer", "pgbouncer|/etc/pgbouncer/pgbouncer.ini"},
-	{"mariadb", "/usr/sbin/mariadbd", "mariadbd|--user=mysql"},
-	{"mariadb", "/usr/sbin/mysqld", "mysqld"},
-	{"redis", "/usr/bin/redis-check-rdb", "redis-server 127.0.0.1:18530"},
-	{"redis", "/usr/local/bin/redis-server", "redis-server *:6379"},
-	{"redis", "", "/usr/bin/redis-server *:6379|||"},
-	{"redis", "/usr/local/bin/valkey-server", "valkey-server *:6379"},
-	{"memcached", "/usr/bin/memcached", "memcached|-u|nobody"},
-	{"mongodb", "/usr/bin/mongod", "mongod|--bind_ip_all"},
-	{"rabbitmq", "/usr/lib/erlang/erts-13.1.5/bin/beam.smp", "/usr/lib/erlang/erts-13.1.5/bin/beam.smp|-W|w|-MBas|ageffcbf|--|-root|/usr/lib/erlang|-noinput|-s|rabbit|boot|-boot|start_sasl"},
-	{"", "/usr/lib/erlang/erts-13.1.5/bin/beam.smp", "beam.smp|--|-s|ejabberd"},
-	{"", "/usr/bin/dash", "/bin/sh|/usr/lib/rabbitmq/bin/rabbitmq-server"}, // gets TERM in any case
-	{"nats", "/usr/sbin/nats-server", "nats-server|-c|/etc/nats.conf"},
-	{"tomcat", java, "/usr/bin/java|-Dcatalina.base=/srv|-classpath|/usr/share/tomcat10/bin/bootstrap.jar|org.apache.catalina.startup.Bootstrap|start"},
-	{"java", java, "java|-jar|app.jar"},
-	{"java", "", "/opt/java/openjdk/bin/java|-jar|app.jar"},
-	{"node", "/usr/bin/node", "node|/app/server.js"},
-	{"node", "/usr/local/bin/node", "npm start"},
-	{"node", "", "/usr/bin/nodejs|server.js"},
-	{"systemd", "/usr/lib/systemd/systemd", "/sbin/init"},
-	{"", "/usr/bin/dash", "sh|-c|sleep 1; exec nginx"},
-	{"", "/usr/bin/bash", "/bin/bash|/docker-entrypoint.sh|nginx|-g|daemon off;"},
-	{"", "/usr/bin/bash", "bash|nginx"},
-	{"", "/bin/busybox", "/bin/sh|/docker-entrypoint.sh|php-fpm"},
-	{"", "/app/server", "/app/server"},
-	{"", "", ""},
-}
+// processes are the contents of /proc for processes: the preset that matches, the executable, and
+// the arguments.
+const processes = `
+	haproxy   | /usr/sbin/haproxy | haproxy | -W | -db | -f | /usr/local/etc/haproxy/haproxy.cfg
+	nginx     | /usr/sbin/nginx | nginx: master process nginx -c /etc/nginx/nginx.conf -g daemon off;
+	nginx     |  | nginx: master process nginx -g daemon off;
+	nginx     | /usr/sbin/nginx (deleted) | nginx | -g | daemon off;
+	nginx     | /usr/local/openresty/nginx/sbin/nginx | nginx: master process /usr/local/openresty/bin/openresty -g daemon off;
+	nginx     |  | /usr/local/openresty/bin/openresty | -g | daemon off;
+	httpd     | /usr/sbin/apache2 | apache2 | -DFOREGROUND | -f | /etc/apache2/apache2.conf
+	httpd     | /usr/local/apache2/bin/httpd | httpd | -DFOREGROUND
+	php-fpm   | /usr/sbin/php-fpm8.2 | php-fpm: master process (/etc/php/8.2/fpm/php-fpm.conf)
+	php-fpm   | /usr/local/sbin/php-fpm | php-fpm
+	php-fpm   |  | /usr/sbin/php-fpm8.4 | -F
+	php-fpm   |  | php-fpm83 | -F
+	uwsgi     | /usr/bin/uwsgi-core | uwsgi | --plugin=python3 | --http-socket=:8000 | --master | --wsgi=app
+	uwsgi     | /usr/bin/uwsgi-core | /usr/bin/uwsgi_python311 | app.ini
+	gunicorn  | /usr/bin/python3.11 | /usr/bin/python3 | /usr/bin/gunicorn | --chdir | /app | -b | 127.0.0.1:18060 | app
+	gunicorn  |  | /usr/bin/python3 | /usr/bin/gunicorn | app
+	gunicorn  | /usr/bin/python3.11 | python3 | -u | -W | ignore | -X | dev | /usr/local/bin/gunicorn | app
+	gunicorn  | /usr/bin/python3.11 | python | -m | gunicorn | app
+	gunicorn  | /usr/bin/python3.11 | python | -Wignore | -m | gunicorn.app.wsgiapp | app
+	gunicorn  | /usr/bin/python3.11 | gunicorn: master [app]
+	gunicorn  |  | gunicorn: master [app]
+	          | /usr/bin/python3.11 | python | -m | http.server
+	          | /usr/bin/python3.11 | python | manage.py | runserver
+	          | /usr/bin/python3.11 | python | -c | import gunicorn
+	          | /usr/bin/python3.11 | python | train.py | gunicorn
+	unicorn   | /usr/bin/ruby3.1 | unicorn master -l 127.0.0.1:18070 config.ru
+	unicorn   | /usr/bin/ruby3.1 | ruby | /usr/bin/unicorn_rails | -c | config/unicorn.rb
+	puma      | /usr/bin/ruby3.1 | puma 5.6.5 (tcp://127.0.0.1:18080) [app]
+	puma      |  | puma 6.0 (tcp://0.0.0.0:3000)
+	puma      | /usr/bin/ruby3.1 | ruby | /usr/local/bundle/bin/puma | -C | config/puma.rb
+	puma      | /usr/bin/ruby3.1 | ruby | -I | lib | -W0 | /usr/local/bin/bundle | exec | puma | -C | config/puma.rb
+	sidekiq   | /usr/bin/ruby3.1 | sidekiq 6.4.1  [1 of 10 busy]
+	sidekiq   | /usr/bin/ruby3.1 | ruby | /usr/local/bin/bundle | exec | sidekiq | -C | config/sidekiq.yml
+	# until Puma sets its title
+	          | /usr/bin/ruby3.1 | ruby | bin/rails | server
+	          | /usr/bin/ruby3.1 | ruby | -e | puts 1
+	caddy     | /usr/bin/caddy | caddy | run | --config | /etc/caddy/Caddyfile
+	traefik   | /usr/local/bin/traefik | traefik | traefik | --providers.docker
+	envoy     | /usr/local/bin/envoy | envoy | -c | /etc/envoy/envoy.yaml
+	varnish   | /usr/sbin/varnishd | varnishd | -F | -j | none | -a | :80 | -b | app:8080
+	postgres  | /usr/lib/postgresql/15/bin/postgres | /usr/lib/postgresql/15/bin/postgres | -D | /data | -k |
+	postgres  |  | postgres
+	pgbouncer | /usr/sbin/pgbouncer | pgbouncer | /etc/pgbouncer/pgbouncer.ini
+	mariadb   | /usr/sbin/mariadbd | mariadbd | --user=mysql
+	mariadb   | /usr/sbin/mysqld | mysqld
+	redis     | /usr/bin/redis-check-rdb | redis-server 127.0.0.1:18530
+	redis     | /usr/local/bin/redis-server | redis-server *:6379
+	redis     |  | /usr/bin/redis-server *:6379 |  |  |
+	redis     | /usr/local/bin/valkey-server | valkey-server *:6379
+	memcached | /usr/bin/memcached | memcached | -u | nobody
+	mongodb   | /usr/bin/mongod | mongod | --bind_ip_all
+	rabbitmq  | /usr/lib/erlang/erts-13.1.5/bin/beam.smp | /usr/lib/erlang/erts-13.1.5/bin/beam.smp | -W | w | -MBas | ageffcbf | -- | -root | /usr/lib/erlang | -noinput | -s | rabbit | boot | -boot | start_sasl
+	          | /usr/lib/erlang/erts-13.1.5/bin/beam.smp | beam.smp | -- | -s | ejabberd
+	# gets TERM in any case
+	          | /usr/bin/dash | /bin/sh | /usr/lib/rabbitmq/bin/rabbitmq-server
+	nats      | /usr/sbin/nats-server | nats-server | -c | /etc/nats.conf
+	tomcat    | /usr/lib/jvm/java-17-openjdk-amd64/bin/java | /usr/bin/java | -Dcatalina.base=/srv | -classpath | /usr/share/tomcat10/bin/bootstrap.jar | org.apache.catalina.startup.Bootstrap | start
+	java      | /usr/lib/jvm/java-17-openjdk-amd64/bin/java | java | -jar | app.jar
+	java      |  | /opt/java/openjdk/bin/java | -jar | app.jar
+	node      | /usr/bin/node | node | /app/server.js
+	node      | /usr/local/bin/node | npm start
+	node      |  | /usr/bin/nodejs | server.js
+	systemd   | /usr/lib/systemd/systemd | /sbin/init
+	          | /usr/bin/dash | sh | -c | sleep 1; exec nginx
+	          | /usr/bin/bash | /bin/bash | /docker-entrypoint.sh | nginx | -g | daemon off;
+	          | /usr/bin/bash | bash | nginx
+	          | /bin/busybox | /bin/sh | /docker-entrypoint.sh | php-fpm
+	          | /app/server | /app/server
+	          |  |
+`
 
 // TestMatch matches the contents of /proc for real processes and for the usual ways to
 // start servers. An empty exe stands for a link that may not be read.
 func TestMatch(t *testing.T) {
-	for _, c := range processes {
-		argv := strings.Split(c.argv, "|")
+	for _, cells := range script.Rows(processes) {
 		got := ""
-		if p := Match(c.exe, argv); p != nil {
+		if p := Match(cells[1], cells[2:]); p != nil {
 			got = p.Name
 		}
-		if got != c.want {
-			t.Errorf("%q %q is %q, want %q", c.exe, argv, got, c.want)
+		if got != cells[0] {
+			t.Errorf("%q is %q", cells, got)
 		}
 	}
 	if p := Match("/usr/sbin/nginx", nil); p != nil {
 		t.Errorf("without a command line it is %v", p) // the kernel's threads, and zombies
 	}
+}
+
+var update = flag.Bool("update", false, "write docs/presets.md")
+
+// TestPresetDocs: docs/presets.md has the tables of table.go.
+func TestPresetDocs(t *testing.T) {
+	const path = "../../../docs/presets.md"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := withRows(t, string(text), "| server | sent |", documented())
+	want = withRows(t, want, "| server | closes kept connections |", documentedKept())
+	if string(text) == want {
+		return
+	}
+	if !*update {
+		t.Fatal("the tables of docs/presets.md are not those of table.go; see them with -update")
+	}
+	if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// withRows returns a page with other rows in the table that begins with the words.
+func withRows(t *testing.T, page, words, rows string) string {
+	t.Helper()
+	start := strings.Index(page, "\n"+words)
+	if start < 0 {
+		t.Fatalf("no table %q", words)
+	}
+	head := start + 1
+	for range 2 { // the titles, and the line below
+		head += strings.Index(page[head:], "\n") + 1
+	}
+	end := strings.Index(page[head:], "\n\n")
+	if end < 0 {
+		t.Fatalf("the table %q does not end", words)
+	}
+	return page[:head] + rows + page[head+end+1:]
+}
+
+// documentedKept returns what the presets' servers do with kept connections, in Markdown.
+func documentedKept() string {
+	var rows strings.Builder
+	for _, p := range All() {
+		closes := "no"
+		if p.ClosesKept {
+			closes = "yes"
+		}
+		if p.Kept != "" {
+			fmt.Fprintf(&rows, "| %s | %s | %s |\n", p.Name, closes, p.Kept)
+		}
+	}
+	return rows.String()
+}
+
+// documented returns the table of presets in Markdown.
+func documented() string {
+	var rows strings.Builder
+	for _, p := range All() {
+		name, says := p.Name, p.Says
+		if len(p.Aliases) > 0 {
+			name += " (" + strings.Join(p.Aliases, ", ") + ")"
+		}
+		if !p.Proven {
+			name += "\\*"
+		}
+		if p.Caveat != "" {
+			says += ". **Caveat:** " + p.Caveat
+		}
+		fmt.Fprintf(&rows, "| %s | `%s` | %s |\n", name, p.Schedule, says)
+	}
+	return rows.String()
 }

@@ -111,9 +111,8 @@ var table = sync.OnceValue(func() []Preset {
 			Schedule: "TERM",
 			Says: "takes no new job, waits for those under way until its timeout, puts back the others " +
 				"and exits",
-			Caveat: "after TERM jobs get Sidekiq's timeout (25 s unless -t or its configuration says " +
-				"otherwise): let the grace period leave more than that after the hold (--grace-period, " +
-				"--max-delay), or give a shorter -t",
+			Caveat: "jobs get Sidekiq's timeout after TERM (25 s unless configured): let the grace " +
+				"period leave more after the hold (--grace-period, --max-delay), or give a shorter -t",
 			Source: "Sidekiq wiki, Signals",
 			Proven: true,
 		}, {
@@ -213,7 +212,7 @@ var table = sync.OnceValue(func() []Preset {
 			Says: "steps down, takes no new operation, lets those under way end (since 5.0, in a replica " +
 				"set) and exits",
 			Caveat: "a replica set's member and mongos let operations end for 15 s after TERM: let the " +
-				"grace period leave more than that after the hold (--grace-period, --max-delay), or set " +
+				"grace period leave more after the hold (--grace-period, --max-delay), or set " +
 				"shutdownTimeoutMillisForSignaledShutdown",
 			Source: "MongoDB manual, shutdown command, and Parameters, " +
 				"shutdownTimeoutMillisForSignaledShutdown",

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
 // Helpers change a whole process: the test binary runs once more, as "helper NAME ARG...".
@@ -55,61 +56,60 @@ func help(t *testing.T, env []string, args ...string) string {
 }
 
 func TestCandidates(t *testing.T) {
-	for _, c := range []struct {
-		file, env string
-		want      []string
-	}{
-		{"x", "", []string{"/bin/x", "/usr/bin/x"}},
-		{"x", "XPATH=/a PATHS=/b path=/c PATH", []string{"/bin/x", "/usr/bin/x"}},
-		{"x", "PATH=", []string{"x"}},
-		{"x", "PATH=.", []string{"./x"}},
-		{"x", "PATH=/a:/b/c", []string{"/a/x", "/b/c/x"}},
-		{"x", "PATH=:/a", []string{"x", "/a/x"}},
-		{"x", "PATH=/a:", []string{"/a/x", "x"}},
-		{"x", "PATH=/a::/b", []string{"/a/x", "x", "/b/x"}},
-		{"x", "PATH=/a/:rel/", []string{"/a/x", "rel/x"}},
-		{"x", "PATH=/", []string{"/x"}},
-		{"x", "A=1 PATH=/a PATH=/b", []string{"/a/x"}},
-		{"x", "PATH= PATH=/b", []string{"x"}},
-		{"./x", "PATH=/a", []string{"./x"}},
-		{"/x", "PATH=/a", []string{"/x"}},
-		{"a/x", "PATH=/a", []string{"a/x"}},
-		{"x/", "PATH=/a", []string{"x/"}},
-		{"", "PATH=/a", nil},
-		{"", "", nil},
-	} {
-		if got := candidates(c.file, strings.Fields(c.env)); !slices.Equal(got, c.want) {
-			t.Errorf("%q with %q: %q, want %q", c.file, c.env, got, c.want)
+	for _, cells := range script.Rows(`
+		# file | environment | candidates
+		x   |                                     | /bin/x /usr/bin/x
+		x   | XPATH=/a PATHS=/b path=/c PATH      | /bin/x /usr/bin/x
+		x   | PATH=                               | x
+		x   | PATH=.                              | ./x
+		x   | PATH=/a:/b/c                        | /a/x /b/c/x
+		x   | PATH=:/a                            | x /a/x
+		x   | PATH=/a:                            | /a/x x
+		x   | PATH=/a::/b                         | /a/x x /b/x
+		x   | PATH=/a/:rel/                       | /a/x rel/x
+		x   | PATH=/                              | /x
+		x   | A=1 PATH=/a PATH=/b                 | /a/x
+		x   | PATH= PATH=/b                       | x
+		./x | PATH=/a                             | ./x
+		/x  | PATH=/a                             | /x
+		a/x | PATH=/a                             | a/x
+		x/  | PATH=/a                             | x/
+		    | PATH=/a                             |
+		    |                                     |
+	`) {
+		if got := strings.Join(candidates(cells[0], strings.Fields(cells[1])), " "); got != cells[2] {
+			t.Errorf("%q: %q", cells, got)
 		}
 	}
 }
 
+// TestStartError: the exit codes are those of env(1).
 func TestStartError(t *testing.T) {
-	for _, c := range []struct {
-		err      syscall.Errno
-		found    bool
-		code     int // as of env(1)
+	for errno, c := range map[syscall.Errno]struct {
+		code     int
 		contains string
 	}{
-		{syscall.ENOENT, false, 127, "no such file"},
-		{syscall.ENOENT, true, 127, "interpreter"},
-		{syscall.ENOTDIR, true, 127, "not a directory"},
-		{syscall.EACCES, true, 126, "permission denied"},
-		{syscall.EPERM, true, 126, "not permitted"},
-		{syscall.ENOEXEC, true, 126, "exec format"},
-		{syscall.E2BIG, true, 126, "too long"},
-		{syscall.EAGAIN, true, 125, "temporarily"},
-		{syscall.ENOMEM, true, 125, "memory"},
-		{syscall.EMFILE, true, 125, "open files"},
-		{syscall.ENFILE, true, 125, "open files"},
+		syscall.ENOENT:  {127, "no such file"},
+		syscall.ENOTDIR: {127, "not a directory"},
+		syscall.EACCES:  {126, "permission denied"},
+		syscall.EPERM:   {126, "not permitted"},
+		syscall.ENOEXEC: {126, "exec format"},
+		syscall.E2BIG:   {126, "too long"},
+		syscall.EAGAIN:  {125, "temporarily"},
+		syscall.ENOMEM:  {125, "memory"},
+		syscall.EMFILE:  {125, "open files"},
+		syscall.ENFILE:  {125, "open files"},
 	} {
-		e := &StartError{Command: "a b", Err: c.err, found: c.found}
+		e := &StartError{Command: "a b", Err: errno}
 		if missing, refused := e.Missing(), e.Refused(); missing != (c.code == 127) || refused != (c.code == 126) {
-			t.Errorf("%v: missing: %v, refused: %v; want %d", c.err, missing, refused, c.code)
+			t.Errorf("%v: missing: %v, refused: %v; want %d", errno, missing, refused, c.code)
 		}
 		if text := e.Error(); !strings.HasPrefix(text, `cannot run "a b": `) || !strings.Contains(text, c.contains) {
-			t.Errorf("%v: %q", c.err, text)
+			t.Errorf("%v: %q", errno, text)
 		}
+	}
+	if e := (&StartError{Command: "x", Err: syscall.ENOENT, found: true}); !e.Missing() || !strings.Contains(e.Error(), "interpreter") {
+		t.Errorf("a script whose interpreter is missing: %v", e)
 	}
 }
 

@@ -19,6 +19,8 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
 
+func TestMain(m *testing.M) { netns.Main(m, 0) }
+
 // needOwnByteOrder skips a test of real addresses under an emulator of the other byte
 // order: the kernel prints addresses in the kernel's order, not in the program's.
 func needOwnByteOrder(t *testing.T) {

@@ -303,6 +303,11 @@ var stopCases = []stopCase{
 		s.seek(0)
 		s.Server = "envoy"
 	}},
+	{"clients that keep their connections, some of them closed", concluded, false, func(s *Stop) {
+		s.keep()
+		s.TrafficConfig.CloseIdle = true
+		s.InHold.ClosedIdle = 2
+	}},
 	{"clients that keep their connections, without a lull", concluded, false, func(s *Stop) {
 		s.keep()
 		s.seek(2)

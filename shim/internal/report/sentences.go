@@ -132,9 +132,11 @@ const (
 	delayTooShort = "traffic came until the end: %s is too short, see --until=quiet (LAMEDUCK_UNTIL)"
 	delayTooLong  = "last new connection, probes aside, at +%s: a fixed delay needs %s"
 	closesKept    = "%s closes kept connections: --until=settled (LAMEDUCK_UNTIL) is enough"
-	mayCloseKept  = "--until=settled (LAMEDUCK_UNTIL) is enough if the server closes kept connections"
-	keepsOn       = "clients keep their connections: a longer hold does not help"
-	ignoreOneWay  = "--ignore-port=%d (LAMEDUCK_IGNORE_PORT) or --until=settled (LAMEDUCK_UNTIL), " +
+	mayCloseKept  = "--until=settled (LAMEDUCK_UNTIL) is enough if the server closes kept connections; " +
+		"else --close-idle (LAMEDUCK_CLOSE_IDLE) closes them"
+	keepsOpen    = "clients keep their connections: --close-idle (LAMEDUCK_CLOSE_IDLE) closes them"
+	keepsOn      = "clients keep their connections: a longer hold does not help"
+	ignoreOneWay = "--ignore-port=%d (LAMEDUCK_IGNORE_PORT) or --until=settled (LAMEDUCK_UNTIL), " +
 		"if such a stream needs no drain"
 	ignoreProbes = "--ignore-probes (LAMEDUCK_IGNORE_PROBES) leaves health probes out sooner"
 	neverRemoved = "new connections kept their rate to the ceiling: a liveness restart, the last endpoint, " +

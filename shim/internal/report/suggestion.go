@@ -56,12 +56,14 @@ func (s *Stop) shorterHold(settled bool) string {
 		return say(ignoreOneWay, cause.Port)
 	case cause.Kind == traffic.Probe && s.TrafficConfig.Probes != traffic.IgnoreProbes:
 		return ignoreProbes
+	case kept && s.TrafficConfig.CloseIdle:
+		return keepsOn
 	case kept && s.Server == "":
 		return mayCloseKept
 	case kept && s.ClosesKept:
 		return say(closesKept, s.Server)
 	case kept:
-		return keepsOn
+		return keepsOpen
 	case cause.Kind == traffic.NewConnections && s.Ended == stop.Ceiling && steady:
 		return neverRemoved
 	}

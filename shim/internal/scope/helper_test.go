@@ -19,6 +19,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
 
 // The programs of the tests are the test binary itself, as "helper NAME ARG...". Each
@@ -228,4 +229,11 @@ func startSeen(t *testing.T, cmd *exec.Cmd) (s seen) {
 		t.Fatalf("%q: %v", line, err)
 	}
 	return s
+}
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "helper" {
+		helper(os.Args[2], os.Args[3:])
+	}
+	netns.Main(m, 0)
 }

@@ -234,23 +234,30 @@ func TestSocketKind(t *testing.T) {
 	}
 }
 
-// TestWholePIDNamespace: a child in a PID namespace whose PID 1 has a listener sees that
-// listener if the whole namespace counts.
-func TestWholePIDNamespace(t *testing.T) {
+// TestHelpers: what helpers see of a listener of PID 1 in a PID namespace, of the test's (of which
+// each sees that somebody listens), and of processes that they may not look at. What cannot be
+// looked at makes the method Namespace, for a reason.
+func TestHelpers(t *testing.T) {
 	asRoot(t)
-	for _, c := range []struct {
-		args   []string
+	const newPID, newProc = syscall.CLONE_NEWPID, syscall.CLONE_NEWPID | syscall.CLONE_NEWNS
+	for args, c := range map[string]struct {
+		flags  uintptr
 		method Method
 		none   bool
+		why    []string
 	}{
-		{[]string{"self"}, Descriptors, false}, // PID 1 looks, a child has the listener
-		{[]string{"0"}, Descriptors, true},     // a child looks at its descendants
-		{[]string{"0", "everyone"}, Descriptors, false},
-		{[]string{"65534"}, Descriptors, true},
-		{[]string{"65534", "everyone"}, Namespace, false}, // PID 1 is unreadable
+		"first self":           {newProc, Descriptors, false, nil}, // PID 1 looks, a child has the listener
+		"first 0":              {newProc, Descriptors, true, nil},  // a child looks at its descendants
+		"first 0 everyone":     {newProc, Descriptors, false, nil},
+		"first 65534":          {newProc, Descriptors, true, nil},
+		"first 65534 everyone": {newProc, Namespace, false, []string{"process 1", "permission denied"}},
+		"drop":                 {0, Namespace, false, []string{"permission denied"}}, // a child of another user
+		"docker":               {0, Namespace, false, []string{"permission denied"}},
+		"look":                 {newPID, Namespace, false, []string{"PID namespace"}}, // /proc shows other processes by our numbers
+		"hidden":               {newProc, Namespace, false, []string{"hidepid"}},
 	} {
-		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
-			if c.args[0] != "self" {
+		t.Run(args, func(t *testing.T) {
+			if strings.Contains(args, "65534") || c.flags == 0 {
 				severalUsers(t)
 			}
 			l, port := listen(t, "tcp", "127.0.0.1:0")
@@ -259,55 +266,21 @@ func TestWholePIDNamespace(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer file.Close()
-			cmd := helperCommand(append([]string{"first"}, c.args...)...)
-			cmd.ExtraFiles = []*os.File{file}
-			cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
+			cmd := helperCommand(strings.Fields(args)...)
+			if strings.HasPrefix(args, "first") {
+				cmd.ExtraFiles = []*os.File{file}
+			}
+			cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: c.flags}
 			s := startSeen(t, cmd)
 			if s.Method != c.method.String() || s.None != c.none || slices.Contains(s.Ports, port) == c.none || !s.Complete {
 				t.Errorf("%+v", s)
 			}
-			if denied := strings.Contains(s.Why, "process 1") && strings.Contains(s.Why, "permission denied"); denied != (c.method == Namespace) {
-				t.Errorf("because of %q", s.Why)
+			for _, why := range c.why {
+				if !strings.Contains(s.Why, why) {
+					t.Errorf("because of %q, want %q", s.Why, why)
+				}
 			}
 		})
-	}
-}
-
-// TestUnreadable: a child of another user, with unreadable descriptors, makes the method
-// Namespace.
-func TestUnreadable(t *testing.T) {
-	asRoot(t)
-	severalUsers(t)
-	_, port := listen(t, "tcp", "127.0.0.1:0")
-	for _, name := range []string{"drop", "docker"} {
-		s := startSeen(t, helperCommand(name))
-		if s.Method != Namespace.String() || !slices.Contains(s.Ports, port) || s.None || !strings.Contains(s.Why, "permission denied") {
-			t.Errorf("%s: %+v", name, s)
-		}
-	}
-}
-
-// TestForeignProc: /proc of another PID namespace shows other processes by our numbers.
-func TestForeignProc(t *testing.T) {
-	asRoot(t)
-	_, port := listen(t, "tcp", "127.0.0.1:0")
-	cmd := helperCommand("look")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
-	s := startSeen(t, cmd)
-	if s.Method != Namespace.String() || !slices.Contains(s.Ports, port) || !strings.Contains(s.Why, "PID namespace") {
-		t.Errorf("%+v", s)
-	}
-}
-
-// TestHidden: hidden processes may hold sockets.
-func TestHidden(t *testing.T) {
-	asRoot(t)
-	_, port := listen(t, "tcp", "127.0.0.1:0")
-	cmd := helperCommand("hidden")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
-	s := startSeen(t, cmd)
-	if s.Method != Namespace.String() || !slices.Contains(s.Ports, port) || !strings.Contains(s.Why, "hidepid") {
-		t.Errorf("%+v", s)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
@@ -163,39 +165,15 @@ func TestMultipath(t *testing.T) {
 		if s.State == tcp.Listen {
 			listeners = append(listeners, s)
 		}
+		if s.HasInfo {
+			t.Errorf("a socket has Info without Query.Info: %+v", s)
+		}
 	}
 	if want := known(t, l); len(listeners) != 1 || listeners[0].Inode != want.Inode {
 		t.Errorf("listeners %+v, want inode %d", listeners, want.Inode)
 	}
 	if want := known(t, server); all[want.Cookie].Inode != want.Inode {
 		t.Errorf("sockets %+v, want %+v", all, want)
-	}
-}
-
-// TestStates tests Query.States, and dumps without Query.Info.
-func TestStates(t *testing.T) {
-	c := openConn(t)
-	w := newWorld(t)
-	everything := dump(t, c, Query{States: AllStates})
-	for state := tcp.Established; state <= tcp.NewSynRecv; state++ {
-		some := dump(t, c, Query{States: In(state)})
-		for id, s := range everything {
-			if s.Inode == 0 {
-				continue // a socket of an earlier test, which may change
-			}
-			if _, found := some[id]; found != (s.State == state) {
-				t.Errorf("dump of state %d: visited %v: %+v", state, found, s)
-			}
-		}
-	}
-	listeners := dump(t, c, Query{States: In(tcp.Listen), Ports: w.ports})
-	if len(listeners) != 3 {
-		t.Errorf("listeners %+v, want 3", listeners)
-	}
-	for _, s := range everything {
-		if s.HasInfo {
-			t.Errorf("a socket has Info without Query.Info: %+v", s)
-		}
 	}
 }
 
@@ -214,5 +192,58 @@ func TestTimes(t *testing.T) {
 	say(t, server, client, "pong")
 	if i := ages(); i.LastReceived < 50*time.Millisecond || i.LastSent >= i.LastReceived || i.LastAcked >= i.LastReceived {
 		t.Errorf("ages after an answer: %+v", i)
+	}
+}
+
+// TestSynRecv tests a half-open connection. TCP_DEFER_ACCEPT (tcp(7)) keeps a connection
+// half-open until data arrives.
+func TestSynRecv(t *testing.T) {
+	c := openConn(t)
+	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
+		return raw.Control(func(fd uintptr) {
+			must(t, unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, 60))
+		})
+	}}
+	config.SetMultipathTCP(false)
+	l, err := config.Listen(t.Context(), "tcp4", "127.0.0.1:0")
+	must(t, err)
+	defer l.Close()
+	client := dial(t, l, "127.0.0.1")
+	q := Query{States: In(tcp.SynRecv), Ports: []uint16{portOf(l)}, Info: true}
+	wantMinisock(t, dump(t, c, q), tcp.SynRecv, client)
+}
+
+// TestTimeWait tests a socket in TIME_WAIT.
+func TestTimeWait(t *testing.T) {
+	c := openConn(t)
+	l := listen(t, "tcp", ":0")
+	client, server := pair(t, l, "127.0.0.1")
+	must(t, server.CloseWrite())
+	client.Close()
+	q := Query{States: In(tcp.TimeWait), Ports: []uint16{portOf(l)}, Info: true}
+	for deadline := time.Now().Add(10 * time.Second); len(dump(t, c, q)) == 0; {
+		if time.Now().After(deadline) {
+			t.Fatal("timeout waiting for TIME_WAIT")
+		}
+	}
+	wantMinisock(t, dump(t, c, q), tcp.TimeWait, client)
+}
+
+// wantMinisock wants a single socket, the server end of client. The kernel keeps only
+// state, addresses and cookie of such sockets.
+func wantMinisock(t *testing.T, all map[uint64]tcp.Socket, state tcp.State, client *net.TCPConn) {
+	t.Helper()
+	want := tcp.Socket{State: state, Local: unmap(client.RemoteAddr()), Remote: unmap(client.LocalAddr())}
+	if len(all) != 1 {
+		t.Errorf("sockets %+v, want %+v", all, want)
+	}
+	for _, s := range all {
+		if s.Cookie == 0 {
+			t.Errorf("no cookie: %+v", s)
+		}
+		s.Cookie = 0
+		if s != want {
+			t.Errorf("got %+v\nwant %+v", s, want)
+		}
 	}
 }

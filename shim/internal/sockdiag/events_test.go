@@ -172,14 +172,6 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestNoEvents tests Read without events: Read does not wait.
-func TestNoEvents(t *testing.T) {
-	e := openEvents(t, []uint16{1})
-	if lost, err := e.Read(func(s *tcp.Socket) { t.Errorf("an event of %+v", *s) }); lost > 0 || err != nil {
-		t.Errorf("Read = %d, %v", lost, err)
-	}
-}
-
 // TestEventsFIN tests Info.Received in events: the FIN of the peer does not count as a
 // byte, in any order of closing, read or unread.
 func TestEventsFIN(t *testing.T) {

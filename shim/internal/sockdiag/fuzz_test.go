@@ -1,8 +1,6 @@
 package sockdiag
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -12,15 +10,11 @@ import (
 
 // addSeeds adds all recorded messages.
 func addSeeds(f *testing.F, add func(b []byte, m message)) {
-	files, err := filepath.Glob(recorded("*.bin"))
-	must(f, err)
-	for _, file := range files {
-		b, err := os.ReadFile(file)
-		must(f, err)
-		for len(b) > 0 {
+	for _, r := range recordings(f) {
+		for b := r.bytes; len(b) > 0; {
 			m, rest, err := nextMessage(b)
 			if err != nil {
-				break // recorded in the other byte order
+				break
 			}
 			add(b, m)
 			b = rest

@@ -71,17 +71,16 @@ func checkPorts(t *testing.T, c *Conn, ports []uint16) {
 // portsSent returns the local ports of all sockets that the kernel sends for q.
 func portsSent(t *testing.T, q Query) map[uint16]bool {
 	t.Helper()
-	c := openConn(t)
 	sent := map[uint16]bool{}
-	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
-		_, err := unix.Write(c.fd, appendRequest(nil, family, q, newPortSet(nil, q.Ports)))
+	for b := rawReply(t, q); len(b) > 0; {
+		m, rest, err := nextMessage(b)
 		must(t, err)
-		r := reply{sock: &c.sock, visit: func(s *tcp.Socket) { sent[s.Local.Port()] = true }}
-		for !r.done {
-			n, err := receive(c.fd, c.buf, 0)
-			must(t, err)
-			must(t, r.parse(c.buf[:n]))
+		var s tcp.Socket
+		if m.kind == unix.SOCK_DIAG_BY_FAMILY {
+			must(t, decodeSocket(m.payload, &s))
+			sent[s.Local.Port()] = true
 		}
+		b = rest
 	}
 	return sent
 }

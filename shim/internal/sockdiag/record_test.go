@@ -6,7 +6,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,27 +22,54 @@ var (
 	record = flag.Bool("record", false, "record replies of this kernel, and rewrite the golden files")
 )
 
-// recorded returns the path of a recording in the processor's byte order: little-endian
-// by Linux 6.18 on amd64, big-endian by Linux 6.1 on s390x. The variable native does not
-// decide, since a wrong byte order there must fail.
-func recorded(name string) string {
-	if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
-		return "testdata/little-endian/" + name
-	}
-	return "testdata/big-endian/" + name
+// recording is a section of a file of recordings: bytes of the kernel, and what is decoded from
+// them. The requests have no bytes.
+type recording struct {
+	bytes []byte
+	text  string
 }
 
-// golden compares got with a golden file.
-func golden(t *testing.T, file, got string) {
+// recordedFile returns the recordings in the processor's byte order: little-endian by Linux 6.18
+// on amd64, big-endian by Linux 6.1 on s390x. The variable native does not decide, since a wrong
+// byte order there must fail.
+func recordedFile() string {
+	if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
+		return "testdata/little-endian.txt"
+	}
+	return "testdata/big-endian.txt"
+}
+
+// recordings returns the recordings by name.
+func recordings(t testing.TB) map[string]recording {
 	t.Helper()
-	if *update || *record {
-		must(t, os.WriteFile(file, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(file)
+	file, err := os.ReadFile(recordedFile())
 	must(t, err)
-	if string(want) != got {
-		t.Errorf("%s:\n got %s\nwant %s", file, got, want)
+	all := map[string]recording{}
+	for section := range strings.SplitSeq("\n"+string(file), "\n== ") {
+		name, body, found := strings.Cut(section, "\n")
+		if !found {
+			continue // before the first
+		}
+		encoded, text, _ := strings.Cut(body, "--\n")
+		b, err := hex.DecodeString(strings.ReplaceAll(encoded, "\n", ""))
+		must(t, err)
+		all[name] = recording{b, strings.TrimRight(text, "\n") + "\n"}
 	}
+	return all
+}
+
+// write writes all recordings.
+func write(t *testing.T, all map[string]recording) {
+	t.Helper()
+	var file strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		fmt.Fprintf(&file, "== %s\n", name)
+		for line := range slices.Chunk(all[name].bytes, 48) {
+			fmt.Fprintf(&file, "%x\n", line)
+		}
+		fmt.Fprintf(&file, "--\n%s", all[name].text)
+	}
+	must(t, os.WriteFile(recordedFile(), []byte(file.String()), 0o644))
 }
 
 // TestRequest tests the bytes of requests.
@@ -59,7 +88,20 @@ func TestRequest(t *testing.T) {
 		b := appendRequest([]byte("before"), c.family, c.q, newPortSet(nil, c.q.Ports))
 		fmt.Fprintf(&text, "%s:\n%s", c.name, hex.Dump(b[len("before"):]))
 	}
-	golden(t, recorded("requests.txt"), text.String())
+	golden(t, "requests", text.String())
+}
+
+// golden compares got with the text of a recording.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	all := recordings(t)
+	if *update || *record {
+		all[name] = recording{all[name].bytes, got}
+		write(t, all)
+	}
+	if all[name].text != got {
+		t.Errorf("%s:\n got %s\nwant %s", name, got, all[name].text)
+	}
 }
 
 // TestRecorded tests the decoding of recorded messages.
@@ -68,9 +110,7 @@ func TestRecorded(t *testing.T) {
 		recordAll(t)
 	}
 	for _, name := range []string{"dump", "events", "nothing-there", "refused"} {
-		b, err := os.ReadFile(recorded(name + ".bin"))
-		must(t, err)
-		golden(t, recorded(name+".txt"), format(b))
+		golden(t, name, format(recordings(t)[name].bytes))
 	}
 }
 
@@ -99,8 +139,9 @@ func format(b []byte) string {
 func recordAll(t *testing.T) {
 	w := newWorld(t)
 	e := openEvents(t, w.ports)
-	must(t, os.WriteFile(recorded("dump.bin"), rawReply(t, Query{States: AllStates, Ports: w.ports, Info: true}), 0o644))
-	must(t, os.WriteFile(recorded("nothing-there.bin"), rawReply(t, Query{States: AllStates, Ports: []uint16{1}}), 0o644))
+	all := recordings(t)
+	all["dump"] = recording{bytes: rawReply(t, Query{States: AllStates, Ports: w.ports, Info: true})}
+	all["nothing-there"] = recording{bytes: rawReply(t, Query{States: AllStates, Ports: []uint16{1}})}
 
 	c := openConn(t)
 	bad := appendRequest(nil, unix.AF_INET, Query{Ports: []uint16{1}}, portSet{1})
@@ -109,7 +150,7 @@ func recordAll(t *testing.T) {
 	must(t, err)
 	n, err := receive(c.fd, c.buf, 0)
 	must(t, err)
-	must(t, os.WriteFile(recorded("refused.bin"), c.buf[:n], 0o644))
+	all["refused"] = recording{bytes: slices.Clone(c.buf[:n])}
 
 	for _, name := range []string{"asking server", "asking client", "listener 6"} {
 		w.sockets[name].(io.Closer).Close()
@@ -122,7 +163,8 @@ func recordAll(t *testing.T) {
 		must(t, err)
 		events = append(events, e.buf[:n]...)
 	}
-	must(t, os.WriteFile(recorded("events.bin"), events, 0o644))
+	all["events"] = recording{bytes: events}
+	write(t, all)
 }
 
 // rawReply returns all bytes of a dump of both families.

@@ -1,15 +1,18 @@
 package sockdiag
 
 import (
+	_ "embed"
 	"errors"
-	"slices"
+	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
 // fakeConn returns a Conn that receives the given datagrams.
@@ -39,78 +42,82 @@ func encodeMessage(kind, flags uint16, seq uint32, payload []byte) []byte {
 	return append(b, payload...)
 }
 
-// encodeError returns a message of kind NLMSG_ERROR or NLMSG_DONE.
-func encodeError(kind uint16, seq uint32, err unix.Errno) []byte {
-	return encodeMessage(kind, 0, seq, native.AppendUint32(nil, -uint32(err)))
+// errors are the errors of testdata/replies.txt.
+var errorNames = map[string]error{
+	"": nil, "interrupted": ErrInterrupted, "malformed": ErrMalformed, "ENOENT": unix.ENOENT, "EACCES": unix.EACCES,
+	"EPERM": unix.EPERM, "ENOMEM": unix.ENOMEM, "EAFNOSUPPORT": unix.EAFNOSUPPORT, "ETIMEDOUT": unix.ETIMEDOUT,
 }
 
-// encodeSocket returns the message of an IPv4 socket with the given port.
-func encodeSocket(flags uint16, seq uint32, port byte) []byte {
-	payload := make([]byte, socketLen)
-	payload[0] = unix.AF_INET
-	payload[1] = byte(tcp.Established)
-	payload[5] = port
-	return encodeMessage(unix.SOCK_DIAG_BY_FAMILY, flags, seq, payload)
+// parseMessage reads SEQ:KIND or SEQ:KIND=NUMBER, the latter with an error's name or number, or the
+// length of the payload; a number is the port of a socket. An exclamation mark stands for
+// NLM_F_DUMP_INTR.
+func parseMessage(t *testing.T, word string) []byte {
+	t.Helper()
+	word, interrupted := strings.CutSuffix(word, "!")
+	flags := map[bool]uint16{interrupted: unix.NLM_F_DUMP_INTR}[true]
+	seq, text, _ := strings.Cut(word, ":")
+	kind, value, hasValue := strings.Cut(text, "=")
+	n, _ := strconv.Atoi(value)
+	if errno, ok := errorNames[value].(unix.Errno); ok {
+		n = -int(errno)
+	}
+	payload := native.AppendUint32(nil, uint32(n))
+	encode := func(kind uint16, payload []byte) []byte {
+		return encodeMessage(kind, flags, uint32(seq[0]-'0'), payload)
+	}
+	switch kind {
+	case "done":
+		return encode(unix.NLMSG_DONE, payload)
+	case "error":
+		if !hasValue {
+			payload = nil
+		}
+		return encode(unix.NLMSG_ERROR, payload)
+	case "cut":
+		return encode(unix.NLMSG_ERROR, payload[:3])
+	case "half":
+		return encode(unix.SOCK_DIAG_BY_FAMILY, make([]byte, socketLen))[:30]
+	case "noop":
+		return encode(unix.NLMSG_NOOP, make([]byte, n))
+	case "other":
+		return encode(99, nil)
+	}
+	size := socketLen
+	if hasValue {
+		size = n
+	}
+	socket := make([]byte, max(size, 6))
+	if port, err := strconv.Atoi(kind); err == nil {
+		socket[0], socket[1], socket[5] = unix.AF_INET, byte(tcp.Established), byte(port)
+	}
+	return encode(unix.SOCK_DIAG_BY_FAMILY, socket[:size])
 }
 
-func done(seq uint32) []byte { return encodeError(unix.NLMSG_DONE, seq, 0) }
+//go:embed testdata/replies.txt
+var replies string
 
 // TestReplies tests Dump with the replies of many kernels.
 func TestReplies(t *testing.T) {
-	const intr = unix.NLM_F_DUMP_INTR
-	join := func(b ...[]byte) []byte { return slices.Concat(b...) }
-	for _, c := range []struct {
-		name      string
-		datagrams [][]byte
-		ports     []byte // visited
-		want      error
-	}{
-		{"nothing", [][]byte{done(1), done(2)}, nil, nil},
-		{"in one", [][]byte{join(encodeSocket(0, 1, 5), encodeSocket(0, 1, 6), done(1)), done(2)}, []byte{5, 6}, nil},
-		{"in parts", [][]byte{encodeSocket(0, 1, 5), encodeSocket(0, 1, 6), done(1), join(encodeSocket(0, 2, 7), done(2))}, []byte{5, 6, 7}, nil},
-		{"another port", [][]byte{join(encodeSocket(0, 1, 9), encodeSocket(0, 1, 6), done(1)), done(2)}, []byte{6}, nil},
-		{"messages after the end", [][]byte{join(done(1), encodeSocket(0, 1, 5)), done(2)}, nil, nil},
-		{"no operation", [][]byte{encodeMessage(unix.NLMSG_NOOP, 0, 1, nil), done(1), done(2)}, nil, nil},
-		{"interrupted", [][]byte{join(encodeSocket(intr, 1, 5), encodeSocket(0, 1, 6), done(1)), join(encodeSocket(0, 2, 7), done(2))}, []byte{5, 6, 7}, ErrInterrupted},
-		{"interrupted at its end", [][]byte{done(1), join(encodeSocket(0, 2, 7), encodeMessage(unix.NLMSG_DONE, intr, 2, nil))}, []byte{7}, ErrInterrupted},
-		{"no inet_diag", [][]byte{encodeError(unix.NLMSG_ERROR, 1, unix.ENOENT)}, nil, unix.ENOENT},
-		{"not allowed", [][]byte{encodeError(unix.NLMSG_ERROR, 1, unix.EACCES)}, nil, unix.EACCES},
-		{"not permitted", [][]byte{encodeError(unix.NLMSG_ERROR, 1, unix.EPERM)}, nil, unix.EPERM},
-		{"an error at the end", [][]byte{join(encodeSocket(0, 1, 5), encodeError(unix.NLMSG_DONE, 1, unix.ENOMEM))}, []byte{5}, unix.ENOMEM},
-		{"no IPv6", [][]byte{join(encodeSocket(0, 1, 5), done(1)), encodeError(unix.NLMSG_ERROR, 2, unix.ENOENT)}, []byte{5}, nil},
-		{"no IPv6, interrupted", [][]byte{join(encodeSocket(intr, 1, 5), done(1)), encodeError(unix.NLMSG_ERROR, 2, unix.EAFNOSUPPORT)}, []byte{5}, ErrInterrupted},
-		{"IPv6 not allowed", [][]byte{done(1), encodeError(unix.NLMSG_ERROR, 2, unix.EACCES)}, nil, unix.EACCES},
-		{"no reply", nil, nil, unix.ETIMEDOUT},
-		{"no reply after a part", [][]byte{encodeSocket(0, 1, 5)}, []byte{5}, unix.ETIMEDOUT},
-		{"cut", [][]byte{join(encodeSocket(0, 1, 5), encodeSocket(0, 1, 6)[:30])}, []byte{5}, ErrMalformed},
-		{"too long", [][]byte{join(encodeMessage(unix.NLMSG_NOOP, 0, 1, make([]byte, 4096-headerLen)), encodeSocket(0, 1, 5)), done(1), done(2)}, nil, ErrMalformed},
-		{"another type", [][]byte{encodeMessage(99, 0, 1, nil)}, nil, ErrMalformed},
-		{"a short socket", [][]byte{encodeMessage(unix.SOCK_DIAG_BY_FAMILY, 0, 1, make([]byte, 71))}, nil, ErrMalformed},
-		{"a socket without a family", [][]byte{encodeMessage(unix.SOCK_DIAG_BY_FAMILY, 0, 1, make([]byte, 72))}, nil, ErrMalformed},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			conn := fakeConn(t, c.datagrams...)
-			var visited []byte
-			err := conn.Dump(Query{States: AllStates, Ports: []uint16{7, 6, 5}}, func(s *tcp.Socket) {
-				visited = append(visited, byte(s.Local.Port()))
+	for _, cells := range script.Rows(replies) {
+		t.Run(cells[0], func(t *testing.T) {
+			var datagrams [][]byte
+			for text := range strings.SplitSeq(cells[1], "/") {
+				var datagram []byte
+				for word := range strings.FieldsSeq(text) {
+					datagram = append(datagram, parseMessage(t, word)...)
+				}
+				if datagram != nil {
+					datagrams = append(datagrams, datagram)
+				}
+			}
+			var visited []string
+			err := fakeConn(t, datagrams...).Dump(Query{States: AllStates, Ports: []uint16{7, 6, 5}}, func(s *tcp.Socket) {
+				visited = append(visited, fmt.Sprint(s.Local.Port()))
 			})
-			if !errors.Is(err, c.want) || !slices.Equal(visited, c.ports) {
-				t.Errorf("Dump visits ports %v, %v; want %v, %v", visited, err, c.ports, c.want)
+			if want := errorNames[cells[3]]; !errors.Is(err, want) || strings.Join(visited, " ") != cells[2] {
+				t.Errorf("Dump visits ports %v, %v; want %v, %v", visited, err, cells[2], want)
 			}
 		})
-	}
-}
-
-// TestDumpAfterError tests a dump after an error: the rest of the earlier reply is left out.
-func TestDumpAfterError(t *testing.T) {
-	c := fakeConn(t, []byte("nonsense"), encodeSocket(0, 1, 5), make([]byte, 5000), done(1))
-	visit := func(s *tcp.Socket) { t.Errorf("visited %+v", *s) }
-	if err := c.Dump(Query{}, visit); !errors.Is(err, ErrMalformed) {
-		t.Errorf("first Dump = %v, want ErrMalformed", err)
-	}
-	netns.Need(t) // the socket is now the kernel's
-	if err := c.Dump(Query{Ports: []uint16{1}}, visit); err != nil {
-		t.Errorf("second Dump = %v", err)
 	}
 }
 
@@ -127,7 +134,7 @@ func TestOnlyTheKernel(t *testing.T) {
 	other, err := newSocket()
 	must(t, err)
 	defer unix.Close(other)
-	if err := unix.Sendto(other, done(1), 0, name); err != unix.ECONNREFUSED && err != unix.EPERM {
+	if err := unix.Sendto(other, parseMessage(t, "1:done"), 0, name); err != unix.ECONNREFUSED && err != unix.EPERM {
 		t.Errorf("sending from another socket = %v, want ECONNREFUSED or EPERM", err)
 	}
 }

@@ -43,16 +43,6 @@ func (m *Machine) onSample(e Event) {
 	}
 }
 
-// onStopEnded notes the end of the --on-stop command. An adaptive hold ends only at
-// the next sample.
-func (m *Machine) onStopEnded() {
-	m.onStopRunning = false
-	m.due[onStopKill] = time.Time{}
-	if m.state == Holding && !m.cfg.Gate.Adaptive() {
-		m.checkGate()
-	}
-}
-
 // checkGate ends the hold if the gate is met, or begins or abandons a search for a lull.
 func (m *Machine) checkGate() {
 	gate := &m.cfg.Gate

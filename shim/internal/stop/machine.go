@@ -111,7 +111,13 @@ func (m *Machine) Handle(now time.Time, e Event) []Action {
 func (m *Machine) answer(e Event) {
 	switch e.Kind {
 	case CommandStarted:
-		m.onStarted()
+		if m.state != Starting {
+			return
+		}
+		m.state = Running
+		for _, s := range m.earlySignals {
+			m.doWith(Forward, s)
+		}
 	case SignalArrived:
 		m.onSignal(e)
 		if m.cfg.StopSelfOnTSTP && m.state != Gone && terminalStopSignals.Has(e.Signal) {
@@ -121,12 +127,22 @@ func (m *Machine) answer(e Event) {
 		m.onStopOrContinue(e)
 	case CommandExited:
 		m.onExit(e)
-	case OrphanReaped, NoChildren:
-		m.onOtherExit(e)
+	case OrphanReaped:
+		if m.state == Lingering {
+			m.do(TermDescendants) // the orphan's children may be ours now
+		}
+	case NoChildren:
+		if m.state == Lingering {
+			m.finish()
+		}
 	case Sampled:
 		m.onSample(e)
 	case OnStopEnded:
-		m.onStopEnded()
+		m.onStopRunning = false
+		m.due[onStopKill] = time.Time{}
+		if m.state == Holding && !m.cfg.Gate.Adaptive() { // else the next sample checks
+			m.checkGate()
+		}
 	case PreStop:
 		if m.state == Starting {
 			m.beginHold()
@@ -141,17 +157,6 @@ func (m *Machine) do(v Verb) { m.doWith(v, 0) }
 
 func (m *Machine) doWith(v Verb, s sig.Signal) {
 	m.actions = append(m.actions, Action{Verb: v, Signal: s})
-}
-
-// onStarted forwards the signals that arrived before the start.
-func (m *Machine) onStarted() {
-	if m.state != Starting {
-		return
-	}
-	m.state = Running
-	for _, s := range m.earlySignals {
-		m.doWith(Forward, s)
-	}
 }
 
 // onSignal handles an arriving signal: one that triggers something, or one to forward.

@@ -65,19 +65,6 @@ func (m *Machine) onExit(e Event) {
 	m.do(TermDescendants)
 }
 
-// onOtherExit handles OrphanReaped and NoChildren. While lingering, the children of a
-// reaped process may have become ours and need a TERM; without children the sequence
-// is over.
-func (m *Machine) onOtherExit(e Event) {
-	switch {
-	case m.state != Lingering:
-	case e.Kind == NoChildren:
-		m.finish()
-	default:
-		m.do(TermDescendants)
-	}
-}
-
 // finish enters Gone and exits, with the final report if there was a stop.
 func (m *Machine) finish() {
 	r := &m.record

@@ -4,34 +4,19 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
-
-// newLog returns a termination log in a file with text.
-func newLog(t *testing.T, text string) (log *file, path string) {
-	t.Helper()
-	path = filepath.Join(t.TempDir(), "log")
-	testutil.WriteFile(t, path, text)
-	return newFile(path), path
-}
-
-func appendTo(t *testing.T, path, text string) {
-	t.Helper()
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	if _, err := file.WriteString(text); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // wantFile writes text, and expects the content want in the file.
 func wantFile(t *testing.T, log *file, text, want string) {
@@ -45,108 +30,67 @@ func wantFile(t *testing.T, log *file, text, want string) {
 	}
 }
 
-// exes returns n times the letter x.
-func exes(n int) string { return strings.Repeat("x", n) }
-
-// logTests write to termination logs with different content.
-var logTests = map[string]func(t *testing.T){
-	"fresh": func(t *testing.T) {
-		log, _ := newLog(t, "")
-		wantFile(t, log, "", "")
-		wantFile(t, log, "one", "one\n")
-		wantFile(t, log, "the second", "the second\n")
-		wantFile(t, log, "3", "3\n")
-		wantFile(t, log, "", "")
-		wantFile(t, log, "4", "4\n")
-	},
-	"after another's": func(t *testing.T) {
-		log, _ := newLog(t, "boom")
-		wantFile(t, log, "", "boom")
-		wantFile(t, log, "one", "boom\none\n")
-		wantFile(t, log, "second", "boom\nsecond\n")
-		wantFile(t, log, "", "boom")
-	},
-	"after another's line": func(t *testing.T) {
-		log, _ := newLog(t, "boom\n")
-		wantFile(t, log, "one", "boom\none\n")
-		wantFile(t, log, "", "boom\n")
-	},
-	"another writes after ours": func(t *testing.T) {
-		log, path := newLog(t, "")
-		wantFile(t, log, "one", "one\n")
-		appendTo(t, path, "boom\n")
-		wantFile(t, log, "second", "boom\nsecond\n")
-		appendTo(t, path, "bang")
-		wantFile(t, log, "", "boom\nbang")
-		wantFile(t, log, "third", "boom\nbang\nthird\n")
-	},
-	"another truncates": func(t *testing.T) {
-		log, path := newLog(t, "")
-		wantFile(t, log, "one", "one\n")
-		testutil.WriteFile(t, path, "boom\n")
-		wantFile(t, log, "second", "boom\nsecond\n")
-		testutil.WriteFile(t, path, "")
-		wantFile(t, log, "third", "third\n")
-		testutil.WriteFile(t, path, "boom of another length\n")
-		wantFile(t, log, "", "boom of another length\n")
-	},
-	"another takes it away": func(t *testing.T) {
-		log, path := newLog(t, "")
-		wantFile(t, log, "one", "one\n")
-		os.Remove(path)
-		wantFile(t, log, "second", "second\n")
-	},
-	"another writes over it, at a place of its own": func(t *testing.T) {
-		log, path := newLog(t, "")
-		file, err := os.OpenFile(path, os.O_WRONLY, 0) // as with 2>/dev/termination-log
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer file.Close()
-		wantFile(t, log, "this is the first line", "this is the first line\n")
-		file.WriteString("boom\n")
-		wantFile(t, log, "second", "boom\nsecond\n")
-		file.WriteString("bang")
-		wantFile(t, log, "third", "boom\nbang\nthird\n")
-		file.WriteString("!\n")
-		wantFile(t, log, "", "boom\nbang!\n")
-	},
-	"the same text by another": func(t *testing.T) {
-		log, _ := newLog(t, "one\n")
-		wantFile(t, log, "one", "one\none\n")
-		wantFile(t, log, "two", "one\ntwo\n")
-	},
-	"another's to the limit": func(t *testing.T) {
-		log, path := newLog(t, exes(maxSize))
-		wantFile(t, log, "one", exes(maxSize))
-		testutil.WriteFile(t, path, exes(maxSize-5)+"\n")
-		wantFile(t, log, "one", exes(maxSize-5)+"\none\n")
-		wantFile(t, log, "four", exes(maxSize-5)+"\n")
-		wantFile(t, log, "", exes(maxSize-5)+"\n")
-	},
-	"another's beyond it": func(t *testing.T) {
-		log, path := newLog(t, "")
-		wantFile(t, log, "one", "one\n")
-		testutil.WriteFile(t, path, exes(9000))
-		wantFile(t, log, "two", exes(9000))
-		wantFile(t, log, "", exes(9000))
-		testutil.WriteFile(t, path, "")
-		wantFile(t, log, "three", "three\n")
-	},
-	"ours at the limit": func(t *testing.T) {
-		log, _ := newLog(t, "")
-		wantFile(t, log, exes(maxSize-1), exes(maxSize-1)+"\n")
-		wantFile(t, log, exes(maxSize), exes(maxSize-1)+"\n")
-		wantFile(t, log, exes(9000), exes(maxSize-1)+"\n")
-		wantFile(t, log, "one", "one\n")
-	},
-}
+// logTests write to termination logs: a name, the text before, and steps. A step is an action and
+// the text afterwards: a text of lameduck's alone, or what another program does, "append TEXT",
+// "set TEXT", "over TEXT" (at its own place, as with 2>/dev/termination-log) or "remove". A slash is
+// a newline, "-" no text, and *N stands for N letters.
+const logTests = `
+fresh                | -     | - = -; one = one/; the second = the second/; 3 = 3/; - = -; 4 = 4/
+after another's      | boom  | - = boom; one = boom/one/; second = boom/second/; - = boom
+after another's line | boom/ | one = boom/one/; - = boom/
+another writes after ours | - | one = one/; append boom/; second = boom/second/; append bang; - = boom/bang;
+    third = boom/bang/third/
+another truncates    | -     | one = one/; set boom/; second = boom/second/; set -; third = third/; set boom/;
+    - = boom/
+another takes it away | -    | one = one/; remove; second = second/
+another writes over it | -   | this is the first line = this is the first line/; over boom/; second = boom/second/;
+    over bang; third = boom/bang/third/; over !/; - = boom/bang!/
+the same text by another | one/ | one = one/one/; two = one/two/
+another's to the limit | *4096 | one = *4096; set *4091/; one = *4091/one/; four = *4091/; - = *4091/
+another's beyond it  | -     | one = one/; set *9000; two = *9000; - = *9000; set -; three = three/
+ours at the limit    | -     | *4095 = *4095/; *4096 = *4095/; *9000 = *4095/; one = one/
+`
 
 // TestTerminationLog: lameduck's text replaces lameduck's previous text, and never the text
 // of others.
 func TestTerminationLog(t *testing.T) {
-	for name, test := range logTests {
-		t.Run(name, func(t *testing.T) { t.Parallel(); test(t) })
+	letters := regexp.MustCompile(`\*(\d+)`)
+	expand := func(text string) string {
+		text = strings.ReplaceAll(strings.TrimPrefix(strings.TrimSpace(text), "-"), "/", "\n")
+		return letters.ReplaceAllStringFunc(text, func(match string) string {
+			n, _ := strconv.Atoi(match[1:])
+			return strings.Repeat("x", n)
+		})
+	}
+	for _, cells := range script.Rows(logTests) {
+		t.Run(cells[0], func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "log")
+			testutil.WriteFile(t, path, expand(cells[1]))
+			log := newFile(path)
+			over, err := os.OpenFile(path, os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer over.Close()
+			for step := range strings.SplitSeq(cells[2], ";") {
+				step = strings.TrimSpace(step)
+				verb, text, _ := strings.Cut(step, " ")
+				text = expand(text)
+				switch verb {
+				case "append":
+					testutil.WriteFile(t, path, string(testutil.Must(os.ReadFile(path)))+text)
+				case "set":
+					testutil.WriteFile(t, path, text)
+				case "over":
+					over.WriteString(text)
+				case "remove":
+					os.Remove(path)
+				default:
+					ours, want, _ := strings.Cut(step, " = ")
+					wantFile(t, log, expand(ours), expand(want))
+				}
+			}
+		})
 	}
 }
 
@@ -304,3 +248,6 @@ func TestTerminationLogReadOnly(t *testing.T) {
 		}
 	})
 }
+
+// TestMain runs the tests in a mount namespace of their own.
+func TestMain(m *testing.M) { netns.Main(m, syscall.CLONE_NEWNS) }

@@ -9,19 +9,11 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// closings are the connections of clients that never let go, and what became of those that were
-// closed.
+// closings is what became of the connections that were closed.
 type closings struct {
-	idle     []Closable // in the current sample
-	talking  int        // in the current sample: used recently, and not closed
 	closed   int
 	cameBack int
 	peers    map[netip.Addr]int // closed connections whose peer has not connected since
-}
-
-func (k *closings) begin() {
-	k.idle = k.idle[:0]
-	k.talking = 0
 }
 
 // noteNew notes a new connection.
@@ -95,12 +87,12 @@ func (t *Tracker) noteKept(c *conn, s *tcp.Socket, state RequestState) {
 		return
 	}
 	if t.recent(c.moved) {
-		t.closings.talking++
+		t.current.talking++
 	}
 	idleFor := min(s.Info.LastSent, s.Info.LastReceived)
 	candidate := Closable{s.Inode, s.Cookie, c, s.Info.Received, s.Info.Sent, idleFor}
 	if state == Idle && c.usage.answered() && idleFor >= minIdle && candidate.IsIdle(s) {
-		t.closings.idle = append(t.closings.idle, candidate)
+		t.current.closable = append(t.current.closable, candidate)
 	}
 }
 
@@ -111,10 +103,10 @@ func (t *Tracker) noteKept(c *conn, s *tcp.Socket, state RequestState) {
 // been idle the longest, or the shortest. talking is how many connections are in use, idle or
 // not. The slice is valid until the next sample.
 func (t *Tracker) Closable() (idle []Closable, talking int) {
-	if !t.verdict.Settled || t.closings.talking == 0 {
+	if !t.verdict.Settled || t.current.talking == 0 {
 		return nil, 0
 	}
-	idle = t.closings.idle
+	idle = t.current.closable
 	slices.SortFunc(idle, func(a, b Closable) int { return cmp.Compare(a.idleFor, b.idleFor) })
 	ordered := make([]Closable, 0, len(idle))
 	for low, high := (len(idle)-1)/2, (len(idle)-1)/2+1; len(ordered) < len(idle); low, high = low-1, high+1 {
@@ -125,7 +117,7 @@ func (t *Tracker) Closable() (idle []Closable, talking int) {
 			ordered = append(ordered, idle[high])
 		}
 	}
-	return ordered, t.closings.talking
+	return ordered, t.current.talking
 }
 
 // NoteClosed notes that a connection has been closed for reading. That is done once.

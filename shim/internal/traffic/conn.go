@@ -115,7 +115,7 @@ func (t *Tracker) follow(s *tcp.Socket, at moment, isNew bool) (c *conn, before 
 	served, unseen := c.update(&before, s, at)
 	c.usage.update(&before, c)
 	if served {
-		t.queues.progressAt = t.now
+		t.progressAt = t.now
 	}
 	t.noteOpened(c, at, unseen || !receivedNothing(s))
 	return c, before, unseen
@@ -127,10 +127,17 @@ func (t *Tracker) observe(s *tcp.Socket) {
 	c.rhythm.add(c, &before, t.now-s.Info.LastReceived)
 	c.waited = c.waited && c.received == before.received // else the next request has come
 	c.seen = t.now
-	t.queues.note(s, c.accepted)
+	if c.accepted {
+		t.accepted[c.port] = true
+	} else {
+		t.queued = c.peer
+		if s.Unread == 0 {
+			t.current.wanted--
+		}
+	}
 	t.usual.learn(s)
 	if c.accepted && !before.accepted && !t.baseline {
-		t.queues.progressAt = t.now
+		t.progressAt = t.now
 	}
 	t.count(c, s)
 	t.countRequest(c, s)
@@ -165,7 +172,7 @@ func (t *Tracker) addClosed(closed *Closed) {
 	c, _, unseen := t.follow(s, at, true)
 	delete(t.conns, identity(s))
 	if s.Info.Sent > 0 {
-		t.queues.accepted[s.Local.Port()] = true
+		t.accepted[c.port] = true
 	}
 	if c.isNew && c.opened == 0 {
 		t.bare++
@@ -196,7 +203,7 @@ func (t *Tracker) dropMissing() {
 		c.moved = c.missedAt // a byte may have moved until then
 		t.noteOpened(c, c.moved, true)
 		t.forget(c, c.opened)
-		t.queues.progressAt = t.now // perhaps
+		t.progressAt = t.now // perhaps
 	}
 }
 

@@ -160,27 +160,6 @@ func TestIgnoreProbesSparesTraffic(t *testing.T) {
 	}
 }
 
-// TestProbeBesideManyClients: hundreds of clients that call at random times do not keep a
-// probe from being left out.
-func TestProbeBesideManyClients(t *testing.T) {
-	const clients, busy = 400, 10
-	for seed := range uint64(5) {
-		r := rand.New(rand.NewPCG(seed, 9))
-		lives := probing(2, 0.3, 60)
-		for i := range clients {
-			for at := r.ExpFloat64(); at < busy; at += r.ExpFloat64() {
-				next := probing(1, at, at+0.5)
-				next[0].peer = fmt.Sprintf("10.3.%d.%d", i/250, i%250)
-				lives = append(lives, next...)
-			}
-		}
-		w := world{lives: lives, events: true}
-		if at, _ := w.until(never, conditions["quiet"]); at < s(busy) || at > s(busy+5) {
-			t.Errorf("seed %d: quiet after %v, and the last request came before %d s", seed, at, busy)
-		}
-	}
-}
-
 // probing returns the connections of a health probe.
 func probing(period, from, to float64) []life {
 	return parseWorld(fmt.Sprintf("every=%v,%v,%v probe", period, from, to)).lives

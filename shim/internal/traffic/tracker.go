@@ -57,12 +57,16 @@ type Tracker struct {
 	closed   activity            // of closed connections, and of connections never shown
 	probes   map[Pattern]*series // closed connections that may be health probes, left out of closed, by [conn.key]
 	arrivals arrivals
-	queues   queues
+	accepted map[uint16]bool // the ports of which the program has accepted a connection
 	usual    Usual
 	active   Cause // the latest activity that counts, possible health probes aside
 	probing  Cause // the latest of a possible health probe
 	bare     int   // closed connections on which no byte was received
 	closings closings
+
+	queued     netip.Addr // the peer of a connection that waited to be accepted
+	queuedAt   moment     // when connections last waited to be accepted, or may have
+	progressAt moment     // when the program last made progress, or had no need to
 }
 
 // moment returns a time as a moment.
@@ -87,7 +91,7 @@ func (t *Tracker) recent(at moment) bool { return at > trigger && !t.silentSince
 // New returns the tracker of a hold that begins at start.
 func New(cfg Config, start time.Time) *Tracker {
 	return &Tracker{cfg: cfg, start: start, baseline: true, conns: map[uint64]*conn{}, probes: map[Pattern]*series{},
-		queues: queues{accepted: map[uint16]bool{}}, usual: Usual{PureACKs: 1}, verdict: Verdict{Incomplete: true}}
+		accepted: map[uint16]bool{}, usual: Usual{PureACKs: 1}, verdict: Verdict{Incomplete: true}}
 }
 
 // Begin begins a sample.
@@ -95,12 +99,9 @@ func (t *Tracker) Begin(now time.Time) {
 	previous := t.now
 	t.now = t.moment(now)
 	if t.now-previous > stuckAfter/2 { // lameduck itself was stopped, and perhaps the program too
-		t.queues.progressAt = t.now
+		t.progressAt = t.now
 	}
 	t.current = sample{Verdict: Verdict{NoSockets: true}, lasting: Cause{Kind: OpenConnections}}
-	t.queues.filled = t.queues.filled[:0]
-	t.queues.wanted = 0
-	t.closings.begin()
 }
 
 // Observe adds a socket to the sample. The caller may reuse s afterwards.
@@ -109,7 +110,7 @@ func (t *Tracker) Observe(s *tcp.Socket) {
 	case t.cfg.ignores(s):
 	case s.State == tcp.Listen:
 		t.current.NoSockets = false
-		t.queues.add(s)
+		t.addQueue(s)
 	case s.State == tcp.SynRecv, s.State == tcp.NewSynRecv:
 		t.current.LeftOut.HalfOpen++
 		if s.Retries == 0 {
@@ -163,9 +164,9 @@ func (t *Tracker) End(rest Rest) {
 func (t *Tracker) finish() {
 	y := &t.current
 	t.dropMissing()
-	waiting := t.queues.longest(t.now)
+	waiting := t.longestQueue()
 	if waiting.Connections == 0 && !y.unread || y.bytesUnknown || t.verdict.Incomplete {
-		t.queues.progressAt = t.now
+		t.progressAt = t.now
 	}
 	t.addSeries()
 	t.conclude(y)
@@ -183,7 +184,7 @@ func (t *Tracker) finish() {
 func (t *Tracker) addUnseen(rest *Rest) {
 	a := &t.arrivals
 	if rest.NewSource { // connections may have come between the last sample of the former source and now
-		t.queues.activeAt = t.now
+		t.queuedAt = t.now
 	}
 	if !rest.MissedAt.IsZero() {
 		t.markActive(t.moment(rest.MissedAt))

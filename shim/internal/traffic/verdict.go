@@ -28,6 +28,9 @@ type sample struct {
 	Verdict
 	activity // without probes that are left out
 
+	filled []Cause // the accept queues that are not empty
+	wanted int     // connections in these queues that have sent something or are not shown
+
 	lasting      Cause // open connections with a peer that answers: Drained waits
 	unsent       bool  // a peer has not acknowledged all bytes
 	bytesUnknown bool  // a connection is open whose bytes the source does not show
@@ -36,6 +39,9 @@ type sample struct {
 	slow   bool  // one that holds is certainly not answered, and silent for slowAfter
 	served bool  // of one that holds the program may have read a part
 	unread bool  // bytes wait to be read by the program
+
+	closable []Closable
+	talking  int // kept connections in use
 }
 
 // Verdict returns the verdict on the latest sample. An incomplete sample meets no condition.
@@ -44,7 +50,7 @@ func (t *Tracker) Verdict() Verdict { return t.verdict }
 // conclude completes the verdict on a sample.
 func (t *Tracker) conclude(y *sample) {
 	latest := y.activity
-	latest.add(activity{t.queues.activeAt, t.queues.activeAt})
+	latest.add(activity{t.queuedAt, t.queuedAt})
 	v := &y.Verdict
 	v.Settled = t.silentSince(latest.opened)
 	v.Quiet = v.Settled && t.silentSince(latest.moved) && y.InFlight == 0
@@ -52,12 +58,12 @@ func (t *Tracker) conclude(y *sample) {
 	// Clients that never let go are all that remains: bytes move on open connections, and no new
 	// connections have come, but for single ones, QuietFor apart, which would not prolong a hold
 	// by themselves. A slow request may still be answered.
-	newest := max(t.arrivals.crowded, t.queues.activeAt)
+	newest := max(t.arrivals.crowded, t.queuedAt)
 	v.Kept = !v.Quiet && !y.bytesUnknown && t.silence(newest) >= KeptFor*t.cfg.QuietFor &&
 		t.silentSince(t.arrivals.latest) && y.InUse > 0 && !y.slow
 	v.Active = t.recent(latest.last()) || y.InFlight > 0
 	v.NoSockets = v.NoSockets && y.Open == 0 && y.InFlight == 0
-	v.Stuck = !y.served && t.now-t.queues.progressAt > max(stuckAfter, t.cfg.QuietFor)
+	v.Stuck = !y.served && t.now-t.progressAt > max(stuckAfter, t.cfg.QuietFor)
 }
 
 // KeptFor is for how many times QuietFor no new connection has come if clients that never

@@ -1,57 +1,80 @@
 // Package truth holds lameduck to a table of cases: what clients do around a stop, and
 // when the hold should end.
 //
-// Each case runs in fresh namespaces. The script plays the clients and sends TERM, so one
+// Each case runs in fresh namespaces. One program plays the clients and sends TERM, so one
 // clock times both; lameduck's report says when the signal was passed on:
 //
 //	  network namespace of the clients              net, pid, mount namespaces
 //	+----------------------------------+          +----------------------------+
-//	|  script: 10.8.x.y on lo          |   near:  |  PID 1: lameduck           |
+//	|  clients: 10.8.x.y               |   near:  |  PID 1: lameduck           |
 //	|  upstream of proxies: 10.9.0.1 --|-- veth --|-- 10.9.0.2:8080: server    |
 //	|                                  |  remote: |                            |
 //	|                                  |--  tun --|  (20 ms in each direction) |
 //	+----------------------------------+          +----------------------------+
 //
-// A case is a value in a file cases_*.go, and a server a value in a file server_*.go. Each
-// file of cases has a slice, which the table in table.go lists:
+// A row of testdata/table.txt has a name, a server, the plays of its clients, and options:
 //
-//	{
-//		name:   "11 s request begun 8 s before TERM",
-//		server: goHTTP,
-//		quick:  true, // in make test; ends within 25 s
-//		script: func(t *trial) {
-//			site := t.client().site(keep)
-//			t.at(-8*s, func() { site.get("/?think=11s") })
-//		},
-//	},
+//	slow: 11 s begun at -8 s | nginx ssl | -10s https: get /; until -8s; get /?think=11s | quick
 //
-// A script only plans: at, every and poisson take moments relative to TERM, the earliest
-// of which decides how long before TERM the trial begins. Planned functions run later,
-// each in a goroutine of its own. A connection that several of them use is dialed by
-// the first: conn := sync.OnceValue(client.dial).
+// The server is a script in testdata/servers with its arguments. It runs in a folder of its
+// own, which has a certificate, cert.pem, and listens on port 8080.
 //
-// What get, post, ask and real do counts: the hold must not end before the last such
-// answer (E), and a request that fails is lost. What ping, probe and the other helpers do
-// does not count. The signal should be sent by L, which is E plus --quiet-for plus 1 s
-// unless the case has slack (from E) or by (from TERM). notBefore moves E explicitly.
+// # Plays
 //
-// A case that lameduck cannot get right has a limit, words of docs/how-long.md, and the
-// expected deviation. The verdicts of a trial:
+// Plays are separated by " & ", and run beside each other. A play is words, a colon, and steps
+// separated by "; ". A word of the plays or a step may be the name of a session in
+// testdata/sessions.txt. The words:
+//
+//	10x                 so many clients, else one
+//	-1s                 when the steps are taken, relative to TERM
+//	-3s..5s/500ms       again and again, one each period; without an end, until the server has gone
+//	-3s..5s~10          at random, so many a second
+//	jitter=150ms        so much sooner or later
+//	new                 a new connection for each time, else one connection for all
+//	first=NAME          steps on each new connection
+//	on=LABEL            the connection of all plays with this label
+//	aside               the steps do not count
+//	tcp mptcp tls tls12 tls-h2              streams: see stream.take
+//	http https https12 h2 h2c               net/http: see site.take
+//	grpc                                    grpc-go: see channel.take
+//	port=8099 peer=1 ping=2s                see the fields of play
+//	pool burst=3 think=20ms share=4         clients that keep their connections: see runPool
+//
+// All clients know the steps wait D, until MOMENT, vanish and return (of the client's
+// address), syn, freeze WORDS (the server's processes) and signal NAME (to lameduck). In an
+// argument THINK is 20ms, or 300ms one time in eight.
+//
+// The hold must not end before the last step that counts (E), and a request that fails is
+// lost. Of a pool only the lost requests count; a request for which the server has left no
+// connection is not lost.
+//
+// # Options
+//
+// Words with two dashes are lameduck's flags. The signal should be sent by L, which is E plus
+// --quiet-for plus 1 s. The verdicts of a trial:
 //
 //	right  the signal was sent from E to L, and no request was lost
 //	early  the signal was sent before E, or a request was lost
 //	late   the signal was sent after L
 //
-// With graceful the server finishes the requests in flight at its signal, as under a
-// preset: a signal before E is right, and only a lost request is early.
+// The others:
 //
-// Clients that never let go use a connPool. Their requests count if they are lost, and
-// their answers do not move E; a request for which the server has left no connection is
-// not lost. The terms of a case may have a reason in the report, and allow losses.
+//	from=9s     E is not before this
+//	slack=11s   L is so long after E
+//	by=8s       L, relative to TERM
+//	cut=2       so many lost requests are right
+//	ends=kept   the reason in lameduck's report
+//	graceful    the server finishes the requests in flight at its signal, as under a preset:
+//	            a signal before E is right, and only a lost request is early
+//	race        see keptTally
+//	precise     a few milliseconds decide
+//	limit=NAME  lameduck cannot get this right: testdata/limits.txt has the words of
+//	            docs/how-long.md, and the verdict that is no fault
+//	quick       in make test: ends within 25 s
+//	far         the row has a twin with remote clients; quickfar: which is in make test
 //
 // A wrong trial during which the machine stood still for 400 ms or more is played again, up
-// to twice, and the output has the number of such trials. Precise trials, in which a few
-// milliseconds decide, run after the others, four at a time; such a trial is played again
-// if the machine stood still for 5 ms around the signal. Windows are never wider on a busy
-// machine.
+// to twice, and the output has the number of such trials. Precise trials run after the
+// others, four at a time; such a trial is played again if the machine stood still for 5 ms
+// around the signal. Windows are never wider on a busy machine.
 package truth

@@ -44,7 +44,7 @@ func (c *truthCase) window(last time.Duration) (e, l time.Duration) {
 	case c.slack != 0:
 		return e, e + c.slack
 	}
-	return e, e + c.quietFor() + time.Second
+	return e, e + c.quietFor + time.Second
 }
 
 // wrong reports that a verdict is neither right nor the deviation of a documented limit.

@@ -25,7 +25,8 @@ func parse(args []string) (*options, error) {
 	f := flag.NewFlagSet("lab truth", flag.ContinueOnError)
 	f.IntVar(&o.repeat, "n", 3, "trials of each case")
 	f.IntVar(&o.parallel, "parallel", 32, "trials at a time; most of them sleep")
-	f.BoolVar(&o.quick, "quick", false, "the selection of make test: each case once, a wrong one twice more, and most of the three decide")
+	f.BoolVar(&o.quick, "quick", false,
+		"the selection of make test: each case once, a wrong one twice more, and most of the three decide")
 	f.BoolVar(&o.list, "list", false, "print the names of the cases")
 	pattern := f.String("run", "", "only the cases whose names match this regular expression")
 	f.Usage = func() {

@@ -1,10 +1,11 @@
 package truth
 
 import (
-	"context"
-	"database/sql"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,87 +18,100 @@ import (
 // servers takes another server, and the request is not lost.
 var errClosed = errors.New("the server has closed the connection")
 
-// caller makes a request on a kept connection.
-type caller func() error
+// keptFor is how long a connection is used after TERM if the server does not close it.
+const keptFor = 6 * s
 
-// connPool is a pool of kept connections, which are used in turn. No connection is replaced.
-type connPool struct {
-	t    *trial
-	free chan caller
+// pooled is a connection of a pool. No connection is replaced.
+type pooled struct {
+	*client
+	link link
 }
 
-// keepPool opens connections at a moment, with a request on each.
-func (t *trial) keepPool(at time.Duration, callers []caller) connPool {
-	p := connPool{t, make(chan caller, len(callers))}
-	for i, call := range callers {
-		t.at(at+time.Duration(i)*10*ms, func() {
-			t.keep(call)
-			p.free <- call
-		})
+// runPool opens connections, of three clients, and makes requests until the server has gone:
+// each takes the connection that has not been used for the longest time. With think each
+// connection has its own requests.
+func (p *play) runPool(t *trial) {
+	var all sync.WaitGroup
+	var peers []*client
+	for range 3 {
+		peers = append(peers, t.client(p))
 	}
-	return p
-}
-
-// keep makes a request that counts if the request is lost. The answer does not decide when
-// the signal is due.
-func (t *trial) keep(call caller) {
-	err := call()
-	if err == nil || errors.Is(err, errClosed) || strings.Contains(err.Error(), errClosed.Error()) { // gRPC does not wrap
-		return
-	}
-	t.real(func() error { return err })
-}
-
-// use makes a request on the connection that has not been used for the longest time.
-func (p connPool) use() {
-	call := <-p.free
-	p.t.keep(call)
-	p.free <- call
-}
-
-// random plans requests at random moments, at a rate a second, until the server has gone.
-// Each request takes a free connection, or waits. Each trial has moments of its own.
-func (p connPool) random(from time.Duration, rate float64) {
-	p.t.at(from, func() {
-		var all sync.WaitGroup
-		r := newRandom(uint64(time.Now().UnixNano()))
-		for moment := from; p.t.wait(moment); moment += exponential(r, rate) {
-			all.Go(p.use)
-		}
-		all.Wait()
-	})
-}
-
-// bursts plans size requests at a time, each period, from from to to or until the server
-// has gone.
-func (p connPool) bursts(from, to, period time.Duration, size int) {
-	p.t.at(from, func() {
-		var all sync.WaitGroup
-		for moment := from; moment < to && p.t.wait(moment); moment += period {
-			for range size {
-				all.Go(p.use)
+	free := make(chan *pooled, p.clients)
+	for i := 0; i < p.clients; i += p.share {
+		c := &client{t: t, p: p, addr: peers[i%len(peers)].addr, only: &onlyConn{}}
+		all.Go(func() {
+			t.wait(p.from + time.Duration(i)*10*ms)
+			l, err := c.open()
+			if err != nil {
+				t.check(err)
+				return
 			}
-		}
-		all.Wait()
-	})
-}
-
-// closedLoop plans requests on size connections, each at a random time after the answer to
-// the one before, until the server has gone.
-func (p connPool) closedLoop(from time.Duration, size int, think time.Duration) {
-	for i := range size {
-		p.t.at(from, func() {
-			call, r := <-p.free, newRandom(uint64(i))
-			for p.t.sleep(exponential(r, 1/think.Seconds())) {
-				p.t.keep(call)
+			shared := &pooled{c, l}
+			t.check(shared.request()) // the first is slow on some servers, and does not count
+			for range p.share {
+				if p.think > 0 {
+					all.Go(shared.loop)
+				} else {
+					free <- shared
+				}
 			}
 		})
 	}
+	if p.think == 0 {
+		for moment := range p.moments(0) {
+			if moment < p.from+500*ms {
+				continue
+			}
+			if !t.wait(moment) {
+				break
+			}
+			for range p.burst {
+				all.Go(func() {
+					conn := <-free
+					conn.use()
+					free <- conn
+				})
+			}
+		}
+	}
+	all.Wait()
 }
 
-// exponential returns a random time between two events of a rate a second.
-func exponential(r *random, rate float64) time.Duration {
-	return time.Duration(r.ExpFloat64() / rate * float64(time.Second))
+func (c *pooled) request() error {
+	if err := c.only.open(); err != nil {
+		return err
+	}
+	for _, step := range c.p.steps {
+		if err := c.take(c.link, step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// use makes a request that counts if it is lost. The answer does not decide when the
+// signal is due. It reports whether the connection may be used again.
+func (c *pooled) use() bool {
+	began := time.Now()
+	err := c.request()
+	closed := err != nil && strings.Contains(err.Error(), errClosed.Error()) // gRPC does not wrap
+	if !closed {
+		c.t.noteKept(time.Since(began), err)
+	}
+	return err == nil
+}
+
+// loop uses the connection until the server closes it.
+func (c *pooled) loop() {
+	random := rand.New(rand.NewPCG(rand.Uint64(), 0))
+	again := true
+	for again && c.t.sleep(exponential(random, c.p.think)) {
+		if c.t.c.race && time.Since(c.t.term) > keptFor {
+			return
+		}
+		again = c.use()
+	}
+	c.t.noteClosed()
 }
 
 // onlyConn is the only connection that a client opens.
@@ -142,78 +156,100 @@ func (o *onlyConn) open() error {
 	return nil
 }
 
-// sole returns a client at the same address that opens one connection.
-func (c *client) sole() *client {
-	return &client{t: c.t, ip: c.ip, once: c.once, only: &onlyConn{}}
+// raceLimit is the longest time from a request to a failure by the race, in which the
+// server closes an idle connection while a request is on the way. The race takes a round
+// trip at most, and longer on a busy machine. Servers that cut requests in progress also
+// cut requests of 300 ms, half of them later than the limit.
+const raceLimit = 150 * ms
+
+// keptTally has what the pools of a trial have seen. In a race, a row of connections that
+// are kept to the signal, the requests lost in the race are right, and the server must
+// close all connections.
+type keptTally struct {
+	Conns    int
+	Requests int
+	Raced    []time.Duration // from the request to the failure, of requests lost in the race
+	Cut      []time.Duration // the same, of requests that failed later
+	Closed   []time.Duration // when the server closed each connection, relative to TERM
 }
 
-// callers returns n connections of three clients.
-func (t *trial) callers(n int, newCaller func(c *client) caller) []caller {
-	clients := t.crowd(3)
-	var all []caller
-	for i := range n {
-		all = append(all, newCaller(clients[i%len(clients)].sole()))
+// noteKept counts a request by duration and error.
+func (t *trial) noteKept(took time.Duration, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept.Requests++
+	if err == nil {
+		return
 	}
-	return all
-}
-
-// postCaller returns a connection for HTTP requests that clients do not repeat.
-func postCaller(w wire, path string) func(c *client) caller {
-	return func(c *client) caller {
-		site := c.over(w)
-		return func() error { return site.do("POST", path, strings.NewReader("an order")) }
+	raced := took < raceLimit
+	if raced {
+		t.kept.Raced = append(t.kept.Raced, took)
+	} else {
+		t.kept.Cut = append(t.kept.Cut, took)
+	}
+	if !raced || !t.c.race {
+		t.lost = append(t.lost, fmt.Sprintf("%s: after %v: %v", seconds(time.Since(t.term)), took.Round(ms), err))
 	}
 }
 
-// rawCaller returns a connection to the raw server.
-func rawCaller(line string) func(c *client) caller {
-	return func(c *client) caller {
-		open := sync.OnceValue(c.dial)
-		return func() error {
-			if err := c.only.open(); err != nil {
-				return err
-			}
-			return open().exchange(line)
+// noteClosed counts a connection closed by the server.
+func (t *trial) noteClosed() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept.Closed = append(t.kept.Closed, time.Since(t.term))
+}
+
+// judgeRace notes what a server that closes kept connections must not do.
+func (t *trial) judgeRace() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range t.c.plays {
+		t.kept.Conns += t.c.plays[i].clients
+	}
+	if open := t.kept.Conns - len(t.kept.Closed); open > 0 {
+		t.lost = append(t.lost, fmt.Sprintf("%s: %d of %d connections are still open", seconds(keptFor), open, t.kept.Conns))
+	}
+	if len(t.kept.Closed) > 0 && slices.Min(t.kept.Closed) < 0 {
+		t.lost = append(t.lost, seconds(slices.Min(t.kept.Closed))+": the server closed a connection before the signal")
+	}
+}
+
+// raceSummary returns what the races of a row have shown, or "".
+func (r *row) raceSummary() string {
+	if !r.c.race {
+		return ""
+	}
+	var stops, requests, open, racedIn, cutIn int
+	var raced, cut, closed []time.Duration
+	for _, found := range r.results {
+		if found.Err != "" {
+			continue
+		}
+		kept := found.Kept
+		stops++
+		requests += kept.Requests
+		open += kept.Conns - len(kept.Closed)
+		raced = append(raced, kept.Raced...)
+		cut = append(cut, kept.Cut...)
+		racedIn += min(len(kept.Raced), 1)
+		cutIn += min(len(kept.Cut), 1)
+		if len(kept.Closed) > 0 {
+			closed = append(closed, slices.Max(kept.Closed)-found.Signal)
 		}
 	}
+	text := fmt.Sprintf("; %d requests in %d stops: %d lost the race in %d stops%s, %d were cut in %d stops",
+		requests, stops, len(raced), racedIn, median(raced, " (median %v after they were sent)"), len(cut), cutIn)
+	if open > 0 {
+		text += fmt.Sprintf(", %d connections stayed open", open)
+	}
+	return text + median(closed, "; all closed %v after the signal (median)")
 }
 
-// grpcCaller returns a connection for calls of gRPC.
-func grpcCaller(takes time.Duration) func(c *client) caller {
-	return func(c *client) caller {
-		ch := c.channel()
-		return func() error { return ch.invoke(takes) }
+// median writes the median of some times, or nothing.
+func median(all []time.Duration, format string) string {
+	if len(all) == 0 {
+		return ""
 	}
-}
-
-// queryCaller returns a connection to PostgreSQL.
-func queryCaller(text string) func(c *client) caller {
-	return func(c *client) caller {
-		db := c.database(keep)
-		open := sync.OnceValues(func() (*sql.Conn, error) { return db.db.Conn(context.Background()) })
-		return func() error {
-			conn, err := open()
-			if err == nil {
-				err = c.only.open()
-			}
-			if err != nil {
-				return err
-			}
-			_, err = conn.ExecContext(context.Background(), text)
-			return err
-		}
-	}
-}
-
-// redisCaller returns a connection to Redis.
-func redisCaller(line string) func(c *client) caller {
-	return func(c *client) caller {
-		open := sync.OnceValue(c.redis)
-		return func() error {
-			if err := c.only.open(); err != nil {
-				return err
-			}
-			return open().command(line)
-		}
-	}
+	slices.Sort(all)
+	return fmt.Sprintf(format, all[len(all)/2].Round(ms/10))
 }

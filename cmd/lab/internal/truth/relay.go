@@ -41,7 +41,7 @@ func openTUN() (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open %s: %w", tunDevice, err)
 	}
-	request, err := unix.NewIfreq(link)
+	request, err := unix.NewIfreq(netDevice)
 	if err != nil {
 		return nil, err
 	}

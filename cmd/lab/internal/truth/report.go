@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 )
@@ -21,10 +19,7 @@ type report struct {
 
 // readReport returns the last report in a termination log that has a signal, or nil.
 func readReport(path string) *report {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil
-	}
+	text, _ := os.ReadFile(path)
 	return lastReport(text)
 }
 
@@ -58,25 +53,4 @@ func (l *lines) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
-}
-
-// listens reports that a TCP socket in the network namespace of a process listens on a
-// port. See proc_pid_net(5): the columns are the slot, the local address, the remote
-// address and the state, which is 0A for LISTEN.
-func listens(pid, port int) bool {
-	want := ":" + strings.ToUpper(leftPad(strconv.FormatInt(int64(port), 16), 4))
-	for _, table := range []string{"tcp", "tcp6"} {
-		text, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/net/" + table)
-		for line := range strings.Lines(string(text)) {
-			columns := strings.Fields(line)
-			if len(columns) > 3 && columns[3] == "0A" && strings.HasSuffix(columns[1], want) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func leftPad(text string, width int) string {
-	return strings.Repeat("0", max(width-len(text), 0)) + text
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -88,7 +89,7 @@ func (sch *scheduler) runBeside(ctx context.Context, rows []*row, repeat, parall
 		}
 	}
 	slices.SortStableFunc(jobs, func(a, b *row) int {
-		return int(newTrial(b.c).lead() - newTrial(a.c).lead())
+		return int(b.c.lead() - a.c.lead())
 	})
 	queue := make(chan *row)
 	var workers sync.WaitGroup
@@ -136,8 +137,8 @@ func (sch *scheduler) play(ctx context.Context, c *truthCase) *result {
 	sch.used++
 	number := sch.used
 	sch.mu.Unlock()
-	dir, err := folder(sch.dir, number)
-	if err != nil {
+	dir := filepath.Join(sch.dir, fmt.Sprint(number))
+	if err := os.Mkdir(dir, 0o755); err != nil {
 		return &result{Err: err.Error()}
 	}
 	defer os.RemoveAll(dir)

@@ -3,18 +3,17 @@ package truth
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
-
-	"github.com/lameduck-init/lameduck/cmd/lab/netns"
 )
 
 // The addresses of both ends, and the port of every server. Clients have addresses of
@@ -28,59 +27,33 @@ var (
 const (
 	port         = 8080
 	upstreamPort = 9000
-	link         = "eth0" // the name on both ends, a veth's or a TUN device's
+	netDevice    = "eth0" // the name on both ends, a veth's or a TUN device's
 )
 
-// stage runs as PID 1 of the server's namespaces: stage waits for the network (the end of
-// standard input) and becomes the command.
-func stage(args []string) error {
-	io.Copy(io.Discard, os.Stdin)
-	if err := netns.MountProc(); err != nil {
-		return err
-	}
-	if err := openEnd(serverEnd, clientEnd); err != nil {
-		return err
-	}
-	path, err := exec.LookPath(args[0])
+// ip configures the network.
+func ip(args ...string) error {
+	text, err := exec.Command("ip", args...).CombinedOutput()
 	if err != nil {
-		return err
-	}
-	return fmt.Errorf("cannot become %q: %w", path, syscall.Exec(path, args, os.Environ()))
-}
-
-// openEnd brings up lo and gives this end of the link its address, with a
-// route through the other end.
-func openEnd(own, other net.IP) error {
-	// A forwarding client namespace would answer for clients that have vanished.
-	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("0"), 0); err != nil {
-		return fmt.Errorf("cannot turn off forwarding: %w", err)
-	}
-	if err := netns.LoopbackUp(); err != nil {
-		return err
-	}
-	device, err := netlink.LinkByName(link)
-	if err != nil {
-		return fmt.Errorf("cannot find %q: %w", link, err)
-	}
-	address := &netlink.Addr{IPNet: &net.IPNet{IP: own, Mask: net.CIDRMask(24, 32)}}
-	if err := netlink.AddrAdd(device, address); err != nil {
-		return fmt.Errorf("cannot give %q an address: %w", link, err)
-	}
-	if err := netlink.LinkSetUp(device); err != nil {
-		return fmt.Errorf("cannot bring up %q: %w", link, err)
-	}
-	route := &netlink.Route{LinkIndex: device.Attrs().Index, Gw: other}
-	if err := netlink.RouteAdd(route); err != nil {
-		return fmt.Errorf("cannot add a route: %w", err)
+		return fmt.Errorf("cannot run ip %s: %w: %s", strings.Join(args, " "), err, text)
 	}
 	return nil
 }
 
+const mountProc = "mount --make-rprivate /\nmount -t proc proc /proc\n"
+
 // launch starts the command under lameduck as PID 1 of new namespaces, behind a veth or
-// the relay.
+// the relay. Until the end of standard input, it waits for the network.
 func (t *trial) launch(words []string) error {
-	t.cmd = exec.Command("/proc/self/exe", append([]string{"truth", "stage"}, words...)...)
-	t.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.dir}, t.c.server.env...)
+	script := "read network || true\n" + mountProc + read("stage.sh") + `exec "$@"`
+	args := []string{"-ec", script, "stage", serverEnd.String(), clientEnd.String()}
+	t.cmd = exec.Command("sh", append(args, words...)...)
+	t.cmd.Dir = t.dir
+	t.cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"),
+		"HOME=" + t.dir,
+		"LAB=" + must(os.Readlink("/proc/self/exe")),
+		"SHARED=" + filepath.Dir(t.dir), // by all trials
+	}
 	t.cmd.Stdout, t.cmd.Stderr = &t.said, &t.said
 	t.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWNET}
 	stdin, err := t.cmd.StdinPipe()
@@ -101,22 +74,18 @@ func (t *trial) launch(words []string) error {
 	if t.c.remote {
 		err = openRelay(t.network, relayDelay)
 	} else {
-		err = openVeth(t.cmd.Process.Pid)
+		err = ip("link", "add", netDevice, "type", "veth", "peer", "name", netDevice, "netns", fmt.Sprint(t.cmd.Process.Pid))
 	}
 	if err != nil {
 		return err
 	}
-	return openEnd(clientEnd, serverEnd)
-}
-
-func openVeth(pid int) error {
-	attrs := netlink.NewLinkAttrs()
-	attrs.Name = link
-	pair := &netlink.Veth{LinkAttrs: attrs, PeerName: link, PeerNamespace: netlink.NsPid(pid)}
-	if err := netlink.LinkAdd(pair); err != nil {
-		return fmt.Errorf("cannot make a pair of veths: %w", err)
+	here := exec.Command("sh", "-ec", read("stage.sh"), "stage", clientEnd.String(), serverEnd.String())
+	text, err := here.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("cannot configure the network: %w: %s", err, text)
 	}
-	return nil
+	// All addresses of clients are local; see client.take for those that vanish.
+	return ip("route", "add", "local", "10.8.0.0/16", "dev", "lo")
 }
 
 // await waits for the end of the server's PID 1.
@@ -125,11 +94,12 @@ func (t *trial) await() {
 	close(t.gone)
 }
 
-// ready waits until a socket of the server listens on the port and packets pass, without a
-// connection, which the server would see.
+// ready waits until the server listens, or has made the file "ready", and has removed the file
+// "starting" if it has made one, and packets pass: without a connection, which the server
+// would see.
 func (t *trial) ready() error {
 	for end := time.Now().Add(startPatience); time.Now().Before(end); time.Sleep(10 * ms) {
-		if t.isReady() && reachable() {
+		if (t.has("ready") || t.listens()) && !t.has("starting") && reachable() {
 			return nil
 		}
 		select {
@@ -141,12 +111,20 @@ func (t *trial) ready() error {
 	return fmt.Errorf("the server is not ready after %v:\n%s", startPatience, &t.said)
 }
 
-func (t *trial) isReady() bool {
-	if t.c.server.noPort {
-		_, err := os.Stat(t.dir + "/ready")
-		return err == nil
-	}
-	return listens(t.cmd.Process.Pid, port)
+// has reports whether the server has made a file.
+func (t *trial) has(name string) bool {
+	_, err := os.Stat(filepath.Join(t.dir, name))
+	return err == nil
+}
+
+// listening is a socket in the state LISTEN in a table of proc_pid_net(5).
+var listening = regexp.MustCompile(fmt.Sprintf(`:%04X 0+:0000 0A `, port))
+
+func (t *trial) listens() bool {
+	tables := fmt.Sprintf("/proc/%d/net/tcp", t.cmd.Process.Pid)
+	four, _ := os.ReadFile(tables)
+	six, _ := os.ReadFile(tables + "6")
+	return listening.Match(four) || listening.Match(six)
 }
 
 // reachable reports that a datagram to a closed port comes back as an ICMP message. A new

@@ -7,7 +7,12 @@ import (
 
 func TestStallsLongest(t *testing.T) {
 	signal := time.Now()
-	late := []lateness{{signal.Add(-5 * s), 300 * ms}, {signal.Add(-500 * ms), 7 * ms}, {signal.Add(90 * ms), 60 * ms}, {signal.Add(s), 200 * ms}}
+	late := []lateness{
+		{signal.Add(-5 * s), 300 * ms},
+		{signal.Add(-500 * ms), 7 * ms},
+		{signal.Add(90 * ms), 60 * ms},
+		{signal.Add(s), 200 * ms},
+	}
 	for precise, want := range map[bool]time.Duration{false: 300 * ms, true: 60 * ms} {
 		w := &stalls{precise: precise, done: make(chan struct{}), ended: make(chan struct{}), late: late}
 		close(w.ended)

@@ -1,30 +1,169 @@
 package truth
 
 import (
+	"embed"
 	"fmt"
-	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// table returns all cases. Each file of cases has a line here.
+const (
+	ms = time.Millisecond
+	s  = time.Second
+)
+
+// testdata has the table and all that its rows name.
+//
+//go:embed testdata
+var testdata embed.FS
+
+// truthCase is a row of the table, with its remote twin as a case of its own.
+type truthCase struct {
+	name   string
+	server []string // a script in testdata/servers, and its arguments
+	plays  []play
+	flags  []string // of lameduck
+
+	quick   bool // in the selection of make test
+	far     bool // has a remote twin
+	remote  bool // 20 ms from the server rather than near
+	precise bool // milliseconds matter: the trial runs beside few others
+	race    bool // connections are kept to the signal; see keptTally
+
+	// When the signal should be sent, as doc.go says.
+	notBefore time.Duration
+	by        time.Duration
+	slack     time.Duration
+	quietFor  time.Duration
+	graceful  bool   // the server finishes what is in flight: lost requests alone decide
+	reason    string // of the end of the hold, in the report; "": any
+	mayCut    int    // so many lost requests are right
+
+	limit
+}
+
+// limit names words of docs/how-long.md that a case shows, and how the verdict then deviates.
+type limit struct {
+	words    string
+	deviates verdict
+}
+
+// defaultQuietFor is --quiet-for where the flags do not say.
+const defaultQuietFor = 4 * s
+
+// read returns a file of testdata.
+func read(name string) string { return string(must(testdata.ReadFile("testdata/" + name))) }
+
+// readRows returns the columns of each row of a file. Empty lines and comments are left out.
+func readRows(file string) [][]string {
+	var all [][]string
+	for line := range strings.Lines(read(file)) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		fields := strings.Split(line, "|")
+		for i := range fields {
+			fields[i] = strings.TrimSpace(fields[i])
+		}
+		all = append(all, fields)
+	}
+	return all
+}
+
+// table returns all cases.
 func table() []truthCase {
-	return slices.Concat(
-		rawCases(),
-		probeCases(),
-		plainCases(),
-		hungCases(),
-		httpCases(),
-		webCases(),
-		h2Cases(),
-		gracefulCases(),
-		keptCases(),
-		dataCases(),
-		appCases(),
-		grpcCases(),
-		lullCases(),
-		doubtCases(),
-	)
+	limits := map[string][]string{}
+	for _, columns := range readRows("limits.txt") {
+		limits[columns[0]] = columns[1:]
+	}
+	sessions := map[string]string{}
+	for _, columns := range readRows("sessions.txt") {
+		sessions[columns[0]] = columns[1]
+	}
+	var cases []truthCase
+	for _, columns := range readRows("table.txt") {
+		cases = append(cases, parseRow(columns, limits, sessions)...)
+	}
+	return cases
+}
+
+// parseRow returns the case of a row, and its remote twin if it has one.
+func parseRow(columns []string, limits map[string][]string, sessions map[string]string) []truthCase {
+	near := truthCase{name: columns[0], server: strings.Fields(columns[1]), quietFor: defaultQuietFor}
+	near.plays = parsePlays(columns[2], sessions)
+	twin := near
+	twin.name += ", remote"
+	twin.remote = true
+	for word := range strings.FieldsSeq(columns[3]) {
+		near.option(word, limits)
+		twin.option(word, limits)
+	}
+	if near.far {
+		return []truthCase{near, twin}
+	}
+	return []truthCase{near}
+}
+
+// option sets an option.
+func (c *truthCase) option(word string, limits map[string][]string) {
+	name, value, _ := strings.Cut(word, "=")
+	switch name {
+	case "quick":
+		c.quick = !c.remote
+	case "far":
+		c.far = true
+	case "quickfar":
+		c.far, c.quick = true, c.quick || c.remote
+	case "precise":
+		c.precise = true
+	case "race":
+		c.race = true
+	case "graceful":
+		c.graceful = true
+	case "from":
+		c.notBefore = duration(value)
+	case "by":
+		c.by = duration(value)
+	case "slack":
+		c.slack = duration(value)
+	case "ends":
+		c.reason = value
+	case "cut":
+		c.mayCut = number(value)
+	case "limit":
+		known := limits[value]
+		if known[1] == "both" || (known[1] == "far") == c.remote {
+			c.limit = limit{words: known[2], deviates: verdict(known[0])}
+		}
+	case "--quiet-for":
+		c.quietFor = duration(value)
+		c.flags = append(c.flags, word)
+	default:
+		if !strings.HasPrefix(word, "--") {
+			panic(fmt.Sprintf("%s: unknown option %q", c.name, word))
+		}
+		c.flags = append(c.flags, word)
+	}
+}
+
+// arguments returns lameduck's flags. The usual ones leave 49 s for the hold.
+func (c *truthCase) arguments() []string {
+	words := slices.Clone(c.flags)
+	for _, usual := range []string{"--until=quiet", "--grace-period=60s"} {
+		name, _, _ := strings.Cut(usual, "=")
+		if !slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(word, name+"=") }) {
+			words = append(words, usual)
+		}
+	}
+	return words
 }
 
 // find returns the case with a name, or nil.
@@ -37,143 +176,57 @@ func find(name string) *truthCase {
 	return nil
 }
 
-// count returns the number of results with a verdict.
-func (r *row) count(v verdict) int {
-	n := 0
-	for _, found := range r.results {
-		if found.Err == "" && found.judge(r.c.graceful) == v {
-			n++
+// script returns the text of the server's script.
+func (c *truthCase) script() string { return read("servers/" + c.server[0] + ".sh") }
+
+// missing returns what the case needs and the machine lacks. The first line of a server's
+// script has the names of its programs, patterns of the files it needs, and "other-users" if it
+// needs another than root.
+func (c *truthCase) missing() []string {
+	first, _, _ := strings.Cut(c.script(), "\n")
+	var lacking []string
+	for _, need := range append(strings.Fields(first)[2:], "ip", "mount") {
+		_, err := exec.LookPath(need)
+		files, _ := filepath.Glob(need)
+		if err != nil && len(files) == 0 && (need != "other-users" || !otherUsers()) {
+			lacking = append(lacking, need)
 		}
 	}
-	return n
+	if c.remote && unix.Access(tunDevice, unix.R_OK|unix.W_OK) != nil {
+		lacking = append(lacking, tunDevice)
+	}
+	return lacking
 }
 
-// broken returns the first trial that could not be played, or nil.
-func (r *row) broken() *result {
-	for _, found := range r.results {
-		if found.Err != "" {
-			return found
-		}
-	}
-	return nil
+// otherUsers reports that the user namespace has a further user than root.
+func otherUsers() bool {
+	users, _ := os.ReadFile("/proc/self/uid_map")
+	return !strings.HasSuffix(string(users), " 1\n")
 }
 
-// wrong counts the wrong results.
-func (r *row) wrong() int {
-	n := 0
-	for _, found := range r.results {
-		if found.Err != "" || r.c.wrong(found.judge(r.c.graceful)) {
-			n++
-		}
+// must returns the value of a call. An error would be a mistake in the program or the table.
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
 	}
-	return n
+	return value
 }
 
-// failed reports that the row is wrong: after the quick selection if most results are, else
-// if any is.
-func (r *row) failed(quick bool) bool {
-	if quick {
-		return 2*r.wrong() > len(r.results)
+// duration reads a duration; "" is none.
+func duration(text string) time.Duration {
+	if text == "" {
+		return 0
 	}
-	return r.wrong() > 0
+	return must(time.ParseDuration(text))
 }
 
-// print writes the table and returns an error if a row is wrong.
-func print(out io.Writer, rows []*row, quick bool) error {
-	var total [3]int
-	var failed, skipped, again int
-	fmt.Fprintln(out, "right early late  case")
-	for _, r := range rows {
-		if len(r.missing) > 0 {
-			skipped++
-			fmt.Fprintf(out, "                  %s: skipped: no %s\n", r.c.name, strings.Join(r.missing, ", "))
-			continue
-		}
-		counts := [3]int{r.count(right), r.count(early), r.count(late)}
-		again += r.again
-		for i, n := range counts {
-			total[i] += n
-		}
-		fmt.Fprintf(out, "%5d %5d %4d  %s\n", counts[0], counts[1], counts[2], r)
-		r.explain(out)
-		if r.failed(quick) {
-			failed++
-		}
+// number reads a number; "" is 0.
+func number(text string) int {
+	if text == "" {
+		return 0
 	}
-	fmt.Fprintf(out, "%5d %5d %4d  %d cases, %d of them wrong, %d skipped; %d trials played again, since the machine stood still\n", total[0], total[1], total[2], len(rows), failed, skipped, again)
-	if failed > 0 {
-		return fmt.Errorf("%d of %d cases wrong", failed, len(rows))
-	}
-	return nil
+	return must(strconv.Atoi(text))
 }
 
-// String returns the name with the moments of the first trial and all signals.
-func (r *row) String() string {
-	text := r.c.name
-	var signals []string
-	for _, found := range r.results {
-		if found.Err == "" {
-			signals = append(signals, seconds(found.Signal))
-		}
-	}
-	if len(signals) > 0 {
-		text += fmt.Sprintf(": %s, seen %s", r.expected(), strings.Join(signals, ", "))
-	}
-	if r.c.precise && len(signals) > 0 {
-		text += fmt.Sprintf(", lost %s", strings.Join(r.losses(), ", "))
-	}
-	text += keptSummary(r.results)
-	if r.c.limit.words != "" {
-		text += fmt.Sprintf(" (limit, %s: %s)", r.c.deviates, r.c.limit.words)
-	}
-	return text
-}
-
-// losses returns how many requests each trial has lost.
-func (r *row) losses() []string {
-	var all []string
-	for _, found := range r.results {
-		if found.Err == "" {
-			all = append(all, fmt.Sprint(found.moments.Lost))
-		}
-	}
-	return all
-}
-
-// expected returns E and L, which a trial that lost a request does not know.
-func (r *row) expected() string {
-	for _, found := range r.results {
-		if found.Err == "" && (found.moments.Lost == 0 || r.c.precise) {
-			return found.window()
-		}
-	}
-	return "later"
-}
-
-func (r *result) window() string {
-	return fmt.Sprintf("from %s to %s", seconds(r.E), seconds(r.L))
-}
-
-// explain prints the details of one wrong result.
-func (r *row) explain(out io.Writer) {
-	const indent = "                  "
-	if b := r.broken(); b != nil {
-		fmt.Fprintf(out, "%sFAILED: %s\n", indent, b.Err)
-	}
-	for _, found := range r.results {
-		v := found.judge(r.c.graceful)
-		if found.Err != "" || !r.c.wrong(v) {
-			continue
-		}
-		expected := found.window()
-		if found.moments.Lost > found.moments.MayCut {
-			expected = fmt.Sprintf("lost %d, the first at %s", found.moments.Lost, found.FirstLost)
-		}
-		fmt.Fprintf(out, "%s%s: %s, seen %s\n", indent, strings.ToUpper(string(v)), expected, seconds(found.Signal))
-		fmt.Fprintf(out, "%s%s\n", indent, found.Message)
-		if found.Stalled > r.c.maxStall()/2 {
-			fmt.Fprintf(out, "%sthe machine stood still for %v\n", indent, found.Stalled.Round(ms))
-		}
-		return
-	}
-}
+// seconds writes a moment relative to TERM.
+func seconds(d time.Duration) string { return fmt.Sprintf("%+.1f s", d.Seconds()) }

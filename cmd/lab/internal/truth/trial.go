@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -16,66 +17,44 @@ type trial struct {
 	c        *truthCase
 	lameduck string
 	dir      string // for the server's files
-	plan     []planned
-	clients  int
+	cmd      *exec.Cmd
+	said     lines
+	network  *os.File
+	gone     chan struct{} // closed when the server's PID 1 has exited
+	term     time.Time     // when TERM is planned: the zero of all moments
+	sent     time.Time     // when TERM was sent
 
-	cmd     *exec.Cmd
-	said    lines
-	network *os.File
-	gone    chan struct{} // closed when the server's PID 1 has exited
-	term    time.Time     // when TERM is planned: the script's zero
-	sent    time.Time     // when TERM was sent
-	tally
-}
-
-// planned is a function with its moment relative to TERM.
-type planned struct {
-	at  time.Duration
-	run func()
-}
-
-// tally has the answers and losses of the requests that count, and all connections.
-type tally struct {
-	mu   sync.Mutex
-	last time.Duration // when the last answer came
-	lost []string
-	held []net.Conn // of all clients
-	err  error      // the script's first
-	kept keptTally
+	mu      sync.Mutex // guards the rest
+	clients int
+	links   map[string]func() (link, error) // by label
+	held    []net.Conn                      // of all clients
+	last    time.Duration                   // when the last answer came
+	lost    []string
+	err     error // the first of the script
+	kept    keptTally
 }
 
 // startPatience is how long a server may take to listen; settle is the time between that
-// and the script's first moment.
+// and the first moment of a play.
 const (
 	startPatience = 60 * s
 	settle        = 300 * ms
 )
 
+// holdPatience is more than the grace period that any case gives.
+const holdPatience = 130 * s
+
 func newTrial(c *truthCase) *trial {
-	t := &trial{c: c, gone: make(chan struct{})}
-	c.script(t)
-	return t
+	return &trial{c: c, gone: make(chan struct{}), links: map[string]func() (link, error){}}
 }
 
-// at plans f for a moment relative to TERM. When the server has gone, functions whose
-// moment has not come run at once: their requests are lost.
-func (t *trial) at(moment time.Duration, f func()) {
-	t.plan = append(t.plan, planned{moment, f})
-}
-
-// every plans f for from, from+period and so on, before to. A call that lasts longer than
-// the period delays the next one. The last call after the server has gone shows whether
-// requests are lost.
-func (t *trial) every(from, to, period time.Duration, f func()) {
-	t.at(from, func() {
-		for moment := from; moment < to; moment += period {
-			gone := !t.wait(moment)
-			f()
-			if gone {
-				return
-			}
-		}
-	})
+// lead returns the time from the beginning of the plays to TERM.
+func (c *truthCase) lead() time.Duration {
+	lead := time.Duration(0)
+	for _, p := range c.plays {
+		lead = max(lead, p.jitter-p.from)
+	}
+	return lead + settle
 }
 
 // wait returns at a moment relative to TERM, or returns false when the server has gone.
@@ -95,64 +74,54 @@ func (t *trial) sleep(d time.Duration) bool {
 	}
 }
 
-// lead returns the time from the beginning of the script to TERM.
-func (t *trial) lead() time.Duration {
-	lead := time.Duration(0)
-	for _, p := range t.plan {
-		lead = max(lead, -p.at)
-	}
-	return lead + settle
-}
-
-// real does a request that counts.
-func (t *trial) real(request func() error) {
-	err := request()
+// answered notes a moment that the hold should wait for.
+func (t *trial) answered() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := time.Since(t.term)
-	if err != nil {
-		t.lost = append(t.lost, fmt.Sprintf("%s: %v", seconds(now), err))
-		return
-	}
-	t.last = max(t.last, now)
+	t.last = max(t.last, time.Since(t.term))
 }
 
-// check notes an error that means that the script could not be played.
+// lose notes a lost request.
+func (t *trial) lose(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lost = append(t.lost, fmt.Sprintf("%s: %v", seconds(time.Since(t.term)), err))
+}
+
+// check notes an error that means that the case could not be played.
 func (t *trial) check(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.err == nil {
-		t.err = err
-	}
+	t.err = cmp.Or(t.err, err)
 }
 
 // spare notes the error of a request that does not count, unless the server goes: such a
 // request may be cut, but must not fail before.
 func (t *trial) spare(err error) {
-	if err != nil && t.sleep(3*s) {
+	if t.sleep(3 * s) {
 		t.check(fmt.Errorf("a request failed while the server ran: %w", err))
 	}
 }
 
-// play runs the script and returns when lameduck has exited or was killed.
+// play runs the plays and returns when lameduck has exited or was killed.
 func (t *trial) play() error {
 	if err := t.start(); err != nil {
 		t.kill()
 		return err
 	}
-	t.term = time.Now().Add(t.lead())
+	t.term = time.Now().Add(t.c.lead())
 	var all sync.WaitGroup
-	for _, p := range t.plan {
-		all.Go(func() {
-			t.wait(p.at)
-			p.run()
-		})
+	for i := range t.c.plays {
+		all.Go(func() { t.c.plays[i].run(t) })
 	}
 	if !t.sleep(time.Until(t.term)) {
 		return fmt.Errorf("the server exited before TERM:\n%s", &t.said)
 	}
 	err := t.stop()
-	finish(&all)
+	finishPlays(&all)
+	if t.c.race {
+		t.judgeRace()
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return cmp.Or(err, t.err)
@@ -160,19 +129,15 @@ func (t *trial) play() error {
 
 // start starts the upstream and the server.
 func (t *trial) start() error {
-	at, err := t.place()
-	if err != nil {
+	if err := writeCertificate(t.dir + "/cert.pem"); err != nil {
 		return err
 	}
-	words, err := t.c.server.command(at)
-	if err != nil {
-		return err
-	}
-	ours := append([]string{t.lameduck, "--log-format=json", "--termination-log=" + t.terminationLog()}, t.c.words()...)
 	if err := os.WriteFile(t.terminationLog(), nil, 0o644); err != nil {
 		return err
 	}
-	if err := t.launch(append(append(ours, "--"), words...)); err != nil {
+	words := []string{t.lameduck, "--log-format=json", "--termination-log=" + t.terminationLog()}
+	words = slices.Concat(words, t.c.arguments(), []string{"--", "sh", "-ec", t.c.script()}, t.c.server)
+	if err := t.launch(words); err != nil {
 		return fmt.Errorf("%w\n%s", err, &t.said)
 	}
 	if err := serveUpstream(); err != nil {
@@ -208,9 +173,6 @@ func (t *trial) stop() error {
 	}
 }
 
-// holdPatience is more than the grace period that any case gives.
-const holdPatience = 130 * s
-
 func (t *trial) kill() {
 	if t.cmd == nil || t.cmd.Process == nil {
 		return
@@ -219,8 +181,8 @@ func (t *trial) kill() {
 	<-t.gone
 }
 
-// finish waits for the script's functions, some of which may wait for answers forever.
-func finish(all *sync.WaitGroup) {
+// finishPlays waits for the plays, some of which may wait for answers forever.
+func finishPlays(all *sync.WaitGroup) {
 	done := make(chan struct{})
 	go func() {
 		all.Wait()
@@ -232,5 +194,36 @@ func finish(all *sync.WaitGroup) {
 	}
 }
 
-// serverAddr is where clients connect.
-func serverAddr() string { return net.JoinHostPort(serverEnd.String(), fmt.Sprint(port)) }
+// result is the output of a trial for the table.
+type result struct {
+	moments
+	FirstLost string        // a moment and an error
+	Message   string        // lameduck's
+	Stalled   time.Duration // the longest time that the machine stood still; see stalls.longest
+	Err       string
+	Kept      keptTally
+}
+
+// result returns the findings of the trial.
+func (t *trial) result() *result {
+	said := readReport(t.terminationLog())
+	if final := lastReport([]byte(t.said.String())); final != nil {
+		said = final
+	}
+	if said == nil {
+		return &result{Err: "lameduck reports no signal:\n" + t.said.String()}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := &result{Message: said.Message, Kept: t.kept}
+	r.E, r.L = t.c.window(t.last)
+	r.Signal = t.sent.Sub(t.term) + said.signal()
+	r.Lost, r.MayCut = len(t.lost), t.c.mayCut
+	if len(t.lost) > 0 {
+		r.FirstLost = t.lost[0]
+	}
+	if t.c.reason != "" && said.Ended != t.c.reason {
+		r.Err = fmt.Sprintf("the hold ended by %q, want %q: %s", said.Ended, t.c.reason, said.Message)
+	}
+	return r
+}

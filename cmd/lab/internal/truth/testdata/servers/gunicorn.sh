@@ -1,0 +1,27 @@
+# needs gunicorn
+# Arguments: gunicorn's flags.
+cat >app.py <<'END'
+import time
+from urllib.parse import parse_qs
+
+def seconds(text):
+    return float(text[:-2]) / 1000 if text.endswith("ms") else float(text[:-1])
+
+def application(environ, start_response):
+    query = {k: v[0] for k, v in parse_qs(environ.get("QUERY_STRING", "")).items()}
+    time.sleep(seconds(query.get("late", "0s")))
+    left = int(environ.get("CONTENT_LENGTH") or 0)
+    while left > 0:
+        left -= len(environ["wsgi.input"].read(min(left, 1000)))
+    time.sleep(seconds(query.get("think", "0s")))
+    size, count = max(int(query.get("size", 6)), 6), int(query.get("count", 1))
+    start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", str(size * count))])
+    return body(size, count, seconds(query.get("each", "0s")))
+
+def body(size, count, each):
+    for i in range(count):
+        yield b"x" * size
+        if i + 1 < count:
+            time.sleep(each)
+END
+exec gunicorn --chdir="$PWD" --bind=0.0.0.0:8080 --worker-tmp-dir="$PWD" --timeout=120 "$@" app:application

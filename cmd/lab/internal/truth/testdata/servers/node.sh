@@ -1,0 +1,53 @@
+# needs node
+# Node with server.close at TERM. Argument: http, https, h2c or h2.
+cat >server.js <<'END'
+// A server that answers as answer in server.go. Arguments: the port, a word for the
+// protocol (http, https, h2c, h2), and the file of the certificate. TERM means close.
+const fs = require('fs')
+const [port, kind, pem] = process.argv.slice(2)
+
+async function answer(request, response) {
+  const query = new URL(request.url, 'http://x').searchParams
+  const number = name => Number(query.get(name) || 0)
+  const sleep = name => new Promise(done => {
+    const [, digits, unit] = /^([\d.]+)(ms|s)$/.exec(query.get(name) || '0s')
+    setTimeout(done, digits * (unit === 's' ? 1000 : 1))
+  })
+  for await (const piece of request) void piece
+  await sleep('think')
+  const piece = 'x'.repeat(Math.max(number('size'), 6))
+  if (query.has('each')) {
+    for (let i = 0; i < number('count'); i++) {
+      response.write(piece)
+      await sleep('each')
+    }
+    return response.end()
+  }
+  if (!query.has('pause')) return response.end(piece)
+  response.write(piece.slice(0, piece.length / 2))
+  await sleep('pause')
+  response.end(piece.slice(piece.length / 2))
+}
+
+const key = pem && fs.readFileSync(pem)
+const options = { key, cert: key, allowHTTP1: true }
+const server = {
+  http: () => require('http').createServer(answer),
+  https: () => require('https').createServer(options, answer),
+  h2c: () => require('http2').createServer(answer),
+  h2: () => require('http2').createSecureServer(options, answer)
+}[kind]()
+server.keepAliveTimeout = 300000
+
+const sessions = new Set()
+server.on('session', session => {
+  sessions.add(session)
+  session.on('close', () => sessions.delete(session))
+})
+process.on('SIGTERM', () => {
+  server.close()
+  for (const session of sessions) session.close()
+})
+server.listen(Number(port), '0.0.0.0')
+END
+exec node server.js 8080 "$1" cert.pem

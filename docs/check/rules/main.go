@@ -1,0 +1,234 @@
+// Rules simulates 10 000 stops and prints the table of docs/how-long.md: what rules for the
+// end of a hold lose, over all stops, in dense traffic, and there with and without
+// stragglers. Everything about a stop is drawn, independently:
+//
+//   - Traffic of 0.1 to 500 requests a second, log-uniform, of five kinds in turn; see
+//     arrivals. Requests take 20 ms, or heavy-tailed times, in turn.
+//   - A balancer that lets go 0.1 to 30 s after the signal, log-uniform, in one of three
+//     ways in turn; see balancer.
+//
+// Time is in seconds from the signal. Silence counts from the signal at the earliest, a
+// request in flight is no silence, and samples are exact. A request is lost if it comes when
+// the hold has ended; the server finishes those in flight, and no hold meets a ceiling.
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+const stops = 10_000
+
+// rule ends a hold after the floor, once the silence has lasted; without a silence at the
+// floor.
+type rule struct {
+	name           string
+	floor, silence float64
+}
+
+var rules = []rule{
+	{"sleep 5 s", 5, 0}, {"sleep 10 s", 10, 0}, {"sleep 15 s", 15, 0},
+	{"silence 1 s", 0, 1}, {"silence 3 s", 0, 3}, {"silence 4 s", 0, 4}, {"silence 5 s", 0, 5},
+	{"floor 5 s + silence 3 s", 5, 3},
+}
+
+// stop is a stop, by the requests that come to the server.
+type stop struct {
+	rate       float64 // requests a second before the signal
+	stragglers bool
+	inFlight   float64 // the end of the last request that began before the signal, at least 0
+	last       float64 // the end of the last request of all, at least 0
+	requests   []request
+}
+
+type request struct{ begin, end float64 }
+
+// draw draws a stop. The number decides the kinds, which take turns.
+func draw(number int) *stop {
+	r := rand.New(rand.NewPCG(1, uint64(number)))
+	kind := func(n int) (k int) {
+		k, number = number%n, number/n
+		return k
+	}
+	traffic, way, heavy := kind(5), kind(3), kind(2) == 1
+	s := &stop{rate: logUniform(r, 0.1, 500), stragglers: way == stragglers}
+	lag := logUniform(r, 0.1, 30)
+	const longest = 10.0 // request
+	all := arrivals(r, traffic, s.rate, -longest-20/s.rate, lag)
+	lagOfClient := balancer(r, way, lag)
+	var lags []float64
+	for _, a := range all {
+		for len(lags) <= a.client {
+			lags = append(lags, lagOfClient())
+		}
+	}
+	for _, a := range all {
+		if a.at >= lags[a.client] {
+			continue // with another server by now
+		}
+		took := 0.02
+		if heavy {
+			took = min(longest, 0.01*pareto(r, 1.5))
+		}
+		s.last = max(s.last, a.at+took)
+		if a.at < 0 {
+			s.inFlight = s.last
+		} else {
+			s.requests = append(s.requests, request{a.at, a.at + took})
+		}
+	}
+	return s
+}
+
+// end returns the end of the hold.
+func (r rule) end(s *stop) float64 {
+	if r.silence == 0 {
+		return r.floor
+	}
+	due := max(r.floor, s.inFlight+r.silence)
+	for _, q := range s.requests {
+		if q.begin >= due {
+			break
+		}
+		due = max(due, q.end+r.silence)
+	}
+	return due
+}
+
+// The ways in which a balancer lets go of a server.
+const (
+	atOnce = iota
+	oneByOne
+	stragglers
+)
+
+// balancer returns a function that draws the lag of a client. One by one, two to ten nodes
+// let go, the last after the whole lag, and a client is on a node by chance. With stragglers
+// most clients go after a tenth to half of the lag, and 1 to 5 % stay to its end.
+func balancer(r *rand.Rand, way int, lag float64) func() float64 {
+	switch way {
+	case oneByOne:
+		nodes := make([]float64, 2+r.IntN(9))
+		for i := range nodes {
+			nodes[i] = uniform(r, 0, lag)
+		}
+		nodes[0] = lag
+		return func() float64 { return nodes[r.IntN(len(nodes))] }
+	case stragglers:
+		early, share := lag*uniform(r, 0.1, 0.5), uniform(r, 0.01, 0.05)
+		return func() float64 {
+			if r.Float64() < share {
+				return lag
+			}
+			return early
+		}
+	}
+	return func() float64 { return lag }
+}
+
+// arrival is the begin of a request of a client.
+type arrival struct {
+	at     float64
+	client int
+}
+
+// arrivals draws traffic at a mean rate: steady; a Poisson process; heavy-tailed gaps; bursts
+// of ten requests by one client, 0.1 s apart; or clients with a period of 1 to 10 s each.
+func arrivals(r *rand.Rand, kind int, rate, from, to float64) (all []arrival) {
+	// renewal draws gaps given as multiples of the mean gap.
+	renewal := func(rate float64, gap func() float64) (all []arrival) {
+		for at := from + r.Float64()/rate; at < to; at += gap() / rate {
+			all = append(all, arrival{at, len(all)})
+		}
+		return all
+	}
+	steady := func() float64 { return 1 }
+	switch kind {
+	case 0:
+		return renewal(rate, steady)
+	case 1:
+		return renewal(rate, r.ExpFloat64)
+	case 2:
+		return renewal(rate, func() float64 { return pareto(r, 1.5) / 3 })
+	case 3:
+		for client, burst := range renewal(rate/10, r.ExpFloat64) {
+			for at := burst.at; at < to; at += r.ExpFloat64() / 10 {
+				all = append(all, arrival{at, client})
+				if r.Float64() < 0.1 {
+					break
+				}
+			}
+		}
+	case 4:
+		for client := 0; rate > 0; client++ { // the last has the period that makes up the rate
+			frequency := min(rate, 1/logUniform(r, 1, 10))
+			rate -= frequency
+			for _, a := range renewal(frequency, steady) {
+				all = append(all, arrival{a.at, client})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b arrival) int { return cmp.Compare(a.at, b.at) })
+	return all
+}
+
+// pareto draws from a Pareto distribution with a minimum of 1.
+func pareto(r *rand.Rand, tail float64) float64 { return math.Pow(1-r.Float64(), -1/tail) }
+
+func uniform(r *rand.Rand, from, to float64) float64    { return from + r.Float64()*(to-from) }
+func logUniform(r *rand.Rand, from, to float64) float64 { return from * math.Pow(to/from, r.Float64()) }
+
+// print prints a line of the table for each rule, of the stops that are in.
+func print(title string, all []*stop, in func(*stop) bool) {
+	fmt.Printf("\n| %s | stops that lose a request, of 1 000 | requests lost, of 1 000 | hold: median | 95 %% | too long by: median | 95 %% |\n", title)
+	fmt.Println("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+	for _, r := range rules {
+		losing, lost, requests := 0, 0, 0
+		var holds, excesses []float64
+		for _, s := range all {
+			if !in(s) {
+				continue
+			}
+			end := r.end(s)
+			late := len(s.requests) - countBefore(s.requests, end)
+			requests, lost = requests+len(s.requests), lost+late
+			losing += min(late, 1)
+			holds, excesses = append(holds, end), append(excesses, max(0, end-s.last))
+		}
+		slices.Sort(holds)
+		slices.Sort(excesses)
+		n := len(holds) - 1
+		fmt.Printf("| %s | %s | %s | %.1f s | %.1f s | %.1f s | %.1f s |\n", r.name, thousandths(losing, n+1),
+			thousandths(lost, requests), holds[n/2], holds[n*95/100], excesses[n/2], excesses[n*95/100])
+	}
+}
+
+// thousandths formats a share, a small one with a decimal.
+func thousandths(part, whole int) string {
+	share := 1000 * float64(part) / float64(whole)
+	if share < 10 {
+		return fmt.Sprintf("%.1f", share)
+	}
+	return fmt.Sprintf("%.0f", share)
+}
+
+// countBefore returns the number of requests that began before the end.
+func countBefore(requests []request, end float64) int {
+	n, _ := slices.BinarySearchFunc(requests, end, func(q request, end float64) int { return cmp.Compare(q.begin, end) })
+	return n
+}
+
+func main() {
+	var all []*stop
+	for number := range stops {
+		all = append(all, draw(number))
+	}
+	dense := func(s *stop) bool { return s.rate >= 10 }
+	print("rule", all, func(*stop) bool { return true })
+	print("rule, dense traffic", all, dense)
+	print("rule, dense traffic, stragglers", all, func(s *stop) bool { return dense(s) && s.stragglers })
+	print("rule, dense traffic, no stragglers", all, func(s *stop) bool { return dense(s) && !s.stragglers })
+}

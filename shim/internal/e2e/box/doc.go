@@ -1,0 +1,4 @@
+// Package box starts programs for the tests of e2e: lameduck as PID 1 of new namespaces,
+// with or without faults, other inits, servers, clients and terminals. Helper programs are
+// the test binary itself, as "helper NAME ARG...": see Main.
+package box

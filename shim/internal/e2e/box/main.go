@@ -1,0 +1,63 @@
+package box
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
+)
+
+// helpers are the helpers of all packages, by name.
+var helpers map[string]func(args []string)
+
+// Main runs the tests of a package in new network and mount namespaces, or a helper: one of
+// this package's, or one of own.
+func Main(m *testing.M, own map[string]func(args []string)) {
+	if len(os.Args) > 2 && os.Args[1] == "helper" {
+		helpers = own
+		RunHelper(os.Args[2], os.Args[3:])
+	}
+	if signal.Ignored(unix.SIGHUP) { // under nohup(1); a program inherits an ignored signal, and no handler
+		signal.Notify(make(chan os.Signal, 1), unix.SIGHUP)
+	}
+	unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}) // no core files: many tests kill with QUIT and the like
+	flag.Set("test.parallel", "16")                  // the tests mostly wait
+	netns.Main(m, syscall.CLONE_NEWNS)
+}
+
+// RunHelper runs a helper, and does not return.
+func RunHelper(name string, args []string) {
+	switch name {
+	case "stage":
+		stage(args[0], args[1:])
+	case "catch":
+		catch(args)
+	case "sturdy":
+		sturdy()
+	case "web":
+		serveWeb(args[0])
+	case "orphan":
+		orphan()
+	case "zombies":
+		zombies()
+	}
+	if helpers[name] == nil {
+		Die(fmt.Errorf("unknown helper %q", name))
+	}
+	helpers[name](args)
+	os.Exit(0)
+}
+
+// Die ends a helper with 99 if err is not nil.
+func Die(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "helper:", err)
+		os.Exit(99)
+	}
+}

@@ -1,0 +1,183 @@
+package box
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
+)
+
+// Network is a network namespace with a loopback interface. lameduck observes its whole
+// network namespace, so most tests of a hold have one of their own. A nil Network is the
+// namespace of all tests of the package.
+type Network struct {
+	fd, parent int      // the namespace, and the namespace of the test's other threads
+	Other      net.Conn // a connection by which lameduck sees that clients are another container
+}
+
+// NewNetwork makes a network.
+func NewNetwork(t *testing.T) *Network {
+	t.Helper()
+	netns.Need(t)
+	runtime.LockOSThread() // stays locked after a failure: the thread then ends with the goroutine
+	n := &Network{parent: openNetns()}
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		t.Fatal("network namespace: ", err)
+	}
+	n.fd = openNetns()
+	if err := netns.Up(); err != nil {
+		t.Fatal("loopback: ", err)
+	}
+	n.Other = connectedToItself()
+	if err := unix.Setns(n.parent, unix.CLONE_NEWNET); err != nil {
+		t.Fatal(err)
+	}
+	runtime.UnlockOSThread()
+	t.Cleanup(func() { unix.Close(n.fd); unix.Close(n.parent); n.Other.Close() })
+	return n
+}
+
+// connectedToItself returns a connection in the network namespace of the thread.
+func connectedToItself() net.Conn {
+	l := testutil.Must(net.Listen("tcp", "127.0.0.1:0"))
+	defer l.Close()
+	near := testutil.Must(net.Dial("tcp", l.Addr().String()))
+	far := testutil.Must(l.Accept())
+	go func() {
+		io.Copy(io.Discard, far) // until the near end is closed
+		far.Close()
+	}()
+	return near
+}
+
+// connected is connectedToItself in the network of all tests of the package.
+var connected = sync.OnceValue(connectedToItself)
+
+func openNetns() int {
+	return testutil.Must(unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0))
+}
+
+// Do calls what on a thread in the network. Sockets and processes stay in the network in
+// which they were made.
+func (n *Network) Do(what func()) {
+	if n == nil {
+		what()
+		return
+	}
+	runtime.LockOSThread()
+	if err := unix.Setns(n.fd, unix.CLONE_NEWNET); err != nil {
+		panic(err)
+	}
+	defer func() {
+		if unix.Setns(n.parent, unix.CLONE_NEWNET) == nil { // otherwise the thread stays locked, and ends with the goroutine
+			runtime.UnlockOSThread()
+		}
+	}()
+	what()
+}
+
+// Connect is net.Dial within the network, from an address if one is given.
+func (n *Network) Connect(from net.IP, address string) (conn net.Conn, err error) {
+	var d net.Dialer
+	if from != nil {
+		d.LocalAddr = &net.TCPAddr{IP: from}
+	}
+	n.Do(func() { conn, err = d.Dial("tcp", address) })
+	return conn, err
+}
+
+// Dial connects to a server in the network.
+func (n *Network) Dial(t *testing.T, address string) *Client {
+	t.Helper()
+	conn, err := n.Connect(nil, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return &Client{conn, t, bufio.NewScanner(conn)}
+}
+
+// Listen starts a server in the network that replies to every line.
+func (n *Network) Listen(t *testing.T) net.Listener {
+	t.Helper()
+	var l net.Listener
+	n.Do(func() { l = testutil.Must(net.Listen("tcp", "127.0.0.1:0")) })
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+// Neighbor starts another container in the network, which serves.
+func (n *Network) Neighbor(t *testing.T) *Box {
+	t.Helper()
+	b := Setup{Network: n}.Start(t, Helper("catch", "[::]:0")...)
+	b.Ready()
+	return b
+}
+
+// Client is a connection to a server that replies to lines.
+type Client struct {
+	net.Conn
+	t  *testing.T
+	in *bufio.Scanner
+}
+
+// Ask sends a line and waits for the reply.
+func (c *Client) Ask(line string) {
+	c.t.Helper()
+	fmt.Fprintln(c, line)
+	c.AwaitReply()
+}
+
+// TryAsk is Ask on a connection that the server may close, and reports whether a reply came.
+func (c *Client) TryAsk(line string) bool {
+	fmt.Fprintln(c, line)
+	return c.in.Scan()
+}
+
+// AwaitReply waits for the reply to a line.
+func (c *Client) AwaitReply() {
+	c.t.Helper()
+	if !c.in.Scan() {
+		c.t.Errorf("the server closed the connection without a reply: %v", c.in.Err())
+	}
+}
+
+// KeepTalking makes 20 requests a second until end is called.
+func (c *Client) KeepTalking() (end func()) {
+	return Repeat(50*time.Millisecond, func() { c.Ask("hello") })
+}
+
+// Repeat calls what at every interval until end is called. end waits for the last call.
+func Repeat(every time.Duration, what func()) (end func()) {
+	stop := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				what()
+			}
+		}
+	})
+	return sync.OnceFunc(func() { close(stop); running.Wait() })
+}
+
+// RepeatFor calls what at every interval for the given time: traffic that goes on.
+func RepeatFor(d, every time.Duration, what func()) {
+	end := Repeat(every, what)
+	time.Sleep(d)
+	end()
+}

@@ -1,0 +1,135 @@
+package box
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+)
+
+// Status returns a field of proc_pid_status(5), and "" if the process does not exist.
+func Status(pid int, field string) string {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	return Field(string(text), field)
+}
+
+// Field returns a field of the text of such a file.
+func Field(text, field string) string {
+	_, rest, _ := strings.Cut(text, "\n"+field+":")
+	value, _, _ := strings.Cut(rest, "\n")
+	return strings.TrimSpace(value)
+}
+
+// HasEnded reports whether a process is a zombie or gone.
+func HasEnded(pid int) bool {
+	state := Status(pid, "State")
+	return state == "" || strings.HasPrefix(state, "Z")
+}
+
+// AwaitState waits until the state of a process is S (sleeping) or T (stopped).
+func AwaitState(t *testing.T, pid int, state string) {
+	t.Helper()
+	testutil.Eventually(t, fmt.Sprintf("process %d in state %s", pid, state), func() bool {
+		return strings.HasPrefix(Status(pid, "State"), state)
+	})
+}
+
+// Signals returns a set of signals from a process's status, such as SigIgn.
+func Signals(pid int, field string) sig.Set { return ParseSignals(Status(pid, field)) }
+
+// ParseSignals parses a set of signals of proc_pid_status(5).
+func ParseSignals(text string) sig.Set {
+	bits, _ := strconv.ParseUint(text, 16, 64)
+	return sig.Set(bits)
+}
+
+// RSS returns a process's anonymous resident memory in KiB.
+func RSS(pid int) int {
+	kib, _ := strconv.Atoi(strings.TrimSuffix(Status(pid, "RssAnon"), " kB"))
+	return kib
+}
+
+// Heap is by how many KiB lameduck's memory may grow: Go's runtime lets 4 MiB pile up
+// before the first garbage collection.
+const Heap = 6 << 10
+
+// Children returns the pids of a process's children, zombies included.
+func Children(pid int) (pids []int) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		child, _ := strconv.Atoi(filepath.Base(dir))
+		if Status(child, "PPid") == strconv.Itoa(pid) {
+			pids = append(pids, child)
+		}
+	}
+	return pids
+}
+
+// Child waits until the program has exactly one child, and returns the child's pid.
+func (b *Box) Child() int {
+	b.T.Helper()
+	var pids []int
+	testutil.Eventually(b.T, "a single child", func() bool {
+		pids = Children(b.Pid())
+		return len(pids) == 1
+	})
+	return pids[0]
+}
+
+// Many runs a test that many times, several at once, until a run fails.
+func Many(t *testing.T, rounds int, test func(round int)) {
+	var workers sync.WaitGroup
+	left := make(chan int, rounds)
+	for round := range rounds {
+		left <- round
+	}
+	close(left)
+	for range 2 * runtime.NumCPU() {
+		workers.Go(func() {
+			for round := range left {
+				if !t.Failed() {
+					test(round)
+				}
+			}
+		})
+	}
+	workers.Wait()
+}
+
+// ReadLines returns the lines of a file, or the words of one that separates them by zero
+// bytes.
+func ReadLines(path string) []string {
+	text, _ := os.ReadFile(path)
+	return strings.FieldsFunc(string(text), func(c rune) bool { return c == '\n' || c == 0 })
+}
+
+// orphan prints the pid of its parent, once the shell that started orphan has exited.
+func orphan() {
+	for end := time.Now().Add(testutil.Patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		parent := os.Getppid()
+		if name := ReadLines(fmt.Sprintf("/proc/%d/comm", parent)); len(name) == 0 || name[0] != "sh" {
+			fmt.Println("orphan", parent)
+			os.Exit(0)
+		}
+	}
+}
+
+// zombies exits with 0 once PID 1 and this helper are the only processes, and fails after
+// 10 s.
+func zombies() {
+	var left []string
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if left, _ = filepath.Glob("/proc/[0-9]*"); len(left) == 2 {
+			os.Exit(0)
+		}
+	}
+	Die(fmt.Errorf("%d processes are left: %q", len(left), left))
+}

@@ -1,0 +1,66 @@
+package box
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+)
+
+// serveWeb is the catch helper with a web server, which replies "mine".
+func serveWeb(address string) {
+	listener, err := net.Listen("tcp", address)
+	Die(err)
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		io.WriteString(w, "mine\n")
+	})
+	go http.Serve(listener, handler)
+	catch(nil)
+}
+
+// ports counts the ports given out, all below the ephemeral ports.
+var ports atomic.Int32
+
+// FreePort returns a port that no other test of the package uses.
+func FreePort() int { return int(20000 + ports.Add(1)) }
+
+// FreeAddr is FreePort on loopback.
+func FreeAddr() string { return fmt.Sprintf("127.0.0.1:%d", FreePort()) }
+
+// Get sends a request on a new connection, and returns the status code and the body,
+// "refused" or another error.
+func (n *Network) Get(address string) string {
+	conn, err := n.Connect(nil, address)
+	if err != nil {
+		if strings.Contains(err.Error(), "refused") {
+			return "refused"
+		}
+		return err.Error()
+	}
+	defer conn.Close()
+	io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+	text, err := io.ReadAll(conn)
+	head, body, _ := strings.Cut(string(text), "\r\n\r\n")
+	if err != nil || len(head) < 12 {
+		return fmt.Sprint(head, err)
+	}
+	return head[9:12] + " " + strings.TrimSpace(body)
+}
+
+// AwaitPort waits until connections to addr succeed (open), or fail.
+func AwaitPort(t *testing.T, addr string, open bool) {
+	t.Helper()
+	testutil.Eventually(t, fmt.Sprintf("%s accepts connections: %v", addr, open), func() bool {
+		conn, err := net.Dial("tcp", addr)
+		if err == nil {
+			conn.Close()
+		}
+		return (err == nil) == open
+	})
+}

@@ -1,0 +1,286 @@
+// Package container_test runs lameduck as the init of real containers, with podman and runc.
+// The images are made of lameduck and the test binary: no network is needed.
+package container_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+)
+
+var containers = flag.Bool("containers", false, "run lameduck in real containers, with podman and runc")
+
+func TestMain(m *testing.M) { box.Main(m, nil) }
+
+// TestContainer runs all tests beside each other, with one store of images.
+func TestContainer(t *testing.T) {
+	if !*containers {
+		t.Skip("only with -containers: .ci/run containers")
+	}
+	p := newPodman(t)
+	for name, test := range map[string]func(*testing.T, *podman){
+		"signals": containerSignals, "codes": containerCodes, "terminal": containerTerminal, "stop": containerStop,
+		"init": containerInit, "hardened": containerHardened, "until": containerUntil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, p)
+		})
+	}
+}
+
+// podman calls podman with a store and a configuration of its own.
+type podman struct {
+	words []string
+	n     atomic.Int32 // containers so far
+}
+
+// catch is the command in the containers.
+var catch = []string{"/helper", "helper", "catch"}
+
+func newPodman(t *testing.T) *podman {
+	t.Helper()
+	box.Needs(t, "podman", "runc", "conmon", "go", "tar")
+	dir := testutil.Must(os.MkdirTemp("", "podman")) // the path of t.TempDir is too long for podman's sockets
+	p := &podman{words: []string{"env", "HOME=" + dir, "CONTAINERS_CONF=" + testutil.Path("shim/internal/e2e/container/testdata/containers.conf"),
+		"podman", "--root", dir + "/root", "--runroot", dir + "/run", "--tmpdir", dir + "/tmp"}}
+	t.Cleanup(func() {
+		for _, words := range [][]string{{"pod", "rm", "-a", "-f", "-t", "0"}, {"rm", "-a", "-f", "-t", "0"}, {"rmi", "-a", "-f"}} {
+			p.call(t, words...)
+		}
+		unix.Unmount(dir+"/root/overlay", unix.MNT_DETACH)
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	build := exec.Command("go", "test", "-c", "-ldflags=-s -w", "-o", dir+"/helper", ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	for _, cmd := range []*exec.Cmd{build, exec.Command("testdata/images.sh", append([]string{box.Binary, dir}, p.words...)...)} {
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Skipf("cannot make images: %v\n%s", err, out)
+		}
+	}
+	return p
+}
+
+// call runs podman and returns its output, both streams.
+func (p *podman) call(t *testing.T, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), testutil.Patience)
+	defer cancel()
+	words := append(slices.Clone(p.words), args...)
+	text, err := exec.CommandContext(ctx, words[0], words[1:]...).CombinedOutput()
+	if err != nil {
+		t.Errorf("podman %v: %v\n%s", args, err, text)
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// container is a container with its streams connected to the test.
+type container struct {
+	*box.Box
+	podman *podman
+	name   string
+}
+
+// command returns the name and the call for a container, with a limit of one minute on its
+// lifetime. words are flags of podman run, the image, and the command.
+func (p *podman) command(words ...string) (name string, call []string) {
+	name = fmt.Sprintf("c%d", p.n.Add(1))
+	return name, slices.Concat(p.words, []string{"run", "-i", "--timeout", "60", "-e", "LAMEDUCK_LOG_FORMAT=json", "--name", name}, words)
+}
+
+// run starts a container.
+func (p *podman) run(t *testing.T, words ...string) *container {
+	t.Helper()
+	name, call := p.command(words...)
+	return &container{box.Setup{Outside: true}.Start(t, call...), p, name}
+}
+
+// catch starts a container whose command prints the signals that the command catches.
+func (p *podman) catch(t *testing.T, flags string) *container {
+	t.Helper()
+	c := p.run(t, append(box.Words(flags), catch...)...)
+	c.Ready()
+	return c
+}
+
+// kill sends a signal with podman kill.
+func (c *container) kill(s sig.Signal) { c.podman.call(c.T, "kill", "-s", "SIG"+s.String(), c.name) }
+
+// stop starts podman stop and returns at once. done waits for its end.
+func (c *container) stop() (done func()) {
+	ended := make(chan string)
+	go func() { ended <- c.podman.call(c.T, "stop", "-t", "15", c.name) }()
+	return func() {
+		if out := <-ended; strings.Contains(out, "SIGKILL") {
+			c.T.Error(out)
+		}
+	}
+}
+
+// pids returns the pids, in the test's namespace, of the container's PID 1 and its command.
+func (c *container) pids() []int {
+	c.T.Helper()
+	pid, _ := strconv.Atoi(c.podman.call(c.T, "inspect", "-f", "{{.State.Pid}}", c.name))
+	return append([]int{pid}, box.Children(pid)...)
+}
+
+func containerSignals(t *testing.T, p *podman) {
+	c := p.catch(t, "localhost/lameduck")
+	want := []string{"ready"}
+	for _, s := range []sig.Signal{sig.HUP, sig.USR1, sig.USR2, sig.INT, sig.WINCH, sig.TERM} {
+		c.kill(s)
+		want = append(want, "got "+s.String())
+		c.Out.WaitNth(len(want), "")
+	}
+	c.Exit()
+	c.Out.Want(want...)
+	c.Err.Want()
+}
+
+func containerCodes(t *testing.T, p *podman) {
+	c := p.catch(t, "localhost/lameduck")
+	c.Send("killed TERM")
+	c.WantExit(143)
+	p.run(t, "localhost/lameduck", "/no-such-program").WantExit(127)
+	p.run(t, "localhost/lameduck", "/sbin").WantExit(126)
+	p.run(t, "localhost/docker", "/sbin").WantExit(126)
+}
+
+// Flags of podman run for a hold: shortHold ends by itself, after one second; longHold is
+// ended by a signal.
+const (
+	shortHold = "-e LAMEDUCK_DELAY=1 -e LAMEDUCK_REWRITE=TERM:USR1 "
+	longHold  = "-e LAMEDUCK_DELAY=15 -e LAMEDUCK_GRACE_PERIOD=60 -e LAMEDUCK_REWRITE=TERM:USR1 "
+)
+
+// byInit are the flags of podman run --init, which runs "/run/podman-init -- COMMAND".
+var byInit = "--init --init-path " + box.Binary + " localhost/bare"
+
+// containerTerminal: keys and signals with a terminal, as entrypoint and as --init.
+func containerTerminal(t *testing.T, p *podman) {
+	for _, image := range []string{"localhost/lameduck", byInit} {
+		name, call := p.command(append(box.Words("-t "+longHold+image), catch...)...)
+		s := box.OnTerminal(t, false, call...)
+		s.WaitFor("ready")
+		s.Type(box.CtrlC)
+		s.WaitFor("got INT")
+		pty.Setsize(s.TTY, &pty.Winsize{Rows: 30, Cols: 100})
+		s.WaitFor("got WINCH")
+		s.Type(box.CtrlZ)
+		s.WaitFor("got TSTP")
+		p.call(t, "kill", "-s", "TERM", name)
+		s.WaitFor("holding")
+		s.Type(box.CtrlC) // for the command; the hold goes on
+		s.WaitFor("got INT")
+		p.call(t, "kill", "-s", "INT", name) // ends the hold
+		s.WaitFor("got USR1")
+		s.Type("exit 7\n")
+		s.WantExit(7)
+		for text, n := range map[string]int{"got INT": 2, "got TSTP": 1, "got USR1": 1, "got TERM": 0} {
+			if got := s.Count(text); got != n {
+				t.Errorf("%q appears %d times, want %d", text, got, n)
+			}
+		}
+	}
+}
+
+// wantHold stops a container with podman stop, and wants a hold with this trigger.
+func (c *container) wantHold(trigger sig.Signal) {
+	c.T.Helper()
+	done := c.stop()
+	c.Out.Wait("got USR1")
+	c.Exit()
+	done()
+	if r := c.Report(); r.Trigger != trigger.String() || r.Ended != "elapsed" || r.HeldMS < 1000 || r.Signals() != "USR1" || r.ExitCode != 7 {
+		c.T.Errorf("report %+v", r)
+	}
+	c.Out.Want("ready", "got USR1")
+}
+
+// containerStop: podman stop starts a hold, by TERM or by the image's STOPSIGNAL.
+func containerStop(t *testing.T, p *podman) {
+	p.catch(t, shortHold+"localhost/lameduck").wantHold(sig.TERM)
+	p.catch(t, shortHold+"--stop-signal SIGUSR1 localhost/lameduck").wantHold(sig.USR1)
+}
+
+// containerInit: podman run --init, and docker run --init, which runs "/sbin/docker-init --
+// COMMAND". The command's environment has no LAMEDUCK_ variable.
+func containerInit(t *testing.T, p *podman) {
+	for init, flags := range map[string]string{"/run/podman-init": byInit, "/sbin/docker-init": "localhost/docker"} {
+		c := p.catch(t, shortHold+"-e CATATONIT_X=1 "+flags)
+		pids := c.pids()
+		call := box.ReadLines(fmt.Sprintf("/proc/%d/cmdline", pids[0]))
+		env := strings.Join(box.ReadLines(fmt.Sprintf("/proc/%d/environ", pids[1])), " ")
+		if !slices.Equal(call, append([]string{init, "--"}, catch...)) || strings.Contains(env, "LAMEDUCK_") || !strings.Contains(env, "CATATONIT_X=1") {
+			t.Errorf("PID 1 is %q, the command's environment %s", call, env)
+		}
+		c.wantHold(sig.TERM)
+	}
+}
+
+// containerHardened: a stop works in full under each restriction of a hardened container.
+func containerHardened(t *testing.T, p *podman) {
+	const confined = "--cap-drop=ALL --security-opt=no-new-privileges "
+	for flags, shows := range map[string]string{ // what /proc/PID/status or mountinfo has, of PID 1 and of the command
+		"":                    "Seccomp:\t2",
+		"--read-only ":        " / / ro,",
+		"--user=65534:65534 ": "Uid:\t65534\t65534\t65534\t65534",
+		confined:              "CapBnd:\t0000000000000000",
+		"--pids-limit=24 ":    "",
+		confined + "--read-only --user=65534:65534 --pids-limit=24 ": "NoNewPrivs:\t1",
+	} {
+		t.Run(flags, func(t *testing.T) {
+			t.Parallel()
+			c := p.catch(t, shortHold+flags+"localhost/lameduck")
+			for _, pid := range c.pids() {
+				lines := append(box.ReadLines(fmt.Sprintf("/proc/%d/status", pid)), box.ReadLines(fmt.Sprintf("/proc/%d/mountinfo", pid))...)
+				if !strings.Contains(strings.Join(lines, "\n"), shows) {
+					t.Errorf("process %d is without %q", pid, shows)
+				}
+			}
+			c.wantHold(sig.TERM)
+		})
+	}
+}
+
+// containerUntil: in a pod, as the user nobody and with podman's seccomp profile, another
+// container's requests prolong the hold until the last. Connections between other
+// containers do not count.
+func containerUntil(t *testing.T, p *podman) {
+	p.call(t, box.Words("pod create --name until --network none --share net --infra-name until-infra --infra-command /pause --infra-image localhost/pause")...)
+	begin := func(image string, addresses ...string) *container {
+		call := box.Words("--pod until --user=65534:65534 --cap-drop=ALL --security-opt=no-new-privileges localhost/" + image)
+		c := p.run(t, slices.Concat(call, catch, addresses)...)
+		c.Ready()
+		return c
+	}
+	server := begin("lameduck --until=quiet --quiet-for=1 --grace-period=30 --", "[::]:8080")
+	client, busy := begin("bare"), begin("bare")
+	client.Do("listen [::]:9090")
+	busy.Do("call 127.0.0.1:9090")
+	done := server.stop()
+	server.Err.Wait("holding")
+	box.RepeatFor(3*time.Second, 250*time.Millisecond, func() { client.Send("open 127.0.0.1:8080") })
+	r := server.WantHold(time.Now(), 650*time.Millisecond, "quiet")
+	done()
+	if r.Observer != "sock_diag" || r.Scope != "cgroup" && r.Scope != "descriptors" {
+		t.Errorf("report %+v, want the observer sock_diag, and a scope of cgroup or descriptors", r)
+	}
+}

@@ -1,0 +1,90 @@
+package dropin_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+)
+
+// initCall is a call in testdata/calls.txt, and its results: the init's, and lameduck's where
+// it differs.
+type initCall struct {
+	init, call string
+	results    []string
+}
+
+// TestDropinCalls: the same call gives the same exit code and standard output.
+func TestDropinCalls(t *testing.T) {
+	calls := map[string][]*initCall{}
+	var last *initCall
+	for line := range strings.Lines(string(testutil.Must(os.ReadFile("testdata/calls.txt")))) {
+		line = strings.TrimSuffix(line, "\n")
+		if result, ok := strings.CutPrefix(line, "  "); ok {
+			last.results = append(last.results, result)
+		} else if init, call, ok := strings.Cut(line, ": "); ok && line[0] != '#' {
+			last = &initCall{init: init, call: call}
+			calls[init] = append(calls[init], last)
+		}
+	}
+	if len(calls["tini"]) < 80 || len(calls["dumb-init"]) < 70 || len(calls["catatonit"]) < 40 {
+		t.Fatal("calls are missing")
+	}
+	dir := oddPrograms(t)
+	for name, calls := range calls {
+		onEachInit(t, name, func(t *testing.T, init string) {
+			for _, c := range calls {
+				result := c.results[0]
+				if isLameduck(init) {
+					result = c.results[len(c.results)-1]
+				}
+				var code int
+				var want string
+				fmt.Sscanf(result, "%d %q", &code, &want)
+				got, out := runCall(t, c.call, init, dir)
+				begins, open := strings.CutSuffix(want, "…")
+				if got != code || out != want && !(open && out != "" && strings.HasPrefix(out, begins)) {
+					t.Errorf("%s: exit code %d and output %q; want %s", c.call, got, out, result)
+				}
+			}
+		})
+	}
+}
+
+// runCall runs a call in a new session, without a terminal, and returns the exit code and
+// standard output.
+func runCall(t *testing.T, call, init, dir string) (code int, out string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), testutil.Patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", call)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "I=" + init, "D=" + dir}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	text, err := cmd.Output()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("%s: %v", call, err)
+	}
+	return cmd.ProcessState.ExitCode(), string(text)
+}
+
+// oddPrograms returns a folder of programs that some inits cannot run.
+func oddPrograms(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"script": "echo script $1\n", "empty": "", "lost": "#!/no/interpreter\n", "plain": ""} {
+		testutil.WriteFile(t, filepath.Join(dir, name), text)
+		if name != "plain" {
+			os.Chmod(filepath.Join(dir, name), 0o755)
+		}
+	}
+	testutil.Must(0, os.Symlink("loop", filepath.Join(dir, "loop")))
+	return dir
+}

@@ -1,0 +1,197 @@
+package dropin_test
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+)
+
+// TestDropinInheritsSignals: the commands of tini and catatonit start with the blocked and
+// ignored signals of the init. dumb-init resets all of them but ignored real-time signals.
+func TestDropinInheritsSignals(t *testing.T) {
+	box.Needs(t, "bash")
+	none, internal := sig.Set(0), sig.SetOf(32, 33)
+	for _, name := range []string{"tini", "catatonit", "dumb-init"} {
+		onEachInit(t, name, func(t *testing.T, init string) {
+			for _, c := range []struct{ blocked, ignored sig.Set }{
+				{none, none},
+				{sig.SetOf(sig.TERM, sig.USR1, 37), none},
+				{none, sig.SetOf(sig.HUP, sig.INT)},
+				{sig.SetOf(sig.TTIN, 4, sig.TERM, sig.CHLD), sig.SetOf(sig.TTOU, 11, sig.INT, sig.PIPE, sig.URG, 40)}, // tini's own test, and more
+			} {
+				// lameduck's second stage blocks and ignores the signals.
+				stage := fmt.Sprintf(`exec -a lameduck-stage %s 99 0 %x %x "$@"`, box.Binary, uint64(c.blocked), uint64(c.ignored))
+				out := testutil.Must(exec.Command("bash", "-c", stage, "bash", init, "--", "cat", "/proc/self/status").Output())
+				set := func(field string) sig.Set { return box.ParseSignals(box.Field(string(out), field)).Without(internal) }
+				blocked, ignored := set("SigBlk"), set("SigIgn")
+				switch {
+				case name == "dumb-init":
+					c.blocked, c.ignored = none, c.ignored.Without(sig.Standard)
+				case name == "catatonit" && !isLameduck(init):
+					c.blocked |= stops // a bug: the command never gets the stop signals
+				}
+				if blocked != c.blocked || ignored != c.ignored {
+					t.Errorf("the command has %x and %x; want %x and %x", blocked, ignored, c.blocked, c.ignored)
+				}
+			}
+		})
+	}
+}
+
+// TestDropinGroups: whether the command has a process group and a session of its own, or
+// shares the group and session of the init.
+func TestDropinGroups(t *testing.T) {
+	for call, want := range map[string][2]bool{
+		"tini --": {true, false}, "catatonit --": {true, false}, "dumb-init --": {true, true},
+		"dumb-init -c": {false, false}, "DUMB_INIT_SETSID=0 dumb-init": {false, false},
+	} {
+		onEachCall(t, call, func(t *testing.T, s box.Setup, flags string) {
+			s.Outside = true
+			b := s.Catch(t, flags)
+			command := b.Child()
+			group := testutil.Must(unix.Getpgid(command)) != testutil.Must(unix.Getpgid(b.Pid()))
+			session := testutil.Must(unix.Getsid(command)) != testutil.Must(unix.Getsid(b.Pid()))
+			if got := [2]bool{group, session}; got != want {
+				t.Errorf("own group and own session: %v, want %v", got, want)
+			}
+			b.Exit()
+		})
+	}
+}
+
+// TestDropinDiesWithGroup: a KILL to the process group of dumb-init -c, as from timeout(1),
+// kills the command too.
+func TestDropinDiesWithGroup(t *testing.T) {
+	onEachInit(t, "dumb-init", func(t *testing.T, init string) {
+		b := box.Setup{Outside: true, Init: init}.Boot(t, "-c", "sh", "-c", "echo ready; exec sleep 1000")
+		b.Ready()
+		command := b.Child()
+		testutil.Must(0, unix.Kill(-b.Pid(), unix.SIGKILL))
+		testutil.Eventually(t, "the command is dead", func() bool { return box.HasEnded(command) })
+	})
+}
+
+// TestDropinOrphans: a hundred orphans that exit within 250 ms leave no zombie.
+func TestDropinOrphans(t *testing.T) {
+	family := `i=0; while [ $i -lt 100 ]; do ( sleep 0.$((i % 25 + 10)) & ); i=$((i+1)); done; exec "$@"`
+	for _, mode := range modes {
+		onEachCall(t, mode, func(t *testing.T, s box.Setup, flags string) {
+			s.Boot(t, flags, append([]string{"sh", "-c", family, "sh"}, box.Helper("zombies")...)...).WantExit(0)
+		})
+	}
+}
+
+// TestDropinSubreaper: an init other than PID 1 adopts orphans: tini with a flag or a
+// variable, lameduck under the name tini in any case, and under the name dumb-init only if
+// told to.
+func TestDropinSubreaper(t *testing.T) {
+	for call, adopts := range map[string]bool{
+		"tini -s --": true, "TINI_SUBREAPER= tini --": true, "TINI_SUBREAPER=0 tini --": true, "catatonit --": true,
+		"dumb-init --": false, "dumb-init -c --": false, "LAMEDUCK_SUBREAPER=true dumb-init --": true,
+	} {
+		onEachCall(t, call, func(t *testing.T, s box.Setup, flags string) {
+			if strings.HasPrefix(call, "LAMEDUCK") && !isLameduck(s.Init) {
+				t.Skip("the init has no such variable")
+			}
+			family := append([]string{"sh", "-c", `echo "init $PPID"; ( "$@" & ); read end`, "sh"}, box.Helper("orphan")...)
+			words := append([]string{s.Init}, append(box.Words(flags), family...)...)
+			b := box.Boot(t, "", append(append([]string{"env"}, s.Env...), words...)...)
+			want := strings.TrimPrefix(b.Out.Wait("init ").Text, "init ")
+			if !adopts {
+				want = "1"
+			}
+			if got := b.Out.Wait("orphan ").Text; got != "orphan "+want {
+				t.Errorf("%s has a new parent, want %s", got, want)
+			}
+			b.Send("end")
+			b.WantExit(0)
+		})
+	}
+}
+
+// TestDropinWarnReaped: with -w tini warns about every orphan that tini reaps.
+func TestDropinWarnReaped(t *testing.T) {
+	for call, warns := range map[string]bool{"tini -w --": true, "tini --": false, "TINI_VERBOSITY=0 tini -w --": false} {
+		onEachCall(t, call, func(t *testing.T, s box.Setup, flags string) {
+			b := s.Boot(t, flags, append([]string{"sh", "-c", `( : & ); exec "$@"`, "sh"}, box.Helper("zombies")...)...)
+			b.WantExit(0)
+			if stderr := fmt.Sprint(b.Err.All()); strings.Contains(strings.ToLower(stderr), "reaped") != warns {
+				t.Errorf("stderr %s, want a warning: %v", stderr, warns)
+			}
+		})
+	}
+}
+
+// TestDropinParentDeath: with -p SIG tini gets SIG when its parent exits, and passes SIG on
+// like any other signal.
+func TestDropinParentDeath(t *testing.T) {
+	onEachInit(t, "tini", func(t *testing.T, init string) {
+		words := append([]string{"sh", "-c", `exec 3<&0; "$@" <&3 & wait`, "sh", init, "-s", "-p", "SIGUSR1", "--"}, box.Helper("catch")...)
+		b := box.Setup{Outside: true}.Start(t, words...)
+		b.Ready()
+		b.Cmd.Process.Kill()
+		b.Out.Wait("got USR1")
+		b.Send("exit 0")
+		<-b.Out.EOF
+	})
+}
+
+// TestDropinMayNotSignal: without CAP_KILL an init cannot signal a command that runs as
+// another user. tini exits then, and its container ends; the other inits go on.
+func TestDropinMayNotSignal(t *testing.T) {
+	box.Needs(t, "setpriv")
+	box.NeedsRoot(t)
+	for _, name := range []string{"tini", "dumb-init", "catatonit"} {
+		onEachInit(t, name, func(t *testing.T, init string) {
+			b := box.Setup{Outside: true}.Start(t, "setpriv", "--bounding-set", "-kill", init, "--", "setpriv", "--reuid", "65534", "--clear-groups",
+				"sh", "-c", "echo ready; read x; exit 5")
+			b.Ready()
+			b.Signal(sig.USR1)
+			code := 5
+			switch {
+			case isLameduck(init):
+				b.Err.Wait("cannot send USR1 to the command: operation not permitted")
+			case name == "tini":
+				b.Err.Wait("Operation not permitted")
+				code = 1
+			}
+			b.Send("end") // under tini the command outlives its init, and keeps the pipes open
+			b.WantExit(code)
+		})
+	}
+}
+
+// TestDropinHold: under the name of an init, lameduck holds as LAMEDUCK_* variables say: an
+// init that a runtime injects gets no flags. The command gets all other variables.
+func TestDropinHold(t *testing.T) {
+	env := []string{"LAMEDUCK_DELAY=15", "LAMEDUCK_GRACE_PERIOD=60", "LAMEDUCK_REWRITE=TERM:USR2", "TINI_SUBREAPER=", "DUMB_INIT_DEBUG=0", "APP=1"}
+	for name, flags := range map[string]string{
+		"docker-init": "--", "tini": "-s --", "tini-static": "--", "podman-init": "--", "catatonit": "-g --", "dumb-init": "-c -r 15:12 --",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := box.Setup{Init: link(t, name), Env: env}.Catch(t, flags)
+			given := strings.Join(box.ReadLines(fmt.Sprintf("/proc/%d/environ", b.Child())), " ")
+			if strings.Contains(given, "LAMEDUCK_") || !strings.Contains(given, strings.Join(env[3:], " ")) {
+				t.Errorf("the command's environment is %s", given)
+			}
+			b.Trigger()
+			b.Signal(sig.HUP) // passed on during the hold
+			b.Out.Wait("got HUP")
+			b.Signal(sig.INT) // ends the hold
+			b.Out.Wait("got USR2")
+			b.Exit()
+			b.Out.Want("ready", "got HUP", "got USR2")
+			if r := b.Report(); r.Trigger != "TERM" || r.Ended != "interrupt" || r.Signals() != "USR2" || r.ExitCode != 7 {
+				t.Errorf("report %+v", r)
+			}
+		})
+	}
+}

@@ -1,0 +1,294 @@
+package faults_test
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+)
+
+// TestFullPids: from some moment on the pids cgroup is full, so lameduck can start neither
+// a process nor a thread: not for --on-stop, the sampler, a health check, a storm of
+// real-time signals, or a write to a pipe whose reader has stopped reading. The number of
+// threads that Go's runtime has and needs varies from run to run, hence the rounds.
+func TestFullPids(t *testing.T) {
+	for _, when := range []string{"before the trigger", "during the hold", "after the stop signal"} {
+		for round, faults := range []string{"", "one-cpu,", "one-cpu,", "", ""} {
+			t.Run(fmt.Sprint(when, round), func(t *testing.T) {
+				t.Parallel()
+				fillPids(t, when, faults, round > 0)
+			})
+		}
+	}
+}
+
+func fillPids(t *testing.T, when, faults string, stuck bool) {
+	group, health := box.NewCgroup(t, "pids"), box.FreeAddr()
+	r, w := pipeEnds(t, "pipe")
+	b := box.Setup{Faults: faults + cgroupFault(group), Change: func(cmd *exec.Cmd) { cmd.Stderr = w }}.
+		Boot(t, "-d 1 --until=quiet --quiet-for=0.5 -r 35:0,36:0 --log-level=debug --on-stop='sleep 0.1' --health="+health, box.Helper("sturdy")...)
+	b.Ready()
+	before := threads(b)
+	group.Set(t, "pids.max", group.Get(t, "pids.current")+20)
+	fillAt := func(moment, answer string) {
+		if moment != when {
+			return
+		}
+		b.Do("fill")
+		if now, limit := group.Get(t, "pids.current"), group.Get(t, "pids.max"); now != limit {
+			t.Errorf("the cgroup has %d of %d processes, want it full", now, limit)
+		}
+		if stuck {
+			fillPipe(t, w)
+		} else {
+			go io.Copy(io.Discard, r)
+		}
+		for i := range 200 {
+			for range 10 {
+				unix.Kill(b.Pid(), unix.Signal(35+i%2)) // EAGAIN: the queue is full
+			}
+			b.Signal(sig.WINCH)
+			b.Out.WaitNth(i+1, "got WINCH")
+			testutil.Eventually(t, "checks get "+answer, func() bool { return b.Get(health) == answer })
+		}
+	}
+	fillAt("before the trigger", "200 ok")
+	wantTERM(b, func() { fillAt("during the hold", "503 stopping") })
+	fillAt("after the stop signal", "503 stopping")
+	if now := threads(b); now != before {
+		t.Errorf("lameduck has %s threads after the stop signal, had %s", now, before)
+	}
+	b.Exit()
+}
+
+// TestHoldFullPids: a hook needs no new process and no new thread during the hold.
+func TestHoldFullPids(t *testing.T) {
+	t.Parallel()
+	group := box.NewCgroup(t, "pids")
+	script := `("$0" hold --delay=2 --quiet-for=0.2 --grace-period=30 --log-level=debug; echo hook exited $?) & exec "$@"`
+	b := box.Setup{Faults: cgroupFault(group)}.Start(t, append([]string{"/bin/sh", "-c", script, box.Binary}, box.Helper("sturdy")...)...)
+	b.Ready()
+	b.Err.Wait("holding 2 s")
+	group.Set(t, "pids.max", group.Get(t, "pids.current")+20)
+	b.Do("fill")
+	b.Out.Wait("hook exited 0")
+	if r := b.Report(); r.Ended != "no_listener" || r.HeldMS < 2000 {
+		t.Errorf("report %+v", r)
+	}
+	b.Exit()
+}
+
+// TestForkBomb: the stop is in time beside a fork bomb, bounded by a cgroup or by the user's
+// limit of processes. The test is not parallel, since the bomb takes the whole machine.
+func TestForkBomb(t *testing.T) {
+	for _, bound := range []string{"cgroup", "nproc=60,uid=61234"} {
+		t.Run(bound, func(t *testing.T) {
+			if bound == "cgroup" {
+				group := box.NewCgroup(t, "pids")
+				group.Set(t, "pids.max", 60)
+				bound = cgroupFault(group)
+			}
+			b := box.Setup{Faults: bound}.Boot(t, "-d 1", box.Helper("sturdy")...)
+			b.Ready()
+			b.Do("bomb")
+			wantStop(b)
+		})
+	}
+}
+
+// TestMemory: the stop goes on while the memory cgroup is at its limit and the kernel's OOM
+// killer kills other processes.
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	group := box.NewCgroup(t, "memory")
+	for name, limit := range map[string]int{"memory.limit_in_bytes": 64 << 20, "memory.max": 64 << 20, "memory.swap.max": 0} {
+		if group.Has(name) {
+			group.Set(t, name, limit)
+		}
+	}
+	greedy := `trap 'echo got TERM; read x; exit 7' TERM; (while :; do "$@"; echo "hog $?"; done) & echo ready; wait`
+	b := box.Setup{Faults: cgroupFault(group)}.Boot(t, "-d 1", append([]string{"sh", "-c", greedy, "sh"}, box.Helper("hog")...)...)
+	b.Out.WaitNth(3, "hog 137")
+	wantTERM(b, func() { b.Out.WaitNth(6, "hog 137") })
+	b.Out.WaitNth(9, "hog 137")
+	b.Exit()
+}
+
+// TestLeast: 800 MiB of address space are enough, and a limit of 12 processes for lameduck and
+// its command, 14 with a hold, and 18 if the command inherits ignored signals.
+func TestLeast(t *testing.T) {
+	box.NeedsRoot(t)
+	box.Needs(t, "prlimit")
+	prlimit := testutil.Must(exec.LookPath("prlimit"))
+	for i, c := range box.Table(`
+		faults     | processes | flags
+		           | 12        |
+		           | 14        | --until=quiet --grace-period=30 --health=127.0.0.1:9753
+		           | 14        | --until=quiet --grace-period=30 --preset=auto
+		ignore=INT,| 18        |
+	`) {
+		for range 20 {
+			faults := fmt.Sprintf("%snproc=%s,uid=%d", c["faults"], c["processes"], 61300+i) // a user without processes
+			words := append([]string{prlimit, fmt.Sprintf("--as=%d", 800<<20)}, box.Lameduck(c["flags"], "true")...)
+			box.Setup{Faults: faults}.Start(t, words...).WantExit(0)
+		}
+	}
+}
+
+// TestSecondStagePids: if the limit of processes has room for lameduck and no room for the
+// second stage of the start, lameduck exits with 125 and names the limit. The failure never
+// passes for the command's exit code.
+func TestSecondStagePids(t *testing.T) {
+	group := box.NewCgroup(t, "pids")
+	refused := 0
+	for limit := 6; ; limit++ {
+		group.Set(t, "pids.max", limit)
+		script := fmt.Sprintf("echo $$ >%s/cgroup.procs; trap '' INT; exec %s --log-level=debug true", group, box.Binary)
+		cmd := exec.Command("sh", "-c", script)
+		out, _ := cmd.CombinedOutput()
+		code, stderr := cmd.ProcessState.ExitCode(), string(out)
+		switch {
+		case code == 125 && strings.HasSuffix(stderr, "raise the limit of processes (pids.max, RLIMIT_NPROC), if there is one\n"):
+			refused++ // above this line are messages of Go's runtime
+		case code == 125 && strings.Count(stderr, "\n") == 1: // no room for the fork
+		case code == 0 && refused > 0:
+			return
+		case code == 0, limit > 100, strings.Contains(stderr, "lameduck:"): // otherwise lameduck itself found no room
+			t.Fatalf("limit of %d processes: exit code %d after %d refusals, stderr: %s", limit, code, refused, stderr)
+		}
+	}
+}
+
+// maxStringLen is the kernel's limit for an argument or environment entry, MAX_ARG_STRLEN
+// without the final NUL; see execve(2).
+var maxStringLen = 32*os.Getpagesize() - 1
+
+// fillArguments appends arguments until about the given number of bytes of ARG_MAX are left: of
+// a quarter of the stack's limit, at most three quarters of 8 MiB; see execve(2). It returns
+// the number of arguments.
+func fillArguments(cmd *exec.Cmd, left int) (n int) {
+	var stack unix.Rlimit
+	unix.Getrlimit(unix.RLIMIT_STACK, &stack)
+	room := int(min(stack.Cur, 24<<20)/4) - left - len(cmd.Path) - 1
+	for _, word := range slices.Concat(cmd.Args, cmd.Env) {
+		room -= len(word) + 1 + 8
+	}
+	for room > 100 {
+		word := strings.Repeat("x", min(room-9, maxStringLen))
+		cmd.Args = append(cmd.Args, word)
+		room -= len(word) + 1 + 8
+		n++
+	}
+	return n
+}
+
+// TestLongArguments: arguments as long as the kernel allows reach the command. If lameduck's own fit and the command's do not, lameduck exits with 126.
+func TestLongArguments(t *testing.T) {
+	t.Run("arguments", func(t *testing.T) {
+		t.Parallel()
+		added := 0
+		b := box.Setup{Change: func(cmd *exec.Cmd) { added = fillArguments(cmd, 4096) }}.Boot(t, "-d 1", trap...)
+		b.Out.Wait(fmt.Sprintf("ready  %d %d", added, maxStringLen))
+		wantStop(b)
+	})
+	t.Run("too long", func(t *testing.T) {
+		t.Parallel()
+		dir := t.TempDir() // a path that makes the command's arguments longer than lameduck's
+		for len(dir) < 3800 {
+			dir += "/" + strings.Repeat("d", 200)
+		}
+		testutil.Must(0, os.MkdirAll(dir, 0o755))
+		testutil.Must(0, os.WriteFile(dir+"/program", []byte("#!/bin/sh\n"), 0o755))
+		b := box.Setup{Change: func(cmd *exec.Cmd) {
+			cmd.Env = []string{"PATH=" + dir, "LAMEDUCK_LOG_FORMAT=json"}
+			fillArguments(cmd, 1024)
+		}}.Boot(t, "", "program")
+		b.WantExit(126)
+		b.WantOneLine(`cannot run "program": argument list too long`)
+	})
+}
+
+// TestDescriptors: a limit of a few descriptors is enough, and the command gets the limit
+// that lameduck had. With fewer, lameduck exits with 125 and says how many are needed.
+func TestDescriptors(t *testing.T) {
+	for hard := 3; hard <= 12; hard++ {
+		limits := fmt.Sprintf("nofile=%d:%d", hard, hard)
+		t.Run(limits, func(t *testing.T) {
+			t.Parallel()
+			b := box.Setup{Faults: limits}.Boot(t, "", "/bin/sh", "-c", "exit 7")
+			code, stderr := b.WaitExit(), b.Messages()
+			if code == 125 && len(stderr) == 1 && strings.Contains(stderr[0], "file descriptors are needed") {
+				return
+			}
+			if hard <= 6 || code != 7 {
+				t.Errorf("exit code %d; stderr:\n%v", code, stderr)
+			}
+		})
+	}
+	t.Run("4 of 16", func(t *testing.T) {
+		t.Parallel()
+		b := box.Setup{Faults: "nofile=4:16"}.Boot(t, "-d 1", trap...)
+		b.Ready()
+		limits := fmt.Sprintf("/proc/%d/limits", b.Child())
+		if !slices.ContainsFunc(box.ReadLines(limits), func(line string) bool {
+			f := strings.Fields(line)
+			return len(f) > 4 && f[2] == "files" && f[3] == "4" && f[4] == "16"
+		}) {
+			t.Errorf("the command's limits: %q, want 4 of 16 files", box.ReadLines(limits))
+		}
+		wantStop(b)
+	})
+}
+
+// optionalSyscalls are the system calls of lameduck that a sandbox might deny. The system
+// calls without which Go's runtime does not start are left out, as are kill and wait4.
+var optionalSyscalls = []int{
+	unix.SYS_BIND, unix.SYS_CHDIR, unix.SYS_CLOCK_GETTIME, unix.SYS_CONNECT, unix.SYS_FACCESSAT, unix.SYS_FSTAT,
+	unix.SYS_GETDENTS64, unix.SYS_GETPGID, unix.SYS_GETPPID, unix.SYS_GETRANDOM, unix.SYS_GETSOCKNAME, unix.SYS_GETSOCKOPT,
+	unix.SYS_IOCTL, unix.SYS_LISTEN, unix.SYS_MADVISE, unix.SYS_OPENAT, unix.SYS_PIPE2, unix.SYS_PPOLL, unix.SYS_PRCTL,
+	unix.SYS_PREAD64, unix.SYS_PRLIMIT64, unix.SYS_PWRITEV2, unix.SYS_READLINKAT, unix.SYS_RECVFROM, unix.SYS_RECVMSG,
+	unix.SYS_SCHED_GETAFFINITY, unix.SYS_SCHED_YIELD, unix.SYS_SENDTO, unix.SYS_SETPGID, unix.SYS_SETSOCKOPT,
+	unix.SYS_SOCKET, unix.SYS_TIMER_CREATE, unix.SYS_TIMER_SETTIME,
+}
+
+// TestDeniedSyscalls: with any one system call denied, the stop goes on. If the call is
+// needed to start the command, lameduck exits with 126 and one line. The command is a
+// program without a loader, which needs none of the calls.
+func TestDeniedSyscalls(t *testing.T) {
+	program := box.PauseProgram(t)
+	for _, number := range optionalSyscalls {
+		for _, errno := range []unix.Errno{unix.EPERM, unix.ENOSYS} {
+			t.Run(fmt.Sprintf("%d, %s", number, unix.ErrnoName(errno)), func(t *testing.T) {
+				t.Parallel()
+				b := box.Setup{Faults: fmt.Sprintf("deny=%d:%d", number, int(errno))}.Boot(t, "-d 0.3 --until=quiet --quiet-for=0.3 --linger=1", program)
+				testutil.Eventually(t, "the command runs, or lameduck has ended", func() bool {
+					pids := box.Children(b.Pid())
+					if len(pids) != 1 {
+						return box.HasEnded(b.Pid())
+					}
+					path, _ := os.Readlink("/proc/" + strconv.Itoa(pids[0]) + "/exe")
+					return path == program
+				})
+				b.Stop()
+				want := 143
+				if number == unix.SYS_PIPE2 || number == unix.SYS_SETPGID { // needed to start the command
+					want = 126
+				}
+				b.WantExit(want)
+				if want == 126 {
+					b.WantOneLine()
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,87 @@
+// Package faults_test stops lameduck where something is missing, full or denied: processes,
+// memory, descriptors, arguments, system calls, standard error, a command that obeys.
+package faults_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+)
+
+func TestMain(m *testing.M) {
+	box.Main(m, map[string]func([]string){"hog": hog})
+}
+
+// hog allocates memory until the kernel kills hog. The score of 1000 makes the OOM killer
+// choose hog first.
+func hog([]string) {
+	box.Die(os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0))
+	for {
+		chunk, err := unix.Mmap(-1, 0, 1<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_POPULATE)
+		box.Die(err)
+		chunk[0] = 1
+	}
+}
+
+// pipeEnds returns the reader and the writer of a pipe, or of connected sockets. The files
+// stay blocking, and out of Go's poller.
+func pipeEnds(t *testing.T, kind string) (r, w *os.File) {
+	t.Helper()
+	var fds [2]int
+	if kind == "pipe" {
+		testutil.Must(0, unix.Pipe2(fds[:], unix.O_CLOEXEC))
+	} else {
+		fds = testutil.Must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
+	}
+	r, w = os.NewFile(uintptr(fds[0]), "r"), os.NewFile(uintptr(fds[1]), "w")
+	t.Cleanup(func() { r.Close(); w.Close() })
+	return r, w
+}
+
+// fillPipe writes until a write would block.
+func fillPipe(t *testing.T, w *os.File) {
+	fd := int(w.Fd())
+	unix.SetNonblock(fd, true)
+	defer unix.SetNonblock(fd, false)
+	for size := 4096; size > 0; size /= 8 {
+		var err error
+		for err == nil || err == unix.EINTR {
+			_, err = unix.Write(fd, make([]byte, size))
+		}
+		if err != unix.EAGAIN {
+			t.Error(err)
+		}
+	}
+}
+
+// threads returns the number of lameduck's threads.
+func threads(b *box.Box) string { return box.Status(b.Pid(), "Threads") }
+
+// trap is a shell that catches TERM, for places where the test binary cannot run. It prints
+// GODEBUG and the length of its arguments.
+var trap = []string{"sh", "-c", `trap 'echo got TERM; read x; exit 7' TERM; echo "ready $GODEBUG $# ${#1}"; sleep 1000 & wait`, "sh"}
+
+// wantStop wants a stop with a hold of one second.
+func wantStop(b *box.Box) {
+	b.T.Helper()
+	wantTERM(b, func() {})
+	b.Exit()
+}
+
+// wantTERM stops lameduck, calls during, and wants TERM to reach the command after a second.
+func wantTERM(b *box.Box, during func()) {
+	b.T.Helper()
+	start := b.Stop()
+	during()
+	if after := b.Out.Wait("got TERM").At.Sub(start).Seconds(); after < 1 || after > 3 {
+		b.T.Errorf("TERM after %v, want 1 s to 3 s; stderr:\n%v", after, b.Err.All())
+	}
+}
+
+// cgroupFault is the fault of being in a control group.
+func cgroupFault(group box.Cgroup) string { return fmt.Sprintf("cgroup=%s", group) }

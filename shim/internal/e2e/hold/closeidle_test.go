@@ -1,0 +1,101 @@
+package hold_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
+)
+
+const closeIdle = "--until=quiet --close-idle --quiet-for=1 --grace-period=30"
+
+// talkers makes n clients send a request some ten times a second, each until its connection is
+// closed. wait waits for the last. An answer takes longer than a tick of the kernel's clock,
+// lest it be a tie.
+func talkers(b *box.Box, n int) (wait func()) {
+	var running sync.WaitGroup
+	for range n {
+		c := b.Dial("127.0.0.1")
+		running.Go(func() {
+			for c.TryAsk("later") {
+				time.Sleep(80 * time.Millisecond) // traffic that goes on
+			}
+		})
+	}
+	return running.Wait
+}
+
+// TestCloseIdle: kept connections are closed while they are idle, and a hold that they would
+// prolong ends by silence. A request in flight is not cut, nor an idle connection that is not
+// used, nor one that the server opened.
+func TestCloseIdle(t *testing.T) {
+	for name, faults := range map[string]string{"root": "", "nobody": "uid=65534"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := box.NewNetwork(t)
+			database := n.Neighbor(t)
+			b := box.Setup{Faults: faults, Network: n}.Catch(t, closeIdle, "127.0.0.1:0")
+			b.Do("talk " + database.Addr("127.0.0.1"))
+			slow, unused := b.Dial("127.0.0.1"), b.Dial("127.0.0.1")
+			slow.Ask("hello")
+			fmt.Fprintln(slow, "wait")
+			unused.Ask("hello")
+			allClosed := talkers(b, 6)
+			start := b.Trigger()
+			allClosed()
+			b.WantHolding("a request is in flight")
+			b.Send("reply")
+			slow.AwaitReply()
+			r := b.WantHold(start, quiet, "quiet")
+			if r.ClosedIdle != 6 || r.CameBack != 0 || r.Open != 2 {
+				t.Errorf("report %+v, want 6 closed connections, and 2 open", r)
+			}
+		})
+	}
+}
+
+// TestCloseIdleHook: a hook closes the connections of the container's main process.
+func TestCloseIdleHook(t *testing.T) {
+	h := startHost(t, box.Setup{}, nil, "127.0.0.1:0")
+	allClosed := talkers(h.Box, 3)
+	h.Send("hold --close-idle --quiet-for=1 --grace-period=30")
+	allClosed()
+	h.wantHook(0, 2*quiet-early, "quiet")
+	if r := h.Report(); r.ClosedIdle != 3 {
+		t.Errorf("report %+v, want 3 closed connections", r)
+	}
+}
+
+// TestCloseIdleRefused: where the kernel refuses, one warning says why, and the hold ends as
+// without the flag.
+func TestCloseIdleRefused(t *testing.T) {
+	const refused = "--until=quiet --close-idle --quiet-for=0.4 --grace-period=30"
+	for name, test := range map[string]struct{ faults, user, why string }{
+		"seccomp":      {"deny=438:1", "", "the seccomp profile forbids"},
+		"old kernel":   {"deny=438:38", "", "pidfd_getfd(2) is missing"},
+		"another user": {"no-ptrace", "as 1000", "process"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if test.user != "" {
+				box.NeedsRoot(t)
+			}
+			words := append(strings.Fields(test.user), "catch", "127.0.0.1:0")
+			s := box.Setup{Faults: test.faults, Network: box.NewNetwork(t), Env: []string{"GODEBUG=asyncpreemptoff=1"}} // no second execution
+			b := s.Boot(t, refused, box.Helper(words[0], words[1:]...)...)
+			b.Ready()
+			c := b.Dial("127.0.0.1")
+			end := box.Repeat(80*time.Millisecond, func() { c.Ask("later") })
+			start := b.Trigger()
+			b.Out.Wait("got TERM")
+			end()
+			b.WantWarning("--close-idle (LAMEDUCK_CLOSE_IDLE) closes no connection: " + test.why)
+			if r := b.WantHold(start, 3200*time.Millisecond, "kept"); r.ClosedIdle != 0 {
+				t.Errorf("report %+v, want no closed connection", r)
+			}
+		})
+	}
+}

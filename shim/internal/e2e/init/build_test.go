@@ -1,0 +1,46 @@
+package init_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+)
+
+// TestPlainBuild: a program built without the Makefile's flags forwards the same signals,
+// with the C library or without, and calls itself a plain build in --version. Its command
+// inherits neither the signal mask nor ignored signals, but the whole environment.
+func TestPlainBuild(t *testing.T) {
+	t.Parallel()
+	lost := sig.Set(0)
+	if !sigcatch.Direct {
+		lost = sig.SetOf(sig.URG)
+	}
+	for _, cgo := range []string{"0", "1"} {
+		if _, err := exec.LookPath("gcc"); err != nil && cgo == "1" {
+			t.Log("gcc is not installed: not built with the C library")
+			continue
+		}
+		path := filepath.Join(t.TempDir(), "lameduck")
+		build := exec.Command("go", "build", "-o", path, "./cmd/lameduck")
+		build.Dir = testutil.Root()
+		build.Env = append(os.Environ(), "CGO_ENABLED="+cgo)
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		wantDuties(t, box.Setup{Init: path}, stormy.Without(lost))
+		const script = `"$0" --version; "$1" --version; trap '' HUP USR2; exec "$0" -- sh -c 'grep -E "Sig(Blk|Ign)" /proc/self/status; echo $GOGC $GODEBUG'`
+		got := strings.Split(output(t, []string{"GOGC=77", "GODEBUG=x=y"}, "sh", "-c", script, path, box.Binary), "\n")
+		if len(got) != 6 || !strings.Contains(got[0], ", a plain build (see ") || strings.Contains(got[1], "plain") {
+			t.Errorf("versions of a plain build and of make build: %q", got)
+		} else if rest := strings.Join(got[2:], " "); rest != "SigBlk:\t0000000000000000 SigIgn:\t0000000000000000 77 x=y " {
+			t.Errorf("under a plain build the command printed %q", rest)
+		}
+	}
+}

@@ -1,0 +1,248 @@
+package init_test
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+)
+
+// output runs a program, wants success, and returns both output streams.
+func output(t *testing.T, env []string, words ...string) string {
+	t.Helper()
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%q: %v: %s", words, err, out)
+	}
+	return string(out)
+}
+
+// TestInherits: limits, attributes, descriptors and working directories of a command are the
+// same with and without lameduck. Each script runs twice: with x empty, and with x as the
+// lameduck command line.
+func TestInherits(t *testing.T) {
+	box.Needs(t, "bash")
+	for name, text := range map[string]string{
+		"soft limit of files": "ulimit -Sn 123; exec $x bash -c 'ulimit -Sn; ulimit -Hn'",
+		"other limits":        "ulimit -c 0; ulimit -s 4096; exec $x bash -c 'ulimit -a'",
+		"umask":               "umask 027; exec $x bash -c umask",
+		"niceness":            "exec nice -n 5 $x nice",
+		"descriptors":         "exec 7</dev/null 9>/dev/zero; exec $x ls -l --time-style=+ /proc/self/fd | sed 's/.* \\([0-9]* ->\\)/\\1/' | sed 's/:.*//' | grep -v '/proc/'",
+		"high descriptors":    "exec 200</dev/null; exec $x readlink /proc/self/fd/200",
+		"arguments":           "exec $x printf '%s|' -d 1 -- --help 'a b' '' -",
+		"relative path":       "exec ${x:-env} ./script",
+		"path of the parent":  "cd sub; exec ${x:-env} ../script",
+		"second stage":        "cd sub; trap '' INT; exec ${x:-env} ../script",
+		"relative PATH":       "PATH=.:$PATH exec ${x:-env} script",
+		"no directory":        "cd sub; rmdir $PWD; exec ${x:-env} readlink /proc/self/cwd",
+		"linked directory":    "cd -P link; exec ${x:-env} readlink /proc/self/cwd",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			text = "cd $D; mkdir -p sub; ln -sfn sub link; printf '#!/bin/sh\necho $0 $PWD\nreadlink /proc/self/cwd\n' >script; chmod +x script; " + text
+			without := output(t, []string{"D=" + dir, "x="}, "bash", "-c", text)
+			with := output(t, []string{"D=" + dir, "x=" + box.Binary + " --"}, "bash", "-c", text)
+			if with != without || without == "" {
+				t.Errorf("without: %s\nwith:    %s", without, with)
+			}
+		})
+	}
+}
+
+// startedAs runs lameduck with argv and env exactly as given (os/exec would drop duplicate
+// variables), and returns both output streams.
+func startedAs(t *testing.T, env []string, argv ...string) string {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	p, err := os.StartProcess(box.Binary, argv, &os.ProcAttr{Env: env, Files: []*os.File{nil, w, w}})
+	w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := testutil.Must(io.ReadAll(r))
+	if state := testutil.Must(p.Wait()); !state.Success() {
+		t.Fatalf("%q: %v: %s", argv, state, out)
+	}
+	return string(out)
+}
+
+// TestInheritsExactly: all entries of the environment and all arguments pass unchanged, under
+// every name and through the second stage: a second entry of one name, entries without "=",
+// empty ones, bytes other than UTF-8, and the variables of Go's runtime.
+func TestInheritsExactly(t *testing.T) {
+	env := []string{"A=1", "B", "A=2", "", "=x", "A=1", "C=caf\xe9", "PATH=/usr/bin:/bin", "PATH=/none", "LAMEDUCK_B", "GOGC=1", "GOGC=2", "GOTRACEBACK", "GOMAXPROCS=3",
+		"GODEBUG=gctrace=1,schedtrace=1", "GOMEMLIMIT=1MiB", "GOTRACEBACK=crash", "GOMEMLIMIT_MIB=9", "LAST="}
+	var every []byte
+	for c := range 255 {
+		every = append(every, byte(c+1))
+	}
+	words := []string{"%s|", "caf\xe9", "\xff\xfe", string(every), "", "\xc3"}
+	for name, call := range map[string][]string{"lameduck": nil, "tini": {"--"}, "dumb-init": nil, "catatonit": {"--"}, "lameduck-stage": {"99", "0", "200", "0", box.Binary}} {
+		call = append([]string{name}, call...)
+		got := startedAs(t, env, append(call, "cat", "/proc/self/environ")...)
+		if want := strings.Join(env, "\x00") + "\x00"; got != want {
+			t.Errorf("%s: environment\n%q\nwant\n%q", name, got, want)
+		}
+		got = startedAs(t, env, append(append(call, "printf"), words...)...)
+		if want := strings.Join(words[1:], "|") + "|"; got != want {
+			t.Errorf("%s: arguments\n%q\nwant\n%q", name, got, want)
+		}
+	}
+}
+
+// TestInheritsSignals: the command starts with lameduck's blocked and ignored signals.
+func TestInheritsSignals(t *testing.T) {
+	box.Needs(t, "bash")
+	signals := regexp.MustCompile(`(?m)^Sig(?:Blk|Ign):\s*(.*)$`)
+	set := func(list ...sig.Signal) sig.Set { return sig.SetOf(list...) }
+	most := all.Without(set(sig.KILL, sig.STOP, 33))
+	for _, c := range []struct{ blocked, ignored sig.Set }{
+		{0, 0},
+		{set(sig.TERM, sig.TTIN, 4, 37, sig.USR1), set(sig.INT, sig.HUP, sig.PIPE, sig.URG, sig.TTOU, 11, sig.CHLD)},
+		{0, set(sig.INT)},
+		{0, set(sig.CHLD)},
+		{set(sig.CHLD), 0},
+		{0, set(32)}, // posix_spawn(3) leaves 32 and 33 ignored; Go's runtime changes 33
+		{most, most},
+	} {
+		// lameduck's second stage blocks and ignores the signals; cat prints the result.
+		stage := fmt.Sprintf(`exec -a lameduck-stage %s 99 0 %x %x "$@"`, box.Binary, uint64(c.blocked), uint64(c.ignored))
+		as := func(words ...string) [][]string {
+			text := output(t, nil, append([]string{"bash", "-c", stage, "bash"}, words...)...)
+			return signals.FindAllStringSubmatch(text, -1)
+		}
+		without, with := as("cat", "/proc/self/status"), as(box.Binary, "cat", "/proc/self/status")
+		if fmt.Sprint(with) != fmt.Sprint(without) || len(with) != 2 {
+			t.Errorf("without: %q\nwith:    %q", without, with)
+		}
+		got := box.ParseSignals(without[0][1]) | box.ParseSignals(without[1][1])
+		if want := c.blocked | c.ignored; got.Without(set(32)) != want.Without(set(32)) {
+			t.Errorf("the second stage set %q", without)
+		}
+	}
+}
+
+// TestIgnoredChild: lameduck started with CHLD ignored still gets the command's exit code.
+func TestIgnoredChild(t *testing.T) {
+	box.Setup{Faults: "ignore=CHLD"}.Boot(t, "", "sh", "-c", "exit 7").WantExit(7)
+}
+
+// TestSecondStage: with an ignored signal, start errors have the same line and code; with too
+// few descriptors the start fails; no file is needed but the command; and without ppoll(2) the
+// start does not wait for the 10 s of a stage that hangs.
+func TestSecondStage(t *testing.T) {
+	root := t.TempDir()
+	os.WriteFile(root+"/lameduck", testutil.Must(os.ReadFile(box.Binary)), 0o755)
+	for script, want := range map[string]struct {
+		code int
+		text string
+	}{
+		"exec $L /no/such":                                   {127, "no such file"},
+		"exec $L /etc/passwd":                                {126, "permission denied"},
+		"ulimit -n 8; exec $L true":                          {125, "too many open files"},
+		"exec $L -- sh -c 'echo fine'":                       {0, "fine"},
+		"exec chroot $ROOT /lameduck -- /lameduck --version": {0, "lameduck version "},
+	} {
+		if strings.Contains(script, "chroot") && os.Getuid() != 0 {
+			continue
+		}
+		cmd := exec.Command("sh", "-c", "trap '' INT; "+script)
+		cmd.Env = append(os.Environ(), "L="+box.Binary, "ROOT="+root)
+		out, _ := cmd.CombinedOutput()
+		if code := cmd.ProcessState.ExitCode(); code != want.code || !strings.Contains(string(out), want.text) || strings.Count(string(out), "\n") != 1 {
+			t.Errorf("%s: exit code %d, output %s; want %d and %q in one line", script, code, out, want.code, want.text)
+		}
+	}
+	start := time.Now()
+	box.Setup{Faults: fmt.Sprintf("ignore=USR2,deny=%d:%d", unix.SYS_PPOLL, int(unix.EPERM))}.Boot(t, "", "true").WantExit(0)
+	if took := time.Since(start); took > 8*time.Second {
+		t.Errorf("without ppoll the start takes %v", took)
+	}
+}
+
+// TestKeepsNothing: lameduck itself has / as its working directory, and keeps none of the
+// inherited descriptors open.
+func TestKeepsNothing(t *testing.T) {
+	zero := testutil.Must(os.Open("/dev/zero"))
+	defer zero.Close()
+	change := func(cmd *exec.Cmd) { cmd.Dir, cmd.ExtraFiles = t.TempDir(), []*os.File{zero} }
+	b := box.Setup{Change: change}.Catch(t, "--log-level=error")
+	var open []string
+	for _, fd := range testutil.Must(filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", b.Pid()))) {
+		path, _ := os.Readlink(fd)
+		open = append(open, path)
+	}
+	if cwd, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", b.Pid())); cwd != "/" || slices.Contains(open, "/dev/zero") || !slices.Contains(open, "anon_inode:[eventpoll]") {
+		t.Errorf("working directory %s, descriptors %q", cwd, open)
+	}
+	b.Exit()
+}
+
+// TestLeavesDirectoryFirst: lameduck changes to / before the fork, so that the command never
+// sees lameduck in another directory. Where the path of the working directory is gone, the
+// change follows the fork, because the command needs the directory.
+func TestLeavesDirectoryFirst(t *testing.T) {
+	box.Needs(t, "strace", "bash")
+	calls := regexp.MustCompile(`(?m)(chdir\("/"\)|clone.*CLONE_VFORK.*|vfork\()`)
+	for script, want := range map[string]string{
+		"":                            "chdir clone",
+		"mkdir x; cd x; rmdir $PWD; ": "clone chdir",
+	} {
+		trace := filepath.Join(t.TempDir(), "trace")
+		script = "cd " + t.TempDir() + "; " + script + "exec strace -o " + trace + " -e trace=chdir,clone,clone3,vfork " + box.Binary + " true"
+		output(t, nil, "bash", "-c", script)
+		var order []string
+		for _, call := range calls.FindAllString(string(testutil.Must(os.ReadFile(trace))), -1) {
+			name, _, _ := strings.Cut(call, "(")
+			order = append(order, name)
+		}
+		if got := strings.Join(slices.Compact(order), " "); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: system calls %s, want %s", script, got, want)
+		}
+	}
+}
+
+// TestListenPID: where systemd's LISTEN_PID is lameduck's pid, the command gets its own pid,
+// and --on-stop another one. The pid of another process stays.
+func TestListenPID(t *testing.T) {
+	for script, want := range map[string]string{
+		`export LISTEN_PID=$$; exec $L sh -c 'echo $((LISTEN_PID - $$))'`:                                                                                        "0\n",
+		`export LISTEN_PID=1; exec $L sh -c 'echo $((LISTEN_PID))'`:                                                                                              "1\n",
+		`export LISTEN_PID=$$; exec $L -e 143 --delay=0.1 --grace-period=9 --on-stop='sh -c "echo $((LISTEN_PID == $$))"' sh -c 'kill $PPID; exec sleep 9' 2>&-`: "0\n",
+	} {
+		if got := output(t, []string{"L=" + box.Binary}, "sh", "-c", script); got != want {
+			t.Errorf("%s: %q, want %q", script, got, want)
+		}
+	}
+}
+
+// TestClosedStreams: closed standard streams become /dev/null.
+func TestClosedStreams(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "streams")
+	for _, closed := range []string{"<&-", ">&-", "2>&-", "<&- >&-", "<&- 2>&-", ">&- 2>&-", "<&- >&- 2>&-"} {
+		text := fmt.Sprintf(`%s sh -c 'for i in 0 1 2; do readlink /proc/self/fd/$i; done >%s; exit 5' %s`, box.Binary, path, closed)
+		cmd := exec.Command("sh", "-c", text)
+		cmd.Run()
+		if code, streams := cmd.ProcessState.ExitCode(), box.ReadLines(path); code != 5 || len(streams) != 3 {
+			t.Errorf("%s: exit code %d, streams %q; want 5, and three", closed, code, streams)
+		}
+	}
+}

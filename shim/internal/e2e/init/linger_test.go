@@ -1,0 +1,120 @@
+package init_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+)
+
+// TestLinger: with --linger, lameduck sends TERM to the processes left after the command, in
+// every session, waits for their end, and kills what stays. The exit code stays the
+// command's. Without /proc, kill(-1) replaces the descendants.
+func TestLinger(t *testing.T) {
+	const script = `"$@" child & ("$@" orphan &); ("$@" daemon setsid &); "$@" last $LAST & read x; exit 7`
+	for name, c := range map[string]struct {
+		last, faults string
+		atLeast      time.Duration
+	}{
+		"all end":              {"", "", 300 * time.Millisecond},
+		"one stays":            {"stubborn", "", 2 * time.Second},
+		"no pidfd_open":        {"stubborn", fmt.Sprintf("deny=%d:%d", unix.SYS_PIDFD_OPEN, unix.ENOSYS), 2 * time.Second},
+		"no pidfd_send_signal": {"stubborn", fmt.Sprintf("deny=%d:%d", unix.SYS_PIDFD_SEND_SIGNAL, unix.EPERM), 2 * time.Second},
+		"no /proc":             {"", "no-proc", 300 * time.Millisecond},
+		"no /proc, one stays":  {"stubborn", "no-proc", 2 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			linger := "--linger=2"
+			if c.last == "" {
+				linger = "--linger=15"
+			}
+			b := box.Setup{Faults: c.faults, Env: []string{"LAST=" + c.last}}.Boot(t, linger, append([]string{"sh", "-c", script, "sh"}, box.Helper("leftover")...)...)
+			b.Out.WaitNth(4, " up")
+			start := time.Now()
+			b.Send("")
+			b.WantExit(7)
+			if took := time.Since(start); took < c.atLeast || took > c.atLeast+box.Slack {
+				t.Errorf("lameduck lingered for %v, want %v", took, c.atLeast)
+			}
+			for _, name := range []string{"child", "orphan", "daemon"} {
+				b.Out.Wait(name + " done")
+			}
+		})
+	}
+}
+
+// TestLingerLeaves: a process started after TERM, for the cleanup of a lingering process,
+// gets no TERM, however many other processes end meanwhile.
+func TestLingerLeaves(t *testing.T) {
+	const script = `
+	(trap 'sh -c "echo cleaning; read x; echo cleaned" <&3; exit' TERM; echo up; while :; do sleep 0.05; done) 3<&0 &
+	(trap 'exit' TERM; (trap '' TERM; echo up; sleep 0.3) & while :; do sleep 0.05; done) &
+	read x; exit 7`
+	b := box.Boot(t, "--log-level=debug --linger=15", "sh", "-c", script)
+	b.Out.WaitNth(2, "up")
+	b.Send("")
+	b.Out.Wait("cleaning")
+	b.Err.WaitNth(2, "lingering: orphan")
+	b.Send("")
+	b.WantExit(7)
+	b.Out.Wait("cleaned")
+}
+
+// adopter returns the pids of a lameduck other than PID 1 and of the new parent of an orphan
+// that its command leaves behind.
+func adopter(t *testing.T, faults string, lameduck ...string) (b *box.Box, pid, parent string) {
+	t.Helper()
+	family := append([]string{"sh", "-c", `echo "init $PPID"; ( "$@" & ); read end; exit 7`, "sh"}, box.Helper("orphan")...)
+	b = box.Setup{Faults: faults}.Boot(t, "", append(lameduck, family...)...)
+	pid = strings.TrimPrefix(b.Out.Wait("init ").Text, "init ")
+	parent = strings.TrimPrefix(b.Out.Wait("orphan ").Text, "orphan ")
+	b.Send("end")
+	b.WantExit(7)
+	return b, pid, parent
+}
+
+// TestSubreaper: a lameduck other than PID 1 adopts orphans. If it cannot become a subreaper,
+// it warns once and goes on; with --subreaper that is an error.
+func TestSubreaper(t *testing.T) {
+	if _, pid, parent := adopter(t, "", box.Binary); parent != pid {
+		t.Errorf("the orphan's parent is %s, want lameduck, %s", parent, pid)
+	}
+	b, _, parent := adopter(t, "seccomp", box.Binary)
+	b.Err.Wait("orphans will not be reaped")
+	if parent != "1" {
+		t.Errorf("the orphan's parent is %s, want PID 1", parent)
+	}
+	box.Setup{Faults: "seccomp"}.Boot(t, "", box.Binary, "-s", "sh", "-c", "exit 7").WantExit(125)
+}
+
+// TestParentDeath: when lameduck's parent is killed, the command gets the signal of
+// --parent-death-signal.
+func TestParentDeath(t *testing.T) {
+	words := append(box.Helper("parent", box.Binary, "--parent-death-signal=USR1", "--"), box.Helper("catch")...)
+	b := box.Setup{Outside: true}.Start(t, words...)
+	b.Ready()
+	b.Cmd.Process.Kill()
+	b.Out.Wait("got USR1")
+	b.Send("exit 0")
+	select {
+	case <-b.Out.EOF:
+	case <-time.After(testutil.Patience):
+		t.Error("lameduck and its command do not end")
+	}
+}
+
+// TestParentDead: after the death of its parent, lameduck still starts and runs the command.
+func TestParentDead(t *testing.T) {
+	words := append([]string{"sh", "-c", `("$@" & ) ; read x`, "sh", box.Binary, "--parent-death-signal=TERM", "--"}, box.Helper("orphan")...)
+	b := box.Boot(t, "", words...)
+	b.Out.Wait("orphan")
+	b.Child()
+	b.Send("")
+	b.WantExit(0)
+}

@@ -1,0 +1,295 @@
+package init_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+)
+
+// all are the signals from 1 to 64, catchable those that a Go program can catch.
+var (
+	all       = ^sig.Set(0)
+	catchable = all.Without(sig.SetOf(sig.KILL, sig.STOP, 27, 32, 33, 34))
+)
+
+// TestAllSignalsByAllRewrites sends every signal that can be caught through every rewrite to
+// a signal that the command, a Go program, can catch. The signals go one by one, since the
+// kernel lets a pending CONT and a pending stop signal cancel each other.
+func TestAllSignalsByAllRewrites(t *testing.T) {
+	from := slices.Collect(all.Without(sig.SetOf(sig.KILL, sig.STOP, sig.CHLD)).All)
+	to := slices.Collect(catchable.All)
+	box.Many(t, len(to), func(shift int) {
+		var rewrites []string
+		want := []string{"ready"}
+		for i, s := range from {
+			arrives := to[(i+shift)%len(to)]
+			rewrites = append(rewrites, fmt.Sprintf("%d:%d", int(s), int(arrives)))
+			want = append(want, "got "+arrives.String())
+		}
+		b := box.Catch(t, "-r "+strings.Join(rewrites, ","))
+		for i, s := range from {
+			b.Signal(s)
+			b.Out.WaitNth(i+2, "")
+		}
+		b.Out.Want(want...)
+		b.Exit()
+	})
+}
+
+// TestDeadlySignals covers the signals that no Go program can catch: 32 and 33 are dropped,
+// unless a rewrite or --stop-signal names them; a rewrite may name the others too.
+func TestDeadlySignals(t *testing.T) {
+	for _, c := range box.Table(`
+		flags           | sent     | code
+		                | 32 33 64 | 192
+		-d 1            | 32 33 64 | 192
+		--preset=auto   | 32 33 64 | 192
+		-g              | 32 33 64 | 192
+		-r 32:USR1      | 33 32    | 138
+		-r 32:32        | 33 32    | 160
+		--stop-signal=32 | 33 32   | 160
+		-r 32:USR1,33:0 | 33 32    | 138
+		-r HUP:KILL     | 1        | 137
+		-r HUP:27       | 1        | 155
+		-r HUP:32       | 1        | 160
+		-r HUP:33       | 1        | 161
+		-r HUP:34       | 1        | 162
+	`) {
+		for _, outside := range []bool{false, true} {
+			b := box.Setup{Outside: outside}.Boot(t, c["flags"], "sh", "-c", "echo ready; exec sleep 1000")
+			b.Ready()
+			for _, s := range strings.Fields(c["sent"]) {
+				b.Signal(testutil.Must(sig.Parse(s)))
+			}
+			b.WantExit(testutil.Must(strconv.Atoi(c["code"])))
+		}
+	}
+}
+
+// TestEarlySignal: after a stop signal before the start of the command, neither the command
+// nor --on-stop is started, and no alive file is left. USR1 stands for a stop signal here,
+// since Go's runtime unblocks TERM before lameduck's first instruction.
+func TestEarlySignal(t *testing.T) {
+	alive := filepath.Join(t.TempDir(), "alive")
+	b := box.Setup{Faults: "pending=USR1"}.Boot(t, "-d 1 -r TERM:USR1 --on-stop='echo ran' --alive-file="+alive, "echo", "started")
+	b.WantExit(138)
+	b.Out.Want()
+	if _, err := os.Lstat(alive); err == nil {
+		t.Error("the alive file exists")
+	}
+}
+
+// TestTermAtStart: a TERM during lameduck's start is not lost, unless the kernel drops the
+// signal because PID 1 has no handler yet. Exit code 2 is from Go's own handler, before
+// lameduck's first instruction.
+func TestTermAtStart(t *testing.T) {
+	var mu sync.Mutex
+	codes := map[int]int{}
+	const rounds = 600
+	box.Many(t, rounds, func(round int) {
+		flags := []string{"", "-d 0.1"}[round%2]
+		b := box.Setup{Bare: true}.Boot(t, flags, "sleep", "1000")
+		time.Sleep(rand.N(5 * time.Millisecond)) // to send TERM at a random moment of the start
+		ready := func() bool { return box.Signals(b.Pid(), "SigCgt").Has(sig.TERM) }
+		early := !ready()
+		b.Signal(sig.TERM)
+		if early {
+			testutil.Eventually(t, "TERM is caught", func() bool { return ready() || box.HasEnded(b.Pid()) })
+			unix.Kill(b.Pid(), unix.SIGTERM)
+		}
+		code := b.WaitExit()
+		mu.Lock()
+		codes[code]++
+		mu.Unlock()
+	})
+	if codes[143]+codes[2] != rounds || codes[143] == 0 {
+		t.Errorf("exit codes: %v, want only 143 and 2", codes)
+	}
+}
+
+// TestSignalsAtStart: no signal of any kind is lost from lameduck's first instructions on.
+// Signals that arrive before the command has started are passed on after the start.
+func TestSignalsAtStart(t *testing.T) {
+	box.Many(t, 100, func(int) {
+		b := box.Setup{Bare: true}.Boot(t, "--log-level=debug -r USR1:WINCH,PWR:WINCH,35:WINCH,64:WINCH", "sleep", "1000")
+		testutil.Eventually(t, "signals are blocked, or caught", func() bool {
+			return (box.Signals(b.Pid(), "SigBlk") | box.Signals(b.Pid(), "SigCgt")).Has(sig.RTMax)
+		})
+		kinds := []sig.Signal{sig.USR1, sig.CONT, 30, 35, 64}
+		for _, s := range kinds {
+			b.Signal(s)
+		}
+		for _, s := range kinds {
+			b.Err.Wait(": " + s.String())
+		}
+		b.Cmd.Process.Kill()
+		b.WaitExit()
+	})
+}
+
+// stormy are the signals of the storms: without the stop signal, and without CONT, which
+// cancels pending TSTP, TTIN and TTOU.
+var stormy = catchable.Without(sig.SetOf(sig.TERM, sig.CHLD, sig.CONT))
+
+// TestSignalStorm: in a storm of signals no kind of signal is lost, the command gets no
+// signal that was not sent, and a signal that is not pending yet is never merged. Descriptors, threads
+// and memory are the same afterwards.
+func TestSignalStorm(t *testing.T) {
+	t.Parallel()
+	b := box.Catch(t, "-d 1")
+	kinds := slices.Collect(stormy.All)
+	const each = 20
+	volleys(b, each)
+	usage := func() (fds int, threads string, kib int) {
+		list, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", b.Pid()))
+		return len(list), box.Status(b.Pid(), "Threads"), box.RSS(b.Pid())
+	}
+	fds, threads, kib := usage()
+	b.Signal(sig.CONT)
+	b.Out.Wait("got CONT")
+	last := kinds[len(kinds)-1] // the kernel delivers the lowest pending signal first
+	wild := slices.DeleteFunc(slices.Clone(kinds), func(s sig.Signal) bool { return s == sig.URG || s == last })
+	var senders sync.WaitGroup
+	for range 4 {
+		senders.Go(func() {
+			for range 2_500 {
+				b.Signal(wild[rand.IntN(len(wild))])
+			}
+		})
+	}
+	senders.Wait()
+	for i := range 3 { // lameduck and the command each take pending signals in several batches
+		b.Signal(last)
+		b.Out.WaitNth(each+i+1, "got "+last.String())
+	}
+	for _, s := range wild {
+		if b.Out.Count("got "+s.String()) <= each {
+			t.Errorf("no %v of the storm arrived", s)
+		}
+	}
+	for _, text := range b.Out.Texts()[1:] {
+		if s, err := sig.Parse(text[len("got "):]); err != nil || !stormy.With(sig.CONT).Has(s) {
+			t.Errorf("the command printed %q", text)
+		}
+	}
+	if nowFds, nowThreads, nowKib := usage(); fds == 0 || nowFds != fds || nowThreads != threads || nowKib > kib+box.Heap {
+		t.Errorf("%d descriptors, %s threads, %d KiB; later %d, %s, %d", fds, threads, kib, nowFds, nowThreads, nowKib)
+	}
+	if n := b.Out.Count("got URG"); n != each {
+		t.Errorf("the command got URG %d times, want %d", n, each)
+	}
+	b.WantHold(b.Stop(), time.Second, "elapsed")
+}
+
+// volleys sends one signal of each stormy kind at once, n times, and checks that the command
+// gets one of each every time.
+func volleys(b *box.Box, n int) {
+	b.T.Helper()
+	kinds := slices.Collect(stormy.All)
+	before := b.Out.All()
+	for i := range n {
+		for _, s := range kinds {
+			b.Signal(s)
+		}
+		b.Out.WaitNth(len(before)+(i+1)*len(kinds), "")
+	}
+	got := map[string]int{}
+	for _, line := range b.Out.All()[len(before):] {
+		got[line.Text]++
+	}
+	for _, s := range kinds {
+		if got["got "+s.String()] != n {
+			b.T.Errorf("%v: sent %d, the command got %d", s, n, got["got "+s.String()])
+		}
+	}
+}
+
+// TestHoldInStorm: signals without end delay neither the end of a hold nor the report of the
+// command's exit.
+func TestHoldInStorm(t *testing.T) {
+	t.Parallel()
+	b := box.Catch(t, "-d 1 -r HUP:0,64:0")
+	queue := unix.Rlimit{Cur: 1000, Max: 1000} // the limit counts per user: leave room for parallel tests
+	if err := unix.Prlimit(b.Pid(), unix.RLIMIT_SIGPENDING, &queue, nil); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	var senders sync.WaitGroup
+	for _, s := range []unix.Signal{unix.SIGHUP, 64} {
+		senders.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					unix.Kill(b.Pid(), s)
+				}
+			}
+		})
+	}
+	b.WantHold(b.Stop(), time.Second, "elapsed")
+	close(done)
+	senders.Wait()
+}
+
+// TestQueued: real-time signals are queued, so as many are passed on as were sent. The
+// command is another lameduck, which logs signals to a file.
+func TestQueued(t *testing.T) {
+	const sent = 500
+	for s := range sig.SetOf(32, 33, sig.RTMin, sig.RTMin+1).All { // Go's runtime blocks some of these
+		log := filepath.Join(t.TempDir(), "log")
+		count := func(event string) int {
+			text, _ := os.ReadFile(log)
+			return strings.Count(string(text), "ing: "+event+"\n")
+		}
+		inner := []string{"sh", "-c", `exec "$@" 2>>"$0"`, log, box.Binary, "--log-level=debug", "-r", fmt.Sprintf("%d:0,HUP:0", int(s)), "sleep", "1000"}
+		b := box.Boot(t, fmt.Sprintf("-r %d:%[1]d", int(s)), inner...) // lameduck passes 32 and 33 only with a rewrite
+		testutil.Eventually(t, "the command runs", func() bool { return count("started") == 1 })
+		for range sent {
+			b.Signal(s)
+		}
+		testutil.Eventually(t, "every signal has arrived", func() bool { return count(s.String()) >= sent })
+		b.Signal(sig.HUP)
+		testutil.Eventually(t, "HUP has arrived", func() bool { return count("HUP") == 1 })
+		if got := count(s.String()); got != sent {
+			t.Errorf("%v: sent %d, the command got %d", s, sent, got)
+		}
+	}
+}
+
+// TestNotPID1: signals, orphans and holds work when lameduck is not PID 1.
+func TestNotPID1(t *testing.T) { wantDuties(t, box.Setup{Outside: true}, stormy) }
+
+// wantDuties wants signals of the kinds passed on, orphans reaped, and a stop held.
+func wantDuties(t *testing.T, s box.Setup, kinds sig.Set) {
+	t.Helper()
+	orphans := []string{"sh", "-c", `for i in 1 2 3; do (: & : & : &); done; exec "$@"`, "sh"}
+	b := s.Boot(t, "-d 1 -r TERM:USR1", append(orphans, box.Helper("catch")...)...)
+	b.Ready()
+	for s := range kinds.Without(sig.SetOf(sig.USR1)).All {
+		b.Signal(s)
+		b.Out.Wait("got " + s.String())
+	}
+	b.Child()
+	b.Trigger()
+	b.Out.Wait("got USR1")
+	b.Exit()
+}
+
+// TestOwnSignals: a signal that the command sends to PID 1 comes back to the command.
+func TestOwnSignals(t *testing.T) {
+	box.Boot(t, "", "sh", "-c", "trap 'exit 7' USR1; kill -USR1 1; while :; do sleep 0.01; done").WantExit(7)
+}

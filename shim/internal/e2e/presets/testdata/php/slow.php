@@ -1,0 +1,1 @@
+<?php echo file_get_contents("http://127.0.0.1:BACKEND/");

@@ -1,0 +1,113 @@
+package stop_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+)
+
+// bootHealth starts a web server with --health in a network of its own, and returns the
+// addresses of both.
+func bootHealth(t *testing.T, s box.Setup, flags string) (b *box.Box, health, target string) {
+	t.Helper()
+	t.Parallel()
+	s.Network = box.NewNetwork(t)
+	health, target = box.FreeAddr(), box.FreeAddr()
+	b = s.Boot(t, "--grace-period=30 --health="+health+"="+target+" "+flags, box.Helper("web", target)...)
+	b.Ready()
+	return b, health, target
+}
+
+// TestHealth: the answers to health checks before and during a stop. The server's own port
+// keeps serving.
+func TestHealth(t *testing.T) {
+	kubernetes := []string{"KUBERNETES_SERVICE_HOST=10.0.0.1"}
+	for name, c := range map[string]struct {
+		env    []string
+		flags  string
+		during string
+	}{
+		"outside":    {nil, "--delay=1", "503 stopping"},
+		"kubernetes": {kubernetes, "--delay=1", "200 mine"},
+		"by flag":    {kubernetes, "--delay=1 --health-during=fail", "503 stopping"},
+		"closed":     {nil, "--delay=1 --health-during=close", "refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, health, target := bootHealth(t, box.Setup{Env: c.env}, c.flags)
+			if got := b.Get(health); got != "200 mine" {
+				t.Errorf("before the stop: %s", got)
+			}
+			start := b.Trigger()
+			testutil.Eventually(t, "checks get "+c.during, func() bool { return b.Get(health) == c.during })
+			if got := b.Get(target); got != "200 mine" {
+				t.Errorf("a user's request during the stop: %s", got)
+			}
+			b.WantHold(start, time.Second, "elapsed")
+		})
+	}
+}
+
+// TestHealthAlone: without a target lameduck itself answers. The answer changes at the first
+// stop signal, with and without a hold.
+func TestHealthAlone(t *testing.T) {
+	t.Parallel()
+	address := ":" + strconv.Itoa(box.FreePort())
+	b := box.Catch(t, "--health="+address)
+	b.Signal(sig.HUP)
+	b.Out.Wait("got HUP")
+	if got := b.Get(address); got != "200 ok" {
+		t.Errorf("after a HUP: %s", got)
+	}
+	b.Stop()
+	b.Out.Wait("got TERM")
+	testutil.Eventually(t, "checks fail", func() bool { return b.Get(address) == "503 stopping" })
+	b.Exit()
+	if got := b.Get(address); got != "refused" {
+		t.Errorf("after the exit: %s", got)
+	}
+}
+
+// TestHealthIsNoTraffic: checks ten times a second, passed through to the target, prolong no
+// hold, whatever the source of samples. Other requests do.
+func TestHealthIsNoTraffic(t *testing.T) {
+	for name, c := range map[string]struct {
+		faults, until string
+		others        bool
+	}{
+		"quiet":              {"", "quiet", false},
+		"nobody":             {"uid=65534", "drained", false},
+		"no netlink":         {"no-netlink", "quiet", false},
+		"denied":             {"seccomp", "settled", false},
+		"others":             {"", "quiet", true},
+		"others, no netlink": {"no-netlink", "quiet", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const quiet = 1500 * time.Millisecond
+			b, health, target := bootHealth(t, box.Setup{Faults: c.faults}, "--health-during=pass --quiet-for=1.5 --until="+c.until)
+			want := func(address string) func() {
+				return func() {
+					if got := b.Get(address); !strings.HasPrefix(got, "200 ") {
+						t.Errorf("%s: %s", address, got)
+					}
+				}
+			}
+			endChecks := box.Repeat(100*time.Millisecond, want(health))
+			last := b.Trigger()
+			if c.others {
+				box.RepeatFor(quiet, 100*time.Millisecond, want(target))
+				last = time.Now()
+			}
+			b.Out.Wait("got TERM")
+			endChecks() // while the command still serves
+			r := b.WantHold(last, quiet-200*time.Millisecond, c.until)
+			if !c.others && (r.Accepted != 0 || r.InFlight != 0) {
+				t.Errorf("report %+v, want no connection", r)
+			}
+		})
+	}
+}

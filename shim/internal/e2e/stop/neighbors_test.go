@@ -1,0 +1,182 @@
+package stop_test
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+)
+
+// Tests of --alive-file and --wait-gone: two containers of a pod that share a volume.
+
+func absent(t *testing.T, path string) {
+	t.Helper()
+	if _, err := os.Lstat(path); !os.IsNotExist(err) {
+		t.Errorf("%s exists, want it removed (error: %v)", path, err)
+	}
+}
+
+// TestNeighbors: an app and its proxy get TERM at the same time, and the proxy's hold lasts
+// until the app has ended, be it killed. The file of a killed app is taken over by the next.
+func TestNeighbors(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		path := filepath.Join(t.TempDir(), "alive")
+		app := box.Catch(t, "--delay=1 --grace-period=30 --alive-file="+path)
+		proxy := box.Catch(t, "--grace-period=30 --wait-gone="+path)
+		app.Stop()
+		proxy.Trigger()
+		app.Out.Wait("got TERM")
+		proxy.Out.Want("ready")
+		start := time.Now()
+		if killed {
+			app.Signal(sig.KILL)
+			app.WaitExit()
+			proxy.WantHold(start, 0, "elapsed")
+			if _, err := os.Stat(path); err != nil {
+				t.Errorf("no alive file is left by the crash: %v", err)
+			}
+			app = box.Catch(t, "--alive-file="+path)
+			app.Exit()
+		} else {
+			app.Exit()
+			proxy.WantHold(start, 0, "elapsed")
+		}
+		absent(t, path)
+	}
+}
+
+// TestWaitGone: --wait-gone waits for files that may belong to a running app, not for stale
+// or missing files.
+func TestWaitGone(t *testing.T) {
+	for name, c := range map[string]struct {
+		setup  func(path string) error
+		hold   time.Duration
+		reason string
+		flags  string
+	}{
+		"nothing":     {func(string) error { return nil }, 0, "elapsed", ""},
+		"no folder":   {func(path string) error { return os.Remove(filepath.Dir(path)) }, 0, "elapsed", ""},
+		"stale":       {func(path string) error { return os.WriteFile(path, []byte("lameduck alive 1\n"), 0o644) }, 0, "elapsed", ""},
+		"foreign":     {func(path string) error { return os.WriteFile(path, []byte("1234\n"), 0o644) }, 2 * time.Second, "ceiling", "--max-delay=2"},
+		"dangling":    {func(path string) error { return os.Symlink("nowhere", path) }, 0, "elapsed", ""},
+		"floor kept":  {func(string) error { return nil }, time.Second, "elapsed", "--delay=1"},
+		"and silence": {func(string) error { return nil }, 0, "no_listener", "--until=quiet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "in", "alive")
+			os.Mkdir(filepath.Dir(path), 0o755)
+			testutil.Must(0, c.setup(path))
+			b := box.Catch(t, strings.TrimSpace("--grace-period=30 --wait-gone="+path+" "+c.flags))
+			b.WantHold(b.Stop(), c.hold, c.reason)
+			warning := ""
+			if name == "no folder" {
+				warning = "there is no directory"
+			}
+			b.WantWarning(warning)
+		})
+	}
+}
+
+// TestWaitGoneSocket: --wait-gone waits for a listening Unix socket too.
+func TestWaitGoneSocket(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "socket")
+	socket := testutil.Must(net.Listen("unix", path))
+	b := box.Catch(t, "--grace-period=30 --log-level=debug --wait-gone="+path)
+	b.Trigger()
+	b.Err.Wait("sample")
+	b.Out.Want("ready")
+	start := time.Now()
+	socket.Close()
+	b.WantHold(start, 0, "elapsed")
+}
+
+// TestAliveFile: the alive file can be read by every user, under any umask and any uid, and is
+// gone when the command has ended, in whatever way, and when the start has failed.
+func TestAliveFile(t *testing.T) {
+	taken := testutil.Must(net.Listen("tcp", "127.0.0.1:0"))
+	t.Cleanup(func() { taken.Close() })
+	for name, c := range map[string]struct {
+		faults, flags string
+		command       []string
+		code          int
+	}{
+		"as root":     {"", "", nil, 7},
+		"as a user":   {"uid=65534", "", nil, 7},
+		"killed":      {"", "", []string{"sh", "-c", "kill -KILL $$"}, 137},
+		"missing":     {"", "", []string{"/no/such/program"}, 127},
+		"refused":     {"", "", []string{"/etc/passwd"}, 126},
+		"port in use": {"", "--health=" + taken.Addr().String(), []string{"echo", "started"}, 125},
+		"lingering":   {"", "--linger=1", []string{"sh", "-c", "sleep 1000 &"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := testutil.Must(os.MkdirTemp("", "alive"))
+			t.Cleanup(func() { os.RemoveAll(dir) })
+			os.Chmod(dir, 0o777)
+			path := dir + "/alive"
+			command := c.command
+			if command == nil {
+				command = box.Helper("catch")
+			}
+			words := append([]string{"/bin/sh", "-c", `umask 077; exec "$@"`, "sh"}, box.Lameduck(strings.TrimSpace("--alive-file="+path+" "+c.flags), command...)...)
+			b := box.Setup{Faults: c.faults}.Start(t, words...)
+			if c.command == nil {
+				b.Ready()
+				if info := testutil.Must(os.Stat(path)); info.Mode() != 0o644 {
+					t.Errorf("mode of the alive file: %v, want 0644", info.Mode())
+				}
+				b.Send("exit 7")
+			}
+			b.WantExit(c.code)
+			absent(t, path)
+			if c.code == 125 {
+				b.WantOneLine("cannot listen on " + taken.Addr().String() + ": address already in use")
+			}
+		})
+	}
+}
+
+// TestFilesRefused: if the alive file or the termination log cannot be written, belongs to
+// another program or is a link that another user planted, lameduck exits with 125 and does
+// not start the command.
+func TestFilesRefused(t *testing.T) {
+	shared, victim, foreign := t.TempDir(), t.TempDir()+"/victim", t.TempDir()+"/foreign"
+	os.Chmod(shared, 0o777)
+	testutil.WriteFile(t, victim, "")
+	testutil.WriteFile(t, foreign, "1234\n")
+	planted := shared + "/planted"
+	testutil.Must(0, os.Symlink(victim, planted))
+	if err := os.Lchown(planted, 65534, 65534); err != nil {
+		t.Logf("planted by the same user: %v", err)
+	}
+	path := t.TempDir() + "/alive"
+	first := box.Catch(t, "--alive-file="+path)
+	for _, c := range []struct{ faults, flag, message string }{
+		{"read-only", "--alive-file=/alive-of-a-test", "read-only file system"},
+		{"", "--alive-file=" + foreign, "cannot overwrite a file of another program"},
+		{"", "--alive-file=" + path, "another running lameduck holds the lock"},
+		{"", "--alive-file=" + planted, "cannot use a symbolic link"},
+		{"", "--termination-log=" + planted, "symbolic link in a directory that others may write to"},
+		{"", "--termination-log=/proc", "is a directory"},
+		{"", "--termination-log=/dev/stderr", "not a regular file"},
+	} {
+		b := box.Setup{Faults: c.faults}.Boot(t, c.flag+" -d 1", "echo", "started")
+		b.WantExit(125)
+		b.WantOneLine(c.flag+" (LAMEDUCK_", c.message)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("the second lameduck removed the alive file of the first: %v", err)
+	}
+	first.Exit()
+	if texts := append(box.ReadLines(foreign), box.ReadLines(victim)...); len(texts) != 1 || texts[0] != "1234" {
+		t.Errorf("the files of others have become %q", texts)
+	}
+}
