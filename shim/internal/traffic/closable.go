@@ -83,6 +83,9 @@ func (k *Closable) IsIdle(now *tcp.Socket) bool {
 
 // noteKept notes a connection that clients keep, by the state of its last request.
 func (t *Tracker) noteKept(c *conn, s *tcp.Socket, state RequestState) {
+	if c.usage.closed && mayReceive(s) {
+		t.current.keptOpen++
+	}
 	if !t.cfg.CloseIdle || !c.usage.reused || c.usage.closed || s.State != tcp.Established || t.leavesOut(c) {
 		return
 	}
@@ -118,6 +121,14 @@ func (t *Tracker) Closable() (idle []Closable, talking int) {
 		}
 	}
 	return ordered, t.current.talking
+}
+
+// MayClose returns how many connections may be closed after the latest sample: one, and as
+// many as the server has closed in turn. A server may keep connections whose clients seem to
+// have left, and answer no more.
+func (t *Tracker) MayClose() int {
+	ended := t.closings.closed - t.current.keptOpen
+	return max(0, ended+1-t.current.keptOpen)
 }
 
 // NoteClosed notes that a connection has been closed for reading. That is done once.
