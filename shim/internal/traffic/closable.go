@@ -27,14 +27,17 @@ func (k *closings) noteNew(peer netip.Addr) {
 // usage is what clients have done with a connection during the hold.
 type usage struct {
 	reused   bool   // a request has come after an answer
-	streams  bool   // the last answer went on after it had seemed complete
+	unclear  bool   // what was received and sent last is not certainly one request and all of its answer
 	overlaps bool   // more was received while a request waited: a body in parts, or several requests at a time
 	in, out  uint64 // bytes of the last request and its answer
+	segments uint32 // sent
 	closed   bool   // by NoteClosed
 }
 
 // update notes what has moved since the connection was as before.
-func (u *usage) update(before, c *conn) {
+func (u *usage) update(before, c *conn, info *tcp.Info) {
+	answers := info.SentSegments - u.segments
+	u.segments = info.SentSegments
 	if before.seen == 0 || before.sent == 0 {
 		return
 	}
@@ -42,13 +45,16 @@ func (u *usage) update(before, c *conn) {
 	out := c.sent - before.sent
 	u.reused = u.reused || in > 0
 	switch {
-	case in > 0 && (before.request == Idle || u.out > 0):
+	case in == 0:
+		goesOn := out > 0 && before.request == Idle // the answer had seemed complete
+		u.unclear = u.unclear || goesOn
+	case before.request != InFlight:
 		u.in, u.out = 0, 0
-		u.streams = false
-	case in > 0 && out == 0 && before.request == InFlight:
+		u.unclear = false
+	case out == 0, answers <= 1 && info.LastSent < info.LastReceived:
 		u.overlaps = true
-	case in == 0 && out > 0 && before.request == Idle:
-		u.streams = true
+	default: // an answer, the next request, and perhaps an answer to that
+		u.unclear = true
 	}
 	u.in += in
 	u.out += out
@@ -57,7 +63,7 @@ func (u *usage) update(before, c *conn) {
 // answered reports whether the last request seems answered, and was alone. A few bytes in
 // answer to many may be a WINDOW_UPDATE of HTTP/2, or 100 Continue.
 func (u *usage) answered() bool {
-	return u.reused && !u.streams && !u.overlaps && (u.out > maxControlBytes || u.in <= 2*maxControlBytes)
+	return u.reused && !u.unclear && !u.overlaps && (u.out > maxControlBytes || u.in <= 2*maxControlBytes)
 }
 
 // minIdle is how long a connection has to be idle before it is closed: several jiffies, and

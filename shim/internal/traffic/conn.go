@@ -113,7 +113,7 @@ func (t *Tracker) follow(s *tcp.Socket, at moment, isNew bool) (c *conn, before 
 	}
 	before = *c
 	served, unseen := c.update(&before, s, at)
-	c.usage.update(&before, c)
+	c.usage.update(&before, c, &s.Info)
 	if served {
 		t.progressAt = t.now
 	}
