@@ -14,6 +14,7 @@ type closings struct {
 	closed   int
 	cameBack int
 	peers    map[netip.Addr]int // closed connections whose peer has not connected since
+	pauses   map[uint16]moment  // by port: the longest pause after which an answer that had seemed complete went on
 }
 
 // noteNew notes a new connection.
@@ -22,6 +23,19 @@ func (k *closings) noteNew(peer netip.Addr) {
 		k.peers[peer]--
 		k.cameBack++
 	}
+}
+
+// notePause notes that an answer on a connection has gone on after a pause. Beside other
+// requests it was another one's answer, which may take as long as any.
+func (t *Tracker) notePause(c *conn, pause moment) {
+	pauses := &t.closings.pauses
+	if *pauses == nil {
+		*pauses = map[uint16]moment{}
+	}
+	if c.usage.overlaps {
+		pause = t.cfg.MaxSilence
+	}
+	(*pauses)[c.port] = max((*pauses)[c.port], pause)
 }
 
 // usage is what clients have done with a connection during the hold.
@@ -34,20 +48,21 @@ type usage struct {
 	closed   bool   // by NoteClosed
 }
 
-// update notes what has moved since the connection was as before.
-func (u *usage) update(before, c *conn, info *tcp.Info) {
+// update notes what has moved since the connection was as before. It reports whether an answer
+// that had seemed complete went on.
+func (u *usage) update(before, c *conn, info *tcp.Info) (wentOn bool) {
 	answers := info.SentSegments - u.segments
 	u.segments = info.SentSegments
 	if before.seen == 0 || before.sent == 0 {
-		return
+		return false
 	}
 	in := c.received - before.received
 	out := c.sent - before.sent
 	u.reused = u.reused || in > 0
 	switch {
 	case in == 0:
-		goesOn := out > 0 && before.request == Idle // the answer had seemed complete
-		u.unclear = u.unclear || goesOn
+		wentOn = out > 0 && before.request == Idle
+		u.unclear = u.unclear || wentOn
 	case before.request != InFlight:
 		u.in, u.out = 0, 0
 		u.unclear = false
@@ -58,6 +73,7 @@ func (u *usage) update(before, c *conn, info *tcp.Info) {
 	}
 	u.in += in
 	u.out += out
+	return wentOn && out > maxControlBytes
 }
 
 // answered reports whether the last request seems answered, and was alone. A few bytes in
@@ -67,7 +83,9 @@ func (u *usage) answered() bool {
 }
 
 // minIdle is how long a connection has to be idle before it is closed: several jiffies, and
-// longer than most answers that are written in parts pause.
+// longer than most answers that are written in parts pause. Where longer pauses have been seen
+// on the port, twice the longest: another answer may pause too, or, as in HTTP/2, an answer to
+// an earlier request be still to come.
 const minIdle = 20 * time.Millisecond
 
 // Closable is a kept connection that was idle in the latest sample.
@@ -100,7 +118,7 @@ func (t *Tracker) noteKept(c *conn, s *tcp.Socket, state RequestState) {
 	}
 	idleFor := min(s.Info.LastSent, s.Info.LastReceived)
 	candidate := Closable{s.Inode, s.Cookie, c, s.Info.Received, s.Info.Sent, idleFor}
-	if state == Idle && c.usage.answered() && idleFor >= minIdle && candidate.IsIdle(s) {
+	if state == Idle && c.usage.answered() && idleFor >= max(minIdle, 2*t.closings.pauses[c.port]) && candidate.IsIdle(s) {
 		t.current.closable = append(t.current.closable, candidate)
 	}
 }
