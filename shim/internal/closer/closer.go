@@ -142,7 +142,8 @@ func (c *Closer) explain(pid int, err error) error {
 	const remedy = "add the capability SYS_PTRACE"
 	switch {
 	case err == unix.ENOSYS:
-		return errors.New("pidfd_getfd(2) is missing: it needs Linux 5.6, and gVisor has none")
+		return errors.New("pidfd_getfd(2) is missing: it needs Linux 5.6 and a seccomp profile that knows it, " +
+			"and gVisor has none")
 	case err != unix.EPERM:
 		return os.NewSyscallError("pidfd_getfd", err)
 	case duplicateOwn() == unix.EPERM:
@@ -152,8 +153,8 @@ func (c *Closer) explain(pid int, err error) error {
 		return fmt.Errorf("kernel.yama.ptrace_scope is %d: give the flag to the entrypoint, not to a hook, or %s",
 			level, remedy)
 	}
-	return fmt.Errorf("process %d runs as another user, or is not dumpable: run all processes as one user, or %s",
-		pid, remedy)
+	return fmt.Errorf("process %d runs as another user, or is not dumpable: run all processes as one user, or "+
+		"lameduck as root with the capability SYS_PTRACE", pid)
 }
 
 // duplicateOwn tries to duplicate a descriptor of our own, which nothing but a filter of

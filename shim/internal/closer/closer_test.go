@@ -238,8 +238,8 @@ func openDescriptors(t *testing.T) int {
 func TestRefused(t *testing.T) {
 	for role, want := range map[string]string{
 		"seccomp":      "the seccomp profile forbids pidfd_getfd(2): allow it, or add the capability SYS_PTRACE",
-		"old kernel":   "pidfd_getfd(2) is missing: it needs Linux 5.6, and gVisor has none",
-		"no privilege": "process N runs as another user, or is not dumpable: run all processes as one user, or add the capability SYS_PTRACE",
+		"old kernel":   "pidfd_getfd(2) is missing: it needs Linux 5.6 and a seccomp profile that knows it, and gVisor has none",
+		"no privilege": "process N runs as another user, or is not dumpable: run all processes as one user, or lameduck as root with the capability SYS_PTRACE",
 		"same user":    "true",
 	} {
 		cmd := exec.Command("/proc/self/exe")
