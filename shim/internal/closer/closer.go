@@ -103,13 +103,14 @@ func (c *Closer) EndRound() {
 	clear(c.pidfds)
 }
 
-// search finds the holders of our sockets. Of several, the last is as good as any. Where
-// processes of other containers may be among ours, the control group tells them apart.
+// search finds the holders of our sockets. Of several, the last is as good as any. Processes
+// of other containers may be in our PID namespace, PID 1's too: the control group tells them
+// apart.
 func (c *Closer) search() {
 	c.holders = map[uint32]holder{}
 	pids, _ := scope.Processes(c.root, c.WholePIDNamespace)
 	for _, pid := range pids {
-		if c.isHook() && !c.root.SharesCgroups(pid) {
+		if c.WholePIDNamespace && !c.root.SharesCgroups(pid) {
 			continue
 		}
 		_, err := c.root.EachTarget(pid, func(fd int, target []byte) {
@@ -141,7 +142,8 @@ func (c *Closer) explain(pid int, err error) error {
 	const remedy = "add the capability SYS_PTRACE"
 	switch {
 	case err == unix.ENOSYS:
-		return errors.New("pidfd_getfd(2) is missing: it needs Linux 5.6, and gVisor has none")
+		return errors.New("pidfd_getfd(2) is missing: it needs Linux 5.6 and a seccomp profile that knows it, " +
+			"and gVisor has none")
 	case err != unix.EPERM:
 		return os.NewSyscallError("pidfd_getfd", err)
 	case duplicateOwn() == unix.EPERM:
@@ -151,8 +153,8 @@ func (c *Closer) explain(pid int, err error) error {
 		return fmt.Errorf("kernel.yama.ptrace_scope is %d: give the flag to the entrypoint, not to a hook, or %s",
 			level, remedy)
 	}
-	return fmt.Errorf("process %d runs as another user, or is not dumpable: run all processes as one user, or %s",
-		pid, remedy)
+	return fmt.Errorf("process %d runs as another user, or is not dumpable: run all processes as one user, or "+
+		"lameduck as root with the capability SYS_PTRACE", pid)
 }
 
 // duplicateOwn tries to duplicate a descriptor of our own, which nothing but a filter of

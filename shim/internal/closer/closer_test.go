@@ -2,6 +2,7 @@ package closer
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -16,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
@@ -28,6 +30,7 @@ var roles = map[string]func(){
 	"old kernel":   func() { filter(unix.ENOSYS); printRefusal("server") },
 	"no privilege": func() { dropPrivileges(); printRefusal("undumpable") },
 	"same user":    func() { dropPrivileges(); printRefusal("server") },
+	"init":         printHolders,
 }
 
 func TestMain(m *testing.M) {
@@ -238,8 +241,8 @@ func openDescriptors(t *testing.T) int {
 func TestRefused(t *testing.T) {
 	for role, want := range map[string]string{
 		"seccomp":      "the seccomp profile forbids pidfd_getfd(2): allow it, or add the capability SYS_PTRACE",
-		"old kernel":   "pidfd_getfd(2) is missing: it needs Linux 5.6, and gVisor has none",
-		"no privilege": "process N runs as another user, or is not dumpable: run all processes as one user, or add the capability SYS_PTRACE",
+		"old kernel":   "pidfd_getfd(2) is missing: it needs Linux 5.6 and a seccomp profile that knows it, and gVisor has none",
+		"no privilege": "process N runs as another user, or is not dumpable: run all processes as one user, or lameduck as root with the capability SYS_PTRACE",
 		"same user":    "true",
 	} {
 		cmd := exec.Command("/proc/self/exe")
@@ -290,4 +293,32 @@ func dropPrivileges() {
 	if err := unix.Capset(&header, &none[0]); err != nil {
 		panic(err)
 	}
+}
+
+// PID 1 leaves alone what another container holds that has joined the PID namespace.
+func TestOtherContainer(t *testing.T) {
+	root := t.TempDir()
+	for pid, cgroup := range map[string]string{"1": "0::/", "7": "0::/below", "8": "0::/../other"} {
+		os.MkdirAll(root+"/"+pid+"/fd", 0o755)
+		os.WriteFile(root+"/"+pid+"/cgroup", []byte(cgroup+"\n"), 0o644)
+		os.Symlink("socket:["+pid+"]", root+"/"+pid+"/fd/3")
+	}
+	os.Symlink("1", root+"/self")
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), "CLOSER_ROLE=init", "CLOSER_ROOT="+root)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
+	out, err := cmd.CombinedOutput()
+	if errors.Is(err, unix.EPERM) {
+		t.Skip("may not make a PID namespace")
+	}
+	if err != nil || string(out) != "map[7:{7 3}]\n" {
+		t.Errorf("the holders are %s, %v", out, err)
+	}
+}
+
+// printHolders prints what PID 1 finds in another /proc.
+func printHolders() {
+	c := Closer{WholePIDNamespace: true, root: procfs.Root(os.Getenv("CLOSER_ROOT"))}
+	c.search()
+	fmt.Println(c.holders)
 }

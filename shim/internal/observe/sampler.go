@@ -97,7 +97,7 @@ func (s *Sampler) close(idle []traffic.Closable, next time.Time) {
 		return
 	}
 	defer s.closer.EndRound()
-	for i := range idle {
+	for i := range min(len(idle), s.tracker.MayClose()) {
 		k := &idle[i]
 		closed, err := s.closer.ShutDown(k.Inode, k.Cookie, k.IsIdle)
 		if err != nil {

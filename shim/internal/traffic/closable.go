@@ -14,6 +14,7 @@ type closings struct {
 	closed   int
 	cameBack int
 	peers    map[netip.Addr]int // closed connections whose peer has not connected since
+	pauses   map[uint16]moment  // by port: the longest pause after which an answer that had seemed complete went on
 }
 
 // noteNew notes a new connection.
@@ -24,44 +25,67 @@ func (k *closings) noteNew(peer netip.Addr) {
 	}
 }
 
+// notePause notes that an answer on a connection has gone on after a pause. Beside other
+// requests it was another one's answer, which may take as long as any.
+func (t *Tracker) notePause(c *conn, pause moment) {
+	pauses := &t.closings.pauses
+	if *pauses == nil {
+		*pauses = map[uint16]moment{}
+	}
+	if c.usage.overlaps {
+		pause = t.cfg.MaxSilence
+	}
+	(*pauses)[c.port] = max((*pauses)[c.port], pause)
+}
+
 // usage is what clients have done with a connection during the hold.
 type usage struct {
 	reused   bool   // a request has come after an answer
-	streams  bool   // the last answer went on after it had seemed complete
+	unclear  bool   // what was received and sent last is not certainly one request and all of its answer
 	overlaps bool   // more was received while a request waited: a body in parts, or several requests at a time
 	in, out  uint64 // bytes of the last request and its answer
+	segments uint32 // sent
 	closed   bool   // by NoteClosed
 }
 
-// update notes what has moved since the connection was as before.
-func (u *usage) update(before, c *conn) {
+// update notes what has moved since the connection was as before. It reports whether an answer
+// that had seemed complete went on.
+func (u *usage) update(before, c *conn, info *tcp.Info) (wentOn bool) {
+	answers := info.SentSegments - u.segments
+	u.segments = info.SentSegments
 	if before.seen == 0 || before.sent == 0 {
-		return
+		return false
 	}
 	in := c.received - before.received
 	out := c.sent - before.sent
 	u.reused = u.reused || in > 0
 	switch {
-	case in > 0 && (before.request == Idle || u.out > 0):
+	case in == 0:
+		wentOn = out > 0 && u.out > 0 && before.request == Idle
+		u.unclear = u.unclear || wentOn
+	case before.request != InFlight, u.out > 0: // or answered, and the answer not acknowledged then
 		u.in, u.out = 0, 0
-		u.streams = false
-	case in > 0 && out == 0 && before.request == InFlight:
+		u.unclear = false
+	case out == 0, answers <= 1 && info.LastSent < info.LastReceived:
 		u.overlaps = true
-	case in == 0 && out > 0 && before.request == Idle && u.out > 0:
-		u.streams = true
+	default: // an answer, the next request, and perhaps an answer to that
+		u.unclear = true
 	}
 	u.in += in
 	u.out += out
+	return wentOn && out > maxControlBytes
 }
 
 // answered reports whether the last request seems answered, and was alone. A few bytes in
 // answer to many may be a WINDOW_UPDATE of HTTP/2, or 100 Continue.
 func (u *usage) answered() bool {
-	return u.reused && !u.streams && !u.overlaps && (u.out > maxControlBytes || u.in <= 2*maxControlBytes)
+	return u.reused && !u.unclear && !u.overlaps && (u.out > maxControlBytes || u.in <= 2*maxControlBytes)
 }
 
 // minIdle is how long a connection has to be idle before it is closed: several jiffies, and
-// longer than most answers that are written in parts pause.
+// longer than most answers that are written in parts pause. Where longer pauses have been seen
+// on the port, twice the longest: another answer may pause too, or, as in HTTP/2, an answer to
+// an earlier request be still to come.
 const minIdle = 20 * time.Millisecond
 
 // Closable is a kept connection that was idle in the latest sample.
@@ -83,6 +107,9 @@ func (k *Closable) IsIdle(now *tcp.Socket) bool {
 
 // noteKept notes a connection that clients keep, by the state of its last request.
 func (t *Tracker) noteKept(c *conn, s *tcp.Socket, state RequestState) {
+	if c.usage.closed && mayReceive(s) {
+		t.current.keptOpen++
+	}
 	if !t.cfg.CloseIdle || !c.usage.reused || c.usage.closed || s.State != tcp.Established || t.leavesOut(c) {
 		return
 	}
@@ -91,7 +118,7 @@ func (t *Tracker) noteKept(c *conn, s *tcp.Socket, state RequestState) {
 	}
 	idleFor := min(s.Info.LastSent, s.Info.LastReceived)
 	candidate := Closable{s.Inode, s.Cookie, c, s.Info.Received, s.Info.Sent, idleFor}
-	if state == Idle && c.usage.answered() && idleFor >= minIdle && candidate.IsIdle(s) {
+	if state == Idle && c.usage.answered() && idleFor >= max(minIdle, 2*t.closings.pauses[c.port]) && candidate.IsIdle(s) {
 		t.current.closable = append(t.current.closable, candidate)
 	}
 }
@@ -118,6 +145,14 @@ func (t *Tracker) Closable() (idle []Closable, talking int) {
 		}
 	}
 	return ordered, t.current.talking
+}
+
+// MayClose returns how many connections may be closed after the latest sample: one, and as
+// many as the server has closed in turn. A server may keep connections whose clients seem to
+// have left, and answer no more.
+func (t *Tracker) MayClose() int {
+	ended := t.closings.closed - t.current.keptOpen
+	return max(0, ended+1-t.current.keptOpen)
 }
 
 // NoteClosed notes that a connection has been closed for reading. That is done once.

@@ -113,7 +113,9 @@ func (t *Tracker) follow(s *tcp.Socket, at moment, isNew bool) (c *conn, before 
 	}
 	before = *c
 	served, unseen := c.update(&before, s, at)
-	c.usage.update(&before, c)
+	if c.usage.update(&before, c, &s.Info) {
+		t.notePause(c, c.moved-before.moved)
+	}
 	if served {
 		t.progressAt = t.now
 	}

@@ -411,3 +411,36 @@ func TestNoteClosed(t *testing.T) {
 		t.Errorf("%d closed, of which %d came back; want 1 and 1", sum.ClosedIdle, sum.CameBack)
 	}
 }
+
+// A server may keep connections whose clients seem to have left. Of those that are closed, one
+// more may be open than the server has closed. One with a request that the server does not
+// read holds for a second, as of a hung server.
+func TestServerKeepsClosed(t *testing.T) {
+	world := parseWorld("close-idle talks=-0.9; talks=-0.8; talks=-0.7")
+	_, tr := world.until(s(3.4), conditions["any"])
+	mayClose := func(now float64, want int) {
+		t.Helper()
+		world.sample(tr, s(now))
+		if got := tr.MayClose(); got != want {
+			t.Errorf("at %v s %d may be closed, want %d", now, got, want)
+		}
+	}
+	mayClose(3.45, 1)
+	idle, _ := tr.Closable()
+	first := idle[0]
+	tr.NoteClosed(&first)
+	kept := &world.lives[first.Cookie-1]
+	kept.moves = slices.DeleteFunc(kept.moves, func(m move) bool { return m.at > s(3.45) })
+	mayClose(3.5, 0)
+	kept.unread = 5
+	mayClose(4, 0)
+	if v := tr.Verdict(); v.AtRisk != 1 {
+		t.Errorf("%d requests are at risk, want 1", v.AtRisk)
+	}
+	mayClose(5.4, 0)
+	if v := tr.Verdict(); v.AtRisk != 0 || tr.Summary().LeftOut.GivenUp != 1 {
+		t.Errorf("%d requests are at risk, %d given up, want 0 and 1", v.AtRisk, tr.Summary().LeftOut.GivenUp)
+	}
+	kept.close = s(5.45)
+	mayClose(5.5, 2)
+}

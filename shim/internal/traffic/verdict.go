@@ -42,6 +42,7 @@ type sample struct {
 
 	closable []Closable
 	talking  int // kept connections in use
+	keptOpen int // closed by NoteClosed, and not by the server
 }
 
 // Verdict returns the verdict on the latest sample. An incomplete sample meets no condition.
@@ -119,7 +120,8 @@ func (t *Tracker) countRequest(c *conn, s *tcp.Socket) {
 	c.waited = c.waited || state == InFlight && t.silentSince(c.moved)
 	y.unread = y.unread || s.Unread > 0
 	t.noteKept(c, s, state)
-	givenUp := t.silence(c.moved) >= t.cfg.MaxSilence
+	unheard := c.usage.closed && s.Unread > 0 && t.silence(c.moved) >= slowAfter // the server reads no more
+	givenUp := unheard || t.silence(c.moved) >= t.cfg.MaxSilence
 	switch {
 	case state == Idle:
 	case givenUp:
