@@ -26,6 +26,7 @@ func Main(m *testing.M, own map[string]func(args []string)) {
 	if signal.Ignored(unix.SIGHUP) { // under nohup(1); a program inherits an ignored signal, and no handler
 		signal.Notify(make(chan os.Signal, 1), unix.SIGHUP)
 	}
+	restoreSpawned()
 	unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}) // no core files: many tests kill with QUIT and the like
 	flag.Set("test.parallel", "16")                  // the tests mostly wait
 	netns.Main(m, syscall.CLONE_NEWNS)

@@ -36,11 +36,21 @@ func stage(list string, args []string) {
 			Die(fmt.Errorf("unknown fault %q", name))
 		}
 	}
-	for _, s := range []uintptr{32, 33} { // make(1) starts programs with posix_spawn(3), which leaves 32 and 33 ignored
-		var action [4]uintptr
-		unix.RawSyscall6(unix.SYS_RT_SIGACTION, s, uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
-	}
+	restoreSpawned()
 	Die(syscall.Exec(args[0], args, env))
+}
+
+// restoreSpawned gives 32 and 33 their default actions, where they are ignored: make(1) starts
+// programs with posix_spawn(3), which leaves them so.
+func restoreSpawned() {
+	const ignored = 1 // SIG_IGN
+	for _, s := range []uintptr{32, 33} {
+		var was, action [4]uintptr
+		unix.RawSyscall6(unix.SYS_RT_SIGACTION, s, 0, uintptr(unsafe.Pointer(&was)), 8, 0, 0)
+		if was[0] == ignored {
+			unix.RawSyscall6(unix.SYS_RT_SIGACTION, s, uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
+		}
+	}
 }
 
 // faults are the faults of a stage by name: NAME or NAME=VALUE.
