@@ -290,7 +290,7 @@ func TestLinks(t *testing.T) {
 const foreign = `
 linkerd-await: --shutdown
 cluster-autoscaler: --max-graceful-termination-sec
-podman, docker: --init --init-path --stop-timeout --entrypoint --name --user --rm --from --builder
+podman, docker: --init --init-path --stop-timeout --entrypoint --name --user --rm --from --builder --cap-drop
 Dockerfiles: --chmod --checksum
 tini, dumb-init: --single-child --rewrite
 kubectl: --target --force --patch-file --local
