@@ -1,0 +1,231 @@
+package kept
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"text/tabwriter"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/netns"
+)
+
+// inside is set in the process in new namespaces; the value is the folder for files.
+const inside = "LAMEDUCK_LAB_KEPT"
+
+// options is the command line.
+type options struct {
+	stops, jobs    int
+	run, think, by *regexp.Regexp
+	json           string
+	lameduck       string
+}
+
+func parse(args []string) (o options, err error) {
+	f := flag.NewFlagSet("lab kept", flag.ContinueOnError)
+	f.IntVar(&o.stops, "n", 4, "stops of each row and contender")
+	f.IntVar(&o.jobs, "jobs", 4, "stops at a time")
+	run := f.String("run", "", "only the rows whose names match this regular expression")
+	think := f.String("think", "", "only the times of a request that match: 20ms")
+	by := f.String("contender", "", "only the contenders that match: close-idle")
+	f.StringVar(&o.json, "json", "", "write each stop to this file, a line of JSON each")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	if f.NArg() != 1 {
+		return o, errors.New("want one argument, the built lameduck; see lab kept -h")
+	}
+	for pattern, to := range map[*string]**regexp.Regexp{run: &o.run, think: &o.think, by: &o.by} {
+		if *to, err = regexp.Compile(*pattern); err != nil {
+			return o, err
+		}
+	}
+	o.lameduck, err = filepath.Abs(f.Arg(0))
+	return o, err
+}
+
+// Run plays the stops of args, and writes the table to out.
+func Run(ctx context.Context, args []string, out io.Writer) error {
+	o, err := parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	shared := os.Getenv(inside)
+	if shared == "" {
+		return enter()
+	}
+	if err := errors.Join(netns.MountProc(), netns.LoopbackUp(), copyFile(o.lameduck, shared+"/lameduck"), copyFile("/proc/self/exe", shared+"/lab")); err != nil {
+		return err
+	}
+	all := o.plan()
+	if err := o.playAll(ctx, shared, all); err != nil {
+		return err
+	}
+	return printTable(out, all)
+}
+
+// enter runs the program again in new namespaces, so that no process outlives it.
+func enter() error {
+	dir, err := os.MkdirTemp("", "lameduck-lab-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o755); err != nil { // the servers run as nobody
+		return err
+	}
+	spaces := netns.Namespaces{Flags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID,
+		Env: inside + "=" + dir, RootOnly: true}
+	code, err := spaces.Reenter()
+	if code != 0 {
+		os.RemoveAll(dir)
+		os.Exit(code)
+	}
+	return err
+}
+
+// plan returns the trials: those of a contender, which take equally long, after those of
+// another.
+func (o *options) plan() (all []*trial) {
+	list := rows()
+	for _, flags := range contenders {
+		name := strings.Join(flags, " ")
+		for range o.stops {
+			for i := range list {
+				r := &list[i]
+				for _, think := range r.thinks {
+					if !o.run.MatchString(r.name) || !o.think.MatchString(think.String()) || !o.by.MatchString(name) {
+						continue
+					}
+					if missing := r.missing(); missing != "" {
+						fmt.Fprintf(os.Stderr, "lab: %s is left out: %s is missing\n", r.name, missing)
+						continue
+					}
+					all = append(all, &trial{Server: r.name, ThinkMS: think.Seconds() * 1000, Contender: name,
+						row: r, think: think, flags: flags, number: len(all)})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// playAll plays so many trials at a time, and begins them together: servers that start would
+// disturb the others.
+func (o *options) playAll(ctx context.Context, shared string, all []*trial) error {
+	for part := range slices.Chunk(all, o.jobs) {
+		err := each(part, func(t *trial) error { return t.start(ctx, shared) })
+		if err == nil {
+			err = each(part, func(t *trial) error { return t.play(ctx) })
+		}
+		each(part, func(t *trial) error { t.close(); return nil })
+		if err := cmp.Or(err, ctx.Err()); err != nil {
+			return err
+		}
+		if err := o.write(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// each calls f for every trial at once, and returns the errors.
+func each(part []*trial, f func(*trial) error) error {
+	failed := make([]error, len(part))
+	var all sync.WaitGroup
+	for i, t := range part {
+		all.Go(func() {
+			if err := f(t); err != nil {
+				failed[i] = fmt.Errorf("%s, %v ms, %s: %w", t.Server, t.ThinkMS, t.Contender, err)
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(failed...)
+}
+
+func (o *options) write(part []*trial) error {
+	if o.json == "" {
+		return nil
+	}
+	file, err := os.OpenFile(o.json, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	for _, t := range part {
+		if err := json.NewEncoder(file).Encode(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// figures are those of a row of the table.
+type figures struct {
+	stops, requests, closed, back, twice int
+	lost                                 [2][2]int // by signal and processed
+	held                                 []float64
+}
+
+func (f *figures) add(t *trial) {
+	f.stops++
+	f.requests += t.Requests
+	f.closed += t.Closed
+	f.back += t.CameBack
+	f.twice += t.Twice
+	f.held = append(f.held, t.HeldMS/1000)
+	for _, l := range t.Lost {
+		f.lost[number(l.Signal)][number(l.Processed)]++
+	}
+}
+
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// printTable prints a line for each row and contender.
+func printTable(out io.Writer, all []*trial) error {
+	type key struct {
+		server    string
+		think     float64
+		contender string
+	}
+	var keys []key
+	sums := map[key]*figures{}
+	for _, t := range all {
+		k := key{t.Server, t.ThinkMS, t.Contender}
+		if sums[k] == nil {
+			sums[k] = &figures{}
+			keys = append(keys, k)
+		}
+		sums[k].add(t)
+	}
+	slices.SortStableFunc(keys, func(a, b key) int { return cmp.Compare(a.server, b.server)*2 + cmp.Compare(a.think, b.think) })
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "server and client\ttime\tcontender\tstops\trequests\tlost in the hold: new\tprocessed\tat the signal: new\tprocessed\ttwice\theld\tat most\tclosed\tback")
+	for _, k := range keys {
+		f := sums[k]
+		slices.Sort(f.held)
+		fmt.Fprintf(w, "%s\t%v ms\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%.1f s\t%.1f s\t%d\t%d\n", k.server, k.think, k.contender, f.stops,
+			f.requests, f.lost[0][0], f.lost[0][1], f.lost[1][0], f.lost[1][1], f.twice,
+			f.held[len(f.held)/2], f.held[len(f.held)-1], f.closed, f.back)
+	}
+	return w.Flush()
+}
