@@ -79,7 +79,7 @@ func (r *raw) do(name, think string) error {
 
 func (r *raw) close() { r.pool.Close() }
 
-// transport is net/http's client. Its word is POST, PUT for a POST with a key that permits it
+// transport is net/http's client. Its word is POST, key for a POST with a key that permits it
 // to be sent again, h2c or h2.
 type transport struct {
 	word    string
@@ -119,7 +119,7 @@ func (t *transport) do(name, think string) error {
 	if err != nil {
 		return err
 	}
-	if t.word == "PUT" {
+	if t.word == "key" {
 		request.Header.Set("Idempotency-Key", name)
 	}
 	answer, err := t.clients[rand.IntN(len(t.clients))].Do(request)
@@ -209,7 +209,7 @@ func startProgram(words []string, dir string) (client, error) {
 	p.cmd.Dir = dir
 	p.cmd.Stderr = os.Stderr
 	p.cmd.Env = append(os.Environ(), "NODE_PATH=/usr/share/nodejs",
-		"CLASSPATH=/usr/share/java/httpclient5.jar:/usr/share/java/httpcore5.jar:/usr/share/java/slf4j-api.jar:/usr/share/java/slf4j-nop.jar")
+		"CLASSPATH="+strings.ReplaceAll(":httpclient5:httpcore5:httpcore5-h2:slf4j-api:slf4j-nop", ":", ".jar:/usr/share/java/")+".jar")
 	var err error
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -251,7 +251,7 @@ func (p *program) do(name, think string) error {
 	}
 	select {
 	case err = <-done:
-	case <-time.After(2 * askFor):
+	case <-time.After(patience):
 		err = os.ErrDeadlineExceeded
 	}
 	return err

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -26,6 +27,19 @@ func (r *row) retries() bool { return r.client[0] != "raw" && !slices.Contains(r
 
 // slow reports whether one of ten requests takes ten times as long.
 func (r *row) slow() bool { return r.client[len(r.client)-1] == "slow" }
+
+// signal returns the signal of a graceful stop, as lameduck's presets have it.
+func (r *row) signal() syscall.Signal {
+	switch r.server[0] {
+	case "nginx":
+		return syscall.SIGQUIT
+	case "haproxy":
+		return syscall.SIGUSR1
+	case "postgres":
+		return syscall.SIGINT
+	}
+	return syscall.SIGTERM
+}
 
 // other returns the server of the other replica, which is also the upstream of a proxy.
 func (r *row) other() []string {

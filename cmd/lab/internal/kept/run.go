@@ -9,10 +9,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"text/tabwriter"
@@ -27,7 +27,7 @@ const inside = "LAMEDUCK_LAB_KEPT"
 type options struct {
 	stops, jobs    int
 	run, think, by *regexp.Regexp
-	json           string
+	json, from     string
 	lameduck       string
 }
 
@@ -38,11 +38,12 @@ func parse(args []string) (o options, err error) {
 	run := f.String("run", "", "only the rows whose names match this regular expression")
 	think := f.String("think", "", "only the times of a request that match: 20ms")
 	by := f.String("contender", "", "only the contenders that match: close-idle")
-	f.StringVar(&o.json, "json", "", "write each stop to this file, a line of JSON each")
+	f.StringVar(&o.json, "json", "", "add a line for each stop to this file")
+	f.StringVar(&o.from, "from", "", "print the table of such a file; LAMEDUCK is not needed")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
-	if f.NArg() != 1 {
+	if f.NArg() != 1 && o.from == "" {
 		return o, errors.New("want one argument, the built lameduck; see lab kept -h")
 	}
 	for pattern, to := range map[*string]**regexp.Regexp{run: &o.run, think: &o.think, by: &o.by} {
@@ -63,10 +64,15 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if o.from != "" {
+		all, err := o.read()
+		return errors.Join(err, printTable(out, all))
+	}
 	shared := os.Getenv(inside)
 	if shared == "" {
 		return enter()
 	}
+	signal.Reset(syscall.SIGPIPE) // which a write to a closed connection raises
 	if err := errors.Join(netns.MountProc(), netns.LoopbackUp(), copyFile(o.lameduck, shared+"/lameduck"), copyFile("/proc/self/exe", shared+"/lab")); err != nil {
 		return err
 	}
@@ -101,8 +107,7 @@ func enter() error {
 // another.
 func (o *options) plan() (all []*trial) {
 	list := rows()
-	for _, flags := range contenders {
-		name := strings.Join(flags, " ")
+	for _, name := range contenders {
 		for range o.stops {
 			for i := range list {
 				r := &list[i]
@@ -115,7 +120,7 @@ func (o *options) plan() (all []*trial) {
 						continue
 					}
 					all = append(all, &trial{Server: r.name, ThinkMS: think.Seconds() * 1000, Contender: name,
-						row: r, think: think, flags: flags, number: len(all)})
+						row: r, think: think, number: len(all)})
 				}
 			}
 		}
@@ -127,34 +132,27 @@ func (o *options) plan() (all []*trial) {
 // disturb the others.
 func (o *options) playAll(ctx context.Context, shared string, all []*trial) error {
 	for part := range slices.Chunk(all, o.jobs) {
-		err := each(part, func(t *trial) error { return t.start(ctx, shared) })
-		if err == nil {
-			err = each(part, func(t *trial) error { return t.play(ctx) })
-		}
-		each(part, func(t *trial) error { t.close(); return nil })
-		if err := cmp.Or(err, ctx.Err()); err != nil {
-			return err
-		}
-		if err := o.write(part); err != nil {
+		each(part, func(t *trial) { t.err = t.start(ctx, shared) })
+		each(part, func(t *trial) {
+			if t.err == nil {
+				t.err = t.play(ctx)
+			}
+		})
+		each(part, (*trial).close)
+		if err := cmp.Or(ctx.Err(), o.write(part)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// each calls f for every trial at once, and returns the errors.
-func each(part []*trial, f func(*trial) error) error {
-	failed := make([]error, len(part))
+// each calls f for every trial at once.
+func each(part []*trial, f func(*trial)) {
 	var all sync.WaitGroup
-	for i, t := range part {
-		all.Go(func() {
-			if err := f(t); err != nil {
-				failed[i] = fmt.Errorf("%s, %v ms, %s: %w", t.Server, t.ThinkMS, t.Contender, err)
-			}
-		})
+	for _, t := range part {
+		all.Go(func() { f(t) })
 	}
 	all.Wait()
-	return errors.Join(failed...)
 }
 
 func (o *options) write(part []*trial) error {
@@ -167,11 +165,33 @@ func (o *options) write(part []*trial) error {
 	}
 	defer file.Close()
 	for _, t := range part {
+		if t.err != nil {
+			continue
+		}
 		if err := json.NewEncoder(file).Encode(t); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// read returns the trials that were written.
+func (o *options) read() (all []*trial, err error) {
+	file, err := os.Open(o.from)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	for lines := json.NewDecoder(file); err == nil; {
+		t := &trial{}
+		if err = lines.Decode(t); err == nil {
+			all = append(all, t)
+		}
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return all, err
 }
 
 // figures are those of a row of the table.
@@ -210,6 +230,10 @@ func printTable(out io.Writer, all []*trial) error {
 	var keys []key
 	sums := map[key]*figures{}
 	for _, t := range all {
+		if t.err != nil {
+			fmt.Fprintf(os.Stderr, "lab: %s, %v ms, %s is left out: %v\n", t.Server, t.ThinkMS, t.Contender, t.err)
+			continue
+		}
 		k := key{t.Server, t.ThinkMS, t.Contender}
 		if sums[k] == nil {
 			sums[k] = &figures{}

@@ -18,14 +18,19 @@ import (
 	"time"
 )
 
-// contenders are lameduck's flags. The holds of the last but one, at a lull, and of settled
+// contenders are lameduck's flags, and sleep, which has tini. Holds until settled and quiet
 // are shorter than by default, which changes no loss.
-var contenders = [][]string{
-	{"--delay=8"},
-	{"--until=settled", "--quiet-for=1s"},
-	{"--until=quiet", "--quiet-for=1s"},
-	{"--until=quiet", "--close-idle"},
+var contenders = []string{
+	sleep,
+	"--until=settled --quiet-for=1s",
+	"--until=quiet --quiet-for=1s",
+	"--until=quiet --close-idle",
 }
+
+const (
+	sleep    = "sleep 8"
+	sleepFor = 8 * time.Second
+)
 
 // trial is one stop.
 type trial struct {
@@ -34,10 +39,9 @@ type trial struct {
 	Contender string  `json:"contender"`
 	outcome
 
-	row   *row
-	think time.Duration
-	flags []string
-
+	row     *row
+	think   time.Duration
+	err     error
 	number  int
 	dir     string
 	old     *replica
@@ -106,7 +110,10 @@ func (t *trial) start(ctx context.Context, shared string) (err error) {
 		return err
 	}
 	t.failure, t.at = map[string]error{}, map[string]time.Time{}
-	words := append([]string{shared + "/lameduck", "--log-format=json", "--grace-period=60"}, t.flags...)
+	words := append([]string{shared + "/lameduck", "--log-format=json", "--grace-period=60"}, strings.Fields(t.Contender)...)
+	if t.Contender == sleep {
+		words = []string{"tini"}
+	}
 	const alone = syscall.CLONE_NEWPID | syscall.CLONE_NEWNS
 	if t.old, err = t.launch(shared, 2, alone|syscall.CLONE_NEWNET, append(words, "--"), t.row.server); err != nil {
 		return err
@@ -120,8 +127,10 @@ func (t *trial) start(ctx context.Context, shared string) (err error) {
 		}
 	}
 	t.aim(t.old)
-	t.client, err = newClient(t.row.client, t.pick, t.dir)
-	return err
+	if t.client, err = newClient(t.row.client, t.pick, t.dir); err != nil {
+		return err
+	}
+	return t.client.do("first", "1ms")
 }
 
 // launch starts a server behind words.
@@ -242,7 +251,12 @@ func (t *trial) play(ctx context.Context) error {
 	time.Sleep(warm)
 	t.term = time.Now()
 	asked := t.count()
-	t.old.cmd.Process.Signal(syscall.SIGTERM)
+	if t.Contender == sleep {
+		t.Ended, t.HeldMS = "elapsed", sleepFor.Seconds()*1000
+		time.AfterFunc(sleepFor, func() { t.old.cmd.Process.Signal(t.row.signal()) })
+	} else {
+		t.old.cmd.Process.Signal(syscall.SIGTERM)
+	}
 	lag := 500*time.Millisecond + rand.N(time.Second)
 	removal := time.AfterFunc(lag, func() { t.aim(t.other) })
 	defer removal.Stop()

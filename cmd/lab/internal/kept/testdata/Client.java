@@ -33,8 +33,14 @@ public class Client {
                 var error = "";
                 try {
                     var request = new HttpUriRequestBase(args[0], java.net.URI.create("http://lab:8080" + words[1]));
-                    request.setEntity(new StringEntity("duck"));
-                    client.execute(request, answer -> EntityUtils.toString(answer.getEntity()));
+                    if (args[0].equals("POST")) {
+                        request.setEntity(new StringEntity("duck"));
+                    }
+                    var status = client.execute(request, answer -> {
+                        EntityUtils.consume(answer.getEntity());
+                        return answer.getCode();
+                    });
+                    error = status == 200 ? "" : "status " + status;
                 } catch (Exception e) {
                     error = e.toString().replace("\n", " ");
                 }
