@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"text/tabwriter"
@@ -73,7 +75,9 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 		return enter()
 	}
 	signal.Reset(syscall.SIGPIPE) // which a write to a closed connection raises
-	if err := errors.Join(netns.MountProc(), netns.LoopbackUp(), copyFile(o.lameduck, shared+"/lameduck"), copyFile("/proc/self/exe", shared+"/lab")); err != nil {
+	// The servers run as nobody, who may not see the folder of the programs.
+	copying := exec.Command("sh", "-ec", `cp "$1" "$3/lameduck"; cp "$2" "$3/lab"`, "copy", o.lameduck, fmt.Sprintf("/proc/%d/exe", os.Getpid()), shared)
+	if err := errors.Join(netns.MountProc(), netns.LoopbackUp(), copying.Run()); err != nil {
 		return err
 	}
 	all := o.plan()
@@ -194,7 +198,14 @@ func (o *options) read() (all []*trial, err error) {
 	return all, err
 }
 
-// figures are those of a row of the table.
+// kind is a line of the table.
+type kind struct {
+	server    string
+	think     float64
+	contender string
+}
+
+// figures are those of a kind.
 type figures struct {
 	stops, requests, closed, back, twice int
 	lost                                 [2][2]int // by signal and processed
@@ -208,6 +219,7 @@ func (f *figures) add(t *trial) {
 	f.back += t.CameBack
 	f.twice += t.Twice
 	f.held = append(f.held, t.HeldMS/1000)
+	slices.Sort(f.held)
 	for _, l := range t.Lost {
 		f.lost[number(l.Signal)][number(l.Processed)]++
 	}
@@ -220,36 +232,79 @@ func number(b bool) int {
 	return 0
 }
 
-// printTable prints a line for each row and contender.
+func (f *figures) allLost() int { return f.lost[0][0] + f.lost[0][1] + f.lost[1][0] + f.lost[1][1] }
+
+// printTable prints a line for each kind of trial, and returns an error if goals are missed.
 func printTable(out io.Writer, all []*trial) error {
-	type key struct {
-		server    string
-		think     float64
-		contender string
-	}
-	var keys []key
-	sums := map[key]*figures{}
+	var kinds []kind
+	sums := map[kind]*figures{}
 	for _, t := range all {
 		if t.err != nil {
 			fmt.Fprintf(os.Stderr, "lab: %s, %v ms, %s is left out: %v\n", t.Server, t.ThinkMS, t.Contender, t.err)
 			continue
 		}
-		k := key{t.Server, t.ThinkMS, t.Contender}
+		k := kind{t.Server, t.ThinkMS, t.Contender}
 		if sums[k] == nil {
 			sums[k] = &figures{}
-			keys = append(keys, k)
+			kinds = append(kinds, k)
 		}
 		sums[k].add(t)
 	}
-	slices.SortStableFunc(keys, func(a, b key) int { return cmp.Compare(a.server, b.server)*2 + cmp.Compare(a.think, b.think) })
+	slices.SortStableFunc(kinds, func(a, b kind) int {
+		return cmp.Or(cmp.Compare(a.server, b.server), cmp.Compare(a.think, b.think))
+	})
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "server and client\ttime\tcontender\tstops\trequests\tlost in the hold: new\tprocessed\tat the signal: new\tprocessed\ttwice\theld\tat most\tclosed\tback")
-	for _, k := range keys {
+	fmt.Fprintln(w, "server and client\ttime\tcontender\tstops\trequests\tlost in the hold: new\tprocessed\t"+
+		"at the signal: new\tprocessed\ttwice\theld\tat most\tclosed\tback\tmissed")
+	var missed int
+	for _, k := range kinds {
 		f := sums[k]
-		slices.Sort(f.held)
-		fmt.Fprintf(w, "%s\t%v ms\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%.1f s\t%.1f s\t%d\t%d\n", k.server, k.think, k.contender, f.stops,
-			f.requests, f.lost[0][0], f.lost[0][1], f.lost[1][0], f.lost[1][1], f.twice,
-			f.held[len(f.held)/2], f.held[len(f.held)-1], f.closed, f.back)
+		goals := ""
+		if strings.Contains(k.contender, "--close-idle") {
+			lull := k
+			lull.contender = atLull
+			goals = f.missed(retries(k.server), sums[lull])
+			missed += number(goals != "")
+		}
+		fmt.Fprintf(w, "%s\t%v ms\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%.1f s\t%.1f s\t%d\t%d\t%s\n", k.server, k.think, k.contender,
+			f.stops, f.requests, f.lost[0][0], f.lost[0][1], f.lost[1][0], f.lost[1][1], f.twice,
+			f.held[len(f.held)/2], f.held[len(f.held)-1], f.closed, f.back, goals)
+	}
+	if missed > 0 {
+		return errors.Join(w.Flush(), fmt.Errorf("%d of the rows miss goals", missed))
 	}
 	return w.Flush()
+}
+
+// The goals of --close-idle: the longest median hold, and the losses of clients that retry
+// nothing, as a share of those at a lull. Clients that retry shall lose nothing, and
+// nothing that a server has begun shall be cut in the hold.
+const (
+	longestHold = 9 // s
+	lossShare   = 0.1
+)
+
+// missed returns the goals that are missed, or "". lull may be nil.
+func (f *figures) missed(retries bool, lull *figures) string {
+	var words []string
+	if f.lost[0][1] > 0 {
+		words = append(words, "cut")
+	}
+	switch {
+	case retries && f.allLost() > 0:
+		words = append(words, "lost")
+	case lull != nil && !retries && float64(f.allLost()*lull.stops) > lossShare*float64(lull.allLost()*f.stops):
+		words = append(words, fmt.Sprintf("%d against %d in %d", f.allLost(), lull.allLost(), lull.stops))
+	}
+	if f.held[len(f.held)/2] > longestHold {
+		words = append(words, "held long")
+	}
+	return strings.Join(words, ", ")
+}
+
+// retries reports whether the client of a row sends again what was not processed.
+func retries(name string) bool {
+	list := rows()
+	i := slices.IndexFunc(list, func(r row) bool { return r.name == name })
+	return i >= 0 && list[i].retries()
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -23,12 +22,13 @@ import (
 var contenders = []string{
 	sleep,
 	"--until=settled --quiet-for=1s",
-	"--until=quiet --quiet-for=1s",
+	atLull,
 	"--until=quiet --close-idle",
 }
 
 const (
 	sleep    = "sleep 8"
+	atLull   = "--until=quiet --quiet-for=1s"
 	sleepFor = 8 * time.Second
 )
 
@@ -347,19 +347,4 @@ func (t *trial) close() {
 	t.old.close()
 	t.other.close()
 	os.RemoveAll(t.dir)
-}
-
-// copyFile copies a program to where every user may run it.
-func copyFile(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
 }
