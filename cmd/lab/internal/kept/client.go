@@ -128,6 +128,9 @@ func (t *transport) do(name, think string) error {
 	}
 	defer answer.Body.Close()
 	_, err = io.Copy(io.Discard, answer.Body)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = errors.New(answer.Status)
+	}
 	return err
 }
 

@@ -27,19 +27,17 @@ const inside = "LAMEDUCK_LAB_KEPT"
 
 // options is the command line.
 type options struct {
-	stops, jobs    int
-	run, think, by *regexp.Regexp
-	json, from     string
-	lameduck       string
+	stops, jobs int
+	run         *regexp.Regexp
+	json, from  string
+	lameduck    string
 }
 
 func parse(args []string) (o options, err error) {
 	f := flag.NewFlagSet("lab kept", flag.ContinueOnError)
 	f.IntVar(&o.stops, "n", 4, "stops of each row and contender")
 	f.IntVar(&o.jobs, "jobs", 4, "stops at a time")
-	run := f.String("run", "", "only the rows whose names match this regular expression")
-	think := f.String("think", "", "only the times of a request that match: 20ms")
-	by := f.String("contender", "", "only the contenders that match: close-idle")
+	run := f.String("run", "", "only what matches this regular expression: Node.*20ms.*close-idle")
 	f.StringVar(&o.json, "json", "", "add a line for each stop to this file")
 	f.StringVar(&o.from, "from", "", "print the table of such a file; LAMEDUCK is not needed")
 	if err := f.Parse(args); err != nil {
@@ -48,10 +46,8 @@ func parse(args []string) (o options, err error) {
 	if f.NArg() != 1 && o.from == "" {
 		return o, errors.New("want one argument, the built lameduck; see lab kept -h")
 	}
-	for pattern, to := range map[*string]**regexp.Regexp{run: &o.run, think: &o.think, by: &o.by} {
-		if *to, err = regexp.Compile(*pattern); err != nil {
-			return o, err
-		}
+	if o.run, err = regexp.Compile(*run); err != nil {
+		return o, err
 	}
 	o.lameduck, err = filepath.Abs(f.Arg(0))
 	return o, err
@@ -111,21 +107,19 @@ func enter() error {
 // another.
 func (o *options) plan() (all []*trial) {
 	list := rows()
-	for _, name := range contenders {
-		for range o.stops {
-			for i := range list {
-				r := &list[i]
-				for _, think := range r.thinks {
-					if !o.run.MatchString(r.name) || !o.think.MatchString(think.String()) || !o.by.MatchString(name) {
-						continue
-					}
-					if missing := r.missing(); missing != "" {
-						fmt.Fprintf(os.Stderr, "lab: %s is left out: %s is missing\n", r.name, missing)
-						continue
-					}
-					all = append(all, &trial{Server: r.name, ThinkMS: think.Seconds() * 1000, Contender: name,
-						row: r, think: think, number: len(all)})
+	for _, contender := range contenders {
+		for n := range o.stops * len(list) {
+			r := &list[n%len(list)]
+			for _, think := range r.thinks {
+				k := kind{r.name, think, contender}
+				if !o.run.MatchString(k.String()) {
+					continue
 				}
+				if missing := r.missing(); missing != "" {
+					fmt.Fprintf(os.Stderr, "lab: %v is left out: %s is missing\n", k, missing)
+					continue
+				}
+				all = append(all, &trial{kind: k, row: r, number: len(all)})
 			}
 		}
 	}
@@ -198,13 +192,6 @@ func (o *options) read() (all []*trial, err error) {
 	return all, err
 }
 
-// kind is a line of the table.
-type kind struct {
-	server    string
-	think     float64
-	contender string
-}
-
 // figures are those of a kind.
 type figures struct {
 	stops, requests, closed, back, twice int
@@ -240,18 +227,17 @@ func printTable(out io.Writer, all []*trial) error {
 	sums := map[kind]*figures{}
 	for _, t := range all {
 		if t.err != nil {
-			fmt.Fprintf(os.Stderr, "lab: %s, %v ms, %s is left out: %v\n", t.Server, t.ThinkMS, t.Contender, t.err)
+			fmt.Fprintf(os.Stderr, "lab: %v is left out: %v\n", t.kind, t.err)
 			continue
 		}
-		k := kind{t.Server, t.ThinkMS, t.Contender}
-		if sums[k] == nil {
-			sums[k] = &figures{}
-			kinds = append(kinds, k)
+		if sums[t.kind] == nil {
+			sums[t.kind] = &figures{}
+			kinds = append(kinds, t.kind)
 		}
-		sums[k].add(t)
+		sums[t.kind].add(t)
 	}
 	slices.SortStableFunc(kinds, func(a, b kind) int {
-		return cmp.Or(cmp.Compare(a.server, b.server), cmp.Compare(a.think, b.think))
+		return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.Think, b.Think))
 	})
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "server and client\ttime\tcontender\tstops\trequests\tlost in the hold: new\tprocessed\t"+
@@ -260,13 +246,13 @@ func printTable(out io.Writer, all []*trial) error {
 	for _, k := range kinds {
 		f := sums[k]
 		goals := ""
-		if strings.Contains(k.contender, "--close-idle") {
+		if strings.Contains(k.Contender, "--close-idle") {
 			lull := k
-			lull.contender = atLull
-			goals = f.missed(retries(k.server), sums[lull])
+			lull.Contender = atLull
+			goals = f.missed(retries(k.Server), sums[lull])
 			missed += number(goals != "")
 		}
-		fmt.Fprintf(w, "%s\t%v ms\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%.1f s\t%.1f s\t%d\t%d\t%s\n", k.server, k.think, k.contender,
+		fmt.Fprintf(w, "%s\t%v\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%.1f s\t%.1f s\t%d\t%d\t%s\n", k.Server, k.Think, k.Contender,
 			f.stops, f.requests, f.lost[0][0], f.lost[0][1], f.lost[1][0], f.lost[1][1], f.twice,
 			f.held[len(f.held)/2], f.held[len(f.held)-1], f.closed, f.back, goals)
 	}

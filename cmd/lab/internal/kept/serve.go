@@ -43,17 +43,25 @@ func serve(args []string) error {
 	return site.Serve(listener)
 }
 
-// process prints the name of a request, and takes the time that the request demands.
-func process(name, think string) {
+// process prints the name of a request, and takes the time that the request demands. Like
+// handlers that pass the context on, it gives up if the client seems gone, and returns false.
+func process(ctx context.Context, name, think string) bool {
 	fmt.Println(name)
 	wait, _ := time.ParseDuration(think)
-	time.Sleep(wait)
+	select {
+	case <-time.After(wait):
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 func answer(w http.ResponseWriter, r *http.Request) {
 	io.Copy(io.Discard, r.Body)
 	query := r.URL.Query()
-	process(query.Get("name"), query.Get("think"))
+	if !process(r.Context(), query.Get("name"), query.Get("think")) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
 	fmt.Fprint(w, "served")
 }
 
@@ -72,7 +80,7 @@ func chat(w http.ResponseWriter, r *http.Request) {
 		}
 		var name, think string
 		fmt.Sscan(string(text), &name, &think)
-		process(name, think)
+		process(r.Context(), name, think)
 		err = conn.Write(context.Background(), kind, []byte("served"))
 	}
 }
@@ -90,6 +98,6 @@ func answerGRPC(_ any, stream grpc.ServerStream) error {
 	}
 	var name, think string
 	fmt.Sscan(text.Value, &name, &think)
-	process(name, think)
+	process(stream.Context(), name, think)
 	return stream.SendMsg(wrapperspb.String("served"))
 }

@@ -32,11 +32,18 @@ const (
 	sleepFor = 8 * time.Second
 )
 
+// kind is a line of the table.
+type kind struct {
+	Server    string        `json:"server"`
+	Think     time.Duration `json:"think_ns"` // of a request, on average
+	Contender string        `json:"contender"`
+}
+
+func (k kind) String() string { return fmt.Sprintf("%s | %v | %s", k.Server, k.Think, k.Contender) }
+
 // trial is one stop.
 type trial struct {
-	Server    string  `json:"server"`
-	ThinkMS   float64 `json:"think_ms"`
-	Contender string  `json:"contender"`
+	kind
 	outcome
 
 	row     *row
@@ -272,14 +279,14 @@ func (t *trial) play(ctx context.Context) error {
 
 // load sends requests at random times, of which 12 are under way on average, or 100 a second.
 func (t *trial) load(ctx context.Context, all *sync.WaitGroup) {
-	think := t.think
+	think := t.Think
 	if t.row.slow() {
 		think = think * 19 / 10
 	}
 	mean := float64(max(think/12, 10*time.Millisecond))
 	for ctx.Err() == nil {
 		time.Sleep(time.Duration(rand.ExpFloat64() * mean))
-		think := time.Duration((0.5 + rand.Float64()) * float64(t.think))
+		think := time.Duration((0.5 + rand.Float64()) * float64(t.Think))
 		if t.row.slow() && rand.IntN(10) == 0 {
 			think *= 10
 		}
