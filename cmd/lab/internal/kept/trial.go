@@ -1,6 +1,7 @@
 package kept
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -117,7 +118,7 @@ func (t *trial) start(ctx context.Context, shared string) (err error) {
 		return err
 	}
 	t.failure, t.at = map[string]error{}, map[string]time.Time{}
-	words := append([]string{shared + "/lameduck", "--log-format=json", "--grace-period=60"}, strings.Fields(t.Contender)...)
+	words := append([]string{shared + "/lameduck", "--log-format=json", "--grace-period=60", "--preset=auto"}, strings.Fields(t.Contender)...)
 	if t.Contender == sleep {
 		words = []string{"tini"}
 	}
@@ -158,7 +159,7 @@ func (t *trial) launch(shared string, end int, namespaces uintptr, words, server
 	p.cmd.Dir = p.dir
 	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "LAB=" + shared + "/lab", "HOST=" + p.host, "OTHER=" + t.address(1)}
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: namespaces}
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: namespaces, Setsid: true} // a signal to our group is not theirs
 	stdin, err := p.cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -274,7 +275,7 @@ func (t *trial) play(ctx context.Context) error {
 	time.Sleep(after)
 	unload()
 	all.Wait()
-	return t.judge()
+	return cmp.Or(ctx.Err(), t.judge())
 }
 
 // load sends requests at random times, of which 12 are under way on average, or 100 a second.
