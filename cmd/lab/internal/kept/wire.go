@@ -26,7 +26,9 @@ var wires = map[string]wire{
 	"tls":       {openTLS, askHTTP},
 	"websocket": {openWebSocket, askWebSocket},
 	"postgres":  {openPostgres, askPostgres},
-	"redis":     {ask: askRedis},
+	"redis":     {ask: askRedis([]string{"*-1", "+OK"}, "BLPOP none %[2]f\r\nDEBUG LOG %[1]s\r\n")},
+	// The first of two commands is answered at once.
+	"pipeline": {ask: askRedis([]string{"+OK", "*-1"}, "DEBUG LOG %[1]s\r\nBLPOP none %[2]f\r\n")},
 }
 
 func path(name, think string) string { return "/app?name=" + name + "&think=" + think }
@@ -111,21 +113,24 @@ func readPostgres(in *bufio.Reader) error {
 	}
 }
 
-// askRedis has the server write the name to its log, and wait for an element of a list.
-func askRedis(conn *load.Conn, name, think string) (again bool, err error) {
-	if _, err := fmt.Fprintf(conn, "DEBUG LOG %s\r\nBLPOP none %f\r\n", name, seconds(think)); err != nil {
-		return false, err
-	}
-	for _, want := range []string{"+OK", "*-1"} {
-		line, err := conn.In.ReadString('\n')
-		if err != nil {
+// askRedis returns a request of two commands: the server waits for an element of a list, and
+// writes the name to its log.
+func askRedis(answers []string, commands string) func(conn *load.Conn, name, think string) (again bool, err error) {
+	return func(conn *load.Conn, name, think string) (again bool, err error) {
+		if _, err := fmt.Fprintf(conn, commands, name, seconds(think)); err != nil {
 			return false, err
 		}
-		if strings.TrimSpace(line) != want {
-			return false, fmt.Errorf("the answer is %q", line)
+		for _, want := range answers {
+			line, err := conn.In.ReadString('\n')
+			if err != nil {
+				return false, err
+			}
+			if strings.TrimSpace(line) != want {
+				return false, fmt.Errorf("the answer is %q", line)
+			}
 		}
+		return true, nil
 	}
-	return true, nil
 }
 
 func seconds(think string) float64 {
