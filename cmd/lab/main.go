@@ -14,6 +14,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/bench"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/cluster"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/kept"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/rollout"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/soak"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/truth"
@@ -25,6 +26,8 @@ const usage = `usage: lab COMMAND [flags]
                     other programs; the pictures of the pages (-anatomy, -svg)
   rollout LAMEDUCK  rollouts under load behind HAProxy, nginx and kube-proxy: failed
                     requests and stop times, beside other inits and sleeps (-quick)
+  kept LAMEDUCK     stops of servers whose clients never let go of connections: what
+                    --close-idle loses, beside other holds (-n, -run, -json)
   bench LAMEDUCK    start-up, memory, latency and samples, beside other inits and ss
                     (-footprint, -quick)
   soak LAMEDUCK     storms, orphans and stops at random: no resource may leak
@@ -38,6 +41,7 @@ lab COMMAND -h has the flags. LAMEDUCK is the program that make build leaves.
 // commands are the subcommands by name.
 var commands = map[string]func(ctx context.Context, args []string, out io.Writer) error{
 	"rollout": rollout.Run,
+	"kept":    kept.Run,
 	"bench":   bench.Run,
 	"soak":    soak.Run,
 	"cluster": cluster.Run,
@@ -48,6 +52,7 @@ var commands = map[string]func(ctx context.Context, args []string, out io.Writer
 // roles are the programs to be started by subcommands alone.
 var roles = map[string]map[string]func(args []string) error{
 	"rollout": rollout.Roles,
+	"kept":    kept.Roles,
 	"soak":    soak.Roles,
 	"truth":   truth.Roles,
 }
