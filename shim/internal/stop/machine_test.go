@@ -51,7 +51,7 @@ var tableEvents = []struct {
 	event Event
 }{
 	{"started", 0, Event{Kind: CommandStarted}},
-	{"TERM", 1500 * time.Millisecond, Event{Kind: SignalArrived, Signal: sig.TERM}},
+	{"TERM", dedupWindow, Event{Kind: SignalArrived, Signal: sig.TERM}},
 	{"TERM within 1 s", 500 * time.Millisecond, Event{Kind: SignalArrived, Signal: sig.TERM}},
 	{"INT", 500 * time.Millisecond, Event{Kind: SignalArrived, Signal: sig.INT}},
 	{"HUP, dropped", 0, Event{Kind: SignalArrived, Signal: sig.HUP}},
