@@ -30,6 +30,9 @@ var (
 	balancer = netip.MustParseAddr("10.0.0.7")
 )
 
+// ninePorts are more than a report lists.
+var ninePorts = []uint16{53, 5000, 5001, 5002, 5003, 5004, 5005, 5006, 8125}
+
 // at returns a moment so many seconds after the trigger.
 func at(after float64) time.Time {
 	return trigger.Add(time.Duration(after * float64(time.Second)))
@@ -174,6 +177,7 @@ var stopCases = []stopCase{
 	{"quiet, through /proc/net", concluded, true, func(s *Stop) {
 		s.InHold.Observer, s.InHold.InFlightUnknown = "/proc/net", true
 		s.InHold.Open, s.InHold.More = 1, true
+		s.InHold.LatePorts = ninePorts
 	}},
 	{"quiet, a connection too short to be counted", concluded, false, func(s *Stop) { s.InHold.Accepted = 0 }},
 	{"settled", concluded, false, func(s *Stop) {
@@ -208,7 +212,7 @@ var stopCases = []stopCase{
 		s.InHold.UDPPorts = []uint16{53}
 		s.end(stop.UDP, 5)
 	}},
-	{"UDP beside TCP", concluded, false, func(s *Stop) { s.InHold.UDPPorts = []uint16{53, 5000, 5001, 5002, 5003, 5004, 5005, 5006, 8125} }},
+	{"UDP beside TCP", concluded, false, func(s *Stop) { s.InHold.UDPPorts = ninePorts }},
 	{"sockets that cannot be seen", concluded, false, func(s *Stop) {
 		s.unseen()
 		s.InHold.Unseen = []string{"Unix sockets", "another network namespace"}

@@ -115,6 +115,23 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestManySignals: of a schedule without an end, the record has the first signals and the last.
+func TestManySignals(t *testing.T) {
+	m := New(Config{StopSignals: sig.SetOf(sig.TERM), SequenceWithoutHold: true,
+		Schedule: Schedule{{Forever: true}, {Signal: sig.USR1}, {Wait: time.Second}}})
+	m.Handle(epoch, Event{Kind: CommandStarted})
+	m.Handle(epoch, Event{Kind: SignalArrived, Signal: sig.TERM})
+	last := epoch
+	for range 2 * maxSent {
+		last = last.Add(time.Second)
+		m.Handle(last, Event{Kind: Tick})
+	}
+	sent := m.Record().Sent
+	if len(sent) != maxSent || sent[len(sent)-1].At != last {
+		t.Errorf("%d signals, the last at %v", len(sent), sent[len(sent)-1].At)
+	}
+}
+
 // TestDrawing compares the transitions drawn in doc.go with the machine.
 func TestDrawing(t *testing.T) {
 	doc, err := os.ReadFile("doc.go")
