@@ -97,8 +97,11 @@ func (s *Sampler) close(idle []traffic.Closable, next time.Time) {
 		return
 	}
 	defer s.closer.EndRound()
-	for i := range min(len(idle), s.tracker.MayClose()) {
+	for i := range idle {
 		k := &idle[i]
+		if !s.tracker.MayClose(k) {
+			continue
+		}
 		closed, err := s.closer.ShutDown(k.Inode, k.Cookie, k.IsIdle)
 		if err != nil {
 			s.snapshot.CloseTrouble = err.Error()

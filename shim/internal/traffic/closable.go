@@ -13,15 +13,61 @@ import (
 type closings struct {
 	closed   int
 	cameBack int
-	peers    map[netip.Addr]int // closed connections whose peer has not connected since
-	pauses   map[uint16]moment  // by port: the longest pause after which an answer that had seemed complete went on
+	peers    map[netip.Addr]*peerClosings
+	leaving  map[uint64]*leaving // by cookie: the connections that clients have not closed in turn
+	pauses   map[uint16]moment   // by port: the longest pause after which an answer that had seemed complete went on
+}
+
+// peerClosings counts the connections of a peer that were closed.
+type peerClosings struct {
+	away    int // for which the peer has not connected again
+	leaving int // that the client has not closed in turn
+	left    int // that the client has closed in turn
+	reset   int // whose client seems to have used the connection once more
+}
+
+// leaving is a closed connection whose client has not closed it in turn.
+type leaving struct {
+	peer *peerClosings
+	seen bool // in the present sample
 }
 
 // noteNew notes a new connection.
 func (k *closings) noteNew(peer netip.Addr) {
-	if k.peers[peer] > 0 {
-		k.peers[peer]--
+	if p := k.peers[peer]; p != nil && p.away > 0 {
+		p.away--
 		k.cameBack++
+	}
+}
+
+// noteState notes what has become of a socket. The kernel keeps a connection that the server
+// has closed in FIN_WAIT2 until the client closes it too, and then in TIME_WAIT. It removes one
+// on which more data arrives, and resets it; see tcp_timewait_state_process in
+// net/ipv4/tcp_minisocks.c.
+func (k *closings) noteState(s *tcp.Socket) {
+	l := k.leaving[s.Cookie]
+	if l == nil {
+		return
+	}
+	switch s.State {
+	case tcp.TimeWait, tcp.CloseWait, tcp.LastAck, tcp.Closing:
+		l.peer.leaving--
+		l.peer.left++
+		delete(k.leaving, s.Cookie)
+	default:
+		l.seen = true
+	}
+}
+
+// noteMissing notes the closed connections that are not in a complete sample.
+func (k *closings) noteMissing() {
+	for cookie, l := range k.leaving {
+		if !l.seen {
+			l.peer.leaving--
+			l.peer.reset++
+			delete(k.leaving, cookie)
+		}
+		l.seen = false
 	}
 }
 
@@ -147,20 +193,37 @@ func (t *Tracker) Closable() (idle []Closable, talking int) {
 	return ordered, t.current.talking
 }
 
-// MayClose returns how many connections may be closed after the latest sample: one, and as
-// many as the server has closed in turn. A server may keep connections whose clients seem to
-// have left, and answer no more.
-func (t *Tracker) MayClose() int {
-	ended := t.closings.closed - t.current.keptOpen
-	return max(0, ended+1-t.current.keptOpen)
+// MayClose reports whether a connection may be closed after the latest sample. Of a server's
+// connections, one more may be open than the server has closed in turn: a server may keep
+// connections whose clients seem to have left, and answer no more. Of a peer's connections, one
+// more may be open than the clients have closed in turn: some clients notice the end of a
+// connection when they send the next request, which is lost.
+func (t *Tracker) MayClose(k *Closable) bool {
+	p := t.closings.peers[k.conn.peer]
+	return t.current.keptOpen <= t.closings.closed-t.current.keptOpen &&
+		(p == nil || p.leaving <= p.left && p.reset <= p.left)
 }
 
 // NoteClosed notes that a connection has been closed for reading. That is done once.
 func (t *Tracker) NoteClosed(k *Closable) {
 	k.conn.usage.closed = true
-	t.closings.closed++
-	if t.closings.peers == nil {
-		t.closings.peers = map[netip.Addr]int{}
+	c := &t.closings
+	c.closed++
+	t.current.keptOpen++
+	if c.peers == nil {
+		c.peers = map[netip.Addr]*peerClosings{}
+		c.leaving = map[uint64]*leaving{}
 	}
-	t.closings.peers[k.conn.peer]++
+	p := c.peers[k.conn.peer]
+	if p == nil {
+		p = &peerClosings{}
+		c.peers[k.conn.peer] = p
+	}
+	p.away++
+	p.leaving++
+	c.leaving[k.Cookie] = &leaving{peer: p}
 }
+
+// AwaitsClients reports whether samples should have sockets in TIME_WAIT: those of clients that
+// have closed connections in turn.
+func (t *Tracker) AwaitsClients() bool { return len(t.closings.leaving) > 0 }

@@ -2,6 +2,7 @@ package hold_test
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -12,14 +13,21 @@ import (
 
 const closeIdle = "--until=quiet --close-idle --quiet-for=2 --grace-period=40"
 
-// talkers makes n clients send a request some ten times a second, each until its connection is
-// closed. wait waits for the last. An answer takes longer than a tick of the kernel's clock,
-// lest it be a tie.
-func talkers(b *box.Box, n int) (wait func()) {
+// talkers makes n clients send a request some ten times a second, each until it notices that the
+// server has closed its connection: at once, or when the next request fails. wait waits for the
+// last. An answer takes longer than a tick of the kernel's clock, lest it be a tie.
+func talkers(b *box.Box, n int, atOnce bool) (wait func()) {
 	var running sync.WaitGroup
 	for range n {
 		c := b.Dial("127.0.0.1")
 		running.Go(func() {
+			if atOnce {
+				end := box.Repeat(80*time.Millisecond, func() { fmt.Fprintln(c, "later") })
+				io.Copy(io.Discard, c)
+				c.Close()
+				end()
+				return
+			}
 			for n := 0; n < 200 && c.TryAsk("later"); n++ {
 				time.Sleep(80 * time.Millisecond) // traffic that goes on
 			}
@@ -43,7 +51,7 @@ func TestCloseIdle(t *testing.T) {
 			slow.Ask("hello")
 			fmt.Fprintln(slow, "wait")
 			unused.Ask("hello")
-			allClosed := talkers(b, 6)
+			allClosed := talkers(b, 6, true)
 			start := b.Trigger()
 			allClosed()
 			b.WantHolding("a request is in flight")
@@ -57,10 +65,21 @@ func TestCloseIdle(t *testing.T) {
 	}
 }
 
+// TestCloseIdleUnnoticed: clients that do not notice the end of a connection lose one request in
+// all. The hold ends as without the flag.
+func TestCloseIdleUnnoticed(t *testing.T) {
+	b := box.Setup{Network: box.NewNetwork(t)}.Catch(t, "--until=quiet --close-idle --quiet-for=0.4 --grace-period=30", "127.0.0.1:0")
+	talkers(b, 6, false)
+	start := b.Trigger()
+	if r := b.WantHold(start, 3200*time.Millisecond, "kept"); r.ClosedIdle != 1 {
+		t.Errorf("report %+v, want one closed connection", r)
+	}
+}
+
 // TestCloseIdleHook: a hook closes the connections of the container's main process.
 func TestCloseIdleHook(t *testing.T) {
 	h := startHost(t, box.Setup{}, nil, "127.0.0.1:0")
-	allClosed := talkers(h.Box, 3)
+	allClosed := talkers(h.Box, 3, true)
 	h.hook("$L hold --close-idle --quiet-for=2 --grace-period=40")
 	allClosed()
 	h.wantHook(0, 4*time.Second-early, "quiet")
