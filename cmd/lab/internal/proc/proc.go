@@ -15,9 +15,9 @@ func Values(path string) (map[string]float64, error) {
 	values := map[string]float64{}
 	for line := range strings.Lines(string(text)) {
 		name, rest, _ := strings.Cut(line, ":")
-		if words := strings.Fields(rest); len(words) > 0 {
-			values[name], _ = strconv.ParseFloat(words[0], 64)
-		}
+		var number float64 // 0 without one
+		fmt.Sscan(rest, &number)
+		values[name] = number
 	}
 	return values, err
 }
