@@ -16,6 +16,21 @@ type closings struct {
 	peers    map[netip.Addr]*peerClosings
 	leaving  map[uint64]*leaving // by cookie: the connections that clients have not closed in turn
 	pauses   map[uint16]moment   // by port: the longest pause after which an answer that had seemed complete went on
+	watched  moment              // since when connections are watched; zero: they are not
+}
+
+// watchFor is how long connections are watched, in frequent samples, before the first is closed.
+// What looks like one request and its answer in two samples far apart may be several requests.
+const watchFor = time.Second
+
+// updateWatch begins to watch when connections may be closed soon, and ends it.
+func (t *Tracker) updateWatch(opened moment) {
+	switch {
+	case t.current.talking == 0, t.silence(opened) < t.cfg.QuietFor-watchFor:
+		t.closings.watched = 0
+	case t.closings.watched == 0:
+		t.closings.watched = t.now
+	}
 }
 
 // peerClosings counts the connections of a peer that were closed.
@@ -30,6 +45,7 @@ type peerClosings struct {
 type leaving struct {
 	peer *peerClosings
 	seen bool // in the present sample
+	kept int  // samples since the client's kernel got the end of the stream
 }
 
 // noteNew notes a new connection.
@@ -54,17 +70,25 @@ func (k *closings) noteState(s *tcp.Socket) {
 		l.peer.leaving--
 		l.peer.left++
 		delete(k.leaving, s.Cookie)
+	case tcp.FinWait2:
+		l.kept++
+		fallthrough
 	default:
 		l.seen = true
 	}
 }
 
-// noteMissing notes the closed connections that are not in a complete sample.
+// noteMissing notes the closed connections that are not in a complete sample. Clients of TLS
+// and HTTP/2 send a few more bytes when they close; they do so at once.
 func (k *closings) noteMissing() {
 	for cookie, l := range k.leaving {
 		if !l.seen {
 			l.peer.leaving--
-			l.peer.reset++
+			if l.kept > 1 {
+				l.peer.reset++
+			} else {
+				l.peer.left++
+			}
 			delete(k.leaving, cookie)
 		}
 		l.seen = false
@@ -86,7 +110,7 @@ func (t *Tracker) notePause(c *conn, pause moment) {
 
 // usage is what clients have done with a connection during the hold.
 type usage struct {
-	reused   bool   // a request has come after an answer
+	reused   bool   // a request has come after an answer, while connections were watched
 	unclear  bool   // what was received and sent last is not certainly one request and all of its answer
 	overlaps bool   // more was received while a request waited: a body in parts, or several requests at a time
 	in, out  uint64 // bytes of the last request and its answer
@@ -94,9 +118,9 @@ type usage struct {
 	closed   bool   // by NoteClosed
 }
 
-// update notes what has moved since the connection was as before. It reports whether an answer
-// that had seemed complete went on.
-func (u *usage) update(before, c *conn, info *tcp.Info) (wentOn bool) {
+// update notes what has moved since the connection was as before, when connections were watched
+// or not. It reports whether an answer that had seemed complete went on.
+func (u *usage) update(before, c *conn, info *tcp.Info, watched bool) (wentOn bool) {
 	answers := info.SentSegments - u.segments
 	u.segments = info.SentSegments
 	if before.seen == 0 || before.sent == 0 {
@@ -104,7 +128,7 @@ func (u *usage) update(before, c *conn, info *tcp.Info) (wentOn bool) {
 	}
 	in := c.received - before.received
 	out := c.sent - before.sent
-	u.reused = u.reused || in > 0
+	u.reused = watched && (u.reused || in > 0)
 	switch {
 	case in == 0:
 		wentOn = out > 0 && u.out > 0 && before.request == Idle
@@ -156,7 +180,7 @@ func (t *Tracker) noteKept(c *conn, s *tcp.Socket, state RequestState) {
 	if c.usage.closed && mayReceive(s) {
 		t.current.keptOpen++
 	}
-	if !t.cfg.CloseIdle || !c.usage.reused || c.usage.closed || s.State != tcp.Established || t.leavesOut(c) {
+	if !t.cfg.CloseIdle || c.usage.closed || s.State != tcp.Established || t.leavesOut(c) {
 		return
 	}
 	if t.recent(c.moved) {
@@ -171,13 +195,16 @@ func (t *Tracker) noteKept(c *conn, s *tcp.Socket, state RequestState) {
 
 // Closable returns the kept connections that may be closed after the latest sample, since
 // nothing new has come for QuietFor and clients go on using old connections: those that are
-// idle after at least one answer, and have been used again in the hold. The first are those
-// whose idle time is the median, since a client's next request goes to the connection that has
-// been idle the longest, or the shortest. talking is how many connections are in use, idle or
-// not. The slice is valid until the next sample.
-func (t *Tracker) Closable() (idle []Closable, talking int) {
-	if !t.verdict.Settled || t.current.talking == 0 {
-		return nil, 0
+// idle after at least one answer, and have been used again while they were watched. The first
+// are those whose idle time is the median, since a client's next request goes to the connection
+// that has been idle the longest, or the shortest. watched reports whether samples should be
+// frequent. The slice is valid until the next sample.
+func (t *Tracker) Closable() (idle []Closable, watched bool) {
+	if t.closings.watched == 0 {
+		return nil, false
+	}
+	if !t.verdict.Settled || t.now-t.closings.watched < watchFor {
+		return nil, true
 	}
 	idle = t.current.closable
 	slices.SortFunc(idle, func(a, b Closable) int { return cmp.Compare(a.idleFor, b.idleFor) })
@@ -190,7 +217,7 @@ func (t *Tracker) Closable() (idle []Closable, talking int) {
 			ordered = append(ordered, idle[high])
 		}
 	}
-	return ordered, t.current.talking
+	return ordered, true
 }
 
 // MayClose reports whether a connection may be closed after the latest sample. Of a server's
