@@ -75,7 +75,7 @@ func (e *explanation) run() {
 	}
 	e.preset()
 	if len(e.Starts) == 0 {
-		e.say("no signal begins a stop")
+		e.say("no signal starts a stop")
 		return
 	}
 	e.duringStop()
@@ -146,12 +146,12 @@ func (e *explanation) duringStop() {
 			e.say("  if %v came: %s", start.Signal, steps)
 		}
 	}
-	if e.KillAfter == 0 && !e.Schedule.Kills() {
+	if e.KillAfter == 0 && !e.Starts[0].Steps.Kills() {
 		assumed := ""
 		if e.GraceAssumed {
-			assumed = ", assumed (--grace-period)"
+			assumed = " (assumed)"
 		}
-		e.say("  sends no KILL: that is the orchestrator's, at %s%s", e.Grace, assumed)
+		e.say("  does not send KILL; the orchestrator does, at %s%s", e.Grace, assumed)
 	}
 }
 

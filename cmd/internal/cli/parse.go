@@ -200,6 +200,10 @@ func (l *Line) explain(unknown unknownFlagError, all []*kong.Flag) error {
 		known = append(known, slices.DeleteFunc(names(f), func(name string) bool { return len(name) == 2 })...)
 	}
 	near := nearest(string(unknown), known)
+	preset, err := shim.ParsePreset(strings.TrimPrefix(string(unknown), "--"))
+	if err == nil && l.name == "run" {
+		near = "--preset=" + preset
+	}
 	switch {
 	case find(flagsOf("run", all), string(unknown)) != nil: // and so not of the subcommand
 		return fmt.Errorf("%w: lameduck itself has the flag, lameduck %s does not", unknown, l.name)

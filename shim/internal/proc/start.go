@@ -39,7 +39,11 @@ func (e *StartError) Error() string {
 	if e.found && e.Err == syscall.ENOENT {
 		return fmt.Sprintf("cannot run %q: its interpreter was not found", e.Command)
 	}
-	return fmt.Sprintf("cannot run %q: %v", e.Command, e.Err)
+	advice := ""
+	if e.Err == syscall.EAGAIN {
+		advice = ": raise the limit of processes (pids.max, ulimit -u)"
+	}
+	return fmt.Sprintf("cannot run %q: %v%s", e.Command, e.Err, advice)
 }
 
 func (e *StartError) Unwrap() error { return e.Err }

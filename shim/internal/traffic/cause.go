@@ -70,6 +70,7 @@ func (t *Tracker) noteActivity(c *conn) {
 		latest = &t.probing
 	case c.opened != 0 && at-c.opened < t.cfg.QuietFor:
 		next.Kind = NewConnections
+		t.newest = c
 	case c.waited:
 		next.Kind = Requests
 		next.Connections = 1
@@ -98,6 +99,9 @@ func (t *Tracker) cause(waiting Cause) Cause {
 		active := t.active
 		if active.Kind == NewConnections {
 			active.Connections = t.arrivals.last(t.cfg.QuietFor)
+			if found := t.seriesOf(t.newest); found != nil && found.period() > 0 { // a probe, as later ones show
+				active.Kind, active.Period, active.Received = Probe, found.period(), t.newest.received
+			}
 		}
 		return active
 	case isActive && t.recent(t.moment(t.probing.At)):
