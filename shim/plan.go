@@ -137,7 +137,6 @@ func (p *plan) contradiction() error {
 	}
 	schedule := p.flag("stop-schedule", p.Schedule)
 	killAfter := p.flag("kill-after", p.KillAfter)
-	maxDelay := p.flag("max-delay", p.MaxDelay)
 	step, at, cutOff := p.Schedule.CutOffBy(p.KillAfter)
 	switch {
 	case p.KillAfter > 0 && p.Schedule.Kills():
@@ -147,12 +146,8 @@ func (p *plan) contradiction() error {
 			"raise --kill-after, or put KILL into the schedule", killAfter, schedule, p.KillAfter, step, at))
 	case p.Schedule.LoopsWithoutWait():
 		return fmt.Errorf("%s repeats without a wait: add a wait after forever, as in forever/TERM/5s", schedule)
-	case p.MaxDelay > 0 && p.Delay > p.MaxDelay:
-		return fmt.Errorf("%s is longer than %s: shorten the one or lengthen the other",
-			p.flag("delay", p.Delay), maxDelay)
-	case p.MaxDelay > 0 && p.QuietFor > p.MaxDelay:
-		return fmt.Errorf("%s is longer than %s: shorten the one or lengthen the other",
-			p.flag("quiet-for", p.QuietFor), maxDelay)
+	case p.MaxDelay > 0 && p.longestGiven() > p.MaxDelay:
+		return fmt.Errorf("%s: --max-delay is the longest hold: raise it, or shorten the other", p.givenTimes())
 	}
 	return nil
 }

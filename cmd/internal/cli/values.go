@@ -156,7 +156,7 @@ func parseLength(text string) (time.Duration, error) {
 func parseGracePeriod(text string) (time.Duration, error) {
 	d, err := shim.ParseDuration(text)
 	if err == nil && d < time.Second {
-		return 0, fmt.Errorf("invalid grace period %q: give at least 1s, the time that the orchestrator gives "+
+		return 0, fmt.Errorf("invalid grace period %q: give at least 1 s, the time that the orchestrator gives "+
 			"(terminationGracePeriodSeconds, docker stop -t)", text)
 	}
 	return d, err

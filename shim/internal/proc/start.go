@@ -39,11 +39,10 @@ func (e *StartError) Error() string {
 	if e.found && e.Err == syscall.ENOENT {
 		return fmt.Sprintf("cannot run %q: its interpreter was not found", e.Command)
 	}
-	advice := ""
 	if e.Err == syscall.EAGAIN {
-		advice = ": raise the limit of processes (pids.max, ulimit -u)"
+		return fmt.Sprintf("cannot run %q: no further process is allowed: raise pids.max, or ulimit -u", e.Command)
 	}
-	return fmt.Sprintf("cannot run %q: %v%s", e.Command, e.Err, advice)
+	return fmt.Sprintf("cannot run %q: %v", e.Command, e.Err)
 }
 
 func (e *StartError) Unwrap() error { return e.Err }
