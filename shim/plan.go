@@ -173,9 +173,10 @@ func (p *plan) setGrace() error {
 		}
 	}
 	p.setGate(cmp.Or(p.MaxDelay, ceiling))
-	if silence := p.traffic.QuietFor; adaptive && p.QuietFor == 0 && silence < time.Second {
-		p.Warnings = append(p.Warnings, inWords("the hold lasts %s at most, and %s of silence ends it: "+
-			"give it more time, or --quiet-for (LAMEDUCK_QUIET_FOR)", p.stop.Gate.Ceiling, silence))
+	silence := p.traffic.QuietFor
+	if adaptive && max(p.QuietFor, p.MaxDelay) == 0 && silence < time.Second {
+		p.Warnings = append(p.Warnings, inWords("the grace period leaves %s for the hold, and %s of silence ends it: "+
+			"give a longer one, or --quiet-for (LAMEDUCK_QUIET_FOR)", p.stop.Gate.Ceiling, silence))
 	}
 	switch {
 	case p.stop.Gate.Ceiling <= 0 && len(p.WaitGone)+len(p.OnStop) > 0:

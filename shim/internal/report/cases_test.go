@@ -130,7 +130,10 @@ var stopCases = []stopCase{
 		s.WaitGone = []string{"/run/app", "/run/other app"}
 		s.GraceAssumed = true
 	}},
-	{"a hold begins that may be too long", announced, false, func(s *Stop) { s.GraceCaveat = "the grace period is too short" }},
+	{"a hold begins that may be too long", announced, false, func(s *Stop) {
+		s.GraceCaveat = "the grace period is assumed to be 10 s, as in Docker, which is too short: " +
+			"give the real one with --grace-period (LAMEDUCK_GRACE_PERIOD)"
+	}},
 	{"a schedule begins without a hold", announced, false, func(s *Stop) {
 		s.Gate = stop.Gate{}
 		s.Steps = stop.Schedule{{Signal: sig.USR1}, {Wait: 30 * time.Second}, {Signal: sig.TERM}}
@@ -168,6 +171,14 @@ var stopCases = []stopCase{
 		s.InHold.LastNew = time.Time{}
 		s.InHold.Cause.At = at(8.6)
 		s.end(stop.Quiet, 9)
+	}},
+	{"quiet, probes that are ignored", concluded, false, func(s *Stop) {
+		s.probe()
+		s.TrafficConfig.Probes = traffic.IgnoreProbes
+		s.InHold.Patterns[0].LeftOut = true
+		s.InHold.LastNew = time.Time{}
+		s.InHold.Cause.At = at(1.3)
+		s.end(stop.Quiet, 4)
 	}},
 	{"quiet, through /proc/net", concluded, true, func(s *Stop) {
 		s.InHold.Observer, s.InHold.InFlightUnknown = "/proc/net", true
