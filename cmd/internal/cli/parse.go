@@ -207,7 +207,7 @@ func (l *Line) explain(unknown unknownFlagError, all []*kong.Flag) error {
 	switch {
 	case find(flagsOf("run", all), string(unknown)) != nil: // and so not of the subcommand
 		return fmt.Errorf("%w: lameduck itself has the flag, lameduck %s does not", unknown, l.name)
-	case near != "" && strings.HasPrefix(string(unknown), "--"):
+	case near != "":
 		return fmt.Errorf("%w: did you mean %s?", unknown, near)
 	case l.name == "run":
 		return fmt.Errorf("%w: flags of the command follow the command", unknown)

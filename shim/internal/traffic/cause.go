@@ -99,9 +99,6 @@ func (t *Tracker) cause(waiting Cause) Cause {
 		active := t.active
 		if active.Kind == NewConnections {
 			active.Connections = t.arrivals.last(t.cfg.QuietFor)
-			if found := t.seriesOf(t.newest); found != nil && found.period() > 0 { // a probe, as later ones show
-				active.Kind, active.Period, active.Received = Probe, found.period(), t.newest.received
-			}
 		}
 		return active
 	case isActive && t.recent(t.moment(t.probing.At)):
@@ -116,4 +113,14 @@ func (t *Tracker) cause(waiting Cause) Cause {
 		return y.lasting
 	}
 	return t.summary.Cause
+}
+
+// recognize makes new connections a probe if the newest was one, as later ones have shown.
+func (t *Tracker) recognize(c *Cause) {
+	if c.Kind != NewConnections {
+		return
+	}
+	if found := t.seriesOf(t.newest); found != nil && found.period() > 0 {
+		c.Kind, c.Period, c.Received = Probe, found.period(), t.newest.received
+	}
 }

@@ -174,6 +174,7 @@ func (t *Tracker) finish() {
 	y.LastNew = t.time(y.opened)
 	y.LastByte = t.time(y.moved)
 	y.Cause = t.cause(waiting)
+	t.recognize(&y.Cause)
 	y.More = t.summary.More
 	y.LeftOut.HalfOpen = max(y.LeftOut.HalfOpen, t.summary.LeftOut.HalfOpen)
 	y.LeftOut.Bare += t.bare
