@@ -119,7 +119,7 @@ func (l *loop) logWarnings() {
 		}
 		if info, err := os.Stat(file); err == nil && info.IsDir() {
 			l.log(Warn, "--wait-gone=%s (LAMEDUCK_WAIT_GONE) is a directory: "+
-				"as long as it exists, a hold lasts to its ceiling", Quote(file))
+				"give the neighbor's file in it, or every hold lasts to its ceiling", Quote(file))
 		}
 	}
 }

@@ -46,7 +46,7 @@ func lameduck(argv0 string, args, env []string) int {
 	return run(args, env)
 }
 
-const firstWord = "for the subcommand, give the word first, before any flag"
+const firstWord = "a subcommand has to be the first word, before any flag"
 
 // hints say what may have been meant by a command that does not exist.
 var hints = map[string]string{

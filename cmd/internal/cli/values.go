@@ -219,7 +219,7 @@ func parsePeer(text string) (netip.Prefix, error) {
 		return peers, fmt.Errorf("invalid peer %q: give an address (10.0.0.1) or a range (10.0.0.0/8, fd00::/8)", text)
 	}
 	if peers.Bits() == 0 {
-		return peers, fmt.Errorf("invalid peer %q: this is everybody, so no traffic counts", text)
+		return peers, fmt.Errorf("invalid peer %q: nobody would count: give a smaller range", text)
 	}
 	return peers.Masked(), nil
 }
