@@ -142,7 +142,7 @@ func (p *plan) contradiction() error {
 	case p.KillAfter > 0 && p.Schedule.Kills():
 		return fmt.Errorf("%s with %s: KILL is given twice: keep one", killAfter, schedule)
 	case p.KillAfter > 0 && cutOff:
-		return errors.New(inWords("%s with %s: KILL comes at %s and %v only at %s: "+
+		return errors.New(stop.InWords("%s with %s: KILL comes at %s and %v only at %s: "+
 			"raise --kill-after, or put KILL into the schedule", killAfter, schedule, p.KillAfter, step, at))
 	case p.Schedule.LoopsWithoutWait():
 		return fmt.Errorf("%s repeats without a wait: add a wait after forever, as in forever/TERM/5s", schedule)
@@ -175,12 +175,12 @@ func (p *plan) setGrace() error {
 	p.setGate(cmp.Or(p.MaxDelay, ceiling))
 	silence := p.traffic.QuietFor
 	if adaptive && max(p.QuietFor, p.MaxDelay) == 0 && silence < time.Second {
-		p.Warnings = append(p.Warnings, inWords("the grace period leaves %s for the hold, and %s of silence ends it: "+
+		p.Warnings = append(p.Warnings, stop.InWords("the grace period leaves %s for the hold, and %s of silence ends it: "+
 			"give a longer one, or --quiet-for (LAMEDUCK_QUIET_FOR)", p.stop.Gate.Ceiling, silence))
 	}
 	switch {
 	case p.stop.Gate.Ceiling <= 0 && len(p.WaitGone)+len(p.OnStop) > 0:
-		return errors.New(inWords("%s leaves no time for the hold that --wait-gone (LAMEDUCK_WAIT_GONE) and "+
+		return errors.New(stop.InWords("%s leaves no time for the hold that --wait-gone (LAMEDUCK_WAIT_GONE) and "+
 			"--on-stop (LAMEDUCK_ON_STOP) need: give a grace period of %s or more, or --max-delay (LAMEDUCK_MAX_DELAY)",
 			cmp.Or(p.givenTimes(), "the grace period"), p.graceFor(time.Second)))
 	case fits:
@@ -191,7 +191,7 @@ func (p *plan) setGrace() error {
 		if adaptive {
 			needed = cmp.Or(needed, time.Second)
 		}
-		return errors.New(inWords("%s does not fit into %s, which leaves %s for the hold: "+
+		return errors.New(stop.InWords("%s does not fit into %s, which leaves %s for the hold: "+
 			"give less, or a grace period of %s", cmp.Or(p.givenTimes(), p.flag("until", p.Until)),
 			p.flag("grace-period", p.GracePeriod), left.Truncate(100*time.Millisecond), p.graceFor(needed)))
 	}
@@ -222,9 +222,9 @@ func (p *plan) warnAssumed() {
 	outcome := "is too short"
 	left := p.stop.Grace - p.stop.Gate.MaxHold() - p.Schedule.InitialWait() - p.Linger
 	if last, _ := p.lastSignal(); left > last {
-		outcome = inWords("leaves the command %s to stop", left)
+		outcome = stop.InWords("leaves the command %s to stop", left)
 	}
-	p.terms.GraceCaveat = inWords("the grace period is assumed to be %s, as in %s, which %s: give the real one "+
+	p.terms.GraceCaveat = stop.InWords("the grace period is assumed to be %s, as in %s, which %s: give the real one "+
 		"with --grace-period (LAMEDUCK_GRACE_PERIOD)", p.stop.Grace, p.terms.AssumedFrom, outcome)
 	p.Warnings = append(p.Warnings, p.givenTimes()+": "+p.terms.GraceCaveat)
 }
