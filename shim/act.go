@@ -57,7 +57,7 @@ func (l *loop) act(a stop.Action) {
 	case stop.NoteForwardedAtOnce:
 		l.log(Info, "%v passed on at once; no hold asked for", a.Signal)
 	case stop.WarnNotHeld:
-		l.log(Warn, "%v was passed on at once, and started no stop: if %[1]v stops this container, "+
+		l.log(Warn, "%v was passed on at once, and did not start a stop: if %[1]v stops this container, "+
 			"give --stop-signal=%[1]v (LAMEDUCK_STOP_SIGNAL)", a.Signal)
 	case stop.NoteBeforeStart:
 		l.log(Info, "%v arrived before the start; the command is not started", a.Signal)

@@ -32,17 +32,7 @@ type explanation struct {
 
 // say adds a line.
 func (e *explanation) say(format string, args ...any) {
-	e.text += quote.Line(inWords(format, args...)) + "\n"
-}
-
-// inWords is fmt.Sprintf with durations in seconds.
-func inWords(format string, args ...any) string {
-	for i, arg := range args {
-		if d, ok := arg.(time.Duration); ok {
-			args[i] = stop.FormatDuration(d)
-		}
-	}
-	return fmt.Sprintf(format, args...)
+	e.text += quote.Line(stop.InWords(format, args...)) + "\n"
 }
 
 // hook explains the course of a preStop hook.
@@ -75,7 +65,7 @@ func (e *explanation) run() {
 	}
 	e.preset()
 	if len(e.Starts) == 0 {
-		e.say("no signal begins a stop")
+		e.say("no signal starts a stop")
 		return
 	}
 	e.duringStop()
@@ -146,12 +136,12 @@ func (e *explanation) duringStop() {
 			e.say("  if %v came: %s", start.Signal, steps)
 		}
 	}
-	if e.KillAfter == 0 && !e.Schedule.Kills() {
+	if e.KillAfter == 0 && !e.Starts[0].Steps.Kills() {
 		assumed := ""
 		if e.GraceAssumed {
-			assumed = ", assumed (--grace-period)"
+			assumed = " (assumed)"
 		}
-		e.say("  sends no KILL: that is the orchestrator's, at %s%s", e.Grace, assumed)
+		e.say("  does not send KILL; the orchestrator does, at %s%s", e.Grace, assumed)
 	}
 }
 
@@ -161,7 +151,7 @@ func (e *explanation) hold(begin, endsEarly string) {
 	silence := e.traffic.QuietFor
 	var until []string
 	if e.Until != Elapsed {
-		until = append(until, inWords(map[Condition]string{
+		until = append(until, stop.InWords(map[Condition]string{
 			Settled: "no new connection has come for %s",
 			Quiet:   "nobody has connected or sent a byte for %s and no request is in flight",
 			Drained: "nobody has connected or sent a byte for %s and no connection is open",
@@ -189,7 +179,7 @@ func (e *explanation) hold(begin, endsEarly string) {
 		e.say("  what looks like a health probe %s", map[ProbeRule]string{
 			IgnoreProbes:          "is left out at once",
 			CountProbes:           "counts",
-			IgnoreProbesPatiently: inWords("is left out once all other traffic has been silent for %s", silence),
+			IgnoreProbesPatiently: stop.InWords("is left out once all other traffic has been silent for %s", silence),
 		}[e.Probes])
 	}
 	if e.CloseIdle {
@@ -218,14 +208,14 @@ steps:
 		}
 		later := ""
 		if wait > 0 {
-			later = inWords("%s later ", wait)
+			later = stop.InWords("%s later ", wait)
 		}
 		switch {
 		case step.Forever:
 			parts = append(parts, fmt.Sprintf("%s%v, repeated forever", later, schedule[i+1:]))
 			break steps
 		case step.Signal == sig.KILL:
-			parts = append(parts, inWords("%sKILL, at %s%s", later, at, latest))
+			parts = append(parts, stop.InWords("%sKILL, at %s%s", later, at, latest))
 		case step.Signal != 0:
 			parts = append(parts, later+step.Signal.String())
 			wait = 0
@@ -234,7 +224,7 @@ steps:
 		at += step.Wait
 	}
 	if e.KillAfter > 0 {
-		parts = append(parts, inWords("KILL %s after the first signal, at %s%s", e.KillAfter, kill, latest))
+		parts = append(parts, stop.InWords("KILL %s after the first signal, at %s%s", e.KillAfter, kill, latest))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -267,10 +257,10 @@ func (e *explanation) graceNeeded() {
 		math.Ceil(needed.Seconds()))
 	if e.MaxHold > 0 {
 		left := needed - e.MaxHold - e.Schedule.InitialWait() - e.Linger
-		text += inWords(": %s for the hold, and %s for the command to stop by itself", e.MaxHold, left)
+		text += stop.InWords(": %s for the hold, and %s for the command to stop by itself", e.MaxHold, left)
 	}
 	if e.GraceAssumed {
-		text += inWords("; %s is assumed: give --grace-period", e.Grace)
+		text += stop.InWords("; %s is assumed: give --grace-period", e.Grace)
 	}
 	e.say("%s", text)
 }

@@ -74,6 +74,14 @@ func (c *Config) graceFor(hold time.Duration) time.Duration {
 // longestGiven returns the longest time that the configuration asks to hold.
 func (c *Config) longestGiven() time.Duration { return max(c.Delay, c.MaxDelay, c.QuietFor) }
 
+// flag spells a flag with the value that the user gave, or else with value.
+func (c *Config) flag(name string, value any) string {
+	if text := c.Texts[name]; text != "" {
+		value = Quote(text)
+	}
+	return Flag(name, value)
+}
+
 // givenTimes returns the flags that ask for a part of the grace period, "" if no flag does.
 func (c *Config) givenTimes() string {
 	var flags []string
@@ -85,7 +93,7 @@ func (c *Config) givenTimes() string {
 		{"kill-after", c.KillAfter}, {"linger", c.Linger}, {"stop-schedule", c.Schedule},
 	} {
 		if value := flag.value.String(); value != "" && value != "0s" {
-			flags = append(flags, Flag(flag.name, value))
+			flags = append(flags, c.flag(flag.name, value))
 		}
 	}
 	return strings.Join(flags, " with ")

@@ -45,10 +45,6 @@ func Hold(cfg Config, fault error, useless string) (ok bool) {
 	l.logWarnings()
 	l.dispatch(stop.Event{Kind: stop.PreStop})
 	l.serve()
-	ended := l.machine.Record().Ended
-	if ended == stop.Ceiling || ended == stop.Unobserved {
-		l.log(Warn, "traffic may not have stopped: the hold reached its ceiling")
-	}
 	return ok
 }
 

@@ -130,7 +130,7 @@ func (l *loop) warnUnobservable(s *observe.Snapshot, seen *report.Observation) {
 	if s.CloseTrouble != "" && l.sample.CloseTrouble == "" {
 		l.log(Warn, "--close-idle (LAMEDUCK_CLOSE_IDLE) closes no connection: %s", s.CloseTrouble)
 	}
-	lasts := stop.FormatDuration(l.plan.stop.Gate.UnseenFloor)
+	lasts := l.plan.stop.Gate.UnseenFloor
 	switch {
 	case s.State == l.sample.State:
 	case s.State == stop.UDPOnly:

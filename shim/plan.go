@@ -2,6 +2,7 @@ package shim
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -134,25 +135,19 @@ func (p *plan) contradiction() error {
 		}
 		mapped[m.From] = true
 	}
-	schedule := Flag("stop-schedule", p.Schedule)
-	killAfter := Flag("kill-after", p.KillAfter)
+	schedule := p.flag("stop-schedule", p.Schedule)
+	killAfter := p.flag("kill-after", p.KillAfter)
 	step, at, cutOff := p.Schedule.CutOffBy(p.KillAfter)
 	switch {
 	case p.KillAfter > 0 && p.Schedule.Kills():
 		return fmt.Errorf("%s with %s: KILL is given twice: keep one", killAfter, schedule)
 	case p.KillAfter > 0 && cutOff:
-		enough := at.Truncate(time.Second) + time.Second
-		return fmt.Errorf("%s with %s: KILL comes at %v and %v only at %v: give --kill-after=%v "+
-			"(LAMEDUCK_KILL_AFTER) or more, or put KILL into the schedule",
-			killAfter, schedule, p.KillAfter, step, at, enough.Seconds())
+		return errors.New(stop.InWords("%s with %s: KILL comes at %s and %v only at %s: "+
+			"raise --kill-after, or put KILL into the schedule", killAfter, schedule, p.KillAfter, step, at))
 	case p.Schedule.LoopsWithoutWait():
 		return fmt.Errorf("%s repeats without a wait: add a wait after forever, as in forever/TERM/5s", schedule)
-	case p.MaxDelay > 0 && p.Delay > p.MaxDelay:
-		return fmt.Errorf("--delay=%v (LAMEDUCK_DELAY) is longer than --max-delay=%v (LAMEDUCK_MAX_DELAY): "+
-			"shorten the one or lengthen the other", p.Delay, p.MaxDelay)
-	case p.MaxDelay > 0 && p.QuietFor > p.MaxDelay:
-		return fmt.Errorf("--quiet-for=%v (LAMEDUCK_QUIET_FOR) is longer than --max-delay=%v (LAMEDUCK_MAX_DELAY): "+
-			"shorten the one or lengthen the other", p.QuietFor, p.MaxDelay)
+	case p.MaxDelay > 0 && p.longestGiven() > p.MaxDelay:
+		return fmt.Errorf("%s: --max-delay is the longest hold: raise it, or shorten the other", p.givenTimes())
 	}
 	return nil
 }
@@ -178,11 +173,16 @@ func (p *plan) setGrace() error {
 		}
 	}
 	p.setGate(cmp.Or(p.MaxDelay, ceiling))
+	silence := p.traffic.QuietFor
+	if adaptive && max(p.QuietFor, p.MaxDelay) == 0 && silence < time.Second {
+		p.Warnings = append(p.Warnings, stop.InWords("the grace period leaves %s for the hold, and %s of silence ends it: "+
+			"give a longer one, or --quiet-for (LAMEDUCK_QUIET_FOR)", p.stop.Gate.Ceiling, silence))
+	}
 	switch {
 	case p.stop.Gate.Ceiling <= 0 && len(p.WaitGone)+len(p.OnStop) > 0:
-		return fmt.Errorf("%s leaves no time for the hold that --wait-gone (LAMEDUCK_WAIT_GONE) and "+
-			"--on-stop (LAMEDUCK_ON_STOP) need: give a grace period of %v s or more, or --max-delay (LAMEDUCK_MAX_DELAY)",
-			cmp.Or(p.givenTimes(), "the grace period"), p.graceFor(time.Second).Seconds())
+		return errors.New(stop.InWords("%s leaves no time for the hold that --wait-gone (LAMEDUCK_WAIT_GONE) and "+
+			"--on-stop (LAMEDUCK_ON_STOP) need: give a grace period of %s or more, or --max-delay (LAMEDUCK_MAX_DELAY)",
+			cmp.Or(p.givenTimes(), "the grace period"), p.graceFor(time.Second)))
 	case fits:
 	case p.terms.GraceAssumed:
 		p.warnAssumed()
@@ -191,10 +191,9 @@ func (p *plan) setGrace() error {
 		if adaptive {
 			needed = cmp.Or(needed, time.Second)
 		}
-		return fmt.Errorf("%s does not fit into --grace-period=%v (LAMEDUCK_GRACE_PERIOD), which leaves %v for the hold: "+
-			"give less, or a grace period of %v s",
-			cmp.Or(p.givenTimes(), Flag("until", p.Until)), p.GracePeriod.Seconds(),
-			left.Truncate(100*time.Millisecond), p.graceFor(needed).Seconds())
+		return errors.New(stop.InWords("%s does not fit into %s, which leaves %s for the hold: "+
+			"give less, or a grace period of %s", cmp.Or(p.givenTimes(), p.flag("until", p.Until)),
+			p.flag("grace-period", p.GracePeriod), left.Truncate(100*time.Millisecond), p.graceFor(needed)))
 	}
 	return nil
 }
@@ -220,13 +219,13 @@ func (p *plan) setGate(ceiling time.Duration) {
 
 // warnAssumed warns that the assumed grace period is too short for the given times.
 func (p *plan) warnAssumed() {
-	outcome := "ends first"
+	outcome := "is too short"
 	left := p.stop.Grace - p.stop.Gate.MaxHold() - p.Schedule.InitialWait() - p.Linger
 	if last, _ := p.lastSignal(); left > last {
-		outcome = fmt.Sprintf("leaves the command %v to stop", left)
+		outcome = stop.InWords("leaves the command %s to stop", left)
 	}
-	p.terms.GraceCaveat = fmt.Sprintf("assumed grace period %v %s: give --grace-period (LAMEDUCK_GRACE_PERIOD) "+
-		"and docker stop -t", p.stop.Grace, outcome)
+	p.terms.GraceCaveat = stop.InWords("the grace period is assumed to be %s, as in %s, which %s: give the real one "+
+		"with --grace-period (LAMEDUCK_GRACE_PERIOD)", p.stop.Grace, p.terms.AssumedFrom, outcome)
 	p.Warnings = append(p.Warnings, p.givenTimes()+": "+p.terms.GraceCaveat)
 }
 

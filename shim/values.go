@@ -136,8 +136,8 @@ func Variable(flag string) string {
 	return "LAMEDUCK_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// Flag spells a flag with its value for a message: --delay=5s (LAMEDUCK_DELAY). The user may have given the variable, and under the name of another
-// init can give nothing else.
+// Flag spells a flag with its value for a message: --delay=5 (LAMEDUCK_DELAY). The user may
+// have given the variable, and under the name of another init can give nothing else.
 func Flag(name string, value any) string {
 	return fmt.Sprintf("--%s=%v (%s)", name, value, Variable(name))
 }

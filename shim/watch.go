@@ -36,6 +36,7 @@ type View struct {
 	Drained  bool        `json:"drained"`
 	Peers    []Peer      `json:"peers"` // the peers with the most connections
 	Probes   []ProbeView `json:"probes"`
+	Queued   bool        `json:"-"` // only connections that wait to be accepted keep the server busy
 }
 
 // JSON returns the view as one line of JSON.
@@ -155,6 +156,7 @@ func (v *viewer) view(now time.Time, s *observe.Snapshot) View {
 		Drained:  s.Verdict.Drained,
 		Peers:    atMost(s.Peers),
 		Probes:   []ProbeView{},
+		Queued:   t.Cause.Kind == traffic.AcceptQueue,
 	}
 	for _, p := range t.Patterns {
 		view.Probes = append(view.Probes, ProbeView{p.Peer, p.Port, p.Received, p.Period.Milliseconds()})

@@ -92,8 +92,9 @@ func (c *container) read(call *command) lameduck {
 		refuse(err.Error(), "%s: %v", outcome, err)
 	}
 	if c.left >= time.Second {
-		cfg := l.Config
+		cfg := line.Values()
 		cfg.GracePeriod = c.left
+		cfg.Texts["grace-period"] = fmt.Sprint(c.left.Seconds())
 		l.right, l.misfit = shim.NewOutline(cfg)
 	}
 	return l

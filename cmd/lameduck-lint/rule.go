@@ -24,7 +24,7 @@ var rules = []rule{
 	{"wrong-preset", "the preset is another server's, or nginx, httpd, haproxy or php-fpm has none", wrongPreset},
 	{"no-exec", "a shell stays in front of lameduck and forwards no signals", noExec},
 	{"no-command", "lameduck has no command to run, or a container's command is lameduck hold", noCommand},
-	{"no-program", "lameduck is not at the path given: nothing brings it there, or a whole command line is one word",
+	{"no-program", "lameduck is not at the path given: nothing installs it there, or the path is a whole command line",
 		noProgram},
 	{"misplaced-flag", "a flag of lameduck comes after the command, which gets the flag", misplacedFlag},
 	{"bad-flag", "lameduck rejects a flag, a value, or their combination, or does not know a LAMEDUCK_* variable",

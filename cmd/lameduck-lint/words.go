@@ -67,7 +67,7 @@ func noProgram(c *container, report reporter) {
 		}
 		if call := callIn(words); call != nil && c.isMissing(call.program.text) {
 			report(call.program.line,
-				"%s is missing: no init container or volume brings it to this container, so %s; mount the volume that "+
+				"%s is missing: no init container or volume provides it, so %s; mount the volume that "+
 					"has it (see docs/install.md)", call.program.text, outcome)
 		}
 	}

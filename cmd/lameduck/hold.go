@@ -21,7 +21,7 @@ func hold(args, env []string, warnings ...string) int {
 	case err == nil && line.Explain:
 		return explain(cfg, true)
 	case err != nil && !isHook(args):
-		return failIn(cfg.JSON, err)
+		return failIn(cfg.JSON, fmt.Errorf("%w; a preStop hook would hold with the defaults, and fail", err))
 	}
 	cfg.Warnings = append(cfg.Warnings, warnings...)
 	useless := ""

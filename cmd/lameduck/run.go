@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
@@ -47,6 +46,14 @@ func lameduck(argv0 string, args, env []string) int {
 	return run(args, env)
 }
 
+const firstWord = "a subcommand has to be the first word, before any flag"
+
+// hints say what may have been meant by a command that does not exist.
+var hints = map[string]string{
+	"hold": firstWord, "watch": firstWord, "presets": firstWord, "install": firstWord,
+	"lint": "the linter is another program, lameduck-lint",
+}
+
 // run runs the command under the shim, unless the flags only ask.
 func run(args, env []string) int {
 	line, err := cli.ParseRun(args, env)
@@ -74,9 +81,8 @@ func run(args, env []string) int {
 		return code
 	}
 	var start *shim.StartError
-	isSubcommand := slices.Contains([]string{"hold", "watch", "presets", "install"}, cfg.Command[0])
-	if isSubcommand && errors.As(err, &start) && start.Missing() {
-		err = fmt.Errorf("%w; for the subcommand, give %s as the first word, before any flag", err, cfg.Command[0])
+	if hint := hints[cfg.Command[0]]; hint != "" && errors.As(err, &start) && start.Missing() {
+		err = fmt.Errorf("%w; %s", err, hint)
 	}
 	return failIn(cfg.JSON, err)
 }

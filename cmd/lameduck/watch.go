@@ -87,6 +87,8 @@ func verdict(v shim.View) string {
 		return "settled, but bytes come"
 	case v.InFlight > 0:
 		return "busy: requests are in flight"
+	case v.Queued:
+		return "busy: connections wait to be accepted"
 	}
 	return "busy: new connections"
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -52,6 +53,10 @@ func (l *Line) Values() shim.Config {
 	for _, u := range l.Unknown {
 		cfg.Warnings = append(cfg.Warnings, u.String())
 	}
+	cfg.Texts = map[string]string{}
+	for _, g := range l.given {
+		cfg.Texts[g.Name] = g.Text
+	}
 	if !l.gave("log-level") {
 		cfg.Level = shim.Warn
 	}
@@ -85,6 +90,10 @@ func (l *Line) Config() (shim.Config, error) {
 	}
 	var warnings []string
 	for _, g := range l.given {
+		_, err := time.ParseDuration(g.Text)
+		if g.Name == "grace-period" && cfg.GracePeriod > time.Hour && err != nil {
+			warnings = append(warnings, fmt.Sprintf("%v is more than an hour: a number without a unit is in seconds", g))
+		}
 		need := g.Tag.Get("needs")
 		met, remedy := isMet(need, &cfg)
 		switch {
@@ -92,9 +101,10 @@ func (l *Line) Config() (shim.Config, error) {
 			continue
 		case !g.fromEnv() && !(holdIsOff && need != "health"):
 			return cfg, fmt.Errorf("%v has no effect %s, or leave it out", g, remedy)
-		case need != "sequence": // a grace period is of use for the report
-			g.Target.SetZero()
+		case need == "sequence": // a grace period for a whole fleet, of use for the report
+			continue
 		}
+		g.Target.SetZero()
 		warnings = append(warnings, fmt.Sprintf("%v has no effect %s", g, remedy))
 	}
 	cfg = l.Values()

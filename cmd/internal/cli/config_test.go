@@ -77,6 +77,7 @@ func TestConfig(t *testing.T) {
 			got := fmt.Sprint("error: ", err)
 			if err == nil {
 				var fields []string
+				cfg.Texts = nil // for messages: see refused.txt of cmd/lameduck
 				for i := range plain.NumField() {
 					if field := reflect.ValueOf(cfg).Field(i); fmt.Sprint(field) != fmt.Sprint(plain.Field(i)) {
 						fields = append(fields, fmt.Sprintf("%s=%v", plain.Type().Field(i).Name, field))

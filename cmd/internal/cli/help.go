@@ -41,7 +41,7 @@ Commands:
 
 const runOutro = `
 DUR is seconds (10) or units (1m30s). SIG is a name (TERM, SIGTERM, RTMIN+3) or
-a number. Every flag has a variable: LAMEDUCK_DELAY=10 is --delay=10.
+a number. Every setting has a variable: LAMEDUCK_DELAY=10 is --delay=10.
 `
 
 const runNotes = `
@@ -75,8 +75,8 @@ once when a second stop signal arrives (within a second of the first it counts
 as the same), when INT arrives, or when COMMAND exits. With --until the hold
 then lasts until traffic has stopped, at most to the ceiling; after the delay it
 ends at once if COMMAND listens nowhere or is hung. Then the stop signal is
-sent, rewritten, once. lameduck sends no KILL unless asked to. Without a hold
-every stop signal is forwarded at once.
+sent, rewritten, once. lameduck does not send KILL unless asked to. Without a
+hold every stop signal is forwarded at once.
 
 The hold must fit into the grace period: of G seconds, G - R - 1 are for the
 hold, where R is 10 or a third of G, whichever is less, plus --linger. A longer
@@ -103,7 +103,7 @@ lameduck hold says so and returns at once: two holds would add up. Its lines
 also go to PID 1's standard error, where kubectl logs shows them. A wrong flag
 does not cost the hold: lameduck hold says so, holds with the defaults, and
 returns 125 at the end, which Kubernetes reports (FailedPreStopHook).
-Every flag has a variable: LAMEDUCK_DELAY=10 is --delay=10.
+Every setting has a variable: LAMEDUCK_DELAY=10 is --delay=10.
 
   lifecycle: {preStop: {exec: {command: [/lameduck, hold, --delay=10]}}}
 `

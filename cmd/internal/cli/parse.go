@@ -200,10 +200,14 @@ func (l *Line) explain(unknown unknownFlagError, all []*kong.Flag) error {
 		known = append(known, slices.DeleteFunc(names(f), func(name string) bool { return len(name) == 2 })...)
 	}
 	near := nearest(string(unknown), known)
+	preset, err := shim.ParsePreset(strings.TrimPrefix(string(unknown), "--"))
+	if err == nil && l.name == "run" {
+		near = "--preset=" + preset
+	}
 	switch {
 	case find(flagsOf("run", all), string(unknown)) != nil: // and so not of the subcommand
 		return fmt.Errorf("%w: lameduck itself has the flag, lameduck %s does not", unknown, l.name)
-	case near != "" && strings.HasPrefix(string(unknown), "--"):
+	case near != "":
 		return fmt.Errorf("%w: did you mean %s?", unknown, near)
 	case l.name == "run":
 		return fmt.Errorf("%w: flags of the command follow the command", unknown)

@@ -156,7 +156,7 @@ func parseLength(text string) (time.Duration, error) {
 func parseGracePeriod(text string) (time.Duration, error) {
 	d, err := shim.ParseDuration(text)
 	if err == nil && d < time.Second {
-		return 0, fmt.Errorf("invalid grace period %q: give at least 1s, the time that the orchestrator gives "+
+		return 0, fmt.Errorf("invalid grace period %q: give at least 1 s, the time that the orchestrator gives "+
 			"(terminationGracePeriodSeconds, docker stop -t)", text)
 	}
 	return d, err
@@ -184,17 +184,15 @@ func ParsePreset(text string) (string, error) {
 	if err == nil {
 		return name, nil
 	}
-	names, aliases := []string{shim.AutoPreset}, []string{}
+	names := []string{shim.AutoPreset}
 	for _, p := range shim.Presets() {
-		names = append(names, p.Name)
-		aliases = append(aliases, p.Aliases...)
+		names = append(append(names, p.Name), p.Aliases...)
 	}
-	near := nearest(text, append(aliases, names...))
-	if near != "" {
-		return "", fmt.Errorf("unknown preset %q: did you mean %s? (lameduck presets lists them)", text, near)
+	remedy := "give that of the server that gets the signal, or auto"
+	if near := nearest(text, names); near != "" {
+		remedy = fmt.Sprintf("did you mean %s?", near)
 	}
-	last := len(names) - 1
-	return "", fmt.Errorf("unknown preset %q: give %s or %s", text, strings.Join(names[:last], ", "), names[last])
+	return "", fmt.Errorf("unknown preset %q: %s (lameduck presets lists them)", text, remedy)
 }
 
 func parseHealth(text string) (*shim.HealthSpec, error) {
@@ -219,6 +217,9 @@ func parsePeer(text string) (netip.Prefix, error) {
 	peers, err := netip.ParsePrefix(text)
 	if err != nil || peers.Addr().Is4In6() {
 		return peers, fmt.Errorf("invalid peer %q: give an address (10.0.0.1) or a range (10.0.0.0/8, fd00::/8)", text)
+	}
+	if peers.Bits() == 0 {
+		return peers, fmt.Errorf("invalid peer %q: nobody would count: give a smaller range", text)
 	}
 	return peers.Masked(), nil
 }

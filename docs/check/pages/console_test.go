@@ -55,7 +55,7 @@ func explain(t *testing.T, words string) {
 	cmd := exec.Command("sh", "-c", "lameduck "+words)
 	cmd.Stderr = &stderr
 	err := cmd.Run()
-	warned := regexp.MustCompile(`(?m)^.*assumed grace period.*\n`).ReplaceAllString(stderr.String(), "")
+	warned := regexp.MustCompile(`(?m)^.*the grace period is assumed.*\n`).ReplaceAllString(stderr.String(), "")
 	if err != nil || warned != "" {
 		t.Errorf("lameduck %s: %v\n%s", words, err, &stderr)
 	}

@@ -94,7 +94,7 @@ func TestStartError(t *testing.T) {
 		syscall.EPERM:   {126, "not permitted"},
 		syscall.ENOEXEC: {126, "exec format"},
 		syscall.E2BIG:   {126, "too long"},
-		syscall.EAGAIN:  {125, "temporarily"},
+		syscall.EAGAIN:  {125, "no further process is allowed: raise pids.max"},
 		syscall.ENOMEM:  {125, "memory"},
 		syscall.EMFILE:  {125, "open files"},
 		syscall.ENFILE:  {125, "open files"},

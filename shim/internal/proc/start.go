@@ -39,6 +39,9 @@ func (e *StartError) Error() string {
 	if e.found && e.Err == syscall.ENOENT {
 		return fmt.Sprintf("cannot run %q: its interpreter was not found", e.Command)
 	}
+	if e.Err == syscall.EAGAIN {
+		return fmt.Sprintf("cannot run %q: no further process is allowed: raise pids.max, or ulimit -u", e.Command)
+	}
 	return fmt.Sprintf("cannot run %q: %v", e.Command, e.Err)
 }
 

@@ -134,7 +134,9 @@ var stopCases = []stopCase{
 		s.GraceAssumed = true
 	}},
 	{"a hold begins that may be too long", announced, false, func(s *Stop) {
-		s.GraceCaveat, s.GraceAssumed = "the grace period is too short", true
+		s.GraceCaveat = "the grace period is assumed to be 10 s, as in Docker, which is too short: " +
+			"give the real one with --grace-period (LAMEDUCK_GRACE_PERIOD)"
+		s.GraceAssumed = true
 	}},
 	{"a schedule begins without a hold", announced, false, func(s *Stop) {
 		s.Gate = stop.Gate{}
@@ -173,6 +175,14 @@ var stopCases = []stopCase{
 		s.InHold.LastNew = time.Time{}
 		s.InHold.Cause.At = at(8.6)
 		s.end(stop.Quiet, 9)
+	}},
+	{"quiet, probes that are ignored", concluded, false, func(s *Stop) {
+		s.probe()
+		s.TrafficConfig.Probes = traffic.IgnoreProbes
+		s.InHold.Patterns[0].LeftOut = true
+		s.InHold.LastNew = time.Time{}
+		s.InHold.Cause.At = at(1.3)
+		s.end(stop.Quiet, 4)
 	}},
 	{"quiet, through /proc/net", concluded, true, func(s *Stop) {
 		s.InHold.Observer, s.InHold.InFlightUnknown = "/proc/net", true

@@ -33,6 +33,7 @@ func (s *Stop) prolonged() (words string, by traffic.Cause) {
 		words = say(byPath, pathWord(s.WaitGone[0]))
 	case otherLasted && len(s.WaitGone) > 1:
 		words = say(byOnePath, pathWord(s.WaitGone[0]), pathWord(s.WaitGone[1]))
+	case c.Kind == traffic.Probe && s.TrafficConfig.Probes == traffic.IgnoreProbes: // until it was recognized
 	case required > floor && c.Kind != traffic.NoCause && s.InHold.sees():
 		sentence := byTraffic[c.Kind]
 		if c.Unanswered {

@@ -66,9 +66,9 @@ func (s *Stop) Announcement() []string {
 	}
 	assumed := s.GraceCaveat == "" && s.GraceAssumed && s.Gate.Conditional()
 	p := phrases{next}
-	p.add(s.KillAfter > 0, killAfter, stop.FormatDuration(s.KillAfter))
+	p.add(s.KillAfter > 0, killAfter, s.KillAfter)
 	p.add(s.GraceCaveat != "", asGiven, s.GraceCaveat)
-	p.add(assumed, assumedAsIn, stop.FormatDuration(s.Grace), s.AssumedFrom)
+	p.add(assumed, assumedAsIn, s.Grace, s.AssumedFrom)
 	return []string{s.trigger() + ": " + strings.Join(p, "; ")}
 }
 
@@ -80,11 +80,11 @@ func (s *Stop) plannedHold() string {
 		until.add(true, pathGone, pathWord(path))
 	}
 	until.add(s.Gate.OnStop, onStopEnded)
-	floor, ceiling := stop.FormatDuration(s.Gate.Floor), stop.FormatDuration(s.Gate.Ceiling)
+	floor, ceiling := s.Gate.Floor, s.Gate.Ceiling
 	switch {
 	case len(until) == 0:
-		return floor
-	case s.Gate.Floor == 0:
+		return say(asGiven, floor)
+	case floor == 0:
 		return say(holdUpTo, ceiling, strings.Join(until, " and "))
 	}
 	return say(holdFromTo, floor, ceiling, strings.Join(until, " and "))
@@ -159,7 +159,7 @@ func (s *Stop) atRisk() (p phrases) {
 		p.add(inFlight > 0, someInFlight, counted(inFlight, "request"))
 		p.add(unknown, unknownInFlight)
 		p.add(inFlight+silent == 0 && !unknown, nothingInFlight)
-		p.add(silent > 0, givenUp, counted(silent, "request"), stop.FormatDuration(s.TrafficConfig.MaxSilence))
+		p.add(silent > 0, givenUp, counted(silent, "request"), s.TrafficConfig.MaxSilence)
 		p.add(o.InUse > 0, inUse, counted(o.InUse, "connection"))
 		p.add(o.InUse == 0 && o.Open > 0, onlyOpen, counted(o.Open, "connection"))
 	}
@@ -224,7 +224,7 @@ func (s *Stop) ofGrace(outcome string) string {
 	if s.GraceAssumed {
 		sentence = ofAssumed
 	}
-	return say(sentence, outcome, stop.FormatDuration(s.Grace))
+	return say(sentence, outcome, s.Grace)
 }
 
 // arrivals returns the connections since the trigger, what did not count, and the source of

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"fmt"
-
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
@@ -13,7 +11,7 @@ import (
 const asGiven = "%v"
 
 // say returns a sentence with its arguments.
-func say(sentence string, args ...any) string { return fmt.Sprintf(sentence, args...) }
+func say(sentence string, args ...any) string { return stop.InWords(sentence, args...) }
 
 // phrases are parts of a line, or lines.
 type phrases []string

@@ -37,9 +37,9 @@ func (s *Stop) betterDelay(inFlight int, settled bool) string {
 	case cutKept && s.ClosesKept && settled:
 		return say(closesKept, s.Server)
 	case cutKept, s.EndedAt.Sub(last) < time.Second:
-		return say(delayTooShort, stop.FormatDuration(s.Gate.Floor))
+		return say(delayTooShort, s.Gate.Floor)
 	case last.After(s.TriggeredAt) && enough < s.Gate.Floor && inFlight == 0:
-		return say(delayTooLong, s.when(last), stop.FormatDuration(enough))
+		return say(delayTooLong, s.when(last), enough)
 	}
 	return ""
 }

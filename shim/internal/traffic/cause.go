@@ -70,6 +70,7 @@ func (t *Tracker) noteActivity(c *conn) {
 		latest = &t.probing
 	case c.opened != 0 && at-c.opened < t.cfg.QuietFor:
 		next.Kind = NewConnections
+		t.newest = c
 	case c.waited:
 		next.Kind = Requests
 		next.Connections = 1
@@ -112,4 +113,14 @@ func (t *Tracker) cause(waiting Cause) Cause {
 		return y.lasting
 	}
 	return t.summary.Cause
+}
+
+// recognize makes new connections a probe if the newest was one, as later ones have shown.
+func (t *Tracker) recognize(c *Cause) {
+	if c.Kind != NewConnections {
+		return
+	}
+	if found := t.seriesOf(t.newest); found != nil && found.period() > 0 {
+		c.Kind, c.Period, c.Received = Probe, found.period(), t.newest.received
+	}
 }

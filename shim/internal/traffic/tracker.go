@@ -60,6 +60,7 @@ type Tracker struct {
 	accepted map[uint16]bool // the ports of which the program has accepted a connection
 	usual    Usual
 	active   Cause // the latest activity that counts, possible health probes aside
+	newest   *conn // of active, if that is NewConnections
 	probing  Cause // the latest of a possible health probe
 	bare     int   // closed connections on which no byte was received
 	closings closings
@@ -175,6 +176,7 @@ func (t *Tracker) finish() {
 	y.LastNew = t.time(y.opened)
 	y.LastByte = t.time(y.moved)
 	y.Cause = t.cause(waiting)
+	t.recognize(&y.Cause)
 	y.More = t.summary.More
 	y.LeftOut.HalfOpen = max(y.LeftOut.HalfOpen, t.summary.LeftOut.HalfOpen)
 	y.LeftOut.Bare += t.bare

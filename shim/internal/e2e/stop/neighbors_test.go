@@ -62,6 +62,7 @@ func TestWaitGone(t *testing.T) {
 		no folder   | true                                |               |      | elapsed     | there is no directory
 		stale       | mkdir in; echo lameduck alive 1 >$P |               |      | elapsed     |
 		foreign     | mkdir in; echo 1234 >$P             | --max-delay=2 | 2s   | ceiling     |
+		a folder    | mkdir -p $P                         | --max-delay=2 | 2s   | ceiling     | is a directory
 		dangling    | mkdir in; ln -s nowhere $P          |               |      | elapsed     |
 		floor kept  | mkdir in                            | --delay=1     | 1s   | elapsed     |
 		and silence | mkdir in                            | --until=quiet |      | no_listener |
