@@ -34,6 +34,9 @@ var unmaskedBudget int64
 // wake the loop if it was 1.
 var asleep uint32
 
+// woken is 1 if Wake was called since Next last waited.
+var woken uint32
+
 // faults are the signals that the kernel also sends for a fault of the program's own.
 // Go's runtime turns these into panics.
 const faults sig.Set = 1<<(sig.ILL-1) | 1<<(sig.TRAP-1) | 1<<(sig.BUS-1) |
@@ -59,8 +62,10 @@ func Start() {
 	}
 }
 
-// Wake makes Next return, with or without a signal. It may be called from any goroutine.
+// Wake makes Next return, with or without a signal: the present call, or else the next one. It
+// may be called from any goroutine.
 func Wake() {
+	atomic.StoreUint32(&woken, 1)
 	if atomic.SwapUint32(&asleep, 0) == 1 {
 		syscall.RawSyscall(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(&asleep)), futexWake, 1)
 	}
@@ -115,7 +120,10 @@ func Next(until time.Time) sig.Signal {
 	if s := take(); s != 0 {
 		return s
 	}
-	sleep(until)
+	if atomic.LoadUint32(&woken) == 0 {
+		sleep(until)
+	}
+	atomic.StoreUint32(&woken, 0)
 	return take()
 }
 

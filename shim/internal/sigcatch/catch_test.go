@@ -26,6 +26,18 @@ func TestUncatchable(t *testing.T) {
 	}
 }
 
+// TestWakeFirst: a call of Wake before that of Next is not lost.
+func TestWakeFirst(t *testing.T) {
+	Wake()
+	start := time.Now()
+	if s := Next(start.Add(time.Minute)); s != 0 || time.Since(start) > 50*time.Second {
+		t.Errorf("Next returned %v after %v", s, time.Since(start))
+	}
+	if Next(time.Now().Add(20 * time.Millisecond)); time.Since(start) < 20*time.Millisecond {
+		t.Error("one call of Wake ended two of Next")
+	}
+}
+
 // TestTimeout: a wait ends at an absolute time, so that the process may be stopped, frozen or
 // starved for any time before it begins to wait.
 func TestTimeout(t *testing.T) {
