@@ -5,24 +5,27 @@ import (
 	"time"
 )
 
-// lag is the time from the stop signal to the removal from the balancer.
+// lag is a distribution of the time from the stop signal to the removal from the balancer.
 type lag struct {
 	name string
 	draw func(*rand.Rand) time.Duration
 }
 
-// allLags are the distributions. A rollout meets each distribution once.
-var allLags = []lag{
-	{"in-cluster", inCluster},
-	{"ingress", uniform(time.Second, 3*time.Second)},
-	{"slow", uniform(5*time.Second, longestLag)},
-	{"spike", spike},
-}
-
 // longestLag bounds every distribution.
 const longestLag = 10 * time.Second
 
-var inCluster = uniform(200*time.Millisecond, time.Second)
+// A rollout meets each distribution once.
+var (
+	inCluster   = uniform(200*time.Millisecond, time.Second)
+	clusterLags = []lag{
+		{"in-cluster", inCluster},
+		{"ingress", uniform(time.Second, 3*time.Second)},
+		{"slow", uniform(5*time.Second, longestLag)},
+		{"spike", spike},
+	}
+	demoLags    = []lag{{"demo", uniform(demoLag, demoLag)}}
+	anatomyLags = []lag{{"anatomy", uniform(anatomyLag, anatomyLag)}}
+)
 
 func uniform(from, to time.Duration) func(*rand.Rand) time.Duration {
 	return func(r *rand.Rand) time.Duration { return from + time.Duration(r.Float64()*float64(to-from)) }
@@ -41,7 +44,7 @@ func spike(r *rand.Rand) time.Duration {
 // drawn is a lag drawn from a distribution.
 type drawn struct {
 	Name string        `json:"lag"`
-	Lag  time.Duration `json:"-"`
+	Lag  time.Duration `json:"lag_ns"`
 	most time.Duration // until a balancer with stragglers has moved most clients
 }
 

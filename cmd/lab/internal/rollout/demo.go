@@ -1,0 +1,197 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/picture"
+	"github.com/lameduck-init/lameduck/cmd/lab/load"
+)
+
+// The demo has demoRate requests a second, and a balancer that learns of the stop demoLag
+// late. A symbol stands for the requests that were planned in a column of time.
+const (
+	demoRate   = 100
+	demoLag    = 3 * time.Second
+	column     = 250 * time.Millisecond
+	eachColumn = int(demoRate * column / time.Second)
+)
+
+// cell is a column of a row.
+type cell struct {
+	Ended  int `json:"ended"`
+	Failed int `json:"failed"`
+}
+
+// cells returns the columns up to the first in which a request has not ended.
+func (l *sender) cells() (all []cell) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.results {
+		i := int(r.planned.Sub(l.began) / column)
+		for len(all) <= i {
+			all = append(all, cell{})
+		}
+		all[i].Ended++
+		if r.kind != load.Answered {
+			all[i].Failed++
+		}
+	}
+	for i, c := range all {
+		if c.Ended < eachColumn {
+			return all[:i]
+		}
+	}
+	return all
+}
+
+// row returns a trial of the demo as text, while it is played or afterwards.
+func (t *trial) row() string {
+	t.mu.Lock()
+	l := t.load
+	t.mu.Unlock()
+	var cells []cell
+	if l != nil {
+		cells = l.cells()
+	}
+	var b strings.Builder
+	for _, c := range cells {
+		symbol := "."
+		if c.Failed > 0 {
+			symbol = "x"
+		}
+		b.WriteString(symbol)
+	}
+	if t.ended() {
+		p := &part{}
+		p.add(t.Stops[0])
+		fmt.Fprintf(&b, " %s, %d failed", seconds(t.Stops[0].StopMS), p.failed)
+	}
+	return fmt.Sprintf("%-10s%s", t.Contender, &b)
+}
+
+const intro = `%d contenders play the same stop: two replicas behind a balancer, %d requests/s,
+no retries. The old replica is stopped; the balancer learns of the stop %v later, and
+sends until then. The server handles no signals.
+
+`
+
+// Demo plays one stop with each contender of the demo, side by side, or the anatomy of a stop.
+func Demo(ctx context.Context, args []string, out *os.File) error {
+	o := &options{scenes: []scene{demo}, seed: 1, scale: 1, repeat: 1, jobs: 4, run: regexp.MustCompile("")}
+	var one bool
+	err := o.parse("demo", args, func(f *flag.FlagSet) {
+		f.BoolVar(&one, "anatomy", false, "one stop of lameduck alone, with slow requests, a floor and a graceful server")
+	})
+	if errors.Is(err, flag.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if o.from != "" {
+		return o.redraw(out)
+	}
+	if one {
+		o.scenes = []scene{anatomy}
+	}
+	trials := plan(o)
+	lines := func() []string { return []string{"one stop of lameduck under load"} }
+	if !one {
+		lines = func() []string { return rows(trials) }
+		fmt.Fprintf(out, intro, len(trials), demoRate, demoLag)
+		for _, t := range trials {
+			fmt.Fprintf(out, "  %-10s%s\n", t.Contender, t.contender.how(t.server))
+		}
+		fmt.Fprintf(out, "\n. %d requests, all answered    x some of these failed    and when it was gone\n\n", eachColumn)
+	}
+	f, err := o.play(ctx, out, trials, lines)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\nNobody told lameduck about the lag of %v. Its lines on standard error:\n\n", trials[0].lags[0].Lag)
+	for _, r := range trials[len(trials)-1].Stops[0].Reports {
+		fmt.Fprintf(out, "  lameduck: %s\n", r.Message)
+	}
+	fmt.Fprintln(out)
+	return errors.Join(o.write(f), verdict(out, f))
+}
+
+// rows returns the rows of the demo, below marks.
+func rows(trials []*trial) (all []string) {
+	stop := 10 + int(demo.warm()/column)
+	removed := stop + int(demoLag/column)
+	for _, words := range [][2]string{{"stop", "the balancer learns of it"}, {"|", "|"}} {
+		all = append(all, fmt.Sprintf("%*s%-*s%s", stop, "", removed-stop, words[0], words[1]))
+	}
+	for _, t := range trials {
+		all = append(all, t.row())
+	}
+	return all
+}
+
+// The layout of the picture of the demo, in pixels.
+const (
+	demoWidth   = 860
+	demoTop     = 66 // of the first row
+	demoPitch   = 54 // from row to row
+	stripAt     = 90 // where the cells begin
+	cellWidth   = 12 // of a column
+	cellHeight  = 22
+	secondWidth = cellWidth * float64(time.Second) / float64(column)
+	charWidth   = 7.3 // a little more than in most fonts
+)
+
+// drawDemo draws the rows of a demo. In each cell, the red part is the share of the failed
+// requests.
+func drawDemo(f *findings) string {
+	bottom := demoTop + len(f.Trials)*demoPitch
+	p := picture.New(demoWidth, bottom+20, "One stop of a server, played by four contenders: requests that fail, and when the server is gone")
+	p.Text(0, 14, "q", fmt.Sprintf("make demo: two replicas behind a balancer, %d requests/s, no retries; the old replica is stopped", demoRate))
+	p.Text(stripX(0)-4, 42, "", "stop")
+	p.Text(stripX(demoLag)-4, 42, "", fmt.Sprintf("the balancer learns of it, %v late", demoLag))
+	for i, t := range f.Trials {
+		drawStrip(p, t, float64(demoTop+i*demoPitch))
+	}
+	for s := 0; s <= 10; s += 2 {
+		p.TextMiddle(stripX(time.Duration(s)*time.Second), float64(bottom+8), "q s", fmt.Sprintf("%d s", s))
+	}
+	p.TextEnd(demoWidth, float64(bottom+8), "q s", fmt.Sprintf("a cell is %d requests", eachColumn))
+	return p.String()
+}
+
+// stripX returns the place of a time after the stop.
+func stripX(d time.Duration) float64 { return stripAt + (demo.warm()+d).Seconds()*secondWidth }
+
+func drawStrip(p *picture.Picture, t *trial, y float64) {
+	p.Text(0, y+15, "h", t.Contender)
+	for i, c := range t.Cells {
+		x := stripAt + float64(i*cellWidth)
+		bad := cellHeight * float64(c.Failed) / float64(c.Ended)
+		p.Rect(x, y, cellWidth-2, cellHeight-bad, "ok")
+		p.Rect(x, y+cellHeight-bad, cellWidth-2, bad, "bad")
+	}
+	for _, d := range []time.Duration{0, demoLag} {
+		p.Path("bound", stripX(d)-1, y-5, stripX(d)-1, y+cellHeight+3)
+	}
+	s := t.Stops[0]
+	gone := stripX(time.Duration(s.StopMS*float64(time.Millisecond))) - 1
+	p.Path("mark", gone, y-5, gone, y+cellHeight+5)
+	p.Text(stripAt, y+cellHeight+14, "q s", contenderOf(t.Contender).how(t.server))
+	part := &part{}
+	part.add(s)
+	class := "good"
+	if part.failed > 0 {
+		class = "bad"
+	}
+	x := stripAt + float64(len(t.Cells)*cellWidth) + 8
+	text := fmt.Sprintf("%d failed", part.failed)
+	p.Text(x, y+15, "h "+class, text)
+	p.Text(x+charWidth*float64(len(text)+1), y+15, "", "gone after "+seconds(s.StopMS))
+}
