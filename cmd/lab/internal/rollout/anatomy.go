@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/picture"
 )
 
 // anatomyLag is how late the balancer of the anatomy lets go.
@@ -24,30 +22,20 @@ const (
 // anatomyPicture is a drawing of a stop along a time axis, from the moment before the stop to
 // KILL.
 type anatomyPicture struct {
-	*picture.Picture
+	*picture
 	*stop
 	report report
-	grace  int64   // in milliseconds
-	unit   float64 // pixels for a connection
+	grace  int64 // in milliseconds
 }
 
 func drawAnatomy(t *trial) string {
 	s := t.Stops[0]
-	p := &anatomyPicture{stop: s, report: s.last(), grace: t.server.gracePeriod().Milliseconds(),
-		Picture: picture.New(860, 372, "Anatomy of a stop: trigger, floor, last request, silence, signal, exit and KILL")}
-	perSecond, flight := p.perSecond(), p.inFlight()
-	most := slices.Max(perSecond)
-	for _, f := range flight {
-		most = max(most, f.count)
-	}
-	p.unit = (plotBottom - plotTop) / float64(most+1)
-	p.Text(0, 16, "h", "Anatomy of a stop")
+	p := &anatomyPicture{stop: s, report: s.last(), grace: t.server.grace.Milliseconds(),
+		picture: newPicture(860, 372, "Anatomy of a stop: trigger, floor, last request, silence, signal, exit and KILL")}
+	p.text(0, 16, "h", "Anatomy of a stop")
 	flags := contenderOf(t.Contender).flags(1, t.server)
-	p.Text(0, 34, "q", "$ lameduck "+strings.Join(flags, " ")+" -- server")
-	p.bars(perSecond)
-	p.curve(flight)
-	p.legend()
-	p.axis(most)
+	p.text(0, 34, "q", "$ lameduck "+strings.Join(flags, " ")+" -- server")
+	p.bars()
 	p.events()
 	p.spans()
 	return p.String()
@@ -68,72 +56,28 @@ func (p *anatomyPicture) x(ms int64) float64 {
 	return plotLeft + (plotRight-plotLeft)*float64(ms-earliest)/float64(p.grace-earliest)
 }
 
-// perSecond returns the new connections of each second from earliest on.
-func (p *anatomyPicture) perSecond() []int {
+// bars draws the new connections of each second, above the axis.
+func (p *anatomyPicture) bars() {
 	counts := make([]int, (p.grace-earliest)/1000)
 	for _, c := range p.Connections {
 		if c.FromMS >= earliest {
 			counts[(c.FromMS-earliest)/1000]++
 		}
 	}
-	return counts
-}
-
-// step is a number of requests in flight from a moment on.
-type step struct {
-	ms    int64
-	count int
-}
-
-// inFlight returns the requests in flight.
-func (p *anatomyPicture) inFlight() (steps []step) {
-	for _, c := range p.Connections {
-		steps = append(steps, step{max(c.FromMS, earliest), 1}, step{max(c.ToMS, earliest), -1})
-	}
-	slices.SortStableFunc(steps, func(a, b step) int { return int(a.ms - b.ms) })
-	for i := range steps[1:] {
-		steps[i+1].count += steps[i].count
-	}
-	return steps
-}
-
-func (p *anatomyPicture) bars(perSecond []int) {
-	for i, n := range perSecond {
+	unit := (plotBottom - plotTop) / float64(slices.Max(counts))
+	for i, n := range counts {
 		from := int64(earliest + i*1000)
-		height := p.unit * float64(n)
-		p.Rect(p.x(from)+1, plotBottom-height, p.x(from+1000)-p.x(from)-2, height, "mute")
+		height := unit * float64(n)
+		p.rect(p.x(from)+1, plotBottom-height, p.x(from+1000)-p.x(from)-2, height, "mute")
 	}
-}
-
-func (p *anatomyPicture) curve(steps []step) {
-	var points []float64
-	y := float64(plotBottom)
-	for _, s := range steps {
-		points = append(points, p.x(s.ms), y)
-		y = plotBottom - p.unit*float64(s.count)
-		points = append(points, p.x(s.ms), y)
-	}
-	p.Path("curve", points...)
-}
-
-func (p *anatomyPicture) legend() {
 	x := p.x(p.report.UsedMS) + 24
-	p.Rect(x, plotTop+29, 14, 10, "mute")
-	p.Text(x+22, plotTop+38, "q", fmt.Sprintf("new connections each second: %d, the last at +%s", p.report.Accepted, inSeconds(p.report.LastNewMS)))
-	p.Path("curve", x, plotTop+52, x+14, plotTop+52)
-	p.Text(x+22, plotTop+56, "q", fmt.Sprintf("requests in flight: %d at the signal", p.report.InFlight))
-}
-
-func (p *anatomyPicture) axis(most int) {
-	p.Path("mark", plotLeft, plotBottom, plotRight, plotBottom)
+	p.rect(x, plotTop+29, 14, 10, "mute")
+	p.text(x+22, plotTop+38, "q", fmt.Sprintf("new connections each second: %d, the last at +%s",
+		p.report.Accepted, inSeconds(p.report.LastNewMS)))
+	p.path("mark", plotLeft, plotBottom, plotRight, plotBottom)
 	for s := int64(0); s*1000 <= p.grace; s += 5 {
-		p.Path("mark", p.x(s*1000), plotBottom, p.x(s*1000), plotBottom+5)
-		p.TextMiddle(p.x(s*1000), plotBottom+18, "q", fmt.Sprintf("%d s", s))
-	}
-	for n := 0; n <= most; n += 5 {
-		y := plotBottom - p.unit*float64(n)
-		p.TextEnd(plotLeft-8, y+4, "q", fmt.Sprint(n))
-		p.Path("mark", plotLeft-5, y, plotLeft, y)
+		p.path("mark", p.x(s*1000), plotBottom, p.x(s*1000), plotBottom+5)
+		p.textMiddle(p.x(s*1000), plotBottom+18, "q", fmt.Sprintf("%d s", s))
 	}
 }
 
@@ -157,23 +101,23 @@ func (p *anatomyPicture) events() {
 		{r.UsedMS, second, "mark", false, "", fmt.Sprintf("exit: %d, +%s", *r.ExitCode, inSeconds(r.UsedMS))},
 		{p.grace, first, "kill", true, "h bad", "KILL, not needed"},
 	} {
-		p.Path(e.line, p.x(e.ms), e.baseline+5, p.x(e.ms), plotBottom)
+		p.path(e.line, p.x(e.ms), e.baseline+5, p.x(e.ms), plotBottom)
 		if e.before {
-			p.TextEnd(p.x(e.ms)+4, e.baseline, e.class, e.text)
+			p.textEnd(p.x(e.ms)+4, e.baseline, e.class, e.text)
 		} else {
-			p.Text(p.x(e.ms)-4, e.baseline, e.class, e.text)
+			p.text(p.x(e.ms)-4, e.baseline, e.class, e.text)
 		}
 	}
 	from, to := p.x(r.LastByteMS), p.x(signal.AtMS)
-	p.Rect(from, plotTop, to-from, plotBottom-plotTop, "shade")
-	p.TextMiddle((from+to)/2, plotTop+58, "h", "silence")
-	p.TextMiddle((from+to)/2, plotTop+74, "", inSeconds(signal.AtMS-r.LastByteMS))
+	p.rect(from, plotTop, to-from, plotBottom-plotTop, "shade")
+	p.textMiddle((from+to)/2, plotTop+58, "h", "silence")
+	p.textMiddle((from+to)/2, plotTop+74, "", inSeconds(signal.AtMS-r.LastByteMS))
 }
 
 // spans draws the times below the axis, each with a text.
 func (p *anatomyPicture) spans() {
 	r := &p.report
-	p.Rect(p.x(0), 290, p.x(r.HeldMS)-p.x(0), 8, "time")
+	p.rect(p.x(0), 290, p.x(r.HeldMS)-p.x(0), 8, "time")
 	for _, s := range []struct {
 		to   int64
 		y    float64
@@ -185,12 +129,12 @@ func (p *anatomyPicture) spans() {
 		{p.grace, 346, ""},
 	} {
 		for _, end := range []int64{0, s.to} {
-			p.Path("span", p.x(end), s.y-6, p.x(end), s.y+6)
+			p.path("span", p.x(end), s.y-6, p.x(end), s.y+6)
 		}
-		p.Path("span", p.x(0), s.y, p.x(s.to), s.y)
-		p.Text(p.x(s.to)+10, s.y+4, "", s.text)
+		p.path("span", p.x(0), s.y, p.x(s.to), s.y)
+		p.text(p.x(s.to)+10, s.y+4, "", s.text)
 	}
-	p.TextMiddle(p.x(p.grace/2), 364, "", fmt.Sprintf("grace period %s: %s used", inSeconds(p.grace), inSeconds(r.UsedMS)))
+	p.textMiddle(p.x(p.grace/2), 364, "", fmt.Sprintf("grace period %s: %s used", inSeconds(p.grace), inSeconds(r.UsedMS)))
 }
 
 func inSeconds(ms int64) string { return seconds(float64(ms)) }

@@ -28,7 +28,7 @@ type balancer interface {
 
 // balance opens the balancer of a trial.
 func (t *trial) balance(ctx context.Context, o *options) (balancer, error) {
-	if t.server.balancer == "" {
+	if t.server.balancer == "built in" {
 		return openBuiltIn()
 	}
 	if t.server.balancer == "kube-proxy" {

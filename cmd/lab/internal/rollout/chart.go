@@ -3,8 +3,6 @@ package rollout
 import (
 	"fmt"
 	"strings"
-
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/picture"
 )
 
 // The layout of the chart, in pixels: names, failed requests, times.
@@ -51,18 +49,18 @@ func chart(f *findings) string {
 			height += sceneHeight + rowHeight*len(scenes[s])
 		}
 	}
-	p := picture.New(chartWidth, height, "Failed requests and stop time with sleeps and with lameduck's defaults")
-	p.Text(0, 16, "h", f.headline())
-	p.Text(0, 44, "q", "the server runs under")
-	p.Text(failedAt, 44, "q", "failed requests")
-	p.Text(timeAt, 44, "q", "stop to exit: median, line to 95 %")
+	p := newPicture(chartWidth, height, "Failed requests and stop time with sleeps and with lameduck's defaults")
+	p.text(0, 16, "h", f.headline())
+	p.text(0, 44, "q", "the server runs under")
+	p.text(failedAt, 44, "q", "failed requests")
+	p.text(timeAt, 44, "q", "stop to exit: median, line to 95 %")
 	y := float64(headHeight)
 	for _, s := range allScenes {
 		if len(scenes[s]) > 0 {
 			y = drawScene(p, s, scenes[s], y, longest)
 		}
 	}
-	p.Text(0, float64(height-8), "q", fmt.Sprintf("the balancer learns of each stop %.1f to %.0f s late; times leave out WebSockets, which last",
+	p.text(0, float64(height-8), "q", fmt.Sprintf("the balancer learns of each stop %.1f to %.0f s late; times leave out WebSockets, which last",
 		0.2*float64(f.Scale), longestLag.Seconds()*float64(f.Scale)))
 	return p.String()
 }
@@ -79,14 +77,14 @@ func (f *findings) headline() string {
 }
 
 // drawScene draws a title and the rows of a scene, and returns where the next scene begins.
-func drawScene(p *picture.Picture, s scene, rows []chartRow, y, longest float64) float64 {
+func drawScene(p *picture, s scene, rows []chartRow, y, longest float64) float64 {
 	most := 1
 	for _, c := range rows {
 		most = max(most, c.failed)
 	}
-	p.Path("rule", 0, y, chartWidth, y)
-	p.Text(0, y+20, "h", titles[s])
-	p.TextEnd(chartWidth, y+20, "q", fmt.Sprintf("%d stops in each row", rows[0].stops))
+	p.path("rule", 0, y, chartWidth, y)
+	p.text(0, y+20, "h", titles[s])
+	p.textEnd(chartWidth, y+20, "q", fmt.Sprintf("%d stops in each row", rows[0].stops))
 	y += 44
 	for _, c := range rows {
 		drawRow(p, c, y, float64(most), longest)
@@ -96,13 +94,13 @@ func drawScene(p *picture.Picture, s scene, rows []chartRow, y, longest float64)
 }
 
 // drawRow draws a contender. The row of lameduck's defaults is marked.
-func drawRow(p *picture.Picture, c chartRow, y, mostFailed, longest float64) {
+func drawRow(p *picture, c chartRow, y, mostFailed, longest float64) {
 	name, class := strings.ReplaceAll(c.name, ", then tini", ""), ""
 	if c.name == defaultHold {
 		class = "h"
-		p.Rect(0, y-15, chartWidth, rowHeight-1, "shade")
+		p.rect(0, y-15, chartWidth, rowHeight-1, "shade")
 	}
-	p.Text(8, y, class, name)
+	p.text(8, y, class, name)
 	width := failedWidth * float64(c.failed) / mostFailed
 	count := "bad"
 	if c.failed == 0 {
@@ -110,11 +108,11 @@ func drawRow(p *picture.Picture, c chartRow, y, mostFailed, longest float64) {
 	} else {
 		width = max(width, 2)
 	}
-	p.Rect(failedAt, y-10, width, 12, "bad")
-	p.Text(failedAt+width+6, y, strings.TrimSpace(class+" "+count), fmt.Sprint(c.failed))
+	p.rect(failedAt, y-10, width, 12, "bad")
+	p.text(failedAt+width+6, y, strings.TrimSpace(class+" "+count), fmt.Sprint(c.failed))
 	scale := timeWidth / longest
 	median, late := timeAt+c.median()*scale, timeAt+c.quantile(0.95)*scale
-	p.Rect(timeAt, y-10, max(median-timeAt, 1), 12, "time")
-	p.Path("mark", median, y-4, late, y-4)
-	p.Text(late+6, y, class, seconds(c.median()))
+	p.rect(timeAt, y-10, max(median-timeAt, 1), 12, "time")
+	p.path("mark", median, y-4, late, y-4)
+	p.text(late+6, y, class, seconds(c.median()))
 }

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"github.com/lameduck-init/lameduck/cmd/lab/load"
 	"os"
 	"regexp"
 	"strings"
 	"time"
-
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/picture"
-	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
 // The demo has demoRate requests a second, and a balancer that learns of the stop demoLag
@@ -104,7 +102,7 @@ func Demo(ctx context.Context, args []string, out *os.File) error {
 	trials := plan(o)
 	lines := func() []string { return []string{"one stop of lameduck under load"} }
 	if !one {
-		lines = func() []string { return rows(trials) }
+		lines = func() []string { return strips(trials) }
 		fmt.Fprintf(out, intro, len(trials), demoRate, demoLag)
 		for _, t := range trials {
 			fmt.Fprintf(out, "  %-10s%s\n", t.Contender, t.contender.how(t.server))
@@ -123,8 +121,8 @@ func Demo(ctx context.Context, args []string, out *os.File) error {
 	return errors.Join(o.write(f), verdict(out, f))
 }
 
-// rows returns the rows of the demo, below marks.
-func rows(trials []*trial) (all []string) {
+// strips returns the rows of the demo, below marks.
+func strips(trials []*trial) (all []string) {
 	stop := 10 + int(demo.warm()/column)
 	removed := stop + int(demoLag/column)
 	for _, words := range [][2]string{{"stop", "the balancer learns of it"}, {"|", "|"}} {
@@ -152,38 +150,38 @@ const (
 // requests.
 func drawDemo(f *findings) string {
 	bottom := demoTop + len(f.Trials)*demoPitch
-	p := picture.New(demoWidth, bottom+20, "One stop of a server, played by four contenders: requests that fail, and when the server is gone")
-	p.Text(0, 14, "q", fmt.Sprintf("make demo: two replicas behind a balancer, %d requests/s, no retries; the old replica is stopped", demoRate))
-	p.Text(stripX(0)-4, 42, "", "stop")
-	p.Text(stripX(demoLag)-4, 42, "", fmt.Sprintf("the balancer learns of it, %v late", demoLag))
+	p := newPicture(demoWidth, bottom+20, "One stop of a server, played by four contenders: requests that fail, and when the server is gone")
+	p.text(0, 14, "q", fmt.Sprintf("make demo: two replicas behind a balancer, %d requests/s, no retries; the old replica is stopped", demoRate))
+	p.text(stripX(0)-4, 42, "", "stop")
+	p.text(stripX(demoLag)-4, 42, "", fmt.Sprintf("the balancer learns of it, %v late", demoLag))
 	for i, t := range f.Trials {
 		drawStrip(p, t, float64(demoTop+i*demoPitch))
 	}
 	for s := 0; s <= 10; s += 2 {
-		p.TextMiddle(stripX(time.Duration(s)*time.Second), float64(bottom+8), "q s", fmt.Sprintf("%d s", s))
+		p.textMiddle(stripX(time.Duration(s)*time.Second), float64(bottom+8), "q s", fmt.Sprintf("%d s", s))
 	}
-	p.TextEnd(demoWidth, float64(bottom+8), "q s", fmt.Sprintf("a cell is %d requests", eachColumn))
+	p.textEnd(demoWidth, float64(bottom+8), "q s", fmt.Sprintf("a cell is %d requests", eachColumn))
 	return p.String()
 }
 
 // stripX returns the place of a time after the stop.
 func stripX(d time.Duration) float64 { return stripAt + (demo.warm()+d).Seconds()*secondWidth }
 
-func drawStrip(p *picture.Picture, t *trial, y float64) {
-	p.Text(0, y+15, "h", t.Contender)
+func drawStrip(p *picture, t *trial, y float64) {
+	p.text(0, y+15, "h", t.Contender)
 	for i, c := range t.Cells {
 		x := stripAt + float64(i*cellWidth)
 		bad := cellHeight * float64(c.Failed) / float64(c.Ended)
-		p.Rect(x, y, cellWidth-2, cellHeight-bad, "ok")
-		p.Rect(x, y+cellHeight-bad, cellWidth-2, bad, "bad")
+		p.rect(x, y, cellWidth-2, cellHeight-bad, "ok")
+		p.rect(x, y+cellHeight-bad, cellWidth-2, bad, "bad")
 	}
 	for _, d := range []time.Duration{0, demoLag} {
-		p.Path("bound", stripX(d)-1, y-5, stripX(d)-1, y+cellHeight+3)
+		p.path("bound", stripX(d)-1, y-5, stripX(d)-1, y+cellHeight+3)
 	}
 	s := t.Stops[0]
 	gone := stripX(time.Duration(s.StopMS*float64(time.Millisecond))) - 1
-	p.Path("mark", gone, y-5, gone, y+cellHeight+5)
-	p.Text(stripAt, y+cellHeight+14, "q s", contenderOf(t.Contender).how(t.server))
+	p.path("mark", gone, y-5, gone, y+cellHeight+5)
+	p.text(stripAt, y+cellHeight+14, "q s", contenderOf(t.Contender).how(t.server))
 	part := &part{}
 	part.add(s)
 	class := "good"
@@ -192,6 +190,6 @@ func drawStrip(p *picture.Picture, t *trial, y float64) {
 	}
 	x := stripAt + float64(len(t.Cells)*cellWidth) + 8
 	text := fmt.Sprintf("%d failed", part.failed)
-	p.Text(x, y+15, "h "+class, text)
-	p.Text(x+charWidth*float64(len(text)+1), y+15, "", "gone after "+seconds(s.StopMS))
+	p.text(x, y+15, "h "+class, text)
+	p.text(x+charWidth*float64(len(text)+1), y+15, "", "gone after "+seconds(s.StopMS))
 }

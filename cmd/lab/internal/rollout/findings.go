@@ -44,7 +44,7 @@ func (f *findings) part(in scene, contender string, of func(*server) bool) *part
 		}
 		for _, s := range t.Stops {
 			p.add(s)
-			if !t.server.longLived {
+			if !t.server.has("websocket") {
 				p.times = append(p.times, s.StopMS)
 			}
 		}

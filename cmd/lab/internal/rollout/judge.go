@@ -44,7 +44,7 @@ func verdict(out io.Writer, f *findings) error {
 
 func judge(f *findings) (all []claim) {
 	for _, c := range contenders() {
-		for _, s := range c.scenes {
+		for _, s := range allScenes {
 			if f.part(s, c.name, nil).stops > 0 {
 				all = append(all, f.judge(s, &c)...)
 			}
@@ -76,7 +76,7 @@ func (f *findings) judge(in scene, c *contender) []claim {
 		return f.byConnection(c, time.Hour)
 	case in == steady && c.name == settledHold:
 		// New connections alone decide.
-		return f.byConnection(c, c.silence())
+		return f.byConnection(c, defaultQuiet)
 	case in == kept && c.name == defaultHold:
 		// Of dying servers, the claim is about requests in work. A request that comes while the
 		// server dies, some milliseconds in the laboratory, is reset at any moment of the
@@ -84,13 +84,13 @@ func (f *findings) judge(in scene, c *contender) []claim {
 		// the same race.
 		cut := func(p *part) int { return p.kinds[load.Cut] }
 		failed := func(p *part) int { return p.failed }
-		return append(f.beside(c, "dying", keptBudget, cut, dying), f.beside(c, "graceful", 1, failed, closesKept)...)
+		return append(f.beside(c, "dying", keptBudget, cut, dying), f.beside(c, "graceful", 1, failed, graceful)...)
 	}
 	return nil
 }
 
-func dying(s *server) bool      { return !s.closesKept }
-func closesKept(s *server) bool { return s.closesKept }
+func dying(s *server) bool    { return !s.has("closes") }
+func graceful(s *server) bool { return s.has("closes") }
 
 // none returns the claim that no request failed.
 func none(in scene, c *contender, p *part) claim {
@@ -100,7 +100,7 @@ func none(in scene, c *contender, p *part) claim {
 // byConnection returns the claim about servers where each request has a connection and is
 // shorter than longest.
 func (f *findings) byConnection(c *contender, longest time.Duration) []claim {
-	p := f.part(steady, c.name, func(s *server) bool { return !s.keepAlive && s.max < longest })
+	p := f.part(steady, c.name, func(s *server) bool { return !s.has("keep") && s.max < longest })
 	return []claim{{fmt.Sprintf("steady: %s loses nothing where each request has its connection: %d of %d failed",
 		c.name, p.failed, p.requests), p.failed == 0}}
 }

@@ -26,7 +26,7 @@ const lateShare = 0.03
 
 func openKubeProxy(s *server, seed uint64) *kubeProxy {
 	k := &kubeProxy{random: rand.New(rand.NewPCG(seed, 1))}
-	if s.stragglers {
+	if s.has("stragglers") {
 		k.share = lateShare
 	}
 	return k

@@ -23,9 +23,18 @@ var (
 		{"slow", uniform(5*time.Second, longestLag)},
 		{"spike", spike},
 	}
-	demoLags    = []lag{{"demo", uniform(demoLag, demoLag)}}
-	anatomyLags = []lag{{"anatomy", uniform(anatomyLag, anatomyLag)}}
 )
+
+// lags returns the distributions of a scene.
+func (s scene) lags() []lag {
+	switch s {
+	case demo:
+		return []lag{{"demo", uniform(demoLag, demoLag)}}
+	case anatomy:
+		return []lag{{"anatomy", uniform(anatomyLag, anatomyLag)}}
+	}
+	return clusterLags
+}
 
 func uniform(from, to time.Duration) func(*rand.Rand) time.Duration {
 	return func(r *rand.Rand) time.Duration { return from + time.Duration(r.Float64()*float64(to-from)) }

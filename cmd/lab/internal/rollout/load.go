@@ -14,6 +14,9 @@ import (
 // requestTimeout bounds a request, beyond the server's thinking time.
 const requestTimeout = 8 * time.Second
 
+// keptConns is the size of the pool of a client that never lets go.
+const keptConns = 24
+
 // lost is a long-lived connection that ended, with the messages on it. Lost connections
 // are counted apart from the requests.
 const lost load.Kind = "lost"
@@ -42,14 +45,17 @@ type sender struct {
 
 // run sends until ctx ends, and returns when all requests have ended.
 func (l *sender) run(ctx context.Context) {
-	if l.server.longLived {
+	if l.server.has("websocket") {
 		l.chat(ctx)
 		return
 	}
-	c := &load.Client{Addr: l.addr, Pick: l.pick, Keep: l.server.keepAlive, Conns: l.server.conns}
+	c := &load.Client{Addr: l.addr, Pick: l.pick, Keep: l.server.has("keep")}
 	defer c.Close()
+	if l.server.has("conns") {
+		c.Conns = keptConns
+	}
 	body := ""
-	if l.server.post {
+	if l.server.has("post") {
 		body = "duck"
 	}
 	random := rand.New(rand.NewPCG(l.seed, 0))

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -183,11 +184,11 @@ func TestFlags(t *testing.T) {
 		scale             scale
 		want              string
 	}{
-		{defaultHold, "go", 1, "--until=quiet --grace-period=30s"},
-		{defaultHold, "haproxy", 0.5, "--until=quiet --grace-period=30s --rewrite=TERM:10 --max-delay=9.5s --quiet-for=2s"},
-		{shortHold, "go", 1, "--until=quiet --grace-period=30s --quiet-for=1s"},
-		{floored, "thin", 1, "--until=quiet --grace-period=30s --delay=10s"},
-		{defaultHold, "dies", 0.5, "--until=quiet --grace-period=1m0s --max-delay=24.5s --quiet-for=2s"},
+		{defaultHold, "go", 1, "--grace-period=30s --until=quiet"},
+		{defaultHold, "haproxy", 0.5, "--grace-period=30s --rewrite=TERM:10 --max-delay=9.5s --quiet-for=2s --until=quiet"},
+		{shortHold, "go", 1, "--grace-period=30s --until=quiet --quiet-for=1s"},
+		{floored, "thin", 1, "--grace-period=30s --until=quiet --delay=10s"},
+		{defaultHold, "dies", 0.5, "--grace-period=1m0s --max-delay=24.5s --quiet-for=2s --until=quiet"},
 	} {
 		if got := strings.Join(contenderOf(c.contender).flags(c.scale, serverOf(c.server)), " "); got != c.want {
 			t.Errorf("%s, %s: %q, want %q", c.contender, c.server, got, c.want)
@@ -217,8 +218,8 @@ func TestPause(t *testing.T) {
 // then stragglers go there from the last node.
 func TestKubeProxy(t *testing.T) {
 	const picks = 10_000
-	for _, stragglers := range []bool{false, true} {
-		k := openKubeProxy(&server{stragglers: stragglers}, 1)
+	for name, stragglers := range map[string]bool{"dies": false, "stragglers": true} {
+		k := openKubeProxy(serverOf(name), 1)
 		old, other := &replica{addr: "old"}, &replica{addr: "other"}
 		k.add(old)
 		k.add(other)
@@ -266,64 +267,46 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// played returns a trial of four stops with a server.
-func played(server, contender string, kind load.Kind, failed int, ms float64) *trial {
-	t := &trial{Contender: contender, Server: server, server: serverOf(server)}
-	for range 4 {
-		t.Stops = append(t.Stops, &stop{Requests: 100, StopMS: ms})
+// played returns the trials of rows "server | contender | kind of failure | failed | stop", of
+// four stops each, with a word "stalled" or "killed" behind.
+func played(text string) (all []*trial) {
+	for line := range strings.Lines(text) {
+		cells := strings.Split(strings.TrimSpace(line), " | ")
+		if len(cells) < 5 {
+			continue
+		}
+		failed, _ := strconv.Atoi(cells[3])
+		t := &trial{Contender: cells[1], Server: cells[0], server: serverOf(cells[0])}
+		t.Stalled = cells[len(cells)-1] == "stalled"
+		for range 4 {
+			t.Stops = append(t.Stops, &stop{Requests: 100, StopMS: ms(duration(cells[4])), Killed: cells[len(cells)-1] == "killed"})
+		}
+		if failed > 0 {
+			t.Stops[0].Failed = map[load.Kind]int{load.Kind(cells[2]): failed}
+		}
+		all = append(all, t)
 	}
-	if failed > 0 {
-		t.Stops[0].Failed = map[load.Kind]int{kind: failed}
-	}
-	return t
+	return all
 }
 
+// TestJudge: each block of rows breaks the claim in its first line, or none.
 func TestJudge(t *testing.T) {
-	cut := func(server, contender string, failed int, ms float64) *trial {
-		return played(server, contender, load.Cut, failed, ms)
+	text, err := os.ReadFile("testdata/judge.txt")
+	if err != nil {
+		t.Fatal(err)
 	}
-	stalled, killed := cut("go", defaultHold, 0, 3000), cut("go", defaultHold, 0, 3000)
-	stalled.Stalled, killed.Stops[0].Killed = true, true
-	bare, short, long := cut("demo", "bare", 150, 0), cut("demo", demoShort, 50, 2000), cut("demo", demoLong, 0, 10000)
-	for name, c := range map[string]struct {
-		broken string // part of the broken claim
-		trials []*trial
-	}{
-		"well":               {"", []*trial{cut("go", "bare", 9, 0), cut("go", safeSleep, 0, 14000), cut("go", defaultHold, 0, 3000)}},
-		"nothing shown":      {"without anything", []*trial{cut("go", "bare", 0, 0)}},
-		"quiet loses":        {"loses nothing: 1 of 400", []*trial{cut("go", defaultHold, 1, 3000)}},
-		"quiet is killed":    {"loses nothing: 0 of 400", []*trial{killed}},
-		"drained loses":      {"drained loses", []*trial{cut("go", drainedHold, 1, 3000)}},
-		"settled loses":      {"settled loses", []*trial{cut("go", settledHold, 1, 3000)}},
-		"settled in a pool":  {"", []*trial{cut("pool", settledHold, 1, 3000)}},
-		"short loses":        {"has its connection: 1", []*trial{cut("go", shortHold, 1, 3000)}},
-		"too slow":           {"at most 0.6", []*trial{cut("go", safeSleep, 0, 14000), cut("go", defaultHold, 0, 8500)}},
-		"fast enough":        {"", []*trial{cut("go", safeSleep, 1, 14000), cut("go", defaultHold, 0, 8300)}},
-		"stood still":        {"1 of 1 rollouts left out", []*trial{stalled}},
-		"kept, within":       {"", []*trial{cut("dies", keptSleep, 40, 20000), cut("dies", defaultHold, 4, 20000)}},
-		"kept, by chance":    {"", []*trial{cut("dies", keptSleep, 10, 20000), cut("dies", defaultHold, 2, 20000)}},
-		"kept loses":         {"dying servers: at most 0.1", []*trial{cut("dies", keptSleep, 10, 20000), cut("dies", defaultHold, 3, 20000)}},
-		"kept, resets":       {"", []*trial{cut("dies", keptSleep, 10, 20000), played("dies", defaultHold, load.Reset, 9, 20000)}},
-		"kept, graceful":     {"graceful servers", []*trial{cut("graceful", keptSleep, 2, 20000), cut("graceful", defaultHold, 3, 20000)}},
-		"kept, as the sleep": {"", []*trial{cut("graceful", keptSleep, 3, 20000), cut("graceful", defaultHold, 3, 20000)}},
-		"silence loses":      {"", []*trial{cut("thin", "bare", 9, 0), cut("thin", defaultHold, 2, 5000), cut("thin", floored, 0, 10000)}},
-		"floor loses":        {"--delay=10 loses nothing", []*trial{cut("thin", floored, 1, 10000)}},
-		"demo":               {"", []*trial{bare, short, long, cut("demo", demoHold, 0, 7000)}},
-		"demo loses":         {"lameduck loses nothing", []*trial{bare, short, long, cut("demo", demoHold, 1, 7000)}},
-		"demo is slow":       {"gone sooner", []*trial{bare, short, long, cut("demo", demoHold, 0, 10001)}},
-		"demo, long loses":   {"sleep 10 loses nothing", []*trial{cut("demo", demoLong, 1, 10000)}},
-		"demo, bare":         {"half of the requests of 3s", []*trial{cut("demo", "bare", 100, 0)}},
-		"demo, short":        {"half of the requests of 1s", []*trial{cut("demo", demoShort, 0, 0)}},
-	} {
+	for block := range strings.SplitSeq(string(text), "\n\n") {
+		name, list, _ := strings.Cut(block, "\n")
+		name, broken, _ := strings.Cut(strings.TrimPrefix(name, "# "), ": ")
 		var texts []string
-		for _, claim := range judge(&findings{Trials: c.trials}) {
+		for _, claim := range judge(&findings{Trials: played(list)}) {
 			if !claim.holds {
 				texts = append(texts, claim.text)
 			}
 		}
 		all := strings.Join(texts, "\n")
-		if (c.broken == "") != (all == "") || !strings.Contains(all, c.broken) || len(texts) > 1 {
-			t.Errorf("%s: broken are %q, want %q", name, texts, c.broken)
+		if (broken == "none") != (all == "") || broken != "none" && !strings.Contains(all, broken) || len(texts) > 1 {
+			t.Errorf("%s: broken are %q, want %q", name, texts, broken)
 		}
 	}
 }
@@ -369,8 +352,12 @@ func texts(t *testing.T, document string) string {
 // TestTables: the chart and the tables have the figures of their contenders, and what was
 // saved gives the same chart and claims again.
 func TestTables(t *testing.T) {
-	f := &findings{Scale: 1, Trials: []*trial{played("go", "bare", load.Cut, 396, 0), played("go", "tini", load.Cut, 395, 0),
-		played("go", safeSleep, "", 0, 14000), played("go", defaultHold, "", 0, 6800), played("dies", keptSleep, load.Cut, 7, 20000)}}
+	f := &findings{Scale: 1, Trials: played(`
+		go | bare | cut | 396 | 0s
+		go | tini | cut | 395 | 0s
+		go | sleep 14, then tini | cut | 0 | 14s
+		go | lameduck --until=quiet | cut | 0 | 6.8s
+		dies | sleep 20, then tini | cut | 7 | 20s`)}
 	path := filepath.Join(t.TempDir(), "figures")
 	if err := f.save(path); err != nil {
 		t.Fatal(err)

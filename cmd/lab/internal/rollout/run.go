@@ -47,7 +47,7 @@ func (o *options) onLoopback() bool { return o.scenes[0] == demo || o.scenes[0] 
 
 // selects reports whether a contender plays with a server.
 func (o *options) selects(c *contender, s *server) bool {
-	return slices.Contains(o.scenes, s.scene) && (!o.quick || c.quick && s.quick()) &&
+	return slices.Contains(o.scenes, s.scene) && (!o.quick || c.plays("quick") && s.quick()) &&
 		o.run.MatchString(fmt.Sprintf("%s: %s | %s", s.scene, s.name, c.name))
 }
 
@@ -137,8 +137,8 @@ func installed(trials []*trial) error {
 	programs := []string{"ip", "unshare"}
 	for _, t := range trials {
 		programs = append(programs, t.server.programs()...)
-		if t.contender.init == "tini" {
-			programs = append(programs, "tini")
+		if !t.contender.holds() {
+			programs = append(programs, t.contender.words[:min(1, len(t.contender.words))]...)
 		}
 	}
 	for _, program := range programs {

@@ -1,7 +1,6 @@
 package rollout
 
 import (
-	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -42,71 +41,38 @@ func (s scene) warm() time.Duration {
 	return 500 * time.Millisecond
 }
 
-// server is a kind of server, with a balancer and clients. The zero value of the clients is
-// many of them at even gaps, with a GET and a new connection each.
+// server is a kind of server, with a balancer and clients: a row of servers.txt.
 type server struct {
-	name       string
-	scene      scene
-	balancer   string         // haproxy, haproxy pools, haproxy tcp, nginx, kube-proxy, or built in
-	runs       string         // a kind of our server, or a program
-	graceful   syscall.Signal // for a graceful stop
-	closesKept bool           // at that signal, answers requests in flight and closes kept connections
-	grace      time.Duration  // the orchestrator's grace period; 0: that of Kubernetes, 30 s
-	lags       []lag
-
-	keepAlive  bool          // clients and balancer use connections again
-	longLived  bool          // a connection lasts: WebSockets
-	conns      int           // so many connections that are used in turn and never let go
-	post       bool          // requests are POSTs, which no client repeats
-	probed     bool          // a readiness probe comes as well
-	stragglers bool          // a few clients are moved late
-	min, max   time.Duration // how long a request takes
-	rate       float64       // requests a second
-	gap        func(r *rand.Rand, mean time.Duration) time.Duration
+	name     string
+	scene    scene
+	balancer string
+	runs     string
+	graceful syscall.Signal
+	min, max time.Duration // how long a request takes
+	rate     float64       // requests a second
+	grace    time.Duration // the orchestrator's grace period
+	words    []string
 }
 
 // usualRate is the rate of requests. Lower rates are compared with silences.
 const usualRate = 40
 
 // servers returns the servers of all scenes, scene by scene.
-func servers() []server {
-	const ms = time.Millisecond
-	// At the first grace period a hold can end because only kept connections carry requests,
-	// at the default one the ceiling comes first.
-	never := server{scene: kept, balancer: "kube-proxy", runs: "dies", grace: time.Minute,
-		keepAlive: true, conns: 24, post: true, probed: true, rate: 200, gap: exponential, min: 10 * ms, max: 30 * ms}
-	never.name = "dies"
-	soon, graceful := never, never
-	soon.name, soon.grace = "dies, 30 s", 0
-	graceful.name, graceful.runs, graceful.closesKept = "graceful", "graceful", true
-	list := []server{
-		{name: "go", balancer: "haproxy", runs: "dies", min: 5 * ms, max: 5 * ms},
-		{name: "go behind nginx", balancer: "nginx", runs: "dies", min: 5 * ms, max: 5 * ms},
-		{name: "go behind tcp", balancer: "haproxy tcp", runs: "dies", min: 5 * ms, max: 5 * ms},
-		{name: "slow", balancer: "haproxy", runs: "dies", min: 100 * ms, max: 3 * time.Second},
-		{name: "pool", balancer: "haproxy pools", runs: "dies", keepAlive: true, max: 50 * ms},
-		{name: "websocket", balancer: "haproxy pools", runs: "dies", keepAlive: true, longLived: true},
-		{name: "haproxy", balancer: "haproxy", runs: "haproxy", graceful: syscall.SIGUSR1},
-		{name: "nginx", balancer: "haproxy", runs: "nginx", graceful: syscall.SIGQUIT},
-		never, soon, graceful,
-		{name: "thin", scene: sparse, balancer: "haproxy", runs: "dies", rate: 1.2, gap: exponential, min: 5 * ms, max: 5 * ms},
-		{name: "bursty", scene: sparse, balancer: "haproxy", runs: "dies", rate: 2, gap: visits, min: 5 * ms, max: 5 * ms},
-		{name: "stragglers", scene: sparse, balancer: "kube-proxy", runs: "dies", stragglers: true, min: 5 * ms, max: 5 * ms},
-		{name: "demo", scene: demo, runs: "dies", rate: demoRate, post: true, min: 5 * ms, max: 5 * ms, lags: demoLags},
-		{name: "anatomy", scene: anatomy, runs: "lingers", rate: 20, post: true, gap: exponential,
-			min: 100 * ms, max: 1400 * ms, lags: anatomyLags},
+func servers() (all []server) {
+	signals := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "USR1": syscall.SIGUSR1, "QUIT": syscall.SIGQUIT}
+	for _, cells := range rows("servers.txt") {
+		s := server{name: cells[0], scene: scene(cells[1]), balancer: cells[2], runs: cells[3], graceful: signals[cells[4]],
+			grace: duration(cells[7]), words: strings.Fields(cells[8])}
+		takes := strings.Fields(cells[5])
+		s.min, s.max = duration(takes[0]), duration(takes[1])
+		fmt.Sscan(cells[6], &s.rate)
+		all = append(all, s)
 	}
-	for i := range list {
-		s := &list[i]
-		s.scene = cmp.Or(s.scene, steady)
-		s.graceful = cmp.Or(s.graceful, syscall.SIGTERM)
-		s.rate = cmp.Or(s.rate, usualRate)
-		if s.lags == nil {
-			s.lags = clusterLags
-		}
-	}
-	return list
+	return all
 }
+
+// has reports whether a word of the last column describes the server.
+func (s *server) has(word string) bool { return slices.Contains(s.words, word) }
 
 // serverOf returns a server by name.
 func serverOf(name string) *server {
@@ -115,16 +81,11 @@ func serverOf(name string) *server {
 }
 
 // quick reports whether the server plays in a quick run.
-func (s *server) quick() bool {
-	return s.scene == steady || s.scene == kept && !s.closesKept && s.grace == 0
-}
-
-// gracePeriod returns the orchestrator's grace period.
-func (s *server) gracePeriod() time.Duration { return cmp.Or(s.grace, 30*time.Second) }
+func (s *server) quick() bool { return s.scene == steady || s.name == "dies, 30 s" }
 
 // ceiling returns the longest hold that lameduck derives from the grace period: 10 s are
 // for the server's own stop, and 1 s for the report.
-func (s *server) ceiling() time.Duration { return s.gracePeriod() - 11*time.Second }
+func (s *server) ceiling() time.Duration { return s.grace - 11*time.Second }
 
 // think returns the thinking time of the next request.
 func (s *server) think(r *rand.Rand, by scale) time.Duration {
@@ -138,10 +99,13 @@ func (s *server) pause(r *rand.Rand, by scale) time.Duration {
 	if s.rate < usualRate {
 		mean = by.of(mean)
 	}
-	if s.gap == nil {
-		return mean
+	switch {
+	case s.has("random"):
+		return exponential(r, mean)
+	case s.has("visits"):
+		return visits(r, mean)
 	}
-	return s.gap(r, mean)
+	return mean
 }
 
 // exponential draws the gaps of many independent clients, a Poisson process.

@@ -33,7 +33,7 @@ func printTable(out io.Writer, s scene, f *findings) {
 		}
 		fmt.Fprintf(t, "| %s\t| %d\t| ", c.name, p.requests)
 		if s == kept {
-			fmt.Fprintf(t, "%d\t| %d", f.part(s, c.name, dying).failed, f.part(s, c.name, closesKept).failed)
+			fmt.Fprintf(t, "%d\t| %d", f.part(s, c.name, dying).failed, f.part(s, c.name, graceful).failed)
 		} else {
 			fmt.Fprintf(t, "%d\t| %d", p.failed, p.losing)
 		}

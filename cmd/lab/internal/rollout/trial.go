@@ -33,16 +33,14 @@ type trial struct {
 // outcome is the result of a trial.
 type outcome struct {
 	Stops     []*stop `json:"stops"`
-	Discarded int     `json:"discarded"` // runs in which the machine stood still
-	Stalled   bool    `json:"stalled"`   // in the last run too
-	Requests  int     `json:"requests"`
+	Discarded int     `json:"discarded"`       // runs in which the machine stood still
+	Stalled   bool    `json:"stalled"`         // in the last run too
 	Cells     []cell  `json:"cells,omitempty"` // of the demo, from the first request on
 }
 
 // stop is the outcome of stopping one replica.
 type stop struct {
 	drawn
-	AtMS        float64           `json:"at_ms"`   // from the first request
 	StopMS      float64           `json:"stop_ms"` // from the stop signal to the exit
 	Killed      bool              `json:"killed"`  // at the end of the grace period
 	Requests    int               `json:"requests"`
@@ -73,7 +71,7 @@ func plan(o *options) []*trial {
 				c, s := &contenders[i], &servers[j]
 				if c.plays(s.scene) && o.selects(c, s) {
 					all = append(all, &trial{Contender: c.name, Server: s.name, Repetition: n, contender: c, server: s,
-						lags: drawLags(s.lags, o.seed, n, j, o.scale), seed: o.seed + uint64(n)})
+						lags: drawLags(s.scene.lags(), o.seed, n, j, o.scale), seed: o.seed + uint64(n)})
 				}
 			}
 		}
@@ -89,7 +87,7 @@ func plan(o *options) []*trial {
 }
 
 func (t *trial) speed() int {
-	if t.server.longLived || t.server.scene == kept && t.contender.init == "lameduck" {
+	if t.server.has("websocket") || t.server.scene == kept && t.contender.holds() {
 		return 0
 	}
 	return 1
@@ -140,7 +138,7 @@ func (t *trial) settle(ctx context.Context, o *options) error {
 		// The machine stood still for so long that the shortest --quiet-for may have passed
 		// without a request: the silence was real. A hold never ends by the silence of
 		// long-lived connections.
-		t.Stalled = !t.server.longLived && t.load.late > o.scale.of(600*time.Millisecond)
+		t.Stalled = !t.server.has("websocket") && t.load.late > o.scale.of(600*time.Millisecond)
 		if !t.Stalled || t.Discarded == attempts-1 {
 			t.mu.Lock()
 			defer t.mu.Unlock()
@@ -195,19 +193,12 @@ func (t *trial) run(ctx context.Context, o *options) error {
 
 // tally gives each result to the stop in whose time the request ended.
 func (t *trial) tally(l *sender) {
-	t.Requests = 0
 	for _, r := range l.results {
-		if r.kind != lost {
-			t.Requests++
-		}
 		for i, s := range t.Stops {
 			if !r.at.Before(s.began) && (i == len(t.Stops)-1 || r.at.Before(t.Stops[i+1].began)) {
 				s.count(r)
 			}
 		}
-	}
-	for _, s := range t.Stops {
-		s.AtMS = ms(s.began.Sub(l.began))
 	}
 	if t.server.scene == demo {
 		t.Cells = l.cells()
@@ -245,7 +236,7 @@ func (a *arena) grow(ctx context.Context) error {
 		return err
 	}
 	a.replicas = append(a.replicas, r)
-	if a.server.probed {
+	if a.server.has("probed") {
 		go a.probe(ctx, r)
 	}
 	return a.balancer.add(r)
@@ -297,7 +288,7 @@ func (a *arena) stop(ctx context.Context, old *replica, lag drawn) (*stop, error
 		close(removed)
 	}()
 	// The grace period is not scaled: lameduck needs its last second.
-	timer := time.AfterFunc(a.server.gracePeriod(), func() { old.cmd.Process.Kill() })
+	timer := time.AfterFunc(a.server.grace, func() { old.cmd.Process.Kill() })
 	go a.signal(old, removed)
 	<-old.gone
 	s.Killed = !timer.Stop()
@@ -313,7 +304,7 @@ func (a *arena) stop(ctx context.Context, old *replica, lag drawn) (*stop, error
 // signal stops a replica as the contender does. removed is closed when the balancer has
 // removed the replica.
 func (a *arena) signal(old *replica, removed <-chan struct{}) {
-	if a.contender.oracle {
+	if a.contender.name == oracle {
 		<-removed
 		old.cmd.Process.Signal(a.server.graceful)
 		return
@@ -327,7 +318,7 @@ func (a *arena) signal(old *replica, removed <-chan struct{}) {
 
 // remove removes a replica from the balancer, late.
 func (a *arena) remove(ctx context.Context, old *replica, began time.Time, lag drawn) error {
-	if k, ok := a.balancer.(*kubeProxy); ok && a.server.stragglers {
+	if k, ok := a.balancer.(*kubeProxy); ok && a.server.has("stragglers") {
 		pauseFor(ctx, time.Until(began.Add(lag.most)))
 		k.removeSoon(old)
 	}
