@@ -123,7 +123,7 @@ func (c *contender) how(s *server) string {
 	case c.holds():
 		return "TERM at once, to lameduck " + strings.Join(c.flags(1, s), " ") + " -- server"
 	case c.sleep > 0:
-		return fmt.Sprintf("TERM after a preStop sleep of %v", c.sleep)
+		return fmt.Sprintf("TERM after a preStop sleep of %.0f s", c.sleep.Seconds())
 	}
 	return "TERM at once"
 }

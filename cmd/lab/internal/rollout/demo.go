@@ -74,19 +74,17 @@ func (t *trial) row() string {
 	return fmt.Sprintf("%-10s%s", t.Contender, &b)
 }
 
-const intro = `%d contenders play the same stop: two replicas behind a balancer, %d requests/s,
-no retries. The old replica is stopped; the balancer learns of the stop %v later, and
-sends until then. The server handles no signals.
+const intro = `Each contender plays the same stop: two replicas behind a balancer, %.0f requests/s,
+no retries. The old replica is stopped; the balancer learns of the stop %.0f s later, and
+sends until then.
 
 `
 
-// Demo plays one stop with each contender of the demo, side by side, or the anatomy of a stop.
+// Demo plays one stop with each contender of the demo, side by side, or what else -run
+// selects: the anatomy of a stop.
 func Demo(ctx context.Context, args []string, out *os.File) error {
-	o := &options{scenes: []scene{demo}, seed: 1, scale: 1, repeat: 1, jobs: 4, run: regexp.MustCompile("")}
-	var one bool
-	err := o.parse("demo", args, func(f *flag.FlagSet) {
-		f.BoolVar(&one, "anatomy", false, "one stop of lameduck alone, with slow requests, a floor and a graceful server")
-	})
+	o := &options{scenes: []scene{demo, anatomy}, repeat: 1, jobs: 4, run: regexp.MustCompile("^demo")}
+	err := o.parse("demo", args)
 	if errors.Is(err, flag.ErrHelp) {
 		return nil
 	}
@@ -96,24 +94,26 @@ func Demo(ctx context.Context, args []string, out *os.File) error {
 	if o.from != "" {
 		return o.redraw(out)
 	}
-	if one {
-		o.scenes = []scene{anatomy}
+	trials, err := plan(o)
+	if err != nil {
+		return err
 	}
-	trials := plan(o)
-	lines := func() []string { return []string{"one stop of lameduck under load"} }
-	if !one {
-		lines = func() []string { return strips(trials) }
-		fmt.Fprintf(out, intro, len(trials), demoRate, demoLag)
-		for _, t := range trials {
-			fmt.Fprintf(out, "  %-10s%s\n", t.Contender, t.contender.how(t.server))
-		}
-		fmt.Fprintf(out, "\n. %d requests, all answered    x some of these failed    and when it was gone\n\n", eachColumn)
+	first := trials[0]
+	fmt.Fprintf(out, intro, first.server.rate, first.lags[0].Lag.Seconds())
+	for _, t := range trials {
+		fmt.Fprintf(out, "  %-10s%s\n", t.Contender, t.contender.how(t.server))
 	}
+	lines := progress
+	if first.server.scene == demo {
+		lines = strips
+		fmt.Fprintf(out, "\n. %d requests, all answered    x some of these failed    and when it was gone\n", eachColumn)
+	}
+	fmt.Fprintln(out)
 	f, err := o.play(ctx, out, trials, lines)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\nNobody told lameduck about the lag of %v. Its lines on standard error:\n\n", trials[0].lags[0].Lag)
+	fmt.Fprintf(out, "\nNobody told lameduck about the lag. Its lines on standard error:\n\n")
 	for _, r := range trials[len(trials)-1].Stops[0].Reports {
 		fmt.Fprintf(out, "  lameduck: %s\n", r.Message)
 	}
@@ -153,7 +153,7 @@ func drawDemo(f *findings) string {
 	p := newPicture(demoWidth, bottom+20, "One stop of a server, played by four contenders: requests that fail, and when the server is gone")
 	p.text(0, 14, "q", fmt.Sprintf("make demo: two replicas behind a balancer, %d requests/s, no retries; the old replica is stopped", demoRate))
 	p.text(stripX(0)-4, 42, "", "stop")
-	p.text(stripX(demoLag)-4, 42, "", fmt.Sprintf("the balancer learns of it, %v late", demoLag))
+	p.text(stripX(demoLag)-4, 42, "", fmt.Sprintf("the balancer learns of it, %.0f s late", demoLag.Seconds()))
 	for i, t := range f.Trials {
 		drawStrip(p, t, float64(demoTop+i*demoPitch))
 	}

@@ -93,14 +93,12 @@ func (s *stop) ended() (reason string) {
 // losesNone reports whether there were stops and no request failed.
 func (p *part) losesNone() bool { return p.stops > 0 && p.failed == 0 && p.killed == 0 }
 
-// quantile interpolates between neighboring times, in milliseconds.
-func (p *part) quantile(q float64) float64 {
+// quantile returns the time that a share of the times do not exceed, in milliseconds.
+func (p *part) quantile(share float64) float64 {
 	if len(p.times) == 0 {
 		return 0
 	}
-	whole, part := math.Modf(q * float64(len(p.times)-1))
-	low, high := p.times[int(whole)], p.times[min(int(whole)+1, len(p.times)-1)]
-	return low + part*(high-low)
+	return p.times[int(math.Round(share*float64(len(p.times)-1)))]
 }
 
 func (p *part) median() float64 { return p.quantile(0.5) }

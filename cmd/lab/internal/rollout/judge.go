@@ -155,6 +155,7 @@ func (f *findings) judgeDemo(c *contender, p *part) []claim {
 	}
 	const tolerance = demoRate / 4
 	want := int(demoRate * (demoLag - c.sleep) / time.Second / 2)
-	return []claim{{fmt.Sprintf("demo: %s loses half of the requests of %v: %d failed", c.name, demoLag-c.sleep, p.failed),
+	return []claim{{fmt.Sprintf("demo: %s loses half of the requests of %.0f s: %d failed",
+		c.name, (demoLag - c.sleep).Seconds(), p.failed),
 		want-tolerance <= p.failed && p.failed <= want+tolerance}}
 }

@@ -5,49 +5,46 @@ import (
 	"time"
 )
 
-// lag is a distribution of the time from the stop signal to the removal from the balancer.
+// lag is a distribution of the time from the stop signal to the removal from the balancer:
+// between two times, and once in three times, if seldom is more, between seldom and 1.5 times
+// as much.
 type lag struct {
-	name string
-	draw func(*rand.Rand) time.Duration
+	name             string
+	from, to, seldom time.Duration
 }
 
 // longestLag bounds every distribution.
 const longestLag = 10 * time.Second
 
-// A rollout meets each distribution once.
-var (
-	inCluster   = uniform(200*time.Millisecond, time.Second)
-	clusterLags = []lag{
-		{"in-cluster", inCluster},
-		{"ingress", uniform(time.Second, 3*time.Second)},
-		{"slow", uniform(5*time.Second, longestLag)},
-		{"spike", spike},
-	}
-)
-
-// lags returns the distributions of a scene.
+// lags returns the distributions of a scene. A rollout meets each once.
 func (s scene) lags() []lag {
 	switch s {
 	case demo:
-		return []lag{{"demo", uniform(demoLag, demoLag)}}
+		return []lag{{"demo", demoLag, demoLag, 0}}
 	case anatomy:
-		return []lag{{"anatomy", uniform(anatomyLag, anatomyLag)}}
+		return []lag{{"anatomy", anatomyLag, anatomyLag, 0}}
 	}
-	return clusterLags
+	return []lag{
+		{"in-cluster", 200 * time.Millisecond, time.Second, 0},
+		{"ingress", time.Second, 3 * time.Second, 0},
+		{"slow", 5 * time.Second, longestLag, 0},
+		{"spike", 200 * time.Millisecond, time.Second, 6 * time.Second},
+	}
 }
 
-func uniform(from, to time.Duration) func(*rand.Rand) time.Duration {
-	return func(r *rand.Rand) time.Duration { return from + time.Duration(r.Float64()*float64(to-from)) }
-}
-
-// spike is in-cluster on most days.
-func spike(r *rand.Rand) time.Duration {
+func (l lag) draw(r *rand.Rand) time.Duration {
+	between := func(from, to time.Duration) time.Duration {
+		return from + time.Duration(r.Float64()*float64(to-from))
+	}
+	if l.seldom == 0 {
+		return between(l.from, l.to)
+	}
 	day := r.IntN(3)
-	short, long := inCluster(r), uniform(6*time.Second, 9*time.Second)(r)
+	usual, seldom := between(l.from, l.to), between(l.seldom, l.seldom*3/2)
 	if day == 0 {
-		return long
+		return seldom
 	}
-	return short
+	return usual
 }
 
 // drawn is a lag drawn from a distribution.

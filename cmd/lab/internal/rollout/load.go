@@ -130,47 +130,35 @@ func (l *sender) chat(ctx context.Context) {
 }
 
 func (l *sender) chatter(ctx context.Context, at time.Time) {
-	var conn *load.Conn
-	defer func() {
-		if conn != nil {
-			conn.Close()
-		}
-	}()
+	c := &load.Client{Addr: l.addr, Keep: true}
+	defer c.Close()
+	var mine *load.Conn // the WebSocket, or nil
 	for ; l.sleep(ctx, at); at = at.Add(l.scale.of(chatPause)) {
-		began := time.Now()
-		if conn == nil {
-			var status int
-			var err error
-			conn, status, err = l.open(began.Add(requestTimeout))
-			l.add(began, load.KindOf(status, err), 0)
-			continue
+		began, status := time.Now(), 0
+		had := mine != nil
+		err := c.Do(began.Add(requestTimeout), func(conn *load.Conn) (again bool, err error) {
+			switch mine {
+			case nil:
+				mine = conn
+				io.WriteString(conn, upgrade)
+				status, _, err = conn.Head()
+				return true, err
+			case conn:
+				io.WriteString(conn, message)
+				_, err = io.ReadFull(conn.In, make([]byte, len(echo)))
+				return true, err
+			}
+			return false, io.EOF // the WebSocket was closed, and this is another connection
+		})
+		kind := load.KindOf(status, err)
+		if kind != load.Answered {
+			mine = nil
+			if had {
+				kind = lost
+			}
 		}
-		conn.SetDeadline(began.Add(requestTimeout))
-		io.WriteString(conn, message)
-		answer := make([]byte, len(echo))
-		if _, err := io.ReadFull(conn.In, answer); err != nil || string(answer) != echo {
-			conn.Close()
-			conn = nil
-			l.add(began, lost, 0)
-			continue
-		}
-		l.add(began, load.Answered, 0)
+		l.add(began, kind, 0)
 	}
-}
-
-// open returns a connection only if it is upgraded.
-func (l *sender) open(deadline time.Time) (conn *load.Conn, status int, err error) {
-	conn, err = load.Dial(l.addr, deadline)
-	if err != nil {
-		return nil, 0, err
-	}
-	io.WriteString(conn, upgrade)
-	status, _, err = conn.Head()
-	if err != nil || status != 101 {
-		conn.Close()
-		return nil, status, err
-	}
-	return conn, status, nil
 }
 
 // probePeriod is the default period of Kubernetes.

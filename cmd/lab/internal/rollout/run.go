@@ -51,18 +51,30 @@ func (o *options) selects(c *contender, s *server) bool {
 		o.run.MatchString(fmt.Sprintf("%s: %s | %s", s.scene, s.name, c.name))
 }
 
-func (o *options) parse(name string, args []string, more func(*flag.FlagSet)) error {
+// parse reads the command line of a subcommand. The defaults are those of o.
+func (o *options) parse(name string, args []string) error {
 	f := flag.NewFlagSet("lab "+name, flag.ContinueOnError)
 	f.StringVar(&o.json, "json", "", "write the figures of the run to this file")
 	f.StringVar(&o.svg, "svg", "", "draw the run into this file")
 	f.StringVar(&o.from, "from", "", "draw and judge the figures of this file; LAMEDUCK is not needed")
-	more(f)
+	f.Uint64Var(&o.seed, "seed", 1, "what decides the lags, the order and the requests")
+	f.Float64Var((*float64)(&o.scale), "scale", 1, "compress time: 0.5 halves lags, sleeps, holds and slow requests")
+	f.IntVar(&o.repeat, "n", o.repeat, "rollouts of each contender and server")
+	f.IntVar(&o.jobs, "jobs", o.jobs, "rollouts at a time, and a quarter as many of clients that never let go")
+	f.BoolVar(&o.quick, "quick", false, "a selection of the contenders, once, at half the time")
+	f.Func("run", `only what matches this regular expression: "steady: go \| (bare|.*quiet)$"`, func(text string) (err error) {
+		o.run, err = regexp.Compile(text)
+		return err
+	})
 	f.Usage = func() {
 		fmt.Fprintf(f.Output(), "usage: lab %s [flags] LAMEDUCK\n", name)
 		f.PrintDefaults()
 	}
 	if err := f.Parse(args); err != nil {
 		return err
+	}
+	if o.quick {
+		o.scale, o.repeat, o.jobs = 0.5, 1, 20
 	}
 	if o.from != "" && f.NArg() == 0 {
 		return nil
@@ -83,33 +95,24 @@ func (o *options) parse(name string, args []string, more func(*flag.FlagSet)) er
 
 // Run plays the rollouts of args, and writes the tables to out.
 func Run(ctx context.Context, args []string, out io.Writer) error {
-	o := &options{scenes: []scene{steady, kept, sparse}}
-	var run string
-	err := o.parse("rollout", args, func(f *flag.FlagSet) {
-		f.Uint64Var(&o.seed, "seed", 1, "what decides the lags, the order and the requests")
-		f.Float64Var((*float64)(&o.scale), "scale", 1, "compress time: 0.5 halves lags, sleeps, holds and slow requests")
-		f.IntVar(&o.repeat, "n", 2, "rollouts of each contender and server")
-		f.IntVar(&o.jobs, "jobs", 16, "rollouts at a time, and a quarter as many of clients that never let go")
-		f.BoolVar(&o.quick, "quick", false, "a selection of the contenders, once, at half the time")
-		f.StringVar(&run, "run", "", `only what matches this regular expression: "steady: go \\| (bare|.*quiet)$"`)
-	})
+	o := &options{scenes: []scene{steady, kept, sparse}, repeat: 2, jobs: 16, run: regexp.MustCompile("")}
+	err := o.parse("rollout", args)
 	if errors.Is(err, flag.ErrHelp) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if o.quick {
-		o.scale, o.repeat, o.jobs = 0.5, 1, 20
-	}
 	if o.from != "" {
 		return o.redraw(out)
 	}
-	if o.run, err = regexp.Compile(run); err != nil {
-		return fmt.Errorf("invalid -run: %w", err)
+	for _, program := range []string{"haproxy", "nginx", "tini", "ip", "unshare"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return fmt.Errorf("%w; Debian's packages are haproxy, nginx-light, tini, iproute2 and util-linux", err)
+		}
 	}
-	trials := plan(o)
-	if err := installed(trials); err != nil {
+	trials, err := plan(o)
+	if err != nil {
 		return err
 	}
 	o.dir = os.Getenv(inside)
@@ -119,9 +122,7 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	if err := errors.Join(netns.MountProc(), netns.LoopbackUp()); err != nil {
 		return err
 	}
-	f, err := o.play(ctx, os.Stderr, trials, func() []string {
-		return []string{fmt.Sprintf("%d of %d rollouts", count(trials, (*trial).ended), len(trials))}
-	})
+	f, err := o.play(ctx, os.Stderr, trials, progress)
 	if err != nil {
 		return err
 	}
@@ -129,24 +130,9 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	return errors.Join(o.write(f), verdict(out, f))
 }
 
-// installed returns an error if a program is missing.
-func installed(trials []*trial) error {
-	if len(trials) == 0 {
-		return errors.New("no rollout has such a name")
-	}
-	programs := []string{"ip", "unshare"}
-	for _, t := range trials {
-		programs = append(programs, t.server.programs()...)
-		if !t.contender.holds() {
-			programs = append(programs, t.contender.words[:min(1, len(t.contender.words))]...)
-		}
-	}
-	for _, program := range programs {
-		if _, err := exec.LookPath(program); err != nil {
-			return fmt.Errorf("%s is not installed; Debian's packages are haproxy, nginx-light, tini, iproute2 and util-linux", program)
-		}
-	}
-	return nil
+// progress tells how many trials have been played.
+func progress(trials []*trial) []string {
+	return []string{fmt.Sprintf("%d of %d rollouts", count(trials, (*trial).ended), len(trials))}
 }
 
 // count returns the number of trials for which is is true.
@@ -183,9 +169,9 @@ func enter() error {
 }
 
 // play plays trials, and shows lines meanwhile.
-func (o *options) play(ctx context.Context, screen *os.File, trials []*trial, lines func() []string) (*findings, error) {
+func (o *options) play(ctx context.Context, screen *os.File, trials []*trial, lines func([]*trial) []string) (*findings, error) {
 	began := time.Now()
-	end := watch(screen, lines)
+	end := watch(screen, func() []string { return lines(trials) })
 	err := runAll(ctx, o, trials)
 	end()
 	return &findings{Seed: o.seed, Scale: o.scale, Seconds: time.Since(began).Seconds(), Trials: trials}, err

@@ -148,13 +148,6 @@ func (s *server) command(exe, dir, listen string) ([]string, error) {
 	return []string{"haproxy", "-W", "-db", "-f", path}, nil
 }
 
-// programs returns the programs that have to be installed.
-func (s *server) programs() []string {
-	all := map[string][]string{"haproxy": {"haproxy"}, "nginx": {"nginx"}}
-	balancer, _, _ := strings.Cut(s.balancer, " ")
-	return slices.Concat(all[balancer], all[s.runs])
-}
-
 const haproxyApp = `
 defaults
     mode http

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -18,7 +19,11 @@ type trial struct {
 	Contender  string `json:"contender"`
 	Server     string `json:"server"`
 	Repetition int    `json:"repetition"`
-	outcome
+
+	Stops     []*stop `json:"stops"`
+	Discarded int     `json:"discarded"`       // runs in which the machine stood still
+	Stalled   bool    `json:"stalled"`         // in the last run too
+	Cells     []cell  `json:"cells,omitempty"` // of the demo, from the first request on
 
 	contender *contender
 	server    *server
@@ -28,14 +33,6 @@ type trial struct {
 	mu   sync.Mutex // the screen shows trials while they are played
 	load *sender
 	over bool
-}
-
-// outcome is the result of a trial.
-type outcome struct {
-	Stops     []*stop `json:"stops"`
-	Discarded int     `json:"discarded"`       // runs in which the machine stood still
-	Stalled   bool    `json:"stalled"`         // in the last run too
-	Cells     []cell  `json:"cells,omitempty"` // of the demo, from the first request on
 }
 
 // stop is the outcome of stopping one replica.
@@ -60,7 +57,7 @@ type connection struct {
 
 // plan returns every trial in the order of play: repetition by repetition, and drawn
 // within, so that a busy time of the machine does not meet one contender alone.
-func plan(o *options) []*trial {
+func plan(o *options) ([]*trial, error) {
 	random := rand.New(rand.NewPCG(o.seed, 1<<32))
 	contenders, servers := contenders(), servers()
 	var all []*trial
@@ -83,7 +80,10 @@ func plan(o *options) []*trial {
 		// Long trials first, or the last long trial would be played alone.
 		slices.SortStableFunc(part, func(a, b *trial) int { return a.speed() - b.speed() })
 	}
-	return all
+	if len(all) == 0 {
+		return nil, errors.New("nothing has such a name")
+	}
+	return all, nil
 }
 
 func (t *trial) speed() int {
