@@ -60,7 +60,8 @@ func chart(f *findings) string {
 			y = drawScene(p, s, scenes[s], y, longest)
 		}
 	}
-	p.text(0, float64(height-8), "q", fmt.Sprintf("the balancer learns of each stop %.1f to %.0f s late; times leave out WebSockets, which last",
+	p.text(0, float64(height-8), "q", fmt.Sprintf(
+		"the balancer learns of each stop %.1f to %.0f s late; times leave out WebSockets, which last",
 		0.2*float64(f.Scale), longestLag.Seconds()*float64(f.Scale)))
 	return p.String()
 }

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"github.com/lameduck-init/lameduck/cmd/lab/load"
-	"os"
+	"io"
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
 // The demo has demoRate requests a second, and a balancer that learns of the stop demoLag
@@ -82,7 +83,7 @@ sends until then.
 
 // Demo plays one stop with each contender of the demo, side by side, or what else -run
 // selects: the anatomy of a stop.
-func Demo(ctx context.Context, args []string, out *os.File) error {
+func Demo(ctx context.Context, args []string, out io.Writer) error {
 	o := &options{scenes: []scene{demo, anatomy}, repeat: 1, jobs: 4, run: regexp.MustCompile("^demo")}
 	err := o.parse("demo", args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -150,8 +151,10 @@ const (
 // requests.
 func drawDemo(f *findings) string {
 	bottom := demoTop + len(f.Trials)*demoPitch
-	p := newPicture(demoWidth, bottom+20, "One stop of a server, played by four contenders: requests that fail, and when the server is gone")
-	p.text(0, 14, "q", fmt.Sprintf("make demo: two replicas behind a balancer, %d requests/s, no retries; the old replica is stopped", demoRate))
+	p := newPicture(demoWidth, bottom+20,
+		"One stop of a server, played by four contenders: requests that fail, and when the server is gone")
+	p.text(0, 14, "q", fmt.Sprintf(
+		"make demo: two replicas behind a balancer, %d requests/s, no retries; the old replica is stopped", demoRate))
 	p.text(stripX(0)-4, 42, "", "stop")
 	p.text(stripX(demoLag)-4, 42, "", fmt.Sprintf("the balancer learns of it, %.0f s late", demoLag.Seconds()))
 	for i, t := range f.Trials {

@@ -51,8 +51,10 @@ func judge(f *findings) (all []claim) {
 		}
 	}
 	stalled := count(f.Trials, func(t *trial) bool { return t.Stalled })
-	return append(all, claim{fmt.Sprintf("the machine is quiet enough to tell: %d of %d rollouts left out", stalled, len(f.Trials)),
-		stalled*10 <= len(f.Trials)})
+	return append(all, claim{
+		fmt.Sprintf("the machine is quiet enough to tell: %d of %d rollouts left out", stalled, len(f.Trials)),
+		stalled*10 <= len(f.Trials),
+	})
 }
 
 // judge returns the claims about a contender in a scene. In sparse traffic any silence may
@@ -65,7 +67,10 @@ func (f *findings) judge(in scene, c *contender) []claim {
 	case in == anatomy:
 		return []claim{none(in, c, p), f.Trials[0].Stops[0].sound()}
 	case c.name == "bare":
-		return []claim{{fmt.Sprintf("%s: without anything requests fail, or this would show nothing: %d failed", in, p.failed), p.failed > 0}}
+		return []claim{{
+			fmt.Sprintf("%s: without anything requests fail, or this would show nothing: %d failed", in, p.failed),
+			p.failed > 0,
+		}}
 	case in == steady && c.name == defaultHold:
 		return append(f.speed(), none(in, c, p))
 	case in == steady && c.name == drainedHold, c.name == floored:
@@ -107,15 +112,17 @@ func (f *findings) byConnection(c *contender, longest time.Duration) []claim {
 
 // beside returns the claim that a hold loses at most a share of the requests that a sleep of
 // the same length loses at as many stops of some servers.
-func (f *findings) beside(c *contender, kind string, share float64, lost func(*part) int, of func(*server) bool) []claim {
+func (f *findings) beside(c *contender, kind string, share float64,
+	lost func(*part) int, of func(*server) bool) []claim {
 	is, than := f.part(kept, c.name, of), f.part(kept, keptSleep, of)
 	if is.stops == 0 || than.stops == 0 {
 		return nil
 	}
 	limit := share * float64(lost(than)) / float64(than.stops) * float64(is.stops)
-	return []claim{{fmt.Sprintf("kept: %s, %s servers: at most %v times what %s loses, or %d: %d in %d stops, and %d in %d (failed in all: %d and %d)",
-		c.name, kind, share, keptSleep, byChance, lost(is), is.stops, lost(than), than.stops, is.failed, than.failed),
-		float64(lost(is)) <= max(limit, byChance)}}
+	text := fmt.Sprintf("kept: %s, %s servers: at most %v times what %s loses, or %d: %d in %d stops, and %d in %d",
+		c.name, kind, share, keptSleep, byChance, lost(is), is.stops, lost(than), than.stops)
+	text += fmt.Sprintf(" (failed in all: %d and %d)", is.failed, than.failed)
+	return []claim{{text, float64(lost(is)) <= max(limit, byChance)}}
 }
 
 // speed compares the hold with lameduck's defaults with the shortest safe sleep.
@@ -125,8 +132,10 @@ func (f *findings) speed() []claim {
 		return nil
 	}
 	is, than := hold.median(), sleep.median()
-	return []claim{{fmt.Sprintf("steady: %s takes at most %v times as long as a sleep longer than every lag (%s): %s of %s, %.2fx",
-		defaultHold, budget, safeSleep, seconds(is), seconds(than), is/than), is <= budget*than}}
+	text := fmt.Sprintf("steady: %s takes at most %v times as long as %s, the shortest sleep longer than every lag: ",
+		defaultHold, budget, safeSleep)
+	text += fmt.Sprintf("%s of %s, %.2fx", seconds(is), seconds(than), is/than)
+	return []claim{{text, is <= budget*than}}
 }
 
 // sound returns the claim that lameduck's report agrees with the balancer.
@@ -138,8 +147,8 @@ func (s *stop) sound() claim {
 		}
 	}
 	r := s.last()
-	return claim{fmt.Sprintf("anatomy: the report has the connections that the balancer made, one signal and an exit: %d, %+v", came, r),
-		came == r.Accepted && len(r.Sent) == 1 && r.ExitCode != nil}
+	text := fmt.Sprintf("anatomy: the report has the balancer's connections, one signal and an exit: %d, %+v", came, r)
+	return claim{text, came == r.Accepted && len(r.Sent) == 1 && r.ExitCode != nil}
 }
 
 // judgeDemo returns the claims of the demo. The balancer sends by turns: half of the requests

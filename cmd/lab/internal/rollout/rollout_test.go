@@ -48,8 +48,9 @@ func TestBroken(t *testing.T) {
 		args   []string
 		broken string
 	}{
-		"demo":    {[]string{"demo"}, demoHold + " loses nothing"},
-		"rollout": {[]string{"rollout", "-scale=0.4", "-n=1", `-run=steady: go \| ` + defaultHold + "$"}, defaultHold + " loses nothing"},
+		"demo": {[]string{"demo"}, demoHold + " loses nothing"},
+		"rollout": {[]string{"rollout", "-scale=0.4", "-n=1", `-run=steady: go \| ` + defaultHold + "$"},
+			defaultHold + " loses nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -207,11 +208,12 @@ func TestPause(t *testing.T) {
 	const draws = 100_000
 	r := rand.New(rand.NewPCG(1, 2))
 	for name, want := range map[string]time.Duration{
-		"go": 25 * time.Millisecond, "dies": 5 * time.Millisecond, "thin": time.Second / 12 * 5, "bursty": 250 * time.Millisecond,
+		"go": 25 * time.Millisecond, "dies": 5 * time.Millisecond, "thin": time.Second / 12 * 5,
+		"bursty": 250 * time.Millisecond,
 	} {
-		var sum time.Duration
+		s, sum := serverOf(name), time.Duration(0)
 		for range draws {
-			sum += serverOf(name).pause(r, 0.5)
+			sum += s.pause(r, 0.5)
 		}
 		if mean := sum / draws; mean < want*97/100 || mean > want*103/100 {
 			t.Errorf("%s: the mean gap is %v, want %v", name, mean, want)
@@ -281,10 +283,10 @@ func played(text string) (all []*trial) {
 			continue
 		}
 		failed, _ := strconv.Atoi(cells[3])
-		t := &trial{Contender: cells[1], Server: cells[0], server: serverOf(cells[0])}
-		t.Stalled = cells[len(cells)-1] == "stalled"
+		word := cells[len(cells)-1]
+		t := &trial{Contender: cells[1], Server: cells[0], server: serverOf(cells[0]), Stalled: word == "stalled"}
 		for range 4 {
-			t.Stops = append(t.Stops, &stop{Requests: 100, StopMS: ms(duration(cells[4])), Killed: cells[len(cells)-1] == "killed"})
+			t.Stops = append(t.Stops, &stop{Requests: 100, StopMS: ms(duration(cells[4])), Killed: word == "killed"})
 		}
 		if failed > 0 {
 			t.Stops[0].Failed = map[load.Kind]int{load.Kind(cells[2]): failed}
@@ -382,7 +384,8 @@ func TestTables(t *testing.T) {
 	}
 	var out strings.Builder
 	printTables(&out, f)
-	for _, want := range []string{titles[steady] + ", 4 stops each:", "| 400 | 395 | 1 | 0.0 s | 0.0 s | 395 cut |", "| 400 | 7 | 0 | 20.0 s | 20.0 s | 7 cut |"} {
+	for _, want := range []string{titles[steady] + ", 4 stops each:",
+		"| 400 | 395 | 1 | 0.0 s | 0.0 s | 395 cut |", "| 400 | 7 | 0 | 20.0 s | 20.0 s | 7 cut |"} {
 		if !strings.Contains(strings.Join(strings.Fields(out.String()), " "), want) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}
@@ -397,7 +400,8 @@ func TestPictures(t *testing.T) {
 		},
 		"stop": func(t *trial) []string {
 			r := t.Stops[0].last()
-			return []string{fmt.Sprintf("%d, the last at +%s", r.Accepted, inSeconds(r.LastNewMS)), "last request, +" + inSeconds(r.LastByteMS),
+			return []string{fmt.Sprintf("%d, the last at +%s", r.Accepted, inSeconds(r.LastNewMS)),
+				"last request, +" + inSeconds(r.LastByteMS),
 				fmt.Sprintf("held %s, until %s", inSeconds(r.HeldMS), r.Ended), "ceiling " + inSeconds(r.CeilingMS),
 				"signal: TERM, +" + inSeconds(r.Sent[0].AtMS), "exit: 0, +" + inSeconds(r.UsedMS)}
 		},

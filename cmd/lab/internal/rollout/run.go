@@ -62,7 +62,8 @@ func (o *options) parse(name string, args []string) error {
 	f.IntVar(&o.repeat, "n", o.repeat, "rollouts of each contender and server")
 	f.IntVar(&o.jobs, "jobs", o.jobs, "rollouts at a time, and a quarter as many of clients that never let go")
 	f.BoolVar(&o.quick, "quick", false, "a selection of the contenders, once, at half the time")
-	f.Func("run", `only what matches this regular expression: "steady: go \| (bare|.*quiet)$"`, func(text string) (err error) {
+	example := `only what matches this regular expression: "steady: go \| (bare|.*quiet)$"`
+	f.Func("run", example, func(text string) (err error) {
 		o.run, err = regexp.Compile(text)
 		return err
 	})
@@ -159,7 +160,8 @@ func enter() error {
 	if err := os.Chmod(dir, 0o755); err != nil { // nginx's workers run as another user
 		return err
 	}
-	spaces := netns.Namespaces{Flags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID, Env: inside + "=" + dir, KeepUser: true}
+	spaces := netns.Namespaces{Flags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID,
+		Env: inside + "=" + dir, KeepUser: true}
 	code, err := spaces.Reenter()
 	if code != 0 {
 		os.RemoveAll(dir)
@@ -169,7 +171,8 @@ func enter() error {
 }
 
 // play plays trials, and shows lines meanwhile.
-func (o *options) play(ctx context.Context, screen *os.File, trials []*trial, lines func([]*trial) []string) (*findings, error) {
+func (o *options) play(ctx context.Context, screen io.Writer, trials []*trial,
+	lines func([]*trial) []string) (*findings, error) {
 	began := time.Now()
 	end := watch(screen, func() []string { return lines(trials) })
 	err := runAll(ctx, o, trials)
@@ -214,9 +217,12 @@ func (f *findings) draw() string {
 
 // watch shows lines until the returned function is called: on a terminal as they change,
 // elsewhere once, at the end.
-func watch(out *os.File, lines func() []string) (end func()) {
-	info, err := out.Stat()
-	live := err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
+func watch(out io.Writer, lines func() []string) (end func()) {
+	live := false
+	if file, ok := out.(*os.File); ok {
+		info, err := file.Stat()
+		live = err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
+	}
 	drawn := 0
 	draw := func() {
 		if drawn > 0 {
