@@ -121,7 +121,10 @@ func (o *observer) sampleSource(now time.Time, t *traffic.Tracker) error {
 	o.sockets = 0
 	o.deferred = o.deferred[:0]
 	counters, countersErr := o.counters() // before the dump: counted connections are in the dump or the events
-	q := sockdiag.Query{States: sockdiag.AllStates &^ sockdiag.In(tcp.TimeWait), Ports: o.scope.Ports, Info: true}
+	q := sockdiag.Query{States: sockdiag.AllStates, Ports: o.scope.Ports, Info: true}
+	if !t.AwaitsClients() {
+		q.States &^= sockdiag.In(tcp.TimeWait)
+	}
 	err := o.source.each(q, func(s *tcp.Socket) { o.visit(s, t) })
 	o.events.read(now)
 	checked := o.proxied.update(now)

@@ -20,7 +20,7 @@ const (
 // searchInterval is the shortest time between two samples while the loop searches for a lull.
 const searchInterval = time.Millisecond
 
-// closeInterval is the shortest time between two samples while kept connections are to be
+// closeInterval is the shortest time between two samples while kept connections are watched and
 // closed, each of which may be idle for a moment only.
 const closeInterval = 25 * time.Millisecond
 
@@ -43,7 +43,7 @@ type Sampler struct {
 	tracker      *traffic.Tracker
 	snapshot     Snapshot
 	closer       closer.Closer
-	closing      bool      // kept connections are to be closed
+	watching     bool      // kept connections are to be closed soon
 	scannedAt    time.Time // when the listeners were found; zero: not yet
 	lastServedAt time.Time // when there was a listener or a connection last; zero: never
 }
@@ -83,8 +83,8 @@ func (s *Sampler) run() {
 		s.snapshot.PreviousTook = time.Since(s.snapshot.Began)
 		s.cfg.Wake()
 		s.searching = <-s.handled
-		idle, talking := s.tracker.Closable()
-		s.closing = talking > 0 && s.snapshot.CloseTrouble == ""
+		idle, watched := s.tracker.Closable()
+		s.watching = watched && s.snapshot.CloseTrouble == ""
 		next := time.Now().Add(s.pause(took))
 		s.close(idle, next)
 		s.observer.events.wait(next)
@@ -97,8 +97,11 @@ func (s *Sampler) close(idle []traffic.Closable, next time.Time) {
 		return
 	}
 	defer s.closer.EndRound()
-	for i := range min(len(idle), s.tracker.MayClose()) {
+	for i := range idle {
 		k := &idle[i]
+		if !s.tracker.MayClose(k) {
+			continue
+		}
 		closed, err := s.closer.ShutDown(k.Inode, k.Cookie, k.IsIdle)
 		if err != nil {
 			s.snapshot.CloseTrouble = err.Error()
@@ -220,7 +223,7 @@ func (s *Sampler) pause(took time.Duration) time.Duration {
 	if s.observer.sockets > manySockets {
 		pause = max(pause, 10*took)
 	}
-	if s.closing {
+	if s.watching {
 		pause = min(pause, max(closeInterval, 10*took))
 	}
 	held := time.Since(cfg.Start)

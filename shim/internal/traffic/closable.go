@@ -13,15 +13,85 @@ import (
 type closings struct {
 	closed   int
 	cameBack int
-	peers    map[netip.Addr]int // closed connections whose peer has not connected since
-	pauses   map[uint16]moment  // by port: the longest pause after which an answer that had seemed complete went on
+	peers    map[netip.Addr]*peerClosings
+	leaving  map[uint64]*leaving // by cookie: the connections that clients have not closed in turn
+	pauses   map[uint16]moment   // by port: the longest pause after which an answer that had seemed complete went on
+	watched  moment              // since when connections are watched; zero: they are not
+}
+
+// watchFor is how long connections are watched, in frequent samples, before the first is closed.
+// What looks like one request and its answer in two samples far apart may be several requests.
+const watchFor = time.Second
+
+// updateWatch begins to watch when connections may be closed soon, and ends it.
+func (t *Tracker) updateWatch(opened moment) {
+	switch {
+	case t.current.talking == 0, t.silence(opened) < t.cfg.QuietFor-watchFor:
+		t.closings.watched = 0
+	case t.closings.watched == 0:
+		t.closings.watched = t.now
+	}
+}
+
+// peerClosings counts the connections of a peer that were closed.
+type peerClosings struct {
+	away    int // for which the peer has not connected again
+	leaving int // that the client has not closed in turn
+	left    int // that the client has closed in turn
+	reset   int // whose client seems to have used the connection once more
+}
+
+// leaving is a closed connection whose client has not closed it in turn.
+type leaving struct {
+	peer *peerClosings
+	seen bool // in the present sample
+	kept int  // samples since the client's kernel got the end of the stream
 }
 
 // noteNew notes a new connection.
 func (k *closings) noteNew(peer netip.Addr) {
-	if k.peers[peer] > 0 {
-		k.peers[peer]--
+	if p := k.peers[peer]; p != nil && p.away > 0 {
+		p.away--
 		k.cameBack++
+	}
+}
+
+// noteState notes what has become of a socket. The kernel keeps a connection that the server
+// has closed in FIN_WAIT2 until the client closes it too, and then in TIME_WAIT. It removes one
+// on which more data arrives, and resets it; see tcp_timewait_state_process in
+// net/ipv4/tcp_minisocks.c.
+func (k *closings) noteState(s *tcp.Socket) {
+	l := k.leaving[s.Cookie]
+	if l == nil {
+		return
+	}
+	switch s.State {
+	case tcp.TimeWait, tcp.CloseWait, tcp.LastAck, tcp.Closing:
+		l.peer.leaving--
+		l.peer.left++
+		delete(k.leaving, s.Cookie)
+	case tcp.FinWait2:
+		l.kept++
+		fallthrough
+	default:
+		l.seen = true
+	}
+}
+
+// noteMissing notes the closed connections that are not in a complete sample. Clients of TLS
+// and HTTP/2 send a few more bytes when they close; they do so at once.
+func (k *closings) noteMissing() {
+	for cookie, l := range k.leaving {
+		if !l.seen {
+			l.peer.leaving--
+			if l.kept > 1 {
+				l.peer.reset++
+			} else {
+				l.peer.left++
+			}
+			delete(k.leaving, cookie)
+		}
+		l.seen = false
 	}
 }
 
@@ -40,7 +110,7 @@ func (t *Tracker) notePause(c *conn, pause moment) {
 
 // usage is what clients have done with a connection during the hold.
 type usage struct {
-	reused   bool   // a request has come after an answer
+	reused   bool   // a request has come after an answer, while connections were watched
 	unclear  bool   // what was received and sent last is not certainly one request and all of its answer
 	overlaps bool   // more was received while a request waited: a body in parts, or several requests at a time
 	in, out  uint64 // bytes of the last request and its answer
@@ -48,9 +118,9 @@ type usage struct {
 	closed   bool   // by NoteClosed
 }
 
-// update notes what has moved since the connection was as before. It reports whether an answer
-// that had seemed complete went on.
-func (u *usage) update(before, c *conn, info *tcp.Info) (wentOn bool) {
+// update notes what has moved since the connection was as before, when connections were watched
+// or not. It reports whether an answer that had seemed complete went on.
+func (u *usage) update(before, c *conn, info *tcp.Info, watched bool) (wentOn bool) {
 	answers := info.SentSegments - u.segments
 	u.segments = info.SentSegments
 	if before.seen == 0 || before.sent == 0 {
@@ -58,7 +128,7 @@ func (u *usage) update(before, c *conn, info *tcp.Info) (wentOn bool) {
 	}
 	in := c.received - before.received
 	out := c.sent - before.sent
-	u.reused = u.reused || in > 0
+	u.reused = watched && (u.reused || in > 0)
 	switch {
 	case in == 0:
 		wentOn = out > 0 && u.out > 0 && before.request == Idle
@@ -110,7 +180,7 @@ func (t *Tracker) noteKept(c *conn, s *tcp.Socket, state RequestState) {
 	if c.usage.closed && mayReceive(s) {
 		t.current.keptOpen++
 	}
-	if !t.cfg.CloseIdle || !c.usage.reused || c.usage.closed || s.State != tcp.Established || t.leavesOut(c) {
+	if !t.cfg.CloseIdle || c.usage.closed || s.State != tcp.Established || t.leavesOut(c) {
 		return
 	}
 	if t.recent(c.moved) {
@@ -125,13 +195,16 @@ func (t *Tracker) noteKept(c *conn, s *tcp.Socket, state RequestState) {
 
 // Closable returns the kept connections that may be closed after the latest sample, since
 // nothing new has come for QuietFor and clients go on using old connections: those that are
-// idle after at least one answer, and have been used again in the hold. The first are those
-// whose idle time is the median, since a client's next request goes to the connection that has
-// been idle the longest, or the shortest. talking is how many connections are in use, idle or
-// not. The slice is valid until the next sample.
-func (t *Tracker) Closable() (idle []Closable, talking int) {
-	if !t.verdict.Settled || t.current.talking == 0 {
-		return nil, 0
+// idle after at least one answer, and have been used again while they were watched. The first
+// are those whose idle time is the median, since a client's next request goes to the connection
+// that has been idle the longest, or the shortest. watched reports whether samples should be
+// frequent. The slice is valid until the next sample.
+func (t *Tracker) Closable() (idle []Closable, watched bool) {
+	if t.closings.watched == 0 {
+		return nil, false
+	}
+	if !t.verdict.Settled || t.now-t.closings.watched < watchFor {
+		return nil, true
 	}
 	idle = t.current.closable
 	slices.SortFunc(idle, func(a, b Closable) int { return cmp.Compare(a.idleFor, b.idleFor) })
@@ -144,23 +217,40 @@ func (t *Tracker) Closable() (idle []Closable, talking int) {
 			ordered = append(ordered, idle[high])
 		}
 	}
-	return ordered, t.current.talking
+	return ordered, true
 }
 
-// MayClose returns how many connections may be closed after the latest sample: one, and as
-// many as the server has closed in turn. A server may keep connections whose clients seem to
-// have left, and answer no more.
-func (t *Tracker) MayClose() int {
-	ended := t.closings.closed - t.current.keptOpen
-	return max(0, ended+1-t.current.keptOpen)
+// MayClose reports whether a connection may be closed after the latest sample. Of a server's
+// connections, one more may be open than the server has closed in turn: a server may keep
+// connections whose clients seem to have left, and answer no more. Of a peer's connections, one
+// more may be open than the clients have closed in turn: some clients notice the end of a
+// connection when they send the next request, which is lost.
+func (t *Tracker) MayClose(k *Closable) bool {
+	p := t.closings.peers[k.conn.peer]
+	return t.current.keptOpen <= t.closings.closed-t.current.keptOpen &&
+		(p == nil || p.leaving <= p.left && p.reset <= p.left)
 }
 
 // NoteClosed notes that a connection has been closed for reading. That is done once.
 func (t *Tracker) NoteClosed(k *Closable) {
 	k.conn.usage.closed = true
-	t.closings.closed++
-	if t.closings.peers == nil {
-		t.closings.peers = map[netip.Addr]int{}
+	c := &t.closings
+	c.closed++
+	t.current.keptOpen++
+	if c.peers == nil {
+		c.peers = map[netip.Addr]*peerClosings{}
+		c.leaving = map[uint64]*leaving{}
 	}
-	t.closings.peers[k.conn.peer]++
+	p := c.peers[k.conn.peer]
+	if p == nil {
+		p = &peerClosings{}
+		c.peers[k.conn.peer] = p
+	}
+	p.away++
+	p.leaving++
+	c.leaving[k.Cookie] = &leaving{peer: p}
 }
+
+// AwaitsClients reports whether samples should have sockets in TIME_WAIT: those of clients that
+// have closed connections in turn.
+func (t *Tracker) AwaitsClients() bool { return len(t.closings.leaving) > 0 }

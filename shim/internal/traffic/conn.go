@@ -113,7 +113,7 @@ func (t *Tracker) follow(s *tcp.Socket, at moment, isNew bool) (c *conn, before 
 	}
 	before = *c
 	served, unseen := c.update(&before, s, at)
-	if c.usage.update(&before, c, &s.Info) {
+	if c.usage.update(&before, c, &s.Info, t.closings.watched != 0) {
 		t.notePause(c, c.moved-before.moved)
 	}
 	if served {

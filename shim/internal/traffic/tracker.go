@@ -106,6 +106,7 @@ func (t *Tracker) Begin(now time.Time) {
 
 // Observe adds a socket to the sample. The caller may reuse s afterwards.
 func (t *Tracker) Observe(s *tcp.Socket) {
+	t.closings.noteState(s)
 	switch {
 	case t.cfg.ignores(s):
 	case s.State == tcp.Listen:
@@ -164,6 +165,7 @@ func (t *Tracker) End(rest Rest) {
 func (t *Tracker) finish() {
 	y := &t.current
 	t.dropMissing()
+	t.closings.noteMissing()
 	waiting := t.longestQueue()
 	if waiting.Connections == 0 && !y.unread || y.bytesUnknown || t.verdict.Incomplete {
 		t.progressAt = t.now

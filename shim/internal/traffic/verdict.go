@@ -54,6 +54,7 @@ func (t *Tracker) conclude(y *sample) {
 	latest.add(activity{t.queuedAt, t.queuedAt})
 	v := &y.Verdict
 	v.Settled = t.silentSince(latest.opened)
+	t.updateWatch(latest.opened)
 	v.Quiet = v.Settled && t.silentSince(latest.moved) && y.InFlight == 0
 	v.Drained = v.Quiet && y.lasting.Connections == 0 && !y.unsent
 	// Clients that never let go are all that remains: bytes move on open connections, and no new

@@ -2,6 +2,7 @@ package hold_test
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -12,17 +13,18 @@ import (
 
 const closeIdle = "--until=quiet --close-idle --quiet-for=2 --grace-period=40"
 
-// talkers makes n clients send a request some ten times a second, each until its connection is
-// closed. wait waits for the last. An answer takes longer than a tick of the kernel's clock,
-// lest it be a tie.
+// talkers makes n clients send a request some ten times a second, each until it notices that the
+// server has closed its connection. wait waits for the last. An answer takes longer than a tick of
+// the kernel's clock, lest it be a tie.
 func talkers(b *box.Box, n int) (wait func()) {
 	var running sync.WaitGroup
 	for range n {
 		c := b.Dial("127.0.0.1")
 		running.Go(func() {
-			for n := 0; n < 200 && c.TryAsk("later"); n++ {
-				time.Sleep(80 * time.Millisecond) // traffic that goes on
-			}
+			end := box.Repeat(80*time.Millisecond, func() { fmt.Fprintln(c, "later") })
+			io.Copy(io.Discard, c)
+			c.Close()
+			end()
 		})
 	}
 	return running.Wait
@@ -54,6 +56,29 @@ func TestCloseIdle(t *testing.T) {
 				t.Errorf("report %+v, want 6 closed connections, and 2 open", r)
 			}
 		})
+	}
+}
+
+// TestCloseIdleUnnoticed: few connections are closed of clients that notice the end when they send
+// the next request, which is lost. The hold ends as without the flag.
+func TestCloseIdleUnnoticed(t *testing.T) {
+	b := box.Setup{Network: box.NewNetwork(t)}.Catch(t, "--until=quiet --close-idle --quiet-for=0.4 --grace-period=30", "127.0.0.1:0")
+	clients := make([]*box.Client, 6)
+	for i := range clients {
+		clients[i] = b.Dial("127.0.0.1")
+	}
+	end := box.Repeat(300*time.Millisecond, func() { // all at once, lest one be used just after it was closed
+		var asking sync.WaitGroup
+		for _, c := range clients {
+			asking.Go(func() { c.TryAsk("later") })
+		}
+		asking.Wait()
+	})
+	start := b.Trigger()
+	r := b.WantHold(start, 3200*time.Millisecond, "kept")
+	end()
+	if r.ClosedIdle == 0 || r.ClosedIdle > 3 {
+		t.Errorf("report %+v, want one to three closed connections", r)
 	}
 }
 
