@@ -138,8 +138,11 @@ func (f *findings) speed() []claim {
 	return []claim{{text, is <= budget*than}}
 }
 
-// sound returns the claim that lameduck's report agrees with the balancer.
+// sound returns the claim that lameduck's report agrees with the balancer. A connection about
+// the moment of the stop may count as one before it: some tens of milliseconds pass until the
+// first sample on a busy machine.
 func (s *stop) sound() claim {
+	const nearby = 2
 	came := 0
 	for _, c := range s.Connections {
 		if c.FromMS >= 0 {
@@ -147,8 +150,10 @@ func (s *stop) sound() claim {
 		}
 	}
 	r := s.last()
-	text := fmt.Sprintf("anatomy: the report has the balancer's connections, one signal and an exit: %d, %+v", came, r)
-	return claim{text, came == r.Accepted && len(r.Sent) == 1 && r.ExitCode != nil}
+	differ := max(came-r.Accepted, r.Accepted-came)
+	text := fmt.Sprintf("anatomy: the report has the balancer's %d connections, %d more or less, one signal and an exit: %+v",
+		came, nearby, r)
+	return claim{text, differ <= nearby && len(r.Sent) == 1 && r.ExitCode != nil}
 }
 
 // judgeDemo returns the claims of the demo. The balancer sends by turns: half of the requests
