@@ -13,13 +13,13 @@ text{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#24292f
 .h{font-weight:bold}.q{fill:#57606a}.s{font-size:11px}
 .bad{fill:#cf222e}.good{fill:#1a7f37}.time{fill:#0969da}
 .ok{fill:#4ac26b}.shade{fill:#0969da;fill-opacity:.1}.mute{fill:#c4cad1}
-.rule{stroke:#d0d7de;fill:none}.mark{stroke:#24292f;fill:none}.curve{stroke:#bc4c00;fill:none;stroke-width:1.5}
+.rule{stroke:#d0d7de;fill:none}.mark{stroke:#24292f;fill:none}
 .kill{stroke:#cf222e;fill:none;stroke-dasharray:4 3}.bound{stroke:#57606a;fill:none;stroke-dasharray:4 3}
 .span{stroke:#57606a;fill:none}
 @media (prefers-color-scheme:dark){text{fill:#e6edf3}.q{fill:#8b949e}
 .bad{fill:#f85149}.good{fill:#3fb950}.time{fill:#58a6ff}
 .ok{fill:#2ea043}.shade{fill:#58a6ff;fill-opacity:.18}.mute{fill:#484f58}
-.rule{stroke:#30363d}.mark{stroke:#e6edf3}.curve{stroke:#ffa657}
+.rule{stroke:#30363d}.mark{stroke:#e6edf3}
 .kill{stroke:#f85149}.bound{stroke:#8b949e}.span{stroke:#8b949e}}
 </style>
 `
