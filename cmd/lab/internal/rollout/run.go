@@ -75,7 +75,7 @@ func (o *options) parse(name string, args []string) error {
 		return err
 	}
 	if o.quick {
-		o.scale, o.repeat, o.jobs = 0.5, 1, 28
+		o.scale, o.repeat, o.jobs = 0.5, 1, 20
 	}
 	if o.from != "" && f.NArg() == 0 {
 		return nil
