@@ -5,6 +5,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -83,5 +85,9 @@ func run(args []string) error {
 	// to be cleaned up.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	defer stop()
-	return command(ctx, args, os.Stdout)
+	err := command(ctx, args, os.Stdout)
+	if errors.Is(err, flag.ErrHelp) {
+		return nil
+	}
+	return err
 }

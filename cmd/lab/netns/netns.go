@@ -53,6 +53,36 @@ func (n Namespaces) Reenter() (code int, err error) {
 	return 0, err
 }
 
+// Enter runs the program again as Reenter does, with a folder for temporary files, and exits with
+// its exit code. In the second process, where the variable that Env names has the folder, Enter
+// returns the folder, with /proc mounted and lo up in new namespaces of processes and networks.
+func (n Namespaces) Enter() (dir string, err error) {
+	if dir := os.Getenv(n.Env); dir != "" {
+		if n.Flags&syscall.CLONE_NEWPID != 0 {
+			err = MountProc()
+		}
+		if n.Flags&syscall.CLONE_NEWNET != 0 {
+			err = errors.Join(err, LoopbackUp())
+		}
+		return dir, err
+	}
+	dir, err = os.MkdirTemp(os.Getenv("GOTMPDIR"), "lameduck-lab-") // where /tmp is mounted noexec, go run needs GOTMPDIR too
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o755); err != nil { // some programs run as another user
+		return "", err
+	}
+	n.Env += "=" + dir
+	code, err := n.Reenter()
+	if err == nil {
+		os.RemoveAll(dir)
+		os.Exit(code) // the second process has printed why
+	}
+	return "", err
+}
+
 func (n Namespaces) command(user uintptr) *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
 	cmd.Stdin = os.Stdin

@@ -30,6 +30,9 @@ var (
 	balancer = netip.MustParseAddr("10.0.0.7")
 )
 
+// ninePorts are more than a report lists.
+var ninePorts = []uint16{53, 5000, 5001, 5002, 5003, 5004, 5005, 5006, 8125}
+
 // at returns a moment so many seconds after the trigger.
 func at(after float64) time.Time {
 	return trigger.Add(time.Duration(after * float64(time.Second)))
@@ -130,7 +133,9 @@ var stopCases = []stopCase{
 		s.WaitGone = []string{"/run/app", "/run/other app"}
 		s.GraceAssumed = true
 	}},
-	{"a hold begins that may be too long", announced, false, func(s *Stop) { s.GraceCaveat = "the grace period is too short" }},
+	{"a hold begins that may be too long", announced, false, func(s *Stop) {
+		s.GraceCaveat, s.GraceAssumed = "the grace period is too short", true
+	}},
 	{"a schedule begins without a hold", announced, false, func(s *Stop) {
 		s.Gate = stop.Gate{}
 		s.Steps = stop.Schedule{{Signal: sig.USR1}, {Wait: 30 * time.Second}, {Signal: sig.TERM}}
@@ -172,6 +177,7 @@ var stopCases = []stopCase{
 	{"quiet, through /proc/net", concluded, true, func(s *Stop) {
 		s.InHold.Observer, s.InHold.InFlightUnknown = "/proc/net", true
 		s.InHold.Open, s.InHold.More = 1, true
+		s.InHold.LatePorts = ninePorts
 	}},
 	{"quiet, a connection too short to be counted", concluded, false, func(s *Stop) { s.InHold.Accepted = 0 }},
 	{"settled", concluded, false, func(s *Stop) {
@@ -179,7 +185,10 @@ var stopCases = []stopCase{
 		s.InHold.Open, s.InHold.InFlight = 24, 3
 		s.end(stop.Settled, 9.3)
 	}},
-	{"second signal", concluded, false, func(s *Stop) { s.end(stop.SecondSignal, 1.8) }},
+	{"second signal", concluded, false, func(s *Stop) {
+		s.end(stop.SecondSignal, 1.8)
+		s.Exit.Signal = sig.QUIT
+	}},
 	{"interrupt", concluded, false, func(s *Stop) { s.end(stop.Interrupt, 1.8) }},
 	{"the command exits", concluded, true, func(s *Stop) {
 		s.end(stop.ChildExit, 1.2)
@@ -203,7 +212,7 @@ var stopCases = []stopCase{
 		s.InHold.UDPPorts = []uint16{53}
 		s.end(stop.UDP, 5)
 	}},
-	{"UDP beside TCP", concluded, false, func(s *Stop) { s.InHold.UDPPorts = []uint16{53, 8125} }},
+	{"UDP beside TCP", concluded, false, func(s *Stop) { s.InHold.UDPPorts = ninePorts }},
 	{"sockets that cannot be seen", concluded, false, func(s *Stop) {
 		s.unseen()
 		s.InHold.Unseen = []string{"Unix sockets", "another network namespace"}
@@ -249,7 +258,12 @@ var stopCases = []stopCase{
 		t := &s.InHold
 		t.Accepted, t.PerSecond = 210, []int{60, 50, 40, 30, 20, 4, 3, 1, 1, 1, 0, 0, 0, 0, 1}
 		t.LastNew, t.LastOther = at(14.3), at(14.3)
-		t.Cause.Peer, t.Cause.Connections = netip.Addr{}, 1
+		t.Cause.Peer, t.Cause.Connections = netip.Addr{}, 20
+	}},
+	{"ceiling, a new connection at times", concluded, false, func(s *Stop) {
+		s.traffic(traffic.NewConnections, 8080)
+		s.InHold.Accepted, s.InHold.PerSecond = 15, slices.Repeat([]int{1}, 15)
+		s.InHold.LastNew, s.InHold.LastOther = at(14.9), at(14.9)
 	}},
 	{"ceiling, a stream", concluded, false, func(s *Stop) {
 		s.traffic(traffic.Bytes, 8080)
@@ -301,6 +315,7 @@ var stopCases = []stopCase{
 	{"clients that keep their connections, at a lull", concluded, true, func(s *Stop) {
 		s.keep()
 		s.seek(0)
+		s.InHold.InFlight = 2 // in an earlier sample
 		s.Server = "envoy"
 	}},
 	{"clients that keep their connections, some of them closed", concluded, false, func(s *Stop) {
@@ -331,10 +346,12 @@ var stopCases = []stopCase{
 		s.GraceAssumed = true
 		s.InHold.InFlight = 3
 		s.InHold.Cause.At = at(8.9)
+		s.Caveat = "not shown: no signal was sent"
 		s.Latest = s.InHold
 	}},
 	{"still running", late, true, func(s *Stop) {
 		s.Latest = Observation{Observer: "sock_diag", Summary: traffic.Summary{InFlight: 3}}
+		s.Latest.LeftOut.GivenUp = 1
 		s.run(29)
 	}},
 	{"descendants still run", late, false, func(s *Stop) { s.Now = at(29) }},

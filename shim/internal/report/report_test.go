@@ -171,6 +171,10 @@ func TestLine(t *testing.T) {
 			}
 		}
 	}
+	line := Line(trigger, "warn", "a line", nil, 4096)
+	if cut := Line(trigger, "warn", "a line", nil, len(line)); len(cut) >= len(line) {
+		t.Errorf("%d bytes, want fewer", len(cut))
+	}
 }
 
 // TestReportDocs: docs/production.md explains exactly the names and reasons that exist, and the

@@ -123,6 +123,8 @@ type checker struct {
 	did  map[Verb]int
 	sent []sig.Signal // by the sequence
 	over bool
+
+	onStopRuns bool
 }
 
 func newChecker(t *testing.T, cfg Config) *checker {
@@ -133,9 +135,10 @@ func newChecker(t *testing.T, cfg Config) *checker {
 func (c *checker) handle(e Event) {
 	c.t.Helper()
 	before := c.m.State()
+	c.onStopRuns = c.onStopRuns && e.Kind != OnStopEnded
 	acts := c.m.Handle(c.now, e)
 	for i, a := range acts {
-		c.did[a.Verb]++
+		c.note(a)
 		switch {
 		case c.over:
 			c.t.Fatalf("%v after exit", a)
@@ -143,8 +146,6 @@ func (c *checker) handle(e Event) {
 			c.t.Fatalf("%v: %v before the start", e, a)
 		case a.Verb == Exit && (i != len(acts)-1 || c.m.State() != Gone):
 			c.t.Fatalf("%v: %v, not at the end of the sequence", e, acts)
-		case a.Verb == Send && c.inSequence():
-			c.sent = append(c.sent, a.Signal)
 		}
 	}
 	c.over = c.m.State() == Gone
@@ -153,6 +154,22 @@ func (c *checker) handle(e Event) {
 	}
 	c.checkCounts()
 	c.checkDeadlines()
+}
+
+// note counts an action, and checks that it finds its process alive.
+func (c *checker) note(a Action) {
+	c.t.Helper()
+	c.did[a.Verb]++
+	switch {
+	case a.Verb == Send && !c.m.Record().ExitedAt.IsZero():
+		c.t.Fatalf("%v after the command's exit", a)
+	case a.Verb == KillOnStop && !c.onStopRuns:
+		c.t.Fatalf("%v, which does not run", a)
+	case a.Verb == RunOnStop || a.Verb == KillOnStop:
+		c.onStopRuns = a.Verb == RunOnStop
+	case a.Verb == Send && c.inSequence():
+		c.sent = append(c.sent, a.Signal)
+	}
 }
 
 func (c *checker) inSequence() bool { return !c.m.Record().TriggeredAt.IsZero() }
@@ -188,10 +205,7 @@ func (c *checker) checkDeadlines() {
 			c.t.Fatalf("deadline %v stays after %d ticks", at, ticks)
 		}
 		for _, a := range c.m.Handle(c.now, Event{Kind: Tick}) {
-			c.did[a.Verb]++
-			if a.Verb == Send {
-				c.sent = append(c.sent, a.Signal)
-			}
+			c.note(a)
 		}
 		c.over = c.m.State() == Gone
 	}

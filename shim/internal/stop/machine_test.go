@@ -51,7 +51,7 @@ var tableEvents = []struct {
 	event Event
 }{
 	{"started", 0, Event{Kind: CommandStarted}},
-	{"TERM", 1500 * time.Millisecond, Event{Kind: SignalArrived, Signal: sig.TERM}},
+	{"TERM", dedupWindow, Event{Kind: SignalArrived, Signal: sig.TERM}},
 	{"TERM within 1 s", 500 * time.Millisecond, Event{Kind: SignalArrived, Signal: sig.TERM}},
 	{"INT", 500 * time.Millisecond, Event{Kind: SignalArrived, Signal: sig.INT}},
 	{"HUP, dropped", 0, Event{Kind: SignalArrived, Signal: sig.HUP}},
@@ -112,6 +112,23 @@ func TestTable(t *testing.T) {
 	}
 	if got != string(want) {
 		t.Errorf("the table differs from %s; got:\n%s", golden, got)
+	}
+}
+
+// TestManySignals: of a schedule without an end, the record has the first signals and the last.
+func TestManySignals(t *testing.T) {
+	m := New(Config{StopSignals: sig.SetOf(sig.TERM), SequenceWithoutHold: true,
+		Schedule: Schedule{{Forever: true}, {Signal: sig.USR1}, {Wait: time.Second}}})
+	m.Handle(epoch, Event{Kind: CommandStarted})
+	m.Handle(epoch, Event{Kind: SignalArrived, Signal: sig.TERM})
+	last := epoch
+	for range 2 * maxSent {
+		last = last.Add(time.Second)
+		m.Handle(last, Event{Kind: Tick})
+	}
+	sent := m.Record().Sent
+	if len(sent) != maxSent || sent[len(sent)-1].At != last {
+		t.Errorf("%d signals, the last at %v", len(sent), sent[len(sent)-1].At)
 	}
 }
 

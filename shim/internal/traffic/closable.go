@@ -113,6 +113,8 @@ type usage struct {
 	reused   bool   // a request has come after an answer, while connections were watched
 	unclear  bool   // what was received and sent last is not certainly one request and all of its answer
 	overlaps bool   // more was received while a request waited: a body in parts, or several requests at a time
+	small    bool   // what began like a request had a few bytes in a segment
+	large    bool   // what began like a request had more
 	in, out  uint64 // bytes of the last request and its answer
 	segments uint32 // sent
 	closed   bool   // by NoteClosed
@@ -136,6 +138,7 @@ func (u *usage) update(before, c *conn, info *tcp.Info, watched bool) (wentOn bo
 	case before.request != InFlight, u.out > 0: // or answered, and the answer not acknowledged then
 		u.in, u.out = 0, 0
 		u.unclear = false
+		u.small = u.small || in <= maxControlBytes
 	case out == 0, answers <= 1 && info.LastSent < info.LastReceived:
 		u.overlaps = true
 	default: // an answer, the next request, and perhaps an answer to that
@@ -146,10 +149,10 @@ func (u *usage) update(before, c *conn, info *tcp.Info, watched bool) (wentOn bo
 	return wentOn && out > maxControlBytes
 }
 
-// answered reports whether the last request seems answered, and was alone. A few bytes in
-// answer to many may be a WINDOW_UPDATE of HTTP/2, or 100 Continue.
+// answered reports whether the last request seems answered, and was alone. A few bytes may be a
+// WINDOW_UPDATE or a PING of HTTP/2, or 100 Continue, beside requests that wait.
 func (u *usage) answered() bool {
-	return u.reused && !u.unclear && !u.overlaps && (u.out > maxControlBytes || u.in <= 2*maxControlBytes)
+	return u.reused && !u.unclear && !u.overlaps && !u.small && u.out > maxControlBytes
 }
 
 // minIdle is how long a connection has to be idle before it is closed: several jiffies, and

@@ -421,7 +421,7 @@ func TestNoteClosed(t *testing.T) {
 // more may be open than the server has closed. One with a request that the server does not
 // read holds for a second, as of a hung server.
 func TestServerKeepsClosed(t *testing.T) {
-	world := parseWorld("close-idle talks=-0.9; talks=-0.8; talks=-0.7")
+	world := parseWorld("close-idle talks=-0.9; talks=-0.8 peer=10.0.0.7; talks=-0.7")
 	_, tr := world.until(s(3.4), conditions["any"])
 	mayClose := func(now float64, want bool) {
 		t.Helper()
@@ -492,9 +492,9 @@ func TestClientKeepsClosed(t *testing.T) {
 	show(tcp.FinWait2)
 	want(2, true, "one of two was used once more")
 	want(5, false, "the only one was used once more")
-	world.lives[5].close = now
+	world.lives[5].close = now + s(0.03)
 	tr.NoteClosed(candidate(5))
-	show(tcp.FinWait2)
+	show(tcp.FinWait2, 5)
 	want(5, true, "the client has closed its connection, and sent more")
 	tr.NoteClosed(candidate(2))
 	show(tcp.FinWait2, 2)

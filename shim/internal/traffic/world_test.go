@@ -173,7 +173,7 @@ func (w *world) sample(t *Tracker, now time.Duration, closed ...Closed) {
 	}
 	t.Observe(&listener)
 	for i := range w.lives {
-		if l := &w.lives[i]; l.open <= now && (l.close == 0 || now < l.close) {
+		if l := &w.lives[i]; !w.incomplete.has(now) && l.open <= now && (l.close == 0 || now < l.close) {
 			sock := l.at(now)
 			t.Observe(&sock)
 		}

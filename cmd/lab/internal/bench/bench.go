@@ -13,169 +13,105 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"runtime/debug"
 	"syscall"
 	"time"
 
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/netns"
 )
-
-// patience bounds all measurements but the idling.
-const patience = 10 * time.Minute
-
-// inside is set in the process that runs as root of a user namespace.
-const inside = "LAMEDUCK_BENCH_INSIDE"
-
-// options is the command line.
-type options struct {
-	quick, traffic bool
-	footprint      bool
-	lulls          int
-	idle           time.Duration
-	source         string
-	lameduck       string
-}
-
-func parse(args []string) (*options, error) {
-	o := &options{}
-	f := flag.NewFlagSet("lab bench", flag.ContinueOnError)
-	f.BoolVar(&o.quick, "quick", false, "fewer samples, and a shorter idle time, scaled to a minute")
-	f.BoolVar(&o.traffic, "traffic", false, "only the samples of traffic, beside ss")
-	f.BoolVar(&o.footprint, "footprint", false, "only what an idle init costs, as a table in Markdown")
-	f.IntVar(&o.lulls, "lulls", 0, "only so many stops at a lull, for each of two numbers of connections")
-	f.DurationVar(&o.idle, "idle", 0, "the idle time (default 2m, with -quick 20s)")
-	f.StringVar(&o.source, "source", "../..", "the source tree of lameduck")
-	f.Usage = func() {
-		fmt.Fprintln(f.Output(), "usage: lab bench [flags] LAMEDUCK")
-		f.PrintDefaults()
-	}
-	if err := f.Parse(args); err != nil {
-		return nil, err
-	}
-	if f.NArg() != 1 {
-		return nil, errors.New("want one argument, the built lameduck; see lab bench --help")
-	}
-	o.lameduck = f.Arg(0)
-	return o, nil
-}
-
-func (o *options) effort() effort {
-	e := full
-	if o.quick {
-		e = brief
-	}
-	if o.idle > 0 {
-		e.idle = o.idle
-	}
-	if o.traffic {
-		e.runs, e.idle = 0, 0
-	}
-	return e
-}
 
 // Run measures and prints. The error says that a budget is missed, or why nothing could
 // be measured.
 func Run(ctx context.Context, args []string, out io.Writer) error {
-	o, err := parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		return nil
-	}
-	if err != nil {
+	flags := flag.NewFlagSet("lab bench [flags] LAMEDUCK", flag.ContinueOnError)
+	quick := flags.Bool("quick", false, "fewer samples, smaller crowds and a shorter idle time")
+	footprint := flags.Bool("footprint", false, "only what an idle init costs")
+	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if os.Geteuid() == 0 || os.Getenv(inside) != "" {
-		return o.measure(ctx, out)
+	if flags.NArg() != 1 {
+		return errors.New("want one argument, the built lameduck; see lab bench -h")
 	}
-	code, err := netns.Namespaces{Flags: syscall.CLONE_NEWNS, Env: inside + "=1"}.Reenter()
-	if err == nil {
-		os.Exit(code)
+	spaces := netns.Namespaces{Flags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET, Env: "LAMEDUCK_BENCH"}
+	dir, err := spaces.Enter()
+	if err != nil {
+		return fmt.Errorf("%w: run the benchmark as root", err)
 	}
-	return fmt.Errorf("%w: run the benchmark as root", err)
-}
-
-func (o *options) measure(ctx context.Context, out io.Writer) (err error) {
-	runtime.LockOSThread() // the parent-death signal belongs to the forking thread
+	done := context.AfterFunc(ctx, func() {
+		fmt.Fprintln(os.Stderr, "lab: interrupted")
+		os.Exit(1) // which ends all processes of the namespace
+	})
+	defer done()
 	debug.SetGCPercent(-1) // the collector would run beside the measurements
-	e := o.effort()
-	// Where /tmp is mounted noexec, go run works by GOTMPDIR too.
-	dir, err := os.MkdirTemp(os.Getenv("GOTMPDIR"), "lameduck-bench-")
-	if err != nil {
-		return err
+	b := &bench{dir, out, 1, map[of][]float64{}}
+	if *quick {
+		b.less = 5
 	}
-	defer os.RemoveAll(dir)
-	defer recoverFailure(&err)
-	done := make(chan struct{})
-	defer close(done)
-	go giveUp(ctx, done, dir, patience+e.idle)
-	if o.lulls > 0 {
-		lulls(contender{ours, []string{must(filepath.Abs(o.lameduck))}, true}, o.lulls, out)
-		return nil
-	}
-	b := builder{dir: dir, source: o.source}
-	if o.footprint {
-		fmt.Fprintf(os.Stderr, "bench: this takes %v of idling\n", settle+e.idle)
-		return printFootprint(out, inits(o.lameduck), e)
-	}
-	fmt.Fprintf(os.Stderr, "bench: this takes %v of idling, and up to three minutes more\n", e.idle)
-	field := b.gather(o.lameduck)
-	f := measure(field, b, e)
-	f.print(out, field, e)
-	if !printBudgets(out, f) {
-		return errors.New("a budget is missed")
-	}
-	return nil
+	return must.Try(func() { b.measure(must.Get(filepath.Abs(flags.Arg(0))), *footprint) })
 }
 
-func (f figures) print(out io.Writer, field []contender, e effort) {
-	if e.runs > 0 {
-		printFigures(out, field, columns, f)
-	}
-	printFigures(out, []contender{{name: ss}, {name: ours}}, sampleColumns, f)
-	if e.runs > 0 && e.idle < full.idle {
-		fmt.Fprintf(out, "\nThe idle time was %v; switches are scaled to a minute.\n", e.idle)
-	}
+// bench is a run of the benchmark.
+type bench struct {
+	dir     string // for programs
+	out     io.Writer
+	less    int              // all repetitions are divided by less
+	figures map[of][]float64 // the samples
 }
 
-// giveUp ends the program on a signal or at the limit, unless done comes first.
-// Parent-death signals end all processes of the program.
-func giveUp(ctx context.Context, done <-chan struct{}, dir string, limit time.Duration) {
-	reason := "interrupted"
-	select {
-	case <-done:
-		return
-	case <-ctx.Done():
-	case <-time.After(limit):
-		reason = fmt.Sprintf("not done after %v", limit)
+// measure takes the figures one after the other: two measurements at a time would
+// disturb each other.
+func (b *bench) measure(lameduck string, footprint bool) {
+	inits := b.inits(lameduck)
+	ours := inits[len(inits)-1]
+	relays := append([]contender{{name: bare}}, inits...)
+	forkwait := contender{goer, []string{b.build("forkwait", "./internal/bench/forkwait", "", "build")}}
+	field := append(relays[:len(relays):len(relays)], forkwait)
+	idlers := append(field[1:], contender{holding, []string{lameduck, "--until=quiet", "--"}})
+	if !footprint {
+		b.start(field, b.build("nothing", "./internal/bench/raw", "-E main.nothing", "build"))
+		b.latency(relays, b.build("answer", "./internal/bench/raw", "-E main.answer", "build"))
+		b.storm(inits)
+		b.printFigures(field, starting)
 	}
-	os.RemoveAll(dir)
-	fmt.Fprintln(os.Stderr, "bench:", reason)
-	os.Exit(1)
-}
-
-// failure is the reason why nothing can be measured, as the value of a panic: a failure
-// anywhere ends the whole run.
-type failure struct{ error }
-
-func recoverFailure(err *error) {
-	switch reason := recover().(type) {
-	case nil:
-	case failure:
-		*err = reason.error
-	default:
-		panic(reason)
+	fmt.Fprintf(b.out, "\nThe inits are idle for %v:\n", b.length(idleFor))
+	b.idle(idlers)
+	b.printFigures(idlers, idling)
+	if !footprint {
+		b.traffic(ours)
+		b.printFigures([]contender{{name: ss}, ours}, sampling)
+		b.judge()
 	}
 }
 
-func must[T any](value T, err error) T {
-	check(err)
-	return value
+// length returns how long something is measured that takes the full time without -quick.
+func (b *bench) length(full time.Duration) time.Duration { return full / time.Duration(b.less) }
+
+// of is a figure of a contender.
+type of struct {
+	what figure
+	name string
 }
 
-func check(err error) {
-	if err != nil {
-		panic(failure{err})
+// add adds a sample of a figure.
+func (b *bench) add(what figure, name string, value float64) {
+	b.figures[of{what, name}] = append(b.figures[of{what, name}], value)
+}
+
+// warm is the number of first rounds that do not count.
+const warm = 5
+
+// turns calls do for each contender in every round, in a new order each time, so that no
+// contender always profits or suffers from the same predecessor.
+func turns[T any](rounds int, field []T, do func(of T, counts bool)) {
+	for round := range warm + rounds {
+		for _, i := range rand.Perm(len(field)) {
+			do(field[i], round >= warm)
+		}
 	}
 }
+
+func micro(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }

@@ -1,21 +1,28 @@
 package bench
 
 import (
+	"bufio"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 )
 
 // The names of contenders for other code.
 const (
-	bare = "bare" // no init
-	tini = "tini-static"
-	goer = "go"
-	ours = "lameduck"
-	ss   = "ss" // prints sockets
+	bare    = "bare" // no init
+	tini    = "tini-static"
+	goer    = "go"
+	ours    = "lameduck"
+	holding = "with a hold"
+	ss      = "ss" // prints sockets
 )
 
 // contender is an init, and the words before a command for the init to run the
@@ -23,68 +30,102 @@ const (
 type contender struct {
 	name   string
 	prefix []string
-	relays bool // forwards signals, and reaps orphans
-}
-
-// with returns the command line for command.
-func (c contender) with(command ...string) []string {
-	return append(c.prefix[:len(c.prefix):len(c.prefix)], command...)
-}
-
-// builder builds programs of the benchmark in dir, from the source tree.
-type builder struct{ dir, source string }
-
-// gather finds or builds all contenders.
-func (b builder) gather(lameduck string) []contender {
-	field := append([]contender{{name: bare, relays: true}}, inits(lameduck)...)
-	last := len(field) - 1
-	return slices.Insert(field, last, contender{goer, []string{b.program("forkwait", "forkwait", "")}, false})
 }
 
 // inits returns the installed inits, and lameduck as the last.
-func inits(lameduck string) (field []contender) {
-	for _, paths := range [][]string{{tini}, {"dumb-init"}, {"catatonit", "/usr/libexec/podman/catatonit"}} {
-		if path := installed(paths); path != "" {
-			field = append(field, contender{paths[0], []string{path, "--"}, true})
+func (b *bench) inits(lameduck string) (field []contender) {
+	os.Setenv("PATH", os.Getenv("PATH")+":/usr/libexec/podman") // catatonit's
+	for _, name := range []string{tini, "dumb-init", "catatonit"} {
+		if path, err := exec.LookPath(name); err == nil {
+			field = append(field, contender{name, []string{path, "--"}})
 		} else {
-			fmt.Printf("%s is not installed, and left out\n", paths[0])
+			fmt.Fprintln(b.out, name, "is not installed, and left out")
 		}
 	}
-	lameduck = must(filepath.Abs(lameduck))
-	must(os.Stat(lameduck))
-	return append(field, contender{ours, []string{lameduck, "--"}, true})
+	return append(field, contender{ours, []string{lameduck, "--"}})
 }
 
-func installed(paths []string) string {
-	for _, path := range paths {
-		if found, err := exec.LookPath(path); err == nil {
-			return found
-		}
-	}
-	return ""
-}
-
-// program builds one of the programs beside this package as name and returns the path.
-func (b builder) program(folder, name, linker string) string {
-	return b.run("cmd/lab", name, "go", "build", "-ldflags=-s -w "+linker, "./internal/bench/"+folder)
-}
-
-// sampler builds the tests of the room that samples traffic: a helper in them takes
-// samples as a hold does.
-func (b builder) sampler() string {
-	return b.run("", "sampler", "go", "test", "-c", "-ldflags=-s -w", "./shim/internal/observe")
-}
-
-// run builds in a folder of the source tree.
-func (b builder) run(folder, name string, words ...string) string {
+// build has a command of go make a program of a package, and returns the path.
+func (b *bench) build(name, from, linker string, command ...string) string {
 	path := filepath.Join(b.dir, name)
-	last := len(words) - 1
-	words = append(words[:last:last], "-trimpath", "-buildvcs=false", "-o", path, words[last])
-	cmd := exec.Command(words[0], words[1:]...)
-	cmd.Dir = filepath.Join(b.source, folder)
+	words := append(command, "-trimpath", "-buildvcs=false", "-ldflags=-s -w "+linker, "-o", path, from)
+	cmd := exec.Command("go", words...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		check(fmt.Errorf("cannot build: %s: %w\n%s", strings.Join(words, " "), err, out))
-	}
+	said, err := cmd.CombinedOutput()
+	must.Be(err == nil, "cannot build: %v: %v\n%s", words, err, said)
 	return path
+}
+
+// box is a PID namespace. The first process is a contender that runs a command, or the
+// command itself if the contender is bare.
+type box struct {
+	contender
+	pid   int
+	out   *os.File // the command's standard output
+	lines *bufio.Reader
+}
+
+// env is the environment of all programs: ours could change their behavior.
+var env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+
+var null = must.Get(os.OpenFile(os.DevNull, os.O_RDWR, 0))
+
+// boot starts c with a command as the first process of a new PID namespace. /proc stays ours.
+func (c contender) boot(out, err *os.File, command ...string) (pid int) {
+	words := slices.Concat(c.prefix, command)
+	return must.Get(syscall.ForkExec(words[0], words, &syscall.ProcAttr{
+		Env: env, Files: []uintptr{null.Fd(), out.Fd(), err.Fd()},
+		Sys: &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Setpgid: true},
+	}))
+}
+
+// box boots c with a command, whose output it gets, with that of c if asked.
+func (c contender) box(withErrors bool, command ...string) *box {
+	out, in, err := os.Pipe()
+	must.Do(err)
+	defer in.Close()
+	errors := os.Stderr
+	if withErrors {
+		errors = in
+	}
+	return &box{c, c.boot(in, errors, command...), out, bufio.NewReader(out)}
+}
+
+// open boots c with a command, and waits until the command writes a byte.
+func (c contender) open(command ...string) *box {
+	b := c.box(false, command...)
+	b.hear()
+	return b
+}
+
+// hear waits for a byte from the command and blocks the thread: a poller would add time
+// to the measurement.
+func (b *box) hear() {
+	n, err := unix.Read(int(b.out.Fd()), make([]byte, 1))
+	must.Be(n == 1, "the command under %s ended early: %v", b.name, err)
+}
+
+// cpu returns the processor time of the first process, ended threads included. For the
+// number of the clock see clock_getcpuclockid(3).
+func (b *box) cpu() time.Duration {
+	var t unix.Timespec
+	must.Do(unix.ClockGettime(int32(^b.pid<<3|2), &t))
+	return time.Duration(t.Nano())
+}
+
+// close kills the first process, and so the whole namespace.
+func (b *box) close() {
+	must.Do(unix.Kill(b.pid, unix.SIGKILL))
+	wait(b.pid)
+	b.out.Close()
+}
+
+// wait waits for the end of a child.
+func wait(pid int) (status unix.WaitStatus, usage unix.Rusage) {
+	must.Get(unix.Wait4(pid, &status, 0, &usage))
+	return status, usage
+}
+
+func cpuTime(usage *unix.Rusage) time.Duration {
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -1,44 +1,59 @@
 package bench
 
 import (
+	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
-	"time"
+	"text/tabwriter"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 )
 
-// figure is a quantity that is measured.
-type figure int
+// figure is a quantity that is measured, by its name and unit in the tables.
+type figure string
 
-// The figures, with their units.
 const (
-	wall     figure = iota // µs: the whole run of a command that does nothing
-	cpu                    // µs: processor time of the same, the command's included
-	faults                 // minor page faults of the whole run of /bin/true
-	wallMany               // µs: wall with 20 000 arguments
-	rss                    // kB
-	pss                    // kB
-	anon                   // kB: memory that comes from no file
-	threads                //
-	switches               // a minute, of all threads, idle
-	latency                // µs: from a signal to the command's answer
-	storm                  // ms: processor time of the init while it reaps orphans
-	size                   // kB
-	sample1                // µs: one sample of 1 000 connections
-	sample10               // µs: of 10 000
-	sample50               // µs: of 50 000
-	hold                   // ms: processor time of a hold of 10 s with 10 000 connections
-	unseen                 // short connections missing from the report, which does not say "at least"
+	wall     figure = "start-up µs" // the whole run of a command that does nothing
+	cpu      figure = "CPU µs"      // of the same, the command's included
+	faults   figure = "page faults" // minor ones of the whole run of /bin/true
+	wallMany figure = "20k args µs" // wall with 20 000 arguments
+	latency  figure = "signal µs"   // from a signal to the command's answer
+	storm    figure = "storm ms"    // processor time of the init while it reaps orphans
+	size     figure = "binary kB"
+	rss      figure = "Rss kB"
+	pss      figure = "Pss kB"
+	anon     figure = "anonymous kB" // memory that comes from no file
+	threads  figure = "threads"
+	switches figure = "switches/min" // context switches of all threads
+	sample1  figure = "sample of 1 000: µs"
+	sample10 figure = "10 000: µs"
+	sample50 figure = "50 000: µs"
+	hold     figure = "hold of 10 s, 10 000: ms"     // processor time
+	unseen   figure = "lost, of 10 000 short ones/s" // missing from the report, which does not say "at least"
 )
 
-// figures are the samples of each figure, by the contender's name.
-type figures map[figure]map[string][]float64
+// The tables of figures: for the inits, and for samples of traffic.
+var (
+	starting = []figure{wall, cpu, faults, wallMany, latency, storm}
+	idling   = []figure{size, rss, pss, anon, threads, switches}
+	sampling = []figure{sample1, sample10, sample50, hold, unseen}
+)
 
-func (f figures) add(what figure, c contender, value float64) {
-	if f[what] == nil {
-		f[what] = map[string][]float64{}
+// printFigures prints the medians, a line for each contender.
+func (b *bench) printFigures(field []contender, columns []figure) {
+	t := tabwriter.NewWriter(b.out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(t, "\nmedians\t")
+	for _, c := range columns {
+		fmt.Fprintf(t, "%s\t", c)
 	}
-	f[what][c.name] = append(f[what][c.name], value)
+	for _, who := range field {
+		fmt.Fprintf(t, "\n%s\t", who.name)
+		for _, c := range columns {
+			fmt.Fprintf(t, "%s\t", format(median(b.figures[of{c, who.name}])))
+		}
+	}
+	fmt.Fprintln(t)
+	t.Flush()
 }
 
 // median returns NaN for no samples.
@@ -49,57 +64,82 @@ func median(samples []float64) float64 {
 	return slices.Sorted(slices.Values(samples))[len(samples)/2]
 }
 
-// effort says how often a measurement is repeated.
-type effort struct {
-	runs    int // of a command that does nothing; 0: only samples of traffic
-	signals int
-	storms  int
-	orphans int // in a storm
-	copies  int // of each init, idle side by side
-	idle    time.Duration
-	samples int           // of each crowd
-	crowd   int           // the largest
-	holds   int           // with 10 000 connections
-	hold    time.Duration // the length of each hold
-	rush    time.Duration // of short connections
-}
-
-var (
-	full = effort{runs: 1000, signals: 2000, storms: 9, orphans: 10000, copies: 25, idle: 2 * time.Minute,
-		samples: 60, crowd: 50_000, holds: 3, hold: 10 * time.Second, rush: 5 * time.Second}
-	brief = effort{runs: 300, signals: 500, storms: 5, orphans: 2000, copies: 25, idle: 20 * time.Second,
-		samples: 20, crowd: 10_000, holds: 1, hold: 4 * time.Second, rush: 3 * time.Second}
-)
-
-// measure takes the figures one after the other: two measurements at a time would
-// disturb each other.
-func measure(field []contender, b builder, e effort) figures {
-	f := figures{}
-	if e.runs > 0 {
-		f.inits(field, b, e)
+// format returns a value with three digits or more, and nothing for NaN.
+func format(value float64) string {
+	switch {
+	case math.IsNaN(value):
+		return ""
+	case value < 100:
+		return fmt.Sprintf("%.3g", value)
 	}
-	f.traffic(field[len(field)-1], b.sampler(), e)
-	return f
+	return fmt.Sprintf("%.0f", value)
 }
 
-func (f figures) inits(field []contender, b builder, e effort) {
-	f.start(field, b.program("raw", "nothing", "-E main.nothing"), e.runs)
-	f.latency(field, b.program("raw", "answer", "-E main.answer"), e.signals)
-	f.storm(field[1:], e.storms, e.orphans)
-	f.footprint(field[1:], e)
+// budget bounds a figure of lameduck, and names the goal: as multiples of the
+// reference's figure, or as plain numbers without a reference.
+type budget struct {
+	what      string
+	figure    figure
+	reference string
+	most, aim float64
 }
 
-// warm is the number of first rounds that do not count.
-const warm = 5
+// budgets is the table of promises.
+var budgets = []budget{
+	{"start-up, wall", wall, tini, 3.2, 2.8},
+	{"page faults, start-up", faults, tini, 4.4, 3.3},
+	{"start-up with 20 000 arguments", wallMany, tini, 3, 2},
+	{"anonymous memory, idle", anon, goer, 2.2, 1.8},
+	{"binary, stripped, kB", size, "", 5000, 5000},
+	{"context switches a minute, idle", switches, "", 3, 1},
+	{"signal latency", latency, tini, 1.8, 1.3},
+	{"orphan storm, CPU time", storm, tini, 2, 1.3},
+	{"a sample of 1 000 connections", sample1, ss, 0.4, 0.2},
+	{"a sample of 10 000", sample10, ss, 0.4, 0.2},
+	{"a sample of 50 000", sample50, ss, 0.4, 0.2},
+	{"a hold of 10 s with 10 000, CPU time", hold, ss, 0.4, 0.2},
+	{"short connections lost, at 10 000 a second", unseen, "", 0, 0},
+}
 
-// turns calls do for each contender in every round, in a new order each time, so that no
-// contender always profits or suffers from the same predecessor.
-func turns[T any](rounds int, field []T, do func(of T, counts bool)) {
-	for round := range warm + rounds {
-		for _, i := range rand.Perm(len(field)) {
-			do(field[i], round >= warm)
+// judge prints the ratios, and fails if a budget is missed. A budget without figures counts as
+// held.
+func (b *bench) judge() {
+	missed := 0
+	t := tabwriter.NewWriter(b.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "\nwhat\treference\tfound\tin fifths of the run\tbudget\tgoal\tverdict")
+	for _, g := range budgets {
+		var parts []float64
+		for i := range 5 {
+			parts = append(parts, b.compare(g, i, 5))
 		}
+		found := b.compare(g, 0, 1)
+		verdict := "MISSED"
+		switch {
+		case math.IsNaN(found):
+			verdict = "unjudged"
+		case found <= g.aim:
+			verdict = "goal"
+		case found <= g.most:
+			verdict = "budget"
+		default:
+			missed++
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s - %s\t%v\t%v\t%s\n", g.what, g.reference, format(found),
+			format(slices.Min(parts)), format(slices.Max(parts)), g.most, g.aim, verdict)
 	}
+	t.Flush()
+	must.Be(missed == 0, "budgets missed: %d", missed)
 }
 
-func micro(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+// compare returns the median of the i-th of n parts of the samples, as a multiple of the
+// reference's median. NaN means that the reference did not take part.
+func (b *bench) compare(g budget, i, n int) float64 {
+	part := func(name string) float64 {
+		samples := b.figures[of{g.figure, name}]
+		return median(samples[len(samples)*i/n : len(samples)*(i+1)/n])
+	}
+	if g.reference == "" {
+		return part(ours)
+	}
+	return part(ours) / part(g.reference)
+}

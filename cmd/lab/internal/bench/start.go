@@ -2,11 +2,16 @@ package bench
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/proc"
 )
 
 // manyArguments is the number of arguments in the second measurement of a start.
@@ -15,37 +20,140 @@ const manyArguments = 20_000
 // start measures the whole run of an empty command, under each contender:
 // without arguments, and with many. Page faults are of a whole run of /bin/true,
 // the program that people try first.
-func (f figures) start(field []contender, nothing string, runs int) {
-	turns(runs, field, func(c contender, counts bool) {
-		took, usage := once(c, nothing)
-		if counts {
-			f.add(wall, c, micro(took))
-			f.add(cpu, c, micro(time.Duration(usage.Utime.Nano()+usage.Stime.Nano())))
-		}
-	})
-	turns(runs/20, field, func(c contender, counts bool) {
-		_, usage := once(c, "/bin/true")
-		if counts {
-			f.add(faults, c, float64(usage.Minflt))
-		}
-	})
-	words := append([]string{nothing}, slices.Repeat([]string{"argument"}, manyArguments)...)
-	turns(runs/20, field, func(c contender, counts bool) {
-		took, _ := once(c, words...)
-		if counts {
-			f.add(wallMany, c, micro(took))
-		}
-	})
+func (b *bench) start(field []contender, nothing string) {
+	many := append([]string{nothing}, slices.Repeat([]string{"argument"}, manyArguments)...)
+	// what is the figures for the whole time, the processor time and the page faults; "": none.
+	measure := func(runs int, what [3]figure, command ...string) {
+		turns(runs, field, func(c contender, counts bool) {
+			before := time.Now()
+			status, usage := wait(c.boot(null, os.Stderr, command...))
+			took := time.Since(before)
+			must.Be(status == 0, "a command that does nothing, under %s, ends with status %#x", c.name, status)
+			for i, value := range []float64{micro(took), micro(cpuTime(&usage)), float64(usage.Minflt)} {
+				if counts && what[i] != "" {
+					b.add(what[i], c.name, value)
+				}
+			}
+		})
+	}
+	measure(1000/b.less, [3]figure{wall, cpu}, nothing)
+	measure(50/b.less, [3]figure{2: faults}, "/bin/true")
+	measure(50/b.less, [3]figure{wallMany}, many...)
 }
 
-// once runs command under c. The usage includes the command's.
-func once(c contender, command ...string) (took time.Duration, usage unix.Rusage) {
-	words := c.with(command...)
-	before := time.Now()
-	status, usage := wait(boot(words, null, os.Stderr))
-	took = time.Since(before)
-	if status != 0 {
-		check(fmt.Errorf("a command that does nothing, under %s, ends with status %#x", c.name, status))
+// pause lets all processes fall asleep again between two signals, as inits mostly are.
+const pause = 3 * time.Millisecond
+
+// casts is how often all inits are started anew, for so many signals in all: the processors on
+// which the threads of an init sleep matter, and are luck.
+const (
+	casts   = 20
+	signals = 2000
+)
+
+// latency measures the time from USR1 to each contender to the answer of the command.
+func (b *bench) latency(field []contender, answer string) {
+	for range casts {
+		var boxes []*box
+		for _, c := range field {
+			boxes = append(boxes, c.open(answer))
+		}
+		turns(signals/casts/b.less, boxes, func(x *box, counts bool) {
+			time.Sleep(pause)
+			before := time.Now()
+			must.Do(unix.Kill(x.pid, unix.SIGUSR1))
+			x.hear()
+			if took := time.Since(before); counts {
+				b.add(latency, x.name, micro(took))
+			}
+		})
+		for _, x := range boxes {
+			x.close()
+		}
 	}
-	return took, usage
+}
+
+// storms is how many storms each init goes through, of so many orphans that some shells make
+// side by side.
+const (
+	storms   = 9
+	orphans  = 10_000
+	breeders = 4
+)
+
+// breed writes a byte when the init has settled, has $2 shells make $1 orphans each, and
+// writes another byte at the end: of two forks in a row the first ends at once, so that
+// the init becomes the parent of the second. breed stays, since the init would exit with
+// the command.
+const breed = `
+breed() {
+	i=0
+	while [ $i -lt $1 ]; do
+		(: &)
+		i=$((i+1))
+	done
+}
+sleep 0.2
+printf s
+n=0
+while [ $n -lt $2 ]; do
+	breed $1 &
+	n=$((n+1))
+done
+wait
+printf d
+exec sleep 1000`
+
+// storm measures the processor time that each init needs to reap orphans, until the command is
+// the only child.
+func (b *bench) storm(field []contender) {
+	for range storms {
+		for _, i := range rand.Perm(len(field)) {
+			c := field[i]
+			x := c.open("/bin/sh", "-c", breed, "breed", strconv.Itoa(orphans/breeders/b.less), strconv.Itoa(breeders))
+			before := x.cpu()
+			x.hear()
+			for end := time.Now().Add(10 * time.Second); len(proc.Children(x.pid)) > 1; time.Sleep(10 * time.Millisecond) {
+				must.Be(time.Now().Before(end), "%s does not reap all orphans", c.name)
+			}
+			b.add(storm, c.name, micro(x.cpu()-before)/1000)
+			x.close()
+		}
+	}
+}
+
+// copies is how many of each init are idle side by side for idleFor, and settle the time for an
+// init to end all work for the start.
+const (
+	copies  = 25
+	idleFor = 2 * time.Minute
+	settle  = 2 * time.Second
+)
+
+// idle measures what the first process alone costs while the command sleeps, and the size of
+// the binary.
+func (b *bench) idle(field []contender) {
+	var boxes []*box
+	for range copies {
+		for _, c := range field {
+			boxes = append(boxes, c.open("/bin/sh", "-c", "printf r; exec sleep 1000"))
+		}
+	}
+	time.Sleep(settle)
+	before := map[int]float64{}
+	for _, x := range boxes {
+		rollup := must.Get(proc.Values(fmt.Sprintf("/proc/%d/smaps_rollup", x.pid)))
+		status := must.Get(proc.Values(fmt.Sprintf("/proc/%d/status", x.pid)))
+		b.add(rss, x.name, rollup["Rss"])
+		b.add(pss, x.name, rollup["Pss"])
+		b.add(anon, x.name, rollup["Anonymous"])
+		b.add(threads, x.name, status["Threads"])
+		b.add(size, x.name, float64(must.Get(os.Stat(x.prefix[0])).Size())/1000)
+		before[x.pid] = proc.Switches(x.pid)
+	}
+	time.Sleep(b.length(idleFor))
+	for _, x := range boxes {
+		b.add(switches, x.name, (proc.Switches(x.pid)-before[x.pid])/b.length(idleFor).Minutes())
+		x.close()
+	}
 }

@@ -22,9 +22,6 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/netns"
 )
 
-// inside is set in the process in new namespaces; the value is the folder for files.
-const inside = "LAMEDUCK_LAB_KEPT"
-
 // options is the command line.
 type options struct {
 	stops, jobs int
@@ -66,14 +63,17 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 		all, err := o.read()
 		return errors.Join(err, printTable(out, all))
 	}
-	shared := os.Getenv(inside)
-	if shared == "" {
-		return enter()
+	// In new namespaces, so that no process outlives the program.
+	spaces := netns.Namespaces{Flags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID,
+		Env: "LAMEDUCK_LAB_KEPT", RootOnly: true}
+	shared, err := spaces.Enter()
+	if err != nil {
+		return err
 	}
 	signal.Reset(syscall.SIGPIPE) // which a write to a closed connection raises
 	// The servers run as nobody, who may not see the folder of the programs.
 	copying := exec.Command("sh", "-ec", `cp "$1" "$3/lameduck"; cp "$2" "$3/lab"`, "copy", o.lameduck, fmt.Sprintf("/proc/%d/exe", os.Getpid()), shared)
-	if err := errors.Join(netns.MountProc(), netns.LoopbackUp(), copying.Run()); err != nil {
+	if err := copying.Run(); err != nil {
 		return err
 	}
 	all := o.plan()
@@ -81,26 +81,6 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	return printTable(out, all)
-}
-
-// enter runs the program again in new namespaces, so that no process outlives it.
-func enter() error {
-	dir, err := os.MkdirTemp("", "lameduck-lab-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	if err := os.Chmod(dir, 0o755); err != nil { // the servers run as nobody
-		return err
-	}
-	spaces := netns.Namespaces{Flags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID,
-		Env: inside + "=" + dir, RootOnly: true}
-	code, err := spaces.Reenter()
-	if code != 0 {
-		os.RemoveAll(dir)
-		os.Exit(code)
-	}
-	return err
 }
 
 // plan returns the trials: those of a contender, which take equally long, after those of

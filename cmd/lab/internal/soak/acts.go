@@ -1,251 +1,160 @@
 package soak
 
 import (
-	"bufio"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"net"
-	"strings"
-	"syscall"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/proc"
+	client "github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
 // act does one thing at random and checks that no resource has leaked.
-func (l *life) act() error {
-	acts := []func(*life) error{(*life).storm, (*life).orphans, (*life).pause}
-	if !strings.HasPrefix(l.init, "bad:") {
-		acts = append(acts, (*life).watch, (*life).hook)
+func (l *life) act() {
+	acts := []func(){l.storm, l.orphans, l.pause}
+	if !l.isBad() {
+		acts = append(acts, l.watch, l.hook)
 	}
-	if l.health > 0 {
-		acts = append(acts, (*life).checks)
+	if l.health {
+		acts = append(acts, l.checks)
 	}
-	if err := acts[l.rnd.IntN(len(acts))](l); err != nil {
-		return err
-	}
-	if n := l.load.failed.Load(); n > 0 {
-		return fmt.Errorf("%d requests failed before any stop", n)
-	}
-	return check(l.pid, l.base, false)
+	acts[l.rnd.IntN(len(acts))]()
+	n := l.load.failed.Load()
+	must.Be(n == 0, "%d requests failed before any stop", n)
+	l.check()
 }
 
-// ask gives the command an order and returns the line that contains answer.
-func (l *life) ask(answer, format string, args ...any) (string, error) {
-	fmt.Fprintf(l.stdin, format+"\n", args...)
-	return l.out.wait(answer)
+// runs has the command run a line of shell, which must succeed.
+func (l *life) runs(what string, n int64, format string, args ...any) {
+	l.total.Add(what, n)
+	line := fmt.Sprintf(format, args...)
+	status := l.ask(line)
+	must.Be(status == "exit status 0", "%s: %s: %s", what, line, status)
 }
 
-// runs has the command run a program, which must succeed.
-func (l *life) runs(format string, args ...any) error {
-	said, err := l.ask("ran ", format, args...)
-	if err != nil || said != "ran exit status 0" {
-		return fmt.Errorf(format+": %s, %v", append(args, said, err)...)
-	}
-	return nil
-}
-
-// storm sends signals without a pause. At least one of each kind must arrive; the kernel
-// merges a signal with a pending one of the same kind.
-func (l *life) storm() error {
-	kinds := []unix.Signal{unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH}
-	before, err := l.arrived()
-	if err != nil {
-		return err
-	}
-	for range 50 + l.rnd.IntN(2000) {
-		l.signal(kinds[l.rnd.IntN(len(kinds))])
-	}
-	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		now, err := l.arrived()
-		if err != nil {
-			return err
-		}
-		missing := 0
-		for _, s := range kinds {
-			if now[s] <= before[s] {
-				missing++
-			}
-		}
-		switch {
-		case missing == 0:
-			return nil
-		case time.Now().After(end):
-			return fmt.Errorf("signals: before the storm %v, then %v", before, now)
-		}
-	}
+// reach sends signals by send, of which at least one of each kind must reach the command: the
+// kernel merges a signal with a pending one of the same kind.
+func (l *life) reach(send func(), kinds ...unix.Signal) {
+	before := l.arrived()
+	send()
+	must.Be(await(patience, func() bool {
+		now := l.arrived()
+		return !slices.ContainsFunc(kinds, func(s unix.Signal) bool { return now[s] <= before[s] })
+	}), "signals: not all of %v have reached the command", kinds)
 }
 
 // arrived returns how many signals of each kind the command has received.
-func (l *life) arrived() (map[unix.Signal]int, error) {
-	line, err := l.ask("signals", "signals")
-	counts := map[unix.Signal]int{}
-	for _, word := range strings.Fields(line)[min(1, len(line)):] {
-		var s, n int
-		fmt.Sscanf(word, "%d=%d", &s, &n)
-		counts[unix.Signal(s)] = n
-	}
-	return counts, err
+func (l *life) arrived() (counts map[unix.Signal]int) {
+	must.Do(json.Unmarshal([]byte(l.ask("signals")), &counts))
+	return counts
+}
+
+// storm sends signals without a pause.
+func (l *life) storm() {
+	kinds := []unix.Signal{unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH}
+	l.reach(func() {
+		for range 50 + l.rnd.IntN(2000) {
+			l.signal(kinds[l.rnd.IntN(len(kinds))])
+		}
+	}, kinds...)
 }
 
 // orphans has the command leave hundreds or thousands of orphans behind.
-func (l *life) orphans() error {
-	families := 1 + l.rnd.IntN(30)
-	l.total.add("orphans", 100*families)
-	return l.runs("orphans %d", families)
+func (l *life) orphans() {
+	families := 1 + l.rnd.Int64N(30)
+	l.runs("orphans", 100*families, "for i in $(seq %d); do (for j in $(seq 100); do : & done); done", families)
 }
 
 // pause stops the command with SIGSTOP, sends USR2, and continues the command.
-func (l *life) pause() error {
-	all := children(l.pid)
-	if len(all) == 0 {
-		return errors.New("lameduck has no child")
-	}
-	before, err := l.arrived()
-	if err != nil {
-		return err
-	}
-	command := all[0] // the oldest child
-	unix.Kill(command, unix.SIGSTOP)
-	l.signal(unix.SIGUSR2)
-	unix.Kill(command, unix.SIGCONT)
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		if now, err := l.arrived(); err != nil || now[unix.SIGUSR2] > before[unix.SIGUSR2] {
-			l.total.add("pauses", 1)
-			return err
-		}
-	}
-	return fmt.Errorf("signals: USR2 did not reach a command that was stopped for a while")
+func (l *life) pause() {
+	l.total.Add("pauses", 1)
+	all := proc.Children(l.pid)
+	must.Be(len(all) > 0, "lameduck has no child")
+	l.reach(func() {
+		unix.Kill(all[0], unix.SIGSTOP) // the oldest child, the command
+		l.signal(unix.SIGUSR2)
+		unix.Kill(all[0], unix.SIGCONT)
+	}, unix.SIGUSR2)
 }
 
-// watch runs lameduck watch beside the command for a moment.
-func (l *life) watch() error {
-	l.total.add("watches", 1)
-	return l.runs("%s watch --json", l.init)
+// watch runs lameduck watch beside the command, and ends it after the first line.
+func (l *life) watch() {
+	l.runs("watches", 1, `(sh -c 'echo $$; exec %s watch --json'; echo ended $?) | `+
+		`(read pid; read line; kill $pid; grep -qx "ended 0")`, l.init)
 }
 
 // hook runs lameduck hold as a preStop hook would.
-func (l *life) hook() error {
-	l.total.add("hooks", 1)
-	return l.runs("%s hold --until=settled --delay=0.1 --quiet-for=0.1 --max-delay=0.5", l.init)
+func (l *life) hook() {
+	l.runs("hooks", 1, "%s hold --until=settled --delay=0.1 --quiet-for=0.1 --max-delay=0.5", l.init)
 }
 
 // checks sends health checks, and now and then hangs up before the answer.
-func (l *life) checks() error {
+func (l *life) checks() {
 	for range 1 + l.rnd.IntN(20) {
-		l.total.add("health checks", 1)
-		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", l.health))
-		if err != nil {
-			return fmt.Errorf("cannot connect for a health check: %w", err)
-		}
-		conn.SetDeadline(time.Now().Add(patience))
+		l.total.Add("health checks", 1)
+		conn := must.Get(client.Dial(fmt.Sprintf("127.0.0.1:%d", l.port+1), time.Now().Add(patience)))
 		if l.rnd.IntN(4) > 0 {
-			err = l.answered(conn)
+			answer := must.Get(conn.HTTP("/", "", false))
+			must.Be(answer.Status == 200, "a health check was answered with %d", answer.Status)
 		}
 		conn.Close()
-		if err != nil {
-			return err
-		}
 	}
-	return nil
-}
-
-func (l *life) answered(conn net.Conn) error {
-	want := "HTTP/1.1 200"
-	if l.passes {
-		want = "pong"
-	}
-	fmt.Fprint(conn, "GET / HTTP/1.0\r\n\r\n")
-	switch line, err := bufio.NewReader(conn).ReadString('\n'); {
-	case err != nil:
-		return fmt.Errorf("the health check was not answered: %w", err)
-	case !strings.HasPrefix(line, want):
-		return fmt.Errorf("the health check was answered with %q", line)
-	}
-	return nil
 }
 
 // stop ends a life in a way chosen at random.
-func (l *life) stop() error {
+func (l *life) stop() {
 	way := l.rnd.IntN(5)
-	if !l.adaptive && way < 3 {
-		way = 3
+	if !l.adaptive {
+		way = max(way, 3)
 	}
 	switch way {
 	case 0, 1: // a second TERM or INT cuts the hold short
-		if err := l.holds(); err != nil {
-			return err
-		}
+		l.holds("holds cut short")
 		time.Sleep(1100 * time.Millisecond) // within a second a repeat counts as the same signal
-		l.total.add("holds cut short", 1)
 		l.signal([]unix.Signal{unix.SIGTERM, unix.SIGINT}[way])
 	case 2: // the command exits during the hold
-		if err := l.holds(); err != nil {
-			return err
-		}
-		l.total.add("exits during a hold", 1)
-		fmt.Fprintln(l.stdin, "exit")
+		l.holds("exits during a hold")
+		fmt.Fprintln(l.orders, "exit")
 	case 3:
+		l.total.Add("stops", 1)
 		l.load.end()
-		l.total.add("stops", 1)
 		l.signal(unix.SIGTERM)
 	case 4: // the command ignores TERM
-		return l.deaf()
+		l.survives()
+		fmt.Fprintln(l.orders, "exit")
 	}
-	return l.leaves()
+	timer := time.AfterFunc(patience, func() { l.cmd.Process.Kill() })
+	l.cmd.Wait()
+	code := l.cmd.ProcessState.ExitCode()
+	must.Be(timer.Stop() && code == 7, "exit code %d, want 7", code)
 }
 
-// holds begins a hold, which lasts since the load goes on, and acts meanwhile.
-func (l *life) holds() error {
+// holds begins a hold, which lasts since the load goes on, and acts meanwhile. A hold has
+// a few descriptors of its own.
+func (l *life) holds(what string) {
+	l.total.Add(what, 1)
 	l.signal(unix.SIGTERM)
-	if _, err := l.err.wait("holding"); err != nil {
-		return err
-	}
-	for _, act := range []func(*life) error{(*life).orphans, (*life).storm} {
-		if err := act(l); err != nil {
-			return err
-		}
-	}
-	return check(l.pid, l.base, true)
-}
-
-// deaf stops a command that ignores TERM.
-func (l *life) deaf() error {
-	l.total.add("stops ignored", 1)
-	if _, err := l.ask("deaf", "deaf"); err != nil {
-		return err
-	}
-	l.load.end()
-	before, err := l.arrived()
-	if err != nil {
-		return err
-	}
-	l.signal(unix.SIGTERM)
-	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		now, err := l.arrived()
-		switch {
-		case err != nil:
-			return err
-		case now[syscall.SIGTERM] > before[syscall.SIGTERM]:
-			return l.survives()
-		case time.Now().After(end):
-			return fmt.Errorf("TERM did not reach the command")
-		}
-	}
+	begun := func() bool { return read(l.pid).descriptors > l.base.descriptors }
+	must.Be(await(patience, begun), "no hold has begun")
+	l.base.descriptors += 10
+	l.orphans()
+	l.storm()
+	l.check()
 }
 
 // survives acts after a stop that the command has ignored. lameduck samples until the
 // end, for the report, with the two sockets of the hold; no other descriptor remains.
-func (l *life) survives() error {
+func (l *life) survives() {
+	l.total.Add("stops ignored", 1)
+	l.ask("deaf")
+	l.load.end()
+	l.reach(func() { l.signal(unix.SIGTERM) }, unix.SIGTERM)
 	l.base.descriptors += 2
-	for _, act := range []func(*life) error{(*life).storm, (*life).orphans} {
-		if err := act(l); err != nil {
-			return err
-		}
-	}
-	if err := check(l.pid, l.base, false); err != nil {
-		return err
-	}
-	fmt.Fprintln(l.stdin, "exit")
-	return l.leaves()
+	l.storm()
+	l.orphans()
+	l.check()
 }

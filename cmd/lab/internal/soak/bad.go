@@ -1,6 +1,7 @@
 package soak
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -16,21 +17,24 @@ import (
 // the soak finds faults: each USR1 leaks a resource, or orphans are not reaped, or
 // a timer wakes the init all the time.
 func bad(args []string) error {
-	fault, words := args[0], args[1:]
+	fault := args[0]
 	prestart()
 	got := make(chan os.Signal, 1000)
 	signal.Notify(got, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH)
-	cmd := exec.Command(words[0], words[1:]...)
-	cmd.Stdin = os.Stdin
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd := exec.Command(args[1], args[2:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	if fault == "wakeups" {
-		go func() {
+	reaped := -1 // any child
+	switch fault {
+	case "zombies":
+		reaped = cmd.Process.Pid
+	case "wakeups":
+		time.AfterFunc(0, func() {
 			for range time.Tick(10 * time.Millisecond) {
 			}
-		}()
+		})
 	}
 	go func() {
 		for s := range got {
@@ -40,10 +44,6 @@ func bad(args []string) error {
 			cmd.Process.Signal(s)
 		}
 	}()
-	reaped := -1 // any child
-	if fault == "zombies" {
-		reaped = cmd.Process.Pid
-	}
 	for {
 		var status unix.WaitStatus
 		if pid, _ := unix.Wait4(reaped, &status, 0, nil); pid == cmd.Process.Pid {
@@ -57,37 +57,31 @@ func bad(args []string) error {
 func prestart() {
 	runtime.GOMAXPROCS(1)
 	<-time.After(1)
-	var started, ended sync.WaitGroup
-	started.Add(8)
+	var threads sync.WaitGroup
+	threads.Add(8)
 	for range 8 {
-		ended.Go(func() {
+		go func() {
 			runtime.LockOSThread()
-			started.Done()
-			started.Wait()
-			runtime.UnlockOSThread()
-		})
+			defer runtime.UnlockOSThread()
+			threads.Done()
+			threads.Wait()
+		}()
 	}
-	ended.Wait()
+	threads.Wait()
 }
 
-var leaked []any
+var leaked [][]byte
 
 func leak(what string) {
 	switch what {
 	case "descriptors":
-		if file, err := os.Open(os.DevNull); err == nil {
-			leaked = append(leaked, file)
-		}
+		unix.Dup(0)
 	case "threads":
 		go func() {
 			runtime.LockOSThread()
 			select {}
 		}()
 	case "memory":
-		chunk := make([]byte, 1<<20)
-		for i := 0; i < len(chunk); i += 4096 {
-			chunk[i] = 1
-		}
-		leaked = append(leaked, chunk)
+		leaked = append(leaked, bytes.Repeat([]byte{1}, 1<<20))
 	}
 }

@@ -1,7 +1,10 @@
 package soak
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"expvar"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -13,196 +16,155 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 )
 
-// life is one lameduck, from start to end.
+// life is one lameduck, from start to end. Its methods end it by package must.
 type life struct {
-	init  string
+	init  string    // or bad:FAULT
 	port  int       // of the server
-	until time.Time // the end of the soak
+	until time.Time // acts until then, and a few times at least
 	rnd   *rand.Rand
-	total *tally
+	total *expvar.Map
 
-	features
-	process
-	load *load
-	base gauge // at the start
-}
-
-// features are the flags of a life, and the flags that its course depends on.
-type features struct {
 	flags    []string
-	adaptive bool   // a stop waits for silence, for seconds
-	health   int    // the port for health checks, or 0
-	passes   bool   // health checks are passed on to the server
-	alive    string // the alive file, or ""
+	adaptive bool // a stop waits for silence, for seconds
+	health   bool // there is a listener for health checks, on the port after the server's
+	alive    string
+
+	cmd     *exec.Cmd
+	pid     int
+	orders  io.Writer // to the command
+	stdout  *os.File  // of the command
+	answers *bufio.Reader
+	stderr  bytes.Buffer // of lameduck
+	load    *load
+	base    gauge // at the start
 }
 
-// process is a started lameduck.
-type process struct {
-	cmd      *exec.Cmd
-	pid      int
-	stdin    io.Writer // of the command
-	out, err *lines
-}
-
-// live starts lameduck and follows course. An error has the command line and the last
-// lines of stderr.
-func (l *life) live(ctx context.Context, course func(*life) error) error {
-	dir, err := os.MkdirTemp("", "lameduck-soak-")
+// live starts and ends lameduck. An error has the command line and the end of stderr.
+func (l *life) live(ctx context.Context, dir string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	dir, err := os.MkdirTemp(dir, "life-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	l.choose(dir)
-	if err := l.start(ctx); err != nil {
-		return err
-	}
-	err = l.follow(course)
-	if l.load != nil {
-		l.load.end()
-	}
+	err = must.Try(func() {
+		l.start(ctx, dir)
+		l.answer() // ready
+		l.base = read(l.pid)
+		l.load = newLoad(l.port, l.total)
+		defer l.load.end()
+		l.course()
+		_, err := os.Stat(l.alive)
+		must.Be(err != nil, "%s is still there", l.alive)
+	})
 	cancel() // kills lameduck where lameduck still runs
 	l.cmd.Wait()
 	if err != nil {
-		return fmt.Errorf("%w\n%s %s\n%s", err, l.init, strings.Join(l.flags, " "), l.err.tail())
+		said := l.stderr.Bytes()
+		said = said[max(0, len(said)-2000):]
+		return fmt.Errorf("%w\n%s %s\n%s", err, l.init, strings.Join(l.flags, " "), said)
 	}
-	l.total.add("lives", 1)
+	l.total.Add("lives", 1)
 	return nil
 }
 
-// follow goes through a life after the start.
-func (l *life) follow(course func(*life) error) (err error) {
-	_, err = l.out.wait("ready")
-	if err != nil {
-		return err
+// course acts, sometimes rests, and stops.
+func (l *life) course() {
+	rests := l.rnd.IntN(3) == 0
+	for n := 2 + l.rnd.IntN(5); n > 0 || time.Now().Before(l.until); n-- {
+		rests = rests || n <= 0
+		l.act()
 	}
-	l.base, err = read(l.pid)
-	if err != nil {
-		return err
+	if rests {
+		l.sleeps()
 	}
-	l.load = newLoad(l.port, l.total)
-	err = course(l)
-	if err == nil && l.alive != "" {
-		if _, err := os.Stat(l.alive); err == nil {
-			return fmt.Errorf("%s is still there", l.alive)
-		}
-	}
-	return err
+	l.stop()
 }
+
+func (l *life) isBad() bool { return strings.HasPrefix(l.init, "bad:") }
 
 // choose picks flags at random. --group is left out, since a group's TERM would end the
 // programs that the command runs.
 func (l *life) choose(dir string) {
-	if strings.HasPrefix(l.init, "bad:") {
-		return
-	}
-	maybe := func(flags ...string) bool {
-		if l.rnd.IntN(2) == 0 {
-			return false
+	maybe := func(flags ...string) (taken bool) {
+		for _, flag := range flags {
+			taken = l.rnd.IntN(2) == 0
+			if taken {
+				l.flags = append(l.flags, flag)
+			}
 		}
-		l.flags = append(l.flags, flags...)
-		return true
+		return taken
 	}
 	l.adaptive = l.rnd.IntN(3) > 0
 	if l.adaptive {
 		until := []string{"settled", "quiet", "drained"}[l.rnd.IntN(3)]
 		l.flags = []string{"--until=" + until, "--delay=0.2", "--quiet-for=2", "--max-delay=60", "--grace-period=100"}
-		maybe("--on-stop=true")
-		maybe("--wait-gone=" + filepath.Join(dir, "nobody"))
+		maybe("--on-stop=true", "--wait-gone="+filepath.Join(dir, "nobody"))
 	} else {
 		maybe("--delay=0.3")
 	}
-	maybe("--log-format=json")
-	maybe("--log-level=debug")
-	maybe("--linger=1")
-	maybe("--termination-log=" + filepath.Join(dir, "log"))
-	alive := filepath.Join(dir, "alive")
-	if maybe("--alive-file=" + alive) {
-		l.alive = alive
-	}
+	l.alive = filepath.Join(dir, "alive")
+	maybe("--log-format=json", "--log-level=debug", "--linger=1", "--termination-log="+filepath.Join(dir, "log"),
+		"--alive-file="+l.alive)
 	health := fmt.Sprintf("--health=127.0.0.1:%d", l.port+1)
-	l.passes = l.rnd.IntN(2) == 0
-	if l.passes {
+	if l.rnd.IntN(2) == 0 { // passed on to the server
 		health += fmt.Sprintf("=127.0.0.1:%d", l.port)
 	}
-	if maybe(health) {
-		l.health = l.port + 1
+	l.health = maybe(health)
+	if l.health {
 		maybe("--health-during=" + []string{"fail", "pass", "close"}[l.rnd.IntN(3)])
 	}
 }
 
-// start starts lameduck, as PID 1 of new namespaces.
-func (l *life) start(ctx context.Context) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
+// start starts lameduck, as PID 1 of new namespaces with a /proc of their own.
+func (l *life) start(ctx context.Context, dir string) {
+	self, _ := os.Executable() // else nothing starts
+	words := []string{"-ec", `mount -t proc proc /proc; exec "$@"`, "stage"}
+	if fault, isBad := strings.CutPrefix(l.init, "bad:"); isBad {
+		words = append(words, self, "soak", "bad", fault)
+	} else {
+		l.choose(dir)
+		words = append(append(append(words, l.init), l.flags...), "--")
 	}
-	init := append([]string{l.init}, append(l.flags, "--")...)
-	if fault, ok := strings.CutPrefix(l.init, "bad:"); ok {
-		init = []string{self, "soak", "bad", fault}
-	}
-	words := append(append([]string{self, "soak", "stage"}, init...), self, "soak", "server", fmt.Sprint(l.port))
-	l.cmd = exec.CommandContext(ctx, words[0], words[1:]...)
+	l.cmd = exec.CommandContext(ctx, "sh", append(words, self, "soak", "server", fmt.Sprint(l.port))...)
 	l.cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+	l.cmd.Stderr = &l.stderr
 	l.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
-	stdin, err1 := l.cmd.StdinPipe()
-	out, err2 := l.cmd.StdoutPipe()
-	said, err3 := l.cmd.StderrPipe()
-	for _, err := range []error{err1, err2, err3, l.cmd.Start()} {
-		if err != nil {
-			return fmt.Errorf("cannot start: %w", err)
-		}
-	}
-	l.stdin, l.pid = stdin, l.cmd.Process.Pid
-	l.out, l.err = collect(out), collect(said)
-	return nil
-}
-
-// short acts a few times, sometimes rests, and stops.
-func (l *life) short() error {
-	for range 2 + l.rnd.IntN(5) {
-		if err := l.act(); err != nil {
-			return err
-		}
-	}
-	if l.rnd.IntN(3) == 0 {
-		if err := asleep(l.pid); err != nil {
-			return err
-		}
-	}
-	return l.stop()
-}
-
-// long acts until the end of the soak, then rests, and stops.
-func (l *life) long() error {
-	for time.Now().Before(l.until) {
-		if err := l.act(); err != nil {
-			return err
-		}
-	}
-	if err := asleep(l.pid); err != nil {
-		return err
-	}
-	return l.stop()
+	l.orders = must.Get(l.cmd.StdinPipe())
+	l.stdout = must.Get(l.cmd.StdoutPipe()).(*os.File)
+	l.answers = bufio.NewReader(l.stdout)
+	must.Do(l.cmd.Start())
+	l.pid = l.cmd.Process.Pid
 }
 
 // signal sends s to lameduck.
 func (l *life) signal(s unix.Signal) {
-	l.total.add("signals", 1)
+	l.total.Add("signals", 1)
 	unix.Kill(l.pid, s)
 }
 
-// leaves waits for the end of lameduck, with the exit code of the command.
-func (l *life) leaves() error {
-	timer := time.AfterFunc(patience, func() { l.cmd.Process.Kill() })
-	<-l.out.ended
-	<-l.err.ended
-	l.cmd.Wait()
-	if code := l.cmd.ProcessState.ExitCode(); !timer.Stop() || code != 7 {
-		return fmt.Errorf("exit code %d, want 7", code)
+// ask gives the command an order and returns the answer.
+func (l *life) ask(order string) string {
+	fmt.Fprintln(l.orders, order)
+	return l.answer()
+}
+
+// answer returns the next line of the command.
+func (l *life) answer() string {
+	l.stdout.SetReadDeadline(time.Now().Add(patience))
+	return strings.TrimSpace(must.Get(l.answers.ReadString('\n')))
+}
+
+// await waits until a condition holds.
+func await(limit time.Duration, holds func() bool) bool {
+	for end := time.Now().Add(limit); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			return false
+		}
 	}
-	return nil
+	return true
 }

@@ -12,12 +12,11 @@ package soak
 import (
 	"context"
 	"errors"
+	"expvar"
 	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -26,7 +25,7 @@ import (
 )
 
 // Roles are the programs of the soak, by the first argument.
-var Roles = map[string]func(args []string) error{"stage": stage, "server": serve, "bad": bad}
+var Roles = map[string]func(args []string) error{"server": serve, "bad": bad}
 
 // options is the command line.
 type options struct {
@@ -35,83 +34,46 @@ type options struct {
 	init   string
 }
 
-func parse(args []string) (*options, error) {
-	o := &options{}
-	f := flag.NewFlagSet("lab soak", flag.ContinueOnError)
-	f.DurationVar(&o.length, "for", 10*time.Minute, "the length of the soak")
-	f.Uint64Var(&o.seed, "seed", rand.Uint64(), "what chooses the course")
-	f.Usage = func() {
-		fmt.Fprintln(f.Output(), "usage: lab soak [flags] LAMEDUCK")
-		f.PrintDefaults()
-	}
-	if err := f.Parse(args); err != nil {
-		return nil, err
-	}
-	if f.NArg() != 1 {
-		return nil, errors.New("want one argument, the built lameduck; see lab soak --help")
-	}
-	o.init = f.Arg(0)
-	return o, nil
-}
-
 // Run soaks the lameduck of args. The error tells the seed of the course.
 func Run(ctx context.Context, args []string, out io.Writer) error {
-	o, err := parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		return nil
+	var o options
+	f := flag.NewFlagSet("lab soak [flags] LAMEDUCK", flag.ContinueOnError)
+	f.DurationVar(&o.length, "for", 10*time.Minute, "the length of the soak")
+	f.Uint64Var(&o.seed, "seed", rand.Uint64(), "what chooses the course")
+	if err := f.Parse(args); err != nil {
+		return err
 	}
+	if f.NArg() != 1 {
+		return errors.New("want one argument, the built lameduck; see lab soak -h")
+	}
+	o.init = f.Arg(0)
+	dir, err := spaces.Enter()
 	if err != nil {
 		return err
 	}
-	if err := enter(); err != nil {
-		return err
-	}
 	fmt.Fprintf(out, "soak: %v, seed %d\n", o.length, o.seed)
-	if err := o.soak(ctx, out); err != nil {
+	if err := o.soak(ctx, dir, out); err != nil {
 		return fmt.Errorf("%w\nsoak: again with -seed=%d", err, o.seed)
 	}
 	return nil
 }
 
-// inside is set in the process in the new network namespace.
-const inside = "SOAK_INSIDE"
+// spaces are where the soak runs, so that no process outlives it.
+var spaces = netns.Namespaces{Flags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID, Env: "LAMEDUCK_SOAK"}
 
-// enter runs the program again in new namespaces and exits with the exit code of the
-// second process. In the second process enter returns.
-func enter() error {
-	if os.Getenv(inside) != "" {
-		return netns.LoopbackUp()
-	}
-	spaces := netns.Namespaces{Flags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS, Env: inside + "=1"}
-	code, err := spaces.Reenter()
-	if err == nil {
-		os.Exit(code)
-	}
-	return err
-}
-
-// stage gives PID 1 of new namespaces a /proc of its own and becomes the program of
-// args.
-func stage(args []string) error {
-	if err := netns.MountProc(); err != nil {
-		return err
-	}
-	return fmt.Errorf("cannot become %q: %w", args[0], syscall.Exec(args[0], args, os.Environ()))
-}
-
-// soak runs lives until a life fails or the time is over.
-func (o *options) soak(ctx context.Context, out io.Writer) error {
+// soak runs lives until a life fails or the time is over, a long one and short ones.
+func (o *options) soak(ctx context.Context, dir string, out io.Writer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	end := time.Now().Add(o.length)
-	var total tally
+	var total expvar.Map // of what was done
 	var lives sync.WaitGroup
-	for i, course := range []func(*life) error{(*life).long, (*life).short} {
+	for i, until := range []time.Time{end, time.Now()} {
 		lives.Go(func() {
 			rnd := rand.New(rand.NewPCG(o.seed, uint64(i)))
 			for n := 0; ctx.Err() == nil && time.Now().Before(end); n++ {
-				l := &life{init: o.init, port: 20000 + 1000*i + 10*(n%100), until: end, rnd: rnd, total: &total}
-				if err := l.live(ctx, course); err != nil {
+				l := &life{init: o.init, port: 20000 + 1000*i + 10*(n%100), until: until, rnd: rnd, total: &total}
+				if err := l.live(ctx, dir); err != nil {
 					cancel(err)
 				}
 			}
@@ -119,50 +81,8 @@ func (o *options) soak(ctx context.Context, out io.Writer) error {
 	}
 	lives.Wait()
 	fmt.Fprintln(out, "soak:", &total)
-	switch err := context.Cause(ctx); {
-	case errors.Is(err, context.Canceled):
-		return errors.New("interrupted")
-	case err != nil:
-		return err
+	if ctx.Err() == nil && total.Get("lives") == nil {
+		return errors.New("no time to try anything")
 	}
-	return total.empty()
-}
-
-// tally counts the acts of all lives.
-type tally struct {
-	mu     sync.Mutex
-	order  []string
-	counts map[string]int
-}
-
-func (t *tally) add(what string, n int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.counts == nil {
-		t.counts = map[string]int{}
-	}
-	if _, known := t.counts[what]; !known {
-		t.order = append(t.order, what)
-	}
-	t.counts[what] += n
-}
-
-func (t *tally) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var parts []string
-	for _, what := range t.order {
-		parts = append(parts, fmt.Sprintf("%d %s", t.counts[what], what))
-	}
-	return strings.Join(parts, ", ")
-}
-
-// empty returns the error of a soak without acts.
-func (t *tally) empty() error {
-	for _, what := range []string{"lives", "requests", "signals", "orphans"} {
-		if t.counts[what] == 0 {
-			return fmt.Errorf("no %s: nothing was tried", what)
-		}
-	}
-	return nil
+	return context.Cause(ctx)
 }

@@ -1,6 +1,7 @@
 package soak
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -8,16 +9,18 @@ import (
 	"time"
 )
 
+var dir string
+
 // TestMain makes the test binary the programs of the soak too.
 func TestMain(m *testing.M) {
+	var err error
 	if len(os.Args) > 2 && os.Args[1] == "soak" {
-		if err := Roles[os.Args[2]](os.Args[3:]); err != nil {
-			println("soak:", err.Error())
-			os.Exit(1)
-		}
+		err = Roles[os.Args[2]](os.Args[3:])
+	} else {
+		dir, err = spaces.Enter()
 	}
-	if err := enter(); err != nil {
-		println("soak:", err.Error())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "soak:", err)
 		os.Exit(1)
 	}
 	os.Exit(m.Run())
@@ -28,7 +31,7 @@ func TestFindsFaults(t *testing.T) {
 	for _, fault := range []string{"descriptors", "threads", "zombies", "memory", "wakeups"} {
 		t.Run(fault, func(t *testing.T) {
 			o := &options{length: 5 * time.Second, seed: 1, init: "bad:" + fault}
-			if err := o.soak(t.Context(), io.Discard); err == nil || !strings.HasPrefix(err.Error(), fault) {
+			if err := o.soak(t.Context(), dir, io.Discard); err == nil || !strings.HasPrefix(err.Error(), fault) {
 				t.Errorf("error %v, want one about %s", err, fault)
 			}
 		})

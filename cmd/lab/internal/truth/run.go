@@ -16,10 +16,6 @@ import (
 // Roles are the programs of the table, by the first argument.
 var Roles = map[string]func(args []string) error{"serve": serve, "play": playTrial}
 
-// inside is set in the process in new namespaces; the value is the
-// folder for temporary files.
-const inside = "LAMEDUCK_TRUTH_INSIDE"
-
 // Run plays the cases of args, and writes the table to out.
 func Run(ctx context.Context, args []string, out io.Writer) error {
 	o, err := parse(args)
@@ -35,34 +31,12 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 		}
 		return nil
 	}
-	dir := os.Getenv(inside)
-	if dir == "" {
-		return enter()
-	}
-	if err := netns.MountProc(); err != nil {
-		return err
-	}
-	return runAll(ctx, o, dir, out)
-}
-
-// enter runs the program again as PID 1 of new namespaces, so that no process outlives
-// the table.
-func enter() error {
-	dir, err := os.MkdirTemp(os.Getenv("GOTMPDIR"), "lameduck-truth-")
+	// As PID 1, so that no process outlives the table.
+	dir, err := netns.Namespaces{Flags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID, Env: "LAMEDUCK_TRUTH_INSIDE"}.Enter()
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	if err := os.Chmod(dir, 0o755); err != nil { // some servers run as another user
-		return err
-	}
-	spaces := netns.Namespaces{Flags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID, Env: inside + "=" + dir}
-	code, err := spaces.Reenter()
-	if code != 0 {
-		os.RemoveAll(dir)
-		os.Exit(code) // the process inside has printed why
-	}
-	return err
+	return runAll(ctx, o, dir, out)
 }
 
 // playTrial plays one trial: args are the name of a case, lameduck and a folder.

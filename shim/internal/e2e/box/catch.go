@@ -164,8 +164,11 @@ func (c *catcher) listen(address string) net.Listener {
 	return l
 }
 
+// Later is a line of as many bytes as a small request of HTTP.
+const Later = "later: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+
 // answer accepts connections, and replies "ok" to every line: to "wait" at the command
-// "reply", to "later" after 20 ms, to a line that begins with "-" never. After "bye" the server
+// "reply", to Later with as much after 20 ms, to a line that begins with "-" never. After "bye" the server
 // closes the connection.
 func (c *catcher) answer(l net.Listener) {
 	for {
@@ -183,8 +186,9 @@ func (c *catcher) answer(l net.Listener) {
 				case "wait":
 					fmt.Println("waits")
 					<-c.replies
-				case "later":
+				case Later:
 					time.Sleep(20 * time.Millisecond) // work
+					fmt.Fprint(conn, Later)
 				}
 				fmt.Fprintln(conn, "ok")
 				if in.Text() == "bye" {

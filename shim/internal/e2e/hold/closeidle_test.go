@@ -21,7 +21,7 @@ func talkers(b *box.Box, n int) (wait func()) {
 	for range n {
 		c := b.Dial("127.0.0.1")
 		running.Go(func() {
-			end := box.Repeat(80*time.Millisecond, func() { fmt.Fprintln(c, "later") })
+			end := box.Repeat(80*time.Millisecond, func() { fmt.Fprintln(c, box.Later) })
 			io.Copy(io.Discard, c)
 			c.Close()
 			end()
@@ -70,7 +70,7 @@ func TestCloseIdleUnnoticed(t *testing.T) {
 	end := box.Repeat(300*time.Millisecond, func() { // all at once, lest one be used just after it was closed
 		var asking sync.WaitGroup
 		for _, c := range clients {
-			asking.Go(func() { c.TryAsk("later") })
+			asking.Go(func() { c.TryAsk(box.Later) })
 		}
 		asking.Wait()
 	})
@@ -113,7 +113,7 @@ func TestCloseIdleRefused(t *testing.T) {
 			b := s.Boot(t, refused, box.Helper(words[0], words[1:]...)...)
 			b.Ready()
 			c := b.Dial("127.0.0.1")
-			end := box.Repeat(80*time.Millisecond, func() { c.Ask("later") })
+			end := box.Repeat(80*time.Millisecond, func() { c.Ask(box.Later) })
 			start := b.Trigger()
 			b.Out.Wait("got TERM")
 			end()
