@@ -5,7 +5,7 @@ VERSION  ?= $(shell git describe --tags --match "v*" --always --dirty 2>/dev/nul
 GOARCH   ?= $(shell go env GOARCH)
 SIGCATCH := github.com/lameduck-init/lameduck/shim/internal/sigcatch
 RUNLAB   := go run -C cmd/lab -buildvcs=false .
-RUNS     := cmd/lab/internal/demo/testdata
+RUNS     := cmd/lab/internal/rollout/testdata
 
 # The linker's flags. -E: the program begins with a few instructions of lameduck, which
 # record the signal mask and the ignored signals before Go's runtime changes both, and give
@@ -48,11 +48,11 @@ soak: build ## storms, orphans and stops at random for SOAK=10m: no resource lea
 	$(RUNLAB) soak -for=$(or $(SOAK),10m) $(abspath $(OUT))
 bench: build ## beside tini, dumb-init, catatonit and ss: ratios, budgets; BENCH=-quick
 	$(RUNLAB) bench $(BENCH) $(abspath $(OUT))
-lab: build ## rollouts under load, the README's chart and tables; LAB=-help
-	$(RUNLAB) rollout -svg=$(CURDIR)/docs/lab.svg -json=$(CURDIR)/lab.json -page=$(CURDIR)/lab.md $(LAB) $(abspath $(OUT))
+lab: build ## rollouts under load, the README's chart and the tables; LAB=-help
+	$(RUNLAB) rollout -svg=$(CURDIR)/docs/lab.svg -json=$(CURDIR)/lab.json $(LAB) $(abspath $(OUT))
 pictures: build ## docs/demo.svg and docs/stop.svg, from real stops
 	$(DEMO) -json=$(CURDIR)/$(RUNS)/demo.json -svg=$(CURDIR)/docs/demo.svg $(abspath $(OUT))
-	$(DEMO) -anatomy -json=$(CURDIR)/$(RUNS)/stop.json -svg=$(CURDIR)/docs/stop.svg $(abspath $(OUT))
+	$(DEMO) -run=^anatomy -json=$(CURDIR)/$(RUNS)/stop.json -svg=$(CURDIR)/docs/stop.svg $(abspath $(OUT))
 check: ## formats, lints, vulnerabilities, manual: what runs no code; CHECK='format vet'
 	.ci/check $(CHECK)
 help: ## this list

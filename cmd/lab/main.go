@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"syscall"
 
@@ -25,9 +24,9 @@ import (
 const usage = `usage: lab COMMAND [flags]
 
   demo LAMEDUCK     one stop under load, bare, with sleeps and with lameduck, without
-                    other programs; the pictures of the pages (-anatomy, -svg)
+                    other programs; the pictures of the pages (-run=^anatomy, -svg)
   rollout LAMEDUCK  rollouts under load behind HAProxy, nginx and kube-proxy: failed
-                    requests and stop times, beside other inits and sleeps (-quick)
+                    requests and stop times, beside tini and sleeps (-quick)
   kept LAMEDUCK     stops of servers whose clients never let go of connections: what
                     --close-idle loses, beside other holds (-n, -run, -json)
   bench LAMEDUCK    start-up, memory, latency and samples, beside other inits and ss
@@ -47,7 +46,7 @@ var commands = map[string]func(ctx context.Context, args []string, out io.Writer
 	"bench":   bench.Run,
 	"soak":    soak.Run,
 	"cluster": cluster.Run,
-	"demo":    separate("demo"),
+	"demo":    rollout.Demo,
 	"truth":   truth.Run,
 }
 
@@ -91,17 +90,4 @@ func run(args []string) error {
 		return nil
 	}
 	return err
-}
-
-// separate returns a command that becomes another program. The demo has no package that
-// takes long to compile.
-func separate(name string) func(ctx context.Context, args []string, out io.Writer) error {
-	return func(_ context.Context, args []string, _ io.Writer) error {
-		path, err := exec.LookPath("go")
-		if err != nil {
-			return err
-		}
-		words := append([]string{"go", "run", "-trimpath", "-buildvcs=false", "./internal/" + name}, args...)
-		return fmt.Errorf("cannot run go: %w", syscall.Exec(path, words, os.Environ()))
-	}
 }

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
+	"net/textproto"
 	"os"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -145,14 +147,64 @@ func (c *Conn) HTTP(path, body string, keep bool) (a Answer, err error) {
 	if _, err := fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: lab\r\n%s\r\n%s", method, path, header, body); err != nil {
 		return a, err
 	}
-	answer, err := http.ReadResponse(c.In, nil)
+	status, answer, err := c.Head()
 	if err != nil {
 		return a, err
 	}
-	defer answer.Body.Close()
-	a = Answer{Status: answer.StatusCode, Again: keep && !answer.Close}
-	a.Size, err = io.Copy(io.Discard, answer.Body)
+	a = Answer{Status: status, Again: keep && !strings.EqualFold(answer.Get("Connection"), "close")}
+	switch {
+	case answer.Get("Content-Length") != "":
+		size, err := strconv.ParseInt(answer.Get("Content-Length"), 10, 64)
+		if err != nil {
+			return a, err
+		}
+		a.Size, err = io.CopyN(io.Discard, c.In, size)
+		return a, err
+	case answer.Get("Transfer-Encoding") == "chunked":
+		a.Size, err = c.chunks()
+	default:
+		a.Again = false
+		a.Size, err = io.Copy(io.Discard, c.In)
+	}
 	return a, err
+}
+
+// Head reads the head of an HTTP answer. Without net/http, whose TLS takes long to compile, a
+// program that has this client is soon built.
+func (c *Conn) Head() (status int, header textproto.MIMEHeader, err error) {
+	in := textproto.NewReader(c.In)
+	line, err := in.ReadLine()
+	if err != nil {
+		return 0, nil, err
+	}
+	if _, err := fmt.Sscanf(line, "HTTP/1.1 %d", &status); err != nil {
+		return 0, nil, fmt.Errorf("cannot read the status in %q: %w", line, err)
+	}
+	header, err = in.ReadMIMEHeader()
+	return status, header, err
+}
+
+// chunks reads a chunked body without trailers, and returns its size; see RFC 9112.
+func (c *Conn) chunks() (sum int64, err error) {
+	in := textproto.NewReader(c.In)
+	for {
+		line, err := in.ReadLine()
+		if err != nil {
+			return sum, err
+		}
+		size, err := strconv.ParseInt(line, 16, 64)
+		if err != nil {
+			return sum, err
+		}
+		n, err := io.CopyN(io.Discard, c.In, size)
+		sum += n
+		if err == nil {
+			_, err = in.ReadLine()
+		}
+		if err != nil || size == 0 {
+			return sum, err
+		}
+	}
 }
 
 // Close closes the idle connections.

@@ -41,6 +41,27 @@ func TestKinds(t *testing.T) {
 	}
 }
 
+// TestBodies: the size of a body is the answer's length, its chunks, or what comes before the
+// end.
+func TestBodies(t *testing.T) {
+	for text, want := range map[string]Answer{
+		whole: {200, 2, true},
+		"HTTP/1.1 200 OK\r\nConnection: Close\r\nContent-Length: 2\r\n\r\nok":                          {200, 2, false},
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\nA\r\n0123456789\r\n0\r\n\r\n": {200, 12, true},
+		"HTTP/1.1 503 No\r\n\r\nnot now": {503, 7, false},
+	} {
+		addr, _ := serveEach(t, func(c *net.TCPConn) { io.WriteString(c, text) })
+		conn, err := Dial(addr, time.Now().Add(5*time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := conn.HTTP("/", "duck", true); got != want || err != nil {
+			t.Errorf("%q is %+v, %v, want %+v", text, got, err, want)
+		}
+		conn.Close()
+	}
+}
+
 func TestRefused(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -6,17 +6,17 @@
 // that is drawn from one of several distributions:
 //
 //	           new namespaces (user, network, mount, pid)
-//	+------------------------------------------------------------------------+
-//	|                                                   +- net, pid, mount -+ |
-//	|  open-loop load --> haproxy or nginx --> bridge --| PID 1: contender  | |
-//	|        |             ^     retries: none    |     |        server     | |
-//	|        |             |                      |     +-------------------+ |
-//	|        |             | remove, a lag later  +-----| another replica   | |
-//	|     outcome          |                            +-------------------+ |
-//	|        |          rollout -- stop signal, now ------------^             |
-//	+--------|---------------------------------------------------------------+
+//	+-----------------------------------------------------------------------+
+//	|                                                  +- net, pid, mount -+ |
+//	|  open-loop load --> haproxy or nginx --> veths --| PID 1: contender  | |
+//	|        |             ^     retries: none   |     |        server     | |
+//	|        |             |                     |     +-------------------+ |
+//	|        |             | remove, a lag later +-----| another replica   | |
+//	|     outcome          |                           +-------------------+ |
+//	|        |          rollout -- stop signal, now -----------^             |
+//	+--------|--------------------------------------------------------------+
 //	         v
-//	table, JSON, chart, verdict
+//	tables, JSON, chart, verdict
 //
 // Rules for a fair comparison:
 //
@@ -30,11 +30,11 @@
 //     retries.
 //   - A failure belongs to the stop in whose time the request ended.
 //   - Where the machine stood still for so long that a hold may have seen silence, the
-//     rollout is played again, whatever the result, and after the third time left out. The
+//     rollout is played again, whatever the result, and after the last attempt left out. The
 //     output has the number of such rollouts.
 //
-// The servers form three scenes, each with a table and claims of its own, since a failure
-// means something else in each:
+// The servers form scenes, each with a table and claims of its own, since a failure means
+// something else in each:
 //
 //   - steady: dense traffic behind balancers that let go. A hold that watches traffic loses
 //     no request.
@@ -51,6 +51,10 @@
 //     end of the lag, all others to a tenth or half of the lag at most). A silence proves
 //     little there, and every silence loses requests by design, so only the hold with a
 //     floor as long as the longest lag is claimed to lose none.
+//   - demo: one stop of a server that handles no signals, by four contenders side by side.
+//     It needs no privileges and no other programs: the replicas are processes on the
+//     loopback interface, and the balancer is built in.
+//   - anatomy: one stop of lameduck, which docs/stop.svg shows, played like the demo.
 //
 // The clients of kept, and those with stragglers, are behind kube-proxy: a new connection
 // goes to a replica that is drawn among those not yet removed, and stays there. The client
@@ -62,8 +66,6 @@
 // in front of clients from outside.
 //
 // The experiment does not show lost packets or UDP.
-//
-// The smallest case, without privileges and other programs, is the demo.
 //
 // See namespaces(7), pid_namespaces(7), veth(4).
 package rollout

@@ -2,15 +2,14 @@ package rollout
 
 import (
 	"math/rand/v2"
-	"slices"
 	"sync"
 )
 
 // kubeProxy balances connections as kube-proxy does: each new connection goes to a replica
 // chosen at random among those not yet removed, and stays there until one side closes.
-// The client chooses at connect(2), with the same effect as the
-// address translation at the first packet: the server sees the client's address, and
-// removal leaves open connections alone.
+// The client chooses at connect(2), with the same effect as the address translation at the
+// first packet: the server sees the client's address, and removal leaves open connections
+// alone.
 //
 // Nodes learn of a removal at different times. A share of the clients is on a node that
 // learns late.
@@ -27,7 +26,7 @@ const lateShare = 0.03
 
 func openKubeProxy(s *server, seed uint64) *kubeProxy {
 	k := &kubeProxy{random: rand.New(rand.NewPCG(seed, 1))}
-	if s.stragglers {
+	if s.has("stragglers") {
 		k.share = lateShare
 	}
 	return k
@@ -44,25 +43,25 @@ func (k *kubeProxy) pick() string {
 	return known[k.random.IntN(len(known))]
 }
 
-func (k *kubeProxy) add(p *replica) error {
+func (k *kubeProxy) add(r *replica) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.soon, k.late = append(k.soon, p.addr), append(k.late, p.addr)
+	k.soon, k.late = append(k.soon, r.addr), append(k.late, r.addr)
 	return nil
 }
 
 // removeSoon removes a replica from all nodes but the last.
-func (k *kubeProxy) removeSoon(p *replica) {
+func (k *kubeProxy) removeSoon(r *replica) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.soon = slices.DeleteFunc(k.soon, func(addr string) bool { return addr == p.addr })
+	k.soon = without(k.soon, r)
 }
 
-func (k *kubeProxy) remove(p *replica) error {
-	k.removeSoon(p)
+func (k *kubeProxy) remove(r *replica) error {
+	k.removeSoon(r)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.late = slices.DeleteFunc(k.late, func(addr string) bool { return addr == p.addr })
+	k.late = without(k.late, r)
 	return nil
 }
 

@@ -5,43 +5,52 @@ import (
 	"time"
 )
 
-// lag is the time from the stop signal to the removal from the balancer.
+// lag is a distribution of the time from the stop signal to the removal from the balancer:
+// between two times, and once in three times, if seldom is more, between seldom and 1.5 times
+// as much.
 type lag struct {
-	name string
-	draw func(*rand.Rand) time.Duration
-}
-
-// allLags are the distributions. A rollout meets each distribution once.
-var allLags = []lag{
-	{"in-cluster", inCluster},
-	{"ingress", uniform(time.Second, 3*time.Second)},
-	{"slow", uniform(5*time.Second, longestLag)},
-	{"spike", spike},
+	name             string
+	from, to, seldom time.Duration
 }
 
 // longestLag bounds every distribution.
 const longestLag = 10 * time.Second
 
-var inCluster = uniform(200*time.Millisecond, time.Second)
-
-func uniform(from, to time.Duration) func(*rand.Rand) time.Duration {
-	return func(r *rand.Rand) time.Duration { return from + time.Duration(r.Float64()*float64(to-from)) }
+// lags returns the distributions of a scene. A rollout meets each once.
+func (s scene) lags() []lag {
+	switch s {
+	case demo:
+		return []lag{{"demo", demoLag, demoLag, 0}}
+	case anatomy:
+		return []lag{{"anatomy", anatomyLag, anatomyLag, 0}}
+	}
+	return []lag{
+		{"in-cluster", 200 * time.Millisecond, time.Second, 0},
+		{"ingress", time.Second, 3 * time.Second, 0},
+		{"slow", 5 * time.Second, longestLag, 0},
+		{"spike", 200 * time.Millisecond, time.Second, 6 * time.Second},
+	}
 }
 
-// spike is in-cluster on most days.
-func spike(r *rand.Rand) time.Duration {
-	day := r.IntN(3)
-	short, long := inCluster(r), uniform(6*time.Second, 9*time.Second)(r)
-	if day == 0 {
-		return long
+func (l lag) draw(r *rand.Rand) time.Duration {
+	between := func(from, to time.Duration) time.Duration {
+		return from + time.Duration(r.Float64()*float64(to-from))
 	}
-	return short
+	if l.seldom == 0 {
+		return between(l.from, l.to)
+	}
+	day := r.IntN(3)
+	usual, seldom := between(l.from, l.to), between(l.seldom, l.seldom*3/2)
+	if day == 0 {
+		return seldom
+	}
+	return usual
 }
 
 // drawn is a lag drawn from a distribution.
 type drawn struct {
 	Name string        `json:"lag"`
-	Lag  time.Duration `json:"-"`
+	Lag  time.Duration `json:"lag_ns"`
 	most time.Duration // until a balancer with stragglers has moved most clients
 }
 

@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
 // nginxConfig has max_fails=0, or nginx would leave out a server for 10 s after a failure.
@@ -31,7 +30,7 @@ http {
     upstream pods { %[3]s }
     server {
         listen %[2]s;
-        location = /generation { return 200 %[4]d; }
+        location = /generation { return %[4]d; }
         location / {
             proxy_pass http://pods;
             proxy_next_upstream off;
@@ -42,41 +41,30 @@ http {
 `
 
 // nginx learns of each change by a new file and HUP. A change has taken effect when the new
-// workers answer.
+// workers answer, with a status of their generation.
 type nginx struct {
 	daemon
-	dir        string
 	pods       []string
 	generation int
 }
 
-func openNginx(ctx context.Context, dir, listen string) (balancer, error) {
-	n := &nginx{dir: dir}
-	n.listen = listen
+func openNginx(ctx context.Context, d daemon) (balancer, error) {
+	n := &nginx{daemon: d, generation: 600}
 	if err := n.save(); err != nil {
 		return nil, err
 	}
-	if err := n.open(ctx, "nginx", "-c", n.config()); err != nil {
-		return nil, err
-	}
-	return n, nil
+	return n, n.open(ctx, "nginx", "-c", n.config())
 }
 
 func (n *nginx) config() string { return filepath.Join(n.dir, "nginx.conf") }
 
-func (n *nginx) add(p *replica) error {
-	n.pods = append(n.pods, p.addr)
+func (n *nginx) add(r *replica) error {
+	n.pods = append(n.pods, r.addr)
 	return n.reload()
 }
 
-func (n *nginx) remove(p *replica) error {
-	kept := n.pods[:0:0]
-	for _, addr := range n.pods {
-		if addr != p.addr {
-			kept = append(kept, addr)
-		}
-	}
-	n.pods = kept
+func (n *nginx) remove(r *replica) error {
+	n.pods = without(n.pods, r)
 	return n.reload()
 }
 
@@ -96,22 +84,16 @@ func (n *nginx) reload() error {
 	if err := n.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		return err
 	}
-	want := strconv.Itoa(n.generation)
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if n.answers() == want {
+		conn, err := load.Dial(n.listen, end)
+		if err != nil {
+			continue
+		}
+		answer, err := conn.HTTP("/generation", "", false)
+		conn.Close()
+		if err == nil && answer.Status == n.generation {
 			return nil
 		}
 	}
 	return errors.New("nginx does not reload")
-}
-
-func (n *nginx) answers() string {
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Second}
-	answer, err := client.Get("http://" + n.listen + "/generation")
-	if err != nil {
-		return ""
-	}
-	defer answer.Body.Close()
-	text, _ := io.ReadAll(answer.Body)
-	return string(text)
 }

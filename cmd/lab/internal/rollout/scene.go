@@ -1,5 +1,16 @@
 package rollout
 
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
 // scene is a group of servers with a common table: failures mean the same in all of the
 // group, and the same contenders play.
 type scene string
@@ -8,27 +19,163 @@ const (
 	steady scene = "steady" // dense traffic behind balancers that let go
 	kept   scene = "kept"   // clients that never let go of connections
 	sparse scene = "sparse" // thin or bursty traffic, or stragglers
+
+	demo    scene = "demo"    // one stop, without privileges and other programs
+	anatomy scene = "anatomy" // one stop of lameduck, with slow requests, a floor and a graceful server
 )
 
-var allScenes = []scene{steady, kept, sparse}
+var allScenes = []scene{steady, kept, sparse, demo, anatomy}
 
-// jobs returns how many trials of a scene are played at a time, where the command line says
-// how many of steady traffic. The losses of clients that never let go are a matter
-// of milliseconds, and the processors shall be free then.
-func (s scene) jobs(n int) int {
-	if s == kept {
-		return max(1, n/4)
-	}
-	return n
+var titles = map[scene]string{
+	steady: "steady traffic, balancers that let go",
+	kept:   "clients that never let go: pools of connections through kube-proxy",
+	sparse: "sparse traffic: thin, bursty, or with stragglers",
 }
 
-// title describes a scene's traffic.
-func (s scene) title() string {
-	switch s {
-	case kept:
-		return "clients that never let go: pools of connections through kube-proxy"
-	case sparse:
-		return "sparse traffic: thin, bursty, or with stragglers"
+// warm returns the time of load before a stop: for pools to fill, for the first sample, and
+// in the anatomy for slow requests to be in flight.
+func (s scene) warm() time.Duration {
+	if s == anatomy {
+		return 3 * time.Second
 	}
-	return "steady traffic, balancers that let go"
+	return 500 * time.Millisecond
 }
+
+// server is a kind of server, with a balancer and clients: a row of servers.txt.
+type server struct {
+	name     string
+	scene    scene
+	balancer string
+	runs     string
+	graceful syscall.Signal
+	min, max time.Duration // how long a request takes
+	rate     float64       // requests a second
+	grace    time.Duration // the orchestrator's grace period
+	words    []string
+}
+
+// usualRate is the rate of requests. Lower rates are compared with silences.
+const usualRate = 40
+
+// servers returns the servers of all scenes, scene by scene.
+func servers() (all []server) {
+	signals := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "USR1": syscall.SIGUSR1, "QUIT": syscall.SIGQUIT}
+	for _, cells := range rows("servers.txt") {
+		s := server{name: cells[0], scene: scene(cells[1]), balancer: cells[2], runs: cells[3], graceful: signals[cells[4]],
+			grace: duration(cells[7]), words: strings.Fields(cells[8])}
+		takes := strings.Fields(cells[5])
+		s.min, s.max = duration(takes[0]), duration(takes[1])
+		fmt.Sscan(cells[6], &s.rate)
+		all = append(all, s)
+	}
+	return all
+}
+
+// has reports whether a word of the last column describes the server.
+func (s *server) has(word string) bool { return slices.Contains(s.words, word) }
+
+// serverOf returns a server by name.
+func serverOf(name string) *server {
+	list := servers()
+	return &list[slices.IndexFunc(list, func(s server) bool { return s.name == name })]
+}
+
+// quick reports whether the server plays in a quick run.
+func (s *server) quick() bool { return s.scene == steady || s.name == "dies, 30 s" }
+
+// ceiling returns the longest hold that lameduck derives from the grace period: 10 s are
+// for the server's own stop, and 1 s for the report.
+func (s *server) ceiling() time.Duration { return s.grace - 11*time.Second }
+
+// think returns the thinking time of the next request.
+func (s *server) think(r *rand.Rand, by scale) time.Duration {
+	return by.of(s.min + time.Duration(r.Float64()*float64(s.max-s.min)))
+}
+
+// pause returns the time from one planned request to the next. Times of sparse traffic are
+// compared with silences, and so compressed as these are.
+func (s *server) pause(r *rand.Rand, by scale) time.Duration {
+	mean := time.Duration(float64(time.Second) / s.rate)
+	if s.rate < usualRate {
+		mean = by.of(mean)
+	}
+	switch {
+	case s.has("random"):
+		return exponential(r, mean)
+	case s.has("visits"):
+		return visits(r, mean)
+	}
+	return mean
+}
+
+// exponential draws the gaps of many independent clients, a Poisson process.
+func exponential(r *rand.Rand, mean time.Duration) time.Duration {
+	return time.Duration(r.ExpFloat64() * float64(mean))
+}
+
+// A visit is a burst of requests, like the page and the pictures of a web site.
+const (
+	visitSize  = 10  // mean number of requests
+	visitShare = 0.2 // a gap within a visit, as a share of the mean gap
+)
+
+// visits draws the gaps of visits one after the other: short within a visit, and long
+// between two visits.
+func visits(r *rand.Rand, mean time.Duration) time.Duration {
+	const between = visitSize - (visitSize-1)*visitShare
+	if r.Float64() < 1.0/visitSize {
+		return exponential(r, time.Duration(between*float64(mean)))
+	}
+	return exponential(r, time.Duration(visitShare*float64(mean)))
+}
+
+// port is where every replica in namespaces serves, each at an address of its own.
+const port = 8080
+
+// command returns the command line of a replica. dir is the replica's alone.
+func (s *server) command(exe, dir, listen string) ([]string, error) {
+	config, installed := map[string]string{"haproxy": haproxyApp, "nginx": nginxApp}[s.runs]
+	if !installed {
+		return []string{exe, "rollout", "serve", s.runs, listen}, nil
+	}
+	path := filepath.Join(dir, s.runs+".conf")
+	if err := os.WriteFile(path, fmt.Appendf(nil, config, port, dir), 0o644); err != nil {
+		return nil, err
+	}
+	if s.runs == "nginx" {
+		return []string{"nginx", "-c", path}, nil
+	}
+	return []string{"haproxy", "-W", "-db", "-f", path}, nil
+}
+
+const haproxyApp = `
+defaults
+    mode http
+    timeout client 30s
+    timeout connect 5s
+    timeout server 30s
+frontend web
+    bind :%[1]d
+    http-request return status 200 content-type text/plain string served
+# %[2]s
+`
+
+const nginxApp = `
+daemon off;
+worker_processes 1;
+pid %[2]s/pid;
+error_log stderr emerg;
+events {}
+http {
+    access_log off;
+    client_body_temp_path %[2]s/body;
+    proxy_temp_path %[2]s/proxy;
+    fastcgi_temp_path %[2]s/fastcgi;
+    uwsgi_temp_path %[2]s/uwsgi;
+    scgi_temp_path %[2]s/scgi;
+    server {
+        listen %[1]d;
+        location / { return 200 served; }
+    }
+}
+`

@@ -1,75 +1,154 @@
 package rollout
 
 import (
-	"context"
+	"bufio"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
+	"net/textproto"
+	"os"
 	"os/signal"
+	"strconv"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
-
-	"github.com/coder/websocket"
 )
 
-// serve is a server. All kinds but graceful have no signal handlers: TERM kills the server
-// at once, with all requests in flight.
+// Roles are the programs of the experiment, by the first argument.
+var Roles = map[string]func(args []string) error{"serve": serve}
+
+// serve is an HTTP server at an address, which answers requests for /DURATION after that time.
+// Its kinds are
+//
+//	dies      TERM kills the server at once, with all requests in flight
+//	graceful  on TERM, requests in flight are answered, and kept connections closed
+//	lingers   likewise, and the exit takes a second more
+//
+// On the loopback interface the server prints its address, and ends with its standard input:
+// no process outlives the demo.
 func serve(args []string) error {
-	kind, listen := args[0], args[1]
-	listener, err := net.Listen("tcp", listen)
+	kind := args[0]
+	listener, err := net.Listen("tcp", args[1])
 	if err != nil {
 		return err
 	}
-	handler := map[string]http.HandlerFunc{"http": answer, "websocket": echo, "post": accept, "graceful": accept}[kind]
-	s := &http.Server{Handler: handler}
-	if kind == "graceful" {
-		return serveUntilTERM(s, listener)
+	if strings.HasPrefix(args[1], "127.") {
+		fmt.Println(listener.Addr())
+		go func() {
+			io.Copy(io.Discard, os.Stdin)
+			os.Exit(0)
+		}()
 	}
-	return s.Serve(listener)
-}
-
-// serveUntilTERM serves until TERM, and then as Shutdown does: requests in flight are
-// answered, and kept connections closed.
-func serveUntilTERM(s *http.Server, listener net.Listener) error {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	go s.Serve(listener)
-	<-ctx.Done()
-	return s.Shutdown(context.Background())
-}
-
-// answer waits as the request demands, and answers in two parts, so that an answer can be
-// cut short.
-func answer(w http.ResponseWriter, r *http.Request) {
-	think, _ := time.ParseDuration(r.FormValue("think"))
-	time.Sleep(think)
-	w.Header().Set("Content-Length", "6")
-	fmt.Fprint(w, "ser")
-	w.(http.Flusher).Flush()
-	time.Sleep(time.Millisecond)
-	fmt.Fprint(w, "ved")
-}
-
-// accept waits as the request demands, and answers in one piece.
-func accept(w http.ResponseWriter, r *http.Request) {
-	io.Copy(io.Discard, r.Body)
-	think, _ := time.ParseDuration(r.URL.Query().Get("think"))
-	time.Sleep(think)
-	fmt.Fprint(w, "served")
-}
-
-// echo sends every message back.
-func echo(w http.ResponseWriter, r *http.Request) {
-	conn, err := websocket.Accept(w, r, nil)
-	if err != nil {
-		return
+	s := &site{idle: map[net.Conn]bool{}}
+	if kind == "dies" {
+		return s.accept(listener)
 	}
-	defer conn.CloseNow()
+	term := make(chan os.Signal, 1)
+	signal.Notify(term, syscall.SIGTERM)
+	go s.accept(listener)
+	<-term
+	listener.Close()
+	s.finish()
+	if kind == "lingers" {
+		time.Sleep(time.Second)
+	}
+	return nil
+}
+
+// site has the connections of a server.
+type site struct {
+	all      sync.WaitGroup
+	mu       sync.Mutex // every connection has a goroutine
+	idle     map[net.Conn]bool
+	stopping bool
+}
+
+func (s *site) accept(listener net.Listener) error {
 	for {
-		kind, message, err := conn.Read(r.Context())
-		if err != nil || conn.Write(r.Context(), kind, message) != nil {
+		conn, err := listener.Accept()
+		if err != nil {
+			return err
+		}
+		s.all.Go(func() { s.serve(conn) })
+	}
+}
+
+// finish closes kept connections, and returns when all requests are answered.
+func (s *site) finish() {
+	s.mu.Lock()
+	s.stopping = true
+	for conn := range s.idle {
+		conn.SetReadDeadline(time.Now())
+	}
+	s.mu.Unlock()
+	s.all.Wait()
+}
+
+// serve answers one request after the other.
+func (s *site) serve(conn net.Conn) {
+	defer conn.Close()
+	in := textproto.NewReader(bufio.NewReader(conn))
+	for {
+		line, err := in.ReadLine()
+		s.mark(conn, false)
+		if err != nil {
 			return
 		}
+		header, err := in.ReadMIMEHeader()
+		if err != nil {
+			return
+		}
+		if header.Get("Upgrade") != "" {
+			chat(conn, in.R)
+			return
+		}
+		size, _ := strconv.ParseInt(header.Get("Content-Length"), 10, 64)
+		io.CopyN(io.Discard, in.R, size)
+		answer(conn, line)
+		if strings.EqualFold(header.Get("Connection"), "close") || !s.mark(conn, true) {
+			return
+		}
+	}
+}
+
+// mark notes whether a connection is idle, and reports whether the server goes on.
+func (s *site) mark(conn net.Conn, idle bool) (goes bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.idle, conn)
+	if idle {
+		s.idle[conn] = true
+	}
+	return !s.stopping
+}
+
+// answer waits as the request demands. The answer to a GET comes in two parts, so that it can
+// be cut short.
+func answer(conn net.Conn, request string) {
+	const first, second = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nser", "ved"
+	method, rest, _ := strings.Cut(request, " /")
+	think, _, _ := strings.Cut(rest, " ")
+	if wait, err := time.ParseDuration(think); err == nil {
+		time.Sleep(wait)
+	}
+	if method == "POST" {
+		io.WriteString(conn, first+second)
+		return
+	}
+	io.WriteString(conn, first)
+	time.Sleep(time.Millisecond)
+	io.WriteString(conn, second)
+}
+
+// chat answers the messages of a WebSocket.
+func chat(conn net.Conn, in io.Reader) {
+	io.WriteString(conn, upgraded)
+	text := make([]byte, len(message))
+	for {
+		if _, err := io.ReadFull(in, text); err != nil {
+			return
+		}
+		io.WriteString(conn, echo)
 	}
 }

@@ -1,6 +1,4 @@
-// Package picture writes the SVG drawings of the pages, for light and dark backgrounds,
-// without fonts or scripts from elsewhere.
-package picture
+package rollout
 
 import (
 	"fmt"
@@ -8,62 +6,62 @@ import (
 	"strings"
 )
 
-// style has a light and a dark scheme. The classes are those of the arguments of Picture's
-// methods.
+// style has a light and a dark scheme, without fonts or scripts from elsewhere. The classes are
+// those of the arguments of picture's methods.
 const style = `<style>
 text{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#24292f}
 .h{font-weight:bold}.q{fill:#57606a}.s{font-size:11px}
 .bad{fill:#cf222e}.good{fill:#1a7f37}.time{fill:#0969da}
 .ok{fill:#4ac26b}.shade{fill:#0969da;fill-opacity:.1}.mute{fill:#c4cad1}
-.rule{stroke:#d0d7de;fill:none}.mark{stroke:#24292f;fill:none}.curve{stroke:#bc4c00;fill:none;stroke-width:1.5}
+.rule{stroke:#d0d7de;fill:none}.mark{stroke:#24292f;fill:none}
 .kill{stroke:#cf222e;fill:none;stroke-dasharray:4 3}.bound{stroke:#57606a;fill:none;stroke-dasharray:4 3}
 .span{stroke:#57606a;fill:none}
 @media (prefers-color-scheme:dark){text{fill:#e6edf3}.q{fill:#8b949e}
 .bad{fill:#f85149}.good{fill:#3fb950}.time{fill:#58a6ff}
 .ok{fill:#2ea043}.shade{fill:#58a6ff;fill-opacity:.18}.mute{fill:#484f58}
-.rule{stroke:#30363d}.mark{stroke:#e6edf3}.curve{stroke:#ffa657}
+.rule{stroke:#30363d}.mark{stroke:#e6edf3}
 .kill{stroke:#f85149}.bound{stroke:#8b949e}.span{stroke:#8b949e}}
 </style>
 `
 
-// Picture is an SVG drawing. Lengths are pixels. A class is a class of the style, or "".
-type Picture struct {
+// picture is an SVG drawing of the pages. Lengths are pixels. A class is a class of the style, or "".
+type picture struct {
 	width, height int
 	title         string
 	body          strings.Builder
 }
 
-// New returns an empty drawing with a title for readers who cannot see the drawing.
-func New(width, height int, title string) *Picture {
-	return &Picture{width: width, height: height, title: title}
+// newPicture returns an empty drawing with a title for readers who cannot see the drawing.
+func newPicture(width, height int, title string) *picture {
+	return &picture{width: width, height: height, title: title}
 }
 
-// Text writes text that starts at x.
-func (p *Picture) Text(x, y float64, class, text string) { p.anchored("start", x, y, class, text) }
+// text writes text that starts at x.
+func (p *picture) text(x, y float64, class, text string) { p.anchored("", x, y, class, text) }
 
-// TextEnd writes text that ends at x.
-func (p *Picture) TextEnd(x, y float64, class, text string) { p.anchored("end", x, y, class, text) }
+// textEnd writes text that ends at x.
+func (p *picture) textEnd(x, y float64, class, text string) { p.anchored("end", x, y, class, text) }
 
-// TextMiddle writes text around x.
-func (p *Picture) TextMiddle(x, y float64, class, text string) {
+// textMiddle writes text around x.
+func (p *picture) textMiddle(x, y float64, class, text string) {
 	p.anchored("middle", x, y, class, text)
 }
 
-func (p *Picture) anchored(anchor string, x, y float64, class, text string) {
+func (p *picture) anchored(anchor string, x, y float64, class, text string) {
 	fmt.Fprintf(&p.body, "<text%s%s x=\"%s\" y=\"%s\">%s</text>\n",
-		attribute("class", class), attribute("text-anchor", strings.TrimPrefix(anchor, "start")), number(x), number(y), html.EscapeString(text))
+		attribute("class", class), attribute("text-anchor", anchor), number(x), number(y), html.EscapeString(text))
 }
 
-// Rect draws a rectangle, unless the rectangle is empty.
-func (p *Picture) Rect(x, y, width, height float64, class string) {
+// rect draws a rectangle, unless the rectangle is empty.
+func (p *picture) rect(x, y, width, height float64, class string) {
 	if width > 0 && height > 0 {
 		fmt.Fprintf(&p.body, "<rect%s x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\"/>\n",
 			attribute("class", class), number(x), number(y), number(width), number(height))
 	}
 }
 
-// Path draws a line along points, x and y by turns.
-func (p *Picture) Path(class string, points ...float64) {
+// path draws a line along points, x and y by turns.
+func (p *picture) path(class string, points ...float64) {
 	var b strings.Builder
 	for i := 0; i+1 < len(points); i += 2 {
 		command := "L"
@@ -76,7 +74,7 @@ func (p *Picture) Path(class string, points ...float64) {
 }
 
 // String returns the drawing as a document.
-func (p *Picture) String() string {
+func (p *picture) String() string {
 	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img">
 <title>%s</title>
 %s%s</svg>
