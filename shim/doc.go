@@ -73,12 +73,11 @@
 //
 // # Known limits
 //
-// For some 0.3 ms of the start, between the initialization of Go's runtime and that of
-// sigcatch, HUP, INT, QUIT, ABRT, TERM, SYS, STKFLT and the signals of faults end lameduck
-// as they end any Go program: with code 2 as PID 1. The entry point exists for amd64 and
-// arm64, and needs the Makefile's linker flags. Without the entry point the time is a few
-// milliseconds, and the command gets an empty mask, and HUP, INT and the like at their
-// defaults; see docs/install.md. On other machines os/signal catches signals: 27 and 32 to 34
+// The entry point exists for amd64 and arm64, and needs the Makefile's linker flags. Without
+// the entry point, HUP, INT, QUIT, ABRT, TERM, SYS, STKFLT and the signals of faults end
+// lameduck as they end any Go program (as PID 1 with code 2) in the first few milliseconds,
+// and the command gets an empty mask, and HUP, INT and the like at their defaults; see
+// docs/install.md. On other machines os/signal catches signals: 27 and 32 to 34
 // never arrive (27 is the runtime's for profiling, 32 and 33 are the C library's, 34 keeps
 // its default action), and queued real-time signals of one kind merge.
 package shim

@@ -4,6 +4,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -16,16 +17,9 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 )
 
-// hiddenPrefix is the first byte of the names of hidden variables: Go's runtime must not
-// see them, and the command gets them. The entry point of package sigcatch hides them
-// before the runtime starts.
-const hiddenPrefix = "\x01"
-
-// goEnv are the beginnings of the variables to hide, without their first byte: GODEBUG,
-// GOTRACEBACK, GOMAXPROCS, GOMEMLIMIT and GOGC. The entry point compares eight bytes, and so
-// hides a variable such as GOMEMLIMIT_MIB too; the list must match the same variables, or
-// Restore would leave them hidden.
-var goEnv = []string{"ODEBUG=", "OTRACEB", "OMAXPRO", "OMEMLIM", "OGC="}
+// goEnv are the variables that Go's runtime must not see, and that the command gets. The
+// entry point of package sigcatch hides them before the runtime starts.
+var goEnv = []string{"GODEBUG=", "GOTRACEBACK=", "GOMAXPROCS=", "GOMEMLIMIT=", "GOGC="}
 
 // HideGoEnv executes our own program once more with the variables of goEnv hidden, unless
 // the entry point has hidden them or none is set. HideGoEnv also returns if our program
@@ -34,8 +28,9 @@ func HideGoEnv() {
 	if _, hidden := sigcatch.Environ(); hidden {
 		return
 	}
-	env := Environ()
-	if !rename(env, "G", hiddenPrefix) {
+	passed := passedEnviron()
+	env := hide(passed)
+	if slices.Equal(env, passed) {
 		return
 	}
 	for _, self := range ownPaths() {
@@ -57,10 +52,10 @@ func ownPaths() []string {
 	return paths
 }
 
-// Environ returns the environment as passed to execve(2). os.Environ drops empty entries,
-// and all but the first of two entries with one name. Without the entry point the original
-// is read from /proc.
-func Environ() []string {
+// passedEnviron returns the environment as passed to execve(2). os.Environ drops empty
+// entries, and all but the first of two entries with one name. Without the entry point the
+// original is read from /proc.
+func passedEnviron() []string {
 	if env, ok := sigcatch.Environ(); ok {
 		return env
 	}
@@ -71,24 +66,29 @@ func Environ() []string {
 	return env
 }
 
-// Restore returns a copy of env in which hidden variables have their names back.
-func Restore(env []string) []string {
-	env = slices.Clone(env)
-	rename(env, hiddenPrefix, "G")
+// Environ returns the environment for the command.
+func Environ() []string {
+	env := passedEnviron()
+	for i, entry := range env {
+		env[i] = strings.TrimPrefix(entry, hidden(i))
+	}
 	return env
 }
 
-// rename replaces the first byte of the variables of goEnv in env, and reports whether
-// there were any.
-func rename(env []string, from, to string) (any bool) {
+// hide returns a copy of env with the variables of goEnv hidden.
+func hide(env []string) []string {
+	env = slices.Clone(env)
 	for i, entry := range env {
-		rest, ok := strings.CutPrefix(entry, from)
-		if ok && slices.ContainsFunc(goEnv, func(name string) bool { return strings.HasPrefix(rest, name) }) {
-			env[i], any = to+rest, true
+		if slices.ContainsFunc(goEnv, func(name string) bool { return strings.HasPrefix(entry, name) }) {
+			env[i] = hidden(i) + entry
 		}
 	}
-	return any
+	return env
 }
+
+// hidden is what precedes the entry with the number i if it is hidden. By the number, no entry
+// that somebody else set is taken for a hidden one.
+func hidden(i int) string { return "\x01" + strconv.Itoa(i) + ":" }
 
 // reserved is how many spare threads the runtime keeps. The loop has the first thread for
 // itself. Three are needed at one time: for a stuck writer and for the sampler, each in a

@@ -61,7 +61,7 @@ func (c *Command) startSecondStage() (pid int, err error) {
 	argv := append([]string{stageName, fmt.Sprint(fd), c.addressee(), hex(c.Blocked), hex(c.Ignored)}, c.Argv...)
 	err = errNoStage
 	for _, self := range ownPaths() {
-		pid, err = c.forkExec(self, argv, c.Env)
+		pid, err = c.forkExec(self, argv, hide(c.Env))
 		if err == nil {
 			break
 		}
@@ -124,7 +124,7 @@ func SecondStage(args []string) {
 	report, _ := strconv.Atoi(args[1])
 	unix.CloseOnExec(report)
 	runtime.LockOSThread() // the mask is the thread's
-	env := Restore(Environ())
+	env := Environ()
 	readdress(env, args[2])
 	if leadsSession() {
 		unix.IoctlSetInt(0, unix.TIOCSCTTY, 0) // if no other session has the terminal

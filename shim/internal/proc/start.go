@@ -80,9 +80,8 @@ func (c *Command) Start() (pid int, err error) {
 			return pid, err
 		}
 	}
-	env := Restore(c.Env)
-	failed := execvp(c.Dir, c.Argv, env, func(path string, argv []string) (err error) {
-		pid, err = c.forkExec(path, argv, env)
+	failed := execvp(c.Dir, c.Argv, c.Env, func(path string, argv []string) (err error) {
+		pid, err = c.forkExec(path, argv, c.Env)
 		return err
 	})
 	if failed != nil {

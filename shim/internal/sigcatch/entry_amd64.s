@@ -1,21 +1,27 @@
 #include "textflag.h"
 
-// early is the signal mask until our init: all but faults.
-DATA early<>+0(SB)/8, $0xffffffffbffffb27
-GLOBL early<>(SB), RODATA, $8
+// every is the signal mask until our init.
+DATA every<>+0(SB)/8, $-1
+GLOBL every<>(SB), RODATA, $8
+
+// Go's runtime unblocks these signals before our init: HUP, INT, QUIT, ABRT, TERM,
+// STKFLT, CHLD, PROF and 34, and those of faults.
+#define UNBLOCKED 0x40803804e
+#define FAULTS 0x800009b0
 
 // entry is the ELF entry point if the linker is given -E. entry notes the signal
-// mask and the ignored signals before Go's runtime changes them; blocks or notes
-// signals that arrive before our init; and hides the variables that configure the
-// Go runtime of the command, not ours: the first byte of their names becomes 1.
+// mask and the ignored signals before Go's runtime changes them; blocks all signals,
+// and installs our handlers for those that Go's runtime unblocks; and hides the
+// variables that configure the Go runtime of the command, not ours: their pointers
+// skip the first byte.
 // entry then adds variables that configure our own runtime, and jumps to the entry
 // point of Go programs. The stack holds argc, argv, NULL, envp, NULL and the
 // auxiliary vector.
 TEXT ·entry(SB), NOSPLIT|NOFRAME, $0
-	// rt_sigprocmask(SIG_SETMASK, &early, &entryBlocked, 8)
+	// rt_sigprocmask(SIG_SETMASK, &every, &entryBlocked, 8)
 	MOVQ $14, AX
 	MOVQ $2, DI
-	LEAQ early<>(SB), SI
+	LEAQ every<>(SB), SI
 	LEAQ ·entryBlocked(SB), DX
 	MOVQ $8, R10
 	SYSCALL
@@ -29,23 +35,23 @@ signal:
 	MOVQ $8, R10
 	SYSCALL
 	CMPQ ·entryAction(SB), $1 // SIG_IGN
-	JEQ  ignored
-	// HUP, INT, QUIT, ABRT, TERM, STKFLT, PROF and 34: Go's runtime unblocks these
-	// signals before it installs its handlers.
-	MOVQ $0x40801804e, CX
+	JNE  install
+	LEAQ -1(BX), CX
+	BTSQ CX, ·entryIgnored(SB)
+install:
+	LEAQ ·noting(SB), SI
+	MOVQ $UNBLOCKED, CX
+	BTQ  BX, CX
+	JCS  catch
+	LEAQ ·faulting(SB), SI
+	MOVQ $FAULTS, CX
 	BTQ  BX, CX
 	JCC  nextSignal
-	// rt_sigaction(BX, &noting, NULL, 8)
+catch:
+	// rt_sigaction(BX, SI, NULL, 8)
 	MOVQ $13, AX
-	LEAQ ·noting(SB), SI
 	MOVQ $0, DX
 	SYSCALL
-	JMP  nextSignal
-ignored:
-	LEAQ -1(BX), CX
-	MOVQ $1, DX
-	SHLQ CX, DX
-	ORQ  DX, ·entryIgnored(SB)
 nextSignal:
 	INCQ BX
 	CMPQ BX, $65
@@ -77,7 +83,7 @@ variable:
 	CMPQ SI, R12
 	JNE  nextVariable
 hide:
-	MOVB $1, (DI)
+	INCQ (BX)
 nextVariable:
 	ADDQ $8, BX
 	JMP  variable
@@ -99,4 +105,23 @@ move:
 	MOVQ AX, -8(BX)
 	SUBQ $16, ·entryEnviron(SB)
 	MOVB $1, ·entrySeen(SB)
+	LEAQ keep<>(SB), AX
+	MOVQ AX, _cgo_sigaction(SB)
 	JMP  _rt0_amd64_linux(SB)
+
+// keep is called by Go's runtime in place of rt_sigaction(2), as the C library's
+// sigaction of a program with C would be. The signals that entry catches have the
+// default action, as far as Go's runtime knows, and keep our handler when the runtime
+// installs its own, which goes to goHandler. EINVAL makes it call rt_sigaction(2).
+TEXT keep<>(SB), NOSPLIT|NOFRAME, $0
+	MOVL $22, AX // EINVAL
+	MOVQ $(UNBLOCKED|FAULTS), CX
+	BTQ  DI, CX
+	JCC  done
+	MOVL $0, AX
+	TESTQ SI, SI // the new action; NULL asks for the old one, zero so far
+	JZ   done
+	MOVQ (SI), CX
+	MOVQ CX, ·goHandler(SB)
+done:
+	RET

@@ -1,14 +1,17 @@
 #include "textflag.h"
 
-DATA early<>+0(SB)/8, $0xffffffffbffffb27
-GLOBL early<>(SB), RODATA, $8
+DATA every<>+0(SB)/8, $-1
+GLOBL every<>(SB), RODATA, $8
+
+#define UNBLOCKED 0x40803804e
+#define FAULTS 0x800009b0
 
 // entry: see entry_amd64.s.
 TEXT ·entry(SB), NOSPLIT|NOFRAME, $0
-	// rt_sigprocmask(SIG_SETMASK, &early, &entryBlocked, 8)
+	// rt_sigprocmask(SIG_SETMASK, &every, &entryBlocked, 8)
 	MOVD $135, R8
 	MOVD $2, R0
-	MOVD $early<>(SB), R1
+	MOVD $every<>(SB), R1
 	MOVD $·entryBlocked(SB), R2
 	MOVD $8, R3
 	SVC
@@ -24,23 +27,27 @@ signal:
 	SVC
 	MOVD ·entryAction(SB), R4
 	CMP  $1, R4 // SIG_IGN
-	BEQ  ignored
-	LSL  R19, R6, R4
-	MOVD $0x40801804e, R5 // as in entry_amd64.s
-	TST  R5, R4
-	BEQ  nextSignal
-	// rt_sigaction(R19, &noting, NULL, 8)
-	MOVD R19, R0
-	MOVD $·noting(SB), R1
-	MOVD $0, R2
-	SVC
-	B    nextSignal
-ignored:
+	BNE  install
 	SUB  $1, R19, R5
 	LSL  R5, R6, R5
 	MOVD ·entryIgnored(SB), R7
 	ORR  R5, R7, R7
 	MOVD R7, ·entryIgnored(SB)
+install:
+	LSL  R19, R6, R4
+	MOVD $·noting(SB), R1
+	MOVD $UNBLOCKED, R5
+	TST  R5, R4
+	BNE  catch
+	MOVD $·faulting(SB), R1
+	MOVD $FAULTS, R5
+	TST  R5, R4
+	BEQ  nextSignal
+catch:
+	// rt_sigaction(R19, R1, NULL, 8)
+	MOVD R19, R0
+	MOVD $0, R2
+	SVC
 nextSignal:
 	ADD  $1, R19, R19
 	CMP  $65, R19
@@ -73,7 +80,8 @@ variable:
 	CMP  R12, R1
 	BNE  nextVariable
 hide:
-	MOVB R6, (R0)
+	ADD  R6, R0, R0
+	MOVD R0, (R19)
 nextVariable:
 	ADD  $8, R19, R19
 	B    variable
@@ -96,4 +104,21 @@ move:
 	SUB  $16, R1, R1
 	MOVD R1, ·entryEnviron(SB)
 	MOVB R6, ·entrySeen(SB)
+	MOVD $keep<>(SB), R1
+	MOVD R1, _cgo_sigaction(SB)
 	JMP  _rt0_arm64_linux(SB)
+
+// keep: see entry_amd64.s.
+TEXT keep<>(SB), NOSPLIT|NOFRAME, $0
+	MOVD $1, R3
+	LSL  R0, R3, R3
+	MOVD $(UNBLOCKED|FAULTS), R4
+	MOVD $22, R0 // EINVAL
+	TST  R4, R3
+	BEQ  done
+	MOVD $0, R0
+	CBZ  R1, done
+	MOVD (R1), R3
+	MOVD R3, ·goHandler(SB)
+done:
+	RET

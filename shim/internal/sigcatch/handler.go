@@ -48,10 +48,12 @@ func growStack()
 func catch() {
 	growStack()
 	runtime.LockOSThread()
-	var before [4]uintptr // struct sigaction, the handler first
-	syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(syscall.SIGSEGV), 0,
-		uintptr(unsafe.Pointer(&before)), 8, 0, 0)
-	goHandler = before[0]
+	if !entrySeen {
+		var before [4]uintptr // struct sigaction, the handler first
+		syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(syscall.SIGSEGV), 0,
+			uintptr(unsafe.Pointer(&before)), 8, 0, 0)
+		goHandler = before[0]
+	}
 	ownPID = int32(os.Getpid())
 	noting, faulting, urging := handlers()
 	spared := sig.Internal & sig.Set(entryIgnored) // posix_spawn(3) leaves these ignored

@@ -34,7 +34,7 @@ func Environ() (env []string, ok bool) {
 	}
 	env = make([]string, n-added)
 	for i := range env {
-		env[i] = stringAt(*environ(i))
+		env[i] = entryAt(*environ(i))
 	}
 	return env, true
 }
@@ -44,9 +44,13 @@ func environ(i int) **byte {
 	return (**byte)(unsafe.Add(unsafe.Pointer(entryEnviron), uintptr(i)*unsafe.Sizeof(entryEnviron)))
 }
 
-// stringAt returns the string at p, which a zero byte ends. The memory is the initial
+// entryAt returns the string at p, which a zero byte ends, with the G that the entry point
+// skips: otherwise the string before ends at p, with a zero byte. The memory is the initial
 // stack of the process, which stays.
-func stringAt(p *byte) string {
+func entryAt(p *byte) string {
+	if before := (*byte)(unsafe.Add(unsafe.Pointer(p), -1)); *before == 'G' {
+		p = before
+	}
 	n := 0
 	for *(*byte)(unsafe.Add(unsafe.Pointer(p), n)) != 0 {
 		n++

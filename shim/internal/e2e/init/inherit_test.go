@@ -90,7 +90,8 @@ func startedAs(t *testing.T, env []string, argv ...string) string {
 func TestInheritsExactly(t *testing.T) {
 	env := []string{"A=1", "B", "A=2", "", "=x", "A=1", "C=caf\xe9", "PATH=/usr/bin:/bin", "PATH=/none", "LAMEDUCK_B",
 		"GOGC=1", "GOGC=2", "GOTRACEBACK", "GOMAXPROCS=3",
-		"GODEBUG=gctrace=1,schedtrace=1", "GOMEMLIMIT=1MiB", "GOTRACEBACK=crash", "GOMEMLIMIT_MIB=9", "LAST="}
+		"GODEBUG=gctrace=1,schedtrace=1", "GOMEMLIMIT=1MiB", "GOTRACEBACK=crash", "GOMEMLIMIT_MIB=9", "\x01OGC=5", "\x01=",
+		"LAST="}
 	var every []byte
 	for c := range 255 {
 		every = append(every, byte(c+1))

@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -17,6 +20,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 )
 
 // all are the signals from 1 to 64, catchable those that a Go program can catch.
@@ -80,44 +84,49 @@ func TestDeadlySignals(t *testing.T) {
 }
 
 // TestEarlySignal: after a stop signal before the start of the command, neither the command
-// nor --on-stop is started, and no alive file is left. USR1 stands for a stop signal here,
-// since Go's runtime unblocks TERM before lameduck's first instruction.
+// nor --on-stop is started, and no alive file is left.
 func TestEarlySignal(t *testing.T) {
 	alive := filepath.Join(t.TempDir(), "alive")
-	b := box.Setup{Faults: "pending=USR1"}.Boot(t, "-d 1 -r TERM:USR1 --on-stop='echo ran' --alive-file="+alive, "echo",
-		"started")
-	b.WantExit(138)
+	b := box.Setup{Faults: "pending=TERM"}.Boot(t, "-d 1 --on-stop='echo ran' --alive-file="+alive, "echo", "started")
+	b.WantExit(143)
 	b.Out.Want()
 	if _, err := os.Lstat(alive); err == nil {
 		t.Error("the alive file exists")
 	}
 }
 
-// TestTermAtStart: a TERM during lameduck's start is not lost, unless the kernel drops the
-// signal because PID 1 has no handler yet. Exit code 2 is from Go's own handler, before
-// lameduck's first instruction.
-func TestTermAtStart(t *testing.T) {
-	var mu sync.Mutex
-	codes := map[int]int{}
-	const rounds = 600
-	box.Many(t, rounds, func(round int) {
-		flags := []string{"", "-d 0.1"}[round%2]
-		b := box.Setup{Bare: true}.Boot(t, flags, "sleep", "1000")
-		time.Sleep(rand.N(5 * time.Millisecond)) // to send TERM at a random moment of the start
-		ready := func() bool { return box.Signals(b.Pid(), "SigCgt").Has(sig.TERM) }
-		early := !ready()
-		b.Signal(sig.TERM)
-		if early {
-			testutil.Eventually(t, "TERM is caught", func() bool { return ready() || box.HasEnded(b.Pid()) })
-			unix.Kill(b.Pid(), unix.SIGTERM)
+// TestSignalAtEachCall: at whichever system call of its start lameduck gets a signal, from the
+// first call until the command runs, the exit code is 128+n: a stop signal ends lameduck, and
+// the others are passed on to the command. Nothing is printed.
+func TestSignalAtEachCall(t *testing.T) {
+	t.Parallel()
+	netns.Need(t)
+	runtime.LockOSThread() // each lameduck is traced by this thread
+	defer runtime.UnlockOSThread()
+	kinds := []sig.Signal{sig.TERM, sig.QUIT, sig.HUP, sig.SEGV, sig.INT, sig.ABRT, sig.SYS, sig.USR1, sig.STKFLT}
+	for call, running := 1, false; !running; call++ {
+		var stderr strings.Builder
+		cmd := exec.Command(box.Binary, "sleep", "10")
+		cmd.Stderr = &stderr
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Ptrace: true}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
 		}
-		code := b.WaitExit()
-		mu.Lock()
-		codes[code]++
-		mu.Unlock()
-	})
-	if codes[143]+codes[2] != rounds || codes[143] == 0 {
-		t.Errorf("exit codes: %v, want only 143 and 2", codes)
+		pid := cmd.Process.Pid
+		var status unix.WaitStatus
+		unix.Wait4(pid, &status, 0, nil) // for the execve of lameduck
+		for range 2 * call {             // a call stops twice, when it begins and when it ends
+			unix.PtraceSyscall(pid, 0)
+			unix.Wait4(pid, &status, 0, nil)
+		}
+		running = len(box.Children(pid)) > 0
+		s := kinds[call%len(kinds)]
+		unix.Kill(pid, unix.Signal(s))
+		unix.PtraceDetach(pid)
+		cmd.Wait()
+		if code := cmd.ProcessState.ExitCode(); code != 128+int(s) || stderr.Len() > 0 {
+			t.Fatalf("%v at call %d: exit code %d, stderr: %s", s, call, code, stderr.String())
+		}
 	}
 }
 
