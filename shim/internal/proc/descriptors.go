@@ -2,6 +2,7 @@ package proc
 
 import (
 	"fmt"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -12,18 +13,46 @@ import (
 // the two ends of the pipe through which a fork reports its error.
 const spareDescriptors = 4
 
-// checkDescriptors returns an error unless spareDescriptors can be opened. Go's runtime,
-// which has raised the soft limit to the hard limit, would not survive without them.
+// checkDescriptors returns an error unless spareDescriptors can be opened, and epoll(7) used.
+// Go's runtime, which has raised the soft limit to the hard limit, would not survive without
+// them.
 func checkDescriptors() error {
-	for n := range spareDescriptors {
-		fd, err := unix.FcntlInt(2, unix.F_DUPFD_CLOEXEC, 3)
-		if err != nil {
+	var fds [spareDescriptors]int
+	for n := range fds {
+		fd, err := openSpare(n)
+		if err == unix.EMFILE || err == unix.ENFILE {
 			return fmt.Errorf("%d free file descriptors are needed, but only %d are available: raise the limit of "+
 				"open files (RLIMIT_NOFILE)", spareDescriptors, n)
 		}
+		if err != nil {
+			return epollError(err)
+		}
 		defer unix.Close(fd) // when all are open
+		fds[n] = fd
+	}
+	var event unix.EpollEvent
+	if err := unix.EpollCtl(fds[0], unix.EPOLL_CTL_ADD, fds[1], &event); err != nil {
+		return epollError(err)
+	}
+	// Go's runtime calls epoll_pwait(2) on every machine, unix.EpollWait does not.
+	_, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(fds[0]), uintptr(unsafe.Pointer(&event)), 1, 0, 0, 0)
+	if errno != 0 {
+		return epollError(errno)
 	}
 	return nil
+}
+
+// openSpare opens an instance of epoll as the first descriptor, and eventfds as the others.
+func openSpare(n int) (fd int, err error) {
+	if n == 0 {
+		return unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	}
+	return unix.Eventfd(0, unix.EFD_CLOEXEC)
+}
+
+func epollError(err error) error {
+	return fmt.Errorf("cannot use epoll: %w: allow epoll_create1, epoll_ctl, epoll_pwait and eventfd2 in the seccomp "+
+		"profile, if there is one", err)
 }
 
 // leaveDirectory makes / our working directory, so that we keep no file system busy,

@@ -259,9 +259,10 @@ func TestDescriptors(t *testing.T) {
 	})
 }
 
-// optionalSyscalls are the system calls of lameduck that a sandbox might deny. The system
+// deniedSyscalls are the system calls of lameduck that a sandbox might deny. The system
 // calls without which Go's runtime does not start are left out, as are kill and wait4.
-var optionalSyscalls = []int{
+var deniedSyscalls = []int{
+	unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_EVENTFD2,
 	unix.SYS_BIND, unix.SYS_CHDIR, unix.SYS_CLOCK_GETTIME, unix.SYS_CONNECT, unix.SYS_FACCESSAT, unix.SYS_FSTAT,
 	unix.SYS_GETDENTS64, unix.SYS_GETPGID, unix.SYS_GETPPID, unix.SYS_GETRANDOM, unix.SYS_GETSOCKNAME, unix.SYS_GETSOCKOPT,
 	unix.SYS_IOCTL, unix.SYS_LISTEN, unix.SYS_MADVISE, unix.SYS_OPENAT, unix.SYS_PIPE2, unix.SYS_PPOLL, unix.SYS_PRCTL,
@@ -271,11 +272,12 @@ var optionalSyscalls = []int{
 }
 
 // TestDeniedSyscalls: with any one system call denied, the stop goes on. If the call is
-// needed to start the command, lameduck exits with 126 and one line. The command is a
-// program without a loader, which needs none of the calls.
+// needed to start the command, lameduck exits with 126 and one line; if the stop would need
+// epoll, with 125 and one line. The command is a program without a loader, which needs none of
+// the calls.
 func TestDeniedSyscalls(t *testing.T) {
 	program := box.Assemble(t, "testdata/pause.s")
-	for _, number := range optionalSyscalls {
+	for _, number := range deniedSyscalls {
 		for _, errno := range []unix.Errno{unix.EPERM, unix.ENOSYS} {
 			t.Run(fmt.Sprintf("%d, %s", number, unix.ErrnoName(errno)), func(t *testing.T) {
 				t.Parallel()
@@ -290,13 +292,15 @@ func TestDeniedSyscalls(t *testing.T) {
 					return path == program
 				})
 				b.Stop()
-				want := 143
-				if number == unix.SYS_PIPE2 || number == unix.SYS_SETPGID { // needed to start the command
-					want = 126
-				}
-				b.WantExit(want)
-				if want == 126 {
+				switch number {
+				case unix.SYS_PIPE2, unix.SYS_SETPGID:
+					b.WantExit(126)
 					b.WantOneLine()
+				case unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_EVENTFD2:
+					b.WantExit(125)
+					b.WantOneLine("cannot use epoll: ")
+				default:
+					b.WantExit(143)
 				}
 			})
 		}
