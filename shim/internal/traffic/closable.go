@@ -113,8 +113,7 @@ type usage struct {
 	reused   bool   // a request has come after an answer, while connections were watched
 	unclear  bool   // what was received and sent last is not certainly one request and all of its answer
 	overlaps bool   // more was received while a request waited: a body in parts, or several requests at a time
-	small    bool   // what began like a request had a few bytes in a segment
-	large    bool   // what began like a request had more
+	small    bool   // what began like a request had a few bytes
 	in, out  uint64 // bytes of the last request and its answer
 	segments uint32 // sent
 	closed   bool   // by NoteClosed
