@@ -131,7 +131,7 @@ func TestMemory(t *testing.T) {
 	b.Exit()
 }
 
-// TestLeast: 800 MiB of address space are enough, and a limit of 12 processes for lameduck and
+// TestLeast: 800 MiB of address space and 48 MB of data are enough, and a limit of 12 processes for lameduck and
 // its command, 14 with a hold, and 18 if the command inherits ignored signals.
 func TestLeast(t *testing.T) {
 	box.NeedsRoot(t)
@@ -146,7 +146,7 @@ func TestLeast(t *testing.T) {
 	`) {
 		for range 20 {
 			faults := fmt.Sprintf("%snproc=%s,uid=%d", c["faults"], c["processes"], 61300+i) // a user without processes
-			words := append([]string{prlimit, fmt.Sprintf("--as=%d", 800<<20)}, box.Lameduck(c["flags"], "true")...)
+			words := append([]string{prlimit, fmt.Sprintf("--as=%d", 800<<20), "--data=48000000"}, box.Lameduck(c["flags"], "true")...)
 			box.Setup{Faults: faults}.Start(t, words...).WantExit(0)
 		}
 	}
