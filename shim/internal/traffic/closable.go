@@ -45,7 +45,6 @@ type peerClosings struct {
 type leaving struct {
 	peer *peerClosings
 	seen bool // in the present sample
-	kept int  // samples since the client's kernel got the end of the stream
 }
 
 // noteNew notes a new connection.
@@ -70,25 +69,18 @@ func (k *closings) noteState(s *tcp.Socket) {
 		l.peer.leaving--
 		l.peer.left++
 		delete(k.leaving, s.Cookie)
-	case tcp.FinWait2:
-		l.kept++
-		fallthrough
 	default:
 		l.seen = true
 	}
 }
 
-// noteMissing notes the closed connections that are not in a complete sample. Clients of TLS
-// and HTTP/2 send a few more bytes when they close; they do so at once.
+// noteMissing notes the closed connections that are not in a complete sample. Clients of TLS and
+// HTTP/2 send a few more bytes when they close, which looks like a request.
 func (k *closings) noteMissing() {
 	for cookie, l := range k.leaving {
 		if !l.seen {
 			l.peer.leaving--
-			if l.kept > 1 {
-				l.peer.reset++
-			} else {
-				l.peer.left++
-			}
+			l.peer.reset++
 			delete(k.leaving, cookie)
 		}
 		l.seen = false

@@ -492,10 +492,6 @@ func TestClientKeepsClosed(t *testing.T) {
 	show(tcp.FinWait2)
 	want(2, true, "one of two was used once more")
 	want(5, false, "the only one was used once more")
-	world.lives[5].close = now + s(0.03)
-	tr.NoteClosed(candidate(5))
-	show(tcp.FinWait2, 5)
-	want(5, true, "the client has closed its connection, and sent more")
 	tr.NoteClosed(candidate(2))
 	show(tcp.FinWait2, 2)
 	world.lives[2].close = now
