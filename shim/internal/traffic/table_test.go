@@ -352,7 +352,7 @@ func describe(c Cause, v Verdict) string {
 	return text
 }
 
-// TestClosable: "closable 2 of 3" are the connections that may be closed and those in use.
+// TestClosable: as many connections may be closed, or none are watched yet.
 func TestClosable(t *testing.T) {
 	for _, r := range readRows(t, "testdata/closable.txt") {
 		t.Run(r.name, func(t *testing.T) {

@@ -131,8 +131,8 @@ func TestMemory(t *testing.T) {
 	b.Exit()
 }
 
-// TestLeast: 800 MiB of address space and 48 MB of data are enough, and a limit of 12 processes for lameduck and
-// its command, 14 with a hold, and 18 if the command inherits ignored signals.
+// TestLeast: 800 MiB of address space and 48 MB of data are enough, and a limit of 12 processes
+// for lameduck and its command, 14 with a hold, and 18 if the command inherits ignored signals.
 func TestLeast(t *testing.T) {
 	box.NeedsRoot(t)
 	box.Needs(t, "prlimit")
