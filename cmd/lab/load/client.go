@@ -2,6 +2,7 @@ package load
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -277,16 +278,21 @@ func (c *Client) reuse() *Conn {
 // Gone reports whether the server has closed an idle connection. A server may, and
 // every client looks before using a connection again.
 func (c *Conn) Gone() bool {
-	raw, err := c.Conn.(*net.TCPConn).SyscallConn()
+	_, err := Peek(c.Conn)
+	return !errors.Is(err, syscall.EAGAIN)
+}
+
+// Peek returns how many bytes, of one, have arrived unread: 0 after the server's end, and EAGAIN
+// if none are there yet.
+func Peek(conn net.Conn) (n int, err error) {
+	raw, err := conn.(syscall.Conn).SyscallConn()
 	if err != nil {
-		return true
+		return 0, err
 	}
-	open := false
-	raw.Control(func(fd uintptr) {
-		_, _, err := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-		open = errors.Is(err, syscall.EAGAIN)
+	failed := raw.Control(func(fd uintptr) {
+		n, _, err = syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
 	})
-	return !open
+	return max(n, 0), cmp.Or(failed, err)
 }
 
 func (c *Client) nextPort() int {

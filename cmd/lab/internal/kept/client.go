@@ -3,24 +3,21 @@ package kept
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
 	_ "embed"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
-	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"strings"
 	"sync"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/protobuf/types/known/wrapperspb"
-
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
@@ -32,156 +29,101 @@ const (
 
 // client makes a request that has a name and takes the server some time.
 type client interface {
-	do(name, think string) error
+	do(name string, think time.Duration) error
 	close()
 }
 
 // newClient returns a client of a row. pick returns the address of each new connection.
-func newClient(words []string, pick func() string, dir string) (client, error) {
-	dial := func(ctx context.Context) (net.Conn, error) {
+func newClient(r *row, pick func() string, dir string) client {
+	how := peers.Client{Protocol: r.protocol, Server: "lab", Limit: askFor, Conns: 1}
+	how.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
 		var d net.Dialer
-		return d.DialContext(ctx, "tcp", pick())
+		return d.DialContext(ctx, network, pick())
 	}
-	switch words[0] {
-	case "raw":
-		return &raw{wire: wires[words[1]], pool: load.Client{Keep: true, Conns: conns, Pick: pick}}, nil
-	case "transport":
-		return newTransport(words[1], dial), nil
-	case "grpc":
-		return newGRPC(words[1:], dial)
+	n := conns2
+	switch r.protocol {
+	case "node", "java":
+		return startProgram(r, dir)
+	case "tcp", "tls", "websocket":
+		return &raw{row: r, how: how, pool: load.Client{Keep: true, Conns: conns, Pick: pick}}
+	case "http":
+		n, how.Conns = 1, conns
 	}
-	return startProgram(words, dir)
+	l := links{row: r}
+	for range n {
+		link := must.Get(how.Open())
+		must.Do(take(link, r.first))
+		l.all = append(l.all, link)
+	}
+	return l
+}
+
+// steps returns the steps of a request.
+func (r *row) steps(name string, think time.Duration) []peers.Step {
+	words := strings.NewReplacer("NAME", name, "THINK", millis(think), "SECONDS", fmt.Sprint(think.Seconds()))
+	steps := sessions.Steps(r.request)
+	for i := range steps {
+		steps[i].Arg = words.Replace(steps[i].Arg)
+	}
+	return steps
+}
+
+func millis(d time.Duration) string { return fmt.Sprintf("%.1fms", d.Seconds()*1000) }
+
+func take(link peers.Link, steps []peers.Step) (err error) {
+	for i := 0; err == nil && i < len(steps); i++ {
+		err = link.Take(steps[i])
+	}
+	return err
 }
 
 // raw is a client that retries nothing, and looks before each request whether the server has
 // closed the connection.
 type raw struct {
-	wire
-	pool  load.Client
-	above sync.Map // what wire.open returned for a connection
+	*row
+	how     peers.Client
+	pool    load.Client
+	streams sync.Map // by connection
 }
 
-func (r *raw) do(name, think string) error {
+func (r *raw) do(name string, think time.Duration) error {
 	return r.pool.Do(time.Now().Add(askFor), func(conn *load.Conn) (again bool, err error) {
-		if r.open == nil {
-			return r.ask(conn, name, think)
-		}
-		above, opened := r.above.Load(conn)
-		if !opened {
-			if above, err = r.open(conn); err != nil {
+		known, _ := r.streams.Load(conn)
+		stream, begun := known.(*peers.Stream)
+		if !begun {
+			if stream, err = r.how.Over(conn); err == nil {
+				err = take(stream, r.first)
+			}
+			if err != nil {
 				return false, err
 			}
-			r.above.Store(conn, above)
+			r.streams.Store(conn, stream)
 		}
-		return r.ask(above.(*load.Conn), name, think)
+		err = take(stream, r.steps(name, think))
+		return !stream.Last, err
 	})
 }
 
 func (r *raw) close() { r.pool.Close() }
 
-// transport is net/http's client. Its word is POST, key for a POST with a key that permits it
-// to be sent again, h2c or h2.
-type transport struct {
-	word    string
-	clients []*http.Client
+// links are the clients of libraries.
+type links struct {
+	*row
+	all []peers.Link
 }
 
-func newTransport(word string, dial func(context.Context) (net.Conn, error)) *transport {
-	t := &transport{word: word}
-	n, limit := 1, conns
-	protocols := new(http.Protocols)
-	switch word {
-	case "h2c":
-		protocols.SetUnencryptedHTTP2(true)
-		n, limit = conns2, 1
-	case "h2":
-		protocols.SetHTTP2(true)
-		n, limit = conns2, 1
-	default:
-		protocols.SetHTTP1(true)
-	}
-	for range n {
-		t.clients = append(t.clients, &http.Client{Timeout: askFor, Transport: &http.Transport{
-			Protocols: protocols, MaxIdleConnsPerHost: limit, MaxConnsPerHost: limit,
-			TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
-			DialContext:     func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
-		}})
-	}
-	return t
-}
-
-func (t *transport) do(name, think string) error {
-	scheme := "http"
-	if t.word == "h2" {
-		scheme = "https"
-	}
-	request, err := http.NewRequest("POST", scheme+"://lab"+path(name, think), strings.NewReader("duck"))
-	if err != nil {
-		return err
-	}
-	if t.word == "key" {
-		request.Header.Set("Idempotency-Key", name)
-	}
-	answer, err := t.clients[rand.IntN(len(t.clients))].Do(request)
-	if err != nil {
-		return errors.Unwrap(err) // without the URL
-	}
-	defer answer.Body.Close()
-	_, err = io.Copy(io.Discard, answer.Body)
-	if err == nil && answer.StatusCode != http.StatusOK {
-		err = errors.New(answer.Status)
+func (l links) do(name string, think time.Duration) error {
+	err := take(l.all[rand.IntN(len(l.all))], l.steps(name, think))
+	var long *url.Error
+	if errors.As(err, &long) {
+		return long.Err // without the URL
 	}
 	return err
 }
 
-func (t *transport) close() {
-	for _, c := range t.clients {
-		c.CloseIdleConnections()
-	}
-}
-
-// grpcClient has connections of grpc-go.
-type grpcClient []*grpc.ClientConn
-
-// newGRPC returns connections, with "stream" each with a stream on which nothing is sent.
-func newGRPC(words []string, dial func(context.Context) (net.Conn, error)) (client, error) {
-	var g grpcClient
-	for range conns2 {
-		conn, err := grpc.NewClient("passthrough:///lab", grpc.WithTransportCredentials(insecure.NewCredentials()),
-			grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return dial(ctx) }))
-		if err != nil {
-			return nil, err
-		}
-		if len(words) > 0 && words[0] == "stream" {
-			go stayIdle(conn)
-		}
-		g = append(g, conn)
-	}
-	return g, nil
-}
-
-// stayIdle keeps a stream open, and opens another when it ends, until the connection is
-// closed for good.
-func stayIdle(conn *grpc.ClientConn) {
-	var err error
-	for !errors.Is(err, grpc.ErrClientConnClosing) {
-		var stream grpc.ClientStream
-		stream, err = conn.NewStream(context.Background(), &grpc.StreamDesc{ServerStreams: true}, "/lab/idle", grpc.WaitForReady(true))
-		if err == nil && stream.SendMsg(wrapperspb.String("idle")) == nil {
-			stream.RecvMsg(&wrapperspb.StringValue{})
-		}
-	}
-}
-
-func (g grpcClient) do(name, think string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), askFor)
-	defer cancel()
-	return g[rand.IntN(len(g))].Invoke(ctx, "/lab/answer", wrapperspb.String(name+" "+think), &wrapperspb.StringValue{})
-}
-
-func (g grpcClient) close() {
-	for _, conn := range g {
-		conn.Close()
+func (l links) close() {
+	for _, link := range l.all {
+		link.Take(peers.Step{Verb: "close"})
 	}
 }
 
@@ -202,30 +144,19 @@ var (
 	clientJava string
 )
 
-func startProgram(words []string, dir string) (client, error) {
-	for file, text := range map[string]string{"client.js": clientJS, "Client.java": clientJava} {
-		if err := os.WriteFile(dir+"/"+file, []byte(text), 0o644); err != nil {
-			return nil, err
-		}
-	}
-	p := &program{cmd: exec.Command(words[0], words[1:]...), waiting: map[string]chan error{}}
+func startProgram(r *row, dir string) client {
+	must.Do(os.WriteFile(dir+"/client.js", []byte(clientJS), 0o644))
+	must.Do(os.WriteFile(dir+"/Client.java", []byte(clientJava), 0o644))
+	p := &program{cmd: exec.Command(r.protocol, strings.Fields(r.request)...), waiting: map[string]chan error{}}
 	p.cmd.Dir = dir
 	p.cmd.Stderr = os.Stderr
 	p.cmd.Env = append(os.Environ(), "NODE_PATH=/usr/share/nodejs",
 		"CLASSPATH="+strings.ReplaceAll(":httpclient5:httpcore5:httpcore5-h2:slf4j-api:slf4j-nop", ":", ".jar:/usr/share/java/")+".jar")
-	var err error
-	if p.in, err = p.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := p.cmd.Start(); err != nil {
-		return nil, err
-	}
+	p.in = must.Get(p.cmd.StdinPipe())
+	out := must.Get(p.cmd.StdoutPipe())
+	must.Do(p.cmd.Start())
 	go p.read(out)
-	return p, nil
+	return p
 }
 
 func (p *program) read(out io.Reader) {
@@ -243,11 +174,11 @@ func (p *program) read(out io.Reader) {
 	}
 }
 
-func (p *program) do(name, think string) error {
+func (p *program) do(name string, think time.Duration) error {
 	done := make(chan error, 1)
 	p.mu.Lock()
 	p.waiting[name] = done
-	_, err := fmt.Fprintln(p.in, name, path(name, think))
+	_, err := fmt.Fprintf(p.in, "%s /app?name=%[1]s&think=%s\n", name, millis(think))
 	p.mu.Unlock()
 	if err != nil {
 		return err

@@ -1,8 +1,12 @@
 package kept
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 )
 
 // TestRows: each row has a script, whose first line has its needs, and a client.
@@ -12,12 +16,11 @@ func TestRows(t *testing.T) {
 		t.Fatalf("%d rows", len(list))
 	}
 	for _, r := range list {
-		if !strings.HasPrefix(script(r.server[0]), "# needs") || len(r.thinks) == 0 {
-			t.Errorf("%s: no needs, or no times", r.name)
+		if !strings.HasPrefix(peers.Script(r.server[0]), "# needs") || len(r.thinks) == 0 || r.protocol == "" {
+			t.Errorf("%s: no needs, no times, or no protocol", r.name)
 		}
-		r.missing()
-		if r.client[0] == "raw" && wires[r.client[1]].ask == nil {
-			t.Errorf("%s: no protocol %q", r.name, r.client[1])
+		if steps := fmt.Sprint(r.steps("t1n1", time.Millisecond)); !strings.Contains(steps, "t1n1") && r.protocol != "node" && r.protocol != "java" {
+			t.Errorf("%s: no name in %s", r.name, steps)
 		}
 	}
 }

@@ -2,31 +2,27 @@ package kept
 
 import (
 	"embed"
-	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 )
 
 //go:embed testdata
 var testdata embed.FS
 
-// row is a kind of server and client.
+// row is a kind of server and client; testdata/rows.txt has the words.
 type row struct {
-	name   string
-	server []string // a script of testdata/servers, and its argument
-	client []string
-	thinks []time.Duration // of a request, on average
+	name          string
+	server        []string // a script of package peers, and its arguments
+	protocol      string   // or node or java
+	first         []peers.Step
+	request       string
+	retries, slow bool
+	thinks        []time.Duration // of a request, on average
 }
-
-// retries reports whether the client sends again what the server has not processed. No
-// library does that with a POST whose bytes it has written.
-func (r *row) retries() bool { return r.client[0] != "raw" && !slices.Contains(r.client, "POST") }
-
-// slow reports whether one of ten requests takes ten times as long.
-func (r *row) slow() bool { return r.client[len(r.client)-1] == "slow" }
 
 // signal returns the signal of a graceful stop, as lameduck's presets have it.
 func (r *row) signal() syscall.Signal {
@@ -49,49 +45,43 @@ func (r *row) other() []string {
 	return r.server
 }
 
-func rows() []row {
-	var all []row
-	for line := range strings.Lines(read("rows.txt")) {
-		cells := strings.Split(line, "|")
-		if len(cells) != 4 || strings.HasPrefix(line, "#") {
-			continue
+var sessions = peers.ReadSessions()
+
+func rows() (all []row) {
+	for _, columns := range peers.Rows(read("rows.txt")) {
+		r := row{name: columns[0], server: strings.Fields(columns[1])}
+		words, request, _ := strings.Cut(columns[2], ": ")
+		r.request = request
+		for word := range strings.FieldsSeq(words) {
+			first, found := strings.CutPrefix(word, "first=")
+			switch {
+			case found:
+				r.first = sessions.Steps(first)
+			case word == "retries":
+				r.retries = true
+			case word == "slow":
+				r.slow = true
+			default:
+				r.protocol = word
+			}
 		}
-		r := row{name: strings.TrimSpace(cells[0]), server: strings.Fields(cells[1]), client: strings.Fields(cells[2])}
-		for _, word := range strings.Fields(cells[3]) {
-			think, _ := time.ParseDuration(word)
-			r.thinks = append(r.thinks, think)
+		for word := range strings.FieldsSeq(columns[3]) {
+			r.thinks = append(r.thinks, peers.Duration(word))
 		}
 		all = append(all, r)
 	}
 	return all
 }
 
-func read(name string) string {
-	text, err := testdata.ReadFile("testdata/" + name)
-	if err != nil {
-		panic(err)
-	}
-	return string(text)
-}
+func read(name string) string { return string(must.Get(testdata.ReadFile("testdata/" + name))) }
 
-func script(server string) string { return read("servers/" + server + ".sh") }
-
-// missing returns the first program that the row needs and the machine lacks, or "". The
-// first line of a server's script has the names of its programs, and patterns of files.
-func (r *row) missing() string {
-	line, _, _ := strings.Cut(script(r.server[0]), "\n")
-	needs := strings.Fields(line)[2:]
-	switch r.client[0] {
+// missing returns what the row needs and the machine lacks.
+func (r *row) missing() []string {
+	switch r.protocol {
 	case "node":
-		needs = append(needs, "node", "/usr/share/nodejs/undici")
+		return peers.Missing(r.server[0], "node", "/usr/share/nodejs/undici")
 	case "java":
-		needs = append(needs, "java", "/usr/share/java/httpclient5.jar")
+		return peers.Missing(r.server[0], "java", "/usr/share/java/httpclient5.jar")
 	}
-	for _, need := range needs {
-		found, _ := filepath.Glob(need)
-		if _, err := exec.LookPath(need); err != nil && len(found) == 0 {
-			return need
-		}
-	}
-	return ""
+	return peers.Missing(r.server[0])
 }

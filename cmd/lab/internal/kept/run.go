@@ -19,7 +19,8 @@ import (
 	"syscall"
 	"text/tabwriter"
 
-	"github.com/lameduck-init/lameduck/cmd/lab/netns"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/command"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 )
 
 // options is the command line.
@@ -31,31 +32,20 @@ type options struct {
 }
 
 func parse(args []string) (o options, err error) {
-	f := flag.NewFlagSet("lab kept", flag.ContinueOnError)
+	o.run = regexp.MustCompile("")
+	f := flag.NewFlagSet("lab kept [flags] LAMEDUCK", flag.ContinueOnError)
 	f.IntVar(&o.stops, "n", 4, "stops of each row and contender")
 	f.IntVar(&o.jobs, "jobs", 4, "stops at a time")
-	run := f.String("run", "", "only what matches this regular expression: Node.*20ms.*close-idle")
+	f.TextVar(o.run, "run", o.run, "only what matches this regular expression: Node.*20ms.*close-idle")
 	f.StringVar(&o.json, "json", "", "add a line for each stop to this file")
 	f.StringVar(&o.from, "from", "", "print the table of such a file; LAMEDUCK is not needed")
-	if err := f.Parse(args); err != nil {
-		return o, err
-	}
-	if f.NArg() != 1 && o.from == "" {
-		return o, errors.New("want one argument, the built lameduck; see lab kept -h")
-	}
-	if o.run, err = regexp.Compile(*run); err != nil {
-		return o, err
-	}
-	o.lameduck, err = filepath.Abs(f.Arg(0))
+	o.lameduck, err = command.Parse(f, args, "from")
 	return o, err
 }
 
 // Run plays the stops of args, and writes the table to out.
 func Run(ctx context.Context, args []string, out io.Writer) error {
 	o, err := parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		return nil
-	}
 	if err != nil {
 		return err
 	}
@@ -63,18 +53,16 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 		all, err := o.read()
 		return errors.Join(err, printTable(out, all))
 	}
-	// In new namespaces, so that no process outlives the program.
-	spaces := netns.Namespaces{Flags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID,
-		Env: "LAMEDUCK_LAB_KEPT", RootOnly: true}
-	shared, err := spaces.Enter()
+	shared, err := command.Enter(true)
 	if err != nil {
 		return err
 	}
 	signal.Reset(syscall.SIGPIPE) // which a write to a closed connection raises
 	// The servers run as nobody, who may not see the folder of the programs.
-	copying := exec.Command("sh", "-ec", `cp "$1" "$3/lameduck"; cp "$2" "$3/lab"`, "copy", o.lameduck, fmt.Sprintf("/proc/%d/exe", os.Getpid()), shared)
-	if err := copying.Run(); err != nil {
-		return err
+	for name, path := range map[string]string{"lameduck": o.lameduck, "lab": fmt.Sprintf("/proc/%d/exe", os.Getpid())} {
+		if err := exec.Command("cp", path, filepath.Join(shared, name)).Run(); err != nil {
+			return err
+		}
 	}
 	all := o.plan()
 	if err := o.playAll(ctx, shared, all); err != nil {
@@ -95,8 +83,8 @@ func (o *options) plan() (all []*trial) {
 				if !o.run.MatchString(k.String()) {
 					continue
 				}
-				if missing := r.missing(); missing != "" {
-					fmt.Fprintf(os.Stderr, "lab: %v is left out: %s is missing\n", k, missing)
+				if missing := r.missing(); len(missing) > 0 {
+					fmt.Fprintf(os.Stderr, "lab: %v is left out: no %s\n", k, strings.Join(missing, ", "))
 					continue
 				}
 				all = append(all, &trial{kind: k, row: r, number: len(all)})
@@ -110,10 +98,10 @@ func (o *options) plan() (all []*trial) {
 // disturb the others.
 func (o *options) playAll(ctx context.Context, shared string, all []*trial) error {
 	for part := range slices.Chunk(all, o.jobs) {
-		each(part, func(t *trial) { t.err = t.start(ctx, shared) })
+		each(part, func(t *trial) { t.err = must.Try(func() { t.start(ctx, shared) }) })
 		each(part, func(t *trial) {
 			if t.err == nil {
-				t.err = t.play(ctx)
+				t.err = must.Try(func() { t.play(ctx) })
 			}
 		})
 		each(part, (*trial).close)
@@ -272,5 +260,5 @@ func (f *figures) missed(retries bool, lull *figures) string {
 func retries(name string) bool {
 	list := rows()
 	i := slices.IndexFunc(list, func(r row) bool { return r.name == name })
-	return i >= 0 && list[i].retries()
+	return i >= 0 && list[i].retries
 }

@@ -1,10 +1,8 @@
 package kept
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -12,10 +10,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 )
 
 // contenders are lameduck's flags, and sleep, which has tini. Holds until settled and quiet
@@ -90,12 +92,10 @@ type report struct {
 
 // replica is a server, PID 1 of a namespace.
 type replica struct {
-	cmd     *exec.Cmd
-	dir     string
-	log     *os.File
-	host    string
-	network *os.File // lasts, as a pod's does for a while
-	gone    chan struct{}
+	*peers.Server
+	dir  string
+	log  *os.File
+	host string
 }
 
 const (
@@ -112,109 +112,77 @@ func (t *trial) address(end int) string {
 }
 
 // start starts both servers and the client.
-func (t *trial) start(ctx context.Context, shared string) (err error) {
+func (t *trial) start(ctx context.Context, shared string) {
 	t.dir = filepath.Join(shared, fmt.Sprint(t.number))
-	if err := os.Mkdir(t.dir, 0o755); err != nil {
-		return err
-	}
+	must.Do(os.Mkdir(t.dir, 0o755))
 	t.failure, t.at = map[string]error{}, map[string]time.Time{}
 	words := append([]string{shared + "/lameduck", "--log-format=json", "--grace-period=60", "--preset=auto"}, strings.Fields(t.Contender)...)
 	if t.Contender == sleep {
 		words = []string{"tini"}
 	}
-	const alone = syscall.CLONE_NEWPID | syscall.CLONE_NEWNS
-	if t.old, err = t.launch(shared, 2, alone|syscall.CLONE_NEWNET, append(words, "--"), t.row.server); err != nil {
-		return err
-	}
-	if t.other, err = t.launch(shared, 1, alone, nil, t.row.other()); err != nil {
-		return err
-	}
-	for _, p := range []*replica{t.other, t.old} {
-		if err := p.await(ctx); err != nil {
-			return err
-		}
-	}
+	t.old = t.launch(shared, 2, append(words, "--"), t.row.server)
+	t.other = t.launch(shared, 1, nil, t.row.other())
+	t.other.await(ctx)
+	t.old.await(ctx)
 	t.aim(t.old)
-	if t.client, err = newClient(t.row.client, t.pick, t.dir); err != nil {
-		return err
-	}
-	return t.client.do("first", "1ms")
+	t.client = newClient(t.row, t.pick, t.dir)
+	must.Do(t.client.do("first", time.Millisecond))
 }
 
-// launch starts a server behind words.
-func (t *trial) launch(shared string, end int, namespaces uintptr, words, server []string) (*replica, error) {
-	p := &replica{host: t.address(end), dir: filepath.Join(t.dir, fmt.Sprint(end)), gone: make(chan struct{})}
-	err := os.Mkdir(p.dir, 0o755)
-	if err == nil {
-		err = os.Chown(p.dir, nobody, nobody)
+// launch starts a server behind words, if any: then in a network of its own.
+func (t *trial) launch(shared string, end int, words, server []string) *replica {
+	p := &replica{host: t.address(end), dir: filepath.Join(t.dir, fmt.Sprint(end))}
+	must.Do(os.Mkdir(p.dir, 0o755))
+	must.Do(os.Chown(p.dir, nobody, nobody))
+	peers.WriteCertificate(p.dir)
+	p.log = must.Get(os.Create(p.dir + ".log"))
+	var namespaces uintptr
+	if words != nil {
+		namespaces = syscall.CLONE_NEWNET
 	}
-	if err == nil {
-		p.log, err = os.Create(p.dir + ".log")
-	}
-	if err != nil {
-		return nil, err
-	}
-	words = append(append([]string{"-ec", read("stage.sh"), "stage"}, words...), "sh", "-ec", script(server[0]), server[0])
-	p.cmd = exec.Command("sh", append(words, server[1:]...)...)
-	p.cmd.Dir = p.dir
-	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "LAB=" + shared + "/lab", "HOST=" + p.host, "OTHER=" + t.address(1)}
-	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: namespaces, Setsid: true} // a signal to our group is not theirs
-	stdin, err := p.cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	defer stdin.Close()
-	if err := p.cmd.Start(); err != nil {
-		return nil, err
-	}
-	go func() {
-		p.cmd.Wait()
-		close(p.gone)
-	}()
-	if namespaces&syscall.CLONE_NEWNET == 0 {
-		return p, nil
-	}
-	p.network, err = os.Open(fmt.Sprintf("/proc/%d/ns/net", p.cmd.Process.Pid))
-	if err == nil {
-		err = t.connect(p)
-	}
-	return p, err
+	words = slices.Concat([]string{"-ec", read("stage.sh"), "stage"}, words, []string{"sh", "-ec", peers.Script(server[0])}, server)
+	cmd := exec.Command("sh", words...)
+	cmd.Dir = p.dir
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "SHARED=" + p.dir, "LAB=" + shared + "/lab",
+		"HOST=" + p.host, fmt.Sprintf("UPSTREAM=%s:%d", t.address(1), peers.Port)}
+	cmd.Stdout, cmd.Stderr = p.log, p.log
+	p.Server = peers.Start(cmd, namespaces, func(s *peers.Server) {
+		if namespaces != 0 {
+			t.connect(s.Process.Pid)
+		}
+	})
+	return p
 }
 
 // connect connects the network of a replica.
-func (t *trial) connect(p *replica) error {
+func (t *trial) connect(pid int) {
 	const script = "ip link add $1 type veth peer name eth0 netns $2; ip address add $3/24 dev $1; ip link set $1 up"
-	text, err := exec.Command("sh", "-ec", script, "connect", fmt.Sprintf("trial%d", t.number), fmt.Sprint(p.cmd.Process.Pid),
+	text, err := exec.Command("sh", "-ec", script, "connect", fmt.Sprintf("trial%d", t.number), fmt.Sprint(pid),
 		t.address(1)).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("cannot connect a network: %w: %s", err, text)
-	}
-	return nil
+	must.Be(err == nil, "cannot connect a network: %v: %s", err, text)
 }
 
 const nobody = 65534 // as in stage.sh
 
 // await returns when the server accepts, and has removed the file "starting" if it has made
 // one.
-func (p *replica) await(ctx context.Context) error {
+func (p *replica) await(ctx context.Context) {
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		conn, err := net.Dial("tcp", p.host+":8080")
 		if err == nil {
 			conn.Close()
 			if _, err := os.Stat(p.dir + "/starting"); err != nil {
-				return nil
+				return
 			}
 		}
+		must.Do(ctx.Err())
 		select {
-		case <-p.gone:
-			return fmt.Errorf("the server has exited:\n%s", p.said())
-		case <-ctx.Done():
-			return ctx.Err()
+		case <-p.Gone:
+			must.Be(false, "the server has exited:\n%s", p.said())
 		default:
 		}
 	}
-	return fmt.Errorf("the server does not accept:\n%s", p.said())
+	must.Be(false, "the server does not accept:\n%s", p.said())
 }
 
 func (p *replica) said() string {
@@ -224,10 +192,9 @@ func (p *replica) said() string {
 
 func (p *replica) close() {
 	if p != nil {
-		p.cmd.Process.Kill()
-		<-p.gone
+		p.Kill()
 		p.log.Close()
-		p.network.Close() // without effect if nil
+		p.Network.Close()
 	}
 }
 
@@ -247,7 +214,7 @@ func (t *trial) pick() string {
 }
 
 // play stops the old server under load.
-func (t *trial) play(ctx context.Context) error {
+func (t *trial) play(ctx context.Context) {
 	var all sync.WaitGroup
 	for range conns {
 		all.Go(func() { t.ask(100 * time.Millisecond) })
@@ -261,34 +228,35 @@ func (t *trial) play(ctx context.Context) error {
 	asked := t.count()
 	if t.Contender == sleep {
 		t.Ended, t.HeldMS = "elapsed", sleepFor.Seconds()*1000
-		time.AfterFunc(sleepFor, func() { t.old.cmd.Process.Signal(t.row.signal()) })
+		time.AfterFunc(sleepFor, func() { t.old.Process.Signal(t.row.signal()) })
 	} else {
-		t.old.cmd.Process.Signal(syscall.SIGTERM)
+		t.old.Process.Signal(syscall.SIGTERM)
 	}
 	lag := 500*time.Millisecond + rand.N(time.Second)
 	removal := time.AfterFunc(lag, func() { t.aim(t.other) })
 	defer removal.Stop()
-	kill := time.AfterFunc(grace, func() { t.old.cmd.Process.Kill() })
+	kill := time.AfterFunc(grace, func() { t.old.Process.Kill() })
 	defer kill.Stop()
-	<-t.old.gone
+	<-t.old.Gone
 	t.Requests = t.count() - asked
 	time.Sleep(after)
 	unload()
 	all.Wait()
-	return cmp.Or(ctx.Err(), t.judge())
+	must.Do(ctx.Err())
+	t.judge()
 }
 
 // load sends requests at random times, of which 12 are under way on average, or 100 a second.
 func (t *trial) load(ctx context.Context, all *sync.WaitGroup) {
 	think := t.Think
-	if t.row.slow() {
+	if t.row.slow {
 		think = think * 19 / 10
 	}
 	mean := float64(max(think/12, 10*time.Millisecond))
 	for ctx.Err() == nil {
 		time.Sleep(time.Duration(rand.ExpFloat64() * mean))
 		think := time.Duration((0.5 + rand.Float64()) * float64(t.Think))
-		if t.row.slow() && rand.IntN(10) == 0 {
+		if t.row.slow && rand.IntN(10) == 0 {
 			think *= 10
 		}
 		all.Go(func() { t.ask(think) })
@@ -306,7 +274,7 @@ func (t *trial) ask(think time.Duration) {
 	t.asked++
 	name := fmt.Sprintf("t%dn%d", t.number, t.asked)
 	t.mu.Unlock()
-	err := t.client.do(name, fmt.Sprintf("%.1fms", think.Seconds()*1000))
+	err := t.client.do(name, think)
 	if err != nil {
 		t.mu.Lock()
 		t.failure[name], t.at[name] = err, time.Now()
@@ -317,7 +285,7 @@ func (t *trial) ask(think time.Duration) {
 var names = regexp.MustCompile(`\bt\d+n\d+\b`)
 
 // judge compares the failures with what the servers have printed.
-func (t *trial) judge() error {
+func (t *trial) judge() {
 	said := t.old.said()
 	for line := range strings.Lines(said) {
 		var r report
@@ -325,9 +293,7 @@ func (t *trial) judge() error {
 			t.report = r
 		}
 	}
-	if t.Ended == "" {
-		return errors.New("no report:\n" + said)
-	}
+	must.Be(t.Ended != "", "no report:\n%s", said)
 	processed := map[string]int{}
 	for _, name := range names.FindAllString(said+t.other.said(), -1) {
 		processed[name]++
@@ -338,14 +304,9 @@ func (t *trial) judge() error {
 	for name, err := range t.failure {
 		at := t.at[name].Sub(t.term).Seconds() * 1000
 		t.Lost = append(t.Lost, loss{at, err.Error(), processed[name] > 0, at > t.HeldMS})
-		if at < 0 {
-			return fmt.Errorf("a request failed before TERM: %w", err)
-		}
+		must.Be(at >= 0, "a request failed before TERM: %v", err)
 	}
-	if len(processed) < t.asked/2 {
-		return fmt.Errorf("%d of %d requests are in the logs:\n%s", len(processed), t.asked, said)
-	}
-	return nil
+	must.Be(len(processed) >= t.asked/2, "%d of %d requests are in the logs:\n%s", len(processed), t.asked, said)
 }
 
 func (t *trial) close() {

@@ -2,7 +2,6 @@ package truth
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"net"
 	"os"
@@ -12,6 +11,9 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 )
 
 // client is a client with an address of its own.
@@ -20,12 +22,6 @@ type client struct {
 	p    *play
 	addr net.IP
 	only *onlyConn // nil: any number of connections
-}
-
-// link is a connection, or a client of a library that keeps one.
-type link interface {
-	// take takes a step, and reports whether the link knows the verb.
-	take(verb, arg string) (known bool, err error)
 }
 
 // client returns the next client of a play.
@@ -41,8 +37,10 @@ func (t *trial) client(p *play) *client {
 }
 
 // open opens a connection, and takes the first steps on it.
-func (c *client) open() (link, error) {
-	l, err := c.connect()
+func (c *client) open() (peers.Link, error) {
+	how := peers.Client{Protocol: c.p.protocol, Server: c.server(), Dial: c.dial, Sleep: c.t.sleep,
+		Renewed: c.p.renewed, Ping: c.p.ping, Limit: forever}
+	l, err := how.Open()
 	for _, step := range c.p.first {
 		if err == nil {
 			err = c.take(l, step)
@@ -51,31 +49,7 @@ func (c *client) open() (link, error) {
 	return l, err
 }
 
-// connect opens a connection. The libraries of HTTP and gRPC connect at the first request.
-func (c *client) connect() (link, error) {
-	switch c.p.protocol {
-	case "":
-		return nil, nil
-	case "tcp", "mptcp", "tls", "tls12", "tls-h2":
-		return c.dialStream()
-	case "http", "https", "https12", "h2", "h2c":
-		return c.site(), nil
-	case "grpc":
-		return c.channel()
-	}
-	return nil, fmt.Errorf("unknown protocol %q", c.p.protocol)
-}
-
-// tls returns a client's configuration, with TLS 1.2 where the protocol says so.
-func (c *client) tls() *tls.Config {
-	config := &tls.Config{InsecureSkipVerify: true}
-	if strings.HasSuffix(c.p.protocol, "12") {
-		config.MaxVersion = tls.VersionTLS12
-	}
-	return config
-}
-
-func (c *client) server() string { return fmt.Sprintf("%s:%d", serverEnd, c.p.port) }
+func (c *client) server() string { return fmt.Sprintf("%s:%d", peers.ServerEnd, c.p.port) }
 
 // dial connects from the client's address. The method suits http.Transport.
 func (c *client) dial(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -120,11 +94,11 @@ func (c *client) syn() {
 // lameduck's command line has the server's inside, and is passed over.
 func (t *trial) freeze(words string) error {
 	frozen := 0
-	for _, path := range must(filepath.Glob("/proc/[0-9]*/cmdline")) {
+	for _, path := range must.Get(filepath.Glob("/proc/[0-9]*/cmdline")) {
 		text, _ := os.ReadFile(path)
 		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 		line := strings.ReplaceAll(string(text), "\x00", " ")
-		if pid > 1 && pid != t.cmd.Process.Pid && strings.Contains(line, words) {
+		if pid > 1 && pid != t.server.Process.Pid && strings.Contains(line, words) {
 			t.check(syscall.Kill(pid, syscall.SIGSTOP))
 			frozen++
 		}
@@ -138,9 +112,9 @@ func (t *trial) freeze(words string) error {
 // signal sends a further signal to lameduck, unless lameduck has exited.
 func (t *trial) signal(name string) error {
 	select {
-	case <-t.gone:
+	case <-t.server.Gone:
 		return nil
 	default:
-		return t.cmd.Process.Signal(unix.SignalNum("SIG" + name))
+		return t.server.Process.Signal(unix.SignalNum("SIG" + name))
 	}
 }

@@ -1,21 +1,22 @@
 package truth
 
 import (
-	"fmt"
 	"iter"
 	"math/rand/v2"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 )
 
 // play is what some clients do: steps at a moment, or again and again.
 type play struct {
 	clients  int
 	protocol string
-	label    string // plays with the same label use one connection
-	first    []step // on a new connection
-	steps    []step
+	label    string       // plays with the same label use one connection
+	first    []peers.Step // on a new connection
+	steps    []peers.Step
 
 	from, to  time.Duration
 	period    time.Duration
@@ -34,15 +35,12 @@ type play struct {
 	share int           // so many requests at a time on a connection
 }
 
-// step is a verb and its argument.
-type step struct{ verb, arg string }
-
-// forever is longer than any trial. A select without cases would be a deadlock to Go.
+// forever is longer than any trial.
 const forever = 24 * time.Hour
 
 // parsePlays reads the plays of a row. The name of a session stands for its plays, with the
 // rest in place of $1.
-func parsePlays(text string, sessions map[string]string) []play {
+func parsePlays(text string, sessions peers.Sessions) []play {
 	var plays []play
 	for part := range strings.SplitSeq(text, " & ") {
 		name, rest, _ := strings.Cut(part, " ")
@@ -56,20 +54,20 @@ func parsePlays(text string, sessions map[string]string) []play {
 }
 
 // parsePlay reads a play: words, a colon, and steps. doc.go has the words.
-func parsePlay(text string, sessions map[string]string) play {
+func parsePlay(text string, sessions peers.Sessions) play {
 	head, body, found := strings.Cut(text, ":")
 	if !found {
 		panic("no colon in " + text)
 	}
-	p := play{clients: 1, port: port, burst: 1, share: 1}
+	p := play{clients: 1, port: peers.Port, burst: 1, share: 1}
 	for word := range strings.FieldsSeq(head) {
 		p.word(word, sessions)
 	}
-	p.steps = parseSteps(body, sessions)
+	p.steps = sessions.Steps(body)
 	return p
 }
 
-func (p *play) word(word string, sessions map[string]string) {
+func (p *play) word(word string, sessions peers.Sessions) {
 	name, value, _ := strings.Cut(word, "=")
 	switch name {
 	case "new":
@@ -79,28 +77,28 @@ func (p *play) word(word string, sessions map[string]string) {
 	case "pool":
 		p.pool = true
 	case "first":
-		p.first = parseSteps(value, sessions)
+		p.first = sessions.Steps(value)
 	case "on":
 		p.label = value
 	case "port":
-		p.port = number(value)
+		p.port = peers.Number(value)
 	case "peer":
-		p.peer = number(value)
+		p.peer = peers.Number(value)
 	case "ping":
-		p.ping = duration(value)
+		p.ping = peers.Duration(value)
 	case "jitter":
-		p.jitter = duration(value)
+		p.jitter = peers.Duration(value)
 	case "burst":
-		p.burst = number(value)
+		p.burst = peers.Number(value)
 	case "think":
-		p.think = duration(value)
+		p.think = peers.Duration(value)
 	case "share":
-		p.share = number(value)
+		p.share = peers.Number(value)
 	default:
 		count, isCount := strings.CutSuffix(word, "x")
 		switch {
 		case isCount:
-			p.clients = number(count)
+			p.clients = peers.Number(count)
 		case strings.ContainsAny(word[:1], "+-0123456789"):
 			p.when(word)
 		default:
@@ -112,7 +110,7 @@ func (p *play) word(word string, sessions map[string]string) {
 // when reads MOMENT, FROM..TO/PERIOD or FROM..TO~RATE. Without TO the play never ends.
 func (p *play) when(word string) {
 	from, rest, again := strings.Cut(word, "..")
-	p.from = duration(from)
+	p.from = peers.Duration(from)
 	p.to = p.from + 1
 	p.period = forever
 	if !again {
@@ -120,30 +118,15 @@ func (p *play) when(word string) {
 	}
 	to, period, regular := strings.Cut(rest, "/")
 	if regular {
-		p.period = duration(period)
+		p.period = peers.Duration(period)
 	} else if random, rate, found := strings.Cut(rest, "~"); found {
 		to = random
-		p.perSecond = float64(number(rate))
+		p.perSecond = float64(peers.Number(rate))
 	}
 	p.to = forever
 	if to != "" {
-		p.to = duration(to)
+		p.to = peers.Duration(to)
 	}
-}
-
-// parseSteps reads steps. A verb that names a session stands for its steps, with the
-// argument in place of $1.
-func parseSteps(text string, sessions map[string]string) []step {
-	var steps []step
-	for part := range strings.SplitSeq(text, "; ") {
-		verb, arg, _ := strings.Cut(strings.TrimSpace(part), " ")
-		if session, known := sessions[verb]; known {
-			steps = append(steps, parseSteps(strings.ReplaceAll(session, "$1", arg), sessions)...)
-		} else if verb != "" {
-			steps = append(steps, step{verb, arg})
-		}
-	}
-	return steps
 }
 
 // moments yields when client i begins the steps.
@@ -212,7 +195,7 @@ func (p *play) runClient(c *client, i int, all *sync.WaitGroup) {
 }
 
 // labelled returns what opens the connection of a label: the first play decides.
-func (t *trial) labelled(label string, open func() (link, error)) func() (link, error) {
+func (t *trial) labelled(label string, open func() (peers.Link, error)) func() (peers.Link, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if known := t.links[label]; known != nil {
@@ -225,14 +208,14 @@ func (t *trial) labelled(label string, open func() (link, error)) func() (link, 
 }
 
 // play takes the steps once on a connection, and notes how they went.
-func (c *client) play(open func() (link, error)) bool {
+func (c *client) play(open func() (peers.Link, error)) bool {
 	l, err := open()
 	for _, step := range c.p.steps {
 		if err != nil {
 			break
 		}
 		err = c.take(l, step)
-		if err == nil && !c.p.aside && step.counts() {
+		if err == nil && !c.p.aside && counts(step) {
 			c.t.answered()
 		}
 	}
@@ -247,7 +230,7 @@ func (c *client) play(open func() (link, error)) bool {
 }
 
 // counts reports that the end of a step is a moment that the hold should wait for.
-func (s step) counts() bool { return s.verb != "wait" && s.verb != "until" && s.verb != "close" }
+func counts(s peers.Step) bool { return s.Verb != "wait" && s.Verb != "until" && s.Verb != "close" }
 
 // randomThink returns how long the server works on a request where a step does not say.
 func randomThink() string {
@@ -258,16 +241,16 @@ func randomThink() string {
 }
 
 // take takes a step.
-func (c *client) take(l link, step step) error {
-	switch step.verb {
+func (c *client) take(l peers.Link, step peers.Step) error {
+	switch arg := step.Arg; step.Verb {
 	case "wait":
-		c.t.sleep(duration(step.arg))
+		c.t.sleep(peers.Duration(arg))
 	case "until":
-		c.t.wait(duration(step.arg))
+		c.t.wait(peers.Duration(arg))
 	case "freeze":
-		return c.t.freeze(step.arg)
+		return c.t.freeze(arg)
 	case "signal":
-		return c.t.signal(step.arg)
+		return c.t.signal(arg)
 	case "syn":
 		c.syn()
 	case "vanish":
@@ -275,11 +258,7 @@ func (c *client) take(l link, step step) error {
 	case "return":
 		return ip("route", "del", "blackhole", c.addr.String(), "table", "local")
 	default:
-		known, err := l.take(step.verb, strings.ReplaceAll(step.arg, "THINK", randomThink()))
-		if !known {
-			return fmt.Errorf("unknown step %q over %s", step.verb, c.p.protocol)
-		}
-		return err
+		return l.Take(peers.Step{Verb: step.Verb, Arg: strings.ReplaceAll(arg, "THINK", randomThink())})
 	}
 	return nil
 }

@@ -8,10 +8,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
+	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
 // errClosed is the error of a request for which no connection is left: a client of several
@@ -24,7 +26,7 @@ const keptFor = 6 * s
 // pooled is a connection of a pool. No connection is replaced.
 type pooled struct {
 	*client
-	link link
+	link peers.Link
 }
 
 // runPool opens connections, of three clients, and makes requests until the server has gone:
@@ -141,16 +143,7 @@ func (o *onlyConn) open() error {
 	if o.conn == nil {
 		return nil
 	}
-	raw, err := o.conn.(syscall.Conn).SyscallConn()
-	if err != nil {
-		return err
-	}
-	ended := false
-	err = raw.Control(func(fd uintptr) {
-		n, _, err := unix.Recvfrom(int(fd), make([]byte, 1), unix.MSG_PEEK|unix.MSG_DONTWAIT)
-		ended = n == 0 && err == nil || err != nil && err != unix.EAGAIN
-	})
-	if err != nil || ended {
+	if n, err := load.Peek(o.conn); n == 0 && !errors.Is(err, unix.EAGAIN) {
 		return errClosed
 	}
 	return nil

@@ -1,11 +1,12 @@
 package truth
 
 import (
-	"fmt"
 	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 )
 
 // relayDelay is what a packet of a remote client takes in each direction: the server's
@@ -18,43 +19,23 @@ const tunDevice = "/dev/net/tun"
 // openRelay makes a TUN device here and one in the server's network namespace, and
 // forwards packets between both with a delay. See Documentation/networking/tuntap.rst of
 // the kernel.
-func openRelay(network *os.File, delay time.Duration) error {
-	here, err := openTUN()
-	if err != nil {
-		return err
-	}
+func openRelay(network *os.File, delay time.Duration) {
+	here := openTUN()
 	var there *os.File
-	err = inServerNetwork(network, func() (err error) {
-		there, err = openTUN()
-		return err
-	})
-	if err != nil {
-		return err
-	}
+	must.Do(inNetwork(network, func() { there = openTUN() }))
 	go forward(here, there, delay)
 	go forward(there, here, delay)
-	return nil
 }
 
-func openTUN() (*os.File, error) {
+func openTUN() *os.File {
 	fd, err := unix.Open(tunDevice, unix.O_RDWR|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("cannot open %s: %w", tunDevice, err)
-	}
-	request, err := unix.NewIfreq(netDevice)
-	if err != nil {
-		return nil, err
-	}
+	must.Be(err == nil, "cannot open %s: %v", tunDevice, err)
+	request := must.Get(unix.NewIfreq(netDevice))
 	request.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI)
-	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, request); err != nil {
-		unix.Close(fd)
-		return nil, fmt.Errorf("cannot make a TUN device: %w", err)
-	}
-	if err := unix.SetNonblock(fd, true); err != nil {
-		unix.Close(fd)
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), "tun"), nil
+	err = unix.IoctlIfreq(fd, unix.TUNSETIFF, request)
+	must.Be(err == nil, "cannot make a TUN device: %v", err)
+	must.Do(unix.SetNonblock(fd, true))
+	return os.NewFile(uintptr(fd), "tun")
 }
 
 // packet is a packet on the way.

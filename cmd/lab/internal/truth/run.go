@@ -3,25 +3,21 @@ package truth
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"syscall"
 
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/command"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 	"github.com/lameduck-init/lameduck/cmd/lab/netns"
 )
 
 // Roles are the programs of the table, by the first argument.
-var Roles = map[string]func(args []string) error{"serve": serve, "play": playTrial}
+var Roles = map[string]func(args []string) error{"serve": peers.Serve, "play": playTrial}
 
 // Run plays the cases of args, and writes the table to out.
 func Run(ctx context.Context, args []string, out io.Writer) error {
 	o, err := parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		return nil
-	}
 	if err != nil {
 		return err
 	}
@@ -31,12 +27,11 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 		}
 		return nil
 	}
-	// As PID 1, so that no process outlives the table.
-	dir, err := netns.Namespaces{Flags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID, Env: "LAMEDUCK_TRUTH_INSIDE"}.Enter()
+	dir, err := command.Enter(false)
 	if err != nil {
 		return err
 	}
-	return runAll(ctx, o, dir, out)
+	return runAll(ctx, &o, dir, out)
 }
 
 // playTrial plays one trial: args are the name of a case, lameduck and a folder.

@@ -3,15 +3,14 @@ package truth
 import (
 	"embed"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 )
 
 const (
@@ -27,7 +26,7 @@ var testdata embed.FS
 // truthCase is a row of the table, with its remote twin as a case of its own.
 type truthCase struct {
 	name   string
-	server []string // a script in testdata/servers, and its arguments
+	server []string // a script of package peers, and its arguments
 	plays  []play
 	flags  []string // of lameduck
 
@@ -59,44 +58,24 @@ type limit struct {
 const defaultQuietFor = 4 * s
 
 // read returns a file of testdata.
-func read(name string) string { return string(must(testdata.ReadFile("testdata/" + name))) }
-
-// readRows returns the columns of each row of a file. Empty lines and comments are left out.
-func readRows(file string) [][]string {
-	var all [][]string
-	for line := range strings.Lines(read(file)) {
-		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		fields := strings.Split(line, "|")
-		for i := range fields {
-			fields[i] = strings.TrimSpace(fields[i])
-		}
-		all = append(all, fields)
-	}
-	return all
-}
+func read(name string) string { return string(must.Get(testdata.ReadFile("testdata/" + name))) }
 
 // table returns all cases.
 func table() []truthCase {
 	limits := map[string][]string{}
-	for _, columns := range readRows("limits.txt") {
+	for _, columns := range peers.Rows(read("limits.txt")) {
 		limits[columns[0]] = columns[1:]
 	}
-	sessions := map[string]string{}
-	for _, columns := range readRows("sessions.txt") {
-		sessions[columns[0]] = columns[1]
-	}
+	sessions := peers.ReadSessions()
 	var cases []truthCase
-	for _, columns := range readRows("table.txt") {
+	for _, columns := range peers.Rows(read("table.txt")) {
 		cases = append(cases, parseRow(columns, limits, sessions)...)
 	}
 	return cases
 }
 
 // parseRow returns the case of a row, and its remote twin if it has one.
-func parseRow(columns []string, limits map[string][]string, sessions map[string]string) []truthCase {
+func parseRow(columns []string, limits map[string][]string, sessions peers.Sessions) []truthCase {
 	near := truthCase{name: columns[0], server: strings.Fields(columns[1]), quietFor: defaultQuietFor}
 	near.plays = parsePlays(columns[2], sessions)
 	twin := near
@@ -129,22 +108,22 @@ func (c *truthCase) option(word string, limits map[string][]string) {
 	case "graceful":
 		c.graceful = true
 	case "from":
-		c.notBefore = duration(value)
+		c.notBefore = peers.Duration(value)
 	case "by":
-		c.by = duration(value)
+		c.by = peers.Duration(value)
 	case "slack":
-		c.slack = duration(value)
+		c.slack = peers.Duration(value)
 	case "ends":
 		c.reason = value
 	case "cut":
-		c.mayCut = number(value)
+		c.mayCut = peers.Number(value)
 	case "limit":
 		known := limits[value]
 		if known[1] == "both" || (known[1] == "far") == c.remote {
 			c.limit = limit{words: known[2], deviates: verdict(known[0])}
 		}
 	case "--quiet-for":
-		c.quietFor = duration(value)
+		c.quietFor = peers.Duration(value)
 		c.flags = append(c.flags, word)
 	default:
 		if !strings.HasPrefix(word, "--") {
@@ -176,56 +155,13 @@ func find(name string) *truthCase {
 	return nil
 }
 
-// script returns the text of the server's script.
-func (c *truthCase) script() string { return read("servers/" + c.server[0] + ".sh") }
-
-// missing returns what the case needs and the machine lacks. The first line of a server's
-// script has the names of its programs, patterns of the files it needs, and "other-users" if it
-// needs another than root.
+// missing returns what the case needs and the machine lacks.
 func (c *truthCase) missing() []string {
-	first, _, _ := strings.Cut(c.script(), "\n")
-	var lacking []string
-	for _, need := range append(strings.Fields(first)[2:], "ip", "mount") {
-		_, err := exec.LookPath(need)
-		files, _ := filepath.Glob(need)
-		if err != nil && len(files) == 0 && (need != "other-users" || !otherUsers()) {
-			lacking = append(lacking, need)
-		}
-	}
+	lacking := peers.Missing(c.server[0], "ip", "mount")
 	if c.remote && unix.Access(tunDevice, unix.R_OK|unix.W_OK) != nil {
 		lacking = append(lacking, tunDevice)
 	}
 	return lacking
-}
-
-// otherUsers reports that the user namespace has a further user than root.
-func otherUsers() bool {
-	users, _ := os.ReadFile("/proc/self/uid_map")
-	return !strings.HasSuffix(string(users), " 1\n")
-}
-
-// must returns the value of a call. An error would be a mistake in the program or the table.
-func must[T any](value T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return value
-}
-
-// duration reads a duration; "" is none.
-func duration(text string) time.Duration {
-	if text == "" {
-		return 0
-	}
-	return must(time.ParseDuration(text))
-}
-
-// number reads a number; "" is 0.
-func number(text string) int {
-	if text == "" {
-		return 0
-	}
-	return must(strconv.Atoi(text))
 }
 
 // seconds writes a moment relative to TERM.

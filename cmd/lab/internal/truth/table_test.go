@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 )
 
 // TestTable checks the rows: unique names, the words of how-long.md, no limit or server
@@ -30,7 +32,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s: begins %v before TERM: too slow for the quick selection", c.name, lead)
 		}
 	}
-	for _, columns := range readRows("limits.txt") {
+	for _, columns := range peers.Rows(read("limits.txt")) {
 		if !used[columns[3]] {
 			t.Errorf("no row has the limit %q", columns[0])
 		}

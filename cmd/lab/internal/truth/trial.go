@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"slices"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 )
 
 // trial is one run of a case.
@@ -17,18 +19,16 @@ type trial struct {
 	c        *truthCase
 	lameduck string
 	dir      string // for the server's files
-	cmd      *exec.Cmd
+	server   *peers.Server
 	said     lines
-	network  *os.File
-	gone     chan struct{} // closed when the server's PID 1 has exited
-	term     time.Time     // when TERM is planned: the zero of all moments
-	sent     time.Time     // when TERM was sent
+	term     time.Time // when TERM is planned: the zero of all moments
+	sent     time.Time // when TERM was sent
 
 	mu      sync.Mutex // guards the rest
 	clients int
-	links   map[string]func() (link, error) // by label
-	held    []net.Conn                      // of all clients
-	last    time.Duration                   // when the last answer came
+	links   map[string]func() (peers.Link, error) // by label
+	held    []net.Conn                            // of all clients
+	last    time.Duration                         // when the last answer came
 	lost    []string
 	err     error // the first of the script
 	kept    keptTally
@@ -45,7 +45,7 @@ const (
 const holdPatience = 130 * s
 
 func newTrial(c *truthCase) *trial {
-	return &trial{c: c, gone: make(chan struct{}), links: map[string]func() (link, error){}}
+	return &trial{c: c, links: map[string]func() (peers.Link, error){}}
 }
 
 // lead returns the time from the beginning of the plays to TERM.
@@ -69,7 +69,7 @@ func (t *trial) sleep(d time.Duration) bool {
 	select {
 	case <-timer.C:
 		return true
-	case <-t.gone:
+	case <-t.server.Gone:
 		return false
 	}
 }
@@ -105,9 +105,9 @@ func (t *trial) spare(err error) {
 
 // play runs the plays and returns when lameduck has exited or was killed.
 func (t *trial) play() error {
-	if err := t.start(); err != nil {
-		t.kill()
-		return err
+	defer func() { t.server.Kill() }()
+	if err := must.Try(t.start); err != nil {
+		return fmt.Errorf("%w\n%s", err, &t.said)
 	}
 	t.term = time.Now().Add(t.c.lead())
 	var all sync.WaitGroup
@@ -136,22 +136,13 @@ func (t *trial) play() error {
 }
 
 // start starts the upstream and the server.
-func (t *trial) start() error {
-	if err := writeCertificate(t.dir + "/cert.pem"); err != nil {
-		return err
-	}
-	if err := os.WriteFile(t.terminationLog(), nil, 0o644); err != nil {
-		return err
-	}
+func (t *trial) start() {
+	peers.WriteCertificate(t.dir)
+	must.Do(os.WriteFile(t.terminationLog(), nil, 0o644))
 	words := []string{t.lameduck, "--log-format=json", "--termination-log=" + t.terminationLog()}
-	words = slices.Concat(words, t.c.arguments(), []string{"--", "sh", "-ec", t.c.script()}, t.c.server)
-	if err := t.launch(words); err != nil {
-		return fmt.Errorf("%w\n%s", err, &t.said)
-	}
-	if err := serveUpstream(); err != nil {
-		return err
-	}
-	return t.ready()
+	t.launch(slices.Concat(words, t.c.arguments(), []string{"--", "sh", "-ec", peers.Script(t.c.server[0])}, t.c.server))
+	peers.ServeUpstream(upstream)
+	t.ready()
 }
 
 func (t *trial) terminationLog() string { return t.dir + "/termination-log" }
@@ -160,19 +151,11 @@ func (t *trial) terminationLog() string { return t.dir + "/termination-log" }
 // graceful one when all has been played, since idle connections may keep it.
 func (t *trial) stop(played chan struct{}) error {
 	t.sent = time.Now()
-	if err := t.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := t.server.Process.Signal(syscall.SIGTERM); err != nil {
 		return err
 	}
-	limit := time.After(holdPatience)
-	for {
-		select {
-		case <-t.gone:
-			return nil
-		case <-limit:
-			t.kill()
-			return nil
-		case <-time.After(250 * ms):
-		}
+	limit := time.Now().Add(holdPatience)
+	for t.sleep(250*ms) && time.Now().Before(limit) {
 		if readReport(t.terminationLog()) == nil {
 			continue
 		}
@@ -184,17 +167,10 @@ func (t *trial) stop(played chan struct{}) error {
 			}
 		}
 		t.sleep(500 * ms)
-		t.kill()
-		return nil
+		break
 	}
-}
-
-func (t *trial) kill() {
-	if t.cmd == nil || t.cmd.Process == nil {
-		return
-	}
-	t.cmd.Process.Kill()
-	<-t.gone
+	t.server.Kill()
+	return nil
 }
 
 // result is the output of a trial for the table.

@@ -1,7 +1,7 @@
 # needs gunicorn
 # Arguments: gunicorn's flags.
 cat >app.py <<'END'
-import time
+import os, time
 from urllib.parse import parse_qs
 
 def seconds(text):
@@ -13,6 +13,8 @@ def application(environ, start_response):
     left = int(environ.get("CONTENT_LENGTH") or 0)
     while left > 0:
         left -= len(environ["wsgi.input"].read(min(left, 1000)))
+    if "name" in query:
+        os.write(1, query["name"].encode() + b"\n")
     time.sleep(seconds(query.get("think", "0s")))
     size, count = max(int(query.get("size", 6)), 6), int(query.get("count", 1))
     start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", str(size * count))])
@@ -24,4 +26,4 @@ def body(size, count, each):
         if i + 1 < count:
             time.sleep(each)
 END
-exec gunicorn --chdir="$PWD" --bind=0.0.0.0:8080 --worker-tmp-dir="$PWD" --timeout=120 "$@" app:application
+exec gunicorn --chdir="$PWD" --bind="${HOST:-0.0.0.0}:8080" --worker-tmp-dir="$PWD" --timeout=120 "$@" app:application

@@ -1,10 +1,10 @@
 # needs node
-# Node with server.close at TERM. Argument: http, https, h2c or h2.
+# Node with server.close at TERM. Arguments: http, https, h2c or h2; with "abrupt" TERM kills it.
 cat >server.js <<'END'
-// A server that answers as answer in server.go. Arguments: the port, a word for the
-// protocol (http, https, h2c, h2), and the file of the certificate. TERM means close.
+// A server that answers as answer in server.go. Arguments: the file of the certificate, a word
+// for the protocol, and "abrupt": without a handler for TERM.
 const fs = require('fs')
-const [port, kind, pem] = process.argv.slice(2)
+const [pem, kind, abrupt] = process.argv.slice(2)
 
 async function answer(request, response) {
   const query = new URL(request.url, 'http://x').searchParams
@@ -14,6 +14,7 @@ async function answer(request, response) {
     setTimeout(done, digits * (unit === 's' ? 1000 : 1))
   })
   for await (const piece of request) void piece
+  if (query.has('name')) console.log(query.get('name'))
   await sleep('think')
   const piece = 'x'.repeat(Math.max(number('size'), 6))
   if (query.has('each')) {
@@ -44,10 +45,10 @@ server.on('session', session => {
   sessions.add(session)
   session.on('close', () => sessions.delete(session))
 })
-process.on('SIGTERM', () => {
+if (!abrupt) process.on('SIGTERM', () => {
   server.close()
   for (const session of sessions) session.close()
 })
-server.listen(Number(port), '0.0.0.0')
+server.listen(8080, process.env.HOST || '0.0.0.0')
 END
-exec node server.js 8080 "$1" cert.pem
+exec node server.js cert.pem "$@"

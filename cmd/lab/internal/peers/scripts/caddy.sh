@@ -17,7 +17,7 @@ cat >conf <<END
 }
 $scheme:8080 {
 	$tls
-	reverse_proxy 10.9.0.1:9000 {
+	reverse_proxy $UPSTREAM {
 		flush_interval -1
 	}
 }

@@ -1,16 +1,10 @@
-package truth
+package peers
 
 import (
 	"bufio"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -19,54 +13,77 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/net/websocket"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 )
 
-// serve is a server of the laboratory, with its words. TERM kills all but the graceful ones.
-func serve(args []string) error {
-	switch args[0] {
-	case "raw":
-		return serveRaw(append(args, "", "")[1:])
-	case "grpc":
-		return serveGRPC(args[1:])
-	}
-	return serveHTTP(args[1:])
+// Serve is a server of the laboratory, on the address HOST, with its words. TERM kills all but
+// the graceful ones.
+func Serve(args []string) error {
+	return must.Try(func() {
+		listener := must.Get(net.Listen("tcp", fmt.Sprintf("%s:%d", os.Getenv("HOST"), Port)))
+		switch args[0] {
+		case "raw":
+			must.Do(serveRaw(listener, append(args, "", "")[1:]))
+		case "grpc":
+			must.Do(serveGRPC(listener, args[1:]))
+		default:
+			must.Do(serveHTTP(listener, args[1:]))
+		}
+	})
 }
 
 // serveHTTP is a server of net/http with the words tls and graceful: TERM means Shutdown.
-func serveHTTP(words []string) error {
-	site := &http.Server{Addr: fmt.Sprintf(":%d", port), Handler: newHandler(), Protocols: new(http.Protocols)}
+func serveHTTP(listener net.Listener, words []string) error {
+	site := &http.Server{Handler: newHandler(), Protocols: new(http.Protocols)}
 	site.Protocols.SetHTTP1(true)
 	site.Protocols.SetHTTP2(true)
 	site.Protocols.SetUnencryptedHTTP2(true)
-	listen := site.ListenAndServe
+	serve := func() error { return site.Serve(listener) }
 	if slices.Contains(words, "tls") {
-		listen = func() error { return site.ListenAndServeTLS("cert.pem", "cert.pem") }
+		serve = func() error { return site.ServeTLS(listener, "cert.pem", "cert.pem") }
 	}
 	if !slices.Contains(words, "graceful") {
-		return listen()
+		return serve()
 	}
 	term, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	go listen()
+	go serve()
 	<-term.Done()
 	return site.Shutdown(context.Background())
 }
 
-// serveUpstream starts the server behind the proxies, in the clients' network.
-func serveUpstream() error {
-	listener, err := net.Listen("tcp", fmt.Sprintf("%s:%d", clientEnd, upstreamPort))
-	if err != nil {
-		return err
-	}
-	go http.Serve(listener, newHandler())
-	return nil
+// ServeUpstream starts the server behind proxies.
+func ServeUpstream(addr string) {
+	go http.Serve(must.Get(net.Listen("tcp", addr)), newHandler())
 }
 
 func newHandler() http.Handler {
 	handler := http.NewServeMux()
 	handler.HandleFunc("/", answer)
 	handler.HandleFunc("/lines", upgrade)
+	handler.Handle("/websocket", websocket.Server{Handler: func(conn *websocket.Conn) {
+		rawConn{conn, bufio.NewReader(conn)}.serve()
+	}})
 	return handler
+}
+
+// work takes the time that a request demands. A request with a name is printed, and, as by
+// handlers that pass the context on, given up if the client seems gone: work returns false.
+func work(ctx context.Context, think, name string) bool {
+	if name == "" {
+		ctx = context.Background()
+	} else {
+		fmt.Println(name)
+	}
+	select {
+	case <-time.After(Duration(think)):
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // answer reads the body, late, and answers after think with size bytes, of which it sends the
@@ -74,13 +91,15 @@ func newHandler() http.Handler {
 // each period, count times.
 func answer(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
-	time.Sleep(duration(query.Get("late")))
+	time.Sleep(Duration(query.Get("late")))
 	io.Copy(io.Discard, r.Body)
-	time.Sleep(duration(query.Get("think")))
+	if !work(r.Context(), query.Get("think"), query.Get("name")) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
 	out := http.NewResponseController(w)
-	piece := strings.Repeat("x", max(number(query.Get("size")), 6))
-	if each := duration(query.Get("each")); each > 0 {
-		for range number(query.Get("count")) {
+	piece := strings.Repeat("x", max(Number(query.Get("size")), 6))
+	if each := Duration(query.Get("each")); each > 0 {
+		for range Number(query.Get("count")) {
 			io.WriteString(w, piece)
 			out.Flush()
 			time.Sleep(each)
@@ -89,7 +108,7 @@ func answer(w http.ResponseWriter, r *http.Request) {
 	}
 	half := len(piece) / 2
 	io.WriteString(w, piece[:half])
-	if pause := duration(query.Get("pause")); pause > 0 {
+	if pause := Duration(query.Get("pause")); pause > 0 {
 		out.Flush()
 		time.Sleep(pause)
 	}
@@ -110,13 +129,9 @@ func upgrade(w http.ResponseWriter, _ *http.Request) {
 
 // serveRaw serves lines; see obey. With "shut" it accepts no connection, with "receiver" it
 // answers nothing, and with "greet D" it speaks first, after D.
-func serveRaw(words []string) error {
-	listener, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
-	if err != nil {
-		return err
-	}
+func serveRaw(listener net.Listener, words []string) error {
 	if words[0] == "shut" {
-		time.Sleep(forever)
+		time.Sleep(24 * time.Hour) // to Go, a select without cases would be a deadlock
 	}
 	return accept(listener, func(c rawConn) {
 		switch words[0] {
@@ -124,7 +139,7 @@ func serveRaw(words []string) error {
 			io.Copy(io.Discard, c)
 			return
 		case "greet":
-			time.Sleep(duration(words[1]))
+			time.Sleep(Duration(words[1]))
 			fmt.Fprintln(c, "welcome")
 		}
 		c.serve()
@@ -165,6 +180,7 @@ func (c rawConn) serve() {
 //	upload N              reads N bytes and answers
 //	listen PORT [shut]    listens on another port too, and answers; shut never accepts
 //	self D                connects to itself and asks, each D
+//	work NAME D           see work
 //	never                 does not answer; the connection stays open
 func (c rawConn) obey(words []string) error {
 	if len(words) == 0 {
@@ -181,16 +197,18 @@ func (c rawConn) obey(words []string) error {
 			err = c.sendAfter(args[0], args[1])
 		}
 	case "upload":
-		_, err = io.CopyN(io.Discard, c.in, int64(number(args[0])))
+		_, err = io.CopyN(io.Discard, c.in, int64(Number(args[0])))
 	case "listen":
-		listener := must(net.Listen("tcp", ":"+args[0]))
+		listener := must.Get(net.Listen("tcp", ":"+args[0]))
 		if len(args) == 1 {
 			go accept(listener, rawConn.serve)
 		} else {
 			notAccepted = listener
 		}
 	case "self":
-		go probeSelf(duration(args[0]))
+		go probeSelf(Duration(args[0]))
+	case "work":
+		work(context.Background(), args[1], args[0])
 	case "never":
 		_, err = io.Copy(io.Discard, c.in)
 		return io.EOF
@@ -205,15 +223,15 @@ func (c rawConn) obey(words []string) error {
 var notAccepted net.Listener
 
 func (c rawConn) sendAfter(wait, count string) error {
-	time.Sleep(duration(wait))
-	_, err := io.WriteString(c, strings.Repeat("x", number(count)))
+	time.Sleep(Duration(wait))
+	_, err := io.WriteString(c, strings.Repeat("x", Number(count)))
 	return err
 }
 
 // probeSelf asks on a connection of its own each period, as an exec probe does.
 func probeSelf(period time.Duration) {
 	for range time.Tick(period) {
-		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", Port))
 		if err != nil {
 			return
 		}
@@ -221,28 +239,4 @@ func probeSelf(period time.Duration) {
 		bufio.NewReader(conn).ReadString('\n')
 		conn.Close()
 	}
-}
-
-// writeCertificate writes a self-signed certificate and its key.
-func writeCertificate(path string) error {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return err
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1),
-		NotAfter:     time.Now().Add(24 * time.Hour),
-		IPAddresses:  []net.IP{serverEnd}, // Caddy takes no certificate without names
-	}
-	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		return err
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return err
-	}
-	text := append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}),
-		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})...)
-	return os.WriteFile(path, text, 0o600)
 }

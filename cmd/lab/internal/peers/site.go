@@ -1,4 +1,4 @@
-package truth
+package peers
 
 import (
 	"fmt"
@@ -10,20 +10,21 @@ import (
 
 // site is a client of net/http: http and https speak HTTP/1.1, h2 and h2c HTTP/2.
 type site struct {
-	t    *trial
-	http *http.Client
-	base string
+	http  *http.Client
+	base  string
+	sleep func(time.Duration) bool
 }
 
-func (c *client) site() *site {
-	protocol := strings.TrimSuffix(c.p.protocol, "12")
+func (c *Client) site() *site {
+	protocol := strings.TrimSuffix(c.Protocol, "12")
 	transport := &http.Transport{
-		DialContext:         c.dial,
-		DisableKeepAlives:   c.p.renewed,
+		DialContext:         c.Dial,
+		DisableKeepAlives:   c.Renewed,
 		MaxIdleConnsPerHost: 1000,
+		MaxConnsPerHost:     c.Conns,
 		TLSClientConfig:     c.tls(),
 		Protocols:           new(http.Protocols),
-		HTTP2:               &http.HTTP2Config{SendPingTimeout: c.p.ping},
+		HTTP2:               &http.HTTP2Config{SendPingTimeout: c.Ping},
 	}
 	transport.Protocols.SetHTTP1(protocol == "http" || protocol == "https")
 	transport.Protocols.SetHTTP2(protocol == "h2")
@@ -32,30 +33,37 @@ func (c *client) site() *site {
 	if protocol == "https" || protocol == "h2" {
 		scheme = "https"
 	}
-	return &site{c.t, &http.Client{Transport: transport}, scheme + "://" + c.server()}
+	return &site{&http.Client{Transport: transport, Timeout: c.Limit}, scheme + "://" + c.Server, c.Sleep}
 }
 
-func (p *site) take(verb, arg string) (known bool, err error) {
-	args := append(strings.Fields(arg), "", "", "")
-	switch path := args[0]; verb {
+// Take takes a step: a request, of which "keyed" is a POST that may be sent again.
+func (p *site) Take(step Step) error {
+	args := append(strings.Fields(step.Arg), "", "", "")
+	switch path := args[0]; step.Verb {
 	case "get":
-		err = p.do("GET", path, nil)
+		return p.do("GET", path, "", nil)
 	case "post":
-		err = p.do("POST", path, strings.NewReader("an order"))
+		return p.do("POST", path, "", strings.NewReader("an order"))
+	case "keyed":
+		return p.do("POST", path, path, strings.NewReader("an order"))
 	case "upload":
-		err = p.do("POST", path, &slowBody{p.t, number(args[1]), number(args[2]), duration(args[3])})
+		return p.do("POST", path, "", &slowBody{p, Number(args[1]), Number(args[2]), Duration(args[3])})
 	case "download":
-		err = p.download(path, number(args[1]), duration(args[2]))
-	default:
-		return false, nil
+		return p.download(path, Number(args[1]), Duration(args[2]))
+	case "close":
+		p.http.CloseIdleConnections()
+		return nil
 	}
-	return true, err
+	return step.unknown()
 }
 
-func (p *site) do(method, path string, body io.Reader) error {
+func (p *site) do(method, path, key string, body io.Reader) error {
 	request, err := http.NewRequest(method, p.base+path, body)
 	if err != nil {
 		return err
+	}
+	if key != "" {
+		request.Header.Set("Idempotency-Key", key)
 	}
 	return finish(p.http.Do(request))
 }
@@ -81,7 +89,7 @@ func (p *site) download(path string, size int, period time.Duration) error {
 	}
 	defer answer.Body.Close()
 	for err == nil {
-		p.t.sleep(period)
+		p.sleep(period)
 		_, err = io.CopyN(io.Discard, answer.Body, int64(size))
 	}
 	if err == io.EOF {
@@ -92,7 +100,7 @@ func (p *site) download(path string, size int, period time.Duration) error {
 
 // slowBody yields pieces of a size, one each period.
 type slowBody struct {
-	t      *trial
+	*site
 	count  int
 	size   int
 	period time.Duration
@@ -103,7 +111,7 @@ func (b *slowBody) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	b.count--
-	b.t.sleep(b.period)
+	b.sleep(b.period)
 	n := min(b.size, len(p))
 	clear(p[:n])
 	return n, nil

@@ -12,6 +12,6 @@ frontend web
     bind :8080
     default_backend apps
 backend apps
-    server app 10.9.0.1:9000
+    server app $UPSTREAM
 END
 exec haproxy -db -f conf

@@ -15,15 +15,16 @@ http {
     uwsgi_temp_path $PWD/uwsgi;
     scgi_temp_path $PWD/scgi;
     keepalive_timeout 300s;
+    keepalive_requests 1000000;
     ssl_protocols TLSv1.2 TLSv1.3;
     ssl_certificate $PWD/cert.pem;
     ssl_certificate_key $PWD/cert.pem;
     server {
-        listen 8080 $*;
-        location / { proxy_pass http://10.9.0.1:9000; proxy_buffering off; proxy_request_buffering off; }
+        listen ${HOST:-*}:8080 $*;
+        location / { proxy_pass http://$UPSTREAM; proxy_buffering off; proxy_request_buffering off; }
         location /static { return 200 served; }
         location /lines {
-            proxy_pass http://10.9.0.1:9000;
+            proxy_pass http://$UPSTREAM;
             proxy_read_timeout 300s;
             proxy_http_version 1.1;
             proxy_set_header Upgrade \$http_upgrade;

@@ -1,48 +1,57 @@
-package truth
+package peers
 
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"crypto/tls"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strconv"
+
+	"golang.org/x/net/websocket"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 )
 
-// stream is a connection over TCP or TLS.
-type stream struct {
+// Stream is a connection over TCP or a protocol on top.
+type Stream struct {
 	net.Conn
 	in *bufio.Reader
+	// Last reports that the server closes the connection after an answer.
+	Last bool
 }
 
-func (c *client) dialStream() (link, error) {
-	conn, err := c.dial(context.Background(), "tcp", c.server())
+// Over begins the client's protocol on a connection.
+func (c *Client) Over(conn net.Conn) (*Stream, error) {
+	var err error
+	switch c.Protocol {
+	case "tcp", "mptcp":
+	case "tls", "tls12", "tls-h2":
+		secure := tls.Client(conn, c.tls())
+		conn, err = secure, secure.Handshake()
+	case "websocket":
+		config := must.Get(websocket.NewConfig("ws://lab/websocket", "http://lab"))
+		conn, err = websocket.NewClient(config, conn)
+	default:
+		err = fmt.Errorf("unknown protocol %q", c.Protocol)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if c.p.protocol != "tcp" && c.p.protocol != "mptcp" {
-		config := c.tls()
-		if c.p.protocol == "tls-h2" {
-			config.NextProtos = []string{"h2"}
-		}
-		secure := tls.Client(conn, config)
-		if err := secure.Handshake(); err != nil {
-			return nil, err
-		}
-		conn = secure
-	}
-	return &stream{conn, bufio.NewReader(conn)}, nil
+	return &Stream{Conn: conn, in: bufio.NewReader(conn)}, nil
 }
 
-func (c *stream) take(verb, arg string) (known bool, err error) {
-	switch verb {
+// Take takes a step.
+func (c *Stream) Take(step Step) (err error) {
+	arg := step.Arg
+	switch step.Verb {
 	case "send":
 		_, err = io.WriteString(c, unquote(arg))
 	case "fill":
-		_, err = c.Write(bytes.Repeat([]byte("x"), number(arg)))
+		_, err = c.Write(bytes.Repeat([]byte("x"), Number(arg)))
 	case "expect":
 		err = c.expect(unquote(arg))
 	case "answer":
@@ -61,16 +70,16 @@ func (c *stream) take(verb, arg string) (known bool, err error) {
 	case "close":
 		err = c.Close()
 	default:
-		return false, nil
+		err = step.unknown()
 	}
-	return true, err
+	return err
 }
 
 // unquote replaces Go's escapes in a text.
-func unquote(text string) string { return must(strconv.Unquote(`"` + text + `"`)) }
+func unquote(text string) string { return must.Get(strconv.Unquote(`"` + text + `"`)) }
 
 // expect reads to a text.
-func (c *stream) expect(text string) error {
+func (c *Stream) expect(text string) error {
 	window := make([]byte, len(text))
 	for string(window) != text {
 		b, err := c.in.ReadByte()
@@ -83,8 +92,11 @@ func (c *stream) expect(text string) error {
 }
 
 // answer reads an answer of HTTP/1.1.
-func (c *stream) answer() error {
+func (c *Stream) answer() error {
 	answer, err := http.ReadResponse(c.in, nil)
+	if err == nil {
+		c.Last = answer.Close
+	}
 	return finish(answer, err)
 }
 

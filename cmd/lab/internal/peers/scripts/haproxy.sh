@@ -1,8 +1,9 @@
 # needs haproxy
-# HAProxy before the upstream. Arguments: the words of bind after the port, and "sparing",
-# which closes a kept connection with its next answer only.
-option=
+# HAProxy before the upstream. Arguments: "sparing", which closes a kept connection with its next
+# answer only, or "master", with workers; and the words of bind after the port.
+option= flags=-db
 case $1 in
+master) flags="-W -db"; shift ;;
 sparing) option="option idle-close-on-response"; shift ;;
 esac
 cat >conf <<END
@@ -15,10 +16,10 @@ defaults
     timeout server 300s
     timeout tunnel 300s
 frontend web
-    bind :8080 $*
+    bind $HOST:8080 $*
     http-request return status 200 content-type text/plain string served if { path /static }
     default_backend apps
 backend apps
-    server app 10.9.0.1:9000
+    server app $UPSTREAM
 END
-exec haproxy -db -f conf
+exec haproxy $flags -f conf

@@ -1,0 +1,131 @@
+// Package peers has what lab truth and lab kept play with: the servers, which are scripts and a
+// program of the laboratory, and the clients, whose steps are text.
+package peers
+
+import (
+	"context"
+	"crypto/tls"
+	_ "embed"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+)
+
+// Client says how to connect.
+type Client struct {
+	Protocol string // tcp, mptcp, tls, tls12, tls-h2, websocket; http, https, https12, h2, h2c; grpc
+	Server   string // an address for Dial
+	Dial     func(ctx context.Context, network, addr string) (net.Conn, error)
+	Renewed  bool          // HTTP with a connection for each request
+	Conns    int           // of HTTP, at most; 0: any number
+	Ping     time.Duration // of HTTP/2 and gRPC, after so much silence
+	Limit    time.Duration // of a request
+	Sleep    func(time.Duration) bool
+}
+
+// Link is a connection, or a client of a library that keeps one.
+type Link interface {
+	// Take takes a step.
+	Take(Step) error
+}
+
+// Open connects. The libraries of HTTP and gRPC connect at the first request.
+func (c *Client) Open() (Link, error) {
+	switch c.Protocol {
+	case "":
+		return nil, nil
+	case "http", "https", "https12", "h2", "h2c":
+		return c.site(), nil
+	case "grpc":
+		return c.channel()
+	}
+	conn, err := c.Dial(context.Background(), "tcp", c.Server)
+	if err != nil {
+		return nil, err
+	}
+	return c.Over(conn)
+}
+
+// tls returns a client's configuration, with TLS 1.2 where the protocol says so.
+func (c *Client) tls() *tls.Config {
+	config := &tls.Config{InsecureSkipVerify: true}
+	if strings.HasSuffix(c.Protocol, "12") {
+		config.MaxVersion = tls.VersionTLS12
+	}
+	if c.Protocol == "tls-h2" {
+		config.NextProtos = []string{"h2"}
+	}
+	return config
+}
+
+// Step is a verb and its argument.
+type Step struct{ Verb, Arg string }
+
+func (s Step) unknown() error { return fmt.Errorf("unknown step %q", s.Verb) }
+
+// Sessions are steps and plays by name.
+type Sessions map[string]string
+
+//go:embed sessions.txt
+var sessions string
+
+// ReadSessions returns the sessions of sessions.txt.
+func ReadSessions() Sessions {
+	all := Sessions{}
+	for _, columns := range Rows(sessions) {
+		all[columns[0]] = columns[1]
+	}
+	return all
+}
+
+// Steps reads steps, separated by "; ". A verb that names a session stands for its steps, with
+// the argument in place of $1.
+func (all Sessions) Steps(text string) []Step {
+	var steps []Step
+	for part := range strings.SplitSeq(text, "; ") {
+		verb, arg, _ := strings.Cut(strings.TrimSpace(part), " ")
+		if session, known := all[verb]; known {
+			steps = append(steps, all.Steps(strings.ReplaceAll(session, "$1", arg))...)
+		} else if verb != "" {
+			steps = append(steps, Step{verb, arg})
+		}
+	}
+	return steps
+}
+
+// Rows returns the columns of each row of a table. Empty lines and comments are left out.
+func Rows(text string) [][]string {
+	var all [][]string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		columns := strings.Split(line, "|")
+		for i := range columns {
+			columns[i] = strings.TrimSpace(columns[i])
+		}
+		all = append(all, columns)
+	}
+	return all
+}
+
+// Duration reads a duration; "" is none.
+func Duration(text string) time.Duration {
+	if text == "" {
+		return 0
+	}
+	return must.Get(time.ParseDuration(text))
+}
+
+// Number reads a number; "" is 0.
+func Number(text string) int {
+	if text == "" {
+		return 0
+	}
+	return must.Get(strconv.Atoi(text))
+}

@@ -1,0 +1,71 @@
+package peers
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"embed"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+)
+
+// Port is every server's.
+const Port = 8080
+
+// ServerEnd is the server's address in lab truth.
+var ServerEnd = net.IPv4(10, 9, 0, 2)
+
+//go:embed scripts
+var scripts embed.FS
+
+// Script returns the script that becomes a server, for sh -ec in a folder of its own with a
+// certificate. Its variables: HOST, the address to listen on, or "" for all; UPSTREAM, the server
+// behind proxies; LAB, the laboratory; SHARED, a folder for what several servers need.
+func Script(server string) string {
+	return string(must.Get(scripts.ReadFile("scripts/" + server + ".sh")))
+}
+
+// Missing returns which of the needs of a server, and of others, the machine lacks. The first line
+// of a server's script has the names of its programs, patterns of the files it needs, and
+// "other-users" if it needs another than root.
+func Missing(server string, others ...string) (lacking []string) {
+	first, _, _ := strings.Cut(Script(server), "\n")
+	for _, need := range append(strings.Fields(first)[2:], others...) {
+		_, err := exec.LookPath(need)
+		files, _ := filepath.Glob(need)
+		if err != nil && len(files) == 0 && (need != "other-users" || !otherUsers()) {
+			lacking = append(lacking, need)
+		}
+	}
+	return lacking
+}
+
+// otherUsers reports that the user namespace has a further user than root.
+func otherUsers() bool {
+	users, _ := os.ReadFile("/proc/self/uid_map")
+	return !strings.HasSuffix(string(users), " 1\n")
+}
+
+// WriteCertificate writes a self-signed certificate and its key to a folder.
+func WriteCertificate(dir string) {
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		NotAfter:     time.Now().Add(24 * time.Hour),
+		IPAddresses:  []net.IP{ServerEnd}, // Caddy takes no certificate without names
+	}
+	certificate := must.Get(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))
+	private := must.Get(x509.MarshalPKCS8PrivateKey(key))
+	text := append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})...)
+	must.Do(os.WriteFile(dir+"/cert.pem", text, 0o644))
+}
