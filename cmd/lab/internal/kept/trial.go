@@ -94,7 +94,6 @@ type report struct {
 type replica struct {
 	*peers.Server
 	dir  string
-	log  *os.File
 	host string
 }
 
@@ -135,7 +134,6 @@ func (t *trial) launch(shared string, end int, words, server []string) *replica 
 	must.Do(os.Mkdir(p.dir, 0o755))
 	must.Do(os.Chown(p.dir, nobody, nobody))
 	peers.WriteCertificate(p.dir)
-	p.log = must.Get(os.Create(p.dir + ".log"))
 	var namespaces uintptr
 	if words != nil {
 		namespaces = syscall.CLONE_NEWNET
@@ -145,8 +143,7 @@ func (t *trial) launch(shared string, end int, words, server []string) *replica 
 	cmd.Dir = p.dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "SHARED=" + p.dir, "LAB=" + shared + "/lab",
 		"HOST=" + p.host, fmt.Sprintf("UPSTREAM=%s:%d", t.address(1), peers.Port)}
-	cmd.Stdout, cmd.Stderr = p.log, p.log
-	p.Server = peers.Start(cmd, namespaces, func(s *peers.Server) {
+	p.Server = peers.Start(cmd, p.dir+".log", namespaces, func(s *peers.Server) {
 		if namespaces != 0 {
 			t.connect(s.Process.Pid)
 		}
@@ -178,24 +175,11 @@ func (p *replica) await(ctx context.Context) {
 		must.Do(ctx.Err())
 		select {
 		case <-p.Gone:
-			must.Be(false, "the server has exited:\n%s", p.said())
+			must.Be(false, "the server has exited:\n%s", p.Said())
 		default:
 		}
 	}
-	must.Be(false, "the server does not accept:\n%s", p.said())
-}
-
-func (p *replica) said() string {
-	text, _ := os.ReadFile(p.log.Name())
-	return string(text)
-}
-
-func (p *replica) close() {
-	if p != nil {
-		p.Kill()
-		p.log.Close()
-		p.Network.Close()
-	}
+	must.Be(false, "the server does not accept:\n%s", p.Said())
 }
 
 // aim sends new connections to a replica.
@@ -286,7 +270,7 @@ var names = regexp.MustCompile(`\bt\d+n\d+\b`)
 
 // judge compares the failures with what the servers have printed.
 func (t *trial) judge() {
-	said := t.old.said()
+	said := t.old.Said()
 	for line := range strings.Lines(said) {
 		var r report
 		if json.Unmarshal([]byte(line), &r) == nil && r.Ended != "" {
@@ -295,7 +279,7 @@ func (t *trial) judge() {
 	}
 	must.Be(t.Ended != "", "no report:\n%s", said)
 	processed := map[string]int{}
-	for _, name := range names.FindAllString(said+t.other.said(), -1) {
+	for _, name := range names.FindAllString(said+t.other.Said(), -1) {
 		processed[name]++
 		if processed[name] == 2 {
 			t.Twice++
@@ -313,7 +297,10 @@ func (t *trial) close() {
 	if t.client != nil {
 		t.client.close()
 	}
-	t.old.close()
-	t.other.close()
+	for _, p := range []*replica{t.old, t.other} {
+		if p != nil {
+			p.Close()
+		}
+	}
 	os.RemoveAll(t.dir)
 }

@@ -16,12 +16,16 @@ type Server struct {
 	// refused and do not hang.
 	Network *os.File
 	Gone    chan struct{} // closed when PID 1 has exited
+	output  string        // a file
 }
 
 // Start starts a command, whose script reads standard input to its end before it uses the
-// network that connect connects.
-func Start(cmd *exec.Cmd, namespaces uintptr, connect func(*Server)) *Server {
-	s := &Server{Cmd: cmd, Gone: make(chan struct{})}
+// network that connect connects. The command's output goes to a file.
+func Start(cmd *exec.Cmd, output string, namespaces uintptr, connect func(*Server)) *Server {
+	s := &Server{Cmd: cmd, Gone: make(chan struct{}), output: output}
+	file := must.Get(os.Create(output))
+	defer file.Close()
+	cmd.Stdout, cmd.Stderr = file, file
 	// A signal to our group is not the server's.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: namespaces | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS, Setsid: true}
 	stdin := must.Get(cmd.StdinPipe())
@@ -38,10 +42,17 @@ func Start(cmd *exec.Cmd, namespaces uintptr, connect func(*Server)) *Server {
 	return s
 }
 
-// Kill kills a server that was started.
-func (s *Server) Kill() {
+// Said returns the output so far.
+func (s *Server) Said() string {
+	text, _ := os.ReadFile(s.output)
+	return string(text)
+}
+
+// Close kills a server that was started.
+func (s *Server) Close() {
 	if s != nil {
 		s.Process.Kill()
 		<-s.Gone
+		s.Network.Close()
 	}
 }

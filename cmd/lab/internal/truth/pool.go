@@ -212,14 +212,10 @@ func (r *row) raceSummary() string {
 	if !r.c.race {
 		return ""
 	}
-	var stops, requests, open, racedIn, cutIn int
+	var requests, open, racedIn, cutIn int
 	var raced, cut, closed []time.Duration
 	for _, found := range r.results {
-		if found.Err != "" {
-			continue
-		}
 		kept := found.Kept
-		stops++
 		requests += kept.Requests
 		open += kept.Conns - len(kept.Closed)
 		raced = append(raced, kept.Raced...)
@@ -231,7 +227,7 @@ func (r *row) raceSummary() string {
 		}
 	}
 	text := fmt.Sprintf("; %d requests in %d stops: %d lost the race in %d stops%s, %d were cut in %d stops",
-		requests, stops, len(raced), racedIn, median(raced, " (median %v after they were sent)"), len(cut), cutIn)
+		requests, len(r.results), len(raced), racedIn, median(raced, " (median %v after they were sent)"), len(cut), cutIn)
 	if open > 0 {
 		text += fmt.Sprintf(", %d connections stayed open", open)
 	}

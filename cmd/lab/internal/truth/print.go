@@ -7,32 +7,21 @@ import (
 )
 
 // count returns the number of results with a verdict.
-func (r *row) count(v verdict) int {
-	n := 0
+func (r *row) count(v verdict) (n int) {
 	for _, found := range r.results {
-		if found.Err == "" && found.judge(r.c.graceful) == v {
+		if found.Verdict == v {
 			n++
 		}
 	}
 	return n
 }
 
-// broken returns the first trial that could not be played, or nil.
-func (r *row) broken() *result {
-	for _, found := range r.results {
-		if found.Err != "" {
-			return found
-		}
-	}
-	return nil
-}
-
 // wrong counts the wrong results.
 func (r *row) wrong() int {
-	n := 0
-	for _, found := range r.results {
-		if found.Err != "" || r.c.wrong(found.judge(r.c.graceful)) {
-			n++
+	n := len(r.broken)
+	for _, v := range []verdict{right, early, late} {
+		if r.c.wrong(v) {
+			n += r.count(v)
 		}
 	}
 	return n
@@ -42,7 +31,7 @@ func (r *row) wrong() int {
 // if any is.
 func (r *row) failed(quick bool) bool {
 	if quick {
-		return 2*r.wrong() > len(r.results)
+		return 2*r.wrong() > len(r.results)+len(r.broken)
 	}
 	return r.wrong() > 0
 }
@@ -81,44 +70,26 @@ func print(out io.Writer, rows []*row, quick bool) error {
 // String returns the name with the moments of the first trial and all signals.
 func (r *row) String() string {
 	text := r.c.name
-	var signals []string
+	expected := "later" // a trial that lost a request does not know E and L
+	var signals, losses []string
 	for _, found := range r.results {
-		if found.Err == "" {
-			signals = append(signals, seconds(found.Signal))
+		if expected == "later" && (found.Lost == 0 || r.c.precise) {
+			expected = found.window()
 		}
+		signals = append(signals, seconds(found.Signal))
+		losses = append(losses, fmt.Sprint(found.Lost))
 	}
 	if len(signals) > 0 {
-		text += fmt.Sprintf(": %s, seen %s", r.expected(), strings.Join(signals, ", "))
-	}
-	if r.c.precise && len(signals) > 0 {
-		text += fmt.Sprintf(", lost %s", strings.Join(r.losses(), ", "))
+		text += fmt.Sprintf(": %s, seen %s", expected, strings.Join(signals, ", "))
+		if r.c.precise {
+			text += fmt.Sprintf(", lost %s", strings.Join(losses, ", "))
+		}
 	}
 	text += r.raceSummary()
 	if r.c.limit.words != "" {
 		text += fmt.Sprintf(" (limit, %s: %s)", r.c.deviates, r.c.limit.words)
 	}
 	return text
-}
-
-// losses returns how many requests each trial has lost.
-func (r *row) losses() []string {
-	var all []string
-	for _, found := range r.results {
-		if found.Err == "" {
-			all = append(all, fmt.Sprint(found.Lost))
-		}
-	}
-	return all
-}
-
-// expected returns E and L, which a trial that lost a request does not know.
-func (r *row) expected() string {
-	for _, found := range r.results {
-		if found.Err == "" && (found.Lost == 0 || r.c.precise) {
-			return found.window()
-		}
-	}
-	return "later"
 }
 
 func (r *result) window() string {
@@ -128,19 +99,18 @@ func (r *result) window() string {
 // explain prints the details of one wrong result.
 func (r *row) explain(out io.Writer) {
 	const indent = "                  "
-	if b := r.broken(); b != nil {
-		fmt.Fprintf(out, "%sFAILED: %s\n", indent, b.Err)
+	if len(r.broken) > 0 {
+		fmt.Fprintf(out, "%sFAILED: %s\n", indent, r.broken[0])
 	}
 	for _, found := range r.results {
-		v := found.judge(r.c.graceful)
-		if found.Err != "" || !r.c.wrong(v) {
+		if !r.c.wrong(found.Verdict) {
 			continue
 		}
 		expected := found.window()
 		if found.Lost > found.MayCut {
 			expected = fmt.Sprintf("lost %d, the first at %s", found.Lost, found.FirstLost)
 		}
-		fmt.Fprintf(out, "%s%s: %s, seen %s\n", indent, strings.ToUpper(string(v)), expected, seconds(found.Signal))
+		fmt.Fprintf(out, "%s%s: %s, seen %s\n", indent, strings.ToUpper(string(found.Verdict)), expected, seconds(found.Signal))
 		fmt.Fprintf(out, "%s%s\n", indent, found.Message)
 		if found.Stalled > r.c.maxStall()/2 {
 			fmt.Fprintf(out, "%sthe machine stood still for %v\n", indent, found.Stalled.Round(ms))

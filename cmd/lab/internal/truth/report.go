@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"sync"
 	"time"
 )
 
@@ -20,10 +19,6 @@ type report struct {
 // readReport returns the last report in a termination log that has a signal, or nil.
 func readReport(path string) *report {
 	text, _ := os.ReadFile(path)
-	return lastReport(text)
-}
-
-func lastReport(text []byte) *report {
 	var last *report
 	for line := range bytes.Lines(text) {
 		r := &report{}
@@ -36,21 +31,3 @@ func lastReport(text []byte) *report {
 
 // signal returns when the first signal was sent, counted from the trigger.
 func (r *report) signal() time.Duration { return time.Duration(r.Sent[0].AtMS) * ms }
-
-// lines collects what lameduck and the server write. A process may write at any time.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}

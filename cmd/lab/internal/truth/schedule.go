@@ -19,6 +19,7 @@ import (
 type row struct {
 	c       *truthCase
 	results []*result
+	broken  []string // the errors of trials that could not be played
 	again   int      // trials that were played again because of a stall
 	missing []string // programs: the case is left out
 }
@@ -91,23 +92,20 @@ func (sch *scheduler) runBeside(ctx context.Context, rows []*row, repeat, parall
 	slices.SortStableFunc(jobs, func(a, b *row) int {
 		return int(b.c.lead() - a.c.lead())
 	})
-	queue := make(chan *row)
-	var workers sync.WaitGroup
-	for range parallel {
-		workers.Go(func() {
-			for r := range queue {
-				sch.playRow(ctx, r)
-			}
-		})
-	}
+	places := make(chan bool, parallel)
+	var all sync.WaitGroup
 	for _, r := range jobs {
-		if ctx.Err() == nil {
-			queue <- r
-			time.Sleep(stagger)
+		places <- true
+		if ctx.Err() != nil {
+			break
 		}
+		all.Go(func() {
+			sch.playRow(ctx, r)
+			<-places
+		})
+		time.Sleep(stagger)
 	}
-	close(queue)
-	workers.Wait()
+	all.Wait()
 }
 
 // playRow plays one trial of a row. A wrong result of a trial in which the machine stood
@@ -115,13 +113,17 @@ func (sch *scheduler) runBeside(ctx context.Context, rows []*row, repeat, parall
 func (sch *scheduler) playRow(ctx context.Context, r *row) {
 	found := sch.play(ctx, r.c)
 	again := 0
-	for ; again < 2 && found.Stalled > r.c.maxStall() && r.c.wrong(found.judge(r.c.graceful)); again++ {
+	for ; again < 2 && found.Stalled > r.c.maxStall() && r.c.wrong(found.Verdict); again++ {
 		found = sch.play(ctx, r.c)
 	}
 	sch.mu.Lock()
 	defer sch.mu.Unlock()
-	r.results = append(r.results, found)
 	r.again += again
+	if found.Err != "" {
+		r.broken = append(r.broken, found.Err)
+	} else {
+		r.results = append(r.results, found)
+	}
 }
 
 func (c *truthCase) maxStall() time.Duration {

@@ -53,8 +53,7 @@ func (t *trial) launch(words []string) {
 		"SHARED=" + filepath.Dir(t.dir), // by all trials
 		"UPSTREAM=" + upstream,
 	}
-	cmd.Stdout, cmd.Stderr = &t.said, &t.said
-	t.server = peers.Start(cmd, syscall.CLONE_NEWNET, func(s *peers.Server) {
+	t.server = peers.Start(cmd, t.output(), syscall.CLONE_NEWNET, func(s *peers.Server) {
 		if t.c.remote {
 			openRelay(s.Network, relayDelay)
 		} else {

@@ -20,7 +20,6 @@ type trial struct {
 	lameduck string
 	dir      string // for the server's files
 	server   *peers.Server
-	said     lines
 	term     time.Time // when TERM is planned: the zero of all moments
 	sent     time.Time // when TERM was sent
 
@@ -105,9 +104,9 @@ func (t *trial) spare(err error) {
 
 // play runs the plays and returns when lameduck has exited or was killed.
 func (t *trial) play() error {
-	defer func() { t.server.Kill() }()
+	defer func() { t.server.Close() }()
 	if err := must.Try(t.start); err != nil {
-		return fmt.Errorf("%w\n%s", err, &t.said)
+		return fmt.Errorf("%w\n%s", err, t.said())
 	}
 	t.term = time.Now().Add(t.c.lead())
 	var all sync.WaitGroup
@@ -120,7 +119,7 @@ func (t *trial) play() error {
 		close(played)
 	}()
 	if !t.sleep(time.Until(t.term)) {
-		return fmt.Errorf("the server exited before TERM:\n%s", &t.said)
+		return fmt.Errorf("the server exited before TERM:\n%s", t.said())
 	}
 	err := t.stop(played)
 	select {
@@ -144,6 +143,14 @@ func (t *trial) start() {
 	peers.ServeUpstream(upstream)
 	t.ready()
 }
+
+// said returns what lameduck and the server have written.
+func (t *trial) said() string {
+	text, _ := os.ReadFile(t.output())
+	return string(text)
+}
+
+func (t *trial) output() string { return t.dir + "/output" }
 
 func (t *trial) terminationLog() string { return t.dir + "/termination-log" }
 
@@ -169,13 +176,15 @@ func (t *trial) stop(played chan struct{}) error {
 		t.sleep(500 * ms)
 		break
 	}
-	t.server.Kill()
+	t.server.Process.Kill()
+	<-t.server.Gone
 	return nil
 }
 
 // result is the output of a trial for the table.
 type result struct {
 	moments
+	Verdict   verdict
 	FirstLost string        // a moment and an error
 	Message   string        // lameduck's
 	Stalled   time.Duration // the longest time that the machine stood still; see stalls.longest
@@ -185,12 +194,9 @@ type result struct {
 
 // result returns the findings of the trial.
 func (t *trial) result() *result {
-	said := readReport(t.terminationLog())
-	if final := lastReport([]byte(t.said.String())); final != nil {
-		said = final
-	}
+	said := cmp.Or(readReport(t.output()), readReport(t.terminationLog()))
 	if said == nil {
-		return &result{Err: "lameduck reports no signal:\n" + t.said.String()}
+		return &result{Err: "lameduck reports no signal:\n" + t.said()}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -198,6 +204,7 @@ func (t *trial) result() *result {
 	r.E, r.L = t.c.window(t.last)
 	r.Signal = t.sent.Sub(t.term) + said.signal()
 	r.Lost, r.MayCut = len(t.lost), t.c.mayCut
+	r.Verdict = r.judge(t.c.graceful)
 	if len(t.lost) > 0 {
 		r.FirstLost = t.lost[0]
 	}
