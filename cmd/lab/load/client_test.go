@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 )
@@ -81,19 +82,9 @@ func TestRefused(t *testing.T) {
 // TestKeep: a connection is used again, or not.
 func TestKeep(t *testing.T) {
 	for keep, want := range map[bool]int{true: 1, false: 3} {
-		listener := listen(t)
-		conns := make(chan bool, 10)
-		go accept(listener, func(c *net.TCPConn) {
-			conns <- true
-			for in := bufio.NewReader(c); answer(c, in); {
-			}
-		})
-		c := &Client{Addr: listener.Addr().String(), Keep: keep, Ports: true}
-		for range 3 {
-			if got := c.HTTP("/", "duck", time.Now().Add(5*time.Second)); got != Answered {
-				t.Fatal(got)
-			}
-		}
+		addr, conns := serve(t, func() {})
+		c := &Client{Addr: addr, Keep: keep, Ports: true}
+		request(t, c, 3)
 		if len(conns) != want {
 			t.Errorf("keep %v: %d connections, want %d", keep, len(conns), want)
 		}
@@ -105,42 +96,17 @@ func TestKeep(t *testing.T) {
 // uses the connections in turn. A closed connection is replaced.
 func TestConns(t *testing.T) {
 	const size = 3
-	conns := make(chan *net.TCPConn, 10)
-	listener := listen(t)
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			conns <- conn.(*net.TCPConn)
-			go func() {
-				for in := bufio.NewReader(conn); answer(conn, in); {
-				}
-			}()
-		}
-	}()
+	addr, conns := serve(t, func() {})
 	picked := 0
-	c := &Client{Keep: true, Conns: size, Pick: func() string { picked++; return listener.Addr().String() }}
+	c := &Client{Keep: true, Conns: size, Pick: func() string { picked++; return addr }}
 	defer c.Close()
-	request := func(n int) {
-		for range n {
-			if got := c.HTTP("/", "duck", time.Now().Add(5*time.Second)); got != Answered {
-				t.Fatal(got)
-			}
-		}
-	}
-	request(4 * size)
+	request(t, c, 4*size)
 	if len(conns) != size || c.Idle() != size {
 		t.Fatalf("%d connections, %d idle, want %d", len(conns), c.Idle(), size)
 	}
 	(<-conns).Close()
-	for end := time.Now().Add(5 * time.Second); !c.idle[0].Gone(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("a closed connection looks open")
-		}
-	}
-	request(4 * size)
+	awaitGone(t, c)
+	request(t, c, 4*size)
 	if len(conns) != size || c.Idle() != size || picked != size+1 {
 		t.Errorf("%d connections, %d idle, want %d; %d opened, want %d", len(conns), c.Idle(), size, picked, size+1)
 	}
@@ -148,16 +114,16 @@ func TestConns(t *testing.T) {
 
 // TestFullPool: a request waits for a connection of the pool until the deadline.
 func TestFullPool(t *testing.T) {
-	release := make(chan bool)
-	addr, requests := serveEach(t, func(c *net.TCPConn) {
+	requested, release := make(chan bool), make(chan bool)
+	addr, conns := serve(t, func() {
+		requested <- true
 		<-release
-		io.WriteString(c, whole)
 	})
 	c := &Client{Addr: addr, Keep: true, Conns: 1}
 	defer c.Close()
 	first := make(chan Kind)
 	go func() { first <- c.HTTP("/", "duck", time.Now().Add(5*time.Second)) }()
-	<-requests
+	<-requested
 	if got := c.HTTP("/", "duck", time.Now().Add(20*time.Millisecond)); got != Timeout {
 		t.Errorf("the kind of the request that waits is %q, want %q", got, Timeout)
 	}
@@ -165,20 +131,9 @@ func TestFullPool(t *testing.T) {
 	if got := <-first; got != Answered {
 		t.Error(got)
 	}
-	if len(requests) > 0 {
+	if len(conns) > 1 {
 		t.Error("a second connection was opened")
 	}
-}
-
-// answer answers a request, and reports whether a request came.
-func answer(c net.Conn, in *bufio.Reader) bool {
-	r, err := http.ReadRequest(in)
-	if err != nil {
-		return false
-	}
-	io.Copy(io.Discard, r.Body)
-	io.WriteString(c, whole)
-	return true
 }
 
 // TestGone: a connection closed by the server is not used again.
@@ -186,48 +141,69 @@ func TestGone(t *testing.T) {
 	addr, requests := serveEach(t, func(c *net.TCPConn) { io.WriteString(c, whole) })
 	c := &Client{Addr: addr, Keep: true}
 	for n := 1; n < 4; n++ {
-		if got := c.HTTP("/", "duck", time.Now().Add(5*time.Second)); got != Answered || len(requests) != n {
-			t.Fatalf("kind %q over %d connections, want %d", got, len(requests), n)
+		request(t, c, 1)
+		if len(requests) != n {
+			t.Fatalf("%d connections, want %d", len(requests), n)
 		}
-		for end := time.Now().Add(5 * time.Second); !c.idle[0].Gone(); time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatal("a closed connection looks open")
-			}
+		awaitGone(t, c)
+	}
+}
+
+// request makes so many requests.
+func request(t *testing.T, c *Client, n int) {
+	t.Helper()
+	for range n {
+		if got := c.HTTP("/", "duck", time.Now().Add(5*time.Second)); got != Answered {
+			t.Fatal(got)
 		}
 	}
 }
 
-func listen(t *testing.T) net.Listener {
+// awaitGone waits until a connection that the server has closed looks so.
+func awaitGone(t *testing.T, c *Client) {
 	t.Helper()
+	for end := time.Now().Add(5 * time.Second); !c.idle[0].Gone(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("a closed connection looks open")
+		}
+	}
+}
+
+// serve serves HTTP, and sends the connections.
+func serve(t *testing.T, do func()) (addr string, conns chan net.Conn) {
+	conns = make(chan net.Conn, 10)
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { do() }))
+	s.Config.ConnState = func(conn net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			conns <- conn
+		}
+	}
+	s.Start()
+	t.Cleanup(s.Close)
+	return s.Listener.Addr().String(), conns
+}
+
+// serveEach reads a request from each connection, does serve, and closes.
+func serveEach(t *testing.T, serve func(*net.TCPConn)) (addr string, requests chan bool) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { listener.Close() })
-	return listener
-}
-
-func accept(listener net.Listener, serve func(*net.TCPConn)) {
-	for {
-		conn, err := listener.Accept()
-		if err != nil {
-			return
-		}
-		serve(conn.(*net.TCPConn))
-		conn.Close()
-	}
-}
-
-// serveEach reads a request from each connection and does serve.
-func serveEach(t *testing.T, serve func(*net.TCPConn)) (addr string, requests chan bool) {
-	listener := listen(t)
 	requests = make(chan bool, 10)
-	go accept(listener, func(c *net.TCPConn) {
-		if r, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
-			io.Copy(io.Discard, r.Body)
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			if r, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+				io.Copy(io.Discard, r.Body)
+			}
+			requests <- true
+			serve(conn.(*net.TCPConn))
+			conn.Close()
 		}
-		requests <- true
-		serve(c)
-	})
+	}()
 	return listener.Addr().String(), requests
 }

@@ -9,19 +9,16 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"runtime/debug"
-	"syscall"
 	"time"
 
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/command"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
-	"github.com/lameduck-init/lameduck/cmd/lab/netns"
 )
 
 // Run measures and prints. The error says that a budget is missed, or why nothing could
@@ -30,16 +27,13 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("lab bench [flags] LAMEDUCK", flag.ContinueOnError)
 	quick := flags.Bool("quick", false, "fewer samples, smaller crowds and a shorter idle time")
 	footprint := flags.Bool("footprint", false, "only what an idle init costs")
-	if err := flags.Parse(args); err != nil {
+	lameduck, err := command.Parse(flags, args)
+	if err != nil {
 		return err
 	}
-	if flags.NArg() != 1 {
-		return errors.New("want one argument, the built lameduck; see lab bench -h")
-	}
-	spaces := netns.Namespaces{Flags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET, Env: "LAMEDUCK_BENCH"}
-	dir, err := spaces.Enter()
+	dir, err := command.Enter(false)
 	if err != nil {
-		return fmt.Errorf("%w: run the benchmark as root", err)
+		return err
 	}
 	done := context.AfterFunc(ctx, func() {
 		fmt.Fprintln(os.Stderr, "lab: interrupted")
@@ -51,7 +45,7 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	if *quick {
 		b.less = 5
 	}
-	return must.Try(func() { b.measure(must.Get(filepath.Abs(flags.Arg(0))), *footprint) })
+	return must.Try(func() { b.measure(lameduck, *footprint) })
 }
 
 // bench is a run of the benchmark.

@@ -18,10 +18,9 @@ import (
 	"io"
 	"math/rand/v2"
 	"sync"
-	"syscall"
 	"time"
 
-	"github.com/lameduck-init/lameduck/cmd/lab/netns"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/command"
 )
 
 // Roles are the programs of the soak, by the first argument.
@@ -40,14 +39,12 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	f := flag.NewFlagSet("lab soak [flags] LAMEDUCK", flag.ContinueOnError)
 	f.DurationVar(&o.length, "for", 10*time.Minute, "the length of the soak")
 	f.Uint64Var(&o.seed, "seed", rand.Uint64(), "what chooses the course")
-	if err := f.Parse(args); err != nil {
+	var err error
+	o.init, err = command.Parse(f, args)
+	if err != nil {
 		return err
 	}
-	if f.NArg() != 1 {
-		return errors.New("want one argument, the built lameduck; see lab soak -h")
-	}
-	o.init = f.Arg(0)
-	dir, err := spaces.Enter()
+	dir, err := command.Enter(false)
 	if err != nil {
 		return err
 	}
@@ -57,9 +54,6 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	return nil
 }
-
-// spaces are where the soak runs, so that no process outlives it.
-var spaces = netns.Namespaces{Flags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID, Env: "LAMEDUCK_SOAK"}
 
 // soak runs lives until a life fails or the time is over, a long one and short ones.
 func (o *options) soak(ctx context.Context, dir string, out io.Writer) error {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/command"
 )
 
 var dir string
@@ -17,7 +19,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "soak" {
 		err = Roles[os.Args[2]](os.Args[3:])
 	} else {
-		dir, err = spaces.Enter()
+		dir, err = command.Enter(false)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "soak:", err)
