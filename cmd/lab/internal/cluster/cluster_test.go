@@ -119,14 +119,14 @@ func TestTenth(t *testing.T) {
 	} {
 		var out strings.Builder
 		err := judge(&out, []row{
-			{name: "sleep", rowKind: rowKind{dies: true, fixed: true, kept: true}, outcome: failures(c.fixed)},
-			{name: "ours", rowKind: rowKind{ours: true, dies: true, kept: true}, outcome: failures(c.ours)},
+			{name: "sleep", kinds: []string{"dies", "fixed"}, kept: true, outcome: failures(c.fixed)},
+			{name: "ours", kinds: []string{"ours", "dies"}, kept: true, outcome: failures(c.ours)},
 		})
 		if word, _, _ := strings.Cut(out.String(), " "); word != c.want || (err != nil) != (c.want == "BROKEN") {
 			t.Errorf("%d lost, %d under the fixed delay: %v: %s", c.ours, c.fixed, err, out.String())
 		}
 	}
-	blind := row{rowKind: rowKind{loses: true}, outcome: failures(0)}
+	blind := row{kinds: []string{"loses"}, outcome: failures(0)}
 	if judge(io.Discard, []row{blind}) == nil {
 		t.Error("a blind load is good")
 	}

@@ -40,7 +40,7 @@ func judge(out io.Writer, rows []row) error {
 
 // shares reports whether the row may lose a tenth of what the fixed delay loses. In every
 // other row lameduck may lose no request.
-func (r *row) shares() bool { return r.ours && r.dies && r.kept && r.Reason == "" }
+func (r *row) shares() bool { return r.is("ours") && r.is("dies") && r.kept && r.Reason == "" }
 
 // broken returns the promise broken by the row alone, or "".
 func (r *row) broken() string {
@@ -51,13 +51,13 @@ func (r *row) broken() string {
 		return "the machine stood still in all tries"
 	case len(r.Stops) == 0:
 		return "nothing was stopped"
-	case r.ours && !r.shares() && failed > 0:
+	case r.is("ours") && !r.shares() && failed > 0:
 		return fmt.Sprintf("%d requests failed: %s", failed, r.Tally.Summary())
-	case r.ours && slices.ContainsFunc(r.Stops, func(s stop) bool { return len(s.reports()) == 0 }):
+	case r.is("ours") && slices.ContainsFunc(r.Stops, func(s stop) bool { return len(s.reports()) == 0 }):
 		return "a pod's termination message has no hold"
-	case r.quiet && r.kept && slices.ContainsFunc(r.Stops, stop.toCeiling):
+	case r.is("quiet") && r.kept && slices.ContainsFunc(r.Stops, stop.toCeiling):
 		return "a hold lasted to the ceiling, although all clients keep their connections"
-	case r.loses && failed == 0:
+	case r.is("loses") && failed == 0:
 		return "no request failed: the load does not see lost requests"
 	}
 	return ""
@@ -69,7 +69,7 @@ func (s stop) toCeiling() bool { return strings.Contains(s.holds(), "(ceiling") 
 // fixedOf returns the row of the fixed delay before a server that TERM kills, under the
 // load that keeps its connections, or nil.
 func fixedOf(rows []row) *row {
-	i := slices.IndexFunc(rows, func(r row) bool { return r.fixed && r.kept && !r.stalled() })
+	i := slices.IndexFunc(rows, func(r row) bool { return r.is("fixed") && r.kept && !r.stalled() })
 	if i < 0 {
 		return nil
 	}

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -10,30 +11,23 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
-// row is a way to stop, and the outcome under one kind of load.
+// row is a way to stop, and the outcome under one kind of load. rows.txt has the columns.
 type row struct {
 	name     string
-	manifest string // in the examples: a file as written, or a folder for kustomize; or
-	words    string // the command in web.yaml, and
-	hooks    string // the lifecycle there
-	rowKind
+	manifest string
+	words    string
+	hooks    string
+	kinds    []string
+	kept     bool // connections are kept
 	outcome
 }
 
-// rowKind says how a row is judged.
-type rowKind struct {
-	ours     bool // lameduck holds
-	dies     bool // TERM kills the server
-	fixed    bool // lameduck is compared with this fixed delay
-	quiet    bool // a hold until quiet, in a grace period that leaves time for the end "kept"
-	loses    bool // a request must fail, or the load is blind
-	optional bool // a cluster may refuse the objects
-	policy   bool // with the policy of fleet/policy.yaml
-	kept     bool // connections are kept
-}
+// is reports whether the row is of a kind.
+func (r *row) is(kind string) bool { return slices.Contains(r.kinds, kind) }
 
 // outcome is what cluster.sh prints of a row.
 type outcome struct {
@@ -43,43 +37,22 @@ type outcome struct {
 	Stops  []stop
 }
 
-// The conditions of the rows, with no number given.
-const (
-	untilQuiet   = "--until=quiet"
-	untilSettled = "--until=settled"
-)
+//go:embed rows.txt
+var table string
 
 // rows returns the usual remedies and lameduck, before a server that dies of TERM and
 // before a server that TERM stops gracefully, and then each manifest as written.
-func rows() []row {
-	const dies, finishes = "/web", "/shop"
+func rows() (all []row) {
 	init, under := "no init", ""
 	if _, err := exec.LookPath("tini-static"); err == nil {
 		init, under = "tini", "/tini, --, "
 	}
-	sleep, hooks := "preStop: sleep 5, "+init, "preStop: {sleep: {seconds: 5}}"
-	hold := func(flag, program string) string { return "/lameduck, " + flag + ", --, " + program }
-	ours := rowKind{ours: true}
-	ourQuiet := rowKind{ours: true, quiet: true}
-	return []row{
-		{name: init + ", dies", words: under + dies, rowKind: rowKind{dies: true, loses: true}},
-		{name: sleep + ", dies", words: under + dies, hooks: hooks, rowKind: rowKind{dies: true, fixed: true}},
-		{name: untilQuiet + ", dies", words: hold(untilQuiet, dies),
-			rowKind: rowKind{ours: true, dies: true, quiet: true}},
-		{name: untilSettled + ", dies", words: hold(untilSettled, dies), rowKind: rowKind{ours: true, dies: true}},
-		{name: init + ", finishes", words: under + finishes},
-		{name: sleep + ", finishes", words: under + finishes, hooks: hooks},
-		{name: untilQuiet + ", finishes", words: hold(untilQuiet, finishes), rowKind: ourQuiet},
-		{name: untilSettled + ", finishes", words: hold(untilSettled, finishes), rowKind: ours},
-		{name: "entrypoint.yaml", manifest: "entrypoint.yaml", rowKind: ours},
-		{name: "install.yaml", manifest: "install.yaml", rowKind: ours},
-		{name: "image-volume.yaml", manifest: "image-volume.yaml", rowKind: rowKind{ours: true, optional: true}},
-		{name: "hold.yaml", manifest: "hold.yaml", rowKind: ours},
-		{name: "neighbors.yaml", manifest: "neighbors.yaml", rowKind: ours},
-		{name: "fleet/component", manifest: "fleet/example", rowKind: ours},
-		{name: "fleet/policy.yaml", manifest: "fleet/example/web.yaml",
-			rowKind: rowKind{ours: true, optional: true, policy: true}},
+	words := strings.NewReplacer("INIT", init, "UNDER ", under)
+	for _, columns := range peers.Rows(words.Replace(table)) {
+		all = append(all, row{name: columns[0], manifest: columns[1], words: columns[2], hooks: columns[3],
+			kinds: strings.Fields(columns[4])})
 	}
+	return all
 }
 
 // pool is the number of connections that the client keeps.
@@ -117,7 +90,7 @@ func (c *cluster) playAll(ctx context.Context, o *options) (done []row, err erro
 // play plays a row.
 func (c *cluster) play(ctx context.Context, r *row, o *options) error {
 	manifest := examples + r.manifest
-	if r.manifest == "" {
+	if r.manifest == "web.yaml" {
 		text, err := os.ReadFile(here + "web.yaml")
 		if err != nil {
 			return err
@@ -133,7 +106,7 @@ func (c *cluster) play(ctx context.Context, r *row, o *options) error {
 		conns = pool
 	}
 	env := fmt.Sprintf("CONNS=%d RATE=%d ROLLOUTS=%d OPTIONAL=%v POLICY=%v",
-		conns, o.rate, o.rollouts, r.optional, r.policy)
+		conns, o.rate, o.rollouts, r.is("optional"), r.is("policy"))
 	text, err := c.script(ctx, "play", append(strings.Fields(env), "MANIFEST="+manifest)...)
 	if err != nil {
 		return err

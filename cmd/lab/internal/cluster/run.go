@@ -35,11 +35,8 @@ type cluster struct {
 func parse(args []string) (*options, error) {
 	o := &options{only: regexp.MustCompile("")}
 	f := flag.NewFlagSet("KUBECONFIG=FILE E2E_LOAD=COMMAND lab cluster", flag.ContinueOnError)
-	f.Func("run", "only the rows whose names, 'NAME, new connections' or 'NAME, kept connections', match this pattern",
-		func(text string) (err error) {
-			o.only, err = regexp.Compile(text)
-			return err
-		})
+	f.TextVar(o.only, "run", o.only,
+		"only the rows whose names, 'NAME, new connections' or 'NAME, kept connections', match this regular expression")
 	f.IntVar(&o.rate, "rate", 200, "requests a second")
 	f.IntVar(&o.rollouts, "rollouts", 3, "rollouts a row, of three replicas each; the manifests have two")
 	return o, f.Parse(args)
@@ -49,9 +46,6 @@ func parse(args []string) (*options, error) {
 // is nothing to do.
 func Run(ctx context.Context, args []string, out io.Writer) error {
 	o, err := parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		return nil
-	}
 	if err != nil {
 		return err
 	}
