@@ -130,11 +130,9 @@ func (l links) close() {
 // program is a client in another language, which reads requests as lines, and prints how
 // each has ended.
 type program struct {
-	cmd *exec.Cmd
-	in  io.WriteCloser
-
-	mu      sync.Mutex
-	waiting map[string]chan error
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	waiting sync.Map // a channel for the error of each request, by name
 }
 
 var (
@@ -147,7 +145,7 @@ var (
 func startProgram(r *row, dir string) client {
 	must.Do(os.WriteFile(dir+"/client.js", []byte(clientJS), 0o644))
 	must.Do(os.WriteFile(dir+"/Client.java", []byte(clientJava), 0o644))
-	p := &program{cmd: exec.Command(r.protocol, strings.Fields(r.request)...), waiting: map[string]chan error{}}
+	p := &program{cmd: exec.Command(r.protocol, strings.Fields(r.request)...)}
 	p.cmd.Dir = dir
 	p.cmd.Stderr = os.Stderr
 	p.cmd.Env = append(os.Environ(), "NODE_PATH=/usr/share/nodejs",
@@ -166,29 +164,24 @@ func (p *program) read(out io.Reader) {
 		if text != "" {
 			err = errors.New(text)
 		}
-		p.mu.Lock()
-		if done := p.waiting[name]; done != nil {
-			done <- err
+		if done, waits := p.waiting.Load(name); waits {
+			done.(chan error) <- err
 		}
-		p.mu.Unlock()
 	}
 }
 
 func (p *program) do(name string, think time.Duration) error {
 	done := make(chan error, 1)
-	p.mu.Lock()
-	p.waiting[name] = done
-	_, err := fmt.Fprintf(p.in, "%s /app?name=%[1]s&think=%s\n", name, millis(think))
-	p.mu.Unlock()
-	if err != nil {
+	p.waiting.Store(name, done)
+	if _, err := fmt.Fprintf(p.in, "%s /app?name=%[1]s&think=%s\n", name, millis(think)); err != nil {
 		return err
 	}
 	select {
-	case err = <-done:
+	case err := <-done:
+		return err
 	case <-time.After(patience):
-		err = os.ErrDeadlineExceeded
+		return os.ErrDeadlineExceeded
 	}
-	return err
 }
 
 func (p *program) close() {

@@ -17,7 +17,7 @@ import (
 
 // Client says how to connect.
 type Client struct {
-	Protocol string // tcp, mptcp, tls, tls12, tls-h2, websocket; http, https, https12, h2, h2c; grpc
+	Protocol string // tcp, mptcp, tls, tls-h2, websocket; http, https, https12, h2, h2c; grpc
 	Server   string // an address for Dial
 	Dial     func(ctx context.Context, network, addr string) (net.Conn, error)
 	Renewed  bool          // HTTP with a connection for each request

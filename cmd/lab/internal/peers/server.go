@@ -63,7 +63,6 @@ func ServeUpstream(addr string) {
 func newHandler() http.Handler {
 	handler := http.NewServeMux()
 	handler.HandleFunc("/", answer)
-	handler.HandleFunc("/lines", upgrade)
 	handler.Handle("/websocket", websocket.Server{Handler: func(conn *websocket.Conn) {
 		rawConn{conn, bufio.NewReader(conn)}.serve()
 	}})
@@ -113,18 +112,6 @@ func answer(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(pause)
 	}
 	io.WriteString(w, piece[half:])
-}
-
-// upgrade becomes a server of lines on the connection, as servers of WebSockets do.
-func upgrade(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Connection", "Upgrade")
-	w.Header().Set("Upgrade", "lines")
-	w.WriteHeader(http.StatusSwitchingProtocols)
-	conn, in, err := http.NewResponseController(w).Hijack()
-	if err == nil {
-		defer conn.Close()
-		rawConn{conn, in.Reader}.serve()
-	}
 }
 
 // serveRaw serves lines; see obey. With "shut" it accepts no connection, with "receiver" it

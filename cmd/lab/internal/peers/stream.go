@@ -29,7 +29,7 @@ func (c *Client) Over(conn net.Conn) (*Stream, error) {
 	var err error
 	switch c.Protocol {
 	case "tcp", "mptcp":
-	case "tls", "tls12", "tls-h2":
+	case "tls", "tls-h2":
 		secure := tls.Client(conn, c.tls())
 		conn, err = secure, secure.Handshake()
 	case "websocket":
@@ -64,9 +64,6 @@ func (c *Stream) Take(step Step) (err error) {
 		_, err = c.Write(fastcgiRequest(1, arg))
 	case "fin":
 		err = c.Conn.(interface{ CloseWrite() error }).CloseWrite()
-	case "reset":
-		c.Conn.(*net.TCPConn).SetLinger(0)
-		err = c.Close()
 	case "close":
 		err = c.Close()
 	default:

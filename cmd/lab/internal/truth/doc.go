@@ -16,14 +16,14 @@
 //
 //	slow: 11 s begun at -8 s | nginx ssl | -10s https: get /; until -8s; get /?think=11s | quick
 //
-// The server is a script in testdata/servers with its arguments. It runs in a folder of its
+// The server is a script of package peers with its arguments. It runs in a folder of its
 // own, which has a certificate, cert.pem, and listens on port 8080.
 //
 // # Plays
 //
 // Plays are separated by " & ", and run beside each other. A play is words, a colon, and steps
 // separated by "; ". A word of the plays or a step may be the name of a session in
-// testdata/sessions.txt. The words:
+// sessions.txt of package peers. The words:
 //
 //	10x                 so many clients, else one
 //	-1s                 when the steps are taken, relative to TERM
@@ -34,9 +34,9 @@
 //	first=NAME          steps on each new connection
 //	on=LABEL            the connection of all plays with this label
 //	aside               the steps do not count
-//	tcp mptcp tls tls12 tls-h2              streams: see stream.take
-//	http https https12 h2 h2c               net/http: see site.take
-//	grpc                                    grpc-go: see channel.take
+//	tcp mptcp tls tls-h2 websocket          streams: see Take of peers.Stream
+//	http https https12 h2 h2c               net/http: see Take of peers' site
+//	grpc                                    grpc-go: see Take of peers' channel
 //	port=8099 peer=1 ping=2s                see the fields of play
 //	pool burst=3 think=20ms share=4         clients that keep their connections: see runPool
 //

@@ -45,10 +45,11 @@ func playTrial(args []string) error {
 	}
 	t := newTrial(c)
 	t.lameduck, t.dir = args[1], args[2]
-	watch := watchStalls(c.precise)
+	machine := &stalls{precise: c.precise}
+	go machine.watch()
 	err := t.play()
 	r := t.result()
-	r.Stalled = watch.longest(t.term.Add(r.Signal))
+	r.Stalled = machine.longest(t.term.Add(r.Signal))
 	if err != nil {
 		r.Err = err.Error()
 	}

@@ -1,12 +1,15 @@
 package truth
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 // stalls are how late the timers of a trial fired: the machine stood still.
 type stalls struct {
-	precise     bool
-	done, ended chan struct{}
-	late        []lateness
+	precise bool
+	mu      sync.Mutex
+	late    []lateness
 }
 
 type lateness struct {
@@ -23,43 +26,27 @@ const (
 	afterSignal  = 50 * ms
 )
 
-func watchStalls(precise bool) *stalls {
-	w := &stalls{precise: precise, done: make(chan struct{}), ended: make(chan struct{})}
-	go w.watch()
-	return w
-}
-
-func (w *stalls) period() time.Duration {
-	if w.precise {
-		return preciseStallPeriod
-	}
-	return stallPeriod
-}
-
+// watch goes on to the end of the program.
 func (w *stalls) watch() {
-	defer close(w.ended)
-	tick := time.NewTimer(w.period())
-	for last := time.Now(); ; {
-		select {
-		case <-w.done:
-			return
-		case <-tick.C:
+	period := stallPeriod
+	if w.precise {
+		period = preciseStallPeriod
+	}
+	for {
+		last := time.Now()
+		time.Sleep(period)
+		if by := time.Since(last) - period; by > ms {
+			w.mu.Lock()
+			w.late = append(w.late, lateness{time.Now(), by})
+			w.mu.Unlock()
 		}
-		now := time.Now()
-		if by := now.Sub(last) - w.period(); by > ms {
-			w.late = append(w.late, lateness{now, by})
-		}
-		last = now
-		tick.Reset(w.period())
 	}
 }
 
-// longest ends the watch and returns the longest stall: of the trial, or of a precise
-// trial around the signal.
-func (w *stalls) longest(signal time.Time) time.Duration {
-	close(w.done)
-	<-w.ended
-	longest := time.Duration(0)
+// longest returns the longest stall: of the trial, or of a precise trial around the signal.
+func (w *stalls) longest(signal time.Time) (longest time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, l := range w.late {
 		around := l.at.After(signal.Add(-beforeSignal)) && l.at.Add(-l.by).Before(signal.Add(afterSignal))
 		if around || !w.precise {

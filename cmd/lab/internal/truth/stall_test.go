@@ -14,8 +14,7 @@ func TestStallsLongest(t *testing.T) {
 		{signal.Add(s), 200 * ms},
 	}
 	for precise, want := range map[bool]time.Duration{false: 300 * ms, true: 60 * ms} {
-		w := &stalls{precise: precise, done: make(chan struct{}), ended: make(chan struct{}), late: late}
-		close(w.ended)
+		w := &stalls{precise: precise, late: late}
 		if got := w.longest(signal); got != want {
 			t.Errorf("precise %v: %v, want %v", precise, got, want)
 		}

@@ -14,7 +14,10 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // graceful are the signals for a graceful stop.
@@ -52,9 +55,8 @@ func main() {
 	}
 	go s.serve()
 	fmt.Println("ready")
-	names := map[os.Signal]string{syscall.SIGTERM: "TERM", syscall.SIGINT: "INT", syscall.SIGQUIT: "QUIT", syscall.SIGUSR1: "USR1"}
 	got := <-signals
-	fmt.Println("got", names[got])
+	fmt.Println("got", strings.TrimPrefix(unix.SignalName(got.(syscall.Signal)), "SIG"))
 	if got == graceful[name] {
 		s.finish()
 	}

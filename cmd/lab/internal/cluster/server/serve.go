@@ -23,14 +23,8 @@ const (
 // newHandler returns a handler that answers, or a proxy if the configuration names a
 // server.
 func newHandler(config string) (http.Handler, error) {
-	if config == "" {
-		return http.HandlerFunc(answer), nil
-	}
 	text, err := os.ReadFile(config)
-	if os.IsNotExist(err) {
-		return http.HandlerFunc(answer), nil
-	}
-	if err != nil {
+	if err != nil && !os.IsNotExist(err) {
 		return nil, fmt.Errorf("cannot read the configuration: %w", err)
 	}
 	if server := regexp.MustCompile(`(?m)^\s*server \S+ (\S+)`).FindSubmatch(text); server != nil {

@@ -1,13 +1,14 @@
 package main
 
 import (
-	"bufio"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
+	"time"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
 // start serves by a configuration.
@@ -37,36 +38,27 @@ func TestFinish(t *testing.T) {
 	app := start(t, "frontend web\n  bind :8080\n")
 	proxy := start(t, "backend app\n  server app "+app.listener.Addr().String()+"\n")
 	addr := proxy.listener.Addr().String()
-	conn, err := net.Dial("tcp", addr)
+	conn, err := load.Dial(addr, time.Now().Add(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	in := bufio.NewReader(conn)
-	request := func() *http.Response {
+	request := func() (again bool) {
 		t.Helper()
-		if _, err := conn.Write([]byte("POST / HTTP/1.1\r\nHost: web\r\nContent-Length: 4\r\n\r\nduck")); err != nil {
-			t.Fatal(err)
+		answer, err := conn.HTTP("/", "duck", true)
+		if err != nil || answer.Status != http.StatusOK || answer.Size != int64(len("ok")) {
+			t.Fatalf("%+v, %v", answer, err)
 		}
-		answer, err := http.ReadResponse(in, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text := new(strings.Builder)
-		answer.Write(text)
-		if answer.StatusCode != http.StatusOK || !strings.HasSuffix(text.String(), "ok") {
-			t.Fatalf("answer %s", text)
-		}
-		return answer
+		return answer.Again
 	}
-	if request().Close {
+	if !request() {
 		t.Error("an answer before the stop announces a close")
 	}
 	done := make(chan bool)
 	go func() { proxy.finish(); close(done) }()
 	for !proxy.stopping.Load() { // finish sets stopping first
 	}
-	if !request().Close {
+	if request() {
 		t.Error("an answer during the stop announces no close")
 	}
 	<-done

@@ -31,7 +31,7 @@ Listen 8080
 Protocols h2 h2c http/1.1
 ProxyRequests On
 AllowCONNECT 9000
-ProxyPass / http://$UPSTREAM/ flushpackets=on upgrade=lines
+ProxyPass / http://$UPSTREAM/ flushpackets=on
 END
 if [ "$2" = tls ]; then
 	printf 'SSLEngine on\nSSLCertificateFile %s\n' "$PWD/cert.pem" >>conf

@@ -23,13 +23,6 @@ http {
         listen ${HOST:-*}:8080 $*;
         location / { proxy_pass http://$UPSTREAM; proxy_buffering off; proxy_request_buffering off; }
         location /static { return 200 served; }
-        location /lines {
-            proxy_pass http://$UPSTREAM;
-            proxy_read_timeout 300s;
-            proxy_http_version 1.1;
-            proxy_set_header Upgrade \$http_upgrade;
-            proxy_set_header Connection upgrade;
-        }
     }
 }
 END
