@@ -49,23 +49,22 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if o.from != "" {
-		all, err := o.read()
-		return errors.Join(err, printTable(out, all))
-	}
-	shared, err := command.Enter(true)
-	if err != nil {
-		return err
-	}
-	signal.Reset(syscall.SIGPIPE) // which a write to a closed connection raises
-	// The servers run as nobody, who may not see the folder of the programs.
-	for name, path := range map[string]string{"lameduck": o.lameduck, "lab": fmt.Sprintf("/proc/%d/exe", os.Getpid())} {
-		if err := exec.Command("cp", path, filepath.Join(shared, name)).Run(); err != nil {
-			return err
+	var all []*trial
+	err = must.Try(func() {
+		if o.from != "" {
+			all = o.read()
+			return
 		}
-	}
-	all := o.plan()
-	if err := o.playAll(ctx, shared, all); err != nil {
+		shared := must.Get(command.Enter(true))
+		signal.Reset(syscall.SIGPIPE) // which a write to a closed connection raises
+		// The servers run as nobody, who may not see the folder of the programs.
+		for name, path := range map[string]string{"lameduck": o.lameduck, "lab": fmt.Sprintf("/proc/%d/exe", os.Getpid())} {
+			must.Do(exec.Command("cp", path, filepath.Join(shared, name)).Run())
+		}
+		all = o.plan()
+		o.playAll(ctx, shared, all)
+	})
+	if err != nil {
 		return err
 	}
 	return printTable(out, all)
@@ -96,7 +95,7 @@ func (o *options) plan() (all []*trial) {
 
 // playAll plays so many trials at a time, and begins them together: servers that start would
 // disturb the others.
-func (o *options) playAll(ctx context.Context, shared string, all []*trial) error {
+func (o *options) playAll(ctx context.Context, shared string, all []*trial) {
 	for part := range slices.Chunk(all, o.jobs) {
 		each(part, func(t *trial) { t.err = must.Try(func() { t.start(ctx, shared) }) })
 		each(part, func(t *trial) {
@@ -105,11 +104,11 @@ func (o *options) playAll(ctx context.Context, shared string, all []*trial) erro
 			}
 		})
 		each(part, (*trial).close)
-		if err := cmp.Or(ctx.Err(), o.write(part)); err != nil {
-			return err
+		must.Do(ctx.Err())
+		if o.json != "" {
+			o.write(part)
 		}
 	}
-	return nil
 }
 
 // each calls f for every trial at once.
@@ -121,43 +120,26 @@ func each(part []*trial, f func(*trial)) {
 	all.Wait()
 }
 
-func (o *options) write(part []*trial) error {
-	if o.json == "" {
-		return nil
-	}
-	file, err := os.OpenFile(o.json, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
+func (o *options) write(part []*trial) {
+	file := must.Get(os.OpenFile(o.json, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644))
 	defer file.Close()
 	for _, t := range part {
-		if t.err != nil {
-			continue
-		}
-		if err := json.NewEncoder(file).Encode(t); err != nil {
-			return err
+		if t.err == nil {
+			must.Do(json.NewEncoder(file).Encode(t))
 		}
 	}
-	return nil
 }
 
 // read returns the trials that were written.
-func (o *options) read() (all []*trial, err error) {
-	file, err := os.Open(o.from)
-	if err != nil {
-		return nil, err
-	}
+func (o *options) read() (all []*trial) {
+	file := must.Get(os.Open(o.from))
 	defer file.Close()
-	for lines := json.NewDecoder(file); err == nil; {
+	for lines := json.NewDecoder(file); lines.More(); {
 		t := &trial{}
-		if err = lines.Decode(t); err == nil {
-			all = append(all, t)
-		}
+		must.Do(lines.Decode(t))
+		all = append(all, t)
 	}
-	if err == io.EOF {
-		err = nil
-	}
-	return all, err
+	return all
 }
 
 // figures are those of a kind.

@@ -2,7 +2,10 @@
 // is the value of a panic, and Try returns it.
 package must
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 type failure struct{ error }
 
@@ -39,4 +42,14 @@ func Be(holds bool, format string, args ...any) {
 	if !holds {
 		panic(failure{fmt.Errorf(format, args...)})
 	}
+}
+
+// Soon waits until a condition holds, and reports whether it held within a limit.
+func Soon(limit time.Duration, holds func() bool) bool {
+	for end := time.Now().Add(limit); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
 }

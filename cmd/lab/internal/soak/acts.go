@@ -41,7 +41,7 @@ func (l *life) runs(what string, n int64, format string, args ...any) {
 func (l *life) reach(send func(), kinds ...unix.Signal) {
 	before := l.arrived()
 	send()
-	must.Be(await(patience, func() bool {
+	must.Be(must.Soon(patience, func() bool {
 		now := l.arrived()
 		return !slices.ContainsFunc(kinds, func(s unix.Signal) bool { return now[s] <= before[s] })
 	}), "signals: not all of %v have reached the command", kinds)
@@ -139,7 +139,7 @@ func (l *life) holds(what string) {
 	l.total.Add(what, 1)
 	l.signal(unix.SIGTERM)
 	begun := func() bool { return read(l.pid).descriptors > l.base.descriptors }
-	must.Be(await(patience, begun), "no hold has begun")
+	must.Be(must.Soon(patience, begun), "no hold has begun")
 	l.base.descriptors += 10
 	l.orphans()
 	l.storm()

@@ -40,7 +40,7 @@ func read(pid int) gauge {
 // and descriptors may, for a while.
 func (l *life) check() {
 	var now gauge
-	await(soon, func() bool {
+	must.Soon(soon, func() bool {
 		now = read(l.pid)
 		must.Be(now.threads == l.base.threads, "threads: %d, were %d", now.threads, l.base.threads)
 		must.Be(now.anonymousKiB <= l.base.anonymousKiB+heap, "memory: %d KiB, was %d", now.anonymousKiB, l.base.anonymousKiB)
@@ -52,7 +52,7 @@ func (l *life) check() {
 
 // sleeps fails unless lameduck soon sleeps for two seconds in a row.
 func (l *life) sleeps() {
-	must.Be(await(soon, func() bool {
+	must.Be(must.Soon(soon, func() bool {
 		before := proc.Switches(l.pid)
 		time.Sleep(2 * time.Second)
 		return proc.Switches(l.pid) == before

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	_ "embed"
 	"expvar"
 	"fmt"
 	"io"
@@ -85,6 +86,9 @@ func (l *life) course() {
 	l.stop()
 }
 
+//go:embed bad.py
+var badInit string
+
 func (l *life) isBad() bool { return strings.HasPrefix(l.init, "bad:") }
 
 // choose picks flags at random. --group is left out, since a group's TERM would end the
@@ -125,7 +129,7 @@ func (l *life) start(ctx context.Context, dir string) {
 	self, _ := os.Executable() // else nothing starts
 	words := []string{"-ec", `mount -t proc proc /proc; exec "$@"`, "stage"}
 	if fault, isBad := strings.CutPrefix(l.init, "bad:"); isBad {
-		words = append(words, self, "soak", "bad", fault)
+		words = append(words, "python3", "-c", badInit, fault)
 	} else {
 		l.choose(dir)
 		words = append(append(append(words, l.init), l.flags...), "--")
@@ -157,14 +161,4 @@ func (l *life) ask(order string) string {
 func (l *life) answer() string {
 	l.stdout.SetReadDeadline(time.Now().Add(patience))
 	return strings.TrimSpace(must.Get(l.answers.ReadString('\n')))
-}
-
-// await waits until a condition holds.
-func await(limit time.Duration, holds func() bool) bool {
-	for end := time.Now().Add(limit); !holds(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			return false
-		}
-	}
-	return true
 }

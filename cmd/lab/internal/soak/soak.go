@@ -24,7 +24,7 @@ import (
 )
 
 // Roles are the programs of the soak, by the first argument.
-var Roles = map[string]func(args []string) error{"server": serve, "bad": bad}
+var Roles = map[string]func(args []string) error{"server": serve}
 
 // options is the command line.
 type options struct {

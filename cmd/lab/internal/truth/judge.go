@@ -17,16 +17,15 @@ type moments struct {
 	E      time.Duration // the last moment that matters
 	L      time.Duration // when the signal should have been sent at the latest
 	Lost   int           // requests
-	MayCut int           // so many lost requests are right
 }
 
 // judge returns the verdict. Where the server is graceful, a signal before E is right as
 // long as no request is lost.
-func (m moments) judge(graceful bool) verdict {
+func (c *truthCase) judge(m moments) verdict {
 	switch {
-	case m.Lost > m.MayCut:
+	case m.Lost > c.mayCut:
 		return early
-	case m.Signal < m.E && !graceful:
+	case m.Signal < m.E && !c.graceful:
 		return early
 	case m.Signal > m.L:
 		return late

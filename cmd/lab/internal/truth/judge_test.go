@@ -8,26 +8,26 @@ import (
 // TestJudge has a row that expects the signal from E, 3 s, to L, 8 s.
 func TestJudge(t *testing.T) {
 	for _, test := range []struct {
-		name         string
-		signal       time.Duration
-		lost, mayCut int
-		graceful     bool
-		want         verdict
+		options string
+		signal  time.Duration
+		lost    int
+		want    verdict
 	}{
-		{"at the last answer", 3 * s, 0, 0, false, right},
-		{"before the last answer", 3*s - ms, 0, 0, false, early},
-		{"before the last answer, which a graceful server gave", 2 * s, 0, 0, true, right},
-		{"in time, but a request was lost", 7 * s, 1, 0, false, early},
-		{"graceful, but a request was lost", 7 * s, 1, 0, true, early},
-		{"at the latest moment", 8 * s, 0, 0, false, right},
-		{"after the latest moment", 8*s + ms, 0, 0, false, late},
-		{"graceful, and late", 9 * s, 0, 0, true, late},
-		{"as many requests were lost as may be", 7 * s, 2, 2, false, right},
-		{"more requests were lost than may be", 7 * s, 3, 2, false, early},
+		{"", 3 * s, 0, right},         // at the last answer
+		{"", 3*s - ms, 0, early},      // before it
+		{"graceful", 2 * s, 0, right}, // before it, but the server gave it
+		{"", 7 * s, 1, early},         // in time, but a request was lost
+		{"graceful", 7 * s, 1, early}, // the same
+		{"", 8 * s, 0, right},         // at the latest moment
+		{"", 8*s + ms, 0, late},       // after it
+		{"graceful", 9 * s, 0, late},  // the same
+		{"cut=2", 7 * s, 2, right},    // as many requests were lost as may be
+		{"cut=2", 7 * s, 3, early},    // more were lost
 	} {
-		m := moments{Signal: test.signal, E: 3 * s, L: 8 * s, Lost: test.lost, MayCut: test.mayCut}
-		if got := m.judge(test.graceful); got != test.want {
-			t.Errorf("%s: %s, want %s", test.name, got, test.want)
+		c := parseRow([]string{"", "", ":", test.options}, nil, nil)[0]
+		m := moments{Signal: test.signal, E: 3 * s, L: 8 * s, Lost: test.lost}
+		if got := c.judge(m); got != test.want {
+			t.Errorf("%+v: %s", test, got)
 		}
 	}
 }

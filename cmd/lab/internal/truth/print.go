@@ -107,7 +107,7 @@ func (r *row) explain(out io.Writer) {
 			continue
 		}
 		expected := found.window()
-		if found.Lost > found.MayCut {
+		if found.Lost > r.c.mayCut {
 			expected = fmt.Sprintf("lost %d, the first at %s", found.Lost, found.FirstLost)
 		}
 		fmt.Fprintf(out, "%s%s: %s, seen %s\n", indent, strings.ToUpper(string(found.Verdict)), expected, seconds(found.Signal))

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -34,10 +33,9 @@ const (
 
 // scheduler plays trials.
 type scheduler struct {
-	o    *options
-	dir  string
-	mu   sync.Mutex // guards used and the results of all rows
-	used int        // folders
+	o   *options
+	dir string
+	mu  sync.Mutex // guards the results of all rows
 }
 
 // runAll plays all trials and prints the table.
@@ -135,12 +133,11 @@ func (c *truthCase) maxStall() time.Duration {
 
 // play plays one trial in a process of its own, PID 1 of its namespaces.
 func (sch *scheduler) play(ctx context.Context, c *truthCase) *result {
-	sch.mu.Lock()
-	sch.used++
-	number := sch.used
-	sch.mu.Unlock()
-	dir := filepath.Join(sch.dir, fmt.Sprint(number))
-	if err := os.Mkdir(dir, 0o755); err != nil {
+	dir, err := os.MkdirTemp(sch.dir, "trial-")
+	if err == nil {
+		err = os.Chmod(dir, 0o755) // some servers run as another user
+	}
+	if err != nil {
 		return &result{Err: err.Error()}
 	}
 	defer os.RemoveAll(dir)

@@ -203,8 +203,8 @@ func (t *trial) result() *result {
 	r := &result{Message: said.Message, Kept: t.kept}
 	r.E, r.L = t.c.window(t.last)
 	r.Signal = t.sent.Sub(t.term) + said.signal()
-	r.Lost, r.MayCut = len(t.lost), t.c.mayCut
-	r.Verdict = r.judge(t.c.graceful)
+	r.Lost = len(t.lost)
+	r.Verdict = t.c.judge(r.moments)
 	if len(t.lost) > 0 {
 		r.FirstLost = t.lost[0]
 	}
