@@ -218,13 +218,6 @@ func (c *Client) Close() {
 	c.idle = nil
 }
 
-// Idle returns the number of kept connections that no request uses.
-func (c *Client) Idle() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.idle)
-}
-
 // conn returns a kept connection or a new one.
 func (c *Client) conn(deadline time.Time) (*Conn, error) {
 	if conn := c.reuse(); conn != nil {

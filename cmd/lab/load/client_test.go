@@ -101,14 +101,14 @@ func TestConns(t *testing.T) {
 	c := &Client{Keep: true, Conns: size, Pick: func() string { picked++; return addr }}
 	defer c.Close()
 	request(t, c, 4*size)
-	if len(conns) != size || c.Idle() != size {
-		t.Fatalf("%d connections, %d idle, want %d", len(conns), c.Idle(), size)
+	if len(conns) != size || len(c.idle) != size {
+		t.Fatalf("%d connections, %d idle, want %d", len(conns), len(c.idle), size)
 	}
 	(<-conns).Close()
 	awaitGone(t, c)
 	request(t, c, 4*size)
-	if len(conns) != size || c.Idle() != size || picked != size+1 {
-		t.Errorf("%d connections, %d idle, want %d; %d opened, want %d", len(conns), c.Idle(), size, picked, size+1)
+	if len(conns) != size || len(c.idle) != size || picked != size+1 {
+		t.Errorf("%d connections, %d idle, want %d; %d opened, want %d", len(conns), len(c.idle), size, picked, size+1)
 	}
 }
 

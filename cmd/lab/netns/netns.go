@@ -119,9 +119,8 @@ func passOn(p *os.Process) {
 	}()
 }
 
-// LoopbackUp brings up lo and gives lo further addresses, each with the network of its
-// class: 10.0.0.1 makes all of 10.0.0.0/8 local. See netdevice(7).
-func LoopbackUp(addresses ...[4]byte) error {
+// LoopbackUp brings up lo. See netdevice(7).
+func LoopbackUp() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("cannot open a socket: %w", err)
@@ -134,18 +133,6 @@ func LoopbackUp(addresses ...[4]byte) error {
 	lo.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
 	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo); err != nil {
 		return fmt.Errorf("cannot bring up lo: %w", err)
-	}
-	for i, address := range addresses {
-		alias, err := unix.NewIfreq(fmt.Sprintf("lo:%d", i))
-		if err != nil {
-			return err
-		}
-		if err := alias.SetInet4Addr(address[:]); err != nil {
-			return err
-		}
-		if err := unix.IoctlIfreq(fd, unix.SIOCSIFADDR, alias); err != nil {
-			return fmt.Errorf("cannot add %v to lo: %w", address, err)
-		}
 	}
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
-	"github.com/lameduck-init/lameduck/cmd/lab/netns"
 )
 
 // samples is how often each crowd is sampled.
@@ -19,7 +18,7 @@ const samples = 60
 // ss -Htni with a filter for the kernel. All of 10.0.0.0/8 is local: the addresses are not taken
 // for a container's connections to itself, and have ports enough for any number of clients.
 func (b *bench) traffic(lameduck contender) {
-	must.Do(netns.LoopbackUp([4]byte{10, 0, 0, 1}))
+	must.Do(exec.Command("ip", "address", "add", "10.0.0.1/8", "dev", "lo").Run())
 	c := newCrowd()
 	path := must.Get(exec.LookPath(ss))
 	sample := c.startSampler(b.build("sampler", "./shim/internal/observe", "", "test", "-C=../..", "-c"))

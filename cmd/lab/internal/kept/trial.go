@@ -164,22 +164,22 @@ const nobody = 65534 // as in stage.sh
 // await returns when the server accepts, and has removed the file "starting" if it has made
 // one.
 func (p *replica) await(ctx context.Context) {
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		conn, err := net.Dial("tcp", p.host+":8080")
-		if err == nil {
-			conn.Close()
-			if _, err := os.Stat(p.dir + "/starting"); err != nil {
-				return
-			}
-		}
+	ready := func() bool {
 		must.Do(ctx.Err())
 		select {
 		case <-p.Gone:
 			must.Be(false, "the server has exited:\n%s", p.Said())
 		default:
 		}
+		conn, err := net.Dial("tcp", p.host+":8080")
+		if err != nil {
+			return false
+		}
+		conn.Close()
+		_, err = os.Stat(p.dir + "/starting")
+		return err != nil
 	}
-	must.Be(false, "the server does not accept:\n%s", p.Said())
+	must.Be(must.Soon(patience, ready), "the server does not accept:\n%s", p.Said())
 }
 
 // aim sends new connections to a replica.

@@ -31,7 +31,11 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return runAll(ctx, &o, dir, out)
+	rows := (&scheduler{o: &o, dir: dir}).playAll(ctx)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return print(out, rows, o.quick)
 }
 
 // playTrial plays one trial: args are the name of a case, lameduck and a folder.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -38,58 +37,41 @@ type scheduler struct {
 	mu  sync.Mutex // guards the results of all rows
 }
 
-// runAll plays all trials and prints the table.
-func runAll(ctx context.Context, o *options, dir string, out io.Writer) error {
-	sch := &scheduler{o: o, dir: dir}
-	var rows []*row
-	for i := range o.cases {
-		rows = append(rows, &row{c: &o.cases[i], missing: o.cases[i].missing()})
+// playAll plays all trials, and returns the rows.
+func (sch *scheduler) playAll(ctx context.Context) (rows []*row) {
+	for i := range sch.o.cases {
+		rows = append(rows, &row{c: &sch.o.cases[i], missing: sch.o.cases[i].missing()})
 	}
-	repeat := o.repeat
-	if o.quick {
-		repeat = 1
+	if !sch.o.quick {
+		sch.play(ctx, rows, sch.o.repeat)
+		return rows
 	}
-	sch.run(ctx, rows, repeat)
-	if o.quick {
-		sch.run(ctx, wrongRows(rows), 2)
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return print(out, rows, o.quick)
+	sch.play(ctx, rows, 1)
+	wrong := slices.DeleteFunc(slices.Clone(rows), func(r *row) bool { return r.wrong() == 0 })
+	sch.play(ctx, wrong, 2)
+	return rows
 }
 
-// wrongRows returns the rows with a wrong result.
-func wrongRows(rows []*row) []*row {
-	return slices.DeleteFunc(slices.Clone(rows), func(r *row) bool { return r.wrong() == 0 })
-}
-
-// run plays each row a number of times, the precise rows after the others.
-func (sch *scheduler) run(ctx context.Context, rows []*row, repeat int) {
+// play plays each row a number of times, the precise rows after the others, trials with a long
+// lead first.
+func (sch *scheduler) play(ctx context.Context, rows []*row, repeat int) {
 	var precise, others []*row
 	for _, r := range rows {
-		if r.c.precise {
-			precise = append(precise, r)
-		} else {
-			others = append(others, r)
+		switch jobs := slices.Repeat([]*row{r}, repeat); {
+		case len(r.missing) > 0:
+		case r.c.precise:
+			precise = append(precise, jobs...)
+		default:
+			others = append(others, jobs...)
 		}
 	}
-	sch.runBeside(ctx, others, repeat, sch.o.parallel)
-	sch.runBeside(ctx, precise, repeat, min(preciseAtATime, sch.o.parallel))
+	sch.playBeside(ctx, others, sch.o.parallel)
+	sch.playBeside(ctx, precise, min(preciseAtATime, sch.o.parallel))
 }
 
-// runBeside plays each row a number of times, trials with a long lead first, and as many
-// trials at a time as parallel says.
-func (sch *scheduler) runBeside(ctx context.Context, rows []*row, repeat, parallel int) {
-	var jobs []*row
-	for _, r := range rows {
-		if len(r.missing) == 0 {
-			jobs = append(jobs, slices.Repeat([]*row{r}, repeat)...)
-		}
-	}
-	slices.SortStableFunc(jobs, func(a, b *row) int {
-		return int(b.c.lead() - a.c.lead())
-	})
+// playBeside plays as many trials at a time as parallel says.
+func (sch *scheduler) playBeside(ctx context.Context, jobs []*row, parallel int) {
+	slices.SortStableFunc(jobs, func(a, b *row) int { return int(b.c.lead() - a.c.lead()) })
 	places := make(chan bool, parallel)
 	var all sync.WaitGroup
 	for _, r := range jobs {
@@ -109,10 +91,10 @@ func (sch *scheduler) runBeside(ctx context.Context, rows []*row, repeat, parall
 // playRow plays one trial of a row. A wrong result of a trial in which the machine stood
 // still says little: the trial is played again, up to twice.
 func (sch *scheduler) playRow(ctx context.Context, r *row) {
-	found := sch.play(ctx, r.c)
+	found := sch.playTrial(ctx, r.c)
 	again := 0
 	for ; again < 2 && found.Stalled > r.c.maxStall() && r.c.wrong(found.Verdict); again++ {
-		found = sch.play(ctx, r.c)
+		found = sch.playTrial(ctx, r.c)
 	}
 	sch.mu.Lock()
 	defer sch.mu.Unlock()
@@ -131,8 +113,8 @@ func (c *truthCase) maxStall() time.Duration {
 	return maxStall
 }
 
-// play plays one trial in a process of its own, PID 1 of its namespaces.
-func (sch *scheduler) play(ctx context.Context, c *truthCase) *result {
+// playTrial plays one trial in a process of its own, PID 1 of its namespaces.
+func (sch *scheduler) playTrial(ctx context.Context, c *truthCase) *result {
 	dir, err := os.MkdirTemp(sch.dir, "trial-")
 	if err == nil {
 		err = os.Chmod(dir, 0o755) // some servers run as another user
