@@ -9,9 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,6 +19,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/command"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 )
 
 // options is the command line.
@@ -58,9 +57,7 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 		shared := must.Get(command.Enter(true))
 		signal.Reset(syscall.SIGPIPE) // which a write to a closed connection raises
 		// The servers run as nobody, who may not see the folder of the programs.
-		for name, path := range map[string]string{"lameduck": o.lameduck, "lab": fmt.Sprintf("/proc/%d/exe", os.Getpid())} {
-			must.Do(exec.Command("cp", path, filepath.Join(shared, name)).Run())
-		}
+		must.Do(peers.Shell(`cp "$1" "$3/lameduck"; cp "$2" "$3/lab"`, o.lameduck, fmt.Sprintf("/proc/%d/exe", os.Getpid()), shared))
 		all = o.plan()
 		o.playAll(ctx, shared, all)
 	})

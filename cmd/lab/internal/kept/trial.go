@@ -154,9 +154,7 @@ func (t *trial) launch(shared string, end int, words, server []string) *replica 
 // connect connects the network of a replica.
 func (t *trial) connect(pid int) {
 	const script = "ip link add $1 type veth peer name eth0 netns $2; ip address add $3/24 dev $1; ip link set $1 up"
-	text, err := exec.Command("sh", "-ec", script, "connect", fmt.Sprintf("trial%d", t.number), fmt.Sprint(pid),
-		t.address(1)).CombinedOutput()
-	must.Be(err == nil, "cannot connect a network: %v: %s", err, text)
+	must.Do(peers.Shell(script, fmt.Sprintf("trial%d", t.number), fmt.Sprint(pid), t.address(1)))
 }
 
 const nobody = 65534 // as in stage.sh

@@ -56,3 +56,12 @@ func (s *Server) Close() {
 		s.Network.Close()
 	}
 }
+
+// Shell runs a script of sh -e with words.
+func Shell(script string, words ...string) error {
+	text, err := exec.Command("sh", append([]string{"-ec", script, "shell"}, words...)...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("cannot run %q, %q: %w: %s", script, words, err, text)
+	}
+	return nil
+}

@@ -4,15 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 )
 
@@ -88,25 +83,6 @@ func (c *client) syn() {
 		conn.Close()
 		c.t.check(fmt.Errorf("a SYN from nowhere was answered"))
 	}
-}
-
-// freeze stops the processes of the server with words in the command line, with STOP.
-// lameduck's command line has the server's inside, and is passed over.
-func (t *trial) freeze(words string) error {
-	frozen := 0
-	for _, path := range must.Get(filepath.Glob("/proc/[0-9]*/cmdline")) {
-		text, _ := os.ReadFile(path)
-		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		line := strings.ReplaceAll(string(text), "\x00", " ")
-		if pid > 1 && pid != t.server.Process.Pid && strings.Contains(line, words) {
-			t.check(syscall.Kill(pid, syscall.SIGSTOP))
-			frozen++
-		}
-	}
-	if frozen == 0 {
-		return fmt.Errorf("no process of the server is called %q", words)
-	}
-	return nil
 }
 
 // signal sends a further signal to lameduck, unless lameduck has exited.

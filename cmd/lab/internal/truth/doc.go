@@ -40,9 +40,8 @@
 //	port=8099 peer=1 ping=2s                see the fields of play
 //	pool burst=3 think=20ms share=4         clients that keep their connections: see runPool
 //
-// All clients know the steps wait D, until MOMENT, vanish and return (of the client's
-// address), syn, freeze WORDS (the server's processes) and signal NAME (to lameduck). In an
-// argument THINK is 20ms, or 300ms one time in eight.
+// All clients know the steps wait D, until MOMENT, run SCRIPT, syn, and signal NAME (to lameduck).
+// In an argument THINK is 20ms, or 300ms one time in eight, and ADDRESS the client's.
 //
 // The hold must not end before the last step that counts (E), and a request that fails is
 // lost. Of a pool only the lost requests count; a request for which the server has left no

@@ -242,23 +242,20 @@ func randomThink() string {
 
 // take takes a step.
 func (c *client) take(l peers.Link, step peers.Step) error {
-	switch arg := step.Arg; step.Verb {
+	step.Arg = strings.NewReplacer("THINK", randomThink(), "ADDRESS", c.addr.String()).Replace(step.Arg)
+	switch step.Verb {
 	case "wait":
-		c.t.sleep(peers.Duration(arg))
+		c.t.sleep(peers.Duration(step.Arg))
 	case "until":
-		c.t.wait(peers.Duration(arg))
-	case "freeze":
-		return c.t.freeze(arg)
+		c.t.wait(peers.Duration(step.Arg))
+	case "run":
+		return peers.Shell(step.Arg)
 	case "signal":
-		return c.t.signal(arg)
+		return c.t.signal(step.Arg)
 	case "syn":
 		c.syn()
-	case "vanish":
-		return ip("route", "add", "blackhole", c.addr.String(), "table", "local")
-	case "return":
-		return ip("route", "del", "blackhole", c.addr.String(), "table", "local")
 	default:
-		return l.Take(peers.Step{Verb: step.Verb, Arg: strings.ReplaceAll(arg, "THINK", randomThink())})
+		return l.Take(step)
 	}
 	return nil
 }

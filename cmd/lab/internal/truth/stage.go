@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"strings"
 	"syscall"
 	"time"
 
@@ -27,15 +26,6 @@ const (
 	upstream  = clientEnd + ":9000"
 	netDevice = "eth0" // the name on both ends, a veth's or a TUN device's
 )
-
-// ip configures the network.
-func ip(args ...string) error {
-	text, err := exec.Command("ip", args...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("cannot run ip %s: %w: %s", strings.Join(args, " "), err, text)
-	}
-	return nil
-}
 
 const mountProc = "mount --make-rprivate /\nmount -t proc proc /proc\n"
 
@@ -57,12 +47,11 @@ func (t *trial) launch(words []string) {
 		if t.c.remote {
 			openRelay(s.Network, relayDelay)
 		} else {
-			must.Do(ip("link", "add", netDevice, "type", "veth", "peer", "name", netDevice, "netns", fmt.Sprint(s.Process.Pid)))
+			must.Do(peers.Shell("ip link add $1 type veth peer name $1 netns $2", netDevice, fmt.Sprint(s.Process.Pid)))
 		}
-		text, err := exec.Command("sh", "-ec", read("stage.sh"), "stage", clientEnd, serverEnd).CombinedOutput()
-		must.Be(err == nil, "cannot configure the network: %v: %s", err, text)
-		// All addresses of clients are local; see client.take for those that vanish.
-		must.Do(ip("route", "add", "local", "10.8.0.0/16", "dev", "lo"))
+		must.Do(peers.Shell(read("stage.sh"), clientEnd, serverEnd))
+		// All addresses of clients are local; see sessions.txt for those that vanish.
+		must.Do(peers.Shell("ip route add local 10.8.0.0/16 dev lo"))
 	})
 }
 

@@ -157,7 +157,7 @@ func find(name string) *truthCase {
 
 // missing returns what the case needs and the machine lacks.
 func (c *truthCase) missing() []string {
-	lacking := peers.Missing(c.server[0], "ip", "mount")
+	lacking := peers.Missing(c.server[0], "ip", "mount", "pkill")
 	if c.remote && unix.Access(tunDevice, unix.R_OK|unix.W_OK) != nil {
 		lacking = append(lacking, tunDevice)
 	}
