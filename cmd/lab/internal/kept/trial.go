@@ -49,20 +49,26 @@ type trial struct {
 	kind
 	outcome
 
-	row     *row
-	think   time.Duration
-	err     error
-	number  int
-	dir     string
-	old     *replica
-	other   *replica
-	client  client
-	mu      sync.Mutex // guards the rest: every request has a goroutine
-	target  string     // of new connections
-	asked   int
-	term    time.Time
-	failure map[string]error
-	at      map[string]time.Time // of a failure
+	row    *row
+	think  time.Duration
+	err    error
+	number int
+	dir    string
+	old    *replica
+	other  *replica
+	client client
+	mu     sync.Mutex // guards the rest: every request has a goroutine
+	target string     // of new connections
+	asked  int
+	term   time.Time
+	failed []failure
+}
+
+// failure is that of a request.
+type failure struct {
+	name string
+	err  error
+	at   time.Time
 }
 
 // outcome is what became of a trial.
@@ -114,7 +120,6 @@ func (t *trial) address(end int) string {
 func (t *trial) start(ctx context.Context, shared string) {
 	t.dir = filepath.Join(shared, fmt.Sprint(t.number))
 	must.Do(os.Mkdir(t.dir, 0o755))
-	t.failure, t.at = map[string]error{}, map[string]time.Time{}
 	words := append([]string{shared + "/lameduck", "--log-format=json", "--grace-period=60", "--preset=auto"}, strings.Fields(t.Contender)...)
 	if t.Contender == sleep {
 		words = []string{"tini"}
@@ -145,17 +150,13 @@ func (t *trial) launch(shared string, end int, words, server []string) *replica 
 		"HOST=" + p.host, fmt.Sprintf("UPSTREAM=%s:%d", t.address(1), peers.Port)}
 	p.Server = peers.Start(cmd, p.dir+".log", namespaces, func(s *peers.Server) {
 		if namespaces != 0 {
-			t.connect(s.Process.Pid)
+			must.Do(peers.Shell(connect, fmt.Sprintf("trial%d", t.number), fmt.Sprint(s.Process.Pid), t.address(1)))
 		}
 	})
 	return p
 }
 
-// connect connects the network of a replica.
-func (t *trial) connect(pid int) {
-	const script = "ip link add $1 type veth peer name eth0 netns $2; ip address add $3/24 dev $1; ip link set $1 up"
-	must.Do(peers.Shell(script, fmt.Sprintf("trial%d", t.number), fmt.Sprint(pid), t.address(1)))
-}
+const connect = "ip link add $1 type veth peer name eth0 netns $2; ip address add $3/24 dev $1; ip link set $1 up"
 
 const nobody = 65534 // as in stage.sh
 
@@ -259,7 +260,7 @@ func (t *trial) ask(think time.Duration) {
 	err := t.client.do(name, think)
 	if err != nil {
 		t.mu.Lock()
-		t.failure[name], t.at[name] = err, time.Now()
+		t.failed = append(t.failed, failure{name, err, time.Now()})
 		t.mu.Unlock()
 	}
 }
@@ -283,10 +284,10 @@ func (t *trial) judge() {
 			t.Twice++
 		}
 	}
-	for name, err := range t.failure {
-		at := t.at[name].Sub(t.term).Seconds() * 1000
-		t.Lost = append(t.Lost, loss{at, err.Error(), processed[name] > 0, at > t.HeldMS})
-		must.Be(at >= 0, "a request failed before TERM: %v", err)
+	for _, f := range t.failed {
+		at := f.at.Sub(t.term).Seconds() * 1000
+		must.Be(at >= 0, "a request failed before TERM: %v", f.err)
+		t.Lost = append(t.Lost, loss{at, f.err.Error(), processed[f.name] > 0, at > t.HeldMS})
 	}
 	must.Be(len(processed) >= t.asked/2, "%d of %d requests are in the logs:\n%s", len(processed), t.asked, said)
 }
