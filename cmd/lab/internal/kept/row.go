@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 )
@@ -21,20 +23,8 @@ type row struct {
 	first         []peers.Step
 	request       string
 	retries, slow bool
+	stop          syscall.Signal
 	thinks        []time.Duration // of a request, on average
-}
-
-// signal returns the signal of a graceful stop, as lameduck's presets have it.
-func (r *row) signal() syscall.Signal {
-	switch r.server[0] {
-	case "nginx":
-		return syscall.SIGQUIT
-	case "haproxy":
-		return syscall.SIGUSR1
-	case "postgres":
-		return syscall.SIGINT
-	}
-	return syscall.SIGTERM
 }
 
 // other returns the server of the other replica, which is also the upstream of a proxy.
@@ -49,18 +39,19 @@ var sessions = peers.ReadSessions()
 
 func rows() (all []row) {
 	for _, columns := range peers.Rows(read("rows.txt")) {
-		r := row{name: columns[0], server: strings.Fields(columns[1])}
+		r := row{name: columns[0], server: strings.Fields(columns[1]), stop: syscall.SIGTERM}
 		words, request, _ := strings.Cut(columns[2], ": ")
 		r.request = request
 		for word := range strings.FieldsSeq(words) {
-			first, found := strings.CutPrefix(word, "first=")
-			switch {
-			case found:
-				r.first = sessions.Steps(first)
-			case word == "retries":
+			switch name, value, _ := strings.Cut(word, "="); name {
+			case "first":
+				r.first = sessions.Steps(value)
+			case "retries":
 				r.retries = true
-			case word == "slow":
+			case "slow":
 				r.slow = true
+			case "stop":
+				r.stop = unix.SignalNum("SIG" + value)
 			default:
 				r.protocol = word
 			}

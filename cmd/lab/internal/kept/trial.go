@@ -211,7 +211,7 @@ func (t *trial) play(ctx context.Context) {
 	asked := t.count()
 	if t.Contender == sleep {
 		t.Ended, t.HeldMS = "elapsed", sleepFor.Seconds()*1000
-		time.AfterFunc(sleepFor, func() { t.old.Process.Signal(t.row.signal()) })
+		time.AfterFunc(sleepFor, func() { t.old.Process.Signal(t.row.stop) })
 	} else {
 		t.old.Process.Signal(syscall.SIGTERM)
 	}

@@ -42,8 +42,11 @@ func Start(cmd *exec.Cmd, output string, namespaces uintptr, connect func(*Serve
 	return s
 }
 
-// Said returns the output so far.
+// Said returns the output so far, of a server that may not have started.
 func (s *Server) Said() string {
+	if s == nil {
+		return ""
+	}
 	text, _ := os.ReadFile(s.output)
 	return string(text)
 }

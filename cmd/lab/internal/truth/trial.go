@@ -106,7 +106,7 @@ func (t *trial) spare(err error) {
 func (t *trial) play() error {
 	defer func() { t.server.Close() }()
 	if err := must.Try(t.start); err != nil {
-		return fmt.Errorf("%w\n%s", err, t.said())
+		return fmt.Errorf("%w\n%s", err, t.server.Said())
 	}
 	t.term = time.Now().Add(t.c.lead())
 	var all sync.WaitGroup
@@ -119,7 +119,7 @@ func (t *trial) play() error {
 		close(played)
 	}()
 	if !t.sleep(time.Until(t.term)) {
-		return fmt.Errorf("the server exited before TERM:\n%s", t.said())
+		return fmt.Errorf("the server exited before TERM:\n%s", t.server.Said())
 	}
 	err := t.stop(played)
 	select {
@@ -142,12 +142,6 @@ func (t *trial) start() {
 	t.launch(slices.Concat(words, t.c.arguments(), []string{"--", "sh", "-ec", peers.Script(t.c.server[0])}, t.c.server))
 	peers.ServeUpstream(upstream)
 	t.ready()
-}
-
-// said returns what lameduck and the server have written.
-func (t *trial) said() string {
-	text, _ := os.ReadFile(t.output())
-	return string(text)
 }
 
 func (t *trial) output() string { return t.dir + "/output" }
@@ -196,7 +190,7 @@ type result struct {
 func (t *trial) result() *result {
 	said := cmp.Or(readReport(t.output()), readReport(t.terminationLog()))
 	if said == nil {
-		return &result{Err: "lameduck reports no signal:\n" + t.said()}
+		return &result{Err: "lameduck reports no signal:\n" + t.server.Said()}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
