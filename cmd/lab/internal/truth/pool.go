@@ -209,7 +209,7 @@ func (t *trial) judgeRace() {
 
 // raceSummary returns what the races of a row have shown, or "".
 func (r *row) raceSummary() string {
-	if !r.c.race {
+	if !r.race {
 		return ""
 	}
 	var requests, open, racedIn, cutIn int

@@ -16,11 +16,11 @@ func (r *row) count(v verdict) (n int) {
 	return n
 }
 
-// wrong counts the wrong results.
-func (r *row) wrong() int {
+// failures counts the wrong results.
+func (r *row) failures() int {
 	n := len(r.broken)
 	for _, v := range []verdict{right, early, late} {
-		if r.c.wrong(v) {
+		if r.wrong(v) {
 			n += r.count(v)
 		}
 	}
@@ -31,9 +31,9 @@ func (r *row) wrong() int {
 // if any is.
 func (r *row) failed(quick bool) bool {
 	if quick {
-		return 2*r.wrong() > len(r.results)+len(r.broken)
+		return 2*r.failures() > len(r.results)+len(r.broken)
 	}
-	return r.wrong() > 0
+	return r.failures() > 0
 }
 
 // print writes the table and returns an error if a row is wrong.
@@ -42,9 +42,9 @@ func print(out io.Writer, rows []*row, quick bool) error {
 	var failed, skipped, again int
 	fmt.Fprintln(out, "right early late  case")
 	for _, r := range rows {
-		if len(r.missing) > 0 {
+		if len(r.lacking) > 0 {
 			skipped++
-			fmt.Fprintf(out, "                  %s: skipped: no %s\n", r.c.name, strings.Join(r.missing, ", "))
+			fmt.Fprintf(out, "                  %s: skipped: no %s\n", r.name, strings.Join(r.lacking, ", "))
 			continue
 		}
 		counts := [3]int{r.count(right), r.count(early), r.count(late)}
@@ -69,11 +69,11 @@ func print(out io.Writer, rows []*row, quick bool) error {
 
 // String returns the name with the moments of the first trial and all signals.
 func (r *row) String() string {
-	text := r.c.name
+	text := r.name
 	expected := "later" // a trial that lost a request does not know E and L
 	var signals, losses []string
 	for _, found := range r.results {
-		if expected == "later" && (found.Lost == 0 || r.c.precise) {
+		if expected == "later" && (found.Lost == 0 || r.precise) {
 			expected = found.window()
 		}
 		signals = append(signals, seconds(found.Signal))
@@ -81,13 +81,13 @@ func (r *row) String() string {
 	}
 	if len(signals) > 0 {
 		text += fmt.Sprintf(": %s, seen %s", expected, strings.Join(signals, ", "))
-		if r.c.precise {
+		if r.precise {
 			text += fmt.Sprintf(", lost %s", strings.Join(losses, ", "))
 		}
 	}
 	text += r.raceSummary()
-	if r.c.limit.words != "" {
-		text += fmt.Sprintf(" (limit, %s: %s)", r.c.deviates, r.c.limit.words)
+	if r.limit.words != "" {
+		text += fmt.Sprintf(" (limit, %s: %s)", r.deviates, r.limit.words)
 	}
 	return text
 }
@@ -103,16 +103,16 @@ func (r *row) explain(out io.Writer) {
 		fmt.Fprintf(out, "%sFAILED: %s\n", indent, r.broken[0])
 	}
 	for _, found := range r.results {
-		if !r.c.wrong(found.Verdict) {
+		if !r.wrong(found.Verdict) {
 			continue
 		}
 		expected := found.window()
-		if found.Lost > r.c.mayCut {
+		if found.Lost > r.mayCut {
 			expected = fmt.Sprintf("lost %d, the first at %s", found.Lost, found.FirstLost)
 		}
 		fmt.Fprintf(out, "%s%s: %s, seen %s\n", indent, strings.ToUpper(string(found.Verdict)), expected, seconds(found.Signal))
 		fmt.Fprintf(out, "%s%s\n", indent, found.Message)
-		if found.Stalled > r.c.maxStall()/2 {
+		if found.Stalled > r.maxStall()/2 {
 			fmt.Fprintf(out, "%sthe machine stood still for %v\n", indent, found.Stalled.Round(ms))
 		}
 		return

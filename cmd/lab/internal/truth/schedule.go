@@ -15,11 +15,11 @@ import (
 
 // row is a case with the results of its trials.
 type row struct {
-	c       *truthCase
+	*truthCase
 	results []*result
 	broken  []string // the errors of trials that could not be played
 	again   int      // trials that were played again because of a stall
-	missing []string // programs: the case is left out
+	lacking []string // the case is left out
 }
 
 const (
@@ -40,14 +40,14 @@ type scheduler struct {
 // playAll plays all trials, and returns the rows.
 func (sch *scheduler) playAll(ctx context.Context) (rows []*row) {
 	for i := range sch.o.cases {
-		rows = append(rows, &row{c: &sch.o.cases[i], missing: sch.o.cases[i].missing()})
+		rows = append(rows, &row{truthCase: &sch.o.cases[i], lacking: sch.o.cases[i].missing()})
 	}
 	if !sch.o.quick {
 		sch.play(ctx, rows, sch.o.repeat)
 		return rows
 	}
 	sch.play(ctx, rows, 1)
-	wrong := slices.DeleteFunc(slices.Clone(rows), func(r *row) bool { return r.wrong() == 0 })
+	wrong := slices.DeleteFunc(slices.Clone(rows), func(r *row) bool { return r.failures() == 0 })
 	sch.play(ctx, wrong, 2)
 	return rows
 }
@@ -58,8 +58,8 @@ func (sch *scheduler) play(ctx context.Context, rows []*row, repeat int) {
 	var precise, others []*row
 	for _, r := range rows {
 		switch jobs := slices.Repeat([]*row{r}, repeat); {
-		case len(r.missing) > 0:
-		case r.c.precise:
+		case len(r.lacking) > 0:
+		case r.precise:
 			precise = append(precise, jobs...)
 		default:
 			others = append(others, jobs...)
@@ -71,7 +71,7 @@ func (sch *scheduler) play(ctx context.Context, rows []*row, repeat int) {
 
 // playBeside plays as many trials at a time as parallel says.
 func (sch *scheduler) playBeside(ctx context.Context, jobs []*row, parallel int) {
-	slices.SortStableFunc(jobs, func(a, b *row) int { return int(b.c.lead() - a.c.lead()) })
+	slices.SortStableFunc(jobs, func(a, b *row) int { return int(b.lead() - a.lead()) })
 	places := make(chan bool, parallel)
 	var all sync.WaitGroup
 	for _, r := range jobs {
@@ -91,10 +91,10 @@ func (sch *scheduler) playBeside(ctx context.Context, jobs []*row, parallel int)
 // playRow plays one trial of a row. A wrong result of a trial in which the machine stood
 // still says little: the trial is played again, up to twice.
 func (sch *scheduler) playRow(ctx context.Context, r *row) {
-	found := sch.playTrial(ctx, r.c)
+	found := sch.playTrial(ctx, r.truthCase)
 	again := 0
-	for ; again < 2 && found.Stalled > r.c.maxStall() && r.c.wrong(found.Verdict); again++ {
-		found = sch.playTrial(ctx, r.c)
+	for ; again < 2 && found.Stalled > r.maxStall() && r.wrong(found.Verdict); again++ {
+		found = sch.playTrial(ctx, r.truthCase)
 	}
 	sch.mu.Lock()
 	defer sch.mu.Unlock()
