@@ -10,7 +10,7 @@ import (
 )
 
 // TestTable checks the rows: unique names, the words of how-long.md, no limit or server
-// without a row, and the leads of the quick selection.
+// without a row, there or in kept's table, and the leads of the quick selection.
 func TestTable(t *testing.T) {
 	page, err := os.ReadFile("../../../../docs/how-long.md")
 	if err != nil {
@@ -37,7 +37,18 @@ func TestTable(t *testing.T) {
 			t.Errorf("no row has the limit %q", columns[0])
 		}
 	}
-	scripts, _ := filepath.Glob("testdata/servers/*.sh")
+	kept, err := os.ReadFile("../kept/testdata/rows.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, columns := range peers.Rows(string(kept)) {
+		server, _, _ := strings.Cut(columns[1], " ")
+		used[server] = true
+	}
+	scripts, _ := filepath.Glob("../peers/scripts/*.sh")
+	if len(scripts) < 10 {
+		t.Errorf("%d servers", len(scripts))
+	}
 	for _, path := range scripts {
 		if name := strings.TrimSuffix(filepath.Base(path), ".sh"); !used[name] {
 			t.Errorf("no row has the server %q", name)
