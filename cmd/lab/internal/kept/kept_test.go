@@ -2,6 +2,7 @@ package kept
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,8 +17,11 @@ func TestRows(t *testing.T) {
 		t.Fatalf("%d rows", len(list))
 	}
 	for _, r := range list {
-		if !strings.HasPrefix(peers.Script(r.server[0]), "# needs") || len(r.thinks) == 0 || r.protocol == "" || r.stop == 0 {
-			t.Errorf("%s: no needs, times, protocol or signal", r.name)
+		if !strings.HasPrefix(peers.Script(r.server[0]), "# needs") || len(r.thinks) == 0 || r.stop == 0 {
+			t.Errorf("%s: no needs, times or signal", r.name)
+		}
+		if !slices.Contains(strings.Fields("tcp tls websocket http h2c h2 grpc node java"), r.protocol) {
+			t.Errorf("%s: no protocol %q", r.name, r.protocol)
 		}
 		if steps := fmt.Sprint(r.steps("t1n1", time.Millisecond)); !strings.Contains(steps, "t1n1") && r.protocol != "node" && r.protocol != "java" {
 			t.Errorf("%s: no name in %s", r.name, steps)
