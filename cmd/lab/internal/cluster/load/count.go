@@ -17,13 +17,13 @@ const slow = time.Second
 
 // count counts requests. Each request has a goroutine.
 type count struct {
-	mu      sync.Mutex
-	sum     load.Tally
-	pending map[int]bool // by the number of the request
+	mu    sync.Mutex
+	sum   load.Tally
+	ended []bool // by the number of the request
 }
 
 func newCount() *count {
-	return &count{sum: load.Tally{Kinds: map[load.Kind]int{}}, pending: map[int]bool{}}
+	return &count{sum: load.Tally{Kinds: map[load.Kind]int{}}}
 }
 
 // begin counts a request that begins late behind the plan, and returns the number of the
@@ -31,18 +31,20 @@ func newCount() *count {
 func (c *count) begin(late time.Duration) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	number := c.sum.Sent
 	c.sum.Sent++
 	c.sum.LateMS = max(c.sum.LateMS, int(late.Milliseconds()))
-	c.pending[number] = true
-	return number
+	c.ended = append(c.ended, false)
+	return c.sum.Sent - 1
 }
 
 // end counts the end of a request, took after the planned time.
 func (c *count) end(number int, kind load.Kind, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.pending, number)
+	c.ended[number] = true
+	for c.sum.Settled < c.sum.Sent && c.ended[c.sum.Settled] {
+		c.sum.Settled++
+	}
 	c.sum.Kinds[kind]++
 	if kind == load.Answered && took > slow {
 		c.sum.Slow++
@@ -53,10 +55,6 @@ func (c *count) end(number int, kind load.Kind, took time.Duration) {
 func (c *count) tally() load.Tally {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sum.Settled = c.sum.Sent
-	for number := range c.pending {
-		c.sum.Settled = min(c.sum.Settled, number)
-	}
 	c.sum.Load = max(c.sum.Load, average())
 	sum := c.sum
 	sum.Kinds = maps.Clone(c.sum.Kinds)
