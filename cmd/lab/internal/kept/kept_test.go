@@ -17,6 +17,7 @@ func TestRows(t *testing.T) {
 		t.Fatalf("%d rows", len(list))
 	}
 	for _, r := range list {
+		r.missing()
 		if !strings.HasPrefix(peers.Script(r.server[0]), "# needs") || len(r.thinks) == 0 || r.stop == 0 {
 			t.Errorf("%s: no needs, times or signal", r.name)
 		}

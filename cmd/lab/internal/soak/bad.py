@@ -13,18 +13,28 @@ def leak():
     elif fault == "memory":
         leaked.append(b"x" * (1 << 20))
 
-def forward(number, frame):
-    if number == signal.SIGUSR1:
-        leak()
-    os.kill(child, number)
+def reap():
+    pid = -1
+    while pid != 0:
+        try:
+            pid, status = os.waitpid(child if fault == "zombies" else -1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid == child:
+            os._exit(os.waitstatus_to_exitcode(status))
 
-child = os.posix_spawnp(command[0], command, os.environ)
-for name in "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGWINCH":
-    signal.signal(getattr(signal, name), forward)
+# Signals stay blocked, and wait: a handler in Python may miss the system call that it should end.
+names = "TERM", "HUP", "USR1", "USR2", "WINCH", "CHLD", "ALRM"
+signals = [signal.Signals["SIG" + name] for name in names]
+signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+child = os.posix_spawnp(command[0], command, os.environ, setsigmask=[])
 if fault == "wakeups":
-    signal.signal(signal.SIGALRM, lambda number, frame: None)
     signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
 while True:
-    pid, status = os.waitpid(child if fault == "zombies" else -1, 0)
-    if pid == child:
-        os._exit(os.waitstatus_to_exitcode(status))
+    number = signal.sigwait(signals)
+    if number == signal.SIGUSR1:
+        leak()
+    if number == signal.SIGCHLD:
+        reap()
+    elif number != signal.SIGALRM:
+        os.kill(child, number)
