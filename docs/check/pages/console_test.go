@@ -2,6 +2,7 @@ package pages
 
 import (
 	"bufio"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -154,27 +155,23 @@ func session(t *testing.T, script, inside string, enough func(string) bool) (got
 	if out, err := exec.Command("unshare", append(flags, "true")...).CombinedOutput(); err != nil {
 		t.Skipf("no namespaces: %v: %s", err, out)
 	}
-	cmd := exec.Command("unshare", append(flags, "sh", "-c", inside)...)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "unshare", append(flags, "sh", "-c", inside)...)
 	cmd.Dir = dir
-	out, w, err := os.Pipe()
+	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd.Stdout, cmd.Stderr = w, w
+	cmd.Stderr = cmd.Stdout
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	w.Close()
-	timer := time.AfterFunc(patience, func() { cmd.Process.Kill() })
-	defer func() {
-		timer.Stop()
-		cmd.Process.Kill()
-		cmd.Wait()
-		out.Close()
-	}()
 	for lines := bufio.NewScanner(out); !enough(got) && lines.Scan(); {
 		got += lines.Text() + "\n"
 	}
+	cancel()
+	cmd.Wait()
 	return got
 }
 

@@ -105,40 +105,11 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// block is code on a page: between fences, or indented after an empty line, without a
-// language then.
-type block struct {
-	line           int
-	language, text string
-}
-
-func (p page) blocks() (list []block) {
-	fenced, before := false, ""
-	for i, line := range strings.Split(p.text, "\n") {
-		code, indented := strings.CutPrefix(line, "    ")
-		switch language, fence := strings.CutPrefix(line, "```"); {
-		case fence && fenced:
-			fenced = false
-		case fence:
-			fenced = true
-			list = append(list, block{i + 1, language, ""})
-		case fenced:
-			list[len(list)-1].text += line + "\n"
-		case indented && before == "":
-			list = append(list, block{i + 1, "", code + "\n"})
-		case indented && strings.HasPrefix(before, "    "):
-			list[len(list)-1].text += code + "\n"
-		}
-		before = line
-	}
-	return list
-}
+// code is a block of code: between fences, with a language, or indented after an empty line.
+var code = regexp.MustCompile("(?m)^```(.*)\n((?s:.*?))^```$|^\n((?:    .*\n)+)")
 
 // prose returns the page without blocks.
-func (p page) prose() string {
-	text := regexp.MustCompile("(?ms)^```.*?^```$").ReplaceAllString(p.text, "")
-	return regexp.MustCompile(`(?m)^    .*$`).ReplaceAllString(text, "")
-}
+func (p page) prose() string { return code.ReplaceAllString(p.text, "\n") }
 
 // rules are the checks of blocks, by language. TestWords looks into all of them.
 var rules = map[string]func(t *testing.T, text string){
@@ -157,15 +128,16 @@ func TestBlocks(t *testing.T) {
 		if p.path == "docs/lint.md" {
 			continue // wrong on purpose; the linter's tests cover the page
 		}
-		for _, b := range p.blocks() {
-			t.Run(fmt.Sprintf("%s:%d", p.path, b.line), func(t *testing.T) {
+		for i, m := range code.FindAllStringSubmatch(p.text, -1) {
+			language, text := m[1], m[2]+regexp.MustCompile(`(?m)^    `).ReplaceAllString(m[3], "")
+			t.Run(fmt.Sprintf("%s:%d", p.path, i+1), func(t *testing.T) {
 				t.Parallel()
-				rule, known := rules[b.language]
+				rule, known := rules[language]
 				if !known {
-					t.Errorf("no rule for %q", b.language)
+					t.Errorf("no rule for %q", language)
 				}
 				if rule != nil {
-					rule(t, b.text)
+					rule(t, text)
 				}
 			})
 		}
@@ -286,8 +258,10 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// foreign are the flags of other programs on the pages, and the misspelled ones.
+// foreign are the flags of other programs on the pages, those that --help-all does not list,
+// and the misspelled ones.
 const foreign = `
+lameduck: --json LAMEDUCK_PID LAMEDUCK_SIGNAL
 linkerd-await: --shutdown
 cluster-autoscaler: --max-graceful-termination-sec
 podman, docker: --init --init-path --stop-timeout --entrypoint --name --user --rm --from --builder --cap-drop
@@ -304,16 +278,18 @@ misspelled: --dely --quite-for LAMEDUCK_DELAI LAMEDUCK_DELYA
 
 // TestWords: every flag and variable on a page, blocks included, exists.
 func TestWords(t *testing.T) {
-	help, err := exec.Command("lameduck", "--help-all").Output()
+	out, err := exec.Command("lameduck", "--help-all").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := string(help) + strings.ReplaceAll(string(help), "--[no-]", "--no-") +
-		strings.ReplaceAll(string(help), "--[no-]", "--") + "--json LAMEDUCK_PID LAMEDUCK_SIGNAL " + foreign
+	help := string(out)
+	help += strings.ReplaceAll(help, "[no-]", "no-") + strings.ReplaceAll(help, "[no-]", "")
+	word := regexp.MustCompile(`--[a-z][a-z-]*|LAMEDUCK_[A-Z_]+`)
+	known := word.FindAllString(help+foreign, -1)
 	for _, p := range pages(t) {
-		for _, word := range regexp.MustCompile(`--[a-z][a-z-]*|LAMEDUCK_[A-Z_]+`).FindAllString(p.text, -1) {
-			if !regexp.MustCompile(regexp.QuoteMeta(word) + `([^A-Za-z_-]|$)`).MatchString(known) {
-				t.Errorf("%s: unknown flag or variable %s", p.path, word)
+		for _, found := range word.FindAllString(p.text, -1) {
+			if !slices.Contains(known, found) {
+				t.Errorf("%s: unknown flag or variable %s", p.path, found)
 			}
 		}
 	}
