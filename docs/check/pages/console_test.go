@@ -20,28 +20,21 @@ func commands(t *testing.T, text string) {
 		return
 	}
 	for line := range strings.Lines(text) {
-		line, _, _ = strings.Cut(strings.TrimSpace(line), " #")
+		line, _, _ = strings.Cut(line, " #")
 		name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		switch name {
 		case "lameduck:":
 			isReport(t, rest)
-		case "make":
-			for _, target := range strings.Fields(rest) {
-				has(t, "Makefile", `(?m)^`+target+`:`)
+		case "make", ".ci/run":
+			parts := read(t, map[string]string{"make": "Makefile", ".ci/run": ".ci/run"}[name])
+			for part := range strings.FieldsSeq(rest) {
+				if !regexp.MustCompile(`(?m)^` + part + `(:|\(\) \{)`).MatchString(parts) {
+					t.Errorf("%s has no %s", name, part)
+				}
 			}
-		case ".ci/run":
-			has(t, ".ci/run", `(?m)^`+rest+`\(\) \{`)
 		case "lameduck":
 			explain(t, rest)
 		}
-	}
-}
-
-// has reports an error where a file does not match a pattern.
-func has(t *testing.T, path, pattern string) {
-	t.Helper()
-	if !regexp.MustCompile(pattern).MatchString(read(t, path)) {
-		t.Errorf("%s has no %s", path, pattern)
 	}
 }
 
