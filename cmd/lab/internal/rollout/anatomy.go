@@ -4,11 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 )
-
-// anatomyLag is how late the balancer of the anatomy lets go.
-const anatomyLag = 5 * time.Second
 
 // The layout of the picture of a stop, in pixels.
 const (
@@ -22,33 +18,22 @@ const (
 // anatomyPicture is a drawing of a stop along a time axis, from the moment before the stop to
 // KILL.
 type anatomyPicture struct {
-	*picture
+	picture
 	*stop
 	report report
 	grace  int64 // in milliseconds
 }
 
 func drawAnatomy(t *trial) string {
-	s := t.Stops[0]
-	p := &anatomyPicture{stop: s, report: s.last(), grace: t.server.grace.Milliseconds(),
-		picture: newPicture(860, 372, "Anatomy of a stop: trigger, floor, last request, silence, signal, exit and KILL")}
+	p := &anatomyPicture{stop: t.Stops[0], report: t.Stops[0].report(), grace: t.server.grace.Milliseconds(),
+		picture: picture{width: 860, height: 372,
+			title: "Anatomy of a stop: trigger, floor, last request, silence, signal, exit and KILL"}}
 	p.text(0, 16, "h", "Anatomy of a stop")
-	flags := contenderOf(t.Contender).flags(1, t.server)
-	p.text(0, 34, "q", "$ lameduck "+strings.Join(flags, " ")+" -- server")
+	p.text(0, 34, "q", "$ lameduck %s -- server", strings.Join(t.contender.flags(1, t.server), " "))
 	p.bars()
 	p.events()
 	p.spans()
 	return p.String()
-}
-
-// last returns the report of the end of the hold.
-func (s *stop) last() (found report) {
-	for _, r := range s.Reports {
-		if r.Ended != "" {
-			found = r
-		}
-	}
-	return found
 }
 
 // x returns the place of a moment, in milliseconds from the stop.
@@ -72,12 +57,12 @@ func (p *anatomyPicture) bars() {
 	}
 	x := p.x(p.report.UsedMS) + 24
 	p.rect(x, plotTop+29, 14, 10, "mute")
-	p.text(x+22, plotTop+38, "q", fmt.Sprintf("new connections each second: %d, the last at +%s",
-		p.report.Accepted, inSeconds(p.report.LastNewMS)))
+	p.text(x+22, plotTop+38, "q", "new connections each second: %d, the last at +%s",
+		p.report.Accepted, seconds(p.report.LastNewMS))
 	p.path("mark", plotLeft, plotBottom, plotRight, plotBottom)
 	for s := int64(0); s*1000 <= p.grace; s += 5 {
 		p.path("mark", p.x(s*1000), plotBottom, p.x(s*1000), plotBottom+5)
-		p.textMiddle(p.x(s*1000), plotBottom+18, "q", fmt.Sprintf("%d s", s))
+		p.text(p.x(s*1000), plotBottom+18, "q m", "%d s", s)
 	}
 }
 
@@ -85,33 +70,31 @@ func (p *anatomyPicture) bars() {
 func (p *anatomyPicture) events() {
 	r, signal := &p.report, p.report.Sent[0]
 	const first, second, third = 58, 76, 94 // baselines of the text
-	lag := p.Lag.Milliseconds()
 	for _, e := range []struct {
 		ms       int64
 		baseline float64
 		line     string
-		before   bool // the text ends at the line
 		class    string
 		text     string
 	}{
-		{0, first, "mark", false, "h", "trigger: " + r.Trigger},
-		{lag, third, "bound", true, "q", "balancer lets go"},
-		{r.LastByteMS, second, "mark", true, "", "last request, +" + inSeconds(r.LastByteMS)},
-		{signal.AtMS, first, "mark", false, "h", fmt.Sprintf("signal: %s, +%s", signal.Signal, inSeconds(signal.AtMS))},
-		{r.UsedMS, second, "mark", false, "", fmt.Sprintf("exit: %d, +%s", *r.ExitCode, inSeconds(r.UsedMS))},
-		{p.grace, first, "kill", true, "h bad", "KILL, not needed"},
+		{0, first, "mark", "h", "trigger: " + r.Trigger},
+		{p.Lag.Milliseconds(), third, "bound", "q e", "balancer lets go"},
+		{r.LastByteMS, second, "mark", "e", "last request, +" + seconds(r.LastByteMS)},
+		{signal.AtMS, first, "mark", "h", fmt.Sprintf("signal: %s, +%s", signal.Signal, seconds(signal.AtMS))},
+		{r.UsedMS, second, "mark", "", fmt.Sprintf("exit: %d, +%s", *r.ExitCode, seconds(r.UsedMS))},
+		{p.grace, first, "kill", "h bad e", "KILL, not needed"},
 	} {
 		p.path(e.line, p.x(e.ms), e.baseline+5, p.x(e.ms), plotBottom)
-		if e.before {
-			p.textEnd(p.x(e.ms)+4, e.baseline, e.class, e.text)
-		} else {
-			p.text(p.x(e.ms)-4, e.baseline, e.class, e.text)
+		aside := -4.0
+		if strings.HasSuffix(e.class, "e") {
+			aside = 4
 		}
+		p.text(p.x(e.ms)+aside, e.baseline, e.class, "%s", e.text)
 	}
 	from, to := p.x(r.LastByteMS), p.x(signal.AtMS)
 	p.rect(from, plotTop, to-from, plotBottom-plotTop, "shade")
-	p.textMiddle((from+to)/2, plotTop+58, "h", "silence")
-	p.textMiddle((from+to)/2, plotTop+74, "", inSeconds(signal.AtMS-r.LastByteMS))
+	p.text((from+to)/2, plotTop+58, "h m", "silence")
+	p.text((from+to)/2, plotTop+74, "m", "%s", seconds(signal.AtMS-r.LastByteMS))
 }
 
 // spans draws the times below the axis, each with a text.
@@ -123,18 +106,16 @@ func (p *anatomyPicture) spans() {
 		y    float64
 		text string
 	}{
-		{r.FloorMS, 268, fmt.Sprintf("floor %s: --delay", inSeconds(r.FloorMS))},
-		{r.HeldMS, 294, fmt.Sprintf("held %s, until %s", inSeconds(r.HeldMS), r.Ended)},
-		{r.CeilingMS, 320, fmt.Sprintf("ceiling %s: no hold is longer", inSeconds(r.CeilingMS))},
+		{r.FloorMS, 268, fmt.Sprintf("floor %s: --delay", seconds(r.FloorMS))},
+		{r.HeldMS, 294, fmt.Sprintf("held %s, until %s", seconds(r.HeldMS), r.Ended)},
+		{r.CeilingMS, 320, fmt.Sprintf("ceiling %s: no hold is longer", seconds(r.CeilingMS))},
 		{p.grace, 346, ""},
 	} {
 		for _, end := range []int64{0, s.to} {
 			p.path("span", p.x(end), s.y-6, p.x(end), s.y+6)
 		}
 		p.path("span", p.x(0), s.y, p.x(s.to), s.y)
-		p.text(p.x(s.to)+10, s.y+4, "", s.text)
+		p.text(p.x(s.to)+10, s.y+4, "", "%s", s.text)
 	}
-	p.textMiddle(p.x(p.grace/2), 364, "", fmt.Sprintf("grace period %s: %s used", inSeconds(p.grace), inSeconds(r.UsedMS)))
+	p.text(p.x(p.grace/2), 364, "m", "grace period %s: %s used", seconds(p.grace), seconds(r.UsedMS))
 }
-
-func inSeconds(ms int64) string { return seconds(float64(ms)) }

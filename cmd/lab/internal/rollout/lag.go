@@ -2,34 +2,29 @@ package rollout
 
 import (
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 )
 
-// lag is a distribution of the time from the stop signal to the removal from the balancer:
-// between two times, and once in three times, if seldom is more, between seldom and 1.5 times
-// as much.
+// lag is a distribution of the time from the stop signal to the removal from the balancer: a row
+// of lags.txt.
 type lag struct {
 	name             string
 	from, to, seldom time.Duration
 }
 
-// longestLag bounds every distribution.
+// longestLag bounds the distributions of all rollouts.
 const longestLag = 10 * time.Second
 
 // lags returns the distributions of a scene. A rollout meets each once.
-func (s scene) lags() []lag {
-	switch s {
-	case demo:
-		return []lag{{"demo", demoLag, demoLag, 0}}
-	case anatomy:
-		return []lag{{"anatomy", anatomyLag, anatomyLag, 0}}
+func (s scene) lags() (all []lag) {
+	for _, cells := range rows("lags.txt") {
+		if slices.Contains(strings.Fields(cells[4]), string(s)) {
+			all = append(all, lag{cells[0], duration(cells[1]), duration(cells[2]), duration(cells[3])})
+		}
 	}
-	return []lag{
-		{"in-cluster", 200 * time.Millisecond, time.Second, 0},
-		{"ingress", time.Second, 3 * time.Second, 0},
-		{"slow", 5 * time.Second, longestLag, 0},
-		{"spike", 200 * time.Millisecond, time.Second, 6 * time.Second},
-	}
+	return all
 }
 
 func (l lag) draw(r *rand.Rand) time.Duration {
