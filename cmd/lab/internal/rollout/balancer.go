@@ -153,12 +153,12 @@ const nginxBalancer = `
 type nginx struct {
 	*process
 	config     string
-	pods       []string
+	pods       []*replica
 	generation int
 }
 
 func (n *nginx) add(r *replica) {
-	n.pods = append(n.pods, r.addr)
+	n.pods = append(n.pods, r)
 	n.reload()
 }
 
@@ -170,8 +170,8 @@ func (n *nginx) remove(r *replica) {
 // save has max_fails=0, or nginx would leave out a server for 10 s after a failure.
 func (n *nginx) save() {
 	servers := ""
-	for _, addr := range n.pods {
-		servers += "server " + addr + " max_fails=0; "
+	for _, r := range n.pods {
+		servers += "server " + r.addr + " max_fails=0; "
 	}
 	if servers == "" {
 		servers = "server 127.0.0.1:1;"
@@ -198,8 +198,8 @@ func (n *nginx) reload() {
 	must.Be(false, "nginx does not reload")
 }
 
-func without(all []string, r *replica) []string {
-	return slices.DeleteFunc(all, func(addr string) bool { return addr == r.addr })
+func without(all []*replica, r *replica) []*replica {
+	return slices.DeleteFunc(all, func(other *replica) bool { return other == r })
 }
 
 // kubeProxy balances connections as kube-proxy does: each new connection goes to a replica
@@ -211,66 +211,65 @@ func without(all []string, r *replica) []string {
 // Nodes learn of a removal at different times. A share of the clients is on a node that
 // learns late.
 type kubeProxy struct {
-	mu     sync.Mutex // requests run beside each other
-	random *rand.Rand
-	turn   int
 	server *server
-	soon   []string // replicas known to the nodes of most clients
-	late   []string // replicas known to the last node
-	picked map[string][]time.Time
+
+	mu       sync.Mutex // requests run beside each other
+	random   *rand.Rand
+	replicas []*replica // that the last node knows
+	turn     int
+	picked   map[*replica][]time.Time
 }
 
 // lateShare is the share of stragglers.
 const lateShare = 0.03
 
 func newKubeProxy(s *server, seed uint64) *kubeProxy {
-	return &kubeProxy{server: s, random: rand.New(rand.NewPCG(seed, 1)), picked: map[string][]time.Time{}}
+	return &kubeProxy{server: s, random: rand.New(rand.NewPCG(seed, 1)), picked: map[*replica][]time.Time{}}
 }
 
 func (k *kubeProxy) pick() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	known := k.soon
-	if k.server.has("stragglers") && k.random.Float64() < lateShare {
-		known = k.late
+	known := k.replicas
+	if k.random.Float64() >= lateShare {
+		known = slices.DeleteFunc(slices.Clone(known), func(r *replica) bool { return r.leaving })
 	}
 	k.turn++
 	if !k.server.has("turns") {
 		k.turn = k.random.IntN(len(known))
 	}
-	addr := known[k.turn%len(known)]
-	k.picked[addr] = append(k.picked[addr], time.Now())
-	return addr
-}
-
-// connections returns the new connections to a replica.
-func (k *kubeProxy) connections(addr string, stop time.Time) (all []connection) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, at := range k.picked[addr] {
-		all = append(all, connection{at.Sub(stop).Milliseconds()})
-	}
-	return all
+	r := known[k.turn%len(known)]
+	k.picked[r] = append(k.picked[r], time.Now())
+	return r.addr
 }
 
 func (k *kubeProxy) add(r *replica) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.soon, k.late = append(k.soon, r.addr), append(k.late, r.addr)
+	k.replicas = append(k.replicas, r)
 }
 
 // removeSoon removes a replica from all nodes but the last.
 func (k *kubeProxy) removeSoon(r *replica) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.soon = without(k.soon, r)
+	r.leaving = true
 }
 
 func (k *kubeProxy) remove(r *replica) {
-	k.removeSoon(r)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.late = without(k.late, r)
+	k.replicas = without(k.replicas, r)
+}
+
+// connections returns the new connections to a replica, with times from the stop on.
+func (k *kubeProxy) connections(r *replica, stop time.Time) (ms []int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, at := range k.picked[r] {
+		ms = append(ms, at.Sub(stop).Milliseconds())
+	}
+	return ms
 }
 
 func (k *kubeProxy) close() {}

@@ -66,7 +66,7 @@ func (p *picture) scene(s scene, rows []*part, top, perMS float64) int {
 	for _, row := range rows {
 		most = max(most, row.failed)
 	}
-	p.path("rule", 0, top, chartWidth, top)
+	p.line("rule", 0, top, chartWidth, top)
 	p.text(0, top+20, "h", "%s", titles[s])
 	p.text(chartWidth, top+20, "q e", "%d stops in each row", rows[0].stops)
 	for i, row := range rows {
@@ -86,7 +86,7 @@ func (p *picture) scene(s scene, rows []*part, top, perMS float64) int {
 		p.text(end, y, strings.TrimSpace(class+count), "%d", row.failed)
 		median, late := timeAt+row.median()*perMS, timeAt+row.quantile(0.95)*perMS
 		p.rect(timeAt, y-10, max(median-timeAt, 1), 12, "time")
-		p.path("mark", median, y-4, late, y-4)
+		p.line("mark", median, y-4, late, y-4)
 		p.text(late+6, y, class, "%s", seconds(row.median()))
 	}
 	return sceneHeight + rowHeight*len(rows)

@@ -7,18 +7,20 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 )
 
 //go:embed rows
 var files embed.FS
 
-// rows returns the cells of a table, and empty cells up to the widest table's.
-func rows(name string) (all [][]string) {
-	text, err := files.ReadFile("rows/" + name)
-	if err != nil {
-		panic(err)
-	}
-	for line := range strings.Lines(string(text)) {
+// rows returns the cells of an embedded table.
+func rows(name string) [][]string { return table(string(must.Get(files.ReadFile("rows/" + name)))) }
+
+// table returns the cells of lines, and empty cells up to the widest
+// table's.
+func table(text string) (all [][]string) {
+	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
@@ -31,13 +33,7 @@ func rows(name string) (all [][]string) {
 	return all
 }
 
-func duration(text string) time.Duration {
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		panic(err)
-	}
-	return d
-}
+func duration(text string) time.Duration { return must.Get(time.ParseDuration(text)) }
 
 // contender is one way to stop a server: a row of contenders.txt.
 type contender struct {

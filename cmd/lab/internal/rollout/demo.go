@@ -58,7 +58,7 @@ func (t *trial) row() string {
 		}
 		b.WriteString(symbol)
 	}
-	if t.ended() {
+	if t.over.Load() {
 		fmt.Fprintf(&b, " %s, %d failed", seconds(t.Stops[0].StopMS), t.Stops[0].failed())
 	}
 	return b.String()
@@ -120,7 +120,6 @@ const (
 	stripAt    = 90 // where the cells begin
 	cellWidth  = 12 // of a column
 	cellHeight = 22
-	charWidth  = 7.3 // a little more than in most fonts
 )
 
 // drawDemo draws the rows of a demo. In each cell, the red part is the share of the failed
@@ -158,17 +157,14 @@ func (p *picture) strip(t *trial, y float64) {
 	}
 	s := t.Stops[0]
 	for _, d := range []time.Duration{0, s.Lag} {
-		p.path("bound", stripX(d)-1, y-5, stripX(d)-1, y+cellHeight+3)
+		p.line("bound", stripX(d)-1, y-5, stripX(d)-1, y+cellHeight+3)
 	}
 	gone := stripX(time.Duration(s.StopMS*float64(time.Millisecond))) - 1
-	p.path("mark", gone, y-5, gone, y+cellHeight+5)
+	p.line("mark", gone, y-5, gone, y+cellHeight+5)
 	p.text(stripAt, y+cellHeight+14, "q s", "%s", t.contender.how(t.server))
 	class := "h good"
 	if s.failed() > 0 {
 		class = "h bad"
 	}
-	x := stripAt + float64(len(t.Cells)*cellWidth) + 8
-	text := fmt.Sprintf("%d failed", s.failed())
-	p.text(x, y+15, class, "%s", text)
-	p.text(x+charWidth*float64(len(text)+1), y+15, "", "gone after %s", seconds(s.StopMS))
+	p.text(stripAt+float64(len(t.Cells)*cellWidth)+8, y+15, class, "%d failed, gone after %s", s.failed(), seconds(s.StopMS))
 }

@@ -16,10 +16,9 @@ import (
 
 // findings are the results of a run.
 type findings struct {
-	Seed    uint64   `json:"seed"`
-	Scale   scale    `json:"scale"`
-	Seconds float64  `json:"seconds"`
-	Trials  []*trial `json:"trials"`
+	Seed   uint64   `json:"seed"`
+	Scale  scale    `json:"scale"`
+	Trials []*trial `json:"trials"`
 }
 
 // part sums up some of a contender's stops.
@@ -149,15 +148,6 @@ func (f *findings) printTable(out io.Writer, s scene) {
 }
 
 func seconds[T int64 | float64](ms T) string { return fmt.Sprintf("%.1f s", float64(ms)/1000) }
-
-// save writes the findings to a file.
-func (f *findings) save(path string) error {
-	text, err := json.Marshal(f)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, append(text, '\n'), 0o644)
-}
 
 // readFindings returns findings that were saved.
 func readFindings(path string) (*findings, error) {

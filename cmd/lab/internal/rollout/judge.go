@@ -4,36 +4,21 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
-// claim is a promise, and whether the promise holds.
-type claim struct {
-	text  string
-	holds bool
-}
-
-// verdict prints the claims that a run can prove or break, and whether each holds.
-func verdict(out io.Writer, f *findings) error {
+// judge prints the claims of claims.txt about what was played, and whether each holds.
+func (f *findings) judge(out io.Writer) error {
 	broken := 0
-	for _, c := range judge(f) {
+	say := func(holds bool, format string, args ...any) {
 		mark := "ok    "
-		if !c.holds {
+		if !holds {
 			mark = "BROKEN"
 			broken++
 		}
-		fmt.Fprintf(out, "%s  %s\n", mark, c.text)
+		fmt.Fprintf(out, mark+"  "+format+"\n", args...)
 	}
-	if broken > 0 {
-		return fmt.Errorf("%d promises broken", broken)
-	}
-	return nil
-}
-
-// judge returns the claims of claims.txt about what was played.
-func judge(f *findings) (all []claim) {
 	for _, cells := range rows("claims.txt") {
 		in, name, servers, kind, other := scene(cells[0]), cells[1], cells[2], cells[3], cells[5]
 		is, than := f.part(in, name, servers), f.part(in, other, servers)
@@ -45,11 +30,14 @@ func judge(f *findings) (all []claim) {
 		if servers != "" {
 			servers = ", " + servers
 		}
-		all = append(all, claim{fmt.Sprintf("%s%s: %s %s%s", in, servers, name, kind, text), holds})
+		say(holds, "%s%s: %s %s%s", in, servers, name, kind, text)
 	}
 	stalled := count(f.Trials, func(t *trial) bool { return t.Stalled })
-	text := fmt.Sprintf("the machine is quiet enough to tell: %d of %d rollouts left out", stalled, len(f.Trials))
-	return append(all, claim{text, stalled*10 <= len(f.Trials)})
+	say(stalled*10 <= len(f.Trials), "the machine is quiet enough to tell: %d of %d rollouts left out", stalled, len(f.Trials))
+	if broken > 0 {
+		return fmt.Errorf("%d promises broken", broken)
+	}
+	return nil
 }
 
 // judge returns whether a claim holds, and the figures.
@@ -60,8 +48,6 @@ func (p *part) judge(kind string, share float64, than *part) (text string, holds
 		return failed, p.failed > 0
 	case "loses none":
 		return failed, p.failed == 0 && p.killed == 0
-	case "loses half":
-		return p.losesHalf()
 	case "cuts at most":
 		return p.beside(than, share, p.kinds[load.Cut], than.kinds[load.Cut])
 	case "loses at most":
@@ -83,24 +69,14 @@ func (p *part) beside(than *part, share float64, is, others int) (text string, h
 	return text, float64(is) <= max(limit, byChance)
 }
 
-// losesHalf judges a stop of the demo. The balancer sends by turns: half of the requests come to
-// a replica that is gone.
-func (p *part) losesHalf() (text string, holds bool) {
-	gone := p.last.Lag - contenderOf(p.contender).sleep
-	want := int(demoRate * gone / time.Second / 2)
-	const tolerance = demoRate / 4
-	return fmt.Sprintf(" of the requests of %.0f s: %d failed", gone.Seconds(), p.failed),
-		want-tolerance <= p.failed && p.failed <= want+tolerance
-}
-
 // agrees judges whether lameduck's report agrees with the balancer. A connection about the moment
 // of the stop may count as one before it: some tens of milliseconds pass until the first sample
 // on a busy machine.
 func (s *stop) agrees() (text string, holds bool) {
 	const nearby = 2
 	came := 0
-	for _, c := range s.Connections {
-		if c.FromMS >= 0 {
+	for _, ms := range s.Connections {
+		if ms >= 0 {
 			came++
 		}
 	}

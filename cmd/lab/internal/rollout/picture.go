@@ -34,29 +34,21 @@ type picture struct {
 
 // text writes text that starts at x.
 func (p *picture) text(x, y float64, class, format string, args ...any) {
-	fmt.Fprintf(&p.body, "<text%s x=\"%s\" y=\"%s\">%s</text>\n",
-		attribute(class), number(x), number(y), html.EscapeString(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(&p.body, "<text class=%q x=\"%.4g\" y=\"%.4g\">%s</text>\n",
+		class, x, y, html.EscapeString(fmt.Sprintf(format, args...)))
 }
 
 // rect draws a rectangle, unless the rectangle is empty.
 func (p *picture) rect(x, y, width, height float64, class string) {
 	if width > 0 && height > 0 {
-		fmt.Fprintf(&p.body, "<rect%s x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\"/>\n",
-			attribute(class), number(x), number(y), number(width), number(height))
+		fmt.Fprintf(&p.body, "<rect class=%q x=\"%.4g\" y=\"%.4g\" width=\"%.4g\" height=\"%.4g\"/>\n",
+			class, x, y, width, height)
 	}
 }
 
-// path draws a line along points, x and y by turns.
-func (p *picture) path(class string, points ...float64) {
-	var b strings.Builder
-	for i := 0; i+1 < len(points); i += 2 {
-		command := "L"
-		if i == 0 {
-			command = "M"
-		}
-		b.WriteString(command + number(points[i]) + " " + number(points[i+1]))
-	}
-	fmt.Fprintf(&p.body, "<path%s d=\"%s\"/>\n", attribute(class), &b)
+// line draws a line from one point to another.
+func (p *picture) line(class string, x, y, toX, toY float64) {
+	fmt.Fprintf(&p.body, "<path class=%q d=\"M%.4g %.4gL%.4g %.4g\"/>\n", class, x, y, toX, toY)
 }
 
 // String returns the drawing as a document.
@@ -65,16 +57,4 @@ func (p *picture) String() string {
 <title>%s</title>
 %s%s</svg>
 `, p.width, p.height, p.width, p.height, html.EscapeString(p.title), style, &p.body)
-}
-
-func attribute(class string) string {
-	if class == "" {
-		return ""
-	}
-	return fmt.Sprintf(" class=%q", class)
-}
-
-// number returns a length, rounded to a tenth of a pixel.
-func number(value float64) string {
-	return strings.TrimSuffix(fmt.Sprintf("%.1f", value), ".0")
 }

@@ -65,11 +65,16 @@ func (p *process) await(ctx context.Context) {
 			conn.Close()
 			return
 		}
-		if p.hasGone() {
-			must.Do(fmt.Errorf("%q has exited: %s", p.Args, &p.said))
+		if p.hasGone() || time.Now().After(end) {
+			p.fail(err)
 		}
-		must.Be(time.Now().Before(end), "%q does not accept: %w", p.Args, err)
 	}
+}
+
+// fail ends the process, and tells what it said.
+func (p *process) fail(err error) {
+	p.close()
+	must.Do(fmt.Errorf("%q: %w: %s", p.Args, err, &p.said))
 }
 
 // close ends the process group in any state.
@@ -82,8 +87,9 @@ func (p *process) close() {
 // the demo a process on the loopback interface.
 type replica struct {
 	*process
-	slot  int       // in the balancer
-	stdin io.Closer // a server on the loopback interface ends with its standard input
+	slot    int       // in the balancer
+	leaving bool      // removed from all nodes but the last
+	stdin   io.Closer // a server on the loopback interface ends with its standard input
 	// network keeps the network namespace after the last process, as the network of a pod
 	// lasts for a while: late connections are refused and not left waiting.
 	network *os.File
@@ -143,8 +149,7 @@ func (t *trial) launch(ctx context.Context, server []string) *replica {
 	t.replicas = append(t.replicas, r)
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil {
-		r.close()
-		must.Do(fmt.Errorf("%q: %w: %s", words, err, &r.said))
+		r.fail(err)
 	}
 	r.addr = strings.TrimSpace(line)
 	return r
@@ -181,25 +186,22 @@ func (r *replica) probe(ctx context.Context, period time.Duration) {
 
 // report has the figures of lameduck's lines; see docs/report.md.
 type report struct {
-	Message    string       `json:"message"`
-	Trigger    string       `json:"trigger"`
-	HeldMS     int64        `json:"held_ms"`
-	Ended      string       `json:"ended"`
-	Lull       bool         `json:"lull"`
-	FloorMS    int64        `json:"floor_ms"`
-	CeilingMS  int64        `json:"ceiling_ms"`
-	Accepted   int          `json:"accepted"`
-	LastNewMS  int64        `json:"last_new_ms"`
-	LastByteMS int64        `json:"last_byte_ms"`
-	InFlight   int          `json:"in_flight"`
-	Sent       []sentSignal `json:"sent"`
-	ExitCode   *int         `json:"exit_code"`
-	UsedMS     int64        `json:"grace_used_ms"`
-}
-
-type sentSignal struct {
-	Signal string `json:"signal"`
-	AtMS   int64  `json:"at_ms"`
+	Message    string `json:"message"`
+	Trigger    string `json:"trigger"`
+	HeldMS     int64  `json:"held_ms"`
+	Ended      string `json:"ended"`
+	Lull       bool   `json:"lull"`
+	FloorMS    int64  `json:"floor_ms"`
+	CeilingMS  int64  `json:"ceiling_ms"`
+	Accepted   int    `json:"accepted"`
+	LastNewMS  int64  `json:"last_new_ms"`
+	LastByteMS int64  `json:"last_byte_ms"`
+	Sent       []struct {
+		Signal string `json:"signal"`
+		AtMS   int64  `json:"at_ms"`
+	} `json:"sent"`
+	ExitCode *int  `json:"exit_code"`
+	UsedMS   int64 `json:"grace_used_ms"`
 }
 
 // reports returns lameduck's lines in a replica's standard error.

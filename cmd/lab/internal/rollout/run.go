@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -9,10 +10,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/netns"
 )
 
@@ -66,7 +69,7 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 			return nil, err
 		}
 		f, err := o.play(ctx, os.Stderr, trials, func() []string {
-			return []string{fmt.Sprintf("%d of %d rollouts", count(trials, (*trial).ended), len(trials))}
+			return []string{fmt.Sprintf("%d of %d rollouts", count(trials, func(t *trial) bool { return t.over.Load() }), len(trials))}
 		})
 		if err == nil {
 			f.print(out)
@@ -110,25 +113,19 @@ func (o *options) main(name string, args []string, out io.Writer, play func() (*
 	if err != nil {
 		return err
 	}
-	return errors.Join(o.write(found), verdict(out, found))
+	return errors.Join(o.write(found), found.judge(out))
 }
 
 // play plays trials, and shows lines meanwhile: on a terminal as they change, elsewhere once, at
 // the end.
 func (o *options) play(ctx context.Context, screen *os.File, trials []*trial, lines func() []string) (*findings, error) {
-	began := time.Now()
 	info, err := screen.Stat()
 	live := err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
-	drawn := 0
+	erase := ""
 	draw := func() {
-		if drawn > 0 {
-			fmt.Fprintf(screen, "\x1b[%dA\x1b[J", drawn)
-		}
-		drawn = 0
-		for _, line := range lines() {
-			fmt.Fprintln(screen, line)
-			drawn++
-		}
+		all := lines()
+		fmt.Fprintf(screen, "%s%s\n", erase, strings.Join(all, "\n"))
+		erase = fmt.Sprintf("\x1b[%dA\x1b[J", len(all))
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- o.playAll(ctx, trials) }()
@@ -138,7 +135,7 @@ func (o *options) play(ctx context.Context, screen *os.File, trials []*trial, li
 		select {
 		case err := <-ended:
 			draw()
-			return &findings{Seed: o.seed, Scale: o.scale, Seconds: time.Since(began).Seconds(), Trials: trials}, err
+			return &findings{Seed: o.seed, Scale: o.scale, Trials: trials}, err
 		case <-ticks.C:
 			if live {
 				draw()
@@ -151,7 +148,8 @@ func (o *options) play(ctx context.Context, screen *os.File, trials []*trial, li
 func (o *options) write(f *findings) error {
 	var err error
 	if o.json != "" {
-		err = f.save(o.json)
+		text := must.Get(json.Marshal(f))
+		err = os.WriteFile(o.json, append(text, '\n'), 0o644)
 	}
 	if o.svg != "" {
 		err = errors.Join(err, os.WriteFile(o.svg, []byte(f.draw()), 0o644))

@@ -45,6 +45,14 @@ func (s scene) warm() time.Duration {
 
 const usualWarm = 500 * time.Millisecond
 
+// replicas returns the number of replicas before the first stop.
+func (s scene) replicas() int {
+	if s == demo || s == anatomy {
+		return 2
+	}
+	return 5
+}
+
 // server is a kind of server, with a balancer and clients: a row of servers.txt.
 type server struct {
 	name     string
@@ -100,41 +108,30 @@ func (s *server) think(r *rand.Rand, by scale) time.Duration {
 	return by.of(s.min + time.Duration(r.Float64()*float64(s.max-s.min)))
 }
 
-// pause returns the time from one planned request to the next. Times of sparse traffic are
-// compared with silences, and so compressed as these are.
-func (s *server) pause(r *rand.Rand, by scale) time.Duration {
-	mean := time.Duration(float64(time.Second) / s.rate)
-	if s.rate < usualRate {
-		mean = by.of(mean)
-	}
-	switch {
-	case s.has("random"):
-		return exponential(r, mean)
-	case s.has("visits"):
-		return visits(r, mean)
-	}
-	return mean
-}
-
-// exponential draws the gaps of many independent clients, a Poisson process.
-func exponential(r *rand.Rand, mean time.Duration) time.Duration {
-	return time.Duration(r.ExpFloat64() * float64(mean))
-}
-
-// A visit is a burst of requests, like the page and the pictures of a web site.
+// Requests of visits come in bursts, like the page and the pictures of a web site.
 const (
 	visitSize  = 10  // mean number of requests
 	visitShare = 0.2 // a gap within a visit, as a share of the mean gap
 )
 
-// visits draws the gaps of visits one after the other: short within a visit, and long
-// between two visits.
-func visits(r *rand.Rand, mean time.Duration) time.Duration {
-	const between = visitSize - (visitSize-1)*visitShare
-	if r.Float64() < 1.0/visitSize {
-		return exponential(r, time.Duration(between*float64(mean)))
+// pause returns the time from one planned request to the next. Times of sparse traffic are
+// compared with silences, and so compressed as these are.
+func (s *server) pause(r *rand.Rand, by scale) time.Duration {
+	mean := float64(time.Second) / s.rate
+	if s.rate < usualRate {
+		mean *= float64(by)
 	}
-	return exponential(r, time.Duration(visitShare*float64(mean)))
+	if s.has("visits") {
+		if r.Float64() < 1.0/visitSize {
+			mean *= visitSize - (visitSize-1)*visitShare
+		} else {
+			mean *= visitShare
+		}
+	}
+	if s.has("random") { // the gaps of many independent clients, a Poisson process
+		mean *= r.ExpFloat64()
+	}
+	return time.Duration(mean)
 }
 
 // command returns the command line of a replica. dir is the replica's alone.

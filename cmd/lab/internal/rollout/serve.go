@@ -100,22 +100,23 @@ func answerAll(conn net.Conn) {
 	}
 }
 
+const served = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nserved"
+
 // answer waits as the request demands. The answer to a GET comes in two parts, so that it can
 // be cut short.
 func answer(conn net.Conn, request string) {
-	const first, second = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nser", "ved"
-	method, rest, _ := strings.Cut(request, " /")
-	think, _, _ := strings.Cut(rest, " ")
+	method, path, _ := strings.Cut(request, " /")
+	think, _, _ := strings.Cut(path, " ")
 	if wait, err := time.ParseDuration(think); err == nil {
 		time.Sleep(wait)
 	}
-	if method == "POST" {
-		io.WriteString(conn, first+second)
-		return
+	rest := served
+	if method == "GET" {
+		io.WriteString(conn, rest[:len(rest)-3])
+		time.Sleep(time.Millisecond)
+		rest = rest[len(rest)-3:]
 	}
-	io.WriteString(conn, first)
-	time.Sleep(time.Millisecond)
-	io.WriteString(conn, second)
+	io.WriteString(conn, rest)
 }
 
 // chat answers the messages of a WebSocket.

@@ -47,14 +47,9 @@ type stop struct {
 	Failed      map[load.Kind]int `json:"failed,omitempty"`
 	Lost        int               `json:"lost"` // long-lived connections
 	Reports     []report          `json:"reports,omitempty"`
-	Connections []connection      `json:"connections,omitempty"` // of the anatomy
+	Connections []int64           `json:"connections_ms,omitempty"` // new ones of the anatomy, from the stop on
 
 	began time.Time
-}
-
-// connection has the time of a new connection from the stop on.
-type connection struct {
-	FromMS int64 `json:"from_ms"`
 }
 
 // plan returns every trial in the order of play: repetition by repetition, and drawn
@@ -74,7 +69,7 @@ func (o *options) plan() ([]*trial, error) {
 					!selected.MatchString(fmt.Sprintf("%s: %s | %s", s.scene, s.name, c.name)) {
 					continue
 				}
-				for lags := range slices.Chunk(drawLags(s.scene.lags(), o.seed, n, i, o.scale), o.stops) {
+				for lags := range slices.Chunk(drawLags(s.scene, o.seed, n, i, o.scale), o.stops) {
 					part = append(part, &trial{Contender: c.name, Server: s.name, Repetition: n, contender: c, server: s,
 						lags: lags, o: o, load: &sender{server: s, scale: o.scale, seed: o.seed + uint64(n)}})
 				}
@@ -152,9 +147,6 @@ func (t *trial) settle(ctx context.Context) {
 	}
 }
 
-// ended reports whether the trial has been played.
-func (t *trial) ended() bool { return t.over.Load() }
-
 // count returns the number of trials for which is is true.
 func count(trials []*trial, is func(*trial) bool) (n int) {
 	for _, t := range trials {
@@ -175,21 +167,19 @@ func (t *trial) run(ctx context.Context) {
 			r.close()
 		}
 	}()
-	for range len(t.server.scene.lags()) + 1 {
+	for range t.server.scene.replicas() {
 		t.grow(ctx)
 	}
 	t.load.reset(t.balancer)
 	loaded, unload := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		t.load.run(loaded)
-		close(ended)
+	var running sync.WaitGroup
+	running.Go(func() { t.load.run(loaded) })
+	defer func() {
+		unload()
+		running.Wait()
+		t.tally()
 	}()
-	err := must.Try(func() { t.rollout(ctx) })
-	unload()
-	<-ended
-	must.Do(err)
-	t.tally()
+	t.rollout(ctx)
 }
 
 // grow starts a replica and adds it to the balancer.
@@ -218,8 +208,10 @@ func (t *trial) rollout(ctx context.Context) {
 // stop stops a replica as the contender does. The clock of the lag starts with the stop signal.
 // stop returns when the replica is gone and removed from the balancer.
 func (t *trial) stop(ctx context.Context, old *replica, lag drawn) *stop {
-	must.Be(!old.hasGone(), "a replica ended before the stop: %s", &old.said)
-	s := &stop{drawn: lag, began: time.Now()}
+	if old.hasGone() {
+		old.fail(errors.New("ended before the stop"))
+	}
+	s := &stop{drawn: lag, Failed: map[load.Kind]int{}, began: time.Now()}
 	removed := make(chan error, 1)
 	go func() {
 		err := must.Try(func() { t.remove(ctx, old, s) })
@@ -239,7 +231,7 @@ func (t *trial) stop(ctx context.Context, old *replica, lag drawn) *stop {
 	s.StopMS = ms(old.at.Sub(s.began))
 	s.Reports = reports(old.said.String())
 	if k, ok := t.balancer.(*kubeProxy); ok && t.server.scene == anatomy {
-		s.Connections = k.connections(old.addr, s.began)
+		s.Connections = k.connections(old, s.began)
 	}
 	return s
 }
@@ -275,9 +267,6 @@ func (s *stop) count(r result) {
 	}
 	s.Requests++
 	if r.kind != load.Answered {
-		if s.Failed == nil {
-			s.Failed = map[load.Kind]int{}
-		}
 		s.Failed[r.kind]++
 	}
 }
