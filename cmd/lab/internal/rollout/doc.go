@@ -56,10 +56,10 @@
 //     loopback interface, behind kube-proxy, which takes them by turns.
 //   - anatomy: one stop of lameduck, which docs/stop.svg shows, played like the demo.
 //
-// The clients of kept, of the demo, and those with stragglers, are behind kube-proxy: a new connection
-// goes to a replica that is drawn among those not yet removed, and stays there. The client
-// draws, at connect(2), and connects directly. That comes to the same as kube-proxy's rules,
-// which draw a replica for the first packet of a connection; the kernel's connection
+// The clients of kept, of the demo, and those with stragglers, are behind kube-proxy: a new
+// connection goes to a replica that is drawn among those not yet removed, and stays there. The
+// client draws, at connect(2), and connects directly. That comes to the same as kube-proxy's
+// rules, which draw a replica for the first packet of a connection; the kernel's connection
 // tracking translates all further packets alike, whatever becomes of the rules. Servers see
 // the client's address in both cases, and when a server has gone, its network remains for a
 // while and refuses. Left out are connection tracking's own faults and the node's address

@@ -44,8 +44,8 @@ func (f *findings) judge(out io.Writer) error {
 func (p *part) judge(kind string, share float64, than *part) (text string, holds bool) {
 	failed := fmt.Sprintf(": %d of %d failed", p.failed, p.requests)
 	switch kind {
-	case "loses some":
-		return failed, p.failed > 0
+	case "loses at least":
+		return fmt.Sprintf(" %v%s", share, failed), float64(p.failed) >= share
 	case "loses none":
 		return failed, p.failed == 0 && p.killed == 0
 	case "cuts at most":
