@@ -40,15 +40,13 @@ func (t *trial) balance(ctx context.Context) balancer {
 	addr := fmt.Sprintf("127.0.0.1:%d", n)
 	config := filepath.Join(dir, "config")
 	if t.server.balancer == "nginx" {
-		b := &nginx{process: newProcess(ctx, []string{"nginx", "-c", config}), config: config, generation: 600}
-		b.addr = addr
+		b := &nginx{process: newProcess(ctx, addr, "nginx", "-c", config), config: config, generation: 600}
 		b.save()
 		b.start()
 		b.await(ctx)
 		return b
 	}
-	b := &haproxy{newProcess(ctx, []string{"haproxy", "-db", "-f", config}), filepath.Join(dir, "s")}
-	b.addr = addr
+	b := &haproxy{newProcess(ctx, addr, "haproxy", "-db", "-f", config), filepath.Join(dir, "s")}
 	text := fmt.Appendf(nil, haproxyConfig, b.socket, addr, haproxyModes[t.server.balancer])
 	must.Do(os.WriteFile(config, text, 0o644))
 	b.start()

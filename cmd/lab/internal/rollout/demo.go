@@ -74,27 +74,21 @@ sends until then.
 // selects: the anatomy of a stop.
 func Demo(ctx context.Context, args []string, out io.Writer) error {
 	o := &options{scenes: []scene{demo, anatomy}, repeat: 1, jobs: 4, stops: 1, run: "^demo"}
-	return o.main("demo", args, out, func() (*findings, error) {
-		trials, err := o.plan()
-		if err != nil {
-			return nil, err
-		}
+	return o.main("demo", args, out, func() *findings {
+		trials := o.plan()
 		first := trials[0]
 		fmt.Fprintf(out, intro, first.server.rate, first.lags[0].Lag.Seconds())
 		for _, t := range trials {
 			fmt.Fprintf(out, "  %-10s%s\n", t.Contender, t.contender.how(t.server))
 		}
 		fmt.Fprintf(out, "\n. %d requests, all answered    x some of these failed    and when it was gone\n\n", eachColumn)
-		f, err := o.play(ctx, os.Stdout, trials, func() []string { return strips(trials) })
-		if err != nil {
-			return nil, err
-		}
+		f := o.play(ctx, os.Stdout, trials, func() []string { return strips(trials) })
 		fmt.Fprintf(out, "\nNobody told lameduck about the lag. Its lines on standard error:\n\n")
 		for _, r := range trials[len(trials)-1].Stops[0].Reports {
 			fmt.Fprintf(out, "  lameduck: %s\n", r.Message)
 		}
 		fmt.Fprintln(out)
-		return f, nil
+		return f
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
@@ -150,17 +151,11 @@ func (f *findings) printTable(out io.Writer, s scene) {
 func seconds[T int64 | float64](ms T) string { return fmt.Sprintf("%.1f s", float64(ms)/1000) }
 
 // readFindings returns findings that were saved.
-func readFindings(path string) (*findings, error) {
+func readFindings(path string) *findings {
 	f := &findings{}
-	text, err := os.ReadFile(path)
-	if err == nil {
-		err = json.Unmarshal(text, f)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the figures: %w", err)
-	}
+	must.Do(json.Unmarshal(must.Get(os.ReadFile(path)), f))
 	for _, t := range f.Trials {
 		t.contender, t.server = contenderOf(t.Contender), serverOf(t.Server)
 	}
-	return f, nil
+	return f
 }

@@ -29,8 +29,8 @@ type process struct {
 	at   time.Time     // of the exit
 }
 
-func newProcess(ctx context.Context, words []string) *process {
-	p := &process{Cmd: exec.CommandContext(ctx, words[0], words[1:]...), gone: make(chan struct{})}
+func newProcess(ctx context.Context, addr string, words ...string) *process {
+	p := &process{Cmd: exec.CommandContext(ctx, words[0], words[1:]...), addr: addr, gone: make(chan struct{})}
 	p.Env = []string{"PATH=" + os.Getenv("PATH")}
 	p.Stderr = &p.said
 	p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -139,7 +139,7 @@ func (t *trial) launch(ctx context.Context, server []string) *replica {
 	if t.o.dir != "" {
 		words = slices.Concat(inNamespaces, words)
 	}
-	r := &replica{process: newProcess(ctx, words), slot: len(t.replicas) + 1}
+	r := &replica{process: newProcess(ctx, "", words...), slot: len(t.replicas) + 1}
 	if t.o.dir != "" {
 		r.SysProcAttr.Cloneflags = syscall.CLONE_NEWPID
 	}

@@ -3,7 +3,6 @@ package rollout
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -50,38 +49,29 @@ func (s scale) of(d time.Duration) time.Duration { return time.Duration(float64(
 // Run plays the rollouts of args, and writes the tables to out.
 func Run(ctx context.Context, args []string, out io.Writer) error {
 	o := &options{scenes: []scene{steady, kept, sparse}, repeat: 2, jobs: 16, stops: 4}
-	return o.main("rollout", args, out, func() (*findings, error) {
+	return o.main("rollout", args, out, func() *findings {
 		for _, program := range []string{"haproxy", "nginx", "tini", "ip", "unshare", "nsenter"} {
-			if _, err := exec.LookPath(program); err != nil {
-				return nil, fmt.Errorf("%w; Debian's packages are haproxy, nginx-light, tini, iproute2 and util-linux", err)
-			}
+			_, err := exec.LookPath(program)
+			must.Be(err == nil, "%w; Debian's packages are haproxy, nginx-light, tini, iproute2 and util-linux", err)
 		}
 		// In new namespaces, as PID 1: the experiment leaves the machine's network alone, and no
 		// process outlives the laboratory.
 		spaces := netns.Namespaces{Flags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID,
 			Env: "LAMEDUCK_LAB_ROLLOUT", KeepUser: true}
-		var err error
-		if o.dir, err = spaces.Enter(); err != nil {
-			return nil, err
-		}
-		trials, err := o.plan()
-		if err != nil {
-			return nil, err
-		}
-		f, err := o.play(ctx, os.Stderr, trials, func() []string {
+		o.dir = must.Get(spaces.Enter())
+		trials := o.plan()
+		f := o.play(ctx, os.Stderr, trials, func() []string {
 			return []string{fmt.Sprintf("%d of %d rollouts", count(trials, func(t *trial) bool { return t.over.Load() }), len(trials))}
 		})
-		if err == nil {
-			f.print(out)
-		}
-		return f, err
+		f.print(out)
+		return f
 	})
 }
 
-// main reads the command line of a subcommand, with the defaults of o, plays, and writes the
-// files and the verdict.
-func (o *options) main(name string, args []string, out io.Writer, play func() (*findings, error)) error {
-	f := flag.NewFlagSet("lab "+name, flag.ContinueOnError)
+// main reads the command line of a subcommand, with the defaults of o, plays, writes the files,
+// and judges.
+func (o *options) main(name string, args []string, out io.Writer, play func() *findings) error {
+	f := flag.NewFlagSet("lab "+name, flag.ExitOnError)
 	f.StringVar(&o.json, "json", "", "write the figures of the run to this file")
 	f.StringVar(&o.svg, "svg", "", "draw the run into this file")
 	f.StringVar(&o.from, "from", "", "draw and judge the figures of this file; LAMEDUCK is not needed")
@@ -91,9 +81,7 @@ func (o *options) main(name string, args []string, out io.Writer, play func() (*
 	f.IntVar(&o.jobs, "jobs", o.jobs, "rollouts at a time, and a quarter as many of clients that never let go")
 	f.StringVar(&o.run, "run", o.run, `only what matches this regular expression: "steady: go \| (bare|.*quiet)$"`)
 	isQuick := f.Bool("quick", false, "what claims are about, if not -run, once, at half the time, with two stops in a rollout")
-	if err := f.Parse(args); err != nil {
-		return err
-	}
+	f.Parse(args)
 	if *isQuick {
 		o.scale, o.repeat, o.jobs, o.stops = 0.5, 1, 12, 2
 		if o.run == "" {
@@ -101,24 +89,26 @@ func (o *options) main(name string, args []string, out io.Writer, play func() (*
 		}
 	}
 	if o.from != "" {
-		play = func() (*findings, error) { return readFindings(o.from) }
+		play = func() *findings { return readFindings(o.from) }
 	} else if f.NArg() != 1 {
 		return fmt.Errorf("want one argument, the built lameduck; see lab %s -help", name)
 	}
-	var err error
-	if o.lameduck, err = filepath.Abs(f.Arg(0)); err != nil {
-		return err
-	}
-	found, err := play()
-	if err != nil {
-		return err
-	}
-	return errors.Join(o.write(found), found.judge(out))
+	return must.Try(func() {
+		o.lameduck = must.Get(filepath.Abs(f.Arg(0)))
+		found := play()
+		if o.json != "" {
+			must.Do(os.WriteFile(o.json, append(must.Get(json.Marshal(found)), '\n'), 0o644))
+		}
+		if o.svg != "" {
+			must.Do(os.WriteFile(o.svg, []byte(found.draw()), 0o644))
+		}
+		must.Do(found.judge(out))
+	})
 }
 
 // play plays trials, and shows lines meanwhile: on a terminal as they change, elsewhere once, at
 // the end.
-func (o *options) play(ctx context.Context, screen *os.File, trials []*trial, lines func() []string) (*findings, error) {
+func (o *options) play(ctx context.Context, screen *os.File, trials []*trial, lines func() []string) *findings {
 	info, err := screen.Stat()
 	live := err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 	erase := ""
@@ -135,26 +125,14 @@ func (o *options) play(ctx context.Context, screen *os.File, trials []*trial, li
 		select {
 		case err := <-ended:
 			draw()
-			return &findings{Seed: o.seed, Scale: o.scale, Trials: trials}, err
+			must.Do(err)
+			return &findings{Seed: o.seed, Scale: o.scale, Trials: trials}
 		case <-ticks.C:
 			if live {
 				draw()
 			}
 		}
 	}
-}
-
-// write writes the files of the command line.
-func (o *options) write(f *findings) error {
-	var err error
-	if o.json != "" {
-		text := must.Get(json.Marshal(f))
-		err = os.WriteFile(o.json, append(text, '\n'), 0o644)
-	}
-	if o.svg != "" {
-		err = errors.Join(err, os.WriteFile(o.svg, []byte(f.draw()), 0o644))
-	}
-	return err
 }
 
 // draw draws the findings: the chart of rollouts, or the picture of the demo or the anatomy.

@@ -54,13 +54,9 @@ type stop struct {
 
 // plan returns every trial in the order of play: repetition by repetition, and drawn
 // within, so that a busy time of the machine does not meet one contender alone.
-func (o *options) plan() ([]*trial, error) {
-	selected, err := regexp.Compile(o.run)
-	if err != nil {
-		return nil, err
-	}
+func (o *options) plan() (all []*trial) {
+	selected := must.Get(regexp.Compile(o.run))
 	random := rand.New(rand.NewPCG(o.seed, 1<<32))
-	var all []*trial
 	for n := range o.repeat {
 		var part []*trial
 		for _, c := range contenders {
@@ -82,10 +78,8 @@ func (o *options) plan() ([]*trial, error) {
 		}
 		all = append(all, part...)
 	}
-	if len(all) == 0 {
-		return nil, errors.New("nothing has such a name")
-	}
-	return all, nil
+	must.Be(len(all) > 0, "nothing has such a name")
+	return all
 }
 
 // longest returns how long a stop may take, as far as the names tell.
