@@ -81,8 +81,11 @@ func Demo(ctx context.Context, args []string, out io.Writer) error {
 		for _, t := range trials {
 			fmt.Fprintf(out, "  %-10s%s\n", t.Contender, t.contender.how(t.server))
 		}
-		fmt.Fprintf(out, "\n. %d requests, all answered    x some of these failed    and when it was gone\n\n", eachColumn)
-		f := o.play(ctx, os.Stdout, trials, func() []string { return strips(trials) })
+		lines := strips
+		if first.server.scene == anatomy {
+			lines = progress
+		}
+		f := o.play(ctx, os.Stdout, trials, lines)
 		fmt.Fprintf(out, "\nNobody told lameduck about the lag. Its lines on standard error:\n\n")
 		for _, r := range trials[len(trials)-1].Stops[0].Reports {
 			fmt.Fprintf(out, "  lameduck: %s\n", r.Message)
@@ -92,11 +95,12 @@ func Demo(ctx context.Context, args []string, out io.Writer) error {
 	})
 }
 
-// strips returns the rows of the demo, below marks.
+// strips returns the rows of the demo, below a legend and marks.
 func strips(trials []*trial) []string {
 	const stop = 10 + int(usualWarm/column)
 	removed := stop + int(trials[0].lags[0].Lag/column)
 	all := []string{
+		fmt.Sprintf("\n. %d requests, all answered    x some of these failed    and when it was gone\n", eachColumn),
 		fmt.Sprintf("%*s%-*s%s", stop, "", removed-stop, "stop", "the balancer learns of it"),
 		fmt.Sprintf("%*s%-*s%s", stop, "", removed-stop, "|", "|"),
 	}

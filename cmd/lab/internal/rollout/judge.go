@@ -81,7 +81,7 @@ func (s *stop) agrees() (text string, holds bool) {
 		}
 	}
 	r := s.report()
-	text = fmt.Sprintf(" the balancer's %d connections, %d more or less, one signal and an exit: %+v", came, nearby, r)
+	text = fmt.Sprintf(" the balancer's %d connections, %d more or less, one signal and an exit: %s", came, nearby, r.Message)
 	differ := max(came-r.Accepted, r.Accepted-came)
 	return text, differ <= nearby && len(r.Sent) == 1 && r.ExitCode != nil
 }

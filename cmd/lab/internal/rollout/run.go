@@ -59,13 +59,16 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 		spaces := netns.Namespaces{Flags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID,
 			Env: "LAMEDUCK_LAB_ROLLOUT", KeepUser: true}
 		o.dir = must.Get(spaces.Enter())
-		trials := o.plan()
-		f := o.play(ctx, os.Stderr, trials, func() []string {
-			return []string{fmt.Sprintf("%d of %d rollouts", count(trials, func(t *trial) bool { return t.over.Load() }), len(trials))}
-		})
+		f := o.play(ctx, os.Stderr, o.plan(), progress)
 		f.print(out)
 		return f
 	})
+}
+
+// progress tells how many trials have been played.
+func progress(trials []*trial) []string {
+	over := count(trials, func(t *trial) bool { return t.over.Load() })
+	return []string{fmt.Sprintf("%d of %d rollouts", over, len(trials))}
 }
 
 // main reads the command line of a subcommand, with the defaults of o, plays, writes the files,
@@ -108,14 +111,14 @@ func (o *options) main(name string, args []string, out io.Writer, play func() *f
 
 // play plays trials, and shows lines meanwhile: on a terminal as they change, elsewhere once, at
 // the end.
-func (o *options) play(ctx context.Context, screen *os.File, trials []*trial, lines func() []string) *findings {
+func (o *options) play(ctx context.Context, screen *os.File, trials []*trial, lines func([]*trial) []string) *findings {
 	info, err := screen.Stat()
 	live := err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 	erase := ""
 	draw := func() {
-		all := lines()
-		fmt.Fprintf(screen, "%s%s\n", erase, strings.Join(all, "\n"))
-		erase = fmt.Sprintf("\x1b[%dA\x1b[J", len(all))
+		text := strings.Join(lines(trials), "\n") + "\n"
+		fmt.Fprint(screen, erase, text)
+		erase = fmt.Sprintf("\x1b[%dA\x1b[J", strings.Count(text, "\n"))
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- o.playAll(ctx, trials) }()
