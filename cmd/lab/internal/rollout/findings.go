@@ -139,7 +139,7 @@ func (f *findings) printTable(out io.Writer, s scene) {
 		}
 		if !headed {
 			headed = true
-			fmt.Fprintf(t, "\n%s, %d stops each:\n\n", titles[s], p.stops)
+			fmt.Fprintf(t, "\n%s, %d stops of %s:\n\n", titles[s], p.stops, c.name)
 			fmt.Fprintf(t, "| under\t| requests\t| %s\t| stop to exit: median\t| 95 %%\t| how\t|\n", heads)
 			fmt.Fprintln(t, "| ---\t| ---:\t| ---:\t| ---:\t| ---:\t| ---:\t| ---\t|")
 		}

@@ -55,8 +55,10 @@ func (p *part) judge(kind string, share float64, than *part) (text string, holds
 	case "is gone within":
 		is, longest := p.median(), than.median()
 		return fmt.Sprintf(" %v of %s: %s of %s", share, than.contender, seconds(is), seconds(longest)), is <= share*longest
+	case "reports":
+		return p.last.agrees()
 	}
-	return p.last.agrees()
+	panic("no such claim: " + kind)
 }
 
 // beside compares the losses with a share of those of as many stops of another contender. Up to

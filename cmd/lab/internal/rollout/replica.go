@@ -105,13 +105,10 @@ var inNamespaces = []string{"unshare", "--net", "--mount-proc", "sh", "-ec",
 // connect connects a replica's network namespace with the balancers'. Both ends are up before
 // the first connection: the kernel repeats a question for an address, ARP, after a second.
 const connect = `
-	ip link add "$1" type veth peer name eth0 netns "$2"
-	ip address add "$3.1/24" dev "$1"
-	ip link set "$1" up
-	nsenter --net="/proc/$2/ns/net" sh -ec '
-		ip link set lo up
-		ip address add "$1.2/24" dev eth0
-		ip link set eth0 up' up "$3"`
+	printf '%s\n' "link add $1 type veth peer name eth0 netns $2" "address add $3.1/24 dev $1" "link set $1 up" |
+		ip -batch -
+	printf '%s\n' "link set lo up" "address add $3.2/24 dev eth0" "link set eth0 up" |
+		nsenter --net="/proc/$2/ns/net" ip -batch -`
 
 // port is where every replica in namespaces serves, each at an address of its own.
 const port = 8080

@@ -36,10 +36,12 @@ type options struct {
 	used atomic.Int32 // numbers of replicas and balancers
 }
 
-// quick selects what claims are about.
-const quick = `^steady: .* \| (bare|lameduck --until=(quiet|drained))$|` +
-	`^steady: (go|slow|nginx|haproxy).* \| lameduck --until=(settled|quiet --quiet-for=1s)$|` +
-	`^steady: go \| sleep 14|^kept: dies, 30 s \| (bare|sleep 20.*|lameduck --until=quiet)$`
+// quick selects what the claims are about.
+const quick = `^steady: .* \| (bare|lameduck --until=quiet)$|` +
+	`^steady: (go.*|slow|pool) \| lameduck --until=drained$|` +
+	`^steady: (go.*|slow|haproxy|nginx) \| lameduck --until=(settled|quiet --quiet-for=1s)$|` +
+	`^steady: go \| sleep 14|` +
+	`^kept: dies, 30 s \| (bare|sleep 20.*|lameduck --until=quiet)$`
 
 // scale compresses time: the lags, and everything compared with the lags.
 type scale float64
@@ -86,7 +88,7 @@ func (o *options) main(name string, args []string, out io.Writer, play func() *f
 	isQuick := f.Bool("quick", false, "what claims are about, if not -run, once, at half the time, with two stops in a rollout")
 	f.Parse(args)
 	if *isQuick {
-		o.scale, o.repeat, o.jobs, o.stops = 0.5, 1, 12, 2
+		o.scale, o.repeat, o.jobs, o.stops = 0.5, 1, 14, 2
 		if o.run == "" {
 			o.run = quick
 		}

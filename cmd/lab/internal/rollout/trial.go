@@ -99,7 +99,7 @@ func (o *options) playAll(ctx context.Context, trials []*trial) error {
 	for _, s := range allScenes {
 		jobs := o.jobs
 		if s == kept {
-			jobs = max(1, jobs/4)
+			jobs = (jobs + 3) / 4
 		}
 		var running sync.WaitGroup
 		slots := make(chan bool, jobs)
