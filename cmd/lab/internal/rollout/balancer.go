@@ -94,25 +94,20 @@ type haproxy struct {
 
 func (h *haproxy) add(r *replica) {
 	host, port, _ := net.SplitHostPort(r.addr)
-	answer := h.say("set server pods/s%d addr %s port %s", r.slot, host, port)
-	must.Be(strings.Contains(answer, "changed"), "haproxy says %q", answer)
-	h.set(r, "ready")
+	h.say("changed", "set server pods/s%d addr %s port %s", r.slot, host, port)
+	h.say("", "set server pods/s%d state ready", r.slot)
 }
 
-func (h *haproxy) remove(r *replica) { h.set(r, "maint") }
+func (h *haproxy) remove(r *replica) { h.say("", "set server pods/s%d state maint", r.slot) }
 
-func (h *haproxy) set(r *replica, state string) {
-	answer := h.say("set server pods/s%d state %s", r.slot, state)
-	must.Be(answer == "", "haproxy says %q", answer)
-}
-
-// say sends one command, and returns the answer.
-func (h *haproxy) say(format string, args ...any) string {
+// say sends one command. The answer must contain want, or be empty for an empty want.
+func (h *haproxy) say(want, format string, args ...any) {
 	conn := must.Get(net.Dial("unix", h.socket))
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(patience))
 	fmt.Fprintf(conn, format+"\n", args...)
-	return strings.TrimSpace(string(must.Get(io.ReadAll(conn))))
+	answer := strings.TrimSpace(string(must.Get(io.ReadAll(conn))))
+	must.Be(strings.Contains(answer, want) && (want != "" || answer == ""), "haproxy answers %q", answer)
 }
 
 // nginxConfig is for nginx as a balancer, and as a server.
@@ -167,12 +162,9 @@ func (n *nginx) remove(r *replica) {
 
 // save has max_fails=0, or nginx would leave out a server for 10 s after a failure.
 func (n *nginx) save() {
-	servers := ""
+	servers := "server 127.0.0.1:1 down; " // or there might be none
 	for _, r := range n.pods {
 		servers += "server " + r.addr + " max_fails=0; "
-	}
-	if servers == "" {
-		servers = "server 127.0.0.1:1;"
 	}
 	text := fmt.Sprintf(nginxBalancer, servers, n.addr, n.generation)
 	must.Do(os.WriteFile(n.config, fmt.Appendf(nil, nginxConfig, filepath.Dir(n.config), text), 0o644))

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 )
 
@@ -72,10 +74,9 @@ const usualRate = 40
 var servers = readServers()
 
 func readServers() (all []*server) {
-	signals := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "USR1": syscall.SIGUSR1, "QUIT": syscall.SIGQUIT}
 	for _, cells := range rows("servers.txt") {
 		takes := strings.Fields(cells[5])
-		s := &server{name: cells[0], scene: scene(cells[1]), balancer: cells[2], runs: cells[3], graceful: signals[cells[4]],
+		s := &server{name: cells[0], scene: scene(cells[1]), balancer: cells[2], runs: cells[3], graceful: unix.SignalNum("SIG" + cells[4]),
 			min: duration(takes[0]), max: duration(takes[1]), grace: duration(cells[7]), words: strings.Fields(cells[8])}
 		fmt.Sscan(cells[6], &s.rate)
 		all = append(all, s)

@@ -244,24 +244,20 @@ func (t *trial) remove(ctx context.Context, old *replica, s *stop) {
 func (t *trial) tally() {
 	for _, r := range t.load.results {
 		for i, s := range t.Stops {
-			if !r.at.Before(s.began) && (i == len(t.Stops)-1 || r.at.Before(t.Stops[i+1].began)) {
-				s.count(r)
+			switch {
+			case r.at.Before(s.began) || i+1 < len(t.Stops) && !r.at.Before(t.Stops[i+1].began):
+			case r.kind == lost:
+				s.Lost++
+			case r.kind == load.Answered:
+				s.Requests++
+			default:
+				s.Requests++
+				s.Failed[r.kind]++
 			}
 		}
 	}
 	if t.server.scene == demo {
 		t.Cells = t.load.cells()
-	}
-}
-
-func (s *stop) count(r result) {
-	if r.kind == lost {
-		s.Lost++
-		return
-	}
-	s.Requests++
-	if r.kind != load.Answered {
-		s.Failed[r.kind]++
 	}
 }
 
