@@ -25,8 +25,9 @@ type anatomyPicture struct {
 
 func drawAnatomy(t *trial) string {
 	s := t.Stops[0]
-	p := &anatomyPicture{report: s.report(), grace: t.server.grace.Milliseconds(), picture: picture{width: 860, height: 372,
-		title: "Anatomy of a stop: trigger, floor, last request, silence, signal, exit and KILL"}}
+	p := &anatomyPicture{report: s.report(), grace: t.server.grace.Milliseconds()}
+	p.width, p.height = 860, 372
+	p.title = "Anatomy of a stop: trigger, floor, last request, silence, signal, exit and KILL"
 	p.text(0, 16, "h", "Anatomy of a stop")
 	p.text(0, 34, "q", "$ lameduck %s -- server", strings.Join(t.contender.flags(1, t.server), " "))
 	p.bars(s.Connections)

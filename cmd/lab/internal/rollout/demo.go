@@ -126,7 +126,8 @@ func drawDemo(f *findings) string {
 	bottom := demoTop + len(f.Trials)*demoPitch
 	p := &picture{width: demoWidth, height: bottom + 20,
 		title: "One stop of a server, played by four contenders: requests that fail, and when the server is gone"}
-	p.text(0, 14, "q", "make demo: two replicas behind a balancer, %d requests/s, no retries; the old replica is stopped", demoRate)
+	p.text(0, 14, "q",
+		"make demo: two replicas behind a balancer, %d requests/s, no retries; the old replica is stopped", demoRate)
 	lag := f.Trials[0].Stops[0].Lag
 	p.text(stripX(0)-4, 42, "", "stop")
 	p.text(stripX(lag)-4, 42, "", "the balancer learns of it, %.0f s late", lag.Seconds())
@@ -164,5 +165,6 @@ func (p *picture) strip(t *trial, y float64) {
 	if s.failed() > 0 {
 		class = "h bad"
 	}
-	p.text(stripAt+float64(len(t.Cells)*cellWidth)+8, y+15, class, "%d failed, gone after %s", s.failed(), seconds(s.StopMS))
+	x := stripAt + float64(len(t.Cells)*cellWidth) + 8
+	p.text(x, y+15, class, "%d failed, gone after %s", s.failed(), seconds(s.StopMS))
 }

@@ -33,7 +33,8 @@ func (f *findings) judge(out io.Writer) error {
 		say(holds, "%s%s: %s %s%s", in, servers, name, kind, text)
 	}
 	stalled := count(f.Trials, func(t *trial) bool { return t.Stalled })
-	say(stalled*10 <= len(f.Trials), "the machine is quiet enough to tell: %d of %d rollouts left out", stalled, len(f.Trials))
+	all := len(f.Trials)
+	say(stalled*10 <= all, "the machine is quiet enough to tell: %d of %d rollouts left out", stalled, all)
 	if broken > 0 {
 		return fmt.Errorf("%d promises broken", broken)
 	}
@@ -83,7 +84,7 @@ func (s *stop) agrees() (text string, holds bool) {
 		}
 	}
 	r := s.report()
-	text = fmt.Sprintf(" the balancer's %d connections, %d more or less, one signal and an exit: %s", came, nearby, r.Message)
 	differ := max(came-r.Accepted, r.Accepted-came)
-	return text, differ <= nearby && len(r.Sent) == 1 && r.ExitCode != nil
+	return fmt.Sprintf(" the balancer's %d connections, %d more or less, one signal and an exit: %s",
+		came, nearby, r.Message), differ <= nearby && len(r.Sent) == 1 && r.ExitCode != nil
 }

@@ -85,7 +85,7 @@ func (o *options) main(name string, args []string, out io.Writer, play func() *f
 	f.IntVar(&o.repeat, "n", o.repeat, "rollouts of each contender and server")
 	f.IntVar(&o.jobs, "jobs", o.jobs, "rollouts at a time, and a quarter as many of clients that never let go")
 	f.StringVar(&o.run, "run", o.run, `only what matches this regular expression: "steady: go \| (bare|.*quiet)$"`)
-	isQuick := f.Bool("quick", false, "what claims are about, if not -run, once, at half the time, with two stops in a rollout")
+	isQuick := f.Bool("quick", false, "what claims are about, if not -run, once, at half the time, two stops each")
 	f.Parse(args)
 	if *isQuick {
 		o.scale, o.repeat, o.jobs, o.stops = 0.5, 1, 14, 2

@@ -76,8 +76,9 @@ var servers = readServers()
 func readServers() (all []*server) {
 	for _, cells := range rows("servers.txt") {
 		takes := strings.Fields(cells[5])
-		s := &server{name: cells[0], scene: scene(cells[1]), balancer: cells[2], runs: cells[3], graceful: unix.SignalNum("SIG" + cells[4]),
-			min: duration(takes[0]), max: duration(takes[1]), grace: duration(cells[7]), words: strings.Fields(cells[8])}
+		s := &server{name: cells[0], scene: scene(cells[1]), balancer: cells[2], runs: cells[3],
+			graceful: unix.SignalNum("SIG" + cells[4]), min: duration(takes[0]), max: duration(takes[1]),
+			grace: duration(cells[7]), words: strings.Fields(cells[8])}
 		fmt.Sscan(cells[6], &s.rate)
 		all = append(all, s)
 	}
