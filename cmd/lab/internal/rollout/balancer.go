@@ -193,7 +193,8 @@ func without(all []*replica, r *replica) []*replica {
 }
 
 // kubeProxy balances connections as kube-proxy does: each new connection goes to a replica
-// chosen at random among those not yet removed, and stays there until one side closes.
+// chosen at random among those not yet removed, in the demo by turns, and stays there until one
+// side closes.
 // The client chooses at connect(2), with the same effect as the address translation at the
 // first packet: the server sees the client's address, and removal leaves open connections
 // alone.
@@ -207,7 +208,7 @@ type kubeProxy struct {
 	random   *rand.Rand
 	replicas []*replica // that the last node knows
 	turn     int
-	picked   map[*replica][]time.Time
+	picked   map[*replica][]time.Time // when
 }
 
 // lateShare is the share of stragglers.

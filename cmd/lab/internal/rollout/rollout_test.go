@@ -40,12 +40,18 @@ func TestMain(m *testing.M) {
 	}
 }
 
+// script writes a lameduck that runs a line in place of its own work, with the server in "$@".
+func script(t *testing.T, line string) (path string) {
+	path = filepath.Join(t.TempDir(), "lameduck")
+	text := "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nshift\n" + line + "\n"
+	must.Do(os.WriteFile(path, []byte(text), 0o755))
+	return path
+}
+
 // TestBroken shows that the laboratory can fail: the claims about a lameduck that does not
 // hold are broken.
 func TestBroken(t *testing.T) {
-	const script = "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nshift\nexec \"$@\"\n"
-	lameduck := filepath.Join(t.TempDir(), "lameduck")
-	must.Do(os.WriteFile(lameduck, []byte(script), 0o755))
+	lameduck := script(t, `exec "$@"`)
 	for want, args := range map[string][]string{
 		// The strips have a column of time once all its requests have ended.
 		`(?s)bare +\.[.x]*x[.x]*\. 0\.\d s, \d+ failed.*BROKEN  demo: lameduck loses none`: {"demo"},
@@ -65,10 +71,11 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestInterrupted: an interrupted demo leaves no process.
+// TestInterrupted: an interrupted demo leaves no process, though a server outlives its parent.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	o := &options{scenes: []scene{demo}, scale: 1, repeat: 1, jobs: 4, stops: 1, run: "sleep"}
+	o := &options{scenes: []scene{demo}, scale: 1, repeat: 1, jobs: 4, stops: 1,
+		lameduck: script(t, `"$@"; exit`)}
 	trials := o.plan()
 	time.AfterFunc(700*time.Millisecond, cancel)
 	if err := o.playAll(ctx, trials); !errors.Is(err, context.Canceled) {
