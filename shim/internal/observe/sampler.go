@@ -223,7 +223,7 @@ func (s *Sampler) pause(took time.Duration) time.Duration {
 	if s.observer.sockets > manySockets {
 		pause = max(pause, 10*took)
 	}
-	if s.watching {
+	if s.watching && !s.slowed.Load() {
 		pause = min(pause, max(closeInterval, 10*took))
 	}
 	held := time.Since(cfg.Start)

@@ -49,6 +49,7 @@ func TestPause(t *testing.T) {
 		cfg        Config
 		slowed     bool
 		searching  bool
+		watching   bool
 		sockets    int
 		last       traffic.Summary
 		took       time.Duration
@@ -59,6 +60,8 @@ func TestPause(t *testing.T) {
 			cfg: long, slowed: true, took: time.Second,
 			least: afterHoldInterval, max: 2 * afterHoldInterval,
 		},
+		"connections are watched": {cfg: long, watching: true, least: closeInterval, max: closeInterval},
+		"after the hold, watched": {cfg: long, watching: true, slowed: true, least: afterHoldInterval, max: afterHoldInterval},
 		"many sockets": {
 			cfg: long, sockets: manySockets + 1, took: time.Second,
 			least: 10 * time.Second, max: 15 * time.Second,
@@ -92,6 +95,7 @@ func TestPause(t *testing.T) {
 		s.observer = &observer{sockets: c.sockets}
 		s.slowed.Store(c.slowed)
 		s.searching = c.searching
+		s.watching = c.watching
 		s.snapshot.Traffic = c.last
 		if got := s.pause(c.took); got < c.least || got > c.max {
 			t.Errorf("%s: %v, want %v to %v", name, got, c.least, c.max)
