@@ -9,11 +9,14 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/iotest"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
@@ -110,16 +113,18 @@ func TestBackpressure(t *testing.T) {
 
 // TestNoApp tests checks while the app refuses connections, and after the app listens.
 func TestNoApp(t *testing.T) {
-	a, at := app(t, "127.0.0.1:0")
-	a.Close()
-	l := serve(t, loopback(at))
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	must(t, err)
+	socket := os.NewFile(uintptr(fd), "app")
+	defer socket.Close()
+	must(t, unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})) // the port stays its own
+	l := serve(t, loopback(localAddress(fd)))
 	if status, _, err := check(newClient(), l.url()); err == nil {
 		t.Errorf("status %d without an app, want an error", status)
 	}
-	again, err := net.Listen("tcp", at.String())
-	if err != nil {
-		t.Skip("the port was taken: ", err)
-	}
+	must(t, unix.Listen(fd, 1))
+	again, err := net.FileListener(socket)
+	must(t, err)
 	s := &http.Server{Handler: http.NotFoundHandler()}
 	go s.Serve(again)
 	defer s.Close()
