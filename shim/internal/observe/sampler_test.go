@@ -39,62 +39,51 @@ func inodeOf(conn *net.TCPConn) (inode uint32, err error) {
 // sockets, and in time for the end of the hold, of a silence, or for a search, whatever the pause.
 func TestPause(t *testing.T) {
 	const ms = time.Millisecond
-	ago := func(d time.Duration) time.Time { return time.Now().Add(-d) }
+	now := time.Unix(10_000, 0)
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
 	hold := func(age, floor, ceiling time.Duration, until stop.Reason) Config {
 		return Config{Start: ago(age), Gate: stop.Gate{Floor: floor, Ceiling: ceiling, Until: until}, Traffic: usual}
 	}
 	long := hold(time.Hour, 0, 2*time.Hour, stop.Quiet)
 	lull := hold(time.Hour, 0, time.Hour+1020*ms, stop.Quiet)
 	for name, c := range map[string]struct {
-		cfg        Config
-		slowed     bool
-		searching  bool
-		sockets    int
-		last       traffic.Summary
-		took       time.Duration
-		least, max time.Duration
+		cfg       Config
+		slowed    bool
+		searching bool
+		sockets   int
+		last      traffic.Summary
+		took      time.Duration
+		want      time.Duration
 	}{
-		"in the hold": {cfg: long, took: time.Second, least: usual.Poll, max: usual.Poll},
-		"after the hold": {
-			cfg: long, slowed: true, took: time.Second,
-			least: afterHoldInterval, max: 2 * afterHoldInterval,
-		},
-		"many sockets": {
-			cfg: long, sockets: manySockets + 1, took: time.Second,
-			least: 10 * time.Second, max: 15 * time.Second,
-		},
-		"many, quickly listed": {cfg: long, sockets: manySockets + 1, took: ms, least: usual.Poll, max: usual.Poll},
-		"the floor is near": {
-			cfg:   hold(1950*ms, 2*time.Second, 2*time.Second, ""),
-			least: 1, max: 50*ms - lastSampleLead,
-		},
+		"in the hold":          {cfg: long, took: time.Second, want: usual.Poll},
+		"after the hold":       {cfg: long, slowed: true, took: time.Second, want: afterHoldInterval},
+		"many sockets":         {cfg: long, sockets: manySockets + 1, took: time.Second, want: 10 * time.Second},
+		"many, quickly listed": {cfg: long, sockets: manySockets + 1, took: ms, want: usual.Poll},
+		"the floor is near":    {cfg: hold(1950*ms, 2*time.Second, 2*time.Second, ""), want: 50*ms - lastSampleLead},
 		"the ceiling is near": {
-			cfg:   hold(1950*ms, time.Second, 2*time.Second, stop.Quiet),
-			least: 1, max: 50*ms - lastSampleLead,
+			cfg: hold(1950*ms, time.Second, 2*time.Second, stop.Quiet), want: 50*ms - lastSampleLead,
 		},
 		"the ceiling is too near": {
-			cfg:   hold(1990*ms, time.Second, 2*time.Second, stop.Quiet),
-			least: 1, max: 10*ms - lastSampleLead,
+			cfg: hold(1990*ms, time.Second, 2*time.Second, stop.Quiet), want: 10*ms - lastSampleLead,
 		},
 		"silence since the start": {
-			cfg: hold(ms, 0, 2*time.Hour, ""), sockets: manySockets + 1, took: time.Minute,
-			least: 1, max: usual.QuietFor - ms,
+			cfg: hold(ms, 0, 2*time.Hour, ""), sockets: manySockets + 1, took: time.Minute, want: usual.QuietFor - ms,
 		},
 		"silence since a byte": {cfg: long, sockets: manySockets + 1, took: time.Minute,
-			last: traffic.Summary{LastByte: ago(usual.QuietFor / 2)}, least: 1, max: usual.QuietFor / 2},
+			last: traffic.Summary{LastByte: ago(usual.QuietFor / 2)}, want: usual.QuietFor / 2},
 		"silence since a connection": {cfg: long, sockets: manySockets + 1, took: time.Minute,
-			last: traffic.Summary{LastNew: ago(usual.QuietFor / 2)}, least: 1, max: usual.QuietFor / 2},
-		"a search is near":         {cfg: lull, least: 1, max: 20 * ms},
-		"a search":                 {cfg: long, searching: true, least: searchInterval, max: searchInterval},
-		"a search, slow to sample": {cfg: long, searching: true, took: 4 * ms, least: 4 * ms, max: 4 * ms},
+			last: traffic.Summary{LastNew: ago(usual.QuietFor / 2)}, want: usual.QuietFor / 2},
+		"a search is near":         {cfg: lull, want: 20 * ms},
+		"a search":                 {cfg: long, searching: true, want: searchInterval},
+		"a search, slow to sample": {cfg: long, searching: true, took: 4 * ms, want: 4 * ms},
 	} {
 		s := newSampler(c.cfg, nil)
 		s.observer = &observer{sockets: c.sockets}
 		s.slowed.Store(c.slowed)
 		s.searching = c.searching
 		s.snapshot.Traffic = c.last
-		if got := s.pause(c.took); got < c.least || got > c.max {
-			t.Errorf("%s: %v, want %v to %v", name, got, c.least, c.max)
+		if got := s.pause(now, c.took); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
 }
