@@ -125,10 +125,10 @@ func orphan() {
 }
 
 // zombies exits with 0 once PID 1 and this helper are the only processes, and fails after
-// 10 s.
+// some time.
 func zombies() {
 	var left []string
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(testutil.Patience / 2); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if left, _ = filepath.Glob("/proc/[0-9]*"); len(left) == 2 {
 			os.Exit(0)
 		}

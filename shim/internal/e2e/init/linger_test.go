@@ -51,7 +51,7 @@ func TestLinger(t *testing.T) {
 func TestLingerLeaves(t *testing.T) {
 	const script = `
 	(trap 'sh -c "echo cleaning; read x; echo cleaned" <&3; exit' TERM; echo up; while :; do sleep 0.05; done) 3<&0 &
-	(trap 'exit' TERM; (trap '' TERM; echo up; sleep 0.3) & while :; do sleep 0.05; done) &
+	sh -c 'trap exit TERM; (trap "" TERM; echo up; while kill -0 $$; do sleep 0.01; done 2>/dev/null) & while :; do sleep 0.05; done' &
 	read x; exit 7`
 	b := box.Boot(t, "--log-level=debug --linger=15", "sh", "-c", script)
 	b.Out.WaitNth(2, "up")
