@@ -1,6 +1,6 @@
-# A thousand children one after the other, each with a hundred children left behind.
+# A hundred children one after the other, each with a hundred children left behind.
 	.globl _start
-_start:	mov $1000, %r12d
+_start:	mov $100, %r12d
 parent:	mov $56, %eax		# clone
 	mov $17, %edi		# SIGCHLD
 	xor %esi, %esi
