@@ -100,18 +100,21 @@ func (s *server) exchange(text string) error {
 	return err
 }
 
-// find sets the inode and the cookie of the server's socket.
+// find sets the inode and the cookie of the server's socket, whose answer has been acknowledged.
 func (s *server) find() error {
 	diag, err := sockdiag.Open()
 	if err != nil {
 		return err
 	}
 	defer diag.Close()
-	return diag.Dump(sockdiag.Query{States: sockdiag.In(tcp.Established)}, func(socket *tcp.Socket) {
-		if socket.Remote.String() == s.client.LocalAddr().String() {
-			s.inode, s.cookie = socket.Inode, socket.Cookie
-		}
-	})
+	for err == nil && s.inode == 0 {
+		err = diag.Dump(sockdiag.Query{States: sockdiag.In(tcp.Established)}, func(socket *tcp.Socket) {
+			if socket.Remote.String() == s.client.LocalAddr().String() && socket.Unsent == 0 {
+				s.inode, s.cookie = socket.Inode, socket.Cookie
+			}
+		})
+	}
+	return err
 }
 
 func start(t *testing.T) *server {

@@ -94,8 +94,7 @@ func TestHealthIsNoTraffic(t *testing.T) {
 			endChecks := box.Repeat(100*time.Millisecond, want(health))
 			last := b.Trigger()
 			if c["others"] != "" {
-				box.RepeatFor(quiet, 100*time.Millisecond, want(target))
-				last = time.Now()
+				last = b.Busy(quiet, 100*time.Millisecond, want(target))
 			}
 			b.Out.Wait("got TERM")
 			endChecks() // while the command still serves
