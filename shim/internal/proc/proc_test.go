@@ -93,6 +93,7 @@ func TestStartError(t *testing.T) {
 		syscall.EACCES:  {126, "permission denied"},
 		syscall.EPERM:   {126, "not permitted"},
 		syscall.ENOEXEC: {126, "exec format"},
+		syscall.ETXTBSY: {126, "text file busy"},
 		syscall.E2BIG:   {126, "too long"},
 		syscall.EAGAIN:  {125, "no further process is allowed: raise pids.max"},
 		syscall.ENOMEM:  {125, "memory"},

@@ -66,7 +66,7 @@ func TestOwnURG(t *testing.T) {
 	_, _, urging := handlers()
 	install(t, sig.URG, urging)
 	defer unblock() // the handler masks URG once it is noted
-	unblock() // and forget: an URG of an earlier run may have come to this thread
+	unblock()       // and forget: an URG of an earlier run may have come to this thread
 	taken()
 	own := func() { syscall.Tgkill(syscall.Getpid(), syscall.Gettid(), syscall.SIGURG) }
 	own()

@@ -44,17 +44,6 @@ func TestUntilTimeWait(t *testing.T) {
 	}
 }
 
-// TestUntilGivenUp: a request that is never answered is given up after --max-silence.
-func TestUntilGivenUp(t *testing.T) {
-	t.Parallel()
-	b := box.Setup{Network: box.NewNetwork(t)}.Catch(t, flags+"--until=quiet --max-silence=2", "127.0.0.1:0")
-	start := b.Trigger()
-	fmt.Fprintln(b.Dial("127.0.0.1"), "-never answered")
-	if r := b.WantHold(start, 2*time.Second, "quiet"); r.LeftOut.GivenUp != 1 || r.InFlight != 0 {
-		t.Errorf("report %+v, want one request given up", r)
-	}
-}
-
 // TestKept: clients that never let go hold for eight times --quiet-for; then the signal is
 // sent between two requests. A preStop hook ends too.
 func TestKept(t *testing.T) {

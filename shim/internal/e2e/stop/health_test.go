@@ -1,13 +1,11 @@
 package stop_test
 
 import (
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
-	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
@@ -45,26 +43,6 @@ func TestHealth(t *testing.T) {
 			}
 			b.WantHold(start, time.Second, "elapsed")
 		})
-	}
-}
-
-// TestHealthAlone: without a target lameduck itself answers. The answer changes at the first
-// stop signal, with and without a hold.
-func TestHealthAlone(t *testing.T) {
-	t.Parallel()
-	address := ":" + strconv.Itoa(box.FreePort())
-	b := box.Catch(t, "--health="+address)
-	b.Signal(sig.HUP)
-	b.Out.Wait("got HUP")
-	if got := b.Get(address); got != "200 ok" {
-		t.Errorf("after a HUP: %s", got)
-	}
-	b.Stop()
-	b.Out.Wait("got TERM")
-	testutil.Eventually(t, "checks fail", func() bool { return b.Get(address) == "503 stopping" })
-	b.Exit()
-	if got := b.Get(address); got != "refused" {
-		t.Errorf("after the exit: %s", got)
 	}
 }
 
