@@ -113,11 +113,25 @@ func ReadLines(path string) []string {
 	return strings.FieldsFunc(string(text), func(c rune) bool { return c == '\n' || c == 0 })
 }
 
+// Adopter returns the pids of an init other than PID 1, whose command line is given, and of the
+// new parent of an orphan that its command leaves behind.
+func Adopter(t *testing.T, faults string, init ...string) (b *Box, pid, parent string) {
+	t.Helper()
+	family := append([]string{"sh", "-c", `echo "init $PPID"; ( "$@" & ); read end; exit 7`, "sh"}, Helper("orphan")...)
+	b = Setup{Faults: faults}.Boot(t, "", append(init, family...)...)
+	pid = strings.TrimPrefix(b.Out.Wait("init ").Text, "init ")
+	parent = strings.TrimPrefix(b.Out.Wait("orphan ").Text, "orphan ")
+	b.Send("end")
+	b.WantExit(7)
+	return b, pid, parent
+}
+
 // orphan prints the pid of its parent, once the shell that started orphan has exited.
 func orphan() {
 	for end := time.Now().Add(testutil.Patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		parent := os.Getppid()
-		if name := ReadLines(fmt.Sprintf("/proc/%d/comm", parent)); len(name) == 0 || name[0] != "sh" {
+		name := ReadLines(fmt.Sprintf("/proc/%d/comm", parent))
+		if parent == os.Getppid() && name[0] != "sh" { // still the parent, so it has a name
 			fmt.Println("orphan", parent)
 			os.Exit(0)
 		}
