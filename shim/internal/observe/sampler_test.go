@@ -38,52 +38,43 @@ func inodeOf(conn *net.TCPConn) (inode uint32, err error) {
 // TestPause: how long after a sample the next is taken: seldom after the hold and with very many
 // sockets, and in time for the end of the hold, of a silence, or for a search, whatever the pause.
 func TestPause(t *testing.T) {
-	const ms = time.Millisecond
 	now := time.Unix(10_000, 0)
-	ago := func(d time.Duration) time.Time { return now.Add(-d) }
-	hold := func(age, floor, ceiling time.Duration, until stop.Reason) Config {
-		return Config{Start: ago(age), Gate: stop.Gate{Floor: floor, Ceiling: ceiling, Until: until}, Traffic: usual}
-	}
-	long := hold(time.Hour, 0, 2*time.Hour, stop.Quiet)
-	lull := hold(time.Hour, 0, time.Hour+1020*ms, stop.Quiet)
-	for name, c := range map[string]struct {
-		cfg       Config
-		slowed    bool
-		searching bool
-		sockets   int
-		last      traffic.Summary
-		took      time.Duration
-		want      time.Duration
-	}{
-		"in the hold":          {cfg: long, took: time.Second, want: usual.Poll},
-		"after the hold":       {cfg: long, slowed: true, took: time.Second, want: afterHoldInterval},
-		"many sockets":         {cfg: long, sockets: manySockets + 1, took: time.Second, want: 10 * time.Second},
-		"many, quickly listed": {cfg: long, sockets: manySockets + 1, took: ms, want: usual.Poll},
-		"the floor is near":    {cfg: hold(1950*ms, 2*time.Second, 2*time.Second, ""), want: 50*ms - lastSampleLead},
-		"the ceiling is near": {
-			cfg: hold(1950*ms, time.Second, 2*time.Second, stop.Quiet), want: 50*ms - lastSampleLead,
-		},
-		"the ceiling is too near": {
-			cfg: hold(1990*ms, time.Second, 2*time.Second, stop.Quiet), want: 10*ms - lastSampleLead,
-		},
-		"silence since the start": {
-			cfg: hold(ms, 0, 2*time.Hour, ""), sockets: manySockets + 1, took: time.Minute, want: usual.QuietFor - ms,
-		},
-		"silence since a byte": {cfg: long, sockets: manySockets + 1, took: time.Minute,
-			last: traffic.Summary{LastByte: ago(usual.QuietFor / 2)}, want: usual.QuietFor / 2},
-		"silence since a connection": {cfg: long, sockets: manySockets + 1, took: time.Minute,
-			last: traffic.Summary{LastNew: ago(usual.QuietFor / 2)}, want: usual.QuietFor / 2},
-		"a search is near":         {cfg: lull, want: 20 * ms},
-		"a search":                 {cfg: long, searching: true, want: searchInterval},
-		"a search, slow to sample": {cfg: long, searching: true, took: 4 * ms, want: 4 * ms},
-	} {
-		s := newSampler(c.cfg, nil)
-		s.observer = &observer{sockets: c.sockets}
-		s.slowed.Store(c.slowed)
-		s.searching = c.searching
-		s.snapshot.Traffic = c.last
-		if got := s.pause(now, c.took); got != c.want {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
+	halfSilent := now.Add(-usual.QuietFor / 2)
+	for _, cells := range script.Rows(`
+		# name | age of the hold, floor, ceiling, condition | and | the sample took | pause
+		in the hold                | 1h 0 2h quiet          |                 | 1s  | 250ms
+		after the hold             | 1h 0 2h quiet          | slowed          | 1s  | 1s
+		many sockets               | 1h 0 2h quiet          | many            | 1s  | 10s
+		many, quickly listed       | 1h 0 2h quiet          | many            | 1ms | 250ms
+		the floor is near          | 1.95s 2s 2s            |                 | 0   | 45ms
+		the ceiling is near        | 1.95s 1s 2s quiet      |                 | 0   | 45ms
+		the ceiling is too near    | 1.99s 1s 2s quiet      |                 | 0   | 5ms
+		silence since the start    | 1ms 0 2h               | many            | 1m  | 2.999s
+		silence since a byte       | 1h 0 2h quiet          | many byte       | 1m  | 1.5s
+		silence since a connection | 1h 0 2h quiet          | many connection | 1m  | 1.5s
+		a search is near           | 1h 0 1h0m1.02s quiet   |                 | 0   | 20ms
+		a search                   | 1h 0 2h quiet          | searching       | 0   | 1ms
+		a search, slow to sample   | 1h 0 2h quiet          | searching       | 4ms | 4ms
+	`) {
+		is := func(word string) bool { return strings.Contains(cells[2], word) }
+		after := func(text string) time.Duration { return testutil.Must(time.ParseDuration(text)) }
+		hold := append(strings.Fields(cells[1]), "")
+		gate := stop.Gate{Floor: after(hold[1]), Ceiling: after(hold[2]), Until: stop.Reason(hold[3])}
+		s := newSampler(Config{Start: now.Add(-after(hold[0])), Gate: gate, Traffic: usual}, nil)
+		s.observer = &observer{}
+		if is("many") {
+			s.observer.sockets = manySockets + 1
+		}
+		if is("byte") {
+			s.snapshot.Traffic.LastByte = halfSilent
+		}
+		if is("connection") {
+			s.snapshot.Traffic.LastNew = halfSilent
+		}
+		s.slowed.Store(is("slowed"))
+		s.searching = is("searching")
+		if got := s.pause(now, after(cells[3])).String(); got != cells[4] {
+			t.Errorf("%s: %s, want %s", cells[0], got, cells[4])
 		}
 	}
 }
