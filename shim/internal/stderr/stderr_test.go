@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -27,34 +26,13 @@ const denyEnv = "STDERR_TEST_DENIED"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(denyEnv) != "" {
-		if err := denyPwritev2(); err != nil {
-			fmt.Println("cannot deny pwritev2:", err)
+		err := testutil.Deny(unix.SYS_PWRITEV2, unix.ENOSYS) // as on kernels before 4.6
+		if _, denied := unix.Pwritev2(1, nil, -1, unix.RWF_NOWAIT); err != nil || denied != unix.ENOSYS {
+			fmt.Println("cannot deny pwritev2:", err, denied)
 			os.Exit(0)
 		}
 	}
 	os.Exit(m.Run())
-}
-
-// denyPwritev2 makes pwritev2(2) fail as on kernels before 4.6; see seccomp(2).
-func denyPwritev2() error {
-	filter := []unix.SockFilter{
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // the system call's number
-		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: unix.SYS_PWRITEV2},
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)},
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
-	}
-	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return err
-	}
-	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog)))
-	if errno != 0 {
-		return errno
-	}
-	if _, err := unix.Pwritev2(1, nil, -1, unix.RWF_NOWAIT); err != unix.ENOSYS {
-		return fmt.Errorf("pwritev2: %w", err)
-	}
-	return nil
 }
 
 // TestDenied runs the other tests in a process without pwritev2.
