@@ -1,7 +1,6 @@
 package observe
 
 import (
-	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -20,20 +19,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
-
-// inodeOf returns the inode of a connection's socket.
-func inodeOf(conn *net.TCPConn) (inode uint32, err error) {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	var stat unix.Stat_t
-	control := raw.Control(func(fd uintptr) { err = unix.Fstat(int(fd), &stat) })
-	if err == nil {
-		err = control
-	}
-	return uint32(stat.Ino), err
-}
 
 // TestPause: how long after a sample the next is taken: seldom after the hold and with very many
 // sockets, and in time for the end of the hold, of a silence, or for a search, whatever the pause.
