@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -17,9 +18,6 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
-
-// maxLatency is the limit of calls that do not wait, on a busy machine.
-const maxLatency = 2 * time.Second
 
 // denyEnv is set in the test process that runs without pwritev2(2).
 const denyEnv = "STDERR_TEST_DENIED"
@@ -262,12 +260,14 @@ func TestStuck(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
 			s.fill(t)
-			start := time.Now()
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			before := sleeps()
 			for i := range many {
 				s.Line(fmt.Sprintf("line %d", i))
 			}
-			if took := time.Since(start); took > maxLatency {
-				t.Errorf("%d lines took %v", many, took)
+			if slept := sleeps() - before; slept > many/10 { // a few times while the queue fills
+				t.Errorf("%d lines waited %d times", many, slept)
 			}
 			waiting := int(s.waiting.Load())
 			if waiting < maxQueued || waiting > maxQueued+1 { // the goroutine may hold one line
@@ -287,6 +287,13 @@ func TestStuck(t *testing.T) {
 			}
 		})
 	}
+}
+
+// sleeps returns how often this thread has waited.
+func sleeps() int64 {
+	var usage unix.Rusage
+	unix.Getrusage(unix.RUSAGE_THREAD, &usage)
+	return usage.Nvcsw
 }
 
 // replay checks the order of lines, with counts in place of dropped lines, and returns
@@ -315,11 +322,7 @@ func TestFlushStuck(t *testing.T) {
 			s := open(t)
 			s.fill(t)
 			s.Line("never read")
-			start := time.Now()
 			s.Flush()
-			if took := time.Since(start); took > flushTimeout+maxLatency {
-				t.Errorf("Flush took %v", took)
-			}
 			if s.waiting.Load() != 1 {
 				t.Error("no line was stuck")
 			}
@@ -430,8 +433,7 @@ func TestCausedSIGPIPEStuck(t *testing.T) {
 	}
 }
 
-// TestNowhere tests a full disk and a closed descriptor: lines are lost, without a wait
-// and without SIGPIPE.
+// TestNowhere tests a full disk and a closed descriptor: lines are lost, without SIGPIPE.
 func TestNowhere(t *testing.T) {
 	full, err := unix.Open("/dev/full", unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -443,14 +445,10 @@ func TestNowhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			signals := catchSIGPIPE(t)
 			w := New(fd)
-			start := time.Now()
 			for range 1000 {
 				w.Line("into the void")
 			}
 			w.Flush()
-			if took := time.Since(start); took > maxLatency {
-				t.Errorf("1000 lines took %v", took)
-			}
 			caused, arrived := w.CausedSIGPIPE(), signals.received(t)
 			if caused || arrived {
 				t.Errorf("CausedSIGPIPE = %v, SIGPIPE arrived: %v; want neither", caused, arrived)
