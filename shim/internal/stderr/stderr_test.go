@@ -456,9 +456,7 @@ func TestNowhere(t *testing.T) {
 			if name == "closed" && w.queue != nil {
 				t.Error("lines were queued for a closed descriptor")
 			}
-			if w.waiting.Load() != 0 {
-				t.Errorf("%d lines are left", w.waiting.Load())
-			}
+			testutil.Eventually(t, "no line is left", func() bool { return w.waiting.Load() == 0 })
 		})
 	}
 }

@@ -2,6 +2,7 @@ package box
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -156,7 +157,8 @@ func (c *catcher) serve(address string) {
 
 // listen prints the port of a new listener of TCP.
 func (c *catcher) listen(address string) net.Listener {
-	l, err := net.Listen("tcp", address)
+	config := net.ListenConfig{KeepAlive: -1} // see Network.Connect
+	l, err := config.Listen(context.Background(), "tcp", address)
 	Die(err)
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	fmt.Println("port", port)

@@ -85,9 +85,10 @@ func (n *Network) Do(what func()) {
 	what()
 }
 
-// Connect is net.Dial within the network, from an address if one is given.
+// Connect is net.Dial within the network, from an address if one is given, without keep-alive
+// probes: where /proc/net is the source, any segment may be a request.
 func (n *Network) Connect(from net.IP, address string) (conn net.Conn, err error) {
-	var d net.Dialer
+	d := net.Dialer{KeepAlive: -1}
 	if from != nil {
 		d.LocalAddr = &net.TCPAddr{IP: from}
 	}

@@ -4,29 +4,37 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 const closeIdle = "--until=quiet --close-idle --quiet-for=2 --grace-period=40"
 
-// talkers makes n clients send a request some ten times a second, each until it notices that the
-// server has closed its connection. wait waits for the last. An answer takes longer than a tick of
-// the kernel's clock, lest it be a tie.
+// talkers makes n clients send requests, each 400 ms after the reply to its latest, until they
+// notice that the server has closed their connections. wait waits for the last. An answer takes
+// longer than a tick of the kernel's clock, lest it be a tie; the idle time is much longer than
+// the pauses of a busy machine, which connections must outlast to be closed.
 func talkers(b *box.Box, n int) (wait func()) {
-	var running sync.WaitGroup
+	var talking atomic.Int32
 	for range n {
+		talking.Add(1)
 		c := b.Dial("127.0.0.1")
-		running.Go(func() {
-			end := box.Repeat(80*time.Millisecond, func() { fmt.Fprintln(c, box.Later) })
-			io.Copy(io.Discard, c)
+		go func() {
+			for err := error(nil); err != io.EOF && c.TryAsk(box.Later); c.SetReadDeadline(time.Time{}) {
+				c.SetReadDeadline(time.Now().Add(400 * time.Millisecond))
+				_, err = c.Read(make([]byte, 1))
+			}
 			c.Close()
-			end()
-		})
+			talking.Add(-1)
+		}()
 	}
-	return running.Wait
+	return func() {
+		testutil.Eventually(b.T, "all connections are closed", func() bool { return talking.Load() == 0 })
+	}
 }
 
 // TestCloseIdle: kept connections are closed while they are idle, and a hold that they would

@@ -59,14 +59,14 @@ func TestOddOrphans(t *testing.T) {
 // TestOrphanStorm: of 100,000 orphans no zombie is left, and lameduck's memory does not grow
 // by them. The test is not parallel, since the orphans take the whole machine.
 func TestOrphanStorm(t *testing.T) {
-	script := []string{"sh", "-c", `echo calm; read go; for i in 1 2 3 4 5 6 7 8 9 10; do "$0"; echo storm; done; exec "$@"`,
+	script := []string{"sh", "-c", `echo calm; for n in 0 1 2 3 4 5 6 7 8 9; do read go; "$0"; echo round; done; exec "$@"`,
 		box.Assemble(t, "testdata/orphans.s")}
 	b := box.Boot(t, "", append(script, box.Helper("catch")...)...)
 	b.Out.Wait("calm")
 	before := box.RSS(b.Pid())
-	b.Send("go")
-	for i := range 10 { // a slow machine takes its time for all of them
-		b.Out.WaitNth(i+1, "storm")
+	for n := range 10 {
+		b.Send("go")
+		b.Out.WaitNth(n+1, "round")
 	}
 	b.Ready()
 	b.Child()

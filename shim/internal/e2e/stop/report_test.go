@@ -117,14 +117,14 @@ func TestTerminationLogFails(t *testing.T) {
 	b.WantWarning("cannot write the termination log: no such file or directory")
 }
 
-// TestTerminationLogNone: "none" switches the log off, and /dev/stderr, a symbolic link that
-// root has made, is accepted if standard error is a regular file.
+// TestTerminationLogNone: "none" switches the log off, and /dev/stdout, a symbolic link that
+// root has made, is accepted if standard output is a regular file.
 func TestTerminationLogNone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for log, reports := range map[string]int{"none": 1, "/dev/stderr": 2} {
-		path := dir + "/stderr"
-		script := `cd "$2"; exec "$0" --termination-log=` + log + ` -d 0.2 -- sh -c 'kill -TERM $PPID; exec sleep 9' 2>"$1"`
+	for log, reports := range map[string]int{"none": 0, "/dev/stdout": 1} {
+		path := dir + "/stdout"
+		script := `cd "$2"; exec "$0" --termination-log=` + log + ` -d 0.2 -- sh -c 'kill -TERM $PPID; exec sleep 9' >"$1"`
 		box.Setup{Outside: true}.Start(t, "sh", "-c", script, box.Binary, path, dir).WantExit(143)
 		n := 0
 		for _, line := range box.ReadLines(path) {
