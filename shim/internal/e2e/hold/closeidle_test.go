@@ -12,8 +12,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
-const closeIdle = "--until=quiet --close-idle --quiet-for=2 --grace-period=40"
-
 // talkers makes n clients send requests, each 400 ms after the reply to its latest, until they
 // notice that the server has closed their connections. wait waits for the last. An answer takes
 // longer than a tick of the kernel's clock, lest it be a tie; the idle time is much longer than
@@ -39,31 +37,27 @@ func talkers(b *box.Box, n int) (wait func()) {
 
 // TestCloseIdle: kept connections are closed while they are idle, and a hold that they would
 // prolong ends by silence. A request in flight is not cut, nor an idle connection that is not
-// used, nor one that the server opened.
+// used, nor one that the server opened. (TestCloseIdleHook runs as root.)
 func TestCloseIdle(t *testing.T) {
-	for name, faults := range map[string]string{"root": "", "nobody": "uid=65534"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			n := box.NewNetwork(t)
-			database := n.Neighbor(t)
-			b := box.Setup{Faults: faults, Network: n}.Catch(t, closeIdle, "127.0.0.1:0")
-			b.Do("talk " + database.Addr("127.0.0.1"))
-			slow, unused := b.Dial("127.0.0.1"), b.Dial("127.0.0.1")
-			slow.Ask("hello")
-			fmt.Fprintln(slow, "wait")
-			unused.Ask("hello")
-			allClosed := talkers(b, 6)
-			b.Trigger()
-			allClosed() // sooner or later, as the machine is idle or busy
-			b.WantHolding("a request is in flight")
-			last := time.Now()
-			b.Send("reply")
-			slow.AwaitReply()
-			r := b.WantHold(last, 2*time.Second-early, "quiet")
-			if r.HeldMS < 3700 || r.ClosedIdle != 6 || r.CameBack != 0 || r.Open != 2 {
-				t.Errorf("report %+v, want 6 closed connections, and 2 open", r)
-			}
-		})
+	t.Parallel()
+	n := box.NewNetwork(t)
+	database := n.Neighbor(t)
+	b := box.Setup{Faults: "uid=65534", Network: n}.Catch(t, "--until=quiet --close-idle --quiet-for=2 --grace-period=40", "127.0.0.1:0")
+	b.Do("talk " + database.Addr("127.0.0.1"))
+	slow, unused := b.Dial("127.0.0.1"), b.Dial("127.0.0.1")
+	slow.Ask("hello")
+	fmt.Fprintln(slow, "wait")
+	unused.Ask("hello")
+	allClosed := talkers(b, 6)
+	b.Trigger()
+	allClosed() // sooner or later, as the machine is idle or busy
+	b.WantHolding("a request is in flight")
+	last := time.Now()
+	b.Send("reply")
+	slow.AwaitReply()
+	r := b.WantHold(last, 2*time.Second-early, "quiet")
+	if r.HeldMS < 3700 || r.ClosedIdle != 6 || r.CameBack != 0 || r.Open != 2 {
+		t.Errorf("report %+v, want 6 closed connections, and 2 open", r)
 	}
 }
 
