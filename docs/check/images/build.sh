@@ -2,8 +2,12 @@
 # "build.sh DIR" makes DIR/podman, which has a store of its own in DIR, and builds our
 # images: that of a release, by Dockerfile.release and, called source, by Dockerfile; of
 # Dockerfile.example; and of the Go example. The images in FROM are made of this machine's
-# programs. Exit code 77: podman does not work here.
+# programs. Exit code 77: podman does not work here, or a program is missing.
 set -euo pipefail
+for program in podman runc conmon ip nsenter haproxy make; do
+	command -v "$program" >/dev/null || { echo "$program is not installed"; exit 77; }
+done
+[ "$(id -u)" = 0 ] || { echo "only root can give the containers a network"; exit 77; }
 dir=$1
 root=$(cd "$(dirname "$0")/../../.." && pwd)
 
@@ -22,7 +26,7 @@ EOF
 cat >"$dir/podman" <<EOF
 #!/bin/sh
 export HOME=$dir CONTAINERS_CONF=$dir/containers.conf
-exec podman --root $dir/root --runroot $dir/run --tmpdir $dir/tmp "\$@"
+exec $(command -v podman) --root $dir/root --runroot $dir/run --tmpdir $dir/tmp "\$@"
 EOF
 chmod 755 "$dir/podman"
 "$dir/podman" ps >/dev/null || exit 77
@@ -52,6 +56,16 @@ install -D "$root/lameduck" "$dir/release/$platform/lameduck"
 build --platform="$platform" -f "$root/Dockerfile.release" -t ghcr.io/lameduck-init/lameduck:1 "$dir/release"
 
 build "${golang[@]}" -f "$root/Dockerfile" -t source "$root"
+
+# Both have the same configuration, and run without privileges.
+for image in ghcr.io/lameduck-init/lameduck:1 source; do
+	echo "$image"
+	config=$("$dir/podman" image inspect -f '{{.Config.User}} {{.Config.Entrypoint}} {{.Config.Cmd}}' "$image")
+	[ "$config" = "65532:65532 [/lameduck] []" ]
+	"$dir/podman" run --rm --read-only --cap-drop=ALL --security-opt=no-new-privileges "$image" --version |
+		grep '^lameduck version '
+done
+
 build "${golang[@]}" -t go-lameduck "$root/docs/examples/docker/go"
 
 # As the official entrypoint script does, ours adds -W and -db.
@@ -66,3 +80,4 @@ USER 99:99
 STOPSIGNAL SIGUSR1
 EOF
 build -f "$root/Dockerfile.example" -t haproxy-lameduck "$root"
+cp "$root/docs/examples/docker/haproxy/haproxy.cfg" "$dir"

@@ -6,29 +6,24 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // load is requests to a server, one every 25 ms until quit, whatever the earlier ones do.
-// Every other request has a connection of its own, and one in 16 is answered after four
+// Every other request has a connection of its own, and one in 17 is answered after four
 // seconds, longer than the silence that a hold waits for. Nothing is retried.
 type load struct {
 	url         string
 	fresh, kept http.Client
 	quit        chan struct{}
 	calls       sync.WaitGroup
-	mu          sync.Mutex // every request has a goroutine
-	count       tally
-}
-
-// tally counts requests; slow are the slow ones in flight.
-type tally struct {
-	sent, ended, slow int
-	failures          []error
+	sent, slow  atomic.Int64 // slow: slow requests in flight
+	failures    chan error
 }
 
 func press(url string) *load {
-	l := &load{url: url, quit: make(chan struct{})}
+	l := &load{url: url, quit: make(chan struct{}), failures: make(chan error, 100_000)}
 	l.fresh.Transport = &http.Transport{DisableKeepAlives: true}
 	l.kept.Transport = &http.Transport{MaxIdleConnsPerHost: 100}
 	l.calls.Go(func() {
@@ -45,30 +40,19 @@ func press(url string) *load {
 }
 
 func (l *load) call(n int) {
-	client, path, slow := &l.fresh, "", 0
+	client, path := &l.fresh, ""
 	if n%2 == 1 {
 		client = &l.kept
 	}
-	if n%32 == 0 || n%32 == 15 {
-		path, slow = "slow", 1
+	if n%17 == 0 {
+		path = "slow"
+		l.slow.Add(1)
+		defer l.slow.Add(-1)
 	}
-	l.add(tally{sent: 1, slow: slow})
-	done := tally{ended: 1, slow: -slow}
+	l.sent.Add(1)
 	if err := ask(client, l.url+path); err != nil {
-		done.failures = []error{err}
+		l.failures <- err
 	}
-	l.add(done)
-}
-
-// add adds to the tally, and returns the sum.
-func (l *load) add(more tally) tally {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.count.sent += more.sent
-	l.count.ended += more.ended
-	l.count.slow += more.slow
-	l.count.failures = append(l.count.failures, more.failures...)
-	return l.count
 }
 
 // ask makes a request that net/http does not repeat, since it cannot repeat the body.

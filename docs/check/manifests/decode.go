@@ -6,41 +6,23 @@ package manifests
 import (
 	"bytes"
 	"errors"
-	"fmt"
 
 	admission "k8s.io/api/admissionregistration/v1"
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 )
 
 // Decode returns the objects of a manifest.
-func Decode(text []byte) (list []any, err error) {
+func Decode(text []byte) (list []runtime.Object, err error) {
+	scheme := runtime.NewScheme()
+	kinds := runtime.NewSchemeBuilder(admission.AddToScheme, apps.AddToScheme, core.AddToScheme)
+	err = kinds.AddToScheme(scheme)
+	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 	for _, part := range bytes.Split(text, []byte("\n---\n")) {
-		var head struct{ APIVersion, Kind string }
-		if err := yaml.Unmarshal(part, &head); err != nil {
-			return nil, err
-		}
-		var object any
-		switch kind := head.APIVersion + "/" + head.Kind; kind {
-		case "v1/Pod":
-			object = new(core.Pod)
-		case "v1/ConfigMap":
-			object = new(core.ConfigMap)
-		case "v1/Service":
-			object = new(core.Service)
-		case "apps/v1/Deployment":
-			object = new(apps.Deployment)
-		case "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy":
-			object = new(admission.MutatingAdmissionPolicy)
-		case "admissionregistration.k8s.io/v1/MutatingAdmissionPolicyBinding":
-			object = new(admission.MutatingAdmissionPolicyBinding)
-		default:
-			return nil, fmt.Errorf("unknown kind %s", kind)
-		}
-		if e := yaml.UnmarshalStrict(part, object); e != nil {
-			err = errors.Join(err, fmt.Errorf("%s: %w", head.Kind, e))
-		}
+		object, _, e := decoder.Decode(part, nil, nil)
+		err = errors.Join(err, e)
 		list = append(list, object)
 	}
 	return list, err

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"bufio"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,28 +20,21 @@ func commands(t *testing.T, text string) {
 		return
 	}
 	for line := range strings.Lines(text) {
-		line, _, _ = strings.Cut(strings.TrimSpace(line), " #")
+		line, _, _ = strings.Cut(line, " #")
 		name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		switch name {
 		case "lameduck:":
 			isReport(t, rest)
-		case "make":
-			for _, target := range strings.Fields(rest) {
-				has(t, "Makefile", `(?m)^`+target+`:`)
+		case "make", ".ci/run":
+			parts := read(t, map[string]string{"make": "Makefile", ".ci/run": ".ci/run"}[name])
+			for part := range strings.FieldsSeq(rest) {
+				if !regexp.MustCompile(`(?m)^` + part + `(:|\(\) \{)`).MatchString(parts) {
+					t.Errorf("%s has no %s", name, part)
+				}
 			}
-		case ".ci/run":
-			has(t, ".ci/run", `(?m)^`+rest+`\(\) \{`)
 		case "lameduck":
 			explain(t, rest)
 		}
-	}
-}
-
-// has reports an error where a file does not match a pattern.
-func has(t *testing.T, path, pattern string) {
-	t.Helper()
-	if !regexp.MustCompile(pattern).MatchString(read(t, path)) {
-		t.Errorf("%s has no %s", path, pattern)
 	}
 }
 
@@ -154,27 +148,23 @@ func session(t *testing.T, script, inside string, enough func(string) bool) (got
 	if out, err := exec.Command("unshare", append(flags, "true")...).CombinedOutput(); err != nil {
 		t.Skipf("no namespaces: %v: %s", err, out)
 	}
-	cmd := exec.Command("unshare", append(flags, "sh", "-c", inside)...)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "unshare", append(flags, "sh", "-c", inside)...)
 	cmd.Dir = dir
-	out, w, err := os.Pipe()
+	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd.Stdout, cmd.Stderr = w, w
+	cmd.Stderr = cmd.Stdout
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	w.Close()
-	timer := time.AfterFunc(patience, func() { cmd.Process.Kill() })
-	defer func() {
-		timer.Stop()
-		cmd.Process.Kill()
-		cmd.Wait()
-		out.Close()
-	}()
 	for lines := bufio.NewScanner(out); !enough(got) && lines.Scan(); {
 		got += lines.Text() + "\n"
 	}
+	cancel()
+	cmd.Wait()
 	return got
 }
 

@@ -22,52 +22,36 @@ import (
 
 const root = "../../.."
 
-// bin is a folder with lameduck and lameduck-lint, as releases have them, and with myserver,
-// a server that ignores no signal and catches none.
-var bin string
-
+// TestMain builds lameduck and lameduck-lint, as releases have them. myserver beside them,
+// this program by another name, is a server that ignores no signal and catches none.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "myserver" {
 		serve(os.Args[1])
 	}
-	code, err := withPrograms(m.Run)
+	bin, err := os.MkdirTemp("", "pages")
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		panic(err)
 	}
+	self, _ := os.Executable()
+	build := exec.Command("sh", "-ec", `
+		make -s -C ../../.. build OUT=$1/lameduck
+		go build -C ../../../cmd/lameduck-lint -buildvcs=false -o $1/lameduck-lint .
+		ln -s $2 $1/myserver`, "sh", bin, self)
+	build.Stderr = os.Stderr
+	code := 1
+	if err := build.Run(); err == nil {
+		os.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+		code = m.Run()
+	}
+	os.RemoveAll(bin)
 	os.Exit(code)
-}
-
-func withPrograms(run func() int) (code int, err error) {
-	bin, err = os.MkdirTemp("", "pages")
-	if err != nil {
-		return 1, err
-	}
-	defer os.RemoveAll(bin)
-	self, err := os.Executable()
-	if err != nil {
-		return 1, err
-	}
-	if err := os.Symlink(self, bin+"/myserver"); err != nil {
-		return 1, err
-	}
-	for _, words := range [][]string{
-		{"make", "-s", "-C", root, "build", "OUT=" + bin + "/lameduck"},
-		{"go", "build", "-C", root + "/cmd/lameduck-lint", "-buildvcs=false", "-o", bin + "/lameduck-lint", "."},
-	} {
-		if out, err := exec.Command(words[0], words[1:]...).CombinedOutput(); err != nil {
-			return 1, fmt.Errorf("%q: %w\n%s", words, err, out)
-		}
-	}
-	os.Setenv("PATH", bin+":"+os.Getenv("PATH"))
-	return run(), nil
 }
 
 // serve is myserver: prints ready and the address, and reads all bytes.
 func serve(address string) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		panic(err)
 	}
 	fmt.Println("ready", listener.Addr())
 	for {
@@ -105,40 +89,11 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// block is code on a page: between fences, or indented after an empty line, without a
-// language then.
-type block struct {
-	line           int
-	language, text string
-}
-
-func (p page) blocks() (list []block) {
-	fenced, before := false, ""
-	for i, line := range strings.Split(p.text, "\n") {
-		code, indented := strings.CutPrefix(line, "    ")
-		switch language, fence := strings.CutPrefix(line, "```"); {
-		case fence && fenced:
-			fenced = false
-		case fence:
-			fenced = true
-			list = append(list, block{i + 1, language, ""})
-		case fenced:
-			list[len(list)-1].text += line + "\n"
-		case indented && before == "":
-			list = append(list, block{i + 1, "", code + "\n"})
-		case indented && strings.HasPrefix(before, "    "):
-			list[len(list)-1].text += code + "\n"
-		}
-		before = line
-	}
-	return list
-}
+// code is a block of code: between fences, with a language, or indented after an empty line.
+var code = regexp.MustCompile("(?m)^```(.*)\n((?s:.*?))^```$|^\n((?:    .*\n)+)")
 
 // prose returns the page without blocks.
-func (p page) prose() string {
-	text := regexp.MustCompile("(?ms)^```.*?^```$").ReplaceAllString(p.text, "")
-	return regexp.MustCompile(`(?m)^    .*$`).ReplaceAllString(text, "")
-}
+func (p page) prose() string { return code.ReplaceAllString(p.text, "\n") }
 
 // rules are the checks of blocks, by language. TestWords looks into all of them.
 var rules = map[string]func(t *testing.T, text string){
@@ -157,15 +112,16 @@ func TestBlocks(t *testing.T) {
 		if p.path == "docs/lint.md" {
 			continue // wrong on purpose; the linter's tests cover the page
 		}
-		for _, b := range p.blocks() {
-			t.Run(fmt.Sprintf("%s:%d", p.path, b.line), func(t *testing.T) {
+		for i, m := range code.FindAllStringSubmatch(p.text, -1) {
+			language, text := m[1], m[2]+regexp.MustCompile(`(?m)^    `).ReplaceAllString(m[3], "")
+			t.Run(fmt.Sprintf("%s:%d", p.path, i+1), func(t *testing.T) {
 				t.Parallel()
-				rule, known := rules[b.language]
+				rule, known := rules[language]
 				if !known {
-					t.Errorf("no rule for %q", b.language)
+					t.Errorf("no rule for %q", language)
 				}
 				if rule != nil {
-					rule(t, b.text)
+					rule(t, text)
 				}
 			})
 		}
@@ -249,8 +205,7 @@ func (p page) anchors() (list []string) {
 	return list
 }
 
-// TestLinks: the target of each link exists, and docs/README.md links to each page for
-// users.
+// TestLinks: the target of each link exists.
 func TestLinks(t *testing.T) {
 	all := map[string]page{}
 	for _, p := range pages(t) {
@@ -279,15 +234,13 @@ func TestLinks(t *testing.T) {
 		for _, m := range ours.FindAllStringSubmatch(p.text, -1) {
 			exists(p, m[1])
 		}
-		if dir, name := filepath.Split(p.path); dir == "docs/" && name != "README.md" &&
-			!strings.Contains(all["docs/README.md"].text, "]("+name+")") {
-			t.Errorf("docs/README.md has no link to %s", name)
-		}
 	}
 }
 
-// foreign are the flags of other programs on the pages, and the misspelled ones.
+// foreign are the flags of other programs on the pages, those that --help-all does not list,
+// and the misspelled ones.
 const foreign = `
+lameduck: --json LAMEDUCK_PID LAMEDUCK_SIGNAL
 linkerd-await: --shutdown
 cluster-autoscaler: --max-graceful-termination-sec
 podman, docker: --init --init-path --stop-timeout --entrypoint --name --user --rm --from --builder --cap-drop
@@ -304,16 +257,18 @@ misspelled: --dely --quite-for LAMEDUCK_DELAI LAMEDUCK_DELYA
 
 // TestWords: every flag and variable on a page, blocks included, exists.
 func TestWords(t *testing.T) {
-	help, err := exec.Command("lameduck", "--help-all").Output()
+	out, err := exec.Command("lameduck", "--help-all").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := string(help) + strings.ReplaceAll(string(help), "--[no-]", "--no-") +
-		strings.ReplaceAll(string(help), "--[no-]", "--") + "--json LAMEDUCK_PID LAMEDUCK_SIGNAL " + foreign
+	help := string(out)
+	help += strings.ReplaceAll(help, "[no-]", "no-") + strings.ReplaceAll(help, "[no-]", "")
+	word := regexp.MustCompile(`--[a-z][a-z-]*|LAMEDUCK_[A-Z_]+`)
+	known := word.FindAllString(help+foreign, -1)
 	for _, p := range pages(t) {
-		for _, word := range regexp.MustCompile(`--[a-z][a-z-]*|LAMEDUCK_[A-Z_]+`).FindAllString(p.text, -1) {
-			if !regexp.MustCompile(regexp.QuoteMeta(word) + `([^A-Za-z_-]|$)`).MatchString(known) {
-				t.Errorf("%s: unknown flag or variable %s", p.path, word)
+		for _, found := range word.FindAllString(p.text, -1) {
+			if !slices.Contains(known, found) {
+				t.Errorf("%s: unknown flag or variable %s", p.path, found)
 			}
 		}
 	}

@@ -1,6 +1,5 @@
 // Rules simulates 10 000 stops and prints the table of docs/how-long.md: what rules for the
-// end of a hold lose, over all stops, in dense traffic, and there with and without
-// stragglers. Everything about a stop is drawn, independently:
+// end of a hold lose. Everything about a stop is drawn, independently:
 //
 //   - Traffic of 0.1 to 500 requests a second, log-uniform, of five kinds in turn; see
 //     arrivals. Requests take 20 ms, or heavy-tailed times, in turn.
@@ -22,26 +21,25 @@ import (
 
 const stops = 10_000
 
-// rule ends a hold after the floor, once the silence has lasted; without a silence at the
-// floor.
+// rule ends a hold after the floor, once the silence has lasted.
 type rule struct {
 	name           string
 	floor, silence float64
 }
 
-var rules = []rule{
-	{"sleep 5 s", 5, 0}, {"sleep 10 s", 10, 0}, {"sleep 15 s", 15, 0},
-	{"silence 1 s", 0, 1}, {"silence 3 s", 0, 3}, {"silence 4 s", 0, 4}, {"silence 5 s", 0, 5},
-	{"floor 5 s + silence 3 s", 5, 3},
-}
+var (
+	none  = math.Inf(-1) // the silence of a rule that waits for none
+	rules = []rule{
+		{"sleep 5 s", 5, none}, {"sleep 10 s", 10, none}, {"sleep 15 s", 15, none},
+		{"silence 1 s", 0, 1}, {"silence 3 s", 0, 3}, {"silence 4 s", 0, 4}, {"silence 5 s", 0, 5},
+		{"floor 5 s + silence 3 s", 5, 3},
+	}
+)
 
 // stop is a stop, by the requests that come to the server.
 type stop struct {
-	rate       float64 // requests a second before the signal
-	stragglers bool
-	inFlight   float64 // the end of the last request that began before the signal, at least 0
-	last       float64 // the end of the last request of all, at least 0
-	requests   []request
+	inFlight float64 // the end of the last request that began before the signal, at least 0
+	requests []request
 }
 
 type request struct{ begin, end float64 }
@@ -54,10 +52,10 @@ func draw(number int) *stop {
 		return k
 	}
 	traffic, way, heavy := kind(5), kind(3), kind(2) == 1
-	s := &stop{rate: logUniform(r, 0.1, 500), stragglers: way == stragglers}
+	s, rate := &stop{}, logUniform(r, 0.1, 500)
 	lag := logUniform(r, 0.1, 30)
 	const longest = 10.0 // request
-	all := arrivals(r, traffic, s.rate, -longest-20/s.rate, lag)
+	all := arrivals(r, traffic, rate, -longest-20/rate, lag)
 	lagOfClient := balancer(r, way, lag)
 	var lags []float64
 	for _, a := range all {
@@ -73,9 +71,8 @@ func draw(number int) *stop {
 		if heavy {
 			took = min(longest, 0.01*pareto(r, 1.5))
 		}
-		s.last = max(s.last, a.at+took)
 		if a.at < 0 {
-			s.inFlight = s.last
+			s.inFlight = max(s.inFlight, a.at+took)
 		} else {
 			s.requests = append(s.requests, request{a.at, a.at + took})
 		}
@@ -83,19 +80,16 @@ func draw(number int) *stop {
 	return s
 }
 
-// end returns the end of the hold.
-func (r rule) end(s *stop) float64 {
-	if r.silence == 0 {
-		return r.floor
-	}
-	due := max(r.floor, s.inFlight+r.silence)
-	for _, q := range s.requests {
+// end returns the end of the hold, and the number of requests that come later.
+func (r rule) end(s *stop) (due float64, late int) {
+	due = max(r.floor, s.inFlight+r.silence)
+	for i, q := range s.requests {
 		if q.begin >= due {
-			break
+			return due, len(s.requests) - i
 		}
 		due = max(due, q.end+r.silence)
 	}
-	return due
+	return due, 0
 }
 
 // The ways in which a balancer lets go of a server.
@@ -181,58 +175,25 @@ func pareto(r *rand.Rand, tail float64) float64 { return math.Pow(1-r.Float64(),
 func uniform(r *rand.Rand, from, to float64) float64    { return from + r.Float64()*(to-from) }
 func logUniform(r *rand.Rand, from, to float64) float64 { return from * math.Pow(to/from, r.Float64()) }
 
-// print prints a line of the table for each rule, of the stops that are in.
-func print(title string, all []*stop, in func(*stop) bool) {
-	fmt.Printf("\n| %s | stops that lose a request, of 1 000 | requests lost, of 1 000 |", title)
-	fmt.Println(" hold: median | 95 % | too long by: median | 95 % |")
-	fmt.Println("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
-	for _, r := range rules {
-		losing, lost, requests := 0, 0, 0
-		var holds, excesses []float64
-		for _, s := range all {
-			if !in(s) {
-				continue
-			}
-			end := r.end(s)
-			late := len(s.requests) - countBefore(s.requests, end)
-			requests, lost = requests+len(s.requests), lost+late
-			losing += min(late, 1)
-			holds, excesses = append(holds, end), append(excesses, max(0, end-s.last))
-		}
-		slices.Sort(holds)
-		slices.Sort(excesses)
-		n := len(holds) - 1
-		fmt.Printf("| %s | %s | %s | %.1f s | %.1f s | %.1f s | %.1f s |\n", r.name, thousandths(losing, n+1),
-			thousandths(lost, requests), holds[n/2], holds[n*95/100], excesses[n/2], excesses[n*95/100])
-	}
-}
-
-// thousandths formats a share, a small one with a decimal.
-func thousandths(part, whole int) string {
-	share := 1000 * float64(part) / float64(whole)
-	if share < 10 {
-		return fmt.Sprintf("%.1f", share)
-	}
-	return fmt.Sprintf("%.0f", share)
-}
-
-// countBefore returns the number of requests that began before the end.
-func countBefore(requests []request, end float64) int {
-	n := slices.IndexFunc(requests, func(q request) bool { return q.begin >= end })
-	if n < 0 {
-		return len(requests)
-	}
-	return n
-}
-
 func main() {
 	var all []*stop
 	for number := range stops {
 		all = append(all, draw(number))
 	}
-	dense := func(s *stop) bool { return s.rate >= 10 }
-	print("rule", all, func(*stop) bool { return true })
-	print("rule, dense traffic", all, dense)
-	print("rule, dense traffic, stragglers", all, func(s *stop) bool { return dense(s) && s.stragglers })
-	print("rule, dense traffic, no stragglers", all, func(s *stop) bool { return dense(s) && !s.stragglers })
+	fmt.Println("| rule | stops that lose a request, of 1 000 | requests lost, of 1 000 | hold: median | 95 % |")
+	fmt.Println("| --- | ---: | ---: | ---: | ---: |")
+	for _, r := range rules {
+		var losing, lost, requests float64
+		var holds []float64
+		for _, s := range all {
+			end, late := r.end(s)
+			holds = append(holds, end)
+			losing += min(float64(late), 1)
+			lost += float64(late)
+			requests += float64(len(s.requests))
+		}
+		slices.Sort(holds)
+		fmt.Printf("| %s | %.0f | %.1f | %.1f s | %.1f s |\n", r.name,
+			1000*losing/stops, 1000*lost/requests, holds[stops/2], holds[stops*95/100])
+	}
 }

@@ -28,6 +28,7 @@ type Closer struct {
 	searchedAt time.Time
 	pidfds     map[int]int // of this round, by PID
 	refused    error       // why the sockets of a process cannot be duplicated
+	unheld     uint64      // the cookie of a connection that the last search did not find
 }
 
 // holder is a process with a descriptor of a socket.
@@ -41,7 +42,9 @@ const searchInterval = time.Second
 // of its present state. The server then reads the end of the stream after all that has
 // arrived, as if the client had left. ShutDown reports whether that was done. An error means
 // that lameduck may not do that; without an error the next round may try again. A connection
-// that no process of ours holds is left alone.
+// that no process of ours holds is left alone: it has been closed since the sample, unless a
+// later sample shows it again. Then a process holds it whose descriptors cannot be read, if
+// there is one.
 func (c *Closer) ShutDown(inode uint32, cookie uint64, isIdle func(*tcp.Socket) bool) (done bool, err error) {
 	err = errOther
 	if found, known := c.holders[inode]; known {
@@ -50,10 +53,16 @@ func (c *Closer) ShutDown(inode uint32, cookie uint64, isIdle func(*tcp.Socket) 
 	switch {
 	case err != errOther:
 		return done, err
-	case time.Since(c.searchedAt) < searchInterval:
+	case c.unheld == cookie && c.refused != nil:
 		return false, c.refused
+	case time.Since(c.searchedAt) < searchInterval:
+		return false, nil
 	}
 	c.search()
+	if _, known := c.holders[inode]; !known {
+		c.unheld = cookie
+		return false, nil
+	}
 	return c.ShutDown(inode, cookie, isIdle)
 }
 
@@ -119,7 +128,10 @@ func (c *Closer) search() {
 			}
 		})
 		if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
-			c.refuse(pid, unix.EPERM)
+			// The descriptors of a zombie seem to be root's.
+			if p, err := c.root.Process(pid); !p.Dead() && !procfs.Gone(err) {
+				c.refuse(pid, unix.EPERM)
+			}
 		}
 	}
 	c.searchedAt = time.Now()

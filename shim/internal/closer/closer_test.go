@@ -24,13 +24,15 @@ import (
 
 // roles are what this program does as a process of its own, by the value of CLOSER_ROLE.
 var roles = map[string]func(){
-	"server":       serve,
-	"undumpable":   func() { unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); serve() },
-	"seccomp":      func() { testutil.Deny(unix.SYS_PIDFD_GETFD, unix.EPERM); printRefusal("server") },
-	"old kernel":   func() { testutil.Deny(unix.SYS_PIDFD_GETFD, unix.ENOSYS); printRefusal("server") },
-	"no privilege": func() { dropPrivileges(); printRefusal("undumpable") },
-	"same user":    func() { dropPrivileges(); printRefusal("server") },
-	"init":         printHolders,
+	"server":                serve,
+	"undumpable":            func() { unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); serve() },
+	"seccomp":               func() { testutil.Deny(unix.SYS_PIDFD_GETFD, unix.EPERM); printRefusal("server") },
+	"old kernel":            func() { testutil.Deny(unix.SYS_PIDFD_GETFD, unix.ENOSYS); printRefusal("server") },
+	"no privilege":          func() { dropPrivileges(); printRefusal("undumpable") },
+	"same user":             func() { dropPrivileges(); printRefusal("server") },
+	"beside a zombie":       func() { printBeside(startZombie) },
+	"beside another server": func() { printBeside(startUndumpable) },
+	"init":                  printHolders,
 }
 
 func TestMain(m *testing.M) {
@@ -266,11 +268,76 @@ func printRefusal(serverRole string) {
 		return
 	}
 	defer s.stop()
-	if done, err := s.shutDown(always); err != nil {
+	var c Closer
+	done, err := c.ShutDown(s.inode, s.cookie, always)
+	c.EndRound()
+	if !done && err == nil {
+		done, err = c.ShutDown(s.inode, s.cookie, always) // a later sample still shows the connection
+	}
+	if err != nil {
 		fmt.Println(err)
 	} else {
 		fmt.Println(done)
 	}
+}
+
+// TestBystanders: processes whose descriptors cannot be read are no reason for a refusal, if
+// they have nothing to do with the connection: one of another server, and a zombie, whose
+// descriptors seem to be root's.
+func TestBystanders(t *testing.T) {
+	for _, role := range []string{"beside a zombie", "beside another server"} {
+		cmd := exec.Command("/proc/self/exe")
+		cmd.Env = append(os.Environ(), "CLOSER_ROLE="+role)
+		if os.Getuid() == 0 {
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		}
+		out, err := cmd.CombinedOutput()
+		if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EINVAL) {
+			t.Skip("may not become another user: ", err)
+		}
+		if got := string(out); err != nil || got != "closed before: false <nil>, open: true <nil>\n" {
+			t.Errorf("%s: %v, %s", role, err, got)
+		}
+	}
+}
+
+// printBeside prints what becomes of a connection that has been closed, and of one that is open,
+// in the presence of another process.
+func printBeside(startOther func() (stop func(), err error)) {
+	s, err := startServer("server")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer s.stop()
+	stopOther, err := startOther()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer stopOther()
+	var c Closer
+	defer c.EndRound()
+	before, beforeErr := c.ShutDown(1, 1, always)
+	done, err := c.ShutDown(s.inode, s.cookie, always)
+	fmt.Printf("closed before: %v %v, open: %v %v\n", before, beforeErr, done, err)
+}
+
+func startZombie() (stop func(), err error) {
+	cmd := exec.Command("/proc/self/exe", "-test.run=^$")
+	cmd.Env = []string{"CLOSER_ROLE="}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	return func() { cmd.Wait() }, unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+}
+
+func startUndumpable() (stop func(), err error) {
+	s, err := startServer("undumpable")
+	if err != nil {
+		return nil, err
+	}
+	return s.stop, nil
 }
 
 // dropPrivileges drops the capabilities of this thread, on which the rest happens.

@@ -224,7 +224,7 @@ func (s *Sampler) pause(now time.Time, took time.Duration) time.Duration {
 	if s.observer.sockets > manySockets {
 		pause = max(pause, 10*took)
 	}
-	if s.watching {
+	if s.watching && !s.slowed.Load() {
 		pause = min(pause, max(closeInterval, 10*took))
 	}
 	held := now.Sub(cfg.Start)

@@ -29,6 +29,8 @@ func TestPause(t *testing.T) {
 		# name | age of the hold, floor, ceiling, condition | and | the sample took | pause
 		in the hold                | 1h 0 2h quiet          |                 | 1s  | 250ms
 		after the hold             | 1h 0 2h quiet          | slowed          | 1s  | 1s
+		connections are watched    | 1h 0 2h quiet          | watched         | 0   | 25ms
+		after the hold, watched    | 1h 0 2h quiet          | watched slowed  | 0   | 1s
 		many sockets               | 1h 0 2h quiet          | many            | 1s  | 10s
 		many, quickly listed       | 1h 0 2h quiet          | many            | 1ms | 250ms
 		the floor is near          | 1.95s 2s 2s            |                 | 0   | 45ms
@@ -58,6 +60,7 @@ func TestPause(t *testing.T) {
 		}
 		s.slowed.Store(is("slowed"))
 		s.searching = is("searching")
+		s.watching = is("watched")
 		if got := s.pause(now, after(cells[3])).String(); got != cells[4] {
 			t.Errorf("%s: %s, want %s", cells[0], got, cells[4])
 		}

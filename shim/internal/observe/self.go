@@ -20,6 +20,7 @@ type self struct {
 	accepted     int             // connections to ourselves so far
 	neighborSeen bool            // a socket of another container was seen
 	lookedAt     time.Time       // for such a socket, when last
+	lookFailed   bool            // the last time
 }
 
 // lookInterval is the time between two searches for a neighbor, which read the descriptors of all
@@ -79,7 +80,9 @@ func (o *observer) wasSelf(s *tcp.Socket) bool {
 }
 
 // alone reports whether nothing of another container has been seen in the network namespace. A
-// socket that was closed while descriptors were read belongs to nobody: two looks decide.
+// socket that was closed while descriptors were read belongs to nobody: two looks decide. A
+// look fails at a process that must not be looked at, such as runc's while it enters the
+// container for an exec probe, and is taken again: that process is soon gone.
 func (o *observer) alone() bool {
 	f := &o.self
 	if !f.neighborSeen && time.Since(f.lookedAt) >= lookInterval {
@@ -87,9 +90,10 @@ func (o *observer) alone() bool {
 		first, err := o.foreign()
 		second, secondErr := o.foreign()
 		isIn := func(inode uint32) bool { return slices.Contains(first, inode) }
-		f.neighborSeen = cmp.Or(err, secondErr) != nil || slices.ContainsFunc(second, isIn)
+		f.lookFailed = cmp.Or(err, secondErr) != nil
+		f.neighborSeen = !f.lookFailed && slices.ContainsFunc(second, isIn)
 	}
-	return !f.neighborSeen
+	return !f.neighborSeen && !f.lookFailed
 }
 
 // foreign returns the inodes of sockets of other containers in the network namespace.

@@ -3,6 +3,7 @@ package observe
 import (
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
@@ -86,6 +87,18 @@ func TestSelf(t *testing.T) {
 		if got := o.wasSelf(c.socket); got != c.excluded || o.self.accepted != c.accepted {
 			t.Errorf("closed, %s: excluded %v, accepted %d", name, got, o.self.accepted)
 		}
+	}
+}
+
+// TestAlone: a look that fails, at a process that is gone a moment later, decides for a second.
+func TestAlone(t *testing.T) {
+	o := &observer{source: source{conn: &fakeDumper{}}, late: late{query: scope.Query{Proc: "/no/such"}}}
+	for _, want := range []bool{false, true} {
+		o.self.lookedAt = time.Time{}
+		if got := o.alone(); got != want {
+			t.Errorf("where processes are listed in %q: %v", o.late.query.Proc, got)
+		}
+		o.late.query.Proc = ""
 	}
 }
 

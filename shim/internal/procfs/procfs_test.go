@@ -133,6 +133,21 @@ func TestChild(t *testing.T) {
 	lists(t, pid)
 }
 
+// TestArgumentsWithoutEnd: a command line of any length, such as a process may declare at no
+// cost, is read to a limit.
+func TestArgumentsWithoutEnd(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "7"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/dev/zero", filepath.Join(dir, "7", "cmdline")); err != nil {
+		t.Fatal(err)
+	}
+	if args, err := Root(dir).Arguments(7); err != nil || len(args) != maxArguments {
+		t.Errorf("%d arguments, %v", len(args), err)
+	}
+}
+
 // lists checks that a child is among the processes and among the descendants.
 func lists(t *testing.T, pid int) {
 	t.Helper()

@@ -3,6 +3,7 @@ package procfs
 import (
 	"bytes"
 	"errors"
+	"math"
 	"os"
 	"strconv"
 )
@@ -11,12 +12,18 @@ import (
 // path that no longer leads to the program.
 func (r Root) Executable(pid int) (string, error) { return os.Readlink(r.path(pid, "exe")) }
 
+// maxArguments is how many bytes of a command line are read. An argument of execve(2) has at
+// most half as many, but afterwards a process may declare any part of its memory its command
+// line, without using the memory: see PR_SET_MM in prctl(2).
+const maxArguments = 256 << 10
+
 // Arguments returns the command line of a process: as passed to execve(2), or as the
-// process has overwritten it since. It is empty for a process that has ended.
-func (r Root) Arguments(pid int) ([]string, error) { return r.list(pid, "cmdline") }
+// process has overwritten it since, and at most its first maxArguments bytes. It is empty for a
+// process that has ended.
+func (r Root) Arguments(pid int) ([]string, error) { return r.list(pid, "cmdline", maxArguments) }
 
 // Environment returns the environment that was passed to execve(2).
-func (r Root) Environment(pid int) ([]string, error) { return r.list(pid, "environ") }
+func (r Root) Environment(pid int) ([]string, error) { return r.list(pid, "environ", math.MaxInt64) }
 
 // Caught returns the mask of the signals that a process catches, SigCgt of
 // proc_pid_status(5): bit 0 is signal 1.

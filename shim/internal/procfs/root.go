@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strconv"
@@ -50,9 +51,15 @@ func (r Root) CheckNamespace() error {
 	return nil
 }
 
-// list returns the strings of a file in which a zero byte ends each string.
-func (r Root) list(pid int, name string) ([]string, error) {
-	text, err := os.ReadFile(r.path(pid, name))
+// list returns the strings of a file, up to a number of bytes, in which a zero byte ends each
+// string.
+func (r Root) list(pid int, name string, limit int64) ([]string, error) {
+	file, err := os.Open(r.path(pid, name))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, limit))
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -37,6 +38,12 @@ func findUnseen(q Query, f *Facts) (found []string) {
 		if kind != "" && !slices.Contains(found, kind) {
 			found = append(found, kind)
 		}
+	}
+	// Sockets passed by socket activation may be of another network namespace, as with podman run
+	// --network=none. They look like sockets that are not bound. See sd_listen_fds(3).
+	env, _ := q.Proc.Environment(procfs.Self)
+	if slices.ContainsFunc(env, func(entry string) bool { return strings.HasPrefix(entry, "LISTEN_FDS=") }) {
+		note("inherited sockets")
 	}
 	own, err := q.Proc.NetNamespace(procfs.Self)
 	pids, _ := Processes(q.Proc, q.WholePIDNamespace)

@@ -116,6 +116,7 @@ func TestUntilUnseen(t *testing.T) {
 		a client, no /proc     | no-proc            | --max-delay=3 |                           | 3s   | blind       | cannot observe
 		a client, no source    | no-proc,no-netlink | --max-delay=3 |                           | 3s   | blind       | sock_diag:
 		an inherited listener  |                    |               | fd:                       | 1s   | quiet       |
+		one of another network |                    | --delay=1     | activated:                | 1s   | elapsed     | (inherited sockets)
 	`) {
 		t.Run(c["case"], func(t *testing.T) {
 			t.Parallel()
@@ -135,10 +136,17 @@ func TestUntilUnseen(t *testing.T) {
 					listens += "127.0.0.1:" + port
 				}
 			}
-			b := box.Setup{Faults: c["faults"], Network: n, Change: func(cmd *exec.Cmd) { cmd.ExtraFiles = files }}.
-				Catch(t, flags+"--until=quiet "+c["flags"], strings.Fields(listens)...)
+			setup := box.Setup{Faults: c["faults"], Network: n, Change: func(cmd *exec.Cmd) { cmd.ExtraFiles = files }}
+			if listens == "activated:" { // by the socket activation of podman, for example
+				var outside *box.Network
+				l := outside.Listen(t)
+				files = append(files, testutil.Must(l.(*net.TCPListener).File()))
+				setup.Env = []string{"LISTEN_FDS=1"}
+				listens = "fd:"
+			}
+			b := setup.Catch(t, flags+"--until=quiet "+c["flags"], strings.Fields(listens)...)
 			start := b.Trigger()
-			if listens == "fd:" {
+			if c["listens"] == "fd:" {
 				b.Port = port
 				start = shorts(b, "127.0.0.1").Add(-early)
 			}
