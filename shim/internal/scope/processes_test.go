@@ -40,27 +40,29 @@ func madeProc(t *testing.T, options string, parents map[int]int) string {
 
 func TestProcesses(t *testing.T) {
 	me := os.Getpid()
-	a, b := me+1, me+2
-	c, d := me+3, me+4
-	for _, test := range []struct {
-		name    string
-		options string
-		parents map[int]int
-		whole   bool
-		want    []int
-		bad     bool
-	}{
-		{"alone", "rw", map[int]int{}, false, nil, false},
-		{"a family, and a stranger", "rw", map[int]int{a: me, b: c, c: a, d: 1}, false, []int{a, b, c}, false},
-		{"the whole namespace", "rw", map[int]int{a: me, b: c, c: a, d: 1}, true, []int{a, b, c, d}, false},
-		{"an unreadable parent", "rw", map[int]int{a: me, b: -1}, false, []int{a}, true},
-		{"hidden", "rw,hidepid=invisible", map[int]int{a: me}, false, []int{a}, true},
-		{"the whole namespace, hidden", "rw,hidepid=4", map[int]int{a: me}, true, []int{a}, true},
-	} {
-		got, err := Processes(procfs.Root(madeProc(t, test.options, test.parents)), test.whole)
+	pids := map[string]int{"1": 1, "me": me, "a": me + 1, "b": me + 2, "c": me + 3, "d": me + 4, "?": -1}
+	for _, cells := range script.Rows(`
+		# name | options of /proc | processes and their parents | found | an error
+		alone                       | rw                   |                  |         |
+		a family, and a stranger    | rw                   | a:me b:c c:a d:1 | a b c   |
+		the whole namespace         | rw                   | a:me b:c c:a d:1 | a b c d |
+		an unreadable parent        | rw                   | a:me b:?         | a       | bad
+		hidden                      | rw,hidepid=invisible | a:me             | a       | bad
+		the whole namespace, hidden | rw,hidepid=4         | a:me             | a       | bad
+	`) {
+		parents, want := map[int]int{}, []int(nil)
+		for word := range strings.FieldsSeq(cells[2]) {
+			pid, parent, _ := strings.Cut(word, ":")
+			parents[pids[pid]] = pids[parent]
+		}
+		for name := range strings.FieldsSeq(cells[3]) {
+			want = append(want, pids[name])
+		}
+		whole := strings.HasPrefix(cells[0], "the whole")
+		got, err := Processes(procfs.Root(madeProc(t, cells[1], parents)), whole)
 		slices.Sort(got)
-		if !slices.Equal(got, test.want) || (err != nil) != test.bad {
-			t.Errorf("%s: %v, %v", test.name, got, err)
+		if !slices.Equal(got, want) || (err != nil) != (cells[4] == "bad") {
+			t.Errorf("%s: %v, %v", cells[0], got, err)
 		}
 	}
 }

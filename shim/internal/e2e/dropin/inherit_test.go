@@ -139,21 +139,6 @@ func TestDropinWarnReaped(t *testing.T) {
 	}
 }
 
-// TestDropinParentDeath: with -p SIG tini gets SIG when its parent exits, and passes SIG on
-// like any other signal.
-func TestDropinParentDeath(t *testing.T) {
-	onEachInit(t, "tini", func(t *testing.T, init string) {
-		words := append([]string{"sh", "-c", `exec 3<&0; "$@" <&3 & wait`, "sh", init, "-s", "-p", "SIGUSR1", "--"},
-			box.Helper("catch")...)
-		b := box.Setup{Outside: true}.Start(t, words...)
-		b.Ready()
-		b.Cmd.Process.Kill()
-		b.Out.Wait("got USR1")
-		b.Send("exit 0")
-		<-b.Out.EOF
-	})
-}
-
 // TestDropinMayNotSignal: without CAP_KILL an init cannot signal a command that runs as
 // another user. tini exits then, and its container ends; the other inits go on.
 func TestDropinMayNotSignal(t *testing.T) {
