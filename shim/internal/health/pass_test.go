@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -19,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
 // TestHTTP tests relayed requests, on one connection each and on a connection kept alive.
@@ -144,29 +146,29 @@ func TestEitherLoopback(t *testing.T) {
 
 // TestListen tests listening on all addresses, on IPv4 alone, on IPv6.
 func TestListen(t *testing.T) {
-	six, four := hasIPv6(t), "127.0.0.1"
-	for _, c := range []struct {
-		listen string
-		served map[string]bool
-	}{
-		{"", map[string]bool{four: true, "[::1]": six}},
-		{"::", map[string]bool{four: true, "[::1]": six}},
-		{"0.0.0.0", map[string]bool{four: true, "[::1]": false}},
-		{"127.0.0.1", map[string]bool{four: true, "[::1]": false}},
-		{"::1", map[string]bool{four: false, "[::1]": six}},
-	} {
-		if !six && (c.listen == "::" || c.listen == "::1") {
+	six := hasIPv6(t)
+	for _, cells := range script.Rows(`
+		# listen | 127.0.0.1 | [::1]
+		          | yes | yes
+		::        | yes | yes
+		0.0.0.0   | yes |
+		127.0.0.1 | yes |
+		::1       |     | yes
+	`) {
+		listen := cells[0]
+		if !six && strings.Contains(listen, ":") {
 			continue
 		}
 		var addr netip.Addr
-		if c.listen != "" {
-			addr = netip.MustParseAddr(c.listen)
+		if listen != "" {
+			addr = netip.MustParseAddr(listen)
 		}
 		l := serve(t, Spec{Listen: netip.AddrPortFrom(addr, 0)})
-		for host, want := range c.served {
+		for i, host := range []string{"127.0.0.1", "[::1]"} {
+			want := cells[i+1] == "yes" && (i == 0 || six)
 			status, _, err := check(newClient(), fmt.Sprintf("http://%s:%d", host, l.port))
 			if got := status == 200; got != want {
-				t.Errorf("listening on %q, check of %s = %d, %v; want an answer: %v", c.listen, host, status, err, want)
+				t.Errorf("listening on %q, check of %s = %d, %v; want an answer: %v", listen, host, status, err, want)
 			}
 		}
 	}

@@ -126,10 +126,6 @@ func TestTerminationLogNowhere(t *testing.T) {
 	if exists(missing) {
 		t.Error("a file that the user did not give was created")
 	}
-	none := newFile(None)
-	if err := none.write("text"); err != nil || none.path != "" || exists(None) {
-		t.Errorf("none is %+v, %v", none, err)
-	}
 	if log := newFile(""); log.path != "/dev/termination-log" || log.given {
 		t.Errorf("by default it is %+v", log)
 	}
