@@ -92,9 +92,10 @@ func (s *Sampler) run() {
 	}
 }
 
-// close closes idle connections, until the next sample is due.
+// close closes idle connections, until the next sample is due. After a refusal samples are no
+// longer frequent, which would show that a connection is used: no other is closed.
 func (s *Sampler) close(idle []traffic.Closable, next time.Time) {
-	if s.searching || s.slowed.Load() {
+	if s.searching || s.slowed.Load() || !s.watching {
 		return
 	}
 	defer s.closer.EndRound()
@@ -106,6 +107,7 @@ func (s *Sampler) close(idle []traffic.Closable, next time.Time) {
 		closed, err := s.closer.ShutDown(k.Inode, k.Cookie, k.IsIdle)
 		if err != nil {
 			s.snapshot.CloseTrouble = err.Error()
+			return
 		}
 		if !closed {
 			continue

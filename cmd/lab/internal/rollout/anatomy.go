@@ -4,11 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 )
-
-// anatomyLag is how late the balancer of the anatomy lets go.
-const anatomyLag = 5 * time.Second
 
 // The layout of the picture of a stop, in pixels.
 const (
@@ -22,33 +18,22 @@ const (
 // anatomyPicture is a drawing of a stop along a time axis, from the moment before the stop to
 // KILL.
 type anatomyPicture struct {
-	*picture
-	*stop
-	report report
-	grace  int64 // in milliseconds
+	picture
+	report
+	grace int64 // in milliseconds
 }
 
 func drawAnatomy(t *trial) string {
 	s := t.Stops[0]
-	p := &anatomyPicture{stop: s, report: s.last(), grace: t.server.grace.Milliseconds(),
-		picture: newPicture(860, 372, "Anatomy of a stop: trigger, floor, last request, silence, signal, exit and KILL")}
+	p := &anatomyPicture{report: s.report(), grace: t.server.grace.Milliseconds()}
+	p.width, p.height = 860, 372
+	p.title = "Anatomy of a stop: trigger, floor, last request, silence, signal, exit and KILL"
 	p.text(0, 16, "h", "Anatomy of a stop")
-	flags := contenderOf(t.Contender).flags(1, t.server)
-	p.text(0, 34, "q", "$ lameduck "+strings.Join(flags, " ")+" -- server")
-	p.bars()
-	p.events()
+	p.text(0, 34, "q", "$ lameduck %s -- server", strings.Join(t.contender.flags(1, t.server), " "))
+	p.bars(s.Connections)
+	p.events(s.Lag.Milliseconds())
 	p.spans()
 	return p.String()
-}
-
-// last returns the report of the end of the hold.
-func (s *stop) last() (found report) {
-	for _, r := range s.Reports {
-		if r.Ended != "" {
-			found = r
-		}
-	}
-	return found
 }
 
 // x returns the place of a moment, in milliseconds from the stop.
@@ -57,11 +42,11 @@ func (p *anatomyPicture) x(ms int64) float64 {
 }
 
 // bars draws the new connections of each second, above the axis.
-func (p *anatomyPicture) bars() {
+func (p *anatomyPicture) bars(connections []int64) {
 	counts := make([]int, (p.grace-earliest)/1000)
-	for _, c := range p.Connections {
-		if c.FromMS >= earliest {
-			counts[(c.FromMS-earliest)/1000]++
+	for _, ms := range connections {
+		if ms >= earliest {
+			counts[(ms-earliest)/1000]++
 		}
 	}
 	unit := (plotBottom - plotTop) / float64(slices.Max(counts))
@@ -70,71 +55,65 @@ func (p *anatomyPicture) bars() {
 		height := unit * float64(n)
 		p.rect(p.x(from)+1, plotBottom-height, p.x(from+1000)-p.x(from)-2, height, "mute")
 	}
-	x := p.x(p.report.UsedMS) + 24
+	x := p.x(p.UsedMS) + 24
 	p.rect(x, plotTop+29, 14, 10, "mute")
-	p.text(x+22, plotTop+38, "q", fmt.Sprintf("new connections each second: %d, the last at +%s",
-		p.report.Accepted, inSeconds(p.report.LastNewMS)))
-	p.path("mark", plotLeft, plotBottom, plotRight, plotBottom)
-	for s := int64(0); s*1000 <= p.grace; s += 5 {
-		p.path("mark", p.x(s*1000), plotBottom, p.x(s*1000), plotBottom+5)
-		p.textMiddle(p.x(s*1000), plotBottom+18, "q", fmt.Sprintf("%d s", s))
+	p.text(x+22, plotTop+38, "q", "new connections each second: %d, the last at +%s", p.Accepted, seconds(p.LastNewMS))
+	p.line("mark", plotLeft, plotBottom, plotRight, plotBottom)
+	for ms := int64(0); ms <= p.grace; ms += 5000 {
+		p.line("mark", p.x(ms), plotBottom, p.x(ms), plotBottom+5)
+		p.text(p.x(ms), plotBottom+18, "q m", "%d s", ms/1000)
 	}
 }
 
 // events draws the moments, as lines to the axis with text above, and the silence.
-func (p *anatomyPicture) events() {
-	r, signal := &p.report, p.report.Sent[0]
+func (p *anatomyPicture) events(lag int64) {
+	signal := p.Sent[0]
 	const first, second, third = 58, 76, 94 // baselines of the text
-	lag := p.Lag.Milliseconds()
 	for _, e := range []struct {
 		ms       int64
 		baseline float64
 		line     string
-		before   bool // the text ends at the line
 		class    string
 		text     string
 	}{
-		{0, first, "mark", false, "h", "trigger: " + r.Trigger},
-		{lag, third, "bound", true, "q", "balancer lets go"},
-		{r.LastByteMS, second, "mark", true, "", "last request, +" + inSeconds(r.LastByteMS)},
-		{signal.AtMS, first, "mark", false, "h", fmt.Sprintf("signal: %s, +%s", signal.Signal, inSeconds(signal.AtMS))},
-		{r.UsedMS, second, "mark", false, "", fmt.Sprintf("exit: %d, +%s", *r.ExitCode, inSeconds(r.UsedMS))},
-		{p.grace, first, "kill", true, "h bad", "KILL, not needed"},
+		{0, first, "mark", "h", "trigger: " + p.Trigger},
+		{lag, third, "bound", "q e", "balancer lets go"},
+		{p.LastByteMS, second, "mark", "e", "last request, +" + seconds(p.LastByteMS)},
+		{signal.AtMS, first, "mark", "h", fmt.Sprintf("signal: %s, +%s", signal.Signal, seconds(signal.AtMS))},
+		{p.UsedMS, second, "mark", "", fmt.Sprintf("exit: %d, +%s", *p.ExitCode, seconds(p.UsedMS))},
+		{p.grace, first, "kill", "h bad e", "KILL, not needed"},
 	} {
-		p.path(e.line, p.x(e.ms), e.baseline+5, p.x(e.ms), plotBottom)
-		if e.before {
-			p.textEnd(p.x(e.ms)+4, e.baseline, e.class, e.text)
-		} else {
-			p.text(p.x(e.ms)-4, e.baseline, e.class, e.text)
+		p.line(e.line, p.x(e.ms), e.baseline+5, p.x(e.ms), plotBottom)
+		aside := -4.0
+		if strings.HasSuffix(e.class, "e") {
+			aside = 4
 		}
+		p.text(p.x(e.ms)+aside, e.baseline, e.class, "%s", e.text)
 	}
-	from, to := p.x(r.LastByteMS), p.x(signal.AtMS)
+	from, to := p.x(p.LastByteMS), p.x(signal.AtMS)
 	p.rect(from, plotTop, to-from, plotBottom-plotTop, "shade")
-	p.textMiddle((from+to)/2, plotTop+58, "h", "silence")
-	p.textMiddle((from+to)/2, plotTop+74, "", inSeconds(signal.AtMS-r.LastByteMS))
+	p.text((from+to)/2, plotTop+58, "h m", "silence")
+	p.text((from+to)/2, plotTop+74, "m", "%s", seconds(signal.AtMS-p.LastByteMS))
 }
 
 // spans draws the times below the axis, each with a text.
 func (p *anatomyPicture) spans() {
-	r := &p.report
-	p.rect(p.x(0), 290, p.x(r.HeldMS)-p.x(0), 8, "time")
+	p.rect(p.x(0), 290, p.x(p.HeldMS)-p.x(0), 8, "time")
 	for _, s := range []struct {
-		to   int64
+		ms   int64
 		y    float64
 		text string
 	}{
-		{r.FloorMS, 268, fmt.Sprintf("floor %s: --delay", inSeconds(r.FloorMS))},
-		{r.HeldMS, 294, fmt.Sprintf("held %s, until %s", inSeconds(r.HeldMS), r.Ended)},
-		{r.CeilingMS, 320, fmt.Sprintf("ceiling %s: no hold is longer", inSeconds(r.CeilingMS))},
+		{p.FloorMS, 268, fmt.Sprintf("floor %s: --delay", seconds(p.FloorMS))},
+		{p.HeldMS, 294, fmt.Sprintf("held %s, until %s", seconds(p.HeldMS), p.Ended)},
+		{p.CeilingMS, 320, fmt.Sprintf("ceiling %s: no hold is longer", seconds(p.CeilingMS))},
 		{p.grace, 346, ""},
 	} {
-		for _, end := range []int64{0, s.to} {
-			p.path("span", p.x(end), s.y-6, p.x(end), s.y+6)
-		}
-		p.path("span", p.x(0), s.y, p.x(s.to), s.y)
-		p.text(p.x(s.to)+10, s.y+4, "", s.text)
+		from, to := p.x(0), p.x(s.ms)
+		p.line("span", from, s.y-6, from, s.y+6)
+		p.line("span", to, s.y-6, to, s.y+6)
+		p.line("span", from, s.y, to, s.y)
+		p.text(to+10, s.y+4, "", "%s", s.text)
 	}
-	p.textMiddle(p.x(p.grace/2), 364, "", fmt.Sprintf("grace period %s: %s used", inSeconds(p.grace), inSeconds(r.UsedMS)))
+	p.text(p.x(p.grace/2), 364, "m", "grace period %s: %s used", seconds(p.grace), seconds(p.UsedMS))
 }
-
-func inSeconds(ms int64) string { return seconds(float64(ms)) }

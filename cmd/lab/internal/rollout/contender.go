@@ -7,84 +7,68 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 )
 
 //go:embed rows
 var files embed.FS
 
-// rows returns the cells of a table.
-func rows(name string) (all [][]string) {
-	text, err := files.ReadFile("rows/" + name)
-	if err != nil {
-		panic(err)
-	}
-	for line := range strings.Lines(string(text)) {
+// rows returns the cells of an embedded table.
+func rows(name string) [][]string { return table(string(must.Get(files.ReadFile("rows/" + name)))) }
+
+// table returns the cells of lines, and empty cells up to the widest
+// table's.
+func table(text string) (all [][]string) {
+	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
-		cells := strings.Split(line, "|")
-		for i := range cells {
-			cells[i] = strings.TrimSpace(cells[i])
+		cells := make([]string, 9)
+		for i, cell := range strings.Split(line, "|") {
+			cells[i] = strings.TrimSpace(cell)
 		}
 		all = append(all, cells)
 	}
 	return all
 }
 
-func duration(text string) time.Duration {
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		panic(err)
-	}
-	return d
-}
+func duration(text string) time.Duration { return must.Get(time.ParseDuration(text)) }
 
-// contender is one way to stop a server.
+// contender is one way to stop a server: a row of contenders.txt.
 type contender struct {
 	name   string
 	words  []string      // before the server's
 	sleep  time.Duration // before TERM, as in a preStop hook
-	scenes []string      // and quick
+	scenes []string
 }
 
-// The names of contenders that claims are about. defaultHold is the hold with lameduck's
-// defaults, shortHold ends after a short silence, and floored has a floor as long as the
-// longest lag. safeSleep is the shortest sleep that is longer than every lag, slow requests
-// included. keptSleep is as long as the default hold where clients never let go, if the
-// ceiling of 19 s ends it: a longer sleep loses as many requests. To the oracle TERM is sent
-// after the removal.
+// The names of contenders that the code is about: those of the chart's headline, with
+// lameduck's defaults and the shortest sleep longer than every lag, and the oracle.
 const (
 	defaultHold = "lameduck --until=quiet"
-	shortHold   = "lameduck --until=quiet --quiet-for=1s"
-	settledHold = "lameduck --until=settled"
-	drainedHold = "lameduck --until=drained"
-	floored     = "lameduck --until=quiet --delay=10"
 	safeSleep   = "sleep 14, then tini"
-	keptSleep   = "sleep 20, then tini"
 	oracle      = "oracle"
-
-	demoShort = "sleep 2"
-	demoLong  = "sleep 10"
-	demoHold  = "lameduck"
 )
 
-// defaultQuiet is the default of --quiet-for.
-const defaultQuiet = 4 * time.Second
+var contenders = readContenders()
 
-func contenders() (all []contender) {
+func readContenders() (all []*contender) {
 	for _, cells := range rows("contenders.txt") {
-		all = append(all, contender{cells[0], strings.Fields(cells[1]), duration(cells[2]), strings.Fields(cells[3])})
+		all = append(all, &contender{cells[0], strings.Fields(cells[1]), duration(cells[2]), strings.Fields(cells[3])})
 	}
 	return all
 }
 
 // contenderOf returns a contender by name.
 func contenderOf(name string) *contender {
-	list := contenders()
-	return &list[slices.IndexFunc(list, func(c contender) bool { return c.name == name })]
+	return contenders[slices.IndexFunc(contenders, func(c *contender) bool { return c.name == name })]
 }
 
-func (c *contender) plays(s scene) bool { return slices.Contains(c.scenes, string(s)) }
+// charted reports whether the contender is in the chart of a scene.
+func (c *contender) charted(s scene) bool { return slices.Contains(c.scenes, string(s)+"*") }
+
+func (c *contender) plays(s scene) bool { return slices.Contains(c.scenes, string(s)) || c.charted(s) }
 
 // holds reports whether the contender is lameduck.
 func (c *contender) holds() bool { return len(c.words) > 0 && c.words[0] == "lameduck" }
@@ -99,13 +83,14 @@ func (c *contender) command(o *options, s *server, words []string) []string {
 
 // flags returns lameduck's flags. Defaults are left out unless time is compressed.
 func (c *contender) flags(by scale, s *server) []string {
-	words := c.words[1:]
 	flags := []string{"--grace-period=" + s.grace.String()}
 	if s.graceful != syscall.SIGTERM {
 		flags = append(flags, fmt.Sprintf("--rewrite=TERM:%d", int(s.graceful)))
 	}
+	words := c.words[1:]
 	if by != 1 {
-		flags = append(flags, "--max-delay="+by.of(s.ceiling()).String(), "--quiet-for="+by.of(defaultQuiet).String())
+		const defaultQuiet = "--quiet-for=4s"
+		words = append([]string{"--max-delay=" + s.ceiling().String(), defaultQuiet}, words...)
 	}
 	for _, word := range words {
 		flag, value, _ := strings.Cut(word, "=")

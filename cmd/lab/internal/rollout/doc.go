@@ -16,7 +16,7 @@
 //	|        |          rollout -- stop signal, now -----------^             |
 //	+--------|--------------------------------------------------------------+
 //	         v
-//	tables, JSON, chart, verdict
+//	tables, JSON, chart, claims
 //
 // Rules for a fair comparison:
 //
@@ -33,8 +33,8 @@
 //     rollout is played again, whatever the result, and after the last attempt left out. The
 //     output has the number of such rollouts.
 //
-// The servers form scenes, each with a table and claims of its own, since a failure means
-// something else in each:
+// The servers form scenes, each with a table and claims (rows/claims.txt) of its own, since a
+// failure means something else in each:
 //
 //   - steady: dense traffic behind balancers that let go. A hold that watches traffic loses
 //     no request.
@@ -53,13 +53,13 @@
 //     floor as long as the longest lag is claimed to lose none.
 //   - demo: one stop of a server that handles no signals, by four contenders side by side.
 //     It needs no privileges and no other programs: the replicas are processes on the
-//     loopback interface, and the balancer is built in.
+//     loopback interface, behind kube-proxy, which takes them by turns.
 //   - anatomy: one stop of lameduck, which docs/stop.svg shows, played like the demo.
 //
-// The clients of kept, and those with stragglers, are behind kube-proxy: a new connection
-// goes to a replica that is drawn among those not yet removed, and stays there. The client
-// draws, at connect(2), and connects directly. That comes to the same as kube-proxy's rules,
-// which draw a replica for the first packet of a connection; the kernel's connection
+// The clients of kept, of the demo, and those with stragglers, are behind kube-proxy: a new
+// connection goes to a replica that is drawn among those not yet removed, and stays there. The
+// client draws, at connect(2), and connects directly. That comes to the same as kube-proxy's
+// rules, which draw a replica for the first packet of a connection; the kernel's connection
 // tracking translates all further packets alike, whatever becomes of the rules. Servers see
 // the client's address in both cases, and when a server has gone, its network remains for a
 // while and refuses. Left out are connection tracking's own faults and the node's address

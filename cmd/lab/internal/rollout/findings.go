@@ -3,43 +3,47 @@ package rollout
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"os"
 	"slices"
 	"strings"
+	"text/tabwriter"
 
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
 // findings are the results of a run.
 type findings struct {
-	Seed    uint64   `json:"seed"`
-	Scale   scale    `json:"scale"`
-	Seconds float64  `json:"seconds"`
-	Trials  []*trial `json:"trials"`
+	Seed   uint64   `json:"seed"`
+	Scale  scale    `json:"scale"`
+	Trials []*trial `json:"trials"`
 }
 
-// part sums up some of the stops.
+// part sums up some of a contender's stops.
 type part struct {
-	stops    int
-	losing   int // stops with a failed request
-	requests int
-	failed   int
-	kinds    map[load.Kind]int
-	ended    map[string]int // holds, by their ends in lameduck's report
-	lost     int
-	killed   int
-	times    []float64 // from the stop signal to the exit, in milliseconds
+	contender string
+	stops     int
+	losing    int // stops with a failed request
+	requests  int
+	failed    int
+	kinds     map[load.Kind]int
+	ended     map[string]int // holds, by their ends in lameduck's report
+	lost      int
+	killed    int
+	times     []float64 // from the stop signal to the exit, in milliseconds
+	last      *stop
 }
 
-// part sums up the stops of a contender with the servers of a scene for which of is true, or
-// with all if of is nil. Times leave out long-lived connections, which last to the ceiling,
-// and trials in which the machine stood still are left out of all.
-func (f *findings) part(in scene, contender string, of func(*server) bool) *part {
-	p := &part{}
+// part sums up the stops of a contender with servers of a scene. Times leave out long-lived
+// connections, which last to the ceiling, and trials in which the machine stood still are left
+// out of all.
+func (f *findings) part(in scene, contender, servers string) *part {
+	p := &part{contender: contender, kinds: map[load.Kind]int{}, ended: map[string]int{}}
 	for _, t := range f.Trials {
-		if t.Contender != contender || t.server.scene != in || t.Stalled || of != nil && !of(t.server) {
+		if t.Contender != contender || t.server.scene != in || t.Stalled || !t.server.is(servers) {
 			continue
 		}
 		for _, s := range t.Stops {
@@ -54,14 +58,12 @@ func (f *findings) part(in scene, contender string, of func(*server) bool) *part
 }
 
 func (p *part) add(s *stop) {
-	if p.stops == 0 {
-		p.kinds, p.ended = map[load.Kind]int{}, map[string]int{}
-	}
 	p.stops++
 	p.requests += s.Requests
+	p.failed += s.failed()
 	p.lost += s.Lost
+	p.last = s
 	for k, n := range s.Failed {
-		p.failed += n
 		p.kinds[k] += n
 	}
 	if len(s.Failed) > 0 {
@@ -70,28 +72,12 @@ func (p *part) add(s *stop) {
 	if s.Killed {
 		p.killed++
 	}
-	if reason := s.ended(); reason != "" {
-		p.ended[reason]++
+	if r := s.report(); r.Lull {
+		p.ended[r.Ended+" at a lull"]++
+	} else if r.Ended != "" {
+		p.ended[r.Ended]++
 	}
 }
-
-// ended returns the reason for the end of a hold, and whether the signal was sent at a
-// lull, or "".
-func (s *stop) ended() (reason string) {
-	for _, r := range s.Reports {
-		if r.Ended == "" {
-			continue
-		}
-		reason = r.Ended
-		if r.Lull {
-			reason += " at a lull"
-		}
-	}
-	return reason
-}
-
-// losesNone reports whether there were stops and no request failed.
-func (p *part) losesNone() bool { return p.stops > 0 && p.failed == 0 && p.killed == 0 }
 
 // quantile returns the time that a share of the times do not exceed, in milliseconds.
 func (p *part) quantile(share float64) float64 {
@@ -118,30 +104,58 @@ func (p *part) how() string {
 	return strings.Join(words, ", ")
 }
 
-// save writes the findings to a file.
-func (f *findings) save(path string) error {
-	text, err := json.Marshal(f)
-	if err == nil {
-		err = os.WriteFile(path, append(text, '\n'), 0o644)
+// print prints the tables of the scenes, as the pages have them, and each stop in which a hold
+// lost requests.
+func (f *findings) print(out io.Writer) {
+	for _, s := range allScenes {
+		f.printTable(out, s)
 	}
-	if err != nil {
-		return fmt.Errorf("cannot write the figures: %w", err)
+	fmt.Fprintln(out)
+	for _, t := range f.Trials {
+		for _, s := range t.Stops {
+			if len(s.Failed) > 0 && len(s.Reports) > 0 && !t.Stalled {
+				fmt.Fprintf(out, "%s, %s, a lag of %.1f s: %s; %s\n", t.Contender, t.Server, s.Lag.Seconds(),
+					load.Summary(s.Failed), s.report().Message)
+			}
+		}
 	}
-	return nil
 }
 
+// printTable prints a scene's table, with columns of failed requests for some of the servers
+// where a failure means something else.
+func (f *findings) printTable(out io.Writer, s scene) {
+	t := tabwriter.NewWriter(out, 0, 0, 1, ' ', 0)
+	defer t.Flush()
+	headed := false
+	for _, c := range contenders {
+		p := f.part(s, c.name, "")
+		if p.stops == 0 {
+			continue
+		}
+		heads, failed, losing := "failed\t| stops that lose any", p.failed, p.losing
+		if s == kept {
+			heads = "failed: the server dies\t| the server is graceful"
+			failed, losing = f.part(s, c.name, "!closes").failed, f.part(s, c.name, "closes").failed
+		}
+		if !headed {
+			headed = true
+			fmt.Fprintf(t, "\n%s, %d stops of %s:\n\n", titles[s], p.stops, c.name)
+			fmt.Fprintf(t, "| under\t| requests\t| %s\t| stop to exit: median\t| 95 %%\t| how\t|\n", heads)
+			fmt.Fprintln(t, "| ---\t| ---:\t| ---:\t| ---:\t| ---:\t| ---:\t| ---\t|")
+		}
+		fmt.Fprintf(t, "| %s\t| %d\t| %d\t| %d\t| %s\t| %s\t| %s\t|\n", c.name, p.requests, failed, losing,
+			seconds(p.median()), seconds(p.quantile(0.95)), p.how())
+	}
+}
+
+func seconds[T int64 | float64](ms T) string { return fmt.Sprintf("%.1f s", float64(ms)/1000) }
+
 // readFindings returns findings that were saved.
-func readFindings(path string) (*findings, error) {
+func readFindings(path string) *findings {
 	f := &findings{}
-	text, err := os.ReadFile(path)
-	if err == nil {
-		err = json.Unmarshal(text, f)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the figures: %w", err)
-	}
+	must.Do(json.Unmarshal(must.Get(os.ReadFile(path)), f))
 	for _, t := range f.Trials {
-		t.server = serverOf(t.Server)
+		t.contender, t.server = contenderOf(t.Contender), serverOf(t.Server)
 	}
-	return f, nil
+	return f
 }

@@ -2,65 +2,43 @@ package rollout
 
 import (
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 )
 
-// lag is a distribution of the time from the stop signal to the removal from the balancer:
-// between two times, and once in three times, if seldom is more, between seldom and 1.5 times
-// as much.
-type lag struct {
-	name             string
-	from, to, seldom time.Duration
-}
-
-// longestLag bounds every distribution.
+// longestLag bounds the lags of rollouts.
 const longestLag = 10 * time.Second
 
-// lags returns the distributions of a scene. A rollout meets each once.
-func (s scene) lags() []lag {
-	switch s {
-	case demo:
-		return []lag{{"demo", demoLag, demoLag, 0}}
-	case anatomy:
-		return []lag{{"anatomy", anatomyLag, anatomyLag, 0}}
-	}
-	return []lag{
-		{"in-cluster", 200 * time.Millisecond, time.Second, 0},
-		{"ingress", time.Second, 3 * time.Second, 0},
-		{"slow", 5 * time.Second, longestLag, 0},
-		{"spike", 200 * time.Millisecond, time.Second, 6 * time.Second},
-	}
-}
-
-func (l lag) draw(r *rand.Rand) time.Duration {
-	between := func(from, to time.Duration) time.Duration {
-		return from + time.Duration(r.Float64()*float64(to-from))
-	}
-	if l.seldom == 0 {
-		return between(l.from, l.to)
-	}
-	day := r.IntN(3)
-	usual, seldom := between(l.from, l.to), between(l.seldom, l.seldom*3/2)
-	if day == 0 {
-		return seldom
-	}
-	return usual
-}
-
-// drawn is a lag drawn from a distribution.
+// drawn is a lag: the time from the stop signal to the removal from the balancer, drawn from the
+// distribution of a row of lags.txt.
 type drawn struct {
 	Name string        `json:"lag"`
 	Lag  time.Duration `json:"lag_ns"`
 	most time.Duration // until a balancer with stragglers has moved most clients
 }
 
-// drawLags returns a rollout's lags, in a drawn order. The lags depend on the seed, the
-// repetition and the server alone, so that every contender meets the same lags.
-func drawLags(lags []lag, seed uint64, repetition, server int, s scale) []drawn {
+// drawLags draws a lag from each distribution of a scene, in a drawn order. The lags depend on
+// the seed, the repetition and the server alone, so that every contender meets the same lags.
+func drawLags(in scene, seed uint64, repetition, server int, s scale) (all []drawn) {
 	r := rand.New(rand.NewPCG(seed, uint64(repetition)<<16|uint64(server)))
-	all := make([]drawn, len(lags))
-	for i, l := range lags {
-		all[i] = drawn{Name: l.name, Lag: s.of(l.draw(r))}
+	between := func(from, to time.Duration) time.Duration {
+		return from + time.Duration(r.Float64()*float64(to-from))
+	}
+	for _, cells := range rows("lags.txt") {
+		if !slices.Contains(strings.Fields(cells[4]), string(in)) {
+			continue
+		}
+		seldom := duration(cells[3])
+		isSeldom := seldom > 0 && r.IntN(3) == 0
+		lag := between(duration(cells[1]), duration(cells[2]))
+		if seldom > 0 {
+			late := between(seldom, seldom*3/2)
+			if isSeldom {
+				lag = late
+			}
+		}
+		all = append(all, drawn{Name: cells[0], Lag: s.of(lag)})
 	}
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	for i := range all {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
@@ -31,16 +32,22 @@ type result struct {
 // sender is an open-loop load: requests are sent at planned times, whatever becomes of
 // earlier requests.
 type sender struct {
-	addr   string
-	pick   func() string // the address of each connection, or nil
 	server *server
 	scale  scale
 	seed   uint64
-	began  time.Time
+	pick   func() string // the address of each connection
 
-	mu      sync.Mutex // every request has a goroutine
+	mu      sync.Mutex // every request has a goroutine, and the screen shows the results
+	began   time.Time
 	results []result
 	late    time.Duration // the longest delay behind the plan, or of an answer
+}
+
+// reset begins a run.
+func (l *sender) reset(b balancer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pick, l.began, l.results, l.late = b.pick, time.Now(), nil, 0
 }
 
 // run sends until ctx ends, and returns when all requests have ended.
@@ -49,7 +56,7 @@ func (l *sender) run(ctx context.Context) {
 		l.chat(ctx)
 		return
 	}
-	c := &load.Client{Addr: l.addr, Pick: l.pick, Keep: l.server.has("keep")}
+	c := &load.Client{Pick: l.pick, Keep: l.server.has("keep")}
 	defer c.Close()
 	if l.server.has("conns") {
 		c.Conns = keptConns
@@ -71,7 +78,7 @@ func (l *sender) run(ctx context.Context) {
 
 // sleep sleeps until a planned time, and reports false at the end.
 func (l *sender) sleep(ctx context.Context, at time.Time) bool {
-	if pauseFor(ctx, time.Until(at)) != nil {
+	if sleep(ctx, time.Until(at)) != nil {
 		return false
 	}
 	l.mu.Lock()
@@ -80,8 +87,8 @@ func (l *sender) sleep(ctx context.Context, at time.Time) bool {
 	return true
 }
 
-// pauseFor returns an error if ctx ends first.
-func pauseFor(ctx context.Context, d time.Duration) error {
+// sleep returns an error if ctx ends first.
+func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
 		return nil
@@ -89,6 +96,9 @@ func pauseFor(ctx context.Context, d time.Duration) error {
 		return ctx.Err()
 	}
 }
+
+// pause fails if ctx ends first.
+func pause(ctx context.Context, d time.Duration) { must.Do(sleep(ctx, d)) }
 
 // add records the end of a request with a planned time and a thinking time.
 func (l *sender) add(planned time.Time, k load.Kind, think time.Duration) {
@@ -130,53 +140,33 @@ func (l *sender) chat(ctx context.Context) {
 }
 
 func (l *sender) chatter(ctx context.Context, at time.Time) {
-	c := &load.Client{Addr: l.addr, Keep: true}
-	defer c.Close()
-	var mine *load.Conn // the WebSocket, or nil
+	var conn *load.Conn // the WebSocket, or nil
 	for ; l.sleep(ctx, at); at = at.Add(l.scale.of(chatPause)) {
-		began, status := time.Now(), 0
-		had := mine != nil
-		err := c.Do(began.Add(requestTimeout), func(conn *load.Conn) (again bool, err error) {
-			switch mine {
-			case nil:
-				mine = conn
+		began := time.Now()
+		deadline := began.Add(requestTimeout)
+		kind := load.Answered
+		if conn == nil {
+			var status int
+			var err error
+			if conn, err = load.Dial(l.pick(), deadline); err == nil {
 				io.WriteString(conn, upgrade)
 				status, _, err = conn.Head()
-				return true, err
-			case conn:
-				io.WriteString(conn, message)
-				_, err = io.ReadFull(conn.In, make([]byte, len(echo)))
-				return true, err
 			}
-			return false, io.EOF // the WebSocket was closed, and this is another connection
-		})
-		kind := load.KindOf(status, err)
-		if kind != load.Answered {
-			mine = nil
-			if had {
+			kind = load.KindOf(status, err)
+		} else {
+			conn.SetDeadline(deadline)
+			io.WriteString(conn, message)
+			if _, err := io.ReadFull(conn.In, make([]byte, len(echo))); err != nil {
 				kind = lost
 			}
 		}
+		if kind != load.Answered && conn != nil {
+			conn.Close()
+			conn = nil
+		}
 		l.add(began, kind, 0)
 	}
-}
-
-// probePeriod is the default period of Kubernetes.
-const probePeriod = 10 * time.Second
-
-// probe makes the kubelet's readiness probes of a replica until the replica is gone: a
-// connection each, from the clients' address.
-func (a *arena) probe(ctx context.Context, r *replica) {
-	c := &load.Client{Addr: r.addr}
-	ticks := time.Tick(a.o.scale.of(probePeriod))
-	for {
-		select {
-		case <-r.gone:
-			return
-		case <-ctx.Done():
-			return
-		case <-ticks:
-			c.HTTP("/0s", "", time.Now().Add(time.Second))
-		}
+	if conn != nil {
+		conn.Close()
 	}
 }

@@ -7,10 +7,11 @@ import (
 )
 
 // style has a light and a dark scheme, without fonts or scripts from elsewhere. The classes are
-// those of the arguments of picture's methods.
+// those of the arguments of picture's methods: text of class m is around its place, and ends
+// there with class e.
 const style = `<style>
 text{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#24292f}
-.h{font-weight:bold}.q{fill:#57606a}.s{font-size:11px}
+.h{font-weight:bold}.q{fill:#57606a}.s{font-size:11px}.m{text-anchor:middle}.e{text-anchor:end}
 .bad{fill:#cf222e}.good{fill:#1a7f37}.time{fill:#0969da}
 .ok{fill:#4ac26b}.shade{fill:#0969da;fill-opacity:.1}.mute{fill:#c4cad1}
 .rule{stroke:#d0d7de;fill:none}.mark{stroke:#24292f;fill:none}
@@ -27,50 +28,27 @@ text{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#24292f
 // picture is an SVG drawing of the pages. Lengths are pixels. A class is a class of the style, or "".
 type picture struct {
 	width, height int
-	title         string
+	title         string // for readers who cannot see the drawing
 	body          strings.Builder
 }
 
-// newPicture returns an empty drawing with a title for readers who cannot see the drawing.
-func newPicture(width, height int, title string) *picture {
-	return &picture{width: width, height: height, title: title}
-}
-
 // text writes text that starts at x.
-func (p *picture) text(x, y float64, class, text string) { p.anchored("", x, y, class, text) }
-
-// textEnd writes text that ends at x.
-func (p *picture) textEnd(x, y float64, class, text string) { p.anchored("end", x, y, class, text) }
-
-// textMiddle writes text around x.
-func (p *picture) textMiddle(x, y float64, class, text string) {
-	p.anchored("middle", x, y, class, text)
-}
-
-func (p *picture) anchored(anchor string, x, y float64, class, text string) {
-	fmt.Fprintf(&p.body, "<text%s%s x=\"%s\" y=\"%s\">%s</text>\n",
-		attribute("class", class), attribute("text-anchor", anchor), number(x), number(y), html.EscapeString(text))
+func (p *picture) text(x, y float64, class, format string, args ...any) {
+	fmt.Fprintf(&p.body, "<text class=%q x=\"%.4g\" y=\"%.4g\">%s</text>\n",
+		class, x, y, html.EscapeString(fmt.Sprintf(format, args...)))
 }
 
 // rect draws a rectangle, unless the rectangle is empty.
 func (p *picture) rect(x, y, width, height float64, class string) {
 	if width > 0 && height > 0 {
-		fmt.Fprintf(&p.body, "<rect%s x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\"/>\n",
-			attribute("class", class), number(x), number(y), number(width), number(height))
+		fmt.Fprintf(&p.body, "<rect class=%q x=\"%.4g\" y=\"%.4g\" width=\"%.4g\" height=\"%.4g\"/>\n",
+			class, x, y, width, height)
 	}
 }
 
-// path draws a line along points, x and y by turns.
-func (p *picture) path(class string, points ...float64) {
-	var b strings.Builder
-	for i := 0; i+1 < len(points); i += 2 {
-		command := "L"
-		if i == 0 {
-			command = "M"
-		}
-		b.WriteString(command + number(points[i]) + " " + number(points[i+1]))
-	}
-	fmt.Fprintf(&p.body, "<path%s d=\"%s\"/>\n", attribute("class", class), &b)
+// line draws a line from one point to another.
+func (p *picture) line(class string, x, y, toX, toY float64) {
+	fmt.Fprintf(&p.body, "<path class=%q d=\"M%.4g %.4gL%.4g %.4g\"/>\n", class, x, y, toX, toY)
 }
 
 // String returns the drawing as a document.
@@ -79,16 +57,4 @@ func (p *picture) String() string {
 <title>%s</title>
 %s%s</svg>
 `, p.width, p.height, p.width, p.height, html.EscapeString(p.title), style, &p.body)
-}
-
-func attribute(name, value string) string {
-	if value == "" {
-		return ""
-	}
-	return fmt.Sprintf(" %s=%q", name, value)
-}
-
-// number returns a length, rounded to a tenth of a pixel.
-func number(value float64) string {
-	return strings.TrimSuffix(fmt.Sprintf("%.1f", value), ".0")
 }

@@ -9,6 +9,10 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 )
 
 // scene is a group of servers with a common table: failures mean the same in all of the
@@ -38,7 +42,17 @@ func (s scene) warm() time.Duration {
 	if s == anatomy {
 		return 3 * time.Second
 	}
-	return 500 * time.Millisecond
+	return usualWarm
+}
+
+const usualWarm = 500 * time.Millisecond
+
+// replicas returns the number of replicas before the first stop.
+func (s scene) replicas() int {
+	if s == demo || s == anatomy {
+		return 2
+	}
+	return 5
 }
 
 // server is a kind of server, with a balancer and clients: a row of servers.txt.
@@ -57,14 +71,14 @@ type server struct {
 // usualRate is the rate of requests. Lower rates are compared with silences.
 const usualRate = 40
 
-// servers returns the servers of all scenes, scene by scene.
-func servers() (all []server) {
-	signals := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "USR1": syscall.SIGUSR1, "QUIT": syscall.SIGQUIT}
+var servers = readServers()
+
+func readServers() (all []*server) {
 	for _, cells := range rows("servers.txt") {
-		s := server{name: cells[0], scene: scene(cells[1]), balancer: cells[2], runs: cells[3], graceful: signals[cells[4]],
-			grace: duration(cells[7]), words: strings.Fields(cells[8])}
 		takes := strings.Fields(cells[5])
-		s.min, s.max = duration(takes[0]), duration(takes[1])
+		s := &server{name: cells[0], scene: scene(cells[1]), balancer: cells[2], runs: cells[3],
+			graceful: unix.SignalNum("SIG" + cells[4]), min: duration(takes[0]), max: duration(takes[1]),
+			grace: duration(cells[7]), words: strings.Fields(cells[8])}
 		fmt.Sscan(cells[6], &s.rate)
 		all = append(all, s)
 	}
@@ -74,14 +88,18 @@ func servers() (all []server) {
 // has reports whether a word of the last column describes the server.
 func (s *server) has(word string) bool { return slices.Contains(s.words, word) }
 
-// serverOf returns a server by name.
-func serverOf(name string) *server {
-	list := servers()
-	return &list[slices.IndexFunc(list, func(s server) bool { return s.name == name })]
+// is reports whether a cell of claims.txt selects the server.
+func (s *server) is(cell string) bool {
+	if word, not := strings.CutPrefix(cell, "!"); not {
+		return !s.has(word)
+	}
+	return cell == "" || cell == s.balancer || s.has(cell)
 }
 
-// quick reports whether the server plays in a quick run.
-func (s *server) quick() bool { return s.scene == steady || s.name == "dies, 30 s" }
+// serverOf returns a server by name.
+func serverOf(name string) *server {
+	return servers[slices.IndexFunc(servers, func(s *server) bool { return s.name == name })]
+}
 
 // ceiling returns the longest hold that lameduck derives from the grace period: 10 s are
 // for the server's own stop, and 1 s for the report.
@@ -92,60 +110,44 @@ func (s *server) think(r *rand.Rand, by scale) time.Duration {
 	return by.of(s.min + time.Duration(r.Float64()*float64(s.max-s.min)))
 }
 
-// pause returns the time from one planned request to the next. Times of sparse traffic are
-// compared with silences, and so compressed as these are.
-func (s *server) pause(r *rand.Rand, by scale) time.Duration {
-	mean := time.Duration(float64(time.Second) / s.rate)
-	if s.rate < usualRate {
-		mean = by.of(mean)
-	}
-	switch {
-	case s.has("random"):
-		return exponential(r, mean)
-	case s.has("visits"):
-		return visits(r, mean)
-	}
-	return mean
-}
-
-// exponential draws the gaps of many independent clients, a Poisson process.
-func exponential(r *rand.Rand, mean time.Duration) time.Duration {
-	return time.Duration(r.ExpFloat64() * float64(mean))
-}
-
-// A visit is a burst of requests, like the page and the pictures of a web site.
+// Requests of visits come in bursts, like the page and the pictures of a web site.
 const (
 	visitSize  = 10  // mean number of requests
 	visitShare = 0.2 // a gap within a visit, as a share of the mean gap
 )
 
-// visits draws the gaps of visits one after the other: short within a visit, and long
-// between two visits.
-func visits(r *rand.Rand, mean time.Duration) time.Duration {
-	const between = visitSize - (visitSize-1)*visitShare
-	if r.Float64() < 1.0/visitSize {
-		return exponential(r, time.Duration(between*float64(mean)))
+// pause returns the time from one planned request to the next. Times of sparse traffic are
+// compared with silences, and so compressed as these are.
+func (s *server) pause(r *rand.Rand, by scale) time.Duration {
+	mean := float64(time.Second) / s.rate
+	if s.rate < usualRate {
+		mean *= float64(by)
 	}
-	return exponential(r, time.Duration(visitShare*float64(mean)))
+	if s.has("visits") {
+		if r.Float64() < 1.0/visitSize {
+			mean *= visitSize - (visitSize-1)*visitShare
+		} else {
+			mean *= visitShare
+		}
+	}
+	if s.has("random") { // the gaps of many independent clients, a Poisson process
+		mean *= r.ExpFloat64()
+	}
+	return time.Duration(mean)
 }
 
-// port is where every replica in namespaces serves, each at an address of its own.
-const port = 8080
-
 // command returns the command line of a replica. dir is the replica's alone.
-func (s *server) command(exe, dir, listen string) ([]string, error) {
-	config, installed := map[string]string{"haproxy": haproxyApp, "nginx": nginxApp}[s.runs]
-	if !installed {
-		return []string{exe, "rollout", "serve", s.runs, listen}, nil
-	}
+func (s *server) command(dir, listen string) []string {
 	path := filepath.Join(dir, s.runs+".conf")
-	if err := os.WriteFile(path, fmt.Appendf(nil, config, port, dir), 0o644); err != nil {
-		return nil, err
+	switch s.runs {
+	case "haproxy":
+		must.Do(os.WriteFile(path, fmt.Appendf(nil, haproxyApp, port), 0o644))
+		return []string{"haproxy", "-W", "-db", "-f", path}
+	case "nginx":
+		must.Do(os.WriteFile(path, fmt.Appendf(nil, nginxConfig, dir, fmt.Sprintf(nginxApp, port)), 0o644))
+		return []string{"nginx", "-c", path}
 	}
-	if s.runs == "nginx" {
-		return []string{"nginx", "-c", path}, nil
-	}
-	return []string{"haproxy", "-W", "-db", "-f", path}, nil
+	return []string{must.Get(os.Executable()), "rollout", "serve", s.runs, listen}
 }
 
 const haproxyApp = `
@@ -155,27 +157,13 @@ defaults
     timeout connect 5s
     timeout server 30s
 frontend web
-    bind :%[1]d
+    bind :%d
     http-request return status 200 content-type text/plain string served
-# %[2]s
 `
 
 const nginxApp = `
-daemon off;
-worker_processes 1;
-pid %[2]s/pid;
-error_log stderr emerg;
-events {}
-http {
-    access_log off;
-    client_body_temp_path %[2]s/body;
-    proxy_temp_path %[2]s/proxy;
-    fastcgi_temp_path %[2]s/fastcgi;
-    uwsgi_temp_path %[2]s/uwsgi;
-    scgi_temp_path %[2]s/scgi;
     server {
-        listen %[1]d;
+        listen %d;
         location / { return 200 served; }
     }
-}
 `

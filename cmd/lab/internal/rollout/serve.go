@@ -40,58 +40,46 @@ func serve(args []string) error {
 			os.Exit(0)
 		}()
 	}
-	s := &site{idle: map[net.Conn]bool{}}
-	if kind == "dies" {
-		return s.accept(listener)
-	}
 	term := make(chan os.Signal, 1)
-	signal.Notify(term, syscall.SIGTERM)
-	go s.accept(listener)
-	<-term
-	listener.Close()
-	s.finish()
+	if kind != "dies" {
+		signal.Notify(term, syscall.SIGTERM)
+	}
+	go func() {
+		<-term
+		listener.Close()
+	}()
+	accept(listener)
 	if kind == "lingers" {
 		time.Sleep(time.Second)
 	}
 	return nil
 }
 
-// site has the connections of a server.
-type site struct {
-	all      sync.WaitGroup
-	mu       sync.Mutex // every connection has a goroutine
-	idle     map[net.Conn]bool
-	stopping bool
-}
-
-func (s *site) accept(listener net.Listener) error {
+// accept serves until the listener is closed, and returns when all requests are answered and
+// kept connections are closed.
+func accept(listener net.Listener) {
+	var all sync.WaitGroup
+	var conns []net.Conn
 	for {
 		conn, err := listener.Accept()
 		if err != nil {
-			return err
+			break
 		}
-		s.all.Go(func() { s.serve(conn) })
+		conns = append(conns, conn)
+		all.Go(func() { answerAll(conn) })
 	}
-}
-
-// finish closes kept connections, and returns when all requests are answered.
-func (s *site) finish() {
-	s.mu.Lock()
-	s.stopping = true
-	for conn := range s.idle {
+	for _, conn := range conns {
 		conn.SetReadDeadline(time.Now())
 	}
-	s.mu.Unlock()
-	s.all.Wait()
+	all.Wait()
 }
 
-// serve answers one request after the other.
-func (s *site) serve(conn net.Conn) {
+// answerAll answers one request after the other.
+func answerAll(conn net.Conn) {
 	defer conn.Close()
 	in := textproto.NewReader(bufio.NewReader(conn))
 	for {
 		line, err := in.ReadLine()
-		s.mark(conn, false)
 		if err != nil {
 			return
 		}
@@ -106,39 +94,29 @@ func (s *site) serve(conn net.Conn) {
 		size, _ := strconv.ParseInt(header.Get("Content-Length"), 10, 64)
 		io.CopyN(io.Discard, in.R, size)
 		answer(conn, line)
-		if strings.EqualFold(header.Get("Connection"), "close") || !s.mark(conn, true) {
+		if strings.EqualFold(header.Get("Connection"), "close") {
 			return
 		}
 	}
 }
 
-// mark notes whether a connection is idle, and reports whether the server goes on.
-func (s *site) mark(conn net.Conn, idle bool) (goes bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.idle, conn)
-	if idle {
-		s.idle[conn] = true
-	}
-	return !s.stopping
-}
+const served = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nserved"
 
 // answer waits as the request demands. The answer to a GET comes in two parts, so that it can
 // be cut short.
 func answer(conn net.Conn, request string) {
-	const first, second = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nser", "ved"
-	method, rest, _ := strings.Cut(request, " /")
-	think, _, _ := strings.Cut(rest, " ")
+	method, path, _ := strings.Cut(request, " /")
+	think, _, _ := strings.Cut(path, " ")
 	if wait, err := time.ParseDuration(think); err == nil {
 		time.Sleep(wait)
 	}
-	if method == "POST" {
-		io.WriteString(conn, first+second)
-		return
+	rest := served
+	if method == "GET" {
+		io.WriteString(conn, rest[:len(rest)-3])
+		time.Sleep(time.Millisecond)
+		rest = rest[len(rest)-3:]
 	}
-	io.WriteString(conn, first)
-	time.Sleep(time.Millisecond)
-	io.WriteString(conn, second)
+	io.WriteString(conn, rest)
 }
 
 // chat answers the messages of a WebSocket.

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
@@ -28,11 +31,11 @@ type trial struct {
 	contender *contender
 	server    *server
 	lags      []drawn
-	seed      uint64
-
-	mu   sync.Mutex // the screen shows trials while they are played
-	load *sender
-	over bool
+	load      *sender
+	over      atomic.Bool
+	o         *options
+	balancer  balancer
+	replicas  []*replica // all that were started
 }
 
 // stop is the outcome of stopping one replica.
@@ -44,65 +47,59 @@ type stop struct {
 	Failed      map[load.Kind]int `json:"failed,omitempty"`
 	Lost        int               `json:"lost"` // long-lived connections
 	Reports     []report          `json:"reports,omitempty"`
-	Connections []connection      `json:"connections,omitempty"` // of the built-in balancer
+	Connections []int64           `json:"connections_ms,omitempty"` // new ones of the anatomy, from the stop on
 
 	began time.Time
 }
 
-// connection has the times of a connection from the stop on, in milliseconds.
-type connection struct {
-	FromMS int64 `json:"from_ms"`
-	ToMS   int64 `json:"to_ms"`
-}
-
 // plan returns every trial in the order of play: repetition by repetition, and drawn
 // within, so that a busy time of the machine does not meet one contender alone.
-func plan(o *options) ([]*trial, error) {
+func (o *options) plan() (all []*trial) {
+	selected := must.Get(regexp.Compile(o.run))
 	random := rand.New(rand.NewPCG(o.seed, 1<<32))
-	contenders, servers := contenders(), servers()
-	var all []*trial
 	for n := range o.repeat {
-		from := len(all)
-		for i := range contenders {
-			for j := range servers {
-				c, s := &contenders[i], &servers[j]
-				if c.plays(s.scene) && o.selects(c, s) {
-					all = append(all, &trial{Contender: c.name, Server: s.name, Repetition: n, contender: c, server: s,
-						lags: drawLags(s.scene.lags(), o.seed, n, j, o.scale), seed: o.seed + uint64(n)})
+		var part []*trial
+		for _, c := range contenders {
+			for i, s := range servers {
+				if !slices.Contains(o.scenes, s.scene) || !c.plays(s.scene) ||
+					!selected.MatchString(fmt.Sprintf("%s: %s | %s", s.scene, s.name, c.name)) {
+					continue
+				}
+				for lags := range slices.Chunk(drawLags(s.scene, o.seed, n, i, o.scale), o.stops) {
+					part = append(part, &trial{Contender: c.name, Server: s.name, Repetition: n, contender: c, server: s,
+						lags: lags, o: o, load: &sender{server: s, scale: o.scale, seed: o.seed + uint64(n)}})
 				}
 			}
 		}
-		if o.onLoopback() {
-			continue // all at once, in the order of the rows
+		if o.dir != "" { // on the loopback interface, all are played at once, in the order of the rows
+			random.Shuffle(len(part), func(i, j int) { part[i], part[j] = part[j], part[i] })
+			// Long trials first, or the last long trial would be played alone.
+			slices.SortStableFunc(part, func(a, b *trial) int { return int(b.longest() - a.longest()) })
 		}
-		part := all[from:]
-		random.Shuffle(len(part), func(i, j int) { part[i], part[j] = part[j], part[i] })
-		// Long trials first, or the last long trial would be played alone.
-		slices.SortStableFunc(part, func(a, b *trial) int { return a.speed() - b.speed() })
+		all = append(all, part...)
 	}
-	if len(all) == 0 {
-		return nil, errors.New("nothing has such a name")
-	}
-	return all, nil
+	must.Be(len(all) > 0, "nothing has such a name")
+	return all
 }
 
-func (t *trial) speed() int {
-	if t.server.has("websocket") || t.server.scene == kept && t.contender.holds() {
-		return 0
+// longest returns how long a stop may take, as far as the names tell.
+func (t *trial) longest() time.Duration {
+	if t.contender.holds() && (t.server.has("websocket") || t.server.scene == kept) {
+		return t.server.ceiling()
 	}
-	return 1
+	return t.contender.sleep
 }
 
-// runAll plays the trials of scene after scene, so many at a time, and returns the first
+// playAll plays the trials of scene after scene, so many at a time, and returns the first
 // error. The losses of clients that never let go are a matter of milliseconds, and the
 // processors shall be free then: a quarter as many are played.
-func runAll(ctx context.Context, o *options, trials []*trial) error {
+func (o *options) playAll(ctx context.Context, trials []*trial) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	for _, s := range allScenes {
 		jobs := o.jobs
 		if s == kept {
-			jobs = max(1, jobs/4)
+			jobs = (jobs + 3) / 4
 		}
 		var running sync.WaitGroup
 		slots := make(chan bool, jobs)
@@ -112,13 +109,13 @@ func runAll(ctx context.Context, o *options, trials []*trial) error {
 			}
 			slots <- true
 			running.Go(func() {
-				if err := t.settle(ctx, o); err != nil {
-					fail(err)
+				if err := must.Try(func() { t.settle(ctx) }); err != nil {
+					fail(fmt.Errorf("%s, %s: %w", t.Contender, t.Server, err))
 				}
 				<-slots
 			})
-			if !o.onLoopback() {
-				pauseFor(ctx, 100*time.Millisecond) // not all at once, or trials would stay in step
+			if o.dir != "" {
+				sleep(ctx, 100*time.Millisecond) // not all at once, or trials would stay in step
 			}
 		}
 		running.Wait()
@@ -130,212 +127,146 @@ func runAll(ctx context.Context, o *options, trials []*trial) error {
 const attempts = 4
 
 // settle plays a trial, and again if the machine stood still, whatever the result.
-func (t *trial) settle(ctx context.Context, o *options) error {
-	for {
-		if err := t.run(ctx, o); err != nil {
-			return fmt.Errorf("%s, %s: %w", t.Contender, t.Server, err)
-		}
+func (t *trial) settle(ctx context.Context) {
+	for ; ; t.Discarded++ {
+		t.run(ctx)
 		// The machine stood still for so long that the shortest --quiet-for may have passed
 		// without a request: the silence was real. A hold never ends by the silence of
 		// long-lived connections.
-		t.Stalled = !t.server.has("websocket") && t.load.late > o.scale.of(600*time.Millisecond)
+		t.Stalled = !t.server.has("websocket") && t.load.late > t.o.scale.of(600*time.Millisecond)
 		if !t.Stalled || t.Discarded == attempts-1 {
-			t.mu.Lock()
-			defer t.mu.Unlock()
-			t.over = true
-			return nil
+			t.over.Store(true)
+			return
 		}
-		t.Discarded++
 	}
 }
 
-// ended reports whether the trial has been played.
-func (t *trial) ended() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.over
+// count returns the number of trials for which is is true.
+func count(trials []*trial, is func(*trial) bool) (n int) {
+	for _, t := range trials {
+		if is(t) {
+			n++
+		}
+	}
+	return n
 }
 
 // run plays the trial once.
-func (t *trial) run(ctx context.Context, o *options) error {
-	t.Stops = nil
-	b, err := t.balance(ctx, o)
-	if err != nil {
-		return err
-	}
-	defer b.close()
-	a := &arena{trial: t, o: o, balancer: b}
-	defer a.close()
-	for range len(t.lags) + 1 {
-		if err := a.grow(ctx); err != nil {
-			return err
+func (t *trial) run(ctx context.Context) {
+	t.Stops, t.replicas = nil, nil
+	t.balancer = t.balance(ctx)
+	defer t.balancer.close()
+	defer func() {
+		for _, r := range t.replicas {
+			r.close()
 		}
-	}
-	l := &sender{addr: b.addr(), server: t.server, scale: o.scale, seed: t.seed, began: time.Now()}
-	if k, ok := b.(*kubeProxy); ok {
-		l.pick = k.pick
-	}
-	t.mu.Lock()
-	t.load = l
-	t.mu.Unlock()
-	loaded, unload := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		l.run(loaded)
-		close(ended)
 	}()
-	err = a.rollout(ctx)
-	unload()
-	<-ended
-	t.tally(l)
-	return err
+	for range t.server.scene.replicas() {
+		t.grow(ctx)
+	}
+	t.load.reset(t.balancer)
+	loaded, unload := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { t.load.run(loaded) })
+	defer func() {
+		unload()
+		running.Wait()
+		t.tally()
+	}()
+	t.rollout(ctx)
+}
+
+// grow starts a replica and adds it to the balancer.
+func (t *trial) grow(ctx context.Context) {
+	r := t.start(ctx)
+	if t.server.has("probed") {
+		go r.probe(ctx, t.o.scale.of(probePeriod))
+	}
+	t.balancer.add(r)
+}
+
+// rollout replaces one replica after the other. A new replica is there before each stop.
+func (t *trial) rollout(ctx context.Context) {
+	warm := t.o.scale.of(t.server.scene.warm())
+	for i, lag := range t.lags {
+		if i > 0 {
+			t.grow(ctx)
+		}
+		pause(ctx, warm)
+		t.Stops = append(t.Stops, t.stop(ctx, t.replicas[i], lag))
+	}
+	// Requests in flight now were in flight at the last stop.
+	pause(ctx, warm)
+}
+
+// stop stops a replica as the contender does. The clock of the lag starts with the stop signal.
+// stop returns when the replica is gone and removed from the balancer.
+func (t *trial) stop(ctx context.Context, old *replica, lag drawn) *stop {
+	if old.hasGone() {
+		old.fail(errors.New("ended before the stop"))
+	}
+	s := &stop{drawn: lag, Failed: map[load.Kind]int{}, began: time.Now()}
+	removed := make(chan error, 1)
+	go func() {
+		err := must.Try(func() { t.remove(ctx, old, s) })
+		if t.contender.name == oracle {
+			old.Process.Signal(t.server.graceful)
+		}
+		removed <- err
+	}()
+	if t.contender.name != oracle {
+		time.AfterFunc(t.o.scale.of(t.contender.sleep), func() { old.Process.Signal(syscall.SIGTERM) })
+	}
+	// The grace period is not scaled: lameduck needs its last second.
+	kill := time.AfterFunc(t.server.grace, func() { old.Process.Kill() })
+	<-old.gone
+	s.Killed = !kill.Stop()
+	must.Do(<-removed)
+	s.StopMS = ms(old.at.Sub(s.began))
+	s.Reports = reports(old.said.String())
+	if k, ok := t.balancer.(*kubeProxy); ok && t.server.scene == anatomy {
+		s.Connections = k.connections(old, s.began)
+	}
+	return s
+}
+
+// remove removes a replica from the balancer, late.
+func (t *trial) remove(ctx context.Context, old *replica, s *stop) {
+	if k, ok := t.balancer.(*kubeProxy); ok && t.server.has("stragglers") {
+		pause(ctx, time.Until(s.began.Add(s.most)))
+		k.removeSoon(old)
+	}
+	pause(ctx, time.Until(s.began.Add(s.Lag)))
+	t.balancer.remove(old)
 }
 
 // tally gives each result to the stop in whose time the request ended.
-func (t *trial) tally(l *sender) {
-	for _, r := range l.results {
+func (t *trial) tally() {
+	for _, r := range t.load.results {
 		for i, s := range t.Stops {
-			if !r.at.Before(s.began) && (i == len(t.Stops)-1 || r.at.Before(t.Stops[i+1].began)) {
-				s.count(r)
+			switch {
+			case r.at.Before(s.began) || i+1 < len(t.Stops) && !r.at.Before(t.Stops[i+1].began):
+			case r.kind == lost:
+				s.Lost++
+			case r.kind == load.Answered:
+				s.Requests++
+			default:
+				s.Requests++
+				s.Failed[r.kind]++
 			}
 		}
 	}
 	if t.server.scene == demo {
-		t.Cells = l.cells()
+		t.Cells = t.load.cells()
 	}
 }
 
-func (s *stop) count(r result) {
-	switch r.kind {
-	case lost:
-		s.Lost++
-		return
-	case load.Answered:
-	default:
-		if s.Failed == nil {
-			s.Failed = map[load.Kind]int{}
-		}
-		s.Failed[r.kind]++
+// failed returns the number of requests that failed.
+func (s *stop) failed() (sum int) {
+	for _, n := range s.Failed {
+		sum += n
 	}
-	s.Requests++
-}
-
-// arena has the processes of a trial.
-type arena struct {
-	*trial
-	o        *options
-	balancer balancer
-	replicas []*replica // the next to be stopped first
-	all      []*replica
-}
-
-// grow starts a replica and adds it to the balancer.
-func (a *arena) grow(ctx context.Context) error {
-	r, err := a.start(ctx)
-	if err != nil {
-		return err
-	}
-	a.replicas = append(a.replicas, r)
-	if a.server.has("probed") {
-		go a.probe(ctx, r)
-	}
-	return a.balancer.add(r)
-}
-
-func (a *arena) close() {
-	for _, r := range a.all {
-		r.close()
-	}
-}
-
-// rollout replaces one replica after the other. A new replica is there before each stop.
-func (a *arena) rollout(ctx context.Context) error {
-	warm := a.o.scale.of(a.server.scene.warm())
-	for i, lag := range a.lags {
-		if i > 0 {
-			if err := a.grow(ctx); err != nil {
-				return err
-			}
-		}
-		if err := pauseFor(ctx, warm); err != nil {
-			return err
-		}
-		old := a.replicas[0]
-		a.replicas = a.replicas[1:]
-		s, err := a.stop(ctx, old, lag)
-		if err != nil {
-			return err
-		}
-		a.Stops = append(a.Stops, s)
-	}
-	// Requests in flight now were in flight at the last stop.
-	return pauseFor(ctx, warm)
-}
-
-// stop stops a replica. The clock of the lag starts with the stop signal. stop returns when
-// the replica is gone and removed from the balancer.
-func (a *arena) stop(ctx context.Context, old *replica, lag drawn) (*stop, error) {
-	select {
-	case <-old.gone:
-		return nil, fmt.Errorf("a replica ended before the stop: %s", &old.stderr)
-	default:
-	}
-	defer context.AfterFunc(ctx, func() { old.cmd.Process.Kill() })()
-	s := &stop{drawn: lag, began: time.Now()}
-	removed, failed := make(chan struct{}), make(chan error, 1)
-	go func() {
-		failed <- a.remove(ctx, old, s.began, lag)
-		close(removed)
-	}()
-	// The grace period is not scaled: lameduck needs its last second.
-	timer := time.AfterFunc(a.server.grace, func() { old.cmd.Process.Kill() })
-	go a.signal(old, removed)
-	<-old.gone
-	s.Killed = !timer.Stop()
-	err := <-failed
-	s.StopMS = ms(old.at.Sub(s.began))
-	s.Reports = reports(old.stderr.String())
-	if b, ok := a.balancer.(*builtIn); ok && a.server.scene == anatomy {
-		s.Connections = b.connections(old.addr, s.began)
-	}
-	return s, err
-}
-
-// signal stops a replica as the contender does. removed is closed when the balancer has
-// removed the replica.
-func (a *arena) signal(old *replica, removed <-chan struct{}) {
-	if a.contender.name == oracle {
-		<-removed
-		old.cmd.Process.Signal(a.server.graceful)
-		return
-	}
-	select {
-	case <-time.After(a.o.scale.of(a.contender.sleep)):
-		old.cmd.Process.Signal(syscall.SIGTERM)
-	case <-old.gone:
-	}
-}
-
-// remove removes a replica from the balancer, late.
-func (a *arena) remove(ctx context.Context, old *replica, began time.Time, lag drawn) error {
-	if k, ok := a.balancer.(*kubeProxy); ok && a.server.has("stragglers") {
-		pauseFor(ctx, time.Until(began.Add(lag.most)))
-		k.removeSoon(old)
-	}
-	if err := pauseFor(ctx, time.Until(began.Add(lag.Lag))); err != nil {
-		return err
-	}
-	return a.balancer.remove(old)
-}
-
-// connections returns the connections to a replica, with times from the stop on.
-func (b *builtIn) connections(addr string, stop time.Time) (all []connection) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, s := range b.conns[addr] {
-		all = append(all, connection{s.from.Sub(stop).Milliseconds(), s.to.Sub(stop).Milliseconds()})
-	}
-	return all
+	return sum
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
