@@ -49,7 +49,7 @@ func TestForgery(t *testing.T) {
 		[2][]string{{"--" + forged, "x"}}, [2][]string{{"-" + forged, "x"}}, [2][]string{{"/no/such/" + forged}}, [2][]string{{"--delay", forged, "x"}},
 		[2][]string{{"hold", "--explain", "--" + forged}}, [2][]string{{"hold", "--explain", forged}}, [2][]string{{"watch", "--count-port=" + forged}}, [2][]string{{"watch", forged}},
 		[2][]string{{"install", "--" + forged}}, [2][]string{{"install", "/no/such/" + forged}}, [2][]string{{"presets", forged}},
-		[2][]string{{"/no/such"}, {"LAMEDUCK_" + forged + "=1"}}, [2][]string{{"/no/such"}, {"LAMEDUCK_QUIET_FOR=" + forged}})
+		[2][]string{{"/no/such"}, {"LAMEDUCK_" + forged + strings.Repeat("X", 20_000) + "=1"}}, [2][]string{{"/no/such"}, {"LAMEDUCK_" + forged + "=1"}}, [2][]string{{"/no/such"}, {"LAMEDUCK_QUIET_FOR=" + forged}})
 	for _, c := range cases {
 		for _, format := range []string{"text", "json"} {
 			got := call(t, append(c[1], "LAMEDUCK_LOG_FORMAT="+format), c[0]...)

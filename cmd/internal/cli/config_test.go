@@ -228,12 +228,3 @@ func TestWords(t *testing.T) {
 		}
 	}
 }
-
-// TestHealthInPod: in a pod health checks pass through during a stop, elsewhere they fail.
-func TestHealthInPod(t *testing.T) {
-	for env, want := range map[string]string{"A=1": "fail", "KUBERNETES_SERVICE_HOST=x": "pass"} {
-		if cfg, err := configOf([]string{"--health=:1", "x"}, []string{env}); err != nil || cfg.HealthDuring.String() != want {
-			t.Errorf("%s: %v, %v", env, cfg.HealthDuring, err)
-		}
-	}
-}

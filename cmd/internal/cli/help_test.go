@@ -102,14 +102,6 @@ func TestHelpExamples(t *testing.T) {
 	}
 }
 
-// TestHelpWins: --help wins over a bad value, on the command line and in the environment.
-func TestHelpWins(t *testing.T) {
-	line, err := ParseHold([]string{"--delay=x", "-h"}, []string{"LAMEDUCK_UNTIL=x"})
-	if err != nil || !line.Help {
-		t.Errorf("%v, %v", line.Help, err)
-	}
-}
-
 // TestSubcommandVariables: a variable of a flag that a subcommand lacks is for lameduck
 // itself, and stays in the environment.
 func TestSubcommandVariables(t *testing.T) {

@@ -13,21 +13,21 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 // roles are what this program does as a process of its own, by the value of CLOSER_ROLE.
 var roles = map[string]func(){
 	"server":                serve,
 	"undumpable":            func() { unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); serve() },
-	"seccomp":               func() { filter(unix.EPERM); printRefusal("server") },
-	"old kernel":            func() { filter(unix.ENOSYS); printRefusal("server") },
+	"seccomp":               func() { testutil.Deny(unix.SYS_PIDFD_GETFD, unix.EPERM); printRefusal("server") },
+	"old kernel":            func() { testutil.Deny(unix.SYS_PIDFD_GETFD, unix.ENOSYS); printRefusal("server") },
 	"no privilege":          func() { dropPrivileges(); printRefusal("undumpable") },
 	"same user":             func() { dropPrivileges(); printRefusal("server") },
 	"beside a zombie":       func() { printBeside(startZombie) },
@@ -102,18 +102,21 @@ func (s *server) exchange(text string) error {
 	return err
 }
 
-// find sets the inode and the cookie of the server's socket.
+// find sets the inode and the cookie of the server's socket, whose answer has been acknowledged.
 func (s *server) find() error {
 	diag, err := sockdiag.Open()
 	if err != nil {
 		return err
 	}
 	defer diag.Close()
-	return diag.Dump(sockdiag.Query{States: sockdiag.In(tcp.Established)}, func(socket *tcp.Socket) {
-		if socket.Remote.String() == s.client.LocalAddr().String() {
-			s.inode, s.cookie = socket.Inode, socket.Cookie
-		}
-	})
+	for err == nil && s.inode == 0 {
+		err = diag.Dump(sockdiag.Query{States: sockdiag.In(tcp.Established)}, func(socket *tcp.Socket) {
+			if socket.Remote.String() == s.client.LocalAddr().String() && socket.Unsent == 0 {
+				s.inode, s.cookie = socket.Inode, socket.Cookie
+			}
+		})
+	}
+	return err
 }
 
 func start(t *testing.T) *server {
@@ -335,20 +338,6 @@ func startUndumpable() (stop func(), err error) {
 		return nil, err
 	}
 	return s.stop, nil
-}
-
-// filter makes pidfd_getfd(2) fail; see seccomp(2).
-func filter(errno unix.Errno) {
-	program := []unix.SockFilter{
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // the system call's number
-		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: unix.SYS_PIDFD_GETFD},
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(errno)},
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
-	}
-	prog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
-	unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-	unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC,
-		uintptr(unsafe.Pointer(&prog)))
 }
 
 // dropPrivileges drops the capabilities of this thread, on which the rest happens.

@@ -18,9 +18,8 @@ import (
 )
 
 // TestStuckClients tests checks beside three times as many clients as there is room for, each
-// stuck or hostile in one way: every check succeeds, and is not late.
+// stuck or hostile in one way: every check succeeds, and waits for no limit.
 func TestStuckClients(t *testing.T) {
-	const maxLatency = time.Second
 	request := "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 	write := func(text string) func(c *net.TCPConn) {
 		return func(c *net.TCPConn) { io.WriteString(c, text) }
@@ -45,15 +44,13 @@ func TestStuckClients(t *testing.T) {
 	for name, target := range map[string]netip.AddrPort{"relayed": web(t, "127.0.0.1:0"), "own": {}} {
 		for misuse, do := range misuses {
 			t.Run(name+" "+misuse, func(t *testing.T) {
-				l := serve(t, loopback(target))
+				l := open(t, loopback(target))
+				l.limits = limits{greeting: time.Hour, request: time.Hour, kept: time.Hour, end: time.Hour, retry: time.Hour}
+				start(t, l)
 				for i := range 3 * maxClients {
 					do(dial(t, l.addr()))
-					begin := time.Now()
 					if status, _, err := check(newClient(), l.url()); status != 200 {
 						t.Fatalf("check after %d clients: %d, %v", i+1, status, err)
-					}
-					if took := time.Since(begin); took > maxLatency {
-						t.Errorf("a check took %v, want %v at most", took, maxLatency)
 					}
 				}
 			})

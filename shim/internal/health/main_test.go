@@ -131,20 +131,19 @@ func accept(t testing.TB, l *net.TCPListener) *net.TCPConn {
 	return c
 }
 
-// limited returns a listener with an app behind, which serves with other limits.
-func limited(t testing.TB, change func(*limits)) (*listenerAt, *net.TCPListener) {
+// openWithApp is open with an app behind.
+func openWithApp(t testing.TB) (*listenerAt, *net.TCPListener) {
 	t.Helper()
 	a, at := app(t, "127.0.0.1:0")
-	l := open(t, loopback(at))
-	change(&l.limits)
-	start(t, l)
-	return l, a
+	return open(t, loopback(at)), a
 }
 
 // relayed returns both ends of a relayed connection.
 func relayed(t testing.TB) (l *listenerAt, client, server *net.TCPConn) {
 	t.Helper()
-	l, a := limited(t, func(limits *limits) { limits.greeting = 0 })
+	l, a := openWithApp(t)
+	l.limits.greeting = 0
+	start(t, l)
 	client = dial(t, l.addr())
 	return l, client, accept(t, a)
 }

@@ -9,13 +9,18 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/iotest"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
 // TestHTTP tests relayed requests, on one connection each and on a connection kept alive.
@@ -110,16 +115,18 @@ func TestBackpressure(t *testing.T) {
 
 // TestNoApp tests checks while the app refuses connections, and after the app listens.
 func TestNoApp(t *testing.T) {
-	a, at := app(t, "127.0.0.1:0")
-	a.Close()
-	l := serve(t, loopback(at))
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	must(t, err)
+	socket := os.NewFile(uintptr(fd), "app")
+	defer socket.Close()
+	must(t, unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})) // the port stays its own
+	l := serve(t, loopback(localAddress(fd)))
 	if status, _, err := check(newClient(), l.url()); err == nil {
 		t.Errorf("status %d without an app, want an error", status)
 	}
-	again, err := net.Listen("tcp", at.String())
-	if err != nil {
-		t.Skip("the port was taken: ", err)
-	}
+	must(t, unix.Listen(fd, 1))
+	again, err := net.FileListener(socket)
+	must(t, err)
 	s := &http.Server{Handler: http.NotFoundHandler()}
 	go s.Serve(again)
 	defer s.Close()
@@ -139,29 +146,29 @@ func TestEitherLoopback(t *testing.T) {
 
 // TestListen tests listening on all addresses, on IPv4 alone, on IPv6.
 func TestListen(t *testing.T) {
-	six, four := hasIPv6(t), "127.0.0.1"
-	for _, c := range []struct {
-		listen string
-		served map[string]bool
-	}{
-		{"", map[string]bool{four: true, "[::1]": six}},
-		{"::", map[string]bool{four: true, "[::1]": six}},
-		{"0.0.0.0", map[string]bool{four: true, "[::1]": false}},
-		{"127.0.0.1", map[string]bool{four: true, "[::1]": false}},
-		{"::1", map[string]bool{four: false, "[::1]": six}},
-	} {
-		if !six && (c.listen == "::" || c.listen == "::1") {
+	six := hasIPv6(t)
+	for _, cells := range script.Rows(`
+		# listen | 127.0.0.1 | [::1]
+		          | yes | yes
+		::        | yes | yes
+		0.0.0.0   | yes |
+		127.0.0.1 | yes |
+		::1       |     | yes
+	`) {
+		listen := cells[0]
+		if !six && strings.Contains(listen, ":") {
 			continue
 		}
 		var addr netip.Addr
-		if c.listen != "" {
-			addr = netip.MustParseAddr(c.listen)
+		if listen != "" {
+			addr = netip.MustParseAddr(listen)
 		}
 		l := serve(t, Spec{Listen: netip.AddrPortFrom(addr, 0)})
-		for host, want := range c.served {
+		for i, host := range []string{"127.0.0.1", "[::1]"} {
+			want := cells[i+1] == "yes" && (i == 0 || six)
 			status, _, err := check(newClient(), fmt.Sprintf("http://%s:%d", host, l.port))
 			if got := status == 200; got != want {
-				t.Errorf("listening on %q, check of %s = %d, %v; want an answer: %v", c.listen, host, status, err, want)
+				t.Errorf("listening on %q, check of %s = %d, %v; want an answer: %v", listen, host, status, err, want)
 			}
 		}
 	}

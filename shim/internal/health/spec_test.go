@@ -98,17 +98,3 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
-
-// TestMode tests ParseMode and Mode.String.
-func TestMode(t *testing.T) {
-	for _, m := range []Mode{Pass, Fail, Close} {
-		if got, err := ParseMode(m.String()); err != nil || got != m {
-			t.Errorf("%v: %v, %v", m, got, err)
-		}
-	}
-	for _, text := range []string{"", "FAIL", "passes"} {
-		if m, err := ParseMode(text); err == nil || !strings.Contains(err.Error(), "give fail") {
-			t.Errorf("%q: %v, %v", text, m, err)
-		}
-	}
-}

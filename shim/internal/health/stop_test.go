@@ -199,14 +199,18 @@ func TestTaken(t *testing.T) {
 
 // TestLimits tests how long clients may be silent before a stop.
 func TestLimits(t *testing.T) {
-	l, a := limited(t, func(limits *limits) { limits.greeting, limits.request = time.Millisecond, 50*time.Millisecond })
+	l, a := openWithApp(t)
+	l.limits.greeting, l.limits.request = time.Millisecond, 50*time.Millisecond
+	start(t, l)
 	silent := dial(t, l.addr())
 	wantResetAfterBytes(t, silent)
 	wantResetAfterBytes(t, accept(t, a))
 
-	l, a = limited(t, func(limits *limits) { limits.greeting, limits.kept = time.Hour, 100*time.Millisecond })
+	l, a = openWithApp(t)
 	begin := time.Now()
 	talking, server := exchange(t, l, a)
+	l.limits.kept = 100 * time.Millisecond
+	start(t, l)
 	wantResetAfterBytes(t, talking)
 	wantResetAfterBytes(t, server)
 	if took := time.Since(begin); took < l.limits.kept {
@@ -217,11 +221,15 @@ func TestLimits(t *testing.T) {
 // TestLimitsOfAnswers tests how long clients may be silent that get their answer here.
 func TestLimitsOfAnswers(t *testing.T) {
 	l := open(t, loopbackOnly())
-	l.limits.request, l.limits.end = 50*time.Millisecond, 50*time.Millisecond
+	l.limits.request = 50 * time.Millisecond
 	start(t, l)
 	unfinished := dial(t, l.addr())
 	io.WriteString(unfinished, "GET / HTT")
 	wantResetAfterBytes(t, unfinished)
+
+	l = open(t, loopbackOnly())
+	l.limits.end = 50 * time.Millisecond
+	start(t, l)
 	answered := dial(t, l.addr())
 	io.WriteString(answered, "GET / HTTP/1.1\r\n\r\n")
 	wantStatus(t, answered, 200)
@@ -235,8 +243,10 @@ func TestLimitsOfAnswers(t *testing.T) {
 // idle.
 func TestEndsIdle(t *testing.T) {
 	for _, mode := range []Mode{Fail, Close} {
-		l, a := limited(t, func(limits *limits) { limits.end, limits.request = 50*time.Millisecond, time.Hour })
+		l, a := openWithApp(t)
 		client, server := exchange(t, l, a)
+		l.limits.end, l.limits.request = 50*time.Millisecond, time.Hour
+		start(t, l)
 		transfer(t, server, client, "answer")
 		l.SetMode(mode)
 		for _, c := range []*net.TCPConn{client, server} {
@@ -250,9 +260,11 @@ func TestEndsIdle(t *testing.T) {
 // TestEndsStuck tests relayed requests that last too long at a stop, whatever the client sends
 // meanwhile.
 func TestEndsStuck(t *testing.T) {
-	l, a := limited(t, func(limits *limits) { limits.end, limits.request = time.Hour, 200*time.Millisecond })
+	l, a := openWithApp(t)
 	silent, silentServer := exchange(t, l, a)
 	hostile, hostileServer := exchange(t, l, a)
+	l.limits.end, l.limits.request = time.Hour, 200*time.Millisecond
+	start(t, l)
 	trickle(hostile)
 	go io.Copy(io.Discard, hostileServer)
 	l.SetMode(Fail)
@@ -263,11 +275,16 @@ func TestEndsStuck(t *testing.T) {
 	}
 }
 
-// exchange returns both ends of a relayed connection on which the client has sent a request.
+// exchange returns both ends of a relayed connection on which the client has sent a request. The
+// listener does not serve by itself yet, so that its limits can be set afterwards.
 func exchange(t *testing.T, l *listenerAt, a *net.TCPListener) (client, server *net.TCPConn) {
 	t.Helper()
+	n := l.count()
 	client = dial(t, l.addr())
 	io.WriteString(client, "GET")
+	pollUntil(t, l, "the request is relayed", func() bool {
+		return l.count() > n && l.clients[n].connected && l.clients[n].up.isEmpty()
+	})
 	server = accept(t, a)
 	expect(t, server, "GET")
 	return client, server
@@ -275,8 +292,10 @@ func exchange(t *testing.T, l *listenerAt, a *net.TCPListener) (client, server *
 
 // TestPassDoesNotEnd tests that mode Pass ends no relayed connection at a stop.
 func TestPassDoesNotEnd(t *testing.T) {
-	l, a := limited(t, func(limits *limits) { limits.end = time.Millisecond })
+	l, a := openWithApp(t)
+	l.limits.end = time.Millisecond
 	client, server := exchange(t, l, a)
+	start(t, l)
 	transfer(t, server, client, "answer")
 	l.SetMode(Pass)
 	for range 10 {

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -102,17 +103,14 @@ func TestEventsPaused(t *testing.T) {
 	if e.reporting() || !e.floodedAt.Equal(trigger) || !f.closed {
 		t.Fatal("6000 events at once are not a flood")
 	}
-	for _, c := range []struct {
-		after     float64
-		missed    bool
-		reporting bool
-	}{{0, true, false}, {0.5, true, false}, {1, true, true}, {1.25, false, true}} {
-		at := trigger.Add(time.Duration(c.after * float64(time.Second)))
+	for _, step := range strings.Fields("0s:missed 500ms:missed 1s:missed,reporting 1.25s:reporting") {
+		after, want, _ := strings.Cut(step, ":")
+		at := trigger.Add(testutil.Must(time.ParseDuration(after)))
 		e.beginSample(at)
 		var rest traffic.Rest
 		e.endSample(&rest, none)
-		if got := rest.MissedAt.Equal(at); got != c.missed || e.reporting() != c.reporting {
-			t.Errorf("after %v s: missed %v, reporting %v", c.after, got, e.reporting())
+		if rest.MissedAt.Equal(at) != strings.Contains(want, "missed") || e.reporting() != strings.Contains(want, "reporting") {
+			t.Errorf("%s: missed at %v, reporting %v", step, rest.MissedAt, e.reporting())
 		}
 	}
 	e.close()

@@ -1,8 +1,10 @@
 package observe
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -10,6 +12,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
 // listenerOn returns a listener whose inode is the port's number.
@@ -35,26 +38,30 @@ func lateWorld(given ...uint16) (*observer, *fakeDumper, *fakeEvents) {
 func TestLatePorts(t *testing.T) {
 	netns.Need(t)
 	o, f, e := lateWorld()
-	for i, c := range []struct {
-		sockets    []tcp.Socket // new listeners
-		err        error
-		late       scope.Ports
-		comparable bool
-	}{
-		{nil, nil, nil, true},
-		{[]tcp.Socket{listenerOn(81, 50)}, nil, scope.Ports{81}, true},
-		{nil, nil, scope.Ports{81}, true},
-		{[]tcp.Socket{listenerOn(79, 50)}, unix.ENOBUFS, scope.Ports{79, 81}, true},
-		{[]tcp.Socket{listenerOn(91, 60)}, nil, scope.Ports{79, 81}, false},
-		{nil, nil, scope.Ports{79, 81}, false},
-	} {
-		f.sockets = append(f.sockets, c.sockets...)
-		f.err = c.err
+	for i, cells := range script.Rows(`
+		# a new listener | late ports | comparable with the counters
+		            |       | yes
+		81 50       | 81    | yes
+		            | 81    | yes
+		79 50 fails | 79 81 | yes
+		91 60       | 79 81 |
+		            | 79 81 |
+	`) {
+		var port uint16
+		var cgroup uint64
+		if n, _ := fmt.Sscan(cells[0], &port, &cgroup); n > 0 {
+			f.sockets = append(f.sockets, listenerOn(port, cgroup))
+		}
+		f.err = nil
+		if strings.HasSuffix(cells[0], "fails") {
+			f.err = unix.ENOBUFS
+		}
 		o.findLate()
-		if !slices.Equal(o.late.ports, c.late) || o.opens.comparable != c.comparable {
+		if fmt.Sprint(o.late.ports) != "["+cells[1]+"]" || o.opens.comparable != (cells[2] == "yes") {
 			t.Errorf("step %d: late %v, comparable %v", i, o.late.ports, o.opens.comparable)
 		}
-		if want := (scope.Ports{80}).Union(c.late); !slices.Equal(o.scope.Ports, want) || len(c.late) > 0 && !slices.Equal(e.ports, want) {
+		late := o.late.ports
+		if want := (scope.Ports{80}).Union(late); !slices.Equal(o.scope.Ports, want) || len(late) > 0 && !slices.Equal(e.ports, want) {
 			t.Errorf("step %d: ports %v, of events %v, want %v", i, o.scope.Ports, e.ports, want)
 		}
 	}

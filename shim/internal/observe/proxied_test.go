@@ -1,12 +1,15 @@
 package observe
 
 import (
+	"fmt"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/health"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
 // fakeListener is a healthListener with these connections.
@@ -33,28 +36,29 @@ func check(port uint16) health.ProxiedConn {
 func TestProxied(t *testing.T) {
 	f := &fakeListener{}
 	p := proxied{listener: f}
-	for i, c := range []struct {
-		conns  []health.ProxiedConn
-		unread uint32 // in the accept queue
-		want   uint32
-	}{
-		{nil, 2, 2},
-		{[]health.ProxiedConn{check(1)}, 1, 0},
-		{[]health.ProxiedConn{check(1)}, 1, 1}, // not accepted since
-		{[]health.ProxiedConn{check(1), check(2)}, 3, 2},
-		{[]health.ProxiedConn{check(3), check(4)}, 1, 0},
-	} {
-		f.conns = c.conns
-		queue := tcp.Socket{State: tcp.Listen, Local: check(0).Target, Unread: c.unread}
+	for i, cells := range script.Rows(`
+		# connections by port | in the accept queue | of which count
+		    | 2 | 2
+		1   | 1 | 0
+		# not accepted since
+		1   | 1 | 1
+		1 2 | 3 | 2
+		3 4 | 1 | 0
+	`) {
+		f.conns = nil
+		for port := range strings.FieldsSeq(cells[0]) {
+			f.conns = append(f.conns, check(uint16(port[0]-'0')))
+		}
+		queue := tcp.Socket{State: tcp.Listen, Local: check(0).Target, Unread: uint32(cells[1][0] - '0')}
 		if !p.defers(&queue) {
 			t.Errorf("sample %d: the listener is not deferred", i)
 		}
 		p.update(trigger.Add(time.Duration(i) * time.Second))
 		p.discount(&queue)
-		if queue.Unread != c.want {
-			t.Errorf("sample %d: %d in the queue, want %d", i, queue.Unread, c.want)
+		if fmt.Sprint(queue.Unread) != cells[2] {
+			t.Errorf("sample %d: %d in the queue, want %s", i, queue.Unread, cells[2])
 		}
-		for _, conn := range c.conns {
+		for _, conn := range f.conns {
 			if !p.has(&tcp.Socket{Local: conn.Target, Remote: conn.Local}) {
 				t.Errorf("sample %d: %v is not known", i, conn)
 			}
@@ -86,16 +90,13 @@ func TestProxiedDefers(t *testing.T) {
 func TestProxiedMoved(t *testing.T) {
 	f := &fakeListener{}
 	p := proxied{listener: f}
-	for i, c := range []struct {
-		opens uint64
-		open  bool
-		want  bool
-	}{{0, false, false}, {1, false, true}, {1, false, true}, {1, false, false}, {1, true, true}, {1, false, true}, {1, false, false}} {
-		f.opens, f.conns = c.opens, nil
-		if c.open {
+	// opens, "o" with an open connection, "!" if segments may be its own
+	for i, step := range strings.Fields("0 1! 1! 1 1o! 1! 1") {
+		f.opens, f.conns = uint64(step[0]-'0'), nil
+		if strings.Contains(step, "o") {
 			f.conns = []health.ProxiedConn{check(1)}
 		}
-		if got := p.update(trigger); got != c.want {
+		if got := p.update(trigger); got != strings.HasSuffix(step, "!") {
 			t.Errorf("sample %d: %v", i, got)
 		}
 	}

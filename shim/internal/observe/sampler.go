@@ -85,7 +85,8 @@ func (s *Sampler) run() {
 		s.searching = <-s.handled
 		idle, watched := s.tracker.Closable()
 		s.watching = watched && s.snapshot.CloseTrouble == ""
-		next := time.Now().Add(s.pause(took))
+		now := time.Now()
+		next := now.Add(s.pause(now, took))
 		s.close(idle, next)
 		s.observer.events.wait(next)
 	}
@@ -210,10 +211,10 @@ func (s *Sampler) state(now time.Time, v traffic.Verdict) stop.TrafficState {
 	return stop.Busy
 }
 
-// pause returns the time until the next sample, after a sample that took so long. Samples
+// pause returns the time from now until the next sample, after a sample that took so long. Samples
 // are taken when the floor has passed, when silence may have lasted long enough, and just
 // before the hold ends in any case.
-func (s *Sampler) pause(took time.Duration) time.Duration {
+func (s *Sampler) pause(now time.Time, took time.Duration) time.Duration {
 	cfg := &s.cfg
 	pause := cfg.Traffic.Poll
 	switch {
@@ -228,7 +229,7 @@ func (s *Sampler) pause(took time.Duration) time.Duration {
 	if s.watching && !s.slowed.Load() {
 		pause = min(pause, max(closeInterval, 10*took))
 	}
-	held := time.Since(cfg.Start)
+	held := now.Sub(cfg.Start)
 	end := cfg.Gate.MaxHold() - 2*took
 	quietFor := cfg.Traffic.QuietFor
 	lastNew := s.snapshot.Traffic.LastNew.Sub(cfg.Start)

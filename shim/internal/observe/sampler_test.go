@@ -1,7 +1,6 @@
 package observe
 
 import (
-	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -21,84 +20,49 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
-// inodeOf returns the inode of a connection's socket.
-func inodeOf(conn *net.TCPConn) (inode uint32, err error) {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	var stat unix.Stat_t
-	control := raw.Control(func(fd uintptr) { err = unix.Fstat(int(fd), &stat) })
-	if err == nil {
-		err = control
-	}
-	return uint32(stat.Ino), err
-}
-
 // TestPause: how long after a sample the next is taken: seldom after the hold and with very many
 // sockets, and in time for the end of the hold, of a silence, or for a search, whatever the pause.
 func TestPause(t *testing.T) {
-	const ms = time.Millisecond
-	ago := func(d time.Duration) time.Time { return time.Now().Add(-d) }
-	hold := func(age, floor, ceiling time.Duration, until stop.Reason) Config {
-		return Config{Start: ago(age), Gate: stop.Gate{Floor: floor, Ceiling: ceiling, Until: until}, Traffic: usual}
-	}
-	long := hold(time.Hour, 0, 2*time.Hour, stop.Quiet)
-	lull := hold(time.Hour, 0, time.Hour+1020*ms, stop.Quiet)
-	for name, c := range map[string]struct {
-		cfg        Config
-		slowed     bool
-		searching  bool
-		watching   bool
-		sockets    int
-		last       traffic.Summary
-		took       time.Duration
-		least, max time.Duration
-	}{
-		"in the hold": {cfg: long, took: time.Second, least: usual.Poll, max: usual.Poll},
-		"after the hold": {
-			cfg: long, slowed: true, took: time.Second,
-			least: afterHoldInterval, max: 2 * afterHoldInterval,
-		},
-		"connections are watched": {cfg: long, watching: true, least: closeInterval, max: closeInterval},
-		"after the hold, watched": {cfg: long, watching: true, slowed: true, least: afterHoldInterval, max: afterHoldInterval},
-		"many sockets": {
-			cfg: long, sockets: manySockets + 1, took: time.Second,
-			least: 10 * time.Second, max: 15 * time.Second,
-		},
-		"many, quickly listed": {cfg: long, sockets: manySockets + 1, took: ms, least: usual.Poll, max: usual.Poll},
-		"the floor is near": {
-			cfg:   hold(1950*ms, 2*time.Second, 2*time.Second, ""),
-			least: 1, max: 50*ms - lastSampleLead,
-		},
-		"the ceiling is near": {
-			cfg:   hold(1950*ms, time.Second, 2*time.Second, stop.Quiet),
-			least: 1, max: 50*ms - lastSampleLead,
-		},
-		"the ceiling is too near": {
-			cfg:   hold(1990*ms, time.Second, 2*time.Second, stop.Quiet),
-			least: 1, max: 10*ms - lastSampleLead,
-		},
-		"silence since the start": {
-			cfg: hold(ms, 0, 2*time.Hour, ""), sockets: manySockets + 1, took: time.Minute,
-			least: 1, max: usual.QuietFor - ms,
-		},
-		"silence since a byte": {cfg: long, sockets: manySockets + 1, took: time.Minute,
-			last: traffic.Summary{LastByte: ago(usual.QuietFor / 2)}, least: 1, max: usual.QuietFor / 2},
-		"silence since a connection": {cfg: long, sockets: manySockets + 1, took: time.Minute,
-			last: traffic.Summary{LastNew: ago(usual.QuietFor / 2)}, least: 1, max: usual.QuietFor / 2},
-		"a search is near":         {cfg: lull, least: 1, max: 20 * ms},
-		"a search":                 {cfg: long, searching: true, least: searchInterval, max: searchInterval},
-		"a search, slow to sample": {cfg: long, searching: true, took: 4 * ms, least: 4 * ms, max: 4 * ms},
-	} {
-		s := newSampler(c.cfg, nil)
-		s.observer = &observer{sockets: c.sockets}
-		s.slowed.Store(c.slowed)
-		s.searching = c.searching
-		s.watching = c.watching
-		s.snapshot.Traffic = c.last
-		if got := s.pause(c.took); got < c.least || got > c.max {
-			t.Errorf("%s: %v, want %v to %v", name, got, c.least, c.max)
+	now := time.Unix(10_000, 0)
+	halfSilent := now.Add(-usual.QuietFor / 2)
+	for _, cells := range script.Rows(`
+		# name | age of the hold, floor, ceiling, condition | and | the sample took | pause
+		in the hold                | 1h 0 2h quiet          |                 | 1s  | 250ms
+		after the hold             | 1h 0 2h quiet          | slowed          | 1s  | 1s
+		connections are watched    | 1h 0 2h quiet          | watched         | 0   | 25ms
+		after the hold, watched    | 1h 0 2h quiet          | watched slowed  | 0   | 1s
+		many sockets               | 1h 0 2h quiet          | many            | 1s  | 10s
+		many, quickly listed       | 1h 0 2h quiet          | many            | 1ms | 250ms
+		the floor is near          | 1.95s 2s 2s            |                 | 0   | 45ms
+		the ceiling is near        | 1.95s 1s 2s quiet      |                 | 0   | 45ms
+		the ceiling is too near    | 1.99s 1s 2s quiet      |                 | 0   | 5ms
+		silence since the start    | 1ms 0 2h               | many            | 1m  | 2.999s
+		silence since a byte       | 1h 0 2h quiet          | many byte       | 1m  | 1.5s
+		silence since a connection | 1h 0 2h quiet          | many connection | 1m  | 1.5s
+		a search is near           | 1h 0 1h0m1.02s quiet   |                 | 0   | 20ms
+		a search                   | 1h 0 2h quiet          | searching       | 0   | 1ms
+		a search, slow to sample   | 1h 0 2h quiet          | searching       | 4ms | 4ms
+	`) {
+		is := func(word string) bool { return strings.Contains(cells[2], word) }
+		after := func(text string) time.Duration { return testutil.Must(time.ParseDuration(text)) }
+		hold := append(strings.Fields(cells[1]), "")
+		gate := stop.Gate{Floor: after(hold[1]), Ceiling: after(hold[2]), Until: stop.Reason(hold[3])}
+		s := newSampler(Config{Start: now.Add(-after(hold[0])), Gate: gate, Traffic: usual}, nil)
+		s.observer = &observer{}
+		if is("many") {
+			s.observer.sockets = manySockets + 1
+		}
+		if is("byte") {
+			s.snapshot.Traffic.LastByte = halfSilent
+		}
+		if is("connection") {
+			s.snapshot.Traffic.LastNew = halfSilent
+		}
+		s.slowed.Store(is("slowed"))
+		s.searching = is("searching")
+		s.watching = is("watched")
+		if got := s.pause(now, after(cells[3])).String(); got != cells[4] {
+			t.Errorf("%s: %s, want %s", cells[0], got, cells[4])
 		}
 	}
 }

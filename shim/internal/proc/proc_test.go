@@ -93,6 +93,7 @@ func TestStartError(t *testing.T) {
 		syscall.EACCES:  {126, "permission denied"},
 		syscall.EPERM:   {126, "not permitted"},
 		syscall.ENOEXEC: {126, "exec format"},
+		syscall.ETXTBSY: {126, "text file busy"},
 		syscall.E2BIG:   {126, "too long"},
 		syscall.EAGAIN:  {125, "no further process is allowed: raise pids.max"},
 		syscall.ENOMEM:  {125, "memory"},
@@ -299,23 +300,27 @@ func TestFind(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, c := range []struct {
-		dir, file string
-		want      error
-	}{
-		{"", "program", nil}, {dir, "./program", nil}, {"", dir + "/program", nil}, {"/", "./program", syscall.ENOENT},
-		{"", "missing", syscall.ENOENT}, {"", "plain", syscall.EACCES}, {"", dir, syscall.EACCES}, {"", dir + "/program/x", syscall.ENOTDIR},
-	} {
-		err := find(c.dir, []string{c.file}, env)
-		if !errors.Is(err, c.want) || err == nil != (c.want == nil) {
-			t.Errorf("%s in %q: %v, want %v", c.file, c.dir, err, c.want)
+	for _, cells := range script.Rows(strings.ReplaceAll(`
+		# in | program | error
+		    | program       |
+		DIR | ./program     |
+		    | DIR/program   |
+		/   | ./program     | no such file
+		    | missing       | no such file
+		    | plain         | permission denied
+		    | DIR           | permission denied
+		    | DIR/program/x | not a directory
+	`, "DIR", dir)) {
+		command := Command{Argv: []string{cells[1]}, Env: env, Dir: cells[0]}
+		err := find(command.Dir, command.Argv, env)
+		if (err == nil) != (cells[2] == "") || err != nil && !strings.Contains(err.Error(), cells[2]) {
+			t.Errorf("%q: %v", cells, err)
 		}
-		if c.want == nil {
+		if err == nil {
 			continue
 		}
-		command := Command{Argv: []string{c.file}, Env: env, Dir: c.dir}
 		if _, started := command.Start(); started == nil || started.Error() != err.Error() {
-			t.Errorf("%s in %q: Find says %v, Start %v", c.file, c.dir, err, started)
+			t.Errorf("%q: Find says %v, Start %v", cells, err, started)
 		}
 	}
 	if _, err := os.Stat(dir + "/ran"); err == nil {

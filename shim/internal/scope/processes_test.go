@@ -6,9 +6,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
 // madeProc makes a directory like our /proc, with processes by their parents; the stat file
@@ -38,27 +40,29 @@ func madeProc(t *testing.T, options string, parents map[int]int) string {
 
 func TestProcesses(t *testing.T) {
 	me := os.Getpid()
-	a, b := me+1, me+2
-	c, d := me+3, me+4
-	for _, test := range []struct {
-		name    string
-		options string
-		parents map[int]int
-		whole   bool
-		want    []int
-		bad     bool
-	}{
-		{"alone", "rw", map[int]int{}, false, nil, false},
-		{"a family, and a stranger", "rw", map[int]int{a: me, b: c, c: a, d: 1}, false, []int{a, b, c}, false},
-		{"the whole namespace", "rw", map[int]int{a: me, b: c, c: a, d: 1}, true, []int{a, b, c, d}, false},
-		{"an unreadable parent", "rw", map[int]int{a: me, b: -1}, false, []int{a}, true},
-		{"hidden", "rw,hidepid=invisible", map[int]int{a: me}, false, []int{a}, true},
-		{"the whole namespace, hidden", "rw,hidepid=4", map[int]int{a: me}, true, []int{a}, true},
-	} {
-		got, err := Processes(procfs.Root(madeProc(t, test.options, test.parents)), test.whole)
+	pids := map[string]int{"1": 1, "me": me, "a": me + 1, "b": me + 2, "c": me + 3, "d": me + 4, "?": -1}
+	for _, cells := range script.Rows(`
+		# name | options of /proc | processes and their parents | found | an error
+		alone                       | rw                   |                  |         |
+		a family, and a stranger    | rw                   | a:me b:c c:a d:1 | a b c   |
+		the whole namespace         | rw                   | a:me b:c c:a d:1 | a b c d |
+		an unreadable parent        | rw                   | a:me b:?         | a       | bad
+		hidden                      | rw,hidepid=invisible | a:me             | a       | bad
+		the whole namespace, hidden | rw,hidepid=4         | a:me             | a       | bad
+	`) {
+		parents, want := map[int]int{}, []int(nil)
+		for word := range strings.FieldsSeq(cells[2]) {
+			pid, parent, _ := strings.Cut(word, ":")
+			parents[pids[pid]] = pids[parent]
+		}
+		for name := range strings.FieldsSeq(cells[3]) {
+			want = append(want, pids[name])
+		}
+		whole := strings.HasPrefix(cells[0], "the whole")
+		got, err := Processes(procfs.Root(madeProc(t, cells[1], parents)), whole)
 		slices.Sort(got)
-		if !slices.Equal(got, test.want) || (err != nil) != test.bad {
-			t.Errorf("%s: %v, %v", test.name, got, err)
+		if !slices.Equal(got, want) || (err != nil) != (cells[4] == "bad") {
+			t.Errorf("%s: %v, %v", cells[0], got, err)
 		}
 	}
 }
@@ -66,49 +70,48 @@ func TestProcesses(t *testing.T) {
 // TestProcessStates: the states of processes without sockets. A file named fd stands for
 // an unreadable directory.
 func TestProcessStates(t *testing.T) {
-	const rest = " 7 0 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 "
-	for _, c := range []struct {
-		name     string
-		fd, stat string // "": missing
-		bad      bool
-	}{
-		{"reaped", "", "", false},
-		{"reaped meanwhile", "unreadable", "", false},
-		{"without descriptors", "empty", "9 (a) S" + rest + "1 0", false},
-		{"a zombie", "empty", "9 (a) Z" + rest + "1 0", false},
-		{"a zombie, unreadable", "unreadable", "9 (a) Z" + rest + "1 0", false},
-		{"the first thread has ended", "empty", "9 (a) Z" + rest + "3 0", true},
-		{"the first thread has ended, unreadable", "unreadable", "9 (a) Z" + rest + "3 0", true},
-		{"unreadable", "unreadable", "9 (a) S" + rest + "1 0", true},
-		{"unreadable, and odd", "unreadable", "9 (a) S", true},
-		{"a socket", "socket:[7]", "9 (a) S" + rest + "1 0", false},
-		{"no socket", "pipe:[8]", "9 (a) S" + rest + "1 0", false},
-	} {
+	for _, cells := range script.Rows(`
+		# name | fd | the stat file: state and threads | an error
+		reaped                                  |             |     |
+		reaped meanwhile                        | unreadable  |     |
+		without descriptors                     | empty       | S 1 |
+		a zombie                                | empty       | Z 1 |
+		a zombie, unreadable                    | unreadable  | Z 1 |
+		the first thread has ended              | empty       | Z 3 | bad
+		the first thread has ended, unreadable  | unreadable  | Z 3 | bad
+		unreadable                              | unreadable  | S 1 | bad
+		unreadable, and odd                     | unreadable  | odd | bad
+		a socket                                | socket:[7]  | S 1 |
+		no socket                               | pipe:[8]    | S 1 |
+	`) {
 		top := t.TempDir()
 		dir := filepath.Join(top, "9")
-		if c.fd != "" || c.stat != "" {
+		fd := filepath.Join(dir, "fd")
+		if cells[1] != "" {
 			must(t, os.Mkdir(dir, 0o700))
 		}
-		fd := filepath.Join(dir, "fd")
-		switch c.fd {
+		switch cells[1] {
 		case "":
 		case "unreadable":
 			must(t, os.WriteFile(fd, nil, 0o600))
+		case "empty":
+			must(t, os.Mkdir(fd, 0o700))
 		default:
 			must(t, os.Mkdir(fd, 0o700))
-			if c.fd != "empty" {
-				must(t, os.Symlink(c.fd, filepath.Join(fd, "3")))
-			}
+			must(t, os.Symlink(cells[1], filepath.Join(fd, "3")))
 		}
-		if c.stat != "" {
-			must(t, os.WriteFile(filepath.Join(dir, "stat"), []byte(c.stat), 0o600))
+		if state, threads, found := strings.Cut(cells[2], " "); found {
+			stat := fmt.Sprintf("9 (a) %s 7 0 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 %s 0", state, threads)
+			must(t, os.WriteFile(filepath.Join(dir, "stat"), []byte(stat), 0o600))
+		} else if state != "" {
+			must(t, os.WriteFile(filepath.Join(dir, "stat"), []byte("9 (a) S"), 0o600))
 		}
 		held := Sockets{Inodes: Inodes{}}
-		if err := held.add(procfs.Root(top), 9); (err != nil) != c.bad {
-			t.Errorf("%s: %v", c.name, err)
+		if err := held.add(procfs.Root(top), 9); (err != nil) != (cells[3] == "bad") {
+			t.Errorf("%s: %v", cells[0], err)
 		}
-		if held.Inodes.Has(7) != (c.fd == "socket:[7]") || held.Inodes.Has(8) {
-			t.Errorf("%s: %v", c.name, held.Inodes)
+		if held.Inodes.Has(7) != (cells[1] == "socket:[7]") || held.Inodes.Has(8) {
+			t.Errorf("%s: %v", cells[0], held.Inodes)
 		}
 	}
 }

@@ -14,7 +14,9 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
 // asRoot skips a test that needs root's rights.
@@ -212,25 +214,25 @@ func TestSocketKind(t *testing.T) {
 // looked at makes the method Namespace, for a reason.
 func TestHelpers(t *testing.T) {
 	asRoot(t)
-	const newPID, newProc = syscall.CLONE_NEWPID, syscall.CLONE_NEWPID | syscall.CLONE_NEWNS
-	for args, c := range map[string]struct {
-		flags  uintptr
-		method Method
-		none   bool
-		why    []string
-	}{
-		"first self":           {newProc, Descriptors, false, nil}, // PID 1 looks, a child has the listener
-		"first 0":              {newProc, Descriptors, true, nil},  // a child looks at its descendants
-		"first 0 everyone":     {newProc, Descriptors, false, nil},
-		"first 65534":          {newProc, Descriptors, true, nil},
-		"first 65534 everyone": {newProc, Namespace, false, []string{"process 1", "permission denied"}},
-		"drop":                 {0, Namespace, false, []string{"permission denied"}}, // a child of another user
-		"docker":               {0, Namespace, false, []string{"permission denied"}},
-		"look":                 {newPID, Namespace, false, []string{"PID namespace"}}, // /proc shows other processes by our numbers
-		"hidden":               {newProc, Namespace, false, []string{"hidepid"}},
-	} {
+	for _, cells := range script.Rows(`
+		# helper | new namespaces | method | ports | why
+		# PID 1 looks, and a child has the listener
+		first self           | pid mount | descriptors | ports |
+		# a child looks at its descendants
+		first 0              | pid mount | descriptors |       |
+		first 0 everyone     | pid mount | descriptors | ports |
+		first 65534          | pid mount | descriptors |       |
+		first 65534 everyone | pid mount | namespace   | ports | process 1, permission denied
+		# a child of another user
+		drop                 |           | namespace   | ports | permission denied
+		docker               |           | namespace   | ports | permission denied
+		# /proc shows other processes by our numbers
+		look                 | pid       | namespace   | ports | PID namespace
+		hidden               | pid mount | namespace   | ports | hidepid
+	`) {
+		args, none := cells[0], cells[3] == ""
 		t.Run(args, func(t *testing.T) {
-			if strings.Contains(args, "65534") || c.flags == 0 {
+			if strings.Contains(args, "65534") || cells[1] == "" {
 				severalUsers(t)
 			}
 			l, port := listen(t, "tcp", "127.0.0.1:0")
@@ -243,12 +245,13 @@ func TestHelpers(t *testing.T) {
 			if strings.HasPrefix(args, "first") {
 				cmd.ExtraFiles = []*os.File{file}
 			}
-			cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: c.flags}
+			flags := map[string]uintptr{"pid": syscall.CLONE_NEWPID, "pid mount": syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
+			cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: flags[cells[1]]}
 			s := startSeen(t, cmd)
-			if s.Method != c.method.String() || s.None != c.none || slices.Contains(s.Ports, port) == c.none || !s.Complete {
+			if s.Method != cells[2] || s.None != none || slices.Contains(s.Ports, port) == none || !s.Complete {
 				t.Errorf("%+v", s)
 			}
-			for _, why := range c.why {
+			for why := range strings.SplitSeq(cells[4], ", ") {
 				if !strings.Contains(s.Why, why) {
 					t.Errorf("because of %q, want %q", s.Why, why)
 				}
@@ -313,9 +316,7 @@ func newGroup(t *testing.T) string {
 }
 
 func remove(t *testing.T, dir string) {
-	if err := unix.Rmdir(dir); err != nil {
-		t.Errorf("cannot remove %q: %v", dir, err)
-	}
+	testutil.Eventually(t, dir+" is removed", func() bool { return unix.Rmdir(dir) == nil })
 }
 
 // TestNoGroup: if our group is not found, the groups below are unknown.

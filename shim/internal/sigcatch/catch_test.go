@@ -33,8 +33,8 @@ func TestWakeFirst(t *testing.T) {
 	if s := Next(start.Add(time.Minute)); s != 0 || time.Since(start) > 50*time.Second {
 		t.Errorf("Next returned %v after %v", s, time.Since(start))
 	}
-	if Next(time.Now().Add(20 * time.Millisecond)); time.Since(start) < 20*time.Millisecond {
-		t.Error("one call of Wake ended two of Next")
+	if woken != 0 { // a wait of Next says less: Go's runtime may interrupt it
+		t.Error("one call of Wake ends two of Next")
 	}
 }
 

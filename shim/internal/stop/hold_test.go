@@ -167,35 +167,33 @@ func (g Gate) play(sample func(held time.Duration) TrafficState) string {
 // TestWarnNotHeld: a signal from outside that may stop the container and begins no stop is
 // warned of, once. Other signals and other senders are not.
 func TestWarnNotHeld(t *testing.T) {
-	held := Config{StopSignals: sig.SetOf(sig.TERM), Gate: Gate{Floor: time.Second, Ceiling: time.Second}, Grace: time.Minute}
-	onTerminal := held
-	onTerminal.StdinIsTerminal = true
-	scheduled := Config{StopSignals: sig.SetOf(sig.TERM), SequenceWithoutHold: true}
-	for _, c := range []struct {
-		cfg           Config
-		inside        bool
-		signals, want string
-	}{
-		{held, false, "QUIT USR1 HUP QUIT WINCH INT PWR RTMIN+3 RTMIN+4", "QUIT WINCH INT PWR RTMIN+3"},
-		{held, true, "QUIT INT", ""},
-		{held, false, "TERM QUIT", ""},
-		{onTerminal, false, "WINCH QUIT", "QUIT"},
-		{scheduled, false, "QUIT", "QUIT"},
-		{Config{StopSignals: sig.SetOf(sig.TERM)}, false, "QUIT", ""},
-	} {
-		m := New(c.cfg)
+	for _, cells := range script.Rows(`
+		# configuration | sent by | signals | warned of
+		hold           | outside | QUIT USR1 HUP QUIT WINCH INT PWR RTMIN+3 RTMIN+4 | QUIT WINCH INT PWR RTMIN+3
+		hold           | inside  | QUIT INT   |
+		hold           | outside | TERM QUIT  |
+		hold, terminal | outside | WINCH QUIT | QUIT
+		schedule       | outside | QUIT       | QUIT
+		neither        | outside | QUIT       |
+	`) {
+		cfg := Config{StopSignals: sig.SetOf(sig.TERM), StdinIsTerminal: cells[0] == "hold, terminal",
+			SequenceWithoutHold: cells[0] == "schedule"}
+		if strings.HasPrefix(cells[0], "hold") {
+			cfg.Gate, cfg.Grace = Gate{Floor: time.Second, Ceiling: time.Second}, time.Minute
+		}
+		m := New(cfg)
 		m.Handle(epoch, Event{Kind: CommandStarted})
 		var warned []string
-		for name := range strings.FieldsSeq(c.signals) {
+		for name := range strings.FieldsSeq(cells[2]) {
 			s, _ := sig.Parse(name)
-			for _, a := range m.Handle(epoch, Event{Kind: SignalArrived, Signal: s, Outside: !c.inside}) {
+			for _, a := range m.Handle(epoch, Event{Kind: SignalArrived, Signal: s, Outside: cells[1] == "outside"}) {
 				if a.Verb == WarnNotHeld {
 					warned = append(warned, a.Signal.String())
 				}
 			}
 		}
-		if got := strings.Join(warned, " "); got != c.want {
-			t.Errorf("%s: warned of %s, want %s", c.signals, got, c.want)
+		if got := strings.Join(warned, " "); got != cells[3] {
+			t.Errorf("%s: warned of %s, want %s", cells, got, cells[3])
 		}
 	}
 }

@@ -278,6 +278,20 @@ func (b *Box) WantHolding(cause string) {
 	}
 }
 
+// Busy calls what, which is traffic, at every interval for twice the silence that would end the
+// hold, wants the hold to go on, and returns when the last call began.
+func (b *Box) Busy(quiet, every time.Duration, what func()) (last time.Time) {
+	b.T.Helper()
+	end := Steady(b.T, quiet, every, func() { last = time.Now(); what() })
+	time.Sleep(2 * quiet)
+	holding := !slices.Contains(b.Out.Texts(), "got TERM")
+	end()
+	if !holding {
+		b.T.Error("the hold has ended although the traffic goes on")
+	}
+	return last
+}
+
 // WantOneLine wants a single line on standard error, with every text in it, and no output.
 func (b *Box) WantOneLine(texts ...string) {
 	b.T.Helper()

@@ -152,11 +152,6 @@ func (c *Client) AwaitReply() {
 	}
 }
 
-// KeepTalking makes 20 requests a second until end is called.
-func (c *Client) KeepTalking() (end func()) {
-	return Repeat(50*time.Millisecond, func() { c.Ask("hello") })
-}
-
 // Repeat calls what at every interval until end is called. end waits for the last call.
 func Repeat(every time.Duration, what func()) (end func()) {
 	stop := make(chan struct{})
@@ -176,9 +171,21 @@ func Repeat(every time.Duration, what func()) (end func()) {
 	return sync.OnceFunc(func() { close(stop); running.Wait() })
 }
 
-// RepeatFor calls what at every interval for the given time: traffic that goes on.
-func RepeatFor(d, every time.Duration, what func()) {
-	end := Repeat(every, what)
-	time.Sleep(d)
-	end()
+// Steady calls what, which is traffic, at every interval until end is called. end skips the test
+// if the machine has kept two calls apart for longer than the silence that ends the hold.
+func Steady(t *testing.T, quiet, every time.Duration, what func()) (end func()) {
+	last, longest := time.Now(), time.Duration(0)
+	stop := Repeat(every, func() {
+		began := last
+		last = time.Now()
+		what()
+		longest = max(longest, time.Since(began))
+	})
+	return func() {
+		t.Helper()
+		stop()
+		if longest = max(longest, time.Since(last)); longest > quiet {
+			t.Skipf("the machine stopped the clients for %v", longest)
+		}
+	}
 }

@@ -113,11 +113,25 @@ func ReadLines(path string) []string {
 	return strings.FieldsFunc(string(text), func(c rune) bool { return c == '\n' || c == 0 })
 }
 
+// Adopter returns the pids of an init other than PID 1, whose command line is given, and of the
+// new parent of an orphan that its command leaves behind.
+func Adopter(t *testing.T, faults string, init ...string) (b *Box, pid, parent string) {
+	t.Helper()
+	family := append([]string{"sh", "-c", `echo "init $PPID"; ( "$@" & ); read end; exit 7`, "sh"}, Helper("orphan")...)
+	b = Setup{Faults: faults}.Boot(t, "", append(init, family...)...)
+	pid = strings.TrimPrefix(b.Out.Wait("init ").Text, "init ")
+	parent = strings.TrimPrefix(b.Out.Wait("orphan ").Text, "orphan ")
+	b.Send("end")
+	b.WantExit(7)
+	return b, pid, parent
+}
+
 // orphan prints the pid of its parent, once the shell that started orphan has exited.
 func orphan() {
 	for end := time.Now().Add(testutil.Patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		parent := os.Getppid()
-		if name := ReadLines(fmt.Sprintf("/proc/%d/comm", parent)); len(name) == 0 || name[0] != "sh" {
+		name := ReadLines(fmt.Sprintf("/proc/%d/comm", parent))
+		if parent == os.Getppid() && name[0] != "sh" { // still the parent, so it has a name
 			fmt.Println("orphan", parent)
 			os.Exit(0)
 		}
@@ -125,10 +139,10 @@ func orphan() {
 }
 
 // zombies exits with 0 once PID 1 and this helper are the only processes, and fails after
-// 10 s.
+// some time.
 func zombies() {
 	var left []string
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(testutil.Patience / 2); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if left, _ = filepath.Glob("/proc/[0-9]*"); len(left) == 2 {
 			os.Exit(0)
 		}

@@ -34,9 +34,6 @@ type Report struct {
 		Signal string
 		AtMS   int `json:"at_ms"`
 	}
-	LeftOut struct {
-		GivenUp int `json:"given_up"`
-	} `json:"left_out"`
 }
 
 // ParseReport parses a line with --log-format=json. A line in text is a message.

@@ -53,14 +53,17 @@ func (n *Network) Get(address string) string {
 	return head[9:12] + " " + strings.TrimSpace(body)
 }
 
+// Accepts reports whether a connection to addr succeeds.
+func Accepts(addr string) bool {
+	conn, err := net.Dial("tcp", addr)
+	if err == nil {
+		conn.Close()
+	}
+	return err == nil
+}
+
 // AwaitPort waits until connections to addr succeed (open), or fail.
 func AwaitPort(t *testing.T, addr string, open bool) {
 	t.Helper()
-	testutil.Eventually(t, fmt.Sprintf("%s accepts connections: %v", addr, open), func() bool {
-		conn, err := net.Dial("tcp", addr)
-		if err == nil {
-			conn.Close()
-		}
-		return (err == nil) == open
-	})
+	testutil.Eventually(t, fmt.Sprintf("%s accepts connections: %v", addr, open), func() bool { return Accepts(addr) == open })
 }

@@ -286,8 +286,8 @@ func containerUntil(t *testing.T, p *podman) {
 	busy.Do("call 127.0.0.1:9090")
 	done := server.stop()
 	server.Err.Wait("holding")
-	box.RepeatFor(3*time.Second, 250*time.Millisecond, func() { client.Send("open 127.0.0.1:8080") })
-	r := server.WantHold(time.Now(), 650*time.Millisecond, "quiet")
+	last := server.Busy(time.Second, 250*time.Millisecond, func() { client.Send("open 127.0.0.1:8080") })
+	r := server.WantHold(last, 650*time.Millisecond, "quiet")
 	done()
 	if r.Observer != "sock_diag" || r.Scope != "cgroup" && r.Scope != "descriptors" {
 		t.Errorf("report %+v, want the observer sock_diag, and a scope of cgroup or descriptors", r)

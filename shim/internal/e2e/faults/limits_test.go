@@ -87,10 +87,10 @@ func TestHoldFullPids(t *testing.T) {
 	group.Set(t, "pids.max", group.Get(t, "pids.current")+20)
 	b.Do("fill")
 	b.Out.Wait("hook exited 0")
+	b.Exit()
 	if r := b.Report(); r.Ended != "no_listener" || r.HeldMS < 2000 {
 		t.Errorf("report %+v", r)
 	}
-	b.Exit()
 }
 
 // TestForkBomb: the stop is in time beside a fork bomb, bounded by a cgroup or by the user's

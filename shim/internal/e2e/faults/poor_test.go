@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -202,8 +201,5 @@ func TestIgnoresAll(t *testing.T) {
 	}
 	b.Signal(sig.KILL)
 	b.WaitExit()
-	if !b.Cmd.ProcessState.Sys().(syscall.WaitStatus).Signaled() {
-		t.Error("lameduck was not killed")
-	}
 	testutil.Eventually(t, "the command's end", func() bool { return box.HasEnded(command) })
 }

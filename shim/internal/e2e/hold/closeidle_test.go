@@ -3,7 +3,6 @@ package hold_test
 import (
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,8 +11,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
-
-const closeIdle = "--until=quiet --close-idle --quiet-for=2 --grace-period=40"
 
 // talkers makes n clients send requests, each 400 ms after the reply to its latest, until they
 // notice that the server has closed their connections. wait waits for the last. An answer takes
@@ -40,51 +37,45 @@ func talkers(b *box.Box, n int) (wait func()) {
 
 // TestCloseIdle: kept connections are closed while they are idle, and a hold that they would
 // prolong ends by silence. A request in flight is not cut, nor an idle connection that is not
-// used, nor one that the server opened.
+// used, nor one that the server opened. (TestCloseIdleHook runs as root.)
 func TestCloseIdle(t *testing.T) {
-	for name, faults := range map[string]string{"root": "", "nobody": "uid=65534"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			n := box.NewNetwork(t)
-			database := n.Neighbor(t)
-			b := box.Setup{Faults: faults, Network: n}.Catch(t, closeIdle, "127.0.0.1:0")
-			b.Do("talk " + database.Addr("127.0.0.1"))
-			slow, unused := b.Dial("127.0.0.1"), b.Dial("127.0.0.1")
-			slow.Ask("hello")
-			fmt.Fprintln(slow, "wait")
-			unused.Ask("hello")
-			allClosed := talkers(b, 6)
-			start := b.Trigger()
-			allClosed()
-			b.WantHolding("a request is in flight")
-			b.Send("reply")
-			slow.AwaitReply()
-			r := b.WantHold(start, 4*time.Second-early, "quiet")
-			if r.ClosedIdle != 6 || r.CameBack != 0 || r.Open != 2 {
-				t.Errorf("report %+v, want 6 closed connections, and 2 open", r)
-			}
-		})
+	t.Parallel()
+	n := box.NewNetwork(t)
+	database := n.Neighbor(t)
+	b := box.Setup{Faults: "uid=65534", Network: n}.Catch(t, "--until=quiet --close-idle --quiet-for=2 --grace-period=40", "127.0.0.1:0")
+	b.Do("talk " + database.Addr("127.0.0.1"))
+	slow, unused := b.Dial("127.0.0.1"), b.Dial("127.0.0.1")
+	slow.Ask("hello")
+	fmt.Fprintln(slow, "wait")
+	unused.Ask("hello")
+	allClosed := talkers(b, 6)
+	b.Trigger()
+	allClosed() // sooner or later, as the machine is idle or busy
+	b.WantHolding("a request is in flight")
+	last := time.Now()
+	b.Send("reply")
+	slow.AwaitReply()
+	r := b.WantHold(last, 2*time.Second-early, "quiet")
+	if r.HeldMS < 3700 || r.ClosedIdle != 6 || r.CameBack != 0 || r.Open != 2 {
+		t.Errorf("report %+v, want 6 closed connections, and 2 open", r)
 	}
 }
 
 // TestCloseIdleUnnoticed: few connections are closed of clients that notice the end when they send
 // the next request, which is lost. The hold ends as without the flag.
 func TestCloseIdleUnnoticed(t *testing.T) {
-	b := box.Setup{Network: box.NewNetwork(t)}.Catch(t, "--until=quiet --close-idle --quiet-for=0.4 --grace-period=30", "127.0.0.1:0")
+	b := box.Setup{Network: box.NewNetwork(t)}.Catch(t, flags+"--until=quiet --close-idle", "127.0.0.1:0")
 	clients := make([]*box.Client, 6)
 	for i := range clients {
 		clients[i] = b.Dial("127.0.0.1")
 	}
-	end := box.Repeat(300*time.Millisecond, func() { // all at once, lest one be used just after it was closed
+	r := wantKept(b, 250*time.Millisecond, func() { // all at once, lest one be used just after it was closed
 		var asking sync.WaitGroup
 		for _, c := range clients {
 			asking.Go(func() { c.TryAsk(box.Later) })
 		}
 		asking.Wait()
 	})
-	start := b.Trigger()
-	r := b.WantHold(start, 3200*time.Millisecond, "kept")
-	end()
 	if r.ClosedIdle == 0 || r.ClosedIdle > 3 {
 		t.Errorf("report %+v, want one to three closed connections", r)
 	}
@@ -96,7 +87,7 @@ func TestCloseIdleHook(t *testing.T) {
 	allClosed := talkers(h.Box, 3)
 	h.hook("$L hold --close-idle --quiet-for=2 --grace-period=40")
 	allClosed()
-	h.wantHook(0, 4*time.Second-early, "quiet")
+	h.wantHook(0, max(4*time.Second-early, time.Since(h.start)+time.Second), "quiet")
 	if r := h.Report(); r.ClosedIdle != 3 {
 		t.Errorf("report %+v, want 3 closed connections", r)
 	}
@@ -105,30 +96,12 @@ func TestCloseIdleHook(t *testing.T) {
 // TestCloseIdleRefused: where the kernel refuses, one warning says why, and the hold ends as
 // without the flag.
 func TestCloseIdleRefused(t *testing.T) {
-	const refused = "--until=quiet --close-idle --quiet-for=0.4 --grace-period=30"
-	for name, test := range map[string]struct{ faults, user, why string }{
-		"seccomp":      {"deny=438:1", "", "the seccomp profile forbids"},
-		"old kernel":   {"deny=438:38", "", "pidfd_getfd(2) is missing"},
-		"another user": {"no-ptrace", "as 1000", "process"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if test.user != "" {
-				box.NeedsRoot(t)
-			}
-			words := append(strings.Fields(test.user), "catch", "127.0.0.1:0")
-			s := box.Setup{Faults: test.faults, Network: box.NewNetwork(t), Env: []string{"GODEBUG=asyncpreemptoff=1"}} // no second execution
-			b := s.Boot(t, refused, box.Helper(words[0], words[1:]...)...)
-			b.Ready()
-			c := b.Dial("127.0.0.1")
-			end := box.Repeat(80*time.Millisecond, func() { c.Ask(box.Later) })
-			start := b.Trigger()
-			b.Out.Wait("got TERM")
-			end()
-			b.WantWarning("--close-idle (LAMEDUCK_CLOSE_IDLE) closes no connection: " + test.why)
-			if r := b.WantHold(start, 3200*time.Millisecond, "kept"); r.ClosedIdle != 0 {
-				t.Errorf("report %+v, want no closed connection", r)
-			}
-		})
+	t.Parallel()
+	s := box.Setup{Faults: "deny=438:1", Network: box.NewNetwork(t)} // pidfd_getfd(2)
+	b := s.Catch(t, flags+"--until=quiet --close-idle", "127.0.0.1:0")
+	c := b.Dial("127.0.0.1")
+	if r := wantKept(b, 80*time.Millisecond, func() { c.Ask(box.Later) }); r.ClosedIdle != 0 {
+		t.Errorf("report %+v, want no closed connection", r)
 	}
+	b.WantWarning("--close-idle (LAMEDUCK_CLOSE_IDLE) closes no connection: the seccomp profile forbids")
 }

@@ -40,11 +40,12 @@ func startHost(t *testing.T, s box.Setup, before []string, addresses ...string) 
 	return &hookHost{Box: b}
 }
 
-// hook starts a hook: a command line for a shell, in which $L is lameduck.
+// hook starts a hook: a command line for a shell, in which $L is lameduck. The hook's exit code
+// follows its last line.
 func (h *hookHost) hook(line string) {
 	h.start = time.Now()
 	h.Send("{ (export LAMEDUCK_LOG_FORMAT=json; exec " + line +
-		") >&4 2>&4 4>&- & echo $! >$D/pid; wait $!; echo hook exited $?.; } &")
+		") >&4 2>&4 4>&- & echo $! >$D/pid; wait $!; echo exited $? >&4; } &")
 }
 
 // signal sends a signal to the hook.
@@ -55,8 +56,8 @@ func (h *hookHost) signal(name string) { h.Send("kill -" + name + " $(cat $D/pid
 // error, where a hook writes too, each line once.
 func (h *hookHost) wantHook(code int, at time.Duration, reason string) {
 	h.T.Helper()
-	end := h.Out.Wait("hook exited")
-	if took := end.At.Sub(h.start); end.Text != fmt.Sprintf("hook exited %d.", code) || took < at || took > at+box.Slack {
+	end := h.Out.Wait("hook: exited")
+	if took := end.At.Sub(h.start); end.Text != fmt.Sprintf("hook: exited %d", code) || took < at || took > at+box.Slack {
 		h.T.Errorf("the %v after %v, want %d after %v", end, took, code, at)
 	}
 	h.Send("exit 0")

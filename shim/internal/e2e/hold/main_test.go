@@ -39,9 +39,20 @@ const flags = "--quiet-for=1 --grace-period=30 "
 // the hold to go on, and returns the time of the last.
 func shorts(b *box.Box, host string) time.Time {
 	b.T.Helper()
-	box.RepeatFor(2*quiet, 100*time.Millisecond, func() { b.ShortConn(host) })
-	b.WantHolding("a request had just ended")
-	return time.Now()
+	return b.Busy(quiet, 100*time.Millisecond, func() { b.ShortConn(host) })
+}
+
+// kept is how long clients hold that keep their connections.
+const kept = 8 * quiet
+
+// wantKept stops lameduck while clients call ask, and wants the hold to end although they do.
+func wantKept(b *box.Box, every time.Duration, ask func()) box.Report {
+	b.T.Helper()
+	end := box.Steady(b.T, quiet, every, ask)
+	start := b.Trigger()
+	b.Out.Wait("got TERM")
+	end()
+	return b.WantHold(start, kept, "kept")
 }
 
 // early is how much sooner than the silence a hold may end, by the test's clock.

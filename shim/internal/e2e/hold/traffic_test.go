@@ -44,47 +44,25 @@ func TestUntilTimeWait(t *testing.T) {
 	}
 }
 
-// TestUntilGivenUp: a request that is never answered is given up after --max-silence.
-func TestUntilGivenUp(t *testing.T) {
-	t.Parallel()
-	b := box.Setup{Network: box.NewNetwork(t)}.Catch(t, flags+"--until=quiet --max-silence=2", "127.0.0.1:0")
-	start := b.Trigger()
-	fmt.Fprintln(b.Dial("127.0.0.1"), "-never answered")
-	if r := b.WantHold(start, 2*time.Second, "quiet"); r.LeftOut.GivenUp != 1 || r.InFlight != 0 {
-		t.Errorf("report %+v, want one request given up", r)
-	}
-}
-
 // TestKept: clients that never let go hold for eight times --quiet-for; then the signal is
 // sent between two requests. A preStop hook ends too.
 func TestKept(t *testing.T) {
-	const kept = 3200 * time.Millisecond // eight times --quiet-for
-	for name, faults := range map[string]string{"root": "", "nobody": "uid=65534"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := box.Setup{Faults: faults, Network: box.NewNetwork(t)}.Catch(t,
-				"--until=quiet --quiet-for=0.4 --grace-period=30", "127.0.0.1:0")
-			var ends []func()
-			for range 3 {
-				c := b.Dial("127.0.0.1")
-				c.Ask("hello")
-				ends = append(ends, c.KeepTalking())
-			}
-			start := b.Trigger()
-			b.Out.Wait("got TERM")
-			for _, end := range ends {
-				end()
-			}
-			if r := b.WantHold(start, kept, "kept"); r.Open != 3 {
-				t.Errorf("report %+v, want three open connections", r)
-			}
-		})
-	}
+	t.Run("PID 1", func(t *testing.T) {
+		t.Parallel()
+		b := box.Setup{Faults: "uid=65534", Network: box.NewNetwork(t)}.Catch(t, flags+"--until=quiet", "127.0.0.1:0")
+		one, other := b.Dial("127.0.0.1"), b.Dial("127.0.0.1")
+		one.Ask("hello")
+		other.Ask("hello")
+		if r := wantKept(b, 50*time.Millisecond, func() { one.Ask("hello"); other.Ask("hello") }); r.Open != 2 {
+			t.Errorf("report %+v, want two open connections", r)
+		}
+	})
 	t.Run("hook", func(t *testing.T) {
 		h := startHost(t, box.Setup{}, nil, "127.0.0.1:0")
-		end := h.Dial("127.0.0.1").KeepTalking()
-		h.hook("$L hold --quiet-for=0.4 --grace-period=30")
-		h.Out.Wait("hook exited")
+		c := h.Dial("127.0.0.1")
+		end := box.Steady(t, quiet, 50*time.Millisecond, func() { c.Ask("hello") })
+		h.hook("$L hold --quiet-for=1 --grace-period=30")
+		h.Out.Wait("hook: exited")
 		end() // while the server still answers
 		h.wantHook(0, kept, "kept")
 	})

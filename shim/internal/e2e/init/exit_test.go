@@ -5,16 +5,12 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
 // TestExitCodes covers all 256 exit codes, and death by every signal that kills by default.
@@ -100,49 +96,4 @@ func TestUnread(t *testing.T) {
 	if stderr := fmt.Sprint(b.Err.All()); !strings.Contains(stderr, "broken pipe") {
 		t.Errorf("stderr %s, want a broken pipe", stderr)
 	}
-}
-
-// TestNotFound: a command that cannot start gives 127 or 126, and one line with its name.
-func TestNotFound(t *testing.T) {
-	dir := t.TempDir()
-	for name, text := range map[string]string{"lost": "#!/no/interpreter\n", "busy": "#!/bin/sh\n", "plain": ""} {
-		testutil.WriteFile(t, filepath.Join(dir, name), text)
-		if name != "plain" {
-			os.Chmod(filepath.Join(dir, name), 0o755)
-		}
-	}
-	busy := testutil.Must(os.OpenFile(dir+"/busy", os.O_WRONLY, 0))
-	defer busy.Close()
-	for _, c := range box.Table(`
-		command          | code | text
-		no-such-program  | 127  | no such file
-		/no/such/program | 127  | no such file
-		                 | 127  | no such file
-		DIR/plain        | 126  | permission denied
-		DIR              | 126  | permission denied
-		DIR/plain/x      | 127  | not a directory
-		DIR/lost         | 127  | interpreter
-		DIR/busy         | 126  | text file busy
-	`) {
-		command := strings.Replace(c["command"], "DIR", dir, 1)
-		b := box.Setup{Bare: true}.Boot(t, "", command)
-		b.WantExit(testutil.Must(strconv.Atoi(c["code"])))
-		b.WantOneLine(fmt.Sprintf("cannot run %q: ", command), c["text"])
-	}
-}
-
-// TestFound: commands that execvp(3) finds and Go's exec.LookPath does not.
-func TestFound(t *testing.T) {
-	dir := t.TempDir()
-	for name, text := range map[string]string{"script": "echo from script $1\n", "empty": ""} {
-		testutil.WriteFile(t, filepath.Join(dir, name), text)
-		os.Chmod(filepath.Join(dir, name), 0o755)
-	}
-	t.Chdir(dir)
-	for _, path := range []string{".", "", "/nowhere::/bin"} {
-		b := box.Setup{Env: []string{"PATH=" + path}}.Boot(t, "", "script", "x")
-		b.WantExit(0)
-		b.Out.Want("from script x")
-	}
-	box.Boot(t, "", "./empty").WantExit(0)
 }

@@ -51,7 +51,7 @@ func TestLinger(t *testing.T) {
 func TestLingerLeaves(t *testing.T) {
 	const script = `
 	(trap 'sh -c "echo cleaning; read x; echo cleaned" <&3; exit' TERM; echo up; while :; do sleep 0.05; done) 3<&0 &
-	(trap 'exit' TERM; (trap '' TERM; echo up; sleep 0.3) & while :; do sleep 0.05; done) &
+	sh -c 'trap exit TERM; (trap "" TERM; echo up; while kill -0 $$; do sleep 0.01; done 2>/dev/null) & while :; do sleep 0.05; done' &
 	read x; exit 7`
 	b := box.Boot(t, "--log-level=debug --linger=15", "sh", "-c", script)
 	b.Out.WaitNth(2, "up")
@@ -63,27 +63,13 @@ func TestLingerLeaves(t *testing.T) {
 	b.Out.Wait("cleaned")
 }
 
-// adopter returns the pids of a lameduck other than PID 1 and of the new parent of an orphan
-// that its command leaves behind.
-func adopter(t *testing.T, faults string, lameduck ...string) (b *box.Box, pid, parent string) {
-	t.Helper()
-	family := append([]string{"sh", "-c", `echo "init $PPID"; ( "$@" & ); read end; exit 7`, "sh"},
-		box.Helper("orphan")...)
-	b = box.Setup{Faults: faults}.Boot(t, "", append(lameduck, family...)...)
-	pid = strings.TrimPrefix(b.Out.Wait("init ").Text, "init ")
-	parent = strings.TrimPrefix(b.Out.Wait("orphan ").Text, "orphan ")
-	b.Send("end")
-	b.WantExit(7)
-	return b, pid, parent
-}
-
 // TestSubreaper: a lameduck other than PID 1 adopts orphans. If it cannot become a subreaper,
 // it warns once and goes on; with --subreaper that is an error.
 func TestSubreaper(t *testing.T) {
-	if _, pid, parent := adopter(t, "", box.Binary); parent != pid {
+	if _, pid, parent := box.Adopter(t, "", box.Binary); parent != pid {
 		t.Errorf("the orphan's parent is %s, want lameduck, %s", parent, pid)
 	}
-	b, _, parent := adopter(t, "seccomp", box.Binary)
+	b, _, parent := box.Adopter(t, "seccomp", box.Binary)
 	b.Err.Wait("orphans will not be reaped")
 	if parent != "1" {
 		t.Errorf("the orphan's parent is %s, want PID 1", parent)

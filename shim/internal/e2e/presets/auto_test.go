@@ -4,9 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"testing"
-	"time"
-
-	"github.com/creack/pty"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
@@ -56,22 +53,6 @@ func TestAuto(t *testing.T) {
 	}
 }
 
-// TestAutoScript: a script that executes no server gets the signals unchanged, and only TERM
-// starts a hold.
-func TestAutoScript(t *testing.T) {
-	t.Parallel()
-	b := box.Catch(t, "--preset=auto -d 1")
-	want := []string{"ready"}
-	// stop signals of some preset
-	for _, s := range []sig.Signal{sig.QUIT, sig.USR1, sig.WINCH, sig.INT, sig.HUP, sig.RTMin + 3} {
-		b.Signal(s)
-		want = append(want, "got "+s.String())
-		b.Out.WaitNth(len(want), "")
-	}
-	b.Out.Want(want...)
-	b.WantHold(b.Stop(), time.Second, "elapsed")
-}
-
 // TestAutoUnreadable: where /proc/PID/exe may not be read, the command line identifies the server.
 func TestAutoUnreadable(t *testing.T) {
 	t.Parallel()
@@ -93,24 +74,4 @@ func TestAutoUnreadable(t *testing.T) {
 	if r := b.Report(); r.Signals() != "USR1" {
 		t.Errorf("report %+v, want USR1", r)
 	}
-}
-
-// TestPresetWinch: WINCH, the stop signal of httpd, starts no hold on a terminal, where
-// WINCH means a new window size.
-func TestPresetWinch(t *testing.T) {
-	t.Parallel()
-	s := box.OnTerminal(t, true, box.Lameduck("--preset=httpd --delay=1", box.Helper("catch")...)...)
-	s.WaitFor("ready")
-	pty.Setsize(s.TTY, &pty.Winsize{Rows: 30, Cols: 100})
-	s.WaitFor("got WINCH")
-	s.Type("exit 3\n")
-	s.WantExit(3)
-	if s.Count("holding") > 0 {
-		t.Error("WINCH started a hold")
-	}
-	b := box.Catch(t, "--preset=httpd --delay=1")
-	b.Signal(sig.WINCH)
-	b.Err.Wait("holding")
-	b.Out.Wait("got WINCH")
-	b.Exit()
 }

@@ -1,13 +1,11 @@
 package stop_test
 
 import (
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
-	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
 
@@ -48,26 +46,6 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestHealthAlone: without a target lameduck itself answers. The answer changes at the first
-// stop signal, with and without a hold.
-func TestHealthAlone(t *testing.T) {
-	t.Parallel()
-	address := ":" + strconv.Itoa(box.FreePort())
-	b := box.Catch(t, "--health="+address)
-	b.Signal(sig.HUP)
-	b.Out.Wait("got HUP")
-	if got := b.Get(address); got != "200 ok" {
-		t.Errorf("after a HUP: %s", got)
-	}
-	b.Stop()
-	b.Out.Wait("got TERM")
-	testutil.Eventually(t, "checks fail", func() bool { return b.Get(address) == "503 stopping" })
-	b.Exit()
-	if got := b.Get(address); got != "refused" {
-		t.Errorf("after the exit: %s", got)
-	}
-}
-
 // TestHealthIsNoTraffic: checks ten times a second, passed through to the target, prolong no
 // hold, whatever the source of samples. Other requests do.
 func TestHealthIsNoTraffic(t *testing.T) {
@@ -94,8 +72,7 @@ func TestHealthIsNoTraffic(t *testing.T) {
 			endChecks := box.Repeat(100*time.Millisecond, want(health))
 			last := b.Trigger()
 			if c["others"] != "" {
-				box.RepeatFor(quiet, 100*time.Millisecond, want(target))
-				last = time.Now()
+				last = b.Busy(quiet, 100*time.Millisecond, want(target))
 			}
 			b.Out.Wait("got TERM")
 			endChecks() // while the command still serves

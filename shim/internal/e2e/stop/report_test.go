@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -90,32 +89,6 @@ func TestReportShell(t *testing.T) {
 	b.WantExit(143)
 	if r := b.Report(); !strings.Contains(r.Suggestion, "--group") {
 		t.Errorf("report %+v, want advice about the shell", r)
-	}
-}
-
-// TestErrorsJSON: --log-format applies to start errors and warnings, under every name.
-func TestErrorsJSON(t *testing.T) {
-	for _, c := range box.Table(`
-		flags                             | code
-		                                  | 125
-		/no/such/program                  | 127
-		--delay=x true                    | 125
-		--delay=50 --grace-period=30 true | 125
-		--termination-log=/proc true      | 125
-	`) {
-		flags := c["flags"]
-		b := box.Setup{Env: []string{"LAMEDUCK_" + strings.Repeat("X", 20_000) + "=1"}}.Boot(t,
-			"--log-format=json "+flags)
-		b.WantExit(testutil.Must(strconv.Atoi(c["code"])))
-		reports := b.Reports()
-		for _, r := range reports {
-			if r.Schema != 1 {
-				t.Errorf("%q: %.200s", flags, r.Message)
-			}
-		}
-		if n := len(reports); n == 0 || reports[n-1].Level != "error" {
-			t.Errorf("%q: %.200v, want an error as the last line", flags, reports)
-		}
 	}
 }
 
