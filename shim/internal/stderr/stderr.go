@@ -18,8 +18,12 @@ const maxQueued = 64
 // length (PIPE_BUF) a pipe takes a line whole or not at all. Longer lines are cut.
 const MaxLine = 4096
 
-// flushTimeout is how long Flush waits for a reader.
-const flushTimeout = 100 * time.Millisecond
+// flushTimeout is how long Flush waits for a reader, and lateTimeout how long for the goroutine
+// afterwards, where the kernel would take a line: a busy machine may run the goroutine late.
+const (
+	flushTimeout = 100 * time.Millisecond
+	lateTimeout  = time.Second
+)
 
 // Writer writes lines to one descriptor. All its methods belong to one goroutine, the
 // loop's.
@@ -157,14 +161,29 @@ func (w *Writer) CausedSIGPIPE() bool {
 	return caused
 }
 
-// Flush waits up to 100 ms for queued lines to be written. Flush is the last call.
+// Flush waits for queued lines to be written: up to 100 ms, and a second longer if the
+// descriptor is ready for writing by then, as files always are. Flush is the last call.
 func (w *Writer) Flush() {
 	if w.queue == nil {
 		return
 	}
 	close(w.queue)
+	if !w.isWritten(flushTimeout) && w.isReady() {
+		w.isWritten(lateTimeout)
+	}
+}
+
+func (w *Writer) isWritten(within time.Duration) bool {
 	select {
 	case <-w.written:
-	case <-time.After(flushTimeout):
+		return true
+	case <-time.After(within):
+		return false
 	}
+}
+
+// isReady reports whether a write would not wait; see poll(2).
+func (w *Writer) isReady() bool {
+	n, _ := unix.Poll([]unix.PollFd{{Fd: int32(w.fd), Events: unix.POLLOUT}}, 0)
+	return n > 0
 }

@@ -330,6 +330,18 @@ func TestFlushStuck(t *testing.T) {
 	}
 }
 
+// TestFlushLate tests Flush with a goroutine that a busy machine runs late: a file gets its line.
+func TestFlushLate(t *testing.T) {
+	s := file(t, 0)
+	s.queue, s.written = make(chan []byte, maxQueued), make(chan struct{})
+	s.Line("late")
+	time.AfterFunc(2*flushTimeout, s.run)
+	s.Flush()
+	if left := s.waiting.Load(); left != 0 {
+		t.Errorf("%d lines are left", left)
+	}
+}
+
 // TestFlush tests Flush with a slow reader. If the reader needs longer than
 // flushTimeout, the test shows nothing, and is tried again.
 func TestFlush(t *testing.T) {
