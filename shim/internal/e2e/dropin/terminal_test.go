@@ -118,7 +118,8 @@ func TestDropinTerminalShell(t *testing.T) {
 	onEachInit(t, "dumb-init", func(t *testing.T, init string) {
 		s := box.OnTerminal(t, false, append([]string{"env", "INIT=" + init}, shell...)...)
 		s.WaitFor("$ ")
-		s.Type("$INIT -c sleep 1000\n")
+		s.Type("$INIT -c sh -c 'echo r$((1))dy; exec sleep 1000'\n")
+		s.WaitFor("r1dy") // until its command runs, dumb-init loses signals
 		s.AwaitForeground("dumb-init")
 		for range 2 {
 			s.Type(box.CtrlZ)
