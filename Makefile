@@ -42,7 +42,7 @@ test: build ## all tests of the product; a test that the machine cannot run says
 	go test -C cmd/lab -count=1 -v ./internal/truth
 race: build ## the same under the race detector, which needs a C compiler
 	CGO_ENABLED=1 go test -race ./...
-fuzz: ## every fuzz target for FUZZTIME=60s, eight at a time
+fuzz: ## every fuzz target for FUZZTIME=60s, ten at a time
 	.ci/fuzz $(or $(FUZZTIME),60s)
 soak: build ## storms, orphans and stops at random for SOAK=10m: no resource leaks
 	$(RUNLAB) soak -for=$(or $(SOAK),10m) $(abspath $(OUT))

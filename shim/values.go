@@ -87,7 +87,7 @@ const AutoPreset = preset.Auto
 // set.
 var (
 	// PlainBuild reports whether the program was built without the linker flags of the
-	// Makefile; see docs/how-long.md.
+	// Makefile; see docs/install.md.
 	PlainBuild = sigcatch.Plain
 	// Environ returns the environment of this process exactly as execve(2) passed the
 	// environment, duplicates included.

@@ -87,7 +87,7 @@ type loss struct {
 	Signal    bool    `json:"signal"` // after the hold
 }
 
-// report has the names of lameduck's report in JSON; see docs/report.md.
+// report has the names of lameduck's report in JSON; see docs/production.md.
 type report struct {
 	Ended    string  `json:"ended"`
 	HeldMS   float64 `json:"held_ms"`

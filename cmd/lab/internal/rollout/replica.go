@@ -116,7 +116,7 @@ func (r *replica) probe(ctx context.Context, period time.Duration) {
 	}
 }
 
-// report has the figures of lameduck's lines; see docs/report.md.
+// report has the figures of lameduck's lines; see docs/production.md.
 type report struct {
 	Message    string `json:"message"`
 	Trigger    string `json:"trigger"`

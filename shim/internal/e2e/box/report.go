@@ -7,7 +7,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
 )
 
-// Report is a line of lameduck's with --log-format=json; docs/report.md has the names. A
+// Report is a line of lameduck's with --log-format=json; docs/production.md has the names. A
 // number that is null or missing is -1.
 type Report struct {
 	Level, Message  string
