@@ -205,7 +205,7 @@ func (p page) anchors() (list []string) {
 	return list
 }
 
-// TestLinks: the target of each link exists.
+// TestLinks: the target of each link exists, and docs/README.md links to each page for users.
 func TestLinks(t *testing.T) {
 	all := map[string]page{}
 	for _, p := range pages(t) {
@@ -233,6 +233,10 @@ func TestLinks(t *testing.T) {
 		}
 		for _, m := range ours.FindAllStringSubmatch(p.text, -1) {
 			exists(p, m[1])
+		}
+		if dir, name := filepath.Split(p.path); dir == "docs/" && name != "README.md" &&
+			!strings.Contains(all["docs/README.md"].text, "]("+name+")") {
+			t.Errorf("docs/README.md has no link to %s", name)
 		}
 	}
 }

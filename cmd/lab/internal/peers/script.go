@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -29,10 +30,17 @@ var scripts embed.FS
 
 // Script returns the script that becomes a server, for sh -ec in a folder of its own with a
 // certificate. Its variables: HOST, the address to listen on, or "" for all; UPSTREAM, the server
-// behind proxies; LAB, the laboratory; SHARED, a folder for what several servers need.
+// behind proxies; LAB, the laboratory; SHARED, a folder for what several servers need. A line
+// "# include PART" stands for what servers have in common.
 func Script(server string) string {
-	return string(must.Get(scripts.ReadFile("scripts/" + server + ".sh")))
+	return include.ReplaceAllStringFunc(read(server+".sh"), func(line string) string {
+		return read(strings.Fields(line)[2])
+	})
 }
+
+var include = regexp.MustCompile(`(?m)^# include .*$`)
+
+func read(name string) string { return string(must.Get(scripts.ReadFile("scripts/" + name))) }
 
 // Missing returns which of the needs of a server, and of others, the machine lacks. The first line
 // of a server's script has the names of its programs, patterns of the files it needs, and
