@@ -8,7 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
+	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/report"
@@ -25,7 +28,9 @@ func (l *loop) act(a stop.Action) {
 	case stop.Send:
 		l.checkShell(a.Signal)
 		l.checkProgram()
-		l.send(a.Signal)
+		if l.send(a.Signal) == unix.EPERM {
+			l.pending = append(l.pending, stop.Event{Kind: stop.Refused})
+		}
 	case stop.Continue:
 		l.send(sig.CONT)
 	case stop.GiveTerminal:
@@ -59,31 +64,33 @@ func (l *loop) act(a stop.Action) {
 	case stop.WarnNotHeld:
 		l.log(Warn, "%v was passed on at once, and did not start a stop: if %[1]v stops this container, "+
 			"give --stop-signal=%[1]v (LAMEDUCK_STOP_SIGNAL)", a.Signal)
+	case stop.WarnOutOfReach:
+		l.log(Warn, "no signal reaches the command: lameduck exits, which ends the container")
 	case stop.NoteBeforeStart:
 		l.log(Info, "%v arrived before the start; the command is not started", a.Signal)
 	case stop.Exit:
-		l.code = l.plan.exitCode(a.Status(), !l.machine.Record().TriggeredAt.IsZero())
+		l.code = l.plan.ExitCode(a.Status(), !l.machine.Record().TriggeredAt.IsZero())
 		l.done = true
 	}
 }
 
 // startSampling starts to sample the traffic.
 func (l *loop) startSampling() {
-	c := l.plan.observeConfig()
+	c := observeConfig(l.plan)
 	c.Start = l.machine.Record().TriggeredAt
 	l.sampler = l.host.startSampling(c)
 	l.wasShell = !l.plan.Group && !l.plan.Session && l.host.IsShell(l.command)
 }
 
 // observeConfig returns the configuration of the sampler for a hold.
-func (p *plan) observeConfig() observe.Config {
+func observeConfig(p *plan.Plan) observe.Config {
 	return observe.Config{
-		Traffic:           p.traffic,
+		Traffic:           p.Traffic,
 		Ports:             p.CountPorts,
-		WholePIDNamespace: p.terms.Hook || p.pid1,
+		WholePIDNamespace: p.Hook || p.PID1,
 		WaitGone:          p.WaitGone,
-		Gate:              p.stop.Gate,
-		DetectServerGone:  p.terms.Hook,
+		Gate:              p.Stop.Gate,
+		DetectServerGone:  p.Hook,
 		Wake:              sigcatch.Wake,
 	}
 }
@@ -112,30 +119,32 @@ func (l *loop) checkShell(s sig.Signal) {
 
 // checkProgram records what the command runs if that is not its preset's server.
 func (l *loop) checkProgram() {
-	if l.plan.server == nil || l.command == 0 {
+	if l.plan.Server == nil || l.command == 0 {
 		return
 	}
 	exe, argv := l.host.Program(l.command)
 	found := preset.Match(exe, argv)
-	if exe != "" && (found == nil || found.Name != l.plan.server.Name) {
+	if exe != "" && (found == nil || found.Name != l.plan.Server.Name) {
 		l.stop.OtherProgram = path.Base(exe)
 	}
 }
 
 // send sends a signal to the command, or to its process group. The PID is still the
 // command's: only this goroutine reaps.
-func (l *loop) send(s sig.Signal) {
+func (l *loop) send(s sig.Signal) error {
 	if l.command == 0 {
-		return
+		return nil
 	}
 	target := l.command
 	if l.plan.Group || l.plan.Session {
 		target = -l.group
 	}
 	l.log(Debug, "sending %v to the command", s)
-	if err := l.host.Kill(target, s); err != nil {
+	err := l.host.Kill(target, s)
+	if err != nil {
 		l.log(Warn, "cannot send %v to the command: %v", s, err)
 	}
+	return err
 }
 
 // termDescendants sends TERM to every descendant that has not had TERM. After the first
@@ -167,7 +176,7 @@ func (l *loop) killDescendants() {
 		for _, p := range descendants {
 			l.host.KillDescendant(p, sig.KILL)
 		}
-		l.reapAll()
+		l.pending = append(l.pending, l.reap()...)
 		if len(descendants) == 0 {
 			return
 		}
@@ -183,7 +192,7 @@ func (l *loop) runOnStop() {
 	l.onStop = pid
 	if err != nil {
 		l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP): %v", err)
-		l.onStopFailed = true
+		l.pending = append(l.pending, stop.Event{Kind: stop.OnStopEnded})
 	}
 }
 

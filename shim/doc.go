@@ -15,24 +15,28 @@
 //	                        stop
 //
 // During a hold the sampler of package observe, on a goroutine of its own, feeds the
-// sockets of the container's ports to package traffic and sends the verdicts to the loop.
+// sockets of the container's ports to package traffic and sends the verdicts to the loop. With
+// --close-idle, package letgo is given what the samples show of each connection, and says which
+// of them package closer may close.
 //
 // # Rooms
 //
-// Policy is pure: the packages sig (signals in words), stop (the stop sequence), tcp
-// (sockets in words), traffic (which traffic counts, and whether it has stopped), preset
-// (known servers), report (the report of a stop) and quote (text for people) do no I/O and
-// know no clock. Mechanism knows no policy: sigcatch (catching signals), proc (starting,
-// signaling and reaping processes), observe (sampling), with scope (whose sockets count),
-// sockdiag (netlink) and procfs (/proc) below, health (the health listener), alive (the
-// alive file), stderr and termlog (output that never delays a stop). The folders of
-// e2e test the built binary, and testutil serves tests. walls_test.go tests which package may import which.
+// Policy is pure: the packages sig (signals in words), stop (the stop sequence), tcp (sockets
+// in words), traffic (which traffic counts, and whether it has stopped), letgo (which kept
+// connections are closed), cost (what the end of a server cost), preset (known servers), check
+// (health checks in words), plan (what a configuration means), report (the report of a stop) and
+// quote (text for people) do no I/O and know no clock. Mechanism knows no policy: sigcatch
+// (catching signals), proc (starting, signaling and reaping processes), observe (sampling), with
+// scope (whose sockets count), closer (closing kept connections), sockdiag (netlink) and procfs
+// (/proc) below, health (the health listener), alive (the alive file), stderr and termlog (output
+// that never delays a stop). The folders of e2e test the built binary, and testutil serves tests.
+// walls_test.go tests which package may import which.
 //
 // # Entry points
 //
 // [Run] runs a command. [Hold] is the same loop without a command, for a preStop hook.
-// [Watch] shows samples without the loop. [Config] is plain values, of which plan.go and
-// grace.go make the plan. [NewOutline] has the plan's outcome, and [Outline.Explain] the same in words.
+// [Watch] shows samples without the loop. [Config] is plain values, of which package plan makes
+// the plan. [Review] makes a plan for people who look at it before it runs.
 //
 // # Invariants
 //

@@ -5,42 +5,39 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
 // Hold holds as a preStop hook, beside a command that others stop, and returns when the
-// command may be stopped. TERM ends the hold. A fault of the hook's command line, which cfg is
-// free of, is logged, and then why a hold is useless, if it is. Hold reports whether there was
-// no fault.
-func Hold(cfg Config, fault error, useless string) (ok bool) {
+// command may be stopped. TERM ends the hold. The faults of what cfg leaves out of the hook's
+// command line are logged, and then why a hold is useless, if it is. Hold reports whether there
+// was no fault.
+func Hold(cfg Config, faults []*FlagError, useless string) (ok bool) {
 	proc.HideGoEnv()
-	p, err := newPlan(&cfg, false, false)
-	p.terms.Hook = true
+	p, err := newPlan(&cfg, plan.Place{Hook: true})
+	if err != nil { // a review has found none
+		Say(err.Error(), cfg.JSON)
+		return false
+	}
 	l := newLoop(p, newHost(p))
 	defer l.host.flush()
-	ok = true
-	fail := func(fault error, consequence string) {
-		ok = false
-		l.log(Error, "hold: %v%s", fault, consequence)
-	}
-	if fault != nil {
-		fail(fault, "")
+	ok = len(faults) == 0
+	for _, fault := range faults {
+		l.log(Error, "hold: %v; left out", fault)
 	}
 	if useless != "" {
 		l.host.writeLine(logLine(Info, "hold: "+useless, p.JSON)) // whatever the level
 		return ok
 	}
-	if err == nil {
-		err = l.host.Reserve()
-	}
-	if err != nil {
-		fail(err, "")
-		return ok
+	if err := l.host.Reserve(); err != nil {
+		l.log(Error, "hold: %v", err)
+		return false
 	}
 	if err := l.openTermlog(); err != nil {
-		fail(err, "; holding without a termination log")
-		l.termlogWarned = true
+		l.log(Error, "hold: %v; holding without a termination log", err)
+		l.termlogWarned, ok = true, false
 	}
 	l.logWarnings()
 	l.dispatch(stop.Event{Kind: stop.PreStop})

@@ -4,8 +4,10 @@ import (
 	"os"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/check"
 	"github.com/lameduck-init/lameduck/shim/internal/health"
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
+	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
@@ -26,8 +28,8 @@ type host struct {
 	startSampling func(observe.Config) sampler
 	snapshots     chan observe.Snapshot // of the sampler
 
-	serveHealth   func(health.Spec) error
-	setHealthMode func(health.Mode)
+	serveHealth   func(check.Spec) error
+	setHealthMode func(check.Mode)
 
 	// While the command runs, writing waits for no reader and no volume.
 	writeLine    func(lines ...string)
@@ -67,8 +69,8 @@ type sampler interface {
 
 // newHost returns the operating system as the host of a plan. The health listener and the
 // termination log need a thread each.
-func newHost(p *plan) host {
-	outs := newOutputs(p.JSON, p.terms.Hook)
+func newHost(p *plan.Plan) host {
+	outs := newOutputs(p.JSON, p.Hook)
 	log := termlog.New(p.TerminationLog)
 	workDir, _ := os.Getwd()
 	processes := &proc.Processes{ResetSignals: p.ResetSignals, Parent: os.Getppid(), Dir: workDir}
@@ -76,7 +78,7 @@ func newHost(p *plan) host {
 	if p.Health != nil {
 		processes.Threads++
 	}
-	if p.stop.RunsSequence() && p.TerminationLog != NoTerminationLog {
+	if p.Stop.RunsSequence() && p.TerminationLog != NoTerminationLog {
 		processes.Threads++
 	}
 	snapshots := make(chan observe.Snapshot, 1)
@@ -95,14 +97,14 @@ func newHost(p *plan) host {
 			return observe.Start(c, snapshots)
 		},
 		snapshots: snapshots,
-		serveHealth: func(spec health.Spec) (err error) {
+		serveHealth: func(spec check.Spec) (err error) {
 			listener, err = health.Open(spec)
 			if err == nil {
 				go listener.Serve()
 			}
 			return err
 		},
-		setHealthMode: func(during health.Mode) { listener.SetMode(during) },
+		setHealthMode: func(during check.Mode) { listener.SetMode(during) },
 		writeLine:     outs.line,
 		writeTermlog:  log.Write,
 		flush: func() {

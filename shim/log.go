@@ -54,10 +54,10 @@ func (outs outputs) flush() {
 	}
 }
 
-// Say writes one line, the error that ends lameduck or a preStop hook, and waits only a
-// moment for the line to be read.
-func Say(text string, inJSON, asHook bool) {
-	outs := newOutputs(inJSON, asHook)
+// Say writes one line, such as the error that ends lameduck, and waits only a moment for the line
+// to be read.
+func Say(text string, inJSON bool) {
+	outs := newOutputs(inJSON, false)
 	outs.line(logLine(Error, text, inJSON))
 	outs.flush()
 }
@@ -96,7 +96,7 @@ func (l *loop) inFormat(prefix string, lines []string, s *report.Stop) (written 
 
 // stopReport returns what can be reported about the stop now.
 func (l *loop) stopReport() *report.Stop {
-	l.stop.Terms = l.plan.terms
+	l.stop.Terms = l.plan.Terms
 	l.stop.Record = l.machine.Record()
 	l.stop.Now = time.Now()
 	return &l.stop
@@ -109,7 +109,8 @@ func observation(s *observe.Snapshot) report.Observation {
 		unseen = append([]string{"Unix sockets"}, unseen...)
 	}
 	return report.Observation{
-		Summary:         s.Traffic,
+		Sample:          s.Sample,
+		Asked:           s.Asked,
 		Observer:        s.Observer,
 		Blind:           s.Observer == observe.None,
 		InFlightUnknown: s.Observer == observe.ProcNet,

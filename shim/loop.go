@@ -1,11 +1,13 @@
 package shim
 
 import (
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/alive"
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
+	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/report"
@@ -16,16 +18,16 @@ import (
 // loop is the one goroutine that waits, decides, acts, signals and reaps.
 type loop struct {
 	host    host
-	plan    *plan
+	plan    *plan.Plan
 	machine *stop.Machine
 
 	aliveFile *alive.File // nil: none
 
-	command      int          // PID of the command; 0: not running
-	group        int          // process group of the command, which may outlive the command
-	onStop       int          // PID of --on-stop; 0: not running
-	onStopFailed bool         // --on-stop could not be started
-	sentTERM     map[int]bool // descendants that were sent TERM, by PID, as of the last termDescendants
+	pending  []stop.Event // of the actions, for the machine
+	command  int          // PID of the command; 0: not running
+	group    int          // process group of the command, which may outlive the command
+	onStop   int          // PID of --on-stop; 0: not running
+	sentTERM map[int]bool // descendants that were sent TERM, by PID, as of the last termDescendants
 
 	sampler  sampler          // nil: sampling has not begun
 	sample   observe.Snapshot // the last one of the hold
@@ -39,8 +41,8 @@ type loop struct {
 	code int
 }
 
-func newLoop(p *plan, h host) *loop {
-	return &loop{host: h, plan: p, machine: stop.New(p.stop)}
+func newLoop(p *plan.Plan, h host) *loop {
+	return &loop{host: h, plan: p, machine: stop.New(p.Stop)}
 }
 
 // serve handles signals, deadlines and samples until the machine says to exit. Without a
@@ -49,7 +51,7 @@ func (l *loop) serve() {
 	for !l.done {
 		deadline, ok := l.machine.Deadline()
 		switch {
-		case ok && l.wasFrozen(deadline):
+		case l.wasFrozen(time.Now()):
 			deadline = l.thawedAt.Add(thawWait)
 		case ok && !time.Now().Before(deadline):
 			l.dispatch(stop.Event{Kind: stop.Tick})
@@ -78,12 +80,12 @@ const (
 // wasFrozen reports whether the end of the hold passed during a freeze and the traffic has
 // not been sampled since. The last sample before the freeze is out of date, and the report
 // would give wrong counts for the moment of the signal.
-func (l *loop) wasFrozen(holdEnd time.Time) bool {
-	now := time.Now()
-	if l.machine.State() != stop.Holding || now.Sub(holdEnd) < freezeThreshold || l.sample.Began.After(holdEnd) {
+func (l *loop) wasFrozen(now time.Time) bool {
+	end := l.machine.HoldEnd()
+	if end.IsZero() || now.Sub(end) < freezeThreshold || l.sample.Began.After(end) {
 		return false
 	}
-	if l.thawedAt.IsZero() {
+	if now.Sub(l.thawedAt) > thawWait+freezeThreshold { // the first, or frozen again
 		l.thawedAt = now
 	}
 	return now.Sub(l.thawedAt) < thawWait
@@ -130,7 +132,7 @@ func (l *loop) warnUnobservable(s *observe.Snapshot, seen *report.Observation) {
 	if s.CloseTrouble != "" && l.sample.CloseTrouble == "" {
 		l.log(Warn, "--close-idle (LAMEDUCK_CLOSE_IDLE) closes no connection: %s", s.CloseTrouble)
 	}
-	lasts := l.plan.stop.Gate.UnseenFloor
+	lasts := l.plan.Stop.Gate.UnseenFloor
 	switch {
 	case s.State == l.sample.State:
 	case s.State == stop.UDPOnly:
@@ -142,10 +144,10 @@ func (l *loop) warnUnobservable(s *observe.Snapshot, seen *report.Observation) {
 	}
 }
 
-// onSignal reaps, or tells the machine about a signal.
+// onSignal tells the machine about a signal, or about what was reaped.
 func (l *loop) onSignal(s sig.Signal) {
 	if s == sig.CHLD {
-		l.reapAll()
+		l.dispatch(l.reap()...)
 		return
 	}
 	l.dispatch(stop.Event{Kind: stop.SignalArrived, Signal: s, Outside: l.host.fromOutside(s)})
@@ -154,18 +156,26 @@ func (l *loop) onSignal(s sig.Signal) {
 // identify looks for the preset of the program that the command runs by now, if the preset is
 // to be found: entrypoint scripts execute the server at some time after the start.
 func (l *loop) identify() {
-	if l.plan.Preset != AutoPreset || l.plan.server != nil || l.command == 0 {
+	if l.plan.Preset != AutoPreset || l.plan.Server != nil || l.command == 0 {
 		return
 	}
-	if found := preset.Match(l.host.Program(l.command)); found != nil {
-		l.plan.usePreset(found)
-		l.machine.UsePreset(l.plan.stop.Preset)
-		l.log(Info, "the command is recognized as %s", found.Name)
+	found := preset.Match(l.host.Program(l.command))
+	if found == nil {
+		return
+	}
+	l.log(Info, "the command is recognized as %s", found.Name)
+	before := l.plan.Warnings
+	l.plan = l.plan.Recognized(found)
+	l.machine.Replan(l.plan.Stop)
+	for _, warning := range l.plan.Warnings {
+		if !slices.Contains(before, warning) {
+			l.log(Warn, "%s", warning)
+		}
 	}
 }
 
-// reapAll reaps every process that has ended, and handles what became of the children.
-func (l *loop) reapAll() {
+// reap reaps every process that has ended, and returns what became of the children.
+func (l *loop) reap() (events []stop.Event) {
 	reaped := Debug
 	if l.plan.WarnReaped {
 		reaped = Warn
@@ -175,20 +185,21 @@ func (l *loop) reapAll() {
 	for ; pid > 0; pid, status = l.host.Reap() {
 		switch {
 		case pid == l.command:
-			l.dispatch(l.commandEvent(status))
-		case pid == l.onStop:
-			l.onStopStatus(status)
+			events = append(events, l.commandEvent(status))
+		case pid == l.onStop && status.Stopped == 0 && !status.Continued:
+			events = append(events, l.onStopEnded(status))
 		case status.Stopped == 0 && !status.Continued:
 			orphans = true
 			l.log(reaped, "reaped orphan %d", pid)
 		}
 	}
 	if orphans {
-		l.dispatch(stop.Event{Kind: stop.OrphanReaped})
+		events = append(events, stop.Event{Kind: stop.OrphanReaped})
 	}
-	if pid == proc.None && l.machine.State() == stop.Lingering {
-		l.dispatch(stop.Event{Kind: stop.NoChildren})
+	if pid == proc.None {
+		events = append(events, stop.Event{Kind: stop.NoChildren})
 	}
+	return events
 }
 
 // commandEvent returns the event for a new status of the command.
@@ -203,11 +214,9 @@ func (l *loop) commandEvent(status proc.Status) stop.Event {
 	return stop.Event{Kind: stop.CommandExited, Signal: status.Signal, Code: status.Code}
 }
 
-// onStopStatus handles a new status of --on-stop.
-func (l *loop) onStopStatus(status proc.Status) {
+// onStopEnded returns the event for the end of --on-stop.
+func (l *loop) onStopEnded(status proc.Status) stop.Event {
 	switch {
-	case status.Stopped != 0 || status.Continued:
-		return
 	case !l.stop.OnStopUntil.IsZero(): // killed by lameduck, which has said so
 	case status.Signal != 0:
 		l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP) was killed by %v", status.Signal)
@@ -218,15 +227,25 @@ func (l *loop) onStopStatus(status proc.Status) {
 	if l.stop.OnStopUntil.IsZero() {
 		l.stop.OnStopUntil = time.Now()
 	}
-	l.dispatch(stop.Event{Kind: stop.OnStopEnded})
+	return stop.Event{Kind: stop.OnStopEnded}
 }
 
-// dispatch hands an event to the machine and performs the machine's actions.
-func (l *loop) dispatch(e stop.Event) {
+// dispatch handles events, and then those that the actions result in. Only the loop dispatches,
+// no action does.
+func (l *loop) dispatch(events ...stop.Event) {
+	l.pending = append(l.pending, events...)
+	for i := 0; i < len(l.pending); i++ {
+		l.handle(l.pending[i])
+	}
+	l.pending = l.pending[:0]
+}
+
+// handle hands an event to the machine and performs the machine's actions.
+func (l *loop) handle(e stop.Event) {
 	before := l.machine.State()
 	searched := l.machine.Searching()
 	l.log(Debug, "%v: %v", before, e)
-	mayStop := e.Kind == stop.SignalArrived && (l.plan.stop.StopSignals.Has(e.Signal) || preset.Stops(e.Signal))
+	mayStop := e.Kind == stop.SignalArrived && (l.plan.Stop.StopSignals.Has(e.Signal) || preset.Stops(e.Signal))
 	if mayStop || before == stop.Holding && !searched {
 		l.identify() // an entrypoint script may execute the server as late as now
 	}
@@ -235,10 +254,6 @@ func (l *loop) dispatch(e stop.Event) {
 	}
 	if !searched && l.machine.Searching() {
 		l.log(Debug, "searching for a lull")
-	}
-	if l.onStopFailed {
-		l.onStopFailed = false
-		l.dispatch(stop.Event{Kind: stop.OnStopEnded})
 	}
 	if before == stop.Holding && l.machine.State() != stop.Holding {
 		if l.machine.Record().Lull.Found {

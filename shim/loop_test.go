@@ -12,12 +12,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/check"
 	"github.com/lameduck-init/lameduck/shim/internal/observe"
+	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/report"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/flags"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/netns"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
@@ -40,10 +43,10 @@ func TestScripts(t *testing.T) {
 
 func playVirtual(t *testing.T, s *script.Script) {
 	w := &world{t: t, began: time.Now(), signals: make(chan sig.Signal, 100), ended: make(chan death, 100), samples: make(chan observe.Snapshot, 100), wake: make(chan bool, 100)}
-	cfg := readConfig(t, s.Flags)
+	cfg := flags.Read(t, s.Flags)
 	cfg.Command = []string{"command"}
 	cfg.Env = s.Env
-	p, err := newPlan(&cfg, false, !s.Job)
+	p, err := newPlan(&cfg, plan.Place{PID1: !s.Job})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,6 +60,7 @@ func playVirtual(t *testing.T, s *script.Script) {
 		w.signals <- mustSignal(t, s.Events[0].Text[len("early "):])
 		s.Events = s.Events[1:]
 	}
+	w.refuses = s.Refuses
 	w.notes = cfg.TerminationLog != ""
 	code, err := run(p, w.host(s.Events))
 	if err != nil {
@@ -93,8 +97,10 @@ type world struct {
 // population are the processes of a world.
 type population struct {
 	gone     bool          // the command has exited
+	refuses  bool          // the kernel refuses signals to the command
 	rest     []int         // PIDs of the other processes
 	catches  sig.Set       // the signals that the command catches
+	frozen   atomic.Int64  // lameduck is stopped until so long after the beginning
 	executes atomic.Value  // the name of the program that the command runs by now, a string
 	inside   atomic.Uint64 // the set of signals that processes of the container sent last
 }
@@ -161,6 +167,12 @@ func (w *world) happen(t *testing.T, events []script.Step) {
 			word, left, _ := strings.Cut(arg, ", waiting for ")
 			w.samples <- observe.Snapshot{Began: time.Now(), State: mustLook(t, word), PathsPresent: strings.Fields(left)}
 			w.wake <- true
+		case "frozen":
+			length, err := time.ParseDuration(arg)
+			if err != nil {
+				t.Error(err)
+			}
+			w.frozen.Store(int64(e.At + length))
 		case "inside":
 			w.inside.Store(uint64(sig.SetOf(mustSignal(t, arg))))
 			w.signals <- mustSignal(t, arg)
@@ -172,6 +184,7 @@ func (w *world) happen(t *testing.T, events []script.Step) {
 }
 
 func (w *world) next(until time.Time) sig.Signal {
+	defer func() { time.Sleep(time.Until(w.began.Add(time.Duration(w.frozen.Load())))) }()
 	var over <-chan time.Time
 	if !until.IsZero() {
 		over = time.After(time.Until(until))
@@ -223,6 +236,9 @@ func (w *world) Descendants() (family []proc.Process) {
 }
 
 func (w *world) Kill(pid int, s sig.Signal) error {
+	if w.refuses && pid == commandPID {
+		return syscall.EPERM
+	}
 	w.did("sends %v%s", s, to(pid))
 	if i := slices.Index(w.rest, pid); i >= 0 && s == sig.KILL {
 		w.rest = slices.Delete(w.rest, i, i+1)
@@ -286,8 +302,8 @@ func (w *world) host(events []script.Step) host {
 			return w
 		},
 		snapshots:     w.samples,
-		serveHealth:   func(HealthSpec) error { return nil },
-		setHealthMode: func(during HealthMode) { w.did("answers health checks with %v", during) },
+		serveHealth:   func(check.Spec) error { return nil },
+		setHealthMode: func(during check.Mode) { w.did("answers health checks with %v", during) },
 		writeLine:     w.writeLine,
 		writeTermlog:  w.writeTermlog,
 		flush:         func() {},
@@ -345,7 +361,7 @@ func TestLevels(t *testing.T) {
 	}{{Error, "lameduck: x 1", "error"}, {Warn, "lameduck: warning: x 1", "warn"}, {Info, "lameduck: x 1", "info"}, {Debug, "lameduck: x 1", "debug"}} {
 		for _, inJSON := range []bool{false, true} {
 			var said []string
-			l := &loop{plan: &plan{Config: Config{Level: c.level, JSON: inJSON}}, host: host{writeLine: func(lines ...string) { said = append(said, lines...) }}}
+			l := &loop{plan: &plan.Plan{Config: Config{Level: c.level, JSON: inJSON}}, host: host{writeLine: func(lines ...string) { said = append(said, lines...) }}}
 			l.log(c.level, "x %d", 1)
 			l.log(c.level+1, "not said")
 			want := c.text
@@ -365,7 +381,7 @@ func TestLevels(t *testing.T) {
 func TestTroubleOnce(t *testing.T) {
 	var said []string
 	l := &loop{
-		plan: &plan{Config: Config{Level: Warn, Until: Quiet}},
+		plan: &plan.Plan{Config: Config{Level: Warn, Until: Quiet}},
 		host: host{writeLine: func(lines ...string) { said = append(said, lines...) }},
 	}
 	for _, trouble := range []string{"", "first", "first", "second", "", ""} {
@@ -394,8 +410,10 @@ func TestGapInJSON(t *testing.T) {
 // for a hold that begins with the view, and is given up as late as in that hold.
 func TestViewOfSlowRequest(t *testing.T) {
 	first := time.Unix(1_000_000_000, 0)
-	v := &viewer{start: first.Add(-known), givesUp: first.Add(30 * time.Second)}
-	s := &observe.Snapshot{Traffic: traffic.Summary{Open: 1, LeftOut: traffic.LeftOut{GivenUp: 1}}, Verdict: traffic.Verdict{Settled: true, Quiet: true}}
+	v := &watch{start: first.Add(-known), givesUp: first.Add(30 * time.Second)}
+	s := &observe.Snapshot{Sample: traffic.Sample{
+		Verdict: traffic.Verdict{Settled: true, Quiet: true}, Open: 1, LeftOut: traffic.LeftOut{GivenUp: 1},
+	}}
 	for after, inFlight := range map[time.Duration]int{0: 1, 29 * time.Second: 1, 30 * time.Second: 0} {
 		view := v.view(first.Add(after), s)
 		if view.InFlight != inFlight || view.Quiet != (inFlight == 0) || !view.Settled || view.Open != 1 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/alive"
+	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
@@ -20,10 +21,12 @@ type StartError = proc.StartError
 
 // Stage has to be the first call of main: signals are caught from then on, if not since the
 // init of package sigcatch. If args belong to the second stage of a start, Stage becomes
-// the command and does not return.
-func Stage(args []string) {
+// the command and does not return. Else Stage returns the environment exactly as execve(2)
+// passed it, duplicates included.
+func Stage(args []string) (env []string) {
 	sigcatch.Start()
 	proc.SecondStage(args)
+	return proc.Environ()
 }
 
 // Run runs the command until the command exits, and returns the exit code to leave with:
@@ -31,14 +34,14 @@ func Stage(args []string) {
 // an error nothing was started. A *StartError means that the command cannot be started.
 func Run(cfg Config) (code int, err error) {
 	proc.HideGoEnv()
-	p, err := newPlan(&cfg, proc.IsTerminal(0), os.Getpid() == 1)
+	p, err := newPlan(&cfg, plan.Place{Terminal: proc.IsTerminal(0), PID1: os.Getpid() == 1})
 	if err != nil {
 		return 0, err
 	}
 	return run(p, newHost(p))
 }
 
-func run(p *plan, h host) (int, error) {
+func run(p *plan.Plan, h host) (int, error) {
 	l := newLoop(p, h)
 	defer h.flush()
 	err := l.begin()
@@ -52,7 +55,7 @@ func run(p *plan, h host) (int, error) {
 	l.dispatch(stop.Event{Kind: stop.CommandStarted})
 	h.ReleaseInherited()
 	l.serve()
-	if p.stop.JobControl {
+	if p.Stop.JobControl {
 		h.RetakeTerminal(l.group)
 	}
 	return l.code, nil
@@ -105,7 +108,7 @@ func (l *loop) logWarnings() {
 	for _, warning := range l.plan.Warnings {
 		l.log(Warn, "%s", warning)
 	}
-	if len(l.plan.OnStop) > 0 && !l.plan.terms.Hook {
+	if len(l.plan.OnStop) > 0 && !l.plan.Terms.Hook {
 		if err := l.host.Find(l.plan.OnStop, l.plan.Env); err != nil {
 			l.log(Warn, "--on-stop (LAMEDUCK_ON_STOP): %v: correct the command, or a stop goes on without it", err)
 		}
@@ -125,12 +128,15 @@ func (l *loop) logWarnings() {
 }
 
 // openTermlog checks that the termination log can be written.
-func (l *loop) openTermlog() error {
-	if err := l.host.writeTermlog(); err != nil {
-		return fmt.Errorf("--termination-log=%s (LAMEDUCK_TERMINATION_LOG): %w: give a file, or none",
-			Quote(l.plan.TerminationLog), err)
+func (l *loop) openTermlog() error { return termlogError(l.plan, l.host.writeTermlog()) }
+
+// termlogError returns the error of a termination log that was given and cannot be written.
+func termlogError(p *plan.Plan, err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("--termination-log=%s (LAMEDUCK_TERMINATION_LOG): %w: give a file, or none",
+		Quote(p.TerminationLog), err)
 }
 
 // setUpReaping makes lameduck the subreaper if lameduck is not PID 1, and sets the

@@ -22,17 +22,21 @@ const module = "github.com/lameduck-init/lameduck/"
 var walls = map[string]string{
 	"cmd/lameduck":     "cli shim",
 	"cmd/internal/cli": "kong shim",
-	"shim":             "alive health observe preset proc procfs quote report sig sigcatch stderr stop termlog traffic unix",
+	"shim":             "alive check cost health observe plan preset proc procfs quote report sig sigcatch stderr stop termlog traffic unix",
 
 	"shim/internal/alive":    "unix",
+	"shim/internal/check":    "",
 	"shim/internal/closer":   "procfs scope sockdiag tcp unix",
-	"shim/internal/health":   "unix",
-	"shim/internal/observe":  "alive closer health procfs scope sockdiag stop tcp traffic unix",
+	"shim/internal/cost":     "tcp traffic",
+	"shim/internal/health":   "check unix",
+	"shim/internal/letgo":    "tcp traffic",
+	"shim/internal/observe":  "alive closer cost health letgo procfs scope sockdiag stop tcp traffic unix",
+	"shim/internal/plan":     "check preset quote report sig stop traffic",
 	"shim/internal/preset":   "sig stop",
 	"shim/internal/proc":     "procfs sig sigcatch unix",
 	"shim/internal/procfs":   "tcp unix",
 	"shim/internal/quote":    "",
-	"shim/internal/report":   "quote sig stop traffic",
+	"shim/internal/report":   "cost letgo quote sig stop traffic",
 	"shim/internal/scope":    "procfs tcp unix",
 	"shim/internal/sig":      "",
 	"shim/internal/sigcatch": "sig",
@@ -46,13 +50,19 @@ var walls = map[string]string{
 	// For tests only.
 	"shim/internal/e2e/box":         "github.com/creack/pty proc quote sig testutil testutil/netns unix",
 	"shim/internal/testutil":        "testutil/netns unix",
+	"shim/internal/testutil/flags":  "check plan preset sig stop",
 	"shim/internal/testutil/netns":  "unix",
 	"shim/internal/testutil/script": "",
+	"shim/internal/testutil/world":  "stop tcp testutil/script traffic",
 }
 
 // pure lists the packages of policy, and all their imports from the standard library.
 var pure = map[string]string{
-	"shim/internal/preset":  "fmt path slices strconv strings sync time",
+	"shim/internal/check":   "fmt net/netip strconv strings",
+	"shim/internal/cost":    "slices time",
+	"shim/internal/letgo":   "cmp net/netip slices time",
+	"shim/internal/plan":    "cmp errors fmt math net/netip slices strings time",
+	"shim/internal/preset":  "path slices strconv strings sync time",
 	"shim/internal/quote":   "strconv strings unicode/utf16 unicode/utf8",
 	"shim/internal/report":  "cmp encoding/json fmt net/netip slices strings time",
 	"shim/internal/sig":     "fmt math/bits slices strconv strings",

@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
 )
 
@@ -64,7 +65,7 @@ type command struct {
 func callIn(words []word) *command {
 	for _, c := range commandsIn(words) {
 		if c.program.base() == "lameduck" {
-			if len(c.args) > 0 && slices.Contains([]string{"hold", "watch", "install", "presets"}, c.args[0].text) {
+			if len(c.args) > 0 && cli.IsSubcommand(c.args[0].text) {
 				c.subcommand, c.args = c.args[0].text, c.args[1:]
 			}
 			return &c

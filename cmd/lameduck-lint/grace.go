@@ -2,9 +2,11 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
-	"strings"
 	"time"
+
+	"github.com/lameduck-init/lameduck/shim"
 )
 
 // seconds returns a time in seconds, with the unit.
@@ -34,9 +36,9 @@ func graceTooShort(c *container, report reporter) {
 		report(c.pod.Grace.line, "%s: KILL comes at once, without a hold; give 30 or more", c.graceText())
 	}
 	for _, l := range []lameduck{c.entry, c.hold} {
-		if l.misfit != nil && (l.outline != nil || strings.Contains(l.misfit.Error(), "grace")) {
-			report(cmp.Or(c.pod.Grace.line, l.line), "%s: %s", c.graceText(),
-				strings.Replace(l.misfit.Error(), ": give", "; give", 1))
+		var misfit *shim.FlagError
+		if errors.As(l.misfit, &misfit) {
+			report(cmp.Or(c.pod.Grace.line, l.line), "%s: %v; %s", c.graceText(), misfit.Err, misfit.Remedy)
 		}
 	}
 }
@@ -66,7 +68,7 @@ func graceDiffers(c *container, report reporter) {
 				", and KILL comes before the command has time to stop"
 		}
 		if !fits {
-			report(l.lineOf("--grace-period"), "lameduck %s a grace period of %s, but %s: %s; give --grace-period=%v",
+			report(l.lineOf("grace-period"), "lameduck %s a grace period of %s, but %s: %s; give --grace-period=%v",
 				how, seconds(told.Grace), c.graceText(), consequence, right.Grace.Seconds())
 		}
 	}
@@ -79,7 +81,7 @@ func preStopAddsUp(c *container, report reporter) {
 		report(c.sleepLine,
 			"the hook sleeps %s beside lameduck hold, which knows when traffic has stopped: they add up; leave the "+
 				"sleep out, or give --delay=%v instead", seconds(c.sleep), c.sleep.Seconds())
-	case c.entry.outline != nil && c.entry.outline.Holds():
+	case c.entry.outline != nil && c.entry.outline.MaxHold > 0:
 		report(c.sleepLine, "preStop sleeps %s, and then lameduck holds, up to %s: they add up; leave the preStop out",
 			seconds(c.sleep), seconds(c.entry.outline.MaxHold))
 	}

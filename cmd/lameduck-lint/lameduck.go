@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -19,7 +18,8 @@ type lameduck struct {
 	shim.Config // of what is valid
 
 	line    int           // 0: there is none
-	given   []word        // its words, and the variables as NAME=VALUE
+	words   []word        // its words, and the variables as NAME=VALUE
+	flags   []cli.Given   // what they give
 	unclear bool          // values are unknown
 	command []word        // what it runs; nil if it is unclear
 	outline *shim.Outline // nil: values are unknown, or contradict each other
@@ -37,93 +37,87 @@ func (c *container) read(call *command) lameduck {
 	l := lameduck{line: call.program.line, unclear: call.unclear}
 	parse, outcome := cli.ParseRun, "lameduck does not start"
 	if call == c.hookCall {
-		parse, outcome = cli.ParseHold, "lameduck hold holds with the defaults, and fails"
+		parse, outcome = cli.ParseHold, "lameduck hold holds without it, and fails"
 	}
 	var variables []word
 	for _, v := range slices.Backward(c.Env) { // of variables with one name the last counts
 		text := v.Name.text + "=" + v.Value.text + v.ValueFrom.text
 		variables = append(variables, word{text, cmp.Or(v.Value.line, v.Name.line)})
 	}
-	l.given = slices.Concat(call.args, variables)
-	env := append(texts(variables), inPod)
-	refuse := func(about, format string, args ...any) {
-		c.refused = append(c.refused, finding{Line: l.lineOf(about), Text: fmt.Sprintf(format, args...)})
-	}
-	args := call.args
-	line, err := parse(texts(args), env)
-	for ; err != nil; line, err = parse(texts(args), env) {
-		err = cmp.Or(errors.Unwrap(err), err) // without the hint at the end, which names lameduck's help
-		refuse(err.Error(), "%s: %v", outcome, err)
-		i := indexOf(namesRE.FindString(err.Error()), args)
-		if i < 0 {
-			l.unclear = true
-			break
-		}
-		mayBeValue := i+1 < len(args) && args[i+1].isPlain()
-		l.unclear = l.unclear || mayBeValue && !strings.Contains(args[i].text, "=")
-		args = slices.Concat(args[:i], args[i+1:])
-	}
+	l.words = slices.Concat(call.args, variables)
+	line, _ := parse(texts(call.args), append(texts(variables), inPod))
 	if line.Questions != (cli.Questions{}) {
 		return lameduck{}
 	}
+	l.flags = line.Given()
+	refuse := func(err error) {
+		var fault *shim.FlagError
+		if errors.As(err, &fault) {
+			c.refused = append(c.refused, finding{Line: l.lineOf(fault.Flag), Text: outcome + ": " + fault.Error()})
+		}
+	}
+	for _, fault := range line.Faults {
+		refuse(fault)
+		i := l.indexOf(fault.Flag)
+		mayHaveValue := i < 0 || i+1 < len(call.args) && call.args[i+1].isPlain() && !strings.Contains(call.args[i].text, "=")
+		l.unclear = l.unclear || mayHaveValue
+	}
 	for _, u := range line.Unknown {
-		refuse(u.Name, "unknown variable %s, which lameduck ignores with a warning: %s", u.Name, u.Hint)
+		text := fmt.Sprintf("%v, which lameduck ignores with a warning: %s", u.Err, u.Remedy)
+		c.refused = append(c.refused, finding{Line: l.lineOf(u.Flag), Text: text})
 	}
 	valid := !c.more // as far as it is known
-	for _, g := range line.Given() {
+	for _, g := range l.flags {
 		switch {
 		case strings.Contains(g.Text, "$("):
 			l.unclear = true
 		case g.Err != nil:
 			valid = false
-			refuse(g.Source+" -"+string(g.Short), "%s: %v: %v", outcome, g, g.Err)
+			refuse(g.Err)
 		}
 	}
 	l.Config = line.Values()
 	if l.unclear {
 		return l
 	}
-	l.command = args[len(args)-len(l.Command):]
-	l.outline, err = shim.NewOutline(l.Config)
-	if _, unused := line.Config(); valid {
-		err = cmp.Or(unused, err)
+	l.command = call.args[len(call.args)-len(l.Command):]
+	outline, err := shim.Review(l.Config)
+	l.outline = outline
+	if _, vain := line.Config(); valid {
+		err = cmp.Or(vain, err)
 	}
-	if err != nil {
-		refuse(err.Error(), "%s: %v", outcome, err)
-	}
+	refuse(err)
 	if c.left >= time.Second {
 		cfg := line.Values()
 		cfg.GracePeriod = c.left
 		cfg.Texts["grace-period"] = fmt.Sprint(c.left.Seconds())
-		l.right, l.misfit = shim.NewOutline(cfg)
+		l.right, l.misfit = shim.Review(cfg)
+		cfg.GracePeriod = 24 * time.Hour
+		if _, err := shim.Review(cfg); err != nil { // whatever the grace period
+			l.misfit = nil
+		}
 	}
 	return l
 }
 
-// namesRE matches the name of a flag or of a variable.
-var namesRE = regexp.MustCompile(`-[\w-]+|` + cli.Prefix + `\w+`)
-
-// lineOf returns the line of the first flag or variable that a text names and that is given,
-// or the line of the lameduck.
-func (l *lameduck) lineOf(text string) int {
-	for _, name := range namesRE.FindAllString(text, -1) {
-		if i := indexOf(name, l.given); i >= 0 {
-			return l.given[i].line
-		}
+// lineOf returns the line of the first word that gives a flag, by the flag's name or as it is
+// given, or the line of the lameduck.
+func (l *lameduck) lineOf(flag string) int {
+	if i := l.indexOf(flag); i >= 0 {
+		return l.words[i].line
 	}
 	return l.line
 }
 
-// indexOf returns the index of the first word that gives a flag or a variable, or -1.
-func indexOf(name string, given []word) int {
-	return slices.IndexFunc(given, func(w word) bool { return origin(w.text) == origin(name) })
-}
-
-// origin returns the flag that a word or the flag's variable gives.
-func origin(text string) string {
-	name, _, _ := strings.Cut(text, "=")
-	if variable, ok := strings.CutPrefix(name, cli.Prefix); ok {
-		return "--" + strings.ToLower(strings.ReplaceAll(variable, "_", "-"))
+func (l *lameduck) indexOf(flag string) int {
+	names := []string{flag, "--" + flag, shim.Variable(flag)}
+	for _, g := range l.flags {
+		if g.Name == flag {
+			names = append(names, "-"+string(g.Short))
+		}
 	}
-	return name
+	return slices.IndexFunc(l.words, func(w word) bool {
+		name, _, _ := strings.Cut(w.text, "=")
+		return slices.Contains(names, name)
+	})
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
 
@@ -60,7 +59,6 @@ type options struct {
 var version = ""
 
 func main() {
-	signal.Reset() // package shim catches all signals from its init
 	os.Exit(lint(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

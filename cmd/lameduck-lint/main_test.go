@@ -26,7 +26,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: "testdata", UpdateScripts: *update})
 }
 
-// TestInterrupt: SIGINT ends the linter, although package shim catches signals.
+// TestInterrupt: SIGINT ends the linter: package shim catches signals only from Stage on.
 func TestInterrupt(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -9,22 +9,21 @@ import (
 // wrongPreset reports a preset of a server that is not the command, and a server that drops
 // requests at TERM without a preset.
 func wrongPreset(c *container, report reporter) {
-	l := &c.entry
-	if l.unclear || c.Command == nil {
+	l, given := &c.entry, c.entry.outline
+	if given == nil || len(given.Starts) == 0 || c.Command == nil {
 		return
 	}
-	cfg := shim.Config{Command: l.Command, Rewrites: l.Rewrites, Schedule: l.Schedule, Preset: l.Preset}
-	given, _ := shim.NewOutline(cfg)
+	cfg := l.Config
 	cfg.Preset = shim.AutoPreset
-	auto, _ := shim.NewOutline(cfg)
-	if given == nil || auto == nil || auto.Preset == nil || slices.Equal(auto.Starts[0].Steps, given.Starts[0].Steps) {
+	auto, _ := shim.Review(cfg) // no contradiction depends on the preset
+	if auto.Preset == nil || len(auto.Starts) == 0 || slices.Equal(auto.Starts[0].Steps, given.Starts[0].Steps) {
 		return
 	}
 	server := auto.Preset.Name
 	dropsAtTERM := slices.Contains([]string{"nginx", "httpd", "haproxy", "php-fpm"}, server)
 	switch {
 	case given.Preset != nil:
-		report(l.lineOf("--preset"), "the preset is that of %s, but the command is %s; give --preset=%[2]s",
+		report(l.lineOf("preset"), "the preset is that of %s, but the command is %s; give --preset=%[2]s",
 			given.Preset.Name, server)
 	case dropsAtTERM && l.StopSignals == nil && l.Holds() && !c.more:
 		report(l.line,
@@ -45,7 +44,7 @@ func stopSignal(c *container, report reporter) {
 		return
 	}
 	begins := slices.ContainsFunc(o.Starts, func(start shim.Start) bool { return start.Signal == s })
-	presetKnown := o.Preset != nil || o.Config.Preset != shim.AutoPreset
+	presetKnown := o.Preset != nil || c.entry.Preset != shim.AutoPreset
 	if !begins && presetKnown {
 		report(signal.line,
 			"%s %v starts no stop: lameduck forwards it unchanged, at once; give --stop-signal=%v (or "+

@@ -71,7 +71,8 @@ func runDropin(d *dropin, args, env []string) int {
 	if err == nil {
 		return code
 	}
-	shim.Say(err.Error(), cli.AsksJSON(env), false)
+	format, _ := cli.Lookup(env, cli.Prefix+"LOG_FORMAT") // errors may come before lameduck's own settings
+	shim.Say(err.Error(), strings.TrimSpace(format) == "json")
 	var start *shim.StartError
 	if !errors.As(err, &start) {
 		return exitDropin

@@ -35,7 +35,7 @@ func TestDropinConfig(t *testing.T) {
 		}
 		cfg, err := configAs(name, env, append(args, "--", "command"))
 		if err == nil {
-			err = cfg.Validate()
+			_, err = shim.Review(cfg)
 		}
 		got := differences(plain, cfg)
 		if err != nil {

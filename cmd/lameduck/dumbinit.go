@@ -87,7 +87,7 @@ func parseNumbers(text string) (r shim.Rewrite, err error) {
 		return r, errors.New("give FROM:TO with FROM from 1 to 31 and TO from 0 to 31")
 	}
 	r = shim.Rewrite{From: shim.Signal(from), To: shim.Signal(to)}
-	if _, err := shim.ParseRewrite(r.From.String() + ":0"); err != nil {
+	if shim.Uncatchable(r.From) != "" {
 		r.From = 0
 	}
 	return r, nil

@@ -63,7 +63,7 @@ func explains(t *testing.T, streams streams, words, variables []string) {
 	if err == nil && !asks {
 		cfg, err = line.Config()
 		if err == nil {
-			err = cfg.Validate()
+			_, err = shim.Review(cfg)
 		}
 	}
 	code, out, errOut := streams.of(func() int { return lameduck("lameduck", words, variables) })
@@ -79,7 +79,12 @@ func explains(t *testing.T, streams streams, words, variables []string) {
 
 // explainsHook is explains for a preStop hook.
 func explainsHook(t *testing.T, streams streams, words, variables []string) {
-	line, _, err := parseHold(append([]string{"--explain"}, words[1:]...), variables)
+	line, err := cli.ParseHold(append([]string{"--explain"}, words[1:]...), variables)
+	if err == nil && !line.Help {
+		if _, faults := line.Tolerant(); len(faults) > 0 {
+			err = faults[0]
+		}
+	}
 	if err == nil && !line.Help && !line.Explain {
 		return // --explain=false: a hold would take place
 	}
@@ -118,7 +123,7 @@ func FuzzDropin(f *testing.F) {
 			t.Errorf("%s %q runs %q", name, words, cfg.Command)
 		}
 		if err == nil {
-			err = cfg.Validate()
+			_, err = shim.Review(cfg)
 		}
 		d := dropinFor(name)
 		if _, err := readDropin(d, words); err == nil {

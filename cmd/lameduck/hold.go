@@ -1,78 +1,70 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
-	"slices"
 
 	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// hold is lameduck as a preStop hook. A hook with an error holds with the defaults, and then
+// hold is lameduck as a preStop hook. A hook with a fault holds without what is wrong, and then
 // fails: the kubelet reports a failed hook as an event (FailedPreStopHook), and stops the
 // container as usual. A hook that refuses to hold because of a typo would lose requests at
 // every stop. The warnings are the caller's.
 func hold(args, env []string, warnings ...string) int {
-	line, cfg, err := parseHold(args, env)
-	switch {
-	case err == nil && line.Help:
+	line, err := cli.ParseHold(args, env)
+	if err == nil && line.Help { // whatever the values are
 		return answer(line.HelpText())
-	case err == nil && line.Explain:
+	}
+	cfg, faults := line.Tolerant()
+	switch {
+	case len(faults) > 0 && !isHook(line):
+		err = cmp.Or[error](err, faults[0])
+		return failIn(cfg.JSON, fmt.Errorf("%w; a preStop hook would hold without it, and fail", err))
+	case line.Explain:
 		return explain(cfg, true)
-	case err != nil && !isHook(args):
-		return failIn(cfg.JSON, fmt.Errorf("%w; a preStop hook would hold with the defaults, and fail", err))
 	}
 	cfg.Warnings = append(cfg.Warnings, warnings...)
 	useless := ""
-	switch {
-	case entrypointHolds():
-		useless = "PID 1 is a lameduck that holds by itself; nothing to do"
+	switch holds, because := entrypointHolds(); {
+	case holds:
+		useless = "PID 1 is a lameduck that holds by itself" + because + "; nothing to do"
 	case !cfg.Holds():
 		useless = "nothing to wait for: give --delay (LAMEDUCK_DELAY) or --until (LAMEDUCK_UNTIL)"
-	case err != nil:
-		err = fmt.Errorf("%w; holding with the defaults", err)
 	}
-	if !shim.Hold(cfg, err, useless) {
+	if !shim.Hold(cfg, faults, useless) {
 		return exitFailed
 	}
 	return 0
 }
 
-// parseHold returns the command line of a hook and its configuration, or the first error and
-// the configuration of a hook without flags and variables. With --help, values are not
-// checked.
-func parseHold(args, env []string) (*cli.Line, shim.Config, error) {
-	line, err := cli.ParseHold(args, env)
-	cfg := shim.Config{}
-	if err == nil && !line.Help {
-		cfg, err = line.Config()
-		if err == nil {
-			err = cfg.Validate()
-		}
-	}
-	if err != nil {
-		cfg = shim.Config{Env: env, Until: shim.Quiet, Level: shim.Warn, JSON: cli.AsksJSON(env)}
-	}
-	return line, cfg, err
-}
-
 // isHook reports whether lameduck hold may be a preStop hook: a hook has no terminal, is not
-// PID 1, and does not ask for help. Users at a terminal get errors at once.
-func isHook(args []string) bool {
-	asks := asksHelp(args) || slices.Contains(args, "--explain")
+// PID 1, and asks nothing. Users at a terminal get errors at once.
+func isHook(line *cli.Line) bool {
+	asks := line.Questions != (cli.Questions{})
 	return !asks && os.Getpid() != 1 && !shim.IsTerminal(0) && !shim.IsTerminal(2)
 }
 
-// entrypointHolds reports whether PID 1 is a lameduck that was asked for a hold. An
-// environment that cannot be read counts as yes: a doubled hold is worse than none.
-func entrypointHolds() bool {
+// entrypointHolds reports whether PID 1 is a lameduck that was asked for a hold, and by which
+// variable if not by its flags: the variable may have been meant for the hook. An environment
+// that cannot be read counts as yes: a doubled hold is worse than none.
+func entrypointHolds() (holds bool, because string) {
 	argv, env, ours := shim.Entrypoint()
 	if !ours || env == nil {
-		return ours
+		return ours, ""
 	}
 	cfg, err := configOf(argv, env)
-	return err == nil && cfg.Holds()
+	for _, flag := range []string{"on-stop", "wait-gone", "until", "delay"} {
+		if value, _ := cli.Lookup(env, shim.Variable(flag)); value != "" {
+			because = fmt.Sprintf(", because of %s, and without the flags of this hook", shim.Variable(flag))
+		}
+	}
+	if without, err := configOf(argv, nil); err == nil && without.Holds() {
+		because = ""
+	}
+	return err == nil && cfg.Holds(), because
 }
 
 // configOf returns the configuration of a lameduck that was called with argv.

@@ -12,6 +12,6 @@ import (
 // Signals are caught from shim.Stage on, and in a build with the entry point from an init:
 // see shim/internal/sigcatch.
 func main() {
-	shim.Stage(os.Args)
-	os.Exit(lameduck(os.Args[0], os.Args[1:], shim.Environ()))
+	env := shim.Stage(os.Args)
+	os.Exit(lameduck(os.Args[0], os.Args[1:], env))
 }

@@ -82,7 +82,7 @@ func explainPreset(p shim.Preset) string {
 	for _, s := range p.StopSignals {
 		on = append(on, s.String())
 	}
-	row("sends", "%s, on %s", p.Schedule, strings.Join(on, ", "))
+	row("sends", "%s on %s", p.Schedule, strings.Join(on, " or "))
 	row("effect", "%s", p.Says)
 	if p.Kept != "" {
 		row("kept", "connections that clients keep: %s", p.Kept)

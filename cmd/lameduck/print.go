@@ -24,7 +24,8 @@ func write(fd int, text string) error {
 	for rest := []byte(text); len(rest) > 0; {
 		n, err := syscall.Write(fd, rest)
 		if err != nil && err != syscall.EINTR {
-			return fmt.Errorf("cannot write to standard output: %w", err)
+			name := map[int]string{syscall.Stdout: "standard output", syscall.Stderr: "standard error"}[fd]
+			return fmt.Errorf("cannot write to %s: %w", name, err)
 		}
 		rest = rest[max(n, 0):]
 	}

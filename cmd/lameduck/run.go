@@ -3,6 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
@@ -46,12 +50,19 @@ func lameduck(argv0 string, args, env []string) int {
 	return run(args, env)
 }
 
-const firstWord = "a subcommand has to be the first word, before any flag"
-
-// hints say what may have been meant by a command that does not exist.
-var hints = map[string]string{
-	"hold": firstWord, "watch": firstWord, "presets": firstWord, "install": firstWord,
-	"lint": "the linter is another program, lameduck-lint",
+// hintAbout returns what may have been meant by a command that does not exist, or "".
+func hintAbout(command string) string {
+	switch first, _ := utf8.DecodeRuneInString(command); {
+	case cli.IsSubcommand(command):
+		return "a subcommand has to be the first word, before any flag"
+	case command == "lint":
+		return "the linter is another program, lameduck-lint"
+	case strings.Contains(command, " "):
+		return "no shell splits it into words: make each word an item of its own"
+	case unicode.Is(unicode.Pd, first) && first != '-':
+		return "it begins with a dash that is no hyphen: type -"
+	}
+	return ""
 }
 
 // run runs the command under the shim, unless the flags only ask.
@@ -81,37 +92,32 @@ func run(args, env []string) int {
 		return code
 	}
 	var start *shim.StartError
-	if hint := hints[cfg.Command[0]]; hint != "" && errors.As(err, &start) && start.Missing() {
+	if hint := hintAbout(cfg.Command[0]); hint != "" && errors.As(err, &start) && start.Missing() {
 		err = fmt.Errorf("%w; %s", err, hint)
 	}
 	return failIn(cfg.JSON, err)
 }
 
-// failWithout fails for lack of a command. Behind another program as PID 1 it is probably a
-// preStop hook whose author forgot the word hold: with flags of the hold alone it holds, and
-// in any case says so in the container's log.
+// failWithout fails for a fault on the line, or for lack of a command. Without a command, beside
+// another program as PID 1, it is probably a preStop hook whose author forgot the word hold, and
+// holds. A child of PID 1 is none: somebody runs lameduck under an init, and forgot the command.
 func failWithout(line *cli.Line, args, env []string, err error) int {
-	inJSON := line.LogFormat == "json" || cli.AsksJSON(env)
 	_, _, behindLameduck := shim.Entrypoint()
-	switch {
-	case len(args) == 0 || behindLameduck || !isHook(args):
-		return failIn(inJSON, err)
-	case line.OnlyHolds():
-		return hold(args, env, "no command: holding as lameduck hold, which a preStop hook should say")
+	if len(args) == 0 || args[0] == "--" || len(line.Command) > 0 || behindLameduck || os.Getppid() == 1 || !isHook(line) {
+		return failIn(line.LogFormat == "json", err)
 	}
-	shim.Say(err.Error(), inJSON, true)
-	return exitFailed
+	return hold(args, env, "no command: holding as lameduck hold, which a preStop hook should say")
 }
 
 // explain prints what a stop of a run or of a preStop hook would do, and does not start the
 // command.
 func explain(cfg shim.Config, asHook bool) int {
-	outline, err := shim.NewOutline(cfg)
+	outline, err := shim.Review(cfg)
 	if err != nil {
 		return failIn(cfg.JSON, err)
 	}
 	for _, w := range outline.Warnings {
-		shim.Say("warning: "+w, cfg.JSON, false)
+		shim.Say("warning: "+w, cfg.JSON)
 	}
 	return answer(outline.Explain(asHook))
 }
@@ -121,7 +127,7 @@ func fail(err error) int { return failIn(false, err) }
 
 // failIn is fail with a choice of the form.
 func failIn(inJSON bool, err error) int {
-	shim.Say(err.Error(), inJSON, false)
+	shim.Say(err.Error(), inJSON)
 	var start *shim.StartError
 	switch {
 	case !errors.As(err, &start):

@@ -11,7 +11,7 @@ import (
 	"github.com/lameduck-init/lameduck/shim"
 )
 
-// watch is lameduck as a live view of the traffic.
+// watch is lameduck as a live view of the traffic, and of what a stop costs.
 func watch(args, env []string) int {
 	line, err := cli.ParseWatch(args, env)
 	switch {
@@ -24,11 +24,17 @@ func watch(args, env []string) int {
 	if err != nil {
 		return fail(err)
 	}
-	render := lineOf
-	if line.JSON {
-		render = func(v shim.View) string { return v.JSON() + "\n" }
+	cfg.JSON = line.JSON
+	print := func(text string) error { return write(syscall.Stdout, text+"\n") }
+	to := shim.Watcher{Say: print}
+	switch {
+	case line.OnlyStops:
+	case line.JSON:
+		to.View = func(v shim.View) error { return print(v.JSON()) }
+	default:
+		to.View = func(v shim.View) error { return print(lineOf(v)) }
 	}
-	err = shim.Watch(cfg, func(v shim.View) error { return write(syscall.Stdout, render(v)) })
+	err = shim.Watch(cfg, to)
 	if err != nil && !errors.Is(err, syscall.EPIPE) {
 		return fail(err)
 	}
@@ -40,30 +46,15 @@ const maxShown = 8
 
 // lineOf returns a view as one line.
 func lineOf(v shim.View) string {
-	var peers []string
-	for _, p := range v.Peers {
-		peers = append(peers, fmt.Sprintf("%v (%d)", p.Addr, p.Open))
-	}
-	if len(peers) == 0 {
-		peers = []string{"none"}
-	}
-	line := fmt.Sprintf("%s ports %s; %d open, %d in flight, %d new; last new connection %s, byte %s; peers %s; %s",
-		v.Time.Format("15:04:05"), portsOf(v), v.Open, v.InFlight, v.New,
-		ago(v.LastNew), ago(v.LastByte), strings.Join(peers, ", "), verdict(v))
-	return shim.Printable(line) + "\n"
+	return fmt.Sprintf("%s ports %s; %d open, %d in flight, %d new; last new connection %s, byte %s; %s",
+		v.Time.Format("15:04:05"), portsOf(v), v.Open, v.InFlight, v.New, ago(v.LastNew), ago(v.LastByte), verdict(v))
 }
 
-// portsOf returns where the container listens.
+// portsOf returns the ports that listen.
 func portsOf(v shim.View) string {
 	var list []string
 	for _, port := range v.Ports {
 		list = append(list, strconv.Itoa(int(port)))
-	}
-	for _, port := range v.UDP {
-		list = append(list, fmt.Sprintf("%d/udp (not seen)", port))
-	}
-	for _, path := range v.Unix {
-		list = append(list, shim.Quote(path)+" (not seen)")
 	}
 	switch n := len(list) - maxShown; {
 	case len(list) == 0:
@@ -74,9 +65,14 @@ func portsOf(v shim.View) string {
 	return strings.Join(list, ", ")
 }
 
-// verdict returns the strictest condition that is met, and what keeps the server from quiet.
+// verdict returns the losses so far, or the strictest condition that is met, and what keeps the
+// server from quiet.
 func verdict(v shim.View) string {
 	switch {
+	case v.Cut != nil && v.Refused != nil:
+		return fmt.Sprintf("%d cut, %d refused", *v.Cut, *v.Refused)
+	case v.Refused != nil:
+		return fmt.Sprintf("%d refused", *v.Refused)
 	case v.Drained:
 		return "drained"
 	case v.Quiet:

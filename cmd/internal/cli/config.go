@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -13,9 +14,9 @@ import (
 // Given is a value of a flag.
 type Given struct {
 	*kong.Flag
-	Source string // the origin: "--delay", "LAMEDUCK_DELAY"
-	Text   string
-	Err    error // what is wrong with the value, or nil
+	Text    string
+	Err     error // what is wrong with the value, a FlagError, or nil
+	fromEnv bool
 }
 
 // Given returns the values of flags: those on the command line, and then the variables.
@@ -23,35 +24,17 @@ func (l *Line) Given() []Given { return l.given }
 
 func (g Given) String() string { return shim.Flag(g.Name, shim.Quote(g.Text)) }
 
-func (g Given) fromEnv() bool { return g.Source == Variable(g.Flag) }
-
 // gave reports whether a flag or its variable was given.
 func (l *Line) gave(flag string) bool {
 	return slices.ContainsFunc(l.given, func(g Given) bool { return g.Name == flag })
 }
 
-// OnlyHolds reports whether flags were given on the command line, all of them flags of lameduck hold.
-func (l *Line) OnlyHolds() bool {
-	ofHold := flagsOf("hold", l.flags)
-	given := false
-	for _, g := range l.given {
-		if g.fromEnv() {
-			continue
-		}
-		if !slices.Contains(ofHold, g.Flag) {
-			return false
-		}
-		given = true
-	}
-	return given
-}
-
 // Values returns the configuration without checks. Invalid values are zero.
 func (l *Line) Values() shim.Config {
-	cfg := shim.Config(l.Settings)
+	cfg := l.Settings
 	cfg.JSON = l.LogFormat == "json"
 	for _, u := range l.Unknown {
-		cfg.Warnings = append(cfg.Warnings, u.String())
+		cfg.Warnings = append(cfg.Warnings, u.Error())
 	}
 	cfg.Texts = map[string]string{}
 	for _, g := range l.given {
@@ -76,17 +59,17 @@ func (l *Line) Values() shim.Config {
 
 // Config returns the configuration, or the first value that is invalid or a flag without
 // effect as an error. The error's form, text or JSON, is in the configuration too. A
-// variable without effect is a warning, and left out; so is a flag about a hold that a
-// variable turns off: operators turn a hold off without a change of the arguments.
+// variable without effect is a warning, and left out. What is about a hold that a variable
+// turns off is left out in silence: operators roll back without a change of the arguments.
 func (l *Line) Config() (shim.Config, error) {
 	cfg := l.Values()
 	holdIsOff := false
 	for _, g := range l.given {
 		if g.Err != nil {
-			return cfg, fmt.Errorf("%v: %w", g, g.Err)
+			return cfg, g.Err
 		}
 		turnsOff := g.Target.IsZero() && (g.Name == "until" || g.Name == "delay")
-		holdIsOff = holdIsOff || turnsOff && g.fromEnv()
+		holdIsOff = holdIsOff || turnsOff && g.fromEnv
 	}
 	var warnings []string
 	for _, g := range l.given {
@@ -95,40 +78,79 @@ func (l *Line) Config() (shim.Config, error) {
 			warnings = append(warnings, fmt.Sprintf("%v is more than an hour: a number without a unit is in seconds", g))
 		}
 		need := g.Tag.Get("needs")
-		met, remedy := isMet(need, &cfg)
+		met, without, remedy := isMet(need, &cfg)
+		vain := fmt.Errorf("%v has no effect %s", g, without)
+		silent := holdIsOff && need != "health"
 		switch {
 		case met:
 			continue
-		case !g.fromEnv() && !(holdIsOff && need != "health"):
-			return cfg, fmt.Errorf("%v has no effect %s, or leave it out", g, remedy)
+		case !g.fromEnv && !silent:
+			return cfg, &shim.FlagError{Flag: g.Name, Err: vain, Remedy: remedy + ", or leave it out"}
 		case need == "sequence": // a grace period for a whole fleet, of use for the report
 			continue
 		}
 		g.Target.SetZero()
-		warnings = append(warnings, fmt.Sprintf("%v has no effect %s", g, remedy))
+		if !silent {
+			warnings = append(warnings, fmt.Sprintf("%v: %s", vain, remedy))
+		}
 	}
 	cfg = l.Values()
 	cfg.Warnings = append(cfg.Warnings, warnings...)
 	return cfg, nil
 }
 
-// isMet reports whether cfg has what a flag needs to have an effect, and if not, what to do
-// about it.
-func isMet(need string, cfg *shim.Config) (met bool, remedy string) {
-	const needsHold = "without a hold: give --delay (LAMEDUCK_DELAY) or --until (LAMEDUCK_UNTIL) too"
+// Tolerant returns the configuration of a preStop hook, of all that is right on the line, and
+// the faults of what it leaves out. A hook that lacks its hold for a fault holds until quiet.
+func (l *Line) Tolerant() (cfg shim.Config, faults []*shim.FlagError) {
+	for {
+		cfg, err := l.Config()
+		if err == nil {
+			_, err = shim.Review(cfg)
+		}
+		if err == nil {
+			if len(l.Faults) > 0 && !cfg.Holds() {
+				cfg.Until = shim.Quiet
+			}
+			return cfg, l.Faults
+		}
+		fault := &shim.FlagError{Err: err}
+		errors.As(err, &fault)
+		l.Faults = append(l.Faults, fault)
+		if !l.drop(fault.Flag) {
+			return shim.Config{Env: cfg.Env, Until: shim.Quiet, Level: shim.Warn, JSON: cfg.JSON}, l.Faults
+		}
+	}
+}
+
+// drop leaves out a flag, and reports whether the flag was given.
+func (l *Line) drop(flag string) bool {
+	before := len(l.given)
+	l.given = slices.DeleteFunc(l.given, func(g Given) bool {
+		if g.Name == flag {
+			g.Target.SetZero()
+		}
+		return g.Name == flag
+	})
+	return len(l.given) < before
+}
+
+// isMet reports whether cfg has what a flag needs to have an effect, and if not, what is
+// missing, and the remedy.
+func isMet(need string, cfg *shim.Config) (met bool, without, remedy string) {
+	const giveHold = "give --delay (LAMEDUCK_DELAY) or --until (LAMEDUCK_UNTIL) too"
 	switch need {
 	case "until":
-		return cfg.Until != shim.Elapsed, "unless the hold waits for traffic: give --until (LAMEDUCK_UNTIL) too"
+		return cfg.Until != shim.Elapsed, "unless the hold waits for traffic", "give --until (LAMEDUCK_UNTIL) too"
 	case "quiet":
 		return cfg.Until == shim.Quiet || cfg.Until == shim.Drained,
-			"unless the hold waits for clients that stay: give --until=quiet (LAMEDUCK_UNTIL) too"
+			"unless the hold waits for clients that stay", "give --until=quiet (LAMEDUCK_UNTIL) too"
 	case "hold":
-		return cfg.Holds(), needsHold
+		return cfg.Holds(), "without a hold", giveHold
 	case "sequence": // a stop signal does more than pass
 		other := cfg.Schedule != nil || cfg.KillAfter > 0 || cfg.Preset != "" || cfg.Linger > 0
-		return cfg.Holds() || other, needsHold
+		return cfg.Holds() || other, "without a hold", giveHold
 	case "health":
-		return cfg.Health != nil, "alone: give --health (LAMEDUCK_HEALTH) too"
+		return cfg.Health != nil, "alone", "give --health (LAMEDUCK_HEALTH) too"
 	}
-	return true, ""
+	return true, "", ""
 }

@@ -95,7 +95,7 @@ func TestConfig(t *testing.T) {
 // TestOddNames: a variable may have any bytes in its name, and need not have a value.
 func TestOddNames(t *testing.T) {
 	odd, err := ParseRun([]string{"x"}, []string{"LAMEDUCK_A\nB=1"})
-	if err != nil || len(odd.Unknown) != 1 || strings.Contains(odd.Unknown[0].String(), "\n") {
+	if err != nil || len(odd.Unknown) != 1 || strings.Contains(odd.Unknown[0].Error(), "\n") {
 		t.Errorf("a name with a newline: warnings %q, error %v", odd.Unknown, err)
 	}
 	env := []string{"A=1", "B", "LAMEDUCK_DELAY", "LAMEDUCK_B"}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -19,14 +18,6 @@ func Variable(f *kong.Flag) string {
 		return ""
 	}
 	return shim.Variable(f.Name)
-}
-
-// Unknown is a variable that begins with Prefix and belongs to no flag. Hint says what would
-// be right.
-type Unknown struct{ Name, Hint string }
-
-func (u Unknown) String() string {
-	return fmt.Sprintf("unknown variable %s: %s", shim.Quote(u.Name), u.Hint)
 }
 
 // readEnv sorts the environment. As with getenv(3), the first of two variables of one name
@@ -53,11 +44,11 @@ func (l *Line) readEnv(env []string, all []*kong.Flag) {
 			for _, f := range all {
 				known = append(known, Variable(f))
 			}
-			u := Unknown{name, "lameduck --help-all lists the variables"}
+			remedy := "lameduck --help-all lists the variables"
 			if near := nearest(name, known); near != "" {
-				u.Hint = "did you mean " + near + "?"
+				remedy = "did you mean " + near + "?"
 			}
-			l.Unknown = append(l.Unknown, u)
+			l.Unknown = append(l.Unknown, faultOf(name, "unknown variable "+shim.Quote(name), remedy))
 		}
 		l.Env = append(l.Env, entry)
 	}
@@ -111,11 +102,4 @@ func Lookup(env []string, name string) (value string, set bool) {
 		}
 	}
 	return "", false
-}
-
-// AsksJSON reports whether the environment asks for JSON, for errors before the flags and
-// variables have been read.
-func AsksJSON(env []string) bool {
-	value, _ := Lookup(env, Prefix+"LOG_FORMAT")
-	return strings.TrimSpace(value) == "json"
 }

@@ -10,7 +10,8 @@ type Flags struct {
 
 	LogFormat string `group:"Report:" type:"format" placeholder:"FORMAT"`
 
-	JSON bool `group:"View:" type:"bool"` // of lameduck watch
+	JSON      bool `group:"View:" type:"bool"` // of lameduck watch
+	OnlyStops bool `group:"View:" type:"bool"`
 
 	Questions `group:"Questions:"`
 }
@@ -23,8 +24,8 @@ type Questions struct {
 	HelpAll bool `of:"run hold watch" everyday:""`
 }
 
-// Settings is shim.Config without its methods: kong would call Validate.
-type Settings shim.Config
+// Settings is shim.Config under another name: Line has a method Config.
+type Settings = shim.Config
 
 // commands has the commands that have the flags of a group: run is lameduck itself.
 var commands = map[string]string{

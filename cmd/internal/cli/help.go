@@ -35,7 +35,7 @@ const runCommands = `
 
 Commands:
   hold            wait until it is safe to stop: a preStop hook (hold --help)
-  watch           show the traffic that a hold would see, live (watch --help)
+  watch           say what a stop has cost, beside any server (watch --help)
   presets [NAME]  explain a preset, with its source, or list all
   install DIR     copy this program to DIR/lameduck`
 
@@ -101,25 +101,28 @@ const holdOutro = `
 TERM or INT ends the hold, with 0. If PID 1 is a lameduck that holds by itself,
 lameduck hold says so and returns at once: two holds would add up. Its lines
 also go to PID 1's standard error, where kubectl logs shows them. A wrong flag
-does not cost the hold: lameduck hold says so, holds with the defaults, and
+does not cost the hold: lameduck hold says so, holds by the other flags, and
 returns 125 at the end, which Kubernetes reports (FailedPreStopHook).
 Every setting has a variable: LAMEDUCK_DELAY=10 is --delay=10.
 
   lifecycle: {preStop: {exec: {command: [/lameduck, hold, --delay=10]}}}
 `
 
-const watchIntro = `lameduck watch shows the traffic as a hold would see it, a line a second until
-interrupted.
+const watchIntro = `lameduck watch says what a stop has cost: how many requests were cut, and how
+many connections were refused. It runs beside a server, which stays as it is,
+and shows the traffic, a line a second.
 
 Usage: lameduck watch [flags]`
 
 const watchOutro = `
-It observes the connections to all processes of its PID namespace, and finds
-servers that start later within 6 s. INT, TERM or a closed output ends it, with
-0. Silence counts from the last byte that the kernel knows of, so an idle
-server is quiet from the start on.
+It follows every listener of its network namespace, or --count-port. TERM says
+that the stop has begun; INT or a second TERM ends watch. When the last listener
+has gone, and nobody has been refused for --quiet-for, it says what was lost,
+and writes that to the termination log; a second before the grace period ends at
+the latest. Then it exits with 0 if TERM has come, or else goes on. Without TERM
+the times count from the server's end. A port that listens again is said, too.
 
-  kubectl exec POD -- /lameduck watch
+  kubectl debug -it POD --profile=restricted --image=IMAGE -- /lameduck watch
 `
 
 // helpWidth is the width of a terminal.

@@ -57,7 +57,7 @@ func TestHelp(t *testing.T) {
 			t.Errorf("%s --help-all has the variables\n%v\nthe grammar\n%v", command, got, variables)
 		}
 	}
-	if n := strings.Count(texts, "\n"); n != len(modelOf(t, "run"))+1 { // and --json
+	if n := strings.Count(texts, "\n"); n != len(modelOf(t, "run"))+2 { // and --json and --only-stops
 		t.Errorf("help.txt has %d texts", n)
 	}
 }
@@ -106,7 +106,7 @@ func TestHelpExamples(t *testing.T) {
 // itself, and stays in the environment.
 func TestSubcommandVariables(t *testing.T) {
 	line, err := ParseHold(nil, []string{"LAMEDUCK_REWRITE=TERM:INT", "LAMEDUCK_DELAY=2", "LAMEDUCK_X=1"})
-	if err != nil || !slices.Equal(line.Env, []string{"LAMEDUCK_REWRITE=TERM:INT", "LAMEDUCK_X=1"}) || len(line.Unknown) != 1 || line.Unknown[0].Name != "LAMEDUCK_X" {
+	if err != nil || !slices.Equal(line.Env, []string{"LAMEDUCK_REWRITE=TERM:INT", "LAMEDUCK_X=1"}) || len(line.Unknown) != 1 || line.Unknown[0].Flag != "LAMEDUCK_X" {
 		t.Errorf("%+v, %v", line, err)
 	}
 	line, err = ParseWatch(nil, []string{"LAMEDUCK_JSON=true"})
@@ -201,7 +201,7 @@ func wantValid(t *testing.T, args string) {
 		cfg, err = line.Config()
 	}
 	if err == nil {
-		err = cfg.Validate()
+		_, err = shim.Review(cfg)
 	}
 	if err != nil || len(cfg.Warnings) > 0 {
 		t.Errorf("lameduck %s: %v, warnings %q", args, err, cfg.Warnings)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +17,8 @@ import (
 // variables of the flags.
 type Line struct {
 	Flags
-	Unknown []Unknown // variables that belong to no flag
+	Unknown []*shim.FlagError // variables that belong to no flag
+	Faults  []*shim.FlagError // words that are left out
 
 	name      string            // of the command: run, hold or watch
 	flags     []*kong.Flag      // of the command
@@ -25,41 +27,28 @@ type Line struct {
 	resolving bool // kong has read the words, and now reads the variables
 }
 
-// ParseRun reads the arguments of lameduck. Values are checked by Config: --help wins.
+// ParseRun reads the arguments of lameduck. Values are checked by Config: --help wins. An error is
+// the first fault, with the command that lists the flags.
 func ParseRun(args, env []string) (*Line, error) {
-	l, err := parse("run", args, env)
-	if err != nil {
-		return l, fmt.Errorf("%w (lameduck --help-all lists the flags)", err)
-	}
-	return l, nil
+	return parse("run", args, env, "lameduck --help-all")
 }
 
 // ParseHold reads the arguments of lameduck hold.
-func ParseHold(args, env []string) (*Line, error) { return parseOnly("hold", args, env) }
+func ParseHold(args, env []string) (*Line, error) {
+	return parse("hold", args, env, "lameduck hold --help")
+}
 
 // ParseWatch reads the arguments of lameduck watch.
-func ParseWatch(args, env []string) (*Line, error) { return parseOnly("watch", args, env) }
-
-// parseOnly is parse for a subcommand, which runs no command.
-func parseOnly(name string, args, env []string) (*Line, error) {
-	l, err := parse(name, args, env)
-	if err == nil && len(l.Command) > 0 {
-		err = fmt.Errorf("unexpected argument %q", l.Command[0])
-	}
-	if err != nil {
-		return l, fmt.Errorf("%w (lameduck %s --help lists the flags; to run a program of that name: "+
-			"lameduck -- %[2]s)", err, name)
-	}
-	l.Help = l.Help || l.HelpAll
-	return l, nil
+func ParseWatch(args, env []string) (*Line, error) {
+	return parse("watch", args, env, "lameduck watch --help")
 }
 
 // parse reads a command line. kong's model, a large part of lameduck's start, is only made
 // if there is a flag or a variable.
-func parse(name string, args, env []string) (*Line, error) {
+func parse(name string, args, env []string, lists string) (*Line, error) {
 	l := &Line{name: name, variables: map[string]string{}}
 	isOurs := func(entry string) bool { return strings.HasPrefix(entry, Prefix) }
-	if (len(args) == 0 || !isFlag(args[0])) && !slices.ContainsFunc(env, isOurs) {
+	if (len(args) == 0 || !isFlag(args[0]) && name == "run") && !slices.ContainsFunc(env, isOurs) {
 		l.Command, l.Env = DropDashes(args), env
 		return l, nil
 	}
@@ -68,21 +57,28 @@ func parse(name string, args, env []string) (*Line, error) {
 	l.flags = flagsOf(name, all)
 	k.Model.Flags = l.flags
 	l.readEnv(env, all)
-	command, err := read(k, args)
-	if unknown, ok := err.(unknownFlagError); ok {
-		err = l.explain(unknown, all)
+	command, faults := read(k, args, name)
+	for _, fault := range faults {
+		if fault.Remedy == "" {
+			fault.Remedy = l.remedyFor(fault.Flag, all)
+		}
+		l.Faults = append(l.Faults, fault)
 	}
 	l.Command = DropDashes(command)
-	return l, err
+	l.Help = l.Help || l.HelpAll && name != "run"
+	if len(l.Faults) > 0 {
+		return l, fmt.Errorf("%w (%s lists the flags)", l.Faults[0], lists)
+	}
+	return l, nil
 }
 
-// read has kong read the flags, and returns the words that follow.
-func read(k *kong.Kong, args []string) (rest []string, err error) {
-	own, rest, err := cut(args, k.Model.Flags)
-	if err == nil {
-		_, err = k.Parse(own)
+// read has kong read the flags that are right, and returns the words that follow.
+func read(k *kong.Kong, args []string, name string) (rest []string, faults []*shim.FlagError) {
+	own, rest, faults := cut(args, k.Model.Flags, name)
+	if _, err := k.Parse(own); err != nil {
+		faults = append(faults, &shim.FlagError{Err: err})
 	}
-	return rest, err
+	return rest, faults
 }
 
 // newParser returns kong for the flags of a line.
@@ -109,46 +105,76 @@ func isFlag(word string) bool { return len(word) > 1 && word[0] == '-' && word !
 
 // cut divides args into flags and the command, which begins at "--" ("--" included), or at
 // the first word other than a flag or the value of a flag. The command never passes through
-// kong: kong takes quadratic time for long lists.
-func cut(args []string, flags []*kong.Flag) (own, command []string, err error) {
-	for i := 0; i < len(args); i++ {
-		if !isFlag(args[i]) {
-			return args[:i], args[i:], nil
-		}
-		valueFollows, err := readWord(args[i], flags)
-		if err != nil {
-			return nil, nil, err
-		}
-		if valueFollows {
-			i++
-			if i == len(args) || args[i] == "--" || isFlag(args[i]) {
-				return nil, nil, fmt.Errorf("%s needs a value: give %[1]s VALUE", args[i-1])
+// kong: kong takes quadratic time for long lists. A flag with a fault is left out, and so is the
+// value that an unknown flag seems to have. A subcommand runs no command: other words are faults.
+func cut(args []string, flags []*kong.Flag, name string) (own, command []string, faults []*shim.FlagError) {
+	for len(args) > 0 && (isFlag(args[0]) || name != "run") {
+		word := args[0]
+		args = args[1:]
+		if !isFlag(word) {
+			if word != "--" {
+				faults = append(faults, faultOf(word, fmt.Sprintf("unexpected argument %q", word),
+					fmt.Sprintf("leave it out, or run a program called %s with lameduck -- %[1]s", name)))
 			}
+			continue
+		}
+		given := []string{word}
+		valueFollows, fault := readWord(word, flags)
+		hasValue := len(args) > 0 && args[0] != "--" && !isFlag(args[0])
+		switch {
+		case valueFollows && hasValue && (fault == nil || name != "run" || isNumber(args[0])):
+			given, args = append(given, args[0]), args[1:]
+		case valueFollows && fault == nil:
+			fault = faultOf(word, word+" needs a value", "give "+word+" VALUE")
+		}
+		if fault != nil {
+			faults = append(faults, fault)
+		} else {
+			own = append(own, given...)
 		}
 	}
-	return args, nil, nil
+	return own, args, faults
+}
+
+// isNumber reports whether a word is a value rather than a command.
+func isNumber(word string) bool {
+	_, err := shim.ParseDuration(word)
+	return err == nil
+}
+
+// faultOf returns the fault of a flag or a word as it is given.
+func faultOf(word, what, remedy string) *shim.FlagError {
+	return &shim.FlagError{Flag: word, Err: errors.New(what), Remedy: remedy}
+}
+
+// unknown returns the fault of an unknown flag, so far without a remedy.
+func unknown(flag string) *shim.FlagError {
+	return faultOf(flag, "unknown flag "+shim.Quote(flag), "")
 }
 
 // readWord reports whether the next word is the value of the flag in word. Several short
 // flags may share a hyphen.
-func readWord(word string, flags []*kong.Flag) (valueFollows bool, err error) {
+func readWord(word string, flags []*kong.Flag) (valueFollows bool, fault *shim.FlagError) {
+	name, _, attached := strings.Cut(word, "=")
 	if strings.HasPrefix(word, "--") {
-		name, _, attached := strings.Cut(word, "=")
 		f := find(flags, name)
 		switch {
 		case f == nil:
-			return false, unknownFlagError(name)
+			return !attached, unknown(name)
 		case attached && strings.HasPrefix(name, "--no-"):
-			return false, fmt.Errorf("%s takes no value: give %[1]s alone", name)
+			return false, faultOf(name, name+" takes no value", "give "+name+" alone")
 		}
 		return takesValue(f) && !attached, nil
+	}
+	if len(name) > 2 && name != "-help" && find(flags, "-"+name) != nil { // a hyphen is missing
+		return !attached, unknown(name)
 	}
 	for rest := word[1:]; rest != ""; {
 		_, size := utf8.DecodeRuneInString(rest)
 		f := find(flags, "-"+rest[:size])
 		switch {
 		case f == nil:
-			return false, unknownFlagError("-" + rest[:size])
+			return true, unknown("-" + rest[:size])
 		case takesValue(f): // the rest of the word is the value
 			return rest[size:] == "", nil
 		}
@@ -188,31 +214,35 @@ func first(flags []*kong.Flag, is func(*kong.Flag) bool) *kong.Flag {
 	return nil
 }
 
-// unknownFlagError is a flag that does not exist.
-type unknownFlagError string
+// subcommands are words with a meaning of their own at the beginning of a line.
+var subcommands = []string{"hold", "watch", "install", "presets"}
 
-func (e unknownFlagError) Error() string { return "unknown flag " + shim.Quote(string(e)) }
+// IsSubcommand reports whether a word is the name of a subcommand.
+func IsSubcommand(word string) bool { return slices.Contains(subcommands, word) }
 
-// explain returns the error of an unknown flag with what may have been meant.
-func (l *Line) explain(unknown unknownFlagError, all []*kong.Flag) error {
+// remedyFor returns what may have been meant by an unknown flag.
+func (l *Line) remedyFor(unknown string, all []*kong.Flag) string {
 	var known []string
 	for _, f := range l.flags {
 		known = append(known, slices.DeleteFunc(names(f), func(name string) bool { return len(name) == 2 })...)
 	}
-	near := nearest(string(unknown), known)
-	preset, err := shim.ParsePreset(strings.TrimPrefix(string(unknown), "--"))
+	near := nearest(unknown, known)
+	word := strings.TrimPrefix(unknown, "--")
+	preset, err := ParsePreset(word)
 	if err == nil && l.name == "run" {
 		near = "--preset=" + preset
 	}
 	switch {
-	case find(flagsOf("run", all), string(unknown)) != nil: // and so not of the subcommand
-		return fmt.Errorf("%w: lameduck itself has the flag, lameduck %s does not", unknown, l.name)
-	case near != "":
-		return fmt.Errorf("%w: did you mean %s?", unknown, near)
+	case find(flagsOf("run", all), unknown) != nil: // and so not of the subcommand
+		return fmt.Sprintf("lameduck itself has the flag, lameduck %s does not", l.name)
+	case near != "" && word != "hold": // which is near --help
+		return fmt.Sprintf("did you mean %s?", near)
+	case IsSubcommand(word):
+		return "a subcommand has to be the first word, without hyphens: lameduck " + word
 	case l.name == "run":
-		return fmt.Errorf("%w: flags of the command follow the command", unknown)
+		return "flags of the command follow the command"
 	}
-	return unknown
+	return ""
 }
 
 // ParseOther reads the flags of another program into grammar, a struct for kong, and
@@ -220,7 +250,11 @@ func (l *Line) explain(unknown unknownFlagError, all []*kong.Flag) error {
 func ParseOther(grammar any, args []string) (rest []string, err error) {
 	k := kong.Must(grammar, kong.NoDefaultHelp())
 	abbreviate(k.Model.Flags)
-	return read(k, args)
+	rest, faults := read(k, args, "run")
+	if len(faults) > 0 {
+		return nil, faults[0]
+	}
+	return rest, nil
 }
 
 // abbreviate lets a long flag be cut short to a unique beginning of at least two letters,

@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"cmp"
+	_ "embed"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -79,8 +82,8 @@ func TestLineErrors(t *testing.T) {
 		"-p nginx":          "unknown flag -p: lameduck itself has the flag, lameduck hold does not (",
 		"--stop-schedule=5": "unknown flag --stop-schedule: lameduck itself has the flag, lameduck hold does not (",
 		"--json":            "unknown flag --json (",
-		"x":                 `unexpected argument "x" (lameduck hold --help lists the flags; to run a program of that name: lameduck -- hold)`,
-		"-- x":              `unexpected argument "x" (`,
+		"x":                 `unexpected argument "x": leave it out, or run a program called hold with lameduck -- hold (lameduck hold --help lists the flags)`,
+		"-- x":              `unexpected argument "x": leave`,
 	} {
 		_, err := ParseHold(strings.Fields(args), nil)
 		oneLine(t, args, err, want)
@@ -95,15 +98,22 @@ func TestLineErrors(t *testing.T) {
 	}
 }
 
-// TestOnlyHolds: a preStop hook whose author forgot the word hold.
-func TestOnlyHolds(t *testing.T) {
-	for args, want := range map[string]bool{
-		"--until=quiet --grace-period=60": true, "-d x": true, "--log-format=json": true,
-		"": false, "-d 5 -g": false, "--preset=nginx": false,
-	} {
-		line, err := ParseRun(strings.Fields(args), []string{"LAMEDUCK_UNTIL=quiet"})
-		if err != nil || line.OnlyHolds() != want {
-			t.Errorf("%s: %v, %v", args, line.OnlyHolds(), err)
+//go:embed testdata/hooks.txt
+var hooks string
+
+// TestTolerant: a preStop hook keeps every flag that is right, and says what is left out.
+func TestTolerant(t *testing.T) {
+	for _, cells := range rows(hooks) {
+		args, env := splitCall(t, cells[0])
+		line, _ := ParseHold(args, env)
+		cfg, faults := line.Tolerant()
+		got := fmt.Sprintf("%s for %v, grace %v, %v ports, JSON %v", cmp.Or(cfg.Until, "elapsed"), cfg.Delay, cfg.GracePeriod,
+			cfg.IgnorePorts, cfg.JSON)
+		for _, fault := range faults {
+			got += "; " + fault.Error()
+		}
+		if got != cells[1] {
+			t.Errorf("%s\n got %s\nwant %s", cells[0], got, cells[1])
 		}
 	}
 }
@@ -125,8 +135,8 @@ func TestModelIsLate(t *testing.T) {
 // TestNearest: a name is near to another that is few edits away, whatever the case and the
 // separators.
 func TestNearest(t *testing.T) {
-	names := []string{"DELAY", "GRACE_PERIOD", "LINGER", "QUIET_FOR"}
-	for name, want := range map[string]string{"DELYA": "DELAY", "gracePeriod": "GRACE_PERIOD", "quiet-for": "QUIET_FOR", "IMAGE": "", "X": "", "": "", "GRACE": ""} {
+	names := []string{"DELAY", "GRACE_PERIOD", "LINGER", "QUIET_FOR", "INT", "QUIT"}
+	for name, want := range map[string]string{"QIUT": "QUIT", "DELYA": "DELAY", "gracePeriod": "GRACE_PERIOD", "quiet-for": "QUIET_FOR", "IMAGE": "", "X": "", "": "", "GRACE": ""} {
 		if got := nearest(name, names); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}

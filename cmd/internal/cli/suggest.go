@@ -9,32 +9,26 @@ const maxTypos = 2
 // if those are few, or "". Case and the choice of hyphen or underscore do not count.
 func nearest(name string, candidates []string) (near string) {
 	plain := func(name string) string { return strings.ReplaceAll(strings.ToLower(name), "_", "-") }
-	fewest := min(maxTypos, len(name)/2) + 1
-	for _, c := range candidates {
-		if n := edits(plain(name), plain(c)); n < fewest {
-			near, fewest = c, n
+	for n := range min(maxTypos, len(name)/2) + 1 {
+		for _, c := range candidates {
+			if isNear(plain(name), plain(c), n) {
+				return c
+			}
 		}
 	}
-	return near
+	return ""
 }
 
-// edits returns the Levenshtein distance of a and b in bytes.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+// isNear reports whether at most n edits make b of a: a byte inserted, deleted, changed, or
+// swapped with its neighbor.
+func isNear(a, b string, n int) bool {
+	for a != "" && b != "" && a[0] == b[0] {
+		a, b = a[1:], b[1:]
 	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, diagonal+1, row[j]+1)
-		}
+	if a == "" || b == "" || n == 0 {
+		return len(a)+len(b) <= n
 	}
-	return row[len(b)]
+	swapped := len(a) > 1 && len(b) > 1 && a[0] == b[1] && a[1] == b[0]
+	return swapped && isNear(a[2:], b[2:], n-1) ||
+		isNear(a[1:], b, n-1) || isNear(a, b[1:], n-1) || isNear(a[1:], b[1:], n-1)
 }

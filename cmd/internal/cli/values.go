@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,8 +48,8 @@ var readers = map[string]reader{
 	"level": oneOf("level", "error, warn, info or debug",
 		shim.Error, shim.Warn, shim.Info, shim.Debug),
 	"format": oneOf("format", "text or json", "text", "json"),
-	"health": one(parseHealth),
-	"mode":   one(shim.ParseHealthMode),
+	"health": one(shim.ParseHealth),
+	"mode":   oneOf("mode", "pass, fail or close", shim.HealthPass, shim.HealthFail, shim.HealthClose),
 }
 
 // one returns the reader of a value.
@@ -135,9 +136,9 @@ func (m mapper) Decode(ctx *kong.DecodeContext, field reflect.Value) error {
 		text = token.String()
 	}
 	err := m.read(text, field)
-	g := Given{ctx.Value.Flag, "--" + ctx.Value.Name, text, err}
-	if m.line.resolving {
-		g.Source = Variable(g.Flag)
+	g := Given{ctx.Value.Flag, text, nil, m.line.resolving}
+	if err != nil {
+		g.Err = &shim.FlagError{Flag: g.Name, Err: fmt.Errorf("%v: %w", g, err)}
 	}
 	m.line.given = append(m.line.given, g)
 	return nil
@@ -178,26 +179,28 @@ func parseSignal(text string) (shim.Signal, error) {
 	return 0, err
 }
 
+// otherServers have no preset, and names like those of servers that have one. The signal of
+// another server may cut all requests.
+var otherServers = []string{"uvicorn", "thttpd"}
+
 // ParsePreset reads the name or an alias of a preset, or auto.
 func ParsePreset(text string) (string, error) {
-	name, err := shim.ParsePreset(text)
-	if err == nil {
-		return name, nil
-	}
 	names := []string{shim.AutoPreset}
 	for _, p := range shim.Presets() {
-		names = append(append(names, p.Name), p.Aliases...)
+		own := append(p.Aliases, p.Name)
+		if slices.Contains(own, strings.ToLower(text)) {
+			return p.Name, nil
+		}
+		names = append(names, own...)
+	}
+	if strings.EqualFold(text, shim.AutoPreset) {
+		return shim.AutoPreset, nil
 	}
 	remedy := "give that of the server that gets the signal, or auto"
-	if near := nearest(text, names); near != "" {
+	if near := nearest(text, names); near != "" && !slices.Contains(otherServers, text) {
 		remedy = fmt.Sprintf("did you mean %s?", near)
 	}
 	return "", fmt.Errorf("unknown preset %q: %s (lameduck presets lists them)", text, remedy)
-}
-
-func parseHealth(text string) (*shim.HealthSpec, error) {
-	spec, err := shim.ParseHealth(text)
-	return &spec, err
 }
 
 func parsePort(text string) (uint16, error) {

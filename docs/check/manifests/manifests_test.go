@@ -138,12 +138,59 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-// TestPolicies: the API server's policy decodes, and from failurePolicy on Kyverno's is the
+// TestWatchPatch: the patch adds the sidecar, first, which the restricted level allows by itself.
+func TestWatchPatch(t *testing.T) {
+	text, _, _ := bytes.Cut(read(t, "hold.yaml"), []byte("\n---\n")) // without the Service
+	want := deployment(t, text)
+	got := deployment(t, kubectl(t, text, "patch", "--local", "-f", "-", "-o", "yaml",
+		"--patch-file", examples+"patch/watch.yaml"))
+	wantSidecar(t, got, want)
+}
+
+// TestFleetWatch: with the label watch the component adds the sidecar, and leaves the rest.
+func TestFleetWatch(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(examples+"fleet")); err != nil {
+		t.Fatal(err)
+	}
+	text := bytes.ReplaceAll(read(t, "fleet/example/web.yaml"), []byte("lameduck: hold"), []byte("lameduck: watch"))
+	if err := os.WriteFile(dir+"/example/web.yaml", text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	wantSidecar(t, deployment(t, kubectl(t, nil, "kustomize", dir+"/example")), deployment(t, text))
+}
+
+// wantSidecar wants got to be want with lameduck watch as its first init container.
+func wantSidecar(t *testing.T, got, want *apps.Deployment) {
+	t.Helper()
+	spec := &got.Spec.Template.Spec
+	if len(spec.InitContainers) == 0 {
+		t.Fatal("no sidecar")
+	}
+	sidecar := spec.InitContainers[0]
+	spec.InitContainers = spec.InitContainers[1:]
+	if !equality.Semantic.DeepEqual(got.Spec, want.Spec) {
+		t.Errorf("got\n%+v\nwant\n%+v and the sidecar", got.Spec, want.Spec)
+	}
+	const context = `{"capabilities":{"drop":["ALL"]},"runAsUser":65532,"runAsNonRoot":true,` +
+		`"readOnlyRootFilesystem":true,"allowPrivilegeEscalation":false,"seccompProfile":{"type":"RuntimeDefault"}}`
+	if got, _ := json.Marshal(sidecar.SecurityContext); string(got) != context {
+		t.Errorf("the security context is %s", got)
+	}
+	always := sidecar.RestartPolicy != nil && *sidecar.RestartPolicy == core.ContainerRestartPolicyAlways
+	if !always || !slices.Equal(sidecar.Command, []string{"/lameduck", "watch", "--only-stops", "--json", "--grace-period=30"}) {
+		t.Errorf("the sidecar is %+v", sidecar)
+	}
+}
+
+// TestPolicies: the API server's policies decode, and from failurePolicy on Kyverno's is the
 // same.
 func TestPolicies(t *testing.T) {
 	ours, theirs := read(t, "fleet/policy.yaml"), read(t, "fleet/kyverno.yaml")
-	if _, err := Decode(ours); err != nil {
-		t.Fatal(err)
+	for _, text := range [][]byte{ours, read(t, "fleet/watch.yaml")} {
+		if _, err := Decode(text); err != nil {
+			t.Fatal(err)
+		}
 	}
 	common := regexp.MustCompile(`(?s)\n  failurePolicy: .*\n  mutations:.*`)
 	policy, _, _ := strings.Cut(string(ours), "---\n")

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -62,11 +63,36 @@ func figureless(text string) string {
 	return regexp.MustCompile(` [▁▂▃▄▅▆▇█]+`).ReplaceAllString(text, "")
 }
 
-// isReport reports an error where line has a phrase that no golden report has.
+// watched returns what lameduck watch said about two stops: the log of watch.sh, and the messages
+// in it.
+func watched(t *testing.T) string {
+	t.Helper()
+	watchOnce.Do(func() {
+		script := "bash ./watch.sh; cat watch.log; jq -r '.message // empty' watch.log\n"
+		watchLog = session(t, script, "exec sh script", func(string) bool { return false })
+	})
+	if watchLog == "" {
+		t.Skip("no stop was watched")
+	}
+	return watchLog
+}
+
+var (
+	watchOnce sync.Once
+	watchLog  string
+)
+
+// isReport reports an error where line has a phrase that no golden report has, or, if line is
+// watch's, that watch did not say about a stop.
 func isReport(t *testing.T, line string) {
 	t.Helper()
+	reports := read(t, "testdata/report.txt")
+	line, ofWatch := strings.CutPrefix(line, "watch: ")
+	if ofWatch {
+		reports = watched(t)
+	}
 	phrase := regexp.MustCompile(`; |, |: |\n`)
-	known := phrase.Split(figureless(read(t, "testdata/report.txt")), -1)
+	known := phrase.Split(figureless(reports), -1)
 	for _, text := range phrase.Split(figureless(line), -1) {
 		if !slices.Contains(known, text) {
 			t.Errorf("no report says %q", text)
@@ -78,9 +104,11 @@ func isReport(t *testing.T, line string) {
 // warning in the source.
 func TestQuotes(t *testing.T) {
 	text, quotes := read(t, "testdata/report.txt"), 0
-	sources, _ := filepath.Glob(root + "/shim/*.go")
-	for _, path := range sources {
-		text += read(t, "shim/"+filepath.Base(path))
+	for _, dir := range []string{"shim/", "shim/internal/plan/", "cmd/lameduck/"} {
+		sources, _ := filepath.Glob(root + "/" + dir + "*.go")
+		for _, path := range sources {
+			text += read(t, dir+filepath.Base(path))
+		}
 	}
 	known := figureless(text)
 	for _, p := range pages(t) {
@@ -124,8 +152,10 @@ func console(t *testing.T, text string) {
 	if pod {
 		inside = "exec lameduck --until=quiet --grace-period=60 -- sh -c 'sh script & exec myserver :8080 >/dev/null'"
 	}
-	if strings.Contains(text, "stops.log") {
-		script = "bash ./stops.sh\n" + script
+	for _, log := range []string{"stops", "watch"} {
+		if strings.Contains(text, log+".log") {
+			script = "bash ./" + log + ".sh\n" + script
+		}
 	}
 	got := session(t, script, inside, func(got string) bool { return pod && matches(want, got) })
 	if !matches(want, got) {

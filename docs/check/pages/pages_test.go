@@ -179,9 +179,9 @@ func decodes(t *testing.T, text string) {
 	}
 }
 
-// query checks that the names in a query of a log are names of a report.
+// query checks that the names in a query of a log are names of a report, or of what watch says.
 func query(t *testing.T, text string) {
-	reports := read(t, "testdata/report.txt")
+	reports := read(t, "testdata/report.txt") + watched(t)
 	for _, name := range regexp.MustCompile(`[a-z]+(_[a-z]+)+`).FindAllString(text, -1) {
 		if !strings.Contains(reports, `"`+name+`"`) && !strings.HasSuffix(name, "_over_time") {
 			t.Errorf("the report has no %s", name)
@@ -244,13 +244,13 @@ func TestLinks(t *testing.T) {
 // foreign are the flags of other programs on the pages, those that --help-all does not list,
 // and the misspelled ones.
 const foreign = `
-lameduck: --json LAMEDUCK_PID LAMEDUCK_SIGNAL
+lameduck: --json --only-stops LAMEDUCK_PID LAMEDUCK_SIGNAL
 linkerd-await: --shutdown
 cluster-autoscaler: --max-graceful-termination-sec
-podman, docker: --init --init-path --stop-timeout --entrypoint --name --user --rm --from --builder --cap-drop
+podman, docker: --init --init-path --stop-timeout --entrypoint --name --user --rm --from --builder --cap-drop --network
 Dockerfiles: --chmod --checksum
 tini, dumb-init: --single-child --rewrite
-kubectl: --target --force --patch-file --local
+kubectl: --target --force --patch-file --local --profile --image
 servers: --reload --die-on-term --hook-master-start --memory-file
 lameduck-lint: --format
 apt-get, apk, sha256sum: --no-install-recommends --allow-untrusted --check --ignore-missing

@@ -3,6 +3,8 @@ package health
 import (
 	"bytes"
 	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/check"
 )
 
 const (
@@ -24,7 +26,7 @@ func (l *Listener) answer(c *client) {
 		return
 	}
 	text, body := healthy, "ok\n"
-	if l.currentMode() != Pass {
+	if l.currentMode() != check.Pass {
 		text, body = unhealthy, "stopping\n"
 	}
 	text += common

@@ -15,6 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+
+	"github.com/lameduck-init/lameduck/shim/internal/check"
 )
 
 // TestStuckClients tests checks beside three times as many clients as there is room for, each
@@ -49,7 +51,7 @@ func TestStuckClients(t *testing.T) {
 				start(t, l)
 				for i := range 3 * maxClients {
 					do(dial(t, l.addr()))
-					if status, _, err := check(newClient(), l.url()); status != 200 {
+					if status, _, err := askHealth(newClient(), l.url()); status != 200 {
 						t.Fatalf("check after %d clients: %d, %v", i+1, status, err)
 					}
 				}
@@ -215,7 +217,7 @@ func TestScarce(t *testing.T) {
 	restore := exhaust(t)
 	pollUntil(t, l, "the next client has the place", func() bool { return l.Opens() == 2 && l.count() == 1 })
 	for range 10 {
-		l.SetMode(Pass)
+		l.SetMode(check.Pass)
 		l.pollOnce()
 	}
 	restore()

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/check"
 )
 
 // maxClients is how many clients are served at the same time.
@@ -56,7 +58,7 @@ func noClient(up, down []byte) client {
 
 // limit returns how long a client may be silent.
 func (l *Listener) limit(c *client) time.Duration {
-	passes := l.currentMode() == Pass
+	passes := l.currentMode() == check.Pass
 	switch {
 	case c.answered, !passes && c.last == theCommand:
 		return l.limits.end
@@ -77,7 +79,7 @@ func (l *Listener) serve(c *client) {
 		return
 	}
 	if n > 0 && !c.answered {
-		if l.currentMode() == Pass {
+		if l.currentMode() == check.Pass {
 			c.lastByte = time.Now()
 		} else if c.last != theClient && c.down.isEmpty() {
 			l.closeTarget(c, false)
@@ -119,7 +121,7 @@ func (l *Listener) handleRequest(c *client) {
 		}
 	case l.relays():
 		l.connect(c)
-	case l.currentMode() == Close:
+	case l.currentMode() == check.Close:
 		l.drop(c, true)
 	default:
 		l.answer(c)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lameduck-init/lameduck/shim/internal/check"
 )
 
 // Listener answers health checks. Serve runs on a goroutine of its own; the other
@@ -27,7 +29,7 @@ type Listener struct {
 }
 
 // Open returns a Listener that listens; Serve accepts. Only Open can fail.
-func Open(s Spec) (*Listener, error) {
+func Open(s check.Spec) (*Listener, error) {
 	if err := checkTarget(s.Target); err != nil {
 		return nil, err
 	}
@@ -38,11 +40,11 @@ func Open(s Spec) (*Listener, error) {
 	}
 	if err != nil {
 		closeSocket(fd, false)
-		return nil, fmt.Errorf("cannot listen on %s: %w", formatAddress(s.Listen), err)
+		return nil, fmt.Errorf("cannot listen on %v: %w", check.Spec{Listen: s.Listen}, err)
 	}
 	var stat unix.Stat_t
 	unix.Fstat(fd, &stat)
-	l := &Listener{targets: s.targets(), inode: uint32(stat.Ino), wake: wake, limits: defaultLimits, fd: fd}
+	l := &Listener{targets: s.Targets(), inode: uint32(stat.Ino), wake: wake, limits: defaultLimits, fd: fd}
 	l.open = make(map[int]ProxiedConn)
 	for i := range l.clients {
 		l.clients[i] = noClient(make([]byte, bufferLen), make([]byte, bufferLen))
@@ -55,15 +57,15 @@ func (l *Listener) Inode() uint32 { return l.inode }
 
 // SetMode sets how checks are treated, and returns before the change is made. A
 // socket that mode Close has closed stays closed.
-func (l *Listener) SetMode(mode Mode) {
+func (l *Listener) SetMode(mode check.Mode) {
 	l.mode.Store(uint32(mode))
 	unix.Write(l.wake, []byte{0: 1, 7: 0})
 }
 
-func (l *Listener) currentMode() Mode { return Mode(l.mode.Load()) }
+func (l *Listener) currentMode() check.Mode { return check.Mode(l.mode.Load()) }
 
 // relays reports whether a new request is relayed.
-func (l *Listener) relays() bool { return l.currentMode() == Pass && len(l.targets) > 0 }
+func (l *Listener) relays() bool { return l.currentMode() == check.Pass && len(l.targets) > 0 }
 
 // Opens returns how many connections of the listener the kernel counts as passive
 // opens: connections accepted here, and connections accepted by the target. The
@@ -103,7 +105,7 @@ func (l *Listener) pollOnce() {
 // listening socket second, and returns how long poll(2) may wait, in milliseconds: -1,
 // forever, without clients.
 func (l *Listener) prepare() (timeout int) {
-	if l.currentMode() == Close {
+	if l.currentMode() == check.Close {
 		closeSocket(l.fd, false) // the kernel resets the connections in the accept queue
 		l.fd = -1
 	}

@@ -17,6 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+
+	"github.com/lameduck-init/lameduck/shim/internal/check"
 )
 
 func must(t testing.TB, err error) {
@@ -27,8 +29,8 @@ func must(t testing.TB, err error) {
 }
 
 // loopback returns a spec whose port the kernel chooses.
-func loopback(target netip.AddrPort) Spec {
-	return Spec{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Target: target}
+func loopback(target netip.AddrPort) check.Spec {
+	return check.Spec{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Target: target}
 }
 
 // listenerAt is a Listener and its port.
@@ -38,7 +40,7 @@ type listenerAt struct {
 }
 
 // open returns a listener that does not serve yet.
-func open(t testing.TB, s Spec) *listenerAt {
+func open(t testing.TB, s check.Spec) *listenerAt {
 	t.Helper()
 	l, err := Open(s)
 	must(t, err)
@@ -70,7 +72,7 @@ func start(t testing.TB, l *listenerAt) {
 }
 
 // serve returns a listener that serves.
-func serve(t testing.TB, s Spec) *listenerAt {
+func serve(t testing.TB, s check.Spec) *listenerAt {
 	t.Helper()
 	l := open(t, s)
 	start(t, l)
@@ -170,8 +172,8 @@ func newClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: testutil.Patience}
 }
 
-// check makes a health check.
-func check(c *http.Client, url string) (status int, body string, err error) {
+// askHealth makes a health check.
+func askHealth(c *http.Client, url string) (status int, body string, err error) {
 	r, err := c.Get(url)
 	if err != nil {
 		return 0, "", err
@@ -183,7 +185,7 @@ func check(c *http.Client, url string) (status int, body string, err error) {
 
 func wantCheck(t testing.TB, c *http.Client, url string, status int, body string) {
 	t.Helper()
-	if s, b, err := check(c, url); err != nil || s != status || b != body {
+	if s, b, err := askHealth(c, url); err != nil || s != status || b != body {
 		t.Errorf("check of %s = %d %q, %v; want %d %q", url, s, b, err, status, body)
 	}
 }

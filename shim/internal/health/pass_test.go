@@ -21,6 +21,8 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
+
+	"github.com/lameduck-init/lameduck/shim/internal/check"
 )
 
 // TestHTTP tests relayed requests, on one connection each and on a connection kept alive.
@@ -121,7 +123,7 @@ func TestNoApp(t *testing.T) {
 	defer socket.Close()
 	must(t, unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})) // the port stays its own
 	l := serve(t, loopback(localAddress(fd)))
-	if status, _, err := check(newClient(), l.url()); err == nil {
+	if status, _, err := askHealth(newClient(), l.url()); err == nil {
 		t.Errorf("status %d without an app, want an error", status)
 	}
 	must(t, unix.Listen(fd, 1))
@@ -163,10 +165,10 @@ func TestListen(t *testing.T) {
 		if listen != "" {
 			addr = netip.MustParseAddr(listen)
 		}
-		l := serve(t, Spec{Listen: netip.AddrPortFrom(addr, 0)})
+		l := serve(t, check.Spec{Listen: netip.AddrPortFrom(addr, 0)})
 		for i, host := range []string{"127.0.0.1", "[::1]"} {
 			want := cells[i+1] == "yes" && (i == 0 || six)
-			status, _, err := check(newClient(), fmt.Sprintf("http://%s:%d", host, l.port))
+			status, _, err := askHealth(newClient(), fmt.Sprintf("http://%s:%d", host, l.port))
 			if got := status == 200; got != want {
 				t.Errorf("listening on %q, check of %s = %d, %v; want an answer: %v", listen, host, status, err, want)
 			}

@@ -12,15 +12,17 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+
+	"github.com/lameduck-init/lameduck/shim/internal/check"
 )
 
 // TestOwn tests a listener without a target: 200, and 503 in mode Fail.
 func TestOwn(t *testing.T) {
-	l := serve(t, Spec{})
+	l := serve(t, check.Spec{})
 	wantCheck(t, newClient(), l.url(), 200, "ok\n")
-	l.SetMode(Pass)
+	l.SetMode(check.Pass)
 	wantCheck(t, newClient(), l.url(), 200, "ok\n")
-	l.SetMode(Fail)
+	l.SetMode(check.Fail)
 	wantCheck(t, newClient(), l.url(), 503, "stopping\n")
 }
 
@@ -35,12 +37,12 @@ func TestHead(t *testing.T) {
 	}
 }
 
-func loopbackOnly() Spec { return loopback(Spec{}.Target) }
+func loopbackOnly() check.Spec { return loopback(check.Spec{}.Target) }
 
 // TestInProgress tests a request in progress at the stop: the app answers the request,
 // in two pieces, and the next request on the connection is not relayed.
 func TestInProgress(t *testing.T) {
-	for _, mode := range []Mode{Fail, Close} {
+	for _, mode := range []check.Mode{check.Fail, check.Close} {
 		t.Run(mode.String(), func(t *testing.T) {
 			l, client, server := relayed(t)
 			transfer(t, client, server, "GET / HTTP/1.1\r\n\r\n")
@@ -49,7 +51,7 @@ func TestInProgress(t *testing.T) {
 			transfer(t, server, client, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n")
 			transfer(t, server, client, "fine")
 			io.WriteString(client, "GET / HTTP/1.1\r\n\r\n")
-			if mode == Fail {
+			if mode == check.Fail {
 				wantStatus(t, client, 503)
 			} else {
 				wantReset(t, client)
@@ -62,11 +64,11 @@ func TestInProgress(t *testing.T) {
 }
 
 // awaitMode waits until checks show the mode.
-func awaitMode(t *testing.T, l *listenerAt, mode Mode) {
+func awaitMode(t *testing.T, l *listenerAt, mode check.Mode) {
 	t.Helper()
 	testutil.Eventually(t, "checks meet mode "+mode.String(), func() bool {
-		status, _, err := check(newClient(), l.url())
-		return mode == Fail && status == 503 || mode == Close && errors.Is(err, syscall.ECONNREFUSED)
+		status, _, err := askHealth(newClient(), l.url())
+		return mode == check.Fail && status == 503 || mode == check.Close && errors.Is(err, syscall.ECONNREFUSED)
 	})
 }
 
@@ -74,8 +76,8 @@ func awaitMode(t *testing.T, l *listenerAt, mode Mode) {
 func TestHalfClosedInProgress(t *testing.T) {
 	l, client, server := relayed(t)
 	transfer(t, client, server, "GET / HTTP/1.0\r\n\r\n")
-	l.SetMode(Fail)
-	awaitMode(t, l, Fail)
+	l.SetMode(check.Fail)
+	awaitMode(t, l, check.Fail)
 	transfer(t, server, client, "the first half, ")
 	must(t, client.CloseWrite())
 	if _, err := server.Read(make([]byte, 1)); err != io.EOF {
@@ -92,8 +94,8 @@ func TestHalfClosedInProgress(t *testing.T) {
 // new request.
 func TestSilentBeforeStop(t *testing.T) {
 	l, client, server := relayed(t)
-	l.SetMode(Fail)
-	awaitMode(t, l, Fail)
+	l.SetMode(check.Fail)
+	awaitMode(t, l, check.Fail)
 	io.WriteString(client, "GET / HTTP/1.1\r\n\r\n")
 	wantStatus(t, client, 503)
 	if n, err := server.Read(make([]byte, 1)); err != io.EOF {
@@ -109,7 +111,7 @@ func TestKeptAlive(t *testing.T) {
 	kept := &http.Client{Timeout: testutil.Patience, Transport: &http.Transport{}}
 	defer kept.CloseIdleConnections()
 	wantCheck(t, kept, l.url(), 200, "fine /health")
-	l.SetMode(Fail)
+	l.SetMode(check.Fail)
 	wantCheck(t, kept, l.url(), 503, "stopping\n")
 	wantCheck(t, newClient(), "http://"+at.String()+"/direct", 200, "fine /direct")
 }
@@ -118,7 +120,7 @@ func TestKeptAlive(t *testing.T) {
 // late: the answer arrives.
 func TestAnswerArrives(t *testing.T) {
 	l := serve(t, loopbackOnly())
-	l.SetMode(Fail)
+	l.SetMode(check.Fail)
 	for _, request := range []string{
 		"POST / HTTP/1.1\r\nContent-Length: 200000\r\n\r\n" + strings.Repeat("x", 200_000),
 		"GET /" + strings.Repeat("x", 60_000), // longer than the buffer
@@ -171,7 +173,7 @@ func TestOdd(t *testing.T) {
 func TestNoLeak(t *testing.T) {
 	noLeak(t, func(t *testing.T) {
 		at := web(t, "127.0.0.1:0")
-		for _, mode := range []Mode{Pass, Fail, Close} {
+		for _, mode := range []check.Mode{check.Pass, check.Fail, check.Close} {
 			l := serve(t, loopback(at))
 			for range 2 * maxClients {
 				wantCheck(t, newClient(), l.url(), 200, "fine /health")
@@ -185,14 +187,14 @@ func TestNoLeak(t *testing.T) {
 // TestTaken tests the errors of Open.
 func TestTaken(t *testing.T) {
 	_, at := app(t, "127.0.0.1:0")
-	_, err := Open(Spec{Listen: at})
+	_, err := Open(check.Spec{Listen: at})
 	want := "cannot listen on " + at.String() + ": address already in use"
 	if err == nil || err.Error() != want {
 		t.Errorf("Open = %v, want %q", err, want)
 	}
-	foreign, _ := Parse("127.0.0.1:9000=192.0.2.1:8080")
+	foreign, _ := check.Parse("127.0.0.1:9000=192.0.2.1:8080")
 	want = "not an address of this container; give :8080"
-	if _, err := Open(foreign); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := Open(*foreign); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("Open = %v, want %q", err, want)
 	}
 }
@@ -242,7 +244,7 @@ func TestLimitsOfAnswers(t *testing.T) {
 // TestEndsIdle tests a relayed connection that the client keeps at a stop: it ends when it is
 // idle.
 func TestEndsIdle(t *testing.T) {
-	for _, mode := range []Mode{Fail, Close} {
+	for _, mode := range []check.Mode{check.Fail, check.Close} {
 		l, a := openWithApp(t)
 		client, server := exchange(t, l, a)
 		l.limits.end, l.limits.request = 50*time.Millisecond, time.Hour
@@ -267,7 +269,7 @@ func TestEndsStuck(t *testing.T) {
 	start(t, l)
 	trickle(hostile)
 	go io.Copy(io.Discard, hostileServer)
-	l.SetMode(Fail)
+	l.SetMode(check.Fail)
 	wantResetAfterBytes(t, silent)
 	wantResetAfterBytes(t, silentServer)
 	if _, err := io.ReadAll(hostile); errors.Is(err, os.ErrDeadlineExceeded) { // its writer may have seen the reset
@@ -297,7 +299,7 @@ func TestPassDoesNotEnd(t *testing.T) {
 	client, server := exchange(t, l, a)
 	start(t, l)
 	transfer(t, server, client, "answer")
-	l.SetMode(Pass)
+	l.SetMode(check.Pass)
 	for range 10 {
 		time.Sleep(2 * time.Millisecond) // longer than the limit
 		transfer(t, client, server, "GET")

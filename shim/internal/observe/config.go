@@ -22,9 +22,10 @@ type Config struct {
 	// just before the hold ends in any case.
 	Gate stop.Gate
 
-	DetectServerGone bool          // report the end of the server: a hook is not the parent
-	Rescan           time.Duration // find the listeners anew this often; 0: only at the start
-	TopPeers         int           // how many peers a snapshot lists
+	DetectServerGone bool // report the end of the server: a hook is not the parent
+	// Follow every listener of the network namespace, and count what the end of each costs:
+	// Snapshot.Cost. Nothing ends the sampling.
+	Watch bool
 
 	Wake func() // called after each snapshot is sent
 }

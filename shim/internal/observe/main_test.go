@@ -40,9 +40,11 @@ func listening(t *testing.T, start time.Time) (net.Listener, *Sampler) {
 	t.Cleanup(func() { l.Close() })
 	port := uint16(l.Addr().(*net.TCPAddr).Port)
 	s := newSampler(Config{Start: start, Traffic: usual, Ports: []uint16{port}, Gate: stop.Gate{Until: stop.Quiet}}, nil)
-	s.scan(start)
-	s.observer.self.neighborSeen = true // the clients, in this process
-	t.Cleanup(s.observer.close)
+	s.scan()
+	t.Cleanup(func() {
+		s.observer.source.close()
+		s.observer.events.close()
+	})
 	return l, s
 }
 
@@ -56,7 +58,7 @@ func looker(port string) error {
 		return err
 	}
 	s := newSampler(Config{Start: time.Now(), Traffic: usual, Ports: []uint16{uint16(number)}, Gate: stop.Gate{Until: stop.Quiet}}, nil)
-	s.scan(time.Now())
+	s.scan()
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
 		start := time.Now()

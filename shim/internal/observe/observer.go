@@ -3,6 +3,7 @@ package observe
 import (
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/cost"
 	"github.com/lameduck-init/lameduck/shim/internal/procfs"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
@@ -29,8 +30,11 @@ type observer struct {
 	self     self
 	proxied  proxied
 	pingpong pingpongCache
-	deferred []tcp.Socket // of the current sample: sockets to decide on after the dump
-	sockets  int          // in the latest sample
+	cost     *cost.Tracker // nil: not counted
+	deferred []tcp.Socket  // of the current sample: sockets to decide on after the dump
+	sockets  int           // in the latest sample
+
+	showTimeWait bool // show the tracker what is in TIME_WAIT
 }
 
 // newObserver chooses the best source and finds the ports that count. A port is never
@@ -44,12 +48,18 @@ func newObserver(cfg *Config) *observer {
 		self:     self{isSelf: map[uint64]bool{}},
 		pingpong: pingpongCache{readTable: procfs.Root("").PingPong, entries: map[uint64]pingpongEntry{}},
 	}
+	if cfg.Watch {
+		o.cost = cost.New(&cfg.Traffic)
+	}
 	o.source.open()
 	listeners, err := o.source.list(listenStates)
 	q := scope.Query{
 		Given: cfg.Ports, Listeners: listeners, Err: err,
-		Cgroup: o.source.ownCgroup(), WholePIDNamespace: cfg.WholePIDNamespace,
+		Namespace: cfg.Watch, WholePIDNamespace: cfg.WholePIDNamespace,
 		Connections: func() ([]tcp.Socket, error) { return o.source.list(openStates) },
+	}
+	if !cfg.Watch {
+		q.Cgroup = o.source.ownCgroup()
 	}
 	if cfg.Health != nil {
 		o.proxied.listener = cfg.Health
@@ -86,13 +96,8 @@ func (o *observer) name() string {
 // readEvents makes events those of scope.Ports.
 func (o *observer) readEvents() {
 	if o.source.conn != nil && len(o.scope.Ports) > 0 {
-		o.events.setPorts(o.scope.Ports)
+		o.events.setPorts(o.ports())
 	}
-}
-
-func (o *observer) close() {
-	o.source.close()
-	o.events.close()
 }
 
 // sample gives the tracker a sample. A sample after a failed dump is incomplete; if the
@@ -121,28 +126,67 @@ func (o *observer) sampleSource(now time.Time, t *traffic.Tracker) error {
 	o.sockets = 0
 	o.deferred = o.deferred[:0]
 	counters, countersErr := o.counters() // before the dump: counted connections are in the dump or the events
-	q := sockdiag.Query{States: sockdiag.AllStates, Ports: o.scope.Ports, Info: true}
-	if !t.AwaitsClients() {
+	if o.cost != nil {
+		for i := range o.events.closed {
+			o.cost.AddClosed(&o.events.closed[i])
+		}
+		o.cost.Begin(now, counters.OutRsts, countersErr)
+	}
+	q := sockdiag.Query{States: sockdiag.AllStates, Ports: o.ports(), Info: true}
+	if !o.showTimeWait && (o.cost == nil || !o.cost.NeedsTimeWait()) {
 		q.States &^= sockdiag.In(tcp.TimeWait)
 	}
 	err := o.source.each(q, func(s *tcp.Socket) { o.visit(s, t) })
+	inWait := len(o.events.closed)
 	o.events.read(now)
 	checked := o.proxied.update(now)
 	if err == nil {
 		err = o.observeDeferred(t)
 	}
 	rest := traffic.Rest{Incomplete: err != nil, NewSource: err != nil && o.source.exhausted(err)}
-	o.events.endSample(&rest, o.wasSelf)
+	if o.cost != nil {
+		for _, closed := range o.events.closed[inWait:] {
+			closed.At = time.Now() // no earlier than TERM, which may have come since the sample began
+			o.cost.AddClosed(&closed)
+		}
+	}
+	o.events.endSample(&rest, o.leftOut)
 	o.opens.check(now, counters, countersErr, &o.events, o.self.accepted, &rest)
 	rest.Segments = rest.Segments && !checked // segments of health checks cannot be told apart
 	t.End(rest)
+	if o.cost != nil {
+		o.cost.End(cost.Rest{
+			Now: time.Now(), Incomplete: rest.Incomplete, Missed: !rest.MissedAt.IsZero(), Probes: t.Patterns(),
+		})
+	}
 	return err
+}
+
+// ports returns the ports whose sockets are read: of a cost those of all ports, since the kernel
+// counts the resets of all.
+func (o *observer) ports() scope.Ports {
+	if o.cost != nil {
+		return scope.Ports{}
+	}
+	return o.scope.Ports
+}
+
+// leftOut reports whether a closed connection does not count.
+func (o *observer) leftOut(s *tcp.Socket) bool {
+	return o.cost != nil && !o.scope.Ports.Has(s.Local.Port()) || o.wasSelf(s)
 }
 
 // visit gives the tracker a socket that counts, or defers the socket.
 func (o *observer) visit(s *tcp.Socket, t *traffic.Tracker) {
 	o.sockets++
 	o.pingpong.apply(s)
+	if o.cost != nil {
+		counts := o.scope.Ports.Has(s.Local.Port())
+		o.cost.Observe(s, counts)
+		if !counts {
+			return
+		}
+	}
 	isSelf, decided := o.self.isSelf[s.Cookie]
 	switch {
 	case o.proxied.defers(s), mayBeSelf(s) && !decided:

@@ -33,7 +33,7 @@ func TestObserverFallsBack(t *testing.T) {
 				}
 				continue
 			}
-			summary := sampler.tracker.Summary()
+			summary := sampler.tracker.Sample()
 			if o.name() != ProcNet || o.source.trouble() != "sock_diag: "+c.err.Error() || o.events.reporting() || summary.Open != 1 || summary.Accepted != 0 || summary.More {
 				t.Errorf("%v, sample %d: %s, %s; %+v", c.err, i, o.name(), o.source.trouble(), summary)
 			}
@@ -99,7 +99,7 @@ func TestObserverFailsOnce(t *testing.T) {
 	if got := later(usual.Poll); got != stop.Busy || o.events.reader != reader || o.name() != SockDiag || o.source.trouble() != "" {
 		t.Errorf("a failed dump: %v, %s, %q", got, o.name(), o.source.trouble())
 	}
-	if n := sampler.tracker.Summary().Accepted; n != 1 {
+	if n := sampler.tracker.Sample().Accepted; n != 1 {
 		t.Errorf("%d connections, want the closed connection", n)
 	}
 	if got := later(20 * usual.QuietFor); got != stop.ConditionMet {
@@ -134,7 +134,7 @@ func TestObserverSelfUnknown(t *testing.T) {
 	o.source.conn = &failingOnce{o.source.conn, 1, unix.ENOBUFS}
 	for i, decided := range []int{0, 1} {
 		got := sampler.sample(start.Add(usual.QuietFor))
-		if (got == stop.ConditionMet) != (decided == 1) || len(o.self.isSelf) != decided || sampler.tracker.Summary().Accepted != 0 {
+		if (got == stop.ConditionMet) != (decided == 1) || len(o.self.isSelf) != decided || sampler.tracker.Sample().Accepted != 0 {
 			t.Errorf("sample %d: %v, %d decisions", i, got, len(o.self.isSelf))
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/alive"
 	"github.com/lameduck-init/lameduck/shim/internal/closer"
+	"github.com/lameduck-init/lameduck/shim/internal/letgo"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
@@ -24,9 +25,19 @@ const searchInterval = time.Millisecond
 // closed, each of which may be idle for a moment only.
 const closeInterval = 25 * time.Millisecond
 
+// fewSockets is a number of sockets that is listed in a millisecond.
+const fewSockets = 500
+
 // closeGap is the time between two connections that are closed: clients that connect again
 // all at once could be too much for a server.
 const closeGap = 200 * time.Microsecond
+
+// The intervals of samples beside a server that others stop: as long as it listens, and after
+// its end, where each reset has its time by the sample that counts it.
+const (
+	watchInterval = 250 * time.Millisecond
+	endedInterval = 100 * time.Millisecond
+)
 
 // afterHoldInterval is the interval of samples after the hold.
 const afterHoldInterval = time.Second
@@ -42,9 +53,9 @@ type Sampler struct {
 	observer     *observer
 	tracker      *traffic.Tracker
 	snapshot     Snapshot
+	asker        *letgo.Asker
 	closer       closer.Closer
 	watching     bool      // kept connections are to be closed soon
-	scannedAt    time.Time // when the listeners were found; zero: not yet
 	lastServedAt time.Time // when there was a listener or a connection last; zero: never
 }
 
@@ -59,6 +70,7 @@ func Start(cfg Config, out chan Snapshot) *Sampler {
 func newSampler(cfg Config, out chan Snapshot) *Sampler {
 	return &Sampler{
 		cfg: cfg, out: out, handled: make(chan bool, 1), tracker: traffic.New(cfg.Traffic, cfg.Start),
+		asker:  letgo.New(cfg.Traffic.QuietFor),
 		closer: closer.Closer{WholePIDNamespace: cfg.WholePIDNamespace},
 	}
 }
@@ -76,35 +88,36 @@ func (s *Sampler) SlowDown() { s.slowed.Store(true) }
 func (s *Sampler) run() {
 	for {
 		began := time.Now()
-		s.scan(began)
+		s.scan()
 		s.take(time.Now())
 		took := time.Since(began)
 		s.out <- s.snapshot
 		s.snapshot.PreviousTook = time.Since(s.snapshot.Began)
 		s.cfg.Wake()
 		s.searching = <-s.handled
-		idle, watched := s.tracker.Closable()
-		s.watching = watched && s.snapshot.CloseTrouble == ""
+		s.watching = s.asker.Watching() && s.snapshot.CloseTrouble == ""
 		now := time.Now()
 		next := now.Add(s.pause(now, took))
-		s.close(idle, next)
+		s.close(next)
 		s.observer.events.wait(next)
 	}
 }
 
 // close closes idle connections, until the next sample is due. After a refusal samples are no
 // longer frequent, which would show that a connection is used: no other is closed.
-func (s *Sampler) close(idle []traffic.Closable, next time.Time) {
+func (s *Sampler) close(next time.Time) {
 	if s.searching || s.slowed.Load() || !s.watching {
 		return
 	}
 	defer s.closer.EndRound()
-	for i := range idle {
-		k := &idle[i]
-		if !s.tracker.MayClose(k) {
+	for _, k := range s.asker.Idle() {
+		if s.slowed.Load() { // the stop signal is about to be sent
+			return
+		}
+		if !s.asker.MayClose(k) {
 			continue
 		}
-		closed, err := s.closer.ShutDown(k.Inode, k.Cookie, k.IsIdle)
+		closed, err := s.closer.ShutDown(k.Inode(), k.Cookie(), k.IsIdle)
 		if err != nil {
 			s.snapshot.CloseTrouble = err.Error()
 			return
@@ -112,7 +125,8 @@ func (s *Sampler) close(idle []traffic.Closable, next time.Time) {
 		if !closed {
 			continue
 		}
-		s.tracker.NoteClosed(k)
+		s.asker.NoteClosed(k)
+		s.tracker.NoteShut(k.Cookie())
 		due := time.Now().Add(closeGap)
 		if !due.Before(next) {
 			return
@@ -121,20 +135,15 @@ func (s *Sampler) close(idle []traffic.Closable, next time.Time) {
 	}
 }
 
-// scan finds the listeners: all of them before the first sample and every Config.Rescan,
-// and new ones in between as long as the hold lasts.
-func (s *Sampler) scan(now time.Time) {
-	if s.observer != nil {
-		if s.cfg.Rescan == 0 || now.Sub(s.scannedAt) < s.cfg.Rescan {
-			if !s.slowed.Load() && !s.searching {
-				s.observer.findLate()
-			}
-			return
-		}
-		s.observer.close()
+// scan finds the listeners: all of them before the first sample, and then new ones as long as
+// the hold lasts.
+func (s *Sampler) scan() {
+	switch {
+	case s.observer == nil:
+		s.observer = newObserver(&s.cfg)
+	case !s.slowed.Load() && !s.searching:
+		s.observer.findLate()
 	}
-	s.observer = newObserver(&s.cfg)
-	s.scannedAt = now
 }
 
 // take takes the next snapshot.
@@ -144,18 +153,17 @@ func (s *Sampler) take(now time.Time) {
 	next.State = s.sample(now)
 	next.Observer = s.observer.name()
 	next.Trouble = s.observer.source.trouble()
-	next.Verdict = s.tracker.Verdict()
-	next.Traffic = s.tracker.Summary()
+	next.Asked = s.asker.Figures()
 	switch {
 	case next.Observer != SockDiag: // which alone shows requests
 		next.Requests = stop.Requests{Stale: true}
-	case next.Verdict.Incomplete:
+	case next.Incomplete:
 		next.Requests.Stale = true // nothing new
 	default:
-		next.Requests = stop.Requests{Active: next.Verdict.Active, AtRisk: next.Verdict.AtRisk}
+		next.Requests = stop.Requests{Active: next.Active, AtRisk: next.AtRisk}
 	}
-	if s.cfg.TopPeers > 0 {
-		next.Peers = s.tracker.Peers(s.cfg.TopPeers)
+	if s.observer.cost != nil {
+		next.Cost = s.observer.cost.Result()
 	}
 	next.Scope = s.observer.scope
 	next.LatePorts = s.observer.late.ports
@@ -174,6 +182,7 @@ func (s *Sampler) sample(now time.Time) stop.TrafficState {
 	if len(found.Ports) == 0 {
 		s.tracker.Begin(now) // connections from before a rescan are gone
 		s.tracker.End(traffic.Rest{Incomplete: !found.Complete})
+		s.snapshot.Sample = s.tracker.Sample()
 		switch {
 		case found.NoListener():
 			return stop.NoListeners
@@ -184,10 +193,15 @@ func (s *Sampler) sample(now time.Time) stop.TrafficState {
 		}
 		return stop.Unseen
 	}
-	if s.observer.sample(now, s.tracker) != nil {
+	s.observer.showTimeWait = s.asker.AwaitsClients()
+	s.tracker.ShutSilence = s.asker.Silence()
+	err := s.observer.sample(now, s.tracker)
+	s.snapshot.Sample = s.tracker.Sample()
+	s.asker.Update(now.Sub(s.cfg.Start), &s.snapshot.Sample, s.tracker.Conns())
+	if err != nil {
 		return stop.Unobservable
 	}
-	return s.state(now, s.tracker.Verdict())
+	return s.state(now, s.snapshot.Verdict)
 }
 
 // state returns what a verdict means for the hold. A hook is not told that the server has ended;
@@ -222,18 +236,26 @@ func (s *Sampler) pause(now time.Time, took time.Duration) time.Duration {
 		pause = afterHoldInterval
 	case s.searching:
 		return max(searchInterval, took)
+	case cfg.Watch && len(s.snapshot.Cost.Ends) > 0:
+		pause = endedInterval
+	case cfg.Watch:
+		pause = watchInterval
 	}
 	if s.observer.sockets > manySockets {
 		pause = max(pause, 10*took)
 	}
 	if s.watching && !s.slowed.Load() {
-		pause = min(pause, max(closeInterval, 10*took))
+		between := closeInterval
+		if s.observer.sockets > fewSockets { // else what took long was to get a processor
+			between = max(between, 10*took)
+		}
+		pause = min(pause, between)
 	}
 	held := now.Sub(cfg.Start)
 	end := cfg.Gate.MaxHold() - 2*took
 	quietFor := cfg.Traffic.QuietFor
-	lastNew := s.snapshot.Traffic.LastNew.Sub(cfg.Start)
-	lastByte := s.snapshot.Traffic.LastByte.Sub(cfg.Start)
+	lastNew := s.snapshot.LastNew.Sub(cfg.Start)
+	lastByte := s.snapshot.LastByte.Sub(cfg.Start)
 	for _, at := range [...]time.Duration{
 		cfg.Gate.Floor, cfg.Gate.LullStart(), quietFor, lastNew + quietFor, lastByte + quietFor,
 		end - spareSampleLead, end - lastSampleLead,

@@ -53,10 +53,10 @@ func TestPause(t *testing.T) {
 			s.observer.sockets = manySockets + 1
 		}
 		if is("byte") {
-			s.snapshot.Traffic.LastByte = halfSilent
+			s.snapshot.LastByte = halfSilent
 		}
 		if is("connection") {
-			s.snapshot.Traffic.LastNew = halfSilent
+			s.snapshot.LastNew = halfSilent
 		}
 		s.slowed.Store(is("slowed"))
 		s.searching = is("searching")
@@ -133,25 +133,6 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestRescan: the listeners are found anew every Config.Rescan, and else once.
-func TestRescan(t *testing.T) {
-	for _, rescan := range []time.Duration{0, 2 * time.Second} {
-		start := time.Now()
-		s := newSampler(Config{Start: start, Traffic: usual, Ports: []uint16{1}, Rescan: rescan}, nil)
-		for second, again := range []bool{true, false, rescan > 0, false} {
-			before := s.observer
-			s.scan(start.Add(time.Duration(second) * time.Second))
-			if scanned := s.observer != before; scanned != again {
-				t.Errorf("rescan every %v: at %d s, found anew is %v", rescan, second, scanned)
-			}
-			if before != nil && s.observer != before && (before.source.conn != nil || before.events.reporting()) {
-				t.Error("the observer before is not closed")
-			}
-		}
-		s.observer.close()
-	}
-}
-
 // kept returns a connection that a client keeps, with a response 10 ms ago. If a request is
 // in flight, the request came 5 ms ago.
 func kept(cookie uint64, inFlight bool) tcp.Socket {
@@ -202,8 +183,8 @@ func TestTakeIncomplete(t *testing.T) {
 	f.err = nil
 	f.sockets = []tcp.Socket{kept(1, false), kept(2, true)}
 	s.take(time.Now())
-	if got := s.snapshot.Requests; got != before || s.snapshot.Traffic.Accepted != 0 {
-		t.Errorf("afterwards: %+v, %d new connections", got, s.snapshot.Traffic.Accepted)
+	if got := s.snapshot.Requests; got != before || s.snapshot.Accepted != 0 {
+		t.Errorf("afterwards: %+v, %d new connections", got, s.snapshot.Accepted)
 	}
 }
 
@@ -230,7 +211,6 @@ func TestContinue(t *testing.T) {
 	s.cfg.Traffic.Poll = time.Hour
 	woken := make(chan bool, 1000)
 	s.cfg.Wake = func() { woken <- true }
-	s.scannedAt = time.Now()
 	go s.run()
 	for i := range 20 {
 		<-woken

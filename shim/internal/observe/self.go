@@ -1,31 +1,21 @@
 package observe
 
 import (
-	"cmp"
-	"slices"
-	"time"
-
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/sockdiag"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
-// self leaves out the connections of the container to itself. Connections of a neighbor
-// in the same pod count, so the socket at the other end decides. If that socket is gone,
-// such as that of an exec probe, the connection is our own if both ends have one address and
-// nothing of another container is seen in the network namespace.
+// self leaves out the connections of the container to itself. Both ends on one machine prove
+// nothing: kubectl port-forward, a neighbor in the pod and an exec probe come over loopback too.
+// A connection is our own only if the socket at its other end is known to be, from a dump. That
+// of a connection shorter than a sample is not known, so the connection counts: the event of its
+// end (see sockdiag.Events) has neither a control group nor an inode.
 type self struct {
-	isSelf       map[uint64]bool // decisions, by cookie
-	accepted     int             // connections to ourselves so far
-	neighborSeen bool            // a socket of another container was seen
-	lookedAt     time.Time       // for such a socket, when last
-	lookFailed   bool            // the last time
+	isSelf   map[uint64]bool // decisions, by cookie
+	accepted int             // connections to ourselves so far
 }
-
-// lookInterval is the time between two searches for a neighbor, which read the descriptors of all
-// processes.
-const lookInterval = time.Second
 
 // mayBeSelf reports whether both ends of a connection are on this machine.
 func mayBeSelf(s *tcp.Socket) bool {
@@ -56,8 +46,7 @@ func (o *observer) otherEnds() (found map[uint64]tcp.Socket, err error) {
 // found.
 func (o *observer) decide(near *tcp.Socket, otherEnds map[uint64]tcp.Socket) bool {
 	other, found := otherEnds[traffic.ConnKey(near.Remote, near.Local)]
-	isGone := other.Inode == 0 && near.Local.Addr() == near.Remote.Addr()
-	isSelf := o.scope.Owns(&other) || o.proxied.has(near) || isGone && o.alone()
+	isSelf := o.scope.Owns(&other) || o.proxied.has(near)
 	if isSelf {
 		o.self.accepted++
 	}
@@ -77,32 +66,4 @@ func (o *observer) wasSelf(s *tcp.Socket) bool {
 		return isSelf
 	}
 	return o.decide(s, nil)
-}
-
-// alone reports whether nothing of another container has been seen in the network namespace. A
-// socket that was closed while descriptors were read belongs to nobody: two looks decide. A
-// look fails at a process that must not be looked at, such as runc's while it enters the
-// container for an exec probe, and is taken again: that process is soon gone.
-func (o *observer) alone() bool {
-	f := &o.self
-	if !f.neighborSeen && time.Since(f.lookedAt) >= lookInterval {
-		f.lookedAt = time.Now()
-		first, err := o.foreign()
-		second, secondErr := o.foreign()
-		isIn := func(inode uint32) bool { return slices.Contains(first, inode) }
-		f.lookFailed = cmp.Or(err, secondErr) != nil
-		f.neighborSeen = !f.lookFailed && slices.ContainsFunc(second, isIn)
-	}
-	return !f.neighborSeen && !f.lookFailed
-}
-
-// foreign returns the inodes of sockets of other containers in the network namespace.
-func (o *observer) foreign() ([]uint32, error) {
-	var inodes []uint32
-	q := sockdiag.Query{States: listenStates | openStates}
-	err := o.source.each(q, func(s *tcp.Socket) { inodes = append(inodes, s.Inode) })
-	if err != nil {
-		return nil, err
-	}
-	return scope.Foreign(o.late.query, inodes)
 }

@@ -3,7 +3,6 @@ package observe
 import (
 	"net/netip"
 	"testing"
-	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
@@ -42,7 +41,7 @@ func selfWorld() (o *observer, ours, theirs, unknown *tcp.Socket) {
 	o = &observer{
 		source: source{conn: &fakeDumper{sockets: []tcp.Socket{far(ours, 5), far(theirs, 6)}}},
 		scope:  scope.Scope{Ports: scope.Ports{80}},
-		self:   self{isSelf: map[uint64]bool{}, neighborSeen: true},
+		self:   self{isSelf: map[uint64]bool{}},
 	}
 	o.scope.Learn(scope.Inodes{5: true})
 	return o, ours, theirs, unknown
@@ -66,7 +65,7 @@ func TestSelf(t *testing.T) {
 			t.Error(err)
 		}
 		tr.End(traffic.Rest{})
-		if n := tr.Summary().Open; n != 2 || o.self.accepted != 1 {
+		if n := tr.Sample().Open; n != 2 || o.self.accepted != 1 {
 			t.Errorf("sample %d: %d observed, %d to ourselves", i, n, o.self.accepted)
 		}
 	}
@@ -87,18 +86,6 @@ func TestSelf(t *testing.T) {
 		if got := o.wasSelf(c.socket); got != c.excluded || o.self.accepted != c.accepted {
 			t.Errorf("closed, %s: excluded %v, accepted %d", name, got, o.self.accepted)
 		}
-	}
-}
-
-// TestAlone: a look that fails, at a process that is gone a moment later, decides for a second.
-func TestAlone(t *testing.T) {
-	o := &observer{source: source{conn: &fakeDumper{}}, late: late{query: scope.Query{Proc: "/no/such"}}}
-	for _, want := range []bool{false, true} {
-		o.self.lookedAt = time.Time{}
-		if got := o.alone(); got != want {
-			t.Errorf("where processes are listed in %q: %v", o.late.query.Proc, got)
-		}
-		o.late.query.Proc = ""
 	}
 }
 

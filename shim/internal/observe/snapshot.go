@@ -3,6 +3,8 @@ package observe
 import (
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/cost"
+	"github.com/lameduck-init/lameduck/shim/internal/letgo"
 	"github.com/lameduck-init/lameduck/shim/internal/scope"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
@@ -15,23 +17,23 @@ const (
 	None     = "none"      // no source can be read
 )
 
-// Snapshot is the result of one sample.
+// Snapshot is a sample of the traffic, and how it was taken.
 type Snapshot struct {
+	traffic.Sample
 	Began        time.Time     // when the sample was taken
 	PreviousTook time.Duration // the duration of the previous sample
 
 	State    stop.TrafficState // the consequence for the hold
 	Requests stop.Requests     // the consequence for the search for a lull
-	Verdict  traffic.Verdict
-	Traffic  traffic.Summary
-	Peers    []traffic.Peer // at most Config.TopPeers, by number of connections
+	Cost     cost.Result       // with Config.Watch
 
 	Scope     scope.Scope // the listeners of the container
 	LatePorts scope.Ports // of Scope, those that the server opened since the trigger
 	Observer  string      // SockDiag, ProcNet or None; "": no TCP listener
 	Trouble   string      // why Observer is not SockDiag
 
-	CloseTrouble string // why a kept connection could not be closed
+	Asked        letgo.Figures // the kept connections that were closed
+	CloseTrouble string        // why one could not be closed
 
 	PathsPresent []string // the existing paths of Config.WaitGone
 }

@@ -1,7 +1,6 @@
 package preset
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -45,19 +44,6 @@ type ExitCode struct{ From, To int }
 
 // All returns the presets in the order of the documentation.
 func All() []Preset { return slices.Clone(table()) }
-
-// Parse reads Auto or the name or an alias of a preset, in any case, and returns the
-// preset's name.
-func Parse(text string) (string, error) {
-	if strings.ToLower(text) == Auto {
-		return Auto, nil
-	}
-	p, ok := Named(text)
-	if !ok {
-		return "", fmt.Errorf("unknown preset %q", text)
-	}
-	return p.Name, nil
-}
 
 // Named returns the preset with a name or an alias, in any case.
 func Named(name string) (*Preset, bool) {

@@ -108,6 +108,7 @@ type Counters struct {
 	ActiveOpens  uint64 // connections made from here
 	PassiveOpens uint64 // connections accepted
 	InSegs       uint64 // segments received, by any connection
+	OutRsts      uint64 // segments sent that reset a connection, or refuse one
 }
 
 // Counters returns the counters of the network namespace.
@@ -130,7 +131,7 @@ func parseCounters(text string) (c Counters, err error) {
 	}
 	fields := strings.Fields(numbers)
 	for name, to := range map[string]*uint64{
-		"ActiveOpens": &c.ActiveOpens, "PassiveOpens": &c.PassiveOpens, "InSegs": &c.InSegs,
+		"ActiveOpens": &c.ActiveOpens, "PassiveOpens": &c.PassiveOpens, "InSegs": &c.InSegs, "OutRsts": &c.OutRsts,
 	} {
 		at := slices.Index(strings.Fields(names), name)
 		if at < 0 || at >= len(fields) {

@@ -72,11 +72,11 @@ func TestNonsenseTables(t *testing.T) {
 			t.Errorf("Unix, %q: %v", table, got)
 		}
 	}
-	const names = "Tcp: ActiveOpens PassiveOpens InSegs\n"
-	if _, err := parseCounters(names + "Tcp: 1 2 3\n"); err != nil {
+	const names = "Tcp: ActiveOpens PassiveOpens InSegs OutRsts\n"
+	if _, err := parseCounters(names + "Tcp: 1 2 3 4\n"); err != nil {
 		t.Error(err)
 	}
-	for _, table := range []string{"", names, "Tcp: A\nTcp: 1\n", "Tcp: PassiveOpens InSegs\nTcp: 1 2\n", names + "Tcp: 1 2\n", names + "Tcp: 1 x 3\n", names + "Tcp: 1 2 3"} {
+	for _, table := range []string{"", names, "Tcp: A\nTcp: 1\n", "Tcp: PassiveOpens InSegs OutRsts\nTcp: 1 2 3\n", names + "Tcp: 1 2 3\n", names + "Tcp: 1 x 3 4\n", names + "Tcp: 1 2 3 4"} {
 		if c, err := parseCounters(table); err == nil {
 			t.Errorf("snmp, %q: %+v", table, c)
 		}

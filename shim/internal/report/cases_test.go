@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/letgo"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
@@ -51,7 +52,7 @@ func newStop() *Stop {
 			AssumedFrom:   "Kubernetes",
 		},
 		Record: stop.Record{Trigger: sig.TERM, TriggeredAt: trigger, Steps: stop.Schedule{{Signal: sig.TERM}}},
-		InHold: Observation{Observer: "sock_diag", ScopeName: "descriptors", Summary: traffic.Summary{
+		InHold: Observation{Observer: "sock_diag", ScopeName: "descriptors", Sample: traffic.Sample{
 			Accepted: 25, PerSecond: []int{5, 5, 5, 5, 4, 1, 0, 0, 0}, LastNew: at(5.3), LastOther: at(5.3), LastByte: at(5.3),
 			Cause: traffic.Cause{Kind: traffic.NewConnections, Peer: balancer, Port: 8080, At: at(5.3), Connections: 5},
 		}},
@@ -95,7 +96,7 @@ func (s *Stop) seek(inFlight int) {
 
 // traffic makes traffic of a kind hold to the end, without new connections.
 func (s *Stop) traffic(kind traffic.CauseKind, port uint16) {
-	s.InHold.Summary = traffic.Summary{PerSecond: make([]int, 15), LastByte: at(14.9)}
+	s.InHold.Sample = traffic.Sample{PerSecond: make([]int, 15), LastByte: at(14.9)}
 	s.InHold.Cause = traffic.Cause{Kind: kind, Peer: balancer, Port: port, At: at(14.9), Connections: 3}
 	s.end(stop.Ceiling, 15)
 }
@@ -149,15 +150,15 @@ var stopCases = []stopCase{
 	{"quiet, with idle connections", concluded, false, func(s *Stop) { s.InHold.Open = 24 }},
 	{"quiet, kept connections closed", concluded, true, func(s *Stop) {
 		s.TrafficConfig.CloseIdle = true
-		s.InHold.ClosedIdle = 24
+		s.InHold.Asked.Closed = 24
 	}},
 	{"quiet, and some came back", concluded, true, func(s *Stop) {
 		s.TrafficConfig.CloseIdle = true
-		s.InHold.ClosedIdle, s.InHold.CameBack = 24, 3
+		s.InHold.Asked = letgo.Figures{Closed: 24, CameBack: 3}
 	}},
 	{"quiet, ended by the signal", concluded, true, func(s *Stop) { s.Exit.Signal = sig.TERM }},
 	{"quiet, nothing came", concluded, true, func(s *Stop) {
-		s.InHold.Summary = traffic.Summary{PerSecond: make([]int, 4)}
+		s.InHold.Sample = traffic.Sample{PerSecond: make([]int, 4)}
 		s.end(stop.Quiet, 4)
 	}},
 	{"quiet, a request given up", concluded, true, func(s *Stop) {
@@ -275,6 +276,12 @@ var stopCases = []stopCase{
 		s.InHold.Accepted, s.InHold.PerSecond = 15, slices.Repeat([]int{1}, 15)
 		s.InHold.LastNew, s.InHold.LastOther = at(14.9), at(14.9)
 	}},
+	{"ceiling, a HEALTHCHECK over loopback", concluded, false, func(s *Stop) {
+		s.traffic(traffic.NewConnections, 8080)
+		s.InHold.Cause.Peer, s.InHold.Cause.Connections = netip.MustParseAddr("::1"), 2
+		s.InHold.Accepted, s.InHold.PerSecond = 5, []int{1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0}
+		s.InHold.LastNew, s.InHold.LastOther = at(12.1), at(12.1)
+	}},
 	{"ceiling, a stream", concluded, false, func(s *Stop) {
 		s.traffic(traffic.Bytes, 8080)
 		s.InHold.Open = 1
@@ -287,6 +294,24 @@ var stopCases = []stopCase{
 	{"ceiling, requests", concluded, false, func(s *Stop) {
 		s.traffic(traffic.Requests, 8080)
 		s.InHold.Open, s.InHold.InFlight = 3, 3
+	}},
+	{"ceiling, requests, with a longer grace period", concluded, false, func(s *Stop) {
+		s.traffic(traffic.Requests, 8080)
+		s.InHold.Open, s.InHold.InFlight = 3, 3
+		s.LongerGrace = 34 * time.Second
+	}},
+	{"ceiling, streams", concluded, true, func(s *Stop) {
+		s.keep()
+		s.InHold.Open, s.InHold.InUse, s.InHold.Streams = 4, 4, 4
+	}},
+	{"quiet, a stream beside other connections", concluded, false, func(s *Stop) {
+		s.InHold.Open, s.InHold.InUse, s.InHold.Streams = 4, 2, 1
+		s.hook()
+	}},
+	{"the command exits at once, in a unit of systemd", concluded, false, func(s *Stop) {
+		s.Systemd = true
+		s.end(stop.ChildExit, 0.1)
+		s.Sent = nil
 	}},
 	{"ceiling, requests of a server with a caveat", concluded, false, func(s *Stop) {
 		s.traffic(traffic.Requests, 8080)
@@ -331,7 +356,7 @@ var stopCases = []stopCase{
 	{"clients that keep their connections, some of them closed", concluded, false, func(s *Stop) {
 		s.keep()
 		s.TrafficConfig.CloseIdle = true
-		s.InHold.ClosedIdle = 2
+		s.InHold.Asked.Closed = 2
 	}},
 	{"clients that keep their connections, without a lull", concluded, false, func(s *Stop) {
 		s.keep()
@@ -360,7 +385,7 @@ var stopCases = []stopCase{
 		s.Latest = s.InHold
 	}},
 	{"still running", late, true, func(s *Stop) {
-		s.Latest = Observation{Observer: "sock_diag", Summary: traffic.Summary{InFlight: 3}}
+		s.Latest = Observation{Observer: "sock_diag", Sample: traffic.Sample{InFlight: 3}}
 		s.Latest.LeftOut.GivenUp = 1
 		s.run(29)
 	}},

@@ -35,6 +35,7 @@ type Figures struct {
 	LastByteMS *int64           `json:"last_byte_ms"`
 	Open       *int             `json:"open"`
 	InFlight   *int             `json:"in_flight"`
+	Streams    *int             `json:"streams"` // cut by the signal, unless the server has ended them
 	LeftOut    *traffic.LeftOut `json:"left_out"`
 	ClosedIdle *int             `json:"closed_idle"` // kept connections
 	CameBack   *int             `json:"came_back"`   // connections since, from the peers of those closed
@@ -89,9 +90,9 @@ func (s *Stop) Figures() *Figures {
 	f.Accepted, f.Open, f.InFlight = &o.Accepted, &o.Open, new(s.inFlight())
 	f.LastNewMS = NullIfZero(max(s.ms(o.LastNew), 0))
 	f.LastByteMS = NullIfZero(max(s.ms(o.LastByte), 0))
-	f.LeftOut = &o.LeftOut
+	f.Streams, f.LeftOut = &o.Streams, &o.LeftOut
 	if s.TrafficConfig.CloseIdle {
-		f.ClosedIdle, f.CameBack = &o.ClosedIdle, &o.CameBack
+		f.ClosedIdle, f.CameBack = &o.Asked.Closed, &o.Asked.CameBack
 	}
 	return f
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/letgo"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
@@ -16,19 +17,22 @@ import (
 type Terms struct {
 	*stop.Config
 	TrafficConfig *traffic.Config
-	Hook          bool     // a preStop hook holds beside PID 1, and sends no signal
-	WaitGone      []string // the paths of --wait-gone
-	GraceAssumed  bool     // the grace period was not given
-	AssumedFrom   string   // where the assumed grace period comes from: "Kubernetes"
-	GraceCaveat   string   // why the grace period may be too short; "": long enough
-	Server        string   // the name of the command's preset; "": unknown
-	ClosesKept    bool     // at its signal the server closes kept connections
-	Caveat        string   // what a graceful stop of the server takes, as advice; ""
+	Hook          bool          // a preStop hook holds beside PID 1, and sends no signal
+	WaitGone      []string      // the paths of --wait-gone
+	GraceAssumed  bool          // the grace period was not given
+	AssumedFrom   string        // where the assumed grace period comes from: "Kubernetes"
+	LongerGrace   time.Duration // that a hold needs which is longer by --quiet-for than the ceiling
+	Systemd       bool          // lameduck is a part of a systemd unit
+	GraceCaveat   string        // why the grace period may be too short; "": long enough
+	Server        string        // the name of the command's preset; "": unknown
+	ClosesKept    bool          // at its signal the server closes kept connections
+	Caveat        string        // what a graceful stop of the server takes, as advice; ""
 }
 
 // Observation is the result of one sample of the traffic. The zero value shows nothing.
 type Observation struct {
-	traffic.Summary
+	traffic.Sample
+	Asked           letgo.Figures
 	Observer        string   // the source of the samples; "": no TCP port counts
 	Blind           bool     // no source was left
 	InFlightUnknown bool     // the source does not show requests in flight
@@ -158,15 +162,23 @@ func (s *Stop) atRisk() (p phrases) {
 		unknown := inFlight == 0 && o.InFlightUnknown && o.Open > 0
 		p.add(inFlight > 0, someInFlight, counted(inFlight, "request"))
 		p.add(unknown, unknownInFlight)
-		p.add(inFlight+silent == 0 && !unknown, nothingInFlight)
+		p.addStreams(o.Streams, len(s.Sent) > 0)
+		p.add(inFlight+silent+o.Streams == 0 && !unknown, nothingInFlight)
 		p.add(silent > 0, givenUp, counted(silent, "request"), s.TrafficConfig.MaxSilence)
-		p.add(o.InUse > 0, inUse, counted(o.InUse, "connection"))
+		p.add(o.InUse > o.Streams, inUse, counted(o.InUse, "connection"))
 		p.add(o.InUse == 0 && o.Open > 0, onlyOpen, counted(o.Open, "connection"))
 	}
 	p.add(len(o.UDPPorts) > 0, udpNotSeen, PortList(o.UDPPorts))
 	p.add(o.Observer == "" && len(o.Unseen) > 0, notSeen, strings.Join(o.Unseen, " and "))
 	p.add(o.Blind, blind)
 	return p
+}
+
+// addStreams adds streams that were cut, or are open.
+func (p *phrases) addStreams(n int, cut bool) {
+	p.add(n > 0 && !cut, streamsOpen, counted(n, "stream"))
+	p.add(n == 1 && cut, streamCut)
+	p.add(n > 1 && cut, streamsCut, n)
 }
 
 // inFlight returns the number of requests in flight when the hold ended, by the search for a
@@ -251,12 +263,12 @@ func (s *Stop) arrivals() (p phrases) {
 	for _, c := range o.Patterns {
 		kinds.add(c.LeftOut, probesOf, counted(c.Count, "probe"), c.Peer, seconds(c.Period))
 	}
-	closed := say(closedIdle, counted(o.ClosedIdle, "kept connection"))
-	if o.CameBack > 0 {
-		closed = say(someBack, closed, o.CameBack)
+	closed := say(closedIdle, counted(o.Asked.Closed, "kept connection"))
+	if o.Asked.CameBack > 0 {
+		closed = say(someBack, closed, o.Asked.CameBack)
 	}
 	p = phrases{text}
-	p.add(o.ClosedIdle > 0, asGiven, closed)
+	p.add(o.Asked.Closed > 0, asGiven, closed)
 	p.add(len(kinds) > 0, notCounted, strings.Join(kinds, ", "))
 	p.add(o.InFlightUnknown, source, o.Observer)
 	return p

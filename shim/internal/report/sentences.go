@@ -40,6 +40,9 @@ const (
 const (
 	nothingInFlight = "nothing in flight"
 	someInFlight    = "%s in flight"
+	streamCut       = "1 stream was cut"
+	streamsCut      = "%d streams were cut"
+	streamsOpen     = "%s open"
 	unknownInFlight = "in flight unknown"
 	givenUp         = "%s given up, silent for %s"
 	inUse           = "%s in use"
@@ -136,7 +139,39 @@ const (
 	keepsOn      = "clients keep their connections: a longer hold does not help"
 	ignoreOneWay = "--ignore-port=%d (LAMEDUCK_IGNORE_PORT) or --until=settled (LAMEDUCK_UNTIL), " +
 		"if such a stream needs no drain"
-	ignoreProbes = "--ignore-probes (LAMEDUCK_IGNORE_PROBES) leaves health probes out sooner"
+	ignoreProbes   = "--ignore-probes (LAMEDUCK_IGNORE_PROBES) leaves health probes out sooner"
+	ignoreLoopback = "a probe over loopback? --ignore-peer=127.0.0.1 --ignore-peer=::1 (LAMEDUCK_IGNORE_PEER) leaves it out"
+	waitForStreams = "streams need more time: --until=drained (LAMEDUCK_UNTIL), or a longer grace period"
+	moreGrace      = "requests need more time: a grace period of at least %s, " +
+		"in --grace-period (LAMEDUCK_GRACE_PERIOD) too"
+	longerMax = "requests need more time: a longer --max-delay (LAMEDUCK_MAX_DELAY)"
+	killMode  = "systemd signals every process of a unit without KillMode=mixed: set it, " +
+		"so that the command goes on serving"
 	neverRemoved = "new connections kept their rate to the ceiling: a liveness restart, the last endpoint, " +
 		"or a balancer that never removed this pod"
+)
+
+// What a stop cost, as lameduck watch reports it.
+const (
+	serversEnd      = "the server's end"
+	portsEnd        = "the end of %d ports"
+	endAfterTERM    = "TERM, then after %s %s"
+	stillServes     = "TERM, and the server still serves after %s"
+	nothingListened = "TERM, and nothing listens"
+	noneCut         = "no request was cut"
+	oneCut          = "1 request in flight was cut"
+	someCut         = "%d requests in flight were cut"
+	cutUnknown      = "requests in flight are not known (source: %s)"
+	eventsMissed    = "%s, perhaps more"
+	noneRefused     = "no connection refused"
+	someRefused     = "%s refused until +%s %s"
+	probesRefused   = "%s refused"
+	refusedUnknown  = "refused connections cannot be counted: %v"
+
+	wouldHold    = "a hold until quiet would have lasted %s"
+	toCeiling    = "to its ceiling, %s"
+	delayNeeded  = "%s; a fixed delay needs %s"
+	keptToTheEnd = "clients that keep their connections used %s to the end: no delay is enough for them; see --close-idle"
+	portEnded    = "port %d ended at +%s: %s"
+	stillListen  = "still listening: %s"
 )

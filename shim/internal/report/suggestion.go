@@ -14,18 +14,22 @@ func (s *Stop) suggestion() string {
 	switch {
 	case s.ShellDropped != 0:
 		return say(shellDrops, s.ShellDropped)
+	case s.Systemd && s.Ended == stop.ChildExit && s.after(s.EndedAt) < time.Second:
+		return killMode
 	case s.OtherProgram != "" && (s.ExitedAt.IsZero() || s.Exit.Signal != 0):
 		return say(otherProgram, s.OtherProgram, s.Server)
 	case !s.InHold.sees():
 		return ""
 	case s.Ended == stop.NoProgress:
 		return serverHangs
+	case s.InHold.Streams > 0 && len(s.Sent) > 0:
+		return waitForStreams
 	case s.Caveat != "" && inFlight > 0 && len(s.Sent) > 0:
 		return s.Caveat
 	case s.Ended == stop.Elapsed && !s.Gate.Conditional():
 		return s.betterDelay(inFlight, settled)
 	}
-	return s.shorterHold(settled)
+	return s.betterHold(settled)
 }
 
 // betterDelay returns what is better than a plain delay that was too short or too long.
@@ -44,18 +48,23 @@ func (s *Stop) betterDelay(inFlight int, settled bool) string {
 	return ""
 }
 
-// shorterHold returns what makes a hold shorter that traffic has prolonged.
-func (s *Stop) shorterHold(settled bool) string {
+// betterHold returns what makes a hold shorter that traffic has prolonged, or what would have
+// spared requests in flight at the ceiling.
+func (s *Stop) betterHold(settled bool) string {
 	_, cause := s.prolonged()
 	rate := float64(cause.Connections) / s.TrafficConfig.QuietFor.Seconds()
 	average := float64(s.InHold.Accepted) / s.after(s.endedAt()).Seconds()
 	steady := rate >= max(1, average/2) // in the end, of those that count
+	// An exec probe or a HEALTHCHECK, which come once a second at most.
+	overLoopback := cause.Kind == traffic.NewConnections && cause.Peer.IsLoopback() && rate <= 1
 	kept := cause.Kind == traffic.Bytes && s.InHold.InUse > 0 && s.Gate.Until == stop.Quiet && settled
 	switch {
 	case cause.Unanswered:
 		return say(ignoreOneWay, cause.Port)
 	case cause.Kind == traffic.Probe && s.TrafficConfig.Probes != traffic.IgnoreProbes:
 		return ignoreProbes
+	case overLoopback:
+		return ignoreLoopback
 	case kept && s.TrafficConfig.CloseIdle:
 		return keepsOn
 	case kept && s.Server == "":
@@ -66,6 +75,10 @@ func (s *Stop) shorterHold(settled bool) string {
 		return keepsOpen
 	case cause.Kind == traffic.NewConnections && s.Ended == stop.Ceiling && steady:
 		return neverRemoved
+	case s.Ended != stop.Ceiling || s.inFlight() == 0:
+		return ""
+	case s.LongerGrace > s.Grace:
+		return say(moreGrace, s.LongerGrace)
 	}
-	return ""
+	return longerMax
 }

@@ -10,7 +10,8 @@ import (
 
 // Facts are the input of Decide. Each Err is the reason why a part may not be complete.
 type Facts struct {
-	Given []uint16 // ports that the user named
+	Given     []uint16 // ports that the user named
+	Namespace bool     // see Query.Namespace
 
 	Listeners []tcp.Socket // of the network namespace; sockets in other states are ignored
 	UDP       []procfs.UDP
@@ -33,7 +34,7 @@ func Decide(f Facts) Scope {
 	s.Learn(f.Shim) // lameduck's connection to the command is ours at both ends
 	s.Method = f.method()
 	counts := func(c *tcp.Socket) bool { return !f.Shim.Has(c.Inode) && (s.Method == Namespace || s.Owns(c)) }
-	listens := func(c *tcp.Socket) bool { return c.State == tcp.Listen && counts(c) }
+	listens := func(c *tcp.Socket) bool { return c.State == tcp.Listen && counts(c) && !f.helps(c) }
 	accepted := func(c *tcp.Socket) bool { return counts(c) && !f.Ephemeral.Has(c.Local.Port()) }
 	if s.Method == Given {
 		s.Ports = tcp.PortSet(slices.Clone(f.Given))
@@ -64,12 +65,20 @@ func (f *Facts) method() Method {
 	switch {
 	case len(f.Given) > 0:
 		return Given
+	case f.Namespace:
+		return Namespace
 	case known && (f.Cgroups.Err == nil || f.Held.Err == nil):
 		return Cgroup
 	case f.Held.Err == nil:
 		return Descriptors
 	}
 	return Namespace
+}
+
+// helps reports whether a listener of the network namespace is no server's, but a helper's on
+// loopback that got its port from the kernel: Docker's resolver at 127.0.0.11 outlives the server.
+func (f *Facts) helps(l *tcp.Socket) bool {
+	return f.Namespace && l.Local.Addr().IsLoopback() && f.Ephemeral.Has(l.Local.Port())
 }
 
 // portsOf returns the local ports of the sockets that count.

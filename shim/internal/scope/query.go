@@ -21,6 +21,10 @@ type Query struct {
 	// Connections if no TCP listener is found; nil: not known.
 	Connections func() ([]tcp.Socket, error)
 
+	// Namespace counts all listeners of the network namespace, whoever they belong to: for a
+	// measure beside a server in another container.
+	Namespace bool
+
 	// WholePIDNamespace counts all processes of our PID namespace as ours, rather than
 	// our descendants alone: for PID 1, and for a hook that runs beside the command.
 	WholePIDNamespace bool
@@ -32,6 +36,9 @@ type Query struct {
 func Find(q Query) Scope {
 	f := Gather(q)
 	s := Decide(f)
+	if q.Namespace {
+		return s
+	}
 	if len(s.Ports) == 0 && q.Connections != nil {
 		connections, err := q.Connections()
 		f.Connections = connections
@@ -45,32 +52,16 @@ func Find(q Query) Scope {
 	return s
 }
 
-// Foreign returns the inodes of sockets, of TCP as listed before and of UDP, of which no
-// process of ours has a descriptor: those of another container in the network namespace.
-func Foreign(q Query, inodes []uint32) (foreign []uint32, err error) {
-	q.Err = nil // of Listeners, which do not matter here
-	f := Gather(q)
-	for i := range f.UDP {
-		inodes = append(inodes, f.UDP[i].Inode)
-	}
-	for _, inode := range inodes {
-		if inode != 0 && !f.Held.Inodes.Has(inode) && !f.Shim.Has(inode) {
-			foreign = append(foreign, inode)
-		}
-	}
-	return foreign, cmp.Or(f.Err, f.Held.Err)
-}
-
 // Gather collects the facts for Decide.
 func Gather(q Query) Facts {
-	f := Facts{
-		Given:     q.Given,
-		Listeners: q.Listeners,
-		Err:       q.Err,
-		Cgroups:   readCgroups(q.Proc, q.Cgroup),
-		Held:      HeldSockets(q.Proc, q.WholePIDNamespace),
-		Shim:      Inodes{q.Shim: true},
+	f := Facts{Given: q.Given, Listeners: q.Listeners, Err: q.Err, Namespace: q.Namespace}
+	f.Ephemeral, _ = q.Proc.LocalPorts() // if unknown, every port counts as a server's
+	if q.Namespace {
+		return f
 	}
+	f.Cgroups = readCgroups(q.Proc, q.Cgroup)
+	f.Held = HeldSockets(q.Proc, q.WholePIDNamespace)
+	f.Shim = Inodes{q.Shim: true}
 	// The descriptors below 3 are shared with the command. On an error our own sockets count as
 	// the command's: the hold may then be too long, but never too short.
 	q.Proc.EachTarget(procfs.Self, func(fd int, target []byte) {
@@ -82,6 +73,5 @@ func Gather(q Query) Facts {
 	f.UDP, udp = q.Proc.UDP()
 	f.Unix, unix = q.Proc.Unix()
 	f.Err = cmp.Or(f.Err, udp, unix)
-	f.Ephemeral, _ = q.Proc.LocalPorts() // if unknown, every port counts as a server's
 	return f
 }

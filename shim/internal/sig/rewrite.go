@@ -9,7 +9,7 @@ import (
 type Rewrite struct{ From, To Signal }
 
 // ParseRewrite reads FROM:TO, where TO may be 0 to drop FROM. Whether FROM can be caught
-// depends on the build; see sigcatch.Uncatchable.
+// depends on the build: see sigcatch.Uncatchable.
 func ParseRewrite(text string) (Rewrite, error) {
 	left, right, ok := strings.Cut(text, ":")
 	if !ok {

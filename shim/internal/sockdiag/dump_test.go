@@ -123,6 +123,10 @@ func TestDump(t *testing.T) {
 		got.Info.LastReceived = 0
 		got.Info.LastAcked = 0
 		got.Cgroup = 0
+		if rtt := got.Info.RTT; got.HasInfo && (rtt <= 0 || rtt > time.Second) {
+			t.Errorf("%s: a round trip takes %v", name, rtt)
+		}
+		got.Info.RTT = 0
 		if got != want {
 			t.Errorf("%s:\n got %+v\nwant %+v", name, got, want)
 		}

@@ -47,13 +47,16 @@ func TestShortInfo(t *testing.T) {
 	for i := range long {
 		long[i] = 1
 	}
-	const ms, bytes = 0x01010101 * time.Millisecond, 0x0101010101010101
+	const ms, us, bytes = 0x01010101 * time.Millisecond, 0x01010101 * time.Microsecond, 0x0101010101010101
 	for n := range long {
 		var s, want tcp.Socket
 		decodeInfo(long[:n:n], &s)
 		want.HasInfo = n >= 136
 		if want.HasInfo {
-			want.Info = tcp.Info{LastSent: ms, LastReceived: ms, LastAcked: ms, PureACKs: tcp.PureACKsUnknown, Acked: bytes, Received: bytes, Sent: bytes}
+			want.Info = tcp.Info{
+				LastSent: ms, LastReceived: ms, LastAcked: ms, RTT: us, PureACKs: tcp.PureACKsUnknown,
+				Acked: bytes, Received: bytes, Sent: bytes,
+			}
 		}
 		if n >= 160 {
 			want.Info.Segments, want.Info.SentSegments = 0x01010101, 0x01010101
@@ -65,6 +68,15 @@ func TestShortInfo(t *testing.T) {
 		}
 		if s != want {
 			t.Errorf("%d bytes:\n got %+v\nwant %+v", n, s, want)
+		}
+	}
+	// The shortest round trip stands for the latest, if the kernel sends it.
+	long[148] = 2
+	for n, want := range map[int]uint32{159: 0x01010101, 160: native.Uint32(long[148:])} {
+		var s tcp.Socket
+		decodeInfo(long[:n:n], &s)
+		if s.Info.RTT != microseconds(want) {
+			t.Errorf("%d bytes: RTT = %v, want %v", n, s.Info.RTT, microseconds(want))
 		}
 	}
 	// Acked stands for Sent if the kernel does not send tcpi_bytes_sent.

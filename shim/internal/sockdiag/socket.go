@@ -98,6 +98,7 @@ func decodeInfo(b []byte, s *tcp.Socket) {
 		LastSent:     milliseconds(info.Last_data_sent),
 		LastReceived: milliseconds(info.Last_data_recv),
 		LastAcked:    milliseconds(info.Last_ack_recv),
+		RTT:          microseconds(info.Rtt),
 		PureACKs:     tcp.PureACKsUnknown,
 		Acked:        info.Bytes_acked,
 		Received:     info.Bytes_received,
@@ -105,6 +106,7 @@ func decodeInfo(b []byte, s *tcp.Socket) {
 	}
 	if known >= unsafe.Offsetof(info.Data_segs_out)+4 { // 4.6
 		s.Info.NotSent = info.Notsent_bytes
+		s.Info.RTT = microseconds(info.Min_rtt)
 		s.Info.Segments = info.Data_segs_in
 		s.Info.SentSegments = info.Data_segs_out
 		s.Info.PureACKs = info.Segs_out - info.Data_segs_out
@@ -117,4 +119,5 @@ func decodeInfo(b []byte, s *tcp.Socket) {
 	}
 }
 
+func microseconds(n uint32) time.Duration { return time.Duration(n) * time.Microsecond }
 func milliseconds(n uint32) time.Duration { return time.Duration(n) * time.Millisecond }

@@ -93,8 +93,7 @@ func (w *Writer) writeNow(line []byte) (rest []byte, err error) {
 		w.readerGone.Store(true)
 		w.causedSIGPIPE = true
 	default:
-		err = unix.Sendto(w.fd, line, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, nil)
-		n = len(line)
+		n, err = unix.SendmsgN(w.fd, line, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 	}
 	if err != nil {
 		return line, err

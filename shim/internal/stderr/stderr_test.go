@@ -79,6 +79,23 @@ func newSink(t *testing.T, fd, reader int, err error) *sink {
 	return s
 }
 
+// TestFullSocket: of lines that a socket takes in part, the rest follows.
+func TestFullSocket(t *testing.T) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err == nil {
+		err = unix.SetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_SNDBUF, 1) // the smallest: less than two lines
+	}
+	s := newSink(t, fds[0], fds[1], err)
+	var want []string
+	for _, letter := range []string{"a", "b", "c", "d"} {
+		want = append(want, strings.Repeat(letter, 4000))
+	}
+	s.Line(want...)
+	if got := s.lines(t, len(want)); !slices.Equal(got, want) {
+		t.Errorf("got %.5q", got)
+	}
+}
+
 func flags(t *testing.T, fd int) int {
 	t.Helper()
 	now, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)

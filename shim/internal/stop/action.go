@@ -30,6 +30,7 @@ const (
 	ReportEnd                       // report how the sequence ended
 	NoteForwardedAtOnce             // log that Signal, a stop signal, was forwarded at once for want of a hold
 	WarnNotHeld                     // log that Signal, which may be how the container is stopped, begins no stop
+	WarnOutOfReach                  // log that no signal reaches the command, and that lameduck exits instead
 	NoteBeforeStart                 // log that Signal arrived before the start of the command, and prevented the start
 	Exit                            // exit with 128+Signal, or without a Signal with Code
 )
@@ -39,7 +40,7 @@ var scriptWords = [...]string{
 	"forward *", "send *", "continue", "give terminal", "stop self *", "give terminal or stop",
 	"term group *", "term descendants", "kill descendants", "start sampling", "stop health",
 	"run on-stop", "kill on-stop", "report start", "report late", "report end",
-	"note forwarded *", "warn not held *", "note before start *", "exit",
+	"note forwarded *", "warn not held *", "warn out of reach", "note before start *", "exit",
 }
 
 // Action is an order to the loop. The machine itself does nothing.

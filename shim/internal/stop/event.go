@@ -40,6 +40,7 @@ const (
 	Sampled                      // the sockets were sampled: see Traffic and Waiting
 	PreStop                      // lameduck hold begins to hold, beside a command of PID 1
 	OnStopEnded                  // the --on-stop command ended, or could not be started
+	Refused                      // the kernel refused to send a signal of the schedule
 )
 
 // Event is an observation of the loop.
@@ -77,5 +78,6 @@ func (e Event) String() string {
 		return text
 	}
 	return map[Kind]string{Tick: "tick", CommandStarted: "started", CommandContinued: "continued",
-		OrphanReaped: "orphan", NoChildren: "no children", PreStop: "pre-stop", OnStopEnded: "on-stop ended"}[e.Kind]
+		OrphanReaped: "orphan", NoChildren: "no children", PreStop: "pre-stop", OnStopEnded: "on-stop ended",
+		Refused: "refused"}[e.Kind]
 }

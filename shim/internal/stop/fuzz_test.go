@@ -54,12 +54,12 @@ func (in *fuzzInput) schedule() (list Schedule) {
 	return list
 }
 
-func (in *fuzzInput) preset() Preset {
+func (in *fuzzInput) preset() Schedule {
 	steps := Schedule{{Signal: in.signal()}}
 	if in.bool() {
 		steps = append(steps, Step{Wait: 2 * time.Second}, Step{Signal: in.signal()})
 	}
-	return Preset{StopSignals: sig.SetOf(in.signal()), Steps: steps}
+	return steps
 }
 
 // config returns a valid configuration.
@@ -74,12 +74,13 @@ func (in *fuzzInput) config() Config {
 	}
 	if in.bool() {
 		cfg.Preset = in.preset()
+		cfg.StopSignals = cfg.StopSignals.With(in.signal())
 	}
 	list := in.schedule()
 	if slices.ContainsFunc(list, Step.isSignal) && !list.LoopsWithoutWait() && in.bool() {
 		cfg.Schedule = list
 	}
-	cfg.SequenceWithoutHold = cfg.Schedule != nil || cfg.KillAfter > 0 || cfg.Preset.Steps != nil
+	cfg.SequenceWithoutHold = cfg.Schedule != nil || cfg.KillAfter > 0 || cfg.Preset != nil
 	return cfg
 }
 
@@ -311,7 +312,10 @@ func play(t *testing.T, in fuzzInput) {
 func (c *checker) playNext(in *fuzzInput) {
 	c.t.Helper()
 	if in.intn(20) == 0 {
-		c.m.UsePreset(in.preset())
+		cfg := c.cfg
+		cfg.Preset = in.preset()
+		cfg.StopSignals = cfg.StopSignals.With(in.signal())
+		c.m.Replan(cfg)
 		return
 	}
 	steps := c.m.Record().Steps

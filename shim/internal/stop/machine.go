@@ -24,9 +24,11 @@ type Config struct {
 	SequenceWithoutHold bool          // run the schedule even if the gate does not hold
 	Schedule            Schedule      // signals after the hold; nil: from Preset, or the stop signal
 	KillAfter           time.Duration // from the first signal of the schedule to KILL; 0: never
-	Preset              Preset
-	HealthListener      bool // a health listener runs
-	StdinIsTerminal     bool // WINCH then reports a new window size
+	Preset              Schedule      // what a known server expects; nil: unknown
+	HealthListener      bool          // a health listener runs
+	StdinIsTerminal     bool          // WINCH then reports a new window size
+
+	ExitEndsCommand bool // lameduck is PID 1: the kernel kills the command at lameduck's exit
 
 	JobControl     bool // lameduck may be a job of a shell: stop with the command
 	StopSelfOnTSTP bool // forward TSTP, TTIN and TTOU, then stop lameduck (dumb-init)
@@ -51,6 +53,7 @@ type Machine struct {
 	lastTrigger   Sent         // the last signal that moved the sequence, for isDuplicate
 
 	commandStopped bool
+	healthStopped  bool
 	onStopRunning  bool   // the --on-stop command runs
 	sample         Event  // the latest sample of the hold
 	searchFor      Reason // why the hold ends at the end of a search for a lull; "": no search
@@ -89,11 +92,13 @@ func (m *Machine) Deadline() (at time.Time, ok bool) {
 	return at, !at.IsZero()
 }
 
-// UsePreset sets the preset of a server recognized after the start, even during the
-// hold: no signal of the schedule has been sent so far.
-func (m *Machine) UsePreset(p Preset) {
-	m.cfg.Preset = p
-	m.cfg.StopSignals |= p.StopSignals
+// HoldEnd returns when the hold ends at the latest, zero outside of a hold.
+func (m *Machine) HoldEnd() time.Time { return m.due[holdEnd] }
+
+// Replan goes on by the configuration for a server recognized after the start, even during the
+// hold: no signal of the schedule has been sent so far. The gate stays as it was.
+func (m *Machine) Replan(cfg Config) {
+	m.cfg = cfg
 	if s := m.record.Trigger; m.state == Holding && s != 0 {
 		m.record.Steps = m.cfg.ScheduleFor(s)
 	}
@@ -143,6 +148,8 @@ func (m *Machine) answer(e Event) {
 		if m.state == Holding && !m.cfg.Gate.Adaptive() { // else the next sample checks
 			m.checkGate()
 		}
+	case Refused:
+		m.onRefused()
 	case PreStop:
 		if m.state == Starting {
 			m.beginHold()
@@ -214,8 +221,8 @@ func (c *Config) RunsSequence() bool { return c.Gate.Holds() || c.SequenceWithou
 
 // stopHealth does StopHealth at the first stop signal.
 func (m *Machine) stopHealth() {
-	if m.cfg.HealthListener {
-		m.cfg.HealthListener = false
+	if m.cfg.HealthListener && !m.healthStopped {
+		m.healthStopped = true
 		m.do(StopHealth)
 	}
 }

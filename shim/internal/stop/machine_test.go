@@ -68,6 +68,7 @@ var tableEvents = []struct {
 	{"childless", 0, Event{Kind: NoChildren}},
 	{"asked", 0, Event{Kind: PreStop}},
 	{"on-stop ended", 0, Event{Kind: OnStopEnded}},
+	{"refused", 0, Event{Kind: Refused}},
 	{"sample met", 0, Event{Kind: Sampled, Traffic: ConditionMet}},
 	{"sample no_progress", 0, Event{Kind: Sampled, Traffic: Hung}},
 }

@@ -163,21 +163,15 @@ func (s Schedule) startingWith(signal sig.Signal) Schedule {
 	return steps
 }
 
-// Preset is what a known server expects at a stop.
-type Preset struct {
-	StopSignals sig.Set // beside Config.StopSignals
-	Steps       Schedule
-}
-
 // ScheduleFor returns the steps after a hold triggered by s. The stop signal is the first
 // of: the rewrite of s (to s as well), the preset's signal, s.
 func (c *Config) ScheduleFor(s sig.Signal) Schedule {
 	signal, _ := c.Rewrites.Of(s)
 	if !c.Rewrites.Given().Has(s) {
-		signal = c.Preset.Steps.FirstSignal(s)
+		signal = c.Preset.FirstSignal(s)
 	}
 	if c.Schedule != nil {
 		return c.Schedule.withStopSignal(signal)
 	}
-	return c.Preset.Steps.startingWith(signal)
+	return c.Preset.startingWith(signal)
 }

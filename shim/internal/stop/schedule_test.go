@@ -102,7 +102,7 @@ func TestSteps(t *testing.T) {
 		stop/5s/KILL | USR1        | TERM    | TERM:TERM  | TERM/5s/KILL
 		QUIT         | USR1        | TERM    | TERM:TERM  | QUIT
 	`) {
-		cfg := Config{Schedule: testSchedule(t, cells[0]), Preset: Preset{Steps: testSchedule(t, cells[1])}}
+		cfg := Config{Schedule: testSchedule(t, cells[0]), Preset: testSchedule(t, cells[1])}
 		if r, err := sig.ParseRewrite(cells[3]); err == nil {
 			cfg.Rewrites.Add(r)
 		}

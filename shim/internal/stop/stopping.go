@@ -42,6 +42,18 @@ func (m *Machine) sendStep(s sig.Signal) {
 	}
 }
 
+// onRefused ends the container by lameduck's own exit if the last signal of the schedule could
+// not be sent (see kill(2); some security modules refuse). Nothing else would end the command
+// before the orchestrator's KILL. The kernel kills the command then.
+func (m *Machine) onRefused() {
+	isLast := m.due[stepStart].IsZero() && m.due[killAfter].IsZero()
+	if m.cfg.ExitEndsCommand && m.state == Stopping && isLast {
+		m.record.Exit = Event{Kind: CommandExited, Signal: sig.KILL}
+		m.do(WarnOutOfReach)
+		m.finish()
+	}
+}
+
 // onExit ends the sequence in every state, after lingering if Config.Linger is set.
 func (m *Machine) onExit(e Event) {
 	if m.state == Starting || m.state == Lingering {

@@ -44,11 +44,10 @@ func (t *Tracker) relevant(a activity) moment {
 // noteActivity remembers the latest activity.
 func (t *Tracker) noteActivity(c *conn) {
 	at := t.relevant(c.activity)
-	if !t.recent(at) || t.leavesOut(c) {
+	if !t.recent(at) {
 		return
 	}
 	next := Cause{Kind: Bytes, Peer: c.peer, Port: c.port, At: t.time(at), Unanswered: c.unanswered()}
-	received := c.received
 	if c.opened != 0 {
 		if found := t.seriesOf(c); found != nil {
 			if t.leavesOutSeries(found) {
@@ -57,15 +56,11 @@ func (t *Tracker) noteActivity(c *conn) {
 			next.Period = found.period()
 		}
 	}
-	if c.rhythm.regular(1) {
-		next.Period = c.rhythm.gap
-		received = c.rhythm.bytes
-	}
 	latest := &t.active
 	switch {
 	case next.Period > 0:
 		next.Kind = Probe
-		next.Received = received
+		next.Received = c.received
 		next.Unanswered = false
 		latest = &t.probing
 	case c.opened != 0 && at-c.opened < t.cfg.QuietFor:
@@ -112,7 +107,7 @@ func (t *Tracker) cause(waiting Cause) Cause {
 		y.lasting.At = now
 		return y.lasting
 	}
-	return t.summary.Cause
+	return t.latest.Cause
 }
 
 // recognize makes new connections a probe if the newest was one, as later ones have shown.

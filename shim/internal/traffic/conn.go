@@ -38,11 +38,11 @@ type conn struct {
 	received, sent uint64 // bytes; sent without bytes sent again
 	queues         [2]uint32
 	paused         time.Duration // of minPause or more between bytes received, as long as none was sent
+	sendsSince     moment        // the first byte sent after the last one received; 0: none
 
 	judgment
 	waited bool // the last request was silent for QuietFor in the hold
-	rhythm byteRhythm
-	usage  usage
+	shut   bool // by NoteShut
 }
 
 // update compares s with the connection as it was before, and remembers s. It reports whether
@@ -73,6 +73,12 @@ func (c *conn) update(before *conn, s *tcp.Socket, now moment) (served, unseen b
 	if sent && (known || !receivedNothing(s)) {
 		c.moved = max(c.moved, now-s.Info.LastSent)
 	}
+	switch {
+	case received:
+		c.sendsSince = 0
+	case sent && c.sendsSince == 0:
+		c.sendsSince = c.moved
+	}
 	if pause := c.moved - before.moved; received && before.moved != 0 && pause >= minPause {
 		c.paused += pause
 	}
@@ -100,7 +106,7 @@ func receivedNothing(s *tcp.Socket) bool {
 // follow updates the connection of a socket, which may be a new one. The program has made
 // progress if it has read or sent a byte.
 func (t *Tracker) follow(s *tcp.Socket, at moment, isNew bool) (c *conn, before conn, unseen bool) {
-	id := identity(s)
+	id := Identity(s)
 	c = t.conns[id]
 	if c == nil {
 		c = &conn{isNew: isNew}
@@ -108,14 +114,10 @@ func (t *Tracker) follow(s *tcp.Socket, at moment, isNew bool) (c *conn, before 
 		if isNew {
 			t.arrivals.shown++
 			t.arrivals.count(at-trigger, t.arrivals.shown)
-			t.closings.noteNew(s.Remote.Addr())
 		}
 	}
 	before = *c
 	served, unseen := c.update(&before, s, at)
-	if c.usage.update(&before, c, &s.Info, t.closings.watched != 0) {
-		t.notePause(c, c.moved-before.moved)
-	}
 	if served {
 		t.progressAt = t.now
 	}
@@ -126,7 +128,6 @@ func (t *Tracker) follow(s *tcp.Socket, at moment, isNew bool) (c *conn, before 
 // observe adds a connection to the sample.
 func (t *Tracker) observe(s *tcp.Socket) {
 	c, before, _ := t.follow(s, t.now, !t.baseline)
-	c.rhythm.add(c, &before, t.now-s.Info.LastReceived)
 	c.waited = c.waited && c.received == before.received // else the next request has come
 	c.seen = t.now
 	if c.accepted {
@@ -137,12 +138,12 @@ func (t *Tracker) observe(s *tcp.Socket) {
 			t.current.wanted--
 		}
 	}
-	t.usual.learn(s)
+	t.usual.Learn(s)
 	if c.accepted && !before.accepted && !t.baseline {
 		t.progressAt = t.now
 	}
 	t.count(c, s)
-	t.countRequest(c, s)
+	t.show(s, c, before.seen == 0, t.countRequest(c, s))
 	t.noteActivity(c)
 }
 
@@ -152,7 +153,7 @@ func (t *Tracker) noteOpened(c *conn, at moment, received bool) {
 		return
 	}
 	c.opened = at
-	if found := t.seriesOf(c); found != nil && found.steady && t.cfg.Probes != CountProbes {
+	if found := t.seriesOf(c); found != nil && found.steady && t.rule != CountProbes {
 		return
 	}
 	a := &t.arrivals
@@ -167,12 +168,13 @@ func (t *Tracker) noteOpened(c *conn, at moment, received bool) {
 // the program has reset.
 func (t *Tracker) addClosed(closed *Closed) {
 	s := &closed.Socket
-	if t.cfg.ignores(s) || s.Remote.Addr().IsUnspecified() {
+	if t.cfg.Ignores(s) || s.Remote.Addr().IsUnspecified() {
 		return
 	}
 	at := t.moment(closed.At)
-	c, _, unseen := t.follow(s, at, true)
-	delete(t.conns, identity(s))
+	c, before, unseen := t.follow(s, at, true)
+	t.show(s, c, before.seen == 0, Idle)
+	delete(t.conns, Identity(s))
 	if s.Info.Sent > 0 {
 		t.accepted[c.port] = true
 	}
@@ -198,7 +200,9 @@ func (t *Tracker) dropMissing() {
 			c.missedAt = t.now
 		}
 		if t.now-c.missedAt < t.cfg.Poll {
-			t.current.add(activity{c.opened, t.now})
+			gone := *c
+			gone.moved = t.now
+			t.current.addConn(&gone)
 			continue
 		}
 		delete(t.conns, id)
@@ -213,7 +217,12 @@ func (t *Tracker) dropMissing() {
 // the series of its key; came is when the last byte was received.
 func (t *Tracker) forget(c *conn, came moment) {
 	t.noteActivity(c)
-	if c.opened == 0 || t.now-c.opened > maxProbeAge || c.received > maxProbeBytes {
+	switch {
+	case c.shut:
+		t.closed.add(activity{opened: c.opened})
+		t.shut = max(t.shut, c.moved)
+		return
+	case c.opened == 0 || t.now-c.opened > maxProbeAge || c.received > maxProbeBytes:
 		t.closed.add(c.activity)
 		return
 	}
@@ -234,8 +243,8 @@ func (t *Tracker) forget(c *conn, came moment) {
 	found.steady = found.steady || t.leavesOutSeries(found)
 }
 
-// identity returns the kernel's cookie of a connection, or the ConnKey.
-func identity(s *tcp.Socket) uint64 {
+// Identity returns the kernel's cookie of a connection, or the ConnKey.
+func Identity(s *tcp.Socket) uint64 {
 	if s.Cookie != 0 {
 		return s.Cookie
 	}

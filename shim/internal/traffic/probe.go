@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// A health probe is a short connection with few bytes, or comes with as few bytes on a
-// connection that is kept.
+// A health probe is a short connection with few bytes.
 const (
 	maxProbeAge   = 2 * time.Second
 	maxProbeBytes = 2048
@@ -31,7 +30,7 @@ func (c *conn) key() Pattern {
 	return Pattern{Peer: c.peer, Port: c.port, Received: c.received - min(uint64(c.queues[0]), c.received)}
 }
 
-// arrival is a connection of a series, or the bytes of a beat.
+// arrival is a connection of a series.
 type arrival struct {
 	at     moment
 	before activity // of all that came earlier
@@ -50,7 +49,7 @@ func (s *series) add(a activity, at moment) {
 	latest := arrival{at, s.activity}
 	for i := range s.rhythms {
 		r := &s.rhythms[i]
-		r.add(at, 0, i+1)
+		r.add(at, i+1)
 		latest, r.last = r.last, latest
 	}
 	s.count++
@@ -74,7 +73,7 @@ func (s *series) period() time.Duration {
 func (t *Tracker) counted(s *series, rule ProbeRule) (latest activity, leftOut bool) {
 	for i := range s.rhythms {
 		r := &s.rhythms[i]
-		lasts := t.now-r.first.at >= patience*t.cfg.QuietFor && r.equal >= minEqualGaps*(i+1)
+		lasts := r.last.at-r.first.at+minTolerance >= patience*t.cfg.QuietFor && r.equal >= minEqualGaps*(i+1)
 		isProbe := lasts && r.wholeSeconds() && (i == 0 || !s.rhythms[0].regular(1))
 		if rule == IgnoreProbes && r.regular(i+1) || rule == IgnoreProbesPatiently && isProbe {
 			return r.first.before, true
@@ -97,7 +96,7 @@ func (t *Tracker) seriesOf(c *conn) *series {
 }
 
 func (t *Tracker) leavesOutSeries(found *series) bool {
-	_, leftOut := t.counted(found, t.cfg.Probes)
+	_, leftOut := t.counted(found, t.rule)
 	return leftOut
 }
 
@@ -105,20 +104,21 @@ func (t *Tracker) leavesOutSeries(found *series) bool {
 func (t *Tracker) addSeries() {
 	y := &t.current
 	y.add(t.closed)
-	lastOther := y.opened
+	y.shut = max(y.shut, t.shut)
+	y.lastOther = y.opened
 	n := 0
 	for _, found := range t.probes {
-		latest, leftOut := t.counted(found, t.cfg.Probes)
+		latest, leftOut := t.counted(found, t.rule)
 		if leftOut {
 			n++
 		}
 		y.add(latest)
 		other, _ := t.counted(found, IgnoreProbes)
-		lastOther = max(lastOther, other.opened)
+		y.lastOther = max(y.lastOther, other.opened)
 	}
-	y.LastOther = t.time(lastOther)
-	if n > maxProbes && t.cfg.Probes == IgnoreProbesPatiently {
-		t.cfg.Probes = CountProbes
+	y.LastOther = t.time(y.lastOther)
+	if n > maxProbes && t.rule == IgnoreProbesPatiently {
+		t.rule = CountProbes
 		t.addSeries()
 	}
 }
@@ -129,23 +129,20 @@ type Pattern struct {
 	Port     uint16 // the local port
 	Received uint64 // bytes each time
 	Period   time.Duration
-	Count    int  // how many came since the trigger
+	Count    int // how many came since the trigger
+	Last     time.Time
 	LeftOut  bool // in the latest sample
 }
 
-// patterns returns the patterns, the most frequent first.
-func (t *Tracker) patterns() (list []Pattern) {
+// Patterns returns the patterns, the most frequent first.
+func (t *Tracker) Patterns() (list []Pattern) {
 	for key, found := range t.probes {
 		if period := found.period(); period > 0 {
 			leftOut := t.leavesOutSeries(found)
-			list = append(list, Pattern{key.Peer, key.Port, key.Received, period, found.count, leftOut})
-		}
-	}
-	onKept := 0
-	for _, c := range t.conns {
-		if b := &c.rhythm; b.regular(1) && onKept < maxProbes {
-			onKept++
-			list = append(list, Pattern{c.peer, c.port, b.bytes, b.gap, b.equal + 1, t.leavesOut(c)})
+			list = append(list, Pattern{
+				Peer: key.Peer, Port: key.Port, Received: key.Received, Period: period,
+				Count: found.count, Last: t.time(found.rhythms[0].last.at), LeftOut: leftOut,
+			})
 		}
 	}
 	slices.SortFunc(list, func(a, b Pattern) int {
@@ -172,14 +169,14 @@ type rhythm struct {
 // 5 %.
 const minTolerance = 25 * time.Millisecond
 
-// add adds the gap from r.last to the time at; late is how imprecise times are. The gap before
-// the first arrival is longer than any other.
-func (r *rhythm) add(at moment, late time.Duration, interleaved int) {
+// add adds the gap from r.last to the time at. The gap before the first arrival is longer than
+// any other.
+func (r *rhythm) add(at moment, interleaved int) {
 	gap := at - r.last.at
 	switch {
 	case gap < minPeriod*time.Duration(interleaved):
 		r.equal = 0
-	case r.equal > 0 && (gap-r.gap).Abs() <= max(r.gap/20, minTolerance)+late:
+	case r.equal > 0 && (gap-r.gap).Abs() <= max(r.gap/20, minTolerance):
 		r.equal++
 		r.sum += gap
 	default:
@@ -190,8 +187,9 @@ func (r *rhythm) add(at moment, late time.Duration, interleaved int) {
 // minEqualGaps is how many gaps are equal if a probe has come four times.
 const minEqualGaps = 3
 
-// patience is for how many times QuietFor a probe must have come like clockwork before
-// the probe is left out patiently: a client of a balancer that lets go would have stopped.
+// patience is for how many times QuietFor a probe must have come like clockwork, from the first
+// to the last, before the probe is left out patiently: a client of a balancer that lets go would
+// have stopped.
 const patience = 2
 
 // wholeSeconds reports whether the mean gap is within 0.5 % of whole seconds, as of a probe. A
@@ -203,38 +201,3 @@ func (r *rhythm) wholeSeconds() bool {
 
 // regular reports whether two gaps in a row are equal, of each of the interleaved probes.
 func (r *rhythm) regular(interleaved int) bool { return r.equal >= 2*interleaved }
-
-// byteRhythm is the rhythm of equal numbers of bytes received on a kept connection.
-type byteRhythm struct {
-	rhythm
-	bytes uint64 // received at the latest beat
-}
-
-// add notes the bytes that moved since the sample before. A client that waits for an answer
-// most of the time is no probe, though it may send the same bytes again and again: the PINGs
-// or WINDOW_UPDATEs of a stream.
-func (b *byteRhythm) add(c, before *conn, at moment) {
-	received := c.received - before.received
-	waited := before.request == InFlight || before.moved-b.last.at > (at-b.last.at)/2
-	switch {
-	case received == 0:
-		isResponse := before.request != Idle || before.queues[0] > 0
-		if c.sent > before.sent && !isResponse { // the program sends by itself
-			b.bytes = 0
-		}
-		return
-	case before.seen == 0: // many beats, perhaps
-	case received != b.bytes || received > maxProbeBytes || waited:
-		b.bytes = received
-		b.equal = 0
-	default:
-		b.rhythm.add(at, minTolerance, 1)
-	}
-	b.last = arrival{at, before.activity}
-}
-
-// leavesOut reports whether the bytes of a kept connection are left out. Many clients call at a
-// rhythm: only the user can know that this one is a probe.
-func (t *Tracker) leavesOut(c *conn) bool {
-	return t.cfg.Probes == IgnoreProbes && c.rhythm.regular(1)
-}

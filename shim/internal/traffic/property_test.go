@@ -1,4 +1,4 @@
-package traffic
+package traffic_test
 
 import (
 	"fmt"
@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/world"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 // client is one that sends requests one after the other on a connection.
 type client struct {
-	life
+	world.Life
 	requests []exchange
 }
 
@@ -22,24 +24,24 @@ type exchange struct{ first, last, answered time.Duration }
 // are answered late.
 func randomClient(r *rand.Rand, id int) (c client) {
 	pause := func(n float64) time.Duration { return time.Duration(r.Float64()*n*1000) * time.Millisecond }
-	c.peer = fmt.Sprintf("10.0.3.%d", id)
-	c.open = pause(20) - s(14)
-	at := c.open + pause(1)
+	c.Peer = fmt.Sprintf("10.0.3.%d", id)
+	c.Open = pause(20) - s(14)
+	at := c.Open + pause(1)
 	for range 1 + r.IntN(4) {
 		x := exchange{first: at}
 		for range 1 + r.IntN(3)*r.IntN(7) {
 			x.last = at
-			c.moves = append(c.moves, move{at, 65 + r.IntN(1400)})
+			c.Moves = append(c.Moves, world.Move{At: at, Bytes: 65 + r.IntN(1400)})
 			at += pause(0.1)
 		}
 		at = x.last + pause([]float64{0.1, 1, 12}[r.IntN(3)]) + s(0.005)
 		x.answered = at
-		c.moves = append(c.moves, move{at, -65 - r.IntN(9000)})
+		c.Moves = append(c.Moves, world.Move{At: at, Bytes: -65 - r.IntN(9000)})
 		c.requests = append(c.requests, x)
 		at += pause(5) + s(0.005)
 	}
 	if r.IntN(2) == 0 {
-		c.close = max(c.requests[len(c.requests)-1].answered, 0) + s(0.01)
+		c.Close = max(c.requests[len(c.requests)-1].answered, 0) + s(0.01)
 	}
 	return c
 }
@@ -49,13 +51,14 @@ func randomClient(r *rand.Rand, id int) (c client) {
 func TestNoRequestCut(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 3))
-		w := world{events: r.IntN(2) == 0, late: s(0.1), Config: Config{QuietFor: s(3), Probes: ProbeRule(r.IntN(3))}}
+		cfg := traffic.Config{QuietFor: s(3), Probes: traffic.ProbeRule(r.IntN(3))}
+		w := world.World{Events: r.IntN(2) == 0, Late: s(0.1), Config: cfg}
 		var clients []client
 		for i := range 1 + r.IntN(8) {
 			clients = append(clients, randomClient(r, i))
-			w.lives = append(w.lives, clients[i].life)
+			w.Lives = append(w.Lives, clients[i].Life)
 		}
-		ended, _ := w.until(never, conditions["quiet"])
+		ended, _ := w.Until(world.Never, world.Conditions["quiet"])
 		last := s(0)
 		for _, c := range clients {
 			for _, x := range c.requests {
@@ -64,7 +67,7 @@ func TestNoRequestCut(t *testing.T) {
 					t.Errorf("seed %d: ended at %v, with a request from %v to %v", seed, ended, x.first, x.answered)
 				}
 			}
-			last = max(last, c.close)
+			last = max(last, c.Close)
 		}
 		if slack := s(1); ended > last+w.QuietFor+slack {
 			t.Errorf("seed %d: ended at %v, and the last byte was at %v", seed, ended, last)
@@ -77,25 +80,25 @@ func TestMonotone(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	dice := func(n float64) time.Duration { return time.Duration(r.Float64()*n*100) * 10 * time.Millisecond }
 	for range 2000 {
-		cfg := Config{QuietFor: s(1) + dice(3), MaxSilence: s(5) + dice(5), Probes: ProbeRule(r.IntN(3))}
-		base := world{lives: randomLives(r, dice), events: true, Config: cfg}
+		cfg := traffic.Config{QuietFor: s(1) + dice(3), MaxSilence: s(5) + dice(5), Probes: traffic.ProbeRule(r.IntN(3))}
+		base := world.World{Lives: randomLives(r, dice), Events: true, Config: cfg}
 		for _, name := range []string{"settled", "quiet", "drained"} {
-			cond := conditions[name]
-			first, _ := base.until(never, cond)
+			cond := world.Conditions[name]
+			first, _ := base.Until(world.Never, cond)
 			patient, lasting := base, base
 			failing := base
 			patient.QuietFor += dice(2)
 			lasting.MaxSilence += dice(5)
-			failing.incomplete = span{first - s(2) + 1, first}
-			for name, w := range map[string]*world{"quiet-for": &patient, "max-silence": &lasting, "incomplete": &failing} {
-				if got, _ := w.until(s(60), cond); got < first {
+			failing.Incomplete = world.Span{From: first - s(2) + 1, To: first}
+			for name, w := range map[string]*world.World{"quiet-for": &patient, "max-silence": &lasting, "incomplete": &failing} {
+				if got, _ := w.Until(s(60), cond); got < first {
 					t.Fatalf("%s: %v instead of %v; %+v", name, got, first, base)
 				}
 			}
 		}
 		// each condition implies the weaker conditions
-		_, tr := base.until(s(60), func(v Verdict) bool { return v.Drained && !v.Quiet || v.Quiet && !v.Settled })
-		if v := tr.Verdict(); v.Drained && !v.Quiet || v.Quiet && !v.Settled {
+		_, tr := base.Until(s(60), func(v traffic.Verdict) bool { return v.Drained && !v.Quiet || v.Quiet && !v.Settled })
+		if v := tr.Sample(); v.Drained && !v.Quiet || v.Quiet && !v.Settled {
 			t.Fatalf("%+v; %+v", v, base)
 		}
 	}
@@ -103,26 +106,26 @@ func TestMonotone(t *testing.T) {
 
 // randomLives returns connections of all kinds: short and kept, half-closed, without a
 // byte, one-way, with PINGs, with peers that vanish, and like clockwork.
-func randomLives(r *rand.Rand, dice func(seconds float64) time.Duration) (lives []life) {
+func randomLives(r *rand.Rand, dice func(seconds float64) time.Duration) (lives []world.Life) {
 	sizes := []int{100, 17, 9}
 	for range r.IntN(6) {
-		l := life{open: dice(12) - s(6), port: 80}
+		l := world.Life{Open: dice(12) - s(6), Port: 80}
 		size := sizes[r.IntN(len(sizes))]
-		for at := l.open; r.IntN(3) > 0; at += dice(3) + s(0.01) {
-			l.moves = append(l.moves, move{at, size - 2*size*r.IntN(2)})
+		for at := l.Open; r.IntN(3) > 0; at += dice(3) + s(0.01) {
+			l.Moves = append(l.Moves, world.Move{At: at, Bytes: size - 2*size*r.IntN(2)})
 		}
 		switch r.IntN(6) {
 		case 0:
-			l = parseWorld(fmt.Sprintf("open=%[1]d %[1]d..8/%[2]v:9", -r.IntN(9), 0.5+r.Float64()*2)).lives[0]
+			l = world.Parse(fmt.Sprintf("open=%[1]d %[1]d..8/%[2]v:9", -r.IntN(9), 0.5+r.Float64()*2)).Lives[0]
 		case 1:
-			l.state = tcp.CloseWait
+			l.State = tcp.CloseWait
 		case 2:
-			l.vanished = dice(9) + s(0.01)
+			l.Vanished = dice(9) + s(0.01)
 		case 3:
-			l = parseWorld(fmt.Sprintf("websocket=%d", r.IntN(20))).lives[0]
+			l = world.Parse(fmt.Sprintf("websocket=%d", r.IntN(20))).Lives[0]
 		}
 		if r.IntN(2) == 0 {
-			l.close = max(l.open, 0) + s(0.01) + dice(8)
+			l.Close = max(l.Open, 0) + s(0.01) + dice(8)
 		}
 		lives = append(lives, l)
 	}
@@ -140,17 +143,17 @@ func TestIgnoreProbesSparesTraffic(t *testing.T) {
 		early := 0
 		for seed := range uint64(runs) {
 			r := rand.New(rand.NewPCG(seed, 7))
-			var lives []life
+			var lives []world.Life
 			for at := r.ExpFloat64() / rate; at < busy; at += r.ExpFloat64() / rate {
 				lives = append(lives, probing(1, at, at+0.5)...)
 			}
-			last := lives[len(lives)-1].close
-			ends := func(rule ProbeRule) bool {
-				w := world{lives: lives, events: true, Config: Config{Probes: rule}}
-				at, _ := w.until(never, conditions["quiet"])
+			last := lives[len(lives)-1].Close
+			ends := func(rule traffic.ProbeRule) bool {
+				w := world.World{Lives: lives, Events: true, Config: traffic.Config{Probes: rule}}
+				at, _ := w.Until(world.Never, world.Conditions["quiet"])
 				return at < last
 			}
-			if ends(IgnoreProbes) && !ends(CountProbes) {
+			if ends(traffic.IgnoreProbes) && !ends(traffic.CountProbes) {
 				early++
 			}
 		}
@@ -161,6 +164,6 @@ func TestIgnoreProbesSparesTraffic(t *testing.T) {
 }
 
 // probing returns the connections of a health probe.
-func probing(period, from, to float64) []life {
-	return parseWorld(fmt.Sprintf("every=%v,%v,%v probe", period, from, to)).lives
+func probing(period, from, to float64) []world.Life {
+	return world.Parse(fmt.Sprintf("every=%v,%v,%v probe", period, from, to)).Lives
 }

@@ -47,11 +47,11 @@ func Classify(s *tcp.Socket, usual Usual) RequestState {
 	case s.Unread > 0 || s.Unsent > 0:
 		return InFlight
 	}
-	return lastRequest(s, usual)
+	return LastRequest(s, usual)
 }
 
-// lastRequest returns the state by the counters and ages alone, of empty queues.
-func lastRequest(s *tcp.Socket, usual Usual) RequestState {
+// LastRequest returns the state by the counters and ages alone, of empty queues.
+func LastRequest(s *tcp.Socket, usual Usual) RequestState {
 	info := &s.Info
 	switch {
 	case !s.HasInfo || !mayReceive(s) || info.Received == 0:
@@ -83,7 +83,7 @@ type Usual struct {
 	Excess   uint32 // how many more segments were received than sent: 0, or 1
 }
 
-// learn adds a connection.
+// Learn adds a connection.
 //
 // The kernel acknowledges the first segment of each connection by a pure ACK
 // (tcp_event_data_recv in net/ipv4/tcp_input.c), unless the program has turned quick
@@ -92,7 +92,7 @@ type Usual struct {
 //
 // A client's handshake of TLS may take one segment more than the server's, proven by a
 // connection whose response is known to be sent later than its request.
-func (u *Usual) learn(s *tcp.Socket) {
+func (u *Usual) Learn(s *tcp.Socket) {
 	info := &s.Info
 	if !s.HasInfo || info.Received == 0 || info.Sent == 0 {
 		return
@@ -150,9 +150,9 @@ type judgment struct {
 	in, out  uint64 // bytes received and sent by then
 }
 
-// maxControlBytes limits what two ends of HTTP/2 tell each other beside requests and
+// MaxControlBytes limits what two ends of HTTP/2 tell each other beside requests and
 // responses: a PING and its ACK, of 17 bytes each, or 39 and 46 over TLS.
-const maxControlBytes = 64
+const MaxControlBytes = 64
 
 // judge returns the state of the last request. PINGs do not end a request, and while no byte
 // moves the ACK of a keep-alive probe changes nothing. A PING on an idle connection holds,
@@ -169,13 +169,13 @@ func (c *conn) judge(s *tcp.Socket, usual Usual) RequestState {
 	silent := in == 0 && out == 0
 	stillWaits := silent && last.request == InFlight
 	isProbeACK := silent && ackedLate(s) && (last.request == Idle || last.doubtful)
-	isPING := !silent && in == out && out <= maxControlBytes && last.request != Idle
+	isPING := !silent && in == out && out <= MaxControlBytes && last.request != Idle
 	c.judgment = judgment{request: state, since: c.moved, in: c.received, out: c.sent}
 	switch {
 	case stillWaits || isProbeACK || isPING:
 		c.request = last.request
 		c.since = last.since
-	case last.request == InFlight && out == 0 && in <= maxControlBytes: // a PING, whose ACK is to come
+	case last.request == InFlight && out == 0 && in <= MaxControlBytes: // a PING, whose ACK is to come
 		c.judgment = last
 		return state
 	}

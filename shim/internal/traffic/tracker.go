@@ -17,8 +17,8 @@ type Config struct {
 	IgnorePorts []uint16      // local ports
 	IgnorePeers []netip.Prefix
 	Probes      ProbeRule
-	Until       stop.Reason // the condition of the hold, for Summary.Cause; "": as stop.Quiet
-	CloseIdle   bool        // list the connections of Tracker.Closable
+	Until       stop.Reason // the condition of the hold, for Sample.Cause; "": as stop.Quiet
+	CloseIdle   bool        // kept connections are closed while they are idle: see Tracker.Conns
 }
 
 // ProbeRule says when traffic that looks like a health probe is left out.
@@ -31,8 +31,8 @@ const (
 	CountProbes                            // never
 )
 
-// ignores reports whether a socket does not count. A listener has no peer.
-func (c *Config) ignores(s *tcp.Socket) bool {
+// Ignores reports whether a socket does not count. A listener has no peer.
+func (c *Config) Ignores(s *tcp.Socket) bool {
 	if slices.Contains(c.IgnorePorts, s.Local.Port()) {
 		return true
 	}
@@ -41,21 +41,26 @@ func (c *Config) ignores(s *tcp.Socket) bool {
 }
 
 // Tracker follows connections from sample to sample. A sample is a call of Begin, a call
-// of Observe for each socket, and a call of End; Verdict and Summary then describe the
-// latest sample. A sample allocates no memory for connections already known.
+// of Observe for each socket, and a call of End; then Tracker.Sample returns the sample. A
+// sample allocates no memory for connections already known.
 type Tracker struct {
+	// ShutSilence is how long no byte must have moved on connections of NoteShut.
+	ShutSilence time.Duration
+
 	cfg      Config
 	start    time.Time // the trigger: silence counts from here
 	now      moment    // of the current sample
 	baseline bool      // the connections of the current sample are older than the trigger, or not known to be new
 
-	current sample
-	summary Summary // of the latest complete sample
-	verdict Verdict // on the latest sample
+	current draft
+	latest  Sample // without what Tracker.Sample adds
 
 	conns    map[uint64]*conn    // the open connections, by identity
+	shown    []Conn              // in the current sample
 	closed   activity            // of closed connections, and of connections never shown
+	shut     moment              // when a byte moved last on closed connections that were shut
 	probes   map[Pattern]*series // closed connections that may be health probes, left out of closed, by [conn.key]
+	rule     ProbeRule           // Config.Probes, until too many probes come
 	arrivals arrivals
 	accepted map[uint16]bool // the ports of which the program has accepted a connection
 	usual    Usual
@@ -63,7 +68,6 @@ type Tracker struct {
 	newest   *conn // of active, if that is NewConnections
 	probing  Cause // the latest of a possible health probe
 	bare     int   // closed connections on which no byte was received
-	closings closings
 
 	queued     netip.Addr // the peer of a connection that waited to be accepted
 	queuedAt   moment     // when connections last waited to be accepted, or may have
@@ -91,8 +95,11 @@ func (t *Tracker) recent(at moment) bool { return at > trigger && !t.silentSince
 
 // New returns the tracker of a hold that begins at start.
 func New(cfg Config, start time.Time) *Tracker {
-	return &Tracker{cfg: cfg, start: start, baseline: true, conns: map[uint64]*conn{}, probes: map[Pattern]*series{},
-		accepted: map[uint16]bool{}, usual: Usual{PureACKs: 1}, verdict: Verdict{Incomplete: true}}
+	return &Tracker{
+		ShutSilence: cfg.QuietFor, cfg: cfg, rule: cfg.Probes, start: start, baseline: true,
+		conns: map[uint64]*conn{}, probes: map[Pattern]*series{},
+		accepted: map[uint16]bool{}, usual: Usual{PureACKs: 1}, latest: Sample{Verdict: Verdict{Incomplete: true}},
+	}
 }
 
 // Begin begins a sample.
@@ -102,14 +109,14 @@ func (t *Tracker) Begin(now time.Time) {
 	if t.now-previous > stuckAfter/2 { // lameduck itself was stopped, and perhaps the program too
 		t.progressAt = t.now
 	}
-	t.current = sample{Verdict: Verdict{NoSockets: true}, lasting: Cause{Kind: OpenConnections}}
+	t.shown = t.shown[:0]
+	t.current = draft{Sample: Sample{Verdict: Verdict{NoSockets: true}}, lasting: Cause{Kind: OpenConnections}}
 }
 
 // Observe adds a socket to the sample. The caller may reuse s afterwards.
 func (t *Tracker) Observe(s *tcp.Socket) {
-	t.closings.noteState(s)
 	switch {
-	case t.cfg.ignores(s):
+	case t.cfg.Ignores(s):
 	case s.State == tcp.Listen:
 		t.current.NoSockets = false
 		t.addQueue(s)
@@ -118,9 +125,10 @@ func (t *Tracker) Observe(s *tcp.Socket) {
 		if s.Retries == 0 {
 			t.current.AtRisk++
 		}
-	case s.State == tcp.TimeWait, s.State == tcp.Close, s.State == tcp.SynSent:
-	case s.State == tcp.FinWait2 && s.Cookie != 0 && !s.HasInfo:
+	case s.State == tcp.Close, s.State == tcp.SynSent:
+	case s.State == tcp.TimeWait, s.State == tcp.FinWait2 && s.Cookie != 0 && !s.HasInfo:
 		// What the kernel keeps of a closed connection until the peer closes too, see sock_diag(7).
+		t.show(s, &conn{}, false, Idle)
 	default:
 		t.observe(s)
 	}
@@ -153,12 +161,12 @@ func (t *Tracker) End(rest Rest) {
 	t.addUnseen(&rest)
 	t.baseline = rest.NewSource || t.baseline && rest.Incomplete
 	if rest.Incomplete {
-		t.verdict = Verdict{Incomplete: true}
+		t.latest.Verdict = Verdict{Incomplete: true}
 	} else {
 		t.finish()
 	}
-	t.summary.Accepted = t.arrivals.accepted
-	t.summary.More = t.summary.More || !rest.MissedAt.IsZero()
+	t.latest.Accepted = t.arrivals.accepted
+	t.latest.More = t.latest.More || !rest.MissedAt.IsZero()
 }
 
 // finish makes the current sample the latest complete one. After an incomplete sample the
@@ -166,9 +174,8 @@ func (t *Tracker) End(rest Rest) {
 func (t *Tracker) finish() {
 	y := &t.current
 	t.dropMissing()
-	t.closings.noteMissing()
 	waiting := t.longestQueue()
-	if waiting.Connections == 0 && !y.unread || y.bytesUnknown || t.verdict.Incomplete {
+	if waiting.Connections == 0 && !y.unread || y.bytesUnknown || t.latest.Incomplete {
 		t.progressAt = t.now
 	}
 	t.addSeries()
@@ -177,11 +184,10 @@ func (t *Tracker) finish() {
 	y.LastByte = t.time(y.moved)
 	y.Cause = t.cause(waiting)
 	t.recognize(&y.Cause)
-	y.More = t.summary.More
-	y.LeftOut.HalfOpen = max(y.LeftOut.HalfOpen, t.summary.LeftOut.HalfOpen)
+	y.More = t.latest.More
+	y.LeftOut.HalfOpen = max(y.LeftOut.HalfOpen, t.latest.LeftOut.HalfOpen)
 	y.LeftOut.Bare += t.bare
-	t.summary = y.Summary
-	t.verdict = y.Verdict
+	t.latest = y.Sample
 }
 
 // addUnseen adds connections and bytes that the kernel has counted and no sample shows.
@@ -193,7 +199,7 @@ func (t *Tracker) addUnseen(rest *Rest) {
 	if !rest.MissedAt.IsZero() {
 		t.markActive(t.moment(rest.MissedAt))
 	}
-	if rest.Opened > a.accepted-t.summary.Accepted { // until the event tells more
+	if rest.Opened > a.accepted-t.latest.Accepted { // until the event tells more
 		t.current.add(activity{t.now, t.now})
 	}
 	if rest.Accepted > 0 {

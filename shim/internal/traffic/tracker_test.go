@@ -1,36 +1,38 @@
-package traffic
+package traffic_test
 
 import (
 	"net/netip"
 	"testing"
 
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/world"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
 // TestReset: a connection reset by the program counts, though the event has only the
 // peer's address. A closed listener does not count.
 func TestReset(t *testing.T) {
 	for _, seen := range []bool{false, true} {
-		w := world{}
-		tr := New(Config{QuietFor: s(3), MaxSilence: s(30), Poll: s(0.25)}, start)
-		l := parseWorld("at=-5 answered").lives[0]
-		l.id = 7
+		w := world.World{}
+		tr := traffic.New(traffic.Config{QuietFor: s(3), MaxSilence: s(30), Poll: s(0.25)}, world.Start)
+		l := world.Parse("at=-5 answered").Lives[0]
+		l.ID = 7
 		if seen {
-			w.lives = []life{l}
+			w.Lives = []world.Life{l}
 		}
-		w.sample(tr, 0)
-		sock := l.at(s(1))
+		w.Sample(tr, 0)
+		sock := l.At(s(1))
 		sock.State, sock.Unsent = tcp.Close, 65538
 		sock.Info = tcp.Info{LastReceived: s(1e6)}
-		var closed []Closed
+		var closed []traffic.Closed
 		for _, end := range []string{"0.0.0.0:0", "[::]:0", "10.0.0.1:0"} {
 			sock.Remote = netip.MustParseAddrPort(end)
-			closed = append(closed, Closed{sock, start.Add(s(1))})
+			closed = append(closed, traffic.Closed{sock, world.Start.Add(s(1))})
 		}
-		w.lives = nil
-		w.sample(tr, s(1), closed...)
-		r := tr.Summary()
-		if (r.Accepted == 1) == seen || !r.LastByte.Equal(start.Add(s(1))) || tr.Verdict().Quiet {
+		w.Lives = nil
+		w.Sample(tr, s(1), closed...)
+		r := tr.Sample()
+		if (r.Accepted == 1) == seen || !r.LastByte.Equal(world.Start.Add(s(1))) || tr.Sample().Quiet {
 			t.Errorf("seen before %v: %+v", seen, r)
 		}
 	}
@@ -38,25 +40,24 @@ func TestReset(t *testing.T) {
 
 // TestNothingAllocated: a sample allocates no memory for known connections.
 func TestNothingAllocated(t *testing.T) {
-	w := world{}
+	w := world.World{}
 	for i := range 1000 {
-		l := parseWorld("at=-5 answered").lives[0]
-		l.id, l.shown.withoutInfo = uint64(i+1), i%2 == 0
-		w.lives = append(w.lives, l)
+		l := world.Parse("at=-5 answered").Lives[0]
+		l.ID, l.Shown.WithoutInfo = uint64(i+1), i%2 == 0
+		w.Lives = append(w.Lives, l)
 	}
-	tr := New(Config{QuietFor: s(3), MaxSilence: s(30), Poll: s(0.25)}, start)
+	tr := traffic.New(traffic.Config{QuietFor: s(3), MaxSilence: s(30), Poll: s(0.25)}, world.Start)
 	var socks []tcp.Socket
-	for i := range w.lives {
-		socks = append(socks, w.lives[i].at(0))
+	for i := range w.Lives {
+		socks = append(socks, w.Lives[i].At(0))
 		socks[i].Cookie *= uint64(i % 3) // a third has no cookie
 	}
 	sample := func() {
-		tr.Begin(start)
+		tr.Begin(world.Start)
 		for i := range socks {
 			tr.Observe(&socks[i])
 		}
-		tr.End(Rest{})
-		tr.Verdict()
+		tr.End(traffic.Rest{})
 	}
 	sample()
 	if n := testing.AllocsPerRun(10, sample); n > 0 {

@@ -6,27 +6,13 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/tcp"
 )
 
-// Verdict lists the conditions met at the latest sample. Drained implies Quiet, and Quiet
-// implies Settled.
-type Verdict struct {
-	Settled   bool // no new connection for QuietFor
-	Quiet     bool // Settled, no byte for QuietFor and no request in flight
-	Drained   bool // Quiet, no open connection and no unsent byte
-	Kept      bool // not Quiet, and clients that never let go are all that remains
-	Stuck     bool // clients wait to be accepted or read, and the program makes no progress
-	NoSockets bool // neither a listener nor a connection
+// draft is a sample that is being taken.
+type draft struct {
+	Sample
+	activity        // without probes that are left out, and without bytes on connections that were shut
+	shut     moment // when a byte moved on those last
 
-	Incomplete bool // the sample shows nothing
-
-	Active bool // not Quiet since the trigger, for traffic or requests: a signal might cut a request
-	AtRisk int  // requests that a signal at the time of the sample might have cut
-}
-
-// sample is what a sample found: of Summary and Verdict what sockets show, and the rest at the end.
-type sample struct {
-	Summary
-	Verdict
-	activity // without probes that are left out
+	lastOther moment // for LastOther
 
 	filled []Cause // the accept queues that are not empty
 	wanted int     // connections in these queues that have sent something or are not shown
@@ -39,23 +25,27 @@ type sample struct {
 	slow   bool  // one that holds is certainly not answered, and silent for slowAfter
 	served bool  // of one that holds the program may have read a part
 	unread bool  // bytes wait to be read by the program
-
-	closable []Closable
-	talking  int // kept connections in use
-	keptOpen int // closed by NoteClosed, and not by the server
 }
 
-// Verdict returns the verdict on the latest sample. An incomplete sample meets no condition.
-func (t *Tracker) Verdict() Verdict { return t.verdict }
+// addConn adds the activity of a connection.
+func (y *draft) addConn(c *conn) {
+	counted := c.activity
+	if c.shut {
+		y.shut = max(y.shut, c.moved)
+		counted.moved = 0
+	}
+	y.add(counted)
+}
 
 // conclude completes the verdict on a sample.
-func (t *Tracker) conclude(y *sample) {
+func (t *Tracker) conclude(y *draft) {
 	latest := y.activity
 	latest.add(activity{t.queuedAt, t.queuedAt})
 	v := &y.Verdict
+	y.NoneNewFor = t.silence(max(y.lastOther, t.queuedAt))
 	v.Settled = t.silentSince(latest.opened)
-	t.updateWatch(latest.opened)
-	v.Quiet = v.Settled && t.silentSince(latest.moved) && y.InFlight == 0
+	v.Quiet = v.Settled && t.silentSince(latest.moved) && t.silence(y.shut) >= t.ShutSilence && y.InFlight == 0
+	y.moved = max(y.moved, y.shut)
 	v.Drained = v.Quiet && y.lasting.Connections == 0 && !y.unsent
 	// Clients that never let go are all that remains: bytes move on open connections, and no new
 	// connections have come, but for single ones, QuietFor apart, which would not prolong a hold
@@ -63,7 +53,7 @@ func (t *Tracker) conclude(y *sample) {
 	newest := max(t.arrivals.crowded, t.queuedAt)
 	v.Kept = !v.Quiet && !y.bytesUnknown && t.silence(newest) >= KeptFor*t.cfg.QuietFor &&
 		t.silentSince(t.arrivals.latest) && y.InUse > 0 && !y.slow
-	v.Active = t.recent(latest.last()) || y.InFlight > 0
+	v.Active = t.recent(max(latest.last(), y.shut)) || y.InFlight > 0
 	v.NoSockets = v.NoSockets && y.Open == 0 && y.InFlight == 0
 	v.Stuck = !y.served && t.now-t.progressAt > max(stuckAfter, t.cfg.QuietFor)
 }
@@ -76,12 +66,8 @@ const KeptFor = 8
 // count adds an open connection to the sample.
 func (t *Tracker) count(c *conn, s *tcp.Socket) {
 	y := &t.current
-	counted := c.activity
-	if t.leavesOut(c) {
-		counted = c.rhythm.first.before
-	}
-	y.add(counted)
-	if t.recent(counted.moved) {
+	y.addConn(c)
+	if t.recent(c.moved) {
 		y.InUse++
 	}
 	if s.State == tcp.Established {
@@ -101,30 +87,35 @@ func (t *Tracker) count(c *conn, s *tcp.Socket) {
 	y.bytesUnknown = y.bytesUnknown || c.accepted && !s.HasInfo && mayReceive(s)
 }
 
-// maxTie is how long a tie in ping-pong mode holds after the last byte, or for three times
-// QuietFor. Such a request has probably been answered. After 2 s slow requests were cut.
-const maxTie = 12 * time.Second
+// maxTie is how long a tie in ping-pong mode holds after the last byte, or for twice QuietFor.
+// Such a request has probably been answered. After 2 s slow requests were cut, and readiness
+// probes that come through a proxy may make a new tie each 10 s.
+const maxTie = 9 * time.Second
 
 // slowAfter is the silence of a request that outlasts a search for a lull.
 const slowAfter = time.Second
 
 // countRequest adds the request on a connection to the sample. Silence counts from the
-// trigger, lest a slow request be cut for what it did before. A tie is given no such time.
-func (t *Tracker) countRequest(c *conn, s *tcp.Socket) {
+// trigger, lest a slow request be cut for what it did before. A tie is given no such time. The
+// result is the state of the request.
+func (t *Tracker) countRequest(c *conn, s *tcp.Socket) (state RequestState) {
 	y := &t.current
-	state := c.judge(s, t.usual)
-	tieEnds := c.since + min(max(maxTie, 3*t.cfg.QuietFor), t.cfg.MaxSilence)
-	if state == Tie && (t.leavesOut(c) || s.Info.PingPong && t.now >= tieEnds) {
+	state = c.judge(s, t.usual)
+	tieEnds := c.since + min(max(maxTie, 2*t.cfg.QuietFor), t.cfg.MaxSilence)
+	if state == Tie && s.Info.PingPong && t.now >= tieEnds {
 		state = Idle
 		c.request = Idle
 	}
 	c.waited = c.waited || state == InFlight && t.silentSince(c.moved)
 	y.unread = y.unread || s.Unread > 0
-	t.noteKept(c, s, state)
-	unheard := c.usage.closed && s.Unread > 0 && t.silence(c.moved) >= slowAfter // the server reads no more
+	unheard := c.shut && s.Unread > 0 && t.silence(c.moved) >= slowAfter // the server reads no more
 	givenUp := unheard || t.silence(c.moved) >= t.cfg.MaxSilence
 	switch {
 	case state == Idle:
+		// The program has sent for a second, and within the last second, without a byte from the peer.
+		if c.sendsSince != 0 && c.moved-c.sendsSince >= time.Second && t.now-c.moved < time.Second {
+			y.Streams++
+		}
 	case givenUp:
 		y.LeftOut.GivenUp++
 	default:
@@ -142,6 +133,7 @@ func (t *Tracker) countRequest(c *conn, s *tcp.Socket) {
 	if !givenUp && t.atRisk(s, state) {
 		y.AtRisk++
 	}
+	return state
 }
 
 // requestDelay is how long after its handshake a client may take to send a request.
@@ -160,7 +152,7 @@ func (t *Tracker) atRisk(s *tcp.Socket, state RequestState) bool {
 	case receivedNothing(s):
 		return mayReceive(s) && s.Info.LastReceived < requestDelay
 	case s.Unsent > 0:
-		state = lastRequest(s, t.usual)
+		state = LastRequest(s, t.usual)
 	}
 	return state == InFlight
 }

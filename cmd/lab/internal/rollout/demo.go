@@ -1,14 +1,17 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
+	"github.com/lameduck-init/lameduck/cmd/lab/netns"
 )
 
 // The demo has demoRate requests a second. A symbol stands for the requests that were planned in
@@ -75,6 +78,8 @@ sends until then.
 func Demo(ctx context.Context, args []string, out io.Writer) error {
 	o := &options{scenes: []scene{demo, anatomy}, repeat: 1, jobs: 4, stops: 1, run: "^demo"}
 	return o.main("demo", args, out, func() *findings {
+		shared := leaveNetwork()
+		o.lone = shared == nil
 		trials := o.plan()
 		first := trials[0]
 		fmt.Fprintf(out, intro, first.server.rate, first.lags[0].Lag.Seconds())
@@ -86,6 +91,10 @@ func Demo(ctx context.Context, args []string, out io.Writer) error {
 			lines = progress
 		}
 		f := o.play(ctx, os.Stdout, trials, lines)
+		if first.loses() {
+			fmt.Fprintf(out, "\nlameduck watch says beside any server what a stop costs. Beside the bare one:\n\n")
+			first.Stops[0].Watch.print(out, shared)
+		}
 		fmt.Fprintf(out, "\nNobody told lameduck about the lag. Its lines on standard error:\n\n")
 		for _, r := range trials[len(trials)-1].Stops[0].Reports {
 			fmt.Fprintf(out, "  lameduck: %s\n", r.Message)
@@ -93,6 +102,24 @@ func Demo(ctx context.Context, args []string, out io.Writer) error {
 		fmt.Fprintln(out)
 		return f
 	})
+}
+
+// leaveNetwork plays the demo in a network namespace of its own, as far as the machine allows that
+// without privileges: lameduck watch counts the resets of the whole namespace. The process ends
+// then, or is the second one, in the namespace. The error says why the namespace is shared.
+func leaveNetwork() error {
+	const env, refused = "LAMEDUCK_LAB_DEMO", 77
+	if os.Getenv(env) != "" {
+		if netns.LoopbackUp() != nil {
+			os.Exit(refused)
+		}
+		return nil
+	}
+	code, err := netns.Namespaces{Flags: syscall.CLONE_NEWNET, Env: env + "=1", KeepUser: true}.Reenter()
+	if err == nil && code != refused {
+		os.Exit(code)
+	}
+	return cmp.Or[error](err, syscall.EPERM)
 }
 
 // strips returns the rows of the demo, below a legend and marks.

@@ -29,6 +29,8 @@
 //     of an answer counts from the planned time. Neither the balancer nor the client
 //     retries.
 //   - A failure belongs to the stop in whose time the request ended.
+//   - lameduck watch looks on beside each replica from a second before its stop on, and the run
+//     fails if it does not count what the clients lost.
 //   - Where the machine stood still for so long that a hold may have seen silence, the
 //     rollout is played again, whatever the result, and after the last attempt left out. The
 //     output has the number of such rollouts.
@@ -53,7 +55,9 @@
 //     floor as long as the longest lag is claimed to lose none.
 //   - demo: one stop of a server that handles no signals, by four contenders side by side.
 //     It needs no privileges and no other programs: the replicas are processes on the
-//     loopback interface, behind kube-proxy, which takes them by turns.
+//     loopback interface, behind kube-proxy, which takes them by turns. lameduck watch needs a
+//     network namespace without other losses: contenders that lose play one after the other
+//     there, and where the machine makes none, watch is left out.
 //   - anatomy: one stop of lameduck, which docs/stop.svg shows, played like the demo.
 //
 // The clients of kept, of the demo, and those with stragglers, are behind kube-proxy: a new

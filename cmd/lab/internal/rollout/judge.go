@@ -32,6 +32,7 @@ func (f *findings) judge(out io.Writer) error {
 		}
 		say(holds, "%s%s: %s %s%s", in, servers, name, kind, text)
 	}
+	f.judgeWatch(say)
 	stalled := count(f.Trials, func(t *trial) bool { return t.Stalled })
 	all := len(f.Trials)
 	say(stalled*10 <= all, "the machine is quiet enough to tell: %d of %d rollouts left out", stalled, all)

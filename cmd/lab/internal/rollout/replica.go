@@ -28,6 +28,7 @@ type replica struct {
 	// network keeps the network namespace after the last process, as the network of a pod
 	// lasts for a while: late connections are refused and not left waiting.
 	network *os.File
+	watch   *watcher // nil: none
 }
 
 // inNamespaces becomes the server's command in namespaces. unshare(1) makes the network
@@ -101,6 +102,10 @@ func (r *replica) wire(name, network string) {
 func (r *replica) close() {
 	r.stdin.Close()
 	r.process.close()
+	if r.watch != nil {
+		r.watch.close()
+		r.watch.out.Close()
+	}
 	r.network.Close() // without effect if nil
 }
 
@@ -111,7 +116,7 @@ const probePeriod = 10 * time.Second
 // the clients' address.
 func (r *replica) probe(ctx context.Context, period time.Duration) {
 	c := &load.Client{Addr: r.addr}
-	for !r.hasGone() && sleep(ctx, period) == nil {
+	for sleep(ctx, period) == nil && !r.hasGone() {
 		c.HTTP("/0s", "", time.Now().Add(time.Second))
 	}
 }

@@ -40,10 +40,12 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// script writes a lameduck that runs a line in place of its own work, with the server in "$@".
-func script(t *testing.T, line string) (path string) {
+// script writes a lameduck that runs a line in place of its own work, with the server in "$@", and
+// another in place of watch.
+func script(t *testing.T, line, watch string) (path string) {
 	path = filepath.Join(t.TempDir(), "lameduck")
-	text := "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nshift\n" + line + "\n"
+	text := "#!/bin/sh\n[ $1 != watch ] || exec " + watch + "\n" +
+		"while [ \"$1\" != -- ]; do shift; done\nshift\n" + line + "\n"
 	must.Do(os.WriteFile(path, []byte(text), 0o755))
 	return path
 }
@@ -51,11 +53,11 @@ func script(t *testing.T, line string) (path string) {
 // TestBroken shows that the laboratory can fail: the claims about a lameduck that does not
 // hold are broken.
 func TestBroken(t *testing.T) {
-	lameduck := script(t, `exec "$@"`)
+	lameduck := script(t, `exec "$@"`, `printf '{"cut":0,"refused":0,"server_ended_ms":%s}\n' 0 0`)
 	for want, args := range map[string][]string{
 		// The strips have a column of time once all its requests have ended.
 		`(?s)bare +\.[.x]*x[.x]*\. 0\.\d s, \d+ failed.*BROKEN  demo: lameduck loses none`: {"demo"},
-		`BROKEN  steady: lameduck --until=quiet loses none`: {"rollout", "-scale=0.4", "-n=1",
+		`(?s)BROKEN  steady: lameduck --until=quiet loses none.*BROKEN  lameduck watch`: {"rollout", "-scale=0.4", "-n=1",
 			`-run=steady: go \| ` + defaultHold + "$"},
 	} {
 		t.Run(args[0], func(t *testing.T) {
@@ -75,7 +77,7 @@ func TestBroken(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	o := &options{scenes: []scene{demo}, scale: 1, repeat: 1, jobs: 4, stops: 1,
-		lameduck: script(t, `"$@"; exit`)}
+		lone: true, lameduck: script(t, `"$@"; exit`, "sleep 60")}
 	trials := o.plan()
 	time.AfterFunc(700*time.Millisecond, cancel)
 	if err := o.playAll(ctx, trials); !errors.Is(err, context.Canceled) {
@@ -239,7 +241,7 @@ func TestKubeProxy(t *testing.T) {
 }
 
 // played returns the trials of rows "server | contender | kind of failure | failed | stop", of
-// four stops each, with a word "stalled" or "killed" behind.
+// four stops each, with a word "stalled" or "killed" behind, and then what watch counted.
 func played(text string) (all []*trial) {
 	for _, cells := range table(text) {
 		t := &trial{Contender: cells[1], Server: cells[0], server: serverOf(cells[0]), Stalled: cells[5] == "stalled"}
@@ -248,6 +250,9 @@ func played(text string) (all []*trial) {
 		}
 		if failed, _ := strconv.Atoi(cells[3]); failed > 0 {
 			t.Stops[0].Failed = map[load.Kind]int{load.Kind(cells[2]): failed}
+		}
+		if refused, err := strconv.Atoi(cells[6]); err == nil {
+			t.Stops[0].Watch = &cost{Cut: new(1), Refused: new(refused - 1)}
 		}
 		all = append(all, t)
 	}

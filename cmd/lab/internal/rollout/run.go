@@ -33,6 +33,7 @@ type options struct {
 	from      string // a file that json was written to, or ""
 
 	dir  string       // for files, or "" on the loopback interface
+	lone bool         // nobody else uses the network namespace
 	used atomic.Int32 // numbers of replicas and balancers
 }
 
@@ -88,7 +89,7 @@ func (o *options) main(name string, args []string, out io.Writer, play func() *f
 	isQuick := f.Bool("quick", false, "what claims are about, if not -run, once, at half the time, two stops each")
 	f.Parse(args)
 	if *isQuick {
-		o.scale, o.repeat, o.jobs, o.stops = 0.5, 1, 14, 2
+		o.scale, o.repeat, o.jobs, o.stops = 0.5, 1, 10, 2
 		if o.run == "" {
 			o.run = quick
 		}

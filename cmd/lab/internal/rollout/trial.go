@@ -47,6 +47,7 @@ type stop struct {
 	Failed      map[load.Kind]int `json:"failed,omitempty"`
 	Lost        int               `json:"lost"` // long-lived connections
 	Reports     []report          `json:"reports,omitempty"`
+	Watch       *cost             `json:"watch,omitempty"`
 	Connections []int64           `json:"connections_ms,omitempty"` // new ones of the anatomy, from the stop on
 
 	began time.Time
@@ -102,6 +103,7 @@ func (o *options) playAll(ctx context.Context, trials []*trial) error {
 			jobs = (jobs + 3) / 4
 		}
 		var running sync.WaitGroup
+		var losing sync.Mutex
 		slots := make(chan bool, jobs)
 		for _, t := range trials {
 			if t.server.scene != s {
@@ -109,18 +111,25 @@ func (o *options) playAll(ctx context.Context, trials []*trial) error {
 			}
 			slots <- true
 			running.Go(func() {
+				if t.loses() { // in a network where watch counts all resets
+					losing.Lock()
+					defer losing.Unlock()
+				}
 				if err := must.Try(func() { t.settle(ctx) }); err != nil {
 					fail(fmt.Errorf("%s, %s: %w", t.Contender, t.Server, err))
 				}
 				<-slots
 			})
-			if o.dir != "" {
-				sleep(ctx, 100*time.Millisecond) // not all at once, or trials would stay in step
-			}
+			sleep(ctx, 100*time.Millisecond) // not all at once, or trials would stay in step
 		}
 		running.Wait()
 	}
 	return context.Cause(ctx)
+}
+
+// loses reports whether a trial of the demo is to lose requests.
+func (t *trial) loses() bool {
+	return t.o.dir == "" && !t.contender.holds() && t.contender.sleep < t.lags[0].Lag
 }
 
 // attempts is how often a trial is played on a machine that stands still.
@@ -164,6 +173,7 @@ func (t *trial) run(ctx context.Context) {
 	for range t.server.scene.replicas() {
 		t.grow(ctx)
 	}
+	t.watch(ctx, t.replicas[0])
 	t.load.reset(t.balancer)
 	loaded, unload := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -172,6 +182,7 @@ func (t *trial) run(ctx context.Context) {
 		unload()
 		running.Wait()
 		t.tally()
+		t.endWatch()
 	}()
 	t.rollout(ctx)
 }
@@ -191,8 +202,10 @@ func (t *trial) rollout(ctx context.Context) {
 	for i, lag := range t.lags {
 		if i > 0 {
 			t.grow(ctx)
+			t.watch(ctx, t.replicas[i])
 		}
 		pause(ctx, warm)
+		t.endWatch()
 		t.Stops = append(t.Stops, t.stop(ctx, t.replicas[i], lag))
 	}
 	// Requests in flight now were in flight at the last stop.
@@ -206,6 +219,9 @@ func (t *trial) stop(ctx context.Context, old *replica, lag drawn) *stop {
 		old.fail(errors.New("ended before the stop"))
 	}
 	s := &stop{drawn: lag, Failed: map[load.Kind]int{}, began: time.Now()}
+	if old.watch != nil {
+		old.watch.Process.Signal(syscall.SIGTERM)
+	}
 	removed := make(chan error, 1)
 	go func() {
 		err := must.Try(func() { t.remove(ctx, old, s) })

@@ -84,7 +84,7 @@ func (l *life) pause() {
 // watch runs lameduck watch beside the command, and ends it after the first line.
 func (l *life) watch() {
 	l.runs("watches", 1, `(sh -c 'echo $$; exec %s watch --json'; echo ended $?) | `+
-		`(read pid; read line; kill $pid; grep -qx "ended 0")`, l.init)
+		`(read pid; read line; kill -INT $pid; grep -qx "ended 0")`, l.init)
 }
 
 // hook runs lameduck hold as a preStop hook would.

@@ -91,7 +91,6 @@ func (s Setup) Start(t *testing.T, words ...string) *Box {
 	if s.Change != nil {
 		s.Change(b.Cmd)
 	}
-	connected()
 	var err error
 	b.network.Do(func() { err = b.Cmd.Start() })
 	if err != nil {

@@ -3,7 +3,6 @@ package box
 import (
 	"bufio"
 	"fmt"
-	"io"
 	"net"
 	"runtime"
 	"sync"
@@ -20,8 +19,7 @@ import (
 // network namespace, so most tests of a hold have one of their own. A nil Network is the
 // namespace of all tests of the package.
 type Network struct {
-	fd, parent int      // the namespace, and the namespace of the test's other threads
-	Other      net.Conn // a connection by which lameduck sees that clients are another container
+	fd, parent int // the namespace, and the namespace of the test's other threads
 }
 
 // NewNetwork makes a network.
@@ -37,30 +35,13 @@ func NewNetwork(t *testing.T) *Network {
 	if err := netns.Up(); err != nil {
 		t.Fatal("loopback: ", err)
 	}
-	n.Other = connectedToItself()
 	if err := unix.Setns(n.parent, unix.CLONE_NEWNET); err != nil {
 		t.Fatal(err)
 	}
 	runtime.UnlockOSThread()
-	t.Cleanup(func() { unix.Close(n.fd); unix.Close(n.parent); n.Other.Close() })
+	t.Cleanup(func() { unix.Close(n.fd); unix.Close(n.parent) })
 	return n
 }
-
-// connectedToItself returns a connection in the network namespace of the thread.
-func connectedToItself() net.Conn {
-	l := testutil.Must(net.Listen("tcp", "127.0.0.1:0"))
-	defer l.Close()
-	near := testutil.Must(net.Dial("tcp", l.Addr().String()))
-	far := testutil.Must(l.Accept())
-	go func() {
-		io.Copy(io.Discard, far) // until the near end is closed
-		far.Close()
-	}()
-	return near
-}
-
-// connected is connectedToItself in the network of all tests of the package.
-var connected = sync.OnceValue(connectedToItself)
 
 func openNetns() int {
 	return testutil.Must(unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0))

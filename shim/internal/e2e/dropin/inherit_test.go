@@ -146,9 +146,11 @@ func TestDropinMayNotSignal(t *testing.T) {
 	box.NeedsRoot(t)
 	for _, name := range []string{"tini", "dumb-init", "catatonit"} {
 		onEachInit(t, name, func(t *testing.T, init string) {
-			b := box.Setup{Outside: true}.Start(t, "setpriv", "--bounding-set", "-kill", init, "--", "setpriv", "--reuid",
-				"65534", "--clear-groups",
-				"sh", "-c", "echo ready; read x; exit 5")
+			// The command changes its user once its init passes signals on: catatonit ends if it
+			// may not signal the command that it has just started.
+			command := `trap go=1 USR2; kill -USR2 $PPID; until [ $go ]; do sleep 0.01; done
+				exec setpriv --reuid 65534 --clear-groups sh -c "echo ready; read x; exit 5"`
+			b := box.Setup{Outside: true}.Start(t, "setpriv", "--bounding-set", "-kill", init, "--", "sh", "-c", command)
 			b.Ready()
 			b.Signal(sig.USR1)
 			code := 5

@@ -37,12 +37,13 @@ func TestHold(t *testing.T) {
 // TestHoldElsewhere: where PID 1 is a lameduck with a hold, the hook returns at once.
 func TestHoldElsewhere(t *testing.T) {
 	for _, c := range box.Table(`
-		case           | environment      | PID 1                     | flags     | code
-		by flags       |                  | lameduck --delay=3 --     |           | 0
-		by environment | LAMEDUCK_DELAY=3 | lameduck --               |           | 0
-		by --until     |                  | lameduck --until=quiet -- |           | 0
-		as tini        | LAMEDUCK_DELAY=3 | tini -g --                |           | 0
-		wrong flag     | LAMEDUCK_DELAY=3 | lameduck --               | --dely=15 | 125
+		case           | environment      | PID 1                     | flags     | code | says
+		by flags       |                  | lameduck --delay=3 --     |           | 0    | holds by itself; nothing to do
+		by both        | LAMEDUCK_DELAY=3 | lameduck --delay=3 --     |           | 0    | holds by itself; nothing to do
+		by environment | LAMEDUCK_DELAY=3 | lameduck --               | --delay=1 | 0    | because of LAMEDUCK_DELAY, and
+		by --until     |                  | lameduck --until=quiet -- |           | 0    | holds by itself; nothing to do
+		as tini        | LAMEDUCK_DELAY=3 | tini -g --                |           | 0    | because of LAMEDUCK_DELAY, and
+		wrong flag     | LAMEDUCK_DELAY=3 | lameduck --               | --dely=15 | 125  | holds by itself
 	`) {
 		t.Run(c["case"], func(t *testing.T) {
 			before := strings.Fields(c["PID 1"])
@@ -51,7 +52,7 @@ func TestHoldElsewhere(t *testing.T) {
 			before[0] = link
 			h := startHost(t, box.Setup{Env: strings.Fields(c["environment"])}, before)
 			h.hook("$L hold --grace-period=30 " + c["flags"])
-			h.Out.Wait("holds by itself")
+			h.Out.Wait(c["says"])
 			h.wantHook(testutil.Must(strconv.Atoi(c["code"])), 0, "")
 		})
 	}
@@ -100,9 +101,8 @@ func TestHoldEnds(t *testing.T) {
 	}
 }
 
-// TestHoldAnyway: a hook with an error says so, also on PID 1's standard error, holds with the
-// defaults, and exits 125. A hook without the word hold, and with flags of the hold alone,
-// holds too; with another flag it is an error.
+// TestHoldAnyway: a hook with an error says so, also on PID 1's standard error, holds by what is
+// right, and exits 125. A hook without the word hold holds too.
 func TestHoldAnyway(t *testing.T) {
 	for _, c := range box.Table(`
 		hook                                  | code | lines | reason      | says
@@ -116,8 +116,13 @@ func TestHoldAnyway(t *testing.T) {
 		$L hold --termination-log=/proc       | 125  | 3     | no_listener | is a directory
 		$L --quiet-for=x                      | 125  | 4     | no_listener | invalid duration
 		$L --until=quiet --grace-period=60    | 0    | 3     | no_listener | no command: holding as lameduck hold
-		$L --until=quiet --preset=nginx       | 125  | 1     |             | no command to run
-		$L --untl=quiet                       | 125  | 1     |             | did you mean --until?
+		$L --until=quiet --preset=nginx       | 125  | 4     | no_listener | lameduck itself has the flag
+		$L --untl=quiet                       | 125  | 4     | no_listener | did you mean --until?
+		$L --until=quiet --dlay=5             | 125  | 4     | no_listener | did you mean --delay?
+		$L -r TERM:QUIT -u quiet              | 125  | 4     | no_listener | unknown flag -r
+		$L -p nginx -u quiet --grace-period=9 | 125  | 4     | no_listener | unknown flag -p
+		$L hold -d 1 -u elapsed --preset=nginx | 125 | 3     | elapsed     | unknown flag --preset
+		$L hold --no --grace-period=1         | 125  | 4     | no_listener | unknown flag --no
 	`) {
 		t.Run(strings.ReplaceAll(c["hook"], "/", ""), func(t *testing.T) {
 			h := startHost(t, box.Setup{}, inShell)
@@ -131,7 +136,7 @@ func TestHoldAnyway(t *testing.T) {
 }
 
 // TestHoldNotHook: on a terminal, and where lameduck hold is PID 1, a wrong flag is an error at
-// once.
+// once. Without the word hold, a child of PID 1 is no hook, but lacks its command.
 func TestHoldNotHook(t *testing.T) {
 	s := box.OnTerminal(t, false, box.Binary, "hold", "--dely=15", "--delay=60", "--grace-period=90")
 	s.WaitFor("did you mean --delay?")
@@ -139,4 +144,7 @@ func TestHoldNotHook(t *testing.T) {
 	b := box.Boot(t, "hold --dely=15")
 	b.WantExit(125)
 	b.WantOneLine("did you mean --delay?")
+	b = box.Setup{}.Start(t, append(inShell, box.Binary, "-d", "30")...)
+	b.WantExit(125)
+	b.WantOneLine("no command to run")
 }

@@ -26,6 +26,7 @@
 //	continued         the command is continued
 //	orphan            another process ends
 //	sample WORD       a sample of the traffic with this result
+//	frozen DURATION   lameduck is stopped for so long, as by the freezer of its control group
 //
 // Lines without a time, before the events, set the scene:
 //
@@ -33,6 +34,7 @@
 //	env NAME=VALUE    an entry in lameduck's environment
 //	others N          the number of other processes, with pids from 201 on
 //	catches NAME...   the signals for which the command has handlers
+//	refuses           the kernel refuses all signals to the command
 //	job               lameduck is not PID 1
 //	real              the script is also played on the built binary
 package script
@@ -62,6 +64,7 @@ type Script struct {
 	Env     []string
 	Real    bool
 	Job     bool
+	Refuses bool
 	Others  int
 	Catches []string
 	Events  []Step
@@ -135,6 +138,8 @@ func (s *Script) parseRow(row string) error {
 		s.Env = append(s.Env, rest)
 	case "real":
 		s.Real = true
+	case "refuses":
+		s.Refuses = true
 	case "job":
 		s.Job = true
 	case "catches":

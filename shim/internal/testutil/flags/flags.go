@@ -1,4 +1,5 @@
-package shim
+// Package flags reads flags for tests, which cmd/internal/cli parses for users.
+package flags
 
 import (
 	"fmt"
@@ -6,14 +7,20 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/check"
+	"github.com/lameduck-init/lameduck/shim/internal/plan"
+	"github.com/lameduck-init/lameduck/shim/internal/preset"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
-// readConfig reads flags, and "dumb-init", which stands for the fields that only dumb-init's
+// Read reads flags, and "dumb-init", which stands for the fields that only dumb-init's
 // flags set; other words are the environment. The values are plain: cmd/internal/cli parses
 // those of users.
-func readConfig(t *testing.T, words []string) Config {
+func Read(t *testing.T, words []string) plan.Config {
 	t.Helper()
-	cfg := Config{Level: Warn}
+	cfg := plan.Config{Level: plan.Warn}
 	for _, word := range words {
 		flag, isFlag := strings.CutPrefix(word, "--")
 		switch name, value, _ := strings.Cut(flag, "="); {
@@ -31,7 +38,7 @@ func readConfig(t *testing.T, words []string) Config {
 }
 
 // setFlag sets the field of a flag, which has the flag's name or a tag with the name.
-func setFlag(cfg *Config, name, value string) (err error) {
+func setFlag(cfg *plan.Config, name, value string) (err error) {
 	fields := reflect.ValueOf(cfg).Elem()
 	for i := range fields.NumField() {
 		field := fields.Type().Field(i)
@@ -46,29 +53,28 @@ func setFlag(cfg *Config, name, value string) (err error) {
 			*at = true
 		case *string:
 			*at = value
-		case *Condition:
-			*at = Condition(value)
-		case *Level:
-			*at = map[string]Level{"error": Error, "warn": Warn, "info": Info, "debug": Debug}[value]
-		case *Schedule:
-			*at, err = ParseSchedule(value)
-		case *HealthMode:
-			*at, err = ParseHealthMode(value)
-		case **HealthSpec:
-			*at = new(HealthSpec)
-			**at, err = ParseHealth(value)
+		case *stop.Reason:
+			*at = stop.Reason(value)
+		case *plan.Level:
+			*at = map[string]plan.Level{"error": plan.Error, "warn": plan.Warn, "info": plan.Info, "debug": plan.Debug}[value]
+		case *stop.Schedule:
+			*at, err = stop.ParseSchedule(value)
+		case *check.Mode:
+			*at = map[string]check.Mode{"pass": check.Pass, "fail": check.Fail, "close": check.Close}[value]
+		case **check.Spec:
+			*at, err = check.Parse(value)
 		case *[]string:
 			*at = append(*at, value)
 		case *[]uint16:
 			var port uint16
 			_, err = fmt.Sscan(value, &port)
 			*at = append(*at, port)
-		case *[]Rewrite:
-			return add(at, value, ParseRewrite)
-		case *[]Signal:
-			return add(at, value, ParseSignal)
-		case *[]ExitMap:
-			var m ExitMap
+		case *[]sig.Rewrite:
+			return add(at, value, sig.ParseRewrite)
+		case *[]sig.Signal:
+			return add(at, value, sig.Parse)
+		case *[]preset.ExitCode:
+			var m preset.ExitCode
 			_, err = fmt.Sscanf(value, "%d:%d", &m.From, &m.To)
 			*at = append(*at, m)
 		default:

@@ -1,11 +1,17 @@
-package shim
+package plan
 
 import (
 	"net/netip"
 	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/check"
+	"github.com/lameduck-init/lameduck/shim/internal/preset"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
 
-// Config is the configuration of [Run], [Hold] and [Watch]: plain values, one for each
+// Config is the configuration of a run, a hook and a live view: plain values, one for each
 // flag. Zero values are the flags' defaults, except Level (zero is Error, the default is
 // Warn). Command and Env have no defaults.
 //
@@ -28,9 +34,9 @@ type Config struct {
 	// Delay is the user's, even if Delay is 0.
 	DelayGiven bool `kong:"-"`
 	// The condition that ends the hold after the floor.
-	Until Condition `group:"Hold:" short:"u" type:"condition" placeholder:"COND" everyday:""`
+	Until stop.Reason `group:"Hold:" short:"u" type:"condition" placeholder:"COND" everyday:""`
 	// 0: assumed from Env.
-	GracePeriod time.Duration `group:"Hold:" type:"grace" placeholder:"DUR" everyday:"" needs:"sequence"`
+	GracePeriod time.Duration `group:"Hold:" of:"run hold watch" type:"grace" placeholder:"DUR" everyday:"" needs:"sequence"`
 	// The ceiling; 0: from the grace period.
 	MaxDelay time.Duration `group:"Hold:" type:"length" placeholder:"DUR" needs:"hold"`
 	// Paths: hold while any of them exists.
@@ -51,44 +57,44 @@ type Config struct {
 	// Peers that do not count.
 	IgnorePeers []netip.Prefix `group:"Traffic:" name:"ignore-peer" type:"peers" placeholder:"CIDR,..." needs:"hold"`
 	// When traffic that looks like health probes is left out.
-	Probes ProbeRule `group:"Traffic:" name:"ignore-probes" type:"probes" negatable:"" needs:"until"`
+	Probes traffic.ProbeRule `group:"Traffic:" name:"ignore-probes" type:"probes" negatable:"" needs:"until"`
 
 	Rewrites []Rewrite `group:"Signals:" name:"rewrite" short:"r" type:"rewrites" placeholder:"FROM:TO,..." everyday:""`
 	// Besides TERM and the signal that TERM is rewritten to.
-	StopSignals []Signal `group:"Signals:" name:"stop-signal" type:"signals" placeholder:"SIG,..." everyday:""`
-	// A preset's name, or AutoPreset; "": none.
+	StopSignals []sig.Signal `group:"Signals:" name:"stop-signal" type:"signals" placeholder:"SIG,..." everyday:""`
+	// A preset's name, or preset.Auto; "": none.
 	Preset string `group:"Signals:" short:"p" type:"preset" placeholder:"NAME" everyday:""`
 	// Signal the command's process group.
 	Group bool `group:"Signals:" short:"g" type:"bool"`
 
 	// The signals after the hold; nil: the stop signal.
-	Schedule Schedule `group:"Stop:" name:"stop-schedule" type:"schedule" placeholder:"SCHEDULE"`
+	Schedule stop.Schedule `group:"Stop:" name:"stop-schedule" type:"schedule" placeholder:"SCHEDULE"`
 	// From the first signal sent to KILL; 0: never.
 	KillAfter time.Duration `group:"Stop:" type:"length" placeholder:"DUR"`
 	// How long descendants may outlive the command.
 	Linger time.Duration `group:"Stop:" type:"duration" placeholder:"DUR"`
 
-	ExitCodes []ExitMap `group:"Exit:" name:"exit-code" short:"e" type:"exits" placeholder:"FROM[:TO]" everyday:""`
+	ExitCodes []preset.ExitCode `group:"Exit:" name:"exit-code" short:"e" type:"exits" placeholder:"FROM[:TO]" everyday:""`
 
 	Level Level `group:"Report:" name:"log-level" type:"level" placeholder:"LEVEL" everyday:""`
 	JSON  bool  `kong:"-"` // log in JSON, one object per line
 	// Path of a second place for the report, or NoTerminationLog; "": /dev/termination-log if writable.
-	TerminationLog string   `group:"Report:" type:"log" placeholder:"PATH"`
+	TerminationLog string   `group:"Report:" of:"run hold watch" type:"log" placeholder:"PATH"`
 	Warnings       []string `kong:"-"` // of the caller, logged at the start
 	// The values as the user gave them, by the flags' names, for messages; nil: unknown.
 	Texts map[string]string `kong:"-"`
 
 	// Where health checks are answered; nil: nowhere.
-	Health *HealthSpec `group:"Neighbors:" type:"health" placeholder:"LISTEN[=TARGET]"`
+	Health *check.Spec `group:"Neighbors:" type:"health" placeholder:"LISTEN[=TARGET]"`
 	// How health checks are answered from the first stop signal on.
-	HealthDuring HealthMode `group:"Neighbors:" type:"mode" placeholder:"MODE" needs:"health"`
+	HealthDuring check.Mode `group:"Neighbors:" type:"mode" placeholder:"MODE" needs:"health"`
 	// Path of a file that exists while the command runs; "": no file.
 	AliveFile string `group:"Neighbors:" type:"path" placeholder:"PATH"`
 
 	// Reap orphans when not PID 1.
 	Subreaper Choice `group:"Process:" short:"s" type:"choice"`
 	// The signal for lameduck when the parent ends; 0: no signal.
-	ParentDeathSignal Signal `group:"Process:" type:"signal" placeholder:"SIG"`
+	ParentDeathSignal sig.Signal `group:"Process:" type:"signal" placeholder:"SIG"`
 
 	// For the drop-in names. No flag of lameduck's own sets these fields.
 	Session        bool `kong:"-"` // the command leads a session of its own, which is signaled as a group
@@ -102,12 +108,6 @@ type Config struct {
 
 // Holds reports whether a stop begins with a hold.
 func (c *Config) Holds() bool {
-	return c.Delay > 0 || c.Until != Elapsed || len(c.WaitGone) > 0 || len(c.OnStop) > 0
-}
-
-// Validate reports contradictions in the configuration, in terms of the flags. Validate has
-// no side effects.
-func (c *Config) Validate() error {
-	_, err := newPlan(c, false, true)
-	return err
+	gate := c.gate(0)
+	return gate.Holds()
 }

@@ -1,11 +1,13 @@
-package shim
+package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/quote"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 )
 
@@ -15,6 +17,37 @@ import (
 // defaultReserve is the part of the grace period that is kept for the command's own stop,
 // unless a third of the grace period is less.
 const defaultReserve = 10 * time.Second
+
+// fit is how the times of a configuration fit into the grace period.
+type fit struct {
+	grace       time.Duration
+	assumedFrom string        // the orchestrator whose grace period is assumed; "": it was given
+	left        time.Duration // of the grace period, for the hold
+	fits        bool          // the given times do
+	ceiling     time.Duration
+}
+
+// fit fits the hold, the schedule and the linger into the grace period. An assumed grace period
+// yields to given times.
+func (c *Config) fit() fit {
+	f := fit{grace: c.GracePeriod}
+	if f.grace == 0 {
+		f.grace, f.assumedFrom = assumedGrace(c.Env)
+	}
+	left := c.ceiling(f.grace)
+	adaptive := c.Until != Elapsed
+	f.fits = c.givenTimes() == "" && !adaptive || c.longestGiven() <= left && (left > 0 || !adaptive)
+	f.left = max(left, 0)
+	f.ceiling = f.left
+	if !f.fits && f.assumedFrom != "" {
+		f.ceiling = c.Delay
+		if adaptive {
+			f.ceiling += 2 * cmp.Or(c.QuietFor, defaultQuiet)
+		}
+	}
+	f.ceiling = cmp.Or(c.MaxDelay, f.ceiling)
+	return f
+}
 
 // assumedGrace returns the default grace period of the orchestrator that env gives away,
 // and the orchestrator's name.
@@ -74,10 +107,23 @@ func (c *Config) graceFor(hold time.Duration) time.Duration {
 // longestGiven returns the longest time that the configuration asks to hold.
 func (c *Config) longestGiven() time.Duration { return max(c.Delay, c.MaxDelay, c.QuietFor) }
 
+// longestFlag returns the flag of longestGiven, or that of the grace period.
+func (c *Config) longestFlag() string {
+	switch c.longestGiven() {
+	case 0:
+		return "grace-period"
+	case c.Delay:
+		return "delay"
+	case c.MaxDelay:
+		return "max-delay"
+	}
+	return "quiet-for"
+}
+
 // flag spells a flag with the value that the user gave, or else with value.
 func (c *Config) flag(name string, value any) string {
 	if text := c.Texts[name]; text != "" {
-		value = Quote(text)
+		value = quote.Word(text)
 	}
 	return Flag(name, value)
 }

@@ -1,4 +1,4 @@
-package health
+package check
 
 import (
 	"fmt"
@@ -66,7 +66,7 @@ func TestParse(t *testing.T) {
 		switch {
 		case want == "" && (err != nil || s.String() != text):
 			t.Errorf("Parse(%q) = %v, %v", text, s, err)
-		case want != "" && (s != (Spec{}) || !strings.Contains(got, want) || strings.Contains(got, "\n")):
+		case want != "" && (s != nil || !strings.Contains(got, want) || strings.Contains(got, "\n")):
 			t.Errorf("Parse(%q) = %v, %v, want %q in one line", text, s, err, want)
 		}
 	}
@@ -85,12 +85,12 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		s, err := Parse(text)
 		if err != nil {
-			if strings.Contains(err.Error(), "\n") || s != (Spec{}) {
-				t.Errorf("Parse(%q) = %v, %q: want the zero Spec and an error of one line", text, s, err)
+			if strings.Contains(err.Error(), "\n") || s != nil {
+				t.Errorf("Parse(%q) = %v, %q: want no Spec and an error of one line", text, s, err)
 			}
 			return
 		}
-		if again, err := Parse(s.String()); err != nil || again != s {
+		if again, err := Parse(s.String()); err != nil || *again != *s {
 			t.Errorf("Parse(%q) = %v, but Parse(%q) = %v, %v", text, s, s.String(), again, err)
 		}
 		if s.Listen.Port() == 0 || strings.Contains(text, "=") != (s.Target.Port() != 0) {

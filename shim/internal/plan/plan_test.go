@@ -1,4 +1,4 @@
-package shim
+package plan_test
 
 import (
 	_ "embed"
@@ -9,16 +9,29 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/plan"
+	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
-	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil"
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/flags"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
+// place returns where every signal can be caught but KILL, STOP and CHLD.
+func place(terminal bool) plan.Place {
+	never := func(s sig.Signal) (why string) {
+		if sig.SetOf(sig.KILL, sig.STOP, sig.CHLD).Has(s) {
+			why = "no"
+		}
+		return why
+	}
+	return plan.Place{Terminal: terminal, PID1: true, Uncatchable: never}
+}
+
 // mustPlan returns the plan of a valid configuration.
-func mustPlan(t *testing.T, cfg Config, terminal bool) *plan {
+func mustPlan(t *testing.T, cfg plan.Config) *plan.Plan {
 	t.Helper()
-	p, err := newPlan(&cfg, terminal, true)
+	p, err := plan.New(&cfg, place(false), nil)
 	if err != nil {
 		t.Fatalf("%+v: %v", cfg, err)
 	}
@@ -33,11 +46,11 @@ func TestPlan(t *testing.T) {
 	for _, cells := range script.Rows(plans) {
 		words := strings.Fields(cells[0])
 		terminal := slices.Contains(words, "terminal")
-		cfg := readConfig(t, words)
-		p, err := newPlan(&cfg, terminal, true)
+		cfg := flags.Read(t, words)
+		p, err := plan.New(&cfg, place(terminal), nil)
 		got := fmt.Sprint("error: ", err)
 		if err == nil {
-			got = p.describe()
+			got = describe(p)
 		}
 		if got != cells[1] {
 			t.Errorf("%s\n got %s\nwant %s", cells[0], got, cells[1])
@@ -46,22 +59,22 @@ func TestPlan(t *testing.T) {
 }
 
 // describe returns a plan in a line.
-func (p *plan) describe() string {
-	g := p.stop.Gate
+func describe(p *plan.Plan) string {
+	g := p.Stop.Gate
 	text := fmt.Sprintf("%v to %v", g.Floor, g.Ceiling)
 	if g.Adaptive() {
 		text += fmt.Sprintf(" (unseen: %v) until %s, quiet for %v, silent for %v",
-			g.UnseenFloor, p.traffic.Until, p.traffic.QuietFor, p.traffic.MaxSilence)
+			g.UnseenFloor, p.Traffic.Until, p.Traffic.QuietFor, p.Traffic.MaxSilence)
 	}
-	text += fmt.Sprintf("; grace %v", p.stop.Grace)
-	if p.terms.GraceAssumed {
+	text += fmt.Sprintf("; grace %v", p.Stop.Grace)
+	if p.Terms.GraceAssumed {
 		text += " assumed"
 	}
-	text += fmt.Sprint("; on ", slices.Collect(p.stop.StopSignals.All))
+	text += fmt.Sprint("; on ", slices.Collect(p.Stop.StopSignals.All))
 	if warned := strings.Join(p.Warnings, "; "); warned != "" {
 		text += "; warns: " + warned
-		if !strings.HasSuffix(warned, p.terms.GraceCaveat) {
-			text += "; caveat: " + p.terms.GraceCaveat
+		if !strings.HasSuffix(warned, p.Terms.GraceCaveat) {
+			text += "; caveat: " + p.Terms.GraceCaveat
 		}
 	}
 	return text
@@ -71,10 +84,10 @@ func (p *plan) describe() string {
 // shortest.
 func TestGraceFor(t *testing.T) {
 	for _, cells := range script.Rows(plans) {
-		cfg := readConfig(t, strings.Fields(cells[0]))
+		cfg := flags.Read(t, strings.Fields(cells[0]))
 		for hold := 50 * time.Millisecond; hold < time.Minute; hold += 350 * time.Millisecond {
-			grace := cfg.graceFor(hold)
-			if grace%time.Second != 0 || cfg.ceiling(grace) < hold || cfg.ceiling(grace-time.Second) >= hold {
+			grace := plan.GraceFor(&cfg, hold)
+			if grace%time.Second != 0 || plan.Ceiling(&cfg, grace) < hold || plan.Ceiling(&cfg, grace-time.Second) >= hold {
 				t.Fatalf("%s: %v for a hold of %v", cells[0], grace, hold)
 			}
 		}
@@ -87,15 +100,18 @@ var advice = regexp.MustCompile(`--(until|stop-schedule)=([\w/]+)`)
 // TestPresetAdvice: the flags that caveats advise are valid.
 func TestPresetAdvice(t *testing.T) {
 	followed := 0
-	for _, p := range Presets() {
+	for _, p := range preset.All() {
 		for _, flag := range advice.FindAllStringSubmatch(p.Caveat, -1) {
-			cfg := Config{Command: []string{"x"}, Preset: p.Name, GracePeriod: 150 * time.Second}
+			cfg := plan.Config{Command: []string{"x"}, Preset: p.Name, GracePeriod: 150 * time.Second}
 			if flag[1] == "until" {
-				cfg.Until = Condition(flag[2])
+				cfg.Until = stop.Reason(flag[2])
 			} else {
-				cfg.Schedule = testutil.Must(ParseSchedule(flag[2]))
+				cfg.Schedule, _ = stop.ParseSchedule(flag[2])
+				if cfg.Schedule == nil {
+					t.Errorf("%s: %s is no schedule", p.Name, flag[2])
+				}
 			}
-			if warnings := mustPlan(t, cfg, false).Warnings; len(warnings) > 0 {
+			if warnings := mustPlan(t, cfg).Warnings; len(warnings) > 0 {
 				t.Errorf("%s with %s: warnings %q", p.Name, flag[0], warnings)
 			}
 			followed++
@@ -106,37 +122,14 @@ func TestPresetAdvice(t *testing.T) {
 	}
 }
 
-// TestUncatchableRewrites: a signal that this build cannot catch is neither rewritten nor starts
-// a stop, that of no preset either.
-func TestUncatchableRewrites(t *testing.T) {
-	for s := sig.Signal(1); s <= sig.Max; s++ {
-		why := sigcatch.Uncatchable(s)
-		_, err := ParseRewrite(s.String() + ":TERM")
-		for _, err := range []error{err, (&Config{StopSignals: []Signal{sig.QUIT, s}}).Validate()} {
-			text := fmt.Sprint(err)
-			hasReason := strings.Contains(text, s.String()) && strings.Contains(text, why)
-			if (err != nil) != (why != "") || err != nil && !hasReason {
-				t.Errorf("%v: %v; want an error with %q", s, err, why)
-			}
-		}
-	}
-	for _, p := range Presets() {
-		for _, s := range p.StopSignals {
-			if why := sigcatch.Uncatchable(s); why != "" {
-				t.Errorf("%s: %v cannot start a stop: %s", p.Name, s, why)
-			}
-		}
-	}
-}
-
 func TestConfigExits(t *testing.T) {
-	p := mustPlan(t, Config{ExitCodes: []ExitMap{{From: 143, To: 0}, {From: 0, To: 7}, {From: 7, To: 255}}}, false)
+	p := mustPlan(t, plan.Config{ExitCodes: []preset.ExitCode{{From: 143, To: 0}, {From: 0, To: 7}, {From: 7, To: 255}}})
 	for code := range 256 {
 		want := code
 		if to, ok := map[int]int{143: 0, 0: 7, 7: 255}[code]; ok { // once: no chaining
 			want = to
 		}
-		if got := p.exitCode(code, false); got != want {
+		if got := p.ExitCode(code, false); got != want {
 			t.Errorf("exit code %d becomes %d, want %d", code, got, want)
 		}
 	}
@@ -145,7 +138,7 @@ func TestConfigExits(t *testing.T) {
 // TestConfigWarnings: the caller's warnings come first, and the caller's list is unchanged.
 func TestConfigWarnings(t *testing.T) {
 	callers := append(make([]string, 0, 8), "theirs")
-	p := mustPlan(t, Config{Delay: time.Minute, Warnings: callers}, false)
+	p := mustPlan(t, plan.Config{Delay: time.Minute, Warnings: callers})
 	if len(p.Warnings) != 2 || p.Warnings[0] != "theirs" {
 		t.Errorf("warnings %q", p.Warnings)
 	}

@@ -1,4 +1,4 @@
-package shim
+package plan
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lameduck-init/lameduck/shim/internal/check"
+	"github.com/lameduck-init/lameduck/shim/internal/preset"
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
@@ -15,7 +17,7 @@ import (
 // Explain returns the outline in plain words, one sentence a line: that of a preStop hook, or
 // that of a run.
 func (o *Outline) Explain(asHook bool) string {
-	e := explanation{Outline: o}
+	e := explanation{Plan: o.plan, Outline: o}
 	if asHook {
 		e.hook()
 	} else {
@@ -24,8 +26,9 @@ func (o *Outline) Explain(asHook bool) string {
 	return e.text
 }
 
-// explanation is an outline in words, line by line, in the order of a stop.
+// explanation is a plan in words, line by line, in the order of a stop.
 type explanation struct {
+	*Plan
 	*Outline
 	text string
 }
@@ -87,24 +90,24 @@ func (e *explanation) health() {
 	if e.Health.Target.Port() != 0 {
 		answer = "passes health checks through, %v, which do not count as traffic; %s"
 	}
-	during := map[HealthMode]string{
-		HealthPass:  "also during a stop",
-		HealthFail:  "from the first stop signal on they get 503",
-		HealthClose: "from the first stop signal on they are refused",
+	during := map[check.Mode]string{
+		check.Pass:  "also during a stop",
+		check.Fail:  "from the first stop signal on they get 503",
+		check.Close: "from the first stop signal on they are refused",
 	}
 	e.say(answer, e.Health, during[e.HealthDuring])
 }
 
 // preset explains --preset.
 func (e *explanation) preset() {
-	known, name := e.server, e.Config.Preset
+	known, name := e.Server, e.Config.Preset
 	switch {
 	case name == "":
 		return
 	case known == nil:
 		e.say("preset auto: that of the program that runs when a stop signal arrives")
 		return
-	case name == AutoPreset:
+	case name == preset.Auto:
 		name = "auto, probably " + known.Name
 	}
 	e.say("preset %s, stopped by %s: %s", name, known.Schedule, known.Says)
@@ -148,13 +151,13 @@ func (e *explanation) duringStop() {
 // hold explains the hold, which begin describes ("keeps serving"), what happens beside it, and
 // its early end.
 func (e *explanation) hold(begin, endsEarly string) {
-	silence := e.traffic.QuietFor
+	silence := e.Traffic.QuietFor
 	var until []string
 	if e.Until != Elapsed {
-		until = append(until, stop.InWords(map[Condition]string{
-			Settled: "no new connection has come for %s",
-			Quiet:   "nobody has connected or sent a byte for %s and no request is in flight",
-			Drained: "nobody has connected or sent a byte for %s and no connection is open",
+		until = append(until, stop.InWords(map[stop.Reason]string{
+			stop.Settled: "no new connection has come for %s",
+			stop.Quiet:   "nobody has connected or sent a byte for %s and no request is in flight",
+			stop.Drained: "nobody has connected or sent a byte for %s and no connection is open",
 		}[e.Until], silence))
 	}
 	for _, path := range e.WaitGone {
@@ -176,23 +179,23 @@ func (e *explanation) hold(begin, endsEarly string) {
 	}
 	e.say("  %s", endsEarly)
 	if e.Until != Elapsed {
-		e.say("  what looks like a health probe %s", map[ProbeRule]string{
-			IgnoreProbes:          "is left out at once",
-			CountProbes:           "counts",
-			IgnoreProbesPatiently: stop.InWords("is left out once all other traffic has been silent for %s", silence),
+		e.say("  what looks like a health probe %s", map[traffic.ProbeRule]string{
+			traffic.IgnoreProbes:          "is left out at once",
+			traffic.CountProbes:           "counts",
+			traffic.IgnoreProbesPatiently: stop.InWords("is left out once all other traffic has been silent for %s", silence),
 		}[e.Probes])
 	}
 	if e.CloseIdle {
-		e.say("  when no new connection has come for %s: closes the clients' kept connections while they are idle", silence)
+		e.say("  when no new connection has come for a second: closes the clients' kept connections while they are idle")
 	}
-	if longest := traffic.KeptFor * silence; e.Until == Quiet && longest < e.MaxHold {
+	if longest := traffic.KeptFor * silence; e.Until == stop.Quiet && longest < e.MaxHold {
 		e.say("  clients that keep their connections prolong the hold to %s after the last new connection", longest)
 	}
 }
 
 // steps explains the signals after the hold up to KILL, and the latest time of KILL. A preset's
 // steps that would come after the KILL of --kill-after are left out.
-func (e *explanation) steps(schedule Schedule) string {
+func (e *explanation) steps(schedule stop.Schedule) string {
 	latest := ""
 	if e.MaxHold > e.Delay {
 		latest = " at the latest"
@@ -236,10 +239,10 @@ func (e *explanation) exitCodes() {
 		given[m.From] = true
 		e.say("reports exit code %d as %d", m.From, m.To)
 	}
-	if e.server == nil {
+	if e.Server == nil {
 		return
 	}
-	for _, m := range e.server.Exit {
+	for _, m := range e.Server.Exit {
 		if !given[m.From] {
 			e.say("reports exit code %d as %d after a stop", m.From, m.To)
 		}
@@ -257,6 +260,9 @@ func (e *explanation) graceNeeded() {
 		math.Ceil(needed.Seconds()))
 	if e.MaxHold > 0 {
 		left := needed - e.MaxHold - e.Schedule.InitialWait() - e.Linger
+		if kill, kills := e.lastSignal(); kills {
+			left = min(left, kill)
+		}
 		text += stop.InWords(": %s for the hold, and %s for the command to stop by itself", e.MaxHold, left)
 	}
 	if e.GraceAssumed {

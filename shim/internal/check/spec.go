@@ -1,4 +1,4 @@
-package health
+package check
 
 import (
 	"fmt"
@@ -15,8 +15,8 @@ type Spec struct {
 
 // Parse parses LISTEN[=TARGET]. Each part is :PORT, IPV4:PORT or [IPV6]:PORT. The
 // target :PORT is on loopback.
-func Parse(text string) (Spec, error) {
-	var s Spec
+func Parse(text string) (*Spec, error) {
+	s := &Spec{}
 	listen, target, hasTarget := strings.Cut(text, "=")
 	err := parseAddress(&s.Listen, "listen address", listen)
 	if err == nil && hasTarget {
@@ -31,7 +31,7 @@ func Parse(text string) (Spec, error) {
 			"give LISTEN a port of its own, and the command's port after the =", target)
 	}
 	if err != nil {
-		return Spec{}, err
+		return nil, err
 	}
 	return s, nil
 }
@@ -58,7 +58,7 @@ func parseAddress(a *netip.AddrPort, part, text string) error {
 // loops reports whether the target is, or may be, the listener itself.
 func (s Spec) loops() bool {
 	listen := s.Listen.Addr()
-	for _, target := range s.targets() {
+	for _, target := range s.Targets() {
 		everywhere := !listen.IsValid() || listen == netip.IPv6Unspecified() ||
 			listen == netip.IPv4Unspecified() && target.Addr().Is4()
 		if target.Port() == s.Listen.Port() && (everywhere || listen == target.Addr()) {
@@ -68,9 +68,9 @@ func (s Spec) loops() bool {
 	return false
 }
 
-// targets returns the addresses to try, in order. Without an address both loopback
+// Targets returns the addresses to try, in order. Without an address both loopback
 // addresses are tried: a command may listen on only one of the two.
-func (s Spec) targets() []netip.AddrPort {
+func (s Spec) Targets() []netip.AddrPort {
 	port := s.Target.Port()
 	switch {
 	case port == 0:

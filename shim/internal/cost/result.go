@@ -1,0 +1,175 @@
+package cost
+
+import (
+	"slices"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
+)
+
+// Result is what the ends of ports have cost up to the latest sample.
+type Result struct {
+	Listening []uint16 // ports, in ascending order
+	Ends      []End    // of ports that have listened and do not now, the earliest first
+	Open      int      // connections of these ports
+	Returned  []End    // of ports that have ended and listen again since this sample
+
+	Uncounted   error // why refused connections could not be counted
+	CutAtLeast  bool  // requests may be missing from End.Cut
+	Refused     int   // connections, without those of known health probes
+	OfProbes    int   // refused connections of health probes
+	LastRefused time.Time
+	PerSecond   []int // refused connections in each second from the first end
+}
+
+// End is the end of a port.
+type End struct {
+	Port uint16
+	At   time.Time
+	Cut  int // requests in flight
+}
+
+// Cut returns the number of requests that were cut.
+func (r *Result) Cut() (n int) {
+	for _, e := range r.Ends {
+		n += e.Cut
+	}
+	return n
+}
+
+// Result returns the result up to the latest sample.
+func (t *Tracker) Result() Result {
+	r := t.result
+	r.Ends = slices.Clone(r.Ends)
+	r.PerSecond = slices.Clone(r.PerSecond)
+	return r
+}
+
+// updatePorts finds the ports that have ended, and those that listen again. When none is left
+// that has ended, what was counted is forgotten.
+func (t *Tracker) updatePorts(rest *Rest) {
+	r := &t.result
+	r.Listening = nil
+	for port, sample := range t.listens {
+		if sample == t.sample {
+			r.Listening = append(r.Listening, port)
+			continue
+		}
+		delete(t.listens, port)
+		at, known := t.closedAt[port]
+		if !known {
+			at = rest.Now
+		}
+		r.addEnd(End{Port: port, At: at})
+	}
+	clear(t.closedAt)
+	slices.Sort(r.Listening)
+	r.Ends = slices.DeleteFunc(r.Ends, func(e End) bool {
+		returned := slices.Contains(r.Listening, e.Port)
+		if returned {
+			r.Returned = append(r.Returned, e)
+		}
+		return returned
+	})
+	if len(r.Ends) == 0 {
+		*r = Result{Listening: r.Listening, Returned: r.Returned}
+		t.resets = t.counted
+		t.explained -= t.inCounted
+		t.lost = 0
+		clear(t.leftovers)
+		t.probes = rest.Probes
+	}
+	r.Open = 0
+	for _, c := range t.conns {
+		if c.at.Equal(t.now) && slices.ContainsFunc(r.Ends, func(e End) bool { return e.Port == c.port }) {
+			r.Open++
+		}
+	}
+}
+
+// addEnd adds an end behind those that were no later.
+func (r *Result) addEnd(e End) {
+	r.Ends = append(r.Ends, e)
+	for i := len(r.Ends) - 1; i > 0 && e.At.Before(r.Ends[i-1].At); i-- {
+		r.Ends[i], r.Ends[i-1] = r.Ends[i-1], e
+	}
+}
+
+// countCut counts the requests on connections that an end has closed.
+func (t *Tracker) countCut(missed bool) {
+	r := &t.result
+	r.CutAtLeast = r.CutAtLeast || missed && len(r.Ends) > 0
+	t.recent = slices.DeleteFunc(t.recent, func(c closed) bool {
+		for i := range r.Ends {
+			e := &r.Ends[i]
+			if c.port != 0 && c.port != e.Port || c.at.Before(e.At.Add(-justBefore)) {
+				continue
+			}
+			if c.port != 0 {
+				e.Cut++
+			}
+			t.leftovers[c.key] = leftover{sample: t.sample}
+			return true
+		}
+		return t.now.Sub(c.at) > lateEvent+justBefore
+	})
+}
+
+// countLeftovers counts the connections that ended with a reset, which refused nobody:
+// neither a list of sockets shows them, nor has the client closed its end.
+func (t *Tracker) countLeftovers() {
+	for key, l := range t.leftovers {
+		switch {
+		case l.clientClosed:
+			delete(t.leftovers, key)
+		case l.sample < t.sample:
+			delete(t.leftovers, key)
+			t.explained++
+		}
+	}
+}
+
+// countRefused counts the resets that no connection explains that was open.
+func (t *Tracker) countRefused() {
+	r := &t.result
+	if len(r.Ends) == 0 {
+		return
+	}
+	if t.uncounted != nil {
+		r.Uncounted = t.uncounted
+		return
+	}
+	lost := max(int(t.counted-t.resets)-t.explained, 0)
+	n := lost - t.lost
+	t.lost = lost
+	if n == 1 && t.isProbe() {
+		r.OfProbes++
+		return
+	}
+	r.Refused += n
+	if n > 0 {
+		r.LastRefused = t.now
+	}
+	second := int(t.now.Sub(r.Ends[0].At) / time.Second)
+	if n == 0 || second >= maxSeconds {
+		return
+	}
+	for second >= len(r.PerSecond) {
+		r.PerSecond = append(r.PerSecond, 0)
+	}
+	r.PerSecond[second] = max(r.PerSecond[second]+n, 0)
+}
+
+// maxSeconds limits Result.PerSecond.
+const maxSeconds = 3600
+
+// probeTolerance is how unpunctual a probe may be, the time between two samples included.
+const probeTolerance = 150 * time.Millisecond
+
+// isProbe reports whether a known health probe is due now.
+func (t *Tracker) isProbe() bool {
+	return slices.ContainsFunc(t.probes, func(p traffic.Pattern) bool {
+		since := t.now.Sub(p.Last)
+		return (since - since.Round(p.Period)).Abs() <= max(p.Period/20, probeTolerance)
+	})
+}

@@ -1,0 +1,79 @@
+package cost
+
+import "time"
+
+// Stop is a stop that others carry out, as far as it has come.
+type Stop struct {
+	Result
+	TERM     time.Time     // when TERM said that the stop has begun; zero: not at all, or not yet
+	Limit    time.Duration // how long the stop is followed
+	QuietFor time.Duration // for how long nobody is refused if the stop is over
+	Ceiling  time.Duration // of a hold until quiet
+
+	// Streams are the responses that went on and on when their connections closed.
+	Streams int
+
+	// Before the first end.
+	LastNew  time.Time // the last new connection, health probes aside
+	LastByte time.Time
+	InUse    int // connections on which bytes moved less than QuietFor before
+}
+
+// Began returns when the stop began: at TERM, or at the first end of a port if that came first.
+// The zero time means that it has not begun.
+func (s *Stop) Began() time.Time {
+	if len(s.Ends) > 0 && (s.TERM.IsZero() || s.Ends[0].At.Before(s.TERM)) {
+		return s.Ends[0].At
+	}
+	return s.TERM
+}
+
+// Ended returns when the last port that has ended did, zero if none has.
+func (s *Stop) Ended() (at time.Time) {
+	if n := len(s.Ends); n > 0 {
+		at = s.Ends[n-1].At
+	}
+	return at
+}
+
+// Over reports whether nothing more is to be seen: every port has ended, its connections are
+// closed, and nobody has been refused for QuietFor; or the limit has passed.
+func (s *Stop) Over(now time.Time) bool {
+	began := s.Began()
+	switch {
+	case began.IsZero():
+		return false
+	case now.Sub(began) >= s.Limit:
+		return true
+	case len(s.Listening) > 0 || s.Open > 0:
+		return false
+	}
+	return len(s.Ends) == 0 || now.Sub(later(s.Ended(), s.LastRefused)) >= s.QuietFor
+}
+
+// KeepsOn reports whether clients that keep their connections used them to the end, and nobody
+// else came: they go on in any hold.
+func (s *Stop) KeepsOn() bool {
+	since := later(s.Began(), s.LastNew)
+	return s.InUse > 0 && s.Ended().Sub(since) >= s.QuietFor
+}
+
+// Needed returns what would have been enough, unless KeepsOn: how long a hold until quiet would
+// have lasted, and the shortest fixed delay in whole seconds, with a second to spare. The delay is
+// 0 if nothing came after the stop began.
+func (s *Stop) Needed() (hold, delay time.Duration) {
+	began := s.Began()
+	lastNew := max(later(s.LastNew, s.LastRefused).Sub(began), 0)
+	last := max(s.LastByte.Sub(began), lastNew)
+	if lastNew > 0 {
+		delay = lastNew.Truncate(time.Second) + 2*time.Second
+	}
+	return min(last+s.QuietFor, s.Ceiling), delay
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,191 @@
+package letgo
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/world"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
+)
+
+// s returns a number of seconds as a time.Duration.
+var s = world.Seconds
+
+// askerIn returns an Asker that is told about each sample of a world.
+func askerIn(w *world.World) *Asker {
+	w.CloseIdle = true
+	a := New(cmp.Or(w.QuietFor, s(3)))
+	w.Then = func(t *traffic.Tracker, now time.Duration) {
+		sample := t.Sample()
+		a.Update(now, &sample, t.Conns())
+	}
+	w.Pause = func() time.Duration {
+		if a.Watching() {
+			return s(0.025)
+		}
+		return w.Poll
+	}
+	return a
+}
+
+// TestCycles: as many connections are idle for certain.
+func TestCycles(t *testing.T) {
+	for _, r := range world.ReadRows(t, "testdata/cycles.txt") {
+		t.Run(r.Name, func(t *testing.T) {
+			w := &r.World
+			a := askerIn(w)
+			w.Pause = func() time.Duration {
+				if a.now < s(2) && w.Poll < s(0.25) || a.now >= s(2) {
+					return s(0.025)
+				}
+				return w.Poll
+			}
+			w.Poll = cmp.Or(w.Poll, s(0.025))
+			w.Until(r.At, r.Cond)
+			a.ports[80].clean, a.ports[81] = enoughCycles, cmp.Or(a.ports[81], &port{})
+			a.ports[81].clean = enoughCycles
+			if got := fmt.Sprint(len(a.Idle())); got != r.Want {
+				t.Errorf("%s, want %s", got, r.Want)
+			}
+		})
+	}
+}
+
+// The first to be closed is the one in the middle by idle time. A closed connection is not
+// closed again, and a new connection of its peer came back.
+func TestNoteClosed(t *testing.T) {
+	w := world.Parse(`talks=-0.9; talks=-0.8; talks=-0.7 peer=10.0.0.7; talks=-0.6; talks=-0.5;
+		open=4 4:100 4.01:-100; open=4 peer=10.0.0.7 4:100 4.01:-100; open=4 peer=10.0.0.7 4:100 4.01:-100`)
+	a := askerIn(&w)
+	_, tr := w.Until(s(3.9), world.Conditions["any"]) // last used at 3.1, 3.2, 3.3, 3.4 and 3.5
+	a.ports[80].clean = enoughCycles
+	idle := a.Idle()
+	if len(idle) != 5 {
+		t.Fatalf("%d idle, want 5", len(idle))
+	}
+	first := idle[0]
+	if first.conn.Peer.String() != "10.0.0.7" {
+		t.Errorf("the first has been idle for %v", first.idleFor())
+	}
+	now := w.Lives[2].At(s(3.95))
+	if !first.IsIdle(&now) {
+		t.Errorf("not idle: %+v", now)
+	}
+	for name, change := range map[string]func(*tcp.Socket){
+		"received": func(s *tcp.Socket) { s.Info.Received++ },
+		"sent":     func(s *tcp.Socket) { s.Info.Sent++ },
+		"unread":   func(s *tcp.Socket) { s.Unread++ },
+		"unsent":   func(s *tcp.Socket) { s.Unsent++ },
+		"closing":  func(s *tcp.Socket) { s.State = tcp.CloseWait },
+		"no info":  func(s *tcp.Socket) { s.HasInfo = false },
+	} {
+		changed := now
+		change(&changed)
+		if first.IsIdle(&changed) {
+			t.Errorf("%s: idle", name)
+		}
+	}
+	a.NoteClosed(first)
+	w.Sample(tr, s(3.95))
+	if n := len(a.Idle()); n != 4 {
+		t.Errorf("then %d idle, want 4", n)
+	}
+	w.Sample(tr, s(4.02))
+	if slices.ContainsFunc(a.Idle(), a.MayClose) {
+		t.Error("connections may be closed although new ones come")
+	}
+	if got := a.Figures(); got != (Figures{Closed: 1, CameBack: 1}) {
+		t.Errorf("%+v, want 1 and 1", got)
+	}
+}
+
+// A server may keep connections whose clients seem to have left. Of those that are closed, one
+// more may be open than the server has closed. One with a request that the server does not
+// read holds for a second, as of a hung server.
+func TestServerKeepsClosed(t *testing.T) {
+	w := world.Parse("talks=-0.9; talks=-0.8 peer=10.0.0.7; talks=-0.7")
+	a := askerIn(&w)
+	_, tr := w.Until(s(3.9), world.Conditions["any"])
+	mayClose := func(now float64, want bool) {
+		t.Helper()
+		w.Sample(tr, s(now))
+		if a.MayClose(a.kept[3]) != want {
+			t.Errorf("at %v s another may be closed: %v, want %v", now, !want, want)
+		}
+	}
+	mayClose(3.95, true)
+	a.ports[80].clean = enoughCycles
+	first := a.Idle()[0]
+	a.NoteClosed(first)
+	tr.NoteShut(first.Cookie())
+	kept := &w.Lives[first.Cookie()-1]
+	kept.Moves = slices.DeleteFunc(kept.Moves, func(m world.Move) bool { return m.At > s(3.95) })
+	mayClose(4, false)
+	kept.Unread = 5
+	mayClose(4.04, false)
+	if n := tr.Sample().AtRisk; n != 1 {
+		t.Errorf("%d requests are at risk, want 1", n)
+	}
+	mayClose(5.4, false)
+	if got := tr.Sample(); got.AtRisk != 0 || got.LeftOut.GivenUp != 1 {
+		t.Errorf("%d requests are at risk, %d given up, want 0 and 1", got.AtRisk, got.LeftOut.GivenUp)
+	}
+	kept.State = tcp.TimeWait
+	mayClose(5.5, true)
+}
+
+// Some clients do not notice that a connection has been closed, and lose the next request. Of a
+// peer's connections, one more may be open than its clients have closed in turn, and none is
+// closed after two were used once more.
+func TestClientKeepsClosed(t *testing.T) {
+	w := world.Parse("talks=-0.9; talks=-0.8; talks=-0.7; talks=-0.6; talks=-0.5 peer=10.0.0.7; talks=-0.4 peer=10.0.0.7")
+	a := askerIn(&w)
+	_, tr := w.Until(s(3.9), world.Conditions["any"])
+	now := s(3.9)
+	// show shows two samples in which connections have these states.
+	show := func(state tcp.State, ids ...int) {
+		for _, id := range ids {
+			w.Lives[id].State = state
+			w.Lives[id].Shown.WithoutInfo = true
+		}
+		for range 2 {
+			now += s(0.025)
+			w.Sample(tr, now)
+		}
+	}
+	conn := func(id int) *Kept { return a.kept[uint64(id+1)] }
+	want := func(id int, may bool, when string) {
+		t.Helper()
+		if a.MayClose(conn(id)) != may {
+			t.Errorf("%s: connection %d may be closed: %v, want %v", when, id, !may, may)
+		}
+	}
+	a.NoteClosed(conn(0))
+	show(tcp.FinWait2, 0)
+	want(1, false, "the client keeps the connection")
+	want(4, true, "a client of another peer does")
+	show(tcp.TimeWait, 0)
+	want(1, true, "the client has closed the connection")
+	a.NoteClosed(conn(1))
+	a.NoteClosed(conn(4))
+	show(tcp.FinWait2, 1, 4)
+	want(2, true, "one of two is closed")
+	w.Lives[1].Close, w.Lives[4].Close = now, now
+	show(tcp.FinWait2)
+	want(2, true, "one of two was used once more")
+	want(5, true, "the only one was used once more")
+	a.NoteClosed(conn(2))
+	show(tcp.FinWait2, 2)
+	w.Lives[2].Close = now
+	w.Incomplete = world.Span{From: now, To: now + s(0.06)}
+	show(tcp.FinWait2)
+	if n := a.clients[conn(3).conn.Peer].reset; n != 1 {
+		t.Errorf("%d were used once more, as an incomplete sample shows, want 1", n)
+	}
+	show(tcp.FinWait2)
+	want(3, false, "two were used once more")
+}

@@ -1,0 +1,50 @@
+package letgo
+
+import "time"
+
+// client is a peer of which connections were closed. Each closing is a question: the client
+// connects again, to another server if its balancer has let go of this one.
+type client struct {
+	away    int  // closed connections for which the peer has not connected again
+	leaving int  // closed lately, and not by the client in turn
+	left    int  // closed by the client in turn, since it has connected again last
+	reset   int  // whose client seems to have used the connection once more
+	back    int  // answers that the balancer has not let go
+	asked   bool // since the last of these answers
+}
+
+// slowToLeave is how long other connections of a client wait for it to close one in turn. Some
+// clients notice the end of a connection when they take it from their pool the next time.
+const slowToLeave = 2 * time.Second
+
+// maxReset is how many connections of a peer, closed while idle, may be used once more. One may
+// be bad luck: the request was on its way.
+const maxReset = 2
+
+// patience returns how long no new connection must have come before the next question.
+func (p *client) patience() time.Duration {
+	return [...]time.Duration{1, 1, 2, 4}[min(p.back, 3)] * time.Second
+}
+
+// mayBeAsked reports whether another connection may be closed. One more may be open than the
+// client has closed in turn, so each round is twice as large: some clients notice the end of a
+// connection only when they send the next request, which is lost.
+func (p *client) mayBeAsked(noneNewFor time.Duration) bool {
+	return p.leaving <= p.left && p.reset < maxReset && noneNewFor >= p.patience()
+}
+
+func (p *client) noteClosed() {
+	p.away++
+	p.leaving++
+	p.asked = true
+}
+
+// noteBack notes that the client has connected again.
+func (p *client) noteBack() {
+	p.away--
+	p.left = 0
+	if p.asked {
+		p.asked = false
+		p.back++
+	}
+}

@@ -1,0 +1,190 @@
+package letgo
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/world"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
+)
+
+// TestQuestions: how many connections of a client may be closed at once, and after which time
+// without a new connection, by what has become of earlier ones.
+func TestQuestions(t *testing.T) {
+	for _, cells := range script.Rows(`
+		# what has happened                          | none new for | how many
+		                                             | 0.9s         | 0
+		                                             | 1s           | 1
+		asked                                        | 1s           | 0
+		asked left                                   | 1s           | 2
+		asked left asked asked left                  | 1s           | 2
+		asked left asked asked left left             | 1s           | 4
+		asked reset                                  | 1s           | 1
+		asked reset asked reset                      | 9s           | 0
+		asked left asked asked left left back        | 0.9s         | 0
+		asked left asked asked left left back        | 1s           | 1
+		asked left back back                         | 1s           | 1
+		asked left back asked left back              | 1s           | 0
+		asked left back asked left back              | 2s           | 1
+		asked left back asked left back asked left back                  | 3.9s | 0
+		asked left back asked left back asked left back                  | 4s   | 1
+		asked left back asked left back asked left back asked left back  | 4s   | 1
+	`) {
+		p := &client{}
+		for event := range strings.FieldsSeq(cells[0]) {
+			k := &Kept{client: p, leaving: true}
+			switch event {
+			case "asked":
+				p.noteClosed()
+				continue
+			case "left":
+				k.noteEnd(tcp.TimeWait)
+				continue
+			case "reset":
+				k.noteMissing()
+				p.leaving--
+			case "back":
+				p.noteBack()
+			}
+		}
+		noneNewFor, _ := time.ParseDuration(cells[1])
+		n := 0
+		for ; p.mayBeAsked(noneNewFor); n++ {
+			p.noteClosed()
+		}
+		if want := int(cells[2][0] - '0'); n != want {
+			t.Errorf("%q: %d, want %d", cells, n, want)
+		}
+	}
+}
+
+// TestSlowToLeave: other connections of a client do not wait for ever for one that the client
+// does not close.
+func TestSlowToLeave(t *testing.T) {
+	w := world.Parse("talks=-0.9; talks=-0.8")
+	a := askerIn(&w)
+	_, tr := w.Until(s(3.9), world.Conditions["any"])
+	a.NoteClosed(a.kept[1])
+	w.Lives[0].State = tcp.FinWait2
+	for _, now := range []float64{3.95, 5.8, 5.9} {
+		w.Sample(tr, s(now))
+		if may := now == 5.9; a.MayClose(a.kept[2]) != may || !a.AwaitsClients() {
+			t.Errorf("at %v s another may be closed: %v, want %v", now, !may, may)
+		}
+	}
+}
+
+// TestPort: connections are closed when a port has shown fifty clean cycles since an answer went
+// on after more than half of the idle time.
+func TestPort(t *testing.T) {
+	p := &port{idle: minIdle}
+	for _, c := range []struct {
+		pause time.Duration
+		idle  time.Duration
+		clean int
+	}{
+		{0, 20, 1}, {10, 20, 1}, {11, 22, 0}, {0, 22, 1}, {0, 22, 2}, {300, 600, 0}, {299, 600, 0}, {longest, 7_200_000, 0},
+	} {
+		if c.pause != longest {
+			c.pause *= time.Millisecond
+		}
+		p.note(c.pause, c.pause == 0)
+		if p.idle != c.idle*time.Millisecond || p.clean != c.clean {
+			t.Errorf("after a pause of %v: %v, %d cycles, want %v ms, %d", c.pause, p.idle, p.clean, int(c.idle), c.clean)
+		}
+	}
+	w := world.Parse("talks=-0.9")
+	a := askerIn(&w)
+	w.Until(s(3.4), world.Conditions["any"])
+	for clean, idle := range map[int]int{enoughCycles - 1: 0, enoughCycles: 1} {
+		if clean == enoughCycles {
+			a = askerIn(&w)
+			w.Until(s(3.4), world.Conditions["any"])
+		}
+		a.ports[80].clean = clean
+		if n := len(a.Idle()); n != idle {
+			t.Errorf("after %d clean cycles %d are idle, want %d", clean, n, idle)
+		}
+	}
+}
+
+// TestBusyConnection: most samples of a connection that is hardly ever idle show the end of a cycle.
+func TestBusyConnection(t *testing.T) {
+	w := world.Parse("open=-9 -9:99 -8:-500 0.505..3.5/0.03:99 0.53..3.5/0.03:-500")
+	a := askerIn(&w)
+	w.Until(s(3.5), world.Conditions["any"])
+	if n := a.ports[80].clean; n < 70 {
+		t.Errorf("%d clean cycles of 100, want 70 at least", n)
+	}
+}
+
+// TestNear: who is far away is not asked, by the rate of requests, nor watched.
+func TestNear(t *testing.T) {
+	for _, cells := range script.Rows(`
+		rtt=0.0002 | near
+		rtt=0.01   | near
+		rtt=0.013  | far
+		rtt=4294   | far
+		rtt=0.003 -1..9/0.1:99 -0.95..9/0.1:-300 | far
+		rtt=0.001 -1..9/0.1:99 -0.95..9/0.1:-300 | near
+	`) {
+		w := world.Parse("talks=-0.9 " + cells[0])
+		a := askerIn(&w)
+		w.Until(s(3.5), world.Conditions["any"])
+		a.ports[80].clean = enoughCycles
+		a.ports[80].idle = 0
+		isNear := a.kept[1].isNear()
+		if isNear != (cells[1] == "near") || a.Watching() != isNear {
+			t.Errorf("%q: near: %v, watched: %v", cells, isNear, a.Watching())
+		}
+	}
+}
+
+// TestWatching: samples are close when a client may soon be asked.
+func TestWatching(t *testing.T) {
+	for _, cells := range script.Rows(`
+		0.3 | talks=-0.9                    | no
+		0.6 | talks=-0.9                    | yes
+		9   | open=-60 -60:500 -59:-500     | no
+		2.6 | talks=-0.9; at=2.4 request    | no
+		3.1 | talks=-0.9; at=2.4 request    | yes
+		3.6 | events talks=-0.9; every=1,0,9 probe | yes
+	`) {
+		w := world.Parse(cells[1])
+		a := askerIn(&w)
+		limit, _ := time.ParseDuration(cells[0] + "s")
+		w.Until(limit, world.Conditions["any"])
+		if a.Watching() != (cells[2] == "yes") {
+			t.Errorf("%q: %v", cells, a.Watching())
+		}
+	}
+}
+
+// TestSilence: the silence after the last byte on closed connections is ten mean gaps between
+// their requests, and a tracker needs no longer one.
+func TestSilence(t *testing.T) {
+	for _, c := range []struct {
+		requests int
+		want     float64
+	}{{0, 3}, {1, 3}, {20, 2}, {40, 1}, {1000, 1}} {
+		a := New(s(3))
+		a.asked.requests, a.asked.lastAt = c.requests, s(4)
+		if got := a.Silence(); got != s(c.want) {
+			t.Errorf("%d requests in 4 s: %v, want %v s", c.requests, got, c.want)
+		}
+	}
+	for silence, want := range map[float64]float64{1: 6.5, 2: 7.5, 3: 8.5} {
+		w := world.Parse(`open=-60 close=5.5 -60:500 -59:-500 0..5/0.1:99 0.05..5/0.1:-300;
+			open=-60 -60:500 -59:-500 2:99 2.1:-300`)
+		w.Then = func(tr *traffic.Tracker, _ time.Duration) {
+			tr.NoteShut(1)
+			tr.ShutSilence = s(silence)
+		}
+		if got, _ := w.Until(world.Never, world.Conditions["quiet"]); (got - s(want)).Abs() > s(0.3) {
+			t.Errorf("a silence of %v s: quiet after %v, want %v s", silence, got, want)
+		}
+	}
+}

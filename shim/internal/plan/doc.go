@@ -1,0 +1,10 @@
+// Package plan makes a plan of a configuration, in one pass:
+//
+//	Config ─> signals ─> preset ─> grace period ─> gate ─> contradictions ─> warnings ─> Plan
+//
+// A [Plan] has what the stop machine, the judgment of traffic and the report work by. Nothing
+// changes a plan: a server that is recognized later makes another one. An [Outline] is what the
+// plan comes to, for reviews, and [Outline.Explain] the same in words.
+//
+// The package is pure: what it has to know of the process and its machine is a [Place].
+package plan

@@ -1,0 +1,6 @@
+package plan
+
+var (
+	GraceFor = (*Config).graceFor
+	Ceiling  = (*Config).ceiling
+)

@@ -1,0 +1,67 @@
+package plan
+
+import (
+	"slices"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/preset"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
+)
+
+// Outline is what a plan comes to: Explain puts it into words, and the linter of manifests judges
+// its values.
+type Outline struct {
+	Preset   *preset.Preset // named, or probably found by auto; nil: none, or unknown before the start
+	Starts   []Start        // the signals that begin a stop, TERM first
+	Sequence bool           // a stop is more than a signal that is passed on at once
+	MaxHold  time.Duration  // the longest hold; 0: a stop begins without a hold
+
+	Grace        time.Duration // given or assumed
+	GraceAssumed bool
+
+	Warnings []string
+	plan     *Plan
+}
+
+// Start is a signal that begins a stop, and the steps after the hold.
+type Start struct {
+	Signal sig.Signal
+	Steps  stop.Schedule
+}
+
+// NewOutline returns what a configuration comes to at a place.
+func NewOutline(c *Config, at Place) (*Outline, error) {
+	var likely *preset.Preset
+	if c.Preset == preset.Auto {
+		likely = preset.MatchCommand(c.Command)
+	}
+	p, err := New(c, at, likely)
+	if err != nil {
+		return nil, err
+	}
+	o := &Outline{
+		Preset:       p.Server,
+		Sequence:     p.Stop.RunsSequence(),
+		MaxHold:      p.Stop.Gate.MaxHold(),
+		Grace:        p.Stop.Grace,
+		GraceAssumed: p.Terms.GraceAssumed,
+		Warnings:     p.Warnings,
+		plan:         p,
+	}
+	for _, s := range p.starts() {
+		o.Starts = append(o.Starts, Start{s, p.Stop.ScheduleFor(s)})
+	}
+	return o, nil
+}
+
+// starts returns the signals that start a stop, TERM first.
+func (p *Plan) starts() (list []sig.Signal) {
+	others := slices.Collect(p.Stop.StopSignals.Without(sig.SetOf(sig.TERM)).All)
+	for _, s := range append([]sig.Signal{sig.TERM}, others...) {
+		if _, passes := p.Stop.Rewrites.Of(s); passes {
+			list = append(list, s)
+		}
+	}
+	return list
+}

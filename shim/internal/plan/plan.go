@@ -1,0 +1,186 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/preset"
+	"github.com/lameduck-init/lameduck/shim/internal/report"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
+)
+
+// Defaults of an adaptive hold, which has no floor unless given.
+const (
+	defaultQuiet       = 4 * time.Second // or half of the ceiling, if less; shorter than the usual gap between probes
+	defaultMaxSilence  = 30 * time.Second
+	defaultUnseenFloor = 5 * time.Second // the floor where the traffic cannot be observed
+)
+
+// Place is where a plan is carried out.
+type Place struct {
+	Terminal bool // standard input is a terminal
+	PID1     bool // lameduck is PID 1, so all processes of the PID namespace are the command's
+	Hook     bool // a preStop hook holds beside PID 1
+
+	// Uncatchable returns why a signal never reaches lameduck, "" if it does.
+	Uncatchable func(sig.Signal) string
+}
+
+// Plan is a configuration with defaults filled in and contradictions refused.
+type Plan struct {
+	Config // as given
+	Place
+	Server *preset.Preset // the known server that the command is; nil: none, or unknown as yet
+
+	Stop     stop.Config
+	Traffic  traffic.Config
+	Terms    report.Terms
+	Warnings []string // those of Config first
+}
+
+// New makes the plan of c. server is what the command has been recognized as, or nil.
+//
+// PID 1 does no job control: PID 1 belongs to no shell's job, and no signal of its own PID
+// namespace can stop PID 1. A STOP to itself would only discard a pending CONT.
+func New(c *Config, at Place, server *preset.Preset) (*Plan, error) {
+	if named, ok := preset.Named(c.Preset); ok { // that of preset.Auto is found when a signal arrives
+		server = named
+	}
+	signals, err := c.signals(at, server)
+	if err != nil {
+		return nil, err
+	}
+	f := c.fit()
+	p := &Plan{
+		Config: *c,
+		Place:  at,
+		Server: server,
+		Stop: stop.Config{
+			StopSignals:         signals.stops,
+			Rewrites:            signals.rewrites,
+			Gate:                c.gate(f.ceiling),
+			Grace:               f.grace,
+			Linger:              c.Linger,
+			Schedule:            c.Schedule,
+			KillAfter:           c.KillAfter,
+			Preset:              signals.preset,
+			SequenceWithoutHold: c.Schedule != nil || c.KillAfter > 0 || c.Preset != "",
+			HealthListener:      c.Health != nil,
+			StdinIsTerminal:     at.Terminal,
+			ExitEndsCommand:     at.PID1,
+			JobControl:          !at.PID1 && !c.SameGroup,
+			StopSelfOnTSTP:      c.StopSelfOnTSTP && !at.PID1,
+			TermGroup:           c.TermGroup,
+		},
+		Traffic: c.traffic(f.ceiling),
+	}
+	known := cmp.Or(server, &preset.Preset{})
+	p.Terms = report.Terms{
+		Config: &p.Stop, TrafficConfig: &p.Traffic, Hook: at.Hook, WaitGone: c.WaitGone,
+		GraceAssumed: f.assumedFrom != "", AssumedFrom: f.assumedFrom, GraceCaveat: p.graceCaveat(f),
+		LongerGrace: c.graceFor(f.ceiling + p.Traffic.QuietFor),
+		Systemd:     isSet(c.Env, "NOTIFY_SOCKET") || isSet(c.Env, "INVOCATION_ID"),
+		Server:      known.Name, ClosesKept: known.ClosesKept, Caveat: known.Caveat,
+	}
+	if err := cmp.Or(c.contradiction(), c.misfit(f)); err != nil {
+		return nil, err
+	}
+	p.Warnings = p.warnings(f)
+	return p, nil
+}
+
+// Recognized returns the plan for a command that has been recognized as a known server.
+func (p *Plan) Recognized(server *preset.Preset) *Plan {
+	again, _ := New(&p.Config, p.Place, server) // contradictions do not depend on the server
+	return again
+}
+
+// signals are what a plan does about signals.
+type signals struct {
+	rewrites sig.Rewrites
+	stops    sig.Set
+	preset   stop.Schedule
+}
+
+// signals returns the rewrites, and the signals that start the sequence: TERM, the signal
+// that TERM is rewritten to, which is often the image's STOPSIGNAL and then arrives in TERM's
+// place, those that were given, and those of the server. With a terminal, resizing sends WINCH,
+// which therefore stops nothing. Signals of the C library's threads are dropped unless the
+// configuration names them: no init passes them on, and they end a C program.
+func (c *Config) signals(at Place, server *preset.Preset) (s signals, err error) {
+	for _, r := range c.Rewrites {
+		if why := at.Uncatchable(r.From); why != "" {
+			return s, fault("rewrite", why, "%s: cannot rewrite %v, which never reaches lameduck", Flag("rewrite", r), r.From)
+		}
+		if err := s.rewrites.Add(r); err != nil {
+			return s, fault("rewrite", "", "%s: %v", Flag("rewrite", r), err)
+		}
+	}
+	s.stops = sig.SetOf(c.StopSignals...).With(sig.TERM)
+	for _, given := range c.StopSignals {
+		if why := at.Uncatchable(given); why != "" {
+			return s, fault("stop-signal", why, "%s never reaches lameduck", Flag("stop-signal", given))
+		}
+	}
+	to, passes := s.rewrites.Of(sig.TERM)
+	if passes && to != sig.INT && at.Uncatchable(to) == "" {
+		s.stops = s.stops.With(to)
+	}
+	if server != nil {
+		s.stops |= sig.SetOf(server.StopSignals...)
+		s.preset = server.Steps()
+	}
+	if at.Terminal {
+		s.stops = s.stops.Without(sig.SetOf(sig.WINCH))
+	}
+	for internal := range sig.Internal.Without(s.rewrites.Given() | s.stops).All {
+		s.rewrites.Add(Rewrite{From: internal}) // cannot fail: internal has no rewrite yet
+	}
+	return s, nil
+}
+
+// gate returns the gate of a hold with a ceiling.
+func (c *Config) gate(ceiling time.Duration) stop.Gate {
+	unseenFloor := cmp.Or(c.MaxDelay, c.Delay)
+	if unseenFloor == 0 && !c.DelayGiven {
+		unseenFloor = defaultUnseenFloor
+	}
+	return stop.Gate{
+		Floor: c.Delay, Ceiling: ceiling, UnseenFloor: min(unseenFloor, ceiling),
+		Until: c.Until, WaitGone: len(c.WaitGone) > 0, OnStop: len(c.OnStop) > 0,
+	}
+}
+
+// traffic returns how to judge the traffic of a hold with a ceiling. For a hold that is not
+// adaptive the traffic's summary explains whether it is quiet.
+func (c *Config) traffic(ceiling time.Duration) traffic.Config {
+	quietFor := cmp.Or(c.QuietFor, min(defaultQuiet, ceiling/2))
+	return traffic.Config{
+		QuietFor:    quietFor,
+		MaxSilence:  cmp.Or(c.MaxSilence, defaultMaxSilence),
+		Poll:        min(max(quietFor/12, 10*time.Millisecond), time.Second),
+		IgnorePorts: c.IgnorePorts,
+		IgnorePeers: c.IgnorePeers,
+		Probes:      c.Probes,
+		Until:       c.Until,
+		CloseIdle:   c.CloseIdle,
+	}
+}
+
+// ExitCode returns the exit code to report for the command's own. A preset's exit codes count
+// after a stop, and those that were given before them.
+func (p *Plan) ExitCode(code int, stopped bool) int {
+	maps := p.ExitCodes
+	if stopped && p.Server != nil {
+		maps = slices.Concat(maps, p.Server.Exit)
+	}
+	for _, m := range maps {
+		if m.From == code {
+			return m.To
+		}
+	}
+	return code
+}

@@ -1,0 +1,62 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
+)
+
+// warnings returns the warnings of the caller, and what the user may not expect of the plan.
+func (p *Plan) warnings(f fit) []string {
+	list := slices.Clone(p.Config.Warnings)
+	warn := func(applies bool, format string, args ...any) {
+		if applies {
+			list = append(list, stop.InWords(format, args...))
+		}
+	}
+	for _, r := range p.Rewrites {
+		flag := Flag("rewrite", r)
+		if r == (Rewrite{From: sig.TERM}) {
+			outcome := "the command runs until it is killed"
+			for _, other := range p.starts() {
+				outcome = fmt.Sprintf("only %v starts one", other)
+			}
+			warn(p.Holds() || !p.TERMDropped, "%s drops TERM before it can start a stop: %s", flag, outcome)
+		}
+		meant := r.From == r.To || slices.Contains(p.Stop.Preset, stop.Step{Signal: r.To}) || p.Schedule != nil
+		if r.To != 0 && !meant && p.Server != nil {
+			warn(p.Stop.StopSignals.Has(r.From), "%s sends %v instead of %v, the signal of the preset %s: leave it out, "+
+				"or give %s if it is meant", flag, r.To, p.Stop.Preset[0], p.Server.Name, Flag("stop-schedule", r.To))
+		}
+	}
+	silence := p.Traffic.QuietFor
+	warn(p.Until != Elapsed && max(p.QuietFor, p.MaxDelay) == 0 && silence < time.Second,
+		"the grace period leaves %s for the hold, and %s of silence ends it: give a longer one, or --quiet-for "+
+			"(LAMEDUCK_QUIET_FOR)", f.ceiling, silence)
+	beforeGraceEnd := f.grace - p.Stop.Gate.MaxHold() - p.Schedule.InitialWait()
+	step, at, late := p.Schedule.CutOffBy(beforeGraceEnd)
+	// After forever: the ceiling leaves time for the other steps.
+	warn(f.fits && late && step.Signal != sig.KILL, "%s: %v may come only at %s, after the grace period of %s: "+
+		"shorten the waits, or the hold with --max-delay (LAMEDUCK_MAX_DELAY)", p.flag("stop-schedule", p.Schedule), step,
+		at-beforeGraceEnd+f.grace, f.grace)
+	warn(p.Terms.GraceCaveat != "", "%s: %s", p.givenTimes(), p.Terms.GraceCaveat)
+	return list
+}
+
+// graceCaveat returns why an assumed grace period is too short for the given times, "" if it is
+// not.
+func (p *Plan) graceCaveat(f fit) string {
+	if f.fits || f.assumedFrom == "" {
+		return ""
+	}
+	outcome := "is too short"
+	left := f.grace - p.Stop.Gate.MaxHold() - p.Schedule.InitialWait() - p.Linger
+	if last, _ := p.lastSignal(); left > last {
+		outcome = stop.InWords("leaves the command %s to stop", left)
+	}
+	return stop.InWords("the grace period is assumed to be %s, as in %s, which %s: give the real one "+
+		"with --grace-period (LAMEDUCK_GRACE_PERIOD)", f.grace, f.assumedFrom, outcome)
+}

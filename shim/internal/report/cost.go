@@ -1,0 +1,176 @@
+package report
+
+import (
+	"strings"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/cost"
+)
+
+// Cost is what a stop has cost, as lameduck watch reports it.
+type Cost struct {
+	cost.Stop
+	Now          time.Time
+	Grace        time.Duration
+	GraceAssumed bool
+	Source       string // the source if it does not show requests in flight; ""
+}
+
+// Lines returns the verdict: what was lost, what would have been enough, and, of several ports,
+// the end of each.
+func (c *Cost) Lines() []string {
+	lines := phrases{c.course() + ": " + strings.Join(c.losses(), ", and ")}
+	hold, delay := c.Needed()
+	switch {
+	case !c.showsNeed():
+	case c.KeepsOn():
+		lines.add(true, keptToTheEnd, counted(c.InUse, "connection"))
+	default:
+		enough := say(ofGiven, seconds(hold), c.Grace)
+		if c.GraceAssumed {
+			enough = say(ofAssumed, seconds(hold), c.Grace)
+		}
+		if hold == c.Ceiling {
+			enough = say(toCeiling, enough)
+		}
+		enough = say(wouldHold, enough)
+		if delay > 0 {
+			enough = say(delayNeeded, enough, delay)
+		}
+		lines = append(lines, enough)
+	}
+	if len(c.Ends) > 1 || len(c.Listening) > 0 {
+		for _, e := range c.Ends {
+			lines.add(true, portEnded, e.Port, c.when(e.At), c.cut(e.Cut))
+		}
+	}
+	lines.add(len(c.Ends) > 0 && len(c.Listening) > 0, stillListen, PortList(c.Listening))
+	return lines
+}
+
+// showsNeed reports whether the stop shows what would have been enough: not before the server's
+// end, nor of a stop that began unseen and after which nobody came.
+func (c *Cost) showsNeed() bool {
+	return len(c.Ends) > 0 && (c.Began().Equal(c.TERM) || c.Refused > 0)
+}
+
+// course returns how the stop went, up to the server's end.
+func (c *Cost) course() string {
+	what := serversEnd
+	if len(c.Ends) > 1 {
+		what = say(portsEnd, len(c.Ends))
+	}
+	began := c.Began()
+	switch {
+	case len(c.Ends) > 0 && began.Equal(c.TERM):
+		return say(endAfterTERM, c.when(c.Ended()), what)
+	case len(c.Ends) > 0:
+		return what
+	case len(c.Listening) > 0:
+		return say(stillServes, c.when(c.Now))
+	}
+	return nothingListened
+}
+
+// losses returns what was lost.
+func (c *Cost) losses() (p phrases) {
+	p = phrases{c.cut(c.Cut())}
+	p.addStreams(c.Streams, true)
+	switch {
+	case c.Uncounted != nil:
+		p.add(true, refusedUnknown, c.Uncounted)
+	case c.Refused == 0:
+		p.add(true, noneRefused)
+	default:
+		p.add(true, someRefused, counted(c.Refused, "connection"), c.when(c.LastRefused), Sparkline(c.PerSecond))
+	}
+	p.add(c.OfProbes > 0, probesRefused, counted(c.OfProbes, "health probe"))
+	return p
+}
+
+// cut returns a number of cut requests in words.
+func (c *Cost) cut(n int) string {
+	text := noneCut
+	switch {
+	case c.Source != "":
+		return say(cutUnknown, c.Source)
+	case n == 1:
+		text = oneCut
+	case n > 1:
+		text = say(someCut, n)
+	}
+	if c.CutAtLeast {
+		return say(eventsMissed, text)
+	}
+	return text
+}
+
+// when returns the time since the stop began in words.
+func (c *Cost) when(at time.Time) string { return seconds(at.Sub(c.Began())) }
+
+// costEntry is the verdict as one line in JSON. Durations are milliseconds, and so are moments,
+// counted from when the stop began. Unknown values are null.
+type costEntry struct {
+	Schema  int       `json:"schema"`
+	Time    time.Time `json:"time"`
+	Level   string    `json:"level"`
+	Message string    `json:"message"`
+
+	Trigger       *string   `json:"trigger"` // "TERM"; null: the server's end came first
+	Cut           *int      `json:"cut"`
+	Streams       *int      `json:"streams"`
+	Refused       *int      `json:"refused"`
+	RefusedProbes int       `json:"refused_probes"`
+	LastRefusedMS *int64    `json:"last_refused_ms"`
+	ServerEndedMS *int64    `json:"server_ended_ms"`
+	HeldWouldMS   *int64    `json:"held_would_ms"`
+	NeededDelayMS *int64    `json:"needed_delay_ms"`
+	GraceMS       int64     `json:"grace_ms"`
+	GraceAssumed  bool      `json:"grace_assumed"`
+	Ended         []endedIn `json:"ended"`
+	Listening     []uint16  `json:"listening"`
+}
+
+type endedIn struct {
+	Port uint16 `json:"port"`
+	AtMS int64  `json:"at_ms"`
+	Cut  *int   `json:"cut"`
+}
+
+// JSON returns the verdict as one line of JSON.
+func (c *Cost) JSON() string {
+	began := c.Began()
+	ms := func(at time.Time) *int64 { return new(at.Sub(began).Milliseconds()) }
+	e := costEntry{
+		Schema: Schema, Time: c.Now, Level: "info", Message: strings.Join(c.Lines(), "; "),
+		RefusedProbes: c.OfProbes, GraceMS: c.Grace.Milliseconds(), GraceAssumed: c.GraceAssumed,
+		Ended: []endedIn{}, Listening: append([]uint16{}, c.Listening...),
+	}
+	if began.Equal(c.TERM) {
+		e.Trigger = new("TERM")
+	}
+	known := func(n int) *int {
+		if c.Source != "" {
+			return nil
+		}
+		return &n
+	}
+	e.Cut, e.Streams = known(c.Cut()), known(c.Streams)
+	if c.Uncounted == nil {
+		e.Refused = &c.Refused
+	}
+	for _, end := range c.Ends {
+		e.Ended = append(e.Ended, endedIn{end.Port, *ms(end.At), known(end.Cut)})
+	}
+	if !c.LastRefused.IsZero() {
+		e.LastRefusedMS = ms(c.LastRefused)
+	}
+	if len(c.Ends) > 0 {
+		e.ServerEndedMS = ms(c.Ended())
+	}
+	if c.showsNeed() && !c.KeepsOn() {
+		hold, delay := c.Needed()
+		e.HeldWouldMS, e.NeededDelayMS = new(hold.Milliseconds()), new(delay.Milliseconds())
+	}
+	return Encode(e)
+}

@@ -1,0 +1,58 @@
+package world
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
+)
+
+// Conditions are the conditions of the tables in testdata.
+var Conditions = map[string]func(traffic.Verdict) bool{
+	"settled": func(v traffic.Verdict) bool { return v.Settled },
+	"quiet":   func(v traffic.Verdict) bool { return v.Quiet },
+	"drained": func(v traffic.Verdict) bool { return v.Drained },
+	"stuck":   func(v traffic.Verdict) bool { return v.Stuck },
+	"kept":    func(v traffic.Verdict) bool { return v.Kept },
+	"any":     func(traffic.Verdict) bool { return false },
+}
+
+// Row is a row of a table in testdata: a name, a condition and a time, a world, and what else
+// the table has.
+type Row struct {
+	Name  string
+	Cond  func(traffic.Verdict) bool
+	At    time.Duration
+	World World
+	Want  string
+}
+
+// ReadRows reads the rows of a table.
+func ReadRows(t *testing.T, file string) (rows []Row) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cells := range script.Rows(string(text)) {
+		cond, at, _ := strings.Cut(cells[1], " ")
+		r := Row{cells[0], Conditions[cond], Never, Parse(cells[2]), cells[len(cells)-1]}
+		if at != "never" {
+			r.At = Seconds(number(strings.TrimSpace(at)))
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+func number(text string) float64 {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}

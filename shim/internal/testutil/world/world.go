@@ -1,0 +1,218 @@
+// Package world simulates the sockets of a server, for tests of what is decided about them.
+package world
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/tcp"
+	"github.com/lameduck-init/lameduck/shim/internal/traffic"
+)
+
+// Start is the trigger. Other times are relative to Start.
+var Start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Never is the limit of simulated time: a condition is not met before.
+const Never = 60 * time.Second
+
+// Seconds returns a number of seconds as a time.Duration.
+func Seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
+
+// Life is the course of a connection.
+type Life struct {
+	Peer     string // default 10.0.0.1
+	Port     uint16 // default 80
+	Open     time.Duration
+	Accepted time.Duration // 0: at once; negative: never
+	Close    time.Duration // 0: never
+	Moves    []Move        // in the order of time
+	Vanished time.Duration // when the peer vanished, with a response unacknowledged; 0: never
+	State    tcp.State     // default Established
+	Unread   uint32
+	Unsent   uint32
+	During   Span // when Unread and Unsent apply; zero: always
+	NotSent  uint32
+	PureACKs uint32
+	PingPong bool
+	RTT      time.Duration // default 0.2 ms
+	Tie      bool          // of the last request and response: the kernel's ages are equal
+	ID       uint64
+	Shown    Shown
+}
+
+// Shown is how a source shows a connection. The zero value shows everything.
+type Shown struct {
+	WithoutInfo bool // no tcp_info
+	Unreported  bool // no event reports the end
+	Blurred     bool // ages are late, as jiffies and the duration of a sample make ages
+}
+
+// Move is a number of bytes received or, if negative, sent.
+type Move struct {
+	At    time.Duration
+	Bytes int
+}
+
+// At returns the connection's socket at a time.
+func (l *Life) At(now time.Duration) tcp.Socket {
+	sock := tcp.Socket{
+		State:  cmp.Or(l.State, tcp.Established),
+		Local:  netip.AddrPortFrom(netip.MustParseAddr("10.0.0.9"), cmp.Or(l.Port, 80)),
+		Remote: netip.AddrPortFrom(netip.MustParseAddr(cmp.Or(l.Peer, "10.0.0.1")), uint16(1024+l.ID)),
+		Cookie: l.ID, HasInfo: !l.Shown.WithoutInfo, Inode: 1,
+	}
+	if l.During == (Span{}) || l.During.has(now) {
+		sock.Unread, sock.Unsent = l.Unread, l.Unsent
+	}
+	if l.Accepted < 0 || now < l.Accepted {
+		sock.Inode = 0
+	}
+	age := now - l.Open
+	sock.Info = tcp.Info{LastSent: age, LastReceived: age, LastAcked: age}
+	sock.Info.RTT = cmp.Or(l.RTT, Seconds(0.0002))
+	sock.Info.NotSent, sock.Info.PureACKs, sock.Info.PingPong = l.NotSent, l.PureACKs, l.PingPong
+	for _, m := range l.Moves {
+		switch {
+		case m.At > now:
+		case m.Bytes > 0:
+			sock.Info.Received += uint64(m.Bytes)
+			sock.Info.Segments++
+			sock.Info.LastReceived = now - m.At
+		default:
+			sock.Info.Sent += uint64(-m.Bytes)
+			sock.Info.SentSegments++
+			sock.Info.LastSent = now - m.At
+			sock.Info.LastAcked = sock.Info.LastSent
+			if !l.Tie {
+				sock.Info.LastAcked -= min(Seconds(0.001), now-m.At)
+			}
+		}
+	}
+	if l.Vanished != 0 && l.Vanished <= now {
+		l.retransmit(&sock, now)
+	}
+	if l.Shown.Blurred {
+		late := time.Duration(rand.New(rand.NewPCG(uint64(now), l.ID)).IntN(4e6))
+		sock.Info.LastSent += late
+		sock.Info.LastReceived += late
+	}
+	return sock
+}
+
+// retransmit shows what the kernel sends to a peer that Vanished: 200 bytes after 0.2 s,
+// 0.4 s, 0.8 s, and so on.
+func (l *Life) retransmit(sock *tcp.Socket, now time.Duration) {
+	sock.Unsent = 200
+	at, wait := l.Vanished+Seconds(0.2), Seconds(0.4)
+	for ; at <= now; at, wait = at+wait, 2*wait {
+		sock.Info.LastSent = now - at
+		sock.Info.Sent += 200
+		sock.Info.Resent += 200
+		sock.Retries++
+	}
+}
+
+// closed returns the event of the connection's end, read at a time.
+func (l *Life) closed(read time.Duration) traffic.Closed {
+	sock := l.At(l.Close)
+	sock.State = tcp.Close
+	return traffic.Closed{Socket: sock, At: Start.Add(read)}
+}
+
+// World is a set of connections, and how samples show the connections.
+type World struct {
+	traffic.Config
+	Lives  []Life
+	Events bool                                        // events report ends
+	Late   time.Duration                               // how late events are read
+	Lag    time.Duration                               // how much longer than Config.Poll the interval is
+	Then   func(t *traffic.Tracker, now time.Duration) // called after each sample
+	Pause  func() time.Duration                        // between two samples, in place of Config.Poll
+
+	Incomplete Span          // the samples that are
+	waiting    int           // connections in the listener's queue
+	queued     Span          // as long as they wait
+	missed     Span          // when connections may have been missed
+	source     time.Duration // when the source changes
+	counted    []Move        // Rest.Accepted
+	opened     []Move        // Rest.Opened
+	segments   bool          // Rest.Segments
+}
+
+// Span is a length of time, without its end.
+type Span struct{ From, To time.Duration }
+
+func (s Span) has(now time.Duration) bool { return s.From <= now && now < s.To }
+
+// Until takes samples until cond holds, and returns when; or limit, if cond never holds.
+func (w *World) Until(limit time.Duration, cond func(traffic.Verdict) bool) (time.Duration, *traffic.Tracker) {
+	w.Poll = cmp.Or(w.Poll, Seconds(0.25))
+	w.MaxSilence = cmp.Or(w.MaxSilence, Seconds(30))
+	w.QuietFor = cmp.Or(w.QuietFor, Seconds(3))
+	for i := range w.Lives {
+		w.Lives[i].ID = uint64(i + 1)
+	}
+	ends := slices.Clone(w.Lives)
+	slices.SortStableFunc(ends, func(a, b Life) int { return cmp.Compare(a.Close, b.Close) })
+	t := traffic.New(w.Config, Start)
+	for now := time.Duration(0); now < limit; now += w.pause() + w.Lag {
+		var closed []traffic.Closed
+		for ; len(ends) > 0 && ends[0].Close <= now-w.Late; ends = ends[1:] {
+			if l := ends[0]; w.Events && l.Close > 0 && !l.Shown.Unreported {
+				closed = append(closed, l.closed(l.Close+w.Late))
+			}
+		}
+		w.Sample(t, now, closed...)
+		if cond(t.Sample().Verdict) {
+			return now, t
+		}
+	}
+	return limit, t
+}
+
+func (w *World) pause() time.Duration {
+	if w.Pause != nil {
+		return w.Pause()
+	}
+	return w.Poll
+}
+
+// Sample shows the tracker all that is open.
+func (w *World) Sample(t *traffic.Tracker, now time.Duration, closed ...traffic.Closed) {
+	t.Begin(Start.Add(now))
+	listener := tcp.Socket{State: tcp.Listen, Local: netip.MustParseAddrPort("0.0.0.0:80")}
+	if w.queued.has(now) {
+		listener.Unread = uint32(w.waiting)
+	}
+	t.Observe(&listener)
+	for i := range w.Lives {
+		if l := &w.Lives[i]; !w.Incomplete.has(now) && l.Open <= now && (l.Close == 0 || now < l.Close) {
+			sock := l.At(now)
+			t.Observe(&sock)
+		}
+	}
+	rest := traffic.Rest{
+		Closed: closed, Incomplete: w.Incomplete.has(now), NewSource: w.source > 0 && w.source == now,
+		Accepted: figureAt(w.counted, now), Opened: figureAt(w.opened, now), Segments: w.segments,
+	}
+	if w.missed.has(now) {
+		rest.MissedAt = Start.Add(now)
+	}
+	t.End(rest)
+	if w.Then != nil {
+		w.Then(t, now)
+	}
+}
+
+// figureAt returns the figure of a time, 0 without one.
+func figureAt(list []Move, now time.Duration) int {
+	for _, m := range list {
+		if m.At == now {
+			return m.Bytes
+		}
+	}
+	return 0
+}

@@ -1,0 +1,67 @@
+package traffic
+
+import (
+	"slices"
+	"time"
+)
+
+// Sample is what the latest sample has shown, and what was counted since the trigger. The
+// figures are for the report, and those of open connections are of the latest complete sample.
+// Times are zero without such an event.
+type Sample struct {
+	Verdict
+	Cause Cause // what the condition waited for last
+
+	Accepted  int       // connections since the trigger
+	More      bool      // connections may be missing from Accepted
+	LastNew   time.Time // the last new connection that counts
+	LastByte  time.Time // the last byte on a connection that counts
+	LastOther time.Time // the last new connection that is no possible health probe
+	Open      int
+	InUse     int       // connections on which bytes moved less than QuietFor ago
+	InFlight  int       // requests that hold
+	Streams   int       // responses that go on and on, as of server-sent events
+	PerSecond []int     // new connections in each second from the trigger, for an hour at most
+	Patterns  []Pattern // possible health probes, left out or not, the most frequent first
+	LeftOut   LeftOut   // what did not count
+
+	NoneNewFor time.Duration // since the last new connection that is no possible health probe, or since one waited
+}
+
+// Verdict is what a sample means for a hold. Drained implies Quiet, and Quiet implies Settled.
+type Verdict struct {
+	Settled   bool // no new connection for QuietFor
+	Quiet     bool // Settled, no byte for QuietFor and no request in flight
+	Drained   bool // Quiet, no open connection and no unsent byte
+	Kept      bool // not Quiet, and clients that never let go are all that remains
+	Stuck     bool // clients wait to be accepted or read, and the program makes no progress
+	NoSockets bool // neither a listener nor a connection
+
+	Incomplete bool // the sample shows nothing
+
+	Active bool // not Quiet since the trigger, for traffic or requests: a signal might cut a request
+	AtRisk int  // requests that a signal at the time of the sample might have cut
+}
+
+// LeftOut counts what does not count as traffic. Its names in JSON are those of the report.
+type LeftOut struct {
+	Bare     int `json:"no_bytes"`  // new connections on which no byte was received
+	Probes   int `json:"probes"`    // requests of possible health probes, in the latest sample
+	HalfOpen int `json:"half_open"` // connections in SYN_RECV, in the sample with the most
+	Gone     int `json:"gone"`      // open connections whose peer no longer answers, in the latest sample
+	GivenUp  int `json:"given_up"`  // requests silent for MaxSilence, in the latest sample
+}
+
+// Sample returns the latest sample. An incomplete one meets no condition.
+func (t *Tracker) Sample() Sample {
+	t.arrivals.lengthen(int((t.now - trigger) / time.Second))
+	r := t.latest
+	r.PerSecond = slices.Clone(t.arrivals.perSecond)
+	r.Patterns = t.Patterns()
+	for _, p := range r.Patterns {
+		if p.LeftOut {
+			r.LeftOut.Probes += p.Count
+		}
+	}
+	return r
+}
