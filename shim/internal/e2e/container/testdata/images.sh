@@ -16,4 +16,4 @@ entrypoint='[]' image bare "$@"
 entrypoint='["/lameduck"]' image lameduck "$@"
 entrypoint='["/sbin/docker-init", "--"]' image docker "$@"
 entrypoint='["/pause", "helper", "catch"]' image pause "$@"
-"$@" run localhost/bare /helper helper zombies
+"$@" run localhost/bare /lameduck --version
