@@ -25,7 +25,13 @@ import (
 
 var containers = flag.Bool("containers", false, "run lameduck in real containers, with podman and runc")
 
-func TestMain(m *testing.M) { box.Main(m, nil) }
+// TestMain is the process that keeps the namespaces of a pod, under its name.
+func TestMain(m *testing.M) {
+	if os.Args[0] == "/pause" {
+		unix.Pause()
+	}
+	box.Main(m, nil)
+}
 
 // TestContainer runs all tests beside each other, with one store of images.
 func TestContainer(t *testing.T) {
