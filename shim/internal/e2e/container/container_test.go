@@ -318,24 +318,28 @@ func containerCloseIdle(t *testing.T, p *podman) {
 	}
 	without := t.TempDir() + "/default.json"
 	box.Die(os.WriteFile(without, []byte(strings.Replace(text, getfd, "", 1)), 0o644))
-	for profile, warning := range map[string]string{
-		without: "--close-idle (LAMEDUCK_CLOSE_IDLE) closes no connection: the seccomp profile forbids", ours: "",
-	} {
+	const refused = "--close-idle (LAMEDUCK_CLOSE_IDLE) closes no connection: the seccomp profile forbids"
+	for profile, warning := range map[string]string{without: refused, ours: ""} {
 		t.Run(profile, func(t *testing.T) {
 			t.Parallel()
-			flags := "--network host --user=65534:65534 --cap-drop=ALL --security-opt=no-new-privileges --security-opt seccomp=" +
-				profile + " localhost/lameduck --until=quiet --close-idle --quiet-for=1 --grace-period=40 --"
+			flags := "--network host --user=65534:65534 --cap-drop=ALL --security-opt=no-new-privileges " +
+				"--security-opt=seccomp=" + profile + " localhost/lameduck --until=quiet --close-idle --quiet-for=3 --grace-period=40 --"
 			c := p.runIn(t, box.NewNetwork(t), append(append(box.Words(flags), catch...), "127.0.0.1:0")...)
 			c.Ready()
-			ended := c.Talkers(6)
-			done := c.stop()
+			allClosed := c.Talkers(6)
+			done, reason, closed := c.stop(), "quiet", 6
+			if warning != "" {
+				reason, closed = "second_signal", 0
+				c.Err.Wait(warning)
+				c.kill(sig.TERM)
+			}
 			c.Out.Wait("got TERM")
 			c.Exit()
-			ended()
+			allClosed()
 			done()
 			c.WantWarning(warning)
-			if r := c.Report(); (r.Ended == "quiet") != (warning == "") || (r.ClosedIdle == 6) != (warning == "") {
-				t.Errorf("report %+v", r)
+			if r := c.Report(); r.Ended != reason || r.ClosedIdle != closed {
+				t.Errorf("report %+v, want %s and %d closed connections", r, reason, closed)
 			}
 		})
 	}
