@@ -28,8 +28,11 @@ func install(args []string) int {
 		return fail(errors.New("install needs one existing directory: lameduck install DIR"))
 	}
 	if err := copySelf(filepath.Join(args[0], "lameduck")); err != nil {
-		return fail(fmt.Errorf("cannot install into %s: %w: give an existing directory, such as a mounted volume",
-			shim.Quote(args[0]), err))
+		remedy := "give an existing directory, such as a mounted volume"
+		if errors.Is(err, os.ErrPermission) {
+			remedy = fmt.Sprintf("user %d may not write there: install as the directory's owner, such as root", os.Geteuid())
+		}
+		return fail(fmt.Errorf("cannot install into %s: %w: %s", shim.Quote(args[0]), err, remedy))
 	}
 	return 0
 }

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/lameduck-init/lameduck/cmd/internal/cli"
@@ -64,6 +66,24 @@ func TestInstallBad(t *testing.T) {
 	}
 	if entries, _ := os.ReadDir(taken); len(entries) != 1 {
 		t.Errorf("left behind: %v", entries)
+	}
+}
+
+// TestInstallUser: where the user may not write, the error names the user, as of our image and a
+// volume of root's.
+func TestInstallUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root may become another user")
+	}
+	cmd := exec.Command("/proc/self/exe", "install", t.TempDir())
+	cmd.Env = []string{asMain + "=1", raceInHaste}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65532, Gid: 65532}}
+	out, err := cmd.CombinedOutput()
+	if errors.Is(err, syscall.EPERM) {
+		t.Skip("may not become another user: ", err)
+	}
+	if !strings.Contains(string(out), "permission denied: user 65532 may not write there: install as the directory's owner") {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 

@@ -147,6 +147,33 @@ func TestWatchPatch(t *testing.T) {
 	wantSidecar(t, got, want)
 }
 
+// TestSeccompPatch: the patch changes the pod's profile to the file of the examples, and nothing else.
+func TestSeccompPatch(t *testing.T) {
+	text, _, _ := bytes.Cut(read(t, "install.yaml"), []byte("\n---\n")) // without the Service
+	got := deployment(t, kubectl(t, text, "patch", "--local", "-f", "-", "-o", "yaml",
+		"--patch-file", examples+"patch/seccomp.yaml"))
+	want, file := deployment(t, text), "lameduck.json"
+	read(t, "seccomp/"+file)
+	want.Spec.Template.Spec.SecurityContext.SeccompProfile =
+		&core.SeccompProfile{Type: core.SeccompProfileTypeLocalhost, LocalhostProfile: &file}
+	if !equality.Semantic.DeepEqual(got.Spec, want.Spec) {
+		t.Errorf("got\n%+v\nwant\n%+v", got.Spec, want.Spec)
+	}
+}
+
+// TestStopSignalPatch: the patch adds the signal, and keeps the hook.
+func TestStopSignalPatch(t *testing.T) {
+	text, _, _ := bytes.Cut(read(t, "hold.yaml"), []byte("\n---\n")) // without the Service
+	got := deployment(t, kubectl(t, text, "patch", "--local", "-f", "-", "-o", "yaml",
+		"--patch-file", examples+"patch/stop-signal.yaml"))
+	want, signal := deployment(t, text), core.SIGQUIT
+	want.Spec.Template.Spec.OS = &core.PodOS{Name: core.Linux}
+	want.Spec.Template.Spec.Containers[0].Lifecycle.StopSignal = &signal
+	if !equality.Semantic.DeepEqual(got.Spec, want.Spec) {
+		t.Errorf("got\n%+v\nwant\n%+v", got.Spec, want.Spec)
+	}
+}
+
 // TestFleetWatch: with the label watch the component adds the sidecar, and leaves the rest.
 func TestFleetWatch(t *testing.T) {
 	dir := t.TempDir()

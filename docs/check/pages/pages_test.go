@@ -247,7 +247,7 @@ const foreign = `
 lameduck: --json --only-stops LAMEDUCK_PID LAMEDUCK_SIGNAL
 linkerd-await: --shutdown
 cluster-autoscaler: --max-graceful-termination-sec
-podman, docker: --init --init-path --stop-timeout --entrypoint --name --user --rm --from --builder --cap-drop --network
+podman, docker: --init --init-path --stop-timeout --entrypoint --name --user --rm --from --builder --cap-drop --network --security-opt
 Dockerfiles: --chmod --checksum
 tini, dumb-init: --single-child --rewrite
 kubectl: --target --force --patch-file --local --profile --image

@@ -260,6 +260,40 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestAppArmor: AppArmor is named as the cause if it confines lameduck, and the server is not another
+// user's.
+func TestAppArmor(t *testing.T) {
+	root := t.TempDir()
+	for _, dir := range []string{"/self/attr/apparmor", "/7/fd", "/8/fd"} {
+		if err := os.MkdirAll(root+dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	foreign := 8
+	if os.Lchown(root+"/8/fd", 65534, 65534) != nil { // only root may
+		foreign = 9
+	}
+	const other = "runs as another user, or is not dumpable"
+	for _, c := range []struct {
+		label string
+		pid   int
+		want  string
+	}{
+		{"containers-default-0.62.2//&crun (mixed)\n", 7, "AppArmor's profile \"containers-default-0.62.2//&crun (mixed)\""},
+		{"containers-default-0.62.2 (enforce)\n", foreign, other},
+		{"unconfined\n", 7, other},
+		{"", 7, other},
+	} {
+		if err := os.WriteFile(root+"/self/attr/apparmor/current", []byte(c.label), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		got := (&Closer{root: procfs.Root(root)}).explain(c.pid, unix.EPERM)
+		if !strings.Contains(got.Error(), c.want) {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
 // printRefusal prints why a connection of a server cannot be closed.
 func printRefusal(serverRole string) {
 	s, err := startServer(serverRole)

@@ -3,7 +3,6 @@ package procfs
 import (
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -94,11 +93,4 @@ func contains(outer, inner string) bool {
 		}
 	}
 	return true
-}
-
-// PtraceScope returns kernel.yama.ptrace_scope, 0 without Yama; see ptrace(2).
-func (r Root) PtraceScope() int {
-	text, _ := os.ReadFile(r.String() + "/sys/kernel/yama/ptrace_scope")
-	level, _ := strconv.Atoi(strings.TrimSpace(string(text)))
-	return level
 }

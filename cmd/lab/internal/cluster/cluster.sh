@@ -97,13 +97,12 @@ renamed() {
 	echo "$text"
 }
 
-# open makes a namespace for restricted pods only, with a Service called lameduck:
+# open makes a namespace with a Service called lameduck:
 # Kubernetes gives all pods variables of that Service, with names like lameduck's own.
 open() {
 	NAMESPACE=lameduck-e2e-$(date +%s)-$$
 	kubectl create namespace "$NAMESPACE" >&2
 	echo "$NAMESPACE"
-	kubectl label namespace "$NAMESPACE" pod-security.kubernetes.io/enforce=restricted >&2
 	kube create service clusterip lameduck --tcp=80 >&2
 	until_true "the namespace's service account" kube get serviceaccount default >/dev/null 2>&1
 }
@@ -195,10 +194,12 @@ roll() {
 	jq -sc --argjson old "$old" '
 		def ended: .metadata.deletionTimestamp
 			and (.status.containerStatuses // [] | length > 0 and all(.state.terminated));
-		map(.object) as $seen | $old | map(. as $name | [$seen[] | select(.metadata.name == $name and ended)] | last
+		# From 1.35 on, the last events of a pod have a grace period of 0, and a later deletionTimestamp.
+		def deleted: (.metadata.deletionTimestamp | fromdate) - .metadata.deletionGracePeriodSeconds;
+		map(.object) as $seen | $old | map(. as $name | [$seen[] | select(.metadata.name == $name)]
+			| (map(select(.metadata.deletionTimestamp) | deleted) | min) as $deleted | map(select(ended)) | last
 			| if . == null then {took: 0, messages: []} else
-				((.metadata.deletionTimestamp | fromdate) - .metadata.deletionGracePeriodSeconds) as $deleted
-				| (.status.containerStatuses | map(.state.terminated)) as $ends
+				(.status.containerStatuses | map(.state.terminated)) as $ends
 				| {took: (($ends | map(.finishedAt | fromdate) | max) - $deleted),
 					messages: ($ends | map(.message // ""))}
 			end)' "$log"
@@ -213,6 +214,7 @@ play() {
 	deployment=deployment/$name
 	trap clear EXIT
 	begin() {
+		kubectl label namespace "$NAMESPACE" --overwrite "pod-security.kubernetes.io/enforce=$LEVEL"
 		if [ "$POLICY" = true ]; then
 			policy >"$WORK/policy.yaml" && kubectl create -f "$WORK/policy.yaml" || return
 			until_true "the policy" changes || return

@@ -51,7 +51,7 @@ const quiet = "TERM: nothing in flight: held 10.0 s (quiet), sent TERM, exited 0
 func TestPlay(t *testing.T) {
 	read := fake(t, quiet, "0")
 	var out strings.Builder
-	if err := Run(t.Context(), []string{"-rollouts=1", "-run=(yaml|component|settled, dies), new"}, &out); err != nil {
+	if err := Run(t.Context(), []string{"-rollouts=1", "-run=(yaml|component|(settled|close-idle), dies), new"}, &out); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), "10.0 s  0.0   1 quiet, 1 with nothing in flight") {
@@ -62,6 +62,7 @@ func TestPlay(t *testing.T) {
 	namespace, _, _ := strings.Cut(rest, "\n")
 	for text, want := range map[string]string{
 		"enforce=restricted":                              calls,
+		"enforce=baseline":                                calls,
 		"delete namespace " + namespace:                   calls,
 		"rollout restart deployment/shop":                 calls,
 		"name: " + namespace + "}":                        made,
@@ -73,7 +74,7 @@ func TestPlay(t *testing.T) {
 		}
 	}
 	paths, _ := filepath.Glob(examples + "*.yaml")
-	if made := strings.Count(made, "kind: Deployment"); made != len(paths)+3 || len(paths) < 5 {
+	if made := strings.Count(made, "kind: Deployment"); made != len(paths)+4 || len(paths) < 5 {
 		t.Errorf("%d Deployments of %d manifests", made, len(paths))
 	}
 }

@@ -22,9 +22,10 @@
 // E2E_IMAGES is the beginning of the names, for a registry the host and the path. The tag
 // of a name depends on the image's content.
 //
-// Everything happens in a new namespace, which Pod Security restricts, which has a
-// Service called lameduck, and which is deleted at the end, as is the policy, whose scope
-// is narrowed to the namespace. The load comes from a pod, through the Service's cluster
+// Everything happens in a new namespace, which Pod Security restricts, which has a Service
+// called lameduck, and which is deleted at the end, as is the policy, whose scope is narrowed
+// to the namespace. For --close-idle, Pod Security's level is baseline: restricted wants a seccomp
+// profile, and containerd's forbids the flag. The load comes from a pod, through the Service's cluster
 // IP, at a fixed rate whatever becomes of the earlier requests; nothing is retried. A row
 // in which the load stood still is played again.
 //

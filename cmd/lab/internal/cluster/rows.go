@@ -67,7 +67,7 @@ func (c *cluster) playAll(ctx context.Context, o *options) (done []row, err erro
 	for _, kept := range []bool{false, true} {
 		for _, r := range rows() {
 			r.kept = kept
-			if !o.only.MatchString(r.String()) {
+			if kept && r.is("new") || !o.only.MatchString(r.String()) {
 				continue
 			}
 			for range attempts {
@@ -90,23 +90,30 @@ func (c *cluster) playAll(ctx context.Context, o *options) (done []row, err erro
 // play plays a row.
 func (c *cluster) play(ctx context.Context, r *row, o *options) error {
 	manifest := examples + r.manifest
+	level, profile := "restricted", "seccompProfile: {type: RuntimeDefault}"
+	if r.is("baseline") {
+		level, profile = "baseline", ""
+	}
 	if r.manifest == "web.yaml" {
 		text, err := os.ReadFile(here + "web.yaml")
 		if err != nil {
 			return err
 		}
 		manifest = c.work + "/web.yaml"
-		changed := strings.NewReplacer("COMMAND", r.words, "LIFECYCLE", r.hooks).Replace(string(text))
+		changed := strings.NewReplacer("COMMAND", r.words, "LIFECYCLE", r.hooks, "PROFILE", profile).Replace(string(text))
 		if err := os.WriteFile(manifest, []byte(changed), 0o644); err != nil {
 			return err
 		}
 	}
-	conns := 0
+	conns, rollouts := 0, 1
 	if r.kept {
 		conns = pool
 	}
-	env := fmt.Sprintf("CONNS=%d RATE=%d ROLLOUTS=%d OPTIONAL=%v POLICY=%v",
-		conns, o.rate, o.rollouts, r.is("optional"), r.is("policy"))
+	if r.kept && r.is("dies") {
+		rollouts = o.rollouts
+	}
+	env := fmt.Sprintf("CONNS=%d RATE=%d ROLLOUTS=%d OPTIONAL=%v POLICY=%v LEVEL=%s",
+		conns, o.rate, rollouts, r.is("optional"), r.is("policy"), level)
 	text, err := c.script(ctx, "play", append(strings.Fields(env), "MANIFEST="+manifest)...)
 	if err != nil {
 		return err

@@ -38,7 +38,8 @@ func parse(args []string) (*options, error) {
 	f.TextVar(o.only, "run", o.only,
 		"only the rows whose names, 'NAME, new connections' or 'NAME, kept connections', match this regular expression")
 	f.IntVar(&o.rate, "rate", 200, "requests a second")
-	f.IntVar(&o.rollouts, "rollouts", 3, "rollouts a row, of three replicas each; the manifests have two")
+	f.IntVar(&o.rollouts, "rollouts", 3, "rollouts of a row with kept connections and a server that TERM kills, "+
+		"whose losses are compared; the others have one")
 	return o, f.Parse(args)
 }
 
@@ -77,7 +78,7 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	_, unclosed := c.script(context.WithoutCancel(ctx), "close")
 	if len(rows) > 0 {
-		fmt.Fprintf(out, "\nKubernetes %s, %d requests/s, %d rollouts a row, of 3 replicas (manifests: 2); %.0f s\n",
+		fmt.Fprintf(out, "\nKubernetes %s, %d requests/s, %d or 1 rollouts a row, of 3 replicas (manifests: 2); %.0f s\n",
 			version, o.rate, o.rollouts, time.Since(began).Seconds())
 		printTable(out, rows)
 	}

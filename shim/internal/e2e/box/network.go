@@ -3,9 +3,11 @@ package box
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -130,6 +132,29 @@ func (c *Client) AwaitReply() {
 	c.t.Helper()
 	if !c.in.Scan() {
 		c.t.Errorf("the server closed the connection without a reply: %v", c.in.Err())
+	}
+}
+
+// Talkers makes n clients send requests, each 400 ms after the reply to its latest, until they
+// notice that the server has closed their connections. wait waits for the last. An answer takes
+// longer than a tick of the kernel's clock, lest it be a tie; the idle time is much longer than
+// the pauses of a busy machine, which connections must outlast to be closed.
+func (b *Box) Talkers(n int) (wait func()) {
+	var talking atomic.Int32
+	for range n {
+		talking.Add(1)
+		c := b.Dial("127.0.0.1")
+		go func() {
+			for err := error(nil); err != io.EOF && c.TryAsk(Later); c.SetReadDeadline(time.Time{}) {
+				c.SetReadDeadline(time.Now().Add(400 * time.Millisecond))
+				_, err = c.Read(make([]byte, 1))
+			}
+			c.Close()
+			talking.Add(-1)
+		}()
+	}
+	return func() {
+		testutil.Eventually(b.T, "all connections are closed", func() bool { return talking.Load() == 0 })
 	}
 }
 

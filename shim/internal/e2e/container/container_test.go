@@ -25,7 +25,13 @@ import (
 
 var containers = flag.Bool("containers", false, "run lameduck in real containers, with podman and runc")
 
-func TestMain(m *testing.M) { box.Main(m, nil) }
+// TestMain is the process that keeps the namespaces of a pod, under its name.
+func TestMain(m *testing.M) {
+	if os.Args[0] == "/pause" {
+		unix.Pause()
+	}
+	box.Main(m, nil)
+}
 
 // TestContainer runs all tests beside each other, with one store of images.
 func TestContainer(t *testing.T) {
@@ -36,6 +42,7 @@ func TestContainer(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *podman){
 		"signals": containerSignals, "codes": containerCodes, "terminal": containerTerminal, "stop": containerStop,
 		"init": containerInit, "hardened": containerHardened, "until": containerUntil,
+		"close idle": containerCloseIdle,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -112,8 +119,14 @@ func (p *podman) command(words ...string) (name string, call []string) {
 // run starts a container.
 func (p *podman) run(t *testing.T, words ...string) *container {
 	t.Helper()
+	return p.runIn(t, nil, words...)
+}
+
+// runIn starts a container from within a network, its host's.
+func (p *podman) runIn(t *testing.T, n *box.Network, words ...string) *container {
+	t.Helper()
 	name, call := p.command(words...)
-	return &container{box.Setup{Outside: true}.Start(t, call...), p, name}
+	return &container{box.Setup{Outside: true, Network: n}.Start(t, call...), p, name}
 }
 
 // catch starts a container whose command prints the signals that the command catches.
@@ -291,5 +304,43 @@ func containerUntil(t *testing.T, p *podman) {
 	done()
 	if r.Observer != "sock_diag" || r.Scope != "cgroup" && r.Scope != "descriptors" {
 		t.Errorf("report %+v, want the observer sock_diag, and a scope of cgroup or descriptors", r)
+	}
+}
+
+// containerCloseIdle: containerd's default profile forbids --close-idle, with a warning; with the
+// profile of the examples, which is that and pidfd_getfd, all kept connections are closed.
+func containerCloseIdle(t *testing.T, p *podman) {
+	ours := testutil.Path("docs/examples/kubernetes/seccomp/lameduck.json")
+	text := string(testutil.Must(os.ReadFile(ours)))
+	const getfd = `"pidfd_getfd",`
+	if strings.Count(text, getfd) != 1 {
+		t.Fatalf("%s does not have %s once", ours, getfd)
+	}
+	without := t.TempDir() + "/default.json"
+	box.Die(os.WriteFile(without, []byte(strings.Replace(text, getfd, "", 1)), 0o644))
+	const refused = "--close-idle (LAMEDUCK_CLOSE_IDLE) closes no connection: the seccomp profile forbids"
+	for profile, warning := range map[string]string{without: refused, ours: ""} {
+		t.Run(profile, func(t *testing.T) {
+			t.Parallel()
+			flags := "--network host --user=65534:65534 --cap-drop=ALL --security-opt=no-new-privileges " +
+				"--security-opt=seccomp=" + profile + " localhost/lameduck --until=quiet --close-idle --quiet-for=3 --grace-period=40 --"
+			c := p.runIn(t, box.NewNetwork(t), append(append(box.Words(flags), catch...), "127.0.0.1:0")...)
+			c.Ready()
+			allClosed := c.Talkers(6)
+			done, reason, closed := c.stop(), "quiet", 6
+			if warning != "" {
+				reason, closed = "second_signal", 0
+				c.Err.Wait(warning)
+				c.kill(sig.TERM)
+			}
+			c.Out.Wait("got TERM")
+			c.Exit()
+			allClosed()
+			done()
+			c.WantWarning(warning)
+			if r := c.Report(); r.Ended != reason || r.ClosedIdle != closed {
+				t.Errorf("report %+v, want %s and %d closed connections", r, reason, closed)
+			}
+		})
 	}
 }

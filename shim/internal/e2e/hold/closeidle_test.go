@@ -2,38 +2,12 @@ package hold_test
 
 import (
 	"fmt"
-	"io"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
-	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
-
-// talkers makes n clients send requests, each 400 ms after the reply to its latest, until they
-// notice that the server has closed their connections. wait waits for the last. An answer takes
-// longer than a tick of the kernel's clock, lest it be a tie; the idle time is much longer than
-// the pauses of a busy machine, which connections must outlast to be closed.
-func talkers(b *box.Box, n int) (wait func()) {
-	var talking atomic.Int32
-	for range n {
-		talking.Add(1)
-		c := b.Dial("127.0.0.1")
-		go func() {
-			for err := error(nil); err != io.EOF && c.TryAsk(box.Later); c.SetReadDeadline(time.Time{}) {
-				c.SetReadDeadline(time.Now().Add(400 * time.Millisecond))
-				_, err = c.Read(make([]byte, 1))
-			}
-			c.Close()
-			talking.Add(-1)
-		}()
-	}
-	return func() {
-		testutil.Eventually(b.T, "all connections are closed", func() bool { return talking.Load() == 0 })
-	}
-}
 
 // TestCloseIdle: kept connections are closed while they are idle, and a hold that they would
 // prolong ends by silence. A request in flight is not cut, nor an idle connection that is not
@@ -48,7 +22,7 @@ func TestCloseIdle(t *testing.T) {
 	slow.Ask("hello")
 	fmt.Fprintln(slow, "wait")
 	unused.Ask("hello")
-	allClosed := talkers(b, 6)
+	allClosed := b.Talkers(6)
 	b.Trigger()
 	allClosed() // sooner or later, as the machine is idle or busy
 	b.WantHolding("a request is in flight")
@@ -84,7 +58,7 @@ func TestCloseIdleUnnoticed(t *testing.T) {
 // TestCloseIdleHook: a hook closes the connections of the container's main process.
 func TestCloseIdleHook(t *testing.T) {
 	h := startHost(t, box.Setup{}, nil, "127.0.0.1:0")
-	allClosed := talkers(h.Box, 3)
+	allClosed := h.Talkers(3)
 	h.hook("$L hold --close-idle --quiet-for=2 --grace-period=40")
 	allClosed()
 	h.wantHook(0, max(4*time.Second-early, time.Since(h.start)+time.Second), "quiet")

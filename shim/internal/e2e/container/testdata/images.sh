@@ -15,5 +15,5 @@ image() { name=$1; shift; "$@" import -q --change "ENTRYPOINT $entrypoint" "$dir
 entrypoint='[]' image bare "$@"
 entrypoint='["/lameduck"]' image lameduck "$@"
 entrypoint='["/sbin/docker-init", "--"]' image docker "$@"
-entrypoint='["/pause", "helper", "catch"]' image pause "$@"
-"$@" run localhost/bare /helper helper zombies
+entrypoint='["/pause"]' image pause "$@"
+"$@" run localhost/bare /lameduck --version
