@@ -42,7 +42,8 @@ func (c *container) readStage(stages []instructions.Stage, i int) {
 	ordered := false // this stage has a CMD
 	for _, instruction := range stages[i].Commands {
 		line := instruction.Location()[0].Start.Line
-		c.configured = c.configured || configuresRE.MatchString(fmt.Sprint(instruction))
+		text := fmt.Sprint(instruction)
+		c.configured = c.configured || configuresRE.MatchString(text) && !strings.Contains(text, "lameduck")
 		switch i := instruction.(type) {
 		case *instructions.EntrypointCommand:
 			c.Command = c.wordsOf(i.ShellDependantCmdLine, line)

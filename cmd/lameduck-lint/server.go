@@ -71,9 +71,10 @@ func cutAtTERM(c *container, report reporter) {
 // daemonizes reports nginx as a command where no configuration of its own can keep it in front. A
 // Dockerfile's ENTRYPOINT alone may get arguments from a pod.
 func daemonizes(c *container, report reporter) {
-	isKnown := libraryRE.MatchString(c.Image) || c.pod == nil && len(c.Args) > 0 && termRE.MatchString(c.Image)
+	isComplete := c.pod != nil || len(c.Args) > 0
+	isKnown := isComplete && !c.configured && (libraryRE.MatchString(c.Image) || c.pod == nil && termRE.MatchString(c.Image))
 	for _, last := range c.ends {
-		if isKnown && !c.configured && last.program.base() == "nginx" && len(last.args) == 0 && !last.unclear {
+		if isKnown && last.program.base() == "nginx" && len(last.args) == 0 && !last.unclear {
 			report(last.program.line, `nginx goes into the background, and the container ends at once; write nginx -g "daemon off;"`)
 		}
 	}
