@@ -20,12 +20,11 @@ func wrongPreset(c *container, report reporter) {
 		return
 	}
 	server := auto.Preset.Name
-	_, dropsAtTERM := finishing[server]
 	switch {
 	case given.Preset != nil:
 		report(l.lineOf("preset"), "the preset is that of %s, but the command is %s; give --preset=%[2]s",
 			given.Preset.Name, server)
-	case dropsAtTERM && l.StopSignals == nil && l.Holds() && !c.more:
+	case finishing[server] != "" && l.StopSignals == nil && l.Holds() && !c.more:
 		report(l.line,
 			"after the hold lameduck sends TERM, at which %s drops requests in flight; give --preset=%[1]s, "+
 				"unless the image sets LAMEDUCK_PRESET", server)
