@@ -6,10 +6,8 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/check"
 	"github.com/lameduck-init/lameduck/shim/internal/plan"
 	"github.com/lameduck-init/lameduck/shim/internal/preset"
-	"github.com/lameduck-init/lameduck/shim/internal/proc"
 	"github.com/lameduck-init/lameduck/shim/internal/quote"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
-	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
 	"github.com/lameduck-init/lameduck/shim/internal/stop"
 	"github.com/lameduck-init/lameduck/shim/internal/traffic"
 )
@@ -54,18 +52,12 @@ const (
 	NoTerminationLog = plan.NoTerminationLog // --termination-log
 )
 
-// newPlan makes the plan of cfg where lameduck runs.
-func newPlan(cfg *Config, at plan.Place) (*plan.Plan, error) {
-	at.Uncatchable = sigcatch.Uncatchable
-	return plan.New(cfg, at, nil)
-}
-
 // Review returns what a configuration comes to. A review may take place elsewhere than the run,
 // as that of a pod spec does: nothing of the machine and of this build counts (directories, ports,
 // programs, a terminal, the signals that the build catches). An error is a contradiction that Run
 // would find as well.
 func Review(cfg Config) (*Outline, error) {
-	return plan.NewOutline(&cfg, plan.Place{PID1: true, Uncatchable: sigcatch.Never})
+	return plan.NewOutline(&cfg, plan.Place{PID1: true, Uncatchable: sig.Uncatchable})
 }
 
 // Variable returns the name of a flag's variable: LAMEDUCK_MAX_DELAY for max-delay.
@@ -73,13 +65,6 @@ func Variable(flag string) string { return plan.Variable(flag) }
 
 // Flag spells a flag with its value for a message: --delay=5 (LAMEDUCK_DELAY).
 func Flag(name string, value any) string { return plan.Flag(name, value) }
-
-// PlainBuild reports whether the program was built without the linker flags of the Makefile;
-// see docs/install.md.
-func PlainBuild() bool { return sigcatch.Plain() }
-
-// IsTerminal reports whether a file descriptor is a terminal.
-func IsTerminal(fd int) bool { return proc.IsTerminal(fd) }
 
 // Presets returns all presets in the order of the documentation.
 func Presets() []Preset { return preset.All() }
@@ -99,9 +84,6 @@ func ParseHealth(text string) (*check.Spec, error) { return check.Parse(text) }
 
 // ParseRewrite reads FROM:TO, or FROM:0 to drop FROM.
 func ParseRewrite(text string) (Rewrite, error) { return sig.ParseRewrite(text) }
-
-// Uncatchable returns why this build never catches a signal, "" if it does.
-func Uncatchable(s Signal) string { return sigcatch.Uncatchable(s) }
 
 // Quote returns a value from outside for a message: in quotes if the value could be mistaken
 // for a part of the message.

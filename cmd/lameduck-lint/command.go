@@ -43,6 +43,9 @@ func wordsAt(line int, texts []string) []word {
 	return words
 }
 
+// unknown is a word that only the shell knows.
+var unknown = word{text: "$()"}
+
 // texts returns the texts of words.
 func texts(words []word) (list []string) {
 	for _, w := range words {
@@ -60,6 +63,8 @@ type command struct {
 	unclear    bool   // words that the shell changes are left out, with those behind them
 	always     bool   // nothing keeps the script from the command
 }
+
+func (c *command) words() []word { return append([]word{c.program}, c.args...) }
 
 // callIn returns the first call of lameduck in the words of a container or a hook, or nil.
 func callIn(words []word) *command {
@@ -94,10 +99,11 @@ var (
 
 	redirectionRE = regexp.MustCompile(`(\s\d)?[<>]+&?\s*[^\s;&|()]*`)
 	separatorRE   = regexp.MustCompile(`[;&|()\n]+`)
-	prefixRE      = regexp.MustCompile(`^\s*(?:(?:\{|if|then|else|do)\s+)*(exec\s+)?`)
+	quotedRE      = regexp.MustCompile(`'[^']*'|"(?:\\.|[^"\\])*"`)
+	prefixRE      = regexp.MustCompile(`^\s*(?:(?:\{|if|then|else|do)\s+)*(?:\w+=[^\s'"$]*\s+)*(exec\s+)?`)
 	changedRE     = regexp.MustCompile("\\S*['\"`$\\\\*].*$")
 	// choiceRE matches what may keep a script from a command.
-	choiceRE = regexp.MustCompile(`\|\||\b(?:if|case|while|until|for|trap)\b|\[|&\s*$|[^&]&[^&]`)
+	choiceRE = regexp.MustCompile(`\||\b(?:if|case|while|until|for|trap)\b|\[|&\s*$|[^&]&[^&]`)
 )
 
 // commandsIn returns the one command that words are, without an init before lameduck, or the
@@ -113,15 +119,22 @@ func commandsIn(words []word) (list []command) {
 	if !shellRE.MatchString(words[0].text) || !scriptRE.MatchString(words[max(script-1, 0)].text) {
 		return []command{{program: words[0], args: words[1:], always: true}}
 	}
-	text := redirectionRE.ReplaceAllString(words[script].text, " ")
+	text := quotedRE.ReplaceAllStringFunc(words[script].text, func(quoted string) string {
+		return separatorRE.ReplaceAllString(quoted, "_")
+	})
+	text = redirectionRE.ReplaceAllString(text, " ")
 	always := !choiceRE.MatchString(text)
 	for _, part := range separatorRE.Split(text, -1) {
 		prefix := prefixRE.FindStringSubmatch(part)
 		changed := changedRE.FindString(part)
 		part = strings.TrimSuffix(strings.TrimPrefix(part, prefix[0]), changed)
 		plain := wordsAt(words[script].line, strings.Fields(part))
-		if len(plain) == 0 {
+		switch {
+		case len(plain) > 0:
+		case changed == "":
 			continue
+		default:
+			plain = []word{unknown}
 		}
 		c := command{program: plain[0], args: plain[1:], unclear: changed != "", always: always}
 		if prefix[1] == "" {

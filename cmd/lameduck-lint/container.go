@@ -20,6 +20,8 @@ type container struct {
 	Env           []variable
 	EnvFrom       []any    `yaml:"envFrom"`
 	VolumeMounts  []volume `yaml:"volumeMounts"`
+	Ports         []any
+	Security      security `yaml:"securityContext"`
 	RestartPolicy string   `yaml:"restartPolicy"`
 	Lifecycle     struct {
 		StopSignal word `yaml:"stopSignal"`
@@ -29,15 +31,18 @@ type container struct {
 		} `yaml:"preStop"`
 	}
 
-	pod      *pod          // nil: of a Dockerfile
-	shell    []string      // of a Dockerfile's SHELL
-	more     bool          // variables from elsewhere may be added
-	words    []word        // its command, as far as it is known
-	hook     []word        // the command of the preStop hook
-	sleep    time.Duration // that the hook takes in any case
-	left     time.Duration // of the grace period after sleep; 0: unknown, or noneLeft
-	noneLeft bool
+	pod   *pod     // nil: of a Dockerfile
+	shell []string // of a Dockerfile's SHELL
+	more  bool     // variables from elsewhere may be added
+	// configured: a file of the server's configuration, which is not read, may be the user's.
+	configured bool
+	words      []word        // its command, as far as it is known
+	hook       []word        // the command of the preStop hook
+	sleep      time.Duration // that the hook takes in any case
+	left       time.Duration // of the grace period after sleep; 0: unknown, or noneLeft
+	noneLeft   bool
 
+	ends      []*command // what its command ends up as, and that of its lameduck
 	sleepLine int
 	call      *command  // of lameduck as the entrypoint
 	hookCall  *command  // of lameduck by the hook
@@ -69,6 +74,9 @@ func (c *container) lint() (found []finding) {
 // resolve finds the lameducks of the container.
 func (c *container) resolve() {
 	c.more = c.Image == "" || len(c.EnvFrom) > 0 // without an image: a patch
+	c.configured = c.configured || slices.ContainsFunc(c.VolumeMounts, func(m volume) bool {
+		return strings.HasPrefix(m.MountPath, "/etc")
+	})
 	c.words = slices.Concat(c.Command, c.Args)
 	if stop := c.Lifecycle.PreStop; stop != nil {
 		c.hook = stop.Exec.Command
@@ -88,6 +96,11 @@ func (c *container) resolve() {
 	}
 	if c.hookCall != nil && (c.hookCall.subcommand == "" || c.hookCall.subcommand == "hold") {
 		c.hold = c.read(c.hookCall)
+	}
+	for _, words := range [][]word{c.words, c.entry.command} {
+		if list := commandsIn(words); len(list) > 0 && list[len(list)-1].always {
+			c.ends = append(c.ends, &list[len(list)-1])
+		}
 	}
 }
 

@@ -22,6 +22,7 @@ var (
 	nameRE         = regexp.MustCompile(`(^|/)(Dockerfile|Containerfile)[^/]*$|\.(Dockerfile|yaml|yml|json)$`)
 	manifestNameRE = regexp.MustCompile(`\.(yaml|yml|json)$`)
 	manifestRE     = regexp.MustCompile(`(?s)apiVersion.*kind|kind.*apiVersion`)
+	composeRE      = regexp.MustCompile(`(^|/)(docker-)?compose[^/]*\.ya?ml$`)
 	dockerfileRE   = regexp.MustCompile(`(?i)^(\s*(#.*)?\n)*\s*(FROM|ARG)\s`)
 )
 
@@ -63,7 +64,7 @@ func unreadable(file string, err error) error {
 	return fmt.Errorf("cannot read %s: %w", file, cmp.Or(errors.Unwrap(err), err)) // without the path
 }
 
-// lintFile returns the findings for a file. A file on the command line is a Dockerfile or
+// lintFile returns the findings for a file, or an error that wraps errNoKind. A file on the command line is a Dockerfile or
 // else a manifest, by the name. Standard input is judged by the text.
 func lintFile(file string, named bool, in io.Reader) (found []finding, err error) {
 	var text []byte
@@ -80,11 +81,13 @@ func lintFile(file string, named bool, in io.Reader) (found []finding, err error
 	if byName || file == stdin && dockerfileRE.Match(text) {
 		textRE, lint = dockerfileRE, lintDockerfile
 	}
-	if !named && !textRE.Match(text) {
-		return nil, nil
+	switch {
+	case named || textRE.Match(text):
+		found, err = lint(text)
+	case composeRE.MatchString(file):
+		err = errNoKind
 	}
-	found, err = lint(text)
-	if err != nil && (named || !errors.Is(err, errNoKind)) {
+	if err != nil {
 		return nil, fmt.Errorf("cannot lint %s: %w", file, err)
 	}
 	lines := strings.Split(string(text), "\n")

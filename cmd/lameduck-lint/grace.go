@@ -16,7 +16,7 @@ func seconds(d time.Duration) string { return fmt.Sprintf("%v s", d.Seconds()) }
 func (c *container) graceText() string {
 	text := "terminationGracePeriodSeconds is "
 	if c.pod.Grace.line == 0 {
-		text += "not given, so "
+		text = "terminationGracePeriodSeconds is missing, which means "
 	}
 	text += fmt.Sprint(c.pod.grace.Seconds())
 	if c.sleep > 0 && !c.noneLeft {
@@ -25,15 +25,20 @@ func (c *container) graceText() string {
 	return text
 }
 
+// graceLine returns the line of a pod that gives a grace period.
+func graceLine(d time.Duration) string {
+	return fmt.Sprintf("terminationGracePeriodSeconds: %v", d.Seconds())
+}
+
 func graceTooShort(c *container, report reporter) {
 	switch {
 	case !c.noneLeft:
 	case c.sleep > 0:
 		report(c.sleepLine,
-			"preStop sleeps %s, and %s: KILL comes 2 s after the stop signal; sleep less, or give more",
-			seconds(c.sleep), c.graceText())
+			"preStop sleeps %s, and %s: KILL comes 2 s after the stop signal; write %s",
+			seconds(c.sleep), c.graceText(), graceLine(c.sleep+30*time.Second))
 	case c.entry.Holds() || c.hold.Holds():
-		report(c.pod.Grace.line, "%s: KILL comes at once, without a hold; give 30 or more", c.graceText())
+		report(c.pod.Grace.line, "%s: KILL comes at once, without a hold; write %s", c.graceText(), graceLine(30*time.Second))
 	}
 	for _, l := range []lameduck{c.entry, c.hold} {
 		var misfit *shim.FlagError
@@ -67,9 +72,13 @@ func graceDiffers(c *container, report reporter) {
 			consequence = "the hold may last " + seconds(told.MaxHold) +
 				", and KILL comes before the command has time to stop"
 		}
+		remedy := fmt.Sprintf("give --grace-period=%v", right.Grace.Seconds())
+		if c.pod.Grace.line == 0 && told.Grace > right.Grace && !told.GraceAssumed {
+			remedy = "write " + graceLine(told.Grace+c.sleep)
+		}
 		if !fits {
-			report(l.lineOf("grace-period"), "lameduck %s a grace period of %s, but %s: %s; give --grace-period=%v",
-				how, seconds(told.Grace), c.graceText(), consequence, right.Grace.Seconds())
+			report(l.lineOf("grace-period"), "lameduck %s a grace period of %s, but %s: %s; %s",
+				how, seconds(told.Grace), c.graceText(), consequence, remedy)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -29,15 +30,20 @@ func lintDockerfile(text []byte) ([]finding, error) {
 	return c.lint(), nil
 }
 
+// configuresRE matches instructions that may write nginx.conf.
+var configuresRE = regexp.MustCompile(`(?i)daemon +off|nginx\.conf|^(COPY|ADD).*\s"?/?(etc/?)?(etc/nginx/?)?"?\]?$`)
+
 // readStage adds a stage to an image, after the stage that it is based on.
 func (c *container) readStage(stages []instructions.Stage, i int) {
-	c.Image = stages[i].BaseName
+	c.Image, c.Name.line = stages[i].BaseName, stages[i].Location[0].Start.Line
 	if base, ok := instructions.HasStage(stages[:i], c.Image); ok {
 		c.readStage(stages, base)
 	}
 	ordered := false // this stage has a CMD
 	for _, instruction := range stages[i].Commands {
 		line := instruction.Location()[0].Start.Line
+		text := fmt.Sprint(instruction)
+		c.configured = c.configured || configuresRE.MatchString(text) && !strings.Contains(text, "lameduck")
 		switch i := instruction.(type) {
 		case *instructions.EntrypointCommand:
 			c.Command = c.wordsOf(i.ShellDependantCmdLine, line)
@@ -48,6 +54,8 @@ func (c *container) readStage(stages []instructions.Stage, i int) {
 			c.Args, ordered = c.wordsOf(i.ShellDependantCmdLine, line), true
 		case *instructions.StopSignalCommand:
 			c.Lifecycle.StopSignal = word{i.Signal, line}
+		case *instructions.ExposeCommand:
+			c.Ports = append(c.Ports, i.Ports)
 		case *instructions.ShellCommand:
 			c.shell = i.Shell
 		case *instructions.EnvCommand:

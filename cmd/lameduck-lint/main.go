@@ -81,7 +81,7 @@ func lint(args []string, in io.Reader, out, errs io.Writer) int {
 	case len(o.Paths) == 0:
 		err = errors.New("nothing to read: give files, folders, or - for standard input")
 	default:
-		text, err = lintFiles(o.Paths, formats[o.Format], in)
+		text, err = lintFiles(o.Paths, formats[o.Format], in, errs)
 		if text != "" {
 			code = exitFound
 		}
@@ -114,13 +114,17 @@ var formats = map[string]func(finding) string{
 }
 
 // lintFiles returns the findings for the files in paths. A file that cannot be read is an
-// error, but the other files are linted.
-func lintFiles(paths []string, format func(finding) string, in io.Reader) (text string, err error) {
+// error, but the other files are linted. One that is no manifest is noted.
+func lintFiles(paths []string, format func(finding) string, in io.Reader, notes io.Writer) (text string, err error) {
 	files, err := collect(paths)
 	failed := []error{err}
 	for _, file := range files {
 		found, err := lintFile(file, slices.Contains(paths, file), in)
-		failed = append(failed, err)
+		if errors.Is(err, errNoKind) && file != stdin {
+			fmt.Fprintln(notes, "lameduck-lint:", err)
+		} else {
+			failed = append(failed, err)
+		}
 		for _, f := range found {
 			text += format(f) + "\n"
 		}

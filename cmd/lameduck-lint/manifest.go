@@ -28,7 +28,7 @@ type object struct {
 type template struct{ Spec *pod }
 
 // errNoKind is the error for YAML or JSON that is no manifest, such as a Compose file.
-var errNoKind = errors.New("not a Kubernetes manifest: no object has a kind")
+var errNoKind = errors.New("left out: no object has a kind, as in a Compose file")
 
 // lintManifest returns the findings for a file of manifests, YAML or JSON, with errNoKind if no
 // document is a manifest. Values of types that a field does not take are left out: in some

@@ -14,16 +14,25 @@ type pod struct {
 	Containers     []container
 	InitContainers []container `yaml:"initContainers"`
 	Volumes        []volume
+	Security       security `yaml:"securityContext"`
 
 	grace time.Duration
 	patch bool // the grace period may stand elsewhere
 }
 
+// security is what a pod or a container may do.
+type security struct {
+	Seccomp      struct{ Type string } `yaml:"seccompProfile"`
+	Capabilities struct{ Add any }
+}
+
 // volume is a volume of a pod, or its place in a container.
 type volume struct {
 	Name      string
-	EmptyDir  any    `yaml:"emptyDir"`
+	EmptyDir  any `yaml:"emptyDir"`
+	Image     any
 	MountPath string `yaml:"mountPath"`
+	SubPath   string `yaml:"subPath"`
 }
 
 // lint returns the findings for the containers of the pod.

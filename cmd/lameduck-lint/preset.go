@@ -20,12 +20,11 @@ func wrongPreset(c *container, report reporter) {
 		return
 	}
 	server := auto.Preset.Name
-	dropsAtTERM := slices.Contains([]string{"nginx", "httpd", "haproxy", "php-fpm"}, server)
 	switch {
 	case given.Preset != nil:
 		report(l.lineOf("preset"), "the preset is that of %s, but the command is %s; give --preset=%[2]s",
 			given.Preset.Name, server)
-	case dropsAtTERM && l.StopSignals == nil && l.Holds() && !c.more:
+	case finishing[server] != "" && l.StopSignals == nil && l.Holds() && !c.more:
 		report(l.line,
 			"after the hold lameduck sends TERM, at which %s drops requests in flight; give --preset=%[1]s, "+
 				"unless the image sets LAMEDUCK_PRESET", server)
@@ -40,6 +39,10 @@ func stopSignal(c *container, report reporter) {
 	}
 	o, signal := c.entry.outline, c.Lifecycle.StopSignal
 	s, err := shim.ParseSignal(signal.text)
+	if err == nil && slices.Contains([]string{"KILL", "STOP"}, s.String()) {
+		report(signal.line, "%s %v ends the container at once, or never; leave the line out", field, s)
+		return
+	}
 	if err != nil || o == nil || !o.Sequence || c.Command == nil || c.more {
 		return
 	}

@@ -27,17 +27,6 @@ func sayHold(c *container, report reporter) {
 	}
 }
 
-// noExec: bash, BusyBox and others execute a script's only command in their own place; dash
-// does not.
-func noExec(c *container, report reporter) {
-	small := strings.Contains(c.Image, "alpine") || strings.Contains(c.Image, "busybox")
-	if call := c.call; c.entry.line > 0 && !small && (call.shell == "sh" || call.shell == "dash") {
-		report(call.program.line,
-			"%s (if it is dash) forwards no signals: lameduck does not learn of the stop, and is killed; put exec "+
-				"before %s", call.shell, call.program.text)
-	}
-}
-
 // noCommand: an image from scratch is for copying, and needs no command.
 func noCommand(c *container, report reporter) {
 	remedy := "the pod's command replaces that of the image: add that one"
@@ -65,7 +54,12 @@ func noProgram(c *container, report reporter) {
 			report(words[0].line, "no shell splits %q into words, so %s; make each word an item of its own",
 				words[0].text, outcome)
 		}
-		if call := callIn(words); call != nil && c.isMissing(call.program.text) {
+		call := callIn(words)
+		switch {
+		case call == nil:
+		case c.isFolder(call.program.text):
+			report(call.program.line, "%s is the folder of a volume, so %s; write %[1]s/lameduck", call.program.text, outcome)
+		case c.isMissing(call.program.text):
 			report(call.program.line,
 				"%s is missing: no init container or volume provides it, so %s; mount the volume that "+
 					"has it (see docs/install.md)", call.program.text, outcome)
@@ -93,6 +87,15 @@ func (c *container) isMissing(program string) bool {
 	}
 	brings := func(init container) bool { return init.volumeAt(file) != "" }
 	return slices.ContainsFunc(c.pod.InitContainers, brings) || libraryRE.MatchString(c.Image)
+}
+
+// isFolder reports whether a volume of folders is mounted at the very path of a program.
+func (c *container) isFolder(program string) bool {
+	return slices.ContainsFunc(c.VolumeMounts, func(m volume) bool {
+		isOf := func(v volume) bool { return v.Name == m.Name && (v.EmptyDir != nil || v.Image != nil) }
+		return path.Clean(m.MountPath) == path.Clean(program) && m.SubPath == "" &&
+			c.pod != nil && slices.ContainsFunc(c.pod.Volumes, isOf)
+	})
 }
 
 // volumeAt returns the volume that a container mounts at a path or above, or "".

@@ -119,3 +119,14 @@ func Parse(text string) (Signal, error) {
 	return 0, fmt.Errorf("invalid signal %q: give a name (TERM, SIGUSR1), a number from 1 to %d, RTMIN+n or RTMAX-n",
 		text, Max)
 }
+
+// Uncatchable returns the reason why no lameduck ever catches s, or "" if one can.
+func Uncatchable(s Signal) string {
+	switch s {
+	case KILL, STOP:
+		return "the kernel lets no program catch it"
+	case CHLD:
+		return "lameduck itself needs it to reap"
+	}
+	return ""
+}

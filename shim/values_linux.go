@@ -1,0 +1,23 @@
+package shim
+
+import (
+	"github.com/lameduck-init/lameduck/shim/internal/plan"
+	"github.com/lameduck-init/lameduck/shim/internal/proc"
+	"github.com/lameduck-init/lameduck/shim/internal/sigcatch"
+)
+
+// newPlan makes the plan of cfg where lameduck runs.
+func newPlan(cfg *Config, at plan.Place) (*plan.Plan, error) {
+	at.Uncatchable = sigcatch.Uncatchable
+	return plan.New(cfg, at, nil)
+}
+
+// PlainBuild reports whether the program was built without the linker flags of the Makefile;
+// see docs/install.md.
+func PlainBuild() bool { return sigcatch.Plain() }
+
+// IsTerminal reports whether a file descriptor is a terminal.
+func IsTerminal(fd int) bool { return proc.IsTerminal(fd) }
+
+// Uncatchable returns why this build never catches a signal, "" if it does.
+func Uncatchable(s Signal) string { return sigcatch.Uncatchable(s) }
