@@ -123,9 +123,11 @@ func podLatePort(t *testing.T, s box.Setup, _ *box.Box) {
 	b.Err.Wait("sample busy")
 	b.Do("listen 127.0.0.1:7071")
 	b.Port = "7071"
+	samples := strings.Count(strings.Join(b.Err.Texts(), "\n"), "sample busy")
+	b.Err.WaitNth(samples+2, "sample busy") // by now the port is found
 	b.Do("reply")
 	c.AwaitReply()
-	shorts(b, "127.0.0.1") // more than a second, in which the port is found
+	shorts(b, "127.0.0.1")
 	late := b.Dial("127.0.0.1")
 	late.Ask("hello")
 	fmt.Fprintln(late, "wait")
