@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
+	"github.com/lameduck-init/lameduck/shim/internal/quote"
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
@@ -150,7 +151,7 @@ func TestReportForged(t *testing.T) {
 			b.Exit()
 			lines := append(b.Err.Texts(), box.ReadLines(log)...)
 			for _, line := range lines {
-				if box.Forged(line) || format == "json" && !json.Valid([]byte(line)) {
+				if forged(line) || format == "json" && !json.Valid([]byte(line)) {
 					t.Errorf("line %q", line)
 				}
 			}
@@ -159,4 +160,10 @@ func TestReportForged(t *testing.T) {
 			}
 		})
 	}
+}
+
+// forged reports whether a line begins like one of lameduck's although it is text from
+// outside, or has control characters.
+func forged(line string) bool {
+	return line != quote.Line(line) || strings.HasPrefix(line, "lameduck: forged")
 }
