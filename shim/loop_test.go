@@ -352,31 +352,6 @@ type loggedEntry struct {
 	report.Figures
 }
 
-// TestLevels: every level has a name in JSON and a prefix in text.
-func TestLevels(t *testing.T) {
-	for _, c := range []struct {
-		level Level
-		text  string
-		json  string
-	}{{Error, "lameduck: x 1", "error"}, {Warn, "lameduck: warning: x 1", "warn"}, {Info, "lameduck: x 1", "info"}, {Debug, "lameduck: x 1", "debug"}} {
-		for _, inJSON := range []bool{false, true} {
-			var said []string
-			l := &loop{plan: &plan.Plan{Config: Config{Level: c.level, JSON: inJSON}}, host: host{writeLine: func(lines ...string) { said = append(said, lines...) }}}
-			l.log(c.level, "x %d", 1)
-			l.log(c.level+1, "not said")
-			want := c.text
-			if inJSON {
-				var e loggedEntry
-				if len(said) != 1 || json.Unmarshal([]byte(said[0]), &e) != nil || e.Level != c.json || e.Message != "x 1" || e.Schema != 1 || time.Since(e.Time) > time.Minute {
-					t.Errorf("said %q", said)
-				}
-			} else if !slices.Equal(said, []string{want}) {
-				t.Errorf("said %q, want %q", said, want)
-			}
-		}
-	}
-}
-
 // TestTroubleOnce: why the traffic is not observed in the best way is said when it changes.
 func TestTroubleOnce(t *testing.T) {
 	var said []string

@@ -88,6 +88,3 @@ func ParseRewrite(text string) (Rewrite, error) { return sig.ParseRewrite(text) 
 // Quote returns a value from outside for a message: in quotes if the value could be mistaken
 // for a part of the message.
 func Quote(value string) string { return quote.Word(value) }
-
-// Printable returns any text as one line that is safe to print.
-func Printable(text string) string { return quote.Line(text) }

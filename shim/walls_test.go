@@ -48,7 +48,7 @@ var walls = map[string]string{
 	"shim/internal/traffic":  "stop tcp",
 
 	// For tests only.
-	"shim/internal/e2e/box":         "github.com/creack/pty proc quote sig testutil testutil/netns unix",
+	"shim/internal/e2e/box":         "github.com/creack/pty sig testutil testutil/netns unix",
 	"shim/internal/testutil":        "testutil/netns unix",
 	"shim/internal/testutil/flags":  "check plan preset sig stop",
 	"shim/internal/testutil/netns":  "unix",

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/lameduck-init/lameduck/cmd/internal/cli"
 	"github.com/lameduck-init/lameduck/shim"
@@ -37,34 +39,42 @@ func TestMain(m *testing.M) {
 // printable characters with the beginning of lameduck's lines, or a JSON object.
 func TestForgery(t *testing.T) {
 	const forged = "x\x1b[2J\x1b]0;t\a\nlameduck: forged\r\u009b2J\u2028\u202e\x7f\xff"
-	var cases [][2][]string // words, variables
+	calls := strings.Fields("--FORGED -FORGED /no/such/FORGED hold:--explain:--FORGED hold:--explain:FORGED watch:--count-port=FORGED " +
+		"watch:FORGED install:--FORGED install:/no/such/FORGED presets:FORGED LAMEDUCK_FORGED=1:/no/such LAMEDUCK_QUIET_FOR=FORGED:/no/such")
 	for name, variable := range envFlags(t) {
-		value := forged
+		value := "=FORGED"
 		if name == "termination-log" || name == "alive-file" {
-			value = "/no/such/" + forged // or the file would be made
+			value = "=/no/such/FORGED" // or the file would be made
 		}
-		cases = append(cases, [2][]string{{"--" + name + "=" + value, "--", "/no/such"}}, [2][]string{{"--", "/no/such"}, {variable + "=" + value}})
+		calls = append(calls, "--"+name+value+":--:/no/such", variable+value+":--:/no/such")
 	}
-	cases = append(cases,
-		[2][]string{{"--" + forged, "x"}}, [2][]string{{"-" + forged, "x"}}, [2][]string{{"/no/such/" + forged}}, [2][]string{{"--delay", forged, "x"}},
-		[2][]string{{"hold", "--explain", "--" + forged}}, [2][]string{{"hold", "--explain", forged}}, [2][]string{{"watch", "--count-port=" + forged}}, [2][]string{{"watch", forged}},
-		[2][]string{{"install", "--" + forged}}, [2][]string{{"install", "/no/such/" + forged}}, [2][]string{{"presets", forged}},
-		[2][]string{{"/no/such"}, {"LAMEDUCK_" + forged + strings.Repeat("X", 20_000) + "=1"}}, [2][]string{{"/no/such"}, {"LAMEDUCK_" + forged + "=1"}}, [2][]string{{"/no/such"}, {"LAMEDUCK_QUIET_FOR=" + forged}})
-	for _, c := range cases {
+	for _, call := range calls {
+		var env, args []string
+		for word := range strings.SplitSeq(call, ":") {
+			is := strings.HasPrefix(word, "LAMEDUCK_")
+			word = strings.ReplaceAll(word, "FORGED", forged)
+			if is {
+				env = append(env, word)
+			} else {
+				args = append(args, word)
+			}
+		}
 		for _, format := range []string{"text", "json"} {
-			got := call(t, append(c[1], "LAMEDUCK_LOG_FORMAT="+format), c[0]...)
+			got := callAs(t, "lameduck", append(env, "LAMEDUCK_LOG_FORMAT="+format), args...)
 			if got.code < exitFailed || got.out != "" || got.errOut == "" {
-				t.Errorf("%q %q: left with %d, said %q and %q", c[0], c[1], got.code, got.out, got.errOut)
+				t.Errorf("%q: left with %d, said %q and %q", call, got.code, got.out, got.errOut)
 			}
 			for line := range strings.Lines(got.errOut) {
 				text, ended := strings.CutSuffix(line, "\n")
-				if !ended || text != shim.Printable(text) || !strings.HasPrefix(text, "lameduck: ") && !json.Valid([]byte(text)) {
-					t.Errorf("%q %q: said %q", c[0], c[1], line)
+				if !ended || !utf8.ValidString(text) || strings.ContainsFunc(text, unprintable) || !strings.HasPrefix(text, "lameduck: ") && !json.Valid([]byte(text)) {
+					t.Errorf("%q: said %q", call, line)
 				}
 			}
 		}
 	}
 }
+
+func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
 // result is the end of a run of lameduck.
 type result struct {

@@ -100,47 +100,6 @@ func isOneLine(said string) bool {
 	return strings.Index(said, "\n") == len(said)-1 && (strings.HasPrefix(said, "lameduck: ") || strings.HasPrefix(said, `{"schema":`))
 }
 
-// FuzzDropin: by the name of another init too, any words and variables give a
-// configuration with a part of the words as the command, or an error.
-func FuzzDropin(f *testing.F) {
-	names := []string{"tini", "dumb-init", "catatonit"}
-	for i := range names {
-		for _, c := range [][2]string{
-			{textOf("-sg", "-vv", "-e", "143", "-p", "SIGTERM", "--", "x"), "TINI_VERBOSITY=3"},
-			{textOf("-e", " 7", "-e+7", "-e", "", "x", "--", "y"), textOf("TINI_SUBREAPER=", "TINI_VERBOSITY=-1")},
-			{textOf("-r", "15:3", "-r15:0", "--rew=1:31", "-cv", "x", "--", "-y"), textOf("DUMB_INIT_SETSID=0", "LAMEDUCK_DELAY=5")},
-			{textOf("--rewrite", " +15:3xyz", "-r", "TERM:QUIT", "--", "--", "x"), "LAMEDUCK_REWRITE=TERM:INT"},
-			{textOf("-g", "x"), "CATATONIT_DEBUG="}, {textOf("-V"), ""}, {textOf("-h"), ""}, {textOf("-x", "y"), "CATATONIT_LOG="},
-		} {
-			f.Add(uint8(i), c[0], c[1])
-		}
-	}
-	streams := newStreams(f)
-	f.Fuzz(func(t *testing.T, which uint8, args, env string) {
-		name, words := names[int(which)%len(names)], wordsOf(args)
-		cfg, err := configOf(append([]string{name}, words...), wordsOf(env))
-		if err == nil && (len(cfg.Command) == 0 || len(cfg.Command) > len(words)) {
-			t.Errorf("%s %q runs %q", name, words, cfg.Command)
-		}
-		if err == nil {
-			_, err = shim.Review(cfg)
-		}
-		d := dropinFor(name)
-		if _, err := readDropin(d, words); err == nil {
-			if _, _, asks := d.flags.answer(); asks {
-				return
-			}
-		}
-		if err == nil {
-			return // the command would run
-		}
-		code, out, errOut := streams.of(func() int { return lameduck(name, words, wordsOf(env)) })
-		if code != exitDropin || out != "" || !isOneLine(errOut) {
-			t.Errorf("%s %q (%v): left with %d, said %q and %q", name, words, err, code, out, errOut)
-		}
-	})
-}
-
 // streams are files that replace standard output and standard error.
 type streams [2]int
 

@@ -1,65 +1,71 @@
 package cost
 
 import (
+	"fmt"
 	"testing"
 	"time"
+
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
+// seconds reads a number of seconds.
+func seconds(text string) time.Duration {
+	var n float64
+	fmt.Sscan(text, &n)
+	return time.Duration(n * float64(time.Second))
+}
+
 // TestStop: when a stop began, when it is over, and what would have been enough. Times are
-// seconds after the start; no time is 0.
+// seconds after the start.
 func TestStop(t *testing.T) {
-	at := func(seconds float64) time.Time {
-		if seconds == 0 {
+	at := func(text string) time.Time {
+		if text == "" {
 			return time.Time{}
 		}
-		return start.Add(time.Duration(seconds * float64(time.Second)))
+		return start.Add(seconds(text))
 	}
-	for name, c := range map[string]struct {
-		term, end, refused  float64
-		lastNew, lastByte   float64
-		inUse, open, others int // others: ports that listen
-		began, over         float64
-		hold, delay         float64
-		keepsOn             bool
-	}{
-		"nothing yet":            {others: 1},
-		"dies":                   {term: 10, end: 10.1, refused: 13.4, lastNew: 10, lastByte: 10.1, inUse: 3, began: 10, over: 17.4, hold: 7.4, delay: 5},
-		"TERM later":             {term: 12, end: 10, refused: 13.4, lastNew: 9.9, lastByte: 9.9, began: 10, over: 17.4, hold: 7.4, delay: 5},
-		"no TERM":                {end: 10, refused: 13.4, lastNew: 9.9, lastByte: 9.9, began: 10, over: 17.4, hold: 7.4, delay: 5},
-		"held until quiet":       {term: 10, end: 17.2, lastNew: 13.1, lastByte: 13.2, began: 10, over: 21.2, hold: 7.2, delay: 5},
-		"nobody comes":           {term: 10, end: 10.1, lastNew: 3, lastByte: 4, began: 10, over: 14.1, hold: 4},
-		"connections remain":     {term: 10, end: 10.1, open: 1, lastNew: 3, lastByte: 4, began: 10, over: 39, hold: 4},
-		"another port listens":   {term: 10, end: 10.1, others: 1, lastNew: 3, lastByte: 4, began: 10, over: 39, hold: 4},
-		"it serves on":           {term: 10, others: 1, lastNew: 38, lastByte: 39, began: 10, over: 39, hold: 19, delay: 30},
-		"nothing has listened":   {term: 10, began: 10, over: 10, hold: 4},
-		"refused to the end":     {term: 10, end: 10.1, refused: 38.9, lastNew: 10, lastByte: 10, began: 10, over: 39, hold: 19, delay: 30},
-		"clients keep on":        {term: 10, end: 19, lastNew: 8, lastByte: 19, inUse: 3, began: 10, over: 23, hold: 13, keepsOn: true},
-		"and others came before": {term: 10, end: 19, lastNew: 16, lastByte: 19, inUse: 3, began: 10, over: 23, hold: 13, delay: 8},
-	} {
-		s := &Stop{TERM: at(c.term), Limit: 29 * time.Second, QuietFor: 4 * time.Second, Ceiling: 19 * time.Second,
-			LastNew: at(c.lastNew), LastByte: at(c.lastByte), InUse: c.inUse}
-		s.Open, s.LastRefused = c.open, at(c.refused)
-		if c.end > 0 {
-			s.Ends = []End{{Port: 80, At: at(c.end)}}
+	for _, cells := range script.Rows(`
+		# name | TERM | end | last refused | last new | last byte | and | began | over | hold | delay
+		nothing yet         |    |      |      |      |      | others      |    |      |     |
+		TERM later          | 12 | 10   | 13.4 | 9.9  | 9.9  |             | 10 | 17.4 | 7.4 | 5
+		held until quiet    | 10 | 17.2 |      | 13.1 | 13.2 |             | 10 | 21.2 | 7.2 | 5
+		nobody comes        | 10 | 10.1 |      | 3    | 4    |             | 10 | 14.1 | 4   |
+		connections remain  | 10 | 10.1 |      | 3    | 4    | open        | 10 | 39   | 4   |
+		it serves on        | 10 |      |      | 38   | 39   | others      | 10 | 39   | 19  | 30
+		another port serves | 10 | 10.1 |      | 3    | 4    | others      | 10 | 39   | 4   |
+		nothing has served  | 10 |      |      |      |      |             | 10 | 10   | 4   |
+		refused to the end  | 10 | 10.1 | 38.9 | 10   | 10   |             | 10 | 39   | 19  | 30
+		clients keep on     | 10 | 19   |      | 8    | 19   | in use      | 10 | 23   | 13  |
+		and others came     | 10 | 19   |      | 16   | 19   | in use      | 10 | 23   | 13  | 8
+	`) {
+		s := &Stop{TERM: at(cells[1]), Limit: 29 * time.Second, QuietFor: 4 * time.Second, Ceiling: 19 * time.Second,
+			LastNew: at(cells[4]), LastByte: at(cells[5])}
+		s.LastRefused = at(cells[3])
+		if cells[2] != "" {
+			s.Ends = []End{{Port: 80, At: at(cells[2])}}
 		}
-		if c.others > 0 {
+		switch cells[6] {
+		case "others":
 			s.Listening = []uint16{81}
+		case "open":
+			s.Open = 1
+		case "in use":
+			s.InUse = 3
 		}
-		if got := s.Began(); !got.Equal(at(c.began)) {
-			t.Errorf("%s: began at %v", name, got.Sub(start))
-		}
-		if c.began == 0 {
-			if s.Over(at(1000)) {
-				t.Errorf("%s: over", name)
-			}
+		if got := s.Began(); !got.Equal(at(cells[7])) || got.IsZero() && s.Over(start.Add(time.Hour)) {
+			t.Errorf("%s: began at %v", cells[0], got.Sub(start))
+			continue
+		} else if got.IsZero() {
 			continue
 		}
-		if c.over > c.began && s.Over(at(c.over-0.01)) || !s.Over(at(c.over+0.01)) {
-			t.Errorf("%s: not over at %v s", name, c.over)
+		over := at(cells[8])
+		if over.After(s.Began()) && s.Over(over.Add(-10*time.Millisecond)) || !s.Over(over.Add(10*time.Millisecond)) {
+			t.Errorf("%s: not over at %s s", cells[0], cells[8])
 		}
 		hold, delay := s.Needed()
-		if (hold-time.Duration(c.hold*float64(time.Second))).Abs() > time.Millisecond || delay.Seconds() != c.delay || s.KeepsOn() != c.keepsOn {
-			t.Errorf("%s: a hold of %v, a delay of %v, clients keep on: %v", name, hold, delay, s.KeepsOn())
+		keepsOn := cells[6] == "in use" && delay == 0
+		if (hold-seconds(cells[9])).Abs() > time.Millisecond || delay != seconds(cells[10]) || s.KeepsOn() != keepsOn {
+			t.Errorf("%s: a hold of %v, a delay of %v, clients keep on: %v", cells[0], hold, delay, s.KeepsOn())
 		}
 	}
 }

@@ -2,7 +2,6 @@ package health
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -270,7 +269,7 @@ func exhaust(t *testing.T) (restore func()) {
 }
 
 // TestProxied tests that Proxied returns the connections to the app, open or closed
-// since the given time, and no other connection.
+// since the given time.
 func TestProxied(t *testing.T) {
 	seen := make(chan netip.AddrPort, 100)
 	at := webOf(t, "127.0.0.1:0", func(w http.ResponseWriter, r *http.Request) {
@@ -278,34 +277,20 @@ func TestProxied(t *testing.T) {
 	})
 	l := serve(t, loopback(at))
 	start := time.Now()
-	var want []netip.AddrPort
-	for range 50 {
+	const checks = 20
+	for range checks {
 		wantCheck(t, newClient(), l.url(), 200, "")
 		local := <-seen
 		if got := l.Proxied(nil, start); !slices.Contains(got, ProxiedConn{Local: local, Target: at}) {
 			t.Fatalf("Proxied = %v, without %v", got, local)
 		}
-		want = append(want, local)
-	}
-	wantCheck(t, newClient(), fmt.Sprintf("http://%v/", at), 200, "")
-	direct := <-seen
-	if slices.Contains(want, direct) {
-		t.Skip("the kernel reused a port")
-	}
-	if slices.Contains(l.Proxied(nil, start), ProxiedConn{Local: direct, Target: at}) {
-		t.Error("Proxied returns a direct connection")
 	}
 	testutil.Eventually(t, "all connections are closed", func() bool { return len(l.Proxied(nil, time.Now())) == 0 })
-	if got := l.Proxied(nil, start); len(got) != len(want) {
-		t.Errorf("Proxied returns %d connections, want %d", len(got), len(want))
+	if got := l.Proxied(nil, start); len(got) != checks {
+		t.Errorf("Proxied returns %d connections, want %d", len(got), checks)
 	}
-	if n, want := l.Opens(), 2*uint64(len(want)); n != want {
-		t.Errorf("%d passive opens, want %d, here and at the app", n, want)
-	}
-	own := serve(t, loopbackOnly())
-	wantCheck(t, newClient(), own.url(), 200, "ok\n")
-	if got := own.Proxied(nil, start); len(got) != 0 {
-		t.Errorf("Proxied without a target = %v, want none", got)
+	if n := l.Opens(); n != 2*checks {
+		t.Errorf("%d passive opens, want %d, here and at the app", n, 2*checks)
 	}
 }
 

@@ -7,8 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -198,26 +196,4 @@ func response(t testing.TB, c net.Conn, method string) (status int, body string)
 	text, err := io.ReadAll(r.Body)
 	must(t, err)
 	return r.StatusCode, string(text)
-}
-
-// descriptors counts the open descriptors of this process.
-func descriptors(t testing.TB) int {
-	t.Helper()
-	list, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Skip("no /proc: ", err)
-	}
-	return len(list)
-}
-
-// noLeak fails if f leaves a descriptor or a goroutine. The first run of f is not
-// counted: the runtime may open descriptors and keep them.
-func noLeak(t *testing.T, f func(t *testing.T)) {
-	t.Helper()
-	t.Run("once", f)
-	open, goroutines := descriptors(t), runtime.NumGoroutine()
-	t.Run("again", f)
-	testutil.Eventually(t, "all goroutines and descriptors of f are gone", func() bool {
-		return descriptors(t) <= open && runtime.NumGoroutine() <= goroutines
-	})
 }

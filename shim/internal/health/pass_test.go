@@ -25,17 +25,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/check"
 )
 
-// TestHTTP tests relayed requests, on one connection each and on a connection kept alive.
-func TestHTTP(t *testing.T) {
-	l := serve(t, loopback(web(t, "127.0.0.1:0")))
-	kept := &http.Client{Timeout: testutil.Patience, Transport: &http.Transport{}}
-	defer kept.CloseIdleConnections()
-	for range 20 {
-		wantCheck(t, newClient(), l.url(), 200, "fine /health")
-		wantCheck(t, kept, l.url(), 200, "fine /health")
-	}
-}
-
 // TestHalfClose tests half-closed connections: the other half still carries bytes.
 func TestHalfClose(t *testing.T) {
 	for _, clientFirst := range []bool{true, false} {

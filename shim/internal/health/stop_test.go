@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"strings"
 	"syscall"
@@ -15,16 +14,6 @@ import (
 
 	"github.com/lameduck-init/lameduck/shim/internal/check"
 )
-
-// TestOwn tests a listener without a target: 200, and 503 in mode Fail.
-func TestOwn(t *testing.T) {
-	l := serve(t, check.Spec{})
-	wantCheck(t, newClient(), l.url(), 200, "ok\n")
-	l.SetMode(check.Pass)
-	wantCheck(t, newClient(), l.url(), 200, "ok\n")
-	l.SetMode(check.Fail)
-	wantCheck(t, newClient(), l.url(), 503, "stopping\n")
-}
 
 // TestHead tests the answer to HEAD, which has no body.
 func TestHead(t *testing.T) {
@@ -103,19 +92,6 @@ func TestSilentBeforeStop(t *testing.T) {
 	}
 }
 
-// TestKeptAlive tests a request on an idle connection of a pool after the stop: 503, while a
-// direct request to the app still succeeds.
-func TestKeptAlive(t *testing.T) {
-	at := web(t, "127.0.0.1:0")
-	l := serve(t, loopback(at))
-	kept := &http.Client{Timeout: testutil.Patience, Transport: &http.Transport{}}
-	defer kept.CloseIdleConnections()
-	wantCheck(t, kept, l.url(), 200, "fine /health")
-	l.SetMode(check.Fail)
-	wantCheck(t, kept, l.url(), 503, "stopping\n")
-	wantCheck(t, newClient(), "http://"+at.String()+"/direct", 200, "fine /direct")
-}
-
 // TestAnswerArrives tests clients that send more bytes than the listener reads, and read
 // late: the answer arrives.
 func TestAnswerArrives(t *testing.T) {
@@ -167,21 +143,6 @@ func TestOdd(t *testing.T) {
 			t.Errorf("%q: received %q, %v; want %q", request, got, err, want)
 		}
 	}
-}
-
-// TestNoLeak tests that clients leave no descriptor and no goroutine, in each mode.
-func TestNoLeak(t *testing.T) {
-	noLeak(t, func(t *testing.T) {
-		at := web(t, "127.0.0.1:0")
-		for _, mode := range []check.Mode{check.Pass, check.Fail, check.Close} {
-			l := serve(t, loopback(at))
-			for range 2 * maxClients {
-				wantCheck(t, newClient(), l.url(), 200, "fine /health")
-				io.WriteString(dial(t, l.addr()), "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-			}
-			l.SetMode(mode)
-		}
-	})
 }
 
 // TestTaken tests the errors of Open.

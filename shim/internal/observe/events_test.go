@@ -41,33 +41,6 @@ func (f *fakeEvents) Close() error { f.closed = true; return nil }
 
 func none(*tcp.Socket) bool { return false }
 
-// TestEventsBetweenSamples: events have the time of their reading, and are in the next
-// sample once, unless excluded.
-func TestEventsBetweenSamples(t *testing.T) {
-	f := &fakeEvents{}
-	e := events{reader: f}
-	e.beginSample(trigger)
-	for i := range 3 {
-		f.count = 2
-		e.read(trigger.Add(time.Duration(i) * time.Second))
-	}
-	var rest traffic.Rest
-	e.endSample(&rest, func(s *tcp.Socket) bool { return s.Cookie == 1 })
-	if len(rest.Closed) != 3 || !rest.MissedAt.IsZero() {
-		t.Fatalf("%+v", rest)
-	}
-	for i, c := range rest.Closed {
-		if c.Socket.Cookie != 2 || !c.At.Equal(trigger.Add(time.Duration(i)*time.Second)) {
-			t.Errorf("event %d: %+v", i, c)
-		}
-	}
-	e.beginSample(trigger)
-	e.endSample(&rest, none)
-	if len(rest.Closed) != 0 {
-		t.Errorf("again: %+v", rest)
-	}
-}
-
 // TestEventsMissed: lost events and errors are noted, and make a burst of few.
 func TestEventsMissed(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -135,16 +108,6 @@ func TestEventsSetPorts(t *testing.T) {
 	e.setPorts(more)
 	if e.reporting() || !slices.Equal(e.ports, more) {
 		t.Errorf("in a flood: %v", e.ports)
-	}
-}
-
-// TestEventsClosed: the groups are not joined again once the source is /proc/net.
-func TestEventsClosed(t *testing.T) {
-	e := events{reader: &fakeEvents{}, ports: []uint16{80}, floodedAt: trigger}
-	e.close()
-	e.beginSample(trigger.Add(time.Minute))
-	if e.reporting() || !e.floodedAt.IsZero() {
-		t.Errorf("reporting %v, flooded at %v", e.reporting(), e.floodedAt)
 	}
 }
 

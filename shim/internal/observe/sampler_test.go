@@ -2,8 +2,6 @@ package observe
 
 import (
 	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -83,22 +81,6 @@ func TestStart(t *testing.T) {
 		s.Continue(false)
 	}
 	s.SlowDown()
-}
-
-// TestWaitGonePaths: a snapshot names the paths that exist.
-func TestWaitGonePaths(t *testing.T) {
-	dir := t.TempDir()
-	there := filepath.Join(dir, "there")
-	testutil.WriteFile(t, there, "")
-	s := newSampler(Config{WaitGone: []string{filepath.Join(dir, "gone"), there}}, nil)
-	s.observer = &observer{}
-	for _, want := range [][]string{{there}, nil} {
-		s.take(time.Now())
-		if got := s.snapshot.PathsPresent; !slices.Equal(got, want) {
-			t.Errorf("%v, want %v", got, want)
-		}
-		os.Remove(there)
-	}
 }
 
 // TestStates: the state of each verdict, by the condition of the hold.

@@ -15,22 +15,6 @@ func local(cookie uint64) *tcp.Socket {
 		Local: netip.MustParseAddrPort("127.0.0.1:80"), Remote: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(4000+cookie))}
 }
 
-func TestMayBeSelf(t *testing.T) {
-	for name, c := range map[string]struct {
-		socket tcp.Socket
-		want   bool
-	}{
-		"loopback":    {*local(1), true},
-		"own address": {tcp.Socket{Local: serverEnd, Remote: netip.AddrPortFrom(serverEnd.Addr(), 4000)}, true},
-		"from afar":   {tcp.Socket{Local: serverEnd, Remote: clientEnd}, false},
-		"a listener":  {tcp.Socket{State: tcp.Listen, Local: serverEnd, Remote: netip.AddrPortFrom(serverEnd.Addr(), 0)}, false},
-	} {
-		if got := mayBeSelf(&c.socket); got != c.want {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-}
-
 // selfWorld is an observer of local connections. The other end of ours is our socket, that of
 // theirs a neighbor's, and the third has none.
 func selfWorld() (o *observer, ours, theirs, unknown *tcp.Socket) {
@@ -86,17 +70,5 @@ func TestSelf(t *testing.T) {
 		if got := o.wasSelf(c.socket); got != c.excluded || o.self.accepted != c.accepted {
 			t.Errorf("closed, %s: excluded %v, accepted %d", name, got, o.self.accepted)
 		}
-	}
-}
-
-// TestSelfLimit: decisions do not pile up.
-func TestSelfLimit(t *testing.T) {
-	o, ours, _, _ := selfWorld()
-	for i := range uint64(2*manySockets + 1) {
-		o.self.isSelf[i] = true
-	}
-	o.decide(ours, nil)
-	if len(o.self.isSelf) > 1 {
-		t.Errorf("%d decisions", len(o.self.isSelf))
 	}
 }

@@ -90,7 +90,7 @@ func (e *explanation) health() {
 	if e.Health.Target.Port() != 0 {
 		answer = "passes health checks through, %v, which do not count as traffic; %s"
 	}
-	during := map[check.Mode]string{
+	during := [...]string{
 		check.Pass:  "also during a stop",
 		check.Fail:  "from the first stop signal on they get 503",
 		check.Close: "from the first stop signal on they are refused",
@@ -179,7 +179,7 @@ func (e *explanation) hold(begin, endsEarly string) {
 	}
 	e.say("  %s", endsEarly)
 	if e.Until != Elapsed {
-		e.say("  what looks like a health probe %s", map[traffic.ProbeRule]string{
+		e.say("  what looks like a health probe %s", [...]string{
 			traffic.IgnoreProbes:          "is left out at once",
 			traffic.CountProbes:           "counts",
 			traffic.IgnoreProbesPatiently: stop.InWords("is left out once all other traffic has been silent for %s", silence),

@@ -179,24 +179,6 @@ func TestReadStage(t *testing.T) {
 	}
 }
 
-// TestReaddress: a LISTEN_PID that names the given process names this process, and no other
-// variable changes.
-func TestReaddress(t *testing.T) {
-	env := []string{"XLISTEN_PID=41", "LISTEN_PID=41", "LISTEN_FDS=41"}
-	if !addresses(env, "41") || addresses(env, "4") || addresses(env[2:], "41") {
-		t.Error("the variable of 41 is not known")
-	}
-	readdress(env, "41")
-	if want := []string{"XLISTEN_PID=41", "LISTEN_PID=" + strconv.Itoa(os.Getpid()), "LISTEN_FDS=41"}; !slices.Equal(env, want) {
-		t.Errorf("%q, want %q", env, want)
-	}
-	other := []string{"LISTEN_PID=42"}
-	readdress(other, "41")
-	if !slices.Equal(other, []string{"LISTEN_PID=42"}) {
-		t.Errorf("another process's variable became %q", other)
-	}
-}
-
 // TestHideGoEnv: the second execution goes without the variables, keeps the arguments, and
 // still has all variables for the command.
 func TestHideGoEnv(t *testing.T) {

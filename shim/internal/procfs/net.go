@@ -129,11 +129,10 @@ func parseCounters(text string) (c Counters, err error) {
 	if !whole {
 		return Counters{}, errors.New("the counters of TCP are missing")
 	}
-	fields := strings.Fields(numbers)
-	for name, to := range map[string]*uint64{
-		"ActiveOpens": &c.ActiveOpens, "PassiveOpens": &c.PassiveOpens, "InSegs": &c.InSegs, "OutRsts": &c.OutRsts,
-	} {
-		at := slices.Index(strings.Fields(names), name)
+	fields, columns := strings.Fields(numbers), strings.Fields(names)
+	for i, to := range [...]*uint64{&c.ActiveOpens, &c.PassiveOpens, &c.InSegs, &c.OutRsts} {
+		name := [...]string{"ActiveOpens", "PassiveOpens", "InSegs", "OutRsts"}[i]
+		at := slices.Index(columns, name)
 		if at < 0 || at >= len(fields) {
 			return Counters{}, errors.New(name + " is missing")
 		}

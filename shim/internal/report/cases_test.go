@@ -126,8 +126,6 @@ func (s *Stop) unseen() {
 }
 
 var stopCases = []stopCase{
-	{"a plain delay begins", announced, false, func(s *Stop) { s.delay(10) }},
-	{"a hold begins", announced, false, func(*Stop) {}},
 	{"a hold without a floor begins", announced, false, func(s *Stop) { s.Gate.Floor = 0 }},
 	{"a hold begins for others too, in an assumed grace period", announced, false, func(s *Stop) {
 		s.Gate.WaitGone, s.Gate.OnStop = true, true
@@ -147,11 +145,6 @@ var stopCases = []stopCase{
 	{"a hook begins", announced, false, func(s *Stop) { s.hook() }},
 
 	{"quiet", concluded, true, func(*Stop) {}},
-	{"quiet, with idle connections", concluded, false, func(s *Stop) { s.InHold.Open = 24 }},
-	{"quiet, kept connections closed", concluded, true, func(s *Stop) {
-		s.TrafficConfig.CloseIdle = true
-		s.InHold.Asked.Closed = 24
-	}},
 	{"quiet, and some came back", concluded, true, func(s *Stop) {
 		s.TrafficConfig.CloseIdle = true
 		s.InHold.Asked = letgo.Figures{Closed: 24, CameBack: 3}
@@ -170,13 +163,6 @@ var stopCases = []stopCase{
 		s.InHold.LeftOut.Bare, s.InHold.LeftOut.Probes = 7, 6
 		s.InHold.Patterns = []traffic.Pattern{{Peer: kubelet, Period: time.Second, Count: 6, LeftOut: true}}
 	}},
-	{"quiet, nothing but probes", concluded, false, func(s *Stop) {
-		s.probe()
-		s.InHold.Patterns[0].LeftOut = true
-		s.InHold.LastNew = time.Time{}
-		s.InHold.Cause.At = at(8.6)
-		s.end(stop.Quiet, 9)
-	}},
 	{"quiet, probes that are ignored", concluded, false, func(s *Stop) {
 		s.probe()
 		s.TrafficConfig.Probes = traffic.IgnoreProbes
@@ -191,28 +177,11 @@ var stopCases = []stopCase{
 		s.InHold.LatePorts = ninePorts
 	}},
 	{"quiet, a connection too short to be counted", concluded, false, func(s *Stop) { s.InHold.Accepted = 0 }},
-	{"settled", concluded, false, func(s *Stop) {
-		s.Gate.Until = stop.Settled
-		s.InHold.Open, s.InHold.InFlight = 24, 3
-		s.end(stop.Settled, 9.3)
-	}},
 	{"second signal", concluded, false, func(s *Stop) {
 		s.end(stop.SecondSignal, 1.8)
 		s.Exit.Signal = sig.QUIT
 	}},
 	{"interrupt", concluded, false, func(s *Stop) { s.end(stop.Interrupt, 1.8) }},
-	{"the command exits", concluded, true, func(s *Stop) {
-		s.end(stop.ChildExit, 1.2)
-		s.Sent, s.Exit.Code = nil, 3
-	}},
-	{"a crash during the hold", concluded, false, func(s *Stop) {
-		s.end(stop.ChildExit, 1.2)
-		s.Sent, s.Exit.Signal = nil, sig.SEGV
-	}},
-	{"no listener", concluded, false, func(s *Stop) {
-		s.unseen()
-		s.end(stop.NoListener, 0)
-	}},
 	{"no progress", concluded, true, func(s *Stop) {
 		s.end(stop.NoProgress, 10.2)
 		s.InHold.Open, s.InHold.InFlight = 3, 3
@@ -243,14 +212,8 @@ var stopCases = []stopCase{
 		s.Linger = 3 * time.Second
 		s.Now = at(11)
 	}},
-	{"a hook", concluded, true, func(s *Stop) { s.hook() }},
 
 	{"a delay that is too long", concluded, true, func(s *Stop) { s.delay(15) }},
-	{"a delay that fits", concluded, false, func(s *Stop) { s.delay(7) }},
-	{"a delay that is too short", concluded, false, func(s *Stop) {
-		s.delay(5)
-		s.InHold.LastNew, s.InHold.LastOther, s.InHold.InFlight = at(4.9), at(4.9), 3
-	}},
 	{"a delay that cuts requests of clients that keep their connections", concluded, false, func(s *Stop) {
 		s.keep()
 		s.delay(5)
@@ -282,10 +245,6 @@ var stopCases = []stopCase{
 		s.InHold.Accepted, s.InHold.PerSecond = 5, []int{1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0}
 		s.InHold.LastNew, s.InHold.LastOther = at(12.1), at(12.1)
 	}},
-	{"ceiling, a stream", concluded, false, func(s *Stop) {
-		s.traffic(traffic.Bytes, 8080)
-		s.InHold.Open = 1
-	}},
 	{"ceiling, a stream that is never answered", concluded, true, func(s *Stop) {
 		s.traffic(traffic.Bytes, 514)
 		s.InHold.Cause.Unanswered = true
@@ -312,11 +271,6 @@ var stopCases = []stopCase{
 		s.Systemd = true
 		s.end(stop.ChildExit, 0.1)
 		s.Sent = nil
-	}},
-	{"ceiling, requests of a server with a caveat", concluded, false, func(s *Stop) {
-		s.traffic(traffic.Requests, 8080)
-		s.InHold.InFlight = 1
-		s.Server, s.Caveat = "php-fpm", "php-fpm cuts requests in flight unless process_control_timeout is set"
 	}},
 	{"ceiling, an accept queue", concluded, false, func(s *Stop) { s.traffic(traffic.AcceptQueue, 8080) }},
 	{"ceiling, open connections", concluded, false, func(s *Stop) {
@@ -357,16 +311,6 @@ var stopCases = []stopCase{
 		s.keep()
 		s.TrafficConfig.CloseIdle = true
 		s.InHold.Asked.Closed = 2
-	}},
-	{"clients that keep their connections, without a lull", concluded, false, func(s *Stop) {
-		s.keep()
-		s.seek(2)
-	}},
-	{"clients that keep their connections, and a server that closes them", concluded, false, func(s *Stop) {
-		s.keep()
-		s.end(stop.Kept, 14)
-		s.seek(0)
-		s.Server, s.ClosesKept = "nginx", true
 	}},
 	{"a delay with a server that closes kept connections", concluded, false, func(s *Stop) {
 		s.keep()

@@ -35,7 +35,6 @@ var costCases = []struct {
 }{
 	{"watch", func(*Cost) {}},
 	{"watch, in an assumed grace period", func(c *Cost) { c.GraceAssumed = true }},
-	{"watch, a hold", func(c *Cost) { c.nothingLost(7.4) }},
 	{"watch, nobody came", func(c *Cost) {
 		c.nothingLost(0.1)
 		c.Ends[0].Cut = 1
@@ -69,10 +68,6 @@ var costCases = []struct {
 	{"watch, without sock_diag and counters", func(c *Cost) {
 		c.Source = "/proc/net"
 		c.Uncounted = errors.New("open /proc/net/snmp: no such file or directory")
-	}},
-	{"watch, streams", func(c *Cost) {
-		c.nothingLost(0.1)
-		c.Streams = 4
 	}},
 	{"watch, a stream and requests", func(c *Cost) { c.Streams = 1 }},
 	{"watch, events missed", func(c *Cost) { c.CutAtLeast = true }},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -100,32 +101,46 @@ func inode(dir string) uint64 {
 }
 
 // search finds the directory with the inode number: top or one below; "" if there is none.
+// Unreadable directories are left out.
 func search(top string, number uint64) (found string) {
-	filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.IsDir() && inode(path) == number {
-			found = path
-			return fs.SkipAll
+	note := func(dir string, id uint64) {
+		if id == number {
+			found = dir
 		}
-		return nil // unreadable directories are left out
-	})
+	}
+	note(top, inode(top))
+	walk(top, note)
 	return found
 }
 
 // below lists the inode numbers of the directories below top.
 func below(top string) (ids []uint64, err error) {
-	err = filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case path != top && errors.Is(err, fs.ErrNotExist): // removed meanwhile
-			return nil
-		case err != nil:
-			return err
-		case path == top || !entry.IsDir():
-			return nil
-		}
-		if id := inode(path); id != 0 {
+	err = walk(top, func(_ string, id uint64) {
+		if id != 0 { // else removed meanwhile
 			ids = append(ids, id)
 		}
-		return nil
 	})
 	return ids, err
+}
+
+// walk calls visit with the directories below top and their inode numbers. filepath.WalkDir would
+// sort them, which costs 15 KB of program.
+func walk(top string, visit func(dir string, id uint64)) error {
+	file, err := os.Open(top)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	entries, err := file.ReadDir(-1)
+	for _, entry := range entries {
+		if !entry.IsDir() {
+			continue
+		}
+		dir := filepath.Join(top, entry.Name())
+		visit(dir, inode(dir))
+		if failed := walk(dir, visit); err == nil && !errors.Is(failed, fs.ErrNotExist) { // removed meanwhile
+			err = failed
+		}
+	}
+	return err
 }

@@ -62,18 +62,6 @@ func TestParseBad(t *testing.T) {
 	}
 }
 
-func TestParseRewrite(t *testing.T) {
-	for text, want := range map[string]string{
-		"TERM:USR1": "TERM:USR1", "sigterm:SIGUSR1": "TERM:USR1", "15:10": "TERM:USR1", "HUP:0": "HUP:0",
-		"RTMIN+1:RTMAX-1": "RTMIN+1:RTMIN+29", "TERM:TERM": "TERM:TERM", "TERM:KILL": "TERM:KILL",
-		"TERM:CHLD": "TERM:CHLD", "TERM:32": "TERM:32",
-	} {
-		if got, err := ParseRewrite(text); got.String() != want || err != nil {
-			t.Errorf("ParseRewrite(%q) = %v, %v; want %s", text, got, err, want)
-		}
-	}
-}
-
 func TestParseRewriteBad(t *testing.T) {
 	bad := map[string]string{ // a word of the error, by text
 		"": "FROM:TO", "TERM": "FROM:TO", "15": "FROM:TO",

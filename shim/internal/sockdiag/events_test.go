@@ -60,7 +60,7 @@ func connectBriefly(t testing.TB, l *net.TCPListener, addr string, serverFirst b
 	return s
 }
 
-// TestEvents tests 1000 short connections, closed first by client or server: an event
+// TestEvents tests 300 short connections, closed first by client or server: an event
 // each.
 func TestEvents(t *testing.T) {
 	dual, four := listen(t, "tcp", ":0"), listen(t, "tcp4", "127.0.0.1:0")
@@ -73,12 +73,8 @@ func TestEvents(t *testing.T) {
 		got[s.Cookie] = *s
 	}
 	lost := 0
-	for i := range 1000 {
-		l, addr := four, "127.0.0.1"
-		if i%3 > 0 {
-			l, addr = dual, []string{"", "127.0.0.1", "::1"}[i%3]
-		}
-		s := connectBriefly(t, l, addr, i%2 == 0)
+	for i := range 300 {
+		s := connectBriefly(t, []*net.TCPListener{four, dual, dual}[i%3], []string{"127.0.0.1", "127.0.0.1", "::1"}[i%3], i%2 == 0)
 		want[s.Cookie] = s
 		some, err := e.Read(visit)
 		must(t, err)
@@ -178,16 +174,9 @@ func TestEventsFIN(t *testing.T) {
 	l := listen(t, "tcp4", "127.0.0.1:0")
 	e := openEvents(t, []uint16{portOf(l)})
 	for name, end := range map[string]func(client, server *net.TCPConn){
-		"client first":    func(client, server *net.TCPConn) { client.Close(); io.Copy(io.Discard, server); server.Close() },
-		"server first":    func(client, server *net.TCPConn) { server.Close(); io.Copy(io.Discard, client); client.Close() },
-		"the end unread":  func(client, server *net.TCPConn) { endWrite(t, client); server.Close(); client.Close() },
-		"reset by client": func(client, server *net.TCPConn) { client.SetLinger(0); client.Close(); server.Close() },
-		"ended on both ends": func(client, server *net.TCPConn) {
-			endWrite(t, client)
-			server.CloseWrite()
-			client.Close()
-			server.Close()
-		},
+		"client first":   func(client, server *net.TCPConn) { client.Close(); io.Copy(io.Discard, server); server.Close() },
+		"server first":   func(client, server *net.TCPConn) { server.Close(); io.Copy(io.Discard, client); client.Close() },
+		"the end unread": func(client, server *net.TCPConn) { endWrite(t, client); server.Close(); client.Close() },
 	} {
 		client, server := pair(t, l, "127.0.0.1")
 		say(t, client, server, "ping")

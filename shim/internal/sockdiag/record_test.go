@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// recording is a section of a file of recordings: what a kernel sent, for the world of TestDump, and
+// recording is a section of a file of recordings: what a kernel sent for sockets in many states, and
 // what is decoded from it. The requests have no bytes.
 type recording struct {
 	bytes []byte

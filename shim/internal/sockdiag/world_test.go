@@ -111,8 +111,8 @@ func cookie(t testing.TB, c syscall.Conn) (id uint64) {
 	return id
 }
 
-// known returns the values of a socket by getsockopt(2), fstat(2), getsockname(2) and
-// ioctl(2).
+// known returns the values of a socket by getsockopt(2), fstat(2) and getsockname(2), without
+// Info and queues.
 func known(t testing.TB, c syscall.Conn) (s tcp.Socket) {
 	t.Helper()
 	s.Cookie = cookie(t, c)
@@ -123,27 +123,6 @@ func known(t testing.TB, c syscall.Conn) (s tcp.Socket) {
 		var st unix.Stat_t
 		must(t, unix.Fstat(fd, &st))
 		s.Inode = uint32(st.Ino)
-		if s.State == tcp.Listen {
-			s.Unread, s.Unsent = info.Unacked, info.Sacked // see tcp_get_info in net/ipv4/tcp.c
-			return
-		}
-		unread, err := unix.IoctlGetUint32(fd, unix.SIOCINQ)
-		must(t, err)
-		unsent, err := unix.IoctlGetUint32(fd, unix.SIOCOUTQ)
-		must(t, err)
-		s.Unread, s.Unsent = unread, unsent
-		s.HasInfo = true
-		s.Info.Received = info.Bytes_received
-		s.Info.Acked = info.Bytes_acked
-		s.Info.Sent = info.Bytes_sent
-		s.Info.Resent = info.Bytes_retrans
-		s.Info.NotSent = info.Notsent_bytes
-		s.Retries = max(info.Retransmits, info.Probes)
-		s.Info.Segments, s.Info.SentSegments = info.Data_segs_in, info.Data_segs_out
-		s.Info.PureACKs = info.Segs_out - info.Data_segs_out
-		if s.State == tcp.CloseWait { // TCP_INFO counts the FIN, SIOCINQ does not
-			s.Info.Received--
-		}
 	})
 	s.Local, s.Remote = ends(c)
 	return s

@@ -335,7 +335,7 @@ func (c *checker) playNext(in *fuzzInput) {
 }
 
 func FuzzMachine(f *testing.F) {
-	for seed := range uint64(200) {
+	for seed := range uint64(20) {
 		f.Add(randomInput(seed))
 	}
 	f.Fuzz(func(t *testing.T, bytes []byte) { play(t, bytes) })

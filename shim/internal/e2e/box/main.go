@@ -39,8 +39,6 @@ func RunHelper(name string, args []string) {
 		stage(args[0], args[1:])
 	case "catch":
 		catch(args)
-	case "sturdy":
-		sturdy()
 	case "web":
 		serveWeb(args[0])
 	case "orphan":

@@ -30,10 +30,12 @@ func Field(text, field string) string {
 	return strings.TrimSpace(value)
 }
 
-// HasEnded reports whether a process is a zombie or gone.
+// HasEnded reports whether a process is a zombie or gone. While a thread executes another program,
+// as stage does, the first thread is a zombie too.
 func HasEnded(pid int) bool {
-	state := Status(pid, "State")
-	return state == "" || strings.HasPrefix(state, "Z")
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	state := Field(string(text), "State")
+	return state == "" || strings.HasPrefix(state, "Z") && Field(string(text), "Threads") == "1"
 }
 
 // AwaitState waits until the state of a process is S (sleeping) or T (stopped).

@@ -3,8 +3,6 @@ package box
 import (
 	"encoding/json"
 	"strings"
-
-	"github.com/lameduck-init/lameduck/shim/internal/quote"
 )
 
 // Report is a line of lameduck's with --log-format=json; docs/production.md has the names. A
@@ -96,10 +94,4 @@ func (b *Box) WantWarning(text string) {
 	if text == "" && len(warnings) > 0 || text != "" && (len(warnings) != 1 || !strings.Contains(warnings[0], text)) {
 		b.T.Errorf("warnings: %q, want %q", warnings, text)
 	}
-}
-
-// Forged reports whether a line begins like one of lameduck's although it is text from
-// outside, or has control characters.
-func Forged(line string) bool {
-	return line != quote.Line(line) || strings.HasPrefix(line, "lameduck: forged")
 }

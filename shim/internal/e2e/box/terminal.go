@@ -128,23 +128,6 @@ const (
 	CtrlZ = "\x1a"
 )
 
-// WantJobControl checks that the shell on the terminal can stop, continue and interrupt a job,
-// and then ends the shell.
-func (s *Screen) WantJobControl() {
-	s.t.Helper()
-	s.Type("sleep 1000\n")
-	s.WaitFor("sleep 1000\r\n")
-	s.AwaitForeground("sleep")
-	s.Type(CtrlZ)
-	s.WaitFor("Stopped")
-	s.Type("fg\n")
-	s.AwaitForeground("sleep")
-	s.Type(CtrlC)
-	s.WaitFor("$ ")
-	s.Type("exit 3\n")
-	s.WantExit(3)
-}
-
 // AwaitForeground waits until the leader of the terminal's foreground process group is a
 // program with one of the names.
 func (s *Screen) AwaitForeground(names ...string) {

@@ -34,7 +34,7 @@ func TestDropinCalls(t *testing.T) {
 			calls[init] = append(calls[init], last)
 		}
 	}
-	if len(calls["tini"]) < 80 || len(calls["dumb-init"]) < 70 || len(calls["catatonit"]) < 40 {
+	if len(calls["tini"]) < 70 || len(calls["dumb-init"]) < 70 || len(calls["catatonit"]) < 40 {
 		t.Fatal("calls are missing")
 	}
 	dir := oddPrograms(t)

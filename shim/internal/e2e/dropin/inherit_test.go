@@ -86,16 +86,6 @@ func TestDropinDiesWithGroup(t *testing.T) {
 	})
 }
 
-// TestDropinOrphans: a hundred orphans that exit within 250 ms leave no zombie.
-func TestDropinOrphans(t *testing.T) {
-	family := `i=0; while [ $i -lt 100 ]; do ( sleep 0.$((i % 25 + 10)) & ); i=$((i+1)); done; exec "$@"`
-	for _, mode := range modes {
-		onEachCall(t, mode, func(t *testing.T, s box.Setup, flags string) {
-			s.Boot(t, flags, append([]string{"sh", "-c", family, "sh"}, box.Helper("zombies")...)...).WantExit(0)
-		})
-	}
-}
-
 // TestDropinSubreaper: an init other than PID 1 adopts orphans: tini with a flag or a
 // variable, lameduck under the name tini in any case, and under the name dumb-init only if
 // told to.

@@ -111,7 +111,7 @@ func TestDropinTerminalShell(t *testing.T) {
 			for _, pid1 := range []bool{true, false} {
 				s := box.OnTerminal(t, pid1, append([]string{s.Init, flags}, shell...)...)
 				s.WaitFor("$ ")
-				s.WantJobControl()
+				wantJobControl(s)
 			}
 		})
 	}
@@ -134,4 +134,20 @@ func TestDropinTerminalShell(t *testing.T) {
 		s.Type("exit 0\n")
 		s.WantExit(0)
 	})
+}
+
+// wantJobControl checks that the shell on the terminal can stop, continue and interrupt a job,
+// and then ends the shell.
+func wantJobControl(s *box.Screen) {
+	s.Type("sleep 1000\n")
+	s.WaitFor("sleep 1000\r\n")
+	s.AwaitForeground("sleep")
+	s.Type(box.CtrlZ)
+	s.WaitFor("Stopped")
+	s.Type("fg\n")
+	s.AwaitForeground("sleep")
+	s.Type(box.CtrlC)
+	s.WaitFor("$ ")
+	s.Type("exit 3\n")
+	s.WantExit(3)
 }

@@ -33,7 +33,7 @@ func TestFullPids(t *testing.T) {
 }
 
 func fillPids(t *testing.T, when, faults string, stuck bool) {
-	group, health := box.NewCgroup(t, "pids"), box.FreeAddr()
+	group, health := newCgroup(t, "pids"), box.FreeAddr()
 	r, w := pipeEnds(t, "pipe")
 	flags := "-d 1 --until=quiet --quiet-for=0.5 -r 35:0,36:0 --log-level=debug --health=" + health
 	if when == "before the trigger" {
@@ -43,13 +43,13 @@ func fillPids(t *testing.T, when, faults string, stuck bool) {
 		box.Helper("sturdy")...)
 	b.Ready()
 	before := threads(b)
-	group.Set(t, "pids.max", group.Get(t, "pids.current")+20)
+	group.set(t, "pids.max", group.get(t, "pids.current")+20)
 	fillAt := func(moment, answer string) {
 		if moment != when {
 			return
 		}
 		b.Do("fill")
-		if now, limit := group.Get(t, "pids.current"), group.Get(t, "pids.max"); now != limit {
+		if now, limit := group.get(t, "pids.current"), group.get(t, "pids.max"); now != limit {
 			t.Errorf("the cgroup has %d of %d processes, want it full", now, limit)
 		}
 		if stuck {
@@ -78,13 +78,13 @@ func fillPids(t *testing.T, when, faults string, stuck bool) {
 // TestHoldFullPids: a hook needs no new process and no new thread during the hold.
 func TestHoldFullPids(t *testing.T) {
 	t.Parallel()
-	group := box.NewCgroup(t, "pids")
+	group := newCgroup(t, "pids")
 	script := `("$0" hold --delay=2 --quiet-for=0.2 --grace-period=30 --log-level=debug; echo hook exited $?) & exec "$@"`
 	b := box.Setup{Faults: cgroupFault(group)}.Start(t,
 		append([]string{"/bin/sh", "-c", script, box.Binary}, box.Helper("sturdy")...)...)
 	b.Ready()
 	b.Err.Wait("holding 2 s")
-	group.Set(t, "pids.max", group.Get(t, "pids.current")+20)
+	group.set(t, "pids.max", group.get(t, "pids.current")+20)
 	b.Do("fill")
 	b.Out.Wait("hook exited 0")
 	b.Exit()
@@ -99,8 +99,8 @@ func TestForkBomb(t *testing.T) {
 	for _, bound := range []string{"cgroup", "nproc=60,uid=61234"} {
 		t.Run(bound, func(t *testing.T) {
 			if bound == "cgroup" {
-				group := box.NewCgroup(t, "pids")
-				group.Set(t, "pids.max", 60)
+				group := newCgroup(t, "pids")
+				group.set(t, "pids.max", 60)
 				bound = cgroupFault(group)
 			}
 			b := box.Setup{Faults: bound}.Boot(t, "-d 1", box.Helper("sturdy")...)
@@ -115,11 +115,11 @@ func TestForkBomb(t *testing.T) {
 // killer kills other processes.
 func TestMemory(t *testing.T) {
 	t.Parallel()
-	group := box.NewCgroup(t, "memory")
+	group := newCgroup(t, "memory")
 	for name, limit := range map[string]int{"memory.limit_in_bytes": 64 << 20, "memory.max": 64 << 20,
 		"memory.swap.max": 0} {
-		if group.Has(name) {
-			group.Set(t, name, limit)
+		if group.has(name) {
+			group.set(t, name, limit)
 		}
 	}
 	greedy := `trap 'echo got TERM; read x; exit 7' TERM; (while :; do "$@"; echo "hog $?"; done) & echo ready; wait`
@@ -156,10 +156,10 @@ func TestLeast(t *testing.T) {
 // second stage of the start, lameduck exits with 125 and names the limit. The failure never
 // passes for the command's exit code.
 func TestSecondStagePids(t *testing.T) {
-	group := box.NewCgroup(t, "pids")
+	group := newCgroup(t, "pids")
 	refused := 0
 	for limit := 6; ; limit++ {
-		group.Set(t, "pids.max", limit)
+		group.set(t, "pids.max", limit)
 		script := fmt.Sprintf("echo $$ >%s/cgroup.procs; trap '' INT; exec %s --log-level=debug true", group, box.Binary)
 		cmd := exec.Command("sh", "-c", script)
 		out, _ := cmd.CombinedOutput()

@@ -14,7 +14,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	box.Main(m, map[string]func([]string){"hog": hog})
+	box.Main(m, map[string]func([]string){"hog": hog, "sturdy": sturdy})
 }
 
 // hog allocates memory until the kernel kills hog. The score of 1000 makes the OOM killer
@@ -70,4 +70,4 @@ func wantTERM(b *box.Box, during func()) {
 }
 
 // cgroupFault is the fault of being in a control group.
-func cgroupFault(group box.Cgroup) string { return fmt.Sprintf("cgroup=%s", group) }
+func cgroupFault(group cgroup) string { return fmt.Sprintf("cgroup=%s", group) }

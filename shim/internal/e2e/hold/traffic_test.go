@@ -2,9 +2,7 @@ package hold_test
 
 import (
 	"fmt"
-	"io"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,37 +10,6 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 )
-
-// TestUntilTimeWait: thousands of connections in TIME_WAIT do not hold, nor do thousands of
-// idle ones, among which a sample may take longer than a lull lasts.
-func TestUntilTimeWait(t *testing.T) {
-	for name, faults := range map[string]string{"root": "", "nobody": "uid=65534", "no netlink": "no-netlink"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			n := box.NewNetwork(t)
-			b := box.Setup{Faults: faults, Network: n}.Catch(t, flags+"--until=quiet", "127.0.0.1:0")
-			for range 2000 {
-				b.Dial("127.0.0.1").Ask("hello")
-				c := b.Dial("127.0.0.1")
-				c.Ask("bye") // TIME_WAIT is at the end that closes first
-				io.Copy(io.Discard, c)
-				c.Close()
-			}
-			var wait int
-			for _, line := range box.ReadLines(fmt.Sprintf("/proc/%d/net/sockstat", b.Pid())) {
-				if _, rest, ok := strings.Cut(line, " tw "); ok {
-					fmt.Sscan(rest, &wait)
-				}
-			}
-			if wait < 1000 {
-				t.Fatalf("%d connections are in TIME_WAIT", wait)
-			}
-			if r := b.WantHold(b.Trigger(), 0, "quiet"); r.Open != 2000 || r.InFlight != 0 {
-				t.Errorf("report %+v, want 2000 idle connections", r)
-			}
-		})
-	}
-}
 
 // TestKept: clients that never let go hold for eight times --quiet-for; then the signal is
 // sent between two requests. A preStop hook ends too.

@@ -113,9 +113,9 @@ func (s *site) boot(flags, command string) *box.Box {
 	})
 	for !box.Accepts(s.addr()) { // Java may need half a minute on a busy machine
 		if box.HasEnded(b.Pid()) {
-			s.t.Fatal("the server has ended")
+			s.t.Fatalf("the server left with %d before it listened", b.WaitExit()) // what it said, the log has
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(5 * time.Millisecond)
 	}
 	return b
 }

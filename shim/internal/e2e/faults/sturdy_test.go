@@ -1,4 +1,4 @@
-package box
+package faults_test
 
 import (
 	"bufio"
@@ -13,10 +13,10 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/sig"
 )
 
-// sturdy is catch for TERM and WINCH alone. sturdy starts no thread after "ready", because
+// sturdy prints "got TERM" and "got WINCH", and obeys "exit CODE", as box's catch does. sturdy starts no thread after "ready", because
 // a thread that cannot start would end the program in a full pids cgroup. On "fill" sturdy
 // fills the cgroup with processes; on "bomb" a fork bomb fills the cgroup.
-func sturdy() {
+func sturdy([]string) {
 	proc.ReserveThreads(2) // two for os/signal
 	got := make(chan os.Signal, 100)
 	signal.Notify(got, syscall.SIGTERM, syscall.SIGWINCH)
@@ -27,13 +27,14 @@ func sturdy() {
 	}()
 	fmt.Println("ready")
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); fmt.Println("did", in.Text()) {
-		switch in.Text() {
-		case "fill":
+		var code int
+		switch n, _ := fmt.Sscanf(in.Text(), "exit %d", &code); {
+		case n == 1:
+			os.Exit(code)
+		case in.Text() == "fill":
 			fill()
-		case "bomb":
-			bomb()
 		default:
-			new(catcher).obey(in.Text())
+			bomb()
 		}
 	}
 	os.Exit(98) // the test is gone
