@@ -105,7 +105,7 @@ func (a *Asker) follow(c *traffic.Conn) {
 		k = &Kept{conn: *c, seen: a.now, since: a.now, unclear: true, unequal: true}
 		a.kept[c.Cookie] = k
 	}
-	k.noteEnd(c.State)
+	k.noteEnd(c)
 	if !isOpen {
 		k.seen = a.now
 		return

@@ -1,6 +1,7 @@
 package letgo
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,7 +42,7 @@ func TestQuestions(t *testing.T) {
 				p.noteClosed()
 				continue
 			case "left":
-				k.noteEnd(tcp.TimeWait)
+				k.noteEnd(&traffic.Conn{State: tcp.TimeWait})
 				continue
 			case "reset":
 				k.noteMissing()
@@ -57,6 +58,39 @@ func TestQuestions(t *testing.T) {
 		}
 		if want := int(cells[2][0] - '0'); n != want {
 			t.Errorf("%q: %d, want %d", cells, n, want)
+		}
+	}
+}
+
+// TestGoodbye: a client of TLS that says goodbye as soon as the server did has left, although the
+// kernel resets the connection as if a request had come.
+func TestGoodbye(t *testing.T) {
+	for _, c := range []struct {
+		bytes, more     int // sent, and received, after the closing
+		lingers, isLeft bool
+	}{
+		{-24, 0, false, true}, {-24, 25, false, true}, {0, 0, false, false}, {-24, 0, true, false}, {-500, 0, false, false}, {-24, 500, false, false},
+	} {
+		w := world.Parse("events talks=-0.9")
+		a := askerIn(&w)
+		_, tr := w.Until(s(3.9), world.Conditions["any"])
+		l := &w.Lives[0]
+		l.Moves = slices.DeleteFunc(l.Moves, func(m world.Move) bool { return m.At > s(3.9) })
+		a.NoteClosed(a.kept[1])
+		p := a.kept[1].client
+		if c.lingers {
+			l.State, l.Shown.WithoutInfo = tcp.FinWait2, true
+			w.Sample(tr, s(3.92))
+			l.Shown.WithoutInfo = false
+		}
+		l.Moves = append(l.Moves, world.Move{At: s(3.93), Bytes: c.bytes}, world.Move{At: s(3.93), Bytes: c.more})
+		l.Close = s(3.94)
+		closed := l.At(l.Close)
+		closed.State = tcp.Close
+		w.Sample(tr, s(3.95), traffic.Closed{Socket: closed, At: world.Start.Add(s(3.95))})
+		w.Sample(tr, s(3.97))
+		if isLeft := p.left == 1; isLeft != c.isLeft || p.left+p.reset != 1 {
+			t.Errorf("%+v: %d left, %d were reset", c, p.left, p.reset)
 		}
 	}
 }
