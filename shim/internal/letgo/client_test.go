@@ -159,11 +159,11 @@ func TestBusyConnection(t *testing.T) {
 func TestNear(t *testing.T) {
 	for _, cells := range script.Rows(`
 		rtt=0.0002 | near
-		rtt=0.01   | near
-		rtt=0.013  | far
+		rtt=0.001  | near
+		rtt=0.0011 | far
 		rtt=4294   | far
-		rtt=0.003 -1..9/0.1:99 -0.95..9/0.1:-300 | far
-		rtt=0.001 -1..9/0.1:99 -0.95..9/0.1:-300 | near
+		rtt=0.0005 -1..9/0.03:99 -0.98..9/0.03:-300 | far
+		rtt=0.0003 -1..9/0.03:99 -0.98..9/0.03:-300 | near
 	`) {
 		w := world.Parse("talks=-0.9 " + cells[0])
 		a := askerIn(&w)
