@@ -103,9 +103,9 @@ func TestSlowToLeave(t *testing.T) {
 	_, tr := w.Until(s(3.9), world.Conditions["any"])
 	a.NoteClosed(a.kept[1])
 	w.Lives[0].State = tcp.FinWait2
-	for _, now := range []float64{3.95, 5.8, 5.9} {
+	for _, now := range []float64{3.95, 4.8, 4.9} {
 		w.Sample(tr, s(now))
-		if may := now == 5.9; a.MayClose(a.kept[2]) != may || !a.AwaitsClients() {
+		if may := now == 4.9; a.MayClose(a.kept[2]) != may || !a.AwaitsClients() {
 			t.Errorf("at %v s another may be closed: %v, want %v", now, !may, may)
 		}
 	}
