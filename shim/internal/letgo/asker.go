@@ -22,6 +22,7 @@ type Asker struct {
 	now        time.Duration
 	noneNewFor time.Duration // in the latest sample; zero in an incomplete one
 	watching   bool
+	inUse      int // connections that were not closed
 
 	kept    map[uint64]*Kept // by cookie
 	idle    []*Kept          // in the latest sample
@@ -69,6 +70,7 @@ func (a *Asker) Update(now time.Duration, sample *traffic.Sample, conns []traffi
 		p.leaving = 0
 	}
 	a.watching = false
+	a.inUse = 0
 	for cookie, k := range a.kept {
 		switch {
 		case k.seen != now:
@@ -81,6 +83,9 @@ func (a *Asker) Update(now time.Duration, sample *traffic.Sample, conns []traffi
 			}
 		case k.client == nil:
 			a.watching = a.watching || a.maySoonClose(k)
+			if k.conn.InUse {
+				a.inUse++
+			}
 		}
 	}
 }
@@ -105,7 +110,7 @@ func (a *Asker) follow(c *traffic.Conn) {
 		k = &Kept{conn: *c, seen: a.now, since: a.now, unclear: true, unequal: true}
 		a.kept[c.Cookie] = k
 	}
-	k.noteEnd(c.State)
+	k.noteEnd(c)
 	if !isOpen {
 		k.seen = a.now
 		return
@@ -161,13 +166,21 @@ func (a *Asker) maySoonClose(k *Kept) bool {
 // Watching reports whether samples should be frequent.
 func (a *Asker) Watching() bool { return a.watching }
 
+// few is a number of connections in use, all of which may be hardly ever idle for longer than
+// minIdle. Of more, one that has been idle for twice as long is less likely to be used next.
+const few = 4
+
 // Idle returns the kept connections that are idle for certain, for MayClose. The first are those
 // whose idle time is the median, since a client's next request goes to the connection that has
 // been idle the longest, or the shortest.
 func (a *Asker) Idle() []*Kept {
+	least := minIdle
+	if a.inUse > few {
+		least *= 2
+	}
 	a.idle = slices.DeleteFunc(a.idle, func(k *Kept) bool {
 		p := a.portOf(k)
-		return k.idleFor() < p.idle || p.clean < enoughCycles || !k.isNear()
+		return k.idleFor() < max(p.idle, least) || p.clean < enoughCycles || !k.isNear()
 	})
 	idle := a.idle
 	slices.SortFunc(idle, func(a, b *Kept) int { return cmp.Compare(a.idleFor(), b.idleFor()) })

@@ -79,7 +79,7 @@ func TestNoteClosed(t *testing.T) {
 		"received": func(s *tcp.Socket) { s.Info.Received++ },
 		"sent":     func(s *tcp.Socket) { s.Info.Sent++ },
 		"unread":   func(s *tcp.Socket) { s.Unread++ },
-		"unsent":   func(s *tcp.Socket) { s.Unsent++ },
+		"not sent": func(s *tcp.Socket) { s.Info.NotSent++ },
 		"closing":  func(s *tcp.Socket) { s.State = tcp.CloseWait },
 		"no info":  func(s *tcp.Socket) { s.HasInfo = false },
 	} {

@@ -15,7 +15,7 @@ type client struct {
 
 // slowToLeave is how long other connections of a client wait for it to close one in turn. Some
 // clients notice the end of a connection when they take it from their pool the next time.
-const slowToLeave = 2 * time.Second
+const slowToLeave = time.Second
 
 // maxReset is how many connections of a peer, closed while idle, may be used once more. One may
 // be bad luck: the request was on its way.

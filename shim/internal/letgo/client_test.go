@@ -1,6 +1,7 @@
 package letgo
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,7 +42,7 @@ func TestQuestions(t *testing.T) {
 				p.noteClosed()
 				continue
 			case "left":
-				k.noteEnd(tcp.TimeWait)
+				k.noteEnd(&traffic.Conn{State: tcp.TimeWait})
 				continue
 			case "reset":
 				k.noteMissing()
@@ -61,6 +62,39 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
+// TestGoodbye: a client of TLS that says goodbye as soon as the server did has left, although the
+// kernel resets the connection as if a request had come.
+func TestGoodbye(t *testing.T) {
+	for _, c := range []struct {
+		bytes, more     int // sent, and received, after the closing
+		lingers, isLeft bool
+	}{
+		{-24, 0, false, true}, {-24, 25, false, true}, {0, 0, false, false}, {-24, 0, true, false}, {-500, 0, false, false}, {-24, 500, false, false},
+	} {
+		w := world.Parse("events talks=-0.9")
+		a := askerIn(&w)
+		_, tr := w.Until(s(3.9), world.Conditions["any"])
+		l := &w.Lives[0]
+		l.Moves = slices.DeleteFunc(l.Moves, func(m world.Move) bool { return m.At > s(3.9) })
+		a.NoteClosed(a.kept[1])
+		p := a.kept[1].client
+		if c.lingers {
+			l.State, l.Shown.WithoutInfo = tcp.FinWait2, true
+			w.Sample(tr, s(3.92))
+			l.Shown.WithoutInfo = false
+		}
+		l.Moves = append(l.Moves, world.Move{At: s(3.93), Bytes: c.bytes}, world.Move{At: s(3.93), Bytes: c.more})
+		l.Close = s(3.94)
+		closed := l.At(l.Close)
+		closed.State = tcp.Close
+		w.Sample(tr, s(3.95), traffic.Closed{Socket: closed, At: world.Start.Add(s(3.95))})
+		w.Sample(tr, s(3.97))
+		if isLeft := p.left == 1; isLeft != c.isLeft || p.left+p.reset != 1 {
+			t.Errorf("%+v: %d left, %d were reset", c, p.left, p.reset)
+		}
+	}
+}
+
 // TestSlowToLeave: other connections of a client do not wait for ever for one that the client
 // does not close.
 func TestSlowToLeave(t *testing.T) {
@@ -69,9 +103,9 @@ func TestSlowToLeave(t *testing.T) {
 	_, tr := w.Until(s(3.9), world.Conditions["any"])
 	a.NoteClosed(a.kept[1])
 	w.Lives[0].State = tcp.FinWait2
-	for _, now := range []float64{3.95, 5.8, 5.9} {
+	for _, now := range []float64{3.95, 4.8, 4.9} {
 		w.Sample(tr, s(now))
-		if may := now == 5.9; a.MayClose(a.kept[2]) != may || !a.AwaitsClients() {
+		if may := now == 4.9; a.MayClose(a.kept[2]) != may || !a.AwaitsClients() {
 			t.Errorf("at %v s another may be closed: %v, want %v", now, !may, may)
 		}
 	}
@@ -125,11 +159,11 @@ func TestBusyConnection(t *testing.T) {
 func TestNear(t *testing.T) {
 	for _, cells := range script.Rows(`
 		rtt=0.0002 | near
-		rtt=0.01   | near
-		rtt=0.013  | far
+		rtt=0.001  | near
+		rtt=0.0011 | far
 		rtt=4294   | far
-		rtt=0.003 -1..9/0.1:99 -0.95..9/0.1:-300 | far
-		rtt=0.001 -1..9/0.1:99 -0.95..9/0.1:-300 | near
+		rtt=0.0005 -1..9/0.03:99 -0.98..9/0.03:-300 | far
+		rtt=0.0003 -1..9/0.03:99 -0.98..9/0.03:-300 | near
 	`) {
 		w := world.Parse("talks=-0.9 " + cells[0])
 		a := askerIn(&w)

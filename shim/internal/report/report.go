@@ -71,7 +71,7 @@ func (s *Stop) Announcement() []string {
 	assumed := s.GraceCaveat == "" && s.GraceAssumed && s.Gate.Conditional()
 	p := phrases{next}
 	p.add(s.KillAfter > 0, killAfter, s.KillAfter)
-	p.add(s.GraceCaveat != "", asGiven, s.GraceCaveat)
+	p.put(s.GraceCaveat != "", s.GraceCaveat)
 	p.add(assumed, assumedAsIn, s.Grace, s.AssumedFrom)
 	return []string{s.trigger() + ": " + strings.Join(p, "; ")}
 }
@@ -79,7 +79,7 @@ func (s *Stop) Announcement() []string {
 // plannedHold returns the hold in words: "2 s", "up to 19 s until quiet".
 func (s *Stop) plannedHold() string {
 	var until phrases
-	until.add(s.Gate.Adaptive(), asGiven, s.Gate.Until)
+	until.put(s.Gate.Adaptive(), string(s.Gate.Until))
 	for _, path := range s.WaitGone {
 		until.add(true, pathGone, pathWord(path))
 	}
@@ -87,7 +87,7 @@ func (s *Stop) plannedHold() string {
 	floor, ceiling := s.Gate.Floor, s.Gate.Ceiling
 	switch {
 	case len(until) == 0:
-		return say(asGiven, floor)
+		return stop.InWords("%s", floor)
 	case floor == 0:
 		return say(holdUpTo, ceiling, strings.Join(until, " and "))
 	}
@@ -196,7 +196,7 @@ func (s *Stop) course() (p phrases) {
 	var signals phrases
 	for i, sent := range s.Sent {
 		atEnd := i == 0 && sent.At.Sub(s.EndedAt) < 100*time.Millisecond
-		signals.add(atEnd, asGiven, sent.Signal)
+		signals.put(atEnd, sent.Signal.String())
 		signals.add(!atEnd, atTime, sent.Signal, s.when(sent.At))
 	}
 	why := cmp.Or(reasons[s.Ended], string(s.Ended))
@@ -253,7 +253,7 @@ func (s *Stop) arrivals() (p phrases) {
 		text = say(newAtLeast, text)
 	}
 	if o.Accepted > 0 {
-		text = say(someNew, text, Sparkline(o.PerSecond))
+		text += " " + Sparkline(o.PerSecond)
 	}
 	if came {
 		text = say(lastNewAt, text, s.when(o.LastNew))
@@ -268,7 +268,7 @@ func (s *Stop) arrivals() (p phrases) {
 		closed = say(someBack, closed, o.Asked.CameBack)
 	}
 	p = phrases{text}
-	p.add(o.Asked.Closed > 0, asGiven, closed)
+	p.put(o.Asked.Closed > 0, closed)
 	p.add(len(kinds) > 0, notCounted, strings.Join(kinds, ", "))
 	p.add(o.InFlightUnknown, source, o.Observer)
 	return p
@@ -298,7 +298,7 @@ const maxListed = 8
 func PortList(ports []uint16) string {
 	var list phrases
 	for _, port := range ports[:min(len(ports), maxListed)] {
-		list.add(true, asGiven, port)
+		list = append(list, fmt.Sprint(port))
 	}
 	text := strings.Join(list, ", ")
 	if more := len(ports) - maxListed; more > 0 {

@@ -7,20 +7,22 @@ import (
 
 // This file has every sentence of the report, once. testdata/report.txt shows each in use.
 
-// asGiven is for text that is complete.
-const asGiven = "%v"
-
 // say returns a sentence with its arguments.
 func say(sentence string, args ...any) string { return stop.InWords(sentence, args...) }
 
 // phrases are parts of a line, or lines.
 type phrases []string
 
-// add adds a phrase if it applies.
-func (p *phrases) add(applies bool, sentence string, args ...any) {
+// put adds a text if it applies.
+func (p *phrases) put(applies bool, text string) {
 	if applies {
-		*p = append(*p, say(sentence, args...))
+		*p = append(*p, text)
 	}
+}
+
+// add adds a sentence with its arguments if it applies.
+func (p *phrases) add(applies bool, sentence string, args ...any) {
+	p.put(applies, say(sentence, args...))
 }
 
 // The line at the trigger: what will happen, and what may end it early.
@@ -81,7 +83,6 @@ var reasons = map[stop.Reason]string{
 
 // The connections come last.
 const (
-	someNew     = "%s %s"
 	newAtLeast  = "at least %s"
 	lastNewAt   = "%s, the last at +%s"
 	notCounted  = "not counted: %s"

@@ -18,7 +18,7 @@ type Conn struct {
 
 	Inode        uint32
 	InUse        bool         // bytes moved less than QuietFor ago, and since the trigger
-	Queued       bool         // bytes wait to be read, sent or acknowledged
+	Queued       bool         // bytes wait to be read or sent
 	Request      RequestState // of the last request
 	Received     uint64       // bytes
 	Segments     uint32       // received with data
@@ -34,12 +34,15 @@ func (t *Tracker) show(s *tcp.Socket, c *conn, isFirst bool, request RequestStat
 	if !t.cfg.CloseIdle {
 		return
 	}
-	if !s.HasInfo {
+	switch {
+	case !s.HasInfo:
 		request = Tie
+	case s.Unread == 0 && s.Unsent > 0 && s.Info.NotSent == 0 && s.Info.LastSent <= s.Info.LastReceived:
+		request = Idle // a client that has read the answer may delay the ACK by 40 ms
 	}
 	t.shown = append(t.shown, Conn{
 		Cookie: s.Cookie, Peer: s.Remote.Addr(), Port: s.Local.Port(), State: s.State, New: c.isNew && isFirst,
-		Inode: s.Inode, InUse: t.recent(c.moved), Queued: s.Unread > 0 || s.Unsent > 0, Request: request,
+		Inode: s.Inode, InUse: t.recent(c.moved), Queued: s.Unread > 0 || s.Info.NotSent > 0, Request: request,
 		Received: c.received, Segments: s.Info.Segments, Sent: c.sent, SentSegments: s.Info.SentSegments,
 		LastReceived: s.Info.LastReceived, LastSent: s.Info.LastSent, RTT: s.Info.RTT,
 	})

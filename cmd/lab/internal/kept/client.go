@@ -3,10 +3,10 @@ package kept
 import (
 	"bufio"
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"net"
 	"net/url"
@@ -42,11 +42,11 @@ func newClient(r *row, pick func() string, dir string) client {
 	}
 	n := conns2
 	switch r.protocol {
-	case "node", "java":
+	case "node", "java", "python3":
 		return startProgram(r, dir)
 	case "tcp", "tls", "websocket":
-		return &raw{row: r, how: how, pool: load.Client{Keep: true, Conns: conns, Pick: pick}}
-	case "http":
+		return &raw{row: r, how: how, pool: load.Client{Keep: true, Conns: conns, LIFO: r.lifo, Pick: pick}}
+	case "http", "https":
 		n, how.Conns = 1, conns
 	}
 	l := links{row: r}
@@ -135,16 +135,8 @@ type program struct {
 	waiting sync.Map // a channel for the error of each request, by name
 }
 
-var (
-	//go:embed testdata/client.js
-	clientJS string
-	//go:embed testdata/Client.java
-	clientJava string
-)
-
 func startProgram(r *row, dir string) client {
-	must.Do(os.WriteFile(dir+"/client.js", []byte(clientJS), 0o644))
-	must.Do(os.WriteFile(dir+"/Client.java", []byte(clientJava), 0o644))
+	must.Do(os.CopyFS(dir, must.Get(fs.Sub(testdata, "testdata"))))
 	p := &program{cmd: exec.Command(r.protocol, strings.Fields(r.request)...)}
 	p.cmd.Dir = dir
 	p.cmd.Stderr = os.Stderr

@@ -4,8 +4,8 @@
 // In each trial a server runs under lameduck, as PID 1 of a namespace and without
 // privileges, and another one beside it. Clients have used 24 connections to the first (or
 // 6 of HTTP/2, with several requests at a time) when TERM comes, and go on. From a second or
-// so later, new connections go to the other server, as kube-proxy has it; no open connection
-// is moved.
+// so later (-lag), new connections go to the other server, as kube-proxy has it; no open
+// connection is moved.
 //
 // Every request has a name, which the server that processes the request prints. A request
 // that fails is counted by whether its name was printed, and by whether it failed during

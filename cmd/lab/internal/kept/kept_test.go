@@ -21,10 +21,10 @@ func TestRows(t *testing.T) {
 		if !strings.HasPrefix(peers.Script(r.server[0]), "# needs") || len(r.thinks) == 0 || r.stop == 0 {
 			t.Errorf("%s: no needs, times or signal", r.name)
 		}
-		if !slices.Contains(strings.Fields("tcp tls websocket http h2c h2 grpc node java"), r.protocol) {
+		if !slices.Contains(strings.Fields("tcp tls websocket http https h2c h2 grpc node java python3"), r.protocol) {
 			t.Errorf("%s: no protocol %q", r.name, r.protocol)
 		}
-		if steps := fmt.Sprint(r.steps("t1n1", time.Millisecond)); !strings.Contains(steps, "t1n1") && r.protocol != "node" && r.protocol != "java" {
+		if steps := fmt.Sprint(r.steps("t1n1", time.Millisecond)); !strings.Contains(steps, "t1n1") && !slices.Contains([]string{"node", "java", "python3"}, r.protocol) {
 			t.Errorf("%s: no name in %s", r.name, steps)
 		}
 	}

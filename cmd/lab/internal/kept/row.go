@@ -19,10 +19,12 @@ var testdata embed.FS
 type row struct {
 	name          string
 	server        []string // a script of package peers, and its arguments
-	protocol      string   // or node or java
+	protocol      string   // or node, java or python3
 	first         []peers.Step
 	request       string
 	retries, slow bool
+	lifo, steady  bool
+	probe         bool // each second
 	stop          syscall.Signal
 	thinks        []time.Duration // of a request, on average
 }
@@ -50,6 +52,12 @@ func rows() (all []row) {
 				r.retries = true
 			case "slow":
 				r.slow = true
+			case "lifo":
+				r.lifo = true
+			case "steady":
+				r.steady = true
+			case "probe":
+				r.probe = true
 			case "stop":
 				r.stop = unix.SignalNum("SIG" + value)
 			default:
@@ -71,6 +79,8 @@ func (r *row) missing() []string {
 	switch r.protocol {
 	case "node":
 		return peers.Missing(r.server[0], "node", "/usr/share/nodejs/undici")
+	case "python3":
+		return peers.Missing(r.server[0], "python3", "/usr/lib/python3/dist-packages/requests")
 	case "java":
 		return peers.Missing(r.server[0], "java", "/usr/share/java/httpclient5.jar")
 	}

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"syscall"
 	"text/tabwriter"
+	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/command"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
@@ -25,6 +26,7 @@ import (
 // options is the command line.
 type options struct {
 	stops, jobs int
+	lag         time.Duration
 	run         *regexp.Regexp
 	json, from  string
 	lameduck    string
@@ -34,6 +36,7 @@ func parse(args []string) (o options, err error) {
 	o.run = regexp.MustCompile("")
 	f := flag.NewFlagSet("lab kept [flags] LAMEDUCK", flag.ContinueOnError)
 	f.IntVar(&o.stops, "n", 4, "stops of each row and contender")
+	f.DurationVar(&o.lag, "lag", time.Second, "the balancer's, half a second more or less")
 	f.IntVar(&o.jobs, "jobs", 4, "stops at a time")
 	f.TextVar(o.run, "run", o.run, "only what matches this regular expression: Node.*20ms.*close-idle")
 	f.StringVar(&o.json, "json", "", "add a line for each stop to this file")
@@ -83,7 +86,7 @@ func (o *options) plan() (all []*trial) {
 					fmt.Fprintf(os.Stderr, "lab: %v is left out: no %s\n", k, strings.Join(missing, ", "))
 					continue
 				}
-				all = append(all, &trial{kind: k, row: r, number: len(all)})
+				all = append(all, &trial{kind: k, row: r, number: len(all), lag: o.lag})
 			}
 		}
 	}

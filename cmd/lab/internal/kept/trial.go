@@ -18,6 +18,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
+	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
 // contenders are lameduck's flags, and sleep, which has tini. Holds until settled and quiet
@@ -53,6 +54,7 @@ type trial struct {
 	think  time.Duration
 	err    error
 	number int
+	lag    time.Duration // from TERM to the last new connection, on average
 	dir    string
 	old    *replica
 	other  *replica
@@ -186,7 +188,7 @@ func (t *trial) aim(p *replica) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.target = p.host
-	os.WriteFile(t.dir+"/next", []byte(p.host), 0o644)
+	os.WriteFile(t.dir+"/next", []byte(p.host+" lab\n"), 0o644) // as in hosts(5)
 	os.Rename(t.dir+"/next", t.dir+"/target")
 }
 
@@ -206,6 +208,9 @@ func (t *trial) play(ctx context.Context) {
 	loaded, unload := context.WithCancel(ctx)
 	defer unload()
 	all.Go(func() { t.load(loaded, &all) })
+	if t.row.probe {
+		all.Go(func() { t.probe(loaded) })
+	}
 	time.Sleep(warm)
 	t.term = time.Now()
 	asked := t.count()
@@ -215,8 +220,7 @@ func (t *trial) play(ctx context.Context) {
 	} else {
 		t.old.Process.Signal(syscall.SIGTERM)
 	}
-	lag := 500*time.Millisecond + rand.N(time.Second)
-	removal := time.AfterFunc(lag, func() { t.aim(t.other) })
+	removal := time.AfterFunc(t.lag+rand.N(time.Second)-500*time.Millisecond, func() { t.aim(t.other) })
 	defer removal.Stop()
 	kill := time.AfterFunc(grace, func() { t.old.Process.Kill() })
 	defer kill.Stop()
@@ -237,12 +241,24 @@ func (t *trial) load(ctx context.Context, all *sync.WaitGroup) {
 	}
 	mean := float64(max(think/12, 10*time.Millisecond))
 	for ctx.Err() == nil {
-		time.Sleep(time.Duration(rand.ExpFloat64() * mean))
+		gap := time.Duration(rand.ExpFloat64() * mean)
+		if t.row.steady {
+			gap = 5 * time.Millisecond
+		}
+		time.Sleep(gap)
 		think := time.Duration((0.5 + rand.Float64()) * float64(t.Think))
 		if t.row.slow && rand.IntN(10) == 0 {
 			think *= 10
 		}
 		all.Go(func() { t.ask(think) })
+	}
+}
+
+// probe asks the old server each second, as a readiness probe does.
+func (t *trial) probe(ctx context.Context) {
+	for ctx.Err() == nil {
+		(&load.Client{Addr: t.old.host + ":8080"}).HTTP("/ready", "", time.Now().Add(time.Second))
+		time.Sleep(time.Second)
 	}
 }
 

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -44,7 +47,29 @@ func (c *client) open() (peers.Link, error) {
 	return l, err
 }
 
-func (c *client) server() string { return fmt.Sprintf("%s:%d", peers.ServerEnd, c.p.port) }
+func (c *client) server() string {
+	if c.p.front {
+		return ingress
+	}
+	return fmt.Sprintf("%s:%d", peers.ServerEnd, c.p.port)
+}
+
+// ingress starts nginx or haproxy in front of the server, or lets it go: "gone".
+func (t *trial) ingress(word string) error {
+	dir := filepath.Join(t.dir, "ingress")
+	if word == "gone" {
+		return os.WriteFile(filepath.Join(dir, word), nil, 0o644)
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	peers.WriteCertificate(dir)
+	cmd := exec.Command("sh", "-ec", peers.Script("ingress"), "ingress", word)
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOST=" + clientEnd, "UPSTREAM=" + upstream,
+		fmt.Sprintf("SERVER=%s:%d", peers.ServerEnd, peers.Port)}
+	return cmd.Start() // until the end of the trial's namespaces
+}
 
 // dial connects from the client's address. The method suits http.Transport.
 func (c *client) dial(ctx context.Context, network, addr string) (net.Conn, error) {

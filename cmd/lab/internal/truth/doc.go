@@ -37,10 +37,11 @@
 //	tcp mptcp tls tls-h2 websocket          streams: see Take of peers.Stream
 //	http https https12 h2 h2c               net/http: see Take of peers' site
 //	grpc                                    grpc-go: see Take of peers' channel
-//	port=8099 peer=1 ping=2s                see the fields of play
+//	port=8099 peer=1 ping=2s front          see the fields of play
 //	pool burst=3 think=20ms share=4         clients that keep their connections: see runPool
 //
-// All clients know the steps wait D, until MOMENT, run SCRIPT, syn, and signal NAME (to lameduck).
+// All clients know the steps wait D, until MOMENT, run SCRIPT, syn, signal NAME (to lameduck), and
+// ingress: nginx or haproxy in front of the server, which lets go of the server at "ingress gone".
 // In an argument THINK is 20ms, or 300ms one time in eight, and ADDRESS the client's.
 //
 // The hold must not end before the last step that counts (E), and a request that fails is
@@ -66,6 +67,8 @@
 //	graceful    the server finishes the requests in flight at its signal, as under a preset:
 //	            a signal before E is right, and only a lost request is early
 //	race        see keptTally
+//	unasked     --close-idle closes no connection
+//	rtt=10ms    clients are so far away
 //	precise     a few milliseconds decide
 //	limit=NAME  lameduck cannot get this right: testdata/limits.txt has the words of
 //	            docs/how-long.md, and the verdict that is no fault

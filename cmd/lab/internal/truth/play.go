@@ -25,9 +25,10 @@ type play struct {
 	renewed   bool          // a new connection for each time
 	aside     bool          // does not count
 
-	port int           // of the server
-	peer int           // clients with the same number share an address; 0: addresses of their own
-	ping time.Duration // of HTTP/2 and gRPC, after so much silence
+	front bool          // to the ingress, in front of the server
+	port  int           // of the server
+	peer  int           // clients with the same number share an address; 0: addresses of their own
+	ping  time.Duration // of HTTP/2 and gRPC, after so much silence
 
 	pool  bool          // see pool.go
 	burst int           // requests at a time
@@ -76,6 +77,8 @@ func (p *play) word(word string, sessions peers.Sessions) {
 		p.aside = true
 	case "pool":
 		p.pool = true
+	case "front":
+		p.front = true
 	case "first":
 		p.first = sessions.Steps(value)
 	case "on":
@@ -250,6 +253,8 @@ func (c *client) take(l peers.Link, step peers.Step) error {
 		c.t.wait(peers.Duration(step.Arg))
 	case "run":
 		return peers.Shell(step.Arg)
+	case "ingress":
+		return c.t.ingress(step.Arg)
 	case "signal":
 		return c.t.signal(step.Arg)
 	case "syn":

@@ -9,10 +9,9 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 )
 
-// relayDelay is what a packet of a remote client takes in each direction: the server's
-// kernel gets an acknowledgement 40 ms after the data. The relay forwards packets, so the
-// TCP peers are the server and the client.
-const relayDelay = 20 * ms
+// farRTT is how long after data from far away the server's kernel gets an acknowledgment. The relay
+// forwards packets, so the TCP peers are the server and the client.
+const farRTT = 40 * ms
 
 const tunDevice = "/dev/net/tun"
 

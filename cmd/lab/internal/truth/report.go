@@ -11,6 +11,7 @@ import (
 type report struct {
 	Message string `json:"message"`
 	Ended   string `json:"ended"`
+	Closed  int    `json:"closed_idle"`
 	Sent    []struct {
 		AtMS int64 `json:"at_ms"`
 	} `json:"sent"`

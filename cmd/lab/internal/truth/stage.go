@@ -24,6 +24,7 @@ const clientEnd = "10.9.0.1"
 
 const (
 	upstream  = clientEnd + ":9000"
+	ingress   = clientEnd + ":8090"
 	netDevice = "eth0" // the name on both ends, a veth's or a TUN device's
 )
 
@@ -45,7 +46,7 @@ func (t *trial) launch(words []string) {
 	}
 	t.server = peers.Start(cmd, t.output(), syscall.CLONE_NEWNET, func(s *peers.Server) {
 		if t.c.remote {
-			openRelay(s.Network, relayDelay)
+			openRelay(s.Network, t.c.rtt/2)
 		} else {
 			must.Do(peers.Shell("ip link add $1 type veth peer name $1 netns $2", netDevice, fmt.Sprint(s.Process.Pid)))
 		}

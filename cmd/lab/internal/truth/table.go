@@ -32,8 +32,10 @@ type truthCase struct {
 
 	quick   bool // in the selection of make test
 	far     bool // has a remote twin
-	remote  bool // 20 ms from the server rather than near
+	remote  bool // rtt from the server rather than near
+	rtt     time.Duration
 	precise bool // milliseconds matter: the trial runs beside few others
+	unasked bool // --close-idle closes no connection
 	race    bool // connections are kept to the signal; see keptTally
 
 	// When the signal should be sent, as doc.go says.
@@ -80,7 +82,7 @@ func parseRow(columns []string, limits map[string][]string, sessions peers.Sessi
 	near.plays = parsePlays(columns[2], sessions)
 	twin := near
 	twin.name += ", remote"
-	twin.remote = true
+	twin.remote, twin.rtt = true, farRTT
 	for word := range strings.FieldsSeq(columns[3]) {
 		near.option(word, limits)
 		twin.option(word, limits)
@@ -101,6 +103,10 @@ func (c *truthCase) option(word string, limits map[string][]string) {
 		c.far = true
 	case "quickfar":
 		c.far, c.quick = true, c.quick || c.remote
+	case "rtt":
+		c.remote, c.rtt = true, peers.Duration(value)
+	case "unasked":
+		c.unasked = true
 	case "precise":
 		c.precise = true
 	case "race":

@@ -25,6 +25,11 @@ func TestTable(t *testing.T) {
 		names[c.name] = true
 		used[c.words] = true
 		used[c.server[0]] = true
+		for _, p := range c.plays {
+			for _, step := range p.steps {
+				used[step.Verb] = true // ingress
+			}
+		}
 		if !strings.Contains(limits, c.words) {
 			t.Errorf("%s: docs/how-long.md has no %q", c.name, c.words)
 		}

@@ -205,5 +205,8 @@ func (t *trial) result() *result {
 	if t.c.reason != "" && said.Ended != t.c.reason {
 		r.Err = fmt.Sprintf("the hold ended by %q, want %q: %s", said.Ended, t.c.reason, said.Message)
 	}
+	if t.c.unasked && said.Closed > 0 {
+		r.Err = fmt.Sprintf("%d connections were closed: %s", said.Closed, said.Message)
+	}
 	return r
 }

@@ -33,8 +33,8 @@ type Life struct {
 	State    tcp.State     // default Established
 	Unread   uint32
 	Unsent   uint32
-	During   Span // when Unread and Unsent apply; zero: always
 	NotSent  uint32
+	During   Span // when these three apply; zero: always
 	PureACKs uint32
 	PingPong bool
 	RTT      time.Duration // default 0.2 ms
@@ -65,15 +65,15 @@ func (l *Life) At(now time.Duration) tcp.Socket {
 		Cookie: l.ID, HasInfo: !l.Shown.WithoutInfo, Inode: 1,
 	}
 	if l.During == (Span{}) || l.During.has(now) {
-		sock.Unread, sock.Unsent = l.Unread, l.Unsent
+		sock.Unread, sock.Unsent, sock.Info.NotSent = l.Unread, l.Unsent, l.NotSent
 	}
 	if l.Accepted < 0 || now < l.Accepted {
 		sock.Inode = 0
 	}
 	age := now - l.Open
-	sock.Info = tcp.Info{LastSent: age, LastReceived: age, LastAcked: age}
+	sock.Info.LastSent, sock.Info.LastReceived, sock.Info.LastAcked = age, age, age
 	sock.Info.RTT = cmp.Or(l.RTT, Seconds(0.0002))
-	sock.Info.NotSent, sock.Info.PureACKs, sock.Info.PingPong = l.NotSent, l.PureACKs, l.PingPong
+	sock.Info.PureACKs, sock.Info.PingPong = l.PureACKs, l.PingPong
 	for _, m := range l.Moves {
 		switch {
 		case m.At > now:

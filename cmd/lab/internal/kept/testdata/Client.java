@@ -15,7 +15,7 @@ public class Client {
         var resolver = new DnsResolver() {
             public InetAddress[] resolve(String host) {
                 try {
-                    return new InetAddress[] {InetAddress.getByName(Files.readString(Path.of("target")))};
+                    return new InetAddress[] {InetAddress.getByName(Files.readString(Path.of("target")).split(" ")[0])};
                 } catch (java.io.IOException e) {
                     throw new RuntimeException(e);
                 }

@@ -3,7 +3,7 @@
 const { readFileSync } = require('fs')
 const { Agent, request } = require('undici')
 const lookup = (_, options, done) => {
-  const address = readFileSync('target', 'utf8')
+  const address = readFileSync('target', 'utf8').split(' ')[0]
   options.all ? done(null, [{ address, family: 4 }]) : done(null, address, 4)
 }
 const dispatcher = new Agent({ connections: 24, pipelining: 1, connect: { lookup } })
