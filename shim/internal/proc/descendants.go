@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"cmp"
 	"path"
 	"slices"
 
@@ -58,6 +59,29 @@ func (ps *Processes) KillDescendant(p Process, s sig.Signal) error {
 func (*Processes) Catches(pid int, s sig.Signal) bool {
 	caught, err := proc.Caught(pid)
 	return err != nil || sig.Set(caught).Has(s)
+}
+
+// Tell sends s to a process, or to the members of the process group -target that descend from
+// us, as far as they catch s. It reports whether there is any. PID 1 may also block s to wait for
+// s, as tini does: the kernel spares PID 1, whereas shells block signals for a moment.
+func (ps *Processes) Tell(target int, s sig.Signal) (told bool, err error) {
+	handles := func(pid int) bool {
+		blocked, _ := proc.Blocked(pid)
+		return ps.Catches(pid, s) || pid == 1 && sig.Set(blocked).Has(s)
+	}
+	if target > 0 {
+		if !handles(target) {
+			return false, nil
+		}
+		return true, ps.Kill(target, s)
+	}
+	for _, p := range ps.Descendants() {
+		if group, _ := unix.Getpgid(p.PID); group == -target && handles(p.PID) {
+			told = true
+			err = cmp.Or(err, ps.KillDescendant(p, s))
+		}
+	}
+	return told, err
 }
 
 // shells are programs that run others and seldom forward signals.
