@@ -62,21 +62,18 @@ func (*Processes) Catches(pid int, s sig.Signal) bool {
 }
 
 // Tell sends s to a process, or to the members of the process group -target that descend from
-// us, as far as they catch s. It reports whether there is any. PID 1 may also block s to wait for
-// s, as tini does: the kernel spares PID 1, whereas shells block signals for a moment.
+// us, as far as they catch s. It reports whether there is any. PID 1 gets s unless PID 1 is a shell
+// that does not catch s: inits such as tini wait for signals without catching them, and the kernel
+// spares PID 1 the default action.
 func (ps *Processes) Tell(target int, s sig.Signal) (told bool, err error) {
-	handles := func(pid int) bool {
-		blocked, _ := proc.Blocked(pid)
-		return ps.Catches(pid, s) || pid == 1 && sig.Set(blocked).Has(s)
-	}
 	if target > 0 {
-		if !handles(target) {
+		if !ps.Catches(target, s) && (target != 1 || ps.IsShell(target)) {
 			return false, nil
 		}
 		return true, ps.Kill(target, s)
 	}
 	for _, p := range ps.Descendants() {
-		if group, _ := unix.Getpgid(p.PID); group == -target && handles(p.PID) {
+		if group, _ := unix.Getpgid(p.PID); group == -target && ps.Catches(p.PID, s) {
 			told = true
 			err = cmp.Or(err, ps.KillDescendant(p, s))
 		}

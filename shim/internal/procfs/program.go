@@ -27,20 +27,14 @@ func (r Root) Environment(pid int) ([]string, error) { return r.list(pid, "envir
 
 // Caught returns the mask of the signals that a process catches, SigCgt of
 // proc_pid_status(5): bit 0 is signal 1.
-func (r Root) Caught(pid int) (mask uint64, err error) { return r.mask(pid, "SigCgt") }
-
-// Blocked returns the mask of the signals that the first thread of a process blocks, SigBlk of
-// proc_pid_status(5).
-func (r Root) Blocked(pid int) (mask uint64, err error) { return r.mask(pid, "SigBlk") }
-
-func (r Root) mask(pid int, name string) (mask uint64, err error) {
+func (r Root) Caught(pid int) (mask uint64, err error) {
 	status, err := os.ReadFile(r.path(pid, "status"))
 	if err != nil {
 		return 0, err
 	}
-	_, rest, found := bytes.Cut(status, []byte("\n"+name+":\t"))
+	_, rest, found := bytes.Cut(status, []byte("\nSigCgt:\t"))
 	if !found {
-		return 0, errors.New("its status lacks " + name)
+		return 0, errors.New("its status lacks SigCgt")
 	}
 	line, _, _ := bytes.Cut(rest, []byte("\n"))
 	return strconv.ParseUint(string(line), 16, 64)
