@@ -185,7 +185,7 @@ func signalNames() (names []string) {
 
 // otherServers have no preset, and names like those of servers that have one. The signal of
 // another server may cut all requests.
-var otherServers = []string{"uvicorn", "thttpd"}
+var otherServers = []string{"thttpd"}
 
 // ParsePreset reads the name or an alias of a preset, or auto.
 func ParsePreset(text string) (string, error) {
