@@ -33,6 +33,8 @@ func (l *loop) act(a stop.Action) {
 		if l.send(a.Signal) == unix.EPERM {
 			l.pending = append(l.pending, stop.Event{Kind: stop.Refused})
 		}
+	case stop.Tell:
+		l.tell(a.Signal)
 	case stop.Continue:
 		l.send(sig.CONT)
 	case stop.GiveTerminal:
@@ -147,6 +149,28 @@ func (l *loop) send(s sig.Signal) error {
 		l.log(Warn, "cannot send %v to the command: %v", s, err)
 	}
 	return err
+}
+
+// tell sends the signal of --on-stop to the command, or to its process group; a hook sends the
+// signal to PID 1. It is not sent to a process that does not handle it: its default action would
+// end most processes.
+func (l *loop) tell(s sig.Signal) {
+	target := l.command
+	switch {
+	case l.plan.Hook:
+		target = 1
+	case l.plan.Group || l.plan.Session:
+		target = -l.group
+	}
+	told, err := l.host.Tell(target, s)
+	switch {
+	case err != nil:
+		l.log(Warn, "%s: cannot send %v: %v", plan.Flag("on-stop", s), s, err)
+	case !told:
+		l.log(Warn, "%s was not sent: %s does not handle %v", plan.Flag("on-stop", s), l.plan.Told(), s)
+	default:
+		l.stop.Told = s
+	}
 }
 
 // termDescendants sends TERM to every descendant that has not had TERM. After the first

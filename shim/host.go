@@ -52,6 +52,7 @@ type processes interface {
 	Reap() (pid int, status proc.Status)
 
 	Kill(pid int, s sig.Signal) error
+	Tell(target int, s sig.Signal) (told bool, err error)
 	KillDescendant(p proc.Process, s sig.Signal) error
 	Descendants() []proc.Process
 	Catches(pid int, s sig.Signal) bool

@@ -316,9 +316,15 @@ func (w *world) SetParentDeathSignal(sig.Signal) error { return nil }
 func (w *world) Start(proc.Command) (int, error)       { return commandPID, nil }
 func (w *world) ReleaseInherited()                     { go w.happen(w.t, w.events) }
 func (w *world) Catches(_ int, s sig.Signal) bool      { return w.catches.Has(s) }
-func (w *world) IsShell(int) bool                      { return false }
-func (w *world) StopSelf(s sig.Signal)                 { w.did("stops itself with %v", s) }
-func (w *world) RetakeTerminal(int)                    { w.did("takes back the terminal") }
+func (w *world) Tell(pid int, s sig.Signal) (bool, error) {
+	if !w.catches.Has(s) {
+		return false, nil
+	}
+	return true, w.Kill(pid, s)
+}
+func (w *world) IsShell(int) bool      { return false }
+func (w *world) StopSelf(s sig.Signal) { w.did("stops itself with %v", s) }
+func (w *world) RetakeTerminal(int)    { w.did("takes back the terminal") }
 
 func (w *world) KillDescendant(p proc.Process, s sig.Signal) error { return w.Kill(p.PID, s) }
 

@@ -146,6 +146,8 @@ func isMet(need string, cfg *shim.Config) (met bool, without, remedy string) {
 			"unless the hold waits for clients that stay", "give --until=quiet (LAMEDUCK_UNTIL) too"
 	case "hold":
 		return cfg.Holds(), "without a hold", giveHold
+	case "commandOrHold": // a command holds by itself
+		return cfg.Holds(), "without a hold", giveHold
 	case "sequence": // a stop signal does more than pass
 		other := cfg.Schedule != nil || cfg.KillAfter > 0 || cfg.Preset != "" || cfg.Linger > 0
 		return cfg.Holds() || other, "without a hold", giveHold

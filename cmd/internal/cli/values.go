@@ -33,7 +33,7 @@ var readers = map[string]reader{
 	"paths":    one(parsePath),
 	"path":     one(parsePath),
 	"log":      one(parseTerminationLog),
-	"command":  one(parseCommand),
+	"onstop":   one(parseOnStop),
 	"ports":    list(parsePort),
 	"peers":    list(parsePeer),
 	"probes":   yesOrNo(shim.IgnoreProbes, shim.CountProbes),
@@ -169,19 +169,23 @@ func parseSignal(text string) (shim.Signal, error) {
 	if err == nil {
 		return s, nil
 	}
-	var names []string
-	for s := range shim.Signal(32) { // real-time signals have numbers in their names
-		names = append(names, s.String())
-	}
-	if near := nearest(strings.TrimPrefix(strings.ToUpper(text), "SIG"), names); near != "" {
+	if near := nearest(strings.TrimPrefix(strings.ToUpper(text), "SIG"), signalNames()); near != "" {
 		return 0, fmt.Errorf("%w; did you mean %s?", err, near)
 	}
 	return 0, err
 }
 
+// signalNames returns the names of the standard signals: real-time signals have numbers in theirs.
+func signalNames() (names []string) {
+	for s := shim.Signal(1); s < 32; s++ {
+		names = append(names, s.String())
+	}
+	return names
+}
+
 // otherServers have no preset, and names like those of servers that have one. The signal of
 // another server may cut all requests.
-var otherServers = []string{"uvicorn", "thttpd"}
+var otherServers = []string{"thttpd"}
 
 // ParsePreset reads the name or an alias of a preset, or auto.
 func ParsePreset(text string) (string, error) {
@@ -254,6 +258,29 @@ func parseTerminationLog(text string) (string, error) {
 		return text, nil
 	}
 	return parsePath(text)
+}
+
+// parseOnStop reads a command, or a signal's name in capitals, alone.
+func parseOnStop(text string) (words []string, err error) {
+	words, err = parseCommand(text)
+	if err == nil && len(words) == 1 && looksLikeSignal(words[0]) {
+		var s shim.Signal
+		s, err = parseSignal(words[0])
+		words[0] = s.String()
+	}
+	return words, err
+}
+
+// looksLikeSignal reports whether a word is the name of a signal, perhaps with a typo: in
+// capitals, or with SIG. Programs are called kill, int and stop.
+func looksLikeSignal(word string) bool {
+	upper := strings.ToUpper(word)
+	name, hasPrefix := strings.CutPrefix(upper, "SIG")
+	_, err := shim.ParseSignal(word)
+	if err == nil {
+		return hasPrefix || word == upper
+	}
+	return word == upper && (hasPrefix || nearest(name, signalNames()) != "")
 }
 
 // parseCommand splits a command as a shell does. A program with a slash in its name

@@ -104,6 +104,9 @@ var rules = map[string]func(t *testing.T, text string){
 	"json":       decodes,
 	"query":      query,
 	"ini":        nil,
+	"js":         recipe,
+	"go":         recipe,
+	"python":     recipe,
 	"hcl":        nil,
 }
 
@@ -179,6 +182,20 @@ func decodes(t *testing.T, text string) {
 	}
 }
 
+// recipe checks that a server of the laboratory has each line, whose stops it measures.
+func recipe(t *testing.T, text string) {
+	const peers = "cmd/lab/internal/peers/"
+	var served string
+	for _, name := range []string{"server.go", "scripts/node.sh", "scripts/uvicorn.sh", "scripts/gunicorn.sh"} {
+		served += read(t, peers+name)
+	}
+	for line := range strings.Lines(text) {
+		if !strings.Contains(served, strings.TrimSpace(line)) {
+			t.Errorf("no server has %q", line)
+		}
+	}
+}
+
 // query checks that the names in a query of a log are names of a report, or of what watch says.
 func query(t *testing.T, text string) {
 	reports := read(t, "testdata/report.txt") + watched(t)
@@ -251,7 +268,7 @@ podman, docker: --init --init-path --stop-timeout --entrypoint --name --user --r
 Dockerfiles: --chmod --checksum
 tini, dumb-init: --single-child --rewrite
 kubectl: --target --force --patch-file --local --profile --image
-servers: --reload --die-on-term --hook-master-start --memory-file
+servers: --reload --die-on-term --hook-master-start --memory-file --graceful-timeout --timeout-graceful-shutdown
 lameduck-lint: --format
 apt-get, apk, sha256sum: --no-install-recommends --allow-untrusted --check --ignore-missing
 cosign, gh: --certificate-identity-regexp --certificate-oidc-issuer --bundle --repo

@@ -43,8 +43,8 @@ type Config struct {
 	WaitGone []string `group:"Hold:" type:"paths" placeholder:"PATH"`
 	// Close the connections that clients keep while they are idle, once nothing new comes.
 	CloseIdle bool `group:"Hold:" type:"bool" needs:"quiet"`
-	// The program to run when the stop begins, and its arguments.
-	OnStop []string `group:"Hold:" type:"command" placeholder:"COMMAND"`
+	// The program to run when the stop begins, and its arguments; or a signal's name alone.
+	OnStop []string `group:"Hold:" type:"onstop" placeholder:"COMMAND|SIG" needs:"commandOrHold"`
 
 	// How long the silence must last; 0: the default.
 	QuietFor time.Duration `group:"Traffic:" type:"length" placeholder:"DUR" needs:"until"`

@@ -17,7 +17,9 @@ import (
 // Explain returns the outline in plain words, one sentence a line: that of a preStop hook, or
 // that of a run.
 func (o *Outline) Explain(asHook bool) string {
-	e := explanation{Plan: o.plan, Outline: o}
+	p := *o.plan
+	p.Hook = asHook
+	e := explanation{Plan: &p, Outline: o}
 	if asHook {
 		e.hook()
 	} else {
@@ -163,7 +165,7 @@ func (e *explanation) hold(begin, endsEarly string) {
 	for _, path := range e.WaitGone {
 		until = append(until, quote.Word(path)+" is gone")
 	}
-	if len(e.OnStop) > 0 {
+	if e.onStopRuns() {
 		until = append(until, "--on-stop has ended")
 	}
 	switch {
@@ -174,8 +176,11 @@ func (e *explanation) hold(begin, endsEarly string) {
 	default:
 		e.say("%s until %s, at most %s", begin, strings.Join(until, ", and "), e.MaxHold)
 	}
-	if len(e.OnStop) > 0 {
+	if e.onStopRuns() {
 		e.say("  meanwhile runs %s", quote.Shell(e.OnStop))
+	}
+	if told := e.Stop.Tell; told != 0 {
+		e.say("  at its beginning sends %v to %s, only to processes that handle %[1]v", told, e.Told())
 	}
 	e.say("  %s", endsEarly)
 	if e.Until != Elapsed {

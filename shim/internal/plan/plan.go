@@ -39,6 +39,8 @@ type Plan struct {
 	Traffic  traffic.Config
 	Terms    report.Terms
 	Warnings []string // those of Config first
+
+	tellWarning string // why the signal of --on-stop is not sent, "": it is
 }
 
 // New makes the plan of c. server is what the command has been recognized as, or nil.
@@ -62,6 +64,7 @@ func New(c *Config, at Place, server *preset.Preset) (*Plan, error) {
 			StopSignals:         signals.stops,
 			Rewrites:            signals.rewrites,
 			Gate:                c.gate(f.ceiling),
+			Tell:                c.onStopSignal(),
 			Grace:               f.grace,
 			Linger:              c.Linger,
 			Schedule:            c.Schedule,
@@ -85,7 +88,7 @@ func New(c *Config, at Place, server *preset.Preset) (*Plan, error) {
 		Systemd:     isSet(c.Env, "NOTIFY_SOCKET") || isSet(c.Env, "INVOCATION_ID"),
 		Server:      known.Name, ClosesKept: known.ClosesKept, Caveat: known.Caveat,
 	}
-	if err := cmp.Or(c.contradiction(), c.misfit(f)); err != nil {
+	if err := cmp.Or(c.contradiction(), c.misfit(f), p.untellable()); err != nil {
 		return nil, err
 	}
 	p.Warnings = p.warnings(f)
@@ -150,7 +153,7 @@ func (c *Config) gate(ceiling time.Duration) stop.Gate {
 	}
 	return stop.Gate{
 		Floor: c.Delay, Ceiling: ceiling, UnseenFloor: min(unseenFloor, ceiling),
-		Until: c.Until, WaitGone: len(c.WaitGone) > 0, OnStop: len(c.OnStop) > 0,
+		Until: c.Until, WaitGone: len(c.WaitGone) > 0, OnStop: c.onStopRuns(),
 	}
 }
 

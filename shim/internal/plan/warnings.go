@@ -32,6 +32,7 @@ func (p *Plan) warnings(f fit) []string {
 				"or give %s if it is meant", flag, r.To, p.Stop.Preset[0], p.Server.Name, Flag("stop-schedule", r.To))
 		}
 	}
+	warn(p.tellWarning != "", "%s", p.tellWarning)
 	silence := p.Traffic.QuietFor
 	warn(p.Until != Elapsed && max(p.QuietFor, p.MaxDelay) == 0 && silence < time.Second,
 		"the grace period leaves %s for the hold, and %s of silence ends it: give a longer one, or --quiet-for "+

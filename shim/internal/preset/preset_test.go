@@ -108,6 +108,11 @@ gunicorn  |  | gunicorn: master [app]
           | /usr/bin/python3.11 | python | manage.py | runserver
           | /usr/bin/python3.11 | python | -c | import gunicorn
           | /usr/bin/python3.11 | python | train.py | gunicorn
+uvicorn   | /usr/bin/python3.11 | /usr/bin/python3 | /usr/local/bin/uvicorn | app:app | --workers | 2
+uvicorn   | /usr/bin/python3.11 | python | -m | uvicorn | app:app
+hypercorn | /usr/bin/python3.11 | /usr/bin/python3 | /usr/bin/hypercorn | app:app
+celery    | /usr/bin/python3.11 | python3 | /usr/bin/celery | -A | app | worker
+celery    | /usr/bin/python3.11 | python | -m | celery | -A | app | worker
 unicorn   | /usr/bin/ruby3.1 | unicorn master -l 127.0.0.1:18070 config.ru
 unicorn   | /usr/bin/ruby3.1 | ruby | /usr/bin/unicorn_rails | -c | config/unicorn.rb
 puma      | /usr/bin/ruby3.1 | puma 5.6.5 (tcp://127.0.0.1:18080) [app]

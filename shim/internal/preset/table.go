@@ -88,6 +88,30 @@ var table = sync.OnceValue(func() []Preset {
 			Kept: "sync workers, the default, keep none; gthread workers leave requests on kept " +
 				"connections unanswered, and cut them at their exit",
 		}, {
+			Name:     "uvicorn",
+			Aliases:  []string{"fastapi"},
+			Programs: []string{"uvicorn"},
+			Schedule: "TERM",
+			Exit:     successOn(143),
+			Says: "closes its listeners, finishes the requests and exits, since 0.29 with 143, which is " +
+				"reported as 0; INT does the same, and a second one cuts; QUIT cuts",
+			Caveat: "uvicorn waits for streams and WebSockets without end, up to the orchestrator's KILL: " +
+				"give --timeout-graceful-shutdown (since 0.22), less than the grace period leaves",
+			Source: "Uvicorn documentation, Settings, --timeout-graceful-shutdown; uvicorn/server.py",
+			Proven: true,
+			Kept: "closes idle connections at once and the others after their answer, and cuts some " +
+				"requests",
+		}, {
+			Name:     "hypercorn",
+			Programs: []string{"hypercorn"},
+			Schedule: "TERM",
+			Says: "closes its listeners and finishes the requests within graceful_timeout (3 s); INT does " +
+				"the same",
+			Caveat: "Hypercorn answers 500 to requests that are under way 3 s after TERM: give a longer " +
+				"--graceful-timeout, less than the grace period leaves",
+			Source: "Hypercorn documentation, Configuration options, graceful_timeout",
+			Proven: true,
+		}, {
 			Name:     "unicorn",
 			Programs: []string{"unicorn", "unicorn_rails"},
 			Schedule: "QUIT",
@@ -114,6 +138,16 @@ var table = sync.OnceValue(func() []Preset {
 			Caveat: "jobs get Sidekiq's timeout after TERM (25 s unless configured): let the grace " +
 				"period leave more after the hold (--grace-period, --max-delay), or give a shorter -t",
 			Source: "Sidekiq wiki, Signals",
+			Proven: true,
+		}, {
+			Name:     "celery",
+			Programs: []string{"celery"},
+			Schedule: "TERM",
+			Says: "takes no new task, finishes those under way, however long, and exits; QUIT and a second " +
+				"TERM cut them",
+			Caveat: "a worker listens nowhere, so no hold waits for its tasks: let the grace period leave " +
+				"what tasks need, and set task_acks_late for those that may be cut",
+			Source: "Celery documentation, Workers Guide, Stopping the worker",
 			Proven: true,
 		}, {
 			Name:     "caddy",

@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"cmp"
 	"path"
 	"slices"
 
@@ -58,6 +59,26 @@ func (ps *Processes) KillDescendant(p Process, s sig.Signal) error {
 func (*Processes) Catches(pid int, s sig.Signal) bool {
 	caught, err := proc.Caught(pid)
 	return err != nil || sig.Set(caught).Has(s)
+}
+
+// Tell sends s to a process, or to the members of the process group -target that descend from
+// us, as far as they catch s. It reports whether there is any. PID 1 gets s unless PID 1 is a shell
+// that does not catch s: inits such as tini wait for signals without catching them, and the kernel
+// spares PID 1 the default action.
+func (ps *Processes) Tell(target int, s sig.Signal) (told bool, err error) {
+	if target > 0 {
+		if !ps.Catches(target, s) && (target != 1 || ps.IsShell(target)) {
+			return false, nil
+		}
+		return true, ps.Kill(target, s)
+	}
+	for _, p := range ps.Descendants() {
+		if group, _ := unix.Getpgid(p.PID); group == -target && ps.Catches(p.PID, s) {
+			told = true
+			err = cmp.Or(err, ps.KillDescendant(p, s))
+		}
+	}
+	return told, err
 }
 
 // shells are programs that run others and seldom forward signals.

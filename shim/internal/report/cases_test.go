@@ -132,6 +132,8 @@ var stopCases = []stopCase{
 		s.WaitGone = []string{"/run/app", "/run/other app"}
 		s.GraceAssumed = true
 	}},
+	{"a hold begins with a signal", announced, false, func(s *Stop) { s.Told = sig.USR2 }},
+	{"a hold began with a signal", concluded, false, func(s *Stop) { s.Told = sig.USR2 }},
 	{"a hold begins that may be too long", announced, false, func(s *Stop) {
 		s.GraceCaveat = "the grace period is assumed to be 10 s, as in Docker, which is too short: " +
 			"give the real one with --grace-period (LAMEDUCK_GRACE_PERIOD)"

@@ -55,6 +55,7 @@ type Stop struct {
 	Latest       Observation // from the last sample
 	ShellDropped sig.Signal  // a signal that the command, a shell, did not forward; 0: none
 	OtherProgram string      // the command's program if its preset does not match; "": it does, or is not known
+	Told         sig.Signal  // the signal of --on-stop that was sent when the hold began; 0: none
 	OnStopUntil  time.Time   // when --on-stop ended, or was killed at the ceiling; zero: not yet
 }
 
@@ -69,7 +70,9 @@ func (s *Stop) Announcement() []string {
 		next = say(noHoldNow, s.Steps)
 	}
 	assumed := s.GraceCaveat == "" && s.GraceAssumed && s.Gate.Conditional()
-	p := phrases{next}
+	var p phrases
+	p.add(s.Told != 0, sentSignals, s.Told)
+	p.add(true, asGiven, next)
 	p.add(s.KillAfter > 0, killAfter, s.KillAfter)
 	p.put(s.GraceCaveat != "", s.GraceCaveat)
 	p.add(assumed, assumedAsIn, s.Grace, s.AssumedFrom)
@@ -204,6 +207,7 @@ func (s *Stop) course() (p phrases) {
 		why = say(atLull, why)
 	}
 	holds := s.Gate.Holds() || s.Hook
+	p.add(s.Told != 0, sentAtStart, s.Told)
 	p.add(!holds, noHold)
 	p.add(holds, held, s.when(s.EndedAt), why)
 	p.add(len(signals) > 0, sentSignals, strings.Join(signals, ", "))

@@ -62,6 +62,7 @@ const (
 	ofGiven        = "%s of %s"
 	ofAssumed      = "%s of %s (assumed)"
 	sentSignals    = "sent %s"
+	sentAtStart    = "sent %s at the start"
 	atTime         = "%v at +%s"
 	exited         = "exited %d"
 	endedBy        = "ended by %v (%d)"

@@ -14,6 +14,7 @@ type Verb int
 const (
 	Forward             Verb = iota // send Signal, which arrived from outside, to the command
 	Send                            // send Signal, a step of the schedule, to the command
+	Tell                            // send Signal, that of --on-stop, to the command if the command handles it
 	Continue                        // send CONT to the stopped command
 	GiveTerminal                    // put the command into the terminal's foreground, if lameduck is in the foreground
 	StopSelf                        // stop lameduck itself by Signal
@@ -37,7 +38,7 @@ const (
 
 // scriptWords are the verbs in golden scripts; "*" stands for Signal.
 var scriptWords = [...]string{
-	"forward *", "send *", "continue", "give terminal", "stop self *", "give terminal or stop",
+	"forward *", "send *", "tell *", "continue", "give terminal", "stop self *", "give terminal or stop",
 	"term group *", "term descendants", "kill descendants", "start sampling", "stop health",
 	"run on-stop", "kill on-stop", "report start", "report late", "report end",
 	"note forwarded *", "warn not held *", "warn out of reach", "note before start *", "exit",

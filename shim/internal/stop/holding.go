@@ -8,6 +8,9 @@ func (m *Machine) beginHold() {
 	m.state = Holding
 	m.record.TriggeredAt = m.now
 	m.due[lateReport] = m.now.Add(m.cfg.Grace - ReportMargin)
+	if m.cfg.Tell != 0 && gate.Holds() {
+		m.doWith(Tell, m.cfg.Tell)
+	}
 	m.do(ReportStart)
 	if !gate.Holds() {
 		m.endHold(Elapsed)

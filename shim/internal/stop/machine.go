@@ -18,6 +18,7 @@ type Config struct {
 	StopSignals sig.Set       // start the sequence, matched before rewriting
 	Rewrites    sig.Rewrites  // signals to send in place of others
 	Gate        Gate          // ends the hold; the zero value: no hold
+	Tell        sig.Signal    // tells the command when the hold begins; 0: none
 	Grace       time.Duration // the grace period
 	Linger      time.Duration // time for descendants after the command's exit; 0: no lingering
 

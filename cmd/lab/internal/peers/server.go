@@ -37,7 +37,7 @@ func Serve(args []string) error {
 
 // serveHTTP is a server of net/http with the words tls and graceful: TERM means Shutdown.
 func serveHTTP(listener net.Listener, words []string) error {
-	site := &http.Server{Handler: newHandler(), Protocols: new(http.Protocols)}
+	site := &http.Server{Handler: leave(newHandler()), Protocols: new(http.Protocols)}
 	site.Protocols.SetHTTP1(true)
 	site.Protocols.SetHTTP2(true)
 	site.Protocols.SetUnencryptedHTTP2(true)
@@ -53,6 +53,18 @@ func serveHTTP(listener net.Listener, words []string) error {
 	go serve()
 	<-term.Done()
 	return site.Shutdown(context.Background())
+}
+
+// leave tells clients to leave after USR2, the signal of --on-stop=USR2 in docs/servers.md.
+func leave(next http.Handler) http.Handler {
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGUSR2)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if len(told) > 0 {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // ServeUpstream starts the server behind proxies.

@@ -2,9 +2,11 @@ package hold_test
 
 import (
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/e2e/box"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
@@ -30,6 +32,33 @@ func TestHold(t *testing.T) {
 			for _, line := range h.Err.Texts() {
 				h.Out.Wait("hook: " + line)
 			}
+		})
+	}
+}
+
+// TestHoldTells: a hook sends the signal of --on-stop to a PID 1 that handles the signal.
+func TestHoldTells(t *testing.T) {
+	told := []string{"/bin/sh", "-c", `trap 'echo told' USR2; exec 3<&0; "$@" <&3 & wait $! || wait $!`, "sh"}
+	for _, c := range []struct {
+		name, warning string
+		pid1          []string
+	}{
+		{"a shell with a trap", "", told},
+		{"a shell without", "does not handle USR2", inShell},
+		{"tini, which forwards it", "", append([]string{"tini", "--"}, told...)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.pid1[0] == "tini" {
+				box.Needs(t, "tini")
+				c.pid1[0] = testutil.Must(exec.LookPath("tini"))
+			}
+			h := startHost(t, box.Setup{}, c.pid1)
+			h.hook("$L hold --on-stop=USR2 --delay=1 --until=elapsed")
+			if c.warning == "" {
+				h.Out.Wait("told")
+			}
+			h.wantHook(0, time.Second, "elapsed")
+			h.WantWarning(c.warning)
 		})
 	}
 }

@@ -63,7 +63,7 @@ func (h *hookHost) wantHook(code int, at time.Duration, reason string) {
 	h.Send("exit 0")
 	h.WantExit(0)
 	stderr := strings.Join(h.Messages(), "\n")
-	if reason != "" && (h.Report().Ended != reason || strings.Count(stderr, "hold: holding") != 1) {
+	if reason != "" && (h.Report().Ended != reason || strings.Count(stderr, "TERM ends the wait") != 1) {
 		h.T.Errorf("stderr:\n%s\nwant a hold until %s", stderr, reason)
 	}
 }

@@ -248,3 +248,45 @@ func TestPresetSidekiq(t *testing.T) {
 	f.wantFinished()
 	b.WantExit(0)
 }
+
+// TestPresetCelery: with the preset, a task in progress can finish. QUIT cuts the task.
+func TestPresetCelery(t *testing.T) {
+	t.Parallel()
+	box.Needs(t, "celery")
+	for _, cut := range []bool{false, true} {
+		s := newSite(t, "celery")
+		flags := "--preset=celery --delay=0.1 --grace-period=60 --log-level=debug"
+		if cut {
+			flags = "--stop-schedule=QUIT --grace-period=60 --log-level=debug"
+		}
+		env := []string{"PYTHONPATH=" + s.dir, "PATH=/usr/bin:" + os.Getenv("PATH")}
+		b := box.Setup{Env: env}.Boot(t, flags, "celery", "-A", "tasks", "worker", "--concurrency=1", "--loglevel=INFO")
+		b.Err.Wait(" ready.")
+		f := s.request(func(s *site) error {
+			send := exec.Command("/usr/bin/python3", "-c", "import tasks; tasks.job.delay()")
+			send.Env = append(os.Environ(), "PYTHONPATH="+s.dir)
+			if output, err := send.CombinedOutput(); err != nil {
+				return fmt.Errorf("%w: %s", err, output)
+			}
+			<-s.released
+			return nil
+		})
+		if !cut {
+			wantRecognized(b, "celery")
+		}
+		b.Stop()
+		if cut {
+			b.Err.Wait("sending QUIT to the command")
+			b.WaitExit()
+			close(f.released)
+		} else {
+			b.Err.Wait("sending TERM to the command")
+			f.wantFinished()
+			b.WantExit(0)
+		}
+		answer, _ := os.ReadFile(s.dir + "/answer")
+		if finished := string(answer) == "served"; finished == cut {
+			t.Errorf("the task wrote %q, cut: %v", answer, cut)
+		}
+	}
+}

@@ -45,6 +45,10 @@ const webCases = `
 	uwsgi-die-on-term | uwsgi    | python  | python3  | cut         | 0    | UWSGI --die-on-term
 	uwsgi-bare        | uwsgi    | python  | python3  | cut running | 0    | UWSGI
 	gunicorn          | gunicorn | python  |          |             | 0    | gunicorn --chdir DIR -b 127.0.0.1:PORT app
+	uvicorn           | uvicorn  | python  |          |             | 0    | uvicorn --app-dir DIR --port PORT asgi:app
+	uvicorn-workers   | uvicorn  | python  |          |             | 0    | uvicorn --app-dir DIR --port PORT --workers 2 asgi:app
+	hypercorn         | hypercorn | python |          |             | 0    | env PYTHONPATH=DIR hypercorn --bind 127.0.0.1:PORT asgi:app
+	hypercorn-brief   | hypercorn | python |          | cut held    | 0    | env PYTHONPATH=DIR hypercorn --graceful-timeout 1 --bind 127.0.0.1:PORT asgi:app
 	unicorn           | unicorn  | ruby    |          |             | 0    | unicorn -l 127.0.0.1:PORT DIR/config.ru
 	puma              | puma     | ruby    |          |             | 0    | puma -b tcp://127.0.0.1:PORT DIR/config.ru
 	caddy             | caddy    | caddy   |          |             | 0    | caddy run --config DIR/Caddyfile

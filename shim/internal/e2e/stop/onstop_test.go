@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -118,4 +119,33 @@ func TestOnStopElsewhere(t *testing.T) {
 	b.WantHold(b.Stop(), 0, "elapsed")
 	b.Out.Want("ready", "/", "got TERM")
 	b.WantWarning("")
+}
+
+// TestOnStopSignal: a signal's name alone is sent when the hold begins, to processes that handle
+// it and to no others: with --group a shell that waits for its child survives.
+func TestOnStopSignal(t *testing.T) {
+	const handler = `trap 'echo told' USR2; trap 'exit 7' TERM; echo ready; while :; do sleep 0.05; done`
+	for _, c := range box.Table(`
+		case      | flags   | script                               | told | warning              | code
+		handled   |         | exec "$@"                            | yes  |                      | 7
+		unhandled |         | echo ready; exec sleep 1000          |      | does not handle USR2 | 143
+		a shell   |         | "$@"; exit                           |      | does not handle USR2 | 143
+		a group   | --group | trap 'wait; exit 6' TERM; "$@"& wait | yes  |                      | 6
+	`) {
+		t.Run(c["case"], func(t *testing.T) {
+			t.Parallel()
+			b := box.Boot(t, "--on-stop=SIGUSR2 --delay=0.5 --grace-period=30 "+c["flags"], "sh", "-c", c["script"], "sh",
+				"sh", "-c", handler)
+			b.Ready()
+			b.Stop()
+			if c["told"] != "" {
+				b.Out.Wait("told")
+			}
+			b.WantExit(testutil.Must(strconv.Atoi(c["code"])))
+			b.WantWarning(c["warning"])
+			if r := b.Report(); r.Ended != "elapsed" || r.HeldMS < 500 {
+				t.Errorf("report %+v, want a hold of the whole delay", r)
+			}
+		})
+	}
 }

@@ -26,4 +26,14 @@ def body(size, count, each):
         if i + 1 < count:
             time.sleep(each)
 END
+cat >gunicorn.conf.py <<'END'
+import signal
+leaving = []
+def when_ready(server):
+    signal.signal(signal.SIGURG, lambda *_: server.kill_workers(signal.SIGURG))
+def post_worker_init(worker):
+    signal.signal(signal.SIGURG, lambda *_: leaving.append(True))
+def pre_request(worker, request):
+    request.must_close = request.must_close or bool(leaving)
+END
 exec gunicorn --chdir="$PWD" --bind="${HOST:-0.0.0.0}:8080" --worker-tmp-dir="$PWD" --timeout=120 "$@" app:application

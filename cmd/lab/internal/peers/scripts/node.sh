@@ -1,5 +1,6 @@
 # needs node
 # Node with server.close at TERM. Arguments: http, https, h2c or h2; with "abrupt" TERM kills it.
+# USR2 is --on-stop=USR2 of docs/servers.md.
 cat >server.js <<'END'
 // A server that answers as answer in server.go. Arguments: the file of the certificate, a word
 // for the protocol, and "abrupt": without a handler for TERM.
@@ -39,6 +40,11 @@ const server = {
   h2: () => require('http2').createSecureServer(options, answer)
 }[kind]()
 server.keepAliveTimeout = 300000
+let leaving = false
+process.on('SIGUSR2', () => { leaving = true })
+server.prependListener('request', (request, response) => {
+  if (leaving && request.httpVersionMajor === 1) response.setHeader('Connection', 'close')
+})
 
 const sessions = new Set()
 server.on('session', session => {

@@ -1,0 +1,60 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/lameduck-init/lameduck/shim/internal/preset"
+	"github.com/lameduck-init/lameduck/shim/internal/sig"
+	"github.com/lameduck-init/lameduck/shim/internal/stop"
+)
+
+// onStopSignal returns the signal that --on-stop names, as Signal.String spells it; 0: --on-stop
+// names a program, or is not given.
+func (c *Config) onStopSignal() sig.Signal {
+	if len(c.OnStop) != 1 {
+		return 0
+	}
+	s, err := sig.Parse(c.OnStop[0])
+	if err != nil || s.String() != c.OnStop[0] {
+		return 0
+	}
+	return s
+}
+
+// onStopRuns reports whether --on-stop runs a program.
+func (c *Config) onStopRuns() bool { return len(c.OnStop) > 0 && c.onStopSignal() == 0 }
+
+// ending are the signals by which programs end whatever their preset.
+var ending = sig.SetOf(sig.TERM, sig.INT, sig.QUIT, sig.KILL, sig.STOP)
+
+// untellable reports a signal of --on-stop that would stop the command when the hold begins. A
+// signal that stops the server that auto has recognized is not sent; a warning says so.
+func (p *Plan) untellable() error {
+	told := p.Stop.Tell
+	sends := func(s stop.Schedule) bool { return slices.Contains(s, stop.Step{Signal: told}) }
+	ends := ending.Has(told)
+	for _, start := range p.starts() {
+		ends = ends || sends(p.Stop.ScheduleFor(start))
+	}
+	const remedy = "give the signal at which the server tells its clients to leave, or leave it out"
+	switch {
+	case told == 0:
+	case sends(p.Stop.Preset) && p.Config.Preset == preset.Auto:
+		p.Stop.Tell = 0
+		p.tellWarning = Flag("on-stop", told) + " is not sent, since it stops " + p.Server.Name + ": " + remedy
+	case ends || sends(p.Stop.Preset):
+		return fault("on-stop", remedy, "%s would stop the command when the hold begins", Flag("on-stop", told))
+	}
+	return nil
+}
+
+// Told names the process that gets the signal of --on-stop.
+func (p *Plan) Told() string {
+	switch {
+	case p.Hook:
+		return "PID 1"
+	case p.Group || p.Session:
+		return "the command's process group"
+	}
+	return "the command"
+}
