@@ -131,7 +131,7 @@ func (r *row) text() string {
 	if r.Reason != "" {
 		return fmt.Sprintf("%s: skipped: %s", r, r.Reason)
 	}
-	text := fmt.Sprintf("%s: %d of %d failed", r, r.Tally.Failed(), r.Tally.Ended())
+	text := fmt.Sprintf("%s: %d of %d failed", r, load.Failed(r.Tally.Kinds), load.Ended(r.Tally.Kinds))
 	for _, s := range r.Stops {
 		text += fmt.Sprintf("\n  stopped in %.1f s %s", s.Took, s.holds())
 	}

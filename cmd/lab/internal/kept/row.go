@@ -70,9 +70,9 @@ func read(name string) string { return string(must.Get(testdata.ReadFile("testda
 func (r *row) missing() []string {
 	switch r.protocol {
 	case "node":
-		return peers.Missing(r.server[0], "node", "/usr/share/nodejs/undici")
+		return peers.Missing(r.server[0], "other-users", "node", "/usr/share/nodejs/undici")
 	case "java":
-		return peers.Missing(r.server[0], "java", "/usr/share/java/httpclient5.jar")
+		return peers.Missing(r.server[0], "other-users", "java", "/usr/share/java/httpclient5.jar")
 	}
-	return peers.Missing(r.server[0])
+	return peers.Missing(r.server[0], "other-users")
 }

@@ -17,9 +17,8 @@ import (
 	"syscall"
 	"text/tabwriter"
 
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/command"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 )
 
 // options is the command line.
@@ -38,7 +37,7 @@ func parse(args []string) (o options, err error) {
 	f.TextVar(o.run, "run", o.run, "only what matches this regular expression: Node.*20ms.*close-idle")
 	f.StringVar(&o.json, "json", "", "add a line for each stop to this file")
 	f.StringVar(&o.from, "from", "", "print the table of such a file; LAMEDUCK is not needed")
-	o.lameduck, err = command.Parse(f, args, "from")
+	o.lameduck, err = stage.Parse(f, args, "from")
 	return o, err
 }
 
@@ -54,10 +53,10 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 			all = o.read()
 			return
 		}
-		shared := must.Get(command.Enter(true))
+		shared := must.Get(stage.Enter(stage.All, false))
 		signal.Reset(syscall.SIGPIPE) // which a write to a closed connection raises
 		// The servers run as nobody, who may not see the folder of the programs.
-		must.Do(peers.Shell(`cp "$1" "$3/lameduck"; cp "$2" "$3/lab"`, o.lameduck, fmt.Sprintf("/proc/%d/exe", os.Getpid()), shared))
+		must.Do(stage.Shell(`cp "$1" "$3/lameduck"; cp "$2" "$3/lab"`, o.lameduck, fmt.Sprintf("/proc/%d/exe", os.Getpid()), shared))
 		all = o.plan()
 		o.playAll(ctx, shared, all)
 	})

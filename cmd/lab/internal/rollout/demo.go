@@ -1,17 +1,17 @@
 package rollout
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
-	"github.com/lameduck-init/lameduck/cmd/lab/netns"
 )
 
 // The demo has demoRate requests a second. A symbol stands for the requests that were planned in
@@ -30,21 +30,16 @@ type cell struct {
 
 // cells returns the columns up to the first in which a request has not ended.
 func (l *sender) cells() (all []cell) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, r := range l.results {
-		i := int(r.planned.Sub(l.began) / column)
-		for len(all) <= i {
-			all = append(all, cell{})
+	results := l.Results()
+	for part := range slices.Chunk(results[:l.Count().Settled], eachColumn) {
+		c := cell{Ended: len(part)}
+		for _, r := range part {
+			if r.Kind != load.Answered {
+				c.Failed++
+			}
 		}
-		all[i].Ended++
-		if r.kind != load.Answered {
-			all[i].Failed++
-		}
-	}
-	for i, c := range all {
-		if c.Ended < eachColumn {
-			return all[:i]
+		if c.Ended == eachColumn {
+			all = append(all, c)
 		}
 	}
 	return all
@@ -78,7 +73,8 @@ sends until then.
 func Demo(ctx context.Context, args []string, out io.Writer) error {
 	o := &options{scenes: []scene{demo, anatomy}, repeat: 1, jobs: 4, stops: 1, run: "^demo"}
 	return o.main("demo", args, out, func() *findings {
-		shared := leaveNetwork()
+		// lameduck watch counts the resets of a whole network namespace.
+		_, shared := stage.Enter(syscall.CLONE_NEWNET, true)
 		o.lone = shared == nil
 		trials := o.plan()
 		first := trials[0]
@@ -102,24 +98,6 @@ func Demo(ctx context.Context, args []string, out io.Writer) error {
 		fmt.Fprintln(out)
 		return f
 	})
-}
-
-// leaveNetwork plays the demo in a network namespace of its own, as far as the machine allows that
-// without privileges: lameduck watch counts the resets of the whole namespace. The process ends
-// then, or is the second one, in the namespace. The error says why the namespace is shared.
-func leaveNetwork() error {
-	const env, refused = "LAMEDUCK_LAB_DEMO", 77
-	if os.Getenv(env) != "" {
-		if netns.LoopbackUp() != nil {
-			os.Exit(refused)
-		}
-		return nil
-	}
-	code, err := netns.Namespaces{Flags: syscall.CLONE_NEWNET, Env: env + "=1", KeepUser: true}.Reenter()
-	if err == nil && code != refused {
-		os.Exit(code)
-	}
-	return cmp.Or[error](err, syscall.EPERM)
 }
 
 // strips returns the rows of the demo, below a legend and marks.

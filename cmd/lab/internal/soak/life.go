@@ -13,12 +13,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 )
 
 // life is one lameduck, from start to end. Its methods end it by package must.
@@ -127,17 +127,15 @@ func (l *life) choose(dir string) {
 // start starts lameduck, as PID 1 of new namespaces with a /proc of their own.
 func (l *life) start(ctx context.Context, dir string) {
 	self, _ := os.Executable() // else nothing starts
-	words := []string{"-ec", `mount -t proc proc /proc; exec "$@"`, "stage"}
+	var words []string
 	if fault, isBad := strings.CutPrefix(l.init, "bad:"); isBad {
 		words = append(words, "python3", "-c", badInit, fault)
 	} else {
 		l.choose(dir)
 		words = append(append(append(words, l.init), l.flags...), "--")
 	}
-	l.cmd = exec.CommandContext(ctx, "sh", append(words, self, "soak", "server", fmt.Sprint(l.port))...)
-	l.cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+	l.cmd = stage.Init(ctx, false, append(words, self, "soak", "server", fmt.Sprint(l.port))...)
 	l.cmd.Stderr = &l.stderr
-	l.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
 	l.orders = must.Get(l.cmd.StdinPipe())
 	l.stdout = must.Get(l.cmd.StdoutPipe()).(*os.File)
 	l.answers = bufio.NewReader(l.stdout)

@@ -20,7 +20,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/command"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 )
 
 // Roles are the programs of the soak, by the first argument.
@@ -40,11 +40,11 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	f.DurationVar(&o.length, "for", 10*time.Minute, "the length of the soak")
 	f.Uint64Var(&o.seed, "seed", rand.Uint64(), "what chooses the course")
 	var err error
-	o.init, err = command.Parse(f, args)
+	o.init, err = stage.Parse(f, args)
 	if err != nil {
 		return err
 	}
-	dir, err := command.Enter(false)
+	dir, err := stage.Enter(stage.All, false)
 	if err != nil {
 		return err
 	}

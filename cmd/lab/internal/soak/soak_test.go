@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/command"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 )
 
 var dir string
@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "soak" {
 		err = Roles[os.Args[2]](os.Args[3:])
 	} else {
-		dir, err = command.Enter(false)
+		dir, err = stage.Enter(stage.All, false)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "soak:", err)

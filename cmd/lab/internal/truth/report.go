@@ -1,9 +1,8 @@
 package truth
 
 import (
-	"bytes"
 	"encoding/json"
-	"os"
+	"strings"
 	"time"
 )
 
@@ -16,13 +15,12 @@ type report struct {
 	} `json:"sent"`
 }
 
-// readReport returns the last report in a termination log that has a signal, or nil.
-func readReport(path string) *report {
-	text, _ := os.ReadFile(path)
+// readReport returns the last report in lameduck's lines that has a signal, or nil.
+func readReport(text string) *report {
 	var last *report
-	for line := range bytes.Lines(text) {
+	for line := range strings.Lines(text) {
 		r := &report{}
-		if json.Unmarshal(line, r) == nil && len(r.Sent) > 0 {
+		if json.Unmarshal([]byte(line), r) == nil && len(r.Sent) > 0 {
 			last = r
 		}
 	}

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 )
 
 // row is a case with the results of its trials.
@@ -123,11 +123,8 @@ func (sch *scheduler) playTrial(ctx context.Context, c *truthCase) *result {
 		return &result{Err: err.Error()}
 	}
 	defer os.RemoveAll(dir)
-	cmd := exec.CommandContext(ctx, "/proc/self/exe", "truth", "play", c.name, sch.o.lameduck, dir)
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS,
-		Pdeathsig:  syscall.SIGKILL,
-	}
+	self, _ := os.Executable() // else nothing starts
+	cmd := stage.Init(ctx, true, self, "truth", "play", c.name, sch.o.lameduck, dir)
 	var noise strings.Builder
 	cmd.Stderr = &noise
 	text, err := cmd.Output()
