@@ -53,7 +53,6 @@ var commands = map[string]func(ctx context.Context, args []string, out io.Writer
 // roles are the programs to be started by subcommands alone.
 var roles = map[string]map[string]func(args []string) error{
 	"rollout": rollout.Roles,
-	"soak":    soak.Roles,
 	"truth":   truth.Roles,
 }
 
