@@ -20,22 +20,16 @@ import (
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/proc"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
 // TestMain makes the test binary the laboratory too.
 func TestMain(m *testing.M) {
-	if len(os.Args) < 3 || os.Args[1] != "rollout" && os.Args[1] != "demo" {
-		os.Exit(m.Run())
+	if len(os.Args) > 2 && (os.Args[1] == "rollout" || os.Args[1] == "demo") {
+		stage.Main(os.Args[1:], stage.Commands{"rollout": Run, "demo": Demo}, stage.Roles{"rollout": Roles})
 	}
-	command := map[string]func(context.Context, []string, io.Writer) error{"rollout": Run, "demo": Demo}[os.Args[1]]
-	if role := Roles[os.Args[2]]; role != nil {
-		command = func(_ context.Context, args []string, _ io.Writer) error { return role(args[1:]) }
-	}
-	if err := command(context.Background(), os.Args[2:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "lab:", err)
-		os.Exit(1)
-	}
+	os.Exit(m.Run())
 }
 
 // script writes a lameduck that runs a line in place of its own work, with the server in "$@", and
