@@ -151,7 +151,7 @@ func (f *figures) add(t *trial) {
 	f.closed += t.Closed
 	f.back += t.CameBack
 	f.twice += t.Twice
-	f.held = append(f.held, t.HeldMS/1000)
+	f.held = append(f.held, float64(t.HeldMS)/1000)
 	slices.Sort(f.held)
 	for _, l := range t.Lost {
 		f.lost[number(l.Signal)][number(l.Processed)]++

@@ -2,7 +2,6 @@ package kept
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -75,7 +74,7 @@ type outcome struct {
 	Requests int    `json:"requests"` // from TERM to the server's exit
 	Lost     []loss `json:"lost,omitempty"`
 	Twice    int    `json:"twice,omitempty"` // requests that were processed twice
-	report
+	stage.Report
 }
 
 // loss is a request that failed.
@@ -84,15 +83,6 @@ type loss struct {
 	Error     string  `json:"error"`
 	Processed bool    `json:"processed"`
 	Signal    bool    `json:"signal"` // after the hold
-}
-
-// report has the names of lameduck's report in JSON; see docs/production.md.
-type report struct {
-	Ended    string  `json:"ended"`
-	HeldMS   float64 `json:"held_ms"`
-	Closed   int     `json:"closed_idle"`
-	CameBack int     `json:"came_back"`
-	InFlight int     `json:"in_flight"`
 }
 
 // replica is a server, PID 1 of a namespace.
@@ -185,7 +175,7 @@ func (t *trial) play(ctx context.Context) {
 	t.term = time.Now()
 	asked := t.count()
 	if t.Contender == sleep {
-		t.Ended, t.HeldMS = "elapsed", sleepFor.Seconds()*1000
+		t.Ended, t.HeldMS = "elapsed", sleepFor.Milliseconds()
 		time.AfterFunc(sleepFor, func() { t.old.Process.Signal(t.row.stop) })
 	} else {
 		t.old.Process.Signal(syscall.SIGTERM)
@@ -245,11 +235,8 @@ var names = regexp.MustCompile(`\bt\d+n\d+\b`)
 // judge compares the failures with what the servers have printed.
 func (t *trial) judge() {
 	said := t.old.Said()
-	for line := range strings.Lines(said) {
-		var r report
-		if json.Unmarshal([]byte(line), &r) == nil && r.Ended != "" {
-			t.report = r
-		}
+	if r := stage.LastReport(stage.Reports(said)); r != nil {
+		t.Report = *r
 	}
 	must.Be(t.Ended != "", "no report:\n%s", said)
 	processed := map[string]int{}
@@ -262,7 +249,7 @@ func (t *trial) judge() {
 	for _, f := range t.failed {
 		at := f.at.Sub(t.term).Seconds() * 1000
 		must.Be(at >= 0, "a request failed before TERM: %v", f.err)
-		t.Lost = append(t.Lost, loss{at, f.err.Error(), processed[f.name] > 0, at > t.HeldMS})
+		t.Lost = append(t.Lost, loss{at, f.err.Error(), processed[f.name] > 0, at > float64(t.HeldMS)})
 	}
 	must.Be(len(processed) >= t.asked/2, "%d of %d requests are in the logs:\n%s", len(processed), t.asked, said)
 }

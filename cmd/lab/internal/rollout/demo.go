@@ -151,13 +151,13 @@ func drawAnatomy(t *trial) string {
 		Height float64
 	}
 	data := struct {
-		report
+		stage.Report
 		Flags      string
 		Bars       []bar
 		Ticks      []int64
 		Grace, Lag int64
 		Code       int
-	}{report: s.report(), Flags: strings.Join(t.contender.flags(1, t.server), " "), Grace: grace, Lag: s.Lag.Milliseconds()}
+	}{Report: s.report(), Flags: strings.Join(t.contender.flags(1, t.server), " "), Grace: grace, Lag: s.Lag.Milliseconds()}
 	data.Code = *data.ExitCode
 	for i, n := range counts {
 		data.Bars = append(data.Bars, bar{earliest + i*second, 124 * float64(n) / float64(slices.Max(counts))})

@@ -1,8 +1,8 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -123,43 +123,7 @@ func (r *replica) probe(ctx context.Context, period time.Duration) {
 	}
 }
 
-// report has the figures of lameduck's lines; see docs/production.md.
-type report struct {
-	Message    string `json:"message"`
-	Trigger    string `json:"trigger"`
-	HeldMS     int64  `json:"held_ms"`
-	Ended      string `json:"ended"`
-	Lull       bool   `json:"lull"`
-	FloorMS    int64  `json:"floor_ms"`
-	CeilingMS  int64  `json:"ceiling_ms"`
-	Accepted   int    `json:"accepted"`
-	LastNewMS  int64  `json:"last_new_ms"`
-	LastByteMS int64  `json:"last_byte_ms"`
-	Sent       []struct {
-		Signal string `json:"signal"`
-		AtMS   int64  `json:"at_ms"`
-	} `json:"sent"`
-	ExitCode *int  `json:"exit_code"`
-	UsedMS   int64 `json:"grace_used_ms"`
-}
-
-// reports returns lameduck's lines in a replica's output.
-func reports(said string) (all []report) {
-	for line := range strings.Lines(said) {
-		var r report
-		if json.Unmarshal([]byte(line), &r) == nil && r.Message != "" {
-			all = append(all, r)
-		}
-	}
-	return all
-}
-
 // report returns the report of the end of the hold.
-func (s *stop) report() (found report) {
-	for _, r := range s.Reports {
-		if r.Ended != "" {
-			found = r
-		}
-	}
-	return found
+func (s *stop) report() stage.Report {
+	return *cmp.Or(stage.LastReport(s.Reports), &stage.Report{})
 }

@@ -251,7 +251,7 @@ func TestTables(t *testing.T) {
 		graceful | sleep 20, then tini | reset | 2 | 20s
 		dies | sleep 20, then tini | cut | 7 | 20s`)}
 	f.Trials[3].Stops[0].StopMS, f.Trials[3].Stops[1].StopMS = 1000, 9000
-	f.Trials[4].Stops[0].Reports = reports("the server's line\n" +
+	f.Trials[4].Stops[0].Reports = stage.Reports("the server's line\n" +
 		`{"message":"TERM: holding 5 s","ended":null,"lull":null}` + "\n" +
 		`{"message":"TERM: held 5.0 s","ended":"kept","lull":true}` + "\n")
 	var out strings.Builder

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
@@ -45,7 +46,7 @@ type stop struct {
 	Requests    int               `json:"requests"`
 	Failed      map[load.Kind]int `json:"failed,omitempty"`
 	Lost        int               `json:"lost"` // long-lived connections
-	Reports     []report          `json:"reports,omitempty"`
+	Reports     []stage.Report    `json:"reports,omitempty"`
 	Watch       *cost             `json:"watch,omitempty"`
 	Connections []int64           `json:"connections_ms,omitempty"` // new ones of the anatomy, from the stop on
 
@@ -236,7 +237,7 @@ func (t *trial) stop(ctx context.Context, old *replica, lag drawn) *stop {
 	s.Killed = !kill.Stop()
 	must.Do(<-removed)
 	s.StopMS = ms(old.Ended.Sub(s.began))
-	s.Reports = reports(old.Said())
+	s.Reports = stage.Reports(old.Said())
 	if k, ok := t.balancer.(*kubeProxy); ok && t.server.scene == anatomy {
 		s.Connections = k.connections(old, s.began)
 	}

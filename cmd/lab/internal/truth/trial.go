@@ -142,9 +142,17 @@ func (t *trial) start() {
 func (t *trial) terminationLog() string { return t.dir + "/termination-log" }
 
 // terminated returns the report in the termination log, or nil.
-func (t *trial) terminated() *report {
+func (t *trial) terminated() *stage.Report {
 	text, _ := os.ReadFile(t.terminationLog())
-	return readReport(string(text))
+	return signalled(string(text))
+}
+
+// signalled returns the report of the first signal in lameduck's lines, or nil.
+func signalled(text string) *stage.Report {
+	if r := stage.LastReport(stage.Reports(text)); r != nil && len(r.Sent) > 0 {
+		return r
+	}
+	return nil
 }
 
 // stop sends TERM and returns when the server has gone. After the signal it gets KILL: a
@@ -187,7 +195,7 @@ type result struct {
 
 // result returns the findings of the trial.
 func (t *trial) result() *result {
-	said := cmp.Or(readReport(t.server.Said()), t.terminated())
+	said := cmp.Or(signalled(t.server.Said()), t.terminated())
 	if said == nil {
 		return &result{Err: "lameduck reports no signal:\n" + t.server.Said()}
 	}
@@ -195,7 +203,7 @@ func (t *trial) result() *result {
 	defer t.mu.Unlock()
 	r := &result{Message: said.Message, Kept: t.kept}
 	r.E, r.L = t.c.window(t.last)
-	r.Signal = t.sent.Sub(t.term) + said.signal()
+	r.Signal = t.sent.Sub(t.term) + time.Duration(said.Sent[0].AtMS)*ms
 	r.Lost = len(t.lost)
 	r.Verdict = t.c.judge(r.moments)
 	if len(t.lost) > 0 {
