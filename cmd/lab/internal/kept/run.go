@@ -13,7 +13,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"text/tabwriter"
 
@@ -93,27 +92,19 @@ func (o *options) plan() (all []*trial) {
 // disturb the others.
 func (o *options) playAll(ctx context.Context, shared string, all []*trial) {
 	for part := range slices.Chunk(all, o.jobs) {
-		each(part, func(t *trial) { t.err = must.Try(func() { t.start(ctx, shared) }) })
-		each(part, func(t *trial) {
+		each := func(do func(*trial)) { stage.Beside(context.WithoutCancel(ctx), part, len(part), 0, do) }
+		each(func(t *trial) { t.err = must.Try(func() { t.start(ctx, shared) }) })
+		each(func(t *trial) {
 			if t.err == nil {
 				t.err = must.Try(func() { t.play(ctx) })
 			}
 		})
-		each(part, (*trial).close)
+		each((*trial).close)
 		must.Do(ctx.Err())
 		if o.json != "" {
 			o.write(part)
 		}
 	}
-}
-
-// each calls f for every trial at once.
-func each(part []*trial, f func(*trial)) {
-	var all sync.WaitGroup
-	for _, t := range part {
-		all.Go(func() { f(t) })
-	}
-	all.Wait()
 }
 
 func (o *options) write(part []*trial) {

@@ -102,27 +102,17 @@ func (o *options) playAll(ctx context.Context, trials []*trial) error {
 		if s == kept {
 			jobs = (jobs + 3) / 4
 		}
-		var running sync.WaitGroup
 		var losing sync.Mutex
-		slots := make(chan bool, jobs)
-		for _, t := range trials {
-			if t.server.scene != s {
-				continue
+		now := slices.DeleteFunc(slices.Clone(trials), func(t *trial) bool { return t.server.scene != s })
+		stage.Beside(ctx, now, jobs, 100*time.Millisecond, func(t *trial) {
+			if t.loses() { // in a network where watch counts all resets
+				losing.Lock()
+				defer losing.Unlock()
 			}
-			slots <- true
-			running.Go(func() {
-				if t.loses() { // in a network where watch counts all resets
-					losing.Lock()
-					defer losing.Unlock()
-				}
-				if err := must.Try(func() { t.settle(ctx) }); err != nil {
-					fail(fmt.Errorf("%s, %s: %w", t.Contender, t.Server, err))
-				}
-				<-slots
-			})
-			load.Sleep(ctx, 100*time.Millisecond) // not all at once, or trials would stay in step
-		}
-		running.Wait()
+			if err := must.Try(func() { t.settle(ctx) }); err != nil {
+				fail(fmt.Errorf("%s, %s: %w", t.Contender, t.Server, err))
+			}
+		})
 	}
 	return context.Cause(ctx)
 }
