@@ -154,7 +154,7 @@ func reachable(host string) bool {
 	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// Said returns the output so far, of a process that may not have started.
+// Said returns the output so far, of a process that may not have started, also after Close.
 func (p *Program) Said() string {
 	if p == nil {
 		return ""
@@ -170,7 +170,6 @@ func (p *Program) Close() {
 		syscall.Kill(-p.Process.Pid, syscall.SIGKILL)
 		<-p.Gone
 		p.Network.Close() // without effect if nil
-		p.said.Close()
 	}
 }
 
