@@ -5,7 +5,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
@@ -66,7 +65,9 @@ func (r *row) broken() string {
 }
 
 // toCeiling reports whether a container held to the ceiling.
-func (s stop) toCeiling() bool { return strings.Contains(s.holds(), "(ceiling") }
+func (s stop) toCeiling() bool {
+	return slices.ContainsFunc(s.reports(), func(m []string) bool { return m[2] == "ceiling" })
+}
 
 // fixedOf returns the row of the fixed delay before a server that TERM kills, under the
 // load that keeps its connections, or nil.

@@ -131,11 +131,7 @@ func (r *row) text() string {
 	if r.Reason != "" {
 		return fmt.Sprintf("%s: skipped: %s", r, r.Reason)
 	}
-	text := fmt.Sprintf("%s: %d of %d failed", r, load.Failed(r.Tally.Kinds), load.Ended(r.Tally.Kinds))
-	for _, s := range r.Stops {
-		text += fmt.Sprintf("\n  stopped in %.1f s %s", s.Took, s.holds())
-	}
-	return text
+	return fmt.Sprintf("%s: %d of %d failed", r, load.Failed(r.Tally.Kinds), load.Ended(r.Tally.Kinds))
 }
 
 // took returns the median and the longest stop, in seconds.
@@ -154,8 +150,8 @@ type stop struct {
 	Messages []string // the containers' termination messages
 }
 
-// held matches lameduck's report at the end of a hold: what was at risk, and the hold.
-var held = regexp.MustCompile(`: (?:([^:]+): )?(held [0-9.]+ s \((\w+)[^)]*\))`)
+// held matches lameduck's report at the end of a hold: what was at risk, and why the hold ended.
+var held = regexp.MustCompile(`: (?:([^:]+): )?held [0-9.]+ s \((\w+)[^)]*\)`)
 
 // reports returns the matches of held in the containers' messages.
 func (s stop) reports() (all [][]string) {
@@ -165,13 +161,4 @@ func (s stop) reports() (all [][]string) {
 		}
 	}
 	return all
-}
-
-// holds lists the containers' holds.
-func (s stop) holds() string {
-	var parts []string
-	for _, m := range s.reports() {
-		parts = append(parts, strings.TrimSuffix(m[2]+", "+m[1], ", "))
-	}
-	return strings.Join(parts, "; ")
 }

@@ -38,7 +38,7 @@ func (r *row) remark() string {
 	count, uncut := map[string]int{}, 0
 	for _, s := range r.Stops {
 		for _, m := range s.reports() {
-			count[m[3]]++
+			count[m[2]]++
 			if strings.HasPrefix(m[1], "nothing in flight") {
 				uncut++
 			}
