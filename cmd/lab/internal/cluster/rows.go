@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
@@ -48,7 +48,7 @@ func rows() (all []row) {
 		init, under = "tini", "/tini, --, "
 	}
 	words := strings.NewReplacer("INIT", init, "UNDER ", under)
-	for _, columns := range peers.Rows(words.Replace(table)) {
+	for _, columns := range stage.Rows(words.Replace(table)) {
 		all = append(all, row{name: columns[0], manifest: columns[1], words: columns[2], hooks: columns[3],
 			kinds: strings.Fields(columns[4])})
 	}

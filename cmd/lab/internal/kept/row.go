@@ -10,6 +10,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 )
 
 //go:embed testdata
@@ -38,7 +39,7 @@ func (r *row) other() []string {
 var sessions = peers.ReadSessions()
 
 func rows() (all []row) {
-	for _, columns := range peers.Rows(read("rows.txt")) {
+	for _, columns := range stage.Rows(read("rows.txt")) {
 		r := row{name: columns[0], server: strings.Fields(columns[1]), stop: syscall.SIGTERM}
 		words, request, _ := strings.Cut(columns[2], ": ")
 		r.request = request

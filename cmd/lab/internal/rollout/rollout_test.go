@@ -201,7 +201,7 @@ func TestKubeProxy(t *testing.T) {
 // played returns the trials of rows "server | contender | kind of failure | failed | stop", of
 // four stops each, with a word "stalled" or "killed" behind, and then what watch counted.
 func played(text string) (all []*trial) {
-	for _, cells := range table(text) {
+	for _, cells := range stage.Rows(text) {
 		t := &trial{Contender: cells[1], Server: cells[0], server: serverOf(cells[0]), Stalled: cells[5] == "stalled"}
 		for range 4 {
 			t.Stops = append(t.Stops, &stop{Requests: 100, StopMS: ms(duration(cells[4])), Killed: cells[5] == "killed"})
