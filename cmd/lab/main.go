@@ -4,20 +4,15 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/bench"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/cluster"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/kept"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/rollout"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/soak"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/truth"
 )
 
@@ -39,8 +34,7 @@ const usage = `usage: lab COMMAND [flags]
 lab COMMAND -h has the flags. LAMEDUCK is the program that make build leaves.
 `
 
-// commands are the subcommands by name.
-var commands = map[string]func(ctx context.Context, args []string, out io.Writer) error{
+var commands = stage.Commands{
 	"rollout": rollout.Run,
 	"kept":    kept.Run,
 	"bench":   bench.Run,
@@ -50,43 +44,11 @@ var commands = map[string]func(ctx context.Context, args []string, out io.Writer
 	"truth":   truth.Run,
 }
 
-// roles are the programs to be started by subcommands alone.
-var roles = map[string]map[string]func(args []string) error{
-	"rollout": rollout.Roles,
-	"soak":    soak.Roles,
-	"truth":   truth.Roles,
-}
-
 func main() {
-	if err := run(os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "lab:", err)
-		os.Exit(1)
-	}
-}
-
-func run(args []string) error {
+	args := os.Args[1:]
 	if len(args) == 0 || args[0] == "help" || args[0] == "-h" || args[0] == "--help" {
 		fmt.Print(usage)
-		return nil
+		return
 	}
-	name, args := args[0], args[1:]
-	command, known := commands[name]
-	if !known {
-		return fmt.Errorf("unknown command %q: see lab help", name)
-	}
-	if len(args) > 0 {
-		// Roles have their own handlers of signals: a server shall die on TERM.
-		if role := roles[name][args[0]]; role != nil {
-			return role(args[1:])
-		}
-	}
-	// SIGPIPE too: when the reader of the output goes away, namespaces and files remain
-	// to be cleaned up.
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
-	defer stop()
-	err := command(ctx, args, os.Stdout)
-	if errors.Is(err, flag.ErrHelp) {
-		return nil
-	}
-	return err
+	stage.Main(args, commands, stage.Roles{"rollout": rollout.Roles, "truth": truth.Roles})
 }

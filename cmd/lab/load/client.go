@@ -68,51 +68,40 @@ func dial(d *net.Dialer, addr string, deadline time.Time) (*Conn, error) {
 // Do makes one request: exchange writes the request to a connection and reads the
 // answer, and reports whether the connection may be used again.
 func (c *Client) Do(deadline time.Time, exchange func(*Conn) (again bool, err error)) error {
-	done, err := c.wait(deadline)
-	if err != nil {
-		return err
+	if c.Conns > 0 {
+		busy := c.places()
+		late := time.NewTimer(time.Until(deadline))
+		defer late.Stop()
+		select {
+		case busy <- struct{}{}:
+			defer func() { <-busy }()
+		case <-late.C:
+			return os.ErrDeadlineExceeded
+		}
 	}
-	defer done()
 	conn, err := c.conn(deadline)
 	if err != nil {
 		return err
 	}
 	again, err := exchange(conn)
-	c.release(conn, err == nil && again && c.Keep)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil && again && c.Keep {
+		c.idle = append(c.idle, conn)
+	} else {
+		c.drop(conn)
+	}
 	return err
 }
 
-// wait waits until fewer than Conns requests have a connection, if Conns is positive. The
-// caller calls done at the end of the request.
-func (c *Client) wait(deadline time.Time) (done func(), err error) {
-	if c.Conns == 0 {
-		return func() {}, nil
-	}
+// places returns the places of the requests that have a connection, with Conns.
+func (c *Client) places() chan struct{} {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.busy == nil {
 		c.busy = make(chan struct{}, c.Conns)
 	}
-	busy := c.busy
-	c.mu.Unlock()
-	late := time.NewTimer(time.Until(deadline))
-	defer late.Stop()
-	select {
-	case busy <- struct{}{}:
-		return func() { <-busy }, nil
-	case <-late.C:
-		return nil, os.ErrDeadlineExceeded
-	}
-}
-
-// release ends the use of a connection, which may be kept for the next request.
-func (c *Client) release(conn *Conn, keep bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if keep {
-		c.idle = append(c.idle, conn)
-		return
-	}
-	c.drop(conn)
+	return c.busy
 }
 
 // drop closes a connection. The caller holds the mutex.
@@ -134,8 +123,7 @@ func (c *Client) HTTP(path, body string, deadline time.Time) Kind {
 // Answer is an HTTP answer that has been read.
 type Answer struct {
 	Status int
-	Size   int64 // of the body, in bytes
-	Again  bool  // the connection may be used again
+	Again  bool // the connection may be used again
 }
 
 // HTTP sends one HTTP request and reads the whole answer. Without keep the request asks
@@ -156,19 +144,12 @@ func (c *Conn) HTTP(path, body string, keep bool) (a Answer, err error) {
 		return a, err
 	}
 	a = Answer{Status: status, Again: keep && !strings.EqualFold(answer.Get("Connection"), "close")}
-	switch {
-	case answer.Get("Content-Length") != "":
-		size, err := strconv.ParseInt(answer.Get("Content-Length"), 10, 64)
-		if err != nil {
-			return a, err
-		}
-		a.Size, err = io.CopyN(io.Discard, c.In, size)
-		return a, err
-	case answer.Get("Transfer-Encoding") == "chunked":
-		a.Size, err = c.chunks()
-	default:
+	size, err := strconv.ParseInt(answer.Get("Content-Length"), 10, 64)
+	if err == nil {
+		_, err = io.CopyN(io.Discard, c.In, size)
+	} else { // the body has no length: it ends with the connection
 		a.Again = false
-		a.Size, err = io.Copy(io.Discard, c.In)
+		_, err = io.Copy(io.Discard, c.In)
 	}
 	return a, err
 }
@@ -186,29 +167,6 @@ func (c *Conn) Head() (status int, header textproto.MIMEHeader, err error) {
 	}
 	header, err = in.ReadMIMEHeader()
 	return status, header, err
-}
-
-// chunks reads a chunked body without trailers, and returns its size; see RFC 9112.
-func (c *Conn) chunks() (sum int64, err error) {
-	in := textproto.NewReader(c.In)
-	for {
-		line, err := in.ReadLine()
-		if err != nil {
-			return sum, err
-		}
-		size, err := strconv.ParseInt(line, 16, 64)
-		if err != nil {
-			return sum, err
-		}
-		n, err := io.CopyN(io.Discard, c.In, size)
-		sum += n
-		if err == nil {
-			_, err = in.ReadLine()
-		}
-		if err != nil || size == 0 {
-			return sum, err
-		}
-	}
 }
 
 // Close closes the idle connections.

@@ -17,8 +17,8 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/command"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 )
 
 // Run measures and prints. The error says that a budget is missed, or why nothing could
@@ -27,11 +27,11 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("lab bench [flags] LAMEDUCK", flag.ContinueOnError)
 	quick := flags.Bool("quick", false, "fewer samples, smaller crowds and a shorter idle time")
 	footprint := flags.Bool("footprint", false, "only what an idle init costs")
-	lameduck, err := command.Parse(flags, args)
+	lameduck, err := stage.Parse(flags, args)
 	if err != nil {
 		return err
 	}
-	dir, err := command.Enter(false)
+	dir, err := stage.Enter(stage.All, false)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,8 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strings"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
 // tenth is the share of the fixed delay's lost requests that lameduck may lose where TERM
@@ -44,7 +45,7 @@ func (r *row) shares() bool { return r.is("ours") && r.is("dies") && r.kept && r
 
 // broken returns the promise broken by the row alone, or "".
 func (r *row) broken() string {
-	switch failed := r.Tally.Failed(); {
+	switch failed := load.Failed(r.Tally.Kinds); {
 	case r.Reason != "":
 		return ""
 	case r.stalled():
@@ -52,7 +53,7 @@ func (r *row) broken() string {
 	case len(r.Stops) == 0:
 		return "nothing was stopped"
 	case r.is("ours") && !r.shares() && failed > 0:
-		return fmt.Sprintf("%d requests failed: %s", failed, r.Tally.Summary())
+		return fmt.Sprintf("%d requests failed: %s", failed, load.Summary(r.Tally.Kinds))
 	case r.is("ours") && slices.ContainsFunc(r.Stops, func(s stop) bool { return len(s.reports()) == 0 }):
 		return "a pod's termination message has no hold"
 	case r.is("quiet") && r.kept && slices.ContainsFunc(r.Stops, stop.toCeiling):
@@ -64,7 +65,9 @@ func (r *row) broken() string {
 }
 
 // toCeiling reports whether a container held to the ceiling.
-func (s stop) toCeiling() bool { return strings.Contains(s.holds(), "(ceiling") }
+func (s stop) toCeiling() bool {
+	return slices.ContainsFunc(s.reports(), func(m []string) bool { return m[2] == "ceiling" })
+}
 
 // fixedOf returns the row of the fixed delay before a server that TERM kills, under the
 // load that keeps its connections, or nil.
@@ -81,11 +84,11 @@ func fixedOf(rows []row) *row {
 // the row loses more than a tenth all the same, or if the delay lost fewer than ten
 // requests: a tenth is less than one request.
 func (r *row) beside(fixed *row) (broken, undecided string) {
-	lost := r.Tally.Failed()
+	lost := load.Failed(r.Tally.Kinds)
 	if fixed == nil || len(fixed.Stops) != len(r.Stops) {
 		return "", fmt.Sprintf("%d requests failed; no fixed delay was played for comparison", lost)
 	}
-	most := fixed.Tally.Failed()
+	most := load.Failed(fixed.Tally.Kinds)
 	text := fmt.Sprintf("%d requests failed, and %d under %q", lost, most, fixed.name)
 	switch {
 	case atLeast(lost, lost+most, 1.0/(tenth+1)) < chance:

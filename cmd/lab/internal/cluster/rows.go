@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
@@ -48,7 +48,7 @@ func rows() (all []row) {
 		init, under = "tini", "/tini, --, "
 	}
 	words := strings.NewReplacer("INIT", init, "UNDER ", under)
-	for _, columns := range peers.Rows(words.Replace(table)) {
+	for _, columns := range stage.Rows(words.Replace(table)) {
 		all = append(all, row{name: columns[0], manifest: columns[1], words: columns[2], hooks: columns[3],
 			kinds: strings.Fields(columns[4])})
 	}
@@ -138,11 +138,7 @@ func (r *row) text() string {
 	if r.Reason != "" {
 		return fmt.Sprintf("%s: skipped: %s", r, r.Reason)
 	}
-	text := fmt.Sprintf("%s: %d of %d failed", r, r.Tally.Failed(), r.Tally.Ended())
-	for _, s := range r.Stops {
-		text += fmt.Sprintf("\n  stopped in %.1f s %s", s.Took, s.holds())
-	}
-	return text
+	return fmt.Sprintf("%s: %d of %d failed", r, load.Failed(r.Tally.Kinds), load.Ended(r.Tally.Kinds))
 }
 
 // took returns the median and the longest stop, in seconds.
@@ -161,8 +157,8 @@ type stop struct {
 	Messages []string // the containers' termination messages
 }
 
-// held matches lameduck's report at the end of a hold: what was at risk, and the hold.
-var held = regexp.MustCompile(`: (?:([^:]+): )?(held [0-9.]+ s \((\w+)[^)]*\))`)
+// held matches lameduck's report at the end of a hold: what was at risk, and why the hold ended.
+var held = regexp.MustCompile(`: (?:([^:]+): )?held [0-9.]+ s \((\w+)[^)]*\)`)
 
 // reports returns the matches of held in the containers' messages.
 func (s stop) reports() (all [][]string) {
@@ -172,13 +168,4 @@ func (s stop) reports() (all [][]string) {
 		}
 	}
 	return all
-}
-
-// holds lists the containers' holds.
-func (s stop) holds() string {
-	var parts []string
-	for _, m := range s.reports() {
-		parts = append(parts, strings.TrimSuffix(m[2]+", "+m[1], ", "))
-	}
-	return strings.Join(parts, "; ")
 }

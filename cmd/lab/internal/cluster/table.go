@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
 // printTable prints the rows.
@@ -21,7 +23,7 @@ func printTable(out io.Writer, rows []row) {
 		}
 		median, longest := r.took()
 		fmt.Fprintf(t, "%s\t%d\t%d\t%.1f s\t%.1f s\t%.1f\t%s\n",
-			strings.Trim(fmt.Sprint(r.Failed), "[]"), r.Tally.Ended(), r.Tally.Slow,
+			strings.Trim(fmt.Sprint(r.Failed), "[]"), load.Ended(r.Tally.Kinds), r.Tally.Slow,
 			median, longest, r.Tally.Load, r.remark())
 	}
 	t.Flush()
@@ -36,7 +38,7 @@ func (r *row) remark() string {
 	count, uncut := map[string]int{}, 0
 	for _, s := range r.Stops {
 		for _, m := range s.reports() {
-			count[m[3]]++
+			count[m[2]]++
 			if strings.HasPrefix(m[1], "nothing in flight") {
 				uncut++
 			}
@@ -50,7 +52,7 @@ func (r *row) remark() string {
 		parts = append(parts, fmt.Sprintf("%d with nothing in flight", uncut))
 	}
 	text := strings.Join(parts, ", ")
-	if failures := r.Tally.Summary(); failures != "" {
+	if failures := load.Summary(r.Tally.Kinds); failures != "" {
 		text = strings.TrimPrefix(text+"; "+failures, "; ")
 	}
 	return text

@@ -3,27 +3,16 @@
 package main
 
 import (
-	"context"
-	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/rollout"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 )
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "demo:", err)
-		os.Exit(1)
+	args := os.Args[1:]
+	if len(args) == 0 || args[0] != "rollout" { // the name of a role
+		args = append([]string{"demo"}, args...)
 	}
-}
-
-func run(args []string) error {
-	if len(args) > 1 && args[0] == "rollout" {
-		return rollout.Roles[args[1]](args[2:])
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
-	defer stop()
-	return rollout.Demo(ctx, args, os.Stdout)
+	stage.Main(args, stage.Commands{"demo": rollout.Demo}, stage.Roles{"rollout": rollout.Roles})
 }

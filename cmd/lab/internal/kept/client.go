@@ -171,7 +171,7 @@ func (p *program) do(name string, think time.Duration) error {
 	select {
 	case err := <-done:
 		return err
-	case <-time.After(patience):
+	case <-time.After(2 * askFor):
 		return os.ErrDeadlineExceeded
 	}
 }

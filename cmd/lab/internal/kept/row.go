@@ -10,6 +10,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 )
 
 //go:embed testdata
@@ -40,7 +41,7 @@ func (r *row) other() []string {
 var sessions = peers.ReadSessions()
 
 func rows() (all []row) {
-	for _, columns := range peers.Rows(read("rows.txt")) {
+	for _, columns := range stage.Rows(read("rows.txt")) {
 		r := row{name: columns[0], server: strings.Fields(columns[1]), stop: syscall.SIGTERM}
 		words, request, _ := strings.Cut(columns[2], ": ")
 		r.request = request
@@ -78,11 +79,11 @@ func read(name string) string { return string(must.Get(testdata.ReadFile("testda
 func (r *row) missing() []string {
 	switch r.protocol {
 	case "node":
-		return peers.Missing(r.server[0], "node", "/usr/share/nodejs/undici")
+		return peers.Missing(r.server[0], "other-users", "node", "/usr/share/nodejs/undici")
 	case "python3":
-		return peers.Missing(r.server[0], "python3", "/usr/lib/python3/dist-packages/requests")
+		return peers.Missing(r.server[0], "other-users", "python3", "/usr/lib/python3/dist-packages/requests")
 	case "java":
-		return peers.Missing(r.server[0], "java", "/usr/share/java/httpclient5.jar")
+		return peers.Missing(r.server[0], "other-users", "java", "/usr/share/java/httpclient5.jar")
 	}
-	return peers.Missing(r.server[0])
+	return peers.Missing(r.server[0], "other-users")
 }

@@ -13,14 +13,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"text/tabwriter"
 	"time"
 
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/command"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 )
 
 // options is the command line.
@@ -41,7 +39,7 @@ func parse(args []string) (o options, err error) {
 	f.TextVar(o.run, "run", o.run, "only what matches this regular expression: Node.*20ms.*close-idle")
 	f.StringVar(&o.json, "json", "", "add a line for each stop to this file")
 	f.StringVar(&o.from, "from", "", "print the table of such a file; LAMEDUCK is not needed")
-	o.lameduck, err = command.Parse(f, args, "from")
+	o.lameduck, err = stage.Parse(f, args, "from")
 	return o, err
 }
 
@@ -57,10 +55,10 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 			all = o.read()
 			return
 		}
-		shared := must.Get(command.Enter(true))
+		shared := must.Get(stage.Enter(stage.All, false))
 		signal.Reset(syscall.SIGPIPE) // which a write to a closed connection raises
 		// The servers run as nobody, who may not see the folder of the programs.
-		must.Do(peers.Shell(`cp "$1" "$3/lameduck"; cp "$2" "$3/lab"`, o.lameduck, fmt.Sprintf("/proc/%d/exe", os.Getpid()), shared))
+		must.Do(stage.Shell(`cp "$1" "$3/lameduck"; cp "$2" "$3/lab"`, o.lameduck, fmt.Sprintf("/proc/%d/exe", os.Getpid()), shared))
 		all = o.plan()
 		o.playAll(ctx, shared, all)
 	})
@@ -97,27 +95,19 @@ func (o *options) plan() (all []*trial) {
 // disturb the others.
 func (o *options) playAll(ctx context.Context, shared string, all []*trial) {
 	for part := range slices.Chunk(all, o.jobs) {
-		each(part, func(t *trial) { t.err = must.Try(func() { t.start(ctx, shared) }) })
-		each(part, func(t *trial) {
+		each := func(do func(*trial)) { stage.Beside(context.WithoutCancel(ctx), part, len(part), 0, do) }
+		each(func(t *trial) { t.err = must.Try(func() { t.start(ctx, shared) }) })
+		each(func(t *trial) {
 			if t.err == nil {
 				t.err = must.Try(func() { t.play(ctx) })
 			}
 		})
-		each(part, (*trial).close)
+		each((*trial).close)
 		must.Do(ctx.Err())
 		if o.json != "" {
 			o.write(part)
 		}
 	}
-}
-
-// each calls f for every trial at once.
-func each(part []*trial, f func(*trial)) {
-	var all sync.WaitGroup
-	for _, t := range part {
-		all.Go(func() { f(t) })
-	}
-	all.Wait()
 }
 
 func (o *options) write(part []*trial) {
@@ -155,7 +145,7 @@ func (f *figures) add(t *trial) {
 	f.closed += t.Closed
 	f.back += t.CameBack
 	f.twice += t.Twice
-	f.held = append(f.held, t.HeldMS/1000)
+	f.held = append(f.held, float64(t.HeldMS)/1000)
 	slices.Sort(f.held)
 	for _, l := range t.Lost {
 		f.lost[number(l.Signal)][number(l.Processed)]++

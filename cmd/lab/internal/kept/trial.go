@@ -2,12 +2,9 @@ package kept
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -18,6 +15,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
@@ -78,7 +76,7 @@ type outcome struct {
 	Requests int    `json:"requests"` // from TERM to the server's exit
 	Lost     []loss `json:"lost,omitempty"`
 	Twice    int    `json:"twice,omitempty"` // requests that were processed twice
-	report
+	stage.Report
 }
 
 // loss is a request that failed.
@@ -89,27 +87,16 @@ type loss struct {
 	Signal    bool    `json:"signal"` // after the hold
 }
 
-// report has the names of lameduck's report in JSON; see docs/production.md.
-type report struct {
-	Ended    string  `json:"ended"`
-	HeldMS   float64 `json:"held_ms"`
-	Closed   int     `json:"closed_idle"`
-	CameBack int     `json:"came_back"`
-	InFlight int     `json:"in_flight"`
-}
-
 // replica is a server, PID 1 of a namespace.
 type replica struct {
-	*peers.Server
-	dir  string
+	*stage.Program
 	host string
 }
 
 const (
-	patience = 60 * time.Second // for a server to start
-	warm     = 1500 * time.Millisecond
-	after    = 500 * time.Millisecond // of load, when the server has gone
-	grace    = 75 * time.Second
+	warm  = 1500 * time.Millisecond
+	after = 500 * time.Millisecond // of load, when the server has gone
+	grace = 75 * time.Second
 )
 
 // address returns the address of the old server, 2, or of the other, 1: the two ends of a
@@ -126,62 +113,40 @@ func (t *trial) start(ctx context.Context, shared string) {
 	if t.Contender == sleep {
 		words = []string{"tini"}
 	}
-	t.old = t.launch(shared, 2, append(words, "--"), t.row.server)
-	t.other = t.launch(shared, 1, nil, t.row.other())
-	t.other.await(ctx)
-	t.old.await(ctx)
+	t.old = t.launch(ctx, shared, 2, append(words, "--"), t.row.server)
+	t.other = t.launch(ctx, shared, 1, nil, t.row.other())
+	t.other.Await(ctx, t.other.host, peers.Port)
+	t.old.Await(ctx, t.old.host, peers.Port)
 	t.aim(t.old)
 	t.client = newClient(t.row, t.pick, t.dir)
 	must.Do(t.client.do("first", time.Millisecond))
 }
 
-// launch starts a server behind words, if any: then in a network of its own.
-func (t *trial) launch(shared string, end int, words, server []string) *replica {
-	p := &replica{host: t.address(end), dir: filepath.Join(t.dir, fmt.Sprint(end))}
-	must.Do(os.Mkdir(p.dir, 0o755))
-	must.Do(os.Chown(p.dir, nobody, nobody))
-	peers.WriteCertificate(p.dir)
-	var namespaces uintptr
-	if words != nil {
-		namespaces = syscall.CLONE_NEWNET
+// launch starts a server without privileges, behind words, if any: then in a network of its own.
+func (t *trial) launch(ctx context.Context, shared string, end int, words, server []string) *replica {
+	p := &replica{host: t.address(end)}
+	dir := filepath.Join(t.dir, fmt.Sprint(end))
+	must.Do(os.Mkdir(dir, 0o755))
+	must.Do(os.Chown(dir, nobody, nobody))
+	peers.WriteCertificate(dir)
+	unprivileged := []string{"setpriv", fmt.Sprint("--reuid=", nobody), fmt.Sprint("--regid=", nobody), "--clear-groups",
+		"--no-new-privs", "--inh-caps=-all"}
+	all := slices.Concat(unprivileged, words, []string{"sh", "-ec", peers.Script(server[0])}, server)
+	cmd := stage.Linked(ctx, all...)
+	if words == nil {
+		cmd = stage.Init(ctx, false, all...)
 	}
-	words = slices.Concat([]string{"-ec", read("stage.sh"), "stage"}, words, []string{"sh", "-ec", peers.Script(server[0])}, server)
-	cmd := exec.Command("sh", words...)
-	cmd.Dir = p.dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "SHARED=" + p.dir, "LAB=" + shared + "/lab",
-		"HOST=" + p.host, fmt.Sprintf("UPSTREAM=%s:%d", t.address(1), peers.Port)}
-	p.Server = peers.Start(cmd, p.dir+".log", namespaces, func(s *peers.Server) {
-		if namespaces != 0 {
-			must.Do(peers.Shell(connect, fmt.Sprintf("trial%d", t.number), fmt.Sprint(s.Process.Pid), t.address(1)))
-		}
-	})
+	cmd.Dir = dir
+	cmd.Env = append(cmd.Env, "HOME="+dir, "SHARED="+dir, "LAB="+shared+"/lab",
+		"HOST="+p.host, fmt.Sprintf("UPSTREAM=%s:%d", t.address(1), peers.Port))
+	p.Program = stage.Start(cmd)
+	if words != nil {
+		p.Link(fmt.Sprintf("trial%d", t.number), t.address(1), p.host, nil)
+	}
 	return p
 }
 
-const connect = "ip link add $1 type veth peer name eth0 netns $2; ip address add $3/24 dev $1; ip link set $1 up"
-
-const nobody = 65534 // as in stage.sh
-
-// await returns when the server accepts, and has removed the file "starting" if it has made
-// one.
-func (p *replica) await(ctx context.Context) {
-	ready := func() bool {
-		must.Do(ctx.Err())
-		select {
-		case <-p.Gone:
-			must.Be(false, "the server has exited:\n%s", p.Said())
-		default:
-		}
-		conn, err := net.Dial("tcp", p.host+":8080")
-		if err != nil {
-			return false
-		}
-		conn.Close()
-		_, err = os.Stat(p.dir + "/starting")
-		return err != nil
-	}
-	must.Be(must.Soon(patience, ready), "the server does not accept:\n%s", p.Said())
-}
+const nobody = 65534
 
 // aim sends new connections to a replica.
 func (t *trial) aim(p *replica) {
@@ -215,7 +180,7 @@ func (t *trial) play(ctx context.Context) {
 	t.term = time.Now()
 	asked := t.count()
 	if t.Contender == sleep {
-		t.Ended, t.HeldMS = "elapsed", sleepFor.Seconds()*1000
+		t.Ended, t.HeldMS = "elapsed", sleepFor.Milliseconds()
 		time.AfterFunc(sleepFor, func() { t.old.Process.Signal(t.row.stop) })
 	} else {
 		t.old.Process.Signal(syscall.SIGTERM)
@@ -286,11 +251,8 @@ var names = regexp.MustCompile(`\bt\d+n\d+\b`)
 // judge compares the failures with what the servers have printed.
 func (t *trial) judge() {
 	said := t.old.Said()
-	for line := range strings.Lines(said) {
-		var r report
-		if json.Unmarshal([]byte(line), &r) == nil && r.Ended != "" {
-			t.report = r
-		}
+	if r := stage.LastReport(stage.Reports(said)); r != nil {
+		t.Report = *r
 	}
 	must.Be(t.Ended != "", "no report:\n%s", said)
 	processed := map[string]int{}
@@ -303,7 +265,7 @@ func (t *trial) judge() {
 	for _, f := range t.failed {
 		at := f.at.Sub(t.term).Seconds() * 1000
 		must.Be(at >= 0, "a request failed before TERM: %v", f.err)
-		t.Lost = append(t.Lost, loss{at, f.err.Error(), processed[f.name] > 0, at > t.HeldMS})
+		t.Lost = append(t.Lost, loss{at, f.err.Error(), processed[f.name] > 0, at > float64(t.HeldMS)})
 	}
 	must.Be(len(processed) >= t.asked/2, "%d of %d requests are in the logs:\n%s", len(processed), t.asked, said)
 }

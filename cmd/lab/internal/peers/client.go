@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 )
 
 // Client says how to connect.
@@ -76,7 +77,7 @@ var sessions string
 // ReadSessions returns the sessions of sessions.txt.
 func ReadSessions() Sessions {
 	all := Sessions{}
-	for _, columns := range Rows(sessions) {
+	for _, columns := range stage.Rows(sessions) {
 		all[columns[0]] = columns[1]
 	}
 	return all
@@ -95,23 +96,6 @@ func (all Sessions) Steps(text string) []Step {
 		}
 	}
 	return steps
-}
-
-// Rows returns the columns of each row of a table. Empty lines and comments are left out.
-func Rows(text string) [][]string {
-	var all [][]string
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		columns := strings.Split(line, "|")
-		for i := range columns {
-			columns[i] = strings.TrimSpace(columns[i])
-		}
-		all = append(all, columns)
-	}
-	return all
 }
 
 // Duration reads a duration; "" is none.

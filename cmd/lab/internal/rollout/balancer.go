@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
@@ -26,7 +27,7 @@ type balancer interface {
 	remove(*replica)
 	// pick returns the address for a new connection.
 	pick() string
-	close()
+	Close()
 }
 
 // balance opens the balancer of a trial.
@@ -34,27 +35,40 @@ func (t *trial) balance(ctx context.Context) balancer {
 	if t.server.balancer == "kube-proxy" {
 		return newKubeProxy(t.server, t.load.seed)
 	}
-	n := 10000 + t.o.used.Add(1) // below the ports that the kernel chooses
+	n := int(10000 + t.o.used.Add(1)) // below the ports that the kernel chooses
 	dir := filepath.Join(t.o.dir, fmt.Sprintf("balancer%d", n))
 	must.Do(os.Mkdir(dir, 0o755))
-	addr := fmt.Sprintf("127.0.0.1:%d", n)
-	config := filepath.Join(dir, "config")
+	p := &proxy{addr: fmt.Sprintf("127.0.0.1:%d", n), dir: dir}
+	var b balancer
+	words := []string{"haproxy", "-db", "-f", p.config()}
 	if t.server.balancer == "nginx" {
-		b := &nginx{process: newProcess(ctx, addr, "nginx", "-c", config), config: config, generation: 600}
-		b.save()
-		b.start()
-		b.await(ctx)
-		return b
+		words = []string{"nginx", "-c", p.config()}
+		known := &nginx{proxy: p, generation: 600}
+		known.save()
+		b = known
+	} else {
+		p.save(haproxyConfig, p.socket(), p.addr, haproxyModes[t.server.balancer])
+		b = &haproxy{p}
 	}
-	b := &haproxy{newProcess(ctx, addr, "haproxy", "-db", "-f", config), filepath.Join(dir, "s")}
-	text := fmt.Appendf(nil, haproxyConfig, b.socket, addr, haproxyModes[t.server.balancer])
-	must.Do(os.WriteFile(config, text, 0o644))
-	b.start()
-	b.await(ctx)
+	p.Program = stage.Start(stage.Command(ctx, words...))
+	p.Await(ctx, "127.0.0.1", n)
 	return b
 }
 
-func (p *process) pick() string { return p.addr }
+// proxy is a balancer that is a program.
+type proxy struct {
+	*stage.Program
+	addr string
+	dir  string
+}
+
+func (p *proxy) pick() string   { return p.addr }
+func (p *proxy) config() string { return p.dir + "/config" }
+func (p *proxy) socket() string { return p.dir + "/s" }
+
+func (p *proxy) save(format string, args ...any) {
+	must.Do(os.WriteFile(p.config(), fmt.Appendf(nil, format, args...), 0o644))
+}
 
 // haproxyConfig has slots for the replicas of a rollout, which are eight at most.
 const haproxyConfig = `
@@ -87,10 +101,7 @@ var haproxyModes = map[string]string{
 }
 
 // haproxy learns of each change through the runtime API.
-type haproxy struct {
-	*process
-	socket string
-}
+type haproxy struct{ *proxy }
 
 func (h *haproxy) add(r *replica) {
 	host, port, _ := net.SplitHostPort(r.addr)
@@ -102,7 +113,7 @@ func (h *haproxy) remove(r *replica) { h.say("", "set server pods/s%d state main
 
 // say sends one command. The answer must contain want, or be empty for an empty want.
 func (h *haproxy) say(want, format string, args ...any) {
-	conn := must.Get(net.Dial("unix", h.socket))
+	conn := must.Get(net.Dial("unix", h.socket()))
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(patience))
 	fmt.Fprintf(conn, format+"\n", args...)
@@ -144,8 +155,7 @@ const nginxBalancer = `
 // nginx learns of each change by a new file and HUP. A change has taken effect when the new
 // workers answer, with a status of their generation.
 type nginx struct {
-	*process
-	config     string
+	*proxy
 	pods       []*replica
 	generation int
 }
@@ -166,26 +176,22 @@ func (n *nginx) save() {
 	for _, r := range n.pods {
 		servers += "server " + r.addr + " max_fails=0; "
 	}
-	text := fmt.Sprintf(nginxBalancer, servers, n.addr, n.generation)
-	must.Do(os.WriteFile(n.config, fmt.Appendf(nil, nginxConfig, filepath.Dir(n.config), text), 0o644))
+	n.proxy.save(nginxConfig, n.dir, fmt.Sprintf(nginxBalancer, servers, n.addr, n.generation))
 }
 
 func (n *nginx) reload() {
 	n.generation++
 	n.save()
 	must.Do(n.Process.Signal(syscall.SIGHUP))
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		conn, err := load.Dial(n.addr, end)
+	must.Be(must.Soon(patience, func() bool {
+		conn, err := load.Dial(n.addr, time.Now().Add(patience))
 		if err != nil {
-			continue
+			return false
 		}
+		defer conn.Close()
 		answer, err := conn.HTTP("/generation", "", false)
-		conn.Close()
-		if err == nil && answer.Status == n.generation {
-			return
-		}
-	}
-	must.Be(false, "nginx does not reload")
+		return err == nil && answer.Status == n.generation
+	}), "nginx does not reload")
 }
 
 func without(all []*replica, r *replica) []*replica {
@@ -263,4 +269,4 @@ func (k *kubeProxy) connections(r *replica, stop time.Time) (ms []int64) {
 	return ms
 }
 
-func (k *kubeProxy) close() {}
+func (k *kubeProxy) Close() {}

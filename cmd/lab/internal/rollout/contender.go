@@ -9,28 +9,15 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 )
 
 //go:embed rows
 var files embed.FS
 
 // rows returns the cells of an embedded table.
-func rows(name string) [][]string { return table(string(must.Get(files.ReadFile("rows/" + name)))) }
-
-// table returns the cells of lines, and empty cells up to the widest
-// table's.
-func table(text string) (all [][]string) {
-	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, "#") {
-			continue
-		}
-		cells := make([]string, 9)
-		for i, cell := range strings.Split(line, "|") {
-			cells[i] = strings.TrimSpace(cell)
-		}
-		all = append(all, cells)
-	}
-	return all
+func rows(name string) [][]string {
+	return stage.Rows(string(must.Get(files.ReadFile("rows/" + name))))
 }
 
 func duration(text string) time.Duration { return must.Get(time.ParseDuration(text)) }

@@ -1,17 +1,18 @@
 package rollout
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
+	"text/template"
 	"time"
 
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
-	"github.com/lameduck-init/lameduck/cmd/lab/netns"
 )
 
 // The demo has demoRate requests a second. A symbol stands for the requests that were planned in
@@ -30,21 +31,16 @@ type cell struct {
 
 // cells returns the columns up to the first in which a request has not ended.
 func (l *sender) cells() (all []cell) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, r := range l.results {
-		i := int(r.planned.Sub(l.began) / column)
-		for len(all) <= i {
-			all = append(all, cell{})
+	results := l.Results()
+	for part := range slices.Chunk(results[:l.Count().Settled], eachColumn) {
+		c := cell{Ended: len(part)}
+		for _, r := range part {
+			if r.Kind != load.Answered {
+				c.Failed++
+			}
 		}
-		all[i].Ended++
-		if r.kind != load.Answered {
-			all[i].Failed++
-		}
-	}
-	for i, c := range all {
-		if c.Ended < eachColumn {
-			return all[:i]
+		if c.Ended == eachColumn {
+			all = append(all, c)
 		}
 	}
 	return all
@@ -78,7 +74,8 @@ sends until then.
 func Demo(ctx context.Context, args []string, out io.Writer) error {
 	o := &options{scenes: []scene{demo, anatomy}, repeat: 1, jobs: 4, stops: 1, run: "^demo"}
 	return o.main("demo", args, out, func() *findings {
-		shared := leaveNetwork()
+		// lameduck watch counts the resets of a whole network namespace.
+		_, shared := stage.Enter(syscall.CLONE_NEWNET, true)
 		o.lone = shared == nil
 		trials := o.plan()
 		first := trials[0]
@@ -104,24 +101,6 @@ func Demo(ctx context.Context, args []string, out io.Writer) error {
 	})
 }
 
-// leaveNetwork plays the demo in a network namespace of its own, as far as the machine allows that
-// without privileges: lameduck watch counts the resets of the whole namespace. The process ends
-// then, or is the second one, in the namespace. The error says why the namespace is shared.
-func leaveNetwork() error {
-	const env, refused = "LAMEDUCK_LAB_DEMO", 77
-	if os.Getenv(env) != "" {
-		if netns.LoopbackUp() != nil {
-			os.Exit(refused)
-		}
-		return nil
-	}
-	code, err := netns.Namespaces{Flags: syscall.CLONE_NEWNET, Env: env + "=1", KeepUser: true}.Reenter()
-	if err == nil && code != refused {
-		os.Exit(code)
-	}
-	return cmp.Or[error](err, syscall.EPERM)
-}
-
 // strips returns the rows of the demo, below a legend and marks.
 func strips(trials []*trial) []string {
 	const stop = 10 + int(usualWarm/column)
@@ -137,61 +116,68 @@ func strips(trials []*trial) []string {
 	return all
 }
 
-// The layout of the picture of the demo, in pixels.
-const (
-	demoWidth  = 860
-	demoTop    = 66 // of the first row
-	demoPitch  = 54 // from row to row
-	stripAt    = 90 // where the cells begin
-	cellWidth  = 12 // of a column
-	cellHeight = 22
-)
-
-// drawDemo draws the rows of a demo. In each cell, the red part is the share of the failed
-// requests.
+// drawDemo draws the rows of a demo.
 func drawDemo(f *findings) string {
-	bottom := demoTop + len(f.Trials)*demoPitch
-	p := &picture{width: demoWidth, height: bottom + 20,
-		title: "One stop of a server, played by four contenders: requests that fail, and when the server is gone"}
-	p.text(0, 14, "q",
-		"make demo: two replicas behind a balancer, %d requests/s, no retries; the old replica is stopped", demoRate)
-	lag := f.Trials[0].Stops[0].Lag
-	p.text(stripX(0)-4, 42, "", "stop")
-	p.text(stripX(lag)-4, 42, "", "the balancer learns of it, %.0f s late", lag.Seconds())
-	for i, t := range f.Trials {
-		p.strip(t, float64(demoTop+i*demoPitch))
-	}
-	for s := 0; s <= 10; s += 2 {
-		p.text(stripX(time.Duration(s)*time.Second), float64(bottom+8), "q s m", "%d s", s)
-	}
-	p.text(demoWidth, float64(bottom+8), "q s e", "a cell is %d requests", eachColumn)
-	return p.String()
+	const cellWidth = 12
+	ticks := []int{0, 2000, 4000, 6000, 8000, 10000}
+	data := map[string]any{"Rows": f.Trials, "Height": 86 + 54*len(f.Trials), "Rate": demoRate, "Each": eachColumn,
+		"Lag": f.Trials[0].Stops[0].Lag.Milliseconds(), "Ticks": ticks}
+	return draw("demo.svg", data, template.FuncMap{
+		"x":      func(ms any) float64 { return 90 + cellWidth*(usualWarm.Seconds()+num(ms)/1000)/column.Seconds() },
+		"how":    func(t *trial) string { return t.contender.how(t.server) },
+		"failed": (*stop).failed,
+		"class": func(s *stop) string {
+			if s.failed() > 0 {
+				return "h bad"
+			}
+			return "h good"
+		},
+	})
 }
 
-// stripX returns the place of a time after the stop.
-func stripX(d time.Duration) float64 {
-	return stripAt + cellWidth*(usualWarm+d).Seconds()/column.Seconds()
-}
-
-func (p *picture) strip(t *trial, y float64) {
-	p.text(0, y+15, "h", "%s", t.Contender)
-	for i, c := range t.Cells {
-		x := stripAt + float64(i*cellWidth)
-		bad := cellHeight * float64(c.Failed) / float64(c.Ended)
-		p.rect(x, y, cellWidth-2, cellHeight-bad, "ok")
-		p.rect(x, y+cellHeight-bad, cellWidth-2, bad, "bad")
+// drawAnatomy draws a stop along a time axis, from the moment before the stop to KILL.
+func drawAnatomy(t *trial) string {
+	const earliest, second = -2000, 1000
+	s, grace := t.Stops[0], t.server.grace.Milliseconds()
+	x := func(ms any) float64 { return 44 + 798*(num(ms)-earliest)/float64(grace-earliest) }
+	counts := make([]int, (grace-earliest)/second)
+	for _, ms := range s.Connections {
+		if ms >= earliest {
+			counts[(ms-earliest)/second]++
+		}
 	}
-	s := t.Stops[0]
-	for _, d := range []time.Duration{0, s.Lag} {
-		p.line("bound", stripX(d)-1, y-5, stripX(d)-1, y+cellHeight+3)
+	type bar struct {
+		From   int
+		Height float64
 	}
-	gone := stripX(time.Duration(s.StopMS*float64(time.Millisecond))) - 1
-	p.line("mark", gone, y-5, gone, y+cellHeight+5)
-	p.text(stripAt, y+cellHeight+14, "q s", "%s", t.contender.how(t.server))
-	class := "h good"
-	if s.failed() > 0 {
-		class = "h bad"
+	data := struct {
+		stage.Report
+		Flags      string
+		Bars       []bar
+		Ticks      []int64
+		Grace, Lag int64
+		Code       int
+	}{Report: s.report(), Flags: strings.Join(t.contender.flags(1, t.server), " "), Grace: grace, Lag: s.Lag.Milliseconds()}
+	data.Code = *data.ExitCode
+	for i, n := range counts {
+		data.Bars = append(data.Bars, bar{earliest + i*second, 124 * float64(n) / float64(slices.Max(counts))})
 	}
-	x := stripAt + float64(len(t.Cells)*cellWidth) + 8
-	p.text(x, y+15, class, "%d failed, gone after %s", s.failed(), seconds(s.StopMS))
+	for ms := int64(0); ms <= grace; ms += 5 * second {
+		data.Ticks = append(data.Ticks, ms)
+	}
+	return draw("stop.svg", data, template.FuncMap{"x": x,
+		// event is a moment: a line to the axis, with text above.
+		"event": func(ms, baseline any, kind, class, format string, args ...any) string {
+			aside := -4.0
+			if strings.HasSuffix(class, "e") {
+				aside = 4
+			}
+			return line(kind, x(ms), num(baseline)+5, x(ms), 230) + text(x(ms)+aside, baseline, class, format, args...)
+		},
+		// span is the time to a moment, with text behind.
+		"span": func(ms, y any, format string, args ...any) string {
+			end := func(x float64) string { return line("span", x, num(y)-6, x, num(y)+6) }
+			return end(x(0)) + end(x(ms)) + line("span", x(0), y, x(ms), y) + text(x(ms)+10, num(y)+4, "", format, args...)
+		},
+	})
 }

@@ -148,8 +148,6 @@ func (f *findings) printTable(out io.Writer, s scene) {
 	}
 }
 
-func seconds[T int64 | float64](ms T) string { return fmt.Sprintf("%.1f s", float64(ms)/1000) }
-
 // readFindings returns findings that were saved.
 func readFindings(path string) *findings {
 	f := &findings{}

@@ -1,112 +1,114 @@
 package rollout
 
 import (
-	"bufio"
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
+	"os/signal"
 	"path/filepath"
-	"slices"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
 // replica is a server under a contender: in a rollout PID 1 of namespaces of its own, and in
 // the demo a process on the loopback interface.
 type replica struct {
-	*process
-	slot    int       // in the balancer
-	leaving bool      // removed from all nodes but the last
-	stdin   io.Closer // a server on the loopback interface ends with its standard input
-	// network keeps the network namespace after the last process, as the network of a pod
-	// lasts for a while: late connections are refused and not left waiting.
-	network *os.File
+	*stage.Program
+	addr    string   // where it accepts
+	slot    int      // in the balancer
+	leaving bool     // removed from all nodes but the last
 	watch   *watcher // nil: none
 }
-
-// inNamespaces becomes the server's command in namespaces. unshare(1) makes the network
-// namespace: CLONE_NEWNET in clone(2) takes long while many namespaces are made and removed,
-// and Go's runtime, and with it the load, would stand still meanwhile. The end of standard
-// input says that the namespace has a network.
-var inNamespaces = []string{"unshare", "--net", "--mount-proc", "sh", "-ec",
-	`echo unshared; read -r network || true; exec "$@"`, "stage"}
-
-// connect connects a replica's network namespace with the balancers'. Both ends are up before
-// the first connection: the kernel repeats a question for an address, ARP, after a second.
-const connect = `
-	printf '%s\n' "link add $1 type veth peer name eth0 netns $2" "address add $3.1/24 dev $1" "link set $1 up" |
-		ip -batch -
-	printf '%s\n' "link set lo up" "address add $3.2/24 dev eth0" "link set eth0 up" |
-		nsenter --net="/proc/$2/ns/net" ip -batch -`
 
 // port is where every replica in namespaces serves, each at an address of its own.
 const port = 8080
 
+// patience is for a handshake.
+const patience = 20 * time.Second
+
+// loopback is the line that a server on the loopback interface prints.
+var loopback = regexp.MustCompile(`(?m)^127\.\S+$`)
+
 // start starts a replica and returns when the server accepts.
 func (t *trial) start(ctx context.Context) *replica {
-	if t.o.dir == "" {
-		return t.launch(ctx, t.server.command("", "127.0.0.1:0"))
-	}
+	dir, listen, command := "", "127.0.0.1:0", stage.Command
 	number := int(t.o.used.Add(1))
-	dir := filepath.Join(t.o.dir, fmt.Sprintf("replica%d", number))
-	must.Do(os.Mkdir(dir, 0o755))
-	r := t.launch(ctx, t.server.command(dir, fmt.Sprintf(":%d", port)))
-	network := fmt.Sprintf("10.%d.%d", 1+number/250, 1+number%250)
-	r.wire(fmt.Sprintf("r%d", number), network)
-	r.addr = fmt.Sprintf("%s.2:%d", network, port)
-	r.await(ctx)
-	return r
-}
-
-// launch starts a replica and returns when it has printed a line: its address on the loopback
-// interface, and otherwise that its namespaces are there.
-func (t *trial) launch(ctx context.Context, server []string) *replica {
-	words := t.contender.command(t.o, t.server, server)
 	if t.o.dir != "" {
-		words = slices.Concat(inNamespaces, words)
+		dir, listen, command = filepath.Join(t.o.dir, fmt.Sprintf("replica%d", number)), fmt.Sprintf(":%d", port), stage.Linked
+		must.Do(os.Mkdir(dir, 0o755))
 	}
-	r := &replica{process: newProcess(ctx, "", words...), slot: len(t.replicas) + 1}
-	if t.o.dir != "" {
-		r.SysProcAttr.Cloneflags = syscall.CLONE_NEWPID
-	}
-	r.stdin = must.Get(r.StdinPipe())
-	stdout := must.Get(r.StdoutPipe())
-	r.start()
+	words := t.contender.command(t.o, t.server, t.server.command(dir, listen))
+	r := &replica{Program: stage.Start(command(ctx, words...)), slot: len(t.replicas) + 1}
 	t.replicas = append(t.replicas, r)
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil {
-		r.fail(err)
+	if dir == "" {
+		must.Be(must.Soon(patience, func() bool {
+			r.MustRun()
+			r.addr = loopback.FindString(r.Said())
+			return r.addr != ""
+		}), "no address:\n%s", r.Said())
+		return r
 	}
-	r.addr = strings.TrimSpace(line)
+	network := fmt.Sprintf("10.%d.%d", 1+number/250, 1+number%250)
+	r.Link(fmt.Sprintf("r%d", number), network+".1", network+".2", nil)
+	r.addr = fmt.Sprintf("%s.2:%d", network, port)
+	r.Await(ctx, network+".2", port)
 	return r
 }
 
-// wire connects the replica's network, and has the replica go on.
-func (r *replica) wire(name, network string) {
-	defer r.stdin.Close()
-	pid := fmt.Sprint(r.Process.Pid)
-	r.network = must.Get(os.Open("/proc/" + pid + "/ns/net"))
-	text, err := exec.Command("sh", "-ec", connect, "connect", name, pid, network).CombinedOutput()
-	must.Be(err == nil, "cannot connect a network: %w: %s", err, text)
-}
-
-// close ends the replica in any state, and its network. A server that remains on the loopback
-// interface ends with its standard input.
+// close ends the replica in any state, and its network.
 func (r *replica) close() {
-	r.stdin.Close()
-	r.process.close()
+	r.Close()
 	if r.watch != nil {
-		r.watch.close()
+		r.watch.Close()
 		r.watch.out.Close()
 	}
-	r.network.Close() // without effect if nil
+}
+
+// Roles are the programs of the experiment, by the first argument.
+var Roles = map[string]func(args []string) error{"serve": serve}
+
+// serve is a load.Server at an address. Its kinds are
+//
+//	dies      TERM kills the server at once, with all requests in flight
+//	graceful  on TERM, requests in flight are answered, and kept connections closed
+//	lingers   likewise, and the exit takes a second more
+//
+// On the loopback interface the server prints its address, and ends with its standard input:
+// no process outlives the demo.
+func serve(args []string) error {
+	kind := args[0]
+	s, err := load.Listen(args[1])
+	if err != nil {
+		return err
+	}
+	if strings.HasPrefix(args[1], "127.") {
+		fmt.Println(s.Addr())
+		go func() {
+			io.Copy(io.Discard, os.Stdin)
+			os.Exit(0)
+		}()
+	}
+	term := make(chan os.Signal, 1)
+	if kind != "dies" {
+		signal.Notify(term, syscall.SIGTERM)
+	}
+	go func() {
+		<-term
+		s.Stop(0)
+	}()
+	s.Serve()
+	if kind == "lingers" {
+		time.Sleep(time.Second)
+	}
+	return nil
 }
 
 // probePeriod is the default period of Kubernetes.
@@ -116,48 +118,12 @@ const probePeriod = 10 * time.Second
 // the clients' address.
 func (r *replica) probe(ctx context.Context, period time.Duration) {
 	c := &load.Client{Addr: r.addr}
-	for sleep(ctx, period) == nil && !r.hasGone() {
+	for load.Sleep(ctx, period) == nil && !r.HasGone() {
 		c.HTTP("/0s", "", time.Now().Add(time.Second))
 	}
 }
 
-// report has the figures of lameduck's lines; see docs/production.md.
-type report struct {
-	Message    string `json:"message"`
-	Trigger    string `json:"trigger"`
-	HeldMS     int64  `json:"held_ms"`
-	Ended      string `json:"ended"`
-	Lull       bool   `json:"lull"`
-	FloorMS    int64  `json:"floor_ms"`
-	CeilingMS  int64  `json:"ceiling_ms"`
-	Accepted   int    `json:"accepted"`
-	LastNewMS  int64  `json:"last_new_ms"`
-	LastByteMS int64  `json:"last_byte_ms"`
-	Sent       []struct {
-		Signal string `json:"signal"`
-		AtMS   int64  `json:"at_ms"`
-	} `json:"sent"`
-	ExitCode *int  `json:"exit_code"`
-	UsedMS   int64 `json:"grace_used_ms"`
-}
-
-// reports returns lameduck's lines in a replica's standard error.
-func reports(stderr string) (all []report) {
-	for line := range strings.Lines(stderr) {
-		var r report
-		if json.Unmarshal([]byte(line), &r) == nil && r.Message != "" {
-			all = append(all, r)
-		}
-	}
-	return all
-}
-
 // report returns the report of the end of the hold.
-func (s *stop) report() (found report) {
-	for _, r := range s.Reports {
-		if r.Ended != "" {
-			found = r
-		}
-	}
-	return found
+func (s *stop) report() stage.Report {
+	return *cmp.Or(stage.LastReport(s.Reports), &stage.Report{})
 }

@@ -8,14 +8,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
-	"github.com/lameduck-init/lameduck/cmd/lab/netns"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 )
 
 // options is the command line.
@@ -59,9 +57,7 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 		}
 		// In new namespaces, as PID 1: the experiment leaves the machine's network alone, and no
 		// process outlives the laboratory.
-		spaces := netns.Namespaces{Flags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID,
-			Env: "LAMEDUCK_LAB_ROLLOUT", KeepUser: true}
-		o.dir = must.Get(spaces.Enter())
+		o.dir = must.Get(stage.Enter(stage.All, true))
 		f := o.play(ctx, os.Stderr, o.plan(), progress)
 		f.print(out)
 		return f
@@ -77,7 +73,7 @@ func progress(trials []*trial) []string {
 // main reads the command line of a subcommand, with the defaults of o, plays, writes the files,
 // and judges.
 func (o *options) main(name string, args []string, out io.Writer, play func() *findings) error {
-	f := flag.NewFlagSet("lab "+name, flag.ExitOnError)
+	f := flag.NewFlagSet("lab "+name+" [flags] LAMEDUCK", flag.ContinueOnError)
 	f.StringVar(&o.json, "json", "", "write the figures of the run to this file")
 	f.StringVar(&o.svg, "svg", "", "draw the run into this file")
 	f.StringVar(&o.from, "from", "", "draw and judge the figures of this file; LAMEDUCK is not needed")
@@ -87,7 +83,11 @@ func (o *options) main(name string, args []string, out io.Writer, play func() *f
 	f.IntVar(&o.jobs, "jobs", o.jobs, "rollouts at a time, and a quarter as many of clients that never let go")
 	f.StringVar(&o.run, "run", o.run, `only what matches this regular expression: "steady: go \| (bare|.*quiet)$"`)
 	isQuick := f.Bool("quick", false, "what claims are about, if not -run, once, at half the time, two stops each")
-	f.Parse(args)
+	lameduck, err := stage.Parse(f, args, "from")
+	if err != nil {
+		return err
+	}
+	o.lameduck = lameduck
 	if *isQuick {
 		o.scale, o.repeat, o.jobs, o.stops = 0.5, 1, 10, 2
 		if o.run == "" {
@@ -96,11 +96,8 @@ func (o *options) main(name string, args []string, out io.Writer, play func() *f
 	}
 	if o.from != "" {
 		play = func() *findings { return readFindings(o.from) }
-	} else if f.NArg() != 1 {
-		return fmt.Errorf("want one argument, the built lameduck; see lab %s -help", name)
 	}
 	return must.Try(func() {
-		o.lameduck = must.Get(filepath.Abs(f.Arg(0)))
 		found := play()
 		if o.json != "" {
 			must.Do(os.WriteFile(o.json, append(must.Get(json.Marshal(found)), '\n'), 0o644))

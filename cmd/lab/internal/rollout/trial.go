@@ -2,7 +2,6 @@ package rollout
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
 )
 
@@ -46,7 +46,7 @@ type stop struct {
 	Requests    int               `json:"requests"`
 	Failed      map[load.Kind]int `json:"failed,omitempty"`
 	Lost        int               `json:"lost"` // long-lived connections
-	Reports     []report          `json:"reports,omitempty"`
+	Reports     []stage.Report    `json:"reports,omitempty"`
 	Watch       *cost             `json:"watch,omitempty"`
 	Connections []int64           `json:"connections_ms,omitempty"` // new ones of the anatomy, from the stop on
 
@@ -102,27 +102,17 @@ func (o *options) playAll(ctx context.Context, trials []*trial) error {
 		if s == kept {
 			jobs = (jobs + 3) / 4
 		}
-		var running sync.WaitGroup
 		var losing sync.Mutex
-		slots := make(chan bool, jobs)
-		for _, t := range trials {
-			if t.server.scene != s {
-				continue
+		now := slices.DeleteFunc(slices.Clone(trials), func(t *trial) bool { return t.server.scene != s })
+		stage.Beside(ctx, now, jobs, 100*time.Millisecond, func(t *trial) {
+			if t.loses() { // in a network where watch counts all resets
+				losing.Lock()
+				defer losing.Unlock()
 			}
-			slots <- true
-			running.Go(func() {
-				if t.loses() { // in a network where watch counts all resets
-					losing.Lock()
-					defer losing.Unlock()
-				}
-				if err := must.Try(func() { t.settle(ctx) }); err != nil {
-					fail(fmt.Errorf("%s, %s: %w", t.Contender, t.Server, err))
-				}
-				<-slots
-			})
-			sleep(ctx, 100*time.Millisecond) // not all at once, or trials would stay in step
-		}
-		running.Wait()
+			if err := must.Try(func() { t.settle(ctx) }); err != nil {
+				fail(fmt.Errorf("%s, %s: %w", t.Contender, t.Server, err))
+			}
+		})
 	}
 	return context.Cause(ctx)
 }
@@ -142,7 +132,7 @@ func (t *trial) settle(ctx context.Context) {
 		// The machine stood still for so long that the shortest --quiet-for may have passed
 		// without a request: the silence was real. A hold never ends by the silence of
 		// long-lived connections.
-		t.Stalled = !t.server.has("websocket") && t.load.late > t.o.scale.of(600*time.Millisecond)
+		t.Stalled = !t.server.has("websocket") && t.load.LateMS > int(t.o.scale.of(600*time.Millisecond).Milliseconds())
 		if !t.Stalled || t.Discarded == attempts-1 {
 			t.over.Store(true)
 			return
@@ -164,7 +154,7 @@ func count(trials []*trial, is func(*trial) bool) (n int) {
 func (t *trial) run(ctx context.Context) {
 	t.Stops, t.replicas = nil, nil
 	t.balancer = t.balance(ctx)
-	defer t.balancer.close()
+	defer t.balancer.Close()
 	defer func() {
 		for _, r := range t.replicas {
 			r.close()
@@ -174,10 +164,10 @@ func (t *trial) run(ctx context.Context) {
 		t.grow(ctx)
 	}
 	t.watch(ctx, t.replicas[0])
-	t.load.reset(t.balancer)
+	t.load.Reset()
 	loaded, unload := context.WithCancel(ctx)
 	var running sync.WaitGroup
-	running.Go(func() { t.load.run(loaded) })
+	running.Go(func() { t.load.run(loaded, t.balancer.pick) })
 	defer func() {
 		unload()
 		running.Wait()
@@ -215,9 +205,7 @@ func (t *trial) rollout(ctx context.Context) {
 // stop stops a replica as the contender does. The clock of the lag starts with the stop signal.
 // stop returns when the replica is gone and removed from the balancer.
 func (t *trial) stop(ctx context.Context, old *replica, lag drawn) *stop {
-	if old.hasGone() {
-		old.fail(errors.New("ended before the stop"))
-	}
+	old.MustRun()
 	s := &stop{drawn: lag, Failed: map[load.Kind]int{}, began: time.Now()}
 	if old.watch != nil {
 		old.watch.Process.Signal(syscall.SIGTERM)
@@ -235,11 +223,11 @@ func (t *trial) stop(ctx context.Context, old *replica, lag drawn) *stop {
 	}
 	// The grace period is not scaled: lameduck needs its last second.
 	kill := time.AfterFunc(t.server.grace, func() { old.Process.Kill() })
-	<-old.gone
+	<-old.Gone
 	s.Killed = !kill.Stop()
 	must.Do(<-removed)
-	s.StopMS = ms(old.at.Sub(s.began))
-	s.Reports = reports(old.said.String())
+	s.StopMS = ms(old.Ended.Sub(s.began))
+	s.Reports = stage.Reports(old.Said())
 	if k, ok := t.balancer.(*kubeProxy); ok && t.server.scene == anatomy {
 		s.Connections = k.connections(old, s.began)
 	}
@@ -258,17 +246,17 @@ func (t *trial) remove(ctx context.Context, old *replica, s *stop) {
 
 // tally gives each result to the stop in whose time the request ended.
 func (t *trial) tally() {
-	for _, r := range t.load.results {
+	for _, r := range t.load.Results() {
 		for i, s := range t.Stops {
 			switch {
-			case r.at.Before(s.began) || i+1 < len(t.Stops) && !r.at.Before(t.Stops[i+1].began):
-			case r.kind == lost:
+			case r.At.Before(s.began) || i+1 < len(t.Stops) && !r.At.Before(t.Stops[i+1].began):
+			case r.Kind == lost:
 				s.Lost++
-			case r.kind == load.Answered:
+			case r.Kind == load.Answered:
 				s.Requests++
 			default:
 				s.Requests++
-				s.Failed[r.kind]++
+				s.Failed[r.Kind]++
 			}
 		}
 	}
@@ -278,11 +266,6 @@ func (t *trial) tally() {
 }
 
 // failed returns the number of requests that failed.
-func (s *stop) failed() (sum int) {
-	for _, n := range s.Failed {
-		sum += n
-	}
-	return sum
-}
+func (s *stop) failed() int { return load.Failed(s.Failed) }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -16,11 +15,12 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 )
 
 // watcher is lameduck watch beside a replica that is to be stopped.
 type watcher struct {
-	*process
+	*stage.Program
 	out   *os.File
 	lines *bufio.Scanner // of out
 }
@@ -52,9 +52,9 @@ func (t *trial) watch(ctx context.Context, r *replica) {
 	}
 	out, in, err := os.Pipe() // has room for the lines of a stop
 	must.Do(err)
-	w := &watcher{newProcess(ctx, "", words...), out, bufio.NewScanner(out)}
-	w.Stdout = in
-	w.start()
+	cmd := stage.Command(ctx, words...)
+	cmd.Stdout = in
+	w := &watcher{stage.Start(cmd), out, bufio.NewScanner(out)}
 	in.Close() // or out would have no end
 	r.watch = w
 	w.next()
@@ -70,9 +70,7 @@ func (t *trial) endWatch() {
 // next returns the next line.
 func (w *watcher) next() *cost {
 	c := &cost{}
-	if !w.lines.Scan() || json.Unmarshal(w.lines.Bytes(), c) != nil {
-		w.fail(errors.New("no verdict"))
-	}
+	must.Be(w.lines.Scan() && json.Unmarshal(w.lines.Bytes(), c) == nil, "no verdict: %s", w.Said())
 	return c
 }
 

@@ -1,26 +1,37 @@
 package truth
 
 import (
-	"context"
-	"fmt"
 	"os"
+	"os/exec"
+	"strings"
 	"testing"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 )
 
-// TestMain makes the test binary the laboratory too, with the programs of
-// Roles.
+// TestMain makes the test binary the laboratory too.
 func TestMain(m *testing.M) {
-	if len(os.Args) < 3 || os.Args[1] != "truth" {
-		os.Exit(m.Run())
+	if len(os.Args) > 2 && os.Args[1] == "truth" {
+		stage.Main(os.Args[1:], stage.Commands{"truth": Run}, stage.Roles{"truth": Roles})
 	}
-	var err error
-	if role := Roles[os.Args[2]]; role != nil {
-		err = role(os.Args[3:])
-	} else {
-		err = Run(context.Background(), os.Args[2:], os.Stdout)
+	os.Exit(m.Run())
+}
+
+// TestQuick plays the quick selection with the built program.
+func TestQuick(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes more than a minute")
 	}
+	const lameduck = "../../../../lameduck"
+	if _, err := os.Stat(lameduck); err != nil {
+		t.Fatalf("%v: make build first", err)
+	}
+	out, err := exec.Command("/proc/self/exe", "truth", "-quick", lameduck).CombinedOutput()
+	if strings.Contains(string(out), "cannot make namespaces") {
+		t.Skipf("no namespaces: %s", out)
+	}
+	t.Logf("\n%s", out)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "lab:", err)
-		os.Exit(1)
+		t.Error(err)
 	}
 }

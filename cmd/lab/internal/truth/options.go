@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/command"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 )
 
 // options is the command line.
@@ -28,7 +28,7 @@ func parse(args []string) (o options, err error) {
 		"the selection of make test: each case once, a wrong one twice more, and most of the three decide")
 	f.BoolVar(&o.list, "list", false, "print the names of the cases")
 	f.TextVar(match, "run", match, "only the cases whose names match this regular expression")
-	o.lameduck, err = command.Parse(f, args, "list")
+	o.lameduck, err = stage.Parse(f, args, "list")
 	o.cases = slices.DeleteFunc(table(), func(c truthCase) bool {
 		return !match.MatchString(c.name) || o.quick && !c.quick
 	})

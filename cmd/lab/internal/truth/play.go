@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 )
 
 // play is what some clients do: steps at a moment, or again and again.
@@ -252,7 +253,7 @@ func (c *client) take(l peers.Link, step peers.Step) error {
 	case "until":
 		c.t.wait(peers.Duration(step.Arg))
 	case "run":
-		return peers.Shell(step.Arg)
+		return stage.Shell(step.Arg)
 	case "ingress":
 		return c.t.ingress(step.Arg)
 	case "signal":

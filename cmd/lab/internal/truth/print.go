@@ -19,9 +19,9 @@ func (r *row) count(v verdict) (n int) {
 // failures counts the wrong results.
 func (r *row) failures() int {
 	n := len(r.broken)
-	for _, v := range []verdict{right, early, late} {
-		if r.wrong(v) {
-			n += r.count(v)
+	for _, found := range r.results {
+		if r.wrong(found.Verdict) {
+			n++
 		}
 	}
 	return n

@@ -7,9 +7,8 @@ import (
 	"io"
 	"os"
 
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/command"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
-	"github.com/lameduck-init/lameduck/cmd/lab/netns"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 )
 
 // Roles are the programs of the table, by the first argument.
@@ -27,7 +26,7 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 		}
 		return nil
 	}
-	dir, err := command.Enter(false)
+	dir, err := stage.Enter(stage.All, false)
 	if err != nil {
 		return err
 	}
@@ -43,9 +42,6 @@ func playTrial(args []string) error {
 	c := find(args[0])
 	if c == nil {
 		return fmt.Errorf("no case %q", args[0])
-	}
-	if err := netns.MountProc(); err != nil {
-		return err
 	}
 	t := newTrial(c)
 	t.lameduck, t.dir = args[1], args[2]

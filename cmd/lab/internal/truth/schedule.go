@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
+
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 )
 
 // row is a case with the results of its trials.
@@ -23,7 +23,7 @@ type row struct {
 }
 
 const (
-	stagger = 50 * ms // between the beginnings of trials, which are busy
+	stagger = 50 * ms
 
 	maxStall        = 400 * ms // about half of what the windows allow
 	maxPreciseStall = 5 * ms   // time enough for a request between two samples
@@ -55,37 +55,20 @@ func (sch *scheduler) playAll(ctx context.Context) (rows []*row) {
 // play plays each row a number of times, the precise rows after the others, trials with a long
 // lead first.
 func (sch *scheduler) play(ctx context.Context, rows []*row, repeat int) {
-	var precise, others []*row
-	for _, r := range rows {
-		switch jobs := slices.Repeat([]*row{r}, repeat); {
-		case len(r.lacking) > 0:
-		case r.precise:
-			precise = append(precise, jobs...)
-		default:
-			others = append(others, jobs...)
+	for _, precise := range []bool{false, true} {
+		var jobs []*row
+		for _, r := range rows {
+			if r.precise == precise && len(r.lacking) == 0 {
+				jobs = append(jobs, slices.Repeat([]*row{r}, repeat)...)
+			}
 		}
-	}
-	sch.playBeside(ctx, others, sch.o.parallel)
-	sch.playBeside(ctx, precise, min(preciseAtATime, sch.o.parallel))
-}
-
-// playBeside plays as many trials at a time as parallel says.
-func (sch *scheduler) playBeside(ctx context.Context, jobs []*row, parallel int) {
-	slices.SortStableFunc(jobs, func(a, b *row) int { return int(b.lead() - a.lead()) })
-	places := make(chan bool, parallel)
-	var all sync.WaitGroup
-	for _, r := range jobs {
-		places <- true
-		if ctx.Err() != nil {
-			break
+		atATime := sch.o.parallel
+		if precise {
+			atATime = min(preciseAtATime, atATime)
 		}
-		all.Go(func() {
-			sch.playRow(ctx, r)
-			<-places
-		})
-		time.Sleep(stagger)
+		slices.SortStableFunc(jobs, func(a, b *row) int { return int(b.lead() - a.lead()) })
+		stage.Beside(ctx, jobs, atATime, stagger, func(r *row) { sch.playRow(ctx, r) })
 	}
-	all.Wait()
 }
 
 // playRow plays one trial of a row. A wrong result of a trial in which the machine stood
@@ -123,11 +106,8 @@ func (sch *scheduler) playTrial(ctx context.Context, c *truthCase) *result {
 		return &result{Err: err.Error()}
 	}
 	defer os.RemoveAll(dir)
-	cmd := exec.CommandContext(ctx, "/proc/self/exe", "truth", "play", c.name, sch.o.lameduck, dir)
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS,
-		Pdeathsig:  syscall.SIGKILL,
-	}
+	self, _ := os.Executable() // else nothing starts
+	cmd := stage.Init(ctx, true, self, "truth", "play", c.name, sch.o.lameduck, dir)
 	var noise strings.Builder
 	cmd.Stderr = &noise
 	text, err := cmd.Output()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 )
 
 const (
@@ -65,12 +66,12 @@ func read(name string) string { return string(must.Get(testdata.ReadFile("testda
 // table returns all cases.
 func table() []truthCase {
 	limits := map[string][]string{}
-	for _, columns := range peers.Rows(read("limits.txt")) {
+	for _, columns := range stage.Rows(read("limits.txt")) {
 		limits[columns[0]] = columns[1:]
 	}
 	sessions := peers.ReadSessions()
 	var cases []truthCase
-	for _, columns := range peers.Rows(read("table.txt")) {
+	for _, columns := range stage.Rows(read("table.txt")) {
 		cases = append(cases, parseRow(columns, limits, sessions)...)
 	}
 	return cases

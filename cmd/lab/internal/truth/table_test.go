@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 )
 
 // TestTable checks the rows: unique names, the words of how-long.md, no limit or server
@@ -37,7 +37,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s: begins %v before TERM: too slow for the quick selection", c.name, lead)
 		}
 	}
-	for _, columns := range peers.Rows(read("limits.txt")) {
+	for _, columns := range stage.Rows(read("limits.txt")) {
 		if !used[columns[3]] {
 			t.Errorf("no row has the limit %q", columns[0])
 		}
@@ -46,7 +46,7 @@ func TestTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, columns := range peers.Rows(string(kept)) {
+	for _, columns := range stage.Rows(string(kept)) {
 		server, _, _ := strings.Cut(columns[1], " ")
 		used[server] = true
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
+	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 )
 
 // trial is one run of a case.
@@ -19,7 +20,7 @@ type trial struct {
 	c        *truthCase
 	lameduck string
 	dir      string // for the server's files
-	server   *peers.Server
+	server   *stage.Program
 	term     time.Time // when TERM is planned: the zero of all moments
 	sent     time.Time // when TERM was sent
 
@@ -33,12 +34,8 @@ type trial struct {
 	kept    keptTally
 }
 
-// startPatience is how long a server may take to listen; settle is the time between that
-// and the first moment of a play.
-const (
-	startPatience = 60 * s
-	settle        = 300 * ms
-)
+// settle is the time between the start of a server and the first moment of a play.
+const settle = 300 * ms
 
 // holdPatience is more than the grace period that any case gives.
 const holdPatience = 130 * s
@@ -140,13 +137,23 @@ func (t *trial) start() {
 	must.Do(os.WriteFile(t.terminationLog(), nil, 0o644))
 	words := []string{t.lameduck, "--log-format=json", "--termination-log=" + t.terminationLog()}
 	t.launch(slices.Concat(words, t.c.arguments(), []string{"--", "sh", "-ec", peers.Script(t.c.server[0])}, t.c.server))
-	peers.ServeUpstream(upstream)
-	t.ready()
 }
 
-func (t *trial) output() string { return t.dir + "/output" }
-
 func (t *trial) terminationLog() string { return t.dir + "/termination-log" }
+
+// terminated returns the report in the termination log, or nil.
+func (t *trial) terminated() *stage.Report {
+	text, _ := os.ReadFile(t.terminationLog())
+	return signalled(string(text))
+}
+
+// signalled returns the report of the first signal in lameduck's lines, or nil.
+func signalled(text string) *stage.Report {
+	if r := stage.LastReport(stage.Reports(text)); r != nil && len(r.Sent) > 0 {
+		return r
+	}
+	return nil
+}
 
 // stop sends TERM and returns when the server has gone. After the signal it gets KILL: a
 // graceful one when all has been played, since idle connections may keep it.
@@ -157,7 +164,7 @@ func (t *trial) stop(played chan struct{}) error {
 	}
 	limit := time.Now().Add(holdPatience)
 	for t.sleep(250*ms) && time.Now().Before(limit) {
-		if readReport(t.terminationLog()) == nil {
+		if t.terminated() == nil {
 			continue
 		}
 		if t.c.graceful {
@@ -188,7 +195,7 @@ type result struct {
 
 // result returns the findings of the trial.
 func (t *trial) result() *result {
-	said := cmp.Or(readReport(t.output()), readReport(t.terminationLog()))
+	said := cmp.Or(signalled(t.server.Said()), t.terminated())
 	if said == nil {
 		return &result{Err: "lameduck reports no signal:\n" + t.server.Said()}
 	}
@@ -196,7 +203,7 @@ func (t *trial) result() *result {
 	defer t.mu.Unlock()
 	r := &result{Message: said.Message, Kept: t.kept}
 	r.E, r.L = t.c.window(t.last)
-	r.Signal = t.sent.Sub(t.term) + said.signal()
+	r.Signal = t.sent.Sub(t.term) + time.Duration(said.Sent[0].AtMS)*ms
 	r.Lost = len(t.lost)
 	r.Verdict = t.c.judge(r.moments)
 	if len(t.lost) > 0 {

@@ -4,12 +4,15 @@
 //	load [-rate=N] [-conns=N] HOST:PORT
 //
 // Load runs in a pod and ends with the pod. The requests are POSTs, which no proxy
-// repeats.
+// repeats, and which take a server of ours 20 ms.
 package main
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"time"
 
@@ -23,29 +26,25 @@ func main() {
 	rate := flag.Int("rate", 100, "requests a second")
 	conns := flag.Int("conns", 0, "keep so many connections and use them in turn; 0: a new connection for each request")
 	flag.Parse()
-	c, n := &load.Client{Addr: flag.Arg(0), Keep: *conns > 0, Conns: *conns, Ports: true}, newCount()
-	for request(c) != load.Answered { // the node may not know the Service yet
+	c := &load.Client{Addr: flag.Arg(0), Keep: *conns > 0, Conns: *conns, Ports: true}
+	ask := func(time.Time) load.Kind { return c.HTTP("/20ms", "duck", time.Now().Add(timeout)) }
+	for ask(time.Now()) != load.Answered { // the node may not know the Service yet
 		time.Sleep(100 * time.Millisecond)
 	}
-	go send(c, time.Second/time.Duration(*rate), n)
+	s := &load.Sender{Began: time.Now()}
+	go s.Send(context.Background(), func() (time.Duration, func(time.Time) load.Kind) {
+		return time.Second / time.Duration(*rate), ask
+	})
 	lines := json.NewEncoder(os.Stdout)
+	highest := 0.0
 	for range time.Tick(time.Second) {
-		if lines.Encode(n.tally()) != nil {
+		sum := s.Count()
+		text, _ := os.ReadFile("/proc/loadavg")
+		fmt.Fscan(bytes.NewReader(text), &sum.Load)
+		highest = max(highest, sum.Load)
+		sum.Load = highest
+		if lines.Encode(sum) != nil {
 			os.Exit(1)
 		}
-	}
-}
-
-func request(c *load.Client) load.Kind { return c.HTTP("/", "duck", time.Now().Add(timeout)) }
-
-// send makes a request each period, at the planned time.
-func send(c *load.Client, period time.Duration, n *count) {
-	for at := time.Now(); ; at = at.Add(period) {
-		time.Sleep(time.Until(at))
-		number := n.begin(time.Since(at))
-		go func() {
-			kind := request(c)
-			n.end(number, kind, time.Since(at))
-		}()
 	}
 }

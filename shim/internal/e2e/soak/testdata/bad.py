@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 # An init with one fault, "FAULT COMMAND [ARG...]", for a test that the soak finds faults: each
 # USR1 leaks a resource, or orphans are not reaped, or a timer wakes the init all the time.
 import os, signal, sys, threading

@@ -1,0 +1,142 @@
+// Package stage is where the laboratory plays: namespaces of its own, programs as PID 1 of
+// namespaces, and links between their networks. See namespaces(7), pid_namespaces(7), veth(4).
+package stage
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// All are the namespaces for Enter of a command that leaves no process behind.
+const All = syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID
+
+// env names the variable that has the folder in the second process.
+const env = "LAB_DIR"
+
+// refused is the exit code of a second process that may not use its namespaces.
+const refused = 77
+
+// Parse parses the words of a command, and returns the path of its argument, the built lameduck,
+// which is not needed with the flags alone.
+func Parse(f *flag.FlagSet, args []string, alone ...string) (lameduck string, err error) {
+	if err := f.Parse(args); err != nil {
+		return "", err
+	}
+	needed := true
+	f.Visit(func(set *flag.Flag) { needed = needed && !slices.Contains(alone, set.Name) })
+	if !needed {
+		return "", nil
+	}
+	if f.NArg() != 1 {
+		return "", fmt.Errorf("want one argument, the built lameduck: %s", f.Name())
+	}
+	if _, err := os.Stat(f.Arg(0)); err != nil {
+		return "", err
+	}
+	return filepath.Abs(f.Arg(0))
+}
+
+// Enter runs the program again with the same arguments in new namespaces, the flags of clone(2),
+// and exits with its exit code. In the second process Enter returns a folder for temporary files,
+// with lo up and /proc mounted. The second process dies with the first.
+//
+// A user namespace is added where the kernel refuses the others. Its only user is root, or with
+// keepUser the same user with the capabilities for mounts and networks: as root, nginx would
+// change to another user.
+func Enter(flags uintptr, keepUser bool) (dir string, err error) {
+	if dir := os.Getenv(env); dir != "" {
+		os.Unsetenv(env)
+		if prepare(flags) != nil {
+			os.Exit(refused)
+		}
+		return dir, nil
+	}
+	dir, err = os.MkdirTemp(os.Getenv("GOTMPDIR"), "lameduck-lab-") // where /tmp is mounted noexec, go run needs GOTMPDIR too
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o755); err != nil { // some programs run as another user
+		return "", err
+	}
+	runtime.LockOSThread() // the parent-death signal belongs to the forking thread
+	defer runtime.UnlockOSThread()
+	cmd := again(flags, keepUser, dir)
+	err = cmd.Start()
+	if errors.Is(err, syscall.EPERM) {
+		cmd = again(flags|syscall.CLONE_NEWUSER, keepUser, dir)
+		err = cmd.Start()
+	}
+	if err == nil {
+		passOn(cmd.Process)
+		cmd.Wait()
+		if code := cmd.ProcessState.ExitCode(); code != refused {
+			os.RemoveAll(dir)
+			os.Exit(max(code, -code)) // -1 after a signal; the second process has printed why
+		}
+		err = syscall.EPERM
+	}
+	return "", fmt.Errorf("cannot make namespaces: %w", err)
+}
+
+// again returns the command of the second process.
+func again(flags uintptr, keepUser bool, dir string) *exec.Cmd {
+	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Env = append(os.Environ(), env+"="+dir)
+	attr := &syscall.SysProcAttr{Cloneflags: flags, Pdeathsig: syscall.SIGTERM}
+	if flags&syscall.CLONE_NEWPID != 0 {
+		attr.Pdeathsig = syscall.SIGKILL // of all its processes
+	}
+	if flags&syscall.CLONE_NEWUSER != 0 {
+		uid, gid := 0, 0
+		if keepUser {
+			uid, gid = os.Getuid(), os.Getgid()
+			attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN}
+		}
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: os.Getuid(), Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: os.Getgid(), Size: 1}}
+	}
+	cmd.SysProcAttr = attr
+	return cmd
+}
+
+// passOn passes on signals, so that the second process can clean up.
+func passOn(p *os.Process) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		for s := range signals {
+			p.Signal(s)
+		}
+	}()
+}
+
+// prepare brings up lo, see netdevice(7), and mounts the proc(5) of new PID namespaces.
+func prepare(flags uintptr) error {
+	lo, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	lo.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	err = unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
+	if err == nil && flags&syscall.CLONE_NEWPID != 0 {
+		err = errors.Join(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""), unix.Mount("proc", "/proc", "proc", 0, ""))
+	}
+	return err
+}

@@ -1,0 +1,49 @@
+package stage
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// Report has figures of a line of lameduck's in JSON; see docs/production.md.
+type Report struct {
+	Message    string `json:"message"`
+	Trigger    string `json:"trigger"`
+	HeldMS     int64  `json:"held_ms"`
+	Ended      string `json:"ended"` // why the hold ended; "" before
+	Lull       bool   `json:"lull"`
+	FloorMS    int64  `json:"floor_ms"`
+	CeilingMS  int64  `json:"ceiling_ms"`
+	Accepted   int    `json:"accepted"`
+	LastNewMS  int64  `json:"last_new_ms"`
+	LastByteMS int64  `json:"last_byte_ms"`
+	Closed     int    `json:"closed_idle"`
+	CameBack   int    `json:"came_back"`
+	Sent       []struct {
+		Signal string `json:"signal"`
+		AtMS   int64  `json:"at_ms"`
+	} `json:"sent"`
+	ExitCode *int  `json:"exit_code"`
+	UsedMS   int64 `json:"grace_used_ms"`
+}
+
+// Reports returns lameduck's lines in the output of a program.
+func Reports(said string) (all []Report) {
+	for line := range strings.Lines(said) {
+		var r Report
+		if json.Unmarshal([]byte(line), &r) == nil && r.Message != "" {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// LastReport returns the last report of the end of a hold or of a signal, or nil.
+func LastReport(reports []Report) (last *Report) {
+	for i, r := range reports {
+		if r.Ended != "" || len(r.Sent) > 0 {
+			last = &reports[i]
+		}
+	}
+	return last
+}

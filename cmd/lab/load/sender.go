@@ -1,0 +1,145 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Sender is an open-loop load: requests are sent at planned times, whatever becomes of earlier
+// requests.
+type Sender struct {
+	Began time.Time
+	mu    sync.Mutex // every request has a goroutine, and others read the results
+	Tally
+	results []Result
+}
+
+// Result is how a request ended, or a zero time in At while the request is under way.
+type Result struct {
+	Planned, At time.Time
+	Kind        Kind
+}
+
+// Tally counts the results.
+type Tally struct {
+	Sent    int          `json:"sent"`    // requests begun
+	Settled int          `json:"settled"` // the first so many of Sent have ended
+	Kinds   map[Kind]int `json:"kinds"`
+	Slow    int          `json:"slow"`    // answered after more than a second
+	LateMS  int          `json:"late_ms"` // the longest delay behind the plan
+	Load    float64      `json:"load"`    // the machine's highest load average, in a cluster
+}
+
+// slow bounds the time to an answer. After the loss of the first SYN an answer takes longer.
+const slow = time.Second
+
+// Reset forgets the results, and begins anew.
+func (s *Sender) Reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Began, s.results, s.Tally = time.Now(), nil, Tally{}
+}
+
+// Send sends each request at its planned time, until ctx ends, and returns when all have ended.
+// next returns a request, and the pause after it.
+func (s *Sender) Send(ctx context.Context, next func() (pause time.Duration, ask func(planned time.Time) Kind)) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	for at := s.Began; Sleep(ctx, time.Until(at)) == nil; {
+		number, planned := s.Begin(at), at
+		pause, ask := next()
+		all.Go(func() { s.End(number, ask(planned)) })
+		at = at.Add(pause)
+	}
+}
+
+// Begin counts a request, and returns its number.
+func (s *Sender) Begin(planned time.Time) (number int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.late(time.Since(planned))
+	s.results = append(s.results, Result{Planned: planned})
+	s.Sent++
+	return s.Sent - 1
+}
+
+// late notes a delay. The caller holds the mutex.
+func (s *Sender) late(by time.Duration) { s.LateMS = max(s.LateMS, int(by.Milliseconds())) }
+
+// Late notes a delay of an answer.
+func (s *Sender) Late(by time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.late(by)
+}
+
+// End counts the end of a request.
+func (s *Sender) End(number int, kind Kind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := &s.results[number]
+	r.At, r.Kind = time.Now(), kind
+	for s.Settled < s.Sent && !s.results[s.Settled].At.IsZero() {
+		s.Settled++
+	}
+	if kind == Answered && r.At.Sub(r.Planned) > slow {
+		s.Slow++
+	}
+}
+
+// Results returns the results, in the order of the plan.
+func (s *Sender) Results() []Result {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.results)
+}
+
+// Count returns the counts so far.
+func (s *Sender) Count() Tally {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.Tally
+	t.Kinds = map[Kind]int{}
+	for _, r := range s.results {
+		if !r.At.IsZero() {
+			t.Kinds[r.Kind]++
+		}
+	}
+	return t
+}
+
+// Sleep returns an error if ctx ends first.
+func Sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Ended returns the number of requests that have ended.
+func Ended(kinds map[Kind]int) (sum int) {
+	for _, n := range kinds {
+		sum += n
+	}
+	return sum
+}
+
+// Failed returns the number of requests that failed.
+func Failed(kinds map[Kind]int) int { return Ended(kinds) - kinds[Answered] }
+
+// Summary lists the kinds of failures: "12 refused, 3 timeout".
+func Summary(kinds map[Kind]int) string {
+	var parts []string
+	for _, kind := range Failures {
+		if n := kinds[kind]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, kind))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
