@@ -72,7 +72,7 @@ func (s *Stop) Announcement() []string {
 	assumed := s.GraceCaveat == "" && s.GraceAssumed && s.Gate.Conditional()
 	var p phrases
 	p.add(s.Told != 0, sentSignals, s.Told)
-	p.add(true, asGiven, next)
+	p.put(true, next)
 	p.add(s.KillAfter > 0, killAfter, s.KillAfter)
 	p.put(s.GraceCaveat != "", s.GraceCaveat)
 	p.add(assumed, assumedAsIn, s.Grace, s.AssumedFrom)
