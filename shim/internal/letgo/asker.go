@@ -182,12 +182,15 @@ func (a *Asker) Idle() []*Kept {
 	if a.inUse > few {
 		least = rarelyIdle
 	}
-	a.idle = slices.DeleteFunc(a.idle, func(k *Kept) bool {
+	var idle []*Kept // by idle time
+	for _, k := range a.idle {
 		p := a.portOf(k)
-		return k.idleFor() < max(p.idle, least) || p.clean < enoughCycles || !k.isNear()
-	})
-	idle := a.idle
-	slices.SortFunc(idle, func(a, b *Kept) int { return cmp.Compare(a.idleFor(), b.idleFor()) })
+		if k.idleFor() < max(p.idle, least) || p.clean < enoughCycles || !k.isNear() {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(idle, k, func(a, b *Kept) int { return cmp.Compare(a.idleFor(), b.idleFor()) })
+		idle = slices.Insert(idle, at, k)
+	}
 	ordered := make([]*Kept, 0, len(idle))
 	for low, high := (len(idle)-1)/2, (len(idle)-1)/2+1; len(ordered) < len(idle); low, high = low-1, high+1 {
 		if low >= 0 {
