@@ -143,7 +143,7 @@ var table = sync.OnceValue(func() []Preset {
 			Name:     "celery",
 			Programs: []string{"celery"},
 			Schedule: "TERM",
-			Says: "takes no new task, finishes those under way, however long, and exits; QUIT cuts them",
+			Says:     "takes no new task, finishes those under way, however long, and exits; QUIT cuts them",
 			Caveat: "a worker listens nowhere, so no hold waits for its tasks: let the grace period leave " +
 				"what tasks need, and set task_acks_late for those that may be cut",
 			Source: "Celery documentation, Workers Guide, Stopping the worker",
