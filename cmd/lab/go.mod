@@ -10,6 +10,9 @@ require (
 )
 
 require (
+	github.com/lameduck-init/lameduck v0.0.0
 	golang.org/x/text v0.42.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260817212433-ac3dfec99bb1 // indirect
 )
+
+replace github.com/lameduck-init/lameduck => ../..

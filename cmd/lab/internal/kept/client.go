@@ -19,6 +19,8 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
+
+	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 const (
@@ -59,7 +61,7 @@ func newClient(r *row, pick func() string, dir string) client {
 }
 
 // steps returns the steps of a request.
-func (r *row) steps(name string, think time.Duration) []peers.Step {
+func (r *row) steps(name string, think time.Duration) []plays.Step {
 	words := strings.NewReplacer("NAME", name, "THINK", millis(think), "SECONDS", fmt.Sprint(think.Seconds()))
 	steps := sessions.Steps(r.request)
 	for i := range steps {
@@ -70,7 +72,7 @@ func (r *row) steps(name string, think time.Duration) []peers.Step {
 
 func millis(d time.Duration) string { return fmt.Sprintf("%.1fms", d.Seconds()*1000) }
 
-func take(link peers.Link, steps []peers.Step) (err error) {
+func take(link peers.Link, steps []plays.Step) (err error) {
 	for i := 0; err == nil && i < len(steps); i++ {
 		err = link.Take(steps[i])
 	}
@@ -123,7 +125,7 @@ func (l links) do(name string, think time.Duration) error {
 
 func (l links) close() {
 	for _, link := range l.all {
-		link.Take(peers.Step{Verb: "close"})
+		link.Take(plays.Step{Verb: "close"})
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
+
+	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 //go:embed testdata
@@ -21,7 +23,7 @@ type row struct {
 	name          string
 	server        []string // a script of package peers, and its arguments
 	protocol      string   // or node, java or python3
-	first         []peers.Step
+	first         []plays.Step
 	request       string
 	retries, slow bool
 	lifo, steady  bool
@@ -38,7 +40,7 @@ func (r *row) other() []string {
 	return r.server
 }
 
-var sessions = peers.ReadSessions()
+var sessions = plays.ReadSessions()
 
 func rows() (all []row) {
 	for _, columns := range stage.Rows(read("rows.txt")) {
@@ -66,7 +68,7 @@ func rows() (all []row) {
 			}
 		}
 		for word := range strings.FieldsSeq(columns[3]) {
-			r.thinks = append(r.thinks, peers.Duration(word))
+			r.thinks = append(r.thinks, plays.Duration(word))
 		}
 		all = append(all, r)
 	}

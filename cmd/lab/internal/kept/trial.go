@@ -17,6 +17,8 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
+
+	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 // contenders are lameduck's flags, and sleep, which has tini. Holds until settled and quiet
@@ -115,8 +117,8 @@ func (t *trial) start(ctx context.Context, shared string) {
 	}
 	t.old = t.launch(ctx, shared, 2, append(words, "--"), t.row.server)
 	t.other = t.launch(ctx, shared, 1, nil, t.row.other())
-	t.other.Await(ctx, t.other.host, peers.Port)
-	t.old.Await(ctx, t.old.host, peers.Port)
+	t.other.Await(ctx, t.other.host, plays.Port)
+	t.old.Await(ctx, t.old.host, plays.Port)
 	t.aim(t.old)
 	t.client = newClient(t.row, t.pick, t.dir)
 	must.Do(t.client.do("first", time.Millisecond))
@@ -138,7 +140,7 @@ func (t *trial) launch(ctx context.Context, shared string, end int, words, serve
 	}
 	cmd.Dir = dir
 	cmd.Env = append(cmd.Env, "HOME="+dir, "SHARED="+dir, "LAB="+shared+"/lab",
-		"HOST="+p.host, fmt.Sprintf("UPSTREAM=%s:%d", t.address(1), peers.Port))
+		"HOST="+p.host, fmt.Sprintf("UPSTREAM=%s:%d", t.address(1), plays.Port))
 	p.Program = stage.Start(cmd)
 	if words != nil {
 		p.Link(fmt.Sprintf("trial%d", t.number), t.address(1), p.host, nil)

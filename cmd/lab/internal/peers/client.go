@@ -5,15 +5,12 @@ package peers
 import (
 	"context"
 	"crypto/tls"
-	_ "embed"
 	"fmt"
 	"net"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
-	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
+	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 // Client says how to connect.
@@ -31,7 +28,7 @@ type Client struct {
 // Link is a connection, or a client of a library that keeps one.
 type Link interface {
 	// Take takes a step.
-	Take(Step) error
+	Take(plays.Step) error
 }
 
 // Open connects. The libraries of HTTP and gRPC connect at the first request.
@@ -63,53 +60,4 @@ func (c *Client) tls() *tls.Config {
 	return config
 }
 
-// Step is a verb and its argument.
-type Step struct{ Verb, Arg string }
-
-func (s Step) unknown() error { return fmt.Errorf("unknown step %q", s.Verb) }
-
-// Sessions are steps and plays by name.
-type Sessions map[string]string
-
-//go:embed sessions.txt
-var sessions string
-
-// ReadSessions returns the sessions of sessions.txt.
-func ReadSessions() Sessions {
-	all := Sessions{}
-	for _, columns := range stage.Rows(sessions) {
-		all[columns[0]] = columns[1]
-	}
-	return all
-}
-
-// Steps reads steps, separated by "; ". A verb that names a session stands for its steps, with
-// the argument in place of $1.
-func (all Sessions) Steps(text string) []Step {
-	var steps []Step
-	for part := range strings.SplitSeq(text, "; ") {
-		verb, arg, _ := strings.Cut(strings.TrimSpace(part), " ")
-		if session, known := all[verb]; known {
-			steps = append(steps, all.Steps(strings.ReplaceAll(session, "$1", arg))...)
-		} else if verb != "" {
-			steps = append(steps, Step{verb, arg})
-		}
-	}
-	return steps
-}
-
-// Duration reads a duration; "" is none.
-func Duration(text string) time.Duration {
-	if text == "" {
-		return 0
-	}
-	return must.Get(time.ParseDuration(text))
-}
-
-// Number reads a number; "" is 0.
-func Number(text string) int {
-	if text == "" {
-		return 0
-	}
-	return must.Get(strconv.Atoi(text))
-}
+func unknown(step plays.Step) error { return fmt.Errorf("unknown step %q", step.Verb) }

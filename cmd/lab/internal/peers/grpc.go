@@ -16,6 +16,8 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+
+	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 // channel is a client of grpc-go with one connection.
@@ -46,7 +48,7 @@ var bothWays = &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}
 
 // Take sends messages for talk. "call D [NAME]" is a unary call, send, expect and fin are parts of
 // a stream, and idle is a stream on which nothing happens, now and on later connections.
-func (ch *channel) Take(step Step) (err error) {
+func (ch *channel) Take(step plays.Step) (err error) {
 	switch step.Verb {
 	case "call":
 		ctx, cancel := context.WithTimeout(context.Background(), ch.limit)
@@ -64,7 +66,7 @@ func (ch *channel) Take(step Step) (err error) {
 	case "fin":
 		return ch.stream.CloseSend()
 	case "expect":
-		for n := Number(step.Arg); n > 0 && err == nil; n-- {
+		for n := plays.Number(step.Arg); n > 0 && err == nil; n-- {
 			err = ch.stream.RecvMsg(&wrapperspb.BytesValue{})
 		}
 		return err
@@ -74,7 +76,7 @@ func (ch *channel) Take(step Step) (err error) {
 	case "close":
 		return ch.cc.Close()
 	}
-	return step.unknown()
+	return unknown(step)
 }
 
 // idle opens a stream, and another when it ends, until the connection is closed for good.
@@ -117,7 +119,7 @@ func talk(_ any, stream grpc.ServerStream) error {
 			return nil // the client's end
 		}
 		words := append(strings.Fields(request.Value), "")
-		for range Number(words[1]) {
+		for range plays.Number(words[1]) {
 			work(stream.Context(), words[0], words[2])
 			if err := stream.SendMsg(wrapperspb.Bytes(make([]byte, 200))); err != nil {
 				return err

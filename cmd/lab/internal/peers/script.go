@@ -19,9 +19,6 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 )
 
-// Port is every server's.
-const Port = 8080
-
 // ServerEnd is the server's address in lab truth.
 var ServerEnd = net.IPv4(10, 9, 0, 2)
 

@@ -17,13 +17,15 @@ import (
 	"golang.org/x/net/websocket"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+
+	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 // Serve is a server of the laboratory, on the address HOST, with its words. TERM kills all but
 // the graceful ones.
 func Serve(args []string) error {
 	return must.Try(func() {
-		listener := must.Get(net.Listen("tcp", fmt.Sprintf("%s:%d", os.Getenv("HOST"), Port)))
+		listener := must.Get(net.Listen("tcp", fmt.Sprintf("%s:%d", os.Getenv("HOST"), plays.Port)))
 		switch args[0] {
 		case "raw":
 			must.Do(serveRaw(listener, append(args, "", "")[1:]))
@@ -90,7 +92,7 @@ func work(ctx context.Context, think, name string) bool {
 		fmt.Println(name)
 	}
 	select {
-	case <-time.After(Duration(think)):
+	case <-time.After(plays.Duration(think)):
 		return true
 	case <-ctx.Done():
 		return false
@@ -102,15 +104,15 @@ func work(ctx context.Context, think, name string) bool {
 // each period, count times.
 func answer(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
-	time.Sleep(Duration(query.Get("late")))
+	time.Sleep(plays.Duration(query.Get("late")))
 	io.Copy(io.Discard, r.Body)
 	if !work(r.Context(), query.Get("think"), query.Get("name")) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
 	out := http.NewResponseController(w)
-	piece := strings.Repeat("x", max(Number(query.Get("size")), 6))
-	if each := Duration(query.Get("each")); each > 0 {
-		for range Number(query.Get("count")) {
+	piece := strings.Repeat("x", max(plays.Number(query.Get("size")), 6))
+	if each := plays.Duration(query.Get("each")); each > 0 {
+		for range plays.Number(query.Get("count")) {
 			io.WriteString(w, piece)
 			out.Flush()
 			time.Sleep(each)
@@ -119,7 +121,7 @@ func answer(w http.ResponseWriter, r *http.Request) {
 	}
 	half := len(piece) / 2
 	io.WriteString(w, piece[:half])
-	if pause := Duration(query.Get("pause")); pause > 0 {
+	if pause := plays.Duration(query.Get("pause")); pause > 0 {
 		out.Flush()
 		time.Sleep(pause)
 	}
@@ -138,7 +140,7 @@ func serveRaw(listener net.Listener, words []string) error {
 			io.Copy(io.Discard, c)
 			return
 		case "greet":
-			time.Sleep(Duration(words[1]))
+			time.Sleep(plays.Duration(words[1]))
 			fmt.Fprintln(c, "welcome")
 		}
 		c.serve()
@@ -196,7 +198,7 @@ func (c rawConn) obey(words []string) error {
 			err = c.sendAfter(args[0], args[1])
 		}
 	case "upload":
-		_, err = io.CopyN(io.Discard, c.in, int64(Number(args[0])))
+		_, err = io.CopyN(io.Discard, c.in, int64(plays.Number(args[0])))
 	case "listen":
 		listener := must.Get(net.Listen("tcp", ":"+args[0]))
 		if len(args) == 1 {
@@ -205,7 +207,7 @@ func (c rawConn) obey(words []string) error {
 			notAccepted = listener
 		}
 	case "self":
-		go probeSelf(Duration(args[0]))
+		go probeSelf(plays.Duration(args[0]))
 	case "work":
 		work(context.Background(), args[1], args[0])
 	case "never":
@@ -222,15 +224,15 @@ func (c rawConn) obey(words []string) error {
 var notAccepted net.Listener
 
 func (c rawConn) sendAfter(wait, count string) error {
-	time.Sleep(Duration(wait))
-	_, err := io.WriteString(c, strings.Repeat("x", Number(count)))
+	time.Sleep(plays.Duration(wait))
+	_, err := io.WriteString(c, strings.Repeat("x", plays.Number(count)))
 	return err
 }
 
 // probeSelf asks on a connection of its own each period, as an exec probe does.
 func probeSelf(period time.Duration) {
 	for range time.Tick(period) {
-		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", Port))
+		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", plays.Port))
 		if err != nil {
 			return
 		}

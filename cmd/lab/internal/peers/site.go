@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 // site is a client of net/http: http and https speak HTTP/1.1, h2 and h2c HTTP/2.
@@ -37,7 +39,7 @@ func (c *Client) site() *site {
 }
 
 // Take takes a step: a request, of which "keyed" is a POST that may be sent again.
-func (p *site) Take(step Step) error {
+func (p *site) Take(step plays.Step) error {
 	args := append(strings.Fields(step.Arg), "", "", "")
 	switch path := args[0]; step.Verb {
 	case "get":
@@ -47,14 +49,14 @@ func (p *site) Take(step Step) error {
 	case "keyed":
 		return p.do("POST", path, path, strings.NewReader("an order"))
 	case "upload":
-		return p.do("POST", path, "", &slowBody{p, Number(args[1]), Number(args[2]), Duration(args[3])})
+		return p.do("POST", path, "", &slowBody{p, plays.Number(args[1]), plays.Number(args[2]), plays.Duration(args[3])})
 	case "download":
-		return p.download(path, Number(args[1]), Duration(args[2]))
+		return p.download(path, plays.Number(args[1]), plays.Duration(args[2]))
 	case "close":
 		p.http.CloseIdleConnections()
 		return nil
 	}
-	return step.unknown()
+	return unknown(step)
 }
 
 func (p *site) do(method, path, key string, body io.Reader) error {

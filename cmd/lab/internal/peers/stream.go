@@ -14,6 +14,8 @@ import (
 	"golang.org/x/net/websocket"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
+
+	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 // Stream is a connection over TCP or a protocol on top.
@@ -45,13 +47,13 @@ func (c *Client) Over(conn net.Conn) (*Stream, error) {
 }
 
 // Take takes a step.
-func (c *Stream) Take(step Step) (err error) {
+func (c *Stream) Take(step plays.Step) (err error) {
 	arg := step.Arg
 	switch step.Verb {
 	case "send":
 		_, err = io.WriteString(c, unquote(arg))
 	case "fill":
-		_, err = c.Write(bytes.Repeat([]byte("x"), Number(arg)))
+		_, err = c.Write(bytes.Repeat([]byte("x"), plays.Number(arg)))
 	case "expect":
 		err = c.expect(unquote(arg))
 	case "answer":
@@ -67,7 +69,7 @@ func (c *Stream) Take(step Step) (err error) {
 	case "close":
 		err = c.Close()
 	default:
-		err = step.unknown()
+		err = unknown(step)
 	}
 	return err
 }

@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
+
+	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 // client is a client with an address of its own.
@@ -28,18 +30,18 @@ func (t *trial) client(p *play) *client {
 	defer t.mu.Unlock()
 	t.clients++
 	addr := net.IPv4(10, 8, byte(t.clients>>8), byte(t.clients))
-	if p.peer != 0 {
-		addr = net.IPv4(10, 8, 255, byte(p.peer))
+	if p.Peer != 0 {
+		addr = net.IPv4(10, 8, 255, byte(p.Peer))
 	}
 	return &client{t: t, p: p, addr: addr}
 }
 
 // open opens a connection, and takes the first steps on it.
 func (c *client) open() (peers.Link, error) {
-	how := peers.Client{Protocol: c.p.protocol, Server: c.server(), Dial: c.dial, Sleep: c.t.sleep,
-		Renewed: c.p.renewed, Ping: c.p.ping, Limit: forever}
+	how := peers.Client{Protocol: c.p.Protocol, Server: c.server(), Dial: c.dial, Sleep: c.t.sleep,
+		Renewed: c.p.Renewed, Ping: c.p.Ping, Limit: plays.Forever}
 	l, err := how.Open()
-	for _, step := range c.p.first {
+	for _, step := range c.p.First {
 		if err == nil {
 			err = c.take(l, step)
 		}
@@ -48,10 +50,10 @@ func (c *client) open() (peers.Link, error) {
 }
 
 func (c *client) server() string {
-	if c.p.front {
+	if c.p.Front {
 		return ingress
 	}
-	return fmt.Sprintf("%s:%d", peers.ServerEnd, c.p.port)
+	return fmt.Sprintf("%s:%d", peers.ServerEnd, c.p.Port)
 }
 
 // ingress starts nginx or haproxy in front of the server, or lets it go: "gone".
@@ -67,14 +69,14 @@ func (t *trial) ingress(word string) error {
 	cmd := exec.Command("sh", "-ec", peers.Script("ingress"), "ingress", word)
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOST=" + clientEnd, "UPSTREAM=" + upstream,
-		fmt.Sprintf("SERVER=%s:%d", peers.ServerEnd, peers.Port)}
+		fmt.Sprintf("SERVER=%s:%d", peers.ServerEnd, plays.Port)}
 	return cmd.Start() // until the end of the trial's namespaces
 }
 
 // dial connects from the client's address. The method suits http.Transport.
 func (c *client) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: c.addr}, KeepAlive: -1, Timeout: 5 * s}
-	d.SetMultipathTCP(c.p.protocol == "mptcp")
+	d.SetMultipathTCP(c.p.Protocol == "mptcp")
 	connect := func() (net.Conn, error) { return d.DialContext(ctx, network, addr) }
 	if c.only != nil {
 		return c.only.dial(connect)

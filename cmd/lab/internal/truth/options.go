@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
+
+	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 // options is the command line.
@@ -16,7 +18,7 @@ type options struct {
 	parallel int
 	quick    bool
 	list     bool
-	cases    []truthCase
+	cases    []plays.Row
 }
 
 func parse(args []string) (o options, err error) {
@@ -29,8 +31,8 @@ func parse(args []string) (o options, err error) {
 	f.BoolVar(&o.list, "list", false, "print the names of the cases")
 	f.TextVar(match, "run", match, "only the cases whose names match this regular expression")
 	o.lameduck, err = stage.Parse(f, args, "list")
-	o.cases = slices.DeleteFunc(table(), func(c truthCase) bool {
-		return !match.MatchString(c.name) || o.quick && !c.quick
+	o.cases = slices.DeleteFunc(plays.Table(), func(c plays.Row) bool {
+		return !match.MatchString(c.Name) || o.quick && !c.Quick
 	})
 	if err == nil && len(o.cases) == 0 {
 		err = errors.New("no case has such a name: see lab truth -list")

@@ -14,6 +14,8 @@ import (
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 	"github.com/lameduck-init/lameduck/cmd/lab/load"
+
+	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 // errClosed is the error of a request for which no connection is left: a client of several
@@ -38,11 +40,11 @@ func (p *play) runPool(t *trial) {
 	for range 3 {
 		peers = append(peers, t.client(p))
 	}
-	free := make(chan *pooled, p.clients)
-	for i := 0; i < p.clients; i += p.share {
+	free := make(chan *pooled, p.Clients)
+	for i := 0; i < p.Clients; i += p.Share {
 		c := &client{t: t, p: p, addr: peers[i%len(peers)].addr, only: &onlyConn{}}
 		all.Go(func() {
-			t.wait(p.from + time.Duration(i)*10*ms)
+			t.wait(p.From + time.Duration(i)*10*ms)
 			l, err := c.open()
 			if err != nil {
 				t.check(err)
@@ -50,8 +52,8 @@ func (p *play) runPool(t *trial) {
 			}
 			shared := &pooled{c, l}
 			t.check(shared.request()) // the first is slow on some servers, and does not count
-			for range p.share {
-				if p.think > 0 {
+			for range p.Share {
+				if p.Think > 0 {
 					all.Go(shared.loop)
 				} else {
 					free <- shared
@@ -59,15 +61,15 @@ func (p *play) runPool(t *trial) {
 			}
 		})
 	}
-	if p.think == 0 {
-		for moment := range p.moments(0) {
-			if moment < p.from+500*ms {
+	if p.Think == 0 {
+		for moment := range p.Moments(0) {
+			if moment < p.From+500*ms {
 				continue
 			}
 			if !t.wait(moment) {
 				break
 			}
-			for range p.burst {
+			for range p.Burst {
 				all.Go(func() {
 					conn := <-free
 					conn.use()
@@ -83,7 +85,7 @@ func (c *pooled) request() error {
 	if err := c.only.open(); err != nil {
 		return err
 	}
-	for _, step := range c.p.steps {
+	for _, step := range c.p.Steps {
 		if err := c.take(c.link, step); err != nil {
 			return err
 		}
@@ -107,8 +109,8 @@ func (c *pooled) use() bool {
 func (c *pooled) loop() {
 	random := rand.New(rand.NewPCG(rand.Uint64(), 0))
 	again := true
-	for again && c.t.sleep(exponential(random, c.p.think)) {
-		if c.t.c.race && time.Since(c.t.term) > keptFor {
+	for again && c.t.sleep(plays.Exponential(random, c.p.Think)) {
+		if c.t.c.Race && time.Since(c.t.term) > keptFor {
 			return
 		}
 		again = c.use()
@@ -180,7 +182,7 @@ func (t *trial) noteKept(took time.Duration, err error) {
 	} else {
 		t.kept.Cut = append(t.kept.Cut, took)
 	}
-	if !raced || !t.c.race {
+	if !raced || !t.c.Race {
 		t.lost = append(t.lost, fmt.Sprintf("%s: after %v: %v", seconds(time.Since(t.term)), took.Round(ms), err))
 	}
 }
@@ -196,8 +198,8 @@ func (t *trial) noteClosed() {
 func (t *trial) judgeRace() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for i := range t.c.plays {
-		t.kept.Conns += t.c.plays[i].clients
+	for i := range t.c.Plays {
+		t.kept.Conns += t.c.Plays[i].Clients
 	}
 	if open := t.kept.Conns - len(t.kept.Closed); open > 0 {
 		t.lost = append(t.lost, fmt.Sprintf("%s: %d of %d connections are still open", seconds(keptFor), open, t.kept.Conns))
@@ -209,7 +211,7 @@ func (t *trial) judgeRace() {
 
 // raceSummary returns what the races of a row have shown, or "".
 func (r *row) raceSummary() string {
-	if !r.race {
+	if !r.Race {
 		return ""
 	}
 	var requests, open, racedIn, cutIn int

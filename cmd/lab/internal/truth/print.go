@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 // count returns the number of results with a verdict.
-func (r *row) count(v verdict) (n int) {
+func (r *row) count(v plays.Verdict) (n int) {
 	for _, found := range r.results {
 		if found.Verdict == v {
 			n++
@@ -20,7 +22,7 @@ func (r *row) count(v verdict) (n int) {
 func (r *row) failures() int {
 	n := len(r.broken)
 	for _, found := range r.results {
-		if r.wrong(found.Verdict) {
+		if r.Wrong(found.Verdict) {
 			n++
 		}
 	}
@@ -44,10 +46,10 @@ func print(out io.Writer, rows []*row, quick bool) error {
 	for _, r := range rows {
 		if len(r.lacking) > 0 {
 			skipped++
-			fmt.Fprintf(out, "                  %s: skipped: no %s\n", r.name, strings.Join(r.lacking, ", "))
+			fmt.Fprintf(out, "                  %s: skipped: no %s\n", r.Name, strings.Join(r.lacking, ", "))
 			continue
 		}
-		counts := [3]int{r.count(right), r.count(early), r.count(late)}
+		counts := [3]int{r.count(plays.Right), r.count(plays.Early), r.count(plays.Late)}
 		again += r.again
 		for i, n := range counts {
 			total[i] += n
@@ -69,11 +71,11 @@ func print(out io.Writer, rows []*row, quick bool) error {
 
 // String returns the name with the moments of the first trial and all signals.
 func (r *row) String() string {
-	text := r.name
+	text := r.Name
 	expected := "later" // a trial that lost a request does not know E and L
 	var signals, losses []string
 	for _, found := range r.results {
-		if expected == "later" && (found.Lost == 0 || r.precise) {
+		if expected == "later" && (found.Lost == 0 || r.Precise) {
 			expected = found.window()
 		}
 		signals = append(signals, seconds(found.Signal))
@@ -81,13 +83,13 @@ func (r *row) String() string {
 	}
 	if len(signals) > 0 {
 		text += fmt.Sprintf(": %s, seen %s", expected, strings.Join(signals, ", "))
-		if r.precise {
+		if r.Precise {
 			text += fmt.Sprintf(", lost %s", strings.Join(losses, ", "))
 		}
 	}
 	text += r.raceSummary()
-	if r.limit.words != "" {
-		text += fmt.Sprintf(" (limit, %s: %s)", r.deviates, r.limit.words)
+	if r.Words != "" {
+		text += fmt.Sprintf(" (limit, %s: %s)", r.Deviates, r.Words)
 	}
 	return text
 }
@@ -103,16 +105,16 @@ func (r *row) explain(out io.Writer) {
 		fmt.Fprintf(out, "%sFAILED: %s\n", indent, r.broken[0])
 	}
 	for _, found := range r.results {
-		if !r.wrong(found.Verdict) {
+		if !r.Wrong(found.Verdict) {
 			continue
 		}
 		expected := found.window()
-		if found.Lost > r.mayCut {
+		if found.Lost > r.MayCut {
 			expected = fmt.Sprintf("lost %d, the first at %s", found.Lost, found.FirstLost)
 		}
 		fmt.Fprintf(out, "%s%s: %s, seen %s\n", indent, strings.ToUpper(string(found.Verdict)), expected, seconds(found.Signal))
 		fmt.Fprintf(out, "%s%s\n", indent, found.Message)
-		if found.Stalled > r.maxStall()/2 {
+		if found.Stalled > maxStall(r.Row)/2 {
 			fmt.Fprintf(out, "%sthe machine stood still for %v\n", indent, found.Stalled.Round(ms))
 		}
 		return

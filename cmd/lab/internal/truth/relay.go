@@ -9,14 +9,10 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 )
 
-// farRTT is how long after data from far away the server's kernel gets an acknowledgment. The relay
-// forwards packets, so the TCP peers are the server and the client.
-const farRTT = 40 * ms
-
 const tunDevice = "/dev/net/tun"
 
 // openRelay makes a TUN device here and one in the server's network namespace, and
-// forwards packets between both with a delay. See Documentation/networking/tuntap.rst of
+// forwards packets between both with a delay, so the TCP peers are the server and the client. See Documentation/networking/tuntap.rst of
 // the kernel.
 func openRelay(network *os.File, delay time.Duration) {
 	here := openTUN()

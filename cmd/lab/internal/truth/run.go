@@ -9,6 +9,8 @@ import (
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
+
+	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 // Roles are the programs of the table, by the first argument.
@@ -22,7 +24,7 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	if o.list {
 		for _, c := range o.cases {
-			fmt.Fprintln(out, c.name)
+			fmt.Fprintln(out, c.Name)
 		}
 		return nil
 	}
@@ -39,13 +41,13 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 
 // playTrial plays one trial: args are the name of a case, lameduck and a folder.
 func playTrial(args []string) error {
-	c := find(args[0])
+	c := plays.Find(args[0])
 	if c == nil {
 		return fmt.Errorf("no case %q", args[0])
 	}
 	t := newTrial(c)
 	t.lameduck, t.dir = args[1], args[2]
-	machine := &stalls{precise: c.precise}
+	machine := &stalls{precise: c.Precise}
 	go machine.watch()
 	err := t.play()
 	r := t.result()

@@ -11,11 +11,13 @@ import (
 	"time"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
+
+	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 // row is a case with the results of its trials.
 type row struct {
-	*truthCase
+	*plays.Row
 	results []*result
 	broken  []string // the errors of trials that could not be played
 	again   int      // trials that were played again because of a stall
@@ -25,9 +27,7 @@ type row struct {
 const (
 	stagger = 50 * ms
 
-	maxStall        = 400 * ms // about half of what the windows allow
-	maxPreciseStall = 5 * ms   // time enough for a request between two samples
-	preciseAtATime  = 4
+	preciseAtATime = 4
 )
 
 // scheduler plays trials.
@@ -40,7 +40,7 @@ type scheduler struct {
 // playAll plays all trials, and returns the rows.
 func (sch *scheduler) playAll(ctx context.Context) (rows []*row) {
 	for i := range sch.o.cases {
-		rows = append(rows, &row{truthCase: &sch.o.cases[i], lacking: sch.o.cases[i].missing()})
+		rows = append(rows, &row{Row: &sch.o.cases[i], lacking: missing(&sch.o.cases[i])})
 	}
 	if !sch.o.quick {
 		sch.play(ctx, rows, sch.o.repeat)
@@ -58,7 +58,7 @@ func (sch *scheduler) play(ctx context.Context, rows []*row, repeat int) {
 	for _, precise := range []bool{false, true} {
 		var jobs []*row
 		for _, r := range rows {
-			if r.precise == precise && len(r.lacking) == 0 {
+			if r.Precise == precise && len(r.lacking) == 0 {
 				jobs = append(jobs, slices.Repeat([]*row{r}, repeat)...)
 			}
 		}
@@ -66,7 +66,7 @@ func (sch *scheduler) play(ctx context.Context, rows []*row, repeat int) {
 		if precise {
 			atATime = min(preciseAtATime, atATime)
 		}
-		slices.SortStableFunc(jobs, func(a, b *row) int { return int(b.lead() - a.lead()) })
+		slices.SortStableFunc(jobs, func(a, b *row) int { return int(b.Lead() - a.Lead()) })
 		stage.Beside(ctx, jobs, atATime, stagger, func(r *row) { sch.playRow(ctx, r) })
 	}
 }
@@ -74,10 +74,10 @@ func (sch *scheduler) play(ctx context.Context, rows []*row, repeat int) {
 // playRow plays one trial of a row. A wrong result of a trial in which the machine stood
 // still says little: the trial is played again, up to twice.
 func (sch *scheduler) playRow(ctx context.Context, r *row) {
-	found := sch.playTrial(ctx, r.truthCase)
+	found := sch.playTrial(ctx, r.Row)
 	again := 0
-	for ; again < 2 && found.Stalled > r.maxStall() && r.wrong(found.Verdict); again++ {
-		found = sch.playTrial(ctx, r.truthCase)
+	for ; again < 2 && found.Stalled > maxStall(r.Row) && r.Wrong(found.Verdict); again++ {
+		found = sch.playTrial(ctx, r.Row)
 	}
 	sch.mu.Lock()
 	defer sch.mu.Unlock()
@@ -89,15 +89,16 @@ func (sch *scheduler) playRow(ctx context.Context, r *row) {
 	}
 }
 
-func (c *truthCase) maxStall() time.Duration {
-	if c.precise {
-		return maxPreciseStall
+// maxStall returns how long the machine may stand still in a trial.
+func maxStall(c *plays.Row) time.Duration {
+	if c.Precise {
+		return 5 * ms // time enough for a request between two samples
 	}
-	return maxStall
+	return 400 * ms // about half of what the windows allow
 }
 
 // playTrial plays one trial in a process of its own, PID 1 of its namespaces.
-func (sch *scheduler) playTrial(ctx context.Context, c *truthCase) *result {
+func (sch *scheduler) playTrial(ctx context.Context, c *plays.Row) *result {
 	dir, err := os.MkdirTemp(sch.dir, "trial-")
 	if err == nil {
 		err = os.Chmod(dir, 0o755) // some servers run as another user
@@ -107,7 +108,7 @@ func (sch *scheduler) playTrial(ctx context.Context, c *truthCase) *result {
 	}
 	defer os.RemoveAll(dir)
 	self, _ := os.Executable() // else nothing starts
-	cmd := stage.Init(ctx, true, self, "truth", "play", c.name, sch.o.lameduck, dir)
+	cmd := stage.Init(ctx, true, self, "truth", "play", c.Name, sch.o.lameduck, dir)
 	var noise strings.Builder
 	cmd.Stderr = &noise
 	text, err := cmd.Output()

@@ -11,6 +11,8 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
+
+	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 // clientEnd is the clients' end of the link. They have addresses of their own behind it, as behind
@@ -33,13 +35,13 @@ func (t *trial) launch(words []string) {
 		"UPSTREAM="+upstream)
 	t.server = stage.Start(cmd)
 	var connect func(network *os.File)
-	if t.c.remote {
-		connect = func(network *os.File) { openRelay(network, t.c.rtt/2) }
+	if t.c.Remote {
+		connect = func(network *os.File) { openRelay(network, t.c.RTT/2) }
 	}
 	t.server.Link(netDevice, clientEnd, peers.ServerEnd.String(), connect)
 	must.Do(stage.Shell(addresses, peers.ServerEnd.String()))
 	peers.ServeUpstream(upstream)
-	t.server.Await(context.Background(), peers.ServerEnd.String(), peers.Port)
+	t.server.Await(context.Background(), peers.ServerEnd.String(), plays.Port)
 }
 
 // addresses makes all addresses of clients local; see sessions.txt for those that vanish. A

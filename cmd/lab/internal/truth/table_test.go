@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
+	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 // TestTable checks the rows: unique names, the words of how-long.md, no limit or server
@@ -18,28 +19,28 @@ func TestTable(t *testing.T) {
 	}
 	limits := strings.Join(strings.Fields(string(page)), " ")
 	names, used := map[string]bool{}, map[string]bool{}
-	for _, c := range table() {
-		if names[c.name] {
-			t.Errorf("two cases have the name %q", c.name)
+	for _, c := range plays.Table() {
+		if names[c.Name] {
+			t.Errorf("two cases have the name %q", c.Name)
 		}
-		names[c.name] = true
-		used[c.words] = true
-		used[c.server[0]] = true
-		for _, p := range c.plays {
-			for _, step := range p.steps {
+		names[c.Name] = true
+		used[c.Words] = true
+		used[c.Server[0]] = true
+		for _, p := range c.Plays {
+			for _, step := range p.Steps {
 				used[step.Verb] = true // ingress
 			}
 		}
-		if !strings.Contains(limits, c.words) {
-			t.Errorf("%s: docs/how-long.md has no %q", c.name, c.words)
+		if !strings.Contains(limits, c.Words) {
+			t.Errorf("%s: docs/how-long.md has no %q", c.Name, c.Words)
 		}
-		if lead := c.lead(); c.quick && lead > 12*s {
-			t.Errorf("%s: begins %v before TERM: too slow for the quick selection", c.name, lead)
+		if lead := c.Lead(); c.Quick && lead > 12*s {
+			t.Errorf("%s: begins %v before TERM: too slow for the quick selection", c.Name, lead)
 		}
 	}
-	for _, columns := range stage.Rows(read("limits.txt")) {
-		if !used[columns[3]] {
-			t.Errorf("no row has the limit %q", columns[0])
+	for name, columns := range plays.Limits() {
+		if !used[columns[2]] {
+			t.Errorf("no row has the limit %q", name)
 		}
 	}
 	kept, err := os.ReadFile("../kept/testdata/rows.txt")
@@ -71,10 +72,10 @@ func TestKept(t *testing.T) {
 	_, text, _ := strings.Cut(string(page), "| server | closes kept connections |")
 	text, _, _ = strings.Cut(text, "\n\n")
 	shown := map[string]bool{}
-	for _, c := range table() {
-		for _, flag := range c.flags {
+	for _, c := range plays.Table() {
+		for _, flag := range c.Flags {
 			preset, found := strings.CutPrefix(flag, "--preset=")
-			shown[preset] = shown[preset] || found && c.race && c.words == ""
+			shown[preset] = shown[preset] || found && c.Race && c.Words == ""
 		}
 	}
 	for line := range strings.Lines(text) {

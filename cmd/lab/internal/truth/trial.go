@@ -13,15 +13,17 @@ import (
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/must"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/peers"
 	"github.com/lameduck-init/lameduck/cmd/lab/internal/stage"
+
+	"github.com/lameduck-init/lameduck/internal/plays"
 )
 
 // trial is one run of a case.
 type trial struct {
-	c        *truthCase
+	c        *plays.Row
 	lameduck string
 	dir      string // for the server's files
 	server   *stage.Program
-	term     time.Time // when TERM is planned: the zero of all moments
+	term     time.Time // when TERM is planned: the zero of all plays.Moments
 	sent     time.Time // when TERM was sent
 
 	mu      sync.Mutex // guards the rest
@@ -40,17 +42,8 @@ const settle = 300 * ms
 // holdPatience is more than the grace period that any case gives.
 const holdPatience = 130 * s
 
-func newTrial(c *truthCase) *trial {
+func newTrial(c *plays.Row) *trial {
 	return &trial{c: c, links: map[string]func() (peers.Link, error){}}
-}
-
-// lead returns the time from the beginning of the plays to TERM.
-func (c *truthCase) lead() time.Duration {
-	lead := time.Duration(0)
-	for _, p := range c.plays {
-		lead = max(lead, p.jitter-p.from)
-	}
-	return lead + settle
 }
 
 // wait returns at a moment relative to TERM, or returns false when the server has gone.
@@ -105,10 +98,10 @@ func (t *trial) play() error {
 	if err := must.Try(t.start); err != nil {
 		return fmt.Errorf("%w\n%s", err, t.server.Said())
 	}
-	t.term = time.Now().Add(t.c.lead())
+	t.term = time.Now().Add(t.c.Lead() + settle)
 	var all sync.WaitGroup
-	for i := range t.c.plays {
-		all.Go(func() { t.c.plays[i].run(t) })
+	for i := range t.c.Plays {
+		all.Go(func() { (&play{&t.c.Plays[i]}).run(t) })
 	}
 	played := make(chan struct{})
 	go func() {
@@ -123,7 +116,7 @@ func (t *trial) play() error {
 	case <-played:
 	case <-time.After(5 * s): // some steps may wait for answers forever
 	}
-	if t.c.race {
+	if t.c.Race {
 		t.judgeRace()
 	}
 	t.mu.Lock()
@@ -136,7 +129,7 @@ func (t *trial) start() {
 	peers.WriteCertificate(t.dir)
 	must.Do(os.WriteFile(t.terminationLog(), nil, 0o644))
 	words := []string{t.lameduck, "--log-format=json", "--termination-log=" + t.terminationLog()}
-	t.launch(slices.Concat(words, t.c.arguments(), []string{"--", "sh", "-ec", peers.Script(t.c.server[0])}, t.c.server))
+	t.launch(slices.Concat(words, t.c.Arguments(), []string{"--", "sh", "-ec", peers.Script(t.c.Server[0])}, t.c.Server))
 }
 
 func (t *trial) terminationLog() string { return t.dir + "/termination-log" }
@@ -167,7 +160,7 @@ func (t *trial) stop(played chan struct{}) error {
 		if t.terminated() == nil {
 			continue
 		}
-		if t.c.graceful {
+		if t.c.Graceful {
 			select {
 			case <-played:
 			default:
@@ -184,8 +177,8 @@ func (t *trial) stop(played chan struct{}) error {
 
 // result is the output of a trial for the table.
 type result struct {
-	moments
-	Verdict   verdict
+	plays.Moments
+	Verdict   plays.Verdict
 	FirstLost string        // a moment and an error
 	Message   string        // lameduck's
 	Stalled   time.Duration // the longest time that the machine stood still; see stalls.longest
@@ -202,17 +195,17 @@ func (t *trial) result() *result {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := &result{Message: said.Message, Kept: t.kept}
-	r.E, r.L = t.c.window(t.last)
+	r.E, r.L = t.c.Window(t.last)
 	r.Signal = t.sent.Sub(t.term) + time.Duration(said.Sent[0].AtMS)*ms
 	r.Lost = len(t.lost)
-	r.Verdict = t.c.judge(r.moments)
+	r.Verdict = t.c.Judge(r.Moments)
 	if len(t.lost) > 0 {
 		r.FirstLost = t.lost[0]
 	}
-	if t.c.reason != "" && said.Ended != t.c.reason {
-		r.Err = fmt.Sprintf("the hold ended by %q, want %q: %s", said.Ended, t.c.reason, said.Message)
+	if t.c.Reason != "" && said.Ended != t.c.Reason {
+		r.Err = fmt.Sprintf("the hold ended by %q, want %q: %s", said.Ended, t.c.Reason, said.Message)
 	}
-	if t.c.unasked && said.Closed > 0 {
+	if t.c.Unasked && said.Closed > 0 {
 		r.Err = fmt.Sprintf("%d connections were closed: %s", said.Closed, said.Message)
 	}
 	return r

@@ -1,4 +1,4 @@
-package truth
+package plays
 
 import (
 	"testing"
@@ -11,22 +11,22 @@ func TestJudge(t *testing.T) {
 		options string
 		signal  time.Duration
 		lost    int
-		want    verdict
+		want    Verdict
 	}{
-		{"", 3 * s, 0, right},         // at the last answer
-		{"", 3*s - ms, 0, early},      // before it
-		{"graceful", 2 * s, 0, right}, // before it, but the server gave it
-		{"", 7 * s, 1, early},         // in time, but a request was lost
-		{"graceful", 7 * s, 1, early}, // the same
-		{"", 8 * s, 0, right},         // at the latest moment
-		{"", 8*s + ms, 0, late},       // after it
-		{"graceful", 9 * s, 0, late},  // the same
-		{"cut=2", 7 * s, 2, right},    // as many requests were lost as may be
-		{"cut=2", 7 * s, 3, early},    // more were lost
+		{"", 3 * s, 0, Right},         // at the last answer
+		{"", 3*s - ms, 0, Early},      // before it
+		{"graceful", 2 * s, 0, Right}, // before it, but the server gave it
+		{"", 7 * s, 1, Early},         // in time, but a request was lost
+		{"graceful", 7 * s, 1, Early}, // the same
+		{"", 8 * s, 0, Right},         // at the latest moment
+		{"", 8*s + ms, 0, Late},       // after it
+		{"graceful", 9 * s, 0, Late},  // the same
+		{"cut=2", 7 * s, 2, Right},    // as many requests were lost as may be
+		{"cut=2", 7 * s, 3, Early},    // more were lost
 	} {
 		c := parseRow([]string{"", "", ":", test.options}, nil, nil)[0]
-		m := moments{Signal: test.signal, E: 3 * s, L: 8 * s, Lost: test.lost}
-		if got := c.judge(m); got != test.want {
+		m := Moments{Signal: test.signal, E: 3 * s, L: 8 * s, Lost: test.lost}
+		if got := c.Judge(m); got != test.want {
 			t.Errorf("%+v: %s", test, got)
 		}
 	}
@@ -46,7 +46,7 @@ func TestWindow(t *testing.T) {
 		{"from=48s by=50s", 2 * s, 48 * s, 50 * s},
 	} {
 		c := parseRow([]string{"", "", ":", test.options}, nil, nil)[0]
-		if e, l := c.window(test.last); e != test.e || l != test.l {
+		if e, l := c.Window(test.last); e != test.e || l != test.l {
 			t.Errorf("%q: %v to %v, want %v to %v", test.options, e, l, test.e, test.l)
 		}
 	}
@@ -56,13 +56,13 @@ func TestWindow(t *testing.T) {
 func TestLimit(t *testing.T) {
 	limits := map[string][]string{"x": {"early", "near", "words"}}
 	cases := parseRow([]string{"", "", ":", "far limit=x"}, limits, nil)
-	for i, want := range []map[verdict]bool{
-		{right: false, early: false, late: true},
-		{right: false, early: true, late: true},
+	for i, want := range []map[Verdict]bool{
+		{Right: false, Early: false, Late: true},
+		{Right: false, Early: true, Late: true},
 	} {
 		for v, wrong := range want {
-			if cases[i].wrong(v) != wrong {
-				t.Errorf("remote %v: %s is wrong: %v, want %v", cases[i].remote, v, !wrong, wrong)
+			if cases[i].Wrong(v) != wrong {
+				t.Errorf("remote %v: %s is wrong: %v, want %v", cases[i].Remote, v, !wrong, wrong)
 			}
 		}
 	}
