@@ -14,16 +14,16 @@ import (
 
 // macros stand for other words; $ is the macro's value.
 var macros = map[string]string{
-	"answered":  "0:100 0.01:-200",                                                         // a request and its response
-	"request":   "close=0.05 0:100 0.01:-200",                                              // the same, on a connection of its own
-	"probe":     "close=0.004 0.001:77 0.002:-100",                                         // that of a health check
-	"slow":      "open=-5 -5:100 -4:-200 -1:100 9:-200",                                    // a request that takes 10 s
-	"done":      "tie pingpong acks=$ open=-9 -9:4 -9:-2 -5:4 -5:-2",                       // a tie, with so many pure ACKs
-	"waits":     "tie pingpong acks=$ open=-9 -9:4 -5:4 -5:-4",                             // the same, with a segment less sent
-	"waiting":   "open=-3 accepted=-1 unread=100 -3:100",                                   // a request in the accept queue
-	"talks":     "open=-60 -60:500 -59:-500 $..50/1:100 $..50/1:100 $..50/1:-200",          // a request and its response each second
-	"busy":      "unsent=5 open=-60 -60:500 -59:-500 $..50/1:100 $..50/1:100 $..50/1:-200", // the same, not acknowledged
-	"websocket": "open=-100 -100:100 -99:-100 -10..$/1:5 -9.999..$.5/1:-5",                 // a message and a response each second
+	"answered":  "0:100 0.01:-200",                                         // a request and its response
+	"request":   "close=0.05 0:100 0.01:-200",                              // the same, on a connection of its own
+	"probe":     "close=0.004 0.001:77 0.002:-100",                         // that of a health check
+	"slow":      "open=-5 -5:100 -4:-200 -1:100 9:-200",                    // a request that takes 10 s
+	"done":      "acks=$ open=-9 -9:4 -9:-2 -5:4 -5:-2",                    // a tie, with so many pure ACKs
+	"waits":     "acks=$ open=-9 -9:4 -5:4 -5:-4",                          // the same, with a segment less sent
+	"waiting":   "open=-3 accepted=-1 unread=100 -3:100",                   // a request in the accept queue
+	"talks":     "open=-60 -60:500 -59:-500 $..50/1:200,-200",              // a request and its response each second
+	"busy":      "unsent=5 open=-60 -60:500 -59:-500 $..50/1:200,-200",     // the same, not acknowledged
+	"websocket": "open=-100 -100:100 -99:-100 -10..$/1:5 -9.999..$.5/1:-5", // a message and a response each second
 }
 
 var states = map[string]tcp.State{
@@ -61,11 +61,11 @@ func (w *World) parseLives(words []string) (list []Life) {
 		"quiet-for": &w.QuietFor, "max-silence": &w.MaxSilence, "poll": &w.Poll, "source": &w.source,
 		"late": &w.Late, "lag": &w.Lag,
 	}
-	sizes := map[string]*uint32{"unread": &l.Unread, "unsent": &l.Unsent, "not-sent": &l.NotSent, "acks": &l.PureACKs}
+	sizes := map[string]*uint32{"unread": &l.Unread, "unsent": &l.Unsent, "not-sent": &l.NotSent}
 	flags := map[string]*bool{
 		"noinfo": &l.Shown.WithoutInfo, "unreported": &l.Shown.Unreported, "blurred": &l.Shown.Blurred,
-		"tie": &l.Tie, "pingpong": &l.PingPong, "alternating": &alternating,
-		"events": &w.Events, "segments": &w.segments,
+		"alternating": &alternating,
+		"events":      &w.Events, "segments": &w.segments,
 	}
 	for _, word := range words {
 		name, value, hasValue := strings.Cut(word, "=")
@@ -91,6 +91,8 @@ func (w *World) parseLives(words []string) (list []Life) {
 			l.Peer = value
 		case "port":
 			l.Port = uint16(n[0])
+		case "acks":
+			l.Shown.PureACKs = uint64(n[0]) + 1
 		case "state":
 			l.State = states[value]
 		case "rule":
@@ -145,17 +147,22 @@ func (w *World) parseLives(words []string) (list []Life) {
 	return list
 }
 
-// parseMoves reads TIME:BYTES or FROM..TO/PERIOD:BYTES.
+// answerTime is from a move to the next of a list.
+const answerTime = 20 * time.Millisecond
+
+// parseMoves reads TIME:BYTES or FROM..TO/PERIOD:BYTES, or a list of bytes.
 func parseMoves(word string) (moves []Move) {
 	when, bytes, _ := strings.Cut(word, ":")
 	from, rest, repeated := strings.Cut(when, "..")
 	to, period, _ := strings.Cut(rest, "/")
-	first := Move{Seconds(number(from)), int(number(bytes))}
-	if !repeated {
-		return []Move{first}
+	first, last, each := Seconds(number(from)), Seconds(number(from)), time.Second
+	if repeated {
+		last, each = Seconds(number(to)), Seconds(number(period))
 	}
-	for m := first; m.At <= Seconds(number(to)); m.At += Seconds(number(period)) {
-		moves = append(moves, m)
+	for at := first; at <= last; at += each {
+		for i, n := range strings.Split(bytes, ",") {
+			moves = append(moves, Move{at + time.Duration(i)*answerTime, int(number(n))})
+		}
 	}
 	return moves
 }

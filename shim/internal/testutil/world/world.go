@@ -34,20 +34,18 @@ type Life struct {
 	Unread   uint32
 	Unsent   uint32
 	NotSent  uint32
-	During   Span // when these three apply; zero: always
-	PureACKs uint32
-	PingPong bool
+	During   Span          // when these three apply; zero: always
 	RTT      time.Duration // default 0.2 ms
-	Tie      bool          // of the last request and response: the kernel's ages are equal
 	ID       uint64
 	Shown    Shown
 }
 
 // Shown is how a source shows a connection. The zero value shows everything.
 type Shown struct {
-	WithoutInfo bool // no tcp_info
-	Unreported  bool // no event reports the end
-	Blurred     bool // ages are late, as jiffies and the duration of a sample make ages
+	WithoutInfo bool   // no tcp_info
+	Unreported  bool   // no event reports the end
+	PureACKs    uint64 // in ping-pong mode, so many less one
+	Blurred     bool   // ages are late, as jiffies and the duration of a sample make ages
 }
 
 // Move is a number of bytes received or, if negative, sent.
@@ -70,26 +68,20 @@ func (l *Life) At(now time.Duration) tcp.Socket {
 	if l.Accepted < 0 || now < l.Accepted {
 		sock.Inode = 0
 	}
-	age := now - l.Open
-	sock.Info.LastSent, sock.Info.LastReceived, sock.Info.LastAcked = age, age, age
 	sock.Info.RTT = cmp.Or(l.RTT, Seconds(0.0002))
-	sock.Info.PureACKs, sock.Info.PingPong = l.PureACKs, l.PingPong
+	kernel := NewKernel(sock, l.Open)
 	for _, m := range l.Moves {
 		switch {
 		case m.At > now:
 		case m.Bytes > 0:
-			sock.Info.Received += uint64(m.Bytes)
-			sock.Info.Segments++
-			sock.Info.LastReceived = now - m.At
+			kernel.Receive(m.At, m.Bytes)
 		default:
-			sock.Info.Sent += uint64(-m.Bytes)
-			sock.Info.SentSegments++
-			sock.Info.LastSent = now - m.At
-			sock.Info.LastAcked = sock.Info.LastSent
-			if !l.Tie {
-				sock.Info.LastAcked -= min(Seconds(0.001), now-m.At)
-			}
+			kernel.Send(m.At, -m.Bytes)
 		}
+	}
+	sock = kernel.Show(now)
+	if l.Shown.PureACKs > 0 {
+		sock.Info.PureACKs, sock.Info.PingPong = uint32(l.Shown.PureACKs-1), true
 	}
 	if l.Vanished != 0 && l.Vanished <= now {
 		l.retransmit(&sock, now)
