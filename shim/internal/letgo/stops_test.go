@@ -120,16 +120,13 @@ type peer struct {
 // line is a connection of a pool.
 type line struct {
 	*peer
-	tcp.Socket
-	in, out   time.Duration // when the last byte came and went
+	world.Kernel
 	elsewhere bool          // to another server
 	working   int           // requests of which the server is working on
 	shut      bool          // for reading
 	gone      bool          // is not shown
 	told      time.Duration // when the client's kernel learns of the end; 0: never
 }
-
-const jiffy = 4 * time.Millisecond
 
 func newPlay(seed uint64, kind string) *play {
 	p := &play{Rand: rand.New(rand.NewPCG(7, seed)), kind: kind}
@@ -231,9 +228,9 @@ func (p *play) take(c *peer) *line {
 	}
 	if !l.elsewhere {
 		id := len(p.conns) + 1
-		l.Socket = tcp.Socket{State: tcp.Established, Cookie: uint64(id), Inode: uint32(id), HasInfo: true,
-			Local: netip.MustParseAddrPort("10.0.0.99:80"), Remote: netip.AddrPortFrom(c.addr, uint16(id))}
-		l.in, l.out = p.now, p.now
+		l.Kernel = world.NewKernel(tcp.Socket{State: tcp.Established, Cookie: uint64(id), Inode: uint32(id), HasInfo: true,
+			Local: netip.MustParseAddrPort("10.0.0.99:80"), Remote: netip.AddrPortFrom(c.addr, uint16(id)),
+			Info: tcp.Info{RTT: c.rtt}}, p.now)
 		p.conns = append(p.conns, l)
 	}
 	return l
@@ -267,20 +264,13 @@ func (p *play) arrive(l *line, took time.Duration) {
 		l.open--
 		return
 	}
-	l.in = p.now
-	l.Info.Received += 300
-	l.Info.Segments++
+	l.Receive(p.now, 300)
 	l.working++
 	p.at(took, func() {
 		if p.ended > 0 {
 			return // was counted
 		}
-		if p.now > l.in+delayedACK {
-			l.Info.PureACKs++
-		}
-		l.out = p.now
-		l.Info.Sent += 700
-		l.Info.SentSegments++
+		l.Send(p.now, 700)
 		l.working--
 		p.at(l.rtt/2, func() {
 			l.idle = append(l.idle, l)
@@ -321,31 +311,6 @@ func (p *play) notice(l *line) {
 func (p *play) leave(l *line) {
 	l.open--
 	p.at(l.rtt/2, func() { l.State = tcp.TimeWait })
-}
-
-// delayedACK is how long both ends wait with an ACK for something to send.
-const delayedACK = 40 * time.Millisecond
-
-// show returns the socket as the kernel shows it. Ages are in jiffies.
-func (p *play) show(l *line) tcp.Socket {
-	s := l.Socket
-	age := func(at time.Duration) time.Duration { return (p.now/jiffy - at/jiffy) * jiffy }
-	acked := l.in
-	if l.out > l.in {
-		if acked = l.out + delayedACK; acked > p.now {
-			acked = l.in
-			s.Unsent = 700
-		}
-	}
-	s.Info.LastReceived, s.Info.LastSent, s.Info.LastAcked = age(l.in), age(l.out), age(acked)
-	s.Info.RTT = l.rtt
-	s.Info.PureACKs++
-	s.Info.PingPong = true
-	if l.working > 0 && p.now > l.in+delayedACK {
-		s.Info.PureACKs++
-		s.Info.PingPong = false
-	}
-	return s
 }
 
 // hold plays the hold and what follows.
@@ -400,7 +365,7 @@ func (p *play) sample(tracker *traffic.Tracker, showTimeWait bool) {
 	tracker.Observe(&tcp.Socket{State: tcp.Listen, Local: netip.MustParseAddrPort("0.0.0.0:80")})
 	for _, l := range p.conns {
 		if !l.gone && (l.State != tcp.TimeWait || showTimeWait) {
-			socket := p.show(l)
+			socket := l.Show(p.now)
 			tracker.Observe(&socket)
 		}
 	}
@@ -411,7 +376,7 @@ func (p *play) sample(tracker *traffic.Tracker, showTimeWait bool) {
 func (p *play) ask(tracker *traffic.Tracker, asker *Asker) {
 	for _, k := range asker.Idle() {
 		l := p.conns[k.Cookie()-1]
-		if socket := p.show(l); !asker.MayClose(k) || !k.IsIdle(&socket) {
+		if socket := l.Show(p.now); !asker.MayClose(k) || !k.IsIdle(&socket) {
 			continue
 		}
 		asker.NoteClosed(k)

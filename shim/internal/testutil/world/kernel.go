@@ -115,6 +115,9 @@ func (k *Kernel) delayed(now time.Duration) {
 func (k *Kernel) Show(now time.Duration) tcp.Socket {
 	k.delayed(now)
 	s := k.Socket
+	if k.acked < k.out {
+		s.Unsent = 1
+	}
 	age := func(at time.Duration) time.Duration { return (jiffies(now) - jiffies(at)) * jiffy }
 	s.Info.LastReceived, s.Info.LastSent, s.Info.LastAcked = age(k.in), age(k.out), age(k.acked)
 	s.Info.PingPong = k.server.pingPong
