@@ -1,6 +1,7 @@
 // Package plays is the table of what clients do around a stop and when the hold should end, in
-// table.txt. The table is played on two stages: real sockets and servers (lab truth), and a
-// simulated kernel (the tests of shim/internal/traffic).
+// table.txt. A row is played on two stages: with real sockets and servers (lab truth), and, in
+// the tests of shim/internal/traffic, in a simulated kernel (package world of testutil), unless
+// OnlyReal says why not. What the simulated kernel assumes, rows on both stages prove.
 //
 // A row has a name, a server, the plays of its clients, and options:
 //
