@@ -1,14 +1,13 @@
 package health
 
 import (
-	"bufio"
-	"fmt"
+	"errors"
 	"io"
 	"net"
-	"net/http"
 	"net/netip"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,29 +18,35 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/check"
 )
 
-func must(t testing.TB, err error) {
+const (
+	request  = "GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
+	ok       = healthy + common + "ok\n"
+	stopping = unhealthy + common + "stopping\n"
+)
+
+// own is of a listener without a target; the kernel chooses the port.
+var own = check.Spec{Listen: netip.MustParseAddrPort("127.0.0.1:0")}
+
+func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// loopback returns a spec whose port the kernel chooses.
-func loopback(target netip.AddrPort) check.Spec {
-	return check.Spec{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Target: target}
-}
-
-// listenerAt is a Listener and its port.
-type listenerAt struct {
+// testListener is a Listener without limits, and its address.
+type testListener struct {
 	*Listener
-	port uint16
+	addr netip.AddrPort
+	stop func() // ends what start began
 }
 
 // open returns a listener that does not serve yet.
-func open(t testing.TB, s check.Spec) *listenerAt {
+func open(t *testing.T, s check.Spec) *testListener {
 	t.Helper()
 	l, err := Open(s)
 	must(t, err)
+	l.limits = limits{greeting: time.Hour, request: time.Hour, kept: time.Hour, end: time.Hour, retry: time.Hour}
 	t.Cleanup(func() {
 		for i := range l.clients {
 			l.drop(&l.clients[i], true)
@@ -49,11 +54,11 @@ func open(t testing.TB, s check.Spec) *listenerAt {
 		closeSocket(l.fd, false)
 		unix.Close(l.wake)
 	})
-	return &listenerAt{l, localAddress(l.fd).Port()}
+	return &testListener{Listener: l, addr: localAddress(l.fd)}
 }
 
-// start serves until the test ends.
-func start(t testing.TB, l *listenerAt) {
+// start serves until stop is called, or the test ends.
+func (l *testListener) start(t *testing.T) {
 	var ended atomic.Bool
 	stopped := make(chan bool)
 	go func() {
@@ -62,26 +67,36 @@ func start(t testing.TB, l *listenerAt) {
 			l.pollOnce()
 		}
 	}()
-	t.Cleanup(func() {
+	l.stop = func() {
 		ended.Store(true)
 		l.SetMode(l.currentMode()) // ends the wait
 		<-stopped
+	}
+	t.Cleanup(l.stop)
+}
+
+// pollUntil serves without blocking until ok returns true.
+func (l *testListener) pollUntil(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	testutil.Eventually(t, what, func() bool {
+		l.SetMode(l.currentMode()) // ends the wait
+		l.pollOnce()
+		return ok()
 	})
 }
 
-// serve returns a listener that serves.
-func serve(t testing.TB, s check.Spec) *listenerAt {
-	t.Helper()
-	l := open(t, s)
-	start(t, l)
-	return l
+// count returns the number of clients.
+func (l *testListener) count() (n int) {
+	for i := range l.clients {
+		if l.clients[i].conn >= 0 {
+			n++
+		}
+	}
+	return n
 }
 
-func (l *listenerAt) url() string  { return "http://" + l.addr() + "/health" }
-func (l *listenerAt) addr() string { return fmt.Sprintf("127.0.0.1:%d", l.port) }
-
 // app listens as the command would.
-func app(t testing.TB, addr string) (*net.TCPListener, netip.AddrPort) {
+func app(t *testing.T, addr string) (*net.TCPListener, netip.AddrPort) {
 	t.Helper()
 	l, err := net.Listen("tcp", addr)
 	if err != nil && strings.HasPrefix(addr, "[") {
@@ -92,72 +107,61 @@ func app(t testing.TB, addr string) (*net.TCPListener, netip.AddrPort) {
 	return l.(*net.TCPListener), l.Addr().(*net.TCPAddr).AddrPort()
 }
 
-// web is an app: an HTTP server, which answers "fine" and the path.
-func web(t testing.TB, addr string) netip.AddrPort {
-	t.Helper()
-	return webOf(t, addr, func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-		fmt.Fprintf(w, "fine %s", r.URL.Path)
-	})
-}
-
-func webOf(t testing.TB, addr string, handle http.HandlerFunc) netip.AddrPort {
+// echo is an app that sends back what it has received when the client has ended.
+func echo(t *testing.T, addr string) netip.AddrPort {
 	t.Helper()
 	l, at := app(t, addr)
-	s := &http.Server{Handler: handle}
-	go s.Serve(l)
-	t.Cleanup(func() { s.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				all, _ := io.ReadAll(c)
+				c.Write(all)
+			}()
+		}
+	}()
 	return at
 }
 
 // dial returns a client's connection.
-func dial(t testing.TB, addr string) *net.TCPConn {
+func dial(t *testing.T, to netip.AddrPort) *net.TCPConn {
 	t.Helper()
-	c, err := net.DialTimeout("tcp", addr, testutil.Patience)
-	must(t, err)
-	t.Cleanup(func() { c.Close() })
-	c.SetDeadline(time.Now().Add(testutil.Patience))
-	return c.(*net.TCPConn)
-}
-
-// accept returns the app's end of a connection.
-func accept(t testing.TB, l *net.TCPListener) *net.TCPConn {
-	t.Helper()
-	l.SetDeadline(time.Now().Add(testutil.Patience))
-	c, err := l.AcceptTCP()
+	c, err := net.DialTCP("tcp", nil, net.TCPAddrFromAddrPort(to))
 	must(t, err)
 	t.Cleanup(func() { c.Close() })
 	c.SetDeadline(time.Now().Add(testutil.Patience))
 	return c
 }
 
-// openWithApp is open with an app behind.
-func openWithApp(t testing.TB) (*listenerAt, *net.TCPListener) {
+// relayed returns both ends of a relayed connection.
+func relayed(t *testing.T) (l *testListener, client, server *net.TCPConn) {
 	t.Helper()
 	a, at := app(t, "127.0.0.1:0")
-	return open(t, loopback(at)), a
-}
-
-// relayed returns both ends of a relayed connection.
-func relayed(t testing.TB) (l *listenerAt, client, server *net.TCPConn) {
-	t.Helper()
-	l, a := openWithApp(t)
+	l = open(t, check.Spec{Listen: own.Listen, Target: at})
 	l.limits.greeting = 0
-	start(t, l)
-	client = dial(t, l.addr())
-	return l, client, accept(t, a)
+	l.start(t)
+	client = dial(t, l.addr)
+	a.SetDeadline(time.Now().Add(testutil.Patience))
+	server, err := a.AcceptTCP()
+	must(t, err)
+	t.Cleanup(func() { server.Close() })
+	server.SetDeadline(time.Now().Add(testutil.Patience))
+	return l, client, server
 }
 
 // transfer writes text at one end and reads it at the other.
-func transfer(t testing.TB, from, to net.Conn, text string) {
+func transfer(t *testing.T, from, to net.Conn, text string) {
 	t.Helper()
 	_, err := io.WriteString(from, text)
 	must(t, err)
-	expect(t, to, text)
+	wantText(t, to, text)
 }
 
-// expect reads want.
-func expect(t testing.TB, c io.Reader, want string) {
+func wantText(t *testing.T, c net.Conn, want string) {
 	t.Helper()
 	got := make([]byte, len(want))
 	if n, err := io.ReadFull(c, got); err != nil || string(got) != want {
@@ -165,35 +169,38 @@ func expect(t testing.TB, c io.Reader, want string) {
 	}
 }
 
-// newClient returns an HTTP client with a new connection for each request.
-func newClient() *http.Client {
-	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: testutil.Patience}
+// wantEnd wants the end of the stream, and nothing before.
+func wantEnd(t *testing.T, c net.Conn) {
+	t.Helper()
+	if rest, err := io.ReadAll(c); err != nil || len(rest) > 0 {
+		t.Errorf("got %q, %v; want EOF", rest, err)
+	}
 }
 
-// askHealth makes a health check.
-func askHealth(c *http.Client, url string) (status int, body string, err error) {
-	r, err := c.Get(url)
+// wantReset wants a reset, whatever comes before.
+func wantReset(t *testing.T, c net.Conn) {
+	t.Helper()
+	if _, err := io.ReadAll(c); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("ReadAll = %v, want a reset", err)
+	}
+}
+
+// ask makes a check, and returns the answer or the error.
+func ask(t *testing.T, at netip.AddrPort) string {
+	t.Helper()
+	c := dial(t, at)
+	io.WriteString(c, request)
+	c.CloseWrite()
+	answer, err := io.ReadAll(c)
 	if err != nil {
-		return 0, "", err
+		return err.Error()
 	}
-	defer r.Body.Close()
-	text, err := io.ReadAll(r.Body)
-	return r.StatusCode, string(text), err
+	return string(answer)
 }
 
-func wantCheck(t testing.TB, c *http.Client, url string, status int, body string) {
-	t.Helper()
-	if s, b, err := askHealth(c, url); err != nil || s != status || b != body {
-		t.Errorf("check of %s = %d %q, %v; want %d %q", url, s, b, err, status, body)
-	}
-}
-
-// response reads a response from a connection.
-func response(t testing.TB, c net.Conn, method string) (status int, body string) {
-	t.Helper()
-	r, err := http.ReadResponse(bufio.NewReader(c), &http.Request{Method: method})
-	must(t, err)
-	text, err := io.ReadAll(r.Body)
-	must(t, err)
-	return r.StatusCode, string(text)
+// fill writes until a write would wait, and returns how many bytes of the data were taken.
+func fill(c *net.TCPConn, data []byte) (n int) {
+	c.SetWriteDeadline(time.Now().Add(50 * time.Millisecond))
+	n, _ = c.Write(data)
+	return n
 }

@@ -4,20 +4,14 @@ import (
 	"bytes"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"net/netip"
-	"os"
+	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/iotest"
-
-	"golang.org/x/sys/unix"
+	"time"
 
 	"github.com/lameduck-init/lameduck/shim/internal/testutil"
 	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
@@ -25,153 +19,180 @@ import (
 	"github.com/lameduck-init/lameduck/shim/internal/check"
 )
 
-// TestHalfClose tests half-closed connections: the other half still carries bytes.
-func TestHalfClose(t *testing.T) {
+// TestRelayedEnds: a half-close of either end leaves the other half as it is, and a reset is relayed
+// behind the bytes sent before.
+func TestRelayedEnds(t *testing.T) {
 	for _, clientFirst := range []bool{true, false} {
-		_, first, second := relayed(t)
-		if !clientFirst {
-			first, second = second, first
+		ends := func() (first, second *net.TCPConn) {
+			_, client, server := relayed(t)
+			if clientFirst {
+				return client, server
+			}
+			return server, client
 		}
+		first, second := ends()
 		transfer(t, first, second, "the last word")
 		must(t, first.CloseWrite())
-		if rest, err := io.ReadAll(second); err != nil || len(rest) > 0 {
-			t.Fatalf("client first: %v: %q, %v", clientFirst, rest, err)
-		}
+		wantEnd(t, second)
 		transfer(t, second, first, "one more")
 		must(t, second.CloseWrite())
-		if rest, err := io.ReadAll(first); err != nil || len(rest) > 0 {
-			t.Fatalf("client first: %v: %q, %v", clientFirst, rest, err)
-		}
-	}
-}
+		wantEnd(t, first)
 
-// TestReset tests resets: the bytes sent before a reset arrive, then the reset.
-func TestReset(t *testing.T) {
-	for _, clientFirst := range []bool{true, false} {
-		_, first, second := relayed(t)
-		if !clientFirst {
-			first, second = second, first
-		}
+		first, second = ends()
 		transfer(t, first, second, "hear")
 		must(t, first.SetLinger(0))
 		first.Close()
-		if _, err := second.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
-			t.Errorf("client first: %v: Read = %v, want a reset", clientFirst, err)
-		}
+		wantReset(t, second)
 	}
 }
 
-// TestBackpressure tests two writers that send more bytes than the buffers hold, with
-// readers that begin when both writers are blocked: all bytes arrive.
+// TestBackpressure: both ends write until they are blocked, and then read: all bytes arrive.
 func TestBackpressure(t *testing.T) {
-	const size, piece = 16 << 20, 64 << 10 // more than socket buffers take
 	_, client, server := relayed(t)
-	data := make([]byte, size)
+	data := make([]byte, 16<<20) // more than socket buffers take
 	rand.Read(data)
-	var written atomic.Int64
-	var all sync.WaitGroup
-	for _, end := range []*net.TCPConn{client, server} {
-		all.Go(func() {
-			for i := 0; i < size; i += piece {
-				if _, err := end.Write(data[i : i+piece]); err != nil {
-					t.Error(err)
-					return
-				}
-				written.Add(piece)
-			}
-			end.CloseWrite()
-		})
-	}
-	last, same := int64(0), 0
-	testutil.Eventually(t, "both writers are blocked", func() bool {
-		if now := written.Load(); now != last {
-			last, same = now, 0
+	sent := map[*net.TCPConn]int{}
+	for _, c := range []*net.TCPConn{client, server} {
+		sent[c] = fill(c, data)
+		if sent[c] == len(data) {
+			t.Error("the writer was not blocked: the test shows nothing")
 		}
-		same++
-		return same > 100
-	})
-	if last == 2*size {
-		t.Error("no writer blocked: the test shows nothing")
+		c.CloseWrite()
 	}
-	for _, end := range []*net.TCPConn{client, server} {
-		all.Go(func() {
-			got, err := io.ReadAll(iotest.HalfReader(end))
-			if err != nil || !bytes.Equal(got, data) {
-				t.Errorf("received %d bytes, equal: %v, error %v; want %d bytes", len(got), bytes.Equal(got, data), err, size)
+	for from, to := range map[*net.TCPConn]*net.TCPConn{client: server, server: client} {
+		got, err := io.ReadAll(to)
+		if err != nil || !bytes.Equal(got, data[:sent[from]]) {
+			t.Errorf("received %d bytes, %v; want the %d bytes sent", len(got), err, sent[from])
+		}
+	}
+}
+
+// TestTargets: the target :PORT is on either loopback address; a check is reset if none accepts.
+func TestTargets(t *testing.T) {
+	for app, want := range map[string]string{"127.0.0.1:0": request, "[::1]:0": request, "": "connection reset by peer"} {
+		t.Run(app, func(t *testing.T) {
+			port := uint16(1) // nobody's
+			if app != "" {
+				port = echo(t, app).Port()
+			}
+			l := open(t, check.Spec{Listen: own.Listen, Target: netip.AddrPortFrom(netip.Addr{}, port)})
+			l.start(t)
+			if got := ask(t, l.addr); !strings.HasSuffix(got, want) {
+				t.Errorf("the check got %q, want %q", got, want)
 			}
 		})
 	}
-	all.Wait()
 }
 
-// TestNoApp tests checks while the app refuses connections, and after the app listens.
-func TestNoApp(t *testing.T) {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	must(t, err)
-	socket := os.NewFile(uintptr(fd), "app")
-	defer socket.Close()
-	must(t, unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})) // the port stays its own
-	l := serve(t, loopback(localAddress(fd)))
-	if status, _, err := askHealth(newClient(), l.url()); err == nil {
-		t.Errorf("status %d without an app, want an error", status)
-	}
-	must(t, unix.Listen(fd, 1))
-	again, err := net.FileListener(socket)
-	must(t, err)
-	s := &http.Server{Handler: http.NotFoundHandler()}
-	go s.Serve(again)
-	defer s.Close()
-	wantCheck(t, newClient(), l.url(), 404, "404 page not found\n")
-}
-
-// TestEitherLoopback tests the target :PORT with an app on either loopback address.
-func TestEitherLoopback(t *testing.T) {
-	for _, addr := range []string{"127.0.0.1:0", "[::1]:0"} {
-		t.Run(addr, func(t *testing.T) {
-			at := web(t, addr)
-			l := serve(t, loopback(netip.AddrPortFrom(netip.Addr{}, at.Port())))
-			wantCheck(t, newClient(), l.url(), 200, "fine /health")
-		})
-	}
-}
-
-// TestListen tests listening on all addresses, on IPv4 alone, on IPv6.
+// TestListen: on which loopback addresses a listener accepts.
 func TestListen(t *testing.T) {
-	six := hasIPv6(t)
+	app(t, "[::1]:0") // or skip
 	for _, cells := range script.Rows(`
-		# listen | 127.0.0.1 | [::1]
-		          | yes | yes
-		::        | yes | yes
-		0.0.0.0   | yes |
-		127.0.0.1 | yes |
-		::1       |     | yes
+		# listen | addresses
+		0.0.0.0   | 127.0.0.1
+		127.0.0.1 | 127.0.0.1
+		::        | 127.0.0.1 ::1
+		::1       | ::1
+		          | 127.0.0.1 ::1
 	`) {
-		listen := cells[0]
-		if !six && strings.Contains(listen, ":") {
-			continue
-		}
-		var addr netip.Addr
-		if listen != "" {
-			addr = netip.MustParseAddr(listen)
-		}
-		l := serve(t, check.Spec{Listen: netip.AddrPortFrom(addr, 0)})
-		for i, host := range []string{"127.0.0.1", "[::1]"} {
-			want := cells[i+1] == "yes" && (i == 0 || six)
-			status, _, err := askHealth(newClient(), fmt.Sprintf("http://%s:%d", host, l.port))
-			if got := status == 200; got != want {
-				t.Errorf("listening on %q, check of %s = %d, %v; want an answer: %v", listen, host, status, err, want)
+		addr, _ := netip.ParseAddr(cells[0])
+		l := open(t, check.Spec{Listen: netip.AddrPortFrom(addr, 0)})
+		var accept []string
+		for _, host := range []string{"127.0.0.1", "::1"} {
+			at := netip.AddrPortFrom(netip.MustParseAddr(host), l.addr.Port())
+			if c, err := net.DialTCP("tcp", nil, net.TCPAddrFromAddrPort(at)); err == nil {
+				accept = append(accept, host)
+				c.Close()
 			}
+		}
+		if got := strings.Join(accept, " "); got != cells[1] {
+			t.Errorf("listening on %q, clients of %s are accepted, want %s", cells[0], got, cells[1])
 		}
 	}
 }
 
-// hasIPv6 reports whether this machine has IPv6.
-func hasIPv6(t *testing.T) bool {
-	l, err := net.Listen("tcp", "[::1]:0")
-	if err != nil {
-		t.Log("no IPv6: ", err)
-		return false
+// TestOpenFails: the errors of Open.
+func TestOpenFails(t *testing.T) {
+	_, taken := app(t, "127.0.0.1:0")
+	for spec, want := range map[check.Spec]string{
+		{Listen: taken}: "cannot listen on " + taken.String() + ": address already in use",
+		{Target: netip.MustParseAddrPort("192.0.2.1:8080")}: "cannot pass health checks to 192.0.2.1:8080: " +
+			"not an address of this container; give :8080 for the port on loopback",
+	} {
+		if _, err := Open(spec); err == nil || err.Error() != want {
+			t.Errorf("Open(%v) = %v, want %q", spec, err, want)
+		}
 	}
-	l.Close()
-	return true
+}
+
+// TestAnswers: what clients get without a target, whatever they send.
+func TestAnswers(t *testing.T) {
+	l := open(t, own)
+	l.start(t)
+	for _, c := range []struct {
+		request, want string
+		ends          bool
+	}{
+		{request: request, want: ok},
+		{request: "\r\nGET / HTTP/1.1\n\n", want: ok},
+		{request: "HEAD / HTTP/1.1\r\n\r\n", want: healthy + common},
+		{request: "POST / HTTP/1.1\r\n\r\n" + strings.Repeat("x", 16<<20), want: ok}, // more than buffers take
+		{request: "GET /" + strings.Repeat("x", 60_000), want: ok},                   // longer than our buffer
+		{request: "GET / HTTP/1.0\r\n", ends: true, want: ok},
+		{request: "", ends: true}, // connects only
+		{request: "\x16\x03\x01\x02"},
+		{request: "\x80\x2e"},
+	} {
+		client := dial(t, l.addr)
+		_, err := io.WriteString(client, c.request)
+		must(t, err)
+		if c.ends {
+			client.CloseWrite()
+		}
+		got, err := io.ReadAll(client)
+		if string(got) != c.want || err != nil && (c.want != "" || !errors.Is(err, syscall.ECONNRESET)) {
+			t.Errorf("%.30q: %q, %v; want %q", c.request, got, err, c.want)
+		}
+	}
+}
+
+// TestProxied: Proxied returns the connections to the app, open or closed since the given time.
+func TestProxied(t *testing.T) {
+	begin := time.Now()
+	l, client, server := relayed(t)
+	transfer(t, client, server, "GET")
+	conn := ProxiedConn{
+		Local:  server.RemoteAddr().(*net.TCPAddr).AddrPort(),
+		Target: server.LocalAddr().(*net.TCPAddr).AddrPort(),
+	}
+	wantProxied := func(since time.Time, want ...ProxiedConn) {
+		t.Helper()
+		if got := l.Proxied(nil, since); !slices.Equal(got, want) {
+			t.Errorf("Proxied(%v) = %v, want %v", since, got, want)
+		}
+	}
+	wantProxied(time.Now().Add(time.Hour), conn)
+	client.CloseWrite()
+	server.Close()
+	testutil.Eventually(t, "the connection is closed", func() bool { return len(l.Proxied(nil, time.Now())) == 0 })
+	wantProxied(begin, conn)
+	if n := l.Opens(); n != 2 {
+		t.Errorf("%d passive opens, want one here and one at the app", n)
+	}
+}
+
+// TestProxiedConns: the list is bounded, and drops the oldest connections.
+func TestProxiedConns(t *testing.T) {
+	p := proxiedConns{open: map[int]ProxiedConn{}}
+	conn := func(port int) ProxiedConn {
+		return ProxiedConn{Local: netip.AddrPortFrom(netip.IPv6Loopback(), uint16(port))}
+	}
+	for port := range 3 * maxClosed {
+		p.open[0] = conn(port)
+		p.markClosed(0)
+	}
+	got := p.Proxied(nil, time.Time{})
+	if len(got) != maxClosed || got[0] != conn(2*maxClosed) {
+		t.Errorf("%d connections are listed, want the latest %d", len(got), maxClosed)
+	}
 }
