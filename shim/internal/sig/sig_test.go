@@ -1,83 +1,79 @@
 package sig
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/lameduck-init/lameduck/shim/internal/testutil/script"
 )
 
-// TestRoundTrip: Parse accepts every form of every signal's name, and its number.
-func TestRoundTrip(t *testing.T) {
-	for s := Signal(1); s <= Max; s++ {
-		forms := []string{s.String(), strconv.Itoa(int(s))}
-		if s.String() != forms[1] {
-			forms = append(forms, "SIG"+s.String(), strings.ToLower("SIG"+s.String()))
+// TestParse: the forms of signals that are special, and of all in general.
+func TestParse(t *testing.T) {
+	parses := func(form string, want Signal) {
+		if got, err := Parse(form); got != want || err != nil {
+			t.Errorf("Parse(%q) = %d, %v; want %d", form, int(got), err, int(want))
 		}
-		if s > RTMin {
-			forms = append(forms, "RTMAX-"+strconv.Itoa(int(RTMax-s)))
+	}
+	for _, cells := range script.Rows(`
+		# number | its name, and other forms
+		6  | ABRT IOT
+		15 | TERM SIGTERM sigterm SigTerm
+		17 | CHLD CLD
+		29 | IO POLL
+		31 | SYS UNUSED
+		32 | 32
+		34 | RTMIN RTMIN+0 SIGRTMIN RTMAX-30
+		37 | RTMIN+3 rtmin+3 RTMAX-27
+		64 | RTMIN+30 RTMAX SIGRTMAX-0
+	`) {
+		number, _ := strconv.Atoi(cells[0])
+		forms := strings.Fields(cells[1])
+		if name := Signal(number).String(); name != forms[0] {
+			t.Errorf("%d is called %q, want %q", number, name, forms[0])
 		}
 		for _, form := range forms {
-			if got, err := Parse(form); got != s || err != nil {
-				t.Errorf("Parse(%q) = %d, %v; want %d", form, int(got), err, int(s))
-			}
+			parses(form, Signal(number))
 		}
 	}
-}
-
-// TestUnnamed: numbers without a name print as numbers; the real-time range has names.
-func TestUnnamed(t *testing.T) {
-	for s, want := range map[Signal]string{0: "0", 32: "32", 33: "33", 34: "RTMIN", 37: "RTMIN+3", 64: "RTMIN+30", 65: "65", -1: "-1"} {
-		if s.String() != want {
-			t.Errorf("%d is called %q, want %q", int(s), s.String(), want)
-		}
+	for s := Signal(1); s <= Max; s++ {
+		parses(s.String(), s)
+		parses(strconv.Itoa(int(s)), s)
+	}
+	if got := fmt.Sprint(Signal(0), Signal(65)); got != "0 65" {
+		t.Errorf("0 and 65 are called %s", got)
 	}
 }
-
-// TestParse: forms that TestRoundTrip and TestNames do not have.
-func TestParse(t *testing.T) {
-	for text, want := range map[string]Signal{
-		"SigTerm": 15, "usr1": 10, "RTMIN+0": 34, "rtmin+3": 37, "RTMAX": 64, "SIGRTMAX-1": 63, "rtmax-1": 63,
-	} {
-		if got, err := Parse(text); got != want || err != nil {
-			t.Errorf("Parse(%q) = %d, %v; want %d", text, int(got), err, int(want))
-		}
-	}
-}
-
-// badSignals are refused by Parse and ParseRewrite.
-var badSignals = append(strings.Fields(`SIG SIGSIGTERM SIG15 TERMINATE TER
-	0 00 65 -1 -15 1.5 0x9 99999999999999999999
-	RTMIN+ RTMIN-1 RTMIN+31 RTMIN+x RTMIN+-1 RTMIN++1 RTMIN3 RTMIN+256
-	RTMAX- RTMAX+1 RTMAX-31 RTMAX--1 RTMA é`), "", " ", "TERM ", " TERM", "TERM\x00", "RTMIN é")
 
 func TestParseBad(t *testing.T) {
-	for _, text := range badSignals {
+	bad := strings.Fields(`SIGSIGTERM SIG15 TER 0 65 -1 1.5 0x9 99999999999999999999
+		RTMIN+ RTMIN-1 RTMIN+31 RTMIN+x RTMIN++1 RTMIN3 RTMAX+1 RTMAX-31 é`)
+	for _, text := range append(bad, "", "TERM ", "TERM\x00") {
 		got, err := Parse(text)
-		if err == nil {
-			t.Errorf("Parse(%q) = %v", text, got)
-		} else if msg := err.Error(); got != 0 || !strings.Contains(msg, strconv.Quote(text)) || !strings.Contains(msg, "1 to 64") {
-			t.Errorf("Parse(%q) = %d, %q; want the text and the valid range", text, int(got), msg)
+		if got != 0 || err == nil || !strings.Contains(err.Error(), strconv.Quote(text)) || !strings.Contains(err.Error(), "1 to 64") {
+			t.Errorf("Parse(%q) = %d, %v; want an error with the text and the valid range", text, int(got), err)
 		}
 	}
 }
 
-func TestParseRewriteBad(t *testing.T) {
-	bad := map[string]string{ // a word of the error, by text
-		"": "FROM:TO", "TERM": "FROM:TO", "15": "FROM:TO",
-		"TERM:USR1:HUP": `"USR1:HUP"`, "TERM: USR1": `" USR1"`,
-	}
-	for _, s := range badSignals {
-		bad[s+":TERM"] = strconv.Quote(s)
-		if s != "0" {
-			bad["TERM:"+s] = strconv.Quote(s)
+func TestParseRewrite(t *testing.T) {
+	for _, cells := range script.Rows(`
+		# text | rewrite | a word of the error
+		SIGTERM:10    | TERM:USR1 |
+		HUP:0         | HUP:0     |
+		TERM          |           | FROM:TO
+		0:TERM        |           | "0"
+		TERM:65       |           | "65"
+		TERM:USR1:HUP |           | "USR1:HUP"
+	`) {
+		got, err := ParseRewrite(cells[0])
+		if cells[2] == "" && (err != nil || got.String() != cells[1]) {
+			t.Errorf("ParseRewrite(%q) = %v, %v", cells[0], got, err)
 		}
-	}
-	for text, says := range bad {
-		if got, err := ParseRewrite(text); err == nil {
-			t.Errorf("ParseRewrite(%q) = %v", text, got)
-		} else if !strings.Contains(err.Error(), says) {
-			t.Errorf("ParseRewrite(%q): %q; want %s in it", text, err, says)
+		if !strings.Contains(fmt.Sprint(err), cells[2]) {
+			t.Errorf("ParseRewrite(%q): %v; want %s in it", cells[0], err, cells[2])
 		}
 	}
 }
@@ -86,50 +82,32 @@ func TestParseRewriteBad(t *testing.T) {
 // second rewrite of a signal changes nothing.
 func TestRewrites(t *testing.T) {
 	var rs Rewrites
-	for s := Signal(1); s <= Max; s++ {
-		if to, ok := rs.Of(s); to != s || !ok {
-			t.Errorf("without a rewrite %v becomes %v, %v", s, to, ok)
-		}
-	}
-	for _, r := range []Rewrite{{TERM, USR1}, {USR1, HUP}, {HUP, 0}, {64, 1}} {
-		if err := rs.Add(r); err != nil {
-			t.Errorf("Add(%v): %v", r, err)
-		}
+	for _, r := range []Rewrite{{TERM, USR1}, {USR1, HUP}, {HUP, 0}} {
+		rs.Add(r)
 	}
 	if err := rs.Add(Rewrite{TERM, INT}); err == nil || !strings.Contains(err.Error(), "TERM") {
 		t.Errorf("a second rewrite of TERM: %v", err)
 	}
-	want := map[Signal]Signal{TERM: USR1, USR1: HUP, HUP: 0, 64: 1}
-	for s := Signal(1); s <= Max; s++ {
-		to, ok := rs.Of(s)
-		wantTo, given := want[s]
-		if !given {
-			wantTo = s
-		}
-		if to != wantTo || ok != (wantTo != 0) || rs.Given().Has(s) != given {
-			t.Errorf("%v becomes %v, %v (given: %v); want %v", s, to, ok, rs.Given().Has(s), wantTo)
+	for s, want := range map[Signal]Signal{TERM: USR1, USR1: HUP, HUP: 0, INT: INT} {
+		if to, ok := rs.Of(s); to != want || ok != (want != 0) || rs.Given().Has(s) != (want != s) {
+			t.Errorf("%v becomes %v, %v (given: %v); want %v", s, to, ok, rs.Given().Has(s), want)
 		}
 	}
 }
 
 func TestSet(t *testing.T) {
-	var all []Signal
+	all := SetOf()
 	for s := Signal(1); s <= Max; s++ {
-		one := SetOf(s)
-		for other := Signal(-1); other <= Max+1; other++ {
-			if one.Has(other) != (other == s) {
-				t.Errorf("SetOf(%v).Has(%d) = %v", s, int(other), one.Has(other))
-			}
+		before := all
+		all = all.With(s)
+		if before.Has(s) || !all.Has(s) {
+			t.Errorf("a set without %v: %b, and with: %b", s, before, all)
 		}
-		if one.With(s) != one || one.Without(one) != 0 || one.Without(SetOf()) != one {
-			t.Errorf("SetOf(%v) is %b", s, one)
-		}
-		all = append(all, s)
 	}
-	if got := slices.Collect(SetOf(all...).All); !slices.Equal(got, all) {
-		t.Errorf("all signals are %v", got)
+	if all.Has(-1) || all.Has(0) || all.Has(Max+1) {
+		t.Error("the set of all signals has more")
 	}
-	some := SetOf(TERM, 64, 1, TERM).With(HUP).Without(SetOf(64, USR1))
+	some := SetOf(TERM, Max, HUP).Without(SetOf(Max, USR1))
 	if got := slices.Collect(some.All); !slices.Equal(got, []Signal{HUP, TERM}) {
 		t.Errorf("All: %v", got)
 	}
